@@ -1,0 +1,50 @@
+// What skua_context holds, and how operators allocate through it and ask it for kernels.
+#pragma once
+#include <skua/context.h>
+#include "core/error.h"
+#include "dispatch/cpu.h"
+#include "dispatch/kernel.h"
+
+struct skua_context {
+  skua_allocator allocator;
+  skua::IsaMask isas;       // usable: compiled in, detected, not above the cap
+  skua::Isa best;           // the highest of them
+  char filter[64];          // glob on kernel names; "" = none
+  char tuning_cache[256];
+  skua_log_fn log;
+  void* log_ctx;
+};
+
+namespace skua {
+
+inline void* allocate(const skua_context* ctx, size_t size, size_t align) { return ctx->allocator.alloc(ctx->allocator.ctx, size, align); }
+inline void release(const skua_context* ctx, void* memory, size_t size) {
+  if (memory) ctx->allocator.free(ctx->allocator.ctx, memory, size);
+}
+inline skua_status out_of_memory(const char* op, size_t size) {
+  return fail(SKUA_STATUS_OUT_OF_MEMORY, "%s: the allocator returned NULL for %zu bytes", op, size);
+}
+
+// A family's kernels: tables of its units, highest instruction set first, ended by NULL. Generated from CMake's list; a program that
+// uses one operator links the tables of that operator's families only.
+using Family = const KernelTable* const*;
+
+// Calls visit(kernel, arg) for every kernel of the kind and variant that the context may use, best instruction set first. When the context's filter matches some
+// of them, only those; when it matches none, all.
+void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg);
+
+// The first of them: the kernel of the highest instruction set. NULL if there is none (left out of the build).
+const Kernel* find_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant = -1);
+
+bool glob_match(const char* pattern, const char* text);
+
+// For the tests' coverage account: this kernel is about to be used by a run.
+inline void note_use(const Kernel* kernel) {
+#ifdef SKUA_COUNT_CALLS
+  __atomic_fetch_add(&kernel->calls, 1, __ATOMIC_RELAXED);
+#else
+  (void)kernel;
+#endif
+}
+
+}  // namespace skua

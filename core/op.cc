@@ -1,0 +1,340 @@
+#include "core/op.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+namespace skua {
+
+void Text::add(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  const int n = vsnprintf(length < size ? at + length : nullptr, length < size ? size - length : 0, format, args);
+  va_end(args);
+  if (n > 0) length += size_t(n);
+}
+
+size_t pieces_for(const RunArgs& args, size_t units, double cycles_per_unit) {
+  const uint32_t workers = args.concurrency();
+  if (workers == 1 || units < 2) return 1;
+  const double cycles = cycles_per_unit * double(units);
+  size_t pieces = min(units, size_t(workers) * 4);
+  const double smallest = 60e3;  // ~20 us
+  if (cycles < smallest * double(pieces)) pieces = size_t(cycles / smallest);
+  return pieces < 1 ? 1 : pieces;
+}
+
+size_t element_count(const skua_tensor& t) {
+  size_t n = 1;
+  for (uint32_t i = 0; i < t.rank; ++i) n *= t.shape[i];
+  return n;
+}
+
+bool is_dense(const skua_tensor& t) {
+  size_t step = 1;
+  for (uint32_t i = t.rank; i-- > 0;) {
+    if (t.shape[i] != 1 && t.stride[i] != step) return false;
+    step *= t.shape[i];
+  }
+  return true;
+}
+
+void set_dense(skua_tensor& t) {
+  size_t step = 1;
+  for (uint32_t i = t.rank; i-- > 0;) {
+    t.stride[i] = step;
+    step *= t.shape[i] ? t.shape[i] : 1;
+  }
+}
+
+skua_status check_desc(const char* op, const void*, size_t seen, size_t here) {
+  if (seen == here) return SKUA_STATUS_OK;
+  return SKUA_INVALID("%s: desc.struct_size is %zu, this library has %zu; start from the descriptor's INIT macro", op, seen, here);
+}
+
+skua_status need_f32(const char* op, const char* field, skua_dtype type) {
+  if (type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
+  if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
+  return SKUA_UNSUPPORTED_("%s: %s is %s; only f32 kernels exist so far", op, field, skua_dtype_name(type));
+}
+
+skua_status check_activation(const char* op, const skua_activation& a) {
+  if (a.kind < SKUA_ACTIVATION_NONE || a.kind > SKUA_ACTIVATION_GELU_TANH) return SKUA_INVALID("%s: activation.kind is %d, unknown", op, int(a.kind));
+  if (a.kind == SKUA_ACTIVATION_CLAMP && !(a.a <= a.b)) return SKUA_INVALID("%s: activation clamps to [%g, %g], a must be <= b", op, double(a.a), double(a.b));
+  return SKUA_STATUS_OK;
+}
+
+skua_status check_epilogue(const char* op, const skua_epilogue& e) {
+  SKUA_TRY(check_activation(op, e.activation));
+  if (e.residual < SKUA_RESIDUAL_NONE || e.residual > SKUA_RESIDUAL_AFTER_ACTIVATION) return SKUA_INVALID("%s: epilogue.residual is %d, unknown", op, int(e.residual));
+  return SKUA_STATUS_OK;
+}
+
+skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs, size_t weights_size, skua_op** out) {
+  auto* op = static_cast<skua_op*>(allocate(ctx, cls.op_size, 64));
+  if (!op) return out_of_memory(cls.name, cls.op_size);
+  memset(static_cast<void*>(op), 0, cls.op_size);
+  op->cls = &cls;
+  op->ctx = ctx;
+  op->n_inputs = n_inputs;
+  op->n_outputs = n_outputs;
+  if (weights_size) {
+    op->weights = allocate(ctx, weights_size, weights_size >= (size_t(8) << 20) ? size_t(2) << 20 : 64);
+    if (!op->weights) {
+      release(ctx, op, cls.op_size);
+      return out_of_memory(cls.name, weights_size);
+    }
+    op->weights_size = weights_size;
+  }
+  *out = op;
+  return SKUA_STATUS_OK;
+}
+
+skua_status open_op(skua_op* op, skua_op** out) {
+  if (op->cls->open)
+    if (skua_status s = op->cls->open(op); s != SKUA_STATUS_OK) {
+      skua_op_destroy(op);
+      return s;
+    }
+  *out = op;
+  return SKUA_STATUS_OK;
+}
+
+skua_status need_rank(const skua_op* op, const PlanShapes& s, size_t i, uint32_t rank) {
+  if (s.inputs[i].rank == rank) return SKUA_STATUS_OK;
+  return SKUA_INVALID("%s: input %zu has rank %u, must be %u", op->cls->name, i, s.inputs[i].rank, rank);
+}
+skua_status need_type(const skua_op* op, const PlanShapes& s, size_t i, skua_dtype type) {
+  if (s.inputs[i].type == type) return SKUA_STATUS_OK;
+  return SKUA_INVALID("%s: input %zu has type %s, must be %s", op->cls->name, i, skua_dtype_name(s.inputs[i].type), skua_dtype_name(type));
+}
+skua_status need_dense(const skua_op* op, const PlanShapes& s, size_t i) {
+  if (is_dense(s.inputs[i]) || element_count(s.inputs[i]) == 0) return SKUA_STATUS_OK;
+  return SKUA_UNSUPPORTED_("%s: input %zu has strides with holes; this operator takes dense tensors", op->cls->name, i);
+}
+skua_status need_same_shape(const skua_op* op, const PlanShapes& s, size_t i, const skua_tensor& t) {
+  const skua_tensor& x = s.inputs[i];
+  if (x.rank != t.rank) return SKUA_INVALID("%s: input %zu has rank %u, must be %u", op->cls->name, i, x.rank, t.rank);
+  for (uint32_t d = 0; d < t.rank; ++d)
+    if (x.shape[d] != t.shape[d]) return SKUA_INVALID("%s: input %zu has extent %zu in dimension %u, must be %zu", op->cls->name, i, x.shape[d], d, t.shape[d]);
+  return SKUA_STATUS_OK;
+}
+
+namespace {
+
+// Bytes from the first element to one past the last; also refuses shapes whose element or byte count overflows.
+skua_status check_tensor(const char* op, const char* what, size_t index, const skua_tensor& t, skua_tensor& to) {
+  if (!skua_dtype_bits(t.type)) return SKUA_INVALID("%s: %s %zu has type %d, unknown", op, what, index, int(t.type));
+  if (t.rank < 1 || t.rank > SKUA_MAX_RANK) return SKUA_INVALID("%s: %s %zu has rank %u, must be 1..%d", op, what, index, t.rank, SKUA_MAX_RANK);
+  to = t;
+  bool dense = true;
+  for (uint32_t d = 0; d < t.rank; ++d) dense &= t.stride[d] == 0;
+  size_t elements = 1, bytes = 0, extent = 1;
+  bool ok = true;
+  for (uint32_t d = 0; d < t.rank; ++d) ok = ok && mul(elements, t.shape[d] ? t.shape[d] : 1, elements);
+  if (ok && dense) set_dense(to);
+  for (uint32_t d = 0; ok && d < t.rank; ++d) {
+    size_t step = 0;
+    ok = mul(to.stride[d], t.shape[d] ? t.shape[d] - 1 : 0, step) && add(extent, step, extent);
+  }
+  ok = ok && mul(extent, 4, bytes) && mul(elements, 4, elements) && bytes <= SIZE_MAX / 2 && elements <= SIZE_MAX / 2;
+  if (!ok) return SKUA_INVALID("%s: %s %zu is larger than the address space", op, what, index);
+  return SKUA_STATUS_OK;
+}
+
+size_t extent_bytes(const skua_tensor& t) {
+  size_t last = 1;
+  for (uint32_t d = 0; d < t.rank; ++d) {
+    if (!t.shape[d]) return 0;
+    last += (t.shape[d] - 1) * t.stride[d];
+  }
+  return last * (skua_dtype_bits(t.type) >= 8 ? skua_dtype_bits(t.type) / 8 : 1);
+}
+
+// Two different indices of an output must not be the same element: sorted by stride, each stride must reach past all smaller ones.
+bool overlaps_itself(const skua_tensor& t) {
+  uint32_t order[SKUA_MAX_RANK], n = 0;
+  for (uint32_t d = 0; d < t.rank; ++d) {
+    if (t.shape[d] == 0) return false;
+    if (t.shape[d] == 1) continue;
+    uint32_t at = n++;
+    for (; at > 0 && t.stride[order[at - 1]] > t.stride[d]; --at) order[at] = order[at - 1];
+    order[at] = d;
+  }
+  size_t reach = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint32_t d = order[i];
+    if (t.stride[d] <= reach) return true;
+    reach += (t.shape[d] - 1) * t.stride[d];
+  }
+  return false;
+}
+
+skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, skua_plan* plan) {
+  const OpClass& cls = *op->cls;
+  constexpr size_t kMost = 64;
+  if (!inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
+  if (op->n_inputs ? n_inputs != op->n_inputs : (n_inputs < 1 || n_inputs > kMost))
+    return op->n_inputs ? SKUA_INVALID("%s: n_inputs is %zu, must be %u", cls.name, n_inputs, op->n_inputs)
+                        : SKUA_INVALID("%s: n_inputs is %zu, must be 1..%zu", cls.name, n_inputs, kMost);
+  if (outputs && n_outputs != op->n_outputs) return SKUA_INVALID("%s: n_outputs is %zu, must be %u", cls.name, n_outputs, op->n_outputs);
+  skua_tensor shapes[kMost];
+  for (size_t i = 0; i < n_inputs; ++i) SKUA_TRY(check_tensor(cls.name, "input", i, inputs[i], shapes[i]));
+  memset(static_cast<void*>(plan), 0, cls.plan_size);
+  plan->op = op;
+  plan->n_inputs = n_inputs;
+  plan->n_outputs = op->n_outputs;
+  plan->algorithm = cls.name;
+  for (size_t i = 0; i < n_inputs && i < kMaxPlanInputs; ++i) plan->inputs[i] = shapes[i];
+  SKUA_TRY(cls.plan(op, {shapes, n_inputs}, plan));
+  for (size_t i = 0; i < op->n_outputs; ++i) {
+    skua_tensor& t = plan->outputs[i];
+    skua_tensor checked;
+    SKUA_TRY(check_tensor(cls.name, "output", i, t, checked));
+    t = checked;
+    if (!outputs) continue;
+    skua_tensor given;
+    SKUA_TRY(check_tensor(cls.name, "output", i, outputs[i], given));
+    if (given.type != t.type) return SKUA_INVALID("%s: output %zu has type %s, must be %s", cls.name, i, skua_dtype_name(given.type), skua_dtype_name(t.type));
+    if (given.rank != t.rank) return SKUA_INVALID("%s: output %zu has rank %u, must be %u", cls.name, i, given.rank, t.rank);
+    for (uint32_t d = 0; d < t.rank; ++d)
+      if (given.shape[d] != t.shape[d]) return SKUA_INVALID("%s: output %zu has extent %zu in dimension %u, must be %zu", cls.name, i, given.shape[d], d, t.shape[d]);
+    if (overlaps_itself(given)) return SKUA_INVALID("%s: output %zu has strides that make elements overlap", cls.name, i);
+    t = given;
+  }
+  return cls.finish ? cls.finish(op, plan) : SKUA_STATUS_OK;
+}
+
+skua_status check_buffer(const char* op, const char* what, size_t i, const skua_buffer& b, const skua_tensor& t) {
+  if (b.device) return SKUA_INVALID("%s: %s %zu is a device buffer, the context is on the CPU", op, what, i);
+  if (element_count(t) == 0) return SKUA_STATUS_OK;
+  if (!b.host) return SKUA_INVALID("%s: %s %zu is NULL", op, what, i);
+  const size_t align = skua_dtype_bits(t.type) >= 8 ? skua_dtype_bits(t.type) / 8 : 1;
+  if ((reinterpret_cast<uintptr_t>(b.host) + b.offset) % align) return SKUA_INVALID("%s: %s %zu is not aligned to its element type (%zu bytes)", op, what, i, align);
+  return SKUA_STATUS_OK;
+}
+
+}  // namespace
+}  // namespace skua
+
+using namespace skua;
+
+extern "C" {
+
+size_t skua_op_plan_size(const skua_op* op) { return op ? round_up(op->cls->plan_size, 16) : 0; }
+size_t skua_op_input_count(const skua_op* op) { return op ? op->n_inputs : 0; }
+size_t skua_op_output_count(const skua_op* op) { return op ? op->n_outputs : 0; }
+
+skua_status skua_op_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, skua_plan** out) {
+  if (!out) return SKUA_INVALID("plan: out is NULL");
+  *out = nullptr;
+  if (!op) return SKUA_INVALID("plan: op is NULL");
+  auto* plan = static_cast<skua_plan*>(allocate(op->ctx, op->cls->plan_size, 16));
+  if (!plan) return out_of_memory(op->cls->name, op->cls->plan_size);
+  const skua_status s = fill_plan(op, inputs, n_inputs, outputs, n_outputs, plan);
+  if (s == SKUA_STATUS_OK) *out = plan;
+  else release(op->ctx, plan, op->cls->plan_size);
+  return s;
+}
+
+skua_status skua_op_plan_init(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs,
+                              void* memory, size_t size, skua_plan** out) {
+  if (!out) return SKUA_INVALID("plan_init: out is NULL");
+  *out = nullptr;
+  if (!op) return SKUA_INVALID("plan_init: op is NULL");
+  if (!memory) return SKUA_INVALID("plan_init: memory is NULL");
+  if (reinterpret_cast<uintptr_t>(memory) % 16) return SKUA_INVALID("plan_init: memory is not aligned to 16 bytes");
+  if (size < op->cls->plan_size) return SKUA_INVALID("plan_init: size is %zu, must be %zu or more", size, skua_op_plan_size(op));
+  auto* plan = static_cast<skua_plan*>(memory);
+  SKUA_TRY(fill_plan(op, inputs, n_inputs, outputs, n_outputs, plan));
+  plan->in_caller_memory = true;
+  *out = plan;
+  return SKUA_STATUS_OK;
+}
+
+skua_status skua_plan_outputs(const skua_plan* plan, skua_tensor* outputs, size_t n_outputs) {
+  if (!plan) return SKUA_INVALID("plan_outputs: plan is NULL");
+  if (!outputs) return SKUA_INVALID("plan_outputs: outputs is NULL");
+  if (n_outputs != plan->n_outputs) return SKUA_INVALID("plan_outputs: n_outputs is %zu, must be %zu", n_outputs, plan->n_outputs);
+  for (size_t i = 0; i < n_outputs; ++i) outputs[i] = plan->outputs[i];
+  return SKUA_STATUS_OK;
+}
+
+size_t skua_plan_workspace(const skua_plan* plan, uint32_t concurrency) {
+  if (!plan || !plan->op->cls->workspace) return 0;
+  return plan->op->cls->workspace(plan, concurrency ? concurrency : 1);
+}
+
+skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inputs, size_t n_inputs, const skua_buffer* outputs, size_t n_outputs,
+                          void* workspace, size_t workspace_size, const skua_executor* executor) {
+  if (!plan) return SKUA_INVALID("run: plan is NULL");
+  const OpClass& cls = *plan->op->cls;
+  if (!inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
+  if (!outputs) return SKUA_INVALID("%s: outputs is NULL", cls.name);
+  if (n_inputs != plan->n_inputs) return SKUA_INVALID("%s: n_inputs is %zu, must be %zu", cls.name, n_inputs, plan->n_inputs);
+  if (n_outputs != plan->n_outputs) return SKUA_INVALID("%s: n_outputs is %zu, must be %zu", cls.name, n_outputs, plan->n_outputs);
+  if (executor && !executor->parallel_for) return SKUA_INVALID("%s: executor.parallel_for is NULL", cls.name);
+  const bool listed = n_inputs <= kMaxPlanInputs;
+  for (size_t i = 0; listed && i < n_inputs; ++i) SKUA_TRY(check_buffer(cls.name, "input", i, inputs[i], plan->inputs[i]));
+  for (size_t o = 0; o < n_outputs; ++o) {
+    const skua_tensor& t = plan->outputs[o];
+    SKUA_TRY(check_buffer(cls.name, "output", o, outputs[o], t));
+    // Slices of one larger tensor may interleave, so only dense tensors are compared.
+    if (!is_dense(t)) continue;
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(outputs[o].host) + outputs[o].offset, end = begin + extent_bytes(t);
+    for (size_t i = 0; listed && i < n_inputs; ++i) {
+      const uintptr_t from = reinterpret_cast<uintptr_t>(inputs[i].host) + inputs[i].offset, to = from + extent_bytes(plan->inputs[i]);
+      if (from >= end || begin >= to || !is_dense(plan->inputs[i])) continue;
+      if (cls.in_place && from == begin && to == end) continue;
+      return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
+    }
+  }
+  RunArgs args = {plan, inputs, outputs, workspace, executor};
+  if (cls.workspace) {
+    const size_t need = cls.workspace(plan, args.concurrency());
+    if (need && !workspace) return SKUA_INVALID("%s: workspace is NULL, %zu bytes are needed", cls.name, need);
+    if (need && reinterpret_cast<uintptr_t>(workspace) % SKUA_WORKSPACE_ALIGNMENT) return SKUA_INVALID("%s: workspace is not aligned to %d bytes", cls.name, SKUA_WORKSPACE_ALIGNMENT);
+    if (workspace_size < need) return SKUA_INVALID("%s: workspace_size is %zu, %zu are needed for %u workers", cls.name, workspace_size, need, args.concurrency());
+  }
+  cls.run(args);
+  return SKUA_STATUS_OK;
+}
+
+size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size) {
+  if (text && size) text[0] = 0;
+  if (!plan) return 0;
+  Text t = {text, text ? size : 0, 0};
+  t.add("%s: algorithm %s, kernel %s\n", plan->op->cls->name, plan->algorithm, skua_plan_kernel(plan));
+  for (size_t i = 0; i < plan->n_outputs; ++i) {
+    t.add("  output %zu: %s [", i, skua_dtype_name(plan->outputs[i].type));
+    for (uint32_t d = 0; d < plan->outputs[i].rank; ++d) t.add(d ? ", %zu" : "%zu", plan->outputs[i].shape[d]);
+    t.add("]\n");
+  }
+  t.add("  workspace: %zu bytes for one worker, %zu for two\n", skua_plan_workspace(plan, 1), skua_plan_workspace(plan, 2));
+  if (plan->op->weights_size) t.add("  packed weights: %zu bytes%s\n", plan->op->weights_size, plan->op->borrowed ? ", borrowed" : "");
+  if (plan->op->cls->explain) plan->op->cls->explain(plan, t);
+  return t.length;
+}
+
+const char* skua_plan_algorithm(const skua_plan* plan) { return plan ? plan->algorithm : ""; }
+const char* skua_plan_kernel(const skua_plan* plan) { return plan && plan->kernel ? plan->kernel->name : ""; }
+
+void skua_plan_destroy(skua_plan* plan) {
+  if (plan && !plan->in_caller_memory) release(plan->op->ctx, plan, plan->op->cls->plan_size);
+}
+
+void skua_op_destroy(skua_op* op) {
+  if (!op) return;
+  if (!op->borrowed) release(op->ctx, const_cast<void*>(op->weights), op->weights_size);
+  release(op->ctx, op, op->cls->op_size);
+}
+
+const char* skua_dtype_name(skua_dtype type) {
+  static const char* const names[] = {"f32", "f16", "bf16", "s8", "u8", "s4", "s32"};
+  return unsigned(type) < 7 ? names[type] : "?";
+}
+uint32_t skua_dtype_bits(skua_dtype type) {
+  static const uint8_t bits[] = {32, 16, 16, 8, 8, 4, 32};
+  return unsigned(type) < 7 ? bits[type] : 0;
+}
+
+}  // extern "C"

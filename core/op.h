@@ -1,0 +1,143 @@
+// What every operator is made of. An operator is a config (plain data, no pointers), a block of packed weights (position independent), and a class of functions.
+//
+//   create   checks the descriptor, fills the config, packs the weights, open()                  <operator>.cc
+//   open     from config + weights alone: derives pointers and kernels; a blob comes in here too
+//   plan     shapes -> outputs, algorithm, kernel, blocks, workspace; fills a plain struct derived from skua_plan
+//   run      computes
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <skua/op.h>
+#include "core/context.h"
+
+namespace skua {
+
+struct RunArgs;
+struct Text;
+
+// Shapes that a plan is made for; strides filled in.
+struct PlanShapes {
+  const skua_tensor* inputs;
+  size_t n_inputs;
+};
+
+struct OpClass {
+  const char* name;        // "conv2d": begins every error text
+  uint32_t id;             // in blobs; never reused
+  size_t op_size;          // sizeof the struct derived from skua_op
+  size_t plan_size;        // sizeof the struct derived from skua_plan
+  size_t config_offset;    // of the config inside the op
+  size_t config_size;
+  bool in_place;           // an output may be exactly an input
+  skua_status (*open)(skua_op* op);
+  // Fills plan->outputs (shapes; strides too if they are not dense), algorithm, kernel and the derived struct. What it sees is dense or strided as given.
+  skua_status (*plan)(const skua_op* op, const PlanShapes& shapes, skua_plan* plan);
+  // After the outputs' strides are final (NULL if they do not matter): checks them, finishes the plan.
+  skua_status (*finish)(const skua_op* op, skua_plan* plan);
+  size_t (*workspace)(const skua_plan* plan, uint32_t concurrency);  // NULL = none
+  void (*run)(const RunArgs& args);
+  void (*explain)(const skua_plan* plan, Text& text);                // NULL = the standard lines only
+};
+
+// Fixed-capacity text sink for skua_plan_explain: counts what does not fit.
+struct Text {
+  char* at;
+  size_t size, length;
+  void add(const char* format, ...) __attribute__((format(printf, 2, 3)));
+};
+
+}  // namespace skua
+
+struct skua_op {
+  const skua::OpClass* cls;
+  const skua_context* ctx;
+  uint32_t n_inputs, n_outputs;  // n_inputs 0 = any
+  const void* weights;           // packed; owned unless borrowed from a blob
+  size_t weights_size;
+  bool borrowed;
+};
+
+constexpr size_t kMaxPlanInputs = 4;  // concat keeps its own list
+
+struct skua_plan {
+  const skua_op* op;
+  size_t n_inputs, n_outputs;
+  bool in_caller_memory;
+  const char* algorithm;          // "winograd_f4x4"
+  const skua::Kernel* kernel;     // the one that does most of the work
+  skua_tensor inputs[kMaxPlanInputs];
+  skua_tensor outputs[2];
+};
+
+namespace skua {
+
+struct RunArgs {
+  const skua_plan* plan;
+  const skua_buffer* inputs;
+  const skua_buffer* outputs;
+  void* workspace;
+  const skua_executor* executor;  // NULL = this thread
+
+  template <class T> const T* in(size_t i) const { return reinterpret_cast<const T*>(static_cast<const char*>(inputs[i].host) + inputs[i].offset); }
+  template <class T> T* out(size_t i) const { return reinterpret_cast<T*>(static_cast<char*>(outputs[i].host) + outputs[i].offset); }
+  uint32_t concurrency() const { return executor && executor->concurrency ? executor->concurrency : 1; }
+};
+
+// Runs task(arg, i, worker) for i in [0, count): on the executor, or here when there is one piece only.
+inline void parallel(const RunArgs& args, size_t count, skua_task task, void* arg) {
+  if (count > 1 && args.executor) return args.executor->parallel_for(args.executor->ctx, count, task, arg);
+  for (size_t i = 0; i < count; ++i) task(arg, i, 0);
+}
+
+// Pieces to cut `units` of work into, when one unit costs `cycles_per_unit`: at least ~20 microseconds each so that a small operator does not pay for wake-ups, and
+// four per worker at most, so that fast and slow cores both stay busy. 1 for a single worker.
+size_t pieces_for(const RunArgs& args, size_t units, double cycles_per_unit);
+// The i-th of `pieces` nearly equal parts of [0, units): begin; the end is the next one's begin.
+inline size_t piece_begin(size_t units, size_t pieces, size_t i) { return size_t((unsigned long long)units * i / pieces); }
+
+// ---- sizes -------------------------------------------------------------------------------------------------------------------
+inline bool mul(size_t a, size_t b, size_t& out) { return !__builtin_mul_overflow(a, b, &out); }
+inline bool add(size_t a, size_t b, size_t& out) { return !__builtin_add_overflow(a, b, &out); }
+inline size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+inline size_t ceil_div(size_t a, size_t b) { return a / b + (a % b != 0); }
+inline size_t min(size_t a, size_t b) { return a < b ? a : b; }
+inline size_t max(size_t a, size_t b) { return a > b ? a : b; }
+
+size_t element_count(const skua_tensor& t);       // product of the shape; the shape was checked
+bool is_dense(const skua_tensor& t);              // strides are row-major without holes (dimensions of extent 1 do not count)
+void set_dense(skua_tensor& t);                   // fills the strides
+inline skua_tensor tensor(skua_dtype type, uint32_t rank) { skua_tensor t = {}; t.type = type; t.rank = rank; return t; }
+
+// ---- making ops ----------------------------------------------------------------------------------------------------------------
+// Copies a caller's descriptor after checking struct_size.
+skua_status check_desc(const char* op, const void* desc, size_t struct_size_seen, size_t struct_size_here);
+template <class Desc> skua_status read_desc(const char* op, skua_context* ctx, const Desc* desc, Desc& to, skua_op** out) {
+  if (!out) return SKUA_INVALID("%s: out is NULL", op);
+  *out = nullptr;
+  if (!ctx) return SKUA_INVALID("%s: context is NULL", op);
+  if (!desc) return SKUA_INVALID("%s: desc is NULL", op);
+  SKUA_TRY(check_desc(op, desc, desc->struct_size, sizeof(Desc)));
+  to = *desc;
+  return SKUA_STATUS_OK;
+}
+
+// f32 only, so far: names the field and the type that has no kernel yet.
+skua_status need_f32(const char* op, const char* field, skua_dtype type);
+skua_status check_activation(const char* op, const skua_activation& a);
+skua_status check_epilogue(const char* op, const skua_epilogue& e);
+
+// A zeroed op of this class with `weights_size` bytes for packed weights (64-byte aligned, or huge-page aligned when large), or a status. Fill config and weights, then open_op().
+skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs, size_t weights_size, skua_op** out);
+inline void* op_weights(skua_op* op) { return const_cast<void*>(op->weights); }
+// open(); on failure the op is destroyed.
+skua_status open_op(skua_op* op, skua_op** out);
+
+// ---- checking a plan's inputs ----------------------------------------------------------------------------------------------------
+// "conv2d: input 0 has rank 3, must be 4"
+skua_status need_rank(const skua_op* op, const PlanShapes& s, size_t i, uint32_t rank);
+skua_status need_type(const skua_op* op, const PlanShapes& s, size_t i, skua_dtype type);
+skua_status need_dense(const skua_op* op, const PlanShapes& s, size_t i);
+skua_status need_same_shape(const skua_op* op, const PlanShapes& s, size_t i, const skua_tensor& t);
+
+}  // namespace skua

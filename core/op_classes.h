@@ -1,0 +1,15 @@
+// Operators whose packed weights can be read back; ended by NULL.
+#pragma once
+#include "core/op.h"
+
+namespace skua {
+extern const OpClass gemm_class, conv2d_class, conv2d_transpose_class;
+inline constexpr const OpClass* op_classes[] = {
+#ifdef SKUA_BUILT_gemm
+    &gemm_class,
+#endif
+#ifdef SKUA_BUILT_conv
+    &conv2d_class, &conv2d_transpose_class,
+#endif
+    nullptr};
+}  // namespace skua

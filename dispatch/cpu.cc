@@ -1,0 +1,206 @@
+#include "dispatch/cpu.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__linux__) && (defined(__aarch64__) || defined(__arm__))
+#include <sys/auxv.h>
+#endif
+#if defined(__linux__)
+#include <unistd.h>
+#endif
+#ifdef SKUA_HAVE_CPUINFO
+#include <cpuinfo.h>
+#endif
+
+namespace skua {
+namespace {
+
+void copy_text(char* to, size_t size, const char* from) {
+  size_t n = strlen(from);
+  if (n >= size) n = size - 1;
+  memcpy(to, from, n);
+  to[n] = 0;
+}
+
+// What the processor (CPUID) and the operating system (XCR0, HWCAP) say, without help from any library. An unknown CPU gets the baseline.
+#if defined(__x86_64__)
+struct CpuId {
+  unsigned family, model;
+  bool intel, amd, hybrid;
+};
+
+uint64_t xcr0() {
+  uint32_t a, d;
+  __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  return uint64_t(d) << 32 | a;
+}
+
+IsaMask detect_own(Cpu& out, CpuId& id) {
+  unsigned a, b, c, d;
+  IsaMask mask = isa_bit(Isa::scalar) | isa_bit(Isa::sse2);
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return mask;
+  char vendor[13] = {};
+  memcpy(vendor, &b, 4); memcpy(vendor + 4, &d, 4); memcpy(vendor + 8, &c, 4);
+  copy_text(out.vendor, sizeof out.vendor, vendor);
+  id.intel = !strcmp(vendor, "GenuineIntel");
+  id.amd = !strcmp(vendor, "AuthenticAMD");
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return mask;
+  id.family = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0);
+  id.model = (a >> 4 & 15) | (a >> 12 & 0xf0);
+  if (c >> 19 & 1) mask |= isa_bit(Isa::sse41);
+  const bool osxsave = c >> 27 & 1, avx = c >> 28 & 1, fma = c >> 12 & 1, f16c = c >> 29 & 1;
+  unsigned a7 = 0, b7 = 0, c7 = 0, d7 = 0;
+  __get_cpuid_count(7, 0, &a7, &b7, &c7, &d7);
+  id.hybrid = d7 >> 15 & 1;
+  if (osxsave && avx && fma && f16c && (b7 >> 5 & 1) && (xcr0() & 6) == 6) {
+    mask |= isa_bit(Isa::avx2);
+    const bool f = b7 >> 16 & 1, dq = b7 >> 17 & 1, bw = b7 >> 30 & 1, vl = b7 >> 31 & 1;
+    if (f && dq && bw && vl && (xcr0() & 0xe6) == 0xe6) mask |= isa_bit(Isa::avx512);
+  }
+  unsigned brand[12] = {};
+  for (unsigned i = 0; i < 3; ++i)
+    if (!__get_cpuid(0x80000002 + i, &brand[4 * i], &brand[4 * i + 1], &brand[4 * i + 2], &brand[4 * i + 3])) break;
+  char text[49] = {};
+  memcpy(text, brand, 48);
+  copy_text(out.name, sizeof out.name, text[0] ? text + strspn(text, " ") : "unknown x86-64 CPU");
+  // Deterministic cache parameters: leaf 4 (Intel), 0x8000001d (AMD).
+  const unsigned leaf = id.amd ? 0x8000001d : 4;
+  for (unsigned i = 0; i < 8 && __get_cpuid_count(leaf, i, &a, &b, &c, &d) && (a & 31); ++i) {
+    const unsigned type = a & 31, level = a >> 5 & 7;
+    const size_t bytes = size_t((b >> 22) + 1) * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * (size_t(c) + 1);
+    if (type == 2) continue;  // instructions
+    if (level == 1) out.l1 = bytes;
+    if (level == 2) out.l2 = bytes;
+    if (level == 3) out.l3 = bytes;
+  }
+  return mask;
+}
+#else
+struct CpuId {};
+IsaMask detect_own(Cpu& out, CpuId&) {
+  IsaMask mask = isa_bit(Isa::scalar);
+#if defined(__aarch64__)
+  copy_text(out.name, sizeof out.name, "AArch64 CPU");
+  mask |= isa_bit(Isa::neon);  // part of the architecture's baseline
+#elif defined(__arm__) && defined(__linux__)
+  copy_text(out.name, sizeof out.name, "AArch32 CPU");
+  const unsigned long hwcap = getauxval(AT_HWCAP);
+  if ((hwcap >> 12 & 1) && (hwcap >> 16 & 1)) mask |= isa_bit(Isa::neon32);  // HWCAP_NEON, HWCAP_VFPv4
+#endif
+  copy_text(out.vendor, sizeof out.vendor, "Arm");
+  return mask;
+}
+#endif
+
+#ifdef SKUA_HAVE_CPUINFO
+IsaMask detect_cpuinfo(Cpu& out) {
+  IsaMask mask = isa_bit(Isa::scalar);
+#if defined(__x86_64__)
+  mask |= isa_bit(Isa::sse2);
+  if (cpuinfo_has_x86_sse4_1()) mask |= isa_bit(Isa::sse41);
+  if (cpuinfo_has_x86_avx2() && cpuinfo_has_x86_fma3() && cpuinfo_has_x86_f16c()) mask |= isa_bit(Isa::avx2);
+  if (cpuinfo_has_x86_avx512f() && cpuinfo_has_x86_avx512bw() && cpuinfo_has_x86_avx512dq() && cpuinfo_has_x86_avx512vl())
+    mask |= isa_bit(Isa::avx512);
+#elif defined(__aarch64__)
+  mask |= isa_bit(Isa::neon);
+#elif defined(__arm__)
+  if (cpuinfo_has_arm_neon() && cpuinfo_has_arm_neon_fma()) mask |= isa_bit(Isa::neon32);
+#endif
+  out.cores = cpuinfo_get_cores_count();
+  if (const cpuinfo_package* p = cpuinfo_get_package(0); p && p->name[0]) copy_text(out.name, sizeof out.name, p->name);
+  if (const cpuinfo_cache* c = cpuinfo_get_l1d_cache(0)) out.l1 = c->size;
+  if (const cpuinfo_cache* c = cpuinfo_get_l2_cache(0)) out.l2 = c->size;
+  if (const cpuinfo_cache* c = cpuinfo_get_l3_cache(0)) out.l3 = c->size;
+  return mask;
+}
+#endif
+
+// Chips that report an instruction set which not all of their cores can execute, or which they must not use.
+struct Veto {
+  Isa isa;
+  const char* why;
+  bool (*applies)(const CpuId&);
+};
+constexpr Veto kVetoes[] = {
+#if defined(__x86_64__)
+    {Isa::avx512, "hybrid processor: a thread may move to a core without AVX-512", [](const CpuId& id) { return id.intel && id.hybrid; }},
+#else
+    {Isa::scalar, "", nullptr},
+#endif
+};
+
+struct Detection {
+  Cpu cpu;
+  double avx512_ports;
+};
+
+void detect(Detection& out) {
+  CpuId id = {};
+  Cpu& c = out.cpu;
+  c.detected = detect_own(c, id);
+#ifdef SKUA_HAVE_CPUINFO
+  if (cpuinfo_initialize()) c.detected &= detect_cpuinfo(c);
+#endif
+#if defined(__linux__)
+  if (!c.cores) {
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    c.cores = n > 0 ? unsigned(n) : 1;
+  }
+#endif
+  for (const Veto& v : kVetoes)
+    if (v.applies && v.applies(id) && (c.detected & isa_bit(v.isa))) {
+      c.vetoed |= isa_bit(v.isa);
+      c.detected &= ~isa_bit(v.isa);
+    }
+#if defined(__x86_64__)
+  // 512-bit multiply-adds per cycle: two on Intel's servers and AMD family 1Ah (Zen 5), one (as two halves) on AMD family 19h (Zen 4).
+  out.avx512_ports = id.amd && id.family <= 0x19 ? 1 : 2;
+#endif
+}
+
+const Detection& detection() {
+  static Detection result;
+  static int state;  // 0 not started, 1 running, 2 done
+  if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == 2) return result;
+  int expected = 0;
+  if (__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    detect(result);
+    __atomic_store_n(&state, 2, __ATOMIC_RELEASE);
+  } else {
+    while (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != 2) {
+#if defined(__linux__)
+      usleep(50);
+#endif
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+const Cpu& cpu() { return detection().cpu; }
+
+Machine machine_for(Isa isa) {
+  const Detection& d = detection();
+  Machine m = {};
+  // Out-of-order cores of the last ten years: two vector multiply-adds and two loads a cycle, latency 4. SSE multiplies and adds apart.
+  m.fma_ports = 2; m.load_ports = 2; m.issue = 5; m.fma_latency = 4;
+  m.l2_bytes = 32; m.l3_bytes = 12; m.memory_bytes = 5; m.ghz = 3;
+  m.l1 = d.cpu.l1 ? d.cpu.l1 : 32 << 10;
+  m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
+  m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;
+  switch (isa) {
+    case Isa::avx512: m.fma_ports = d.avx512_ports; break;
+    case Isa::sse2: case Isa::sse41: m.fma_ports = 1; break;  // a multiply and an add each
+    case Isa::scalar: m.fma_ports = 1; break;
+    case Isa::neon: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;
+    case Isa::neon32: m.fma_ports = 1; m.issue = 3; m.fma_latency = 8; m.l2_bytes = 8; m.l3_bytes = 8; m.memory_bytes = 3; m.ghz = 1.5; break;
+    default: break;
+  }
+  return m;
+}
+
+}  // namespace skua

@@ -1,0 +1,92 @@
+#include "gemm/driver.h"
+
+namespace skua {
+namespace {
+
+double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle) {
+  const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32;
+  const double multiplies = double(rows * vectors), loads = double(vectors) + double(rows) * (by_lane ? 0.25 : 1);
+  double step = multiplies / m.fma_ports;
+  if (const double c = loads / m.load_ports; c > step) step = c;
+  if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
+  if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
+  if (const double c = double(vectors * tile->vector * 4) / b_bytes_per_cycle; c > step) step = c;
+  return step * double(depth) + 20 + 2 * multiplies;
+}
+
+}  // namespace
+
+double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth) {
+  const Machine machine = machine_for(tile->isa);
+  const size_t groups = ceil_div(m, tile->mr), rows = ceil_div(m, groups ? groups : 1), full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector);
+  if (!m || !n) return 0;
+  const double bytes = double(n) * double(depth) * 4;
+  const double cold = bytes > double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
+  const double warm = double(tile->nr) * double(min(depth, depth_per_pass(tile, 1, depth))) * 4 > double(machine.l1) ? machine.l2_bytes : 64;
+  auto columns = [&](size_t vectors) {
+    return tile_cycles(machine, tile, rows, vectors, depth, cold) + double(groups - 1) * tile_cycles(machine, tile, rows, vectors, depth, warm);
+  };
+  return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0);
+}
+
+const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text) {
+  struct Search {
+    size_t m, n, depth;
+    const PackFormat* format;
+    Text* text;
+    const Kernel* best;
+    double cycles;
+  } s = {m, n, depth, format, text, nullptr, 0};
+  each_kernel(ctx, gemm_tables, KernelKind::gemm_tile, 0, [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    if (s.format && (k->nr != s.format->nr || k->vector != s.format->vector)) {
+      if (s.text) s.text->add("    %s: turned down, the weights are packed for panels of %u columns\n", k->name, s.format->nr);
+      return;
+    }
+    const double cycles = gemm_cycles(k, s.m, s.n, s.depth);
+    if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
+    if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
+  }, &s);
+  return s.best;
+}
+
+GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel) {
+  const Kernel* k = find_kernel(ctx, gemm_tables, KernelKind::gemm_pack);
+  if (kernel) *kernel = k;
+  return code_of<GemmPackFn>(k);
+}
+
+size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k) {
+  // The part of a panel that one pass reads is used by all row groups: keep it inside L1 beside the rows of A; but a pass shorter than 128 spends too
+  // much on loading and storing C.
+  const Machine m = machine_for(tile->isa);
+  const size_t depth = segment_count * k;
+  size_t kc = m.l1 * 3 / 4 / (size_t(tile->nr) * 4);
+  kc = max(kc, 128);
+  if (depth <= kc + kc / 2) return max(depth, 1);
+  if (segment_count > 1 && k <= kc) {
+    const size_t per_pass = kc / k, passes = ceil_div(segment_count, per_pass);
+    return ceil_div(segment_count, passes) * k;
+  }
+  return round_up(ceil_div(k, ceil_div(k, kc)), 4);  // equal passes; a multiple of 4 keeps by-lane kernels on one order of sums
+}
+
+void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows) {
+  for (size_t r = 0; r < rows; ++r) {
+    apply_row(g.activation, t.n, t.c[r]);
+    if (g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION)
+      for (size_t j = 0; j < t.n; ++j) t.c[r][j] += t.residual[r][j];
+  }
+}
+
+TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t n, size_t depth) {
+  const size_t row_units = ceil_div(m, tile->mr), panels = ceil_div(n, tile->nr);
+  const size_t units = row_units * panels;
+  const size_t pieces = pieces_for(args, units, gemm_cycles(tile, m, n, depth) / double(units ? units : 1));
+  // Prefer cutting rows (each task then streams all of B once) while a piece keeps 4 row groups; cut panels for the rest.
+  TaskGrid grid = {min(pieces, max(row_units / 4, 1)), 1};
+  grid.columns = min(ceil_div(pieces, grid.rows), panels);
+  return grid;
+}
+
+}  // namespace skua

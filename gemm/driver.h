@@ -1,0 +1,131 @@
+// What every operator that ends in a matrix product shares: the packed format, the choice of a tile, and the loop nest over tiles.
+#pragma once
+#include "core/activation.h"
+#include "core/families.h"
+#include "core/op.h"
+#include "gemm/gemm_kernel.h"
+
+namespace skua {
+
+// ---- packed B ------------------------------------------------------------------------------------------------------------------
+// Panels of `nr` columns, each [depth][width]; width = nr, in the last panel the columns left rounded up to `vector`. Equal formats mean
+// interchangeable packed weights.
+struct PackFormat {
+  uint32_t nr, vector;
+};
+inline size_t panel_count(const PackFormat& f, size_t n) { return ceil_div(n, f.nr); }
+inline size_t panel_columns(const PackFormat& f, size_t n, size_t panel) { return min(f.nr, n - panel * f.nr); }
+inline size_t panel_width(const PackFormat& f, size_t n, size_t panel) { return round_up(panel_columns(f, n, panel), f.vector); }
+inline size_t packed_floats(const PackFormat& f, size_t n, size_t depth) { return depth * round_up(n, f.vector); }
+inline size_t panel_offset(const PackFormat& f, size_t panel, size_t depth) { return panel * f.nr * depth; }
+
+// ---- choice --------------------------------------------------------------------------------------------------------------------
+// Cycles of C[m x n] += A * B at this depth with this tile, from the ports, the latency and the bandwidth B streams through.
+double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth);
+
+// The cheapest tile that the context may use; with `format`, among those of that format. NULL if there is none. With text, every candidate
+// and its predicted cycles is added to it.
+const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text = nullptr);
+inline PackFormat format_of(const Kernel* tile) { return {tile->nr, tile->vector}; }
+GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel);  // of the highest instruction set
+
+// ---- the loop nest -------------------------------------------------------------------------------------------------------------
+constexpr size_t kMaxTileRows = 16;
+
+// A product whose rows may be anywhere. Depth = segment_count * k; see gemm_kernel.h.
+struct GemmBlock {
+  const Kernel* tile;
+  PackFormat format;
+  size_t n;                    // columns of B
+  size_t segment_count, k;
+  const ptrdiff_t* segments;
+  size_t kc;                   // depth of one pass, so that a panel's part stays in L1; whole segments, or a part of one
+  const float* packed;         // panels
+  const float* in_place;       // row-major B read where it is, for panels whose last vector is whole; NULL = packed only
+  size_t ldb;
+  float alpha, beta;
+  const float* bias;           // round_up(n, vector) values, or NULL
+  Activation activation;
+  skua_residual residual;
+};
+size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k);
+
+// Pointers of one row of C, A and the residual (residual NULL without one). Column 0.
+struct RowPointers {
+  const float* a;
+  float* c;
+  const float* residual;
+};
+
+void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows);
+
+// Rows [m0, m1) times panels [p0, p1). `row(m)` gives a row's pointers.
+template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, Row row) {
+  const GemmTileTable& tiles = code_of<GemmTileTableFn>(g.tile)();
+  const size_t mr = g.tile->mr, depth = g.segment_count * g.k;
+  const size_t groups = ceil_div(m1 - m0, mr);
+  if (m1 == m0) return;
+  note_use(g.tile);
+  if (g.activation.kernel) note_use(g.activation.kernel);
+  size_t segment = 0, from = 0, done = 0;  // where the pass begins
+  do {
+    // One pass: several whole segments, or a part of one.
+    size_t count = 1, k = g.k, off = from;
+    if (g.kc < g.k) {
+      k = min(g.kc, g.k - from);
+      from += k;
+      if (from == g.k) from = 0;
+    } else {
+      count = g.k ? min(g.kc / g.k, g.segment_count - segment) : g.segment_count;
+    }
+    for (size_t p = p0; p < p1; ++p) {
+      const size_t columns = panel_columns(g.format, g.n, p), width = round_up(columns, g.format.vector), first = p * g.format.nr;
+      const bool in_place = g.in_place && columns == width;
+      const float* a[kMaxTileRows];
+      float* c[kMaxTileRows];
+      const float* residual[kMaxTileRows];
+      GemmTile t;
+      t.a = a; t.c = c;
+      t.segments = g.segments + segment;
+      t.segment_count = count;
+      t.k = k;
+      t.ldb = in_place ? g.ldb : width;
+      t.b = in_place ? g.in_place + done * g.ldb + first : g.packed + panel_offset(g.format, p, depth) + done * width;
+      t.n = columns;
+      t.load_c = done != 0;
+      t.finish = done + count * k == depth;
+      t.alpha = g.alpha; t.beta = g.beta;
+      t.bias = g.bias ? g.bias + first : nullptr;
+      t.residual = t.finish && g.residual != SKUA_RESIDUAL_NONE && !(g.activation.kernel && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) ? residual : nullptr;
+      t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+      t.low = g.activation.low; t.high = g.activation.high;
+      const GemmTileFn* fn = tiles.at + (width / g.format.vector - 1) * mr - 1;
+      for (size_t i = 0, m = m0; i < groups; ++i) {
+        const size_t end = m0 + piece_begin(m1 - m0, groups, i + 1), rows = end - m;
+        for (size_t r = 0; r < rows; ++r, ++m) {
+          const RowPointers q = row(m);
+          a[r] = q.a + off;
+          c[r] = q.c + first;
+          residual[r] = q.residual ? q.residual + first : nullptr;
+        }
+        fn[rows](t);
+        if (t.finish && g.activation.kernel) {
+          t.residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : residual;
+          finish_rows(g, t, rows);
+          if (g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) t.residual = nullptr;
+        }
+      }
+    }
+    done += count * k;
+    if (g.kc >= g.k) segment += count;
+    else if (from == 0) ++segment;
+  } while (done < depth);
+}
+
+// How rows and panels are cut into tasks: nearly equal pieces of both.
+struct TaskGrid {
+  size_t rows, columns;  // pieces
+};
+TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t n, size_t depth);
+
+}  // namespace skua

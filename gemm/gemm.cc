@@ -1,0 +1,384 @@
+// The matrix product as an operator. See skua/gemm.h for the formula, gemm/README.md for the way through.
+#include <skua/gemm.h>
+
+#include "core/op.h"
+#include "gemm/driver.h"
+
+namespace skua {
+namespace {
+
+struct Config {
+  uint8_t transpose_a, transpose_b, constant_b, has_bias;
+  uint32_t residual;
+  float alpha, beta;
+  skua_activation activation;
+  PackFormat format;   // of a constant B
+  uint64_t n, k;       // of a constant B, or n of the bias
+};
+
+struct Op : skua_op {
+  Config config;
+  Activation activation;
+  const float* bias;    // round_up(n, vector) values
+  const float* packed;  // panels of a constant B
+};
+
+constexpr size_t kMaxBatch = SKUA_MAX_RANK - 2;
+
+struct Plan : skua_plan {
+  size_t m, n, k;
+  size_t batch_rank, batch[kMaxBatch];                                   // of the output
+  size_t a_step[kMaxBatch], b_step[kMaxBatch], c_step[kMaxBatch], r_step[kMaxBatch];  // elements per batch index; 0 where it repeats
+  size_t batches, b_batches;                                             // b_batches: different B's
+  size_t lda, ldb, ldc, ldr;
+  size_t kc;
+  bool in_place;             // B is read where it is, only its last panel is packed
+  const Kernel* pack;
+  size_t packed_a, packed_b; // floats of workspace: per batch of A, per B
+};
+
+const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
+const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
+
+size_t bias_floats(const Config& c) { return c.has_bias ? round_up(size_t(c.n), 16) : 0; }
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  const Config& c = op.config;
+  size_t floats = bias_floats(c), packed = 0, bytes = 0;
+  bool ok = c.n <= SIZE_MAX / 64 && c.k <= SIZE_MAX / 64;
+  if (ok && c.constant_b)
+    ok = c.format.vector && c.format.nr && mul(size_t(c.k), round_up(size_t(c.n), c.format.vector), packed) && add(floats, packed, floats);
+  ok = ok && mul(floats, sizeof(float), bytes) && bytes == op.weights_size && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION;
+  if (!ok) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
+  SKUA_TRY(check_activation("gemm", c.activation));
+  if (c.constant_b && !choose_tile(op.ctx, 1, 1, 1, &c.format))
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns of %u-float vectors; this context (%s) has no such kernel", c.format.nr,
+                c.format.vector, skua_context_isa(op.ctx));
+  op.n_inputs = 1 + !c.constant_b + (c.residual != SKUA_RESIDUAL_NONE);
+  op.n_outputs = 1;
+  const float* w = static_cast<const float*>(op.weights);
+  op.bias = c.has_bias ? w : nullptr;
+  op.packed = c.constant_b ? w + bias_floats(c) : nullptr;
+  return resolve_activation(&op, c.activation, op.activation);
+}
+
+// Leading dimensions of x against the output's batch, aligned at the end: elements per batch index.
+void batch_steps(const skua_tensor& x, size_t batch_rank, size_t* step) {
+  for (size_t d = 0; d < batch_rank; ++d) {
+    const size_t behind = batch_rank - d + 2;  // this dimension counted from the end of the shape
+    step[d] = behind <= x.rank && x.shape[x.rank - behind] != 1 ? x.stride[x.rank - behind] : 0;
+  }
+}
+
+skua_status matrix(const skua_op* op, const PlanShapes& s, size_t i) {
+  SKUA_TRY(need_type(op, s, i, SKUA_DTYPE_F32));
+  const skua_tensor& t = s.inputs[i];
+  if (t.rank < 2) return SKUA_INVALID("gemm: input %zu has rank %u, must be 2 or more", i, t.rank);
+  if (t.shape[t.rank - 1] > 1 && t.stride[t.rank - 1] != 1) return SKUA_INVALID("gemm: input %zu has innermost stride %zu, must be 1", i, t.stride[t.rank - 1]);
+  return SKUA_STATUS_OK;
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
+  const Op& op = *static_cast<const Op*>(base);
+  const Config& c = op.config;
+  Plan& p = *static_cast<Plan*>(out);
+  const skua_tensor& a = s.inputs[0];
+  SKUA_TRY(matrix(base, s, 0));
+  p.m = a.shape[a.rank - (c.transpose_a ? 1 : 2)];
+  p.k = a.shape[a.rank - (c.transpose_a ? 2 : 1)];
+  p.lda = a.stride[a.rank - 2];
+  uint32_t rank = a.rank;
+  if (c.constant_b) {
+    p.n = size_t(c.n);
+    if (p.k != c.k) return SKUA_INVALID("gemm: input 0 has K = %zu, the weights have %zu", p.k, size_t(c.k));
+  } else {
+    SKUA_TRY(matrix(base, s, 1));
+    const skua_tensor& b = s.inputs[1];
+    p.n = b.shape[b.rank - (c.transpose_b ? 2 : 1)];
+    const size_t k = b.shape[b.rank - (c.transpose_b ? 1 : 2)];
+    if (k != p.k) return SKUA_INVALID("gemm: input 0 has K = %zu, input 1 has %zu", p.k, k);
+    if (c.has_bias && p.n != c.n) return SKUA_INVALID("gemm: input 1 has N = %zu, the bias has %zu", p.n, size_t(c.n));
+    p.ldb = b.stride[b.rank - 2];
+    rank = b.rank > rank ? b.rank : rank;
+  }
+  skua_tensor& y = p.outputs[0];
+  y = tensor(SKUA_DTYPE_F32, rank);
+  y.shape[rank - 2] = p.m;
+  y.shape[rank - 1] = p.n;
+  p.batch_rank = rank - 2;
+  p.batches = p.b_batches = 1;
+  for (uint32_t d = 0; d < p.batch_rank; ++d) {
+    size_t extent = 1;
+    for (size_t i = 0; i < size_t(1) + !c.constant_b; ++i) {
+      const skua_tensor& t = s.inputs[i];
+      const uint32_t behind = rank - d;
+      const size_t e = behind <= t.rank ? t.shape[t.rank - behind] : 1;
+      if (e != 1 && extent != 1 && e != extent) return SKUA_INVALID("gemm: input %zu has batch extent %zu where the other has %zu", i, e, extent);
+      if (e != 1) extent = e;
+    }
+    y.shape[d] = p.batch[d] = extent;
+    if (!mul(p.batches, extent, p.batches)) return SKUA_INVALID("gemm: the batch is larger than the address space");
+  }
+  batch_steps(a, p.batch_rank, p.a_step);
+  if (!c.constant_b) {
+    batch_steps(s.inputs[1], p.batch_rank, p.b_step);
+    for (uint32_t d = 0; d + 2 < s.inputs[1].rank; ++d) p.b_batches *= s.inputs[1].shape[d];
+  }
+  if (c.residual != SKUA_RESIDUAL_NONE) {
+    const size_t i = s.n_inputs - 1;
+    SKUA_TRY(matrix(base, s, i));
+    SKUA_TRY(need_same_shape(base, s, i, y));
+    p.ldr = s.inputs[i].stride[rank - 2];
+    batch_steps(s.inputs[i], p.batch_rank, p.r_step);
+  }
+  p.kernel = choose_tile(op.ctx, p.m, p.n, p.k, c.constant_b ? &c.format : nullptr);
+  if (!p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+  pack_kernel(op.ctx, &p.pack);
+  p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k);  // beta reads C, so C cannot hold partial sums
+  const PackFormat f = format_of(p.kernel);
+  // A few rows use each element of B once or twice: packing would cost more than it saves.
+  p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64;
+  size_t bytes = 0;
+  bool ok = true;
+  if (c.transpose_a) ok = mul(p.m, round_up(p.k, p.pack->vector), p.packed_a);
+  if (ok && !c.constant_b) {
+    if (p.in_place) p.packed_b = p.n % f.vector ? p.k * panel_width(f, p.n, panel_count(f, p.n) - 1) : 0;
+    else ok = mul(p.k, round_up(p.n, f.vector), p.packed_b);
+  }
+  size_t total_a = 0, total_b = 0;
+  p.packed_a = round_up(p.packed_a, 16);
+  p.packed_b = round_up(p.packed_b, 16);
+  ok = ok && mul(p.packed_a, p.batches, total_a) && mul(p.packed_b, p.b_batches, total_b) && add(total_a, total_b, bytes) && mul(bytes, sizeof(float), bytes) && bytes <= SIZE_MAX / 2;
+  if (!ok) return SKUA_INVALID("gemm: the packed operands are larger than the address space");
+  p.algorithm = c.constant_b ? "packed" : p.in_place ? "in_place" : "pack_and_multiply";
+  return SKUA_STATUS_OK;
+}
+
+skua_status finish(const skua_op*, skua_plan* out) {
+  Plan& p = *static_cast<Plan*>(out);
+  const skua_tensor& y = p.outputs[0];
+  if (y.shape[y.rank - 1] > 1 && y.stride[y.rank - 1] != 1) return SKUA_INVALID("gemm: output 0 has innermost stride %zu, must be 1", y.stride[y.rank - 1]);
+  p.ldc = y.stride[y.rank - 2];
+  batch_steps(y, p.batch_rank, p.c_step);
+  return SKUA_STATUS_OK;
+}
+
+size_t workspace(const skua_plan* plan, uint32_t) {
+  const Plan& p = plan_of(plan);
+  return (p.packed_a * p.batches + p.packed_b * p.b_batches) * sizeof(float);
+}
+
+struct Run {
+  const RunArgs* args;
+  const float *a, *b, *residual;
+  float *c, *packed_a, *packed_b;
+  GemmPackFn pack;
+  TaskGrid grid;
+  size_t pieces;
+};
+
+size_t batch_offset(const Plan& p, const size_t* step, size_t batch) {
+  size_t offset = 0;
+  for (size_t d = p.batch_rank; d-- > 0; batch /= p.batch[d]) offset += batch % p.batch[d] * step[d];
+  return offset;
+}
+// Which of the different B's a batch index uses, and where that B begins.
+size_t b_index(const Plan& p, size_t batch) {
+  size_t index = 0, scale = 1;
+  for (size_t d = p.batch_rank; d-- > 0; batch /= p.batch[d]) {
+    if (!p.b_step[d]) continue;
+    index += batch % p.batch[d] * scale;
+    scale *= p.batch[d];
+  }
+  return index;
+}
+
+void pack_b_task(void* arg, size_t index, uint32_t) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const Plan& p = plan_of(r.args->plan);
+  const Config& c = op_of(r.args->plan).config;
+  const PackFormat f = format_of(p.kernel);
+  const size_t panels = p.in_place ? 1 : panel_count(f, p.n), which = index / panels;
+  const size_t panel = p.in_place ? panel_count(f, p.n) - 1 : index % panels;
+  size_t batch = 0;  // the first batch index that uses this B
+  while (b_index(p, batch) != which) ++batch;
+  const float* b = r.b + batch_offset(p, p.b_step, batch);
+  const size_t stride_k = c.transpose_b ? 1 : p.ldb, stride_n = c.transpose_b ? p.ldb : 1;
+  r.pack(p.k, panel_columns(f, p.n, panel), panel_width(f, p.n, panel), b + panel * f.nr * stride_n, stride_k, stride_n,
+         r.packed_b + which * p.packed_b + (p.in_place ? 0 : panel_offset(f, panel, p.k)));
+}
+
+void pack_a_task(void* arg, size_t index, uint32_t) {  // stored [K, M]: rows of K with a stride of round_up(K, vector)
+  const Run& r = *static_cast<const Run*>(arg);
+  const Plan& p = plan_of(r.args->plan);
+  const size_t width = round_up(p.k, p.pack->vector), batch = index / r.pieces, piece = index % r.pieces;
+  const size_t m0 = piece_begin(p.m, r.pieces, piece), m1 = piece_begin(p.m, r.pieces, piece + 1);
+  r.pack(m1 - m0, p.k, width, r.a + batch_offset(p, p.a_step, batch) + m0, 1, p.lda, r.packed_a + batch * p.packed_a + m0 * width);
+}
+
+void multiply_task(void* arg, size_t index, uint32_t) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const Plan& p = plan_of(r.args->plan);
+  const Op& op = op_of(r.args->plan);
+  const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows, batch = index / r.grid.columns / r.grid.rows;
+  const PackFormat f = format_of(p.kernel);
+  const ptrdiff_t zero = 0;
+  GemmBlock g = {};
+  g.tile = p.kernel;
+  g.format = f;
+  g.n = p.n;
+  g.segment_count = 1;
+  g.k = p.k;
+  g.segments = &zero;
+  g.kc = p.kc;
+  if (op.packed) g.packed = op.packed;
+  else {
+    const size_t which = b_index(p, batch);
+    g.packed = r.packed_b + which * p.packed_b;
+    if (p.in_place) {
+      g.in_place = r.b + batch_offset(p, p.b_step, batch);
+      g.ldb = p.ldb;
+      g.packed -= panel_offset(f, panel_count(f, p.n) - 1, p.k);  // only the last panel is there
+    }
+  }
+  g.alpha = op.config.alpha;
+  g.beta = op.config.beta;
+  g.bias = op.bias;
+  g.activation = op.activation;
+  g.residual = skua_residual(op.config.residual);
+  const float* a = r.packed_a ? r.packed_a + batch * p.packed_a : r.a + batch_offset(p, p.a_step, batch);
+  const size_t lda = r.packed_a ? round_up(p.k, p.pack->vector) : p.lda;
+  float* c = r.c + batch_offset(p, p.c_step, batch);
+  const float* residual = r.residual ? r.residual + batch_offset(p, p.r_step, batch) : nullptr;
+  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), piece_begin(panel_count(f, p.n), r.grid.columns, columns),
+            piece_begin(panel_count(f, p.n), r.grid.columns, columns + 1),
+            [&](size_t m) { return RowPointers{a + m * lda, c + m * p.ldc, residual ? residual + m * p.ldr : nullptr}; });
+}
+
+void run(const RunArgs& args) {
+  const Plan& p = plan_of(args.plan);
+  const Op& op = op_of(args.plan);
+  if (!p.m || !p.n || !p.batches) return;
+  Run r = {};
+  r.args = &args;
+  r.a = args.in<float>(0);
+  r.b = op.config.constant_b ? nullptr : args.in<float>(1);
+  r.residual = op.config.residual ? args.in<float>(args.plan->n_inputs - 1) : nullptr;
+  r.c = args.out<float>(0);
+  r.pack = code_of<GemmPackFn>(p.pack);
+  r.packed_a = p.packed_a ? static_cast<float*>(args.workspace) : nullptr;
+  r.packed_b = static_cast<float*>(args.workspace) + p.packed_a * p.batches;
+  if (p.packed_a || p.packed_b) note_use(p.pack);
+  if (p.packed_a) {
+    r.pieces = pieces_for(args, ceil_div(p.m, 16), double(p.k) * 16);
+    parallel(args, r.pieces * p.batches, pack_a_task, &r);
+  }
+  if (p.packed_b) parallel(args, p.b_batches * (p.in_place ? 1 : panel_count(format_of(p.kernel), p.n)), pack_b_task, &r);
+  r.grid = cut_tasks(args, p.kernel, p.m, p.n, p.k);
+  parallel(args, p.batches * r.grid.rows * r.grid.columns, multiply_task, &r);
+}
+
+void explain(const skua_plan* plan, Text& text) {
+  const Plan& p = plan_of(plan);
+  const Op& op = op_of(plan);
+  const Machine m = machine_for(p.kernel->isa);
+  const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = gemm_cycles(p.kernel, p.m, p.n, p.k);
+  text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches, p.kernel->mr, p.kernel->nr, p.kc);
+  if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector);
+  text.add("  candidates:\n");
+  choose_tile(op.ctx, p.m, p.n, p.k, op.config.constant_b ? &op.config.format : nullptr, &text);
+}
+
+}  // namespace
+
+extern const OpClass gemm_class;
+const OpClass gemm_class = {"gemm", 1, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, explain};
+
+}  // namespace skua
+
+using namespace skua;
+
+extern "C" {
+
+skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, const void* b, const void* bias, skua_op** out) {
+  skua_gemm_desc d;
+  SKUA_TRY(read_desc("gemm", context, desc, d, out));
+  SKUA_TRY(need_f32("gemm", "a_type", d.a_type));
+  SKUA_TRY(need_f32("gemm", "b_type", d.b_type));
+  SKUA_TRY(need_f32("gemm", "c_type", d.c_type));
+  SKUA_TRY(check_epilogue("gemm", d.epilogue));
+  if (unsigned(d.numerics) > SKUA_NUMERICS_FAST) return SKUA_INVALID("gemm: numerics is %d, unknown", int(d.numerics));
+  if (b && (!d.n || !d.k)) return SKUA_INVALID("gemm: n is %zu and k is %zu, a constant B needs both", d.n, d.k);
+  if (bias && !d.n) return SKUA_INVALID("gemm: n is 0, a bias needs it");
+  const size_t dense = d.transpose_b ? d.k : d.n;
+  if (b && d.ldb && d.ldb < dense) return SKUA_INVALID("gemm: ldb is %zu, must be %zu or more", d.ldb, dense);
+  if (d.n > SIZE_MAX / 64 || d.k > SIZE_MAX / 64) return SKUA_INVALID("gemm: n or k is larger than the address space");
+  Config c;
+  memset(&c, 0, sizeof c);
+  c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;
+  c.constant_b = b != nullptr; c.has_bias = bias != nullptr;
+  c.residual = uint32_t(d.epilogue.residual);
+  c.alpha = d.alpha; c.beta = d.beta;
+  c.activation = d.epilogue.activation;
+  c.n = d.n; c.k = d.k;
+  size_t floats = bias_floats(c), packed = 0, bytes = 0;
+  const Kernel* tile = nullptr;
+  if (b) {
+    tile = choose_tile(context, d.hint_m ? d.hint_m : 64, d.n, d.k, nullptr);
+    if (!tile) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+    c.format = format_of(tile);
+    if (!mul(d.k, round_up(d.n, c.format.vector), packed) || !add(floats, packed, floats)) return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
+  }
+  if (!mul(floats, sizeof(float), bytes) || bytes > SIZE_MAX / 2) return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
+  skua_op* base;
+  SKUA_TRY(new_op(gemm_class, context, 0, 1, bytes, &base));
+  Op& op = *static_cast<Op*>(base);
+  memcpy(&op.config, &c, sizeof c);
+  float* w = static_cast<float*>(op_weights(base));
+  if (bias) {
+    memcpy(w, bias, d.n * sizeof(float));
+    memset(w + d.n, 0, (bias_floats(c) - d.n) * sizeof(float));
+    w += bias_floats(c);
+  }
+  if (b) {
+    const GemmPackFn pack = pack_kernel(context, nullptr);
+    const size_t ldb = d.ldb ? d.ldb : dense, stride_k = d.transpose_b ? 1 : ldb, stride_n = d.transpose_b ? ldb : 1;
+    for (size_t p = 0; p < panel_count(c.format, d.n); ++p)
+      pack(d.k, panel_columns(c.format, d.n, p), panel_width(c.format, d.n, p), static_cast<const float*>(b) + p * c.format.nr * stride_n, stride_k, stride_n,
+           w + panel_offset(c.format, p, d.k));
+  }
+  return open_op(base, out);
+}
+
+skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
+                          const skua_executor* executor) {
+  if (!context) return SKUA_INVALID("gemm_f32: context is NULL");
+  if (m && n && k && lda < k) return SKUA_INVALID("gemm_f32: lda is %zu, must be %zu or more", lda, k);
+  if (m && n && k && ldb < n) return SKUA_INVALID("gemm_f32: ldb is %zu, must be %zu or more", ldb, n);
+  if (m && n && ldc < n) return SKUA_INVALID("gemm_f32: ldc is %zu, must be %zu or more", ldc, n);
+  // The operator in this frame's memory: the same checks and the same path, without its allocations.
+  Op op;
+  memset(static_cast<void*>(&op), 0, sizeof op);
+  op.cls = &gemm_class;
+  op.ctx = context;
+  op.config.alpha = 1;
+  SKUA_TRY(open(&op));
+  skua_tensor shapes[2] = {skua_tensor_2d(SKUA_DTYPE_F32, m, k), skua_tensor_2d(SKUA_DTYPE_F32, k, n)};
+  shapes[0].stride[0] = max(lda, 1); shapes[0].stride[1] = 1;
+  shapes[1].stride[0] = max(ldb, 1); shapes[1].stride[1] = 1;
+  skua_tensor result = skua_tensor_2d(SKUA_DTYPE_F32, m, n);
+  result.stride[0] = max(ldc, 1); result.stride[1] = 1;
+  alignas(16) char memory[sizeof(Plan)];
+  skua_plan* plan;
+  SKUA_TRY(skua_op_plan_init(&op, shapes, 2, &result, 1, memory, sizeof memory, &plan));
+  const size_t bytes = workspace(plan, 1);
+  void* space = nullptr;
+  if (bytes && !(space = allocate(context, bytes, SKUA_WORKSPACE_ALIGNMENT))) return out_of_memory("gemm_f32", bytes);
+  const skua_buffer inputs[2] = {skua_host_buffer(a), skua_host_buffer(b)}, output = skua_host_buffer(c);
+  const skua_status s = skua_plan_run(plan, inputs, 2, &output, 1, space, bytes, executor);
+  release(context, space, bytes);
+  return s;
+}
+
+}  // extern "C"

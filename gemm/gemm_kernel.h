@@ -1,0 +1,40 @@
+// What a GEMM tile and a packing kernel take. Plain data, included by the kernel units.
+#pragma once
+#include <stddef.h>
+
+namespace skua {
+
+// One tile: up to mr rows times up to nr columns of C.
+//
+//   C[r][j] = finish( [C[r][j] if load_c] + sum over s, k of A[r][segments[s] + k] * B[(s*k_per_segment + k)][j] )
+//
+// Every element is one chain of multiply-adds in the order of k, whatever the tile: all tiles of an instruction set give the same bits.
+struct GemmTile {
+  const float* const* a;         // row pointers; never packed: rows may be anywhere (overlapping, in a padded image, transformed tiles)
+  const ptrdiff_t* segments;     // element offsets added to every row pointer, one per segment of the depth
+  size_t segment_count, k;       // depth = segment_count * k
+  const float* b;                // panel: depth rows of ldb floats, whole vectors readable
+  size_t ldb;
+  float* const* c;               // row pointers
+  size_t n;                      // columns of C, 1..nr
+  bool load_c;                   // go on from what an earlier part of the depth stored
+  bool finish;                   // last part of the depth: apply what follows
+  float alpha, beta;             // acc*alpha + beta*C
+  const float* bias;             // whole vectors readable; NULL = none
+  const float* const* residual;  // row pointers; NULL = none
+  bool residual_after;           // added after the clamp
+  float low, high;               // clamp; NaN passes
+};
+
+// KernelKind::gemm_tile. `code` returns a table of functions: at[(vectors - 1) * mr + rows - 1], vectors <= nr / vector, rows <= mr.
+using GemmTileFn = void (*)(const GemmTile&);
+struct GemmTileTable {
+  GemmTileFn at[32];
+};
+using GemmTileTableFn = const GemmTileTable& (*)();
+
+// KernelKind::gemm_pack: writes a panel of `depth` rows and `columns` columns, padded with zeros to `width` (whole vectors):
+// panel[k*width + j] = b[k*stride_k + j*stride_n].
+using GemmPackFn = void (*)(size_t depth, size_t columns, size_t width, const float* b, size_t stride_k, size_t stride_n, float* panel);
+
+}  // namespace skua

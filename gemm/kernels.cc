@@ -1,0 +1,137 @@
+// GEMM tiles and packing, one source for every instruction set.
+//
+//             panel of B: nr = NV*L columns                     A is read in place through row pointers: one broadcast per row and k step, used NV times
+//            k=0 [b00 b01 ... ]                                (by-lane instruction sets: four k steps of a row per load, used by lane).
+//   a0 ->  k=1 [b10 b11 ... ]   acc[r][v] += a[r][k] * b[k][v]  B streams through once per row group. Peak needs NV loads of B and MR of A in the time of
+//   a1 ->        ...                                           MR*NV multiply-adds: 10 of 24 (AVX-512), 8 of 12 (AVX2).
+//
+// Packed B: panels of nr columns, each [depth][width]; width = nr, in the last panel the columns left, rounded up to whole vectors.
+#include "gemm/gemm_kernel.h"
+#include "dispatch/kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+// Vector v of a row of NV vectors, of which the last has `tail` columns.
+template <int NV> SKUA_INL F32 columns(const float* row, int v, size_t tail) {
+  return v < NV - 1 ? F32::load(row + v * F32::L) : F32::load_n(row + v * F32::L, tail);
+}
+
+template <int MR, int NV> void tile(const GemmTile& t) {
+  constexpr int L = F32::L;
+  F32 acc[MR][NV];
+  const size_t tail = t.n - size_t(NV - 1) * L;  // columns in the last vector, 1..L
+  if (t.load_c) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) acc[r][v] = F32::load(t.c[r] + v * L);
+      acc[r][NV - 1] = F32::load_n(t.c[r] + (NV - 1) * L, tail);
+    }
+  } else {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
+  }
+  const float* b = t.b;
+  const size_t ldb = t.ldb;
+  for (size_t s = 0; s < t.segment_count; ++s) {
+    const float* a[MR];
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = t.a[r] + t.segments[s];
+    size_t k = 0;
+    if constexpr (F32::by_lane) {
+      for (; k + 4 <= t.k; k += 4) {
+        F32 x[MR];
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = F32::load(a[r] + k);
+        F32 w[NV];
+#define SKUA_STEP(i)                                                                                                  \
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F32::load(b + v * L);                                               \
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = fma_lane<i>(acc[r][v], w[v], x[r]); \
+  b += ldb;
+        SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
+#undef SKUA_STEP
+      }
+    }
+    for (; k < t.k; ++k, b += ldb) {
+      F32 w[NV];
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+        w[v] = F32::load(b + v * L);
+        if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads B from memory once per row
+      }
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+        const F32 x = F32::broadcast(a[r] + k);
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
+      }
+    }
+  }
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else the epilogue's copies spill inside the loop
+  // One pass over the accumulators per step: a branch per step, not per vector.
+#define SKUA_EACH(statement) \
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
+  if (t.finish) {
+    if (t.alpha != 1) { const F32 alpha = F32::set1(t.alpha); SKUA_EACH(y = y * alpha) }
+    if (t.beta != 0) { const F32 beta = F32::set1(t.beta); SKUA_EACH(y = fma(beta, (columns<NV>(t.c[r], v, tail)), y)) }
+    if (t.bias) SKUA_EACH(y = y + F32::load(t.bias + v * L))
+    if (t.residual && !t.residual_after) SKUA_EACH(y = y + columns<NV>(t.residual[r], v, tail))
+    const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+    SKUA_EACH(y = clamp_high(clamp_low(y, low), high))
+    if (t.residual && t.residual_after) SKUA_EACH(y = y + columns<NV>(t.residual[r], v, tail))
+  }
+#undef SKUA_EACH
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+    SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) acc[r][v].store(t.c[r] + v * L);
+    acc[r][NV - 1].store_n(t.c[r] + (NV - 1) * L, tail);
+  }
+}
+
+void pack(size_t depth, size_t columns, size_t width, const float* b, size_t stride_k, size_t stride_n, float* panel) {
+  constexpr size_t L = F32::L;
+  const size_t whole = columns / L * L;
+  if (stride_n == 1) {
+    for (size_t k = 0; k < depth; ++k, b += stride_k, panel += width) {
+      for (size_t j = 0; j < whole; j += L) F32::load(b + j).store(panel + j);
+      for (size_t j = whole; j < width; j += L) F32::load_n(b + j, j < columns ? columns - j : 0).store(panel + j);
+    }
+    return;
+  }
+  for (size_t j = 0; j < width; j += L) {
+    size_t k = 0;
+    if (stride_k == 1 && j < whole)
+      for (; k + L <= depth; k += L) {
+        F32 block[L];
+        SKUA_UNROLL for (size_t i = 0; i < L; ++i) block[i] = F32::load(b + (j + i) * stride_n + k);
+        transpose(block);
+        SKUA_UNROLL for (size_t i = 0; i < L; ++i) block[i].store(panel + (k + i) * width + j);
+      }
+    for (; k < depth; ++k)
+      for (size_t i = j; i < j + L; ++i) panel[k * width + i] = i < columns ? b[k * stride_k + i * stride_n] : 0.0f;
+  }
+}
+
+template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
+  table.at[(v - 1) * MR + r - 1] = tile<r, v>;
+  if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
+  else if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
+}
+template <int MR, int NV> constexpr GemmTileTable make_table() {
+  static_assert(MR * NV <= 32);
+  GemmTileTable table = {};
+  fill<MR, NV>(table);
+  return table;
+}
+template <int MR, int NV> constexpr GemmTileTable table_of = make_table<MR, NV>();
+
+template <int MR, int NV> const GemmTileTable& tile_table() { return table_of<MR, NV>; }
+
+const Kernel kernels[] = {
+#define SKUA_TILE(mr, nr, why)                                                                                          \
+  {"gemm_f32_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F32::L>))},
+#include "gemm/tiles.def"
+#undef SKUA_TILE
+    {"gemm_pack_f32_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B: rows copied, or blocks transposed in registers", KernelKind::gemm_pack, Isa::SKUA_ISA, 0, 0, 0,
+     F32::L, reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack))},
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(gemm, kernels)
+}  // namespace skua

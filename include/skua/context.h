@@ -1,0 +1,52 @@
+/* A context: a device, an allocator, and the choice of kernels. Cheap (one allocation), any number of them, from any threads. */
+#ifndef SKUA_CONTEXT_H_
+#define SKUA_CONTEXT_H_
+
+#include <skua/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* alloc returns `size` bytes (> 0) at a multiple of `align` (a power of two, up to 2 MiB for large weights), or NULL. Called only
+ * inside create, plan, tune and the one-call functions, never inside run. Must be thread-safe if the context is shared. */
+typedef struct skua_allocator {
+  void* ctx;
+  void* (*alloc)(void* ctx, size_t size, size_t align);
+  void (*free)(void* ctx, void* memory, size_t size);
+} skua_allocator;
+
+typedef enum skua_log_level { SKUA_LOG_INFO = 0, SKUA_LOG_WARNING = 1 } skua_log_level;
+typedef void (*skua_log_fn)(void* ctx, skua_log_level level, const char* text);
+
+typedef struct skua_context_options {
+  size_t struct_size;        /* sizeof(skua_context_options), set by SKUA_CONTEXT_OPTIONS_INIT                             */
+  skua_allocator allocator;  /* zero = malloc and free                                                                    */
+  skua_device device;        /* zero = the CPU                                                                            */
+  const char* max_isa;       /* "avx2": nothing above it is used; NULL = environment SKUA_MAX_ISA, then no cap. An unknown  */
+                             /* name is refused, with the list of names. "scalar" = portable C++ only                     */
+  const char* kernel_filter; /* glob (* and ?) that kernel names must match where several could serve, e.g. "*_6x16_*";    */
+                             /* NULL = environment SKUA_KERNEL, then no filter. Ignored for kinds where nothing matches    */
+  const char* tuning_cache;  /* file of measured choices, read now and written by skua_op_tune(); NULL = none              */
+  skua_log_fn log;           /* NULL = silent: the library itself never prints                                            */
+  void* log_ctx;
+} skua_context_options;
+
+#define SKUA_CONTEXT_OPTIONS_INIT {sizeof(skua_context_options), {NULL, NULL, NULL}, SKUA_DEVICE_CPU, NULL, NULL, NULL, NULL, NULL}
+
+/* options may be NULL. The strings are copied. */
+SKUA_API skua_status skua_context_create(const skua_context_options* options, skua_context** out);
+
+/* Destroy ops and plans first. NULL is ignored. */
+SKUA_API void skua_context_destroy(skua_context* context);
+
+/* Device of the context, as skua_device_list() describes it. */
+SKUA_API skua_status skua_context_device(const skua_context* context, skua_device_info* info);
+
+/* The highest instruction set this context uses, e.g. "avx512". Static storage. */
+SKUA_API const char* skua_context_isa(const skua_context* context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

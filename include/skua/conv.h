@@ -1,0 +1,97 @@
+/* Convolutions on feature maps. */
+#ifndef SKUA_CONV_H_
+#define SKUA_CONV_H_
+
+#include <string.h>
+#include <skua/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum skua_padding_mode {
+  SKUA_PADDING_EXPLICIT = 0,  /* top, left, bottom, right as given; zeroed = no padding                                     */
+  SKUA_PADDING_SAME_UPPER = 1, /* out = ceil(in / stride); an odd pixel of padding goes to the bottom / right (TensorFlow)  */
+  SKUA_PADDING_SAME_LOWER = 2  /* the same, the odd pixel to the top / left                                                 */
+} skua_padding_mode;
+
+typedef struct skua_padding {
+  skua_padding_mode mode;
+  uint32_t top, left, bottom, right;
+} skua_padding;
+
+/* How the caller's weights are stored (they are packed at create). I = input channels per group, O = all output channels. */
+typedef enum skua_weight_layout {
+  SKUA_WEIGHTS_OHWI = 0, /* [O][kernel_h][kernel_w][I]: TensorFlow Lite                                                     */
+  SKUA_WEIGHTS_OIHW = 1, /* [O][I][kernel_h][kernel_w]: PyTorch, ONNX                                                       */
+  SKUA_WEIGHTS_HWIO = 2  /* [kernel_h][kernel_w][I][O]: TensorFlow; with I = 1 also TensorFlow Lite's depthwise [1][h][w][O] */
+} skua_weight_layout;
+
+/* y[n, oy, ox, o] = act(bias[o] + sum over ky, kx, i of x[n, oy*stride_h + ky*dilation_h - top, ox*stride_w + kx*dilation_w - left, g*I + i]
+ *                                                     * w[o, ky, kx, i]),   g = o / (out_channels / groups), x = 0 outside the image.
+ * out = floor((in + padding - dilation*(kernel-1) - 1) / stride) + 1 per dimension.
+ * Depthwise convolution is groups == in_channels, with channel multiplier out_channels / in_channels (output channel c*multiplier + j belongs to
+ * input channel c). 1D convolution: kernel_h = 1 and tensors of rank 3, [N, W, C] or [N, C, W].
+ * Input: x, then the residual if the epilogue has one (output's shape). The pixel, row and batch strides of NHWC tensors are free. */
+typedef struct skua_conv2d_desc {
+  size_t struct_size;
+  skua_dtype input_type, weight_type, output_type;
+  skua_layout layout;               /* of input, output and residual                                              */
+  skua_weight_layout weight_layout;
+  uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, groups; /* all 1 or more               */
+  uint32_t in_channels, out_channels; /* of the tensors, not per group                                            */
+  skua_padding padding;
+  skua_epilogue epilogue;
+  skua_quantization input_q, weight_q, output_q;
+  skua_numerics numerics;
+  uint32_t hint_in_h, hint_in_w;    /* size to choose and pack an algorithm for; 0 = unknown: weights are packed for every algorithm */
+                                    /* that could win at some size (up to 5 times the memory of a 3x3 layer's weights)              */
+} skua_conv2d_desc;
+
+static inline skua_conv2d_desc skua_conv2d_desc_init(void) {
+  skua_conv2d_desc d;
+  memset(&d, 0, sizeof d);
+  d.struct_size = sizeof(skua_conv2d_desc); d.kernel_h = 1; d.kernel_w = 1; d.stride_h = 1; d.stride_w = 1;
+  d.dilation_h = 1; d.dilation_w = 1; d.groups = 1;
+  return d;
+}
+#define SKUA_CONV2D_DESC_INIT skua_conv2d_desc_init()
+
+/* weights: see weight_layout; bias: out_channels values of f32 (s32 for quantised types), NULL = none. Both may be freed after the call. */
+SKUA_API skua_status skua_conv2d_create(skua_context* context, const skua_conv2d_desc* desc, const void* weights, const void* bias,
+                                        skua_op** out);
+
+/* Transposed convolution (the gradient of a convolution with regard to its input): every input pixel adds its value times the kernel at
+ * output pixel iy*stride_h + ky*dilation_h - top. out = stride*(in-1) + dilation*(kernel-1) + 1 - padding + output_padding per dimension;
+ * with SAME padding out = in * stride. in_channels are the input's, out_channels the output's; weight layouts: O = out_channels,
+ * I = in_channels / groups. */
+typedef struct skua_conv2d_transpose_desc {
+  size_t struct_size;
+  skua_dtype input_type, weight_type, output_type;
+  skua_layout layout;
+  skua_weight_layout weight_layout;
+  uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, groups;
+  uint32_t in_channels, out_channels;
+  skua_padding padding;
+  uint32_t output_padding_h, output_padding_w; /* < stride; extra rows and columns at the bottom and right         */
+  skua_epilogue epilogue;
+  skua_quantization input_q, weight_q, output_q;
+  skua_numerics numerics;
+} skua_conv2d_transpose_desc;
+
+static inline skua_conv2d_transpose_desc skua_conv2d_transpose_desc_init(void) {
+  skua_conv2d_transpose_desc d;
+  memset(&d, 0, sizeof d);
+  d.struct_size = sizeof(skua_conv2d_transpose_desc); d.kernel_h = 1; d.kernel_w = 1; d.stride_h = 1;
+  d.stride_w = 1; d.dilation_h = 1; d.dilation_w = 1; d.groups = 1;
+  return d;
+}
+#define SKUA_CONV2D_TRANSPOSE_DESC_INIT skua_conv2d_transpose_desc_init()
+
+SKUA_API skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2d_transpose_desc* desc, const void* weights,
+                                                  const void* bias, skua_op** out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,53 @@
+/* Matrix products. Row major throughout. */
+#ifndef SKUA_GEMM_H_
+#define SKUA_GEMM_H_
+
+#include <string.h>
+#include <skua/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* C = act(alpha * op(A) * op(B) + beta * C + bias), batched; fully connected layers with constant, packed B.
+ *
+ * Inputs: A, then B if it is not constant, then the residual if the epilogue has one. Output: C.
+ *   A [..., M, K], or [..., K, M] with transpose_a        B [..., K, N], or [..., N, K] with transpose_b
+ *   C [..., M, N]; leading dimensions broadcast as in NumPy. A of rank 1 and 0 leading dimensions is not a matrix and is refused.
+ * The innermost stride of A, B, C must be 1; the others are free (lda, ldb, ldc, batch strides).
+ * With beta != 0, C is read before it is written (and NaN in it counts); with beta == 0 it is only written.
+ * K = 0 gives act(beta * C + bias). f32 sums each element in one chain over k = 0..K-1 (fused multiply-add where the CPU has it). */
+typedef struct skua_gemm_desc {
+  size_t struct_size;
+  skua_dtype a_type, b_type, c_type;
+  bool transpose_a, transpose_b;
+  float alpha, beta;                /* taken as they are; the INIT macro sets 1 and 0                             */
+  size_t n, k;                      /* of a constant B, required then; 0 for a dynamic one                         */
+  size_t ldb;                       /* elements from one row of the constant B, as stored, to the next; 0 = dense  */
+  skua_epilogue epilogue;
+  skua_quantization a_q, b_q, c_q;
+  skua_numerics numerics;
+  size_t hint_m;                    /* M to choose the packed format for; 0 = unknown                              */
+} skua_gemm_desc;
+
+static inline skua_gemm_desc skua_gemm_desc_init(void) {
+  skua_gemm_desc d;
+  memset(&d, 0, sizeof d);
+  d.struct_size = sizeof(skua_gemm_desc); d.alpha = 1.0f;
+  return d;
+}
+#define SKUA_GEMM_DESC_INIT skua_gemm_desc_init()
+
+/* b: constant B [K, N] (or [N, K] with transpose_b), packed now and not needed afterwards; NULL = B is an input.
+ * bias: N values of f32 (s32 for quantised types), copied; NULL = none. */
+SKUA_API skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, const void* b, const void* bias, skua_op** out);
+
+/* For people who only want a matrix product: C[m x n] = A[m x k] * B[k x n], row major, lda >= k, ldb >= n, ldc >= n (elements).
+ * Takes its workspace from the context's allocator. executor NULL = this thread. */
+SKUA_API skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, const float* a, size_t lda, const float* b,
+                                   size_t ldb, float* c, size_t ldc, const skua_executor* executor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

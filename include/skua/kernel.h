@@ -1,0 +1,37 @@
+/* The registry of kernels, readable: for tools, and for engines that want to know what runs. */
+#ifndef SKUA_KERNEL_H_
+#define SKUA_KERNEL_H_
+
+#include <skua/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct skua_kernel_info {
+  const char* name;       /* "gemm_f32_6x64_avx512": kind, types, tile, instruction set                 */
+  const char* family;     /* "gemm", "depthwise", "unary", ...                                          */
+  const char* isa;        /* "avx512"                                                                   */
+  const char* why;        /* one sentence: why it exists                                                */
+  uint32_t mr, nr, kr;    /* rows, columns and depth of the tile; 0 where it has none                   */
+  bool usable;            /* this CPU has the instruction set                                           */
+  uint64_t calls;         /* times it was chosen for a run since the start (relaxed counter); 0 if the  */
+                          /* library was built without SKUA_COUNT_CALLS                                 */
+} skua_kernel_info;
+
+SKUA_API size_t skua_kernel_count(void);
+SKUA_API skua_status skua_kernel_at(size_t index, skua_kernel_info* info);
+
+/* The instruction sets this build knows, lowest first, and whether the CPU has them. */
+typedef struct skua_isa_info {
+  const char* name;
+  bool compiled; /* this build has kernels for it                                              */
+  bool detected; /* cpuinfo (or CPUID/HWCAP) AND the operating system say so, and no veto       */
+} skua_isa_info;
+SKUA_API size_t skua_isa_count(void);
+SKUA_API skua_status skua_isa_at(size_t index, skua_isa_info* info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,161 @@
+// 256-bit vectors: AVX2 with FMA3. See simd.h for what the operations promise.
+// The instruction max(a, b) is "a > b ? a : b": a NaN in either operand gives the second one, which decides the order below.
+#pragma once
+
+#include <immintrin.h>
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+struct M32 {
+  __m256 m;
+};
+
+SKUA_INL __m256i first_lanes(size_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+struct F32 {
+  static constexpr int L = 8;
+  static constexpr bool fused = true;
+#if defined(__x86_64__)
+  static constexpr int registers = 16;
+#else
+  static constexpr int registers = 8;
+#endif
+  static constexpr bool by_lane = false;
+  __m256 v;
+
+  static SKUA_INL F32 load(const float* p) { return {_mm256_loadu_ps(p)}; }
+  static SKUA_INL F32 load_n(const float* p, size_t n) { return {_mm256_maskload_ps(p, first_lanes(n))}; }
+  static SKUA_INL F32 broadcast(const float* p) { return {_mm256_broadcast_ss(p)}; }
+  static SKUA_INL F32 set1(float x) { return {_mm256_set1_ps(x)}; }
+  static SKUA_INL F32 zero() { return {_mm256_setzero_ps()}; }
+  SKUA_INL void store(float* p) const { _mm256_storeu_ps(p, v); }
+  SKUA_INL void store_n(float* p, size_t n) const { _mm256_maskstore_ps(p, first_lanes(n), v); }
+};
+
+struct I32 {
+  static constexpr int L = 8;
+  __m256i v;
+
+  static SKUA_INL I32 load(const int32_t* p) { return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))}; }
+  static SKUA_INL I32 load_n(const int32_t* p, size_t n) { return {_mm256_maskload_epi32(p, first_lanes(n))}; }
+  static SKUA_INL I32 set1(int32_t x) { return {_mm256_set1_epi32(x)}; }
+  SKUA_INL void store(int32_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  SKUA_INL void store_n(int32_t* p, size_t n) const { _mm256_maskstore_epi32(p, first_lanes(n), v); }
+};
+
+SKUA_INL I32 as_i32(F32 a) { return {_mm256_castps_si256(a.v)}; }
+SKUA_INL F32 as_f32(I32 a) { return {_mm256_castsi256_ps(a.v)}; }
+
+SKUA_INL M32 operator&(M32 a, M32 b) { return {_mm256_and_ps(a.m, b.m)}; }
+SKUA_INL M32 operator|(M32 a, M32 b) { return {_mm256_or_ps(a.m, b.m)}; }
+SKUA_INL M32 operator~(M32 a) { return {_mm256_xor_ps(a.m, _mm256_castsi256_ps(_mm256_set1_epi32(-1)))}; }
+SKUA_INL bool any(M32 m) { return _mm256_movemask_ps(m.m) != 0; }
+SKUA_INL bool all(M32 m) { return _mm256_movemask_ps(m.m) == 255; }
+
+SKUA_INL M32 lt(F32 a, F32 b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ)}; }
+SKUA_INL M32 le(F32 a, F32 b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_LE_OQ)}; }
+SKUA_INL M32 gt(F32 a, F32 b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_GT_OQ)}; }
+SKUA_INL M32 ge(F32 a, F32 b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_GE_OQ)}; }
+SKUA_INL M32 eq(F32 a, F32 b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_EQ_OQ)}; }
+SKUA_INL M32 ne(F32 a, F32 b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_NEQ_UQ)}; }
+SKUA_INL M32 is_nan(F32 a) { return {_mm256_cmp_ps(a.v, a.v, _CMP_UNORD_Q)}; }
+SKUA_INL F32 select(M32 m, F32 a, F32 b) { return {_mm256_blendv_ps(b.v, a.v, m.m)}; }
+SKUA_INL I32 select(M32 m, I32 a, I32 b) { return as_i32(select(m, as_f32(a), as_f32(b))); }
+SKUA_INL F32 keep_if(M32 m, F32 a) { return {_mm256_and_ps(m.m, a.v)}; }
+
+SKUA_INL F32 operator+(F32 a, F32 b) { return {_mm256_add_ps(a.v, b.v)}; }
+SKUA_INL F32 operator-(F32 a, F32 b) { return {_mm256_sub_ps(a.v, b.v)}; }
+SKUA_INL F32 operator*(F32 a, F32 b) { return {_mm256_mul_ps(a.v, b.v)}; }
+SKUA_INL F32 operator/(F32 a, F32 b) { return {_mm256_div_ps(a.v, b.v)}; }
+SKUA_INL F32 operator-(F32 a) { return {_mm256_xor_ps(a.v, _mm256_set1_ps(-0.0f))}; }
+SKUA_INL F32 fma(F32 a, F32 b, F32 c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
+SKUA_INL F32 fnma(F32 a, F32 b, F32 c) { return {_mm256_fnmadd_ps(a.v, b.v, c.v)}; }
+
+SKUA_INL F32 min_fast(F32 a, F32 b) { return {_mm256_min_ps(a.v, b.v)}; }
+SKUA_INL F32 max_fast(F32 a, F32 b) { return {_mm256_max_ps(a.v, b.v)}; }
+SKUA_INL F32 clamp_low(F32 x, F32 lo) { return {_mm256_max_ps(lo.v, x.v)}; }
+SKUA_INL F32 clamp_high(F32 x, F32 hi) { return {_mm256_min_ps(hi.v, x.v)}; }
+// Both orders agree unless a NaN is there, and a NaN or-ed with anything is a NaN; a blend would cost one operation more.
+SKUA_INL F32 min(F32 a, F32 b) { return {_mm256_or_ps(_mm256_min_ps(a.v, b.v), _mm256_min_ps(b.v, a.v))}; }
+SKUA_INL F32 max(F32 a, F32 b) { return {_mm256_or_ps(_mm256_max_ps(a.v, b.v), _mm256_max_ps(b.v, a.v))}; }
+
+SKUA_INL F32 abs(F32 a) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0f), a.v)}; }
+SKUA_INL F32 copysign(F32 magnitude, F32 sign) {
+  const __m256 bit = _mm256_set1_ps(-0.0f);
+  return {_mm256_or_ps(_mm256_andnot_ps(bit, magnitude.v), _mm256_and_ps(bit, sign.v))};
+}
+SKUA_INL F32 sqrt(F32 a) { return {_mm256_sqrt_ps(a.v)}; }
+SKUA_INL F32 trunc(F32 a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
+SKUA_INL F32 round(F32 a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
+SKUA_INL F32 floor(F32 a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
+SKUA_INL F32 ceil(F32 a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)}; }
+
+SKUA_INL I32 to_i32(F32 a) { return {_mm256_cvttps_epi32(a.v)}; }
+SKUA_INL I32 round_i32(F32 a) { return {_mm256_cvtps_epi32(a.v)}; }
+SKUA_INL F32 to_f32(I32 a) { return {_mm256_cvtepi32_ps(a.v)}; }
+
+SKUA_INL I32 operator+(I32 a, I32 b) { return {_mm256_add_epi32(a.v, b.v)}; }
+SKUA_INL I32 operator-(I32 a, I32 b) { return {_mm256_sub_epi32(a.v, b.v)}; }
+SKUA_INL I32 operator&(I32 a, I32 b) { return {_mm256_and_si256(a.v, b.v)}; }
+SKUA_INL I32 operator|(I32 a, I32 b) { return {_mm256_or_si256(a.v, b.v)}; }
+SKUA_INL I32 operator^(I32 a, I32 b) { return {_mm256_xor_si256(a.v, b.v)}; }
+template <int n>
+SKUA_INL I32 shl(I32 a) {
+  return {_mm256_slli_epi32(a.v, n)};
+}
+template <int n>
+SKUA_INL I32 shr(I32 a) {
+  return {_mm256_srai_epi32(a.v, n)};
+}
+template <int n>
+SKUA_INL I32 shr_logical(I32 a) {
+  return {_mm256_srli_epi32(a.v, n)};
+}
+SKUA_INL M32 eq(I32 a, I32 b) { return {_mm256_castsi256_ps(_mm256_cmpeq_epi32(a.v, b.v))}; }
+SKUA_INL M32 gt(I32 a, I32 b) { return {_mm256_castsi256_ps(_mm256_cmpgt_epi32(a.v, b.v))}; }
+
+SKUA_INL F32 swap_halves(F32 a) { return {_mm256_permute2f128_ps(a.v, a.v, 1)}; }
+SKUA_INL F32 swap_pairs(F32 a) { return {_mm256_permute_ps(a.v, 0x4e)}; }
+SKUA_INL F32 swap_lanes(F32 a) { return {_mm256_permute_ps(a.v, 0xb1)}; }
+SKUA_INL float sum(F32 a) {
+  a = a + swap_halves(a);
+  a = a + swap_pairs(a);
+  return _mm256_cvtss_f32((a + swap_lanes(a)).v);
+}
+SKUA_INL float max_of(F32 a) {
+  a = max(a, swap_halves(a));
+  a = max(a, swap_pairs(a));
+  return _mm256_cvtss_f32(max(a, swap_lanes(a)).v);
+}
+SKUA_INL float min_of(F32 a) {
+  a = min(a, swap_halves(a));
+  a = min(a, swap_pairs(a));
+  return _mm256_cvtss_f32(min(a, swap_lanes(a)).v);
+}
+
+template <int i>
+F32 fma_lane(F32 acc, F32 b, F32 a) = delete;
+SKUA_INL void pin(F32& a) { asm("" : "+x"(a.v)); }
+SKUA_INL void transpose(F32 (&r)[8]) {
+  __m256 t[8];
+  SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+    t[i] = _mm256_insertf128_ps(r[i].v, _mm256_castps256_ps128(r[i + 4].v), 1);
+    t[i + 4] = _mm256_permute2f128_ps(r[i].v, r[i + 4].v, 0x31);
+  }
+  SKUA_UNROLL for (int i = 0; i < 8; i += 4) {
+    const __m256 a = _mm256_unpacklo_ps(t[i], t[i + 1]), b = _mm256_unpacklo_ps(t[i + 2], t[i + 3]);
+    const __m256 c = _mm256_unpackhi_ps(t[i], t[i + 1]), d = _mm256_unpackhi_ps(t[i + 2], t[i + 3]);
+    r[i].v = _mm256_shuffle_ps(a, b, 0x44);
+    r[i + 1].v = _mm256_shuffle_ps(a, b, 0xee);
+    r[i + 2].v = _mm256_shuffle_ps(c, d, 0x44);
+    r[i + 3].v = _mm256_shuffle_ps(c, d, 0xee);
+  }
+}
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua

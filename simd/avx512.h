@@ -1,0 +1,174 @@
+// 512-bit vectors: AVX-512 F, BW, DQ and VL; masks live in k registers. See simd.h for what the operations promise.
+// The instruction max(a, b) is "a > b ? a : b": a NaN in either operand gives the second one, which decides the order below.
+// Zero-masked forms with a full mask stand where gcc 12 warns about the undefined vector inside its plain intrinsics; they compile
+// to the plain instruction.
+#pragma once
+
+#include <immintrin.h>
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+struct M32 {
+  __mmask16 m;
+};
+
+SKUA_INL __mmask16 first_lanes(size_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+
+struct F32 {
+  static constexpr int L = 16;
+  static constexpr bool fused = true;
+#if defined(__x86_64__)
+  static constexpr int registers = 32;
+#else
+  static constexpr int registers = 8;
+#endif
+  static constexpr bool by_lane = false;
+  __m512 v;
+
+  static SKUA_INL F32 load(const float* p) { return {_mm512_loadu_ps(p)}; }
+  static SKUA_INL F32 load_n(const float* p, size_t n) { return {_mm512_maskz_loadu_ps(first_lanes(n), p)}; }
+  static SKUA_INL F32 broadcast(const float* p) { return {_mm512_set1_ps(*p)}; }
+  static SKUA_INL F32 set1(float x) { return {_mm512_set1_ps(x)}; }
+  static SKUA_INL F32 zero() { return {_mm512_setzero_ps()}; }
+  SKUA_INL void store(float* p) const { _mm512_storeu_ps(p, v); }
+  SKUA_INL void store_n(float* p, size_t n) const { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
+};
+
+struct I32 {
+  static constexpr int L = 16;
+  __m512i v;
+
+  static SKUA_INL I32 load(const int32_t* p) { return {_mm512_loadu_si512(p)}; }
+  static SKUA_INL I32 load_n(const int32_t* p, size_t n) { return {_mm512_maskz_loadu_epi32(first_lanes(n), p)}; }
+  static SKUA_INL I32 set1(int32_t x) { return {_mm512_set1_epi32(x)}; }
+  SKUA_INL void store(int32_t* p) const { _mm512_storeu_si512(p, v); }
+  SKUA_INL void store_n(int32_t* p, size_t n) const { _mm512_mask_storeu_epi32(p, first_lanes(n), v); }
+};
+
+SKUA_INL I32 as_i32(F32 a) { return {_mm512_castps_si512(a.v)}; }
+SKUA_INL F32 as_f32(I32 a) { return {_mm512_castsi512_ps(a.v)}; }
+
+SKUA_INL M32 operator&(M32 a, M32 b) { return {_kand_mask16(a.m, b.m)}; }
+SKUA_INL M32 operator|(M32 a, M32 b) { return {_kor_mask16(a.m, b.m)}; }
+SKUA_INL M32 operator~(M32 a) { return {_knot_mask16(a.m)}; }
+SKUA_INL bool any(M32 m) { return m.m != 0; }
+SKUA_INL bool all(M32 m) { return m.m == 0xffff; }
+
+SKUA_INL M32 lt(F32 a, F32 b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)}; }
+SKUA_INL M32 le(F32 a, F32 b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LE_OQ)}; }
+SKUA_INL M32 gt(F32 a, F32 b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_GT_OQ)}; }
+SKUA_INL M32 ge(F32 a, F32 b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_GE_OQ)}; }
+SKUA_INL M32 eq(F32 a, F32 b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ)}; }
+SKUA_INL M32 ne(F32 a, F32 b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_NEQ_UQ)}; }
+SKUA_INL M32 is_nan(F32 a) { return {_mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q)}; }
+SKUA_INL F32 select(M32 m, F32 a, F32 b) { return {_mm512_mask_blend_ps(m.m, b.v, a.v)}; }
+SKUA_INL I32 select(M32 m, I32 a, I32 b) { return {_mm512_mask_blend_epi32(m.m, b.v, a.v)}; }
+SKUA_INL F32 keep_if(M32 m, F32 a) { return {_mm512_maskz_mov_ps(m.m, a.v)}; }
+
+SKUA_INL F32 operator+(F32 a, F32 b) { return {_mm512_add_ps(a.v, b.v)}; }
+SKUA_INL F32 operator-(F32 a, F32 b) { return {_mm512_sub_ps(a.v, b.v)}; }
+SKUA_INL F32 operator*(F32 a, F32 b) { return {_mm512_mul_ps(a.v, b.v)}; }
+SKUA_INL F32 operator/(F32 a, F32 b) { return {_mm512_div_ps(a.v, b.v)}; }
+SKUA_INL F32 operator-(F32 a) { return {_mm512_xor_ps(a.v, _mm512_set1_ps(-0.0f))}; }
+SKUA_INL F32 fma(F32 a, F32 b, F32 c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+SKUA_INL F32 fnma(F32 a, F32 b, F32 c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }
+
+SKUA_INL F32 min_fast(F32 a, F32 b) { return {_mm512_maskz_min_ps(0xffff, a.v, b.v)}; }
+SKUA_INL F32 max_fast(F32 a, F32 b) { return {_mm512_maskz_max_ps(0xffff, a.v, b.v)}; }
+SKUA_INL F32 clamp_low(F32 x, F32 lo) { return max_fast(lo, x); }
+SKUA_INL F32 clamp_high(F32 x, F32 hi) { return min_fast(hi, x); }
+// A lane in which a is NaN keeps a.
+SKUA_INL F32 min(F32 a, F32 b) { return {_mm512_mask_min_ps(a.v, _mm512_cmp_ps_mask(a.v, a.v, _CMP_ORD_Q), a.v, b.v)}; }
+SKUA_INL F32 max(F32 a, F32 b) { return {_mm512_mask_max_ps(a.v, _mm512_cmp_ps_mask(a.v, a.v, _CMP_ORD_Q), a.v, b.v)}; }
+
+SKUA_INL F32 abs(F32 a) { return {_mm512_and_ps(a.v, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff)))}; }
+SKUA_INL F32 copysign(F32 magnitude, F32 sign) {
+  const __m512i bit = _mm512_set1_epi32(INT32_MIN);
+  return as_f32({_mm512_ternarylogic_epi32(bit, as_i32(sign).v, as_i32(magnitude).v, 0xca)});
+}
+SKUA_INL F32 sqrt(F32 a) { return {_mm512_maskz_sqrt_ps(0xffff, a.v)}; }
+SKUA_INL F32 trunc(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
+SKUA_INL F32 round(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
+SKUA_INL F32 floor(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
+SKUA_INL F32 ceil(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)}; }
+
+SKUA_INL I32 to_i32(F32 a) { return {_mm512_maskz_cvttps_epi32(0xffff, a.v)}; }
+SKUA_INL I32 round_i32(F32 a) { return {_mm512_maskz_cvtps_epi32(0xffff, a.v)}; }
+SKUA_INL F32 to_f32(I32 a) { return {_mm512_maskz_cvtepi32_ps(0xffff, a.v)}; }
+
+SKUA_INL I32 operator+(I32 a, I32 b) { return {_mm512_add_epi32(a.v, b.v)}; }
+SKUA_INL I32 operator-(I32 a, I32 b) { return {_mm512_sub_epi32(a.v, b.v)}; }
+SKUA_INL I32 operator&(I32 a, I32 b) { return {_mm512_and_si512(a.v, b.v)}; }
+SKUA_INL I32 operator|(I32 a, I32 b) { return {_mm512_or_si512(a.v, b.v)}; }
+SKUA_INL I32 operator^(I32 a, I32 b) { return {_mm512_xor_si512(a.v, b.v)}; }
+template <int n>
+SKUA_INL I32 shl(I32 a) {
+  return {_mm512_maskz_slli_epi32(0xffff, a.v, n)};
+}
+template <int n>
+SKUA_INL I32 shr(I32 a) {
+  return {_mm512_maskz_srai_epi32(0xffff, a.v, n)};
+}
+template <int n>
+SKUA_INL I32 shr_logical(I32 a) {
+  return {_mm512_maskz_srli_epi32(0xffff, a.v, n)};
+}
+SKUA_INL M32 eq(I32 a, I32 b) { return {_mm512_cmpeq_epi32_mask(a.v, b.v)}; }
+SKUA_INL M32 gt(I32 a, I32 b) { return {_mm512_cmpgt_epi32_mask(a.v, b.v)}; }
+
+// x * 2^n for an integral n; overflows to infinity and underflows through the denormals with one rounding.
+SKUA_INL F32 scalef(F32 x, F32 n) { return {_mm512_maskz_scalef_ps(0xffff, x.v, n.v)}; }
+
+SKUA_INL F32 swap_halves(F32 a) { return {_mm512_maskz_shuffle_f32x4(0xffff, a.v, a.v, 0x4e)}; }
+SKUA_INL F32 swap_quarters(F32 a) { return {_mm512_maskz_shuffle_f32x4(0xffff, a.v, a.v, 0xb1)}; }
+SKUA_INL F32 swap_pairs(F32 a) { return {_mm512_maskz_permute_ps(0xffff, a.v, 0x4e)}; }
+SKUA_INL F32 swap_lanes(F32 a) { return {_mm512_maskz_permute_ps(0xffff, a.v, 0xb1)}; }
+SKUA_INL float sum(F32 a) {
+  a = a + swap_halves(a);
+  a = a + swap_quarters(a);
+  a = a + swap_pairs(a);
+  return _mm512_cvtss_f32((a + swap_lanes(a)).v);
+}
+SKUA_INL float max_of(F32 a) {
+  a = max(a, swap_halves(a));
+  a = max(a, swap_quarters(a));
+  a = max(a, swap_pairs(a));
+  return _mm512_cvtss_f32(max(a, swap_lanes(a)).v);
+}
+SKUA_INL float min_of(F32 a) {
+  a = min(a, swap_halves(a));
+  a = min(a, swap_quarters(a));
+  a = min(a, swap_pairs(a));
+  return _mm512_cvtss_f32(min(a, swap_lanes(a)).v);
+}
+
+template <int i>
+F32 fma_lane(F32 acc, F32 b, F32 a) = delete;
+SKUA_INL void pin(F32& a) { asm("" : "+v"(a.v)); }
+// 4x4 blocks within 128 bits, then the 4x4 matrix of the 128-bit blocks.
+SKUA_INL void transpose(F32 (&r)[16]) {
+  constexpr __mmask16 every = 0xffff;
+  __m512 t[16];
+  SKUA_UNROLL for (int i = 0; i < 16; i += 4) {
+    const __m512 a = _mm512_maskz_unpacklo_ps(every, r[i].v, r[i + 1].v), b = _mm512_maskz_unpacklo_ps(every, r[i + 2].v, r[i + 3].v);
+    const __m512 c = _mm512_maskz_unpackhi_ps(every, r[i].v, r[i + 1].v), d = _mm512_maskz_unpackhi_ps(every, r[i + 2].v, r[i + 3].v);
+    t[i] = _mm512_maskz_shuffle_ps(every, a, b, 0x44);
+    t[i + 1] = _mm512_maskz_shuffle_ps(every, a, b, 0xee);
+    t[i + 2] = _mm512_maskz_shuffle_ps(every, c, d, 0x44);
+    t[i + 3] = _mm512_maskz_shuffle_ps(every, c, d, 0xee);
+  }
+  SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+    const __m512 a = _mm512_maskz_shuffle_f32x4(every, t[i], t[i + 4], 0x44), b = _mm512_maskz_shuffle_f32x4(every, t[i + 8], t[i + 12], 0x44);
+    const __m512 c = _mm512_maskz_shuffle_f32x4(every, t[i], t[i + 4], 0xee), d = _mm512_maskz_shuffle_f32x4(every, t[i + 8], t[i + 12], 0xee);
+    r[i].v = _mm512_maskz_shuffle_f32x4(every, a, b, 0x88);
+    r[i + 4].v = _mm512_maskz_shuffle_f32x4(every, a, b, 0xdd);
+    r[i + 8].v = _mm512_maskz_shuffle_f32x4(every, c, d, 0x88);
+    r[i + 12].v = _mm512_maskz_shuffle_f32x4(every, c, d, 0xdd);
+  }
+}
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua

@@ -1,0 +1,146 @@
+// 128-bit NEON: what AArch64 and AArch32 share. See simd.h for what the operations promise.
+// The instructions FMAX and FMIN give NaN for a NaN in either operand, so one form serves min, min_fast and clamp alike.
+#pragma once
+
+#include <arm_neon.h>
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+struct M32 {
+  uint32x4_t m;
+};
+
+struct F32 {
+  static constexpr int L = 4;
+  static constexpr bool fused = true;
+#if defined(__aarch64__)
+  static constexpr int registers = 32;
+#else
+  static constexpr int registers = 16;
+#endif
+  static constexpr bool by_lane = true;
+  float32x4_t v;
+
+  static SKUA_INL F32 load(const float* p) { return {vld1q_f32(p)}; }
+  static SKUA_INL F32 load_n(const float* p, size_t n) {
+    if (n >= 4) return load(p);
+    const float32x2_t none = vdup_n_f32(0.0f);
+    const float32x2_t last = n & 1 ? vld1_lane_f32(p + (n & 2), none, 0) : none;
+    return {n & 2 ? vcombine_f32(vld1_f32(p), last) : vcombine_f32(last, none)};
+  }
+  static SKUA_INL F32 broadcast(const float* p) { return {vld1q_dup_f32(p)}; }
+  static SKUA_INL F32 set1(float x) { return {vdupq_n_f32(x)}; }
+  static SKUA_INL F32 zero() { return {vdupq_n_f32(0.0f)}; }
+  SKUA_INL void store(float* p) const { vst1q_f32(p, v); }
+  SKUA_INL void store_n(float* p, size_t n) const {
+    if (n >= 4) return store(p);
+    if (n & 2) vst1_f32(p, vget_low_f32(v));
+    if (n & 1) vst1_lane_f32(p + (n & 2), n & 2 ? vget_high_f32(v) : vget_low_f32(v), 0);
+  }
+};
+
+struct I32 {
+  static constexpr int L = 4;
+  int32x4_t v;
+
+  static SKUA_INL I32 load(const int32_t* p) { return {vld1q_s32(p)}; }
+  static SKUA_INL I32 load_n(const int32_t* p, size_t n) {
+    if (n >= 4) return load(p);
+    const int32x2_t none = vdup_n_s32(0);
+    const int32x2_t last = n & 1 ? vld1_lane_s32(p + (n & 2), none, 0) : none;
+    return {n & 2 ? vcombine_s32(vld1_s32(p), last) : vcombine_s32(last, none)};
+  }
+  static SKUA_INL I32 set1(int32_t x) { return {vdupq_n_s32(x)}; }
+  SKUA_INL void store(int32_t* p) const { vst1q_s32(p, v); }
+  SKUA_INL void store_n(int32_t* p, size_t n) const {
+    if (n >= 4) return store(p);
+    if (n & 2) vst1_s32(p, vget_low_s32(v));
+    if (n & 1) vst1_lane_s32(p + (n & 2), n & 2 ? vget_high_s32(v) : vget_low_s32(v), 0);
+  }
+};
+
+SKUA_INL I32 as_i32(F32 a) { return {vreinterpretq_s32_f32(a.v)}; }
+SKUA_INL F32 as_f32(I32 a) { return {vreinterpretq_f32_s32(a.v)}; }
+
+SKUA_INL M32 operator&(M32 a, M32 b) { return {vandq_u32(a.m, b.m)}; }
+SKUA_INL M32 operator|(M32 a, M32 b) { return {vorrq_u32(a.m, b.m)}; }
+SKUA_INL M32 operator~(M32 a) { return {vmvnq_u32(a.m)}; }
+
+SKUA_INL M32 lt(F32 a, F32 b) { return {vcltq_f32(a.v, b.v)}; }
+SKUA_INL M32 le(F32 a, F32 b) { return {vcleq_f32(a.v, b.v)}; }
+SKUA_INL M32 gt(F32 a, F32 b) { return {vcgtq_f32(a.v, b.v)}; }
+SKUA_INL M32 ge(F32 a, F32 b) { return {vcgeq_f32(a.v, b.v)}; }
+SKUA_INL M32 eq(F32 a, F32 b) { return {vceqq_f32(a.v, b.v)}; }
+SKUA_INL M32 ne(F32 a, F32 b) { return ~eq(a, b); }
+SKUA_INL M32 is_nan(F32 a) { return ne(a, a); }
+SKUA_INL F32 select(M32 m, F32 a, F32 b) { return {vbslq_f32(m.m, a.v, b.v)}; }
+SKUA_INL I32 select(M32 m, I32 a, I32 b) { return {vbslq_s32(m.m, a.v, b.v)}; }
+SKUA_INL F32 keep_if(M32 m, F32 a) { return {vreinterpretq_f32_u32(vandq_u32(m.m, vreinterpretq_u32_f32(a.v)))}; }
+
+SKUA_INL F32 operator+(F32 a, F32 b) { return {vaddq_f32(a.v, b.v)}; }
+SKUA_INL F32 operator-(F32 a, F32 b) { return {vsubq_f32(a.v, b.v)}; }
+SKUA_INL F32 operator*(F32 a, F32 b) { return {vmulq_f32(a.v, b.v)}; }
+SKUA_INL F32 operator-(F32 a) { return {vnegq_f32(a.v)}; }
+SKUA_INL F32 fma(F32 a, F32 b, F32 c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
+SKUA_INL F32 fnma(F32 a, F32 b, F32 c) { return {vfmsq_f32(c.v, a.v, b.v)}; }
+
+SKUA_INL F32 min(F32 a, F32 b) { return {vminq_f32(a.v, b.v)}; }
+SKUA_INL F32 max(F32 a, F32 b) { return {vmaxq_f32(a.v, b.v)}; }
+SKUA_INL F32 min_fast(F32 a, F32 b) { return min(a, b); }
+SKUA_INL F32 max_fast(F32 a, F32 b) { return max(a, b); }
+SKUA_INL F32 clamp_low(F32 x, F32 lo) { return max(x, lo); }
+SKUA_INL F32 clamp_high(F32 x, F32 hi) { return min(x, hi); }
+
+SKUA_INL F32 abs(F32 a) { return {vabsq_f32(a.v)}; }
+SKUA_INL F32 copysign(F32 magnitude, F32 sign) { return {vbslq_f32(vdupq_n_u32(0x80000000u), sign.v, magnitude.v)}; }
+
+SKUA_INL I32 to_i32(F32 a) { return {vcvtq_s32_f32(a.v)}; }
+SKUA_INL F32 to_f32(I32 a) { return {vcvtq_f32_s32(a.v)}; }
+
+SKUA_INL I32 operator+(I32 a, I32 b) { return {vaddq_s32(a.v, b.v)}; }
+SKUA_INL I32 operator-(I32 a, I32 b) { return {vsubq_s32(a.v, b.v)}; }
+SKUA_INL I32 operator&(I32 a, I32 b) { return {vandq_s32(a.v, b.v)}; }
+SKUA_INL I32 operator|(I32 a, I32 b) { return {vorrq_s32(a.v, b.v)}; }
+SKUA_INL I32 operator^(I32 a, I32 b) { return {veorq_s32(a.v, b.v)}; }
+template <int n>
+SKUA_INL I32 shl(I32 a) {
+  return {vshlq_n_s32(a.v, n)};
+}
+template <int n>
+SKUA_INL I32 shr(I32 a) {
+  return {vshrq_n_s32(a.v, n)};
+}
+template <int n>
+SKUA_INL I32 shr_logical(I32 a) {
+  return {vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a.v), n))};
+}
+SKUA_INL M32 eq(I32 a, I32 b) { return {vceqq_s32(a.v, b.v)}; }
+SKUA_INL M32 gt(I32 a, I32 b) { return {vcgtq_s32(a.v, b.v)}; }
+
+SKUA_INL float sum(F32 a) {
+  const float32x2_t s = vadd_f32(vget_low_f32(a.v), vget_high_f32(a.v));
+  return vget_lane_f32(vpadd_f32(s, s), 0);
+}
+SKUA_INL float max_of(F32 a) {
+  const float32x2_t s = vmax_f32(vget_low_f32(a.v), vget_high_f32(a.v));
+  return vget_lane_f32(vpmax_f32(s, s), 0);
+}
+SKUA_INL float min_of(F32 a) {
+  const float32x2_t s = vmin_f32(vget_low_f32(a.v), vget_high_f32(a.v));
+  return vget_lane_f32(vpmin_f32(s, s), 0);
+}
+
+SKUA_INL void pin(F32& a) { asm("" : "+w"(a.v)); }
+SKUA_INL void transpose(F32 (&r)[4]) {
+  const float32x4x2_t a = vtrnq_f32(r[0].v, r[1].v), b = vtrnq_f32(r[2].v, r[3].v);
+  r[0].v = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+  r[1].v = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+  r[2].v = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+  r[3].v = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua

@@ -1,0 +1,67 @@
+// Vector types of the instruction set that a unit is compiled for.
+//
+// A unit is compiled once per instruction set with -DSKUA_ISA=<name> -DSKUA_ISA_<name>=1. Every header below defines the same
+// operations on the same two types, F32 and I32 (L lanes of 32 bits), and the mask M32 that goes with both. Everything sits in
+// skua::SKUA_ISA::{anonymous} and is always inlined, so no code of one instruction set can be taken by the linker for another's.
+//
+//   F32   L lanes; fused: fma() rounds once; registers: how many vectors fit; by_lane: fma_lane() exists
+//         load store            any alignment that a float has
+//         load_n store_n        n of 0..L lanes; nothing beyond n floats is touched; lanes past n load as zero
+//         set1 zero broadcast   from a value, zero, from memory
+//   + - * / and unary -         division is correctly rounded everywhere
+//   fma(a, b, c)                a * b + c         (rounds twice where !fused)
+//   fnma(a, b, c)               c - a * b
+//   fma_lane<i>(acc, b, a)      acc + b * a[i]    (only where by_lane; may round twice)
+//   min max                     NaN in either operand gives NaN; of zeros of both signs either may come back
+//   clamp_low(x, lo)            max(x, lo) for an lo that is not NaN: NaN of x passes; one instruction
+//   clamp_high(x, hi)           min(x, hi), likewise
+//   min_fast max_fast           no promise about NaN; one instruction
+//   abs sqrt copysign(magnitude, sign) is_nan
+//   floor ceil round trunc      all of float's range; round is to even; -0 and the sign of results that are zero are kept
+//   lt le gt ge eq ne           ordered (false for NaN), ne is true for NaN; M32 takes & | ~, any(m), all(m)
+//   select(m, a, b)             m ? a : b, lane by lane, for F32 and I32
+//   keep_if(m, a)               m ? a : +0
+//   I32: load store load_n store_n set1, + - & | ^, shl<n> shr<n> (arithmetic) shr_logical<n>, eq gt; + and - wrap
+//   to_i32 (truncates) round_i32 (to even) to_f32; what does not fit an int32 gives an unspecified value
+//   as_i32 as_f32               the same bits
+//   sum max_of min_of           over the lanes, by halves: lane i with lane i + L/2 first; max_of and min_of pass NaN
+//   transpose(F32 (&r)[L])      L x L in registers
+//   pin(x)                      keeps x in a register: the compiler may not fold it into a memory operand or compute it again
+//
+// AArch32 NEON treats denormals as zero, in and out, in everything but load, store, bit operations, select, division and sqrt.
+#pragma once
+
+#ifndef SKUA_ISA
+#error "a unit that includes simd/simd.h is compiled with -DSKUA_ISA=<name> and -DSKUA_ISA_<name>=1"
+#endif
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SKUA_INL inline __attribute__((always_inline))
+
+// Before a loop of constant length over an array of vectors: unrolled whole, the array becomes registers.
+#if defined(__clang__)
+#define SKUA_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SKUA_UNROLL _Pragma("GCC unroll 64")
+#endif
+
+#if defined(SKUA_ISA_scalar)
+#include "simd/scalar.h"
+#elif defined(SKUA_ISA_sse2)
+#include "simd/sse2.h"
+#elif defined(SKUA_ISA_sse41)
+#include "simd/sse41.h"
+#elif defined(SKUA_ISA_avx2)
+#include "simd/avx2.h"
+#elif defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avx512bf16) || defined(SKUA_ISA_avx512fp16)
+#include "simd/avx512.h"
+#elif defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_fp16) || defined(SKUA_ISA_neon_dot) || defined(SKUA_ISA_neon_i8mm) || \
+    defined(SKUA_ISA_neon_bf16)
+#include "simd/neon.h"
+#elif defined(SKUA_ISA_neon32) || defined(SKUA_ISA_neon32_fp16) || defined(SKUA_ISA_neon32_dot)
+#include "simd/neon32.h"
+#else
+#error "no vector header for this SKUA_ISA, or -DSKUA_ISA_<name>=1 is missing"
+#endif
