@@ -68,10 +68,26 @@ SKUA_INL M32 operator&(M32 a, M32 b) { return {vandq_u32(a.m, b.m)}; }
 SKUA_INL M32 operator|(M32 a, M32 b) { return {vorrq_u32(a.m, b.m)}; }
 SKUA_INL M32 operator~(M32 a) { return {vmvnq_u32(a.m)}; }
 
-SKUA_INL M32 lt(F32 a, F32 b) { return {vcltq_f32(a.v, b.v)}; }
-SKUA_INL M32 le(F32 a, F32 b) { return {vcleq_f32(a.v, b.v)}; }
+// gcc for AArch32 takes these intrinsics for operators on vectors, which without -ffast-math it does lane by lane in VFP.
+#if defined(__arm__) && !defined(__clang__)
+SKUA_INL M32 gt(F32 a, F32 b) {
+  uint32x4_t m;
+  asm("vcgt.f32 %q0, %q1, %q2" : "=w"(m) : "w"(a.v), "w"(b.v));
+  return {m};
+}
+SKUA_INL M32 ge(F32 a, F32 b) {
+  uint32x4_t m;
+  asm("vcge.f32 %q0, %q1, %q2" : "=w"(m) : "w"(a.v), "w"(b.v));
+  return {m};
+}
+SKUA_INL F32 operator-(F32 a) { return {vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(a.v), vdupq_n_u32(0x80000000u)))}; }
+#else
+SKUA_INL F32 operator-(F32 a) { return {vnegq_f32(a.v)}; }
 SKUA_INL M32 gt(F32 a, F32 b) { return {vcgtq_f32(a.v, b.v)}; }
 SKUA_INL M32 ge(F32 a, F32 b) { return {vcgeq_f32(a.v, b.v)}; }
+#endif
+SKUA_INL M32 lt(F32 a, F32 b) { return gt(b, a); }
+SKUA_INL M32 le(F32 a, F32 b) { return ge(b, a); }
 SKUA_INL M32 eq(F32 a, F32 b) { return {vceqq_f32(a.v, b.v)}; }
 SKUA_INL M32 ne(F32 a, F32 b) { return ~eq(a, b); }
 SKUA_INL M32 is_nan(F32 a) { return ne(a, a); }
@@ -82,7 +98,6 @@ SKUA_INL F32 keep_if(M32 m, F32 a) { return {vreinterpretq_f32_u32(vandq_u32(m.m
 SKUA_INL F32 operator+(F32 a, F32 b) { return {vaddq_f32(a.v, b.v)}; }
 SKUA_INL F32 operator-(F32 a, F32 b) { return {vsubq_f32(a.v, b.v)}; }
 SKUA_INL F32 operator*(F32 a, F32 b) { return {vmulq_f32(a.v, b.v)}; }
-SKUA_INL F32 operator-(F32 a) { return {vnegq_f32(a.v)}; }
 SKUA_INL F32 fma(F32 a, F32 b, F32 c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
 SKUA_INL F32 fnma(F32 a, F32 b, F32 c) { return {vfmsq_f32(c.v, a.v, b.v)}; }
 
