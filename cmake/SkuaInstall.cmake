@@ -1,0 +1,39 @@
+# cmake --install: headers, library, find_package(skua) and pkg-config skua.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set_target_properties(skua PROPERTIES
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}  # before 1.0 a minor step may break the interface
+)
+
+set(skua_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/skua)
+set(skua_installed skua)
+if(TARGET skua_pthreadpool)
+  list(APPEND skua_installed skua_pthreadpool)
+endif()
+install(TARGETS ${skua_installed} EXPORT skuaTargets)
+install(EXPORT skuaTargets NAMESPACE skua:: DESTINATION ${skua_cmake_dir})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/skua DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/skuaConfig.cmake.in ${PROJECT_BINARY_DIR}/skuaConfig.cmake
+  INSTALL_DESTINATION ${skua_cmake_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/skuaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/skuaConfig.cmake ${PROJECT_BINARY_DIR}/skuaConfigVersion.cmake DESTINATION ${skua_cmake_dir})
+
+# What a static libskua.a needs beside itself; a shared one brings it along.
+set(skua_pc_requires "")
+if(SKUA_CPUINFO)
+  set(skua_pc_requires libcpuinfo)
+endif()
+if(BUILD_SHARED_LIBS)
+  set(skua_pc_public_requires "")
+  set(skua_pc_public_libs "")
+else()
+  set(skua_pc_public_requires ${skua_pc_requires})
+  set(skua_pc_public_libs "-lm")
+endif()
+file(RELATIVE_PATH skua_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/skua.pc.in ${PROJECT_BINARY_DIR}/skua.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/skua.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

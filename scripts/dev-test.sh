@@ -1,0 +1,43 @@
+# ./dev test [PART ...] [-R REGEX]: every build, then one ctest run over all of them (tests/matrix).
+all=(native clang sanitizers x86-emulated arm64 armhf package)
+parts=() filter=()
+while (( $# )); do
+  case $1 in
+    -R) filter=(-R "${2:?-R wants a regular expression}"); shift 2 ;;
+    *)
+      [[ " ${all[*]} " == *" $1 "* ]] || { echo "dev: no part is called $1; the parts are ${all[*]}" >&2; exit 2; }
+      parts+=("$1"); shift ;;
+  esac
+done
+everything=OFF
+if (( ! ${#parts[@]} )); then parts=("${all[@]}") everything=ON; fi
+wanted() { local part; for part; do [[ " ${parts[*]} " == *" $part "* ]] && return 0; done; return 1; }
+
+packages=(cmake ninja-build g++ pkg-config python3 libgtest-dev libgmock-dev libcpuinfo-dev libpthreadpool-dev)
+if wanted native clang arm64 armhf; then packages+=(llvm-22); fi
+if wanted native clang arm64; then packages+=(clang-19); fi
+if wanted native arm64; then packages+=(llvm-19); fi
+if wanted native arm64; then packages+=(g++-aarch64-linux-gnu); fi
+if wanted native armhf; then packages+=(g++-arm-linux-gnueabihf); fi
+need "${packages[@]}"
+if wanted x86-emulated arm64 armhf; then need_qemu; fi
+if wanted arm64; then need_sysroot arm64; fi
+if wanted armhf; then need_sysroot armhf; fi
+
+if wanted native x86-emulated package; then build native; fi
+if wanted clang; then build clang; fi
+if wanted sanitizers; then build asan; build tsan skua_thread_tests; fi
+if wanted arm64; then build arm64; build arm64-clang skua_gemm_neon; fi
+if wanted armhf; then build armhf; build armhf-conv; fi
+if wanted package; then build shared; fi
+
+account=$PWD/build/test/account
+rm -rf build/test
+mkdir -p "$account"
+cmake -S tests/matrix -B build/test -DSKUA_BUILDS="$PWD/build" -DSKUA_PARTS="$(IFS=';'; echo "${parts[*]}")" -DSKUA_ACCOUNT="$account" \
+  -DSKUA_PARTS_ARE_ALL=$everything > build/test/configure.log || { cat build/test/configure.log; exit 1; }
+say "testing: ${parts[*]}"
+status=0
+# ctest's own summary closes the output; what the tests add up to stands before it.
+ctest --test-dir build/test -j "$jobs" --output-on-failure --no-tests=error "${filter[@]}" > >(tee build/test/ctest.log) 2>&1 || status=$?
+exit "$status"

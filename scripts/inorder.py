@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Rates the hot loop of arm64 object files on Cortex-A53 and Cortex-A55 by a rule model of their two-wide in-order pipelines.
+
+  scripts/inorder.py kernel.o ...
+
+The rules come from public notes on dual issue and were not calibrated on silicon: use the figures to rank loops, not as promises.
+
+  - Two instructions a cycle, in order; the second waits if an operand is not ready or its pipe is taken.
+  - One 128-bit arithmetic instruction a cycle. One load a cycle.
+  - A 64-bit vector load pairs with arithmetic on the A55, not on the A53. A 128-bit load holds the pipe two cycles and pairs with nothing;
+    a pair of loads (ldp) takes twice its single load.
+  - Loads to general registers, inserts, integer arithmetic and branches pair with arithmetic; an insert does not on the A53.
+"""
+import argparse
+import os
+import re
+import sys
+from dataclasses import dataclass
+
+import objcode
+
+CORES = ("a53", "a55")
+# Cycles from issue until the result can be used.
+LATENCY = {"mac": 4, "simd": 3, "insert": 3, "alu": 1, "load_d": 3, "load_x": 3, "load_q": 4}
+TURNS = 60
+
+MAC = re.compile(r"(fml[as]|[su]dot|usdot|sudot|[us]*mmla|bfdot|bfmmla|fmlal2?|[su]mlal2?|[su]mull2?)$")
+LOAD = re.compile(r"(ldr|ldp|ldur|ldnp|ld1r?)[bhsw]*$")
+REGISTER = re.compile(r"\b([vqdshxw])(\d+)\b")
+
+
+@dataclass
+class Operation:
+    kind: str          # mac, simd, insert, alu, load_d, load_x, load_q
+    count: int         # registers loaded
+    reads: list
+    writes: list
+    updates_base: bool
+
+
+def registers(text):
+    """Vector and general registers in order, whatever the width they are named by."""
+    return [("v" if letter in "vqdsh" else "x") + number for letter, number in REGISTER.findall(text)]
+
+
+def kind_of(op, args):
+    if MAC.match(op):
+        return "mac", 1
+    if LOAD.match(op):
+        if op.startswith("ld1"):
+            wide = re.search(r"\.(16b|8h|4s|2d)", args)
+            return ("load_q" if wide else "load_d"), len(re.findall(r"v\d+", args.split("[")[0]))
+        letter = args.lstrip("{ ")[0]
+        return {"q": "load_q", "d": "load_d", "s": "load_d"}.get(letter, "load_x"), 2 if op in ("ldp", "ldnp") else 1
+    if op == "prfm":
+        return "load_x", 1
+    if op in ("ins", "mov") and re.match(r"v\d+\.[dsh]\[", args):
+        return "insert", 1
+    return ("simd" if re.match(r"v\d+\.|[qds]\d+,", args) else "alu"), 1
+
+
+def decode(instruction):
+    op, _, args = instruction.text.partition(" ")
+    kind, count = kind_of(op, args)
+    used = registers(args)
+    updates_base = kind.startswith("load") and (args.rstrip().endswith("!") or re.search(r"\], (#|x)", args) is not None)
+    if op == "prfm" or objcode.branch_target(instruction) is not None:
+        return Operation(kind, 1, used, [], False)
+    if op in ("cmp", "cmn", "tst"):
+        return Operation("alu", 1, used, [], False)
+    if kind.startswith("load"):
+        loaded = len(registers(args.split("[")[0] if not op.startswith("ld1") else args.rsplit("[", 1)[0]))
+        return Operation(kind, count, used[loaded:], used[:loaded], updates_base)
+    if kind in ("mac", "insert"):
+        return Operation(kind, 1, used, used[:1], False)
+    if op.startswith("st"):
+        return Operation("load_x", 1, used, [], False)
+    return Operation(kind, 1, used[1:], used[:1], False)
+
+
+class Pipeline:
+    """One cycle of issue at a time: which pipes are taken, and until when a wide load blocks them all."""
+
+    def __init__(self, core):
+        self.core, self.cycle, self.blocked_until = core, 0, 0
+        self.taken = []
+
+    def fits(self, op):
+        if self.cycle < self.blocked_until or len(self.taken) >= 2:
+            return False
+        arithmetic = op.kind in ("mac", "simd")
+        had_arithmetic = any(k in ("mac", "simd") for k in self.taken)
+        if arithmetic and had_arithmetic:
+            return False
+        if op.kind.startswith("load"):
+            if any(k.startswith("load") for k in self.taken):
+                return False
+            if (op.kind == "load_q" or op.count > 1) and self.taken:
+                return False
+        if op.kind == "insert" and "insert" in self.taken:
+            return False
+        if self.core == "a53":
+            pairs = self.taken + [op.kind]
+            if any(k in ("mac", "simd") for k in pairs) and any(k in ("load_d", "insert") for k in pairs):
+                return False
+        return True
+
+    def issue(self, op, ready_at):
+        """Waits until the operation can go, takes its pipe, and returns the cycle it went."""
+        if ready_at > self.cycle:
+            self.cycle, self.taken = ready_at, []
+        while not self.fits(op):
+            self.cycle, self.taken = max(self.cycle + 1, self.blocked_until), []
+        self.taken.append(op.kind)
+        if op.kind == "load_q":
+            self.blocked_until = self.cycle + 2 * op.count
+        elif op.kind.startswith("load") and op.count > 1:
+            self.blocked_until = self.cycle + op.count
+        return self.cycle
+
+
+def cycles_per_turn(body, core):
+    operations = [decode(i) for i in body]
+    pipeline, ready, ends = Pipeline(core), {}, []
+    for _ in range(TURNS):
+        for op in operations:
+            at = pipeline.issue(op, max((ready.get(r, 0) for r in op.reads), default=0))
+            late = 2 * (op.count - 1) if op.kind == "load_q" else 0
+            for register in op.writes:
+                ready[register] = at + LATENCY[op.kind] + late
+            if op.updates_base and op.reads:
+                ready[op.reads[-1]] = at + 1
+        ends.append(pipeline.cycle)
+    half = TURNS // 2
+    return (ends[-1] - ends[half - 1]) / (TURNS - half)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("object", nargs="+")
+    parser.add_argument("--symbol", help="part of the mangled name of the function to look at")
+    options = parser.parse_args()
+    for path in options.object:
+        if objcode.architecture(path) != "aarch64":
+            raise SystemExit(f"{path}: the rules are for arm64")
+        loop = objcode.hot_loop(path, options.symbol)
+        if not loop:
+            raise SystemExit(f"{path}: no loop with a multiply-accumulate")
+        work, name, body = loop
+        multiplies = sum(decode(i).kind == "mac" for i in body)
+        print(f"{os.path.basename(path)}: {objcode.demangle([name])[0]}: {len(body)} instructions, {work} MAC a turn")
+        for core in CORES:
+            turn = cycles_per_turn(body, core)
+            print(f"  {core}: {turn:.1f} cycles, {work / turn:.2f} MAC/cycle, multiplier busy {100 * multiplies / turn:.0f} %")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

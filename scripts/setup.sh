@@ -1,0 +1,63 @@
+# Sourced by ./dev: installs packages, fetches tools, configures and builds. Runs in the root of the repository.
+
+jobs=$(nproc)
+say() { printf '\n== %s\n' "$*"; }
+
+as_root() {
+  if (( EUID == 0 )); then "$@"
+  elif command -v sudo > /dev/null; then sudo "$@"
+  else echo "dev: packages are missing, and there is neither root nor sudo: $*" >&2; return 1
+  fi
+}
+
+# need PACKAGE ...: installs what dpkg does not have yet.
+need() {
+  local missing=() package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null) == installed ]] || missing+=("$package")
+  done
+  (( ${#missing[@]} )) || return 0
+  say "installing ${missing[*]}"
+  as_root apt-get -qq -oAcquire::Retries=3 update
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -oAcquire::Retries=3 -oDpkg::Use-Pty=0 install --no-install-recommends \
+    "${missing[@]}" < /dev/null > /dev/null
+}
+
+# The recent qemu of Debian's backports, unpacked beside the build; Debian's own where there are no backports. The older one shows
+# programs the host's /proc/cpuinfo, so detection by cpuinfo is not tested with it.
+need_qemu() {
+  local dir=build/tools/qemu
+  [[ -f $dir/.unpacked ]] && return 0
+  say "fetching qemu-user from backports into $dir"
+  if scripts/sysroot.sh --suite bookworm-backports --alone amd64 "$dir" qemu-user; then
+    find "$dir/usr/bin" -type f ! -name qemu-aarch64 ! -name qemu-arm ! -name qemu-x86_64 -delete
+    find "$dir/usr/bin" -xtype l -delete
+    rm -rf "$dir/usr/share" "$dir/usr/libexec"
+  else
+    echo "dev: backports cannot be reached; the older qemu of Debian 12 takes its place" >&2
+    need qemu-user
+  fi
+}
+
+# need_sysroot ARCH: the libraries that tests of that architecture link with and run on.
+need_sysroot() {
+  local dir=build/sysroot/$1
+  local packages=(libstdc++6 libcpuinfo-dev libpthreadpool-dev libgtest-dev libgmock-dev)
+  [[ -f $dir/.unpacked ]] || say "unpacking the libraries of $1 into $dir"
+  scripts/sysroot.sh "$1" "$dir" "${packages[@]}"
+}
+
+# build PRESET [TARGET ...]
+build() {
+  local preset=$1 start=$SECONDS
+  shift
+  say "building $preset"
+  local launcher=()
+  if command -v ccache > /dev/null; then
+    launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  mkdir -p build
+  cmake --preset "$preset" "${launcher[@]}" > "build/$preset.configure.log" 2>&1 || { cat "build/$preset.configure.log"; return 1; }
+  cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} > "build/$preset.build.log" 2>&1 || { tail -n 60 "build/$preset.build.log"; return 1; }
+  echo "   done in $((SECONDS - start)) s"
+}

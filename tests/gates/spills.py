@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Gate: the inner loop of a GEMM tile keeps everything in registers.
+
+  spills.py --build DIR --family gemm    every unit of the family, save the scalar ones
+  spills.py --object OBJECT ...
+
+A tile with one accumulator too many still computes the right result, a third slower: the compiler quietly keeps the rest on the stack.
+A tile's inner loop is the innermost loop with the most multiply-accumulates of its function; it may neither read nor write the stack.
+"""
+import argparse
+import os
+import re
+import sys
+
+import units
+import objcode
+
+# Fewer multiply-accumulates a turn than this are clean-up loops, not tiles.
+TILE_MACS = 16
+
+
+def stack_accesses(function, body, arch):
+    if arch == "x86_64":
+        frame = any(i.text == "movq %rsp, %rbp" for i in function.instructions[:12])
+        stack = re.compile(r"\((%rsp|%rbp)[,)]" if frame else r"\(%rsp[,)]")
+        return [i.text for i in body if (stack.search(i.text) and not i.mnemonic.startswith("lea")) or i.mnemonic in ("pushq", "popq")]
+    frame = any(re.match(r"(mov x29, sp|add x29, sp)", i.text) for i in function.instructions[:24])
+    stack = re.compile(r"\[(sp|x29)\b" if frame else r"\[sp\b")
+    return [i.text for i in body if stack.search(i.text)]
+
+
+def tiles(path):
+    """(function, inner loop, multiply-accumulates a turn) of every tile in one object."""
+    arch = objcode.architecture(path)
+    for function in objcode.disassemble(path):
+        loops = [(sum(objcode.macs(i, arch) for i in body), body) for body in objcode.innermost_loops(function)]
+        work, body = max(loops, key=lambda loop: loop[0], default=(0, None))
+        if work >= TILE_MACS:
+            yield function, body, work
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build")
+    parser.add_argument("--family", default="gemm")
+    parser.add_argument("--object", nargs="*", default=[])
+    options = parser.parse_args()
+    paths = options.object
+    if options.build:
+        found, _ = units.objects(options.build)
+        paths = [p for p, isa in found.items() if isa != "scalar" and f"/skua_{options.family}_{isa}.dir/" in p]
+    count = failures = 0
+    for path in sorted(paths):
+        seen, arch = 0, objcode.architecture(path)
+        for function, body, work in tiles(path):
+            seen += 1
+            if touched := stack_accesses(function, body, arch):
+                failures += 1
+                print(f"{os.path.relpath(path, options.build or '.')}: {objcode.demangle([function.name])[0]}: "
+                      f"{len(touched)} stack accesses in the inner loop of {work} MAC: {touched[0]}")
+        if not seen:
+            failures += 1
+            print(f"{path}: no tile found")
+        count += seen
+    print(f"{len(paths)} objects, {count} tiles, {failures} faults")
+    return 1 if failures or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+// Linked into every test program: when SKUA_TEST_ACCOUNT names a folder, the program leaves a file there that says which kernels it
+// executed, which it only knew, and which tests it skipped and why. tests/account.py adds the files up.
+//
+//   isa NAME 0|1          whether this machine (or the emulated one) has the instruction set
+//   kernel NAME ISA CALLS
+//   skip TEST REASON
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "skua/kernel.h"
+
+namespace {
+
+class Account : public testing::EmptyTestEventListener {
+  std::string skips_;
+
+  void OnTestEnd(const testing::TestInfo& info) override {
+    if (!info.result()->Skipped()) return;
+    std::string reason;
+    for (int i = 0; i < info.result()->total_part_count(); ++i) {
+      const testing::TestPartResult& part = info.result()->GetTestPartResult(i);
+      if (part.skipped()) reason += part.summary();
+    }
+    for (char& c : reason) c = c == '\n' ? ' ' : c;
+    skips_ += std::string("skip ") + info.test_suite_name() + "." + info.name() + " " + reason + "\n";
+  }
+
+  void OnTestProgramEnd(const testing::UnitTest&) override {
+    const char* folder = std::getenv("SKUA_TEST_ACCOUNT");
+    if (!folder || !*folder) return;
+    std::string path = std::string(folder) + "/account.XXXXXX";
+    const int fd = mkstemp(path.data());
+    std::FILE* file = fd < 0 ? nullptr : fdopen(fd, "w");
+    if (!file) {
+      std::fprintf(stderr, "cannot write %s\n", path.c_str());
+      std::exit(1);
+    }
+    for (size_t i = 0; i < skua_isa_count(); ++i) {
+      skua_isa_info info;
+      if (skua_isa_at(i, &info) == SKUA_STATUS_OK) std::fprintf(file, "isa %s %d\n", info.name, info.detected);
+    }
+    for (size_t i = 0; i < skua_kernel_count(); ++i) {
+      skua_kernel_info info;
+      if (skua_kernel_at(i, &info) == SKUA_STATUS_OK)
+        std::fprintf(file, "kernel %s %s %llu\n", info.name, info.isa, static_cast<unsigned long long>(info.calls));
+    }
+    std::fputs(skips_.c_str(), file);
+    std::fclose(file);
+  }
+};
+
+const bool registered = [] {
+  testing::UnitTest::GetInstance()->listeners().Append(new Account);
+  return true;
+}();
+
+}  // namespace
