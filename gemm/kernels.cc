@@ -36,9 +36,10 @@ template <int MR, int NV> void tile(const GemmTile& t) {
   for (size_t s = 0; s < t.segment_count; ++s) {
     const float* a[MR];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = t.a[r] + t.segments[s];
+    const size_t depth = t.k;  // in a register: for all the compiler knows, t may change
     size_t k = 0;
     if constexpr (F32::by_lane) {
-      for (; k + 4 <= t.k; k += 4) {
+      for (; k + 4 <= depth; k += 4) {
         F32 x[MR];
         SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = F32::load(a[r] + k);
         F32 w[NV];
@@ -50,15 +51,18 @@ template <int MR, int NV> void tile(const GemmTile& t) {
 #undef SKUA_STEP
       }
     }
-    for (; k < t.k; ++k, b += ldb) {
+    for (; k < depth; ++k, b += ldb) {
       F32 w[NV];
       SKUA_UNROLL for (int v = 0; v < NV; ++v) {
         w[v] = F32::load(b + v * L);
         if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads B from memory once per row
       }
       SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-        const F32 x = F32::broadcast(a[r] + k);
+        constexpr bool full = MR * NV + NV + 1 == F32::registers;  // no register for the next row's x: clang would load it early and spill
+        F32 x = F32::broadcast(a[r] + k);
+        if constexpr (full) pin(x);
         SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
+        if constexpr (full) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
       }
     }
   }

@@ -139,7 +139,7 @@ SKUA_INL float min_of(F32 a) {
 
 template <int i>
 F32 fma_lane(F32 acc, F32 b, F32 a) = delete;
-SKUA_INL void pin(F32& a) { asm("" : "+x"(a.v)); }
+SKUA_INL void pin(F32& a) { asm volatile("" : "+x"(a.v)); }
 SKUA_INL void transpose(F32 (&r)[8]) {
   __m256 t[8];
   SKUA_UNROLL for (int i = 0; i < 4; ++i) {

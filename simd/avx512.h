@@ -146,7 +146,7 @@ SKUA_INL float min_of(F32 a) {
 
 template <int i>
 F32 fma_lane(F32 acc, F32 b, F32 a) = delete;
-SKUA_INL void pin(F32& a) { asm("" : "+v"(a.v)); }
+SKUA_INL void pin(F32& a) { asm volatile("" : "+v"(a.v)); }
 // 4x4 blocks within 128 bits, then the 4x4 matrix of the 128-bit blocks.
 SKUA_INL void transpose(F32 (&r)[16]) {
   constexpr __mmask16 every = 0xffff;

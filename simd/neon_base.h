@@ -147,7 +147,7 @@ SKUA_INL float min_of(F32 a) {
   return vget_lane_f32(vpmin_f32(s, s), 0);
 }
 
-SKUA_INL void pin(F32& a) { asm("" : "+w"(a.v)); }
+SKUA_INL void pin(F32& a) { asm volatile("" : "+w"(a.v)); }
 SKUA_INL void transpose(F32 (&r)[4]) {
   const float32x4x2_t a = vtrnq_f32(r[0].v, r[1].v), b = vtrnq_f32(r[2].v, r[3].v);
   r[0].v = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));

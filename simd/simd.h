@@ -26,7 +26,8 @@
 //   as_i32 as_f32               the same bits
 //   sum max_of min_of           over the lanes, by halves: lane i with lane i + L/2 first; max_of and min_of pass NaN
 //   transpose(F32 (&r)[L])      L x L in registers
-//   pin(x)                      keeps x in a register: the compiler may not fold it into a memory operand or compute it again
+//   pin(x)                      keeps x in a register here: the compiler may not fold it into a memory operand, compute it again,
+//                               or move one pin past another
 //
 // AArch32 NEON treats denormals as zero, in and out, in everything but load, store, bit operations, select, division and sqrt.
 #pragma once

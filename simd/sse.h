@@ -146,7 +146,7 @@ SKUA_INL float min_of(F32 a) {
 
 template <int i>
 F32 fma_lane(F32 acc, F32 b, F32 a) = delete;
-SKUA_INL void pin(F32& a) { asm("" : "+x"(a.v)); }
+SKUA_INL void pin(F32& a) { asm volatile("" : "+x"(a.v)); }
 SKUA_INL void transpose(F32 (&r)[4]) {
   const __m128 a = _mm_unpacklo_ps(r[0].v, r[1].v), b = _mm_unpacklo_ps(r[2].v, r[3].v);
   const __m128 c = _mm_unpackhi_ps(r[0].v, r[1].v), d = _mm_unpackhi_ps(r[2].v, r[3].v);

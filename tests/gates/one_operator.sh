@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
 # Gate: what a program with one f32 convolution grows by, statically linked for 32-bit Arm, stripped, unused sections dropped.
-#   one_operator.sh BUILD WORK LIMIT_KIB [EMULATOR ...]
+#   one_operator.sh COMPILER BUILD WORK LIMIT_KIB [EMULATOR ...]
 # BUILD holds a libskua.a with that operator alone.
 set -euo pipefail
-build=$1 work=$2 limit=$3
-shift 3
+compiler=$1 build=$2 work=$3 limit=$4
+shift 4
 here=$(cd "$(dirname "$0")" && pwd)
-compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
-[[ -n $compiler ]] || { echo "$build/CMakeCache.txt names no C compiler" >&2; exit 1; }
 mkdir -p "$work"
 for program in empty one_operator; do
   "$compiler" -std=c11 -Os -march=armv7-a -mfpu=vfpv3-d16 -mfloat-abi=hard -ffunction-sections -fdata-sections -I "$here/../../include" \
