@@ -1,0 +1,435 @@
+#include "tests/support/support.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+namespace skua_test {
+
+bool small() {
+  static const bool value = [] {
+    const char* e = std::getenv("SKUA_TEST_SMALL");
+    return e && *e && *e != '0';
+  }();
+  return value;
+}
+
+uint32_t Rng::next() {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  const uint64_t x = state ^ state >> 22;
+  return uint32_t(x >> (22 + (x >> 61)));
+}
+float Rng::uniform(float low, float high) { return low + (high - low) * (float(next() >> 8) / 16777216.0f); }
+int Rng::integer(int low, int high) { return low + int(next() % (uint32_t(high - low) + 1)); }
+
+// ---- memory ------------------------------------------------------------------------------------------------------------------
+namespace {
+constexpr unsigned char kCanary = 0xc5;
+size_t page() {
+  static const size_t size = size_t(sysconf(_SC_PAGESIZE));
+  return size;
+}
+size_t pages(size_t bytes) { return (bytes + page() - 1) / page() * page(); }
+}  // namespace
+
+Guarded::Guarded(size_t floats, bool at_end) : Guarded(bytes(floats * sizeof(float), sizeof(float), at_end)) {}
+
+Guarded Guarded::bytes(size_t size, size_t align, bool at_end, size_t skip) {
+  Guarded g;
+  const size_t slack = align > page() ? align : 0;
+  g.size_ = size;
+  g.open_size_ = pages(size + skip + (at_end ? align : 0)) + slack;
+  if (g.open_size_ == 0) g.open_size_ = page();
+  g.map_size_ = g.open_size_ + 2 * page();
+  void* map = mmap(nullptr, g.map_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) {
+    std::perror("mmap");
+    std::abort();
+  }
+  g.map_ = static_cast<unsigned char*>(map);
+  g.open_ = g.map_ + page();
+  if (mprotect(g.open_, g.open_size_, PROT_READ | PROT_WRITE)) std::abort();
+  if (at_end) g.at_ = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(g.open_ + g.open_size_ - size) & ~uintptr_t(align - 1));
+  else g.at_ = g.open_ + skip;
+  const size_t before = std::min<size_t>(size_t(g.at_ - g.open_), 256), behind = std::min<size_t>(size_t(g.open_ + g.open_size_ - g.at_) - size, 256);
+  std::memset(g.at_ - before, kCanary, before);
+  std::memset(g.at_ + size, kCanary, behind);
+  return g;
+}
+
+Guarded::Guarded(Guarded&& from) noexcept
+    : map_(std::exchange(from.map_, nullptr)), open_(from.open_), at_(from.at_), map_size_(from.map_size_), open_size_(from.open_size_), size_(from.size_) {}
+Guarded::~Guarded() {
+  if (map_) munmap(map_, map_size_);
+}
+void Guarded::read_only() { mprotect(open_, open_size_, PROT_READ); }
+bool Guarded::untouched_outside() const {
+  const size_t before = std::min<size_t>(size_t(at_ - open_), 256), behind = std::min<size_t>(size_t(open_ + open_size_ - at_) - size_, 256);
+  return std::all_of(at_ - before, at_, [](unsigned char c) { return c == kCanary; }) &&
+         std::all_of(at_ + size_, at_ + size_ + behind, [](unsigned char c) { return c == kCanary; });
+}
+
+// ---- instruction sets, contexts ------------------------------------------------------------------------------------------------
+std::vector<const char*> isas() {
+  std::vector<const char*> names;
+  const char* cap = std::getenv("SKUA_MAX_ISA");
+  for (size_t i = 0; i < skua_isa_count(); ++i) {
+    skua_isa_info info;
+    if (skua_isa_at(i, &info) != SKUA_STATUS_OK) break;
+    if (info.compiled && info.detected) names.push_back(info.name);
+    if (cap && !std::strcmp(cap, info.name)) break;
+  }
+  return names;
+}
+
+std::vector<skua_kernel_info> kernels(const std::string& prefix) {
+  const std::vector<const char*> usable = isas();
+  std::vector<skua_kernel_info> found;
+  for (size_t i = 0; i < skua_kernel_count(); ++i) {
+    skua_kernel_info info;
+    if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || std::string(info.name).compare(0, prefix.size(), prefix) != 0) continue;
+    if (std::any_of(usable.begin(), usable.end(), [&](const char* name) { return !std::strcmp(name, info.isa); })) found.push_back(info);
+  }
+  return found;
+}
+
+namespace {
+thread_local int running;  // this thread is inside skua_plan_run()
+thread_local size_t allocated_while_running;
+
+struct Block {
+  Guarded memory;
+  size_t size;
+};
+
+void* guarded_alloc(void* ctx, size_t size, size_t align) {
+  auto* context = static_cast<Context*>(ctx);
+  if (running) ++allocated_while_running;
+  EXPECT_GT(size, 0u);
+  EXPECT_TRUE(align && (align & (align - 1)) == 0 && align <= size_t(2) << 20) << "alignment " << align;
+  const size_t header = std::max(align, sizeof(Block*));  // ends with the address of the book's entry
+  auto* block = new Block{Guarded::bytes(size + header, header), size};
+  unsigned char* data = static_cast<unsigned char*>(block->memory.memory()) + header;
+  std::memset(data, 0xff, size);
+  std::memcpy(data - sizeof block, &block, sizeof block);
+  __atomic_add_fetch(&context->live, 1, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&context->taken, 1, __ATOMIC_RELAXED);
+  return data;
+}
+
+void guarded_free(void* ctx, void* memory, size_t size) {
+  auto* context = static_cast<Context*>(ctx);
+  if (running) ++allocated_while_running;
+  Block* block;
+  std::memcpy(&block, static_cast<unsigned char*>(memory) - sizeof block, sizeof block);
+  EXPECT_EQ(size, block->size) << "free with another size than alloc's";
+  EXPECT_TRUE(block->memory.untouched_outside()) << "bytes behind a block of " << size << " were written";
+  delete block;
+  __atomic_sub_fetch(&context->live, 1, __ATOMIC_RELAXED);
+}
+}  // namespace
+
+Context::Context(const char* max_isa, const char* kernel_filter) {
+  skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
+  options.allocator = {this, guarded_alloc, guarded_free};
+  options.max_isa = max_isa;
+  options.kernel_filter = kernel_filter;
+  SKUA_EXPECT_OK(skua_context_create(&options, &context));
+}
+Context::~Context() {
+  skua_context_destroy(context);
+  EXPECT_EQ(live, 0u) << "blocks were not returned to the allocator";
+}
+
+// ---- tensors -------------------------------------------------------------------------------------------------------------------
+skua_tensor shape(const std::vector<size_t>& extents, skua_dtype type) {
+  skua_tensor t = {};
+  t.type = type;
+  t.rank = uint32_t(extents.size());
+  std::copy(extents.begin(), extents.end(), t.shape);
+  return t;
+}
+skua_tensor shape(std::initializer_list<size_t> extents, skua_dtype type) { return shape(std::vector<size_t>(extents), type); }
+
+skua_tensor with_holes(const skua_tensor& t, const std::vector<size_t>& more) {
+  skua_tensor s = t;
+  size_t step = 1;
+  for (uint32_t d = t.rank; d-- > 0;) {
+    s.stride[d] = step;
+    step *= (t.shape[d] ? t.shape[d] : 1) + (d < more.size() ? more[d] : 0);
+  }
+  return s;
+}
+
+skua_tensor resolved(const skua_tensor& t) {
+  const bool given = std::any_of(t.stride, t.stride + t.rank, [](size_t s) { return s != 0; });
+  return given ? t : with_holes(t, {});
+}
+
+size_t elements(const skua_tensor& t) {
+  return std::accumulate(t.shape, t.shape + t.rank, size_t(1), [](size_t a, size_t b) { return a * b; });
+}
+
+size_t extent(const skua_tensor& t) {
+  if (!elements(t)) return 0;
+  const skua_tensor r = resolved(t);
+  size_t last = 1;
+  for (uint32_t d = 0; d < r.rank; ++d) last += (r.shape[d] - 1) * r.stride[d];
+  return last;
+}
+
+size_t offset(const skua_tensor& t, size_t flat) {
+  size_t at = 0;
+  for (uint32_t d = t.rank; d-- > 0; flat /= t.shape[d]) at += flat % t.shape[d] * t.stride[d];
+  return at;
+}
+
+namespace {
+template <class Value> Data fill(const skua_tensor& t, Value value) {
+  Data data;
+  data.t = resolved(t);
+  data.v.assign(extent(t), std::numeric_limits<float>::quiet_NaN());
+  for (size_t i = 0, n = elements(t); i < n; ++i) data.v[offset(data.t, i)] = value();
+  return data;
+}
+}  // namespace
+
+Data make(const skua_tensor& t, Rng& rng, float low, float high) {
+  return fill(t, [&] { return rng.uniform(low, high); });
+}
+Data make(std::initializer_list<size_t> extents, Rng& rng, float low, float high) { return make(shape(extents), rng, low, high); }
+Data make_integers(const skua_tensor& t, Rng& rng, int low, int high) {
+  return fill(t, [&] { return float(rng.integer(low, high)); });
+}
+
+std::vector<float> dense(const Data& data) {
+  const skua_tensor t = resolved(data.t);
+  std::vector<float> values(elements(t));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = data.v[offset(t, i)];
+  return values;
+}
+std::vector<double> dense_double(const Data& data) {
+  const std::vector<float> values = dense(data);
+  return {values.begin(), values.end()};
+}
+
+// ---- executors -----------------------------------------------------------------------------------------------------------------
+Shuffled::Shuffled(uint32_t workers, uint32_t seed) : rng(seed) {
+  executor = {this, workers, [](void* ctx, size_t count, skua_task task, void* arg) {
+                auto& self = *static_cast<Shuffled*>(ctx);
+                self.tasks += count;
+                // A permutation without memory: i -> (i * step + start) mod count, with a step that has no factor in common with count.
+                size_t step = count > 1 ? 1 + self.rng.next() % (count - 1) : 1;
+                while (std::gcd(step, count) != 1) ++step;
+                size_t i = count ? self.rng.next() % count : 0;
+                for (size_t done = 0; done < count; ++done, i = (i + step) % count) task(arg, i, self.rng.next() % self.executor.concurrency);
+              }};
+}
+
+Threaded::Threaded(uint32_t workers) {
+  executor = {this, workers, [](void* ctx, size_t count, skua_task task, void* arg) {
+                const uint32_t workers = static_cast<Threaded*>(ctx)->executor.concurrency;
+                std::atomic<size_t> next{0};
+                std::vector<std::thread> threads;
+                for (uint32_t w = 0; w < workers; ++w)
+                  threads.emplace_back([&, w] {
+                    for (size_t i; (i = next++) < count;) task(arg, i, w);
+                  });
+                for (std::thread& t : threads) t.join();
+              }};
+}
+
+// ---- run -----------------------------------------------------------------------------------------------------------------------
+namespace {
+
+constexpr uint32_t kPoison = 0x7fa5a5a5;  // a NaN
+
+size_t element_size(const skua_tensor& t) { return skua_dtype_bits(t.type) / 8; }
+
+enum class Place { end, begin, odd };  // flush against a page behind, before, or neither and aligned to the element only
+
+Guarded place(const skua_tensor& t, Place where) {
+  const size_t bytes = extent(t) * element_size(t);
+  return Guarded::bytes(bytes, element_size(t), where == Place::end, where == Place::odd ? element_size(t) : 0);
+}
+
+void put(const Data& data, Guarded& to) {
+  const skua_tensor t = resolved(data.t);
+  auto* words = static_cast<uint32_t*>(to.memory());
+  std::fill(words, words + extent(t), kPoison);
+  for (size_t i = 0, n = elements(t); i < n; ++i) {
+    const size_t at = offset(t, i);
+    if (t.type == SKUA_DTYPE_S32) {
+      const int32_t value = int32_t(data.v[at]);
+      std::memcpy(words + at, &value, 4);
+    } else {
+      std::memcpy(words + at, &data.v[at], 4);
+    }
+  }
+}
+
+Data get(const skua_tensor& shape, Guarded& from) {
+  Data data;
+  data.t = resolved(shape);
+  data.v.assign(extent(shape), std::numeric_limits<float>::quiet_NaN());
+  auto* words = static_cast<uint32_t*>(from.memory());
+  std::vector<bool> element(data.v.size());
+  for (size_t i = 0, n = elements(shape); i < n; ++i) {
+    const size_t at = offset(data.t, i);
+    element[at] = true;
+    if (shape.type == SKUA_DTYPE_S32) {
+      int32_t value;
+      std::memcpy(&value, words + at, 4);
+      data.v[at] = float(value);
+    } else {
+      std::memcpy(&data.v[at], words + at, 4);
+    }
+  }
+  size_t spoiled = 0;
+  for (size_t i = 0; i < element.size(); ++i) spoiled += !element[i] && words[i] != kPoison;
+  EXPECT_EQ(spoiled, 0u) << "values between the elements of an output were written";
+  EXPECT_TRUE(from.untouched_outside()) << "bytes around an output were written";
+  return data;
+}
+
+bool same_bits(const Data& a, const Data& b) {
+  if (a.v.size() != b.v.size()) return false;
+  for (size_t i = 0, n = elements(a.t); i < n; ++i)
+    if (std::memcmp(&a.v[offset(a.t, i)], &b.v[offset(b.t, i)], 4)) return false;
+  return true;
+}
+
+struct Plan {
+  ~Plan() { skua_plan_destroy(plan); }
+  skua_plan* plan = nullptr;
+};
+
+// One run. in_place: the input whose memory output 0 takes, or -1.
+std::vector<Data> run_once(const skua_plan* plan, const std::vector<Data>& inputs, const std::vector<skua_tensor>& outputs,
+                           const std::vector<Data>& before, int in_place, Place where, const skua_executor* executor) {
+  std::vector<Guarded> in, out;
+  std::vector<skua_buffer> in_buffers, out_buffers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    in.push_back(place(inputs[i].t, where));
+    put(inputs[i], in.back());
+    if (int(i) != in_place) in.back().read_only();
+    in_buffers.push_back(skua_host_buffer(in.back().memory()));
+  }
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    out.push_back(place(outputs[o], where));
+    if (o < before.size()) {
+      put(before[o], out.back());
+    } else {
+      auto* words = static_cast<uint32_t*>(out.back().memory());
+      std::fill(words, words + extent(outputs[o]), kPoison);
+    }
+    out_buffers.push_back(o == 0 && in_place >= 0 ? in_buffers[size_t(in_place)] : skua_host_buffer(out.back().memory()));
+  }
+  const size_t size = skua_plan_workspace(plan, executor ? executor->concurrency : 1);
+  Guarded workspace = Guarded::bytes(size, SKUA_WORKSPACE_ALIGNMENT, where != Place::begin);
+  std::memset(workspace.memory(), 0xff, size);
+  const size_t allocated = allocated_while_running;
+  {
+    MallocCount mallocs;
+    ++running;
+    const skua_status status = skua_plan_run(plan, in_buffers.data(), in_buffers.size(), out_buffers.data(), out_buffers.size(),
+                                             size ? workspace.memory() : nullptr, size, executor);
+    --running;
+    EXPECT_EQ(mallocs.count(), 0u) << "malloc was called inside a run";
+    EXPECT_EQ(status, SKUA_STATUS_OK) << skua_error_text();
+  }
+  EXPECT_EQ(allocated_while_running, allocated) << "the context's allocator was called inside a run";
+  EXPECT_TRUE(workspace.untouched_outside()) << "bytes around the workspace were written";
+  std::vector<Data> results;
+  for (size_t o = 0; o < outputs.size(); ++o) results.push_back(get(outputs[o], o == 0 && in_place >= 0 ? in[size_t(in_place)] : out[o]));
+  return results;
+}
+
+std::vector<Data> run_all(const skua_op* op, const std::vector<Data>& inputs, const std::vector<skua_tensor>& wanted,
+                          const std::vector<Data>& before, int in_place) {
+  if (!op) {
+    ADD_FAILURE() << "run: op is NULL";
+    return {};
+  }
+  std::vector<skua_tensor> shapes;
+  for (const Data& d : inputs) shapes.push_back(d.t);
+  Plan plan;
+  const skua_status status = skua_op_plan(op, shapes.data(), shapes.size(), wanted.empty() ? nullptr : wanted.data(), wanted.size(), &plan.plan);
+  EXPECT_EQ(status, SKUA_STATUS_OK) << skua_error_text();
+  if (!plan.plan) return {};
+  std::vector<skua_tensor> outputs(skua_op_output_count(op));
+  SKUA_EXPECT_OK(skua_plan_outputs(plan.plan, outputs.data(), outputs.size()));
+
+  struct Case {
+    Place where;
+    uint32_t workers;  // 0: no executor
+  };
+  const std::vector<Case> all = {{Place::end, 0}, {Place::begin, 1}, {Place::odd, 2}, {Place::end, 3}, {Place::begin, 7}};
+  const std::vector<Case> few = {{Place::end, 0}, {Place::begin, 7}, {Place::odd, 2}};
+  std::vector<Data> first;
+  for (const Case& c : small() ? few : all) {
+    Shuffled executor(c.workers ? c.workers : 1, c.workers);
+    std::vector<Data> got = run_once(plan.plan, inputs, outputs, before, in_place, c.where, c.workers ? &executor.executor : nullptr);
+    if (first.empty()) first = std::move(got);
+    else
+      for (size_t o = 0; o < got.size(); ++o)
+        EXPECT_TRUE(same_bits(first[o], got[o])) << "output " << o << ": " << c.workers << " workers give other bits than one; kernel "
+                                                 << skua_plan_kernel(plan.plan);
+  }
+  return first;
+}
+
+}  // namespace
+
+std::vector<Data> run(const skua_op* op, const std::vector<Data>& inputs, const std::vector<skua_tensor>& outputs, const std::vector<Data>& before) {
+  return run_all(op, inputs, outputs, before, -1);
+}
+std::vector<Data> run_in_place(const skua_op* op, const std::vector<Data>& inputs, size_t which) {
+  return run_all(op, inputs, {resolved(inputs[which].t)}, {}, int(which));
+}
+
+// ---- comparison ----------------------------------------------------------------------------------------------------------------
+namespace {
+std::string index_text(const skua_tensor& t, size_t flat) {
+  std::string text;
+  for (uint32_t d = t.rank; d-- > 0; flat /= t.shape[d]) text = std::to_string(flat % t.shape[d]) + (text.empty() ? "" : ", ") + text;
+  return "[" + text + "]";
+}
+}  // namespace
+
+void expect_close(const Data& got, const std::vector<double>& want, const std::vector<double>& bound) {
+  const skua_tensor t = resolved(got.t);
+  ASSERT_EQ(elements(t), want.size());
+  ASSERT_TRUE(bound.size() == want.size() || bound.size() == 1);
+  size_t wrong = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double g = double(got.v[offset(t, i)]), w = want[i], b = bound[bound.size() == 1 ? 0 : i];
+    bool good;
+    if (std::isnan(w)) good = std::isnan(g);
+    else if (std::isinf(float(w))) good = g == double(float(w));
+    else good = std::fabs(g - w) <= b;
+    if (!good && ++wrong <= 4) ADD_FAILURE() << "element " << index_text(t, i) << " is " << g << ", must be " << w << " within " << b << "; off by " << g - w;
+  }
+  EXPECT_EQ(wrong, 0u) << "of " << want.size() << " elements";
+}
+void expect_close(const Data& got, const std::vector<double>& want, double bound) { expect_close(got, want, std::vector<double>{bound}); }
+
+void expect_same_bits(const Data& got, const Data& want) {
+  ASSERT_EQ(elements(got.t), elements(want.t));
+  const std::vector<float> a = dense(got), b = dense(want);
+  size_t wrong = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (std::memcmp(&a[i], &b[i], 4) && ++wrong <= 4) ADD_FAILURE() << "element " << index_text(got.t, i) << " is " << a[i] << ", must have the bits of " << b[i];
+  EXPECT_EQ(wrong, 0u) << "of " << a.size() << " elements";
+}
+
+}  // namespace skua_test

@@ -1,0 +1,147 @@
+// What the operators' tests share: memory against guard pages, contexts, tensors with values, and run(), which checks the contract of every run.
+#pragma once
+#include <gtest/gtest.h>
+#include <skua/skua.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace skua_test {
+
+// SKUA_TEST_SMALL=1: an emulated core; every kernel and its tails, few sizes.
+bool small();
+
+#define SKUA_EXPECT_OK(call)                                                                         \
+  do {                                                                                               \
+    const skua_status skua_status_ = (call);                                                         \
+    EXPECT_EQ(skua_status_, SKUA_STATUS_OK) << skua_status_name(skua_status_) << ": " << skua_error_text(); \
+  } while (0)
+
+struct Rng {
+  explicit Rng(uint32_t seed) : state(seed * 2654435769u + 1) {}
+  uint32_t next();
+  float uniform(float low, float high);  // [low, high)
+  int integer(int low, int high);        // low..high
+  uint64_t state;
+};
+
+// Zeroed memory with an inaccessible page directly behind it (at_end), or directly before it. The other side has a few bytes up to the
+// page's border, which check() compares with what they held.
+class Guarded {
+ public:
+  explicit Guarded(size_t floats, bool at_end = true);
+  // Bytes; the start is rounded down to `align`, so what follows the end and precedes the page is fewer than `align` bytes.
+  static Guarded bytes(size_t size, size_t align, bool at_end = true, size_t skip = 0);
+  Guarded(Guarded&&) noexcept;
+  Guarded& operator=(Guarded&&) = delete;
+  ~Guarded();
+  float* data() { return reinterpret_cast<float*>(at_); }
+  void* memory() { return at_; }
+  size_t size() const { return size_ / sizeof(float); }
+  void read_only();
+  bool untouched_outside() const;  // the accessible bytes before and behind still hold what the constructor wrote
+
+ private:
+  Guarded() = default;
+  unsigned char *map_ = nullptr, *open_ = nullptr, *at_ = nullptr;
+  size_t map_size_ = 0, open_size_ = 0, size_ = 0;
+};
+
+// Usable instruction sets of this machine, lowest first; not above SKUA_MAX_ISA.
+std::vector<const char*> isas();
+
+// The registered kernels that this machine can run (not above SKUA_MAX_ISA) and whose name begins so.
+std::vector<skua_kernel_info> kernels(const std::string& prefix);
+
+// A context whose allocations end against guard pages, are filled with NaN, and are counted: the destructor expects them all back, run() expects none.
+struct Context {
+  explicit Context(const char* max_isa = nullptr, const char* kernel_filter = nullptr);
+  ~Context();
+  Context(const Context&) = delete;
+  operator skua_context*() const { return context; }
+  skua_context* context = nullptr;
+  size_t live = 0, taken = 0;  // blocks not yet returned; blocks ever taken
+};
+
+// Destroys what it holds.
+struct Op {
+  Op() = default;
+  Op(Op&& from) noexcept : op(from.op) { from.op = nullptr; }
+  ~Op() { skua_op_destroy(op); }
+  operator const skua_op*() const { return op; }
+  skua_op** operator&() { return &op; }
+  skua_op* op = nullptr;
+};
+
+// A tensor and its values. v covers the strided extent; strides all zero: dense. s32 tensors hold integers.
+struct Data {
+  skua_tensor t = {};
+  std::vector<float> v;
+};
+skua_tensor shape(std::initializer_list<size_t> extents, skua_dtype type = SKUA_DTYPE_F32);
+skua_tensor shape(const std::vector<size_t>& extents, skua_dtype type = SKUA_DTYPE_F32);
+// Strides of a tensor whose dimension d has room for extents[d] + more[d] (the outermost's does not matter).
+skua_tensor with_holes(const skua_tensor& t, const std::vector<size_t>& more);
+skua_tensor resolved(const skua_tensor& t);          // strides filled in
+size_t elements(const skua_tensor& t);
+size_t extent(const skua_tensor& t);                 // elements from the first to one past the last
+size_t offset(const skua_tensor& t, size_t flat);    // of the flat-th element in row-major order; strides filled in
+Data make(std::initializer_list<size_t> shape, Rng&, float low = -1, float high = 1);
+Data make(const skua_tensor& t, Rng&, float low = -1, float high = 1);  // values between elements are NaN
+Data make_integers(const skua_tensor& t, Rng&, int low = -8, int high = 8);
+std::vector<float> dense(const Data& data);          // the values in row-major order
+std::vector<double> dense_double(const Data& data);
+
+// Plans and runs, and expects of every run: nothing outside the tensors is read or written (operands begin or end at an inaccessible page, or are
+// aligned to their element only; inputs are read-only; bytes between strided rows and around keep their poison), no allocation, and the same bits from
+// executors of 1, 2, 3 and 7 workers which take tasks in any order. Outputs and workspace hold NaN before. Returns the outputs.
+//   outputs   strides to write to; empty: dense
+//   before    values of the outputs before the run (for operators that read them)
+std::vector<Data> run(const skua_op* op, const std::vector<Data>& inputs, const std::vector<skua_tensor>& outputs = {},
+                      const std::vector<Data>& before = {});
+// The same with output 0 in the memory of input `which`.
+std::vector<Data> run_in_place(const skua_op* op, const std::vector<Data>& inputs, size_t which = 0);
+
+// |got - want| <= bound for each element, in row-major order; NaN and infinities must match. One bound for all, or one each.
+void expect_close(const Data& got, const std::vector<double>& want, const std::vector<double>& bound);
+void expect_close(const Data& got, const std::vector<double>& want, double bound);
+// The same bits in every element.
+void expect_same_bits(const Data& got, const Data& want);
+
+// An executor that calls tasks one after the other in a shuffled order, as any of its workers.
+struct Shuffled {
+  explicit Shuffled(uint32_t workers, uint32_t seed = 1);
+  operator const skua_executor*() const { return &executor; }
+  skua_executor executor;
+  Rng rng;
+  size_t tasks = 0;
+};
+// One that has real threads, started for each parallel_for.
+struct Threaded {
+  explicit Threaded(uint32_t workers);
+  operator const skua_executor*() const { return &executor; }
+  skua_executor executor;
+};
+
+// Counts calls of malloc and its kin on this thread between construction and count(). Always 0 under sanitizers, which own malloc.
+struct MallocCount {
+  MallocCount();
+  ~MallocCount();
+  size_t count() const;
+};
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+#else
+constexpr bool kSanitized = false;
+#endif
+
+}  // namespace skua_test
