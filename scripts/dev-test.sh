@@ -29,15 +29,24 @@ if wanted clang; then build clang; fi
 if wanted sanitizers; then build asan; build tsan skua_thread_tests; fi
 if wanted arm64; then build arm64; build arm64-clang skua_gemm_neon; fi
 if wanted armhf; then build armhf; build armhf-conv; fi
-if wanted package; then build shared; fi
+if wanted package; then build shared; build selection; fi
 
 account=$PWD/build/test/account
 rm -rf build/test
 mkdir -p "$account"
 cmake -S tests/matrix -B build/test -DSKUA_BUILDS="$PWD/build" -DSKUA_PARTS="$(IFS=';'; echo "${parts[*]}")" -DSKUA_ACCOUNT="$account" \
-  -DSKUA_PARTS_ARE_ALL=$everything > build/test/configure.log || { cat build/test/configure.log; exit 1; }
+  -DSKUA_PARTS_ARE_ALL=$everything --no-warn-unused-cli > build/test/configure.log 2>&1 || { cat build/test/configure.log; exit 1; }
 say "testing: ${parts[*]}"
-status=0
-# ctest's own summary closes the output; what the tests add up to stands before it.
-ctest --test-dir build/test -j "$jobs" --output-on-failure --no-tests=error "${filter[@]}" > >(tee build/test/ctest.log) 2>&1 || status=$?
+# ctest's own summary is held back and closes the output, after the account.
+set +e
+ctest --test-dir build/test -j "$jobs" --output-on-failure --no-tests=error "${filter[@]}" 2>&1 |
+  awk -v summary=build/test/summary '/tests passed, [0-9]+ tests failed/ { held = 1 } { if (held) print > summary; else { print; fflush() } }'
+status=${PIPESTATUS[0]}
+set -e
+if [[ $everything == ON ]]; then
+  say "what was executed, where"
+  python3 tests/account.py "$account" || true
+fi
+say "$((SECONDS / 60)) min $((SECONDS % 60)) s in all"
+[[ ! -f build/test/summary ]] || cat build/test/summary
 exit "$status"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs a build of Skua and builds a C program against it, outside the source tree.
-#   check.sh cmake|pkgconfig BUILD WORK
-# BUILD decides between static and shared; WORK is emptied.
+#   check.sh cmake|pkgconfig BUILD WORK PROGRAM
+# BUILD decides between static and shared; WORK is emptied; PROGRAM.c lies beside this script.
 set -euo pipefail
-how=$1 build=$(realpath "$2") work=$3
+how=$1 build=$(realpath "$2") work=$3 program=$4
 here=$(cd "$(dirname "$0")" && pwd)
 
 fail() { echo "check.sh: $*" >&2; exit 1; }
@@ -11,7 +11,7 @@ fail() { echo "check.sh: $*" >&2; exit 1; }
 rm -rf "$work"
 mkdir -p "$work/source" "$work/build"
 work=$(realpath "$work")
-cp "$here/program.c" "$here/CMakeLists.txt" "$work/source/"
+cp "$here/$program.c" "$here/CMakeLists.txt" "$work/source/"
 cmake --install "$build" --prefix "$work/prefix" > "$work/install.log"
 libdir=$(dirname "$(find "$work/prefix" -name 'libskua.*' | sort | head -n 1)")
 export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -21,19 +21,19 @@ if grep -rlIF -e "$build" -e "$(cd "$here/../.." && pwd)" "$work/prefix"; then f
 
 case $how in
   cmake)
-    cmake -S "$work/source" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release > "$work/configure.log"
+    cmake -S "$work/source" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DPROGRAM="$program" > "$work/configure.log"
     cmake --build "$work/build" > "$work/build.log" || { cat "$work/build.log"; fail "the program does not build"; } ;;
   pkgconfig)
     export PKG_CONFIG_PATH=$libdir/pkgconfig
     [[ $(pkg-config --modversion skua) == "$(sed -n 's/.*SKUA_VERSION_STRING "\(.*\)"/\1/p' "$work/prefix/include/skua/version.h")" ]] ||
       fail "skua.pc and version.h disagree on the version"
     read -ra flags <<< "$(pkg-config --cflags --libs skua)"
-    cc -std=c11 -O2 "$work/source/program.c" -o "$work/build/program" "${flags[@]}" ;;
+    cc -std=c11 -O2 "$work/source/$program.c" -o "$work/build/$program" "${flags[@]}" ;;
   *) fail "unknown way $how" ;;
 esac
 
-"$work/build/program"
-needed=$(readelf -d "$work/build/program" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
+"$work/build/$program"
+needed=$(readelf -d "$work/build/$program" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
 if grep -q 'stdc++' <<< "$needed"; then fail "the program needs libstdc++"; fi
 
 if [[ -e $libdir/libskua.so ]]; then
