@@ -34,7 +34,7 @@ if wanted package; then build shared; build selection; fi
 account=$PWD/build/test/account
 rm -rf build/test
 mkdir -p "$account"
-cmake -S tests/matrix -B build/test -DSKUA_BUILDS="$PWD/build" -DSKUA_PARTS="$(IFS=';'; echo "${parts[*]}")" -DSKUA_ACCOUNT="$account" \
+cmake -G Ninja -S tests/matrix -B build/test -DSKUA_BUILDS="$PWD/build" -DSKUA_PARTS="$(IFS=';'; echo "${parts[*]}")" -DSKUA_ACCOUNT="$account" \
   -DSKUA_PARTS_ARE_ALL=$everything --no-warn-unused-cli > build/test/configure.log 2>&1 || { cat build/test/configure.log; exit 1; }
 say "testing: ${parts[*]}"
 # ctest's own summary is held back and closes the output, after the account.

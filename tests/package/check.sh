@@ -21,7 +21,7 @@ if grep -rlIF -e "$build" -e "$(cd "$here/../.." && pwd)" "$work/prefix"; then f
 
 case $how in
   cmake)
-    cmake -S "$work/source" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DPROGRAM="$program" > "$work/configure.log"
+    cmake -G Ninja -S "$work/source" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DPROGRAM="$program" > "$work/configure.log"
     cmake --build "$work/build" > "$work/build.log" || { cat "$work/build.log"; fail "the program does not build"; } ;;
   pkgconfig)
     export PKG_CONFIG_PATH=$libdir/pkgconfig
