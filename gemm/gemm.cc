@@ -239,7 +239,7 @@ void multiply_task(void* arg, size_t index, uint32_t) {
     if (p.in_place) {
       g.in_place = r.b + batch_offset(p, p.b_step, batch);
       g.ldb = p.ldb;
-      g.packed -= panel_offset(f, panel_count(f, p.n) - 1, p.k);  // only the last panel is there
+      if (p.packed_b) g.packed -= panel_offset(f, panel_count(f, p.n) - 1, p.k);  // only the last panel is there
     }
   }
   g.alpha = op.config.alpha;

@@ -38,6 +38,11 @@ size_t page() {
   static const size_t size = size_t(sysconf(_SC_PAGESIZE));
   return size;
 }
+// An emulator that faults on the lanes a masked load leaves out (qemu with AVX2) gets room behind the operands before the guard page.
+size_t room_behind() {
+  static const size_t bytes = std::getenv("SKUA_TEST_ROOM") ? std::strtoul(std::getenv("SKUA_TEST_ROOM"), nullptr, 10) : 0;
+  return bytes;
+}
 size_t pages(size_t bytes) { return (bytes + page() - 1) / page() * page(); }
 }  // namespace
 
@@ -47,7 +52,7 @@ Guarded Guarded::bytes(size_t size, size_t align, bool at_end, size_t skip) {
   Guarded g;
   const size_t slack = align > page() ? align : 0;
   g.size_ = size;
-  g.open_size_ = pages(size + skip + (at_end ? align : 0)) + slack;
+  g.open_size_ = pages(size + skip + (at_end ? align : 0) + room_behind()) + slack;
   if (g.open_size_ == 0) g.open_size_ = page();
   g.map_size_ = g.open_size_ + 2 * page();
   void* map = mmap(nullptr, g.map_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -58,7 +63,7 @@ Guarded Guarded::bytes(size_t size, size_t align, bool at_end, size_t skip) {
   g.map_ = static_cast<unsigned char*>(map);
   g.open_ = g.map_ + page();
   if (mprotect(g.open_, g.open_size_, PROT_READ | PROT_WRITE)) std::abort();
-  if (at_end) g.at_ = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(g.open_ + g.open_size_ - size) & ~uintptr_t(align - 1));
+  if (at_end) g.at_ = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(g.open_ + g.open_size_ - size - room_behind()) & ~uintptr_t(align - 1));
   else g.at_ = g.open_ + skip;
   const size_t before = std::min<size_t>(size_t(g.at_ - g.open_), 256), behind = std::min<size_t>(size_t(g.open_ + g.open_size_ - g.at_) - size, 256);
   std::memset(g.at_ - before, kCanary, before);
