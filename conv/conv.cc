@@ -1,0 +1,347 @@
+// The convolution operators: shapes, choice of the algorithm, run. See conv.h.
+#include "conv/conv.h"
+
+#include "core/window.h"
+
+namespace skua {
+namespace {
+
+const ConvOp& op_of(const skua_plan* plan) { return *static_cast<const ConvOp*>(plan->op); }
+const ConvPlan& plan_of(const skua_plan* plan) { return *static_cast<const ConvPlan*>(plan); }
+
+// ---- shapes --------------------------------------------------------------------------------------------------------------------
+skua_status transposed_extent(const char* op, const char* dimension, const ConvConfig& c, size_t in, uint32_t kernel, uint32_t stride, uint32_t dilation, size_t before, size_t after,
+                              size_t extra, size_t& out, size_t& pad) {
+  size_t span = 0, reach = 0;
+  bool ok = mul(dilation, size_t(kernel) - 1, span) && add(span, 1, span) && mul(in, stride, reach) && add(reach, span, reach) && add(reach, before + extra, reach) && reach <= SIZE_MAX / 4;
+  if (!ok) return SKUA_INVALID("%s: input %s %zu with kernel %u, stride %u and dilation %u is larger than the address space", op, dimension, in, kernel, stride, dilation);
+  out = 0;
+  pad = before;
+  if (!in) return SKUA_STATUS_OK;
+  if (c.padding_mode != SKUA_PADDING_EXPLICIT) {
+    const size_t total = span > stride ? span - stride : 0;
+    pad = c.padding_mode == SKUA_PADDING_SAME_UPPER ? total / 2 : total - total / 2;
+    out = in * stride;
+    return SKUA_STATUS_OK;
+  }
+  const size_t whole = stride * (in - 1) + span + extra;
+  if (whole <= before + after) return SKUA_INVALID("%s: input %s %zu gives an output of %zu, padding of %zu + %zu leaves nothing", op, dimension, in, whole, before, after);
+  out = whole - before - after;
+  return SKUA_STATUS_OK;
+}
+
+// Steps of a feature map of rank 4, or 3 (one row). Sets batch, height, width and checks the channels.
+struct Map {
+  size_t batch, h, w, image, row, pixel, plane;  // NHWC: image, row, pixel; NCHW: image, plane, row
+};
+skua_status map_of(const skua_op* op, const ConvConfig& c, const char* what, size_t index, const skua_tensor& t, size_t channels, Map& m) {
+  const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
+  if (t.rank != 4 && !(t.rank == 3 && c.kernel_h == 1)) return SKUA_INVALID("%s: %s %zu has rank %u, must be 4 (or 3 when kernel_h is 1)", op->cls->name, what, index, t.rank);
+  const bool flat = t.rank == 3;
+  const uint32_t dc = nchw ? 1 : t.rank - 1, dw = nchw ? t.rank - 1 : t.rank - 2, dh = nchw ? 2 : 1;
+  if (t.shape[dc] != channels) return SKUA_INVALID("%s: %s %zu has %zu channels, must be %zu", op->cls->name, what, index, t.shape[dc], channels);
+  if (t.shape[t.rank - 1] > 1 && t.stride[t.rank - 1] != 1) return SKUA_INVALID("%s: %s %zu has innermost stride %zu, must be 1", op->cls->name, what, index, t.stride[t.rank - 1]);
+  m.batch = t.shape[0];
+  m.h = flat ? 1 : t.shape[dh];
+  m.w = t.shape[dw];
+  m.image = t.stride[0];
+  m.row = flat ? 0 : t.stride[dh];
+  m.pixel = nchw ? 1 : t.stride[dw];
+  m.plane = nchw ? t.stride[1] : 0;
+  return SKUA_STATUS_OK;
+}
+
+void use_map(const ConvConfig& c, const Map& m, size_t channels, size_t& batch, size_t& row, size_t& pixel, size_t& image, size_t& plane, size_t& line) {
+  if (c.layout == SKUA_LAYOUT_NHWC) {
+    batch = m.image; row = m.row; pixel = m.pixel;
+    return;
+  }
+  image = m.image; plane = m.plane; line = m.row;  // of the caller's; converted maps are dense, channels rounded up for whole vectors
+  pixel = round_up(channels, 16); row = pixel * m.w; batch = row * m.h;
+}
+
+// ---- choice --------------------------------------------------------------------------------------------------------------------
+const char* not_winograd(const ConvConfig& c, uint32_t algorithm) {
+  if (c.transposed) return "the convolution is transposed";
+  if (c.kernel_h != 3 || c.kernel_w != 3) return "the kernel is not 3x3";
+  if (c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 || c.dilation_w != 1) return "stride or dilation is not 1";
+  if (c.groups != 1) return "there are groups";
+  if (c.numerics == SKUA_NUMERICS_STRICT) return "numerics is STRICT";
+  if (algorithm == kWinogradF6x6 && c.numerics != SKUA_NUMERICS_FAST) return "its error needs numerics FAST";
+  return nullptr;
+}
+const char* not_depthwise(const ConvConfig& c) {
+  if (c.transposed) return "the convolution is transposed";
+  if (c.groups != c.in_channels || c.groups == 1) return "groups is not in_channels";
+  return nullptr;
+}
+
+const char* candidate_name(uint32_t a) {
+  if (a == kDirect) return "direct";
+  if (a == kDepthwise) return "depthwise";
+  return winograd_name(winograd_variant(a));
+}
+
+}  // namespace
+
+skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, size_t in_h, size_t in_w, DirectShape& s) {
+  s = {};
+  s.batch = batch; s.in_h = in_h; s.in_w = in_w;
+  s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
+  s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.stride_h = c.stride_h; s.stride_w = c.stride_w; s.dilation_h = c.dilation_h; s.dilation_w = c.dilation_w;
+  s.transposed = c.transposed;
+  if (c.transposed) {
+    SKUA_TRY(transposed_extent(op->cls->name, "height", c, in_h, c.kernel_h, c.stride_h, c.dilation_h, c.pad_top, c.pad_bottom, c.output_padding_h, s.out_h, s.pad_top));
+    SKUA_TRY(transposed_extent(op->cls->name, "width", c, in_w, c.kernel_w, c.stride_w, c.dilation_w, c.pad_left, c.pad_right, c.output_padding_w, s.out_w, s.pad_left));
+  } else {
+    Window1d y, x;
+    const auto mode = skua_padding_mode(c.padding_mode);
+    SKUA_TRY(make_window(op->cls->name, "height", in_h, c.kernel_h, c.stride_h, c.dilation_h, mode, c.pad_top, c.pad_bottom, false, y));
+    SKUA_TRY(make_window(op->cls->name, "width", in_w, c.kernel_w, c.stride_w, c.dilation_w, mode, c.pad_left, c.pad_right, false, x));
+    s.out_h = y.out; s.out_w = x.out; s.pad_top = y.pad_before; s.pad_left = x.pad_before;
+  }
+  size_t n = 0;
+  const bool ok = mul(batch, in_h ? in_h : 1, n) && mul(n, in_w ? in_w : 1, n) && mul(n, c.in_channels, n) && n <= SIZE_MAX / 8 && mul(batch, s.out_h, n) && mul(n, s.out_w, n) &&
+                  mul(n, c.out_channels, n) && n <= SIZE_MAX / 8;
+  if (!ok) return SKUA_INVALID("%s: the feature maps are larger than the address space", op->cls->name);
+  s.in_pixel = c.in_channels; s.in_row = in_w * s.in_pixel; s.in_batch = in_h * s.in_row;
+  s.out_pixel = c.out_channels; s.out_row = s.out_w * s.out_pixel; s.out_batch = s.out_h * s.out_row;
+  s.res_pixel = s.out_pixel; s.res_row = s.out_row; s.res_batch = s.out_batch;
+  return SKUA_STATUS_OK;
+}
+
+skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed, ConvPlan& p, Text* text) {
+  const DirectShape& s = p.shape;
+  const skua_context* ctx = op->ctx;
+  bool any = false, forced = false;
+  for (uint32_t a = 0; a < kConvAlgorithms; ++a) forced |= ctx->filter[0] && (packed >> a & 1) && glob_match(ctx->filter, candidate_name(a));
+  for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
+    const char* name = candidate_name(a);
+    const char* why = a == kDirect ? nullptr : a == kDepthwise ? not_depthwise(c) : not_winograd(c, a);
+    if (!why && !(packed >> a & 1)) why = "the weights were not packed for it";
+    if (!why && forced && !glob_match(ctx->filter, name)) why = "the kernel filter asks for another";
+    double cycles = 0;
+    DirectPlan direct = {};
+    WinogradPlan winograd = {};
+    WinogradShape ws = {};
+    DepthwiseShape ds = {};
+    const Kernel* kernel = nullptr;
+    if (!why && a == kDirect) {
+      kernel = direct_tile(ctx, s, &c.format);
+      if (!kernel) why = "no kernel for its panel format";
+      else {
+        SKUA_TRY(direct_plan(op, s, kernel, direct));
+        cycles = direct_cycles(direct, s);
+        name = direct.name;
+      }
+    } else if (!why && a == kDepthwise) {
+      ds = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_channels / s.in_channels, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,
+            s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch, s.res_row, s.res_pixel, s.res_batch};
+      kernel = depthwise_choose(ctx, ds, c.depthwise_vector, nullptr);
+      if (!kernel) why = "no kernel for its packed format";
+      else cycles = depthwise_cycles(kernel, ds);
+    } else if (!why) {
+      ws = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch,
+            s.res_row, s.res_pixel, s.res_batch};
+      if (!winograd_plan(ctx, winograd_variant(a), ws, c.format, &winograd)) why = "no kernel for its panel format, or too large";
+      else {
+        cycles = winograd_cycles(winograd, ws);
+        kernel = winograd.tile;
+      }
+    }
+    if (text) {
+      if (why) text->add("    %s: turned down, %s\n", name, why);
+      else text->add("    %s with %s: %.0f cycles predicted\n", name, kernel->name, cycles);
+    }
+    if (why || (any && cycles >= p.cycles)) continue;
+    any = true;
+    p.chosen = a;
+    p.cycles = cycles;
+    p.algorithm = name;
+    p.kernel = kernel;
+    p.direct = direct;
+    p.depthwise = ds;
+    p.winograd = winograd;
+    p.winograd_shape = ws;
+  }
+  return any ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
+}
+
+namespace {
+
+skua_status open(skua_op* base) {
+  ConvOp& op = *static_cast<ConvOp*>(base);
+  const ConvConfig& c = op.config;
+  const char* name = op.cls->name;
+  size_t offset[kConvAlgorithms], floats = 0;
+  const bool sane = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.groups && c.in_channels && c.out_channels && c.in_channels % c.groups == 0 &&
+                    c.out_channels % c.groups == 0 && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION && c.numerics <= SKUA_NUMERICS_FAST && c.layout <= SKUA_LAYOUT_NCHW &&
+                    c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.packed && !(c.packed >> kConvAlgorithms) && bool(c.transposed) == !strcmp(name, "conv2d_transpose");
+  if (!sane || !conv_layout(c, offset, floats) || floats * sizeof(float) != op.weights_size)
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);
+  SKUA_TRY(check_activation(name, c.activation));
+  const auto* w = static_cast<const float*>(op.weights);
+  op.bias = c.has_bias ? w : nullptr;
+  bool usable = false;
+  for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
+    if (!(c.packed >> a & 1)) continue;
+    op.weights_of[a] = w + offset[a];
+    if (a == kDepthwise) {
+      DepthwiseShape s = {1, 8, 8, c.in_channels, c.out_channels / c.in_channels, 8, 8, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+      usable |= !not_depthwise(c) && depthwise_choose(op.ctx, s, c.depthwise_vector, nullptr);
+    } else {
+      usable |= (a == kDirect || !not_winograd(c, a)) && choose_tile(op.ctx, 1, 1, 1, &c.format);
+    }
+  }
+  if (!usable)
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for vectors of %u floats and panels of %u columns; this context (%s) has no such kernel", name, c.format.vector,
+                c.format.nr, skua_context_isa(op.ctx));
+  op.n_inputs = 1 + (c.residual != SKUA_RESIDUAL_NONE);
+  op.n_outputs = 1;
+  return resolve_activation(&op, c.activation, op.activation);
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* out) {
+  const ConvConfig& c = static_cast<const ConvOp*>(base)->config;
+  ConvPlan& p = *static_cast<ConvPlan*>(out);
+  SKUA_TRY(need_type(base, shapes, 0, SKUA_DTYPE_F32));
+  const skua_tensor& x = shapes.inputs[0];
+  Map in = {};
+  SKUA_TRY(map_of(base, c, "input", 0, x, c.in_channels, in));
+  DirectShape& s = p.shape;
+  SKUA_TRY(conv_shape(base, c, in.batch, in.h, in.w, s));
+  use_map(c, in, c.in_channels, s.in_batch, s.in_row, s.in_pixel, p.in_image, p.in_plane, p.in_line);
+  skua_tensor& y = p.outputs[0];
+  y = tensor(SKUA_DTYPE_F32, x.rank);
+  const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
+  y.shape[0] = in.batch;
+  y.shape[nchw ? 1 : x.rank - 1] = c.out_channels;
+  y.shape[nchw ? x.rank - 1 : x.rank - 2] = s.out_w;
+  if (x.rank == 4) y.shape[nchw ? 2 : 1] = s.out_h;
+  else if (s.out_h > 1) return SKUA_INVALID("%s: padding makes %zu output rows of one input row; input 0 must have rank 4", base->cls->name, s.out_h);
+  if (c.residual != SKUA_RESIDUAL_NONE) {
+    SKUA_TRY(need_type(base, shapes, 1, SKUA_DTYPE_F32));
+    SKUA_TRY(need_same_shape(base, shapes, 1, y));
+    Map r = {};
+    SKUA_TRY(map_of(base, c, "input", 1, shapes.inputs[1], c.out_channels, r));
+    use_map(c, r, c.out_channels, s.res_batch, s.res_row, s.res_pixel, p.res_image, p.res_plane, p.res_line);
+  }
+  return SKUA_STATUS_OK;
+}
+
+skua_status finish(const skua_op* base, skua_plan* out) {
+  const ConvConfig& c = static_cast<const ConvOp*>(base)->config;
+  ConvPlan& p = *static_cast<ConvPlan*>(out);
+  DirectShape& s = p.shape;
+  Map m = {};
+  SKUA_TRY(map_of(base, c, "output", 0, p.outputs[0], c.out_channels, m));
+  use_map(c, m, c.out_channels, s.out_batch, s.out_row, s.out_pixel, p.out_image, p.out_plane, p.out_line);
+  if (c.layout == SKUA_LAYOUT_NCHW) {
+    size_t total = 0;
+    bool ok = mul(s.batch, s.in_batch, p.in_floats) && mul(s.batch, s.out_batch, p.out_floats) && add(p.in_floats, p.out_floats, total) && add(total, p.out_floats, total) && total <= SIZE_MAX / 16;
+    if (!ok) return SKUA_INVALID("%s: the feature maps are larger than the address space", base->cls->name);
+    if (c.residual != SKUA_RESIDUAL_NONE) p.res_floats = p.out_floats;
+  }
+  return conv_choose(base, c, c.packed, p, nullptr);
+}
+
+size_t workspace(const skua_plan* plan, uint32_t concurrency) {
+  const ConvPlan& p = plan_of(plan);
+  const size_t maps = (p.in_floats + p.res_floats + p.out_floats) * sizeof(float);
+  switch (p.chosen) {
+    case kDirect: return maps + direct_workspace(p.direct, concurrency);
+    case kDepthwise: return maps + depthwise_workspace(p.depthwise, p.kernel, concurrency);
+    default: return maps + winograd_workspace(p.winograd, p.winograd_shape, concurrency);
+  }
+}
+
+// ---- NCHW ----------------------------------------------------------------------------------------------------------------------
+// One line (image, y): [channels][w] <-> [w][channels rounded up to 16].
+struct Convert {
+  const float* from;
+  float* to;
+  size_t h, w, channels;
+  size_t image, plane, line;    // NCHW strides
+  size_t batch, row, pixel;     // NHWC strides
+  GemmPackFn pack;
+};
+
+void to_nhwc_task(void* arg, size_t index, uint32_t) {
+  const Convert& c = *static_cast<const Convert*>(arg);
+  const size_t n = index / c.h, y = index % c.h;
+  c.pack(c.w, c.channels, c.pixel, c.from + n * c.image + y * c.line, 1, c.plane, c.to + n * c.batch + y * c.row);
+}
+
+void to_nchw_task(void* arg, size_t index, uint32_t) {
+  const Convert& c = *static_cast<const Convert*>(arg);
+  const size_t n = index / c.h, y = index % c.h;
+  const float* from = c.from + n * c.batch + y * c.row;
+  float* to = c.to + n * c.image + y * c.line;
+  for (size_t x0 = 0; x0 < c.w; x0 += 16)  // blocks of 16x16 so that the lines of both sides stay in L1
+    for (size_t k0 = 0; k0 < c.channels; k0 += 16)
+      for (size_t k = k0; k < min(k0 + 16, c.channels); ++k)
+        for (size_t x = x0; x < min(x0 + 16, c.w); ++x) to[k * c.plane + x] = from[x * c.pixel + k];
+}
+
+void run(const RunArgs& args) {
+  const ConvPlan& p = plan_of(args.plan);
+  const ConvOp& op = op_of(args.plan);
+  const DirectShape& s = p.shape;
+  if (!s.batch || !s.out_h || !s.out_w) return;
+  const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
+  const float* in = args.in<float>(0);
+  const float* res = residual ? args.in<float>(1) : nullptr;
+  float* out = args.out<float>(0);
+  auto* space = static_cast<float*>(args.workspace);
+  const bool nchw = op.config.layout == SKUA_LAYOUT_NCHW;
+  if (nchw) {
+    const Kernel* kernel;
+    const GemmPackFn pack = pack_kernel(op.ctx, &kernel);
+    note_use(kernel);
+    Convert c = {in, space, s.in_h, s.in_w, s.in_channels, p.in_image, p.in_plane, p.in_line, s.in_batch, s.in_row, s.in_pixel, pack};
+    in = space;
+    parallel(args, s.batch * s.in_h, to_nhwc_task, &c);
+    space += p.in_floats;
+    if (residual) {
+      c = {res, space, s.out_h, s.out_w, s.out_channels, p.res_image, p.res_plane, p.res_line, s.res_batch, s.res_row, s.res_pixel, pack};
+      res = space;
+      parallel(args, s.batch * s.out_h, to_nhwc_task, &c);
+      space += p.res_floats;
+    }
+    out = space;
+    space += p.out_floats;
+  }
+  const auto mode = skua_residual(op.config.residual);
+  switch (p.chosen) {
+    case kDirect: direct_run(args, p.direct, s, {op.weights_of[kDirect], op.bias, &op.activation, mode, in, res, out, space}); break;
+    case kDepthwise: depthwise_run(args, p.depthwise, p.kernel, op.weights_of[kDepthwise], op.activation, mode, in, res, out, space); break;
+    default: winograd_run(args, p.winograd, p.winograd_shape, op.weights_of[p.chosen], op.bias, op.activation, mode, in, res, out, space); break;
+  }
+  if (nchw) {
+    Convert c = {out, args.out<float>(0), s.out_h, s.out_w, s.out_channels, p.out_image, p.out_plane, p.out_line, s.out_batch, s.out_row, s.out_pixel, nullptr};
+    parallel(args, s.batch * s.out_h, to_nchw_task, &c);
+  }
+}
+
+void explain(const skua_plan* plan, Text& text) {
+  const ConvPlan& p = plan_of(plan);
+  const ConvOp& op = op_of(plan);
+  const DirectShape& s = p.shape;
+  const Machine m = machine_for(p.kernel->isa);
+  const double flops = 2.0 * double(s.batch * s.out_h * s.out_w) * double(s.out_channels) * double(s.in_channels / s.groups) * double(s.kernel_h) * double(s.kernel_w);
+  text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, groups %zu, padding %zu top, %zu left\n", s.in_h, s.in_w, s.in_channels, s.kernel_h, s.kernel_w, s.stride_h,
+           s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.pad_top, s.pad_left);
+  if (p.chosen == kDirect) text.add("  bands of %zu output rows, strip %zu bytes, tile %ux%u\n", p.direct.band, p.direct.strip * sizeof(float), p.kernel->mr, p.kernel->nr);
+  if (p.cycles > 0) text.add("  predicted %.1f direct flops per cycle, roofline of the multiply-adds %.1f\n", flops / p.cycles, 2 * m.fma_ports * p.kernel->vector);
+  text.add("  candidates:\n");
+  ConvPlan again = p;
+  conv_choose(&op, op.config, op.config.packed, again, &text);
+}
+
+}  // namespace
+
+extern const OpClass conv2d_class, conv2d_transpose_class;
+const OpClass conv2d_class = {"conv2d", 2, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
+const OpClass conv2d_transpose_class = {"conv2d_transpose", 3, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
+
+}  // namespace skua

@@ -1,0 +1,54 @@
+// The convolution operators: what conv2d and conv2d_transpose share. create.cc checks descriptors and packs; conv.cc plans and runs.
+#pragma once
+#include <skua/conv.h>
+#include "conv/direct.h"
+#include "conv/pending.h"
+
+namespace skua {
+
+// Ways to compute a convolution. Each has its own packed weights, or shares the direct ones.
+enum ConvAlgorithm : uint32_t { kDirect, kDepthwise, kWinogradF2x2, kWinogradF4x2, kWinogradF4x4, kWinogradF6x6, kConvAlgorithms };
+inline WinogradVariant winograd_variant(uint32_t algorithm) { return WinogradVariant(algorithm - kWinogradF2x2); }
+
+struct ConvConfig {
+  uint8_t transposed, layout, residual, numerics, has_bias;
+  uint8_t padding_mode;
+  uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, groups, in_channels, out_channels;
+  uint32_t pad_top, pad_left, pad_bottom, pad_right, output_padding_h, output_padding_w;
+  skua_activation activation;
+  uint32_t packed;             // bit per ConvAlgorithm whose weights are there
+  PackFormat format;           // of the direct and Winograd panels
+  uint32_t depthwise_vector;
+};
+
+struct ConvOp : skua_op {
+  ConvConfig config;
+  Activation activation;
+  const float* bias;                      // direct_bias_floats values
+  const float* weights_of[kConvAlgorithms];
+};
+
+// Floats of the weights block: bias, then the packed weights of each algorithm in `config.packed`. offset[a] is filled for those. False: overflow.
+bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t& floats);
+
+// The dense NHWC shape that an algorithm sees, for inputs of this size.
+skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, size_t in_h, size_t in_w, DirectShape& s);
+
+struct ConvPlan : skua_plan {
+  DirectShape shape;
+  uint32_t chosen;             // ConvAlgorithm
+  double cycles;
+  DirectPlan direct;
+  DepthwiseShape depthwise;
+  WinogradShape winograd_shape;
+  WinogradPlan winograd;
+  // NCHW: feature maps are converted in the workspace.
+  size_t in_floats, res_floats, out_floats;
+  size_t in_plane, in_line, res_plane, res_line, out_plane, out_line;  // NCHW strides
+  size_t in_image, res_image, out_image;
+};
+
+// Chooses among the algorithms of `packed` that apply; fills the plan's algorithm, kernel and sub-plans. With text: every candidate, or why it was turned down.
+skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed, ConvPlan& p, Text* text);
+
+}  // namespace skua

@@ -1,0 +1,154 @@
+// Checks of the convolutions' descriptors, and packing. See skua/conv.h.
+#include "conv/conv.h"
+#include "core/window.h"
+
+namespace skua {
+
+bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t& floats) {
+  floats = c.has_bias ? direct_bias_floats(c.out_channels, c.groups) : 0;
+  DirectShape s = {};
+  s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
+  s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w;
+  for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
+    offset[a] = floats;
+    if (!(c.packed >> a & 1)) continue;
+    size_t n = 0;
+    if (a == kDirect) {
+      if (!c.format.vector || !c.format.nr || !direct_packed_floats(s, c.format, n)) return false;
+    } else if (a == kDepthwise) {
+      size_t taps = 0, bytes = 0;
+      if (!c.depthwise_vector || !mul(c.kernel_h, c.kernel_w, taps) || !add(taps, 1, taps) || !mul(taps, round_up(c.out_channels, c.depthwise_vector), bytes)) return false;
+      n = depthwise_packed_floats(c.kernel_h, c.kernel_w, c.out_channels, c.depthwise_vector);
+    } else {
+      size_t most = 0;
+      if (!c.format.vector || !c.format.nr || !mul(size_t(c.in_channels) * 64, round_up(c.out_channels, c.format.vector), most)) return false;
+      n = winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, c.format);
+    }
+    if (!add(floats, round_up(n, 16), floats)) return false;
+  }
+  return floats <= SIZE_MAX / 8;
+}
+
+namespace {
+
+template <class Desc> ConvConfig config_of(const Desc& d, bool transposed) {
+  ConvConfig c;
+  memset(&c, 0, sizeof c);
+  c.transposed = transposed;
+  c.layout = uint8_t(d.layout);
+  c.residual = uint8_t(d.epilogue.residual);
+  c.numerics = uint8_t(d.numerics);
+  c.padding_mode = uint8_t(d.padding.mode);
+  c.kernel_h = d.kernel_h; c.kernel_w = d.kernel_w; c.stride_h = d.stride_h; c.stride_w = d.stride_w;
+  c.dilation_h = d.dilation_h; c.dilation_w = d.dilation_w; c.groups = d.groups;
+  c.in_channels = d.in_channels; c.out_channels = d.out_channels;
+  c.pad_top = d.padding.top; c.pad_left = d.padding.left; c.pad_bottom = d.padding.bottom; c.pad_right = d.padding.right;
+  c.activation = d.epilogue.activation;
+  return c;
+}
+
+template <class Desc> skua_status check(const char* op, const Desc& d) {
+  SKUA_TRY(need_f32(op, "input_type", d.input_type));
+  SKUA_TRY(need_f32(op, "weight_type", d.weight_type));
+  SKUA_TRY(need_f32(op, "output_type", d.output_type));
+  SKUA_TRY(check_epilogue(op, d.epilogue));
+  SKUA_TRY(check_window(op, d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.padding));
+  if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("%s: layout is %d, unknown", op, int(d.layout));
+  if (unsigned(d.weight_layout) > SKUA_WEIGHTS_HWIO) return SKUA_INVALID("%s: weight_layout is %d, unknown", op, int(d.weight_layout));
+  if (unsigned(d.numerics) > SKUA_NUMERICS_FAST) return SKUA_INVALID("%s: numerics is %d, unknown", op, int(d.numerics));
+  if (!d.groups) return SKUA_INVALID("%s: groups is 0, must be 1 or more", op);
+  if (!d.in_channels || d.in_channels % d.groups) return SKUA_INVALID("%s: in_channels is %u, must be a multiple of groups = %u", op, d.in_channels, d.groups);
+  if (!d.out_channels || d.out_channels % d.groups) return SKUA_INVALID("%s: out_channels is %u, must be a multiple of groups = %u", op, d.out_channels, d.groups);
+  return SKUA_STATUS_OK;
+}
+
+// Element steps of the caller's weights; false on overflow.
+bool weight_steps(const ConvConfig& c, skua_weight_layout layout, WeightSteps& w) {
+  const size_t in = c.in_channels / c.groups, out = c.out_channels;
+  size_t taps = 0, all = 0;
+  if (!mul(c.kernel_h, c.kernel_w, taps) || !mul(taps, in, all) || !mul(all, out, all) || all > SIZE_MAX / 8) return false;
+  switch (layout) {
+    case SKUA_WEIGHTS_OHWI: w = {taps * in, 1, c.kernel_w * in, in}; break;
+    case SKUA_WEIGHTS_OIHW: w = {taps * in, taps, c.kernel_w, 1}; break;
+    case SKUA_WEIGHTS_HWIO: w = {1, out, c.kernel_w * in * out, in * out}; break;
+  }
+  return true;
+}
+
+skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_weight_layout layout, const void* weights, const void* bias, size_t hint_h, size_t hint_w, skua_op** out) {
+  if (!weights) return SKUA_INVALID("%s: weights is NULL", cls.name);
+  c.has_bias = bias != nullptr;
+  WeightSteps steps = {};
+  if (!weight_steps(c, layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", cls.name);
+  // The plan for the hinted size chooses what is packed; without a hint, an image of 56 pixels chooses the panel format.
+  skua_op probe = {};
+  probe.cls = &cls;
+  probe.ctx = ctx;
+  ConvPlan p;
+  memset(static_cast<void*>(&p), 0, sizeof p);
+  p.op = &probe;
+  const bool hinted = hint_h && hint_w;
+  const size_t least_h = size_t(c.dilation_h) * (c.kernel_h - 1) + 1, least_w = size_t(c.dilation_w) * (c.kernel_w - 1) + 1;
+  if (hinted) SKUA_TRY(conv_shape(&probe, c, 1, hint_h, hint_w, p.shape));
+  else  // large enough for every padding to leave an output; the phases of a transposed convolution depend on the padding, so it stays as it is
+    SKUA_TRY(conv_shape(&probe, c, 1, max(56, least_h) + c.pad_top + c.pad_bottom, max(56, least_w) + c.pad_left + c.pad_right, p.shape));
+  const Kernel* tile = direct_tile(ctx, p.shape, nullptr);
+  if (!tile) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
+  c.format = format_of(tile);
+  c.depthwise_vector = uint32_t(tile->vector);
+  const uint32_t every = (1u << kConvAlgorithms) - 1;
+  SKUA_TRY(conv_choose(&probe, c, every, p, nullptr));
+  if (p.chosen == kDepthwise) c.depthwise_vector = p.kernel->vector;
+  c.packed = 1u << p.chosen;
+  if (!hinted && p.chosen != kDepthwise) c.packed |= 1u << kDirect;
+  size_t offset[kConvAlgorithms], floats = 0;
+  if (!conv_layout(c, offset, floats)) return SKUA_INVALID("%s: the packed weights are larger than the address space", cls.name);
+  skua_op* base;
+  SKUA_TRY(new_op(cls, ctx, 0, 1, floats * sizeof(float), &base));
+  ConvOp& op = *static_cast<ConvOp*>(base);
+  memcpy(&op.config, &c, sizeof c);
+  auto* to = static_cast<float*>(op_weights(base));
+  memset(to, 0, floats * sizeof(float));
+  const size_t group = c.out_channels / c.groups;
+  if (bias)
+    for (size_t g = 0; g < c.groups; ++g) memcpy(to + g * round_up(group, 16), static_cast<const float*>(bias) + g * group, group * sizeof(float));
+  const auto* w = static_cast<const float*>(weights);
+  for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
+    if (!(c.packed >> a & 1)) continue;
+    if (a == kDirect) direct_pack(ctx, p.shape, c.format, w, steps, to + offset[a]);
+    else if (a == kDepthwise) depthwise_pack(c.kernel_h, c.kernel_w, c.out_channels, c.depthwise_vector, w, steps.o, steps.y, steps.x, static_cast<const float*>(bias), to + offset[a]);
+    else winograd_pack(winograd_variant(a), c.in_channels, c.out_channels, c.format, w, steps.o, steps.y, steps.x, steps.i, to + offset[a]);
+  }
+  return open_op(base, out);
+}
+
+}  // namespace
+
+extern const OpClass conv2d_class, conv2d_transpose_class;
+
+}  // namespace skua
+
+using namespace skua;
+
+extern "C" {
+
+skua_status skua_conv2d_create(skua_context* context, const skua_conv2d_desc* desc, const void* weights, const void* bias, skua_op** out) {
+  skua_conv2d_desc d;
+  SKUA_TRY(read_desc("conv2d", context, desc, d, out));
+  SKUA_TRY(check("conv2d", d));
+  return create(conv2d_class, context, config_of(d, false), d.weight_layout, weights, bias, d.hint_in_h, d.hint_in_w, out);
+}
+
+skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2d_transpose_desc* desc, const void* weights, const void* bias, skua_op** out) {
+  skua_conv2d_transpose_desc d;
+  SKUA_TRY(read_desc("conv2d_transpose", context, desc, d, out));
+  SKUA_TRY(check("conv2d_transpose", d));
+  if (d.output_padding_h >= d.stride_h) return SKUA_INVALID("conv2d_transpose: output_padding_h is %u, must be less than stride_h = %u", d.output_padding_h, d.stride_h);
+  if (d.output_padding_w >= d.stride_w) return SKUA_INVALID("conv2d_transpose: output_padding_w is %u, must be less than stride_w = %u", d.output_padding_w, d.stride_w);
+  ConvConfig c = config_of(d, true);
+  c.output_padding_h = d.output_padding_h;
+  c.output_padding_w = d.output_padding_w;
+  return create(conv2d_transpose_class, context, c, d.weight_layout, weights, bias, 0, 0, out);
+}
+
+}  // extern "C"

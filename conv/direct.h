@@ -1,0 +1,60 @@
+// Convolution as a product over rows that are read where they are: no im2col matrix. Serves every kernel size, stride, dilation and group count, and the
+// transposed convolution, which is stride_h * stride_w such products (phases) with interleaved outputs.
+//
+//   a phase        out[oy0 + j*oy_step][ox0 + i*ox_step] = sum over taps (ty, tx) of in[j*step_y + ey(ty)][i*step_x + ex(tx)] * W[ty][tx]
+//   ey, ex         arithmetic progressions: convolution ey(t) = t*dilation - top; transposed ey(t) = (phase + top - dilation*k(t)) / stride
+//   rows of A      one per output pixel: a pointer to the pixel under the first tap
+//   segments       one per tap, channels deep; when taps of a row lie next to each other (dilation 1, one group), one per tap row, kernel_w*channels
+//                  deep: first layers with 3 channels multiply 9 or 21 deep without a copy
+//
+// Where taps fall outside the image, a task copies the rows it needs into a strip with zeros around (workspace, sized to stay in L2), else it reads the image.
+#pragma once
+#include "gemm/driver.h"
+
+namespace skua {
+
+struct DirectShape {
+  size_t batch, in_h, in_w, out_h, out_w;
+  size_t in_channels, out_channels, groups;  // of the tensors
+  uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+  bool transposed;
+  size_t pad_top, pad_left;
+  size_t in_batch, in_row, in_pixel;     // strides in floats
+  size_t out_batch, out_row, out_pixel;
+  size_t res_batch, res_row, res_pixel;
+};
+
+// Weights at w[o*o_step + i*i_step + ky*y_step + kx*x_step], o over all output channels, i inside the group.
+struct WeightSteps {
+  size_t o, i, y, x;
+};
+
+struct DirectPlan {
+  const Kernel* tile;
+  size_t band;         // output rows of a phase that a task works on at most
+  size_t strip;        // floats of a worker's strip; 0 = nothing is ever padded
+  size_t segments;     // most segments of a phase
+  const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm"
+};
+
+bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats);  // false: overflow. Depends on channels, kernel and stride only
+void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights, const WeightSteps& steps, float* packed);
+
+skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, DirectPlan& plan);
+double direct_cycles(const DirectPlan& plan, const DirectShape& s);
+const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text = nullptr);
+size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency);  // bytes
+
+struct DirectOperands {
+  const float *packed, *bias;  // bias: per group round_up(channels of the group, 16) values, or NULL
+  const Activation* activation;
+  skua_residual residual_mode;
+  const float *in, *residual;
+  float* out;
+  void* workspace;
+};
+void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
+
+inline size_t direct_bias_floats(size_t out_channels, size_t groups) { return groups * round_up(out_channels / groups, 16); }
+
+}  // namespace skua
