@@ -184,6 +184,7 @@ skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inp
   plan->n_inputs = n_inputs;
   plan->n_outputs = op->n_outputs;
   plan->algorithm = cls.name;
+  plan->all_inputs = plan->inputs;
   for (size_t i = 0; i < n_inputs && i < kMaxPlanInputs; ++i) plan->inputs[i] = shapes[i];
   SKUA_TRY(cls.plan(op, {shapes, n_inputs}, plan));
   for (size_t i = 0; i < op->n_outputs; ++i) {
@@ -273,17 +274,16 @@ skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inputs, size
   if (n_inputs != plan->n_inputs) return SKUA_INVALID("%s: n_inputs is %zu, must be %zu", cls.name, n_inputs, plan->n_inputs);
   if (n_outputs != plan->n_outputs) return SKUA_INVALID("%s: n_outputs is %zu, must be %zu", cls.name, n_outputs, plan->n_outputs);
   if (executor && !executor->parallel_for) return SKUA_INVALID("%s: executor.parallel_for is NULL", cls.name);
-  const bool listed = n_inputs <= kMaxPlanInputs;
-  for (size_t i = 0; listed && i < n_inputs; ++i) SKUA_TRY(check_buffer(cls.name, "input", i, inputs[i], plan->inputs[i]));
+  for (size_t i = 0; i < n_inputs; ++i) SKUA_TRY(check_buffer(cls.name, "input", i, inputs[i], plan->all_inputs[i]));
   for (size_t o = 0; o < n_outputs; ++o) {
     const skua_tensor& t = plan->outputs[o];
     SKUA_TRY(check_buffer(cls.name, "output", o, outputs[o], t));
     // Slices of one larger tensor may interleave, so only dense tensors are compared.
     if (!is_dense(t)) continue;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(outputs[o].host) + outputs[o].offset, end = begin + extent_bytes(t);
-    for (size_t i = 0; listed && i < n_inputs; ++i) {
-      const uintptr_t from = reinterpret_cast<uintptr_t>(inputs[i].host) + inputs[i].offset, to = from + extent_bytes(plan->inputs[i]);
-      if (from >= end || begin >= to || !is_dense(plan->inputs[i])) continue;
+    for (size_t i = 0; i < n_inputs; ++i) {
+      const uintptr_t from = reinterpret_cast<uintptr_t>(inputs[i].host) + inputs[i].offset, to = from + extent_bytes(plan->all_inputs[i]);
+      if (from >= end || begin >= to || !is_dense(plan->all_inputs[i])) continue;
       if (cls.in_place && from == begin && to == end) continue;
       return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
     }

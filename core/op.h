@@ -58,7 +58,7 @@ struct skua_op {
   bool borrowed;
 };
 
-constexpr size_t kMaxPlanInputs = 4;  // concat keeps its own list
+constexpr size_t kMaxPlanInputs = 4;  // an operator with more keeps its own list
 
 struct skua_plan {
   const skua_op* op;
@@ -67,6 +67,7 @@ struct skua_plan {
   const char* algorithm;          // "winograd_f4x4"
   const skua::Kernel* kernel;     // the one that does most of the work
   skua_tensor inputs[kMaxPlanInputs];
+  const skua_tensor* all_inputs;  // n_inputs shapes: `inputs`, or the derived plan's own list
   skua_tensor outputs[2];
 };
 

@@ -1,0 +1,148 @@
+#include "data/copy.h"
+
+#include "core/families.h"
+
+namespace skua {
+
+skua_status need_32_bits(const char* op, skua_dtype type) {
+  if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: type is %d, unknown", op, int(type));
+  if (skua_dtype_bits(type) != 32) return SKUA_UNSUPPORTED_("%s: type is %s; only f32 and s32 kernels exist so far", op, skua_dtype_name(type));
+  return SKUA_STATUS_OK;
+}
+
+skua_status find_copy_kernels(const skua_op* op, CopyKernels& to) {
+  to.rows = find_kernel(op->ctx, data_tables, KernelKind::copy_rows);
+  to.transposed = find_kernel(op->ctx, data_tables, KernelKind::copy_transposed);
+  to.strided = find_kernel(op->ctx, data_tables, KernelKind::copy_strided);
+  if (to.rows && to.transposed && to.strided) return SKUA_STATUS_OK;
+  return SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
+}
+
+namespace {
+
+size_t magnitude(ptrdiff_t stride) { return stride < 0 ? size_t(0) - size_t(stride) : size_t(stride); }
+
+// Without dimensions of extent 1; sorted so that y is walked in the order of memory; neighbours that both sides see as one run are merged.
+void simplify(const Nest& from, Nest& to) {
+  to.rank = 0;
+  for (uint32_t d = 0; d < from.rank; ++d) {
+    if (from.extent[d] == 1) continue;
+    uint32_t at = to.rank++;
+    for (; at > 0 && magnitude(to.y[at - 1]) < magnitude(from.y[d]); --at) {
+      to.extent[at] = to.extent[at - 1]; to.x[at] = to.x[at - 1]; to.y[at] = to.y[at - 1];
+    }
+    to.extent[at] = from.extent[d]; to.x[at] = from.x[d]; to.y[at] = from.y[d];
+  }
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < to.rank; ++d) {
+    const ptrdiff_t e = ptrdiff_t(to.extent[d]);
+    if (n && to.y[n - 1] == e * to.y[d] && to.x[n - 1] == e * to.x[d]) {
+      to.extent[n - 1] *= to.extent[d]; to.x[n - 1] = to.x[d]; to.y[n - 1] = to.y[d];
+    } else {
+      to.extent[n] = to.extent[d]; to.x[n] = to.x[d]; to.y[n++] = to.y[d];
+    }
+  }
+  to.rank = n;
+}
+
+}  // namespace
+
+Copy make_copy(const CopyKernels& kernels, const Nest& from) {
+  Copy c;
+  c.elements = 1;
+  for (uint32_t d = 0; d < from.rank; ++d) c.elements *= from.extent[d];
+  c.lines = c.group = 1;
+  c.kernel = kernels.rows;
+  c.nest.rank = 0;
+  if (!c.elements) return c;
+  Nest& n = c.nest;
+  simplify(from, n);
+  if (n.rank == 0) n.add(1, 1, 1);
+  if (n.rank == 1) {
+    n.extent[1] = n.extent[0]; n.x[1] = n.x[0]; n.y[1] = n.y[0];
+    n.extent[0] = 1; n.x[0] = n.y[0] = 0;
+    n.rank = 2;
+  }
+  const uint32_t last = n.rank - 1;
+  if (n.y[last] == 1 && n.x[last] == 1) {
+    c.kernel = kernels.rows;
+  } else {
+    c.kernel = kernels.strided;
+    for (uint32_t d = 0; d < last && n.y[last] == 1; ++d)
+      if (n.x[d] == 1) {  // to the place before the last
+        const size_t e = n.extent[d];
+        const ptrdiff_t y = n.y[d];
+        for (; d + 1 < last; ++d) { n.extent[d] = n.extent[d + 1]; n.x[d] = n.x[d + 1]; n.y[d] = n.y[d + 1]; }
+        n.extent[d] = e; n.x[d] = 1; n.y[d] = y;
+        c.kernel = kernels.transposed;
+        c.group = 16;
+        break;
+      }
+  }
+  for (uint32_t d = 0; d < last; ++d) c.lines *= n.extent[d];
+  return c;
+}
+
+double copy_cycles(const Copy& c) {
+  switch (c.kernel->kind) {
+    case KernelKind::copy_rows: return 0.5;
+    case KernelKind::copy_transposed: return 1;
+    default: return 1.5;
+  }
+}
+
+void run_copy(const Copy& c, const int32_t* x, int32_t* y, size_t piece, size_t pieces) {
+  if (!c.elements) return;
+  const Nest& n = c.nest;
+  const uint32_t row_dim = n.rank - 2, last = n.rank - 1;
+  const size_t rows = n.extent[row_dim], groups_per_nest = ceil_div(rows, c.group), groups = c.lines / rows * groups_per_nest;
+  // Whole lines are shared out when there are enough, parts of lines otherwise.
+  size_t from = 0, to = groups, first = 0, end = n.extent[last];
+  if (groups >= pieces) {
+    from = piece_begin(groups, pieces, piece);
+    to = piece_begin(groups, pieces, piece + 1);
+  } else {
+    const size_t blocks = ceil_div(end, 16);
+    first = piece_begin(blocks, pieces, piece) * 16;
+    end = min(end, piece_begin(blocks, pieces, piece + 1) * 16);
+  }
+  if (from >= to || first >= end) return;
+  note_use(c.kernel);
+  x += ptrdiff_t(first) * n.x[last];
+  y += ptrdiff_t(first) * n.y[last];
+  const size_t count = end - first;
+  for (size_t g = from; g < to;) {
+    size_t outer = g / groups_per_nest;
+    const size_t in = g % groups_per_nest, taken = min(groups_per_nest - in, to - g), row = in * c.group, many = min(rows - row, taken * c.group);
+    ptrdiff_t x_off = ptrdiff_t(row) * n.x[row_dim], y_off = ptrdiff_t(row) * n.y[row_dim];
+    for (uint32_t d = row_dim; d-- > 0; outer /= n.extent[d]) {
+      const ptrdiff_t i = ptrdiff_t(outer % n.extent[d]);
+      x_off += i * n.x[d];
+      y_off += i * n.y[d];
+    }
+    const int32_t* a = x + x_off;
+    int32_t* b = y + y_off;
+    switch (c.kernel->kind) {
+      case KernelKind::copy_rows: code_of<CopyRowsFn>(c.kernel)(many, count, a, n.x[row_dim], b, n.y[row_dim]); break;
+      case KernelKind::copy_transposed: code_of<CopyTransposedFn>(c.kernel)(many, count, a, n.x[last], b, n.y[row_dim]); break;
+      default: code_of<CopyStridedFn>(c.kernel)(many, count, a, n.x[row_dim], n.x[last], b, n.y[row_dim], n.y[last]); break;
+    }
+    g += taken;
+  }
+}
+
+void run_copy(const RunArgs& args, const Copy& copy, const int32_t* x, int32_t* y) {
+  if (!copy.elements) return;
+  struct Task {
+    const Copy* copy;
+    const int32_t* x;
+    int32_t* y;
+    size_t pieces;
+  } task = {&copy, x, y, pieces_for(args, copy.elements, copy_cycles(copy))};
+  parallel(args, task.pieces, [](void* arg, size_t i, uint32_t) {
+    const Task& t = *static_cast<const Task*>(arg);
+    run_copy(*t.copy, t.x, t.y, i, t.pieces);
+  }, &task);
+}
+
+}  // namespace skua

@@ -1,0 +1,48 @@
+// One strided copy: every operator of this folder is one or several of them. See data/README.md.
+#pragma once
+#include "core/op.h"
+#include "data/copy_kernel.h"
+
+namespace skua {
+
+// Dimensions walked together on both sides, outermost first; strides in elements.
+struct Nest {
+  static constexpr uint32_t kMaxRank = 8;
+  uint32_t rank;
+  size_t extent[kMaxRank];
+  ptrdiff_t x[kMaxRank], y[kMaxRank];
+
+  void add(size_t e, ptrdiff_t x_stride, ptrdiff_t y_stride) {
+    extent[rank] = e; x[rank] = x_stride; y[rank++] = y_stride;
+  }
+};
+
+struct CopyKernels {
+  const Kernel *rows, *transposed, *strided;
+};
+// UNSUPPORTED if the build has none.
+skua_status find_copy_kernels(const skua_op* op, CopyKernels& to);
+
+// A nest in the form that a kernel takes: the last two dimensions are the kernel's, the others are walked around it.
+struct Copy {
+  Nest nest;
+  const Kernel* kernel;
+  size_t lines;       // product of all extents but the last
+  size_t group;       // lines that stay together
+  size_t elements;    // 0 = nothing to do
+};
+Copy make_copy(const CopyKernels& kernels, const Nest& nest);
+
+// Part `piece` of `pieces` of the copy; any number of pieces.
+void run_copy(const Copy& copy, const int32_t* x, int32_t* y, size_t piece, size_t pieces);
+
+// All of it, cut over the executor.
+void run_copy(const RunArgs& args, const Copy& copy, const int32_t* x, int32_t* y);
+
+// Cycles per element, for cutting work.
+double copy_cycles(const Copy& copy);
+
+// f32 and s32 today.
+skua_status need_32_bits(const char* op, skua_dtype type);
+
+}  // namespace skua

@@ -1,0 +1,34 @@
+// What the operators that are one strided copy share: transpose, layout, slice, rearrange.
+#pragma once
+#include "data/copy.h"
+
+namespace skua {
+
+struct MoveOp : skua_op {
+  CopyKernels kernels;
+};
+struct MovePlan : skua_plan {
+  size_t x_offset;  // elements from the input's first one
+  Copy copy;
+};
+
+inline skua_status open_move(skua_op* op) { return find_copy_kernels(op, static_cast<MoveOp*>(op)->kernels); }
+
+inline skua_status finish_move(const MoveOp& op, MovePlan& plan, const Nest& nest, const char* algorithm) {
+  plan.copy = make_copy(op.kernels, nest);
+  plan.kernel = plan.copy.kernel;
+  plan.algorithm = algorithm;
+  return SKUA_STATUS_OK;
+}
+
+inline void run_move(const RunArgs& args) {
+  const MovePlan& p = *static_cast<const MovePlan*>(args.plan);
+  if (p.copy.elements) run_copy(args, p.copy, args.in<int32_t>(0) + p.x_offset, args.out<int32_t>(0));
+}
+
+inline skua_status check_layout(const char* op, const char* field, skua_layout layout) {
+  if (unsigned(layout) <= SKUA_LAYOUT_NCHW) return SKUA_STATUS_OK;
+  return SKUA_INVALID("%s: %s is %d, unknown", op, field, int(layout));
+}
+
+}  // namespace skua
