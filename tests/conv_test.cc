@@ -1,0 +1,323 @@
+// Convolutions: every algorithm, on random descriptors with a fixed seed, against the formula of skua/conv.h in double.
+#include <skua/conv.h>
+#include <skua/packed.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+
+#include "tests/support/support.h"
+
+using namespace skua_test;
+
+namespace {
+
+struct Case {
+  skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+  bool transposed = false;
+  uint32_t output_padding_h = 0, output_padding_w = 0;
+  size_t batch = 1, in_h = 1, in_w = 1;
+  // filled by prepare()
+  long out_h = 0, out_w = 0, top = 0, left = 0;
+  std::vector<float> weights, bias;
+
+  void extent(size_t in, long kernel, long stride, long dilation, long before, long after, long extra, long& out, long& pad) const {
+    const long span = dilation * (kernel - 1) + 1, n = long(in);
+    const auto mode = d.padding.mode;
+    if (mode != SKUA_PADDING_EXPLICIT) {
+      out = transposed ? n * stride : (n + stride - 1) / stride;
+      const long total = transposed ? std::max(span - stride, 0l) : std::max((out - 1) * stride + span - n, 0l);
+      pad = mode == SKUA_PADDING_SAME_UPPER ? total / 2 : total - total / 2;
+      return;
+    }
+    pad = before;
+    if (transposed) out = stride * (n - 1) + span + extra - before - after;
+    else out = n + before + after < span ? 0 : (n + before + after - span) / stride + 1;
+  }
+  bool prepare(Rng& rng) {  // false: no output
+    extent(in_h, d.kernel_h, d.stride_h, d.dilation_h, d.padding.top, d.padding.bottom, output_padding_h, out_h, top);
+    extent(in_w, d.kernel_w, d.stride_w, d.dilation_w, d.padding.left, d.padding.right, output_padding_w, out_w, left);
+    weights.resize(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels);
+    bias.resize(d.out_channels);
+    for (float& v : weights) v = rng.uniform(-1, 1);
+    for (float& v : bias) v = rng.uniform(-1, 1);
+    return out_h > 0 && out_w > 0;
+  }
+  bool nchw() const { return d.layout == SKUA_LAYOUT_NCHW; }
+  skua_tensor map(size_t h, size_t w, size_t c) const { return nchw() ? shape({batch, c, h, w}) : shape({batch, h, w, c}); }
+  skua_tensor input() const { return map(in_h, in_w, d.in_channels); }
+  skua_tensor output() const { return map(size_t(out_h), size_t(out_w), d.out_channels); }
+  size_t at(size_t h, size_t w, size_t c, size_t n, size_t y, size_t x, size_t k) const { return nchw() ? ((n * c + k) * h + y) * w + x : ((n * h + y) * w + x) * c + k; }
+  double weight(size_t o, size_t ky, size_t kx, size_t i) const {
+    const size_t in = d.in_channels / d.groups;
+    switch (d.weight_layout) {
+      case SKUA_WEIGHTS_OIHW: return double(weights[((o * in + i) * d.kernel_h + ky) * d.kernel_w + kx]);
+      case SKUA_WEIGHTS_HWIO: return double(weights[((ky * d.kernel_w + kx) * in + i) * d.out_channels + o]);
+      default: return double(weights[((o * d.kernel_h + ky) * d.kernel_w + kx) * in + i]);
+    }
+  }
+  skua_status create(skua_context* context, skua_op** op) const {
+    if (!transposed) return skua_conv2d_create(context, &d, weights.data(), bias.data(), op);
+    skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
+    t.kernel_h = d.kernel_h; t.kernel_w = d.kernel_w; t.stride_h = d.stride_h; t.stride_w = d.stride_w; t.dilation_h = d.dilation_h; t.dilation_w = d.dilation_w;
+    t.groups = d.groups; t.in_channels = d.in_channels; t.out_channels = d.out_channels; t.layout = d.layout; t.weight_layout = d.weight_layout;
+    t.padding = d.padding; t.epilogue = d.epilogue; t.output_padding_h = output_padding_h; t.output_padding_w = output_padding_w; t.numerics = d.numerics;
+    return skua_conv2d_transpose_create(context, &t, weights.data(), bias.data(), op);
+  }
+  std::string text() const {
+    char s[400];
+    snprintf(s, sizeof s, "%s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu output %ldx%ld layout %d weights %d residual %d activation %d hint %u",
+             transposed ? "transposed" : "conv", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.groups, d.in_channels, d.out_channels, batch, in_h, in_w,
+             out_h, out_w, int(d.layout), int(d.weight_layout), int(d.epilogue.residual), int(d.epilogue.activation.kind), d.hint_in_h);
+    return s;
+  }
+};
+
+// The formula, and per element (terms + 3) * epsilon * sum of absolute products.
+void reference(const Case& c, const std::vector<float>& x, const std::vector<float>& residual, std::vector<double>& y, std::vector<double>& bound) {
+  const skua_conv2d_desc& d = c.d;
+  const size_t in = d.in_channels / d.groups, out = d.out_channels / d.groups;
+  y.assign(c.batch * size_t(c.out_h) * size_t(c.out_w) * d.out_channels, 0);
+  bound = y;
+  for (size_t n = 0; n < c.batch; ++n)
+    for (long oy = 0; oy < c.out_h; ++oy)
+      for (long ox = 0; ox < c.out_w; ++ox)
+        for (size_t o = 0; o < d.out_channels; ++o) {
+          double sum = double(c.bias[o]), absolute = std::fabs(sum);
+          for (long ky = 0; ky < long(d.kernel_h); ++ky)
+            for (long kx = 0; kx < long(d.kernel_w); ++kx) {
+              long iy = c.transposed ? oy + c.top - ky * long(d.dilation_h) : oy * long(d.stride_h) + ky * long(d.dilation_h) - c.top;
+              long ix = c.transposed ? ox + c.left - kx * long(d.dilation_w) : ox * long(d.stride_w) + kx * long(d.dilation_w) - c.left;
+              if (c.transposed) {
+                if (iy < 0 || ix < 0 || iy % long(d.stride_h) || ix % long(d.stride_w)) continue;
+                iy /= long(d.stride_h);
+                ix /= long(d.stride_w);
+              }
+              if (iy < 0 || ix < 0 || iy >= long(c.in_h) || ix >= long(c.in_w)) continue;
+              for (size_t i = 0; i < in; ++i) {
+                const double p = double(x[c.at(c.in_h, c.in_w, d.in_channels, n, size_t(iy), size_t(ix), o / out * in + i)]) * c.weight(o, size_t(ky), size_t(kx), i);
+                sum += p;
+                absolute += std::fabs(p);
+              }
+            }
+          const size_t at = c.at(size_t(c.out_h), size_t(c.out_w), d.out_channels, n, size_t(oy), size_t(ox), o);
+          const double r = residual.empty() ? 0 : double(residual[at]);
+          if (d.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) sum += r;
+          if (d.epilogue.activation.kind == SKUA_ACTIVATION_RELU6) sum = std::min(std::max(sum, 0.0), 6.0);
+          if (d.epilogue.activation.kind == SKUA_ACTIVATION_LEAKY_RELU && sum < 0) sum *= double(d.epilogue.activation.a);
+          if (d.epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) sum += r;
+          y[at] = sum;
+          bound[at] = (double(in * d.kernel_h * d.kernel_w) + 5) * double(FLT_EPSILON) * (absolute + std::fabs(r)) + 1e-30;
+        }
+}
+
+void check(const Case& c, skua_context* context, Rng& rng, bool holes) {
+  SCOPED_TRACE(c.text());
+  Op op;
+  SKUA_EXPECT_OK(c.create(context, &op));
+  if (testing::Test::HasFailure()) return;
+  const auto tensor = [&](const skua_tensor& t) { return holes ? with_holes(t, c.nchw() ? std::vector<size_t>{0, 1, 1, 0} : std::vector<size_t>{0, 1, 1, 5}) : t; };
+  std::vector<Data> inputs = {make(tensor(c.input()), rng)};
+  std::vector<float> residual;
+  if (c.d.epilogue.residual != SKUA_RESIDUAL_NONE) {
+    inputs.push_back(make(tensor(c.output()), rng));
+    residual = dense(inputs[1]);
+  }
+  std::vector<double> want, bound;
+  reference(c, dense(inputs[0]), residual, want, bound);
+  const std::vector<Data> got = run(op, inputs, holes ? std::vector<skua_tensor>{tensor(c.output())} : std::vector<skua_tensor>{});
+  ASSERT_EQ(got.size(), 1u);
+  expect_close(got[0], want, bound);
+}
+
+Case random_case(Rng& rng) {
+  Case c;
+  skua_conv2d_desc& d = c.d;
+  d.numerics = SKUA_NUMERICS_STRICT;  // Winograd has its own bound and its own test
+  c.transposed = rng.integer(0, 3) == 0;
+  d.kernel_h = uint32_t(rng.integer(1, 5)); d.kernel_w = uint32_t(rng.integer(1, 5));
+  d.stride_h = uint32_t(rng.integer(1, 3)); d.stride_w = uint32_t(rng.integer(1, 3));
+  d.dilation_h = uint32_t(rng.integer(1, 3)); d.dilation_w = uint32_t(rng.integer(1, 3));
+  d.groups = rng.integer(0, 2) ? 1 : uint32_t(rng.integer(2, 4));
+  d.in_channels = d.groups * uint32_t(rng.integer(1, 20));
+  d.out_channels = d.groups * uint32_t(rng.integer(1, small() ? 20 : 90));
+  if (rng.integer(0, 5) == 0) {
+    d.groups = d.in_channels = uint32_t(rng.integer(2, 40));
+    d.out_channels = d.groups * uint32_t(rng.integer(1, 3));
+  }
+  d.layout = rng.integer(0, 3) ? SKUA_LAYOUT_NHWC : SKUA_LAYOUT_NCHW;
+  d.weight_layout = skua_weight_layout(rng.integer(0, 2));
+  d.padding = {skua_padding_mode(rng.integer(0, 2)), uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3))};
+  d.epilogue.residual = rng.integer(0, 2) ? SKUA_RESIDUAL_NONE : skua_residual(rng.integer(1, 2));
+  d.epilogue.activation.kind = rng.integer(0, 1) ? SKUA_ACTIVATION_NONE : rng.integer(0, 2) ? SKUA_ACTIVATION_RELU6 : SKUA_ACTIVATION_LEAKY_RELU;
+  d.epilogue.activation.a = 0.25f;
+  const int most = small() ? 7 : 14;
+  c.batch = size_t(rng.integer(1, 2));
+  c.in_h = size_t(rng.integer(1, most));
+  c.in_w = size_t(rng.integer(1, most));
+  if (c.transposed) {
+    c.output_padding_h = uint32_t(rng.integer(0, int(d.stride_h) - 1));
+    c.output_padding_w = uint32_t(rng.integer(0, int(d.stride_w) - 1));
+  } else if (rng.integer(0, 1)) {
+    d.hint_in_h = uint32_t(c.in_h);
+    d.hint_in_w = uint32_t(c.in_w);
+  }
+  return c;
+}
+
+TEST(Conv, RandomDescriptors) {
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(7);
+    for (int i = 0, tried = 0; i < (small() ? 25 : 150) && tried < 2000; ++tried) {
+      Case c = random_case(rng);
+      if (!c.prepare(rng)) continue;
+      check(c, context, rng, i % 3 == 0);
+      if (HasFailure()) return;
+      ++i;
+    }
+  }
+}
+
+// Shapes that networks have, in which several bands, passes over the depth and panels meet.
+TEST(Conv, NetworkShapes) {
+  struct Layer { uint32_t size, in, out, kernel, stride; };
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(3);
+    for (const Layer& l : {Layer{33, 3, 24, 3, 2}, Layer{40, 3, 64, 7, 2}, Layer{14, 96, 72, 1, 1}, Layer{13, 200, 40, 3, 1}, Layer{7, 320, 70, 1, 2}}) {
+      if (small() && l.size > 14) continue;
+      Case c;
+      c.d.numerics = SKUA_NUMERICS_STRICT;
+      c.in_h = c.in_w = small() ? 5 : l.size;
+      c.d.kernel_h = c.d.kernel_w = l.kernel; c.d.stride_h = c.d.stride_w = l.stride;
+      c.d.in_channels = l.in; c.d.out_channels = l.out;
+      c.d.padding.mode = SKUA_PADDING_SAME_UPPER;
+      ASSERT_TRUE(c.prepare(rng));
+      check(c, context, rng, false);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(Conv, OneDimensionIsATensorOfRankThree) {
+  Context context;
+  Rng rng(5);
+  Case c;
+  c.d.kernel_w = 3; c.d.stride_w = 2; c.d.in_channels = 5; c.d.out_channels = 9; c.d.padding.left = 1;
+  c.in_w = 11; c.batch = 2;
+  ASSERT_TRUE(c.prepare(rng));
+  Op op;
+  SKUA_EXPECT_OK(c.create(context, &op));
+  const Data x = make({2, 11, 5}, rng);
+  std::vector<double> want, bound;
+  reference(c, x.v, {}, want, bound);
+  const std::vector<Data> got = run(op, {x});
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].t.rank, 3u);
+  EXPECT_EQ(got[0].t.shape[1], size_t(c.out_w));
+  expect_close(got[0], want, bound);
+}
+
+// With small integers every order of summation is exact, so all instruction sets and algorithms that do not transform agree to the bit.
+TEST(Conv, ExactModeAgreesAcrossInstructionSets) {
+  Rng rng(11);
+  Case c;
+  c.d.kernel_h = c.d.kernel_w = 3; c.d.in_channels = 19; c.d.out_channels = 37; c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+  c.d.numerics = SKUA_NUMERICS_STRICT;
+  c.in_h = 9; c.in_w = 8;
+  ASSERT_TRUE(c.prepare(rng));
+  for (float& v : c.weights) v = float(rng.integer(-4, 4));
+  for (float& v : c.bias) v = float(rng.integer(-4, 4));
+  const Data x = make_integers(c.input(), rng);
+  Data first;
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op));
+    const std::vector<Data> got = run(op, {x});
+    ASSERT_EQ(got.size(), 1u);
+    if (first.v.empty()) first = got[0];
+    else expect_same_bits(got[0], first);
+  }
+}
+
+TEST(Conv, NanStaysInItsReceptiveField) {
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(13);
+    Case c;
+    c.d.kernel_h = c.d.kernel_w = 3; c.d.in_channels = 6; c.d.out_channels = 5; c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+    c.d.numerics = SKUA_NUMERICS_STRICT;
+    c.d.epilogue.activation.kind = SKUA_ACTIVATION_RELU;
+    c.in_h = c.in_w = 7;
+    ASSERT_TRUE(c.prepare(rng));
+    Data x = make(c.input(), rng);
+    x.v[c.at(7, 7, 6, 0, 3, 4, 2)] = NAN;
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op));
+    const std::vector<Data> got = run(op, {x});
+    ASSERT_EQ(got.size(), 1u);
+    for (size_t y = 0; y < 7; ++y)
+      for (size_t w = 0; w < 7; ++w)
+        for (size_t o = 0; o < 5; ++o) EXPECT_EQ(std::isnan(got[0].v[(y * 7 + w) * 5 + o]), y >= 2 && y <= 4 && w >= 3 && w <= 5) << y << " " << w << " " << o;
+  }
+}
+
+TEST(Conv, EmptyInputsGiveEmptyOutputs) {
+  Context context;
+  Rng rng(17);
+  Case c;
+  c.d.in_channels = 4; c.d.out_channels = 6;
+  ASSERT_TRUE(c.prepare(rng));
+  Op op;
+  SKUA_EXPECT_OK(c.create(context, &op));
+  for (const skua_tensor& t : {shape({0, 5, 5, 4}), shape({2, 0, 5, 4}), shape({2, 5, 0, 4})}) {
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+    skua_tensor y;
+    SKUA_EXPECT_OK(skua_plan_outputs(plan, &y, 1));
+    EXPECT_EQ(elements(y), 0u);
+    const skua_buffer none = skua_host_buffer(nullptr);
+    alignas(64) static char workspace[1 << 16];
+    SKUA_EXPECT_OK(skua_plan_run(plan, &none, 1, &none, 1, workspace, sizeof workspace, nullptr));
+    skua_plan_destroy(plan);
+  }
+}
+
+TEST(Conv, PackedWeightsGiveTheSameBits) {
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(19);
+    for (int i = 0, tried = 0; i < (small() ? 4 : 12) && tried < 500; ++tried) {
+      Case c = random_case(rng);
+      c.d.numerics = SKUA_NUMERICS_FAST;
+      if (!c.prepare(rng)) continue;
+      ++i;
+      SCOPED_TRACE(c.text());
+      Op op, borrowed;
+      SKUA_EXPECT_OK(c.create(context, &op));
+      const size_t size = skua_op_packed_size(op);
+      ASSERT_GT(size, 0u);
+      Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
+      SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+      blob.read_only();
+      SKUA_EXPECT_OK(skua_op_create_packed(context, blob.memory(), size, &borrowed));
+      std::vector<Data> inputs = {make(c.input(), rng)};
+      if (c.d.epilogue.residual != SKUA_RESIDUAL_NONE) inputs.push_back(make(c.output(), rng));
+      const std::vector<Data> a = run(op, inputs), b = run(borrowed, inputs);
+      ASSERT_EQ(a.size(), 1u);
+      ASSERT_EQ(b.size(), 1u);
+      expect_same_bits(a[0], b[0]);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
