@@ -34,13 +34,14 @@ if wanted package; then build shared; build selection; fi
 account=$PWD/build/test/account
 rm -rf build/test
 mkdir -p "$account"
-cmake -G Ninja -S tests/matrix -B build/test -DSKUA_BUILDS="$PWD/build" -DSKUA_PARTS="$(IFS=';'; echo "${parts[*]}")" -DSKUA_ACCOUNT="$account" \
-  -DSKUA_PARTS_ARE_ALL=$everything --no-warn-unused-cli > build/test/configure.log 2>&1 || { cat build/test/configure.log; exit 1; }
+matrix=(-DSKUA_BUILDS="$PWD/build" -DSKUA_PARTS="$(IFS=';'; echo "${parts[*]}")" -DSKUA_PARTS_ARE_ALL=$everything -DSKUA_ACCOUNT="$account")
+cmake -G Ninja -S tests/matrix -B build/test "${matrix[@]}" --no-warn-unused-cli > build/test.configure.log 2>&1 ||
+  { cat build/test.configure.log; exit 1; }
 say "testing: ${parts[*]}"
 # ctest's own summary is held back and closes the output, after the account.
 set +e
 ctest --test-dir build/test -j "$jobs" --output-on-failure --no-tests=error "${filter[@]}" 2>&1 |
-  awk -v summary=build/test/summary '/tests passed, [0-9]+ tests failed/ { held = 1 } { if (held) print > summary; else { print; fflush() } }'
+  awk -v summary=build/test/summary '/ tests passed, / { held = 1 } held { print > summary; next } { print; fflush() }'
 status=${PIPESTATUS[0]}
 set -e
 if [[ $everything == ON ]]; then

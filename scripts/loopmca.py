@@ -41,8 +41,8 @@ def cycles(source, arch, cpu, iterations, version):
     with tempfile.NamedTemporaryFile("w", suffix=".s", delete=False) as file:
         file.write(source)
     try:
-        run = subprocess.run([objcode.llvm_tool("llvm-mca", version), *TARGET[arch], f"-mcpu={cpu}", f"-iterations={iterations}", file.name],
-                             capture_output=True, text=True)
+        tool = objcode.llvm_tool("llvm-mca", version)
+        run = subprocess.run([tool, *TARGET[arch], f"-mcpu={cpu}", f"-iterations={iterations}", file.name], capture_output=True, text=True)
     finally:
         os.unlink(file.name)
     total = re.search(r"Total Cycles:\s+(\d+)", run.stdout)

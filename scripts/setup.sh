@@ -57,7 +57,10 @@ build() {
     launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   mkdir -p build
-  cmake --preset "$preset" "${launcher[@]}" > "build/$preset.configure.log" 2>&1 || { cat "build/$preset.configure.log"; return 1; }
-  cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} > "build/$preset.build.log" 2>&1 || { tail -n 60 "build/$preset.build.log"; return 1; }
+  local log=build/$preset.log
+  if ! { cmake --preset "$preset" "${launcher[@]}" && cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"}; } > "$log" 2>&1; then
+    tail -n 60 "$log"
+    return 1
+  fi
   echo "   done in $((SECONDS - start)) s"
 }
