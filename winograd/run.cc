@@ -1,0 +1,262 @@
+// The loop of winograd.h: blocks of tiles, cut over workers.
+#include "winograd/points.h"
+#include "winograd/winograd.h"
+
+namespace skua {
+namespace {
+
+// Tiles of a block stand in this order, so that the rows of the product of any point are one range: a clip in x drops points of the first and the
+// last class, a clip in y those of the last two.
+enum Class : uint32_t { clipped_x, whole, clipped_y, clipped_both, kClasses };
+
+struct Tile {
+  uint32_t image, y, x;
+  Class cls;
+};
+
+// Work for several workers: ranges of tiles; where there are too few, every range is transformed once by all of them (shared) and then cut into panels.
+struct Cut {
+  size_t ranges, panel_pieces;
+  bool shared;
+};
+
+struct Layout {  // bytes
+  size_t list, v, m;  // of a block
+};
+
+Layout layout_of(const WinogradPlan& p) {
+  const size_t points = winograd_points(p.variant);
+  return {round_up(p.block * sizeof(Tile), 64), points * p.v_step * sizeof(float), points * winograd_m_step(p) * sizeof(float)};
+}
+
+Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
+  const size_t panels = panel_count(p.format, s.out_channels), units = p.tiles * panels;
+  const size_t pieces = pieces_for(args, units, p.cycles / double(units));
+  if (pieces == 1) return {1, 1, false};
+  const size_t least = min(p.block, 2 * size_t(p.tile->mr));  // with fewer tiles, streaming U costs more than the products
+  if (panels == 1 || p.tiles / least >= pieces) return {min(pieces, p.tiles), 1, false};
+  const size_t ranges = max(p.tiles / least, ceil_div(p.tiles, p.block));
+  return {ranges, min(panels, ceil_div(pieces, ranges)), true};
+}
+
+struct Run {
+  const RunArgs* args;
+  const WinogradPlan* plan;
+  const WinogradShape* shape;
+  const float *packed, *bias, *in, *residual;
+  float* out;
+  Activation activation;
+  skua_residual residual_mode;
+  Cut cut;
+  Layout layout;
+  char* workspace;
+  size_t transform_pieces;
+
+  char* slot(size_t i) const { return workspace + i * (layout.list + layout.v); }  // list and V: of a worker, or of a range where shared
+  Tile* list(size_t i) const { return reinterpret_cast<Tile*>(slot(i)); }
+  float* v(size_t i) const { return reinterpret_cast<float*>(slot(i) + layout.list); }
+  float* m(uint32_t worker) const {
+    const size_t slots = cut.shared ? cut.ranges : args->concurrency();
+    return reinterpret_cast<float*>(slot(slots) + worker * layout.m);
+  }
+};
+
+// Tiles [from, to) of the batch in the order of their classes.
+void list_tiles(const WinogradPlan& p, size_t from, size_t to, Tile* list) {
+  const size_t per_image = p.tiles_y * p.tiles_x;
+  size_t count[kClasses] = {};
+  for (int pass = 0; pass < 2; ++pass) {
+    size_t image = from / per_image, y = from % per_image / p.tiles_x, x = from % p.tiles_x;
+    for (size_t t = from; t < to; ++t) {
+      const bool cy = p.clip_y && y + 1 == p.tiles_y, cx = p.clip_x && x + 1 == p.tiles_x;
+      const Class cls = cy ? cx ? clipped_both : clipped_y : cx ? clipped_x : whole;
+      if (pass) list[count[cls]] = {uint32_t(image), uint32_t(y), uint32_t(x), cls};
+      ++count[cls];
+      if (++x == p.tiles_x) {
+        x = 0;
+        if (++y == p.tiles_y) { y = 0; ++image; }
+      }
+    }
+    if (!pass)
+      for (size_t c = 0, at = 0; c < kClasses; ++c) {
+        const size_t n = count[c];
+        count[c] = at;
+        at += n;
+      }
+  }
+}
+
+// Transforms tiles list[i] for i in [from, to) into rows i of V.
+void transform_in(const Run& r, const Tile* list, size_t from, size_t to, float* v) {
+  const WinogradPlan& p = *r.plan;
+  const WinogradShape& s = *r.shape;
+  const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant);
+  const WinogradInFn fn = code_of<WinogradInFn>(p.in);
+  WinogradIn t = {};
+  t.row = s.in_row;
+  t.pixel = s.in_pixel;
+  t.channels = s.in_channels;
+  t.step = p.v_step;
+  const auto inside = [](ptrdiff_t n, int most) { return uint8_t(n < 0 ? 0 : n > most ? most : n); };
+  for (size_t i = from; i < to; ++i) {
+    const Tile& tile = list[i];
+    t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
+    t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
+    const ptrdiff_t y = ptrdiff_t(tile.y) * my - ptrdiff_t(s.pad_top), x = ptrdiff_t(tile.x) * mx - ptrdiff_t(s.pad_left);
+    const int rows = my + 2 - t.clip_y, columns = mx + 2 - t.clip_x;
+    t.top = inside(-y, rows);
+    t.bottom = inside(ptrdiff_t(s.in_h) - y, rows);
+    t.left = inside(-x, columns);
+    t.right = inside(ptrdiff_t(s.in_w) - x, columns);
+    t.in = r.in + ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel);
+    t.v = v + i * p.v_row;
+    fn(t);
+  }
+}
+
+// Outputs [first, first + channels) of n tiles from M.
+void transform_out(const Run& r, const Tile* list, size_t n, const float* m, size_t first, size_t channels) {
+  const WinogradPlan& p = *r.plan;
+  const WinogradShape& s = *r.shape;
+  const size_t my = size_t(winograd_rows(p.variant)), mx = size_t(winograd_columns(p.variant));
+  const WinogradOutFn fn = code_of<WinogradOutFn>(p.out);
+  const bool rows_after = r.activation.kernel != nullptr, residual_after = r.residual_mode == SKUA_RESIDUAL_AFTER_ACTIVATION;
+  WinogradOut t = {};
+  t.step = winograd_m_step(p);
+  t.channels = channels;
+  t.bias = r.bias ? r.bias + first : nullptr;
+  t.residual_row = s.res_row;
+  t.residual_pixel = s.res_pixel;
+  t.residual_after = residual_after;
+  t.low = r.activation.low;
+  t.high = r.activation.high;
+  t.row = s.out_row;
+  t.pixel = s.out_pixel;
+  for (size_t i = 0; i < n; ++i) {
+    const Tile& tile = list[i];
+    t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
+    t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
+    t.m = m + i * p.format.nr;
+    t.out = r.out + tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first;
+    const float* residual = r.residual_mode == SKUA_RESIDUAL_NONE ? nullptr
+                            : r.residual + tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first;
+    t.residual = rows_after && residual_after ? nullptr : residual;
+    fn(t);
+    if (!rows_after) continue;
+    for (size_t y = 0; y < my - t.clip_y; ++y)
+      for (size_t x = 0; x < mx - t.clip_x; ++x) {
+        float* to = t.out + y * s.out_row + x * s.out_pixel;
+        apply_row(r.activation, channels, to);
+        if (residual_after)
+          for (size_t c = 0; c < channels; ++c) to[c] += residual[y * s.res_row + x * s.res_pixel + c];
+      }
+  }
+}
+
+// Panels [p0, p1) of n transformed tiles: products and output transform.
+void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m, size_t p0, size_t p1) {
+  const WinogradPlan& p = *r.plan;
+  const WinogradShape& s = *r.shape;
+  const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant);
+  const size_t points = winograd_points(p.variant), m_step = winograd_m_step(p);
+  size_t first_whole = 0, first_clipped_y = n, first_clipped_both = n;
+  for (size_t i = n; i-- > 0;) {
+    if (list[i].cls >= clipped_y) first_clipped_y = i;
+    if (list[i].cls == clipped_both) first_clipped_both = i;
+    if (list[i].cls == clipped_x && !first_whole) first_whole = i + 1;
+  }
+  const ptrdiff_t zero = 0;
+  GemmBlock g = {};
+  g.tile = p.tile;
+  g.format = p.format;
+  g.segment_count = 1;
+  g.k = s.in_channels;
+  g.segments = &zero;
+  g.kc = p.kc;
+  g.alpha = 1;
+  g.activation.low = -__builtin_inff();
+  g.activation.high = __builtin_inff();
+  for (size_t panel = p0; panel < p1; ++panel) {
+    const size_t columns = panel_columns(p.format, s.out_channels, panel), width = round_up(columns, p.format.vector);
+    g.n = columns;  // a panel is a product of its own: its columns begin at 0 in M
+    g.packed = r.packed + panel_offset(p.format, panel, s.in_channels * points);
+    const float* a = v;
+    float* c = m;
+    for (int i = 0; i < my + 2; ++i)
+      for (int j = 0; j < mx + 2; ++j, g.packed += s.in_channels * width, a += p.v_step, c += m_step) {
+        const bool drop_y = !winograd::has_point(my, p.clip_y, i), drop_x = !winograd::has_point(mx, p.clip_x, j);
+        const size_t from = drop_x ? first_whole : 0, to = drop_y ? first_clipped_y : drop_x ? first_clipped_both : n;
+        if (from < to)
+          run_block(g, from, to, 0, 1, [&](size_t row) { return RowPointers{a + row * p.v_row, c + row * p.format.nr, nullptr}; });
+      }
+    transform_out(r, list, n, m, panel * p.format.nr, columns);
+  }
+}
+
+void note_kernels(const Run& r) {
+  note_use(r.plan->out);
+  if (r.activation.kernel) note_use(r.activation.kernel);
+}
+
+// Not shared: everything for one range of tiles, block by block.
+void range_task(void* arg, size_t index, uint32_t worker) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const WinogradPlan& p = *r.plan;
+  note_use(p.in);
+  note_kernels(r);
+  const size_t begin = piece_begin(p.tiles, r.cut.ranges, index), end = piece_begin(p.tiles, r.cut.ranges, index + 1);
+  const size_t blocks = ceil_div(end - begin, p.block);
+  for (size_t b = 0; b < blocks; ++b) {
+    const size_t from = begin + piece_begin(end - begin, blocks, b), to = begin + piece_begin(end - begin, blocks, b + 1);
+    list_tiles(p, from, to, r.list(worker));
+    transform_in(r, r.list(worker), 0, to - from, r.v(worker));
+    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), 0, panel_count(p.format, r.shape->out_channels));
+  }
+}
+
+// Shared, first all input transforms, then ranges times panels.
+void transform_task(void* arg, size_t index, uint32_t) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const WinogradPlan& p = *r.plan;
+  note_use(p.in);
+  size_t from = piece_begin(p.tiles, r.transform_pieces, index);
+  const size_t to = piece_begin(p.tiles, r.transform_pieces, index + 1);
+  for (size_t range = 0; from < to; ++range) {
+    const size_t begin = piece_begin(p.tiles, r.cut.ranges, range), end = min(to, piece_begin(p.tiles, r.cut.ranges, range + 1));
+    if (from >= end) continue;
+    transform_in(r, r.list(range), from - begin, end - begin, r.v(range));
+    from = end;
+  }
+}
+void panel_task(void* arg, size_t index, uint32_t worker) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const WinogradPlan& p = *r.plan;
+  note_kernels(r);
+  const size_t range = index / r.cut.panel_pieces, piece = index % r.cut.panel_pieces, panels = panel_count(p.format, r.shape->out_channels);
+  const size_t n = piece_begin(p.tiles, r.cut.ranges, range + 1) - piece_begin(p.tiles, r.cut.ranges, range);
+  multiply(r, r.list(range), n, r.v(range), r.m(worker), piece_begin(panels, r.cut.panel_pieces, piece), piece_begin(panels, r.cut.panel_pieces, piece + 1));
+}
+
+}  // namespace
+
+size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, uint32_t concurrency) {
+  skua_executor executor = {};
+  executor.concurrency = concurrency ? concurrency : 1;
+  RunArgs args = {};
+  args.executor = &executor;
+  const Cut c = cut(args, plan, shape);
+  const Layout l = layout_of(plan);
+  return (c.shared ? c.ranges : executor.concurrency) * (l.list + l.v) + executor.concurrency * l.m;
+}
+
+void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const float* bias, const Activation& activation,
+                  skua_residual residual_mode, const float* in, const float* residual, float* out, void* workspace) {
+  Run r = {&args, &plan, &shape, packed, bias, in, residual, out, activation, residual_mode, cut(args, plan, shape), layout_of(plan), static_cast<char*>(workspace), 1};
+  if (!r.cut.shared) return parallel(args, r.cut.ranges, range_task, &r);
+  for (size_t i = 0; i < r.cut.ranges; ++i) list_tiles(plan, piece_begin(plan.tiles, r.cut.ranges, i), piece_begin(plan.tiles, r.cut.ranges, i + 1), r.list(i));
+  r.transform_pieces = pieces_for(args, plan.tiles, double(shape.in_channels) * 30);
+  parallel(args, r.transform_pieces, transform_task, &r);
+  parallel(args, r.cut.ranges * r.cut.panel_pieces, panel_task, &r);
+}
+
+}  // namespace skua

@@ -1,0 +1,66 @@
+// Winograd's algorithm for 3x3 convolutions of stride 1 and dilation 1, as plain functions for the conv2d operator.
+//
+//   tasks = ranges of tiles; each: for block of tiles {
+//     V[point][tile][IC]  = input transform                                          winograd_in
+//     for panel of output channels {
+//       M[point][tile][nr] = V[point] * U[panel][point]                              gemm_tile, one product per point
+//       y                  = output transform, bias, residual, activation            winograd_out
+//   } }
+//
+// Packed weights U: [panel][point][IC][width], the panels of gemm/driver.h; one stream through memory per block.
+#pragma once
+#include "core/activation.h"
+#include "core/op.h"
+#include "gemm/driver.h"
+#include "winograd/winograd_kernel.h"
+
+namespace skua {
+
+// Sizes, and strides in floats. Padding at the bottom and right follows from the output's size.
+struct WinogradShape {
+  size_t batch, in_h, in_w, in_channels, out_h, out_w, out_channels, pad_top, pad_left;
+  size_t in_row, in_pixel, in_batch;
+  size_t out_row, out_pixel, out_batch;
+  size_t res_row, res_pixel, res_batch;
+};
+
+struct WinogradPlan {
+  WinogradVariant variant;
+  PackFormat format;
+  const Kernel *tile, *in, *out;
+  size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
+  uint8_t clip_y, clip_x;           // outputs of the last row and column of tiles outside the image
+  size_t block;                     // most tiles per block
+  size_t kc;                        // depth of one pass of a product
+  size_t v_row, v_step;             // floats from tile to tile, point to point
+  double cycles;                    // predicted, one thread
+};
+// Floats from point to point of M: an odd number of cache lines, so that the streams of a transform fall into different sets of L1.
+inline size_t winograd_odd_lines(size_t floats) { return (ceil_div(floats, 16) | 1) * 16; }
+inline size_t winograd_m_step(const WinogradPlan& p) { return winograd_odd_lines(p.block * p.format.nr); }
+
+constexpr const char* winograd_name(WinogradVariant v) {
+  constexpr const char* names[kWinogradVariants] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6"};
+  return names[int(v)];
+}
+
+// Floats of packed weights; sizes were checked so that in_channels * round_up(out_channels, vector) * 64 fits.
+size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format);
+
+// How the caller's weights lie: floats from one output channel, kernel row, kernel column, input channel to the next.
+struct WinogradWeights {
+  const float* data;
+  size_t stride_o, stride_y, stride_x, stride_i;
+};
+// Transforms in double and rounds once.
+void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const WinogradWeights& weights, float* packed);
+
+// False: a kernel is not in this build or not for this format, or a size does not fit. No size may be 0. Strides may change after.
+bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& shape, const PackFormat& format, WinogradPlan* plan);
+size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, uint32_t concurrency);  // bytes
+
+// bias: round_up(out_channels, vector) values, or NULL. residual: NULL without one.
+void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const float* bias, const Activation& activation,
+                  skua_residual residual_mode, const float* in, const float* residual, float* out, void* workspace);
+
+}  // namespace skua
