@@ -1,0 +1,334 @@
+// Winograd's algorithm against direct sums in double: every variant, instruction set, tail and clip, and its errors against their bounds.
+// The algorithm is called through an operator of this file, so that run() checks the contract of every run.
+#include "winograd/winograd.h"
+
+#include <skua/skua.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstdlib>
+
+#include "tests/support/support.h"
+#include "winograd/points.h"
+
+using namespace skua_test;
+using skua::PlanShapes;
+using skua::WinogradVariant;
+
+namespace {
+
+constexpr WinogradVariant kVariants[] = {WinogradVariant::f2x2, WinogradVariant::f4x2, WinogradVariant::f4x4, WinogradVariant::f6x6};
+
+struct Layer {
+  WinogradVariant variant;
+  size_t in_channels, out_channels;
+  size_t top, left, bottom, right;
+  bool has_bias;
+  skua_activation activation;
+  skua_residual residual;
+};
+
+// ---- the operator --------------------------------------------------------------------------------------------------------------
+struct ConvOp : skua_op {
+  Layer layer;
+  skua::PackFormat format;
+  skua::Activation activation;
+};
+struct ConvPlan : skua_plan {
+  skua::WinogradShape shape;
+  skua::WinogradPlan winograd;
+};
+const ConvOp& op_of(const skua_plan* p) { return *static_cast<const ConvOp*>(p->op); }
+const ConvPlan& plan_of(const skua_plan* p) { return *static_cast<const ConvPlan*>(p); }
+size_t bias_floats(const Layer& l) { return skua::round_up(l.out_channels, 16); }
+
+skua_status make_plan(const skua_op* op, const PlanShapes& s, skua_plan* out) {
+  const ConvOp& conv = *static_cast<const ConvOp*>(op);
+  const Layer& l = conv.layer;
+  ConvPlan& p = *static_cast<ConvPlan*>(out);
+  const skua_tensor& x = s.inputs[0];
+  const size_t h = x.shape[1] + l.top + l.bottom - 2, w = x.shape[2] + l.left + l.right - 2;
+  p.outputs[0] = skua_tensor_4d(SKUA_DTYPE_F32, x.shape[0], h, w, l.out_channels);
+  p.shape = {x.shape[0], x.shape[1], x.shape[2], l.in_channels, h, w, l.out_channels, l.top, l.left, x.stride[1], x.stride[2], x.stride[0], 0, 0, 0, 0, 0, 0};
+  if (l.residual) {
+    const skua_tensor& r = s.inputs[1];
+    p.shape.res_row = r.stride[1]; p.shape.res_pixel = r.stride[2]; p.shape.res_batch = r.stride[0];
+  }
+  if (!skua::winograd_plan(op->ctx, l.variant, p.shape, conv.format, &p.winograd)) return SKUA_UNSUPPORTED_("winograd: no plan");
+  p.algorithm = skua::winograd_name(l.variant);
+  p.kernel = p.winograd.tile;
+  return SKUA_STATUS_OK;
+}
+skua_status finish(const skua_op*, skua_plan* out) {
+  ConvPlan& p = *static_cast<ConvPlan*>(out);
+  const skua_tensor& y = p.outputs[0];
+  p.shape.out_row = y.stride[1]; p.shape.out_pixel = y.stride[2]; p.shape.out_batch = y.stride[0];
+  return SKUA_STATUS_OK;
+}
+size_t workspace(const skua_plan* p, uint32_t concurrency) { return skua::winograd_workspace(plan_of(p).winograd, plan_of(p).shape, concurrency); }
+void run_plan(const skua::RunArgs& args) {
+  const ConvPlan& p = plan_of(args.plan);
+  const ConvOp& op = op_of(args.plan);
+  const float* weights = static_cast<const float*>(op.weights);
+  skua::winograd_run(args, p.winograd, p.shape, weights + bias_floats(op.layer), op.layer.has_bias ? weights : nullptr, op.activation, op.layer.residual,
+                     args.in<float>(0), op.layer.residual ? args.in<float>(1) : nullptr, args.out<float>(0), args.workspace);
+}
+const skua::OpClass kClass = {"winograd", 99, sizeof(ConvOp), sizeof(ConvPlan), 0, 0, false, nullptr, make_plan, finish, workspace, run_plan, nullptr};
+
+// weights: [O][3][3][I]
+skua_status create(skua_context* context, const Layer& l, const std::vector<float>& weights, const std::vector<float>& bias, skua_op** out) {
+  const skua::Kernel* tile = skua::choose_tile(context, 12, l.out_channels, l.in_channels, nullptr);
+  const skua::PackFormat format = skua::format_of(tile);
+  const size_t floats = bias_floats(l) + skua::winograd_packed_floats(l.variant, l.in_channels, l.out_channels, format);
+  if (skua_status s = skua::new_op(kClass, context, l.residual ? 2 : 1, 1, floats * sizeof(float), out)) return s;
+  ConvOp& op = *static_cast<ConvOp*>(*out);
+  op.layer = l;
+  op.format = format;
+  float* to = static_cast<float*>(skua::op_weights(&op));
+  for (size_t i = 0; i < bias_floats(l); ++i) to[i] = i < bias.size() ? bias[i] : 0;
+  skua::winograd_pack(l.variant, l.in_channels, l.out_channels, format, {weights.data(), 9 * l.in_channels, 3 * l.in_channels, l.in_channels, 1}, to + bias_floats(l));
+  return skua::resolve_activation(&op, l.activation, op.activation);
+}
+
+// ---- the truth -----------------------------------------------------------------------------------------------------------------
+skua::winograd::Growth growth(int m) {
+  constexpr skua::winograd::Growth g[] = {skua::winograd::growth(2), skua::winograd::growth(4), skua::winograd::growth(6)};
+  return g[m / 2 - 1];
+}
+double worst(WinogradVariant v) { return growth(winograd_rows(v)).worst * growth(winograd_columns(v)).worst; }
+double amplification(WinogradVariant v) { return std::sqrt(growth(winograd_rows(v)).variance * growth(winograd_columns(v)).variance); }
+constexpr double u = FLT_EPSILON / 2;
+// rms error over rms of y for operands of mean 0.
+double expected_rms(WinogradVariant v, size_t in_channels) { return 0.41 * u * amplification(v) * std::sqrt(double(in_channels) / 2 + 4); }
+
+struct Truth {
+  std::vector<double> value, bound;  // before the epilogue
+  double rms = 0;                    // of value, bias left out
+};
+Truth convolve(const Data& x, const Layer& l, const std::vector<float>& weights, const std::vector<float>& bias) {
+  const std::vector<float> in = dense(x);
+  const size_t N = x.t.shape[0], H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, O = l.out_channels, h = H + l.top + l.bottom - 2, w = W + l.left + l.right - 2;
+  double largest = 0;
+  for (float v : in) largest = std::max(largest, double(std::fabs(v)));
+  std::vector<double> sums(O);
+  for (size_t i = 0; i < weights.size(); ++i) sums[i / (9 * I)] += std::fabs(double(weights[i]));
+  const double terms = double(I) + 3 * (winograd_rows(l.variant) + winograd_columns(l.variant)) / 2 + 8;
+  Truth t;
+  std::vector<double> acc(O);
+  for (size_t n = 0; n < N; ++n)
+    for (size_t y = 0; y < h; ++y)
+      for (size_t x0 = 0; x0 < w; ++x0)
+        for (size_t o = 0; o < O; ++o) {
+          double sum = 0;
+          for (size_t ky = 0; ky < 3; ++ky)
+            for (size_t kx = 0; kx < 3; ++kx) {
+              const size_t iy = y + ky - l.top, ix = x0 + kx - l.left;  // wraps below 0
+              if (iy >= H || ix >= W) continue;
+              const float *a = &in[((n * H + iy) * W + ix) * I], *b = &weights[((o * 3 + ky) * 3 + kx) * I];
+              for (size_t i = 0; i < I; ++i) sum += double(a[i]) * double(b[i]);
+            }
+          t.rms += sum * sum;
+          const double value = sum + (l.has_bias ? double(bias[o]) : 0);
+          t.value.push_back(value);
+          t.bound.push_back(terms * u * worst(l.variant) * largest * sums[o] + 4 * u * std::fabs(value));
+        }
+  t.rms = std::sqrt(t.rms / double(t.value.size()));
+  return t;
+}
+
+std::vector<float> values(size_t n, Rng& rng, float scale = 1) {
+  std::vector<float> v(n);
+  for (float& x : v) x = rng.uniform(-scale, scale);
+  return v;
+}
+
+double activate(const skua_activation& a, double x) {
+  switch (a.kind) {
+    case SKUA_ACTIVATION_RELU: return std::max(x, 0.0);
+    case SKUA_ACTIVATION_CLAMP: return std::min(std::max(x, double(a.a)), double(a.b));
+    case SKUA_ACTIVATION_LEAKY_RELU: return x < 0 ? double(a.a) * x : x;
+    default: return x;
+  }
+}
+
+struct Image {
+  size_t batch, h, w;
+  bool holes;
+};
+
+// Runs one layer on random values and compares. Outputs whose operands are random are held to 40 times the expected rms error as well: the bound alone is
+// far too wide to notice a wrong coefficient in a few outputs.
+void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) {
+  SCOPED_TRACE(testing::Message() << skua::winograd_name(l.variant) << " " << image.batch << "x" << image.h << "x" << image.w << "x" << l.in_channels << " -> " << l.out_channels
+                                  << " padding " << l.top << l.left << l.bottom << l.right << " bias " << l.has_bias << " activation " << int(l.activation.kind) << " residual "
+                                  << int(l.residual) << (image.holes ? " strided" : ""));
+  const std::vector<float> weights = values(9 * l.in_channels * l.out_channels, rng), bias = values(l.out_channels, rng);
+  const size_t h = image.h + l.top + l.bottom - 2, w = image.w + l.left + l.right - 2;
+  skua_tensor xt = shape({image.batch, image.h, image.w, l.in_channels}), yt = shape({image.batch, h, w, l.out_channels}), rt = yt;
+  if (image.holes) {
+    xt = with_holes(xt, {0, 1, 2, 3});
+    yt = with_holes(yt, {0, 2, 1, 5});
+    rt = with_holes(rt, {0, 1, 1, 1});
+  }
+  const Data x = make(xt, rng), residual = make(rt, rng);
+  Op op;
+  SKUA_EXPECT_OK(create(context, l, weights, bias, &op));
+  std::vector<Data> inputs = {x};
+  if (l.residual) inputs.push_back(residual);
+  const std::vector<Data> got = run(op, inputs, {yt});
+  ASSERT_EQ(got.size(), 1u);
+  Truth want = convolve(x, l, weights, bias);
+  const double usual = 40 * expected_rms(l.variant, l.in_channels) * std::sqrt(9.0 * double(l.in_channels)) / 3;
+  const std::vector<float> r = dense(residual);
+  for (size_t i = 0; i < want.value.size(); ++i) {
+    double& y = want.value[i];
+    const double before = y;
+    if (l.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) y += double(r[i]);
+    y = activate(l.activation, y);
+    if (l.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) y += double(r[i]);
+    want.bound[i] = 1.5 * std::min(want.bound[i], usual + 4 * u * std::fabs(before)) + 8 * u * (1 + std::fabs(y));
+  }
+  expect_close(got[0], want.value, want.bound);
+}
+
+Layer plain(WinogradVariant v, size_t in_channels, size_t out_channels) { return {v, in_channels, out_channels, 1, 1, 1, 1, true, {SKUA_ACTIVATION_NONE, 0, 0}, SKUA_RESIDUAL_NONE}; }
+
+// Every clip of both dimensions, for whole and for half-filled vectors.
+TEST(Winograd, EveryImageSize) {
+  Rng rng(1);
+  for (const char* isa : isas()) {
+    Context context(isa);
+    for (WinogradVariant v : kVariants) {
+      const int my = winograd_rows(v), mx = winograd_columns(v);
+      for (int y = 1; y <= my; ++y)
+        for (int x = 1; x <= mx; ++x) {
+          const size_t h = size_t(y + my * rng.integer(0, 2)), w = size_t(x + mx * rng.integer(0, 2));
+          check(context, plain(v, size_t(rng.integer(1, 20)), size_t(rng.integer(1, 40))), {1, h, w, false}, rng);
+          if (HasFailure()) return;
+        }
+    }
+  }
+}
+
+TEST(Winograd, AnyLayer) {
+  Rng rng(2);
+  const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_RELU, 0, 0}, {SKUA_ACTIVATION_CLAMP, -0.5f, 1.5f},
+                                         {SKUA_ACTIVATION_LEAKY_RELU, -0.5f, 0}, {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0}};
+  for (const char* isa : isas()) {
+    Context context(isa);
+    for (WinogradVariant v : kVariants)
+      for (int i = 0; i < (small() ? 6 : 25); ++i) {
+        Layer l = plain(v, size_t(rng.integer(1, 70)), size_t(rng.integer(1, 70)));
+        l.top = size_t(rng.integer(0, 2)); l.left = size_t(rng.integer(0, 2)); l.bottom = size_t(rng.integer(0, 2)); l.right = size_t(rng.integer(0, 2));
+        l.has_bias = rng.integer(0, 3) != 0;
+        l.activation = activations[rng.integer(0, 4)];
+        l.residual = skua_residual(rng.integer(0, 2));
+        const size_t most = small() ? 10 : 20;
+        check(context, l, {size_t(rng.integer(1, 3)), size_t(rng.integer(l.top + l.bottom > 2 ? 1 : int(3 - l.top - l.bottom), int(most))),
+                           size_t(rng.integer(l.left + l.right > 2 ? 1 : int(3 - l.left - l.right), int(most))), rng.integer(0, 1) == 1}, rng);
+        if (HasFailure()) return;
+      }
+  }
+}
+
+// Few tiles and many output channels: workers share the transformed input and take panels. Many tiles: ranges of several blocks. Deep: several passes.
+TEST(Winograd, EveryWayToCut) {
+  Rng rng(3);
+  for (const char* isa : isas()) {
+    Context context(isa);
+    for (WinogradVariant v : kVariants) {
+      check(context, plain(v, 96, small() ? 100 : 330), {1, 7, 7, false}, rng);
+      check(context, plain(v, 24, 70), {1, small() ? 20u : 50u, 51, false}, rng);
+      check(context, plain(v, small() ? 300 : 700, 40), {2, 7, 5, false}, rng);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// A NaN reaches every output whose window it is in; outputs of the tiles that do not read it stay finite.
+TEST(Winograd, NotFinite) {
+  Rng rng(4);
+  for (const char* isa : isas()) {
+    Context context(isa);
+    for (WinogradVariant v : kVariants) {
+      const Layer l = plain(v, 5, 3);
+      const size_t my = size_t(winograd_rows(v)), mx = size_t(winograd_columns(v)), h = 3 * my, w = 3 * mx;
+      const std::vector<float> weights = values(9 * 5 * 3, rng), bias = values(3, rng);
+      Data x = make({1, h, w, 5}, rng);
+      const size_t row = my / 2, column = mx + 1;
+      x.v[(row * w + column) * 5 + 2] = NAN;
+      Op op;
+      SKUA_EXPECT_OK(create(context, l, weights, bias, &op));
+      const std::vector<Data> got = run(op, {x});
+      ASSERT_EQ(got.size(), 1u);
+      for (size_t i = 0; i < got[0].v.size(); ++i) {
+        const size_t y = i / 3 / w, z = i / 3 % w;
+        const bool window = y + 1 >= row && y <= row + 1 && z + 1 >= column && z <= column + 1;
+        const bool tile = y / my * my <= row + 1 && y / my * my + my >= row && z / mx * mx <= column + 1 && z / mx * mx + mx >= column;
+        SCOPED_TRACE(testing::Message() << isa << " " << winograd_name(v) << " " << y << ", " << z);
+        if (window) { EXPECT_TRUE(std::isnan(got[0].v[i])); }
+        if (!tile) { EXPECT_TRUE(std::isfinite(got[0].v[i])); }
+      }
+    }
+  }
+}
+
+// The table of docs/winograd.md: errors over the rms of y. Printed with SKUA_WINOGRAD_TABLE=1.
+TEST(Winograd, Accuracy) {
+  const bool print = std::getenv("SKUA_WINOGRAD_TABLE") != nullptr;
+  Rng rng(5);
+  for (const char* isa : isas()) {
+    Context context(isa);
+    for (size_t channels : {size_t(4), size_t(64), size_t(512)}) {
+      if (small() && channels > 64) continue;
+      for (float mean : {0.0f, 1.0f})
+        for (WinogradVariant v : kVariants) {
+          Layer l = plain(v, channels, 16);
+          l.has_bias = false;
+          const std::vector<float> weights = values(9 * channels * 16, rng);
+          const Data x = make({1, 24, 24, channels}, rng, mean - 1, mean + 1);
+          Op op;
+          SKUA_EXPECT_OK(create(context, l, weights, {}, &op));
+          const std::vector<Data> got = run(op, {x});
+          ASSERT_EQ(got.size(), 1u);
+          const Truth want = convolve(x, l, weights, {});
+          double square = 0, largest = 0, bound = 0;
+          for (size_t i = 0; i < want.value.size(); ++i) {
+            const double e = std::fabs(double(got[0].v[i]) - want.value[i]);
+            square += e * e;
+            largest = std::max(largest, e);
+            bound = std::max(bound, e / want.bound[i]);
+          }
+          const double rms = std::sqrt(square / double(want.value.size())) / want.rms, expected = expected_rms(v, channels);
+          EXPECT_LE(bound, 1) << isa << " " << winograd_name(v) << " " << channels;
+          EXPECT_LE(rms, 1.5 * expected) << isa << " " << winograd_name(v) << " " << channels;
+          EXPECT_LE(largest / want.rms, 40 * expected) << isa << " " << winograd_name(v) << " " << channels;
+          if (print)
+            printf("%-7s %-14s %4zu mean %g: rms %.2e (expected %.2e) max %.2e of rms y, max/bound %.1e\n", isa, winograd_name(v), channels, double(mean), rms, expected,
+                   largest / want.rms, bound);
+        }
+    }
+  }
+}
+
+TEST(Winograd, Growth) {
+  EXPECT_NEAR(worst(WinogradVariant::f2x2), 16, 0.1);
+  EXPECT_NEAR(worst(WinogradVariant::f4x4), 157, 1);
+  EXPECT_NEAR(worst(WinogradVariant::f6x6), 1565, 5);
+  EXPECT_NEAR(amplification(WinogradVariant::f2x2), 1.67, 0.01);
+  EXPECT_NEAR(amplification(WinogradVariant::f4x4), 5.02, 0.01);
+  EXPECT_NEAR(amplification(WinogradVariant::f6x6), 20.6, 0.1);
+}
+
+TEST(Winograd, NoPlanForAnotherFormat) {
+  Context context;
+  skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0};
+  skua::WinogradPlan plan;
+  EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, {28, 4}, &plan));
+  s.batch = SIZE_MAX / 4;
+  const skua::Kernel* tile = skua::choose_tile(context, 12, 8, 8, nullptr);
+  EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, skua::format_of(tile), &plan));
+}
+
+}  // namespace
