@@ -3,6 +3,7 @@
 #include <skua/conv.h>
 #include "conv/direct.h"
 #include "conv/pending.h"
+#include "winograd/winograd.h"
 
 namespace skua {
 

@@ -87,7 +87,7 @@ skua_status create(skua_context* context, const Layer& l, const std::vector<floa
   op.format = format;
   float* to = static_cast<float*>(skua::op_weights(&op));
   for (size_t i = 0; i < bias_floats(l); ++i) to[i] = i < bias.size() ? bias[i] : 0;
-  skua::winograd_pack(l.variant, l.in_channels, l.out_channels, format, {weights.data(), 9 * l.in_channels, 3 * l.in_channels, l.in_channels, 1}, to + bias_floats(l));
+  skua::winograd_pack(l.variant, l.in_channels, l.out_channels, format, weights.data(), 9 * l.in_channels, 3 * l.in_channels, l.in_channels, 1, to + bias_floats(l));
   return skua::resolve_activation(&op, l.activation, op.activation);
 }
 

@@ -22,7 +22,8 @@ size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_
   return packed_floats(format, out_channels, in_channels * winograd_points(variant));
 }
 
-void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const WinogradWeights& weights, float* packed) {
+void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
+                   size_t stride_x, size_t stride_i, float* packed) {
   const int my = winograd_rows(variant), mx = winograd_columns(variant), ay = my + 2, ax = mx + 2;
   const Taps &gy = kTaps[my / 2 - 1], &gx = kTaps[mx / 2 - 1];
   const size_t points = winograd_points(variant);
@@ -37,11 +38,11 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
           for (size_t q = 0; q < points; ++q) to[q * step] = 0;
           continue;
         }
-        const float* w = weights.data + (p * format.nr + j) * weights.stride_o + i * weights.stride_i;
+        const float* w = weights + (p * format.nr + j) * stride_o + i * stride_i;
         double half[3][8];  // w Gx^T
         for (int y = 0; y < 3; ++y) {
-          const double w0 = w[size_t(y) * weights.stride_y], w1 = w[size_t(y) * weights.stride_y + weights.stride_x],
-                       w2 = w[size_t(y) * weights.stride_y + 2 * weights.stride_x];
+          const float* row = w + size_t(y) * stride_y;
+          const double w0 = row[0], w1 = row[stride_x], w2 = row[2 * stride_x];
           for (int b = 0; b < ax; ++b) half[y][b] = w0 * gx.at[b][0] + w1 * gx.at[b][1] + w2 * gx.at[b][2];
         }
         for (int a = 0; a < ay; ++a)

@@ -47,16 +47,13 @@ constexpr const char* winograd_name(WinogradVariant v) {
 // Floats of packed weights; sizes were checked so that in_channels * round_up(out_channels, vector) * 64 fits.
 size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format);
 
-// How the caller's weights lie: floats from one output channel, kernel row, kernel column, input channel to the next.
-struct WinogradWeights {
-  const float* data;
-  size_t stride_o, stride_y, stride_x, stride_i;
-};
-// Transforms in double and rounds once.
-void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const WinogradWeights& weights, float* packed);
+// Transforms in double and rounds once. weights: value [o][y][x][i] at o*stride_o + y*stride_y + x*stride_x + i*stride_i.
+void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
+                   size_t stride_x, size_t stride_i, float* packed);
 
 // False: a kernel is not in this build or not for this format, or a size does not fit. No size may be 0. Strides may change after.
 bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& shape, const PackFormat& format, WinogradPlan* plan);
+inline double winograd_cycles(const WinogradPlan& plan, const WinogradShape&) { return plan.cycles; }  // predicted, one thread
 size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, uint32_t concurrency);  // bytes
 
 // bias: round_up(out_channels, vector) values, or NULL. residual: NULL without one.
