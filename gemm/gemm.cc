@@ -123,7 +123,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   batch_steps(a, p.batch_rank, p.a_step);
   if (!c.constant_b) {
     batch_steps(s.inputs[1], p.batch_rank, p.b_step);
-    for (uint32_t d = 0; d + 2 < s.inputs[1].rank; ++d) p.b_batches *= s.inputs[1].shape[d];
+    for (size_t d = 0; d < p.batch_rank; ++d) p.b_batches *= p.b_step[d] ? p.batch[d] : 1;
   }
   if (c.residual != SKUA_RESIDUAL_NONE) {
     const size_t i = s.n_inputs - 1;
@@ -143,7 +143,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   bool ok = true;
   if (c.transpose_a) ok = mul(p.m, round_up(p.k, p.pack->vector), p.packed_a);
   if (ok && !c.constant_b) {
-    if (p.in_place) p.packed_b = p.n % f.vector ? p.k * panel_width(f, p.n, panel_count(f, p.n) - 1) : 0;
+    if (p.in_place) ok = !(p.n % f.vector) || mul(p.k, panel_width(f, p.n, panel_count(f, p.n) - 1), p.packed_b);
     else ok = mul(p.k, round_up(p.n, f.vector), p.packed_b);
   }
   size_t total_a = 0, total_b = 0;
@@ -183,7 +183,7 @@ size_t batch_offset(const Plan& p, const size_t* step, size_t batch) {
   for (size_t d = p.batch_rank; d-- > 0; batch /= p.batch[d]) offset += batch % p.batch[d] * step[d];
   return offset;
 }
-// Which of the different B's a batch index uses, and where that B begins.
+// Which of the different B's a batch index uses; and where the B of that number begins.
 size_t b_index(const Plan& p, size_t batch) {
   size_t index = 0, scale = 1;
   for (size_t d = p.batch_rank; d-- > 0; batch /= p.batch[d]) {
@@ -193,6 +193,15 @@ size_t b_index(const Plan& p, size_t batch) {
   }
   return index;
 }
+size_t b_begin(const Plan& p, size_t index) {
+  size_t offset = 0;
+  for (size_t d = p.batch_rank; d-- > 0;) {
+    if (!p.b_step[d]) continue;
+    offset += index % p.batch[d] * p.b_step[d];
+    index /= p.batch[d];
+  }
+  return offset;
+}
 
 void pack_b_task(void* arg, size_t index, uint32_t) {
   const Run& r = *static_cast<const Run*>(arg);
@@ -201,9 +210,7 @@ void pack_b_task(void* arg, size_t index, uint32_t) {
   const PackFormat f = format_of(p.kernel);
   const size_t panels = p.in_place ? 1 : panel_count(f, p.n), which = index / panels;
   const size_t panel = p.in_place ? panel_count(f, p.n) - 1 : index % panels;
-  size_t batch = 0;  // the first batch index that uses this B
-  while (b_index(p, batch) != which) ++batch;
-  const float* b = r.b + batch_offset(p, p.b_step, batch);
+  const float* b = r.b + b_begin(p, which);
   const size_t stride_k = c.transpose_b ? 1 : p.ldb, stride_n = c.transpose_b ? p.ldb : 1;
   r.pack(p.k, panel_columns(f, p.n, panel), panel_width(f, p.n, panel), b + panel * f.nr * stride_n, stride_k, stride_n,
          r.packed_b + which * p.packed_b + (p.in_place ? 0 : panel_offset(f, panel, p.k)));

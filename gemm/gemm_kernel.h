@@ -33,7 +33,8 @@ struct GemmTileTable {
 };
 using GemmTileTableFn = const GemmTileTable& (*)();
 
-// KernelKind::gemm_pack: writes a panel of `depth` rows and `columns` columns, padded with zeros to `width` (whole vectors):
+// KernelKind::gemm_pack: writes a panel of `depth` rows and `columns` columns, padded with zeros to `width` (whole vectors
+// of the tile, whose instruction set may be below the packing kernel's):
 // panel[k*width + j] = b[k*stride_k + j*stride_n].
 using GemmPackFn = void (*)(size_t depth, size_t columns, size_t width, const float* b, size_t stride_k, size_t stride_n, float* panel);
 

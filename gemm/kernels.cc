@@ -92,7 +92,7 @@ void pack(size_t depth, size_t columns, size_t width, const float* b, size_t str
   if (stride_n == 1) {
     for (size_t k = 0; k < depth; ++k, b += stride_k, panel += width) {
       for (size_t j = 0; j < whole; j += L) F32::load(b + j).store(panel + j);
-      for (size_t j = whole; j < width; j += L) F32::load_n(b + j, j < columns ? columns - j : 0).store(panel + j);
+      for (size_t j = whole; j < width; j += L) F32::load_n(b + j, j < columns ? columns - j : 0).store_n(panel + j, width - j < L ? width - j : L);
     }
     return;
   }
@@ -106,7 +106,7 @@ void pack(size_t depth, size_t columns, size_t width, const float* b, size_t str
         SKUA_UNROLL for (size_t i = 0; i < L; ++i) block[i].store(panel + (k + i) * width + j);
       }
     for (; k < depth; ++k)
-      for (size_t i = j; i < j + L; ++i) panel[k * width + i] = i < columns ? b[k * stride_k + i * stride_n] : 0.0f;
+      for (size_t i = j; i < j + L && i < width; ++i) panel[k * width + i] = i < columns ? b[k * stride_k + i * stride_n] : 0.0f;
   }
 }
 

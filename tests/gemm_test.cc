@@ -1,8 +1,12 @@
 // Matrix products: every tile of the registry against a product in double.
 #include <skua/gemm.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
 
 #include "tests/support/support.h"
 
@@ -10,45 +14,570 @@ using namespace skua_test;
 
 namespace {
 
-// A [m x k] times B [k x n], with the same product of absolute values times (k + 2) * epsilon as bound.
-struct Product {
-  std::vector<double> value, bound;
-};
-Product product(const std::vector<float>& a, const std::vector<float>& b, size_t m, size_t n, size_t k) {
-  Product p{std::vector<double>(m * n), std::vector<double>(m * n)};
-  for (size_t i = 0; i < m; ++i)
-    for (size_t j = 0; j < n; ++j) {
-      double sum = 0, absolute = 0;
-      for (size_t l = 0; l < k; ++l) {
-        const double x = double(a[i * k + l]) * double(b[l * n + j]);
-        sum += x;
-        absolute += std::fabs(x);
-      }
-      p.value[i * n + j] = sum;
-      p.bound[i * n + j] = double(k + 2) * double(FLT_EPSILON) * absolute;
-    }
-  return p;
+constexpr double kEps = double(FLT_EPSILON);
+
+const char* const kActivationNames[] = {"none", "relu", "relu6", "clamp", "leaky_relu", "elu", "sigmoid", "tanh",
+                                        "hard_sigmoid", "hard_swish", "silu", "mish", "gelu", "gelu_tanh"};
+
+double activate(const skua_activation& act, double x) {
+  const double a = double(act.a), b = double(act.b);
+  if (std::isnan(x)) return x;
+  switch (act.kind) {
+    case SKUA_ACTIVATION_NONE: return x;
+    case SKUA_ACTIVATION_RELU: return std::max(x, 0.0);
+    case SKUA_ACTIVATION_RELU6: return std::min(std::max(x, 0.0), 6.0);
+    case SKUA_ACTIVATION_CLAMP: return std::min(std::max(x, a), b);
+    case SKUA_ACTIVATION_LEAKY_RELU: return x < 0 ? a * x : x;
+    case SKUA_ACTIVATION_ELU: return x < 0 ? a * std::expm1(x) : x;
+    case SKUA_ACTIVATION_SIGMOID: return 1 / (1 + std::exp(-x));
+    case SKUA_ACTIVATION_TANH: return std::tanh(x);
+    case SKUA_ACTIVATION_HARD_SIGMOID: return std::min(std::max(x / 6 + 0.5, 0.0), 1.0);
+    case SKUA_ACTIVATION_HARD_SWISH: return x * std::min(std::max(x / 6 + 0.5, 0.0), 1.0);
+    case SKUA_ACTIVATION_SILU: return x / (1 + std::exp(-x));
+    case SKUA_ACTIVATION_MISH: return x * std::tanh(std::log1p(std::exp(x)));
+    case SKUA_ACTIVATION_GELU: return x / 2 * std::erfc(-x / std::sqrt(2.0));
+    case SKUA_ACTIVATION_GELU_TANH: return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  }
+  return NAN;
 }
 
-TEST(Gemm, EveryTileEveryTail) {
-  Rng rng(1);
-  for (const skua_kernel_info& tile : kernels("gemm_f32_")) {
+struct Case {
+  size_t m = 1, n = 1, k = 1;
+  bool transpose_a = false, transpose_b = false, constant_b = false, bias = false;
+  float alpha = 1, beta = 0;
+  skua_activation activation = {SKUA_ACTIVATION_NONE, 0, 0};
+  skua_residual residual = SKUA_RESIDUAL_NONE;
+  std::vector<size_t> a_batch, b_batch;
+  size_t hole = 0;       // elements between rows of A, B, C and the residual
+  bool integers = false; // exact
+  uint32_t seed = 1;
+
+  std::string text() const {
+    std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
+    s += std::string(transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant B" : "") + (bias ? " bias" : "");
+    s += " alpha " + std::to_string(alpha) + " beta " + std::to_string(beta) + " " + kActivationNames[activation.kind];
+    s += " residual " + std::to_string(residual) + " hole " + std::to_string(hole);
+    for (size_t e : a_batch) s += " a_batch " + std::to_string(e);
+    for (size_t e : b_batch) s += " b_batch " + std::to_string(e);
+    return s + " seed " + std::to_string(seed);
+  }
+};
+
+struct Inputs {
+  Data a, b, c, residual;
+  std::vector<float> bias;
+  std::vector<size_t> batch;
+};
+
+// Rows are `hole` elements longer than the matrix, and matrices of a batch two rows of it longer.
+skua_tensor matrices(std::vector<size_t> batch, size_t rows, size_t columns, size_t hole) {
+  std::vector<size_t> more(batch.size() + 2, 0);
+  batch.push_back(rows);
+  batch.push_back(columns);
+  more.back() = hole;
+  if (hole) more[more.size() - 2] = 2;
+  return with_holes(shape(batch), more);
+}
+
+std::vector<size_t> broadcast(const std::vector<size_t>& x, const std::vector<size_t>& y) {
+  std::vector<size_t> z(std::max(x.size(), y.size()), 1);
+  for (size_t i = 0; i < z.size(); ++i)
+    for (const std::vector<size_t>* from : {&x, &y})
+      if (i < from->size() && (*from)[from->size() - 1 - i] != 1) z[z.size() - 1 - i] = (*from)[from->size() - 1 - i];
+  return z;
+}
+
+Inputs inputs_of(const Case& c) {
+  Rng rng(c.seed);
+  Inputs in;
+  auto values = [&](const skua_tensor& t) { return c.integers ? make_integers(t, rng) : make(t, rng); };
+  in.batch = broadcast(c.a_batch, c.constant_b ? std::vector<size_t>{} : c.b_batch);
+  in.a = values(c.transpose_a ? matrices(c.a_batch, c.k, c.m, c.hole) : matrices(c.a_batch, c.m, c.k, c.hole));
+  in.b = values(c.transpose_b ? matrices(c.b_batch, c.n, c.k, c.hole) : matrices(c.b_batch, c.k, c.n, c.hole));
+  in.c = values(matrices(in.batch, c.m, c.n, c.hole));
+  in.residual = values(matrices(in.batch, c.m, c.n, c.hole));
+  in.bias = values(shape({c.n})).v;
+  return in;
+}
+
+skua_gemm_desc desc_of(const Case& c, const Inputs& in) {
+  skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+  d.transpose_a = c.transpose_a;
+  d.transpose_b = c.transpose_b;
+  d.alpha = c.alpha;
+  d.beta = c.beta;
+  if (c.constant_b || c.bias) d.n = c.n;
+  if (c.constant_b) d.k = c.k, d.ldb = in.b.t.stride[in.b.t.rank - 2];
+  if (c.constant_b && !c.hole) d.ldb = 0;
+  d.epilogue = {c.activation, c.residual};
+  return d;
+}
+
+// Runs the case; nullopt if it could not be created or planned (already a failure).
+std::optional<Data> compute(skua_context* context, const Case& c, const Inputs& in) {
+  const skua_gemm_desc desc = desc_of(c, in);
+  Op op;
+  const skua_status status = skua_gemm_create(context, &desc, c.constant_b ? in.b.v.data() : nullptr, c.bias ? in.bias.data() : nullptr, &op);
+  if (status == SKUA_STATUS_UNSUPPORTED && c.activation.kind > SKUA_ACTIVATION_LEAKY_RELU) return std::nullopt;
+  EXPECT_EQ(status, SKUA_STATUS_OK) << skua_error_text();
+  if (!op.op) return std::nullopt;
+  std::vector<Data> operands = {in.a};
+  if (!c.constant_b) operands.push_back(in.b);
+  if (c.residual != SKUA_RESIDUAL_NONE) operands.push_back(in.residual);
+  std::vector<Data> before;
+  if (c.beta != 0) before.push_back(in.c);
+  std::vector<Data> got = run(op, operands, {in.c.t}, before);
+  if (got.size() != 1) return std::nullopt;
+  return got[0];
+}
+
+// How much an activation may enlarge an error of its argument.
+double slope(const skua_activation& act) {
+  return act.kind == SKUA_ACTIVATION_LEAKY_RELU || act.kind == SKUA_ACTIVATION_ELU ? std::max(1.0, std::fabs(double(act.a))) : 1.6;
+}
+
+// Where a batch index finds its matrix.
+const float* matrix_at(const Data& x, const std::vector<size_t>& index) {
+  size_t offset = 0;
+  const size_t rank = x.t.rank - 2;
+  for (size_t d = 0; d < rank; ++d) offset += index[index.size() - rank + d] % x.t.shape[d] * x.t.stride[d];
+  return x.v.data() + offset;
+}
+
+// The product of the inputs in double, and the bound on the error of each element.
+void reference(const Case& c, const Inputs& in, std::vector<double>& value, std::vector<double>& bound) {
+  auto row_stride = [](const Data& x) { return x.t.rank ? x.t.stride[x.t.rank - 2] : 0; };
+  const size_t lda = row_stride(in.a), ldb = row_stride(in.b), ldc = row_stride(in.c), ldr = row_stride(in.residual);
+  const size_t a_row = c.transpose_a ? 1 : lda, a_depth = c.transpose_a ? lda : 1, b_depth = c.transpose_b ? 1 : ldb, b_column = c.transpose_b ? ldb : 1;
+  const bool exact = c.alpha == 1 && c.beta == 0 && !c.bias && c.activation.kind <= SKUA_ACTIVATION_CLAMP && c.residual == SKUA_RESIDUAL_NONE;
+  const double alpha = std::fabs(double(c.alpha));
+  value.clear(), bound.clear();
+  size_t batches = 1;
+  for (size_t e : in.batch) batches *= e;
+  for (size_t batch = 0; batch < batches; ++batch) {
+    std::vector<size_t> index(in.batch.size());
+    for (size_t d = in.batch.size(), rest = batch; d-- > 0; rest /= in.batch[d]) index[d] = rest % in.batch[d];
+    const float *a = matrix_at(in.a, index), *b = matrix_at(in.b, index);
+    const float* before = c.beta != 0 ? matrix_at(in.c, index) : nullptr;
+    const float* residual = c.residual != SKUA_RESIDUAL_NONE ? matrix_at(in.residual, index) : nullptr;
+    for (size_t i = 0; i < c.m; ++i)
+      for (size_t j = 0; j < c.n; ++j) {
+        double sum = 0, size = 0;
+        for (size_t l = 0; l < c.k; ++l) {
+          const double x = double(a[i * a_row + l * a_depth]) * double(b[l * b_depth + j * b_column]);
+          sum += x;
+          size += std::fabs(x);
+        }
+        double error = double(c.k + 2) * kEps * size * alpha, extra = size * alpha;
+        sum *= double(c.alpha);
+        auto plus = [&](double x) { sum += x, extra += std::fabs(x); };
+        if (before) plus(double(c.beta) * double(before[i * ldc + j]));
+        if (c.bias) plus(double(in.bias[j]));
+        const double r = residual ? double(residual[i * ldr + j]) : 0;
+        if (c.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) plus(r);
+        if (!exact) error += 4 * kEps * extra;
+        double y = activate(c.activation, sum);
+        if (c.activation.kind > SKUA_ACTIVATION_CLAMP) error = error * slope(c.activation) + 16 * kEps * (std::fabs(y) + std::fabs(sum) * 0.25);
+        if (c.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) y += r, error += kEps * (std::fabs(y) + std::fabs(r));
+        value.push_back(y);
+        bound.push_back(c.integers ? 0 : error + double(FLT_MIN));
+      }
+  }
+}
+
+std::optional<Data> check(skua_context* context, const Case& c) {
+  SCOPED_TRACE(c.text());
+  const Inputs in = inputs_of(c);
+  std::optional<Data> got = compute(context, c, in);
+  if (!got) return got;
+  std::vector<double> value, bound;
+  reference(c, in, value, bound);
+  expect_close(*got, value, bound);
+  return got;
+}
+
+struct Tile : skua_kernel_info {};
+void PrintTo(const Tile& tile, std::ostream* os) { *os << tile.name; }
+
+const std::vector<Tile>& tiles() {
+  static const std::vector<Tile> list = [] {
+    std::vector<Tile> found;
+    for (const skua_kernel_info& info : kernels("gemm_f32_")) found.push_back({info});
+    return found;
+  }();
+  return list;
+}
+
+// Depths around the unroll of four, the registers and, last, one that takes more than one pass.
+const std::vector<size_t> kDepths = {0, 1, 3, 4, 5, 63, 64, 65, 4001};
+
+class GemmTile : public testing::TestWithParam<Tile> {
+ protected:
+  void SetUp() override { context = std::make_unique<Context>(GetParam().isa, GetParam().name); }
+  size_t mr() const { return GetParam().mr; }
+  size_t nr() const { return GetParam().nr; }
+  std::unique_ptr<Context> context;
+};
+
+TEST_P(GemmTile, IsTheOneThatRuns) {
+  Case c;
+  c.m = 2 * mr(), c.n = 2 * nr(), c.k = 8;
+  const Inputs in = inputs_of(c);
+  const skua_gemm_desc desc = desc_of(c, in);
+  Op op;
+  SKUA_EXPECT_OK(skua_gemm_create(*context, &desc, nullptr, nullptr, &op));
+  skua_plan* plan = nullptr;
+  const skua_tensor shapes[] = {in.a.t, in.b.t};
+  SKUA_EXPECT_OK(skua_op_plan(op, shapes, 2, nullptr, 0, &plan));
+  EXPECT_STREQ(skua_plan_kernel(plan), GetParam().name);
+  skua_plan_destroy(plan);
+}
+
+// Every number of rows and of columns of the last row group and the last panel, in each of the three ways that B can come.
+TEST_P(GemmTile, EveryTail) {
+  Rng rng(uint32_t(mr() * 100 + nr()));
+  const size_t lanes = 16, step = small() ? 5 : 1;
+  for (size_t m = 1; m <= 2 * mr(); ++m)
+    for (size_t n = 1 + (m - 1) % step; n < 2 * nr() + lanes; n += step) {
+      Case c;
+      c.m = m, c.n = n;
+      c.k = kDepths[size_t(rng.integer(1, 7))];
+      c.hole = rng.next() % 3 ? 0 : size_t(rng.integer(1, 5));
+      c.constant_b = rng.next() % 2;
+      c.transpose_b = rng.next() % 3 == 0;
+      c.seed = rng.next();
+      check(*context, c);
+      if (HasFailure()) return;
+    }
+}
+
+TEST_P(GemmTile, EveryDepth) {
+  for (size_t k : kDepths)
+    for (size_t m : {size_t(1), mr(), mr() + 1})
+      for (int how = 0; how < 4; ++how) {
+        Case c;
+        c.m = m, c.n = nr() + (k > 100 ? 1 : 3), c.k = k;
+        c.transpose_b = how & 1;
+        c.constant_b = how & 2;
+        if (c.constant_b && !k) continue;
+        c.bias = k == 0;
+        c.seed = uint32_t(k + m);
+        check(*context, c);
+        if (small() && k > 100) break;
+      }
+  Case c;  // activation and residual after several passes
+  c.m = mr() + 1, c.n = nr() + 1, c.k = 4001;
+  c.bias = true;
+  c.activation = {SKUA_ACTIVATION_RELU, 0, 0};
+  c.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  check(*context, c);
+}
+
+TEST_P(GemmTile, TransposesAlphaBetaAndHoles) {
+  uint32_t seed = 1;
+  for (int bits = 0; bits < 8; ++bits)
+    for (float alpha : {1.0f, -0.75f, 0.0f})
+      for (float beta : {0.0f, 1.0f, -2.5f}) {
+        Case c;
+        c.transpose_a = bits & 1, c.transpose_b = bits & 2, c.constant_b = bits & 4;
+        c.alpha = alpha, c.beta = beta;
+        c.m = 1 + seed * 7 % (2 * mr() + 1), c.n = 1 + seed * 11 % (nr() + 9), c.k = 1 + seed * 5 % 37;
+        c.hole = seed % 3;
+        c.bias = seed % 2;
+        c.seed = seed++;
+        check(*context, c);
+      }
+}
+
+TEST_P(GemmTile, EveryActivationAndResidual) {
+  uint32_t seed = 1;
+  for (int kind = SKUA_ACTIVATION_NONE; kind <= SKUA_ACTIVATION_GELU_TANH; ++kind)
+    for (int residual = SKUA_RESIDUAL_NONE; residual <= SKUA_RESIDUAL_AFTER_ACTIVATION; ++residual) {
+      Case c;
+      c.m = mr() + 1, c.n = nr() + 1 + seed % 5, c.k = 9 + seed % 7;
+      c.activation.kind = skua_activation_kind(kind);
+      if (kind == SKUA_ACTIVATION_CLAMP) c.activation.a = -0.5f, c.activation.b = 0.75f;
+      if (kind == SKUA_ACTIVATION_LEAKY_RELU || kind == SKUA_ACTIVATION_ELU) c.activation.a = 0.3f;
+      c.residual = skua_residual(residual);
+      c.bias = seed % 2;
+      c.beta = seed % 3 == 2 ? 0.5f : 0.0f;
+      c.hole = seed % 4 == 3;
+      c.constant_b = seed % 5 < 2;
+      c.seed = seed++;
+      check(*context, c);
+    }
+}
+
+TEST_P(GemmTile, BatchesBroadcast) {
+  const std::vector<std::pair<std::vector<size_t>, std::vector<size_t>>> batches = {
+      {{3}, {3}}, {{3}, {}}, {{}, {3}}, {{2, 1}, {3}}, {{1}, {4}}, {{2, 3}, {2, 1}}, {{2, 1, 3}, {2, 3}}, {{1, 2, 1, 2}, {2, 1, 3, 1}}, {{0}, {1}}, {{2, 0}, {}}};
+  uint32_t seed = 1;
+  for (const auto& [a, b] : batches)
+    for (int how = 0; how < 6; ++how) {
+      Case c;
+      c.a_batch = a, c.b_batch = b;
+      c.transpose_a = how & 1;
+      c.transpose_b = how >= 2 && how < 4;
+      c.constant_b = how >= 4;
+      if (c.constant_b) c.b_batch = {};
+      c.m = how == 3 ? 66 : mr() + 1;  // above 64 rows B is packed as a whole
+      c.n = nr() + 5, c.k = 11;
+      c.hole = seed % 2;
+      c.residual = skua_residual(seed % 3);
+      c.beta = seed % 4 == 3 ? 2.0f : 0.0f;
+      c.seed = seed++;
+      check(*context, c);
+      if (small()) break;
+    }
+}
+
+// Random combinations of everything above.
+TEST_P(GemmTile, Mixed) {
+  Rng rng(77);
+  for (int i = 0; i < (small() ? 12 : 250) && !HasFailure(); ++i) {
+    Case c;
+    c.m = size_t(rng.integer(1, rng.next() % 8 ? 20 : 90));
+    c.n = size_t(rng.integer(1, rng.next() % 4 ? int(nr()) + 16 : 150));
+    c.k = size_t(rng.integer(0, rng.next() % 8 ? 40 : 700));
+    c.transpose_a = rng.next() % 2;
+    c.transpose_b = rng.next() % 2;
+    c.constant_b = c.k && rng.next() % 2;
+    c.bias = rng.next() % 2;
+    c.alpha = rng.next() % 2 ? 1 : rng.uniform(-2, 2);
+    c.beta = rng.next() % 2 ? 0 : rng.uniform(-2, 2);
+    c.activation.kind = skua_activation_kind(rng.integer(0, 3));
+    c.activation.a = -0.25f, c.activation.b = 1;
+    c.residual = skua_residual(rng.integer(0, 2));
+    c.hole = size_t(rng.integer(0, 3));
+    for (int d = rng.integer(0, 2); d-- > 0;) c.a_batch.push_back(size_t(rng.integer(1, 2)));
+    for (int d = c.constant_b ? 0 : rng.integer(0, 2); d-- > 0;) c.b_batch.push_back(size_t(rng.integer(1, 2)));
+    c.seed = rng.next();
+    check(*context, c);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, GemmTile, testing::ValuesIn(tiles()), [](const auto& info) { return std::string(info.param.name); });
+
+// With small integers every order of summation is exact: all tiles give the bits of the reference.
+TEST(Gemm, ExactWithIntegers) {
+  Rng rng(5);
+  for (const Tile& tile : tiles()) {
     SCOPED_TRACE(tile.name);
     Context context(tile.isa, tile.name);
-    skua_gemm_desc desc = SKUA_GEMM_DESC_INIT;
-    Op op;
-    SKUA_EXPECT_OK(skua_gemm_create(context, &desc, nullptr, nullptr, &op));
-    for (size_t m = 1; m <= 2 * tile.mr; ++m)
-      for (size_t n = 1; n < 2 * tile.nr; n += small() ? 7 : 3) {
-        const size_t k = size_t(rng.integer(1, 20));
-        SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
-        const Data a = make({m, k}, rng), b = make({k, n}, rng);
-        const Product want = product(a.v, b.v, m, n, k);
-        const std::vector<Data> got = run(op, {a, b});
-        ASSERT_EQ(got.size(), 1u);
-        expect_close(got[0], want.value, want.bound);
-        if (HasFailure()) return;
+    for (int i = 0; i < (small() ? 3 : 40); ++i) {
+      Case c;
+      c.integers = true;
+      c.m = size_t(rng.integer(1, 33)), c.n = size_t(rng.integer(1, small() ? 40 : 140)), c.k = size_t(rng.integer(0, small() ? 30 : 300));
+      c.alpha = float(rng.integer(-2, 2)), c.beta = float(rng.integer(-2, 2));
+      c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.bias = rng.next() % 2;
+      c.residual = skua_residual(rng.integer(0, 2));
+      c.activation.kind = rng.next() % 2 ? SKUA_ACTIVATION_RELU : SKUA_ACTIVATION_NONE;
+      c.seed = rng.next();
+      check(context, c);
+    }
+  }
+}
+
+// Each element is one chain over k: all tiles of an instruction set, and all the ways that B can come, give the same bits.
+TEST(Gemm, TilesOfAnInstructionSetAgreeToTheBit) {
+  for (const char* isa : isas())
+    for (size_t k : {size_t(17), size_t(64), size_t(1001)}) {
+      if (small() && k > 64) continue;
+      std::optional<Data> first;
+      for (const Tile& tile : tiles()) {
+        if (std::strcmp(tile.isa, isa)) continue;
+        SCOPED_TRACE(tile.name);
+        Context context(isa, tile.name);
+        Case c;
+        c.m = 13, c.n = size_t(small() ? 27 : 75), c.k = k;
+        Inputs in = inputs_of(c);
+        for (int constant = 0; constant < 2; ++constant) {
+          c.constant_b = constant;
+          std::optional<Data> got = compute(context, c, in);
+          ASSERT_TRUE(got);
+          if (!first) first = got;
+          expect_same_bits(*got, *first);
+        }
+        // The same matrix among 70 rows: packed as a whole instead of read in place.
+        Case tall = c;
+        tall.constant_b = false;
+        tall.m = 70;
+        Inputs more = inputs_of(tall);
+        std::copy(in.a.v.begin(), in.a.v.end(), more.a.v.begin());
+        more.b = in.b;
+        std::optional<Data> got = compute(context, tall, more);
+        ASSERT_TRUE(got);
+        got->t = in.c.t;
+        got->v.resize(extent(in.c.t));
+        expect_same_bits(*got, *first);
       }
+    }
+}
+
+// A filter may name a tile below the context's instruction set; its panels have narrower vectors than the packing kernel of the best one.
+TEST(Gemm, EveryTileInTheContextOfTheHighestInstructionSet) {
+  for (const Tile& tile : tiles()) {
+    SCOPED_TRACE(tile.name);
+    Context context(isas().back(), tile.name);
+    for (size_t n : {size_t(1), size_t(5), size_t(tile.nr), size_t(tile.nr) + 1, size_t(tile.nr) + 8, size_t(2 * tile.nr) + 12})
+      for (int how = 0; how < 6; ++how) {
+        Case c;
+        c.m = how == 5 ? 66 : 7, c.n = n, c.k = 21;
+        c.constant_b = how & 1;
+        c.transpose_b = how & 2;
+        c.transpose_a = how == 4;
+        c.bias = true;
+        check(context, c);
+      }
+  }
+}
+
+// What the cost model chooses, for shapes from one element to several panels and row groups.
+TEST(Gemm, WithoutAFilter) {
+  Rng rng(3);
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    for (int i = 0; i < (small() ? 3 : 60); ++i) {
+      Case c;
+      c.m = size_t(rng.integer(1, i % 5 ? 40 : 200)), c.n = size_t(rng.integer(1, i % 7 ? 100 : 400)), c.k = size_t(rng.integer(0, i % 3 || small() ? 50 : 500));
+      c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.constant_b = c.k && rng.next() % 2;
+      c.seed = rng.next();
+      check(context, c);
+    }
+  }
+}
+
+TEST(Gemm, EmptyMatrices) {
+  Context context;
+  for (size_t m : {0, 3})
+    for (size_t n : {0, 5})
+      for (size_t k : {0, 4})
+        for (int transposed = 0; transposed < 4; ++transposed) {
+          Case c;
+          c.m = m, c.n = n, c.k = k;
+          c.transpose_a = transposed & 1, c.transpose_b = transposed & 2;
+          c.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
+          c.beta = 1;
+          check(context, c);
+        }
+}
+
+// The same B for all of a batch, said with a stride of 0 instead of an extent of 1.
+TEST(Gemm, BatchStrideZero) {
+  Context context;
+  for (size_t m : {3, 70})
+    for (bool transpose_b : {false, true}) {
+      Case c;
+      c.m = m, c.n = 19, c.k = 6, c.transpose_b = transpose_b;
+      c.a_batch = {2, 3}, c.b_batch = {2, 3};
+      Inputs in = inputs_of(c);
+      in.b.t.stride[1] = 0;
+      in.b.v.resize(extent(in.b.t));
+      std::optional<Data> got = compute(context, c, in);
+      ASSERT_TRUE(got);
+      std::vector<double> value, bound;
+      reference(c, in, value, bound);
+      expect_close(*got, value, bound);
+    }
+}
+
+TEST(Gemm, SpecialValues) {
+  const float inf = INFINITY, nan = NAN;
+  for (const Tile& tile : tiles()) {
+    SCOPED_TRACE(tile.name);
+    const bool flushes = !std::strcmp(tile.isa, "neon32");
+    Context context(tile.isa, tile.name);
+    for (bool constant_b : {false, true})
+      for (int activation : {SKUA_ACTIVATION_NONE, SKUA_ACTIVATION_RELU, SKUA_ACTIVATION_RELU6}) {
+        Case c;
+        c.m = size_t(tile.mr) + 2, c.n = size_t(tile.nr) + 3, c.k = 6;
+        c.constant_b = constant_b;
+        c.activation.kind = skua_activation_kind(activation);
+        Inputs in = inputs_of(c);
+        auto a = [&](size_t i, size_t l) -> float& { return in.a.v[i * c.k + l]; };
+        auto b = [&](size_t l, size_t j) -> float& { return in.b.v[l * c.n + j]; };
+        a(0, 2) = nan;                  // row 0: NaN
+        a(1, 1) = inf;                  // row 1: infinities of B's sign
+        b(1, 3) = 0;                    // inf * 0
+        a(c.m - 1, 0) = inf;            // last row: inf - inf
+        a(c.m - 1, 5) = -inf;
+        b(4, c.n - 1) = nan;            // last column: NaN
+        b(0, 1) = -inf;
+        for (size_t l = 0; l < c.k; ++l) a(2, l) = -0.0f, b(l, 2) = 0.0f;  // signed zeros
+        b(2, 5 % c.n) = 1e-40f;         // a denormal
+        std::optional<Data> got = compute(context, c, in);
+        ASSERT_TRUE(got);
+        std::vector<double> value, bound;
+        reference(c, in, value, bound);
+        expect_close(*got, value, bound);
+      }
+    // Denormals come through where the instruction set has them; what is too large becomes infinity.
+    Case c;
+    c.m = 2, c.n = tile.nr, c.k = 2;
+    Inputs in = inputs_of(c);
+    in.a.v = {1, 0, 3e38f, 3e38f};
+    for (size_t j = 0; j < c.n; ++j) in.b.v[j] = 1e-40f, in.b.v[c.n + j] = 2;
+    std::optional<Data> got = compute(context, c, in);
+    ASSERT_TRUE(got);
+    for (size_t j = 0; j < c.n; ++j) {
+      EXPECT_EQ(got->v[j], flushes ? 0.0f : 1e-40f);
+      EXPECT_EQ(got->v[c.n + j], inf);
+    }
+  }
+}
+
+// With beta 0 C is only written (run() fills it with NaN); with beta its NaN counts.
+TEST(Gemm, BetaReadsC) {
+  for (const Tile& tile : tiles()) {
+    SCOPED_TRACE(tile.name);
+    Context context(tile.isa, tile.name);
+    Case c;
+    c.m = 3, c.n = size_t(tile.nr) + 1, c.k = 5, c.beta = 0.5f;
+    Inputs in = inputs_of(c);
+    in.c.v[1] = NAN;
+    in.c.v[2] = INFINITY;
+    std::optional<Data> got = compute(context, c, in);
+    ASSERT_TRUE(got);
+    std::vector<double> value, bound;
+    reference(c, in, value, bound);
+    expect_close(*got, value, bound);
+    EXPECT_TRUE(std::isnan(got->v[1]));
+  }
+}
+
+TEST(Gemm, F32InOneCall) {
+  Rng rng(9);
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    for (int i = 0; i < (small() ? 10 : 100); ++i) {
+      const size_t m = size_t(rng.integer(0, i % 4 ? 12 : 80)), n = size_t(rng.integer(0, 70)), k = size_t(rng.integer(0, 70));
+      const size_t more = size_t(rng.integer(0, 3));
+      SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << " + " << more);
+      const Data a = make(with_holes(shape({m, k}), {0, more}), rng), b = make(with_holes(shape({k, n}), {0, more}), rng);
+      const skua_tensor c = with_holes(shape({m, n}), {0, more});
+      for (bool at_end : {true, false})
+        for (uint32_t workers : {0, 3}) {
+          Guarded ga(a.v.size(), at_end), gb(b.v.size(), at_end), gc(extent(c), at_end);
+          std::copy(a.v.begin(), a.v.end(), ga.data());
+          std::copy(b.v.begin(), b.v.end(), gb.data());
+          std::fill_n(gc.data(), gc.size(), 12345.0f);
+          ga.read_only(), gb.read_only();
+          Shuffled executor(workers ? workers : 1);
+          SKUA_EXPECT_OK(skua_gemm_f32(context, m, n, k, ga.data(), k + more, gb.data(), n + more, gc.data(), n + more, workers ? &executor.executor : nullptr));
+          Data got{c, {gc.data(), gc.data() + gc.size()}};
+          for (size_t row = 0; row + 1 < m; ++row)
+            for (size_t j = n; n && j < n + more; ++j) EXPECT_EQ(got.v[row * (n + more) + j], 12345.0f);
+          Case as;
+          as.m = m, as.n = n, as.k = k;
+          Inputs in;
+          in.a = a, in.b = b;
+          std::vector<double> value, bound;
+          reference(as, in, value, bound);
+          expect_close(got, value, bound);
+        }
+    }
   }
 }
 
