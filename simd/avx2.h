@@ -25,6 +25,7 @@ struct F32 {
   static constexpr int registers = 8;
 #endif
   static constexpr bool by_lane = false;
+  static constexpr bool has_scalef = false;
   __m256 v;
 
   static SKUA_INL F32 load(const float* p) { return {_mm256_loadu_ps(p)}; }
@@ -71,6 +72,7 @@ SKUA_INL F32 operator+(F32 a, F32 b) { return {_mm256_add_ps(a.v, b.v)}; }
 SKUA_INL F32 operator-(F32 a, F32 b) { return {_mm256_sub_ps(a.v, b.v)}; }
 SKUA_INL F32 operator*(F32 a, F32 b) { return {_mm256_mul_ps(a.v, b.v)}; }
 SKUA_INL F32 operator/(F32 a, F32 b) { return {_mm256_div_ps(a.v, b.v)}; }
+SKUA_INL F32 quotient(F32 a, F32 b) { return a / b; }
 SKUA_INL F32 operator-(F32 a) { return {_mm256_xor_ps(a.v, _mm256_set1_ps(-0.0f))}; }
 SKUA_INL F32 fma(F32 a, F32 b, F32 c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
 SKUA_INL F32 fnma(F32 a, F32 b, F32 c) { return {_mm256_fnmadd_ps(a.v, b.v, c.v)}; }

@@ -1,0 +1,312 @@
+// Elementary functions of F32 vectors: one source for every instruction set.
+//
+// ULP bounds are of the float result against the function computed in double, largest of all instruction sets with and without a
+// fused fma; tests/simd_test.cc sweeps them. On AArch32, which flushes denormals, arguments and results below 2^-126 count as zero.
+// Polynomials and rational functions are minimax fits of the relative error (Lawson's iteration on Chebyshev points in double), with the
+// coefficients rounded to float one by one from the lowest order up and the others fitted again after each.
+#pragma once
+
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr float infinity = __builtin_inff();
+
+// c0 + c1 x + c2 x^2 ..., by Horner's rule.
+SKUA_INL F32 poly(F32, float c) { return F32::set1(c); }
+template <class... Rest>
+SKUA_INL F32 poly(F32 x, float c, Rest... rest) {
+  return fma(poly(x, rest...), x, F32::set1(c));
+}
+
+// ln 2 in two parts: the first has 9 bits, so n times it is exact for the n of an exponent.
+constexpr float ln2_high = 0x1.63p-1f, ln2_low = -0x1.bd0106p-13f, log2_e = 0x1.715476p+0f;
+
+// Adding this rounds to an integer, to even, and leaves the integer plus the bias in the low bits.
+constexpr float rounder(int bias) { return 12582912.0f + static_cast<float>(bias); }
+
+// x = n ln 2 + r, |r| <= ln 2 / 2; the low bits of `bits` are n + bias.
+struct ByLn2 {
+  F32 r, n;
+  I32 bits;
+};
+template <int bias>
+SKUA_INL ByLn2 by_ln2(F32 x) {
+  const F32 shifted = fma(x, F32::set1(log2_e), F32::set1(rounder(bias)));
+  const F32 n = shifted - F32::set1(rounder(bias));
+  return {fnma(n, F32::set1(ln2_low), fnma(n, F32::set1(ln2_high), x)), n, as_i32(shifted)};
+}
+
+// unit * e^r for |r| <= ln 2 / 2 and a power of two as unit: relative error of the polynomial 2^-28.2.
+template <int unit_exponent = 0>
+SKUA_INL F32 exp_poly(F32 r) {
+  constexpr float u = __builtin_bit_cast(float, (127 + unit_exponent) << 23);
+  return poly(r, u, u, 0x1.fffffcp-2f * u, 0x1.555492p-3f * u, 0x1.5558b0p-5f * u, 0x1.12398ep-7f * u, 0x1.6a4d60p-10f * u);
+}
+// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2: relative error of e^r - 1 from the polynomial 2^-26.1.
+SKUA_INL F32 expm1_tail(F32 r) { return poly(r, 0x1.fffffep-2f, 0x1.5554b4p-3f, 0x1.5556f2p-5f, 0x1.12254ap-7f, 0x1.6b9c68p-10f); }
+
+// p * 2^n, n in [-160, 136]: without scalef in two factors, of which the first product is exact and the second rounds once, also into
+// the denormals.
+constexpr int power_bias = F32::has_scalef ? 0 : 254;
+template <class V>
+SKUA_INL V times_power(V p, ByLn2 s) {
+  if constexpr (V::has_scalef) {
+    return scalef(p, s.n);
+  } else {
+    const I32 half = shr<1>(s.bits);
+    return p * as_f32(shl<23>(half)) * as_f32(shl<23>(s.bits - half));
+  }
+}
+
+// e^x. Overflows to infinity, underflows through the denormals to zero.
+SKUA_INL F32 exp(F32 x) {
+  const ByLn2 s = by_ln2<power_bias>(clamp_high(clamp_low(x, F32::set1(-105.0f)), F32::set1(90.0f)));
+  return times_power(exp_poly(s.r), s);
+}
+
+// e^x - 1. As half of it times two, since 2^n itself overflows before the result does.
+SKUA_INL F32 expm1(F32 x) {
+  const ByLn2 s = by_ln2<126>(clamp_high(clamp_low(x, F32::set1(-20.0f)), F32::set1(89.0f)));
+  const F32 half_power = as_f32(shl<23>(s.bits));
+  const F32 y = fma(s.r * s.r, expm1_tail(s.r), s.r);
+  const F32 half = fma(y, half_power, half_power - F32::set1(0.5f));
+  return copysign(half + half, x);
+}
+
+// tanh x: an odd polynomial up to where it is 1/2, 1 - 2 / (e^2|x| + 1) beyond.
+SKUA_INL F32 tanh(F32 x) {
+  const F32 a = abs(x);
+  const ByLn2 s = by_ln2<127>(clamp_high(a + a, F32::set1(20.0f)));
+  const F32 one = F32::set1(1.0f);
+  const F32 large = fnma(quotient(one, fma(exp_poly(s.r), as_f32(shl<23>(s.bits)), one)), F32::set1(2.0f), one);
+  const F32 t = a * a;
+  const F32 small = fma(a * t, poly(t, -0x1.555452p-2f, 0x1.10cefcp-3f, -0x1.af7d36p-5f, 0x1.0d5176p-6f), a);
+  return copysign(select(lt(a, F32::set1(0.55f)), small, large), x);
+}
+
+// 1 / (1 + e^-x) for x in [-110, 30] or NaN. With e^x = p 2^n it is p / (2^-n + p), where neither tail needs a power of two out of range:
+// the unit, a factor above and below, keeps 2^-n finite for the smallest x.
+SKUA_INL F32 sigmoid_in_range(F32 x) {
+  constexpr int unit_exponent = -36;
+  const ByLn2 s = by_ln2<0>(x);
+  const F32 p = exp_poly<unit_exponent>(s.r);
+  return quotient(p, as_f32(shl<23>(I32::set1(127 + unit_exponent) - s.bits)) + p);
+}
+
+// 1 / (1 + e^-x), also where the result is denormal.
+SKUA_INL F32 sigmoid(F32 x) { return sigmoid_in_range(clamp_high(clamp_low(x, F32::set1(-110.0f)), F32::set1(30.0f))); }
+
+// x sigmoid(x); silu(-infinity) is -0.
+SKUA_INL F32 silu(F32 x) {
+  x = clamp_low(x, F32::set1(-110.0f));
+  return x * sigmoid_in_range(clamp_high(x, F32::set1(30.0f)));
+}
+
+// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)).
+SKUA_INL F32 gelu_tanh(F32 x) {
+  x = clamp_low(x, F32::set1(-20.0f));
+  const F32 z = x * fma(x * x, F32::set1(0.07135481627f), F32::set1(1.595769122f));
+  return x * sigmoid_in_range(clamp_high(clamp_low(z, F32::set1(-110.0f)), F32::set1(30.0f)));
+}
+
+SKUA_INL F32 power_8(F32 x) {
+  x = x * x;
+  x = x * x;
+  return x * x;
+}
+
+// erf x: an odd polynomial up to 0.92, beyond 1 - q(|x|)^8, up to where it is 1 in float.
+SKUA_INL F32 erf(F32 x) {
+  const F32 a = clamp_high(abs(x), F32::set1(3.92f));
+  const F32 q = poly(a, 0x1.002b0cp+0f, -0x1.27a75ap-3f, -0x1.002ddep-4f, -0x1.562aa2p-7f, 0x1.99957cp-7f, -0x1.36678cp-9f, 0x1.25a7f8p-13f);
+  const F32 t = a * a;
+  const F32 p = poly(t, 0x1.06eba6p-3f, -0x1.8126eap-2f, 0x1.ce1b0ep-4f, -0x1.b69390p-6f, 0x1.476882p-8f, -0x1.3ac594p-11f);
+  return copysign(select(lt(a, F32::set1(0.92f)), fma(a, p, a), F32::set1(1.0f) - power_8(q)), x);
+}
+
+// x/2 (1 + erf(x / sqrt 2)) = max(x, 0) - |x|/2 erfc(|x| / sqrt 2), with erfc as q(|x|)^8: small results of negative x keep their digits.
+SKUA_INL F32 gelu_erf(F32 x) {
+  const F32 end = F32::set1(6.0f);
+  const F32 a = clamp_high(abs(x), end);
+  const F32 q = poly(a, 1.0f, -0x1.98847ap-4f, -0x1.1d31a8p-5f, -0x1.85f3c0p-11f, 0x1.b235a2p-10f, 0x1.934ac2p-16f, -0x1.edd008p-15f, 0x1.93a092p-18f, 0x1.3af07ep-24f, -0x1.50c48ap-25f, 0x1.b069b6p-30f);
+  return fnma(keep_if(lt(a, end), a * F32::set1(0.5f)), power_8(q), clamp_low(x, F32::zero()));
+}
+
+// x = 2^e (1 + f), 1 + f in [sqrt 1/2, sqrt 2).
+struct ByPower {
+  F32 f, e;
+};
+SKUA_INL ByPower by_power(F32 x) {
+  const I32 root = I32::set1(0x3f3504f3);
+  const M32 tiny = lt(x, F32::set1(0x1p-126f));
+  const I32 i = as_i32(select(tiny, x * F32::set1(0x1p23f), x)) - root;
+  const F32 e = to_f32(shr<23>(i)) - keep_if(tiny, F32::set1(23.0f));
+  return {as_f32((i & I32::set1(0x007fffff)) + root) - F32::set1(1.0f), e};
+}
+
+// e ln 2 + ln(1 + f) for f in [sqrt 1/2 - 1, sqrt 2 - 1].
+SKUA_INL F32 log_sum(F32 e, F32 f) {
+  const F32 f2 = f * f;
+  const F32 p = poly(f, 0x1.5556d8p-2f, -0x1.000382p-2f, 0x1.98d82ap-3f, -0x1.538234p-3f, 0x1.317234p-3f, -0x1.2432c6p-3f, 0x1.646a50p-4f);
+  const F32 tail = fnma(f2, F32::set1(0.5f), fma(f * f2, p, e * F32::set1(ln2_low)));
+  return fma(e, F32::set1(ln2_high), f + tail);
+}
+
+// ln x. ln 0 = -infinity, of negative numbers NaN.
+SKUA_INL F32 log(F32 x) {
+  const ByPower s = by_power(x);
+  const F32 y = select(lt(x, F32::set1(infinity)), log_sum(s.e, s.f), x);
+  const F32 not_positive = select(eq(x, F32::zero()), F32::set1(-infinity), F32::set1(__builtin_nanf("")));
+  return select(le(x, F32::zero()), not_positive, y);
+}
+
+// ln(1 + x). ln1p(-1) = -infinity, of less NaN. With 1 + x = 2^e (1 + f), f is taken from x itself: f = 2^-e x + (2^-e - 1), one rounding.
+// A quarter of x and four times 2^-e keep the power normal for the largest x.
+SKUA_INL F32 log1p(F32 x) {
+  const F32 one = F32::set1(1.0f);
+  const I32 power = as_i32(x + one) - I32::set1(0x3f3504f3);
+  const F32 inverse = as_f32(I32::set1(0x40800000) - (power & I32::set1(static_cast<int32_t>(0xff800000u))));
+  const F32 f = x * F32::set1(0.25f) * inverse + fma(inverse, F32::set1(0.25f), F32::set1(-1.0f));
+  F32 y = log_sum(to_f32(shr<23>(power)), f);
+  y = select(lt(x, F32::set1(infinity)), y, x);
+  y = select(lt(abs(x), F32::set1(0x1p-25f)), x, y);
+  const F32 not_inside = select(eq(x, -one), F32::set1(-infinity), F32::set1(__builtin_nanf("")));
+  return select(le(x, -one), not_inside, y);
+}
+
+// ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|).
+SKUA_INL F32 softplus(F32 x) {
+  const F32 t = exp(-abs(x));
+  const M32 above = gt(t, F32::set1(0.41421357f));
+  const F32 f = select(above, fma(t, F32::set1(0.5f), F32::set1(-0.5f)), t);
+  return log_sum(keep_if(above, F32::set1(1.0f)), f) + clamp_low(x, F32::zero());
+}
+
+// x tanh(softplus x) = x n / (n + 2), n = e^x (e^x + 2); mish(-infinity) is -0.
+SKUA_INL F32 mish(F32 x) {
+  const F32 two = F32::set1(2.0f), y = clamp_low(x, F32::set1(-105.0f));
+  const F32 t = exp(clamp_high(y, F32::set1(20.0f)));
+  const F32 n = t * (t + two);
+  return y * quotient(n, n + two);
+}
+
+// x = q pi/2 + r, |r| <= pi/4: r as a float, q modulo 4.
+struct Quadrant {
+  F32 r;
+  I32 q;
+};
+
+// One x of any size: x = m 2^k, with the 96 bits of 2/pi of which m 2^k makes quadrants 0 to 3 and their fraction; whole turns drop out
+// of the top of the product, and what lies below changes the result by less than 2^-33 of it.
+__attribute__((noinline, cold)) inline void quadrant_of_large(const float* x, float* r, int32_t* q) {
+  static constexpr uint32_t two_over_pi[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
+                                             0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u};
+  const uint32_t bits = __builtin_bit_cast(uint32_t, *x), exponent = bits >> 23 & 255;
+  if (exponent == 255) {
+    *r = *x - *x;
+    *q = 0;
+    return;
+  }
+  const uint32_t m = (bits & 0x7fffff) | 0x800000, skip = exponent - 150 + 30, at = skip / 32, shift = skip % 32;
+  uint32_t w[3];
+  for (uint32_t i = 0; i < 3; ++i) w[i] = two_over_pi[at + i] << shift | two_over_pi[at + i + 1] >> 1 >> (31 - shift);
+  const uint64_t low = static_cast<uint64_t>(m) * w[2], middle = static_cast<uint64_t>(m) * w[1] + (low >> 32);
+  const uint64_t turns = (static_cast<uint64_t>(m * w[0]) << 32) + middle;
+  const uint64_t nearest = (turns + (uint64_t{1} << 61)) >> 62, left = turns - (nearest << 62);
+  const double fraction = static_cast<double>(static_cast<int32_t>(left >> 32)) * 4294967296.0 + static_cast<double>(static_cast<uint32_t>(left));
+  const float magnitude = static_cast<float>(fraction * 0x1.921fb54442d18p-62);
+  *r = bits >> 31 ? -magnitude : magnitude;
+  *q = static_cast<int32_t>(bits >> 31 ? 0 - nearest : nearest);
+}
+
+// Up to the limit by parts of pi/2: three where the products are exact in a fused fma; five of 12 bits otherwise, whose products with n are
+// exact, with what the last two subtractions round off carried along. Beyond it lane by lane, which also makes NaN of infinity.
+SKUA_INL Quadrant quadrant(F32 x) {
+  const F32 shifted = fma(x, F32::set1(0x1.45f306p-1f), F32::set1(rounder(0)));
+  const F32 n = shifted - F32::set1(rounder(0));
+  Quadrant s = {x, as_i32(shifted)};
+  if constexpr (F32::fused) {
+    s.r = fnma(n, F32::set1(-0x1.ee59dap-50f), fnma(n, F32::set1(-0x1.777a5cp-25f), fnma(n, F32::set1(0x1.921fb6p+0f), x)));
+  } else {
+    const F32 r = x - n * F32::set1(0x1.92p+0f) - n * F32::set1(0x1.fb4p-12f);
+    const F32 third = n * F32::set1(0x1.444p-24f), after_third = r - third;
+    const F32 fourth = n * F32::set1(0x1.68cp-39f), after_fourth = after_third - fourth;
+    const F32 lost = ((r - after_third) - third) + ((after_third - after_fourth) - fourth);
+    s.r = after_fourth + (lost - n * F32::set1(0x1.1a6264p-54f));
+  }
+  constexpr float largest = F32::fused ? 100000.0f : 6400.0f;
+  if (!all(le(abs(x), F32::set1(largest)))) {
+    alignas(64) float xs[F32::L], rs[F32::L];
+    alignas(64) int32_t qs[F32::L];
+    x.store(xs), s.r.store(rs), s.q.store(qs);
+    for (int i = 0; i < F32::L; ++i)
+      if (!(xs[i] <= largest && xs[i] >= -largest)) quadrant_of_large(xs + i, rs + i, qs + i);
+    s = {F32::load(rs), I32::load(qs)};
+  }
+  return s;
+}
+
+// sin(q pi/2 + r).
+SKUA_INL F32 sin_of(Quadrant s) {
+  const F32 t = s.r * s.r, one = F32::set1(1.0f);
+  const F32 sine = s.r * fma(t, poly(t, -0x1.555546p-3f, 0x1.110774p-7f, -0x1.9951f8p-13f), one);
+  const F32 cosine = fma(t * t, poly(t, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e80ep-16f), fnma(t, F32::set1(0.5f), one));
+  const F32 y = select(eq(s.q & I32::set1(1), I32::set1(1)), cosine, sine);
+  return as_f32(as_i32(y) ^ shl<30>(s.q & I32::set1(2)));
+}
+
+// sin x and cos x for every x; of infinity NaN.
+SKUA_INL F32 sin(F32 x) { return sin_of(quadrant(x)); }
+SKUA_INL F32 cos(F32 x) {
+  const Quadrant s = quadrant(x);
+  return sin_of({s.r, s.q + I32::set1(1)});
+}
+
+// a * b - product, exactly, for the rounded product; no overflow for |a|, |b| < 2^104.
+SKUA_INL F32 product_error(F32 a, F32 b, F32 product) {
+  if constexpr (F32::fused) {
+    return fma(a, b, -product);
+  } else {
+    const I32 upper = I32::set1(static_cast<int32_t>(0xfffff000u));
+    const F32 ah = as_f32(as_i32(a) & upper), bh = as_f32(as_i32(b) & upper), al = a - ah, bl = b - bh;
+    return ((ah * bh - product) + ah * bl + al * bh) + al * bl;
+  }
+}
+
+// x^y with the special cases of C: e^(y ln |x|), ln |x| and the product in two floats each, and the sign from y's parity.
+SKUA_INL F32 pow(F32 x, F32 y) {
+  const F32 zero = F32::zero(), one = F32::set1(1.0f), a = abs(x);
+  const ByPower s = by_power(a);
+  // ln(1 + f) = high + low.
+  const F32 f = s.f, f2 = f * f, high = fnma(f2, F32::set1(0.5f), f);
+  const F32 p = poly(f, 0x1.555548p-2f, -0x1.000006p-2f, 0x1.99a476p-3f, -0x1.555c44p-3f, 0x1.233ba4p-3f, -0x1.fc28dep-4f, 0x1.e6bff2p-4f,
+                     -0x1.de00e4p-4f, 0x1.114720p-4f);
+  const F32 low = fma(f * f2, p, fnma(f2, F32::set1(0.5f), f - high) - F32::set1(0.5f) * product_error(f, f, f2));
+  // ln |x| = top + rest.
+  const F32 e = s.e * F32::set1(ln2_high), sum1 = e + high;
+  const F32 correction = (high - (sum1 - e)) + fma(s.e, F32::set1(ln2_low), low);
+  F32 top = sum1 + correction;
+  const F32 rest = correction - (top - sum1);
+  top = select(eq(a, zero), F32::set1(-infinity), select(lt(a, F32::set1(infinity)), top, a));
+  // Beyond 1e30 only the sign of y's product with a logarithm matters; kept finite, y makes 1 of ln 1 times it.
+  const F32 factor = clamp_high(clamp_low(y, F32::set1(-1e30f)), F32::set1(1e30f));
+  F32 z = factor * top;
+  const F32 z_low = keep_if(lt(abs(z), F32::set1(200.0f)), product_error(factor, top, z) + factor * rest);
+  z = clamp_high(clamp_low(z, F32::set1(-105.0f)), F32::set1(90.0f));
+  const ByLn2 parts = by_ln2<power_bias>(z);
+  F32 r = times_power(exp_poly(parts.r + z_low), parts);
+
+  const F32 y_size = abs(y);
+  const M32 whole = eq(round(y), y);
+  const M32 odd = whole & lt(y_size, F32::set1(0x1p24f)) & eq(to_i32(y) & I32::set1(1), I32::set1(1));
+  r = as_f32(as_i32(r) | (as_i32(keep_if(odd, x)) & I32::set1(INT32_MIN)));
+  r = select(lt(x, zero) & gt(x, F32::set1(-infinity)) & ~whole, F32::set1(__builtin_nanf("")), r);
+  return select(eq(y, zero) | eq(x, one), one, r);
+}
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua

@@ -11,6 +11,7 @@ SKUA_INL bool any(M32 m) { return vmaxvq_u32(m.m) != 0; }
 SKUA_INL bool all(M32 m) { return vminvq_u32(m.m) != 0; }
 
 SKUA_INL F32 operator/(F32 a, F32 b) { return {vdivq_f32(a.v, b.v)}; }
+SKUA_INL F32 quotient(F32 a, F32 b) { return a / b; }
 SKUA_INL F32 sqrt(F32 a) { return {vsqrtq_f32(a.v)}; }
 SKUA_INL F32 trunc(F32 a) { return {vrndq_f32(a.v)}; }
 SKUA_INL F32 round(F32 a) { return {vrndnq_f32(a.v)}; }

@@ -21,6 +21,14 @@ SKUA_INL F32 operator/(F32 a, F32 b) {
   q = vsetq_lane_f32(vgetq_lane_f32(x, 2) / vgetq_lane_f32(y, 2), q, 2);
   return {vsetq_lane_f32(vgetq_lane_f32(x, 3) / vgetq_lane_f32(y, 3), q, 3)};
 }
+// The reciprocal estimate has 8 right bits, a step of Newton's doubles them; the last step corrects by the true remainder.
+SKUA_INL F32 quotient(F32 a, F32 b) {
+  float32x4_t r = vrecpeq_f32(b.v);
+  r = vmulq_f32(r, vrecpsq_f32(b.v, r));
+  r = vmulq_f32(r, vrecpsq_f32(b.v, r));
+  const float32x4_t left = vfmsq_f32(vdupq_n_f32(1.0f), b.v, r);
+  return {vmulq_f32(a.v, vfmaq_f32(r, r, left))};
+}
 SKUA_INL F32 sqrt(F32 a) {
   float32x4_t q = vdupq_n_f32(__builtin_sqrtf(vgetq_lane_f32(a.v, 0)));
   q = vsetq_lane_f32(__builtin_sqrtf(vgetq_lane_f32(a.v, 1)), q, 1);

@@ -21,6 +21,7 @@ struct F32 {
   static constexpr int registers = 16;
 #endif
   static constexpr bool by_lane = true;
+  static constexpr bool has_scalef = false;
   float32x4_t v;
 
   static SKUA_INL F32 load(const float* p) { return {vld1q_f32(p)}; }

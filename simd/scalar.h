@@ -14,6 +14,7 @@ struct F32 {
   static constexpr bool fused = false;
   static constexpr int registers = 16;
   static constexpr bool by_lane = false;
+  static constexpr bool has_scalef = false;
   float v;
 
   static SKUA_INL F32 load(const float* p) { return {*p}; }
@@ -63,6 +64,7 @@ SKUA_INL F32 operator+(F32 a, F32 b) { return {a.v + b.v}; }
 SKUA_INL F32 operator-(F32 a, F32 b) { return {a.v - b.v}; }
 SKUA_INL F32 operator*(F32 a, F32 b) { return {a.v * b.v}; }
 SKUA_INL F32 operator/(F32 a, F32 b) { return {a.v / b.v}; }
+SKUA_INL F32 quotient(F32 a, F32 b) { return a / b; }
 SKUA_INL F32 operator-(F32 a) { return {-a.v}; }
 SKUA_INL F32 fma(F32 a, F32 b, F32 c) { return {a.v * b.v + c.v}; }
 SKUA_INL F32 fnma(F32 a, F32 b, F32 c) { return {c.v - a.v * b.v}; }

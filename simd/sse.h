@@ -21,6 +21,7 @@ struct F32 {
   static constexpr int registers = 8;
 #endif
   static constexpr bool by_lane = false;
+  static constexpr bool has_scalef = false;
   __m128 v;
 
   static SKUA_INL F32 load(const float* p) { return {_mm_loadu_ps(p)}; }
@@ -86,6 +87,7 @@ SKUA_INL F32 operator+(F32 a, F32 b) { return {_mm_add_ps(a.v, b.v)}; }
 SKUA_INL F32 operator-(F32 a, F32 b) { return {_mm_sub_ps(a.v, b.v)}; }
 SKUA_INL F32 operator*(F32 a, F32 b) { return {_mm_mul_ps(a.v, b.v)}; }
 SKUA_INL F32 operator/(F32 a, F32 b) { return {_mm_div_ps(a.v, b.v)}; }
+SKUA_INL F32 quotient(F32 a, F32 b) { return a / b; }
 SKUA_INL F32 operator-(F32 a) { return {_mm_xor_ps(a.v, _mm_set1_ps(-0.0f))}; }
 SKUA_INL F32 fma(F32 a, F32 b, F32 c) { return {_mm_add_ps(_mm_mul_ps(a.v, b.v), c.v)}; }
 SKUA_INL F32 fnma(F32 a, F32 b, F32 c) { return {_mm_sub_ps(c.v, _mm_mul_ps(a.v, b.v))}; }
