@@ -73,7 +73,7 @@ SKUA_INL F32 expm1(F32 x) {
   const F32 half_power = as_f32(shl<23>(s.bits));
   const F32 y = fma(s.r * s.r, expm1_tail(s.r), s.r);
   const F32 half = fma(y, half_power, half_power - F32::set1(0.5f));
-  return copysign(half + half, x);
+  return select(lt(abs(x), F32::set1(0x1p-25f)), x, half + half);
 }
 
 // tanh x: an odd polynomial up to where it is 1/2, 1 - 2 / (e^2|x| + 1) beyond.
@@ -280,11 +280,11 @@ SKUA_INL F32 product_error(F32 a, F32 b, F32 product) {
 SKUA_INL F32 pow(F32 x, F32 y) {
   const F32 zero = F32::zero(), one = F32::set1(1.0f), a = abs(x);
   const ByPower s = by_power(a);
-  // ln(1 + f) = high + low.
-  const F32 f = s.f, f2 = f * f, high = fnma(f2, F32::set1(0.5f), f);
-  const F32 p = poly(f, 0x1.555548p-2f, -0x1.000006p-2f, 0x1.99a476p-3f, -0x1.555c44p-3f, 0x1.233ba4p-3f, -0x1.fc28dep-4f, 0x1.e6bff2p-4f,
-                     -0x1.de00e4p-4f, 0x1.114720p-4f);
-  const F32 low = fma(f * f2, p, fnma(f2, F32::set1(0.5f), f - high) - F32::set1(0.5f) * product_error(f, f, f2));
+  // ln(1 + f) = high + low = 2 atanh(f / (2 + f)), with what the sum and the quotient round off.
+  const F32 two = F32::set1(2.0f), d = s.f + two, inverse = quotient(one, d), t = s.f * inverse, td = t * d;
+  const F32 left = ((s.f - td) - product_error(t, d, td)) - t * (s.f - (d - two));
+  const F32 high = t + t, t2 = t * t;
+  const F32 low = fma(t * t2, poly(t2, 0x1.55557ap-1f, 0x1.995ed4p-2f, 0x1.31e0dap-2f), two * left * inverse);
   // ln |x| = top + rest.
   const F32 e = s.e * F32::set1(ln2_high), sum1 = e + high;
   const F32 correction = (high - (sum1 - e)) + fma(s.e, F32::set1(ln2_low), low);
