@@ -2,7 +2,7 @@
 #pragma once
 #include <skua/conv.h>
 #include "conv/direct.h"
-#include "conv/pending.h"
+#include "depthwise/depthwise.h"
 #include "winograd/winograd.h"
 
 namespace skua {

@@ -95,10 +95,9 @@ skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_wei
   const Kernel* tile = direct_tile(ctx, p.shape, nullptr);
   if (!tile) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
   c.format = format_of(tile);
-  c.depthwise_vector = uint32_t(tile->vector);
+  c.depthwise_vector = depthwise_vector(ctx, c.out_channels);
   const uint32_t every = (1u << kConvAlgorithms) - 1;
   SKUA_TRY(conv_choose(&probe, c, every, p, nullptr));
-  if (p.chosen == kDepthwise) c.depthwise_vector = p.kernel->vector;
   c.packed = 1u << p.chosen;
   if (!hinted && p.chosen != kDepthwise) c.packed |= 1u << kDirect;
   size_t offset[kConvAlgorithms], floats = 0;

@@ -1,0 +1,34 @@
+// Depthwise convolution in NHWC: the packed weights, the choice of a kernel, and the loop nest. conv/ owns the operator and calls this.
+#pragma once
+#include "core/activation.h"
+#include "core/op.h"
+
+namespace skua {
+
+// Output channel c*multiplier + j belongs to input channel c. Strides in floats.
+struct DepthwiseShape {
+  size_t batch, in_h, in_w, channels, multiplier, out_h, out_w;
+  uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+  size_t pad_top, pad_left;
+  size_t in_row, in_pixel, in_batch, out_row, out_pixel, out_batch, res_row, res_pixel, res_batch;
+  size_t out_channels() const { return channels * multiplier; }
+};
+
+// Floats per vector that the weights for this many output channels are packed for: of the best instruction set whose vectors they fill.
+uint32_t depthwise_vector(const skua_context* ctx, size_t out_channels);
+
+// Floats of packed weights; 0 if that overflows. Layout: depthwise_kernel.h.
+size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t out_channels, uint32_t vector);
+// weights[o*stride_o + ky*stride_ky + kx*stride_kx]; bias: out_channels values, or NULL.
+void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t out_channels, uint32_t vector, const float* weights, size_t stride_o, size_t stride_ky,
+                    size_t stride_kx, const float* bias, float* packed);
+
+// The cheapest kernel for weights packed for `vector`; NULL if the context has none. With text, every candidate and its predicted cycles is added to it.
+const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, uint32_t vector, Text* text = nullptr);
+double depthwise_cycles(const Kernel* kernel, const DepthwiseShape& shape);
+
+size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, uint32_t concurrency);  // bytes
+void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, const float* packed, const Activation& activation,
+                   skua_residual residual_mode, const float* in, const float* residual, float* out, void* workspace);
+
+}  // namespace skua

@@ -1,0 +1,167 @@
+// Depthwise convolution tiles, one source for every instruction set. Picture of the tile and the register budget: README.md.
+//
+//   tile: RH x RW outputs of one channel vector, then the next vector of the same tile: every pixel is walked as one contiguous line.
+//   registers: RH*RW accumulators + the tap rows in flight + 1 input. Tap row k enters with input row k and is last used by input row k + (RH-1)*stride.
+#include "depthwise/depthwise_kernel.h"
+#include "dispatch/kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr int L = F32::L;
+
+SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_high(clamp_low(x, F32::broadcast(&low)), F32::broadcast(&high)); }
+
+// Channel where the vector after the one at c begins: the last one ends at the last channel.
+SKUA_INL size_t next_vector(size_t c, size_t channels) { return c + 2 * L <= channels ? c + L : channels - L; }
+
+// Input row r of the tile and those after it.
+template <int K, int S, int RH, int RW, bool EDGE, int r = 0>
+SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (&acc)[RH][RW], F32 (&tap)[K][K]) {
+  constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
+  constexpr bool fits = RH * RW + ((RH - 1) * S + K < 2 * K ? (RH - 1) * S + 1 : K) * K + 1 + !F32::fused <= F32::registers;
+  if constexpr (r < IH) {
+    if constexpr (r < K)
+      SKUA_UNROLL for (int k = 0; k < K; ++k) {
+        tap[r][k] = F32::load(w + (1 + r * K + k) * L);
+        if constexpr (fits) pin(tap[r][k]);  // else gcc reads the weight from memory at every use
+      }
+    if (!EDGE || (t.row_mask >> r & 1)) {
+      const float* p = t.rows[r] + t.column + c;
+      const size_t step = t.in_pixel;
+      SKUA_UNROLL for (int j = 0; j < IW; ++j) {
+        // Less than a kernel's width of padding on either side.
+        if (!EDGE || (j >= K - 1 && j < IW - K + 1) || (t.column_mask >> j & 1)) {
+          const F32 x = F32::load(p);
+          SKUA_UNROLL for (int y = 0; y < RH; ++y) {
+            const int ky = r - y * S;
+            if (ky < 0 || ky >= K) continue;
+            SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
+              if (j < kx || (j - kx) % S || (j - kx) / S >= RW) continue;
+              F32& a = acc[y][(j - kx) / S];
+              a = fma(x, tap[ky][kx], a);
+            }
+          }
+        }
+        p += step;
+      }
+    }
+    input_rows<K, S, RH, RW, EDGE, r + 1>(t, c, w, acc, tap);
+  }
+}
+
+template <int K, int S, int RH, int RW, bool EDGE> void tile(const DepthwiseTile& t) {
+  const size_t channels = t.channels;
+  const float* w = t.w;
+  for (size_t c = 0;; w += (1 + K * K) * L) {
+    F32 acc[RH][RW], tap[K][K];
+    const F32 bias = F32::load(w);
+    SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = bias;
+    input_rows<K, S, RH, RW, EDGE>(t, c, w, acc, tap);
+    float* row = t.out + c;
+    SKUA_UNROLL for (int y = 0; y < RH; ++y) {
+      float* q = row;
+      SKUA_UNROLL for (int x = 0; x < RW; ++x) {
+        clamp(acc[y][x], t.low, t.high).store(q);
+        q += t.out_pixel;
+      }
+      row += t.out_row;
+    }
+    if (c + L >= channels) break;
+    c = next_vector(c, channels);
+  }
+}
+
+template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_table() {
+  constexpr int least = (RW + 1) / 2;
+  static_assert(RW - least < kDepthwiseWidths);
+  DepthwiseTileTable t = {least, {}};
+  auto width = [&]<int W>() {
+    t.at[0][W - least][0] = tile<K, S, 1, W, false>;
+    t.at[0][W - least][1] = tile<K, S, 1, W, true>;
+    if constexpr (RH > 1) {
+      t.at[1][W - least][0] = tile<K, S, RH, W, false>;
+      t.at[1][W - least][1] = tile<K, S, RH, W, true>;
+    }
+  };
+  width.template operator()<RW>();
+  if constexpr (RW - 1 >= least) width.template operator()<RW - 1>();
+  if constexpr (RW - 2 >= least) width.template operator()<RW - 2>();
+  if constexpr (RW - 3 >= least) width.template operator()<RW - 3>();
+  return t;
+}
+template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable table_of = make_table<K, S, RH, RW>();
+template <int K, int S, int RH, int RW> const DepthwiseTileTable& tile_table() { return table_of<K, S, RH, RW>; }
+
+// ---- any kernel size, stride and dilation -----------------------------------------------------------------------------------------
+// P pixels times V vectors at vector offset w, channel c.
+template <int P, int V, bool PART> SKUA_INL void pixels(const DepthwisePixels& t, const float* w, const size_t (&c)[V]) {
+  F32 acc[P][V];
+  SKUA_UNROLL for (int v = 0; v < V; ++v) {
+    const F32 bias = F32::load(w + v * t.w_vector);
+    SKUA_UNROLL for (int p = 0; p < P; ++p) acc[p][v] = bias;
+  }
+  const float* row_weights = w + t.w_first;
+  for (size_t r = 0; r < t.n_rows; ++r, row_weights += t.w_row) {
+    const float* at = t.rows[r] + t.column;
+    const float* weights = row_weights;
+    for (size_t k = 0; k < t.n_columns; ++k, at += t.in_tap, weights += L) {
+      SKUA_UNROLL for (int v = 0; v < V; ++v) {
+        const F32 tap = F32::load(weights + v * t.w_vector);
+        const float* x = at + c[v];
+        SKUA_UNROLL for (int p = 0; p < P; ++p) {
+          acc[p][v] = fma(PART ? F32::load_n(x, t.channels) : F32::load(x), tap, acc[p][v]);
+          x += t.in_pixel;
+        }
+      }
+    }
+  }
+  SKUA_UNROLL for (int v = 0; v < V; ++v) {
+    float* out = t.out + c[v];
+    SKUA_UNROLL for (int p = 0; p < P; ++p) {
+      const F32 y = clamp(acc[p][v], t.low, t.high);
+      if (PART) y.store_n(out, t.channels);
+      else y.store(out);
+      out += t.out_pixel;
+    }
+  }
+}
+
+template <int P> void any_pixels(const DepthwisePixels& t) {
+  const size_t channels = t.channels;
+  const float* w = t.w;
+  for (size_t c = 0;; w += t.w_vector) {
+    pixels<P, 1, false>(t, w, {c});
+    if (c + L >= channels) break;
+    c = next_vector(c, channels);
+  }
+}
+void any_pixel(const DepthwisePixels& t) {
+  const size_t channels = t.channels;
+  const float* w = t.w;
+  size_t c = 0;
+  for (; c + 4 * L <= channels; c += 4 * L, w += 4 * t.w_vector) pixels<1, 4, false>(t, w, {c, c + L, c + 2 * L, c + 3 * L});
+  for (; c < channels; c += L, w += t.w_vector) pixels<1, 1, false>(t, w, {c + L <= channels ? c : channels - L});
+}
+void any_part(const DepthwisePixels& t) { pixels<1, 1, true>(t, t.w, {0}); }
+
+constexpr int kAnyPixels = F32::registers >= 32 ? 8 : 6;
+constexpr DepthwisePixelsTable any_functions = {{any_pixel, any_pixels<kAnyPixels>, any_part}};
+const DepthwisePixelsTable& any_table() { return any_functions; }
+
+const Kernel kernels[] = {
+#define SKUA_TILE(kernel, stride, rows, columns, why)                                                                                                \
+  {"depthwise_f32_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_tile, \
+   Isa::SKUA_ISA, kernel * 10 + stride, rows, columns, L, reinterpret_cast<AnyCode>(static_cast<DepthwiseTileTableFn>(tile_table<kernel, stride, rows, columns>))},
+#include "depthwise/tiles.def"
+#undef SKUA_TILE
+    {"depthwise_f32_any_" SKUA_STRING(SKUA_ISA), "depthwise", "any kernel, stride and dilation: several pixels, or one pixel and four vectors, per pass over the taps",
+     KernelKind::depthwise_any, Isa::SKUA_ISA, 0, 1, kAnyPixels, L, reinterpret_cast<AnyCode>(static_cast<DepthwisePixelsTableFn>(any_table))},
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(depthwise, kernels)
+}  // namespace skua

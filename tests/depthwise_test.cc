@@ -1,0 +1,268 @@
+// Depthwise convolution: every kernel gives, bit for bit, the chain bias, then the taps inside the image in the order of rows and columns.
+#include <skua/conv.h>
+#include <skua/kernel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+
+#include "tests/support/support.h"
+
+using namespace skua_test;
+
+namespace {
+
+struct Layer {
+  size_t batch = 1, h, w, channels, multiplier = 1;
+  uint32_t kernel_h, kernel_w, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  skua_padding padding = {};
+  skua_epilogue epilogue = {};
+  std::vector<size_t> in_room = {0, 0, 0, 0}, out_room = {0, 0, 0, 0};  // holes between elements
+  bool bias = true;
+  size_t out_channels() const { return channels * multiplier; }
+};
+
+std::string describe(const Layer& l) {
+  return testing::PrintToString(std::vector<size_t>{l.batch, l.h, l.w, l.channels, l.multiplier}) + " kernel " + std::to_string(l.kernel_h) + "x" + std::to_string(l.kernel_w) +
+         " stride " + std::to_string(l.stride_h) + "," + std::to_string(l.stride_w) + " dilation " + std::to_string(l.dilation_h) + "," + std::to_string(l.dilation_w) + " padding " +
+         std::to_string(l.padding.top) + "," + std::to_string(l.padding.left) + "," + std::to_string(l.padding.bottom) + "," + std::to_string(l.padding.right);
+}
+
+bool fused(const std::string& kernel) {
+  const std::string isa = kernel.substr(kernel.rfind('_') + 1);  // which may be below the context's: vectors no longer than the channels
+  return isa == "avx2" || isa == "avx512" || isa == "neon" || isa == "neon32";
+}
+
+float activate(const skua_activation& a, float x) {
+  const auto clamp = [&](float low, float high) { x = x < low ? low : x; return x > high ? high : x; };
+  switch (a.kind) {
+    case SKUA_ACTIVATION_RELU: return clamp(0, std::numeric_limits<float>::infinity());
+    case SKUA_ACTIVATION_RELU6: return clamp(0, 6);
+    case SKUA_ACTIVATION_CLAMP: return clamp(a.a, a.b);
+    case SKUA_ACTIVATION_LEAKY_RELU: return x < 0 ? x * a.a : x;
+    default: return x;
+  }
+}
+
+class Depthwise : public testing::Test {
+ protected:
+  // Weights [kernel_h][kernel_w][1][channels * multiplier]. Runs the layer on this instruction set and compares.
+  void check(const Layer& l, const char* isa, const Data& in, const std::vector<float>& weights, const std::vector<float>& bias, const Data* residual = nullptr) {
+    SCOPED_TRACE(std::string(isa) + ": " + describe(l));
+    Context context(isa, "depthwise*");
+    skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+    d.weight_layout = SKUA_WEIGHTS_HWIO;
+    d.kernel_h = l.kernel_h; d.kernel_w = l.kernel_w; d.stride_h = l.stride_h; d.stride_w = l.stride_w; d.dilation_h = l.dilation_h; d.dilation_w = l.dilation_w;
+    d.groups = d.in_channels = uint32_t(l.channels);
+    d.out_channels = uint32_t(l.out_channels());
+    d.padding = l.padding;
+    d.epilogue = l.epilogue;
+    Op op;
+    SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), l.bias ? bias.data() : nullptr, &op));
+    if (!op.op) return;
+    std::vector<Data> inputs = {in};
+    std::vector<skua_tensor> shapes = {in.t};
+    if (residual) {
+      inputs.push_back(*residual);
+      shapes.push_back(residual->t);
+    }
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, shapes.data(), shapes.size(), nullptr, 0, &plan));
+    if (!plan) return;
+    EXPECT_STREQ(skua_plan_algorithm(plan), "depthwise");
+    const std::string kernel = skua_plan_kernel(plan);
+    used.insert(kernel);
+    skua_tensor y;
+    SKUA_EXPECT_OK(skua_plan_outputs(plan, &y, 1));
+    skua_plan_destroy(plan);
+    const std::vector<Data> got = run(op, inputs, {with_holes(y, l.out_room)});
+    ASSERT_EQ(got.size(), 1u);
+    size_t top = l.padding.top, left = l.padding.left;
+    if (l.padding.mode != SKUA_PADDING_EXPLICIT) {
+      const auto before = [&](size_t n, size_t out, size_t kernel, size_t stride, size_t dilation) {
+        const size_t reach = (out - 1) * stride + dilation * (kernel - 1) + 1, all = reach > n ? reach - n : 0;
+        return l.padding.mode == SKUA_PADDING_SAME_UPPER ? all / 2 : all - all / 2;
+      };
+      top = before(l.h, y.shape[1], l.kernel_h, l.stride_h, l.dilation_h);
+      left = before(l.w, y.shape[2], l.kernel_w, l.stride_w, l.dilation_w);
+    }
+    const std::vector<float> x = dense(in), out = dense(got[0]), r = residual ? dense(*residual) : std::vector<float>();
+    const size_t channels = l.out_channels();
+    size_t wrong = 0;
+    for (size_t i = 0; i < out.size() && wrong < 3; ++i) {
+      const size_t c = i % channels, ox = i / channels % y.shape[2], oy = i / channels / y.shape[2] % y.shape[1], n = i / channels / y.shape[2] / y.shape[1];
+      float a = l.bias ? bias[c] : 0.0f;
+      for (size_t ky = 0; ky < l.kernel_h; ++ky)
+        for (size_t kx = 0; kx < l.kernel_w; ++kx) {
+          const size_t iy = oy * l.stride_h + ky * l.dilation_h - top, ix = ox * l.stride_w + kx * l.dilation_w - left;  // wraps when outside
+          if (iy >= l.h || ix >= l.w) continue;
+          const float xi = x[((n * l.h + iy) * l.w + ix) * l.channels + c / l.multiplier], w = weights[(ky * l.kernel_w + kx) * channels + c];
+          if (fused(kernel)) a = std::fma(xi, w, a);
+          else {
+            volatile float product = xi * w;
+            a = product + a;
+          }
+        }
+      if (l.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) a += r[i];
+      a = activate(l.epilogue.activation, a);
+      if (l.epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) a += r[i];
+      if (std::isnan(a) ? !std::isnan(out[i]) : out[i] != a) {
+        ADD_FAILURE() << "output " << n << ", " << oy << ", " << ox << ", " << c << " is " << out[i] << ", must be " << a;
+        ++wrong;
+      }
+    }
+  }
+
+  void random_layer(const Layer& l, const char* isa) {
+    const Data in = make(with_holes(shape({l.batch, l.h, l.w, l.channels}), l.in_room), rng);
+    std::vector<float> weights(l.kernel_h * l.kernel_w * l.out_channels()), bias(l.out_channels());
+    for (float& w : weights) w = rng.uniform(-1, 1);
+    for (float& b : bias) b = rng.uniform(-1, 1);
+    check(l, isa, in, weights, bias);
+  }
+
+  uint32_t between(size_t low, size_t high) { return uint32_t(rng.integer(int(low), int(high))); }
+  size_t some_channels(size_t multiplier = 1) {
+    static const size_t some[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33, 40};
+    const size_t c = some[rng.next() % std::size(some)];
+    return std::max<size_t>(c == 1 ? 2 : c / multiplier, 2);  // one channel alone is no depthwise convolution
+  }
+
+  Rng rng{7};
+  std::set<std::string> used;
+};
+
+TEST_F(Depthwise, EveryTile) {
+  for (const char* isa : isas()) {
+    for (uint32_t kernel : {3u, 5u})
+      for (uint32_t stride : {1u, 2u})
+        for (size_t w = 1; w <= 20; w += small() ? 6 : 1) {
+          Layer l;
+          l.h = (w * 7 + kernel) % 20 + 1; l.w = w;
+          l.channels = some_channels();
+          l.kernel_h = l.kernel_w = kernel;
+          l.stride_h = l.stride_w = stride;
+          l.padding = {SKUA_PADDING_EXPLICIT, between(0, kernel - 1), between(0, kernel - 1), between(0, kernel - 1), between(0, kernel - 1)};
+          if (w % 4 == 0) l.padding = {w % 8 ? SKUA_PADDING_SAME_UPPER : SKUA_PADDING_SAME_LOWER, 0, 0, 0, 0};
+          else if (l.h + l.padding.top + l.padding.bottom < kernel || l.w + l.padding.left + l.padding.right < kernel) l.padding = {SKUA_PADDING_EXPLICIT, kernel / 2, kernel / 2, kernel / 2, kernel / 2};
+          random_layer(l, isa);
+          if (HasFailure()) return;
+        }
+    for (size_t channels : {size_t(36), size_t(64)}) {  // whole tiles of every kernel, whatever the vector
+      Layer l;
+      l.h = l.w = 14; l.channels = channels;
+      l.padding.mode = SKUA_PADDING_SAME_UPPER;
+      for (uint32_t kernel : {3u, 5u})
+        for (uint32_t stride : {1u, 2u}) {
+          l.kernel_h = l.kernel_w = kernel; l.stride_h = l.stride_w = stride;
+          random_layer(l, isa);
+        }
+    }
+  }
+  if (small()) return;
+  for (const skua_kernel_info& k : kernels("depthwise_f32_")) EXPECT_TRUE(used.count(k.name)) << k.name << " was never chosen";
+}
+
+TEST_F(Depthwise, EveryShape) {
+  for (const char* isa : isas())
+    for (int i = 0; i < (small() ? 8 : 60); ++i) {
+      Layer l;
+      l.batch = between(1, 2);
+      l.h = between(1, 9); l.w = between(1, 20);
+      l.multiplier = i % 3 ? 1 : between(2, 5);
+      l.channels = some_channels(l.multiplier);
+      l.kernel_h = between(1, 5); l.kernel_w = between(1, 7);
+      l.stride_h = between(1, 3); l.stride_w = between(1, 3);
+      l.dilation_h = between(1, 3); l.dilation_w = between(1, 3);
+      const uint32_t span_h = l.dilation_h * (l.kernel_h - 1) + 1, span_w = l.dilation_w * (l.kernel_w - 1) + 1;
+      l.padding = {SKUA_PADDING_EXPLICIT, between(0, span_h + 1), between(0, span_w + 1), between(0, span_h + 1), between(0, span_w + 1)};
+      if (i % 4 == 0) l.padding = {i % 8 ? SKUA_PADDING_SAME_UPPER : SKUA_PADDING_SAME_LOWER, 0, 0, 0, 0};
+      else {
+        if (l.h + l.padding.top + l.padding.bottom < span_h) l.padding.top = span_h;
+        if (l.w + l.padding.left + l.padding.right < span_w) l.padding.right = span_w;
+      }
+      l.bias = i % 5 != 0;
+      if (i % 2) { l.in_room = {0, 0, 1, 3}; l.out_room = {0, 1, 0, 5}; }
+      random_layer(l, isa);
+      if (HasFailure()) return;
+    }
+}
+
+TEST_F(Depthwise, Multipliers) {
+  for (const char* isa : isas())
+    for (size_t multiplier : {2, 3, 8, 40}) {
+      Layer l;
+      l.h = 6; l.w = 9; l.channels = 5; l.multiplier = multiplier;
+      l.kernel_h = l.kernel_w = 3;
+      l.padding.mode = SKUA_PADDING_SAME_UPPER;
+      random_layer(l, isa);
+    }
+}
+
+// Pixels a multiple of 2 KB apart: rows are copied to a ring of some channels.
+TEST_F(Depthwise, PixelsOnePageApart) {
+  for (const char* isa : isas())
+    for (size_t channels : {130, 260, 512}) {
+      Layer l;
+      l.batch = 2;
+      l.h = small() ? 3 : 7; l.w = 8; l.channels = channels;
+      l.kernel_h = l.kernel_w = 3;
+      l.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+      l.in_room = {0, 0, 0, 512 - channels};
+      random_layer(l, isa);
+    }
+}
+
+TEST_F(Depthwise, Epilogues) {
+  const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_RELU6, 0, 0}, {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f}, {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0}};
+  for (const char* isa : isas())
+    for (const skua_activation& activation : activations)
+      for (skua_residual mode : {SKUA_RESIDUAL_NONE, SKUA_RESIDUAL_BEFORE_ACTIVATION, SKUA_RESIDUAL_AFTER_ACTIVATION})
+        for (uint32_t kernel : {3u, 4u}) {
+          Layer l;
+          l.batch = 2;
+          l.h = 5; l.w = 9; l.channels = 19;
+          l.kernel_h = l.kernel_w = kernel;
+          l.padding.mode = SKUA_PADDING_SAME_UPPER;
+          l.epilogue = {activation, mode};
+          l.out_room = {0, 0, 0, 2};
+          const Data in = make(shape({2, 5, 9, 19}), rng), residual = make(with_holes(shape({2, 5, 9, 19}), {0, 0, 1, 1}), rng);
+          std::vector<float> weights(kernel * kernel * 19), bias(19);
+          for (float& w : weights) w = rng.uniform(-1, 1);
+          for (float& b : bias) b = rng.uniform(-1, 1);
+          check(l, isa, in, weights, bias, mode == SKUA_RESIDUAL_NONE ? nullptr : &residual);
+        }
+}
+
+// A tap outside the image does not count, be it infinite; NaN passes through the clamp.
+TEST_F(Depthwise, NaNAndInfinity) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const char* isa : isas())
+    for (uint32_t kernel : {3u, 5u, 2u}) {
+      Layer l;
+      l.h = l.w = 8; l.channels = 21;
+      l.kernel_h = l.kernel_w = kernel;
+      l.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+      l.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
+      Data in = make(shape({1, 8, 8, 21}), rng);
+      in.v[3] = nan; in.v[21 * 20 + 4] = inf; in.v[21 * 30 + 5] = -inf;
+      std::vector<float> weights(kernel * kernel * 21), bias(21);
+      for (float& w : weights) w = rng.uniform(-1, 1);
+      weights[7] = inf; weights[8] = nan; weights[(kernel * kernel - 1) * 21 + 9] = -inf;
+      bias[10] = nan; bias[11] = inf;
+      check(l, isa, in, weights, bias);
+    }
+}
+
+TEST_F(Depthwise, NothingToDo) {
+  for (const char* isa : isas()) {
+    Layer l;
+    l.batch = 0; l.h = l.w = 4; l.channels = 8;
+    l.kernel_h = l.kernel_w = 3;
+    random_layer(l, isa);
+  }
+}
+
+}  // namespace
