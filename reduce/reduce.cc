@@ -1,0 +1,233 @@
+// Reductions over any axes. Neighbouring axes of one sort are merged, then the reduced ones are removed from the innermost outwards, a stage each:
+// [outer][n][inner] -> [outer][inner]. A stage with few results and many elements is cut into chunks whose results a second stage joins: more than
+// one worker can help, and the order of sums still depends on the shape alone.
+#include <skua/reduce.h>
+
+#include "core/families.h"
+#include "core/op.h"
+#include "reduce/reduce_kernel.h"
+
+namespace skua {
+namespace {
+
+struct Config {
+  uint32_t kind, axis_count, keep_dims;
+  int32_t axes[SKUA_MAX_RANK];
+};
+struct Op : skua_op {
+  Config config;
+  const Kernel *rows, *columns;            // of the first stage
+  const Kernel *rows_later, *columns_later;  // a sum of squares goes on as a sum
+};
+
+struct Stage {
+  size_t outer, n, inner;  // [outer][n][inner]
+  size_t chunk, chunks;    // of n; -> [outer][chunks][inner]
+  const Kernel* kernel;
+};
+constexpr size_t kMostStages = SKUA_MAX_RANK;  // three reduced axes between kept ones, each perhaps in two steps
+struct Plan : skua_plan {
+  size_t stages;
+  Stage stage[kMostStages];
+  size_t half[2];          // floats of workspace for results of even and of odd stages
+  size_t reduced, results;  // elements per result
+};
+
+constexpr ReduceVariant variant_of(uint32_t kind) {
+  switch (kind) {
+    case SKUA_REDUCE_MIN: return kReduceMin;
+    case SKUA_REDUCE_MAX: return kReduceMax;
+    case SKUA_REDUCE_PROD: return kReduceProd;
+    case SKUA_REDUCE_SUM_SQUARES: return kReduceSumSquares;
+    case SKUA_REDUCE_ARGMIN: return kReduceArgmin;
+    case SKUA_REDUCE_ARGMAX: return kReduceArgmax;
+    default: return kReduceSum;
+  }
+}
+bool is_arg(uint32_t kind) { return kind == SKUA_REDUCE_ARGMIN || kind == SKUA_REDUCE_ARGMAX; }
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  const ReduceVariant first = variant_of(op.config.kind), later = first == kReduceSumSquares ? kReduceSum : first;
+  op.rows = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, first);
+  op.columns = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, first);
+  op.rows_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, later);
+  op.columns_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, later);
+  if (!op.rows || !op.columns || !op.rows_later || !op.columns_later) return SKUA_UNSUPPORTED_("reduce: no kernel in this build");
+  return SKUA_STATUS_OK;
+}
+
+void add_stage(const Op& op, Plan& p, size_t outer, size_t n, size_t inner, size_t chunk) {
+  Stage& s = p.stage[p.stages++];
+  s.outer = outer; s.n = n; s.inner = inner;
+  s.chunk = chunk;
+  s.chunks = ceil_div(n, chunk);
+  const bool first = p.stages == 1;
+  s.kernel = inner == 1 ? (first ? op.rows : op.rows_later) : (first ? op.columns : op.columns_later);
+  if (first) p.kernel = s.kernel;
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
+  const Op& op = *static_cast<const Op*>(base);
+  const Config& c = op.config;
+  Plan& p = *static_cast<Plan*>(out);
+  const skua_tensor& x = s.inputs[0];
+  SKUA_TRY(need_type(base, s, 0, SKUA_DTYPE_F32));
+  SKUA_TRY(need_dense(base, s, 0));
+  const int32_t rank = int32_t(x.rank);
+  bool reduced[SKUA_MAX_RANK];
+  for (uint32_t d = 0; d < x.rank; ++d) reduced[d] = c.axis_count == 0;
+  for (uint32_t i = 0; i < c.axis_count; ++i) {
+    const int32_t axis = c.axes[i] < 0 ? c.axes[i] + rank : c.axes[i];
+    if (axis < 0 || axis >= rank) return SKUA_INVALID("reduce: axes[%u] is %d, input 0 has rank %d", i, c.axes[i], rank);
+    if (reduced[axis]) return SKUA_INVALID("reduce: axes[%u] is %d, which is there already", i, c.axes[i]);
+    reduced[axis] = true;
+  }
+  const bool arg = is_arg(c.kind);
+  if (arg && c.axis_count == 0 && rank > 1) return SKUA_INVALID("reduce: axis_count is 0, an index needs one axis of the input's %d", rank);
+  skua_tensor& y = p.outputs[0];
+  y = tensor(arg ? SKUA_DTYPE_S32 : SKUA_DTYPE_F32, 0);
+  p.reduced = p.results = 1;
+  for (uint32_t d = 0; d < x.rank; ++d) {
+    if (reduced[d]) p.reduced *= x.shape[d];
+    else p.results *= x.shape[d];
+    if (!reduced[d] || c.keep_dims) y.shape[y.rank++] = reduced[d] ? 1 : x.shape[d];
+  }
+  if (y.rank == 0) y.shape[y.rank++] = 1;
+  if (arg && !p.reduced) return SKUA_INVALID("reduce: the axis has extent 0, there is no index to give");
+  if (arg && p.reduced > INT32_MAX) return SKUA_INVALID("reduce: the axis has extent %zu, more than an s32 can count", p.reduced);
+  p.algorithm = "empty";
+  if (!p.results || !p.reduced) return SKUA_STATUS_OK;
+
+  // Extents by turns kept and reduced, the first one kept.
+  size_t extent[SKUA_MAX_RANK + 1] = {1};
+  uint32_t n = 1;
+  for (uint32_t d = 0; d < x.rank; ++d) {
+    if (x.shape[d] == 1) continue;
+    if (reduced[d] == (n % 2 == 0)) extent[n - 1] *= x.shape[d];
+    else extent[n++] = x.shape[d];
+  }
+  if (n == 1) {  // nothing to reduce: a copy, or squares; one row of columns
+    extent[2] = extent[0];
+    extent[0] = extent[1] = 1;
+    n = 3;
+  }
+  size_t inner = n % 2 ? extent[--n] : 1;
+  for (; n; n -= 2) {
+    const size_t many = extent[n - 1];
+    size_t outer = 1;
+    for (uint32_t i = 0; i + 1 < n; ++i) outer *= extent[i];
+    constexpr size_t kPart = 16384;  // elements of a chunk: some microseconds
+    if (!arg && outer * ceil_div(inner, 64) < 16 && many * inner * outer >= 8 * kPart && many >= 256) {
+      const size_t chunk = max(round_up(kPart / min(inner, kPart), 16), 64);
+      add_stage(op, p, outer, many, inner, chunk);
+      add_stage(op, p, outer, ceil_div(many, chunk), inner, ceil_div(many, chunk));
+    } else {
+      add_stage(op, p, outer, many, inner, many);
+    }
+    inner *= extent[n - 2];
+  }
+  for (size_t i = 0; i + 1 < p.stages; ++i) {
+    const Stage& st = p.stage[i];
+    p.half[i % 2] = max(p.half[i % 2], round_up(st.outer * st.chunks * st.inner, 16));
+  }
+  p.algorithm = p.stages > 1 ? "stages" : p.stage[0].inner == 1 ? "rows" : "columns";
+  return SKUA_STATUS_OK;
+}
+
+skua_status finish(const skua_op*, skua_plan* plan) {
+  if (is_dense(plan->outputs[0]) || element_count(plan->outputs[0]) == 0) return SKUA_STATUS_OK;
+  return SKUA_UNSUPPORTED_("reduce: output 0 has strides with holes; this operator writes dense tensors");
+}
+
+size_t workspace(const skua_plan* plan, uint32_t) {
+  const Plan& p = *static_cast<const Plan*>(plan);
+  return (p.half[0] + p.half[1]) * sizeof(float);
+}
+
+struct Task {
+  const Stage* stage;
+  const float* x;
+  float* y;
+  float divisor;
+  bool arg;
+  size_t blocks, pieces;  // blocks of columns
+};
+
+void task(void* arg, size_t index, uint32_t) {
+  const Task& t = *static_cast<const Task*>(arg);
+  const Stage& s = *t.stage;
+  const size_t units = s.outer * s.chunks * t.blocks;
+  const size_t from = piece_begin(units, t.pieces, index), to = piece_begin(units, t.pieces, index + 1);
+  if (from == to) return;
+  note_use(s.kernel);
+  if (s.inner == 1 && s.chunks == 1) {
+    const float* x = t.x + from * s.n;
+    if (t.arg) code_of<ArgRowsFn>(s.kernel)(to - from, s.n, x, s.n, reinterpret_cast<int32_t*>(t.y) + from);
+    else code_of<ReduceRowsFn>(s.kernel)(to - from, s.n, x, s.n, t.y + from, t.divisor);
+    return;
+  }
+  for (size_t u = from; u < to; ++u) {
+    const size_t block = u % t.blocks, chunk = u / t.blocks % s.chunks, outer = u / t.blocks / s.chunks;
+    const size_t begin = chunk * s.chunk, many = min(s.chunk, s.n - begin);
+    const size_t lines = ceil_div(s.inner, 16);  // of cache
+    const size_t c0 = min(piece_begin(lines, t.blocks, block) * 16, s.inner), c1 = min(piece_begin(lines, t.blocks, block + 1) * 16, s.inner);
+    const float* x = t.x + (outer * s.n + begin) * s.inner + c0;
+    float* y = t.y + (outer * s.chunks + chunk) * s.inner + c0;
+    if (t.arg) code_of<ArgColumnsFn>(s.kernel)(many, c1 - c0, x, s.inner, reinterpret_cast<int32_t*>(y));
+    else if (s.inner == 1) code_of<ReduceRowsFn>(s.kernel)(1, many, x, many, y, t.divisor);
+    else code_of<ReduceColumnsFn>(s.kernel)(many, c1 - c0, x, s.inner, y, t.divisor);
+  }
+}
+
+void run(const RunArgs& args) {
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  const Config& c = static_cast<const Op*>(p.op)->config;
+  if (!p.results) return;
+  float* y = args.out<float>(0);
+  if (!p.reduced) {
+    const float value = c.kind == SKUA_REDUCE_MEAN ? __builtin_nanf("") : c.kind == SKUA_REDUCE_MIN ? __builtin_inff() : c.kind == SKUA_REDUCE_MAX ? -__builtin_inff()
+                        : c.kind == SKUA_REDUCE_PROD ? 1.0f : 0.0f;
+    for (size_t i = 0; i < p.results; ++i) y[i] = value;
+    return;
+  }
+  float* space[2] = {static_cast<float*>(args.workspace), static_cast<float*>(args.workspace) + p.half[0]};
+  const float* x = args.in<float>(0);
+  for (size_t i = 0; i < p.stages; ++i) {
+    const Stage& s = p.stage[i];
+    const bool last = i + 1 == p.stages;
+    Task t = {&s, x, last ? y : space[i % 2], last && c.kind == SKUA_REDUCE_MEAN ? float(p.reduced) : 1.0f, is_arg(c.kind), 1, 1};
+    const size_t groups = s.outer * s.chunks, lines = ceil_div(s.inner, 16);
+    const double cycles = t.arg ? 0.6 : 0.3;
+    t.pieces = pieces_for(args, groups * lines, double(s.chunk) * double(s.inner) / double(lines) * cycles + (s.inner == 1 ? 10 : 0));
+    if (groups < t.pieces) t.blocks = min(ceil_div(t.pieces, groups), lines);
+    parallel(args, t.pieces, task, &t);
+    x = t.y;
+  }
+}
+
+const OpClass reduce_class = {"reduce", 42, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, nullptr};
+
+}  // namespace
+}  // namespace skua
+
+using namespace skua;
+
+extern "C" skua_status skua_reduce_create(skua_context* context, const skua_reduce_desc* desc, skua_op** out) {
+  skua_reduce_desc d = {};
+  SKUA_TRY(read_desc("reduce", context, desc, d, out));
+  SKUA_TRY(need_f32("reduce", "type", d.type));
+  if (unsigned(d.kind) >= SKUA_REDUCE_KIND_COUNT) return SKUA_INVALID("reduce: kind is %d, unknown", int(d.kind));
+  if (d.axis_count > SKUA_MAX_RANK) return SKUA_INVALID("reduce: axis_count is %u, must be 0..%d", d.axis_count, SKUA_MAX_RANK);
+  if (is_arg(d.kind) && d.axis_count > 1) return SKUA_INVALID("reduce: axis_count is %u, an index needs one axis", d.axis_count);
+  Config c = {uint32_t(d.kind), d.axis_count, d.keep_dims, {}};
+  for (uint32_t i = 0; i < d.axis_count; ++i) {
+    if (d.axes[i] < -SKUA_MAX_RANK || d.axes[i] >= SKUA_MAX_RANK)
+      return SKUA_INVALID("reduce: axes[%u] is %d, must be within -%d..%d", i, d.axes[i], SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
+    c.axes[i] = d.axes[i];
+  }
+  skua_op* op;
+  SKUA_TRY(new_op(reduce_class, context, 1, 1, 0, &op));
+  static_cast<Op*>(op)->config = c;
+  return open_op(op, out);
+}
