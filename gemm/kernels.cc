@@ -110,27 +110,35 @@ void pack(size_t depth, size_t columns, size_t width, const float* b, size_t str
   }
 }
 
+#include "gemm/by_hand.inl"
+
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
   table.at[(v - 1) * MR + r - 1] = tile<r, v>;
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
   else if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
 }
-template <int MR, int NV> constexpr GemmTileTable make_table() {
+// The template serves every part of the tile; `full` is the whole one.
+template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() {
   static_assert(MR * NV <= 32);
   GemmTileTable table = {};
   fill<MR, NV>(table);
+  table.at[MR * NV - 1] = full;
   return table;
 }
-template <int MR, int NV> constexpr GemmTileTable table_of = make_table<MR, NV>();
+template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable table_of = make_table<MR, NV, full>();
 
-template <int MR, int NV> const GemmTileTable& tile_table() { return table_of<MR, NV>; }
+template <int MR, int NV, GemmTileFn full = tile<MR, NV>> const GemmTileTable& tile_table() { return table_of<MR, NV, full>; }
 
 const Kernel kernels[] = {
 #define SKUA_TILE(mr, nr, why)                                                                                          \
   {"gemm_f32_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
    reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F32::L>))},
+#define SKUA_TILE_BY_HAND(mr, nr, body, why)                                                                            \
+  {"gemm_f32_" #mr "x" #nr "_" #body "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F32::L, body>))},
 #include "gemm/tiles.def"
 #undef SKUA_TILE
+#undef SKUA_TILE_BY_HAND
     {"gemm_pack_f32_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B: rows copied, or blocks transposed in registers", KernelKind::gemm_pack, Isa::SKUA_ISA, 0, 0, 0,
      F32::L, reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack))},
 };
