@@ -16,9 +16,8 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
     if (a == kDirect) {
       if (!c.format.vector || !c.format.nr || !direct_packed_floats(s, c.format, n)) return false;
     } else if (a == kDepthwise) {
-      size_t taps = 0, bytes = 0;
-      if (!c.depthwise_vector || !mul(c.kernel_h, c.kernel_w, taps) || !add(taps, 1, taps) || !mul(taps, round_up(c.out_channels, c.depthwise_vector), bytes)) return false;
-      n = depthwise_packed_floats(c.kernel_h, c.kernel_w, c.out_channels, c.depthwise_vector);
+      n = c.depthwise_vector ? depthwise_packed_floats(c.kernel_h, c.kernel_w, c.out_channels, c.depthwise_vector) : 0;
+      if (!n) return false;
     } else {
       size_t most = 0;
       if (!c.format.vector || !c.format.nr || !mul(size_t(c.in_channels) * 64, round_up(c.out_channels, c.format.vector), most)) return false;
