@@ -1,0 +1,98 @@
+#include "contestant.h"
+
+#include <stdlib.h>
+#include <algorithm>
+
+namespace bench {
+namespace {
+
+// Steps of any contestant over one arena, in the corpus's order.
+class Chain : public PreparedNetwork {
+ public:
+  const Corpus* network;
+  Arena plan;
+  Memory arena;
+  std::vector<std::vector<float>> constants;
+  std::vector<std::unique_ptr<Prepared>> steps;
+
+  View view(int tensor) {
+    if (tensor < 0) return {};
+    int root = tensor;
+    while (network->tensors[size_t(root)].parent >= 0) root = network->tensors[size_t(root)].parent;
+    return {arena.data() + plan.offset[size_t(tensor)], network->tensors[size_t(root)].c};
+  }
+  void run() override {
+    for (auto& s : steps) s->run();
+  }
+  void run_step(size_t step) override { steps[step]->run(); }
+  void read(int tensor, std::vector<float>& out) override {
+    const FeatureMap& t = network->tensors[size_t(tensor)];
+    const View v = view(tensor);
+    out.resize(t.count());
+    for (size_t p = 0; p < t.h * t.w; ++p) std::copy_n(v.data + p * v.stride, t.c, out.data() + p * t.c);
+  }
+  std::string kernel(size_t step) const override { return steps[step]->kernel(); }
+  std::string algorithm(size_t step) const override { return steps[step]->algorithm(); }
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedNetwork> Contestant::prepare_network(const Corpus& network, std::string* why) {
+  auto chain = std::make_unique<Chain>();
+  chain->network = &network;
+  chain->plan = plan_memory(network);
+  chain->arena.resize(chain->plan.size);
+  std::vector<float> input;
+  fill(input, network.tensors[size_t(network.input)].count(), 7, -1, 1);
+  std::copy(input.begin(), input.end(), chain->view(network.input).data);
+  for (size_t i = 0; i < network.steps.size(); ++i) {
+    const Step& s = network.steps[i];
+    std::vector<float>& weights = chain->constants.emplace_back(make_weights(s.layer, unsigned(100 + i)));
+    const std::vector<float> bias = make_bias(s.layer, unsigned(500 + i));
+    auto step = prepare(s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), chain->view(s.x), chain->view(s.second), chain->view(s.y), why);
+    if (!step) {
+      *why = s.layer.kind() + "/" + s.layer.label() + ": " + *why;
+      return nullptr;
+    }
+    weights = {};
+    chain->steps.push_back(std::move(step));
+  }
+  return chain;
+}
+
+void Memory::Free::operator()(float* p) const { free(p); }
+
+void Memory::resize(size_t floats) {
+  void* p = nullptr;
+  if (posix_memalign(&p, 64, (floats + 64) * sizeof(float)) != 0) abort();
+  data_.reset(static_cast<float*>(p));
+  std::fill_n(data(), floats + 64, 0.0f);
+  size_ = floats;
+}
+
+const std::vector<std::string>& peer_names() {
+  static const std::vector<std::string> names = {"xnnpack", "onednn", "openblas", "blis"};
+  return names;
+}
+
+std::vector<std::unique_ptr<Contestant>> find_peers(const std::vector<std::string>& names, std::vector<std::string>* missing) {
+  std::vector<std::unique_ptr<Contestant>> found;
+  for (const std::string& name : names) {
+    std::string why = "not in this build";
+    std::unique_ptr<Contestant> peer;
+#ifdef BENCH_XNNPACK
+    if (name == "xnnpack") peer = make_xnnpack(&why);
+#endif
+#ifdef BENCH_ONEDNN
+    if (name == "onednn") peer = make_onednn(&why);
+#endif
+#ifdef BENCH_BLAS
+    if (name == "openblas" || name == "blis") peer = make_blas(name.c_str(), &why);
+#endif
+    if (peer) found.push_back(std::move(peer));
+    else if (missing) missing->push_back(name + ": " + why);
+  }
+  return found;
+}
+
+}  // namespace bench

@@ -1,0 +1,83 @@
+// What takes part in a race: this library, and the peers that were found when the program was built or started.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+#include "corpus.h"
+#include "layer.h"
+
+namespace bench {
+
+// A feature map in memory: pixels `stride` floats apart.
+struct View {
+  float* data = nullptr;
+  size_t stride = 0;
+};
+
+// One layer made ready: weights packed, sizes set up, everything allocated.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+  virtual void run() = 0;
+  virtual void fetch() {}  // brings the result to the output view, outside of the timing, where run() left it in another layout
+  virtual std::string algorithm() const { return ""; }
+  virtual std::string kernel() const { return ""; }
+};
+
+// A whole network, likewise.
+class PreparedNetwork {
+ public:
+  virtual ~PreparedNetwork() = default;
+  virtual void run() = 0;
+  virtual void run_step(size_t step) = 0;                     // for the time per layer
+  virtual void read(int tensor, std::vector<float>& out) = 0; // dense; the network's output, or the last step's input
+  virtual std::string kernel(size_t) const { return ""; }
+  virtual std::string algorithm(size_t) const { return ""; }
+};
+
+class Contestant {
+ public:
+  virtual ~Contestant() = default;
+  virtual const char* name() const = 0;
+  virtual std::string version() const { return ""; }
+  // NULL with a reason when it has no such operator. The operands stay until the Prepared is gone.
+  virtual std::unique_ptr<Prepared> prepare(const Layer& layer, const float* weights, const float* bias, View x, View second, View y, std::string* why) = 0;
+  virtual std::unique_ptr<PreparedNetwork> prepare_network(const Corpus& network, std::string* why);
+};
+
+// This library. filter: a kernel filter, "" = the library's own choice; isa: a cap, "" = none.
+std::unique_ptr<Contestant> make_skua(const std::string& filter, const std::string& isa, bool direct_only = false);
+
+// Its create call alone, and the tensors that a plan of the layer takes (dense), for timing the calls themselves. `ours` comes from make_skua().
+skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op);
+size_t library_inputs(const Layer& layer, skua_tensor inputs[2]);
+
+// Peers, by name: "xnnpack", "onednn", "openblas", "blis". Those this build knows and finds; `missing` gets a line for each of the others.
+const std::vector<std::string>& peer_names();
+std::vector<std::unique_ptr<Contestant>> find_peers(const std::vector<std::string>& names, std::vector<std::string>* missing);
+
+#ifdef BENCH_XNNPACK
+std::unique_ptr<Contestant> make_xnnpack(std::string* why);
+#endif
+#ifdef BENCH_ONEDNN
+std::unique_ptr<Contestant> make_onednn(std::string* why);
+#endif
+std::unique_ptr<Contestant> make_blas(const char* name, std::string* why);
+
+// 64-byte aligned memory with room behind it: XNNPACK reads a few bytes beyond its operands.
+class Memory {
+ public:
+  explicit Memory(size_t floats = 0) { resize(floats); }
+  explicit Memory(const std::vector<float>& values) : Memory(values.size()) { std::copy(values.begin(), values.end(), data()); }
+  void resize(size_t floats);
+  float* data() { return data_.get(); }
+  size_t size() const { return size_; }
+
+ private:
+  struct Free { void operator()(float* p) const; };
+  std::unique_ptr<float[], Free> data_;
+  size_t size_ = 0;
+};
+
+}  // namespace bench

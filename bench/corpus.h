@@ -1,0 +1,44 @@
+// The corpus: bench/shapes/*.txt, built into the program. A file is a list of layers, or a network (it has an `input` line), where each line's
+// input is the line before unless it says otherwise.
+#pragma once
+#include <string>
+#include <vector>
+#include "layer.h"
+
+namespace bench {
+
+struct Step {
+  Layer layer;
+  std::string name;
+  int x = -1, second = -1, y = -1;  // tensors; -1 = none
+};
+
+struct FeatureMap {
+  size_t h = 1, w = 1, c = 0;
+  int parent = -1;                  // the concatenation this tensor is a slice of
+  size_t channel = 0;               // its first channel there
+  std::string name;
+  size_t count() const { return h * w * c; }
+};
+
+struct Corpus {
+  std::string name, source;
+  bool network = false;
+  int input = -1, output = -1;
+  std::vector<Step> steps;
+  std::vector<FeatureMap> tensors;  // of a network
+};
+
+const std::vector<Corpus>& corpora();
+
+// False with a text that names the line when the file is not one.
+bool parse_corpus(const char* file, const char* text, Corpus* out, std::string* error);
+
+// Places every tensor of a network in one arena: those that live at the same time do not overlap. Offsets in floats, multiples of 16.
+struct Arena {
+  std::vector<size_t> offset;
+  size_t size = 0;
+};
+Arena plan_memory(const Corpus& network);
+
+}  // namespace bench

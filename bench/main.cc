@@ -1,0 +1,161 @@
+// skua-bench: flags in, suites run, reports out. See docs/benchmarks.md.
+#include <math.h>
+#include <skua/skua.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <algorithm>
+
+#include "session.h"
+
+namespace bench {
+namespace {
+
+const Suite* suite_of(const std::string& name) {
+  const Suite* const suites[5] = {&machine_suite, &overhead_suite, &kernels_suite, &layers_suite, &networks_suite};
+  for (int i = 0; i < 5; ++i)
+    if (name == suite_names[i]) return suites[i];
+  return nullptr;
+}
+
+void print_machine(const Session& s) {
+  const Machine& m = s.machine;
+  printf("skua %s on %s, %zu cores, %s\n", skua_version_string(), m.cpu.empty() ? "an unknown CPU" : m.cpu.c_str(), m.cores, m.isa.c_str());
+  if (!m.features.empty()) printf("  features  %s\n", m.features.c_str());
+  printf("  caches    L1 %zu KiB, L2 %zu KiB, L3 %zu KiB\n", m.cache[0] >> 10, m.cache[1] >> 10, m.cache[2] >> 10);
+  if (m.mhz > 0 || !m.governor.empty()) printf("  clock     %.0f MHz as stated%s%s\n", m.mhz, m.governor.empty() ? "" : ", governor ", m.governor.c_str());
+  printf("  threads   %d%s\n", effort.threads, m.pinned >= 0 ? (", pinned to core " + std::to_string(m.pinned)).c_str() : "");
+  for (const auto& p : s.peers) printf("  peer      %s %s\n", p->name(), p->version().c_str());
+  for (const std::string& line : s.missing_peers) printf("  no peer   %s\n", line.c_str());
+  printf("  peak      ");
+  for (const auto& p : m.peaks) printf("%s %.1f  ", p.isa.c_str(), p.gflops);
+  printf("GFLOP/s (f32 multiply-add, one core)\n  bandwidth ");
+  for (const auto& l : m.levels) printf("%s %.0f / %.0f  ", l.name, l.read, l.copy);
+  printf("GB/s (read / copy, one core)\n\n");
+  fflush(stdout);
+}
+
+void print_summary(const Session& s) {
+  for (const char* suite : {"layers", "networks"}) {
+    size_t cases = 0, wins = 0, ties = 0, regrets = 0;
+    double logs = 0, regret_logs = 0;
+    for (const Result& r : s.results) {
+      if (r.suite != suite || !r.error.empty()) continue;
+      if (r.regret >= 0) regret_logs += log(1 + r.regret), ++regrets;
+      const PeerTime* p = r.best_peer();
+      if (!p) continue;
+      ++cases;
+      logs += log(p->ns / r.ns);
+      if (fabs(p->ns / r.ns - 1) <= r.noise + p->noise) ++ties;
+      else if (r.ns < p->ns) ++wins;
+    }
+    if (cases)
+      printf("%s: faster than every peer in %zu of %zu, within the noise in %zu; %.2fx the best peer (geometric mean)%s\n", suite, wins, cases, ties, exp(logs / double(cases)),
+             regrets ? (", regret " + std::to_string(100 * (exp(regret_logs / double(regrets)) - 1)).substr(0, 4) + "%").c_str() : "");
+  }
+  if (s.unsupported) printf("%zu cases are unsupported in this build\n", s.unsupported);
+  if (s.wrong) printf("%zu cases gave WRONG RESULTS\n", s.wrong);
+}
+
+}  // namespace
+
+const PeerTime* Result::best_peer() const {
+  const PeerTime* best = nullptr;
+  for (const PeerTime& p : peers)
+    if (!best || p.ns < best->ns) best = &p;
+  return best;
+}
+
+std::string duration(double ns) {
+  char text[32];
+  if (ns < 1e3) snprintf(text, sizeof text, "%.1f ns", ns);
+  else if (ns < 1e6) snprintf(text, sizeof text, "%.2f us", ns / 1e3);
+  else if (ns < 1e9) snprintf(text, sizeof text, "%.2f ms", ns / 1e6);
+  else snprintf(text, sizeof text, "%.2f s", ns / 1e9);
+  return text;
+}
+
+void Session::progress(const std::string& name) {
+  ++done;
+  if (!terminal) return;
+  fprintf(stderr, "\r\033[K[%zu/%zu] %s", done, total, name.c_str());
+  fflush(stderr);
+}
+
+void Session::add(Result r) {
+  if (terminal) fprintf(stderr, "\r\033[K");
+  if (!r.error.empty()) {
+    const bool bad = r.error.rfind("unsupported", 0) != 0;
+    ++(bad ? wrong : unsupported);
+    printf("%-52s %s\n", r.name.c_str(), r.error.c_str());
+  } else {
+    printf("%-52s %10s", r.name.c_str(), r.suite == "machine" ? "" : duration(r.ns).c_str());
+    if (r.gflops > 0) printf(" %8.1f GFLOP/s", r.gflops);
+    else if (r.bandwidth > 0) printf(" %8.1f GB/s   ", r.bandwidth);
+    else printf("%17s", "");
+    if (r.peak_share >= 0) printf(" %4.0f%%", 100 * r.peak_share);
+    for (const PeerTime& p : r.peers) printf("  %s %.2fx", p.name.c_str(), p.ns / r.ns);
+    if (const PeerTime* p = r.best_peer(); p && fabs(p->ns / r.ns - 1) <= r.noise + p->noise) printf("  (within the noise of %.0f%%)", 100 * (r.noise + p->noise));
+    if (r.regret > 0.03) printf("  regret %.0f%% (%s)", 100 * r.regret, r.best_forced.c_str());
+    printf("\n");
+  }
+  fflush(stdout);
+  results.push_back(std::move(r));
+}
+
+int run(int argc, char** argv) {
+  Session s;
+  if (!parse_options(argc, argv, &s.options)) return 2;
+  if (s.options.help) {
+    print_help();
+    return 0;
+  }
+  std::vector<Result> earlier;
+  if (!s.options.compare.empty() && !load_results(s.options.compare, &earlier)) return 2;
+  effort.threads = s.options.threads;
+  effort.quick = s.options.quick;
+  if (s.options.quick) {
+    effort.contestant_ns = 12e6;
+    effort.min_rounds = 5;
+    effort.max_rounds = 31;
+  }
+  if (!s.options.filter.empty()) {
+    s.filter = std::regex(s.options.filter);
+    s.any_filter = true;
+  }
+  std::vector<std::pair<const Suite*, std::vector<std::string>>> work;
+  for (const std::string& name : s.options.suites) {
+    const Suite* suite = suite_of(name);
+    work.push_back({suite, suite->list(s)});
+    s.total += work.back().second.size();
+  }
+  if (s.options.list) {
+    for (const auto& w : work)
+      for (const std::string& name : w.second) printf("%s\n", name.c_str());
+    return 0;
+  }
+  if (!s.total) {
+    fprintf(stderr, "skua-bench: --filter \"%s\" matches no case of these suites; --list shows them\n", s.options.filter.c_str());
+    return 2;
+  }
+  s.terminal = isatty(STDERR_FILENO);
+  s.machine = describe_machine();
+  if (effort.threads == 1) s.machine.pinned = pin_to_core(s.options.cpu);
+  s.ours = make_skua("", "");
+  if (!s.ours) return 1;
+  s.peers = find_peers(s.options.peers, &s.missing_peers);
+  measure_machine(s.machine, s.options.quick);
+  print_machine(s);
+  for (const auto& w : work) w.first->run(s, w.second);
+  if (s.terminal) fprintf(stderr, "\r\033[K");
+  print_summary(s);
+  if (!earlier.empty()) print_comparison(s, earlier);
+  bool written = true;
+  if (!s.options.json.empty() && !write_json(s, s.options.json)) written = false, fprintf(stderr, "skua-bench: %s could not be written\n", s.options.json.c_str());
+  if (!s.options.html.empty() && !write_html(s, s.options.html)) written = false, fprintf(stderr, "skua-bench: %s could not be written\n", s.options.html.c_str());
+  return s.wrong || !written ? 1 : 0;
+}
+
+}  // namespace bench
+
+int main(int argc, char** argv) { return bench::run(argc, argv); }

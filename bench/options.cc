@@ -1,0 +1,124 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <algorithm>
+#include <sstream>
+
+#include "session.h"
+
+namespace bench {
+
+const char* const suite_names[5] = {"machine", "overhead", "kernels", "layers", "networks"};
+
+namespace {
+
+bool fail(const std::string& text) {
+  fprintf(stderr, "skua-bench: %s\n", text.c_str());
+  return false;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+bool number(const char* text, long low, long high, int* out) {
+  char* end;
+  const long value = strtol(text, &end, 10);
+  if (*end || end == text || value < low || value > high) return false;
+  *out = int(value);
+  return true;
+}
+
+bool known(const std::vector<std::string>& names, const std::vector<std::string>& all, const char* flag) {
+  for (const std::string& n : names)
+    if (std::find(all.begin(), all.end(), n) == all.end()) {
+      std::string list;
+      for (const std::string& a : all) list += (list.empty() ? "" : ", ") + a;
+      return fail(std::string(flag) + ": \"" + n + "\" is not one of " + list);
+    }
+  return true;
+}
+
+}  // namespace
+
+void print_help() {
+  printf(
+      "skua-bench: how fast the library is on this machine, beside its peers.\n\n"
+      "  --suite NAME[,NAME]  machine   measured peaks of a core: multiply-adds per instruction set, bandwidth per cache level\n"
+      "                       overhead  time of create, plan and run themselves\n"
+      "                       kernels   every kernel this CPU can run, warm\n"
+      "                       layers    products, convolutions, pooling, ... of real networks (bench/shapes)\n"
+      "                       networks  whole networks as chains of operators\n"
+      "                       default: all of them\n"
+      "  --filter REGEX       only the cases whose name contains a match, e.g. 'gemm_f32/512' or 'resnet50/3x3'\n"
+      "  --threads N          workers (default 1: one thread, pinned to a core)\n"
+      "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
+      "  --peers LIST|none    xnnpack,onednn,openblas,blis (default: those that are there)\n"
+      "  --quick              fewer samples: minutes instead of half an hour\n"
+      "  --json FILE          results, one object per case\n"
+      "  --html FILE          a report that needs no other file\n"
+      "  --compare FILE       an earlier --json: prints what changed since\n"
+      "  --list               names of the cases, without running them\n"
+      "  --help\n");
+}
+
+bool parse_options(int argc, char** argv, Options* o) {
+  for (int i = 1; i < argc; ++i) {
+    std::string flag = argv[i], value;
+    const size_t eq = flag.find('=');
+    bool has_value = eq != std::string::npos;
+    if (has_value) {
+      value = flag.substr(eq + 1);
+      flag.resize(eq);
+    }
+    const bool plain = flag == "--quick" || flag == "--list" || flag == "--help" || flag == "-h";
+    const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--cpu" || flag == "--peers" || flag == "--json" || flag == "--html" ||
+                        flag == "--compare";
+    if (!plain && !valued) return fail("unknown argument \"" + std::string(argv[i]) + "\"; --help lists them");
+    if (plain && has_value) return fail(flag + " takes no value");
+    if (valued && !has_value) {
+      if (i + 1 >= argc) return fail(flag + " needs a value");
+      value = argv[++i];
+    }
+    if (flag == "--quick") o->quick = true;
+    else if (flag == "--list") o->list = true;
+    else if (plain) o->help = true;
+    else if (flag == "--suite") o->suites = split(value);
+    else if (flag == "--filter") o->filter = value;
+    else if (flag == "--json") o->json = value;
+    else if (flag == "--html") o->html = value;
+    else if (flag == "--compare") o->compare = value;
+    else if (flag == "--peers") o->peers = value == "none" ? std::vector<std::string>{"none"} : split(value);
+    else if (flag == "--threads") {
+      if (!number(value.c_str(), 1, 1024, &o->threads)) return fail("--threads: \"" + value + "\" is not a number from 1 to 1024");
+    } else if (!number(value.c_str(), 0, 1023, &o->cpu)) return fail("--cpu: \"" + value + "\" is not a number from 0 to 1023");
+  }
+  const std::vector<std::string> all(suite_names, suite_names + 5);
+  if (o->suites.empty()) o->suites = all;
+  if (!known(o->suites, all, "--suite")) return false;
+  if (o->peers.empty()) o->peers = peer_names();
+  if (o->peers == std::vector<std::string>{"none"}) o->peers.clear();
+  if (!known(o->peers, peer_names(), "--peers")) return false;
+  if (!o->filter.empty()) {
+    try {
+      std::regex probe(o->filter);
+    } catch (const std::regex_error& e) {
+      return fail("--filter: \"" + o->filter + "\" is not a regular expression (" + e.what() + ")");
+    }
+  }
+  // Files first: a run of minutes must not end in a path that cannot be written.
+  for (const std::string& path : {o->json, o->html}) {
+    if (path.empty()) continue;
+    FILE* f = fopen(path.c_str(), "a");
+    if (!f) return fail(path + ": " + strerror(errno));
+    fclose(f);
+  }
+  return true;
+}
+
+}  // namespace bench

@@ -1,0 +1,60 @@
+// Compiled once per instruction set. Twelve independent chains hide the latency of a multiply-add (4 cycles, two a cycle) on every core so far,
+// and fit 16 registers with the two factors.
+#include "bench/peak.h"
+#include "dispatch/kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+volatile float sink;
+
+double multiply_add(size_t rounds) {
+  F32 chain[12];
+  SKUA_UNROLL for (int i = 0; i < 12; ++i) chain[i] = F32::set1(float(i));
+  F32 factor = F32::set1(0.999f), term = F32::set1(0.001f);
+  pin(factor);
+  pin(term);
+  for (size_t r = 0; r < rounds; ++r)
+    SKUA_UNROLL for (int i = 0; i < 12; ++i) {
+      chain[i] = fma(chain[i], factor, term);
+      pin(chain[i]);
+    }
+  F32 all = chain[0];
+  SKUA_UNROLL for (int i = 1; i < 12; ++i) all = all + chain[i];
+  float lanes[F32::L];
+  all.store(lanes);
+  sink = lanes[0];
+  return double(rounds) * 12 * F32::L;
+}
+
+void read(const float* x, size_t count) {
+  F32 sums[8];
+  SKUA_UNROLL for (int i = 0; i < 8; ++i) sums[i] = F32::zero();
+  for (size_t at = 0; at < count; at += 8 * F32::L)
+    SKUA_UNROLL for (int i = 0; i < 8; ++i) sums[i] = sums[i] + F32::load(x + at + i * F32::L);
+  SKUA_UNROLL for (int i = 1; i < 8; ++i) sums[0] = sums[0] + sums[i];
+  float lanes[F32::L];
+  sums[0].store(lanes);
+  sink = lanes[0];
+}
+
+void copy(const float* x, float* y, size_t count) {
+  for (size_t at = 0; at < count; at += 4 * F32::L) {
+    F32 v[4];
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) v[i] = F32::load(x + at + i * F32::L);
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+      pin(v[i]);
+      v[i].store(y + at + i * F32::L);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace SKUA_ISA
+
+extern const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA);
+const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {SKUA_STRING(SKUA_ISA), SKUA_ISA::F32::L, SKUA_ISA::F32::fused, SKUA_ISA::multiply_add, SKUA_ISA::read, SKUA_ISA::copy};
+
+}  // namespace skua

@@ -1,0 +1,83 @@
+// OpenBLAS and BLIS. Both export cblas_sgemm, so each is opened when the program starts, with its symbols kept to itself.
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "contestant.h"
+#include "timing.h"
+
+namespace bench {
+namespace {
+
+using Sgemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb, float beta,
+                       float* c, int ldc);
+constexpr int kRowMajor = 101, kNoTranspose = 111;
+
+class BlasLayer : public Prepared {
+ public:
+  Sgemm sgemm;
+  int m, n, k;
+  const float *a, *bias;
+  Memory b;
+  float* c;
+  void run() override {
+    if (bias)
+      for (int row = 0; row < m; ++row) memcpy(c + size_t(row) * size_t(n), bias, size_t(n) * sizeof(float));
+    sgemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1.0f, a, k, b.data(), n, bias ? 1.0f : 0.0f, c, n);
+  }
+};
+
+class Blas : public Contestant {
+ public:
+  std::string title, text;
+  Sgemm sgemm = nullptr;
+  const char* name() const override { return title.c_str(); }
+  std::string version() const override { return text; }
+  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
+    if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual) {
+      *why = "matrix products only";
+      return nullptr;
+    }
+    auto made = std::make_unique<BlasLayer>();
+    made->sgemm = sgemm;
+    made->m = int(l.m), made->n = int(l.n), made->k = int(l.k);
+    made->a = x.data;
+    made->b.resize(l.weight_count());
+    std::copy_n(weights, l.weight_count(), made->b.data());
+    made->bias = bias;
+    made->c = y.data;
+    return made;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Contestant> make_blas(const char* name, std::string* why) {
+  const bool blis = !strcmp(name, "blis");
+  const std::string threads = std::to_string(effort.threads);
+  setenv(blis ? "BLIS_NUM_THREADS" : "OPENBLAS_NUM_THREADS", threads.c_str(), 1);
+  void* library = dlopen(blis ? "libblis.so.4" : "libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    *why = dlerror();
+    return nullptr;
+  }
+  auto made = std::make_unique<Blas>();
+  made->title = name;
+  made->sgemm = reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm"));
+  if (!made->sgemm) {
+    *why = "no cblas_sgemm";
+    return nullptr;
+  }
+  if (blis) {
+    if (auto set = reinterpret_cast<void (*)(long)>(dlsym(library, "bli_thread_set_num_threads"))) set(effort.threads);
+    if (auto get = reinterpret_cast<const char* (*)()>(dlsym(library, "bli_info_get_version_str"))) made->text = get();
+  } else {
+    if (auto set = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"))) set(effort.threads);
+    if (auto get = reinterpret_cast<const char* (*)()>(dlsym(library, "openblas_get_config"))) made->text = get();
+    if (const size_t space = made->text.find(' ', 9); space != std::string::npos) made->text.resize(space);
+    if (made->text.rfind("OpenBLAS ", 0) == 0) made->text.erase(0, 9);
+  }
+  return made;
+}
+
+}  // namespace bench

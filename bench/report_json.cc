@@ -1,0 +1,227 @@
+// JSON, out and in: one object per case.
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include <skua/skua.h>
+#include "session.h"
+
+namespace bench {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (unsigned char c : text) {
+    if (c == '"' || c == '\\') out += '\\', out += char(c);
+    else if (c < 32) {
+      char code[8];
+      snprintf(code, sizeof code, "\\u%04x", c);
+      out += code;
+    } else out += char(c);
+  }
+  return out + "\"";
+}
+std::string number(double v, int digits = 6) {
+  if (!std::isfinite(v)) return "null";
+  char text[32];
+  snprintf(text, sizeof text, "%.*g", digits, v);
+  return text;
+}
+std::string or_null(double v) { return v < 0 ? "null" : number(v, 4); }
+std::string text_or_null(const std::string& s) { return s.empty() ? "null" : quoted(s); }
+
+std::string peers(const std::vector<PeerTime>& list) {
+  std::string out = "{";
+  for (const PeerTime& p : list) out += (out.size() > 1 ? ", " : "") + quoted(p.name) + ": " + number(p.ns);
+  return out + "}";
+}
+
+// Just enough of a reader for what write_json() writes.
+struct Value {
+  enum { null, boolean, num, str, list, object } kind = null;
+  double number = 0;
+  std::string text;
+  std::vector<Value> items;
+  std::vector<std::pair<std::string, Value>> members;
+  const Value* get(const char* key) const {
+    for (const auto& m : members)
+      if (m.first == key) return &m.second;
+    return nullptr;
+  }
+  std::string string(const char* key) const {
+    const Value* v = get(key);
+    return v && v->kind == str ? v->text : "";
+  }
+  double value(const char* key, double otherwise) const {
+    const Value* v = get(key);
+    return v && v->kind == num ? v->number : otherwise;
+  }
+};
+
+struct Reader {
+  const char* p;
+  void space() { while (isspace(static_cast<unsigned char>(*p))) ++p; }
+  bool take(char c) {
+    space();
+    if (*p != c) return false;
+    ++p;
+    return true;
+  }
+  bool string(std::string& out) {
+    if (!take('"')) return false;
+    for (out.clear(); *p && *p != '"'; ++p) {
+      if (*p == '\\' && p[1] == 'u' && strlen(p) > 5) out += '?', p += 5;
+      else if (*p == '\\' && p[1]) out += *++p;
+      else out += *p;
+    }
+    return *p++ == '"';
+  }
+  bool value(Value& v) {
+    space();
+    if (*p == '{') {
+      v.kind = Value::object;
+      ++p;
+      if (take('}')) return true;
+      do {
+        auto& member = v.members.emplace_back();
+        space();
+        if (!string(member.first) || !take(':') || !value(member.second)) return false;
+      } while (take(','));
+      return take('}');
+    }
+    if (*p == '[') {
+      v.kind = Value::list;
+      ++p;
+      if (take(']')) return true;
+      do {
+        if (!value(v.items.emplace_back())) return false;
+      } while (take(','));
+      return take(']');
+    }
+    if (*p == '"') {
+      v.kind = Value::str;
+      return string(v.text);
+    }
+    for (const char* word : {"null", "true", "false"})
+      if (!strncmp(p, word, strlen(word))) {
+        v.kind = word[0] == 'n' ? Value::null : Value::boolean;
+        p += strlen(word);
+        return true;
+      }
+    char* end;
+    v.number = strtod(p, &end);
+    if (end == p) return false;
+    v.kind = Value::num;
+    p = end;
+    return true;
+  }
+};
+
+}  // namespace
+
+bool write_json(const Session& s, const std::string& path) {
+  FILE* f = fopen(path.c_str(), "w");
+  if (!f) return false;
+  const Machine& m = s.machine;
+  fprintf(f, "{\n\"skua\": %s,\n\"machine\": {\"cpu\": %s, \"features\": %s, \"isa\": %s, \"cores\": %zu, \"mhz\": %s, \"governor\": %s, \"pinned_to\": %s, \"cache_bytes\": [%zu, %zu, %zu],\n",
+          quoted(skua_version_string()).c_str(), quoted(m.cpu).c_str(), quoted(m.features).c_str(), quoted(m.isa).c_str(), m.cores, m.mhz > 0 ? number(m.mhz).c_str() : "null",
+          text_or_null(m.governor).c_str(), m.pinned < 0 ? "null" : std::to_string(m.pinned).c_str(), m.cache[0], m.cache[1], m.cache[2]);
+  fprintf(f, "  \"peak_gflops\": {");
+  for (const auto& p : m.peaks) fprintf(f, "%s%s: %s", &p == &m.peaks[0] ? "" : ", ", quoted(p.isa).c_str(), number(p.gflops, 5).c_str());
+  fprintf(f, "},\n  \"bandwidth_gb_s\": {");
+  for (const auto& l : m.levels)
+    fprintf(f, "%s%s: {\"read\": %s, \"copy\": %s, \"bytes\": %zu}", &l == &m.levels[0] ? "" : ", ", quoted(l.name).c_str(), number(l.read, 4).c_str(), number(l.copy, 4).c_str(), l.bytes);
+  fprintf(f, "}},\n\"peers\": {");
+  for (size_t i = 0; i < s.peers.size(); ++i) fprintf(f, "%s%s: %s", i ? ", " : "", quoted(s.peers[i]->name()).c_str(), quoted(s.peers[i]->version()).c_str());
+  fprintf(f, "},\n\"quick\": %s,\n\"cases\": [\n", s.options.quick ? "true" : "false");
+  for (size_t i = 0; i < s.results.size(); ++i) {
+    const Result& r = s.results[i];
+    const bool timed = r.error.empty();
+    fprintf(f, "{\"suite\": %s, \"name\": %s, \"op\": %s, \"type\": %s, \"threads\": %d, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"noise\": %s, \"gflops\": %s, \"gb_s\": %s, ",
+            quoted(r.suite).c_str(), quoted(r.name).c_str(), quoted(r.op).c_str(), quoted(r.type).c_str(), r.threads, text_or_null(r.algorithm).c_str(), text_or_null(r.kernel).c_str(),
+            timed ? number(r.ns).c_str() : "null", timed ? number(r.noise, 3).c_str() : "null", timed && r.gflops > 0 ? number(r.gflops, 5).c_str() : "null",
+            timed && r.bandwidth > 0 ? number(r.bandwidth, 5).c_str() : "null");
+    fprintf(f, "\"peak_share\": %s, \"peers\": %s, \"regret\": %s, \"best_forced\": %s, \"error\": %s", or_null(r.peak_share).c_str(), peers(r.peers).c_str(), or_null(r.regret).c_str(),
+            text_or_null(r.best_forced).c_str(), text_or_null(r.error).c_str());
+    if (!r.steps.empty()) {
+      fprintf(f, ", \"steps\": [");
+      for (size_t k = 0; k < r.steps.size(); ++k) {
+        const StepTime& t = r.steps[k];
+        fprintf(f, "%s\n  {\"name\": %s, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"gflops\": %s, \"peers\": %s}", k ? "," : "", quoted(t.name).c_str(), text_or_null(t.algorithm).c_str(),
+                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", peers(t.peers).c_str());
+      }
+      fprintf(f, "]");
+    }
+    fprintf(f, "}%s\n", i + 1 < s.results.size() ? "," : "");
+  }
+  fprintf(f, "]}\n");
+  return fclose(f) == 0;
+}
+
+bool load_results(const std::string& path, std::vector<Result>* results) {
+  std::ifstream file(path);
+  if (!file) {
+    fprintf(stderr, "skua-bench: %s: %s\n", path.c_str(), strerror(errno));
+    return false;
+  }
+  std::ostringstream all;
+  all << file.rdbuf();
+  const std::string text = all.str();
+  Reader reader{text.c_str()};
+  Value root;
+  const Value* cases = reader.value(root) ? root.get("cases") : nullptr;
+  if (!cases || cases->kind != Value::list) {
+    fprintf(stderr, "skua-bench: %s is not a result file of skua-bench\n", path.c_str());
+    return false;
+  }
+  for (const Value& v : cases->items) {
+    Result r;
+    r.suite = v.string("suite");
+    r.name = v.string("name");
+    r.kernel = v.string("kernel");
+    r.algorithm = v.string("algorithm");
+    r.error = v.string("error");
+    r.ns = v.value("ns", 0);
+    r.noise = v.value("noise", 0);
+    r.threads = int(v.value("threads", 1));
+    results->push_back(r);
+  }
+  return true;
+}
+
+void print_comparison(const Session& s, const std::vector<Result>& earlier) {
+  std::map<std::pair<std::string, int>, const Result*> before;
+  for (const Result& r : earlier) before[{r.name, r.threads}] = &r;
+  size_t faster = 0, slower = 0, same = 0, unknown = 0;
+  double logs = 0;
+  size_t counted = 0;
+  printf("\ncompared with %s (before -> now; what is within the noise is not listed)\n", s.options.compare.c_str());
+  for (const Result& r : s.results) {
+    const auto it = before.find({r.name, r.threads});
+    if (it == before.end() || !r.error.empty() || !it->second->error.empty() || !(it->second->ns > 0) || !(r.ns > 0)) {
+      ++unknown;
+      continue;
+    }
+    const Result& old = *it->second;
+    const double ratio = old.ns / r.ns, noise = std::max(0.02, 2 * (r.noise + old.noise));
+    logs += log(ratio);
+    ++counted;
+    if (fabs(ratio - 1) <= noise) {
+      ++same;
+      continue;
+    }
+    ratio > 1 ? ++faster : ++slower;
+    printf("  %-8s %6.2fx  %10s -> %-10s %s%s\n", ratio > 1 ? "faster" : "SLOWER", ratio, duration(old.ns).c_str(), duration(r.ns).c_str(), r.name.c_str(),
+           old.kernel == r.kernel && old.algorithm == r.algorithm ? "" : ("  (was " + old.algorithm + " " + old.kernel + ")").c_str());
+  }
+  printf("%zu faster, %zu slower, %zu the same, %zu only in one of the two; geometric mean %.3fx\n", faster, slower, same, unknown, counted ? exp(logs / double(counted)) : 1.0);
+}
+
+}  // namespace bench

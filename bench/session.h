@@ -1,0 +1,86 @@
+// What the suites share: options, the machine, the contestants, and the results they add.
+#pragma once
+#include <memory>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+#include "contestant.h"
+#include "machine.h"
+#include "timing.h"
+
+namespace bench {
+
+struct Options {
+  std::vector<std::string> suites, peers;
+  std::string filter, json, html, compare;
+  int threads = 1, cpu = -1;
+  bool quick = false, list = false, help = false;
+};
+// False after a message on stderr.
+bool parse_options(int argc, char** argv, Options* options);
+void print_help();
+extern const char* const suite_names[5];
+
+struct PeerTime {
+  std::string name;
+  double ns = 0, noise = 0;
+};
+
+struct StepTime {
+  std::string name, algorithm, kernel;  // "conv2d_f32/3x3s1_56x56x64-64"
+  double ns = 0, gflops = 0;
+  std::vector<PeerTime> peers;
+};
+
+struct Result {
+  std::string suite, name, op, type = "f32", algorithm, kernel, isa;
+  int threads = 1;
+  double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1;  // -1: not known; bandwidth: GB/s of operands
+  double flops = 0, bytes = 0;
+  std::string best_forced;    // what the best forced choice was, where regret is known
+  std::string error;          // "unsupported: ...", "wrong result: ...": then there is no time
+  std::vector<PeerTime> peers;
+  std::vector<StepTime> steps;  // of a network
+  const PeerTime* best_peer() const;
+};
+
+struct Session {
+  Options options;
+  Machine machine;
+  std::unique_ptr<Contestant> ours;
+  std::vector<std::unique_ptr<Contestant>> peers;
+  std::vector<std::string> missing_peers;
+  std::vector<Result> results;
+  std::regex filter;
+  bool any_filter = false;
+  size_t wrong = 0, unsupported = 0;
+  bool terminal = false;
+  size_t done = 0, total = 0;
+
+  bool wanted(const std::string& name) const { return !any_filter || std::regex_search(name, filter); }
+  void progress(const std::string& name);  // "[12/300] name" on a terminal, nothing elsewhere
+  void add(Result result);                 // prints its line
+};
+
+// Each suite lists the names of its cases when it is not to run them.
+struct Suite {
+  std::vector<std::string> (*list)(const Session&);
+  void (*run)(Session&, const std::vector<std::string>& names);
+};
+extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, networks_suite;
+
+// Compares a result with the formula in double precision at some places, and with another contestant's everywhere. "" = good.
+std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got);
+std::string check_against(const Layer& layer, const float* ours, const float* theirs);
+std::string check_close(const std::vector<float>& ours, const std::vector<float>& theirs, double relative);
+
+bool write_json(const Session& session, const std::string& path);
+bool write_html(const Session& session, const std::string& path);
+// Reads an earlier JSON and prints what changed. False after a message when the file is not one.
+bool load_results(const std::string& path, std::vector<Result>* results);
+void print_comparison(const Session& session, const std::vector<Result>& earlier);
+
+std::string duration(double ns);  // "12.3 us"
+
+}  // namespace bench

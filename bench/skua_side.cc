@@ -1,0 +1,191 @@
+// This library as a contestant.
+#include <skua/skua.h>
+#include <stdio.h>
+
+#include "contestant.h"
+#include "timing.h"
+
+// Some operators of the interface may not be linked into a build yet.
+#pragma weak skua_unary_create
+#pragma weak skua_binary_create
+
+namespace bench {
+namespace {
+
+class SkuaLayer : public Prepared {
+ public:
+  skua_op* op = nullptr;
+  skua_plan* plan = nullptr;
+  skua_buffer inputs[3] = {}, output = {};
+  size_t n_inputs = 0, workspace_size = 0;
+  Memory workspace;
+
+  ~SkuaLayer() override {
+    skua_plan_destroy(plan);
+    skua_op_destroy(op);
+  }
+  void run() override { skua_plan_run(plan, inputs, n_inputs, &output, 1, workspace_size ? workspace.data() : nullptr, workspace_size, executor()); }
+  std::string algorithm() const override { return skua_plan_algorithm(plan); }
+  std::string kernel() const override { return skua_plan_kernel(plan); }
+};
+
+skua_tensor map_tensor(size_t h, size_t w, size_t c, size_t stride) {
+  skua_tensor t = skua_tensor_4d(SKUA_DTYPE_F32, 1, h, w, c);
+  if (stride && stride != c) {
+    t.stride[3] = 1;
+    t.stride[2] = stride;
+    t.stride[1] = w * stride;
+    t.stride[0] = h * w * stride;
+  }
+  return t;
+}
+
+size_t operands_of(const Layer& l, size_t x_stride, size_t second_stride, size_t y_stride, skua_tensor in[2], skua_tensor* out) {
+  if (l.op == Op::gemm) {
+    in[0] = skua_tensor_2d(SKUA_DTYPE_F32, l.m, l.k);
+    in[1] = *out = skua_tensor_2d(SKUA_DTYPE_F32, l.m, l.n);
+  } else if (l.op == Op::softmax) {
+    in[0] = in[1] = *out = skua_tensor_2d(SKUA_DTYPE_F32, l.m, l.n);
+  } else if ((l.op == Op::unary || l.op == Op::binary) && l.h * l.w == 1 && !l.broadcast) {
+    in[0] = in[1] = *out = skua_tensor_1d(SKUA_DTYPE_F32, l.c);
+  } else {
+    in[0] = map_tensor(l.h, l.w, l.c, x_stride);
+    *out = map_tensor(l.out_h, l.out_w, l.out_c, y_stride);
+    in[1] = l.broadcast ? map_tensor(1, 1, l.c, second_stride) : map_tensor(l.out_h, l.out_w, l.out_c, second_stride);
+  }
+  return l.second_count() ? 2 : 1;
+}
+
+class Skua : public Contestant {
+ public:
+  skua_context* context = nullptr;
+  bool direct_only = false;
+  ~Skua() override { skua_context_destroy(context); }
+  const char* name() const override { return "skua"; }
+  std::string version() const override { return skua_version_string(); }
+
+  skua_status create(const Layer& l, const float* weights, const float* bias, skua_op** op) {
+    skua_activation act = {l.activation, 0, 0};
+    const skua_numerics numerics = direct_only ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
+    const skua_residual residual = l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE;
+    switch (l.op) {
+      case Op::gemm: {
+        skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+        d.n = l.n;
+        d.k = l.k;
+        d.hint_m = l.m;
+        d.epilogue = {act, residual};
+        return skua_gemm_create(context, &d, weights, bias, op);
+      }
+      case Op::conv: {
+        skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+        d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
+        d.dilation_h = uint32_t(l.dh), d.dilation_w = uint32_t(l.dw), d.groups = uint32_t(l.groups);
+        d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
+        d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
+        d.epilogue = {act, residual};
+        d.numerics = numerics;
+        d.hint_in_h = uint32_t(l.h), d.hint_in_w = uint32_t(l.w);
+        return skua_conv2d_create(context, &d, weights, bias, op);
+      }
+      case Op::deconv: {
+        skua_conv2d_transpose_desc d = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
+        d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
+        d.dilation_h = uint32_t(l.dh), d.dilation_w = uint32_t(l.dw), d.groups = uint32_t(l.groups);
+        d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
+        d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
+        d.epilogue = {act, residual};
+        return skua_conv2d_transpose_create(context, &d, weights, bias, op);
+      }
+      case Op::max_pool: case Op::average_pool: case Op::global_pool: {
+        skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
+        d.kind = l.op == Op::max_pool ? SKUA_POOL_MAX : SKUA_POOL_AVERAGE;
+        d.global = l.op == Op::global_pool;
+        d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
+        d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
+        d.ceil_mode = l.ceil_mode;
+        d.activation = act;
+        return skua_pool2d_create(context, &d, op);
+      }
+      case Op::unary: {
+        if (!skua_unary_create) return SKUA_STATUS_UNSUPPORTED;
+        skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+        d.kind = l.unary;
+        d.a = l.unary == SKUA_UNARY_LEAKY_RELU ? 0.1f : l.unary == SKUA_UNARY_CLAMP ? -1.0f : 1.0f;
+        d.b = 1.0f;
+        return skua_unary_create(context, &d, op);
+      }
+      case Op::binary: {
+        if (!skua_binary_create) return SKUA_STATUS_UNSUPPORTED;
+        skua_binary_desc d = SKUA_BINARY_DESC_INIT;
+        d.kind = l.binary;
+        d.activation = act;
+        return skua_binary_create(context, &d, op);
+      }
+      case Op::softmax: {
+        skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+        return skua_softmax_create(context, &d, op);
+      }
+      case Op::resize: {
+        skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
+        d.kind = SKUA_RESIZE_BILINEAR;
+        d.coordinates = l.coordinates;
+        d.out_h = uint32_t(l.out_h), d.out_w = uint32_t(l.out_w);
+        return skua_resize2d_create(context, &d, op);
+      }
+      case Op::concat: break;
+    }
+    return SKUA_STATUS_UNSUPPORTED;
+  }
+
+  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
+    auto made = std::make_unique<SkuaLayer>();
+    if (create(l, weights, bias, &made->op) != SKUA_STATUS_OK) {
+      *why = skua_error_text();
+      return nullptr;
+    }
+    skua_tensor in[2], out;
+    made->n_inputs = operands_of(l, x.stride, second.stride, y.stride, in, &out);
+    if (skua_op_plan(made->op, in, made->n_inputs, &out, 1, &made->plan) != SKUA_STATUS_OK) {
+      *why = skua_error_text();
+      return nullptr;
+    }
+    made->inputs[0] = skua_host_buffer(x.data);
+    made->inputs[1] = skua_host_buffer(second.data);
+    made->output = skua_host_buffer(y.data);
+    made->workspace_size = skua_plan_workspace(made->plan, uint32_t(effort.threads));
+    made->workspace.resize((made->workspace_size + 3) / 4);
+    if (skua_plan_run(made->plan, made->inputs, made->n_inputs, &made->output, 1, made->workspace_size ? made->workspace.data() : nullptr, made->workspace_size,
+                      executor()) != SKUA_STATUS_OK) {
+      *why = skua_error_text();
+      return nullptr;
+    }
+    return made;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Contestant> make_skua(const std::string& filter, const std::string& isa, bool direct_only) {
+  auto made = std::make_unique<Skua>();
+  skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
+  if (!filter.empty()) options.kernel_filter = filter.c_str();
+  if (!isa.empty()) options.max_isa = isa.c_str();
+  made->direct_only = direct_only;
+  if (skua_context_create(&options, &made->context) != SKUA_STATUS_OK) {
+    fprintf(stderr, "skua-bench: %s\n", skua_error_text());
+    return nullptr;
+  }
+  return made;
+}
+
+skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op) {
+  return static_cast<Skua&>(ours).create(layer, weights, bias, op);
+}
+
+size_t library_inputs(const Layer& layer, skua_tensor inputs[2]) {
+  skua_tensor out;
+  return operands_of(layer, 0, 0, 0, inputs, &out);
+}
+
+}  // namespace bench

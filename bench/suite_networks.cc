@@ -1,0 +1,113 @@
+// Whole networks: the same chain, weights and memory plan for every contestant; results compared before the clock starts.
+#include <math.h>
+#include <stdio.h>
+#include <algorithm>
+
+#include "session.h"
+
+namespace bench {
+namespace {
+
+std::string case_name(const Corpus& c) { return "network_f32/" + c.name; }
+
+std::vector<std::string> list(const Session& session) {
+  std::vector<std::string> names;
+  for (const Corpus& c : corpora())
+    if (c.network && session.wanted(case_name(c))) names.push_back(case_name(c));
+  return names;
+}
+
+// Median time of every step over several passes through the network.
+std::vector<double> step_times(PreparedNetwork& net, size_t steps, int passes) {
+  std::vector<std::vector<double>> samples(steps);
+  for (int p = 0; p < passes; ++p)
+    for (size_t i = 0; i < steps; ++i) {
+      const double start = now_ns();
+      net.run_step(i);
+      samples[i].push_back(now_ns() - start);
+    }
+  std::vector<double> times;
+  for (auto& s : samples) times.push_back(statistics(s).ns);
+  return times;
+}
+
+void run_case(Session& session, const Corpus& c) {
+  Result r;
+  r.suite = "networks";
+  r.name = case_name(c);
+  r.op = "network";
+  r.threads = effort.threads;
+  r.isa = session.machine.isa;
+  for (const Step& s : c.steps) r.flops += s.layer.flops(), r.bytes += 4.0 * double(s.layer.weight_count());
+
+  std::vector<std::unique_ptr<PreparedNetwork>> nets;
+  std::string why;
+  nets.push_back(session.ours->prepare_network(c, &why));
+  if (!nets[0]) {
+    r.error = "unsupported: " + why;
+    session.add(std::move(r));
+    return;
+  }
+  const int before_last = c.steps.back().x;  // the class scores, before softmax flattens their differences
+  nets[0]->run();
+  std::vector<float> ours, theirs;
+  nets[0]->read(before_last, ours);
+  for (float v : ours)
+    if (!std::isfinite(v)) r.error = "wrong result: the scores are not finite";
+  for (auto& peer : session.peers) {
+    auto net = peer->prepare_network(c, &why);
+    if (!net) continue;
+    net->run();
+    net->read(before_last, theirs);
+    if (const std::string differs = check_close(ours, theirs, 2e-4 * sqrt(double(c.steps.size()))); !differs.empty() && r.error.empty())
+      r.error = std::string("wrong result: differs from ") + peer->name() + ": " + differs;
+    nets.push_back(std::move(net));
+    r.peers.push_back({peer->name(), 0, 0});
+  }
+  if (!r.error.empty()) {
+    session.add(std::move(r));
+    return;
+  }
+  std::vector<std::function<void()>> runs;
+  for (auto& n : nets) runs.push_back([&n] { n->run(); });
+  const std::vector<Timing> times = race(runs, 8);
+  r.ns = times[0].ns;
+  r.noise = times[0].noise;
+  r.gflops = r.flops / r.ns;
+  if (const double roof = session.machine.roofline_ns(r.isa, r.flops, 0, effort.threads); roof > 0) r.peak_share = roof / r.ns;
+  for (size_t i = 1; i < times.size(); ++i) r.peers[i - 1].ns = times[i].ns, r.peers[i - 1].noise = times[i].noise;
+
+  const int passes = std::clamp(int(60e6 / r.ns), 3, 15);
+  for (size_t i = 0; i < nets.size(); ++i) {
+    const std::vector<double> ns = step_times(*nets[i], c.steps.size(), passes);
+    if (i == 0) r.steps.resize(c.steps.size());
+    for (size_t k = 0; k < ns.size(); ++k) {
+      StepTime& t = r.steps[k];
+      if (i > 0) {
+        t.peers.push_back({r.peers[i - 1].name, ns[k], 0});
+        continue;
+      }
+      const Layer& l = c.steps[k].layer;
+      t.name = l.kind() + "/" + l.label() + (l.residual ? "+add" : "");
+      t.algorithm = nets[0]->algorithm(k);
+      t.kernel = nets[0]->kernel(k);
+      t.ns = ns[k];
+      t.gflops = l.flops() / ns[k];
+    }
+  }
+  session.add(std::move(r));
+}
+
+void run(Session& session, const std::vector<std::string>& names) {
+  for (const Corpus& c : corpora())
+    if (c.network && std::find(names.begin(), names.end(), case_name(c)) != names.end()) {
+      session.progress(case_name(c));
+      run_case(session, c);
+    }
+}
+
+}  // namespace
+
+const Suite networks_suite = {list, run};
+
+}  // namespace bench

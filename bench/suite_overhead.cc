@@ -1,0 +1,126 @@
+// What calls cost beside the work: create, plan and run of small operators.
+#include <skua/skua.h>
+#include <algorithm>
+#include <functional>
+
+#include "session.h"
+
+namespace bench {
+namespace {
+
+struct Overhead {
+  const char* name;
+  Layer layer;
+  enum { create, plan, plan_in_place, run } what;
+};
+
+std::vector<Overhead> all() {
+  Layer conv;
+  conv.op = Op::conv;
+  conv.h = conv.w = 56, conv.c = conv.out_c = 64, conv.kh = conv.kw = 3, conv.top = conv.left = conv.bottom = conv.right = 1, conv.bias = true;
+  infer_output(conv);
+  Layer depthwise = conv;
+  depthwise.groups = 64;
+  Layer gemm;
+  gemm.op = Op::gemm, gemm.m = 1, gemm.n = gemm.k = 16;
+  Layer large = gemm;
+  large.n = large.k = 1024;
+  Layer add;
+  add.op = Op::binary, add.c = add.out_c = 16;
+  Layer relu = add;
+  relu.op = Op::unary;
+  return {{"create_conv2d_f32/3x3s1_56x56x64-64", conv, Overhead::create},
+          {"create_gemm_f32/1x1024x1024", large, Overhead::create},
+          {"plan_conv2d_f32/3x3s1_56x56x64-64", conv, Overhead::plan},
+          {"plan_init_conv2d_f32/3x3s1_56x56x64-64", conv, Overhead::plan_in_place},
+          {"plan_depthwise_f32/3x3s1_56x56x64", depthwise, Overhead::plan},
+          {"plan_gemm_f32/1x1024x1024", large, Overhead::plan},
+          {"plan_binary_f32/add_16", add, Overhead::plan},
+          {"run_binary_f32/add_16", add, Overhead::run},
+          {"run_unary_f32/relu_16", relu, Overhead::run},
+          {"run_gemm_f32/1x16x16", gemm, Overhead::run}};
+}
+
+std::vector<std::string> list(const Session& session) {
+  std::vector<std::string> names;
+  for (const Overhead& o : all())
+    if (session.wanted(o.name)) names.push_back(o.name);
+  return names;
+}
+
+void run_case(Session& session, const Overhead& o) {
+  Result r;
+  r.suite = "overhead";
+  r.name = o.name;
+  r.op = r.name.substr(0, r.name.find('_'));
+  const Layer& l = o.layer;
+  const Operands operands = make_operands(l, 1);
+  Memory x(operands.x), second(operands.second), y(l.out_count());
+  const float* bias = operands.bias.empty() ? nullptr : operands.bias.data();
+  const View vx = {x.data(), 0}, vs = {operands.second.empty() ? nullptr : second.data(), 0}, vy = {y.data(), 0};
+  std::string why;
+  const auto fail = [&] {
+    r.error = "unsupported: " + why;
+    session.add(r);
+  };
+
+  std::vector<std::function<void()>> runs;
+  std::vector<std::unique_ptr<Prepared>> prepared;
+  skua_op* op = nullptr;
+  skua_tensor inputs[2];
+  const size_t count = library_inputs(l, inputs);
+  if (o.what == Overhead::run) {
+    prepared.push_back(session.ours->prepare(l, operands.weights.data(), bias, vx, vs, vy, &why));
+    if (!prepared[0]) return fail();
+    for (auto& peer : session.peers)
+      if (auto p = peer->prepare(l, operands.weights.data(), bias, vx, vs, vy, &why)) {
+        prepared.push_back(std::move(p));
+        r.peers.push_back({peer->name(), 0, 0});
+      }
+    for (auto& p : prepared) runs.push_back([&p] { p->run(); });
+    r.kernel = prepared[0]->kernel();
+  } else {
+    if (library_create(*session.ours, l, operands.weights.data(), bias, &op) != SKUA_STATUS_OK) {
+      why = skua_error_text();
+      return fail();
+    }
+    if (o.what == Overhead::create)
+      runs.push_back([&] {
+        skua_op* made = nullptr;
+        library_create(*session.ours, l, operands.weights.data(), bias, &made);
+        skua_op_destroy(made);
+      });
+    else if (o.what == Overhead::plan)
+      runs.push_back([&] {
+        skua_plan* plan = nullptr;
+        skua_op_plan(op, inputs, count, nullptr, 0, &plan);
+        skua_plan_destroy(plan);
+      });
+    else
+      runs.push_back([&] {
+        alignas(64) static char memory[16384];
+        skua_plan* plan = nullptr;
+        skua_op_plan_init(op, inputs, count, nullptr, 0, memory, sizeof memory, &plan);
+      });
+  }
+  const std::vector<Timing> times = race(runs);
+  r.ns = times[0].ns;
+  r.noise = times[0].noise;
+  for (size_t i = 1; i < times.size(); ++i) r.peers[i - 1].ns = times[i].ns, r.peers[i - 1].noise = times[i].noise;
+  skua_op_destroy(op);
+  session.add(std::move(r));
+}
+
+void run(Session& session, const std::vector<std::string>& names) {
+  for (const Overhead& o : all())
+    if (std::find(names.begin(), names.end(), o.name) != names.end()) {
+      session.progress(o.name);
+      run_case(session, o);
+    }
+}
+
+}  // namespace
+
+const Suite overhead_suite = {list, run};
+
+}  // namespace bench

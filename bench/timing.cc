@@ -1,0 +1,168 @@
+#include "timing.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace bench {
+
+Effort effort;
+
+double now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) * 1e9 + double(t.tv_nsec);
+}
+
+namespace {
+
+long preemptions() {
+#ifdef RUSAGE_THREAD
+  rusage usage;
+  if (effort.threads == 1 && getrusage(RUSAGE_THREAD, &usage) == 0) return usage.ru_nivcsw;
+#endif
+  return 0;
+}
+
+struct Pool {
+  std::vector<std::thread> threads;
+  std::atomic<uint32_t> generation{0}, running{0}, inside{0};
+  std::atomic<size_t> next{0};
+  size_t count = 0;
+  skua_task task = nullptr;
+  void* arg = nullptr;
+
+  void take(uint32_t worker) {
+    for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) task(arg, i, worker);
+  }
+
+  void work(uint32_t worker) {
+    uint32_t seen = 0;
+    for (;;) {
+      for (int spin = 0; spin < 20000 && generation.load(std::memory_order_acquire) == seen; ++spin) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+      }
+      generation.wait(seen, std::memory_order_acquire);
+      seen = generation.load(std::memory_order_acquire);
+      // A late worker must not touch a run that is over: it enters only while one is open.
+      inside.fetch_add(1);
+      if (running.load()) take(worker);
+      inside.fetch_sub(1);
+    }
+  }
+
+  void run(size_t n, skua_task t, void* a) {
+    count = n;
+    task = t;
+    arg = a;
+    next.store(0);
+    running.store(1);
+    generation.fetch_add(1, std::memory_order_release);
+    generation.notify_all();
+    take(0);
+    running.store(0);
+    while (inside.load()) {
+    }
+  }
+};
+
+}  // namespace
+
+const skua_executor* executor() {
+  if (effort.threads <= 1) return nullptr;
+  static Pool* pool = nullptr;
+  static skua_executor made = {};
+  if (!pool) {
+    pool = new Pool;  // lives until the program ends: so do its threads
+    for (int i = 1; i < effort.threads; ++i) {
+      pool->threads.emplace_back([i] { pool->work(uint32_t(i)); });
+      pool->threads.back().detach();
+    }
+    made.ctx = pool;
+    made.concurrency = uint32_t(effort.threads);
+    made.parallel_for = [](void* ctx, size_t count, skua_task task, void* arg) { static_cast<Pool*>(ctx)->run(count, task, arg); };
+  }
+  return &made;
+}
+
+Timing statistics(std::vector<double> s) {
+  Timing t;
+  if (s.empty()) return t;
+  std::sort(s.begin(), s.end());
+  const auto at = [&](double q) {
+    const double p = q * double(s.size() - 1);
+    const size_t i = size_t(p);
+    return s[i] + (i + 1 < s.size() ? (p - double(i)) * (s[i + 1] - s[i]) : 0);
+  };
+  t.ns = at(0.5);
+  t.best = s[0];
+  t.noise = t.ns > 0 ? (at(0.75) - at(0.25)) / 2 / t.ns : 0;
+  t.samples = s.size();
+  return t;
+}
+
+std::vector<Timing> race(const std::vector<std::function<void()>>& contestants, double budget_factor) {
+  const size_t n = contestants.size();
+  std::vector<size_t> calls(n, 1);
+  std::vector<std::vector<double>> samples(n);
+  double round_ns = 0;
+  const auto sample = [&](size_t i) {
+    const double start = now_ns();
+    for (size_t c = 0; c < calls[i]; ++c) contestants[i]();
+    return now_ns() - start;
+  };
+  for (size_t i = 0; i < n; ++i) {
+    sample(i);  // first touch of memory
+    double ns = sample(i);
+    while (ns < effort.sample_ns) {
+      calls[i] = std::max(calls[i] + 1, size_t(double(calls[i]) * std::min(10.0, 1.15 * effort.sample_ns / std::max(ns, 1.0))));
+      ns = sample(i);
+    }
+    round_ns += ns;
+  }
+  const double budget = effort.contestant_ns * double(n) * budget_factor;
+  const int rounds = std::clamp(int(budget / std::max(round_ns, 1.0)), effort.min_rounds, effort.max_rounds);
+  for (int round = 0, tries = 0; round < rounds && tries < 2 * rounds; ++tries) {
+    const long before = preemptions();
+    std::vector<double> ns(n);
+    for (size_t i = 0; i < n; ++i) ns[i] = sample(i);
+    if (preemptions() != before && tries < 2 * rounds - (rounds - round)) continue;
+    for (size_t i = 0; i < n; ++i) samples[i].push_back(ns[i] / double(calls[i]));
+    ++round;
+  }
+  std::vector<Timing> result;
+  for (auto& s : samples) result.push_back(statistics(s));
+  return result;
+}
+
+int pin_to_core(int core) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
+  if (core < 0) {
+    long fastest = -1;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (!CPU_ISSET(i, &allowed)) continue;
+      long khz = 0;
+      const std::string path = "/sys/devices/system/cpu/cpu" + std::to_string(i) + "/cpufreq/cpuinfo_max_freq";
+      if (FILE* f = fopen(path.c_str(), "r")) {
+        if (fscanf(f, "%ld", &khz) != 1) khz = 0;
+        fclose(f);
+      }
+      if (khz >= fastest) fastest = khz, core = i;
+    }
+  }
+  if (core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &allowed)) return -1;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  return sched_setaffinity(0, sizeof one, &one) == 0 ? core : -1;
+}
+
+}  // namespace bench

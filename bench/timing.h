@@ -1,0 +1,40 @@
+// Time of contestants that take turns, on a pinned core.
+#pragma once
+#include <skua/executor.h>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+double now_ns();
+
+// The program's effort, set from --quick and --threads.
+struct Effort {
+  double sample_ns = 200e3;      // shortest sample: short calls are repeated in one
+  double contestant_ns = 40e6;   // time for each contestant of a case
+  int min_rounds = 9, max_rounds = 101;
+  int threads = 1;
+  bool quick = false;
+};
+extern Effort effort;
+
+struct Timing {
+  double ns = 0;     // median of a call
+  double best = 0;   // the shortest sample
+  double noise = 0;  // half the distance of the quartiles, as a share of the median
+  size_t samples = 0;
+};
+
+// Calls every contestant in turn, round after round, and gives each one's statistics. With one thread, samples in which the system took the core
+// away are measured again (up to twice as many rounds).
+std::vector<Timing> race(const std::vector<std::function<void()>>& contestants, double budget_factor = 1);
+Timing statistics(std::vector<double> samples);
+
+// Keeps this thread on one core: the one asked for, or, with -1, the fastest that it may use (the last of equal ones). Returns which, or -1.
+int pin_to_core(int core);
+
+// Workers for --threads; NULL when it is 1. They spin for a short while between runs, then sleep.
+const skua_executor* executor();
+
+}  // namespace bench
