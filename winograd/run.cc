@@ -26,7 +26,8 @@ struct Layout {  // bytes
 
 Layout layout_of(const WinogradPlan& p) {
   const size_t points = winograd_points(p.variant);
-  return {round_up(p.block * sizeof(Tile), 64), points * p.v_step * sizeof(float), points * winograd_m_step(p) * sizeof(float)};
+  // A line more behind M: where the panels are narrower than the transform's vectors (weights packed for a lower instruction set), it loads past them.
+  return {round_up(p.block * sizeof(Tile), 64), points * p.v_step * sizeof(float), points * winograd_m_step(p) * sizeof(float) + 64};
 }
 
 Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
