@@ -1,0 +1,156 @@
+// Pooling over channels-last images, one source for every instruction set. Vectors of channels; four of them per pass over the window, so that each tap is read as
+// one run of 4*L floats and four chains of operations are in flight.
+#include "pooling/pool_kernel.h"
+#include "dispatch/kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr int L = F32::L;
+
+SKUA_INL F32 load(const float* p, bool part, size_t n) { return part ? F32::load_n(p, n) : F32::load(p); }
+SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_high(clamp_low(x, F32::broadcast(&low)), F32::broadcast(&high)); }
+
+// V vectors of one pixel. `part`: one vector of fewer than L channels.
+struct Max {
+  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t*, uint32_t) {
+    F32 y[V];
+    SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = F32::set1(-__builtin_inff());
+    for (size_t r = 0; r < t.rows; ++r, in += t.row) {
+      const float* x = in;
+      for (size_t k = 0; k < t.columns; ++k, x += t.tap)
+        SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = max(y[v], load(x + v * L, part, t.channels));
+    }
+    SKUA_UNROLL for (int v = 0; v < V; ++v) {
+      y[v] = clamp(y[v], t.low, t.high);
+      if (part) y[v].store_n(out, t.channels);
+      else y[v].store(out + v * L);
+    }
+  }
+};
+
+struct Average {
+  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t*, uint32_t) {
+    F32 y[V];
+    SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = F32::zero();
+    for (size_t r = 0; r < t.rows; ++r, in += t.row) {
+      // A sum per row first: the rounding error of a large window grows with rows + columns instead of their product.
+      F32 sum[V];
+      SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = F32::zero();
+      const float* x = in;
+      for (size_t k = 0; k < t.columns; ++k, x += t.tap)
+        SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = sum[v] + load(x + v * L, part, t.channels);
+      SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = y[v] + sum[v];
+    }
+    const F32 scale = F32::broadcast(&t.scale);
+    SKUA_UNROLL for (int v = 0; v < V; ++v) {
+      y[v] = clamp(y[v] * scale, t.low, t.high);
+      if (part) y[v].store_n(out, t.channels);
+      else y[v].store(out + v * L);
+    }
+  }
+};
+
+struct Indices {
+  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t* indices, uint32_t first) {
+    F32 y[V];
+    I32 at[V];
+    SKUA_UNROLL for (int v = 0; v < V; ++v) {
+      y[v] = load(in + v * L, part, t.channels);
+      at[v] = I32::set1(int32_t(first));
+    }
+    for (size_t r = 0; r < t.rows; ++r, in += t.row, first += t.index_row) {
+      const float* x = in;
+      uint32_t index = first;
+      for (size_t k = 0; k < t.columns; ++k, x += t.tap, index += t.index_tap) {
+        const I32 here = I32::set1(int32_t(index));
+        SKUA_UNROLL for (int v = 0; v < V; ++v) {
+          const F32 a = load(x + v * L, part, t.channels);
+          const M32 better = ~(le(a, y[v]) | is_nan(y[v]));
+          y[v] = select(better, a, y[v]);
+          at[v] = select(better, here, at[v]);
+        }
+      }
+    }
+    SKUA_UNROLL for (int v = 0; v < V; ++v) {
+      y[v] = clamp(y[v], t.low, t.high);
+      if (part) {
+        y[v].store_n(out, t.channels);
+        at[v].store_n(indices, t.channels);
+      } else {
+        y[v].store(out + v * L);
+        at[v].store(indices + v * L);
+      }
+    }
+  }
+};
+
+template <class What> void pixels(const PoolPixels& t) {
+  const float* in = t.in;
+  float* out = t.out;
+  int32_t* indices = t.indices;
+  uint32_t index = t.index;
+  const size_t n = t.channels;
+  for (size_t p = 0; p < t.pixels; ++p, in += t.pixel, out += t.out_pixel, index += t.index_pixel) {
+    size_t c = 0;
+    for (; c + 4 * L <= n; c += 4 * L) What::template pass<4, false>(t, in + c, out + c, indices + c, index);
+    for (; c + L <= n; c += L) What::template pass<1, false>(t, in + c, out + c, indices + c, index);
+    if (c < n) {
+      if (n >= L) What::template pass<1, false>(t, in + n - L, out + n - L, indices + n - L, index);  // overlaps the vector before it
+      else What::template pass<1, true>(t, in, out, indices, index);
+    }
+    indices += t.indices_pixel;
+  }
+}
+
+struct JoinMax {
+  static constexpr float none = -__builtin_inff();
+  static SKUA_INL F32 join(F32 a, F32 b) { return max(a, b); }
+  static SKUA_INL float join(float a, float b) { return a > b || a != a ? a : b; }
+};
+struct JoinSum {
+  static constexpr float none = 0;
+  static SKUA_INL F32 join(F32 a, F32 b) { return a + b; }
+  static SKUA_INL float join(float a, float b) { return a + b; }
+};
+
+template <class Join> SKUA_INL F32 columns(const PoolLine& t, size_t x, bool part) {
+  F32 y = F32::set1(Join::none);
+  for (size_t k = 0; k < t.columns; ++k) y = Join::join(y, load(t.in + x + k * t.tap, part, t.n - x));
+  return clamp(y * F32::broadcast(&t.scale), t.low, t.high);
+}
+template <class Join> void line(const PoolLine& t) {
+  size_t x = 0;
+  if (t.stride == 1) {
+    for (; x + L <= t.n; x += L) columns<Join>(t, x, false).store(t.out + x);
+    if (x < t.n) columns<Join>(t, x, true).store_n(t.out + x, t.n - x);
+    return;
+  }
+  for (; x < t.n; ++x) {
+    const float* in = t.in + x * t.stride;
+    float y = Join::none;
+    for (size_t k = 0; k < t.columns; ++k) y = Join::join(y, in[k * t.tap]);
+    y = y * t.scale;
+    y = y < t.low ? t.low : y;
+    t.out[x] = y > t.high ? t.high : y;
+  }
+}
+
+#define SKUA_POOL(name, why, kind, variant, type, function)                                                                              \
+  {"pool_" name "_f32_" SKUA_STRING(SKUA_ISA), "pooling", why, KernelKind::kind, Isa::SKUA_ISA, variant, 1, L, L, \
+   reinterpret_cast<AnyCode>(static_cast<type>(function))}
+const Kernel kernels[] = {
+    SKUA_POOL("max", "four vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max>),
+    SKUA_POOL("average", "four vectors of channels per pass over the window, summed by rows", pool_average, 0, PoolFn, pixels<Average>),
+    SKUA_POOL("indices", "a compare and two selects per tap; four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices>),
+    SKUA_POOL("line_max", "NCHW: columns of a line whose rows are combined; vectors of outputs at stride 1", pool_line, 0, PoolLineFn, line<JoinMax>),
+    SKUA_POOL("line_sum", "NCHW: columns of a line whose rows are combined; vectors of outputs at stride 1", pool_line, 1, PoolLineFn, line<JoinSum>),
+};
+#undef SKUA_POOL
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(pooling, kernels)
+}  // namespace skua

@@ -1,0 +1,36 @@
+// What pooling kernels take. Plain data, included by the kernel units.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+namespace skua {
+
+// Neighbouring outputs of one row whose windows all lie in the same way inside the image, every channel of them. Steps in floats.
+//   KernelKind::pool_max      out[p][c] = max over r, k of in[r*row + k*tap + p*pixel + c]; NaN if one of them is
+//   KernelKind::pool_average  out[p][c] = scale * sum over r of (sum over k of the same)
+//   KernelKind::pool_indices  the maximum, and where it was: index + r*index_row + k*index_tap + p*index_pixel. The first of equal ones; NaN wins
+struct PoolPixels {
+  const float* in;            // first tap of the first pixel
+  size_t rows, columns;       // taps, those inside the image only; 1 or more
+  size_t row, tap, pixel;
+  size_t pixels, channels;
+  float scale, low, high;     // clamp; NaN passes
+  float* out;
+  size_t out_pixel;
+  int32_t* indices;
+  size_t indices_pixel;
+  uint32_t index, index_row, index_tap, index_pixel;  // unsigned: the steps past the last tap may wrap
+};
+using PoolFn = void (*)(const PoolPixels&);
+
+// KernelKind::pool_line, variant = a skua_pool_kind: combines columns of a line: out[x] = max or sum over k of in[x*stride + k*tap], in order of k,
+// for `n` outputs; then times scale and clamped. For NCHW, after the rows of the window were combined.
+struct PoolLine {
+  const float* in;
+  size_t columns, tap, stride, n;
+  float scale, low, high;
+  float* out;
+};
+using PoolLineFn = void (*)(const PoolLine&);
+
+}  // namespace skua

@@ -1,0 +1,306 @@
+// Pooling against a reference in double: every kernel, tail of channels, geometry, layout and special value.
+#include <skua/pool.h>
+
+#include <cfloat>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "tests/support/support.h"
+
+using namespace skua_test;
+
+namespace {
+
+const double kInf = std::numeric_limits<double>::infinity();
+
+struct Window {
+  size_t in, out, kernel, stride, dilation, before, after;
+};
+
+// Output size and padding, as skua/pool.h says.
+Window window(size_t in, size_t kernel, size_t stride, size_t dilation, skua_padding_mode mode, size_t before, size_t after, bool ceil_mode) {
+  Window w{in, 0, kernel, stride, dilation, before, after};
+  const size_t span = dilation * (kernel - 1) + 1;
+  if (mode != SKUA_PADDING_EXPLICIT) {
+    w.out = (in + stride - 1) / stride;
+    const size_t reach = (w.out - 1) * stride + span, all = reach > in ? reach - in : 0;
+    w.before = mode == SKUA_PADDING_SAME_UPPER ? all / 2 : all - all / 2;
+    w.after = all - w.before;
+    return w;
+  }
+  const size_t total = in + before + after;
+  w.out = total >= span ? (total - span) / stride + 1 : 0;
+  if (ceil_mode && (total < span || (total - span) % stride) && w.out * stride < in + before) ++w.out;
+  return w;
+}
+
+struct Result {
+  std::vector<double> value, bound, index;
+};
+
+Result reference(const skua_pool2d_desc& d, const Window& y, const Window& x, size_t batch, size_t channels, const std::vector<float>& in) {
+  const bool nchw = d.layout == SKUA_LAYOUT_NCHW;
+  Result r;
+  r.value.resize(batch * y.out * x.out * channels);
+  r.bound = r.index = r.value;
+  for (size_t n = 0; n < batch; ++n)
+    for (size_t c = 0; c < channels; ++c)
+      for (size_t oy = 0; oy < y.out; ++oy)
+        for (size_t ox = 0; ox < x.out; ++ox) {
+          double best = -kInf, sum = 0, absolute = 0, inside = 0, counted = 0, index = -1;
+          for (size_t ky = 0; ky < y.kernel; ++ky)
+            for (size_t kx = 0; kx < x.kernel; ++kx) {
+              const size_t py = oy * y.stride + ky * y.dilation, px = ox * x.stride + kx * x.dilation;  // in the padded plane
+              if (py >= y.in + y.before + y.after || px >= x.in + x.before + x.after) continue;
+              ++counted;
+              const size_t iy = py - y.before, ix = px - x.before;
+              if (iy >= y.in || ix >= x.in) continue;
+              ++inside;
+              const double v = double(in[nchw ? ((n * channels + c) * y.in + iy) * x.in + ix : ((n * y.in + iy) * x.in + ix) * channels + c]);
+              sum += v;
+              absolute += std::fabs(v);
+              if (index < 0 || v > best || (std::isnan(v) && !std::isnan(best))) {
+                best = v;
+                index = double(iy * x.in + ix);
+              }
+            }
+          const size_t at = nchw ? ((n * channels + c) * y.out + oy) * x.out + ox : ((n * y.out + oy) * x.out + ox) * channels + c;
+          r.index[at] = index;
+          if (d.kind == SKUA_POOL_AVERAGE) {
+            const double count = d.count_padding && !d.global ? counted : inside;
+            r.value[at] = sum / count;
+            r.bound[at] = (inside + 3) * FLT_EPSILON * absolute / count;
+          } else {
+            r.value[at] = best;
+          }
+          double& v = r.value[at];
+          if (d.activation.kind == SKUA_ACTIVATION_RELU) v = v < 0 ? 0 : v;
+          if (d.activation.kind == SKUA_ACTIVATION_CLAMP) v = v < double(d.activation.a) ? double(d.activation.a) : v > double(d.activation.b) ? double(d.activation.b) : v;
+          if (d.activation.kind == SKUA_ACTIVATION_LEAKY_RELU) {
+            v = v < 0 ? v * double(d.activation.a) : v;
+            r.bound[at] += FLT_EPSILON * std::fabs(v);
+          }
+        }
+  return r;
+}
+
+class Pooling : public testing::Test {
+ protected:
+  void check(const skua_pool2d_desc& d, const char* isa, const Data& in, const std::vector<size_t>& room = {}) {
+    Context context(isa);
+    const bool nchw = d.layout == SKUA_LAYOUT_NCHW;
+    const std::vector<size_t> e(in.t.shape, in.t.shape + in.t.rank);
+    const size_t batch = e[0], channels = nchw ? e[1] : e.back(), w = nchw ? e.back() : e[e.size() - 2], h = e.size() == 3 ? 1 : nchw ? e[2] : e[1];
+    Window y = window(h, d.kernel_h, d.stride_h, d.dilation_h, d.padding.mode, d.padding.top, d.padding.bottom, d.ceil_mode);
+    Window x = window(w, d.kernel_w, d.stride_w, d.dilation_w, d.padding.mode, d.padding.left, d.padding.right, d.ceil_mode);
+    if (d.global) {
+      y = {h, 1, h, 1, 1, 0, 0};
+      x = {w, 1, w, 1, 1, 0, 0};
+    }
+    SCOPED_TRACE(testing::Message() << isa << ", kind " << d.kind << ", layout " << d.layout << ", input " << testing::PrintToString(e) << ", kernel " << y.kernel << "x" << x.kernel
+                                    << ", stride " << y.stride << "," << x.stride << ", dilation " << y.dilation << "," << x.dilation << ", padding " << y.before << "+" << y.after << ", "
+                                    << x.before << "+" << x.after << ", ceil " << d.ceil_mode << ", count " << d.count_padding);
+    Op op;
+    SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
+    if (!op.op) return;
+    const Result want = reference(d, y, x, batch, channels, dense(in));
+    std::vector<size_t> out = nchw ? std::vector<size_t>{batch, channels, y.out, x.out} : std::vector<size_t>{batch, y.out, x.out, channels};
+    if (e.size() == 3) out.erase(out.begin() + (nchw ? 2 : 1));
+    std::vector<skua_tensor> outputs;
+    if (!room.empty()) {
+      outputs.push_back(with_holes(shape(out), room));
+      if (d.kind == SKUA_POOL_MAX_INDICES) outputs.push_back(with_holes(shape(out, SKUA_DTYPE_S32), room));
+    }
+    const std::vector<Data> got = run(op, {in}, outputs);
+    ASSERT_EQ(got.size(), d.kind == SKUA_POOL_MAX_INDICES ? 2u : 1u);
+    EXPECT_EQ(std::vector<size_t>(got[0].t.shape, got[0].t.shape + got[0].t.rank), out);
+    expect_close(got[0], want.value, want.bound);
+    if (got.size() > 1) expect_close(got[1], want.index, 0);
+  }
+
+  skua_pool2d_desc desc(skua_pool_kind kind, uint32_t kernel_h, uint32_t kernel_w, uint32_t stride) {
+    skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
+    d.kind = kind;
+    d.kernel_h = kernel_h; d.kernel_w = kernel_w;
+    d.stride_h = d.stride_w = stride;
+    return d;
+  }
+  uint32_t between(size_t low, size_t high) { return uint32_t(rng.integer(int(low), int(high))); }
+
+  Rng rng{11};
+};
+
+const skua_pool_kind kKinds[] = {SKUA_POOL_MAX, SKUA_POOL_AVERAGE, SKUA_POOL_MAX_INDICES};
+
+TEST_F(Pooling, EveryTailOfChannels) {
+  for (const char* isa : isas())
+    for (skua_pool_kind kind : kKinds)
+      for (size_t channels = 1; channels <= 70; channels += small() ? 9 : channels < 36 ? 1 : 5) {
+        skua_pool2d_desc d = desc(kind, 3, 3, 2);
+        d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+        check(d, isa, make({1, 5, 6, channels}, rng));
+        if (HasFailure()) return;
+      }
+}
+
+TEST_F(Pooling, EveryGeometry) {
+  for (const char* isa : isas())
+    for (skua_pool_kind kind : kKinds)
+      for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+        for (int i = 0; i < (small() ? 6 : 40); ++i) {
+          skua_pool2d_desc d = desc(kind, between(1, 5), between(1, 6), 1);
+          d.layout = layout;
+          d.stride_h = between(1, 3); d.stride_w = between(1, 3);
+          d.dilation_h = i % 3 ? 1 : between(1, 3); d.dilation_w = i % 3 ? 1 : between(1, 3);
+          d.ceil_mode = i % 4 == 1;
+          d.count_padding = i % 2;
+          const size_t h = between(d.dilation_h, 9), w = between(d.dilation_w, 40), channels = between(1, 37);
+          const uint32_t span_h = d.dilation_h * (d.kernel_h - 1) + 1, span_w = d.dilation_w * (d.kernel_w - 1) + 1;
+          if (i % 5 == 0) d.padding = {i % 2 ? SKUA_PADDING_SAME_UPPER : SKUA_PADDING_SAME_LOWER, 0, 0, 0, 0};
+          else {
+            d.padding = {SKUA_PADDING_EXPLICIT, between(0, span_h - 1), between(0, span_w - 1), between(0, span_h - 1), between(0, span_w - 1)};
+            if (h + d.padding.top + d.padding.bottom < span_h) d.padding.top = d.padding.bottom = span_h - 1;
+            if (w + d.padding.left + d.padding.right < span_w) d.padding.left = d.padding.right = span_w - 1;
+          }
+          const bool holes = i % 3 == 1;
+          const skua_tensor t = layout == SKUA_LAYOUT_NHWC ? shape({2, h, w, channels}) : shape({2, channels, h, w});
+          check(d, isa, make(holes ? with_holes(t, {0, 1, 1, 3}) : t, rng), holes ? std::vector<size_t>{0, 0, 2, 5} : std::vector<size_t>{});
+          if (HasFailure()) return;
+        }
+}
+
+TEST_F(Pooling, Global) {
+  for (const char* isa : isas())
+    for (skua_pool_kind kind : kKinds)
+      for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+        for (size_t size : {1, 7, 13}) {
+          skua_pool2d_desc d = desc(kind, 1, 1, 1);
+          d.global = true;
+          d.layout = layout;
+          const size_t channels = small() ? 150 : 300;
+          check(d, isa, make(layout == SKUA_LAYOUT_NHWC ? shape({2, size, size, channels}) : shape({2, channels, size, size}), rng));
+          if (HasFailure()) return;
+        }
+}
+
+TEST_F(Pooling, OneDimension) {
+  for (const char* isa : isas())
+    for (skua_pool_kind kind : kKinds)
+      for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+        for (bool global : {false, true}) {
+          skua_pool2d_desc d = desc(kind, 1, 3, 2);
+          d.layout = layout;
+          d.global = global;
+          d.padding = {SKUA_PADDING_EXPLICIT, 0, 1, 0, 0};
+          check(d, isa, make(layout == SKUA_LAYOUT_NHWC ? shape({2, 11, 9}) : shape({2, 9, 11}), rng));
+        }
+}
+
+TEST_F(Pooling, Activations) {
+  for (const char* isa : isas())
+    for (skua_pool_kind kind : kKinds)
+      for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+        for (const skua_activation& a : {skua_activation{SKUA_ACTIVATION_RELU, 0, 0}, skua_activation{SKUA_ACTIVATION_CLAMP, -0.25f, 0.125f}, skua_activation{SKUA_ACTIVATION_LEAKY_RELU, 0.5f, 0}}) {
+          skua_pool2d_desc d = desc(kind, 2, 2, 1);
+          d.layout = layout;
+          d.activation = a;
+          check(d, isa, make({1, 7, 6, 21}, rng));
+        }
+}
+
+// Ties, NaN and infinities: the first of equal values, NaN before numbers.
+TEST_F(Pooling, SpecialValues) {
+  const float special[] = {0, 1, -1, 1, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 2};
+  for (const char* isa : isas())
+    for (skua_pool_kind kind : kKinds)
+      for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+        for (uint32_t stride : {1u, 2u})
+          for (bool global : {false, true}) {
+            skua_pool2d_desc d = desc(kind, 2, 3, stride);
+            d.layout = layout;
+            d.global = global;
+            if (stride == 1) d.activation.kind = SKUA_ACTIVATION_RELU;
+            Data in = make({1, 8, 9, 19}, rng);
+            for (float& v : in.v) v = special[rng.next() % (rng.next() % 4 ? 4 : 8)];
+            check(d, isa, in);
+          }
+}
+
+TEST_F(Pooling, LowestValuesOnly) {
+  for (const char* isa : isas())
+    for (skua_pool_kind kind : kKinds) {
+      Data in = make({1, 4, 4, 19}, rng);
+      for (float& v : in.v) v = -std::numeric_limits<float>::infinity();
+      skua_pool2d_desc d = desc(kind, 3, 3, 1);
+      d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+      check(d, isa, in);
+    }
+}
+
+TEST_F(Pooling, NothingToDo) {
+  Context context;
+  skua_pool2d_desc d = desc(SKUA_POOL_MAX, 2, 2, 1);
+  Op op;
+  SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
+  for (const skua_tensor& t : {shape({0, 4, 4, 8}), shape({1, 0, 4, 8}), shape({1, 4, 0, 8}), shape({1, 4, 4, 0})}) {
+    Data in;
+    in.t = t;
+    const std::vector<Data> got = run(op, {in});
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(elements(got[0].t), 0u);
+  }
+}
+
+skua_status plan_status(const skua_op* op, const skua_tensor& t) {
+  skua_plan* plan = nullptr;
+  const skua_status s = skua_op_plan(op, &t, 1, nullptr, 0, &plan);
+  skua_plan_destroy(plan);
+  return s;
+}
+
+TEST_F(Pooling, Errors) {
+  Context context;
+  const auto create_fails = [&](const skua_pool2d_desc& d, const char* text) {
+    Op op;
+    EXPECT_NE(skua_pool2d_create(context, &d, &op), SKUA_STATUS_OK);
+    EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << skua_error_text();
+  };
+  const auto plan_fails = [&](const skua_pool2d_desc& d, const skua_tensor& t, const char* text) {
+    Op op;
+    SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
+    EXPECT_NE(plan_status(op, t), SKUA_STATUS_OK);
+    EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << skua_error_text();
+  };
+  skua_pool2d_desc d = desc(SKUA_POOL_MAX, 0, 2, 1);
+  create_fails(d, "kernel_h");
+  d = desc(SKUA_POOL_MAX, 2, 2, 0);
+  create_fails(d, "stride_h");
+  d = desc(skua_pool_kind(7), 2, 2, 1);
+  create_fails(d, "kind");
+  d = desc(SKUA_POOL_MAX, 2, 2, 1);
+  d.type = SKUA_DTYPE_S8;
+  create_fails(d, "type");
+  d.type = SKUA_DTYPE_F32;
+  d.layout = skua_layout(3);
+  create_fails(d, "layout");
+  d.layout = SKUA_LAYOUT_NHWC;
+  d.padding.mode = skua_padding_mode(9);
+  create_fails(d, "padding.mode");
+  d.padding = {SKUA_PADDING_EXPLICIT, 2, 0, 0, 0};
+  plan_fails(d, shape({1, 4, 4, 3}), "padding of the height");
+  d.padding = {};
+  plan_fails(d, shape({1, 1, 4, 3}), "height");
+  plan_fails(d, shape({4, 4, 3}), "rank");
+  plan_fails(d, shape({1, 4, 4, 3}, SKUA_DTYPE_S32), "type");
+  d.kernel_h = 2; d.dilation_h = 4; d.padding.top = d.padding.bottom = 3;
+  plan_fails(d, shape({1, 2, 4, 3}), "between two taps");
+  d = desc(SKUA_POOL_AVERAGE, 2, 2, 1);
+  d.global = true;
+  plan_fails(d, shape({1, 0, 4, 3}), "no pixels");
+  skua_tensor wide = shape({1, 4, 4, 3});
+  wide.stride[0] = 96; wide.stride[1] = 24; wide.stride[2] = 6; wide.stride[3] = 2;
+  plan_fails(d, wide, "innermost stride");
+}
+
+}  // namespace
