@@ -1,4 +1,6 @@
 // Unary functions: y[i] = f(x[i]), one source for every instruction set. KernelKind::unary, variant = skua_unary_kind.
+// Four vectors a turn where the function is an instruction or two, so that loads and stores bind; two where it is long, so that an in-order
+// core finds independent work; then single vectors, and the rest by a partial load and store. No element's value depends on its place.
 #include "elementwise/unary_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/math.h"
@@ -12,22 +14,38 @@ struct Params {
   F32 a, b;
 };
 
-template <F32 (*f)(F32, const Params&)> void unary(size_t n, const float* x, float* y, float a, float b) {
-  const Params params = {F32::set1(a), F32::set1(b)};
-  constexpr size_t L = F32::L;
-  for (; n >= L; n -= L, x += L, y += L) f(F32::load(x), params).store(y);
-  if (n) f(F32::load_n(x, n), params).store_n(y, n);
+constexpr float selu_scale = 1.0507010f, selu_scale_alpha = static_cast<float>(1.0507010 * 1.6732632);
+
+// x + 3 is exact where the result is small, unlike x/6 + 1/2.
+SKUA_INL F32 hard_sigmoid(F32 x) {
+  return clamp_high(clamp_low(x + F32::set1(3.0f), F32::zero()), F32::set1(6.0f)) * F32::set1(0.166666667f);
 }
 
-#define SKUA_UNARY(kind, name, expression) \
-  SKUA_INL F32 name##_of(F32 x, const Params& p) { (void)p; return expression; }
+template <int unroll, class F> SKUA_INL void row(size_t n, const float* x, float* y, F f) {
+  constexpr size_t L = F32::L;
+  for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {
+    F32 v[unroll];
+    SKUA_UNROLL for (int i = 0; i < unroll; ++i) v[i] = F32::load(x + i * L);
+    SKUA_UNROLL for (int i = 0; i < unroll; ++i) v[i] = f(v[i]);
+    SKUA_UNROLL for (int i = 0; i < unroll; ++i) v[i].store(y + i * L);
+  }
+  for (; n >= L; n -= L, x += L, y += L) f(F32::load(x)).store(y);
+  if (n) f(F32::load_n(x, n)).store_n(y, n);
+}
+
+#define SKUA_UNARY(number, kind, name, cycles, expression)                                             \
+  void name##_row(size_t n, const float* x_row, float* y_row, float a, float b) {                      \
+    const Params p = {F32::set1(a), F32::set1(b)};                                                      \
+    (void)p;                                                                                           \
+    row<(cycles > 4 ? 2 : 4)>(n, x_row, y_row, [&](F32 x) __attribute__((always_inline)) { return expression; }); \
+  }
 #include "elementwise/unary.def"
 #undef SKUA_UNARY
 
 const Kernel kernels[] = {
-#define SKUA_UNARY(kind, name, expression)                                                                              \
-  {#name "_f32_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::unary, Isa::SKUA_ISA, kind, 0, 0, F32::L, \
-   reinterpret_cast<AnyCode>(static_cast<UnaryFn>(unary<name##_of>))},
+#define SKUA_UNARY(number, kind, name, cycles, expression)                                                                \
+  {#name "_f32_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::unary, Isa::SKUA_ISA, number, 0, 0, F32::L, \
+   reinterpret_cast<AnyCode>(static_cast<UnaryFn>(name##_row))},
 #include "elementwise/unary.def"
 #undef SKUA_UNARY
 };

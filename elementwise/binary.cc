@@ -1,0 +1,167 @@
+// Binary operators z = act(f(x, y)) and select, with broadcasting. See skua/elementwise.h for the functions.
+#include <skua/elementwise.h>
+
+#include "core/activation.h"
+#include "core/families.h"
+#include "elementwise/binary_kernel.h"
+#include "elementwise/loops.h"
+
+namespace skua {
+namespace {
+
+#define SKUA_BINARY(number, kind, name, cycles, expression) static_assert(number == SKUA_BINARY_##kind);
+#include "elementwise/binary.def"
+#undef SKUA_BINARY
+
+constexpr uint8_t cycles_per_vector[SKUA_BINARY_KIND_COUNT] = {
+#define SKUA_BINARY(number, kind, name, cycles, expression) cycles,
+#include "elementwise/binary.def"
+#undef SKUA_BINARY
+};
+constexpr const char* names[SKUA_BINARY_KIND_COUNT] = {
+#define SKUA_BINARY(number, kind, name, cycles, expression) #name,
+#include "elementwise/binary.def"
+#undef SKUA_BINARY
+};
+
+// An activation that is not a clamp finds a call's results in the first-level cache.
+constexpr size_t kActivationRow = 2048;
+
+struct Config {
+  uint32_t kind;
+  skua_activation activation;
+};
+
+struct Op : skua_op {
+  Config config;
+  const Kernel* kernel;
+  Activation activation;
+};
+
+struct Plan : skua_plan {
+  Loops loops;
+  double cycles;  // per element
+  BinaryForm form;
+};
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  op.kernel = find_kernel(op.ctx, binary_tables, KernelKind::binary, int(op.config.kind));
+  if (!op.kernel) return SKUA_UNSUPPORTED_("binary: %s has no kernel in this build", names[op.config.kind]);
+  return resolve_activation(&op, op.config.activation, op.activation);
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
+  const Op& op = *static_cast<const Op*>(base);
+  plan->algorithm = names[op.config.kind];
+  plan->kernel = op.kernel;
+  return broadcast_shape(base, s, plan->outputs[0]);
+}
+
+skua_status finish(const skua_op* base, skua_plan* out) {
+  const Op& op = *static_cast<const Op*>(base);
+  Plan& p = *static_cast<Plan*>(out);
+  const skua_tensor* const tensors[] = {&p.outputs[0], &p.inputs[0], &p.inputs[1]};
+  plan_loops(tensors, 3, 1u << 1 | 1u << 2, op.activation.kernel ? kActivationRow : SIZE_MAX, p.loops);
+  p.form = p.loops.feed[1] == Feed::scalar ? BinaryForm::x_scalar : p.loops.feed[2] == Feed::scalar ? BinaryForm::y_scalar : BinaryForm::vectors;
+  const double arithmetic = double(cycles_per_vector[op.config.kind] + (op.activation.kernel ? 12 : 0)) / op.kernel->vector;
+  p.cycles = arithmetic > 1.5 ? arithmetic : 1.5;  // 12 bytes through memory
+  return SKUA_STATUS_OK;
+}
+
+void compute_rows(const void* arg, const RowArgs& row) {
+  const Plan& p = *static_cast<const Plan*>(arg);
+  const Op& op = *static_cast<const Op*>(p.op);
+  static constexpr size_t none[kMostOperands] = {};
+  const size_t* step = row.rows > 1 ? row.step : none;
+  const BinaryRows rows = {row.n, row.rows, p.form, row.at[1], row.at[2], row.at[0], step[1], step[2], step[0], op.activation.low, op.activation.high};
+  code_of<BinaryFn>(op.kernel)(rows);
+  if (op.activation.kernel)
+    for (size_t r = 0; r < row.rows; ++r) apply_row(op.activation, row.n, row.at[0] + r * step[0]);
+}
+
+void run(const RunArgs& args) {
+  float* const base[] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1))};
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  run_loops(args, p.loops, base, p.cycles, compute_rows, &p, p.kernel, static_cast<const Op*>(p.op)->activation.kernel);
+}
+
+void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }
+
+const OpClass binary_class = {"binary", 9, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, explain};
+
+// ---- select --------------------------------------------------------------------------------------------------------------------
+struct SelectOp : skua_op {
+  uint32_t config;
+  const Kernel* kernel;
+};
+struct SelectPlan : skua_plan {
+  Loops loops;
+};
+
+skua_status select_open(skua_op* base) {
+  SelectOp& op = *static_cast<SelectOp*>(base);
+  op.kernel = find_kernel(op.ctx, binary_tables, KernelKind::select);
+  return op.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("select: no kernel in this build");
+}
+
+skua_status select_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
+  plan->kernel = static_cast<const SelectOp*>(base)->kernel;
+  return broadcast_shape(base, s, plan->outputs[0]);
+}
+
+skua_status select_finish(const skua_op*, skua_plan* out) {
+  SelectPlan& p = *static_cast<SelectPlan*>(out);
+  const skua_tensor* const tensors[] = {&p.outputs[0], &p.inputs[0], &p.inputs[1], &p.inputs[2]};
+  plan_loops(tensors, 4, 0, SIZE_MAX, p.loops);
+  return SKUA_STATUS_OK;
+}
+
+void select_rows(const void* arg, const RowArgs& row) {
+  const Kernel* kernel = static_cast<const Kernel*>(arg);
+  const auto fn = code_of<SelectFn>(kernel);
+  static constexpr size_t none[kMostOperands] = {};
+  const size_t* step = row.rows > 1 ? row.step : none;
+  for (size_t r = 0; r < row.rows; ++r) fn(row.n, row.at[1] + r * step[1], row.at[2] + r * step[2], row.at[3] + r * step[3], row.at[0] + r * step[0]);
+}
+
+void select_run(const RunArgs& args) {
+  float* const base[] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1)), const_cast<float*>(args.in<float>(2))};
+  const Kernel* kernel = args.plan->kernel;
+  run_loops(args, static_cast<const SelectPlan*>(args.plan)->loops, base, 2, select_rows, kernel, kernel);
+}
+
+void select_explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const SelectPlan*>(plan)->loops, text); }
+
+const OpClass select_class = {"select", 10, sizeof(SelectOp), sizeof(SelectPlan), offsetof(SelectOp, config), sizeof(uint32_t), true, select_open, select_plan, select_finish,
+                              nullptr, select_run, select_explain};
+
+}  // namespace
+}  // namespace skua
+
+using namespace skua;
+
+extern "C" {
+
+skua_status skua_binary_create(skua_context* context, const skua_binary_desc* desc, skua_op** out) {
+  skua_binary_desc d = {};
+  SKUA_TRY(read_desc("binary", context, desc, d, out));
+  if (unsigned(d.kind) >= SKUA_BINARY_KIND_COUNT) return SKUA_INVALID("binary: kind is %d, unknown", int(d.kind));
+  SKUA_TRY(need_f32("binary", "type", d.type));
+  SKUA_TRY(check_activation("binary", d.activation));
+  skua_op* op = nullptr;
+  SKUA_TRY(new_op(binary_class, context, 2, 1, 0, &op));
+  static_cast<Op*>(op)->config = {uint32_t(d.kind), d.activation};
+  return open_op(op, out);
+}
+
+skua_status skua_select_create(skua_context* context, const skua_select_desc* desc, skua_op** out) {
+  skua_select_desc d = {};
+  SKUA_TRY(read_desc("select", context, desc, d, out));
+  SKUA_TRY(need_f32("select", "type", d.type));
+  skua_op* op = nullptr;
+  SKUA_TRY(new_op(select_class, context, 3, 1, 0, &op));
+  return open_op(op, out);
+}
+
+}  // extern "C"

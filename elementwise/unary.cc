@@ -1,0 +1,105 @@
+// Unary operators: y = f(x). See skua/elementwise.h for the functions.
+#include <skua/elementwise.h>
+
+#include "core/families.h"
+#include "elementwise/loops.h"
+#include "elementwise/unary_kernel.h"
+
+namespace skua {
+namespace {
+
+#define SKUA_UNARY(number, kind, name, cycles, expression) static_assert(number == SKUA_UNARY_##kind);
+#include "elementwise/unary.def"
+#undef SKUA_UNARY
+
+constexpr uint8_t cycles_per_vector[SKUA_UNARY_KIND_COUNT] = {
+#define SKUA_UNARY(number, kind, name, cycles, expression) cycles,
+#include "elementwise/unary.def"
+#undef SKUA_UNARY
+};
+constexpr const char* names[SKUA_UNARY_KIND_COUNT] = {
+#define SKUA_UNARY(number, kind, name, cycles, expression) #name,
+#include "elementwise/unary.def"
+#undef SKUA_UNARY
+};
+
+struct Config {
+  uint32_t kind;
+  float a, b;
+};
+
+struct Op : skua_op {
+  Config config;
+  const Kernel* kernel;
+};
+
+struct Plan : skua_plan {
+  Loops loops;
+  double cycles;  // per element
+};
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  op.kernel = find_kernel(op.ctx, elementwise_tables, KernelKind::unary, int(op.config.kind));
+  return op.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("unary: %s has no kernel in this build", names[op.config.kind]);
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
+  SKUA_TRY(need_type(base, s, 0, SKUA_DTYPE_F32));
+  skua_tensor& y = plan->outputs[0];
+  y = s.inputs[0];
+  for (size_t& stride : y.stride) stride = 0;
+  plan->algorithm = names[static_cast<const Op*>(base)->config.kind];
+  return SKUA_STATUS_OK;
+}
+
+skua_status finish(const skua_op* base, skua_plan* out) {
+  const Op& op = *static_cast<const Op*>(base);
+  Plan& p = *static_cast<Plan*>(out);
+  const skua_tensor* const tensors[] = {&p.outputs[0], &p.inputs[0]};
+  plan_loops(tensors, 2, 0, SIZE_MAX, p.loops);
+  p.kernel = op.kernel;
+  const double arithmetic = double(cycles_per_vector[op.config.kind]) / op.kernel->vector;
+  p.cycles = arithmetic > 1 ? arithmetic : 1;  // 8 bytes through memory
+  return SKUA_STATUS_OK;
+}
+
+void compute_rows(const void* arg, const RowArgs& row) {
+  const Op& op = *static_cast<const Op*>(arg);
+  const auto fn = code_of<UnaryFn>(op.kernel);
+  static constexpr size_t none[kMostOperands] = {};
+  const size_t* step = row.rows > 1 ? row.step : none;
+  for (size_t r = 0; r < row.rows; ++r) fn(row.n, row.at[1] + r * step[1], row.at[0] + r * step[0], op.config.a, op.config.b);
+}
+
+void run(const RunArgs& args) {
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  float* const base[] = {args.out<float>(0), const_cast<float*>(args.in<float>(0))};
+  run_loops(args, p.loops, base, p.cycles, compute_rows, p.op, p.kernel);
+}
+
+void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }
+
+const OpClass unary_class = {"unary", 8, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, explain};
+
+}  // namespace
+}  // namespace skua
+
+using namespace skua;
+
+extern "C" {
+
+skua_status skua_unary_create(skua_context* context, const skua_unary_desc* desc, skua_op** out) {
+  skua_unary_desc d = {};
+  SKUA_TRY(read_desc("unary", context, desc, d, out));
+  if (unsigned(d.kind) >= SKUA_UNARY_KIND_COUNT) return SKUA_INVALID("unary: kind is %d, unknown", int(d.kind));
+  SKUA_TRY(need_f32("unary", "input_type", d.input_type));
+  SKUA_TRY(need_f32("unary", "output_type", d.output_type));
+  if (d.kind == SKUA_UNARY_CLAMP && !(d.a <= d.b)) return SKUA_INVALID("unary: clamps to [%g, %g], a must be <= b", double(d.a), double(d.b));
+  skua_op* op = nullptr;
+  SKUA_TRY(new_op(unary_class, context, 1, 1, 0, &op));
+  static_cast<Op*>(op)->config = {uint32_t(d.kind), d.a, d.b};
+  return open_op(op, out);
+}
+
+}  // extern "C"
