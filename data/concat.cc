@@ -59,8 +59,8 @@ void task(void* arg, size_t index, uint32_t) {
   const skua_tensor &x = r.plan->list[i], &y = r.plan->outputs[0];
   size_t before = 0;
   for (size_t j = 0; j < i; ++j) before += r.plan->list[j].shape[r.plan->axis];
-  Nest nest = {};
-  for (uint32_t d = 0; d < x.rank; ++d) nest.add(x.shape[d], ptrdiff_t(x.stride[d]), ptrdiff_t(y.stride[d]));
+  Nest nest;
+  for (uint32_t d = 0; d < x.rank; ++d) nest.add(x.shape[d], x.stride[d], y.stride[d]);
   const Copy copy = make_copy(r.op->kernels, nest);
   if (copy.elements) run_copy(copy, r.args->in<int32_t>(i), r.args->out<int32_t>(0) + before * y.stride[r.plan->axis], index % r.pieces, r.pieces);
 }

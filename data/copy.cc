@@ -22,46 +22,28 @@ namespace {
 
 size_t magnitude(ptrdiff_t stride) { return stride < 0 ? size_t(0) - size_t(stride) : size_t(stride); }
 
-// Without dimensions of extent 1; sorted so that y is walked in the order of memory; neighbours that both sides see as one run are merged.
-void simplify(const Nest& from, Nest& to) {
-  to.rank = 0;
-  for (uint32_t d = 0; d < from.rank; ++d) {
-    if (from.extent[d] == 1) continue;
-    uint32_t at = to.rank++;
-    for (; at > 0 && magnitude(to.y[at - 1]) < magnitude(from.y[d]); --at) {
-      to.extent[at] = to.extent[at - 1]; to.x[at] = to.x[at - 1]; to.y[at] = to.y[at - 1];
-    }
-    to.extent[at] = from.extent[d]; to.x[at] = from.x[d]; to.y[at] = from.y[d];
-  }
-  uint32_t n = 0;
-  for (uint32_t d = 0; d < to.rank; ++d) {
-    const ptrdiff_t e = ptrdiff_t(to.extent[d]);
-    if (n && to.y[n - 1] == e * to.y[d] && to.x[n - 1] == e * to.x[d]) {
-      to.extent[n - 1] *= to.extent[d]; to.x[n - 1] = to.x[d]; to.y[n - 1] = to.y[d];
-    } else {
-      to.extent[n] = to.extent[d]; to.x[n] = to.x[d]; to.y[n++] = to.y[d];
-    }
-  }
-  to.rank = n;
+// Sorted so that y is walked in the order of memory, then merged.
+void simplify(Nest& n) {
+  for (uint32_t d = 1; d < n.rank; ++d)
+    for (uint32_t at = d; at > 0 && magnitude(n.y[at - 1]) < magnitude(n.y[at]); --at) n.swap(at - 1, at);
+  n.merge();
 }
 
 }  // namespace
 
 Copy make_copy(const CopyKernels& kernels, const Nest& from) {
-  Copy c;
+  Copy c = {};
   c.elements = 1;
   for (uint32_t d = 0; d < from.rank; ++d) c.elements *= from.extent[d];
   c.lines = c.group = 1;
   c.kernel = kernels.rows;
-  c.nest.rank = 0;
   if (!c.elements) return c;
   Nest& n = c.nest;
-  simplify(from, n);
-  if (n.rank == 0) n.add(1, 1, 1);
+  n = from;
+  simplify(n);
   if (n.rank == 1) {
-    n.extent[1] = n.extent[0]; n.x[1] = n.x[0]; n.y[1] = n.y[0];
-    n.extent[0] = 1; n.x[0] = n.y[0] = 0;
-    n.rank = 2;
+    n.add(1, 0, 0);
+    n.swap(0, 1);
   }
   const uint32_t last = n.rank - 1;
   if (n.y[last] == 1 && n.x[last] == 1) {
@@ -70,10 +52,7 @@ Copy make_copy(const CopyKernels& kernels, const Nest& from) {
     c.kernel = kernels.strided;
     for (uint32_t d = 0; d < last && n.y[last] == 1; ++d)
       if (n.x[d] == 1) {  // to the place before the last
-        const size_t e = n.extent[d];
-        const ptrdiff_t y = n.y[d];
-        for (; d + 1 < last; ++d) { n.extent[d] = n.extent[d + 1]; n.x[d] = n.x[d + 1]; n.y[d] = n.y[d + 1]; }
-        n.extent[d] = e; n.x[d] = 1; n.y[d] = y;
+        for (; d + 1 < last; ++d) n.swap(d, d + 1);
         c.kernel = kernels.transposed;
         c.group = 16;
         break;

@@ -1,21 +1,9 @@
 // One strided copy: every operator of this folder is one or several of them. See data/README.md.
 #pragma once
-#include "core/op.h"
+#include "core/nest.h"
 #include "data/copy_kernel.h"
 
 namespace skua {
-
-// Dimensions walked together on both sides, outermost first; strides in elements.
-struct Nest {
-  static constexpr uint32_t kMaxRank = 8;
-  uint32_t rank;
-  size_t extent[kMaxRank];
-  ptrdiff_t x[kMaxRank], y[kMaxRank];
-
-  void add(size_t e, ptrdiff_t x_stride, ptrdiff_t y_stride) {
-    extent[rank] = e; x[rank] = x_stride; y[rank++] = y_stride;
-  }
-};
 
 struct CopyKernels {
   const Kernel *rows, *transposed, *strided;

@@ -51,10 +51,10 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor &x = p.inputs[0], &y = p.outputs[0];
   if (element_count(y) == 0) return SKUA_STATUS_OK;
-  Nest nest = {};
+  Nest nest;
   size_t corner = 0;  // the middle's first element
   for (uint32_t d = 0; d < c.rank; ++d) {
-    nest.add(x.shape[d], ptrdiff_t(x.stride[d]), ptrdiff_t(y.stride[d]));
+    nest.add(x.shape[d], x.stride[d], y.stride[d]);
     corner += size_t(c.before[d]) * y.stride[d];
   }
   p.step[p.steps++] = {make_copy(op.kernels, nest), 0, corner};
@@ -79,8 +79,8 @@ skua_status finish(const skua_op* base, skua_plan* out) {
       for (uint32_t i = 0; i < c.rank; ++i) {
         const ptrdiff_t s = ptrdiff_t(y.stride[i]);
         const bool constant = c.mode == SKUA_PAD_CONSTANT;
-        if (i == d) nest.add(many, constant ? 0 : step, s);
-        else nest.add(i < d ? x.shape[i] : y.shape[i], constant ? 0 : s, s);
+        if (i == d) nest.add_signed(many, constant ? 0 : step, s);
+        else nest.add_signed(i < d ? x.shape[i] : y.shape[i], constant ? 0 : s, s);
       }
       p.step[p.steps++] = {make_copy(op.kernels, nest), from, to};
     }

@@ -36,10 +36,10 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
 skua_status finish(const skua_op* base, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
   const skua_tensor &x = out->inputs[0], &y = out->outputs[0];
-  Nest nest = {};
+  Nest nest;
   // A dimension of one element may have any step.
   for (uint32_t d = 0; d < op.config.rank; ++d)
-    nest.add(y.shape[d], y.shape[d] > 1 ? ptrdiff_t(x.stride[d] * size_t(op.config.step[d])) : 0, ptrdiff_t(y.stride[d]));
+    nest.add(y.shape[d], y.shape[d] > 1 ? x.stride[d] * size_t(op.config.step[d]) : 0, y.stride[d]);
   return finish_move(op, *static_cast<MovePlan*>(out), nest, "slice");
 }
 

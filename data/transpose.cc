@@ -26,8 +26,8 @@ skua_status plan_transpose(const skua_op* base, const PlanShapes& s, skua_plan* 
 skua_status finish_transpose(const skua_op* base, skua_plan* plan) {
   const TransposeOp& op = *static_cast<const TransposeOp*>(base);
   const skua_tensor &x = plan->inputs[0], &y = plan->outputs[0];
-  Nest nest = {};
-  for (uint32_t d = 0; d < op.config.rank; ++d) nest.add(y.shape[d], ptrdiff_t(x.stride[op.config.perm[d]]), ptrdiff_t(y.stride[d]));
+  Nest nest;
+  for (uint32_t d = 0; d < op.config.rank; ++d) nest.add(y.shape[d], x.stride[op.config.perm[d]], y.stride[d]);
   return finish_move(op, *static_cast<MovePlan*>(plan), nest, "permute");
 }
 
@@ -91,27 +91,27 @@ skua_status finish_rearrange(const skua_op* base, skua_plan* plan) {
   const RearrangeOp& op = *static_cast<const RearrangeOp*>(base);
   const Axes a = axes_of(op.config);
   const skua_tensor &x = plan->inputs[0], &y = plan->outputs[0];
-  const ptrdiff_t b = ptrdiff_t(op.config.block);
-  Nest nest = {};
-  auto stride = [](const skua_tensor& t, uint32_t d) { return ptrdiff_t(t.stride[d]); };
+  const size_t b = op.config.block;
+  Nest nest;
+  auto stride = [](const skua_tensor& t, uint32_t d) { return t.stride[d]; };
   nest.add(x.shape[0], stride(x, 0), stride(y, 0));
   const char* algorithm = "channel_shuffle";
   if (op.config.kind == SKUA_REARRANGE_CHANNEL_SHUFFLE) {
-    const size_t each = x.shape[a.c] / size_t(b);
+    const size_t each = x.shape[a.c] / b;
     nest.add(x.shape[a.h], stride(x, a.h), stride(y, a.h));
     nest.add(x.shape[a.w], stride(x, a.w), stride(y, a.w));
-    nest.add(size_t(b), stride(x, a.c) * ptrdiff_t(each), stride(y, a.c));
+    nest.add(b, stride(x, a.c) * each, stride(y, a.c));
     nest.add(each, stride(x, a.c), stride(y, a.c) * b);
   } else {
     // deep: [h][w][(by*b + bx)*channels + c]; wide: [h*b + by][w*b + bx][c].
     const bool to_space = op.config.kind == SKUA_REARRANGE_DEPTH_TO_SPACE;
     const skua_tensor &deep = to_space ? x : y, &wide = to_space ? y : x;
-    const ptrdiff_t channels = ptrdiff_t(wide.shape[a.c]);
-    auto add = [&](size_t extent, ptrdiff_t of_deep, ptrdiff_t of_wide) { nest.add(extent, to_space ? of_deep : of_wide, to_space ? of_wide : of_deep); };
+    const size_t channels = wide.shape[a.c];
+    auto add = [&](size_t extent, size_t of_deep, size_t of_wide) { nest.add(extent, to_space ? of_deep : of_wide, to_space ? of_wide : of_deep); };
     add(deep.shape[a.h], stride(deep, a.h), stride(wide, a.h) * b);
     add(deep.shape[a.w], stride(deep, a.w), stride(wide, a.w) * b);
-    add(size_t(b), stride(deep, a.c) * b * channels, stride(wide, a.h));
-    add(size_t(b), stride(deep, a.c) * channels, stride(wide, a.w));
+    add(b, stride(deep, a.c) * b * channels, stride(wide, a.h));
+    add(b, stride(deep, a.c) * channels, stride(wide, a.w));
     add(wide.shape[a.c], stride(deep, a.c), stride(wide, a.c));
     algorithm = to_space ? "depth_to_space" : "space_to_depth";
   }

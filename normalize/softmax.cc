@@ -1,0 +1,139 @@
+// Softmax and its logarithm over one axis. See skua/normalize.h for the formula.
+#include <skua/normalize.h>
+
+#include "core/families.h"
+#include "core/op.h"
+#include "normalize/softmax_kernel.h"
+
+namespace skua {
+namespace {
+
+struct Config {
+  int32_t axis;
+  uint32_t logarithm;
+  float scale;
+};
+struct Op : skua_op {
+  Config config;
+  const Kernel *rows, *columns;
+};
+struct Plan : skua_plan {
+  size_t outer, n, inner;    // [outer][n][inner]
+  size_t per_block;          // of outer: indices that belong to one index of dimension 0; blocks are block_step apart
+  size_t x_block, y_block;
+  size_t x_row, y_row;       // from one element of the axis to the next (inner > 1 or a strided axis), or from one row to the next
+  bool by_rows;
+};
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  op.rows = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_rows, int(op.config.logarithm));
+  op.columns = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_columns, int(op.config.logarithm));
+  if (!op.rows || !op.columns) return SKUA_UNSUPPORTED_("softmax: no kernel in this build");
+  return SKUA_STATUS_OK;
+}
+
+// Dense but for the stride of dimension 0.
+bool dense_inside(const skua_tensor& t) {
+  size_t step = 1;
+  for (uint32_t d = t.rank; d-- > 1; step *= t.shape[d])
+    if (t.shape[d] > 1 && t.stride[d] != step) return false;
+  return true;
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
+  const Op& op = *static_cast<const Op*>(base);
+  Plan& p = *static_cast<Plan*>(out);
+  const skua_tensor& x = s.inputs[0];
+  SKUA_TRY(need_type(base, s, 0, SKUA_DTYPE_F32));
+  const int32_t rank = int32_t(x.rank), axis = op.config.axis < 0 ? op.config.axis + rank : op.config.axis;
+  if (axis < 0 || axis >= rank) return SKUA_INVALID("softmax: axis is %d, input 0 has rank %d", op.config.axis, rank);
+  p.outputs[0] = tensor(SKUA_DTYPE_F32, x.rank);
+  memcpy(p.outputs[0].shape, x.shape, sizeof x.shape);
+  if (element_count(x) && !dense_inside(x)) return SKUA_UNSUPPORTED_("softmax: input 0 has strides with holes inside dimension 0; only its own stride may be larger than dense");
+  p.outer = p.per_block = p.inner = 1;
+  p.n = x.shape[axis];
+  for (int32_t d = 0; d < axis; ++d) p.outer *= x.shape[d];
+  for (int32_t d = 1; d < axis; ++d) p.per_block *= x.shape[d];
+  for (int32_t d = axis + 1; d < rank; ++d) p.inner *= x.shape[d];
+  p.by_rows = p.inner == 1 && (axis > 0 || x.shape[0] <= 1 || x.stride[0] == 1);
+  return SKUA_STATUS_OK;
+}
+
+skua_status finish(const skua_op* base, skua_plan* out) {
+  const Op& op = *static_cast<const Op*>(base);
+  Plan& p = *static_cast<Plan*>(out);
+  const skua_tensor &x = p.inputs[0], &y = p.outputs[0];
+  if (element_count(y) && !dense_inside(y)) return SKUA_UNSUPPORTED_("softmax: output 0 has strides with holes inside dimension 0; only its own stride may be larger than dense");
+  const bool axis_first = p.outer == 1 && p.per_block == 1 && p.n == x.shape[0] && (op.config.axis == 0 || op.config.axis == -int32_t(x.rank));
+  if (axis_first && p.n > 1 && y.stride[0] != 1) p.by_rows = false;
+  p.x_block = x.stride[0];
+  p.y_block = y.stride[0];
+  p.x_row = axis_first ? x.stride[0] : p.by_rows ? p.n : p.inner;
+  p.y_row = axis_first ? y.stride[0] : p.by_rows ? p.n : p.inner;
+  p.kernel = p.by_rows ? op.rows : op.columns;
+  p.algorithm = p.by_rows ? "rows" : "columns";
+  return SKUA_STATUS_OK;
+}
+
+struct Task {
+  const Plan* plan;
+  const float* x;
+  float* y;
+  float scale;
+  size_t blocks, pieces;  // blocks of columns
+};
+
+void task(void* arg, size_t index, uint32_t) {
+  const Task& t = *static_cast<const Task*>(arg);
+  const Plan& p = *t.plan;
+  size_t from = piece_begin(p.outer * t.blocks, t.pieces, index);
+  const size_t to = piece_begin(p.outer * t.blocks, t.pieces, index + 1);
+  if (from < to) note_use(p.kernel);
+  while (from < to) {
+    const size_t outer = from / t.blocks, block = outer / p.per_block, in = outer % p.per_block;
+    const float* x = t.x + block * p.x_block + in * p.n * p.inner;
+    float* y = t.y + block * p.y_block + in * p.n * p.inner;
+    if (p.by_rows) {
+      const bool single = p.per_block == 1;  // then rows are as far apart as blocks
+      const size_t rows = single ? to - from : min(p.per_block - in, to - from);
+      code_of<SoftmaxRowsFn>(p.kernel)(rows, p.n, x, single ? p.x_block : p.x_row, y, single ? p.y_block : p.y_row, t.scale);
+      from += rows;
+    } else {
+      const size_t lines = ceil_div(p.inner, 16), part = from % t.blocks;
+      const size_t c0 = min(piece_begin(lines, t.blocks, part) * 16, p.inner), c1 = min(piece_begin(lines, t.blocks, part + 1) * 16, p.inner);
+      code_of<SoftmaxColumnsFn>(p.kernel)(p.n, c1 - c0, x + c0, p.x_row, y + c0, p.y_row, t.scale);
+      ++from;
+    }
+  }
+}
+
+void run(const RunArgs& args) {
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  if (!p.outer || !p.n || !p.inner) return;
+  Task t = {&p, args.in<float>(0), args.out<float>(0), static_cast<const Op*>(p.op)->config.scale, 1, 1};
+  const size_t lines = p.by_rows ? 1 : ceil_div(p.inner, 16);
+  t.pieces = pieces_for(args, p.outer * lines, double(p.n) * double(p.inner) / double(lines) * 16 / p.kernel->vector + 50);
+  if (p.outer < t.pieces) t.blocks = min(ceil_div(t.pieces, p.outer), lines);
+  parallel(args, t.pieces, task, &t);
+}
+
+const OpClass softmax_class = {"softmax", 40, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, nullptr};
+
+}  // namespace
+}  // namespace skua
+
+using namespace skua;
+
+extern "C" skua_status skua_softmax_create(skua_context* context, const skua_softmax_desc* desc, skua_op** out) {
+  skua_softmax_desc d = {};
+  SKUA_TRY(read_desc("softmax", context, desc, d, out));
+  SKUA_TRY(need_f32("softmax", "input_type", d.input_type));
+  SKUA_TRY(need_f32("softmax", "output_type", d.output_type));
+  if (d.axis < -SKUA_MAX_RANK || d.axis >= SKUA_MAX_RANK) return SKUA_INVALID("softmax: axis is %d, must be within -%d..%d", d.axis, SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
+  if (!(d.scale - d.scale == 0)) return SKUA_INVALID("softmax: scale is %g, must be finite", double(d.scale));
+  skua_op* op;
+  SKUA_TRY(new_op(softmax_class, context, 1, 1, 0, &op));
+  static_cast<Op*>(op)->config = {d.axis, d.log, d.scale};
+  return open_op(op, out);
+}

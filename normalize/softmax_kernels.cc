@@ -1,0 +1,113 @@
+// Softmax, one source for every instruction set: y = e^(t - max) / sum(e^(t - max)) or t - max - log(sum), with t = x * scale.
+//
+//   rows      three passes over a row, which stays in cache: largest; e^(t - max) into y and its sum; y times 1/sum. The logarithm stores nothing in
+//             the second pass. Four accumulators of a vector each, joined as a tree, then over the lanes by halves.
+//   columns   the same passes down a strip of V vectors (a cache line or two), lane by lane
+//
+// The largest may miss a NaN: the sum does not, and it reaches the whole row.
+#include "normalize/softmax_kernel.h"
+#include "dispatch/kernel.h"
+#include "simd/math.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr size_t L = F32::L;
+constexpr size_t A = 4;  // accumulators
+constexpr float kLowest = -__builtin_inff();
+
+alignas(64) constexpr int32_t kIota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+SKUA_INL M32 lanes_below(size_t n) { return gt(I32::set1(int32_t(n)), I32::load(kIota)); }
+
+template <bool logarithm> SKUA_INL void row(size_t n, const float* x, float* y, F32 scale) {
+  const size_t whole = n / L * L, rest = n - whole;
+  F32 top[A];
+  SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = F32::set1(kLowest);
+  size_t i = 0;
+  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = max_fast(top[a], F32::load(x + i + a * L) * scale);
+  for (; i < whole; i += L) top[0] = max_fast(top[0], F32::load(x + i) * scale);
+  if (rest) top[1] = max_fast(top[1], select(lanes_below(rest), F32::load_n(x + whole, rest) * scale, F32::set1(kLowest)));
+  const F32 largest = F32::set1(max_of(max_fast(max_fast(top[0], top[2]), max_fast(top[1], top[3]))));
+
+  F32 acc[A];
+  SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = F32::zero();
+  for (i = 0; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
+    const F32 e = exp(F32::load(x + i + a * L) * scale - largest);
+    if (!logarithm) e.store(y + i + a * L);
+    acc[a] = acc[a] + e;
+  }
+  for (; i < whole; i += L) {
+    const F32 e = exp(F32::load(x + i) * scale - largest);
+    if (!logarithm) e.store(y + i);
+    acc[0] = acc[0] + e;
+  }
+  if (rest) {
+    const F32 e = exp(F32::load_n(x + whole, rest) * scale - largest);
+    if (!logarithm) e.store_n(y + whole, rest);
+    acc[1] = acc[1] + keep_if(lanes_below(rest), e);
+  }
+  const F32 total = F32::set1(sum((acc[0] + acc[2]) + (acc[1] + acc[3])));
+
+  if constexpr (logarithm) {
+    const F32 log_total = log(total);
+    for (i = 0; i < whole; i += L) ((F32::load(x + i) * scale - largest) - log_total).store(y + i);
+    if (rest) ((F32::load_n(x + whole, rest) * scale - largest) - log_total).store_n(y + whole, rest);
+  } else {
+    const F32 factor = F32::set1(1.0f) / total;
+    for (i = 0; i < whole; i += L) (F32::load(y + i) * factor).store(y + i);
+    if (rest) (F32::load_n(y + whole, rest) * factor).store_n(y + whole, rest);
+  }
+}
+
+template <bool logarithm> void rows(size_t rows, size_t n, const float* x, size_t x_row, float* y, size_t y_row, float scale) {
+  for (size_t r = 0; r < rows; ++r, x += x_row, y += y_row) row<logarithm>(n, x, y, F32::set1(scale));
+}
+
+template <bool logarithm, size_t V, bool whole>
+SKUA_INL void strip(size_t n, size_t columns, const float* x, size_t x_row, float* y, size_t y_row, F32 scale) {
+  auto load = [&](const float* p, size_t v) { return whole ? F32::load(p + v * L) : F32::load_n(p, columns); };
+  auto store = [&](F32 value, float* p, size_t v) { whole ? value.store(p + v * L) : value.store_n(p, columns); };
+  F32 top[V], acc[V];
+  SKUA_UNROLL for (size_t v = 0; v < V; ++v) {
+    top[v] = F32::set1(kLowest);
+    acc[v] = F32::zero();
+  }
+  for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) top[v] = max_fast(top[v], load(x + r * x_row, v) * scale);
+  for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) {
+    const F32 e = exp(load(x + r * x_row, v) * scale - top[v]);
+    if (!logarithm) store(e, y + r * y_row, v);
+    acc[v] = acc[v] + e;
+  }
+  SKUA_UNROLL for (size_t v = 0; v < V; ++v) acc[v] = logarithm ? log(acc[v]) : F32::set1(1.0f) / acc[v];
+  for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) {
+    if constexpr (logarithm) store((load(x + r * x_row, v) * scale - top[v]) - acc[v], y + r * y_row, v);
+    else store(load(y + r * y_row, v) * acc[v], y + r * y_row, v);
+  }
+}
+
+template <bool logarithm> void columns(size_t n, size_t columns, const float* x, size_t x_row, float* y, size_t y_row, float scale_value) {
+  constexpr size_t V = L >= 8 ? 2 : 4;
+  const F32 scale = F32::set1(scale_value);
+  size_t c = 0;
+  for (; c + V * L <= columns; c += V * L) strip<logarithm, V, true>(n, 0, x + c, x_row, y + c, y_row, scale);
+  for (; c + L <= columns; c += L) strip<logarithm, 1, true>(n, 0, x + c, x_row, y + c, y_row, scale);
+  if (c < columns) strip<logarithm, 1, false>(n, columns - c, x + c, x_row, y + c, y_row, scale);
+}
+
+const Kernel kernels[] = {
+    {"softmax_f32_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache", KernelKind::softmax_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L,
+     reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<false>))},
+    {"log_softmax_f32_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache", KernelKind::softmax_rows, Isa::SKUA_ISA, 1, 0, 0, F32::L,
+     reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<true>))},
+    {"softmax_f32_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns", KernelKind::softmax_columns, Isa::SKUA_ISA, 0, 0, 0, F32::L,
+     reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<false>))},
+    {"log_softmax_f32_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns", KernelKind::softmax_columns, Isa::SKUA_ISA, 1, 0, 0, F32::L,
+     reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<true>))},
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(softmax, kernels)
+}  // namespace skua
