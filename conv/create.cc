@@ -143,6 +143,7 @@ skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2
   SKUA_TRY(check("conv2d_transpose", d));
   if (d.output_padding_h >= d.stride_h) return SKUA_INVALID("conv2d_transpose: output_padding_h is %u, must be less than stride_h = %u", d.output_padding_h, d.stride_h);
   if (d.output_padding_w >= d.stride_w) return SKUA_INVALID("conv2d_transpose: output_padding_w is %u, must be less than stride_w = %u", d.output_padding_w, d.stride_w);
+  if (uint64_t(d.stride_h) * d.stride_w > 4096) return SKUA_UNSUPPORTED_("conv2d_transpose: strides of %u x %u, their product may be 4096 at most", d.stride_h, d.stride_w);
   ConvConfig c = config_of(d, true);
   c.output_padding_h = d.output_padding_h;
   c.output_padding_w = d.output_padding_w;

@@ -1,5 +1,5 @@
 # ./dev test [PART ...] [-R REGEX]: every build, then one ctest run over all of them (tests/matrix).
-all=(native clang sanitizers x86-emulated arm64 armhf package)
+all=(native clang sanitizers fuzz x86-emulated arm64 armhf package)
 parts=() filter=()
 while (( $# )); do
   case $1 in
@@ -15,7 +15,8 @@ wanted() { local part; for part; do [[ " ${parts[*]} " == *" $part "* ]] && retu
 
 packages=(cmake ninja-build g++ pkg-config python3 libgtest-dev libgmock-dev libcpuinfo-dev libpthreadpool-dev)
 if wanted native clang arm64 armhf; then packages+=(llvm-22); fi
-if wanted native clang arm64; then packages+=(clang-19); fi
+if wanted native clang fuzz arm64; then packages+=(clang-19); fi
+if wanted fuzz; then packages+=(libclang-rt-19-dev); fi
 if wanted native arm64; then packages+=(llvm-19); fi
 if wanted native arm64; then packages+=(g++-aarch64-linux-gnu); fi
 if wanted native armhf; then packages+=(g++-arm-linux-gnueabihf); fi
@@ -27,6 +28,7 @@ if wanted armhf; then need_sysroot armhf; fi
 if wanted native x86-emulated package; then build native; fi
 if wanted clang; then build clang; fi
 if wanted sanitizers; then build asan; build tsan skua_thread_tests; fi
+if wanted fuzz; then build fuzz; fi
 if wanted arm64; then build arm64; build arm64-clang skua_gemm_neon; fi
 if wanted armhf; then build armhf; build armhf-conv; fi
 if wanted package; then build shared; build selection; fi

@@ -17,15 +17,16 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   p.clip_y = uint8_t(p.tiles_y * my - s.out_h);
   p.clip_x = uint8_t(p.tiles_x * mx - s.out_w);
   if (!mul(p.tiles_y, p.tiles_x, p.tiles) || !mul(p.tiles, s.batch, p.tiles) || p.tiles > UINT32_MAX || s.in_channels > SIZE_MAX / 65536) return false;
-  p.tile = choose_tile(ctx, min(p.tiles, 24), s.out_channels, s.in_channels, &format);
+  const size_t tiles = max(p.tiles, 1);  // an empty output is planned like one tile
+  p.tile = choose_tile(ctx, min(tiles, 24), s.out_channels, s.in_channels, &format);
   if (!p.tile) return false;
   p.kc = depth_per_pass(p.tile, 1, s.in_channels);
   p.v_row = round_up(s.in_channels, 16);
   const Machine m = machine_for(p.tile->isa);
   const size_t mr = p.tile->mr, bytes = points * (p.v_row + format.nr) * sizeof(float);
   p.block = round_up(min(max(m.l2 / 2 / bytes, 2 * mr), 4 * mr), mr);
-  if (p.tiles < 2 * p.block) p.block = min(p.tiles, p.block);
-  p.block = ceil_div(p.tiles, ceil_div(p.tiles, p.block));
+  if (tiles < 2 * p.block) p.block = min(tiles, p.block);
+  p.block = ceil_div(tiles, ceil_div(tiles, p.block));
   p.v_step = winograd_odd_lines(p.block * p.v_row);
   p.cycles = double(ceil_div(p.tiles, p.block)) * double(points) * gemm_cycles(p.tile, p.block, s.out_channels, s.in_channels);
   return true;

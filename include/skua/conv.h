@@ -64,7 +64,7 @@ SKUA_API skua_status skua_conv2d_create(skua_context* context, const skua_conv2d
 /* Transposed convolution (the gradient of a convolution with regard to its input): every input pixel adds its value times the kernel at
  * output pixel iy*stride_h + ky*dilation_h - top. out = stride*(in-1) + dilation*(kernel-1) + 1 - padding + output_padding per dimension;
  * with SAME padding out = in * stride. in_channels are the input's, out_channels the output's; weight layouts: O = out_channels,
- * I = in_channels / groups. */
+ * I = in_channels / groups. stride_h * stride_w may be 4096 at most. */
 typedef struct skua_conv2d_transpose_desc {
   size_t struct_size;
   skua_dtype input_type, weight_type, output_type;

@@ -1,0 +1,52 @@
+// Descriptors of matrix products, and the shapes they are planned for.
+#include <skua/gemm.h>
+
+#include "tests/fuzz/fuzz.h"
+
+using namespace skua_fuzz;
+
+namespace {
+
+skua_tensor matrix(Bytes& bytes, size_t rows, size_t columns, uint32_t batch) {
+  skua_tensor t = skua_tensor_2d(SKUA_DTYPE_F32, rows, columns);
+  if (batch) t = skua_tensor_3d(SKUA_DTYPE_F32, batch, rows, columns);
+  if (bytes.byte() >= 252) t.shape[bytes.below(t.rank)] = bytes.extent(40);
+  if (bytes.byte() >= 252) t.rank = bytes.below(8);
+  return t;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Bytes bytes(data, size);
+  skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+  d.a_type = d.b_type = d.c_type = bytes.value<skua_dtype>(1);
+  d.transpose_a = bytes.flag(), d.transpose_b = bytes.flag();
+  d.alpha = bytes.real(), d.beta = bytes.flag() ? 0 : bytes.real();
+  d.epilogue.activation.kind = bytes.value<skua_activation_kind>(14);
+  d.epilogue.activation.a = bytes.real(), d.epilogue.activation.b = bytes.real();
+  d.epilogue.residual = bytes.value<skua_residual>(3);
+  d.numerics = bytes.value<skua_numerics>(3);
+  d.hint_m = bytes.extent(20);
+
+  const size_t m = bytes.extent(20), n = bytes.extent(40), k = bytes.extent(40);
+  const bool constant = bytes.flag(), with_bias = constant && bytes.flag();
+  if (constant || bytes.byte() >= 252) d.n = n, d.k = k;
+  const size_t row = d.transpose_b ? k : n, rows = d.transpose_b ? n : k;
+  if (constant && bytes.flag()) d.ldb = row + bytes.below(4);
+  const Values b(rows ? (unsigned __int128)(d.ldb ? d.ldb : row) * rows : 0), bias(n);
+  skua_op* op = nullptr;
+  if (!made(skua_gemm_create(context(), &d, constant ? b.data() : nullptr, with_bias ? bias.data() : nullptr, &op), op)) return 0;
+
+  skua_tensor inputs[3];
+  const uint32_t batch = bytes.below(4);
+  const size_t n_inputs = skua_op_input_count(op);
+  size_t count = 0;
+  inputs[count++] = d.transpose_a ? matrix(bytes, k, m, batch) : matrix(bytes, m, k, batch);
+  if (!constant) inputs[count++] = d.transpose_b ? matrix(bytes, n, k, batch) : matrix(bytes, k, n, batch);
+  if (count < n_inputs) inputs[count++] = matrix(bytes, m, n, batch);
+  // beta reads C: planned only, since run() here leaves C unset.
+  if (d.beta == 0) plan_and_run(op, inputs, n_inputs);
+  skua_op_destroy(op);
+  return 0;
+}
