@@ -205,6 +205,17 @@ skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inp
   return cls.finish ? cls.finish(op, plan) : SKUA_STATUS_OK;
 }
 
+// The bytes of a dense tensor; nothing for one with holes: slices of one larger tensor may interleave, so only dense tensors are compared.
+struct Range {
+  uintptr_t begin, end;
+  bool meets(const Range& other) const { return begin < other.end && other.begin < end && begin < end && other.begin < other.end; }
+};
+Range dense_range(const skua_buffer& b, const skua_tensor& t) {
+  if (!is_dense(t)) return {};
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(b.host) + b.offset;
+  return {begin, begin + extent_bytes(t)};
+}
+
 skua_status check_buffer(const char* op, const char* what, size_t i, const skua_buffer& b, const skua_tensor& t) {
   if (b.device) return SKUA_INVALID("%s: %s %zu is a device buffer, the context is on the CPU", op, what, i);
   if (element_count(t) == 0) return SKUA_STATUS_OK;
@@ -274,26 +285,29 @@ skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inputs, size
   if (n_inputs != plan->n_inputs) return SKUA_INVALID("%s: n_inputs is %zu, must be %zu", cls.name, n_inputs, plan->n_inputs);
   if (n_outputs != plan->n_outputs) return SKUA_INVALID("%s: n_outputs is %zu, must be %zu", cls.name, n_outputs, plan->n_outputs);
   if (executor && !executor->parallel_for) return SKUA_INVALID("%s: executor.parallel_for is NULL", cls.name);
-  for (size_t i = 0; i < n_inputs; ++i) SKUA_TRY(check_buffer(cls.name, "input", i, inputs[i], plan->all_inputs[i]));
-  for (size_t o = 0; o < n_outputs; ++o) {
-    const skua_tensor& t = plan->outputs[o];
-    SKUA_TRY(check_buffer(cls.name, "output", o, outputs[o], t));
-    // Slices of one larger tensor may interleave, so only dense tensors are compared.
-    if (!is_dense(t)) continue;
-    const uintptr_t begin = reinterpret_cast<uintptr_t>(outputs[o].host) + outputs[o].offset, end = begin + extent_bytes(t);
-    for (size_t i = 0; i < n_inputs; ++i) {
-      const uintptr_t from = reinterpret_cast<uintptr_t>(inputs[i].host) + inputs[i].offset, to = from + extent_bytes(plan->all_inputs[i]);
-      if (from >= end || begin >= to || !is_dense(plan->all_inputs[i])) continue;
-      if (cls.in_place && from == begin && to == end) continue;
-      return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
-    }
-  }
   RunArgs args = {plan, inputs, outputs, workspace, executor};
+  Range space = {};
   if (cls.workspace) {
     const size_t need = cls.workspace(plan, args.concurrency());
     if (need && !workspace) return SKUA_INVALID("%s: workspace is NULL, %zu bytes are needed", cls.name, need);
     if (need && reinterpret_cast<uintptr_t>(workspace) % SKUA_WORKSPACE_ALIGNMENT) return SKUA_INVALID("%s: workspace is not aligned to %d bytes", cls.name, SKUA_WORKSPACE_ALIGNMENT);
     if (workspace_size < need) return SKUA_INVALID("%s: workspace_size is %zu, %zu are needed for %u workers", cls.name, workspace_size, need, args.concurrency());
+    space = {reinterpret_cast<uintptr_t>(workspace), reinterpret_cast<uintptr_t>(workspace) + need};
+  }
+  for (size_t i = 0; i < n_inputs; ++i) {
+    SKUA_TRY(check_buffer(cls.name, "input", i, inputs[i], plan->all_inputs[i]));
+    if (dense_range(inputs[i], plan->all_inputs[i]).meets(space)) return SKUA_INVALID("%s: the workspace overlaps input %zu", cls.name, i);
+  }
+  for (size_t o = 0; o < n_outputs; ++o) {
+    SKUA_TRY(check_buffer(cls.name, "output", o, outputs[o], plan->outputs[o]));
+    const Range y = dense_range(outputs[o], plan->outputs[o]);
+    if (y.meets(space)) return SKUA_INVALID("%s: the workspace overlaps output %zu", cls.name, o);
+    for (size_t i = 0; i < n_inputs; ++i) {
+      const Range x = dense_range(inputs[i], plan->all_inputs[i]);
+      if (y.meets(x) && !(cls.in_place && x.begin == y.begin && x.end == y.end)) return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
+    }
+    for (size_t p = 0; p < o; ++p)
+      if (y.meets(dense_range(outputs[p], plan->outputs[p]))) return SKUA_INVALID("%s: output %zu overlaps output %zu", cls.name, o, p);
   }
   cls.run(args);
   return SKUA_STATUS_OK;

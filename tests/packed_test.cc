@@ -1,0 +1,225 @@
+// Blobs of packed weights: the same results, and everything that is damaged or foreign is refused.
+#include <algorithm>
+#include <cstring>
+
+#include "tests/support/operators.h"
+
+using namespace skua_test;
+
+namespace {
+
+// A blob in memory that ends at a guard page as far as its alignment allows, read-only once written.
+struct Blob {
+  explicit Blob(const skua_op* op) : size(skua_op_packed_size(op)), memory(Guarded::bytes(size, SKUA_PACKED_ALIGNMENT)) {
+    SKUA_EXPECT_OK(skua_op_packed_write(op, data(), size));
+    EXPECT_TRUE(memory.untouched_outside()) << "packed_write wrote more than packed_size says";
+  }
+  unsigned char* data() { return static_cast<unsigned char*>(memory.memory()); }
+  size_t size;
+  Guarded memory;
+};
+
+std::vector<Sample> weighted() {
+  std::vector<Sample> list;
+  for (const Sample& s : samples())
+    if (s.weights) list.push_back(s);
+  return list;
+}
+
+skua_status open(skua_context* context, const void* blob, size_t size) {
+  skua_op* op = reinterpret_cast<skua_op*>(context);
+  const skua_status status = skua_op_create_packed(context, blob, size, &op);
+  if (status == SKUA_STATUS_OK) skua_op_destroy(op);
+  else EXPECT_EQ(op, nullptr);
+  return status;
+}
+
+void expect_refused(skua_context* context, const void* blob, size_t size, const std::string& what) {
+  EXPECT_EQ(open(context, blob, size), SKUA_STATUS_INCOMPATIBLE_BLOB) << what;
+  EXPECT_NE(std::string(skua_error_text()), "") << what;
+}
+
+TEST(Packed, ReadBackGivesTheSameBits) {
+  for (const char* isa : isas())
+    for (const Sample& sample : weighted()) {
+      SCOPED_TRACE(std::string(sample.name) + " " + isa);
+      Context context(isa);
+      Planned original(sample, context);
+      ASSERT_NE(original.plan, nullptr);
+      Blob blob(original.op);
+      ASSERT_GT(blob.size, 0u);
+      Blob again(original.op);
+      EXPECT_EQ(std::memcmp(blob.data(), again.data(), blob.size), 0) << "writing twice gives different bytes";
+      blob.memory.read_only();
+      // A sample whose op comes from the blob.
+      Sample from_blob = sample;
+      from_blob.create = [&](skua_context* c, skua_op** out) { return skua_op_create_packed(c, blob.data(), blob.size, out); };
+      Planned copy(from_blob, context);
+      ASSERT_NE(copy.plan, nullptr);
+      EXPECT_EQ(skua_op_input_count(copy.op), skua_op_input_count(original.op));
+      EXPECT_EQ(skua_op_output_count(copy.op), skua_op_output_count(original.op));
+      EXPECT_STREQ(skua_plan_kernel(copy.plan), skua_plan_kernel(original.plan));
+      EXPECT_STREQ(skua_plan_algorithm(copy.plan), skua_plan_algorithm(original.plan));
+      EXPECT_EQ(copy.compute(), original.compute());
+      run(copy.op, sample.values());
+      // And what the copy writes is the blob again.
+      Blob third(copy.op);
+      EXPECT_EQ(third.size, blob.size);
+      EXPECT_EQ(std::memcmp(third.data(), blob.data(), blob.size), 0);
+    }
+}
+
+TEST(Packed, Truncated) {
+  for (const Sample& sample : weighted()) {
+    SCOPED_TRACE(sample.name);
+    Context context;
+    Planned original(sample, context);
+    ASSERT_NE(original.plan, nullptr);
+    Blob blob(original.op);
+    for (size_t size = 0; size < blob.size; size += size < 300 || size + 300 > blob.size ? 1 : 61) {
+      // Only the first `size` bytes can be read at all.
+      Guarded part = Guarded::bytes(size, 1);
+      std::memcpy(part.memory(), blob.data(), size);
+      if (reinterpret_cast<uintptr_t>(part.memory()) % SKUA_PACKED_ALIGNMENT) {
+        EXPECT_EQ(open(context, part.memory(), size), SKUA_STATUS_INVALID_ARGUMENT);
+        EXPECT_NE(std::strstr(skua_error_text(), "aligned"), nullptr);
+        expect_refused(context, blob.data(), size, "truncated to " + std::to_string(size));
+      } else {
+        expect_refused(context, part.memory(), size, "truncated to " + std::to_string(size));
+      }
+    }
+    // Longer is fine: a blob may stand in a larger file.
+    std::vector<unsigned char> file(blob.size + 2 * SKUA_PACKED_ALIGNMENT);
+    auto* at = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(file.data()) + SKUA_PACKED_ALIGNMENT - 1) / SKUA_PACKED_ALIGNMENT * SKUA_PACKED_ALIGNMENT);
+    std::memcpy(at, blob.data(), blob.size);
+    EXPECT_EQ(open(context, at, blob.size + SKUA_PACKED_ALIGNMENT), SKUA_STATUS_OK) << skua_error_text();
+  }
+}
+
+// Every bit of the first 512 bytes, where header and config are, and a sample of the others.
+TEST(Packed, FlippedBits) {
+  for (const Sample& sample : weighted()) {
+    SCOPED_TRACE(sample.name);
+    Context context;
+    Planned original(sample, context);
+    ASSERT_NE(original.plan, nullptr);
+    Blob blob(original.op);
+    const size_t step = small() ? 1009 : 101;
+    for (size_t bit = 0; bit < blob.size * 8; bit += bit < 4096 && !small() ? 1 : step) {
+      blob.data()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+      expect_refused(context, blob.data(), blob.size, "bit " + std::to_string(bit) + " flipped");
+      blob.data()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+    }
+    blob.data()[blob.size - 1] ^= 0x80;
+    expect_refused(context, blob.data(), blob.size, "last bit flipped");
+    blob.data()[blob.size - 1] ^= 0x80;
+    EXPECT_EQ(open(context, blob.data(), blob.size), SKUA_STATUS_OK) << skua_error_text();
+  }
+}
+
+// Two words exchanged, a block moved: what a sum without positions would not see.
+TEST(Packed, MovedBytes) {
+  for (const Sample& sample : weighted()) {
+    SCOPED_TRACE(sample.name);
+    Context context;
+    Planned original(sample, context);
+    ASSERT_NE(original.plan, nullptr);
+    Blob blob(original.op);
+    Rng rng(3);
+    for (int i = 0; i < 200; ++i) {
+      const size_t width = i % 2 ? 8 : 32, words = blob.size / width, a = rng.next() % words * width, b = rng.next() % words * width;
+      if (!std::memcmp(blob.data() + a, blob.data() + b, width)) continue;
+      std::swap_ranges(blob.data() + a, blob.data() + a + width, blob.data() + b);
+      expect_refused(context, blob.data(), blob.size, "exchanged bytes at " + std::to_string(a) + " and " + std::to_string(b));
+      std::swap_ranges(blob.data() + a, blob.data() + a + width, blob.data() + b);
+    }
+  }
+}
+
+TEST(Packed, Foreign) {
+  Context context;
+  Guarded noise = Guarded::bytes(4096, 64);
+  expect_refused(context, noise.memory(), 4096, "zeros");
+  auto* bytes = static_cast<unsigned char*>(noise.memory());
+  std::memset(bytes, 0xff, 4096);
+  expect_refused(context, bytes, 4096, "ones");
+  Rng rng(8);
+  for (int i = 0; i < 4096; ++i) bytes[i] = static_cast<unsigned char>(rng.next());
+  expect_refused(context, bytes, 4096, "noise");
+  expect_refused(context, bytes, 0, "nothing");
+  EXPECT_EQ(open(context, bytes + 4, 4000), SKUA_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(open(context, nullptr, 4096), SKUA_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(open(nullptr, bytes, 4096), SKUA_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(skua_op_create_packed(context, bytes, 4096, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
+}
+
+TEST(Packed, OtherFormatVersionSaysSo) {
+  const std::vector<Sample> list = weighted();
+  Context context;
+  Planned original(list[0], context);
+  ASSERT_NE(original.plan, nullptr);
+  Blob blob(original.op);
+  uint32_t format;
+  std::memcpy(&format, blob.data() + 8, 4);
+  ++format;
+  std::memcpy(blob.data() + 8, &format, 4);
+  expect_refused(context, blob.data(), blob.size, "another format");
+  EXPECT_NE(std::strstr(skua_error_text(), "format"), nullptr) << skua_error_text();
+}
+
+// Weights packed for the highest instruction set do not fit the panels of the lowest; what does open gives the right result.
+TEST(Packed, OtherInstructionSet) {
+  size_t refused = 0;
+  for (const Sample& sample : weighted()) {
+    SCOPED_TRACE(sample.name);
+    for (const char* writer : isas())
+      for (const char* reader : isas()) {
+        SCOPED_TRACE(std::string(writer) + " read by " + reader);
+        Context from(writer), to(reader);
+        Planned original(sample, from);
+        ASSERT_NE(original.plan, nullptr);
+        Blob blob(original.op);
+        skua_op* op = nullptr;
+        const skua_status status = skua_op_create_packed(to, blob.data(), blob.size, &op);
+        if (status != SKUA_STATUS_OK) {
+          EXPECT_EQ(status, SKUA_STATUS_INCOMPATIBLE_BLOB);
+          EXPECT_STRNE(writer, reader);
+          EXPECT_GT(std::strlen(skua_error_text()), 20u) << skua_error_text();
+          ++refused;
+          continue;
+        }
+        const std::vector<Data> want = run(original.op, sample.values()), got = run(op, sample.values());
+        skua_op_destroy(op);
+        for (size_t i = 0; i < want.size() && i < got.size(); ++i) expect_close(got[i], dense_double(want[i]), 1e-4);
+      }
+  }
+  EXPECT_EQ(refused > 0, isas().size() > 1);
+}
+
+TEST(Packed, BadArguments) {
+  for (const Sample& sample : samples()) {
+    SCOPED_TRACE(sample.name);
+    Context context;
+    Op op;
+    SKUA_EXPECT_OK(sample.create(context, &op));
+    const size_t size = skua_op_packed_size(op);
+    EXPECT_EQ(size > 0, sample.weights);
+    std::vector<unsigned char> memory(size + 128, 0xaa);
+    auto* at = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+    if (!size) {
+      EXPECT_EQ(skua_op_packed_write(op, at, 64), SKUA_STATUS_UNSUPPORTED);
+      EXPECT_NE(std::strstr(skua_error_text(), "packed"), nullptr);
+      continue;
+    }
+    EXPECT_EQ(skua_op_packed_write(op, at, size - 1), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_NE(std::strstr(skua_error_text(), "size"), nullptr);
+    EXPECT_EQ(skua_op_packed_write(op, at + 8, size), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_NE(std::strstr(skua_error_text(), "aligned"), nullptr);
+    EXPECT_EQ(skua_op_packed_write(op, nullptr, size), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_op_packed_write(nullptr, at, size), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(at[0], 0xaa);
+  }
+  EXPECT_EQ(skua_op_packed_size(nullptr), 0u);
+}
+
+}  // namespace

@@ -1,0 +1,244 @@
+#include "tests/support/operators.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace skua_test {
+
+const float* constants() {
+  static const std::vector<float> values = [] {
+    Rng rng(4711);
+    std::vector<float> v(1 << 16);
+    for (float& x : v) x = rng.uniform(0.1f, 1);  // positive: they serve as variances too
+    return v;
+  }();
+  return values.data();
+}
+
+std::vector<Data> Sample::values(uint32_t seed) const {
+  Rng rng(seed);
+  std::vector<Data> data;
+  for (const skua_tensor& t : inputs) data.push_back(t.type == SKUA_DTYPE_S32 ? make_integers(t, rng) : make(t, rng));
+  return data;
+}
+
+namespace {
+
+using Create = std::function<skua_status(skua_context*, skua_op**)>;
+
+Sample gemm(const char* name, bool constant, skua_activation_kind activation, skua_residual residual, std::vector<skua_tensor> inputs, bool transpose_a = false) {
+  skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+  d.n = 37, d.k = 24;
+  d.transpose_a = transpose_a;
+  d.epilogue = {{activation, 0.1f, 1}, residual};
+  return {name, [=](skua_context* c, skua_op** out) { return skua_gemm_create(c, &d, constant ? constants() : nullptr, constants() + 5000, out); }, std::move(inputs), true};
+}
+
+Sample conv(const char* name, uint32_t kernel, uint32_t stride, uint32_t groups, uint32_t in, uint32_t out, skua_layout layout, skua_residual residual, std::vector<skua_tensor> inputs) {
+  skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+  d.kernel_h = d.kernel_w = kernel;
+  d.stride_h = d.stride_w = stride;
+  d.groups = groups;
+  d.in_channels = in, d.out_channels = out;
+  d.layout = layout;
+  d.padding.mode = SKUA_PADDING_SAME_UPPER;
+  d.epilogue = {{SKUA_ACTIVATION_RELU6, 0, 0}, residual};
+  return {name, [=](skua_context* c, skua_op** out) { return skua_conv2d_create(c, &d, constants(), constants() + 100, out); }, std::move(inputs), true};
+}
+
+Sample conv_transpose() {
+  skua_conv2d_transpose_desc d = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
+  d.kernel_h = d.kernel_w = 3;
+  d.stride_h = d.stride_w = 2;
+  d.in_channels = 5, d.out_channels = 7;
+  d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+  d.output_padding_h = d.output_padding_w = 1;
+  return {"conv2d_transpose", [=](skua_context* c, skua_op** out) { return skua_conv2d_transpose_create(c, &d, constants(), nullptr, out); }, {shape({2, 6, 5, 5})}, true};
+}
+
+Sample pool(const char* name, skua_pool_kind kind, bool global, skua_layout layout) {
+  skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
+  d.kind = kind;
+  d.global = global;
+  d.layout = layout;
+  d.kernel_h = d.kernel_w = 3;
+  d.stride_h = d.stride_w = 2;
+  d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+  return {name, [=](skua_context* c, skua_op** out) { return skua_pool2d_create(c, &d, out); }, {shape({2, 9, 8, 19})}};
+}
+
+Sample unary(const char* name, skua_unary_kind kind) {
+  skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+  d.kind = kind;
+  return {name, [=](skua_context* c, skua_op** out) { return skua_unary_create(c, &d, out); }, {shape({3, 37})}, false, 0};
+}
+
+Sample binary(const char* name, skua_binary_kind kind, skua_tensor x, skua_tensor y) {
+  skua_binary_desc d = SKUA_BINARY_DESC_INIT;
+  d.kind = kind;
+  return {name, [=](skua_context* c, skua_op** out) { return skua_binary_create(c, &d, out); }, {x, y}, false, 0};
+}
+
+Sample norm(const char* name, skua_norm_kind kind) {
+  skua_norm_desc d = SKUA_NORM_DESC_INIT;
+  d.kind = kind;
+  d.channels = 24;
+  d.groups = kind == SKUA_NORM_GROUP ? 4 : 1;
+  const bool batch = kind == SKUA_NORM_BATCH;
+  return {name, [=](skua_context* c, skua_op** out) {
+            return skua_norm_create(c, &d, constants(), kind == SKUA_NORM_RMS ? nullptr : constants() + 50, batch ? constants() + 100 : nullptr, batch ? constants() + 200 : nullptr, out);
+          }, {shape({2, 5, 3, 24})}, true, 0};
+}
+
+Sample softmax(const char* name, bool log, int axis) {
+  skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+  d.log = log;
+  d.axis = axis;
+  return {name, [=](skua_context* c, skua_op** out) { return skua_softmax_create(c, &d, out); }, {shape({4, 6, 29})}, false, 0};
+}
+
+Sample reduce(const char* name, skua_reduce_kind kind, int axis) {
+  skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+  d.kind = kind;
+  d.axis_count = 1;
+  d.axes[0] = axis;
+  return {name, [=](skua_context* c, skua_op** out) { return skua_reduce_create(c, &d, out); }, {shape({5, 7, 21})}};
+}
+
+Sample resize(const char* name, skua_resize_kind kind) {
+  skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
+  d.kind = kind;
+  d.out_h = 9, d.out_w = 13;
+  return {name, [=](skua_context* c, skua_op** out) { return skua_resize2d_create(c, &d, out); }, {shape({2, 6, 5, 11})}};
+}
+
+std::vector<Sample> data_samples() {
+  skua_transpose_desc transpose = SKUA_TRANSPOSE_DESC_INIT;
+  transpose.rank = 3;
+  transpose.perm[0] = 2, transpose.perm[1] = 0, transpose.perm[2] = 1;
+  skua_layout_desc layout = SKUA_LAYOUT_DESC_INIT;
+  layout.to = SKUA_LAYOUT_NCHW;
+  skua_pad_desc pad = SKUA_PAD_DESC_INIT;
+  pad.rank = 2, pad.before[0] = 1, pad.after[1] = 3, pad.mode = SKUA_PAD_REFLECT;
+  skua_slice_desc slice = SKUA_SLICE_DESC_INIT;
+  slice.rank = 2, slice.begin[1] = 2, slice.size[0] = SIZE_MAX, slice.size[1] = 5, slice.step[1] = 3;
+  skua_concat_desc concat = SKUA_CONCAT_DESC_INIT;
+  concat.axis = -1;
+  skua_rearrange_desc rearrange = SKUA_REARRANGE_DESC_INIT;
+  rearrange.block = 2;
+  return {
+      {"transpose", [=](skua_context* c, skua_op** out) { return skua_transpose_create(c, &transpose, out); }, {shape({4, 17, 23})}},
+      {"layout", [=](skua_context* c, skua_op** out) { return skua_layout_create(c, &layout, out); }, {shape({2, 5, 7, 19})}},
+      {"pad", [=](skua_context* c, skua_op** out) { return skua_pad_create(c, &pad, out); }, {shape({5, 19})}},
+      {"slice", [=](skua_context* c, skua_op** out) { return skua_slice_create(c, &slice, out); }, {shape({5, 19})}},
+      {"concat", [=](skua_context* c, skua_op** out) { return skua_concat_create(c, &concat, out); }, {shape({5, 19}), shape({5, 1}), shape({5, 0}), shape({5, 8}), shape({5, 3})}},
+      {"rearrange", [=](skua_context* c, skua_op** out) { return skua_rearrange_create(c, &rearrange, out); }, {shape({2, 3, 5, 12})}},
+  };
+}
+
+std::vector<Sample> all_samples() {
+  const skua_layout nhwc = SKUA_LAYOUT_NHWC, nchw = SKUA_LAYOUT_NCHW;
+  std::vector<Sample> list = {
+      gemm("gemm", false, SKUA_ACTIVATION_NONE, SKUA_RESIDUAL_NONE, {shape({5, 24}), shape({24, 37})}),
+      gemm("gemm_tall", false, SKUA_ACTIVATION_RELU, SKUA_RESIDUAL_NONE, {shape({24, 70}), shape({2, 24, 37})}, true),
+      gemm("gemm_constant", true, SKUA_ACTIVATION_CLAMP, SKUA_RESIDUAL_BEFORE_ACTIVATION, {shape({5, 24}), shape({5, 37})}),
+      gemm("gemm_gelu", true, SKUA_ACTIVATION_GELU, SKUA_RESIDUAL_AFTER_ACTIVATION, {shape({2, 9, 24}), shape({2, 9, 37})}),
+      conv("conv_3x3", 3, 1, 1, 16, 19, nhwc, SKUA_RESIDUAL_NONE, {shape({2, 12, 13, 16})}),
+      conv("conv_3x3s2", 3, 2, 1, 5, 19, nhwc, SKUA_RESIDUAL_NONE, {shape({2, 12, 13, 5})}),
+      conv("conv_1x1_residual", 1, 1, 1, 8, 9, nhwc, SKUA_RESIDUAL_AFTER_ACTIVATION, {shape({1, 6, 7, 8}), shape({1, 6, 7, 9})}),
+      conv("conv_groups", 3, 1, 2, 6, 8, nhwc, SKUA_RESIDUAL_NONE, {shape({1, 6, 7, 6})}),
+      conv("conv_depthwise", 3, 1, 21, 21, 21, nhwc, SKUA_RESIDUAL_NONE, {shape({2, 9, 8, 21})}),
+      conv("conv_nchw", 3, 1, 1, 5, 6, nchw, SKUA_RESIDUAL_BEFORE_ACTIVATION, {shape({2, 5, 9, 8}), shape({2, 6, 9, 8})}),
+      conv_transpose(),
+      pool("pool_max", SKUA_POOL_MAX, false, nhwc),
+      pool("pool_average_nchw", SKUA_POOL_AVERAGE, false, nchw),
+      pool("pool_indices", SKUA_POOL_MAX_INDICES, false, nhwc),
+      pool("pool_global", SKUA_POOL_AVERAGE, true, nhwc),
+      unary("relu", SKUA_UNARY_RELU),
+      unary("exp", SKUA_UNARY_EXP),
+      binary("add", SKUA_BINARY_ADD, shape({3, 37}), shape({3, 37})),
+      binary("prelu", SKUA_BINARY_PRELU, shape({2, 3, 37}), shape({37})),
+      {"select", [](skua_context* c, skua_op** out) {
+         const skua_select_desc d = SKUA_SELECT_DESC_INIT;
+         return skua_select_create(c, &d, out);
+       }, {shape({3, 1}), shape({3, 37}), shape({37})}, false, 1},
+      softmax("softmax", false, -1),
+      softmax("log_softmax", true, 1),
+      norm("norm_layer", SKUA_NORM_LAYER),
+      norm("norm_rms", SKUA_NORM_RMS),
+      norm("norm_batch", SKUA_NORM_BATCH),
+      norm("norm_group", SKUA_NORM_GROUP),
+      norm("norm_instance", SKUA_NORM_INSTANCE),
+      reduce("reduce_sum", SKUA_REDUCE_SUM, 1),
+      reduce("reduce_argmax", SKUA_REDUCE_ARGMAX, -1),
+      resize("resize_nearest", SKUA_RESIZE_NEAREST),
+      resize("resize_bilinear", SKUA_RESIZE_BILINEAR),
+  };
+  for (Sample& s : data_samples()) list.push_back(std::move(s));
+  return list;
+}
+
+}  // namespace
+
+const std::vector<Sample>& samples() {
+  static const std::vector<Sample> list = [] {
+    std::vector<Sample> here;
+    skua_context* context = nullptr;
+    if (skua_context_create(nullptr, &context) != SKUA_STATUS_OK) std::abort();
+    for (Sample& sample : all_samples()) {
+      skua_op* op = nullptr;
+      const skua_status status = sample.create(context, &op);
+      if (status == SKUA_STATUS_UNSUPPORTED && std::strstr(skua_error_text(), "in this build")) continue;
+      skua_op_destroy(op);
+      here.push_back(std::move(sample));
+    }
+    skua_context_destroy(context);
+    return here;
+  }();
+  return list;
+}
+
+Planned::Planned(const Sample& sample, skua_context* context) : data(sample.values()) {
+  SKUA_EXPECT_OK(sample.create(context, &op));
+  if (!op) return;
+  SKUA_EXPECT_OK(skua_op_plan(op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, &plan));
+  if (!plan) return;
+  outputs.resize(skua_op_output_count(op));
+  SKUA_EXPECT_OK(skua_plan_outputs(plan, outputs.data(), outputs.size()));
+  for (Data& d : data) {
+    for (float& x : d.v)
+      if (d.t.type == SKUA_DTYPE_S32) {
+        const int32_t value = int32_t(x);
+        std::memcpy(&x, &value, 4);
+      }
+    inputs.push_back(skua_host_buffer(d.v.data()));
+  }
+}
+
+Planned::~Planned() {
+  skua_plan_destroy(plan);
+  skua_op_destroy(op);
+}
+
+std::vector<unsigned char> Planned::compute(const skua_executor* executor) const {
+  std::vector<unsigned char> bytes;
+  if (!plan) return bytes;
+  std::vector<std::vector<uint32_t>> memory;
+  std::vector<skua_buffer> buffers;
+  for (const skua_tensor& t : outputs) {
+    memory.emplace_back(extent(t), 0x7fa5a5a5);
+    buffers.push_back(skua_host_buffer(memory.back().data()));
+  }
+  const size_t size = skua_plan_workspace(plan, executor ? executor->concurrency : 1);
+  std::vector<unsigned char> space(size + SKUA_WORKSPACE_ALIGNMENT, 0xff);
+  void* workspace = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(space.data()) + SKUA_WORKSPACE_ALIGNMENT - 1) / SKUA_WORKSPACE_ALIGNMENT * SKUA_WORKSPACE_ALIGNMENT);
+  SKUA_EXPECT_OK(skua_plan_run(plan, inputs.data(), inputs.size(), buffers.data(), buffers.size(), workspace, size, executor));
+  for (const auto& m : memory) {
+    const auto* from = reinterpret_cast<const unsigned char*>(m.data());
+    bytes.insert(bytes.end(), from, from + m.size() * 4);
+  }
+  return bytes;
+}
+
+}  // namespace skua_test
