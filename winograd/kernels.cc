@@ -13,6 +13,7 @@
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
 #include "winograd/points.h"
+#include "winograd/product.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -177,8 +178,9 @@ void transform_tile_in(const WinogradIn& t) {
       row = (mx + 2) * L;
       pixel = L;
     }
-    if (t.clip_y || t.clip_x) in_clipped<my, mx>(in, row, pixel, t.clip_y, t.clip_x, t.v + c, t.step);
-    else in_whole<my, mx>(in, row, pixel, t.v + c, t.step);
+    float* v = t.v + c / kWinogradLine * t.line + c % kWinogradLine;
+    if (t.clip_y || t.clip_x) in_clipped<my, mx>(in, row, pixel, t.clip_y, t.clip_x, v, t.step);
+    else in_whole<my, mx>(in, row, pixel, v, t.step);
   }
 }
 
@@ -198,7 +200,7 @@ void out_columns(const float* from, size_t step, int clip_x, F32 (*to)[width]) {
 
 // One row of outputs with the epilogue; n lanes are channels.
 template <int m, int clip>
-void out_row(const WinogradOut& t, const F32* from, F32 bias, size_t n, const float* residual, float* out) {
+SKUA_INL void out_row(const WinogradOut& t, const F32* from, F32 bias, size_t n, const float* residual, float* out) {
   constexpr int count = m - clip;
   F32 y[m];
   transform_out<m, clip>(from, y);
@@ -222,9 +224,29 @@ void out_row(const WinogradOut& t, const F32* from, F32 bias, size_t n, const fl
 }
 
 template <int my, int mx>
+SKUA_INL void out_whole(const WinogradOut& t, const float* from, F32 bias, size_t n, const float* residual, float* out) {
+  F32 tile[my][mx + 2];
+  each<0, mx + 2>([&](auto j) SKUA_INL_LAMBDA {
+    F32 p[my + 2], y[my];
+    SKUA_UNROLL for (int i = 0; i < my + 2; ++i) p[i] = F32::load(from + size_t(i * (mx + 2) + j.value) * t.step);
+    transform_out<my, 0>(p, y);
+    SKUA_UNROLL for (int i = 0; i < my; ++i) tile[i][j.value] = y[i];
+  });
+  each<0, my>([&](auto i) SKUA_INL_LAMBDA {
+    out_row<mx, 0>(t, tile[i.value], bias, n, residual ? residual + size_t(i.value) * t.residual_row : nullptr, out + size_t(i.value) * t.row);
+  });
+}
+
+template <int my, int mx>
 void transform_tile_out(const WinogradOut& t) {
   F32 tile[my][mx + 2];
   for (size_t c = 0; c < t.channels; c += L) {
+    if constexpr (F32::registers >= (my + 2) * (mx + 2) * 2 / 3) {
+      if (!t.clip_y && !t.clip_x && t.channels - c >= L) {
+        out_whole<my, mx>(t, t.m + c, t.bias ? F32::load(t.bias + c) : F32::zero(), L, t.residual ? t.residual + c : nullptr, t.out + c);
+        continue;
+      }
+    }
     each<0, my>([&](auto clip) SKUA_INL_LAMBDA {
       if (t.clip_y == clip.value) out_columns<my, clip.value, mx + 2>(t.m + c, t.step, t.clip_x, tile);
     });
@@ -251,6 +273,23 @@ const Kernel kernels[] = {
     SKUA_WINOGRAD(4, 4, f4x4, "F(4,3) with the points 0, +-sqrt(1/2), +-sqrt(2): 2.25 products per output")
     SKUA_WINOGRAD(6, 6, f6x6, "F(6,3): 1.78 products per output, about 8 times the rounding error")
 #undef SKUA_WINOGRAD
+#define SKUA_PRODUCT(mr, nr, why)                                                                                                                  \
+  {"winograd_product_f32_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
+   reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / F32::L>))},
+#if defined(SKUA_ISA_avx512)
+    SKUA_PRODUCT(28, 16, "28 accumulators + 1 U of 32 registers, V by broadcast operands; 29 loads feed 28 multiply-adds at 4.4 bytes of U per cycle")
+#elif defined(SKUA_ISA_avx2)
+    SKUA_PRODUCT(6, 16, "12 accumulators + 2 U + 1 V of 16 registers; 8 loads feed 12 multiply-adds")
+#elif defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)
+    SKUA_PRODUCT(4, 8, "8 accumulators + 2 U + 1 V + 1 product of 16 registers: no fused multiply-add")
+#elif defined(SKUA_ISA_neon)
+    SKUA_PRODUCT(8, 8, "16 accumulators + 8 V (four deep, by lane) + 2 U of 32 registers")
+#elif defined(SKUA_ISA_neon32)
+    SKUA_PRODUCT(4, 8, "8 accumulators + 4 V (four deep, by lane) + 2 U of 16 registers")
+#else
+    SKUA_PRODUCT(4, 4, "portable C++: sixteen sums in registers")
+#endif
+#undef SKUA_PRODUCT
 };
 
 }  // namespace

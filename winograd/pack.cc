@@ -19,26 +19,27 @@ constexpr Taps kTaps[3] = {taps(2), taps(4), taps(6)};
 }  // namespace
 
 size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format) {
-  return packed_floats(format, out_channels, in_channels * winograd_points(variant));
+  return winograd_points(variant) * in_channels * round_up(out_channels, format.vector);
 }
 
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
                    size_t stride_x, size_t stride_i, float* packed) {
   const int my = winograd_rows(variant), mx = winograd_columns(variant), ay = my + 2, ax = mx + 2;
   const Taps &gy = kTaps[my / 2 - 1], &gx = kTaps[mx / 2 - 1];
-  const size_t points = winograd_points(variant);
-  for (size_t p = 0; p < panel_count(format, out_channels); ++p) {
-    const size_t columns = panel_columns(format, out_channels, p), width = round_up(columns, format.vector);
-    float* const panel = packed + panel_offset(format, p, in_channels * points);
-    const size_t step = in_channels * width;  // from one point to the next
+  const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = kWinogradGroups * nr;
+  for (size_t first = 0; first < out_channels; first += nr) {
+    const size_t panel = first / wide * wide, panel_columns = round_up(min(out_channels - panel, wide), format.vector);
+    const size_t columns = min(nr, out_channels - first), width = round_up(columns, format.vector);
+    float* const group = packed + points * in_channels * panel + in_channels * (first - panel);
+    const size_t step = in_channels * panel_columns;  // from one point to the next
     for (size_t i = 0; i < in_channels; ++i)
       for (size_t j = 0; j < width; ++j) {
-        float* to = panel + i * width + j;
+        float* to = group + i * width + j;
         if (j >= columns) {
           for (size_t q = 0; q < points; ++q) to[q * step] = 0;
           continue;
         }
-        const float* w = weights + (p * format.nr + j) * stride_o + i * stride_i;
+        const float* w = weights + (first + j) * stride_o + i * stride_i;
         double half[3][8];  // w Gx^T
         for (int y = 0; y < 3; ++y) {
           const float* row = w + size_t(y) * stride_y;

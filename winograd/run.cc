@@ -20,18 +20,28 @@ struct Cut {
   bool shared;
 };
 
-struct Layout {  // bytes
-  size_t list, v, m;  // of a block
+// Floats from point to point: an odd number of cache lines, so that the streams of a transform fall into different sets of L1.
+size_t odd_lines(size_t floats) { return (ceil_div(floats, 16) | 1) * 16; }
+size_t panel_width(const WinogradPlan& p) { return kWinogradGroups * p.tile->nr; }
+
+struct Layout {
+  size_t list, v, m;      // bytes, of a block
+  size_t v_step, m_step;  // floats from point to point
 };
 
-Layout layout_of(const WinogradPlan& p) {
+Layout layout_of(const WinogradPlan& p, const WinogradShape& s) {
   const size_t points = winograd_points(p.variant);
-  // A line more behind M: where the panels are narrower than the transform's vectors (weights packed for a lower instruction set), it loads past them.
-  return {round_up(p.block * sizeof(Tile), 64), points * p.v_step * sizeof(float), points * winograd_m_step(p) * sizeof(float) + 64};
+  Layout l;
+  l.v_step = odd_lines(p.block * round_up(s.in_channels, kWinogradLine));
+  l.m_step = odd_lines(p.block * panel_width(p));
+  l.list = round_up(p.block * sizeof(Tile), 64);
+  l.v = points * l.v_step * sizeof(float);
+  l.m = points * l.m_step * sizeof(float);
+  return l;
 }
 
 Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
-  const size_t panels = panel_count(p.format, s.out_channels), units = p.tiles * panels;
+  const size_t panels = ceil_div(s.out_channels, panel_width(p)), units = p.tiles * panels;
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
   if (pieces == 1) return {1, 1, false};
   const size_t least = min(p.block, 2 * size_t(p.tile->mr));  // with fewer tiles, streaming U costs more than the products
@@ -87,8 +97,8 @@ void list_tiles(const WinogradPlan& p, size_t from, size_t to, Tile* list) {
   }
 }
 
-// Transforms tiles list[i] for i in [from, to) into rows i of V.
-void transform_in(const Run& r, const Tile* list, size_t from, size_t to, float* v) {
+// Transforms tiles list[i] for i in [from, to) of a block of n into V.
+void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t n, float* v) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant);
@@ -97,7 +107,8 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, float*
   t.row = s.in_row;
   t.pixel = s.in_pixel;
   t.channels = s.in_channels;
-  t.step = p.v_step;
+  t.step = r.layout.v_step;
+  t.line = n * kWinogradLine;
   const auto inside = [](ptrdiff_t n, int most) { return uint8_t(n < 0 ? 0 : n > most ? most : n); };
   for (size_t i = from; i < to; ++i) {
     const Tile& tile = list[i];
@@ -110,7 +121,7 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, float*
     t.left = inside(-x, columns);
     t.right = inside(ptrdiff_t(s.in_w) - x, columns);
     t.in = r.in + ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel);
-    t.v = v + i * p.v_row;
+    t.v = v + i * kWinogradLine;
     fn(t);
   }
 }
@@ -123,7 +134,7 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
   const WinogradOutFn fn = code_of<WinogradOutFn>(p.out);
   const bool rows_after = r.activation.kernel != nullptr, residual_after = r.residual_mode == SKUA_RESIDUAL_AFTER_ACTIVATION;
   WinogradOut t = {};
-  t.step = winograd_m_step(p);
+  t.step = r.layout.m_step;
   t.channels = channels;
   t.bias = r.bias ? r.bias + first : nullptr;
   t.residual_row = s.res_row;
@@ -137,7 +148,7 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
     const Tile& tile = list[i];
     t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
     t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
-    t.m = m + i * p.format.nr;
+    t.m = m + i * panel_width(p);
     t.out = r.out + tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first;
     const float* residual = r.residual_mode == SKUA_RESIDUAL_NONE ? nullptr
                             : r.residual + tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first;
@@ -159,42 +170,46 @@ void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant);
-  const size_t points = winograd_points(p.variant), m_step = winograd_m_step(p);
+  const size_t points = winograd_points(p.variant), mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector;
   size_t first_whole = 0, first_clipped_y = n, first_clipped_both = n;
   for (size_t i = n; i-- > 0;) {
     if (list[i].cls >= clipped_y) first_clipped_y = i;
     if (list[i].cls == clipped_both) first_clipped_both = i;
     if (list[i].cls == clipped_x && !first_whole) first_whole = i + 1;
   }
-  const ptrdiff_t zero = 0;
-  GemmBlock g = {};
-  g.tile = p.tile;
-  g.format = p.format;
-  g.segment_count = 1;
-  g.k = s.in_channels;
-  g.segments = &zero;
-  g.kc = p.kc;
-  g.alpha = 1;
-  g.activation.low = -__builtin_inff();
-  g.activation.high = __builtin_inff();
+  const WinogradProductTable& table = code_of<WinogradProductTableFn>(p.tile)();
+  WinogradProduct t = {};
+  t.line = n * kWinogradLine;
+  t.k = s.in_channels;
+  t.m_row = panel_width(p);
   for (size_t panel = p0; panel < p1; ++panel) {
-    const size_t columns = panel_columns(p.format, s.out_channels, panel), width = round_up(columns, p.format.vector);
-    g.n = columns;  // a panel is a product of its own: its columns begin at 0 in M
-    g.packed = r.packed + panel_offset(p.format, panel, s.in_channels * points);
+    const size_t first = panel * panel_width(p), columns = min(panel_width(p), s.out_channels - first);
+    t.u = r.packed + points * s.in_channels * first;
     const float* a = v;
     float* c = m;
     for (int i = 0; i < my + 2; ++i)
-      for (int j = 0; j < mx + 2; ++j, g.packed += s.in_channels * width, a += p.v_step, c += m_step) {
+      for (int j = 0; j < mx + 2; ++j, a += r.layout.v_step, c += r.layout.m_step) {
         const bool drop_y = !winograd::has_point(my, p.clip_y, i), drop_x = !winograd::has_point(mx, p.clip_x, j);
-        const size_t from = drop_x ? first_whole : 0, to = drop_y ? first_clipped_y : drop_x ? first_clipped_both : n;
-        if (from < to)
-          run_block(g, from, to, 0, 1, [&](size_t row) { return RowPointers{a + row * p.v_row, c + row * p.format.nr, nullptr}; });
+        const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
+        const size_t parts = ceil_div(to - from, mr);
+        for (size_t column = 0; column < columns; column += nr) {
+          const size_t vectors = ceil_div(min(nr, columns - column), L);
+          for (size_t part = 0, row = from; part < parts; ++part) {
+            const size_t end = from + piece_begin(to - from, parts, part + 1);
+            t.v = a + row * kWinogradLine;
+            t.m = c + row * t.m_row + column;
+            table.at[(vectors - 1) * mr + (end - row) - 1](t);
+            row = end;
+          }
+          t.u += s.in_channels * vectors * L;
+        }
       }
-    transform_out(r, list, n, m, panel * p.format.nr, columns);
+    transform_out(r, list, n, m, first, columns);
   }
 }
 
 void note_kernels(const Run& r) {
+  note_use(r.plan->tile);
   note_use(r.plan->out);
   if (r.activation.kernel) note_use(r.activation.kernel);
 }
@@ -210,8 +225,8 @@ void range_task(void* arg, size_t index, uint32_t worker) {
   for (size_t b = 0; b < blocks; ++b) {
     const size_t from = begin + piece_begin(end - begin, blocks, b), to = begin + piece_begin(end - begin, blocks, b + 1);
     list_tiles(p, from, to, r.list(worker));
-    transform_in(r, r.list(worker), 0, to - from, r.v(worker));
-    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), 0, panel_count(p.format, r.shape->out_channels));
+    transform_in(r, r.list(worker), 0, to - from, to - from, r.v(worker));
+    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), 0, ceil_div(r.shape->out_channels, panel_width(p)));
   }
 }
 
@@ -223,9 +238,9 @@ void transform_task(void* arg, size_t index, uint32_t) {
   size_t from = piece_begin(p.tiles, r.transform_pieces, index);
   const size_t to = piece_begin(p.tiles, r.transform_pieces, index + 1);
   for (size_t range = 0; from < to; ++range) {
-    const size_t begin = piece_begin(p.tiles, r.cut.ranges, range), end = min(to, piece_begin(p.tiles, r.cut.ranges, range + 1));
+    const size_t begin = piece_begin(p.tiles, r.cut.ranges, range), range_end = piece_begin(p.tiles, r.cut.ranges, range + 1), end = min(to, range_end);
     if (from >= end) continue;
-    transform_in(r, r.list(range), from - begin, end - begin, r.v(range));
+    transform_in(r, r.list(range), from - begin, end - begin, range_end - begin, r.v(range));
     from = end;
   }
 }
@@ -233,7 +248,7 @@ void panel_task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const WinogradPlan& p = *r.plan;
   note_kernels(r);
-  const size_t range = index / r.cut.panel_pieces, piece = index % r.cut.panel_pieces, panels = panel_count(p.format, r.shape->out_channels);
+  const size_t range = index / r.cut.panel_pieces, piece = index % r.cut.panel_pieces, panels = ceil_div(r.shape->out_channels, panel_width(p));
   const size_t n = piece_begin(p.tiles, r.cut.ranges, range + 1) - piece_begin(p.tiles, r.cut.ranges, range);
   multiply(r, r.list(range), n, r.v(range), r.m(worker), piece_begin(panels, r.cut.panel_pieces, piece), piece_begin(panels, r.cut.panel_pieces, piece + 1));
 }
@@ -246,13 +261,13 @@ size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, 
   RunArgs args = {};
   args.executor = &executor;
   const Cut c = cut(args, plan, shape);
-  const Layout l = layout_of(plan);
+  const Layout l = layout_of(plan, shape);
   return (c.shared ? c.ranges : executor.concurrency) * (l.list + l.v) + executor.concurrency * l.m;
 }
 
 void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const float* bias, const Activation& activation,
                   skua_residual residual_mode, const float* in, const float* residual, float* out, void* workspace) {
-  Run r = {&args, &plan, &shape, packed, bias, in, residual, out, activation, residual_mode, cut(args, plan, shape), layout_of(plan), static_cast<char*>(workspace), 1};
+  Run r = {&args, &plan, &shape, packed, bias, in, residual, out, activation, residual_mode, cut(args, plan, shape), layout_of(plan, shape), static_cast<char*>(workspace), 1};
   if (!r.cut.shared) return parallel(args, r.cut.ranges, range_task, &r);
   for (size_t i = 0; i < r.cut.ranges; ++i) list_tiles(plan, piece_begin(plan.tiles, r.cut.ranges, i), piece_begin(plan.tiles, r.cut.ranges, i + 1), r.list(i));
   r.transform_pieces = pieces_for(args, plan.tiles, double(shape.in_channels) * 30);

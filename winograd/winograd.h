@@ -1,13 +1,14 @@
 // Winograd's algorithm for 3x3 convolutions of stride 1 and dilation 1, as plain functions for the conv2d operator.
 //
 //   tasks = ranges of tiles; each: for block of tiles {
-//     V[point][tile][IC]  = input transform                                          winograd_in
+//     V = input transform                                              winograd_in
 //     for panel of output channels {
-//       M[point][tile][nr] = V[point] * U[panel][point]                              gemm_tile, one product per point
-//       y                  = output transform, bias, residual, activation            winograd_out
+//       M = V * U[panel], one product per point and group of columns   winograd_product
+//       y = output transform, bias, residual, activation               winograd_out
 //   } }
 //
-// Packed weights U: [panel][point][IC][width], the panels of gemm/driver.h; one stream through memory per block.
+// The layouts of V, U and M are in winograd_kernel.h. A product reads every line of U once for up to mr tiles, at a few bytes per cycle, so that U may come
+// from the last cache level.
 #pragma once
 #include "core/activation.h"
 #include "core/op.h"
@@ -26,32 +27,26 @@ struct WinogradShape {
 
 struct WinogradPlan {
   WinogradVariant variant;
-  PackFormat format;
-  const Kernel *tile, *in, *out;
+  const Kernel *tile, *in, *out;    // product and transforms
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
   uint8_t clip_y, clip_x;           // outputs of the last row and column of tiles outside the image
   size_t block;                     // most tiles per block
-  size_t kc;                        // depth of one pass of a product
-  size_t v_row, v_step;             // floats from tile to tile, point to point
   double cycles;                    // predicted, one thread
 };
-// Floats from point to point of M: an odd number of cache lines, so that the streams of a transform fall into different sets of L1.
-inline size_t winograd_odd_lines(size_t floats) { return (ceil_div(floats, 16) | 1) * 16; }
-inline size_t winograd_m_step(const WinogradPlan& p) { return winograd_odd_lines(p.block * p.format.nr); }
 
 constexpr const char* winograd_name(WinogradVariant v) {
   constexpr const char* names[kWinogradVariants] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6"};
   return names[int(v)];
 }
 
-// Floats of packed weights; sizes were checked so that in_channels * round_up(out_channels, vector) * 64 fits.
+// Floats of packed weights, of which only format.vector matters; sizes were checked so that in_channels * round_up(out_channels, vector) * 64 fits.
 size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format);
 
 // Transforms in double and rounds once. weights: value [o][y][x][i] at o*stride_o + y*stride_y + x*stride_x + i*stride_i.
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
                    size_t stride_x, size_t stride_i, float* packed);
 
-// False: a kernel is not in this build or not for this format, or a size does not fit. No size may be 0. Strides may change after.
+// False: a kernel is not in this build or not for vectors of this format, or a size does not fit. No size may be 0. Strides may change after.
 bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& shape, const PackFormat& format, WinogradPlan* plan);
 inline double winograd_cycles(const WinogradPlan& plan, const WinogradShape&) { return plan.cycles; }  // predicted, one thread
 size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, uint32_t concurrency);  // bytes

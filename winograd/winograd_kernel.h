@@ -12,8 +12,17 @@ constexpr int winograd_rows(WinogradVariant v) { return v == WinogradVariant::f2
 constexpr int winograd_columns(WinogradVariant v) { return v == WinogradVariant::f6x6 ? 6 : v == WinogradVariant::f4x4 ? 4 : 2; }
 constexpr size_t winograd_points(WinogradVariant v) { return size_t(winograd_rows(v) + 2) * size_t(winograd_columns(v) + 2); }
 
-// KernelKind::winograd_in, variant = WinogradVariant. V[point][c] = (B^T d B)[point] for the channels of one tile; point = i*(m_x+2) + j. Points that a clip
-// drops are not written.
+// Transformed tiles V: [point][IC / 16][tile][16 channels]: a cache line per tile, so the tiles of a product are a constant distance apart and a line is
+// written whole before the next. What is past the last channel is not read.
+// Transformed weights U: [panel][point][group][IC][width]. A group is what one product multiplies by, width = nr columns, in the last group the columns left
+// rounded up to whole vectors; a panel is kWinogradGroups groups. A block of tiles reads U as one stream.
+// Products M: [point][tile][columns of a panel].
+constexpr size_t kWinogradLine = 16;
+constexpr size_t kWinogradGroups = 4;
+// Columns of a group for weights packed for vectors of that many floats: the same for all instruction sets of that vector, so that they share packed weights.
+constexpr size_t winograd_group(size_t vector) { return vector >= 16 ? vector : vector >= 4 ? 2 * vector : 4; }
+
+// KernelKind::winograd_in, variant = WinogradVariant: V of one tile; point = i*(m_x+2) + j. Points that a clip drops are not written.
 struct WinogradIn {
   const float* in;            // first value of the tile, which may lie outside the image
   size_t row, pixel;          // floats from one row, one pixel to the next
@@ -21,9 +30,25 @@ struct WinogradIn {
   uint8_t top, bottom, left, right;  // rows [top, bottom) and columns [left, right) of the tile lie inside the image, the others are 0
   size_t channels;
   float* v;                   // whole vectors are written
-  size_t step;                // floats from one point to the next
+  size_t step, line;          // floats from one point, one line of channels to the next
 };
 using WinogradInFn = void (*)(const WinogradIn&);
+
+// KernelKind::winograd_product: M[r][j] = sum over k of V[r][k] * U[k][j], one chain of multiply-adds in the order of k. `code` returns a table of functions:
+// at[(vectors - 1) * mr + rows - 1], vectors <= nr / vector, rows <= mr.
+struct WinogradProduct {
+  const float* v;
+  size_t line;                // floats from one line of channels to the next
+  size_t k;
+  const float* u;             // k rows of whole vectors
+  float* m;
+  size_t m_row;               // floats from tile to tile
+};
+using WinogradProductFn = void (*)(const WinogradProduct&);
+struct WinogradProductTable {
+  WinogradProductFn at[32];
+};
+using WinogradProductTableFn = const WinogradProductTable& (*)();
 
 // KernelKind::winograd_out, variant = WinogradVariant. y = finish(A^T M A) for the channels of one tile.
 struct WinogradOut {

@@ -1,0 +1,76 @@
+// The products of Winograd's algorithm, one source for every instruction set: M[r][j] += V[r][k] * U[k][j] for tiles r, channels k, columns j.
+//
+//            U: NV*L columns, one stream      V: [k / 16][tile][16], tiles 16 floats apart: one address register for all of them
+//   V ->     acc[r][v] += V[r][k] * U[k][v]
+//
+// U is prefetched kAhead floats before its use: a product of few tiles waits for nothing else. Blocks follow each other in memory, so the end of one product
+// prefetches the next one's begin.
+//
+// Registers: MR*NV accumulators + NV of U, V as a broadcast operand (AVX-512) or + 1 (by lane: + MR). Tall tiles: MR rows per vector of U make the products
+// run at 64 bytes of U per MR*NV/2 cycles or less, what one core reads from the last cache level, without a second pass over U.
+#pragma once
+#include "simd/simd.h"
+#include "winograd/winograd_kernel.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr size_t kAhead = 1024;
+
+template <int MR, int NV> void product(const WinogradProduct& p) {
+  constexpr int L = F32::L;
+  F32 acc[MR][NV];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
+  const float *a = p.v, *u = p.u;
+  for (size_t left = p.k; left; a += p.line) {
+    const size_t steps = left < kWinogradLine ? left : kWinogradLine;
+    left -= steps;
+    const float *x = a, *const end = a + steps;
+    if constexpr (F32::by_lane) {
+      for (; x + 4 <= end; x += 4) {
+        F32 b[MR];
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) b[r] = F32::load(x + r * kWinogradLine);
+        F32 w[NV];
+#define SKUA_STEP(i)                                                                                                                 \
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F32::load(u + v * L);                                                              \
+  if constexpr (i % 2 == 0) __builtin_prefetch(u + kAhead);                                                                          \
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = fma_lane<i>(acc[r][v], w[v], b[r]);  \
+  u += NV * L;
+        SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
+#undef SKUA_STEP
+      }
+    }
+    for (; x < end; ++x, u += NV * L) {
+      F32 w[NV];
+      __builtin_prefetch(u + kAhead);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+        w[v] = F32::load(u + v * L);
+        if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads U from memory once per row
+      }
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+        const F32 b = F32::broadcast(x + r * kWinogradLine);
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(b, w[v], acc[r][v]);
+      }
+    }
+  }
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(p.m + size_t(r) * p.m_row + v * L);
+}
+
+template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(WinogradProductTable& table) {
+  table.at[(v - 1) * MR + r - 1] = product<r, v>;
+  if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
+  else if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
+}
+template <int MR, int NV> constexpr WinogradProductTable make_table() {
+  static_assert(MR * NV <= 32);
+  WinogradProductTable table = {};
+  fill<MR, NV>(table);
+  return table;
+}
+template <int MR, int NV> constexpr WinogradProductTable table_of = make_table<MR, NV>();
+template <int MR, int NV> const WinogradProductTable& table() { return table_of<MR, NV>; }
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua
