@@ -18,6 +18,33 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
   return s.found;
 }
 
+// Cycles on one thread with blocks of this size. The constants are fits, in cycles, to cores with 2 vector multiply-adds per cycle.
+double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, size_t block) {
+  const double mean = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0, points = double(winograd_points(p.variant)), lanes = p.tile->vector;
+  const double blocks = double(ceil_div(p.tiles, block)), ic = double(s.in_channels), oc = double(round_up(s.out_channels, p.tile->vector)), panel = double(kWinogradGroups * p.tile->nr);
+  const double u_bytes = points * ic * oc * 4, block_bytes = points * double(block) * (double(round_up(s.in_channels, kWinogradLine)) + panel) * 4;
+  const double in_l2 = block_bytes / double(m.l2);
+
+  // Products that clips leave: n outputs of a dimension need n + 2*ceil(n/m).
+  const double products = double(s.batch) * double(s.out_h + 2 * p.tiles_y) * double(s.out_w + 2 * p.tiles_x);
+  const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows) + 1, p.tile->mr)), r = rows / parts;
+  const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
+  double step = multiplies / m.fma_ports;
+  if (const double issue = (multiplies * (lanes == 16 ? 1 : 1 + 1 / vectors) + vectors + 4) / m.issue; issue > step) step = issue;
+  if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
+  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic + 30 + 2 * multiplies) * (1 + 0.3 * (in_l2 > 0.5 ? in_l2 - 0.5 : 0));
+  // U streams through once per block; four fifths of the shorter of the two hide behind the longer.
+  const double from = u_bytes + block_bytes < double(m.l2) ? m.l2_bytes : u_bytes < 0.75 * double(m.l3) || m.l3 <= m.l2 ? 0.8 * m.l3_bytes : m.memory_bytes;
+  const double stream = blocks * u_bytes / from;
+  const double products_and_stream = multiply > stream ? multiply + 0.2 * stream : stream + 0.2 * multiply;
+
+  // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
+  const double far = 1 + 2.2 * (in_l2 > 0.25 ? in_l2 - 0.25 : 0), slower = 2 / m.fma_ports, size = lanes / 16;
+  const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * size) * far * double(ceil_div(s.in_channels, p.tile->vector));
+  const double out = points * ((0.5 + 0.75 * mean) * slower + 0.3 * mean * size) * far * oc / lanes;
+  return products_and_stream + double(p.tiles) * (in + 30 + out + 40 * double(ceil_div(s.out_channels, kWinogradGroups * p.tile->nr)));
+}
+
 }  // namespace
 
 bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& s, const PackFormat& format, WinogradPlan* plan) {
@@ -28,17 +55,22 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector);
   p.out = find(ctx, KernelKind::winograd_out, int(variant), format.vector);
   if (!p.in || !p.tile || !p.out) return false;
-  const size_t my = size_t(winograd_rows(variant)), mx = size_t(winograd_columns(variant)), points = winograd_points(variant);
+  const size_t my = size_t(winograd_rows(variant)), mx = size_t(winograd_columns(variant));
   p.tiles_y = ceil_div(s.out_h, my);
   p.tiles_x = ceil_div(s.out_w, mx);
   p.clip_y = uint8_t(p.tiles_y * my - s.out_h);
   p.clip_x = uint8_t(p.tiles_x * mx - s.out_w);
   if (!mul(p.tiles_y, p.tiles_x, p.tiles) || !mul(p.tiles, s.batch, p.tiles) || p.tiles > UINT32_MAX || s.in_channels > SIZE_MAX / 65536) return false;
   const Machine m = machine_for(p.tile->isa);
-  const size_t mr = p.tile->mr, bytes = points * (round_up(s.in_channels, 16) + kWinogradGroups * p.tile->nr) * sizeof(float);
-  p.block = round_up(max(m.l2 / 2 / bytes, 24), mr);
-  p.block = ceil_div(p.tiles, ceil_div(p.tiles, p.block));
-  p.cycles = double(points) * double(p.tiles) * double(s.in_channels) * double(s.out_channels) / (m.fma_ports * p.tile->vector);
+  constexpr size_t candidates[] = {8, 12, 16, 20, 24, 28, 40, 56, 84, 128};
+  for (size_t most : candidates) {
+    const size_t block = ceil_div(p.tiles, ceil_div(p.tiles, most));
+    if (block == p.block) continue;
+    const double c = cycles(p, s, m, block);
+    if (p.block && c >= p.cycles) continue;
+    p.block = block;
+    p.cycles = c;
+  }
   return true;
 }
 
