@@ -61,6 +61,10 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   p.clip_y = uint8_t(p.tiles_y * my - s.out_h);
   p.clip_x = uint8_t(p.tiles_x * mx - s.out_w);
   if (!mul(p.tiles_y, p.tiles_x, p.tiles) || !mul(p.tiles, s.batch, p.tiles) || p.tiles > UINT32_MAX || s.in_channels > SIZE_MAX / 65536) return false;
+  if (!p.tiles) {
+    p.block = 1;
+    return true;
+  }
   const Machine m = machine_for(p.tile->isa);
   constexpr size_t candidates[] = {8, 12, 16, 20, 24, 28, 40, 56, 84, 128};
   for (size_t most : candidates) {
@@ -71,7 +75,9 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
     p.block = block;
     p.cycles = c;
   }
-  return true;
+  // A worker's V and M are far from the end of the address space.
+  size_t floats;
+  return mul(winograd_points(variant) * p.block, round_up(s.in_channels, kWinogradLine) + kWinogradGroups * p.tile->nr, floats) && floats <= SIZE_MAX / 1024;
 }
 
 }  // namespace skua

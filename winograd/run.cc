@@ -262,7 +262,9 @@ size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, 
   args.executor = &executor;
   const Cut c = cut(args, plan, shape);
   const Layout l = layout_of(plan, shape);
-  return (c.shared ? c.ranges : executor.concurrency) * (l.list + l.v) + executor.concurrency * l.m;
+  size_t slots, m, total;
+  const bool fits = mul(c.shared ? c.ranges : size_t(executor.concurrency), l.list + l.v, slots) && mul(size_t(executor.concurrency), l.m, m) && add(slots, m, total);
+  return fits && total <= SIZE_MAX / 2 ? total : SIZE_MAX / 2;
 }
 
 void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const float* bias, const Activation& activation,

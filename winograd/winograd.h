@@ -46,7 +46,8 @@ size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
                    size_t stride_x, size_t stride_i, float* packed);
 
-// False: a kernel is not in this build or not for vectors of this format, or a size does not fit. No size may be 0. Strides may change after.
+// False: a kernel is not in this build or not for vectors of this format, or a size does not fit. An empty output is
+// planned, never run. Strides may change after.
 bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& shape, const PackFormat& format, WinogradPlan* plan);
 inline double winograd_cycles(const WinogradPlan& plan, const WinogradShape&) { return plan.cycles; }  // predicted, one thread
 size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, uint32_t concurrency);  // bytes
