@@ -5,7 +5,7 @@
 using namespace skua;
 
 namespace {
-skua_status absent(const char* what, skua_op** out) {
+[[maybe_unused]] skua_status absent(const char* what, skua_op** out) {
   if (out) *out = nullptr;
   return SKUA_UNSUPPORTED_("%s: not in this build", what);
 }

@@ -1,0 +1,96 @@
+// Resizing, one source for every instruction set. Bilinear: a source row is blended horizontally into a buffer once, two such buffers give an output row:
+//
+//   source row  y0 ──┐ blend_pixels (channels next to each other, vectors)     a0 a1 a2 ...  ─┐
+//   source row  y1 ──┘ or blend_elements (one to three channels, planes)       b0 b1 b2 ...  ─┴─ blend_rows ─► output row
+//
+// Every blend is a + w * (b - a): equal neighbours stay what they are.
+#include "resize/resize_kernel.h"
+#include "dispatch/kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr size_t L = F32::L;
+
+SKUA_INL F32 blend(F32 a, F32 b, F32 w) { return fma(w, b - a, a); }
+
+void copy_pixels(size_t pixels, size_t channels, const float* x, const size_t* at, float* y, size_t y_pixel) {
+  for (size_t p = 0; p < pixels; ++p, y += y_pixel) {
+    const float* from = x + at[p];
+    size_t c = 0;
+    for (; c + L <= channels; c += L) F32::load(from + c).store(y + c);
+    if (c < channels) F32::load_n(from + c, channels - c).store_n(y + c, channels - c);
+  }
+}
+
+void copy_elements(size_t n, const float* x, const size_t* at, float* y) {
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const float a = x[at[i]], b = x[at[i + 1]], c = x[at[i + 2]], d = x[at[i + 3]];
+    y[i] = a; y[i + 1] = b; y[i + 2] = c; y[i + 3] = d;
+  }
+  for (; i < n; ++i) y[i] = x[at[i]];
+}
+
+void blend_pixels(size_t pixels, size_t channels, const float* x, const size_t* at0, const size_t* at1, const float* w, float* y) {
+  for (size_t p = 0; p < pixels; ++p, y += channels) {
+    const float *a = x + at0[p], *b = x + at1[p];
+    const F32 weight = F32::set1(w[p]);
+    size_t c = 0;
+    if (w[p] == 0) {
+      for (; c + L <= channels; c += L) F32::load(a + c).store(y + c);
+      if (c < channels) F32::load_n(a + c, channels - c).store_n(y + c, channels - c);
+      continue;
+    }
+    for (; c + 2 * L <= channels; c += 2 * L) {
+      const F32 first = blend(F32::load(a + c), F32::load(b + c), weight), second = blend(F32::load(a + c + L), F32::load(b + c + L), weight);
+      first.store(y + c);
+      second.store(y + c + L);
+    }
+    for (; c + L <= channels; c += L) blend(F32::load(a + c), F32::load(b + c), weight).store(y + c);
+    if (const size_t rest = channels - c; rest) blend(F32::load_n(a + c, rest), F32::load_n(b + c, rest), weight).store_n(y + c, rest);
+  }
+}
+
+void blend_elements(size_t n, const float* x, const size_t* at0, const size_t* at1, const float* w, float* y) {
+  for (size_t i = 0; i < n; ++i) {
+    const float a = x[at0[i]], b = x[at1[i]], blended = a + w[i] * (b - a);
+    y[i] = w[i] == 0 ? a : blended;
+  }
+}
+
+void blend_rows(size_t rows, size_t n, const float* a, const float* b, float w, float* y, size_t y_row) {
+  const F32 weight = F32::set1(w);
+  if (w == 0) b = a;
+  const F32 always = F32::set1(w == 0 ? 1.0f : 0.0f);
+  const M32 first = gt(always, F32::zero());
+  for (; rows; --rows, a += n, b += n, y += y_row) {
+    size_t i = 0;
+    for (; i + L <= n; i += L) {
+      const F32 v = F32::load(a + i);
+      select(first, v, blend(v, F32::load(b + i), weight)).store(y + i);
+    }
+    if (const size_t rest = n - i; rest) {
+      const F32 v = F32::load_n(a + i, rest);
+      select(first, v, blend(v, F32::load_n(b + i, rest), weight)).store_n(y + i, rest);
+    }
+  }
+}
+
+#define SKUA_RESIZE(name, kind, Fn, function, why) \
+  {name "_" SKUA_STRING(SKUA_ISA), "resize", why, KernelKind::kind, Isa::SKUA_ISA, 0, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<Fn>(function))}
+const Kernel kernels[] = {
+    SKUA_RESIZE("resize_copy_x32_pixels", resize_copy_pixels, ResizeCopyPixelsFn, copy_pixels, "nearest pixels, vectors of channels"),
+    SKUA_RESIZE("resize_copy_x32_elements", resize_copy_elements, ResizeCopyElementsFn, copy_elements, "nearest pixels of few channels or planes"),
+    SKUA_RESIZE("resize_blend_f32_pixels", resize_blend_pixels, ResizeBlendPixelsFn, blend_pixels, "two pixels of a row, vectors of channels"),
+    SKUA_RESIZE("resize_blend_f32_elements", resize_blend_elements, ResizeBlendElementsFn, blend_elements, "two pixels of a row, few channels or planes"),
+    SKUA_RESIZE("resize_blend_f32_rows", resize_blend_rows, ResizeBlendRowsFn, blend_rows, "two blended rows"),
+};
+#undef SKUA_RESIZE
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(resize, kernels)
+}  // namespace skua
