@@ -147,8 +147,8 @@ void roofline(Html& h, const Session& s) {
     if (r.suite == "layers" && r.error.empty() && r.flops > 0) points.push_back({r.flops / r.bytes, r.gflops, &r});
   if (points.size() < 3 || s.machine.peaks.empty()) return;
   const double peak = s.machine.peak(s.machine.isa) * effort.threads;
-  const double x0 = 0.1, x1 = 1000, y0 = peak / 300, y1 = peak * 6, width = 1080, height = 460, left = 60, bottom = 40;
-  const auto px = [&](double x) { return left + (width - left - 10) * log(std::clamp(x, x0, x1) / x0) / log(x1 / x0); };
+  const double x0 = 0.1, x1 = 1000, y0 = peak / 300, y1 = peak * 6, width = 1080, height = 460, left = 60, bottom = 40, right = 24;
+  const auto px = [&](double x) { return left + (width - left - right) * log(std::clamp(x, x0, x1) / x0) / log(x1 / x0); };
   const auto py = [&](double y) { return (height - bottom) - (height - bottom - 10) * log(std::clamp(y, y0, y1) / y0) / log(y1 / y0); };
   h.raw("<h2>Roofline</h2><p class=soft>Each point is a layer: its arithmetic intensity (flops of the direct formula per byte of operands) and the rate reached. Lines: what this core can do "
         "with the operands in a level of the cache. Winograd needs fewer multiplications than the direct formula and may lie above the roof.</p><div class=card>");
@@ -159,19 +159,24 @@ void roofline(Html& h, const Session& s) {
   for (double x : {0.1, 1.0, 10.0, 100.0, 1000.0})
     h.raw("<line x1=%.1f x2=%.1f y1=10 y2=%.1f stroke=\"var(--line)\"/><text x=%.1f y=%.1f text-anchor=middle>%g</text>", px(x), px(x), height - bottom, px(x), height - bottom + 18, x);
   for (double y = pow(10, ceil(log10(y0))); y <= y1; y *= 10)
-    h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--line)\"/><text x=%.1f y=%.1f text-anchor=end>%g</text>", left, width - 10, py(y), py(y), left - 8, py(y) + 4, y);
+    h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--line)\"/><text x=%.1f y=%.1f text-anchor=end>%g</text>", left, width - right, py(y), py(y), left - 8, py(y) + 4, y);
   h.raw("<text x=%.1f y=%.1f text-anchor=middle>flops per byte</text><text x=14 y=%.1f transform=\"rotate(-90 14 %.1f)\" text-anchor=middle>GFLOP/s</text>", (width + left) / 2, height - 4, height / 2, height / 2);
   for (const Level& l : s.machine.levels) {
     const double bandwidth = std::max(l.read, l.copy) * effort.threads, knee = peak / bandwidth;
     h.raw("<polyline points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\" fill=none stroke=\"var(--soft)\" stroke-width=1.2 stroke-dasharray=\"5 4\"/>", px(std::max(x0, y0 / bandwidth)),
           py(std::max(x0 * bandwidth, y0)), px(knee), py(peak), px(x1), py(peak));
     const double at = std::max(x0 * 1.3, y0 * 1.8 / bandwidth);
-    h.raw("<text x=%.1f y=%.1f>%s %.0f GB/s</text>", px(at) + 4, py(at * bandwidth) - 8, l.name, bandwidth);
+    const double slope = -atan((py(10 * y0) - py(y0)) / (px(10 * x0) - px(x0))) * 180 / M_PI;
+    h.raw("<text transform=\"translate(%.1f %.1f) rotate(%.1f)\">%s %.0f GB/s</text>", px(at), py(at * bandwidth) - 6, -slope, l.name, bandwidth);
   }
+  double last = -100;
   for (const auto& p : s.machine.peaks)
-    if (p.gflops * effort.threads >= y0)
+    if (p.gflops * effort.threads >= y0) {
+      if (fabs(py(p.gflops * effort.threads) - last) < 14) continue;  // equal ones: one line
+      last = py(p.gflops * effort.threads);
       h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--soft)\" stroke-width=%s /><text x=%.1f y=%.1f text-anchor=end>%s %.0f GFLOP/s</text>", px(x1 / 6), px(x1), py(p.gflops * effort.threads),
-            py(p.gflops * effort.threads), p.isa == s.machine.isa ? "2" : "0.7", width - 14, py(p.gflops * effort.threads) - 5, p.isa.c_str(), p.gflops * effort.threads);
+            py(p.gflops * effort.threads), p.isa == s.machine.isa ? "2" : "0.7", width - right - 4, py(p.gflops * effort.threads) - 5, p.isa.c_str(), p.gflops * effort.threads);
+    }
   for (const Point& p : points)
     for (int i = 0; i < 4; ++i)
       if (p.r->op == ops[i])

@@ -155,7 +155,7 @@ void run_case(Session& session, const Case& c) {
   }
   r.algorithm = entries[0].prepared->algorithm();
   r.kernel = entries[0].prepared->kernel();
-  r.isa = r.kernel.substr(r.kernel.rfind('_') + 1);
+  r.isa = session.machine.isa;
   if (const std::string wrong = check_against_formula(l, bench.operands, entries[0].y->data()); !wrong.empty()) r.error = "wrong result: " + wrong;
   for (auto& peer : session.peers) {
     Entry e = bench.prepare(*peer, &why);
