@@ -11,11 +11,19 @@ namespace SKUA_ISA {
 namespace {
 
 constexpr int L = F32::L;
+constexpr int kAhead = 3;  // columns whose loads may be in flight before their use
 
 SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_high(clamp_low(x, F32::broadcast(&low)), F32::broadcast(&high)); }
 
 // Channel where the vector after the one at c begins: the last one ends at the last channel.
 SKUA_INL size_t next_vector(size_t c, size_t channels) { return c + 2 * L <= channels ? c + L : channels - L; }
+
+// Loads of the columns after this point stay after it. gcc's scheduler for Arm moves every load of a tile to its front, and then has no registers left.
+SKUA_INL void fence() {
+#if defined(__aarch64__) || defined(__arm__)
+  asm volatile("" ::: "memory");
+#endif
+}
 
 // Input row r of the tile and those after it.
 template <int K, int S, int RH, int RW, bool EDGE, int r = 0>
@@ -46,7 +54,9 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (
           }
         }
         p += step;
+        if (j % kAhead == kAhead - 1) fence();
       }
+      fence();
     }
     input_rows<K, S, RH, RW, EDGE, r + 1>(t, c, w, acc, tap);
   }
