@@ -42,7 +42,8 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
         // Less than a kernel's width of padding on either side.
         if (!EDGE || (j >= K - 1 && j < IW - K + 1) || (t.column_mask >> j & 1)) {
-          const F32 x = F32::load(p);
+          F32 x = F32::load(p);
+          pin(x);  // loaded once: else gcc reads it again as an operand of every multiply-add
           SKUA_UNROLL for (int y = 0; y < RH; ++y) {
             const int ky = r - y * S;
             if (ky < 0 || ky >= K) continue;
@@ -84,10 +85,25 @@ template <int K, int S, int RH, int RW, bool EDGE> void tile(const DepthwiseTile
   }
 }
 
+[[maybe_unused]] void copy(size_t pixels, size_t channels, const float* from, size_t from_pixel, float* to, size_t to_pixel) {
+  for (; pixels; --pixels, from += from_pixel, to += to_pixel) {
+    size_t c = 0;
+    for (; c + 4 * L <= channels; c += 4 * L) {
+      F32 x[4];
+      SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i] = F32::load(from + c + i * L);
+      SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i].store(to + c + i * L);
+    }
+    for (; c < channels; c = next_vector(c, channels)) {
+      F32::load(from + c).store(to + c);
+      if (c + L >= channels) break;
+    }
+  }
+}
+
 template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_table() {
   constexpr int least = (RW + 1) / 2;
   static_assert(RW - least < kDepthwiseWidths);
-  DepthwiseTileTable t = {least, {}};
+  DepthwiseTileTable t = {copy, least, {}};
   auto width = [&]<int W>() {
     t.at[0][W - least][0] = tile<K, S, 1, W, false>;
     t.at[0][W - least][1] = tile<K, S, 1, W, true>;
