@@ -162,8 +162,10 @@ SKUA_INL void transpose(F32 (&r)[16]) {
     t[i + 3] = _mm512_maskz_shuffle_ps(every, c, d, 0xee);
   }
   SKUA_UNROLL for (int i = 0; i < 4; ++i) {
-    const __m512 a = _mm512_maskz_shuffle_f32x4(every, t[i], t[i + 4], 0x44), b = _mm512_maskz_shuffle_f32x4(every, t[i + 8], t[i + 12], 0x44);
-    const __m512 c = _mm512_maskz_shuffle_f32x4(every, t[i], t[i + 4], 0xee), d = _mm512_maskz_shuffle_f32x4(every, t[i + 8], t[i + 12], 0xee);
+    const __m512 a = _mm512_maskz_shuffle_f32x4(every, t[i], t[i + 4], 0x44);
+    const __m512 b = _mm512_maskz_shuffle_f32x4(every, t[i + 8], t[i + 12], 0x44);
+    const __m512 c = _mm512_maskz_shuffle_f32x4(every, t[i], t[i + 4], 0xee);
+    const __m512 d = _mm512_maskz_shuffle_f32x4(every, t[i + 8], t[i + 12], 0xee);
     r[i].v = _mm512_maskz_shuffle_f32x4(every, a, b, 0x88);
     r[i + 4].v = _mm512_maskz_shuffle_f32x4(every, a, b, 0xdd);
     r[i + 8].v = _mm512_maskz_shuffle_f32x4(every, c, d, 0x88);

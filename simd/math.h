@@ -1,9 +1,12 @@
 // Elementary functions of F32 vectors: one source for every instruction set.
 //
-// ULP bounds are of the float result against the function computed in double, largest of all instruction sets with and without a
-// fused fma; tests/simd_test.cc sweeps them. On AArch32, which flushes denormals, arguments and results below 2^-126 count as zero.
-// Polynomials and rational functions are minimax fits of the relative error (Lawson's iteration on Chebyshev points in double), with the
-// coefficients rounded to float one by one from the lowest order up and the others fitted again after each.
+// Bounds stand over each function: of the float result against the function in double, in ULP of the result, the largest over all
+// arguments and instruction sets, with a fused fma or without. tests/simd_test.cc sweeps them. NaN gives NaN. AArch32 flushes denormals:
+// arguments and results below 2^-126 count as zero there, and it divides by way of a reciprocal (quotient()), which costs sigmoid, silu and
+// mish up to 0.35 ULP more; where a factor of their product is flushed, up to 2^-119.
+//
+// Polynomials are minimax fits of the relative error (or of the error of the whole result where a comment says so) by Lawson's iteration on
+// Chebyshev points in double; coefficients are rounded to float one by one from the lowest order up, the others fitted again after each.
 #pragma once
 
 #include "simd/simd.h"
@@ -19,6 +22,18 @@ SKUA_INL F32 poly(F32, float c) { return F32::set1(c); }
 template <class... Rest>
 SKUA_INL F32 poly(F32 x, float c, Rest... rest) {
   return fma(poly(x, rest...), x, F32::set1(c));
+}
+
+// The same by its even and odd powers, for a known x^2: as many operations and half as long a chain of them.
+SKUA_INL F32 every_second(F32, float c) { return F32::set1(c); }
+SKUA_INL F32 every_second(F32, float c, float) { return F32::set1(c); }
+template <class... Rest>
+SKUA_INL F32 every_second(F32 x2, float c, float, Rest... rest) {
+  return fma(every_second(x2, rest...), x2, F32::set1(c));
+}
+template <class... Rest>
+SKUA_INL F32 poly_by_halves(F32 x, F32 x2, float c, Rest... rest) {
+  return fma(every_second(x2, rest...), x, every_second(x2, c, rest...));
 }
 
 // ln 2 in two parts: the first has 9 bits, so n times it is exact for the n of an exponent.
@@ -61,13 +76,13 @@ SKUA_INL V times_power(V p, ByLn2 s) {
   }
 }
 
-// e^x. Overflows to infinity, underflows through the denormals to zero.
+// e^x to 1.25 ULP. Overflows to infinity, underflows through the denormals to zero.
 SKUA_INL F32 exp(F32 x) {
   const ByLn2 s = by_ln2<power_bias>(clamp_high(clamp_low(x, F32::set1(-105.0f)), F32::set1(90.0f)));
   return times_power(exp_poly(s.r), s);
 }
 
-// e^x - 1. As half of it times two, since 2^n itself overflows before the result does.
+// e^x - 1 to 1.75 ULP. As half of it times two, since 2^n itself overflows before the result does.
 SKUA_INL F32 expm1(F32 x) {
   const ByLn2 s = by_ln2<126>(clamp_high(clamp_low(x, F32::set1(-20.0f)), F32::set1(89.0f)));
   const F32 half_power = as_f32(shl<23>(s.bits));
@@ -76,7 +91,7 @@ SKUA_INL F32 expm1(F32 x) {
   return select(lt(abs(x), F32::set1(0x1p-25f)), x, half + half);
 }
 
-// tanh x: an odd polynomial up to where it is 1/2, 1 - 2 / (e^2|x| + 1) beyond.
+// tanh x to 1.5 ULP: an odd polynomial up to where it is 1/2, 1 - 2 / (e^2|x| + 1) beyond.
 SKUA_INL F32 tanh(F32 x) {
   const F32 a = abs(x);
   const ByLn2 s = by_ln2<127>(clamp_high(a + a, F32::set1(20.0f)));
@@ -96,43 +111,48 @@ SKUA_INL F32 sigmoid_in_range(F32 x) {
   return quotient(p, as_f32(shl<23>(I32::set1(127 + unit_exponent) - s.bits)) + p);
 }
 
-// 1 / (1 + e^-x), also where the result is denormal.
+// 1 / (1 + e^-x) to 2.4 ULP, also where the result is denormal.
 SKUA_INL F32 sigmoid(F32 x) { return sigmoid_in_range(clamp_high(clamp_low(x, F32::set1(-110.0f)), F32::set1(30.0f))); }
 
-// x sigmoid(x); silu(-infinity) is -0.
+// x sigmoid(x) to 3.25 ULP + 2^-142; silu(-infinity) is -0.
 SKUA_INL F32 silu(F32 x) {
   x = clamp_low(x, F32::set1(-110.0f));
   return x * sigmoid_in_range(clamp_high(x, F32::set1(30.0f)));
 }
 
-// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)).
+// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)) to 4 ULP + 2^-26: far below zero the result
+// shrinks as e to the rounded cube does.
 SKUA_INL F32 gelu_tanh(F32 x) {
   x = clamp_low(x, F32::set1(-20.0f));
   const F32 z = x * fma(x * x, F32::set1(0.07135481627f), F32::set1(1.595769122f));
   return x * sigmoid_in_range(clamp_high(clamp_low(z, F32::set1(-110.0f)), F32::set1(30.0f)));
 }
 
-SKUA_INL F32 power_8(F32 x) {
-  x = x * x;
+SKUA_INL F32 power_4(F32 x) {
   x = x * x;
   return x * x;
 }
 
-// erf x: an odd polynomial up to 0.92, beyond 1 - q(|x|)^8, up to where it is 1 in float.
+// erf x to 3.5 ULP: an odd polynomial up to 0.92, beyond 1 - q(|x|)^8, q fitted for the error of that, up to where it is 1 in float.
 SKUA_INL F32 erf(F32 x) {
   const F32 a = clamp_high(abs(x), F32::set1(3.92f));
-  const F32 q = poly(a, 0x1.002b0cp+0f, -0x1.27a75ap-3f, -0x1.002ddep-4f, -0x1.562aa2p-7f, 0x1.99957cp-7f, -0x1.36678cp-9f, 0x1.25a7f8p-13f);
   const F32 t = a * a;
+  const F32 q = poly_by_halves(a, t, 0x1.002b0cp+0f, -0x1.27a75ap-3f, -0x1.002ddep-4f, -0x1.562aa2p-7f, 0x1.99957cp-7f, -0x1.36678cp-9f,
+                               0x1.25a7f8p-13f);
   const F32 p = poly(t, 0x1.06eba6p-3f, -0x1.8126eap-2f, 0x1.ce1b0ep-4f, -0x1.b69390p-6f, 0x1.476882p-8f, -0x1.3ac594p-11f);
-  return copysign(select(lt(a, F32::set1(0.92f)), fma(a, p, a), F32::set1(1.0f) - power_8(q)), x);
+  return copysign(select(lt(a, F32::set1(0.92f)), fma(a, p, a), F32::set1(1.0f) - power_4(q * q)), x);
 }
 
-// x/2 (1 + erf(x / sqrt 2)) = max(x, 0) - |x|/2 erfc(|x| / sqrt 2), with erfc as q(|x|)^8: small results of negative x keep their digits.
+// x/2 (1 + erf(x / sqrt 2)) to 3 ULP + 2^-24, as max(x, 0) - |x|/2 erfc(|x| / sqrt 2) with erfc as q(|x|)^4: small results of negative x
+// keep digits that 1 + erf would lose. q is fitted for the error of the product, relative down to 0.001. Below -6 the result is 0, which is
+// off by at most 6e-9.
 SKUA_INL F32 gelu_erf(F32 x) {
   const F32 end = F32::set1(6.0f);
   const F32 a = clamp_high(abs(x), end);
-  const F32 q = poly(a, 1.0f, -0x1.98847ap-4f, -0x1.1d31a8p-5f, -0x1.85f3c0p-11f, 0x1.b235a2p-10f, 0x1.934ac2p-16f, -0x1.edd008p-15f, 0x1.93a092p-18f, 0x1.3af07ep-24f, -0x1.50c48ap-25f, 0x1.b069b6p-30f);
-  return fnma(keep_if(lt(a, end), a * F32::set1(0.5f)), power_8(q), clamp_low(x, F32::zero()));
+  const F32 q = poly_by_halves(a, a * a, 1.0f, -0x1.988434p-3f, -0x1.e8ebbcp-5f, 0x1.65a01ep-8f, 0x1.33513cp-8f,
+                               -0x1.187eecp-12f, -0x1.9bcc5ap-13f, -0x1.f6175cp-18f, 0x1.2054d4p-16f, -0x1.ca61c0p-19f,
+                               0x1.34858ap-22f, -0x1.411530p-27f);
+  return fnma(keep_if(lt(a, end), a * F32::set1(0.5f)), power_4(q), clamp_low(x, F32::zero()));
 }
 
 // x = 2^e (1 + f), 1 + f in [sqrt 1/2, sqrt 2).
@@ -150,12 +170,13 @@ SKUA_INL ByPower by_power(F32 x) {
 // e ln 2 + ln(1 + f) for f in [sqrt 1/2 - 1, sqrt 2 - 1].
 SKUA_INL F32 log_sum(F32 e, F32 f) {
   const F32 f2 = f * f;
-  const F32 p = poly(f, 0x1.5556d8p-2f, -0x1.000382p-2f, 0x1.98d82ap-3f, -0x1.538234p-3f, 0x1.317234p-3f, -0x1.2432c6p-3f, 0x1.646a50p-4f);
+  const F32 p = poly_by_halves(f, f2, 0x1.5556d8p-2f, -0x1.000382p-2f, 0x1.98d82ap-3f, -0x1.538234p-3f, 0x1.317234p-3f, -0x1.2432c6p-3f,
+                               0x1.646a50p-4f);
   const F32 tail = fnma(f2, F32::set1(0.5f), fma(f * f2, p, e * F32::set1(ln2_low)));
   return fma(e, F32::set1(ln2_high), f + tail);
 }
 
-// ln x. ln 0 = -infinity, of negative numbers NaN.
+// ln x to 1.25 ULP. ln 0 = -infinity, of negative numbers NaN.
 SKUA_INL F32 log(F32 x) {
   const ByPower s = by_power(x);
   const F32 y = select(lt(x, F32::set1(infinity)), log_sum(s.e, s.f), x);
@@ -163,8 +184,8 @@ SKUA_INL F32 log(F32 x) {
   return select(le(x, F32::zero()), not_positive, y);
 }
 
-// ln(1 + x). ln1p(-1) = -infinity, of less NaN. With 1 + x = 2^e (1 + f), f is taken from x itself: f = 2^-e x + (2^-e - 1), one rounding.
-// A quarter of x and four times 2^-e keep the power normal for the largest x.
+// ln(1 + x) to 1.75 ULP. log1p(-1) = -infinity, of less NaN. With 1 + x = 2^e (1 + f), f is taken from x itself, with one rounding:
+// f = 2^-e x + (2^-e - 1). A quarter of x and four times 2^-e keep the power normal for the largest x.
 SKUA_INL F32 log1p(F32 x) {
   const F32 one = F32::set1(1.0f);
   const I32 power = as_i32(x + one) - I32::set1(0x3f3504f3);
@@ -177,7 +198,7 @@ SKUA_INL F32 log1p(F32 x) {
   return select(le(x, -one), not_inside, y);
 }
 
-// ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|).
+// ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|) to 2 ULP.
 SKUA_INL F32 softplus(F32 x) {
   const F32 t = exp(-abs(x));
   const M32 above = gt(t, F32::set1(0.41421357f));
@@ -185,7 +206,7 @@ SKUA_INL F32 softplus(F32 x) {
   return log_sum(keep_if(above, F32::set1(1.0f)), f) + clamp_low(x, F32::zero());
 }
 
-// x tanh(softplus x) = x n / (n + 2), n = e^x (e^x + 2); mish(-infinity) is -0.
+// x tanh(softplus x) = x n / (n + 2), n = e^x (e^x + 2), to 4.5 ULP + 2^-142; mish(-infinity) is -0.
 SKUA_INL F32 mish(F32 x) {
   const F32 two = F32::set1(2.0f), y = clamp_low(x, F32::set1(-105.0f));
   const F32 t = exp(clamp_high(y, F32::set1(20.0f)));
@@ -216,26 +237,28 @@ __attribute__((noinline, cold)) inline void quadrant_of_large(const float* x, fl
   const uint64_t low = static_cast<uint64_t>(m) * w[2], middle = static_cast<uint64_t>(m) * w[1] + (low >> 32);
   const uint64_t turns = (static_cast<uint64_t>(m * w[0]) << 32) + middle;
   const uint64_t nearest = (turns + (uint64_t{1} << 61)) >> 62, left = turns - (nearest << 62);
-  const double fraction = static_cast<double>(static_cast<int32_t>(left >> 32)) * 4294967296.0 + static_cast<double>(static_cast<uint32_t>(left));
+  const double upper = static_cast<double>(static_cast<int32_t>(left >> 32)), lower = static_cast<double>(static_cast<uint32_t>(left));
+  const double fraction = upper * 4294967296.0 + lower;
   const float magnitude = static_cast<float>(fraction * 0x1.921fb54442d18p-62);
   *r = bits >> 31 ? -magnitude : magnitude;
   *q = static_cast<int32_t>(bits >> 31 ? 0 - nearest : nearest);
 }
 
-// Up to the limit by parts of pi/2: three where the products are exact in a fused fma; five of 12 bits otherwise, whose products with n are
-// exact, with what the last two subtractions round off carried along. Beyond it lane by lane, which also makes NaN of infinity.
+// Up to the limit by parts of pi/2, all positive, which keeps the sign of a zero: three where fma is fused; otherwise four of 12 bits,
+// whose products with n are exact, with what the last two subtractions round off carried along, and a rest. Beyond the limit lane by lane, which
+// also makes NaN of infinity.
 SKUA_INL Quadrant quadrant(F32 x) {
   const F32 shifted = fma(x, F32::set1(0x1.45f306p-1f), F32::set1(rounder(0)));
   const F32 n = shifted - F32::set1(rounder(0));
   Quadrant s = {x, as_i32(shifted)};
   if constexpr (F32::fused) {
-    s.r = fnma(n, F32::set1(-0x1.ee59dap-50f), fnma(n, F32::set1(-0x1.777a5cp-25f), fnma(n, F32::set1(0x1.921fb6p+0f), x)));
+    s.r = fnma(n, F32::set1(0x1.84698ap-48f), fnma(n, F32::set1(0x1.4442d0p-24f), fnma(n, F32::set1(0x1.921fb4p+0f), x)));
   } else {
     const F32 r = x - n * F32::set1(0x1.92p+0f) - n * F32::set1(0x1.fb4p-12f);
     const F32 third = n * F32::set1(0x1.444p-24f), after_third = r - third;
     const F32 fourth = n * F32::set1(0x1.68cp-39f), after_fourth = after_third - fourth;
     const F32 lost = ((r - after_third) - third) + ((after_third - after_fourth) - fourth);
-    s.r = after_fourth + (lost - n * F32::set1(0x1.1a6264p-54f));
+    s.r = after_fourth - (n * F32::set1(0x1.1a6264p-54f) - lost);
   }
   constexpr float largest = F32::fused ? 100000.0f : 6400.0f;
   if (!all(le(abs(x), F32::set1(largest)))) {
@@ -258,7 +281,7 @@ SKUA_INL F32 sin_of(Quadrant s) {
   return as_f32(as_i32(y) ^ shl<30>(s.q & I32::set1(2)));
 }
 
-// sin x and cos x for every x; of infinity NaN.
+// sin x and cos x to 2 ULP, for every x; of infinity NaN.
 SKUA_INL F32 sin(F32 x) { return sin_of(quadrant(x)); }
 SKUA_INL F32 cos(F32 x) {
   const Quadrant s = quadrant(x);
@@ -276,7 +299,7 @@ SKUA_INL F32 product_error(F32 a, F32 b, F32 product) {
   }
 }
 
-// x^y with the special cases of C: e^(y ln |x|), ln |x| and the product in two floats each, and the sign from y's parity.
+// x^y to 8 ULP with the special cases of C: e^(y ln |x|), ln |x| and the product in two floats each, and the sign from y's parity.
 SKUA_INL F32 pow(F32 x, F32 y) {
   const F32 zero = F32::zero(), one = F32::set1(1.0f), a = abs(x);
   const ByPower s = by_power(a);

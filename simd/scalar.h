@@ -85,16 +85,17 @@ SKUA_INL F32 sqrt(F32 a) { return {__builtin_sqrtf(a.v)}; }
 // A conversion that does not fit is undefined in C++, so what does not fit is kept out of it.
 SKUA_INL bool fits_i32(F32 a) { return a.v >= -2147483648.0f && a.v < 2147483648.0f; }
 SKUA_INL I32 to_i32(F32 a) { return {fits_i32(a) ? static_cast<int32_t>(a.v) : INT32_MIN}; }
+SKUA_INL bool has_fraction(F32 a) { return abs(a).v < 8388608.0f; }
 // Exact in integers, with no help from the rounding of additions: x87 registers would spoil that.
 SKUA_INL I32 round_i32(F32 a) {
   const int32_t i = to_i32(a).v;
+  if (!has_fraction(a)) return {i};
   const float d = a.v - static_cast<float>(i);
   const bool away = d > 0.5f || d < -0.5f || ((d == 0.5f || d == -0.5f) && (i & 1));
   return {away ? (d > 0.0f ? i + 1 : i - 1) : i};
 }
 SKUA_INL F32 to_f32(I32 a) { return {static_cast<float>(a.v)}; }
 
-SKUA_INL bool has_fraction(F32 a) { return abs(a).v < 8388608.0f; }
 SKUA_INL F32 trunc(F32 a) { return has_fraction(a) ? copysign(to_f32(to_i32(a)), a) : a; }
 SKUA_INL F32 round(F32 a) { return has_fraction(a) ? copysign(to_f32(round_i32(a)), a) : a; }
 SKUA_INL F32 floor(F32 a) {

@@ -1,0 +1,157 @@
+// Compiled once per instruction set: the operations of simd/ as loops over arrays, for simd_test.cc.
+#include "tests/simd_unit.h"
+
+#include "simd/math.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+using skua_test::MapIntOp;
+using skua_test::MapOp;
+using skua_test::SimdUnit;
+
+constexpr int L = F32::L;
+
+template <class Op>
+SKUA_INL void map(Op op, const float* a, const float* b, const float* c, float* out, size_t n) {
+  for (size_t i = 0; i < n; i += L) op(F32::load(a + i), F32::load(b + i), F32::load(c + i)).store(out + i);
+}
+template <class Op>
+SKUA_INL void map_int(Op op, const int32_t* a, const int32_t* b, int32_t* out, size_t n) {
+  for (size_t i = 0; i < n; i += L) op(I32::load(a + i), I32::load(b + i)).store(out + i);
+}
+
+#define MAP(name, expression)                                                                        \
+  {name, [](const float* pa, const float* pb, const float* pc, float* out, size_t n) {               \
+     map([]([[maybe_unused]] F32 a, [[maybe_unused]] F32 b, [[maybe_unused]] F32 c)                  \
+             __attribute__((always_inline)) { return expression; },                                  \
+         pa, pb, pc, out, n);                                                                        \
+   }}
+#define MAP_INT(name, expression)                                                                    \
+  {name, [](const int32_t* pa, const int32_t* pb, int32_t* out, size_t n) {                          \
+     map_int([]([[maybe_unused]] I32 a, [[maybe_unused]] I32 b)                                      \
+                 __attribute__((always_inline)) { return expression; },                              \
+             pa, pb, out, n);                                                                        \
+   }}
+#define TRUTH(mask) select(mask, F32::set1(1.0f), F32::set1(0.0f))
+
+constexpr MapOp ops[] = {
+    MAP("add", a + b),
+    MAP("sub", a - b),
+    MAP("mul", a * b),
+    MAP("div", a / b),
+    MAP("quotient", quotient(a, b)),
+    MAP("neg", -a),
+    MAP("abs", abs(a)),
+    MAP("sqrt", sqrt(a)),
+    MAP("floor", floor(a)),
+    MAP("ceil", ceil(a)),
+    MAP("round", round(a)),
+    MAP("trunc", trunc(a)),
+    MAP("fma", fma(a, b, c)),
+    MAP("fnma", fnma(a, b, c)),
+    MAP("min", min(a, b)),
+    MAP("max", max(a, b)),
+    MAP("min_fast", min_fast(a, b)),
+    MAP("max_fast", max_fast(a, b)),
+    MAP("clamp_low", clamp_low(a, b)),
+    MAP("clamp_high", clamp_high(a, b)),
+    MAP("copysign", copysign(a, b)),
+    MAP("lt", TRUTH(lt(a, b))),
+    MAP("le", TRUTH(le(a, b))),
+    MAP("gt", TRUTH(gt(a, b))),
+    MAP("ge", TRUTH(ge(a, b))),
+    MAP("eq", TRUTH(eq(a, b))),
+    MAP("ne", TRUTH(ne(a, b))),
+    MAP("is_nan", TRUTH(is_nan(a))),
+    MAP("and", TRUTH(lt(a, b) & lt(b, c))),
+    MAP("or", TRUTH(lt(a, b) | lt(b, c))),
+    MAP("not", TRUTH(~lt(a, b))),
+    MAP("select", select(lt(a, b), a, c)),
+    MAP("keep_if", keep_if(lt(a, b), c)),
+    MAP("to_i32", as_f32(to_i32(a))),
+    MAP("round_i32", as_f32(round_i32(a))),
+    MAP("to_f32", to_f32(as_i32(a))),
+    {nullptr, nullptr},
+};
+
+constexpr MapIntOp int_ops[] = {
+    MAP_INT("add", a + b),
+    MAP_INT("sub", a - b),
+    MAP_INT("and", a& b),
+    MAP_INT("or", a | b),
+    MAP_INT("xor", a ^ b),
+    MAP_INT("shl<5>", shl<5>(a)),
+    MAP_INT("shr<5>", shr<5>(a)),
+    MAP_INT("shr_logical<5>", shr_logical<5>(a)),
+    MAP_INT("eq", select(eq(a, b), I32::set1(1), I32::set1(0))),
+    MAP_INT("gt", select(gt(a, b), I32::set1(1), I32::set1(0))),
+    {nullptr, nullptr},
+};
+
+constexpr MapOp math[] = {
+    MAP("exp", exp(a)),
+    MAP("expm1", expm1(a)),
+    MAP("tanh", tanh(a)),
+    MAP("sigmoid", sigmoid(a)),
+    MAP("silu", silu(a)),
+    MAP("gelu_tanh", gelu_tanh(a)),
+    MAP("erf", erf(a)),
+    MAP("gelu_erf", gelu_erf(a)),
+    MAP("log", log(a)),
+    MAP("log1p", log1p(a)),
+    MAP("softplus", softplus(a)),
+    MAP("mish", mish(a)),
+    MAP("sin", sin(a)),
+    MAP("cos", cos(a)),
+    MAP("pow", pow(a, b)),
+    {nullptr, nullptr},
+};
+
+template <class V, int i = 0>
+SKUA_INL void fma_lanes(V acc, V b, V a, float* out) {
+  fma_lane<i>(acc, b, a).store(out + i * V::L);
+  if constexpr (i + 1 < V::L) fma_lanes<V, i + 1>(acc, b, a, out);
+}
+template <class V>
+void run_fma_lane(const float* acc, const float* b, const float* a, float* out) {
+  if constexpr (V::by_lane) fma_lanes(V::load(acc), V::load(b), V::load(a), out);
+}
+
+constexpr SimdUnit unit = {
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+    TEXT(SKUA_ISA),
+    L,
+    F32::fused,
+    F32::by_lane,
+    ops,
+    int_ops,
+    math,
+    [](const float* a) { return sum(F32::load(a)); },
+    [](const float* a) { return max_of(F32::load(a)); },
+    [](const float* a) { return min_of(F32::load(a)); },
+    [](const float* a) { return any(gt(F32::load(a), F32::zero())); },
+    [](const float* a) { return all(gt(F32::load(a), F32::zero())); },
+    [](const float* in, float* out, size_t n) { F32::load_n(in, n).store(out); },
+    [](const float* in, float* out, size_t n) { F32::load(in).store_n(out, n); },
+    [](const int32_t* in, int32_t* out, size_t n) { I32::load_n(in, n).store(out); },
+    [](const int32_t* in, int32_t* out, size_t n) { I32::load(in).store_n(out, n); },
+    [](float* square) {
+      F32 r[L];
+      SKUA_UNROLL for (int i = 0; i < L; ++i) r[i] = F32::load(square + i * L);
+      transpose(r);
+      SKUA_UNROLL for (int i = 0; i < L; ++i) r[i].store(square + i * L);
+    },
+    run_fma_lane<F32>,
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua
+
+#define JOIN_OF(a, b) a##b
+#define JOIN(a, b) JOIN_OF(a, b)
+extern "C" const skua_test::SimdUnit* JOIN(skua_simd_unit_, SKUA_ISA)() { return &skua::SKUA_ISA::unit; }
