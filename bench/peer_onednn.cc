@@ -330,9 +330,9 @@ class Onednn : public Contestant {
         double ns = INFINITY;
         made->run();
         for (int i = 0; i < 3; ++i) {
-          const double start = now_ns();
+          const double start = busy_ns();
           made->run();
-          ns = std::min(ns, now_ns() - start);
+          ns = std::min(ns, busy_ns() - start);
         }
         if (ns < best_ns) {
           best_ns = ns;

@@ -19,6 +19,13 @@ double now_ns() {
   return double(t.tv_sec) * 1e9 + double(t.tv_nsec);
 }
 
+double busy_ns() {
+  if (effort.threads > 1) return now_ns();
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return double(t.tv_sec) * 1e9 + double(t.tv_nsec);
+}
+
 namespace {
 
 long preemptions() {
@@ -114,9 +121,9 @@ std::vector<Timing> race(const std::vector<std::function<void()>>& contestants, 
   std::vector<std::vector<double>> samples(n);
   double round_ns = 0;
   const auto sample = [&](size_t i) {
-    const double start = now_ns();
+    const double start = busy_ns();
     for (size_t c = 0; c < calls[i]; ++c) contestants[i]();
-    return now_ns() - start;
+    return busy_ns() - start;
   };
   for (size_t i = 0; i < n; ++i) {
     sample(i);  // first touch of memory

@@ -8,6 +8,7 @@
 namespace bench {
 
 double now_ns();
+double busy_ns();  // with one thread: the time it had a core, so that other work on the machine costs little; else as now_ns()
 
 // The program's effort, set from --quick and --threads.
 struct Effort {

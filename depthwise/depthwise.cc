@@ -32,10 +32,11 @@ const char* unfit(const Kernel* k, const DepthwiseShape& s) {
 }
 
 // Rows of the input that one band of output rows needs are copied to a compact ring of one block of channels: always with a multiplier, which replicates the
-// channels on the way; and when pixels are a multiple of 2 KB apart, where the lines of a tile fall into too few sets of the first-level cache.
+// channels on the way; and when pixels are a multiple of 2 KB apart, where the lines of a tile fall into too few sets of a first-level cache of 8 ways (measured:
+// 1.2 to 1.6 times faster with 32 KB; with 48 KB in 12 ways the copy costs more than it saves).
 bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
   if (s.multiplier > 1) return true;
-  return is_tile(k) && s.stride_w == 1 && s.channels > kStripChannels && s.in_pixel % 512 == 0;
+  return is_tile(k) && s.stride_w == 1 && s.channels > kStripChannels && s.in_pixel % 512 == 0 && machine_for(k->isa).l1 <= 32 << 10;
 }
 
 struct Blocks {
@@ -118,11 +119,11 @@ void fill_ring(const Run& r, Block& k, size_t first, size_t end) {
   for (size_t y = max(k.filled, first); y < end; ++y) {
     float* to = k.ring + y % r.b.ring_rows * s.in_w * r.b.ring_pixel;
     const float* from = k.image + y * s.in_row + k.begin / m;
+    if (m == 1) {  // only tiles use the ring then
+      code_of<DepthwiseTileTableFn>(r.kernel)().copy(s.in_w, n, from, s.in_pixel, to, r.b.ring_pixel);
+      continue;
+    }
     for (size_t x = 0; x < s.in_w; ++x, from += s.in_pixel, to += r.b.ring_pixel) {
-      if (m == 1) {
-        memcpy(to, from, n * sizeof(float));
-        continue;
-      }
       size_t j = k.begin % m;
       const float* source = from;
       for (size_t i = 0; i < n; ++i) {

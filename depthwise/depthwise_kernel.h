@@ -30,6 +30,7 @@ struct DepthwiseTile {
 using DepthwiseTileFn = void (*)(const DepthwiseTile&);
 constexpr int kDepthwiseWidths = 4;
 struct DepthwiseTileTable {
+  void (*copy)(size_t pixels, size_t channels, const float* from, size_t from_pixel, float* to, size_t to_pixel);  // channels >= vector
   int min_columns;
   DepthwiseTileFn at[2][kDepthwiseWidths][2];
 };

@@ -11,11 +11,19 @@ namespace SKUA_ISA {
 namespace {
 
 constexpr int L = F32::L;
+constexpr int kAhead = 3;  // columns whose loads may be in flight before their use
 
 SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_high(clamp_low(x, F32::broadcast(&low)), F32::broadcast(&high)); }
 
 // Channel where the vector after the one at c begins: the last one ends at the last channel.
 SKUA_INL size_t next_vector(size_t c, size_t channels) { return c + 2 * L <= channels ? c + L : channels - L; }
+
+// Loads of the columns after this point stay after it. gcc's scheduler for Arm moves every load of a tile to its front, and then has no registers left.
+SKUA_INL void fence() {
+#if defined(__aarch64__) || defined(__arm__)
+  asm volatile("" ::: "memory");
+#endif
+}
 
 // Input row r of the tile and those after it.
 template <int K, int S, int RH, int RW, bool EDGE, int r = 0>
@@ -34,7 +42,8 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
         // Less than a kernel's width of padding on either side.
         if (!EDGE || (j >= K - 1 && j < IW - K + 1) || (t.column_mask >> j & 1)) {
-          const F32 x = F32::load(p);
+          F32 x = F32::load(p);
+          pin(x);  // loaded once: else gcc reads it again as an operand of every multiply-add
           SKUA_UNROLL for (int y = 0; y < RH; ++y) {
             const int ky = r - y * S;
             if (ky < 0 || ky >= K) continue;
@@ -46,7 +55,9 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (
           }
         }
         p += step;
+        if (j % kAhead == kAhead - 1) fence();
       }
+      fence();
     }
     input_rows<K, S, RH, RW, EDGE, r + 1>(t, c, w, acc, tap);
   }
@@ -74,10 +85,25 @@ template <int K, int S, int RH, int RW, bool EDGE> void tile(const DepthwiseTile
   }
 }
 
+[[maybe_unused]] void copy(size_t pixels, size_t channels, const float* from, size_t from_pixel, float* to, size_t to_pixel) {
+  for (; pixels; --pixels, from += from_pixel, to += to_pixel) {
+    size_t c = 0;
+    for (; c + 4 * L <= channels; c += 4 * L) {
+      F32 x[4];
+      SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i] = F32::load(from + c + i * L);
+      SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i].store(to + c + i * L);
+    }
+    for (; c < channels; c = next_vector(c, channels)) {
+      F32::load(from + c).store(to + c);
+      if (c + L >= channels) break;
+    }
+  }
+}
+
 template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_table() {
   constexpr int least = (RW + 1) / 2;
   static_assert(RW - least < kDepthwiseWidths);
-  DepthwiseTileTable t = {least, {}};
+  DepthwiseTileTable t = {copy, least, {}};
   auto width = [&]<int W>() {
     t.at[0][W - least][0] = tile<K, S, 1, W, false>;
     t.at[0][W - least][1] = tile<K, S, 1, W, true>;
