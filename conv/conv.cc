@@ -176,7 +176,8 @@ skua_status open(skua_op* base) {
   size_t offset[kConvAlgorithms], floats = 0;
   const bool sane = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.groups && c.in_channels && c.out_channels && c.in_channels % c.groups == 0 &&
                     c.out_channels % c.groups == 0 && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION && c.numerics <= SKUA_NUMERICS_FAST && c.layout <= SKUA_LAYOUT_NCHW &&
-                    c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.packed && !(c.packed >> kConvAlgorithms) && bool(c.transposed) == !strcmp(name, "conv2d_transpose");
+                    c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.packed && !(c.packed >> kConvAlgorithms) && bool(c.transposed) == !strcmp(name, "conv2d_transpose") &&
+                    (!c.transposed || (uint64_t(c.stride_h) * c.stride_w <= 4096 && c.output_padding_h < c.stride_h && c.output_padding_w < c.stride_w));
   if (!sane || !conv_layout(c, offset, floats) || floats * sizeof(float) != op.weights_size)
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);
   SKUA_TRY(check_activation(name, c.activation));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/support/blob.h"
 #include "tests/support/operators.h"
 
 using namespace skua_test;
@@ -133,6 +134,57 @@ TEST(Packed, MovedBytes) {
       expect_refused(context, blob.data(), blob.size, "exchanged bytes at " + std::to_string(a) + " and " + std::to_string(b));
       std::swap_ranges(blob.data() + a, blob.data() + a + width, blob.data() + b);
     }
+  }
+}
+
+// With a right checksum over wrong contents: refused, or an op that plans and runs inside its memory, whatever it computes.
+TEST(Packed, Forged) {
+  const unsigned char values[] = {0, 1, 2, 3, 8, 64, 0x80, 0xff};
+  for (const Sample& sample : weighted()) {
+    SCOPED_TRACE(sample.name);
+    Context context;
+    Planned original(sample, context);
+    ASSERT_NE(original.plan, nullptr);
+    Blob blob(original.op);
+    BlobHeader header;
+    std::memcpy(&header, blob.data(), sizeof header);
+    const std::vector<unsigned char> good(blob.data(), blob.data() + blob.size);
+    reseal(blob.data(), blob.size);
+    ASSERT_EQ(std::memcmp(blob.data(), good.data(), blob.size), 0) << "support/blob.h does not know this format";
+    size_t accepted = 0;
+    for (size_t at = 12; at < header.weights_offset; at += small() ? 3 : 1)
+      for (unsigned char value : values) {
+        if (at >= 56 && at < 64) continue;  // the checksum itself
+        if (good[at] == value) continue;
+        SCOPED_TRACE(testing::Message() << "byte " << at << " is " << int(value));
+        std::memcpy(blob.data(), good.data(), blob.size);
+        blob.data()[at] = value;
+        reseal(blob.data(), blob.size);
+        skua_op* op = nullptr;
+        if (skua_op_create_packed(context, blob.data(), blob.size, &op) != SKUA_STATUS_OK) {
+          EXPECT_EQ(op, nullptr);
+          EXPECT_NE(std::string(skua_error_text()), "");
+          continue;
+        }
+        ++accepted;
+        const size_t inputs = skua_op_input_count(op);
+        std::vector<skua_tensor> shapes = sample.inputs;
+        shapes.resize(inputs, sample.inputs.back());
+        skua_plan* plan = nullptr;
+        if (skua_op_plan(op, shapes.data(), inputs, nullptr, 0, &plan) == SKUA_STATUS_OK) {
+          skua_tensor y;
+          const bool one = skua_op_output_count(op) == 1 && skua_plan_outputs(plan, &y, 1) == SKUA_STATUS_OK;
+          if (one && extent(y) < 1 << 14 && skua_plan_workspace(plan, 7) < 1 << 18) {
+            std::vector<Data> data = sample.values();
+            while (data.size() < inputs) data.push_back(data.back());
+            data.resize(inputs);
+            run(op, data);
+          }
+          skua_plan_destroy(plan);
+        }
+        skua_op_destroy(op);
+      }
+    EXPECT_GT(accepted, 0u);
   }
 }
 
