@@ -67,7 +67,7 @@ const char* not_winograd(const ConvConfig& c, uint32_t algorithm) {
   if (c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 || c.dilation_w != 1) return "stride or dilation is not 1";
   if (c.groups != 1) return "there are groups";
   if (c.numerics == SKUA_NUMERICS_STRICT) return "numerics is STRICT";
-  if (algorithm == kWinogradF6x6 && c.numerics != SKUA_NUMERICS_FAST) return "its error needs numerics FAST";
+  if (c.in_channels < winograd_least_channels(winograd_variant(algorithm)) && c.numerics != SKUA_NUMERICS_FAST) return "its error at this depth needs numerics FAST";
   return nullptr;
 }
 const char* not_depthwise(const ConvConfig& c) {

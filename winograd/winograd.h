@@ -39,6 +39,12 @@ constexpr const char* winograd_name(WinogradVariant v) {
   return names[int(v)];
 }
 
+// From this many input channels on the rms error is at most about twice that of direct sums in f32, what SKUA_NUMERICS_DEFAULT promises; docs/winograd.md.
+constexpr size_t winograd_least_channels(WinogradVariant v) {
+  constexpr size_t least[kWinogradVariants] = {1, 8, 32, SIZE_MAX};
+  return least[int(v)];
+}
+
 // Floats of packed weights, of which only format.vector matters; sizes were checked so that in_channels * round_up(out_channels, vector) * 64 fits.
 size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format);
 
