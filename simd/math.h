@@ -245,8 +245,8 @@ __attribute__((noinline, cold)) inline void quadrant_of_large(const float* x, fl
 }
 
 // Up to the limit by parts of pi/2, all positive, which keeps the sign of a zero: three where fma is fused; otherwise four of 12 bits,
-// whose products with n are exact, with what the last two subtractions round off carried along, and a rest. Beyond the limit lane by lane, which
-// also makes NaN of infinity.
+// whose products with n are exact, with what the last two subtractions round off carried along, and a rest. Beyond the limit lane by lane,
+// which also makes NaN of infinity.
 SKUA_INL Quadrant quadrant(F32 x) {
   const F32 shifted = fma(x, F32::set1(0x1.45f306p-1f), F32::set1(rounder(0)));
   const F32 n = shifted - F32::set1(rounder(0));
