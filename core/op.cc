@@ -141,14 +141,18 @@ skua_status check_tensor(const char* op, const char* what, size_t index, const s
   return SKUA_STATUS_OK;
 }
 
-size_t extent_bytes(const skua_tensor& t) {
+skua_span span_of(const skua_tensor& t) {
+  const uint32_t bits = skua_dtype_bits(t.type);
+  skua_span span = {0, bits >= 8 ? bits / 8 : 1, is_dense(t)};
   size_t last = 1;
   for (uint32_t d = 0; d < t.rank; ++d) {
-    if (!t.shape[d]) return 0;
+    if (!t.shape[d]) return span;
     last += (t.shape[d] - 1) * t.stride[d];
   }
-  return last * (skua_dtype_bits(t.type) >= 8 ? skua_dtype_bits(t.type) / 8 : 1);
+  span.bytes = last * span.element;
+  return span;
 }
+skua_span input_span(const skua_plan* plan, size_t i) { return i < kMaxPlanInputs ? plan->input_spans[i] : span_of(plan->all_inputs[i]); }
 
 // Two different indices of an output must not be the same element: sorted by stride, each stride must reach past all smaller ones.
 bool overlaps_itself(const skua_tensor& t) {
@@ -202,6 +206,8 @@ skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inp
     if (overlaps_itself(given)) return SKUA_INVALID("%s: output %zu has strides that make elements overlap", cls.name, i);
     t = given;
   }
+  for (size_t i = 0; i < n_inputs && i < kMaxPlanInputs; ++i) plan->input_spans[i] = span_of(shapes[i]);
+  for (size_t i = 0; i < op->n_outputs; ++i) plan->output_spans[i] = span_of(plan->outputs[i]);
   return cls.finish ? cls.finish(op, plan) : SKUA_STATUS_OK;
 }
 
@@ -210,18 +216,18 @@ struct Range {
   uintptr_t begin, end;
   bool meets(const Range& other) const { return begin < other.end && other.begin < end && begin < end && other.begin < other.end; }
 };
-Range dense_range(const skua_buffer& b, const skua_tensor& t) {
-  if (!is_dense(t)) return {};
+Range dense_range(const skua_buffer& b, const skua_span& span) {
+  if (!span.dense) return {};
   const uintptr_t begin = reinterpret_cast<uintptr_t>(b.host) + b.offset;
-  return {begin, begin + extent_bytes(t)};
+  return {begin, begin + span.bytes};
 }
 
-skua_status check_buffer(const char* op, const char* what, size_t i, const skua_buffer& b, const skua_tensor& t) {
+skua_status check_buffer(const char* op, const char* what, size_t i, const skua_buffer& b, const skua_span& span) {
   if (b.device) return SKUA_INVALID("%s: %s %zu is a device buffer, the context is on the CPU", op, what, i);
-  if (element_count(t) == 0) return SKUA_STATUS_OK;
+  if (span.bytes == 0) return SKUA_STATUS_OK;
   if (!b.host) return SKUA_INVALID("%s: %s %zu is NULL", op, what, i);
-  const size_t align = skua_dtype_bits(t.type) >= 8 ? skua_dtype_bits(t.type) / 8 : 1;
-  if ((reinterpret_cast<uintptr_t>(b.host) + b.offset) % align) return SKUA_INVALID("%s: %s %zu is not aligned to its element type (%zu bytes)", op, what, i, align);
+  if ((reinterpret_cast<uintptr_t>(b.host) + b.offset) & (span.element - 1))
+    return SKUA_INVALID("%s: %s %zu is not aligned to its element type (%u bytes)", op, what, i, span.element);
   return SKUA_STATUS_OK;
 }
 
@@ -295,19 +301,19 @@ skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inputs, size
     space = {reinterpret_cast<uintptr_t>(workspace), reinterpret_cast<uintptr_t>(workspace) + need};
   }
   for (size_t i = 0; i < n_inputs; ++i) {
-    SKUA_TRY(check_buffer(cls.name, "input", i, inputs[i], plan->all_inputs[i]));
-    if (dense_range(inputs[i], plan->all_inputs[i]).meets(space)) return SKUA_INVALID("%s: the workspace overlaps input %zu", cls.name, i);
+    SKUA_TRY(check_buffer(cls.name, "input", i, inputs[i], input_span(plan, i)));
+    if (dense_range(inputs[i], input_span(plan, i)).meets(space)) return SKUA_INVALID("%s: the workspace overlaps input %zu", cls.name, i);
   }
   for (size_t o = 0; o < n_outputs; ++o) {
-    SKUA_TRY(check_buffer(cls.name, "output", o, outputs[o], plan->outputs[o]));
-    const Range y = dense_range(outputs[o], plan->outputs[o]);
+    SKUA_TRY(check_buffer(cls.name, "output", o, outputs[o], plan->output_spans[o]));
+    const Range y = dense_range(outputs[o], plan->output_spans[o]);
     if (y.meets(space)) return SKUA_INVALID("%s: the workspace overlaps output %zu", cls.name, o);
     for (size_t i = 0; i < n_inputs; ++i) {
-      const Range x = dense_range(inputs[i], plan->all_inputs[i]);
+      const Range x = dense_range(inputs[i], input_span(plan, i));
       if (y.meets(x) && !(cls.in_place && x.begin == y.begin && x.end == y.end)) return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
     }
     for (size_t p = 0; p < o; ++p)
-      if (y.meets(dense_range(outputs[p], plan->outputs[p]))) return SKUA_INVALID("%s: output %zu overlaps output %zu", cls.name, o, p);
+      if (y.meets(dense_range(outputs[p], plan->output_spans[p]))) return SKUA_INVALID("%s: output %zu overlaps output %zu", cls.name, o, p);
   }
   cls.run(args);
   return SKUA_STATUS_OK;

@@ -60,6 +60,13 @@ struct skua_op {
 
 constexpr size_t kMaxPlanInputs = 4;  // an operator with more keeps its own list
 
+// What a run checks of a buffer.
+struct skua_span {
+  size_t bytes;      // from the first element to one past the last; 0 = no elements
+  uint32_t element;  // bytes of one
+  bool dense;
+};
+
 struct skua_plan {
   const skua_op* op;
   size_t n_inputs, n_outputs;
@@ -69,6 +76,7 @@ struct skua_plan {
   skua_tensor inputs[kMaxPlanInputs];
   const skua_tensor* all_inputs;  // n_inputs shapes: `inputs`, or the derived plan's own list
   skua_tensor outputs[2];
+  skua_span input_spans[kMaxPlanInputs], output_spans[2];
 };
 
 namespace skua {

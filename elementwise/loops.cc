@@ -212,6 +212,13 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
 
 void run_loops(const RunArgs& args, const Loops& l, float* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel, const Kernel* second) {
   if (l.elements == 0) return;
+  if (l.rank == 0 && !l.staged && l.row <= l.most && args.concurrency() == 1) {  // what small tensors come to: one call, nothing else
+    RowArgs row = {l.row, 1, {}, nullptr};
+    for (uint32_t o = 0; o < l.operands; ++o) row.at[o] = base[o];
+    note_use(kernel);
+    if (second) note_use(second);
+    return fn(op, row);
+  }
   const Kernel* const kernels[] = {kernel, second};
   const size_t unit = l.by_rows ? l.row : 1;
   Task t = {&l, base, fn, op, kernels, l.by_rows ? l.elements / unit : l.elements, 1, 1, 1};

@@ -1,6 +1,7 @@
 // Unary functions: y[i] = f(x[i]), one source for every instruction set. KernelKind::unary, variant = skua_unary_kind.
 // Four vectors a turn where the function is an instruction or two, so that loads and stores bind; two where it is long, so that an in-order
-// core finds independent work; then single vectors, and the rest by a partial load and store. No element's value depends on its place.
+// core finds independent work; then single vectors, and the rest by a partial load and store (long functions use those for single vectors
+// too: one copy less of the code). No element's value depends on its place.
 #include "elementwise/unary_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/math.h"
@@ -16,28 +17,38 @@ struct Params {
 
 constexpr float selu_scale = 1.0507010f, selu_scale_alpha = static_cast<float>(1.0507010 * 1.6732632);
 
-// x + 3 is exact where the result is small, unlike x/6 + 1/2.
-SKUA_INL F32 hard_sigmoid(F32 x) {
-  return clamp_high(clamp_low(x + F32::set1(3.0f), F32::zero()), F32::set1(6.0f)) * F32::set1(0.166666667f);
+// The sum with 3 is exact where the result is small, unlike x/6 + 1/2.
+SKUA_INL F32 up_to_3_by_6(F32 x) { return (clamp_high(x, F32::set1(3.0f)) + F32::set1(3.0f)) * F32::set1(0.166666667f); }
+SKUA_INL F32 hard_sigmoid(F32 x) { return up_to_3_by_6(clamp_low(x, F32::set1(-3.0f))); }
+SKUA_INL F32 hard_swish(F32 x) {
+  x = clamp_low(x, F32::set1(-3.0f));
+  return x * up_to_3_by_6(x);
 }
 
-template <int unroll, class F> SKUA_INL void row(size_t n, const float* x, float* y, F f) {
-  constexpr size_t L = F32::L;
+template <bool is_long, class F> SKUA_INL void row(size_t n, const float* x, float* y, F f) {
+  constexpr size_t L = F32::L, unroll = is_long ? 2 : 4;
   for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {
     F32 v[unroll];
-    SKUA_UNROLL for (int i = 0; i < unroll; ++i) v[i] = F32::load(x + i * L);
-    SKUA_UNROLL for (int i = 0; i < unroll; ++i) v[i] = f(v[i]);
-    SKUA_UNROLL for (int i = 0; i < unroll; ++i) v[i].store(y + i * L);
+    SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = F32::load(x + i * L);
+    SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = f(v[i]);
+    SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i].store(y + i * L);
   }
-  for (; n >= L; n -= L, x += L, y += L) f(F32::load(x)).store(y);
-  if (n) f(F32::load_n(x, n)).store_n(y, n);
+  if (!is_long)
+    for (; n >= L; n -= L, x += L, y += L) f(F32::load(x)).store(y);
+  while (n) {
+    const size_t m = n < L ? n : L;
+    f(F32::load_n(x, m)).store_n(y, m);
+    n -= m;
+    x += m;
+    y += m;
+  }
 }
 
 #define SKUA_UNARY(number, kind, name, cycles, expression)                                             \
   void name##_row(size_t n, const float* x_row, float* y_row, float a, float b) {                      \
     const Params p = {F32::set1(a), F32::set1(b)};                                                      \
     (void)p;                                                                                           \
-    row<(cycles > 4 ? 2 : 4)>(n, x_row, y_row, [&](F32 x) __attribute__((always_inline)) { return expression; }); \
+    row<(cycles > 4)>(n, x_row, y_row, [&](F32 x) __attribute__((always_inline)) { return expression; }); \
   }
 #include "elementwise/unary.def"
 #undef SKUA_UNARY
