@@ -105,36 +105,25 @@ template <class What> void pixels(const PoolPixels& t) {
   }
 }
 
-struct JoinMax {
-  static constexpr float none = -__builtin_inff();
-  static SKUA_INL F32 join(F32 a, F32 b) { return max(a, b); }
-  static SKUA_INL float join(float a, float b) { return a > b || a != a ? a : b; }
-};
-struct JoinSum {
-  static constexpr float none = 0;
-  static SKUA_INL F32 join(F32 a, F32 b) { return a + b; }
-  static SKUA_INL float join(float a, float b) { return a + b; }
-};
-
-template <class Join> SKUA_INL F32 columns(const PoolLine& t, size_t x, bool part) {
-  F32 y = F32::set1(Join::none);
-  for (size_t k = 0; k < t.columns; ++k) y = Join::join(y, load(t.in + x + k * t.tap, part, t.n - x));
-  return clamp(y * F32::broadcast(&t.scale), t.low, t.high);
-}
-template <class Join> void line(const PoolLine& t) {
-  size_t x = 0;
-  if (t.stride == 1) {
-    for (; x + L <= t.n; x += L) columns<Join>(t, x, false).store(t.out + x);
-    if (x < t.n) columns<Join>(t, x, true).store_n(t.out + x, t.n - x);
-    return;
+void to_channels(size_t n, size_t count, const float* from, size_t plane, float* to) {
+  for (size_t i = 0; i < count; i += L) {
+    const size_t m = count - i < size_t(L) ? count - i : size_t(L);
+    F32 block[L];
+    for (size_t c = 0; c < size_t(L); ++c) block[c] = c < n ? load(from + c * plane + i, m < size_t(L), m) : F32::zero();
+    transpose(block);
+    for (size_t k = 0; k < m; ++k) block[k].store(to + (i + k) * L);
   }
-  for (; x < t.n; ++x) {
-    const float* in = t.in + x * t.stride;
-    float y = Join::none;
-    for (size_t k = 0; k < t.columns; ++k) y = Join::join(y, in[k * t.tap]);
-    y = y * t.scale;
-    y = y < t.low ? t.low : y;
-    t.out[x] = y > t.high ? t.high : y;
+}
+void from_channels(size_t n, size_t count, const float* from, size_t plane, float* to) {
+  for (size_t i = 0; i < count; i += L) {
+    const size_t m = count - i < size_t(L) ? count - i : size_t(L);
+    F32 block[L];
+    for (size_t k = 0; k < size_t(L); ++k) block[k] = k < m ? F32::load(from + (i + k) * L) : F32::zero();
+    transpose(block);
+    for (size_t c = 0; c < n; ++c) {
+      if (m < size_t(L)) block[c].store_n(to + c * plane + i, m);
+      else block[c].store(to + c * plane + i);
+    }
   }
 }
 
@@ -145,8 +134,8 @@ const Kernel kernels[] = {
     SKUA_POOL("max", "four vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max>),
     SKUA_POOL("average", "four vectors of channels per pass over the window, summed by rows", pool_average, 0, PoolFn, pixels<Average>),
     SKUA_POOL("indices", "a compare and two selects per tap; four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices>),
-    SKUA_POOL("line_max", "NCHW: columns of a line whose rows are combined; vectors of outputs at stride 1", pool_line, 0, PoolLineFn, line<JoinMax>),
-    SKUA_POOL("line_sum", "NCHW: columns of a line whose rows are combined; vectors of outputs at stride 1", pool_line, 1, PoolLineFn, line<JoinSum>),
+    SKUA_POOL("from_planes", "NCHW: blocks of vectors transposed in registers", pool_transpose, 0, PoolTransposeFn, to_channels),
+    SKUA_POOL("to_planes", "NCHW: blocks of vectors transposed in registers", pool_transpose, 1, PoolTransposeFn, from_channels),
 };
 #undef SKUA_POOL
 

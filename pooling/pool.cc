@@ -1,5 +1,5 @@
-// Pooling: shapes, and the walk over outputs. NHWC: runs of neighbouring outputs whose windows lie alike inside the image go to a kernel. NCHW: the rows of a
-// window are combined first, over the whole line with the same kernels (a line is then one pixel whose channels are the columns), then its columns.
+// Pooling: shapes, and the walk over outputs. NHWC: runs of neighbouring outputs whose windows lie alike inside the image go to a kernel. NCHW: a vector of
+// channels at a time, the rows that a band of output rows needs are transposed to channels last, pooled there, and transposed back.
 #include <math.h>
 #include <skua/pool.h>
 #include "core/activation.h"
@@ -34,7 +34,10 @@ struct Plan : skua_plan {
   size_t batch, channels;
   size_t inner_begin, inner_end;  // outputs of a row with every tap inside
   Map in, out, indices;
-  const Kernel* line;  // NCHW
+  // NCHW: a band of output rows of one vector of channels. band 0: planes too large to copy are read in place, one channel at a time.
+  size_t band, band_in;      // rows of output, of input
+  size_t scratch_in, scratch_out;  // floats
+  const Kernel *from_planes, *to_planes;
 };
 
 const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
@@ -64,6 +67,11 @@ skua_status check_touches(const skua_op* op, const char* dimension, const Window
       if (w.first_tap(o) >= w.end_tap(o)) return SKUA_INVALID("%s: the input's %s of %zu lies between two taps of a window with dilation %zu", op->cls->name, dimension, w.in, w.dilation);
   return SKUA_STATUS_OK;
 }
+
+constexpr double kLargestScratch = 1 << 20;  // floats of a worker
+
+// Input rows that a band of output rows needs, at most.
+size_t band_rows(const Window1d& w, size_t band) { return min((band - 1) * w.stride + w.span(), w.in); }
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
@@ -106,13 +114,23 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     p.outputs[1].type = SKUA_DTYPE_S32;
   }
   const KernelKind kinds[] = {KernelKind::pool_max, KernelKind::pool_average, KernelKind::pool_indices};
-  if (nchw && c.kind == SKUA_POOL_MAX_INDICES) {
-    p.algorithm = "plain";  // no vector kernel
+  p.kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind]);
+  p.algorithm = nchw ? "planes" : "channels";
+  if (!nchw || !p.y.out || !p.x.out) return SKUA_STATUS_OK;
+  p.from_planes = find_kernel(op.ctx, pooling_tables, KernelKind::pool_transpose, 0);
+  p.to_planes = find_kernel(op.ctx, pooling_tables, KernelKind::pool_transpose, 1);
+  const double vector = p.kernel->vector;
+  if (double(band_rows(p.y, 1)) * double(p.x.in) * vector > kLargestScratch || double(p.x.out) * vector > kLargestScratch) {
+    p.algorithm = "planes_in_place";
     return SKUA_STATUS_OK;
   }
-  p.kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind]);
-  if (nchw) p.line = find_kernel(op.ctx, pooling_tables, KernelKind::pool_line, int(c.kind));
-  p.algorithm = nchw ? "rows_then_columns" : "channels";
+  // As many rows as fit beside their outputs in an eighth of the second-level cache, so that few input rows are copied twice; one at least.
+  const size_t line = p.x.in * p.kernel->vector, out_line = p.x.out * p.kernel->vector * p.n_outputs, limit = machine_for(p.kernel->isa).l2 / 8 / sizeof(float);
+  p.band = 1;
+  while (p.band < p.y.out && band_rows(p.y, p.band + 1) * line + (p.band + 1) * out_line <= limit) ++p.band;
+  p.band_in = band_rows(p.y, p.band);
+  p.scratch_in = round_up(p.band_in * line, 16);
+  p.scratch_out = round_up(p.band * out_line, 16);
   return SKUA_STATUS_OK;
 }
 
@@ -123,15 +141,15 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   return SKUA_STATUS_OK;
 }
 
-size_t line_bytes(const Plan& p) { return p.line ? round_up(p.x.in * sizeof(float), 64) : 0; }
-size_t workspace(const skua_plan* plan, uint32_t concurrency) { return line_bytes(plan_of(plan)) * concurrency; }
+size_t scratch_floats(const Plan& p) { return p.band ? p.scratch_in + p.scratch_out : 0; }
+size_t workspace(const skua_plan* plan, uint32_t concurrency) { return scratch_floats(plan_of(plan)) * sizeof(float) * concurrency; }
 
 struct Run {
   const RunArgs* args;
   const float* in;
   float* out;
   int32_t* indices;
-  size_t blocks, pieces;  // of channels
+  size_t blocks, bands, pieces;  // blocks of channels, bands of output rows
 };
 
 // Taps of output o that average pooling divides by.
@@ -140,21 +158,30 @@ size_t counted(const Window1d& w, bool count_padding, size_t o) {
   return min(ceil_div(w.in + w.pad_before + w.pad_after - o * w.stride, w.dilation), w.kernel);
 }
 
-// One row of outputs, channels [c0, c1) of NHWC.
-void row_nhwc(const Run& r, const Plan& p, size_t image, size_t oy, size_t c0, size_t c1) {
+// Channels last: n channels of one image. `in` is input row `first_row`, `out` and `indices` the output row.
+struct Channels {
+  const float* in;
+  size_t first_row, in_row, in_pixel, n;
+  float* out;
+  size_t out_pixel;
+  int32_t* indices;
+  size_t indices_pixel;
+};
+
+void pool_row(const Plan& p, const Channels& m, size_t oy) {
   const Op& op = op_of(&p);
   const Config& c = op.config;
   const PoolFn fn = code_of<PoolFn>(p.kernel);
   const size_t ky = p.y.first_tap(oy), top = oy * p.y.stride + ky * p.y.dilation - p.y.pad_before, count_y = counted(p.y, c.count_padding, oy);
   PoolPixels t = {};
   t.rows = p.y.end_tap(oy) - ky;
-  t.row = p.y.dilation * p.in.row;
-  t.tap = p.x.dilation * p.in.pixel;
-  t.pixel = p.x.stride * p.in.pixel;
-  t.channels = c1 - c0;
+  t.row = p.y.dilation * m.in_row;
+  t.tap = p.x.dilation * m.in_pixel;
+  t.pixel = p.x.stride * m.in_pixel;
+  t.channels = m.n;
   t.low = op.activation.low; t.high = op.activation.high;
-  t.out_pixel = p.out.pixel;
-  t.indices_pixel = p.indices.pixel;
+  t.out_pixel = m.out_pixel;
+  t.indices_pixel = m.indices_pixel;
   t.index_row = uint32_t(p.y.dilation * p.x.in);
   t.index_tap = uint32_t(p.x.dilation);
   t.index_pixel = uint32_t(p.x.stride);
@@ -163,87 +190,71 @@ void row_nhwc(const Run& r, const Plan& p, size_t image, size_t oy, size_t c0, s
     end = x == p.inner_begin && x < p.inner_end ? p.inner_end : x + 1;
     const size_t left = x * p.x.stride + kx * p.x.dilation - p.x.pad_before;
     t.columns = last - kx;
-    t.in = r.in + image * p.in.image + top * p.in.row + left * p.in.pixel + c0;
+    t.in = m.in + (top - m.first_row) * m.in_row + left * m.in_pixel;
     t.pixels = end - x;
     t.scale = 1.0f / float(count_y * count_x);
-    t.out = r.out + image * p.out.image + oy * p.out.row + x * p.out.pixel + c0;
-    if (r.indices) t.indices = r.indices + image * p.indices.image + oy * p.indices.row + x * p.indices.pixel + c0;
+    t.out = m.out + x * m.out_pixel;
+    if (m.indices) t.indices = m.indices + x * m.indices_pixel;
     t.index = uint32_t(top * p.x.in + left);
     fn(t);
     if (op.activation.kernel)
-      for (size_t i = 0; i < t.pixels; ++i) apply_row(op.activation, t.channels, t.out + i * t.out_pixel);
+      for (size_t i = 0; i < t.pixels; ++i) apply_row(op.activation, m.n, t.out + i * m.out_pixel);
   }
 }
 
-// One row of outputs of one plane of NCHW.
-void row_nchw(const Run& r, const Plan& p, size_t image, size_t channel, size_t oy, float* line) {
-  const Op& op = op_of(&p);
-  const Config& c = op.config;
-  const size_t ky = p.y.first_tap(oy), rows = p.y.end_tap(oy) - ky, top = oy * p.y.stride + ky * p.y.dilation - p.y.pad_before, count_y = counted(p.y, c.count_padding, oy);
-  PoolPixels t = {};
-  t.in = r.in + image * p.in.image + channel * p.in.plane + top * p.in.row;
-  t.rows = rows;
-  t.row = p.y.dilation * p.in.row;
-  t.columns = 1;
-  t.pixels = 1;
-  t.channels = p.x.in;
-  t.scale = 1;
-  t.low = -INFINITY; t.high = INFINITY;
-  t.out = line;
-  code_of<PoolFn>(p.kernel)(t);
-  float* out = r.out + image * p.out.image + channel * p.out.plane + oy * p.out.row;
-  for (size_t x = 0, end; x < p.x.out; x = end) {
-    const size_t kx = p.x.first_tap(x), last = p.x.end_tap(x), count_x = counted(p.x, c.count_padding, x);
-    end = x == p.inner_begin && x < p.inner_end ? p.inner_end : x + 1;
-    const float scale = c.kind == SKUA_POOL_AVERAGE ? 1.0f / float(count_y * count_x) : 1.0f;
-    code_of<PoolLineFn>(p.line)({line + x * p.x.stride + kx * p.x.dilation - p.x.pad_before, last - kx, p.x.dilation, p.x.stride, end - x, scale, op.activation.low, op.activation.high, out + x});
+// Between planes of the caller's and the scratch's [rows][columns][L]. Rows without a gap are one.
+void transpose_rows(const Kernel* kernel, size_t n, size_t rows, size_t columns, const float* from, size_t from_row, float* to, size_t to_row, size_t plane, size_t plane_row) {
+  if (plane_row == columns || rows == 1) {
+    columns *= rows;
+    rows = 1;
   }
-  if (op.activation.kernel) apply_row(op.activation, p.x.out, out);
+  for (size_t y = 0; y < rows; ++y) code_of<PoolTransposeFn>(kernel)(n, columns, from + y * from_row, plane, to + y * to_row);
 }
 
-void row_nchw_indices(const Run& r, const Plan& p, size_t image, size_t channel, size_t oy) {
-  const Op& op = op_of(&p);
-  const float* in = r.in + image * p.in.image + channel * p.in.plane;
-  float* out = r.out + image * p.out.image + channel * p.out.plane + oy * p.out.row;
-  int32_t* indices = r.indices + image * p.indices.image + channel * p.indices.plane + oy * p.indices.row;
-  const size_t ky0 = p.y.first_tap(oy), ky1 = p.y.end_tap(oy), top = oy * p.y.stride - p.y.pad_before;  // may wrap; inside again with a tap's offset
-  for (size_t x = 0; x < p.x.out; ++x) {
-    const size_t kx0 = p.x.first_tap(x), kx1 = p.x.end_tap(x), left = x * p.x.stride - p.x.pad_before;
-    float best = 0;
-    size_t at = SIZE_MAX;
-    for (size_t ky = ky0; ky < ky1; ++ky)
-      for (size_t kx = kx0; kx < kx1; ++kx) {
-        const size_t iy = top + ky * p.y.dilation, ix = left + kx * p.x.dilation;
-        const float v = in[iy * p.in.row + ix];
-        if (at != SIZE_MAX && (v <= best || best != best)) continue;
-        best = v;
-        at = iy * p.x.in + ix;
-      }
-    best = best < op.activation.low ? op.activation.low : best;
-    out[x] = best > op.activation.high ? op.activation.high : best;
-    indices[x] = int32_t(at);
+// A band of output rows of one vector of channels, or of one channel in place.
+void pool_planes(const Run& r, const Plan& p, size_t image, size_t block, size_t band, float* scratch) {
+  const size_t vector = p.kernel->vector, c0 = block * (p.band ? vector : 1), n = p.band ? min(vector, p.channels - c0) : 1;
+  const float* in = r.in + image * p.in.image + c0 * p.in.plane;
+  float* out = r.out + image * p.out.image + c0 * p.out.plane;
+  int32_t* indices = r.indices ? r.indices + image * p.indices.image + c0 * p.indices.plane : nullptr;
+  if (!p.band) {
+    pool_row(p, {in, 0, p.in.row, 1, 1, out + band * p.out.row, 1, indices ? indices + band * p.indices.row : nullptr, 1}, band);
+    return;
   }
-  if (op.activation.kernel) apply_row(op.activation, p.x.out, out);
+  const size_t y0 = band * p.band, y1 = min(y0 + p.band, p.y.out), top = y0 * p.y.stride, reach = (y1 - 1) * p.y.stride + p.y.span();
+  const size_t first = top > p.y.pad_before ? top - p.y.pad_before : 0, end = min(reach > p.y.pad_before ? reach - p.y.pad_before : 0, p.y.in);
+  const size_t line = p.x.in * vector, out_line = p.x.out * vector, outputs = p.band * out_line;
+  float* to = scratch + p.scratch_in;
+  transpose_rows(p.from_planes, n, end - first, p.x.in, in + first * p.in.row, p.in.row, scratch, line, p.in.plane, p.in.row);
+  for (size_t y = y0; y < y1; ++y) {
+    float* row = to + (y - y0) * out_line;
+    pool_row(p, {scratch, first, line, vector, vector, row, vector, indices ? reinterpret_cast<int32_t*>(row + outputs) : nullptr, vector}, y);
+  }
+  transpose_rows(p.to_planes, n, y1 - y0, p.x.out, to, out_line, out + y0 * p.out.row, p.out.row, p.out.plane, p.out.row);
+  if (indices)  // moved as they are
+    transpose_rows(p.to_planes, n, y1 - y0, p.x.out, to + outputs, out_line, reinterpret_cast<float*>(indices + y0 * p.indices.row), p.indices.row, p.indices.plane, p.indices.row);
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = plan_of(r.args->plan);
-  const Op& op = op_of(&p);
-  const bool nchw = op.config.layout == SKUA_LAYOUT_NCHW;
-  if (p.kernel) note_use(p.kernel);
-  if (p.line) note_use(p.line);
-  if (op.activation.kernel) note_use(op.activation.kernel);
-  const size_t units = p.batch * p.y.out * r.blocks;
+  note_use(p.kernel);
+  if (p.band) {
+    note_use(p.from_planes);
+    note_use(p.to_planes);
+  }
+  if (op_of(&p).activation.kernel) note_use(op_of(&p).activation.kernel);
+  const bool nchw = op_of(&p).config.layout == SKUA_LAYOUT_NCHW;
+  const size_t units = p.batch * r.bands * r.blocks;
   for (size_t u = piece_begin(units, r.pieces, index), end = piece_begin(units, r.pieces, index + 1); u < end; ++u) {
-    if (!nchw) {
-      const size_t block = u % r.blocks, oy = u / r.blocks % p.y.out, image = u / r.blocks / p.y.out;
-      row_nhwc(r, p, image, oy, piece_begin(p.channels, r.blocks, block), piece_begin(p.channels, r.blocks, block + 1));
+    const size_t band = nchw ? u % r.bands : u / r.blocks % r.bands, block = nchw ? u / r.bands % r.blocks : u % r.blocks, image = u / r.bands / r.blocks;
+    if (nchw) {
+      pool_planes(r, p, image, block, band, static_cast<float*>(r.args->workspace) + worker * scratch_floats(p));
       continue;
     }
-    const size_t oy = u % p.y.out, channel = u / p.y.out % p.channels, image = u / p.y.out / p.channels;
-    if (p.line) row_nchw(r, p, image, channel, oy, reinterpret_cast<float*>(static_cast<char*>(r.args->workspace) + worker * line_bytes(p)));
-    else row_nchw_indices(r, p, image, channel, oy);
+    const size_t c0 = piece_begin(p.channels, r.blocks, block), c1 = piece_begin(p.channels, r.blocks, block + 1);
+    pool_row(p, {r.in + image * p.in.image + c0, 0, p.in.row, p.in.pixel, c1 - c0, r.out + image * p.out.image + band * p.out.row + c0, p.out.pixel,
+                 r.indices ? r.indices + image * p.indices.image + band * p.indices.row + c0 : nullptr, p.indices.pixel}, band);
   }
 }
 
@@ -254,18 +265,20 @@ void run(const RunArgs& args) {
   r.in = args.in<float>(0);
   r.out = args.out<float>(0);
   if (p.n_outputs > 1) r.indices = args.out<int32_t>(1);
-  const size_t rows = p.batch * p.y.out;
-  if (!rows || !p.x.out || !p.channels) return;
+  if (!p.batch || !p.y.out || !p.x.out || !p.channels) return;
   r.blocks = 1;
+  r.bands = p.y.out;
+  const uint32_t workers = args.concurrency();
   if (op_of(&p).config.layout == SKUA_LAYOUT_NCHW) {
-    r.blocks = p.channels;
-  } else if (args.concurrency() > 1 && rows < 4 * args.concurrency()) {
+    r.blocks = p.band ? ceil_div(p.channels, p.kernel->vector) : p.channels;
+    if (p.band) r.bands = ceil_div(p.y.out, p.band);
+  } else if (workers > 1 && p.batch * r.bands < 4 * workers) {
     // Too few rows for the workers: cut the channels as well, in pieces of a pass or more.
-    r.blocks = min(ceil_div(4 * args.concurrency(), rows), max(p.channels / (4 * p.kernel->vector), 1));
+    r.blocks = min(ceil_div(4 * workers, p.batch * r.bands), max(p.channels / (4 * p.kernel->vector), 1));
   }
-  const size_t units = rows * r.blocks;
-  const double taps = double(p.y.kernel) * double(p.x.kernel) * double(p.x.out) * double(p.channels) / double(r.blocks);
-  r.pieces = pieces_for(args, units, taps / (p.kernel ? p.kernel->vector : 0.5) + 20);
+  const size_t units = p.batch * r.bands * r.blocks;
+  const double taps = double(p.y.out) * double(p.y.kernel) * double(p.x.kernel) * double(p.x.out) * double(p.channels) * double(p.batch);
+  r.pieces = pieces_for(args, units, taps / p.kernel->vector / double(units) + 20);
   parallel(args, r.pieces, task, &r);
 }
 

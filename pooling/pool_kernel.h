@@ -23,14 +23,8 @@ struct PoolPixels {
 };
 using PoolFn = void (*)(const PoolPixels&);
 
-// KernelKind::pool_line, variant = a skua_pool_kind: combines columns of a line: out[x] = max or sum over k of in[x*stride + k*tap], in order of k,
-// for `n` outputs; then times scale and clamped. For NCHW, after the rows of the window were combined.
-struct PoolLine {
-  const float* in;
-  size_t columns, tap, stride, n;
-  float scale, low, high;
-  float* out;
-};
-using PoolLineFn = void (*)(const PoolLine&);
+// KernelKind::pool_transpose, for NCHW: `count` elements of n planes, n <= L, to and from [count][L].
+//   variant 0: to[i*L + c] = from[c*plane + i], 0 for c >= n      variant 1: to[c*plane + i] = from[i*L + c]
+using PoolTransposeFn = void (*)(size_t n, size_t count, const float* from, size_t plane, float* to);
 
 }  // namespace skua

@@ -184,6 +184,17 @@ TEST_F(Pooling, Global) {
         }
 }
 
+// Planes too large to copy are read where they are.
+TEST_F(Pooling, LargePlanes) {
+  for (const char* isa : isas())
+    for (skua_pool_kind kind : kKinds) {
+      skua_pool2d_desc d = desc(kind, 400, 400, 50);
+      d.layout = SKUA_LAYOUT_NCHW;
+      d.global = kind == SKUA_POOL_AVERAGE;
+      if (!small() || d.global) check(d, isa, make({1, 2, 520, 520}, rng));
+    }
+}
+
 TEST_F(Pooling, OneDimension) {
   for (const char* isa : isas())
     for (skua_pool_kind kind : kKinds)
