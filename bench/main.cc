@@ -22,7 +22,10 @@ void print_machine(const Session& s) {
   const Machine& m = s.machine;
   printf("skua %s on %s, %zu cores, %s\n", skua_version_string(), m.cpu.empty() ? "an unknown CPU" : m.cpu.c_str(), m.cores, m.isa.c_str());
   if (!m.features.empty()) printf("  features  %s\n", m.features.c_str());
-  printf("  caches    L1 %zu KiB, L2 %zu KiB, L3 %zu KiB\n", m.cache[0] >> 10, m.cache[1] >> 10, m.cache[2] >> 10);
+  if (m.cache[0]) printf("  caches    L1 %zu KiB, L2 %zu KiB, L3 %zu KiB\n", m.cache[0] >> 10, m.cache[1] >> 10, m.cache[2] >> 10);
+  else printf("  caches    not known; taken as 32 KiB and 512 KiB\n");
+  double load = 0;
+  if (getloadavg(&load, 1) == 1 && load > 0.5) printf("  load      %.1f: other work is running, expect noise\n", load);
   if (m.mhz > 0 || !m.governor.empty()) printf("  clock     %.0f MHz as stated%s%s\n", m.mhz, m.governor.empty() ? "" : ", governor ", m.governor.c_str());
   printf("  threads   %d%s\n", effort.threads, m.pinned >= 0 ? (", pinned to core " + std::to_string(m.pinned)).c_str() : "");
   for (const auto& p : s.peers) printf("  peer      %s %s\n", p->name(), p->version().c_str());

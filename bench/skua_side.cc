@@ -5,10 +5,6 @@
 #include "contestant.h"
 #include "timing.h"
 
-// Some operators of the interface may not be linked into a build yet.
-#pragma weak skua_unary_create
-#pragma weak skua_binary_create
-
 namespace bench {
 namespace {
 
@@ -108,7 +104,6 @@ class Skua : public Contestant {
         return skua_pool2d_create(context, &d, op);
       }
       case Op::unary: {
-        if (!skua_unary_create) return SKUA_STATUS_UNSUPPORTED;
         skua_unary_desc d = SKUA_UNARY_DESC_INIT;
         d.kind = l.unary;
         d.a = l.unary == SKUA_UNARY_LEAKY_RELU ? 0.1f : l.unary == SKUA_UNARY_CLAMP ? -1.0f : 1.0f;
@@ -116,7 +111,6 @@ class Skua : public Contestant {
         return skua_unary_create(context, &d, op);
       }
       case Op::binary: {
-        if (!skua_binary_create) return SKUA_STATUS_UNSUPPORTED;
         skua_binary_desc d = SKUA_BINARY_DESC_INIT;
         d.kind = l.binary;
         d.activation = act;
