@@ -333,7 +333,7 @@ const Stated stated[] = {
     {"log1p", std::log1p, 1.75, 0, 1.75, 0},
     {"tanh", std::tanh, 1.5, 0, 1.5, 0},
     {"sigmoid", sigmoid, 2.4, 0, 2.75, 0},
-    {"erf", std::erf, 3.5, 0, 3.5, 0},
+    {"erf", std::erf, 3, 0, 3, 0},
     {"sin", std::sin, 2, 0, 2, 0},
     {"cos", std::cos, 2, 0, 2, 0},
     {"softplus", softplus, 2, 0, 2, 0},

@@ -45,7 +45,7 @@ const Function functions[] = {
     {SKUA_UNARY_HARD_SWISH, "hard_swish", 2.5, [](double x, double, double) { return vanishing(x, x * hard_sigmoid(x)); }},
     {SKUA_UNARY_SILU, "silu", 3, [](double x, double, double) { return vanishing(x, x * sigmoid(x)); }, 0, 0, 1e-43},
     {SKUA_UNARY_MISH, "mish", 4.5, [](double x, double, double) { return vanishing(x, x * std::tanh(softplus(x))); }, 0, 0, 1e-43},
-    {SKUA_UNARY_GELU, "gelu", 24, [](double x, double, double) { return vanishing(x, x / 2 * std::erfc(-x * std::sqrt(0.5))); }, 0, 0, 1e-8},
+    {SKUA_UNARY_GELU, "gelu", 32, [](double x, double, double) { return vanishing(x, x / 2 * std::erfc(-x * std::sqrt(0.5))); }, 0, 0, 1e-8},
     {SKUA_UNARY_GELU_TANH, "gelu_tanh", 20,
      [](double x, double, double) { return vanishing(x, x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, 0, 0, 1e-9},
     {SKUA_UNARY_SOFTPLUS, "softplus", 2.5, [](double x, double, double) { return softplus(x); }},
