@@ -31,7 +31,7 @@ const Function functions[] = {
     {SKUA_BINARY_DIV, "div", [](double x, double y) { return x / y; }, 0.501},
     {SKUA_BINARY_MIN, "min", [](double x, double y) { return nan_or(x, y, y < x ? y : x); }},
     {SKUA_BINARY_MAX, "max", [](double x, double y) { return nan_or(x, y, y > x ? y : x); }},
-    {SKUA_BINARY_POW, "pow", [](double x, double y) { return std::pow(x, y); }, 200},
+    {SKUA_BINARY_POW, "pow", [](double x, double y) { return std::pow(x, y); }, 8},
     {SKUA_BINARY_SQUARED_DIFFERENCE, "squared_difference", [](double x, double y) { return (x - y) * (x - y); }, 2.5},
     {SKUA_BINARY_COPYSIGN, "copysign", [](double x, double y) { return std::copysign(x, y); }},
     {SKUA_BINARY_PRELU, "prelu", [](double x, double y) { return x < 0 ? x * y : x; }, 0.5},
