@@ -93,9 +93,9 @@ template <int K, int S, int RH, int RW, bool EDGE> void tile(const DepthwiseTile
       SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i] = F32::load(from + c + i * L);
       SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i].store(to + c + i * L);
     }
-    for (; c < channels; c = next_vector(c, channels)) {
-      F32::load(from + c).store(to + c);
-      if (c + L >= channels) break;
+    for (; c < channels; c += L) {
+      const size_t at = c + L <= channels ? c : channels - L;
+      F32::load(from + at).store(to + at);
     }
   }
 }
