@@ -375,6 +375,19 @@ TEST_P(Simd, FunctionsKeepTheirBounds) {
   }
 }
 
+// The floats next to multiples of pi/2, where all but the last digits of x cancel, and many between, where every rounding counts.
+TEST_P(Simd, SineAndCosineReduceTheirArguments) {
+  std::vector<float> x;
+  for (int k = 1; k < 80000; k += skua_test::small() ? 7 : 1) x.push_back(static_cast<float>(k * 1.57079632679489662));
+  for (float v = 0.7f; v < 6500; v *= skua_test::small() ? 1.0003f : 1.00001f) x.push_back(v);
+  const auto sine = apply("sin", x), cosine = apply("cos", x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double s = std::sin(static_cast<double>(x[i])), c = std::cos(static_cast<double>(x[i]));
+    ASSERT_LE(std::fabs(sine[i] - s), 2 * ulp_of(s)) << "sin(" << x[i] << ")";
+    ASSERT_LE(std::fabs(cosine[i] - c), 2 * ulp_of(c)) << "cos(" << x[i] << ")";
+  }
+}
+
 TEST_P(Simd, FunctionsAtTheEdges) {
   const auto expect = [&](const char* name, float x, float want) {
     const float y = apply(name, {x})[0];
