@@ -60,6 +60,14 @@ double apply_binary(skua_binary_kind kind, double x, double y) {
     case SKUA_BINARY_MAX: return std::max(x, y);
     case SKUA_BINARY_POW: return pow(x, y);
     case SKUA_BINARY_SQUARED_DIFFERENCE: return (x - y) * (x - y);
+    case SKUA_BINARY_COPYSIGN: return copysign(x, y);
+    case SKUA_BINARY_PRELU: return x < 0 ? x * y : x;
+    case SKUA_BINARY_EQUAL: return x == y;
+    case SKUA_BINARY_NOT_EQUAL: return x != y;
+    case SKUA_BINARY_LESS: return x < y;
+    case SKUA_BINARY_LESS_EQUAL: return x <= y;
+    case SKUA_BINARY_GREATER: return x > y;
+    case SKUA_BINARY_GREATER_EQUAL: return x >= y;
     default: return NAN;
   }
 }

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Checks what skua-bench promises a caller: names, flags, exit codes, JSON fields, a report without outside references. Argument: the program."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+bench = sys.argv[1]
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([bench, *arguments], capture_output=True, text=True)
+    assert done.returncode == code, f"{arguments}: exit {done.returncode}, must be {code}\n{done.stdout}{done.stderr}"
+    assert "\r" not in done.stderr, "progress is for terminals"
+    return done.stdout, done.stderr
+
+
+names = run("--suite", "layers,networks", "--list")[0].split()
+for name in ("gemm_f32/512x512x512", "conv2d_f32/resnet50/3x3s1_56x56x64-64", "depthwise_f32/mobilenet_v1/3x3s2_112x112x64", "network_f32/mobilenet_v1", "network_f32/mobilenet_v2",
+             "network_f32/mobilenet_v3_large", "network_f32/resnet18", "network_f32/resnet50", "network_f32/squeezenet_1_1", "network_f32/vgg16"):
+    assert name in names, f"{name} is not a case"
+assert len(names) == len(set(names)), "a name stands for two cases"
+
+assert "unknown argument" in run("--nonsense", code=2)[1]
+assert "not one of" in run("--suite", "nothing", code=2)[1]
+assert "not one of" in run("--peers", "nobody", code=2)[1]
+assert "regular expression" in run("--filter", "(", code=2)[1]
+assert "matches no case" in run("--filter", "no such case", code=2)[1]
+assert "needs a value" in run("--json", code=2)[1]
+assert "number" in run("--threads", "0", code=2)[1]
+assert run("--compare", "/nonexistent.json", code=2)[1]
+assert run("--json", "/nonexistent/x.json", code=2)[1]
+assert "--filter" in run("--help")[0]
+
+with tempfile.TemporaryDirectory() as folder:
+    file, page = os.path.join(folder, "a.json"), os.path.join(folder, "a.html")
+    run("--quick", "--suite", "machine,layers,kernels", "--filter", r"peak|bandwidth|gemm_f32/64x64x64$|gemm_f32_\dx|conv2d_f32/resnet18/1x1s2_14|binary_f32/add_8192", "--json", file, "--html", page)
+    with open(file, encoding="utf-8") as f:
+        result = json.load(f)
+    cases = {c["name"]: c for c in result["cases"]}
+    for case in result["cases"]:
+        missing = {"suite", "name", "op", "type", "threads", "algorithm", "kernel", "ns", "noise", "gflops", "peak_share", "peers", "regret", "error"} - set(case)
+        assert not missing, f"{case['name']} lacks {missing}"
+        assert case["error"] is None or case["error"].startswith("unsupported"), f"{case['name']}: {case['error']}"
+    gemm = cases["gemm_f32/64x64x64"]
+    assert gemm["ns"] > 0 and abs(gemm["gflops"] - 2 * 64**3 / gemm["ns"]) < 0.01 * gemm["gflops"]
+    assert result["machine"]["peak_gflops"] and "DRAM" in result["machine"]["bandwidth_gb_s"]
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    assert "gemm_f32" in text and not re.search(r"(src|href)=|@import|url\(", text), "the report refers to something outside"
+    out, _ = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--peers", "none", "--compare", file)
+    assert "geometric mean" in out
+    with open(file, "w", encoding="utf-8") as f:
+        f.write("{")
+    assert "not a result file" in run("--compare", file, code=2)[1]
+print("skua-bench keeps its promises")
