@@ -1,5 +1,6 @@
 # skua_add_kernels(family SOURCES a.cc ...): compiles the sources once per instruction set of this architecture (dispatch/isa.def) and adds the
 # objects to the target skua. Writes skua_tables_<family>.cc, the family's list of kernel tables, highest instruction set first.
+# SKUA_UNIT_OPTIONS: further compiler options for every unit but the scalar one, the same source under a sanitizer's every check.
 
 file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/../dispatch/isa.def skua_isa_lines REGEX "^SKUA_ISA_ENTRY")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
@@ -39,6 +40,9 @@ function(skua_add_kernels family)
     add_library(${objects} OBJECT ${arg_SOURCES})
     target_include_directories(${objects} PRIVATE ${PROJECT_SOURCE_DIR})
     target_compile_options(${objects} PRIVATE ${SKUA_COMPILE_OPTIONS} ${skua_flags_${isa}})
+    if(NOT isa STREQUAL "scalar")
+      target_compile_options(${objects} PRIVATE ${SKUA_UNIT_OPTIONS})
+    endif()
     target_compile_definitions(${objects} PRIVATE SKUA_ISA=${isa} SKUA_ISA_${isa}=1 ${SKUA_DEFINITIONS})
     set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
     target_sources(skua PRIVATE $<TARGET_OBJECTS:${objects}>)
