@@ -75,19 +75,23 @@ class Values {
   const float* at_;
 };
 
-inline unsigned __int128 elements(const skua_tensor& t) {
-  unsigned __int128 n = 1;
+// Elements from a tensor's first to one past its last, whatever its numbers.
+inline unsigned __int128 span(const skua_tensor& t) {
+  unsigned __int128 dense = 1, last = 1;
+  bool strided = false;
   for (uint32_t i = 0; i < t.rank && i < SKUA_MAX_RANK; ++i) {
-    n *= t.shape[i];
-    if (n > (unsigned __int128)1 << 63) return n;
+    if (!t.shape[i]) return 0;
+    dense = dense > (unsigned __int128)1 << 63 ? dense : dense * t.shape[i];
+    last += (unsigned __int128)(t.shape[i] - 1) * t.stride[i];
+    strided |= t.stride[i] != 0;
   }
-  return n;
+  return strided ? last : dense;
 }
 
-// Plans, runs if the tensors are small, and destroys. Every failure must leave a text.
-inline void plan_and_run(skua_op* op, const skua_tensor* inputs, size_t n_inputs) {
+// Plans, runs if the tensors are small, and destroys. Every failure must leave a text. wanted: strides of the only output, or NULL.
+inline void plan_and_run(skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* wanted = nullptr) {
   skua_plan* plan = nullptr;
-  const skua_status planned = skua_op_plan(op, inputs, n_inputs, nullptr, 0, &plan);
+  const skua_status planned = skua_op_plan(op, inputs, n_inputs, wanted, wanted ? 1 : 0, &plan);
   if (planned != SKUA_STATUS_OK) {
     if (plan || !*skua_error_text()) abort();
     return;
@@ -99,19 +103,19 @@ inline void plan_and_run(skua_op* op, const skua_tensor* inputs, size_t n_inputs
   skua_plan_explain(plan, text, sizeof text);
 
   bool small = skua_plan_workspace(plan, 1) < kMostMemory;
-  for (size_t i = 0; i < n_inputs; ++i) small = small && elements(inputs[i]) <= 1 << 12;
-  for (const skua_tensor& t : outputs) small = small && elements(t) <= 1 << 12;
+  for (size_t i = 0; i < n_inputs; ++i) small = small && span(inputs[i]) <= 1 << 12;
+  for (const skua_tensor& t : outputs) small = small && span(t) <= 1 << 12;
   if (small) {
     std::vector<std::unique_ptr<float[]>> memory;
     std::vector<skua_buffer> in, out;
     for (size_t i = 0; i < n_inputs; ++i) {
-      const size_t n = size_t(elements(inputs[i]));
+      const size_t n = size_t(span(inputs[i]));
       memory.emplace_back(new float[n]);
       for (size_t j = 0; j < n; ++j) memory.back()[j] = float(j % 7) - 3;
       in.push_back(skua_host_buffer(memory.back().get()));
     }
     for (const skua_tensor& t : outputs) {
-      memory.emplace_back(new float[size_t(elements(t))]);
+      memory.emplace_back(new float[size_t(span(t))]);
       out.push_back(skua_host_buffer(memory.back().get()));
     }
     const size_t size = skua_plan_workspace(plan, 1);
