@@ -19,7 +19,7 @@ SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_hi
 SKUA_INL size_t next_vector(size_t c, size_t channels) { return c + 2 * L <= channels ? c + L : channels - L; }
 
 // Loads of the columns after this point stay after it. gcc's scheduler for Arm moves every load of a tile to its front, and then has no registers left.
-SKUA_INL void fence() {
+[[maybe_unused]] SKUA_INL void fence() {
 #if defined(__aarch64__) || defined(__arm__)
   asm volatile("" ::: "memory");
 #endif
