@@ -181,7 +181,7 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
   t.channels = m.n;
   t.low = op.activation.low; t.high = op.activation.high;
   t.out_pixel = m.out_pixel;
-  t.indices_pixel = m.indices_pixel;
+  t.indices_pixel = m.indices ? m.indices_pixel : m.out_pixel;
   t.index_row = uint32_t(p.y.dilation * p.x.in);
   t.index_tap = uint32_t(p.x.dilation);
   t.index_pixel = uint32_t(p.x.stride);
@@ -194,7 +194,7 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
     t.pixels = end - x;
     t.scale = 1.0f / float(count_y * count_x);
     t.out = m.out + x * m.out_pixel;
-    if (m.indices) t.indices = m.indices + x * m.indices_pixel;
+    t.indices = m.indices ? m.indices + x * m.indices_pixel : reinterpret_cast<int32_t*>(t.out);  // kernels without indices step it and use it for nothing
     t.index = uint32_t(top * p.x.in + left);
     fn(t);
     if (op.activation.kernel)
