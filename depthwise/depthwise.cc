@@ -275,28 +275,36 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   const Machine m = machine_for(k->isa);
   const double vectors = double(vectors_of(s.out_channels(), k->vector)), taps = double(s.kernel_h) * s.kernel_w;
   auto bound = [&](double multiplies, double loads, double stores) {
-    double c = multiplies / m.fma_ports;
+    double c = (multiplies + 2 * stores) / m.fma_ports;  // the clamp runs where multiply-adds do
     c = fmax(c, (loads + stores) / m.load_ports);
-    return fmax(c, (multiplies + 2 * loads + 2 * stores) / m.issue) + 6;
+    return fmax(c, (multiplies + 2 * loads + 2 * stores) / m.issue);
   };
-  double cycles = 0;
+  double compute = 0, calls = 0, reread = 1;  // reread: times that an input line comes from the second-level cache
   if (is_tile(k)) {
     const size_t tiles = ceil_div(s.out_w, k->nr);
     const double columns = double(s.out_w) / double(tiles), in_columns = (columns - 1) * s.stride_w + s.kernel_w;
     auto band = [&](size_t rows) {
       const double in_rows = double(rows - 1) * s.stride_h + s.kernel_h;
+      reread = in_rows * in_columns / (double(rows) * s.stride_h * columns * s.stride_w);
       return double(tiles) * bound(double(rows) * columns * taps, in_rows * in_columns + taps + 1, double(rows) * columns);
     };
-    cycles = double(s.out_h / k->mr) * band(k->mr) + (s.out_h % k->mr ? band(s.out_h % k->mr) : 0);
+    compute = s.out_h % k->mr ? band(s.out_h % k->mr) : 0;
+    if (s.out_h >= k->mr) compute += double(s.out_h / k->mr) * band(k->mr);
+    calls = double(tiles) * double(ceil_div(s.out_h, k->mr));
   } else {
     const size_t reach = span(s.kernel_w, s.dilation_w), inner = s.in_w >= reach ? min((s.in_w - reach) / s.stride_w + 1, s.out_w) : 0, together = inner / k->nr * k->nr;
-    cycles = double(s.out_h) * (double(together / k->nr) * bound(double(k->nr) * taps, double(k->nr + 1) * taps, k->nr) + double(s.out_w - together) * bound(taps, 2 * taps, 1));
+    const double alone = double(s.out_w - together);
+    compute = double(s.out_h) * (double(together / k->nr) * bound(double(k->nr) * taps, double(k->nr + 1) * taps + taps, k->nr) + alone * bound(taps, 3 * taps, 1));
+    calls = double(s.out_h) * (alone + double(together / k->nr));
+    reread = double(s.kernel_h) * (double(k->nr - 1) * s.stride_w + s.kernel_w) / (double(s.stride_h) * s.stride_w * k->nr);
   }
-  cycles *= vectors * double(s.batch);
-  const double in = double(s.batch) * double(s.in_h) * double(s.in_w) * double(s.channels) * 4, out = double(s.batch) * double(s.out_h) * double(s.out_w) * double(s.out_channels()) * 4;
-  const double rate = in + out > double(m.l3) ? m.memory_bytes : in + out > double(m.l2) ? m.l3_bytes : m.l2_bytes;
+  const double images = double(s.batch), pixels = double(s.in_h) * double(s.in_w);
+  const double in = images * pixels * double(s.channels) * 4, out = images * double(s.out_h) * double(s.out_w) * double(s.out_channels()) * 4;
+  double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
+  if (in + out > double(m.l2)) traffic = fmax(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
+  double cycles = fmax(compute * vectors * images, traffic) + 25 * calls * images + 200;
   if (uses_strip(s, k)) cycles += in * double(s.multiplier) / (s.multiplier > 1 ? 2 : m.l2_bytes);
-  return fmax(cycles, (in + out) / rate) + 100;
+  return cycles;
 }
 
 const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, uint32_t vector, Text* text) {
