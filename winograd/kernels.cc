@@ -283,7 +283,7 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)
     SKUA_PRODUCT(4, 8, "8 accumulators + 2 U + 1 V + 1 product of 16 registers: no fused multiply-add")
 #elif defined(SKUA_ISA_neon)
-    SKUA_PRODUCT(8, 8, "16 accumulators + 8 V (four deep, by lane) + 2 U of 32 registers")
+    SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers")
 #elif defined(SKUA_ISA_neon32)
     SKUA_PRODUCT(4, 8, "8 accumulators + 4 V (four deep, by lane) + 2 U of 16 registers")
 #else
