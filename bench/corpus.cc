@@ -270,7 +270,10 @@ Arena plan_memory(const Corpus& net) {
   for (size_t t = 0; t < count; ++t)
     if (first[t] >= 0) order.push_back(t);
   // Large ones first, each at the lowest place that is free during its life.
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return net.tensors[a].count() > net.tensors[b].count(); });
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const size_t ca = net.tensors[a].count(), cb = net.tensors[b].count();
+    return ca != cb ? ca > cb : a < b;
+  });
   for (size_t t : order) {
     const size_t size = (net.tensors[t].count() + 15) / 16 * 16;
     size_t at = 0;

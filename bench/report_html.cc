@@ -242,9 +242,8 @@ void layers_section(Html& h, const Session& s) {
         "<b>against best</b>: the best peer's time over ours, grey where the noise is larger than the difference. <b>regret</b>: how much faster the best forced algorithm or tile was.</p>");
   for (const std::string& op : ops) {
     Mean mean;
-    size_t missing = 0;
     for (const Result& r : s.results)
-      if (r.suite == "layers" && r.op == op) r.error.empty() ? mean.add(r) : void(++missing);
+      if (r.suite == "layers" && r.op == op && r.error.empty()) mean.add(r);
     h.raw("<h3>%s</h3>", op.c_str());
     if (mean.cases) {
       h.raw("<p class=soft>%.2f× the best peer (geometric mean of %zu), faster in %zu", mean.ratio(), mean.cases, mean.wins);

@@ -49,10 +49,10 @@ struct Value {
   double number = 0;
   std::string text;
   std::vector<Value> items;
-  std::vector<std::pair<std::string, Value>> members;
+  std::vector<std::string> keys;  // of an object: keys[i] names items[i]
   const Value* get(const char* key) const {
-    for (const auto& m : members)
-      if (m.first == key) return &m.second;
+    for (size_t i = 0; i < keys.size(); ++i)
+      if (keys[i] == key) return &items[i];
     return nullptr;
   }
   std::string string(const char* key) const {
@@ -90,9 +90,7 @@ struct Reader {
       ++p;
       if (take('}')) return true;
       do {
-        auto& member = v.members.emplace_back();
-        space();
-        if (!string(member.first) || !take(':') || !value(member.second)) return false;
+        if (!string(v.keys.emplace_back()) || !take(':') || !value(v.items.emplace_back())) return false;
       } while (take(','));
       return take('}');
     }
