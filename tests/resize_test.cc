@@ -159,7 +159,8 @@ TEST(Resize, AConstantImageStaysConstant) {
     Op op;
     SKUA_EXPECT_OK(skua_resize2d_create(context, &d, &op));
     const Data x{shape({1, 5, 6, 7}), std::vector<float>(210, 0.1f)};
-    for (float v : run(op, {x})[0].v) EXPECT_EQ(v, 0.1f);
+    const Data y = run(op, {x})[0];
+    for (float v : y.v) EXPECT_EQ(v, 0.1f);
   }
 }
 
