@@ -127,47 +127,49 @@ template <class Op> void reduce_columns(size_t n, size_t columns, const float* x
 }
 
 // ---- index of the smallest and the largest ---------------------------------------------------------------------------------------
-// Whether v at index i comes before best at index at: a NaN before numbers, equal ones by their index.
-template <bool largest> SKUA_INL bool before(float v, int32_t i, float best, int32_t at) {
-  const bool v_nan = v != v, best_nan = best != best;
-  if (v_nan != best_nan) return v_nan;
-  if (v_nan || v == best) return i < at;
-  return largest ? v > best : v < best;
-}
 // Lanes where v, which comes later, replaces best: a NaN replaces any number and is replaced by nothing.
 template <bool largest> SKUA_INL M32 replaces(F32 v, F32 best) { return ~(largest ? le(v, best) : ge(v, best)) & eq(best, best); }
 
 template <bool largest> SKUA_INL int32_t arg_row(size_t n, const float* x) {
   constexpr size_t A = 2;  // two chains: comparing, then choosing has a latency of several cycles
-  float best = x[0];
-  int32_t at = 0;
-  size_t i = 1;
-  if (n >= A * L && L > 1) {
-    F32 value[A];
-    I32 index[A], where[A];
-    SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
-      value[a] = F32::load(x + a * L);
-      index[a] = where[a] = I32::load(kIota) + I32::set1(int32_t(a * L));
-    }
-    for (i = A * L; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
-      const F32 v = F32::load(x + i + a * L);
-      index[a] = index[a] + I32::set1(int32_t(A * L));
-      const M32 m = replaces<largest>(v, value[a]);
-      value[a] = select(m, v, value[a]);
-      where[a] = select(m, index[a], where[a]);
-    }
-    float values[A * L];
-    int32_t places[A * L];
-    SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
-      value[a].store(values + a * L);
-      where[a].store(places + a * L);
-    }
-    for (size_t k = 0; k < A * L; ++k)
-      if (before<largest>(values[k], places[k], best, at)) { best = values[k]; at = places[k]; }
+  // Where nothing replaces the identity, all elements equal it and the first one is the answer.
+  F32 value[A];
+  I32 where[A];
+  SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
+    value[a] = F32::set1(largest ? -kInfinity : kInfinity);
+    where[a] = I32::set1(0);
   }
-  for (; i < n; ++i)
-    if (before<largest>(x[i], int32_t(i), best, at)) { best = x[i]; at = int32_t(i); }
-  return at;
+  I32 index = I32::load(kIota);
+  const I32 step = I32::set1(int32_t(L));
+  auto take = [&](size_t a, F32 v, M32 valid) {
+    const M32 m = replaces<largest>(v, value[a]) & valid;
+    value[a] = select(m, v, value[a]);
+    where[a] = select(m, index, where[a]);
+    index = index + step;
+  };
+  const M32 all_lanes = eq(F32::zero(), F32::zero());
+  size_t i = 0;
+  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) take(a, F32::load(x + i + a * L), all_lanes);
+  if (i + L <= n) {
+    take(0, F32::load(x + i), all_lanes);
+    i += L;
+  }
+  if (i < n) take(1, F32::load_n(x + i, n - i), lanes_below(n - i));
+  const float best = largest ? max_of(max(value[0], value[1])) : min_of(min(value[0], value[1]));
+  // The smallest index among those that hold it, by its high, then its low bits: floats hold 16 bits exactly.
+  const F32 none = F32::set1(65536.0f);
+  F32 high = none, low = none;
+  M32 hit[A];
+  SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
+    hit[a] = best != best ? is_nan(value[a]) : eq(value[a], F32::set1(best));
+    high = min_fast(high, select(hit[a], to_f32(shr<16>(where[a])), none));
+  }
+  const float first = min_of(high);
+  SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
+    const M32 m = hit[a] & eq(to_f32(shr<16>(where[a])), F32::set1(first));
+    low = min_fast(low, select(m, to_f32(where[a] & I32::set1(65535)), none));
+  }
+  return int32_t(first) * 65536 + int32_t(min_of(low));
 }
 
 template <bool largest> void arg_rows(size_t rows, size_t n, const float* x, size_t x_row, int32_t* y) {
