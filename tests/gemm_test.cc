@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -15,9 +16,6 @@ using namespace skua_test;
 namespace {
 
 constexpr double kEps = double(FLT_EPSILON);
-
-const char* const kActivationNames[] = {"none", "relu", "relu6", "clamp", "leaky_relu", "elu", "sigmoid", "tanh",
-                                        "hard_sigmoid", "hard_swish", "silu", "mish", "gelu", "gelu_tanh"};
 
 double activate(const skua_activation& act, double x) {
   const double a = double(act.a), b = double(act.b);
@@ -55,7 +53,7 @@ struct Case {
   std::string text() const {
     std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
     s += std::string(transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant B" : "") + (bias ? " bias" : "");
-    s += " alpha " + std::to_string(alpha) + " beta " + std::to_string(beta) + " " + kActivationNames[activation.kind];
+    s += " alpha " + std::to_string(alpha) + " beta " + std::to_string(beta) + " activation " + std::to_string(activation.kind);
     s += " residual " + std::to_string(residual) + " hole " + std::to_string(hole);
     for (size_t e : a_batch) s += " a_batch " + std::to_string(e);
     for (size_t e : b_batch) s += " b_batch " + std::to_string(e);
@@ -184,14 +182,18 @@ void reference(const Case& c, const Inputs& in, std::vector<double>& value, std:
   }
 }
 
+void expect_product(const Case& c, const Inputs& in, const Data& got) {
+  std::vector<double> value, bound;
+  reference(c, in, value, bound);
+  expect_close(got, value, bound);
+}
+
 std::optional<Data> check(skua_context* context, const Case& c) {
   SCOPED_TRACE(c.text());
   const Inputs in = inputs_of(c);
   std::optional<Data> got = compute(context, c, in);
   if (!got) return got;
-  std::vector<double> value, bound;
-  reference(c, in, value, bound);
-  expect_close(*got, value, bound);
+  expect_product(c, in, *got);
   return got;
 }
 
@@ -242,8 +244,7 @@ TEST_P(GemmTile, EveryTail) {
       c.m = m, c.n = n;
       c.k = kDepths[size_t(rng.integer(1, 7))];
       c.hole = rng.next() % 3 ? 0 : size_t(rng.integer(1, 5));
-      c.constant_b = rng.next() % 2;
-      c.transpose_b = rng.next() % 3 == 0;
+      c.constant_b = rng.next() % 2, c.transpose_b = rng.next() % 3 == 0;
       c.seed = rng.next();
       check(*context, c);
       if (HasFailure()) return;
@@ -256,19 +257,45 @@ TEST_P(GemmTile, EveryDepth) {
       for (int how = 0; how < 4; ++how) {
         Case c;
         c.m = m, c.n = nr() + (k > 100 ? 1 : 3), c.k = k;
-        c.transpose_b = how & 1;
-        c.constant_b = how & 2;
+        c.transpose_b = how & 1, c.constant_b = how & 2;
         if (c.constant_b && !k) continue;
         c.bias = k == 0;
         c.seed = uint32_t(k + m);
         check(*context, c);
         if (small() && k > 100) break;
       }
-  Case c;  // activation and residual after several passes
-  c.m = mr() + 1, c.n = nr() + 1, c.k = 40001;
-  c.bias = true;
-  c.activation = {SKUA_ACTIVATION_RELU, 0, 0};
-  c.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+}
+
+// The smallest power of two plus one that this machine's caches make the tile take in several passes.
+size_t depth_of_several_passes(skua_context* context, size_t m, size_t n) {
+  const skua_gemm_desc desc = SKUA_GEMM_DESC_INIT;
+  Op op;
+  SKUA_EXPECT_OK(skua_gemm_create(context, &desc, nullptr, nullptr, &op));
+  for (size_t k = 513; k < size_t(1) << 22; k += k - 1) {
+    const skua_tensor shapes[] = {shape({m, k}), shape({k, n})};
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, shapes, 2, nullptr, 0, &plan));
+    char text[4096];
+    skua_plan_explain(plan, text, sizeof text);
+    skua_plan_destroy(plan);
+    const char* at = std::strstr(text, " of K per pass");
+    while (at && at > text && at[-1] != ' ') --at;
+    if (at && std::strtoull(at, nullptr, 10) < k) return k;
+  }
+  ADD_FAILURE() << "no depth takes several passes";
+  return 1;
+}
+
+TEST_P(GemmTile, SeveralPasses) {
+  Case c;
+  c.m = mr() + 1, c.n = nr() + 1;
+  c.k = depth_of_several_passes(*context, c.m, c.n);
+  check(*context, c);
+  c.bias = true, c.activation.kind = SKUA_ACTIVATION_RELU, c.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  check(*context, c);
+  c.constant_b = true, c.alpha = -0.5f;
+  check(*context, c);
+  c.beta = 2;  // C is read: it cannot hold partial sums meanwhile
   check(*context, c);
 }
 
@@ -279,10 +306,8 @@ TEST_P(GemmTile, TransposesAlphaBetaAndHoles) {
       for (float beta : {0.0f, 1.0f, -2.5f}) {
         Case c;
         c.transpose_a = bits & 1, c.transpose_b = bits & 2, c.constant_b = bits & 4;
-        c.alpha = alpha, c.beta = beta;
+        c.alpha = alpha, c.beta = beta, c.hole = seed % 3, c.bias = seed % 2;
         c.m = 1 + seed * 7 % (2 * mr() + 1), c.n = 1 + seed * 11 % (nr() + 9), c.k = 1 + seed * 5 % 37;
-        c.hole = seed % 3;
-        c.bias = seed % 2;
         c.seed = seed++;
         check(*context, c);
       }
@@ -338,10 +363,8 @@ TEST_P(GemmTile, Mixed) {
     c.m = size_t(rng.integer(1, rng.next() % 8 ? 20 : 90));
     c.n = size_t(rng.integer(1, rng.next() % 4 ? int(nr()) + 16 : 150));
     c.k = size_t(rng.integer(0, rng.next() % 8 ? 40 : 700));
-    c.transpose_a = rng.next() % 2;
-    c.transpose_b = rng.next() % 2;
-    c.constant_b = c.k && rng.next() % 2;
-    c.bias = rng.next() % 2;
+    c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2;
+    c.constant_b = c.k && rng.next() % 2, c.bias = rng.next() % 2;
     c.alpha = rng.next() % 2 ? 1 : rng.uniform(-2, 2);
     c.beta = rng.next() % 2 ? 0 : rng.uniform(-2, 2);
     c.activation.kind = skua_activation_kind(rng.integer(0, 3));
@@ -475,9 +498,7 @@ TEST(Gemm, BatchStrideZero) {
       in.b.v.resize(extent(in.b.t));
       std::optional<Data> got = compute(context, c, in);
       ASSERT_TRUE(got);
-      std::vector<double> value, bound;
-      reference(c, in, value, bound);
-      expect_close(*got, value, bound);
+      expect_product(c, in, *got);
     }
 }
 
@@ -507,9 +528,7 @@ TEST(Gemm, SpecialValues) {
         b(2, 5 % c.n) = 1e-40f;         // a denormal
         std::optional<Data> got = compute(context, c, in);
         ASSERT_TRUE(got);
-        std::vector<double> value, bound;
-        reference(c, in, value, bound);
-        expect_close(*got, value, bound);
+        expect_product(c, in, *got);
       }
     // Denormals come through where the instruction set has them; what is too large becomes infinity.
     Case c;
@@ -538,9 +557,7 @@ TEST(Gemm, BetaReadsC) {
     in.c.v[2] = INFINITY;
     std::optional<Data> got = compute(context, c, in);
     ASSERT_TRUE(got);
-    std::vector<double> value, bound;
-    reference(c, in, value, bound);
-    expect_close(*got, value, bound);
+    expect_product(c, in, *got);
     EXPECT_TRUE(std::isnan(got->v[1]));
   }
 }
@@ -572,9 +589,7 @@ TEST(Gemm, F32InOneCall) {
           as.m = m, as.n = n, as.k = k;
           Inputs in;
           in.a = a, in.b = b;
-          std::vector<double> value, bound;
-          reference(as, in, value, bound);
-          expect_close(got, value, bound);
+          expect_product(as, in, got);
         }
     }
   }
