@@ -288,13 +288,13 @@ size_t depth_of_several_passes(skua_context* context, size_t m, size_t n) {
 
 TEST_P(GemmTile, SeveralPasses) {
   Case c;
-  c.m = mr() + 1, c.n = nr() + 1;
+  c.m = small() ? 2 : mr() + 1, c.n = small() ? 9 : nr() + 1;
   c.k = depth_of_several_passes(*context, c.m, c.n);
-  check(*context, c);
+  if (!small()) check(*context, c);
   c.bias = true, c.activation.kind = SKUA_ACTIVATION_RELU, c.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
   check(*context, c);
   c.constant_b = true, c.alpha = -0.5f;
-  check(*context, c);
+  if (!small()) check(*context, c);
   c.beta = 2;  // C is read: it cannot hold partial sums meanwhile
   check(*context, c);
 }
