@@ -139,8 +139,7 @@ TEST(Support, FaultsOfARunAreSeen) {
 TEST(Support, LeaksAndWrongFreesAreSeen) {
   EXPECT_GT(failures([] {
     Context context;
-    skua_allocator a = context.context->allocator;
-    a.alloc(a.ctx, 100, 64);
+    ++context.live;  // a block that nobody returns
   }), 0);
   EXPECT_GT(failures([] {
     Context context;
