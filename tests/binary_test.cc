@@ -280,7 +280,9 @@ TEST(Binary, ManyPieces) {
     skua_tensor x, y;
   };
   const std::vector<Case> cases = {{shape({150001}), shape({150001})}, {shape({50000, 5}), shape({5})}, {shape({3000, 70}), shape({3000, 1})}, {with_holes(shape({500, 400}), {0, 3}), shape({400})},
-                                   {with_holes(shape({40000, 4}), {0, 1}), shape({4})}};
+                                   {with_holes(shape({40000, 4}), {0, 1}), shape({4})},
+                                   {with_holes(shape({397, 95, 5}), {0, 3, 0}), shape({5})},                    // joined rows, begun amid a turn
+                                   {with_holes(shape({9, 31, 25, 27}), {0, 2, 1, 3}), shape({31, 1, 27})}};     // two loops outside of one
   for (const char* isa : isas()) {
     Context context(isa);
     for (const Case& c : cases)
@@ -298,6 +300,27 @@ TEST(Binary, ManyPieces) {
         expect_close(got, want.value, want.bound);
         if (small()) break;
       }
+  }
+}
+
+// Both inputs repeat along the innermost dimension, by strides of 0 that the caller gave.
+TEST(Binary, RepeatedRows) {
+  Rng rng(7);
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Op op;
+    create(context, SKUA_BINARY_SUB, op);
+    Data x, y;
+    x.t = y.t = shape({7, 40});
+    x.t.stride[0] = y.t.stride[0] = 1;
+    for (int i = 0; i < 7; ++i) {
+      x.v.push_back(rng.uniform(-1, 1));
+      y.v.push_back(rng.uniform(-1, 1));
+    }
+    const Data got = run(op, {x, y})[0];
+    const Want want = want_for(functions[SKUA_BINARY_SUB], x, y, got.t, false);
+    expect_close(got, want.value, want.bound);
   }
 }
 
