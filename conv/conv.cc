@@ -76,6 +76,8 @@ const char* not_depthwise(const ConvConfig& c) {
   return nullptr;
 }
 
+const char* not_applicable(const ConvConfig& c, uint32_t a) { return a == kDirect ? nullptr : a == kDepthwise ? not_depthwise(c) : not_winograd(c, a); }
+
 const char* candidate_name(uint32_t a) {
   if (a == kDirect) return "direct";
   if (a == kDepthwise) return "depthwise";
@@ -113,11 +115,11 @@ skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, siz
 skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed, ConvPlan& p, Text* text) {
   const DirectShape& s = p.shape;
   const skua_context* ctx = op->ctx;
-  bool any = false, forced = false;
-  for (uint32_t a = 0; a < kConvAlgorithms; ++a) forced |= ctx->filter[0] && (packed >> a & 1) && glob_match(ctx->filter, candidate_name(a));
+  bool any = false, forced = false;  // forced: the filter names an algorithm that can serve this convolution
+  for (uint32_t a = 0; a < kConvAlgorithms; ++a) forced |= ctx->filter[0] && (packed >> a & 1) && !not_applicable(c, a) && glob_match(ctx->filter, candidate_name(a));
   for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
     const char* name = candidate_name(a);
-    const char* why = a == kDirect ? nullptr : a == kDepthwise ? not_depthwise(c) : not_winograd(c, a);
+    const char* why = not_applicable(c, a);
     if (!why && !(packed >> a & 1)) why = "the weights were not packed for it";
     if (!why && forced && !glob_match(ctx->filter, name)) why = "the kernel filter asks for another";
     double cycles = 0;
@@ -164,7 +166,8 @@ skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed,
     p.winograd = winograd;
     p.winograd_shape = ws;
   }
-  return any ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
+  if (any) return SKUA_STATUS_OK;
+  return SKUA_UNSUPPORTED_("%s: no kernel in this build%s%s", op->cls->name, ctx->filter[0] ? ", under the kernel filter " : "", ctx->filter);
 }
 
 namespace {

@@ -216,9 +216,15 @@ struct Range {
   uintptr_t begin, end;
   bool meets(const Range& other) const { return begin < other.end && other.begin < end && begin < end && other.begin < other.end; }
 };
+uintptr_t address_of(const skua_buffer& b) { return reinterpret_cast<uintptr_t>(b.host) + b.offset; }
+bool same_layout(const skua_tensor& a, const skua_tensor& b) {
+  bool same = a.rank == b.rank;
+  for (uint32_t d = 0; same && d < a.rank; ++d) same = a.shape[d] == b.shape[d] && (a.shape[d] == 1 || a.stride[d] == b.stride[d]);
+  return same;
+}
 Range dense_range(const skua_buffer& b, const skua_span& span) {
   if (!span.dense) return {};
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(b.host) + b.offset;
+  const uintptr_t begin = address_of(b);
   return {begin, begin + span.bytes};
 }
 
@@ -309,8 +315,14 @@ skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inputs, size
     const Range y = dense_range(outputs[o], plan->output_spans[o]);
     if (y.meets(space)) return SKUA_INVALID("%s: the workspace overlaps output %zu", cls.name, o);
     for (size_t i = 0; i < n_inputs; ++i) {
-      const Range x = dense_range(inputs[i], input_span(plan, i));
-      if (y.meets(x) && !(cls.in_place && x.begin == y.begin && x.end == y.end)) return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
+      const skua_span from = input_span(plan, i), to = plan->output_spans[o];
+      if (from.bytes && to.bytes && address_of(inputs[i]) == address_of(outputs[o])) {
+        if (!cls.in_place) return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
+        if (!(from.dense && to.dense && from.bytes == to.bytes) && !same_layout(plan->all_inputs[i], plan->outputs[o]))
+          return SKUA_INVALID("%s: output %zu overlaps input %zu: in place needs the same shape and strides", cls.name, o, i);
+        continue;
+      }
+      if (y.meets(dense_range(inputs[i], from))) return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
     }
     for (size_t p = 0; p < o; ++p)
       if (y.meets(dense_range(outputs[p], plan->output_spans[p]))) return SKUA_INVALID("%s: output %zu overlaps output %zu", cls.name, o, p);

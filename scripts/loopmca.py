@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rates the hot loop of object files on the out-of-order cores of LLVM's scheduling models, without the hardware.
 
-  scripts/loopmca.py build/arm64/CMakeFiles/skua_gemm_neon.dir/gemm/kernels.cc.o --cpus neoverse-n1,cortex-a710,cortex-x1
+  scripts/loopmca.py build/arm64/gemm/CMakeFiles/skua_gemm_neon.dir/kernels.cc.o --cpus neoverse-n1,cortex-a710,cortex-x1
 
 The hot loop is the innermost loop with the most multiply-accumulates (or that of --symbol). The models are deterministic, so a figure
 can be a gate: --min-share 0.85 fails below 85 % of what the core's multipliers could do. They say nothing about caches, and

@@ -389,6 +389,42 @@ TEST(Run, BadArguments) {
 }
 
 // Offsets are bytes, and count.
+// One address with other strides would be written before it is read.
+TEST(Run, InPlaceNeedsTheSameStrides) {
+  Context context;
+  const skua_tensor narrow = resolved(shape({20, 10})), wide = with_holes(narrow, {0, 6});
+  std::vector<float> memory(20 * 16, 1.0f);
+  const skua_buffer buffer = skua_host_buffer(memory.data());
+  const auto run_at_one_address = [&](const skua_op* op, const skua_tensor& in, const skua_tensor& out) {
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &in, 1, &out, 1, &plan));
+    alignas(64) static char workspace[1 << 16];
+    const skua_status status = skua_plan_run(plan, &buffer, 1, &buffer, 1, workspace, sizeof workspace, nullptr);
+    skua_plan_destroy(plan);
+    return status;
+  };
+  Op unary, softmax, conv;
+  skua_unary_desc u = SKUA_UNARY_DESC_INIT;
+  u.kind = SKUA_UNARY_SQUARE;
+  SKUA_EXPECT_OK(skua_unary_create(context, &u, &unary));
+  const skua_softmax_desc s = SKUA_SOFTMAX_DESC_INIT;
+  SKUA_EXPECT_OK(skua_softmax_create(context, &s, &softmax));
+  for (const skua_op* op : {static_cast<const skua_op*>(unary), static_cast<const skua_op*>(softmax)}) {
+    EXPECT_EQ(run_at_one_address(op, narrow, wide), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_NE(std::strstr(skua_error_text(), "same shape and strides"), nullptr) << skua_error_text();
+    EXPECT_EQ(run_at_one_address(op, wide, narrow), SKUA_STATUS_INVALID_ARGUMENT);
+    SKUA_EXPECT_OK(run_at_one_address(op, narrow, narrow));
+    SKUA_EXPECT_OK(run_at_one_address(op, wide, wide));
+  }
+  skua_conv2d_desc c = SKUA_CONV2D_DESC_INIT;
+  c.in_channels = c.out_channels = 3;
+  const float weights[9] = {};
+  SKUA_EXPECT_OK(skua_conv2d_create(context, &c, weights, nullptr, &conv));
+  const skua_tensor slice = with_holes(resolved(shape({1, 4, 5, 3})), {0, 0, 0, 2});
+  EXPECT_EQ(run_at_one_address(conv, slice, slice), SKUA_STATUS_INVALID_ARGUMENT);
+  EXPECT_NE(std::strstr(skua_error_text(), "overlaps"), nullptr) << skua_error_text();
+}
+
 TEST(Run, BufferOffsets) {
   for (const Sample& sample : samples()) {
     SCOPED_TRACE(sample.name);

@@ -222,6 +222,34 @@ TEST(Conv, OneDimensionIsATensorOfRankThree) {
   expect_close(got[0], want, bound);
 }
 
+// A filter that names an algorithm forces it where it can serve, and is no obstacle elsewhere.
+TEST(Conv, FilterOnAnAlgorithmLeavesOtherLayersAlone) {
+  Rng rng(23);
+  for (const char* filter : {"winograd_f2x2", "winograd*", "depthwise", "direct"}) {
+    SCOPED_TRACE(filter);
+    Context context(nullptr, filter);
+    struct Layer { uint32_t kernel, stride, groups; const char *only, *algorithm; };
+    for (const Layer& l : {Layer{3, 2, 1, "", ""}, Layer{1, 1, 1, "", ""}, Layer{3, 1, 32, "depthwise", "depthwise"}, Layer{3, 1, 1, "winograd_f2x2", "winograd_f2x2"}}) {
+      Case c;
+      c.d.kernel_h = c.d.kernel_w = l.kernel; c.d.stride_h = c.d.stride_w = l.stride; c.d.groups = l.groups;
+      c.d.in_channels = c.d.out_channels = 32;
+      c.d.padding.mode = SKUA_PADDING_SAME_UPPER;
+      c.d.hint_in_h = c.d.hint_in_w = 9;
+      c.in_h = c.in_w = 9;
+      ASSERT_TRUE(c.prepare(rng));
+      Op op;
+      SKUA_EXPECT_OK(c.create(context, &op));
+      skua_plan* plan = nullptr;
+      const skua_tensor input = c.input();
+      SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
+      if (!strcmp(filter, l.only)) {
+        EXPECT_STREQ(skua_plan_algorithm(plan), l.algorithm);
+      }
+      skua_plan_destroy(plan);
+    }
+  }
+}
+
 // With small integers every order of summation is exact, so all instruction sets and algorithms that do not transform agree to the bit.
 TEST(Conv, ExactModeAgreesAcrossInstructionSets) {
   Rng rng(11);

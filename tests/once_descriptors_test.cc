@@ -77,7 +77,10 @@ TEST(Descriptor, Gemm) {
   BAD("n_inputs", d.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
   BAD("K", d.k = 4);
   auto dynamic = [](skua_context* c, const skua_gemm_desc& d, skua_op** out) { return skua_gemm_create(c, &d, nullptr, nullptr, out); };
-  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, dynamic, list, text, [](auto&) {}); };
+  BAD("numerics", d.numerics = skua_numerics(-1));
+  sweep(good, dynamic, inputs, "k is 5", [](auto&) {});
+  sweep(good, dynamic, inputs, "n is 7", [](auto& d) { d.k = 0; });
+  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(skua_gemm_desc(SKUA_GEMM_DESC_INIT), dynamic, list, text, [](auto&) {}); };
   shapes({shape({5}), shape({5, 7})}, "input 0");
   shapes({shape({3, 5}), shape({7})}, "input 1");
   shapes({shape({3, 5}), shape({6, 7})}, "K");

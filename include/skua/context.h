@@ -1,4 +1,5 @@
-/* A context: a device, an allocator, and the choice of kernels. Cheap (one allocation), any number of them, from any threads. */
+/* A context: a device, an allocator, and the choice of kernels. Cheap (one allocation), any number of them. It never changes after create, so any
+ * number of threads may create, plan and run with one at once (the allocator must then be thread-safe). */
 #ifndef SKUA_CONTEXT_H_
 #define SKUA_CONTEXT_H_
 
@@ -27,11 +28,12 @@ typedef struct skua_context_options {
                              /* name is refused, with the list of names. "scalar" = portable C++ only                     */
   const char* kernel_filter; /* glob (* and ?) that kernel names must match where several could serve, e.g. "*_6x16_*";    */
                              /* NULL = environment SKUA_KERNEL, then no filter. Ignored for kinds where nothing matches    */
-  const char* tuning_cache;  /* file of measured choices, read now and written by skua_op_tune(); NULL = none              */
-  skua_log_fn log;           /* NULL = silent: the library itself never prints                                            */
+  const char* tuning_cache;  /* file of measured choices, for skua_op_tune(); NULL = none. Not used by this version       */
+  skua_log_fn log;           /* NULL = silent: the library itself never prints. Nothing is logged by this version          */
   void* log_ctx;
 } skua_context_options;
 
+/* An initializer: `skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;`. The descriptors' INIT macros are function calls: assignable, not for static storage. */
 #define SKUA_CONTEXT_OPTIONS_INIT {sizeof(skua_context_options), {NULL, NULL, NULL}, SKUA_DEVICE_CPU, NULL, NULL, NULL, NULL, NULL}
 
 /* options may be NULL. The strings are copied. */

@@ -32,7 +32,7 @@ typedef enum skua_weight_layout {
  * out = floor((in + padding - dilation*(kernel-1) - 1) / stride) + 1 per dimension.
  * Depthwise convolution is groups == in_channels, with channel multiplier out_channels / in_channels (output channel c*multiplier + j belongs to
  * input channel c). 1D convolution: kernel_h = 1 and tensors of rank 3, [N, W, C] or [N, C, W].
- * Input: x, then the residual if the epilogue has one (output's shape). The pixel, row and batch strides of NHWC tensors are free. */
+ * Input: x, then the residual if the epilogue has one (output's shape; not the output's own memory). The pixel, row and batch strides of NHWC tensors are free. */
 typedef struct skua_conv2d_desc {
   size_t struct_size;
   skua_dtype input_type, weight_type, output_type;
@@ -44,8 +44,8 @@ typedef struct skua_conv2d_desc {
   skua_epilogue epilogue;
   skua_quantization input_q, weight_q, output_q;
   skua_numerics numerics;
-  uint32_t hint_in_h, hint_in_w;    /* size to choose and pack an algorithm for; 0 = unknown: weights are packed for every algorithm */
-                                    /* that could win at some size (up to 5 times the memory of a 3x3 layer's weights)              */
+  uint32_t hint_in_h, hint_in_w;    /* size to choose and pack an algorithm for; 0 = unknown: packed for the direct form and for     */
+                                    /* the winner at 56x56 (up to 5 times a 3x3 layer's weights). Small and odd sizes gain most from a hint */
 } skua_conv2d_desc;
 
 static inline skua_conv2d_desc skua_conv2d_desc_init(void) {

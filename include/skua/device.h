@@ -32,7 +32,7 @@ typedef struct skua_device_info {
 } skua_device_info;
 
 /* Fills up to `capacity` entries and returns how many devices there are. Entry 0 is the CPU. A driver that is missing, old or
- * broken is left out, never an error; skua_error_text() then says why. list may be NULL when capacity is 0. */
+ * broken is left out, never an error. list may be NULL when capacity is 0. */
 SKUA_API size_t skua_device_list(skua_device_info* list, size_t capacity);
 
 /* Device memory. Thread-safe per context. On a CPU context these return SKUA_STATUS_UNSUPPORTED: CPU operators take host pointers. */

@@ -1,5 +1,5 @@
 /* Elementwise operators: unary, binary with broadcasting, select. Any rank up to SKUA_MAX_RANK, any strides (dense is fastest). In place is
- * allowed: an output may be exactly an input of the same shape and strides. */
+ * allowed: an output may be exactly an input of the same shape and strides; the same address with others is refused. */
 #ifndef SKUA_ELEMENTWISE_H_
 #define SKUA_ELEMENTWISE_H_
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* NaN gives NaN everywhere (sign: NaN; comparisons of binary operators: 0). Error bounds in ULP: docs/numerics.md. */
+/* NaN gives NaN everywhere (sign: NaN; comparisons of binary operators: 0, NOT_EQUAL: 1). Error bounds in ULP: docs/numerics.md. */
 typedef enum skua_unary_kind {
   SKUA_UNARY_RELU = 0,     /* max(x, 0)                                    */
   SKUA_UNARY_RELU6,        /* min(max(x, 0), 6)                            */

@@ -12,7 +12,7 @@ typedef struct skua_kernel_info {
   const char* name;       /* "gemm_f32_6x64_avx512": kind, types, tile, instruction set                 */
   const char* family;     /* "gemm", "depthwise", "unary", ...                                          */
   const char* isa;        /* "avx512"                                                                   */
-  const char* why;        /* one sentence: why it exists                                                */
+  const char* why;        /* one sentence: why it exists, or its formula                               */
   uint32_t mr, nr, kr;    /* rows, columns and depth of the tile; 0 where it has none                   */
   bool usable;            /* this CPU has the instruction set                                           */
   uint64_t calls;         /* times it was chosen for a run since the start (relaxed counter); 0 if the  */

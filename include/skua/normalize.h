@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Over one axis: y = exp(x - max) / sum(exp(x - max)), or its logarithm x - max - log(sum(exp(x - max))). Dense input and output (a free
- * stride of the outermost dimension). A row with a NaN gives NaN in the whole row; a row of -inf gives NaN. In place is allowed.
+ * stride of the outermost dimension). A row with a NaN gives NaN in the whole row; a row of -inf gives NaN. In place (same strides) is allowed.
  * The sum is f32 for every type. */
 typedef struct skua_softmax_desc {
   size_t struct_size;
@@ -40,7 +40,7 @@ typedef enum skua_norm_kind {
 } skua_norm_kind;
 
 /* var is the mean of squared deviations (not the unbiased estimate). Sums in f32 in a fixed order, two passes. Channels: the last dimension
- * (NHWC) or the second one (NCHW). In place is allowed. */
+ * (NHWC) or the second one (NCHW). In place (same strides) is allowed. */
 typedef struct skua_norm_desc {
   size_t struct_size;
   skua_norm_kind kind;

@@ -39,14 +39,14 @@ SKUA_API skua_status skua_plan_outputs(const skua_plan* plan, skua_tensor* outpu
 SKUA_API size_t skua_plan_workspace(const skua_plan* plan, uint32_t concurrency);
 
 /* Computes. inputs and outputs: one buffer each, in the operator's order; outputs must not overlap inputs or the workspace unless the
- * operator says "in place". workspace: workspace_size >= skua_plan_workspace(plan, executor's concurrency) bytes, aligned to
+ * operator says "in place" (the same address, shape and strides). Overlap is refused when both tensors are dense or begin at one address. workspace: workspace_size >= skua_plan_workspace(plan, executor's concurrency) bytes, aligned to
  * SKUA_WORKSPACE_ALIGNMENT; NULL when 0 is enough. executor NULL = this thread. Fails only on bad arguments, before anything is
  * written. Any number of threads may run one plan at once, each with its own workspace. */
 SKUA_API skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inputs, size_t n_inputs, const skua_buffer* outputs,
                                    size_t n_outputs, void* workspace, size_t workspace_size, const skua_executor* executor);
 
-/* Algorithm, kernel, block sizes, predicted and roofline GFLOP/s, workspace, and every candidate turned down with its reason, as
- * lines of text. Returns the length without the final 0, like snprintf; text may be NULL when size is 0. */
+/* Algorithm, kernel, shapes and workspace; for products and convolutions also block sizes, predicted and roofline flops per cycle, and every
+ * candidate with its predicted cycles or why it was turned down. Lines of text. Returns the length without the final 0, like snprintf; text may be NULL when size is 0. */
 SKUA_API size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size);
 
 /* Short form of the choice, e.g. "winograd_f4x4" and "gemm_f32_6x64_avx512". Static storage. */

@@ -2,7 +2,9 @@
  *
  * A blob holds an op's descriptor and its weights in the layout of the kernels, with a header (magic, library's format version, instruction
  * set, sizes, checksum). It is position independent; its bytes depend on the kernels' panel format, which skua_op_create_packed() checks: a
- * damaged, truncated or foreign blob, or one packed for another panel width, is refused with SKUA_STATUS_INCOMPATIBLE_BLOB and the reason. */
+ * damaged, truncated or foreign blob, or one packed for another panel width, is refused with SKUA_STATUS_INCOMPATIBLE_BLOB and the reason. The panel
+ * format follows the instruction set: keep the original weights, or one blob for each (skua_context_isa()) that the program will meet. Bias and epilogue are in
+ * the blob. `size` may exceed the blob's own. */
 #ifndef SKUA_PACKED_H_
 #define SKUA_PACKED_H_
 

@@ -1,4 +1,6 @@
-/* Measured choices: a plan's model is right within a few percent; a measurement on the device is better. */
+/* Not in this version: skua_op_tune() answers SKUA_STATUS_UNSUPPORTED. What it will be:
+ *
+ * Measured choices: a plan's model is right within a few percent; a measurement on the device is better. */
 #ifndef SKUA_TUNE_H_
 #define SKUA_TUNE_H_
 

@@ -29,7 +29,7 @@ using Create = std::function<skua_status(skua_context*, skua_op**)>;
 
 Sample gemm(const char* name, bool constant, skua_activation_kind activation, skua_residual residual, std::vector<skua_tensor> inputs, bool transpose_a = false) {
   skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
-  d.n = 37, d.k = 24;
+  d.n = 37, d.k = constant ? 24 : 0;
   d.transpose_a = transpose_a;
   d.epilogue = {{activation, 0.1f, 1}, residual};
   return {name, [=](skua_context* c, skua_op** out) { return skua_gemm_create(c, &d, constant ? constants() : nullptr, constants() + 5000, out); }, std::move(inputs), true};
