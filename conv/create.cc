@@ -50,6 +50,9 @@ template <class Desc> skua_status check(const char* op, const Desc& d) {
   SKUA_TRY(need_f32(op, "input_type", d.input_type));
   SKUA_TRY(need_f32(op, "weight_type", d.weight_type));
   SKUA_TRY(need_f32(op, "output_type", d.output_type));
+  SKUA_TRY(need_unquantized(op, "input_q", d.input_q));
+  SKUA_TRY(need_unquantized(op, "weight_q", d.weight_q));
+  SKUA_TRY(need_unquantized(op, "output_q", d.output_q));
   SKUA_TRY(check_epilogue(op, d.epilogue));
   SKUA_TRY(check_window(op, d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.padding));
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("%s: layout is %d, unknown", op, int(d.layout));

@@ -57,6 +57,11 @@ skua_status need_f32(const char* op, const char* field, skua_dtype type) {
   return SKUA_UNSUPPORTED_("%s: %s is %s; only f32 kernels exist so far", op, field, skua_dtype_name(type));
 }
 
+skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q) {
+  if (q.scale == 0 && !q.zero_point && !q.scales && !q.zero_points && !q.axis && !q.block_size && q.scale_type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
+  return SKUA_INVALID("%s: %s is set, but the tensor is f32 and not quantised", op, field);
+}
+
 skua_status check_activation(const char* op, const skua_activation& a) {
   if (a.kind < SKUA_ACTIVATION_NONE || a.kind > SKUA_ACTIVATION_GELU_TANH) return SKUA_INVALID("%s: activation.kind is %d, unknown", op, int(a.kind));
   if (a.kind == SKUA_ACTIVATION_CLAMP && !(a.a <= a.b)) return SKUA_INVALID("%s: activation clamps to [%g, %g], a must be <= b", op, double(a.a), double(a.b));

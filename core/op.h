@@ -133,6 +133,8 @@ template <class Desc> skua_status read_desc(const char* op, skua_context* ctx, c
 
 // f32 only, so far: names the field and the type that has no kernel yet.
 skua_status need_f32(const char* op, const char* field, skua_dtype type);
+// A quantisation on a tensor that is not quantised would be ignored: refused instead.
+skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q);
 skua_status check_activation(const char* op, const skua_activation& a);
 skua_status check_epilogue(const char* op, const skua_epilogue& e);
 

@@ -148,6 +148,9 @@ skua_status skua_binary_create(skua_context* context, const skua_binary_desc* de
   SKUA_TRY(read_desc("binary", context, desc, d, out));
   if (unsigned(d.kind) >= SKUA_BINARY_KIND_COUNT) return SKUA_INVALID("binary: kind is %d, unknown", int(d.kind));
   SKUA_TRY(need_f32("binary", "type", d.type));
+  SKUA_TRY(need_unquantized("binary", "x_q", d.x_q));
+  SKUA_TRY(need_unquantized("binary", "y_q", d.y_q));
+  SKUA_TRY(need_unquantized("binary", "output_q", d.output_q));
   SKUA_TRY(check_activation("binary", d.activation));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(binary_class, context, 2, 1, 0, &op));

@@ -95,6 +95,8 @@ skua_status skua_unary_create(skua_context* context, const skua_unary_desc* desc
   if (unsigned(d.kind) >= SKUA_UNARY_KIND_COUNT) return SKUA_INVALID("unary: kind is %d, unknown", int(d.kind));
   SKUA_TRY(need_f32("unary", "input_type", d.input_type));
   SKUA_TRY(need_f32("unary", "output_type", d.output_type));
+  SKUA_TRY(need_unquantized("unary", "input_q", d.input_q));
+  SKUA_TRY(need_unquantized("unary", "output_q", d.output_q));
   if (d.kind == SKUA_UNARY_CLAMP && !(d.a <= d.b)) return SKUA_INVALID("unary: clamps to [%g, %g], a must be <= b", double(d.a), double(d.b));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(unary_class, context, 1, 1, 0, &op));

@@ -314,6 +314,9 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
   SKUA_TRY(need_f32("gemm", "a_type", d.a_type));
   SKUA_TRY(need_f32("gemm", "b_type", d.b_type));
   SKUA_TRY(need_f32("gemm", "c_type", d.c_type));
+  SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
+  SKUA_TRY(need_unquantized("gemm", "b_q", d.b_q));
+  SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));
   SKUA_TRY(check_epilogue("gemm", d.epilogue));
   if (unsigned(d.numerics) > SKUA_NUMERICS_FAST) return SKUA_INVALID("gemm: numerics is %d, unknown", int(d.numerics));
   if (!b && d.k) return SKUA_INVALID("gemm: b is NULL but k is %zu; k belongs to a constant B, leave it 0 for B as an input", d.k);

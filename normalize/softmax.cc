@@ -130,6 +130,8 @@ extern "C" skua_status skua_softmax_create(skua_context* context, const skua_sof
   SKUA_TRY(read_desc("softmax", context, desc, d, out));
   SKUA_TRY(need_f32("softmax", "input_type", d.input_type));
   SKUA_TRY(need_f32("softmax", "output_type", d.output_type));
+  SKUA_TRY(need_unquantized("softmax", "input_q", d.input_q));
+  SKUA_TRY(need_unquantized("softmax", "output_q", d.output_q));
   if (d.axis < -SKUA_MAX_RANK || d.axis >= SKUA_MAX_RANK) return SKUA_INVALID("softmax: axis is %d, must be within -%d..%d", d.axis, SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
   if (!(d.scale - d.scale == 0)) return SKUA_INVALID("softmax: scale is %g, must be finite", double(d.scale));
   skua_op* op;

@@ -293,6 +293,8 @@ extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool
   skua_pool2d_desc d;
   SKUA_TRY(read_desc("pool2d", context, desc, d, out));
   SKUA_TRY(need_f32("pool2d", "type", d.type));
+  SKUA_TRY(need_unquantized("pool2d", "input_q", d.input_q));
+  SKUA_TRY(need_unquantized("pool2d", "output_q", d.output_q));
   SKUA_TRY(check_activation("pool2d", d.activation));
   if (unsigned(d.kind) > SKUA_POOL_MAX_INDICES) return SKUA_INVALID("pool2d: kind is %d, unknown", int(d.kind));
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("pool2d: layout is %d, unknown", int(d.layout));

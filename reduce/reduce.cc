@@ -217,6 +217,8 @@ extern "C" skua_status skua_reduce_create(skua_context* context, const skua_redu
   skua_reduce_desc d = {};
   SKUA_TRY(read_desc("reduce", context, desc, d, out));
   SKUA_TRY(need_f32("reduce", "type", d.type));
+  SKUA_TRY(need_unquantized("reduce", "input_q", d.input_q));
+  SKUA_TRY(need_unquantized("reduce", "output_q", d.output_q));
   if (unsigned(d.kind) >= SKUA_REDUCE_KIND_COUNT) return SKUA_INVALID("reduce: kind is %d, unknown", int(d.kind));
   if (d.axis_count > SKUA_MAX_RANK) return SKUA_INVALID("reduce: axis_count is %u, must be 0..%d", d.axis_count, SKUA_MAX_RANK);
   if (is_arg(d.kind) && d.axis_count > 1) return SKUA_INVALID("reduce: axis_count is %u, an index needs one axis", d.axis_count);

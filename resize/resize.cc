@@ -233,6 +233,8 @@ extern "C" skua_status skua_resize2d_create(skua_context* context, const skua_re
   skua_resize2d_desc d = {};
   SKUA_TRY(read_desc("resize2d", context, desc, d, out));
   SKUA_TRY(need_f32("resize2d", "type", d.type));
+  SKUA_TRY(need_unquantized("resize2d", "input_q", d.input_q));
+  SKUA_TRY(need_unquantized("resize2d", "output_q", d.output_q));
   if (unsigned(d.kind) > SKUA_RESIZE_BILINEAR) return SKUA_INVALID("resize2d: kind is %d, unknown", int(d.kind));
   if (unsigned(d.coordinates) > SKUA_RESIZE_ASYMMETRIC) return SKUA_INVALID("resize2d: coordinates is %d, unknown", int(d.coordinates));
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("resize2d: layout is %d, unknown", int(d.layout));

@@ -61,6 +61,9 @@ TEST(Descriptor, Gemm) {
     sweep(good, create, inputs, "b_type", [=](auto& d) { d.b_type = type; });
     sweep(good, create, inputs, "c_type", [=](auto& d) { d.c_type = type; });
   }
+  BAD("a_q", d.a_q.scale = 0.5f);
+  BAD("b_q", d.b_q.zero_point = 3);
+  BAD("c_q", d.c_q.block_size = 32);
   BAD("n is", d.n = 0);
   BAD("k is", d.k = 0);
   BAD("n ", d.n = SIZE_MAX);
@@ -98,6 +101,9 @@ TEST(Descriptor, Conv2d) {
   good.kernel_h = good.kernel_w = 3;
   const std::vector<skua_tensor> inputs = {shape({1, 8, 8, 4})};
   auto create = [](skua_context* c, const skua_conv2d_desc& d, skua_op** out) { return skua_conv2d_create(c, &d, constants(), constants(), out); };
+  BAD("input_q", d.input_q.scale = 1);
+  BAD("weight_q", d.weight_q.axis = 1);
+  BAD("output_q", d.output_q.scales = constants());
   BAD("struct_size", --d.struct_size);
   BAD("input_type", d.input_type = SKUA_DTYPE_S8);
   BAD("weight_type", d.weight_type = SKUA_DTYPE_S4);

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef enum skua_padding_mode {
-  SKUA_PADDING_EXPLICIT = 0,  /* top, left, bottom, right as given; zeroed = no padding                                     */
+  SKUA_PADDING_EXPLICIT = 0,  /* top, left, bottom, right as given (the other modes ignore them); zeroed = no padding       */
   SKUA_PADDING_SAME_UPPER = 1, /* out = ceil(in / stride); an odd pixel of padding goes to the bottom / right (TensorFlow)  */
   SKUA_PADDING_SAME_LOWER = 2  /* the same, the odd pixel to the top / left                                                 */
 } skua_padding_mode;

@@ -97,7 +97,7 @@ typedef enum skua_numerics {
 } skua_numerics;
 
 /* real = scale * (q - zero_point). Per tensor, per channel (scales along an axis), or per block of consecutive elements of the
- * reduction (weights only). A zeroed struct means: not quantised. */
+ * reduction (weights only). A zeroed struct means: not quantised; anything else on a float tensor is refused. */
 typedef struct skua_quantization {
   float scale;                /* per tensor; > 0                                                                       */
   int32_t zero_point;         /* per tensor                                                                            */
