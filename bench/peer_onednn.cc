@@ -107,7 +107,8 @@ struct Built {
   memory output;
 };
 
-enum class Layout { any, nhwc };
+enum class Layout { any, nhwc, winograd };  // winograd: any, and Winograd's algorithm, which convolution_auto never takes
+bool has_winograd(const Layer& l) { return l.op == Op::conv && l.groups == 1 && l.kh == 3 && l.kw == 3 && l.sh == 1 && l.sw == 1 && l.dh == 1 && l.dw == 1; }
 enum class Product { inner, matmul };
 
 // Prepares one layer on an input that lies in `src`. Constants are packed here. Throws dnnl::error where oneDNN has no implementation.
@@ -118,7 +119,7 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
   if (l.residual) ops.append_sum(1.0f);
   if (!append_activation(l.activation, ops)) return false;
   attr.set_post_ops(ops);
-  const auto wish = [&](const memory::dims& dims, tag plain) { return memory::desc(dims, f32, layout == Layout::any ? tag::any : plain); };
+  const auto wish = [&](const memory::dims& dims, tag plain) { return memory::desc(dims, f32, layout == Layout::nhwc ? plain : tag::any); };
   const auto constant = [&](const float* values, const memory::desc& from, const memory::desc& to) {
     memory plain(from, cpu.engine, const_cast<float*>(values)), packed(to, cpu.engine);
     dnnl::reorder(plain, packed).execute(cpu.stream, plain, packed);
@@ -175,7 +176,8 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
       }
       const memory::desc plain(dims, f32, steps), any_w(dims, f32, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
       const memory::dims end = {after(l.h, l.out_h, l.kh, l.sh, l.dh, l.top), after(l.w, l.out_w, l.kw, l.sw, l.dw, l.left)};
-      const dnnl::convolution_forward::desc desc(prop_kind::forward_inference, algorithm::convolution_direct, wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
+      const auto how = layout == Layout::winograd ? algorithm::convolution_winograd : algorithm::convolution_direct;
+      const dnnl::convolution_forward::desc desc(prop_kind::forward_inference, how, wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
                                                  result(wish(map_dims(l.out_h, l.out_w, l.out_c), tag::nhwc)), strides, {d(l.dh - 1), d(l.dw - 1)}, before, end);
       const dnnl::convolution_forward::primitive_desc pd(desc, attr, cpu.engine);
       args = {{DNNL_ARG_SRC, input(pd.src_desc())}, {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())}, {DNNL_ARG_BIAS, constant(bias, bias_md, bias_md)},
@@ -314,7 +316,7 @@ class Onednn : public Contestant {
     std::unique_ptr<OnednnLayer> best;
     double best_ns = INFINITY;
     *why = "no such operator";
-    for (int variant = 0; variant < (l.multiplies() ? 2 : 1); ++variant) try {
+    for (int variant = 0; variant < (has_winograd(l) ? 3 : l.multiplies() ? 2 : 1); ++variant) try {
         auto made = std::make_unique<OnednnLayer>(cpu);
         memory src(desc(l.h, l.w, in_c, x.stride), cpu.engine, x.data), other;
         if (second.data) other = memory(l.broadcast ? desc(1, 1, l.c, second.stride) : desc(l.out_h, l.out_w, out_c, second.stride), cpu.engine, second.data);
@@ -323,9 +325,10 @@ class Onednn : public Contestant {
           dnnl::reorder(other, copy).execute(cpu.stream, other, copy);
           other = copy;
         }
-        if (!build(cpu, made->places, l, weights, bias, src, &other, variant ? Layout::nhwc : Layout::any, variant ? Product::matmul : Product::inner, made->built)) continue;
+        if (!build(cpu, made->places, l, weights, bias, src, &other, variant == 0 ? Layout::any : variant == 1 ? Layout::nhwc : Layout::winograd, variant ? Product::matmul : Product::inner,
+                   made->built)) continue;
         made->result = memory(desc(l.out_h, l.out_w, out_c, y.stride), cpu.engine, y.data);
-        made->variant = l.op == Op::gemm ? (variant ? "matmul" : "inner_product") : variant ? "nhwc" : "any";
+        made->variant = l.op == Op::gemm ? (variant ? "matmul" : "inner_product") : variant == 0 ? "any" : variant == 1 ? "nhwc" : "winograd";
         for (const Call& c : made->built.reorders) execute(cpu, c);
         double ns = INFINITY;
         made->run();
@@ -381,7 +384,16 @@ class Onednn : public Contestant {
       if (s.second >= 0) second = ready(s.second);
       const std::vector<float> weights = make_weights(s.layer, unsigned(100 + i)), bias = make_bias(s.layer, unsigned(500 + i));
       Built built;
-      if (!build(cpu, made->places, s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), src, &second, Layout::any, Product::inner, built)) {
+      const auto with = [&](Layout layout) {
+        built = {};
+        return build(cpu, made->places, s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), src, &second, layout, Product::inner, built);
+      };
+      bool done = false;
+      if (has_winograd(s.layer) && s.layer.c >= 32) try {  // faster than the direct form on every such layer that was measured
+          done = with(Layout::winograd);
+        } catch (const dnnl::error&) {  // not for this shape
+        }
+      if (!done && !with(Layout::any)) {
         *why = s.layer.kind() + "/" + s.layer.label() + ": no such operator";
         return nullptr;
       }

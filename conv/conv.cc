@@ -253,9 +253,9 @@ size_t workspace(const skua_plan* plan, uint32_t concurrency) {
   const ConvPlan& p = plan_of(plan);
   const size_t maps = (p.in_floats + p.res_floats + p.out_floats) * sizeof(float);
   switch (p.chosen) {
-    case kDirect: return maps + direct_workspace(p.direct, concurrency);
-    case kDepthwise: return maps + depthwise_workspace(p.depthwise, p.kernel, concurrency);
-    default: return maps + winograd_workspace(p.winograd, p.winograd_shape, concurrency);
+    case kDirect: return add_sat(maps, direct_workspace(p.direct, concurrency));
+    case kDepthwise: return add_sat(maps, depthwise_workspace(p.depthwise, p.kernel, concurrency));
+    default: return add_sat(maps, winograd_workspace(p.winograd, p.winograd_shape, concurrency));
   }
 }
 

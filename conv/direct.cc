@@ -124,7 +124,7 @@ double direct_cycles(const DirectPlan& plan, const DirectShape& s) {
 static size_t worker_floats(const DirectPlan& plan) {
   return plan.strip + round_up(plan.segments * sizeof(ptrdiff_t), 64) / sizeof(float);
 }
-size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return worker_floats(plan) * sizeof(float) * concurrency; }
+size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(worker_floats(plan) * sizeof(float), concurrency); }
 
 namespace {
 

@@ -306,6 +306,7 @@ skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inputs, size
   Range space = {};
   if (cls.workspace) {
     const size_t need = cls.workspace(plan, args.concurrency());
+    if (need == SIZE_MAX) return SKUA_INVALID("%s: the workspace for %u workers is larger than the address space", cls.name, args.concurrency());
     if (need && !workspace) return SKUA_INVALID("%s: workspace is NULL, %zu bytes are needed", cls.name, need);
     if (need && reinterpret_cast<uintptr_t>(workspace) % SKUA_WORKSPACE_ALIGNMENT) return SKUA_INVALID("%s: workspace is not aligned to %d bytes", cls.name, SKUA_WORKSPACE_ALIGNMENT);
     if (workspace_size < need) return SKUA_INVALID("%s: workspace_size is %zu, %zu are needed for %u workers", cls.name, workspace_size, need, args.concurrency());

@@ -336,7 +336,7 @@ const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& sh
 size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, uint32_t concurrency) {
   size_t bytes = 0;
   worker_bytes(shape, kernel, blocks_of(shape, kernel, concurrency), bytes);
-  return bytes * concurrency;
+  return mul_sat(bytes, concurrency);
 }
 
 void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, const float* packed, const Activation& activation,

@@ -21,7 +21,8 @@ int main(void) {
     for (int j = 0; j < N; ++j) {
       double sum = 0;
       for (int k = 0; k < K; ++k) sum += (double)a[i * K + k] * (double)b[k * N + j];
-      worst = fmax(worst, fabs(sum - (double)c[i * N + j]));
+      const double error = fabs(sum - (double)c[i * N + j]);
+      if (error > worst) worst = error;
     }
   printf("skua %s on %s: %d x %d x %d, largest error %.2g\n", skua_version_string(), skua_context_isa(context), M, N, K, worst);
   skua_context_destroy(context);

@@ -325,6 +325,8 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
   if (bias && !d.n) return SKUA_INVALID("gemm: n is 0, a bias needs it");
   const size_t dense = d.transpose_b ? d.k : d.n;
   if (b && d.ldb && d.ldb < dense) return SKUA_INVALID("gemm: ldb is %zu, must be %zu or more", d.ldb, dense);
+  if (size_t rows = d.transpose_b ? d.n : d.k, reach = 0; b && d.ldb && (!mul(rows - 1, d.ldb, reach) || !add(reach, dense, reach) || reach > SIZE_MAX / 8))
+    return SKUA_INVALID("gemm: ldb is %zu, B of %zu rows is larger than the address space", d.ldb, rows);
   if (d.n > SIZE_MAX / 64 || d.k > SIZE_MAX / 64) return SKUA_INVALID("gemm: n or k is larger than the address space");
   Config c;
   memset(&c, 0, sizeof c);

@@ -131,7 +131,8 @@ skua_status finish(const skua_op* base, skua_plan* out) {
     // The innermost run is the kernel's; a plane that is one run has one row.
     const uint32_t inner = p.rows.rank - 1;
     p.n = p.rows.extent[inner];
-    if (inner) --p.rows.rank;
+    if (p.n > 1 && (p.rows.x[inner] != 1 || p.rows.y[inner] != 1)) p.n = 1;  // planes one pixel wide: their rows stay rows
+    else if (inner) --p.rows.rank;
     else { p.rows.extent[0] = 1; p.rows.x[0] = p.rows.y[0] = 0; }
     p.count = p.rows.count();
     return SKUA_STATUS_OK;

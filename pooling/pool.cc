@@ -62,6 +62,9 @@ skua_status map_of(const skua_op* base, const char* what, size_t index, const sk
 skua_status check_touches(const skua_op* op, const char* dimension, const Window1d& w) {
   if (w.pad_before >= w.span() || w.pad_after >= w.span())
     return SKUA_INVALID("%s: padding of the %s is %zu and %zu, must be less than the window, which reaches over %zu", op->cls->name, dimension, w.pad_before, w.pad_after, w.span());
+  // Each window is looked at: a plan stays quick by refusing more of them than any such image is worth.
+  if (w.in < w.dilation && w.out > 4096)
+    return SKUA_UNSUPPORTED_("%s: %zu outputs over the %s, with a dilation of %zu larger than the input's %zu", op->cls->name, w.out, dimension, w.dilation, w.in);
   if (w.in < w.dilation)
     for (size_t o = 0; o < w.out; ++o)
       if (w.first_tap(o) >= w.end_tap(o)) return SKUA_INVALID("%s: the input's %s of %zu lies between two taps of a window with dilation %zu", op->cls->name, dimension, w.in, w.dilation);
@@ -142,7 +145,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
 }
 
 size_t scratch_floats(const Plan& p) { return p.band ? p.scratch_in + p.scratch_out : 0; }
-size_t workspace(const skua_plan* plan, uint32_t concurrency) { return scratch_floats(plan_of(plan)) * sizeof(float) * concurrency; }
+size_t workspace(const skua_plan* plan, uint32_t concurrency) { return mul_sat(scratch_floats(plan_of(plan)) * sizeof(float), concurrency); }
 
 struct Run {
   const RunArgs* args;

@@ -133,7 +133,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
 // One worker's: two tables of offsets, weights, two blended rows.
 size_t worker_bytes(const Plan& p) { return p.entries * (2 * sizeof(size_t) + sizeof(float)) + 2 * p.buffer * sizeof(float); }
 
-size_t workspace(const skua_plan* plan, uint32_t concurrency) { return worker_bytes(plan_of(plan)) * concurrency; }
+size_t workspace(const skua_plan* plan, uint32_t concurrency) { return mul_sat(worker_bytes(plan_of(plan)), concurrency); }
 
 struct Tables {
   size_t *at0, *at1;

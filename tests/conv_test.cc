@@ -250,6 +250,36 @@ TEST(Conv, FilterOnAnAlgorithmLeavesOtherLayersAlone) {
   }
 }
 
+TEST(Conv, WorkspaceOfTooManyWorkersIsSizeMax) {
+  if (sizeof(size_t) < 8) return;  // the shape does not exist there
+  Context context;
+  Rng rng(29);
+  Case c;
+  c.d.kernel_h = c.d.kernel_w = 3; c.d.in_channels = c.d.out_channels = 1; c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+  c.d.numerics = SKUA_NUMERICS_STRICT;
+  c.in_h = 3; c.in_w = size_t(1) << 30 << 10;
+  ASSERT_TRUE(c.prepare(rng));
+  Op op;
+  SKUA_EXPECT_OK(c.create(context, &op));
+  skua_plan* plan = nullptr;
+  const skua_tensor input = c.input();
+  SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
+  size_t before = 0;
+  for (uint32_t workers = 1; workers < (1u << 31); workers *= 2) {
+    const size_t bytes = skua_plan_workspace(plan, workers);
+    EXPECT_GE(bytes, before) << workers;
+    before = bytes;
+  }
+  EXPECT_EQ(before, SIZE_MAX);
+  float one = 0;
+  const skua_buffer buffer = skua_host_buffer(&one), other = skua_host_buffer(&one + 1);
+  skua_executor many = {nullptr, 1u << 30, [](void*, size_t, skua_task, void*) {}};
+  alignas(64) static char workspace[64];
+  EXPECT_EQ(skua_plan_run(plan, &buffer, 1, &other, 1, workspace, SIZE_MAX, &many), SKUA_STATUS_INVALID_ARGUMENT);
+  EXPECT_NE(strstr(skua_error_text(), "workers"), nullptr) << skua_error_text();
+  skua_plan_destroy(plan);
+}
+
 // With small integers every order of summation is exact, so all instruction sets and algorithms that do not transform agree to the bit.
 TEST(Conv, ExactModeAgreesAcrossInstructionSets) {
   Rng rng(11);

@@ -252,6 +252,10 @@ TEST(Norm, BatchGroupInstance) {
           check_norm(context, n, make(shape(of(6, 3)), rng, 50, 52));
           // Rows of pixels with room between them, and a slice of the channels of a wider tensor.
           check_norm(context, n, make(with_holes(shape(of(4, 9)), {0, 1, 2, 1}), rng), {with_holes(shape(of(4, 9)), {0, 2, 1, 3})});
+          // One pixel wide: the innermost dimension has no stride of its own, and the next one has gaps.
+          check_norm(context, n, make(with_holes(shape(of(4, 1)), {0, 1, 1, 1}), rng), {with_holes(shape(of(4, 1)), {0, 2, 1, 2})});
+          check_norm(context, n, make(shape(of(4, 1)), rng), {with_holes(shape(of(4, 1)), {0, 0, 0, 1})});
+          check_norm(context, n, make(with_holes(shape(of(4, 1)), {0, 0, 0, 1}), rng), {shape(of(4, 1))});
           if (HasFailure()) return;
         }
     for (skua_norm_kind kind : {SKUA_NORM_BATCH, SKUA_NORM_GROUP, SKUA_NORM_INSTANCE}) {

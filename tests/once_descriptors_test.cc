@@ -70,6 +70,8 @@ TEST(Descriptor, Gemm) {
   BAD("k ", d.k = SIZE_MAX);
   BAD("address space", d.n = d.k = size_t(1) << (sizeof(size_t) * 4));
   BAD("ldb", d.ldb = 6);
+  BAD("ldb", d.ldb = SIZE_MAX);
+  BAD("ldb", d.ldb = size_t(1) << (sizeof(size_t) * 8 - 2));
   BAD("ldb", d.transpose_b = true, d.ldb = 4);
   BAD("activation", d.epilogue.activation.kind = skua_activation_kind(14));
   BAD("activation", d.epilogue.activation.kind = skua_activation_kind(-1));

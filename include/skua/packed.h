@@ -1,7 +1,7 @@
 /* Packed weights are a thing of their own: written once, mapped from a file, shared by many ops and threads.
  *
- * A blob holds an op's descriptor and its weights in the layout of the kernels, with a header (magic, library's format version, instruction
- * set, sizes, checksum). It is position independent; its bytes depend on the kernels' panel format, which skua_op_create_packed() checks: a
+ * A blob holds an op's descriptor and its weights in the layout of the kernels, with a header (magic, format version,
+ * operator, sizes, checksum). It is position independent; its bytes depend on the kernels' panel format, which skua_op_create_packed() checks: a
  * damaged, truncated or foreign blob, or one packed for another panel width, is refused with SKUA_STATUS_INCOMPATIBLE_BLOB and the reason. The panel
  * format follows the instruction set: keep the original weights, or one blob for each (skua_context_isa()) that the program will meet. Bias and epilogue are in
  * the blob. `size` may exceed the blob's own. */
