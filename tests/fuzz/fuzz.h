@@ -64,7 +64,7 @@ class Values {
       for (size_t i = 0; i < size_t(count); ++i) own_[i] = float(int(i * 37 % 19) - 9);
       at_ = own_.get();
     } else {
-      static const std::vector<float> shared(kMostMemory / sizeof(float) + 1);
+      static const std::vector<float> shared(kMostMemory + 1);  // rows of one element may lie four apart
       at_ = shared.data();
     }
   }
