@@ -122,6 +122,12 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
   const auto wish = [&](const memory::dims& dims, tag plain) { return memory::desc(dims, f32, layout == Layout::nhwc ? plain : tag::any); };
   const auto constant = [&](const float* values, const memory::desc& from, const memory::desc& to) {
     memory plain(from, cpu.engine, const_cast<float*>(values)), packed(to, cpu.engine);
+    if (layout == Layout::winograd && from.dims().size() == 4) {  // its weights can only be made from plain OIHW
+      memory oihw(memory::desc(from.dims(), f32, tag::abcd), cpu.engine);
+      dnnl::reorder(plain, oihw).execute(cpu.stream, plain, oihw);
+      cpu.stream.wait();
+      plain = oihw;
+    }
     dnnl::reorder(plain, packed).execute(cpu.stream, plain, packed);
     cpu.stream.wait();
     return packed;
