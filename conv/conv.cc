@@ -133,7 +133,7 @@ skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed,
       if (!kernel) why = "no kernel for its panel format";
       else {
         SKUA_TRY(direct_plan(op, s, kernel, direct));
-        cycles = direct_cycles(direct, s);
+        cycles = direct.cycles;
         name = direct.name;
       }
     } else if (!why && a == kDepthwise) {
@@ -335,7 +335,7 @@ void explain(const skua_plan* plan, Text& text) {
   const double flops = 2.0 * double(s.batch * s.out_h * s.out_w) * double(s.out_channels) * double(s.in_channels / s.groups) * double(s.kernel_h) * double(s.kernel_w);
   text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, groups %zu, padding %zu top, %zu left\n", s.in_h, s.in_w, s.in_channels, s.kernel_h, s.kernel_w, s.stride_h,
            s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.pad_top, s.pad_left);
-  if (p.chosen == kDirect) text.add("  bands of %zu output rows, strip %zu bytes, tile %ux%u\n", p.direct.band, p.direct.strip * sizeof(float), p.kernel->mr, p.kernel->nr);
+  if (p.chosen == kDirect) text.add("  bands of %zu output rows, %zu regions, strips %zu bytes, tile %ux%u\n", p.direct.band, p.direct.regions, p.direct.strip * sizeof(float), p.kernel->mr, p.kernel->nr);
   if (p.cycles > 0) text.add("  predicted %.1f direct flops per cycle, roofline of the multiply-adds %.1f\n", flops / p.cycles, 2 * m.fma_ports * p.kernel->vector);
   text.add("  candidates:\n");
   ConvPlan again = p;

@@ -11,23 +11,53 @@ struct Axis {
   ptrdiff_t first, step;              // input offset of tap t: first + t*step, step >= 1
   size_t k_first;                     // tap t is kernel position k_first + t*k_step
   ptrdiff_t k_step;
+  size_t in;                          // input positions
+  size_t classes;                     // ranges of outputs with the same live taps
+  size_t wide_first, wide_end;        // outputs of the widest class
 };
+
+// Taps [first, end) of output j that are inside the image. Both fall with growing j; first >= end: none.
+struct Live {
+  size_t first, end;
+};
+Live live_taps(const Axis& a, size_t j) {
+  const ptrdiff_t p = a.first + ptrdiff_t(j * a.in_step);
+  return {p < 0 ? min(ceil_div(size_t(-p), size_t(a.step)), a.taps) : 0, p < ptrdiff_t(a.in) ? min(ceil_div(size_t(ptrdiff_t(a.in) - p), size_t(a.step)), a.taps) : 0};
+}
+// The end of the class that begins at output j.
+size_t class_end(const Axis& a, size_t j) {
+  const Live live = live_taps(a, j);
+  size_t end = a.count;
+  // A tap enters when its input position becomes 0, the last one leaves when its becomes `in`.
+  if (live.first) end = min(end, ceil_div(size_t(-ptrdiff_t(live.first - 1) * a.step - a.first), a.in_step));
+  if (live.end) end = min(end, ceil_div(size_t(ptrdiff_t(a.in) - ptrdiff_t(live.end - 1) * a.step - a.first), a.in_step));
+  return end;
+}
 
 size_t gcd(size_t a, size_t b) { return b ? gcd(b, a % b) : a; }
 
-Axis make_axis(bool transposed, size_t phase, size_t kernel, size_t stride, size_t dilation, size_t pad, size_t out) {
-  if (!transposed) return {0, 1, out, stride, kernel, -ptrdiff_t(pad), ptrdiff_t(dilation), 0, 1};
-  Axis a = {phase, stride, out > phase ? ceil_div(out - phase, stride) : 0, 1, 0, 0, 1, 0, 0};
-  // Kernel positions k with (phase + pad - k*dilation) divisible by the stride; the input offset falls as k grows, so the largest k comes first.
-  const size_t between = stride / gcd(stride, dilation);
-  size_t k = 0;
-  while (k < kernel && k < between && (ptrdiff_t(phase + pad) - ptrdiff_t(k * dilation)) % ptrdiff_t(stride)) ++k;
-  if (k >= kernel || k >= between) return a;
-  a.taps = (kernel - 1 - k) / between + 1;
-  a.k_first = k + (a.taps - 1) * between;
-  a.k_step = -ptrdiff_t(between);
-  a.first = (ptrdiff_t(phase + pad) - ptrdiff_t(a.k_first * dilation)) / ptrdiff_t(stride);
-  a.step = ptrdiff_t(between * dilation / stride);
+Axis make_axis(bool transposed, size_t phase, size_t kernel, size_t stride, size_t dilation, size_t pad, size_t in, size_t out) {
+  Axis a = {0, 1, out, stride, kernel, -ptrdiff_t(pad), ptrdiff_t(dilation), 0, 1, in, 0, 0, 0};
+  if (transposed) {
+    a = {phase, stride, out > phase ? ceil_div(out - phase, stride) : 0, 1, 0, 0, 1, 0, 0, in, 0, 0, 0};
+    // Kernel positions k with (phase + pad - k*dilation) divisible by the stride; the input offset falls as k grows, so the largest k comes first.
+    const size_t between = stride / gcd(stride, dilation);
+    size_t k = 0;
+    while (k < kernel && k < between && (ptrdiff_t(phase + pad) - ptrdiff_t(k * dilation)) % ptrdiff_t(stride)) ++k;
+    if (k < kernel && k < between) {
+      a.taps = (kernel - 1 - k) / between + 1;
+      a.k_first = k + (a.taps - 1) * between;
+      a.k_step = -ptrdiff_t(between);
+      a.first = (ptrdiff_t(phase + pad) - ptrdiff_t(a.k_first * dilation)) / ptrdiff_t(stride);
+      a.step = ptrdiff_t(between * dilation / stride);
+    }
+  }
+  for (size_t j = 0, end; j < a.count; j = end, ++a.classes) {
+    end = class_end(a, j);
+    const size_t widest = a.wide_end - a.wide_first;
+    const Live live = live_taps(a, j), best = live_taps(a, a.wide_first);
+    if (end - j > widest || (end - j == widest && live.end - live.first > best.end - best.first && live.end > live.first)) { a.wide_first = j; a.wide_end = end; }
+  }
   return a;
 }
 
@@ -38,17 +68,59 @@ struct Phase {
 
 size_t phase_count(const DirectShape& s) { return s.transposed ? size_t(s.stride_h) * s.stride_w : 1; }
 Phase phase_at(const DirectShape& s, size_t i) {
-  return {make_axis(s.transposed, i / s.stride_w, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, s.out_h),
-          make_axis(s.transposed, i % s.stride_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, s.out_w)};
+  return {make_axis(s.transposed, i / s.stride_w, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, s.in_h, s.out_h),
+          make_axis(s.transposed, i % s.stride_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, s.in_w, s.out_w)};
 }
 
-bool inside(const Axis& a, size_t in) {
-  if (!a.taps || !a.count) return true;
-  return a.first >= 0 && size_t(a.first) + size_t(a.step) * (a.taps - 1) + a.in_step * (a.count - 1) < in;
+// Outputs [first, end) of an axis, computed with `taps` taps from `tap` on.
+struct Part {
+  size_t first, end, tap, taps;
+  bool padded;  // some taps of some outputs are outside the image
+};
+Part part_from(const Axis& a, Cut cut, size_t j) {
+  const size_t end = cut == Cut::merged ? a.count : cut == Cut::exact ? class_end(a, j) : j < a.wide_first ? a.wide_first : j < a.wide_end ? a.wide_end : a.count;
+  const size_t t0 = live_taps(a, end - 1).first, t1 = live_taps(a, j).end;
+  if (t0 >= t1) return {j, end, 0, 0, false};
+  const ptrdiff_t low = a.first + ptrdiff_t(j * a.in_step) + ptrdiff_t(t0) * a.step, high = a.first + ptrdiff_t((end - 1) * a.in_step) + ptrdiff_t(t1 - 1) * a.step;
+  return {j, end, t0, t1 - t0, low < 0 || high >= ptrdiff_t(a.in)};
 }
-size_t span(const Axis& a, size_t count) { return a.taps && count ? (count - 1) * a.in_step + (a.taps - 1) * size_t(a.step) + 1 : 0; }
-bool needs_strip(const DirectShape& s, const Phase& p) { return p.depth(s) && !(inside(p.y, s.in_h) && inside(p.x, s.in_w)); }
-bool merges(const DirectShape& s, const Phase& p, size_t pixel) { return s.groups == 1 && p.x.step == 1 && p.x.taps > 1 && pixel == s.in_channels; }
+bool is_widest(const Axis& a, const Part& p) { return p.first == a.wide_first && p.end == a.wide_end; }
+
+// Input positions under `count` outputs with `taps` taps.
+size_t span(const Axis& a, size_t count, size_t taps) { return taps && count ? (count - 1) * a.in_step + (taps - 1) * size_t(a.step) + 1 : 0; }
+
+// Rows [j, j + rows) of a part of y times a part of x.
+struct Region {
+  Part y, x;
+  size_t j, rows;
+  size_t columns() const { return x.end - x.first; }
+  bool strip() const { return (y.padded || x.padded) && y.taps && x.taps; }
+};
+size_t strip_floats(const DirectShape& s, const Phase& p, const Region& r) {
+  if (!r.strip()) return 0;
+  const size_t row = mul_sat(span(p.x, r.columns(), r.x.taps), s.in_channels);
+  return mul_sat(span(p.y, r.rows, r.y.taps), row);
+}
+
+// The regions of output rows [j0, j1).
+template <class Visit> void each_region(const DirectPlan& plan, const Phase& p, size_t j0, size_t j1, Visit visit) {
+  Region r;
+  for (size_t j = 0; j < j1; j = r.y.end) {
+    r.y = part_from(p.y, plan.rows, j);
+    r.j = max(j, j0);
+    if (r.y.end <= r.j) continue;
+    r.rows = min(r.y.end, j1) - r.j;
+    for (size_t i = 0; i < p.x.count; i = r.x.end) {
+      r.x = part_from(p.x, is_widest(p.y, r.y) ? plan.columns_inside : plan.columns_at_borders, i);
+      visit(r);
+    }
+  }
+}
+
+// Taps of a row are one segment of A.
+bool merges(const DirectShape& s, const Phase& p, const Region& r) {
+  return s.groups == 1 && p.x.step == 1 && r.x.taps > 1 && (r.strip() || s.in_pixel == s.in_channels);
+}
 
 }  // namespace
 
@@ -82,47 +154,98 @@ const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const P
   return choose_tile(ctx, s.batch * s.out_h * s.out_w / phase_count(s), s.out_channels / s.groups, depth, format, text);
 }
 
+// What a region costs in one image. cached: its weights were used just before.
+static double region_cycles(const DirectShape& s, const Kernel* tile, const Phase& p, const Region& r, bool cached) {
+  const size_t n = s.out_channels / s.groups, depth = r.y.taps * r.x.taps * (s.in_channels / s.groups);
+  double cycles = double(s.groups) * (gemm_cycles(tile, r.rows * r.columns(), n, depth, cached) + 100 * double(ceil_div(n, tile->nr)));
+  // A strip is read from L2 or L3 and written to L2: about 8 bytes a cycle.
+  if (r.strip()) cycles += double(span(p.y, r.rows, r.y.taps)) * double(span(p.x, r.columns(), r.x.taps)) * double(s.in_channels) * 4 / 8;
+  return cycles;
+}
+
+// Chooses the cuts for a phase.
+static void choose_cuts(const DirectShape& s, const Phase& p, DirectPlan& plan) {
+  constexpr size_t kMostClasses = 16;  // of an axis that are regions by themselves
+  constexpr Cut cuts[3] = {Cut::exact, Cut::borders_merged, Cut::merged};
+  double best = 0;
+  for (const Cut rows : cuts) {
+    if (rows == Cut::exact && p.y.classes > kMostClasses) continue;
+    double cycles[2][3] = {};  // the widest class of rows, and the others; by the cut of the columns
+    for (const Cut columns : cuts) {
+      if (columns == Cut::exact && p.x.classes > kMostClasses) {
+        cycles[0][0] = cycles[1][0] = 1e300;
+        continue;
+      }
+      DirectPlan d = {};
+      d.rows = rows;
+      d.columns_inside = d.columns_at_borders = columns;
+      each_region(d, p, 0, p.y.count, [&](const Region& r) { cycles[!is_widest(p.y, r.y)][int(columns)] += region_cycles(s, plan.tile, p, r, true); });
+    }
+    int at[2];
+    for (int i = 0; i < 2; ++i) {
+      at[i] = 0;
+      for (int c = 1; c < 3; ++c)
+        if (cycles[i][c] < cycles[i][at[i]]) at[i] = c;
+    }
+    const double total = cycles[0][at[0]] + cycles[1][at[1]];
+    if (best != 0 && total >= best) continue;
+    best = total;
+    plan.rows = rows;
+    plan.columns_inside = cuts[at[0]];
+    plan.columns_at_borders = cuts[at[1]];
+  }
+}
+
 skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, DirectPlan& plan) {
   plan = {};
   plan.tile = tile;
   const size_t budget = max(machine_for(tile->isa).l2 / 4 / sizeof(float), 4096);
-  bool merged = false;
+  bool merged = false, padded = false;
+  size_t deepest = 0;
+  for (size_t i = 1; i < phase_count(s); ++i)
+    if (phase_at(s, i).depth(s) > phase_at(s, deepest).depth(s)) deepest = i;
+  const Phase representative = phase_at(s, deepest);
+  choose_cuts(s, representative, plan);
+  plan.band = max(representative.y.count, 1);
+  for (size_t i = 0; i < phase_count(s);) {
+    const Phase p = phase_at(s, i);
+    size_t most = 0;
+    for (size_t j = 0; j < p.y.count; j += plan.band) {
+      size_t floats = 0, regions = 0;
+      each_region(plan, p, j, min(j + plan.band, p.y.count), [&](const Region& r) {
+        floats = add_sat(floats, strip_floats(s, p, r));
+        ++regions;
+        padded |= r.strip();
+        merged |= merges(s, p, r);
+        plan.segments = max(plan.segments, r.y.taps * r.x.taps);
+      });
+      most = max(most, floats);
+      plan.regions = max(plan.regions, regions);
+    }
+    plan.strip = max(plan.strip, most);
+    ++i;
+    if (most > budget && plan.band > 1) {
+      plan.band = (plan.band + 1) / 2;
+      plan.strip = 0;
+      i = 0;  // bands are the same for all phases
+    }
+  }
+  if (plan.strip > SIZE_MAX / 64) return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    const bool strip = needs_strip(s, p);
-    merged |= merges(s, p, strip ? s.in_channels : s.in_pixel);
-    plan.segments = max(plan.segments, p.y.taps * p.x.taps);
-    if (!strip) continue;
-    size_t row = 0, floats = 0;
-    bool ok = mul(span(p.x, p.x.count), s.in_channels, row);
-    size_t band = p.y.count;
-    while (band > 1 && ok && span(p.y, band) > budget / max(row, 1)) band = (band + 1) / 2;
-    ok = ok && mul(span(p.y, band), row, floats) && floats <= SIZE_MAX / 64;
-    if (!ok) return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
-    plan.band = plan.band ? min(plan.band, band) : band;
-    plan.strip = max(plan.strip, floats);
+    bool first = true;
+    each_region(plan, p, 0, p.y.count, [&](const Region& r) {
+      plan.cycles += double(s.batch) * region_cycles(s, tile, p, r, !first);
+      first = false;
+    });
   }
-  if (!plan.band) plan.band = max(s.out_h, 1);
   plan.strip = round_up(plan.strip, 16);
-  plan.name = merged ? "direct_rows" : s.kernel_h == 1 && s.kernel_w == 1 && !s.transposed && !plan.strip ? "gemm_1x1" : "implicit_gemm";
+  plan.name = merged ? "direct_rows" : s.kernel_h == 1 && s.kernel_w == 1 && !s.transposed && !padded ? "gemm_1x1" : "implicit_gemm";
   return SKUA_STATUS_OK;
 }
 
-double direct_cycles(const DirectPlan& plan, const DirectShape& s) {
-  double cycles = 0;
-  for (size_t i = 0; i < phase_count(s); ++i) {
-    const Phase p = phase_at(s, i);
-    cycles += double(s.groups) * gemm_cycles(plan.tile, s.batch * p.y.count * p.x.count, s.out_channels / s.groups, p.depth(s));
-    if (needs_strip(s, p)) {  // read from L2 or L3, written to L2: about 8 bytes a cycle
-      const size_t bands = ceil_div(p.y.count, plan.band);
-      cycles += double(s.batch * bands) * double(span(p.y, plan.band)) * double(span(p.x, p.x.count) * s.in_channels) * 4 / 8;
-    }
-  }
-  return cycles;
-}
-
 static size_t worker_floats(const DirectPlan& plan) {
-  return plan.strip + round_up(plan.segments * sizeof(ptrdiff_t), 64) / sizeof(float);
+  return plan.strip + round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64) / sizeof(float);
 }
 size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(worker_floats(plan) * sizeof(float), concurrency); }
 
@@ -134,7 +257,7 @@ struct Run {
   const DirectOperands* x;
   Phase phase;
   const float* packed;   // of the phase
-  size_t band, bands;    // output rows per task, tasks per image
+  size_t bands, pieces;  // the plan's bands, tasks per band
   size_t columns;        // pieces of the panels
 };
 
@@ -157,58 +280,87 @@ void copy_strip(const DirectShape& s, const float* image, ptrdiff_t y0, size_t r
   }
 }
 
-void task(void* arg, size_t index, uint32_t worker) {
-  const Run& r = *static_cast<const Run*>(arg);
-  const DirectShape& s = *r.s;
-  const DirectOperands& x = *r.x;
-  const Phase& p = r.phase;
-  const size_t column = index % r.columns, band = index / r.columns % r.bands, image = index / r.columns / r.bands;
-  const size_t j0 = band * r.band, rows = min(r.band, p.y.count - j0);
-  float* strip = static_cast<float*>(x.workspace) + worker * worker_floats(*r.plan);
-  auto* segments = reinterpret_cast<ptrdiff_t*>(strip + r.plan->strip);
-
-  // Where the pixel under the first tap of output (j0, 0) is, and the steps from there.
-  const float* origin = x.in + image * s.in_batch;
-  size_t row_step = s.in_row, pixel = s.in_pixel;
-  if (needs_strip(s, p)) {
-    pixel = s.in_channels;
-    row_step = span(p.x, p.x.count) * pixel;
-    copy_strip(s, origin, ptrdiff_t(j0 * p.y.in_step) + p.y.first, span(p.y, rows), p.x.first, span(p.x, p.x.count), strip);
-    origin = strip;
-  } else if (p.depth(s)) {
-    origin += (ptrdiff_t(j0 * p.y.in_step) + p.y.first) * ptrdiff_t(row_step) + p.x.first * ptrdiff_t(pixel);
+// One panel of one group over the pixels of a region. strip: its strip, if it has one.
+void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region& r, const float* strip, size_t image, size_t group, size_t panel) {
+  const DirectShape& s = *run.s;
+  const DirectOperands& x = *run.x;
+  const Phase& p = run.phase;
+  const size_t in = s.in_channels / s.groups, channel = group * g.n;
+  // Where the pixel under the first tap of the region's first output is, and the steps from there.
+  const size_t pixel = strip ? s.in_channels : s.in_pixel, row_step = strip ? span(p.x, r.columns(), r.x.taps) * pixel : s.in_row;
+  const float* a = strip;
+  g.segment_count = 0;
+  g.k = 0;
+  if (r.y.taps && r.x.taps) {
+    if (!strip)
+      a = x.in + image * s.in_batch + size_t(p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step) * row_step +
+          size_t(p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step) * pixel;
+    a += group * in;
+    const size_t together = merges(s, p, r) ? r.x.taps : 1;
+    g.k = in * together;
+    for (size_t ty = 0; ty < r.y.taps; ++ty)
+      for (size_t tx = 0; tx < r.x.taps; tx += together)
+        segments[g.segment_count++] = {ptrdiff_t(ty) * p.y.step * ptrdiff_t(row_step) + ptrdiff_t(tx) * p.x.step * ptrdiff_t(pixel), ((r.y.tap + ty) * p.x.taps + r.x.tap + tx) * in};
+  } else {
+    a = x.in;  // not read: no tap, only the bias
   }
-  const bool merged = merges(s, p, pixel);
+  g.kc = depth_per_pass(g.tile, g.segment_count, g.k);
+  const size_t oy = p.y.out_first + r.j * p.y.out_step, ox = p.x.out_first + r.x.first * p.x.out_step, columns = r.columns();
+  float* out = x.out + image * s.out_batch + oy * s.out_row + ox * s.out_pixel + channel;
+  const float* residual = x.residual ? x.residual + image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel : nullptr;
+  const size_t in_y = p.y.in_step * row_step, in_x = p.x.in_step * pixel;
+  size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only at the start of a panel
+  run_block(g, 0, r.rows * columns, panel, panel + 1, [&](size_t m) {
+    if (m != next) { j = m / columns; i = m % columns; }
+    const RowPointers q = {g.k ? a + j * in_y + i * in_x : a, out + j * p.y.out_step * s.out_row + i * p.x.out_step * s.out_pixel,
+                           residual ? residual + j * p.y.out_step * s.res_row + i * p.x.out_step * s.res_pixel : nullptr};
+    if (++i == columns) { i = 0; ++j; }
+    next = m + 1;
+    return q;
+  });
+}
+
+void task(void* arg, size_t index, uint32_t worker) {
+  const Run& run = *static_cast<const Run*>(arg);
+  const DirectShape& s = *run.s;
+  const DirectOperands& x = *run.x;
+  const Phase& p = run.phase;
+  const size_t column = index % run.columns, piece = index / run.columns % run.pieces, band = index / run.columns / run.pieces % run.bands;
+  const size_t image = index / run.columns / run.pieces / run.bands;
+  const size_t band_begin = band * run.plan->band, band_rows = min(run.plan->band, p.y.count - band_begin);
+  const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
+  float* strips = static_cast<float*>(x.workspace) + worker * worker_floats(*run.plan);
+  auto* segments = reinterpret_cast<GemmSegment*>(strips + run.plan->strip);
+  auto* regions = reinterpret_cast<Region*>(segments + run.plan->segments);
+  size_t count = 0, used = 0;
+  each_region(*run.plan, p, j0, j1, [&](const Region& r) {
+    regions[count++] = r;
+    if (!r.strip()) return;
+    copy_strip(s, x.in + image * s.in_batch, p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step, span(p.y, r.rows, r.y.taps),
+               p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step, span(p.x, r.columns(), r.x.taps), strips + used);
+    used += strip_floats(s, p, r);
+  });
   GemmBlock g = {};
-  g.tile = r.plan->tile;
+  g.tile = run.plan->tile;
   g.format = format_of(g.tile);
   g.n = s.out_channels / s.groups;
-  g.k = p.depth(s) ? s.in_channels / s.groups * (merged ? p.x.taps : 1) : 0;  // a phase of a transposed convolution may have no taps
   g.segments = segments;
-  for (size_t ty = 0; ty < p.y.taps; ++ty)
-    for (size_t tx = 0; tx < (merged ? 1 : p.x.taps); ++tx) segments[g.segment_count++] = ptrdiff_t(ty) * p.y.step * ptrdiff_t(row_step) + ptrdiff_t(tx) * p.x.step * ptrdiff_t(pixel);
-  g.kc = depth_per_pass(g.tile, g.segment_count, g.k);
+  g.packed_depth = p.depth(s);
   g.alpha = 1;
   g.activation = *x.activation;
   g.residual = x.residual_mode;
-  float* out = x.out + image * s.out_batch + (p.y.out_first + j0 * p.y.out_step) * s.out_row + p.x.out_first * s.out_pixel;
-  const float* residual = x.residual ? x.residual + image * s.res_batch + (p.y.out_first + j0 * p.y.out_step) * s.res_row + p.x.out_first * s.res_pixel : nullptr;
-  const size_t panels = panel_count(g.format, g.n), width = p.x.count;
-  const size_t in_y = p.y.in_step * row_step, in_x = p.x.in_step * pixel;
+  const size_t panels = panel_count(g.format, g.n);
   for (size_t group = 0; group < s.groups; ++group) {
-    g.packed = r.packed + group * packed_floats(g.format, g.n, p.depth(s));
+    g.packed = run.packed + group * packed_floats(g.format, g.n, p.depth(s));
     g.bias = x.bias ? x.bias + group * round_up(g.n, 16) : nullptr;
-    const float* a = origin + group * (s.in_channels / s.groups);
-    const size_t channel = group * g.n;
-    size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only at the start of a panel
-    run_block(g, 0, rows * width, piece_begin(panels, r.columns, column), piece_begin(panels, r.columns, column + 1), [&](size_t m) {
-      if (m != next) { j = m / width; i = m % width; }
-      const size_t o = j * p.y.out_step * s.out_row + i * p.x.out_step * s.out_pixel + channel;
-      const RowPointers q = {a + j * in_y + i * in_x, out + o, residual ? residual + j * p.y.out_step * s.res_row + i * p.x.out_step * s.res_pixel + channel : nullptr};
-      if (++i == width) { i = 0; ++j; }
-      next = m + 1;
-      return q;
-    });
+    // Panels outside: a panel of weights comes from far away once for all regions.
+    for (size_t panel = piece_begin(panels, run.columns, column); panel < piece_begin(panels, run.columns, column + 1); ++panel) {
+      const float* strip = strips;
+      for (size_t i = 0; i < count; ++i) {
+        multiply(run, g, segments, regions[i], regions[i].strip() ? strip : nullptr, image, group, panel);
+        strip += strip_floats(s, p, regions[i]);
+      }
+    }
   }
 }
 
@@ -224,11 +376,11 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
       const double cycles = double(s.groups) * gemm_cycles(plan.tile, s.batch * count * r.phase.x.count, n, depth);
       const size_t panels = ceil_div(n, plan.tile->nr);
       const size_t pieces = pieces_for(args, s.batch * count * panels, cycles / double(s.batch * count * panels));
-      r.bands = max(ceil_div(count, plan.band), min(count, ceil_div(pieces, s.batch)));
-      r.band = ceil_div(count, r.bands);
-      r.bands = ceil_div(count, r.band);
-      r.columns = s.groups == 1 ? min(panels, max(pieces / max(r.bands * s.batch, 1), 1)) : 1;
-      parallel(args, s.batch * r.bands * r.columns, task, &r);
+      r.bands = ceil_div(count, plan.band);
+      // Tasks cut the plan's bands further, so that strips never grow.
+      r.pieces = min(min(plan.band, count), ceil_div(pieces, s.batch * r.bands));
+      r.columns = s.groups == 1 ? min(panels, max(pieces / max(r.bands * r.pieces * s.batch, 1), 1)) : 1;
+      parallel(args, s.batch * r.bands * r.pieces * r.columns, task, &r);
     }
     r.packed += s.groups * packed_floats(format_of(plan.tile), n, depth);
   }

@@ -7,7 +7,14 @@
 //   segments       one per tap, channels deep; when taps of a row lie next to each other (dilation 1, one group), one per tap row, kernel_w*channels
 //                  deep: first layers with 3 channels multiply 9 or 21 deep without a copy
 //
-// Where taps fall outside the image, a task copies the rows it needs into a strip with zeros around (workspace, sized to stay in L2), else it reads the image.
+// Live taps only: outputs that have the same taps inside the image form a class, along each axis a few ranges of outputs (the interior and what is near a border).
+// A region is a class of rows times a class of columns: one product over its own taps that reads the image in place, padding is neither copied nor multiplied.
+//
+//   columns   0   1   2..w-3  w-2 w-1     5x5 with padding 2: 5 classes along each axis, 25 regions, the corners of one pixel each
+//   taps     2-4 1-4   0-4    0-3 0-2
+//
+// Where classes are too small to fill a tile (corners, images smaller than the kernel), neighbouring classes are computed together with the taps of all of them, out of
+// a strip: a copy of the pixels under them with zeros around. The cost model decides, per axis: every class by itself, all but the widest one merged, or all of them.
 #pragma once
 #include "gemm/driver.h"
 
@@ -29,11 +36,15 @@ struct WeightSteps {
   size_t o, i, y, x;
 };
 
+enum class Cut : uint8_t { exact, borders_merged, merged };  // which classes of an axis are computed together
+
 struct DirectPlan {
   const Kernel* tile;
+  Cut rows, columns_inside, columns_at_borders;  // of columns: in the widest class of rows, and in the others
   size_t band;         // output rows of a phase that a task works on at most
-  size_t strip;        // floats of a worker's strip; 0 = nothing is ever padded
-  size_t segments;     // most segments of a phase
+  size_t strip;        // floats of a worker's strips
+  size_t regions, segments;  // most of a task, most of a region
+  double cycles;       // predicted
   const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm"
 };
 
@@ -41,7 +52,6 @@ bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& flo
 void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights, const WeightSteps& steps, float* packed);
 
 skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, DirectPlan& plan);
-double direct_cycles(const DirectPlan& plan, const DirectShape& s);
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text = nullptr);
 size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency);  // bytes
 

@@ -16,12 +16,12 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
 
 }  // namespace
 
-double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth) {
+double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached) {
   const Machine machine = machine_for(tile->isa);
   const size_t groups = ceil_div(m, tile->mr), rows = ceil_div(m, groups ? groups : 1), full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector);
   if (!m || !n) return 0;
   const double bytes = double(n) * double(depth) * 4;
-  const double cold = bytes > double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
+  const double cold = cached ? machine.l2_bytes : bytes > double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
   const double warm = double(tile->nr) * double(depth) * 4 > double(machine.l1) ? machine.l2_bytes : 64;
   auto columns = [&](size_t vectors) {
     return tile_cycles(machine, tile, rows, vectors, depth, cold) + double(groups - 1) * tile_cycles(machine, tile, rows, vectors, depth, warm);

@@ -20,8 +20,8 @@ inline size_t packed_floats(const PackFormat& f, size_t n, size_t depth) { retur
 inline size_t panel_offset(const PackFormat& f, size_t panel, size_t depth) { return panel * f.nr * depth; }
 
 // ---- choice --------------------------------------------------------------------------------------------------------------------
-// Cycles of C[m x n] += A * B at this depth with this tile, from the ports, the latency and the bandwidth B streams through.
-double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth);
+// Cycles of C[m x n] += A * B at this depth with this tile, from the ports, the latency and the bandwidth B streams through. cached: B was used just before.
+double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached = false);
 
 // The cheapest tile that the context may use; with `format`, among those of that format. NULL if there is none. With text, every candidate
 // and its predicted cycles is added to it.
@@ -32,15 +32,16 @@ GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel);  // of t
 // ---- the loop nest -------------------------------------------------------------------------------------------------------------
 constexpr size_t kMaxTileRows = 16;
 
-// A product whose rows may be anywhere. Depth = segment_count * k; see gemm_kernel.h.
+// A product whose rows may be anywhere. It goes over segment_count * k of the depth; see gemm_kernel.h.
 struct GemmBlock {
   const Kernel* tile;
   PackFormat format;
   size_t n;                    // columns of B
   size_t segment_count, k;
-  const ptrdiff_t* segments;
+  const GemmSegment* segments;
   size_t kc;                   // depth of one pass, so that a panel's part stays in L1; whole segments, or a part of one
   const float* packed;         // panels
+  size_t packed_depth;         // of the panels, whatever part of it the segments cover
   const float* in_place;       // row-major B read where it is, for panels whose last vector is whole; NULL = packed only
   size_t ldb;
   float alpha, beta;
@@ -90,7 +91,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
       t.segment_count = count;
       t.k = k;
       t.ldb = in_place ? g.ldb : width;
-      t.b = in_place ? g.in_place + done * g.ldb + first : g.packed + panel_offset(g.format, p, depth) + done * width;
+      t.b = in_place ? g.in_place + off * g.ldb + first : g.packed + panel_offset(g.format, p, g.packed_depth) + off * width;
       t.n = columns;
       t.load_c = done != 0;
       t.finish = done + count * k == depth;

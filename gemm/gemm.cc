@@ -230,14 +230,15 @@ void multiply_task(void* arg, size_t index, uint32_t) {
   const Op& op = op_of(r.args->plan);
   const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows, batch = index / r.grid.columns / r.grid.rows;
   const PackFormat f = format_of(p.kernel);
-  const ptrdiff_t zero = 0;
+  const GemmSegment whole = {0, 0};
   GemmBlock g = {};
   g.tile = p.kernel;
   g.format = f;
   g.n = p.n;
   g.segment_count = 1;
   g.k = p.k;
-  g.segments = &zero;
+  g.segments = &whole;
+  g.packed_depth = p.k;
   g.kc = p.kc;
   if (op.packed) g.packed = op.packed;
   else {

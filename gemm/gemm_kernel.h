@@ -4,16 +4,22 @@
 
 namespace skua {
 
+// A part of the depth: where it is in A and in B.
+struct GemmSegment {
+  ptrdiff_t a;  // elements added to every row pointer
+  size_t b;     // first row of the panel
+};
+
 // One tile: up to mr rows times up to nr columns of C.
 //
-//   C[r][j] = finish( [C[r][j] if load_c] + sum over s, k of A[r][segments[s] + k] * B[(s*k_per_segment + k)][j] )
+//   C[r][j] = finish( [C[r][j] if load_c] + sum over s, k of A[r][segments[s].a + k] * B[segments[s].b + k][j] )
 //
 // Every element is one chain of multiply-adds in the order of k, whatever the tile: all tiles of an instruction set give the same bits.
 struct GemmTile {
   const float* const* a;         // row pointers; never packed: rows may be anywhere (overlapping, in a padded image, transformed tiles)
-  const ptrdiff_t* segments;     // element offsets added to every row pointer, one per segment of the depth
+  const GemmSegment* segments;
   size_t segment_count, k;       // depth = segment_count * k
-  const float* b;                // panel: depth rows of ldb floats, whole vectors readable
+  const float* b;                // panel: rows of ldb floats, whole vectors readable
   size_t ldb;
   float* const* c;               // row pointers
   size_t n;                      // columns of C, 1..nr

@@ -31,11 +31,11 @@ template <int MR, int NV> void tile(const GemmTile& t) {
   } else {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
   }
-  const float* b = t.b;
   const size_t ldb = t.ldb;
   for (size_t s = 0; s < t.segment_count; ++s) {
     const float* a[MR];
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = t.a[r] + t.segments[s];
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = t.a[r] + t.segments[s].a;
+    const float* b = t.b + t.segments[s].b * ldb;
     const size_t depth = t.k;  // in a register: for all the compiler knows, t may change
     size_t k = 0;
     if constexpr (F32::by_lane) {

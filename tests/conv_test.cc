@@ -181,6 +181,54 @@ TEST(Conv, RandomDescriptors) {
   }
 }
 
+// Outputs whose taps are inside the image in different ways: classes and regions of every kind, strips, taps that are never inside.
+TEST(Conv, Borders) {
+  struct Layer {
+    const char* what;
+    uint32_t h, w, kernel_h, kernel_w, stride, dilation, top, left, bottom, right, in, out;
+    bool transposed;
+  };
+  const Layer layers[] = {
+      {"five classes along each axis", 11, 13, 5, 5, 1, 1, 2, 2, 2, 2, 20, 70, false},
+      {"a kernel larger than the image", 7, 7, 7, 7, 1, 1, 3, 3, 3, 3, 12, 40, false},
+      {"a kernel twice the image", 3, 4, 9, 8, 1, 1, 4, 4, 4, 4, 5, 9, false},
+      {"a dilation larger than the image", 5, 6, 3, 3, 1, 7, 7, 7, 7, 7, 9, 30, false},
+      {"a dilation about half the image", 14, 13, 3, 3, 1, 6, 6, 6, 6, 6, 7, 33, false},
+      {"more padding than kernel", 4, 5, 2, 3, 1, 1, 5, 4, 6, 5, 6, 20, false},
+      {"padding on one side", 9, 9, 4, 3, 2, 1, 3, 0, 0, 2, 10, 50, false},
+      {"a stride larger than the kernel", 13, 11, 2, 2, 3, 1, 1, 1, 1, 1, 8, 17, false},
+      {"a stride and a dilation", 15, 16, 3, 3, 2, 3, 3, 3, 3, 3, 6, 25, false},
+      {"more classes than are cut", 24, 24, 19, 19, 1, 1, 9, 9, 9, 9, 2, 6, false},
+      {"transposed", 8, 9, 4, 4, 2, 1, 1, 1, 1, 1, 12, 40, true},
+      {"transposed, phases without taps", 5, 6, 2, 2, 3, 1, 0, 0, 0, 0, 7, 20, true},
+      {"transposed, a kernel larger than the image", 3, 4, 7, 7, 2, 1, 3, 2, 2, 3, 6, 20, true},
+      {"transposed and dilated", 6, 5, 3, 3, 2, 3, 2, 3, 1, 0, 5, 18, true},
+  };
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(31);
+    for (const Layer& l : layers)
+      for (const bool groups : {false, true}) {
+        SCOPED_TRACE(l.what);
+        Case c;
+        c.d.numerics = SKUA_NUMERICS_STRICT;
+        c.transposed = l.transposed;
+        c.in_h = l.h; c.in_w = l.w;
+        c.batch = groups ? 2 : 1;
+        c.d.groups = groups ? 2 : 1;
+        c.d.kernel_h = l.kernel_h; c.d.kernel_w = l.kernel_w;
+        c.d.stride_h = c.d.stride_w = l.stride;
+        c.d.dilation_h = c.d.dilation_w = l.dilation;
+        c.d.padding = {SKUA_PADDING_EXPLICIT, l.top, l.left, l.bottom, l.right};
+        c.d.in_channels = l.in * c.d.groups; c.d.out_channels = l.out * c.d.groups;
+        ASSERT_TRUE(c.prepare(rng));
+        check(c, context, rng, groups);
+        if (HasFailure()) return;
+      }
+  }
+}
+
 // Shapes that networks have, in which several bands, passes over the depth and panels meet.
 TEST(Conv, NetworkShapes) {
   struct Layer { uint32_t size, in, out, kernel, stride; };
@@ -252,12 +300,13 @@ TEST(Conv, FilterOnAnAlgorithmLeavesOtherLayersAlone) {
 
 TEST(Conv, WorkspaceOfTooManyWorkersIsSizeMax) {
   if (sizeof(size_t) < 8) return;  // the shape does not exist there
-  Context context;
+  Context context(nullptr, "depthwise");
   Rng rng(29);
   Case c;
-  c.d.kernel_h = c.d.kernel_w = 3; c.d.in_channels = c.d.out_channels = 1; c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+  // Depthwise with a multiplier copies the rows of a band.
+  c.d.kernel_h = c.d.kernel_w = 3; c.d.in_channels = c.d.groups = 2; c.d.out_channels = 4; c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
   c.d.numerics = SKUA_NUMERICS_STRICT;
-  c.in_h = 3; c.in_w = size_t(1) << 30 << 10;
+  c.in_h = 3; c.in_w = size_t(1) << 30 << 9;
   ASSERT_TRUE(c.prepare(rng));
   Op op;
   SKUA_EXPECT_OK(c.create(context, &op));
