@@ -1,9 +1,13 @@
 #include "contestant.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <algorithm>
 
 namespace bench {
+
+std::string isa_cap;
+
 namespace {
 
 // Steps of any contestant over one arena, in the corpus's order.
@@ -68,6 +72,16 @@ void Memory::resize(size_t floats) {
   data_.reset(static_cast<float*>(p));
   std::fill_n(data(), floats + 64, 0.0f);
   size_ = floats;
+}
+
+void wake_openmp() {
+  static const auto parallel = reinterpret_cast<void (*)(void (*)(void*), void*, unsigned, unsigned)>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
+  if (parallel) parallel([](void*) {}, nullptr, 0, 0);
+}
+
+void park_openmp() {
+  static const auto pause = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "omp_pause_resource_all"));
+  if (pause) pause(1);  // omp_pause_soft
 }
 
 const std::vector<std::string>& peer_names() {

@@ -41,12 +41,20 @@ class Contestant {
   virtual ~Contestant() = default;
   virtual const char* name() const = 0;
   virtual std::string version() const { return ""; }
+  // Its workers. Idle ones that spin would hold a core while another contestant is timed: wake() readies them for a turn, park() puts them to sleep after
+  // it. use_threads() comes before anything is prepared for that number of threads.
+  virtual void use_threads(int) {}
+  virtual void wake() {}
+  virtual void park() {}
   // NULL with a reason when it has no such operator. The operands stay until the Prepared is gone.
   virtual std::unique_ptr<Prepared> prepare(const Layer& layer, const float* weights, const float* bias, View x, View second, View y, std::string* why) = 0;
   virtual std::unique_ptr<PreparedNetwork> prepare_network(const Corpus& network, std::string* why);
 };
 
-// This library. filter: a kernel filter, "" = the library's own choice; isa: a cap, "" = none.
+// The highest instruction set that contestants may use (--isa); "" = no cap. Set before any of them is made: peers take theirs from the environment.
+extern std::string isa_cap;
+
+// This library. filter: a kernel filter, "" = the library's own choice; isa: a cap of its own, "" = isa_cap.
 std::unique_ptr<Contestant> make_skua(const std::string& filter, const std::string& isa, bool direct_only = false);
 
 // Its create call alone, and the tensors that a plan of the layer takes (dense), for timing the calls themselves. `ours` comes from make_skua().
@@ -56,6 +64,10 @@ size_t library_inputs(const Layer& layer, skua_tensor inputs[2]);
 // Peers, by name: "xnnpack", "onednn", "openblas", "blis". Those this build knows and finds; `missing` gets a line for each of the others.
 const std::vector<std::string>& peer_names();
 std::vector<std::unique_ptr<Contestant>> find_peers(const std::vector<std::string>& names, std::vector<std::string>* missing);
+
+// Gives the threads of an OpenMP runtime in this process something to do, and ends them. Nothing where there is none.
+void wake_openmp();
+void park_openmp();
 
 #ifdef BENCH_XNNPACK
 std::unique_ptr<Contestant> make_xnnpack(std::string* why);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "contestant.h"
 #include "peak.h"
 #include "timing.h"
 
@@ -88,7 +89,9 @@ Machine describe_machine() {
   }
   if (!m.cores) m.cores = size_t(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   skua_context* context = nullptr;
-  if (skua_context_create(nullptr, &context) == SKUA_STATUS_OK) m.isa = skua_context_isa(context);
+  skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
+  if (!isa_cap.empty()) options.max_isa = isa_cap.c_str();
+  if (skua_context_create(&options, &context) == SKUA_STATUS_OK) m.isa = skua_context_isa(context);
   skua_context_destroy(context);
   m.governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   m.mhz = atof(first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").c_str()) / 1000;
@@ -117,6 +120,8 @@ void measure_machine(Machine& m, bool quick) {
   }
   if (!count) return;
   const PeakLoops* best = loops[count - 1];
+  for (size_t i = 0; i < count; ++i)
+    if (m.isa == loops[i]->isa) best = loops[i];
   const size_t l1 = m.cache[0] ? m.cache[0] : 32 << 10, l2 = m.cache[1] ? m.cache[1] : 512 << 10, l3 = m.cache[2];
   const size_t memory = size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
   m.levels.push_back({"L1", l1 / 2, l1, 0, 0});

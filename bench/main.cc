@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <algorithm>
+#include <map>
 
 #include "session.h"
 
@@ -27,7 +28,10 @@ void print_machine(const Session& s) {
   double load = 0;
   if (getloadavg(&load, 1) == 1 && load > 0.5) printf("  load      %.1f: other work is running, expect noise\n", load);
   if (m.mhz > 0 || !m.governor.empty()) printf("  clock     %.0f MHz as stated%s%s\n", m.mhz, m.governor.empty() ? "" : ", governor ", m.governor.c_str());
-  printf("  threads   %d%s\n", effort.threads, m.pinned >= 0 ? (", pinned to core " + std::to_string(m.pinned)).c_str() : "");
+  std::string counts;
+  for (int n : s.options.threads) counts += (counts.empty() ? "" : " and ") + std::to_string(n);
+  if (!isa_cap.empty()) printf("  cap       nothing above %s\n", isa_cap.c_str());
+  printf("  threads   %s%s\n", counts.c_str(), m.pinned >= 0 ? (", the first on core " + std::to_string(m.pinned)).c_str() : "");
   for (const auto& p : s.peers) printf("  peer      %s %s\n", p->name(), p->version().c_str());
   for (const std::string& line : s.missing_peers) printf("  no peer   %s\n", line.c_str());
   printf("  peak      ");
@@ -38,24 +42,59 @@ void print_machine(const Session& s) {
   fflush(stdout);
 }
 
-void print_summary(const Session& s) {
-  for (const char* suite : {"layers", "networks"}) {
-    size_t cases = 0, wins = 0, ties = 0, regrets = 0;
-    double logs = 0, regret_logs = 0;
-    for (const Result& r : s.results) {
-      if (r.suite != suite || !r.error.empty()) continue;
-      if (r.regret >= 0) regret_logs += log(1 + r.regret), ++regrets;
-      const PeerTime* p = r.best_peer();
-      if (!p) continue;
-      ++cases;
-      logs += log(p->ns / r.ns);
-      if (fabs(p->ns / r.ns - 1) <= r.noise + p->noise) ++ties;
-      else if (r.ns < p->ns) ++wins;
+// Cases of more than a millisecond on one thread: what several bring, for us and for each peer.
+void print_scaling(const Session& s) {
+  for (int n : s.options.threads)
+    for (const char* suite : {"layers", "networks"}) {
+      struct Mean {
+        double logs = 0, worst = INFINITY;
+        size_t cases = 0, below = 0;
+        std::string name;
+      };
+      std::map<std::string, Mean> means;
+      const double bar = 1.85 * n / 2;
+      const auto add = [&](const std::string& who, double one, double many, const std::string& name) {
+        if (!(one > 1e6) || !(many > 0)) return;
+        Mean& m = means[who];
+        const double scaling = one / many;
+        m.logs += log(scaling), ++m.cases, m.below += scaling < bar;
+        if (scaling < m.worst) m.worst = scaling, m.name = name;
+      };
+      for (const Result& r : s.results) {
+        const Result* one = r.suite == suite && r.threads == n ? s.one_thread(r) : nullptr;
+        if (!one) continue;
+        add("skua", one->ns, r.ns, r.name);
+        for (const PeerTime& p : r.peers)
+          for (const PeerTime& q : one->peers)
+            if (p.name == q.name) add(p.name, q.ns, p.ns, r.name);
+      }
+      for (const auto& m : means)
+        printf("%s above 1 ms, %d threads against one: %-8s %.2fx (geometric mean of %zu), worst %.2fx (%s), %zu below %.2fx\n", suite, n, m.first.c_str(),
+               exp(m.second.logs / double(m.second.cases)), m.second.cases, m.second.worst, m.second.name.c_str(), m.second.below, bar);
     }
-    if (cases)
-      printf("%s: faster than every peer in %zu of %zu, within the noise in %zu; %.2fx the best peer (geometric mean)%s\n", suite, wins, cases, ties, exp(logs / double(cases)),
-             regrets ? (", regret " + std::to_string(100 * (exp(regret_logs / double(regrets)) - 1)).substr(0, 4) + "%").c_str() : "");
-  }
+}
+
+void print_summary(const Session& s) {
+  for (const char* suite : {"layers", "networks"})
+    for (int n : s.options.threads) {
+      size_t cases = 0, wins = 0, ties = 0, regrets = 0;
+      double logs = 0, regret_logs = 0;
+      for (const Result& r : s.results) {
+        if (r.suite != suite || r.threads != n || !r.error.empty()) continue;
+        if (r.regret >= 0) regret_logs += log(1 + r.regret), ++regrets;
+        const PeerTime* p = r.best_peer();
+        if (!p) continue;
+        ++cases;
+        logs += log(p->ns / r.ns);
+        if (fabs(p->ns / r.ns - 1) <= r.noise + p->noise) ++ties;
+        else if (r.ns < p->ns) ++wins;
+      }
+      const std::string which = s.options.threads.size() > 1 ? ", " + std::to_string(n) + (n > 1 ? " threads" : " thread") : "";
+      if (cases)
+        printf("%s%s: faster than every peer in %zu of %zu, within the noise in %zu; %.2fx the best peer (geometric mean)%s\n", suite, which.c_str(), wins, cases, ties,
+               exp(logs / double(cases)), regrets ? (", regret " + std::to_string(100 * (exp(regret_logs / double(regrets)) - 1)).substr(0, 4) + "%").c_str() : "");
+    }
+  print_scaling(s);
   if (s.unsupported) printf("%zu cases are unsupported in this build\n", s.unsupported);
   if (s.wrong) printf("%zu cases gave WRONG RESULTS\n", s.wrong);
 }
@@ -78,6 +117,19 @@ std::string duration(double ns) {
   return text;
 }
 
+void Session::use_threads(int threads) {
+  effort.threads = threads;
+  machine.pinned = pin_to_core(options.cpu);
+  ours->use_threads(threads);
+  for (auto& p : peers) p->use_threads(threads);
+}
+
+const Result* Session::one_thread(const Result& of) const {
+  for (const Result& r : results)
+    if (of.threads > 1 && r.threads == 1 && r.name == of.name && r.error.empty() && of.error.empty()) return &r;
+  return nullptr;
+}
+
 void Session::progress(const std::string& name) {
   ++done;
   if (!terminal) return;
@@ -92,13 +144,14 @@ void Session::add(Result r) {
     ++(bad ? wrong : unsupported);
     printf("%-52s %s\n", r.name.c_str(), r.error.c_str());
   } else {
-    printf("%-52s %10s", r.name.c_str(), r.suite == "machine" ? "" : duration(r.ns).c_str());
+    printf("%-52s %10s", (r.name + (options.threads.size() > 1 && r.suite != "machine" ? " (" + std::to_string(r.threads) + ")" : "")).c_str(), r.suite == "machine" ? "" : duration(r.ns).c_str());
     if (r.gflops > 0) printf(" %8.1f GFLOP/s", r.gflops);
     else if (r.bandwidth > 0) printf(" %8.1f GB/s   ", r.bandwidth);
     else printf("%17s", "");
     if (r.peak_share >= 0) printf(" %4.0f%%", 100 * r.peak_share);
     for (const PeerTime& p : r.peers) printf("  %s %.2fx", p.name.c_str(), p.ns / r.ns);
     if (const PeerTime* p = r.best_peer(); p && fabs(p->ns / r.ns - 1) <= r.noise + p->noise) printf("  (within the noise of %.0f%%)", 100 * (r.noise + p->noise));
+    if (const Result* one = one_thread(r)) printf("  scaling %.2fx", one->ns / r.ns);
     if (r.regret > 0.03) printf("  regret %.0f%% (%s)", 100 * r.regret, r.best_forced.c_str());
     printf("\n");
   }
@@ -115,7 +168,7 @@ int run(int argc, char** argv) {
   }
   std::vector<Result> earlier;
   if (!s.options.compare.empty() && !load_results(s.options.compare, &earlier)) return 2;
-  effort.threads = s.options.threads;
+  isa_cap = s.options.isa;
   effort.quick = s.options.quick;
   if (s.options.quick) {
     effort.contestant_ns = 12e6;
@@ -143,11 +196,13 @@ int run(int argc, char** argv) {
   }
   s.terminal = isatty(STDERR_FILENO);
   s.machine = describe_machine();
-  if (effort.threads == 1) s.machine.pinned = pin_to_core(s.options.cpu);
   s.ours = make_skua("", "");
   if (!s.ours) return 1;
-  s.peers = find_peers(s.options.peers, &s.missing_peers);
+  s.use_threads(1);
   measure_machine(s.machine, s.options.quick);
+  unpin();
+  s.peers = find_peers(s.options.peers, &s.missing_peers);
+  s.use_threads(s.options.threads[0]);
   print_machine(s);
   for (const auto& w : work) w.first->run(s, w.second);
   if (s.terminal) fprintf(stderr, "\r\033[K");

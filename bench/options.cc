@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include <skua/skua.h>
 #include "session.h"
 
 namespace bench {
@@ -56,7 +57,8 @@ void print_help() {
       "                       networks  whole networks as chains of operators\n"
       "                       default: all of them\n"
       "  --filter REGEX       only the cases whose name contains a match, e.g. 'gemm_f32/512' or 'resnet50/3x3'\n"
-      "  --threads N          workers (default 1: one thread, pinned to a core)\n"
+      "  --threads N[,N]      workers (default 1: one thread, pinned to a core); \"1,2\" runs each case with both and prints the scaling\n"
+      "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are left out\n"
       "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
       "  --peers LIST|none    xnnpack,onednn,openblas,blis (default: those that are there)\n"
       "  --quick              fewer samples: minutes instead of half an hour\n"
@@ -77,7 +79,7 @@ bool parse_options(int argc, char** argv, Options* o) {
       flag.resize(eq);
     }
     const bool plain = flag == "--quick" || flag == "--list" || flag == "--help" || flag == "-h";
-    const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--cpu" || flag == "--peers" || flag == "--json" || flag == "--html" ||
+    const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" || flag == "--html" ||
                         flag == "--compare";
     if (!plain && !valued) return fail("unknown argument \"" + std::string(argv[i]) + "\"; --help lists them");
     if (plain && has_value) return fail(flag + " takes no value");
@@ -94,8 +96,13 @@ bool parse_options(int argc, char** argv, Options* o) {
     else if (flag == "--html") o->html = value;
     else if (flag == "--compare") o->compare = value;
     else if (flag == "--peers") o->peers = value == "none" ? std::vector<std::string>{"none"} : split(value);
+    else if (flag == "--isa") o->isa = value;
     else if (flag == "--threads") {
-      if (!number(value.c_str(), 1, 1024, &o->threads)) return fail("--threads: \"" + value + "\" is not a number from 1 to 1024");
+      o->threads.clear();
+      for (const std::string& part : split(value))
+        if (int n; number(part.c_str(), 1, 1024, &n)) o->threads.push_back(n);
+        else return fail("--threads: \"" + part + "\" is not a number from 1 to 1024");
+      if (o->threads.empty()) return fail("--threads: no number");
     } else if (!number(value.c_str(), 0, 1023, &o->cpu)) return fail("--cpu: \"" + value + "\" is not a number from 0 to 1023");
   }
   const std::vector<std::string> all(suite_names, suite_names + 5);
@@ -110,6 +117,14 @@ bool parse_options(int argc, char** argv, Options* o) {
     } catch (const std::regex_error& e) {
       return fail("--filter: \"" + o->filter + "\" is not a regular expression (" + e.what() + ")");
     }
+  }
+  if (!o->isa.empty()) {
+    std::vector<std::string> isas;
+    skua_isa_info info;
+    for (size_t i = 0; i < skua_isa_count(); ++i)
+      if (skua_isa_at(i, &info) == SKUA_STATUS_OK && info.detected) isas.push_back(info.name);
+    if (!known({o->isa}, isas, "--isa")) return false;
+    if (o->isa == isas.back()) o->isa.clear();  // all there is: no cap
   }
   // Files first: a run of minutes must not end in a path that cannot be written.
   for (const std::string& path : {o->json, o->html}) {

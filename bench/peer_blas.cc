@@ -31,7 +31,17 @@ class Blas : public Contestant {
  public:
   std::string title, text;
   Sgemm sgemm = nullptr;
+  void (*set_threads)(int) = nullptr;   // OpenBLAS
+  void (*set_ways)(long) = nullptr;     // BLIS
+  void (*start)() = nullptr;            // OpenBLAS's own threads, in the build that has them
+  int (*stop)() = nullptr;
   const char* name() const override { return title.c_str(); }
+  void use_threads(int threads) override {
+    if (set_threads) set_threads(threads);
+    if (set_ways) set_ways(threads);
+  }
+  void wake() override { start ? start() : wake_openmp(); }
+  void park() override { stop ? void(stop()) : park_openmp(); }
   std::string version() const override { return text; }
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
     if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual) {
@@ -54,15 +64,27 @@ class Blas : public Contestant {
 
 std::unique_ptr<Contestant> make_blas(const char* name, std::string* why) {
   const bool blis = !strcmp(name, "blis");
-  const std::string threads = std::to_string(effort.threads);
-  setenv(blis ? "BLIS_NUM_THREADS" : "OPENBLAS_NUM_THREADS", threads.c_str(), 1);
+  std::string wanted;
+  const char* const variable = blis ? "BLIS_ARCH_TYPE" : "OPENBLAS_CORETYPE";
+  if (!isa_cap.empty()) {
+    struct Cap {
+      const char *isa, *openblas, *blis;
+    };
+    static const Cap caps[] = {{"avx2", "Haswell", "haswell"}, {"sse41", "Penryn", "penryn"}, {"sse2", nullptr, "generic"}};
+    const char* core = nullptr;
+    for (const Cap& c : caps)
+      if (isa_cap == c.isa) core = blis ? c.blis : c.openblas;
+    if (!core) {
+      *why = "cannot be capped at " + isa_cap;
+      return nullptr;
+    }
+    wanted = core;
+  }
 #if defined(__x86_64__)
   // Both pick their kernels by lists of models that end before today's: without a hint they take SSE or AVX2 kernels on a CPU with AVX-512.
-  if (__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512dq")) {
-    setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
-    setenv("BLIS_ARCH_TYPE", "skx", 0);
-  }
+  else if (__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512dq") && !getenv(variable)) wanted = blis ? "skx" : "SkylakeX";
 #endif
+  if (!wanted.empty() && !blis) setenv(variable, wanted.c_str(), 1);
   void* library = dlopen(blis ? "libblis.so.4" : "libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     *why = dlerror();
@@ -76,13 +98,28 @@ std::unique_ptr<Contestant> make_blas(const char* name, std::string* why) {
     return nullptr;
   }
   if (blis) {
-    if (auto set = reinterpret_cast<void (*)(long)>(dlsym(library, "bli_thread_set_num_threads"))) set(effort.threads);
-    if (auto get = reinterpret_cast<const char* (*)()>(dlsym(library, "bli_info_get_version_str"))) made->text = get();
+    // Its variable takes a number, which it reads on first use; the numbers differ from release to release.
+    const auto name_of = reinterpret_cast<const char* (*)(int)>(dlsym(library, "bli_arch_string"));
+    const auto chosen = reinterpret_cast<int (*)()>(dlsym(library, "bli_arch_query_id"));
+    for (int id = 0; !wanted.empty() && name_of && id < 20; ++id)
+      if (wanted == name_of(id)) setenv(variable, std::to_string(id).c_str(), 1);
+    if (auto init = reinterpret_cast<void (*)()>(dlsym(library, "bli_init"))) init();
+    const std::string arch = name_of && chosen ? name_of(chosen()) : "";
+    if (!isa_cap.empty() && arch != wanted) {
+      *why = "cannot be capped at " + isa_cap;
+      return nullptr;
+    }
+    made->set_ways = reinterpret_cast<void (*)(long)>(dlsym(library, "bli_thread_set_num_threads"));
+    if (auto get = reinterpret_cast<const char* (*)()>(dlsym(library, "bli_info_get_version_str"))) made->text = get() + std::string(" ") + arch;
   } else {
-    if (auto set = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"))) set(effort.threads);
+    made->set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
+    made->start = reinterpret_cast<void (*)()>(dlsym(library, "blas_thread_init"));
+    made->stop = reinterpret_cast<int (*)()>(dlsym(library, "blas_thread_shutdown_"));
+    if (!made->start || !made->stop) made->start = nullptr, made->stop = nullptr;
     if (auto get = reinterpret_cast<const char* (*)()>(dlsym(library, "openblas_get_config"))) made->text = get();
     if (const size_t space = made->text.find(' ', 9); space != std::string::npos) made->text.resize(space);
     if (made->text.rfind("OpenBLAS ", 0) == 0) made->text.erase(0, 9);
+    if (auto core = reinterpret_cast<const char* (*)()>(dlsym(library, "openblas_get_corename"))) made->text += std::string(" ") + core();
   }
   return made;
 }

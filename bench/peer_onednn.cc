@@ -39,6 +39,8 @@ bool append_activation(skua_activation_kind kind, dnnl::post_ops& ops) {
     case SKUA_ACTIVATION_RELU: ops.append_eltwise(1, algorithm::eltwise_relu, 0, 0); return true;
     case SKUA_ACTIVATION_RELU6: ops.append_eltwise(1, algorithm::eltwise_clip, 0, 6); return true;
     case SKUA_ACTIVATION_HARD_SWISH: ops.append_eltwise(1, algorithm::eltwise_hardswish, 0, 0); return true;
+    case SKUA_ACTIVATION_SIGMOID: ops.append_eltwise(1, algorithm::eltwise_logistic, 0, 0); return true;
+    case SKUA_ACTIVATION_SILU: ops.append_eltwise(1, algorithm::eltwise_swish, 1, 0); return true;
     case SKUA_ACTIVATION_HARD_SIGMOID:
       ops.append_eltwise(1, algorithm::eltwise_linear, 1.0f / 6, 0.5f);
       ops.append_eltwise(1, algorithm::eltwise_clip, 0, 1);
@@ -307,6 +309,11 @@ class Onednn : public Contestant {
  public:
   Engine cpu;
   const char* name() const override { return "onednn"; }
+  void use_threads(int threads) override {  // it runs on OpenMP, which was loaded with it
+    if (auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(threads);
+  }
+  void wake() override { wake_openmp(); }
+  void park() override { park_openmp(); }
   std::string version() const override {
     const dnnl_version_t* v = dnnl_version();
     return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
@@ -425,8 +432,14 @@ class Onednn : public Contestant {
 }  // namespace
 
 std::unique_ptr<Contestant> make_onednn(std::string* why) try {
-  // oneDNN runs on OpenMP, which was loaded with it.
-  if (auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(effort.threads);
+  if (!isa_cap.empty()) {
+    const std::map<std::string, const char*> caps = {{"sse41", "SSE41"}, {"avx2", "AVX2"}};
+    const auto cap = caps.find(isa_cap);
+    if (cap == caps.end() || dnnl::set_max_cpu_isa(isa_cap == "avx2" ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41) != dnnl::status::success) {
+      *why = "cannot be capped at " + isa_cap;
+      return nullptr;
+    }
+  }
   return std::make_unique<Onednn>();
 } catch (const dnnl::error& e) {
   *why = e.what();

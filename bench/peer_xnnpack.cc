@@ -1,5 +1,5 @@
 // XNNPACK through its operator API of 2022 (Debian's): create packs the weights, setup takes pointers and sizes, run computes. What it does not fuse
-// (residuals, hard swish) runs as operators of its own, as its users do it; hard sigmoid is folded into the convolution's weights and clamp.
+// (residuals, hard swish, sigmoid, silu) runs as operators of its own, as its users do it; hard sigmoid is folded into the convolution's weights and clamp.
 #include <math.h>
 #include <pthreadpool.h>
 #include <xnnpack.h>
@@ -14,6 +14,7 @@ class XnnLayer : public Prepared {
  public:
   std::vector<xnn_operator_t> ops;
   pthreadpool_t pool;
+  Memory gate;  // x * sigmoid(x) is two operators with the sigmoid in between
   ~XnnLayer() override {
     for (xnn_operator_t op : ops) xnn_delete_operator(op);
   }
@@ -29,6 +30,16 @@ class Xnnpack : public Contestant {
     if (pool) pthreadpool_destroy(pool);
   }
   const char* name() const override { return "xnnpack"; }
+  void use_threads(int threads) override {
+    if (pool) pthreadpool_destroy(pool);
+    pool = threads > 1 ? pthreadpool_create(size_t(threads)) : nullptr;
+    park();
+  }
+  void each_worker(uint32_t flags) {
+    if (pool) pthreadpool_parallelize_1d(pool, [](void*, size_t) {}, nullptr, pthreadpool_get_threads_count(pool), flags);
+  }
+  void wake() override { each_worker(0); }
+  void park() override { each_worker(PTHREADPOOL_FLAG_YIELD_WORKERS); }
   std::string version() const override { return BENCH_XNNPACK; }
 
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
@@ -42,7 +53,7 @@ class Xnnpack : public Contestant {
       case SKUA_ACTIVATION_NONE: break;
       case SKUA_ACTIVATION_RELU: low = 0; break;
       case SKUA_ACTIVATION_RELU6: low = 0, high = 6; break;
-      case SKUA_ACTIVATION_HARD_SWISH: after = l.activation; break;
+      case SKUA_ACTIVATION_HARD_SWISH: case SKUA_ACTIVATION_SIGMOID: case SKUA_ACTIVATION_SILU: after = l.activation; break;
       case SKUA_ACTIVATION_HARD_SIGMOID:
         if (!l.multiplies() || !bias) return nullptr;
         scaled_weights.assign(weights, weights + l.weight_count());
@@ -169,6 +180,16 @@ class Xnnpack : public Contestant {
       if (!keep(xnn_create_hardswish_nc_f32(channels, row, row, 0, &op)) || !good(xnn_setup_hardswish_nc_f32(op, l.out_count() / channels, y.data, y.data, pool)))
         return nullptr;
     }
+    if (after == SKUA_ACTIVATION_SIGMOID || after == SKUA_ACTIVATION_SILU) {
+      const size_t shape[1] = {l.out_count()};
+      if (ys != l.out_c) return nullptr;
+      float* to = y.data;
+      if (after == SKUA_ACTIVATION_SILU) made->gate.resize(l.out_count()), to = made->gate.data();
+      if (!keep(xnn_create_sigmoid_nc_f32(shape[0], shape[0], shape[0], 0, &op)) || !good(xnn_setup_sigmoid_nc_f32(op, 1, y.data, to, pool))) return nullptr;
+      if (after == SKUA_ACTIVATION_SILU &&
+          (!keep(xnn_create_multiply_nd_f32(low, high, 0, &op)) || !good(xnn_setup_multiply_nd_f32(op, 1, shape, 1, shape, y.data, to, y.data, pool))))
+        return nullptr;
+    }
     return made;
   }
 };
@@ -176,13 +197,15 @@ class Xnnpack : public Contestant {
 }  // namespace
 
 std::unique_ptr<Contestant> make_xnnpack(std::string* why) {
+  if (!isa_cap.empty()) {
+    *why = "has no cap on its instruction set";
+    return nullptr;
+  }
   if (xnn_initialize(nullptr) != xnn_status_success) {
     *why = "xnn_initialize failed";
     return nullptr;
   }
-  auto made = std::make_unique<Xnnpack>();
-  if (effort.threads > 1) made->pool = pthreadpool_create(size_t(effort.threads));
-  return made;
+  return std::make_unique<Xnnpack>();
 }
 
 }  // namespace bench

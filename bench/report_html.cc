@@ -52,6 +52,12 @@ struct Html {
   }
 };
 
+// The number of threads that means and the roofline are of; rows of other numbers say so.
+int first_threads(const Session& s) { return s.options.threads[0]; }
+std::string thread_note(const Session& s, const Result& r) {
+  return r.threads == first_threads(s) ? "" : " <span class=soft>" + std::to_string(r.threads) + " threads</span>";
+}
+
 std::string escape(const std::string& text) {
   std::string out;
   for (char c : text) {
@@ -121,7 +127,7 @@ void machine_section(Html& h, const Session& s) {
   h.raw("<h2>This machine</h2><div class=card><table><tr><th>CPU<td>%s, %zu cores%s<tr><th>Instruction sets<td>%s", escape(m.cpu).c_str(), m.cores,
         m.mhz > 0 ? text(", %.0f MHz as stated", m.mhz).c_str() : "", escape(m.features).c_str());
   h.raw("<tr><th>Caches<td>L1 %zu KiB, L2 %zu KiB, L3 %zu KiB", m.cache[0] >> 10, m.cache[1] >> 10, m.cache[2] >> 10);
-  h.raw("<tr><th>Threads<td>%d%s%s</table></div>\n", effort.threads, m.pinned >= 0 ? text(", pinned to core %d", m.pinned).c_str() : "",
+  h.raw("<tr><th>Threads<td>%d%s%s</table></div>\n", first_threads(s), m.pinned >= 0 ? text(", the first on core %d", m.pinned).c_str() : "",
         m.governor.empty() ? "" : (", governor " + escape(m.governor)).c_str());
   double top = 1, wide = 1;
   for (const auto& p : m.peaks) top = std::max(top, p.gflops);
@@ -144,9 +150,9 @@ void roofline(Html& h, const Session& s) {
   static const char* const ops[] = {"gemm", "conv2d", "depthwise", "conv2d_transpose"};
   std::vector<Point> points;
   for (const Result& r : s.results)
-    if (r.suite == "layers" && r.error.empty() && r.flops > 0) points.push_back({r.flops / r.bytes, r.gflops, &r});
+    if (r.suite == "layers" && r.threads == first_threads(s) && r.error.empty() && r.flops > 0) points.push_back({r.flops / r.bytes, r.gflops, &r});
   if (points.size() < 3 || s.machine.peaks.empty()) return;
-  const double peak = s.machine.peak(s.machine.isa) * effort.threads;
+  const double peak = s.machine.peak(s.machine.isa) * first_threads(s);
   const double x0 = 0.1, x1 = 1000, y0 = peak / 300, y1 = peak * 6, width = 1080, height = 460, left = 60, bottom = 40, right = 24;
   const auto px = [&](double x) { return left + (width - left - right) * log(std::clamp(x, x0, x1) / x0) / log(x1 / x0); };
   const auto py = [&](double y) { return (height - bottom) - (height - bottom - 10) * log(std::clamp(y, y0, y1) / y0) / log(y1 / y0); };
@@ -162,7 +168,7 @@ void roofline(Html& h, const Session& s) {
     h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--line)\"/><text x=%.1f y=%.1f text-anchor=end>%g</text>", left, width - right, py(y), py(y), left - 8, py(y) + 4, y);
   h.raw("<text x=%.1f y=%.1f text-anchor=middle>flops per byte</text><text x=14 y=%.1f transform=\"rotate(-90 14 %.1f)\" text-anchor=middle>GFLOP/s</text>", (width + left) / 2, height - 4, height / 2, height / 2);
   for (const Level& l : s.machine.levels) {
-    const double bandwidth = std::max(l.read, l.copy) * effort.threads, knee = peak / bandwidth;
+    const double bandwidth = std::max(l.read, l.copy) * first_threads(s), knee = peak / bandwidth;
     h.raw("<polyline points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\" fill=none stroke=\"var(--soft)\" stroke-width=1.2 stroke-dasharray=\"5 4\"/>", px(std::max(x0, y0 / bandwidth)),
           py(std::max(x0 * bandwidth, y0)), px(knee), py(peak), px(x1), py(peak));
     const double at = std::max(x0 * 1.3, y0 * 1.8 / bandwidth);
@@ -171,11 +177,11 @@ void roofline(Html& h, const Session& s) {
   }
   double last = -100;
   for (const auto& p : s.machine.peaks)
-    if (p.gflops * effort.threads >= y0) {
-      if (fabs(py(p.gflops * effort.threads) - last) < 14) continue;  // equal ones: one line
-      last = py(p.gflops * effort.threads);
-      h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--soft)\" stroke-width=%s /><text x=%.1f y=%.1f text-anchor=end>%s %.0f GFLOP/s</text>", px(x1 / 6), px(x1), py(p.gflops * effort.threads),
-            py(p.gflops * effort.threads), p.isa == s.machine.isa ? "2" : "0.7", width - right - 4, py(p.gflops * effort.threads) - 5, p.isa.c_str(), p.gflops * effort.threads);
+    if (p.gflops * first_threads(s) >= y0) {
+      if (fabs(py(p.gflops * first_threads(s)) - last) < 14) continue;  // equal ones: one line
+      last = py(p.gflops * first_threads(s));
+      h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--soft)\" stroke-width=%s /><text x=%.1f y=%.1f text-anchor=end>%s %.0f GFLOP/s</text>", px(x1 / 6), px(x1), py(p.gflops * first_threads(s)),
+            py(p.gflops * first_threads(s)), p.isa == s.machine.isa ? "2" : "0.7", width - right - 4, py(p.gflops * first_threads(s)) - 5, p.isa.c_str(), p.gflops * first_threads(s));
     }
   for (const Point& p : points)
     for (int i = 0; i < 4; ++i)
@@ -189,7 +195,7 @@ void networks_section(Html& h, const Session& s) {
   for (const Result& r : s.results) any |= r.suite == "networks";
   if (!any) return;
   h.raw("<h2>Networks</h2><p class=soft>One image, f32, %d thread%s. The same weights, chain of operators and memory plan for everybody; what a peer does not fuse runs as operators of its own. "
-        "Bars: speed, longer is faster. The last column compares with the best peer.</p><div class=card>", effort.threads, effort.threads > 1 ? "s" : "");
+        "Bars: speed, longer is faster. The last column compares with the best peer.</p><div class=card>", first_threads(s), first_threads(s) > 1 ? "s" : "");
   legend(h, s);
   h.raw("<table><tr><th>Network<th>Speed<th class=n>skua");
   for (const auto& p : s.peers)
@@ -197,7 +203,7 @@ void networks_section(Html& h, const Session& s) {
   h.raw("<th class=n>GFLOP/s<th class=n>of peak<th class=n>against best</tr>");
   for (const Result& r : s.results) {
     if (r.suite != "networks") continue;
-    h.raw("<tr><td><b>%s</b>", escape(r.name.substr(r.name.find('/') + 1)).c_str());
+    h.raw("<tr><td><b>%s</b>%s", escape(r.name.substr(r.name.find('/') + 1)).c_str(), thread_note(s, r).c_str());
     if (!r.error.empty()) {
       h.raw("<td colspan=7 class=soft>%s", escape(r.error).c_str());
       continue;
@@ -218,7 +224,7 @@ void networks_section(Html& h, const Session& s) {
     if (r.suite != "networks" || r.steps.empty()) continue;
     double sum = 0;
     for (const StepTime& t : r.steps) sum += t.ns;
-    h.raw("<details><summary>%s, layer by layer</summary><div class=card><table><tr><th class=n>#<th>Layer<th>Speed<th class=n>skua<th class=n>share of time<th class=n>GFLOP/s", escape(r.name).c_str());
+    h.raw("<details><summary>%s%s, layer by layer</summary><div class=card><table><tr><th class=n>#<th>Layer<th>Speed<th class=n>skua<th class=n>share of time<th class=n>GFLOP/s", escape(r.name).c_str(), thread_note(s, r).c_str());
     for (const PeerTime& p : r.peers) h.raw("<th class=n>%s", p.name.c_str());
     h.raw("<th>Algorithm, kernel</tr>");
     for (size_t i = 0; i < r.steps.size(); ++i) {
@@ -243,7 +249,7 @@ void layers_section(Html& h, const Session& s) {
   for (const std::string& op : ops) {
     Mean mean;
     for (const Result& r : s.results)
-      if (r.suite == "layers" && r.op == op && r.error.empty()) mean.add(r);
+      if (r.suite == "layers" && r.threads == first_threads(s) && r.op == op && r.error.empty()) mean.add(r);
     h.raw("<h3>%s</h3>", op.c_str());
     if (mean.cases) {
       h.raw("<p class=soft>%.2f× the best peer (geometric mean of %zu), faster in %zu", mean.ratio(), mean.cases, mean.wins);
@@ -256,7 +262,7 @@ void layers_section(Html& h, const Session& s) {
           op == "gemm" || op.find("conv") != std::string::npos || op == "depthwise" ? "GFLOP/s" : "GB/s");
     for (const Result& r : s.results) {
       if (r.suite != "layers" || r.op != op) continue;
-      h.raw("<tr><td><code>%s</code>", escape(r.name.substr(r.name.find('/') + 1)).c_str());
+      h.raw("<tr><td><code>%s</code>%s", escape(r.name.substr(r.name.find('/') + 1)).c_str(), thread_note(s, r).c_str());
       if (!r.error.empty()) {
         h.raw("<td colspan=8 class=soft>%s", escape(r.error).c_str());
         continue;
@@ -270,6 +276,30 @@ void layers_section(Html& h, const Session& s) {
     }
     h.raw("</table></div>\n");
   }
+}
+
+void scaling_section(Html& h, const Session& s) {
+  bool any = false;
+  for (const Result& r : s.results) any |= (r.suite == "layers" || r.suite == "networks") && s.one_thread(r);
+  if (!any) return;
+  h.raw("<h2>Threads</h2><p class=soft>Time with one thread over the time with several, for cases of more than a millisecond. A contestant's workers sleep while another has its turn.</p>"
+        "<div class=card><table><tr><th>Case<th class=n>threads<th class=n>skua, one<th class=n>skua<th class=n>scaling");
+  for (const auto& p : s.peers) h.raw("<th class=n>%s", p->name());
+  for (const Result& r : s.results) {
+    const Result* one = r.suite == "layers" || r.suite == "networks" ? s.one_thread(r) : nullptr;
+    if (!one || one->ns < 1e6) continue;
+    const double scaling = one->ns / r.ns;
+    h.raw("<tr><td><code>%s</code><td class=n>%d<td class=n>%s<td class=n>%s<td class=n><span class=%s>%.2f×</span>", escape(r.name).c_str(), r.threads, duration(one->ns).c_str(),
+          duration(r.ns).c_str(), scaling >= 1.85 * r.threads / 2 ? "good" : "bad", scaling);
+    for (const auto& p : s.peers) {
+      std::string cell;
+      for (const PeerTime& q : r.peers)
+        for (const PeerTime& o : one->peers)
+          if (q.name == p->name() && o.name == q.name) cell = text("%.2f×", o.ns / q.ns);
+      h.raw("<td class=n>%s", cell.c_str());
+    }
+  }
+  h.raw("</table></div>\n");
 }
 
 void kernels_section(Html& h, const Session& s) {
@@ -312,11 +342,11 @@ bool write_html(const Session& s, const std::string& path) {
   h.raw("<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>Skua on %s</title><style>", escape(cpu).c_str());
   fputs(style, h.f);
   h.raw("</style></head><body><main><h1>Skua on %s</h1><p class=soft>skua %s, %s, %d thread%s%s. Medians of alternating samples%s.</p>", escape(cpu).c_str(), skua_version_string(),
-        s.machine.isa.c_str(), effort.threads, effort.threads > 1 ? "s" : "", s.options.quick ? ", quick run" : "", effort.threads == 1 ? " of the thread's own time" : "");
+        s.machine.isa.c_str(), first_threads(s), first_threads(s) > 1 ? "s" : "", s.options.quick ? ", quick run" : "", first_threads(s) == 1 ? " of the thread's own time" : "");
   h.raw("<div class=tiles>");
   std::map<std::string, Mean> by_op;
   for (const Result& r : s.results)
-    if (r.error.empty() && (r.suite == "layers" || r.suite == "networks")) by_op[r.suite == "networks" ? "networks" : r.op].add(r);
+    if (r.error.empty() && r.threads == first_threads(s) && (r.suite == "layers" || r.suite == "networks")) by_op[r.suite == "networks" ? "networks" : r.op].add(r);
   if (!s.machine.peaks.empty()) tile(h, text("%.0f", s.machine.peak(s.machine.isa)), "GFLOP/s: peak of one core, " + s.machine.isa);
   for (const char* op : {"networks", "conv2d", "depthwise", "gemm", "unary", "binary", "max_pool", "softmax"})
     if (by_op[op].cases) tile(h, text("%.2f×", by_op[op].ratio()), std::string(op) + text(" against the best peer, mean of %zu", by_op[op].cases));
@@ -327,6 +357,7 @@ bool write_html(const Session& s, const std::string& path) {
   roofline(h, s);
   networks_section(h, s);
   layers_section(h, s);
+  scaling_section(h, s);
   kernels_section(h, s);
   overhead_section(h, s);
   h.raw("</main></body></html>\n");

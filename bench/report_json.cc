@@ -138,7 +138,7 @@ bool write_json(const Session& s, const std::string& path) {
     fprintf(f, "%s%s: {\"read\": %s, \"copy\": %s, \"bytes\": %zu}", &l == &m.levels[0] ? "" : ", ", quoted(l.name).c_str(), number(l.read, 4).c_str(), number(l.copy, 4).c_str(), l.bytes);
   fprintf(f, "}},\n\"peers\": {");
   for (size_t i = 0; i < s.peers.size(); ++i) fprintf(f, "%s%s: %s", i ? ", " : "", quoted(s.peers[i]->name()).c_str(), quoted(s.peers[i]->version()).c_str());
-  fprintf(f, "},\n\"quick\": %s,\n\"cases\": [\n", s.options.quick ? "true" : "false");
+  fprintf(f, "},\n\"isa_cap\": %s,\n\"quick\": %s,\n\"cases\": [\n", text_or_null(isa_cap).c_str(), s.options.quick ? "true" : "false");
   for (size_t i = 0; i < s.results.size(); ++i) {
     const Result& r = s.results[i];
     const bool timed = r.error.empty();
@@ -146,6 +146,7 @@ bool write_json(const Session& s, const std::string& path) {
             quoted(r.suite).c_str(), quoted(r.name).c_str(), quoted(r.op).c_str(), quoted(r.type).c_str(), r.threads, text_or_null(r.algorithm).c_str(), text_or_null(r.kernel).c_str(),
             timed ? number(r.ns).c_str() : "null", timed ? number(r.noise, 3).c_str() : "null", timed && r.gflops > 0 ? number(r.gflops, 5).c_str() : "null",
             timed && r.bandwidth > 0 ? number(r.bandwidth, 5).c_str() : "null");
+    if (const Result* one = s.one_thread(r)) fprintf(f, "\"scaling\": %s, ", number(one->ns / r.ns, 4).c_str());
     fprintf(f, "\"peak_share\": %s, \"peers\": %s, \"regret\": %s, \"best_forced\": %s, \"error\": %s", or_null(r.peak_share).c_str(), peers(r.peers).c_str(), or_null(r.regret).c_str(),
             text_or_null(r.best_forced).c_str(), text_or_null(r.error).c_str());
     if (!r.steps.empty()) {

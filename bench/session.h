@@ -14,7 +14,9 @@ namespace bench {
 struct Options {
   std::vector<std::string> suites, peers;
   std::string filter, json, html, compare;
-  int threads = 1, cpu = -1;
+  std::vector<int> threads = {1};  // each case is run with each of these
+  std::string isa;                 // the cap; "" = none
+  int cpu = -1;
   bool quick = false, list = false, help = false;
 };
 // False after a message on stderr.
@@ -59,6 +61,15 @@ struct Session {
   size_t done = 0, total = 0;
 
   bool wanted(const std::string& name) const { return !any_filter || std::regex_search(name, filter); }
+  void use_threads(int threads);           // for what follows
+  // Runs a case once for each number of threads.
+  template <class Case> void each_thread_count(Case run) {
+    for (int n : options.threads) {
+      use_threads(n);
+      run();
+    }
+  }
+  const Result* one_thread(const Result& of) const;  // the same case with one thread; NULL when it was not run
   void progress(const std::string& name);  // "[12/300] name" on a terminal, nothing elsewhere
   void add(Result result);                 // prints its line
 };

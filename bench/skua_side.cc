@@ -59,6 +59,10 @@ class Skua : public Contestant {
   ~Skua() override { skua_context_destroy(context); }
   const char* name() const override { return "skua"; }
   std::string version() const override { return skua_version_string(); }
+  void wake() override {
+    if (const skua_executor* e = executor()) e->parallel_for(e->ctx, e->concurrency, [](void*, size_t, uint32_t) {}, nullptr);
+  }
+  void park() override { park_executor(); }
 
   skua_status create(const Layer& l, const float* weights, const float* bias, skua_op** op) {
     skua_activation act = {l.activation, 0, 0};
@@ -164,7 +168,8 @@ std::unique_ptr<Contestant> make_skua(const std::string& filter, const std::stri
   auto made = std::make_unique<Skua>();
   skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
   if (!filter.empty()) options.kernel_filter = filter.c_str();
-  if (!isa.empty()) options.max_isa = isa.c_str();
+  const std::string& cap = isa.empty() ? isa_cap : isa;
+  if (!cap.empty()) options.max_isa = cap.c_str();
   made->direct_only = direct_only;
   if (skua_context_create(&options, &made->context) != SKUA_STATUS_OK) {
     fprintf(stderr, "skua-bench: %s\n", skua_error_text());

@@ -19,7 +19,8 @@ def run(*arguments, code=0):
 
 names = run("--suite", "layers,networks", "--list")[0].split()
 for name in ("gemm_f32/512x512x512", "conv2d_f32/resnet50/3x3s1_56x56x64-64", "depthwise_f32/mobilenet_v1/3x3s2_112x112x64", "network_f32/mobilenet_v1", "network_f32/mobilenet_v2",
-             "network_f32/mobilenet_v3_large", "network_f32/resnet18", "network_f32/resnet50", "network_f32/squeezenet_1_1", "network_f32/vgg16"):
+             "network_f32/mobilenet_v3_large", "network_f32/resnet18", "network_f32/resnet50", "network_f32/squeezenet_1_1", "network_f32/vgg16",
+             "network_f32/googlenet", "network_f32/efficientnet_b0"):
     assert name in names, f"{name} is not a case"
 assert len(names) == len(set(names)), "a name stands for two cases"
 
@@ -30,6 +31,8 @@ assert "regular expression" in run("--filter", "(", code=2)[1]
 assert "matches no case" in run("--filter", "no such case", code=2)[1]
 assert "needs a value" in run("--json", code=2)[1]
 assert "number" in run("--threads", "0", code=2)[1]
+assert "number" in run("--threads", "1,x", code=2)[1]
+assert "not one of" in run("--isa", "nothing", code=2)[1]
 assert run("--compare", "/nonexistent.json", code=2)[1]
 assert run("--json", "/nonexistent/x.json", code=2)[1]
 assert "--filter" in run("--help")[0]
@@ -50,6 +53,14 @@ with tempfile.TemporaryDirectory() as folder:
     with open(page, encoding="utf-8") as f:
         text = f.read()
     assert "gemm_f32" in text and not re.search(r"(src|href)=|@import|url\(", text), "the report refers to something outside"
+    isas = list(result["machine"]["peak_gflops"])
+    out, _ = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--threads", "1,2", "--isa", isas[0], "--json", page)
+    assert "scaling" in out
+    with open(page, encoding="utf-8") as f:
+        capped = json.load(f)
+    assert capped["machine"]["isa"] == isas[0] and capped["isa_cap"] == (isas[0] if len(isas) > 1 else None)
+    assert [c["threads"] for c in capped["cases"]] == [1, 2] and capped["cases"][1]["scaling"] > 0
+    assert all(c["kernel"].endswith(isas[0]) for c in capped["cases"]), "a kernel above the cap"
     out, _ = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--peers", "none", "--compare", file)
     assert "geometric mean" in out
     with open(file, "w", encoding="utf-8") as f:

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "session.h"
 
@@ -221,9 +222,12 @@ bool prepare(const std::string& kernel, const std::string& isa, const Call& call
 
 std::vector<Case> all_cases(const Session& session) {
   std::vector<Case> cases;
+  std::set<std::string> above;  // the cap
+  skua_isa_info isa;
+  for (size_t i = skua_isa_count(); !isa_cap.empty() && i-- > 0 && skua_isa_at(i, &isa) == SKUA_STATUS_OK && isa_cap != isa.name;) above.insert(isa.name);
   skua_kernel_info info;
   for (size_t i = 0; i < skua_kernel_count(); ++i) {
-    if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || !info.usable || !session.wanted(info.name)) continue;
+    if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || !info.usable || above.count(info.isa) || !session.wanted(info.name)) continue;
     Case c = {info.name, info.isa, info.family};
     const std::vector<Layer> layers = probes(info);
     const std::vector<Call> list = calls(c.family);
@@ -265,7 +269,7 @@ void run_case(Session& session, const Case& c) {
     r.algorithm = skua_plan_algorithm(ready.plan);
   }
   if (r.error.empty()) {
-    const Timing t = race({[&] { ready.run(); }}, effort.quick ? 0.25 : 1)[0];
+    const Timing t = race({{[&] { ready.run(); }}}, effort.quick ? 0.25 : 1)[0];
     r.ns = t.ns;
     r.noise = t.noise;
     r.bytes = ready.bytes;
@@ -280,7 +284,7 @@ void run(Session& session, const std::vector<std::string>& names) {
   for (const Case& c : all_cases(session))
     if (std::find(names.begin(), names.end(), c.name) != names.end()) {
       session.progress(c.name);
-      run_case(session, c);
+      session.each_thread_count([&] { run_case(session, c); });
     }
 }
 

@@ -42,6 +42,7 @@ std::vector<std::string> list(const Session& session) {
 
 struct Entry {
   std::string name;
+  Contestant* who;
   std::unique_ptr<Memory> y;
   std::unique_ptr<Prepared> prepared;
 };
@@ -55,13 +56,19 @@ struct Bench {
   Entry prepare(Contestant& who, std::string* why) {
     Entry e;
     e.name = who.name();
+    e.who = &who;
     e.y = std::make_unique<Memory>(layer.out_count());
+    begin_turn(&who);
     e.prepared = who.prepare(layer, operands.weights.data(), operands.bias.empty() ? nullptr : operands.bias.data(), {x.data(), 0},
                              {operands.second.empty() ? nullptr : second.data(), 0}, {e.y->data(), 0}, why);
-    if (!e.prepared) return e;
+    if (!e.prepared) {
+      end_turn(&who);
+      return e;
+    }
     std::fill_n(e.y->data(), e.y->size(), NAN);  // an element that is never written cannot pass
     e.prepared->run();
     e.prepared->fetch();
+    end_turn(&who);
     return e;
   }
 };
@@ -124,8 +131,8 @@ void measure_regret(Bench& bench, Entry& ours, Result& r) {
   if (all.empty()) return;
   std::sort(all.begin(), all.end(), [](const Forced& a, const Forced& b) { return a.ns < b.ns; });
   if (all.size() > 3) all.erase(all.begin() + 3, all.end());
-  std::vector<std::function<void()>> runs = {[&] { ours.prepared->run(); }};
-  for (Forced& f : all) runs.push_back([&f] { f.entry.prepared->run(); });
+  std::vector<Racer> runs = {{[&] { ours.prepared->run(); }}};
+  for (Forced& f : all) runs.push_back({[&f] { f.entry.prepared->run(); }});
   const std::vector<Timing> times = race(runs, 0.5);
   for (size_t i = 1; i < times.size(); ++i)
     if (const double regret = times[0].ns / times[i].ns - 1; regret > r.regret) {
@@ -172,8 +179,8 @@ void run_case(Session& session, const Case& c) {
     session.add(std::move(r));
     return;
   }
-  std::vector<std::function<void()>> runs;
-  for (Entry& e : entries) runs.push_back([&e] { e.prepared->run(); });
+  std::vector<Racer> runs;
+  for (Entry& e : entries) runs.push_back({[&e] { e.prepared->run(); }, e.who});
   const std::vector<Timing> times = race(runs);
   r.ns = times[0].ns;
   r.noise = times[0].noise;
@@ -190,7 +197,7 @@ void run(Session& session, const std::vector<std::string>& names) {
   for (const Case& c : all_cases())
     if (wanted.count(c.name)) {
       session.progress(c.name);
-      run_case(session, c);
+      session.each_thread_count([&] { run_case(session, c); });
     }
 }
 

@@ -41,7 +41,9 @@ void run_case(Session& session, const Corpus& c) {
   for (const Step& s : c.steps) r.flops += s.layer.flops(), r.bytes += 4.0 * double(s.layer.weight_count());
 
   std::vector<std::unique_ptr<PreparedNetwork>> nets;
+  std::vector<Contestant*> who = {session.ours.get()};
   std::string why;
+  begin_turn(session.ours.get());
   nets.push_back(session.ours->prepare_network(c, &why));
   if (!nets[0]) {
     r.error = "unsupported: " + why;
@@ -50,26 +52,30 @@ void run_case(Session& session, const Corpus& c) {
   }
   const int before_last = c.steps.back().x;  // the class scores, before softmax flattens their differences
   nets[0]->run();
+  end_turn(session.ours.get());
   std::vector<float> ours, theirs;
   nets[0]->read(before_last, ours);
   for (float v : ours)
     if (!std::isfinite(v)) r.error = "wrong result: the scores are not finite";
   for (auto& peer : session.peers) {
+    begin_turn(peer.get());
     auto net = peer->prepare_network(c, &why);
+    if (net) net->run();
+    end_turn(peer.get());
     if (!net) continue;
-    net->run();
     net->read(before_last, theirs);
     if (const std::string differs = check_close(ours, theirs, 2e-4 * sqrt(double(c.steps.size()))); !differs.empty() && r.error.empty())
       r.error = std::string("wrong result: differs from ") + peer->name() + ": " + differs;
     nets.push_back(std::move(net));
+    who.push_back(peer.get());
     r.peers.push_back({peer->name(), 0, 0});
   }
   if (!r.error.empty()) {
     session.add(std::move(r));
     return;
   }
-  std::vector<std::function<void()>> runs;
-  for (auto& n : nets) runs.push_back([&n] { n->run(); });
+  std::vector<Racer> runs;
+  for (size_t i = 0; i < nets.size(); ++i) runs.push_back({[&n = nets[i]] { n->run(); }, who[i]});
   const std::vector<Timing> times = race(runs, 8);
   r.ns = times[0].ns;
   r.noise = times[0].noise;
@@ -79,7 +85,9 @@ void run_case(Session& session, const Corpus& c) {
 
   const int passes = std::clamp(int(60e6 / r.ns), 3, 15);
   for (size_t i = 0; i < nets.size(); ++i) {
+    begin_turn(who[i]);
     const std::vector<double> ns = step_times(*nets[i], c.steps.size(), passes);
+    end_turn(who[i]);
     if (i == 0) r.steps.resize(c.steps.size());
     for (size_t k = 0; k < ns.size(); ++k) {
       StepTime& t = r.steps[k];
@@ -102,7 +110,7 @@ void run(Session& session, const std::vector<std::string>& names) {
   for (const Corpus& c : corpora())
     if (c.network && std::find(names.begin(), names.end(), case_name(c)) != names.end()) {
       session.progress(case_name(c));
-      run_case(session, c);
+      session.each_thread_count([&] { run_case(session, c); });
     }
 }
 

@@ -64,7 +64,8 @@ void run_case(Session& session, const Overhead& o) {
     session.add(r);
   };
 
-  std::vector<std::function<void()>> runs;
+  std::vector<Racer> runs;
+  std::vector<Contestant*> who = {session.ours.get()};
   std::vector<std::unique_ptr<Prepared>> prepared;
   skua_op* op = nullptr;
   skua_tensor inputs[2];
@@ -75,9 +76,10 @@ void run_case(Session& session, const Overhead& o) {
     for (auto& peer : session.peers)
       if (auto p = peer->prepare(l, operands.weights.data(), bias, vx, vs, vy, &why)) {
         prepared.push_back(std::move(p));
+        who.push_back(peer.get());
         r.peers.push_back({peer->name(), 0, 0});
       }
-    for (auto& p : prepared) runs.push_back([&p] { p->run(); });
+    for (size_t i = 0; i < prepared.size(); ++i) runs.push_back({[&p = prepared[i]] { p->run(); }, who[i]});
     r.kernel = prepared[0]->kernel();
   } else {
     if (library_create(*session.ours, l, operands.weights.data(), bias, &op) != SKUA_STATUS_OK) {
@@ -85,23 +87,23 @@ void run_case(Session& session, const Overhead& o) {
       return fail();
     }
     if (o.what == Overhead::create)
-      runs.push_back([&] {
+      runs.push_back({[&] {
         skua_op* made = nullptr;
         library_create(*session.ours, l, operands.weights.data(), bias, &made);
         skua_op_destroy(made);
-      });
+      }});
     else if (o.what == Overhead::plan)
-      runs.push_back([&] {
+      runs.push_back({[&] {
         skua_plan* plan = nullptr;
         skua_op_plan(op, inputs, count, nullptr, 0, &plan);
         skua_plan_destroy(plan);
-      });
+      }});
     else
-      runs.push_back([&] {
+      runs.push_back({[&] {
         alignas(64) static char memory[16384];
         skua_plan* plan = nullptr;
         skua_op_plan_init(op, inputs, count, nullptr, 0, memory, sizeof memory, &plan);
-      });
+      }});
   }
   const std::vector<Timing> times = race(runs);
   r.ns = times[0].ns;
@@ -115,7 +117,7 @@ void run(Session& session, const std::vector<std::string>& names) {
   for (const Overhead& o : all())
     if (std::find(names.begin(), names.end(), o.name) != names.end()) {
       session.progress(o.name);
-      run_case(session, o);
+      session.each_thread_count([&] { run_case(session, o); });
     }
 }
 

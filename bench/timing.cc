@@ -1,13 +1,18 @@
 #include "timing.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <thread>
+
+#include "contestant.h"
 
 namespace bench {
 
@@ -40,6 +45,7 @@ struct Pool {
   std::vector<std::thread> threads;
   std::atomic<uint32_t> generation{0}, running{0}, inside{0};
   std::atomic<size_t> next{0};
+  std::atomic<bool> parked{false};
   size_t count = 0;
   skua_task task = nullptr;
   void* arg = nullptr;
@@ -51,7 +57,7 @@ struct Pool {
   void work(uint32_t worker) {
     uint32_t seen = 0;
     for (;;) {
-      for (int spin = 0; spin < 20000 && generation.load(std::memory_order_acquire) == seen; ++spin) {
+      for (int spin = 0; spin < 20000 && !parked.load(std::memory_order_relaxed) && generation.load(std::memory_order_acquire) == seen; ++spin) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
@@ -70,6 +76,7 @@ struct Pool {
     task = t;
     arg = a;
     next.store(0);
+    parked.store(false, std::memory_order_relaxed);
     running.store(1);
     generation.fetch_add(1, std::memory_order_release);
     generation.notify_all();
@@ -84,12 +91,12 @@ struct Pool {
 
 const skua_executor* executor() {
   if (effort.threads <= 1) return nullptr;
-  static Pool* pool = nullptr;
-  static skua_executor made = {};
-  if (!pool) {
-    pool = new Pool;  // lives until the program ends: so do its threads
+  static std::map<int, skua_executor> all;  // pools live until the program ends: so do their threads
+  skua_executor& made = all[effort.threads];
+  if (!made.ctx) {
+    Pool* pool = new Pool;
     for (int i = 1; i < effort.threads; ++i) {
-      pool->threads.emplace_back([i] { pool->work(uint32_t(i)); });
+      pool->threads.emplace_back([pool, i] { pool->work(uint32_t(i)); });
       pool->threads.back().detach();
     }
     made.ctx = pool;
@@ -97,6 +104,10 @@ const skua_executor* executor() {
     made.parallel_for = [](void* ctx, size_t count, skua_task task, void* arg) { static_cast<Pool*>(ctx)->run(count, task, arg); };
   }
   return &made;
+}
+
+void park_executor() {
+  if (const skua_executor* e = executor()) static_cast<Pool*>(e->ctx)->parked.store(true, std::memory_order_relaxed);
 }
 
 Timing statistics(std::vector<double> s) {
@@ -115,15 +126,37 @@ Timing statistics(std::vector<double> s) {
   return t;
 }
 
-std::vector<Timing> race(const std::vector<std::function<void()>>& contestants, double budget_factor) {
-  const size_t n = contestants.size();
+static cpu_set_t unpinned;  // every core the program could use when it began; empty: pin_to_core() was not called
+
+void begin_turn(Contestant* who) {
+  if (!who || effort.threads < 2) return;
+  who->wake();
+  cpu_set_t mine, others = unpinned;
+  DIR* tasks = opendir("/proc/self/task");
+  if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) == 1 && CPU_COUNT(&others) > 1) {
+    CPU_XOR(&others, &others, &mine);
+    while (const dirent* entry = tasks ? readdir(tasks) : nullptr)
+      if (const int id = atoi(entry->d_name); id > 0 && id != getpid()) sched_setaffinity(id, sizeof others, &others);
+  }
+  if (tasks) closedir(tasks);
+}
+
+void end_turn(Contestant* who) {
+  if (who && effort.threads > 1) who->park();
+}
+
+std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor) {
+  const size_t n = racers.size();
   std::vector<size_t> calls(n, 1);
   std::vector<std::vector<double>> samples(n);
   double round_ns = 0;
   const auto sample = [&](size_t i) {
+    begin_turn(racers[i].who);
     const double start = busy_ns();
-    for (size_t c = 0; c < calls[i]; ++c) contestants[i]();
-    return busy_ns() - start;
+    for (size_t c = 0; c < calls[i]; ++c) racers[i].run();
+    const double ns = busy_ns() - start;
+    end_turn(racers[i].who);
+    return ns;
   };
   for (size_t i = 0; i < n; ++i) {
     sample(i);  // first touch of memory
@@ -149,7 +182,12 @@ std::vector<Timing> race(const std::vector<std::function<void()>>& contestants, 
   return result;
 }
 
+void unpin() {
+  if (CPU_COUNT(&unpinned)) sched_setaffinity(0, sizeof unpinned, &unpinned);
+}
+
 int pin_to_core(int core) {
+  unpin();
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
   if (core < 0) {
@@ -166,6 +204,7 @@ int pin_to_core(int core) {
     }
   }
   if (core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &allowed)) return -1;
+  if (!CPU_COUNT(&unpinned)) unpinned = allowed;
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(core, &one);

@@ -7,6 +7,8 @@
 
 namespace bench {
 
+class Contestant;
+
 double now_ns();
 double busy_ns();  // with one thread: the time it had a core, so that other work on the machine costs little; else as now_ns()
 
@@ -27,15 +29,28 @@ struct Timing {
   size_t samples = 0;
 };
 
-// Calls every contestant in turn, round after round, and gives each one's statistics. With one thread, samples in which the system took the core
+// What is timed, and whose workers do it: they are woken before a turn and put to sleep after it. NULL: it has none.
+struct Racer {
+  std::function<void()> run;
+  Contestant* who = nullptr;
+};
+
+// With several threads: wakes whose workers these are and keeps them off this thread's core (a scheduler that wakes a worker beside the caller, or beside
+// other work, halves the speed of a call and is not what is measured); then puts them to sleep. With one thread, or with NULL: nothing.
+void begin_turn(Contestant* who);
+void end_turn(Contestant* who);
+
+// Calls every racer in turn, round after round, and gives each one's statistics. With one thread, samples in which the system took the core
 // away are measured again (up to twice as many rounds).
-std::vector<Timing> race(const std::vector<std::function<void()>>& contestants, double budget_factor = 1);
+std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor = 1);
 Timing statistics(std::vector<double> samples);
 
 // Keeps this thread on one core: the one asked for, or, with -1, the fastest that it may use (the last of equal ones). Returns which, or -1.
 int pin_to_core(int core);
+void unpin();  // back to every core the program could use when it began
 
-// Workers for --threads; NULL when it is 1. They spin for a short while between runs, then sleep.
+// Workers of effort.threads; NULL when it is 1. They spin for a short while between runs, then sleep; park_executor() sends them to sleep at once.
 const skua_executor* executor();
+void park_executor();
 
 }  // namespace bench
