@@ -280,8 +280,8 @@ void copy_strip(const DirectShape& s, const float* image, ptrdiff_t y0, size_t r
   }
 }
 
-// One panel of one group over the pixels of a region. strip: its strip, if it has one.
-void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region& r, const float* strip, size_t image, size_t group, size_t panel) {
+// Panels [p0, p1) of one group over the pixels of a region. strip: its strip, if it has one.
+void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region& r, const float* strip, size_t image, size_t group, size_t p0, size_t p1) {
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
@@ -308,12 +308,17 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   const size_t oy = p.y.out_first + r.j * p.y.out_step, ox = p.x.out_first + r.x.first * p.x.out_step, columns = r.columns();
   float* out = x.out + image * s.out_batch + oy * s.out_row + ox * s.out_pixel + channel;
   const float* residual = x.residual ? x.residual + image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel : nullptr;
-  const size_t in_y = p.y.in_step * row_step, in_x = p.x.in_step * pixel;
-  size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only at the start of a panel
-  run_block(g, 0, r.rows * columns, panel, panel + 1, [&](size_t m) {
+  const size_t in_y = g.k ? p.y.in_step * row_step : 0, in_x = g.k ? p.x.in_step * pixel : 0, out_y = p.y.out_step * s.out_row, residual_y = p.y.out_step * s.res_row;
+  g.a_step = ptrdiff_t(in_x);
+  g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
+  g.residual_step = ptrdiff_t(p.x.out_step * s.res_pixel);
+  // Where a line follows the one before at the same steps, all lines are one.
+  const bool one_line = in_y == columns * in_x && out_y == columns * size_t(g.c_step) && (!residual || residual_y == columns * size_t(g.residual_step));
+  size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only after a jump
+  run_block(g, 0, r.rows * columns, p0, p1, [&](size_t m) {
     if (m != next) { j = m / columns; i = m % columns; }
-    const RowPointers q = {g.k ? a + j * in_y + i * in_x : a, out + j * p.y.out_step * s.out_row + i * p.x.out_step * s.out_pixel,
-                           residual ? residual + j * p.y.out_step * s.res_row + i * p.x.out_step * s.res_pixel : nullptr};
+    const RowPointers q = {a + j * in_y + i * in_x, out + j * out_y + i * size_t(g.c_step), residual ? residual + j * residual_y + i * size_t(g.residual_step) : nullptr,
+                           one_line ? r.rows * columns - m : columns - i};
     if (++i == columns) { i = 0; ++j; }
     next = m + 1;
     return q;
@@ -353,11 +358,12 @@ void task(void* arg, size_t index, uint32_t worker) {
   for (size_t group = 0; group < s.groups; ++group) {
     g.packed = run.packed + group * packed_floats(g.format, g.n, p.depth(s));
     g.bias = x.bias ? x.bias + group * round_up(g.n, 16) : nullptr;
-    // Panels outside: a panel of weights comes from far away once for all regions.
-    for (size_t panel = piece_begin(panels, run.columns, column); panel < piece_begin(panels, run.columns, column + 1); ++panel) {
+    // Panels outside: a panel of weights comes from far away once for all regions. Few weights stay close: C is written in order.
+    const size_t end = piece_begin(panels, run.columns, column + 1), together = count == 1 || b_is_small(g.tile, g.n, g.packed_depth) ? max(panels, 1) : 1;
+    for (size_t panel = piece_begin(panels, run.columns, column); panel < end; panel += together) {
       const float* strip = strips;
       for (size_t i = 0; i < count; ++i) {
-        multiply(run, g, segments, regions[i], regions[i].strip() ? strip : nullptr, image, group, panel);
+        multiply(run, g, segments, regions[i], regions[i].strip() ? strip : nullptr, image, group, panel, min(panel + together, end));
         strip += strip_floats(s, p, regions[i]);
       }
     }

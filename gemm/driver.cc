@@ -70,12 +70,21 @@ size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k) {
   return round_up(ceil_div(k, ceil_div(k, kc)), 4);  // equal passes; a multiple of 4 keeps by-lane kernels on one order of sums
 }
 
-void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows) {
-  for (size_t r = 0; r < rows; ++r) {
-    apply_row(g.activation, t.n, t.c[r]);
-    if (g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION)
-      for (size_t j = 0; j < t.n; ++j) t.c[r][j] += t.residual[r][j];
+void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even) {
+  const bool residual = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+  const size_t columns = even && size_t(t.c_step) == t.n && !residual ? t.n * rows : t.n;  // rows without a gap are one
+  for (size_t r = 0; r < rows * t.n / columns; ++r) {
+    float* c = even ? t.c[0] + ptrdiff_t(r) * t.c_step : t.c[r];
+    apply_row(g.activation, columns, c);
+    if (!residual) continue;
+    const float* from = even ? t.residual[0] + ptrdiff_t(r) * t.residual_step : t.residual[r];
+    for (size_t j = 0; j < columns; ++j) c[j] += from[j];
   }
+}
+
+bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
+  size_t floats = 0;
+  return mul(n, depth, floats) && floats <= machine_for(tile->isa).l1 / 2 / sizeof(float);
 }
 
 TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t n, size_t depth) {

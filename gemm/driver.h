@@ -48,26 +48,31 @@ struct GemmBlock {
   const float* bias;           // round_up(n, vector) values, or NULL
   Activation activation;
   skua_residual residual;
+  ptrdiff_t a_step, c_step, residual_step;  // from a row to the next where rows are even
 };
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k);
 
-// Pointers of one row of C, A and the residual (residual NULL without one). Column 0.
+// Pointers of one row of C, A and the residual (residual NULL without one), column 0; `even` rows from here on, 1 or more, follow at the block's steps.
 struct RowPointers {
   const float* a;
   float* c;
   const float* residual;
+  size_t even;
 };
 
-void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows);
+// What a tile does not do: activations that are no clamp, and the residual after them. Rows by pointers; or, `even` of them, by steps.
+void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even);
+bool b_is_small(const Kernel* tile, size_t n, size_t depth);  // stays in L1 beside rows of A and C
 
 // Rows [m0, m1) times panels [p0, p1). `row(m)` gives a row's pointers.
 template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, Row row) {
   const GemmTileTable& tiles = code_of<GemmTileTableFn>(g.tile)();
   const size_t mr = g.tile->mr, depth = g.segment_count * g.k;
-  const size_t groups = ceil_div(m1 - m0, mr);
   if (m1 == m0) return;
   note_use(g.tile);
   if (g.activation.kernel) note_use(g.activation.kernel);
+  // A small B stays in L1 while a few rows take all panels, so that C is written in order; else a panel stays close while all rows take it.
+  const size_t per_turn = p1 - p0 > 1 && g.kc >= depth && b_is_small(g.tile, g.n, depth) ? 84 : m1 - m0;
   size_t segment = 0, from = 0, done = 0;  // where the pass begins
   do {
     // One pass: several whole segments, or a part of one.
@@ -79,44 +84,54 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
     } else {
       count = g.k ? min(g.kc / g.k, g.segment_count - segment) : g.segment_count;
     }
-    for (size_t p = p0; p < p1; ++p) {
-      const size_t columns = panel_columns(g.format, g.n, p), width = round_up(columns, g.format.vector), first = p * g.format.nr;
-      const bool in_place = g.in_place && columns == width;
-      const float* a[kMaxTileRows];
-      float* c[kMaxTileRows];
-      const float* residual[kMaxTileRows];
-      GemmTile t;
-      t.a = a; t.c = c;
-      t.segments = g.segments + segment;
-      t.segment_count = count;
-      t.k = k;
-      t.ldb = in_place ? g.ldb : width;
-      t.b = in_place ? g.in_place + off * g.ldb + first : g.packed + panel_offset(g.format, p, g.packed_depth) + off * width;
-      t.n = columns;
-      t.load_c = done != 0;
-      t.finish = done + count * k == depth;
-      t.alpha = g.alpha; t.beta = g.beta;
-      t.bias = g.bias ? g.bias + first : nullptr;
-      t.residual = t.finish && g.residual != SKUA_RESIDUAL_NONE && !(g.activation.kernel && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) ? residual : nullptr;
-      t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
-      t.low = g.activation.low; t.high = g.activation.high;
-      const GemmTileFn* fn = tiles.at + (width / g.format.vector - 1) * mr - 1;
-      for (size_t i = 0, m = m0; i < groups; ++i) {
-        const size_t end = m0 + piece_begin(m1 - m0, groups, i + 1), rows = end - m;
-        for (size_t r = 0; r < rows; ++r, ++m) {
-          const RowPointers q = row(m);
-          a[r] = q.a + off;
-          c[r] = q.c + first;
-          residual[r] = q.residual ? q.residual + first : nullptr;
-        }
-        fn[rows](t);
-        if (t.finish && g.activation.kernel) {
-          t.residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : residual;
-          finish_rows(g, t, rows);
-          if (g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) t.residual = nullptr;
+    for (size_t turn = m0; turn < m1; turn += per_turn)
+      for (size_t p = p0, end = min(turn + per_turn, m1); p < p1; ++p) {
+        const size_t columns = panel_columns(g.format, g.n, p), width = round_up(columns, g.format.vector), first = p * g.format.nr;
+        const bool in_place = g.in_place && columns == width;
+        const float* a[kMaxTileRows];
+        float* c[kMaxTileRows];
+        const float* residual[kMaxTileRows];
+        GemmTile t;
+        t.a = a; t.c = c;
+        t.segments = g.segments + segment;
+        t.segment_count = count;
+        t.k = k;
+        t.ldb = in_place ? g.ldb : width;
+        t.b = in_place ? g.in_place + off * g.ldb + first : g.packed + panel_offset(g.format, p, g.packed_depth) + off * width;
+        t.n = columns;
+        t.load_c = done != 0;
+        t.finish = done + count * k == depth;
+        t.alpha = g.alpha; t.beta = g.beta;
+        t.bias = g.bias ? g.bias + first : nullptr;
+        const float* const* rest = g.residual != SKUA_RESIDUAL_NONE && t.finish ? residual : nullptr;
+        const bool apart = t.finish && g.activation.kernel, late = apart && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+        t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+        t.low = g.activation.low; t.high = g.activation.high;
+        t.a_step = g.a_step; t.c_step = g.c_step; t.residual_step = g.residual_step;
+        const size_t vectors = width / g.format.vector, tall = tiles.even_rows[vectors - 1];
+        const GemmTileFn* fn = tiles.at + (vectors - 1) * mr - 1;
+        const GemmTileFn even = tiles.even[vectors - 1];
+        for (size_t m = turn; m < end;) {
+          size_t rows = 0;
+          do {
+            const RowPointers q = row(m + rows);
+            a[rows] = q.a + off;
+            c[rows] = q.c + first;
+            residual[rows] = q.residual ? q.residual + first : nullptr;
+            if (!rows) {
+              t.groups = even ? min(q.even, end - m) / tall : 0;
+              if (t.groups && apart) t.groups = min(t.groups, max(4096 / (tall * columns), 1));  // the activation reads C from L1
+            }
+          } while (!t.groups && ++rows < (end - m < 2 * mr ? (end - m > mr ? (end - m + 1) / 2 : end - m) : mr));
+          t.residual = late ? nullptr : rest;
+          if (t.groups) even(t);
+          else fn[rows](t);
+          if (t.groups) rows = t.groups * tall;
+          t.residual = rest;
+          if (apart) finish_rows(g, t, rows, t.groups != 0);
+          m += rows;
         }
       }
-    }
     done += count * k;
     if (g.kc >= g.k) segment += count;
     else if (from == 0) ++segment;

@@ -259,9 +259,12 @@ void multiply_task(void* arg, size_t index, uint32_t) {
   const size_t lda = r.packed_a ? round_up(p.k, p.pack->vector) : p.lda;
   float* c = r.c + batch_offset(p, p.c_step, batch);
   const float* residual = r.residual ? r.residual + batch_offset(p, p.r_step, batch) : nullptr;
+  g.a_step = ptrdiff_t(lda);
+  g.c_step = ptrdiff_t(p.ldc);
+  g.residual_step = ptrdiff_t(p.ldr);
   run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), piece_begin(panel_count(f, p.n), r.grid.columns, columns),
             piece_begin(panel_count(f, p.n), r.grid.columns, columns + 1),
-            [&](size_t m) { return RowPointers{a + m * lda, c + m * p.ldc, residual ? residual + m * p.ldr : nullptr}; });
+            [&](size_t m) { return RowPointers{a + m * lda, c + m * p.ldc, residual ? residual + m * p.ldr : nullptr, p.m - m}; });
 }
 
 void run(const RunArgs& args) {

@@ -1,6 +1,7 @@
 // What a GEMM tile and a packing kernel take. Plain data, included by the kernel units.
 #pragma once
 #include <stddef.h>
+#include <stdint.h>
 
 namespace skua {
 
@@ -30,12 +31,17 @@ struct GemmTile {
   const float* const* residual;  // row pointers; NULL = none
   bool residual_after;           // added after the clamp
   float low, high;               // clamp; NaN passes
+  // Even rows: `groups` tiles one below the other; only the first row's pointers above, and the steps from a row to the next.
+  size_t groups;
+  ptrdiff_t a_step, c_step, residual_step;
 };
 
-// KernelKind::gemm_tile. `code` returns a table of functions: at[(vectors - 1) * mr + rows - 1], vectors <= nr / vector, rows <= mr.
+// KernelKind::gemm_tile. `code` returns a table of functions: at[(vectors - 1) * mr + rows - 1] for row pointers, vectors <= nr / vector, rows <= mr; and
+// even[vectors - 1] for even rows, even_rows[vectors - 1] at a time: the fewer vectors of columns, the more rows fit the registers. NULL = none.
 using GemmTileFn = void (*)(const GemmTile&);
 struct GemmTileTable {
-  GemmTileFn at[32];
+  GemmTileFn at[32], even[8];
+  uint8_t even_rows[8];
 };
 using GemmTileTableFn = const GemmTileTable& (*)();
 

@@ -19,29 +19,73 @@ template <int NV> SKUA_INL F32 columns(const float* row, int v, size_t tail) {
   return v < NV - 1 ? F32::load(row + v * F32::L) : F32::load_n(row + v * F32::L, tail);
 }
 
-template <int MR, int NV> void tile(const GemmTile& t) {
+// Where the rows of a tile are. Scattered: a pointer each. Even: a fixed step from one to the next; x86-64 then reaches eight rows from one pointer and
+// the steps 1, 3, 5 and 7 (scaled by 1, 2, 4), so that 14 or 28 rows need no pointers from memory.
+struct Scattered {
+  const GemmTile& t;
+  SKUA_INL float* c(int r) const { return t.c[r]; }
+  SKUA_INL const float* residual(int r) const { return t.residual[r]; }
+  template <int MR> struct A {
+    const float* row[MR];
+    SKUA_INL A(const Scattered& s, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = s.t.a[r] + segment; }
+    SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
+    SKUA_INL void step() {}
+  };
+};
+struct Even {
+  const float* a0;
+  float* c0;
+  const float* residual0;
+  ptrdiff_t a_step, c_step, residual_step;
+  SKUA_INL float* c(int r) const { return c0 + r * c_step; }
+  SKUA_INL const float* residual(int r) const { return residual0 + r * residual_step; }
+#if defined(__x86_64__)
+  template <int MR> struct A {
+    const char* block[(MR + 7) / 8];
+    ptrdiff_t s1, s3, s5, s7;
+    SKUA_INL A(const Even& e, ptrdiff_t segment) : s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
+      SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = reinterpret_cast<const char*>(e.a0 + segment + i * 8 * e.a_step);
+    }
+    SKUA_INL const float* at(int r, size_t) const {
+      const ptrdiff_t s = r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7);
+      return reinterpret_cast<const float*>(block[r >> 3] + s);
+    }
+    SKUA_INL void step() {
+      asm("" : "+r"(s1), "+r"(s3));  // else the compiler multiplies them ahead and keeps the products on the stack
+      if constexpr (MR > 5) asm("" : "+r"(s5));
+      if constexpr (MR > 7) asm("" : "+r"(s7));
+      SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] += sizeof(float);
+    }
+  };
+#else
+  template <int MR> struct A {
+    const float* row[MR];
+    SKUA_INL A(const Even& e, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = e.a0 + segment + r * e.a_step; }
+    SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
+    SKUA_INL void step() {}
+  };
+#endif
+};
+
+template <int MR, int NV, class Rows> SKUA_INL void multiply(const GemmTile& t, const Rows& rows) {
   constexpr int L = F32::L;
   F32 acc[MR][NV];
   const size_t tail = t.n - size_t(NV - 1) * L;  // columns in the last vector, 1..L
   if (t.load_c) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-      SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) acc[r][v] = F32::load(t.c[r] + v * L);
-      acc[r][NV - 1] = F32::load_n(t.c[r] + (NV - 1) * L, tail);
-    }
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = columns<NV>(rows.c(r), v, tail);
   } else {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
   }
   const size_t ldb = t.ldb;
   for (size_t s = 0; s < t.segment_count; ++s) {
-    const float* a[MR];
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = t.a[r] + t.segments[s].a;
+    typename Rows::template A<MR> a(rows, t.segments[s].a);
     const float* b = t.b + t.segments[s].b * ldb;
     const size_t depth = t.k;  // in a register: for all the compiler knows, t may change
     size_t k = 0;
     if constexpr (F32::by_lane) {
       for (; k + 4 <= depth; k += 4) {
         F32 x[MR];
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = F32::load(a[r] + k);
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = F32::load(a.at(r, k));
         F32 w[NV];
 #define SKUA_STEP(i)                                                                                                  \
   SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F32::load(b + v * L);                                               \
@@ -59,11 +103,12 @@ template <int MR, int NV> void tile(const GemmTile& t) {
       }
       SKUA_UNROLL for (int r = 0; r < MR; ++r) {
         constexpr bool full = MR * NV + NV + 1 == F32::registers;  // no register for the next row's x: clang would load it early and spill
-        F32 x = F32::broadcast(a[r] + k);
+        F32 x = F32::broadcast(a.at(r, k));
         if constexpr (full) pin(x);
         SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
         if constexpr (full) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
       }
+      a.step();
     }
   }
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else the epilogue's copies spill inside the loop
@@ -72,17 +117,34 @@ template <int MR, int NV> void tile(const GemmTile& t) {
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
   if (t.finish) {
     if (t.alpha != 1) { const F32 alpha = F32::set1(t.alpha); SKUA_EACH(y = y * alpha) }
-    if (t.beta != 0) { const F32 beta = F32::set1(t.beta); SKUA_EACH(y = fma(beta, (columns<NV>(t.c[r], v, tail)), y)) }
+    if (t.beta != 0) { const F32 beta = F32::set1(t.beta); SKUA_EACH(y = fma(beta, (columns<NV>(rows.c(r), v, tail)), y)) }
     if (t.bias) SKUA_EACH(y = y + F32::load(t.bias + v * L))
-    if (t.residual && !t.residual_after) SKUA_EACH(y = y + columns<NV>(t.residual[r], v, tail))
+    if (t.residual && !t.residual_after) SKUA_EACH(y = y + columns<NV>(rows.residual(r), v, tail))
     const F32 low = F32::set1(t.low), high = F32::set1(t.high);
     SKUA_EACH(y = clamp_high(clamp_low(y, low), high))
-    if (t.residual && t.residual_after) SKUA_EACH(y = y + columns<NV>(t.residual[r], v, tail))
+    if (t.residual && t.residual_after) SKUA_EACH(y = y + columns<NV>(rows.residual(r), v, tail))
   }
 #undef SKUA_EACH
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-    SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) acc[r][v].store(t.c[r] + v * L);
-    acc[r][NV - 1].store_n(t.c[r] + (NV - 1) * L, tail);
+  if (tail == size_t(L)) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(rows.c(r) + v * L);
+  } else {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) acc[r][v].store(rows.c(r) + v * L);
+      acc[r][NV - 1].store_n(rows.c(r) + (NV - 1) * L, tail);
+    }
+  }
+}
+
+template <int MR, int NV> void tile(const GemmTile& t) { multiply<MR, NV>(t, Scattered{t}); }
+
+// t.groups tiles one below the other.
+template <int MR, int NV> void even_tiles(const GemmTile& t) {
+  Even rows = {t.a[0], t.c[0], t.residual ? t.residual[0] : nullptr, t.a_step, t.c_step, t.residual_step};
+  for (size_t i = t.groups; i > 0; --i) {
+    multiply<MR, NV>(t, rows);
+    rows.a0 += MR * rows.a_step;
+    rows.c0 += MR * rows.c_step;
+    rows.residual0 += rows.residual0 ? MR * rows.residual_step : 0;
   }
 }
 
@@ -112,17 +174,28 @@ void pack(size_t depth, size_t columns, size_t width, const float* b, size_t str
 
 #include "gemm/by_hand.inl"
 
+// Rows that fit the registers beside `v` vectors of B and one of A, and a product where multiply and add are apart (by-lane: a register of A per row).
+constexpr int even_rows(int v) {
+  const int rows = F32::by_lane ? (F32::registers - v) / (v + 1) : (F32::registers - 1 - v - !F32::fused) / v;
+  return rows > 14 ? 14 : rows;
+}
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
   table.at[(v - 1) * MR + r - 1] = tile<r, v>;
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
-  else if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
+  else {
+    constexpr int rows = v < NV && even_rows(v) > MR ? even_rows(v) : MR;
+    table.even[v - 1] = even_tiles<rows, v>;
+    table.even_rows[v - 1] = rows;
+    if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
+  }
 }
 // The template serves every part of the tile; `full` is the whole one.
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() {
-  static_assert(MR * NV <= 32);
+  static_assert(MR * NV <= 32 && NV <= 8);
   GemmTileTable table = {};
   fill<MR, NV>(table);
   table.at[MR * NV - 1] = full;
+  if (full != GemmTileFn(tile<MR, NV>)) table.even[NV - 1] = nullptr;
   return table;
 }
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable table_of = make_table<MR, NV, full>();

@@ -251,6 +251,25 @@ TEST_P(GemmTile, EveryTail) {
     }
 }
 
+// Panels with fewer vectors of columns take more rows at a time where rows are evenly spaced, and small B's take turns of rows: around those numbers of rows.
+TEST_P(GemmTile, ManyRows) {
+  Rng rng(uint32_t(mr() * 100 + nr() + 1));
+  const size_t lanes = 16, step = small() ? 7 : 3;
+  for (size_t m : {7, 9, 10, 13, 14, 15, 27, 29, 57, 83, 84, 85, 183})
+    for (size_t n = 1 + m % step; n < nr() + lanes; n += step) {
+      Case c;
+      c.m = m, c.n = n;
+      c.k = kDepths[size_t(rng.integer(1, m > 50 ? 4 : 7))];
+      c.hole = rng.next() % 3 ? 0 : size_t(rng.integer(1, 5));
+      c.constant_b = rng.next() % 2, c.transpose_b = rng.next() % 3 == 0, c.bias = rng.next() % 2;
+      c.residual = skua_residual(rng.integer(0, 2));
+      c.activation.kind = rng.next() % 2 ? SKUA_ACTIVATION_RELU : SKUA_ACTIVATION_HARD_SWISH;
+      c.seed = rng.next();
+      check(*context, c);
+      if (HasFailure()) return;
+    }
+}
+
 TEST_P(GemmTile, EveryDepth) {
   for (size_t k : kDepths)
     for (size_t m : {size_t(1), mr(), mr() + 1})
