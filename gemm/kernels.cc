@@ -174,16 +174,17 @@ void pack(size_t depth, size_t columns, size_t width, const float* b, size_t str
 
 #include "gemm/by_hand.inl"
 
-// Rows that fit the registers beside `v` vectors of B and one of A, and a product where multiply and add are apart (by-lane: a register of A per row).
+// Even rows that fit the registers beside `v` vectors of B and one of A, and a product where multiply and add are apart. By-lane each row takes a register of A.
 constexpr int even_rows(int v) {
-  const int rows = F32::by_lane ? (F32::registers - v) / (v + 1) : (F32::registers - 1 - v - !F32::fused) / v;
-  return rows > 14 ? 14 : rows;
+  if (F32::by_lane) return v == 1 ? F32::registers / 4 : 1;
+  const int rows = (F32::registers - 1 - v - !F32::fused) / v, most = F32::fused ? 14 : 8;
+  return rows > most ? most : rows;
 }
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
   table.at[(v - 1) * MR + r - 1] = tile<r, v>;
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
   else {
-    constexpr int rows = v < NV && even_rows(v) > MR ? even_rows(v) : MR;
+    constexpr int rows = even_rows(v) > MR ? even_rows(v) : MR;
     table.even[v - 1] = even_tiles<rows, v>;
     table.even_rows[v - 1] = rows;
     if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
