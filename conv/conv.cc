@@ -129,7 +129,7 @@ skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed,
     DepthwiseShape ds = {};
     const Kernel* kernel = nullptr;
     if (!why && a == kDirect) {
-      kernel = direct_tile(ctx, s, &c.format);
+      kernel = direct_tile(ctx, s, &c.format, nullptr, &p.choice);
       if (!kernel) why = "no kernel for its panel format";
       else {
         SKUA_TRY(direct_plan(op, s, kernel, direct));
@@ -139,13 +139,13 @@ skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed,
     } else if (!why && a == kDepthwise) {
       ds = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_channels / s.in_channels, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,
             s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch, s.res_row, s.res_pixel, s.res_batch};
-      kernel = depthwise_choose(ctx, ds, c.depthwise_vector, nullptr);
+      kernel = depthwise_choose(ctx, ds, c.depthwise_vector, nullptr, &p.choice);
       if (!kernel) why = "no kernel for its packed format";
       else cycles = depthwise_cycles(kernel, ds);
     } else if (!why) {
       ws = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch,
             s.res_row, s.res_pixel, s.res_batch};
-      if (!winograd_plan(ctx, winograd_variant(a), ws, c.format, &winograd)) why = "no kernel for its panel format, or too large";
+      if (!winograd_plan(ctx, winograd_variant(a), ws, c.format, &winograd, &p.choice)) why = "no kernel for its panel format, or too large";
       else {
         cycles = winograd_cycles(winograd, ws);
         kernel = winograd.tile;
@@ -339,6 +339,7 @@ void explain(const skua_plan* plan, Text& text) {
   if (p.cycles > 0) text.add("  predicted %.1f direct flops per cycle, roofline of the multiply-adds %.1f\n", flops / p.cycles, 2 * m.fma_ports * p.kernel->vector);
   text.add("  candidates:\n");
   ConvPlan again = p;
+  again.choice = {};
   conv_choose(&op, op.config, op.config.packed, again, &text);
 }
 

@@ -149,9 +149,9 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
   }
 }
 
-const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text) {
+const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {
   const size_t depth = phase_at(s, 0).depth(s);
-  return choose_tile(ctx, s.batch * s.out_h * s.out_w / phase_count(s), s.out_channels / s.groups, depth, format, text);
+  return choose_tile(ctx, s.batch * s.out_h * s.out_w / phase_count(s), s.out_channels / s.groups, depth, format, text, choice);
 }
 
 // What a region costs in one image. cached: its weights were used just before.

@@ -52,7 +52,7 @@ bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& flo
 void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights, const WeightSteps& steps, float* packed);
 
 skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, DirectPlan& plan);
-const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text = nullptr);
+const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text = nullptr, Choice* choice = nullptr);
 size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency);  // bytes
 
 struct DirectOperands {

@@ -58,11 +58,6 @@ skua_status skua_convert_create(skua_context*, const skua_convert_desc* desc, sk
   return SKUA_UNSUPPORTED_("convert: no kernels from %s to %s yet", skua_dtype_name(desc->input_type), skua_dtype_name(desc->output_type));
 }
 
-skua_status skua_op_tune(skua_op* op, const skua_tensor*, size_t, const skua_tune_options*) {
-  if (!op) return SKUA_INVALID("tune: op is NULL");
-  return SKUA_UNSUPPORTED_("tune: measured choices are not in this version; plans use the cost model");
-}
-
 skua_status skua_device_buffer_create(skua_context*, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_create"); }
 skua_status skua_device_buffer_import(skua_context*, void*, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_import"); }
 skua_status skua_device_buffer_write(skua_device_buffer*, size_t, const void*, size_t) { return cpu_only("device_buffer_write"); }

@@ -1,4 +1,5 @@
 #include "core/context.h"
+#include "core/tuning.h"
 
 #include <skua/kernel.h>
 
@@ -137,7 +138,12 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
 
   auto* context = static_cast<skua_context*>(c.allocator.alloc(c.allocator.ctx, sizeof c, alignof(skua_context)));
   if (!context) return out_of_memory("context", sizeof c);
-  memcpy(context, &c, sizeof c);
+  memcpy(static_cast<void*>(context), &c, sizeof c);
+  if (c.tuning_cache[0])
+    if (const skua_status s = load_tuned(context); s != SKUA_STATUS_OK) {
+      skua_context_destroy(context);
+      return s;
+    }
   *out = context;
   return SKUA_STATUS_OK;
 }
@@ -145,6 +151,7 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
 void skua_context_destroy(skua_context* context) {
   if (!context) return;
   const skua_allocator a = context->allocator;
+  forget_tuned(context);
   a.free(a.ctx, context, sizeof *context);
 }
 

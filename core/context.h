@@ -5,12 +5,18 @@
 #include "dispatch/cpu.h"
 #include "dispatch/kernel.h"
 
+namespace skua {
+struct TunedChoice;
+}
+
 struct skua_context {
   skua_allocator allocator;
   skua::IsaMask isas;       // usable: compiled in, detected, not above the cap
   skua::Isa best;           // the highest of them
   char filter[64];          // glob on kernel names; "" = none
   char tuning_cache[256];
+  mutable bool any_tuned;                 // the table below holds something
+  mutable skua::TunedChoice* tuned[32];   // what was measured, by key; grows only, read while others add (tuning.h)
   skua_log_fn log;
   void* log_ctx;
 };

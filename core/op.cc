@@ -178,7 +178,8 @@ bool overlaps_itself(const skua_tensor& t) {
   return false;
 }
 
-skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, skua_plan* plan) {
+// `tuned` becomes what the context remembers, when that was wanted and is there.
+skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, uint32_t wanted, const TunedChoice*& tuned, skua_plan* plan) {
   const OpClass& cls = *op->cls;
   constexpr size_t kMost = 64;
   if (!inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
@@ -193,6 +194,11 @@ skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inp
   plan->n_inputs = n_inputs;
   plan->n_outputs = op->n_outputs;
   plan->algorithm = cls.name;
+  if (wanted == kAskTuned) {
+    tuned = __atomic_load_n(&op->ctx->any_tuned, __ATOMIC_ACQUIRE) ? find_tuned(op->ctx, tuning_key(op, {shapes, n_inputs})) : nullptr;
+    wanted = tuned ? tuned->index : 0;
+  }
+  plan->choice.wanted = wanted;
   plan->all_inputs = plan->inputs;
   for (size_t i = 0; i < n_inputs && i < kMaxPlanInputs; ++i) plan->inputs[i] = shapes[i];
   SKUA_TRY(cls.plan(op, {shapes, n_inputs}, plan));
@@ -243,6 +249,17 @@ skua_status check_buffer(const char* op, const char* what, size_t i, const skua_
 }
 
 }  // namespace
+
+skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, uint32_t wanted, skua_plan* plan) {
+  const TunedChoice* tuned = nullptr;
+  const skua_status s = fill(op, inputs, n_inputs, outputs, n_outputs, wanted, tuned, plan);
+  if (!tuned || !tuned->index) return s;
+  char name[sizeof tuned->name];
+  if (s == SKUA_STATUS_OK) tuned_name(plan, name);
+  // What was measured has gone, or has another place: the model decides.
+  return s == SKUA_STATUS_OK && !strcmp(name, tuned->name) ? s : fill(op, inputs, n_inputs, outputs, n_outputs, 0, tuned, plan);
+}
+
 }  // namespace skua
 
 using namespace skua;
@@ -259,7 +276,7 @@ skua_status skua_op_plan(const skua_op* op, const skua_tensor* inputs, size_t n_
   if (!op) return SKUA_INVALID("plan: op is NULL");
   auto* plan = static_cast<skua_plan*>(allocate(op->ctx, op->cls->plan_size, 16));
   if (!plan) return out_of_memory(op->cls->name, op->cls->plan_size);
-  const skua_status s = fill_plan(op, inputs, n_inputs, outputs, n_outputs, plan);
+  const skua_status s = fill_plan(op, inputs, n_inputs, outputs, n_outputs, kAskTuned, plan);
   if (s == SKUA_STATUS_OK) *out = plan;
   else release(op->ctx, plan, op->cls->plan_size);
   return s;
@@ -274,7 +291,7 @@ skua_status skua_op_plan_init(const skua_op* op, const skua_tensor* inputs, size
   if (reinterpret_cast<uintptr_t>(memory) % 16) return SKUA_INVALID("plan_init: memory is not aligned to 16 bytes");
   if (size < op->cls->plan_size) return SKUA_INVALID("plan_init: size is %zu, must be %zu or more", size, skua_op_plan_size(op));
   auto* plan = static_cast<skua_plan*>(memory);
-  SKUA_TRY(fill_plan(op, inputs, n_inputs, outputs, n_outputs, plan));
+  SKUA_TRY(fill_plan(op, inputs, n_inputs, outputs, n_outputs, kAskTuned, plan));
   plan->in_caller_memory = true;
   *out = plan;
   return SKUA_STATUS_OK;
@@ -342,6 +359,7 @@ size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size) {
   if (!plan) return 0;
   Text t = {text, text ? size : 0, 0};
   t.add("%s: algorithm %s, kernel %s\n", plan->op->cls->name, plan->algorithm, skua_plan_kernel(plan));
+  if (plan->choice.wanted) t.add("  chosen by measurement\n");
   for (size_t i = 0; i < plan->n_outputs; ++i) {
     t.add("  output %zu: %s [", i, skua_dtype_name(plan->outputs[i].type));
     for (uint32_t d = 0; d < plan->outputs[i].rank; ++d) t.add(d ? ", %zu" : "%zu", plan->outputs[i].shape[d]);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <skua/op.h>
 #include "core/context.h"
+#include "core/tuning.h"
 
 namespace skua {
 
@@ -73,6 +74,7 @@ struct skua_plan {
   bool in_caller_memory;
   const char* algorithm;          // "winograd_f4x4"
   const skua::Kernel* kernel;     // the one that does most of the work
+  skua::Choice choice;            // of the candidate; choosers ask it
   skua_tensor inputs[kMaxPlanInputs];
   const skua_tensor* all_inputs;  // n_inputs shapes: `inputs`, or the derived plan's own list
   skua_tensor outputs[2];

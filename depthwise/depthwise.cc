@@ -307,14 +307,15 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   return cycles;
 }
 
-const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, uint32_t vector, Text* text) {
+const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, uint32_t vector, Text* text, Choice* choice) {
   struct Search {
     const DepthwiseShape* shape;
     uint32_t vector;
     Text* text;
+    Choice* choice;
     const Kernel* best;
     double cycles;
-  } s = {&shape, vector, text, nullptr, 0};
+  } s = {&shape, vector, text, choice, nullptr, 0};
   auto visit = [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
     if (k->vector != s.vector) return;
@@ -324,6 +325,7 @@ const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& sh
     }
     size_t bytes;
     if (!worker_bytes(*s.shape, k, blocks_of(*s.shape, k, 1), bytes)) return;
+    if (s.choice && s.choice->skip()) return;
     const double cycles = depthwise_cycles(k, *s.shape);
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
     if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }

@@ -24,7 +24,7 @@ void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t out_channels, uint3
                     size_t stride_kx, const float* bias, float* packed);
 
 // The cheapest kernel for weights packed for `vector`; NULL if the context has none. With text, every candidate and its predicted cycles is added to it.
-const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, uint32_t vector, Text* text = nullptr);
+const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, uint32_t vector, Text* text = nullptr, Choice* choice = nullptr);
 double depthwise_cycles(const Kernel* kernel, const DepthwiseShape& shape);
 
 size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, uint32_t concurrency);  // bytes

@@ -29,20 +29,22 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0);
 }
 
-const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text) {
+const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text, Choice* choice) {
   struct Search {
     size_t m, n, depth;
     const PackFormat* format;
     Text* text;
+    Choice* choice;
     const Kernel* best;
     double cycles;
-  } s = {m, n, depth, format, text, nullptr, 0};
+  } s = {m, n, depth, format, text, choice, nullptr, 0};
   each_kernel(ctx, gemm_tables, KernelKind::gemm_tile, 0, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
     if (s.format && (k->nr != s.format->nr || k->vector != s.format->vector)) {
       if (s.text) s.text->add("    %s: turned down, the weights are packed for panels of %u columns\n", k->name, s.format->nr);
       return;
     }
+    if (s.choice && s.choice->skip()) return;
     const double cycles = gemm_cycles(k, s.m, s.n, s.depth);
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
     if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }

@@ -25,7 +25,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
 
 // The cheapest tile that the context may use; with `format`, among those of that format. NULL if there is none. With text, every candidate
 // and its predicted cycles is added to it.
-const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text = nullptr);
+const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text = nullptr, Choice* choice = nullptr);
 inline PackFormat format_of(const Kernel* tile) { return {tile->nr, tile->vector}; }
 GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel);  // of the highest instruction set
 

@@ -132,7 +132,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     p.ldr = s.inputs[i].stride[rank - 2];
     batch_steps(s.inputs[i], p.batch_rank, p.r_step);
   }
-  p.kernel = choose_tile(op.ctx, p.m, p.n, p.k, c.constant_b ? &c.format : nullptr);
+  p.kernel = choose_tile(op.ctx, p.m, p.n, p.k, c.constant_b ? &c.format : nullptr, nullptr, &p.choice);
   if (!p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   pack_kernel(op.ctx, &p.pack);
   p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k);  // beta reads C, so C cannot hold partial sums

@@ -47,7 +47,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
 
 }  // namespace
 
-bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& s, const PackFormat& format, WinogradPlan* plan) {
+bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& s, const PackFormat& format, WinogradPlan* plan, Choice* choice) {
   WinogradPlan& p = *plan;
   p = {};
   p.variant = variant;
@@ -66,10 +66,13 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
     return true;
   }
   const Machine m = machine_for(p.tile->isa);
+  size_t last = 0;
   constexpr size_t candidates[] = {8, 12, 16, 20, 24, 28, 40, 56, 84, 128};
   for (size_t most : candidates) {
     const size_t block = ceil_div(p.tiles, ceil_div(p.tiles, most));
-    if (block == p.block) continue;
+    if (block == last) continue;
+    last = block;
+    if (choice && choice->skip()) continue;
     const double c = cycles(p, s, m, block);
     if (p.block && c >= p.cycles) continue;
     p.block = block;
@@ -77,7 +80,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   }
   // A worker's V and M are far from the end of the address space.
   size_t floats;
-  return mul(winograd_points(variant) * p.block, round_up(s.in_channels, kWinogradLine) + kWinogradGroups * p.tile->nr, floats) && floats <= SIZE_MAX / 1024;
+  return p.block && mul(winograd_points(variant) * p.block, round_up(s.in_channels, kWinogradLine) + kWinogradGroups * p.tile->nr, floats) && floats <= SIZE_MAX / 1024;
 }
 
 }  // namespace skua

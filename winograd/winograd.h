@@ -54,7 +54,7 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
 
 // False: a kernel is not in this build or not for vectors of this format, or a size does not fit. An empty output is
 // planned, never run. Strides may change after.
-bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& shape, const PackFormat& format, WinogradPlan* plan);
+bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& shape, const PackFormat& format, WinogradPlan* plan, Choice* choice = nullptr);
 inline double winograd_cycles(const WinogradPlan& plan, const WinogradShape&) { return plan.cycles; }  // predicted, one thread
 size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, uint32_t concurrency);  // bytes
 

@@ -1,5 +1,5 @@
-/* A context: a device, an allocator, and the choice of kernels. Cheap (one allocation), any number of them. It never changes after create, so any
- * number of threads may create, plan and run with one at once (the allocator must then be thread-safe). */
+/* A context: a device, an allocator, and the choice of kernels. Cheap (one allocation), any number of them. Nothing in it changes after create but what
+ * skua_op_tune() adds, so any number of threads may create, plan, run and tune with one at once (the allocator must then be thread-safe). */
 #ifndef SKUA_CONTEXT_H_
 #define SKUA_CONTEXT_H_
 
@@ -28,8 +28,9 @@ typedef struct skua_context_options {
                              /* name is refused, with the list of names. "scalar" = portable C++ only                     */
   const char* kernel_filter; /* glob (* and ?) that kernel names must match where several could serve, e.g. "*_6x16_*";    */
                              /* NULL = environment SKUA_KERNEL, then no filter. Ignored for kinds where nothing matches    */
-  const char* tuning_cache;  /* file of measured choices, for skua_op_tune(); NULL = none. Not used by this version       */
-  skua_log_fn log;           /* NULL = silent: the library itself never prints. Nothing is logged by this version          */
+  const char* tuning_cache;  /* file of measured choices: read now, written by skua_op_tune(); NULL = none. A file that is   */
+                             /* damaged, or of another device or version, is ignored, never an error; the log says why     */
+  skua_log_fn log;           /* NULL = silent: the library itself never prints. Called by create and tune                  */
   void* log_ctx;
 } skua_context_options;
 

@@ -1,6 +1,4 @@
-/* Not in this version: skua_op_tune() answers SKUA_STATUS_UNSUPPORTED. What it will be:
- *
- * Measured choices: a plan's model is right within a few percent; a measurement on the device is better. */
+/* Measured choices: a plan's model is right within a few percent; a measurement on the device is better. docs/tuning.md says how it works. */
 #ifndef SKUA_TUNE_H_
 #define SKUA_TUNE_H_
 
@@ -12,14 +10,21 @@ extern "C" {
 
 typedef struct skua_tune_options {
   size_t struct_size;
-  uint32_t max_milliseconds; /* per op and shape; 0 = 200                              */
+  uint32_t max_milliseconds; /* per op and shape, about; 0 = 200                      */
   const skua_executor* executor; /* the one that run will use; NULL = this thread      */
 } skua_tune_options;
 
 #define SKUA_TUNE_OPTIONS_INIT {sizeof(skua_tune_options), 0, NULL}
 
-/* Times the candidates for these shapes, remembers the fastest in the context, and writes the context's tuning_cache file (atomic replace)
- * if it has one. Plans made afterwards use it. Allocates inputs, outputs and workspace while it runs. */
+/* Times the candidates of a plan for these shapes and remembers the fastest: in the context, and in its tuning_cache file if it has one. Plans made afterwards for the same
+ * operator and shapes use it: with this context, with a copy of the operator in it, or in another process that reads the file. A plan does not know how many threads will run
+ * it, so there is one choice: tune with the executor that run will use.
+ *
+ * Candidates are what the context may use (max_isa, kernel_filter), what the operator's numerics allow, and what its packed weights serve: algorithms of one operator have
+ * packed formats of their own. An operator with one candidate only is left as it is.
+ *
+ * Allocates inputs, outputs and workspace through the context's allocator while it runs. Thread-safe beside creates, plans, runs and other tuning; beside other work the
+ * measurement is worth less. Fails on bad arguments and for lack of memory; a file that cannot be written is said in the context's log, and the choice still holds in memory. */
 SKUA_API skua_status skua_op_tune(skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tune_options* options);
 
 #ifdef __cplusplus
