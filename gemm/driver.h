@@ -64,6 +64,12 @@ struct RowPointers {
 void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even);
 bool b_is_small(const Kernel* tile, size_t n, size_t depth);  // stays in L1 beside rows of A and C
 
+// 0: this many panels stay in L2 or nearly so; 1: they come from L3; 2: from L3 or memory, so that reading them takes longer than multiplying a few rows.
+inline int b_is_far(const GemmBlock& g, size_t panels) {
+  const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * sizeof(float);
+  return (bytes > double(1 << 20)) + (bytes > double(8 << 20));
+}
+
 // Rows [m0, m1) times panels [p0, p1). `row(m)` gives a row's pointers.
 template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, Row row) {
   const GemmTileTable& tiles = code_of<GemmTileTableFn>(g.tile)();
@@ -73,6 +79,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (g.activation.kernel) note_use(g.activation.kernel);
   // A small B stays in L1 while a few rows take all panels, so that C is written in order; else a panel stays close while all rows take it.
   const size_t per_turn = p1 - p0 > 1 && g.kc >= depth && b_is_small(g.tile, g.n, depth) ? 84 : m1 - m0;
+  const int far = b_is_far(g, p1 - p0);
   size_t segment = 0, from = 0, done = 0;  // where the pass begins
   do {
     // One pass: several whole segments, or a part of one.
@@ -111,6 +118,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         const size_t vectors = width / g.format.vector, tall = tiles.even_rows[vectors - 1];
         const GemmTileFn* fn = tiles.at + (vectors - 1) * mr - 1;
         const GemmTileFn even = tiles.even[vectors - 1];
+        // The next panel is fetched into L2 while this one is multiplied: a line of each of its rows with every group of rows, all lines if there is one group only.
+        t.ahead = far && (p + 2) * g.format.nr <= g.n && p + 1 < p1 ? ptrdiff_t(in_place ? g.format.nr : g.format.nr * g.packed_depth) : 0;
+        size_t line = 0;
+        t.ahead_all = far > 1 && end - turn <= (even && row(turn).even > 1 ? tall : mr);
         for (size_t m = turn; m < end;) {
           size_t rows = 0;
           do {
@@ -130,6 +141,8 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           t.residual = rest;
           if (apart) finish_rows(g, t, rows, t.groups != 0);
           m += rows;
+          line += t.groups ? t.groups : 1;
+          t.ahead = t.ahead && line * 16 < g.format.nr ? t.ahead + ptrdiff_t(t.groups ? t.groups : 1) * 16 : 0;
         }
       }
     done += count * k;

@@ -31,6 +31,9 @@ struct GemmTile {
   const float* const* residual;  // row pointers; NULL = none
   bool residual_after;           // added after the clamp
   float low, high;               // clamp; NaN passes
+  // B that comes from far: with each row of B, the line or (ahead_all) the lines that lie `ahead` floats further on are fetched into L2; 0 = none.
+  ptrdiff_t ahead;
+  bool ahead_all;
   // Even rows: `groups` tiles one below the other; only the first row's pointers above, and the steps from a row to the next.
   size_t groups;
   ptrdiff_t a_step, c_step, residual_step;

@@ -67,7 +67,32 @@ struct Even {
 #endif
 };
 
-template <int MR, int NV, class Rows> SKUA_INL void multiply(const GemmTile& t, const Rows& rows) {
+constexpr int kLine = 16;                                                        // floats of a cache line
+template <int NV> constexpr int kLines = (NV * F32::L + kLine - 1) / kLine;      // of a row of B
+
+// Steps k..depth of the depth; with each, `lines` lines that lie `ahead` floats further on are fetched into L2.
+template <int MR, int NV, int lines, class A> SKUA_INL void steps(A& a, const float* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
+  constexpr int L = F32::L;
+  for (; k < depth; ++k, b += ldb) {
+    SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + ahead + i * kLine, 0, 2);
+    F32 w[NV];
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+      w[v] = F32::load(b + v * L);
+      if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads B from memory once per row
+    }
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      constexpr bool full = MR * NV + NV + 1 == F32::registers;  // no register for the next row's x: clang would load it early and spill
+      F32 x = F32::broadcast(a.at(r, k));
+      if constexpr (full) pin(x);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
+      if constexpr (full) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
+    }
+    a.step();
+  }
+}
+
+// kStreams: it can fetch B ahead.
+template <int MR, int NV, bool kStreams, class Rows> SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead) {
   constexpr int L = F32::L;
   F32 acc[MR][NV];
   const size_t tail = t.n - size_t(NV - 1) * L;  // columns in the last vector, 1..L
@@ -95,21 +120,10 @@ template <int MR, int NV, class Rows> SKUA_INL void multiply(const GemmTile& t, 
 #undef SKUA_STEP
       }
     }
-    for (; k < depth; ++k, b += ldb) {
-      F32 w[NV];
-      SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-        w[v] = F32::load(b + v * L);
-        if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads B from memory once per row
-      }
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-        constexpr bool full = MR * NV + NV + 1 == F32::registers;  // no register for the next row's x: clang would load it early and spill
-        F32 x = F32::broadcast(a.at(r, k));
-        if constexpr (full) pin(x);
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
-        if constexpr (full) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
-      }
-      a.step();
-    }
+    // Three loops, so that what is not prefetched costs nothing: nothing, one line per row of B, or all lines of the row.
+    if (!kStreams || F32::by_lane || !ahead) steps<MR, NV, 0>(a, b, ldb, k, depth, ahead, acc);
+    else if (t.ahead_all && kLines<NV> > 1) steps<MR, NV, kLines<NV>>(a, b, ldb, k, depth, ahead, acc);
+    else steps<MR, NV, 1>(a, b, ldb, k, depth, ahead, acc);
   }
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else the epilogue's copies spill inside the loop
   // One pass over the accumulators per step: a branch per step, not per vector.
@@ -135,13 +149,13 @@ template <int MR, int NV, class Rows> SKUA_INL void multiply(const GemmTile& t, 
   }
 }
 
-template <int MR, int NV> void tile(const GemmTile& t) { multiply<MR, NV>(t, Scattered{t}); }
+template <int MR, int NV, bool kStreams = false> void tile(const GemmTile& t) { multiply<MR, NV, kStreams>(t, Scattered{t}, t.ahead); }
 
-// t.groups tiles one below the other.
-template <int MR, int NV> void even_tiles(const GemmTile& t) {
+// t.groups tiles one below the other; each fetches the next line of the rows of B.
+template <int MR, int NV, bool kStreams> void even_tiles(const GemmTile& t) {
   Even rows = {t.a[0], t.c[0], t.residual ? t.residual[0] : nullptr, t.a_step, t.c_step, t.residual_step};
-  for (size_t i = t.groups; i > 0; --i) {
-    multiply<MR, NV>(t, rows);
+  for (size_t i = 0; i < t.groups; ++i) {
+    multiply<MR, NV, kStreams>(t, rows, t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * kLine : 0);
     rows.a0 += MR * rows.a_step;
     rows.c0 += MR * rows.c_step;
     rows.residual0 += rows.residual0 ? MR * rows.residual_step : 0;
@@ -181,11 +195,11 @@ constexpr int even_rows(int v) {
   return rows > most ? most : rows;
 }
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
-  table.at[(v - 1) * MR + r - 1] = tile<r, v>;
+  table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV>;
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
   else {
     constexpr int rows = even_rows(v) > MR ? even_rows(v) : MR;
-    table.even[v - 1] = even_tiles<rows, v>;
+    table.even[v - 1] = even_tiles<rows, v, v == NV>;
     table.even_rows[v - 1] = rows;
     if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
   }
@@ -196,12 +210,12 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
   GemmTileTable table = {};
   fill<MR, NV>(table);
   table.at[MR * NV - 1] = full;
-  if (full != GemmTileFn(tile<MR, NV>)) table.even[NV - 1] = nullptr;
+  if (full != GemmTileFn(tile<MR, NV, true>)) table.even[NV - 1] = nullptr;
   return table;
 }
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable table_of = make_table<MR, NV, full>();
 
-template <int MR, int NV, GemmTileFn full = tile<MR, NV>> const GemmTileTable& tile_table() { return table_of<MR, NV, full>; }
+template <int MR, int NV, GemmTileFn full = tile<MR, NV, true>> const GemmTileTable& tile_table() { return table_of<MR, NV, full>; }
 
 const Kernel kernels[] = {
 #define SKUA_TILE(mr, nr, why)                                                                                          \
