@@ -54,8 +54,14 @@ class Contestant {
 // The highest instruction set that contestants may use (--isa); "" = no cap. Set before any of them is made: peers take theirs from the environment.
 extern std::string isa_cap;
 
-// This library. filter: a kernel filter, "" = the library's own choice; isa: a cap of its own, "" = isa_cap.
-std::unique_ptr<Contestant> make_skua(const std::string& filter, const std::string& isa, bool direct_only = false);
+// This library.
+struct SkuaOptions {
+  std::string filter;        // a kernel filter; "" = the library's own choice
+  std::string isa;           // a cap of its own; "" = isa_cap
+  bool direct_only = false;  // numerics STRICT
+  bool tune = false;         // measured choices: skua_op_tune() before the plan. NULL from prepare() where that is not supported
+};
+std::unique_ptr<Contestant> make_skua(const SkuaOptions& options = {});
 
 // Its create call alone, and the tensors that a plan of the layer takes (dense), for timing the calls themselves. `ours` comes from make_skua().
 skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op);

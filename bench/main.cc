@@ -13,8 +13,8 @@ namespace bench {
 namespace {
 
 const Suite* suite_of(const std::string& name) {
-  const Suite* const suites[5] = {&machine_suite, &overhead_suite, &kernels_suite, &layers_suite, &networks_suite};
-  for (int i = 0; i < 5; ++i)
+  const Suite* const suites[] = {&machine_suite, &overhead_suite, &kernels_suite, &layers_suite, &networks_suite, &regret_suite};
+  for (int i = 0; i < 6; ++i)
     if (name == suite_names[i]) return suites[i];
   return nullptr;
 }
@@ -74,6 +74,25 @@ void print_scaling(const Session& s) {
     }
 }
 
+// Of the model's choices, and of the measured ones where the library tunes.
+void print_regret(const Session& s) {
+  for (int n : s.options.threads)
+    for (const bool tuned : {false, true}) {
+      double logs = 0, worst = -1;
+      size_t cases = 0, above3 = 0, above15 = 0;
+      std::string name;
+      for (const Result& r : s.results) {
+        const double regret = tuned ? r.regret_tuned : r.regret;
+        if (r.suite != "regret" || r.threads != n || !r.error.empty() || regret < 0) continue;
+        logs += log(1 + regret), ++cases, above3 += regret > 0.03, above15 += regret > 0.15;
+        if (regret > worst) worst = regret, name = r.name;
+      }
+      if (cases)
+        printf("regret%s, %d thread%s: %.2f%% (geometric mean of %zu), worst %.1f%% (%s), %zu above 3%%, %zu above 15%%\n", tuned ? " after tuning" : "", n, n > 1 ? "s" : "",
+               100 * (exp(logs / double(cases)) - 1), cases, 100 * worst, name.c_str(), above3, above15);
+    }
+}
+
 void print_summary(const Session& s) {
   for (const char* suite : {"layers", "networks"})
     for (int n : s.options.threads) {
@@ -95,6 +114,7 @@ void print_summary(const Session& s) {
                exp(logs / double(cases)), regrets ? (", regret " + std::to_string(100 * (exp(regret_logs / double(regrets)) - 1)).substr(0, 4) + "%").c_str() : "");
     }
   print_scaling(s);
+  print_regret(s);
   if (s.unsupported) printf("%zu cases are unsupported in this build\n", s.unsupported);
   if (s.wrong) printf("%zu cases gave WRONG RESULTS\n", s.wrong);
 }
@@ -152,7 +172,9 @@ void Session::add(Result r) {
     for (const PeerTime& p : r.peers) printf("  %s %.2fx", p.name.c_str(), p.ns / r.ns);
     if (const PeerTime* p = r.best_peer(); p && fabs(p->ns / r.ns - 1) <= r.noise + p->noise) printf("  (within the noise of %.0f%%)", 100 * (r.noise + p->noise));
     if (const Result* one = one_thread(r)) printf("  scaling %.2fx", one->ns / r.ns);
-    if (r.regret > 0.03) printf("  regret %.0f%% (%s)", 100 * r.regret, r.best_forced.c_str());
+    if (r.suite == "regret") printf("  %s %s, %zu others tried", r.algorithm.c_str(), r.kernel.c_str(), r.tried);
+    if (r.regret > (r.suite == "regret" ? 0.005 : 0.03)) printf("  regret %.1f%% (%s)", 100 * r.regret, r.best_forced.c_str());
+    if (r.regret_tuned > 0.005) printf("  %.1f%% after tuning", 100 * r.regret_tuned);
     printf("\n");
   }
   fflush(stdout);
@@ -196,7 +218,7 @@ int run(int argc, char** argv) {
   }
   s.terminal = isatty(STDERR_FILENO);
   s.machine = describe_machine();
-  s.ours = make_skua("", "");
+  s.ours = make_skua();
   if (!s.ours) return 1;
   s.use_threads(1);
   measure_machine(s.machine, s.options.quick);

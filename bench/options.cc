@@ -10,7 +10,7 @@
 
 namespace bench {
 
-const char* const suite_names[5] = {"machine", "overhead", "kernels", "layers", "networks"};
+const char* const suite_names[6] = {"machine", "overhead", "kernels", "layers", "networks", "regret"};
 
 namespace {
 
@@ -55,7 +55,8 @@ void print_help() {
       "                       kernels   every kernel this CPU can run, warm\n"
       "                       layers    products, convolutions, pooling, ... of real networks (bench/shapes)\n"
       "                       networks  whole networks as chains of operators\n"
-      "                       default: all of them\n"
+      "                       regret    what the choice of algorithm and tile costs against the best that can be forced, no peers\n"
+      "                       default: all of them but regret\n"
       "  --filter REGEX       only the cases whose name contains a match, e.g. 'gemm_f32/512' or 'resnet50/3x3'\n"
       "  --threads N[,N]      workers (default 1: one thread, pinned to a core); \"1,2\" runs each case with both and prints the scaling\n"
       "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are left out\n"
@@ -105,8 +106,8 @@ bool parse_options(int argc, char** argv, Options* o) {
       if (o->threads.empty()) return fail("--threads: no number");
     } else if (!number(value.c_str(), 0, 1023, &o->cpu)) return fail("--cpu: \"" + value + "\" is not a number from 0 to 1023");
   }
-  const std::vector<std::string> all(suite_names, suite_names + 5);
-  if (o->suites.empty()) o->suites = all;
+  const std::vector<std::string> all(suite_names, suite_names + 6);
+  if (o->suites.empty()) o->suites.assign(all.begin(), all.end() - 1);  // regret: on request
   if (!known(o->suites, all, "--suite")) return false;
   if (o->peers.empty()) o->peers = peer_names();
   if (o->peers == std::vector<std::string>{"none"}) o->peers.clear();

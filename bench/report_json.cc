@@ -147,7 +147,7 @@ bool write_json(const Session& s, const std::string& path) {
             timed ? number(r.ns).c_str() : "null", timed ? number(r.noise, 3).c_str() : "null", timed && r.gflops > 0 ? number(r.gflops, 5).c_str() : "null",
             timed && r.bandwidth > 0 ? number(r.bandwidth, 5).c_str() : "null");
     if (const Result* one = s.one_thread(r)) fprintf(f, "\"scaling\": %s, ", number(one->ns / r.ns, 4).c_str());
-    fprintf(f, "\"peak_share\": %s, \"peers\": %s, \"regret\": %s, \"best_forced\": %s, \"error\": %s", or_null(r.peak_share).c_str(), peers(r.peers).c_str(), or_null(r.regret).c_str(),
+    fprintf(f, "\"peak_share\": %s, \"peers\": %s, \"regret\": %s, \"regret_tuned\": %s, \"best_forced\": %s, \"error\": %s", or_null(r.peak_share).c_str(), peers(r.peers).c_str(), or_null(r.regret).c_str(), or_null(r.regret_tuned).c_str(),
             text_or_null(r.best_forced).c_str(), text_or_null(r.error).c_str());
     if (!r.steps.empty()) {
       fprintf(f, ", \"steps\": [");

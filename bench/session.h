@@ -22,7 +22,7 @@ struct Options {
 // False after a message on stderr.
 bool parse_options(int argc, char** argv, Options* options);
 void print_help();
-extern const char* const suite_names[5];
+extern const char* const suite_names[6];
 
 struct PeerTime {
   std::string name;
@@ -38,8 +38,9 @@ struct StepTime {
 struct Result {
   std::string suite, name, op, type = "f32", algorithm, kernel, isa;
   int threads = 1;
-  double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1;  // -1: not known; bandwidth: GB/s of operands
+  double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1, regret_tuned = -1;  // -1: not known; bandwidth: GB/s of operands
   double flops = 0, bytes = 0;
+  size_t tried = 0;           // other choices that were forced
   std::string best_forced;    // what the best forced choice was, where regret is known
   std::string error;          // "unsupported: ...", "wrong result: ...": then there is no time
   std::vector<PeerTime> peers;
@@ -79,7 +80,7 @@ struct Suite {
   std::vector<std::string> (*list)(const Session&);
   void (*run)(Session&, const std::vector<std::string>& names);
 };
-extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, networks_suite;
+extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, networks_suite, regret_suite;
 
 // Compares a result with the formula in double precision at some places, and with another contestant's everywhere. "" = good.
 std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got);

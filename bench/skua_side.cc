@@ -55,7 +55,7 @@ size_t operands_of(const Layer& l, size_t x_stride, size_t second_stride, size_t
 class Skua : public Contestant {
  public:
   skua_context* context = nullptr;
-  bool direct_only = false;
+  SkuaOptions how;
   ~Skua() override { skua_context_destroy(context); }
   const char* name() const override { return "skua"; }
   std::string version() const override { return skua_version_string(); }
@@ -66,7 +66,7 @@ class Skua : public Contestant {
 
   skua_status create(const Layer& l, const float* weights, const float* bias, skua_op** op) {
     skua_activation act = {l.activation, 0, 0};
-    const skua_numerics numerics = direct_only ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
+    const skua_numerics numerics = how.direct_only ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
     const skua_residual residual = l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE;
     switch (l.op) {
       case Op::gemm: {
@@ -144,6 +144,14 @@ class Skua : public Contestant {
     }
     skua_tensor in[2], out;
     made->n_inputs = operands_of(l, x.stride, second.stride, y.stride, in, &out);
+    if (how.tune) {
+      skua_tune_options options = SKUA_TUNE_OPTIONS_INIT;
+      options.executor = executor();
+      if (skua_op_tune(made->op, in, made->n_inputs, &options) != SKUA_STATUS_OK) {
+        *why = skua_error_text();
+        return nullptr;
+      }
+    }
     if (skua_op_plan(made->op, in, made->n_inputs, &out, 1, &made->plan) != SKUA_STATUS_OK) {
       *why = skua_error_text();
       return nullptr;
@@ -164,13 +172,13 @@ class Skua : public Contestant {
 
 }  // namespace
 
-std::unique_ptr<Contestant> make_skua(const std::string& filter, const std::string& isa, bool direct_only) {
+std::unique_ptr<Contestant> make_skua(const SkuaOptions& how) {
   auto made = std::make_unique<Skua>();
   skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
-  if (!filter.empty()) options.kernel_filter = filter.c_str();
-  const std::string& cap = isa.empty() ? isa_cap : isa;
+  if (!how.filter.empty()) options.kernel_filter = how.filter.c_str();
+  const std::string& cap = how.isa.empty() ? isa_cap : how.isa;
   if (!cap.empty()) options.max_isa = cap.c_str();
-  made->direct_only = direct_only;
+  made->how = how;
   if (skua_context_create(&options, &made->context) != SKUA_STATUS_OK) {
     fprintf(stderr, "skua-bench: %s\n", skua_error_text());
     return nullptr;

@@ -61,6 +61,11 @@ with tempfile.TemporaryDirectory() as folder:
     assert capped["machine"]["isa"] == isas[0] and capped["isa_cap"] == (isas[0] if len(isas) > 1 else None)
     assert [c["threads"] for c in capped["cases"]] == [1, 2] and capped["cases"][1]["scaling"] > 0
     assert all(c["kernel"].endswith(isas[0]) for c in capped["cases"]), "a kernel above the cap"
+    out, _ = run("--quick", "--suite", "regret", "--filter", "gemm_f32/64x64x64$|conv2d_f32/resnet18/3x3s1_7x7", "--json", page)
+    assert "regret, 1 thread: " in out and "worst" in out
+    with open(page, encoding="utf-8") as f:
+        for case in json.load(f)["cases"]:
+            assert case["error"] is None and case["regret"] >= 0 and case["best_forced"] and "regret_tuned" in case, case
     out, _ = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--peers", "none", "--compare", file)
     assert "geometric mean" in out
     with open(file, "w", encoding="utf-8") as f:

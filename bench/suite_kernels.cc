@@ -184,7 +184,7 @@ struct Ready {
 
 // The layer with this kernel; false when the plan names another one.
 bool prepare(const std::string& kernel, const std::string& isa, const Layer& l, Ready& r) {
-  r.context = make_skua(kernel, isa);
+  r.context = make_skua({kernel, isa});
   if (!r.context) return false;
   r.operands = make_operands(l, 1);
   r.x = Memory(r.operands.x);

@@ -1,0 +1,62 @@
+// A layer of the corpus with its operands in memory, and a contestant's way to do it.
+#pragma once
+#include <math.h>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+#include "session.h"
+
+namespace bench {
+
+struct LayerCase {
+  std::string name;
+  Layer layer;
+};
+std::vector<LayerCase> layer_cases();  // every different layer of the corpus
+
+struct Entry {
+  std::string name;
+  Contestant* who = nullptr;
+  std::unique_ptr<Memory> y;
+  std::unique_ptr<Prepared> prepared;
+  std::string algorithm() const { return prepared->algorithm(); }
+  std::string choice() const { return prepared->algorithm() + " " + prepared->kernel(); }
+};
+
+struct LayerBench {
+  const Layer& layer;
+  Operands operands;
+  Memory x, second;
+  explicit LayerBench(const Layer& l) : layer(l), operands(make_operands(l, 1)), x(operands.x), second(operands.second) {}
+
+  // Packed, planned and run once: the result is in the entry's y. Without `prepared` when there is no such operator.
+  Entry prepare(Contestant& who, std::string* why) {
+    Entry e;
+    e.name = who.name();
+    e.who = &who;
+    e.y = std::make_unique<Memory>(layer.out_count());
+    begin_turn(&who);
+    e.prepared = who.prepare(layer, operands.weights.data(), operands.bias.empty() ? nullptr : operands.bias.data(), {x.data(), 0},
+                             {operands.second.empty() ? nullptr : second.data(), 0}, {e.y->data(), 0}, why);
+    if (e.prepared) {
+      std::fill_n(e.y->data(), e.y->size(), NAN);  // an element that is never written cannot pass
+      e.prepared->run();
+      e.prepared->fetch();
+    }
+    end_turn(&who);
+    return e;
+  }
+};
+
+// How much longer the library's choice takes than the best it could have made: every other algorithm and tile is forced and timed; the fastest race against
+// the choice, and what seems to beat it races against it alone, so that noise does not look like regret. Shares of the best time; -1 = not known.
+struct Regret {
+  double regret = -1, tuned = -1;  // of the model's choice; of the choice after skua_op_tune()
+  std::string best;                // algorithm and kernel of the best
+  size_t tried = 0;                // other choices
+  std::string wrong;               // a forced choice whose result differs
+};
+Regret measure_regret(LayerBench& bench, Entry& ours, bool tune);
+
+}  // namespace bench

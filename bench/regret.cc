@@ -1,0 +1,182 @@
+// What the model's choice costs against the best choice there is.
+#include <skua/skua.h>
+#include <string.h>
+#include <set>
+
+#include "layer_case.h"
+
+namespace bench {
+namespace {
+
+// Kernels that could serve instead of this one: same family, same instruction set.
+std::vector<std::string> alternatives(const std::string& kernel) {
+  std::vector<std::string> names;
+  skua_kernel_info chosen = {}, info;
+  for (size_t i = 0; i < skua_kernel_count(); ++i)
+    if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && kernel == info.name) chosen = info;
+  if (!chosen.name || !chosen.nr) return names;  // no tile: nothing to choose from
+  for (size_t i = 0; i < skua_kernel_count(); ++i)
+    if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && info.usable && info.nr && kernel != info.name && !strcmp(info.family, chosen.family) && !strcmp(info.isa, chosen.isa))
+      names.push_back(info.name);
+  return names;
+}
+
+struct Forced {
+  SkuaOptions how;
+  std::string what;  // algorithm and kernel
+  double ns;         // the shortest of a few runs
+  std::unique_ptr<Contestant> context;
+  Entry entry;
+};
+
+bool make(LayerBench& bench, Forced& f) {
+  std::string why;
+  f.context = make_skua(f.how);
+  if (f.context) f.entry = bench.prepare(*f.context, &why);
+  return f.entry.prepared != nullptr;
+}
+
+double shortest(Entry& e, double budget_ns) {
+  double ns = INFINITY;
+  begin_turn(e.who);
+  e.prepared->run();
+  const double until = now_ns() + budget_ns;
+  for (int i = 0; i < 3 || (i < 200 && now_ns() < until); ++i) {
+    const double start = busy_ns();
+    e.prepared->run();
+    ns = std::min(ns, busy_ns() - start);
+  }
+  end_turn(e.who);
+  return ns;
+}
+
+// Everything else the library can be made to take, one at a time: only its time is kept, a layer's weights may be hundreds of megabytes.
+std::vector<Forced> force_all(LayerBench& bench, Entry& ours, Regret& result) {
+  std::vector<Forced> all;
+  std::set<std::string> seen = {ours.choice()}, kernels = {ours.prepared->kernel()};
+  const auto force = [&](const std::string& filter, bool direct_only) {
+    Forced f = {{filter, "", direct_only}, "", 0, nullptr, {}};
+    if (!make(bench, f) || !seen.insert(f.entry.choice()).second) return;
+    f.what = f.entry.choice();
+    kernels.insert(f.entry.prepared->kernel());
+    if (result.wrong.empty())
+      if (const std::string differs = check_against(bench.layer, ours.y->data(), f.entry.y->data()); !differs.empty()) result.wrong = f.what + ": " + differs;
+    f.ns = shortest(f.entry, effort.quick ? 2e6 : 10e6);
+    f.context.reset();
+    f.entry = {};
+    all.push_back(std::move(f));
+  };
+  if (bench.layer.op == Op::conv) {
+    for (const char* algorithm : {"direct", "depthwise", "winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6"}) force(algorithm, false);
+    force("", true);
+  }
+  // Tiles of every algorithm met so far; one of a product also decides the format of the panels, and with it what fits them.
+  const std::set<std::string> first = kernels;
+  for (const std::string& kernel : first)
+    for (const std::string& name : alternatives(kernel)) {
+      force(name, false);
+      if (bench.layer.op == Op::conv) force(name, true);
+    }
+  result.tried = all.size();
+  return all;
+}
+
+}  // namespace
+
+Regret measure_regret(LayerBench& bench, Entry& ours, bool tune) {
+  Regret result;
+  if (!bench.layer.multiplies() || (effort.quick && bench.layer.weight_count() > (4u << 20))) return result;
+  std::vector<Forced> all = force_all(bench, ours, result);
+  result.regret = 0;
+  result.best = ours.choice();
+  if (!result.wrong.empty()) return result;
+  std::sort(all.begin(), all.end(), [](const Forced& a, const Forced& b) { return a.ns < b.ns; });
+  if (all.size() > 3) all.resize(3);
+  std::vector<Racer> runs = {{[&] { ours.prepared->run(); }, ours.who}};
+  for (Forced& f : all)
+    if (make(bench, f)) runs.push_back({[&f] { f.entry.prepared->run(); }, f.entry.who});
+  Forced tuned = {{"", "", false, tune}, "", 0, nullptr, {}};
+  const bool has_tuned = tune && make(bench, tuned);
+  size_t best = 0;
+  if (runs.size() > 1) {
+    const std::vector<Timing> times = race(runs, 0.5);
+    for (size_t i = 1; i < times.size(); ++i)
+      if (times[i].ns < times[best].ns) best = i;
+    result.regret = times[0].ns / times[best].ns - 1;
+  }
+  // Of several equal ones, one looks fastest: against the choice alone it must prove it.
+  if (result.regret > 0.01 || (has_tuned && tuned.entry.choice() != ours.choice())) {
+    std::vector<Racer> last = {runs[0]};
+    if (best) last.push_back(runs[best]);
+    if (has_tuned) last.push_back({[&] { tuned.entry.prepared->run(); }, tuned.entry.who});
+    const std::vector<Timing> times = race(last, 1.5);
+    double least = times[0].ns;
+    for (const Timing& t : times) least = std::min(least, t.ns);
+    const double again = times[0].ns / least - 1, noise = times[0].noise + times[best ? 1 : 0].noise;
+    result.regret = again <= noise / 2 ? 0 : again;
+    if (has_tuned) result.tuned = times.back().ns / least - 1, result.tuned = result.tuned <= noise / 2 ? 0 : result.tuned;
+    if (best && result.regret > 0) result.best = all[best - 1].what;
+  } else if (has_tuned) {
+    result.tuned = result.regret;
+  }
+  return result;
+}
+
+namespace {
+
+std::vector<std::string> list(const Session& session) {
+  std::vector<std::string> names;
+  for (const LayerCase& c : layer_cases())
+    if (c.layer.multiplies() && session.wanted(c.name)) names.push_back(c.name);
+  return names;
+}
+
+void run_case(Session& session, const LayerCase& c) {
+  Result r;
+  r.suite = "regret";
+  r.name = c.name;
+  r.op = c.layer.kind().substr(0, c.layer.kind().rfind('_'));
+  r.threads = effort.threads;
+  r.isa = session.machine.isa;
+  r.flops = c.layer.flops();
+  r.bytes = c.layer.bytes();
+  LayerBench bench(c.layer);
+  std::string why;
+  Entry ours = bench.prepare(*session.ours, &why);
+  if (!ours.prepared) {
+    r.error = "unsupported: " + why;
+  } else if (const std::string wrong = check_against_formula(c.layer, bench.operands, ours.y->data()); !wrong.empty()) {
+    r.error = "wrong result: " + wrong;
+  } else {
+    r.algorithm = ours.algorithm();
+    r.kernel = ours.prepared->kernel();
+    const Regret regret = measure_regret(bench, ours, true);
+    if (!regret.wrong.empty()) r.error = "wrong result: " + regret.wrong;
+    const Timing t = race({{[&] { ours.prepared->run(); }, ours.who}}, 0.25)[0];
+    r.ns = t.ns;
+    r.noise = t.noise;
+    r.gflops = r.flops / r.ns;
+    r.bandwidth = r.bytes / r.ns;
+    if (const double roof = session.machine.roofline_ns(r.isa, r.flops, r.bytes, effort.threads); roof > 0) r.peak_share = roof / r.ns;
+    r.regret = regret.regret;
+    r.regret_tuned = regret.tuned;
+    r.best_forced = regret.best;
+    r.tried = regret.tried;
+  }
+  session.add(std::move(r));
+}
+
+void run(Session& session, const std::vector<std::string>& names) {
+  const std::set<std::string> wanted(names.begin(), names.end());
+  for (const LayerCase& c : layer_cases())
+    if (wanted.count(c.name)) {
+      session.progress(c.name);
+      session.each_thread_count([&] { run_case(session, c); });
+    }
+}
+
+}  // namespace
+
+const Suite regret_suite = {list, run};
+
+}  // namespace bench
