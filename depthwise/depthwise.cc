@@ -39,6 +39,14 @@ bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
   return is_tile(k) && s.stride_w == 1 && s.channels > kStripChannels && s.in_pixel % 512 == 0 && machine_for(k->isa).l1 <= 32 << 10;
 }
 
+// Tiles across a row of outputs. Where a vector is a whole line and the layer does not fit the second-level cache, narrower ones: fewer lines at once of a pixel's
+// length apart, which hardware prefetchers follow better (measured with 2 MB: 4 to 10% faster; a layer that fits becomes as much slower, and so do shorter vectors).
+size_t tiles_of(const DepthwiseShape& s, const Kernel* k) {
+  const double bytes = double(s.batch) * 4 * (double(s.in_h) * double(s.in_w) * double(s.channels) + double(s.out_h) * double(s.out_w) * double(s.out_channels()));
+  const bool narrow = k->vector >= 16 && bytes > double(machine_for(k->isa).l2) * 15 / 16;
+  return narrow ? max(s.out_w / (size_t(k->nr + 1) / 2), 1) : ceil_div(s.out_w, k->nr);
+}
+
 struct Blocks {
   size_t bands, band_rows;      // of output rows
   size_t blocks, vectors;       // of channels; vectors in all
@@ -161,7 +169,7 @@ void tile_band(const Run& r, Block& k, size_t band) {
   t.low = r.low; t.high = r.high;
   t.out_row = s.out_row; t.out_pixel = s.out_pixel;
   const bool rows_whole = t.row_mask == (1u << in_rows) - 1, finish = r.activation.kernel || r.residual_mode != SKUA_RESIDUAL_NONE;
-  const size_t tiles = ceil_div(s.out_w, r.kernel->nr);
+  const size_t tiles = tiles_of(s, r.kernel);
   for (size_t i = 0, x = 0; i < tiles; ++i) {
     const size_t end = piece_begin(s.out_w, tiles, i + 1), columns = end - x, in_columns = (columns - 1) * stride + kernel, left = x * stride;
     const size_t before = left < s.pad_left ? s.pad_left - left : 0;                                                        // columns of padding in the tile
@@ -219,15 +227,17 @@ void task(void* arg, size_t index, uint32_t worker) {
   char* space = r.workspace + worker * r.worker_bytes;
   auto** pointers = reinterpret_cast<const float**>(space);
   Block k = {};
+  k.ring = r.b.ring_rows ? reinterpret_cast<float*>(space + pointer_bytes(s, r.kernel)) : nullptr;
   const size_t from = piece_begin(units, r.pieces, index), to = piece_begin(units, r.pieces, index + 1);
   for (size_t u = from; u < to; ++u) {
-    const size_t band = u % r.b.bands, block = u / r.b.bands % r.b.blocks, image = u / r.b.bands / r.b.blocks;
-    if (u == from || band == 0) {
+    // From the bottom up where no ring of rows forbids it: the layer before ended there, so these rows are still in the second-level cache, as the upper rows of the
+    // output are when the layer after begins with them (MobileNet V1 to V3: 2 to 3% less time).
+    const size_t unit = k.ring ? u : units - 1 - u, band = unit % r.b.bands, block = unit / r.b.bands % r.b.blocks, image = unit / r.b.bands / r.b.blocks;
+    if (u == from || band == (k.ring ? 0 : r.b.bands - 1)) {
       const size_t v0 = piece_begin(r.b.vectors, r.b.blocks, block), v1 = piece_begin(r.b.vectors, r.b.blocks, block + 1);
       k.image = r.in + image * s.in_batch;
       k.out = r.out + image * s.out_batch;
       k.residual = r.residual ? r.residual + image * s.res_batch : nullptr;
-      k.ring = r.b.ring_rows ? reinterpret_cast<float*>(space + pointer_bytes(s, r.kernel)) : nullptr;
       k.begin = vector_begin(channels, vector, v0);
       k.end = v1 == r.b.vectors ? channels : v1 * vector;
       k.w = r.packed + v0 * (1 + size_t(s.kernel_h) * s.kernel_w) * vector;
@@ -281,7 +291,7 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   };
   double compute = 0, calls = 0, reread = 1;  // reread: times that an input line comes from the second-level cache
   if (is_tile(k)) {
-    const size_t tiles = ceil_div(s.out_w, k->nr);
+    const size_t tiles = tiles_of(s, k);
     const double columns = double(s.out_w) / double(tiles), in_columns = (columns - 1) * s.stride_w + s.kernel_w;
     auto band = [&](size_t rows) {
       const double in_rows = double(rows - 1) * s.stride_h + s.kernel_h;

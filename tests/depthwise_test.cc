@@ -136,7 +136,7 @@ class Depthwise : public testing::Test {
 
 TEST_F(Depthwise, EveryTile) {
   for (const char* isa : isas()) {
-    for (uint32_t kernel : {3u, 5u})
+    for (uint32_t kernel : {3u, 5u, 7u})
       for (uint32_t stride : {1u, 2u})
         for (size_t w = 1; w <= 20; w += small() ? 6 : 1) {
           Layer l;
@@ -154,7 +154,7 @@ TEST_F(Depthwise, EveryTile) {
       Layer l;
       l.h = l.w = 14; l.channels = channels;
       l.padding.mode = SKUA_PADDING_SAME_UPPER;
-      for (uint32_t kernel : {3u, 5u})
+      for (uint32_t kernel : {3u, 5u, 7u})
         for (uint32_t stride : {1u, 2u}) {
           l.kernel_h = l.kernel_w = kernel; l.stride_h = l.stride_w = stride;
           random_layer(l, isa);
@@ -240,7 +240,7 @@ TEST_F(Depthwise, Epilogues) {
 TEST_F(Depthwise, NaNAndInfinity) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (const char* isa : isas())
-    for (uint32_t kernel : {3u, 5u, 2u}) {
+    for (uint32_t kernel : {3u, 5u, 2u, 7u}) {
       Layer l;
       l.h = l.w = 8; l.channels = 21;
       l.kernel_h = l.kernel_w = kernel;
@@ -253,6 +253,20 @@ TEST_F(Depthwise, NaNAndInfinity) {
       weights[7] = inf; weights[8] = nan; weights[(kernel * kernel - 1) * 21 + 9] = -inf;
       bias[10] = nan; bias[11] = inf;
       check(l, isa, in, weights, bias);
+    }
+}
+
+// Larger than a second-level cache of 2 MB: other tile widths.
+TEST_F(Depthwise, LargeLayers) {
+  if (small()) GTEST_SKIP();
+  for (const char* isa : isas())
+    for (uint32_t stride : {1u, 2u}) {
+      Layer l;
+      l.h = 40 * stride; l.w = 75; l.channels = 120;
+      l.kernel_h = l.kernel_w = 3;
+      l.stride_h = l.stride_w = stride;
+      l.padding.mode = SKUA_PADDING_SAME_UPPER;
+      random_layer(l, isa);
     }
 }
 
