@@ -59,9 +59,13 @@ struct SkuaOptions {
   std::string filter;        // a kernel filter; "" = the library's own choice
   std::string isa;           // a cap of its own; "" = isa_cap
   bool direct_only = false;  // numerics STRICT
+  uint32_t wanted = 0;       // candidate of the plan, counted from 1 (core/tuning.h); 0 = the library's own choice
   bool tune = false;         // measured choices: skua_op_tune() before the plan. NULL from prepare() where that is not supported
 };
 std::unique_ptr<Contestant> make_skua(const SkuaOptions& options = {});
+
+// How many candidates the plan of this layer has with these weights; 0 where the library keeps that to itself (a shared one).
+size_t library_candidates(Contestant& ours, const Layer& layer, const float* weights, const float* bias);
 
 // Its create call alone, and the tensors that a plan of the layer takes (dense), for timing the calls themselves. `ours` comes from make_skua().
 skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op);

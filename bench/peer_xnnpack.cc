@@ -1,10 +1,9 @@
-// XNNPACK through its operator API of 2022 (Debian's): create packs the weights, setup takes pointers and sizes, run computes. What it does not fuse
+// XNNPACK through its operators. What it does not fuse
 // (residuals, hard swish, sigmoid, silu) runs as operators of its own, as its users do it; hard sigmoid is folded into the convolution's weights and clamp.
 #include <math.h>
-#include <pthreadpool.h>
-#include <xnnpack.h>
+#include <algorithm>
 
-#include "contestant.h"
+#include "peer_xnnpack.h"
 #include "timing.h"
 
 namespace bench {
@@ -12,14 +11,10 @@ namespace {
 
 class XnnLayer : public Prepared {
  public:
-  std::vector<xnn_operator_t> ops;
-  pthreadpool_t pool;
+  XnnOps o;
   Memory gate;  // x * sigmoid(x) is two operators with the sigmoid in between
-  ~XnnLayer() override {
-    for (xnn_operator_t op : ops) xnn_delete_operator(op);
-  }
   void run() override {
-    for (xnn_operator_t op : ops) xnn_run_operator(op, pool);
+    for (xnn_operator_t op : o.ops) xnn_run_operator(op, o.pool);
   }
 };
 
@@ -40,11 +35,13 @@ class Xnnpack : public Contestant {
   }
   void wake() override { each_worker(0); }
   void park() override { each_worker(PTHREADPOOL_FLAG_YIELD_WORKERS); }
-  std::string version() const override { return BENCH_XNNPACK; }
+  std::string version() const override { return xnnpack_version; }
 
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
     auto made = std::make_unique<XnnLayer>();
-    made->pool = pool;
+    XnnOps& o = made->o;
+    o.pool = pool;
+    o.why = why;
     *why = "no such operator";
     float low = -INFINITY, high = INFINITY;
     std::vector<float> scaled_weights, scaled_bias;
@@ -67,129 +64,48 @@ class Xnnpack : public Contestant {
       default: return nullptr;
     }
     const float inner_low = l.residual ? -INFINITY : low, inner_high = l.residual ? INFINITY : high;
-    const size_t xs = x.stride ? x.stride : l.c, ys = y.stride ? y.stride : l.out_c;
-    xnn_operator_t op = nullptr;
-    const auto good = [&](xnn_status status) {
-      if (status == xnn_status_success) return true;
-      *why = "status " + std::to_string(int(status));
-      return false;
-    };
-    const auto keep = [&](xnn_status status) {
-      if (!good(status)) return false;
-      made->ops.push_back(op);
-      return true;
-    };
-    const uint32_t top = uint32_t(l.top), left = uint32_t(l.left), bottom = uint32_t(l.bottom), right = uint32_t(l.right);
-    const uint32_t kh = uint32_t(l.kh), kw = uint32_t(l.kw), sh = uint32_t(l.sh), sw = uint32_t(l.sw), dh = uint32_t(l.dh), dw = uint32_t(l.dw);
+    if (!x.stride) x.stride = l.c;
+    if (!y.stride) y.stride = l.out_c;
+    const bool dense = y.stride == l.out_c;
+    bool done = false;
     switch (l.op) {
-      case Op::gemm:
-        if (!keep(xnn_create_fully_connected_nc_f32(l.k, l.n, l.k, l.n, weights, bias, inner_low, inner_high, XNN_FLAG_TRANSPOSE_WEIGHTS, &op)) ||
-            !good(xnn_setup_fully_connected_nc_f32(op, l.m, x.data, y.data, pool)))
-          return nullptr;
-        break;
-      case Op::conv:
-        if (!keep(xnn_create_convolution2d_nhwc_f32(top, right, bottom, left, kh, kw, sh, sw, dh, dw, uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, xs, ys,
-                                                    weights, bias, inner_low, inner_high, 0, &op)) ||
-            !good(xnn_setup_convolution2d_nhwc_f32(op, 1, l.h, l.w, x.data, y.data, pool)))
-          return nullptr;
-        break;
-      case Op::deconv:
-        if (!keep(xnn_create_deconvolution2d_nhwc_f32(top, right, bottom, left, kh, kw, sh, sw, dh, dw, uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, xs, ys,
-                                                      weights, bias, inner_low, inner_high, 0, &op)) ||
-            !good(xnn_setup_deconvolution2d_nhwc_f32(op, 1, l.h, l.w, 0, 0, x.data, y.data, pool)))
-          return nullptr;
-        break;
+      case Op::gemm: done = o.fully_connected(l, weights, bias, inner_low, inner_high, x, y); break;
+      case Op::conv: done = o.convolution(l, weights, bias, inner_low, inner_high, x, y); break;
+      case Op::deconv: done = o.deconvolution(l, weights, bias, inner_low, inner_high, x, y); break;
       case Op::max_pool: {
         // ceil mode: more padding at the end, which never wins a maximum.
-        const uint32_t more_h = uint32_t((l.out_h - 1) * l.sh + l.kh > l.h + l.top + l.bottom ? (l.out_h - 1) * l.sh + l.kh - l.h - l.top - l.bottom : 0);
-        const uint32_t more_w = uint32_t((l.out_w - 1) * l.sw + l.kw > l.w + l.left + l.right ? (l.out_w - 1) * l.sw + l.kw - l.w - l.left - l.right : 0);
-        if (!keep(xnn_create_max_pooling2d_nhwc_f32(top, right + more_w, bottom + more_h, left, kh, kw, sh, sw, dh, dw, l.c, xs, ys, low, high, 0, &op)) ||
-            !good(xnn_setup_max_pooling2d_nhwc_f32(op, 1, l.h, l.w, x.data, y.data, pool)))
-          return nullptr;
+        const auto end = [](size_t out, size_t stride, size_t kernel, size_t in, size_t before, size_t after) {
+          const size_t reach = (out - 1) * stride + kernel;
+          return uint32_t(std::max(reach, in + before + after) - in - before);
+        };
+        done = o.max_pool(l, end(l.out_h, l.sh, l.kh, l.h, l.top, l.bottom), end(l.out_w, l.sw, l.kw, l.w, l.left, l.right), low, high, x, y);
         break;
       }
-      case Op::average_pool:
-        if (!keep(xnn_create_average_pooling2d_nhwc_f32(top, right, bottom, left, kh, kw, sh, sw, l.c, xs, ys, low, high, 0, &op)) ||
-            !good(xnn_setup_average_pooling2d_nhwc_f32(op, 1, l.h, l.w, x.data, y.data, pool)))
-          return nullptr;
-        break;
-      case Op::global_pool:
-        if (!keep(xnn_create_global_average_pooling_nwc_f32(l.c, xs, ys, low, high, 0, &op)) ||
-            !good(xnn_setup_global_average_pooling_nwc_f32(op, 1, l.h * l.w, x.data, y.data, pool)))
-          return nullptr;
-        break;
-      case Op::softmax:
-        if (!keep(xnn_create_softmax_nc_f32(l.n, l.n, l.n, 0, &op)) || !good(xnn_setup_softmax_nc_f32(op, l.m, x.data, y.data, pool))) return nullptr;
-        break;
-      case Op::resize:
-        if (l.coordinates == SKUA_RESIZE_ASYMMETRIC) return nullptr;
-        if (!keep(xnn_create_resize_bilinear2d_nhwc_f32(l.c, xs, ys, l.coordinates == SKUA_RESIZE_ALIGN_CORNERS ? XNN_FLAG_ALIGN_CORNERS : 0, &op)) ||
-            !good(xnn_setup_resize_bilinear2d_nhwc_f32(op, 1, l.h, l.w, l.out_h, l.out_w, x.data, y.data, pool)))
-          return nullptr;
-        break;
+      case Op::average_pool: done = o.average_pool(l, low, high, x, y); break;
+      case Op::global_pool: done = o.global_pool(l, low, high, x, y); break;
+      case Op::softmax: done = o.softmax(l, x, y); break;
+      case Op::resize: done = l.coordinates != SKUA_RESIZE_ASYMMETRIC && o.resize(l, x, y); break;
       case Op::unary: {
         // One row of channels when dense: the longest runs it can have.
-        const bool dense = xs == l.c && ys == l.c;
-        const size_t rows = dense ? 1 : l.h * l.w, channels = dense ? l.h * l.w * l.c : l.c, xr = dense ? channels : xs, yr = dense ? channels : ys;
-#define BENCH_XNN_UNARY(function) keep(xnn_create_##function##_nc_f32(channels, xr, yr, 0, &op)) && good(xnn_setup_##function##_nc_f32(op, rows, x.data, y.data, pool))
-        bool done = false;
-        switch (l.unary) {
-          case SKUA_UNARY_SIGMOID: done = BENCH_XNN_UNARY(sigmoid); break;
-          case SKUA_UNARY_HARD_SWISH: done = BENCH_XNN_UNARY(hardswish); break;
-          case SKUA_UNARY_SQRT: done = BENCH_XNN_UNARY(square_root); break;
-          case SKUA_UNARY_ABS: done = BENCH_XNN_UNARY(abs); break;
-          case SKUA_UNARY_FLOOR: done = BENCH_XNN_UNARY(floor); break;
-          case SKUA_UNARY_ELU: done = keep(xnn_create_elu_nc_f32(channels, xr, yr, 1.0f, 0, &op)) && good(xnn_setup_elu_nc_f32(op, rows, x.data, y.data, pool)); break;
-          case SKUA_UNARY_RELU: case SKUA_UNARY_RELU6:
-            done = keep(xnn_create_clamp_nc_f32(channels, xr, yr, 0.0f, l.unary == SKUA_UNARY_RELU ? INFINITY : 6.0f, 0, &op)) &&
-                   good(xnn_setup_clamp_nc_f32(op, rows, x.data, y.data, pool));
-            break;
-          default: break;
-        }
-#undef BENCH_XNN_UNARY
-        if (!done) return nullptr;
+        const size_t count = l.h * l.w * l.c;
+        done = dense && x.stride == l.c ? o.unary(l.unary, 1, count, {x.data, count}, {y.data, count}) : o.unary(l.unary, l.h * l.w, l.c, x, y);
         break;
       }
-      case Op::binary: {
-        if (xs != l.c || ys != l.c) return nullptr;
-        const size_t shape[2] = {l.h * l.w, l.c}, pixel[2] = {1, l.c};
-        const size_t* other = l.broadcast ? pixel : shape;
-#define BENCH_XNN_BINARY(function) keep(xnn_create_##function##_nd_f32(low, high, 0, &op)) && good(xnn_setup_##function##_nd_f32(op, 2, shape, 2, other, x.data, second.data, y.data, pool))
-        bool done = false;
-        switch (l.binary) {
-          case SKUA_BINARY_ADD: done = BENCH_XNN_BINARY(add); break;
-          case SKUA_BINARY_SUB: done = BENCH_XNN_BINARY(subtract); break;
-          case SKUA_BINARY_MUL: done = BENCH_XNN_BINARY(multiply); break;
-          case SKUA_BINARY_DIV: done = BENCH_XNN_BINARY(divide); break;
-          default: break;
-        }
-#undef BENCH_XNN_BINARY
-        if (!done) return nullptr;
-        break;
-      }
-      case Op::concat: return nullptr;
+      case Op::binary: done = dense && x.stride == l.c && o.binary(l.binary, l.h * l.w, l.broadcast ? 1 : l.h * l.w, l.c, low, high, x.data, second.data, y.data); break;
+      case Op::concat: break;
     }
-    if (l.residual) {
-      const size_t shape[1] = {l.out_count()};
-      if (ys != l.out_c) return nullptr;
-      if (!keep(xnn_create_add_nd_f32(low, high, 0, &op)) || !good(xnn_setup_add_nd_f32(op, 1, shape, 1, shape, y.data, second.data, y.data, pool))) return nullptr;
+    const size_t count = l.out_count();
+    const View whole = {y.data, count};
+    if (done && l.residual) done = dense && o.binary(SKUA_BINARY_ADD, 1, 1, count, low, high, y.data, second.data, y.data);
+    if (done && after == SKUA_ACTIVATION_HARD_SWISH)
+      done = dense ? o.unary(SKUA_UNARY_HARD_SWISH, 1, count, whole, whole) : o.unary(SKUA_UNARY_HARD_SWISH, count / l.out_c, l.out_c, y, y);
+    if (done && after == SKUA_ACTIVATION_SIGMOID) done = dense && o.unary(SKUA_UNARY_SIGMOID, 1, count, whole, whole);
+    if (done && after == SKUA_ACTIVATION_SILU) {
+      made->gate.resize(count);
+      done = dense && o.unary(SKUA_UNARY_SIGMOID, 1, count, whole, {made->gate.data(), count}) &&
+             o.binary(SKUA_BINARY_MUL, 1, 1, count, -INFINITY, INFINITY, y.data, made->gate.data(), y.data);
     }
-    if (after == SKUA_ACTIVATION_HARD_SWISH) {
-      const bool dense = ys == l.out_c;
-      const size_t channels = dense ? l.out_count() : l.out_c, row = dense ? channels : ys;
-      if (!keep(xnn_create_hardswish_nc_f32(channels, row, row, 0, &op)) || !good(xnn_setup_hardswish_nc_f32(op, l.out_count() / channels, y.data, y.data, pool)))
-        return nullptr;
-    }
-    if (after == SKUA_ACTIVATION_SIGMOID || after == SKUA_ACTIVATION_SILU) {
-      const size_t shape[1] = {l.out_count()};
-      if (ys != l.out_c) return nullptr;
-      float* to = y.data;
-      if (after == SKUA_ACTIVATION_SILU) made->gate.resize(l.out_count()), to = made->gate.data();
-      if (!keep(xnn_create_sigmoid_nc_f32(shape[0], shape[0], shape[0], 0, &op)) || !good(xnn_setup_sigmoid_nc_f32(op, 1, y.data, to, pool))) return nullptr;
-      if (after == SKUA_ACTIVATION_SILU &&
-          (!keep(xnn_create_multiply_nd_f32(low, high, 0, &op)) || !good(xnn_setup_multiply_nd_f32(op, 1, shape, 1, shape, y.data, to, y.data, pool))))
-        return nullptr;
-    }
+    if (!done) return nullptr;
     return made;
   }
 };

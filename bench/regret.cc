@@ -54,18 +54,32 @@ double shortest(Entry& e, double budget_ns) {
 std::vector<Forced> force_all(LayerBench& bench, Entry& ours, Regret& result) {
   std::vector<Forced> all;
   std::set<std::string> seen = {ours.choice()}, kernels = {ours.prepared->kernel()};
-  const auto force = [&](const std::string& filter, bool direct_only) {
-    Forced f = {{filter, "", direct_only}, "", 0, nullptr, {}};
-    if (!make(bench, f) || !seen.insert(f.entry.choice()).second) return;
-    f.what = f.entry.choice();
+  const auto add = [&](const SkuaOptions& how) {
+    Forced f = {how, "", 0, nullptr, {}};
+    if (!make(bench, f)) return;
+    f.what = f.entry.choice() + (how.wanted ? " #" + std::to_string(how.wanted) : "");
     kernels.insert(f.entry.prepared->kernel());
     if (result.wrong.empty())
-      if (const std::string differs = check_against(bench.layer, ours.y->data(), f.entry.y->data()); !differs.empty()) result.wrong = f.what + ": " + differs;
+      if (const std::string differs = check_against(bench.layer, ours.result.data(), f.entry.result.data()); !differs.empty()) result.wrong = f.what + ": " + differs;
     f.ns = shortest(f.entry, effort.quick ? 2e6 : 10e6);
     f.context.reset();
     f.entry = {};
     all.push_back(std::move(f));
   };
+  // One context packs weights one way; every candidate of the plan that it makes (a tile, a size of blocks) is then forced by its number.
+  const auto force = [&](const std::string& filter, bool direct_only) {
+    Forced probe = {{filter, "", direct_only}, "", 0, nullptr, {}};
+    if (!make(bench, probe)) return;
+    const bool first = filter.empty() && !direct_only;
+    if (!first && !seen.insert(probe.entry.choice()).second) return;
+    kernels.insert(probe.entry.prepared->kernel());
+    const size_t candidates = library_candidates(*probe.context, bench.layer, bench.operands.weights.data(), bench.operands.bias.empty() ? nullptr : bench.operands.bias.data());
+    probe.entry = {};
+    if (candidates > 1)
+      for (size_t i = 1; i <= candidates; ++i) add({filter, "", direct_only, uint32_t(i)});
+    else if (!first) add(probe.how);
+  };
+  force("", false);
   if (bench.layer.op == Op::conv) {
     for (const char* algorithm : {"direct", "depthwise", "winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6"}) force(algorithm, false);
     force("", true);
@@ -95,7 +109,7 @@ Regret measure_regret(LayerBench& bench, Entry& ours, bool tune) {
   std::vector<Racer> runs = {{[&] { ours.prepared->run(); }, ours.who}};
   for (Forced& f : all)
     if (make(bench, f)) runs.push_back({[&f] { f.entry.prepared->run(); }, f.entry.who});
-  Forced tuned = {{"", "", false, tune}, "", 0, nullptr, {}};
+  Forced tuned = {{"", "", false, 0, tune}, "", 0, nullptr, {}};
   const bool has_tuned = tune && make(bench, tuned);
   size_t best = 0;
   if (runs.size() > 1) {
@@ -105,7 +119,7 @@ Regret measure_regret(LayerBench& bench, Entry& ours, bool tune) {
     result.regret = times[0].ns / times[best].ns - 1;
   }
   // Of several equal ones, one looks fastest: against the choice alone it must prove it.
-  if (result.regret > 0.01 || (has_tuned && tuned.entry.choice() != ours.choice())) {
+  if (result.regret > 0.01 || (has_tuned && result.tried)) {
     std::vector<Racer> last = {runs[0]};
     if (best) last.push_back(runs[best]);
     if (has_tuned) last.push_back({[&] { tuned.entry.prepared->run(); }, tuned.entry.who});
@@ -145,7 +159,7 @@ void run_case(Session& session, const LayerCase& c) {
   Entry ours = bench.prepare(*session.ours, &why);
   if (!ours.prepared) {
     r.error = "unsupported: " + why;
-  } else if (const std::string wrong = check_against_formula(c.layer, bench.operands, ours.y->data()); !wrong.empty()) {
+  } else if (const std::string wrong = check_against_formula(c.layer, bench.operands, ours.result.data()); !wrong.empty()) {
     r.error = "wrong result: " + wrong;
   } else {
     r.algorithm = ours.algorithm();

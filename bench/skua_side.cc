@@ -3,6 +3,9 @@
 #include <stdio.h>
 
 #include "contestant.h"
+#ifdef BENCH_INTERNALS
+#include "core/op.h"
+#endif
 #include "timing.h"
 
 namespace bench {
@@ -14,7 +17,7 @@ class SkuaLayer : public Prepared {
   skua_plan* plan = nullptr;
   skua_buffer inputs[3] = {}, output = {};
   size_t n_inputs = 0, workspace_size = 0;
-  Memory workspace;
+  Memory workspace, plan_memory;
 
   ~SkuaLayer() override {
     skua_plan_destroy(plan);
@@ -136,6 +139,20 @@ class Skua : public Contestant {
     return SKUA_STATUS_UNSUPPORTED;
   }
 
+  skua_status plan(SkuaLayer& layer, const skua_tensor* in, const skua_tensor* out) {
+#ifdef BENCH_INTERNALS
+    if (how.wanted) {
+      layer.plan_memory.resize(skua_op_plan_size(layer.op) / sizeof(float));
+      auto* p = reinterpret_cast<skua_plan*>(layer.plan_memory.data());
+      const skua_status status = skua::fill_plan(layer.op, in, layer.n_inputs, out, 1, how.wanted, p);
+      p->in_caller_memory = true;
+      if (status == SKUA_STATUS_OK) layer.plan = p;
+      return status;
+    }
+#endif
+    return skua_op_plan(layer.op, in, layer.n_inputs, out, 1, &layer.plan);
+  }
+
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
     auto made = std::make_unique<SkuaLayer>();
     if (create(l, weights, bias, &made->op) != SKUA_STATUS_OK) {
@@ -152,7 +169,7 @@ class Skua : public Contestant {
         return nullptr;
       }
     }
-    if (skua_op_plan(made->op, in, made->n_inputs, &out, 1, &made->plan) != SKUA_STATUS_OK) {
+    if (plan(*made, in, &out) != SKUA_STATUS_OK) {
       *why = skua_error_text();
       return nullptr;
     }
@@ -188,6 +205,24 @@ std::unique_ptr<Contestant> make_skua(const SkuaOptions& how) {
 
 skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op) {
   return static_cast<Skua&>(ours).create(layer, weights, bias, op);
+}
+
+size_t library_candidates(Contestant& ours, const Layer& layer, const float* weights, const float* bias) {
+  size_t count = 0;
+#ifdef BENCH_INTERNALS
+  skua_op* op = nullptr;
+  if (static_cast<Skua&>(ours).create(layer, weights, bias, &op) != SKUA_STATUS_OK) return 0;
+  skua_tensor in[2], out;
+  const size_t inputs = operands_of(layer, 0, 0, 0, in, &out);
+  Memory memory(skua_op_plan_size(op) / sizeof(float));
+  auto* plan = reinterpret_cast<skua_plan*>(memory.data());
+  for (; count < 256; ++count) {
+    skua::fill_plan(op, in, inputs, &out, 1, uint32_t(count + 1), plan);
+    if (plan->choice.seen <= count) break;
+  }
+  skua_op_destroy(op);
+#endif
+  return count;
 }
 
 size_t library_inputs(const Layer& layer, skua_tensor inputs[2]) {

@@ -57,15 +57,15 @@ void run_case(Session& session, const LayerCase& c) {
   r.algorithm = entries[0].prepared->algorithm();
   r.kernel = entries[0].prepared->kernel();
   r.isa = session.machine.isa;
-  if (const std::string wrong = check_against_formula(l, bench.operands, entries[0].y->data()); !wrong.empty()) r.error = "wrong result: " + wrong;
+  if (const std::string wrong = check_against_formula(l, bench.operands, entries[0].result.data()); !wrong.empty()) r.error = "wrong result: " + wrong;
   for (auto& peer : session.peers) {
     Entry e = bench.prepare(*peer, &why);
     if (!e.prepared) continue;
-    if (const std::string differs = check_against_formula(l, bench.operands, e.y->data()); !differs.empty()) {
+    if (const std::string differs = check_against_formula(l, bench.operands, e.result.data()); !differs.empty()) {
       fprintf(stderr, "skua-bench: %s: %s left out, its result is not the layer's: %s\n", c.name.c_str(), e.name.c_str(), differs.c_str());
       continue;
     }
-    if (const std::string differs = check_against(l, entries[0].y->data(), e.y->data()); !differs.empty() && r.error.empty())
+    if (const std::string differs = check_against(l, entries[0].result.data(), e.result.data()); !differs.empty() && r.error.empty())
       r.error = "wrong result: differs from " + e.name + ": " + differs;
     entries.push_back(std::move(e));
   }
