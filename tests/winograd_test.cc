@@ -241,6 +241,7 @@ TEST(Winograd, EveryWayToCut) {
       check(context, plain(v, 96, small() ? 140 : 330), {1, 7, 7, false}, rng);
       check(context, plain(v, 20, 70), {1, small() ? 12u : 40u, small() ? 19u : 41u, false}, rng);
       check(context, plain(v, small() ? 140 : 300, 40), {2, 7, 5, false}, rng);
+      check(context, plain(v, small() ? 170 : 330, 150), {1, 7, 7, false}, rng);  // one panel of all columns, cut into parts
       if (HasFailure()) return;
     }
   }

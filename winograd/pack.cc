@@ -26,7 +26,7 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
                    size_t stride_x, size_t stride_i, float* packed) {
   const int my = winograd_rows(variant), mx = winograd_columns(variant), ay = my + 2, ax = mx + 2;
   const Taps &gy = kTaps[my / 2 - 1], &gx = kTaps[mx / 2 - 1];
-  const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = kWinogradGroups * nr;
+  const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = winograd_panel(variant, in_channels, out_channels, format.vector);
   for (size_t first = 0; first < out_channels; first += nr) {
     const size_t panel = first / wide * wide, panel_columns = round_up(min(out_channels - panel, wide), format.vector);
     const size_t columns = min(nr, out_channels - first), width = round_up(columns, format.vector);

@@ -14,26 +14,26 @@ struct Tile {
   Class cls;
 };
 
-// Work for several workers: ranges of tiles; where there are too few, every range is transformed once by all of them (shared) and then cut into panels.
+// Work for several workers: ranges of tiles; where there are too few, every range is transformed once by all of them (shared) and then cut into columns.
 struct Cut {
-  size_t ranges, panel_pieces;
+  size_t ranges;
+  size_t columns;  // of a pass: a panel's, or with several workers a part of it
   bool shared;
 };
 
 // Floats from point to point: an odd number of cache lines, so that the streams of a transform fall into different sets of L1.
 size_t odd_lines(size_t floats) { return (ceil_div(floats, 16) | 1) * 16; }
-size_t panel_width(const WinogradPlan& p) { return kWinogradGroups * p.tile->nr; }
 
 struct Layout {
   size_t list, v, m;      // bytes, of a block
   size_t v_step, m_step;  // floats from point to point
 };
 
-Layout layout_of(const WinogradPlan& p, const WinogradShape& s) {
+Layout layout_of(const WinogradPlan& p, const WinogradShape& s, const Cut& cut) {
   const size_t points = winograd_points(p.variant);
   Layout l;
   l.v_step = odd_lines(p.block * round_up(s.in_channels, kWinogradLine));
-  l.m_step = odd_lines(p.block * panel_width(p));
+  l.m_step = odd_lines(p.block * cut.columns);
   l.list = round_up(p.block * sizeof(Tile), 64);
   l.v = points * l.v_step * sizeof(float);
   l.m = points * l.m_step * sizeof(float);
@@ -41,13 +41,20 @@ Layout layout_of(const WinogradPlan& p, const WinogradShape& s) {
 }
 
 Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
-  const size_t panels = ceil_div(s.out_channels, panel_width(p)), units = p.tiles * panels;
+  const size_t nr = p.tile->nr, groups = ceil_div(s.out_channels, nr), units = p.tiles * groups;
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
-  if (pieces == 1) return {1, 1, false};
+  if (pieces == 1) return {1, p.panel, false};
   const size_t least = min(p.block, 2 * size_t(p.tile->mr));  // with fewer tiles, streaming U costs more than the products
-  if (panels == 1 || p.tiles / least >= pieces) return {min(pieces, p.tiles), 1, false};
+  if (groups == 1 || p.tiles / least >= pieces) return {min(pieces, p.tiles), p.panel, false};
   const size_t ranges = max(p.tiles / least, ceil_div(p.tiles, p.block));
-  return {ranges, min(panels, ceil_div(pieces, ranges)), true};
+  return {ranges, min(p.panel, ceil_div(groups, ceil_div(pieces, ranges)) * nr), true};
+}
+
+// Passes over the points, each for some columns of one panel.
+size_t passes_per_panel(const WinogradPlan& p, const Cut& cut) { return ceil_div(p.panel, cut.columns); }
+size_t passes(const WinogradPlan& p, const WinogradShape& s, const Cut& cut) {
+  const size_t whole = s.out_channels / p.panel, rest = s.out_channels % p.panel;
+  return whole * passes_per_panel(p, cut) + ceil_div(rest, cut.columns);
 }
 
 struct Run {
@@ -148,7 +155,7 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
     const Tile& tile = list[i];
     t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
     t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
-    t.m = m + i * panel_width(p);
+    t.m = m + i * r.cut.columns;
     t.out = r.out + tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first;
     const float* residual = r.residual_mode == SKUA_RESIDUAL_NONE ? nullptr
                             : r.residual + tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first;
@@ -165,12 +172,12 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
   }
 }
 
-// Panels [p0, p1) of n transformed tiles: products and output transform.
+// Passes [p0, p1) over n transformed tiles: products and output transform.
 void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m, size_t p0, size_t p1) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant);
-  const size_t points = winograd_points(p.variant), mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector;
+  const size_t points = winograd_points(p.variant), mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector, per_panel = passes_per_panel(p, r.cut);
   size_t first_whole = 0, first_clipped_y = n, first_clipped_both = n;
   for (size_t i = n; i-- > 0;) {
     if (list[i].cls >= clipped_y) first_clipped_y = i;
@@ -181,17 +188,18 @@ void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m
   WinogradProduct t = {};
   t.line = n * kWinogradLine;
   t.k = s.in_channels;
-  t.m_row = panel_width(p);
-  for (size_t panel = p0; panel < p1; ++panel) {
-    const size_t first = panel * panel_width(p), columns = min(panel_width(p), s.out_channels - first);
-    t.u = r.packed + points * s.in_channels * first;
-    const float* a = v;
+  t.m_row = r.cut.columns;
+  for (size_t pass = p0; pass < p1; ++pass) {
+    const size_t panel = pass / per_panel * p.panel, before = pass % per_panel * r.cut.columns, panel_columns = min(p.panel, s.out_channels - panel);
+    const size_t first = panel + before, columns = min(r.cut.columns, panel_columns - before), point = s.in_channels * round_up(panel_columns, L);
+    const float *a = v, *u = r.packed + points * s.in_channels * panel + s.in_channels * before;
     float* c = m;
     for (int i = 0; i < my + 2; ++i)
-      for (int j = 0; j < mx + 2; ++j, a += r.layout.v_step, c += r.layout.m_step) {
+      for (int j = 0; j < mx + 2; ++j, a += r.layout.v_step, c += r.layout.m_step, u += point) {
         const bool drop_y = !winograd::has_point(my, p.clip_y, i), drop_x = !winograd::has_point(mx, p.clip_x, j);
         const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
         const size_t parts = ceil_div(to - from, mr);
+        t.u = u;
         for (size_t column = 0; column < columns; column += nr) {
           const size_t vectors = ceil_div(min(nr, columns - column), L);
           for (size_t part = 0, row = from; part < parts; ++part) {
@@ -226,7 +234,7 @@ void range_task(void* arg, size_t index, uint32_t worker) {
     const size_t from = begin + piece_begin(end - begin, blocks, b), to = begin + piece_begin(end - begin, blocks, b + 1);
     list_tiles(p, from, to, r.list(worker));
     transform_in(r, r.list(worker), 0, to - from, to - from, r.v(worker));
-    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), 0, ceil_div(r.shape->out_channels, panel_width(p)));
+    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), 0, passes(p, *r.shape, r.cut));
   }
 }
 
@@ -248,9 +256,9 @@ void panel_task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const WinogradPlan& p = *r.plan;
   note_kernels(r);
-  const size_t range = index / r.cut.panel_pieces, piece = index % r.cut.panel_pieces, panels = ceil_div(r.shape->out_channels, panel_width(p));
+  const size_t n_passes = passes(p, *r.shape, r.cut), range = index / n_passes, pass = index % n_passes;
   const size_t n = piece_begin(p.tiles, r.cut.ranges, range + 1) - piece_begin(p.tiles, r.cut.ranges, range);
-  multiply(r, r.list(range), n, r.v(range), r.m(worker), piece_begin(panels, r.cut.panel_pieces, piece), piece_begin(panels, r.cut.panel_pieces, piece + 1));
+  multiply(r, r.list(range), n, r.v(range), r.m(worker), pass, pass + 1);
 }
 
 }  // namespace
@@ -261,7 +269,7 @@ size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, 
   RunArgs args = {};
   args.executor = &executor;
   const Cut c = cut(args, plan, shape);
-  const Layout l = layout_of(plan, shape);
+  const Layout l = layout_of(plan, shape, c);
   size_t slots, m, total;
   const bool fits = mul(c.shared ? c.ranges : size_t(executor.concurrency), l.list + l.v, slots) && mul(size_t(executor.concurrency), l.m, m) && add(slots, m, total);
   return fits && total <= SIZE_MAX / 2 ? total : SIZE_MAX / 2;
@@ -269,12 +277,13 @@ size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, 
 
 void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const float* bias, const Activation& activation,
                   skua_residual residual_mode, const float* in, const float* residual, float* out, void* workspace) {
-  Run r = {&args, &plan, &shape, packed, bias, in, residual, out, activation, residual_mode, cut(args, plan, shape), layout_of(plan, shape), static_cast<char*>(workspace), 1};
+  const Cut c = cut(args, plan, shape);
+  Run r = {&args, &plan, &shape, packed, bias, in, residual, out, activation, residual_mode, c, layout_of(plan, shape, c), static_cast<char*>(workspace), 1};
   if (!r.cut.shared) return parallel(args, r.cut.ranges, range_task, &r);
   for (size_t i = 0; i < r.cut.ranges; ++i) list_tiles(plan, piece_begin(plan.tiles, r.cut.ranges, i), piece_begin(plan.tiles, r.cut.ranges, i + 1), r.list(i));
   r.transform_pieces = pieces_for(args, plan.tiles, double(shape.in_channels) * 30);
   parallel(args, r.transform_pieces, transform_task, &r);
-  parallel(args, r.cut.ranges * r.cut.panel_pieces, panel_task, &r);
+  parallel(args, c.ranges * passes(plan, shape, c), panel_task, &r);
 }
 
 }  // namespace skua

@@ -30,6 +30,7 @@ struct WinogradPlan {
   const Kernel *tile, *in, *out;    // product and transforms
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
   uint8_t clip_y, clip_x;           // outputs of the last row and column of tiles outside the image
+  size_t panel;                     // columns of a panel of the packed weights
   size_t block;                     // most tiles per block
   double cycles;                    // predicted, one thread
 };

@@ -15,12 +15,17 @@ constexpr size_t winograd_points(WinogradVariant v) { return size_t(winograd_row
 // Transformed tiles V: [point][IC / 16][tile][16 channels]: a cache line per tile, so the tiles of a product are a constant distance apart and a line is
 // written whole before the next. What is past the last channel is not read.
 // Transformed weights U: [panel][point][group][IC][width]. A group is what one product multiplies by, width = nr columns, in the last group the columns left
-// rounded up to whole vectors; a panel is kWinogradGroups groups. A block of tiles reads U as one stream.
-// Products M: [point][tile][columns of a panel].
+// rounded up to whole vectors; a panel is the columns that one pass over the points computes, winograd_panel().
+// Products M: [point][tile][columns].
 constexpr size_t kWinogradLine = 16;
-constexpr size_t kWinogradGroups = 4;
 // Columns of a group for weights packed for vectors of that many floats: the same for all instruction sets of that vector, so that they share packed weights.
 constexpr size_t winograd_group(size_t vector) { return vector >= 16 ? vector : vector >= 4 ? 2 * vector : 4; }
+// Columns of a panel. Narrow ones keep M small, and where V, M and a panel of U are in L2 together nothing falls out of it. Where U is too large for that, every
+// pass over the points would fetch V from the last level again: then one panel has all columns.
+inline size_t winograd_panel(WinogradVariant v, size_t in_channels, size_t out_channels, size_t vector) {
+  const size_t group = winograd_group(vector), narrow = 4 * group, all = (out_channels + group - 1) / group * group;
+  return all <= narrow || in_channels > (size_t(5) << 16) / (winograd_points(v) * narrow) ? all : narrow;
+}
 
 // KernelKind::winograd_in, variant = WinogradVariant: V of one tile; point = i*(m_x+2) + j. Points that a clip drops are not written.
 struct WinogradIn {
