@@ -25,6 +25,11 @@ SKUA_INL F32 hard_swish(F32 x) {
   return x * up_to_3_by_6(x);
 }
 
+SKUA_INL F32 selu(F32 x) {
+  const F32 y = elu(x, F32::set1(selu_scale_alpha));
+  return select(lt(x, F32::zero()), y, F32::set1(selu_scale) * x);
+}
+
 template <bool is_long, class F> SKUA_INL void row(size_t n, const float* x, float* y, F f) {
   constexpr size_t L = F32::L, unroll = is_long ? 2 : 4;
   for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {

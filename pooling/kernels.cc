@@ -1,5 +1,5 @@
-// Pooling over channels-last images, one source for every instruction set. Vectors of channels; four of them per pass over the window, so that each tap is read as
-// one run of 4*L floats and four chains of operations are in flight.
+// Pooling over channels-last images, one source for every instruction set. Vectors of channels; up to six of them per pass over the window, so that each tap is read
+// as one run of floats and as many chains of operations are in flight. Passes share the vectors of a pixel evenly; the last vector overlaps the one before it.
 #include "pooling/pool_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
@@ -8,31 +8,33 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-constexpr int L = F32::L;
+constexpr size_t L = F32::L;
 
 SKUA_INL F32 load(const float* p, bool part, size_t n) { return part ? F32::load_n(p, n) : F32::load(p); }
 SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_high(clamp_low(x, F32::broadcast(&low)), F32::broadcast(&high)); }
 
-// V vectors of one pixel. `part`: one vector of fewer than L channels.
+// V vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
 struct Max {
-  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t*, uint32_t) {
+  static constexpr size_t most = 6;
+  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t*, uint32_t, size_t last) {
     F32 y[V];
     SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = F32::set1(-__builtin_inff());
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
       const float* x = in;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap)
-        SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = max(y[v], load(x + v * L, part, t.channels));
+        SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = max(y[v], load(x + (v < V - 1 ? v * L : last), part, t.channels));
     }
     SKUA_UNROLL for (int v = 0; v < V; ++v) {
       y[v] = clamp(y[v], t.low, t.high);
       if (part) y[v].store_n(out, t.channels);
-      else y[v].store(out + v * L);
+      else y[v].store(out + (v < V - 1 ? v * L : last));
     }
   }
 };
 
 struct Average {
-  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t*, uint32_t) {
+  static constexpr size_t most = 6;
+  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t*, uint32_t, size_t last) {
     F32 y[V];
     SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = F32::zero();
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
@@ -41,24 +43,25 @@ struct Average {
       SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = F32::zero();
       const float* x = in;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap)
-        SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = sum[v] + load(x + v * L, part, t.channels);
+        SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = sum[v] + load(x + (v < V - 1 ? v * L : last), part, t.channels);
       SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = y[v] + sum[v];
     }
     const F32 scale = F32::broadcast(&t.scale);
     SKUA_UNROLL for (int v = 0; v < V; ++v) {
       y[v] = clamp(y[v] * scale, t.low, t.high);
       if (part) y[v].store_n(out, t.channels);
-      else y[v].store(out + v * L);
+      else y[v].store(out + (v < V - 1 ? v * L : last));
     }
   }
 };
 
 struct Indices {
-  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t* indices, uint32_t first) {
+  static constexpr size_t most = 4;
+  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t* indices, uint32_t first, size_t last) {
     F32 y[V];
     I32 at[V];
     SKUA_UNROLL for (int v = 0; v < V; ++v) {
-      y[v] = load(in + v * L, part, t.channels);
+      y[v] = load(in + (v < V - 1 ? v * L : last), part, t.channels);
       at[v] = I32::set1(int32_t(first));
     }
     for (size_t r = 0; r < t.rows; ++r, in += t.row, first += t.index_row) {
@@ -67,7 +70,7 @@ struct Indices {
       for (size_t k = 0; k < t.columns; ++k, x += t.tap, index += t.index_tap) {
         const I32 here = I32::set1(int32_t(index));
         SKUA_UNROLL for (int v = 0; v < V; ++v) {
-          const F32 a = load(x + v * L, part, t.channels);
+          const F32 a = load(x + (v < V - 1 ? v * L : last), part, t.channels);
           const M32 better = ~(le(a, y[v]) | is_nan(y[v]));
           y[v] = select(better, a, y[v]);
           at[v] = select(better, here, at[v]);
@@ -80,48 +83,57 @@ struct Indices {
         y[v].store_n(out, t.channels);
         at[v].store_n(indices, t.channels);
       } else {
-        y[v].store(out + v * L);
-        at[v].store(indices + v * L);
+        y[v].store(out + (v < V - 1 ? v * L : last));
+        at[v].store(indices + (v < V - 1 ? v * L : last));
       }
     }
   }
 };
+
+// A pass of `vectors` vectors, V of them or fewer.
+template <class What, int V>
+SKUA_INL void pass_of(size_t vectors, const PoolPixels& t, const float* in, float* out, int32_t* indices, uint32_t index, size_t last) {
+  if constexpr (V > 1)
+    if (vectors < V) return pass_of<What, V - 1>(vectors, t, in, out, indices, index, last);
+  What::template pass<V, false>(t, in, out, indices, index, last);
+}
 
 template <class What> void pixels(const PoolPixels& t) {
   const float* in = t.in;
   float* out = t.out;
   int32_t* indices = t.indices;
   uint32_t index = t.index;
-  const size_t n = t.channels;
+  const size_t n = t.channels, vectors = (n + L - 1) / L, passes = (vectors + What::most - 1) / What::most;
+  const size_t each = vectors / passes, more = vectors % passes;  // so many of the passes take one more
   for (size_t p = 0; p < t.pixels; ++p, in += t.pixel, out += t.out_pixel, index += t.index_pixel) {
-    size_t c = 0;
-    for (; c + 4 * L <= n; c += 4 * L) What::template pass<4, false>(t, in + c, out + c, indices + c, index);
-    for (; c + L <= n; c += L) What::template pass<1, false>(t, in + c, out + c, indices + c, index);
-    if (c < n) {
-      if (n >= L) What::template pass<1, false>(t, in + n - L, out + n - L, indices + n - L, index);  // overlaps the vector before it
-      else What::template pass<1, true>(t, in, out, indices, index);
-    }
+    if (n < L) What::template pass<1, true>(t, in, out, indices, index, 0);
+    else
+      for (size_t c = 0, pass = 0; pass < passes; ++pass) {
+        const size_t v = each + (pass < more), end = c + v * L;
+        pass_of<What, int(What::most)>(v, t, in + c, out + c, indices + c, index, (end < n ? end : n) - L - c);
+        c = end;
+      }
     indices += t.indices_pixel;
   }
 }
 
 void to_channels(size_t n, size_t count, const float* from, size_t plane, float* to) {
   for (size_t i = 0; i < count; i += L) {
-    const size_t m = count - i < size_t(L) ? count - i : size_t(L);
+    const size_t m = count - i < L ? count - i : L;
     F32 block[L];
-    for (size_t c = 0; c < size_t(L); ++c) block[c] = c < n ? load(from + c * plane + i, m < size_t(L), m) : F32::zero();
+    for (size_t c = 0; c < L; ++c) block[c] = c < n ? load(from + c * plane + i, m < L, m) : F32::zero();
     transpose(block);
     for (size_t k = 0; k < m; ++k) block[k].store(to + (i + k) * L);
   }
 }
 void from_channels(size_t n, size_t count, const float* from, size_t plane, float* to) {
   for (size_t i = 0; i < count; i += L) {
-    const size_t m = count - i < size_t(L) ? count - i : size_t(L);
+    const size_t m = count - i < L ? count - i : L;
     F32 block[L];
-    for (size_t k = 0; k < size_t(L); ++k) block[k] = k < m ? F32::load(from + (i + k) * L) : F32::zero();
+    for (size_t k = 0; k < L; ++k) block[k] = k < m ? F32::load(from + (i + k) * L) : F32::zero();
     transpose(block);
     for (size_t c = 0; c < n; ++c) {
-      if (m < size_t(L)) block[c].store_n(to + c * plane + i, m);
+      if (m < L) block[c].store_n(to + c * plane + i, m);
       else block[c].store(to + c * plane + i);
     }
   }
@@ -131,9 +143,9 @@ void from_channels(size_t n, size_t count, const float* from, size_t plane, floa
   {"pool_" name "_f32_" SKUA_STRING(SKUA_ISA), "pooling", why, KernelKind::kind, Isa::SKUA_ISA, variant, 1, L, L, \
    reinterpret_cast<AnyCode>(static_cast<type>(function))}
 const Kernel kernels[] = {
-    SKUA_POOL("max", "four vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max>),
-    SKUA_POOL("average", "four vectors of channels per pass over the window, summed by rows", pool_average, 0, PoolFn, pixels<Average>),
-    SKUA_POOL("indices", "a compare and two selects per tap; four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices>),
+    SKUA_POOL("max", "up to six vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max>),
+    SKUA_POOL("average", "up to six vectors of channels per pass over the window, summed by rows", pool_average, 0, PoolFn, pixels<Average>),
+    SKUA_POOL("indices", "a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices>),
     SKUA_POOL("from_planes", "NCHW: blocks of vectors transposed in registers", pool_transpose, 0, PoolTransposeFn, to_channels),
     SKUA_POOL("to_planes", "NCHW: blocks of vectors transposed in registers", pool_transpose, 1, PoolTransposeFn, from_channels),
 };

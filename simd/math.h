@@ -54,14 +54,23 @@ SKUA_INL ByLn2 by_ln2(F32 x) {
   return {fnma(n, F32::set1(ln2_low), fnma(n, F32::set1(ln2_high), x)), n, as_i32(shifted)};
 }
 
-// unit * e^r for |r| <= ln 2 / 2 and a power of two as unit: relative error of the polynomial 2^-28.2.
-template <int unit_exponent = 0>
+// e^r for |r| <= ln 2 / 2, e^-r with a sign of -1: relative error of the polynomial 2^-28.2.
+template <int sign = 1>
 SKUA_INL F32 exp_poly(F32 r) {
-  constexpr float u = __builtin_bit_cast(float, (127 + unit_exponent) << 23);
-  return poly(r, u, u, 0x1.fffffcp-2f * u, 0x1.555492p-3f * u, 0x1.5558b0p-5f * u, 0x1.12398ep-7f * u, 0x1.6a4d60p-10f * u);
+  return poly(r, 1.0f, sign * 1.0f, 0x1.fffffcp-2f, sign * 0x1.555492p-3f, 0x1.5558b0p-5f, sign * 0x1.12398ep-7f, 0x1.6a4d60p-10f);
 }
 // (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2: relative error of e^r - 1 from the polynomial 2^-26.1.
 SKUA_INL F32 expm1_tail(F32 r) { return poly(r, 0x1.fffffep-2f, 0x1.5554b4p-3f, 0x1.5556f2p-5f, 0x1.12254ap-7f, 0x1.6b9c68p-10f); }
+
+#if defined(SKUA_SIMD_LOOKS_UP)
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua
+#include "simd/math_tables.h"
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+#endif
 
 // p * 2^n, n in [-160, 136]: without scalef in two factors, of which the first product is exact and the second rounds once, also into
 // the denormals.
@@ -76,21 +85,27 @@ SKUA_INL V times_power(V p, ByLn2 s) {
   }
 }
 
-// e^x to 1.25 ULP. Overflows to infinity, underflows through the denormals to zero.
-SKUA_INL F32 exp(F32 x) {
-  const ByLn2 s = by_ln2<power_bias>(clamp_high(clamp_low(x, F32::set1(-105.0f)), F32::set1(90.0f)));
+#if !defined(SKUA_SIMD_LOOKS_UP)
+// e^x to 1.25 ULP for x up to 90. Underflows through the denormals to zero.
+SKUA_INL F32 exp_below(F32 x) {
+  const ByLn2 s = by_ln2<power_bias>(clamp_low(x, F32::set1(-105.0f)));
   return times_power(exp_poly(s.r), s);
 }
+#endif
+// e^x to 1.25 ULP. Overflows to infinity.
+SKUA_INL F32 exp(F32 x) { return exp_below(clamp_high(x, F32::set1(90.0f))); }
 
-// e^x - 1 to 1.75 ULP. As half of it times two, since 2^n itself overflows before the result does.
-SKUA_INL F32 expm1(F32 x) {
-  const ByLn2 s = by_ln2<126>(clamp_high(clamp_low(x, F32::set1(-20.0f)), F32::set1(89.0f)));
-  const F32 half_power = as_f32(shl<23>(s.bits));
+// x for x >= 0, a (e^x - 1) below, to 2.5 ULP. n is small where the result is not nearly -a: where fma is fused, one product reduces x.
+SKUA_INL F32 elu(F32 x, F32 a) {
+  const F32 z = clamp_low(x, F32::set1(-20.0f));
+  ByLn2 s = by_ln2<127>(z);
+  if constexpr (F32::fused) s.r = fnma(s.n, F32::set1(0x1.62e430p-1f), z);
+  const F32 power = a * as_f32(shl<23>(s.bits));
   const F32 y = fma(s.r * s.r, expm1_tail(s.r), s.r);
-  const F32 half = fma(y, half_power, half_power - F32::set1(0.5f));
-  return select(lt(abs(x), F32::set1(0x1p-25f)), x, half + half);
+  return select(lt(x, F32::zero()), fma(y, power, power - a), x);
 }
 
+#if !defined(SKUA_SIMD_LOOKS_UP)
 // tanh x to 1.5 ULP: an odd polynomial up to where it is 1/2, 1 - 2 / (e^2|x| + 1) beyond.
 SKUA_INL F32 tanh(F32 x) {
   const F32 a = abs(x);
@@ -102,16 +117,23 @@ SKUA_INL F32 tanh(F32 x) {
   return copysign(select(lt(a, F32::set1(0.55f)), small, large), x);
 }
 
-// 1 / (1 + e^-x) for x in [-110, 30] or NaN. With e^x = p 2^n it is p / (2^-n + p), where neither tail needs a power of two out of range:
-// the unit, a factor above and below, keeps 2^-n finite for the smallest x.
-SKUA_INL F32 sigmoid_in_range(F32 x) {
-  constexpr int unit_exponent = -36;
-  const ByLn2 s = by_ln2<0>(x);
-  const F32 p = exp_poly<unit_exponent>(s.r);
-  return quotient(p, as_f32(shl<23>(I32::set1(127 + unit_exponent) - s.bits)) + p);
+// x = -n ln 2 + r. The sign is in the first product, where it costs nothing.
+template <int bias>
+SKUA_INL ByLn2 by_minus_ln2(F32 x) {
+  const F32 shifted = fnma(x, F32::set1(log2_e), F32::set1(rounder(bias)));
+  const F32 n = shifted - F32::set1(rounder(bias));
+  return {fma(n, F32::set1(ln2_low), fma(n, F32::set1(ln2_high), x)), n, as_i32(shifted)};
 }
 
-// 1 / (1 + e^-x) to 2.4 ULP, also where the result is denormal.
+// 1 / (1 + e^-x) for x in [-110, 30] or NaN, as u / (u + u e^-x): the unit keeps the sum finite for the smallest x.
+SKUA_INL F32 sigmoid_in_range(F32 x) {
+  const ByLn2 s = by_minus_ln2<127 - 64>(x);
+  const F32 unit = F32::set1(0x1p-64f);
+  return quotient(unit, fma(exp_poly<-1>(s.r), as_f32(shl<23>(s.bits)), unit));
+}
+#endif
+
+// 1 / (1 + e^-x) to 2.75 ULP (2.1 without tables), also where the result is denormal.
 SKUA_INL F32 sigmoid(F32 x) { return sigmoid_in_range(clamp_high(clamp_low(x, F32::set1(-110.0f)), F32::set1(30.0f))); }
 
 // x sigmoid(x) to 3.25 ULP + 2^-142; silu(-infinity) is -0.
@@ -175,6 +197,7 @@ SKUA_INL F32 log_sum(F32 e, F32 f) {
   return fma(e, F32::set1(ln2_high), f + tail);
 }
 
+#if !defined(SKUA_SIMD_LOOKS_UP)
 // ln x to 1.25 ULP. ln 0 = -infinity, of negative numbers NaN.
 SKUA_INL F32 log(F32 x) {
   const ByPower s = by_power(x);
@@ -182,6 +205,7 @@ SKUA_INL F32 log(F32 x) {
   const F32 not_positive = select(eq(x, F32::zero()), F32::set1(-infinity), F32::set1(__builtin_nanf("")));
   return select(le(x, F32::zero()), not_positive, y);
 }
+#endif
 
 // ln(1 + x) to 1.75 ULP. log1p(-1) = -infinity, of less NaN. With 1 + x = 2^e (1 + f), f is taken from x itself, with one rounding:
 // f = 2^-e x + (2^-e - 1). A quarter of x and four times 2^-e keep the power normal for the largest x.
@@ -197,6 +221,7 @@ SKUA_INL F32 log1p(F32 x) {
   return select(le(x, -one), not_inside, y);
 }
 
+#if !defined(SKUA_SIMD_LOOKS_UP)
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|) to 2 ULP.
 SKUA_INL F32 softplus(F32 x) {
   const F32 t = exp(-abs(x));
@@ -204,8 +229,9 @@ SKUA_INL F32 softplus(F32 x) {
   const F32 f = select(above, fma(t, F32::set1(0.5f), F32::set1(-0.5f)), t);
   return log_sum(keep_if(above, F32::set1(1.0f)), f) + clamp_low(x, F32::zero());
 }
+#endif
 
-// x tanh(softplus x) = x n / (n + 2), n = e^x (e^x + 2), to 4.5 ULP + 2^-142; mish(-infinity) is -0.
+// x tanh(softplus x) = x n / (n + 2), n = e^x (e^x + 2), to 4.75 ULP + 2^-142; mish(-infinity) is -0.
 SKUA_INL F32 mish(F32 x) {
   const F32 two = F32::set1(2.0f), y = clamp_low(x, F32::set1(-105.0f));
   const F32 t = exp(clamp_high(y, F32::set1(20.0f)));

@@ -9,8 +9,8 @@
 //         load_n store_n        n of 0..L lanes; nothing beyond n floats is touched; lanes past n load as zero
 //         set1 zero broadcast   from a value, zero, from memory
 //   + - * / and unary -         division is correctly rounded everywhere
-//   quotient(a, b)              a / b within 2 ULP for 2^-126 < |b| < 2^126, of either sign; a may be anything. One instruction
-//                               where the instruction set can divide vectors, no division at all where it cannot
+//   quotient(a, b)              a / b within 2 ULP for 2^-126 < |b| < 2^126, of either sign, and a finite a; below |a| = 2^-100 also
+//                               within 2^-149 / |b|. By way of a reciprocal where the instruction set divides slowly or not at all
 //   fma(a, b, c)                a * b + c         (rounds twice where !fused)
 //   fnma(a, b, c)               c - a * b
 //   fma_lane<i>(acc, b, a)      acc + b * a[i]    (only where by_lane; may round twice)

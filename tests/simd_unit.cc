@@ -93,7 +93,7 @@ constexpr MapIntOp int_ops[] = {
 
 constexpr MapOp math[] = {
     MAP("exp", exp(a)),
-    MAP("expm1", expm1(a)),
+    MAP("elu", elu(a, F32::set1(1.0f))),
     MAP("tanh", tanh(a)),
     MAP("sigmoid", sigmoid(a)),
     MAP("silu", silu(a)),

@@ -48,7 +48,7 @@ const Function functions[] = {
     {SKUA_UNARY_GELU, "gelu", 3, [](double x, double, double) { return vanishing(x, x / 2 * std::erfc(-x * std::sqrt(0.5))); }, 0, 0, 0x1p-24},
     {SKUA_UNARY_GELU_TANH, "gelu_tanh", 4,
      [](double x, double, double) { return vanishing(x, x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, 0, 0, 0x1p-26},
-    {SKUA_UNARY_SOFTPLUS, "softplus", 2, [](double x, double, double) { return softplus(x); }},
+    {SKUA_UNARY_SOFTPLUS, "softplus", 2.5, [](double x, double, double) { return softplus(x); }},
     {SKUA_UNARY_EXP, "exp", 1.25, [](double x, double, double) { return std::exp(x); }},
     {SKUA_UNARY_LOG, "log", 1.25, [](double x, double, double) { return std::log(x); }},
     {SKUA_UNARY_SQRT, "sqrt", 0.5, [](double x, double, double) { return std::sqrt(x); }},
