@@ -89,6 +89,12 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
   return mul(n, depth, floats) && floats <= machine_for(tile->isa).l1 / 2 / sizeof(float);
 }
 
+Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
+  const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * sizeof(float);
+  if (one_group) return bytes > double(8 << 20) ? Ahead::row : Ahead::none;
+  return bytes > 0.75 * double(machine_for(g.tile->isa).l2) ? Ahead::line : Ahead::none;
+}
+
 TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t n, size_t depth) {
   const size_t row_units = ceil_div(m, tile->mr), panels = ceil_div(n, tile->nr);
   const size_t units = row_units * panels;

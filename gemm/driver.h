@@ -64,11 +64,10 @@ struct RowPointers {
 void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even);
 bool b_is_small(const Kernel* tile, size_t n, size_t depth);  // stays in L1 beside rows of A and C
 
-// 0: this many panels stay in L2 or nearly so; 1: they come from L3; 2: from L3 or memory, so that reading them takes longer than multiplying a few rows.
-inline int b_is_far(const GemmBlock& g, size_t panels) {
-  const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * sizeof(float);
-  return (bytes > double(1 << 20)) + (bytes > double(8 << 20));
-}
+// What to fetch ahead of the product: nothing where these panels stay in L2 or nearly so; a line of a panel's row with each group of rows; or, from memory, all of it
+// for the only group. (From L3 one group reads them as fast as they come, with or without.)
+enum class Ahead { none, line, row };
+Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group);
 
 // Rows [m0, m1) times panels [p0, p1). `row(m)` gives a row's pointers.
 template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, Row row) {
@@ -79,7 +78,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (g.activation.kernel) note_use(g.activation.kernel);
   // A small B stays in L1 while a few rows take all panels, so that C is written in order; else a panel stays close while all rows take it.
   const size_t per_turn = p1 - p0 > 1 && g.kc >= depth && b_is_small(g.tile, g.n, depth) ? 84 : m1 - m0;
-  const int far = b_is_far(g, p1 - p0);
+  const Ahead fetch = fetch_ahead(g, p1 - p0, m1 - m0 <= mr);
   size_t segment = 0, from = 0, done = 0;  // where the pass begins
   do {
     // One pass: several whole segments, or a part of one.
@@ -116,12 +115,12 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         t.low = g.activation.low; t.high = g.activation.high;
         t.a_step = g.a_step; t.c_step = g.c_step; t.residual_step = g.residual_step;
         const size_t vectors = width / g.format.vector, tall = tiles.even_rows[vectors - 1];
-        const GemmTileFn* fn = tiles.at + (vectors - 1) * mr - 1;
-        const GemmTileFn even = tiles.even[vectors - 1];
+        const bool whole_rows = fetch == Ahead::row && width == g.format.nr;
+        const GemmTileFn* fn = whole_rows ? tiles.row - 1 : tiles.at + (vectors - 1) * mr - 1;
+        const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         // The next panel is fetched into L2 while this one is multiplied: a line of each of its rows with every group of rows, all lines if there is one group only.
-        t.ahead = far && (p + 2) * g.format.nr <= g.n && p + 1 < p1 ? ptrdiff_t(in_place ? g.format.nr : g.format.nr * g.packed_depth) : 0;
+        t.ahead = fetch != Ahead::none && (p + 2) * g.format.nr <= g.n && p + 1 < p1 ? ptrdiff_t(in_place ? g.format.nr : g.format.nr * g.packed_depth) : 0;
         size_t line = 0;
-        t.ahead_all = far > 1 && end - turn <= (even && row(turn).even > 1 ? tall : mr);
         for (size_t m = turn; m < end;) {
           size_t rows = 0;
           do {

@@ -31,19 +31,18 @@ struct GemmTile {
   const float* const* residual;  // row pointers; NULL = none
   bool residual_after;           // added after the clamp
   float low, high;               // clamp; NaN passes
-  // B that comes from far: with each row of B, the line or (ahead_all) the lines that lie `ahead` floats further on are fetched into L2; 0 = none.
-  ptrdiff_t ahead;
-  bool ahead_all;
+  ptrdiff_t ahead;               // with each row of B, a line this many floats further on is fetched into L2 (whole tiles; 0 costs nothing)
   // Even rows: `groups` tiles one below the other; only the first row's pointers above, and the steps from a row to the next.
   size_t groups;
   ptrdiff_t a_step, c_step, residual_step;
 };
 
-// KernelKind::gemm_tile. `code` returns a table of functions: at[(vectors - 1) * mr + rows - 1] for row pointers, vectors <= nr / vector, rows <= mr; and
+// KernelKind::gemm_tile. `code` returns a table of functions: at[(vectors - 1) * mr + rows - 1] for row pointers, vectors <= nr / vector, rows <= mr;
+// row[rows - 1] for whole tiles, which fetches not a line but the whole row `ahead`; and
 // even[vectors - 1] for even rows, even_rows[vectors - 1] at a time: the fewer vectors of columns, the more rows fit the registers. NULL = none.
 using GemmTileFn = void (*)(const GemmTile&);
 struct GemmTileTable {
-  GemmTileFn at[32], even[8];
+  GemmTileFn at[32], row[16], even[8];
   uint8_t even_rows[8];
 };
 using GemmTileTableFn = const GemmTileTable& (*)();

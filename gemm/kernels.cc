@@ -67,32 +67,50 @@ struct Even {
 #endif
 };
 
-constexpr int kLine = 16;                                                        // floats of a cache line
-template <int NV> constexpr int kLines = (NV * F32::L + kLine - 1) / kLine;      // of a row of B
+// Before a loop that is worth being repeated in the code: its additions and its branch take turns with multiply-adds on their ports.
+#if defined(__clang__)
+#define SKUA_FOUR_TIMES _Pragma("clang loop unroll_count(4)")
+#else
+#define SKUA_FOUR_TIMES _Pragma("GCC unroll 4")
+#endif
 
-// Steps k..depth of the depth; with each, `lines` lines that lie `ahead` floats further on are fetched into L2.
-template <int MR, int NV, int lines, class A> SKUA_INL void steps(A& a, const float* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
-  constexpr int L = F32::L;
-  for (; k < depth; ++k, b += ldb) {
-    SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + ahead + i * kLine, 0, 2);
-    F32 w[NV];
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-      w[v] = F32::load(b + v * L);
-      if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads B from memory once per row
-    }
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-      constexpr bool full = MR * NV + NV + 1 == F32::registers;  // no register for the next row's x: clang would load it early and spill
-      F32 x = F32::broadcast(a.at(r, k));
-      if constexpr (full) pin(x);
-      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
-      if constexpr (full) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
-    }
-    a.step();
+constexpr int kLine = 16;                                                        // floats of a cache line
+template <int NV> constexpr int kLines = F32::by_lane ? 0 : (NV * F32::L + kLine - 1) / kLine;  // of a row of B
+constexpr int kOne = !F32::by_lane;
+
+// One step of the depth.
+template <int MR, int NV, int lines, class A> SKUA_INL void step(const A& a, size_t k, const float* b, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
+  SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + ahead + i * kLine, 0, 2);
+  F32 w[NV];
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+    w[v] = F32::load(b + v * F32::L);
+    if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads B from memory once per row
+  }
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+    constexpr bool full = MR * NV + NV + 1 == F32::registers;  // no register for the next row's x: clang would load it early and spill
+    F32 x = F32::broadcast(a.at(r, k));
+    if constexpr (full) pin(x);
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
+    if constexpr (full) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
   }
 }
 
-// kStreams: it can fetch B ahead.
-template <int MR, int NV, bool kStreams, class Rows> SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead) {
+// Steps k..depth; with each, `lines` lines that lie `ahead` floats further on in B are fetched into L2.
+template <int MR, int NV, int lines, class A> SKUA_INL void steps(A& a, const float* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
+  const auto once = [&]() __attribute__((always_inline)) {
+    step<MR, NV, lines>(a, k, b, ahead, acc);
+    a.step();
+    ++k;
+    b += ldb;
+  };
+  if constexpr (MR * NV + NV + 5 >= F32::registers && lines <= 1) {
+    SKUA_FOUR_TIMES while (k < depth) once();
+  } else {
+    while (k < depth) once();
+  }
+}
+
+template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead) {
   constexpr int L = F32::L;
   F32 acc[MR][NV];
   const size_t tail = t.n - size_t(NV - 1) * L;  // columns in the last vector, 1..L
@@ -120,10 +138,7 @@ template <int MR, int NV, bool kStreams, class Rows> SKUA_INL void multiply(cons
 #undef SKUA_STEP
       }
     }
-    // Three loops, so that what is not prefetched costs nothing: nothing, one line per row of B, or all lines of the row.
-    if (!kStreams || F32::by_lane || !ahead) steps<MR, NV, 0>(a, b, ldb, k, depth, ahead, acc);
-    else if (t.ahead_all && kLines<NV> > 1) steps<MR, NV, kLines<NV>>(a, b, ldb, k, depth, ahead, acc);
-    else steps<MR, NV, 1>(a, b, ldb, k, depth, ahead, acc);
+    steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, acc);
   }
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else the epilogue's copies spill inside the loop
   // One pass over the accumulators per step: a branch per step, not per vector.
@@ -149,13 +164,13 @@ template <int MR, int NV, bool kStreams, class Rows> SKUA_INL void multiply(cons
   }
 }
 
-template <int MR, int NV, bool kStreams = false> void tile(const GemmTile& t) { multiply<MR, NV, kStreams>(t, Scattered{t}, t.ahead); }
+template <int MR, int NV, int lines = 0> void tile(const GemmTile& t) { multiply<MR, NV, lines>(t, Scattered{t}, t.ahead); }
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
-template <int MR, int NV, bool kStreams> void even_tiles(const GemmTile& t) {
+template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   Even rows = {t.a[0], t.c[0], t.residual ? t.residual[0] : nullptr, t.a_step, t.c_step, t.residual_step};
   for (size_t i = 0; i < t.groups; ++i) {
-    multiply<MR, NV, kStreams>(t, rows, t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * kLine : 0);
+    multiply<MR, NV, lines>(t, rows, lines && t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * kLine : 0);
     rows.a0 += MR * rows.a_step;
     rows.c0 += MR * rows.c_step;
     rows.residual0 += rows.residual0 ? MR * rows.residual_step : 0;
@@ -195,11 +210,12 @@ constexpr int even_rows(int v) {
   return rows > most ? most : rows;
 }
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
-  table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV>;
+  table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV ? kOne : 0>;
+  if constexpr (v == NV) table.row[r - 1] = tile<r, v, kLines<v>>;
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
   else {
     constexpr int rows = even_rows(v) > MR ? even_rows(v) : MR;
-    table.even[v - 1] = even_tiles<rows, v, v == NV>;
+    table.even[v - 1] = even_tiles<rows, v, v == NV ? kOne : 0>;
     table.even_rows[v - 1] = rows;
     if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
   }
@@ -209,13 +225,14 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
   static_assert(MR * NV <= 32 && NV <= 8);
   GemmTileTable table = {};
   fill<MR, NV>(table);
-  table.at[MR * NV - 1] = full;
-  if (full != GemmTileFn(tile<MR, NV, true>)) table.even[NV - 1] = nullptr;
+  if (full == GemmTileFn(tile<MR, NV, kOne>)) return table;
+  table.at[MR * NV - 1] = table.row[MR - 1] = full;
+  table.even[NV - 1] = nullptr;
   return table;
 }
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable table_of = make_table<MR, NV, full>();
 
-template <int MR, int NV, GemmTileFn full = tile<MR, NV, true>> const GemmTileTable& tile_table() { return table_of<MR, NV, full>; }
+template <int MR, int NV, GemmTileFn full = tile<MR, NV, kOne>> const GemmTileTable& tile_table() { return table_of<MR, NV, full>; }
 
 const Kernel kernels[] = {
 #define SKUA_TILE(mr, nr, why)                                                                                          \
