@@ -36,6 +36,8 @@ code{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .bar{height:7px;border-radius:0 3px 3px 0;margin:1px 0;min-width:1px}
 .ours{background:var(--ours)}.p0{background:var(--p0)}.p1{background:var(--p1)}.p2{background:var(--p2)}.p3{background:var(--p3)}
 .good{color:var(--good);font-weight:600}.bad{color:var(--bad);font-weight:600}
+.split{display:flex;height:9px;width:200px;border-radius:3px;overflow:hidden}.split i{display:block;height:9px}
+.l0{background:var(--ours)}.l1{background:#8ecae6}.l2{background:#ffd166}.l3{background:#b08968}.l4{background:#a78bda}.l5{background:#9aa7b3}.l6{background:#e76f51}
 .legend{display:flex;flex-wrap:wrap;gap:6px 18px;font-size:13px;color:var(--soft);margin:4px 0 10px}
 .legend i{display:inline-block;width:12px;height:12px;border-radius:3px;margin-right:6px;vertical-align:-1px}
 details summary{cursor:pointer;color:var(--soft);margin:8px 0}
@@ -190,6 +192,15 @@ void roofline(Html& h, const Session& s) {
   h.raw("</svg></div>\n");
 }
 
+const char* const causes[7] = {"compute at peak (model)", "bandwidth (model)", "edge (model)", "packing (measured)", "transforms (measured)", "driver (measured)", "kernel (the rest)"};
+void split(Html& h, const Loss& l) {
+  const double parts[7] = {l.compute, l.bandwidth, l.edge, l.copy, l.transform, l.driver, l.kernel};
+  h.raw("<div class=split>");
+  for (int i = 0; i < 7; ++i)
+    if (parts[i] > 0.002) h.raw("<i class=l%d style=\"width:%.1f%%\" title=\"%s: %.0f%%\"></i>", i, 100 * parts[i], causes[i], 100 * parts[i]);
+  h.raw("</div>");
+}
+
 void networks_section(Html& h, const Session& s) {
   bool any = false;
   for (const Result& r : s.results) any |= r.suite == "networks";
@@ -220,18 +231,23 @@ void networks_section(Html& h, const Session& s) {
     h.raw("<td class=n>%.1f<td class=n>%.0f%%<td class=n>%s", r.gflops, 100 * r.peak_share, verdict(r.ns, r.noise, r.best_peer()).c_str());
   }
   h.raw("</table></div>\n");
+  h.raw("<div class=legend>");
+  for (int i = 0; i < 7; ++i) h.raw("<span><i class=l%d></i>%s</span>", i, causes[i]);
+  h.raw("</div>\n");
   for (const Result& r : s.results) {
     if (r.suite != "networks" || r.steps.empty()) continue;
     double sum = 0;
     for (const StepTime& t : r.steps) sum += t.ns;
-    h.raw("<details><summary>%s%s, layer by layer</summary><div class=card><table><tr><th class=n>#<th>Layer<th>Speed<th class=n>skua<th class=n>share of time<th class=n>GFLOP/s", escape(r.name).c_str(), thread_note(s, r).c_str());
+    h.raw("<details><summary>%s%s, layer by layer</summary><div class=card><table><tr><th class=n>#<th>Layer<th>Speed<th class=n>skua<th class=n>share of time<th>Its time goes to<th class=n>GFLOP/s", escape(r.name).c_str(), thread_note(s, r).c_str());
     for (const PeerTime& p : r.peers) h.raw("<th class=n>%s", p.name.c_str());
     h.raw("<th>Algorithm, kernel</tr>");
     for (size_t i = 0; i < r.steps.size(); ++i) {
       const StepTime& t = r.steps[i];
       h.raw("<tr><td class=n>%zu<td><code>%s</code>", i + 1, escape(t.name).c_str());
       bars(h, t.ns, t.peers);
-      h.raw("<td class=n>%s<td class=n>%.1f%%<td class=n>%s", duration(t.ns).c_str(), 100 * t.ns / sum, t.gflops > 0 ? text("%.0f", t.gflops).c_str() : "");
+      h.raw("<td class=n>%s<td class=n>%.1f%%<td>", duration(t.ns).c_str(), 100 * t.ns / sum);
+      if (r.threads == 1) split(h, t.loss);
+      h.raw("<td class=n>%s", t.gflops > 0 ? text("%.0f", t.gflops).c_str() : "");
       for (const PeerTime& p : t.peers) h.raw("<td class=n>%s", duration(p.ns).c_str());
       h.raw("<td><code>%s%s%s</code>", escape(t.algorithm).c_str(), t.algorithm.empty() ? "" : " ", escape(t.kernel).c_str());
     }

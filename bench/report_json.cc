@@ -43,6 +43,15 @@ std::string peers(const std::vector<PeerTime>& list) {
   return out + "}";
 }
 
+// Shares of a layer's time; null: not measured.
+std::string loss(const Loss& l) {
+  std::string out = ", \"loss\": {\"samples\": " + std::to_string(l.samples);
+  const std::pair<const char*, double> parts[] = {{"compute", l.compute}, {"bandwidth", l.bandwidth}, {"edge", l.edge},    {"pack", l.copy},
+                                                  {"transform", l.transform}, {"driver", l.driver},   {"kernel", l.kernel}};
+  for (const auto& p : parts) out += ", \"" + std::string(p.first) + "\": " + or_null(p.second);
+  return out + "}";
+}
+
 // Just enough of a reader for what write_json() writes.
 struct Value {
   enum { null, boolean, num, str, list, object } kind = null;
@@ -153,8 +162,8 @@ bool write_json(const Session& s, const std::string& path) {
       fprintf(f, ", \"steps\": [");
       for (size_t k = 0; k < r.steps.size(); ++k) {
         const StepTime& t = r.steps[k];
-        fprintf(f, "%s\n  {\"name\": %s, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"gflops\": %s, \"peers\": %s}", k ? "," : "", quoted(t.name).c_str(), text_or_null(t.algorithm).c_str(),
-                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", peers(t.peers).c_str());
+        fprintf(f, "%s\n  {\"name\": %s, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"gflops\": %s, \"peers\": %s%s}", k ? "," : "", quoted(t.name).c_str(), text_or_null(t.algorithm).c_str(),
+                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", peers(t.peers).c_str(), r.threads == 1 ? loss(t.loss).c_str() : "");
       }
       fprintf(f, "]");
     }

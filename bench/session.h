@@ -7,6 +7,7 @@
 #include <vector>
 #include "contestant.h"
 #include "machine.h"
+#include "profile.h"
 #include "timing.h"
 
 namespace bench {
@@ -33,6 +34,7 @@ struct StepTime {
   std::string name, algorithm, kernel;  // "conv2d_f32/3x3s1_56x56x64-64"
   double ns = 0, gflops = 0;
   std::vector<PeerTime> peers;
+  Loss loss;                            // one thread only
 };
 
 struct Result {

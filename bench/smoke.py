@@ -61,6 +61,13 @@ with tempfile.TemporaryDirectory() as folder:
     assert capped["machine"]["isa"] == isas[0] and capped["isa_cap"] == (isas[0] if len(isas) > 1 else None)
     assert [c["threads"] for c in capped["cases"]] == [1, 2] and capped["cases"][1]["scaling"] > 0
     assert all(c["kernel"].endswith(isas[0]) for c in capped["cases"]), "a kernel above the cap"
+    out, _ = run("--quick", "--suite", "networks", "--filter", "squeezenet", "--peers", "none", "--json", page)
+    assert "kernel: what is left" in out or "no sampling here" in out
+    with open(page, encoding="utf-8") as f:
+        steps = json.load(f)["cases"][0]["steps"]
+    for step in steps:
+        loss = step["loss"]
+        assert abs(sum(v for k, v in loss.items() if k != "samples" and v is not None) - 1) < 0.01, step
     out, _ = run("--quick", "--suite", "regret", "--filter", "gemm_f32/64x64x64$|conv2d_f32/resnet18/3x3s1_7x7", "--json", page)
     assert "regret, 1 thread: " in out and "worst" in out
     with open(page, encoding="utf-8") as f:

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <algorithm>
+#include <array>
 
 #include "session.h"
 
@@ -29,6 +30,53 @@ std::vector<double> step_times(PreparedNetwork& net, size_t steps, int passes) {
   std::vector<double> times;
   for (auto& s : samples) times.push_back(statistics(s).ns);
   return times;
+}
+
+// What every step's time goes to.
+void profile(Session& session, PreparedNetwork& net, const Corpus& c, Result& r) {
+  std::vector<std::array<size_t, size_t(Where::count)>> samples(c.steps.size());
+  Sampler sampler;
+  if (sampler.works()) {
+    const double until = now_ns() + (effort.quick ? 300e6 : 1500e6);
+    sampler.start();
+    do
+      for (size_t i = 0; i < c.steps.size(); ++i) {
+        net.run_step(i);
+        sampler.drain([&](Where w) { ++samples[i][size_t(w)]; });
+      }
+    while (now_ns() < until);
+    sampler.stop();
+  }
+  double weights = 0;
+  for (const Step& s : c.steps) weights += 4.0 * double(s.layer.weight_count());
+  for (size_t i = 0; i < c.steps.size(); ++i)
+    r.steps[i].loss = split_time(session.machine, r.isa, c.steps[i].layer, r.steps[i].algorithm, r.steps[i].kernel, r.steps[i].ns, weights, samples[i].data());
+}
+
+// Shares of the layer's time, layers of less than a hundredth of the network's together.
+void print_profile(const Result& r) {
+  double sum = 0, whole[7] = {}, small = 0;
+  bool measured = false;
+  for (const StepTime& t : r.steps) sum += t.ns, measured |= t.loss.copy >= 0;
+  printf("  %-46s %9s %6s  compute bandwidth edge  pack transform driver  kernel   %% of the layer's time\n", "layer", "time", "share");
+  const auto line = [](const std::string& name, double ns, double share, const double* v) {
+    printf("  %-46s %9s %5.1f%%  %6.0f%% %8.0f%% %3.0f%% %4.0f%% %8.0f%% %5.0f%% %6.0f%%\n", name.c_str(), duration(ns).c_str(), 100 * share, 100 * v[0], 100 * v[1], 100 * v[2], 100 * v[3],
+           100 * v[4], 100 * v[5], 100 * v[6]);
+  };
+  double rest[7] = {};
+  for (const StepTime& t : r.steps) {
+    const Loss& l = t.loss;
+    const double v[7] = {l.compute, l.bandwidth, l.edge, std::max(l.copy, 0.0), std::max(l.transform, 0.0), std::max(l.driver, 0.0), l.kernel};
+    for (int i = 0; i < 7; ++i) whole[i] += v[i] * t.ns / sum, rest[i] += t.ns < 0.01 * sum ? v[i] * t.ns : 0;
+    if (t.ns < 0.01 * sum) small += t.ns;
+    else line(t.name, t.ns, t.ns / sum, v);
+  }
+  for (double& v : rest) v /= std::max(small, 1.0);
+  if (small > 0) line("layers below 1%", small, small / sum, rest);
+  line("all", sum, 1, whole);
+  printf("  %s\n", measured ? "measured by sampling: pack, transform, driver; model: compute (at peak), bandwidth (beyond compute), edge; kernel: what is left"
+                            : "model: compute (at peak), bandwidth (beyond compute), edge; no sampling here, so that kernel holds packing, transforms and the driver too");
+  fflush(stdout);
 }
 
 void run_case(Session& session, const Corpus& c) {
@@ -103,7 +151,9 @@ void run_case(Session& session, const Corpus& c) {
       t.gflops = l.flops() / ns[k];
     }
   }
-  session.add(std::move(r));
+  if (effort.threads == 1) profile(session, *nets[0], c, r);
+  session.add(r);
+  if (effort.threads == 1) print_profile(r);
 }
 
 void run(Session& session, const std::vector<std::string>& names) {
