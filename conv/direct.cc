@@ -379,13 +379,12 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
     r.phase = phase_at(s, i);
     const size_t depth = r.phase.depth(s), count = r.phase.y.count, n = s.out_channels / s.groups;
     if (count && r.phase.x.count) {
-      const double cycles = double(s.groups) * gemm_cycles(plan.tile, s.batch * count * r.phase.x.count, n, depth);
-      const size_t panels = ceil_div(n, plan.tile->nr);
-      const size_t pieces = pieces_for(args, s.batch * count * panels, cycles / double(s.batch * count * panels));
+      const size_t m = s.batch * count * r.phase.x.count;
+      const TaskGrid grid = cut_tasks(args, plan.tile, m, s.batch * count, s.groups == 1 ? n : 1, depth, double(s.groups) * gemm_cycles(plan.tile, m, n, depth));
       r.bands = ceil_div(count, plan.band);
       // Tasks cut the plan's bands further, so that strips never grow.
-      r.pieces = min(min(plan.band, count), ceil_div(pieces, s.batch * r.bands));
-      r.columns = s.groups == 1 ? min(panels, max(pieces / max(r.bands * r.pieces * s.batch, 1), 1)) : 1;
+      r.pieces = min(min(plan.band, count), ceil_div(grid.rows, s.batch * r.bands));
+      r.columns = grid.columns;
       parallel(args, s.batch * r.bands * r.pieces * r.columns, task, &r);
     }
     r.packed += s.groups * packed_floats(format_of(plan.tile), n, depth);

@@ -17,10 +17,9 @@ size_t pieces_for(const RunArgs& args, size_t units, double cycles_per_unit) {
   const uint32_t workers = args.concurrency();
   if (workers == 1 || units < 2) return 1;
   const double cycles = cycles_per_unit * double(units);
-  size_t pieces = min(units, size_t(workers) * 4);
-  const double smallest = 60e3;  // ~20 us
-  if (cycles < smallest * double(pieces)) pieces = size_t(cycles / smallest);
-  return pieces < 1 ? 1 : pieces;
+  if (cycles < 30e3) return 1;
+  const size_t pieces = min(min(units, size_t(workers) * 4), size_t(cycles / 15e3));
+  return pieces > workers ? pieces / workers * workers : pieces;
 }
 
 size_t element_count(const skua_tensor& t) {

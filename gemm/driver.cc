@@ -95,14 +95,27 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
   return bytes > 0.75 * double(machine_for(g.tile->isa).l2) ? Ahead::line : Ahead::none;
 }
 
-TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t n, size_t depth) {
-  const size_t row_units = ceil_div(m, tile->mr), panels = ceil_div(n, tile->nr);
-  const size_t units = row_units * panels;
-  const size_t pieces = pieces_for(args, units, gemm_cycles(tile, m, n, depth) / double(units ? units : 1));
-  // Prefer cutting rows (each task then streams all of B once) while a piece keeps 4 row groups; cut panels for the rest.
-  TaskGrid grid = {min(pieces, max(row_units / 4, 1)), 1};
-  grid.columns = min(ceil_div(pieces, grid.rows), panels);
-  return grid;
+TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, double cycles) {
+  const size_t panels = ceil_div(n, tile->nr), workers = args.concurrency();
+  const size_t most = pieces_for(args, mul_sat(row_units, panels), cycles / double(row_units) / double(panels));
+  // Units in a piece on average, for the worker that has most of them.
+  const auto share = [&](size_t units, size_t pieces) {
+    return pieces % workers ? double(ceil_div(units, pieces)) : double(ceil_div(units, workers)) / double(pieces / workers);
+  };
+  TaskGrid best = {1, 1};
+  double shortest = 0;
+  for (size_t pieces = most; pieces > 1; pieces = pieces > workers ? pieces - workers : 1)
+    for (size_t columns = 1; columns <= min(pieces, panels); columns *= 2) {
+      const TaskGrid grid = {min(pieces / columns, row_units), columns};
+      const double rows = double(m) * share(row_units, grid.rows) / double(row_units), width = double(n) * share(panels, columns) / double(panels);
+      const size_t rounds = ceil_div(grid.rows * columns, workers);
+      // With fewer tasks a worker that comes late holds up the others.
+      const double c = (gemm_cycles(tile, size_t(rows + 0.5), size_t(width + 0.5), depth) + 1000) * double(rounds) * (1 + 0.06 / double(rounds));
+      if (shortest != 0 && c >= shortest) continue;
+      shortest = c;
+      best = grid;
+    }
+  return best;
 }
 
 }  // namespace skua

@@ -150,10 +150,11 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   } while (done < depth);
 }
 
-// How rows and panels are cut into tasks: nearly equal pieces of both.
+// How rows and panels are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in
+// `row_units` parts that may be cut apart; `cycles` for all of them.
 struct TaskGrid {
   size_t rows, columns;  // pieces
 };
-TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t n, size_t depth);
+TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, double cycles);
 
 }  // namespace skua

@@ -281,7 +281,10 @@ void run(const RunArgs& args) {
   }
   const size_t units = p.batch * r.bands * r.blocks;
   const double taps = double(p.y.out) * double(p.y.kernel) * double(p.x.kernel) * double(p.x.out) * double(p.channels) * double(p.batch);
-  r.pieces = pieces_for(args, units, taps / p.kernel->vector / double(units) + 20);
+  const Machine m = machine_for(p.kernel->isa);  // what is read comes from the last cache level, or from what another core wrote
+  const double bytes = double(p.batch) * double(p.channels) * 4 * (double(p.y.in) * double(p.x.in) + double(p.y.out) * double(p.x.out)), traffic = bytes / m.l3_bytes;
+  const double cycles = taps / p.kernel->vector;
+  r.pieces = pieces_for(args, units, (cycles > traffic ? cycles : traffic) / double(units) + 20);
   parallel(args, r.pieces, task, &r);
 }
 

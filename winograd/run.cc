@@ -45,7 +45,10 @@ Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
   if (pieces == 1) return {1, p.panel, false};
   const size_t least = min(p.block, 2 * size_t(p.tile->mr));  // with fewer tiles, streaming U costs more than the products
-  if (groups == 1 || p.tiles / least >= pieces) return {min(pieces, p.tiles), p.panel, false};
+  // Ranges for each worker alone: as many as it likes where U stays in L2, else as many blocks as one thread would do.
+  const double u_bytes = double(winograd_points(p.variant)) * double(s.in_channels) * double(s.out_channels) * 4;
+  const size_t workers = args.concurrency(), own = u_bytes < double(machine_for(p.tile->isa).l2) / 2 ? pieces : min(pieces, max(p.tiles / least, ceil_div(p.tiles, p.block)));
+  if (own >= workers || groups == 1) return {min(round_up(own, workers), p.tiles), p.panel, false};
   const size_t ranges = max(p.tiles / least, ceil_div(p.tiles, p.block));
   return {ranges, min(p.panel, ceil_div(groups, ceil_div(pieces, ranges)) * nr), true};
 }
