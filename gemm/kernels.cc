@@ -20,7 +20,7 @@ template <int NV> SKUA_INL F32 columns(const float* row, int v, size_t tail) {
 }
 
 // Where the rows of a tile are. Scattered: a pointer each. Even: a fixed step from one to the next; x86-64 then reaches eight rows from one pointer and
-// the steps 1, 3, 5 and 7 (scaled by 1, 2, 4), so that 14 or 28 rows need no pointers from memory.
+// the steps 1, 3, 5 and 7 (scaled by 1, 2, 4), so that 14 rows need no pointers from memory, and asks for the rows of the next tile in time.
 struct Scattered {
   const GemmTile& t;
   SKUA_INL float* c(int r) const { return t.c[r]; }
@@ -42,8 +42,10 @@ struct Even {
 #if defined(__x86_64__)
   template <int MR> struct A {
     const char* block[(MR + 7) / 8];
+    const char* ahead;  // in the next tile's rows; a step takes MR floats of them
     ptrdiff_t s1, s3, s5, s7;
-    SKUA_INL A(const Even& e, ptrdiff_t segment) : s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
+    SKUA_INL A(const Even& e, ptrdiff_t segment)
+        : ahead(reinterpret_cast<const char*>(e.a0) + (segment + MR * e.a_step) * ptrdiff_t(sizeof(float))), s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
       SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = reinterpret_cast<const char*>(e.a0 + segment + i * 8 * e.a_step);
     }
     SKUA_INL const float* at(int r, size_t) const {
@@ -55,6 +57,8 @@ struct Even {
       if constexpr (MR > 5) asm("" : "+r"(s5));
       if constexpr (MR > 7) asm("" : "+r"(s7));
       SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] += sizeof(float);
+      __builtin_prefetch(ahead);
+      ahead += MR * sizeof(float);
     }
   };
 #else
