@@ -45,6 +45,8 @@ struct DirectPlan {
   size_t strip;        // floats of a worker's strips
   size_t regions, segments;  // most of a task, most of a region
   double cycles;       // predicted
+  bool flat;           // a matrix product: the pixels of an image are rows with the same step from each to the next
+  size_t kc;           // of a flat one
   const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm"
 };
 

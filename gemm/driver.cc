@@ -3,7 +3,7 @@
 namespace skua {
 namespace {
 
-double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle) {
+double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
   const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32;
   const double multiplies = double(rows * vectors), loads = double(vectors) + double(rows) * (by_lane ? 0.25 : 1);
   double step = multiplies / m.fma_ports;
@@ -11,22 +11,30 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
   if (const double c = double(vectors * tile->vector * 4) / b_bytes_per_cycle; c > step) step = c;
-  return step * double(depth) + 20 + 2 * multiplies;
+  return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
 }
 
 }  // namespace
 
 double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached) {
-  const Machine machine = machine_for(tile->isa);
-  const size_t groups = ceil_div(m, tile->mr), rows = ceil_div(m, groups ? groups : 1), full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector);
   if (!m || !n) return 0;
+  const Machine machine = machine_for(tile->isa);
+  const GemmTileTable& tiles = code_of<GemmTileTableFn>(tile)();
   const double bytes = double(n) * double(depth) * 4;
   const double cold = cached ? machine.l2_bytes : bytes > double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
   const double warm = double(tile->nr) * double(depth) * 4 > double(machine.l1) ? machine.l2_bytes : 64;
   auto columns = [&](size_t vectors) {
-    return tile_cycles(machine, tile, rows, vectors, depth, cold) + double(groups - 1) * tile_cycles(machine, tile, rows, vectors, depth, warm);
+    const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = m / tall, left = m % tall, groups = ceil_div(left, tile->mr);
+    const size_t rows = groups ? ceil_div(left, groups) : tall;
+    double cycles = tile_cycles(machine, tile, rows, vectors, depth, cold, !groups);
+    if (groups > 1) cycles += double(groups - 1) * tile_cycles(machine, tile, rows, vectors, depth, warm, false);
+    if (even) cycles += double(even - !groups) * tile_cycles(machine, tile, tall, vectors, depth, warm, true);
+    return cycles;
   };
-  return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0);
+  const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
+  // Caches fetch and write lines in pairs: panels of an odd number of lines meet twice in a pair of C's.
+  const double pairs = tile->nr * sizeof(float) % 128 == 64 ? double(m) * double(panels / 2) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6) : 0;
+  return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs;
 }
 
 const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text, Choice* choice) {
@@ -92,7 +100,13 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
   const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * sizeof(float);
   if (one_group) return bytes > double(8 << 20) ? Ahead::row : Ahead::none;
-  return bytes > 0.75 * double(machine_for(g.tile->isa).l2) ? Ahead::line : Ahead::none;
+  return bytes > 65536 && bytes > 0.75 * double(machine_for(g.tile->isa).l2) ? Ahead::line : Ahead::none;
+}
+
+size_t rows_per_turn(const GemmBlock& g, size_t rows) {
+  constexpr size_t kTurn = 168;  // whole tiles of 6 and of 14
+  const bool some = rows > kTurn && double(rows) * double(g.n) * sizeof(float) > double(machine_for(g.tile->isa).l2 / 2) && b_is_small(g.tile, g.n, g.packed_depth);
+  return some ? kTurn : rows;
 }
 
 TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, double cycles) {

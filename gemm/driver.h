@@ -63,6 +63,8 @@ struct RowPointers {
 // What a tile does not do: activations that are no clamp, and the residual after them. Rows by pointers; or, `even` of them, by steps.
 void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even);
 bool b_is_small(const Kernel* tile, size_t n, size_t depth);  // stays in L1 beside rows of A and C
+// Rows that take all panels before the next do: all, a panel stays close meanwhile; but few of a C larger than L2 where B is small, so that C is written in order.
+size_t rows_per_turn(const GemmBlock& g, size_t rows);
 
 // What to fetch ahead of the product: nothing where these panels stay in L2 or nearly so; a line of a panel's row with each group of rows; or, from memory, all of it
 // for the only group. (From L3 one group reads them as fast as they come, with or without.)
@@ -76,8 +78,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (m1 == m0) return;
   note_use(g.tile);
   if (g.activation.kernel) note_use(g.activation.kernel);
-  // A small B stays in L1 while a few rows take all panels, so that C is written in order; else a panel stays close while all rows take it.
-  const size_t per_turn = p1 - p0 > 1 && g.kc >= depth && b_is_small(g.tile, g.n, depth) ? 84 : m1 - m0;
+  const size_t per_turn = p1 - p0 > 1 && g.kc >= depth ? rows_per_turn(g, m1 - m0) : m1 - m0;
   const Ahead fetch = fetch_ahead(g, p1 - p0, m1 - m0 <= mr);
   size_t segment = 0, from = 0, done = 0;  // where the pass begins
   do {

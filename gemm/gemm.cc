@@ -286,7 +286,8 @@ void run(const RunArgs& args) {
     parallel(args, r.pieces * p.batches, pack_a_task, &r);
   }
   if (p.packed_b) parallel(args, p.b_batches * (p.in_place ? 1 : panel_count(format_of(p.kernel), p.n)), pack_b_task, &r);
-  r.grid = cut_tasks(args, p.kernel, p.m, ceil_div(p.m, p.kernel->mr), p.n, p.k, gemm_cycles(p.kernel, p.m, p.n, p.k));
+  r.grid = {1, 1};
+  if (args.concurrency() > 1) r.grid = cut_tasks(args, p.kernel, p.m, ceil_div(p.m, p.kernel->mr), p.n, p.k, gemm_cycles(p.kernel, p.m, p.n, p.k));
   parallel(args, p.batches * r.grid.rows * r.grid.columns, multiply_task, &r);
 }
 
