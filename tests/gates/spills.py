@@ -5,7 +5,8 @@
   spills.py --object OBJECT ...
 
 A tile with one accumulator too many still computes the right result, a third slower: the compiler quietly keeps the rest on the stack.
-A tile's inner loop is the innermost loop with the most multiply-accumulates of its function; it may neither read nor write the stack.
+A tile's inner loop is, of the innermost loops with at least half of the most multiply-accumulates in its function, the densest (a compiler's jump back from
+the tails at the function's end to its epilogue looks like a loop, too); it may neither read nor write the stack.
 """
 import argparse
 import os
@@ -34,7 +35,8 @@ def tiles(path):
     arch = objcode.architecture(path)
     for function in objcode.disassemble(path):
         loops = [(sum(objcode.macs(i, arch) for i in body), body) for body in objcode.innermost_loops(function)]
-        work, body = max(loops, key=lambda loop: loop[0], default=(0, None))
+        most = max((work for work, _ in loops), default=0)
+        work, body = max((loop for loop in loops if 2 * loop[0] >= most), key=lambda loop: loop[0] / len(loop[1]), default=(0, None))
         if work >= TILE_MACS:
             yield function, body, work
 
