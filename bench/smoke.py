@@ -78,4 +78,15 @@ with tempfile.TemporaryDirectory() as folder:
     with open(file, "w", encoding="utf-8") as f:
         f.write("{")
     assert "not a result file" in run("--compare", file, code=2)[1]
+# engines.py reads the same networks; the engines themselves are not installed for this.
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import engines  # noqa: E402
+
+for network in engines.NETWORKS:
+    assert f"network_f32/{network}" in names, network
+    steps, shape = engines.parse(os.path.join(engines.here, "shapes", network + ".txt"))
+    assert shape[steps[-1]["output"]] == (1, 1, 1000), f"{network} ends with {shape[steps[-1]['output']]}"
+script = [sys.executable, os.path.join(engines.here, "engines.py")]
+assert subprocess.run([*script, "--networks", "nothing"], capture_output=True).returncode == 2
+assert subprocess.run([*script, "--help"], capture_output=True).returncode == 0
 print("skua-bench keeps its promises")
