@@ -345,8 +345,9 @@ void explain(const skua_plan* plan, Text& text) {
 
 }  // namespace
 
-extern const OpClass conv2d_class, conv2d_transpose_class;
+extern const OpClass conv2d_class, conv2d_transpose_class, inverted_residual_part_class;
 const OpClass conv2d_class = {"conv2d", 2, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
 const OpClass conv2d_transpose_class = {"conv2d_transpose", 3, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
+const OpClass inverted_residual_part_class = {"inverted_residual", 0, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
 
 }  // namespace skua

@@ -29,6 +29,10 @@ struct ConvOp : skua_op {
   const float* weights_of[kConvAlgorithms];
 };
 
+// What an operator made of convolutions builds on (create.cc): the checked description, and conv2d's create under another name, packed for `algorithms` (bits) at most.
+skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c);
+skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d_desc& d, uint32_t algorithms, const void* weights, const void* bias, skua_op** out);
+
 // Floats of the weights block: bias, then the packed weights of each algorithm in `config.packed`. offset[a] is filled for those. False: overflow.
 bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t& floats);
 

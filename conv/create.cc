@@ -77,7 +77,8 @@ bool weight_steps(const ConvConfig& c, skua_weight_layout layout, WeightSteps& w
   return true;
 }
 
-skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_weight_layout layout, const void* weights, const void* bias, size_t hint_h, size_t hint_w, skua_op** out) {
+skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_weight_layout layout, uint32_t algorithms, const void* weights, const void* bias, size_t hint_h, size_t hint_w,
+                   skua_op** out) {
   if (!weights) return SKUA_INVALID("%s: weights is NULL", cls.name);
   c.has_bias = bias != nullptr;
   WeightSteps steps = {};
@@ -98,8 +99,7 @@ skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_wei
   if (!tile) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
   c.format = format_of(tile);
   c.depthwise_vector = depthwise_vector(ctx, c.out_channels);
-  const uint32_t every = (1u << kConvAlgorithms) - 1;
-  SKUA_TRY(conv_choose(&probe, c, every, p, nullptr));
+  SKUA_TRY(conv_choose(&probe, c, algorithms, p, nullptr));
   c.packed = 1u << p.chosen;
   if (!hinted && p.chosen != kDepthwise) c.packed |= 1u << kDirect;
   size_t offset[kConvAlgorithms], floats = 0;
@@ -123,7 +123,21 @@ skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_wei
   return open_op(base, out);
 }
 
+constexpr uint32_t kEvery = (1u << kConvAlgorithms) - 1;
+
 }  // namespace
+
+skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c) {
+  SKUA_TRY(check(op, d));
+  c = config_of(d, false);
+  return SKUA_STATUS_OK;
+}
+
+skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d_desc& d, uint32_t algorithms, const void* weights, const void* bias, skua_op** out) {
+  ConvConfig c;
+  SKUA_TRY(conv_config(cls.name, d, c));
+  return create(cls, ctx, c, d.weight_layout, algorithms, weights, bias, d.hint_in_h, d.hint_in_w, out);
+}
 
 extern const OpClass conv2d_class, conv2d_transpose_class;
 
@@ -136,8 +150,7 @@ extern "C" {
 skua_status skua_conv2d_create(skua_context* context, const skua_conv2d_desc* desc, const void* weights, const void* bias, skua_op** out) {
   skua_conv2d_desc d;
   SKUA_TRY(read_desc("conv2d", context, desc, d, out));
-  SKUA_TRY(check("conv2d", d));
-  return create(conv2d_class, context, config_of(d, false), d.weight_layout, weights, bias, d.hint_in_h, d.hint_in_w, out);
+  return conv_create(conv2d_class, context, d, kEvery, weights, bias, out);
 }
 
 skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2d_transpose_desc* desc, const void* weights, const void* bias, skua_op** out) {
@@ -150,7 +163,7 @@ skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2
   ConvConfig c = config_of(d, true);
   c.output_padding_h = d.output_padding_h;
   c.output_padding_w = d.output_padding_w;
-  return create(conv2d_transpose_class, context, c, d.weight_layout, weights, bias, 0, 0, out);
+  return create(conv2d_transpose_class, context, c, d.weight_layout, kEvery, weights, bias, 0, 0, out);
 }
 
 }  // extern "C"

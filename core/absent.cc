@@ -25,6 +25,9 @@ skua_status skua_conv2d_create(skua_context*, const skua_conv2d_desc*, const voi
 skua_status skua_conv2d_transpose_create(skua_context*, const skua_conv2d_transpose_desc*, const void*, const void*, skua_op** out) {
   return absent("conv2d_transpose", out);
 }
+skua_status skua_inverted_residual_create(skua_context*, const skua_inverted_residual_desc*, const void* const*, const void* const*, skua_op** out) {
+  return absent("inverted_residual", out);
+}
 #endif
 #ifndef SKUA_BUILT_pooling
 skua_status skua_pool2d_create(skua_context*, const skua_pool2d_desc*, skua_op** out) { return absent("pool2d", out); }

@@ -289,6 +289,7 @@ TEST(Null, Descriptors) {
   refused(skua_gemm_create(context, nullptr, nullptr, nullptr, &op));
   refused(skua_conv2d_create(context, nullptr, constants(), nullptr, &op));
   refused(skua_conv2d_transpose_create(context, nullptr, constants(), nullptr, &op));
+  refused(skua_inverted_residual_create(context, nullptr, nullptr, nullptr, &op));
   refused(skua_pool2d_create(context, nullptr, &op));
   refused(skua_unary_create(context, nullptr, &op));
   refused(skua_binary_create(context, nullptr, &op));

@@ -209,6 +209,50 @@ TEST(Descriptor, Pool2d) {
   shapes({shape({1, 8, 8, 4}, SKUA_DTYPE_S32)}, "input 0");
 }
 
+TEST(Descriptor, InvertedResidual) {
+  Sweep sweep("inverted_residual");
+  skua_inverted_residual_desc good = SKUA_INVERTED_RESIDUAL_DESC_INIT;
+  good.expand.in_channels = good.project.out_channels = 4;
+  good.expand.out_channels = good.depthwise.in_channels = good.depthwise.out_channels = good.depthwise.groups = good.project.in_channels = 6;
+  good.depthwise.kernel_h = good.depthwise.kernel_w = 3;
+  const std::vector<skua_tensor> inputs = {shape({1, 8, 8, 4})};
+  auto create = [](skua_context* c, const skua_inverted_residual_desc& d, skua_op** out) {
+    const void* const weights[] = {constants(), constants(), constants()};
+    return skua_inverted_residual_create(c, &d, weights, nullptr, out);
+  };
+  BAD("struct_size", --d.struct_size);
+  BAD("struct_size", ++d.expand.struct_size);
+  BAD("struct_size", d.project.struct_size = 0);
+  BAD("output_type", d.depthwise.output_type = SKUA_DTYPE_S8);
+  BAD("layout", d.expand.layout = d.depthwise.layout = d.project.layout = SKUA_LAYOUT_NCHW);
+  BAD("expand", d.expand.kernel_h = 3);
+  BAD("expand", d.expand.stride_w = 2);
+  BAD("project", d.project.padding.left = 1);
+  BAD("project", d.project.groups = 2);
+  BAD("depthwise", d.depthwise.groups = 3);
+  BAD("depthwise", d.depthwise.out_channels = 12);
+  BAD("depthwise", d.expand.out_channels = 7);
+  BAD("project", d.project.in_channels = 7);
+  BAD("residual", d.expand.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
+  BAD("residual", d.depthwise.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
+  BAD("n_inputs", d.project.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
+  BAD("activation", d.project.epilogue.activation.kind = skua_activation_kind(77));
+  BAD("kernel_h", d.depthwise.kernel_h = 0);
+  BAD("height", d.depthwise.kernel_h = 9);
+  BAD("address space", d.expand.in_channels = d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = UINT32_MAX);
+  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, create, list, text, [](auto&) {}); };
+  shapes({shape({8, 8, 4})}, "input 0");
+  shapes({shape({1, 8, 8, 3})}, "input 0");
+  shapes({shape({1, 8, 8, 4}, SKUA_DTYPE_S32)}, "input 0");
+  auto no_weights = [](skua_context* c, const skua_inverted_residual_desc& d, skua_op** out) { return skua_inverted_residual_create(c, &d, nullptr, nullptr, out); };
+  sweep(good, no_weights, inputs, "weights", [](auto&) {});
+  auto one_missing = [](skua_context* c, const skua_inverted_residual_desc& d, skua_op** out) {
+    const void* const weights[] = {constants(), nullptr, constants()};
+    return skua_inverted_residual_create(c, &d, weights, nullptr, out);
+  };
+  sweep(good, one_missing, inputs, "weights", [](auto&) {});
+}
+
 TEST(Descriptor, Elementwise) {
   {
     Sweep sweep("unary");

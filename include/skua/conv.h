@@ -91,6 +91,27 @@ static inline skua_conv2d_transpose_desc skua_conv2d_transpose_desc_init(void) {
 SKUA_API skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2d_transpose_desc* desc, const void* weights,
                                                   const void* bias, skua_op** out);
 
+/* Inverted residual block (MobileNet V2 and later): expand, a 1x1 convolution; a depthwise one with its stride; project, a 1x1 convolution; each with its bias and
+ * activation. The result has the same bits as the three operators after each other, but the expanded maps are computed a few rows at a time and stay in the cache.
+ * expand and project: one group, no stride, no padding; depthwise: groups = in_channels = out_channels; NHWC; a residual in project's epilogue only.
+ * Input: x, then project's residual if it has one (output's shape; may be x itself). */
+typedef struct skua_inverted_residual_desc {
+  size_t struct_size;
+  skua_conv2d_desc expand, depthwise, project;
+} skua_inverted_residual_desc;
+
+static inline skua_inverted_residual_desc skua_inverted_residual_desc_init(void) {
+  skua_inverted_residual_desc d;
+  d.struct_size = sizeof(skua_inverted_residual_desc);
+  d.expand = d.depthwise = d.project = skua_conv2d_desc_init();
+  return d;
+}
+#define SKUA_INVERTED_RESIDUAL_DESC_INIT skua_inverted_residual_desc_init()
+
+/* weights, biases: of expand, depthwise and project, as for skua_conv2d_create(). biases NULL = none has one. All may be freed after the call. */
+SKUA_API skua_status skua_inverted_residual_create(skua_context* context, const skua_inverted_residual_desc* desc, const void* const* weights, const void* const* biases,
+                                                   skua_op** out);
+
 #ifdef __cplusplus
 }
 #endif

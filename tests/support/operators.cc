@@ -57,6 +57,21 @@ Sample conv_transpose() {
   return {"conv2d_transpose", [=](skua_context* c, skua_op** out) { return skua_conv2d_transpose_create(c, &d, constants(), nullptr, out); }, {shape({2, 6, 5, 5})}, true};
 }
 
+Sample inverted_residual() {
+  skua_inverted_residual_desc d = SKUA_INVERTED_RESIDUAL_DESC_INIT;
+  d.expand.in_channels = d.project.out_channels = 6;
+  d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = 21;
+  d.depthwise.kernel_h = d.depthwise.kernel_w = 3;
+  d.depthwise.padding.mode = SKUA_PADDING_SAME_UPPER;
+  d.depthwise.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
+  d.project.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  return {"inverted_residual", [=](skua_context* c, skua_op** out) {
+            const void* const weights[] = {constants(), constants() + 1000, constants() + 2000};
+            const void* const biases[] = {constants() + 100, nullptr, constants() + 200};
+            return skua_inverted_residual_create(c, &d, weights, biases, out);
+          }, {shape({2, 9, 8, 6}), shape({2, 9, 8, 6})}, true};
+}
+
 Sample pool(const char* name, skua_pool_kind kind, bool global, skua_layout layout) {
   skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
   d.kind = kind;
@@ -151,6 +166,7 @@ std::vector<Sample> all_samples() {
       conv("conv_depthwise", 3, 1, 21, 21, 21, nhwc, SKUA_RESIDUAL_NONE, {shape({2, 9, 8, 21})}),
       conv("conv_nchw", 3, 1, 1, 5, 6, nchw, SKUA_RESIDUAL_BEFORE_ACTIVATION, {shape({2, 5, 9, 8}), shape({2, 6, 9, 8})}),
       conv_transpose(),
+      inverted_residual(),
       pool("pool_max", SKUA_POOL_MAX, false, nhwc),
       pool("pool_average_nchw", SKUA_POOL_AVERAGE, false, nchw),
       pool("pool_indices", SKUA_POOL_MAX_INDICES, false, nhwc),
