@@ -150,6 +150,11 @@ SKUA_INL F32 gelu_tanh(F32 x) {
   return x * sigmoid_in_range(clamp_high(clamp_low(z, F32::set1(-110.0f)), F32::set1(30.0f)));
 }
 
+#if !defined(SKUA_SIMD_LOOKS_UP)
+// 1 / sqrt(x) to 1.5 ULP.
+SKUA_INL F32 rsqrt(F32 x) { return F32::set1(1.0f) / sqrt(x); }
+#endif
+
 SKUA_INL F32 power_4(F32 x) {
   x = x * x;
   return x * x;

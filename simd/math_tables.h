@@ -1,4 +1,4 @@
-// tanh, log and softplus where a vector register is a table of 16 floats and two are one of 32: a look-up is one instruction then, and the
+// exp, sigmoid, tanh, log and softplus where a vector register is a table of 16 floats and two are one of 32: a look-up is one instruction then, and the
 // polynomials that follow are short. Included by math.h.
 #pragma once
 
@@ -114,6 +114,12 @@ SKUA_INL F32 log(F32 x) {
   const I32 k = shr<19>(as_i32(m));
   const F32 f = fma(m, look_up_16(reciprocal_near_1, k), F32::set1(-1.0f));
   return fma(e, F32::set1(0x1.62e430p-1f), look_up_16(logarithm_near_1, k) + log1p_of_small(f));
+}
+
+// 1 / sqrt(x) to 1 ULP. Of a zero the infinity of its sign.
+SKUA_INL F32 rsqrt(F32 x) {
+  const F32 m = mantissa_half_to_2(x), half = F32::set1(0.5f), y = rsqrt_14(m), r = fnma(m * y, y, F32::set1(1.0f));
+  return special_root<1>(scalef(fma(y * r, fma(r, F32::set1(0.375f), half), y), exponent(x) * F32::set1(-0.5f)), x);
 }
 
 // ln(1 + e^x) = max(x, 0) + ln(1 + t), t = e^-|x|, to 2.5 ULP. With 1 + t = m / c, c from the table, m - 1 is taken from t itself; what
