@@ -241,14 +241,15 @@ template <int my, int mx>
 void transform_tile_out(const WinogradOut& t) {
   F32 tile[my][mx + 2];
   for (size_t c = 0; c < t.channels; c += L) {
+    const float* m = t.m + c / kWinogradLine * t.line + c % kWinogradLine;
     if constexpr (F32::registers >= (my + 2) * (mx + 2) * 2 / 3) {
       if (!t.clip_y && !t.clip_x && t.channels - c >= L) {
-        out_whole<my, mx>(t, t.m + c, t.bias ? F32::load(t.bias + c) : F32::zero(), L, t.residual ? t.residual + c : nullptr, t.out + c);
+        out_whole<my, mx>(t, m, t.bias ? F32::load(t.bias + c) : F32::zero(), L, t.residual ? t.residual + c : nullptr, t.out + c);
         continue;
       }
     }
     each<0, my>([&](auto clip) SKUA_INL_LAMBDA {
-      if (t.clip_y == clip.value) out_columns<my, clip.value, mx + 2>(t.m + c, t.step, t.clip_x, tile);
+      if (t.clip_y == clip.value) out_columns<my, clip.value, mx + 2>(m, t.step, t.clip_x, tile);
     });
     const F32 bias = t.bias ? F32::load(t.bias + c) : F32::zero();
     const size_t n = t.channels - c;

@@ -26,15 +26,14 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
                    size_t stride_x, size_t stride_i, float* packed) {
   const int my = winograd_rows(variant), mx = winograd_columns(variant), ay = my + 2, ax = mx + 2;
   const Taps &gy = kTaps[my / 2 - 1], &gx = kTaps[mx / 2 - 1];
-  const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = winograd_panel(variant, in_channels, out_channels, format.vector);
+  const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector);
+  const size_t step = in_channels * wide;  // from one point to the next
   for (size_t first = 0; first < out_channels; first += nr) {
-    const size_t panel = first / wide * wide, panel_columns = round_up(min(out_channels - panel, wide), format.vector);
     const size_t columns = min(nr, out_channels - first), width = round_up(columns, format.vector);
-    float* const group = packed + points * in_channels * panel + in_channels * (first - panel);
-    const size_t step = in_channels * panel_columns;  // from one point to the next
-    for (size_t i = 0; i < in_channels; ++i)
+    for (size_t i = 0; i < in_channels; ++i) {
+      const size_t begin = i / kWinogradDepth * kWinogradDepth, depth = min(kWinogradDepth, in_channels - begin);
       for (size_t j = 0; j < width; ++j) {
-        float* to = group + i * width + j;
+        float* to = packed + begin * wide + depth * first + (i - begin) * width + j;
         if (j >= columns) {
           for (size_t q = 0; q < points; ++q) to[q * step] = 0;
           continue;
@@ -49,6 +48,7 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
         for (int a = 0; a < ay; ++a)
           for (int b = 0; b < ax; ++b, to += step) *to = float(gy.at[a][0] * half[0][b] + gy.at[a][1] * half[1][b] + gy.at[a][2] * half[2][b]);
       }
+    }
   }
 }
 

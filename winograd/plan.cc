@@ -22,8 +22,7 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
 double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, size_t block) {
   const double mean = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0, points = double(winograd_points(p.variant)), lanes = p.tile->vector;
   const double blocks = double(ceil_div(p.tiles, block)), ic = double(s.in_channels), oc = double(round_up(s.out_channels, p.tile->vector));
-  const double panel = double(min(p.panel, 4 * size_t(p.tile->nr)));  // M of a wider panel is written and read once
-  const double u_bytes = points * ic * oc * 4, block_bytes = points * double(block) * (double(round_up(s.in_channels, kWinogradLine)) + panel) * 4;
+  const double u_bytes = points * ic * oc * 4, block_bytes = points * double(block) * double(round_up(max(s.in_channels, s.out_channels), kWinogradLine)) * 4;
   const double in_l2 = block_bytes / double(m.l2);
 
   // Products that clips leave: n outputs of a dimension need n + 2*ceil(n/m).
@@ -43,7 +42,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double far = 1 + 2.2 * (in_l2 > 0.25 ? in_l2 - 0.25 : 0), slower = 2 / m.fma_ports, size = lanes / 16;
   const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * size) * far * double(ceil_div(s.in_channels, p.tile->vector));
   const double out = points * ((0.5 + 0.75 * mean) * slower + 0.3 * mean * size) * far * oc / lanes;
-  return products_and_stream + double(p.tiles) * (in + 30 + out + 40 * double(ceil_div(s.out_channels, p.panel)));
+  return products_and_stream + double(p.tiles) * (in + 30 + out + 40);
 }
 
 }  // namespace
@@ -62,7 +61,6 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   p.clip_y = uint8_t(p.tiles_y * my - s.out_h);
   p.clip_x = uint8_t(p.tiles_x * mx - s.out_w);
   if (!mul(p.tiles_y, p.tiles_x, p.tiles) || !mul(p.tiles, s.batch, p.tiles) || p.tiles > UINT32_MAX || s.in_channels > SIZE_MAX / 65536) return false;
-  p.panel = winograd_panel(variant, s.in_channels, s.out_channels, format.vector);
   if (!p.tiles) {
     p.block = 1;
     return true;
@@ -82,7 +80,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   }
   // A worker's V and M are far from the end of the address space.
   size_t floats;
-  return p.block && mul(winograd_points(variant) * p.block, round_up(s.in_channels, kWinogradLine) + p.panel, floats) && floats <= SIZE_MAX / 1024;
+  return p.block && mul(winograd_points(variant) * p.block, round_up(s.in_channels, kWinogradLine) + round_up(s.out_channels, kWinogradLine), floats) && floats <= SIZE_MAX / 1024;
 }
 
 }  // namespace skua

@@ -21,7 +21,8 @@ constexpr size_t kAhead = 1024;
 template <int MR, int NV> void product(const WinogradProduct& p) {
   constexpr int L = F32::L;
   F32 acc[MR][NV];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
+  if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::load(p.m + r * kWinogradLine + v * L);
+  else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
   const float *a = p.v, *u = p.u;
   for (size_t left = p.k; left; a += p.line) {
     const size_t steps = left < kWinogradLine ? left : kWinogradLine;
@@ -54,7 +55,7 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
       }
     }
   }
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(p.m + size_t(r) * p.m_row + v * L);
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(p.m + r * kWinogradLine + v * L);
 }
 
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(WinogradProductTable& table) {

@@ -17,47 +17,45 @@ struct Tile {
 // Work for several workers: ranges of tiles; where there are too few, every range is transformed once by all of them (shared) and then cut into columns.
 struct Cut {
   size_t ranges;
-  size_t columns;  // of a pass: a panel's, or with several workers a part of it
+  size_t columns;  // of a pass over the points: all, or with several workers a part
   bool shared;
 };
 
 // Floats from point to point: an odd number of cache lines, so that the streams of a transform fall into different sets of L1.
 size_t odd_lines(size_t floats) { return (ceil_div(floats, 16) | 1) * 16; }
 
+// Where one pass computes all columns, M of a point takes the place of V of the point before, which is in the near caches and no longer needed: V begins one
+// point later, `shift` floats, and M has no memory of its own.
 struct Layout {
   size_t list, v, m;      // bytes, of a block
   size_t v_step, m_step;  // floats from point to point
+  size_t shift;
 };
 
 Layout layout_of(const WinogradPlan& p, const WinogradShape& s, const Cut& cut) {
-  const size_t points = winograd_points(p.variant);
+  const size_t points = winograd_points(p.variant), depth = round_up(s.in_channels, kWinogradLine), columns = round_up(cut.columns, kWinogradLine);
+  const bool together = !cut.shared && cut.columns >= s.out_channels;
   Layout l;
-  l.v_step = odd_lines(p.block * round_up(s.in_channels, kWinogradLine));
-  l.m_step = odd_lines(p.block * cut.columns);
+  l.v_step = odd_lines(p.block * (together ? max(depth, columns) : depth));
+  l.m_step = together ? l.v_step : odd_lines(p.block * columns);
+  l.shift = together ? l.v_step : 0;
   l.list = round_up(p.block * sizeof(Tile), 64);
-  l.v = points * l.v_step * sizeof(float);
-  l.m = points * l.m_step * sizeof(float);
+  l.v = (points * l.v_step + l.shift) * sizeof(float);
+  l.m = together ? 0 : points * l.m_step * sizeof(float);
   return l;
 }
 
 Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
-  const size_t nr = p.tile->nr, groups = ceil_div(s.out_channels, nr), units = p.tiles * groups;
+  const size_t nr = p.tile->nr, groups = ceil_div(s.out_channels, nr), units = p.tiles * groups, all = groups * nr;
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
-  if (pieces == 1) return {1, p.panel, false};
+  if (pieces == 1) return {1, all, false};
   const size_t least = min(p.block, 2 * size_t(p.tile->mr));  // with fewer tiles, streaming U costs more than the products
   // Ranges for each worker alone: as many as it likes where U stays in L2, else as many blocks as one thread would do.
   const double u_bytes = double(winograd_points(p.variant)) * double(s.in_channels) * double(s.out_channels) * 4;
   const size_t workers = args.concurrency(), own = u_bytes < double(machine_for(p.tile->isa).l2) / 2 ? pieces : min(pieces, max(p.tiles / least, ceil_div(p.tiles, p.block)));
-  if (own >= workers || groups == 1) return {min(round_up(own, workers), p.tiles), p.panel, false};
+  if (own >= workers || groups == 1) return {min(round_up(own, workers), p.tiles), all, false};
   const size_t ranges = max(p.tiles / least, ceil_div(p.tiles, p.block));
-  return {ranges, min(p.panel, ceil_div(groups, ceil_div(pieces, ranges)) * nr), true};
-}
-
-// Passes over the points, each for some columns of one panel.
-size_t passes_per_panel(const WinogradPlan& p, const Cut& cut) { return ceil_div(p.panel, cut.columns); }
-size_t passes(const WinogradPlan& p, const WinogradShape& s, const Cut& cut) {
-  const size_t whole = s.out_channels / p.panel, rest = s.out_channels % p.panel;
-  return whole * passes_per_panel(p, cut) + ceil_div(rest, cut.columns);
+  return {ranges, ceil_div(groups, ceil_div(pieces, ranges)) * nr, true};
 }
 
 struct Run {
@@ -75,8 +73,9 @@ struct Run {
 
   char* slot(size_t i) const { return workspace + i * (layout.list + layout.v); }  // list and V: of a worker, or of a range where shared
   Tile* list(size_t i) const { return reinterpret_cast<Tile*>(slot(i)); }
-  float* v(size_t i) const { return reinterpret_cast<float*>(slot(i) + layout.list); }
+  float* v(size_t i) const { return reinterpret_cast<float*>(slot(i) + layout.list) + layout.shift; }
   float* m(uint32_t worker) const {
+    if (layout.shift) return v(worker) - layout.shift;
     const size_t slots = cut.shared ? cut.ranges : args->concurrency();
     return reinterpret_cast<float*>(slot(slots) + worker * layout.m);
   }
@@ -145,6 +144,7 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
   const bool rows_after = r.activation.kernel != nullptr, residual_after = r.residual_mode == SKUA_RESIDUAL_AFTER_ACTIVATION;
   WinogradOut t = {};
   t.step = r.layout.m_step;
+  t.line = n * kWinogradLine;
   t.channels = channels;
   t.bias = r.bias ? r.bias + first : nullptr;
   t.residual_row = s.res_row;
@@ -158,7 +158,7 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
     const Tile& tile = list[i];
     t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
     t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
-    t.m = m + i * r.cut.columns;
+    t.m = m + i * kWinogradLine;
     t.out = r.out + tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first;
     const float* residual = r.residual_mode == SKUA_RESIDUAL_NONE ? nullptr
                             : r.residual + tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first;
@@ -175,12 +175,12 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
   }
 }
 
-// Passes [p0, p1) over n transformed tiles: products and output transform.
-void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m, size_t p0, size_t p1) {
+// Products and output transform of columns [first, first + columns) of n transformed tiles; first begins a group.
+void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m, size_t first, size_t columns) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant);
-  const size_t points = winograd_points(p.variant), mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector, per_panel = passes_per_panel(p, r.cut);
+  const size_t mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector, wide = round_up(s.out_channels, L);
   size_t first_whole = 0, first_clipped_y = n, first_clipped_both = n;
   for (size_t i = n; i-- > 0;) {
     if (list[i].cls >= clipped_y) first_clipped_y = i;
@@ -190,33 +190,31 @@ void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m
   const WinogradProductTable& table = code_of<WinogradProductTableFn>(p.tile)();
   WinogradProduct t = {};
   t.line = n * kWinogradLine;
-  t.k = s.in_channels;
-  t.m_row = r.cut.columns;
-  for (size_t pass = p0; pass < p1; ++pass) {
-    const size_t panel = pass / per_panel * p.panel, before = pass % per_panel * r.cut.columns, panel_columns = min(p.panel, s.out_channels - panel);
-    const size_t first = panel + before, columns = min(r.cut.columns, panel_columns - before), point = s.in_channels * round_up(panel_columns, L);
-    const float *a = v, *u = r.packed + points * s.in_channels * panel + s.in_channels * before;
-    float* c = m;
-    for (int i = 0; i < my + 2; ++i)
-      for (int j = 0; j < mx + 2; ++j, a += r.layout.v_step, c += r.layout.m_step, u += point) {
-        const bool drop_y = !winograd::has_point(my, p.clip_y, i), drop_x = !winograd::has_point(mx, p.clip_x, j);
-        const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
-        const size_t parts = ceil_div(to - from, mr);
-        t.u = u;
+  const float *a = v, *u = r.packed;
+  float* c = m;
+  for (int i = 0; i < my + 2; ++i)
+    for (int j = 0; j < mx + 2; ++j, a += r.layout.v_step, c += r.layout.m_step) {
+      const bool drop_y = !winograd::has_point(my, p.clip_y, i), drop_x = !winograd::has_point(mx, p.clip_x, j);
+      const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
+      const size_t parts = ceil_div(to - from, mr);
+      for (size_t k = 0; k < s.in_channels; k += kWinogradDepth, u += t.k * wide) {
+        t.k = min(kWinogradDepth, s.in_channels - k);
+        t.add = k != 0;
+        t.u = u + t.k * first;
         for (size_t column = 0; column < columns; column += nr) {
-          const size_t vectors = ceil_div(min(nr, columns - column), L);
+          const size_t vectors = ceil_div(min(nr, columns - column), L), above = column / kWinogradLine * t.line + column % kWinogradLine;
           for (size_t part = 0, row = from; part < parts; ++part) {
             const size_t end = from + piece_begin(to - from, parts, part + 1);
-            t.v = a + row * kWinogradLine;
-            t.m = c + row * t.m_row + column;
+            t.v = a + k / kWinogradLine * t.line + row * kWinogradLine;
+            t.m = c + above + row * kWinogradLine;
             table.at[(vectors - 1) * mr + (end - row) - 1](t);
             row = end;
           }
-          t.u += s.in_channels * vectors * L;
+          t.u += t.k * vectors * L;
         }
       }
-    transform_out(r, list, n, m, first, columns);
-  }
+    }
+  transform_out(r, list, n, m, first, columns);
 }
 
 void note_kernels(const Run& r) {
@@ -237,11 +235,11 @@ void range_task(void* arg, size_t index, uint32_t worker) {
     const size_t from = begin + piece_begin(end - begin, blocks, b), to = begin + piece_begin(end - begin, blocks, b + 1);
     list_tiles(p, from, to, r.list(worker));
     transform_in(r, r.list(worker), 0, to - from, to - from, r.v(worker));
-    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), 0, passes(p, *r.shape, r.cut));
+    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), 0, r.shape->out_channels);
   }
 }
 
-// Shared, first all input transforms, then ranges times panels.
+// Shared, first all input transforms, then ranges times columns.
 void transform_task(void* arg, size_t index, uint32_t) {
   const Run& r = *static_cast<const Run*>(arg);
   const WinogradPlan& p = *r.plan;
@@ -255,13 +253,13 @@ void transform_task(void* arg, size_t index, uint32_t) {
     from = end;
   }
 }
-void panel_task(void* arg, size_t index, uint32_t worker) {
+void columns_task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const WinogradPlan& p = *r.plan;
   note_kernels(r);
-  const size_t n_passes = passes(p, *r.shape, r.cut), range = index / n_passes, pass = index % n_passes;
+  const size_t out_channels = r.shape->out_channels, passes = ceil_div(out_channels, r.cut.columns), range = index / passes, first = index % passes * r.cut.columns;
   const size_t n = piece_begin(p.tiles, r.cut.ranges, range + 1) - piece_begin(p.tiles, r.cut.ranges, range);
-  multiply(r, r.list(range), n, r.v(range), r.m(worker), pass, pass + 1);
+  multiply(r, r.list(range), n, r.v(range), r.m(worker), first, min(r.cut.columns, out_channels - first));
 }
 
 }  // namespace
@@ -286,7 +284,7 @@ void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradS
   for (size_t i = 0; i < r.cut.ranges; ++i) list_tiles(plan, piece_begin(plan.tiles, r.cut.ranges, i), piece_begin(plan.tiles, r.cut.ranges, i + 1), r.list(i));
   r.transform_pieces = pieces_for(args, plan.tiles, double(shape.in_channels) * 30);
   parallel(args, r.transform_pieces, transform_task, &r);
-  parallel(args, c.ranges * passes(plan, shape, c), panel_task, &r);
+  parallel(args, c.ranges * ceil_div(shape.out_channels, c.columns), columns_task, &r);
 }
 
 }  // namespace skua

@@ -1,11 +1,10 @@
 // Winograd's algorithm for 3x3 convolutions of stride 1 and dilation 1, as plain functions for the conv2d operator.
 //
 //   tasks = ranges of tiles; each: for block of tiles {
-//     V = input transform                                              winograd_in
-//     for panel of output channels {
-//       M = V * U[panel], one product per point and group of columns   winograd_product
-//       y = output transform, bias, residual, activation               winograd_out
-//   } }
+//     V = input transform                                                       winograd_in
+//     for point: M = V * U, one product per 256 channels and group of columns   winograd_product
+//     y = output transform, bias, residual, activation                          winograd_out
+//   }
 //
 // The layouts of V, U and M are in winograd_kernel.h. A product reads every line of U once for up to mr tiles, at a few bytes per cycle, so that U may come
 // from the last cache level.
@@ -30,7 +29,6 @@ struct WinogradPlan {
   const Kernel *tile, *in, *out;    // product and transforms
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
   uint8_t clip_y, clip_x;           // outputs of the last row and column of tiles outside the image
-  size_t panel;                     // columns of a panel of the packed weights
   size_t block;                     // most tiles per block
   double cycles;                    // predicted, one thread
 };

@@ -14,19 +14,14 @@ constexpr size_t winograd_points(WinogradVariant v) { return size_t(winograd_row
 
 // Transformed tiles V: [point][IC / 16][tile][16 channels]: a cache line per tile, so the tiles of a product are a constant distance apart and a line is
 // written whole before the next. What is past the last channel is not read.
-// Transformed weights U: [panel][point][group][IC][width]. A group is what one product multiplies by, width = nr columns, in the last group the columns left
-// rounded up to whole vectors; a panel is the columns that one pass over the points computes, winograd_panel().
-// Products M: [point][tile][columns].
+// Transformed weights U: [point][IC / kWinogradDepth][group][kWinogradDepth][width]. A group is what one product multiplies by, width = nr columns, in the last
+// group the columns left rounded up to whole vectors. The depth is cut so that V of a product stays in L1 while the groups' U stream past: loads of V from
+// farther away would wait behind that stream.
+// Products M: [point][column / 16][tile][16 columns].
 constexpr size_t kWinogradLine = 16;
+constexpr size_t kWinogradDepth = 256;
 // Columns of a group for weights packed for vectors of that many floats: the same for all instruction sets of that vector, so that they share packed weights.
 constexpr size_t winograd_group(size_t vector) { return vector >= 16 ? vector : vector >= 4 ? 2 * vector : 4; }
-// Columns of a panel. Narrow ones keep M small, and where V, M and a panel of U are in L2 together nothing falls out of it. Where U is too large for that, every
-// pass over the points would fetch V from the last level again: then one panel has all columns.
-inline size_t winograd_panel(WinogradVariant v, size_t in_channels, size_t out_channels, size_t vector) {
-  const size_t group = winograd_group(vector), narrow = 4 * group, all = (out_channels + group - 1) / group * group;
-  return all <= narrow || in_channels > (size_t(5) << 16) / (winograd_points(v) * narrow) ? all : narrow;
-}
-
 // KernelKind::winograd_in, variant = WinogradVariant: V of one tile; point = i*(m_x+2) + j. Points that a clip drops are not written.
 struct WinogradIn {
   const float* in;            // first value of the tile, which may lie outside the image
@@ -46,8 +41,8 @@ struct WinogradProduct {
   size_t line;                // floats from one line of channels to the next
   size_t k;
   const float* u;             // k rows of whole vectors
-  float* m;
-  size_t m_row;               // floats from tile to tile
+  float* m;                   // a line per tile
+  bool add;                   // to what m holds: the sums over the channels before
 };
 using WinogradProductFn = void (*)(const WinogradProduct&);
 struct WinogradProductTable {
@@ -58,7 +53,7 @@ using WinogradProductTableFn = const WinogradProductTable& (*)();
 // KernelKind::winograd_out, variant = WinogradVariant. y = finish(A^T M A) for the channels of one tile.
 struct WinogradOut {
   const float* m;             // whole vectors readable
-  size_t step;                // floats from one point to the next
+  size_t step, line;          // floats from one point, one line of channels to the next
   uint8_t clip_y, clip_x;
   size_t channels;
   const float* bias;          // whole vectors readable; NULL = none
