@@ -92,7 +92,8 @@ SKUA_API skua_status skua_conv2d_transpose_create(skua_context* context, const s
                                                   const void* bias, skua_op** out);
 
 /* Inverted residual block (MobileNet V2 and later): expand, a 1x1 convolution; a depthwise one with its stride; project, a 1x1 convolution; each with its bias and
- * activation. The result has the same bits as the three operators after each other, but the expanded maps are computed a few rows at a time and stay in the cache.
+ * activation. The result is that of the three operators after each other, bit for bit where conv2d takes the depthwise algorithm, but the expanded
+ * maps are computed a few rows at a time and stay in the cache.
  * expand and project: one group, no stride, no padding; depthwise: groups = in_channels = out_channels; NHWC; a residual in project's epilogue only.
  * Input: x, then project's residual if it has one (output's shape; may be x itself). */
 typedef struct skua_inverted_residual_desc {
