@@ -196,6 +196,25 @@ static void choose_cuts(const DirectShape& s, const Phase& p, DirectPlan& plan) 
   }
 }
 
+// Output rows of a task: all panels of weights go over one band of the image before the next. Halved from the whole image as long as less comes from beyond L2: the image
+// comes once per panel unless a band of it stays beside the panel, the weights come once per band unless all of them stay beside it.
+static size_t choose_band(const DirectShape& s, const Kernel* tile, const Phase& p) {
+  const double room = 0.7 * double(machine_for(tile->isa).l2), row = double(s.in_w) * double(s.in_channels) * 4, image = double(s.in_h) * row;
+  const double column = double(p.depth(s)) * 4, weights = column * double(s.out_channels), panel = column * double(min(tile->nr, s.out_channels / s.groups));
+  const double panels = double(ceil_div(s.out_channels / s.groups, tile->nr));
+  size_t best = max(p.y.count, 1);
+  double least = 0;
+  for (size_t band = best;; band = (band + 1) / 2) {
+    const double kept = double(min(span(p.y, band, p.y.taps), s.in_h)) * row, bands = double(ceil_div(p.y.count, band));
+    const double bytes = image * (kept + panel > room ? panels : 1) + weights * (kept + weights > room ? bands : 1);
+    if (least == 0 || bytes < least) {
+      best = band;
+      least = bytes;
+    }
+    if (band <= 4) return best;
+  }
+}
+
 skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, DirectPlan& plan) {
   plan = {};
   plan.tile = tile;
@@ -206,7 +225,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
     if (phase_at(s, i).depth(s) > phase_at(s, deepest).depth(s)) deepest = i;
   const Phase representative = phase_at(s, deepest);
   choose_cuts(s, representative, plan);
-  plan.band = max(representative.y.count, 1);
+  plan.band = choose_band(s, tile, representative);
   for (size_t i = 0; i < phase_count(s);) {
     const Phase p = phase_at(s, i);
     size_t most = 0;
