@@ -42,6 +42,7 @@ std::vector<Layer> probes(const skua_kernel_info& k) {
       for (size_t stride : {1, 2}) {
         list.push_back(conv(28, 64, 64, kernel, stride, 64));
         list.push_back(conv(28, 64, 128, kernel, stride, 64));
+        list.push_back(conv(28, 64, 64, kernel, stride, 16));
       }
   if (family == "conv" || family == "winograd")
     for (const Layer& l : {conv(28, 64, 64, 3, 1, 1), conv(56, 3, 32, 3, 2, 1), conv(56, 3, 64, 7, 2, 1), conv(28, 64, 64, 1, 1, 1)}) list.push_back(l);

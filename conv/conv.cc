@@ -76,11 +76,20 @@ const char* not_depthwise(const ConvConfig& c) {
   return nullptr;
 }
 
-const char* not_applicable(const ConvConfig& c, uint32_t a) { return a == kDirect ? nullptr : a == kDepthwise ? not_depthwise(c) : not_winograd(c, a); }
+const char* not_grouped(const ConvConfig& c) {
+  if (c.transposed) return "the convolution is transposed";
+  if (c.groups == 1 || c.groups == c.in_channels || c.in_channels != c.out_channels) return "there are no groups of as many inputs as outputs, two or more";
+  return c.depthwise_vector ? nullptr : "no kernel holds whole groups in whole vectors";
+}
+
+const char* not_applicable(const ConvConfig& c, uint32_t a) {
+  return a == kDirect ? nullptr : a == kDepthwise ? not_depthwise(c) : a == kGrouped ? not_grouped(c) : not_winograd(c, a);
+}
 
 const char* candidate_name(uint32_t a) {
   if (a == kDirect) return "direct";
   if (a == kDepthwise) return "depthwise";
+  if (a == kGrouped) return "grouped";
   return winograd_name(winograd_variant(a));
 }
 
@@ -112,11 +121,10 @@ skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, siz
   return SKUA_STATUS_OK;
 }
 
-skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed, ConvPlan& p, Text* text) {
+static skua_status choose(const skua_op* op, const ConvConfig& c, uint32_t packed, ConvPlan& p, Text* text, bool forced) {
   const DirectShape& s = p.shape;
   const skua_context* ctx = op->ctx;
-  bool any = false, forced = false;  // forced: the filter names an algorithm that can serve this convolution
-  for (uint32_t a = 0; a < kConvAlgorithms; ++a) forced |= ctx->filter[0] && (packed >> a & 1) && !not_applicable(c, a) && glob_match(ctx->filter, candidate_name(a));
+  bool any = false;
   for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
     const char* name = candidate_name(a);
     const char* why = not_applicable(c, a);
@@ -136,11 +144,12 @@ skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed,
         cycles = direct.cycles;
         name = direct.name;
       }
-    } else if (!why && a == kDepthwise) {
+    } else if (!why && (a == kDepthwise || a == kGrouped)) {
       ds = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_channels / s.in_channels, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,
             s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch, s.res_row, s.res_pixel, s.res_batch};
+      if (a == kGrouped) ds.group = s.in_channels / s.groups;
       kernel = depthwise_choose(ctx, ds, c.depthwise_vector, nullptr, &p.choice);
-      if (!kernel) why = "no kernel for its packed format";
+      if (!kernel) why = a == kGrouped ? "no kernel for this window or an image this small" : "no kernel for its packed format";
       else cycles = depthwise_cycles(kernel, ds);
     } else if (!why) {
       ws = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch,
@@ -167,7 +176,15 @@ skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed,
     p.winograd_shape = ws;
   }
   if (any) return SKUA_STATUS_OK;
+  if (forced) return choose(op, c, packed, p, text, false);  // not this shape
   return SKUA_UNSUPPORTED_("%s: no kernel in this build%s%s", op->cls->name, ctx->filter[0] ? ", under the kernel filter " : "", ctx->filter);
+}
+
+skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed, ConvPlan& p, Text* text) {
+  const char* filter = op->ctx->filter;
+  bool forced = false;  // the filter names an algorithm that can serve this convolution
+  for (uint32_t a = 0; a < kConvAlgorithms; ++a) forced |= filter[0] && (packed >> a & 1) && !not_applicable(c, a) && glob_match(filter, candidate_name(a));
+  return choose(op, c, packed, p, text, forced);
 }
 
 namespace {
@@ -190,9 +207,10 @@ skua_status open(skua_op* base) {
   for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
     if (!(c.packed >> a & 1)) continue;
     op.weights_of[a] = w + offset[a];
-    if (a == kDepthwise) {
+    if (a == kDepthwise || a == kGrouped) {
       DepthwiseShape s = {1, 8, 8, c.in_channels, c.out_channels / c.in_channels, 8, 8, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-      usable |= !not_depthwise(c) && depthwise_choose(op.ctx, s, c.depthwise_vector, nullptr);
+      if (a == kGrouped) s.group = c.in_channels / c.groups;
+      usable |= !not_applicable(c, a) && depthwise_choose(op.ctx, s, c.depthwise_vector, nullptr);
     } else {
       usable |= (a == kDirect || !not_winograd(c, a)) && choose_tile(op.ctx, 1, 1, 1, &c.format);
     }
@@ -254,7 +272,7 @@ size_t workspace(const skua_plan* plan, uint32_t concurrency) {
   const size_t maps = (p.in_floats + p.res_floats + p.out_floats) * sizeof(float);
   switch (p.chosen) {
     case kDirect: return add_sat(maps, direct_workspace(p.direct, concurrency));
-    case kDepthwise: return add_sat(maps, depthwise_workspace(p.depthwise, p.kernel, concurrency));
+    case kDepthwise: case kGrouped: return add_sat(maps, depthwise_workspace(p.depthwise, p.kernel, concurrency));
     default: return add_sat(maps, winograd_workspace(p.winograd, p.winograd_shape, concurrency));
   }
 }
@@ -318,7 +336,7 @@ void run(const RunArgs& args) {
   const auto mode = skua_residual(op.config.residual);
   switch (p.chosen) {
     case kDirect: direct_run(args, p.direct, s, {op.weights_of[kDirect], op.bias, &op.activation, mode, in, res, out, space}); break;
-    case kDepthwise: depthwise_run(args, p.depthwise, p.kernel, op.weights_of[kDepthwise], op.activation, mode, in, res, out, space); break;
+    case kDepthwise: case kGrouped: depthwise_run(args, p.depthwise, p.kernel, op.weights_of[p.chosen], op.activation, mode, in, res, out, space); break;
     default: winograd_run(args, p.winograd, p.winograd_shape, op.weights_of[p.chosen], op.bias, op.activation, mode, in, res, out, space); break;
   }
   if (nchw) {
@@ -346,8 +364,8 @@ void explain(const skua_plan* plan, Text& text) {
 }  // namespace
 
 extern const OpClass conv2d_class, conv2d_transpose_class, inverted_residual_part_class;
-const OpClass conv2d_class = {"conv2d", 2, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
-const OpClass conv2d_transpose_class = {"conv2d_transpose", 3, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
+const OpClass conv2d_class = {"conv2d", 3, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
+const OpClass conv2d_transpose_class = {"conv2d_transpose", 4, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
 const OpClass inverted_residual_part_class = {"inverted_residual", 0, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
 
 }  // namespace skua

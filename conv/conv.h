@@ -8,7 +8,7 @@
 namespace skua {
 
 // Ways to compute a convolution. Each has its own packed weights, or shares the direct ones.
-enum ConvAlgorithm : uint32_t { kDirect, kDepthwise, kWinogradF2x2, kWinogradF4x2, kWinogradF4x4, kWinogradF6x6, kConvAlgorithms };
+enum ConvAlgorithm : uint32_t { kDirect, kDepthwise, kGrouped, kWinogradF2x2, kWinogradF4x2, kWinogradF4x4, kWinogradF6x6, kConvAlgorithms };
 inline WinogradVariant winograd_variant(uint32_t algorithm) { return WinogradVariant(algorithm - kWinogradF2x2); }
 
 struct ConvConfig {
@@ -19,7 +19,7 @@ struct ConvConfig {
   skua_activation activation;
   uint32_t packed;             // bit per ConvAlgorithm whose weights are there
   PackFormat format;           // of the direct and Winograd panels
-  uint32_t depthwise_vector;
+  uint32_t depthwise_vector;   // of the depthwise or grouped weights
 };
 
 struct ConvOp : skua_op {

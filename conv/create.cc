@@ -15,8 +15,8 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
     size_t n = 0;
     if (a == kDirect) {
       if (!c.format.vector || !c.format.nr || !direct_packed_floats(s, c.format, n)) return false;
-    } else if (a == kDepthwise) {
-      n = c.depthwise_vector ? depthwise_packed_floats(c.kernel_h, c.kernel_w, c.out_channels, c.depthwise_vector) : 0;
+    } else if (a == kDepthwise || a == kGrouped) {
+      n = c.depthwise_vector ? depthwise_packed_floats(c.kernel_h, c.kernel_w, a == kGrouped ? c.in_channels / c.groups : 1, c.out_channels, c.depthwise_vector) : 0;
       if (!n) return false;
     } else {
       size_t most = 0;
@@ -98,10 +98,10 @@ skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_wei
   const Kernel* tile = direct_tile(ctx, p.shape, nullptr);
   if (!tile) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
   c.format = format_of(tile);
-  c.depthwise_vector = depthwise_vector(ctx, c.out_channels);
+  c.depthwise_vector = c.groups == c.in_channels ? depthwise_vector(ctx, c.out_channels) : grouped_vector(ctx, c.out_channels, c.in_channels / c.groups);
   SKUA_TRY(conv_choose(&probe, c, algorithms, p, nullptr));
   c.packed = 1u << p.chosen;
-  if (!hinted && p.chosen != kDepthwise) c.packed |= 1u << kDirect;
+  if ((!hinted && p.chosen != kDepthwise) || p.chosen == kGrouped) c.packed |= 1u << kDirect;  // grouped tiles leave small images to it
   size_t offset[kConvAlgorithms], floats = 0;
   if (!conv_layout(c, offset, floats)) return SKUA_INVALID("%s: the packed weights are larger than the address space", cls.name);
   skua_op* base;
@@ -117,7 +117,8 @@ skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_wei
   for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
     if (!(c.packed >> a & 1)) continue;
     if (a == kDirect) direct_pack(ctx, p.shape, c.format, w, steps, to + offset[a]);
-    else if (a == kDepthwise) depthwise_pack(c.kernel_h, c.kernel_w, c.out_channels, c.depthwise_vector, w, steps.o, steps.y, steps.x, static_cast<const float*>(bias), to + offset[a]);
+    else if (a == kDepthwise || a == kGrouped)
+      depthwise_pack(c.kernel_h, c.kernel_w, c.in_channels / c.groups, c.out_channels, c.depthwise_vector, w, steps.o, steps.i, steps.y, steps.x, static_cast<const float*>(bias), to + offset[a]);
     else winograd_pack(winograd_variant(a), c.in_channels, c.out_channels, c.format, w, steps.o, steps.y, steps.x, steps.i, to + offset[a]);
   }
   return open_op(base, out);

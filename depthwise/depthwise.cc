@@ -17,7 +17,10 @@ size_t vector_begin(size_t channels, size_t vector, size_t v) {
   return v * vector + vector > channels && channels >= vector ? channels - vector : v * vector;
 }
 
-bool is_tile(const Kernel* k) { return k->kind == KernelKind::depthwise_tile; }
+bool is_tile(const Kernel* k) { return k->kind != KernelKind::depthwise_any; }
+size_t vector_floats(const DepthwiseShape& s, size_t vector) { return (1 + size_t(s.kernel_h) * s.kernel_w * s.group) * vector; }  // of packed weights
+// Whole groups in whole vectors; a vector of several groups takes a permutation, which instruction sets of 4 lanes have not.
+bool holds_groups(const Kernel* k, size_t channels, size_t group) { return channels % k->vector == 0 && k->vector % group == 0 && (k->vector > 4 || k->vector == group); }
 size_t span(size_t kernel, size_t dilation) { return (kernel - 1) * dilation + 1; }
 
 // Why a tile kernel cannot compute this shape; NULL if it can.
@@ -26,6 +29,7 @@ const char* unfit(const Kernel* k, const DepthwiseShape& s) {
   if (s.kernel_h != kernel || s.kernel_w != kernel || s.stride_h != stride || s.stride_w != stride) return "another kernel or stride";
   if (s.dilation_h != 1 || s.dilation_w != 1) return "dilated";
   if (s.out_channels() < k->vector) return "fewer channels than a vector";
+  if (s.group > 1 && !holds_groups(k, s.channels, s.group)) return "vectors do not hold whole groups";
   if (s.out_w < size_t(k->nr + 1) / 2) return "fewer columns than half a tile";
   if (s.pad_left >= kernel || (s.out_w - 1) * stride + kernel > s.in_w + s.pad_left + kernel - 1) return "as much padding as kernel";
   return nullptr;
@@ -166,6 +170,7 @@ void tile_band(const Run& r, Block& k, size_t band) {
   t.in_pixel = k.ring ? r.b.ring_pixel : s.in_pixel;
   t.w = k.w;
   t.channels = k.end - k.begin;
+  t.group = s.group;
   t.low = r.low; t.high = r.high;
   t.out_row = s.out_row; t.out_pixel = s.out_pixel;
   const bool rows_whole = t.row_mask == (1u << in_rows) - 1, finish = r.activation.kernel || r.residual_mode != SKUA_RESIDUAL_NONE;
@@ -242,7 +247,7 @@ void task(void* arg, size_t index, uint32_t worker) {
       k.residual = r.residual ? r.residual + image * s.res_batch : nullptr;
       k.begin = vector_begin(channels, vector, v0);
       k.end = v1 == r.b.vectors ? channels : v1 * vector;
-      k.w = r.packed + v0 * (1 + size_t(s.kernel_h) * s.kernel_w) * vector;
+      k.w = r.packed + v0 * vector_floats(s, vector);
       k.filled = 0;
     }
     if (is_tile(r.kernel)) tile_band(r, k, band);
@@ -266,20 +271,32 @@ uint32_t depthwise_vector(const skua_context* ctx, size_t out_channels) {
   return s.vector;
 }
 
-size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t out_channels, uint32_t vector) {
+uint32_t grouped_vector(const skua_context* ctx, size_t channels, size_t group) {
+  struct Search { const char* filter; size_t channels, group; uint32_t vector; bool forced; } s = {ctx->filter, channels, group, 0, false};
+  each_kernel(ctx, depthwise_tables, KernelKind::grouped_tile, -1, [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    const bool fits = holds_groups(k, s.channels, s.group), forced = s.filter[0] && glob_match(s.filter, k->name);
+    if (fits && (!s.vector || forced > s.forced)) s.vector = k->vector;
+    s.forced |= fits && forced;
+  }, &s);
+  return s.vector;
+}
+
+size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, uint32_t vector) {
   size_t taps, floats, bytes;
-  if (!mul(kernel_h, kernel_w, taps) || !add(taps, 1, taps) || !mul(taps, vectors_of(out_channels, vector), floats) || !mul(floats, vector, floats)) return 0;
+  if (!mul(kernel_h, kernel_w, taps) || !mul(taps, group, taps) || !add(taps, 1, taps) || !mul(taps, vectors_of(out_channels, vector), floats) || !mul(floats, vector, floats)) return 0;
   return mul(floats, sizeof(float), bytes) && bytes <= SIZE_MAX / 2 ? floats : 0;
 }
 
-void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t out_channels, uint32_t vector, const float* weights, size_t stride_o, size_t stride_ky,
-                    size_t stride_kx, const float* bias, float* packed) {
+void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, uint32_t vector, const float* weights, size_t stride_o, size_t stride_i,
+                    size_t stride_ky, size_t stride_kx, const float* bias, float* packed) {
   for (size_t v = 0; v < vectors_of(out_channels, vector); ++v) {
     const size_t first = vector_begin(out_channels, vector, v), n = min(vector, out_channels);
     for (size_t i = 0; i < vector; ++i) *packed++ = bias && i < n ? bias[first + i] : 0.0f;
     for (size_t ky = 0; ky < kernel_h; ++ky)
-      for (size_t kx = 0; kx < kernel_w; ++kx)
-        for (size_t i = 0; i < vector; ++i) *packed++ = i < n ? weights[(first + i) * stride_o + ky * stride_ky + kx * stride_kx] : 0.0f;
+      for (size_t j = 0; j < group; ++j)
+        for (size_t kx = 0; kx < kernel_w; ++kx)
+          for (size_t i = 0; i < vector; ++i) *packed++ = i < n ? weights[(first + i) * stride_o + j * stride_i + ky * stride_ky + kx * stride_kx] : 0.0f;
   }
 }
 
@@ -298,7 +315,10 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     auto band = [&](size_t rows) {
       const double in_rows = double(rows - 1) * s.stride_h + s.kernel_h;
       reread = in_rows * in_columns / (double(rows) * s.stride_h * columns * s.stride_w);
-      return double(tiles) * bound(double(rows) * columns * taps, in_rows * in_columns + taps + 1, double(rows) * columns);
+      if (s.group == 1) return double(tiles) * bound(double(rows) * columns * taps, in_rows * in_columns + taps + 1, double(rows) * columns);
+      // Permutations of 512-bit vectors take a port of the multiply-adds.
+      const double multiplies = double(rows) * columns * taps, inputs = in_rows * in_columns, permutes = k->vector > 8 && s.group < k->vector ? inputs : 0;
+      return double(tiles) * bound((multiplies + permutes) * double(s.group), (inputs + taps * double(rows)) * double(s.group), double(rows) * columns);
     };
     compute = s.out_h % k->mr ? band(s.out_h % k->mr) : 0;
     if (s.out_h >= k->mr) compute += double(s.out_h / k->mr) * band(k->mr);
@@ -342,6 +362,10 @@ const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& sh
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
     if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
   };
+  if (shape.group > 1) {
+    each_kernel(ctx, depthwise_tables, KernelKind::grouped_tile, -1, visit, &s);
+    return s.best;
+  }
   each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s);
   each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s);
   return s.best;

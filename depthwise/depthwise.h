@@ -11,17 +11,21 @@ struct DepthwiseShape {
   uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   size_t pad_top, pad_left;
   size_t in_row, in_pixel, in_batch, out_row, out_pixel, out_batch, res_row, res_pixel, res_batch;
+  size_t group = 1;  // inputs, and outputs, per group; above 1 for grouped convolution
   size_t out_channels() const { return channels * multiplier; }
 };
 
 // Floats per vector that the weights for this many output channels are packed for: of the best instruction set whose vectors they fill.
 uint32_t depthwise_vector(const skua_context* ctx, size_t out_channels);
 
+// The same for grouped convolution; 0 if no kernel packs whole groups into whole vectors.
+uint32_t grouped_vector(const skua_context* ctx, size_t channels, size_t group);
+
 // Floats of packed weights; 0 if that overflows. Layout: depthwise_kernel.h.
-size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t out_channels, uint32_t vector);
-// weights[o*stride_o + ky*stride_ky + kx*stride_kx]; bias: out_channels values, or NULL.
-void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t out_channels, uint32_t vector, const float* weights, size_t stride_o, size_t stride_ky,
-                    size_t stride_kx, const float* bias, float* packed);
+size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, uint32_t vector);
+// weights[o*stride_o + i*stride_i + ky*stride_ky + kx*stride_kx], i inside the group; bias: out_channels values, or NULL.
+void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, uint32_t vector, const float* weights, size_t stride_o, size_t stride_i,
+                    size_t stride_ky, size_t stride_kx, const float* bias, float* packed);
 
 // The cheapest kernel for weights packed for `vector`; NULL if the context has none. With text, every candidate and its predicted cycles is added to it.
 const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, uint32_t vector, Text* text = nullptr, Choice* choice = nullptr);

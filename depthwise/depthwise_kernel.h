@@ -20,6 +20,7 @@ struct DepthwiseTile {
   uint32_t column_mask;      // bit j: input column j is inside the image
   const float* w;            // packed weights of the block's first vector
   size_t channels;           // of the block
+  size_t group;              // grouped tiles: channels per group
   float low, high;           // clamp; NaN passes
   float* out;
   size_t out_row, out_pixel; // floats
@@ -28,6 +29,8 @@ struct DepthwiseTile {
 // KernelKind::depthwise_tile, variant = kernel * 10 + stride (square kernels, dilation 1). `code` returns a table of functions for tiles of 1..mr rows and
 // nr/2 (rounded up)..nr columns: at[rows - 1][columns - min_columns][1 if a mask leaves something out]. channels >= vector.
 using DepthwiseTileFn = void (*)(const DepthwiseTile&);
+// KernelKind::grouped_tile: the same for groups of `group` inputs and as many outputs; a vector holds whole groups, channels are whole vectors. Weights of a vector:
+// [bias], then [ky][input of the group][kx].
 constexpr int kDepthwiseWidths = 4;
 struct DepthwiseTileTable {
   void (*copy)(size_t pixels, size_t channels, const float* from, size_t from_pixel, float* to, size_t to_pixel);  // channels >= vector

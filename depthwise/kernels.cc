@@ -213,11 +213,26 @@ constexpr int kAnyPixels = F32::registers >= 32 ? 8 : 6;
 constexpr DepthwisePixelsTable any_functions = {{any_pixel, any_pixels<kAnyPixels>, any_part}};
 const DepthwisePixelsTable& any_table() { return any_functions; }
 
+#if !defined(SKUA_ISA_scalar)
+#include "depthwise/grouped.inl"
+#endif
+
 const Kernel kernels[] = {
 #define SKUA_TILE(kernel, stride, rows, columns, why)                                                                                                \
   {"depthwise_f32_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_tile, \
    Isa::SKUA_ISA, kernel * 10 + stride, rows, columns, L, reinterpret_cast<AnyCode>(static_cast<DepthwiseTileTableFn>(tile_table<kernel, stride, rows, columns>))},
 #include "depthwise/tiles.def"
+#undef SKUA_TILE
+#define SKUA_TILE(kernel, stride, rows, columns, why)                                                                                              \
+  {"grouped_f32_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::grouped_tile, \
+   Isa::SKUA_ISA, kernel * 10 + stride, rows, columns, L, reinterpret_cast<AnyCode>(static_cast<DepthwiseTileTableFn>(grouped_table<kernel, stride, rows, columns>))},
+#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_neon)
+    SKUA_TILE(3, 1, 2, 7, "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 36 permuted inputs feed 126 multiply-adds")
+    SKUA_TILE(3, 2, 2, 7, "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 75 permuted inputs feed 126 multiply-adds")
+#elif !defined(SKUA_ISA_scalar)
+    SKUA_TILE(3, 1, 1, 7, "7 sums + 3 weights + 1 input + 1 permutation or product of 16 registers; 27 inputs feed 63 multiply-adds")
+    SKUA_TILE(3, 2, 1, 7, "7 sums + 3 weights + 1 input + 1 permutation or product of 16 registers; 45 inputs feed 63 multiply-adds")
+#endif
 #undef SKUA_TILE
     {"depthwise_f32_any_" SKUA_STRING(SKUA_ISA), "depthwise", "any kernel, stride and dilation: several pixels, or one pixel and four vectors, per pass over the taps",
      KernelKind::depthwise_any, Isa::SKUA_ISA, 0, 1, kAnyPixels, L, reinterpret_cast<AnyCode>(static_cast<DepthwisePixelsTableFn>(any_table))},

@@ -120,6 +120,7 @@ SKUA_INL I32 shr_logical(I32 a) {
 SKUA_INL M32 eq(I32 a, I32 b) { return {_mm256_castsi256_ps(_mm256_cmpeq_epi32(a.v, b.v))}; }
 SKUA_INL M32 gt(I32 a, I32 b) { return {_mm256_castsi256_ps(_mm256_cmpgt_epi32(a.v, b.v))}; }
 
+SKUA_INL F32 permute(F32 a, I32 index) { return {_mm256_permutevar8x32_ps(a.v, index.v)}; }
 SKUA_INL F32 swap_halves(F32 a) { return {_mm256_permute2f128_ps(a.v, a.v, 1)}; }
 SKUA_INL F32 swap_pairs(F32 a) { return {_mm256_permute_ps(a.v, 0x4e)}; }
 SKUA_INL F32 swap_lanes(F32 a) { return {_mm256_permute_ps(a.v, 0xb1)}; }

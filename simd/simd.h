@@ -28,6 +28,7 @@
 //   as_i32 as_f32               the same bits
 //   sum max_of min_of           over the lanes, by halves: lane i with lane i + L/2 first; max_of and min_of pass NaN
 //   transpose(F32 (&r)[L])      L x L in registers
+//   permute(a, index)           lane l is lane index[l] of a; AVX2 and AVX-512 only
 //   pin(x)                      keeps x in a register here: the compiler may not fold it into a memory operand, compute it again,
 //                               or move one pin past another
 //

@@ -229,6 +229,47 @@ TEST(Conv, Borders) {
   }
 }
 
+// Groups of as many outputs as inputs, several of them in a vector.
+TEST(Conv, Groups) {
+  struct Layer {
+    uint32_t h, w, group, channels, stride, pad, residual;
+  };
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa, "grouped");
+    Rng rng(37);
+    for (const Layer& l : {Layer{14, 14, 4, 64, 1, 1, 0}, Layer{9, 11, 4, 16, 1, 1, 1}, Layer{9, 11, 8, 48, 1, 1, 2}, Layer{7, 5, 16, 32, 1, 2, 0}, Layer{6, 30, 2, 32, 1, 0, 0},
+                           Layer{15, 17, 4, 32, 2, 1, 2}, Layer{8, 13, 8, 32, 2, 1, 0}, Layer{12, 16, 16, 16, 2, 1, 1}, Layer{3, 3, 4, 16, 1, 1, 0}, Layer{1, 9, 4, 32, 1, 1, 0},
+                           Layer{8, 8, 4, 24, 1, 1, 0}, Layer{8, 8, 3, 48, 1, 1, 0}})
+      for (const bool hinted : {false, true}) {
+        Case c;
+        c.d.numerics = SKUA_NUMERICS_STRICT;
+        c.batch = 2;
+        c.in_h = l.h; c.in_w = l.w;
+        c.d.kernel_h = c.d.kernel_w = 3; c.d.stride_h = c.d.stride_w = l.stride;
+        c.d.in_channels = c.d.out_channels = l.channels; c.d.groups = l.channels / l.group;
+        c.d.padding = {SKUA_PADDING_EXPLICIT, l.pad, l.pad, l.pad, l.pad};
+        c.d.weight_layout = skua_weight_layout(rng.integer(0, 2));
+        c.d.epilogue.residual = skua_residual(l.residual);
+        c.d.epilogue.activation.kind = l.residual == 1 ? SKUA_ACTIVATION_RELU6 : l.residual ? SKUA_ACTIVATION_LEAKY_RELU : SKUA_ACTIVATION_NONE;
+        c.d.epilogue.activation.a = 0.25f;
+        if (hinted) c.d.hint_in_h = c.d.hint_in_w = 28;
+        ASSERT_TRUE(c.prepare(rng));
+        check(c, context, rng, hinted);
+        if (HasFailure()) return;
+        Op op;
+        SKUA_EXPECT_OK(c.create(context, &op));
+        skua_plan* plan = nullptr;
+        const std::vector<skua_tensor> inputs = {c.input(), c.output()};
+        SKUA_EXPECT_OK(skua_op_plan(op, inputs.data(), l.residual ? 2 : 1, nullptr, 0, &plan));
+        if (l.group == 4 && l.channels % 4 == 0 && l.w >= 9 && strcmp(isa, "scalar") != 0) {
+          EXPECT_STREQ(skua_plan_algorithm(plan), "grouped") << c.text();
+        }
+        skua_plan_destroy(plan);
+      }
+  }
+}
+
 // Shapes that networks have, in which several bands, passes over the depth and panels meet.
 TEST(Conv, NetworkShapes) {
   struct Layer { uint32_t size, in, out, kernel, stride; };
