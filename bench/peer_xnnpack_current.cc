@@ -70,11 +70,11 @@ bool XnnOps::average_pool(const Layer& l, float low, float high, View x, View y)
 bool XnnOps::global_pool(const Layer& l, float low, float high, View x, View y) {
   if (x.stride != l.c || low != -INFINITY || high != INFINITY) return false;
   xnn_operator_t op = nullptr;
-  size_t bytes = 0;
+  size_t bytes = 0;  // a sum of f32 is made in the output: a workspace would be for other types
   const int64_t axes[1] = {0};
   const size_t shape[2] = {l.h * l.w, l.c};
   return keep(xnn_create_reduce_nd(xnn_reduce_mean, f32, nullptr, nullptr, 0, &op), op) && good(xnn_reshape_reduce_nd(op, 1, axes, 2, shape, &bytes, pool)) &&
-         good(xnn_setup_reduce_nd(op, workspace(*this, bytes), x.data, y.data));
+         good(xnn_setup_reduce_nd(op, nullptr, x.data, y.data));
 }
 
 bool XnnOps::softmax(const Layer& l, View x, View y) {
