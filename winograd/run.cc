@@ -14,11 +14,11 @@ struct Tile {
   Class cls;
 };
 
-// Work for several workers: ranges of tiles; where there are too few, every range is transformed once by all of them (shared) and then cut into columns.
+// Work for several workers: ranges of tiles; where there are too few, every range is also cut into columns.
 struct Cut {
   size_t ranges;
   size_t columns;  // of a pass over the points: all, or with several workers a part
-  bool shared;
+  bool shared;     // every range is transformed once, by all workers, before; else every task does it for itself
 };
 
 // Floats from point to point: an odd number of cache lines, so that the streams of a transform fall into different sets of L1.
@@ -49,13 +49,17 @@ Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
   const size_t nr = p.tile->nr, groups = ceil_div(s.out_channels, nr), units = p.tiles * groups, all = groups * nr;
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
   if (pieces == 1) return {1, all, false};
-  const size_t least = min(p.block, 2 * size_t(p.tile->mr));  // with fewer tiles, streaming U costs more than the products
-  // Ranges for each worker alone: as many as it likes where U stays in L2, else as many blocks as one thread would do.
+  // Ranges for each worker alone: as many blocks as one thread would do; where U stays in L2 also smaller ones, as long as a product has rows enough.
   const double u_bytes = double(winograd_points(p.variant)) * double(s.in_channels) * double(s.out_channels) * 4;
-  const size_t workers = args.concurrency(), own = u_bytes < double(machine_for(p.tile->isa).l2) / 2 ? pieces : min(pieces, max(p.tiles / least, ceil_div(p.tiles, p.block)));
+  const size_t mr = p.tile->mr, workers = args.concurrency(), blocks = ceil_div(p.tiles, p.block);
+  size_t own = max(p.tiles / min(p.block, 2 * mr), blocks);
+  if (u_bytes < double(machine_for(p.tile->isa).l2)) own = max(own, max(p.tiles / mr, min(workers, 2 * p.tiles / mr)));
+  own = min(own, pieces);
   if (own >= workers || groups == 1) return {min(round_up(own, workers), p.tiles), all, false};
-  const size_t ranges = max(p.tiles / least, ceil_div(p.tiles, p.block));
-  return {ranges, ceil_div(groups, ceil_div(pieces, ranges)) * nr, true};
+  // Fewer: their output channels are cut, one part for each worker, for each part reads all of V. A few workers transform for themselves rather than wait for each other and
+  // read from another's cache (14x14x256 with two workers: 320 us with four parts each of a shared V, 255 us so).
+  const size_t ranges = max(own, blocks), parts = workers % ranges ? ceil_div(2 * workers, ranges) : workers / ranges;
+  return {ranges, ceil_div(groups, parts) * nr, workers > 4};
 }
 
 struct Run {
@@ -223,19 +227,20 @@ void note_kernels(const Run& r) {
   if (r.activation.kernel) note_use(r.activation.kernel);
 }
 
-// Not shared: everything for one range of tiles, block by block.
+// Not shared: everything for some columns of one range of tiles, block by block.
 void range_task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const WinogradPlan& p = *r.plan;
   note_use(p.in);
   note_kernels(r);
-  const size_t begin = piece_begin(p.tiles, r.cut.ranges, index), end = piece_begin(p.tiles, r.cut.ranges, index + 1);
+  const size_t out_channels = r.shape->out_channels, passes = ceil_div(out_channels, r.cut.columns), range = index / passes, first = index % passes * r.cut.columns;
+  const size_t begin = piece_begin(p.tiles, r.cut.ranges, range), end = piece_begin(p.tiles, r.cut.ranges, range + 1);
   const size_t blocks = ceil_div(end - begin, p.block);
   for (size_t b = 0; b < blocks; ++b) {
     const size_t from = begin + piece_begin(end - begin, blocks, b), to = begin + piece_begin(end - begin, blocks, b + 1);
     list_tiles(p, from, to, r.list(worker));
     transform_in(r, r.list(worker), 0, to - from, to - from, r.v(worker));
-    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), 0, r.shape->out_channels);
+    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), first, min(r.cut.columns, out_channels - first));
   }
 }
 
@@ -280,11 +285,12 @@ void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradS
                   skua_residual residual_mode, const float* in, const float* residual, float* out, void* workspace) {
   const Cut c = cut(args, plan, shape);
   Run r = {&args, &plan, &shape, packed, bias, in, residual, out, activation, residual_mode, c, layout_of(plan, shape, c), static_cast<char*>(workspace), 1};
-  if (!r.cut.shared) return parallel(args, r.cut.ranges, range_task, &r);
+  const size_t tasks = c.ranges * ceil_div(shape.out_channels, c.columns);
+  if (!c.shared) return parallel(args, tasks, range_task, &r);
   for (size_t i = 0; i < r.cut.ranges; ++i) list_tiles(plan, piece_begin(plan.tiles, r.cut.ranges, i), piece_begin(plan.tiles, r.cut.ranges, i + 1), r.list(i));
   r.transform_pieces = pieces_for(args, plan.tiles, double(shape.in_channels) * 30);
   parallel(args, r.transform_pieces, transform_task, &r);
-  parallel(args, c.ranges * ceil_div(shape.out_channels, c.columns), columns_task, &r);
+  parallel(args, tasks, columns_task, &r);
 }
 
 }  // namespace skua
