@@ -81,7 +81,7 @@ void compute_rows(const void* arg, const RowArgs& row) {
 }
 
 void run(const RunArgs& args) {
-  float* const base[] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1))};
+  float* const base[kMostOperands] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1))};
   const Plan& p = *static_cast<const Plan*>(args.plan);
   run_loops(args, p.loops, base, p.cycles, compute_rows, &p, p.kernel, static_cast<const Op*>(p.op)->activation.kernel);
 }
@@ -126,7 +126,7 @@ void select_rows(const void* arg, const RowArgs& row) {
 }
 
 void select_run(const RunArgs& args) {
-  float* const base[] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1)), const_cast<float*>(args.in<float>(2))};
+  float* const base[kMostOperands] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1)), const_cast<float*>(args.in<float>(2))};
   const Kernel* kernel = args.plan->kernel;
   run_loops(args, static_cast<const SelectPlan*>(args.plan)->loops, base, 2, select_rows, kernel, kernel);
 }

@@ -45,17 +45,19 @@ void scatter(const float* from, size_t rows, size_t row_step, size_t n, size_t s
   }
 }
 
-// Units [first, first + units) of the turn whose operands begin at `turn`, some of them staged.
-void staged_call(const Loops& l, Stage& stage, float* const* turn, size_t first, size_t units, RowFn fn, const void* op) {
+// Units [first, first + units) of the turn whose operands begin at `turn`, some of them staged; and as many again, `buffers` times in all.
+void staged_call(const Loops& l, Stage& stage, float* const* turn, size_t first, size_t units, size_t buffers, RowFn fn, const void* op) {
   RowArgs row;
+  size_t step[kMostOperands];
   row.n = units * (l.joined ? l.row : 1);
-  row.rows = 1;
-  row.step = nullptr;
+  row.rows = buffers;
+  row.step = step;
   float* out = nullptr;
   const size_t rows = l.joined ? units : 1, n = l.joined ? l.row : units;
   for (uint32_t o = 0; o < l.operands; ++o) {
     const size_t unit_step = l.joined ? l.step[0][o] : l.row_step[o];
     float* p = turn[o] + first * unit_step;
+    step[o] = units * unit_step;
     if (l.feed[o] == Feed::staged) {
       if (o == 0) {
         out = p;
@@ -75,7 +77,7 @@ void staged_call(const Loops& l, Stage& stage, float* const* turn, size_t first,
 // Calls turn_fn(operands' pointers, first unit, units) for the units [begin, end), turn by turn.
 template <class Turn> void each_turn(const Loops& l, float* const* base, size_t begin, size_t end, Turn turn_fn) {
   float* at[kMostOperands];
-  for (uint32_t o = 0; o < kMostOperands; ++o) at[o] = o < l.operands ? base[o] : nullptr;
+  memcpy(at, base, sizeof at);
   const uint32_t outside = l.by_rows ? 1 : 0;
   size_t index[SKUA_MAX_RANK] = {}, first = 0;
   if (begin) {
@@ -125,8 +127,9 @@ void walk_staged(const Loops& l, float* const* base, size_t begin, size_t end, R
   for (uint32_t o = 0; o < kMostOperands; ++o) stage.buffer[o] = buffers[o];
   each_turn(l, base, begin, end, [&](float* const* at, size_t first, size_t units) {
     for (size_t piece; units; first += piece, units -= piece) {
-      piece = min(units, l.most);
-      staged_call(l, stage, at, first, piece, fn, op);
+      const size_t buffers = max(min(units / l.most, l.buffers), 1);
+      piece = min(units, buffers * l.most);
+      staged_call(l, stage, at, first, piece / buffers, buffers, fn, op);
     }
   });
 }
@@ -199,22 +202,31 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
     for (int way = 0; way < 2; ++way) staged[way] = staged[way] || feed[way][o] == Feed::staged;
     copied = copied || (outer && feed[1][o] == Feed::staged && l.step[0][o] != 0);
   }
-  // A row costs about as much as copying eight elements, and a partial vector in each of them more than a copy made once.
-  l.joined = l.rank != 0 && l.row <= kStage / 2 && staged[1] && (l.row < 8 || (!copied && (staged[0] || l.row < 24)));
+  // A row costs about as much as copying eight elements, and a partial vector in each of them more than a copy made once; so do stores across
+  // cache lines.
+  l.joined = l.rank != 0 && l.row <= kStage / 2 && staged[1] && (l.row < 8 || (!copied && (staged[0] || l.row < 24 || l.row % 16)));
   l.staged = staged[l.joined];
   l.by_rows = l.joined || (l.rank != 0 && !l.staged && l.row <= kLongRow);
   memcpy(l.feed, feed[l.joined], sizeof l.feed);
   l.units = l.by_rows ? l.extent[0] : l.row;
-  if (l.staged && most > kStage) most = kStage;
-  l.most = l.by_rows ? most / l.row : most;
-  if (l.most == 0) l.most = 1;
+  const size_t at_once = min(most, l.staged ? kStage : SIZE_MAX);
+  l.most = max(l.by_rows ? at_once / l.row : at_once, 1);
+  l.buffers = 1;
+  if (!l.joined || copied) return;
+  size_t lines = 1;  // rows that are whole lines
+  while (lines * l.row % 16) lines *= 2;
+  if (l.most > lines) l.most -= l.most % lines;
+  l.buffers = max(most / (l.most * l.row), 1);
 }
 
 void run_loops(const RunArgs& args, const Loops& l, float* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel, const Kernel* second) {
   if (l.elements == 0) return;
   if (l.rank == 0 && !l.staged && l.row <= l.most && args.concurrency() == 1) {  // what small tensors come to: one call, nothing else
-    RowArgs row = {l.row, 1, {}, nullptr};
-    for (uint32_t o = 0; o < l.operands; ++o) row.at[o] = base[o];
+    RowArgs row;
+    row.n = l.row;
+    row.rows = 1;
+    row.step = l.row_step;
+    memcpy(row.at, base, sizeof row.at);
     note_use(kernel);
     if (second) note_use(second);
     return fn(op, row);

@@ -5,7 +5,7 @@
 //
 //   rows         a call takes a piece of a long row, or many shorter ones with a step between them
 //   joined rows  a call takes several short rows as if they were one; the usual case is a vector along few channels:
-//                x[M][C] + y[C] runs as x[M*C] + (y repeated to about 500 elements in a buffer)
+//                x[M][C] + y[C] runs as x[M*C] + (y repeated to about 500 elements in a buffer), in whole vectors of the output's lines
 //
 // An operand that cannot be read as a vector in either way (strided along the row, or with holes between joined rows) is staged in a
 // buffer on the stack; one whose buffer is already right (it repeats) is not copied again.
@@ -29,7 +29,8 @@ struct Loops {
   size_t row;                                       // elements
   bool by_rows, joined;                             // units are rows of the first loop, not elements; joined: seen as one by a call
   size_t units;                                     // per turn of the loops outside: row, or extent[0]
-  size_t most;                                      // units per call
+  size_t most;                                      // units per call (joined: that a buffer holds)
+  size_t buffers;                                   // joined, and every staged operand repeats: so many buffers of units are one call
   size_t elements;                                  // in all
   size_t extent[SKUA_MAX_RANK];                     // first loop = next to the row
   size_t step[SKUA_MAX_RANK][kMostOperands];        // elements
@@ -50,7 +51,7 @@ using RowFn = void (*)(const void* op, const RowArgs& row);
 // most: elements that a call may take at most (SIZE_MAX = any), e.g. to have a second function find them in the first-level cache.
 void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t scalars, size_t most, Loops& loops);
 
-// Runs fn over everything, in pieces on the executor. base[0]: output. The kernels are those that fn uses.
+// Runs fn over everything, in pieces on the executor. base: kMostOperands pointers, the output first. The kernels are those that fn uses.
 void run_loops(const RunArgs& args, const Loops& loops, float* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel,
                const Kernel* second = nullptr);
 

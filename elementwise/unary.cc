@@ -74,7 +74,7 @@ void compute_rows(const void* arg, const RowArgs& row) {
 
 void run(const RunArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
-  float* const base[] = {args.out<float>(0), const_cast<float*>(args.in<float>(0))};
+  float* const base[kMostOperands] = {args.out<float>(0), const_cast<float*>(args.in<float>(0))};
   run_loops(args, p.loops, base, p.cycles, compute_rows, p.op, p.kernel);
 }
 

@@ -21,48 +21,82 @@ constexpr float kLowest = -__builtin_inff();
 alignas(64) constexpr int32_t kIota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 SKUA_INL M32 lanes_below(size_t n) { return gt(I32::set1(int32_t(n)), I32::load(kIota)); }
 
-template <bool logarithm> SKUA_INL void row(size_t n, const float* x, float* y, F32 scale) {
+SKUA_INL float largest_of(size_t n, const float* x) {
   const size_t whole = n / L * L, rest = n - whole;
   F32 top[A];
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = F32::set1(kLowest);
   size_t i = 0;
-  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = max_fast(top[a], F32::load(x + i + a * L) * scale);
-  for (; i < whole; i += L) top[0] = max_fast(top[0], F32::load(x + i) * scale);
-  if (rest) top[1] = max_fast(top[1], select(lanes_below(rest), F32::load_n(x + whole, rest) * scale, F32::set1(kLowest)));
-  const F32 largest = F32::set1(max_of(max_fast(max_fast(top[0], top[2]), max_fast(top[1], top[3]))));
+  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = max_fast(top[a], F32::load(x + i + a * L));
+  for (; i < whole; i += L) top[0] = max_fast(top[0], F32::load(x + i));
+  if (rest) top[1] = max_fast(top[1], select(lanes_below(rest), F32::load_n(x + whole, rest), F32::set1(kLowest)));
+  return max_of(max_fast(max_fast(top[0], top[2]), max_fast(top[1], top[3])));
+}
 
+// A row whose largest is known. Fused, x * scale - largest is not quite 0 for the largest itself: by so much, where it is huge, that its power
+// overflows. Such a row and one with a negative scale is multiplied first.
+struct Row {
+  const float* x;
+  float *y, scale, largest;
+};
+SKUA_INL Row look_at(size_t n, const float* x, float* y, float scale) {
+  const float largest = largest_of(n, x) * scale;
+  if (__builtin_expect(scale > 0 && largest < 0x1p29f && largest > -0x1p29f, 1)) return {x, y, scale, largest};
+  for (size_t i = 0; i < n; ++i) y[i] = x[i] * scale;
+  return {y, y, 1.0f, largest_of(n, y)};
+}
+SKUA_INL F32 below_largest(F32 x, const Row& r) { return fma(x, F32::set1(r.scale), F32::set1(-r.largest)); }
+
+// e^(t - largest) into y (but not for the logarithm), and their sum.
+template <bool logarithm> SKUA_INL float exponentials(size_t n, const Row& r) {
+  const size_t whole = n / L * L, rest = n - whole;
+  const float* const x = r.x;
+  float* const y = r.y;
   F32 acc[A];
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = F32::zero();
-  for (i = 0; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
-    const F32 e = exp_below(F32::load(x + i + a * L) * scale - largest);
+  size_t i = 0;
+  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
+    const F32 e = exp_below(below_largest(F32::load(x + i + a * L), r));
     if (!logarithm) e.store(y + i + a * L);
     acc[a] = acc[a] + e;
   }
   for (; i < whole; i += L) {
-    const F32 e = exp_below(F32::load(x + i) * scale - largest);
+    const F32 e = exp_below(below_largest(F32::load(x + i), r));
     if (!logarithm) e.store(y + i);
     acc[0] = acc[0] + e;
   }
   if (rest) {
-    const F32 e = exp_below(F32::load_n(x + whole, rest) * scale - largest);
+    const F32 e = exp_below(below_largest(F32::load_n(x + whole, rest), r));
     if (!logarithm) e.store_n(y + whole, rest);
     acc[1] = acc[1] + keep_if(lanes_below(rest), e);
   }
-  const F32 total = F32::set1(sum((acc[0] + acc[2]) + (acc[1] + acc[3])));
+  return sum((acc[0] + acc[2]) + (acc[1] + acc[3]));
+}
 
+template <bool logarithm> SKUA_INL void finish(size_t n, const Row& r, float total) {
+  const size_t whole = n / L * L, rest = n - whole;
+  size_t i = 0;
   if constexpr (logarithm) {
-    const F32 log_total = log(total);
-    for (i = 0; i < whole; i += L) ((F32::load(x + i) * scale - largest) - log_total).store(y + i);
-    if (rest) ((F32::load_n(x + whole, rest) * scale - largest) - log_total).store_n(y + whole, rest);
+    const F32 log_total = log(F32::set1(total));
+    for (; i < whole; i += L) (below_largest(F32::load(r.x + i), r) - log_total).store(r.y + i);
+    if (rest) (below_largest(F32::load_n(r.x + whole, rest), r) - log_total).store_n(r.y + whole, rest);
   } else {
-    const F32 factor = F32::set1(1.0f) / total;
-    for (i = 0; i < whole; i += L) (F32::load(y + i) * factor).store(y + i);
-    if (rest) (F32::load_n(y + whole, rest) * factor).store_n(y + whole, rest);
+    const F32 factor = F32::set1(1.0f / total);
+    for (; i < whole; i += L) (F32::load(r.y + i) * factor).store(r.y + i);
+    if (rest) (F32::load_n(r.y + whole, rest) * factor).store_n(r.y + whole, rest);
   }
 }
 
+// The next row's largest is looked for before a row is finished: the way through the lanes for the sum, and then for the largest, is a hundred
+// cycles in which the core has the other row's pass to do.
 template <bool logarithm> void rows(size_t rows, size_t n, const float* x, size_t x_row, float* y, size_t y_row, float scale) {
-  for (size_t r = 0; r < rows; ++r, x += x_row, y += y_row) row<logarithm>(n, x, y, F32::set1(scale));
+  Row row = look_at(n, x, y, scale);
+  for (; rows; --rows) {
+    const float total = exponentials<logarithm>(n, row);
+    Row next = row;
+    if (rows > 1) next = look_at(n, x += x_row, y += y_row, scale);
+    finish<logarithm>(n, row, total);
+    row = next;
+  }
 }
 
 template <bool logarithm, size_t V, bool whole>

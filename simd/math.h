@@ -125,7 +125,8 @@ SKUA_INL ByLn2 by_minus_ln2(F32 x) {
   return {fma(n, F32::set1(ln2_low), fma(n, F32::set1(ln2_high), x)), n, as_i32(shifted)};
 }
 
-// 1 / (1 + e^-x) for x in [-110, 30] or NaN, as u / (u + u e^-x): the unit keeps the sum finite for the smallest x.
+// 1 / (1 + e^-x) for x in [-113, 30] or NaN, as u / (u + u e^-x): the unit keeps the sum finite for the smallest x.
+template <bool exact = true>
 SKUA_INL F32 sigmoid_in_range(F32 x) {
   const ByLn2 s = by_minus_ln2<127 - 64>(x);
   const F32 unit = F32::set1(0x1p-64f);
@@ -145,9 +146,9 @@ SKUA_INL F32 silu(F32 x) {
 // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)) to 4 ULP + 2^-26: far below zero the result
 // shrinks as e to the rounded cube does.
 SKUA_INL F32 gelu_tanh(F32 x) {
-  x = clamp_low(x, F32::set1(-20.0f));
+  x = clamp_low(x, F32::set1(-11.0f));
   const F32 z = x * fma(x * x, F32::set1(0.07135481627f), F32::set1(1.595769122f));
-  return x * sigmoid_in_range(clamp_high(clamp_low(z, F32::set1(-110.0f)), F32::set1(30.0f)));
+  return x * sigmoid_in_range<false>(clamp_high(z, F32::set1(30.0f)));
 }
 
 #if !defined(SKUA_SIMD_LOOKS_UP)

@@ -21,11 +21,12 @@ alignas(64) constexpr float sigmoid_piece[16] = {
 struct BySixteenth {
   F32 shifted, n, r;
 };
-template <int sign>
+template <int sign, bool exact = true>
 SKUA_INL BySixteenth by_sixteenth(F32 x) {
   const F32 round_to = F32::set1(rounder(0) / 16), inverse = F32::set1(sign * log2_e);
   const F32 shifted = fma(x, inverse, round_to), n = shifted - round_to;
-  return {shifted, n, fma(n, F32::set1(sign * 0x1.05c610p-29f), fma(n, F32::set1(sign * -0x1.62e430p-1f), x))};
+  const F32 r = fma(n, F32::set1(sign * -0x1.62e430p-1f), x);  // off by n 2^-29
+  return {shifted, n, exact ? fma(n, F32::set1(sign * 0x1.05c610p-29f), r) : r};
 }
 
 // e^x to 1.25 ULP for x up to 90. Underflows through the denormals to zero. Relative error of the polynomial 2^-29.2.
@@ -35,10 +36,12 @@ SKUA_INL F32 exp_below(F32 x) {
   return scalef(fma(t * s.r, poly(s.r, 1.0f, 0x1.000222p-1f, 0x1.5556d4p-3f), t), s.n);
 }
 
-// 1 / (1 + e^-x) for x in [-110, 30] or NaN.
+// 1 / (1 + e^-x) for x in [-113, 30] or NaN; otherwise than exact with another |x| 2^-28 of it as error.
+template <bool exact = true>
 SKUA_INL F32 sigmoid_in_range(F32 x) {
-  const BySixteenth s = by_sixteenth<-1>(x);
+  const BySixteenth s = by_sixteenth<-1, exact>(x);
   const F32 power = scalef(look_up_16(sigmoid_piece, as_i32(s.shifted)), s.n), unit = F32::set1(sigmoid_unit);
+  if (!exact) return quotient(unit, fma(power, poly(s.r, 1.0f, -1.0f, 0x1.000222p-1f, -0x1.5556d4p-3f), unit));
   return quotient(unit, fma(power * s.r, poly(s.r, -1.0f, 0x1.000222p-1f, -0x1.5556d4p-3f), power + unit));
 }
 
