@@ -42,8 +42,9 @@ Axis make_axis(bool transposed, size_t phase, size_t kernel, size_t stride, size
     a = {phase, stride, out > phase ? ceil_div(out - phase, stride) : 0, 1, 0, 0, 1, 0, 0, in, 0, 0, 0};
     // Kernel positions k with (phase + pad - k*dilation) divisible by the stride; the input offset falls as k grows, so the largest k comes first.
     const size_t between = stride / gcd(stride, dilation);
+    const size_t least = min(kernel, between), back = dilation % stride;
     size_t k = 0;
-    while (k < kernel && k < between && (ptrdiff_t(phase + pad) - ptrdiff_t(k * dilation)) % ptrdiff_t(stride)) ++k;
+    for (size_t rest = (phase + pad) % stride; rest && k < least; ++k) rest = rest >= back ? rest - back : rest + stride - back;
     if (k < kernel && k < between) {
       a.taps = (kernel - 1 - k) / between + 1;
       a.k_first = k + (a.taps - 1) * between;
@@ -220,10 +221,12 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   plan.tile = tile;
   const size_t budget = max(machine_for(tile->isa).l2 / 4 / sizeof(float), 4096);
   bool merged = false, padded = false;
-  size_t deepest = 0;
-  for (size_t i = 1; i < phase_count(s); ++i)
-    if (phase_at(s, i).depth(s) > phase_at(s, deepest).depth(s)) deepest = i;
-  const Phase representative = phase_at(s, deepest);
+  Phase representative = phase_at(s, 0);  // the deepest
+  for (size_t i = 1; s.transposed && i < max(s.stride_h, s.stride_w); ++i) {
+    const Phase p = phase_at(s, min(i, s.stride_h - 1) * s.stride_w + min(i, s.stride_w - 1));
+    if (p.y.taps > representative.y.taps) representative.y = p.y;
+    if (p.x.taps > representative.x.taps) representative.x = p.x;
+  }
   choose_cuts(s, representative, plan);
   plan.band = choose_band(s, tile, representative);
   for (size_t i = 0; i < phase_count(s);) {

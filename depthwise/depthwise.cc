@@ -47,7 +47,7 @@ bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
 // length apart, which hardware prefetchers follow better (measured with 2 MB: 4 to 10% faster; a layer that fits becomes as much slower, and so do shorter vectors).
 size_t tiles_of(const DepthwiseShape& s, const Kernel* k) {
   const double bytes = double(s.batch) * 4 * (double(s.in_h) * double(s.in_w) * double(s.channels) + double(s.out_h) * double(s.out_w) * double(s.out_channels()));
-  const bool narrow = k->vector >= 16 && bytes > double(machine_for(k->isa).l2) * 15 / 16;
+  const bool narrow = s.group == 1 && k->vector >= 16 && bytes > double(machine_for(k->isa).l2) * 15 / 16;
   return narrow ? max(s.out_w / (size_t(k->nr + 1) / 2), 1) : ceil_div(s.out_w, k->nr);
 }
 
