@@ -79,6 +79,24 @@ void print_profile(const Result& r) {
   fflush(stdout);
 }
 
+// With several threads: the layers where most time is lost against a perfect split of the time with one.
+void print_lost(const Session& session, const Result& r) {
+  const Result* one = session.one_thread(r);
+  if (!one || one->steps.size() != r.steps.size()) return;
+  struct Lost {
+    double ns;
+    size_t step;
+  };
+  std::vector<Lost> all;
+  for (size_t i = 0; i < r.steps.size(); ++i) all.push_back({r.steps[i].ns - one->steps[i].ns / r.threads, i});
+  std::sort(all.begin(), all.end(), [](const Lost& a, const Lost& b) { return a.ns > b.ns; });
+  for (size_t i = 0; i < std::min<size_t>(6, all.size()) && all[i].ns > 0.005 * r.ns; ++i) {
+    const StepTime &now = r.steps[all[i].step], &before = one->steps[all[i].step];
+    printf("  %-46s %9s -> %9s, %.2fx, %s lost\n", now.name.c_str(), duration(before.ns).c_str(), duration(now.ns).c_str(), before.ns / now.ns, duration(all[i].ns).c_str());
+  }
+  fflush(stdout);
+}
+
 void run_case(Session& session, const Corpus& c) {
   Result r;
   r.suite = "networks";
@@ -154,6 +172,7 @@ void run_case(Session& session, const Corpus& c) {
   if (effort.threads == 1) profile(session, *nets[0], c, r);
   session.add(r);
   if (effort.threads == 1) print_profile(r);
+  else print_lost(session, r);
 }
 
 void run(Session& session, const std::vector<std::string>& names) {
