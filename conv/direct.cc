@@ -94,7 +94,9 @@ size_t span(const Axis& a, size_t count, size_t taps) { return taps && count ? (
 struct Region {
   Part y, x;
   size_t j, rows;
+  size_t at;  // of its strip in the worker's
   size_t columns() const { return x.end - x.first; }
+  size_t size() const { return rows * columns() * y.taps * x.taps; }
   bool strip() const { return (y.padded || x.padded) && y.taps && x.taps; }
 };
 size_t strip_floats(const DirectShape& s, const Phase& p, const Region& r) {
@@ -367,12 +369,20 @@ void task(void* arg, size_t index, uint32_t worker) {
   auto* regions = reinterpret_cast<Region*>(segments + run.plan->segments);
   size_t count = 0, used = 0;
   each_region(*run.plan, p, j0, j1, [&](const Region& r) {
-    regions[count++] = r;
+    regions[count] = r;
+    regions[count++].at = used;
     if (!r.strip()) return;
     copy_strip(s, x.in + image * s.in_batch, p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step, span(p.y, r.rows, r.y.taps),
                p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step, span(p.x, r.columns(), r.x.taps), strips + used);
     used += strip_floats(s, p, r);
   });
+  // The largest first: it has the most to multiply while weights come from far away, and fetches the next panel ahead.
+  for (size_t i = 1; i < count; ++i)
+    if (regions[i].size() > regions[0].size()) {
+      const Region largest = regions[i];
+      regions[i] = regions[0];
+      regions[0] = largest;
+    }
   GemmBlock g = {};
   g.tile = run.plan->tile;
   g.format = format_of(g.tile);
@@ -383,16 +393,17 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.activation = *x.activation;
   g.residual = x.residual_mode;
   const size_t panels = panel_count(g.format, g.n);
+  const bool two_fit = double(g.packed_depth) * g.format.nr * 2 * sizeof(float) < 0.6 * double(machine_for(g.tile->isa).l2);  // panels, beside the image
   for (size_t group = 0; group < s.groups; ++group) {
     g.packed = run.packed + group * packed_floats(g.format, g.n, p.depth(s));
     g.bias = x.bias ? x.bias + group * round_up(g.n, 16) : nullptr;
     // Panels outside: a panel of weights comes from far away once for all regions. Few weights stay close: C is written in order.
     const size_t end = piece_begin(panels, run.columns, column + 1), together = count == 1 || (panels > 1 && b_is_small(g.tile, g.n, g.packed_depth)) ? max(panels, 1) : 1;
     for (size_t panel = piece_begin(panels, run.columns, column); panel < end; panel += together) {
-      const float* strip = strips;
+      const size_t next = min(panel + together, end);
       for (size_t i = 0; i < count; ++i) {
-        multiply(run, g, segments, regions[i], regions[i].strip() ? strip : nullptr, image, group, panel, min(panel + together, end));
-        strip += strip_floats(s, p, regions[i]);
+        g.more_panels = i || !two_fit ? 0 : end - next;
+        multiply(run, g, segments, regions[i], regions[i].strip() ? strips + regions[i].at : nullptr, image, group, panel, next);
       }
     }
   }

@@ -49,6 +49,7 @@ struct GemmBlock {
   Activation activation;
   skua_residual residual;
   ptrdiff_t a_step, c_step, residual_step;  // from a row to the next where rows are even
+  size_t more_panels;          // that follow in calls of their own: the next one is fetched ahead all the same
 };
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k);
 
@@ -79,7 +80,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   note_use(g.tile);
   if (g.activation.kernel) note_use(g.activation.kernel);
   const size_t per_turn = p1 - p0 > 1 && g.kc >= depth ? rows_per_turn(g, m1 - m0) : m1 - m0;
-  const Ahead fetch = fetch_ahead(g, p1 - p0, m1 - m0 <= mr);
+  const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0 <= mr);
   size_t segment = 0, from = 0, done = 0;  // where the pass begins
   do {
     // One pass: several whole segments, or a part of one.
@@ -120,7 +121,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         const GemmTileFn* fn = whole_rows ? tiles.row - 1 : tiles.at + (vectors - 1) * mr - 1;
         const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         // The next panel is fetched into L2 while this one is multiplied: a line of each of its rows with every group of rows, all lines if there is one group only.
-        t.ahead = fetch != Ahead::none && (p + 2) * g.format.nr <= g.n && p + 1 < p1 ? ptrdiff_t(in_place ? g.format.nr : g.format.nr * g.packed_depth) : 0;
+        t.ahead = fetch != Ahead::none && (p + 2) * g.format.nr <= g.n && p + 1 < p1 + g.more_panels ? ptrdiff_t(in_place ? g.format.nr : g.format.nr * g.packed_depth) : 0;
         size_t line = 0;
         for (size_t m = turn; m < end;) {
           size_t rows = 0;
