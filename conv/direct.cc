@@ -265,11 +265,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   }
   plan.strip = round_up(plan.strip, 16);
   const bool point = s.kernel_h == 1 && s.kernel_w == 1 && !s.transposed && !padded;
-  const bool one_row = s.out_h <= 1, one_column = s.out_w <= 1;
-  auto even = [&](size_t row, size_t pixel, size_t stride_h, size_t stride_w) { return one_row || one_column || row * stride_h == s.out_w * pixel * stride_w; };
-  plan.flat = point && s.groups == 1 && s.in_channels && (one_row || !one_column) && even(s.in_row, s.in_pixel, s.stride_h, s.stride_w) && even(s.out_row, s.out_pixel, 1, 1) &&
-              (!s.res_pixel || even(s.res_row, s.res_pixel, 1, 1));
-  plan.kc = depth_per_pass(tile, 1, s.in_channels);
+  if (point) pointwise_plan(s, plan);
   plan.name = merged ? "direct_rows" : point ? "gemm_1x1" : "implicit_gemm";
   return SKUA_STATUS_OK;
 }
@@ -409,61 +405,11 @@ void task(void* arg, size_t index, uint32_t worker) {
   }
 }
 
-struct Flat {
-  const DirectPlan* plan;
-  const DirectShape* s;
-  const DirectOperands* x;
-  size_t rows, panels;
-  TaskGrid grid;
-};
-
-void flat_task(void* arg, size_t index, uint32_t) {
-  const Flat& f = *static_cast<const Flat*>(arg);
-  const DirectShape& s = *f.s;
-  const DirectOperands& x = *f.x;
-  size_t column = 0, piece = 0, image = index;
-  if (f.grid.rows * f.grid.columns > 1) {
-    column = index % f.grid.columns;
-    piece = index / f.grid.columns % f.grid.rows;
-    image = index / f.grid.columns / f.grid.rows;
-  }
-  const GemmSegment whole = {0, 0};
-  GemmBlock g = {};
-  g.tile = f.plan->tile;
-  g.format = format_of(g.tile);
-  g.n = s.out_channels;
-  g.segment_count = 1;
-  g.k = g.packed_depth = s.in_channels;
-  g.segments = &whole;
-  g.kc = f.plan->kc;
-  g.packed = x.packed;
-  g.bias = x.bias;
-  g.alpha = 1;
-  g.activation = *x.activation;
-  g.residual = x.residual_mode;
-  g.a_step = ptrdiff_t(s.stride_w * s.in_pixel);
-  g.c_step = ptrdiff_t(s.out_pixel);
-  g.residual_step = ptrdiff_t(s.res_pixel);
-  const float *in = x.in + image * s.in_batch, *residual = x.residual ? x.residual + image * s.res_batch : nullptr;
-  float* out = x.out + image * s.out_batch;
-  const size_t m1 = f.grid.rows > 1 ? piece_begin(f.rows, f.grid.rows, piece + 1) : f.rows, p1 = f.grid.columns > 1 ? piece_begin(f.panels, f.grid.columns, column + 1) : f.panels;
-  run_block(g, f.grid.rows > 1 ? piece_begin(f.rows, f.grid.rows, piece) : 0, m1, f.grid.columns > 1 ? piece_begin(f.panels, f.grid.columns, column) : 0, p1, [&](size_t m) {
-    return RowPointers{in + m * size_t(g.a_step), out + m * s.out_pixel, residual ? residual + m * s.res_pixel : nullptr, m1 - m};
-  });
-}
-
 }  // namespace
 
 void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {
   if (!s.batch || !s.out_h || !s.out_w) return;
-  if (plan.flat) {
-    Flat f = {&plan, &s, &x, s.out_h * s.out_w, panel_count(format_of(plan.tile), s.out_channels), {1, 1}};
-    if (s.batch < args.concurrency()) {
-      const double cycles = gemm_cycles(plan.tile, f.rows, s.out_channels, s.in_channels);
-      f.grid = cut_tasks(args, plan.tile, f.rows, ceil_div(f.rows, plan.tile->mr), s.out_channels, s.in_channels, cycles);
-    }
-    return parallel(args, s.batch * f.grid.rows * f.grid.columns, flat_task, &f);
-  }
+  if (plan.flat) return pointwise_run(args, plan, s, x);
   Run r = {&plan, &s, &x, {}, x.packed, 0, 0, 0};
   for (size_t i = 0; i < phase_count(s); ++i) {
     r.phase = phase_at(s, i);

@@ -46,6 +46,7 @@ struct DirectPlan {
   size_t regions, segments;  // most of a task, most of a region
   double cycles;       // predicted
   bool flat;           // a matrix product: the pixels of an image are rows with the same step from each to the next
+  bool row;            // and there is one row only
   size_t kc;           // of a flat one
   const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm"
 };
@@ -66,6 +67,10 @@ struct DirectOperands {
   void* workspace;
 };
 void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
+
+// 1x1 without padding: whether the pixels are even rows, and the run if they are.
+void pointwise_plan(const DirectShape& s, DirectPlan& plan);
+void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
 inline size_t direct_bias_floats(size_t out_channels, size_t groups) { return groups * round_up(out_channels / groups, 16); }
 

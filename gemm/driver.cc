@@ -92,6 +92,31 @@ void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even) 
   }
 }
 
+bool has_row(const Kernel* tile, size_t n, size_t depth) {
+  size_t floats = 0;
+  return code_of<GemmTileTableFn>(tile)().panels && mul(n, depth, floats) && floats <= machine_for(tile->isa).l2 / 2 / sizeof(float);
+}
+
+void run_row(const GemmBlock& g, const RowPointers& row) {
+  note_use(g.tile);
+  GemmTile t;
+  t.a = &row.a; t.c = &row.c;
+  t.k = g.k;
+  t.b = g.packed;
+  t.n = g.n;
+  t.alpha = g.alpha; t.beta = g.beta;
+  t.bias = g.bias;
+  t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+  const float* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &row.residual;
+  t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
+  t.low = g.activation.low; t.high = g.activation.high;
+  code_of<GemmTileTableFn>(g.tile)().panels(t);
+  if (!g.activation.kernel) return;
+  note_use(g.activation.kernel);
+  t.residual = residual;
+  finish_rows(g, t, 1, false);
+}
+
 bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
   size_t floats = 0;
   return mul(n, depth, floats) && floats <= machine_for(tile->isa).l1 / 2 / sizeof(float);

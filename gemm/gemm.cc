@@ -33,6 +33,7 @@ struct Plan : skua_plan {
   size_t lda, ldb, ldc, ldr;
   size_t kc;
   bool in_place;             // B is read where it is, only its last panel is packed
+  bool row;                  // one row and a small packed B
   const Kernel* pack;
   size_t packed_a, packed_b; // floats of workspace: per batch of A, per B
 };
@@ -136,6 +137,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if (!p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   pack_kernel(op.ctx, &p.pack);
   p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k);  // beta reads C, so C cannot hold partial sums
+  p.row = c.constant_b && p.m == 1 && has_row(p.kernel, p.n, p.k);
   const PackFormat f = format_of(p.kernel);
   // A few rows use each element of B once or twice: packing would cost more than it saves.
   p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64;
@@ -259,6 +261,7 @@ void multiply_task(void* arg, size_t index, uint32_t) {
   const size_t lda = r.packed_a ? round_up(p.k, p.pack->vector) : p.lda;
   float* c = r.c + batch_offset(p, p.c_step, batch);
   const float* residual = r.residual ? r.residual + batch_offset(p, p.r_step, batch) : nullptr;
+  if (p.row && r.grid.columns == 1) return run_row(g, {a, c, residual, 1});
   g.a_step = ptrdiff_t(lda);
   g.c_step = ptrdiff_t(p.ldc);
   g.residual_step = ptrdiff_t(p.ldr);

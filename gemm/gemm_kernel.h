@@ -39,10 +39,11 @@ struct GemmTile {
 
 // KernelKind::gemm_tile. `code` returns a table of functions: at[(vectors - 1) * mr + rows - 1] for row pointers, vectors <= nr / vector, rows <= mr;
 // row[rows - 1] for whole tiles, which fetches not a line but the whole row `ahead`; and
-// even[vectors - 1] for even rows, even_rows[vectors - 1] at a time: the fewer vectors of columns, the more rows fit the registers. NULL = none.
+// even[vectors - 1] for even rows, even_rows[vectors - 1] at a time: the fewer vectors of columns, the more rows fit the registers; NULL = none;
+// and panels for one row and n columns of any number of panels, `b` the first, nr * k floats from a panel to the next, one segment; NULL = none.
 using GemmTileFn = void (*)(const GemmTile&);
 struct GemmTileTable {
-  GemmTileFn at[32], row[16], even[8];
+  GemmTileFn at[32], row[16], even[8], panels;
   uint8_t even_rows[8];
 };
 using GemmTileTableFn = const GemmTileTable& (*)();

@@ -199,6 +199,58 @@ template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   }
 }
 
+// One row, NV vectors of a panel beside NV2 of the next: twice the chains to hide the latency of the multiply-adds, half the epilogues.
+template <int NV, int NV2> SKUA_INL void two_panels(const GemmTile& t, const float* b, size_t first, size_t columns) {
+  constexpr int L = F32::L, N = NV + NV2;
+  const float *a = t.a[0], *b2 = b + NV * L * t.k;
+  float* c = t.c[0] + first;
+  F32 acc[N];
+  SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = F32::zero();
+  const auto w = [&](int v) __attribute__((always_inline)) { return F32::load(v < NV ? b + v * L : b2 + (v - NV) * L); };
+  size_t k = 0;
+  if constexpr (F32::by_lane) {
+    for (; k + 4 <= t.k; k += 4) {
+      const F32 x = F32::load(a + k);
+#define SKUA_STEP(i) SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = fma_lane<i>(acc[v], w(v), x); b += NV * L; b2 += NV2 * L;
+      SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
+#undef SKUA_STEP
+    }
+  }
+  for (const size_t depth = t.k; k < depth; ++k, b += NV * L, b2 += NV2 * L) {
+    const F32 x = F32::broadcast(a + k);
+    SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = fma(x, w(v), acc[v]);
+  }
+  const F32 alpha = F32::set1(t.alpha), beta = F32::set1(t.beta), low = F32::set1(t.low), high = F32::set1(t.high);
+  SKUA_UNROLL for (int v = 0; v < N; ++v) {
+    const size_t n = v < N - 1 ? size_t(L) : columns - size_t(v) * L;
+    F32 y = acc[v];
+    if (t.alpha != 1) y = y * alpha;
+    if (t.beta != 0) y = fma(beta, F32::load_n(c + v * L, n), y);
+    if (t.bias) y = y + F32::load(t.bias + first + v * L);
+    if (t.residual && !t.residual_after) y = y + F32::load_n(t.residual[0] + first + v * L, n);
+    y = clamp_high(clamp_low(y, low), high);
+    if (t.residual && t.residual_after) y = y + F32::load_n(t.residual[0] + first + v * L, n);
+    if (n == size_t(L)) y.store(c + v * L);
+    else y.store_n(c + v * L, n);
+  }
+}
+template <int NV, int NV2 = NV> SKUA_INL void one_or_two_panels(const GemmTile& t, const float* b, size_t first, size_t columns, size_t vectors) {
+  if constexpr (NV2 > 0) {
+    if (vectors == size_t(NV + NV2)) two_panels<NV, NV2>(t, b, first, columns);
+    else one_or_two_panels<NV, NV2 - 1>(t, b, first, columns, vectors);
+  } else {
+    if (vectors == size_t(NV)) two_panels<NV, 0>(t, b, first, columns);
+    else if constexpr (NV > 1) one_or_two_panels<NV - 1, 0>(t, b, first, columns, vectors);
+  }
+}
+template <int NV> void panels(const GemmTile& t) {
+  constexpr size_t two = 2 * NV * F32::L;
+  for (size_t first = 0; first < t.n; first += two) {
+    const size_t columns = t.n - first < two ? t.n - first : two;
+    one_or_two_panels<NV>(t, t.b + first * t.k, first, columns, (columns + F32::L - 1) / F32::L);
+  }
+}
+
 void pack(size_t depth, size_t columns, size_t width, const float* b, size_t stride_k, size_t stride_n, float* panel) {
   constexpr size_t L = F32::L;
   const size_t whole = columns / L * L;
@@ -247,9 +299,10 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
   static_assert(MR * NV <= 32 && NV <= 8);
   GemmTileTable table = {};
   fill<MR, NV>(table);
+  table.panels = panels<NV>;
   if (full == GemmTileFn(tile<MR, NV, kOne>)) return table;
   table.at[MR * NV - 1] = table.row[MR - 1] = full;
-  table.even[NV - 1] = nullptr;
+  table.even[NV - 1] = table.panels = nullptr;
   return table;
 }
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable table_of = make_table<MR, NV, full>();

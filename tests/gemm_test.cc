@@ -270,6 +270,22 @@ TEST_P(GemmTile, ManyRows) {
     }
 }
 
+// The only row of C takes two panels of a small packed B at a time.
+TEST_P(GemmTile, OneRow) {
+  Rng rng(uint32_t(mr() * 100 + nr() + 2));
+  for (size_t n = 1; n <= 4 * nr() + 16; n += small() ? 5 : 1) {
+    Case c;
+    c.n = n, c.constant_b = true;
+    c.k = size_t(rng.integer(1, 40));
+    c.bias = rng.next() % 2, c.alpha = rng.next() % 2 ? 1.0f : -0.5f, c.beta = rng.next() % 3 ? 0.0f : 2.0f;
+    c.residual = skua_residual(rng.integer(0, 2));
+    c.activation.kind = rng.next() % 2 ? SKUA_ACTIVATION_RELU : SKUA_ACTIVATION_HARD_SWISH;
+    c.seed = rng.next();
+    check(*context, c);
+    if (HasFailure()) return;
+  }
+}
+
 TEST_P(GemmTile, EveryDepth) {
   for (size_t k : kDepths)
     for (size_t m : {size_t(1), mr(), mr() + 1})
