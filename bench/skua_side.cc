@@ -168,6 +168,12 @@ class Skua : public Contestant {
         *why = skua_error_text();
         return nullptr;
       }
+      skua_op_destroy(made->op);  // the packed format was measured as well: create finds it
+      made->op = nullptr;
+      if (create(l, weights, bias, &made->op) != SKUA_STATUS_OK) {
+        *why = skua_error_text();
+        return nullptr;
+      }
     }
     if (plan(*made, in, &out) != SKUA_STATUS_OK) {
       *why = skua_error_text();

@@ -95,6 +95,8 @@ const char* candidate_name(uint32_t a) {
 
 }  // namespace
 
+bool conv_applies(const ConvConfig& c, uint32_t algorithm) { return !not_applicable(c, algorithm); }
+
 skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, size_t in_h, size_t in_w, DirectShape& s) {
   s = {};
   s.batch = batch; s.in_h = in_h; s.in_w = in_w;
@@ -364,7 +366,7 @@ void explain(const skua_plan* plan, Text& text) {
 }  // namespace
 
 extern const OpClass conv2d_class, conv2d_transpose_class, inverted_residual_part_class;
-const OpClass conv2d_class = {"conv2d", 3, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
+const OpClass conv2d_class = {"conv2d", 3, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain, conv_remake};
 const OpClass conv2d_transpose_class = {"conv2d_transpose", 4, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
 const OpClass inverted_residual_part_class = {"inverted_residual", 0, sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, run, explain};
 

@@ -33,6 +33,9 @@ struct ConvOp : skua_op {
 skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c);
 skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d_desc& d, uint32_t algorithms, const void* weights, const void* bias, skua_op** out);
 
+bool conv_applies(const ConvConfig& c, uint32_t algorithm);
+skua_status conv_remake(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out);  // OpClass::remake
+
 // Floats of the weights block: bias, then the packed weights of each algorithm in `config.packed`. offset[a] is filled for those. False: overflow.
 bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t& floats);
 

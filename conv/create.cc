@@ -77,8 +77,11 @@ bool weight_steps(const ConvConfig& c, skua_weight_layout layout, WeightSteps& w
   return true;
 }
 
-skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_weight_layout layout, uint32_t algorithms, const void* weights, const void* bias, size_t hint_h, size_t hint_w,
-                   skua_op** out) {
+constexpr uint32_t kEvery = (1u << kConvAlgorithms) - 1;
+
+// wanted: which packed format (Choice), kAskTuned for what was measured to be best; out is NULL when there is no such.
+skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, skua_weight_layout layout, uint32_t algorithms, const void* weights, const void* bias, size_t hint_h,
+                   size_t hint_w, uint32_t wanted, skua_op** out) {
   if (!weights) return SKUA_INVALID("%s: weights is NULL", cls.name);
   c.has_bias = bias != nullptr;
   WeightSteps steps = {};
@@ -97,7 +100,21 @@ skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_wei
     SKUA_TRY(conv_shape(&probe, c, 1, max(56, least_h) + c.pad_top + c.pad_bottom, max(56, least_w) + c.pad_left + c.pad_right, p.shape));
   const Kernel* tile = direct_tile(ctx, p.shape, nullptr);
   if (!tile) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
+  // Candidates: direct with the panels of each tile, then every other algorithm.
+  const uint64_t key = algorithms == kEvery ? creation_key(ctx, cls.id, &c, sizeof c, hint_h, hint_w) : 0;
+  Choice choice = {wanted == kAskTuned ? tuned_creation(ctx, key) : wanted, 0};
   c.format = format_of(tile);
+  if (choice.wanted) {
+    uint32_t only = 0;
+    if (const Kernel* other = direct_tile(ctx, p.shape, nullptr, nullptr, &choice)) {
+      c.format = format_of(other);
+      only = 1u << kDirect;
+    }
+    for (uint32_t a = 0; a < kConvAlgorithms; ++a)
+      if (a != kDirect && conv_applies(c, a) && !choice.skip()) only = 1u << a;
+    if (!only && wanted != kAskTuned) return SKUA_STATUS_OK;
+    if (only) algorithms = only;
+  }
   c.depthwise_vector = c.groups == c.in_channels ? depthwise_vector(ctx, c.out_channels) : grouped_vector(ctx, c.out_channels, c.in_channels / c.groups);
   SKUA_TRY(conv_choose(&probe, c, algorithms, p, nullptr));
   c.packed = 1u << p.chosen;
@@ -107,6 +124,7 @@ skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_wei
   skua_op* base;
   SKUA_TRY(new_op(cls, ctx, 0, 1, floats * sizeof(float), &base));
   ConvOp& op = *static_cast<ConvOp*>(base);
+  op.creation_key = key;
   memcpy(&op.config, &c, sizeof c);
   auto* to = static_cast<float*>(op_weights(base));
   memset(to, 0, floats * sizeof(float));
@@ -124,8 +142,6 @@ skua_status create(const OpClass& cls, skua_context* ctx, ConvConfig c, skua_wei
   return open_op(base, out);
 }
 
-constexpr uint32_t kEvery = (1u << kConvAlgorithms) - 1;
-
 }  // namespace
 
 skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c) {
@@ -137,7 +153,27 @@ skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c
 skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d_desc& d, uint32_t algorithms, const void* weights, const void* bias, skua_op** out) {
   ConvConfig c;
   SKUA_TRY(conv_config(cls.name, d, c));
-  return create(cls, ctx, c, d.weight_layout, algorithms, weights, bias, d.hint_in_h, d.hint_in_w, out);
+  return create(cls, ctx, c, d.weight_layout, algorithms, weights, bias, d.hint_in_h, d.hint_in_w, kAskTuned, out);
+}
+
+skua_status conv_remake(const skua_op* base, const skua_tensor* inputs, uint32_t wanted, skua_op** out) {
+  ConvConfig c;
+  memcpy(&c, &static_cast<const ConvOp*>(base)->config, sizeof c);
+  *out = nullptr;
+  c.packed = 0;
+  c.format = {};
+  c.depthwise_vector = 0;
+  const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
+  const skua_tensor& x = inputs[0];
+  const size_t h = x.rank == 4 ? x.shape[nchw ? 2 : 1] : 1, w = x.shape[nchw ? x.rank - 1 : x.rank - 2];
+  const size_t bytes = size_t(c.kernel_h) * c.kernel_w * (c.in_channels / c.groups) * c.out_channels * sizeof(float);
+  if (c.transposed || !creation_key(base->ctx, base->cls->id, &c, sizeof c, h, w)) return SKUA_STATUS_OK;
+  void* weights = allocate(base->ctx, bytes, 64);
+  if (!weights) return out_of_memory(base->cls->name, bytes);
+  memset(weights, 0x3c, bytes);
+  const skua_status s = create(*base->cls, base->ctx, c, SKUA_WEIGHTS_OHWI, kEvery, weights, c.has_bias ? weights : nullptr, h, w, wanted, out);
+  release(base->ctx, weights, bytes);
+  return s;
 }
 
 extern const OpClass conv2d_class, conv2d_transpose_class;
@@ -164,7 +200,7 @@ skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2
   ConvConfig c = config_of(d, true);
   c.output_padding_h = d.output_padding_h;
   c.output_padding_w = d.output_padding_w;
-  return create(conv2d_transpose_class, context, c, d.weight_layout, kEvery, weights, bias, 0, 0, out);
+  return create(conv2d_transpose_class, context, c, d.weight_layout, kEvery, weights, bias, 0, 0, 0, out);
 }
 
 }  // extern "C"

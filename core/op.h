@@ -39,6 +39,9 @@ struct OpClass {
   size_t (*workspace)(const skua_plan* plan, uint32_t concurrency);  // NULL = none
   void (*run)(const RunArgs& args);
   void (*explain)(const skua_plan* plan, Text& text);                // NULL = the standard lines only
+  // For tuning: an operator with this one's config and made-up weights, packed in the format of candidate `wanted` of its creation for these inputs; NULL in `out` when there is no
+  // such candidate. NULL = one format only.
+  skua_status (*remake)(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out) = nullptr;
 };
 
 // Fixed-capacity text sink for skua_plan_explain: counts what does not fit.
@@ -56,6 +59,7 @@ struct skua_op {
   uint32_t n_inputs, n_outputs;  // n_inputs 0 = any
   const void* weights;           // packed; owned unless borrowed from a blob
   size_t weights_size;
+  uint64_t creation_key;         // under which a measured packed format is remembered (tuning.h); 0 = none
   bool borrowed;
 };
 

@@ -73,7 +73,9 @@ skua_status Tuning::measure(Candidate*& winner) {
     c.out |= i && c.samples[0] > best * 1.33;
     c.repeats = c.samples[0] < 100e3 ? size_t(100e3 / (c.samples[0] + 1)) + 1 : 1;
   }
-  for (size_t round = 0; round < kMaxSamples && (!round || !late()); ++round)
+  size_t left = 0;
+  for (size_t i = 0; i < count; ++i) left += !candidates[i].out;
+  for (size_t round = 0; round < kMaxSamples && (!round || (left > 1 && !late())); ++round)
     for (size_t i = 0; i < count; ++i) {
       Candidate& c = candidates[i];
       if (c.out) continue;
@@ -92,6 +94,129 @@ size_t place(size_t& total, size_t bytes) {
   return at;
 }
 
+// What the candidates are, all of one class and for the same inputs: those of an operator's plan, or the model's plans of several operators.
+struct Field {
+  const skua_op* const* ops;
+  size_t n_ops;
+  size_t count;  // candidate i: plan number i / n_ops of operator i % n_ops
+  const skua_tensor* inputs;
+  size_t n_inputs;
+
+  skua_status plan(size_t i, skua_plan* to) const { return fill_plan(ops[i % n_ops], inputs, n_inputs, nullptr, 0, uint32_t(i / n_ops), to); }
+};
+
+// Lets them take turns for so long; the first is kept unless another is faster. Fills the winner's index, time and name, and its key.
+skua_status find_fastest(const Field& field, const skua_executor* executor, double milliseconds, TunedChoice& choice) {
+  const skua_context* ctx = field.ops[0]->ctx;
+  const size_t plan_size = skua_op_plan_size(field.ops[0]);
+  const uint32_t workers = executor && executor->concurrency ? executor->concurrency : 1;
+  auto* probe = static_cast<skua_plan*>(allocate(ctx, plan_size, 16));
+  if (!probe) return out_of_memory("tune", plan_size);
+  size_t total = 0, workspace = 0, at_input[kMaxPlanInputs] = {}, at_output[2] = {};
+  for (size_t i = 0; i < field.count; ++i) {
+    if (field.plan(i, probe) != SKUA_STATUS_OK) continue;
+    workspace = max(workspace, skua_plan_workspace(probe, workers));
+    if (total) continue;
+    for (size_t k = 0; k < probe->n_inputs; ++k) at_input[k] = place(total, probe->input_spans[k].bytes);
+    for (size_t k = 0; k < probe->n_outputs; ++k) at_output[k] = place(total, probe->output_spans[k].bytes);
+  }
+  release(ctx, probe, plan_size);
+
+  const size_t at_workspace = place(total, workspace), at_candidates = place(total, field.count * sizeof(Candidate)), at_plans = place(total, field.count * plan_size);
+  char* memory = total > SIZE_MAX / 2 ? nullptr : static_cast<char*>(allocate(ctx, total, SKUA_WORKSPACE_ALIGNMENT));
+  if (!memory) return out_of_memory("tune", total);
+  memset(memory, 0x3c, at_workspace);  // as f32 0.0115: no denormals, no zeros
+  memset(memory + at_candidates, 0, field.count * sizeof(Candidate));
+  Tuning t = {};
+  t.candidates = reinterpret_cast<Candidate*>(memory + at_candidates);
+  t.workspace = memory + at_workspace;
+  t.workspace_size = workspace;
+  t.executor = executor;
+  t.until = now_ns() + 1e6 * milliseconds;
+  for (size_t i = 0; i < kMaxPlanInputs; ++i) t.inputs[i] = skua_host_buffer(memory + at_input[i]);
+  for (size_t i = 0; i < 2; ++i) t.outputs[i] = skua_host_buffer(memory + at_output[i]);
+  for (size_t i = 0; i < field.count; ++i) {
+    Candidate& c = t.candidates[t.count];
+    c.plan = reinterpret_cast<skua_plan*>(memory + at_plans + t.count * plan_size);
+    c.index = uint32_t(i);
+    t.count += field.plan(i, c.plan) == SKUA_STATUS_OK;
+  }
+  Candidate* winner = nullptr;
+  const skua_status status = t.measure(winner);
+  if (status == SKUA_STATUS_OK) {
+    choice = {};
+    choice.key = tuning_key(winner->plan->op, {winner->plan->inputs, winner->plan->n_inputs});
+    choice.index = winner->index;
+    choice.threads = workers;
+    choice.ns = uint64_t(median(*winner));
+    choice.measured = true;
+    tuned_name(winner->plan, choice.name);
+  }
+  release(ctx, memory, total);
+  return status;
+}
+
+// The candidates of an operator's plan. `key` becomes that of operator and shapes.
+skua_status tune_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_executor* executor, double milliseconds, uint64_t& key) {
+  const size_t plan_size = skua_op_plan_size(op);
+  auto* probe = static_cast<skua_plan*>(allocate(op->ctx, plan_size, 16));
+  if (!probe) return out_of_memory("tune", plan_size);
+  size_t count = 1;  // the model's choice, then numbers 1, 2, ...
+  const skua_status status = fill_plan(op, inputs, n_inputs, nullptr, 0, 0, probe);
+  if (status == SKUA_STATUS_OK && n_inputs <= kMaxPlanInputs) {
+    key = tuning_key(op, {probe->inputs, n_inputs});
+    for (; count <= kMaxCandidates; ++count) {
+      (void)fill_plan(op, inputs, n_inputs, nullptr, 0, uint32_t(count), probe);
+      if (probe->choice.seen < count) break;
+    }
+  }
+  release(op->ctx, probe, plan_size);
+  if (status != SKUA_STATUS_OK || count <= 2) return status;  // one candidate or none: nothing to measure
+  TunedChoice choice;
+  SKUA_TRY(find_fastest({&op, 1, count, inputs, n_inputs}, executor, milliseconds, choice));
+  return remember_tuned(op->ctx, choice);
+}
+
+// The packed formats: operators with made-up weights meet the best so far, one after the other, so that there are two of them at most; then the plan of the best is tuned.
+skua_status tune_format(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_executor* executor, double milliseconds, uint64_t own_key) {
+  skua_op* pair[2] = {};
+  TunedChoice best = {};
+  skua_status status = op->cls->remake(op, inputs, 0, &pair[0]);
+  if (status != SKUA_STATUS_OK || !pair[0]) return status;
+  for (uint32_t i = 1; i <= kMaxCandidates; ++i) {
+    pair[1] = nullptr;
+    status = op->cls->remake(op, inputs, i, &pair[1]);
+    if (status == SKUA_STATUS_OK && !pair[1]) break;
+    if (status == SKUA_STATUS_OK) {
+      TunedChoice faster;
+      status = find_fastest({pair, 2, 2, inputs, n_inputs}, executor, milliseconds / 4, faster);
+      if (status == SKUA_STATUS_OK && faster.index) {
+        skua_op* const slower = pair[0];
+        pair[0] = pair[1];
+        pair[1] = slower;
+        best = faster;
+        best.index = i;
+      } else if (status == SKUA_STATUS_OK && !best.index) {
+        best = faster;
+      }
+      skua_op_destroy(pair[1]);
+    }
+    if (status == SKUA_STATUS_OUT_OF_MEMORY) break;
+  }
+  if (status != SKUA_STATUS_OUT_OF_MEMORY) {
+    status = SKUA_STATUS_OK;
+    if (best.key) {  // there was another to compare with
+      const uint64_t plan_key = best.key;
+      best.key = pair[0]->creation_key;
+      if (best.key) status = remember_tuned(op->ctx, best);
+      uint64_t key;
+      if (status == SKUA_STATUS_OK && plan_key != own_key) status = tune_plan(pair[0], inputs, n_inputs, executor, milliseconds, key);
+    }
+  }
+  skua_op_destroy(pair[0]);
+  return status;
+}
+
 }  // namespace
 }  // namespace skua
 
@@ -105,60 +230,10 @@ skua_status skua_op_tune(skua_op* op, const skua_tensor* inputs, size_t n_inputs
     o = *options;
   }
   if (o.executor && !o.executor->parallel_for) return SKUA_INVALID("tune: executor.parallel_for is NULL");
-  const skua_context* ctx = op->ctx;
-  const size_t plan_size = skua_op_plan_size(op);
-  const uint32_t workers = o.executor && o.executor->concurrency ? o.executor->concurrency : 1;
-
-  // How many candidates, and the memory that the largest of them needs.
-  auto* probe = static_cast<skua_plan*>(allocate(ctx, plan_size, 16));
-  if (!probe) return out_of_memory("tune", plan_size);
-  size_t count = 1, total = 0, workspace = 0, at_input[kMaxPlanInputs] = {}, at_output[2] = {};
-  skua_status status = fill_plan(op, inputs, n_inputs, nullptr, 0, 0, probe);
-  if (status == SKUA_STATUS_OK && n_inputs <= kMaxPlanInputs) {
-    workspace = skua_plan_workspace(probe, workers);
-    for (size_t i = 0; i < probe->n_inputs; ++i) at_input[i] = place(total, probe->input_spans[i].bytes);
-    for (size_t i = 0; i < probe->n_outputs; ++i) at_output[i] = place(total, probe->output_spans[i].bytes);
-    for (; count <= kMaxCandidates; ++count) {
-      const bool made = fill_plan(op, inputs, n_inputs, nullptr, 0, uint32_t(count), probe) == SKUA_STATUS_OK;
-      if (probe->choice.seen < count) break;
-      if (made) workspace = max(workspace, skua_plan_workspace(probe, workers));
-    }
-  }
-  release(ctx, probe, plan_size);
-  if (status != SKUA_STATUS_OK || count <= 2) return status;  // one candidate or none: nothing to measure
-
-  const size_t at_workspace = place(total, workspace), at_candidates = place(total, count * sizeof(Candidate)), at_plans = place(total, count * plan_size);
-  char* memory = total > SIZE_MAX / 2 ? nullptr : static_cast<char*>(allocate(ctx, total, SKUA_WORKSPACE_ALIGNMENT));
-  if (!memory) return out_of_memory("tune", total);
-  memset(memory, 0x3c, at_workspace);  // as f32 0.0115: no denormals, no zeros
-  memset(memory + at_candidates, 0, count * sizeof(Candidate));
-  Tuning t = {};
-  t.candidates = reinterpret_cast<Candidate*>(memory + at_candidates);
-  t.workspace = memory + at_workspace;
-  t.workspace_size = workspace;
-  t.executor = o.executor;
-  t.until = now_ns() + 1e6 * (o.max_milliseconds ? o.max_milliseconds : 200);
-  for (size_t i = 0; i < kMaxPlanInputs; ++i) t.inputs[i] = skua_host_buffer(memory + at_input[i]);
-  for (size_t i = 0; i < 2; ++i) t.outputs[i] = skua_host_buffer(memory + at_output[i]);
-  for (uint32_t i = 0; i < count; ++i) {
-    Candidate& c = t.candidates[t.count];
-    c.plan = reinterpret_cast<skua_plan*>(memory + at_plans + t.count * plan_size);
-    c.index = i;
-    t.count += fill_plan(op, inputs, n_inputs, nullptr, 0, i, c.plan) == SKUA_STATUS_OK;
-  }
-  Candidate* winner = nullptr;
-  status = t.measure(winner);
-  if (status == SKUA_STATUS_OK) {
-    TunedChoice choice = {};
-    choice.key = tuning_key(op, {winner->plan->inputs, winner->plan->n_inputs});
-    choice.index = winner->index;
-    choice.threads = workers;
-    choice.ns = uint64_t(median(*winner));
-    choice.measured = true;
-    tuned_name(winner->plan, choice.name);
-    status = remember_tuned(ctx, choice);
-  }
-  release(ctx, memory, total);
-  if (status == SKUA_STATUS_OK && ctx->tuning_cache[0]) status = save_tuned(ctx);
+  const double milliseconds = o.max_milliseconds ? o.max_milliseconds : 200;
+  uint64_t key = 0;
+  SKUA_TRY(tune_plan(op, inputs, n_inputs, o.executor, milliseconds, key));
+  skua_status status = key && op->cls->remake ? tune_format(op, inputs, n_inputs, o.executor, milliseconds, key) : SKUA_STATUS_OK;
+  if (status == SKUA_STATUS_OK && op->ctx->tuning_cache[0]) status = save_tuned(op->ctx);
   return status;
 }

@@ -179,6 +179,18 @@ uint64_t tuning_key(const skua_op* op, const PlanShapes& shapes) {
   return h ? h : 1;
 }
 
+uint64_t creation_key(const skua_context* ctx, uint32_t op_class, const void* config, size_t size, uint64_t hint_h, uint64_t hint_w) {
+  if (!hint_h || !hint_w || ctx->filter[0]) return 0;
+  const uint64_t numbers[] = {op_class, ctx->isas, hint_h, hint_w, 1};
+  const uint64_t h = hash(numbers, sizeof numbers, hash(config, size));
+  return h ? h : 1;
+}
+
+uint32_t tuned_creation(const skua_context* ctx, uint64_t key) {
+  const TunedChoice* t = key && __atomic_load_n(&ctx->any_tuned, __ATOMIC_ACQUIRE) ? find_tuned(ctx, key) : nullptr;
+  return t ? t->index : 0;
+}
+
 void tuned_name(const skua_plan* plan, char (&name)[sizeof TunedChoice::name]) {
   snprintf(name, sizeof name, "%s %s %s", plan->op->cls->name, plan->algorithm, plan->kernel ? plan->kernel->name : "-");
 }

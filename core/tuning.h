@@ -33,6 +33,9 @@ constexpr uint32_t kTunedBuckets = 32;
 
 // Operator, shapes and whatever else decides which candidates there are. Never 0.
 uint64_t tuning_key(const skua_op* op, const PlanShapes& shapes);
+// The same for creation, whose candidates are packed formats: config before a format is in it, and the hints. 0 without hints, and under a filter, which chooses the format itself.
+uint64_t creation_key(const skua_context* ctx, uint32_t op_class, const void* config, size_t size, uint64_t hint_h, uint64_t hint_w);
+uint32_t tuned_creation(const skua_context* ctx, uint64_t key);  // Choice::wanted
 void tuned_name(const skua_plan* plan, char (&name)[sizeof TunedChoice::name]);
 const TunedChoice* find_tuned(const skua_context* ctx, uint64_t key);
 skua_status remember_tuned(const skua_context* ctx, const TunedChoice& choice);  // fails for lack of memory only

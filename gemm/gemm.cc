@@ -1,27 +1,10 @@
 // The matrix product as an operator. See skua/gemm.h for the formula, gemm/README.md for the way through.
 #include <skua/gemm.h>
 
-#include "core/op.h"
-#include "gemm/driver.h"
+#include "gemm/gemm_op.h"
 
 namespace skua {
 namespace {
-
-struct Config {
-  uint8_t transpose_a, transpose_b, constant_b, has_bias;
-  uint32_t residual;
-  float alpha, beta;
-  skua_activation activation;
-  PackFormat format;   // of a constant B
-  uint64_t n, k;       // of a constant B, or n of the bias
-};
-
-struct Op : skua_op {
-  Config config;
-  Activation activation;
-  const float* bias;    // round_up(n, vector) values
-  const float* packed;  // panels of a constant B
-};
 
 constexpr size_t kMaxBatch = SKUA_MAX_RANK - 2;
 
@@ -38,15 +21,14 @@ struct Plan : skua_plan {
   size_t packed_a, packed_b; // floats of workspace: per batch of A, per B
 };
 
-const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
+const GemmOp& op_of(const skua_plan* plan) { return *static_cast<const GemmOp*>(plan->op); }
 const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
 
-size_t bias_floats(const Config& c) { return c.has_bias ? round_up(size_t(c.n), 16) : 0; }
 
 skua_status open(skua_op* base) {
-  Op& op = *static_cast<Op*>(base);
-  const Config& c = op.config;
-  size_t floats = bias_floats(c), packed = 0, bytes = 0;
+  GemmOp& op = *static_cast<GemmOp*>(base);
+  const GemmConfig& c = op.config;
+  size_t floats = gemm_bias_floats(c), packed = 0, bytes = 0;
   bool ok = c.n <= SIZE_MAX / 64 && c.k <= SIZE_MAX / 64;
   if (ok && c.constant_b)
     ok = c.format.vector && c.format.nr && mul(size_t(c.k), round_up(size_t(c.n), c.format.vector), packed) && add(floats, packed, floats);
@@ -60,7 +42,7 @@ skua_status open(skua_op* base) {
   op.n_outputs = 1;
   const float* w = static_cast<const float*>(op.weights);
   op.bias = c.has_bias ? w : nullptr;
-  op.packed = c.constant_b ? w + bias_floats(c) : nullptr;
+  op.packed = c.constant_b ? w + gemm_bias_floats(c) : nullptr;
   return resolve_activation(&op, c.activation, op.activation);
 }
 
@@ -81,8 +63,8 @@ skua_status matrix(const skua_op* op, const PlanShapes& s, size_t i) {
 }
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
-  const Op& op = *static_cast<const Op*>(base);
-  const Config& c = op.config;
+  const GemmOp& op = *static_cast<const GemmOp*>(base);
+  const GemmConfig& c = op.config;
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor& a = s.inputs[0];
   SKUA_TRY(matrix(base, s, 0));
@@ -208,7 +190,7 @@ size_t b_begin(const Plan& p, size_t index) {
 void pack_b_task(void* arg, size_t index, uint32_t) {
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = plan_of(r.args->plan);
-  const Config& c = op_of(r.args->plan).config;
+  const GemmConfig& c = op_of(r.args->plan).config;
   const PackFormat f = format_of(p.kernel);
   const size_t panels = p.in_place ? 1 : panel_count(f, p.n), which = index / panels;
   const size_t panel = p.in_place ? panel_count(f, p.n) - 1 : index % panels;
@@ -229,7 +211,7 @@ void pack_a_task(void* arg, size_t index, uint32_t) {  // stored [K, M]: rows of
 void multiply_task(void* arg, size_t index, uint32_t) {
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = plan_of(r.args->plan);
-  const Op& op = op_of(r.args->plan);
+  const GemmOp& op = op_of(r.args->plan);
   const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows, batch = index / r.grid.columns / r.grid.rows;
   const PackFormat f = format_of(p.kernel);
   const GemmSegment whole = {0, 0};
@@ -272,7 +254,7 @@ void multiply_task(void* arg, size_t index, uint32_t) {
 
 void run(const RunArgs& args) {
   const Plan& p = plan_of(args.plan);
-  const Op& op = op_of(args.plan);
+  const GemmOp& op = op_of(args.plan);
   if (!p.m || !p.n || !p.batches) return;
   Run r = {};
   r.args = &args;
@@ -296,7 +278,7 @@ void run(const RunArgs& args) {
 
 void explain(const skua_plan* plan, Text& text) {
   const Plan& p = plan_of(plan);
-  const Op& op = op_of(plan);
+  const GemmOp& op = op_of(plan);
   const Machine m = machine_for(p.kernel->isa);
   const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = gemm_cycles(p.kernel, p.m, p.n, p.k);
   text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches, p.kernel->mr, p.kernel->nr, p.kc);
@@ -307,71 +289,13 @@ void explain(const skua_plan* plan, Text& text) {
 
 }  // namespace
 
-extern const OpClass gemm_class;
-const OpClass gemm_class = {"gemm", 1, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, explain};
+const OpClass gemm_class = {"gemm", 1, sizeof(GemmOp), sizeof(Plan), offsetof(GemmOp, config), sizeof(GemmConfig), false, open, make_plan, finish, workspace, run, explain, gemm_remake};
 
 }  // namespace skua
 
 using namespace skua;
 
 extern "C" {
-
-skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, const void* b, const void* bias, skua_op** out) {
-  skua_gemm_desc d;
-  SKUA_TRY(read_desc("gemm", context, desc, d, out));
-  SKUA_TRY(need_f32("gemm", "a_type", d.a_type));
-  SKUA_TRY(need_f32("gemm", "b_type", d.b_type));
-  SKUA_TRY(need_f32("gemm", "c_type", d.c_type));
-  SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
-  SKUA_TRY(need_unquantized("gemm", "b_q", d.b_q));
-  SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));
-  SKUA_TRY(check_epilogue("gemm", d.epilogue));
-  if (unsigned(d.numerics) > SKUA_NUMERICS_FAST) return SKUA_INVALID("gemm: numerics is %d, unknown", int(d.numerics));
-  if (!b && d.k) return SKUA_INVALID("gemm: b is NULL but k is %zu; k belongs to a constant B, leave it 0 for B as an input", d.k);
-  if (!b && !bias && d.n) return SKUA_INVALID("gemm: b and bias are NULL but n is %zu; n belongs to a constant B or a bias", d.n);
-  if (b && (!d.n || !d.k)) return SKUA_INVALID("gemm: n is %zu and k is %zu, a constant B needs both", d.n, d.k);
-  if (bias && !d.n) return SKUA_INVALID("gemm: n is 0, a bias needs it");
-  const size_t dense = d.transpose_b ? d.k : d.n;
-  if (b && d.ldb && d.ldb < dense) return SKUA_INVALID("gemm: ldb is %zu, must be %zu or more", d.ldb, dense);
-  if (size_t rows = d.transpose_b ? d.n : d.k, reach = 0; b && d.ldb && (!mul(rows - 1, d.ldb, reach) || !add(reach, dense, reach) || reach > SIZE_MAX / 8))
-    return SKUA_INVALID("gemm: ldb is %zu, B of %zu rows is larger than the address space", d.ldb, rows);
-  if (d.n > SIZE_MAX / 64 || d.k > SIZE_MAX / 64) return SKUA_INVALID("gemm: n or k is larger than the address space");
-  Config c;
-  memset(&c, 0, sizeof c);
-  c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;
-  c.constant_b = b != nullptr; c.has_bias = bias != nullptr;
-  c.residual = uint32_t(d.epilogue.residual);
-  c.alpha = d.alpha; c.beta = d.beta;
-  c.activation = d.epilogue.activation;
-  c.n = d.n; c.k = d.k;
-  size_t floats = bias_floats(c), packed = 0, bytes = 0;
-  const Kernel* tile = nullptr;
-  if (b) {
-    tile = choose_tile(context, d.hint_m ? d.hint_m : 64, d.n, d.k, nullptr);
-    if (!tile) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
-    c.format = format_of(tile);
-    if (!mul(d.k, round_up(d.n, c.format.vector), packed) || !add(floats, packed, floats)) return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
-  }
-  if (!mul(floats, sizeof(float), bytes) || bytes > SIZE_MAX / 2) return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
-  skua_op* base;
-  SKUA_TRY(new_op(gemm_class, context, 0, 1, bytes, &base));
-  Op& op = *static_cast<Op*>(base);
-  memcpy(&op.config, &c, sizeof c);
-  float* w = static_cast<float*>(op_weights(base));
-  if (bias) {
-    memcpy(w, bias, d.n * sizeof(float));
-    memset(w + d.n, 0, (bias_floats(c) - d.n) * sizeof(float));
-    w += bias_floats(c);
-  }
-  if (b) {
-    const GemmPackFn pack = pack_kernel(context, nullptr);
-    const size_t ldb = d.ldb ? d.ldb : dense, stride_k = d.transpose_b ? 1 : ldb, stride_n = d.transpose_b ? ldb : 1;
-    for (size_t p = 0; p < panel_count(c.format, d.n); ++p)
-      pack(d.k, panel_columns(c.format, d.n, p), panel_width(c.format, d.n, p), static_cast<const float*>(b) + p * c.format.nr * stride_n, stride_k, stride_n,
-           w + panel_offset(c.format, p, d.k));
-  }
-  return open_op(base, out);
-}
 
 skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
                           const skua_executor* executor) {
@@ -380,7 +304,7 @@ skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, c
   if (m && n && k && ldb < n) return SKUA_INVALID("gemm_f32: ldb is %zu, must be %zu or more", ldb, n);
   if (m && n && ldc < n) return SKUA_INVALID("gemm_f32: ldc is %zu, must be %zu or more", ldc, n);
   // The operator in this frame's memory: the same checks and the same path, without its allocations.
-  Op op;
+  GemmOp op;
   memset(static_cast<void*>(&op), 0, sizeof op);
   op.cls = &gemm_class;
   op.ctx = context;

@@ -10,7 +10,7 @@ extern "C" {
 
 typedef struct skua_tune_options {
   size_t struct_size;
-  uint32_t max_milliseconds; /* per op and shape, about; 0 = 200                      */
+  uint32_t max_milliseconds; /* about, per op and shape; packed formats take some more; 0 = 200 */
   const skua_executor* executor; /* the one that run will use; NULL = this thread      */
 } skua_tune_options;
 
@@ -20,10 +20,12 @@ typedef struct skua_tune_options {
  * operator and shapes use it: with this context, with a copy of the operator in it, or in another process that reads the file. A plan does not know how many threads will run
  * it, so there is one choice: tune with the executor that run will use.
  *
- * Candidates are what the context may use (max_isa, kernel_filter), what the operator's numerics allow, and what its packed weights serve: algorithms of one operator have
- * packed formats of their own. An operator with one candidate only is left as it is.
+ * Candidates are what the context may use (max_isa, kernel_filter) and what the operator's numerics allow. Algorithms of a convolution and tiles of a product have packed formats
+ * of their own, and this operator's is what it was created with: its plans choose among what that serves. The other formats are timed with made-up weights, and the fastest is
+ * taken by creates of the same operator whose hint (hint_in_h and hint_in_w, hint_m) is the size tuned for. So tune once, then create. An operator with one candidate only is
+ * left as it is.
  *
- * Allocates inputs, outputs and workspace through the context's allocator while it runs. Thread-safe beside creates, plans, runs and other tuning; beside other work the
+ * Allocates inputs, outputs, workspace and two more packed weights through the context's allocator while it runs. Thread-safe beside creates, plans, runs and other tuning; beside other work the
  * measurement is worth less. Fails on bad arguments and for lack of memory; a file that cannot be written is said in the context's log, and the choice still holds in memory. */
 SKUA_API skua_status skua_op_tune(skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tune_options* options);
 
