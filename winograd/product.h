@@ -20,42 +20,46 @@ constexpr size_t kAhead = 1024;
 
 template <int MR, int NV> void product(const WinogradProduct& p) {
   constexpr int L = F32::L;
-  F32 acc[MR][NV];
-  if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::load(p.m + r * kWinogradLine + v * L);
-  else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
-  const float *a = p.v, *u = p.u;
-  for (size_t left = p.k; left; a += p.line) {
-    const size_t steps = left < kWinogradLine ? left : kWinogradLine;
-    left -= steps;
-    const float *x = a, *const end = a + steps;
-    if constexpr (F32::by_lane) {
-      for (; x + 4 <= end; x += 4) {
-        F32 b[MR];
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) b[r] = F32::load(x + r * kWinogradLine);
-        F32 w[NV];
+  const float* u = p.u;
+  for (size_t column = 0; column < p.groups * (NV * L); column += NV * L) {
+    float* const m = p.m + column / kWinogradLine * p.line + column % kWinogradLine;
+    F32 acc[MR][NV];
+    if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::load(m + r * kWinogradLine + v * L);
+    else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
+    const float* a = p.v;
+    for (size_t left = p.k; left; a += p.line) {
+      const size_t steps = left < kWinogradLine ? left : kWinogradLine;
+      left -= steps;
+      const float *x = a, *const end = a + steps;
+      if constexpr (F32::by_lane) {
+        for (; x + 4 <= end; x += 4) {
+          F32 b[MR];
+          SKUA_UNROLL for (int r = 0; r < MR; ++r) b[r] = F32::load(x + r * kWinogradLine);
+          F32 w[NV];
 #define SKUA_STEP(i)                                                                                                                 \
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F32::load(u + v * L);                                                              \
-  if constexpr (i % 2 == 0) __builtin_prefetch(u + kAhead);                                                                          \
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = fma_lane<i>(acc[r][v], w[v], b[r]);  \
-  u += NV * L;
-        SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F32::load(u + v * L);                                                            \
+    if constexpr (i % 2 == 0) __builtin_prefetch(u + kAhead);                                                                          \
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = fma_lane<i>(acc[r][v], w[v], b[r]);  \
+    u += NV * L;
+          SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
 #undef SKUA_STEP
+        }
+      }
+      for (; x < end; ++x, u += NV * L) {
+        F32 w[NV];
+        __builtin_prefetch(u + kAhead);
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          w[v] = F32::load(u + v * L);
+          if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads U from memory once per row
+        }
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+          const F32 b = F32::broadcast(x + r * kWinogradLine);
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(b, w[v], acc[r][v]);
+        }
       }
     }
-    for (; x < end; ++x, u += NV * L) {
-      F32 w[NV];
-      __builtin_prefetch(u + kAhead);
-      SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-        w[v] = F32::load(u + v * L);
-        if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads U from memory once per row
-      }
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-        const F32 b = F32::broadcast(x + r * kWinogradLine);
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(b, w[v], acc[r][v]);
-      }
-    }
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(m + r * kWinogradLine + v * L);
   }
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(p.m + r * kWinogradLine + v * L);
 }
 
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(WinogradProductTable& table) {

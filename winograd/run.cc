@@ -179,6 +179,9 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
   }
 }
 
+// Bytes of U that a first-level cache holds beside V.
+constexpr size_t kNearBytes = 16 << 10;
+
 // Products and output transform of columns [first, first + columns) of n transformed tiles; first begins a group.
 void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m, size_t first, size_t columns) {
   const WinogradPlan& p = *r.plan;
@@ -200,21 +203,25 @@ void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m
     for (int j = 0; j < mx + 2; ++j, a += r.layout.v_step, c += r.layout.m_step) {
       const bool drop_y = !winograd::has_point(my, p.clip_y, i), drop_x = !winograd::has_point(mx, p.clip_x, j);
       const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
-      const size_t parts = ceil_div(to - from, mr);
+      const size_t parts = ceil_div(to - from, mr), less = parts ? (to - from) / parts : 0, more = to - from - parts * less;  // tiles per product
       for (size_t k = 0; k < s.in_channels; k += kWinogradDepth, u += t.k * wide) {
         t.k = min(kWinogradDepth, s.in_channels - k);
         t.add = k != 0;
         t.u = u + t.k * first;
-        for (size_t column = 0; column < columns; column += nr) {
-          const size_t vectors = ceil_div(min(nr, columns - column), L), above = column / kWinogradLine * t.line + column % kWinogradLine;
-          for (size_t part = 0, row = from; part < parts; ++part) {
-            const size_t end = from + piece_begin(to - from, parts, part + 1);
+        // Groups inside tiles where there is one product of tiles, or where the first-level cache holds U; else tiles inside groups.
+        const bool groups_inside = parts == 1 || t.k * columns * sizeof(float) <= kNearBytes;
+        for (size_t column = 0, next; column < columns; column = next) {
+          t.groups = groups_inside && column + nr <= columns ? (columns - column) / nr : 1;
+          next = column + t.groups * nr;
+          const size_t vectors = ceil_div(min(nr, columns - column), L);
+          float* const to_column = c + column / kWinogradLine * t.line + column % kWinogradLine;
+          for (size_t part = 0, row = from, rows; part < parts; ++part, row += rows) {
+            rows = less + (part < more);
             t.v = a + k / kWinogradLine * t.line + row * kWinogradLine;
-            t.m = c + above + row * kWinogradLine;
-            table.at[(vectors - 1) * mr + (end - row) - 1](t);
-            row = end;
+            t.m = to_column + row * kWinogradLine;
+            table.at[(vectors - 1) * mr + rows - 1](t);
           }
-          t.u += t.k * vectors * L;
+          t.u += t.groups * t.k * vectors * L;
         }
       }
     }

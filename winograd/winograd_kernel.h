@@ -34,14 +34,15 @@ struct WinogradIn {
 };
 using WinogradInFn = void (*)(const WinogradIn&);
 
-// KernelKind::winograd_product: M[r][j] = sum over k of V[r][k] * U[k][j], one chain of multiply-adds in the order of k. `code` returns a table of functions:
+// KernelKind::winograd_product: M[r][j] = sum over k of V[r][k] * U[k][j] for some groups of columns, one chain of multiply-adds in the order of k. `code` returns a table of functions:
 // at[(vectors - 1) * mr + rows - 1], vectors <= nr / vector, rows <= mr.
 struct WinogradProduct {
   const float* v;
   size_t line;                // floats from one line of channels to the next
   size_t k;
-  const float* u;             // k rows of whole vectors
-  float* m;                   // a line per tile
+  const float* u;             // groups of k rows of whole vectors
+  size_t groups;              // more than one only of nr columns
+  float* m;                   // a line per tile; column j is at j / 16 lines of tiles, j % 16
   bool add;                   // to what m holds: the sums over the channels before
 };
 using WinogradProductFn = void (*)(const WinogradProduct&);
