@@ -66,12 +66,13 @@ GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel) {
   return code_of<GemmPackFn>(k);
 }
 
-size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k) {
+size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows) {
   // All row groups read the part of a panel that a pass covers, so it should stay in L2; a panel streams from there as fast as the multiply-adds
   // need it, while every pass more loads and stores C (512x512x512: 98% of the peak in one pass, 89% in passes that fit L1).
   const Machine m = machine_for(tile->isa);
   const size_t depth = segment_count * k;
-  const size_t kc = max(m.l2 / 4 / (size_t(tile->nr) * 4), 256);
+  size_t kc = max(m.l2 / 4 / (size_t(tile->nr) * 4), 256);
+  if (double(rows) * double(depth) * 4 > double(m.l2 / 2)) kc = max(kc / 2, 256);  // A's part too
   if (depth <= kc + kc / 2) return max(depth, 1);
   if (segment_count > 1 && k <= kc) {
     const size_t per_pass = kc / k, passes = ceil_div(segment_count, per_pass);
@@ -129,9 +130,14 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
 }
 
 size_t rows_per_turn(const GemmBlock& g, size_t rows) {
+  const size_t l2 = machine_for(g.tile->isa).l2, depth = min(g.kc, g.packed_depth);
   constexpr size_t kTurn = 168;  // whole tiles of 6 and of 14
-  const bool some = rows > kTurn && double(rows) * double(g.n) * sizeof(float) > double(machine_for(g.tile->isa).l2 / 2) && b_is_small(g.tile, g.n, g.packed_depth);
-  return some ? kTurn : rows;
+  if (g.kc >= g.packed_depth && rows > kTurn && double(rows) * double(g.n) * sizeof(float) > double(l2 / 2) && b_is_small(g.tile, g.n, g.packed_depth)) return kTurn;
+  // Rows of A that stay in L2 beside two panels while all panels pass.
+  const size_t fit = max(l2 / 2 / sizeof(float) / max(depth, 1), 64);
+  if (rows <= fit + fit / 4 || g.segment_count > 1) return rows;  // the rows of several segments overlap
+  const size_t tall = code_of<GemmTileTableFn>(g.tile)().even_rows[g.format.nr / g.format.vector - 1];
+  return round_up(ceil_div(rows, ceil_div(rows, fit)), max(tall, 1));
 }
 
 TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, double cycles) {

@@ -51,7 +51,7 @@ struct GemmBlock {
   ptrdiff_t a_step, c_step, residual_step;  // from a row to the next where rows are even
   size_t more_panels;          // that follow in calls of their own: the next one is fetched ahead all the same
 };
-size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k);
+size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows = 0);  // rows that read A where it is; 0 = it is close
 
 // Pointers of one row of C, A and the residual (residual NULL without one), column 0; `even` rows from here on, 1 or more, follow at the block's steps.
 struct RowPointers {
@@ -79,7 +79,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (m1 == m0) return;
   note_use(g.tile);
   if (g.activation.kernel) note_use(g.activation.kernel);
-  const size_t per_turn = p1 - p0 > 1 && g.kc >= depth ? rows_per_turn(g, m1 - m0) : m1 - m0;
+  const size_t per_turn = p1 - p0 > 1 ? rows_per_turn(g, m1 - m0) : m1 - m0;
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0 <= mr);
   size_t segment = 0, from = 0, done = 0;  // where the pass begins
   do {

@@ -118,7 +118,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.kernel = choose_tile(op.ctx, p.m, p.n, p.k, c.constant_b ? &c.format : nullptr, nullptr, &p.choice);
   if (!p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   pack_kernel(op.ctx, &p.pack);
-  p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k);  // beta reads C, so C cannot hold partial sums
+  p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);  // beta reads C, so C cannot hold partial sums
   p.row = c.constant_b && p.m == 1 && has_row(p.kernel, p.n, p.k);
   const PackFormat f = format_of(p.kernel);
   // A few rows use each element of B once or twice: packing would cost more than it saves.
