@@ -26,9 +26,10 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   auto columns = [&](size_t vectors) {
     const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = m / tall, left = m % tall, groups = ceil_div(left, tile->mr);
     const size_t rows = groups ? ceil_div(left, groups) : tall;
-    double cycles = tile_cycles(machine, tile, rows, vectors, depth, cold, !groups);
-    if (groups > 1) cycles += double(groups - 1) * tile_cycles(machine, tile, rows, vectors, depth, warm, false);
-    if (even) cycles += double(even - !groups) * tile_cycles(machine, tile, tall, vectors, depth, warm, true);
+    // The first group of rows brings the panel near; even rows come first.
+    double cycles = even ? tile_cycles(machine, tile, tall, vectors, depth, cold, true) + double(even - 1) * tile_cycles(machine, tile, tall, vectors, depth, warm, true) : 0;
+    if (groups && !even) cycles = tile_cycles(machine, tile, rows, vectors, depth, cold, false);
+    if (const size_t rest = even ? groups : max(groups, 1) - 1) cycles += double(rest) * tile_cycles(machine, tile, rows, vectors, depth, warm, false);
     return cycles;
   };
   const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
@@ -125,7 +126,7 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
 
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
   const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * sizeof(float);
-  if (one_group) return bytes > double(8 << 20) ? Ahead::row : Ahead::none;
+  if (one_group) return bytes > double(48 << 20) ? Ahead::next : bytes > double(8 << 20) ? Ahead::soon : Ahead::none;
   return bytes > 65536 && bytes > 0.75 * double(machine_for(g.tile->isa).l2) ? Ahead::line : Ahead::none;
 }
 
