@@ -74,6 +74,7 @@ void Memory::resize(size_t floats) {
   size_ = floats;
 }
 
+#if defined(BENCH_ONEDNN) || defined(BENCH_BLAS)  // a static program without peers has no need of dlsym
 void wake_openmp() {
   static const auto parallel = reinterpret_cast<void (*)(void (*)(void*), void*, unsigned, unsigned)>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
   if (parallel) parallel([](void*) {}, nullptr, 0, 0);
@@ -83,6 +84,7 @@ void park_openmp() {
   static const auto pause = reinterpret_cast<int (*)(int)>(dlsym(RTLD_DEFAULT, "omp_pause_resource_all"));
   if (pause) pause(1);  // omp_pause_soft
 }
+#endif
 
 const std::vector<std::string>& peer_names() {
   static const std::vector<std::string> names = {"xnnpack", "onednn", "openblas", "blis"};

@@ -23,6 +23,7 @@ class Prepared {
   virtual void fetch() {}  // brings the result to the output view, outside of the timing, where run() left it in another layout
   virtual std::string algorithm() const { return ""; }
   virtual std::string kernel() const { return ""; }
+  virtual std::string plan() const { return ""; }  // all that was chosen, as text: equal texts are equal plans
 };
 
 // A whole network, likewise.

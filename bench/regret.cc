@@ -53,10 +53,11 @@ double shortest(Entry& e, double budget_ns) {
 // Everything else the library can be made to take, one at a time: only its time is kept, a layer's weights may be hundreds of megabytes.
 std::vector<Forced> force_all(LayerBench& bench, Entry& ours, Regret& result) {
   std::vector<Forced> all;
+  const std::string chosen = ours.prepared->plan();
   std::set<std::string> seen = {ours.choice()}, kernels = {ours.prepared->kernel()};
   const auto add = [&](const SkuaOptions& how) {
     Forced f = {how, "", 0, nullptr, {}};
-    if (!make(bench, f)) return;
+    if (!make(bench, f) || f.entry.prepared->plan() == chosen) return;  // the same plan again: its weights only lie elsewhere
     f.what = f.entry.choice() + (how.wanted ? " #" + std::to_string(how.wanted) : "");
     kernels.insert(f.entry.prepared->kernel());
     if (result.wrong.empty())
@@ -118,21 +119,25 @@ Regret measure_regret(LayerBench& bench, Entry& ours, bool tune) {
       if (times[i].ns < times[best].ns) best = i;
     result.regret = times[0].ns / times[best].ns - 1;
   }
-  // Of several equal ones, one looks fastest: against the choice alone it must prove it.
-  if (result.regret > 0.01 || (has_tuned && result.tried)) {
+  // Of several equal ones, one looks fastest: against the choice alone it must prove it. Equal plans need no second measurement: where their weights lie
+  // would look like a difference.
+  const std::string plan = has_tuned ? tuned.entry.prepared->plan() : "";
+  const bool as_ours = plan == ours.prepared->plan(), as_best = best && plan == all[best - 1].entry.prepared->plan(), own = has_tuned && !as_ours && !as_best;
+  if (result.regret > 0.01 || own) {
     std::vector<Racer> last = {runs[0]};
     if (best) last.push_back(runs[best]);
-    if (has_tuned) last.push_back({[&] { tuned.entry.prepared->run(); }, tuned.entry.who});
+    if (own) last.push_back({[&] { tuned.entry.prepared->run(); }, tuned.entry.who});
     const std::vector<Timing> times = race(last, 1.5);
-    double least = times[0].ns;
+    double least = times[0].ns, noise = times[0].noise + times[best ? 1 : 0].noise;
     for (const Timing& t : times) least = std::min(least, t.ns);
-    const double again = times[0].ns / least - 1, noise = times[0].noise + times[best ? 1 : 0].noise;
-    result.regret = again <= noise / 2 ? 0 : again;
-    if (has_tuned) result.tuned = times.back().ns / least - 1, result.tuned = result.tuned <= noise / 2 ? 0 : result.tuned;
-    if (best && result.regret > 0) result.best = all[best - 1].what;
-  } else if (has_tuned) {
-    result.tuned = result.regret;
+    const auto share = [&](double ns) { return ns / least - 1 <= noise / 2 ? 0 : ns / least - 1; };
+    result.regret = share(times[0].ns);
+    result.tuned = own ? share(times.back().ns) : as_best ? share(times[1].ns) : result.regret;
+    if (result.regret > 0) result.best = times.back().ns == least && own ? tuned.entry.choice() + " (tuned)" : best ? all[best - 1].what : result.best;
+  } else {
+    result.tuned = as_best ? 0 : result.regret;
   }
+  if (!has_tuned) result.tuned = -1;
   return result;
 }
 

@@ -14,18 +14,23 @@ namespace {
 class SkuaLayer : public Prepared {
  public:
   skua_op* op = nullptr;
-  skua_plan* plan = nullptr;
+  skua_plan* skua = nullptr;
   skua_buffer inputs[3] = {}, output = {};
   size_t n_inputs = 0, workspace_size = 0;
   Memory workspace, plan_memory;
 
   ~SkuaLayer() override {
-    skua_plan_destroy(plan);
+    skua_plan_destroy(skua);
     skua_op_destroy(op);
   }
-  void run() override { skua_plan_run(plan, inputs, n_inputs, &output, 1, workspace_size ? workspace.data() : nullptr, workspace_size, executor()); }
-  std::string algorithm() const override { return skua_plan_algorithm(plan); }
-  std::string kernel() const override { return skua_plan_kernel(plan); }
+  void run() override { skua_plan_run(skua, inputs, n_inputs, &output, 1, workspace_size ? workspace.data() : nullptr, workspace_size, executor()); }
+  std::string algorithm() const override { return skua_plan_algorithm(skua); }
+  std::string kernel() const override { return skua_plan_kernel(skua); }
+  std::string plan() const override {
+    std::string text(skua_plan_explain(skua, nullptr, 0) + 1, 0);
+    skua_plan_explain(skua, text.data(), text.size());
+    return text.substr(0, text.find("candidates:"));
+  }
 };
 
 skua_tensor map_tensor(size_t h, size_t w, size_t c, size_t stride) {
@@ -146,11 +151,11 @@ class Skua : public Contestant {
       auto* p = reinterpret_cast<skua_plan*>(layer.plan_memory.data());
       const skua_status status = skua::fill_plan(layer.op, in, layer.n_inputs, out, 1, how.wanted, p);
       p->in_caller_memory = true;
-      if (status == SKUA_STATUS_OK) layer.plan = p;
+      if (status == SKUA_STATUS_OK) layer.skua = p;
       return status;
     }
 #endif
-    return skua_op_plan(layer.op, in, layer.n_inputs, out, 1, &layer.plan);
+    return skua_op_plan(layer.op, in, layer.n_inputs, out, 1, &layer.skua);
   }
 
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
@@ -182,9 +187,9 @@ class Skua : public Contestant {
     made->inputs[0] = skua_host_buffer(x.data);
     made->inputs[1] = skua_host_buffer(second.data);
     made->output = skua_host_buffer(y.data);
-    made->workspace_size = skua_plan_workspace(made->plan, uint32_t(effort.threads));
+    made->workspace_size = skua_plan_workspace(made->skua, uint32_t(effort.threads));
     made->workspace.resize((made->workspace_size + 3) / 4);
-    if (skua_plan_run(made->plan, made->inputs, made->n_inputs, &made->output, 1, made->workspace_size ? made->workspace.data() : nullptr, made->workspace_size,
+    if (skua_plan_run(made->skua, made->inputs, made->n_inputs, &made->output, 1, made->workspace_size ? made->workspace.data() : nullptr, made->workspace_size,
                       executor()) != SKUA_STATUS_OK) {
       *why = skua_error_text();
       return nullptr;
