@@ -55,17 +55,17 @@ template <bool logarithm> SKUA_INL float exponentials(size_t n, const Row& r) {
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = F32::zero();
   size_t i = 0;
   for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
-    const F32 e = exp_below(below_largest(F32::load(x + i + a * L), r));
+    const F32 e = exp_below_40(below_largest(F32::load(x + i + a * L), r));
     if (!logarithm) e.store(y + i + a * L);
     acc[a] = acc[a] + e;
   }
   for (; i < whole; i += L) {
-    const F32 e = exp_below(below_largest(F32::load(x + i), r));
+    const F32 e = exp_below_40(below_largest(F32::load(x + i), r));
     if (!logarithm) e.store(y + i);
     acc[0] = acc[0] + e;
   }
   if (rest) {
-    const F32 e = exp_below(below_largest(F32::load_n(x + whole, rest), r));
+    const F32 e = exp_below_40(below_largest(F32::load_n(x + whole, rest), r));
     if (!logarithm) e.store_n(y + whole, rest);
     acc[1] = acc[1] + keep_if(lanes_below(rest), e);
   }
@@ -110,7 +110,7 @@ SKUA_INL void strip(size_t n, size_t columns, const float* x, size_t x_row, floa
   }
   for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) top[v] = max_fast(top[v], load(x + r * x_row, v) * scale);
   for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) {
-    const F32 e = exp_below(load(x + r * x_row, v) * scale - top[v]);
+    const F32 e = exp_below_40(load(x + r * x_row, v) * scale - top[v]);
     if (!logarithm) store(e, y + r * y_row, v);
     acc[v] = acc[v] + e;
   }

@@ -86,14 +86,17 @@ SKUA_INL V times_power(V p, ByLn2 s) {
 }
 
 #if !defined(SKUA_SIMD_LOOKS_UP)
-// e^x to 1.25 ULP for x up to 90. Underflows through the denormals to zero.
-SKUA_INL F32 exp_below(F32 x) {
-  const ByLn2 s = by_ln2<power_bias>(clamp_low(x, F32::set1(-105.0f)));
+// e^x to 1.25 ULP. Overflows to infinity, underflows through the denormals to zero.
+SKUA_INL F32 exp(F32 x) {
+  const ByLn2 s = by_ln2<power_bias>(clamp_high(clamp_low(x, F32::set1(-105.0f)), F32::set1(90.0f)));
   return times_power(exp_poly(s.r), s);
 }
+// The same for x up to 40, whose powers of two are all normal once they are multiplied by 2^64.
+SKUA_INL F32 exp_below_40(F32 x) {
+  const ByLn2 s = by_ln2<127 + 64>(clamp_low(x, F32::set1(-105.0f)));
+  return exp_poly(s.r) * as_f32(shl<23>(s.bits)) * F32::set1(0x1p-64f);
+}
 #endif
-// e^x to 1.25 ULP. Overflows to infinity.
-SKUA_INL F32 exp(F32 x) { return exp_below(clamp_high(x, F32::set1(90.0f))); }
 
 // x for x >= 0, a (e^x - 1) below, to 2.5 ULP. n is small where the result is not nearly -a: where fma is fused, one product reduces x.
 SKUA_INL F32 elu(F32 x, F32 a) {
@@ -230,7 +233,7 @@ SKUA_INL F32 log1p(F32 x) {
 #if !defined(SKUA_SIMD_LOOKS_UP)
 // ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|) to 2 ULP.
 SKUA_INL F32 softplus(F32 x) {
-  const F32 t = exp(-abs(x));
+  const F32 t = exp_below_40(-abs(x));
   const M32 above = gt(t, F32::set1(0.41421357f));
   const F32 f = select(above, fma(t, F32::set1(0.5f), F32::set1(-0.5f)), t);
   return log_sum(keep_if(above, F32::set1(1.0f)), f) + clamp_low(x, F32::zero());

@@ -30,11 +30,13 @@ SKUA_INL BySixteenth by_sixteenth(F32 x) {
 }
 
 // e^x to 1.25 ULP for x up to 90. Underflows through the denormals to zero. Relative error of the polynomial 2^-29.2.
-SKUA_INL F32 exp_below(F32 x) {
+SKUA_INL F32 exp_below_40(F32 x) {
   const BySixteenth s = by_sixteenth<1>(clamp_low(x, F32::set1(-105.0f)));
   const F32 t = look_up_16(exp_piece, as_i32(s.shifted));
   return scalef(fma(t * s.r, poly(s.r, 1.0f, 0x1.000222p-1f, 0x1.5556d4p-3f), t), s.n);
 }
+// Overflows to infinity.
+SKUA_INL F32 exp(F32 x) { return exp_below_40(clamp_high(x, F32::set1(90.0f))); }
 
 // 1 / (1 + e^-x) for x in [-113, 30] or NaN; otherwise than exact with another |x| 2^-28 of it as error.
 template <bool exact = true>
@@ -128,7 +130,7 @@ SKUA_INL F32 rsqrt(F32 x) {
 // ln(1 + e^x) = max(x, 0) + ln(1 + t), t = e^-|x|, to 2.5 ULP. With 1 + t = m / c, c from the table, m - 1 is taken from t itself; what
 // chooses the piece stays below 2.
 SKUA_INL F32 softplus(F32 x) {
-  const F32 t = exp_below(-abs(x)), one = F32::set1(1.0f);
+  const F32 t = exp_below_40(-abs(x)), one = F32::set1(1.0f);
   const I32 k = shr<19>(as_i32(fma(t, F32::set1(0.999f), one)));
   const F32 c = look_up_16(reciprocal_piece, k);
   return look_up_16(logarithm_piece, k) + log1p_of_small(fma(t, c, c - one)) + clamp_low(x, F32::zero());
