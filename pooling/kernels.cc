@@ -1,4 +1,4 @@
-// Pooling over channels-last images, one source for every instruction set. Vectors of channels; up to six of them per pass over the window, so that each tap is read
+// Pooling over channels-last images, one source for every instruction set. Vectors of channels; up to six (ten) of them per pass over the window, so that each tap is read
 // as one run of floats and as many chains of operations are in flight. Passes share the vectors of a pixel evenly; the last vector overlaps the one before it.
 #include "pooling/pool_kernel.h"
 #include "dispatch/kernel.h"
@@ -33,7 +33,7 @@ struct Max {
 };
 
 struct Average {
-  static constexpr size_t most = 6;
+  static constexpr size_t most = F32::registers == 32 ? 10 : 6;
   template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t*, uint32_t, size_t last) {
     F32 y[V];
     SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = F32::zero();
