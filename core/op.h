@@ -105,8 +105,8 @@ inline void parallel(const RunArgs& args, size_t count, skua_task task, void* ar
   for (size_t i = 0; i < count; ++i) task(arg, i, 0);
 }
 
-// Pieces to cut `units` of work into, when one unit costs `cycles_per_unit`: one below ~25 microseconds in all, so that a small operator does not pay for wake-ups; else at
-// least ~10 microseconds each, four per worker at most, so that fast and slow cores both stay busy, and as many for each worker. Executors give a worker neighbouring pieces first:
+// Pieces to cut `units` of work into, when one unit costs `cycles_per_unit`: one below ~10 microseconds in all, so that a small operator does not pay for wake-ups; else at
+// least ~5 microseconds each, four per worker at most, so that fast and slow cores both stay busy, and as many for each worker. Executors give a worker neighbouring pieces first:
 // pieces in the order of the outputs find in its cache what it wrote in the operator before.
 size_t pieces_for(const RunArgs& args, size_t units, double cycles_per_unit);
 // The i-th of `pieces` nearly equal parts of [0, units): begin; the end is the next one's begin.
