@@ -125,7 +125,7 @@ template <int MR, int NV, int lines, class A> SKUA_INL void steps(A& a, const fl
     b += ldb;
     --left;
   };
-  if constexpr (MR * NV + NV + 5 >= F32::registers && lines <= 1) {
+  if constexpr (NV > 1 && MR * NV + NV + 5 >= F32::registers && lines <= 1) {
     SKUA_FOUR_TIMES while (left) once();
   } else {
     while (left) once();
