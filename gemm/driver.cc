@@ -33,8 +33,9 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     return cycles;
   };
   const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
-  // Caches fetch and write lines in pairs: panels of an odd number of lines meet twice in a pair of C's.
-  const double pairs = tile->nr * sizeof(float) % 128 == 64 ? double(m) * double(panels / 2) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6) : 0;
+  // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
+  const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
+  const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
   return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs;
 }
 
@@ -130,10 +131,11 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
   return bytes > 65536 && bytes > 0.75 * double(machine_for(g.tile->isa).l2) ? Ahead::line : Ahead::none;
 }
 
-size_t rows_per_turn(const GemmBlock& g, size_t rows) {
+size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even) {
   const size_t l2 = machine_for(g.tile->isa).l2, depth = min(g.kc, g.packed_depth);
   constexpr size_t kTurn = 168;  // whole tiles of 6 and of 14
-  if (g.kc >= g.packed_depth && rows > kTurn && double(rows) * double(g.n) * sizeof(float) > double(l2 / 2) && b_is_small(g.tile, g.n, g.packed_depth)) return kTurn;
+  if (g.kc >= g.packed_depth && rows > kTurn && double(rows) * double(g.n) * sizeof(float) > double(l2 / 2) && b_is_small(g.tile, g.n, g.packed_depth))
+    return even < kTurn ? (kTurn + even - 1) / even * even : kTurn;  // whole lines
   // Rows of A that stay in L2 beside two panels while all panels pass.
   const size_t fit = max(l2 / 2 / sizeof(float) / max(depth, 1), 64);
   if (rows <= fit + fit / 4 || g.segment_count > 1) return rows;  // the rows of several segments overlap

@@ -65,7 +65,7 @@ struct RowPointers {
 void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even);
 bool b_is_small(const Kernel* tile, size_t n, size_t depth);  // stays in L1 beside rows of A and C
 // Rows that take all panels before the next do: all, a panel stays close meanwhile; but few of a C larger than L2 where B is small, so that C is written in order.
-size_t rows_per_turn(const GemmBlock& g, size_t rows);
+size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 
 // What is fetched into L2 ahead of its use: nothing where these panels stay in L2 or nearly so; a line of each row of the next panel with each group of rows; and for the only
 // group all lines, `soon` (8 KB on: costs L3 3%, at 8 rows memory gives 1.5 times as much) or, of a B that is likely to come from memory, of the `next` panel (another 1.1; L3 0.8).
@@ -79,7 +79,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (m1 == m0) return;
   note_use(g.tile);
   if (g.activation.kernel) note_use(g.activation.kernel);
-  const size_t per_turn = p1 - p0 > 1 ? rows_per_turn(g, m1 - m0) : m1 - m0;
+  const size_t per_turn = p1 - p0 > 1 ? rows_per_turn(g, m1 - m0, row(m0).even) : m1 - m0;
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0 <= mr);
   size_t segment = 0, from = 0, done = 0;  // where the pass begins
   do {
@@ -113,6 +113,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         t.bias = g.bias ? g.bias + first : nullptr;
         const float* const* rest = g.residual != SKUA_RESIDUAL_NONE && t.finish ? residual : nullptr;
         const bool apart = t.finish && g.activation.kernel, late = apart && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+        const bool laps = !apart && !t.load_c && g.beta == 0;
         t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
         t.low = g.activation.low; t.high = g.activation.high;
         t.a_step = g.a_step; t.c_step = g.c_step; t.residual_step = g.residual_step;
@@ -126,14 +127,15 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         else if (fetch != Ahead::none && (p + 2) * g.format.nr <= g.n && p + 1 < p1 + g.more_panels) t.ahead = ptrdiff_t(in_place ? g.format.nr : g.format.nr * g.packed_depth);
         size_t line = 0;
         for (size_t m = turn; m < end;) {
-          size_t rows = 0;
+          size_t rows = 0, run = 0;
           do {
             const RowPointers q = row(m + rows);
             a[rows] = q.a + off;
             c[rows] = q.c + first;
             residual[rows] = q.residual ? q.residual + first : nullptr;
             if (!rows) {
-              t.groups = even ? min(q.even, end - m) / tall : 0;
+              run = min(q.even, end - m);
+              t.groups = even ? run / tall : 0;
               if (t.groups && apart) t.groups = min(t.groups, max(4096 / (tall * columns), 1));  // the activation reads C from L1
             }
           } while (!t.groups && ++rows < (end - m < 2 * mr ? (end - m > mr ? (end - m + 1) / 2 : end - m) : mr));
@@ -141,6 +143,16 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           if (t.groups) even(t);
           else fn[rows](t);
           if (t.groups) rows = t.groups * tall;
+          // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
+          if (laps && t.groups && 3 * (run - rows) >= 2 * tall) {
+            const ptrdiff_t back = ptrdiff_t(run - tall);
+            a[0] += back * t.a_step;
+            c[0] += back * t.c_step;
+            if (residual[0]) residual[0] += back * t.residual_step;
+            t.groups = 1;
+            even(t);
+            rows = run;
+          }
           t.residual = rest;
           if (apart) finish_rows(g, t, rows, t.groups != 0);
           m += rows;
