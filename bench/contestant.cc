@@ -17,7 +17,7 @@ class Chain : public PreparedNetwork {
   Arena plan;
   Memory arena;
   std::vector<std::vector<float>> constants;
-  std::vector<std::unique_ptr<Prepared>> steps;
+  std::vector<std::unique_ptr<Prepared>> steps, blocks;  // blocks: three steps in one, at the first of them; steps are there for the time per layer
 
   View view(int tensor) {
     if (tensor < 0) return {};
@@ -26,7 +26,10 @@ class Chain : public PreparedNetwork {
     return {arena.data() + plan.offset[size_t(tensor)], network->tensors[size_t(root)].c};
   }
   void run() override {
-    for (auto& s : steps) s->run();
+    for (size_t i = 0; i < steps.size();) {
+      (blocks[i] ? blocks[i] : steps[i])->run();
+      i += blocks[i] ? 3 : 1;
+    }
   }
   void run_step(size_t step) override { steps[step]->run(); }
   void read(int tensor, std::vector<float>& out) override {
@@ -44,7 +47,7 @@ class Chain : public PreparedNetwork {
 std::unique_ptr<PreparedNetwork> Contestant::prepare_network(const Corpus& network, std::string* why) {
   auto chain = std::make_unique<Chain>();
   chain->network = &network;
-  chain->plan = plan_memory(network);
+  chain->plan = plan_memory(network, has_blocks());
   chain->arena.resize(chain->plan.size);
   std::vector<float> input;
   fill(input, network.tensors[size_t(network.input)].count(), 7, -1, 1);
@@ -60,6 +63,14 @@ std::unique_ptr<PreparedNetwork> Contestant::prepare_network(const Corpus& netwo
     }
     weights = {};
     chain->steps.push_back(std::move(step));
+  }
+  chain->blocks.resize(network.steps.size());
+  for (size_t i = 0; has_blocks() && i < network.steps.size(); ++i) {
+    if (!is_block(network, i)) continue;
+    const Step* s = &network.steps[i];
+    std::vector<float> weights[3], bias[3];
+    for (size_t k = 0; k < 3; ++k) weights[k] = make_weights(s[k].layer, unsigned(100 + i + k)), bias[k] = make_bias(s[k].layer, unsigned(500 + i + k));
+    chain->blocks[i] = prepare_block(s, weights, bias, chain->view(s[0].x), chain->view(s[2].second), chain->view(s[2].y));
   }
   return chain;
 }

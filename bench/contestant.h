@@ -49,6 +49,9 @@ class Contestant {
   virtual void park() {}
   // NULL with a reason when it has no such operator. The operands stay until the Prepared is gone.
   virtual std::unique_ptr<Prepared> prepare(const Layer& layer, const float* weights, const float* bias, View x, View second, View y, std::string* why) = 0;
+  // An expand, a depthwise and a project layer after each other (is_block() in corpus.h) as one operator; weights and bias: three each. NULL: it has none, or it gains nothing.
+  virtual bool has_blocks() const { return false; }
+  virtual std::unique_ptr<Prepared> prepare_block(const Step*, const std::vector<float>*, const std::vector<float>*, View /*x*/, View /*second*/, View /*y*/) { return nullptr; }
   virtual std::unique_ptr<PreparedNetwork> prepare_network(const Corpus& network, std::string* why);
 };
 

@@ -241,7 +241,23 @@ const std::vector<Corpus>& corpora() {
   return all;
 }
 
-Arena plan_memory(const Corpus& net) {
+bool is_block(const Corpus& net, size_t first) {
+  if (first + 3 > net.steps.size()) return false;
+  const Step* s = &net.steps[first];
+  const auto point = [](const Layer& l) { return l.op == Op::conv && l.kh * l.kw * l.sh * l.sw * l.groups == 1 && l.top + l.left + l.bottom + l.right == 0; };
+  if (!point(s[0].layer) || !point(s[2].layer) || !s[1].layer.depthwise() || s[1].layer.c != s[1].layer.out_c || s[0].layer.residual || s[1].layer.residual) return false;
+  for (size_t k = 0; k < 2; ++k) {
+    const int between = s[k].y;
+    if (s[k + 1].x != between || net.tensors[size_t(between)].parent >= 0) return false;
+    for (size_t i = 0; i < net.steps.size(); ++i)
+      if ((net.steps[i].x == between && i != first + k + 1) || net.steps[i].second == between) return false;
+    for (const FeatureMap& t : net.tensors)
+      if (t.parent == between) return false;
+  }
+  return true;
+}
+
+Arena plan_memory(const Corpus& net, bool blocks) {
   const size_t count = net.tensors.size();
   const auto root = [&](int t) {
     while (net.tensors[size_t(t)].parent >= 0) t = net.tensors[size_t(t)].parent;
@@ -257,7 +273,7 @@ Arena plan_memory(const Corpus& net) {
   touch(net.input, 0);
   last[root(net.input)] = int(net.steps.size());  // runs are repeated on the same input
   for (size_t i = 0; i < net.steps.size(); ++i) {
-    touch(net.steps[i].x, int(i));
+    touch(net.steps[i].x, int(i + (blocks && is_block(net, i) ? 2 : 0)));
     touch(net.steps[i].second, int(i));
     touch(net.steps[i].y, int(i));
   }

@@ -39,6 +39,9 @@ struct Arena {
   std::vector<size_t> offset;
   size_t size = 0;
 };
-Arena plan_memory(const Corpus& network);
+Arena plan_memory(const Corpus& network, bool blocks);  // blocks: the input of one lives until its end
+
+// Steps first .. first + 2 are a 1x1 convolution, the depthwise convolution of its result and a 1x1 convolution of that, and nobody else needs what is in between.
+bool is_block(const Corpus& network, size_t first);
 
 }  // namespace bench

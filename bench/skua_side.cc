@@ -17,13 +17,13 @@ class SkuaLayer : public Prepared {
   skua_plan* skua = nullptr;
   skua_buffer inputs[3] = {}, output = {};
   size_t n_inputs = 0, workspace_size = 0;
-  Memory workspace, plan_memory;
+  Memory plan_memory, *workspace = nullptr;
 
   ~SkuaLayer() override {
     skua_plan_destroy(skua);
     skua_op_destroy(op);
   }
-  void run() override { skua_plan_run(skua, inputs, n_inputs, &output, 1, workspace_size ? workspace.data() : nullptr, workspace_size, executor()); }
+  void run() override { skua_plan_run(skua, inputs, n_inputs, &output, 1, workspace_size ? workspace->data() : nullptr, workspace_size, executor()); }
   std::string algorithm() const override { return skua_plan_algorithm(skua); }
   std::string kernel() const override { return skua_plan_kernel(skua); }
   std::string plan() const override {
@@ -64,6 +64,7 @@ class Skua : public Contestant {
  public:
   skua_context* context = nullptr;
   SkuaOptions how;
+  Memory workspace;  // of all its operators: they run one after the other
   ~Skua() override { skua_context_destroy(context); }
   const char* name() const override { return "skua"; }
   std::string version() const override { return skua_version_string(); }
@@ -72,9 +73,20 @@ class Skua : public Contestant {
   }
   void park() override { park_executor(); }
 
+  skua_conv2d_desc conv_desc(const Layer& l) const {
+    skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+    d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
+    d.dilation_h = uint32_t(l.dh), d.dilation_w = uint32_t(l.dw), d.groups = uint32_t(l.groups);
+    d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
+    d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
+    d.epilogue = {{l.activation, 0, 0}, l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE};
+    d.numerics = how.direct_only ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
+    d.hint_in_h = uint32_t(l.h), d.hint_in_w = uint32_t(l.w);
+    return d;
+  }
+
   skua_status create(const Layer& l, const float* weights, const float* bias, skua_op** op) {
     skua_activation act = {l.activation, 0, 0};
-    const skua_numerics numerics = how.direct_only ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
     const skua_residual residual = l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE;
     switch (l.op) {
       case Op::gemm: {
@@ -86,14 +98,7 @@ class Skua : public Contestant {
         return skua_gemm_create(context, &d, weights, bias, op);
       }
       case Op::conv: {
-        skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
-        d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
-        d.dilation_h = uint32_t(l.dh), d.dilation_w = uint32_t(l.dw), d.groups = uint32_t(l.groups);
-        d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
-        d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
-        d.epilogue = {act, residual};
-        d.numerics = numerics;
-        d.hint_in_h = uint32_t(l.h), d.hint_in_w = uint32_t(l.w);
+        const skua_conv2d_desc d = conv_desc(l);
         return skua_conv2d_create(context, &d, weights, bias, op);
       }
       case Op::deconv: {
@@ -158,6 +163,16 @@ class Skua : public Contestant {
     return skua_op_plan(layer.op, in, layer.n_inputs, out, 1, &layer.skua);
   }
 
+  bool ready(SkuaLayer& made, View x, View second, View y) {
+    made.inputs[0] = skua_host_buffer(x.data);
+    made.inputs[1] = skua_host_buffer(second.data);
+    made.output = skua_host_buffer(y.data);
+    made.workspace_size = skua_plan_workspace(made.skua, uint32_t(effort.threads));
+    if (made.workspace_size > workspace.size() * sizeof(float)) workspace.resize((made.workspace_size + 3) / 4);
+    made.workspace = &workspace;
+    return skua_plan_run(made.skua, made.inputs, made.n_inputs, &made.output, 1, made.workspace_size ? workspace.data() : nullptr, made.workspace_size, executor()) == SKUA_STATUS_OK;
+  }
+
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
     auto made = std::make_unique<SkuaLayer>();
     if (create(l, weights, bias, &made->op) != SKUA_STATUS_OK) {
@@ -184,16 +199,26 @@ class Skua : public Contestant {
       *why = skua_error_text();
       return nullptr;
     }
-    made->inputs[0] = skua_host_buffer(x.data);
-    made->inputs[1] = skua_host_buffer(second.data);
-    made->output = skua_host_buffer(y.data);
-    made->workspace_size = skua_plan_workspace(made->skua, uint32_t(effort.threads));
-    made->workspace.resize((made->workspace_size + 3) / 4);
-    if (skua_plan_run(made->skua, made->inputs, made->n_inputs, &made->output, 1, made->workspace_size ? made->workspace.data() : nullptr, made->workspace_size,
-                      executor()) != SKUA_STATUS_OK) {
+    if (!ready(*made, x, second, y)) {
       *why = skua_error_text();
       return nullptr;
     }
+    return made;
+  }
+
+  // Only where the expanded maps would leave the cache: a block that is computed whole takes the time of its three layers.
+  bool has_blocks() const override { return how.filter.empty() && !how.wanted; }
+  std::unique_ptr<Prepared> prepare_block(const Step* s, const std::vector<float>* weights, const std::vector<float>* bias, View x, View second, View y) override {
+    auto made = std::make_unique<SkuaLayer>();
+    skua_inverted_residual_desc d = SKUA_INVERTED_RESIDUAL_DESC_INIT;
+    d.expand = conv_desc(s[0].layer), d.depthwise = conv_desc(s[1].layer), d.project = conv_desc(s[2].layer);
+    const void *w[3], *b[3];
+    for (int i = 0; i < 3; ++i) w[i] = weights[i].data(), b[i] = bias[i].empty() ? nullptr : bias[i].data();
+    if (skua_inverted_residual_create(context, &d, w, b, &made->op) != SKUA_STATUS_OK) return nullptr;
+    const skua_tensor in[2] = {map_tensor(s[0].layer.h, s[0].layer.w, s[0].layer.c, x.stride), map_tensor(s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, second.stride)};
+    const skua_tensor out = map_tensor(s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, y.stride);
+    made->n_inputs = s[2].layer.residual ? 2 : 1;
+    if (plan(*made, in, &out) != SKUA_STATUS_OK || made->algorithm() != "bands" || !ready(*made, x, second, y)) return nullptr;
     return made;
   }
 };
