@@ -10,6 +10,7 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
+#define SKUA_LIKELY(x) __builtin_expect(bool(x), 1)
 constexpr int L = F32::L;
 constexpr int kAhead = 3;  // columns whose loads may be in flight before their use
 
@@ -38,12 +39,12 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (
         tap[r][k] = F32::load(w + (1 + r * K + k) * L);
         if constexpr (fits) pin(tap[r][k]);  // else gcc reads the weight from memory at every use
       }
-    if (!EDGE || (t.row_mask >> r & 1)) {
+    if (!EDGE || SKUA_LIKELY(t.row_mask >> r & 1)) {
       const float* p = t.rows[r] + t.column + c;
       const size_t step = t.in_pixel;
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
         // Less than a kernel's width of padding on either side.
-        if (!EDGE || (j >= K - 1 && j < IW - K + 1) || (t.column_mask >> j & 1)) {
+        if (!EDGE || (j >= K - 1 && j < IW - K + 1) || SKUA_LIKELY(t.column_mask >> j & 1)) {
           F32 x = F32::load(p);
           pin(x);  // loaded once: else gcc reads it again as an operand of every multiply-add
           SKUA_UNROLL for (int y = 0; y < RH; ++y) {
@@ -69,7 +70,7 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (
 template <int K, int S, int RH, int RW, bool EDGE, int Y0, int Y1>
 SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const float* w, int r, F32 (&acc)[RH][RW]) {
   constexpr int IW = (RW - 1) * S + K;
-  if (EDGE && !(t.row_mask >> r & 1)) return;
+  if (EDGE && !SKUA_LIKELY(t.row_mask >> r & 1)) return;
   F32 tap[RH][K];
   SKUA_UNROLL for (int y = Y0; y < Y1; ++y) SKUA_UNROLL for (int k = 0; k < K; ++k) {
     tap[y][k] = F32::load(w + (1 + (r - y * S) * K + k) * L);
@@ -78,7 +79,7 @@ SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const float* w, int r,
   const float* p = t.rows[r] + t.column + c;
   const size_t step = t.in_pixel;
   SKUA_UNROLL for (int j = 0; j < IW; ++j, p += step) {
-    if (!EDGE || (j >= K - 1 && j < IW - K + 1) || (t.column_mask >> j & 1)) {
+    if (!EDGE || (j >= K - 1 && j < IW - K + 1) || SKUA_LIKELY(t.column_mask >> j & 1)) {
       F32 x = F32::load(p);
       pin(x);
       SKUA_UNROLL for (int y = Y0; y < Y1; ++y) SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
