@@ -44,10 +44,11 @@ bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
 }
 
 // Tiles across a row of outputs. Where a vector is a whole line and the layer does not fit the second-level cache, narrower ones: fewer lines at once of a pixel's
-// length apart, which hardware prefetchers follow better (measured with 2 MB: 4 to 10% faster; a layer that fits becomes as much slower, and so do shorter vectors).
+// length apart, which hardware prefetchers follow better (measured with 2 MB: 4 to 10% faster; a layer that fits becomes as much slower, and so do shorter vectors and larger kernels).
+// Pixels a multiple of 1 KB apart share few sets of the first level: there from half of that size on.
 size_t tiles_of(const DepthwiseShape& s, const Kernel* k) {
   const double bytes = double(s.batch) * 4 * (double(s.in_h) * double(s.in_w) * double(s.channels) + double(s.out_h) * double(s.out_w) * double(s.out_channels()));
-  const bool narrow = s.group == 1 && k->vector >= 16 && bytes > double(machine_for(k->isa).l2) * 15 / 16;
+  const bool narrow = k->vector >= 16 && s.kernel_w <= 3 && bytes > double(machine_for(k->isa).l2) * (s.in_pixel % 256 ? 15 : 7) / 16;
   return narrow ? max(s.out_w / (size_t(k->nr + 1) / 2), 1) : ceil_div(s.out_w, k->nr);
 }
 
