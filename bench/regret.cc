@@ -63,8 +63,8 @@ std::vector<Forced> force_all(LayerBench& bench, Entry& ours, Regret& result) {
     if (result.wrong.empty())
       if (const std::string differs = check_against(bench.layer, ours.result.data(), f.entry.result.data()); !differs.empty()) result.wrong = f.what + ": " + differs;
     f.ns = shortest(f.entry, effort.quick ? 2e6 : 10e6);
+    f.entry = {};  // before its context
     f.context.reset();
-    f.entry = {};
     all.push_back(std::move(f));
   };
   // One context packs weights one way; every candidate of the plan that it makes (a tile, a size of blocks) is then forced by its number.
