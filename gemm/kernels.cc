@@ -280,7 +280,12 @@ void pack(size_t depth, size_t columns, size_t width, const float* b, size_t str
 // Even rows that fit the registers beside `v` vectors of B and one of A, and a product where multiply and add are apart. By-lane each row takes a register of A.
 constexpr int even_rows(int v) {
   if (F32::by_lane) return v == 1 ? F32::registers / 4 : 1;
-  const int rows = (F32::registers - 1 - v - !F32::fused) / v, most = F32::fused ? 14 : 8;
+#if defined(__clang__)
+  constexpr int fused = 12;  // it loads A far ahead: with 14 rows it spills
+#else
+  constexpr int fused = 14;
+#endif
+  const int rows = (F32::registers - 1 - v - !F32::fused) / v, most = F32::fused ? fused : 8;
   return rows > most ? most : rows;
 }
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
