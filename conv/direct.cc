@@ -1,131 +1,6 @@
-#include "conv/direct.h"
+#include "conv/regions.h"
 
 namespace skua {
-namespace {
-
-// One dimension of a phase.
-struct Axis {
-  size_t out_first, out_step, count;  // outputs
-  size_t in_step;                     // input positions from one output to the next
-  size_t taps;
-  ptrdiff_t first, step;              // input offset of tap t: first + t*step, step >= 1
-  size_t k_first;                     // tap t is kernel position k_first + t*k_step
-  ptrdiff_t k_step;
-  size_t in;                          // input positions
-  size_t classes;                     // ranges of outputs with the same live taps
-  size_t wide_first, wide_end;        // outputs of the widest class
-};
-
-// Taps [first, end) of output j that are inside the image. Both fall with growing j; first >= end: none.
-struct Live {
-  size_t first, end;
-};
-Live live_taps(const Axis& a, size_t j) {
-  const ptrdiff_t p = a.first + ptrdiff_t(j * a.in_step);
-  return {p < 0 ? min(ceil_div(size_t(-p), size_t(a.step)), a.taps) : 0, p < ptrdiff_t(a.in) ? min(ceil_div(size_t(ptrdiff_t(a.in) - p), size_t(a.step)), a.taps) : 0};
-}
-// The end of the class that begins at output j.
-size_t class_end(const Axis& a, size_t j) {
-  const Live live = live_taps(a, j);
-  size_t end = a.count;
-  // A tap enters when its input position becomes 0, the last one leaves when its becomes `in`.
-  if (live.first) end = min(end, ceil_div(size_t(-ptrdiff_t(live.first - 1) * a.step - a.first), a.in_step));
-  if (live.end) end = min(end, ceil_div(size_t(ptrdiff_t(a.in) - ptrdiff_t(live.end - 1) * a.step - a.first), a.in_step));
-  return end;
-}
-
-size_t gcd(size_t a, size_t b) { return b ? gcd(b, a % b) : a; }
-
-Axis make_axis(bool transposed, size_t phase, size_t kernel, size_t stride, size_t dilation, size_t pad, size_t in, size_t out) {
-  Axis a = {0, 1, out, stride, kernel, -ptrdiff_t(pad), ptrdiff_t(dilation), 0, 1, in, 0, 0, 0};
-  if (transposed) {
-    a = {phase, stride, out > phase ? ceil_div(out - phase, stride) : 0, 1, 0, 0, 1, 0, 0, in, 0, 0, 0};
-    // Kernel positions k with (phase + pad - k*dilation) divisible by the stride; the input offset falls as k grows, so the largest k comes first.
-    const size_t between = stride / gcd(stride, dilation);
-    const size_t least = min(kernel, between), back = dilation % stride;
-    size_t k = 0;
-    for (size_t rest = (phase + pad) % stride; rest && k < least; ++k) rest = rest >= back ? rest - back : rest + stride - back;
-    if (k < kernel && k < between) {
-      a.taps = (kernel - 1 - k) / between + 1;
-      a.k_first = k + (a.taps - 1) * between;
-      a.k_step = -ptrdiff_t(between);
-      a.first = (ptrdiff_t(phase + pad) - ptrdiff_t(a.k_first * dilation)) / ptrdiff_t(stride);
-      a.step = ptrdiff_t(between * dilation / stride);
-    }
-  }
-  for (size_t j = 0, end; j < a.count; j = end, ++a.classes) {
-    end = class_end(a, j);
-    const size_t widest = a.wide_end - a.wide_first;
-    const Live live = live_taps(a, j), best = live_taps(a, a.wide_first);
-    if (end - j > widest || (end - j == widest && live.end - live.first > best.end - best.first && live.end > live.first)) { a.wide_first = j; a.wide_end = end; }
-  }
-  return a;
-}
-
-struct Phase {
-  Axis y, x;
-  size_t depth(const DirectShape& s) const { return y.taps * x.taps * (s.in_channels / s.groups); }
-};
-
-size_t phase_count(const DirectShape& s) { return s.transposed ? size_t(s.stride_h) * s.stride_w : 1; }
-Phase phase_at(const DirectShape& s, size_t i) {
-  return {make_axis(s.transposed, i / s.stride_w, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, s.in_h, s.out_h),
-          make_axis(s.transposed, i % s.stride_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, s.in_w, s.out_w)};
-}
-
-// Outputs [first, end) of an axis, computed with `taps` taps from `tap` on.
-struct Part {
-  size_t first, end, tap, taps;
-  bool padded;  // some taps of some outputs are outside the image
-};
-Part part_from(const Axis& a, Cut cut, size_t j) {
-  const size_t end = cut == Cut::merged ? a.count : cut == Cut::exact ? class_end(a, j) : j < a.wide_first ? a.wide_first : j < a.wide_end ? a.wide_end : a.count;
-  const size_t t0 = live_taps(a, end - 1).first, t1 = live_taps(a, j).end;
-  if (t0 >= t1) return {j, end, 0, 0, false};
-  const ptrdiff_t low = a.first + ptrdiff_t(j * a.in_step) + ptrdiff_t(t0) * a.step, high = a.first + ptrdiff_t((end - 1) * a.in_step) + ptrdiff_t(t1 - 1) * a.step;
-  return {j, end, t0, t1 - t0, low < 0 || high >= ptrdiff_t(a.in)};
-}
-bool is_widest(const Axis& a, const Part& p) { return p.first == a.wide_first && p.end == a.wide_end; }
-
-// Input positions under `count` outputs with `taps` taps.
-size_t span(const Axis& a, size_t count, size_t taps) { return taps && count ? (count - 1) * a.in_step + (taps - 1) * size_t(a.step) + 1 : 0; }
-
-// Rows [j, j + rows) of a part of y times a part of x.
-struct Region {
-  Part y, x;
-  size_t j, rows;
-  size_t at;  // of its strip in the worker's
-  size_t columns() const { return x.end - x.first; }
-  size_t size() const { return rows * columns() * y.taps * x.taps; }
-  bool strip() const { return (y.padded || x.padded) && y.taps && x.taps; }
-};
-size_t strip_floats(const DirectShape& s, const Phase& p, const Region& r) {
-  if (!r.strip()) return 0;
-  const size_t row = mul_sat(span(p.x, r.columns(), r.x.taps), s.in_channels);
-  return mul_sat(span(p.y, r.rows, r.y.taps), row);
-}
-
-// The regions of output rows [j0, j1).
-template <class Visit> void each_region(const DirectPlan& plan, const Phase& p, size_t j0, size_t j1, Visit visit) {
-  Region r;
-  for (size_t j = 0; j < j1; j = r.y.end) {
-    r.y = part_from(p.y, plan.rows, j);
-    r.j = max(j, j0);
-    if (r.y.end <= r.j) continue;
-    r.rows = min(r.y.end, j1) - r.j;
-    for (size_t i = 0; i < p.x.count; i = r.x.end) {
-      r.x = part_from(p.x, is_widest(p.y, r.y) ? plan.columns_inside : plan.columns_at_borders, i);
-      visit(r);
-    }
-  }
-}
-
-// Taps of a row are one segment of A.
-bool merges(const DirectShape& s, const Phase& p, const Region& r) {
-  return s.groups == 1 && p.x.step == 1 && r.x.taps > 1 && (r.strip() || s.in_pixel == s.in_channels);
-}
-
-}  // namespace
 
 bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats) {
   size_t depth = 0, group = 0;
@@ -234,17 +109,18 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   for (size_t i = 0; i < phase_count(s);) {
     const Phase p = phase_at(s, i);
     size_t most = 0;
-    for (size_t j = 0; j < p.y.count; j += plan.band) {
-      size_t floats = 0, regions = 0;
+    for (size_t j = 0; j < p.y.count;) {
+      size_t floats = 0, regions = 0, next = j + plan.band;
       each_region(plan, p, j, min(j + plan.band, p.y.count), [&](const Region& r) {
+        if (!regions++ && r.y.end >= next + plan.band) next = r.y.end / plan.band * plan.band;  // bands inside one part are alike
         floats = add_sat(floats, strip_floats(s, p, r));
-        ++regions;
         padded |= r.strip();
         merged |= merges(s, p, r);
         plan.segments = max(plan.segments, r.y.taps * r.x.taps);
       });
       most = max(most, floats);
       plan.regions = max(plan.regions, regions);
+      j = next;
     }
     plan.strip = max(plan.strip, most);
     ++i;
