@@ -119,7 +119,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         t.a_step = g.a_step; t.c_step = g.c_step; t.residual_step = g.residual_step;
         const size_t vectors = width / g.format.vector, tall = tiles.even_rows[vectors - 1];
         const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;
-        const GemmTileFn* fn = whole_rows ? tiles.row - 1 : tiles.at + (vectors - 1) * mr - 1;
+        const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         // The next panel is fetched into L2 while this one is multiplied: a line of each of its rows with every group of rows, all lines if there is one group only.
         t.ahead = 0;
@@ -141,7 +141,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           } while (!t.groups && ++rows < (end - m < 2 * mr ? (end - m > mr ? (end - m + 1) / 2 : end - m) : mr));
           t.residual = late ? nullptr : rest;
           if (t.groups) even(t);
-          else fn[rows](t);
+          else fn[rows - 1](t);
           if (t.groups) rows = t.groups * tall;
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
           if (laps && t.groups && 3 * (run - rows) >= 2 * tall) {
