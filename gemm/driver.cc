@@ -33,6 +33,10 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     return cycles;
   };
   const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
+  if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
+    const size_t vectors = ceil_div(n, tile->vector), two = 2 * tile->nr / tile->vector;
+    return double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false) : 0);
+  }
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
   const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
   const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
