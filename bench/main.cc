@@ -93,7 +93,48 @@ void print_regret(const Session& s) {
     }
 }
 
+// "conv2d 3x3s2", "gemm, 16 rows at most", "softmax": layers that are alike.
+std::string kind_of(const Result& r) {
+  if (r.op == "gemm") return atoi(r.name.c_str() + r.name.rfind('/') + 1) <= 16 ? "gemm, 16 rows at most" : "gemm, more rows";
+  if (r.op.find("conv") == std::string::npos && r.op != "depthwise") return r.op;
+  const std::string layer = r.name.substr(r.name.rfind('/') + 1);  // "3x3s1d2g32_28x28x256-256"
+  const size_t form = layer.find('_'), channels = layer.rfind('x');
+  if (r.op == "conv2d" && channels != std::string::npos && atoi(layer.c_str() + channels + 1) <= 4 && layer.compare(form, 4, "_1x1")) return "conv2d, 4 channels at most";
+  return r.op + " " + layer.substr(0, form) + (layer.compare(form, 5, "_1x1x") ? "" : ", one pixel");
+}
+
+// Against the best peer, and against each, kind by kind.
+void print_kinds(const Session& s) {
+  struct Kind {
+    size_t cases = 0, behind = 0;
+    double logs = 0, worst = INFINITY;
+    std::string name;
+    std::map<std::string, std::pair<double, size_t>> peers;
+  };
+  for (int n : s.options.threads) {
+    std::map<std::string, Kind> kinds;
+    for (const Result& r : s.results) {
+      const PeerTime* best = r.suite == "layers" && r.threads == n && r.error.empty() ? r.best_peer() : nullptr;
+      if (!best) continue;
+      for (const std::string& key : {kind_of(r), std::string("~ all layers")}) {
+        Kind& k = kinds[key];
+        const double ratio = best->ns / r.ns;
+        k.logs += log(ratio), ++k.cases, k.behind += ratio < 0.95;
+        if (ratio < k.worst) k.worst = ratio, k.name = r.name;
+        for (const PeerTime& p : r.peers) k.peers[p.name].first += log(p.ns / r.ns), ++k.peers[p.name].second;
+      }
+    }
+    if (!kinds.empty()) printf("\n%-28s layers  best peer  below 0.95   worst   geometric means; %d thread%s\n", "kind", n, n > 1 ? "s" : "");
+    for (const auto& [name, k] : kinds) {
+      printf("%-28s %6zu %9.2fx %11zu %6.2fx  ", name.c_str() + (name[0] == '~' ? 2 : 0), k.cases, exp(k.logs / double(k.cases)), k.behind, k.worst);
+      for (const auto& p : k.peers) printf(" %s %.2fx", p.first.c_str(), exp(p.second.first / double(p.second.second)));
+      printf("  (%s)\n", k.name.c_str());
+    }
+  }
+}
+
 void print_summary(const Session& s) {
+  print_kinds(s);
   for (const char* suite : {"layers", "networks"})
     for (int n : s.options.threads) {
       size_t cases = 0, wins = 0, ties = 0, regrets = 0;
