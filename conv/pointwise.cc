@@ -39,7 +39,7 @@ void task(void* arg, size_t index, uint32_t) {
   const DirectOperands& x = *r.x;
   const size_t column = index % r.grid.columns, piece = index / r.grid.columns % r.grid.rows, image = index / r.grid.columns / r.grid.rows;
   const GemmSegment whole = {0, 0};
-  GemmBlock g;
+  GemmBlock g = {};
   fill(*r.plan, s, x, &whole, g);
   const float *in = x.in + image * s.in_batch, *residual = x.residual ? x.residual + image * s.res_batch : nullptr;
   float* out = x.out + image * s.out_batch;
@@ -61,7 +61,7 @@ void pointwise_plan(const DirectShape& s, DirectPlan& plan) {
 
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {
   if (plan.row && (args.concurrency() == 1 || plan.cycles < 30e3)) {
-    GemmBlock g;
+    GemmBlock g = {};
     fill(plan, s, x, nullptr, g);
     return run_row(g, {x.in, x.out, x.residual, 1});
   }

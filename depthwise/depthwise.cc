@@ -301,13 +301,15 @@ void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_c
   }
 }
 
+static double larger(double a, double b) { return a > b ? a : b; }  // fmax() would make a C program link libm
+
 double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   const Machine m = machine_for(k->isa);
   const double vectors = double(vectors_of(s.out_channels(), k->vector)), taps = double(s.kernel_h) * s.kernel_w;
   auto bound = [&](double multiplies, double loads, double stores) {
     double c = (multiplies + 2 * stores) / m.fma_ports;  // the clamp runs where multiply-adds do
-    c = fmax(c, (loads + stores) / m.load_ports);
-    return fmax(c, (multiplies + 2 * loads + 2 * stores) / m.issue);
+    c = larger(c, (loads + stores) / m.load_ports);
+    return larger(c, (multiplies + 2 * loads + 2 * stores) / m.issue);
   };
   double compute = 0, calls = 0, reread = 1;  // reread: times that an input line comes from the second-level cache
   if (is_tile(k)) {
@@ -334,8 +336,8 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   const double images = double(s.batch), pixels = double(s.in_h) * double(s.in_w);
   const double in = images * pixels * double(s.channels) * 4, out = images * double(s.out_h) * double(s.out_w) * double(s.out_channels()) * 4;
   double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
-  if (in + out > double(m.l2)) traffic = fmax(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
-  double cycles = fmax(compute * vectors * images, traffic) + 25 * calls * images + 200;
+  if (in + out > double(m.l2)) traffic = larger(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
+  double cycles = larger(compute * vectors * images, traffic) + 25 * calls * images + 200;
   if (uses_strip(s, k)) cycles += in * double(s.multiplier) / (s.multiplier > 1 ? 2 : m.l2_bytes);
   return cycles;
 }

@@ -301,7 +301,7 @@ template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTabl
 }
 // The template serves every part of the tile; `full` is the whole one.
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() {
-  static_assert(MR * NV <= 32 && NV <= 8);
+  static_assert(MR * NV <= 32 && NV <= 8 && MR <= 16, "a tile has at most 16 rows, 8 vectors of columns and 32 accumulators");
   GemmTileTable table = {};
   fill<MR, NV>(table);
   table.panels = panels<NV>;
@@ -313,6 +313,12 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable table_of = make_table<MR, NV, full>();
 
 template <int MR, int NV, GemmTileFn full = tile<MR, NV, kOne>> const GemmTileTable& tile_table() { return table_of<MR, NV, full>; }
+
+#define SKUA_TILE(mr, nr, why) static_assert(nr % F32::L == 0, "the columns of a tile are whole vectors");
+#define SKUA_TILE_BY_HAND(mr, nr, body, why) SKUA_TILE(mr, nr, why)
+#include "gemm/tiles.def"
+#undef SKUA_TILE
+#undef SKUA_TILE_BY_HAND
 
 const Kernel kernels[] = {
 #define SKUA_TILE(mr, nr, why)                                                                                          \
