@@ -97,7 +97,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   plan = {};
   plan.tile = tile;
   const size_t budget = max(machine_for(tile->isa).l2 / 4 / sizeof(float), 4096);
-  bool merged = false, padded = false;
+  bool merged = false;
   Phase representative = phase_at(s, 0);  // the deepest
   for (size_t i = 1; s.transposed && i < max(s.stride_h, s.stride_w); ++i) {
     const Phase p = phase_at(s, min(i, s.stride_h - 1) * s.stride_w + min(i, s.stride_w - 1));
@@ -114,7 +114,6 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
       each_region(plan, p, j, min(j + plan.band, p.y.count), [&](const Region& r) {
         if (!regions++ && r.y.end >= next + plan.band) next = r.y.end / plan.band * plan.band;  // bands inside one part are alike
         floats = add_sat(floats, strip_floats(s, p, r));
-        padded |= r.strip();
         merged |= merges(s, p, r);
         plan.segments = max(plan.segments, r.y.taps * r.x.taps);
       });
@@ -140,7 +139,9 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
     });
   }
   plan.strip = round_up(plan.strip, 16);
-  const bool point = s.kernel_h == 1 && s.kernel_w == 1 && !s.transposed && !padded;
+  // Every output has its pixel inside the image.
+  const bool inside = !s.pad_top && !s.pad_left && s.out_h && s.out_w && (s.out_h - 1) * s.stride_h < s.in_h && (s.out_w - 1) * s.stride_w < s.in_w;
+  const bool point = s.kernel_h == 1 && s.kernel_w == 1 && !s.transposed && inside;
   if (point) pointwise_plan(s, plan);
   plan.name = merged ? "direct_rows" : point ? "gemm_1x1" : "implicit_gemm";
   return SKUA_STATUS_OK;
