@@ -29,7 +29,8 @@ class SkuaLayer : public Prepared {
   std::string plan() const override {
     std::string text(skua_plan_explain(skua, nullptr, 0) + 1, 0);
     skua_plan_explain(skua, text.data(), text.size());
-    return text.substr(0, text.find("candidates:"));
+    const size_t by = text.find('\n');  // the line behind says who chose
+    return text.substr(0, by) + text.substr(text.find('\n', by + 1), text.find("candidates:") - text.find('\n', by + 1));
   }
 };
 

@@ -2,10 +2,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 namespace skua {
 namespace {
-thread_local char error_text[320];
+thread_local char error_text[sizeof ErrorText::text];
 }
 
 skua_status fail(skua_status status, const char* format, ...) {
@@ -15,6 +16,8 @@ skua_status fail(skua_status status, const char* format, ...) {
   va_end(args);
   return status;
 }
+
+ErrorText::ErrorText() { memcpy(text, error_text, sizeof text); }
 
 }  // namespace skua
 

@@ -251,12 +251,17 @@ skua_status check_buffer(const char* op, const char* what, size_t i, const skua_
 
 skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, uint32_t wanted, skua_plan* plan) {
   const TunedChoice* tuned = nullptr;
-  const skua_status s = fill(op, inputs, n_inputs, outputs, n_outputs, wanted, tuned, plan);
-  if (!tuned || !tuned->index) return s;
+  const ErrorText before;
+  skua_status s = fill(op, inputs, n_inputs, outputs, n_outputs, wanted, tuned, plan);
+  if (!tuned) return s;
   char name[sizeof tuned->name];
   if (s == SKUA_STATUS_OK) tuned_name(plan, name);
+  const bool found = s == SKUA_STATUS_OK && !strcmp(name, tuned->name);
+  if (!tuned->index) return plan->confirmed = found, s;
+  if (found) return s;
   // What was measured has gone, or has another place: the model decides.
-  return s == SKUA_STATUS_OK && !strcmp(name, tuned->name) ? s : fill(op, inputs, n_inputs, outputs, n_outputs, 0, tuned, plan);
+  s = fill(op, inputs, n_inputs, outputs, n_outputs, 0, tuned, plan);
+  return s == SKUA_STATUS_OK ? before.restore() : s;
 }
 
 }  // namespace skua
@@ -358,7 +363,7 @@ size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size) {
   if (!plan) return 0;
   Text t = {text, text ? size : 0, 0};
   t.add("%s: algorithm %s, kernel %s\n", plan->op->cls->name, plan->algorithm, skua_plan_kernel(plan));
-  if (plan->choice.wanted) t.add("  chosen by measurement\n");
+  t.add("  %s\n", plan->choice.wanted ? "chosen by measurement" : plan->confirmed ? "the model's choice, confirmed by measurement" : "chosen by the model");
   for (size_t i = 0; i < plan->n_outputs; ++i) {
     t.add("  output %zu: %s [", i, skua_dtype_name(plan->outputs[i].type));
     for (uint32_t d = 0; d < plan->outputs[i].rank; ++d) t.add(d ? ", %zu" : "%zu", plan->outputs[i].shape[d]);

@@ -76,6 +76,7 @@ struct skua_plan {
   const skua_op* op;
   size_t n_inputs, n_outputs;
   bool in_caller_memory;
+  bool confirmed;                 // by measurement: the model's choice
   const char* algorithm;          // "winograd_f4x4"
   const skua::Kernel* kernel;     // the one that does most of the work
   skua::Choice choice;            // of the candidate; choosers ask it

@@ -2,6 +2,8 @@
 #include <skua/tune.h>
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <time.h>
 #include "core/op.h"
 
@@ -14,6 +16,7 @@ constexpr size_t kMaxSamples = 31;
 struct Candidate {
   skua_plan* plan;
   uint32_t index;              // 0: what the model chooses
+  uint64_t plan_hash;          // equal: the same plan again
   size_t taken, repeats;       // samples; runs per sample
   double samples[kMaxSamples]; // nanoseconds of a run
   bool out;                    // too slow to be measured further
@@ -34,6 +37,28 @@ double median(Candidate& c) {
       c.samples[j - 1] = x;
     }
   return c.taken ? c.samples[c.taken / 2] : INFINITY;
+}
+
+// All that was chosen for a plan, as explain says it: algorithm, kernel, workspace, prediction.
+uint64_t plan_hash(skua_plan* plan) {
+  char text[1024];
+  const Choice choice = plan->choice;
+  plan->choice = {};
+  skua_plan_explain(plan, text, sizeof text);
+  plan->choice = choice;
+  if (char* candidates = strstr(text, "  candidates:")) *candidates = 0;
+  return hash(text, strlen(text));
+}
+
+void tell(const skua_context* ctx, const char* format, ...) __attribute__((format(printf, 2, 3)));
+void tell(const skua_context* ctx, const char* format, ...) {
+  if (!ctx->log) return;
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  ctx->log(ctx->log_ctx, SKUA_LOG_INFO, text);
 }
 
 struct Tuning {
@@ -105,8 +130,23 @@ struct Field {
   skua_status plan(size_t i, skua_plan* to) const { return fill_plan(ops[i % n_ops], inputs, n_inputs, nullptr, 0, uint32_t(i / n_ops), to); }
 };
 
-// Lets them take turns for so long; the first is kept unless another is faster. Fills the winner's index, time and name, and its key.
-skua_status find_fastest(const Field& field, const skua_executor* executor, double milliseconds, TunedChoice& choice) {
+// What was found: the winner's index, time and name, and its key; how many different plans there were; the first one's time over the winner's.
+struct Found {
+  TunedChoice choice;
+  size_t different;
+  double gain;
+};
+
+// "conv2d: 12 candidates, winograd_f4x4 KERNEL 7.1% faster than the model's choice"; a name begins with that of the operator.
+void tell_found(const skua_op* op, const char* what, const Found& f) {
+  const char* const name = op->cls->name;
+  if (f.different < 2) tell(op->ctx, "%s%s: one candidate, nothing to tune", name, what);
+  else if (!f.choice.index) tell(op->ctx, "%s%s: %zu candidates, the model's choice stays", name, what, f.different);
+  else tell(op->ctx, "%s%s: %zu candidates, %s %.1f%% faster than the model's choice", name, what, f.different, f.choice.name + strlen(name) + 1, 100 * (f.gain - 1));
+}
+
+// Lets them take turns for so long; the first is kept unless another is faster. A plan that is the same as an earlier one is passed over: it would win by noise.
+skua_status find_fastest(const Field& field, const skua_executor* executor, double milliseconds, Found& found) {
   const skua_context* ctx = field.ops[0]->ctx;
   const size_t plan_size = skua_op_plan_size(field.ops[0]);
   const uint32_t workers = executor && executor->concurrency ? executor->concurrency : 1;
@@ -139,12 +179,17 @@ skua_status find_fastest(const Field& field, const skua_executor* executor, doub
     Candidate& c = t.candidates[t.count];
     c.plan = reinterpret_cast<skua_plan*>(memory + at_plans + t.count * plan_size);
     c.index = uint32_t(i);
-    t.count += field.plan(i, c.plan) == SKUA_STATUS_OK;
+    if (field.plan(i, c.plan) != SKUA_STATUS_OK) continue;
+    c.plan_hash = plan_hash(c.plan);
+    size_t same = 0;
+    while (same < t.count && t.candidates[same].plan_hash != c.plan_hash) ++same;
+    t.count += same == t.count;
   }
   Candidate* winner = nullptr;
   const skua_status status = t.measure(winner);
   if (status == SKUA_STATUS_OK) {
-    choice = {};
+    found = {{}, t.count, median(*t.candidates) / median(*winner)};
+    TunedChoice& choice = found.choice;
     choice.key = tuning_key(winner->plan->op, {winner->plan->inputs, winner->plan->n_inputs});
     choice.index = winner->index;
     choice.threads = workers;
@@ -156,14 +201,17 @@ skua_status find_fastest(const Field& field, const skua_executor* executor, doub
   return status;
 }
 
-// The candidates of an operator's plan. `key` becomes that of operator and shapes.
-skua_status tune_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_executor* executor, double milliseconds, uint64_t& key) {
+// The candidates of an operator's plan; `what` stands behind its name in the log. `key` becomes that of operator and shapes, 0 when there is nothing to compute.
+skua_status tune_plan(const skua_op* op, const char* what, const skua_tensor* inputs, size_t n_inputs, const skua_executor* executor, double milliseconds, uint64_t& key) {
   const size_t plan_size = skua_op_plan_size(op);
   auto* probe = static_cast<skua_plan*>(allocate(op->ctx, plan_size, 16));
   if (!probe) return out_of_memory("tune", plan_size);
   size_t count = 1;  // the model's choice, then numbers 1, 2, ...
   const skua_status status = fill_plan(op, inputs, n_inputs, nullptr, 0, 0, probe);
-  if (status == SKUA_STATUS_OK && n_inputs <= kMaxPlanInputs) {
+  bool empty = true;
+  for (size_t i = 0; status == SKUA_STATUS_OK && i < probe->n_outputs; ++i) empty &= !probe->output_spans[i].bytes;
+  key = 0;
+  if (status == SKUA_STATUS_OK && !empty && n_inputs <= kMaxPlanInputs) {
     key = tuning_key(op, {probe->inputs, n_inputs});
     for (; count <= kMaxCandidates; ++count) {
       (void)fill_plan(op, inputs, n_inputs, nullptr, 0, uint32_t(count), probe);
@@ -171,16 +219,19 @@ skua_status tune_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inp
     }
   }
   release(op->ctx, probe, plan_size);
-  if (status != SKUA_STATUS_OK || count <= 2) return status;  // one candidate or none: nothing to measure
-  TunedChoice choice;
-  SKUA_TRY(find_fastest({&op, 1, count, inputs, n_inputs}, executor, milliseconds, choice));
-  return remember_tuned(op->ctx, choice);
+  if (status != SKUA_STATUS_OK) return status;
+  if (empty) return tell(op->ctx, "%s: the outputs are empty, nothing to tune", op->cls->name), status;
+  Found found = {{}, 1, 1};
+  // Where there are packed formats, one candidate is remembered as well: explain then says that this shape was tuned.
+  if (key && (count > 2 || op->cls->remake)) SKUA_TRY(find_fastest({&op, 1, count, inputs, n_inputs}, executor, milliseconds, found));
+  tell_found(op, what, found);
+  return found.choice.key && (found.different > 1 || op->cls->remake) ? remember_tuned(op->ctx, found.choice) : status;
 }
 
 // The packed formats: operators with made-up weights meet the best so far, one after the other, so that there are two of them at most; then the plan of the best is tuned.
 skua_status tune_format(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_executor* executor, double milliseconds, uint64_t own_key) {
   skua_op* pair[2] = {};
-  TunedChoice best = {};
+  Found best = {{}, 1, 1};
   skua_status status = op->cls->remake(op, inputs, 0, &pair[0]);
   if (status != SKUA_STATUS_OK || !pair[0]) return status;
   for (uint32_t i = 1; i <= kMaxCandidates; ++i) {
@@ -188,16 +239,18 @@ skua_status tune_format(const skua_op* op, const skua_tensor* inputs, size_t n_i
     status = op->cls->remake(op, inputs, i, &pair[1]);
     if (status == SKUA_STATUS_OK && !pair[1]) break;
     if (status == SKUA_STATUS_OK) {
-      TunedChoice faster;
+      Found faster;
       status = find_fastest({pair, 2, 2, inputs, n_inputs}, executor, milliseconds / 4, faster);
-      if (status == SKUA_STATUS_OK && faster.index) {
+      if (status == SKUA_STATUS_OK) best.different += faster.different - 1;
+      if (status == SKUA_STATUS_OK && faster.choice.index) {
         skua_op* const slower = pair[0];
         pair[0] = pair[1];
         pair[1] = slower;
-        best = faster;
-        best.index = i;
-      } else if (status == SKUA_STATUS_OK && !best.index) {
-        best = faster;
+        best.choice = faster.choice;
+        best.choice.index = i;
+        best.gain *= faster.gain;
+      } else if (status == SKUA_STATUS_OK && !best.choice.index) {
+        best.choice = faster.choice;
       }
       skua_op_destroy(pair[1]);
     }
@@ -205,12 +258,13 @@ skua_status tune_format(const skua_op* op, const skua_tensor* inputs, size_t n_i
   }
   if (status != SKUA_STATUS_OUT_OF_MEMORY) {
     status = SKUA_STATUS_OK;
-    if (best.key) {  // there was another to compare with
-      const uint64_t plan_key = best.key;
-      best.key = pair[0]->creation_key;
-      if (best.key) status = remember_tuned(op->ctx, best);
+    if (best.choice.key) {  // there was another to compare with
+      const uint64_t plan_key = best.choice.key;
+      best.choice.key = pair[0]->creation_key;
+      tell_found(op, ", packed formats", best);
+      if (best.choice.key) status = remember_tuned(op->ctx, best.choice);
       uint64_t key;
-      if (status == SKUA_STATUS_OK && plan_key != own_key) status = tune_plan(pair[0], inputs, n_inputs, executor, milliseconds, key);
+      if (status == SKUA_STATUS_OK && plan_key != own_key) status = tune_plan(pair[0], ", created with the hint", inputs, n_inputs, executor, milliseconds, key);
     }
   }
   skua_op_destroy(pair[0]);
@@ -223,6 +277,7 @@ skua_status tune_format(const skua_op* op, const skua_tensor* inputs, size_t n_i
 using namespace skua;
 
 skua_status skua_op_tune(skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tune_options* options) {
+  const ErrorText before;  // candidates that do not apply fail
   if (!op) return SKUA_INVALID("tune: op is NULL");
   skua_tune_options o = SKUA_TUNE_OPTIONS_INIT;
   if (options) {
@@ -232,8 +287,8 @@ skua_status skua_op_tune(skua_op* op, const skua_tensor* inputs, size_t n_inputs
   if (o.executor && !o.executor->parallel_for) return SKUA_INVALID("tune: executor.parallel_for is NULL");
   const double milliseconds = o.max_milliseconds ? o.max_milliseconds : 200;
   uint64_t key = 0;
-  SKUA_TRY(tune_plan(op, inputs, n_inputs, o.executor, milliseconds, key));
+  SKUA_TRY(tune_plan(op, "", inputs, n_inputs, o.executor, milliseconds, key));
   skua_status status = key && op->cls->remake ? tune_format(op, inputs, n_inputs, o.executor, milliseconds, key) : SKUA_STATUS_OK;
   if (status == SKUA_STATUS_OK && op->ctx->tuning_cache[0]) status = save_tuned(op->ctx);
-  return status;
+  return status == SKUA_STATUS_OK ? before.restore() : status;
 }

@@ -18,13 +18,6 @@ namespace {
 
 constexpr size_t kMaxFile = size_t(4) << 20, kMaxLine = 256;
 
-// FNV-1a; the final mix spreads the last bytes.
-uint64_t hash(const void* data, size_t size, uint64_t h = 0xcbf29ce484222325) {
-  const auto* p = static_cast<const unsigned char*>(data);
-  for (size_t i = 0; i < size; ++i) h = (h ^ p[i]) * 0x100000001b3;
-  return h ^ h >> 32;
-}
-
 void say(const skua_context* ctx, skua_log_level level, const char* format, ...) __attribute__((format(printf, 3, 4)));
 void say(const skua_context* ctx, skua_log_level level, const char* format, ...) {
   if (!ctx->log) return;
@@ -107,15 +100,37 @@ bool read_file(const skua_context* ctx, int fd, Contents& c, skua_status& status
   return true;
 }
 
+// The first field of the first line that is not as expected; the last one ends with the line.
+void say_header(const skua_context* ctx, const Contents& c, const char* expected, size_t n) {
+  const void* const newline = c.size >= sizeof kMagic && !memcmp(c.text, kMagic, sizeof kMagic - 1) ? memchr(c.text, '\n', c.size) : nullptr;
+  if (!newline) return say(ctx, SKUA_LOG_WARNING, "not a tuning cache, or damaged; ignored");
+  const char *found = c.text, *const found_end = static_cast<const char*>(newline), *const end = expected + n - 1;
+  static const char* const fields[] = {"format", "library version", "CPU", "instruction sets"};
+  for (const char* what : fields) {
+    const auto field = [&](const char* from, const char* line_end) {
+      const void* bar = what[0] == 'i' ? nullptr : memmem(from, size_t(line_end - from), " | ", 3);
+      return bar ? static_cast<const char*>(bar) : line_end;
+    };
+    const char *f = field(found, found_end), *e = field(expected, end);
+    if (f - found != e - expected || memcmp(found, expected, size_t(f - found))) {
+      char text[100];  // of a file of any content: no control characters
+      size_t k = 0;
+      for (; k < sizeof text - 1 && found + k < f; ++k) text[k] = found[k] < ' ' || found[k] > '~' ? '?' : found[k];
+      text[k] = 0;
+      return say(ctx, SKUA_LOG_WARNING, "its %s is \"%s\", here it is \"%.*s\"; ignored", what, text, int(e - expected), expected);
+    }
+    found = f + min(3, size_t(found_end - f));
+    expected = e + min(3, size_t(end - e));
+  }
+  say(ctx, SKUA_LOG_WARNING, "its first line is damaged; ignored");
+}
+
 // Calls visit(entry, line, size with its end) for each good line; says why others are ignored.
 template <class Visit> void each_entry(const skua_context* ctx, const Contents& c, Visit visit) {
   char header[kMaxLine];
   const size_t n = header_line(header);
   if (!c.size) return;
-  if (c.size < n || memcmp(c.text, header, n)) {
-    const bool ours = c.size >= sizeof kMagic && !memcmp(c.text, kMagic, sizeof kMagic - 1) && memchr(c.text, '\n', c.size);
-    return say(ctx, SKUA_LOG_WARNING, ours ? "made by another version or on another device; ignored" : "not a tuning cache, or damaged; ignored");
-  }
+  if (c.size < n || memcmp(c.text, header, n)) return say_header(ctx, c, header, n);
   size_t damaged = 0, first = 0, number = 1;
   for (size_t at = n; at < c.size;) {
     ++number;
@@ -125,7 +140,8 @@ template <class Visit> void each_entry(const skua_context* ctx, const Contents& 
     else if (!damaged++) first = number;
     at = end ? size_t(end - c.text) + 1 : c.size;
   }
-  if (damaged) say(ctx, SKUA_LOG_WARNING, "%zu damaged lines ignored, line %zu is the first", damaged, first);
+  if (damaged == 1) say(ctx, SKUA_LOG_WARNING, "line %zu is damaged; ignored", first);
+  else if (damaged) say(ctx, SKUA_LOG_WARNING, "%zu damaged lines ignored, line %zu is the first", damaged, first);
 }
 
 bool write_all(int fd, const char* data, size_t size) {
@@ -163,6 +179,12 @@ TunedChoice*& bucket(const skua_context* ctx, uint64_t key) { return ctx->tuned[
 TunedChoice* first(const skua_context* ctx, uint64_t key) { return __atomic_load_n(&bucket(ctx, key), __ATOMIC_ACQUIRE); }
 
 }  // namespace
+
+uint64_t hash(const void* data, size_t size, uint64_t h) {
+  const auto* p = static_cast<const unsigned char*>(data);
+  for (size_t i = 0; i < size; ++i) h = (h ^ p[i]) * 0x100000001b3;
+  return h ^ h >> 32;
+}
 
 uint64_t tuning_key(const skua_op* op, const PlanShapes& shapes) {
   uint64_t h = hash(reinterpret_cast<const char*>(op) + op->cls->config_offset, op->cls->config_size);
@@ -231,9 +253,12 @@ skua_status load_tuned(skua_context* ctx) {
   skua_status status = SKUA_STATUS_OK;
   Contents c;
   if (read_file(ctx, fd, c, status)) {
+    size_t count = 0;
     each_entry(ctx, c, [&](const TunedChoice& t, const char*, size_t) {
-      if (status == SKUA_STATUS_OK) status = remember_tuned(ctx, t);
+      if (status == SKUA_STATUS_OK) status = remember_tuned(ctx, t), ++count;
     });
+    if (!c.size) say(ctx, SKUA_LOG_INFO, "is empty");
+    else if (count) say(ctx, SKUA_LOG_INFO, "read %zu choice%s", count, count == 1 ? "" : "s");
     release(ctx, c.text, c.capacity);
   }
   close(fd);

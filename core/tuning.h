@@ -31,6 +31,8 @@ struct TunedChoice {
 
 constexpr uint32_t kTunedBuckets = 32;
 
+uint64_t hash(const void* data, size_t size, uint64_t h = 0xcbf29ce484222325);  // FNV-1a; the final mix spreads the last bytes
+
 // Operator, shapes and whatever else decides which candidates there are. Never 0.
 uint64_t tuning_key(const skua_op* op, const PlanShapes& shapes);
 // The same for creation, whose candidates are packed formats: config before a format is in it, and the hints. 0 without hints, and under a filter, which chooses the format itself.

@@ -41,7 +41,7 @@ struct Scarce {
 
 struct Cached {
   skua_context* context = nullptr;
-  std::string log;
+  std::string log, info;  // warnings; the rest
   Scarce memory;
   skua_status status;
   explicit Cached(const std::string& path, const char* filter = nullptr, const char* isa = nullptr, size_t until = SIZE_MAX) {
@@ -49,7 +49,7 @@ struct Cached {
     o.tuning_cache = path.empty() ? nullptr : path.c_str();
     o.kernel_filter = filter;
     o.max_isa = isa;
-    o.log = [](void* to, skua_log_level, const char* text) { static_cast<Cached*>(to)->log += std::string(text) + "\n"; };
+    o.log = [](void* to, skua_log_level level, const char* text) { (level == SKUA_LOG_WARNING ? static_cast<Cached*>(to)->log : static_cast<Cached*>(to)->info) += std::string(text) + "\n"; };
     o.log_ctx = this;
     memory.until = until;
     o.allocator = {&memory,
@@ -103,12 +103,24 @@ skua_status tune(skua_op* op, const Inputs& inputs, const skua_executor* executo
   return skua_op_tune(op, inputs.data(), inputs.size(), &o);
 }
 
+std::string explain(const skua_plan* plan) {
+  char text[8192];
+  skua_plan_explain(plan, text, sizeof text);
+  return text;
+}
+std::string explain(const skua_op* op, const Inputs& inputs) {
+  skua_plan* plan = nullptr;
+  SKUA_EXPECT_OK(skua_op_plan(op, inputs.data(), inputs.size(), nullptr, 0, &plan));
+  const std::string text = explain(plan);
+  skua_plan_destroy(plan);
+  return text;
+}
+
 std::string choice(const skua_op* op, const Inputs& inputs) {
   skua_plan* plan = nullptr;
   SKUA_EXPECT_OK(skua_op_plan(op, inputs.data(), inputs.size(), nullptr, 0, &plan));
-  char text[8192];
-  skua_plan_explain(plan, text, sizeof text);
-  std::string all = std::string(skua_plan_algorithm(plan)) + " " + skua_plan_kernel(plan) + (strstr(text, "chosen by measurement") ? " measured" : "");
+  const std::string text = explain(plan);
+  std::string all = std::string(skua_plan_algorithm(plan)) + " " + skua_plan_kernel(plan) + (text.find("chosen by measurement") != std::string::npos ? " measured" : "");
   skua_plan_destroy(plan);
   return all;
 }
@@ -120,7 +132,7 @@ TEST(Tune, ChoiceIsKeptAndFoundAgain) {
   std::string chosen[2];
   {
     Cached first(folder.file());
-    EXPECT_NE(first.log.find("does not exist"), std::string::npos) << first.log;
+    EXPECT_NE(first.info.find("does not exist"), std::string::npos) << first.info;
     Op gemm, conv;
     gemm.op = product(first.context);
     conv.op = convolution(first.context);
@@ -138,6 +150,8 @@ TEST(Tune, ChoiceIsKeptAndFoundAgain) {
   }
   Cached second(folder.file());
   EXPECT_EQ(second.log, "");
+  const size_t remembered = lines(content(folder.file())) - 1;
+  EXPECT_EQ(second.info, "tuning cache " + folder.file() + ": read " + std::to_string(remembered) + " choices\n");
   Op gemm, conv;
   gemm.op = product(second.context);
   conv.op = convolution(second.context);
@@ -313,14 +327,22 @@ TEST(Tune, FilesOfAnyContentAreHarmless) {
   };
   EXPECT_EQ(reason(good), "");
   EXPECT_EQ(reason(""), "");
-  EXPECT_NE(reason(replaced(version, "0.0.1")).find("another version"), std::string::npos);
-  EXPECT_NE(reason(replaced(" | " + version + " | ", " | " + version + " | A64FX ")).find("another device"), std::string::npos);
-  EXPECT_NE(reason(replaced("cache 1", "cache 9")).find("another version"), std::string::npos);
+  {
+    Cached c(folder.file());
+    EXPECT_NE(c.info.find("is empty"), std::string::npos) << c.info;
+  }
+  EXPECT_NE(reason(replaced(version, "0.0.1")).find("library version is \"0.0.1\", here it is \"" + version + "\""), std::string::npos);
+  EXPECT_NE(reason(replaced(" | " + version + " | ", " | " + version + " | A64FX ")).find("its CPU is \"A64FX "), std::string::npos);
+  EXPECT_NE(reason(replaced("| scalar", "| abacus")).find("its instruction sets is \"abacus"), std::string::npos);
+  EXPECT_NE(reason(replaced(" | scalar", "")).find("its CPU is"), std::string::npos);
+  EXPECT_NE(reason(replaced(" | " + version, " |" + version)).find("its format is"), std::string::npos);
+  EXPECT_NE(reason(replaced("cache 1", "cache 9")).find("its format is \"skua tuning cache 9\", here it is \"skua tuning cache 1\""), std::string::npos);
   EXPECT_NE(reason("GIF89a").find("not a tuning cache"), std::string::npos);
   EXPECT_NE(reason(std::string(100, '\0')).find("not a tuning cache"), std::string::npos);
   EXPECT_NE(reason(good.substr(0, good.size() - 1)).find("damaged"), std::string::npos);
   EXPECT_NE(reason(good.substr(0, header / 2)).find("ignored"), std::string::npos);
-  EXPECT_NE(reason(good + std::string(3000, 'x') + "\n").find("damaged lines ignored, line " + std::to_string(lines(good) + 1)), std::string::npos);
+  EXPECT_NE(reason(good + std::string(3000, 'x') + "\n").find(": line " + std::to_string(lines(good) + 1) + " is damaged; ignored"), std::string::npos);
+  EXPECT_NE(reason(good + "x\ny\n").find(": 2 damaged lines ignored, line " + std::to_string(lines(good) + 1)), std::string::npos);
   EXPECT_NE(reason(std::string(5 << 20, 'x')).find("larger"), std::string::npos);
   Rng rng(11);
   for (int i = 0; i < 400; ++i) {
@@ -389,6 +411,64 @@ TEST(Tune, AllocatorFailsAtTheNthCall) {
   }
 }
 
+// Text belongs to the last failing call, although candidates that do not apply fail inside.
+TEST(Tune, SuccessLeavesTheErrorTextAlone) {
+  Cached c("");
+  Op op, conv;
+  op.op = product(c.context);
+  conv.op = convolution(c.context);
+  EXPECT_EQ(skua_op_tune(nullptr, nullptr, 0, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
+  const std::string before = skua_error_text();
+  SKUA_EXPECT_OK(tune(op.op, product_input));
+  EXPECT_EQ(skua_error_text(), before);
+  SKUA_EXPECT_OK(tune(conv.op, convolution_input));
+  EXPECT_EQ(skua_error_text(), before);
+}
+
+TEST(Tune, EmptyShapeIsNotRemembered) {
+  Folder folder;
+  Cached c(folder.file());
+  Op gemm, conv;
+  gemm.op = product(c.context);
+  conv.op = convolution(c.context);
+  SKUA_EXPECT_OK(tune(gemm.op, {shape({0, kK}), product_input[1]}));
+  SKUA_EXPECT_OK(tune(conv.op, {shape({0, 14, 15, 32})}));
+  EXPECT_LE(lines(content(folder.file())), 1u) << content(folder.file());
+  EXPECT_NE(c.info.find("gemm: the outputs are empty, nothing to tune"), std::string::npos) << c.info;
+}
+
+// What replaces the model's choice differs from it in more than noise; explain and the log tell who chose.
+TEST(Tune, TheSamePlanIsNoCandidate) {
+  const auto chosen = [](const std::string& text) {
+    const size_t line = text.find('\n'), next = text.find('\n', line + 1);
+    return text.substr(0, line) + text.substr(next, text.find("candidates:") - next);
+  };
+  const auto by = [](const std::string& text) {
+    const size_t line = text.find('\n') + 1;
+    return text.substr(line, text.find('\n', line) - line);
+  };
+  for (int i = 0; i < 30; ++i) {
+    Cached c("");
+    Op gemm, conv;
+    gemm.op = product(c.context);
+    conv.op = convolution(c.context);
+    for (const auto& [op, inputs] : {std::pair<skua_op*, const Inputs&>{gemm.op, product_input}, {conv.op, convolution_input}}) {
+      const std::string model = explain(op, inputs);
+      EXPECT_EQ(by(model), "  chosen by the model");
+      c.info = "";
+      SKUA_EXPECT_OK(tune(op, inputs));
+      const std::string tuned = explain(op, inputs), said = c.info.substr(0, c.info.find('\n'));
+      if (chosen(tuned) == chosen(model)) {
+        EXPECT_EQ(by(tuned), "  the model's choice, confirmed by measurement");
+        EXPECT_TRUE(said.find("candidates, the model's choice stays") != std::string::npos || said.find("one candidate") != std::string::npos) << c.info;
+      } else {
+        EXPECT_EQ(by(tuned), "  chosen by measurement");
+        EXPECT_NE(said.find("% faster than the model's choice"), std::string::npos) << c.info;
+      }
+    }
+  }
+}
+
 TEST(Tune, ArgumentsAndOperatorsWithoutCandidates) {
   Cached c("");
   Op op;
@@ -405,12 +485,14 @@ TEST(Tune, ArgumentsAndOperatorsWithoutCandidates) {
   SKUA_EXPECT_OK(tune(op.op, {shape({0, kK}), product_input[1]}));
   for (const Sample& sample : samples()) {
     SCOPED_TRACE(sample.name);
-    Context plain;
+    Cached plain("");
     Op any;
-    SKUA_EXPECT_OK(sample.create(plain, &any));
+    SKUA_EXPECT_OK(sample.create(plain.context, &any));
     skua_tune_options quick = SKUA_TUNE_OPTIONS_INIT;
     quick.max_milliseconds = 1;
     SKUA_EXPECT_OK(skua_op_tune(any.op, sample.inputs.data(), sample.inputs.size(), &quick));
+    EXPECT_NE(plain.info, "");
+    if (std::string(sample.name).find("inverted_residual") != std::string::npos) { EXPECT_EQ(plain.info, "inverted_residual: one candidate, nothing to tune\n"); }
     run(any, sample.values());
   }
 }

@@ -28,9 +28,9 @@ typedef struct skua_context_options {
                              /* name is refused, with the list of names. "scalar" = portable C++ only                     */
   const char* kernel_filter; /* glob (* and ?) that kernel names must match where several could serve, e.g. "*_6x16_*";    */
                              /* NULL = environment SKUA_KERNEL, then no filter. Ignored for kinds where nothing matches    */
-  const char* tuning_cache;  /* file of measured choices: read now, written by skua_op_tune(); NULL = none. A file that is   */
-                             /* damaged, or of another device or version, is ignored, never an error; the log says why     */
-  skua_log_fn log;           /* NULL = silent: the library itself never prints. Called by create and tune                  */
+  const char* tuning_cache;  /* file of measured choices: read now, written by skua_op_tune(); NULL = none. A file of another */
+                             /* device or version, or a damaged line, is ignored, never an error; the log says what and why */
+  skua_log_fn log;           /* NULL = silent: the library itself never prints. Called by context_create and by op_tune     */
   void* log_ctx;
 } skua_context_options;
 

@@ -95,7 +95,8 @@ SKUA_API skua_status skua_conv2d_transpose_create(skua_context* context, const s
  * activation. The result is that of the three operators after each other, bit for bit where conv2d takes the depthwise algorithm, but the expanded
  * maps are computed a few rows at a time and stay in the cache.
  * expand and project: one group, no stride, no padding; depthwise: groups = in_channels = out_channels; NHWC; a residual in project's epilogue only.
- * Input: x, then project's residual if it has one (output's shape; may be x itself). */
+ * Input: x, then project's residual if it has one (output's shape; may be x itself).
+ * Not tuned: it has one candidate, skua_op_tune() returns OK and remembers nothing. */
 typedef struct skua_inverted_residual_desc {
   size_t struct_size;
   skua_conv2d_desc expand, depthwise, project;

@@ -22,8 +22,11 @@ typedef struct skua_tune_options {
  *
  * Candidates are what the context may use (max_isa, kernel_filter) and what the operator's numerics allow. Algorithms of a convolution and tiles of a product have packed formats
  * of their own, and this operator's is what it was created with: its plans choose among what that serves. The other formats are timed with made-up weights, and the fastest is
- * taken by creates of the same operator whose hint (hint_in_h and hint_in_w, hint_m) is the size tuned for. So tune once, then create. An operator with one candidate only is
- * left as it is.
+ * taken by creates of the same operator whose hint (hint_in_h and hint_in_w, hint_m) is the size tuned for. So tune once, then create again.
+ * An operator with one candidate only (an inverted residual block always, pooling, ...) and an empty shape are left as they are: OK, nothing remembered, a line in the log.
+ *
+ * Every call measures, also where a choice is known: plans use what is known without it. To tune only what is not known yet, make the plan first and look for "measurement" in the
+ * text of skua_plan_explain(): "chosen by measurement" or "the model's choice, confirmed by measurement". The context's log says what each call found.
  *
  * Allocates inputs, outputs, workspace and two more packed weights through the context's allocator while it runs. Thread-safe beside creates, plans, runs and other tuning; beside other work the
  * measurement is worth less. Fails on bad arguments and for lack of memory; a file that cannot be written is said in the context's log, and the choice still holds in memory. */
