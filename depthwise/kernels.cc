@@ -12,6 +12,12 @@ namespace {
 
 #define SKUA_LIKELY(x) __builtin_expect(bool(x), 1)
 constexpr int L = F32::L;
+// What the stores of a tile use is read before the first: a compiler must take every store for a change of it.
+#if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)
+constexpr bool kHoist = true;
+#else
+constexpr bool kHoist = false;
+#endif
 constexpr int kAhead = 3;  // columns whose loads may be in flight before their use
 
 SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_high(clamp_low(x, F32::broadcast(&low)), F32::broadcast(&high)); }
@@ -28,21 +34,30 @@ SKUA_INL size_t next_vector(size_t c, size_t channels) { return c + 2 * L <= cha
 #endif
 }
 
+// Weights after this point are read again: where they do not fit into registers, as an operand of a multiply-add, or where a product would need a copy.
+[[maybe_unused]] SKUA_INL void reread([[maybe_unused]] const float*& w) {
+#if defined(__x86_64__)
+  asm("" : "+r"(w));
+#endif
+}
+
 // Input row r of the tile and those after it.
 template <int K, int S, int RH, int RW, bool EDGE, int r = 0>
 SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (&acc)[RH][RW], F32 (&tap)[K][K]) {
   constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
-  constexpr bool fits = RH * RW + ((RH - 1) * S + K < 2 * K ? (RH - 1) * S + 1 : K) * K + 1 + !F32::fused <= F32::registers;
+  constexpr int products = F32::fused ? 0 : EDGE ? 2 : 1;  // between branches gcc needs a second one
+  constexpr bool fits = RH * RW + ((RH - 1) * S + K < 2 * K ? (RH - 1) * S + 1 : K) * K + 1 + products <= F32::registers;
   if constexpr (r < IH) {
-    if constexpr (r < K)
+    if constexpr (fits && r < K)
       SKUA_UNROLL for (int k = 0; k < K; ++k) {
         tap[r][k] = F32::load(w + (1 + r * K + k) * L);
-        if constexpr (fits) pin(tap[r][k]);  // else gcc reads the weight from memory at every use
+        pin(tap[r][k]);  // else gcc reads the weight from memory at every use
       }
     if (!EDGE || SKUA_LIKELY(t.row_mask >> r & 1)) {
       const float* p = t.rows[r] + t.column + c;
       const size_t step = t.in_pixel;
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
+        if constexpr (!fits) reread(w);
         // Less than a kernel's width of padding on either side.
         if (!EDGE || (j >= K - 1 && j < IW - K + 1) || SKUA_LIKELY(t.column_mask >> j & 1)) {
           F32 x = F32::load(p);
@@ -53,7 +68,8 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (
             SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
               if (j < kx || (j - kx) % S || (j - kx) / S >= RW) continue;
               F32& a = acc[y][(j - kx) / S];
-              a = fma(x, tap[ky][kx], a);
+              a = fma(x, fits ? tap[ky][kx] : F32::load(w + (1 + ky * K + kx) * L), a);
+              if constexpr (!F32::fused) pin(a);  // else gcc puts every product of the tile after every load
             }
           }
         }
@@ -66,26 +82,30 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (
   }
 }
 
-// Input row r of a large kernel for output rows Y0 .. Y1-1. Its tap rows are loaded again for every r.
+// Input row r of a large kernel for output rows Y0 .. Y1-1. Its tap rows are loaded again for every r, or are operands in memory.
 template <int K, int S, int RH, int RW, bool EDGE, int Y0, int Y1>
 SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const float* w, int r, F32 (&acc)[RH][RW]) {
   constexpr int IW = (RW - 1) * S + K;
   if (EDGE && !SKUA_LIKELY(t.row_mask >> r & 1)) return;
+  constexpr bool fits = RH * RW + RH * K + 1 + !F32::fused <= F32::registers;
   F32 tap[RH][K];
-  SKUA_UNROLL for (int y = Y0; y < Y1; ++y) SKUA_UNROLL for (int k = 0; k < K; ++k) {
+  [[maybe_unused]] const float* taps = w + (1 + (r - Y0 * S) * K) * L;
+  if constexpr (fits) SKUA_UNROLL for (int y = Y0; y < Y1; ++y) SKUA_UNROLL for (int k = 0; k < K; ++k) {
     tap[y][k] = F32::load(w + (1 + (r - y * S) * K + k) * L);
     pin(tap[y][k]);
   }
   const float* p = t.rows[r] + t.column + c;
   const size_t step = t.in_pixel;
   SKUA_UNROLL for (int j = 0; j < IW; ++j, p += step) {
+    if constexpr (!fits) reread(taps);
     if (!EDGE || (j >= K - 1 && j < IW - K + 1) || SKUA_LIKELY(t.column_mask >> j & 1)) {
       F32 x = F32::load(p);
       pin(x);
       SKUA_UNROLL for (int y = Y0; y < Y1; ++y) SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
         if (j < kx || (j - kx) % S || (j - kx) / S >= RW) continue;
         F32& a = acc[y][(j - kx) / S];
-        a = fma(x, tap[y][kx], a);
+        a = fma(x, fits ? tap[y][kx] : F32::load(taps + (kx - (y - Y0) * S * K) * L), a);
+        if constexpr (!F32::fused) pin(a);
       }
     }
     if (j % kAhead == kAhead - 1) fence();
@@ -109,13 +129,15 @@ template <int K, int S, int RH, int RW, bool EDGE> void tile(const DepthwiseTile
       if constexpr (RH > 1) for (int r = K; r < K + S; ++r) input_row<K, S, RH, RW, EDGE, 1, 2>(t, c, w, r, acc);
     }
     float* row = t.out + c;
+    [[maybe_unused]] const F32 low = F32::broadcast(&t.low), high = F32::broadcast(&t.high);
+    [[maybe_unused]] const size_t out_pixel = t.out_pixel, out_row = t.out_row;
     SKUA_UNROLL for (int y = 0; y < RH; ++y) {
       float* q = row;
       SKUA_UNROLL for (int x = 0; x < RW; ++x) {
-        clamp(acc[y][x], t.low, t.high).store(q);
-        q += t.out_pixel;
+        (kHoist ? clamp_high(clamp_low(acc[y][x], low), high) : clamp(acc[y][x], t.low, t.high)).store(q);
+        q += kHoist ? out_pixel : t.out_pixel;
       }
-      row += t.out_row;
+      row += kHoist ? out_row : t.out_row;
     }
     if (c + L >= channels) break;
     c = next_vector(c, channels);
