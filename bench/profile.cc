@@ -184,10 +184,11 @@ Loss split_time(const Machine& m, const std::string& isa, const Layer& l, const 
     unsigned my = 0, mx = 0;
     if (sscanf(algorithm.c_str(), "winograd_f%ux%u", &my, &mx) == 2 && my && mx) {
       // Multiplications of one dimension, with the last tile clipped; and as if there were whole tiles only.
-      const auto products = [](size_t n, size_t tile) { return double(n / tile * (tile + 2) + (n % tile ? n % tile + 2 : 0)); };
-      const double whole = double(l.out_h) * (my + 2) / my * (double(l.out_w) * (mx + 2) / mx), clipped = products(l.out_h, my) * products(l.out_w, mx);
+      const size_t more = l.kh - 1;  // points beyond the outputs of a tile
+      const auto products = [more](size_t n, size_t tile) { return double(n / tile * (tile + more) + (n % tile ? n % tile + more : 0)); };
+      const double whole = double(l.out_h) * (my + more) / my * (double(l.out_w) * (mx + more) / mx), clipped = products(l.out_h, my) * products(l.out_w, mx);
       flops = 2 * whole * double(l.c) * double(l.out_c);
-      layer_weights *= (my + 2) * (mx + 2) / double(l.kh * l.kw);  // as they are streamed: transformed
+      layer_weights *= double((my + more) * (mx + more)) / double(l.kh * l.kw);  // as they are streamed: transformed
       wider *= clipped / whole;
       rows = double((l.out_h + my - 1) / my * ((l.out_w + mx - 1) / mx));
     }

@@ -63,7 +63,8 @@ void use_map(const ConvConfig& c, const Map& m, size_t channels, size_t& batch, 
 // ---- choice --------------------------------------------------------------------------------------------------------------------
 const char* not_winograd(const ConvConfig& c, uint32_t algorithm) {
   if (c.transposed) return "the convolution is transposed";
-  if (c.kernel_h != 3 || c.kernel_w != 3) return "the kernel is not 3x3";
+  const uint32_t taps = uint32_t(winograd_taps(winograd_variant(algorithm)));
+  if (c.kernel_h != taps || c.kernel_w != taps) return taps == 3 ? "the kernel is not 3x3" : "the kernel is not 5x5";
   if (c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 || c.dilation_w != 1) return "stride or dilation is not 1";
   if (c.groups != 1) return "there are groups";
   if (c.numerics == SKUA_NUMERICS_STRICT) return "numerics is STRICT";

@@ -18,7 +18,7 @@ using skua::WinogradVariant;
 
 namespace {
 
-constexpr WinogradVariant kVariants[] = {WinogradVariant::f2x2, WinogradVariant::f4x2, WinogradVariant::f4x4, WinogradVariant::f6x6};
+constexpr WinogradVariant kVariants[] = {WinogradVariant::f2x2, WinogradVariant::f4x2, WinogradVariant::f4x4, WinogradVariant::f6x6, WinogradVariant::f2x2_5x5};
 
 struct Layer {
   WinogradVariant variant;
@@ -27,6 +27,7 @@ struct Layer {
   bool has_bias;
   skua_activation activation;
   skua_residual residual;
+  size_t taps() const { return size_t(winograd_taps(variant)); }
 };
 
 // ---- the operator --------------------------------------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ skua_status make_plan(const skua_op* op, const PlanShapes& s, skua_plan* out) {
   const Layer& l = conv.layer;
   ConvPlan& p = *static_cast<ConvPlan*>(out);
   const skua_tensor& x = s.inputs[0];
-  const size_t h = x.shape[1] + l.top + l.bottom - 2, w = x.shape[2] + l.left + l.right - 2;
+  const size_t h = x.shape[1] + l.top + l.bottom + 1 - l.taps(), w = x.shape[2] + l.left + l.right + 1 - l.taps();
   p.outputs[0] = skua_tensor_4d(SKUA_DTYPE_F32, x.shape[0], h, w, l.out_channels);
   p.shape = {x.shape[0], x.shape[1], x.shape[2], l.in_channels, h, w, l.out_channels, l.top, l.left, x.stride[1], x.stride[2], x.stride[0], 0, 0, 0, 0, 0, 0};
   if (l.residual) {
@@ -76,7 +77,7 @@ void run_plan(const skua::RunArgs& args) {
 }
 const skua::OpClass kClass = {"winograd", 99, sizeof(ConvOp), sizeof(ConvPlan), 0, 0, false, nullptr, make_plan, finish, workspace, run_plan, nullptr};
 
-// weights: [O][3][3][I]
+// weights: [O][taps][taps][I]
 skua_status create(skua_context* context, const Layer& l, const std::vector<float>& weights, const std::vector<float>& bias, skua_op** out) {
   const skua::Kernel* tile = skua::choose_tile(context, 12, l.out_channels, l.in_channels, nullptr);
   const skua::PackFormat format = skua::format_of(tile);
@@ -87,17 +88,19 @@ skua_status create(skua_context* context, const Layer& l, const std::vector<floa
   op.format = format;
   float* to = static_cast<float*>(skua::op_weights(&op));
   for (size_t i = 0; i < bias_floats(l); ++i) to[i] = i < bias.size() ? bias[i] : 0;
-  skua::winograd_pack(l.variant, l.in_channels, l.out_channels, format, weights.data(), 9 * l.in_channels, 3 * l.in_channels, l.in_channels, 1, to + bias_floats(l));
+  skua::winograd_pack(l.variant, l.in_channels, l.out_channels, format, weights.data(), l.taps() * l.taps() * l.in_channels, l.taps() * l.in_channels, l.in_channels, 1, to + bias_floats(l));
   return skua::resolve_activation(&op, l.activation, op.activation);
 }
 
 // ---- the truth -----------------------------------------------------------------------------------------------------------------
-skua::winograd::Growth growth(int m) {
-  constexpr skua::winograd::Growth g[] = {skua::winograd::growth(2), skua::winograd::growth(4), skua::winograd::growth(6)};
-  return g[m / 2 - 1];
+skua::winograd::Growth growth(int points, int taps) {
+  constexpr skua::winograd::Growth g[] = {skua::winograd::growth(2, 3), skua::winograd::growth(4, 3), skua::winograd::growth(6, 3)}, five = skua::winograd::growth(4, 5);
+  return taps == 5 ? five : g[points / 2 - 2];
 }
-double worst(WinogradVariant v) { return growth(winograd_rows(v)).worst * growth(winograd_columns(v)).worst; }
-double amplification(WinogradVariant v) { return std::sqrt(growth(winograd_rows(v)).variance * growth(winograd_columns(v)).variance); }
+skua::winograd::Growth growth_y(WinogradVariant v) { return growth(winograd_height(v), winograd_taps(v)); }
+skua::winograd::Growth growth_x(WinogradVariant v) { return growth(winograd_width(v), winograd_taps(v)); }
+double worst(WinogradVariant v) { return growth_y(v).worst * growth_x(v).worst; }
+double amplification(WinogradVariant v) { return std::sqrt(growth_y(v).variance * growth_x(v).variance); }
 constexpr double u = FLT_EPSILON / 2;
 // rms error over rms of y for operands of mean 0.
 double expected_rms(WinogradVariant v, size_t in_channels) { return 0.41 * u * amplification(v) * std::sqrt(double(in_channels) / 2 + 4); }
@@ -108,12 +111,12 @@ struct Truth {
 };
 Truth convolve(const Data& x, const Layer& l, const std::vector<float>& weights, const std::vector<float>& bias) {
   const std::vector<float> in = dense(x);
-  const size_t N = x.t.shape[0], H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, O = l.out_channels, h = H + l.top + l.bottom - 2, w = W + l.left + l.right - 2;
+  const size_t N = x.t.shape[0], H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, O = l.out_channels, T = l.taps(), h = H + l.top + l.bottom + 1 - T, w = W + l.left + l.right + 1 - T;
   double largest = 0;
   for (float v : in) largest = std::max(largest, double(std::fabs(v)));
   std::vector<double> sums(O);
-  for (size_t i = 0; i < weights.size(); ++i) sums[i / (9 * I)] += std::fabs(double(weights[i]));
-  const double terms = double(I) + 3 * (winograd_rows(l.variant) + winograd_columns(l.variant)) / 2 + 8;
+  for (size_t i = 0; i < weights.size(); ++i) sums[i / (T * T * I)] += std::fabs(double(weights[i]));
+  const double terms = double(I) + 3 * (winograd_height(l.variant) + winograd_width(l.variant) - 4) / 2 + 8;
   Truth t;
   std::vector<double> acc(O);
   for (size_t n = 0; n < N; ++n)
@@ -121,11 +124,11 @@ Truth convolve(const Data& x, const Layer& l, const std::vector<float>& weights,
       for (size_t x0 = 0; x0 < w; ++x0)
         for (size_t o = 0; o < O; ++o) {
           double sum = 0;
-          for (size_t ky = 0; ky < 3; ++ky)
-            for (size_t kx = 0; kx < 3; ++kx) {
+          for (size_t ky = 0; ky < T; ++ky)
+            for (size_t kx = 0; kx < T; ++kx) {
               const size_t iy = y + ky - l.top, ix = x0 + kx - l.left;  // wraps below 0
               if (iy >= H || ix >= W) continue;
-              const float *a = &in[((n * H + iy) * W + ix) * I], *b = &weights[((o * 3 + ky) * 3 + kx) * I];
+              const float *a = &in[((n * H + iy) * W + ix) * I], *b = &weights[((o * T + ky) * T + kx) * I];
               for (size_t i = 0; i < I; ++i) sum += double(a[i]) * double(b[i]);
             }
           t.rms += sum * sum;
@@ -163,8 +166,8 @@ void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) 
   SCOPED_TRACE(testing::Message() << skua::winograd_name(l.variant) << " " << image.batch << "x" << image.h << "x" << image.w << "x" << l.in_channels << " -> " << l.out_channels
                                   << " padding " << l.top << l.left << l.bottom << l.right << " bias " << l.has_bias << " activation " << int(l.activation.kind) << " residual "
                                   << int(l.residual) << (image.holes ? " strided" : ""));
-  const std::vector<float> weights = values(9 * l.in_channels * l.out_channels, rng), bias = values(l.out_channels, rng);
-  const size_t h = image.h + l.top + l.bottom - 2, w = image.w + l.left + l.right - 2;
+  const std::vector<float> weights = values(l.taps() * l.taps() * l.in_channels * l.out_channels, rng), bias = values(l.out_channels, rng);
+  const size_t h = image.h + l.top + l.bottom + 1 - l.taps(), w = image.w + l.left + l.right + 1 - l.taps();
   skua_tensor xt = shape({image.batch, image.h, image.w, l.in_channels}), yt = shape({image.batch, h, w, l.out_channels}), rt = yt;
   if (image.holes) {
     xt = with_holes(xt, {0, 1, 2, 3});
@@ -179,7 +182,7 @@ void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) 
   const std::vector<Data> got = run(op, inputs, {yt});
   ASSERT_EQ(got.size(), 1u);
   Truth want = convolve(x, l, weights, bias);
-  const double usual = 40 * expected_rms(l.variant, l.in_channels) * std::sqrt(9.0 * double(l.in_channels)) / 3;
+  const double usual = 40 * expected_rms(l.variant, l.in_channels) * double(l.taps()) * std::sqrt(double(l.in_channels)) / 3;
   const std::vector<float> r = dense(residual);
   for (size_t i = 0; i < want.value.size(); ++i) {
     double& y = want.value[i];
@@ -192,7 +195,10 @@ void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) 
   expect_close(got[0], want.value, want.bound);
 }
 
-Layer plain(WinogradVariant v, size_t in_channels, size_t out_channels) { return {v, in_channels, out_channels, 1, 1, 1, 1, true, {SKUA_ACTIVATION_NONE, 0, 0}, SKUA_RESIDUAL_NONE}; }
+Layer plain(WinogradVariant v, size_t in_channels, size_t out_channels) {
+  const size_t pad = size_t(winograd_taps(v)) / 2;
+  return {v, in_channels, out_channels, pad, pad, pad, pad, true, {SKUA_ACTIVATION_NONE, 0, 0}, SKUA_RESIDUAL_NONE};
+}
 
 // Every clip of both dimensions, for whole and for half-filled vectors.
 TEST(Winograd, EveryImageSize) {
@@ -224,9 +230,8 @@ TEST(Winograd, AnyLayer) {
         l.has_bias = rng.integer(0, 3) != 0;
         l.activation = activations[rng.integer(0, 4)];
         l.residual = skua_residual(rng.integer(0, 2));
-        const size_t most = small() ? 10 : 20;
-        check(context, l, {size_t(rng.integer(1, 3)), size_t(rng.integer(l.top + l.bottom > 2 ? 1 : int(3 - l.top - l.bottom), int(most))),
-                           size_t(rng.integer(l.left + l.right > 2 ? 1 : int(3 - l.left - l.right), int(most))), rng.integer(0, 1) == 1}, rng);
+        const auto extent = [&](size_t padding) { return size_t(rng.integer(padding >= l.taps() ? 1 : int(l.taps() - padding), small() ? 10 : 20)); };
+        check(context, l, {size_t(rng.integer(1, 3)), extent(l.top + l.bottom), extent(l.left + l.right), rng.integer(0, 1) == 1}, rng);
         if (HasFailure()) return;
       }
   }
@@ -254,8 +259,8 @@ TEST(Winograd, NotFinite) {
     Context context(isa);
     for (WinogradVariant v : kVariants) {
       const Layer l = plain(v, 5, 3);
-      const size_t my = size_t(winograd_rows(v)), mx = size_t(winograd_columns(v)), h = 3 * my, w = 3 * mx;
-      const std::vector<float> weights = values(9 * 5 * 3, rng), bias = values(3, rng);
+      const size_t my = size_t(winograd_rows(v)), mx = size_t(winograd_columns(v)), pad = l.top, h = 4 * my, w = 4 * mx;
+      const std::vector<float> weights = values(l.taps() * l.taps() * 5 * 3, rng), bias = values(3, rng);
       Data x = make({1, h, w, 5}, rng);
       const size_t row = my / 2, column = mx + 1;
       x.v[(row * w + column) * 5 + 2] = NAN;
@@ -265,8 +270,8 @@ TEST(Winograd, NotFinite) {
       ASSERT_EQ(got.size(), 1u);
       for (size_t i = 0; i < got[0].v.size(); ++i) {
         const size_t y = i / 3 / w, z = i / 3 % w;
-        const bool window = y + 1 >= row && y <= row + 1 && z + 1 >= column && z <= column + 1;
-        const bool tile = y / my * my <= row + 1 && y / my * my + my >= row && z / mx * mx <= column + 1 && z / mx * mx + mx >= column;
+        const bool window = y + pad >= row && y <= row + pad && z + pad >= column && z <= column + pad;
+        const bool tile = y / my * my <= row + pad && y / my * my + my + pad > row && z / mx * mx <= column + pad && z / mx * mx + mx + pad > column;
         SCOPED_TRACE(testing::Message() << isa << " " << winograd_name(v) << " " << y << ", " << z);
         if (window) { EXPECT_TRUE(std::isnan(got[0].v[i])); }
         if (!tile) { EXPECT_TRUE(std::isfinite(got[0].v[i])); }
@@ -277,18 +282,18 @@ TEST(Winograd, NotFinite) {
 
 // Sums in f32, rounded after every product and every sum, in the order of the weights.
 std::vector<double> one_chain(const Data& x, const Layer& l, const std::vector<float>& weights) {
-  const size_t H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels;
+  const size_t H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, T = l.taps();
   std::vector<double> y;
   for (size_t oy = 0; oy < H; ++oy)
     for (size_t ox = 0; ox < W; ++ox)
       for (size_t o = 0; o < l.out_channels; ++o) {
         float sum = 0;
-        for (size_t ky = 0; ky < 3; ++ky)
-          for (size_t kx = 0; kx < 3; ++kx) {
-            const size_t iy = oy + ky - 1, ix = ox + kx - 1;
+        for (size_t ky = 0; ky < T; ++ky)
+          for (size_t kx = 0; kx < T; ++kx) {
+            const size_t iy = oy + ky - l.top, ix = ox + kx - l.left;
             if (iy >= H || ix >= W) continue;
             for (size_t i = 0; i < I; ++i) {
-              const float product = x.v[(iy * W + ix) * I + i] * weights[((o * 3 + ky) * 3 + kx) * I + i];
+              const float product = x.v[(iy * W + ix) * I + i] * weights[((o * T + ky) * T + kx) * I + i];
               sum += product;
             }
           }
@@ -318,17 +323,20 @@ TEST(Winograd, Accuracy) {
   for (size_t channels : {size_t(8), size_t(32), size_t(64), size_t(512)}) {
     if (small() && channels > 64) continue;
     for (float mean : {0.0f, 1.0f}) {
-      Rng rng(5);
-      Layer l = plain(WinogradVariant::f2x2, channels, 16);
-      l.has_bias = false;
-      const std::vector<float> weights = values(9 * channels * 16, rng);
-      const Data x = make({1, 24, 24, channels}, rng, mean - 1, mean + 1);
-      Truth want = convolve(x, l, weights, {});
-      const Errors direct = errors(one_chain(x, l, weights), want);
-      if (print) printf("direct                 %3zu channels, mean %g: rms %.2e largest %.2e\n", channels, double(mean), direct.rms, direct.largest);
+      size_t taps = 0;
+      Errors direct = {};
       for (WinogradVariant v : kVariants) {
-        l.variant = v;
-        want.bound = convolve(x, l, weights, {}).bound;
+        Rng rng(5);
+        Layer l = plain(v, channels, 16);
+        l.has_bias = false;
+        const std::vector<float> weights = values(l.taps() * l.taps() * channels * 16, rng);
+        const Data x = make({1, 24, 24, channels}, rng, mean - 1, mean + 1);
+        const Truth want = convolve(x, l, weights, {});
+        if (l.taps() != taps) {
+          taps = l.taps();
+          direct = errors(one_chain(x, l, weights), want);
+          if (print) printf("direct %zux%zu             %3zu channels, mean %g: rms %.2e largest %.2e\n", taps, taps, channels, double(mean), direct.rms, direct.largest);
+        }
         const double expected = expected_rms(v, channels);
         for (const char* isa : isas()) {
           SCOPED_TRACE(testing::Message() << isa << " " << winograd_name(v) << " " << channels << " channels, mean " << mean);
@@ -355,6 +363,8 @@ TEST(Winograd, Growth) {
   EXPECT_NEAR(worst(WinogradVariant::f2x2), 16, 0.1);
   EXPECT_NEAR(worst(WinogradVariant::f4x4), 157, 1);
   EXPECT_NEAR(worst(WinogradVariant::f6x6), 1565, 5);
+  EXPECT_NEAR(worst(WinogradVariant::f2x2_5x5), 157, 1);
+  EXPECT_NEAR(amplification(WinogradVariant::f2x2_5x5), 5.53, 0.01);
   EXPECT_NEAR(amplification(WinogradVariant::f2x2), 1.67, 0.01);
   EXPECT_NEAR(amplification(WinogradVariant::f4x4), 5.02, 0.01);
   EXPECT_NEAR(amplification(WinogradVariant::f6x6), 20.6, 0.1);

@@ -1,7 +1,9 @@
 // The transforms of Winograd's algorithm, one source for every instruction set. A lane is a channel: nothing crosses lanes.
 //
 //   in:   V[i][j] = sum over y, x of By[i][y] * d[y][x] * Bx[j][x]        (m_y+2)(m_x+2) vectors in, as many points out
-//   out:  Y[y][x] = sum over i, j of Ay[y][i] * M[i][j] * Ax[x][j]        (m_y+2)(m_x+2) points in, m_y*m_x vectors out, with the epilogue
+//   out:  Y[y][x] = sum over i, j of Ay[y][i] * M[i][j] * Ax[x][j]        (m_y+2)(m_x+2) points in, o_y*o_x vectors out, with the epilogue
+//
+// m names the points (points.h), o the outputs of a tile: o = m with 3 taps, o = m-2 with 5.
 //
 // Both are one-dimensional transforms, first of every column, then of every row. Even and odd terms of a pair of points +-p are summed once and added and
 // subtracted. The intermediate tile lies on the stack, so one column or row needs at most 8 + 8 registers and a clip of a dimension is one more
@@ -74,8 +76,8 @@ SKUA_INL void transform_in(const F32* d, F32* t) {
   if constexpr (clip % 2 == 0) t[m + 1] = polynomial<m, n, -1, n + 1, 1>(d);
 }
 
-// One dimension of A^T: the points that are left -> m-clip outputs.
-template <int m, int clip>
+// One dimension of A^T: the points that are left -> o-clip outputs.
+template <int m, int o, int clip>
 SKUA_INL void transform_out(const F32* t, F32* y) {
   constexpr int n = m / 2 - clip / 2;
   F32 sum[n], difference[n];
@@ -83,7 +85,7 @@ SKUA_INL void transform_out(const F32* t, F32* y) {
     sum[q.value] = t[1 + 2 * q.value] + t[2 + 2 * q.value];
     difference[q.value] = t[1 + 2 * q.value] - t[2 + 2 * q.value];
   });
-  each<0, m - clip>([&](auto k) SKUA_INL_LAMBDA {
+  each<0, o - clip>([&](auto k) SKUA_INL_LAMBDA {
     F32 r;
     each<0, n>([&](auto q) SKUA_INL_LAMBDA {
       constexpr float c = float(winograd::power(winograd::point(m, q.value), k.value));
@@ -97,7 +99,7 @@ SKUA_INL void transform_out(const F32* t, F32* y) {
       }
     });
     if constexpr (k.value == 0) r = r + t[0];
-    if constexpr (k.value == m - clip - 1 && clip % 2 == 0) r = r + t[m + 1];
+    if constexpr (k.value == o - clip - 1 && clip % 2 == 0) r = r + t[m + 1];
     y[k.value] = r;
   });
 }
@@ -185,25 +187,25 @@ void transform_tile_in(const WinogradIn& t) {
 }
 
 // ---- output --------------------------------------------------------------------------------------------------------------------
-template <int m, int clip, int width>
+template <int m, int o, int clip, int width>
 void out_columns(const float* from, size_t step, int clip_x, F32 (*to)[width]) {
   for (int j = 0; j < width; ++j, from += step) {
     if (!winograd::has_point(width - 2, clip_x, j)) continue;
-    F32 t[m + 2], y[m];
+    F32 t[m + 2], y[o];
     each<0, m + 2>([&](auto i) SKUA_INL_LAMBDA {
       if constexpr (winograd::has_point(m, clip, i.value)) t[i.value] = F32::load(from + size_t(i.value * width) * step);
     });
-    transform_out<m, clip>(t, y);
-    SKUA_UNROLL for (int i = 0; i < m - clip; ++i) to[i][j] = y[i];
+    transform_out<m, o, clip>(t, y);
+    SKUA_UNROLL for (int i = 0; i < o - clip; ++i) to[i][j] = y[i];
   }
 }
 
 // One row of outputs with the epilogue; n lanes are channels.
-template <int m, int clip>
+template <int m, int o, int clip>
 SKUA_INL void out_row(const WinogradOut& t, const F32* from, F32 bias, size_t n, const float* residual, float* out) {
-  constexpr int count = m - clip;
-  F32 y[m];
-  transform_out<m, clip>(from, y);
+  constexpr int count = o - clip;
+  F32 y[o];
+  transform_out<m, o, clip>(from, y);
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = y[j] + bias;
   if (n >= L) {
@@ -223,56 +225,61 @@ SKUA_INL void out_row(const WinogradOut& t, const F32* from, F32 bias, size_t n,
   }
 }
 
-template <int my, int mx>
+template <int my, int mx, int oy, int ox>
 SKUA_INL void out_whole(const WinogradOut& t, const float* from, F32 bias, size_t n, const float* residual, float* out) {
-  F32 tile[my][mx + 2];
+  F32 tile[oy][mx + 2];
   each<0, mx + 2>([&](auto j) SKUA_INL_LAMBDA {
-    F32 p[my + 2], y[my];
+    F32 p[my + 2], y[oy];
     SKUA_UNROLL for (int i = 0; i < my + 2; ++i) p[i] = F32::load(from + size_t(i * (mx + 2) + j.value) * t.step);
-    transform_out<my, 0>(p, y);
-    SKUA_UNROLL for (int i = 0; i < my; ++i) tile[i][j.value] = y[i];
+    transform_out<my, oy, 0>(p, y);
+    SKUA_UNROLL for (int i = 0; i < oy; ++i) tile[i][j.value] = y[i];
   });
-  each<0, my>([&](auto i) SKUA_INL_LAMBDA {
-    out_row<mx, 0>(t, tile[i.value], bias, n, residual ? residual + size_t(i.value) * t.residual_row : nullptr, out + size_t(i.value) * t.row);
+  each<0, oy>([&](auto i) SKUA_INL_LAMBDA {
+    out_row<mx, ox, 0>(t, tile[i.value], bias, n, residual ? residual + size_t(i.value) * t.residual_row : nullptr, out + size_t(i.value) * t.row);
   });
 }
 
-template <int my, int mx>
+template <int my, int mx, int oy, int ox>
 void transform_tile_out(const WinogradOut& t) {
-  F32 tile[my][mx + 2];
+  F32 tile[oy][mx + 2];
   for (size_t c = 0; c < t.channels; c += L) {
     const float* m = t.m + c / kWinogradLine * t.line + c % kWinogradLine;
     if constexpr (F32::registers >= (my + 2) * (mx + 2) * 2 / 3) {
       if (!t.clip_y && !t.clip_x && t.channels - c >= L) {
-        out_whole<my, mx>(t, m, t.bias ? F32::load(t.bias + c) : F32::zero(), L, t.residual ? t.residual + c : nullptr, t.out + c);
+        out_whole<my, mx, oy, ox>(t, m, t.bias ? F32::load(t.bias + c) : F32::zero(), L, t.residual ? t.residual + c : nullptr, t.out + c);
         continue;
       }
     }
-    each<0, my>([&](auto clip) SKUA_INL_LAMBDA {
-      if (t.clip_y == clip.value) out_columns<my, clip.value, mx + 2>(m, t.step, t.clip_x, tile);
+    each<0, oy>([&](auto clip) SKUA_INL_LAMBDA {
+      if (t.clip_y == clip.value) out_columns<my, oy, clip.value, mx + 2>(m, t.step, t.clip_x, tile);
     });
     const F32 bias = t.bias ? F32::load(t.bias + c) : F32::zero();
     const size_t n = t.channels - c;
-    for (int i = 0; i < my - t.clip_y; ++i) {
+    for (int i = 0; i < oy - t.clip_y; ++i) {
       float* out = t.out + size_t(i) * t.row + c;
       const float* residual = t.residual ? t.residual + size_t(i) * t.residual_row + c : nullptr;
-      each<0, mx>([&](auto clip) SKUA_INL_LAMBDA {
-        if (t.clip_x == clip.value) out_row<mx, clip.value>(t, tile[i], bias, n, residual, out);
+      each<0, ox>([&](auto clip) SKUA_INL_LAMBDA {
+        if (t.clip_x == clip.value) out_row<mx, ox, clip.value>(t, tile[i], bias, n, residual, out);
       });
     }
   }
 }
 
 const Kernel kernels[] = {
-#define SKUA_WINOGRAD(my, mx, name, why)                                                                                                            \
-  {"winograd_in_f32_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform of " why, KernelKind::winograd_in, Isa::SKUA_ISA,               \
-   uint16_t(WinogradVariant::name), my, mx, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx>))},                \
-      {"winograd_out_f32_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "output transform and epilogue of " why, KernelKind::winograd_out,           \
-       Isa::SKUA_ISA, uint16_t(WinogradVariant::name), my, mx, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradOutFn>(transform_tile_out<my, mx>))},
+#define SKUA_WINOGRAD_IN(my, mx, name, why)                                                                                          \
+  {"winograd_in_f32_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform of " why, KernelKind::winograd_in, Isa::SKUA_ISA, \
+   uint16_t(WinogradVariant::name), my, mx, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx>))},
+#define SKUA_WINOGRAD_OUT(my, mx, oy, ox, name, why)                                                                                                    \
+  {"winograd_out_f32_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "output transform and epilogue of " why, KernelKind::winograd_out, Isa::SKUA_ISA, \
+   uint16_t(WinogradVariant::name), oy, ox, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradOutFn>(transform_tile_out<my, mx, oy, ox>))},
+#define SKUA_WINOGRAD(my, mx, name, why) SKUA_WINOGRAD_IN(my, mx, name, why) SKUA_WINOGRAD_OUT(my, mx, my, mx, name, why)
     SKUA_WINOGRAD(2, 2, f2x2, "F(2,3): 4 products per output, as exact as direct sums")
     SKUA_WINOGRAD(4, 2, f4x2, "F(4,3) x F(2,3): 3 products per output, less weight to stream than F(4,3)")
     SKUA_WINOGRAD(4, 4, f4x4, "F(4,3) with the points 0, +-sqrt(1/2), +-sqrt(2): 2.25 products per output")
     SKUA_WINOGRAD(6, 6, f6x6, "F(6,3): 1.78 products per output, about 8 times the rounding error")
+    SKUA_WINOGRAD_OUT(4, 4, 2, 2, f2x2_5x5, "F(2,5) with the points and the input transform of F(4,3): 9 products per output instead of 25")
+#undef SKUA_WINOGRAD_IN
+#undef SKUA_WINOGRAD_OUT
 #undef SKUA_WINOGRAD
 #define SKUA_PRODUCT(mr, nr, why)                                                                                                                  \
   {"winograd_product_f32_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, F32::L, \

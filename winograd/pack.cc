@@ -5,16 +5,17 @@
 namespace skua {
 namespace {
 
+constexpr int kMostTaps = 5;
 struct Taps {
-  double at[8][3];
+  double at[8][kMostTaps];
 };
-consteval Taps taps(int m) {
+consteval Taps taps(int m, int count) {
   Taps t = {};
   for (int i = 0; i < m + 2; ++i)
-    for (int k = 0; k < 3; ++k) t.at[i][k] = winograd::tap(m, i, k);
+    for (int k = 0; k < count; ++k) t.at[i][k] = winograd::tap(m, i, k, count);
   return t;
 }
-constexpr Taps kTaps[3] = {taps(2), taps(4), taps(6)};
+constexpr Taps kTaps[4] = {taps(2, 3), taps(4, 3), taps(6, 3), taps(4, 5)};
 
 }  // namespace
 
@@ -24,8 +25,8 @@ size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_
 
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
                    size_t stride_x, size_t stride_i, float* packed) {
-  const int my = winograd_rows(variant), mx = winograd_columns(variant), ay = my + 2, ax = mx + 2;
-  const Taps &gy = kTaps[my / 2 - 1], &gx = kTaps[mx / 2 - 1];
+  const int ay = winograd_height(variant), ax = winograd_width(variant), count = winograd_taps(variant);
+  const Taps &gy = kTaps[count == 5 ? 3 : ay / 2 - 2], &gx = kTaps[count == 5 ? 3 : ax / 2 - 2];
   const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector);
   const size_t step = in_channels * wide;  // from one point to the next
   for (size_t first = 0; first < out_channels; first += nr) {
@@ -39,14 +40,19 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
           continue;
         }
         const float* w = weights + (first + j) * stride_o + i * stride_i;
-        double half[3][8];  // w Gx^T
-        for (int y = 0; y < 3; ++y) {
-          const float* row = w + size_t(y) * stride_y;
-          const double w0 = row[0], w1 = row[stride_x], w2 = row[2 * stride_x];
-          for (int b = 0; b < ax; ++b) half[y][b] = w0 * gx.at[b][0] + w1 * gx.at[b][1] + w2 * gx.at[b][2];
-        }
+        double half[kMostTaps][8];  // w Gx^T
+        for (int y = 0; y < count; ++y)
+          for (int b = 0; b < ax; ++b) {
+            double sum = 0;
+            for (int k = 0; k < count; ++k) sum += double(w[size_t(y) * stride_y + size_t(k) * stride_x]) * gx.at[b][k];
+            half[y][b] = sum;
+          }
         for (int a = 0; a < ay; ++a)
-          for (int b = 0; b < ax; ++b, to += step) *to = float(gy.at[a][0] * half[0][b] + gy.at[a][1] * half[1][b] + gy.at[a][2] * half[2][b]);
+          for (int b = 0; b < ax; ++b, to += step) {
+            double sum = 0;
+            for (int k = 0; k < count; ++k) sum += gy.at[a][k] * half[k][b];
+            *to = float(sum);
+          }
       }
     }
   }

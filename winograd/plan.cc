@@ -20,13 +20,14 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
 
 // Cycles on one thread with blocks of this size. The constants are fits, in cycles, to cores with 2 vector multiply-adds per cycle.
 double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, size_t block) {
-  const double mean = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0, points = double(winograd_points(p.variant)), lanes = p.tile->vector;
+  const double mean = (winograd_height(p.variant) + winograd_width(p.variant)) / 2.0 - 2, mean_out = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0, points = double(winograd_points(p.variant)), lanes = p.tile->vector;
   const double blocks = double(ceil_div(p.tiles, block)), ic = double(s.in_channels), oc = double(round_up(s.out_channels, p.tile->vector));
   const double u_bytes = points * ic * oc * 4, block_bytes = points * double(block) * double(round_up(max(s.in_channels, s.out_channels), kWinogradLine)) * 4;
   const double in_l2 = block_bytes / double(m.l2);
 
-  // Products that clips leave: n outputs of a dimension need n + 2*ceil(n/m).
-  const double products = double(s.batch) * double(s.out_h + 2 * p.tiles_y) * double(s.out_w + 2 * p.tiles_x);
+  // Products that clips leave: n outputs of a dimension need n + (taps-1)*ceil(n/m).
+  const size_t more = size_t(winograd_taps(p.variant)) - 1;
+  const double products = double(s.batch) * double(s.out_h + more * p.tiles_y) * double(s.out_w + more * p.tiles_x);
   const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows) + 1, p.tile->mr)), r = rows / parts;
   const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
   double step = multiplies / m.fma_ports;
@@ -41,7 +42,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
   const double far = 1 + 2.2 * (in_l2 > 0.25 ? in_l2 - 0.25 : 0), slower = 2 / m.fma_ports, size = lanes / 16;
   const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * size) * far * double(ceil_div(s.in_channels, p.tile->vector));
-  const double out = points * ((0.5 + 0.75 * mean) * slower + 0.3 * mean * size) * far * oc / lanes;
+  const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * size) * far * oc / lanes;
   const double cold = block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it
   return products_and_stream + double(p.tiles) * (in + 30 + out + 40) + cold;
 }
@@ -52,7 +53,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   WinogradPlan& p = *plan;
   p = {};
   p.variant = variant;
-  p.in = find(ctx, KernelKind::winograd_in, int(variant), format.vector);
+  p.in = find(ctx, KernelKind::winograd_in, int(winograd_input(variant)), format.vector);
   p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector);
   p.out = find(ctx, KernelKind::winograd_out, int(variant), format.vector);
   if (!p.in || !p.tile || !p.out) return false;

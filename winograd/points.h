@@ -1,4 +1,4 @@
-// The points of F(m,3) and what follows from them. All of it is evaluated by the compiler: no code of this header ends up in an object file.
+// The points of F(m,3) and F(m-2,5) and what follows from them. All of it is evaluated by the compiler: no code of this header ends up in an object file.
 //
 // m outputs of a correlation with 3 taps are m+2 products: y = A^T [(G w) . (B^T d)], the value of two polynomials at the points
 // 0, +-p[0], +-p[1], ..., infinity, interpolated (Toom-Cook, transposed). Point 0 has index 0, +p[q] 1+2q, -p[q] 2+2q, infinity m+1.
@@ -6,6 +6,8 @@
 //   m = 2   +-1              m = 4   +-sqrt(1/2), +-sqrt(2)              m = 6   +-1, +-2, +-1/2
 //
 // sqrt(1/2) and sqrt(2) halve the rms error of F(4,3) against 1 and 2 at the same number of operations.
+//
+// F(m,3) and F(m-2,5) have the same points and the same input transform; G and A^T differ in their lengths only. So `m` names a set of points everywhere here.
 //
 // A tile whose last `clip` outputs fall outside the image needs fewer points: an odd clip drops infinity, every two more drop the last pair.
 // The transformed weights stay the same; the values of the tile are rescaled in its input transform.
@@ -54,8 +56,8 @@ consteval double scale(int m, int q, int from) {
 }
 
 // Row i of G: the weights of tap k.
-consteval double tap(int m, int i, int k) {
-  if (i == m + 1) return k == 2;
+consteval double tap(int m, int i, int k, int taps) {
+  if (i == m + 1) return k == taps - 1;
   if (i == 0) return k == 0 ? 1 / scale(m, -1, 0) : 0;
   const int q = (i - 1) / 2;
   return power(i % 2 ? point(m, q) : -point(m, q), k) / (2 * square(m, q) * scale(m, q, 0));
@@ -73,8 +75,8 @@ consteval double input(int m, int i, int k) {
 }
 
 // Row k of A^T (an output), point i.
-consteval double output(int m, int k, int i) {
-  if (i == m + 1) return k == m - 1;
+consteval double output(int m, int k, int i, int taps) {
+  if (i == m + 1) return k == m + 2 - taps;
   if (i == 0) return k == 0;
   const int q = (i - 1) / 2;
   return power(i % 2 ? point(m, q) : -point(m, q), k);
@@ -83,12 +85,13 @@ consteval double output(int m, int k, int i) {
 // How much rounding errors grow in one dimension; docs/winograd.md has the formulas.
 struct Growth {
   double worst;     // kappa: max over outputs k and taps t of sum over points i of |A_ki| |G_it| ||B_i||_1
-  double variance;  // mean over outputs of sum over points of A_ki^2 ||B_i||^2 ||G_i||^2 / 3
+  double variance;  // mean over outputs of sum over points of A_ki^2 ||B_i||^2 ||G_i||^2 / taps
 };
-consteval Growth growth(int m) {
+consteval Growth growth(int m, int taps) {
   Growth g = {0, 0};
-  for (int k = 0; k < m; ++k)
-    for (int t = 0; t < 3; ++t) {
+  const int outputs = m + 3 - taps;
+  for (int k = 0; k < outputs; ++k)
+    for (int t = 0; t < taps; ++t) {
       double worst = 0;
       for (int i = 0; i < m + 2; ++i) {
         double one = 0, two = 0;
@@ -97,9 +100,9 @@ consteval Growth growth(int m) {
           one += b < 0 ? -b : b;
           two += b * b;
         }
-        const double a = output(m, k, i), w = tap(m, i, t), product = a * w < 0 ? -a * w : a * w;
+        const double a = output(m, k, i, taps), w = tap(m, i, t, taps), product = a * w < 0 ? -a * w : a * w;
         worst += product * one;
-        g.variance += a * a * two * w * w / (3 * m);
+        g.variance += a * a * two * w * w / (taps * outputs);
       }
       if (worst > g.worst) g.worst = worst;
     }

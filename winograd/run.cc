@@ -128,7 +128,7 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
     t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
     t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
     const ptrdiff_t y = ptrdiff_t(tile.y) * my - ptrdiff_t(s.pad_top), x = ptrdiff_t(tile.x) * mx - ptrdiff_t(s.pad_left);
-    const int rows = my + 2 - t.clip_y, columns = mx + 2 - t.clip_x;
+    const int rows = winograd_height(p.variant) - t.clip_y, columns = winograd_width(p.variant) - t.clip_x;
     t.top = inside(-y, rows);
     t.bottom = inside(ptrdiff_t(s.in_h) - y, rows);
     t.left = inside(-x, columns);
@@ -186,7 +186,7 @@ constexpr size_t kNearBytes = 16 << 10;
 void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m, size_t first, size_t columns) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
-  const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant);
+  const int height = winograd_height(p.variant), width = winograd_width(p.variant);
   const size_t mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector, wide = round_up(s.out_channels, L);
   size_t first_whole = 0, first_clipped_y = n, first_clipped_both = n;
   for (size_t i = n; i-- > 0;) {
@@ -199,9 +199,9 @@ void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m
   t.line = n * kWinogradLine;
   const float *a = v, *u = r.packed;
   float* c = m;
-  for (int i = 0; i < my + 2; ++i)
-    for (int j = 0; j < mx + 2; ++j, a += r.layout.v_step, c += r.layout.m_step) {
-      const bool drop_y = !winograd::has_point(my, p.clip_y, i), drop_x = !winograd::has_point(mx, p.clip_x, j);
+  for (int i = 0; i < height; ++i)
+    for (int j = 0; j < width; ++j, a += r.layout.v_step, c += r.layout.m_step) {
+      const bool drop_y = !winograd::has_point(height - 2, p.clip_y, i), drop_x = !winograd::has_point(width - 2, p.clip_x, j);
       const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
       const size_t parts = ceil_div(to - from, mr), less = parts ? (to - from) / parts : 0, more = to - from - parts * less;  // tiles per product
       for (size_t k = 0; k < s.in_channels; k += kWinogradDepth, u += t.k * wide) {

@@ -1,4 +1,4 @@
-// Winograd's algorithm for 3x3 convolutions of stride 1 and dilation 1, as plain functions for the conv2d operator.
+// Winograd's algorithm for 3x3 and 5x5 convolutions of stride 1 and dilation 1, as plain functions for the conv2d operator.
 //
 //   tasks = ranges of tiles; each: for block of tiles {
 //     V = input transform                                                       winograd_in
@@ -34,13 +34,13 @@ struct WinogradPlan {
 };
 
 constexpr const char* winograd_name(WinogradVariant v) {
-  constexpr const char* names[kWinogradVariants] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6"};
+  constexpr const char* names[kWinogradVariants] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6", "winograd_f2x2_5x5"};
   return names[int(v)];
 }
 
 // From this many input channels on the rms error is at most about twice that of direct sums in f32, what SKUA_NUMERICS_DEFAULT promises; docs/winograd.md.
 constexpr size_t winograd_least_channels(WinogradVariant v) {
-  constexpr size_t least[kWinogradVariants] = {1, 8, 32, SIZE_MAX};
+  constexpr size_t least[kWinogradVariants] = {1, 8, 32, SIZE_MAX, 8};
   return least[int(v)];
 }
 

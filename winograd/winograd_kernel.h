@@ -5,12 +5,19 @@
 
 namespace skua {
 
-// F(m_y,3) x F(m_x,3): m_y rows and m_x columns of outputs per tile, (m_y+2)(m_x+2) products per tile, input and output channel.
-enum class WinogradVariant : uint8_t { f2x2, f4x2, f4x4, f6x6 };
-constexpr int kWinogradVariants = 4;
-constexpr int winograd_rows(WinogradVariant v) { return v == WinogradVariant::f2x2 ? 2 : v == WinogradVariant::f6x6 ? 6 : 4; }
+// F(m_y,r) x F(m_x,r): m_y rows and m_x columns of outputs per tile, (m_y+r-1)(m_x+r-1) products per tile, input and output channel. r taps: 3, and 5 for
+// f2x2_5x5.
+enum class WinogradVariant : uint8_t { f2x2, f4x2, f4x4, f6x6, f2x2_5x5 };
+constexpr int kWinogradVariants = 5;
+constexpr int winograd_taps(WinogradVariant v) { return v == WinogradVariant::f2x2_5x5 ? 5 : 3; }
+constexpr int winograd_rows(WinogradVariant v) { return v == WinogradVariant::f2x2 || v == WinogradVariant::f2x2_5x5 ? 2 : v == WinogradVariant::f6x6 ? 6 : 4; }
 constexpr int winograd_columns(WinogradVariant v) { return v == WinogradVariant::f6x6 ? 6 : v == WinogradVariant::f4x4 ? 4 : 2; }
-constexpr size_t winograd_points(WinogradVariant v) { return size_t(winograd_rows(v) + 2) * size_t(winograd_columns(v) + 2); }
+// Values of a tile, and points, of each dimension.
+constexpr int winograd_height(WinogradVariant v) { return winograd_rows(v) + winograd_taps(v) - 1; }
+constexpr int winograd_width(WinogradVariant v) { return winograd_columns(v) + winograd_taps(v) - 1; }
+constexpr size_t winograd_points(WinogradVariant v) { return size_t(winograd_height(v)) * size_t(winograd_width(v)); }
+// The variant of the input transform, which depends on the points only.
+constexpr WinogradVariant winograd_input(WinogradVariant v) { return v == WinogradVariant::f2x2_5x5 ? WinogradVariant::f4x4 : v; }
 
 // Transformed tiles V: [point][IC / 16][tile][16 channels]: a cache line per tile, so the tiles of a product are a constant distance apart and a line is
 // written whole before the next. What is past the last channel is not read.
@@ -22,7 +29,7 @@ constexpr size_t kWinogradLine = 16;
 constexpr size_t kWinogradDepth = 256;
 // Columns of a group for weights packed for vectors of that many floats: the same for all instruction sets of that vector, so that they share packed weights.
 constexpr size_t winograd_group(size_t vector) { return vector >= 16 ? vector : vector >= 4 ? 2 * vector : 4; }
-// KernelKind::winograd_in, variant = WinogradVariant: V of one tile; point = i*(m_x+2) + j. Points that a clip drops are not written.
+// KernelKind::winograd_in, variant = winograd_input(): V of one tile; point = i*width + j. Points that a clip drops are not written.
 struct WinogradIn {
   const float* in;            // first value of the tile, which may lie outside the image
   size_t row, pixel;          // floats from one row, one pixel to the next

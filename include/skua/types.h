@@ -91,7 +91,7 @@ typedef enum skua_layout {
 
 /* How much rounding an operator may trade for speed. Bounds: docs/numerics.md. */
 typedef enum skua_numerics {
-  SKUA_NUMERICS_DEFAULT = 0, /* Winograd F(2,3) and F(4,3): at most 2.2 times the rms error of direct f32 summation       */
+  SKUA_NUMERICS_DEFAULT = 0, /* Winograd F(2,3), F(4,3), F(2,5): at most 2.2 times the rms error of direct f32 summation */
   SKUA_NUMERICS_STRICT = 1,  /* f32 accumulation of the direct formula only                                          */
   SKUA_NUMERICS_FAST = 2     /* also Winograd F(6,3) (about 8 times the rms error); f16 accumulation for f16          */
 } skua_numerics;
