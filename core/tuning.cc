@@ -298,7 +298,8 @@ skua_status save_tuned(const skua_context* ctx) {
       snprintf(temporary, sizeof temporary, "%s.new", ctx->tuning_cache);
       unlink(temporary);
       const int to = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-      const bool written = to >= 0 && write_all(to, text, size);
+      struct stat mode;
+      const bool written = to >= 0 && fstat(fd, &mode) == 0 && fchmod(to, mode.st_mode & 0777) == 0 && write_all(to, text, size);
       const bool closed = to >= 0 && close(to) == 0;
       if (!written || !closed || rename(temporary, ctx->tuning_cache) != 0) {
         say(ctx, SKUA_LOG_WARNING, "%s; not written", strerror(errno));

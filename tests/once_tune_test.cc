@@ -143,7 +143,11 @@ TEST(Tune, ChoiceIsKeptAndFoundAgain) {
     const std::string text = content(folder.file());
     EXPECT_GE(lines(text), 3u) << text;  // also the convolution's packed format
     EXPECT_NE(text.find(skua_version_string()), std::string::npos);
+    ASSERT_EQ(chmod(folder.file().c_str(), 0600), 0);
     SKUA_EXPECT_OK(tune(conv.op, convolution_input));  // again: replaces
+    struct stat mode;
+    EXPECT_EQ(stat(folder.file().c_str(), &mode), 0);
+    EXPECT_EQ(mode.st_mode & 0777, 0600u);
     const std::string again = content(folder.file());
     for (size_t at = again.find('\n') + 1; at < again.size(); at = again.find('\n', at) + 1) EXPECT_EQ(again.find(again.substr(at, 16), at + 1), std::string::npos) << again;
     chosen[1] = choice(conv, convolution_input);
