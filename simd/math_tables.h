@@ -127,7 +127,7 @@ SKUA_INL F32 rsqrt(F32 x) {
   return special_root<1>(scalef(fma(y * r, fma(r, F32::set1(0.375f), half), y), exponent(x) * F32::set1(-0.5f)), x);
 }
 
-// ln(1 + e^x) = max(x, 0) + ln(1 + t), t = e^-|x|, to 2.5 ULP. With 1 + t = m / c, c from the table, m - 1 is taken from t itself; what
+// ln(1 + e^x) = max(x, 0) + ln(1 + t), t = e^-|x|, to 2.75 ULP. With 1 + t = m / c, c from the table, m - 1 is taken from t itself; what
 // chooses the piece stays below 2.
 SKUA_INL F32 softplus(F32 x) {
   const F32 t = exp_below_40(-abs(x)), one = F32::set1(1.0f);

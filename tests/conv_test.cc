@@ -112,23 +112,31 @@ void reference(const Case& c, const std::vector<float>& x, const std::vector<flo
         }
 }
 
-void check(const Case& c, skua_context* context, Rng& rng, bool holes) {
+// What with_holes() adds to each dimension; the strides of each tensor are its own.
+struct Rooms {
+  std::vector<size_t> in, out, residual;
+};
+void check(const Case& c, skua_context* context, Rng& rng, const Rooms& rooms) {
   SCOPED_TRACE(c.text());
   Op op;
   SKUA_EXPECT_OK(c.create(context, &op));
   if (testing::Test::HasFailure()) return;
-  const auto tensor = [&](const skua_tensor& t) { return holes ? with_holes(t, c.nchw() ? std::vector<size_t>{0, 1, 1, 0} : std::vector<size_t>{0, 1, 1, 5}) : t; };
-  std::vector<Data> inputs = {make(tensor(c.input()), rng)};
+  std::vector<Data> inputs = {make(with_holes(c.input(), rooms.in), rng)};
   std::vector<float> residual;
   if (c.d.epilogue.residual != SKUA_RESIDUAL_NONE) {
-    inputs.push_back(make(tensor(c.output()), rng));
+    inputs.push_back(make(with_holes(c.output(), rooms.residual), rng));
     residual = dense(inputs[1]);
   }
   std::vector<double> want, bound;
   reference(c, dense(inputs[0]), residual, want, bound);
-  const std::vector<Data> got = run(op, inputs, holes ? std::vector<skua_tensor>{tensor(c.output())} : std::vector<skua_tensor>{});
+  const std::vector<Data> got = run(op, inputs, {with_holes(c.output(), rooms.out)});
   ASSERT_EQ(got.size(), 1u);
   expect_close(got[0], want, bound);
+}
+void check(const Case& c, skua_context* context, Rng& rng, bool holes) {
+  if (!holes) return check(c, context, rng, Rooms{});
+  if (c.nchw()) return check(c, context, rng, Rooms{{0, 1, 1, 0}, {0, 1, 1, 0}, {0, 1, 1, 0}});
+  check(c, context, rng, Rooms{{0, 1, 1, 5}, {0, 1, 1, 5}, {0, 2, 1, 3}});
 }
 
 Case random_case(Rng& rng) {
@@ -293,6 +301,67 @@ TEST(Conv, NetworkShapes) {
       check(c, context, rng, false);
       if (HasFailure()) return;
     }
+  }
+}
+
+// Rows, pixels and images of the residual apart from the output's: where all pixels are one line of rows, and where only those of input and output are.
+TEST(Conv, ResidualHasItsOwnStrides) {
+  struct Layer { uint32_t kernel_h, kernel_w; };
+  const Rooms rooms[] = {{{}, {}, {0, 0, 0, 3}}, {{}, {}, {0, 0, 2, 0}}, {{}, {}, {0, 2, 0, 0}}, {{}, {0, 0, 0, 4}, {}}, {{0, 1, 0, 2}, {0, 2, 0, 1}, {0, 3, 0, 3}}, {{0, 0, 1, 2}, {0, 1, 2, 1}, {0, 2, 3, 4}}};
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(41);
+    for (const Layer& l : {Layer{1, 1}, Layer{3, 3}, Layer{3, 1}})
+      for (const Rooms& room : rooms)
+        for (const skua_residual residual : {SKUA_RESIDUAL_BEFORE_ACTIVATION, SKUA_RESIDUAL_AFTER_ACTIVATION}) {
+          Case c;
+          c.d.numerics = SKUA_NUMERICS_STRICT;
+          c.batch = 3;
+          c.in_h = 7; c.in_w = 5;
+          c.d.kernel_h = l.kernel_h; c.d.kernel_w = l.kernel_w;
+          c.d.in_channels = 6; c.d.out_channels = small() ? 9 : 37;
+          c.d.epilogue.residual = residual;
+          c.d.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
+          ASSERT_TRUE(c.prepare(rng));
+          check(c, context, rng, room);
+          if (HasFailure()) return;
+        }
+  }
+}
+
+// Rows of a layer whose image is larger than the second-level cache are computed in bands.
+TEST(Conv, ManyBands) {
+  if (small()) return;
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(43);
+    Case c;
+    c.d.numerics = SKUA_NUMERICS_STRICT;
+    c.d.kernel_h = 2; c.d.stride_h = 2; c.d.padding.top = 1;
+    c.d.in_channels = 64; c.d.out_channels = 65;
+    c.in_w = 60;
+    // As high as it takes for four bands.
+    size_t band = SIZE_MAX;
+    for (c.in_h = 63; c.in_h < 4000 && band > size_t(c.out_h) / 4; c.in_h *= 2) {
+      ASSERT_TRUE(c.prepare(rng));
+      Op op;
+      SKUA_EXPECT_OK(c.create(context, &op));
+      skua_plan* plan = nullptr;
+      const skua_tensor input = c.input();
+      SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
+      char text[4096];
+      skua_plan_explain(plan, text, sizeof text);
+      skua_plan_destroy(plan);
+      const char* at = strstr(text, "bands of ");
+      ASSERT_NE(at, nullptr) << text;
+      band = size_t(strtoull(at + 9, nullptr, 10));
+      if (band <= size_t(c.out_h) / 4) break;
+    }
+    ASSERT_LE(band, size_t(c.out_h) / 4);
+    check(c, context, rng, false);
+    if (HasFailure()) return;
   }
 }
 

@@ -124,6 +124,27 @@ TEST_F(InvertedResidual, Bands) {
     }
 }
 
+// Bands that share no expanded row, and padding that reaches past the first band.
+TEST_F(InvertedResidual, BandsApartAndFarPadding) {
+  const uint32_t channels = small() ? 9 : 106;
+  Block point, far, apart;
+  point.h = small() ? 7 : 40; point.w = small() ? 5 : 148;
+  point.in = 6; point.expanded = channels; point.out = 5;
+  point.kernel = 1;
+  apart = point;
+  apart.kernel = 2; apart.stride = 3;
+  apart.h = small() ? 11 : 70;
+  far = point;
+  far.h = small() ? 5 : 24; far.w = small() ? 5 : 95;
+  far.kernel = 3;
+  far.padding = {SKUA_PADDING_EXPLICIT, 44, 1, 1, 1};
+  for (const char* isa : isas())
+    for (const Block& b : {point, apart, far}) {
+      check(b, isa);
+      if (HasFailure()) return;
+    }
+}
+
 TEST_F(InvertedResidual, NothingToDo) {
   Block b;
   b.batch = 0; b.h = b.w = 4; b.in = b.out = 3; b.expanded = 6;

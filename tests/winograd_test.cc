@@ -252,6 +252,18 @@ TEST(Winograd, EveryWayToCut) {
   }
 }
 
+// The sums go over the channels in passes of 256.
+TEST(Winograd, ManyChannels) {
+  Rng rng(6);
+  for (const char* isa : isas()) {
+    Context context(isa);
+    for (WinogradVariant v : kVariants) {
+      check(context, plain(v, small() ? 520 : 800, small() ? 3 : 20), {1, 3, 4, false}, rng);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 // A NaN reaches every output whose window it is in; outputs of the tiles that do not read it stay finite.
 TEST(Winograd, NotFinite) {
   Rng rng(4);

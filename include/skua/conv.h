@@ -29,7 +29,7 @@ typedef enum skua_weight_layout {
 
 /* y[n, oy, ox, o] = act(bias[o] + sum over ky, kx, i of x[n, oy*stride_h + ky*dilation_h - top, ox*stride_w + kx*dilation_w - left, g*I + i]
  *                                                     * w[o, ky, kx, i]),   g = o / (out_channels / groups), x = 0 outside the image.
- * out = floor((in + padding - dilation*(kernel-1) - 1) / stride) + 1 per dimension.
+ * out = floor((in + padding - dilation*(kernel-1) - 1) / stride) + 1 per dimension; an input of height or width 0 gives an output of 0 there, whatever the padding.
  * Depthwise convolution is groups == in_channels, with channel multiplier out_channels / in_channels (output channel c*multiplier + j belongs to
  * input channel c). 1D convolution: kernel_h = 1 and tensors of rank 3, [N, W, C] or [N, C, W].
  * Input: x, then the residual if the epilogue has one (output's shape; not the output's own memory). The pixel, row and batch strides of NHWC tensors are free. */
