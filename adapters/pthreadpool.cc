@@ -27,7 +27,8 @@ void take_tasks(void* context, size_t worker) {
   const size_t shares = work.shares;
   for (size_t s = 0; s < shares; ++s) {
     Share& share = work.share[(worker + s) % shares];
-    for (size_t i; (i = __atomic_fetch_add(&share.next, 1, __ATOMIC_ACQ_REL)) < share.end;) task(arg, i, uint32_t(worker));
+    const size_t end = share.end;  // read before the last release of `next`, after which the caller may be gone
+    for (size_t i; (i = __atomic_fetch_add(&share.next, 1, __ATOMIC_ACQ_REL)) < end;) task(arg, i, uint32_t(worker));
   }
 }
 
