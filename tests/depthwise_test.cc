@@ -258,7 +258,7 @@ TEST_F(Depthwise, NaNAndInfinity) {
 
 // Larger than a second-level cache of 2 MB: other tile widths.
 TEST_F(Depthwise, LargeLayers) {
-  if (small()) GTEST_SKIP();
+  if (small()) GTEST_SKIP() << "large";
   for (const char* isa : isas())
     for (uint32_t stride : {1u, 2u}) {
       Layer l;
