@@ -86,7 +86,7 @@ Where Sampler::where(size_t address) {
     w = where_is(plain ? plain : next->name);
     free(plain);
   } else if (!symbols_.empty() && address >= symbols_.front().begin && address < symbols_.back().end) {
-    w = Where::driver;  // a stub of the program
+    w = Where::driver;  // a jump through the linkage table, which has no symbol
   } else if (Dl_info info; dladdr(reinterpret_cast<void*>(address), &info) && info.dli_fname && has(info.dli_fname, "libc.so")) {
     w = Where::copy;  // the library takes memcpy, memmove and memset from there
   }

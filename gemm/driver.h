@@ -39,7 +39,7 @@ struct GemmBlock {
   size_t n;                    // columns of B
   size_t segment_count, k;
   const GemmSegment* segments;
-  size_t kc;                   // depth of one pass, so that a panel's part stays in L1; whole segments, or a part of one
+  size_t kc;                   // depth of one pass, so that a panel's part stays in L2; whole segments, or a part of one
   const float* packed;         // panels
   size_t packed_depth;         // of the panels, whatever part of it the segments cover
   const float* in_place;       // row-major B read where it is, for panels whose last vector is whole; NULL = packed only
