@@ -72,14 +72,14 @@ bool glob_match(const char* p, const char* s) {
   return !*p;
 }
 
-void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg) {
+void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg, Element element) {
   for (bool filtered = ctx->filter[0] != 0;; filtered = false) {
     bool any = false;
     for (Family t = family; *t; ++t)
       for (size_t i = 0; i < (*t)->count; ++i) {
         const Kernel* k = &(*t)->kernels[i];
         if (!(ctx->isas & isa_bit(k->isa))) break;  // one table, one instruction set
-        if (k->kind != kind || (variant >= 0 && k->variant != variant)) continue;
+        if (k->kind != kind || k->element != element || (variant >= 0 && k->variant != variant)) continue;
         if (filtered && !glob_match(ctx->filter, k->name)) continue;
         any = true;
         visit(k, arg);
@@ -88,12 +88,12 @@ void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int va
   }
 }
 
-const Kernel* find_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant) {
+const Kernel* find_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, Element element) {
   const Kernel* found = nullptr;
   each_kernel(ctx, family, kind, variant, [](const Kernel* k, void* arg) {
     auto* f = static_cast<const Kernel**>(arg);
     if (!*f) *f = k;
-  }, &found);
+  }, &found, element);
   return found;
 }
 
@@ -134,7 +134,7 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
   if (o.tuning_cache) SKUA_TRY(copy_option("tuning_cache", o.tuning_cache, c.tuning_cache, sizeof c.tuning_cache));
   c.isas = kCompiled & cpu().detected & cap;
   for (int i = 0; i < kIsaCount; ++i)
-    if (c.isas & isa_bit(Isa(i))) c.best = Isa(i);
+    if ((c.isas & isa_bit(Isa(i))) && kIsas[i].type == Element::f32) c.best = Isa(i);
 
   auto* context = static_cast<skua_context*>(c.allocator.alloc(c.allocator.ctx, sizeof c, alignof(skua_context)));
   if (!context) return out_of_memory("context", sizeof c);

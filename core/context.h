@@ -12,7 +12,7 @@ struct TunedChoice;
 struct skua_context {
   skua_allocator allocator;
   skua::IsaMask isas;       // usable: compiled in, detected, not above the cap
-  skua::Isa best;           // the highest of them
+  skua::Isa best;           // the highest of them that has kernels of every family
   char filter[64];          // glob on kernel names; "" = none
   char tuning_cache[256];
   mutable bool any_tuned;                 // the table below holds something
@@ -35,12 +35,12 @@ inline skua_status out_of_memory(const char* op, size_t size) {
 // uses one operator links the tables of that operator's families only.
 using Family = const KernelTable* const*;
 
-// Calls visit(kernel, arg) for every kernel of the kind and variant that the context may use, best instruction set first. When the context's filter matches some
+// Calls visit(kernel, arg) for every kernel of the kind, variant and element type that the context may use, best instruction set first. When the context's filter matches some
 // of them, only those; when it matches none, all.
-void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg);
+void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg, Element element = Element::f32);
 
 // The first of them: the kernel of the highest instruction set. NULL if there is none (left out of the build).
-const Kernel* find_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant = -1);
+const Kernel* find_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant = -1, Element element = Element::f32);
 
 bool glob_match(const char* pattern, const char* text);
 

@@ -56,9 +56,24 @@ skua_status need_f32(const char* op, const char* field, skua_dtype type) {
   return SKUA_UNSUPPORTED_("%s: %s is %s; only f32 kernels exist so far", op, field, skua_dtype_name(type));
 }
 
+skua_status need_float(const char* op, const char* field, skua_dtype type) {
+#define SKUA_TYPE(cpp, name) if (type == skua_dtype(element_of<cpp>)) return SKUA_STATUS_OK;
+  SKUA_FOR_TYPES(SKUA_TYPE)
+#undef SKUA_TYPE
+  if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
+  if (type == SKUA_DTYPE_F16 || type == SKUA_DTYPE_BF16) return SKUA_UNSUPPORTED_("%s: %s is %s, which this build leaves out (SKUA_TYPES)", op, field, skua_dtype_name(type));
+  return SKUA_UNSUPPORTED_("%s: %s is %s; it takes f32, f16 and bf16", op, field, skua_dtype_name(type));
+}
+
+skua_status need_same_type(const char* op, const char* field, skua_dtype type, const char* other, skua_dtype wanted) {
+  if (type == wanted) return SKUA_STATUS_OK;
+  if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
+  return SKUA_UNSUPPORTED_("%s: %s is %s and %s is %s; they must be of one type", op, field, skua_dtype_name(type), other, skua_dtype_name(wanted));
+}
+
 skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q) {
   if (q.scale == 0 && !q.zero_point && !q.scales && !q.zero_points && !q.axis && !q.block_size && q.scale_type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
-  return SKUA_INVALID("%s: %s is set, but the tensor is f32 and not quantised", op, field);
+  return SKUA_INVALID("%s: %s is set, but the tensor is not quantised", op, field);
 }
 
 skua_status check_activation(const char* op, const skua_activation& a) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <skua/op.h>
 #include "core/context.h"
+#include "dispatch/element.h"
 #include "core/tuning.h"
 
 namespace skua {
@@ -144,6 +145,9 @@ template <class Desc> skua_status read_desc(const char* op, skua_context* ctx, c
 
 // f32 only, so far: names the field and the type that has no kernel yet.
 skua_status need_f32(const char* op, const char* field, skua_dtype type);
+// One of the float types of this build.
+skua_status need_float(const char* op, const char* field, skua_dtype type);
+skua_status need_same_type(const char* op, const char* field, skua_dtype type, const char* other_field, skua_dtype wanted);
 // A quantisation on a tensor that is not quantised would be ignored: refused instead.
 skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q);
 skua_status check_activation(const char* op, const skua_activation& a);

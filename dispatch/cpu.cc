@@ -58,7 +58,13 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
   if (osxsave && avx && fma && f16c && (b7 >> 5 & 1) && (xcr0() & 6) == 6) {
     mask |= isa_bit(Isa::avx2);
     const bool f = b7 >> 16 & 1, dq = b7 >> 17 & 1, bw = b7 >> 30 & 1, vl = b7 >> 31 & 1;
-    if (f && dq && bw && vl && (xcr0() & 0xe6) == 0xe6) mask |= isa_bit(Isa::avx512);
+    if (f && dq && bw && vl && (xcr0() & 0xe6) == 0xe6) {
+      mask |= isa_bit(Isa::avx512);
+      unsigned a71 = 0, b71 = 0, c71 = 0, d71 = 0;
+      __get_cpuid_count(7, 1, &a71, &b71, &c71, &d71);
+      if (a71 >> 5 & 1) mask |= isa_bit(Isa::avx512bf16);
+      if (d7 >> 23 & 1) mask |= isa_bit(Isa::avx512fp16);
+    }
   }
   unsigned brand[12] = {};
   for (unsigned i = 0; i < 3; ++i)
@@ -85,10 +91,17 @@ IsaMask detect_own(Cpu& out, CpuId&) {
 #if defined(__aarch64__)
   copy_text(out.name, sizeof out.name, "AArch64 CPU");
   mask |= isa_bit(Isa::neon);  // part of the architecture's baseline
+#if defined(__linux__)
+  if (getauxval(AT_HWCAP) >> 10 & 1) mask |= isa_bit(Isa::neon_fp16);   // HWCAP_ASIMDHP
+  if (getauxval(AT_HWCAP2) >> 14 & 1) mask |= isa_bit(Isa::neon_bf16);  // HWCAP2_BF16
+#endif
 #elif defined(__arm__) && defined(__linux__)
   copy_text(out.name, sizeof out.name, "AArch32 CPU");
   const unsigned long hwcap = getauxval(AT_HWCAP);
-  if ((hwcap >> 12 & 1) && (hwcap >> 16 & 1)) mask |= isa_bit(Isa::neon32);  // HWCAP_NEON, HWCAP_VFPv4
+  if ((hwcap >> 12 & 1) && (hwcap >> 16 & 1)) {  // HWCAP_NEON, HWCAP_VFPv4
+    mask |= isa_bit(Isa::neon32);
+    if (hwcap >> 23 & 1) mask |= isa_bit(Isa::neon32_fp16);  // HWCAP_ASIMDHP
+  }
 #endif
   copy_text(out.vendor, sizeof out.vendor, "Arm");
   return mask;
@@ -96,8 +109,11 @@ IsaMask detect_own(Cpu& out, CpuId&) {
 #endif
 
 #ifdef SKUA_HAVE_CPUINFO
+// Arithmetic in half types is left to the operating system's word: cpuinfo knows it by lists of cores, on AArch32 not at all.
 IsaMask detect_cpuinfo(Cpu& out) {
   IsaMask mask = isa_bit(Isa::scalar);
+  for (int i = 0; i < kIsaCount; ++i)
+    if (kIsas[i].type != Element::f32) mask |= isa_bit(Isa(i));
 #if defined(__x86_64__)
   mask |= isa_bit(Isa::sse2);
   if (cpuinfo_has_x86_sse4_1()) mask |= isa_bit(Isa::sse41);
@@ -124,9 +140,14 @@ struct Veto {
   const char* why;
   bool (*applies)(const CpuId&);
 };
+#if defined(__x86_64__)
+constexpr const char* kHybrid = "hybrid processor: a thread may move to a core without AVX-512";
+#endif
 constexpr Veto kVetoes[] = {
 #if defined(__x86_64__)
-    {Isa::avx512, "hybrid processor: a thread may move to a core without AVX-512", [](const CpuId& id) { return id.intel && id.hybrid; }},
+    {Isa::avx512, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
+    {Isa::avx512bf16, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
+    {Isa::avx512fp16, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
 #else
     {Isa::scalar, "", nullptr},
 #endif
@@ -193,11 +214,11 @@ Machine machine_for(Isa isa) {
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;
   switch (isa) {
-    case Isa::avx512: m.fma_ports = d.avx512_ports; break;
+    case Isa::avx512: case Isa::avx512bf16: case Isa::avx512fp16: m.fma_ports = d.avx512_ports; break;
     case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;  // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
     case Isa::scalar: m.fma_ports = 1; break;
-    case Isa::neon: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;
-    case Isa::neon32: m.fma_ports = 1; m.issue = 3; m.fma_latency = 8; m.l2_bytes = 8; m.l3_bytes = 8; m.memory_bytes = 3; m.ghz = 1.5; break;
+    case Isa::neon: case Isa::neon_fp16: case Isa::neon_bf16: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;
+    case Isa::neon32: case Isa::neon32_fp16: m.fma_ports = 1; m.issue = 3; m.fma_latency = 8; m.l2_bytes = 8; m.l3_bytes = 8; m.memory_bytes = 3; m.ghz = 1.5; break;
     default: break;
   }
   return m;

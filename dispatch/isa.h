@@ -1,16 +1,17 @@
 // Names and order of the instruction sets, from isa.def. Plain data: kernel units include it.
 #pragma once
 #include <stdint.h>
+#include "dispatch/element.h"
 
 namespace skua {
 
 enum class Isa : uint8_t {
-#define SKUA_ISA_ENTRY(name, arch, bytes, flags) name,
+#define SKUA_ISA_ENTRY(name, arch, bytes, type, flags) name,
 #include "dispatch/isa.def"
 #undef SKUA_ISA_ENTRY
 };
 constexpr int kIsaCount = 0
-#define SKUA_ISA_ENTRY(name, arch, bytes, flags) +1
+#define SKUA_ISA_ENTRY(name, arch, bytes, type, flags) +1
 #include "dispatch/isa.def"
 #undef SKUA_ISA_ENTRY
     ;
@@ -33,9 +34,10 @@ struct IsaEntry {
   const char* name;
   Arch arch;
   int vector_bytes;
+  Element type;  // f32: with kernels of every family; else arithmetic in that type for the families that name it
 };
 constexpr IsaEntry kIsas[kIsaCount] = {
-#define SKUA_ISA_ENTRY(name, arch, bytes, flags) {#name, Arch::arch, bytes},
+#define SKUA_ISA_ENTRY(name, arch, bytes, type, flags) {#name, Arch::arch, bytes, Element::type},
 #include "dispatch/isa.def"
 #undef SKUA_ISA_ENTRY
 };

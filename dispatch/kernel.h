@@ -26,6 +26,7 @@ struct Kernel {
   uint16_t mr, nr;     // tile: rows and columns (elements); 0 where the kind has none
   uint16_t vector;     // floats per vector register
   AnyCode code;
+  Element element = Element::f32;  // of the feature maps in memory
 #ifdef SKUA_COUNT_CALLS
   mutable uint64_t calls = 0;  // the tests' coverage account
 #endif

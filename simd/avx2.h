@@ -35,6 +35,7 @@ struct F32 {
   static SKUA_INL F32 zero() { return {_mm256_setzero_ps()}; }
   SKUA_INL void store(float* p) const { _mm256_storeu_ps(p, v); }
   SKUA_INL void store_n(float* p, size_t n) const { _mm256_maskstore_ps(p, first_lanes(n), v); }
+  SKUA_STORAGE_MEMBERS
 };
 
 struct I32 {
@@ -158,6 +159,54 @@ SKUA_INL void transpose(F32 (&r)[8]) {
     r[i + 3].v = _mm256_shuffle_ps(c, d, 0xee);
   }
 }
+
+// Elements of 16 bits (storage.h).
+SKUA_INL __m128i first_u16(const uint16_t* p, size_t n) {
+  if (n >= 8) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  uint64_t low = 0, high = 0;
+  if (n >= 4) {  // what lies before n - 4 comes twice and is shifted out
+    __builtin_memcpy(&low, p, 8);
+    __builtin_memcpy(&high, p + n - 4, 8);
+    high = n > 4 ? high >> 16 * (8 - n) : 0;
+  } else {
+    uint32_t two;
+    if (n & 1) low = p[n & 2];
+    if (n & 2) {
+      __builtin_memcpy(&two, p, 4);
+      low = low << 32 | two;
+    }
+  }
+  return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+}
+SKUA_INL void store_first_u16(__m128i x, uint16_t* p, size_t n) {
+  if (n >= 8) return _mm_storeu_si128(reinterpret_cast<__m128i*>(p), x);
+  if (n & 4) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), x);
+    x = _mm_unpackhi_epi64(x, x);
+    p += 4;
+  }
+  if (n & 2) {
+    const int two = _mm_cvtsi128_si32(x);
+    __builtin_memcpy(p, &two, 4);
+    x = _mm_srli_si128(x, 4);
+    p += 2;
+  }
+  if (n & 1) *p = static_cast<uint16_t>(_mm_cvtsi128_si32(x));
+}
+SKUA_INL __m128i low_halves(I32 x) {
+  const __m256i t = _mm256_packus_epi32(x.v, x.v);
+  return _mm256_castsi256_si128(_mm256_permute4x64_epi64(t, 0x08));
+}
+SKUA_INL I32 load_u16(const uint16_t* p) { return {_mm256_cvtepu16_epi32(first_u16(p, 8))}; }
+SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) { return {_mm256_cvtepu16_epi32(first_u16(p, n))}; }
+SKUA_INL void store_u16(I32 x, uint16_t* p) { store_first_u16(low_halves(x), p, 8); }
+SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) { store_first_u16(low_halves(x), p, n); }
+#define SKUA_SIMD_CONVERTS_F16 1
+SKUA_INL F32 load_as(const f16* p) { return {_mm256_cvtph_ps(first_u16(&p->bits, 8))}; }
+SKUA_INL F32 load_as_n(const f16* p, size_t n) { return {_mm256_cvtph_ps(first_u16(&p->bits, n))}; }
+SKUA_INL F32 broadcast_as(const f16* p) { return {_mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(p->bits)))}; }
+SKUA_INL void store_as(F32 x, f16* p) { store_first_u16(_mm256_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT), &p->bits, 8); }
+SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { store_first_u16(_mm256_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT), &p->bits, n); }
 
 }  // namespace
 }  // namespace SKUA_ISA

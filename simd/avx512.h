@@ -35,6 +35,7 @@ struct F32 {
   static SKUA_INL F32 zero() { return {_mm512_setzero_ps()}; }
   SKUA_INL void store(float* p) const { _mm512_storeu_ps(p, v); }
   SKUA_INL void store_n(float* p, size_t n) const { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
+  SKUA_STORAGE_MEMBERS
 };
 
 struct I32 {
@@ -204,6 +205,19 @@ SKUA_INL void transpose(F32 (&r)[16]) {
     r[i + 12].v = _mm512_maskz_shuffle_f32x4(every, c, d, 0xdd);
   }
 }
+
+// Elements of 16 bits (storage.h).
+SKUA_INL I32 load_u16(const uint16_t* p) { return {_mm512_maskz_cvtepu16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))}; }
+SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) { return {_mm512_maskz_cvtepu16_epi32(0xffff, _mm256_maskz_loadu_epi16(first_lanes(n), p))}; }
+SKUA_INL void store_u16(I32 x, uint16_t* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtepi32_epi16(0xffff, x.v)); }
+SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) { _mm256_mask_storeu_epi16(p, first_lanes(n), _mm512_maskz_cvtepi32_epi16(0xffff, x.v)); }
+#define SKUA_SIMD_CONVERTS_F16 1
+SKUA_INL F32 load_as(const f16* p) { return {_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))}; }
+SKUA_INL F32 load_as_n(const f16* p, size_t n) { return {_mm512_maskz_cvtph_ps(0xffff, _mm256_maskz_loadu_epi16(first_lanes(n), &p->bits))}; }
+SKUA_INL F32 broadcast_as(const f16* p) { return {_mm512_maskz_cvtph_ps(0xffff, _mm256_set1_epi16(static_cast<short>(p->bits)))}; }
+SKUA_INL __m256i to_f16(F32 x) { return _mm512_maskz_cvtps_ph(0xffff, x.v, _MM_FROUND_TO_NEAREST_INT); }
+SKUA_INL void store_as(F32 x, f16* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), to_f16(x)); }
+SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { _mm256_mask_storeu_epi16(p, first_lanes(n), to_f16(x)); }
 
 }  // namespace
 }  // namespace SKUA_ISA

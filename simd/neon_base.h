@@ -40,6 +40,7 @@ struct F32 {
     if (n & 2) vst1_f32(p, vget_low_f32(v));
     if (n & 1) vst1_lane_f32(p + (n & 2), n & 2 ? vget_high_f32(v) : vget_low_f32(v), 0);
   }
+  SKUA_STORAGE_MEMBERS
 };
 
 struct I32 {
@@ -156,6 +157,47 @@ SKUA_INL void transpose(F32 (&r)[4]) {
   r[2].v = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
   r[3].v = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
+
+// Elements of 16 bits (storage.h). The conversions of f16 are assembly on AArch32: its compilers know the type by an option only, and each by another one.
+SKUA_INL uint16x4_t first_u16(const uint16_t* p, size_t n) {
+  if (n >= 4) return vld1_u16(p);
+  uint16x4_t x = vdup_n_u16(0);
+  if (n > 0) x = vld1_lane_u16(p, x, 0);
+  if (n > 1) x = vld1_lane_u16(p + 1, x, 1);
+  if (n > 2) x = vld1_lane_u16(p + 2, x, 2);
+  return x;
+}
+SKUA_INL void store_first_u16(uint16x4_t x, uint16_t* p, size_t n) {
+  if (n >= 4) return vst1_u16(p, x);
+  if (n > 0) vst1_lane_u16(p, x, 0);
+  if (n > 1) vst1_lane_u16(p + 1, x, 1);
+  if (n > 2) vst1_lane_u16(p + 2, x, 2);
+}
+SKUA_INL I32 load_u16(const uint16_t* p) { return {vreinterpretq_s32_u32(vmovl_u16(vld1_u16(p)))}; }
+SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) { return {vreinterpretq_s32_u32(vmovl_u16(first_u16(p, n)))}; }
+SKUA_INL void store_u16(I32 x, uint16_t* p) { vst1_u16(p, vmovn_u32(vreinterpretq_u32_s32(x.v))); }
+SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) { store_first_u16(vmovn_u32(vreinterpretq_u32_s32(x.v)), p, n); }
+#define SKUA_SIMD_CONVERTS_F16 1
+#if defined(__aarch64__)
+SKUA_INL F32 widen_f16(uint16x4_t h) { return {vcvt_f32_f16(vreinterpret_f16_u16(h))}; }
+SKUA_INL uint16x4_t narrow_f16(F32 x) { return vreinterpret_u16_f16(vcvt_f16_f32(x.v)); }
+#else
+SKUA_INL F32 widen_f16(uint16x4_t h) {
+  F32 x;
+  asm("vcvt.f32.f16 %q0, %P1" : "=w"(x.v) : "w"(h));
+  return x;
+}
+SKUA_INL uint16x4_t narrow_f16(F32 x) {
+  uint16x4_t h;
+  asm("vcvt.f16.f32 %P0, %q1" : "=w"(h) : "w"(x.v));
+  return h;
+}
+#endif
+SKUA_INL F32 load_as(const f16* p) { return widen_f16(vld1_u16(&p->bits)); }
+SKUA_INL F32 load_as_n(const f16* p, size_t n) { return widen_f16(first_u16(&p->bits, n)); }
+SKUA_INL F32 broadcast_as(const f16* p) { return widen_f16(vld1_dup_u16(&p->bits)); }
+SKUA_INL void store_as(F32 x, f16* p) { vst1_u16(&p->bits, narrow_f16(x)); }
+SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { store_first_u16(narrow_f16(x), &p->bits, n); }
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -26,6 +26,7 @@ struct F32 {
   SKUA_INL void store_n(float* p, size_t n) const {
     if (n) *p = v;
   }
+  SKUA_STORAGE_MEMBERS
 };
 
 struct I32 {
@@ -136,6 +137,21 @@ template <int i>
 F32 fma_lane(F32 acc, F32 b, F32 a) = delete;
 SKUA_INL void pin(F32&) {}
 SKUA_INL void transpose(F32 (&)[1]) {}
+
+#define SKUA_SIMD_CONVERTS_F16 1
+SKUA_INL F32 load_as(const f16* p) { return {widen(*p)}; }
+SKUA_INL F32 load_as_n(const f16* p, size_t n) { return {n ? widen(*p) : 0.0f}; }
+SKUA_INL F32 broadcast_as(const f16* p) { return {widen(*p)}; }
+SKUA_INL void store_as(F32 x, f16* p) { narrow(x.v, *p); }
+SKUA_INL void store_as_n(F32 x, f16* p, size_t n) {
+  if (n) narrow(x.v, *p);
+}
+SKUA_INL I32 load_u16(const uint16_t* p) { return {*p}; }
+SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) { return {n ? *p : 0}; }
+SKUA_INL void store_u16(I32 x, uint16_t* p) { *p = static_cast<uint16_t>(x.v); }
+SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) {
+  if (n) *p = static_cast<uint16_t>(x.v);
+}
 
 }  // namespace
 }  // namespace SKUA_ISA

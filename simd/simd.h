@@ -7,6 +7,7 @@
 //   F32   L lanes; fused: fma() rounds once; registers: how many vectors fit; by_lane: fma_lane() exists
 //         load store            any alignment that a float has
 //         load_n store_n        n of 0..L lanes; nothing beyond n floats is touched; lanes past n load as zero
+//         the same of f16 and bf16 (dispatch/element.h): widened exactly; rounded to nearest, ties to even; a NaN stays one; denormals are kept
 //         set1 zero broadcast   from a value, zero, from memory
 //   + - * / and unary -         division is correctly rounded everywhere
 //   quotient(a, b)              a / b within 2 ULP for 2^-126 < |b| < 2^126, of either sign, and a finite a; below |a| = 2^-100 also
@@ -42,7 +43,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dispatch/element.h"
+
 #define SKUA_INL inline __attribute__((always_inline))
+
+// Of F32, for elements that are wider in arithmetic than in memory; defined in simd/storage.h.
+#define SKUA_STORAGE_MEMBERS_OF(T)                    \
+  static SKUA_INL F32 load(const T* p);               \
+  static SKUA_INL F32 load_n(const T* p, size_t n);   \
+  static SKUA_INL F32 broadcast(const T* p);          \
+  SKUA_INL void store(T* p) const;                    \
+  SKUA_INL void store_n(T* p, size_t n) const;
+#define SKUA_STORAGE_MEMBERS SKUA_STORAGE_MEMBERS_OF(f16) SKUA_STORAGE_MEMBERS_OF(bf16)
 
 // Before a loop of constant length over an array of vectors: unrolled whole, the array becomes registers.
 #if defined(__clang__)
@@ -69,3 +81,4 @@
 #else
 #error "no vector header for this SKUA_ISA, or -DSKUA_ISA_<name>=1 is missing"
 #endif
+#include "simd/storage.h"

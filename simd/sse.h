@@ -31,6 +31,7 @@ struct F32 {
   static SKUA_INL F32 zero() { return {_mm_setzero_ps()}; }
   SKUA_INL void store(float* p) const { _mm_storeu_ps(p, v); }
   SKUA_INL void store_n(float* p, size_t n) const;
+  SKUA_STORAGE_MEMBERS
 };
 
 struct I32 {
@@ -156,6 +157,28 @@ SKUA_INL void transpose(F32 (&r)[4]) {
   r[1].v = _mm_movehl_ps(b, a);
   r[2].v = _mm_movelh_ps(c, d);
   r[3].v = _mm_movehl_ps(d, c);
+}
+
+// Elements of 16 bits (storage.h). Lanes above 0x7fff would saturate in a signed pack: their sign is spread first.
+SKUA_INL __m128i first_u16(const uint16_t* p, size_t n) {  // n of 0..4
+  if (n >= 4) return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  uint32_t low = 0, last = 0;
+  if (n & 2) __builtin_memcpy(&low, p, 4);
+  if (n & 1) last = p[n & 2];
+  return n & 2 ? _mm_unpacklo_epi32(_mm_cvtsi32_si128(static_cast<int>(low)), _mm_cvtsi32_si128(static_cast<int>(last))) : _mm_cvtsi32_si128(static_cast<int>(last));
+}
+SKUA_INL I32 load_u16(const uint16_t* p) { return {_mm_unpacklo_epi16(first_u16(p, 4), _mm_setzero_si128())}; }
+SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) { return {_mm_unpacklo_epi16(first_u16(p, n), _mm_setzero_si128())}; }
+SKUA_INL void store_u16(I32 x, uint16_t* p) {
+  const __m128i spread = _mm_srai_epi32(_mm_slli_epi32(x.v, 16), 16);
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi32(spread, spread));
+}
+SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) {
+  uint16_t all[4];
+  store_u16(x, all);
+  if (n >= 4) __builtin_memcpy(p, all, 8);
+  else if (n >= 2) __builtin_memcpy(p, all, 4);
+  if (n < 4 && (n & 1)) p[n & 2] = all[n & 2];
 }
 
 }  // namespace

@@ -66,11 +66,9 @@ double ulp_of(double value) {
 class Simd : public testing::TestWithParam<Isa> {
  protected:
   void SetUp() override {
-    const auto usable = skua_test::isas();
-    if (std::none_of(usable.begin(), usable.end(), [](const char* isa) { return isa == std::string(GetParam().name); }))
-      GTEST_SKIP() << "no " << GetParam().name << " here, or not allowed";
+    if (!skua_test::usable(GetParam().name)) GTEST_SKIP() << "no " << GetParam().name << " here, or not allowed";
     u = GetParam().unit();
-    flushes = std::string(u->isa) == "neon32";
+    flushes = std::string(u->isa).rfind("neon32", 0) == 0;
   }
   // What arithmetic makes of x where the instruction set has no denormals.
   float flushed(float x) const { return flushes && std::fabs(x) < FLT_MIN ? std::copysign(0.0f, x) : x; }
@@ -237,6 +235,77 @@ TEST_P(Simd, Integers) {
   }
 }
 
+// Elements of 16 bits by their definition: a sign, `exponent` bits, the rest digits.
+struct Format {
+  int exponent;
+  int digits() const { return 15 - exponent; }
+  double value(uint16_t h) const {
+    const int e = (h & 0x7fff) >> digits(), d = h & ((1 << digits()) - 1), bias = (1 << (exponent - 1)) - 1;
+    const double sign = h & 0x8000 ? -1 : 1;
+    if (e == (1 << exponent) - 1) return d ? std::nan("") : sign * HUGE_VAL;
+    return sign * std::ldexp(double(e ? d + (1 << digits()) : d), (e ? e : 1) - bias - digits());
+  }
+  // The nearest, ties to even, overflow by what the next power of two would be.
+  uint16_t nearest(float x) const {
+    const uint16_t sign = std::signbit(x) ? 0x8000 : 0, infinite = uint16_t(((1 << exponent) - 1) << digits());
+    const double a = std::fabs(double(x));
+    uint16_t low = 0, high = infinite;  // value(low) <= a <= value(high), the largest finite one's successor standing for infinity
+    const auto at = [&](uint16_t h) { return h == infinite ? 2 * value(uint16_t(infinite - 1)) - value(uint16_t(infinite - 2)) : value(h); };
+    if (a >= at(infinite)) return sign | infinite;
+    while (high - low > 1) {
+      const uint16_t middle = uint16_t((low + high) / 2);
+      (at(middle) <= a ? low : high) = middle;
+    }
+    const double below = a - at(low), above = at(high) - a;
+    return uint16_t(sign | (below < above || (below == above && !(low & 1)) ? low : high));
+  }
+};
+
+TEST_P(Simd, HalvesWidenExactly) {
+  std::vector<uint16_t> all(65536 + 5);  // and a tail
+  for (size_t i = 0; i < all.size(); ++i) all[i] = uint16_t(i);
+  std::vector<float> out(all.size());
+  for (const bool brain : {false, true}) {
+    const Format format = {brain ? 8 : 5};
+    for (const bool broadcast : {false, true}) {
+      (broadcast ? (brain ? u->broadcast_bf16 : u->broadcast_f16) : (brain ? u->load_bf16 : u->load_f16))(all.data(), out.data(), all.size());
+      int wrong = 0;
+      for (size_t i = 0; i < all.size(); ++i) {
+        const float want = float(format.value(all[i]));
+        if (broadcast && flushes && std::fabs(want) < FLT_MIN) continue;  // its maximum is arithmetic
+        if (!same(out[i], want) && ++wrong < 5) ADD_FAILURE() << (brain ? "bf16 " : "f16 ") << std::hex << all[i] << " gave " << out[i] << ", not " << want;
+      }
+      EXPECT_EQ(wrong, 0);
+    }
+  }
+}
+
+TEST_P(Simd, HalvesRoundToNearestEven) {
+  std::mt19937 random(3);
+  for (const bool brain : {false, true}) {
+    const Format format = {brain ? 8 : 5};
+    std::vector<float> in = special_values();
+    // Every value, the middle to its neighbour, and the floats around the middle.
+    for (uint32_t h = 0; h < 0x7fff; ++h) {
+      const float x = float(format.value(uint16_t(h))), next = float(format.value(uint16_t(h + 1)));
+      if (!std::isfinite(x)) continue;
+      const float middle = std::isfinite(next) ? x + (next - x) / 2 : x + (x - float(format.value(uint16_t(h - 1)))) / 2;
+      for (float y : {x, middle, std::nextafter(middle, inf), std::nextafter(middle, -inf)}) in.push_back(h & 1 ? -y : y);
+    }
+    for (int i = 0; i < 20000; ++i) in.push_back(from_bits(uint32_t(random())));
+    if (in.size() % 16 == 0) in.push_back(1.0f);
+    std::vector<uint16_t> out(in.size());
+    (brain ? u->store_bf16 : u->store_f16)(in.data(), out.data(), in.size());
+    int wrong = 0;
+    for (size_t i = 0; i < in.size(); ++i) {
+      const bool good = std::isnan(in[i]) ? std::isnan(format.value(out[i])) : out[i] == format.nearest(in[i]);
+      if (!good && ++wrong < 5)
+        ADD_FAILURE() << (brain ? "bf16 of " : "f16 of ") << std::hexfloat << in[i] << " gave " << std::hex << out[i] << ", not " << format.nearest(in[i]);
+    }
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
 TEST_P(Simd, Tails) {
   const size_t lanes = static_cast<size_t>(u->lanes);
   std::vector<float> in(lanes), out(lanes);
@@ -259,6 +328,14 @@ TEST_P(Simd, Tails) {
       u->store_int_n(in_int.data(), q, n);
       EXPECT_TRUE(memory.untouched_outside()) << n;
       for (size_t i = 0; i < n; ++i) EXPECT_EQ(q[i], in_int[i]) << n;
+      auto halves = skua_test::Guarded::bytes(2 * n, 2, at_end, at_end ? 0 : 2);
+      auto* h = static_cast<uint16_t*>(halves.memory());
+      for (const bool brain : {false, true}) {
+        (brain ? u->store_bf16 : u->store_f16)(in.data(), h, n);
+        EXPECT_TRUE(halves.untouched_outside()) << n;
+        (brain ? u->load_bf16 : u->load_f16)(h, out.data(), n);
+        for (size_t i = 0; i < n; ++i) EXPECT_EQ(out[i], in[i]) << n;
+      }
     }
   }
 }

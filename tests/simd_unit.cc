@@ -120,6 +120,20 @@ void run_fma_lane(const float* acc, const float* b, const float* a, float* out) 
   if constexpr (V::by_lane) fma_lanes(V::load(acc), V::load(b), V::load(a), out);
 }
 
+template <class T> void load_all(const uint16_t* in, float* out, size_t n) {
+  const T* p = reinterpret_cast<const T*>(in);
+  for (; n >= size_t(L); n -= L, p += L, out += L) F32::load(p).store(out);
+  F32::load_n(p, n).store_n(out, n);
+}
+template <class T> void broadcast_all(const uint16_t* in, float* out, size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] = max_of(F32::broadcast(reinterpret_cast<const T*>(in + i)));
+}
+template <class T> void store_all(const float* in, uint16_t* out, size_t n) {
+  T* p = reinterpret_cast<T*>(out);
+  for (; n >= size_t(L); n -= L, p += L, in += L) F32::load(in).store(p);
+  F32::load_n(in, n).store_n(p, n);
+}
+
 constexpr SimdUnit unit = {
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -139,6 +153,12 @@ constexpr SimdUnit unit = {
     [](const float* in, float* out, size_t n) { F32::load(in).store_n(out, n); },
     [](const int32_t* in, int32_t* out, size_t n) { I32::load_n(in, n).store(out); },
     [](const int32_t* in, int32_t* out, size_t n) { I32::load(in).store_n(out, n); },
+    load_all<f16>,
+    load_all<bf16>,
+    broadcast_all<f16>,
+    broadcast_all<bf16>,
+    store_all<f16>,
+    store_all<bf16>,
     [](float* square) {
       F32 r[L];
       SKUA_UNROLL for (int i = 0; i < L; ++i) r[i] = F32::load(square + i * L);

@@ -37,6 +37,13 @@ struct SimdUnit {
   void (*store_n)(const float* in, float* out, size_t n);  // load then store_n
   void (*copy_int_n)(const int32_t* in, int32_t* out, size_t n);
   void (*store_int_n)(const int32_t* in, int32_t* out, size_t n);
+  // Elements of 16 bits to floats and back: n of them, the last few by the partial forms; broadcast: each one alone.
+  void (*load_f16)(const uint16_t* in, float* out, size_t n);
+  void (*load_bf16)(const uint16_t* in, float* out, size_t n);
+  void (*broadcast_f16)(const uint16_t* in, float* out, size_t n);
+  void (*broadcast_bf16)(const uint16_t* in, float* out, size_t n);
+  void (*store_f16)(const float* in, uint16_t* out, size_t n);
+  void (*store_bf16)(const float* in, uint16_t* out, size_t n);
   void (*transpose)(float* square);         // lanes x lanes, in place
   // out[i * lanes ...] = acc + b * a[i]; nothing if !by_lane.
   void (*fma_lane)(const float* acc, const float* b, const float* a, float* out);

@@ -1,4 +1,5 @@
 #include "tests/support/support.h"
+#include "dispatch/element.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -84,7 +85,26 @@ bool Guarded::untouched_outside() const {
 }
 
 // ---- instruction sets, contexts ------------------------------------------------------------------------------------------------
-std::vector<const char*> isas() {
+namespace {
+bool has_kernels(const char* isa, skua_dtype type) {
+  for (size_t i = 0; i < skua_kernel_count(); ++i) {
+    skua_kernel_info info;
+    if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && info.type == type && !std::strcmp(info.isa, isa)) return true;
+  }
+  return false;
+}
+std::vector<skua_dtype> built_types() {
+  std::vector<skua_dtype> types;
+#define SKUA_TYPE(cpp, name) types.push_back(skua_dtype(skua::element_of<cpp>));
+  using skua::bf16, skua::f16;
+  SKUA_FOR_TYPES(SKUA_TYPE)
+#undef SKUA_TYPE
+  return types;
+}
+}  // namespace
+
+namespace {
+std::vector<const char*> usable_isas() {
   std::vector<const char*> names;
   const char* cap = std::getenv("SKUA_MAX_ISA");
   for (size_t i = 0; i < skua_isa_count(); ++i) {
@@ -95,14 +115,47 @@ std::vector<const char*> isas() {
   }
   return names;
 }
+}  // namespace
+
+bool usable(const char* isa) {
+  const std::vector<const char*> names = usable_isas();
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return !std::strcmp(name, isa); });
+}
+std::vector<const char*> isas(skua_dtype type) {
+  std::vector<const char*> names = usable_isas();
+  names.erase(std::remove_if(names.begin(), names.end(), [&](const char* name) { return !has_kernels(name, type); }), names.end());
+  return names;
+}
+
+std::vector<skua_dtype> float_types() { return built_types(); }
+std::vector<skua_dtype> half_types() {
+  std::vector<skua_dtype> types = built_types();
+  types.erase(types.begin());
+  return types;
+}
+
+float rounded(skua_dtype type, float value) {
+  skua::f16 h;
+  skua::bf16 b;
+  if (type == SKUA_DTYPE_F16) return skua::narrow(value, h), skua::widen(h);
+  if (type == SKUA_DTYPE_BF16) return skua::narrow(value, b), skua::widen(b);
+  return value;
+}
+
+double half_ulp(skua_dtype type, double value) {
+  if (type == SKUA_DTYPE_F32 || std::isnan(value) || std::isinf(value)) return 0;
+  int exponent;
+  std::frexp(value, &exponent);
+  if (type == SKUA_DTYPE_F16) return std::ldexp(1.0, std::max(exponent, -13) - 12);
+  return std::ldexp(1.0, std::max(exponent, -125) - 9);
+}
 
 std::vector<skua_kernel_info> kernels(const std::string& prefix) {
-  const std::vector<const char*> usable = isas();
   std::vector<skua_kernel_info> found;
   for (size_t i = 0; i < skua_kernel_count(); ++i) {
     skua_kernel_info info;
     if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || std::string(info.name).compare(0, prefix.size(), prefix) != 0) continue;
-    if (std::any_of(usable.begin(), usable.end(), [&](const char* name) { return !std::strcmp(name, info.isa); })) found.push_back(info);
+    if (usable(info.isa)) found.push_back(info);
   }
   return found;
 }
@@ -209,7 +262,7 @@ template <class Value> Data fill(const skua_tensor& t, Value value) {
 }  // namespace
 
 Data make(const skua_tensor& t, Rng& rng, float low, float high) {
-  return fill(t, [&] { return rng.uniform(low, high); });
+  return fill(t, [&] { return rounded(t.type, rng.uniform(low, high)); });
 }
 Data make(std::initializer_list<size_t> extents, Rng& rng, float low, float high) { return make(shape(extents), rng, low, high); }
 Data make_integers(const skua_tensor& t, Rng& rng, int low, int high) {
@@ -256,7 +309,7 @@ Threaded::Threaded(uint32_t workers) {
 // ---- run -----------------------------------------------------------------------------------------------------------------------
 namespace {
 
-constexpr uint32_t kPoison = 0x7fa5a5a5;  // a NaN
+constexpr uint32_t kPoison = 0x7fa57fa5;  // a NaN; each half is one of f16 (7fa5, and of bf16 too)
 
 size_t element_size(const skua_tensor& t) { return skua_dtype_bits(t.type) / 8; }
 
@@ -267,18 +320,39 @@ Guarded place(const skua_tensor& t, Place where) {
   return Guarded::bytes(bytes, element_size(t), where == Place::end, where == Place::odd ? element_size(t) : 0);
 }
 
+// One value in memory.
+void write(skua_dtype type, float value, unsigned char* to) {
+  skua::f16 h;
+  skua::bf16 b;
+  const int32_t integer = type == SKUA_DTYPE_S32 ? int32_t(value) : 0;
+  if (type == SKUA_DTYPE_F16) skua::narrow(value, h), std::memcpy(to, &h, 2);
+  else if (type == SKUA_DTYPE_BF16) skua::narrow(value, b), std::memcpy(to, &b, 2);
+  else if (type == SKUA_DTYPE_S32) std::memcpy(to, &integer, 4);
+  else std::memcpy(to, &value, 4);
+}
+float read(skua_dtype type, const unsigned char* from) {
+  skua::f16 h;
+  skua::bf16 b;
+  int32_t integer;
+  float value;
+  if (type == SKUA_DTYPE_F16) return std::memcpy(&h, from, 2), skua::widen(h);
+  if (type == SKUA_DTYPE_BF16) return std::memcpy(&b, from, 2), skua::widen(b);
+  if (type == SKUA_DTYPE_S32) return std::memcpy(&integer, from, 4), float(integer);
+  return std::memcpy(&value, from, 4), value;
+}
+
+void poison(const skua_tensor& t, Guarded& memory) {
+  auto* to = static_cast<unsigned char*>(memory.memory());
+  const size_t size = element_size(t);
+  for (size_t i = 0, n = extent(t); i < n; ++i) std::memcpy(to + i * size, &kPoison, size);
+}
+
 void put(const Data& data, Guarded& to) {
   const skua_tensor t = resolved(data.t);
-  auto* words = static_cast<uint32_t*>(to.memory());
-  std::fill(words, words + extent(t), kPoison);
-  for (size_t i = 0, n = elements(t); i < n; ++i) {
+  poison(t, to);
+  for (size_t i = 0, n = elements(t), size = element_size(t); i < n; ++i) {
     const size_t at = offset(t, i);
-    if (t.type == SKUA_DTYPE_S32) {
-      const int32_t value = int32_t(data.v[at]);
-      std::memcpy(words + at, &value, 4);
-    } else {
-      std::memcpy(words + at, &data.v[at], 4);
-    }
+    write(t.type, data.v[at], static_cast<unsigned char*>(to.memory()) + at * size);
   }
 }
 
@@ -286,21 +360,16 @@ Data get(const skua_tensor& shape, Guarded& from) {
   Data data;
   data.t = resolved(shape);
   data.v.assign(extent(shape), std::numeric_limits<float>::quiet_NaN());
-  auto* words = static_cast<uint32_t*>(from.memory());
+  const auto* bytes = static_cast<const unsigned char*>(from.memory());
+  const size_t size = element_size(shape);
   std::vector<bool> element(data.v.size());
   for (size_t i = 0, n = elements(shape); i < n; ++i) {
     const size_t at = offset(data.t, i);
     element[at] = true;
-    if (shape.type == SKUA_DTYPE_S32) {
-      int32_t value;
-      std::memcpy(&value, words + at, 4);
-      data.v[at] = float(value);
-    } else {
-      std::memcpy(&data.v[at], words + at, 4);
-    }
+    data.v[at] = read(shape.type, bytes + at * size);
   }
   size_t spoiled = 0;
-  for (size_t i = 0; i < element.size(); ++i) spoiled += !element[i] && words[i] != kPoison;
+  for (size_t i = 0; i < element.size(); ++i) spoiled += !element[i] && std::memcmp(bytes + i * size, &kPoison, size);
   EXPECT_EQ(spoiled, 0u) << "values between the elements of an output were written";
   EXPECT_TRUE(from.untouched_outside()) << "bytes around an output were written";
   return data;
@@ -334,8 +403,7 @@ std::vector<Data> run_once(const skua_plan* plan, const std::vector<Data>& input
     if (o < before.size()) {
       put(before[o], out.back());
     } else {
-      auto* words = static_cast<uint32_t*>(out.back().memory());
-      std::fill(words, words + extent(outputs[o]), kPoison);
+      poison(outputs[o], out.back());
     }
     out_buffers.push_back(o == 0 && in_place >= 0 ? in_buffers[size_t(in_place)] : skua_host_buffer(out.back().memory()));
   }
@@ -420,7 +488,7 @@ void expect_close(const Data& got, const std::vector<double>& want, const std::v
     const double g = double(got.v[offset(t, i)]), w = want[i], b = bound[bound.size() == 1 ? 0 : i];
     bool good;
     if (std::isnan(w)) good = std::isnan(g);
-    else if (std::isinf(float(w))) good = g == double(float(w));
+    else if (std::isinf(rounded(got.t.type, float(w)))) good = g == double(rounded(got.t.type, float(w))) || std::fabs(g - w) <= b;
     else good = std::fabs(g - w) <= b;
     if (!good && ++wrong <= 4) ADD_FAILURE() << "element " << index_text(t, i) << " is " << g << ", must be " << w << " within " << b << "; off by " << g - w;
   }

@@ -50,8 +50,18 @@ class Guarded {
   size_t map_size_ = 0, open_size_ = 0, size_ = 0;
 };
 
-// Usable instruction sets of this machine, lowest first; not above SKUA_MAX_ISA.
-std::vector<const char*> isas();
+// Whether this machine has the instruction set, and SKUA_MAX_ISA allows it.
+bool usable(const char* isa);
+// Usable instruction sets of this machine that have kernels for the type, lowest first; not above SKUA_MAX_ISA.
+std::vector<const char*> isas(skua_dtype type = SKUA_DTYPE_F32);
+
+// The float types of this build, f32 first; and those of 16 bits alone.
+std::vector<skua_dtype> float_types();
+std::vector<skua_dtype> half_types();
+// The nearest value of the type (f32: as it is).
+float rounded(skua_dtype type, float value);
+// Half the distance between neighbours of the type around the value: what storing a result adds to its error. 0 for f32, whose bounds hold it already.
+double half_ulp(skua_dtype type, double value);
 
 // The registered kernels that this machine can run (not above SKUA_MAX_ISA) and whose name begins so.
 std::vector<skua_kernel_info> kernels(const std::string& prefix);
@@ -76,7 +86,8 @@ struct Op {
   skua_op* op = nullptr;
 };
 
-// A tensor and its values. v covers the strided extent; strides all zero: dense. s32 tensors hold integers.
+// A tensor and its values. v covers the strided extent; strides all zero: dense. s32 tensors hold integers. In memory the values have the tensor's type: make()
+// rounds them to it, so that a reference sees what a kernel sees.
 struct Data {
   skua_tensor t = {};
   std::vector<float> v;
