@@ -51,6 +51,12 @@ skua_status unknown_isa(const char* where, const char* name) {
   return SKUA_INVALID("context: %s \"%.40s\" is no instruction set of this architecture; known: %s", where, name, list);
 }
 
+skua_status unknown_core(const char* name) {
+  char list[160];
+  list_cores(list, sizeof list);
+  return SKUA_INVALID("context: environment SKUA_CORE \"%.40s\" is no core that kernels are written for; known: %s", name, list);
+}
+
 skua_status copy_option(const char* what, const char* value, char* to, size_t size) {
   const size_t n = strlen(value);
   if (n >= size) return SKUA_INVALID("context: %s has %zu characters, at most %zu are possible", what, n, size - 1);
@@ -79,6 +85,7 @@ void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int va
       for (size_t i = 0; i < (*t)->count; ++i) {
         const Kernel* k = &(*t)->kernels[i];
         if (!(ctx->isas & isa_bit(k->isa))) break;  // one table, one instruction set
+        if (k->tuned_for != Core::any && k->tuned_for != cpu().core) continue;
         if (k->kind != kind || k->element != element || (variant >= 0 && k->variant != variant)) continue;
         if (filtered && !glob_match(ctx->filter, k->name)) continue;
         any = true;
@@ -129,6 +136,8 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
   } else if (const char* e = getenv("SKUA_MAX_ISA"); e && e[0]) {
     if (!capped(e, cap)) return unknown_isa("environment SKUA_MAX_ISA", e);
   }
+  if (const char* e = getenv("SKUA_CORE"); e && e[0])
+    if (Core core; !core_named(e, core)) return unknown_core(e);
   if (!o.kernel_filter) o.kernel_filter = getenv("SKUA_KERNEL");
   if (o.kernel_filter) SKUA_TRY(copy_option("kernel_filter", o.kernel_filter, c.filter, sizeof c.filter));
   if (o.tuning_cache) SKUA_TRY(copy_option("tuning_cache", o.tuning_cache, c.tuning_cache, sizeof c.tuning_cache));

@@ -1,5 +1,6 @@
 #include "dispatch/cpu.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -171,6 +172,7 @@ void detect(Detection& out) {
     c.cores = n > 0 ? unsigned(n) : 1;
   }
 #endif
+  if (const char* e = getenv("SKUA_CORE"); !e || !core_named(e, c.core)) c.core = detect_core();  // a context refuses another name
   for (const Veto& v : kVetoes)
     if (v.applies && v.applies(id) && (c.detected & isa_bit(v.isa))) {
       c.vetoed |= isa_bit(v.isa);

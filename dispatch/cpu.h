@@ -1,6 +1,7 @@
 // What this machine is: instruction sets found and vetoed, caches, and the few numbers of the cost model.
 #pragma once
 #include <stddef.h>
+#include "dispatch/core.h"
 #include "dispatch/isa.h"
 
 namespace skua {
@@ -23,9 +24,18 @@ struct Cpu {
   IsaMask detected;  // by cpuinfo AND the operating system
   IsaMask vetoed;    // of those, switched off by the table of chips that lie
   size_t l1, l2, l3; // 0 = not known
+  Core core;         // that kernels are chosen for
 };
 
 const Cpu& cpu();                 // detected once, thread-safe
 Machine machine_for(Isa isa);     // the core's limits when it runs that instruction set's kernels
+
+// dispatch/core.cc. Threads move between cores as they like, so the choice is the process's: an in-order core's kernels are used where every core is in order
+// (they cost an out-of-order core a fifth to a quarter of its rate), of both kinds those for the Cortex-A53.
+Core core_of(uint32_t midr);                              // MIDR_EL1: implementer and part number
+Core core_of_all(const uint32_t* midr, size_t count);
+bool core_named(const char* name, Core& core);            // "cortex-a55", "any": the names of the environment's SKUA_CORE
+void list_cores(char* text, size_t size);                 // those names
+Core detect_core();
 
 }  // namespace skua

@@ -3,6 +3,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include "dispatch/core.h"
 #include "dispatch/isa.h"
 
 namespace skua {
@@ -26,7 +27,9 @@ struct Kernel {
   uint16_t mr, nr;     // tile: rows and columns (elements); 0 where the kind has none
   uint16_t vector;     // floats per vector register
   AnyCode code;
-  Element element = Element::f32;  // of the feature maps in memory
+  // {} and not "= Element::f32": of the latter gcc makes code that runs before main.
+  Element element{};   // of the feature maps in memory; f32 unless given
+  Core tuned_for{};    // not any: used on such cores only
 #ifdef SKUA_COUNT_CALLS
   mutable uint64_t calls = 0;  // the tests' coverage account
 #endif

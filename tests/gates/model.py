@@ -3,7 +3,7 @@
 
   model.py --build DIR [--min-share 0.85]
 
-The cores are LLVM's scheduling models (scripts/loopmca.py); nothing is measured on silicon. LLVM 19 and 22 disagree on the Neoverse N1
+The cores are LLVM's scheduling models (bench/arm/loopmca.py); nothing is measured on silicon. LLVM 19 and 22 disagree on the Neoverse N1
 (the later one lets it dispatch three micro-operations a cycle and splits every 128-bit load in two): the middle of the two counts.
 """
 import argparse

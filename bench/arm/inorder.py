@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rates the hot loop of arm64 object files on Cortex-A53 and Cortex-A55 by a rule model of their two-wide in-order pipelines.
 
-  scripts/inorder.py kernel.o ...
+  bench/arm/inorder.py kernel.o ...
 
 The rules come from public notes on dual issue and were not calibrated on silicon: use the figures to rank loops, not as promises.
 
@@ -17,6 +17,8 @@ import re
 import sys
 from dataclasses import dataclass
 
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import objcode
 
 CORES = ("a53", "a55")

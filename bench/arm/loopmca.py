@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rates the hot loop of object files on the out-of-order cores of LLVM's scheduling models, without the hardware.
 
-  scripts/loopmca.py build/arm64/gemm/CMakeFiles/skua_gemm_neon.dir/kernels.cc.o --cpus neoverse-n1,cortex-a710,cortex-x1
+  bench/arm/loopmca.py build/arm64/gemm/CMakeFiles/skua_gemm_neon.dir/kernels.cc.o --cpus neoverse-n1,cortex-a710,cortex-x1
 
 The hot loop is the innermost loop with the most multiply-accumulates (or that of --symbol). The models are deterministic, so a figure
 can be a gate: --min-share 0.85 fails below 85 % of what the core's multipliers could do. They say nothing about caches, and
@@ -14,9 +14,11 @@ import subprocess
 import sys
 import tempfile
 
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import objcode
 
-# f32 multiply-accumulates per cycle: vector pipes x 4 lanes.
+# f32 multiply-accumulates per cycle: vector pipes x 4 lanes; f16 does twice, bfmmla four times as many.
 PEAK = {"neoverse-n1": 8, "neoverse-n2": 8, "cortex-a710": 8, "cortex-a76": 8, "cortex-x1": 16, "neoverse-v1": 16, "neoverse-v2": 16,
         "cortex-a57": 4, "cortex-a72": 4}
 TARGET = {

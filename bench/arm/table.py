@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/arm.md anew, from three builds: arm64 by GCC and by Clang, armhf by GCC.
+
+  bench/arm/table.py --arm64 DIR --arm64-clang DIR --armhf DIR [--page docs/arm.md]
+
+./dev arm makes the builds and calls it. Every figure is a model's, a rule's or a count: nothing is measured on silicon.
+"""
+import argparse
+import os
+import re
+import sys
+from dataclasses import dataclass
+
+import count
+import inorder
+import loopmca
+from count import ROOT, objcode
+
+
+@dataclass
+class Loop:
+    """The hot loop of a function of a unit."""
+    name: str       # the kernel's
+    unit: str       # family_isa
+    function: str   # regular expression on the demangled name
+    element: str    # what it multiplies: f32, f16, bf16
+    tuned: str = "" # the cores it is written for; "" = any
+
+
+LOOPS64 = [
+    Loop("gemm_f32_6x8_neon", "gemm_neon", r"even_tiles<6, 2\b", "f32"),
+    Loop("gemm_f32_4x12_neon", "gemm_neon", r"even_tiles<4, 3\b", "f32"),
+]
+LOOPS32 = [
+    Loop("gemm_f32_4x8_neon32", "gemm_neon32", r"even_tiles<4, 2\b", "f32"),
+]
+
+
+@dataclass
+class Layer:
+    text: str
+    algorithm: str = None  # glob for SKUA_KERNEL
+    cpu: str = "max"
+    core: str = None
+
+
+CONV, DEPTHWISE, POINTWISE = "conv 28 28 128 128 3", "depthwise 56 56 128 3", "gemm 784 256 256"
+LAYERS = [Layer(f"{layer} {element}", algorithm) for layer, algorithm in ((CONV, "direct"), (CONV, None), (DEPTHWISE, None), (POINTWISE, None)) for element in ("f32",)]
+
+
+def unit_objects(build, unit):
+    folder = f"/skua_{unit}.dir/"
+    return sorted(os.path.join(at, n) for at, _, names in os.walk(build) for n in names if n.endswith(".o") and folder in at + "/")
+
+
+def find_loop(build, loop):
+    """(multiply-accumulates a turn, instructions) of the densest inner loop of the function."""
+    best = None
+    for path in unit_objects(build, loop.unit):
+        arch = objcode.architecture(path)
+        functions = objcode.disassemble(path)
+        for function, readable in zip(functions, objcode.demangle([f.name for f in functions])):
+            if not re.search(loop.function, readable):
+                continue
+            loops = [(sum(objcode.macs(i, arch) for i in body), body) for body in objcode.innermost_loops(function)]
+            most = max((work for work, _ in loops), default=0)
+            for work, body in loops:
+                if work and 2 * work >= most and (best is None or work / len(body) > best[0] / len(best[1])):
+                    best = work, body
+    if not best:
+        raise SystemExit(f"{loop.name}: no loop of {loop.function} in {loop.unit} of {build}")
+    return best
+
+
+def scale(element):
+    return {"f32": 1, "f16": 2, "bf16": 4}[element]
+
+
+def model(work, body, core, versions, element):
+    rates = [work / loopmca.steady_state(loopmca.as_source(body), "aarch64", core, version) for version in versions]
+    return " / ".join(f"{rate:.1f}" for rate in rates) + f" ({loopmca.PEAK[core] * scale(element)})"
+
+
+def loop_rows64(builds):
+    yield "| kernel | for | compiler | instructions per 100 MAC [counted] | A53 [rule] | A55 [rule] | N1, LLVM 19 / 22 [model] | A710 [model] | X1 [model] |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for loop in LOOPS64:
+        for compiler, build in builds:
+            work, body = find_loop(build, loop)
+            arithmetic16 = loop.element != "f32"  # the A53 has no half arithmetic
+            rules = [("–" if core == "a53" and arithmetic16 else f"{work / inorder.cycles_per_turn(body, core):.2f} ({4 * scale(loop.element)})") for core in inorder.CORES]
+            models = ["–" if core == "neoverse-n1" and loop.element == "bf16" else model(work, body, core, versions, loop.element)
+                      for core, versions in (("neoverse-n1", ("19", "22")), ("cortex-a710", ("22",)), ("cortex-x1", ("22",)))]
+            yield f"| `{loop.name}` | {loop.tuned or 'any'} | {compiler} | {100 * len(body) / work:.1f} | {' | '.join(rules + models)} |"
+
+
+def loop_rows32(build):
+    yield "| kernel | instructions per 100 MAC [counted] |"
+    yield "|---|---|"
+    for loop in LOOPS32:
+        work, body = find_loop(build, loop)
+        yield f"| `{loop.name}` | {100 * len(body) / work:.1f} |"
+
+
+def layer_rows(builds):
+    yield "| layer | architecture, core | algorithm | kernel | MAC | instructions [counted] | MAC per instruction |"
+    yield "|---|---|---|---|---|---|---|"
+    for layer in LAYERS:
+        for name, build in builds:
+            c = count.count(os.path.join(build, "bench/arm/skua-arm-layer"), layer.text.split(), layer.cpu, layer.core, layer.algorithm)
+            yield f"| {layer.text} | {name}, {layer.core or layer.cpu} | {c.algorithm} | `{c.kernel}` | {c.macs / 1e6:.1f} M | {c.instructions / 1e6:.2f} M | {c.rate:.2f} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for build in ("arm64", "arm64-clang", "armhf"):
+        parser.add_argument(f"--{build}", required=True)
+    parser.add_argument("--page", default=os.path.join(ROOT, "docs/arm.md"))
+    o = parser.parse_args()
+    tables = {
+        "loops-arm64": loop_rows64([("gcc", o.arm64), ("clang", o.arm64_clang)]),
+        "loops-armhf": loop_rows32(o.armhf),
+        "layers": layer_rows([("arm64", o.arm64), ("armhf", o.armhf)]),
+    }
+    with open(o.page) as file:
+        text = file.read()
+    for name, rows in tables.items():
+        begin, end = f"<!-- table {name} -->\n", "<!-- end -->"
+        before, found, rest = text.partition(begin)
+        if not found:
+            raise SystemExit(f"{o.page} has no table {name}")
+        text = before + begin + "\n".join(rows) + "\n" + end + rest.partition(end)[2]
+    with open(o.page, "w") as file:
+        file.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
