@@ -16,7 +16,7 @@ struct Plan : skua_plan {
   size_t lda, ldb, ldc, ldr;
   size_t kc;
   bool in_place;             // B is read where it is, only its last panel is packed
-  bool row;                  // one row and a small packed B
+  bool row;                  // one row and a packed B that is not fetched ahead
   const Kernel* pack;
   size_t packed_a, packed_b; // floats of workspace: per batch of A, per B
 };
@@ -208,24 +208,34 @@ void pack_a_task(void* arg, size_t index, uint32_t) {  // stored [K, M]: rows of
   r.pack(m1 - m0, p.k, width, r.a + batch_offset(p, p.a_step, batch) + m0, 1, p.lda, r.packed_a + batch * p.packed_a + m0 * width);
 }
 
-void multiply_task(void* arg, size_t index, uint32_t) {
-  const Run& r = *static_cast<const Run*>(arg);
-  const Plan& p = plan_of(r.args->plan);
-  const GemmOp& op = op_of(r.args->plan);
-  const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows, batch = index / r.grid.columns / r.grid.rows;
-  const PackFormat f = format_of(p.kernel);
-  const GemmSegment whole = {0, 0};
+// What every task of a product shares.
+GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
   GemmBlock g = {};
   g.tile = p.kernel;
-  g.format = f;
+  g.format = format_of(p.kernel);
   g.n = p.n;
   g.segment_count = 1;
   g.k = p.k;
-  g.segments = &whole;
+  g.segments = whole;
   g.packed_depth = p.k;
   g.kc = p.kc;
-  if (op.packed) g.packed = op.packed;
-  else {
+  g.packed = op.packed;
+  g.alpha = op.config.alpha;
+  g.beta = op.config.beta;
+  g.bias = op.bias;
+  g.activation = op.activation;
+  g.residual = skua_residual(op.config.residual);
+  return g;
+}
+
+void multiply_task(void* arg, size_t index, uint32_t) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const Plan& p = plan_of(r.args->plan);
+  const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows, batch = index / r.grid.columns / r.grid.rows;
+  const GemmSegment whole = {0, 0};
+  GemmBlock g = block_of(p, op_of(r.args->plan), &whole);
+  const PackFormat f = g.format;
+  if (!g.packed) {
     const size_t which = b_index(p, batch);
     g.packed = r.packed_b + which * p.packed_b;
     if (p.in_place) {
@@ -234,21 +244,16 @@ void multiply_task(void* arg, size_t index, uint32_t) {
       if (p.packed_b) g.packed -= panel_offset(f, panel_count(f, p.n) - 1, p.k);  // only the last panel is there
     }
   }
-  g.alpha = op.config.alpha;
-  g.beta = op.config.beta;
-  g.bias = op.bias;
-  g.activation = op.activation;
-  g.residual = skua_residual(op.config.residual);
   const float* a = r.packed_a ? r.packed_a + batch * p.packed_a : r.a + batch_offset(p, p.a_step, batch);
   const size_t lda = r.packed_a ? round_up(p.k, p.pack->vector) : p.lda;
   float* c = r.c + batch_offset(p, p.c_step, batch);
   const float* residual = r.residual ? r.residual + batch_offset(p, p.r_step, batch) : nullptr;
-  if (p.row && r.grid.columns == 1) return run_row(g, {a, c, residual, 1});
+  const size_t panels = panel_count(f, p.n), p0 = piece_begin(panels, r.grid.columns, columns), p1 = piece_begin(panels, r.grid.columns, columns + 1);
+  if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
   g.a_step = ptrdiff_t(lda);
   g.c_step = ptrdiff_t(p.ldc);
   g.residual_step = ptrdiff_t(p.ldr);
-  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), piece_begin(panel_count(f, p.n), r.grid.columns, columns),
-            piece_begin(panel_count(f, p.n), r.grid.columns, columns + 1),
+  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), p0, p1,
             [&](size_t m) { return RowPointers{a + m * lda, c + m * p.ldc, residual ? residual + m * p.ldr : nullptr, p.m - m}; });
 }
 
@@ -256,6 +261,8 @@ void run(const RunArgs& args) {
   const Plan& p = plan_of(args.plan);
   const GemmOp& op = op_of(args.plan);
   if (!p.m || !p.n || !p.batches) return;
+  if (p.row && p.batches == 1 && !p.packed_a && args.concurrency() == 1)
+    return run_row(block_of(p, op, nullptr), {args.in<float>(0), args.out<float>(0), op.config.residual ? args.in<float>(1) : nullptr, 1}, 0, ceil_div(p.n, p.kernel->nr));
   Run r = {};
   r.args = &args;
   r.a = args.in<float>(0);
