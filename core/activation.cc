@@ -6,7 +6,7 @@
 
 namespace skua {
 
-skua_status resolve_activation(const skua_op* op, const skua_activation& from, Activation& to) {
+skua_status resolve_activation(const skua_op* op, const skua_activation& from, Activation& to, Element element) {
   to = {-INFINITY, INFINITY, nullptr, from.a, from.b};
   skua_unary_kind unary = SKUA_UNARY_RELU;
   switch (from.kind) {
@@ -25,7 +25,7 @@ skua_status resolve_activation(const skua_op* op, const skua_activation& from, A
     case SKUA_ACTIVATION_GELU: unary = SKUA_UNARY_GELU; break;
     case SKUA_ACTIVATION_GELU_TANH: unary = SKUA_UNARY_GELU_TANH; break;
   }
-  to.kernel = find_kernel(op->ctx, elementwise_tables, KernelKind::unary, int(unary));
+  to.kernel = find_kernel(op->ctx, elementwise_tables, KernelKind::unary, int(unary), element);
   return to.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("%s: activation %d has no kernel in this build", op->cls->name, int(from.kind));
 }
 

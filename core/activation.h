@@ -13,7 +13,8 @@ struct Activation {
 };
 
 // Resolves an activation whose kind was checked; UNSUPPORTED if the function's kernel was left out of the build.
-skua_status resolve_activation(const skua_op* op, const skua_activation& from, Activation& to);
+// element: what apply_row() finds in memory.
+skua_status resolve_activation(const skua_op* op, const skua_activation& from, Activation& to, Element element = Element::f32);
 
 inline void apply_row(const Activation& act, size_t n, float* y) { code_of<UnaryFn>(act.kernel)(n, y, y, act.a, act.b); }
 

@@ -1,5 +1,5 @@
 // Pooling over channels-last images, one source for every instruction set. Vectors of channels; up to six (ten) of them per pass over the window, so that each tap is read
-// as one run of floats and as many chains of operations are in flight. Passes share the vectors of a pixel evenly; the last vector overlaps the one before it.
+// as one run of elements and as many chains of operations are in flight. Passes share the vectors of a pixel evenly; the last vector overlaps the one before it.
 #include "pooling/pool_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
@@ -10,17 +10,18 @@ namespace {
 
 constexpr size_t L = F32::L;
 
-SKUA_INL F32 load(const float* p, bool part, size_t n) { return part ? F32::load_n(p, n) : F32::load(p); }
+template <class T> SKUA_INL F32 load(const T* p, bool part, size_t n) { return part ? F32::load_n(p, n) : F32::load(p); }
 SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_high(clamp_low(x, F32::broadcast(&low)), F32::broadcast(&high)); }
 
 // V vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
-struct Max {
+template <class T> struct Max {
+  using Element = T;
   static constexpr size_t most = 6;
-  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t*, uint32_t, size_t last) {
+  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     F32 y[V];
     SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = F32::set1(-__builtin_inff());
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
-      const float* x = in;
+      const T* x = in;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap)
         SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = max(y[v], load(x + (v < V - 1 ? v * L : last), part, t.channels));
     }
@@ -32,16 +33,17 @@ struct Max {
   }
 };
 
-struct Average {
+template <class T> struct Average {
+  using Element = T;
   static constexpr size_t most = F32::registers == 32 ? 10 : 6;
-  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t*, uint32_t, size_t last) {
+  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     F32 y[V];
     SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = F32::zero();
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
       // A sum per row first: the rounding error of a large window grows with rows + columns instead of their product.
       F32 sum[V];
       SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = F32::zero();
-      const float* x = in;
+      const T* x = in;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap)
         SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = sum[v] + load(x + (v < V - 1 ? v * L : last), part, t.channels);
       SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = y[v] + sum[v];
@@ -55,9 +57,10 @@ struct Average {
   }
 };
 
-struct Indices {
+template <class T> struct Indices {
+  using Element = T;
   static constexpr size_t most = 4;
-  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const float* in, float* out, int32_t* indices, uint32_t first, size_t last) {
+  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t* indices, uint32_t first, size_t last) {
     F32 y[V];
     I32 at[V];
     SKUA_UNROLL for (int v = 0; v < V; ++v) {
@@ -65,7 +68,7 @@ struct Indices {
       at[v] = I32::set1(int32_t(first));
     }
     for (size_t r = 0; r < t.rows; ++r, in += t.row, first += t.index_row) {
-      const float* x = in;
+      const T* x = in;
       uint32_t index = first;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap, index += t.index_tap) {
         const I32 here = I32::set1(int32_t(index));
@@ -92,15 +95,16 @@ struct Indices {
 
 // A pass of `vectors` vectors, V of them or fewer.
 template <class What, int V>
-SKUA_INL void pass_of(size_t vectors, const PoolPixels& t, const float* in, float* out, int32_t* indices, uint32_t index, size_t last) {
+SKUA_INL void pass_of(size_t vectors, const PoolPixels& t, const typename What::Element* in, typename What::Element* out, int32_t* indices, uint32_t index, size_t last) {
   if constexpr (V > 1)
     if (vectors < V) return pass_of<What, V - 1>(vectors, t, in, out, indices, index, last);
   What::template pass<V, false>(t, in, out, indices, index, last);
 }
 
 template <class What> void pixels(const PoolPixels& t) {
-  const float* in = t.in;
-  float* out = t.out;
+  using T = typename What::Element;
+  const T* in = static_cast<const T*>(t.in);
+  T* out = static_cast<T*>(t.out);
   int32_t* indices = t.indices;
   uint32_t index = t.index;
   const size_t n = t.channels, vectors = (n + L - 1) / L, passes = (vectors + What::most - 1) / What::most;
@@ -110,14 +114,17 @@ template <class What> void pixels(const PoolPixels& t) {
     else
       for (size_t c = 0, pass = 0; pass < passes; ++pass) {
         const size_t v = each + (pass < more), end = c + v * L;
-        pass_of<What, int(What::most)>(v, t, in + c, out + c, indices + c, index, (end < n ? end : n) - L - c);
+        pass_of<What, int(What::most)>(v, t, in + c, out + c, indices ? indices + c : nullptr, index, (end < n ? end : n) - L - c);
         c = end;
       }
-    indices += t.indices_pixel;
+    if (indices) indices += t.indices_pixel;
   }
 }
 
-void to_channels(size_t n, size_t count, const float* from, size_t plane, float* to) {
+// Planes hold T, what the kernels above then pool floats: a half is converted once, not once per window.
+template <class T> void to_channels(size_t n, size_t count, const void* planes, size_t plane, void* channels) {
+  const T* from = static_cast<const T*>(planes);
+  float* to = static_cast<float*>(channels);
   for (size_t i = 0; i < count; i += L) {
     const size_t m = count - i < L ? count - i : L;
     F32 block[L];
@@ -126,7 +133,9 @@ void to_channels(size_t n, size_t count, const float* from, size_t plane, float*
     for (size_t k = 0; k < m; ++k) block[k].store(to + (i + k) * L);
   }
 }
-void from_channels(size_t n, size_t count, const float* from, size_t plane, float* to) {
+template <class T> void from_channels(size_t n, size_t count, const void* channels, size_t plane, void* planes) {
+  const float* from = static_cast<const float*>(channels);
+  T* to = static_cast<T*>(planes);
   for (size_t i = 0; i < count; i += L) {
     const size_t m = count - i < L ? count - i : L;
     F32 block[L];
@@ -139,16 +148,17 @@ void from_channels(size_t n, size_t count, const float* from, size_t plane, floa
   }
 }
 
-#define SKUA_POOL(name, why, kind, variant, type, function)                                                                              \
-  {"pool_" name "_f32_" SKUA_STRING(SKUA_ISA), "pooling", why, KernelKind::kind, Isa::SKUA_ISA, variant, 1, L, L, \
-   reinterpret_cast<AnyCode>(static_cast<type>(function))}
-const Kernel kernels[] = {
-    SKUA_POOL("max", "up to six vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max>),
-    SKUA_POOL("average", "up to six vectors of channels per pass over the window, summed by rows", pool_average, 0, PoolFn, pixels<Average>),
-    SKUA_POOL("indices", "a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices>),
-    SKUA_POOL("from_planes", "NCHW: blocks of vectors transposed in registers", pool_transpose, 0, PoolTransposeFn, to_channels),
-    SKUA_POOL("to_planes", "NCHW: blocks of vectors transposed in registers", pool_transpose, 1, PoolTransposeFn, from_channels),
-};
+#define SKUA_POOL(T, type, name, why, kind, variant, fn, function)                                                                                                             \
+  {"pool_" name "_" #type "_" SKUA_STRING(SKUA_ISA), "pooling", why, KernelKind::kind, Isa::SKUA_ISA, variant, 1, L, L, reinterpret_cast<AnyCode>(static_cast<fn>(function)), \
+   Element::type},
+#define SKUA_POOL_TYPE(T, type)                                                                                                                                     \
+  SKUA_POOL(T, type, "max", "up to six vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max<T>>)                                          \
+  SKUA_POOL(T, type, "average", "up to six vectors of channels per pass over the window, summed in f32 by rows", pool_average, 0, PoolFn, pixels<Average<T>>)       \
+  SKUA_POOL(T, type, "indices", "a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>)          \
+  SKUA_POOL(T, type, "from_planes", "NCHW: blocks of vectors transposed in registers, as floats", pool_transpose, 0, PoolTransposeFn, to_channels<T>)               \
+  SKUA_POOL(T, type, "to_planes", "NCHW: blocks of vectors transposed in registers, from floats", pool_transpose, 1, PoolTransposeFn, from_channels<T>)
+const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_POOL_TYPE)};
+#undef SKUA_POOL_TYPE
 #undef SKUA_POOL
 
 }  // namespace

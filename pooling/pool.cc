@@ -1,5 +1,5 @@
 // Pooling: shapes, and the walk over outputs. NHWC: runs of neighbouring outputs whose windows lie alike inside the image go to a kernel. NCHW: a vector of
-// channels at a time, the rows that a band of output rows needs are transposed to channels last, pooled there, and transposed back.
+// channels at a time, the rows that a band of output rows needs are transposed to channels last, as floats, pooled there, and transposed back.
 #include <math.h>
 #include <skua/pool.h>
 #include "core/activation.h"
@@ -11,6 +11,7 @@ namespace skua {
 namespace {
 
 struct Config {
+  skua_dtype type;
   skua_pool_kind kind;
   skua_layout layout;
   bool global, ceil_mode, count_padding;
@@ -21,10 +22,10 @@ struct Config {
 
 struct Op : skua_op {
   Config config;
-  Activation activation;
+  Activation activation, f32_activation;  // of rows of the tensors' type; of floats
 };
 
-// Steps of a feature map in floats.
+// Steps of a feature map in elements.
 struct Map {
   size_t image, row, pixel, plane;  // NHWC: plane 0; NCHW: pixel 1
 };
@@ -36,8 +37,8 @@ struct Plan : skua_plan {
   Map in, out, indices;
   // NCHW: a band of output rows of one vector of channels. band 0: planes too large to copy are read in place, one channel at a time.
   size_t band, band_in;      // rows of output, of input
-  size_t scratch_in, scratch_out;  // floats
-  const Kernel *from_planes, *to_planes;
+  size_t scratch_in, scratch_out;  // floats, whatever the type of the tensors
+  const Kernel *from_planes, *to_planes, *indices_to_planes;
 };
 
 const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
@@ -45,7 +46,8 @@ const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(pl
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
-  return resolve_activation(base, op.config.activation, op.activation);
+  SKUA_TRY(resolve_activation(base, op.config.activation, op.f32_activation));
+  return resolve_activation(base, op.config.activation, op.activation, Element(op.config.type));
 }
 
 skua_status map_of(const skua_op* base, const char* what, size_t index, const skua_tensor& t, Map& m) {
@@ -76,12 +78,22 @@ constexpr double kLargestScratch = 1 << 20;  // floats of a worker
 // Input rows that a band of output rows needs, at most.
 size_t band_rows(const Window1d& w, size_t band) { return min((band - 1) * w.stride + w.span(), w.in); }
 
+// The kernel that transposes vectors of this length; NULL if the kernel filter leaves none.
+const Kernel* transposer(const skua_context* ctx, int variant, size_t vector, Element element) {
+  struct Search { size_t vector; const Kernel* found; } s = {vector, nullptr};
+  each_kernel(ctx, pooling_tables, KernelKind::pool_transpose, variant, [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    if (!s.found && k->vector == s.vector) s.found = k;
+  }, &s, element);
+  return s.found;
+}
+
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
   const Config& c = op.config;
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor& t = s.inputs[0];
-  SKUA_TRY(need_type(base, s, 0, SKUA_DTYPE_F32));
+  SKUA_TRY(need_type(base, s, 0, c.type));
   const bool nchw = c.layout == SKUA_LAYOUT_NCHW, flat = t.rank == 3;
   if (t.rank != 4 && !(flat && (c.global || c.kernel[0] == 1))) return SKUA_INVALID("%s: input 0 has rank %u, must be 4 (or 3 when kernel_h is 1)", base->cls->name, t.rank);
   SKUA_TRY(map_of(base, "input", 0, t, p.in));
@@ -107,7 +119,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   size_t plane = 0;
   if (c.kind == SKUA_POOL_MAX_INDICES && (!mul(h, w, plane) || plane > INT32_MAX)) return SKUA_INVALID("%s: input 0 has planes of %zu x %zu, positions do not fit s32", base->cls->name, h, w);
   skua_tensor& y = p.outputs[0];
-  y = tensor(SKUA_DTYPE_F32, t.rank);
+  y = tensor(c.type, t.rank);
   y.shape[0] = p.batch;
   y.shape[dc] = p.channels;
   y.shape[dw] = p.x.out;
@@ -117,16 +129,20 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     p.outputs[1].type = SKUA_DTYPE_S32;
   }
   const KernelKind kinds[] = {KernelKind::pool_max, KernelKind::pool_average, KernelKind::pool_indices};
-  p.kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind]);
+  const Element element = Element(c.type);
+  const Kernel* f32 = find_kernel(op.ctx, pooling_tables, kinds[c.kind]);
+  p.kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind], -1, element);
   p.algorithm = nchw ? "planes" : "channels";
   if (!nchw || !p.y.out || !p.x.out) return SKUA_STATUS_OK;
-  p.from_planes = find_kernel(op.ctx, pooling_tables, KernelKind::pool_transpose, 0);
-  p.to_planes = find_kernel(op.ctx, pooling_tables, KernelKind::pool_transpose, 1);
-  const double vector = p.kernel->vector;
-  if (double(band_rows(p.y, 1)) * double(p.x.in) * vector > kLargestScratch || double(p.x.out) * vector > kLargestScratch) {
+  p.from_planes = transposer(op.ctx, 0, f32->vector, element);
+  p.to_planes = transposer(op.ctx, 1, f32->vector, element);
+  p.indices_to_planes = transposer(op.ctx, 1, f32->vector, Element::f32);
+  const double vector = f32->vector;
+  if (!p.from_planes || !p.to_planes || !p.indices_to_planes || double(band_rows(p.y, 1)) * double(p.x.in) * vector > kLargestScratch || double(p.x.out) * vector > kLargestScratch) {
     p.algorithm = "planes_in_place";
     return SKUA_STATUS_OK;
   }
+  p.kernel = f32;
   // As many rows as fit beside their outputs in an eighth of the second-level cache, so that few input rows are copied twice; one at least.
   const size_t line = p.x.in * p.kernel->vector, out_line = p.x.out * p.kernel->vector * p.n_outputs, limit = machine_for(p.kernel->isa).l2 / 8 / sizeof(float);
   p.band = 1;
@@ -149,9 +165,10 @@ size_t workspace(const skua_plan* plan, uint32_t concurrency) { return mul_sat(s
 
 struct Run {
   const RunArgs* args;
-  const float* in;
-  float* out;
+  const char* in;
+  char* out;
   int32_t* indices;
+  size_t bytes;                  // of an element of in and out
   size_t blocks, bands, pieces;  // blocks of channels, bands of output rows
 };
 
@@ -161,11 +178,11 @@ size_t counted(const Window1d& w, bool count_padding, size_t o) {
   return min(ceil_div(w.in + w.pad_before + w.pad_after - o * w.stride, w.dilation), w.kernel);
 }
 
-// Channels last: n channels of one image. `in` is input row `first_row`, `out` and `indices` the output row.
+// Channels last: n channels of one image, of the kernel's type. `in` is input row `first_row`, `out` and `indices` the output row.
 struct Channels {
-  const float* in;
+  const void* in;
   size_t first_row, in_row, in_pixel, n;
-  float* out;
+  void* out;
   size_t out_pixel;
   int32_t* indices;
   size_t indices_pixel;
@@ -175,6 +192,8 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
   const Op& op = op_of(&p);
   const Config& c = op.config;
   const PoolFn fn = code_of<PoolFn>(p.kernel);
+  const Activation& activation = p.kernel->element == Element::f32 ? op.f32_activation : op.activation;
+  const size_t bytes = element_bytes(p.kernel->element);
   const size_t ky = p.y.first_tap(oy), top = oy * p.y.stride + ky * p.y.dilation - p.y.pad_before, count_y = counted(p.y, c.count_padding, oy);
   PoolPixels t = {};
   t.rows = p.y.end_tap(oy) - ky;
@@ -182,9 +201,9 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
   t.tap = p.x.dilation * m.in_pixel;
   t.pixel = p.x.stride * m.in_pixel;
   t.channels = m.n;
-  t.low = op.activation.low; t.high = op.activation.high;
+  t.low = activation.low; t.high = activation.high;
   t.out_pixel = m.out_pixel;
-  t.indices_pixel = m.indices ? m.indices_pixel : m.out_pixel;
+  t.indices_pixel = m.indices ? m.indices_pixel : 0;
   t.index_row = uint32_t(p.y.dilation * p.x.in);
   t.index_tap = uint32_t(p.x.dilation);
   t.index_pixel = uint32_t(p.x.stride);
@@ -193,49 +212,52 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
     end = x == p.inner_begin && x < p.inner_end ? p.inner_end : x + 1;
     const size_t left = x * p.x.stride + kx * p.x.dilation - p.x.pad_before;
     t.columns = last - kx;
-    t.in = m.in + (top - m.first_row) * m.in_row + left * m.in_pixel;
+    t.in = static_cast<const char*>(m.in) + ((top - m.first_row) * m.in_row + left * m.in_pixel) * bytes;
     t.pixels = end - x;
     t.scale = 1.0f / float(count_y * count_x);
-    t.out = m.out + x * m.out_pixel;
-    t.indices = m.indices ? m.indices + x * m.indices_pixel : reinterpret_cast<int32_t*>(t.out);  // kernels without indices step it and use it for nothing
+    char* to = static_cast<char*>(m.out) + x * m.out_pixel * bytes;
+    t.out = to;
+    t.indices = m.indices ? m.indices + x * m.indices_pixel : nullptr;
     t.index = uint32_t(top * p.x.in + left);
     fn(t);
-    if (op.activation.kernel)
-      for (size_t i = 0; i < t.pixels; ++i) apply_row(op.activation, m.n, t.out + i * m.out_pixel);
+    if (activation.kernel)
+      for (size_t i = 0; i < t.pixels; ++i) apply_row(activation, m.n, reinterpret_cast<float*>(to + i * m.out_pixel * bytes));
   }
 }
 
 // Between planes of the caller's and the scratch's [rows][columns][L]. Rows without a gap are one.
-void transpose_rows(const Kernel* kernel, size_t n, size_t rows, size_t columns, const float* from, size_t from_row, float* to, size_t to_row, size_t plane, size_t plane_row) {
+void transpose_rows(const Kernel* kernel, size_t n, size_t rows, size_t columns, const void* from, size_t from_row, void* to, size_t to_row, size_t plane, size_t plane_row) {
+  const size_t from_bytes = kernel->variant ? sizeof(float) : element_bytes(kernel->element), to_bytes = kernel->variant ? element_bytes(kernel->element) : sizeof(float);
   if (plane_row == columns || rows == 1) {
     columns *= rows;
     rows = 1;
   }
-  for (size_t y = 0; y < rows; ++y) code_of<PoolTransposeFn>(kernel)(n, columns, from + y * from_row, plane, to + y * to_row);
+  for (size_t y = 0; y < rows; ++y)
+    code_of<PoolTransposeFn>(kernel)(n, columns, static_cast<const char*>(from) + y * from_row * from_bytes, plane, static_cast<char*>(to) + y * to_row * to_bytes);
 }
 
 // A band of output rows of one vector of channels, or of one channel in place.
 void pool_planes(const Run& r, const Plan& p, size_t image, size_t block, size_t band, float* scratch) {
   const size_t vector = p.kernel->vector, c0 = block * (p.band ? vector : 1), n = p.band ? min(vector, p.channels - c0) : 1;
-  const float* in = r.in + image * p.in.image + c0 * p.in.plane;
-  float* out = r.out + image * p.out.image + c0 * p.out.plane;
+  const char* in = r.in + (image * p.in.image + c0 * p.in.plane) * r.bytes;
+  char* out = r.out + (image * p.out.image + c0 * p.out.plane) * r.bytes;
   int32_t* indices = r.indices ? r.indices + image * p.indices.image + c0 * p.indices.plane : nullptr;
   if (!p.band) {
-    pool_row(p, {in, 0, p.in.row, 1, 1, out + band * p.out.row, 1, indices ? indices + band * p.indices.row : nullptr, 1}, band);
+    pool_row(p, {in, 0, p.in.row, 1, 1, out + band * p.out.row * r.bytes, 1, indices ? indices + band * p.indices.row : nullptr, 1}, band);
     return;
   }
   const size_t y0 = band * p.band, y1 = min(y0 + p.band, p.y.out), top = y0 * p.y.stride, reach = (y1 - 1) * p.y.stride + p.y.span();
   const size_t first = top > p.y.pad_before ? top - p.y.pad_before : 0, end = min(reach > p.y.pad_before ? reach - p.y.pad_before : 0, p.y.in);
   const size_t line = p.x.in * vector, out_line = p.x.out * vector, outputs = p.band * out_line;
   float* to = scratch + p.scratch_in;
-  transpose_rows(p.from_planes, n, end - first, p.x.in, in + first * p.in.row, p.in.row, scratch, line, p.in.plane, p.in.row);
+  transpose_rows(p.from_planes, n, end - first, p.x.in, in + first * p.in.row * r.bytes, p.in.row, scratch, line, p.in.plane, p.in.row);
   for (size_t y = y0; y < y1; ++y) {
     float* row = to + (y - y0) * out_line;
     pool_row(p, {scratch, first, line, vector, vector, row, vector, indices ? reinterpret_cast<int32_t*>(row + outputs) : nullptr, vector}, y);
   }
-  transpose_rows(p.to_planes, n, y1 - y0, p.x.out, to, out_line, out + y0 * p.out.row, p.out.row, p.out.plane, p.out.row);
+  transpose_rows(p.to_planes, n, y1 - y0, p.x.out, to, out_line, out + y0 * p.out.row * r.bytes, p.out.row, p.out.plane, p.out.row);
   if (indices)  // moved as they are
-    transpose_rows(p.to_planes, n, y1 - y0, p.x.out, to + outputs, out_line, reinterpret_cast<float*>(indices + y0 * p.indices.row), p.indices.row, p.indices.plane, p.indices.row);
+    transpose_rows(p.indices_to_planes, n, y1 - y0, p.x.out, to + outputs, out_line, indices + y0 * p.indices.row, p.indices.row, p.indices.plane, p.indices.row);
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
@@ -245,9 +267,11 @@ void task(void* arg, size_t index, uint32_t worker) {
   if (p.band) {
     note_use(p.from_planes);
     note_use(p.to_planes);
+    if (r.indices) note_use(p.indices_to_planes);
   }
-  if (op_of(&p).activation.kernel) note_use(op_of(&p).activation.kernel);
-  const bool nchw = op_of(&p).config.layout == SKUA_LAYOUT_NCHW;
+  const Op& op = op_of(&p);
+  if (const Kernel* k = p.kernel->element == Element::f32 ? op.f32_activation.kernel : op.activation.kernel) note_use(k);
+  const bool nchw = op.config.layout == SKUA_LAYOUT_NCHW;
   const size_t units = p.batch * r.bands * r.blocks;
   for (size_t u = piece_begin(units, r.pieces, index), end = piece_begin(units, r.pieces, index + 1); u < end; ++u) {
     const size_t band = nchw ? u % r.bands : u / r.blocks % r.bands, block = nchw ? u / r.bands % r.blocks : u % r.blocks, image = u / r.bands / r.blocks;
@@ -256,7 +280,7 @@ void task(void* arg, size_t index, uint32_t worker) {
       continue;
     }
     const size_t c0 = piece_begin(p.channels, r.blocks, block), c1 = piece_begin(p.channels, r.blocks, block + 1);
-    pool_row(p, {r.in + image * p.in.image + c0, 0, p.in.row, p.in.pixel, c1 - c0, r.out + image * p.out.image + band * p.out.row + c0, p.out.pixel,
+    pool_row(p, {r.in + (image * p.in.image + c0) * r.bytes, 0, p.in.row, p.in.pixel, c1 - c0, r.out + (image * p.out.image + band * p.out.row + c0) * r.bytes, p.out.pixel,
                  r.indices ? r.indices + image * p.indices.image + band * p.indices.row + c0 : nullptr, p.indices.pixel}, band);
   }
 }
@@ -265,8 +289,9 @@ void run(const RunArgs& args) {
   const Plan& p = plan_of(args.plan);
   Run r = {};
   r.args = &args;
-  r.in = args.in<float>(0);
-  r.out = args.out<float>(0);
+  r.in = args.in<char>(0);
+  r.out = args.out<char>(0);
+  r.bytes = element_bytes(Element(op_of(&p).config.type));
   if (p.n_outputs > 1) r.indices = args.out<int32_t>(1);
   if (!p.batch || !p.y.out || !p.x.out || !p.channels) return;
   r.blocks = 1;
@@ -282,7 +307,7 @@ void run(const RunArgs& args) {
   const size_t units = p.batch * r.bands * r.blocks;
   const double taps = double(p.y.out) * double(p.y.kernel) * double(p.x.kernel) * double(p.x.out) * double(p.channels) * double(p.batch);
   const Machine m = machine_for(p.kernel->isa);  // what is read comes from the last cache level, or from what another core wrote
-  const double bytes = double(p.batch) * double(p.channels) * 4 * (double(p.y.in) * double(p.x.in) + double(p.y.out) * double(p.x.out)), traffic = bytes / m.l3_bytes;
+  const double bytes = double(p.batch) * double(p.channels) * double(r.bytes) * (double(p.y.in) * double(p.x.in) + double(p.y.out) * double(p.x.out)), traffic = bytes / m.l3_bytes;
   const double cycles = taps / p.kernel->vector;
   r.pieces = pieces_for(args, units, (cycles > traffic ? cycles : traffic) / double(units) + 20);
   parallel(args, r.pieces, task, &r);
@@ -298,7 +323,7 @@ using namespace skua;
 extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool2d_desc* desc, skua_op** out) {
   skua_pool2d_desc d;
   SKUA_TRY(read_desc("pool2d", context, desc, d, out));
-  SKUA_TRY(need_f32("pool2d", "type", d.type));
+  SKUA_TRY(need_float("pool2d", "type", d.type));
   SKUA_TRY(need_unquantized("pool2d", "input_q", d.input_q));
   SKUA_TRY(need_unquantized("pool2d", "output_q", d.output_q));
   SKUA_TRY(check_activation("pool2d", d.activation));
@@ -308,6 +333,7 @@ extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool
   skua_op* base;
   SKUA_TRY(new_op(pool2d_class, context, 1, d.kind == SKUA_POOL_MAX_INDICES ? 2 : 1, 0, &base));
   Config& c = static_cast<Op*>(base)->config;
+  c.type = d.type;
   c.kind = d.kind;
   c.layout = d.layout;
   c.global = d.global;

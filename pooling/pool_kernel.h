@@ -5,17 +5,17 @@
 
 namespace skua {
 
-// Neighbouring outputs of one row whose windows all lie in the same way inside the image, every channel of them. Steps in floats.
+// Neighbouring outputs of one row whose windows all lie in the same way inside the image, every channel of them. Elements of the kernel's type; steps in elements.
 //   KernelKind::pool_max      out[p][c] = max over r, k of in[r*row + k*tap + p*pixel + c]; NaN if one of them is
 //   KernelKind::pool_average  out[p][c] = scale * sum over r of (sum over k of the same)
 //   KernelKind::pool_indices  the maximum, and where it was: index + r*index_row + k*index_tap + p*index_pixel. The first of equal ones; NaN wins
 struct PoolPixels {
-  const float* in;            // first tap of the first pixel
+  const void* in;             // first tap of the first pixel
   size_t rows, columns;       // taps, those inside the image only; 1 or more
   size_t row, tap, pixel;
   size_t pixels, channels;
   float scale, low, high;     // clamp; NaN passes
-  float* out;
+  void* out;
   size_t out_pixel;
   int32_t* indices;
   size_t indices_pixel;
@@ -23,8 +23,8 @@ struct PoolPixels {
 };
 using PoolFn = void (*)(const PoolPixels&);
 
-// KernelKind::pool_transpose, for NCHW: `count` elements of n planes, n <= L, to and from [count][L].
+// KernelKind::pool_transpose, for NCHW: `count` elements of n planes of the kernel's type, n <= L, to and from floats [count][L].
 //   variant 0: to[i*L + c] = from[c*plane + i], 0 for c >= n      variant 1: to[c*plane + i] = from[i*L + c]
-using PoolTransposeFn = void (*)(size_t n, size_t count, const float* from, size_t plane, float* to);
+using PoolTransposeFn = void (*)(size_t n, size_t count, const void* from, size_t plane, void* to);
 
 }  // namespace skua

@@ -39,6 +39,7 @@ struct Result {
   std::vector<double> value, bound, index;
 };
 
+// A kernel sums in f32 and rounds the result to the type of the tensors; an activation that is no clamp rounds once more.
 Result reference(const skua_pool2d_desc& d, const Window& y, const Window& x, size_t batch, size_t channels, const std::vector<float>& in) {
   const bool nchw = d.layout == SKUA_LAYOUT_NCHW;
   Result r;
@@ -75,6 +76,9 @@ Result reference(const skua_pool2d_desc& d, const Window& y, const Window& x, si
             r.value[at] = best;
           }
           double& v = r.value[at];
+          const bool again = d.activation.kind == SKUA_ACTIVATION_LEAKY_RELU;
+          if (d.kind == SKUA_POOL_AVERAGE) r.bound[at] += half_ulp(d.type, v) * (again ? 2 : 1);
+          else if (again) r.bound[at] += half_ulp(d.type, v);
           if (d.activation.kind == SKUA_ACTIVATION_RELU) v = v < 0 ? 0 : v;
           if (d.activation.kind == SKUA_ACTIVATION_CLAMP) v = v < double(d.activation.a) ? double(d.activation.a) : v > double(d.activation.b) ? double(d.activation.b) : v;
           if (d.activation.kind == SKUA_ACTIVATION_LEAKY_RELU) {
@@ -87,7 +91,8 @@ Result reference(const skua_pool2d_desc& d, const Window& y, const Window& x, si
 
 class Pooling : public testing::Test {
  protected:
-  void check(const skua_pool2d_desc& d, const char* isa, const Data& in, const std::vector<size_t>& room = {}) {
+  void check(skua_pool2d_desc d, const char* isa, const Data& in, const std::vector<size_t>& room = {}) {
+    d.type = in.t.type;
     Context context(isa);
     const bool nchw = d.layout == SKUA_LAYOUT_NCHW;
     const std::vector<size_t> e(in.t.shape, in.t.shape + in.t.rank);
@@ -98,7 +103,7 @@ class Pooling : public testing::Test {
       y = {h, 1, h, 1, 1, 0, 0};
       x = {w, 1, w, 1, 1, 0, 0};
     }
-    SCOPED_TRACE(testing::Message() << isa << ", kind " << d.kind << ", layout " << d.layout << ", input " << testing::PrintToString(e) << ", kernel " << y.kernel << "x" << x.kernel
+    SCOPED_TRACE(testing::Message() << isa << ", " << skua_dtype_name(d.type) << ", kind " << d.kind << ", layout " << d.layout << ", input " << testing::PrintToString(e) << ", kernel " << y.kernel << "x" << x.kernel
                                     << ", stride " << y.stride << "," << x.stride << ", dilation " << y.dilation << "," << x.dilation << ", padding " << y.before << "+" << y.after << ", "
                                     << x.before << "+" << x.after << ", ceil " << d.ceil_mode << ", count " << d.count_padding);
     Op op;
@@ -109,7 +114,7 @@ class Pooling : public testing::Test {
     if (e.size() == 3) out.erase(out.begin() + (nchw ? 2 : 1));
     std::vector<skua_tensor> outputs;
     if (!room.empty()) {
-      outputs.push_back(with_holes(shape(out), room));
+      outputs.push_back(with_holes(shape(out, d.type), room));
       if (d.kind == SKUA_POOL_MAX_INDICES) outputs.push_back(with_holes(shape(out, SKUA_DTYPE_S32), room));
     }
     const std::vector<Data> got = run(op, {in}, outputs);
@@ -170,6 +175,28 @@ TEST_F(Pooling, EveryGeometry) {
         }
 }
 
+TEST_F(Pooling, HalfTypes) {
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type))
+      for (skua_pool_kind kind : kKinds)
+        for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW}) {
+          const bool nchw = layout == SKUA_LAYOUT_NCHW;
+          const auto input = [&](size_t h, size_t w, size_t channels) { return shape(nchw ? std::vector<size_t>{2, channels, h, w} : std::vector<size_t>{2, h, w, channels}, type); };
+          skua_pool2d_desc d = desc(kind, 3, 3, 2);
+          d.layout = layout;
+          d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+          for (size_t channels : {1, 3, 5, 12, 37, 150}) check(d, isa, make(input(5, 7, channels), rng));
+          d.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.125f};
+          check(d, isa, make(with_holes(input(6, 9, 21), {0, 1, 1, 3}), rng), {0, 0, 2, 5});
+          d.activation = {};
+          d.global = true;
+          check(d, isa, make(input(7, 7, 45), rng));
+          if (!nchw) continue;
+          if (kind != SKUA_POOL_MAX_INDICES) check(d, isa, make(shape({1, 1, 520, 520}, type), rng));  // read where it is
+          if (HasFailure()) return;
+        }
+}
+
 TEST_F(Pooling, Global) {
   for (const char* isa : isas())
     for (skua_pool_kind kind : kKinds)
@@ -223,7 +250,8 @@ TEST_F(Pooling, Activations) {
 // Ties, NaN and infinities: the first of equal values, NaN before numbers.
 TEST_F(Pooling, SpecialValues) {
   const float special[] = {0, 1, -1, 1, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 2};
-  for (const char* isa : isas())
+  for (skua_dtype type : float_types())
+    for (const char* isa : isas(type))
     for (skua_pool_kind kind : kKinds)
       for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
         for (uint32_t stride : {1u, 2u})
@@ -232,7 +260,7 @@ TEST_F(Pooling, SpecialValues) {
             d.layout = layout;
             d.global = global;
             if (stride == 1) d.activation.kind = SKUA_ACTIVATION_RELU;
-            Data in = make({1, 8, 9, 19}, rng);
+            Data in = make(shape({1, 8, 9, 19}, type), rng);
             for (float& v : in.v) v = special[rng.next() % (rng.next() % 4 ? 4 : 8)];
             check(d, isa, in);
           }
