@@ -14,13 +14,13 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
     if (!(c.packed >> a & 1)) continue;
     size_t n = 0;
     if (a == kDirect) {
-      if (!c.format.vector || !c.format.nr || !direct_packed_floats(s, c.format, n)) return false;
+      if (!c.format.vector || !c.format.nr || !c.format.kr || !direct_packed_floats(s, c.format, n)) return false;
     } else if (a == kDepthwise || a == kGrouped) {
       n = c.depthwise_vector ? depthwise_packed_floats(c.kernel_h, c.kernel_w, a == kGrouped ? c.in_channels / c.groups : 1, c.out_channels, c.depthwise_vector) : 0;
       if (!n) return false;
     } else {
       size_t most = 0;
-      if (!c.format.vector || !c.format.nr || !mul(size_t(c.in_channels) * 64, round_up(c.out_channels, c.format.vector), most)) return false;
+      if (!c.format.vector || !c.format.nr || !c.format.kr || !mul(size_t(c.in_channels) * 64, round_up(c.out_channels, c.format.vector), most)) return false;
       n = winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, c.format);
     }
     if (!add(floats, round_up(n, 16), floats)) return false;

@@ -43,9 +43,8 @@ void task(void* arg, size_t index, uint32_t) {
   fill(*r.plan, s, x, &whole, g);
   const float *in = x.in + image * s.in_batch, *residual = x.residual ? x.residual + image * s.res_batch : nullptr;
   float* out = x.out + image * s.out_batch;
-  const size_t m1 = piece_begin(r.rows, r.grid.rows, piece + 1), p0 = piece_begin(r.panels, r.grid.columns, column), p1 = piece_begin(r.panels, r.grid.columns, column + 1);
-  if (r.plan->row) return run_row(g, {in, out, residual, 1}, p0, p1);
-  run_block(g, piece_begin(r.rows, r.grid.rows, piece), m1, p0, p1, [&](size_t m) {
+  const size_t m1 = piece_begin(r.rows, r.grid.rows, piece + 1);
+  run_block(g, piece_begin(r.rows, r.grid.rows, piece), m1, piece_begin(r.panels, r.grid.columns, column), piece_begin(r.panels, r.grid.columns, column + 1), [&](size_t m) {
     return RowPointers{in + m * size_t(g.a_step), out + m * s.out_pixel, residual ? residual + m * s.res_pixel : nullptr, m1 - m};
   });
 }
@@ -64,7 +63,7 @@ void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShap
   if (plan.row && (args.concurrency() == 1 || plan.cycles < 30e3)) {
     GemmBlock g = {};
     fill(plan, s, x, nullptr, g);
-    return run_row(g, {x.in, x.out, x.residual, 1}, 0, panel_count(g.format, g.n));
+    return run_row(g, {x.in, x.out, x.residual, 1});
   }
   Run r = {&plan, &s, &x, s.out_h * s.out_w, panel_count(format_of(plan.tile), s.out_channels), {1, 1}};
   if (s.batch < args.concurrency()) {

@@ -10,24 +10,31 @@ skua_status make(const skua_context* context, const skua_gemm_desc& d, const voi
   memset(&c, 0, sizeof c);
   c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;
   c.constant_b = b != nullptr; c.has_bias = bias != nullptr;
+  c.a_type = Element(d.a_type); c.c_type = Element(d.c_type);
+  c.numerics = uint8_t(d.numerics);
   c.residual = uint32_t(d.epilogue.residual);
   c.alpha = d.alpha; c.beta = d.beta;
   c.activation = d.epilogue.activation;
   c.n = d.n; c.k = d.k;
-  size_t floats = gemm_bias_floats(c), packed = 0, bytes = 0;
+  const GemmTypes types = types_of(c);
+  size_t packed = 0, bytes = 0;
+  const Kernel* pack = nullptr;
   uint64_t key = 0;
   if (b) {
     // Candidates: the panels of each tile.
     key = creation_key(context, gemm_class.id, &c, sizeof c, d.hint_m, 1);
     Choice choice = {wanted == kAskTuned ? tuned_creation(context, key) : wanted, 0};
-    const Kernel* tile = choose_tile(context, d.hint_m ? d.hint_m : 64, d.n, d.k, nullptr, nullptr, &choice);
+    const Kernel* tile = choose_tile(context, d.hint_m ? d.hint_m : 64, d.n, d.k, nullptr, nullptr, &choice, types);
     if (!tile && wanted && wanted != kAskTuned) return SKUA_STATUS_OK;
-    if (!tile && choice.wanted) tile = choose_tile(context, d.hint_m, d.n, d.k, nullptr);
-    if (!tile) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
-    c.format = format_of(tile);
-    if (!mul(d.k, round_up(d.n, c.format.vector), packed) || !add(floats, packed, floats)) return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
+    if (!tile && choice.wanted) tile = choose_tile(context, d.hint_m, d.n, d.k, nullptr, nullptr, nullptr, types);
+    if (tile) {
+      c.format = format_of(tile);
+      pack = find_pack(context, Element(d.b_type), c.format.element, c.format.kr);
+    }
+    if (!pack) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   }
-  if (!mul(floats, sizeof(float), bytes) || bytes > SIZE_MAX / 2) return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
+  if ((b && !packed_bytes(c.format, d.n, d.k, packed)) || !mul(gemm_bias_floats(c), sizeof(float), bytes) || !add(bytes, packed, bytes) || bytes > SIZE_MAX / 2)
+    return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
   skua_op* base;
   SKUA_TRY(new_op(gemm_class, context, 0, 1, bytes, &base));
   GemmOp& op = *static_cast<GemmOp*>(base);
@@ -40,11 +47,10 @@ skua_status make(const skua_context* context, const skua_gemm_desc& d, const voi
     w += gemm_bias_floats(c);
   }
   if (b) {
-    const GemmPackFn pack = pack_kernel(context, nullptr);
     const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, stride_k = d.transpose_b ? 1 : ldb, stride_n = d.transpose_b ? ldb : 1;
     for (size_t p = 0; p < panel_count(c.format, d.n); ++p)
-      pack(d.k, panel_columns(c.format, d.n, p), panel_width(c.format, d.n, p), static_cast<const float*>(b) + p * c.format.nr * stride_n, stride_k, stride_n,
-           w + panel_offset(c.format, p, d.k));
+      code_of<GemmPackFn>(pack)(d.k, panel_columns(c.format, d.n, p), panel_width(c.format, d.n, p), at(b, Element(d.b_type), ptrdiff_t(p * c.format.nr * stride_n)), stride_k, stride_n,
+                                at(static_cast<void*>(w), c.format.element, ptrdiff_t(panel_offset(c.format, p, d.k))));
   }
   return open_op(base, out);
 }
@@ -56,6 +62,8 @@ skua_status gemm_remake(const skua_op* base, const skua_tensor* inputs, uint32_t
   *out = nullptr;
   if (!c.constant_b || base->ctx->filter[0]) return SKUA_STATUS_OK;
   skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+  d.a_type = d.b_type = skua_dtype(c.a_type); d.c_type = skua_dtype(c.c_type);
+  d.numerics = skua_numerics(c.numerics);
   d.transpose_a = c.transpose_a; d.transpose_b = c.transpose_b;
   d.alpha = c.alpha; d.beta = c.beta;
   d.epilogue = {c.activation, skua_residual(c.residual)};
@@ -80,9 +88,9 @@ extern "C" {
 skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, const void* b, const void* bias, skua_op** out) {
   skua_gemm_desc d;
   SKUA_TRY(read_desc("gemm", context, desc, d, out));
-  SKUA_TRY(need_f32("gemm", "a_type", d.a_type));
-  SKUA_TRY(need_f32("gemm", "b_type", d.b_type));
-  SKUA_TRY(need_f32("gemm", "c_type", d.c_type));
+  SKUA_TRY(need_float("gemm", "a_type", d.a_type));
+  if (!b || d.b_type != SKUA_DTYPE_F32) SKUA_TRY(need_same_type("gemm", "b_type", d.b_type, "a_type", d.a_type));
+  if (d.c_type != SKUA_DTYPE_F32) SKUA_TRY(need_same_type("gemm", "c_type", d.c_type, "a_type", d.a_type));
   SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
   SKUA_TRY(need_unquantized("gemm", "b_q", d.b_q));
   SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));

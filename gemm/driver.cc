@@ -1,16 +1,24 @@
 #include "gemm/driver.h"
 
+#include <math.h>
+
 namespace skua {
 namespace {
 
+GemmSegment* prepared_segments(const GemmBlock& g, const Staging& s) {  // behind the prepared rows
+  return reinterpret_cast<GemmSegment*>(static_cast<char*>(g.scratch) + round_up(s.rows, g.tile->mr) * s.row_bytes);
+}
+
 double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
+  const GemmTileTable& tiles = table_of(tile);
   const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32;
   const double multiplies = double(rows * vectors), loads = double(vectors) + double(rows) * (by_lane ? 0.25 : 1);
   double step = multiplies / m.fma_ports;
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
-  if (const double c = double(vectors * tile->vector * 4) / b_bytes_per_cycle; c > step) step = c;
+  step /= tiles.rate;
+  if (const double c = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle; c > step) step = c;
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
 }
 
@@ -19,10 +27,11 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
 double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached) {
   if (!m || !n) return 0;
   const Machine machine = machine_for(tile->isa);
-  const GemmTileTable& tiles = code_of<GemmTileTableFn>(tile)();
-  const double bytes = double(n) * double(depth) * 4;
+  const GemmTileTable& tiles = table_of(tile);
+  const unsigned element = element_bytes(tiles.b);
+  const double bytes = double(n) * double(depth) * element;
   const double cold = cached ? machine.l2_bytes : bytes > double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
-  const double warm = double(tile->nr) * double(depth) * 4 > double(machine.l1) ? machine.l2_bytes : 64;
+  const double warm = double(tile->nr) * double(depth) * element > double(machine.l1) ? machine.l2_bytes : 64;
   auto columns = [&](size_t vectors) {
     const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = m / tall, left = m % tall, groups = ceil_div(left, tile->mr);
     const size_t rows = groups ? ceil_div(left, groups) : tall;
@@ -43,31 +52,42 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs;
 }
 
-const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text, Choice* choice) {
+const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text, Choice* choice, const GemmTypes& types) {
   struct Search {
     size_t m, n, depth;
     const PackFormat* format;
     Text* text;
     Choice* choice;
+    const GemmTypes& types;
     const Kernel* best;
     double cycles;
-  } s = {m, n, depth, format, text, choice, nullptr, 0};
+  } s = {m, n, depth, format, text, choice, types, nullptr, 0};
   each_kernel(ctx, gemm_tables, KernelKind::gemm_tile, 0, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
-    if (s.format && (k->nr != s.format->nr || k->vector != s.format->vector)) {
-      if (s.text) s.text->add("    %s: turned down, the weights are packed for panels of %u columns\n", k->name, s.format->nr);
+    const GemmTileTable& tiles = table_of(k);
+    const char* no = nullptr;
+    if (s.types.strict && tiles.half_sums) no = "it sums in half precision";
+    else if (s.types.segment % tiles.kr) no = "it takes the depth in groups that the channels do not fill";
+    else if (tiles.c != Element::f32 && tiles.c != s.types.c) no = "it writes another type";
+    if (no || (s.format && !(format_of(k) == *s.format))) {
+      if (s.text && no) s.text->add("    %s: turned down, %s\n", k->name, no);
+      else if (s.text) s.text->add("    %s: turned down, the weights are packed for panels of %u columns\n", k->name, s.format->nr);
       return;
     }
     if (s.choice && s.choice->skip()) return;
     const double cycles = gemm_cycles(k, s.m, s.n, s.depth);
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
     if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
-  }, &s);
+  }, &s, types.a);
   return s.best;
 }
 
+const Kernel* find_pack(const skua_context* ctx, Element from, Element to, unsigned kr) {
+  return find_kernel(ctx, gemm_tables, KernelKind::gemm_pack, pack_variant(to, kr), from);
+}
+
 GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel) {
-  const Kernel* k = find_kernel(ctx, gemm_tables, KernelKind::gemm_pack);
+  const Kernel* k = find_pack(ctx, Element::f32, Element::f32);
   if (kernel) *kernel = k;
   return code_of<GemmPackFn>(k);
 }
@@ -77,7 +97,7 @@ size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t
   // need it, while every pass more loads and stores C (512x512x512: 98% of the peak in one pass, 89% in passes that fit L1).
   const Machine m = machine_for(tile->isa);
   const size_t depth = segment_count * k;
-  size_t kc = max(m.l2 / 4 / (size_t(tile->nr) * 4), 256);
+  size_t kc = max(m.l2 / 4 / (size_t(tile->nr) * element_bytes(table_of(tile).b)), 256);
   if (double(rows) * double(depth) * 4 > double(m.l2 / 2)) kc = max(kc / 2, 256);  // A's part too
   if (depth <= kc + kc / 2) return max(depth, 1);
   if (segment_count > 1 && k <= kc) {
@@ -91,38 +111,145 @@ void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even) 
   const bool residual = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
   const size_t columns = even && size_t(t.c_step) == t.n && !residual ? t.n * rows : t.n;  // rows without a gap are one
   for (size_t r = 0; r < rows * t.n / columns; ++r) {
-    float* c = even ? t.c[0] + ptrdiff_t(r) * t.c_step : t.c[r];
+    auto* c = static_cast<float*>(even ? at(t.c[0], Element::f32, ptrdiff_t(r) * t.c_step) : t.c[r]);
     apply_row(g.activation, columns, c);
     if (!residual) continue;
-    const float* from = even ? t.residual[0] + ptrdiff_t(r) * t.residual_step : t.residual[r];
+    const auto* from = static_cast<const float*>(even ? at(t.residual[0], Element::f32, ptrdiff_t(r) * t.residual_step) : t.residual[r]);
     for (size_t j = 0; j < columns; ++j) c[j] += from[j];
   }
 }
 
-constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which a single group of rows fetches ahead
+void Pass::begin(const GemmBlock& g) {
+  count = 1;
+  k = g.k;
+  off = from;
+  if (kc < g.k) {
+    k = min(kc, g.k - from);
+    from += k;
+    if (from == g.k) from = 0;
+  } else {
+    count = g.k ? min(kc / g.k, g.segment_count - segment) : g.segment_count;
+  }
+}
+
+bool Pass::next(const GemmBlock& g) {
+  done += count * k;
+  if (kc >= g.k) segment += count;
+  else if (from == 0) ++segment;
+  return done < g.segment_count * g.k;
+}
+
+Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count, size_t k) {
+  const GemmTileTable& tiles = table_of(tile);
+  Staging s = {tiles.pack_a || tiles.a != a, tiles.c != c || (function && c != Element::f32), 0, 0, 0};
+  if (!s.prepares && !s.strip) return s;
+  const Machine machine = machine_for(tile->isa);
+  const size_t depth = segment_count * k, b_bytes = mul_sat(mul_sat(n, depth), element_bytes(tiles.b)), mr = tile->mr;
+  s.rows = max(m, 1);
+  if (s.prepares) {
+    // A line more than a power of two: rows in different sets of the caches.
+    s.row_bytes = round_up(max(round_up(depth, tiles.pack_kr), 1) * element_bytes(tiles.a), 64);
+    if (s.row_bytes % 512 == 0) s.row_bytes += 64;
+    // A block of rows that stays in L1 beside a part of B; where B comes from beyond L2, as many rows as L2 holds take each panel.
+    const size_t fit = (b_bytes <= machine.l2 / 2 ? machine.l1 / 2 : machine.l2 / 2) / s.row_bytes, tall = max(tiles.even_rows[tile->nr / tile->vector - 1], mr);
+    const size_t most = round_up(max(fit, 4 * tall), mr * tall);
+    if (s.rows > most) s.rows = most;
+    s.bytes = round_up(s.rows, mr) * s.row_bytes + round_up(segment_count * sizeof(GemmSegment), 64) + 128;  // packed loops may read a step beyond
+  }
+  if (s.strip) s.bytes += kStripFloats * (sizeof(float) + (tiles.c == Element::f32 ? 0 : element_bytes(tiles.c)));
+  return s;
+}
+
+void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t) {
+  const GemmTileTable& tiles = table_of(g.tile);
+  const Element type = g.format.element;
+  const size_t first = panel * g.format.nr, columns = panel_columns(g.format, g.n, panel), width = round_up(columns, g.format.vector);
+  t.segments = s.prepares ? prepared_segments(g, s) : g.segments + pass.segment;
+  t.segment_count = pass.count;
+  t.k = pass.k;
+  t.ldb = in_place ? g.ldb : width * g.format.kr;
+  t.b = in_place ? at(g.in_place, type, ptrdiff_t(pass.off * g.ldb + first)) : at(g.packed, type, ptrdiff_t(panel_offset(g.format, panel, g.packed_depth) + pass.off * width));
+  t.n = columns;
+  t.alpha = g.alpha; t.beta = s.strip ? 0 : g.beta;
+  t.bias = g.bias ? g.bias + first : nullptr;
+  t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+  t.low = s.strip ? -INFINITY : g.activation.low; t.high = s.strip ? INFINITY : g.activation.high;
+  t.a_step = s.prepares ? ptrdiff_t(s.row_bytes / element_bytes(tiles.a)) : g.a_step;
+  t.c_step = s.strip ? ptrdiff_t(width) : g.c_step;
+  t.residual_step = g.residual_step;
+  t.block = g.block_sums ? kSumBlock : SIZE_MAX;
+}
+
+ptrdiff_t bytes_ahead(const GemmBlock& g, Ahead fetch, size_t ldb, size_t panel, size_t p1, bool in_place) {
+  const unsigned element = element_bytes(g.format.element);
+  if (fetch == Ahead::soon) return ptrdiff_t(8192 / (size_t(g.format.nr) * g.format.kr * element) * ldb * element);
+  if (fetch == Ahead::none || (panel + 2) * g.format.nr > g.n || panel + 1 >= p1 + g.more_panels) return 0;
+  return ptrdiff_t((in_place ? g.format.nr : panel_offset(g.format, 1, g.packed_depth)) * element);
+}
+
+void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const void* const* a, size_t rows, size_t index) {
+  const GemmTileTable& tiles = table_of(g.tile);
+  const GemmSegment* from = g.segments + pass.segment;
+  if (!index) {
+    GemmSegment* to = prepared_segments(g, s);
+    for (size_t i = 0; i < pass.count; ++i) to[i] = {ptrdiff_t(i * pass.k), from[i].b};
+  }
+  char* to = static_cast<char*>(g.scratch) + index * s.row_bytes;
+  const void* first[kMaxTileRows];
+  for (size_t r = 0; r < rows; ++r) first[r] = at(a[r], g.a_type, ptrdiff_t(pass.off));
+  if (tiles.pack_a) return tiles.pack_a(rows, first, from, pass.count, pass.k, to);
+  const GemmRowTable& kernel = code_of<GemmRowTableFn>(g.rows)();
+  if (!index) note_use(g.rows);
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t i = 0; i < pass.count; ++i) kernel.widen(pass.k, at(first[r], g.a_type, from[i].a), reinterpret_cast<float*>(to + r * s.row_bytes) + i * pass.k);
+}
+
+void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers* row, size_t rows, size_t first) {
+  const Element type = table_of(g.tile).c;
+  const GemmRowTable& kernel = code_of<GemmRowTableFn>(g.rows)();
+  note_use(g.rows);
+  auto* sums = static_cast<float*>(strip_of(g, s, Element::f32));
+  const size_t step = size_t(t.c_step);
+  if (type != Element::f32) kernel.widen(rows * step, strip_of(g, s, type), sums);
+  void* c[kStripRows];
+  const void* residual[kStripRows];
+  const bool any = g.residual != SKUA_RESIDUAL_NONE;
+  for (size_t r = 0; r < rows; ++r) {
+    c[r] = at(row[r].c, g.c_type, ptrdiff_t(first));
+    if (any) residual[r] = at(row[r].residual, g.c_type, ptrdiff_t(first));
+  }
+  GemmFinish f = {rows, t.n, sums, step, c, any ? residual : nullptr, t.residual_after, g.beta, g.activation.low, g.activation.high};
+  if (g.activation.kernel) {
+    if (t.residual_after) f.residual = nullptr;
+    if (f.residual || f.beta != 0) kernel.finish_in_sums(f);
+    if (step == t.n) apply_row(g.activation, rows * step, sums);
+    else
+      for (size_t r = 0; r < rows; ++r) apply_row(g.activation, t.n, sums + r * step);
+    f.residual = any && t.residual_after ? residual : nullptr;
+    f.beta = 0;
+  }
+  kernel.finish(f);
+}
 
 bool has_row(const Kernel* tile, size_t n, size_t depth) {
   size_t floats = 0;
-  return code_of<GemmTileTableFn>(tile)().panels && mul(n, depth, floats) && floats <= kSoon / sizeof(float);
+  return table_of(tile).panels && mul(n, depth, floats) && floats <= machine_for(tile->isa).l2 / 2 / sizeof(float);
 }
 
-void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
+void run_row(const GemmBlock& g, const RowPointers& row) {
   note_use(g.tile);
-  const size_t first = p0 * g.format.nr;
-  const float *a = row.a, *from = row.residual ? row.residual + first : nullptr;
-  float* c = row.c + first;
   GemmTile t;
-  t.a = &a; t.c = &c;
+  t.a = &row.a; t.c = &row.c;
   t.k = g.k;
-  t.b = g.packed + panel_offset(g.format, p0, g.packed_depth);
-  t.n = min(p1 * g.format.nr, g.n) - first;
+  t.b = g.packed;
+  t.n = g.n;
   t.alpha = g.alpha; t.beta = g.beta;
-  t.bias = g.bias ? g.bias + first : nullptr;
+  t.bias = g.bias;
   t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
-  const float* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &from;
+  const void* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &row.residual;
   t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
   t.low = g.activation.low; t.high = g.activation.high;
-  code_of<GemmTileTableFn>(g.tile)().panels(t);
+  table_of(g.tile).panels(t);
   if (!g.activation.kernel) return;
   note_use(g.activation.kernel);
   t.residual = residual;
@@ -135,8 +262,8 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
 }
 
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
-  const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * sizeof(float);
-  if (one_group) return bytes > double(48 << 20) ? Ahead::next : bytes > double(kSoon) ? Ahead::soon : Ahead::none;
+  const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element);
+  if (one_group) return bytes > double(48 << 20) ? Ahead::next : bytes > double(8 << 20) ? Ahead::soon : Ahead::none;
   return bytes > 65536 && bytes > 0.75 * double(machine_for(g.tile->isa).l2) ? Ahead::line : Ahead::none;
 }
 
@@ -148,7 +275,7 @@ size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even) {
   // Rows of A that stay in L2 beside two panels while all panels pass.
   const size_t fit = max(l2 / 2 / sizeof(float) / max(depth, 1), 64);
   if (rows <= fit + fit / 4 || g.segment_count > 1) return rows;  // the rows of several segments overlap
-  const size_t tall = code_of<GemmTileTableFn>(g.tile)().even_rows[g.format.nr / g.format.vector - 1];
+  const size_t tall = table_of(g.tile).even_rows[g.format.nr / g.format.vector - 1];
   return round_up(ceil_div(rows, ceil_div(rows, fit)), max(tall, 1));
 }
 

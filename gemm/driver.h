@@ -8,26 +8,46 @@
 namespace skua {
 
 // ---- packed B ------------------------------------------------------------------------------------------------------------------
-// Panels of `nr` columns, each [depth][width]; width = nr, in the last panel the columns left rounded up to `vector`. Equal formats mean
+// Panels of `nr` columns, each [depth / kr][width][kr]; width = nr, in the last panel the columns left rounded up to `vector`. Equal formats mean
 // interchangeable packed weights.
 struct PackFormat {
-  uint32_t nr, vector;
+  uint16_t nr, vector;
+  Element element;
+  uint8_t kr;       // steps of the depth that lie together; the depth is rounded up to them
+  uint16_t unused;  // 0
 };
+inline bool operator==(const PackFormat& x, const PackFormat& y) { return x.nr == y.nr && x.vector == y.vector && x.element == y.element && x.kr == y.kr; }
 inline size_t panel_count(const PackFormat& f, size_t n) { return ceil_div(n, f.nr); }
 inline size_t panel_columns(const PackFormat& f, size_t n, size_t panel) { return min(f.nr, n - panel * f.nr); }
 inline size_t panel_width(const PackFormat& f, size_t n, size_t panel) { return round_up(panel_columns(f, n, panel), f.vector); }
-inline size_t packed_floats(const PackFormat& f, size_t n, size_t depth) { return depth * round_up(n, f.vector); }
-inline size_t panel_offset(const PackFormat& f, size_t panel, size_t depth) { return panel * f.nr * depth; }
+inline size_t packed_floats(const PackFormat& f, size_t n, size_t depth) { return ceil_div(round_up(depth, f.kr) * round_up(n, f.vector) * element_bytes(f.element), sizeof(float)); }
+inline bool packed_bytes(const PackFormat& f, size_t n, size_t depth, size_t& bytes) {  // false: overflow
+  return mul(round_up(depth, f.kr), round_up(n, f.vector), bytes) && mul(bytes, element_bytes(f.element), bytes);
+}
+inline size_t panel_offset(const PackFormat& f, size_t panel, size_t depth) { return panel * f.nr * round_up(depth, f.kr); }  // elements
+// Bytes on from an address of elements.
+inline const void* at(const void* p, Element e, ptrdiff_t elements) { return static_cast<const char*>(p) + elements * ptrdiff_t(element_bytes(e)); }
+inline void* at(void* p, Element e, ptrdiff_t elements) { return static_cast<char*>(p) + elements * ptrdiff_t(element_bytes(e)); }
 
 // ---- choice --------------------------------------------------------------------------------------------------------------------
 // Cycles of C[m x n] += A * B at this depth with this tile, from the ports, the latency and the bandwidth B streams through. cached: B was used just before.
 double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached = false);
 
+// What a tile must be able to do beside its shape.
+struct GemmTypes {
+  Element a = Element::f32, c = Element::f32;  // in memory
+  bool strict = false;                         // SKUA_NUMERICS_STRICT: sums in f32
+  size_t segment = 0;                          // depth of each of several segments; 0 = one segment
+};
+
 // The cheapest tile that the context may use; with `format`, among those of that format. NULL if there is none. With text, every candidate
 // and its predicted cycles is added to it.
-const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text = nullptr, Choice* choice = nullptr);
-inline PackFormat format_of(const Kernel* tile) { return {tile->nr, tile->vector}; }
-GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel);  // of the highest instruction set
+const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text = nullptr, Choice* choice = nullptr, const GemmTypes& types = {});
+inline const GemmTileTable& table_of(const Kernel* tile) { return code_of<GemmTileTableFn>(tile)(); }
+inline PackFormat format_of(const Kernel* tile) { return {tile->nr, tile->vector, table_of(tile).b, table_of(tile).kr, 0}; }
+// Of the highest instruction set; NULL if there is none from that type to that format.
+const Kernel* find_pack(const skua_context* ctx, Element from, Element to, unsigned kr = 1);
+GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel);  // f32 to f32
 
 // ---- the loop nest -------------------------------------------------------------------------------------------------------------
 constexpr size_t kMaxTileRows = 16;
@@ -40,9 +60,9 @@ struct GemmBlock {
   size_t segment_count, k;
   const GemmSegment* segments;
   size_t kc;                   // depth of one pass, so that a panel's part stays in L2; whole segments, or a part of one
-  const float* packed;         // panels
+  const void* packed;          // panels
   size_t packed_depth;         // of the panels, whatever part of it the segments cover
-  const float* in_place;       // row-major B read where it is, for panels whose last vector is whole; NULL = packed only
+  const void* in_place;        // row-major B of the format's type read where it is, for panels whose last vector is whole; NULL = packed only
   size_t ldb;
   float alpha, beta;
   const float* bias;           // round_up(n, vector) values, or NULL
@@ -50,15 +70,41 @@ struct GemmBlock {
   skua_residual residual;
   ptrdiff_t a_step, c_step, residual_step;  // from a row to the next where rows are even
   size_t more_panels;          // that follow in calls of their own: the next one is fetched ahead all the same
+  Element a_type, c_type;      // of A, of C and the residual, in memory
+  bool block_sums;             // sums of a tile in half precision go to f32 after kSumBlock terms
+  const Kernel* rows;          // gemm_rows of a_type, where C's strips need it
+  void* scratch;               // this worker's staging().bytes, 64-byte aligned; unused where that is 0
 };
+constexpr size_t kSumBlock = 64;
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows = 0);  // rows that read A where it is; 0 = it is close
 
 // Pointers of one row of C, A and the residual (residual NULL without one), column 0; `even` rows from here on, 1 or more, follow at the block's steps.
 struct RowPointers {
-  const float* a;
-  float* c;
-  const float* residual;
+  const void* a;
+  void* c;
+  const void* residual;
   size_t even;
+};
+
+// Where tile and memory differ in type, or the tile wants A in its own order, rows pass through the workspace: turns of rows are prepared once for all their panels, and C comes
+// through a strip of f32 that stays in L1, from where the gemm_rows kernel finishes it.
+struct Staging {
+  bool prepares, strip;
+  size_t rows;       // of a turn
+  size_t row_bytes;  // of a prepared row, or the part of a panel that is a row's
+  size_t bytes;      // of a worker's scratch; 0 = nothing is staged
+};
+constexpr size_t kStripFloats = 4096, kStripRows = 256;
+// function: the activation is no clamp.
+Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count, size_t k);
+
+// One pass over the depth: whole segments, or a part of one.
+struct Pass {
+  size_t kc;
+  size_t segment, from, done;  // where it begins
+  size_t count, k, off;        // segments, and the depth of each from `off` on
+  void begin(const GemmBlock& g);
+  bool next(const GemmBlock& g);  // false: that was the last one
 };
 
 // What a tile does not do: activations that are no clamp, and the residual after them. Rows by pointers; or, `even` of them, by steps.
@@ -72,73 +118,77 @@ size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 enum class Ahead { none, line, soon, next };
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group);
 
+// The panel and the pass of a tile; what does not differ from one of the block's tiles to the next.
+void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t);
+// How far on in B, for the next panel: a line of each of its rows with every group of rows, all lines if there is one group only.
+ptrdiff_t bytes_ahead(const GemmBlock& g, Ahead fetch, size_t ldb, size_t panel, size_t p1, bool in_place);
+
+// Where a tile that writes this type puts its sums: the strip, or what lies before it and is widened to it.
+inline void* strip_of(const GemmBlock& g, const Staging& s, Element type) {
+  return static_cast<char*>(g.scratch) + s.bytes - kStripFloats * (type == Element::f32 ? sizeof(float) : sizeof(float) + element_bytes(type));
+}
+// Prepares up to mr rows of a turn for the pass; the first is its `index`-th.
+void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const void* const* a, size_t rows, size_t index);
+// The strip's rows to C; `row` with pointers for column 0.
+void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers* row, size_t rows, size_t first);
+
 // Rows [m0, m1) times panels [p0, p1). `row(m)` gives a row's pointers.
 template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, Row row) {
-  const GemmTileTable& tiles = code_of<GemmTileTableFn>(g.tile)();
+  const GemmTileTable& tiles = table_of(g.tile);
   const size_t mr = g.tile->mr, depth = g.segment_count * g.k;
   if (m1 == m0) return;
   note_use(g.tile);
   if (g.activation.kernel) note_use(g.activation.kernel);
-  const size_t per_turn = p1 - p0 > 1 ? rows_per_turn(g, m1 - m0, row(m0).even) : m1 - m0;
+  const Staging s = staging(g.tile, g.a_type, g.c_type, g.activation.kernel, m1 - m0, g.n, g.segment_count, g.k);
+  const size_t per_turn = s.bytes ? s.rows : p1 - p0 > 1 ? rows_per_turn(g, m1 - m0, row(m0).even) : m1 - m0;
+  void* strip = s.strip ? strip_of(g, s, tiles.c) : nullptr;
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0 <= mr);
-  size_t segment = 0, from = 0, done = 0;  // where the pass begins
+  Pass pass = {};
+  pass.kc = s.strip ? max(depth, 1) : g.kc;
   do {
-    // One pass: several whole segments, or a part of one.
-    size_t count = 1, k = g.k, off = from;
-    if (g.kc < g.k) {
-      k = min(g.kc, g.k - from);
-      from += k;
-      if (from == g.k) from = 0;
-    } else {
-      count = g.k ? min(g.kc / g.k, g.segment_count - segment) : g.segment_count;
-    }
-    for (size_t turn = m0; turn < m1; turn += per_turn)
-      for (size_t p = p0, end = min(turn + per_turn, m1); p < p1; ++p) {
+    pass.begin(g);
+    for (size_t turn = m0; turn < m1; turn += per_turn) {
+      const size_t end = min(turn + per_turn, m1);
+      if (s.prepares)
+        for (size_t m = turn; m < end; m += mr) {
+          const void* a[kMaxTileRows];
+          for (size_t i = m; i < min(m + mr, end); ++i) a[i - m] = row(i).a;
+          prepare_rows(g, pass, s, a, min(mr, end - m), m - turn);
+        }
+      for (size_t p = p0; p < p1; ++p) {
         const size_t columns = panel_columns(g.format, g.n, p), width = round_up(columns, g.format.vector), first = p * g.format.nr;
         const bool in_place = g.in_place && columns == width;
-        const float* a[kMaxTileRows];
-        float* c[kMaxTileRows];
-        const float* residual[kMaxTileRows];
+        const void* a[kMaxTileRows];
+        void* c[kMaxTileRows];
+        const void* residual[kMaxTileRows];
         GemmTile t;
         t.a = a; t.c = c;
-        t.segments = g.segments + segment;
-        t.segment_count = count;
-        t.k = k;
-        t.ldb = in_place ? g.ldb : width;
-        t.b = in_place ? g.in_place + off * g.ldb + first : g.packed + panel_offset(g.format, p, g.packed_depth) + off * width;
-        t.n = columns;
-        t.load_c = done != 0;
-        t.finish = done + count * k == depth;
-        t.alpha = g.alpha; t.beta = g.beta;
-        t.bias = g.bias ? g.bias + first : nullptr;
-        const float* const* rest = g.residual != SKUA_RESIDUAL_NONE && t.finish ? residual : nullptr;
-        const bool apart = t.finish && g.activation.kernel, late = apart && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
-        const bool laps = !apart && !t.load_c && g.beta == 0;
-        t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
-        t.low = g.activation.low; t.high = g.activation.high;
-        t.a_step = g.a_step; t.c_step = g.c_step; t.residual_step = g.residual_step;
+        set_panel(g, pass, s, p, in_place, t);
+        t.load_c = pass.done != 0;
+        t.finish = pass.done + pass.count * pass.k == depth;
+        const void* const* rest = g.residual != SKUA_RESIDUAL_NONE && t.finish && !s.strip ? residual : nullptr;
+        const bool apart = t.finish && g.activation.kernel && !s.strip, late = apart && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+        const bool laps = !apart && !t.load_c && t.beta == 0 && !tiles.pack_a;
         const size_t vectors = width / g.format.vector, tall = tiles.even_rows[vectors - 1];
         const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
-        // The next panel is fetched into L2 while this one is multiplied: a line of each of its rows with every group of rows, all lines if there is one group only.
-        t.ahead = 0;
-        if (fetch == Ahead::soon) t.ahead = ptrdiff_t(2048 / g.format.nr * t.ldb);
-        else if (fetch != Ahead::none && (p + 2) * g.format.nr <= g.n && p + 1 < p1 + g.more_panels) t.ahead = ptrdiff_t(in_place ? g.format.nr : g.format.nr * g.packed_depth);
+        t.ahead = bytes_ahead(g, fetch, t.ldb, p, p1, in_place);
         size_t line = 0;
+        const size_t most = s.strip ? max(min(kStripFloats / width, kStripRows) / tall, 1) * tall : end - turn;
         for (size_t m = turn; m < end;) {
           size_t rows = 0, run = 0;
           do {
             const RowPointers q = row(m + rows);
-            a[rows] = q.a + off;
-            c[rows] = q.c + first;
-            residual[rows] = q.residual ? q.residual + first : nullptr;
+            a[rows] = s.prepares ? static_cast<const char*>(g.scratch) + (m + rows - turn) * s.row_bytes : at(q.a, g.a_type, ptrdiff_t(pass.off));
+            c[rows] = s.strip ? at(strip, tiles.c, ptrdiff_t(rows * width)) : at(q.c, g.c_type, ptrdiff_t(first));
+            residual[rows] = q.residual ? at(q.residual, g.c_type, ptrdiff_t(first)) : nullptr;
             if (!rows) {
-              run = min(q.even, end - m);
+              run = min(s.prepares && s.strip ? end - m : min(q.even, end - m), most);
               t.groups = even ? run / tall : 0;
               if (t.groups && apart) t.groups = min(t.groups, max(4096 / (tall * columns), 1));  // the activation reads C from L1
             }
-          } while (!t.groups && ++rows < (end - m < 2 * mr ? (end - m > mr ? (end - m + 1) / 2 : end - m) : mr));
+          } while (!t.groups && ++rows < (end - m < 2 * mr && !tiles.pack_a ? (end - m > mr ? (end - m + 1) / 2 : end - m) : min(mr, end - m)));
           t.residual = late ? nullptr : rest;
           if (t.groups) even(t);
           else fn[rows - 1](t);
@@ -146,29 +196,33 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
           if (laps && t.groups && 3 * (run - rows) >= 2 * tall) {
             const ptrdiff_t back = ptrdiff_t(run - tall);
-            a[0] += back * t.a_step;
-            c[0] += back * t.c_step;
-            if (residual[0]) residual[0] += back * t.residual_step;
+            a[0] = at(a[0], tiles.a, back * t.a_step);
+            c[0] = at(c[0], tiles.c, back * t.c_step);
+            if (residual[0]) residual[0] = at(residual[0], g.c_type, back * t.residual_step);
             t.groups = 1;
             even(t);
             rows = run;
           }
           t.residual = rest;
           if (apart) finish_rows(g, t, rows, t.groups != 0);
+          if (s.strip) {
+            RowPointers to[kStripRows];
+            for (size_t i = 0; i < rows; ++i) to[i] = row(m + i);
+            c[0] = strip;
+            finish_strip(g, s, t, to, rows, first);
+          }
           m += rows;
           line += t.groups ? t.groups : 1;
-          t.ahead = t.ahead && line * 16 < g.format.nr ? t.ahead + ptrdiff_t(t.groups ? t.groups : 1) * 16 : 0;
+          t.ahead = t.ahead && line * 64 < size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element) ? t.ahead + ptrdiff_t(t.groups ? t.groups : 1) * 64 : 0;
         }
       }
-    done += count * k;
-    if (g.kc >= g.k) segment += count;
-    else if (from == 0) ++segment;
-  } while (done < depth);
+    }
+  } while (pass.next(g));
 }
 
-// The only row of C times panels [p0, p1), without the loop nest. B is packed, in one segment, and no larger than what is read without fetching ahead: has_row().
+// The only row of C, without the loop nest. B is packed and in one segment; for a B that stays in L2, where has_row().
 bool has_row(const Kernel* tile, size_t n, size_t depth);
-void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1);
+void run_row(const GemmBlock& g, const RowPointers& row);
 
 // How rows and panels are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in
 // `row_units` parts that may be cut apart; `cycles` for all of them.

@@ -16,28 +16,29 @@ struct Plan : skua_plan {
   size_t lda, ldb, ldc, ldr;
   size_t kc;
   bool in_place;             // B is read where it is, only its last panel is packed
-  bool row;                  // one row and a packed B that is not fetched ahead
-  const Kernel* pack;
-  size_t packed_a, packed_b; // floats of workspace: per batch of A, per B
+  bool row;                  // one row and a small packed B
+  const Kernel *pack_a, *pack_b;  // NULL where nothing is packed
+  size_t packed_a, packed_b;      // bytes of workspace: per batch of A, per B
+  size_t width_a;                 // elements from a row of the packed A to the next
+  Staging staging;
 };
 
 const GemmOp& op_of(const skua_plan* plan) { return *static_cast<const GemmOp*>(plan->op); }
 const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
 
-
 skua_status open(skua_op* base) {
   GemmOp& op = *static_cast<GemmOp*>(base);
   const GemmConfig& c = op.config;
-  size_t floats = gemm_bias_floats(c), packed = 0, bytes = 0;
-  bool ok = c.n <= SIZE_MAX / 64 && c.k <= SIZE_MAX / 64;
-  if (ok && c.constant_b)
-    ok = c.format.vector && c.format.nr && mul(size_t(c.k), round_up(size_t(c.n), c.format.vector), packed) && add(floats, packed, floats);
-  ok = ok && mul(floats, sizeof(float), bytes) && bytes == op.weights_size && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION;
+  size_t packed = 0, bytes = 0;
+  bool ok = c.n <= SIZE_MAX / 64 && c.k <= SIZE_MAX / 64 && (c.c_type == Element::f32 || c.c_type == c.a_type);
+  if (ok && c.constant_b) ok = c.format.vector && c.format.nr && c.format.kr && packed_bytes(c.format, size_t(c.n), size_t(c.k), packed);
+  ok = ok && mul(gemm_bias_floats(c), sizeof(float), bytes) && add(bytes, packed, bytes) && bytes == op.weights_size && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION;
   if (!ok) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
   SKUA_TRY(check_activation("gemm", c.activation));
-  if (c.constant_b && !choose_tile(op.ctx, 1, 1, 1, &c.format))
-    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns of %u-float vectors; this context (%s) has no such kernel", c.format.nr,
+  if (c.constant_b && !choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, types_of(c)))
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns of vectors of %u; this context (%s) has no such kernel", c.format.nr,
                 c.format.vector, skua_context_isa(op.ctx));
+  if (c.a_type != Element::f32 && !find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   op.n_inputs = 1 + !c.constant_b + (c.residual != SKUA_RESIDUAL_NONE);
   op.n_outputs = 1;
   const float* w = static_cast<const float*>(op.weights);
@@ -54,8 +55,8 @@ void batch_steps(const skua_tensor& x, size_t batch_rank, size_t* step) {
   }
 }
 
-skua_status matrix(const skua_op* op, const PlanShapes& s, size_t i) {
-  SKUA_TRY(need_type(op, s, i, SKUA_DTYPE_F32));
+skua_status matrix(const skua_op* op, const PlanShapes& s, size_t i, Element type) {
+  SKUA_TRY(need_type(op, s, i, skua_dtype(type)));
   const skua_tensor& t = s.inputs[i];
   if (t.rank < 2) return SKUA_INVALID("gemm: input %zu has rank %u, must be 2 or more", i, t.rank);
   if (t.shape[t.rank - 1] > 1 && t.stride[t.rank - 1] != 1) return SKUA_INVALID("gemm: input %zu has innermost stride %zu, must be 1", i, t.stride[t.rank - 1]);
@@ -67,7 +68,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const GemmConfig& c = op.config;
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor& a = s.inputs[0];
-  SKUA_TRY(matrix(base, s, 0));
+  SKUA_TRY(matrix(base, s, 0, c.a_type));
   p.m = a.shape[a.rank - (c.transpose_a ? 1 : 2)];
   p.k = a.shape[a.rank - (c.transpose_a ? 2 : 1)];
   p.lda = a.stride[a.rank - 2];
@@ -76,7 +77,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     p.n = size_t(c.n);
     if (p.k != c.k) return SKUA_INVALID("gemm: input 0 has K = %zu, the weights have %zu", p.k, size_t(c.k));
   } else {
-    SKUA_TRY(matrix(base, s, 1));
+    SKUA_TRY(matrix(base, s, 1, c.a_type));
     const skua_tensor& b = s.inputs[1];
     p.n = b.shape[b.rank - (c.transpose_b ? 2 : 1)];
     const size_t k = b.shape[b.rank - (c.transpose_b ? 1 : 2)];
@@ -86,7 +87,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     rank = b.rank > rank ? b.rank : rank;
   }
   skua_tensor& y = p.outputs[0];
-  y = tensor(SKUA_DTYPE_F32, rank);
+  y = tensor(skua_dtype(c.c_type), rank);
   y.shape[rank - 2] = p.m;
   y.shape[rank - 1] = p.n;
   p.batch_rank = rank - 2;
@@ -110,30 +111,33 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   }
   if (c.residual != SKUA_RESIDUAL_NONE) {
     const size_t i = s.n_inputs - 1;
-    SKUA_TRY(matrix(base, s, i));
+    SKUA_TRY(matrix(base, s, i, c.c_type));
     SKUA_TRY(need_same_shape(base, s, i, y));
     p.ldr = s.inputs[i].stride[rank - 2];
     batch_steps(s.inputs[i], p.batch_rank, p.r_step);
   }
-  p.kernel = choose_tile(op.ctx, p.m, p.n, p.k, c.constant_b ? &c.format : nullptr, nullptr, &p.choice);
+  p.kernel = choose_tile(op.ctx, p.m, p.n, p.k, c.constant_b ? &c.format : nullptr, nullptr, &p.choice, types_of(c));
   if (!p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
-  pack_kernel(op.ctx, &p.pack);
-  p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);  // beta reads C, so C cannot hold partial sums
-  p.row = c.constant_b && p.m == 1 && has_row(p.kernel, p.n, p.k);
   const PackFormat f = format_of(p.kernel);
+  p.pack_a = c.transpose_a ? find_pack(op.ctx, c.a_type, c.a_type) : nullptr;
+  p.pack_b = c.constant_b ? nullptr : find_pack(op.ctx, c.a_type, f.element, f.kr);
+  if ((c.transpose_a && !p.pack_a) || (!c.constant_b && !p.pack_b)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+  p.staging = staging(p.kernel, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
+  p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);  // beta reads C, so C cannot hold partial sums
+  p.row = c.constant_b && p.m == 1 && !p.staging.bytes && has_row(p.kernel, p.n, p.k);
   // A few rows use each element of B once or twice: packing would cost more than it saves.
-  p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64;
+  p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64 && f.element == c.a_type && f.kr == 1;
   size_t bytes = 0;
   bool ok = true;
-  if (c.transpose_a) ok = mul(p.m, round_up(p.k, p.pack->vector), p.packed_a);
-  if (ok && !c.constant_b) {
-    if (p.in_place) ok = !(p.n % f.vector) || mul(p.k, panel_width(f, p.n, panel_count(f, p.n) - 1), p.packed_b);
-    else ok = mul(p.k, round_up(p.n, f.vector), p.packed_b);
+  if (c.transpose_a) {
+    p.width_a = round_up(p.k, p.pack_a->vector);
+    ok = mul(p.m, p.width_a, p.packed_a) && mul(p.packed_a, element_bytes(c.a_type), p.packed_a);
   }
+  if (ok && !c.constant_b && (!p.in_place || p.n % f.vector)) ok = packed_bytes(f, p.in_place ? panel_columns(f, p.n, panel_count(f, p.n) - 1) : p.n, p.k, p.packed_b);
   size_t total_a = 0, total_b = 0;
-  p.packed_a = round_up(p.packed_a, 16);
-  p.packed_b = round_up(p.packed_b, 16);
-  ok = ok && mul(p.packed_a, p.batches, total_a) && mul(p.packed_b, p.b_batches, total_b) && add(total_a, total_b, bytes) && mul(bytes, sizeof(float), bytes) && bytes <= SIZE_MAX / 2;
+  p.packed_a = round_up(p.packed_a, 64);
+  p.packed_b = round_up(p.packed_b, 64);
+  ok = ok && mul(p.packed_a, p.batches, total_a) && mul(p.packed_b, p.b_batches, total_b) && add(total_a, total_b, bytes) && bytes <= SIZE_MAX / 2 && p.staging.bytes <= SIZE_MAX / 4;
   if (!ok) return SKUA_INVALID("gemm: the packed operands are larger than the address space");
   p.algorithm = c.constant_b ? "packed" : p.in_place ? "in_place" : "pack_and_multiply";
   return SKUA_STATUS_OK;
@@ -148,16 +152,17 @@ skua_status finish(const skua_op*, skua_plan* out) {
   return SKUA_STATUS_OK;
 }
 
-size_t workspace(const skua_plan* plan, uint32_t) {
+size_t workspace(const skua_plan* plan, uint32_t concurrency) {
   const Plan& p = plan_of(plan);
-  return (p.packed_a * p.batches + p.packed_b * p.b_batches) * sizeof(float);
+  return add_sat(p.packed_a * p.batches + p.packed_b * p.b_batches, mul_sat(p.staging.bytes, concurrency));
 }
 
 struct Run {
   const RunArgs* args;
-  const float *a, *b, *residual;
-  float *c, *packed_a, *packed_b;
-  GemmPackFn pack;
+  const void *a, *b, *residual;
+  void* c;
+  char *packed_a, *packed_b, *scratch;
+  const Kernel* rows;
   TaskGrid grid;
   size_t pieces;
 };
@@ -194,90 +199,97 @@ void pack_b_task(void* arg, size_t index, uint32_t) {
   const PackFormat f = format_of(p.kernel);
   const size_t panels = p.in_place ? 1 : panel_count(f, p.n), which = index / panels;
   const size_t panel = p.in_place ? panel_count(f, p.n) - 1 : index % panels;
-  const float* b = r.b + b_begin(p, which);
   const size_t stride_k = c.transpose_b ? 1 : p.ldb, stride_n = c.transpose_b ? p.ldb : 1;
-  r.pack(p.k, panel_columns(f, p.n, panel), panel_width(f, p.n, panel), b + panel * f.nr * stride_n, stride_k, stride_n,
-         r.packed_b + which * p.packed_b + (p.in_place ? 0 : panel_offset(f, panel, p.k)));
+  void* to = r.packed_b + which * p.packed_b;
+  code_of<GemmPackFn>(p.pack_b)(p.k, panel_columns(f, p.n, panel), panel_width(f, p.n, panel), at(r.b, c.a_type, ptrdiff_t(b_begin(p, which) + panel * f.nr * stride_n)), stride_k, stride_n,
+                                p.in_place ? to : at(to, f.element, ptrdiff_t(panel_offset(f, panel, p.k))));
 }
 
 void pack_a_task(void* arg, size_t index, uint32_t) {  // stored [K, M]: rows of K with a stride of round_up(K, vector)
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = plan_of(r.args->plan);
-  const size_t width = round_up(p.k, p.pack->vector), batch = index / r.pieces, piece = index % r.pieces;
+  const Element type = op_of(r.args->plan).config.a_type;
+  const size_t batch = index / r.pieces, piece = index % r.pieces;
   const size_t m0 = piece_begin(p.m, r.pieces, piece), m1 = piece_begin(p.m, r.pieces, piece + 1);
-  r.pack(m1 - m0, p.k, width, r.a + batch_offset(p, p.a_step, batch) + m0, 1, p.lda, r.packed_a + batch * p.packed_a + m0 * width);
+  code_of<GemmPackFn>(p.pack_a)(m1 - m0, p.k, p.width_a, at(r.a, type, ptrdiff_t(batch_offset(p, p.a_step, batch) + m0)), 1, p.lda,
+                                at(static_cast<void*>(r.packed_a + batch * p.packed_a), type, ptrdiff_t(m0 * p.width_a)));
 }
 
-// What every task of a product shares.
-GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
+void multiply_task(void* arg, size_t index, uint32_t worker) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const Plan& p = plan_of(r.args->plan);
+  const GemmOp& op = op_of(r.args->plan);
+  const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows, batch = index / r.grid.columns / r.grid.rows;
+  const PackFormat f = format_of(p.kernel);
+  const GemmSegment whole = {0, 0};
   GemmBlock g = {};
   g.tile = p.kernel;
-  g.format = format_of(p.kernel);
+  g.format = f;
   g.n = p.n;
   g.segment_count = 1;
   g.k = p.k;
-  g.segments = whole;
+  g.segments = &whole;
   g.packed_depth = p.k;
   g.kc = p.kc;
-  g.packed = op.packed;
+  if (op.packed) g.packed = op.packed;
+  else {
+    const size_t which = b_index(p, batch);
+    g.packed = r.packed_b + which * p.packed_b;
+    if (p.in_place) {
+      g.in_place = at(r.b, f.element, ptrdiff_t(batch_offset(p, p.b_step, batch)));
+      g.ldb = p.ldb;
+      if (p.packed_b) g.packed = at(g.packed, f.element, -ptrdiff_t(panel_offset(f, panel_count(f, p.n) - 1, p.k)));  // only the last panel is there
+    }
+  }
   g.alpha = op.config.alpha;
   g.beta = op.config.beta;
   g.bias = op.bias;
   g.activation = op.activation;
   g.residual = skua_residual(op.config.residual);
-  return g;
-}
-
-void multiply_task(void* arg, size_t index, uint32_t) {
-  const Run& r = *static_cast<const Run*>(arg);
-  const Plan& p = plan_of(r.args->plan);
-  const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows, batch = index / r.grid.columns / r.grid.rows;
-  const GemmSegment whole = {0, 0};
-  GemmBlock g = block_of(p, op_of(r.args->plan), &whole);
-  const PackFormat f = g.format;
-  if (!g.packed) {
-    const size_t which = b_index(p, batch);
-    g.packed = r.packed_b + which * p.packed_b;
-    if (p.in_place) {
-      g.in_place = r.b + batch_offset(p, p.b_step, batch);
-      g.ldb = p.ldb;
-      if (p.packed_b) g.packed -= panel_offset(f, panel_count(f, p.n) - 1, p.k);  // only the last panel is there
-    }
-  }
-  const float* a = r.packed_a ? r.packed_a + batch * p.packed_a : r.a + batch_offset(p, p.a_step, batch);
-  const size_t lda = r.packed_a ? round_up(p.k, p.pack->vector) : p.lda;
-  float* c = r.c + batch_offset(p, p.c_step, batch);
-  const float* residual = r.residual ? r.residual + batch_offset(p, p.r_step, batch) : nullptr;
-  const size_t panels = panel_count(f, p.n), p0 = piece_begin(panels, r.grid.columns, columns), p1 = piece_begin(panels, r.grid.columns, columns + 1);
-  if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
+  const Element a_type = op.config.a_type, c_type = op.config.c_type;
+  const void* a = r.packed_a ? r.packed_a + batch * p.packed_a : at(r.a, a_type, ptrdiff_t(batch_offset(p, p.a_step, batch)));
+  const size_t lda = r.packed_a ? p.width_a : p.lda;
+  void* c = at(r.c, c_type, ptrdiff_t(batch_offset(p, p.c_step, batch)));
+  const void* residual = r.residual ? at(r.residual, c_type, ptrdiff_t(batch_offset(p, p.r_step, batch))) : nullptr;
+  if (p.row && r.grid.columns == 1) return run_row(g, {a, c, residual, 1});
+  g.a_type = a_type; g.c_type = c_type;
+  g.block_sums = op.config.numerics != SKUA_NUMERICS_FAST;
+  g.rows = r.rows;
+  g.scratch = r.scratch + worker * p.staging.bytes;
   g.a_step = ptrdiff_t(lda);
   g.c_step = ptrdiff_t(p.ldc);
   g.residual_step = ptrdiff_t(p.ldr);
-  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), p0, p1,
-            [&](size_t m) { return RowPointers{a + m * lda, c + m * p.ldc, residual ? residual + m * p.ldr : nullptr, p.m - m}; });
+  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), piece_begin(panel_count(f, p.n), r.grid.columns, columns),
+            piece_begin(panel_count(f, p.n), r.grid.columns, columns + 1),
+            [&](size_t m) {
+              return RowPointers{at(a, a_type, ptrdiff_t(m * lda)), at(c, c_type, ptrdiff_t(m * p.ldc)), residual ? at(residual, c_type, ptrdiff_t(m * p.ldr)) : nullptr, p.m - m};
+            });
 }
 
 void run(const RunArgs& args) {
   const Plan& p = plan_of(args.plan);
   const GemmOp& op = op_of(args.plan);
   if (!p.m || !p.n || !p.batches) return;
-  if (p.row && p.batches == 1 && !p.packed_a && args.concurrency() == 1)
-    return run_row(block_of(p, op, nullptr), {args.in<float>(0), args.out<float>(0), op.config.residual ? args.in<float>(1) : nullptr, 1}, 0, ceil_div(p.n, p.kernel->nr));
   Run r = {};
   r.args = &args;
-  r.a = args.in<float>(0);
-  r.b = op.config.constant_b ? nullptr : args.in<float>(1);
-  r.residual = op.config.residual ? args.in<float>(args.plan->n_inputs - 1) : nullptr;
-  r.c = args.out<float>(0);
-  r.pack = code_of<GemmPackFn>(p.pack);
-  r.packed_a = p.packed_a ? static_cast<float*>(args.workspace) : nullptr;
-  r.packed_b = static_cast<float*>(args.workspace) + p.packed_a * p.batches;
-  if (p.packed_a || p.packed_b) note_use(p.pack);
+  r.a = args.in<void>(0);
+  r.b = op.config.constant_b ? nullptr : args.in<void>(1);
+  r.residual = op.config.residual ? args.in<void>(args.plan->n_inputs - 1) : nullptr;
+  r.c = args.out<void>(0);
+  auto* space = static_cast<char*>(args.workspace);
+  r.packed_a = p.packed_a ? space : nullptr;
+  r.packed_b = space + p.packed_a * p.batches;
+  r.scratch = r.packed_b + p.packed_b * p.b_batches;
+  if (p.staging.bytes) r.rows = find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, op.config.a_type);
   if (p.packed_a) {
+    note_use(p.pack_a);
     r.pieces = pieces_for(args, ceil_div(p.m, 16), double(p.k) * 16);
     parallel(args, r.pieces * p.batches, pack_a_task, &r);
   }
-  if (p.packed_b) parallel(args, p.b_batches * (p.in_place ? 1 : panel_count(format_of(p.kernel), p.n)), pack_b_task, &r);
+  if (p.packed_b) {
+    note_use(p.pack_b);
+    parallel(args, p.b_batches * (p.in_place ? 1 : panel_count(format_of(p.kernel), p.n)), pack_b_task, &r);
+  }
   r.grid = {1, 1};
   if (args.concurrency() > 1) r.grid = cut_tasks(args, p.kernel, p.m, ceil_div(p.m, p.kernel->mr), p.n, p.k, gemm_cycles(p.kernel, p.m, p.n, p.k));
   parallel(args, p.batches * r.grid.rows * r.grid.columns, multiply_task, &r);
@@ -291,7 +303,7 @@ void explain(const skua_plan* plan, Text& text) {
   text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches, p.kernel->mr, p.kernel->nr, p.kc);
   if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector);
   text.add("  candidates:\n");
-  choose_tile(op.ctx, p.m, p.n, p.k, op.config.constant_b ? &op.config.format : nullptr, &text);
+  choose_tile(op.ctx, p.m, p.n, p.k, op.config.constant_b ? &op.config.format : nullptr, &text, nullptr, types_of(op.config));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@ namespace skua {
 
 struct GemmConfig {
   uint8_t transpose_a, transpose_b, constant_b, has_bias;
+  Element a_type, c_type;  // in memory; a dynamic B and the residual are of these
+  uint8_t numerics, unused;
   uint32_t residual;
   float alpha, beta;
   skua_activation activation;
@@ -18,8 +20,10 @@ struct GemmOp : skua_op {
   GemmConfig config;
   Activation activation;
   const float* bias;    // round_up(n, vector) values
-  const float* packed;  // panels of a constant B
+  const void* packed;   // panels of a constant B
 };
+
+inline GemmTypes types_of(const GemmConfig& c) { return {c.a_type, c.c_type, c.numerics == SKUA_NUMERICS_STRICT, 0}; }
 
 inline size_t gemm_bias_floats(const GemmConfig& c) { return c.has_bias ? round_up(size_t(c.n), 16) : 0; }
 

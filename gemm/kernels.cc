@@ -9,6 +9,7 @@
 #include "gemm/gemm_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
+#include "gemm/pack.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -23,13 +24,13 @@ template <int NV> SKUA_INL F32 columns(const float* row, int v, size_t tail) {
 // the steps 1, 3, 5 and 7 (scaled by 1, 2, 4), so that 14 rows need no pointers from memory, and asks for the rows of the next tile in time.
 struct Scattered {
   const GemmTile& t;
-  SKUA_INL float* c(int r) const { return t.c[r]; }
-  SKUA_INL const float* residual(int r) const { return t.residual[r]; }
+  SKUA_INL float* c(int r) const { return static_cast<float*>(t.c[r]); }
+  SKUA_INL const float* residual(int r) const { return static_cast<const float*>(t.residual[r]); }
 #if defined(__x86_64__)
   template <int MR> struct A {
     const char* first;
     ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
-    SKUA_INL A(const Scattered& s, ptrdiff_t segment) : first(reinterpret_cast<const char*>(s.t.a[0] + segment)) {
+    SKUA_INL A(const Scattered& s, ptrdiff_t segment) : first(static_cast<const char*>(s.t.a[0]) + segment * ptrdiff_t(sizeof(float))) {
       SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = reinterpret_cast<intptr_t>(s.t.a[r]) - reinterpret_cast<intptr_t>(s.t.a[0]);
     }
     SKUA_INL const float* at(int r, size_t) const { return reinterpret_cast<const float*>(r ? first + to[r] : first); }
@@ -41,7 +42,7 @@ struct Scattered {
 #else
   template <int MR> struct A {
     const float* row[MR];
-    SKUA_INL A(const Scattered& s, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = s.t.a[r] + segment; }
+    SKUA_INL A(const Scattered& s, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = static_cast<const float*>(s.t.a[r]) + segment; }
     SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
     SKUA_INL void step() {}
   };
@@ -100,7 +101,7 @@ constexpr int kOne = !F32::by_lane;
 
 // One step of the depth.
 template <int MR, int NV, int lines, class A> SKUA_INL void step(const A& a, size_t k, const float* b, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
-  SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + ahead + i * kLine, 0, 2);
+  SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine) + ahead, 0, 2);
   F32 w[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     w[v] = F32::load(b + v * F32::L);
@@ -115,7 +116,7 @@ template <int MR, int NV, int lines, class A> SKUA_INL void step(const A& a, siz
   }
 }
 
-// Steps k..depth; with each, `lines` lines that lie `ahead` floats further on in B are fetched into L2.
+// Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
 template <int MR, int NV, int lines, class A> SKUA_INL void steps(A& a, const float* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
   size_t left = depth - k;
   const auto once = [&]() __attribute__((always_inline)) {
@@ -144,7 +145,7 @@ template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const Ge
   const size_t ldb = t.ldb;
   for (size_t s = 0; s < t.segment_count; ++s) {
     typename Rows::template A<MR> a(rows, t.segments[s].a);
-    const float* b = t.b + t.segments[s].b * ldb;
+    const float* b = static_cast<const float*>(t.b) + t.segments[s].b * ldb;
     const size_t depth = t.k;  // in a register: for all the compiler knows, t may change
     size_t k = 0;
     if constexpr (F32::by_lane) {
@@ -190,9 +191,9 @@ template <int MR, int NV, int lines = 0> void tile(const GemmTile& t) { multiply
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
 template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
-  Even rows = {t.a[0], t.c[0], t.residual ? t.residual[0] : nullptr, t.a_step, t.c_step, t.residual_step};
+  Even rows = {static_cast<const float*>(t.a[0]), static_cast<float*>(t.c[0]), static_cast<const float*>(t.residual ? t.residual[0] : nullptr), t.a_step, t.c_step, t.residual_step};
   for (size_t i = 0; i < t.groups; ++i) {
-    multiply<MR, NV, lines>(t, rows, lines && t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * kLine : 0);
+    multiply<MR, NV, lines>(t, rows, lines && t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * 64 : 0);
     rows.a0 += MR * rows.a_step;
     rows.c0 += MR * rows.c_step;
     rows.residual0 += rows.residual0 ? MR * rows.residual_step : 0;
@@ -202,8 +203,9 @@ template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
 // One row, NV vectors of a panel beside NV2 of the next: twice the chains to hide the latency of the multiply-adds, half the epilogues.
 template <int NV, int NV2> SKUA_INL void two_panels(const GemmTile& t, const float* b, size_t first, size_t columns) {
   constexpr int L = F32::L, N = NV + NV2;
-  const float *a = t.a[0], *b2 = b + NV * L * t.k;
-  float* c = t.c[0] + first;
+  const float *a = static_cast<const float*>(t.a[0]), *b2 = b + NV * L * t.k;
+  const float* residual = t.residual ? static_cast<const float*>(t.residual[0]) + first : nullptr;
+  float* c = static_cast<float*>(t.c[0]) + first;
   F32 acc[N];
   SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = F32::zero();
   const auto w = [&](int v) __attribute__((always_inline)) { return F32::load(v < NV ? b + v * L : b2 + (v - NV) * L); };
@@ -227,9 +229,9 @@ template <int NV, int NV2> SKUA_INL void two_panels(const GemmTile& t, const flo
     if (t.alpha != 1) y = y * alpha;
     if (t.beta != 0) y = fma(beta, F32::load_n(c + v * L, n), y);
     if (t.bias) y = y + F32::load(t.bias + first + v * L);
-    if (t.residual && !t.residual_after) y = y + F32::load_n(t.residual[0] + first + v * L, n);
+    if (residual && !t.residual_after) y = y + F32::load_n(residual + v * L, n);
     y = clamp_high(clamp_low(y, low), high);
-    if (t.residual && t.residual_after) y = y + F32::load_n(t.residual[0] + first + v * L, n);
+    if (residual && t.residual_after) y = y + F32::load_n(residual + v * L, n);
     if (n == size_t(L)) y.store(c + v * L);
     else y.store_n(c + v * L, n);
   }
@@ -247,31 +249,7 @@ template <int NV> void panels(const GemmTile& t) {
   constexpr size_t two = 2 * NV * F32::L;
   for (size_t first = 0; first < t.n; first += two) {
     const size_t columns = t.n - first < two ? t.n - first : two;
-    one_or_two_panels<NV>(t, t.b + first * t.k, first, columns, (columns + F32::L - 1) / F32::L);
-  }
-}
-
-void pack(size_t depth, size_t columns, size_t width, const float* b, size_t stride_k, size_t stride_n, float* panel) {
-  constexpr size_t L = F32::L;
-  const size_t whole = columns / L * L;
-  if (stride_n == 1) {
-    for (size_t k = 0; k < depth; ++k, b += stride_k, panel += width) {
-      for (size_t j = 0; j < whole; j += L) F32::load(b + j).store(panel + j);
-      for (size_t j = whole; j < width; j += L) F32::load_n(b + j, j < columns ? columns - j : 0).store_n(panel + j, width - j < L ? width - j : L);
-    }
-    return;
-  }
-  for (size_t j = 0; j < width; j += L) {
-    size_t k = 0;
-    if (stride_k == 1 && j < whole)
-      for (; k + L <= depth; k += L) {
-        F32 block[L];
-        SKUA_UNROLL for (size_t i = 0; i < L; ++i) block[i] = F32::load(b + (j + i) * stride_n + k);
-        transpose(block);
-        SKUA_UNROLL for (size_t i = 0; i < L; ++i) block[i].store(panel + (k + i) * width + j);
-      }
-    for (; k < depth; ++k)
-      for (size_t i = j; i < j + L && i < width; ++i) panel[k * width + i] = i < columns ? b[k * stride_k + i * stride_n] : 0.0f;
+    one_or_two_panels<NV>(t, static_cast<const float*>(t.b) + first * t.k, first, columns, (columns + F32::L - 1) / F32::L);
   }
 }
 
@@ -320,18 +298,35 @@ template <int MR, int NV, GemmTileFn full = tile<MR, NV, kOne>> const GemmTileTa
 #undef SKUA_TILE
 #undef SKUA_TILE_BY_HAND
 
+#define SKUA_TILE_KERNEL(type, name, mr, nr, why, ...)                                                                           \
+  {"gemm_" #type "_" #mr "x" #nr name "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F32::L __VA_OPT__(, ) __VA_ARGS__>)), Element::type},
+#define SKUA_ROW_KERNEL(T, type)                                                                                                  \
+  {"gemm_rows_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "rows of A to f32, and sums from f32, for tiles of f32", KernelKind::gemm_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmRowTableFn>(rows_of<T>)), Element::type},
+
+// One tile serves every type of A and C: the driver prepares the one and finishes the other (gemm_rows).
 const Kernel kernels[] = {
-#define SKUA_TILE(mr, nr, why)                                                                                          \
-  {"gemm_f32_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F32::L>))},
-#define SKUA_TILE_BY_HAND(mr, nr, body, why)                                                                            \
-  {"gemm_f32_" #mr "x" #nr "_" #body "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F32::L, body>))},
+#define SKUA_TILE_BY_HAND(mr, nr, body, why) SKUA_TILE_KERNEL(f32, "_" #body, mr, nr, why, body)
+#define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(f32, "", mr, nr, why)
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_BY_HAND
-    {"gemm_pack_f32_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B: rows copied, or blocks transposed in registers", KernelKind::gemm_pack, Isa::SKUA_ISA, 0, 0, 0,
-     F32::L, reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack))},
+#define SKUA_TILE_BY_HAND(mr, nr, body, why)
+#ifdef SKUA_TYPE_f16
+#define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(f16, "", mr, nr, why)
+#include "gemm/tiles.def"
+#undef SKUA_TILE
+    SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1) SKUA_PACK_KERNEL(f16, f16, f16, f16, 1)
+#endif
+#ifdef SKUA_TYPE_bf16
+#define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(bf16, "", mr, nr, why)
+#include "gemm/tiles.def"
+#undef SKUA_TILE
+    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1) SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1)
+#endif
+#undef SKUA_TILE_BY_HAND
+    SKUA_PACK_KERNEL(f32, float, f32, float, 1)
 };
 
 }  // namespace

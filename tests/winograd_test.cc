@@ -386,7 +386,7 @@ TEST(Winograd, NoPlanForAnotherVector) {
   Context context;
   skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0};
   skua::WinogradPlan plan;
-  EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, {28, 5}, &plan));
+  EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, {28, 5, skua::Element::f32, 1, 0}, &plan));
   s.batch = SIZE_MAX / 2;
   const skua::Kernel* tile = skua::choose_tile(context, 12, 8, 8, nullptr);
   EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, skua::format_of(tile), &plan));

@@ -1,0 +1,92 @@
+// Packing of B, and the rows of A and C around tiles of another type. Included by the units of this family, inside every one of them.
+#pragma once
+#include "gemm/gemm_kernel.h"
+#include "dispatch/kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+// panel[(k / kr * width + j) * kr + k % kr] = b[k*stride_k + j*stride_n], from S in memory to T in the panel.
+template <class S, class T, size_t kr = 1> void pack(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n, void* to) {
+  constexpr size_t L = F32::L;
+  const S* b = static_cast<const S*>(from);
+  T* panel = static_cast<T*>(to);
+  const size_t whole = columns / L * L;
+  if constexpr (kr > 1) {
+    for (size_t k = 0; k < depth; k += kr, panel += width * kr)
+      for (size_t j = 0; j < width; j += L) {
+        T row[kr][L];  // of the group, for these columns
+        const size_t n = j >= columns ? 0 : columns - j < L ? columns - j : L;
+        for (size_t i = 0; i < kr; ++i) {
+          const S* x = b + (k + i) * stride_k + j * stride_n;
+          if (k + i >= depth || !n) F32::zero().store(row[i]);
+          else if (stride_n == 1) F32::load_n(x, n).store(row[i]);
+          else
+            for (size_t l = 0; l < L; ++l) narrow(l < n ? widen(x[l * stride_n]) : 0.0f, row[i][l]);
+        }
+        for (size_t l = 0; l < L && j + l < width; ++l)
+          for (size_t i = 0; i < kr; ++i) panel[(j + l) * kr + i] = row[i][l];
+      }
+    return;
+  }
+  if (stride_n == 1) {
+    for (size_t k = 0; k < depth; ++k, b += stride_k, panel += width) {
+      for (size_t j = 0; j < whole; j += L) F32::load(b + j).store(panel + j);
+      for (size_t j = whole; j < width; j += L) F32::load_n(b + j, j < columns ? columns - j : 0).store_n(panel + j, width - j < L ? width - j : L);
+    }
+    return;
+  }
+  for (size_t j = 0; j < width; j += L) {
+    size_t k = 0;
+    if (stride_k == 1 && j < whole)
+      for (; k + L <= depth; k += L) {
+        F32 block[L];
+        SKUA_UNROLL for (size_t i = 0; i < L; ++i) block[i] = F32::load(b + (j + i) * stride_n + k);
+        transpose(block);
+        SKUA_UNROLL for (size_t i = 0; i < L; ++i) block[i].store(panel + (k + i) * width + j);
+      }
+    for (; k < depth; ++k)
+      for (size_t i = j; i < j + L && i < width; ++i) narrow(i < columns ? widen(b[k * stride_k + i * stride_n]) : 0.0f, panel[k * width + i]);
+  }
+}
+
+// Rows in memory to rows of f32 and back: what tiles of f32 need around them where memory holds T.
+template <class T> void widen_row(size_t n, const void* from, float* to) {
+  constexpr size_t L = F32::L;
+  const T* x = static_cast<const T*>(from);
+  size_t i = 0;
+  for (; i + L <= n; i += L) F32::load(x + i).store(to + i);
+  if (i < n) F32::load_n(x + i, n - i).store_n(to + i, n - i);
+}
+
+template <class T, class C> void finish_rows(const GemmFinish& f) {
+  constexpr size_t L = F32::L;
+  const F32 beta = F32::set1(f.beta), low = F32::set1(f.low), high = F32::set1(f.high);
+  for (size_t r = 0; r < f.rows; ++r) {
+    float* sums = f.sums + r * f.step;
+    const T *c = static_cast<const T*>(f.c[r]), *residual = f.residual ? static_cast<const T*>(f.residual[r]) : nullptr;
+    C* to = static_cast<C*>(element_of<C> == element_of<T> ? f.c[r] : sums);
+    for (size_t j = 0; j < f.n; j += L) {
+      const size_t n = f.n - j < L ? f.n - j : L;
+      F32 y = F32::load(sums + j);
+      if (f.beta != 0) y = fma(beta, F32::load_n(c + j, n), y);
+      if (residual && !f.residual_after) y = y + F32::load_n(residual + j, n);
+      y = clamp_high(clamp_low(y, low), high);
+      if (residual && f.residual_after) y = y + F32::load_n(residual + j, n);
+      if (n == L) y.store(to + j);
+      else y.store_n(to + j, n);
+    }
+  }
+}
+template <class T> constexpr GemmRowTable row_table = {widen_row<T>, finish_rows<T, T>, finish_rows<T, float>};
+template <class T> const GemmRowTable& rows_of() { return row_table<T>; }
+
+#define SKUA_PACK_KERNEL(from, from_type, to, to_type, kr)                                                                        \
+  {"gemm_pack_" #from "_" #to "_" #kr "_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B: rows copied, or blocks transposed in registers", KernelKind::gemm_pack, Isa::SKUA_ISA, \
+   pack_variant(Element::to, kr), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack<from_type, to_type, kr>)), Element::from},
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua

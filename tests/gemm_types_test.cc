@@ -1,0 +1,185 @@
+// Matrix products of f16 and bf16: every tile of the registry, every mix of types that the operator takes.
+#include <memory>
+
+#include "tests/support/gemm_case.h"
+
+using namespace skua_test;
+
+namespace {
+
+struct Tile : skua_kernel_info {};
+void PrintTo(const Tile& tile, std::ostream* os) { *os << tile.name; }
+
+std::vector<Tile> tiles() {
+  std::vector<Tile> found;
+  for (skua_dtype type : half_types())
+    for (const skua_kernel_info& info : kernels(std::string("gemm_") + skua_dtype_name(type) + "_")) found.push_back({info});
+  return found;
+}
+
+class GemmHalfTile : public testing::TestWithParam<Tile> {
+ protected:
+  void SetUp() override { context = std::make_unique<Context>(GetParam().isa, GetParam().name); }
+  size_t mr() const { return GetParam().mr; }
+  size_t nr() const { return GetParam().nr; }
+  Case of_type() const {
+    Case c;
+    c.type = c.b_type = c.c_type = GetParam().type;
+    return c;
+  }
+  std::unique_ptr<Context> context;
+};
+
+// Rows and columns of the last row group and panel, odd depths, each way that B can come, with what follows the sum.
+TEST_P(GemmHalfTile, Tails) {
+  Rng rng(uint32_t(mr() * 100 + nr()));
+  const size_t depths[] = {1, 2, 3, 5, 8, 63, 64, 65, 130};
+  for (size_t m = 1; m <= 2 * mr(); m += small() ? 3 : 1)
+    for (size_t n = 1 + m % 5; n < 2 * nr() + 16; n += small() ? 13 : 7) {
+      Case c = of_type();
+      c.m = m, c.n = n;
+      c.k = depths[size_t(rng.integer(0, small() ? 5 : 8))];
+      c.hole = rng.next() % 3 ? 0 : size_t(rng.integer(1, 5));
+      c.constant_b = rng.next() % 2, c.transpose_b = rng.next() % 3 == 0, c.bias = rng.next() % 2;
+      c.residual = skua_residual(rng.integer(0, 2));
+      c.activation.kind = rng.next() % 2 ? SKUA_ACTIVATION_RELU6 : SKUA_ACTIVATION_NONE;
+      c.seed = rng.next();
+      check(*context, c);
+      if (HasFailure()) return;
+    }
+}
+
+// Turns of rows, strips, and several of both.
+TEST_P(GemmHalfTile, ManyRows) {
+  Rng rng(uint32_t(mr() + nr()));
+  for (size_t m : {29, 83, 260, 700}) {
+    if (small() && m > 100) break;
+    Case c = of_type();
+    c.m = m, c.n = nr() + 5, c.k = m == 260 ? 300 : 33;
+    c.constant_b = rng.next() % 2, c.bias = true;
+    c.activation.kind = m == 83 ? SKUA_ACTIVATION_HARD_SWISH : SKUA_ACTIVATION_NONE;
+    c.seed = rng.next();
+    check(*context, c);
+  }
+}
+
+TEST_P(GemmHalfTile, Mixed) {
+  Rng rng(77);
+  for (int i = 0; i < (small() ? 12 : 120) && !HasFailure(); ++i) {
+    Case c = of_type();
+    c.m = size_t(rng.integer(1, rng.next() % 8 ? 20 : 90));
+    c.n = size_t(rng.integer(1, rng.next() % 4 ? int(nr()) + 16 : 150));
+    c.k = size_t(rng.integer(0, rng.next() % 8 ? 40 : 300));
+    c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2;
+    c.constant_b = c.k && rng.next() % 2, c.bias = rng.next() % 2;
+    if (rng.next() % 2) c.b_type = SKUA_DTYPE_F32;
+    if (rng.next() % 3 == 0) c.c_type = SKUA_DTYPE_F32;
+    c.alpha = rng.next() % 2 ? 1 : rng.uniform(-2, 2);
+    c.beta = rng.next() % 2 ? 0 : rng.uniform(-2, 2);
+    c.activation.kind = skua_activation_kind(rng.integer(0, int(SKUA_ACTIVATION_GELU_TANH)));
+    c.activation.a = -0.25f, c.activation.b = 1;
+    c.residual = skua_residual(rng.integer(0, 2));
+    c.hole = size_t(rng.integer(0, 3));
+    for (int d = rng.integer(0, 2); d-- > 0;) c.a_batch.push_back(size_t(rng.integer(1, 2)));
+    for (int d = c.constant_b ? 0 : rng.integer(0, 2); d-- > 0;) c.b_batch.push_back(size_t(rng.integer(1, 2)));
+    c.seed = rng.next();
+    check(*context, c);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, GemmHalfTile, testing::ValuesIn(tiles()), [](const auto& info) { return std::string(info.param.name); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GemmHalfTile);  // a build of f32 alone
+
+// What the cost model chooses; STRICT sums in f32 everywhere, to the bound of f32.
+TEST(GemmTypes, WithoutAFilter) {
+  Rng rng(3);
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      for (int i = 0; i < (small() ? 3 : 24); ++i) {
+        Case c;
+        c.type = c.b_type = c.c_type = type;
+        c.numerics = skua_numerics(i % 3);
+        c.m = size_t(rng.integer(1, i % 5 ? 40 : 200)), c.n = size_t(rng.integer(1, i % 7 ? 100 : 400)), c.k = size_t(rng.integer(0, i % 3 || small() ? 50 : 500));
+        c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.constant_b = c.k && rng.next() % 2;
+        c.seed = rng.next();
+        check(context, c);
+      }
+    }
+}
+
+// Small integers have exact products and sums in every type, and results that fit.
+TEST(GemmTypes, ExactWithIntegers) {
+  Rng rng(5);
+  for (const Tile& tile : tiles()) {
+    SCOPED_TRACE(tile.name);
+    Context context(tile.isa, tile.name);
+    for (int i = 0; i < (small() ? 3 : 12); ++i) {
+      Case c;
+      c.integers = true;
+      c.type = c.b_type = c.c_type = tile.type;
+      if (i % 2) c.b_type = SKUA_DTYPE_F32;
+      if (c.type == SKUA_DTYPE_BF16) c.c_type = SKUA_DTYPE_F32;
+      c.m = size_t(rng.integer(1, 33)), c.n = size_t(rng.integer(1, small() ? 40 : 140)), c.k = size_t(rng.integer(0, 25));
+      c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.bias = rng.next() % 2, c.constant_b = c.k && rng.next() % 2;
+      c.residual = skua_residual(rng.integer(0, 2));
+      c.seed = rng.next();
+      check(context, c);
+    }
+  }
+}
+
+// Large values and NaN go through; a sum beyond f16 becomes infinity.
+TEST(GemmTypes, SpecialValues) {
+  for (const Tile& tile : tiles()) {
+    SCOPED_TRACE(tile.name);
+    Context context(tile.isa, tile.name);
+    for (bool constant_b : {false, true}) {
+      Case c;
+      c.type = c.b_type = c.c_type = tile.type;
+      c.m = size_t(tile.mr) + 2, c.n = size_t(tile.nr) + 3, c.k = 6;
+      c.constant_b = constant_b;
+      c.activation.kind = SKUA_ACTIVATION_RELU;
+      Inputs in = inputs_of(c);
+      in.a.v[2] = NAN;               // row 0
+      in.a.v[c.k + 1] = INFINITY;    // row 1
+      in.b.v[c.n + 3] = 0;           // inf * 0
+      in.b.v[4 * c.n + c.n - 1] = NAN;
+      for (size_t l = 0; l < c.k; ++l) in.a.v[2 * c.k + l] = 60000, in.b.v[l * c.n + 2] = l ? 0.0f : 2.0f;
+      std::optional<Data> got = compute(context, c, in);
+      ASSERT_TRUE(got);
+      for (size_t i = 0; i < c.m; ++i)
+        for (size_t j = 0; j < c.n; ++j) {
+          const float y = got->v[i * c.n + j];
+          if (i == 0 || j == c.n - 1 || (i == 1 && (j == 2 || j == 3))) EXPECT_TRUE(std::isnan(y)) << i << ", " << j;
+          else if (i == 1) EXPECT_TRUE(in.b.v[c.n + j] > 0 ? std::isinf(y) : y == 0) << i << ", " << j;
+          else if (i == 2 && j == 2) EXPECT_EQ(y, tile.type == SKUA_DTYPE_F16 ? INFINITY : rounded(tile.type, 2 * rounded(tile.type, 60000)));
+          else EXPECT_FALSE(std::isnan(y)) << i << ", " << j;
+        }
+    }
+  }
+}
+
+TEST(GemmTypes, MixesThatAreRefusedSayWhy) {
+  Context context;
+  skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+  d.n = 4, d.k = 4;
+  const float b[16] = {};
+  const auto refused = [&](skua_dtype a, skua_dtype weights, skua_dtype c, bool constant, const char* text) {
+    d.a_type = a, d.b_type = weights, d.c_type = c;
+    d.n = d.k = constant ? 4 : 0;
+    Op op;
+    EXPECT_EQ(skua_gemm_create(context, &d, constant ? b : nullptr, nullptr, &op), SKUA_STATUS_UNSUPPORTED);
+    EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << skua_error_text();
+  };
+  refused(SKUA_DTYPE_S8, SKUA_DTYPE_F32, SKUA_DTYPE_F32, true, "a_type is s8");
+  refused(SKUA_DTYPE_F32, SKUA_DTYPE_F16, SKUA_DTYPE_F32, true, "b_type is f16");
+  refused(SKUA_DTYPE_F32, SKUA_DTYPE_F32, SKUA_DTYPE_BF16, true, "c_type is bf16");
+  if (half_types().size() < 2) return;
+  refused(SKUA_DTYPE_F16, SKUA_DTYPE_F32, SKUA_DTYPE_F16, false, "b_type is f32");
+  refused(SKUA_DTYPE_F16, SKUA_DTYPE_BF16, SKUA_DTYPE_F16, true, "b_type is bf16");
+  refused(SKUA_DTYPE_BF16, SKUA_DTYPE_BF16, SKUA_DTYPE_F16, true, "c_type is f16");
+}
+
+}  // namespace
