@@ -43,7 +43,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double far = 1 + 2.2 * (in_l2 > 0.25 ? in_l2 - 0.25 : 0), slower = 2 / m.fma_ports, size = lanes / 16;
   const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * size) * far * double(ceil_div(s.in_channels, p.tile->vector));
   const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * size) * far * oc / lanes;
-  const double cold = block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it
+  const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2
   return products_and_stream + double(p.tiles) * (in + 30 + out + 40) + cold;
 }
 
