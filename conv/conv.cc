@@ -1,6 +1,7 @@
 // The convolution operators: shapes, choice of the algorithm, run. See conv.h.
 #include "conv/conv.h"
 
+#include <math.h>
 #include "core/window.h"
 
 namespace skua {
@@ -68,7 +69,7 @@ const char* not_winograd(const ConvConfig& c, uint32_t algorithm) {
   if (c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 || c.dilation_w != 1) return "stride or dilation is not 1";
   if (c.groups != 1) return "there are groups";
   if (c.numerics == SKUA_NUMERICS_STRICT) return "numerics is STRICT";
-  if (c.in_channels < winograd_least_channels(winograd_variant(algorithm)) && c.numerics != SKUA_NUMERICS_FAST) return "its error at this depth needs numerics FAST";
+  if (c.in_channels < winograd_least_channels(winograd_variant(algorithm), map_element(c)) && c.numerics != SKUA_NUMERICS_FAST) return "its error at this depth needs numerics FAST";
   return nullptr;
 }
 const char* not_depthwise(const ConvConfig& c) {
@@ -104,6 +105,8 @@ skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, siz
   s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
   s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.stride_h = c.stride_h; s.stride_w = c.stride_w; s.dilation_h = c.dilation_h; s.dilation_w = c.dilation_w;
   s.transposed = c.transposed;
+  s.element = map_element(c);
+  s.numerics = skua_numerics(c.numerics);
   if (c.transposed) {
     SKUA_TRY(transposed_extent(op->cls->name, "height", c, in_h, c.kernel_h, c.stride_h, c.dilation_h, c.pad_top, c.pad_bottom, c.output_padding_h, s.out_h, s.pad_top));
     SKUA_TRY(transposed_extent(op->cls->name, "width", c, in_w, c.kernel_w, c.stride_w, c.dilation_w, c.pad_left, c.pad_right, c.output_padding_w, s.out_w, s.pad_left));
@@ -143,10 +146,12 @@ static skua_status choose(const skua_op* op, const ConvConfig& c, uint32_t packe
       kernel = direct_tile(ctx, s, &c.format, nullptr, &p.choice);
       if (!kernel) why = "no kernel for its panel format";
       else {
-        SKUA_TRY(direct_plan(op, s, kernel, direct));
+        SKUA_TRY(direct_plan(op, s, kernel, has_function(c.activation), direct));
         cycles = direct.cycles;
         name = direct.name;
       }
+    } else if (!why && (a == kDepthwise || a == kGrouped) && s.element != Element::f32) {
+      why = "no kernel for its type";
     } else if (!why && (a == kDepthwise || a == kGrouped)) {
       ds = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_channels / s.in_channels, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,
             s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch, s.res_row, s.res_pixel, s.res_batch};
@@ -156,8 +161,8 @@ static skua_status choose(const skua_op* op, const ConvConfig& c, uint32_t packe
       else cycles = depthwise_cycles(kernel, ds);
     } else if (!why) {
       ws = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch,
-            s.res_row, s.res_pixel, s.res_batch};
-      if (!winograd_plan(ctx, winograd_variant(a), ws, c.format, &winograd, &p.choice)) why = "no kernel for its panel format, or too large";
+            s.res_row, s.res_pixel, s.res_batch, s.element};
+      if (!winograd_plan(ctx, winograd_variant(a), ws, winograd_format(c), &winograd, &p.choice)) why = "no kernel for its panel format, or too large";
       else {
         cycles = winograd_cycles(winograd, ws);
         kernel = winograd.tile;
@@ -199,10 +204,11 @@ skua_status open(skua_op* base) {
   size_t offset[kConvAlgorithms], floats = 0;
   const bool sane = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.groups && c.in_channels && c.out_channels && c.in_channels % c.groups == 0 &&
                     c.out_channels % c.groups == 0 && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION && c.numerics <= SKUA_NUMERICS_FAST && c.layout <= SKUA_LAYOUT_NCHW &&
-                    c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.packed && !(c.packed >> kConvAlgorithms) && bool(c.transposed) == !strcmp(name, "conv2d_transpose") &&
+                    c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.element <= uint8_t(Element::bf16) && c.packed && !(c.packed >> kConvAlgorithms) && bool(c.transposed) == !strcmp(name, "conv2d_transpose") &&
                     (!c.transposed || (uint64_t(c.stride_h) * c.stride_w <= 4096 && c.output_padding_h < c.stride_h && c.output_padding_w < c.stride_w));
   if (!sane || !conv_layout(c, offset, floats) || floats * sizeof(float) != op.weights_size)
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);
+  SKUA_TRY(need_float(name, "input_type", skua_dtype(c.element)));
   SKUA_TRY(check_activation(name, c.activation));
   const auto* w = static_cast<const float*>(op.weights);
   op.bias = c.has_bias ? w : nullptr;
@@ -215,7 +221,15 @@ skua_status open(skua_op* base) {
       if (a == kGrouped) s.group = c.in_channels / c.groups;
       usable |= !not_applicable(c, a) && depthwise_choose(op.ctx, s, c.depthwise_vector, nullptr);
     } else {
-      usable |= (a == kDirect || !not_winograd(c, a)) && choose_tile(op.ctx, 1, 1, 1, &c.format);
+      DirectShape s = {};
+      s.batch = 1; s.in_h = s.in_w = s.out_h = s.out_w = 8;
+      s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
+      s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.stride_h = c.stride_h; s.stride_w = c.stride_w; s.dilation_h = s.dilation_w = 1;
+      s.element = map_element(c); s.numerics = skua_numerics(c.numerics);
+      const WinogradShape ws = {1, 8, 8, c.in_channels, 8, 8, c.out_channels, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, s.element};
+      WinogradPlan winograd;
+      usable |= a == kDirect ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)) != nullptr
+                             : !not_winograd(c, a) && winograd_plan(op.ctx, winograd_variant(a), ws, winograd_format(c), &winograd);
     }
   }
   if (!usable)
@@ -229,7 +243,7 @@ skua_status open(skua_op* base) {
 skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* out) {
   const ConvConfig& c = static_cast<const ConvOp*>(base)->config;
   ConvPlan& p = *static_cast<ConvPlan*>(out);
-  SKUA_TRY(need_type(base, shapes, 0, SKUA_DTYPE_F32));
+  SKUA_TRY(need_type(base, shapes, 0, skua_dtype(c.element)));
   const skua_tensor& x = shapes.inputs[0];
   Map in = {};
   SKUA_TRY(map_of(base, c, "input", 0, x, c.in_channels, in));
@@ -237,7 +251,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
   SKUA_TRY(conv_shape(base, c, in.batch, in.h, in.w, s));
   use_map(c, in, c.in_channels, s.in_batch, s.in_row, s.in_pixel, p.in_image, p.in_plane, p.in_line);
   skua_tensor& y = p.outputs[0];
-  y = tensor(SKUA_DTYPE_F32, x.rank);
+  y = tensor(skua_dtype(c.element), x.rank);
   const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
   y.shape[0] = in.batch;
   y.shape[nchw ? 1 : x.rank - 1] = c.out_channels;
@@ -245,7 +259,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
   if (x.rank == 4) y.shape[nchw ? 2 : 1] = s.out_h;
   else if (s.out_h > 1) return SKUA_INVALID("%s: padding makes %zu output rows of one input row; input 0 must have rank 4", base->cls->name, s.out_h);
   if (c.residual != SKUA_RESIDUAL_NONE) {
-    SKUA_TRY(need_type(base, shapes, 1, SKUA_DTYPE_F32));
+    SKUA_TRY(need_type(base, shapes, 1, skua_dtype(c.element)));
     SKUA_TRY(need_same_shape(base, shapes, 1, y));
     Map r = {};
     SKUA_TRY(map_of(base, c, "input", 1, shapes.inputs[1], c.out_channels, r));
@@ -281,27 +295,46 @@ size_t workspace(const skua_plan* plan, uint32_t concurrency) {
 }
 
 // ---- NCHW ----------------------------------------------------------------------------------------------------------------------
-// One line (image, y): [channels][w] <-> [w][channels rounded up to 16].
+// One line (image, y): [channels][w] of any type <-> [w][channels rounded up to 16] of f32.
 struct Convert {
-  const float* from;
-  float* to;
+  const void* from;
+  void* to;
+  Element element;              // of the NCHW side
   size_t h, w, channels;
   size_t image, plane, line;    // NCHW strides
   size_t batch, row, pixel;     // NHWC strides
-  GemmPackFn pack;
+  const Kernel* kernel;         // gemm_pack; gemm_rows on the way out of f32
 };
 
 void to_nhwc_task(void* arg, size_t index, uint32_t) {
   const Convert& c = *static_cast<const Convert*>(arg);
   const size_t n = index / c.h, y = index % c.h;
-  c.pack(c.w, c.channels, c.pixel, c.from + n * c.image + y * c.line, 1, c.plane, c.to + n * c.batch + y * c.row);
+  note_use(c.kernel);
+  code_of<GemmPackFn>(c.kernel)(c.w, c.channels, c.pixel, at(c.from, c.element, ptrdiff_t(n * c.image + y * c.line)), 1, c.plane, static_cast<float*>(c.to) + n * c.batch + y * c.row);
 }
 
 void to_nchw_task(void* arg, size_t index, uint32_t) {
   const Convert& c = *static_cast<const Convert*>(arg);
   const size_t n = index / c.h, y = index % c.h;
-  const float* from = c.from + n * c.batch + y * c.row;
-  float* to = c.to + n * c.image + y * c.line;
+  const float* from = static_cast<const float*>(c.from) + n * c.batch + y * c.row;
+  void* const line = at(c.to, c.element, ptrdiff_t(n * c.image + y * c.line));
+  if (c.element != Element::f32) {
+    constexpr size_t wide = 64;
+    float block[16 * wide];
+    void* rows[16];
+    note_use(c.kernel);
+    for (size_t x0 = 0; x0 < c.w; x0 += wide)
+      for (size_t k0 = 0; k0 < c.channels; k0 += 16) {
+        const size_t count = min(c.channels - k0, 16), width = min(c.w - x0, wide);
+        for (size_t k = 0; k < count; ++k) {
+          rows[k] = at(line, c.element, ptrdiff_t((k0 + k) * c.plane + x0));
+          for (size_t x = 0; x < width; ++x) block[k * wide + x] = from[(x0 + x) * c.pixel + k0 + k];
+        }
+        code_of<GemmRowTableFn>(c.kernel)().finish({count, width, block, wide, rows, nullptr, false, 0, -INFINITY, INFINITY});
+      }
+    return;
+  }
+  auto* to = static_cast<float*>(line);
   for (size_t x0 = 0; x0 < c.w; x0 += 16)  // blocks of 16x16 so that the lines of both sides stay in L1
     for (size_t k0 = 0; k0 < c.channels; k0 += 16)
       for (size_t k = k0; k < min(k0 + 16, c.channels); ++k)
@@ -314,21 +347,20 @@ void run(const RunArgs& args) {
   const DirectShape& s = p.shape;
   if (!s.batch || !s.out_h || !s.out_w) return;
   const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
-  const float* in = args.in<float>(0);
-  const float* res = residual ? args.in<float>(1) : nullptr;
-  float* out = args.out<float>(0);
+  const void* in = args.in<char>(0);
+  const void* res = residual ? args.in<char>(1) : nullptr;
+  void* out = args.out<char>(0);
   auto* space = static_cast<float*>(args.workspace);
   const bool nchw = op.config.layout == SKUA_LAYOUT_NCHW;
   if (nchw) {
-    const Kernel* kernel;
-    const GemmPackFn pack = pack_kernel(op.ctx, &kernel);
-    note_use(kernel);
-    Convert c = {in, space, s.in_h, s.in_w, s.in_channels, p.in_image, p.in_plane, p.in_line, s.in_batch, s.in_row, s.in_pixel, pack};
+    const auto element = Element(op.config.element);
+    const Kernel* pack = find_pack(op.ctx, element, Element::f32);
+    Convert c = {in, space, element, s.in_h, s.in_w, s.in_channels, p.in_image, p.in_plane, p.in_line, s.in_batch, s.in_row, s.in_pixel, pack};
     in = space;
     parallel(args, s.batch * s.in_h, to_nhwc_task, &c);
     space += p.in_floats;
     if (residual) {
-      c = {res, space, s.out_h, s.out_w, s.out_channels, p.res_image, p.res_plane, p.res_line, s.res_batch, s.res_row, s.res_pixel, pack};
+      c = {res, space, element, s.out_h, s.out_w, s.out_channels, p.res_image, p.res_plane, p.res_line, s.res_batch, s.res_row, s.res_pixel, pack};
       res = space;
       parallel(args, s.batch * s.out_h, to_nhwc_task, &c);
       space += p.res_floats;
@@ -339,11 +371,15 @@ void run(const RunArgs& args) {
   const auto mode = skua_residual(op.config.residual);
   switch (p.chosen) {
     case kDirect: direct_run(args, p.direct, s, {op.weights_of[kDirect], op.bias, &op.activation, mode, in, res, out, space}); break;
-    case kDepthwise: case kGrouped: depthwise_run(args, p.depthwise, p.kernel, op.weights_of[p.chosen], op.activation, mode, in, res, out, space); break;
+    case kDepthwise: case kGrouped:
+      depthwise_run(args, p.depthwise, p.kernel, op.weights_of[p.chosen], op.activation, mode, static_cast<const float*>(in), static_cast<const float*>(res), static_cast<float*>(out), space);
+      break;
     default: winograd_run(args, p.winograd, p.winograd_shape, op.weights_of[p.chosen], op.bias, op.activation, mode, in, res, out, space); break;
   }
   if (nchw) {
-    Convert c = {out, args.out<float>(0), s.out_h, s.out_w, s.out_channels, p.out_image, p.out_plane, p.out_line, s.out_batch, s.out_row, s.out_pixel, nullptr};
+    const auto element = Element(op.config.element);
+    const Kernel* rows = element == Element::f32 ? nullptr : find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, 0, element);
+    Convert c = {out, args.out<char>(0), element, s.out_h, s.out_w, s.out_channels, p.out_image, p.out_plane, p.out_line, s.out_batch, s.out_row, s.out_pixel, rows};
     parallel(args, s.batch * s.out_h, to_nchw_task, &c);
   }
 }

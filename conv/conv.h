@@ -14,13 +14,22 @@ inline WinogradVariant winograd_variant(uint32_t algorithm) { return WinogradVar
 struct ConvConfig {
   uint8_t transposed, layout, residual, numerics, has_bias;
   uint8_t padding_mode;
+  uint8_t element;             // of the feature maps
   uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, groups, in_channels, out_channels;
   uint32_t pad_top, pad_left, pad_bottom, pad_right, output_padding_h, output_padding_w;
   skua_activation activation;
   uint32_t packed;             // bit per ConvAlgorithm whose weights are there
-  PackFormat format;           // of the direct and Winograd panels
+  PackFormat format;           // of the direct panels
   uint32_t depthwise_vector;   // of the depthwise or grouped weights
+  uint32_t winograd_vector;    // of Winograd's, which are f32
 };
+
+// What the algorithms see: NCHW maps are f32 in the workspace, whatever they are in memory.
+inline Element map_element(const ConvConfig& c) { return c.layout == SKUA_LAYOUT_NCHW ? Element::f32 : Element(c.element); }
+inline bool has_function(const skua_activation& a) {  // that is no clamp
+  return a.kind != SKUA_ACTIVATION_NONE && a.kind != SKUA_ACTIVATION_RELU && a.kind != SKUA_ACTIVATION_RELU6 && a.kind != SKUA_ACTIVATION_CLAMP;
+}
+inline PackFormat winograd_format(const ConvConfig& c) { return {uint16_t(c.winograd_vector), uint16_t(c.winograd_vector), Element::f32, 1, 0}; }
 
 struct ConvOp : skua_op {
   ConvConfig config;

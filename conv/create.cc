@@ -20,8 +20,8 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
       if (!n) return false;
     } else {
       size_t most = 0;
-      if (!c.format.vector || !c.format.nr || !c.format.kr || !mul(size_t(c.in_channels) * 64, round_up(c.out_channels, c.format.vector), most)) return false;
-      n = winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, c.format);
+      if (!c.winograd_vector || !mul(size_t(c.in_channels) * 64, round_up(c.out_channels, c.winograd_vector), most)) return false;
+      n = winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c));
     }
     if (!add(floats, round_up(n, 16), floats)) return false;
   }
@@ -38,6 +38,7 @@ template <class Desc> ConvConfig config_of(const Desc& d, bool transposed) {
   c.residual = uint8_t(d.epilogue.residual);
   c.numerics = uint8_t(d.numerics);
   c.padding_mode = uint8_t(d.padding.mode);
+  c.element = uint8_t(d.input_type);
   c.kernel_h = d.kernel_h; c.kernel_w = d.kernel_w; c.stride_h = d.stride_h; c.stride_w = d.stride_w;
   c.dilation_h = d.dilation_h; c.dilation_w = d.dilation_w; c.groups = d.groups;
   c.in_channels = d.in_channels; c.out_channels = d.out_channels;
@@ -47,9 +48,9 @@ template <class Desc> ConvConfig config_of(const Desc& d, bool transposed) {
 }
 
 template <class Desc> skua_status check(const char* op, const Desc& d) {
-  SKUA_TRY(need_f32(op, "input_type", d.input_type));
-  SKUA_TRY(need_f32(op, "weight_type", d.weight_type));
-  SKUA_TRY(need_f32(op, "output_type", d.output_type));
+  SKUA_TRY(need_float(op, "input_type", d.input_type));
+  if (d.weight_type != SKUA_DTYPE_F32) SKUA_TRY(need_same_type(op, "weight_type", d.weight_type, "input_type", d.input_type));
+  SKUA_TRY(need_same_type(op, "output_type", d.output_type, "input_type", d.input_type));
   SKUA_TRY(need_unquantized(op, "input_q", d.input_q));
   SKUA_TRY(need_unquantized(op, "weight_q", d.weight_q));
   SKUA_TRY(need_unquantized(op, "output_q", d.output_q));
@@ -104,10 +105,14 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
   const uint64_t key = algorithms == kEvery ? creation_key(ctx, cls.id, &c, sizeof c, hint_h, hint_w) : 0;
   Choice choice = {wanted == kAskTuned ? tuned_creation(ctx, key) : wanted, 0};
   c.format = format_of(tile);
+  // Winograd's products are f32 for every type: the vectors of the tile that the direct form would take.
+  const Kernel* product = p.shape.element == Element::f32 ? tile : choose_tile(ctx, 64, c.out_channels, c.in_channels, nullptr);
+  c.winograd_vector = product ? product->vector : 0;
   if (choice.wanted) {
     uint32_t only = 0;
     if (const Kernel* other = direct_tile(ctx, p.shape, nullptr, nullptr, &choice)) {
       c.format = format_of(other);
+      if (p.shape.element == Element::f32) c.winograd_vector = other->vector;
       only = 1u << kDirect;
     }
     for (uint32_t a = 0; a < kConvAlgorithms; ++a)
@@ -130,16 +135,35 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
   memset(to, 0, floats * sizeof(float));
   const size_t group = c.out_channels / c.groups;
   if (bias)
-    for (size_t g = 0; g < c.groups; ++g) memcpy(to + g * round_up(group, 16), static_cast<const float*>(bias) + g * group, group * sizeof(float));
+    for (size_t g = 0; g < c.groups; ++g) memcpy(to + g * direct_bias_step(c.out_channels, c.groups), static_cast<const float*>(bias) + g * group, group * sizeof(float));
   const auto* w = static_cast<const float*>(weights);
   for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
     if (!(c.packed >> a & 1)) continue;
     if (a == kDirect) direct_pack(ctx, p.shape, c.format, w, steps, to + offset[a]);
     else if (a == kDepthwise || a == kGrouped)
       depthwise_pack(c.kernel_h, c.kernel_w, c.in_channels / c.groups, c.out_channels, c.depthwise_vector, w, steps.o, steps.i, steps.y, steps.x, static_cast<const float*>(bias), to + offset[a]);
-    else winograd_pack(winograd_variant(a), c.in_channels, c.out_channels, c.format, w, steps.o, steps.y, steps.x, steps.i, to + offset[a]);
+    else winograd_pack(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c), w, steps.o, steps.y, steps.x, steps.i, to + offset[a]);
   }
   return open_op(base, out);
+}
+
+// Weights of 16 bits are widened before they are packed.
+template <class T> void widen_all(size_t n, const void* from, float* to) {
+  for (size_t i = 0; i < n; ++i) to[i] = widen(static_cast<const T*>(from)[i]);
+}
+skua_status create(const OpClass& cls, const skua_context* ctx, const ConvConfig& c, skua_dtype type, skua_weight_layout layout, uint32_t algorithms, const void* weights, const void* bias,
+                   size_t hint_h, size_t hint_w, skua_op** out) {
+  const uint32_t wanted = c.transposed ? 0 : kAskTuned;
+  WeightSteps steps;
+  if (type == SKUA_DTYPE_F32 || !weights || !weight_steps(c, layout, steps)) return create(cls, ctx, c, layout, algorithms, weights, bias, hint_h, hint_w, wanted, out);
+  const size_t n = size_t(c.kernel_h) * c.kernel_w * (c.in_channels / c.groups) * c.out_channels;
+  auto* wide = static_cast<float*>(allocate(ctx, n * sizeof(float), 64));
+  if (!wide) return out_of_memory(cls.name, n * sizeof(float));
+  if (type == SKUA_DTYPE_F16) widen_all<f16>(n, weights, wide);
+  else widen_all<bf16>(n, weights, wide);
+  const skua_status s = create(cls, ctx, c, layout, algorithms, wide, bias, hint_h, hint_w, wanted, out);
+  release(ctx, wide, n * sizeof(float));
+  return s;
 }
 
 }  // namespace
@@ -153,7 +177,7 @@ skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c
 skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d_desc& d, uint32_t algorithms, const void* weights, const void* bias, skua_op** out) {
   ConvConfig c;
   SKUA_TRY(conv_config(cls.name, d, c));
-  return create(cls, ctx, c, d.weight_layout, algorithms, weights, bias, d.hint_in_h, d.hint_in_w, kAskTuned, out);
+  return create(cls, ctx, c, d.weight_type, d.weight_layout, algorithms, weights, bias, d.hint_in_h, d.hint_in_w, out);
 }
 
 skua_status conv_remake(const skua_op* base, const skua_tensor* inputs, uint32_t wanted, skua_op** out) {
@@ -162,7 +186,7 @@ skua_status conv_remake(const skua_op* base, const skua_tensor* inputs, uint32_t
   *out = nullptr;
   c.packed = 0;
   c.format = {};
-  c.depthwise_vector = 0;
+  c.depthwise_vector = c.winograd_vector = 0;
   const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
   const skua_tensor& x = inputs[0];
   const size_t h = x.rank == 4 ? x.shape[nchw ? 2 : 1] : 1, w = x.shape[nchw ? x.rank - 1 : x.rank - 2];
@@ -200,7 +224,7 @@ skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2
   ConvConfig c = config_of(d, true);
   c.output_padding_h = d.output_padding_h;
   c.output_padding_w = d.output_padding_w;
-  return create(conv2d_transpose_class, context, c, d.weight_layout, kEvery, weights, bias, 0, 0, 0, out);
+  return create(conv2d_transpose_class, context, c, d.weight_type, d.weight_layout, kEvery, weights, bias, 0, 0, out);
 }
 
 }  // extern "C"

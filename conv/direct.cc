@@ -3,13 +3,14 @@
 namespace skua {
 
 bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats) {
-  size_t depth = 0, group = 0;
-  if (!mul(s.kernel_h, s.kernel_w, depth) || !mul(depth, s.in_channels / s.groups, depth)) return false;
-  return mul(depth, round_up(s.out_channels / s.groups, f.vector), group) && mul(group, s.groups, floats);
+  // Every tap's rows are whole groups of kr, unless it is the only one of its phase.
+  size_t depth = 0, bytes = 0;
+  if (!mul(s.kernel_h, s.kernel_w, depth) || !mul(depth, round_up(s.in_channels / s.groups, f.kr), depth) || !packed_bytes(f, s.out_channels / s.groups, depth, bytes)) return false;
+  return mul(ceil_div(bytes, sizeof(float)), s.groups, floats);
 }
 
 void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights, const WeightSteps& w, float* packed) {
-  const GemmPackFn pack = pack_kernel(ctx, nullptr);
+  const GemmPackFn pack = code_of<GemmPackFn>(find_pack(ctx, Element::f32, f.element, f.kr));
   const size_t in = s.in_channels / s.groups, out = s.out_channels / s.groups;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
@@ -17,9 +18,9 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
     for (size_t g = 0; g < s.groups; ++g, packed += packed_floats(f, out, depth))
       for (size_t panel = 0; panel < panel_count(f, out); ++panel) {
         const size_t columns = panel_columns(f, out, panel), width = panel_width(f, out, panel);
-        float* to = packed + panel_offset(f, panel, depth);
+        void* to = at(packed, f.element, ptrdiff_t(panel_offset(f, panel, depth)));
         for (size_t ty = 0; ty < p.y.taps; ++ty)
-          for (size_t tx = 0; tx < p.x.taps; ++tx, to += in * width)
+          for (size_t tx = 0; tx < p.x.taps; ++tx, to = at(to, f.element, ptrdiff_t(in * width)))
             pack(in, columns, width,
                  weights + (g * out + panel * f.nr) * w.o + (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * w.y + (p.x.k_first + size_t(ptrdiff_t(tx) * p.x.k_step)) * w.x,
                  w.i, w.o, to);
@@ -27,9 +28,14 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
   }
 }
 
+GemmTypes direct_types(const DirectShape& s) {
+  const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
+  return {s.element, s.element, s.numerics == SKUA_NUMERICS_STRICT, one_tap ? 0 : s.in_channels / s.groups};
+}
+
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {
   const size_t depth = phase_at(s, 0).depth(s);
-  return choose_tile(ctx, s.batch * s.out_h * s.out_w / phase_count(s), s.out_channels / s.groups, depth, format, text, choice);
+  return choose_tile(ctx, s.batch * s.out_h * s.out_w / phase_count(s), s.out_channels / s.groups, depth, format, text, choice, direct_types(s));
 }
 
 // What a region costs in one image. cached: its weights were used just before.
@@ -93,9 +99,28 @@ static size_t choose_band(const DirectShape& s, const Kernel* tile, const Phase&
   }
 }
 
-skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, DirectPlan& plan) {
+// Input rows of an image under the taps of output rows [j0, j1).
+struct Rows {
+  size_t first, count;
+};
+static Rows rows_under(const DirectPlan& plan, const Phase& p, size_t j0, size_t j1) {
+  ptrdiff_t first = PTRDIFF_MAX, end = 0;
+  each_region(plan, p, j0, j1, [&](const Region& r) {
+    if (!r.y.taps || !r.x.taps) return;
+    const ptrdiff_t y = p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step, to = y + ptrdiff_t(span(p.y, r.rows, r.y.taps));
+    if (y < first) first = y;
+    if (to > end) end = to;
+  });
+  if (first < 0) first = 0;
+  if (end > ptrdiff_t(p.y.in)) end = ptrdiff_t(p.y.in);
+  return end > first ? Rows{size_t(first), size_t(end - first)} : Rows{0, 0};
+}
+
+skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, bool function, DirectPlan& plan) {
   plan = {};
   plan.tile = tile;
+  const GemmTileTable& tiles = table_of(tile);
+  if (s.element != Element::f32) plan.row_kernel = find_kernel(op->ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
   const size_t budget = max(machine_for(tile->isa).l2 / 4 / sizeof(float), 4096);
   bool merged = false;
   Phase representative = phase_at(s, 0);  // the deepest
@@ -105,31 +130,37 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
     if (p.x.taps > representative.x.taps) representative.x = p.x;
   }
   choose_cuts(s, representative, plan);
+  plan.widens = !tiles.pack_a && tiles.a != s.element && representative.y.taps * representative.x.taps > 1;
   plan.band = choose_band(s, tile, representative);
   for (size_t i = 0; i < phase_count(s);) {
     const Phase p = phase_at(s, i);
+    const size_t most_wide = plan.widens ? mul_sat(min(p.y.in, span(p.y, min(plan.band, p.y.count), p.y.taps)), s.in_w * s.in_channels) : 0;
     size_t most = 0;
     for (size_t j = 0; j < p.y.count;) {
-      size_t floats = 0, regions = 0, next = j + plan.band;
+      size_t elements = 0, regions = 0, next = j + plan.band;
       each_region(plan, p, j, min(j + plan.band, p.y.count), [&](const Region& r) {
         if (!regions++ && r.y.end >= next + plan.band) next = r.y.end / plan.band * plan.band;  // bands inside one part are alike
-        floats = add_sat(floats, strip_floats(s, p, r));
+        elements = add_sat(elements, strip_elements(s, p, r));
         merged |= merges(s, p, r);
+        const size_t together = merges(s, p, r) ? r.x.taps : 1, depth = s.in_channels / s.groups * together;
+        plan.scratch = max(plan.scratch, staging(tile, plan.widens ? tiles.a : s.element, s.element, function, r.rows * r.columns(), s.out_channels / s.groups,
+                                                 r.x.taps ? r.y.taps * r.x.taps / together : 0, depth).bytes);
         plan.segments = max(plan.segments, r.y.taps * r.x.taps);
       });
-      most = max(most, floats);
+      most = max(most, elements);
       plan.regions = max(plan.regions, regions);
       j = next;
     }
     plan.strip = max(plan.strip, most);
+    plan.wide = max(plan.wide, most_wide);
     ++i;
-    if (most > budget && plan.band > 1) {
+    if ((most > budget || most_wide > 2 * budget) && plan.band > 1) {
       plan.band = (plan.band + 1) / 2;
-      plan.strip = 0;
+      plan.strip = plan.wide = plan.scratch = 0;
       i = 0;  // bands are the same for all phases
     }
   }
-  if (plan.strip > SIZE_MAX / 64) return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
+  if (plan.strip > SIZE_MAX / 64 || plan.wide > SIZE_MAX / 64) return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     bool first = true;
@@ -138,19 +169,23 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
       first = false;
     });
   }
+  if (plan.widens) plan.cycles += 0.3 * double(s.batch * s.in_h) * double(s.in_w * s.in_channels) * 16 / tile->vector;
   plan.strip = round_up(plan.strip, 16);
+  plan.wide = round_up(plan.wide, 16);
+  plan.scratch = round_up(plan.scratch, 64);
   // Every output has its pixel inside the image.
   const bool inside = !s.pad_top && !s.pad_left && s.out_h && s.out_w && (s.out_h - 1) * s.stride_h < s.in_h && (s.out_w - 1) * s.stride_w < s.in_w;
   const bool point = s.kernel_h == 1 && s.kernel_w == 1 && !s.transposed && inside;
-  if (point) pointwise_plan(s, plan);
+  if (point) pointwise_plan(s, function, plan);
   plan.name = merged ? "direct_rows" : point ? "gemm_1x1" : "implicit_gemm";
   return SKUA_STATUS_OK;
 }
 
-static size_t worker_floats(const DirectPlan& plan) {
-  return plan.strip + round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64) / sizeof(float);
+// The driver's scratch, strips, widened rows, lists.
+static size_t worker_bytes(const DirectPlan& plan) {
+  return plan.scratch + (plan.strip + plan.wide) * sizeof(float) + round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64);
 }
-size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(worker_floats(plan) * sizeof(float), concurrency); }
+size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(plan.flat ? plan.scratch : worker_bytes(plan), concurrency); }
 
 namespace {
 
@@ -164,53 +199,73 @@ struct Run {
   size_t columns;        // pieces of the panels
 };
 
+// Rows of an image, as they lie in memory or widened; the first is row `first` of the image.
+struct Image {
+  const void* rows;
+  Element element;
+  size_t first, row, pixel;
+  const void* at(ptrdiff_t y, ptrdiff_t x) const { return skua::at(rows, element, (y - ptrdiff_t(first)) * ptrdiff_t(row) + x * ptrdiff_t(pixel)); }
+};
+
+Image widen_rows(const Run& run, size_t image, Rows rows, float* to) {
+  const DirectShape& s = *run.s;
+  const auto widen = code_of<GemmRowTableFn>(run.plan->row_kernel)().widen;
+  note_use(run.plan->row_kernel);
+  const Image wide = {to, Element::f32, rows.first, s.in_w * s.in_channels, s.in_channels};
+  for (size_t y = rows.first; y < rows.first + rows.count; ++y, to += wide.row) {
+    const void* from = at(run.x->in, s.element, ptrdiff_t(image * s.in_batch + y * s.in_row));
+    if (s.in_pixel == s.in_channels) widen(wide.row, from, to);
+    else
+      for (size_t x = 0; x < s.in_w; ++x) widen(s.in_channels, at(from, s.element, ptrdiff_t(x * s.in_pixel)), to + x * s.in_channels);
+  }
+  return wide;
+}
+
 // Rows [y0, y0 + rows) and columns [x0, x0 + width) of an image, zeros outside it.
-void copy_strip(const DirectShape& s, const float* image, ptrdiff_t y0, size_t rows, ptrdiff_t x0, size_t width, float* to) {
-  const size_t c = s.in_channels;
+void copy_strip(const DirectShape& s, const Image& image, ptrdiff_t y0, size_t rows, ptrdiff_t x0, size_t width, char* to) {
+  const size_t c = s.in_channels * element_bytes(image.element);  // bytes of a pixel
   const size_t left = min(x0 < 0 ? size_t(-x0) : 0, width), from = x0 < 0 ? 0 : min(size_t(x0), s.in_w), middle = min(s.in_w - from, width - left);
   for (size_t r = 0; r < rows; ++r, to += width * c) {
     const ptrdiff_t y = y0 + ptrdiff_t(r);
     if (y < 0 || size_t(y) >= s.in_h) {
-      memset(to, 0, width * c * sizeof(float));
+      memset(to, 0, width * c);
       continue;
     }
-    const float* row = image + size_t(y) * s.in_row + from * s.in_pixel;
-    memset(to, 0, left * c * sizeof(float));
-    if (s.in_pixel == c) memcpy(to + left * c, row, middle * c * sizeof(float));
+    memset(to, 0, left * c);
+    if (image.pixel == s.in_channels) memcpy(to + left * c, image.at(y, ptrdiff_t(from)), middle * c);
     else
-      for (size_t i = 0; i < middle; ++i) memcpy(to + (left + i) * c, row + i * s.in_pixel, c * sizeof(float));
-    memset(to + (left + middle) * c, 0, (width - left - middle) * c * sizeof(float));
+      for (size_t i = 0; i < middle; ++i) memcpy(to + (left + i) * c, image.at(y, ptrdiff_t(from + i)), c);
+    memset(to + (left + middle) * c, 0, (width - left - middle) * c);
   }
 }
 
 // Panels [p0, p1) of one group over the pixels of a region. strip: its strip, if it has one.
-void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region& r, const float* strip, size_t image, size_t group, size_t p0, size_t p1) {
+void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region& r, const Image& in_image, const char* strip, size_t image, size_t group, size_t p0, size_t p1) {
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
   const size_t in = s.in_channels / s.groups, channel = group * g.n;
   // Where the pixel under the first tap of the region's first output is, and the steps from there.
-  const size_t pixel = strip ? s.in_channels : s.in_pixel, row_step = strip ? span(p.x, r.columns(), r.x.taps) * pixel : s.in_row;
-  const float* a = strip;
+  const size_t pixel = strip ? s.in_channels : in_image.pixel, row_step = strip ? span(p.x, r.columns(), r.x.taps) * pixel : in_image.row;
+  const void* a = strip;
   g.segment_count = 0;
   g.k = 0;
   if (r.y.taps && r.x.taps) {
     if (!strip)
-      a = x.in + image * s.in_batch + size_t(p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step) * row_step +
-          size_t(p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step) * pixel;
-    a += group * in;
+      a = in_image.at(p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step, p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step);
+    a = at(a, g.a_type, ptrdiff_t(group * in));
     const size_t together = merges(s, p, r) ? r.x.taps : 1;
     g.k = in * together;
     for (size_t ty = 0; ty < r.y.taps; ++ty)
       for (size_t tx = 0; tx < r.x.taps; tx += together)
         segments[g.segment_count++] = {ptrdiff_t(ty) * p.y.step * ptrdiff_t(row_step) + ptrdiff_t(tx) * p.x.step * ptrdiff_t(pixel), ((r.y.tap + ty) * p.x.taps + r.x.tap + tx) * in};
   } else {
-    a = x.in;  // not read: no tap, only the bias
+    a = in_image.rows;  // not read: no tap, only the bias
   }
   g.kc = depth_per_pass(g.tile, g.segment_count, g.k);
   const size_t oy = p.y.out_first + r.j * p.y.out_step, ox = p.x.out_first + r.x.first * p.x.out_step, columns = r.columns();
-  float* out = x.out + image * s.out_batch + oy * s.out_row + ox * s.out_pixel + channel;
-  const float* residual = x.residual ? x.residual + image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel : nullptr;
+  void* out = at(x.out, s.element, ptrdiff_t(image * s.out_batch + oy * s.out_row + ox * s.out_pixel + channel));
+  const void* residual = x.residual ? at(x.residual, s.element, ptrdiff_t(image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel)) : nullptr;
   const size_t in_y = g.k ? p.y.in_step * row_step : 0, in_x = g.k ? p.x.in_step * pixel : 0, out_y = p.y.out_step * s.out_row, residual_y = p.y.out_step * s.res_row;
   g.a_step = ptrdiff_t(in_x);
   g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
@@ -220,8 +275,8 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only after a jump
   run_block(g, 0, r.rows * columns, p0, p1, [&](size_t m) {
     if (m != next) { j = m / columns; i = m % columns; }
-    const RowPointers q = {a + j * in_y + i * in_x, out + j * out_y + i * size_t(g.c_step), residual ? residual + j * residual_y + i * size_t(g.residual_step) : nullptr,
-                           one_line ? r.rows * columns - m : columns - i};
+    const RowPointers q = {at(a, g.a_type, ptrdiff_t(j * in_y + i * in_x)), at(out, s.element, ptrdiff_t(j * out_y + i * size_t(g.c_step))),
+                           residual ? at(residual, s.element, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr, one_line ? r.rows * columns - m : columns - i};
     if (++i == columns) { i = 0; ++j; }
     next = m + 1;
     return q;
@@ -237,17 +292,21 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t image = index / run.columns / run.pieces / run.bands;
   const size_t band_begin = band * run.plan->band, band_rows = min(run.plan->band, p.y.count - band_begin);
   const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
-  float* strips = static_cast<float*>(x.workspace) + worker * worker_floats(*run.plan);
-  auto* segments = reinterpret_cast<GemmSegment*>(strips + run.plan->strip);
+  char* const scratch = static_cast<char*>(x.workspace) + worker * worker_bytes(*run.plan);
+  char* const strips = scratch + run.plan->scratch;
+  auto* wide = reinterpret_cast<float*>(strips + run.plan->strip * sizeof(float));
+  auto* segments = reinterpret_cast<GemmSegment*>(wide + run.plan->wide);
   auto* regions = reinterpret_cast<Region*>(segments + run.plan->segments);
   size_t count = 0, used = 0;
+  const Image in = run.plan->widens ? widen_rows(run, image, rows_under(*run.plan, p, j0, j1), wide)
+                                    : Image{at(x.in, s.element, ptrdiff_t(image * s.in_batch)), s.element, 0, s.in_row, s.in_pixel};
   each_region(*run.plan, p, j0, j1, [&](const Region& r) {
     regions[count] = r;
     regions[count++].at = used;
     if (!r.strip()) return;
-    copy_strip(s, x.in + image * s.in_batch, p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step, span(p.y, r.rows, r.y.taps),
+    copy_strip(s, in, p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step, span(p.y, r.rows, r.y.taps),
                p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step, span(p.x, r.columns(), r.x.taps), strips + used);
-    used += strip_floats(s, p, r);
+    used += strip_elements(s, p, r) * element_bytes(in.element);
   });
   // The largest first: it has the most to multiply while weights come from far away, and fetches the next panel ahead.
   for (size_t i = 1; i < count; ++i)
@@ -265,18 +324,23 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.alpha = 1;
   g.activation = *x.activation;
   g.residual = x.residual_mode;
+  g.a_type = in.element;
+  g.c_type = s.element;
+  g.block_sums = s.numerics != SKUA_NUMERICS_FAST;
+  g.rows = run.plan->row_kernel;
+  g.scratch = scratch;
   const size_t panels = panel_count(g.format, g.n);
-  const bool two_fit = double(g.packed_depth) * g.format.nr * 2 * sizeof(float) < 0.6 * double(machine_for(g.tile->isa).l2);  // panels, beside the image
+  const bool two_fit = double(g.packed_depth) * g.format.nr * 2 * element_bytes(g.format.element) < 0.6 * double(machine_for(g.tile->isa).l2);  // panels, beside the image
   for (size_t group = 0; group < s.groups; ++group) {
     g.packed = run.packed + group * packed_floats(g.format, g.n, p.depth(s));
-    g.bias = x.bias ? x.bias + group * round_up(g.n, 16) : nullptr;
+    g.bias = x.bias ? x.bias + group * direct_bias_step(s.out_channels, s.groups) : nullptr;
     // Panels outside: a panel of weights comes from far away once for all regions. Few weights stay close: C is written in order.
     const size_t end = piece_begin(panels, run.columns, column + 1), together = count == 1 || (panels > 1 && b_is_small(g.tile, g.n, g.packed_depth)) ? max(panels, 1) : 1;
     for (size_t panel = piece_begin(panels, run.columns, column); panel < end; panel += together) {
       const size_t next = min(panel + together, end);
       for (size_t i = 0; i < count; ++i) {
         g.more_panels = i || !two_fit ? 0 : end - next;
-        multiply(run, g, segments, regions[i], regions[i].strip() ? strips + regions[i].at : nullptr, image, group, panel, next);
+        multiply(run, g, segments, regions[i], in, regions[i].strip() ? strips + regions[i].at : nullptr, image, group, panel, next);
       }
     }
   }

@@ -15,6 +15,10 @@
 //
 // Where classes are too small to fill a tile (corners, images smaller than the kernel), neighbouring classes are computed together with the taps of all of them, out of
 // a strip: a copy of the pixels under them with zeros around. The cost model decides, per axis: every class by itself, all but the widest one merged, or all of them.
+//
+// Feature maps of half precision. A tile that computes in that type reads them like those of f32. For a tile of f32 a task first widens the rows under its band into the
+// workspace, each pixel once however many taps read it, and goes on from there; with one tap the driver widens the rows of a turn. Results are rounded once, on their
+// way from the sums to memory.
 #pragma once
 #include "gemm/driver.h"
 
@@ -25,8 +29,10 @@ struct DirectShape {
   size_t in_channels, out_channels, groups;  // of the tensors
   uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   bool transposed;
+  Element element;                           // of the feature maps
+  skua_numerics numerics;
   size_t pad_top, pad_left;
-  size_t in_batch, in_row, in_pixel;     // strides in floats
+  size_t in_batch, in_row, in_pixel;     // strides in elements
   size_t out_batch, out_row, out_pixel;
   size_t res_batch, res_row, res_pixel;
 };
@@ -40,9 +46,13 @@ enum class Cut : uint8_t { exact, borders_merged, merged };  // which classes of
 
 struct DirectPlan {
   const Kernel* tile;
+  const Kernel* row_kernel;  // gemm_rows, for maps of another type than the tile's
+  bool widens;               // rows of a band are widened before
   Cut rows, columns_inside, columns_at_borders;  // of columns: in the widest class of rows, and in the others
   size_t band;         // output rows of a phase that a task works on at most
-  size_t strip;        // floats of a worker's strips
+  size_t strip;        // elements of a worker's strips
+  size_t wide;         // floats of a worker's widened rows
+  size_t scratch;      // bytes of a worker for the driver
   size_t regions, segments;  // most of a task, most of a region
   double cycles;       // predicted
   bool flat;           // a matrix product: the pixels of an image are rows with the same step from each to the next
@@ -53,25 +63,29 @@ struct DirectPlan {
 
 bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats);  // false: overflow. Depends on channels, kernel and stride only
 void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights, const WeightSteps& steps, float* packed);
+GemmTypes direct_types(const DirectShape& s);  // what its tiles must do
 
-skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, DirectPlan& plan);
+// function: the activation is no clamp.
+skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, bool function, DirectPlan& plan);
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text = nullptr, Choice* choice = nullptr);
 size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency);  // bytes
 
 struct DirectOperands {
-  const float *packed, *bias;  // bias: per group round_up(channels of the group, 16) values, or NULL
+  const float *packed, *bias;  // bias: per group direct_bias_step() values, or NULL
   const Activation* activation;
   skua_residual residual_mode;
-  const float *in, *residual;
-  float* out;
+  const void *in, *residual;   // of the shape's element type
+  void* out;
   void* workspace;
 };
 void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
 // 1x1 without padding: whether the pixels are even rows, and the run if they are.
-void pointwise_plan(const DirectShape& s, DirectPlan& plan);
+void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan);
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
-inline size_t direct_bias_floats(size_t out_channels, size_t groups) { return groups * round_up(out_channels / groups, 16); }
+// Whole vectors of every tile, of 32 values in half precision.
+inline size_t direct_bias_step(size_t out_channels, size_t groups) { return round_up(out_channels / groups, 32); }
+inline size_t direct_bias_floats(size_t out_channels, size_t groups) { return groups * direct_bias_step(out_channels, groups); }
 
 }  // namespace skua

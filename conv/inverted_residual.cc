@@ -103,7 +103,7 @@ skua_status finish(const skua_op*, skua_plan* out) {
   p.out_h = d.out_h;
   p.pad_top = d.pad_top;
   const size_t span = size_t(d.dilation_h) * (d.kernel_h - 1) + 1, ring_row = d.in_w * d.in_channels, row = d.out_w * d.out_channels;
-  const size_t budget = machine_for(Isa::scalar).l2 / 2 / sizeof(float);
+  const size_t budget = machine_for(Isa::scalar).l2 / 2 / element_bytes(d.element);
   const auto ring_of = [&](size_t rows) { return rows ? min((rows - 1) * d.stride_h + span, p.in_h) : 0; };
   p.band = p.out_h;
   while (p.band > 2 && ring_of(p.band) * ring_row + p.band * row > budget) p.band = min(p.band - 1, ceil_div(p.out_h, ceil_div(p.out_h, p.band) + 1));
@@ -123,13 +123,14 @@ skua_status finish(const skua_op*, skua_plan* out) {
   return SKUA_STATUS_OK;
 }
 
-size_t ring_floats(const BlockPlan& p) { return round_up(p.ring * p.stage[kDepthwiseStage].shape.in_row, 16); }
-size_t rows_floats(const BlockPlan& p) { return round_up(p.band * p.stage[kDepthwiseStage].shape.out_row, 16); }
+Element element_in(const BlockPlan& p) { return p.stage[kDepthwiseStage].shape.element; }
+size_t ring_bytes(const BlockPlan& p) { return round_up(p.ring * p.stage[kDepthwiseStage].shape.in_row * element_bytes(element_in(p)), 64); }
+size_t rows_bytes(const BlockPlan& p) { return round_up(p.band * p.stage[kDepthwiseStage].shape.out_row * element_bytes(element_in(p)), 64); }
 // Bytes of one ring with its band, and of what the stages need beside it.
 size_t space_for(const BlockPlan& p, uint32_t concurrency) {
   size_t stage = max(direct_workspace(p.stage[kExpand].direct, concurrency), direct_workspace(p.stage[kProject].direct, concurrency));
   stage = max(stage, depthwise_workspace(p.stage[kDepthwiseStage].depthwise, p.stage[kDepthwiseStage].kernel, concurrency));
-  return add_sat((ring_floats(p) + rows_floats(p)) * sizeof(float), stage > SIZE_MAX - 64 ? stage : round_up(stage, 64));
+  return add_sat(ring_bytes(p) + rows_bytes(p), stage > SIZE_MAX - 64 ? stage : round_up(stage, 64));
 }
 size_t workspace(const skua_plan* plan, uint32_t concurrency) {
   const BlockPlan& p = plan_of(plan);
@@ -138,7 +139,7 @@ size_t workspace(const skua_plan* plan, uint32_t concurrency) {
 
 // Output rows [y0, y1) of an image; at most a band. The ring holds the expanded rows [first, end).
 struct Ring {
-  float* rows;
+  char* rows;
   size_t first, end;
 };
 void compute_band(const RunArgs& args, const BlockPlan& p, size_t image, size_t y0, size_t y1, Ring& ring) {
@@ -147,29 +148,31 @@ void compute_band(const RunArgs& args, const BlockPlan& p, size_t image, size_t 
   DepthwiseShape d = p.stage[kDepthwiseStage].depthwise;
   const size_t top = y0 * d.stride_h, bottom = (y1 - 1) * d.stride_h + size_t(d.dilation_h) * (d.kernel_h - 1) + 1;
   const size_t first = top > p.pad_top ? min(top - p.pad_top, p.in_h) : 0, end = max(bottom > p.pad_top ? min(bottom - p.pad_top, p.in_h) : 0, first);
-  float *rows = ring.rows + ring_floats(p), *space = rows + rows_floats(p);
-  if (first < ring.end && first > ring.first) memmove(ring.rows, ring.rows + (first - ring.first) * d.in_row, (ring.end - first) * d.in_row * sizeof(float));
+  char *rows = ring.rows + ring_bytes(p), *space = rows + rows_bytes(p);
+  const Element type = element_in(p);
+  const size_t ring_row = d.in_row * element_bytes(type);
+  if (first < ring.end && first > ring.first) memmove(ring.rows, ring.rows + (first - ring.first) * ring_row, (ring.end - first) * ring_row);
   if (first >= ring.end) ring.end = first;
   ring.first = first;
   if (end > ring.end) {
     DirectShape s = e;
     s.in_h = s.out_h = end - ring.end;
     const ConvOp& o = op.stage[kExpand];
-    direct_run(args, p.stage[kExpand].direct, s, {o.weights_of[kDirect], o.bias, &o.activation, SKUA_RESIDUAL_NONE, args.in<float>(0) + image * s.in_batch + ring.end * s.in_row, nullptr,
-               ring.rows + (ring.end - first) * d.in_row, space});
+    direct_run(args, p.stage[kExpand].direct, s, {o.weights_of[kDirect], o.bias, &o.activation, SKUA_RESIDUAL_NONE,
+               at(args.in<char>(0), type, ptrdiff_t(image * s.in_batch + ring.end * s.in_row)), nullptr, ring.rows + (ring.end - first) * ring_row, space});
     ring.end = end;
   }
   d.in_h = end - first;
   d.out_h = y1 - y0;
   d.pad_top = p.pad_top > top ? p.pad_top - top : 0;
   const ConvOp& o = op.stage[kDepthwiseStage];
-  depthwise_run(args, d, p.stage[kDepthwiseStage].kernel, o.weights_of[kDepthwise], o.activation, SKUA_RESIDUAL_NONE, ring.rows, nullptr, rows, space);
+  depthwise_run(args, d, p.stage[kDepthwiseStage].kernel, o.weights_of[kDepthwise], o.activation, SKUA_RESIDUAL_NONE, reinterpret_cast<const float*>(ring.rows), nullptr, reinterpret_cast<float*>(rows), space);
   DirectShape s = j;
   s.in_h = s.out_h = y1 - y0;
   const ConvOp& q = op.stage[kProject];
-  const float* residual = q.config.residual ? args.in<float>(1) + image * s.res_batch + y0 * s.res_row : nullptr;
+  const void* residual = q.config.residual ? at(args.in<char>(1), type, ptrdiff_t(image * s.res_batch + y0 * s.res_row)) : nullptr;
   direct_run(args, p.stage[kProject].direct, s, {q.weights_of[kDirect], q.bias, &q.activation, skua_residual(q.config.residual), rows, residual,
-             args.out<float>(0) + image * s.out_batch + y0 * s.out_row, space});
+             at(args.out<char>(0), type, ptrdiff_t(image * s.out_batch + y0 * s.out_row)), space});
 }
 
 struct Run {
@@ -180,7 +183,7 @@ struct Run {
 void task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const BlockPlan& p = plan_of(r.args.plan);
-  auto* rows = reinterpret_cast<float*>(static_cast<char*>(r.args.workspace) + worker * space_for(p, 1));
+  char* rows = static_cast<char*>(r.args.workspace) + worker * space_for(p, 1);
   const size_t to = piece_begin(p.batch * r.pairs, r.pieces, index + 1);
   for (size_t u = piece_begin(p.batch * r.pairs, r.pieces, index), next; u < to; u = next) {
     const size_t image = u / r.pairs;
@@ -196,7 +199,7 @@ void run(const RunArgs& args) {
   if (!p.batch || !p.out_h || !p.stage[kProject].shape.out_w) return;
   if (p.band == p.out_h) {
     for (size_t image = 0; image < p.batch; ++image) {
-      Ring ring = {static_cast<float*>(args.workspace), 0, 0};
+      Ring ring = {static_cast<char*>(args.workspace), 0, 0};
       compute_band(args, p, image, 0, p.out_h, ring);
     }
     return;
@@ -210,7 +213,7 @@ void run(const RunArgs& args) {
 
 void explain(const skua_plan* plan, Text& text) {
   const BlockPlan& p = plan_of(plan);
-  text.add("  bands of %zu output rows of %zu, over %zu expanded rows: %zu bytes\n", p.band, p.out_h, p.ring, (ring_floats(p) + rows_floats(p)) * sizeof(float));
+  text.add("  bands of %zu output rows of %zu, over %zu expanded rows: %zu bytes\n", p.band, p.out_h, p.ring, ring_bytes(p) + rows_bytes(p));
   const char* const names[kStages] = {"expand", "depthwise", "project"};
   for (int i = 0; i < kStages; ++i) text.add("  %s: algorithm %s, kernel %s\n", names[i], p.stage[i].algorithm, p.stage[i].kernel->name);
 }
@@ -239,6 +242,8 @@ extern "C" skua_status skua_inverted_residual_create(skua_context* context, cons
   for (int i = 0; i < kStages; ++i) {
     SKUA_TRY(check_desc(name, descs[i], descs[i]->struct_size, sizeof *descs[i]));
     SKUA_TRY(conv_config(name, *descs[i], c.stage[i]));
+    const char* const fields[kStages] = {"expand.input_type", "depthwise.input_type", "project.input_type"};
+    SKUA_TRY(need_same_type(name, fields[i], descs[i]->input_type, fields[kExpand], descs[kExpand]->input_type));
   }
   if (const char* why = unfit(c.stage)) return SKUA_INVALID("%s: %s", name, why);
   size_t size = 0;

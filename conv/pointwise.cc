@@ -28,12 +28,15 @@ void fill(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x,
   g.bias = x.bias;
   g.activation = *x.activation;
   g.residual = x.residual_mode;
+  g.a_type = g.c_type = s.element;
+  g.block_sums = s.numerics != SKUA_NUMERICS_FAST;
+  g.rows = plan.row_kernel;
   g.a_step = ptrdiff_t(s.stride_w * s.in_pixel);
   g.c_step = ptrdiff_t(s.out_pixel);
   g.residual_step = ptrdiff_t(s.res_pixel);
 }
 
-void task(void* arg, size_t index, uint32_t) {
+void task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const DirectShape& s = *r.s;
   const DirectOperands& x = *r.x;
@@ -41,21 +44,25 @@ void task(void* arg, size_t index, uint32_t) {
   const GemmSegment whole = {0, 0};
   GemmBlock g = {};
   fill(*r.plan, s, x, &whole, g);
-  const float *in = x.in + image * s.in_batch, *residual = x.residual ? x.residual + image * s.res_batch : nullptr;
-  float* out = x.out + image * s.out_batch;
+  g.scratch = static_cast<char*>(x.workspace) + worker * r.plan->scratch;
+  const void *in = at(x.in, s.element, ptrdiff_t(image * s.in_batch)), *residual = x.residual ? at(x.residual, s.element, ptrdiff_t(image * s.res_batch)) : nullptr;
+  void* out = at(x.out, s.element, ptrdiff_t(image * s.out_batch));
   const size_t m1 = piece_begin(r.rows, r.grid.rows, piece + 1);
   run_block(g, piece_begin(r.rows, r.grid.rows, piece), m1, piece_begin(r.panels, r.grid.columns, column), piece_begin(r.panels, r.grid.columns, column + 1), [&](size_t m) {
-    return RowPointers{in + m * size_t(g.a_step), out + m * s.out_pixel, residual ? residual + m * s.res_pixel : nullptr, m1 - m};
+    return RowPointers{at(in, s.element, ptrdiff_t(m) * g.a_step), at(out, s.element, ptrdiff_t(m * s.out_pixel)), residual ? at(residual, s.element, ptrdiff_t(m * s.res_pixel)) : nullptr,
+                       m1 - m};
   });
 }
 
 }  // namespace
 
-void pointwise_plan(const DirectShape& s, DirectPlan& plan) {
+void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
   const bool one_row = s.out_h <= 1, one_column = s.out_w <= 1;
   const auto even = [&](size_t row, size_t pixel, size_t stride_h, size_t stride_w) { return one_row || row * stride_h == s.out_w * pixel * stride_w; };
   plan.flat = s.groups == 1 && (one_row || !one_column) && even(s.in_row, s.in_pixel, s.stride_h, s.stride_w) && even(s.out_row, s.out_pixel, 1, 1) && even(s.res_row, s.res_pixel, 1, 1);
-  plan.row = plan.flat && one_row && one_column && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
+  const size_t scratch = staging(plan.tile, s.element, s.element, function, s.out_h * s.out_w, s.out_channels, 1, s.in_channels).bytes;
+  plan.row = plan.flat && !scratch && one_row && one_column && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
+  if (plan.flat) plan.scratch = round_up(scratch, 64);
   plan.kc = depth_per_pass(plan.tile, 1, s.in_channels);
 }
 

@@ -103,7 +103,7 @@ struct Region {
   size_t size() const { return rows * columns() * y.taps * x.taps; }
   bool strip() const { return (y.padded || x.padded) && y.taps && x.taps; }
 };
-inline size_t strip_floats(const DirectShape& s, const Phase& p, const Region& r) {
+inline size_t strip_elements(const DirectShape& s, const Phase& p, const Region& r) {
   if (!r.strip()) return 0;
   const size_t row = mul_sat(span(p.x, r.columns(), r.x.taps), s.in_channels);
   return mul_sat(span(p.y, r.rows, r.y.taps), row);

@@ -7,11 +7,19 @@
 #include <cmath>
 #include <cstring>
 
+#include "dispatch/element.h"
 #include "tests/support/support.h"
 
 using namespace skua_test;
 
 namespace {
+
+uint16_t half_bits(skua_dtype type, float value) {
+  skua::f16 h;
+  skua::bf16 b;
+  if (type == SKUA_DTYPE_F16) return skua::narrow(value, h), h.bits;
+  return skua::narrow(value, b), b.bits;
+}
 
 struct Case {
   skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
@@ -21,6 +29,7 @@ struct Case {
   // filled by prepare()
   long out_h = 0, out_w = 0, top = 0, left = 0;
   std::vector<float> weights, bias;
+  bool half_weights = false;  // the caller's are of the maps' type, not of f32
 
   void extent(size_t in, long kernel, long stride, long dilation, long before, long after, long extra, long& out, long& pad) const {
     const long span = dilation * (kernel - 1) + 1, n = long(in);
@@ -40,12 +49,12 @@ struct Case {
     extent(in_w, d.kernel_w, d.stride_w, d.dilation_w, d.padding.left, d.padding.right, output_padding_w, out_w, left);
     weights.resize(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels);
     bias.resize(d.out_channels);
-    for (float& v : weights) v = rng.uniform(-1, 1);
+    for (float& v : weights) v = rounded(d.input_type, rng.uniform(-1, 1));  // they may be packed in half precision
     for (float& v : bias) v = rng.uniform(-1, 1);
     return out_h > 0 && out_w > 0;
   }
   bool nchw() const { return d.layout == SKUA_LAYOUT_NCHW; }
-  skua_tensor map(size_t h, size_t w, size_t c) const { return nchw() ? shape({batch, c, h, w}) : shape({batch, h, w, c}); }
+  skua_tensor map(size_t h, size_t w, size_t c) const { return nchw() ? shape({batch, c, h, w}, d.input_type) : shape({batch, h, w, c}, d.input_type); }
   skua_tensor input() const { return map(in_h, in_w, d.in_channels); }
   skua_tensor output() const { return map(size_t(out_h), size_t(out_w), d.out_channels); }
   size_t at(size_t h, size_t w, size_t c, size_t n, size_t y, size_t x, size_t k) const { return nchw() ? ((n * c + k) * h + y) * w + x : ((n * h + y) * w + x) * c + k; }
@@ -58,17 +67,30 @@ struct Case {
     }
   }
   skua_status create(skua_context* context, skua_op** op) const {
-    if (!transposed) return skua_conv2d_create(context, &d, weights.data(), bias.data(), op);
+    std::vector<uint16_t> halves;
+    const void* w = weights.data();
+    if (half_weights) {
+      for (float v : weights) halves.push_back(half_bits(d.input_type, v));
+      w = halves.data();
+    }
+    if (!transposed) {
+      skua_conv2d_desc typed = d;
+      typed.output_type = d.input_type;
+      typed.weight_type = half_weights ? d.input_type : SKUA_DTYPE_F32;
+      return skua_conv2d_create(context, &typed, w, bias.data(), op);
+    }
     skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
     t.kernel_h = d.kernel_h; t.kernel_w = d.kernel_w; t.stride_h = d.stride_h; t.stride_w = d.stride_w; t.dilation_h = d.dilation_h; t.dilation_w = d.dilation_w;
     t.groups = d.groups; t.in_channels = d.in_channels; t.out_channels = d.out_channels; t.layout = d.layout; t.weight_layout = d.weight_layout;
+    t.input_type = t.output_type = d.input_type;
+    t.weight_type = half_weights ? d.input_type : SKUA_DTYPE_F32;
     t.padding = d.padding; t.epilogue = d.epilogue; t.output_padding_h = output_padding_h; t.output_padding_w = output_padding_w; t.numerics = d.numerics;
-    return skua_conv2d_transpose_create(context, &t, weights.data(), bias.data(), op);
+    return skua_conv2d_transpose_create(context, &t, w, bias.data(), op);
   }
   std::string text() const {
     char s[400];
-    snprintf(s, sizeof s, "%s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu output %ldx%ld layout %d weights %d residual %d activation %d hint %u",
-             transposed ? "transposed" : "conv", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.groups, d.in_channels, d.out_channels, batch, in_h, in_w,
+    snprintf(s, sizeof s, "%s %s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu output %ldx%ld layout %d weights %d residual %d activation %d hint %u",
+             skua_dtype_name(d.input_type), transposed ? "transposed" : "conv", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.groups, d.in_channels, d.out_channels, batch, in_h, in_w,
              out_h, out_w, int(d.layout), int(d.weight_layout), int(d.epilogue.residual), int(d.epilogue.activation.kind), d.hint_in_h);
     return s;
   }
@@ -108,7 +130,10 @@ void reference(const Case& c, const std::vector<float>& x, const std::vector<flo
           if (d.epilogue.activation.kind == SKUA_ACTIVATION_LEAKY_RELU && sum < 0) sum *= double(d.epilogue.activation.a);
           if (d.epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) sum += r;
           y[at] = sum;
-          bound[at] = (double(in * d.kernel_h * d.kernel_w) + 5) * double(FLT_EPSILON) * (absolute + std::fabs(r)) + 1e-30;
+          double e = (double(in * d.kernel_h * d.kernel_w) + 5) * double(FLT_EPSILON);
+          if (d.input_type == SKUA_DTYPE_F16 && d.numerics != SKUA_NUMERICS_STRICT) e += 66 * std::ldexp(1.0, -11);  // blocks of 64 terms may be summed in f16
+          bound[at] = e * (absolute + std::fabs(r)) + 1e-30;
+          bound[at] += half_ulp(d.input_type, std::fabs(sum) + bound[at]);
         }
 }
 
@@ -185,6 +210,64 @@ TEST(Conv, RandomDescriptors) {
       check(c, context, rng, i % 3 == 0);
       if (HasFailure()) return;
       ++i;
+    }
+  }
+}
+
+// Maps of half precision: the same descriptors, weights of either type.
+TEST(Conv, HalfPrecision) {
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      Rng rng(53);
+      for (int i = 0, tried = 0; i < (small() ? 10 : 40) && tried < 2000; ++tried) {
+        Case c = random_case(rng);
+        c.d.input_type = type;
+        c.half_weights = rng.integer(0, 1);
+        if (rng.integer(0, 1)) c.d.numerics = SKUA_NUMERICS_DEFAULT;
+        if (!c.prepare(rng)) continue;
+        check(c, context, rng, i % 3 == 0);
+        if (HasFailure()) return;
+        ++i;
+      }
+      // One tap with steps, many taps over several bands' worth of channels, a plain product, Winograd.
+      struct Layer { uint32_t size, in, out, kernel, stride; skua_numerics numerics; };
+      for (const Layer& l : {Layer{14, 70, 72, 1, 1, SKUA_NUMERICS_DEFAULT}, Layer{13, 66, 40, 3, 1, SKUA_NUMERICS_STRICT}, Layer{9, 130, 70, 1, 2, SKUA_NUMERICS_DEFAULT},
+                             Layer{11, 33, 34, 3, 1, SKUA_NUMERICS_DEFAULT}, Layer{12, 3, 24, 3, 2, SKUA_NUMERICS_DEFAULT}, Layer{1, 96, 100, 1, 1, SKUA_NUMERICS_DEFAULT}}) {
+        Case c;
+        c.d.input_type = type;
+        c.d.numerics = l.numerics;
+        c.in_h = c.in_w = small() ? std::min(l.size, 6u) : l.size;
+        c.d.kernel_h = c.d.kernel_w = l.kernel; c.d.stride_h = c.d.stride_w = l.stride;
+        c.d.in_channels = l.in; c.d.out_channels = l.out;
+        c.d.padding.mode = SKUA_PADDING_SAME_UPPER;
+        ASSERT_TRUE(c.prepare(rng));
+        check(c, context, rng, false);
+        if (HasFailure()) return;
+      }
+    }
+}
+
+// Rows are widened band by band; a band between others has more rows under it than the first and the last.
+TEST(Conv, HalfPrecisionInBands) {
+  if (small()) GTEST_SKIP() << "large";
+  for (const char* isa : isas(half_types().empty() ? SKUA_DTYPE_F32 : half_types()[0])) {
+    SCOPED_TRACE(isa);
+    Context context(isa, "direct");
+    Rng rng(59);
+    for (const uint32_t stride : {1u, 2u}) {
+      Case c;
+      c.d.input_type = half_types().empty() ? SKUA_DTYPE_F32 : half_types()[0];
+      c.d.numerics = SKUA_NUMERICS_STRICT;
+      c.d.kernel_h = c.d.kernel_w = 5;
+      c.d.stride_h = c.d.stride_w = stride;
+      c.d.in_channels = c.d.out_channels = c.d.groups = 700;
+      c.d.padding = {SKUA_PADDING_EXPLICIT, 2, 2, 2, 2};
+      c.in_h = 17 * stride; c.in_w = 14;
+      ASSERT_TRUE(c.prepare(rng));
+      check(c, context, rng, false);
+      if (HasFailure()) return;
     }
   }
 }

@@ -27,6 +27,7 @@ struct Layer {
   bool has_bias;
   skua_activation activation;
   skua_residual residual;
+  skua_dtype type = SKUA_DTYPE_F32;  // of the feature maps
   size_t taps() const { return size_t(winograd_taps(variant)); }
 };
 
@@ -50,8 +51,9 @@ skua_status make_plan(const skua_op* op, const PlanShapes& s, skua_plan* out) {
   ConvPlan& p = *static_cast<ConvPlan*>(out);
   const skua_tensor& x = s.inputs[0];
   const size_t h = x.shape[1] + l.top + l.bottom + 1 - l.taps(), w = x.shape[2] + l.left + l.right + 1 - l.taps();
-  p.outputs[0] = skua_tensor_4d(SKUA_DTYPE_F32, x.shape[0], h, w, l.out_channels);
-  p.shape = {x.shape[0], x.shape[1], x.shape[2], l.in_channels, h, w, l.out_channels, l.top, l.left, x.stride[1], x.stride[2], x.stride[0], 0, 0, 0, 0, 0, 0};
+  p.outputs[0] = skua_tensor_4d(l.type, x.shape[0], h, w, l.out_channels);
+  p.shape = {x.shape[0], x.shape[1], x.shape[2], l.in_channels, h, w, l.out_channels, l.top, l.left, x.stride[1], x.stride[2], x.stride[0], 0, 0, 0, 0, 0, 0,
+             skua::Element(l.type)};
   if (l.residual) {
     const skua_tensor& r = s.inputs[1];
     p.shape.res_row = r.stride[1]; p.shape.res_pixel = r.stride[2]; p.shape.res_batch = r.stride[0];
@@ -73,7 +75,7 @@ void run_plan(const skua::RunArgs& args) {
   const ConvOp& op = op_of(args.plan);
   const float* weights = static_cast<const float*>(op.weights);
   skua::winograd_run(args, p.winograd, p.shape, weights + bias_floats(op.layer), op.layer.has_bias ? weights : nullptr, op.activation, op.layer.residual,
-                     args.in<float>(0), op.layer.residual ? args.in<float>(1) : nullptr, args.out<float>(0), args.workspace);
+                     args.in<char>(0), op.layer.residual ? args.in<char>(1) : nullptr, args.out<char>(0), args.workspace);
 }
 const skua::OpClass kClass = {"winograd", 99, sizeof(ConvOp), sizeof(ConvPlan), 0, 0, false, nullptr, make_plan, finish, workspace, run_plan, nullptr};
 
@@ -168,7 +170,7 @@ void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) 
                                   << int(l.residual) << (image.holes ? " strided" : ""));
   const std::vector<float> weights = values(l.taps() * l.taps() * l.in_channels * l.out_channels, rng), bias = values(l.out_channels, rng);
   const size_t h = image.h + l.top + l.bottom + 1 - l.taps(), w = image.w + l.left + l.right + 1 - l.taps();
-  skua_tensor xt = shape({image.batch, image.h, image.w, l.in_channels}), yt = shape({image.batch, h, w, l.out_channels}), rt = yt;
+  skua_tensor xt = shape({image.batch, image.h, image.w, l.in_channels}, l.type), yt = shape({image.batch, h, w, l.out_channels}, l.type), rt = yt;
   if (image.holes) {
     xt = with_holes(xt, {0, 1, 2, 3});
     yt = with_holes(yt, {0, 2, 1, 5});
@@ -191,13 +193,14 @@ void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) 
     y = activate(l.activation, y);
     if (l.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) y += double(r[i]);
     want.bound[i] = 1.5 * std::min(want.bound[i], usual + 4 * u * std::fabs(before)) + 8 * u * (1 + std::fabs(y));
+    want.bound[i] += half_ulp(l.type, std::fabs(y) + want.bound[i]);
   }
   expect_close(got[0], want.value, want.bound);
 }
 
 Layer plain(WinogradVariant v, size_t in_channels, size_t out_channels) {
   const size_t pad = size_t(winograd_taps(v)) / 2;
-  return {v, in_channels, out_channels, pad, pad, pad, pad, true, {SKUA_ACTIVATION_NONE, 0, 0}, SKUA_RESIDUAL_NONE};
+  return {v, in_channels, out_channels, pad, pad, pad, pad, true, {SKUA_ACTIVATION_NONE, 0, 0}, SKUA_RESIDUAL_NONE, SKUA_DTYPE_F32};
 }
 
 // Every clip of both dimensions, for whole and for half-filled vectors.
@@ -235,6 +238,33 @@ TEST(Winograd, AnyLayer) {
         if (HasFailure()) return;
       }
   }
+}
+
+// Maps of half precision: whole and clipped tiles, whole and part vectors, every place for the residual, an activation that is no clamp. The errors are those of f32 and one rounding.
+TEST(Winograd, HalfPrecision) {
+  Rng rng(7);
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      Context context(isa);
+      for (WinogradVariant v : kVariants) {
+        const size_t my = size_t(winograd_rows(v)), mx = size_t(winograd_columns(v));
+        for (int i = 0; i < 3; ++i) {
+          Layer l = plain(v, size_t(rng.integer(15, 40)), i == 1 ? 70 : size_t(rng.integer(15, 40)));
+          l.type = type;
+          l.residual = skua_residual(i);
+          if (i == 1) l.activation = {SKUA_ACTIVATION_LEAKY_RELU, -0.5f, 0};
+          if (i == 2) l.activation = {SKUA_ACTIVATION_CLAMP, -0.5f, 1.5f};
+          check(context, l, {1, 2 * my + size_t(rng.integer(1, int(my))), 2 * mx + size_t(rng.integer(1, int(mx))), i == 0}, rng);
+          if (HasFailure()) return;
+        }
+        Layer l = plain(v, 20, 9);
+        l.type = type;
+        l.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0};
+        l.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
+        check(context, l, {2, my, 3 * mx - 1, true}, rng);
+        if (HasFailure()) return;
+      }
+    }
 }
 
 // Few tiles and many output channels: workers share the transformed input and take panels. Many tiles: ranges of several blocks.
@@ -361,7 +391,7 @@ TEST(Winograd, Accuracy) {
           EXPECT_LE(e.of_bound, 1);
           EXPECT_LE(e.rms, 1.6 * expected);
           EXPECT_LE(e.largest, 40 * expected);
-          if (channels >= skua::winograd_least_channels(v) && mean == 0) { EXPECT_LE(e.rms, 2.2 * direct.rms); }
+          if (channels >= skua::winograd_least_channels(v, skua::Element::f32) && mean == 0) { EXPECT_LE(e.rms, 2.2 * direct.rms); }
           if (print)
             printf("%-14s %-7s %3zu channels, mean %g: rms %.2e (%.1f of direct, expected %.2e) largest %.2e of bound %.1e\n", winograd_name(v), isa, channels, double(mean), e.rms,
                    e.rms / direct.rms, expected, e.largest, e.of_bound);
@@ -384,7 +414,7 @@ TEST(Winograd, Growth) {
 
 TEST(Winograd, NoPlanForAnotherVector) {
   Context context;
-  skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0};
+  skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0, skua::Element::f32};
   skua::WinogradPlan plan;
   EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, {28, 5, skua::Element::f32, 1, 0}, &plan));
   s.batch = SIZE_MAX / 2;

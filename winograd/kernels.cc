@@ -12,6 +12,7 @@
 //
 // A tile on the border, and channels that do not fill a vector, are copied to the stack with zeros and go the same way: same bits.
 #include "winograd/winograd_kernel.h"
+#include "dispatch/element.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
 #include "winograd/points.h"
@@ -105,8 +106,8 @@ SKUA_INL void transform_out(const F32* t, F32* y) {
 }
 
 // ---- input ---------------------------------------------------------------------------------------------------------------------
-template <int m, int clip, int width>
-void in_columns(const float* in, size_t row, size_t pixel, F32 (*to)[width], int columns) {
+template <int m, int clip, int width, class T>
+void in_columns(const T* in, size_t row, size_t pixel, F32 (*to)[width], int columns) {
   for (int j = 0; j < columns; ++j, in += pixel) {
     F32 d[m + 2], t[m + 2];
     SKUA_UNROLL for (int i = 0; i < m + 2 - clip; ++i) d[i] = F32::load(in + size_t(i) * row);
@@ -139,8 +140,8 @@ void in_clipped(const float* in, size_t row, size_t pixel, int clip_y, int clip_
       });
 }
 
-template <int my, int mx>
-SKUA_INL void in_whole(const float* in, size_t row, size_t pixel, float* v, size_t step) {
+template <int my, int mx, class T>
+SKUA_INL void in_whole(const T* in, size_t row, size_t pixel, float* v, size_t step) {
   F32 tile[my + 2][mx + 2];
   if constexpr (F32::registers >= (my + 2) * (mx + 2) * 2 / 3) {
     each<0, mx + 2>([&](auto j) SKUA_INL_LAMBDA {
@@ -160,29 +161,36 @@ SKUA_INL void in_whole(const float* in, size_t row, size_t pixel, float* v, size
   }
 }
 
+// A vector of channels of any tile: of clipped ones, and of what was copied; the same code for every type of feature maps.
 template <int my, int mx>
+void in_any(const float* in, size_t row, size_t pixel, int clip_y, int clip_x, float* v, size_t step) {
+  if (clip_y || clip_x) in_clipped<my, mx>(in, row, pixel, clip_y, clip_x, v, step);
+  else in_whole<my, mx>(in, row, pixel, v, step);
+}
+
+template <int my, int mx, class T>
 void transform_tile_in(const WinogradIn& t) {
+  constexpr bool converts = sizeof(T) != sizeof(float);
   const int rows = my + 2 - t.clip_y, columns = mx + 2 - t.clip_x;
-  const bool inside = t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns;
+  const bool clipped = t.clip_y || t.clip_x, inside = t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns && !(converts && clipped);
   for (size_t c = 0; c < t.channels; c += L) {
     const size_t n = t.channels - c;
-    const float* in = t.in + c;
-    size_t row = t.row, pixel = t.pixel;
-    float edge[(my + 2) * (mx + 2) * L];
-    if (!inside || n < L) {
-      for (int i = 0; i < rows; ++i)
-        for (int j = 0; j < columns; ++j) {
-          const bool image = i >= t.top && i < t.bottom && j >= t.left && j < t.right;
-          const float* p = in + size_t(i) * row + size_t(j) * pixel;
-          (!image ? F32::zero() : n < L ? F32::load_n(p, n) : F32::load(p)).store(edge + size_t(i * (mx + 2) + j) * L);
-        }
-      in = edge;
-      row = (mx + 2) * L;
-      pixel = L;
-    }
+    const T* in = static_cast<const T*>(t.in) + c;
     float* v = t.v + c / kWinogradLine * t.line + c % kWinogradLine;
-    if (t.clip_y || t.clip_x) in_clipped<my, mx>(in, row, pixel, t.clip_y, t.clip_x, v, t.step);
-    else in_whole<my, mx>(in, row, pixel, v, t.step);
+    if (inside && n >= L) {
+      if constexpr (converts) in_whole<my, mx>(in, t.row, t.pixel, v, t.step);
+      else if (clipped) in_clipped<my, mx>(in, t.row, t.pixel, t.clip_y, t.clip_x, v, t.step);
+      else in_whole<my, mx>(in, t.row, t.pixel, v, t.step);
+      continue;
+    }
+    float edge[(my + 2) * (mx + 2) * L];
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < columns; ++j) {
+        const bool image = i >= t.top && i < t.bottom && j >= t.left && j < t.right;
+        const T* p = in + size_t(i) * t.row + size_t(j) * t.pixel;
+        (!image ? F32::zero() : n < L ? F32::load_n(p, n) : F32::load(p)).store(edge + size_t(i * (mx + 2) + j) * L);
+      }
+    in_any<my, mx>(edge, (mx + 2) * L, L, t.clip_y, t.clip_x, v, t.step);
   }
 }
 
@@ -200,87 +208,106 @@ void out_columns(const float* from, size_t step, int clip_x, F32 (*to)[width]) {
   }
 }
 
-// One row of outputs with the epilogue; n lanes are channels.
-template <int m, int o, int clip>
-SKUA_INL void out_row(const WinogradOut& t, const F32* from, F32 bias, size_t n, const float* residual, float* out) {
-  constexpr int count = o - clip;
-  F32 y[o];
-  transform_out<m, o, clip>(from, y);
+// A row of `count` whole vectors with the epilogue.
+template <int count, class T>
+SKUA_INL void finish(const WinogradOut& t, F32 (&y)[count], F32 bias, const T* residual, T* out) {
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = y[j] + bias;
-  if (n >= L) {
-    if (residual && !t.residual_after) SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = y[j] + F32::load(residual + size_t(j) * t.residual_pixel);
-    SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = clamp_high(clamp_low(y[j], low), high);
-    if (residual && t.residual_after) SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = y[j] + F32::load(residual + size_t(j) * t.residual_pixel);
-    SKUA_UNROLL for (int j = 0; j < count; ++j) y[j].store(out + size_t(j) * t.pixel);
+  if (residual && !t.residual_after) SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = y[j] + F32::load(residual + size_t(j) * t.residual_pixel);
+  SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = clamp_high(clamp_low(y[j], low), high);
+  if (residual && t.residual_after) SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = y[j] + F32::load(residual + size_t(j) * t.residual_pixel);
+  SKUA_UNROLL for (int j = 0; j < count; ++j) y[j].store(out + size_t(j) * t.pixel);
+}
+// One of a clipped tile, or of n < L channels.
+template <class T>
+void finish_any(const WinogradOut& t, const F32* y, int count, F32 bias, size_t n, const T* residual, T* out) {
+  const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+  for (int j = 0; j < count; ++j) {
+    F32 x = y[j] + bias;
+    const F32 r = !residual ? F32::zero() : n < L ? F32::load_n(residual + size_t(j) * t.residual_pixel, n) : F32::load(residual + size_t(j) * t.residual_pixel);
+    if (residual && !t.residual_after) x = x + r;
+    x = clamp_high(clamp_low(x, low), high);
+    if (residual && t.residual_after) x = x + r;
+    if (n < L) x.store_n(out + size_t(j) * t.pixel, n);
+    else x.store(out + size_t(j) * t.pixel);
+  }
+}
+// The columns of a clipped tile.
+template <int my, int mx, int oy, int ox>
+void out_clipped(const float* m, size_t step, int clip_y, int clip_x, F32 (*y)[ox]) {
+  F32 tile[oy][mx + 2];
+  each<0, oy>([&](auto clip) SKUA_INL_LAMBDA {
+    if (clip_y == clip.value) out_columns<my, oy, clip.value, mx + 2>(m, step, clip_x, tile);
+  });
+  for (int i = 0; i < oy - clip_y; ++i)
+    each<0, ox>([&](auto clip) SKUA_INL_LAMBDA {
+      if (clip_x == clip.value) transform_out<mx, ox, clip.value>(tile[i], y[i]);
+    });
+}
+
+template <int my, int mx, int oy, int ox, class T>
+SKUA_INL void out_whole(const WinogradOut& t, const float* from, F32 bias, const T* residual, T* out) {
+  F32 tile[oy][mx + 2];
+  if constexpr (F32::registers >= (my + 2) * (mx + 2) * 2 / 3) {
+    each<0, mx + 2>([&](auto j) SKUA_INL_LAMBDA {
+      F32 p[my + 2], y[oy];
+      SKUA_UNROLL for (int i = 0; i < my + 2; ++i) p[i] = F32::load(from + size_t(i * (mx + 2) + j.value) * t.step);
+      transform_out<my, oy, 0>(p, y);
+      SKUA_UNROLL for (int i = 0; i < oy; ++i) tile[i][j.value] = y[i];
+    });
+    each<0, oy>([&](auto i) SKUA_INL_LAMBDA {
+      F32 y[ox];
+      transform_out<mx, ox, 0>(tile[i.value], y);
+      finish(t, y, bias, residual ? residual + size_t(i.value) * t.residual_row : nullptr, out + size_t(i.value) * t.row);
+    });
   } else {
-    for (int j = 0; j < count; ++j) {
-      F32 x = y[j];
-      const F32 r = residual ? F32::load_n(residual + size_t(j) * t.residual_pixel, n) : F32::zero();
-      if (residual && !t.residual_after) x = x + r;
-      x = clamp_high(clamp_low(x, low), high);
-      if (residual && t.residual_after) x = x + r;
-      x.store_n(out + size_t(j) * t.pixel, n);
+    out_columns<my, oy, 0, mx + 2>(from, t.step, 0, tile);
+    for (int i = 0; i < oy; ++i, out += t.row, residual += residual ? t.residual_row : 0) {
+      F32 y[ox];
+      transform_out<mx, ox, 0>(tile[i], y);
+      finish(t, y, bias, residual, out);
     }
   }
 }
 
-template <int my, int mx, int oy, int ox>
-SKUA_INL void out_whole(const WinogradOut& t, const float* from, F32 bias, size_t n, const float* residual, float* out) {
-  F32 tile[oy][mx + 2];
-  each<0, mx + 2>([&](auto j) SKUA_INL_LAMBDA {
-    F32 p[my + 2], y[oy];
-    SKUA_UNROLL for (int i = 0; i < my + 2; ++i) p[i] = F32::load(from + size_t(i * (mx + 2) + j.value) * t.step);
-    transform_out<my, oy, 0>(p, y);
-    SKUA_UNROLL for (int i = 0; i < oy; ++i) tile[i][j.value] = y[i];
-  });
-  each<0, oy>([&](auto i) SKUA_INL_LAMBDA {
-    out_row<mx, ox, 0>(t, tile[i.value], bias, n, residual ? residual + size_t(i.value) * t.residual_row : nullptr, out + size_t(i.value) * t.row);
-  });
-}
-
-template <int my, int mx, int oy, int ox>
+template <int my, int mx, int oy, int ox, class T>
 void transform_tile_out(const WinogradOut& t) {
-  F32 tile[oy][mx + 2];
+  const bool whole = !t.clip_y && !t.clip_x;
   for (size_t c = 0; c < t.channels; c += L) {
     const float* m = t.m + c / kWinogradLine * t.line + c % kWinogradLine;
-    if constexpr (F32::registers >= (my + 2) * (mx + 2) * 2 / 3) {
-      if (!t.clip_y && !t.clip_x && t.channels - c >= L) {
-        out_whole<my, mx, oy, ox>(t, m, t.bias ? F32::load(t.bias + c) : F32::zero(), L, t.residual ? t.residual + c : nullptr, t.out + c);
-        continue;
-      }
-    }
-    each<0, oy>([&](auto clip) SKUA_INL_LAMBDA {
-      if (t.clip_y == clip.value) out_columns<my, oy, clip.value, mx + 2>(m, t.step, t.clip_x, tile);
-    });
     const F32 bias = t.bias ? F32::load(t.bias + c) : F32::zero();
     const size_t n = t.channels - c;
-    for (int i = 0; i < oy - t.clip_y; ++i) {
-      float* out = t.out + size_t(i) * t.row + c;
-      const float* residual = t.residual ? t.residual + size_t(i) * t.residual_row + c : nullptr;
-      each<0, ox>([&](auto clip) SKUA_INL_LAMBDA {
-        if (t.clip_x == clip.value) out_row<mx, ox, clip.value>(t, tile[i], bias, n, residual, out);
-      });
+    const T* residual = t.residual ? static_cast<const T*>(t.residual) + c : nullptr;
+    T* out = static_cast<T*>(t.out) + c;
+    if (whole && n >= L) {
+      out_whole<my, mx, oy, ox>(t, m, bias, residual, out);
+      continue;
     }
+    F32 y[oy][ox];
+    out_clipped<my, mx, oy, ox>(m, t.step, t.clip_y, t.clip_x, y);
+    for (int i = 0; i < oy - t.clip_y; ++i, out += t.row, residual += residual ? t.residual_row : 0) finish_any(t, y[i], ox - t.clip_x, bias, n, residual, out);
   }
 }
 
 const Kernel kernels[] = {
-#define SKUA_WINOGRAD_IN(my, mx, name, why)                                                                                          \
-  {"winograd_in_f32_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform of " why, KernelKind::winograd_in, Isa::SKUA_ISA, \
-   uint16_t(WinogradVariant::name), my, mx, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx>))},
-#define SKUA_WINOGRAD_OUT(my, mx, oy, ox, name, why)                                                                                                    \
-  {"winograd_out_f32_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "output transform and epilogue of " why, KernelKind::winograd_out, Isa::SKUA_ISA, \
-   uint16_t(WinogradVariant::name), oy, ox, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradOutFn>(transform_tile_out<my, mx, oy, ox>))},
-#define SKUA_WINOGRAD(my, mx, name, why) SKUA_WINOGRAD_IN(my, mx, name, why) SKUA_WINOGRAD_OUT(my, mx, my, mx, name, why)
-    SKUA_WINOGRAD(2, 2, f2x2, "F(2,3): 4 products per output, as exact as direct sums")
-    SKUA_WINOGRAD(4, 2, f4x2, "F(4,3) x F(2,3): 3 products per output, less weight to stream than F(4,3)")
-    SKUA_WINOGRAD(4, 4, f4x4, "F(4,3) with the points 0, +-sqrt(1/2), +-sqrt(2): 2.25 products per output")
-    SKUA_WINOGRAD(6, 6, f6x6, "F(6,3): 1.78 products per output, about 8 times the rounding error")
-    SKUA_WINOGRAD_OUT(4, 4, 2, 2, f2x2_5x5, "F(2,5) with the points and the input transform of F(4,3): 9 products per output instead of 25")
+#define SKUA_WINOGRAD_IN(T, type, my, mx, name, why)                                                                                    \
+  {"winograd_in_" #type "_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform of " why, KernelKind::winograd_in, Isa::SKUA_ISA, \
+   uint16_t(WinogradVariant::name), my, mx, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, T>)), Element::type},
+#define SKUA_WINOGRAD_OUT(T, type, my, mx, oy, ox, name, why)                                                                                               \
+  {"winograd_out_" #type "_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "output transform and epilogue of " why, KernelKind::winograd_out, Isa::SKUA_ISA, \
+   uint16_t(WinogradVariant::name), oy, ox, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradOutFn>(transform_tile_out<my, mx, oy, ox, T>)), Element::type},
+#define SKUA_WINOGRAD(T, type, my, mx, name, why) SKUA_WINOGRAD_IN(T, type, my, mx, name, why) SKUA_WINOGRAD_OUT(T, type, my, mx, my, mx, name, why)
+#define SKUA_VARIANTS(T, type)                                                                                               \
+    SKUA_WINOGRAD(T, type, 2, 2, f2x2, "F(2,3): 4 products per output, as exact as direct sums")                             \
+    SKUA_WINOGRAD(T, type, 4, 2, f4x2, "F(4,3) x F(2,3): 3 products per output, less weight to stream than F(4,3)")          \
+    SKUA_WINOGRAD(T, type, 4, 4, f4x4, "F(4,3) with the points 0, +-sqrt(1/2), +-sqrt(2): 2.25 products per output")         \
+    SKUA_WINOGRAD(T, type, 6, 6, f6x6, "F(6,3): 1.78 products per output, about 8 times the rounding error")                 \
+    SKUA_WINOGRAD_OUT(T, type, 4, 4, 2, 2, f2x2_5x5, "F(2,5) with the points and the input transform of F(4,3): 9 products per output instead of 25")
+    SKUA_FOR_TYPES(SKUA_VARIANTS)
 #undef SKUA_WINOGRAD_IN
 #undef SKUA_WINOGRAD_OUT
 #undef SKUA_WINOGRAD
+#undef SKUA_VARIANTS
 #define SKUA_PRODUCT(mr, nr, why)                                                                                                                  \
   {"winograd_product_f32_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
    reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / F32::L>))},

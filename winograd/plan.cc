@@ -6,7 +6,7 @@ namespace skua {
 namespace {
 
 // The first kernel of that kind for vectors of that length: V, U and M are laid out in vectors.
-const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32_t vector) {
+const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32_t vector, Element element) {
   struct Search {
     uint32_t vector;
     const Kernel* found;
@@ -14,7 +14,7 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
   each_kernel(ctx, winograd_tables, kind, variant, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
     if (!s.found && k->vector == s.vector) s.found = k;
-  }, &s);
+  }, &s, element);
   return s.found;
 }
 
@@ -53,10 +53,15 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   WinogradPlan& p = *plan;
   p = {};
   p.variant = variant;
-  p.in = find(ctx, KernelKind::winograd_in, int(winograd_input(variant)), format.vector);
-  p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector);
-  p.out = find(ctx, KernelKind::winograd_out, int(variant), format.vector);
+  p.in = find(ctx, KernelKind::winograd_in, int(winograd_input(variant)), format.vector, s.element);
+  p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector, Element::f32);
+  p.out = find(ctx, KernelKind::winograd_out, int(variant), format.vector, s.element);
   if (!p.in || !p.tile || !p.out) return false;
+  if (s.element != Element::f32) {
+    p.out_f32 = find(ctx, KernelKind::winograd_out, int(variant), format.vector, Element::f32);
+    p.rows = find_kernel(ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
+    if (!p.out_f32 || !p.rows) return false;
+  }
   const size_t my = size_t(winograd_rows(variant)), mx = size_t(winograd_columns(variant));
   p.tiles_y = ceil_div(s.out_h, my);
   p.tiles_x = ceil_div(s.out_w, mx);

@@ -1,4 +1,5 @@
 // The loop of winograd.h: blocks of tiles, cut over workers.
+#include <math.h>
 #include "winograd/points.h"
 #include "winograd/winograd.h"
 
@@ -66,8 +67,9 @@ struct Run {
   const RunArgs* args;
   const WinogradPlan* plan;
   const WinogradShape* shape;
-  const float *packed, *bias, *in, *residual;
-  float* out;
+  const float *packed, *bias;
+  const char *in, *residual;
+  char* out;
   Activation activation;
   skua_residual residual_mode;
   Cut cut;
@@ -75,6 +77,7 @@ struct Run {
   char* workspace;
   size_t transform_pieces;
 
+  ptrdiff_t bytes(ptrdiff_t elements) const { return elements * ptrdiff_t(element_bytes(shape->element)); }
   char* slot(size_t i) const { return workspace + i * (layout.list + layout.v); }  // list and V: of a worker, or of a range where shared
   Tile* list(size_t i) const { return reinterpret_cast<Tile*>(slot(i)); }
   float* v(size_t i) const { return reinterpret_cast<float*>(slot(i) + layout.list) + layout.shift; }
@@ -133,9 +136,40 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
     t.bottom = inside(ptrdiff_t(s.in_h) - y, rows);
     t.left = inside(-x, columns);
     t.right = inside(ptrdiff_t(s.in_w) - x, columns);
-    t.in = r.in + ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel);
+    t.in = r.in + r.bytes(ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel));
     t.v = v + i * kWinogradLine;
     fn(t);
+  }
+}
+
+// Outputs of a tile with an activation that is no clamp, rounded to the maps' type after it. t: as for the kernel, but the residual.
+void finish_function(const Run& r, WinogradOut t, size_t rows, size_t columns, char* out, const char* residual) {
+  constexpr size_t wide = 64, most = 36;
+  const WinogradShape& s = *r.shape;
+  const WinogradOutFn fn = code_of<WinogradOutFn>(r.plan->out_f32);
+  const GemmRowTable& finish = code_of<GemmRowTableFn>(r.plan->rows)();
+  alignas(64) float sums[most * wide];
+  const size_t all = t.channels, pixels = rows * columns;
+  t.residual = nullptr;
+  t.out = sums;
+  t.row = columns * wide;
+  t.pixel = wide;
+  for (size_t c = 0; c < all; c += wide, t.m += wide / kWinogradLine * t.line, t.bias += t.bias ? wide : 0) {
+    void* to[most];
+    const void* from[most];
+    for (size_t i = 0; i < pixels; ++i) {
+      to[i] = out + r.bytes(ptrdiff_t(i / columns * s.out_row + i % columns * s.out_pixel + c));
+      from[i] = residual ? residual + r.bytes(ptrdiff_t(i / columns * s.res_row + i % columns * s.res_pixel + c)) : nullptr;
+    }
+    t.channels = min(all - c, wide);
+    fn(t);
+    GemmFinish f = {pixels, t.channels, sums, wide, to, residual ? from : nullptr, false, 0, -INFINITY, INFINITY};
+    if (residual && !t.residual_after) finish.finish_in_sums(f);
+    if (t.channels == wide) apply_row(r.activation, pixels * wide, sums);
+    else
+      for (size_t i = 0; i < pixels; ++i) apply_row(r.activation, t.channels, sums + i * wide);
+    if (!t.residual_after) f.residual = nullptr;
+    finish.finish(f);
   }
 }
 
@@ -163,18 +197,23 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
     t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
     t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
     t.m = m + i * kWinogradLine;
-    t.out = r.out + tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first;
-    const float* residual = r.residual_mode == SKUA_RESIDUAL_NONE ? nullptr
-                            : r.residual + tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first;
+    char* const out = r.out + r.bytes(ptrdiff_t(tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first));
+    const char* const residual = r.residual_mode == SKUA_RESIDUAL_NONE ? nullptr
+                                 : r.residual + r.bytes(ptrdiff_t(tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first));
+    if (rows_after && s.element != Element::f32) {
+      finish_function(r, t, my - t.clip_y, mx - t.clip_x, out, residual);
+      continue;
+    }
+    t.out = out;
     t.residual = rows_after && residual_after ? nullptr : residual;
     fn(t);
     if (!rows_after) continue;
     for (size_t y = 0; y < my - t.clip_y; ++y)
       for (size_t x = 0; x < mx - t.clip_x; ++x) {
-        float* to = t.out + y * s.out_row + x * s.out_pixel;
+        auto* to = reinterpret_cast<float*>(out) + y * s.out_row + x * s.out_pixel;
         apply_row(r.activation, channels, to);
         if (residual_after)
-          for (size_t c = 0; c < channels; ++c) to[c] += residual[y * s.res_row + x * s.res_pixel + c];
+          for (size_t c = 0; c < channels; ++c) to[c] += reinterpret_cast<const float*>(residual)[y * s.res_row + x * s.res_pixel + c];
       }
   }
 }
@@ -230,7 +269,9 @@ void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m
 
 void note_kernels(const Run& r) {
   note_use(r.plan->tile);
-  note_use(r.plan->out);
+  const bool function = r.activation.kernel && r.plan->out_f32;
+  note_use(function ? r.plan->out_f32 : r.plan->out);
+  if (function) note_use(r.plan->rows);
   if (r.activation.kernel) note_use(r.activation.kernel);
 }
 
@@ -289,9 +330,10 @@ size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, 
 }
 
 void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const float* bias, const Activation& activation,
-                  skua_residual residual_mode, const float* in, const float* residual, float* out, void* workspace) {
+                  skua_residual residual_mode, const void* in, const void* residual, void* out, void* workspace) {
   const Cut c = cut(args, plan, shape);
-  Run r = {&args, &plan, &shape, packed, bias, in, residual, out, activation, residual_mode, c, layout_of(plan, shape, c), static_cast<char*>(workspace), 1};
+  Run r = {&args, &plan, &shape, packed, bias, static_cast<const char*>(in), static_cast<const char*>(residual), static_cast<char*>(out), activation, residual_mode, c,
+           layout_of(plan, shape, c), static_cast<char*>(workspace), 1};
   const size_t tasks = c.ranges * ceil_div(shape.out_channels, c.columns);
   if (!c.shared) return parallel(args, tasks, range_task, &r);
   for (size_t i = 0; i < r.cut.ranges; ++i) list_tiles(plan, piece_begin(plan.tiles, r.cut.ranges, i), piece_begin(plan.tiles, r.cut.ranges, i + 1), r.list(i));

@@ -16,17 +16,19 @@
 
 namespace skua {
 
-// Sizes, and strides in floats. Padding at the bottom and right follows from the output's size.
+// Sizes, and strides in elements of the feature maps. Padding at the bottom and right follows from the output's size.
 struct WinogradShape {
   size_t batch, in_h, in_w, in_channels, out_h, out_w, out_channels, pad_top, pad_left;
   size_t in_row, in_pixel, in_batch;
   size_t out_row, out_pixel, out_batch;
   size_t res_row, res_pixel, res_batch;
+  Element element = Element::f32;  // of the feature maps; V, U and M are f32
 };
 
 struct WinogradPlan {
   WinogradVariant variant;
   const Kernel *tile, *in, *out;    // product and transforms
+  const Kernel *out_f32, *rows;     // for maps of half precision and an activation that is no clamp: outputs to f32, and from there to memory (gemm_rows)
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
   uint8_t clip_y, clip_x;           // outputs of the last row and column of tiles outside the image
   size_t block;                     // most tiles per block
@@ -39,9 +41,10 @@ constexpr const char* winograd_name(WinogradVariant v) {
 }
 
 // From this many input channels on the rms error is at most about twice that of direct sums in f32, what SKUA_NUMERICS_DEFAULT promises; docs/winograd.md.
-constexpr size_t winograd_least_channels(WinogradVariant v) {
+// Results in half precision are rounded by more than that of any variant.
+constexpr size_t winograd_least_channels(WinogradVariant v, Element element) {
   constexpr size_t least[kWinogradVariants] = {1, 8, 32, SIZE_MAX, 8};
-  return least[int(v)];
+  return element == Element::f32 ? least[int(v)] : 1;
 }
 
 // Floats of packed weights, of which only format.vector matters; sizes were checked so that in_channels * round_up(out_channels, vector) * 64 fits.
@@ -59,6 +62,6 @@ size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, 
 
 // bias: round_up(out_channels, vector) values, or NULL. residual: NULL without one.
 void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const float* bias, const Activation& activation,
-                  skua_residual residual_mode, const float* in, const float* residual, float* out, void* workspace);
+                  skua_residual residual_mode, const void* in, const void* residual, void* out, void* workspace);
 
 }  // namespace skua

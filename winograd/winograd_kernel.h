@@ -30,9 +30,10 @@ constexpr size_t kWinogradDepth = 256;
 // Columns of a group for weights packed for vectors of that many floats: the same for all instruction sets of that vector, so that they share packed weights.
 constexpr size_t winograd_group(size_t vector) { return vector >= 16 ? vector : vector >= 4 ? 2 * vector : 4; }
 // KernelKind::winograd_in, variant = winograd_input(): V of one tile; point = i*width + j. Points that a clip drops are not written.
+// Feature maps are of the kernel's type, V, U and M of f32.
 struct WinogradIn {
-  const float* in;            // first value of the tile, which may lie outside the image
-  size_t row, pixel;          // floats from one row, one pixel to the next
+  const void* in;             // first value of the tile, which may lie outside the image
+  size_t row, pixel;          // elements from one row, one pixel to the next
   uint8_t clip_y, clip_x;     // outputs of the tile outside the image: values and points that fall away
   uint8_t top, bottom, left, right;  // rows [top, bottom) and columns [left, right) of the tile lie inside the image, the others are 0
   size_t channels;
@@ -65,11 +66,11 @@ struct WinogradOut {
   uint8_t clip_y, clip_x;
   size_t channels;
   const float* bias;          // whole vectors readable; NULL = none
-  const float* residual;      // NULL = none
+  const void* residual;       // NULL = none
   size_t residual_row, residual_pixel;
   bool residual_after;        // added after the clamp
   float low, high;            // clamp; NaN passes
-  float* out;
+  void* out;
   size_t row, pixel;
 };
 using WinogradOutFn = void (*)(const WinogradOut&);

@@ -32,7 +32,8 @@ typedef enum skua_weight_layout {
  * out = floor((in + padding - dilation*(kernel-1) - 1) / stride) + 1 per dimension; an input of height or width 0 gives an output of 0 there, whatever the padding.
  * Depthwise convolution is groups == in_channels, with channel multiplier out_channels / in_channels (output channel c*multiplier + j belongs to
  * input channel c). 1D convolution: kernel_h = 1 and tensors of rank 3, [N, W, C] or [N, C, W].
- * Input: x, then the residual if the epilogue has one (output's shape; not the output's own memory). The pixel, row and batch strides of NHWC tensors are free. */
+ * Input: x, then the residual if the epilogue has one (output's shape; not the output's own memory). The pixel, row and batch strides of NHWC tensors are free.
+ * Types: input, output and residual of one type, f32, f16 or bf16; weights of f32 or of that type; the bias is f32. Results are rounded to the type once. */
 typedef struct skua_conv2d_desc {
   size_t struct_size;
   skua_dtype input_type, weight_type, output_type;
@@ -64,7 +65,7 @@ SKUA_API skua_status skua_conv2d_create(skua_context* context, const skua_conv2d
 /* Transposed convolution (the gradient of a convolution with regard to its input): every input pixel adds its value times the kernel at
  * output pixel iy*stride_h + ky*dilation_h - top. out = stride*(in-1) + dilation*(kernel-1) + 1 - padding + output_padding per dimension;
  * with SAME padding out = in * stride. in_channels are the input's, out_channels the output's; weight layouts: O = out_channels,
- * I = in_channels / groups. stride_h * stride_w may be 4096 at most. */
+ * I = in_channels / groups. stride_h * stride_w may be 4096 at most. Types: as for conv2d. */
 typedef struct skua_conv2d_transpose_desc {
   size_t struct_size;
   skua_dtype input_type, weight_type, output_type;
@@ -94,7 +95,7 @@ SKUA_API skua_status skua_conv2d_transpose_create(skua_context* context, const s
 /* Inverted residual block (MobileNet V2 and later): expand, a 1x1 convolution; a depthwise one with its stride; project, a 1x1 convolution; each with its bias and
  * activation. The result is that of the three operators after each other, bit for bit where conv2d takes the depthwise algorithm, but the expanded
  * maps are computed a few rows at a time and stay in the cache.
- * expand and project: one group, no stride, no padding; depthwise: groups = in_channels = out_channels; NHWC; a residual in project's epilogue only.
+ * expand and project: one group, no stride, no padding; depthwise: groups = in_channels = out_channels; NHWC; a residual in project's epilogue only; one type of feature maps.
  * Input: x, then project's residual if it has one (output's shape; may be x itself).
  * Not tuned: it has one candidate, skua_op_tune() returns OK and remembers nothing. */
 typedef struct skua_inverted_residual_desc {

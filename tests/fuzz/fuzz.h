@@ -3,6 +3,7 @@
 #pragma once
 #include <skua/op.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <memory>
 #include <vector>
@@ -106,16 +107,20 @@ inline void plan_and_run(skua_op* op, const skua_tensor* inputs, size_t n_inputs
   for (size_t i = 0; i < n_inputs; ++i) small = small && span(inputs[i]) <= 1 << 12;
   for (const skua_tensor& t : outputs) small = small && span(t) <= 1 << 12;
   if (small) {
-    std::vector<std::unique_ptr<float[]>> memory;
+    std::vector<std::unique_ptr<char[]>> memory;
     std::vector<skua_buffer> in, out;
     for (size_t i = 0; i < n_inputs; ++i) {
-      const size_t n = size_t(span(inputs[i]));
-      memory.emplace_back(new float[n]);
-      for (size_t j = 0; j < n; ++j) memory.back()[j] = float(j % 7) - 3;
+      const size_t n = size_t(span(inputs[i])), bytes = skua_dtype_bits(inputs[i].type) / 8;
+      memory.emplace_back(new char[n * bytes]);
+      for (size_t j = 0; j < n; ++j) {
+        const float value = float(j % 7) - 3;
+        const uint16_t half = uint16_t(0x3c00 + j % 7 * 64);
+        memcpy(&memory.back()[j * bytes], bytes == 4 ? static_cast<const void*>(&value) : &half, bytes < 4 ? bytes < 2 ? bytes : 2 : 4);
+      }
       in.push_back(skua_host_buffer(memory.back().get()));
     }
     for (const skua_tensor& t : outputs) {
-      memory.emplace_back(new float[size_t(span(t))]);
+      memory.emplace_back(new char[size_t(span(t)) * skua_dtype_bits(t.type) / 8]);
       out.push_back(skua_host_buffer(memory.back().get()));
     }
     const size_t size = skua_plan_workspace(plan, 1);
