@@ -7,8 +7,13 @@
 namespace bench {
 namespace {
 
-// Rounding of a chain of `reduction` terms, with room for Winograd (about twice a direct sum's error, rms) and for approximated functions.
-double tolerance(const Layer& l) { return 6e-8 * (64 + 16 * sqrt(double(l.reduction()))); }
+// Rounding of a chain of `reduction` terms, with room for Winograd (about twice a direct sum's error, rms) and for approximated functions. Halves: the result's rounding too, and that of
+// sums which are kept in halves, ours for up to 64 terms, a peer's for all (the roundings of the partial sums of a random walk of n are about 0.4 sqrt(n) of the last one's), five times as
+// far for the worst of many.
+double tolerance(const Layer& l, bool ours) {
+  const double sums = 6e-8 * (64 + 16 * sqrt(double(l.reduction())));
+  return l.type == SKUA_DTYPE_F32 ? sums : sums + roundoff(l.type) * (!l.multiplies() ? 4 : ours ? 16 : 16 + 2 * sqrt(double(l.reduction())));
+}
 
 std::string report(size_t index, double got, double want) {
   char text[128];
@@ -18,7 +23,7 @@ std::string report(size_t index, double got, double want) {
 
 }  // namespace
 
-std::string check_against_formula(const Layer& l, const Operands& o, const float* got) {
+std::string check_against_formula(const Layer& l, const Operands& o, const float* got, bool ours) {
   const size_t count = l.out_count();
   unsigned state = 12345;
   for (int i = 0; i < 96 && count; ++i) {
@@ -27,7 +32,7 @@ std::string check_against_formula(const Layer& l, const Operands& o, const float
     double magnitude = 0;
     const double want = reference(l, o, index, &magnitude);
     // Winograd's error goes with the size of the tile's values, not of the one element: hence the output's usual size.
-    const double bound = tolerance(l) * (magnitude / sqrt(double(l.reduction())) + fabs(want) + (l.multiplies() ? 1 : 0));
+    const double bound = (l.type == SKUA_DTYPE_F16 ? 0x1p-24 : 0) + tolerance(l, ours) * (magnitude / sqrt(double(l.reduction())) + fabs(want) + (l.multiplies() ? 1 : 0));
     if (!(fabs(got[index] - want) <= bound)) return report(index, got[index], want);
   }
   return "";
@@ -38,7 +43,7 @@ std::string check_against(const Layer& l, const float* ours, const float* theirs
   double scale = 0;
   for (size_t i = 0; i < count; ++i) scale = std::max(scale, fabs(double(theirs[i])));
   for (size_t i = 0; i < count; ++i)
-    if (!(fabs(double(ours[i]) - double(theirs[i])) <= tolerance(l) * scale)) return report(i, ours[i], theirs[i]);
+    if (!(fabs(double(ours[i]) - double(theirs[i])) <= tolerance(l, false) * scale)) return report(i, ours[i], theirs[i]);
   return "";
 }
 

@@ -19,11 +19,12 @@ class Chain : public PreparedNetwork {
   std::vector<std::vector<float>> constants;
   std::vector<std::unique_ptr<Prepared>> steps, blocks;  // blocks: three steps in one, at the first of them; steps are there for the time per layer
 
+  float* at(float* base, size_t elements) const { return reinterpret_cast<float*>(reinterpret_cast<char*>(base) + elements * size_of(network->type)); }
   View view(int tensor) {
     if (tensor < 0) return {};
     int root = tensor;
     while (network->tensors[size_t(root)].parent >= 0) root = network->tensors[size_t(root)].parent;
-    return {arena.data() + plan.offset[size_t(tensor)], network->tensors[size_t(root)].c};
+    return {at(arena.data(), plan.offset[size_t(tensor)]), network->tensors[size_t(root)].c};
   }
   void run() override {
     for (size_t i = 0; i < steps.size();) {
@@ -36,7 +37,7 @@ class Chain : public PreparedNetwork {
     const FeatureMap& t = network->tensors[size_t(tensor)];
     const View v = view(tensor);
     out.resize(t.count());
-    for (size_t p = 0; p < t.h * t.w; ++p) std::copy_n(v.data + p * v.stride, t.c, out.data() + p * t.c);
+    for (size_t p = 0; p < t.h * t.w; ++p) load(at(v.data, p * v.stride), t.c, network->type, out.data() + p * t.c);
   }
   std::string kernel(size_t step) const override { return steps[step]->kernel(); }
   std::string algorithm(size_t step) const override { return steps[step]->algorithm(); }
@@ -51,7 +52,7 @@ std::unique_ptr<PreparedNetwork> Contestant::prepare_network(const Corpus& netwo
   chain->arena.resize(chain->plan.size);
   std::vector<float> input;
   fill(input, network.tensors[size_t(network.input)].count(), 7, -1, 1);
-  std::copy(input.begin(), input.end(), chain->view(network.input).data);
+  store(input.data(), input.size(), network.type, chain->view(network.input).data);
   for (size_t i = 0; i < network.steps.size(); ++i) {
     const Step& s = network.steps[i];
     std::vector<float>& weights = chain->constants.emplace_back(make_weights(s.layer, unsigned(100 + i)));

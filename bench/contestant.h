@@ -9,7 +9,7 @@
 
 namespace bench {
 
-// A feature map in memory: pixels `stride` floats apart.
+// A feature map in memory: pixels `stride` elements apart. Where the layer is of another type than f32, data is the address of elements of that type.
 struct View {
   float* data = nullptr;
   size_t stride = 0;
@@ -47,7 +47,7 @@ class Contestant {
   virtual void use_threads(int) {}
   virtual void wake() {}
   virtual void park() {}
-  // NULL with a reason when it has no such operator. The operands stay until the Prepared is gone.
+  // NULL with a reason when it has no such operator. The operands stay until the Prepared is gone. weights and bias: values of the layer's type, as floats.
   virtual std::unique_ptr<Prepared> prepare(const Layer& layer, const float* weights, const float* bias, View x, View second, View y, std::string* why) = 0;
   // An expand, a depthwise and a project layer after each other (is_block() in corpus.h) as one operator; weights and bias: three each. NULL: it has none, or it gains nothing.
   virtual bool has_blocks() const { return false; }
@@ -91,11 +91,11 @@ std::unique_ptr<Contestant> make_onednn(std::string* why);
 #endif
 std::unique_ptr<Contestant> make_blas(const char* name, std::string* why);
 
-// 64-byte aligned memory with room behind it: XNNPACK reads a few bytes beyond its operands.
+// 64-byte aligned memory with room behind it: XNNPACK reads a few bytes beyond its operands. Elements of narrower types take its first part.
 class Memory {
  public:
   explicit Memory(size_t floats = 0) { resize(floats); }
-  explicit Memory(const std::vector<float>& values) : Memory(values.size()) { std::copy(values.begin(), values.end(), data()); }
+  explicit Memory(const std::vector<float>& values, skua_dtype type = SKUA_DTYPE_F32) : Memory(values.size()) { store(values.data(), values.size(), type, data()); }
   void resize(size_t floats);
   float* data() { return data_.get(); }
   size_t size() const { return size_; }

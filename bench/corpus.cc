@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "shapes_text.h"
@@ -224,7 +225,7 @@ bool parse_corpus(const char* file, const char* text, Corpus* out, std::string* 
   return true;
 }
 
-const std::vector<Corpus>& corpora() {
+const std::vector<Corpus>& corpora(skua_dtype type) {
   static const std::vector<Corpus> all = [] {
     std::vector<Corpus> list;
     for (const ShapesFile& file : shapes_files) {
@@ -238,7 +239,16 @@ const std::vector<Corpus>& corpora() {
     }
     return list;
   }();
-  return all;
+  static std::map<skua_dtype, std::vector<Corpus>> typed;
+  std::vector<Corpus>& of = typed[type];
+  if (of.empty()) {
+    of = all;
+    for (Corpus& c : of) {
+      c.type = type;
+      for (Step& s : c.steps) s.layer.type = type;
+    }
+  }
+  return of;
 }
 
 bool is_block(const Corpus& net, size_t first) {
@@ -258,7 +268,7 @@ bool is_block(const Corpus& net, size_t first) {
 }
 
 Arena plan_memory(const Corpus& net, bool blocks) {
-  const size_t count = net.tensors.size();
+  const size_t count = net.tensors.size(), line = 64 / size_of(net.type);
   const auto root = [&](int t) {
     while (net.tensors[size_t(t)].parent >= 0) t = net.tensors[size_t(t)].parent;
     return size_t(t);
@@ -291,12 +301,12 @@ Arena plan_memory(const Corpus& net, bool blocks) {
     return ca != cb ? ca > cb : a < b;
   });
   for (size_t t : order) {
-    const size_t size = (net.tensors[t].count() + 15) / 16 * 16;
+    const size_t size = (net.tensors[t].count() + line - 1) / line * line;
     size_t at = 0;
     for (bool moved = true; moved;) {
       moved = false;
       for (size_t o : placed) {
-        const size_t o_size = (net.tensors[o].count() + 15) / 16 * 16;
+        const size_t o_size = (net.tensors[o].count() + line - 1) / line * line;
         if (first[o] <= last[t] && first[t] <= last[o] && at < arena.offset[o] + o_size && arena.offset[o] < at + size) {
           at = arena.offset[o] + o_size;
           moved = true;

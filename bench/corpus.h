@@ -24,17 +24,18 @@ struct FeatureMap {
 struct Corpus {
   std::string name, source;
   bool network = false;
+  skua_dtype type = SKUA_DTYPE_F32;  // of every layer
   int input = -1, output = -1;
   std::vector<Step> steps;
   std::vector<FeatureMap> tensors;  // of a network
 };
 
-const std::vector<Corpus>& corpora();
+const std::vector<Corpus>& corpora(skua_dtype type = SKUA_DTYPE_F32);
 
 // False with a text that names the line when the file is not one.
 bool parse_corpus(const char* file, const char* text, Corpus* out, std::string* error);
 
-// Places every tensor of a network in one arena: those that live at the same time do not overlap. Offsets in floats, multiples of 16.
+// Places every tensor of a network in one arena: those that live at the same time do not overlap. Offsets in elements, multiples of 64 bytes.
 struct Arena {
   std::vector<size_t> offset;
   size_t size = 0;

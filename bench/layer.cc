@@ -102,18 +102,19 @@ size_t Layer::reduction() const {
 }
 
 std::string Layer::kind() const {
+  const std::string type = skua_dtype_name(this->type);
   switch (op) {
-    case Op::gemm: return "gemm_f32";
-    case Op::conv: return depthwise() ? "depthwise_f32" : "conv2d_f32";
-    case Op::deconv: return "conv2d_transpose_f32";
-    case Op::max_pool: return "max_pool_f32";
-    case Op::average_pool: return "average_pool_f32";
-    case Op::global_pool: return "global_pool_f32";
-    case Op::unary: return "unary_f32";
-    case Op::binary: return "binary_f32";
-    case Op::softmax: return "softmax_f32";
-    case Op::resize: return "resize_f32";
-    case Op::concat: return "concat_f32";
+    case Op::gemm: return "gemm_" + type;
+    case Op::conv: return (depthwise() ? "depthwise_" : "conv2d_") + type;
+    case Op::deconv: return "conv2d_transpose_" + type;
+    case Op::max_pool: return "max_pool_" + type;
+    case Op::average_pool: return "average_pool_" + type;
+    case Op::global_pool: return "global_pool_" + type;
+    case Op::unary: return "unary_" + type;
+    case Op::binary: return "binary_" + type;
+    case Op::softmax: return "softmax_" + type;
+    case Op::resize: return "resize_" + type;
+    case Op::concat: return "concat_" + type;
   }
   return "";
 }
@@ -139,7 +140,7 @@ std::string Layer::label() const {
 }
 
 double Layer::flops() const { return (op == Op::deconv ? double(in_count()) / double(groups) * double(out_c * kh * kw) : double(out_count()) * double(multiplies() ? reduction() : 0)) * 2; }
-double Layer::bytes() const { return 4.0 * double(in_count() + second_count() + out_count() + weight_count() + bias_count()); }
+double Layer::bytes() const { return double(size_of(type)) * double(in_count() + second_count() + out_count() + weight_count()) + 4.0 * double(bias_count()); }
 
 void set_same_padding(Layer& l) {
   const auto same = [](size_t in, size_t kernel, size_t stride, size_t dilation, size_t& before, size_t& after) {
@@ -176,11 +177,13 @@ std::vector<float> make_weights(const Layer& l, unsigned seed) {
   std::vector<float> w;
   const float range = sqrtf((l.activation == SKUA_ACTIVATION_NONE ? 3.0f : 6.0f) / float(std::max<size_t>(1, l.reduction())));
   fill(w, l.weight_count(), seed, -range, range);
+  round_to(l.type, w);
   return w;
 }
 std::vector<float> make_bias(const Layer& l, unsigned seed) {
   std::vector<float> b;
   fill(b, l.bias_count(), seed, -0.1f, 0.1f);
+  round_to(l.type, b);  // some peers keep it in the layer's type
   return b;
 }
 
@@ -192,6 +195,8 @@ Operands make_operands(const Layer& l, unsigned seed) {
   const bool divisor = l.op == Op::binary && (l.binary == SKUA_BINARY_DIV || l.binary == SKUA_BINARY_POW);
   if (divisor && l.binary == SKUA_BINARY_POW) fill(o.x, l.in_count(), seed + 1, 0.1f, 2.0f);
   fill(o.second, l.second_count(), seed + 2, divisor ? 0.5f : -1.0f, divisor ? 2.0f : 1.0f);
+  round_to(l.type, o.x);
+  round_to(l.type, o.second);
   o.weights = make_weights(l, seed + 3);
   o.bias = make_bias(l, seed + 4);
   return o;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string>
 #include <vector>
+#include "types.h"
 
 namespace bench {
 
@@ -11,6 +12,7 @@ enum class Op { gemm, conv, deconv, max_pool, average_pool, global_pool, unary, 
 
 struct Layer {
   Op op = Op::gemm;
+  skua_dtype type = SKUA_DTYPE_F32;        // of inputs, weights and output; bias is f32
   size_t m = 0, n = 0, k = 0;              // gemm; softmax: m rows of n
   size_t h = 1, w = 1, c = 0;              // input, NHWC with N = 1
   size_t out_h = 1, out_w = 1, out_c = 0;  // output
@@ -44,7 +46,7 @@ struct Layer {
 void infer_output(Layer& layer);
 void set_same_padding(Layer& layer);
 
-// Operands of a layer. gemm weights are [K][N]; convolution weights OHWI.
+// Operands of a layer, rounded to its type. gemm weights are [K][N]; convolution weights OHWI.
 struct Operands {
   std::vector<float> x, second, weights, bias;
 };

@@ -1,6 +1,7 @@
 // A layer of the corpus with its operands in memory, and a contestant's way to do it.
 #pragma once
 #include <math.h>
+#include <string.h>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -13,7 +14,7 @@ struct LayerCase {
   std::string name;
   Layer layer;
 };
-std::vector<LayerCase> layer_cases();  // every different layer of the corpus
+std::vector<LayerCase> layer_cases(const std::vector<skua_dtype>& types);  // every different layer of the corpus, in each of these
 
 struct Entry {
   std::string name;
@@ -29,7 +30,7 @@ struct LayerBench {
   const Layer& layer;
   Operands operands;
   Memory x, second, y;
-  explicit LayerBench(const Layer& l) : layer(l), operands(make_operands(l, 1)), x(operands.x), second(operands.second), y(l.out_count()) {}
+  explicit LayerBench(const Layer& l) : layer(l), operands(make_operands(l, 1)), x(operands.x, l.type), second(operands.second, l.type), y(l.out_count()) {}
 
   // Packed, planned and run once. Without `prepared` when there is no such operator.
   Entry prepare(Contestant& who, std::string* why) {
@@ -40,15 +41,20 @@ struct LayerBench {
     e.prepared = who.prepare(layer, operands.weights.data(), operands.bias.empty() ? nullptr : operands.bias.data(), {x.data(), 0},
                              {operands.second.empty() ? nullptr : second.data(), 0}, {y.data(), 0}, why);
     if (e.prepared) {
-      std::fill_n(y.data(), y.size(), NAN);  // an element that is never written cannot pass
+      memset(y.data(), 0xff, y.size() * sizeof(float));  // NaN in every type: an element that is never written cannot pass
       e.prepared->run();
       e.prepared->fetch();
-      e.result.assign(y.data(), y.data() + y.size());
+      e.result.resize(y.size());
+      load(y.data(), y.size(), layer.type, e.result.data());
     }
     end_turn(&who);
     return e;
   }
 };
+
+// What layers and regret write down of a case before the clock runs: its sizes; our way to do it, checked. The error is set where there is none, or a wrong one.
+Result result_of(const Session& session, const char* suite, const LayerCase& c);
+Entry prepare_ours(Session& session, LayerBench& bench, Result& r);
 
 // How much longer the library's choice takes than the best it could have made: every other algorithm and tile is forced and timed; the fastest race against
 // the choice, and what seems to beat it races against it alone, so that noise does not look like regret. Shares of the best time; -1 = not known.

@@ -17,11 +17,13 @@ namespace bench {
 
 size_t peak_loops(const PeakLoops* out[], size_t capacity) {
   size_t count = 0;
+  bool above = false;  // the cap; of f32 all are measured
   for (size_t i = 0; i < skua_isa_count(); ++i) {
     skua_isa_info info;
     if (skua_isa_at(i, &info) != SKUA_STATUS_OK || !info.detected) continue;
     for (const PeakLoops* loops : all_peak_loops)
-      if (std::string(loops->isa) == info.name && count < capacity) out[count++] = loops;
+      if (std::string(loops->isa) == info.name && count < capacity && (loops->read || !above)) out[count++] = loops;
+    above |= isa_cap == info.name;
   }
   return count;
 }
@@ -57,11 +59,20 @@ std::string first_line(const std::string& path) {
 
 }  // namespace
 
-double Machine::peak(const std::string& of) const {
+const std::string& Machine::isa_for(skua_dtype type) const {
   for (const Peak& p : peaks)
-    if (p.isa == of) return p.gflops;
-  for (const Peak& p : peaks)
-    if (p.isa == isa) return p.gflops;
+    if (p.type == type && type != SKUA_DTYPE_F32 && p.gflops > peak(isa)) return p.isa;
+  return isa;
+}
+
+double Machine::peak(const std::string& of, skua_dtype type) const {
+  const auto find = [&](const std::string& set, skua_dtype in) {
+    for (const Peak& p : peaks)
+      if (p.isa == set && p.type == in) return p.gflops;
+    return 0.0;
+  };
+  for (const double gflops : {find(of, type), find(of, SKUA_DTYPE_F32), find(isa, SKUA_DTYPE_F32)})
+    if (gflops > 0) return gflops;
   return 0;
 }
 
@@ -71,8 +82,8 @@ const Level* Machine::level_of(double bytes) const {
   return levels.empty() ? nullptr : &levels.back();
 }
 
-double Machine::roofline_ns(const std::string& of, double flops, double bytes, int threads) const {
-  const double rate = peak(of), compute = rate > 0 ? flops / rate : 0;
+double Machine::roofline_ns(const std::string& of, skua_dtype type, double flops, double bytes, int threads) const {
+  const double rate = peak(of, type), compute = rate > 0 ? flops / rate : 0;
   const Level* level = level_of(bytes);
   const double traffic = level ? bytes / std::max(level->read, level->copy) : 0;
   return std::max(compute, traffic) / double(std::max(threads, 1));
@@ -111,15 +122,24 @@ void measure_machine(Machine& m, bool quick) {
   const size_t count = peak_loops(loops, 16);
   const int samples = quick ? 25 : 100;
   m.peaks.clear();
+  m.converts.clear();
   m.levels.clear();
   for (size_t i = 0; i < count; ++i) {
     loops[i]->multiply_add(100000);  // lets the clock settle
     double done = 0;
     const double ns = fastest([&] { done = loops[i]->multiply_add(20000); }, samples);
-    m.peaks.push_back({loops[i]->isa, 2 * done / ns});
+    const std::string isa = loops[i]->isa;
+    m.peaks.push_back({isa, 2 * done / ns, skua_dtype(loops[i]->element)});
+    static uint16_t halves[8192];
+    for (int half = 0; half < 2 && loops[i]->read; ++half) {
+      const auto& convert = loops[i]->convert[half];
+      const double widen = fastest([&] { for (int r = 0; r < 16; ++r) convert.widen(halves, 8192); }, samples);
+      const double narrow = fastest([&] { for (int r = 0; r < 16; ++r) convert.narrow(halves, 8192); }, samples);
+      m.converts.push_back({isa, half ? SKUA_DTYPE_BF16 : SKUA_DTYPE_F16, 16 * sizeof halves / widen, 16 * sizeof halves / narrow});
+    }
   }
   if (!count) return;
-  const PeakLoops* best = loops[count - 1];
+  const PeakLoops* best = loops[0];
   for (size_t i = 0; i < count; ++i)
     if (m.isa == loops[i]->isa) best = loops[i];
   const size_t l1 = m.cache[0] ? m.cache[0] : 32 << 10, l2 = m.cache[1] ? m.cache[1] : 512 << 10, l3 = m.cache[2];

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 #include <vector>
+#include "types.h"
 
 namespace bench {
 
@@ -22,13 +23,23 @@ struct Machine {
   struct Peak {
     std::string isa;
     double gflops;
+    skua_dtype type = SKUA_DTYPE_F32;  // of the factors; sums: f32 for f32 and bf16, f16 for f16
   };
-  std::vector<Peak> peaks;         // f32 multiply-adds, 2 flops each, one core
+  std::vector<Peak> peaks;         // multiply-adds, 2 flops each, one core; lowest set first
+  struct Convert {
+    std::string isa;
+    skua_dtype type;
+    double widen, narrow;            // GB/s of halves that are loaded as f32, and stored from it; in the first-level cache
+  };
+  std::vector<Convert> converts;
   std::vector<Level> levels;
 
-  double peak(const std::string& isa) const;  // of that set, or of the highest
+  // The set in which products of this type are fastest: the one that adds the type, or, where there is none below the cap or widening to f32 is faster than it, the highest of f32.
+  const std::string& isa_for(skua_dtype type) const;
+  // Of that set: in the type, or else in f32; of the highest where nothing of it is known.
+  double peak(const std::string& of, skua_dtype type = SKUA_DTYPE_F32) const;
   // Shortest time in which one core (times `threads`) can do this work, ns.
-  double roofline_ns(const std::string& isa, double flops, double bytes, int threads) const;
+  double roofline_ns(const std::string& isa, skua_dtype type, double flops, double bytes, int threads) const;
   const Level* level_of(double bytes) const;
 };
 

@@ -35,8 +35,8 @@ void print_machine(const Session& s) {
   for (const auto& p : s.peers) printf("  peer      %s %s\n", p->name(), p->version().c_str());
   for (const std::string& line : s.missing_peers) printf("  no peer   %s\n", line.c_str());
   printf("  peak      ");
-  for (const auto& p : m.peaks) printf("%s %.1f  ", p.isa.c_str(), p.gflops);
-  printf("GFLOP/s (f32 multiply-add, one core)\n  bandwidth ");
+  for (const auto& p : m.peaks) printf("%s%s%s %.1f  ", p.isa.c_str(), p.type == SKUA_DTYPE_F32 ? "" : " ", p.type == SKUA_DTYPE_F32 ? "" : skua_dtype_name(p.type), p.gflops);
+  printf("GFLOP/s (multiply-add, f32 where nothing else is said, one core)\n  bandwidth ");
   for (const auto& l : m.levels) printf("%s %.0f / %.0f  ", l.name, l.read, l.copy);
   printf("GB/s (read / copy, one core)\n\n");
   fflush(stdout);
@@ -111,10 +111,10 @@ void print_kinds(const Session& s) {
     std::string name;
     std::map<std::string, std::pair<double, size_t>> peers;
   };
-  for (int n : s.options.threads) {
+  for (const auto& [type, n] : s.kinds_of_run()) {
     std::map<std::string, Kind> kinds;
     for (const Result& r : s.results) {
-      const PeerTime* best = r.suite == "layers" && r.threads == n && r.error.empty() ? r.best_peer() : nullptr;
+      const PeerTime* best = r.suite == "layers" && r.threads == n && r.type == type && r.error.empty() ? r.best_peer() : nullptr;
       if (!best) continue;
       for (const std::string& key : {kind_of(r), std::string("~ all layers")}) {
         Kind& k = kinds[key];
@@ -122,9 +122,10 @@ void print_kinds(const Session& s) {
         k.logs += log(ratio), ++k.cases, k.behind += ratio < 0.95;
         if (ratio < k.worst) k.worst = ratio, k.name = r.name;
         for (const PeerTime& p : r.peers) k.peers[p.name].first += log(p.ns / r.ns), ++k.peers[p.name].second;
+        if (r.f32.ns > 0) k.peers["our f32"].first += log(r.f32.ns / r.ns), ++k.peers["our f32"].second;
       }
     }
-    if (!kinds.empty()) printf("\n%-28s layers  best peer  below 0.95   worst   geometric means; %d thread%s\n", "kind", n, n > 1 ? "s" : "");
+    if (!kinds.empty()) printf("\n%-28s layers  best peer  below 0.95   worst   geometric means; %s, %d thread%s\n", "kind", skua_dtype_name(type), n, n > 1 ? "s" : "");
     for (const auto& [name, k] : kinds) {
       printf("%-28s %6zu %9.2fx %11zu %6.2fx  ", name.c_str() + (name[0] == '~' ? 2 : 0), k.cases, exp(k.logs / double(k.cases)), k.behind, k.worst);
       for (const auto& p : k.peers) printf(" %s %.2fx", p.first.c_str(), exp(p.second.first / double(p.second.second)));
@@ -136,11 +137,12 @@ void print_kinds(const Session& s) {
 void print_summary(const Session& s) {
   print_kinds(s);
   for (const char* suite : {"layers", "networks"})
-    for (int n : s.options.threads) {
-      size_t cases = 0, wins = 0, ties = 0, regrets = 0;
-      double logs = 0, regret_logs = 0;
+    for (const auto& [type, n] : s.kinds_of_run()) {
+      size_t cases = 0, wins = 0, ties = 0, regrets = 0, f32_cases = 0;
+      double logs = 0, regret_logs = 0, f32_logs = 0;
       for (const Result& r : s.results) {
-        if (r.suite != suite || r.threads != n || !r.error.empty()) continue;
+        if (r.suite != suite || r.threads != n || r.type != type || !r.error.empty()) continue;
+        if (r.f32.ns > 0) f32_logs += log(r.f32.ns / r.ns), ++f32_cases;
         if (r.regret >= 0) regret_logs += log(1 + r.regret), ++regrets;
         const PeerTime* p = r.best_peer();
         if (!p) continue;
@@ -149,13 +151,17 @@ void print_summary(const Session& s) {
         if (fabs(p->ns / r.ns - 1) <= r.noise + p->noise) ++ties;
         else if (r.ns < p->ns) ++wins;
       }
-      const std::string which = s.options.threads.size() > 1 ? ", " + std::to_string(n) + (n > 1 ? " threads" : " thread") : "";
+      const std::string typed = type == SKUA_DTYPE_F32 ? suite : std::string(suite) + ", " + skua_dtype_name(type);
+      const std::string which = typed + (s.options.threads.size() > 1 ? ", " + std::to_string(n) + (n > 1 ? " threads" : " thread") : "");
+      if (f32_cases) printf("%s: %.2fx our own f32 (geometric mean of %zu)\n", which.c_str(), exp(f32_logs / double(f32_cases)), f32_cases);
       if (cases)
-        printf("%s%s: faster than every peer in %zu of %zu, within the noise in %zu; %.2fx the best peer (geometric mean)%s\n", suite, which.c_str(), wins, cases, ties,
+        printf("%s: faster than every peer in %zu of %zu, within the noise in %zu; %.2fx the best peer (geometric mean)%s\n", which.c_str(), wins, cases, ties,
                exp(logs / double(cases)), regrets ? (", regret " + std::to_string(100 * (exp(regret_logs / double(regrets)) - 1)).substr(0, 4) + "%").c_str() : "");
     }
   print_scaling(s);
   print_regret(s);
+  for (const auto& [who, lack] : s.lacking)
+    if (who.second != SKUA_DTYPE_F32) printf("%s has no %s for %zu cases (%s)\n", who.first.c_str(), skua_dtype_name(who.second), lack.cases, lack.why.c_str());
   if (s.unsupported) printf("%zu cases are unsupported in this build\n", s.unsupported);
   if (s.wrong) printf("%zu cases gave WRONG RESULTS\n", s.wrong);
 }
@@ -167,6 +173,26 @@ const PeerTime* Result::best_peer() const {
   for (const PeerTime& p : peers)
     if (!best || p.ns < best->ns) best = &p;
   return best;
+}
+
+std::vector<std::pair<skua_dtype, int>> Session::kinds_of_run() const {
+  std::vector<std::pair<skua_dtype, int>> all;
+  for (skua_dtype type : options.types)
+    for (int n : options.threads) all.push_back({type, n});
+  return all;
+}
+
+void Session::lacks(const Contestant& peer, skua_dtype type, const std::string& why) {
+  Lack& l = lacking[{peer.name(), type}];
+  if (!l.cases++) l.why = why;
+}
+
+void Session::set_time(Result& r, const Timing& t, double bytes) const {
+  r.ns = t.ns;
+  r.noise = t.noise;
+  r.gflops = r.flops / r.ns;
+  r.bandwidth = bytes / r.ns;
+  if (const double roof = machine.roofline_ns(r.isa, r.type, r.flops, bytes, effort.threads); roof > 0) r.peak_share = roof / r.ns;
 }
 
 std::string duration(double ns) {
@@ -211,6 +237,8 @@ void Session::add(Result r) {
     else printf("%17s", "");
     if (r.peak_share >= 0) printf(" %4.0f%%", 100 * r.peak_share);
     for (const PeerTime& p : r.peers) printf("  %s %.2fx", p.name.c_str(), p.ns / r.ns);
+    if (r.f32.ns > 0) printf("  f32 %.2fx", r.f32.ns / r.ns);
+    if (r.distance >= 0) printf("  %.2g from f32's scores", r.distance);
     if (const PeerTime* p = r.best_peer(); p && fabs(p->ns / r.ns - 1) <= r.noise + p->noise) printf("  (within the noise of %.0f%%)", 100 * (r.noise + p->noise));
     if (const Result* one = one_thread(r)) printf("  scaling %.2fx", one->ns / r.ns);
     if (r.suite == "regret") printf("  %s %s, %zu others tried", r.algorithm.c_str(), r.kernel.c_str(), r.tried);

@@ -58,6 +58,7 @@ void print_help() {
       "                       regret    what the choice of algorithm and tile costs against the best that can be forced, no peers\n"
       "                       default: all of them but regret\n"
       "  --filter REGEX       only the cases whose name contains a match, e.g. 'gemm_f32/512' or 'resnet50/3x3'\n"
+      "  --type T[,T]         element types of kernels, layers, networks, regret: f32 (default), f16, bf16; the last two also against our own f32\n"
       "  --threads N[,N]      workers (default 1: one thread, pinned to a core); \"1,2\" runs each case with both and prints the scaling\n"
       "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are left out\n"
       "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
@@ -80,7 +81,7 @@ bool parse_options(int argc, char** argv, Options* o) {
       flag.resize(eq);
     }
     const bool plain = flag == "--quick" || flag == "--list" || flag == "--help" || flag == "-h";
-    const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" || flag == "--html" ||
+    const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--type" || flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" || flag == "--html" ||
                         flag == "--compare";
     if (!plain && !valued) return fail("unknown argument \"" + std::string(argv[i]) + "\"; --help lists them");
     if (plain && has_value) return fail(flag + " takes no value");
@@ -98,6 +99,12 @@ bool parse_options(int argc, char** argv, Options* o) {
     else if (flag == "--compare") o->compare = value;
     else if (flag == "--peers") o->peers = value == "none" ? std::vector<std::string>{"none"} : split(value);
     else if (flag == "--isa") o->isa = value;
+    else if (flag == "--type") {
+      o->types.clear();
+      for (const std::string& part : split(value))
+        if (skua_dtype type; parse_type(part, &type)) o->types.push_back(type);
+        else return fail("--type: \"" + part + "\" is not one of f32, f16, bf16");
+    }
     else if (flag == "--threads") {
       o->threads.clear();
       for (const std::string& part : split(value))
@@ -109,6 +116,7 @@ bool parse_options(int argc, char** argv, Options* o) {
   const std::vector<std::string> all(suite_names, suite_names + 6);
   if (o->suites.empty()) o->suites.assign(all.begin(), all.end() - 1);  // regret: on request
   if (!known(o->suites, all, "--suite")) return false;
+  if (o->types.empty()) o->types = {SKUA_DTYPE_F32};
   if (o->peers.empty()) o->peers = peer_names();
   if (o->peers == std::vector<std::string>{"none"}) o->peers.clear();
   if (!known(o->peers, peer_names(), "--peers")) return false;

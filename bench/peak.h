@@ -1,16 +1,22 @@
-// Loops that measure what a core can do at most, one set per instruction set (peak_loops.cc).
+// Loops that measure what a core can do at most, one set per instruction set: peak_loops.cc for those of f32, peak_half.cc for those that add arithmetic in a half type.
 #pragma once
 #include <stddef.h>
+#include <stdint.h>
+#include "dispatch/element.h"
 
 namespace bench {
 
 struct PeakLoops {
   const char* isa;
-  size_t lanes;
-  bool fused;
+  skua::Element element;                               // of the factors
   double (*multiply_add)(size_t rounds);               // returns the multiply-adds it did, of one lane each
+  // NULL in a set of a half type:
   void (*read)(const float* x, size_t count);          // count: a multiple of 128
   void (*copy)(const float* x, float* y, size_t count);
+  struct {
+    void (*widen)(const uint16_t* x, size_t count);    // loads them as f32
+    void (*narrow)(uint16_t* y, size_t count);         // stores f32 as them
+  } convert[2];                                        // f16, bf16
 };
 
 // Those this CPU can run, lowest first.

@@ -51,10 +51,31 @@ void copy(const float* x, float* y, size_t count) {
   }
 }
 
+template <class T> void widen(const uint16_t* x, size_t count) {
+  const T* p = reinterpret_cast<const T*>(x);
+  for (size_t at = 0; at < count; at += 4 * F32::L)
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+      F32 v = F32::load(p + at + i * F32::L);
+      if constexpr (F32::L == 1) asm volatile("" : "+m"(v));
+      else pin(v);
+    }
+}
+
+template <class T> void narrow(uint16_t* y, size_t count) {
+  T* p = reinterpret_cast<T*>(y);
+  F32 v = F32::set1(1.2345f);
+  for (size_t at = 0; at < count; at += 4 * F32::L)
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+      pin(v);
+      v.store(p + at + i * F32::L);
+    }
+}
+
 }  // namespace
 }  // namespace SKUA_ISA
 
 extern const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA);
-const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {SKUA_STRING(SKUA_ISA), SKUA_ISA::F32::L, SKUA_ISA::F32::fused, SKUA_ISA::multiply_add, SKUA_ISA::read, SKUA_ISA::copy};
+const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {
+    SKUA_STRING(SKUA_ISA), Element::f32, SKUA_ISA::multiply_add, SKUA_ISA::read, SKUA_ISA::copy, {{SKUA_ISA::widen<f16>, SKUA_ISA::narrow<f16>}, {SKUA_ISA::widen<bf16>, SKUA_ISA::narrow<bf16>}}};
 
 }  // namespace skua

@@ -1,4 +1,4 @@
-// oneDNN 2.x. Convolutions and products let the library choose every layout (format_tag::any); what has to be brought into it is reordered outside of
+// oneDNN 2.x, with f32 and bf16 (f16 is refused by every primitive of it). Convolutions and products let the library choose every layout (format_tag::any); what has to be brought into it is reordered outside of
 // the timing for single layers, and inside it for networks. A single layer tries the channels-last layout too, and a product tries matmul and
 // inner product: the faster one races.
 #include <dlfcn.h>
@@ -52,7 +52,7 @@ class OnednnNetwork : public PreparedNetwork {
     const FeatureMap& t = network->tensors[size_t(tensor)];
     out.resize(t.count());
     memory& from = tensors[size_t(tensor)];
-    const memory::desc md = from.get_desc().data.ndims == 2 ? memory::desc({1, d(t.c)}, f32, tag::ab) : map_desc(t.h, t.w, t.c, t.c);
+    const memory::desc md = from.get_desc().data.ndims == 2 ? memory::desc({1, d(t.c)}, f32, tag::ab) : map_desc(f32, t.h, t.w, t.c, t.c);
     memory to(md, cpu.engine, out.data());
     dnnl::reorder(from, to).execute(cpu.stream, from, to);
     cpu.stream.wait();
@@ -77,7 +77,7 @@ class Onednn : public Contestant {
     const bool flat = l.op == Op::gemm || l.op == Op::softmax || ((l.op == Op::unary || l.op == Op::binary) && l.h * l.w == 1);
     const size_t rows = l.op == Op::gemm || l.op == Op::softmax ? l.m : 1;
     const auto desc = [&](size_t h, size_t w, size_t c, size_t stride) {
-      return flat ? memory::desc({d(rows), d(c)}, f32, tag::ab) : map_desc(h, w, c, stride ? stride : c);
+      return flat ? memory::desc({d(rows), d(c)}, data_type(l.type), tag::ab) : map_desc(data_type(l.type), h, w, c, stride ? stride : c);
     };
     const size_t in_c = l.op == Op::gemm ? l.k : l.op == Op::softmax ? l.n : l.c, out_c = l.op == Op::gemm || l.op == Op::softmax ? l.n : l.out_c;
     std::unique_ptr<OnednnLayer> best;
@@ -123,10 +123,10 @@ class Onednn : public Contestant {
       for (int t : {net.steps[i].x, net.steps[i].second})
         if (t >= 0) last[size_t(t)] = int(i);
     const FeatureMap& in = net.tensors[size_t(net.input)];
-    made->tensors[size_t(net.input)] = memory(map_desc(in.h, in.w, in.c, in.c), cpu.engine);
+    made->tensors[size_t(net.input)] = memory(map_desc(data_type(net.type), in.h, in.w, in.c, in.c), cpu.engine);
     std::vector<float> input;
     fill(input, in.count(), 7, -1, 1);
-    std::copy(input.begin(), input.end(), static_cast<float*>(made->tensors[size_t(net.input)].get_data_handle()));
+    store(input.data(), input.size(), net.type, made->tensors[size_t(net.input)].get_data_handle());
 
     for (size_t i = 0; i < net.steps.size(); ++i) {
       const Step& s = net.steps[i];

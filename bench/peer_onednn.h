@@ -10,6 +10,7 @@ namespace bench::onednn {
 using dnnl::memory;
 using tag = dnnl::memory::format_tag;
 constexpr auto f32 = memory::data_type::f32;
+inline memory::data_type data_type(skua_dtype type) { return type == SKUA_DTYPE_F16 ? memory::data_type::f16 : type == SKUA_DTYPE_BF16 ? memory::data_type::bf16 : f32; }
 
 struct Call {
   dnnl::primitive primitive;
@@ -17,8 +18,8 @@ struct Call {
 };
 inline memory::dim d(size_t x) { return memory::dim(x); }
 inline memory::dims map_dims(size_t h, size_t w, size_t c) { return {1, d(c), d(h), d(w)}; }
-inline memory::desc map_desc(size_t h, size_t w, size_t c, size_t stride) {
-  return {map_dims(h, w, c), f32, memory::dims{d(h * w * stride), 1, d(w * stride), d(stride)}};
+inline memory::desc map_desc(memory::data_type type, size_t h, size_t w, size_t c, size_t stride) {
+  return {map_dims(h, w, c), type, memory::dims{d(h * w * stride), 1, d(w * stride), d(stride)}};
 }
 
 struct Engine {

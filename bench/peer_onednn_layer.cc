@@ -50,12 +50,13 @@ bool unary_algorithm(skua_unary_kind kind, algorithm* a, float* alpha, float* be
 
 bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, const float* bias, const memory& src, const memory* second, Layout layout,
            Product product, Built& out) {
+  const memory::data_type type = data_type(l.type);  // of maps and weights; constants come as floats, bias stays f32
   dnnl::post_ops ops;
   dnnl::primitive_attr attr;
   if (l.residual) ops.append_sum(1.0f);
   if (!append_activation(l.activation, ops)) return false;
   attr.set_post_ops(ops);
-  const auto wish = [&](const memory::dims& dims, tag plain) { return memory::desc(dims, f32, layout == Layout::nhwc ? plain : tag::any); };
+  const auto wish = [&](const memory::dims& dims, tag plain) { return memory::desc(dims, type, layout == Layout::nhwc ? plain : tag::any); };
   const auto constant = [&](const float* values, const memory::desc& from, const memory::desc& to) {
     memory plain(from, cpu.engine, const_cast<float*>(values)), packed(to, cpu.engine);
     if (layout == Layout::winograd && from.dims().size() == 4) {  // its weights can only be made from plain OIHW
@@ -88,8 +89,8 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
       memory::desc bias_md({d(l.n)}, f32, tag::a);
       const memory::desc source = src.get_desc();
       if (product == Product::matmul && source.data.ndims == 2) {
-        const memory::desc plain({d(l.k), d(l.n)}, f32, tag::ab), any_w({d(l.k), d(l.n)}, f32, tag::any);
-        const memory::desc row_bias({1, d(l.n)}, f32, tag::ab), dst({d(l.m), d(l.n)}, f32, tag::ab);
+        const memory::desc plain({d(l.k), d(l.n)}, f32, tag::ab), any_w({d(l.k), d(l.n)}, type, tag::any);
+        const memory::desc row_bias({1, d(l.n)}, f32, tag::ab), dst({d(l.m), d(l.n)}, type, tag::ab);
         const auto desc = bias ? dnnl::matmul::desc(source, any_w, row_bias, dst) : dnnl::matmul::desc(source, any_w, dst);
         const dnnl::matmul::primitive_desc pd(desc, attr, cpu.engine);
         args = {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())}, {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
@@ -99,8 +100,8 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
       }
       memory::dims dims = {d(l.n), d(l.k)}, steps = {1, d(l.n)};
       if (source.data.ndims == 4) dims = {d(l.n), d(l.c), d(l.h), d(l.w)}, steps = {1, d(l.n), d(l.w * l.c * l.n), d(l.c * l.n)};
-      const memory::desc plain(dims, f32, steps), any_w(dims, f32, tag::any), dst({d(l.m), d(l.n)}, f32, tag::any);
-      const memory::desc any_src(source.dims(), f32, tag::any);
+      const memory::desc plain(dims, f32, steps), any_w(dims, type, tag::any), dst({d(l.m), d(l.n)}, type, tag::any);
+      const memory::desc any_src(source.dims(), type, tag::any);
       const auto desc = bias ? dnnl::inner_product_forward::desc(prop_kind::forward_inference, any_src, any_w, bias_md, dst)
                              : dnnl::inner_product_forward::desc(prop_kind::forward_inference, any_src, any_w, dst);
       const dnnl::inner_product_forward::primitive_desc pd(desc, attr, cpu.engine);
@@ -116,7 +117,7 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
         dims = {d(l.groups), d(l.out_c / l.groups), d(per), d(l.kh), d(l.kw)};
         steps = {d(l.out_c / l.groups * area * per), d(area * per), 1, d(l.kw * per), d(per)};
       }
-      const memory::desc plain(dims, f32, steps), any_w(dims, f32, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
+      const memory::desc plain(dims, f32, steps), any_w(dims, type, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
       const memory::dims end = {after(l.h, l.out_h, l.kh, l.sh, l.dh, l.top), after(l.w, l.out_w, l.kw, l.sw, l.dw, l.left)};
       const auto how = layout == Layout::winograd ? algorithm::convolution_winograd : algorithm::convolution_direct;
       const dnnl::convolution_forward::desc desc(prop_kind::forward_inference, how, wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
@@ -130,7 +131,7 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
     case Op::deconv: {
       if (l.groups > 1) return false;
       const memory::dims dims = {d(l.out_c), d(l.c), d(l.kh), d(l.kw)}, steps = {d(l.kh * l.kw * l.c), 1, d(l.kw * l.c), d(l.c)};
-      const memory::desc plain(dims, f32, steps), any_w(dims, f32, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
+      const memory::desc plain(dims, f32, steps), any_w(dims, type, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
       const dnnl::deconvolution_forward::desc desc(prop_kind::forward_inference, algorithm::deconvolution_direct, wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
                                                    wish(map_dims(l.out_h, l.out_w, l.out_c), tag::nhwc), strides, {d(l.dh - 1), d(l.dw - 1)}, before,
                                                    {d(l.bottom), d(l.right)});
@@ -145,7 +146,7 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
       const size_t kh = global ? l.h : l.kh, kw = global ? l.w : l.kw;
       const memory::dims end = {std::max<memory::dim>(0, after(l.h, l.out_h, kh, l.sh, 1, l.top)), std::max<memory::dim>(0, after(l.w, l.out_w, kw, l.sw, 1, l.left))};
       const dnnl::pooling_forward::desc desc(prop_kind::forward_inference, l.op == Op::max_pool ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding,
-                                             src.get_desc(), memory::desc(map_dims(l.out_h, l.out_w, l.out_c), f32, tag::any), strides, {d(kh), d(kw)}, before, end);
+                                             src.get_desc(), memory::desc(map_dims(l.out_h, l.out_w, l.out_c), type, tag::any), strides, {d(kh), d(kw)}, before, end);
       const dnnl::pooling_forward::primitive_desc pd(desc, attr, cpu.engine);
       args = {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
       out.call.primitive = dnnl::pooling_forward(pd);
@@ -181,7 +182,7 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
     case Op::resize: {
       if (l.coordinates != SKUA_RESIZE_HALF_PIXEL) return false;
       const dnnl::resampling_forward::desc desc(prop_kind::forward_inference, algorithm::resampling_linear, src.get_desc(),
-                                                memory::desc(map_dims(l.out_h, l.out_w, l.out_c), f32, tag::any));
+                                                memory::desc(map_dims(l.out_h, l.out_w, l.out_c), type, tag::any));
       const dnnl::resampling_forward::primitive_desc pd(desc, attr, cpu.engine);
       args = {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
       out.call.primitive = dnnl::resampling_forward(pd);

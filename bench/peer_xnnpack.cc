@@ -42,7 +42,9 @@ class Xnnpack : public Contestant {
     XnnOps& o = made->o;
     o.pool = pool;
     o.why = why;
+    o.type = l.type;
     *why = "no such operator";
+    if (!o.has(l.op, l.type)) return nullptr;
     float low = -INFINITY, high = INFINITY;
     std::vector<float> scaled_weights, scaled_bias;
     skua_activation_kind after = SKUA_ACTIVATION_NONE;

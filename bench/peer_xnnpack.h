@@ -12,6 +12,7 @@ struct XnnOps {
   std::vector<Memory> workspaces;
   pthreadpool_t pool = nullptr;
   std::string* why = nullptr;
+  skua_dtype type = SKUA_DTYPE_F32;
 
   XnnOps() = default;
   XnnOps(const XnnOps&) = delete;
@@ -29,7 +30,8 @@ struct XnnOps {
     return true;
   }
 
-  // Each adds one operator, or more where it takes more; false = there is none. x and y: with strides filled in.
+  static bool has(Op op, skua_dtype type);
+  // Each adds one operator of `type`, or more where it takes more; false = there is none. x and y: with strides filled in.
   bool fully_connected(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y);
   bool convolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y);
   bool deconvolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y);
@@ -44,5 +46,8 @@ struct XnnOps {
 };
 
 extern const char* const xnnpack_version;
+
+// The f32 or the f16 form of an operator, which differ in nothing but their names; weights are floats for both, which a flag says.
+#define BENCH_XNN(call, ...) (type == SKUA_DTYPE_F16 ? call##_f16(__VA_ARGS__) : call##_f32(__VA_ARGS__))
 
 }  // namespace bench

@@ -6,7 +6,8 @@
 namespace bench {
 namespace {
 
-constexpr auto f32 = xnn_datatype_fp32;
+xnn_datatype datatype(skua_dtype type) { return type == SKUA_DTYPE_F16 ? xnn_datatype_fp16 : type == SKUA_DTYPE_BF16 ? xnn_datatype_bf16 : xnn_datatype_fp32; }
+uint32_t weights_are_floats(skua_dtype type) { return type == SKUA_DTYPE_F16 ? XNN_FLAG_FP32_STATIC_WEIGHTS : 0; }
 
 // In bytes; nothing for an operator that needs none.
 float* workspace(XnnOps& o, size_t bytes) {
@@ -18,7 +19,7 @@ bool clamp(XnnOps& o, size_t rows, size_t channels, View x, View y, float low, f
   xnn_operator_t op = nullptr;
   xnn_unary_params params;
   params.clamp = {low, high};
-  return o.keep(xnn_create_unary_elementwise_nc(xnn_unary_clamp, f32, f32, &params, nullptr, nullptr, nullptr, 0, &op), op) &&
+  return o.keep(xnn_create_unary_elementwise_nc(xnn_unary_clamp, datatype(o.type), datatype(o.type), &params, nullptr, nullptr, nullptr, 0, &op), op) &&
          o.good(xnn_reshape_unary_elementwise_nc(op, rows, channels, x.stride, y.stride, o.pool)) && o.good(xnn_setup_unary_elementwise_nc(op, x.data, y.data));
 }
 
@@ -26,119 +27,133 @@ bool clamp(XnnOps& o, size_t rows, size_t channels, View x, View y, float low, f
 
 const char* const xnnpack_version = "current";
 
+bool XnnOps::has(Op op, skua_dtype type) {
+  return type != SKUA_DTYPE_BF16 || op == Op::gemm || op == Op::unary || op == Op::binary || op == Op::global_pool || op == Op::resize;
+}
+
 bool XnnOps::fully_connected(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y) {
   xnn_operator_t op = nullptr;
-  return keep(xnn_create_fully_connected_nc_f32(l.k, l.n, l.k, l.n, weights, bias, low, high, XNN_FLAG_TRANSPOSE_WEIGHTS, nullptr, &op), op) &&
-         good(xnn_reshape_fully_connected_nc_f32(op, l.m, pool)) && good(xnn_setup_fully_connected_nc_f32(op, x.data, y.data));
+  if (type == SKUA_DTYPE_BF16) {  // its product of bf16 gives f32: rounded by an operator of its own
+    std::vector<uint16_t> halves(l.weight_count());
+    store(weights, halves.size(), type, halves.data());
+    workspaces.emplace_back(l.out_count());
+    float* const sums = workspaces.back().data();
+    return keep(xnn_create_fully_connected_nc_bf16_f32(l.k, l.n, l.k, l.n, halves.data(), bias, low, high, XNN_FLAG_TRANSPOSE_WEIGHTS, nullptr, &op), op) &&
+           good(xnn_reshape_fully_connected_nc_bf16_f32(op, l.m, pool)) && good(xnn_setup_fully_connected_nc_bf16_f32(op, x.data, sums)) &&
+           keep(xnn_create_unary_elementwise_nc(xnn_unary_convert, xnn_datatype_fp32, xnn_datatype_bf16, nullptr, nullptr, nullptr, nullptr, 0, &op), op) &&
+           good(xnn_reshape_unary_elementwise_nc(op, l.m, l.n, l.n, l.n, pool)) && good(xnn_setup_unary_elementwise_nc(op, sums, y.data));
+  }
+  return keep(BENCH_XNN(xnn_create_fully_connected_nc, l.k, l.n, l.k, l.n, weights, bias, low, high, XNN_FLAG_TRANSPOSE_WEIGHTS | weights_are_floats(type), nullptr, &op), op) &&
+         good(BENCH_XNN(xnn_reshape_fully_connected_nc, op, l.m, pool)) && good(BENCH_XNN(xnn_setup_fully_connected_nc, op, x.data, y.data));
 }
 
 bool XnnOps::convolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y) {
   xnn_operator_t op = nullptr;
   size_t bytes = 0, out_h, out_w;
-  return keep(xnn_create_convolution2d_nhwc_f32(uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
-                                                uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, weights, bias, low, high, 0, nullptr,
+  return keep(BENCH_XNN(xnn_create_convolution2d_nhwc, uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
+                                                uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, weights, bias, low, high, weights_are_floats(type), nullptr,
                                                 &op), op) &&
-         good(xnn_reshape_convolution2d_nhwc_f32(op, 1, l.h, l.w, &bytes, &out_h, &out_w, pool)) &&
-         good(xnn_setup_convolution2d_nhwc_f32(op, workspace(*this, bytes), x.data, y.data));
+         good(BENCH_XNN(xnn_reshape_convolution2d_nhwc, op, 1, l.h, l.w, &bytes, &out_h, &out_w, pool)) &&
+         good(BENCH_XNN(xnn_setup_convolution2d_nhwc, op, workspace(*this, bytes), x.data, y.data));
 }
 
 bool XnnOps::deconvolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y) {
   xnn_operator_t op = nullptr;
   size_t out_h, out_w;
-  return keep(xnn_create_deconvolution2d_nhwc_f32(uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
-                                                  uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, weights, bias, low, high, 0, nullptr,
+  return keep(BENCH_XNN(xnn_create_deconvolution2d_nhwc, uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
+                                                  uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, weights, bias, low, high, weights_are_floats(type), nullptr,
                                                   &op), op) &&
-         good(xnn_reshape_deconvolution2d_nhwc_f32(op, 1, l.h, l.w, 0, 0, &out_h, &out_w, pool)) && good(xnn_setup_deconvolution2d_nhwc_f32(op, x.data, y.data));
+         good(BENCH_XNN(xnn_reshape_deconvolution2d_nhwc, op, 1, l.h, l.w, 0, 0, &out_h, &out_w, pool)) && good(BENCH_XNN(xnn_setup_deconvolution2d_nhwc, op, x.data, y.data));
 }
 
 bool XnnOps::max_pool(const Layer& l, uint32_t bottom, uint32_t right, float low, float high, View x, View y) {
   xnn_operator_t op = nullptr;
   size_t out_h, out_w;
-  return keep(xnn_create_max_pooling2d_nhwc_f32(uint32_t(l.top), right, bottom, uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw), uint32_t(l.dh), uint32_t(l.dw),
+  return keep(BENCH_XNN(xnn_create_max_pooling2d_nhwc, uint32_t(l.top), right, bottom, uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw), uint32_t(l.dh), uint32_t(l.dw),
                                                 low, high, 0, &op), op) &&
-         good(xnn_reshape_max_pooling2d_nhwc_f32(op, 1, l.h, l.w, l.c, x.stride, y.stride, &out_h, &out_w, pool)) && good(xnn_setup_max_pooling2d_nhwc_f32(op, x.data, y.data));
+         good(BENCH_XNN(xnn_reshape_max_pooling2d_nhwc, op, 1, l.h, l.w, l.c, x.stride, y.stride, &out_h, &out_w, pool)) && good(BENCH_XNN(xnn_setup_max_pooling2d_nhwc, op, x.data, y.data));
 }
 
 bool XnnOps::average_pool(const Layer& l, float low, float high, View x, View y) {
   xnn_operator_t op = nullptr;
   size_t out_h, out_w;
-  return keep(xnn_create_average_pooling2d_nhwc_f32(uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw), low,
+  return keep(BENCH_XNN(xnn_create_average_pooling2d_nhwc, uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw), low,
                                                     high, 0, &op), op) &&
-         good(xnn_reshape_average_pooling2d_nhwc_f32(op, 1, l.h, l.w, l.c, x.stride, y.stride, &out_h, &out_w, pool)) && good(xnn_setup_average_pooling2d_nhwc_f32(op, x.data, y.data));
+         good(BENCH_XNN(xnn_reshape_average_pooling2d_nhwc, op, 1, l.h, l.w, l.c, x.stride, y.stride, &out_h, &out_w, pool)) && good(BENCH_XNN(xnn_setup_average_pooling2d_nhwc, op, x.data, y.data));
 }
 
 bool XnnOps::global_pool(const Layer& l, float low, float high, View x, View y) {
   if (x.stride != l.c || low != -INFINITY || high != INFINITY) return false;
   xnn_operator_t op = nullptr;
-  size_t bytes = 0;  // a sum of f32 is made in the output: a workspace would be for other types
+  size_t bytes = 0;  // a sum of f32 is made in the output, and must not get one
   const int64_t axes[1] = {0};
   const size_t shape[2] = {l.h * l.w, l.c};
-  return keep(xnn_create_reduce_nd(xnn_reduce_mean, f32, nullptr, nullptr, 0, &op), op) && good(xnn_reshape_reduce_nd(op, 1, axes, 2, shape, &bytes, pool)) &&
-         good(xnn_setup_reduce_nd(op, nullptr, x.data, y.data));
+  return keep(xnn_create_reduce_nd(xnn_reduce_mean, datatype(type), nullptr, nullptr, 0, &op), op) && good(xnn_reshape_reduce_nd(op, 1, axes, 2, shape, &bytes, pool)) &&
+         good(xnn_setup_reduce_nd(op, type == SKUA_DTYPE_F32 ? nullptr : workspace(*this, bytes), x.data, y.data));
 }
 
 bool XnnOps::softmax(const Layer& l, View x, View y) {
   xnn_operator_t op = nullptr;
-  return keep(xnn_create_softmax_nc_f32(0, &op), op) && good(xnn_reshape_softmax_nc_f32(op, l.n, l.n, l.n, l.m, pool)) && good(xnn_setup_softmax_nc_f32(op, x.data, y.data));
+  return keep(BENCH_XNN(xnn_create_softmax_nc, 0, &op), op) && good(BENCH_XNN(xnn_reshape_softmax_nc, op, l.n, l.n, l.n, l.m, pool)) && good(BENCH_XNN(xnn_setup_softmax_nc, op, x.data, y.data));
 }
 
 bool XnnOps::resize(const Layer& l, View x, View y) {
   xnn_operator_t op = nullptr;
   size_t bytes = 0;
-  return keep(xnn_create_resize_bilinear2d_nhwc(f32, l.out_h, l.out_w, l.coordinates == SKUA_RESIZE_ALIGN_CORNERS ? XNN_FLAG_ALIGN_CORNERS : 0, &op), op) &&
+  return keep(xnn_create_resize_bilinear2d_nhwc(datatype(type), l.out_h, l.out_w, l.coordinates == SKUA_RESIZE_ALIGN_CORNERS ? XNN_FLAG_ALIGN_CORNERS : 0, &op), op) &&
          good(xnn_reshape_resize_bilinear2d_nhwc(op, 1, l.h, l.w, l.c, x.stride, y.stride, &bytes, pool)) &&
          good(xnn_setup_resize_bilinear2d_nhwc(op, workspace(*this, bytes), x.data, y.data));
 }
 
 bool XnnOps::unary(skua_unary_kind kind, size_t rows, size_t channels, View x, View y) {
-  xnn_unary_operator type;
+  xnn_unary_operator kind_of;
   xnn_unary_params params = {};
   switch (kind) {
     case SKUA_UNARY_RELU: return clamp(*this, rows, channels, x, y, 0, INFINITY);
     case SKUA_UNARY_RELU6: return clamp(*this, rows, channels, x, y, 0, 6);
     case SKUA_UNARY_CLAMP: return clamp(*this, rows, channels, x, y, -1, 1);
-    case SKUA_UNARY_ELU: type = xnn_unary_elu, params.elu.alpha = 1; break;
-    case SKUA_UNARY_LEAKY_RELU: type = xnn_unary_leaky_relu, params.leaky_relu.negative_slope = 0.1f; break;
-    case SKUA_UNARY_SIGMOID: type = xnn_unary_sigmoid; break;
-    case SKUA_UNARY_TANH: type = xnn_unary_tanh; break;
-    case SKUA_UNARY_HARD_SWISH: type = xnn_unary_hardswish; break;
-    case SKUA_UNARY_GELU: type = xnn_unary_gelu; break;
-    case SKUA_UNARY_GELU_TANH: type = xnn_unary_approxgelu; break;
-    case SKUA_UNARY_EXP: type = xnn_unary_exp; break;
-    case SKUA_UNARY_LOG: type = xnn_unary_log; break;
-    case SKUA_UNARY_SQRT: type = xnn_unary_square_root; break;
-    case SKUA_UNARY_RSQRT: type = xnn_unary_reciprocal_square_root; break;
-    case SKUA_UNARY_ABS: type = xnn_unary_abs; break;
-    case SKUA_UNARY_NEG: type = xnn_unary_negate; break;
-    case SKUA_UNARY_SQUARE: type = xnn_unary_square; break;
-    case SKUA_UNARY_FLOOR: type = xnn_unary_floor; break;
-    case SKUA_UNARY_CEIL: type = xnn_unary_ceiling; break;
-    case SKUA_UNARY_ROUND: type = xnn_unary_bankers_rounding; break;
-    case SKUA_UNARY_SIGN: type = xnn_unary_sign; break;
-    case SKUA_UNARY_SIN: type = xnn_unary_sine; break;
-    case SKUA_UNARY_COS: type = xnn_unary_cosine; break;
+    case SKUA_UNARY_ELU: kind_of = xnn_unary_elu, params.elu.alpha = 1; break;
+    case SKUA_UNARY_LEAKY_RELU: kind_of = xnn_unary_leaky_relu, params.leaky_relu.negative_slope = 0.1f; break;
+    case SKUA_UNARY_SIGMOID: kind_of = xnn_unary_sigmoid; break;
+    case SKUA_UNARY_TANH: kind_of = xnn_unary_tanh; break;
+    case SKUA_UNARY_HARD_SWISH: kind_of = xnn_unary_hardswish; break;
+    case SKUA_UNARY_GELU: kind_of = xnn_unary_gelu; break;
+    case SKUA_UNARY_GELU_TANH: kind_of = xnn_unary_approxgelu; break;
+    case SKUA_UNARY_EXP: kind_of = xnn_unary_exp; break;
+    case SKUA_UNARY_LOG: kind_of = xnn_unary_log; break;
+    case SKUA_UNARY_SQRT: kind_of = xnn_unary_square_root; break;
+    case SKUA_UNARY_RSQRT: kind_of = xnn_unary_reciprocal_square_root; break;
+    case SKUA_UNARY_ABS: kind_of = xnn_unary_abs; break;
+    case SKUA_UNARY_NEG: kind_of = xnn_unary_negate; break;
+    case SKUA_UNARY_SQUARE: kind_of = xnn_unary_square; break;
+    case SKUA_UNARY_FLOOR: kind_of = xnn_unary_floor; break;
+    case SKUA_UNARY_CEIL: kind_of = xnn_unary_ceiling; break;
+    case SKUA_UNARY_ROUND: kind_of = xnn_unary_bankers_rounding; break;
+    case SKUA_UNARY_SIGN: kind_of = xnn_unary_sign; break;
+    case SKUA_UNARY_SIN: kind_of = xnn_unary_sine; break;
+    case SKUA_UNARY_COS: kind_of = xnn_unary_cosine; break;
     default: return false;
   }
   xnn_operator_t op = nullptr;
-  return keep(xnn_create_unary_elementwise_nc(type, f32, f32, &params, nullptr, nullptr, nullptr, 0, &op), op) &&
+  return keep(xnn_create_unary_elementwise_nc(kind_of, datatype(type), datatype(type), &params, nullptr, nullptr, nullptr, 0, &op), op) &&
          good(xnn_reshape_unary_elementwise_nc(op, rows, channels, x.stride, y.stride, pool)) && good(xnn_setup_unary_elementwise_nc(op, x.data, y.data));
 }
 
 bool XnnOps::binary(skua_binary_kind kind, size_t rows, size_t second_rows, size_t channels, float low, float high, const float* a, const float* b, float* y) {
-  xnn_binary_operator type;
+  xnn_binary_operator kind_of;
   switch (kind) {
-    case SKUA_BINARY_ADD: type = xnn_binary_add; break;
-    case SKUA_BINARY_SUB: type = xnn_binary_subtract; break;
-    case SKUA_BINARY_MUL: type = xnn_binary_multiply; break;
-    case SKUA_BINARY_DIV: type = xnn_binary_divide; break;
-    case SKUA_BINARY_MIN: type = xnn_binary_minimum; break;
-    case SKUA_BINARY_MAX: type = xnn_binary_maximum; break;
-    case SKUA_BINARY_PRELU: type = xnn_binary_prelu; break;
+    case SKUA_BINARY_ADD: kind_of = xnn_binary_add; break;
+    case SKUA_BINARY_SUB: kind_of = xnn_binary_subtract; break;
+    case SKUA_BINARY_MUL: kind_of = xnn_binary_multiply; break;
+    case SKUA_BINARY_DIV: kind_of = xnn_binary_divide; break;
+    case SKUA_BINARY_MIN: kind_of = xnn_binary_minimum; break;
+    case SKUA_BINARY_MAX: kind_of = xnn_binary_maximum; break;
+    case SKUA_BINARY_PRELU: kind_of = xnn_binary_prelu; break;
     default: return false;
   }
   xnn_operator_t op = nullptr;
   const size_t shape[2] = {rows, channels}, other[2] = {second_rows, channels};
-  if (!keep(xnn_create_binary_elementwise_nd(type, f32, nullptr, nullptr, nullptr, 0, &op), op) || !good(xnn_reshape_binary_elementwise_nd(op, 2, shape, 2, other, pool)) ||
+  if (!keep(xnn_create_binary_elementwise_nd(kind_of, datatype(type), nullptr, nullptr, nullptr, 0, &op), op) || !good(xnn_reshape_binary_elementwise_nd(op, 2, shape, 2, other, pool)) ||
       !good(xnn_setup_binary_elementwise_nd(op, a, b, y)))
     return false;
   if (low == -INFINITY && high == INFINITY) return true;

@@ -172,7 +172,8 @@ double small_tiles(double rows, double mr, double vectors) {
 Loss split_time(const Machine& m, const std::string& isa, const Layer& l, const std::string& algorithm, const std::string& kernel, double ns, double weights,
                 const size_t samples[int(Where::count)]) {
   Loss loss;
-  double flops = l.flops(), layer_weights = 4.0 * double(l.weight_count()), wider = 1;  // wider: what edges make of them
+  const double element = double(size_of(l.type));
+  double flops = l.flops(), layer_weights = element * double(l.weight_count()), wider = 1;  // wider: what edges make of them
   skua_kernel_info info = {};
   for (size_t i = 0; i < skua_kernel_count(); ++i)
     if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && kernel == info.name) break;
@@ -197,11 +198,11 @@ Loss split_time(const Machine& m, const std::string& isa, const Layer& l, const 
       wider *= small_tiles(rows / groups, info.mr, double(std::min<size_t>(info.nr, (columns + lanes - 1) / lanes * lanes)) / double(lanes));
     }
   }
-  const double compute = flops / m.peak(isa);
-  const Level *from = m.level_of(weights), *maps = m.level_of(4.0 * double(l.in_count() + l.second_count() + l.out_count()));
+  const double compute = flops / m.peak(isa, l.type);
+  const Level *from = m.level_of(weights), *maps = m.level_of(element * double(l.in_count() + l.second_count() + l.out_count()));
   double traffic = 0;
   if (from) traffic += layer_weights / from->read;
-  if (maps) traffic += 4.0 * double(l.in_count() + l.second_count() + l.out_count()) / std::max(maps->read, maps->copy);
+  if (maps) traffic += element * double(l.in_count() + l.second_count() + l.out_count()) / std::max(maps->read, maps->copy);
   double left = 1;
   const auto take = [&](double share) {
     share = std::clamp(share, 0.0, left);

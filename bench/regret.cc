@@ -16,7 +16,7 @@ std::vector<std::string> alternatives(const std::string& kernel) {
     if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && kernel == info.name) chosen = info;
   if (!chosen.name || !chosen.nr) return names;  // no tile: nothing to choose from
   for (size_t i = 0; i < skua_kernel_count(); ++i)
-    if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && info.usable && info.nr && kernel != info.name && !strcmp(info.family, chosen.family) && !strcmp(info.isa, chosen.isa))
+    if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && info.usable && info.nr && info.type == chosen.type && kernel != info.name && !strcmp(info.family, chosen.family) && !strcmp(info.isa, chosen.isa))
       names.push_back(info.name);
   return names;
 }
@@ -145,38 +145,19 @@ namespace {
 
 std::vector<std::string> list(const Session& session) {
   std::vector<std::string> names;
-  for (const LayerCase& c : layer_cases())
+  for (const LayerCase& c : layer_cases(session.options.types))
     if (c.layer.multiplies() && session.wanted(c.name)) names.push_back(c.name);
   return names;
 }
 
 void run_case(Session& session, const LayerCase& c) {
-  Result r;
-  r.suite = "regret";
-  r.name = c.name;
-  r.op = c.layer.kind().substr(0, c.layer.kind().rfind('_'));
-  r.threads = effort.threads;
-  r.isa = session.machine.isa;
-  r.flops = c.layer.flops();
-  r.bytes = c.layer.bytes();
+  Result r = result_of(session, "regret", c);
   LayerBench bench(c.layer);
-  std::string why;
-  Entry ours = bench.prepare(*session.ours, &why);
-  if (!ours.prepared) {
-    r.error = "unsupported: " + why;
-  } else if (const std::string wrong = check_against_formula(c.layer, bench.operands, ours.result.data()); !wrong.empty()) {
-    r.error = "wrong result: " + wrong;
-  } else {
-    r.algorithm = ours.algorithm();
-    r.kernel = ours.prepared->kernel();
+  Entry ours = prepare_ours(session, bench, r);
+  if (r.error.empty()) {
     const Regret regret = measure_regret(bench, ours, true);
     if (!regret.wrong.empty()) r.error = "wrong result: " + regret.wrong;
-    const Timing t = race({{[&] { ours.prepared->run(); }, ours.who}}, 0.25)[0];
-    r.ns = t.ns;
-    r.noise = t.noise;
-    r.gflops = r.flops / r.ns;
-    r.bandwidth = r.bytes / r.ns;
-    if (const double roof = session.machine.roofline_ns(r.isa, r.flops, r.bytes, effort.threads); roof > 0) r.peak_share = roof / r.ns;
+    session.set_time(r, race({{[&] { ours.prepared->run(); }, ours.who}}, 0.25)[0], r.bytes);
     r.regret = regret.regret;
     r.regret_tuned = regret.tuned;
     r.best_forced = regret.best;
@@ -187,7 +168,7 @@ void run_case(Session& session, const LayerCase& c) {
 
 void run(Session& session, const std::vector<std::string>& names) {
   const std::set<std::string> wanted(names.begin(), names.end());
-  for (const LayerCase& c : layer_cases())
+  for (const LayerCase& c : layer_cases(session.options.types))
     if (wanted.count(c.name)) {
       session.progress(c.name);
       session.each_thread_count([&] { run_case(session, c); });

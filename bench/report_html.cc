@@ -60,6 +60,11 @@ std::string thread_note(const Session& s, const Result& r) {
   return r.threads == first_threads(s) ? "" : " <span class=soft>" + std::to_string(r.threads) + " threads</span>";
 }
 
+std::string type_note(const Result& r) { return r.type == SKUA_DTYPE_F32 ? "" : std::string(" <span class=soft>") + skua_dtype_name(r.type) + "</span>"; }
+bool any_halves(const Session& s) {
+  return std::any_of(s.results.begin(), s.results.end(), [](const Result& r) { return r.f32.ns > 0; });
+}
+
 std::string escape(const std::string& text) {
   std::string out;
   for (char c : text) {
@@ -134,8 +139,11 @@ void machine_section(Html& h, const Session& s) {
   double top = 1, wide = 1;
   for (const auto& p : m.peaks) top = std::max(top, p.gflops);
   for (const auto& l : m.levels) wide = std::max({wide, l.read, l.copy});
-  h.raw("<div class=card><table><tr><th>Multiply-adds, f32<th><th class=n>GFLOP/s</tr>");
-  for (const auto& p : m.peaks) h.raw("<tr><td>%s<td class=bars style=\"width:60%%\"><div class=\"bar ours\" style=\"width:%.1f%%\"></div><td class=n>%.1f", p.isa.c_str(), 100 * p.gflops / top, p.gflops);
+  h.raw("<div class=card><table><tr><th>Multiply-adds<th><th class=n>GFLOP/s</tr>");
+  for (const auto& p : m.peaks) h.raw("<tr><td>%s %s<td class=bars style=\"width:60%%\"><div class=\"bar ours\" style=\"width:%.1f%%\"></div><td class=n>%.1f", p.isa.c_str(), skua_dtype_name(p.type), 100 * p.gflops / top, p.gflops);
+  h.raw("</table></div><div class=card><table><tr><th>Conversions, GB/s of halves<th class=n>f16 to f32<th class=n>f32 to f16<th class=n>bf16 to f32<th class=n>f32 to bf16</tr>");
+  for (size_t i = 0; i + 1 < m.converts.size(); i += 2)
+    h.raw("<tr><td>%s<td class=n>%.1f<td class=n>%.1f<td class=n>%.1f<td class=n>%.1f", m.converts[i].isa.c_str(), m.converts[i].widen, m.converts[i].narrow, m.converts[i + 1].widen, m.converts[i + 1].narrow);
   h.raw("</table></div><div class=card><table><tr><th>Bandwidth<th>of<th><th class=n>read GB/s<th class=n>copy GB/s</tr>");
   for (const auto& l : m.levels)
     h.raw("<tr><td>%s<td>%s<td class=bars style=\"width:50%%\"><div class=\"bar ours\" style=\"width:%.1f%%\"></div><div class=\"bar p3\" style=\"width:%.1f%%\"></div><td class=n>%.0f<td class=n>%.0f",
@@ -182,8 +190,8 @@ void roofline(Html& h, const Session& s) {
     if (p.gflops * first_threads(s) >= y0) {
       if (fabs(py(p.gflops * first_threads(s)) - last) < 14) continue;  // equal ones: one line
       last = py(p.gflops * first_threads(s));
-      h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--soft)\" stroke-width=%s /><text x=%.1f y=%.1f text-anchor=end>%s %.0f GFLOP/s</text>", px(x1 / 6), px(x1), py(p.gflops * first_threads(s)),
-            py(p.gflops * first_threads(s)), p.isa == s.machine.isa ? "2" : "0.7", width - right - 4, py(p.gflops * first_threads(s)) - 5, p.isa.c_str(), p.gflops * first_threads(s));
+      h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--soft)\" stroke-width=%s /><text x=%.1f y=%.1f text-anchor=end>%s %s %.0f GFLOP/s</text>", px(x1 / 6), px(x1), py(p.gflops * first_threads(s)),
+            py(p.gflops * first_threads(s)), p.isa == s.machine.isa ? "2" : "0.7", width - right - 4, py(p.gflops * first_threads(s)) - 5, p.isa.c_str(), skua_dtype_name(p.type), p.gflops * first_threads(s));
     }
   for (const Point& p : points)
     for (int i = 0; i < 4; ++i)
@@ -203,20 +211,21 @@ void split(Html& h, const Loss& l) {
 
 void networks_section(Html& h, const Session& s) {
   bool any = false;
+  const bool halves = any_halves(s);
   for (const Result& r : s.results) any |= r.suite == "networks";
   if (!any) return;
-  h.raw("<h2>Networks</h2><p class=soft>One image, f32, %d thread%s. The same weights, chain of operators and memory plan for everybody; what a peer does not fuse runs as operators of its own. "
-        "Bars: speed, longer is faster. The last column compares with the best peer.</p><div class=card>", first_threads(s), first_threads(s) > 1 ? "s" : "");
+  h.raw("<h2>Networks</h2><p class=soft>One image, %d thread%s. The same weights, chain of operators and memory plan for everybody; what a peer does not fuse runs as operators of its own. "
+        "Bars: speed, longer is faster. <b>against best</b> compares with the best peer of the same type, <b>against f32</b> with our own f32 network; <b>distance</b>: the largest difference of the scores from its, as a share of the largest score.</p><div class=card>", first_threads(s), first_threads(s) > 1 ? "s" : "");
   legend(h, s);
   h.raw("<table><tr><th>Network<th>Speed<th class=n>skua");
   for (const auto& p : s.peers)
     if (peer_colour(p->name()) < 2) h.raw("<th class=n>%s", p->name());
-  h.raw("<th class=n>GFLOP/s<th class=n>of peak<th class=n>against best</tr>");
+  h.raw("<th class=n>GFLOP/s<th class=n>of peak<th class=n>against best%s</tr>", halves ? "<th class=n>against f32<th class=n>distance" : "");
   for (const Result& r : s.results) {
     if (r.suite != "networks") continue;
-    h.raw("<tr><td><b>%s</b>%s", escape(r.name.substr(r.name.find('/') + 1)).c_str(), thread_note(s, r).c_str());
+    h.raw("<tr><td><b>%s</b>%s%s", escape(r.name.substr(r.name.find('/') + 1)).c_str(), type_note(r).c_str(), thread_note(s, r).c_str());
     if (!r.error.empty()) {
-      h.raw("<td colspan=7 class=soft>%s", escape(r.error).c_str());
+      h.raw("<td colspan=9 class=soft>%s", escape(r.error).c_str());
       continue;
     }
     bars(h, r.ns, r.peers);
@@ -229,6 +238,7 @@ void networks_section(Html& h, const Session& s) {
       h.raw("<td class=n>%s", time.c_str());
     }
     h.raw("<td class=n>%.1f<td class=n>%.0f%%<td class=n>%s", r.gflops, 100 * r.peak_share, verdict(r.ns, r.noise, r.best_peer()).c_str());
+    if (r.f32.ns > 0) h.raw("<td class=n>%s<td class=n>%.2g", verdict(r.ns, r.noise, &r.f32).c_str(), r.distance);
   }
   h.raw("</table></div>\n");
   h.raw("<div class=legend>");
@@ -261,32 +271,35 @@ void layers_section(Html& h, const Session& s) {
     if (r.suite == "layers" && std::find(ops.begin(), ops.end(), r.op) == ops.end()) ops.push_back(r.op);
   if (ops.empty()) return;
   h.raw("<h2>Layers</h2><p class=soft>Bars: speed, longer is faster. <b>of roofline</b>: of the shortest time in which this core could do the layer's multiply-adds and move its operands. "
-        "<b>against best</b>: the best peer's time over ours, grey where the noise is larger than the difference. <b>regret</b>: how much faster the best forced algorithm or tile was.</p>");
+        "<b>against best</b>: the best peer's time over ours, grey where the noise is larger than the difference. <b>against f32</b>: our own f32 layer's time over that of a half type. <b>regret</b>: how much faster the best forced algorithm or tile was.</p>");
+  const bool halves = any_halves(s);
   for (const std::string& op : ops) {
-    Mean mean;
-    for (const Result& r : s.results)
-      if (r.suite == "layers" && r.threads == first_threads(s) && r.op == op && r.error.empty()) mean.add(r);
     h.raw("<h3>%s</h3>", op.c_str());
-    if (mean.cases) {
-      h.raw("<p class=soft>%.2f× the best peer (geometric mean of %zu), faster in %zu", mean.ratio(), mean.cases, mean.wins);
+    for (skua_dtype type : s.options.types) {
+      Mean mean;
+      for (const Result& r : s.results)
+        if (r.suite == "layers" && r.threads == first_threads(s) && r.op == op && r.type == type && r.error.empty()) mean.add(r);
+      if (!mean.cases) continue;
+      h.raw("<p class=soft>%s: %.2f× the best peer (geometric mean of %zu), faster in %zu", skua_dtype_name(type), mean.ratio(), mean.cases, mean.wins);
       if (mean.regret_cases) h.raw("; regret %.1f%%", 100 * mean.regret());
       h.raw("</p>");
     }
     h.raw("<div class=card>");
     legend(h, s);
-    h.raw("<table><tr><th>Layer<th>Speed<th class=n>skua<th class=n>%s<th class=n>of roofline<th>best peer<th class=n>against best<th class=n>regret<th>Algorithm, kernel</tr>",
-          op == "gemm" || op.find("conv") != std::string::npos || op == "depthwise" ? "GFLOP/s" : "GB/s");
+    h.raw("<table><tr><th>Layer<th>Speed<th class=n>skua<th class=n>%s<th class=n>of roofline<th>best peer<th class=n>against best%s<th class=n>regret<th>Algorithm, kernel</tr>",
+          op == "gemm" || op.find("conv") != std::string::npos || op == "depthwise" ? "GFLOP/s" : "GB/s", halves ? "<th class=n>against f32" : "");
     for (const Result& r : s.results) {
       if (r.suite != "layers" || r.op != op) continue;
-      h.raw("<tr><td><code>%s</code>%s", escape(r.name.substr(r.name.find('/') + 1)).c_str(), thread_note(s, r).c_str());
+      h.raw("<tr><td><code>%s</code>%s%s", escape(r.name.substr(r.name.find('/') + 1)).c_str(), type_note(r).c_str(), thread_note(s, r).c_str());
       if (!r.error.empty()) {
-        h.raw("<td colspan=8 class=soft>%s", escape(r.error).c_str());
+        h.raw("<td colspan=9 class=soft>%s", escape(r.error).c_str());
         continue;
       }
       bars(h, r.ns, r.peers);
       const PeerTime* best = r.best_peer();
       h.raw("<td class=n>%s<td class=n>%.1f<td class=n>%s<td>%s<td class=n>%s", duration(r.ns).c_str(), r.gflops > 0 ? r.gflops : r.bandwidth,
             r.peak_share >= 0 ? text("%.0f%%", 100 * r.peak_share).c_str() : "", best ? best->name.c_str() : "", verdict(r.ns, r.noise, best).c_str());
+      if (halves) h.raw("<td class=n>%s", verdict(r.ns, r.noise, r.f32.ns > 0 ? &r.f32 : nullptr).c_str());
       h.raw("<td class=n title=\"%s\">%s<td><code>%s %s</code>", escape(r.best_forced).c_str(), r.regret >= 0 ? text("%.0f%%", 100 * r.regret).c_str() : "", escape(r.algorithm).c_str(),
             escape(r.kernel).c_str());
     }
@@ -362,9 +375,9 @@ bool write_html(const Session& s, const std::string& path) {
   h.raw("<div class=tiles>");
   std::map<std::string, Mean> by_op;
   for (const Result& r : s.results)
-    if (r.error.empty() && r.threads == first_threads(s) && (r.suite == "layers" || r.suite == "networks")) by_op[r.suite == "networks" ? "networks" : r.op].add(r);
+    if (r.error.empty() && r.threads == first_threads(s) && (r.suite == "layers" || r.suite == "networks")) by_op[(r.suite == "networks" ? "networks" : r.op) + (r.type == SKUA_DTYPE_F32 ? "" : std::string(", ") + skua_dtype_name(r.type))].add(r);
   if (!s.machine.peaks.empty()) tile(h, text("%.0f", s.machine.peak(s.machine.isa)), "GFLOP/s: peak of one core, " + s.machine.isa);
-  for (const char* op : {"networks", "conv2d", "depthwise", "gemm", "unary", "binary", "max_pool", "softmax"})
+  for (const char* op : {"networks", "networks, f16", "networks, bf16", "conv2d", "depthwise", "gemm", "unary", "binary", "max_pool", "softmax"})
     if (by_op[op].cases) tile(h, text("%.2f×", by_op[op].ratio()), std::string(op) + text(" against the best peer, mean of %zu", by_op[op].cases));
   if (s.unsupported) tile(h, text("%zu", s.unsupported), "cases unsupported in this build");
   if (s.wrong) tile(h, text("<span class=bad>%zu</span>", s.wrong), "cases with wrong results");

@@ -141,7 +141,12 @@ bool write_json(const Session& s, const std::string& path) {
           quoted(skua_version_string()).c_str(), quoted(m.cpu).c_str(), quoted(m.features).c_str(), quoted(m.isa).c_str(), m.cores, m.mhz > 0 ? number(m.mhz).c_str() : "null",
           text_or_null(m.governor).c_str(), m.pinned < 0 ? "null" : std::to_string(m.pinned).c_str(), m.cache[0], m.cache[1], m.cache[2]);
   fprintf(f, "  \"peak_gflops\": {");
-  for (const auto& p : m.peaks) fprintf(f, "%s%s: %s", &p == &m.peaks[0] ? "" : ", ", quoted(p.isa).c_str(), number(p.gflops, 5).c_str());
+  for (skua_dtype type : float_types) {
+    if (type != SKUA_DTYPE_F32) fprintf(f, "},\n  \"peak_gflops_%s\": {", skua_dtype_name(type));
+    const char* comma = "";
+    for (const auto& p : m.peaks)
+      if (p.type == type) fprintf(f, "%s%s: %s", comma, quoted(p.isa).c_str(), number(p.gflops, 5).c_str()), comma = ", ";
+  }
   fprintf(f, "},\n  \"bandwidth_gb_s\": {");
   for (const auto& l : m.levels)
     fprintf(f, "%s%s: {\"read\": %s, \"copy\": %s, \"bytes\": %zu}", &l == &m.levels[0] ? "" : ", ", quoted(l.name).c_str(), number(l.read, 4).c_str(), number(l.copy, 4).c_str(), l.bytes);
@@ -152,18 +157,20 @@ bool write_json(const Session& s, const std::string& path) {
     const Result& r = s.results[i];
     const bool timed = r.error.empty();
     fprintf(f, "{\"suite\": %s, \"name\": %s, \"op\": %s, \"type\": %s, \"threads\": %d, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"noise\": %s, \"gflops\": %s, \"gb_s\": %s, ",
-            quoted(r.suite).c_str(), quoted(r.name).c_str(), quoted(r.op).c_str(), quoted(r.type).c_str(), r.threads, text_or_null(r.algorithm).c_str(), text_or_null(r.kernel).c_str(),
+            quoted(r.suite).c_str(), quoted(r.name).c_str(), quoted(r.op).c_str(), quoted(skua_dtype_name(r.type)).c_str(), r.threads, text_or_null(r.algorithm).c_str(), text_or_null(r.kernel).c_str(),
             timed ? number(r.ns).c_str() : "null", timed ? number(r.noise, 3).c_str() : "null", timed && r.gflops > 0 ? number(r.gflops, 5).c_str() : "null",
             timed && r.bandwidth > 0 ? number(r.bandwidth, 5).c_str() : "null");
     if (const Result* one = s.one_thread(r)) fprintf(f, "\"scaling\": %s, ", number(one->ns / r.ns, 4).c_str());
+    if (r.f32.ns > 0) fprintf(f, "\"f32_ns\": %s, ", number(r.f32.ns).c_str());
+    if (r.distance >= 0) fprintf(f, "\"f32_distance\": %s, ", number(r.distance, 3).c_str());
     fprintf(f, "\"peak_share\": %s, \"peers\": %s, \"regret\": %s, \"regret_tuned\": %s, \"best_forced\": %s, \"error\": %s", or_null(r.peak_share).c_str(), peers(r.peers).c_str(), or_null(r.regret).c_str(), or_null(r.regret_tuned).c_str(),
             text_or_null(r.best_forced).c_str(), text_or_null(r.error).c_str());
     if (!r.steps.empty()) {
       fprintf(f, ", \"steps\": [");
       for (size_t k = 0; k < r.steps.size(); ++k) {
         const StepTime& t = r.steps[k];
-        fprintf(f, "%s\n  {\"name\": %s, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"gflops\": %s, \"peers\": %s%s}", k ? "," : "", quoted(t.name).c_str(), text_or_null(t.algorithm).c_str(),
-                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", peers(t.peers).c_str(), r.threads == 1 ? loss(t.loss).c_str() : "");
+        fprintf(f, "%s\n  {\"name\": %s, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"gflops\": %s, %s\"peers\": %s%s}", k ? "," : "", quoted(t.name).c_str(), text_or_null(t.algorithm).c_str(),
+                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", t.f32_ns > 0 ? ("\"f32_ns\": " + number(t.f32_ns) + ", ").c_str() : "", peers(t.peers).c_str(), r.threads == 1 ? loss(t.loss).c_str() : "");
       }
       fprintf(f, "]");
     }

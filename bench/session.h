@@ -1,5 +1,6 @@
 // What the suites share: options, the machine, the contestants, and the results they add.
 #pragma once
+#include <map>
 #include <memory>
 #include <regex>
 #include <string>
@@ -16,6 +17,7 @@ struct Options {
   std::vector<std::string> suites, peers;
   std::string filter, json, html, compare;
   std::vector<int> threads = {1};  // each case is run with each of these
+  std::vector<skua_dtype> types;   // and in each of these
   std::string isa;                 // the cap; "" = none
   int cpu = -1;
   bool quick = false, list = false, help = false;
@@ -32,13 +34,14 @@ struct PeerTime {
 
 struct StepTime {
   std::string name, algorithm, kernel;  // "conv2d_f32/3x3s1_56x56x64-64"
-  double ns = 0, gflops = 0;
+  double ns = 0, gflops = 0, f32_ns = 0;  // f32_ns: our own f32 layer, where the type is another
   std::vector<PeerTime> peers;
   Loss loss;                            // one thread only
 };
 
 struct Result {
-  std::string suite, name, op, type = "f32", algorithm, kernel, isa;
+  std::string suite, name, op, algorithm, kernel, isa;
+  skua_dtype type = SKUA_DTYPE_F32;
   int threads = 1;
   double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1, regret_tuned = -1;  // -1: not known; bandwidth: GB/s of operands
   double flops = 0, bytes = 0;
@@ -46,6 +49,8 @@ struct Result {
   std::string best_forced;    // what the best forced choice was, where regret is known
   std::string error;          // "unsupported: ...", "wrong result: ...": then there is no time
   std::vector<PeerTime> peers;
+  PeerTime f32;               // our own f32 in the same race, where the type is another; ns 0: not known
+  double distance = -1;       // of a network: the largest difference of its scores from the f32 network's, as a share of the largest score
   std::vector<StepTime> steps;  // of a network
   const PeerTime* best_peer() const;
 };
@@ -60,6 +65,11 @@ struct Session {
   std::regex filter;
   bool any_filter = false;
   size_t wrong = 0, unsupported = 0;
+  struct Lack {
+    size_t cases = 0;
+    std::string why;  // of the first
+  };
+  std::map<std::pair<std::string, skua_dtype>, Lack> lacking;
   bool terminal = false;
   size_t done = 0, total = 0;
 
@@ -72,6 +82,10 @@ struct Session {
       run();
     }
   }
+  // Notes a case that a peer cannot do in this type, with its reason.
+  void lacks(const Contestant& peer, skua_dtype type, const std::string& why);
+  void set_time(Result& r, const Timing& t, double bytes) const;  // the time and what follows from it; bytes: of operands, for the roofline
+  std::vector<std::pair<skua_dtype, int>> kinds_of_run() const;  // every type with every number of threads
   const Result* one_thread(const Result& of) const;  // the same case with one thread; NULL when it was not run
   void progress(const std::string& name);  // "[12/300] name" on a terminal, nothing elsewhere
   void add(Result result);                 // prints its line
@@ -84,8 +98,8 @@ struct Suite {
 };
 extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, networks_suite, regret_suite;
 
-// Compares a result with the formula in double precision at some places, and with another contestant's everywhere. "" = good.
-std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got);
+// Compares a result with the formula in double precision at some places, and with another contestant's everywhere. "" = good. A peer may sum in halves where the layer is of halves.
+std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got, bool ours = true);
 std::string check_against(const Layer& layer, const float* ours, const float* theirs);
 std::string check_close(const std::vector<float>& ours, const std::vector<float>& theirs, double relative);
 

@@ -34,8 +34,8 @@ class SkuaLayer : public Prepared {
   }
 };
 
-skua_tensor map_tensor(size_t h, size_t w, size_t c, size_t stride) {
-  skua_tensor t = skua_tensor_4d(SKUA_DTYPE_F32, 1, h, w, c);
+skua_tensor map_tensor(skua_dtype type, size_t h, size_t w, size_t c, size_t stride) {
+  skua_tensor t = skua_tensor_4d(type, 1, h, w, c);
   if (stride && stride != c) {
     t.stride[3] = 1;
     t.stride[2] = stride;
@@ -47,18 +47,25 @@ skua_tensor map_tensor(size_t h, size_t w, size_t c, size_t stride) {
 
 size_t operands_of(const Layer& l, size_t x_stride, size_t second_stride, size_t y_stride, skua_tensor in[2], skua_tensor* out) {
   if (l.op == Op::gemm) {
-    in[0] = skua_tensor_2d(SKUA_DTYPE_F32, l.m, l.k);
-    in[1] = *out = skua_tensor_2d(SKUA_DTYPE_F32, l.m, l.n);
+    in[0] = skua_tensor_2d(l.type, l.m, l.k);
+    in[1] = *out = skua_tensor_2d(l.type, l.m, l.n);
   } else if (l.op == Op::softmax) {
-    in[0] = in[1] = *out = skua_tensor_2d(SKUA_DTYPE_F32, l.m, l.n);
+    in[0] = in[1] = *out = skua_tensor_2d(l.type, l.m, l.n);
   } else if ((l.op == Op::unary || l.op == Op::binary) && l.h * l.w == 1 && !l.broadcast) {
-    in[0] = in[1] = *out = skua_tensor_1d(SKUA_DTYPE_F32, l.c);
+    in[0] = in[1] = *out = skua_tensor_1d(l.type, l.c);
   } else {
-    in[0] = map_tensor(l.h, l.w, l.c, x_stride);
-    *out = map_tensor(l.out_h, l.out_w, l.out_c, y_stride);
-    in[1] = l.broadcast ? map_tensor(1, 1, l.c, second_stride) : map_tensor(l.out_h, l.out_w, l.out_c, second_stride);
+    in[0] = map_tensor(l.type, l.h, l.w, l.c, x_stride);
+    *out = map_tensor(l.type, l.out_h, l.out_w, l.out_c, y_stride);
+    in[1] = l.broadcast ? map_tensor(l.type, 1, 1, l.c, second_stride) : map_tensor(l.type, l.out_h, l.out_w, l.out_c, second_stride);
   }
   return l.second_count() ? 2 : 1;
+}
+
+// Constant weights in the layer's type; empty for f32, whose values are taken where they lie.
+std::vector<uint16_t> as_halves(const Layer& l, const float* values) {
+  std::vector<uint16_t> halves(l.type == SKUA_DTYPE_F32 || !values ? 0 : l.weight_count());
+  if (!halves.empty()) store(values, halves.size(), l.type, halves.data());
+  return halves;
 }
 
 class Skua : public Contestant {
@@ -76,6 +83,7 @@ class Skua : public Contestant {
 
   skua_conv2d_desc conv_desc(const Layer& l) const {
     skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+    d.input_type = d.weight_type = d.output_type = l.type;
     d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
     d.dilation_h = uint32_t(l.dh), d.dilation_w = uint32_t(l.dw), d.groups = uint32_t(l.groups);
     d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
@@ -86,12 +94,15 @@ class Skua : public Contestant {
     return d;
   }
 
-  skua_status create(const Layer& l, const float* weights, const float* bias, skua_op** op) {
+  skua_status create(const Layer& l, const float* values, const float* bias, skua_op** op) {
+    const std::vector<uint16_t> halves = as_halves(l, values);
+    const void* weights = halves.empty() ? static_cast<const void*>(values) : halves.data();
     skua_activation act = {l.activation, 0, 0};
     const skua_residual residual = l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE;
     switch (l.op) {
       case Op::gemm: {
         skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+        d.a_type = d.b_type = d.c_type = l.type;
         d.n = l.n;
         d.k = l.k;
         d.hint_m = l.m;
@@ -104,6 +115,7 @@ class Skua : public Contestant {
       }
       case Op::deconv: {
         skua_conv2d_transpose_desc d = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
+        d.input_type = d.weight_type = d.output_type = l.type;
         d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
         d.dilation_h = uint32_t(l.dh), d.dilation_w = uint32_t(l.dw), d.groups = uint32_t(l.groups);
         d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
@@ -113,6 +125,7 @@ class Skua : public Contestant {
       }
       case Op::max_pool: case Op::average_pool: case Op::global_pool: {
         skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
+        d.type = l.type;
         d.kind = l.op == Op::max_pool ? SKUA_POOL_MAX : SKUA_POOL_AVERAGE;
         d.global = l.op == Op::global_pool;
         d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
@@ -123,6 +136,7 @@ class Skua : public Contestant {
       }
       case Op::unary: {
         skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+        d.input_type = d.output_type = l.type;
         d.kind = l.unary;
         d.a = l.unary == SKUA_UNARY_LEAKY_RELU ? 0.1f : l.unary == SKUA_UNARY_CLAMP ? -1.0f : 1.0f;
         d.b = 1.0f;
@@ -130,16 +144,19 @@ class Skua : public Contestant {
       }
       case Op::binary: {
         skua_binary_desc d = SKUA_BINARY_DESC_INIT;
+        d.type = l.type;
         d.kind = l.binary;
         d.activation = act;
         return skua_binary_create(context, &d, op);
       }
       case Op::softmax: {
         skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+        d.input_type = d.output_type = l.type;
         return skua_softmax_create(context, &d, op);
       }
       case Op::resize: {
         skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
+        d.type = l.type;
         d.kind = SKUA_RESIZE_BILINEAR;
         d.coordinates = l.coordinates;
         d.out_h = uint32_t(l.out_h), d.out_w = uint32_t(l.out_w);
@@ -214,10 +231,11 @@ class Skua : public Contestant {
     skua_inverted_residual_desc d = SKUA_INVERTED_RESIDUAL_DESC_INIT;
     d.expand = conv_desc(s[0].layer), d.depthwise = conv_desc(s[1].layer), d.project = conv_desc(s[2].layer);
     const void *w[3], *b[3];
-    for (int i = 0; i < 3; ++i) w[i] = weights[i].data(), b[i] = bias[i].empty() ? nullptr : bias[i].data();
+    std::vector<uint16_t> halves[3];
+    for (int i = 0; i < 3; ++i) halves[i] = as_halves(s[i].layer, weights[i].data()), w[i] = halves[i].empty() ? static_cast<const void*>(weights[i].data()) : halves[i].data(), b[i] = bias[i].empty() ? nullptr : bias[i].data();
     if (skua_inverted_residual_create(context, &d, w, b, &made->op) != SKUA_STATUS_OK) return nullptr;
-    const skua_tensor in[2] = {map_tensor(s[0].layer.h, s[0].layer.w, s[0].layer.c, x.stride), map_tensor(s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, second.stride)};
-    const skua_tensor out = map_tensor(s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, y.stride);
+    const skua_tensor in[2] = {map_tensor(s[0].layer.type, s[0].layer.h, s[0].layer.w, s[0].layer.c, x.stride), map_tensor(s[2].layer.type, s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, second.stride)};
+    const skua_tensor out = map_tensor(s[2].layer.type, s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, y.stride);
     made->n_inputs = s[2].layer.residual ? 2 : 1;
     if (plan(*made, in, &out) != SKUA_STATUS_OK || made->algorithm() != "bands" || !ready(*made, x, second, y)) return nullptr;
     return made;

@@ -25,6 +25,9 @@ for name in ("gemm_f32/512x512x512", "conv2d_f32/resnet50/3x3s1_56x56x64-64", "d
     assert name in names, f"{name} is not a case"
 assert len(names) == len(set(names)), "a name stands for two cases"
 
+halves = run("--suite", "layers,networks", "--type", "f16,bf16", "--list")[0].split()
+assert {n.replace("f16", "f32", 1) for n in halves if "bf16" not in n} == set(names) and len(halves) == len(set(halves)) == 2 * len(names), "other cases in f16 and bf16 than in f32"
+
 assert "unknown argument" in run("--nonsense", code=2)[1]
 assert "not one of" in run("--suite", "nothing", code=2)[1]
 assert "not one of" in run("--peers", "nobody", code=2)[1]
@@ -34,6 +37,7 @@ assert "needs a value" in run("--json", code=2)[1]
 assert "number" in run("--threads", "0", code=2)[1]
 assert "number" in run("--threads", "1,x", code=2)[1]
 assert "not one of" in run("--isa", "nothing", code=2)[1]
+assert "not one of" in run("--type", "f8", code=2)[1]
 assert run("--compare", "/nonexistent.json", code=2)[1]
 assert run("--json", "/nonexistent/x.json", code=2)[1]
 assert "--filter" in run("--help")[0]
@@ -62,6 +66,12 @@ with tempfile.TemporaryDirectory() as folder:
     assert capped["machine"]["isa"] == isas[0] and capped["isa_cap"] == (isas[0] if len(isas) > 1 else None)
     assert [c["threads"] for c in capped["cases"]] == [1, 2] and capped["cases"][1]["scaling"] > 0
     assert all(c["kernel"].endswith(isas[0]) for c in capped["cases"]), "a kernel above the cap"
+    run("--quick", "--suite", "layers,kernels", "--type", "f16,bf16", "--filter", r"gemm_b?f16/64x64x64$|(add|relu)_b?f16_|binary_b?f16/add_8192", "--json", file + ".half", "--html", page)
+    with open(file + ".half", encoding="utf-8") as f:
+        for case in json.load(f)["cases"]:
+            assert case["type"] in ("f16", "bf16") and f"_{case['type']}" in case["name"], case
+            assert case["error"] is None or case["error"].startswith("unsupported"), f"{case['name']}: {case['error']}"
+            assert case["error"] or case["suite"] == "kernels" or case["f32_ns"] > 0, f"{case['name']} is not compared with f32"
     out, _ = run("--quick", "--suite", "networks", "--filter", "squeezenet", "--peers", "none", "--json", page)
     assert "kernel: what is left" in out or "no sampling here" in out
     with open(page, encoding="utf-8") as f:

@@ -1,7 +1,7 @@
 // Every kernel of the registry that a plan can be made to name: the same small problem in the first two cache levels, with the instruction set capped and
 // the kernel forced.
 #include <skua/skua.h>
-#include <math.h>
+#include <string.h>
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -20,7 +20,7 @@ Layer conv(size_t size, size_t c, size_t out_c, size_t kernel, size_t stride, si
 }
 
 // Problems in which a kernel of this description may be at work.
-std::vector<Layer> probes(const skua_kernel_info& k) {
+std::vector<Layer> untyped_probes(const skua_kernel_info& k) {
   std::vector<Layer> list;
   const std::string name = k.name, family = k.family;
   if (family == "gemm" && k.mr && k.nr) {
@@ -29,7 +29,7 @@ std::vector<Layer> probes(const skua_kernel_info& k) {
     list.push_back(l);
   }
   if (family == "unary" || family == "binary" || family == "elementwise") {
-    const std::string what = name.substr(0, name.find("_f32_"));
+    const std::string what = name.substr(0, name.find(std::string("_") + skua_dtype_name(k.type) + "_"));
     Layer l;
     l.c = l.out_c = 2048;  // three tensors fit the first-level cache
     l.op = Op::unary;
@@ -67,18 +67,25 @@ std::vector<Layer> probes(const skua_kernel_info& k) {
   return list;
 }
 
+std::vector<Layer> probes(const skua_kernel_info& k) {
+  std::vector<Layer> list = untyped_probes(k);
+  for (Layer& l : list) l.type = k.type;
+  return list;
+}
+
 // Operators that are no layer of the corpus: made and planned through the C interface.
 struct Call {
   std::function<skua_status(skua_context*, skua_op**)> create;
   std::vector<skua_tensor> inputs;
 };
 
-std::vector<Call> calls(const std::string& family) {
+std::vector<Call> calls(const std::string& family, skua_dtype type) {
   std::vector<Call> list;
-  const skua_tensor wide = skua_tensor_2d(SKUA_DTYPE_F32, 32, 256), image = skua_tensor_4d(SKUA_DTYPE_F32, 1, 14, 14, 64);
+  const skua_tensor wide = skua_tensor_2d(type, 32, 256), image = skua_tensor_4d(type, 1, 14, 14, 64);
   if (family == "select" || family == "elementwise")
-    list.push_back({[](skua_context* c, skua_op** op) {
+    list.push_back({[=](skua_context* c, skua_op** op) {
                       skua_select_desc d = SKUA_SELECT_DESC_INIT;
+                      d.type = type;
                       return skua_select_create(c, &d, op);
                     },
                     {wide, wide, wide}});
@@ -87,7 +94,7 @@ std::vector<Call> calls(const std::string& family) {
       for (int axis : {-1, 0})
         list.push_back({[=](skua_context* c, skua_op** op) {
                           skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
-                          d.kind = skua_reduce_kind(kind), d.axis_count = 1, d.axes[0] = axis;
+                          d.kind = skua_reduce_kind(kind), d.type = type, d.axis_count = 1, d.axes[0] = axis;
                           return skua_reduce_create(c, &d, op);
                         },
                         {wide}});
@@ -96,7 +103,7 @@ std::vector<Call> calls(const std::string& family) {
       for (int axis : {-1, 0})
         list.push_back({[=](skua_context* c, skua_op** op) {
                           skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
-                          d.log = log, d.axis = axis;
+                          d.input_type = d.output_type = type, d.log = log, d.axis = axis;
                           return skua_softmax_create(c, &d, op);
                         },
                         {wide}});
@@ -107,7 +114,7 @@ std::vector<Call> calls(const std::string& family) {
                           static float values[256];
                           for (float& v : values) v = 1;
                           skua_norm_desc d = SKUA_NORM_DESC_INIT;
-                          d.kind = kind, d.layout = layout, d.groups = kind == SKUA_NORM_GROUP ? 2 : 1;
+                          d.kind = kind, d.type = type, d.layout = layout, d.groups = kind == SKUA_NORM_GROUP ? 2 : 1;
                           d.channels = rows ? 256 : layout == SKUA_LAYOUT_NHWC ? 64 : 14;
                           const bool batch = kind == SKUA_NORM_BATCH;
                           return skua_norm_create(c, &d, values, kind == SKUA_NORM_RMS ? nullptr : values, batch ? values : nullptr, batch ? values : nullptr, op);
@@ -120,7 +127,7 @@ std::vector<Call> calls(const std::string& family) {
       for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
         list.push_back({[=](skua_context* c, skua_op** op) {
                           skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
-                          d.kind = kind, d.layout = layout, d.out_h = 28, d.out_w = 28;
+                          d.kind = kind, d.type = type, d.layout = layout, d.out_h = 28, d.out_w = 28;
                           return skua_resize2d_create(c, &d, op);
                         },
                         {image}});
@@ -129,21 +136,29 @@ std::vector<Call> calls(const std::string& family) {
       list.push_back({[=](skua_context* c, skua_op** op) {
                         if (what == 0) {
                           skua_transpose_desc d = SKUA_TRANSPOSE_DESC_INIT;
-                          d.rank = 2, d.perm[0] = 1;
+                          d.type = type, d.rank = 2, d.perm[0] = 1;
                           return skua_transpose_create(c, &d, op);
                         }
                         skua_slice_desc d = SKUA_SLICE_DESC_INIT;
-                        d.rank = 2, d.size[0] = d.size[1] = SIZE_MAX;
+                        d.type = type, d.rank = 2, d.size[0] = d.size[1] = SIZE_MAX;
                         if (what == 1) d.step[1] = 2;
                         else d.begin[1] = 1;
                         return skua_slice_create(c, &d, op);
+                      },
+                      {wide}});
+  for (skua_dtype to : float_types)
+    if (family == "data" || family == "elementwise" || family == "convert")
+      list.push_back({[=](skua_context* c, skua_op** op) {
+                        skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
+                        d.input_type = type, d.output_type = to;
+                        return skua_convert_create(c, &d, op);
                       },
                       {wide}});
   if (family == "pooling")
     for (skua_pool_kind kind : {SKUA_POOL_MAX_INDICES, SKUA_POOL_MAX, SKUA_POOL_AVERAGE})
       list.push_back({[=](skua_context* c, skua_op** op) {
                         skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
-                        d.kind = kind, d.kernel_h = d.kernel_w = 3;
+                        d.kind = kind, d.type = type, d.kernel_h = d.kernel_w = 3;
                         d.layout = kind == SKUA_POOL_MAX_INDICES ? SKUA_LAYOUT_NHWC : SKUA_LAYOUT_NCHW;
                         return skua_pool2d_create(c, &d, op);
                       },
@@ -188,8 +203,8 @@ bool prepare(const std::string& kernel, const std::string& isa, const Layer& l, 
   r.context = make_skua({kernel, isa});
   if (!r.context) return false;
   r.operands = make_operands(l, 1);
-  r.x = Memory(r.operands.x);
-  r.second = Memory(r.operands.second);
+  r.x = Memory(r.operands.x, l.type);
+  r.second = Memory(r.operands.second, l.type);
   r.y.resize(l.out_count());
   std::string why;
   r.prepared = r.context->prepare(l, r.operands.weights.data(), r.operands.bias.empty() ? nullptr : r.operands.bias.data(), {r.x.data(), 0},
@@ -212,9 +227,9 @@ bool prepare(const std::string& kernel, const std::string& isa, const Call& call
       for (uint32_t d = 0; d < t.rank; ++d) count *= t.shape[d];
       std::vector<float> values;
       fill(values, count, 3, -1, 1);
-      r.memory.emplace_back(values);
+      r.memory.emplace_back(values, t.type);
       (list == &outputs ? r.outputs : r.inputs).push_back(skua_host_buffer(r.memory.back().data()));
-      r.bytes += 4.0 * double(count);
+      r.bytes += double(size_of(t.type)) * double(count);
     }
   r.workspace_size = skua_plan_workspace(r.plan, uint32_t(effort.threads));
   r.workspace.resize(r.workspace_size / 4 + 1);
@@ -229,9 +244,11 @@ std::vector<Case> all_cases(const Session& session) {
   skua_kernel_info info;
   for (size_t i = 0; i < skua_kernel_count(); ++i) {
     if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || !info.usable || above.count(info.isa) || !session.wanted(info.name)) continue;
+    const std::vector<skua_dtype>& types = session.options.types;
+    if (std::find(types.begin(), types.end(), info.type) == types.end()) continue;
     Case c = {info.name, info.isa, info.family};
     const std::vector<Layer> layers = probes(info);
-    const std::vector<Call> list = calls(c.family);
+    const std::vector<Call> list = calls(c.family, info.type);
     for (size_t k = 0; k < layers.size() && c.layer < 0; ++k)
       if (Ready ready; prepare(c.name, c.isa, layers[k], ready)) c.layer = int(k);
     for (size_t k = 0; k < list.size() && c.layer < 0 && c.call < 0; ++k)
@@ -256,27 +273,26 @@ void run_case(Session& session, const Case& c) {
   skua_kernel_info info = {};
   for (size_t i = 0; i < skua_kernel_count(); ++i)
     if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && c.name == info.name) break;
+  r.type = info.type;
   Ready ready;
   if (c.layer >= 0) {
     const Layer l = probes(info)[size_t(c.layer)];
     if (!prepare(c.name, c.isa, l, ready)) return;
     r.algorithm = ready.prepared->algorithm();
     r.flops = l.flops();
-    std::fill_n(ready.y.data(), ready.y.size(), NAN);
+    memset(ready.y.data(), 0xff, ready.y.size() * sizeof(float));  // NaN in every type
     ready.run();
-    if (const std::string wrong = check_against_formula(l, ready.operands, ready.y.data()); !wrong.empty()) r.error = "wrong result: " + wrong;
+    std::vector<float> result(ready.y.size());
+    load(ready.y.data(), result.size(), l.type, result.data());
+    if (const std::string wrong = check_against_formula(l, ready.operands, result.data()); !wrong.empty()) r.error = "wrong result: " + wrong;
   } else {
-    if (!prepare(c.name, c.isa, calls(c.family)[size_t(c.call)], ready)) return;
+    if (!prepare(c.name, c.isa, calls(c.family, r.type)[size_t(c.call)], ready)) return;
     r.algorithm = skua_plan_algorithm(ready.plan);
   }
   if (r.error.empty()) {
     const Timing t = race({{[&] { ready.run(); }}}, effort.quick ? 0.25 : 1)[0];
-    r.ns = t.ns;
-    r.noise = t.noise;
     r.bytes = ready.bytes;
-    r.gflops = r.flops / r.ns;
-    r.bandwidth = r.bytes / r.ns;
-    if (const double roof = session.machine.roofline_ns(c.isa, r.flops, r.bytes, effort.threads); roof > 0) r.peak_share = roof / r.ns;
+    session.set_time(r, t, r.bytes);
   }
   session.add(std::move(r));
 }

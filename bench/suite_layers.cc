@@ -10,78 +10,96 @@
 namespace bench {
 
 // A residual belongs to the network, not to the layer: not every peer fuses it.
-std::vector<LayerCase> layer_cases() {
+std::vector<LayerCase> layer_cases(const std::vector<skua_dtype>& types) {
   std::vector<LayerCase> cases;
   std::set<std::string> seen;
-  for (const Corpus& c : corpora())
-    for (const Step& s : c.steps) {
-      Layer l = s.layer;
-      l.residual = false;
-      const std::string kind = l.kind();
-      // Files of one kind of operator are named after it: gemm_f32/512x512x512, not gemm_f32/gemm/512x512x512.
-      const bool plain = kind.rfind(c.name + "_", 0) == 0 || c.name == "pooling";
-      const std::string name = kind + "/" + (plain ? "" : c.name + "/") + l.label();
-      if (seen.insert(name).second) cases.push_back({name, l});
-    }
+  const auto add = [&](const Corpus& c, Layer l) {
+    l.residual = false;
+    const std::string kind = l.kind();
+    // Files of one kind of operator are named after it: gemm_f32/512x512x512, not gemm_f32/gemm/512x512x512.
+    const bool plain = kind.rfind(c.name + "_", 0) == 0 || c.name == "pooling";
+    const std::string name = kind + "/" + (plain ? "" : c.name + "/") + l.label();
+    if (seen.insert(name).second) cases.push_back({name, l});
+  };
+  for (skua_dtype type : types)
+    for (const Corpus& c : corpora(type))
+      for (const Step& s : c.steps) add(c, s.layer);
   return cases;
+}
+
+Result result_of(const Session& session, const char* suite, const LayerCase& c) {
+  Result r;
+  r.suite = suite;
+  r.name = c.name;
+  r.op = c.layer.kind().substr(0, c.layer.kind().rfind('_'));
+  r.type = c.layer.type;
+  r.isa = session.machine.isa_for(r.type);
+  r.threads = effort.threads;
+  r.flops = c.layer.flops();
+  r.bytes = c.layer.bytes();
+  return r;
+}
+
+Entry prepare_ours(Session& session, LayerBench& bench, Result& r) {
+  std::string why;
+  Entry ours = bench.prepare(*session.ours, &why);
+  if (!ours.prepared) {
+    r.error = "unsupported: " + why;
+    return ours;
+  }
+  r.algorithm = ours.algorithm();
+  r.kernel = ours.prepared->kernel();
+  if (const std::string wrong = check_against_formula(bench.layer, bench.operands, ours.result.data()); !wrong.empty()) r.error = "wrong result: " + wrong;
+  return ours;
 }
 
 namespace {
 
 std::vector<std::string> list(const Session& session) {
   std::vector<std::string> names;
-  for (const LayerCase& c : layer_cases())
+  for (const LayerCase& c : layer_cases(session.options.types))
     if (session.wanted(c.name)) names.push_back(c.name);
   return names;
 }
 
 void run_case(Session& session, const LayerCase& c) {
   const Layer& l = c.layer;
-  Result r;
-  r.suite = "layers";
-  r.name = c.name;
-  r.op = l.kind().substr(0, l.kind().rfind('_'));
-  r.threads = effort.threads;
-  r.flops = l.flops();
-  r.bytes = l.bytes();
-
+  Result r = result_of(session, "layers", c);
   LayerBench bench(l);
   std::string why;
   std::vector<Entry> entries;
-  entries.push_back(bench.prepare(*session.ours, &why));
-  if (!entries[0].prepared) {
-    r.error = "unsupported: " + why;
-    session.add(std::move(r));
-    return;
-  }
-  r.algorithm = entries[0].prepared->algorithm();
-  r.kernel = entries[0].prepared->kernel();
-  r.isa = session.machine.isa;
-  if (const std::string wrong = check_against_formula(l, bench.operands, entries[0].result.data()); !wrong.empty()) r.error = "wrong result: " + wrong;
-  for (auto& peer : session.peers) {
-    Entry e = bench.prepare(*peer, &why);
-    if (!e.prepared) continue;
-    if (const std::string differs = check_against_formula(l, bench.operands, e.result.data()); !differs.empty()) {
-      fprintf(stderr, "skua-bench: %s: %s left out, its result is not the layer's: %s\n", c.name.c_str(), e.name.c_str(), differs.c_str());
-      continue;
+  entries.push_back(prepare_ours(session, bench, r));
+  if (entries[0].prepared)
+    for (auto& peer : session.peers) {
+      Entry e = bench.prepare(*peer, &why);
+      if (!e.prepared) {
+        session.lacks(*peer, l.type, why);
+        continue;
+      }
+      if (const std::string differs = check_against_formula(l, bench.operands, e.result.data(), false); !differs.empty()) {
+        fprintf(stderr, "skua-bench: %s: %s left out, its result is not the layer's: %s\n", c.name.c_str(), e.name.c_str(), differs.c_str());
+        continue;
+      }
+      if (const std::string differs = check_against(l, entries[0].result.data(), e.result.data()); !differs.empty() && r.error.empty())
+        r.error = "wrong result: differs from " + e.name + ": " + differs;
+      entries.push_back(std::move(e));
     }
-    if (const std::string differs = check_against(l, entries[0].result.data(), e.result.data()); !differs.empty() && r.error.empty())
-      r.error = "wrong result: differs from " + e.name + ": " + differs;
-    entries.push_back(std::move(e));
-  }
   if (!r.error.empty()) {
     session.add(std::move(r));
     return;
   }
   std::vector<Racer> runs;
   for (Entry& e : entries) runs.push_back({[&e] { e.prepared->run(); }, e.who});
+  Layer as_f32 = l;
+  as_f32.type = SKUA_DTYPE_F32;
+  LayerBench f32_bench(as_f32);
+  Entry f32;
+  if (l.type != SKUA_DTYPE_F32) f32 = f32_bench.prepare(*session.ours, &why);
+  if (f32.prepared) runs.push_back({[&f32] { f32.prepared->run(); }, f32.who});
   const std::vector<Timing> times = race(runs);
-  r.ns = times[0].ns;
-  r.noise = times[0].noise;
-  for (size_t i = 1; i < times.size(); ++i) r.peers.push_back({entries[i].name, times[i].ns, times[i].noise});
-  r.gflops = r.flops / r.ns;
-  r.bandwidth = r.bytes / r.ns;
-  if (const double roof = session.machine.roofline_ns(r.isa, r.flops, r.bytes, effort.threads); roof > 0) r.peak_share = roof / r.ns;
+  session.set_time(r, times[0], r.bytes);
+  for (size_t i = 1; i < entries.size(); ++i) r.peers.push_back({entries[i].name, times[i].ns, times[i].noise});
+  if (f32.prepared) r.f32 = {"f32", times.back().ns, times.back().noise};
   const Regret regret = measure_regret(bench, entries[0], false);
   if (!regret.wrong.empty()) r.error = "wrong result: " + regret.wrong;
   r.regret = regret.regret;
@@ -91,7 +109,7 @@ void run_case(Session& session, const LayerCase& c) {
 
 void run(Session& session, const std::vector<std::string>& names) {
   const std::set<std::string> wanted(names.begin(), names.end());
-  for (const LayerCase& c : layer_cases())
+  for (const LayerCase& c : layer_cases(session.options.types))
     if (wanted.count(c.name)) {
       session.progress(c.name);
       session.each_thread_count([&] { run_case(session, c); });

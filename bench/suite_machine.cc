@@ -1,5 +1,6 @@
 // The machine's peaks as cases, so that they stand in the JSON like everything else.
 #include <skua/skua.h>
+#include "peak.h"
 #include "session.h"
 
 namespace bench {
@@ -7,13 +8,20 @@ namespace {
 
 std::vector<std::string> list(const Session& session) {
   std::vector<std::string> names;
-  for (size_t i = 0; i < skua_isa_count(); ++i) {
-    skua_isa_info info;
-    if (skua_isa_at(i, &info) == SKUA_STATUS_OK && info.detected && session.wanted("peak_f32/" + std::string(info.name))) names.push_back("peak_f32/" + std::string(info.name));
+  const auto add = [&](const std::string& name) {
+    if (session.wanted(name)) names.push_back(name);
+  };
+  const PeakLoops* loops[16];
+  const size_t count = peak_loops(loops, 16);
+  for (size_t i = 0; i < count; ++i) {
+    const std::string isa = loops[i]->isa;
+    add("peak_" + std::string(skua_dtype_name(skua_dtype(loops[i]->element))) + "/" + isa);
   }
+  for (size_t i = 0; i < count; ++i)
+    for (const char* what : {"widen_f16/", "narrow_f16/", "widen_bf16/", "narrow_bf16/"})
+      if (loops[i]->read) add(what + std::string(loops[i]->isa));
   for (const char* level : {"L1", "L2", "L3", "DRAM"})
-    for (const char* what : {"read", "copy"})
-      if (const std::string name = "bandwidth_" + std::string(what) + "/" + level; session.wanted(name)) names.push_back(name);
+    for (const char* what : {"read", "copy"}) add("bandwidth_" + std::string(what) + "/" + level);
   return names;
 }
 
@@ -27,9 +35,13 @@ void run(Session& session, const std::vector<std::string>& names) {
     r.name = name;
     r.op = what;
     for (const auto& p : m.peaks)
-      if (what == "peak_f32" && p.isa == which) r.gflops = p.gflops, r.ns = 1 / p.gflops, r.isa = which;
+      if (what == std::string("peak_") + skua_dtype_name(p.type) && p.isa == which) r.gflops = p.gflops, r.ns = 1 / p.gflops, r.isa = which, r.type = p.type;
+    for (const auto& c : m.converts)
+      for (const bool widen : {true, false})
+        if (what == (widen ? "widen_" : "narrow_") + std::string(skua_dtype_name(c.type)) && c.isa == which)
+          r.bandwidth = widen ? c.widen : c.narrow, r.ns = 1 / r.bandwidth, r.isa = which, r.type = c.type;
     for (const Level& l : m.levels)
-      if (which == l.name && what != "peak_f32") {
+      if (which == l.name && what.rfind("bandwidth_", 0) == 0) {
         r.bandwidth = what == "bandwidth_read" ? l.read : l.copy;
         r.bytes = double(l.bytes);
         r.ns = r.bytes / r.bandwidth;

@@ -9,12 +9,13 @@
 namespace bench {
 namespace {
 
-std::string case_name(const Corpus& c) { return "network_f32/" + c.name; }
+std::string case_name(const Corpus& c) { return std::string("network_") + skua_dtype_name(c.type) + "/" + c.name; }
 
 std::vector<std::string> list(const Session& session) {
   std::vector<std::string> names;
-  for (const Corpus& c : corpora())
-    if (c.network && session.wanted(case_name(c))) names.push_back(case_name(c));
+  for (skua_dtype type : session.options.types)
+    for (const Corpus& c : corpora(type))
+      if (c.network && session.wanted(case_name(c))) names.push_back(case_name(c));
   return names;
 }
 
@@ -48,7 +49,7 @@ void profile(Session& session, PreparedNetwork& net, const Corpus& c, Result& r)
     sampler.stop();
   }
   double weights = 0;
-  for (const Step& s : c.steps) weights += 4.0 * double(s.layer.weight_count());
+  for (const Step& s : c.steps) weights += double(size_of(c.type)) * double(s.layer.weight_count());
   for (size_t i = 0; i < c.steps.size(); ++i)
     r.steps[i].loss = split_time(session.machine, r.isa, c.steps[i].layer, r.steps[i].algorithm, r.steps[i].kernel, r.steps[i].ns, weights, samples[i].data());
 }
@@ -102,9 +103,10 @@ void run_case(Session& session, const Corpus& c) {
   r.suite = "networks";
   r.name = case_name(c);
   r.op = "network";
+  r.type = c.type;
   r.threads = effort.threads;
-  r.isa = session.machine.isa;
-  for (const Step& s : c.steps) r.flops += s.layer.flops(), r.bytes += 4.0 * double(s.layer.weight_count());
+  r.isa = session.machine.isa_for(r.type);
+  for (const Step& s : c.steps) r.flops += s.layer.flops(), r.bytes += double(size_of(c.type)) * double(s.layer.weight_count());
 
   std::vector<std::unique_ptr<PreparedNetwork>> nets;
   std::vector<Contestant*> who = {session.ours.get()};
@@ -123,14 +125,19 @@ void run_case(Session& session, const Corpus& c) {
   nets[0]->read(before_last, ours);
   for (float v : ours)
     if (!std::isfinite(v)) r.error = "wrong result: the scores are not finite";
+  // Layers in f32 round and sum differently by 3000 times 2^-24; a half is rounded once or twice a layer.
+  const double close = (c.type == SKUA_DTYPE_F32 ? 3360 : 8) * roundoff(c.type) * sqrt(double(c.steps.size()));
   for (auto& peer : session.peers) {
     begin_turn(peer.get());
     auto net = peer->prepare_network(c, &why);
     if (net) net->run();
     end_turn(peer.get());
-    if (!net) continue;
+    if (!net) {
+      session.lacks(*peer, c.type, why);
+      continue;
+    }
     net->read(before_last, theirs);
-    if (const std::string differs = check_close(ours, theirs, 2e-4 * sqrt(double(c.steps.size()))); !differs.empty() && r.error.empty())
+    if (const std::string differs = check_close(ours, theirs, close); !differs.empty() && r.error.empty())
       r.error = std::string("wrong result: differs from ") + peer->name() + ": " + differs;
     nets.push_back(std::move(net));
     who.push_back(peer.get());
@@ -140,14 +147,29 @@ void run_case(Session& session, const Corpus& c) {
     session.add(std::move(r));
     return;
   }
+  if (c.type != SKUA_DTYPE_F32) {  // last: our own f32, which is no peer
+    for (const Corpus& f32 : corpora())
+      if (f32.name == c.name) nets.push_back(session.ours->prepare_network(f32, &why));
+    if (nets.back()) {
+      who.push_back(session.ours.get());
+      nets.back()->run();
+      nets.back()->read(before_last, theirs);
+      double largest = 0;
+      r.distance = 0;
+      for (size_t i = 0; i < theirs.size(); ++i) largest = std::max(largest, fabs(double(theirs[i]))), r.distance = std::max(r.distance, fabs(double(ours[i]) - double(theirs[i])));
+      r.distance /= largest;
+    } else {
+      nets.pop_back();
+    }
+  }
   std::vector<Racer> runs;
   for (size_t i = 0; i < nets.size(); ++i) runs.push_back({[&n = nets[i]] { n->run(); }, who[i]});
   const std::vector<Timing> times = race(runs, 8);
-  r.ns = times[0].ns;
-  r.noise = times[0].noise;
-  r.gflops = r.flops / r.ns;
-  if (const double roof = session.machine.roofline_ns(r.isa, r.flops, 0, effort.threads); roof > 0) r.peak_share = roof / r.ns;
-  for (size_t i = 1; i < times.size(); ++i) r.peers[i - 1].ns = times[i].ns, r.peers[i - 1].noise = times[i].noise;
+  session.set_time(r, times[0], 0);
+  for (size_t i = 1; i < times.size(); ++i) {
+    PeerTime& t = i <= r.peers.size() ? r.peers[i - 1] : r.f32;
+    t.ns = times[i].ns, t.noise = times[i].noise;
+  }
 
   const int passes = std::clamp(int(60e6 / r.ns), 3, 15);
   for (size_t i = 0; i < nets.size(); ++i) {
@@ -157,6 +179,10 @@ void run_case(Session& session, const Corpus& c) {
     if (i == 0) r.steps.resize(c.steps.size());
     for (size_t k = 0; k < ns.size(); ++k) {
       StepTime& t = r.steps[k];
+      if (i > r.peers.size()) {
+        t.f32_ns = ns[k];
+        continue;
+      }
       if (i > 0) {
         t.peers.push_back({r.peers[i - 1].name, ns[k], 0});
         continue;
@@ -176,11 +202,12 @@ void run_case(Session& session, const Corpus& c) {
 }
 
 void run(Session& session, const std::vector<std::string>& names) {
-  for (const Corpus& c : corpora())
-    if (c.network && std::find(names.begin(), names.end(), case_name(c)) != names.end()) {
-      session.progress(case_name(c));
-      session.each_thread_count([&] { run_case(session, c); });
-    }
+  for (skua_dtype type : session.options.types)
+    for (const Corpus& c : corpora(type))
+      if (c.network && std::find(names.begin(), names.end(), case_name(c)) != names.end()) {
+        session.progress(case_name(c));
+        session.each_thread_count([&] { run_case(session, c); });
+      }
 }
 
 }  // namespace
