@@ -45,6 +45,18 @@ void set_dense(skua_tensor& t) {
   }
 }
 
+skua_span span_of(const skua_tensor& t) {
+  const uint32_t bits = skua_dtype_bits(t.type);
+  skua_span span = {0, bits >= 8 ? bits / 8 : 1, is_dense(t)};
+  size_t last = 1;
+  for (uint32_t d = 0; d < t.rank; ++d) {
+    if (!t.shape[d]) return span;
+    last += (t.shape[d] - 1) * t.stride[d];
+  }
+  span.bytes = last * span.element;
+  return span;
+}
+
 skua_status check_desc(const char* op, const void*, size_t seen, size_t here) {
   if (seen == here) return SKUA_STATUS_OK;
   return SKUA_INVALID("%s: desc.struct_size is %zu, this library has %zu; start from the descriptor's INIT macro", op, seen, here);
@@ -160,19 +172,6 @@ skua_status check_tensor(const char* op, const char* what, size_t index, const s
   return SKUA_STATUS_OK;
 }
 
-skua_span span_of(const skua_tensor& t) {
-  const uint32_t bits = skua_dtype_bits(t.type);
-  skua_span span = {0, bits >= 8 ? bits / 8 : 1, is_dense(t)};
-  size_t last = 1;
-  for (uint32_t d = 0; d < t.rank; ++d) {
-    if (!t.shape[d]) return span;
-    last += (t.shape[d] - 1) * t.stride[d];
-  }
-  span.bytes = last * span.element;
-  return span;
-}
-skua_span input_span(const skua_plan* plan, size_t i) { return i < kMaxPlanInputs ? plan->input_spans[i] : span_of(plan->all_inputs[i]); }
-
 // Two different indices of an output must not be the same element: sorted by stride, each stride must reach past all smaller ones.
 bool overlaps_itself(const skua_tensor& t) {
   uint32_t order[SKUA_MAX_RANK], n = 0;
@@ -233,32 +232,15 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
   }
   for (size_t i = 0; i < n_inputs && i < kMaxPlanInputs; ++i) plan->input_spans[i] = span_of(shapes[i]);
   for (size_t i = 0; i < op->n_outputs; ++i) plan->output_spans[i] = span_of(plan->outputs[i]);
-  return cls.finish ? cls.finish(op, plan) : SKUA_STATUS_OK;
-}
-
-// The bytes of a dense tensor; nothing for one with holes: slices of one larger tensor may interleave, so only dense tensors are compared.
-struct Range {
-  uintptr_t begin, end;
-  bool meets(const Range& other) const { return begin < other.end && other.begin < end && begin < end && other.begin < other.end; }
-};
-uintptr_t address_of(const skua_buffer& b) { return reinterpret_cast<uintptr_t>(b.host) + b.offset; }
-bool same_layout(const skua_tensor& a, const skua_tensor& b) {
-  bool same = a.rank == b.rank;
-  for (uint32_t d = 0; same && d < a.rank; ++d) same = a.shape[d] == b.shape[d] && (a.shape[d] == 1 || a.stride[d] == b.stride[d]);
-  return same;
-}
-Range dense_range(const skua_buffer& b, const skua_span& span) {
-  if (!span.dense) return {};
-  const uintptr_t begin = address_of(b);
-  return {begin, begin + span.bytes};
-}
-
-skua_status check_buffer(const char* op, const char* what, size_t i, const skua_buffer& b, const skua_span& span) {
-  if (b.device) return SKUA_INVALID("%s: %s %zu is a device buffer, the context is on the CPU", op, what, i);
-  if (span.bytes == 0) return SKUA_STATUS_OK;
-  if (!b.host) return SKUA_INVALID("%s: %s %zu is NULL", op, what, i);
-  if ((reinterpret_cast<uintptr_t>(b.host) + b.offset) & (span.element - 1))
-    return SKUA_INVALID("%s: %s %zu is not aligned to its element type (%u bytes)", op, what, i, span.element);
+  if (cls.finish) SKUA_TRY(cls.finish(op, plan));
+  plan->workspace = cls.workspace ? cls.workspace(plan, 1) : 0;
+  const skua_span y = plan->output_spans[0];
+  plan->plain = op->n_outputs == 1 && y.dense && y.bytes && n_inputs <= kMaxPlanInputs;
+  for (size_t i = 0; plan->plain && i < n_inputs; ++i) {
+    const skua_span x = plan->input_spans[i];
+    plan->plain = x.dense && x.bytes;
+    plan->shares |= uint8_t((cls.in_place && x.bytes == y.bytes) << i);
+  }
   return SKUA_STATUS_OK;
 }
 
@@ -327,50 +309,6 @@ skua_status skua_plan_outputs(const skua_plan* plan, skua_tensor* outputs, size_
 size_t skua_plan_workspace(const skua_plan* plan, uint32_t concurrency) {
   if (!plan || !plan->op->cls->workspace) return 0;
   return plan->op->cls->workspace(plan, concurrency ? concurrency : 1);
-}
-
-skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inputs, size_t n_inputs, const skua_buffer* outputs, size_t n_outputs,
-                          void* workspace, size_t workspace_size, const skua_executor* executor) {
-  if (!plan) return SKUA_INVALID("run: plan is NULL");
-  const OpClass& cls = *plan->op->cls;
-  if (!inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
-  if (!outputs) return SKUA_INVALID("%s: outputs is NULL", cls.name);
-  if (n_inputs != plan->n_inputs) return SKUA_INVALID("%s: n_inputs is %zu, must be %zu", cls.name, n_inputs, plan->n_inputs);
-  if (n_outputs != plan->n_outputs) return SKUA_INVALID("%s: n_outputs is %zu, must be %zu", cls.name, n_outputs, plan->n_outputs);
-  if (executor && !executor->parallel_for) return SKUA_INVALID("%s: executor.parallel_for is NULL", cls.name);
-  RunArgs args = {plan, inputs, outputs, workspace, executor};
-  Range space = {};
-  if (cls.workspace) {
-    const size_t need = cls.workspace(plan, args.concurrency());
-    if (need == SIZE_MAX) return SKUA_INVALID("%s: the workspace for %u workers is larger than the address space", cls.name, args.concurrency());
-    if (need && !workspace) return SKUA_INVALID("%s: workspace is NULL, %zu bytes are needed", cls.name, need);
-    if (need && reinterpret_cast<uintptr_t>(workspace) % SKUA_WORKSPACE_ALIGNMENT) return SKUA_INVALID("%s: workspace is not aligned to %d bytes", cls.name, SKUA_WORKSPACE_ALIGNMENT);
-    if (workspace_size < need) return SKUA_INVALID("%s: workspace_size is %zu, %zu are needed for %u workers", cls.name, workspace_size, need, args.concurrency());
-    space = {reinterpret_cast<uintptr_t>(workspace), reinterpret_cast<uintptr_t>(workspace) + need};
-  }
-  for (size_t i = 0; i < n_inputs; ++i) {
-    SKUA_TRY(check_buffer(cls.name, "input", i, inputs[i], input_span(plan, i)));
-    if (dense_range(inputs[i], input_span(plan, i)).meets(space)) return SKUA_INVALID("%s: the workspace overlaps input %zu", cls.name, i);
-  }
-  for (size_t o = 0; o < n_outputs; ++o) {
-    SKUA_TRY(check_buffer(cls.name, "output", o, outputs[o], plan->output_spans[o]));
-    const Range y = dense_range(outputs[o], plan->output_spans[o]);
-    if (y.meets(space)) return SKUA_INVALID("%s: the workspace overlaps output %zu", cls.name, o);
-    for (size_t i = 0; i < n_inputs; ++i) {
-      const skua_span from = input_span(plan, i), to = plan->output_spans[o];
-      if (from.bytes && to.bytes && address_of(inputs[i]) == address_of(outputs[o])) {
-        if (!cls.in_place) return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
-        if (!(from.dense && to.dense && from.bytes == to.bytes) && !same_layout(plan->all_inputs[i], plan->outputs[o]))
-          return SKUA_INVALID("%s: output %zu overlaps input %zu: in place needs the same shape and strides", cls.name, o, i);
-        continue;
-      }
-      if (y.meets(dense_range(inputs[i], from))) return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
-    }
-    for (size_t p = 0; p < o; ++p)
-      if (y.meets(dense_range(outputs[p], plan->output_spans[p]))) return SKUA_INVALID("%s: output %zu overlaps output %zu", cls.name, o, p);
-  }
-  cls.run(args);
-  return SKUA_STATUS_OK;
 }
 
 size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size) {

@@ -85,9 +85,15 @@ struct skua_plan {
   const skua_tensor* all_inputs;  // n_inputs shapes: `inputs`, or the derived plan's own list
   skua_tensor outputs[2];
   skua_span input_spans[kMaxPlanInputs], output_spans[2];
+  // What fill_plan() finds so that most runs need few checks:
+  bool plain;                     // one output, at most kMaxPlanInputs inputs, all of them dense and with elements
+  uint8_t shares;                 // plain: bit i set = input i may be exactly the output
+  size_t workspace;               // bytes for one worker
 };
 
 namespace skua {
+
+skua_span span_of(const skua_tensor& t);
 
 struct RunArgs {
   const skua_plan* plan;

@@ -81,9 +81,17 @@ void compute_rows(const void* arg, const RowArgs& row) {
 }
 
 void run(const RunArgs& args) {
-  float* const base[kMostOperands] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1))};
   const Plan& p = *static_cast<const Plan*>(args.plan);
-  run_loops(args, p.loops, base, p.cycles, compute_rows, &p, p.kernel, static_cast<const Op*>(p.op)->activation.kernel);
+  const Activation& activation = static_cast<const Op*>(p.op)->activation;
+  if (one_call(args, p.loops)) {
+    note_use(p.kernel);
+    code_of<BinaryFn>(p.kernel)({p.loops.row, 1, p.form, args.in<float>(0), args.in<float>(1), args.out<float>(0), 0, 0, 0, activation.low, activation.high});
+    if (!activation.kernel) return;
+    note_use(activation.kernel);
+    return apply_row(activation, p.loops.row, args.out<float>(0));
+  }
+  float* const base[kMostOperands] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1))};
+  run_loops(args, p.loops, base, p.cycles, compute_rows, &p, p.kernel, activation.kernel);
 }
 
 void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }

@@ -212,6 +212,7 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
   const size_t at_once = min(most, l.staged ? kStage : SIZE_MAX);
   l.most = max(l.by_rows ? at_once / l.row : at_once, 1);
   l.buffers = 1;
+  l.one = l.rank == 0 && !l.staged && l.row <= l.most;
   if (!l.joined || copied) return;
   size_t lines = 1;  // rows that are whole lines
   while (lines * l.row % 16) lines *= 2;
@@ -221,16 +222,6 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
 
 void run_loops(const RunArgs& args, const Loops& l, float* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel, const Kernel* second) {
   if (l.elements == 0) return;
-  if (l.rank == 0 && !l.staged && l.row <= l.most && args.concurrency() == 1) {  // what small tensors come to: one call, nothing else
-    RowArgs row;
-    row.n = l.row;
-    row.rows = 1;
-    row.step = l.row_step;
-    memcpy(row.at, base, sizeof row.at);
-    note_use(kernel);
-    if (second) note_use(second);
-    return fn(op, row);
-  }
   const Kernel* const kernels[] = {kernel, second};
   const size_t unit = l.by_rows ? l.row : 1;
   Task t = {&l, base, fn, op, kernels, l.by_rows ? l.elements / unit : l.elements, 1, 1, 1};

@@ -37,6 +37,7 @@ struct Loops {
   size_t row_step[kMostOperands];
   Feed feed[kMostOperands];
   bool staged;                                      // any of them
+  bool one;                                         // one row that a call takes whole
 };
 
 // `rows` rows of n elements; at[0]: output. A staged operand's pointer is its buffer, with n values in order (there is one row then).
@@ -51,6 +52,8 @@ using RowFn = void (*)(const void* op, const RowArgs& row);
 // most: elements that a call may take at most (SIZE_MAX = any), e.g. to have a second function find them in the first-level cache.
 void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t scalars, size_t most, Loops& loops);
 
+// With one worker, all of it is one call of the kernel: operators make it themselves, a run of few elements is hardly more.
+inline bool one_call(const RunArgs& args, const Loops& l) { return l.one && args.concurrency() == 1; }
 // Runs fn over everything, in pieces on the executor. base: kMostOperands pointers, the output first. The kernels are those that fn uses.
 void run_loops(const RunArgs& args, const Loops& loops, float* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel,
                const Kernel* second = nullptr);

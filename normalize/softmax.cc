@@ -23,6 +23,7 @@ struct Plan : skua_plan {
   size_t x_block, y_block;
   size_t x_row, y_row;       // from one element of the axis to the next (inner > 1 or a strided axis), or from one row to the next
   bool by_rows;
+  bool even;                 // rows with the same step from each to the next, x_row and y_row
 };
 
 skua_status open(skua_op* base) {
@@ -71,6 +72,8 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   p.y_block = y.stride[0];
   p.x_row = axis_first ? x.stride[0] : p.by_rows ? p.n : p.inner;
   p.y_row = axis_first ? y.stride[0] : p.by_rows ? p.n : p.inner;
+  if (p.by_rows && p.per_block == 1) p.x_row = p.x_block, p.y_row = p.y_block;
+  p.even = p.by_rows && (p.per_block == 1 || p.outer == p.per_block);
   p.kernel = p.by_rows ? op.rows : op.columns;
   p.algorithm = p.by_rows ? "rows" : "columns";
   return SKUA_STATUS_OK;
@@ -95,9 +98,8 @@ void task(void* arg, size_t index, uint32_t) {
     const float* x = t.x + block * p.x_block + in * p.n * p.inner;
     float* y = t.y + block * p.y_block + in * p.n * p.inner;
     if (p.by_rows) {
-      const bool single = p.per_block == 1;  // then rows are as far apart as blocks
-      const size_t rows = single ? to - from : min(p.per_block - in, to - from);
-      code_of<SoftmaxRowsFn>(p.kernel)(rows, p.n, x, single ? p.x_block : p.x_row, y, single ? p.y_block : p.y_row, t.scale);
+      const size_t rows = p.even ? to - from : min(p.per_block - in, to - from);
+      code_of<SoftmaxRowsFn>(p.kernel)(rows, p.n, x, p.x_row, y, p.y_row, t.scale);
       from += rows;
     } else {
       const size_t lines = ceil_div(p.inner, 16), part = from % t.blocks;
@@ -111,6 +113,10 @@ void task(void* arg, size_t index, uint32_t) {
 void run(const RunArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
   if (!p.outer || !p.n || !p.inner) return;
+  if (p.even && args.concurrency() == 1) {
+    note_use(p.kernel);
+    return code_of<SoftmaxRowsFn>(p.kernel)(p.outer, p.n, args.in<float>(0), p.x_row, args.out<float>(0), p.y_row, static_cast<const Op*>(p.op)->config.scale);
+  }
   Task t = {&p, args.in<float>(0), args.out<float>(0), static_cast<const Op*>(p.op)->config.scale, 1, 1};
   const size_t lines = p.by_rows ? 1 : ceil_div(p.inner, 16);
   t.pieces = pieces_for(args, p.outer * lines, double(p.n) * double(p.inner) / double(lines) * 16 / p.kernel->vector + 50);
