@@ -1,7 +1,8 @@
 // Unary functions: y[i] = f(x[i]), one source for every instruction set. KernelKind::unary, variant = skua_unary_kind.
 // Four vectors a turn where the function is an instruction or two, so that loads and stores bind; two where it is long, so that an in-order
-// core finds independent work; then single vectors, and the rest by a partial load and store (long functions use those for single vectors
-// too: one copy less of the code). No element's value depends on its place.
+// core finds independent work, and three square roots, so that one may use the core's unit for them beside the others' multiply-adds; then
+// single vectors, and the rest by a partial load and store (long functions use those for single vectors too: one copy less of the code). No
+// element's value depends on its place.
 #include "elementwise/unary_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/math.h"
@@ -30,30 +31,32 @@ SKUA_INL F32 selu(F32 x) {
   return select(lt(x, F32::zero()), y, F32::set1(selu_scale) * x);
 }
 
-template <bool is_long, class F> SKUA_INL void row(size_t n, const float* x, float* y, F f) {
-  constexpr size_t L = F32::L, unroll = is_long ? 2 : 4;
+// f(x, u): of the u-th vector of a turn.
+template <size_t unroll, class F> SKUA_INL void row(size_t n, const float* x, float* y, F f) {
+  constexpr size_t L = F32::L;
   for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {
     F32 v[unroll];
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = F32::load(x + i * L);
-    SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = f(v[i]);
+    SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = f(v[i], i);
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i].store(y + i * L);
   }
-  if (!is_long)
-    for (; n >= L; n -= L, x += L, y += L) f(F32::load(x)).store(y);
+  if (unroll == 4)
+    for (; n >= L; n -= L, x += L, y += L) f(F32::load(x), 0).store(y);
   while (n) {
     const size_t m = n < L ? n : L;
-    f(F32::load_n(x, m)).store_n(y, m);
+    f(F32::load_n(x, m), 0).store_n(y, m);
     n -= m;
     x += m;
     y += m;
   }
 }
 
+constexpr int kSqrt = 17;
 #define SKUA_UNARY(number, kind, name, cycles, expression)                                             \
   void name##_row(size_t n, const float* x_row, float* y_row, float a, float b) {                      \
     const Params p = {F32::set1(a), F32::set1(b)};                                                      \
     (void)p;                                                                                           \
-    row<(cycles > 4)>(n, x_row, y_row, [&](F32 x) __attribute__((always_inline)) { return expression; }); \
+    row<cycles <= 4 ? 4 : number == kSqrt ? 3 : 2>(n, x_row, y_row, [&](F32 x, size_t u) __attribute__((always_inline)) { (void)u; return expression; }); \
   }
 #include "elementwise/unary.def"
 #undef SKUA_UNARY

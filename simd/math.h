@@ -154,6 +154,11 @@ SKUA_INL F32 gelu_tanh(F32 x) {
   return x * sigmoid_in_range<false>(clamp_high(z, F32::set1(30.0f)));
 }
 
+// The square root of the u-th vector of a turn.
+#if !defined(SKUA_SIMD_ROOT_UNIT)
+SKUA_INL F32 sqrt(F32 x, size_t) { return sqrt(x); }
+#endif
+
 #if !defined(SKUA_SIMD_LOOKS_UP)
 // 1 / sqrt(x) to 1.5 ULP.
 SKUA_INL F32 rsqrt(F32 x) { return F32::set1(1.0f) / sqrt(x); }
