@@ -36,6 +36,7 @@ skua_status skua_pool2d_create(skua_context*, const skua_pool2d_desc*, skua_op**
 skua_status skua_unary_create(skua_context*, const skua_unary_desc*, skua_op** out) { return absent("unary", out); }
 skua_status skua_binary_create(skua_context*, const skua_binary_desc*, skua_op** out) { return absent("binary", out); }
 skua_status skua_select_create(skua_context*, const skua_select_desc*, skua_op** out) { return absent("select", out); }
+skua_status skua_convert_create(skua_context*, const skua_convert_desc*, skua_op** out) { return absent("convert", out); }
 #endif
 #ifndef SKUA_BUILT_normalize
 skua_status skua_softmax_create(skua_context*, const skua_softmax_desc*, skua_op** out) { return absent("softmax", out); }
@@ -55,12 +56,6 @@ skua_status skua_slice_create(skua_context*, const skua_slice_desc*, skua_op** o
 skua_status skua_concat_create(skua_context*, const skua_concat_desc*, skua_op** out) { return absent("concat", out); }
 skua_status skua_rearrange_create(skua_context*, const skua_rearrange_desc*, skua_op** out) { return absent("rearrange", out); }
 #endif
-skua_status skua_convert_create(skua_context*, const skua_convert_desc* desc, skua_op** out) {
-  if (out) *out = nullptr;
-  if (!desc) return SKUA_INVALID("convert: desc is NULL");
-  return SKUA_UNSUPPORTED_("convert: no kernels from %s to %s yet", skua_dtype_name(desc->input_type), skua_dtype_name(desc->output_type));
-}
-
 skua_status skua_device_buffer_create(skua_context*, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_create"); }
 skua_status skua_device_buffer_import(skua_context*, void*, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_import"); }
 skua_status skua_device_buffer_write(skua_device_buffer*, size_t, const void*, size_t) { return cpu_only("device_buffer_write"); }

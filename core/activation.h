@@ -16,6 +16,6 @@ struct Activation {
 // element: what apply_row() finds in memory.
 skua_status resolve_activation(const skua_op* op, const skua_activation& from, Activation& to, Element element = Element::f32);
 
-inline void apply_row(const Activation& act, size_t n, float* y) { code_of<UnaryFn>(act.kernel)(n, y, y, act.a, act.b); }
+inline void apply_row(const Activation& act, size_t n, void* y) { code_of<UnaryFn>(act.kernel)(n, y, y, act.a, act.b); }
 
 }  // namespace skua

@@ -21,8 +21,6 @@ struct Plan : skua_plan {
   skua_tensor list[kMostInputs];
 };
 
-skua_status open(skua_op* op) { return find_copy_kernels(op, static_cast<Op*>(op)->kernels); }
-
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
   Plan& p = *static_cast<Plan*>(out);
@@ -62,7 +60,7 @@ void task(void* arg, size_t index, uint32_t) {
   Nest nest;
   for (uint32_t d = 0; d < x.rank; ++d) nest.add(x.shape[d], x.stride[d], y.stride[d]);
   const Copy copy = make_copy(r.op->kernels, nest);
-  if (copy.elements) run_copy(copy, r.args->in<int32_t>(i), r.args->out<int32_t>(0) + before * y.stride[r.plan->axis], index % r.pieces, r.pieces);
+  if (copy.elements) run_copy(copy, r.args->in<char>(i), r.args->out<char>(0) + before * y.stride[r.plan->axis] * copy.element, index % r.pieces, r.pieces);
 }
 
 void run(const RunArgs& args) {
@@ -79,7 +77,7 @@ void run(const RunArgs& args) {
   parallel(args, r.pieces * p.n_inputs, task, &r);
 }
 
-const OpClass concat_class = {"concat", 48, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, nullptr, nullptr, run, nullptr};
+const OpClass concat_class = {"concat", 48, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, nullptr, nullptr, run, nullptr};
 
 }  // namespace
 }  // namespace skua
@@ -89,7 +87,7 @@ using namespace skua;
 extern "C" skua_status skua_concat_create(skua_context* context, const skua_concat_desc* desc, skua_op** out) {
   skua_concat_desc d = {};
   SKUA_TRY(read_desc("concat", context, desc, d, out));
-  SKUA_TRY(need_32_bits("concat", d.type));
+  SKUA_TRY(need_movable("concat", d.type));
   if (d.axis < -SKUA_MAX_RANK || d.axis >= SKUA_MAX_RANK) return SKUA_INVALID("concat: axis is %d, must be within -%d..%d", d.axis, SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
   skua_op* op;
   SKUA_TRY(new_op(concat_class, context, 0, 1, 0, &op));

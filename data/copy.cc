@@ -4,16 +4,18 @@
 
 namespace skua {
 
-skua_status need_32_bits(const char* op, skua_dtype type) {
+skua_status need_movable(const char* op, skua_dtype type) {
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: type is %d, unknown", op, int(type));
-  if (skua_dtype_bits(type) != 32) return SKUA_UNSUPPORTED_("%s: type is %s; only f32 and s32 kernels exist so far", op, skua_dtype_name(type));
+  if (skua_dtype_bits(type) < 16) return SKUA_UNSUPPORTED_("%s: type is %s; only kernels for 32 and 16 bits exist so far", op, skua_dtype_name(type));
   return SKUA_STATUS_OK;
 }
 
-skua_status find_copy_kernels(const skua_op* op, CopyKernels& to) {
-  to.rows = find_kernel(op->ctx, data_tables, KernelKind::copy_rows);
-  to.transposed = find_kernel(op->ctx, data_tables, KernelKind::copy_transposed);
-  to.strided = find_kernel(op->ctx, data_tables, KernelKind::copy_strided);
+skua_status find_copy_kernels(const skua_op* op, skua_dtype type, CopyKernels& to) {
+  const int bytes = int(skua_dtype_bits(type) / 8);
+  to.element = size_t(bytes);
+  to.rows = find_kernel(op->ctx, data_tables, KernelKind::copy_rows, bytes);
+  to.transposed = find_kernel(op->ctx, data_tables, KernelKind::copy_transposed, bytes);
+  to.strided = find_kernel(op->ctx, data_tables, KernelKind::copy_strided, bytes);
   if (to.rows && to.transposed && to.strided) return SKUA_STATUS_OK;
   return SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
 }
@@ -34,6 +36,7 @@ void simplify(Nest& n) {
 Copy make_copy(const CopyKernels& kernels, const Nest& from) {
   Copy c = {};
   c.elements = 1;
+  c.element = kernels.element;
   for (uint32_t d = 0; d < from.rank; ++d) c.elements *= from.extent[d];
   c.lines = c.group = 1;
   c.kernel = kernels.rows;
@@ -54,7 +57,7 @@ Copy make_copy(const CopyKernels& kernels, const Nest& from) {
       if (n.x[d] == 1) {  // to the place before the last
         for (; d + 1 < last; ++d) n.swap(d, d + 1);
         c.kernel = kernels.transposed;
-        c.group = 16;
+        c.group = 64 / c.element;
         break;
       }
   }
@@ -70,7 +73,7 @@ double copy_cycles(const Copy& c) {
   }
 }
 
-void run_copy(const Copy& c, const int32_t* x, int32_t* y, size_t piece, size_t pieces) {
+void run_copy(const Copy& c, const void* from_x, void* to_y, size_t piece, size_t pieces) {
   if (!c.elements) return;
   const Nest& n = c.nest;
   const uint32_t row_dim = n.rank - 2, last = n.rank - 1;
@@ -81,14 +84,15 @@ void run_copy(const Copy& c, const int32_t* x, int32_t* y, size_t piece, size_t 
     from = piece_begin(groups, pieces, piece);
     to = piece_begin(groups, pieces, piece + 1);
   } else {
-    const size_t blocks = ceil_div(end, 16);
-    first = piece_begin(blocks, pieces, piece) * 16;
-    end = min(end, piece_begin(blocks, pieces, piece + 1) * 16);
+    const size_t line = 64 / c.element, blocks = ceil_div(end, line);
+    first = piece_begin(blocks, pieces, piece) * line;
+    end = min(end, piece_begin(blocks, pieces, piece + 1) * line);
   }
   if (from >= to || first >= end) return;
   note_use(c.kernel);
-  x += ptrdiff_t(first) * n.x[last];
-  y += ptrdiff_t(first) * n.y[last];
+  const ptrdiff_t bytes = ptrdiff_t(c.element);
+  const char* x = static_cast<const char*>(from_x) + ptrdiff_t(first) * n.x[last] * bytes;
+  char* y = static_cast<char*>(to_y) + ptrdiff_t(first) * n.y[last] * bytes;
   const size_t count = end - first;
   for (size_t g = from; g < to;) {
     size_t outer = g / groups_per_nest;
@@ -99,8 +103,8 @@ void run_copy(const Copy& c, const int32_t* x, int32_t* y, size_t piece, size_t 
       x_off += i * n.x[d];
       y_off += i * n.y[d];
     }
-    const int32_t* a = x + x_off;
-    int32_t* b = y + y_off;
+    const char* a = x + x_off * bytes;
+    char* b = y + y_off * bytes;
     switch (c.kernel->kind) {
       case KernelKind::copy_rows: code_of<CopyRowsFn>(c.kernel)(many, count, a, n.x[row_dim], b, n.y[row_dim]); break;
       case KernelKind::copy_transposed: code_of<CopyTransposedFn>(c.kernel)(many, count, a, n.x[last], b, n.y[row_dim]); break;
@@ -110,12 +114,12 @@ void run_copy(const Copy& c, const int32_t* x, int32_t* y, size_t piece, size_t 
   }
 }
 
-void run_copy(const RunArgs& args, const Copy& copy, const int32_t* x, int32_t* y) {
+void run_copy(const RunArgs& args, const Copy& copy, const void* x, void* y) {
   if (!copy.elements) return;
   struct Task {
     const Copy* copy;
-    const int32_t* x;
-    int32_t* y;
+    const void* x;
+    void* y;
     size_t pieces;
   } task = {&copy, x, y, pieces_for(args, copy.elements, copy_cycles(copy))};
   parallel(args, task.pieces, [](void* arg, size_t i, uint32_t) {

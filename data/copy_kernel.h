@@ -1,18 +1,17 @@
-// Kernels that move 32-bit elements and keep their bits. Strides are in elements and may be negative or, on the side that is read, zero.
-// Plain data, included by the kernel units.
+// Kernels that move elements and keep their bits. Strides are in elements and may be negative or, on the side that is read, zero.
+// The variant is the size of an element in bytes: 4 or 2. Plain data, included by the kernel units.
 #pragma once
 #include <stddef.h>
-#include <stdint.h>
 
 namespace skua {
 
 // KernelKind::copy_rows: y[r*y_row + i] = x[r*x_row + i], i < n.
-using CopyRowsFn = void (*)(size_t rows, size_t n, const int32_t* x, ptrdiff_t x_row, int32_t* y, ptrdiff_t y_row);
+using CopyRowsFn = void (*)(size_t rows, size_t n, const void* x, ptrdiff_t x_row, void* y, ptrdiff_t y_row);
 
 // KernelKind::copy_transposed: y[r*y_row + i] = x[r + i*x_step], r < rows, i < n.
-using CopyTransposedFn = void (*)(size_t rows, size_t n, const int32_t* x, ptrdiff_t x_step, int32_t* y, ptrdiff_t y_row);
+using CopyTransposedFn = void (*)(size_t rows, size_t n, const void* x, ptrdiff_t x_step, void* y, ptrdiff_t y_row);
 
 // KernelKind::copy_strided: y[r*y_row + i*y_step] = x[r*x_row + i*x_step]. x_step 0 with y_step 1 fills.
-using CopyStridedFn = void (*)(size_t rows, size_t n, const int32_t* x, ptrdiff_t x_row, ptrdiff_t x_step, int32_t* y, ptrdiff_t y_row, ptrdiff_t y_step);
+using CopyStridedFn = void (*)(size_t rows, size_t n, const void* x, ptrdiff_t x_row, ptrdiff_t x_step, void* y, ptrdiff_t y_row, ptrdiff_t y_step);
 
 }  // namespace skua

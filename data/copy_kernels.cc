@@ -1,9 +1,10 @@
-// Moves of 32-bit elements: contiguous runs, transposes of matrices, and everything else.
+// Moves of elements of 32 and 16 bits: contiguous runs, transposes of matrices, and everything else.
 //
-// Transpose: x is [n][rows] (rows contiguous), y is [rows][n]. Tiles of L x L pass through registers: L loads, L*log2(L) shuffles, L stores.
-// A cache line holds 16 elements, so tiles are taken in squares of 16 x 16: every line of x and of y is touched by one square only (when
-// aligned, else two), however long the strides are. Four squares along x follow each other: x is read 256 bytes at a time from as many pages as
-// it has rows. Edges are the same tile with partial loads and stores; up to four runs are woven element by element.
+// Transpose: x is [n][rows] (rows contiguous), y is [rows][n]. Tiles of L x L words pass through registers: L loads, L*log2(L) shuffles, L stores;
+// a word is an element of 32 bits, or two of 16 bits. Tiles are taken in squares of a cache line's elements (16 x 16, 32 x 32): every line of x and of
+// y is touched by one square only (when aligned, else two), however long the strides are. Four squares along x follow each other: x is read 256
+// bytes at a time from as many pages as it has rows. Edges are the same tile with partial loads and stores; up to four runs are woven element by
+// element.
 #include "data/copy_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
@@ -14,112 +15,160 @@ namespace {
 
 constexpr size_t L = F32::L;
 
-SKUA_INL void copy_run(size_t n, const int32_t* x, int32_t* y) {
-  for (; n >= 4 * L; n -= 4 * L, x += 4 * L, y += 4 * L) {
-    const I32 a = I32::load(x), b = I32::load(x + L), c = I32::load(x + 2 * L), d = I32::load(x + 3 * L);
-    a.store(y); b.store(y + L); c.store(y + 2 * L); d.store(y + 3 * L);
-  }
-  for (; n >= L; n -= L, x += L, y += L) I32::load(x).store(y);
-  if (n) I32::load_n(x, n).store_n(y, n);
+// A register's worth of bytes at any address.
+typedef uint8_t Block __attribute__((vector_size(4 * F32::L), aligned(1), may_alias));
+constexpr size_t B = sizeof(Block);
+
+// Fewer than 2 * size bytes, by halves; they are whole elements.
+template <size_t size, size_t element> SKUA_INL void copy_rest(size_t n, const uint8_t* x, uint8_t* y) {
+  if (n & size) __builtin_memcpy(y, x, size);
+  if constexpr (size > element) copy_rest<size / 2, element>(n, x + (n & size), y + (n & size));
 }
 
-void rows(size_t rows, size_t n, const int32_t* x, ptrdiff_t x_row, int32_t* y, ptrdiff_t y_row) {
+template <class T> SKUA_INL void copy_run(size_t n, const T* from, T* to) {
+  const uint8_t* x = reinterpret_cast<const uint8_t*>(from);
+  uint8_t* y = reinterpret_cast<uint8_t*>(to);
+  auto block = [](const uint8_t* p) { return *reinterpret_cast<const Block*>(p); };
+  auto put = [](uint8_t* p, Block b) { *reinterpret_cast<Block*>(p) = b; };
+  n *= sizeof(T);
+  for (; n >= 4 * B; n -= 4 * B, x += 4 * B, y += 4 * B) {
+    const Block a = block(x), b = block(x + B), c = block(x + 2 * B), d = block(x + 3 * B);
+    put(y, a); put(y + B, b); put(y + 2 * B, c); put(y + 3 * B, d);
+  }
+  for (; n >= B; n -= B, x += B, y += B) put(y, block(x));
+  if constexpr (B > sizeof(T)) copy_rest<B / 2, sizeof(T)>(n, x, y);
+}
+
+template <class T> void rows(size_t rows, size_t n, const void* from, ptrdiff_t x_row, void* to, ptrdiff_t y_row) {
+  const T* x = static_cast<const T*>(from);
+  T* y = static_cast<T*>(to);
   for (; rows; --rows, x += x_row, y += y_row) copy_run(n, x, y);
 }
 
-void strided(size_t rows, size_t n, const int32_t* x, ptrdiff_t x_row, ptrdiff_t x_step, int32_t* y, ptrdiff_t y_row, ptrdiff_t y_step) {
+template <class T> void strided(size_t rows, size_t n, const void* x_bits, ptrdiff_t x_row, ptrdiff_t x_step, void* y_bits, ptrdiff_t y_row, ptrdiff_t y_step) {
+  const T* x = static_cast<const T*>(x_bits);
+  T* y = static_cast<T*>(y_bits);
   for (; rows; --rows, x += x_row, y += y_row) {
     if (x_step == 0 && y_step == 1) {
-      const I32 value = I32::set1(*x);
+      constexpr size_t most = B / sizeof(T);
+      T block[most];
+      for (T& value : block) value = *x;
       size_t i = 0;
-      for (; i + L <= n; i += L) value.store(y + i);
-      if (i < n) value.store_n(y + i, n - i);
+      for (; i + most <= n; i += most) copy_run(most, block, y + i);
+      copy_run(n - i, block, y + i);
       continue;
     }
-    const int32_t* from = x;
-    int32_t* to = y;
+    const T* from = x;
+    T* to = y;
     size_t i = n;
     for (; i >= 4; i -= 4, from += 4 * x_step, to += 4 * y_step) {
-      const int32_t a = from[0], b = from[x_step], c = from[2 * x_step], d = from[3 * x_step];
+      const T a = from[0], b = from[x_step], c = from[2 * x_step], d = from[3 * x_step];
       to[0] = a; to[y_step] = b; to[2 * y_step] = c; to[3 * y_step] = d;
     }
     for (; i; --i, from += x_step, to += y_step) *to = *from;
   }
 }
 
-// y[r][i] = x[i][r] for r < rows, i < n, both 1..L.
-SKUA_INL void edge_tile(size_t rows, size_t n, const float* x, ptrdiff_t x_step, float* y, ptrdiff_t y_row) {
-  F32 t[L];
-  for (size_t i = 0; i < L; ++i) t[i] = i < n ? F32::load_n(x + ptrdiff_t(i) * x_step, rows) : F32::zero();
-  transpose(t);
-  for (size_t r = 0; r < rows; ++r) t[r].store_n(y + ptrdiff_t(r) * y_row, n);
-}
-
-SKUA_INL void full_tile(const float* x, ptrdiff_t x_step, float* y, ptrdiff_t y_row) {
-  F32 t[L];
-  SKUA_UNROLL for (size_t i = 0; i < L; ++i) t[i] = F32::load(x + ptrdiff_t(i) * x_step);
-  transpose(t);
-  SKUA_UNROLL for (size_t r = 0; r < L; ++r) t[r].store(y + ptrdiff_t(r) * y_row);
-}
+// y[r][i] = x[i][r] for L rows (edge: 1..L) and `wide` i (1..wide).
+template <class T> struct Tile;
+template <> struct Tile<uint32_t> {
+  static constexpr size_t wide = L;
+  static SKUA_INL void edge(size_t rows, size_t n, const uint32_t* x_bits, ptrdiff_t x_step, uint32_t* y_bits, ptrdiff_t y_row) {
+    const float* x = reinterpret_cast<const float*>(x_bits);
+    F32 t[L];
+    for (size_t i = 0; i < L; ++i) t[i] = i < n ? F32::load_n(x + ptrdiff_t(i) * x_step, rows) : F32::zero();
+    transpose(t);
+    for (size_t r = 0; r < rows; ++r) t[r].store_n(reinterpret_cast<float*>(y_bits) + ptrdiff_t(r) * y_row, n);
+  }
+  static SKUA_INL void full(const uint32_t* x_bits, ptrdiff_t x_step, uint32_t* y_bits, ptrdiff_t y_row) {
+    F32 t[L];
+    SKUA_UNROLL for (size_t i = 0; i < L; ++i) t[i] = F32::load(reinterpret_cast<const float*>(x_bits) + ptrdiff_t(i) * x_step);
+    transpose(t);
+    SKUA_UNROLL for (size_t r = 0; r < L; ++r) t[r].store(reinterpret_cast<float*>(y_bits) + ptrdiff_t(r) * y_row);
+  }
+};
+// Neighbouring runs of x in the halves of 32 bits: a vector of them has L rows of two runs, and leaves the transpose as two elements of y next to each other.
+template <> struct Tile<uint16_t> {
+  static constexpr size_t wide = 2 * L;
+  static SKUA_INL F32 pair(I32 even, I32 odd) { return as_f32(even | shl<16>(odd)); }
+  static SKUA_INL void edge(size_t rows, size_t n, const uint16_t* x, ptrdiff_t x_step, uint16_t* y, ptrdiff_t y_row) {
+    F32 t[L];
+    auto run = [&](size_t i) { return i < n ? load_u16_n(x + ptrdiff_t(i) * x_step, rows) : I32::set1(0); };
+    for (size_t j = 0; j < L; ++j) t[j] = pair(run(2 * j), run(2 * j + 1));
+    transpose(t);
+    for (size_t r = 0; r < rows; ++r, y += y_row) {
+      const Block block = __builtin_bit_cast(Block, t[r].v);
+      copy_run(n, reinterpret_cast<const uint16_t*>(&block), y);
+    }
+  }
+  static SKUA_INL void full(const uint16_t* x, ptrdiff_t x_step, uint16_t* y, ptrdiff_t y_row) {
+    F32 t[L];
+    SKUA_UNROLL for (size_t j = 0; j < L; ++j) t[j] = pair(load_u16(x + ptrdiff_t(2 * j) * x_step), load_u16(x + ptrdiff_t(2 * j + 1) * x_step));
+    transpose(t);
+    SKUA_UNROLL for (size_t r = 0; r < L; ++r) *reinterpret_cast<Block*>(y + ptrdiff_t(r) * y_row) = __builtin_bit_cast(Block, t[r].v);
+  }
+};
 
 // G runs of x woven into one of y, or one of x taken apart into G: tiles would be mostly empty.
-template <size_t G> SKUA_INL void weave(size_t rows, const int32_t* x, ptrdiff_t x_step, int32_t* y, ptrdiff_t y_row) {
+template <size_t G, class T> SKUA_INL void weave(size_t rows, const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_row) {
   for (size_t r = 0; r < rows; ++r, y += y_row) SKUA_UNROLL for (size_t i = 0; i < G; ++i) y[i] = x[ptrdiff_t(i) * x_step + ptrdiff_t(r)];
 }
-template <size_t G> SKUA_INL void unweave(size_t n, const int32_t* x, ptrdiff_t x_step, int32_t* y, ptrdiff_t y_row) {
+template <size_t G, class T> SKUA_INL void unweave(size_t n, const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_row) {
   for (size_t i = 0; i < n; ++i, x += x_step) SKUA_UNROLL for (size_t r = 0; r < G; ++r) y[ptrdiff_t(r) * y_row + ptrdiff_t(i)] = x[r];
 }
 
-void transposed(size_t rows, size_t n, const int32_t* x_bits, ptrdiff_t x_step, int32_t* y_bits, ptrdiff_t y_row) {
-  constexpr size_t kThin = L > 1 ? 4 : 0;
+template <class T> void transposed(size_t rows, size_t n, const void* x_bits, ptrdiff_t x_step, void* y_bits, ptrdiff_t y_row) {
+  const T* x = static_cast<const T*>(x_bits);
+  T* y = static_cast<T*>(y_bits);
+  constexpr size_t kThin = L > 1 ? 4 : 0, kWide = Tile<T>::wide;
   // What is left beside whole tiles is woven when it is thin.
-  const size_t n_thin = n % L <= kThin ? n % L : n <= kThin ? n : 0;
+  const size_t n_thin = n % kWide <= kThin ? n % kWide : n <= kThin ? n : 0;
   n -= n_thin;
-  const int32_t* x_end = x_bits + ptrdiff_t(n) * x_step;
+  const T* x_end = x + ptrdiff_t(n) * x_step;
   switch (n_thin) {
-    case 1: weave<1>(rows, x_end, x_step, y_bits + n, y_row); break;
-    case 2: weave<2>(rows, x_end, x_step, y_bits + n, y_row); break;
-    case 3: weave<3>(rows, x_end, x_step, y_bits + n, y_row); break;
-    case 4: weave<4>(rows, x_end, x_step, y_bits + n, y_row); break;
+    case 1: weave<1>(rows, x_end, x_step, y + n, y_row); break;
+    case 2: weave<2>(rows, x_end, x_step, y + n, y_row); break;
+    case 3: weave<3>(rows, x_end, x_step, y + n, y_row); break;
+    case 4: weave<4>(rows, x_end, x_step, y + n, y_row); break;
     default: break;
   }
   const size_t rows_thin = rows % L <= kThin ? rows % L : rows <= kThin ? rows : 0;
   rows -= rows_thin;
-  int32_t* y_end = y_bits + ptrdiff_t(rows) * y_row;
+  T* y_end = y + ptrdiff_t(rows) * y_row;
   switch (rows_thin) {
-    case 1: unweave<1>(n, x_bits + rows, x_step, y_end, y_row); break;
-    case 2: unweave<2>(n, x_bits + rows, x_step, y_end, y_row); break;
-    case 3: unweave<3>(n, x_bits + rows, x_step, y_end, y_row); break;
-    case 4: unweave<4>(n, x_bits + rows, x_step, y_end, y_row); break;
+    case 1: unweave<1>(n, x + rows, x_step, y_end, y_row); break;
+    case 2: unweave<2>(n, x + rows, x_step, y_end, y_row); break;
+    case 3: unweave<3>(n, x + rows, x_step, y_end, y_row); break;
+    case 4: unweave<4>(n, x + rows, x_step, y_end, y_row); break;
     default: break;
   }
-  const float* x = reinterpret_cast<const float*>(x_bits);
-  float* y = reinterpret_cast<float*>(y_bits);
-  constexpr size_t kLine = L > 16 ? L : 16, kBlock = 64;
+  constexpr size_t kLine = 64 / sizeof(T), kBlock = 4 * kLine;
   for (size_t r0 = 0; r0 < rows; r0 += kBlock)
     for (size_t i0 = 0; i0 < n; i0 += kLine) {
       const size_t i1 = n - i0 < kLine ? n : i0 + kLine, r_end = rows - r0 < kBlock ? rows : r0 + kBlock;
       for (size_t r1 = r0; r1 < r_end; r1 += kLine) {
         const size_t r2 = r_end - r1 < kLine ? r_end : r1 + kLine;
         for (size_t r = r1; r < r2; r += L)
-          for (size_t i = i0; i < i1; i += L) {
-            const float* from = x + ptrdiff_t(i) * x_step + r;
-            float* to = y + ptrdiff_t(r) * y_row + i;
-            if (r2 - r >= L && i1 - i >= L) full_tile(from, x_step, to, y_row);
-            else edge_tile(r2 - r < L ? r2 - r : L, i1 - i < L ? i1 - i : L, from, x_step, to, y_row);
+          for (size_t i = i0; i < i1; i += kWide) {
+            const T* from = x + ptrdiff_t(i) * x_step + r;
+            T* to = y + ptrdiff_t(r) * y_row + i;
+            if (r2 - r >= L && i1 - i >= kWide) Tile<T>::full(from, x_step, to, y_row);
+            else Tile<T>::edge(r2 - r < L ? r2 - r : L, i1 - i < kWide ? i1 - i : kWide, from, x_step, to, y_row);
           }
       }
     }
 }
 
-const Kernel kernels[] = {
-    {"copy_rows_x32_" SKUA_STRING(SKUA_ISA), "data", "runs of elements next to each other, four vectors a turn", KernelKind::copy_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L,
-     reinterpret_cast<AnyCode>(static_cast<CopyRowsFn>(rows))},
-    {"copy_transposed_x32_" SKUA_STRING(SKUA_ISA), "data", "vectors transposed in registers, in squares of whole cache lines", KernelKind::copy_transposed, Isa::SKUA_ISA, 0,
-     F32::L, F32::L, F32::L, reinterpret_cast<AnyCode>(static_cast<CopyTransposedFn>(transposed))},
-    {"copy_strided_x32_" SKUA_STRING(SKUA_ISA), "data", "any strides, one element at a time; fills", KernelKind::copy_strided, Isa::SKUA_ISA, 0, 0, 0, F32::L,
-     reinterpret_cast<AnyCode>(static_cast<CopyStridedFn>(strided))},
-};
+#define SKUA_COPIES(T, name)                                                                                                                              \
+  {"copy_rows_" name "_" SKUA_STRING(SKUA_ISA), "data", "runs of elements next to each other, four vectors a turn", KernelKind::copy_rows, Isa::SKUA_ISA,   \
+   sizeof(T), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<CopyRowsFn>(rows<T>))},                                                                  \
+  {"copy_transposed_" name "_" SKUA_STRING(SKUA_ISA), "data", "vectors transposed in registers, in squares of whole cache lines",                          \
+   KernelKind::copy_transposed, Isa::SKUA_ISA, sizeof(T), F32::L, Tile<T>::wide, F32::L,                                                                   \
+   reinterpret_cast<AnyCode>(static_cast<CopyTransposedFn>(transposed<T>))},                                                                               \
+  {"copy_strided_" name "_" SKUA_STRING(SKUA_ISA), "data", "any strides, one element at a time; fills", KernelKind::copy_strided, Isa::SKUA_ISA,            \
+   sizeof(T), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<CopyStridedFn>(strided<T>))},
+const Kernel kernels[] = {SKUA_COPIES(uint32_t, "x32") SKUA_COPIES(uint16_t, "x16")};
+#undef SKUA_COPIES
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -12,8 +12,6 @@ struct MovePlan : skua_plan {
   Copy copy;
 };
 
-inline skua_status open_move(skua_op* op) { return find_copy_kernels(op, static_cast<MoveOp*>(op)->kernels); }
-
 inline skua_status finish_move(const MoveOp& op, MovePlan& plan, const Nest& nest, const char* algorithm) {
   plan.copy = make_copy(op.kernels, nest);
   plan.kernel = plan.copy.kernel;
@@ -23,7 +21,7 @@ inline skua_status finish_move(const MoveOp& op, MovePlan& plan, const Nest& nes
 
 inline void run_move(const RunArgs& args) {
   const MovePlan& p = *static_cast<const MovePlan*>(args.plan);
-  if (p.copy.elements) run_copy(args, p.copy, args.in<int32_t>(0) + p.x_offset, args.out<int32_t>(0));
+  if (p.copy.elements) run_copy(args, p.copy, args.in<char>(0) + p.x_offset * p.copy.element, args.out<char>(0));
 }
 
 inline skua_status check_layout(const char* op, const char* field, skua_layout layout) {

@@ -8,7 +8,7 @@ namespace skua {
 namespace {
 
 struct Config {
-  uint32_t type, mode, rank, value;  // value: bits
+  uint32_t type, mode, rank, value;  // value: bits, the lowest
   uint64_t before[SKUA_MAX_RANK], after[SKUA_MAX_RANK];
 };
 struct Op : skua_op {
@@ -23,8 +23,6 @@ struct Plan : skua_plan {
   size_t steps;
   Step step[1 + 2 * SKUA_MAX_RANK];
 };
-
-skua_status open(skua_op* op) { return find_copy_kernels(op, static_cast<Op*>(op)->kernels); }
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   const Config& c = static_cast<const Op*>(base)->config;
@@ -92,18 +90,17 @@ void run(const RunArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
   const Config& c = static_cast<const Op*>(p.op)->config;
   if (!p.steps) return;
-  int32_t* y = args.out<int32_t>(0);
-  int32_t value;
-  memcpy(&value, &c.value, sizeof value);
+  char* y = args.out<char>(0);
   for (size_t i = 0; i < p.steps; ++i) {
     const Step& s = p.step[i];
     if (!s.copy.elements) continue;
-    const int32_t* from = i == 0 ? args.in<int32_t>(0) : c.mode == SKUA_PAD_CONSTANT ? &value : y + s.from;
-    run_copy(args, s.copy, from, y + s.to);
+    const size_t bytes = s.copy.element;
+    const void* from = i == 0 ? args.in<void>(0) : c.mode == SKUA_PAD_CONSTANT ? static_cast<const void*>(&c.value) : y + s.from * bytes;
+    run_copy(args, s.copy, from, y + s.to * bytes);
   }
 }
 
-const OpClass pad_class = {"pad", 46, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, nullptr, run, nullptr};
+const OpClass pad_class = {"pad", 46, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run, nullptr};
 
 // Round to nearest even, saturating; NaN gives 0.
 int32_t to_s32(float x) {
@@ -117,6 +114,12 @@ int32_t to_s32(float x) {
   return whole;
 }
 
+template <class T> uint16_t narrowed(float x) {
+  T to;
+  narrow(x, to);
+  return to.bits;
+}
+
 }  // namespace
 }  // namespace skua
 
@@ -125,7 +128,7 @@ using namespace skua;
 extern "C" skua_status skua_pad_create(skua_context* context, const skua_pad_desc* desc, skua_op** out) {
   skua_pad_desc d = {};
   SKUA_TRY(read_desc("pad", context, desc, d, out));
-  SKUA_TRY(need_32_bits("pad", d.type));
+  SKUA_TRY(need_movable("pad", d.type));
   if (unsigned(d.mode) > SKUA_PAD_EDGE) return SKUA_INVALID("pad: mode is %d, unknown", int(d.mode));
   if (d.rank < 1 || d.rank > SKUA_MAX_RANK) return SKUA_INVALID("pad: rank is %u, must be 1..%d", d.rank, SKUA_MAX_RANK);
   Config c = {};
@@ -138,6 +141,8 @@ extern "C" skua_status skua_pad_create(skua_context* context, const skua_pad_des
   }
   const int32_t integer = d.type == SKUA_DTYPE_S32 ? to_s32(d.value) : 0;
   if (d.type == SKUA_DTYPE_S32) memcpy(&c.value, &integer, sizeof integer);
+  else if (d.type == SKUA_DTYPE_F16) c.value = narrowed<f16>(d.value);
+  else if (d.type == SKUA_DTYPE_BF16) c.value = narrowed<bf16>(d.value);
   else memcpy(&c.value, &d.value, sizeof d.value);
   skua_op* op;
   SKUA_TRY(new_op(pad_class, context, 1, 1, 0, &op));

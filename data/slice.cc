@@ -43,7 +43,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   return finish_move(op, *static_cast<MovePlan*>(out), nest, "slice");
 }
 
-const OpClass slice_class = {"slice", 47, sizeof(Op), sizeof(MovePlan), offsetof(Op, config), sizeof(Config), false, open_move, make_plan, finish, nullptr, run_move, nullptr};
+const OpClass slice_class = {"slice", 47, sizeof(Op), sizeof(MovePlan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run_move, nullptr};
 
 }  // namespace
 }  // namespace skua
@@ -53,7 +53,7 @@ using namespace skua;
 extern "C" skua_status skua_slice_create(skua_context* context, const skua_slice_desc* desc, skua_op** out) {
   skua_slice_desc d = {};
   SKUA_TRY(read_desc("slice", context, desc, d, out));
-  SKUA_TRY(need_32_bits("slice", d.type));
+  SKUA_TRY(need_movable("slice", d.type));
   if (d.rank < 1 || d.rank > SKUA_MAX_RANK) return SKUA_INVALID("slice: rank is %u, must be 1..%d", d.rank, SKUA_MAX_RANK);
   Config c = {};
   c.type = uint32_t(d.type);

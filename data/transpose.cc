@@ -32,9 +32,9 @@ skua_status finish_transpose(const skua_op* base, skua_plan* plan) {
 }
 
 const OpClass transpose_class = {"transpose", 44, sizeof(TransposeOp), sizeof(MovePlan), offsetof(TransposeOp, config), sizeof(TransposeConfig), false,
-                                 open_move, plan_transpose, finish_transpose, nullptr, run_move, nullptr};
+                                 open_copies<TransposeOp>, plan_transpose, finish_transpose, nullptr, run_move, nullptr};
 const OpClass layout_class = {"layout", 45, sizeof(TransposeOp), sizeof(MovePlan), offsetof(TransposeOp, config), sizeof(TransposeConfig), false,
-                              open_move, plan_transpose, finish_transpose, nullptr, run_move, nullptr};
+                              open_copies<TransposeOp>, plan_transpose, finish_transpose, nullptr, run_move, nullptr};
 
 skua_status new_transpose(const OpClass& cls, const skua_context* context, const TransposeConfig& config, skua_op** out) {
   skua_op* op;
@@ -119,7 +119,7 @@ skua_status finish_rearrange(const skua_op* base, skua_plan* plan) {
 }
 
 const OpClass rearrange_class = {"rearrange", 49, sizeof(RearrangeOp), sizeof(MovePlan), offsetof(RearrangeOp, config), sizeof(RearrangeConfig), false,
-                                 open_move, plan_rearrange, finish_rearrange, nullptr, run_move, nullptr};
+                                 open_copies<RearrangeOp>, plan_rearrange, finish_rearrange, nullptr, run_move, nullptr};
 
 }  // namespace
 }  // namespace skua
@@ -131,7 +131,7 @@ extern "C" {
 skua_status skua_transpose_create(skua_context* context, const skua_transpose_desc* desc, skua_op** out) {
   skua_transpose_desc d = {};
   SKUA_TRY(read_desc("transpose", context, desc, d, out));
-  SKUA_TRY(need_32_bits("transpose", d.type));
+  SKUA_TRY(need_movable("transpose", d.type));
   if (d.rank < 1 || d.rank > SKUA_MAX_RANK) return SKUA_INVALID("transpose: rank is %u, must be 1..%d", d.rank, SKUA_MAX_RANK);
   TransposeConfig c = {uint32_t(d.type), d.rank, {}};
   uint32_t seen = 0;
@@ -147,7 +147,7 @@ skua_status skua_transpose_create(skua_context* context, const skua_transpose_de
 skua_status skua_layout_create(skua_context* context, const skua_layout_desc* desc, skua_op** out) {
   skua_layout_desc d = {};
   SKUA_TRY(read_desc("layout", context, desc, d, out));
-  SKUA_TRY(need_32_bits("layout", d.type));
+  SKUA_TRY(need_movable("layout", d.type));
   SKUA_TRY(check_layout("layout", "from", d.from));
   SKUA_TRY(check_layout("layout", "to", d.to));
   TransposeConfig c = {uint32_t(d.type), 4, {0, 1, 2, 3}};
@@ -160,7 +160,7 @@ skua_status skua_layout_create(skua_context* context, const skua_layout_desc* de
 skua_status skua_rearrange_create(skua_context* context, const skua_rearrange_desc* desc, skua_op** out) {
   skua_rearrange_desc d = {};
   SKUA_TRY(read_desc("rearrange", context, desc, d, out));
-  SKUA_TRY(need_32_bits("rearrange", d.type));
+  SKUA_TRY(need_movable("rearrange", d.type));
   SKUA_TRY(check_layout("rearrange", "layout", d.layout));
   if (unsigned(d.kind) > SKUA_REARRANGE_CHANNEL_SHUFFLE) return SKUA_INVALID("rearrange: kind is %d, unknown", int(d.kind));
   if (!d.block) return SKUA_INVALID("rearrange: block is 0, must be 1 or more");

@@ -20,18 +20,19 @@ template <> inline constexpr Element element_of<bf16> = Element::bf16;
 
 constexpr unsigned element_bytes(Element e) { return e == Element::f32 || e == Element::s32 ? 4 : e == Element::f16 || e == Element::bf16 ? 2 : 1; }
 
-// The types of this build: X(C++ type, name).
+// The types of this build: X(C++ type, name, what follows X here).
 #ifdef SKUA_TYPE_f16
-#define SKUA_FOR_F16(X) X(f16, f16)
+#define SKUA_FOR_F16(X, ...) X(f16, f16 __VA_OPT__(,) __VA_ARGS__)
 #else
-#define SKUA_FOR_F16(X)
+#define SKUA_FOR_F16(X, ...)
 #endif
 #ifdef SKUA_TYPE_bf16
-#define SKUA_FOR_BF16(X) X(bf16, bf16)
+#define SKUA_FOR_BF16(X, ...) X(bf16, bf16 __VA_OPT__(,) __VA_ARGS__)
 #else
-#define SKUA_FOR_BF16(X)
+#define SKUA_FOR_BF16(X, ...)
 #endif
-#define SKUA_FOR_TYPES(X) X(float, f32) SKUA_FOR_F16(X) SKUA_FOR_BF16(X)
+#define SKUA_FOR_TYPES(X, ...) \
+  X(float, f32 __VA_OPT__(,) __VA_ARGS__) SKUA_FOR_F16(X __VA_OPT__(,) __VA_ARGS__) SKUA_FOR_BF16(X __VA_OPT__(,) __VA_ARGS__)
 
 namespace {
 

@@ -28,7 +28,7 @@ constexpr const char* names[SKUA_BINARY_KIND_COUNT] = {
 constexpr size_t kActivationRow = 2048;
 
 struct Config {
-  uint32_t kind;
+  uint32_t kind, type;
   skua_activation activation;
 };
 
@@ -46,16 +46,16 @@ struct Plan : skua_plan {
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
-  op.kernel = find_kernel(op.ctx, binary_tables, KernelKind::binary, int(op.config.kind));
+  op.kernel = find_kernel(op.ctx, binary_tables, KernelKind::binary, int(op.config.kind), Element(op.config.type));
   if (!op.kernel) return SKUA_UNSUPPORTED_("binary: %s has no kernel in this build", names[op.config.kind]);
-  return resolve_activation(&op, op.config.activation, op.activation);
+  return resolve_activation(&op, op.config.activation, op.activation, Element(op.config.type));
 }
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
   const Op& op = *static_cast<const Op*>(base);
   plan->algorithm = names[op.config.kind];
   plan->kernel = op.kernel;
-  return broadcast_shape(base, s, plan->outputs[0]);
+  return broadcast_shape(base, skua_dtype(op.config.type), s, plan->outputs[0]);
 }
 
 skua_status finish(const skua_op* base, skua_plan* out) {
@@ -65,19 +65,19 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   plan_loops(tensors, 3, 1u << 1 | 1u << 2, op.activation.kernel ? kActivationRow : SIZE_MAX, p.loops);
   p.form = p.loops.feed[1] == Feed::scalar ? BinaryForm::x_scalar : p.loops.feed[2] == Feed::scalar ? BinaryForm::y_scalar : BinaryForm::vectors;
   const double arithmetic = double(cycles_per_vector[op.config.kind] + (op.activation.kernel ? 12 : 0)) / op.kernel->vector;
-  p.cycles = arithmetic > 1.5 ? arithmetic : 1.5;  // 12 bytes through memory
+  const double memory = 0.375 * p.loops.size[0];  // 1.5 for 12 bytes through it
+  p.cycles = arithmetic > memory ? arithmetic : memory;
   return SKUA_STATUS_OK;
 }
 
 void compute_rows(const void* arg, const RowArgs& row) {
   const Plan& p = *static_cast<const Plan*>(arg);
   const Op& op = *static_cast<const Op*>(p.op);
-  static constexpr size_t none[kMostOperands] = {};
-  const size_t* step = row.rows > 1 ? row.step : none;
+  const size_t* const step = row.step;
   const BinaryRows rows = {row.n, row.rows, p.form, row.at[1], row.at[2], row.at[0], step[1], step[2], step[0], op.activation.low, op.activation.high};
   code_of<BinaryFn>(op.kernel)(rows);
   if (op.activation.kernel)
-    for (size_t r = 0; r < row.rows; ++r) apply_row(op.activation, row.n, row.at[0] + r * step[0]);
+    for (size_t r = 0; r < row.rows; ++r) apply_row(op.activation, row.n, row.row(0, r));
 }
 
 void run(const RunArgs& args) {
@@ -85,12 +85,12 @@ void run(const RunArgs& args) {
   const Activation& activation = static_cast<const Op*>(p.op)->activation;
   if (one_call(args, p.loops)) {
     note_use(p.kernel);
-    code_of<BinaryFn>(p.kernel)({p.loops.row, 1, p.form, args.in<float>(0), args.in<float>(1), args.out<float>(0), 0, 0, 0, activation.low, activation.high});
+    code_of<BinaryFn>(p.kernel)({p.loops.row, 1, p.form, args.in<void>(0), args.in<void>(1), args.out<void>(0), 0, 0, 0, activation.low, activation.high});
     if (!activation.kernel) return;
     note_use(activation.kernel);
-    return apply_row(activation, p.loops.row, args.out<float>(0));
+    return apply_row(activation, p.loops.row, args.out<void>(0));
   }
-  float* const base[kMostOperands] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1))};
+  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0)), const_cast<char*>(args.in<char>(1))};
   run_loops(args, p.loops, base, p.cycles, compute_rows, &p, p.kernel, activation.kernel);
 }
 
@@ -100,7 +100,7 @@ const OpClass binary_class = {"binary", 9, sizeof(Op), sizeof(Plan), offsetof(Op
 
 // ---- select --------------------------------------------------------------------------------------------------------------------
 struct SelectOp : skua_op {
-  uint32_t config;
+  uint32_t config;  // the type
   const Kernel* kernel;
 };
 struct SelectPlan : skua_plan {
@@ -109,13 +109,13 @@ struct SelectPlan : skua_plan {
 
 skua_status select_open(skua_op* base) {
   SelectOp& op = *static_cast<SelectOp*>(base);
-  op.kernel = find_kernel(op.ctx, binary_tables, KernelKind::select);
+  op.kernel = find_kernel(op.ctx, binary_tables, KernelKind::select, int(element_bytes(Element(op.config))));
   return op.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("select: no kernel in this build");
 }
 
 skua_status select_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
   plan->kernel = static_cast<const SelectOp*>(base)->kernel;
-  return broadcast_shape(base, s, plan->outputs[0]);
+  return broadcast_shape(base, skua_dtype(static_cast<const SelectOp*>(base)->config), s, plan->outputs[0]);
 }
 
 skua_status select_finish(const skua_op*, skua_plan* out) {
@@ -128,13 +128,11 @@ skua_status select_finish(const skua_op*, skua_plan* out) {
 void select_rows(const void* arg, const RowArgs& row) {
   const Kernel* kernel = static_cast<const Kernel*>(arg);
   const auto fn = code_of<SelectFn>(kernel);
-  static constexpr size_t none[kMostOperands] = {};
-  const size_t* step = row.rows > 1 ? row.step : none;
-  for (size_t r = 0; r < row.rows; ++r) fn(row.n, row.at[1] + r * step[1], row.at[2] + r * step[2], row.at[3] + r * step[3], row.at[0] + r * step[0]);
+  for (size_t r = 0; r < row.rows; ++r) fn(row.n, row.row(1, r), row.row(2, r), row.row(3, r), row.row(0, r));
 }
 
 void select_run(const RunArgs& args) {
-  float* const base[kMostOperands] = {args.out<float>(0), const_cast<float*>(args.in<float>(0)), const_cast<float*>(args.in<float>(1)), const_cast<float*>(args.in<float>(2))};
+  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0)), const_cast<char*>(args.in<char>(1)), const_cast<char*>(args.in<char>(2))};
   const Kernel* kernel = args.plan->kernel;
   run_loops(args, static_cast<const SelectPlan*>(args.plan)->loops, base, 2, select_rows, kernel, kernel);
 }
@@ -155,23 +153,24 @@ skua_status skua_binary_create(skua_context* context, const skua_binary_desc* de
   skua_binary_desc d = {};
   SKUA_TRY(read_desc("binary", context, desc, d, out));
   if (unsigned(d.kind) >= SKUA_BINARY_KIND_COUNT) return SKUA_INVALID("binary: kind is %d, unknown", int(d.kind));
-  SKUA_TRY(need_f32("binary", "type", d.type));
+  SKUA_TRY(need_float("binary", "type", d.type));
   SKUA_TRY(need_unquantized("binary", "x_q", d.x_q));
   SKUA_TRY(need_unquantized("binary", "y_q", d.y_q));
   SKUA_TRY(need_unquantized("binary", "output_q", d.output_q));
   SKUA_TRY(check_activation("binary", d.activation));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(binary_class, context, 2, 1, 0, &op));
-  static_cast<Op*>(op)->config = {uint32_t(d.kind), d.activation};
+  static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.type), d.activation};
   return open_op(op, out);
 }
 
 skua_status skua_select_create(skua_context* context, const skua_select_desc* desc, skua_op** out) {
   skua_select_desc d = {};
   SKUA_TRY(read_desc("select", context, desc, d, out));
-  SKUA_TRY(need_f32("select", "type", d.type));
+  SKUA_TRY(need_float("select", "type", d.type));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(select_class, context, 3, 1, 0, &op));
+  static_cast<SelectOp*>(op)->config = uint32_t(d.type);
   return open_op(op, out);
 }
 

@@ -10,12 +10,12 @@ enum class BinaryForm : int {
   y_scalar,  // x[i], y[0]
 };
 
-// `rows` rows of n elements; the steps are from one row to the next.
+// `rows` rows of n elements of the kernel's type; the steps are from one row to the next, in elements.
 struct BinaryRows {
   size_t n, rows;
   BinaryForm form;
-  const float *x, *y;
-  float* z;
+  const void *x, *y;
+  void* z;
   size_t x_step, y_step, z_step;
   float low, high;
 };
@@ -23,7 +23,7 @@ struct BinaryRows {
 // KernelKind::binary, variant = skua_binary_kind: z[i] = min(max(f(x, y), low), high), NaN passes. z may be x or y.
 using BinaryFn = void (*)(const BinaryRows&);
 
-// KernelKind::select: z[i] = condition[i] != 0 ? x[i] : y[i] for n elements, bits kept. z may be any of them.
-using SelectFn = void (*)(size_t n, const float* condition, const float* x, const float* y, float* z);
+// KernelKind::select, variant = bytes of an element, 4 or 2: z[i] = condition[i] != 0 ? x[i] : y[i] for n elements, bits kept. z may be any of them.
+using SelectFn = void (*)(size_t n, const void* condition, const void* x, const void* y, void* z);
 
 }  // namespace skua

@@ -11,26 +11,26 @@ namespace SKUA_ISA {
 namespace {
 
 // at(i): L values from i; at_n(i, n): n of them.
-struct Vector {
-  const float* p;
-  explicit SKUA_INL Vector(const float* from) : p(from) {}
+template <class T> struct Vector {
+  const T* p;
+  explicit SKUA_INL Vector(const T* from) : p(from) {}
   SKUA_INL F32 at(size_t i) const { return F32::load(p + i); }
   SKUA_INL F32 at_n(size_t i, size_t n) const { return F32::load_n(p + i, n); }
 };
-struct Scalar {
+template <class T> struct Scalar {
   F32 v;
-  explicit SKUA_INL Scalar(const float* from) : v(F32::broadcast(from)) {}
+  explicit SKUA_INL Scalar(const T* from) : v(F32::broadcast(from)) {}
   SKUA_INL F32 at(size_t) const { return v; }
   SKUA_INL F32 at_n(size_t, size_t) const { return v; }
 };
 
-template <int unroll, class X, class Y, class F> SKUA_INL void loop(const BinaryRows& r, F f) {
+template <int unroll, class T, template <class> class X, template <class> class Y, class F> SKUA_INL void loop(const BinaryRows& r, F f) {
   constexpr size_t L = F32::L, turn = unroll * L;
   const size_t n = r.n;
   for (size_t row = 0; row < r.rows; ++row) {
-    const X x(r.x + row * r.x_step);
-    const Y y(r.y + row * r.y_step);
-    float* const z = r.z + row * r.z_step;
+    const X<T> x(static_cast<const T*>(r.x) + row * r.x_step);
+    const Y<T> y(static_cast<const T*>(r.y) + row * r.y_step);
+    T* const z = static_cast<T*>(r.z) + row * r.z_step;
     size_t i = 0;
     for (; n - i >= turn; i += turn) {
       F32 v[unroll];
@@ -44,44 +44,66 @@ template <int unroll, class X, class Y, class F> SKUA_INL void loop(const Binary
 }
 
 #define SKUA_BINARY(number, kind, name, cycles, expression)                                                                     \
-  void name##_rows(const BinaryRows& r) {                                                                                       \
+  template <class T> void name##_rows(const BinaryRows& r) {                                                                    \
     const F32 low = F32::set1(r.low), high = F32::set1(r.high);                                                                 \
     const auto f = [=](F32 x, F32 y) __attribute__((always_inline)) { return clamp_high(clamp_low(expression, low), high); };   \
     constexpr int unroll = cycles > 4 ? 1 : 4;                                                                                  \
-    if (r.form == BinaryForm::vectors) loop<unroll, Vector, Vector>(r, f);                                                      \
-    else if (r.form == BinaryForm::y_scalar) loop<unroll, Vector, Scalar>(r, f);                                                \
-    else loop<unroll, Scalar, Vector>(r, f);                                                                                    \
+    if (r.form == BinaryForm::vectors) loop<unroll, T, Vector, Vector>(r, f);                                                   \
+    else if (r.form == BinaryForm::y_scalar) loop<unroll, T, Vector, Scalar>(r, f);                                             \
+    else loop<unroll, T, Scalar, Vector>(r, f);                                                                                 \
   }
 #include "elementwise/binary.def"
 #undef SKUA_BINARY
 
-SKUA_INL F32 choose(F32 condition, F32 x, F32 y) {
-  const M32 zero = eq(as_i32(condition) & I32::set1(0x7fffffff), I32::set1(0));  // in integers: AArch32 compares denormals as zero
-  return select(zero, y, x);
-}
-void select_row(size_t n, const float* condition, const float* x, const float* y, float* z) {
+// Select: in integers, since AArch32 compares denormals as zero.
+SKUA_INL I32 choose(I32 condition, I32 x, I32 y, int32_t digits) { return select(eq(condition & I32::set1(digits), I32::set1(0)), y, x); }
+struct Words {
+  using T = int32_t;
+  static constexpr int32_t digits = 0x7fffffff;  // without the sign
+  static SKUA_INL I32 at(const T* p) { return I32::load(p); }
+  static SKUA_INL I32 at_n(const T* p, size_t n) { return I32::load_n(p, n); }
+  static SKUA_INL void put(I32 v, T* p) { v.store(p); }
+  static SKUA_INL void put_n(I32 v, T* p, size_t n) { v.store_n(p, n); }
+};
+struct Halves {
+  using T = uint16_t;
+  static constexpr int32_t digits = 0x7fff;
+  static SKUA_INL I32 at(const T* p) { return load_u16(p); }
+  static SKUA_INL I32 at_n(const T* p, size_t n) { return load_u16_n(p, n); }
+  static SKUA_INL void put(I32 v, T* p) { store_u16(v, p); }
+  static SKUA_INL void put_n(I32 v, T* p, size_t n) { store_u16_n(v, p, n); }
+};
+template <class E> void select_row(size_t n, const void* condition_row, const void* x_row, const void* y_row, void* z_row) {
+  using T = typename E::T;
+  const T *condition = static_cast<const T*>(condition_row), *x = static_cast<const T*>(x_row), *y = static_cast<const T*>(y_row);
+  T* z = static_cast<T*>(z_row);
   constexpr size_t L = F32::L;
   size_t i = 0;
   for (; n - i >= 2 * L; i += 2 * L) {
-    const F32 a = choose(F32::load(condition + i), F32::load(x + i), F32::load(y + i));
-    const F32 b = choose(F32::load(condition + i + L), F32::load(x + i + L), F32::load(y + i + L));
-    a.store(z + i);
-    b.store(z + i + L);
+    const I32 a = choose(E::at(condition + i), E::at(x + i), E::at(y + i), E::digits);
+    const I32 b = choose(E::at(condition + i + L), E::at(x + i + L), E::at(y + i + L), E::digits);
+    E::put(a, z + i);
+    E::put(b, z + i + L);
   }
   for (; i < n; i += L) {
     const size_t m = n - i < L ? n - i : L;
-    choose(F32::load_n(condition + i, m), F32::load_n(x + i, m), F32::load_n(y + i, m)).store_n(z + i, m);
+    E::put_n(choose(E::at_n(condition + i, m), E::at_n(x + i, m), E::at_n(y + i, m), E::digits), z + i, m);
   }
 }
 
 const Kernel kernels[] = {
-#define SKUA_BINARY(number, kind, name, cycles, expression)                                                                   \
-  {#name "_f32_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::binary, Isa::SKUA_ISA, number, 0, 0, F32::L,   \
-   reinterpret_cast<AnyCode>(static_cast<BinaryFn>(name##_rows))},
+#define SKUA_KERNEL(T, type, number, name, expression)                                                                         \
+  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::binary, Isa::SKUA_ISA, number, 0, 0, F32::L, \
+   reinterpret_cast<AnyCode>(static_cast<BinaryFn>(name##_rows<T>)), element_of<T>},
+#define SKUA_BINARY(number, kind, name, cycles, expression) SKUA_FOR_TYPES(SKUA_KERNEL, number, name, expression)
 #include "elementwise/binary.def"
 #undef SKUA_BINARY
-    {"select_f32_" SKUA_STRING(SKUA_ISA), "elementwise", "condition != 0 ? x : y", KernelKind::select, Isa::SKUA_ISA, 0, 0, 0, F32::L,
-     reinterpret_cast<AnyCode>(static_cast<SelectFn>(select_row))},
+#undef SKUA_KERNEL
+#define SKUA_SELECT(E, type)                                                                                                          \
+  {"select_" type "_" SKUA_STRING(SKUA_ISA), "elementwise", "condition != 0 ? x : y", KernelKind::select, Isa::SKUA_ISA, sizeof(E::T), 0, 0, \
+   F32::L, reinterpret_cast<AnyCode>(static_cast<SelectFn>(select_row<E>))},
+    SKUA_SELECT(Words, "x32") SKUA_SELECT(Halves, "x16")
+#undef SKUA_SELECT
 };
 
 }  // namespace

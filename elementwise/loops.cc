@@ -24,45 +24,47 @@ size_t step_behind(const skua_tensor& t, uint32_t behind) {
 
 // What the staging buffers of one task hold.
 struct Stage {
-  float* buffer[kMostOperands];
-  const float* filled_from[kMostOperands];
+  char* buffer[kMostOperands];
+  const char* filled_from[kMostOperands];
   size_t filled[kMostOperands];  // units
 };
 
 // One unit of joined rows is a row, of others an element: `rows` rows of `n` elements either way.
-void gather(const float* from, size_t rows, size_t row_step, size_t n, size_t step, float* to) {
+template <class T> void gather(const T* from, size_t rows, size_t row_step, size_t n, size_t step, T* to) {
   for (size_t r = 0; r < rows; ++r, from += row_step, to += n) {
-    if (step == 1) memcpy(to, from, n * sizeof(float));
+    if (step == 1) memcpy(to, from, n * sizeof(T));
     else
       for (size_t i = 0; i < n; ++i) to[i] = from[i * step];
   }
 }
-void scatter(const float* from, size_t rows, size_t row_step, size_t n, size_t step, float* to) {
+template <class T> void scatter(const T* from, size_t rows, size_t row_step, size_t n, size_t step, T* to) {
   for (size_t r = 0; r < rows; ++r, to += row_step, from += n) {
-    if (step == 1) memcpy(to, from, n * sizeof(float));
+    if (step == 1) memcpy(to, from, n * sizeof(T));
     else
       for (size_t i = 0; i < n; ++i) to[i * step] = from[i];
   }
 }
 
 // Units [first, first + units) of the turn whose operands begin at `turn`, some of them staged; and as many again, `buffers` times in all.
-void staged_call(const Loops& l, Stage& stage, float* const* turn, size_t first, size_t units, size_t buffers, RowFn fn, const void* op) {
+void staged_call(const Loops& l, Stage& stage, char* const* turn, size_t first, size_t units, size_t buffers, RowFn fn, const void* op) {
   RowArgs row;
   size_t step[kMostOperands];
   row.n = units * (l.joined ? l.row : 1);
   row.rows = buffers;
   row.step = step;
-  float* out = nullptr;
+  row.size = l.size;
+  char* out = nullptr;
   const size_t rows = l.joined ? units : 1, n = l.joined ? l.row : units;
   for (uint32_t o = 0; o < l.operands; ++o) {
     const size_t unit_step = l.joined ? l.step[0][o] : l.row_step[o];
-    float* p = turn[o] + first * unit_step;
+    char* p = turn[o] + first * unit_step * l.size[o];
     step[o] = units * unit_step;
     if (l.feed[o] == Feed::staged) {
       if (o == 0) {
         out = p;
       } else if (unit_step != 0 || stage.filled_from[o] != p || stage.filled[o] < units) {
-        gather(p, rows, unit_step, n, l.row_step[o], stage.buffer[o]);
+        if (l.size[o] == 4) gather(reinterpret_cast<const uint32_t*>(p), rows, unit_step, n, l.row_step[o], reinterpret_cast<uint32_t*>(stage.buffer[o]));
+        else gather(reinterpret_cast<const uint16_t*>(p), rows, unit_step, n, l.row_step[o], reinterpret_cast<uint16_t*>(stage.buffer[o]));
         stage.filled_from[o] = p;
         stage.filled[o] = units;
       }
@@ -71,12 +73,15 @@ void staged_call(const Loops& l, Stage& stage, float* const* turn, size_t first,
     row.at[o] = p;
   }
   fn(op, row);
-  if (out) scatter(row.at[0], rows, l.joined ? l.step[0][0] : 0, n, l.row_step[0], out);
+  if (!out) return;
+  const size_t row_step = l.joined ? l.step[0][0] : 0;
+  if (l.size[0] == 4) scatter(reinterpret_cast<const uint32_t*>(row.at[0]), rows, row_step, n, l.row_step[0], reinterpret_cast<uint32_t*>(out));
+  else scatter(reinterpret_cast<const uint16_t*>(row.at[0]), rows, row_step, n, l.row_step[0], reinterpret_cast<uint16_t*>(out));
 }
 
 // Calls turn_fn(operands' pointers, first unit, units) for the units [begin, end), turn by turn.
-template <class Turn> void each_turn(const Loops& l, float* const* base, size_t begin, size_t end, Turn turn_fn) {
-  float* at[kMostOperands];
+template <class Turn> void each_turn(const Loops& l, char* const* base, size_t begin, size_t end, Turn turn_fn) {
+  char* at[kMostOperands];
   memcpy(at, base, sizeof at);
   const uint32_t outside = l.by_rows ? 1 : 0;
   size_t index[SKUA_MAX_RANK] = {}, first = 0;
@@ -86,7 +91,7 @@ template <class Turn> void each_turn(const Loops& l, float* const* base, size_t 
     for (uint32_t d = outside; d < l.rank; ++d) {
       index[d] = rest % l.extent[d];
       rest /= l.extent[d];
-      for (uint32_t o = 0; o < l.operands; ++o) at[o] += index[d] * l.step[d][o];
+      for (uint32_t o = 0; o < l.operands; ++o) at[o] += index[d] * l.step[d][o] * l.size[o];
     }
   }
   while (begin < end) {
@@ -95,37 +100,38 @@ template <class Turn> void each_turn(const Loops& l, float* const* base, size_t 
     begin += units;
     first = 0;
     for (uint32_t d = outside; d < l.rank; ++d) {
-      for (uint32_t o = 0; o < l.operands; ++o) at[o] += l.step[d][o];
+      for (uint32_t o = 0; o < l.operands; ++o) at[o] += l.step[d][o] * l.size[o];
       if (++index[d] < l.extent[d]) break;
-      for (uint32_t o = 0; o < l.operands; ++o) at[o] -= l.extent[d] * l.step[d][o];
+      for (uint32_t o = 0; o < l.operands; ++o) at[o] -= l.extent[d] * l.step[d][o] * l.size[o];
       index[d] = 0;
     }
   }
 }
 
 // Rows that are read and written where they are.
-void walk(const Loops& l, float* const* base, size_t begin, size_t end, RowFn fn, const void* op) {
+void walk(const Loops& l, char* const* base, size_t begin, size_t end, RowFn fn, const void* op) {
   const size_t* const unit_step = l.by_rows ? l.step[0] : l.row_step;
-  each_turn(l, base, begin, end, [&](float* const* at, size_t first, size_t units) {
+  each_turn(l, base, begin, end, [&](char* const* at, size_t first, size_t units) {
     RowArgs row;
     row.step = unit_step;
-    for (uint32_t o = 0; o < kMostOperands; ++o) row.at[o] = at[o] + first * unit_step[o];
+    row.size = l.size;
+    for (uint32_t o = 0; o < kMostOperands; ++o) row.at[o] = at[o] + first * unit_step[o] * l.size[o];
     while (units) {
       const size_t piece = min(units, l.most);
       row.n = l.by_rows ? l.row : piece;
       row.rows = l.by_rows ? piece : 1;
       fn(op, row);
       if ((units -= piece) == 0) break;
-      for (uint32_t o = 0; o < kMostOperands; ++o) row.at[o] += piece * unit_step[o];
+      for (uint32_t o = 0; o < kMostOperands; ++o) row.at[o] += piece * unit_step[o] * l.size[o];
     }
   });
 }
 
-void walk_staged(const Loops& l, float* const* base, size_t begin, size_t end, RowFn fn, const void* op) {
-  alignas(64) float buffers[kMostOperands][kStage];
+void walk_staged(const Loops& l, char* const* base, size_t begin, size_t end, RowFn fn, const void* op) {
+  alignas(64) char buffers[kMostOperands][kStage * 4];
   Stage stage = {};
   for (uint32_t o = 0; o < kMostOperands; ++o) stage.buffer[o] = buffers[o];
-  each_turn(l, base, begin, end, [&](float* const* at, size_t first, size_t units) {
+  each_turn(l, base, begin, end, [&](char* const* at, size_t first, size_t units) {
     for (size_t piece; units; first += piece, units -= piece) {
       const size_t buffers = max(min(units / l.most, l.buffers), 1);
       piece = min(units, buffers * l.most);
@@ -136,7 +142,7 @@ void walk_staged(const Loops& l, float* const* base, size_t begin, size_t end, R
 
 struct Task {
   const Loops* loops;
-  float* const* base;
+  char* const* base;
   RowFn fn;
   const void* op;
   const Kernel* const* kernels;
@@ -157,6 +163,7 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
   memset(&l, 0, sizeof l);
   const skua_tensor& y = *tensors[0];
   l.operands = operands;
+  for (uint32_t o = 0; o < operands; ++o) l.size[o] = uint8_t(skua_dtype_bits(tensors[o]->type) / 8);
   l.elements = element_count(y);
   if (l.elements == 0) return;
   Dimension dims[SKUA_MAX_RANK];
@@ -215,19 +222,19 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
   l.one = l.rank == 0 && !l.staged && l.row <= l.most;
   if (!l.joined || copied) return;
   size_t lines = 1;  // rows that are whole lines
-  while (lines * l.row % 16) lines *= 2;
+  while (lines * l.row % (64 / l.size[0])) lines *= 2;
   if (l.most > lines) l.most -= l.most % lines;
   l.buffers = max(most / (l.most * l.row), 1);
 }
 
-void run_loops(const RunArgs& args, const Loops& l, float* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel, const Kernel* second) {
+void run_loops(const RunArgs& args, const Loops& l, char* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel, const Kernel* second) {
   if (l.elements == 0) return;
   const Kernel* const kernels[] = {kernel, second};
   const size_t unit = l.by_rows ? l.row : 1;
   Task t = {&l, base, fn, op, kernels, l.by_rows ? l.elements / unit : l.elements, 1, 1, 1};
   if (args.concurrency() > 1) {
     // Whole cache lines of a dense output, so that two workers do not write the same one.
-    t.grain = ceil_div(16, unit);
+    t.grain = ceil_div(64 / l.size[0], unit);
     t.grains = ceil_div(t.units, t.grain);
     t.pieces = pieces_for(args, t.grains, cycles_per_element * double(t.grain * unit));
   } else {
@@ -236,12 +243,12 @@ void run_loops(const RunArgs& args, const Loops& l, float* const* base, double c
   parallel(args, t.pieces, task, &t);
 }
 
-skua_status broadcast_shape(const skua_op* op, const PlanShapes& s, skua_tensor& out) {
+skua_status broadcast_shape(const skua_op* op, skua_dtype type, const PlanShapes& s, skua_tensor& out) {
   for (size_t i = 0; i < s.n_inputs; ++i) {
-    SKUA_TRY(need_type(op, s, i, SKUA_DTYPE_F32));
+    SKUA_TRY(need_type(op, s, i, type));
     if (s.inputs[i].rank > out.rank) out.rank = s.inputs[i].rank;
   }
-  out.type = SKUA_DTYPE_F32;
+  out.type = type;
   for (uint32_t d = 0; d < out.rank; ++d) {
     size_t extent = 1;
     for (size_t i = 0; i < s.n_inputs; ++i) {

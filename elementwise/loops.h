@@ -15,7 +15,7 @@
 namespace skua {
 
 constexpr uint32_t kMostOperands = 4;   // the output is operand 0
-constexpr size_t kStage = 512;          // floats in a staging buffer: four of them are 8 KiB of stack
+constexpr size_t kStage = 512;          // elements in a staging buffer: four of them are 8 KiB of stack
 constexpr size_t kLongRow = 4096;       // elements; longer rows are cut, shorter ones are not
 
 enum class Feed : uint8_t {
@@ -26,6 +26,7 @@ enum class Feed : uint8_t {
 
 struct Loops {
   uint32_t operands, rank;                          // rank: loops outside of a row
+  uint8_t size[kMostOperands];                      // bytes of an element: 4 or 2
   size_t row;                                       // elements
   bool by_rows, joined;                             // units are rows of the first loop, not elements; joined: seen as one by a call
   size_t units;                                     // per turn of the loops outside: row, or extent[0]
@@ -43,8 +44,10 @@ struct Loops {
 // `rows` rows of n elements; at[0]: output. A staged operand's pointer is its buffer, with n values in order (there is one row then).
 struct RowArgs {
   size_t n, rows;
-  float* at[kMostOperands];
-  const size_t* step;  // elements between rows, by operand
+  char* at[kMostOperands];
+  const size_t* step;   // elements between rows, by operand
+  const uint8_t* size;  // bytes of an element, by operand
+  char* row(uint32_t o, size_t r) const { return at[o] + r * step[o] * size[o]; }
 };
 using RowFn = void (*)(const void* op, const RowArgs& row);
 
@@ -55,11 +58,11 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
 // With one worker, all of it is one call of the kernel: operators make it themselves, a run of few elements is hardly more.
 inline bool one_call(const RunArgs& args, const Loops& l) { return l.one && args.concurrency() == 1; }
 // Runs fn over everything, in pieces on the executor. base: kMostOperands pointers, the output first. The kernels are those that fn uses.
-void run_loops(const RunArgs& args, const Loops& loops, float* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel,
+void run_loops(const RunArgs& args, const Loops& loops, char* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel,
                const Kernel* second = nullptr);
 
-// Shape of inputs broadcast against each other, aligned at the innermost dimension; a status that names the input that does not fit.
-skua_status broadcast_shape(const skua_op* op, const PlanShapes& shapes, skua_tensor& out);
+// Shape of inputs of this type broadcast against each other, aligned at the innermost dimension; a status that names the input that does not fit.
+skua_status broadcast_shape(const skua_op* op, skua_dtype type, const PlanShapes& shapes, skua_tensor& out);
 
 void explain_loops(const Loops& loops, Text& text);
 

@@ -24,7 +24,7 @@ constexpr const char* names[SKUA_UNARY_KIND_COUNT] = {
 };
 
 struct Config {
-  uint32_t kind;
+  uint32_t kind, type;
   float a, b;
 };
 
@@ -40,12 +40,12 @@ struct Plan : skua_plan {
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
-  op.kernel = find_kernel(op.ctx, elementwise_tables, KernelKind::unary, int(op.config.kind));
+  op.kernel = find_kernel(op.ctx, elementwise_tables, KernelKind::unary, int(op.config.kind), Element(op.config.type));
   return op.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("unary: %s has no kernel in this build", names[op.config.kind]);
 }
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
-  SKUA_TRY(need_type(base, s, 0, SKUA_DTYPE_F32));
+  SKUA_TRY(need_type(base, s, 0, skua_dtype(static_cast<const Op*>(base)->config.type)));
   skua_tensor& y = plan->outputs[0];
   y = s.inputs[0];
   for (size_t& stride : y.stride) stride = 0;
@@ -60,16 +60,15 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   plan_loops(tensors, 2, 0, SIZE_MAX, p.loops);
   p.kernel = op.kernel;
   const double arithmetic = double(cycles_per_vector[op.config.kind]) / op.kernel->vector;
-  p.cycles = arithmetic > 1 ? arithmetic : 1;  // 8 bytes through memory
+  const double memory = 0.25 * p.loops.size[0];  // 1 for 8 bytes through it
+  p.cycles = arithmetic > memory ? arithmetic : memory;
   return SKUA_STATUS_OK;
 }
 
 void compute_rows(const void* arg, const RowArgs& row) {
   const Op& op = *static_cast<const Op*>(arg);
   const auto fn = code_of<UnaryFn>(op.kernel);
-  static constexpr size_t none[kMostOperands] = {};
-  const size_t* step = row.rows > 1 ? row.step : none;
-  for (size_t r = 0; r < row.rows; ++r) fn(row.n, row.at[1] + r * step[1], row.at[0] + r * step[0], op.config.a, op.config.b);
+  for (size_t r = 0; r < row.rows; ++r) fn(row.n, row.row(1, r), row.row(0, r), op.config.a, op.config.b);
 }
 
 void run(const RunArgs& args) {
@@ -77,9 +76,9 @@ void run(const RunArgs& args) {
   if (one_call(args, p.loops)) {
     const Config& c = static_cast<const Op*>(p.op)->config;
     note_use(p.kernel);
-    return code_of<UnaryFn>(p.kernel)(p.loops.row, args.in<float>(0), args.out<float>(0), c.a, c.b);
+    return code_of<UnaryFn>(p.kernel)(p.loops.row, args.in<void>(0), args.out<void>(0), c.a, c.b);
   }
-  float* const base[kMostOperands] = {args.out<float>(0), const_cast<float*>(args.in<float>(0))};
+  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0))};
   run_loops(args, p.loops, base, p.cycles, compute_rows, p.op, p.kernel);
 }
 
@@ -98,14 +97,14 @@ skua_status skua_unary_create(skua_context* context, const skua_unary_desc* desc
   skua_unary_desc d = {};
   SKUA_TRY(read_desc("unary", context, desc, d, out));
   if (unsigned(d.kind) >= SKUA_UNARY_KIND_COUNT) return SKUA_INVALID("unary: kind is %d, unknown", int(d.kind));
-  SKUA_TRY(need_f32("unary", "input_type", d.input_type));
-  SKUA_TRY(need_f32("unary", "output_type", d.output_type));
+  SKUA_TRY(need_float("unary", "input_type", d.input_type));
+  SKUA_TRY(need_same_type("unary", "output_type", d.output_type, "input_type", d.input_type));
   SKUA_TRY(need_unquantized("unary", "input_q", d.input_q));
   SKUA_TRY(need_unquantized("unary", "output_q", d.output_q));
   if (d.kind == SKUA_UNARY_CLAMP && !(d.a <= d.b)) return SKUA_INVALID("unary: clamps to [%g, %g], a must be <= b", double(d.a), double(d.b));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(unary_class, context, 1, 1, 0, &op));
-  static_cast<Op*>(op)->config = {uint32_t(d.kind), d.a, d.b};
+  static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.input_type), d.a, d.b};
   return open_op(op, out);
 }
 

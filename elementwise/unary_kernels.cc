@@ -32,7 +32,7 @@ SKUA_INL F32 selu(F32 x) {
 }
 
 // f(x, u): of the u-th vector of a turn.
-template <size_t unroll, class F> SKUA_INL void row(size_t n, const float* x, float* y, F f) {
+template <size_t unroll, class T, class F> SKUA_INL void row(size_t n, const T* x, T* y, F f) {
   constexpr size_t L = F32::L;
   for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {
     F32 v[unroll];
@@ -52,21 +52,24 @@ template <size_t unroll, class F> SKUA_INL void row(size_t n, const float* x, fl
 }
 
 constexpr int kSqrt = 17;
-#define SKUA_UNARY(number, kind, name, cycles, expression)                                             \
-  void name##_row(size_t n, const float* x_row, float* y_row, float a, float b) {                      \
-    const Params p = {F32::set1(a), F32::set1(b)};                                                      \
-    (void)p;                                                                                           \
-    row<cycles <= 4 ? 4 : number == kSqrt ? 3 : 2>(n, x_row, y_row, [&](F32 x, size_t u) __attribute__((always_inline)) { (void)u; return expression; }); \
+#define SKUA_UNARY(number, kind, name, cycles, expression)                                                                   \
+  template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float a, float b) {                           \
+    const Params p = {F32::set1(a), F32::set1(b)};                                                                           \
+    (void)p;                                                                                                                 \
+    row<cycles <= 4 ? 4 : number == kSqrt ? 3 : 2>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row),                  \
+                                                   [&](F32 x, size_t u) __attribute__((always_inline)) { (void)u; return expression; }); \
   }
 #include "elementwise/unary.def"
 #undef SKUA_UNARY
 
 const Kernel kernels[] = {
-#define SKUA_UNARY(number, kind, name, cycles, expression)                                                                \
-  {#name "_f32_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::unary, Isa::SKUA_ISA, number, 0, 0, F32::L, \
-   reinterpret_cast<AnyCode>(static_cast<UnaryFn>(name##_row))},
+#define SKUA_KERNEL(T, type, number, name, expression)                                                                                   \
+  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::unary, Isa::SKUA_ISA, number, 0, 0, F32::L,          \
+   reinterpret_cast<AnyCode>(static_cast<UnaryFn>(name##_row<T>)), element_of<T>},
+#define SKUA_UNARY(number, kind, name, cycles, expression) SKUA_FOR_TYPES(SKUA_KERNEL, number, name, expression)
 #include "elementwise/unary.def"
 #undef SKUA_UNARY
+#undef SKUA_KERNEL
 };
 
 }  // namespace

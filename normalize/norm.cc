@@ -12,7 +12,7 @@ struct Config {
   uint32_t kind, layout, axes, groups;
   uint64_t channels;
   float epsilon;
-  uint32_t unused;
+  uint32_t type;
 };
 
 struct Op : skua_op {
@@ -40,7 +40,7 @@ bool has_statistics(uint32_t kind) { return kind == SKUA_NORM_GROUP || kind == S
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
   const Config& c = op.config;
-  if (c.kind > SKUA_NORM_INSTANCE || c.layout > SKUA_LAYOUT_NCHW || !c.channels || c.channels > SIZE_MAX / 16 || op.weights_size != size_t(c.channels) * 2 * sizeof(float) ||
+  if (c.kind > SKUA_NORM_INSTANCE || c.type > SKUA_DTYPE_BF16 || c.layout > SKUA_LAYOUT_NCHW || !c.channels || c.channels > SIZE_MAX / 16 || op.weights_size != size_t(c.channels) * 2 * sizeof(float) ||
       (c.kind == SKUA_NORM_GROUP && (!c.groups || c.channels % c.groups)))
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "norm: packed weights have a wrong size");
   op.n_inputs = op.n_outputs = 1;
@@ -48,13 +48,14 @@ skua_status open(skua_op* base) {
   op.beta = op.gamma + c.channels;
   const bool nhwc = c.layout == SKUA_LAYOUT_NHWC;
   bool found = true;
+  auto find = [&](KernelKind kind, int variant) { return find_kernel(op.ctx, norm_tables, kind, variant, Element(c.type)); };
   if (by_rows(c.kind)) {
-    op.rows = find_kernel(op.ctx, norm_tables, KernelKind::norm_rows, c.kind == SKUA_NORM_RMS);
+    op.rows = find(KernelKind::norm_rows, c.kind == SKUA_NORM_RMS);
     found = op.rows;
   } else {
-    op.affine = find_kernel(op.ctx, norm_tables, KernelKind::norm_affine, !nhwc);
-    op.sum = find_kernel(op.ctx, norm_tables, nhwc ? KernelKind::norm_sum_columns : KernelKind::norm_sum_rows, 0);
-    op.squares = find_kernel(op.ctx, norm_tables, nhwc ? KernelKind::norm_sum_columns : KernelKind::norm_sum_rows, 1);
+    op.affine = find(KernelKind::norm_affine, !nhwc);
+    op.sum = find(nhwc ? KernelKind::norm_sum_columns : KernelKind::norm_sum_rows, 0);
+    op.squares = find(nhwc ? KernelKind::norm_sum_columns : KernelKind::norm_sum_rows, 1);
     found = op.affine && op.sum && op.squares;
   }
   return found ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("norm: no kernel in this build");
@@ -84,7 +85,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const Config& c = op.config;
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor& x = s.inputs[0];
-  SKUA_TRY(need_type(base, s, 0, SKUA_DTYPE_F32));
+  SKUA_TRY(need_type(base, s, 0, skua_dtype(c.type)));
   size_t channels = 1;
   if (by_rows(c.kind)) {
     if (x.rank < c.axes) return SKUA_INVALID("norm: input 0 has rank %u, axes is %u", x.rank, c.axes);
@@ -96,7 +97,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     if (channels != c.channels) return SKUA_INVALID("norm: input 0 has %zu channels, the operator has %zu", channels, size_t(c.channels));
   }
   SKUA_TRY(check_strides(op, "input", x));
-  p.outputs[0] = tensor(SKUA_DTYPE_F32, x.rank);
+  p.outputs[0] = tensor(x.type, x.rank);
   memcpy(p.outputs[0].shape, x.shape, sizeof x.shape);
   static const char* const names[] = {"layer", "rms", "batch", "group", "instance"};
   p.algorithm = names[c.kind];
@@ -153,8 +154,9 @@ size_t workspace(const skua_plan* plan, uint32_t) {
 struct Task {
   const Plan* plan;
   const Op* op;
-  const float* x;
-  float* y;
+  const char* x;
+  char* y;
+  size_t element;        // bytes
   float *scale, *shift;  // of all images
   size_t units, pieces;
 };
@@ -164,9 +166,10 @@ void rows_task(void* arg, size_t index, uint32_t) {
   const Plan& p = *t.plan;
   const size_t from = piece_begin(p.count, t.pieces, index), to = piece_begin(p.count, t.pieces, index + 1);
   const uint32_t last = p.rows.rank - 1;
+  const ptrdiff_t bytes = ptrdiff_t(t.element);
   note_use(t.op->rows);
   walk(p.rows, from, to, [&](ptrdiff_t x, ptrdiff_t y, size_t rows) {
-    code_of<NormRowsFn>(t.op->rows)(rows, p.n, t.x + x, size_t(p.rows.x[last]), t.y + y, size_t(p.rows.y[last]), t.op->gamma, t.op->beta, t.op->config.epsilon);
+    code_of<NormRowsFn>(t.op->rows)(rows, p.n, t.x + x * bytes, size_t(p.rows.x[last]), t.y + y * bytes, size_t(p.rows.y[last]), t.op->gamma, t.op->beta, t.op->config.epsilon);
   });
 }
 
@@ -177,9 +180,12 @@ void pixels_task(void* arg, size_t index, uint32_t) {
   const size_t image = index / t.pieces, piece = index % t.pieces;
   const uint32_t last = p.rows.rank - 1;
   const float *scale = t.scale + image * p.n, *shift = t.shift + image * p.n;
+  const ptrdiff_t bytes = ptrdiff_t(t.element);
+  const char* const from = t.x + image * p.x_image * t.element;
+  char* const to = t.y + image * p.y_image * t.element;
   note_use(t.op->affine);
   walk(p.rows, piece_begin(p.count, t.pieces, piece), piece_begin(p.count, t.pieces, piece + 1), [&](ptrdiff_t x, ptrdiff_t y, size_t pixels) {
-    code_of<NormAffineFn>(t.op->affine)(pixels, p.n, t.x + image * p.x_image + x, size_t(p.rows.x[last]), t.y + image * p.y_image + y, size_t(p.rows.y[last]), scale, shift);
+    code_of<NormAffineFn>(t.op->affine)(pixels, p.n, from + x * bytes, size_t(p.rows.x[last]), to + y * bytes, size_t(p.rows.y[last]), scale, shift);
   });
 }
 
@@ -206,11 +212,12 @@ void statistics_task(void* arg, size_t index, uint32_t) {
   const uint32_t last = p.rows.rank - 1;
   // Until the factors are there, shift holds the means and scale the sums.
   float *scale = t.scale + image * p.n + c0, *shift = t.shift + image * p.n + c0;
+  const char* const from = t.x + (image * p.x_image + c0) * t.element;
   auto sums = [&](const Kernel* kernel, const float* mean, float* to) {
     bool add = false;
     note_use(kernel);
     walk(p.rows, 0, p.count, [&](ptrdiff_t x, ptrdiff_t, size_t pixels) {
-      code_of<NormSumColumnsFn>(kernel)(pixels, channels, t.x + image * p.x_image + c0 + x, size_t(p.rows.x[last]), mean, to, add);
+      code_of<NormSumColumnsFn>(kernel)(pixels, channels, from + x * ptrdiff_t(t.element), size_t(p.rows.x[last]), mean, to, add);
       add = true;
     });
   };
@@ -239,8 +246,9 @@ void planes_task(void* arg, size_t index, uint32_t) {
   note_use(op.affine);
   for (size_t u = piece_begin(t.units, t.pieces, index); u < piece_begin(t.units, t.pieces, index + 1); ++u) {
     const size_t image = u / groups, c0 = u % groups * each;
-    const float* x = t.x + image * p.x_image + c0 * p.x_channel;
-    float* y = t.y + image * p.y_image + c0 * p.y_channel;
+    const ptrdiff_t bytes = ptrdiff_t(t.element);
+    const char* x = t.x + (image * p.x_image + c0 * p.x_channel) * t.element;
+    char* y = t.y + (image * p.y_image + c0 * p.y_channel) * t.element;
     double mean = 0, squares = 0;
     const double count = double(p.count) * double(p.n) * double(each);
     if (has_statistics(op.config.kind)) {
@@ -249,7 +257,7 @@ void planes_task(void* arg, size_t index, uint32_t) {
         note_use(kernel);
         for (size_t c = 0; c < each; ++c)
           walk(p.rows, 0, p.count, [&](ptrdiff_t off, ptrdiff_t, size_t rows) {
-            total += double(code_of<NormSumRowsFn>(kernel)(rows, p.n, x + c * p.x_channel + off, size_t(p.rows.x[last]), about));
+            total += double(code_of<NormSumRowsFn>(kernel)(rows, p.n, x + (ptrdiff_t(c * p.x_channel) + off) * bytes, size_t(p.rows.x[last]), about));
           });
         return total;
       };
@@ -260,7 +268,7 @@ void planes_task(void* arg, size_t index, uint32_t) {
       float scale = op.gamma[c0 + c], shift = op.beta[c0 + c];
       if (has_statistics(op.config.kind)) set_factors(op, c0 + c, 1, mean, squares, count, &scale, &shift);
       walk(p.rows, 0, p.count, [&](ptrdiff_t x_off, ptrdiff_t y_off, size_t rows) {
-        code_of<NormAffineFn>(op.affine)(rows, p.n, x + c * p.x_channel + x_off, size_t(p.rows.x[last]), y + c * p.y_channel + y_off, size_t(p.rows.y[last]), &scale, &shift);
+        code_of<NormAffineFn>(op.affine)(rows, p.n, x + (ptrdiff_t(c * p.x_channel) + x_off) * bytes, size_t(p.rows.x[last]), y + (ptrdiff_t(c * p.y_channel) + y_off) * bytes, size_t(p.rows.y[last]), &scale, &shift);
       });
     }
   }
@@ -271,7 +279,7 @@ void run(const RunArgs& args) {
   const Op& op = op_of(args.plan);
   const Config& c = op.config;
   if (element_count(p.outputs[0]) == 0) return;
-  Task t = {&p, &op, args.in<float>(0), args.out<float>(0), nullptr, nullptr, 1, 1};
+  Task t = {&p, &op, args.in<char>(0), args.out<char>(0), element_bytes(Element(c.type)), nullptr, nullptr, 1, 1};
   const double row_cycles = double(p.n) * 0.3;  // one pass, from the second-level cache
   if (by_rows(c.kind)) {
     t.pieces = pieces_for(args, p.count, 3 * row_cycles + 40);
@@ -311,7 +319,7 @@ extern "C" skua_status skua_norm_create(skua_context* context, const skua_norm_d
                                         skua_op** out) {
   skua_norm_desc d = {};
   SKUA_TRY(read_desc("norm", context, desc, d, out));
-  SKUA_TRY(need_f32("norm", "type", d.type));
+  SKUA_TRY(need_float("norm", "type", d.type));
   if (unsigned(d.kind) > SKUA_NORM_INSTANCE) return SKUA_INVALID("norm: kind is %d, unknown", int(d.kind));
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("norm: layout is %d, unknown", int(d.layout));
   if (by_rows(d.kind) && (d.axes < 1 || d.axes > SKUA_MAX_RANK)) return SKUA_INVALID("norm: axes is %u, must be 1..%d", d.axes, SKUA_MAX_RANK);
@@ -333,6 +341,7 @@ extern "C" skua_status skua_norm_create(skua_context* context, const skua_norm_d
   op.config.groups = d.groups;
   op.config.channels = d.channels;
   op.config.epsilon = d.epsilon;
+  op.config.type = uint32_t(d.type);
   float *scale = static_cast<float*>(op_weights(base)), *shift = scale + d.channels;
   for (size_t c = 0; c < d.channels; ++c) {
     double g = gamma ? double(gamma[c]) : 1, b = beta ? double(beta[c]) : 0;

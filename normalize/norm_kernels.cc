@@ -33,7 +33,7 @@ struct Deviation {
   }
 };
 
-template <class Add> SKUA_INL float sum_of(size_t n, const float* x, Add add) {
+template <class T, class Add> SKUA_INL float sum_of(size_t n, const T* x, Add add) {
   F32 acc[A];
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = F32::zero();
   for (; n >= A * L; n -= A * L, x += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = add(acc[a], F32::load(x + a * L));
@@ -47,7 +47,7 @@ SKUA_INL F32 inverse_deviation(float squares, size_t n, float epsilon) {
   return F32::set1(1.0f) / sqrt(F32::set1(squares) / F32::set1(float(n)) + F32::set1(epsilon));
 }
 
-template <bool layer> SKUA_INL void norm_row(size_t n, const float* x, float* y, const float* gamma, const float* beta, float epsilon) {
+template <bool layer, class T> SKUA_INL void norm_row(size_t n, const T* x, T* y, const float* gamma, const float* beta, float epsilon) {
   F32 mean = F32::zero();
   float squares;
   if constexpr (layer) {
@@ -63,12 +63,15 @@ template <bool layer> SKUA_INL void norm_row(size_t n, const float* x, float* y,
   if (const size_t rest = n - i; rest) result(F32::load_n(x + i, rest), F32::load_n(gamma + i, rest), layer ? F32::load_n(beta + i, rest) : mean).store_n(y + i, rest);
 }
 
-template <bool layer>
-void norm_rows(size_t rows, size_t n, const float* x, size_t x_row, float* y, size_t y_row, const float* gamma, const float* beta, float epsilon) {
+template <bool layer, class T>
+void norm_rows(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, const float* gamma, const float* beta, float epsilon) {
+  const T* x = static_cast<const T*>(from);
+  T* y = static_cast<T*>(to);
   for (size_t r = 0; r < rows; ++r, x += x_row, y += y_row) norm_row<layer>(n, x, y, gamma, beta, epsilon);
 }
 
-template <bool squares> float sum_rows(size_t rows, size_t n, const float* x, size_t x_row, float mean) {
+template <bool squares, class T> float sum_rows(size_t rows, size_t n, const void* from, size_t x_row, float mean) {
+  const T* x = static_cast<const T*>(from);
   float total = 0;
   for (size_t r = 0; r < rows; ++r, x += x_row) {
     if constexpr (squares) total += sum_of(n, x, Deviation{F32::set1(mean)});
@@ -78,7 +81,7 @@ template <bool squares> float sum_rows(size_t rows, size_t n, const float* x, si
 }
 
 // W rows of one vector.
-template <bool squares, int W, bool whole> SKUA_INL F32 tree(const float* x, size_t x_row, size_t columns, F32 mean) {
+template <bool squares, int W, bool whole, class T> SKUA_INL F32 tree(const T* x, size_t x_row, size_t columns, F32 mean) {
   if constexpr (W == 1) {
     const F32 v = whole ? F32::load(x) : F32::load_n(x, columns);
     return squares ? (v - mean) * (v - mean) : v;
@@ -87,8 +90,8 @@ template <bool squares, int W, bool whole> SKUA_INL F32 tree(const float* x, siz
   }
 }
 
-template <bool squares, bool whole>
-SKUA_INL void sum_vector(size_t rows, size_t columns, const float* x, size_t x_row, const float* means, float* y, bool add) {
+template <bool squares, bool whole, class T>
+SKUA_INL void sum_vector(size_t rows, size_t columns, const T* x, size_t x_row, const float* means, float* y, bool add) {
   auto load = [&](const float* p) { return whole ? F32::load(p) : F32::load_n(p, columns); };
   const F32 mean = squares ? load(means) : F32::zero();
   F32 t = F32::zero();
@@ -104,7 +107,8 @@ SKUA_INL void sum_vector(size_t rows, size_t columns, const float* x, size_t x_r
   whole ? t.store(y) : t.store_n(y, columns);
 }
 
-template <bool squares> void sum_columns(size_t n, size_t columns, const float* x, size_t x_row, const float* mean, float* y, bool add) {
+template <bool squares, class T> void sum_columns(size_t n, size_t columns, const void* from, size_t x_row, const float* mean, float* y, bool add) {
+  const T* x = static_cast<const T*>(from);
   for (size_t r = 0; r < n; r += 16, x += 16 * x_row, add = true) {
     const size_t rows = n - r < 16 ? n - r : 16;
     size_t c = 0;
@@ -113,7 +117,9 @@ template <bool squares> void sum_columns(size_t n, size_t columns, const float* 
   }
 }
 
-template <bool single> void affine(size_t rows, size_t n, const float* x, size_t x_row, float* y, size_t y_row, const float* scale, const float* shift) {
+template <bool single, class T> void affine(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, const float* scale, const float* shift) {
+  const T* x = static_cast<const T*>(from);
+  T* y = static_cast<T*>(to);
   const F32 one_scale = F32::set1(*scale), one_shift = F32::set1(*shift);
   for (; rows; --rows, x += x_row, y += y_row) {
     size_t i = 0;
@@ -128,18 +134,20 @@ template <bool single> void affine(size_t rows, size_t n, const float* x, size_t
   }
 }
 
-#define SKUA_NORM(name, variant, kind, Fn, function, why) \
-  {name "_" SKUA_STRING(SKUA_ISA), "normalize", why, KernelKind::kind, Isa::SKUA_ISA, variant, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<Fn>(function))}
-const Kernel kernels[] = {
-    SKUA_NORM("layer_norm_f32_rows", 0, norm_rows, NormRowsFn, norm_rows<true>, "mean, deviation and result of a row in cache"),
-    SKUA_NORM("rms_norm_f32_rows", 1, norm_rows, NormRowsFn, norm_rows<false>, "mean square and result of a row in cache"),
-    SKUA_NORM("norm_sum_f32_columns", 0, norm_sum_columns, NormSumColumnsFn, sum_columns<false>, "sums of channels next to each other, 16 pixels a tree"),
-    SKUA_NORM("norm_squares_f32_columns", 1, norm_sum_columns, NormSumColumnsFn, sum_columns<true>, "squared deviations of channels next to each other"),
-    SKUA_NORM("norm_sum_f32_rows", 0, norm_sum_rows, NormSumRowsFn, sum_rows<false>, "sum of a channel's plane"),
-    SKUA_NORM("norm_squares_f32_rows", 1, norm_sum_rows, NormSumRowsFn, sum_rows<true>, "squared deviations of a channel's plane"),
-    SKUA_NORM("norm_affine_f32_channels", 0, norm_affine, NormAffineFn, affine<false>, "one multiply-add per element, factors per channel"),
-    SKUA_NORM("norm_affine_f32_plane", 1, norm_affine, NormAffineFn, affine<true>, "one multiply-add per element, factors of a plane in registers"),
-};
+#define SKUA_NORM(name, type, way, T, variant, kind, Fn, why, ...)                                                                   \
+  {name "_" #type "_" way "_" SKUA_STRING(SKUA_ISA), "normalize", why, KernelKind::kind, Isa::SKUA_ISA, variant, 0, 0, F32::L,        \
+   reinterpret_cast<AnyCode>(static_cast<Fn>(__VA_ARGS__)), element_of<T>},
+#define SKUA_NORMS(T, type)                                                                                                                            \
+  SKUA_NORM("layer_norm", type, "rows", T, 0, norm_rows, NormRowsFn, "mean, deviation and result of a row in cache", norm_rows<true, T>)               \
+  SKUA_NORM("rms_norm", type, "rows", T, 1, norm_rows, NormRowsFn, "mean square and result of a row in cache", norm_rows<false, T>)                    \
+  SKUA_NORM("norm_sum", type, "columns", T, 0, norm_sum_columns, NormSumColumnsFn, "sums of channels next to each other, 16 pixels a tree", sum_columns<false, T>) \
+  SKUA_NORM("norm_squares", type, "columns", T, 1, norm_sum_columns, NormSumColumnsFn, "squared deviations of channels next to each other", sum_columns<true, T>) \
+  SKUA_NORM("norm_sum", type, "rows", T, 0, norm_sum_rows, NormSumRowsFn, "sum of a channel's plane", sum_rows<false, T>)                              \
+  SKUA_NORM("norm_squares", type, "rows", T, 1, norm_sum_rows, NormSumRowsFn, "squared deviations of a channel's plane", sum_rows<true, T>)            \
+  SKUA_NORM("norm_affine", type, "channels", T, 0, norm_affine, NormAffineFn, "one multiply-add per element, factors per channel", affine<false, T>)   \
+  SKUA_NORM("norm_affine", type, "plane", T, 1, norm_affine, NormAffineFn, "one multiply-add per element, factors of a plane in registers", affine<true, T>)
+const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_NORMS)};
+#undef SKUA_NORMS
 #undef SKUA_NORM
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 struct Config {
   int32_t axis;
-  uint32_t logarithm;
+  uint32_t logarithm, type;
   float scale;
 };
 struct Op : skua_op {
@@ -28,8 +28,8 @@ struct Plan : skua_plan {
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
-  op.rows = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_rows, int(op.config.logarithm));
-  op.columns = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_columns, int(op.config.logarithm));
+  op.rows = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_rows, int(op.config.logarithm), Element(op.config.type));
+  op.columns = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_columns, int(op.config.logarithm), Element(op.config.type));
   if (!op.rows || !op.columns) return SKUA_UNSUPPORTED_("softmax: no kernel in this build");
   return SKUA_STATUS_OK;
 }
@@ -46,10 +46,10 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const Op& op = *static_cast<const Op*>(base);
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor& x = s.inputs[0];
-  SKUA_TRY(need_type(base, s, 0, SKUA_DTYPE_F32));
+  SKUA_TRY(need_type(base, s, 0, skua_dtype(op.config.type)));
   const int32_t rank = int32_t(x.rank), axis = op.config.axis < 0 ? op.config.axis + rank : op.config.axis;
   if (axis < 0 || axis >= rank) return SKUA_INVALID("softmax: axis is %d, input 0 has rank %d", op.config.axis, rank);
-  p.outputs[0] = tensor(SKUA_DTYPE_F32, x.rank);
+  p.outputs[0] = tensor(x.type, x.rank);
   memcpy(p.outputs[0].shape, x.shape, sizeof x.shape);
   if (element_count(x) && !dense_inside(x)) return SKUA_UNSUPPORTED_("softmax: input 0 has strides with holes inside dimension 0; only its own stride may be larger than dense");
   p.outer = p.per_block = p.inner = 1;
@@ -81,8 +81,9 @@ skua_status finish(const skua_op* base, skua_plan* out) {
 
 struct Task {
   const Plan* plan;
-  const float* x;
-  float* y;
+  const char* x;
+  char* y;
+  size_t element;  // bytes
   float scale;
   size_t blocks, pieces;  // blocks of columns
 };
@@ -95,16 +96,16 @@ void task(void* arg, size_t index, uint32_t) {
   if (from < to) note_use(p.kernel);
   while (from < to) {
     const size_t outer = from / t.blocks, block = outer / p.per_block, in = outer % p.per_block;
-    const float* x = t.x + block * p.x_block + in * p.n * p.inner;
-    float* y = t.y + block * p.y_block + in * p.n * p.inner;
+    const char* x = t.x + (block * p.x_block + in * p.n * p.inner) * t.element;
+    char* y = t.y + (block * p.y_block + in * p.n * p.inner) * t.element;
     if (p.by_rows) {
       const size_t rows = p.even ? to - from : min(p.per_block - in, to - from);
       code_of<SoftmaxRowsFn>(p.kernel)(rows, p.n, x, p.x_row, y, p.y_row, t.scale);
       from += rows;
     } else {
-      const size_t lines = ceil_div(p.inner, 16), part = from % t.blocks;
-      const size_t c0 = min(piece_begin(lines, t.blocks, part) * 16, p.inner), c1 = min(piece_begin(lines, t.blocks, part + 1) * 16, p.inner);
-      code_of<SoftmaxColumnsFn>(p.kernel)(p.n, c1 - c0, x + c0, p.x_row, y + c0, p.y_row, t.scale);
+      const size_t line = 64 / t.element, lines = ceil_div(p.inner, line), part = from % t.blocks;
+      const size_t c0 = min(piece_begin(lines, t.blocks, part) * line, p.inner), c1 = min(piece_begin(lines, t.blocks, part + 1) * line, p.inner);
+      code_of<SoftmaxColumnsFn>(p.kernel)(p.n, c1 - c0, x + c0 * t.element, p.x_row, y + c0 * t.element, p.y_row, t.scale);
       ++from;
     }
   }
@@ -113,12 +114,13 @@ void task(void* arg, size_t index, uint32_t) {
 void run(const RunArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
   if (!p.outer || !p.n || !p.inner) return;
+  const Config& c = static_cast<const Op*>(p.op)->config;
   if (p.even && args.concurrency() == 1) {
     note_use(p.kernel);
-    return code_of<SoftmaxRowsFn>(p.kernel)(p.outer, p.n, args.in<float>(0), p.x_row, args.out<float>(0), p.y_row, static_cast<const Op*>(p.op)->config.scale);
+    return code_of<SoftmaxRowsFn>(p.kernel)(p.outer, p.n, args.in<void>(0), p.x_row, args.out<void>(0), p.y_row, c.scale);
   }
-  Task t = {&p, args.in<float>(0), args.out<float>(0), static_cast<const Op*>(p.op)->config.scale, 1, 1};
-  const size_t lines = p.by_rows ? 1 : ceil_div(p.inner, 16);
+  Task t = {&p, args.in<char>(0), args.out<char>(0), element_bytes(Element(c.type)), c.scale, 1, 1};
+  const size_t lines = p.by_rows ? 1 : ceil_div(p.inner, 64 / t.element);
   t.pieces = pieces_for(args, p.outer * lines, double(p.n) * double(p.inner) / double(lines) * 16 / p.kernel->vector + 50);
   if (p.outer < t.pieces) t.blocks = min(ceil_div(t.pieces, p.outer), lines);
   parallel(args, t.pieces, task, &t);
@@ -134,14 +136,14 @@ using namespace skua;
 extern "C" skua_status skua_softmax_create(skua_context* context, const skua_softmax_desc* desc, skua_op** out) {
   skua_softmax_desc d = {};
   SKUA_TRY(read_desc("softmax", context, desc, d, out));
-  SKUA_TRY(need_f32("softmax", "input_type", d.input_type));
-  SKUA_TRY(need_f32("softmax", "output_type", d.output_type));
+  SKUA_TRY(need_float("softmax", "input_type", d.input_type));
+  SKUA_TRY(need_same_type("softmax", "output_type", d.output_type, "input_type", d.input_type));
   SKUA_TRY(need_unquantized("softmax", "input_q", d.input_q));
   SKUA_TRY(need_unquantized("softmax", "output_q", d.output_q));
   if (d.axis < -SKUA_MAX_RANK || d.axis >= SKUA_MAX_RANK) return SKUA_INVALID("softmax: axis is %d, must be within -%d..%d", d.axis, SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
   if (!(d.scale - d.scale == 0)) return SKUA_INVALID("softmax: scale is %g, must be finite", double(d.scale));
   skua_op* op;
   SKUA_TRY(new_op(softmax_class, context, 1, 1, 0, &op));
-  static_cast<Op*>(op)->config = {d.axis, d.log, d.scale};
+  static_cast<Op*>(op)->config = {d.axis, d.log, uint32_t(d.input_type), d.scale};
   return open_op(op, out);
 }

@@ -4,7 +4,8 @@
 //             the second pass. Four accumulators of a vector each, joined as a tree, then over the lanes by halves.
 //   columns   the same passes down a strip of V vectors (a cache line or two), lane by lane
 //
-// The largest may miss a NaN: the sum does not, and it reaches the whole row.
+// The largest may miss a NaN: the sum does not, and it reaches the whole row. Of 16-bit types the powers that stand in y between the passes are rounded,
+// their sum is of the unrounded ones.
 #include "normalize/softmax_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/math.h"
@@ -21,36 +22,47 @@ constexpr float kLowest = -__builtin_inff();
 alignas(64) constexpr int32_t kIota[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 SKUA_INL M32 lanes_below(size_t n) { return gt(I32::set1(int32_t(n)), I32::load(kIota)); }
 
-SKUA_INL float largest_of(size_t n, const float* x) {
+// Elements of 16 bits are multiplied by `scale` first.
+template <class T> SKUA_INL float largest_of(size_t n, const T* x, float scale) {
   const size_t whole = n / L * L, rest = n - whole;
+  const F32 by = F32::set1(scale);
+  auto scaled = [&](F32 v) { return sizeof(T) == 4 ? v : v * by; };
   F32 top[A];
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = F32::set1(kLowest);
   size_t i = 0;
-  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = max_fast(top[a], F32::load(x + i + a * L));
-  for (; i < whole; i += L) top[0] = max_fast(top[0], F32::load(x + i));
-  if (rest) top[1] = max_fast(top[1], select(lanes_below(rest), F32::load_n(x + whole, rest), F32::set1(kLowest)));
+  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = max_fast(top[a], scaled(F32::load(x + i + a * L)));
+  for (; i < whole; i += L) top[0] = max_fast(top[0], scaled(F32::load(x + i)));
+  if (rest) top[1] = max_fast(top[1], select(lanes_below(rest), scaled(F32::load_n(x + whole, rest)), F32::set1(kLowest)));
   return max_of(max_fast(max_fast(top[0], top[2]), max_fast(top[1], top[3])));
 }
 
 // A row whose largest is known. Fused, x * scale - largest is not quite 0 for the largest itself: by so much, where it is huge, that its power
-// overflows. Such a row and one with a negative scale is multiplied first.
-struct Row {
-  const float* x;
-  float *y, scale, largest;
+// overflows. Such a row and one with a negative scale is multiplied first; elements of 16 bits always are, in registers, and an instruction more.
+template <class T> struct Row {
+  const T* x;
+  T* y;
+  float scale, largest;
 };
-SKUA_INL Row look_at(size_t n, const float* x, float* y, float scale) {
-  const float largest = largest_of(n, x) * scale;
-  if (__builtin_expect(scale > 0 && largest < 0x1p29f && largest > -0x1p29f, 1)) return {x, y, scale, largest};
-  for (size_t i = 0; i < n; ++i) y[i] = x[i] * scale;
-  return {y, y, 1.0f, largest_of(n, y)};
+template <class T> SKUA_INL Row<T> look_at(size_t n, const T* x, T* y, float scale) {
+  if constexpr (sizeof(T) == 4) {
+    const float largest = largest_of(n, x, 1) * scale;
+    if (__builtin_expect(scale > 0 && largest < 0x1p29f && largest > -0x1p29f, 1)) return {x, y, scale, largest};
+    for (size_t i = 0; i < n; ++i) y[i] = x[i] * scale;
+    return {y, y, 1.0f, largest_of(n, y, 1)};
+  } else {
+    return {x, y, scale, largest_of(n, x, scale)};
+  }
 }
-SKUA_INL F32 below_largest(F32 x, const Row& r) { return fma(x, F32::set1(r.scale), F32::set1(-r.largest)); }
+template <class T> SKUA_INL F32 below_largest(F32 x, const Row<T>& r) {
+  if constexpr (sizeof(T) == 4) return fma(x, F32::set1(r.scale), F32::set1(-r.largest));
+  else return x * F32::set1(r.scale) - F32::set1(r.largest);
+}
 
 // e^(t - largest) into y (but not for the logarithm), and their sum.
-template <bool logarithm> SKUA_INL float exponentials(size_t n, const Row& r) {
+template <bool logarithm, class T> SKUA_INL float exponentials(size_t n, const Row<T>& r) {
   const size_t whole = n / L * L, rest = n - whole;
-  const float* const x = r.x;
-  float* const y = r.y;
+  const T* const x = r.x;
+  T* const y = r.y;
   F32 acc[A];
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = F32::zero();
   size_t i = 0;
@@ -72,7 +84,7 @@ template <bool logarithm> SKUA_INL float exponentials(size_t n, const Row& r) {
   return sum((acc[0] + acc[2]) + (acc[1] + acc[3]));
 }
 
-template <bool logarithm> SKUA_INL void finish(size_t n, const Row& r, float total) {
+template <bool logarithm, class T> SKUA_INL void finish(size_t n, const Row<T>& r, float total) {
   const size_t whole = n / L * L, rest = n - whole;
   size_t i = 0;
   if constexpr (logarithm) {
@@ -88,21 +100,23 @@ template <bool logarithm> SKUA_INL void finish(size_t n, const Row& r, float tot
 
 // The next row's largest is looked for before a row is finished: the way through the lanes for the sum, and then for the largest, is a hundred
 // cycles in which the core has the other row's pass to do.
-template <bool logarithm> void rows(size_t rows, size_t n, const float* x, size_t x_row, float* y, size_t y_row, float scale) {
-  Row row = look_at(n, x, y, scale);
+template <bool logarithm, class T> void rows(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
+  const T* x = static_cast<const T*>(from);
+  T* y = static_cast<T*>(to);
+  Row<T> row = look_at(n, x, y, scale);
   for (; rows; --rows) {
     const float total = exponentials<logarithm>(n, row);
-    Row next = row;
+    Row<T> next = row;
     if (rows > 1) next = look_at(n, x += x_row, y += y_row, scale);
     finish<logarithm>(n, row, total);
     row = next;
   }
 }
 
-template <bool logarithm, size_t V, bool whole>
-SKUA_INL void strip(size_t n, size_t columns, const float* x, size_t x_row, float* y, size_t y_row, F32 scale) {
-  auto load = [&](const float* p, size_t v) { return whole ? F32::load(p + v * L) : F32::load_n(p, columns); };
-  auto store = [&](F32 value, float* p, size_t v) { whole ? value.store(p + v * L) : value.store_n(p, columns); };
+template <bool logarithm, size_t V, bool whole, class T>
+SKUA_INL void strip(size_t n, size_t columns, const T* x, size_t x_row, T* y, size_t y_row, F32 scale) {
+  auto load = [&](const T* p, size_t v) { return whole ? F32::load(p + v * L) : F32::load_n(p, columns); };
+  auto store = [&](F32 value, T* p, size_t v) { whole ? value.store(p + v * L) : value.store_n(p, columns); };
   F32 top[V], acc[V];
   SKUA_UNROLL for (size_t v = 0; v < V; ++v) {
     top[v] = F32::set1(kLowest);
@@ -121,7 +135,9 @@ SKUA_INL void strip(size_t n, size_t columns, const float* x, size_t x_row, floa
   }
 }
 
-template <bool logarithm> void columns(size_t n, size_t columns, const float* x, size_t x_row, float* y, size_t y_row, float scale_value) {
+template <bool logarithm, class T> void columns(size_t n, size_t columns, const void* from, size_t x_row, void* to, size_t y_row, float scale_value) {
+  const T* x = static_cast<const T*>(from);
+  T* y = static_cast<T*>(to);
   constexpr size_t V = L >= 8 ? 2 : 4;
   const F32 scale = F32::set1(scale_value);
   size_t c = 0;
@@ -130,16 +146,17 @@ template <bool logarithm> void columns(size_t n, size_t columns, const float* x,
   if (c < columns) strip<logarithm, 1, false>(n, columns - c, x + c, x_row, y + c, y_row, scale);
 }
 
-const Kernel kernels[] = {
-    {"softmax_f32_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache", KernelKind::softmax_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L,
-     reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<false>))},
-    {"log_softmax_f32_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache", KernelKind::softmax_rows, Isa::SKUA_ISA, 1, 0, 0, F32::L,
-     reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<true>))},
-    {"softmax_f32_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns", KernelKind::softmax_columns, Isa::SKUA_ISA, 0, 0, 0, F32::L,
-     reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<false>))},
-    {"log_softmax_f32_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns", KernelKind::softmax_columns, Isa::SKUA_ISA, 1, 0, 0, F32::L,
-     reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<true>))},
-};
+#define SKUA_SOFTMAX(T, type)                                                                                                                             \
+  {"softmax_" #type "_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache", KernelKind::softmax_rows, Isa::SKUA_ISA, 0, 0, 0,    \
+   F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<false, T>)), element_of<T>},                                                         \
+  {"log_softmax_" #type "_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache", KernelKind::softmax_rows, Isa::SKUA_ISA, 1, 0, 0, \
+   F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<true, T>)), element_of<T>},                                                          \
+  {"softmax_" #type "_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns", KernelKind::softmax_columns, Isa::SKUA_ISA, 0,  \
+   0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<false, T>)), element_of<T>},                                             \
+  {"log_softmax_" #type "_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns", KernelKind::softmax_columns,                \
+   Isa::SKUA_ISA, 1, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<true, T>)), element_of<T>},
+const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_SOFTMAX)};
+#undef SKUA_SOFTMAX
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -5,19 +5,21 @@
 
 #include "core/families.h"
 #include "core/op.h"
+#include "elementwise/unary_kernel.h"
 #include "reduce/reduce_kernel.h"
 
 namespace skua {
 namespace {
 
 struct Config {
-  uint32_t kind, axis_count, keep_dims;
+  uint32_t kind, type, axis_count, keep_dims;
   int32_t axes[SKUA_MAX_RANK];
 };
 struct Op : skua_op {
   Config config;
   const Kernel *rows, *columns;            // of the first stage
-  const Kernel *rows_later, *columns_later;  // a sum of squares goes on as a sum
+  const Kernel *rows_later, *columns_later;  // of f32; a sum of squares goes on as a sum
+  const Kernel* convert;                     // of the results to the type, NULL = they have it
 };
 
 struct Stage {
@@ -49,11 +51,14 @@ bool is_arg(uint32_t kind) { return kind == SKUA_REDUCE_ARGMIN || kind == SKUA_R
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
   const ReduceVariant first = variant_of(op.config.kind), later = first == kReduceSumSquares ? kReduceSum : first;
-  op.rows = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, first);
-  op.columns = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, first);
+  const Element type = Element(op.config.type);
+  op.rows = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, first, type);
+  op.columns = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, first, type);
   op.rows_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, later);
   op.columns_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, later);
-  if (!op.rows || !op.columns || !op.rows_later || !op.columns_later) return SKUA_UNSUPPORTED_("reduce: no kernel in this build");
+  const bool converts = type != Element::f32 && !is_arg(op.config.kind);
+  if (converts) op.convert = find_kernel(op.ctx, convert_tables, KernelKind::convert, int(Element::f32), type);
+  if (!op.rows || !op.columns || !op.rows_later || !op.columns_later || (converts && !op.convert)) return SKUA_UNSUPPORTED_("reduce: no kernel in this build");
   return SKUA_STATUS_OK;
 }
 
@@ -72,7 +77,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const Config& c = op.config;
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor& x = s.inputs[0];
-  SKUA_TRY(need_type(base, s, 0, SKUA_DTYPE_F32));
+  SKUA_TRY(need_type(base, s, 0, skua_dtype(c.type)));
   SKUA_TRY(need_dense(base, s, 0));
   const int32_t rank = int32_t(x.rank);
   bool reduced[SKUA_MAX_RANK];
@@ -86,7 +91,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const bool arg = is_arg(c.kind);
   if (arg && c.axis_count == 0 && rank > 1) return SKUA_INVALID("reduce: axis_count is 0, an index needs one axis of the input's %d", rank);
   skua_tensor& y = p.outputs[0];
-  y = tensor(arg ? SKUA_DTYPE_S32 : SKUA_DTYPE_F32, 0);
+  y = tensor(arg ? SKUA_DTYPE_S32 : x.type, 0);
   p.reduced = p.results = 1;
   for (uint32_t d = 0; d < x.rank; ++d) {
     if (reduced[d]) p.reduced *= x.shape[d];
@@ -147,12 +152,24 @@ size_t workspace(const skua_plan* plan, uint32_t) {
 
 struct Task {
   const Stage* stage;
-  const float* x;
-  float* y;
+  const char* x;
+  size_t x_element;       // bytes
+  char* y;
+  const Kernel* convert;  // of the results, f32, to 16 bits in y; NULL = they stay f32
   float divisor;
   bool arg;
   size_t blocks, pieces;  // blocks of columns
 };
+constexpr size_t kResults = 2048;  // that wait in the first-level cache to be converted
+
+// compute(y) for the results [at, at + count).
+template <class Compute> void put(const Task& t, size_t at, size_t count, Compute compute) {
+  if (!t.convert) return compute(reinterpret_cast<float*>(t.y) + at);
+  float results[kResults];
+  compute(results);
+  note_use(t.convert);
+  code_of<ConvertFn>(t.convert)(count, results, t.y + at * 2);
+}
 
 void task(void* arg, size_t index, uint32_t) {
   const Task& t = *static_cast<const Task*>(arg);
@@ -162,9 +179,11 @@ void task(void* arg, size_t index, uint32_t) {
   if (from == to) return;
   note_use(s.kernel);
   if (s.inner == 1 && s.chunks == 1) {
-    const float* x = t.x + from * s.n;
-    if (t.arg) code_of<ArgRowsFn>(s.kernel)(to - from, s.n, x, s.n, reinterpret_cast<int32_t*>(t.y) + from);
-    else code_of<ReduceRowsFn>(s.kernel)(to - from, s.n, x, s.n, t.y + from, t.divisor);
+    if (t.arg) return code_of<ArgRowsFn>(s.kernel)(to - from, s.n, t.x + from * s.n * t.x_element, s.n, reinterpret_cast<int32_t*>(t.y) + from);
+    for (size_t r = from, rows; r < to; r += rows) {
+      rows = t.convert ? min(to - r, kResults) : to - r;
+      put(t, r, rows, [&](float* y) { code_of<ReduceRowsFn>(s.kernel)(rows, s.n, t.x + r * s.n * t.x_element, s.n, y, t.divisor); });
+    }
     return;
   }
   for (size_t u = from; u < to; ++u) {
@@ -172,35 +191,42 @@ void task(void* arg, size_t index, uint32_t) {
     const size_t begin = chunk * s.chunk, many = min(s.chunk, s.n - begin);
     const size_t lines = ceil_div(s.inner, 16);  // of cache
     const size_t c0 = min(piece_begin(lines, t.blocks, block) * 16, s.inner), c1 = min(piece_begin(lines, t.blocks, block + 1) * 16, s.inner);
-    const float* x = t.x + (outer * s.n + begin) * s.inner + c0;
-    float* y = t.y + (outer * s.chunks + chunk) * s.inner + c0;
-    if (t.arg) code_of<ArgColumnsFn>(s.kernel)(many, c1 - c0, x, s.inner, reinterpret_cast<int32_t*>(y));
-    else if (s.inner == 1) code_of<ReduceRowsFn>(s.kernel)(1, many, x, many, y, t.divisor);
-    else code_of<ReduceColumnsFn>(s.kernel)(many, c1 - c0, x, s.inner, y, t.divisor);
+    const char* x = t.x + ((outer * s.n + begin) * s.inner + c0) * t.x_element;
+    const size_t at = (outer * s.chunks + chunk) * s.inner + c0;
+    if (t.arg) code_of<ArgColumnsFn>(s.kernel)(many, c1 - c0, x, s.inner, reinterpret_cast<int32_t*>(t.y) + at);
+    else
+      put(t, at, c1 - c0, [&](float* y) {
+        if (s.inner == 1) code_of<ReduceRowsFn>(s.kernel)(1, many, x, many, y, t.divisor);
+        else code_of<ReduceColumnsFn>(s.kernel)(many, c1 - c0, x, s.inner, y, t.divisor);
+      });
   }
 }
 
 void run(const RunArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
-  const Config& c = static_cast<const Op*>(p.op)->config;
+  const Op& op = *static_cast<const Op*>(p.op);
+  const Config& c = op.config;
   if (!p.results) return;
-  float* y = args.out<float>(0);
+  char* y = args.out<char>(0);
   if (!p.reduced) {
     const float value = c.kind == SKUA_REDUCE_MEAN ? __builtin_nanf("") : c.kind == SKUA_REDUCE_MIN ? __builtin_inff() : c.kind == SKUA_REDUCE_MAX ? -__builtin_inff()
                         : c.kind == SKUA_REDUCE_PROD ? 1.0f : 0.0f;
-    for (size_t i = 0; i < p.results; ++i) y[i] = value;
+    const Task t = {nullptr, nullptr, 0, y, op.convert, 1, false, 1, 1};
+    for (size_t i = 0; i < p.results; ++i) put(t, i, 1, [&](float* to) { *to = value; });
     return;
   }
-  float* space[2] = {static_cast<float*>(args.workspace), static_cast<float*>(args.workspace) + p.half[0]};
-  const float* x = args.in<float>(0);
+  char* const space = static_cast<char*>(args.workspace);
+  const char* x = args.in<char>(0);
   for (size_t i = 0; i < p.stages; ++i) {
     const Stage& s = p.stage[i];
     const bool last = i + 1 == p.stages;
-    Task t = {&s, x, last ? y : space[i % 2], last && c.kind == SKUA_REDUCE_MEAN ? float(p.reduced) : 1.0f, is_arg(c.kind), 1, 1};
+    Task t = {&s, x, i ? sizeof(float) : element_bytes(Element(c.type)), last ? y : space + i % 2 * p.half[0] * sizeof(float), last ? op.convert : nullptr,
+              last && c.kind == SKUA_REDUCE_MEAN ? float(p.reduced) : 1.0f, is_arg(c.kind), 1, 1};
     const size_t groups = s.outer * s.chunks, lines = ceil_div(s.inner, 16);
     const double cycles = t.arg ? 0.6 : 0.3;
     t.pieces = pieces_for(args, groups * lines, double(s.chunk) * double(s.inner) / double(lines) * cycles + (s.inner == 1 ? 10 : 0));
     if (groups < t.pieces) t.blocks = min(ceil_div(t.pieces, groups), lines);
+    if (t.convert) t.blocks = max(t.blocks, ceil_div(lines, kResults / 16));
     parallel(args, t.pieces, task, &t);
     x = t.y;
   }
@@ -216,13 +242,13 @@ using namespace skua;
 extern "C" skua_status skua_reduce_create(skua_context* context, const skua_reduce_desc* desc, skua_op** out) {
   skua_reduce_desc d = {};
   SKUA_TRY(read_desc("reduce", context, desc, d, out));
-  SKUA_TRY(need_f32("reduce", "type", d.type));
+  SKUA_TRY(need_float("reduce", "type", d.type));
   SKUA_TRY(need_unquantized("reduce", "input_q", d.input_q));
   SKUA_TRY(need_unquantized("reduce", "output_q", d.output_q));
   if (unsigned(d.kind) >= SKUA_REDUCE_KIND_COUNT) return SKUA_INVALID("reduce: kind is %d, unknown", int(d.kind));
   if (d.axis_count > SKUA_MAX_RANK) return SKUA_INVALID("reduce: axis_count is %u, must be 0..%d", d.axis_count, SKUA_MAX_RANK);
   if (is_arg(d.kind) && d.axis_count > 1) return SKUA_INVALID("reduce: axis_count is %u, an index needs one axis", d.axis_count);
-  Config c = {uint32_t(d.kind), d.axis_count, d.keep_dims, {}};
+  Config c = {uint32_t(d.kind), uint32_t(d.type), d.axis_count, d.keep_dims, {}};
   for (uint32_t i = 0; i < d.axis_count; ++i) {
     if (d.axes[i] < -SKUA_MAX_RANK || d.axes[i] >= SKUA_MAX_RANK)
       return SKUA_INVALID("reduce: axes[%u] is %d, must be within -%d..%d", i, d.axes[i], SKUA_MAX_RANK, SKUA_MAX_RANK - 1);

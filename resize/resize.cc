@@ -9,11 +9,11 @@ namespace skua {
 namespace {
 
 struct Config {
-  uint32_t kind, coordinates, layout, out_h, out_w;
+  uint32_t kind, type, coordinates, layout, out_h, out_w;
 };
 struct Op : skua_op {
   Config config;
-  const Kernel *pixels, *elements, *rows;
+  const Kernel *pixels, *elements, *rows;  // rows: of blends
 };
 
 // An image here is one of NHWC, or one plane of NCHW with one channel.
@@ -73,9 +73,14 @@ size_t nearest(uint32_t coordinates, uint64_t o, uint64_t in, uint64_t out) {
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
   const bool blend = op.config.kind == SKUA_RESIZE_BILINEAR;
-  op.pixels = find_kernel(op.ctx, resize_tables, blend ? KernelKind::resize_blend_pixels : KernelKind::resize_copy_pixels);
-  op.elements = find_kernel(op.ctx, resize_tables, blend ? KernelKind::resize_blend_elements : KernelKind::resize_copy_elements);
-  op.rows = find_kernel(op.ctx, resize_tables, KernelKind::resize_blend_rows);
+  const Element type = Element(op.config.type);
+  const int bytes = int(element_bytes(type));  // nearest moves bits of any type
+  auto find = [&](KernelKind blending, KernelKind copying) {
+    return blend ? find_kernel(op.ctx, resize_tables, blending, -1, type) : find_kernel(op.ctx, resize_tables, copying, bytes);
+  };
+  op.pixels = find(KernelKind::resize_blend_pixels, KernelKind::resize_copy_pixels);
+  op.elements = find(KernelKind::resize_blend_elements, KernelKind::resize_copy_elements);
+  op.rows = find(KernelKind::resize_blend_rows, KernelKind::resize_copy_pixels);
   return op.pixels && op.elements && op.rows ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("resize2d: no kernel in this build");
 }
 
@@ -88,13 +93,13 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const Config& c = static_cast<const Op*>(base)->config;
   Plan& p = *static_cast<Plan*>(out);
   SKUA_TRY(need_rank(base, s, 0, 4));
-  SKUA_TRY(need_type(base, s, 0, SKUA_DTYPE_F32));
+  SKUA_TRY(need_type(base, s, 0, skua_dtype(c.type)));
   const skua_tensor& x = s.inputs[0];
   SKUA_TRY(innermost("input", x));
   const bool nhwc = c.layout == SKUA_LAYOUT_NHWC;
   const uint32_t h = nhwc ? 1 : 2, w = h + 1, channel = nhwc ? 3 : 1;
   skua_tensor& y = p.outputs[0];
-  y = tensor(SKUA_DTYPE_F32, 4);
+  y = tensor(x.type, 4);
   memcpy(y.shape, x.shape, sizeof y.shape);
   y.shape[h] = c.out_h;
   y.shape[w] = c.out_w;
@@ -172,24 +177,25 @@ void task(void* arg, size_t index, uint32_t worker) {
   float* const weights = reinterpret_cast<float*>(offsets + 2 * p.entries);
   const Tables tables = {offsets, offsets + p.entries, weights};
   float* const buffer[2] = {weights + p.entries, weights + p.entries + p.buffer};
+  const size_t bytes = element_bytes(Element(op.config.type));
   note_use(p.kernel);
   if (blend) note_use(op.rows);
   for (size_t begin = 0; begin < p.out_w; begin += p.block) {
     const size_t pixels = min(p.block, p.out_w - begin), n = pixels * p.channels;
     fill_tables(p, op.config, begin, pixels, tables);
     size_t held[2] = {SIZE_MAX, SIZE_MAX}, held_image = SIZE_MAX;  // source rows in the buffers
-    const float* last = nullptr;                                   // the output row before, when it came from held[0]
+    const char* last = nullptr;                                   // the output row before, when it came from held[0]
     for (size_t r = from; r < to; ++r) {
       const size_t image = r / p.out_h, o = r % p.out_h;
-      const float* x = t.args->in<float>(0) + image / p.planes * p.x_batch + image % p.planes * p.x_plane;
-      float* y = t.args->out<float>(0) + image / p.planes * p.y_batch + image % p.planes * p.y_plane + o * p.y_row + begin * p.y_pixel;
+      const char* x = t.args->in<char>(0) + (image / p.planes * p.x_batch + image % p.planes * p.x_plane) * bytes;
+      char* y = t.args->out<char>(0) + (image / p.planes * p.y_batch + image % p.planes * p.y_plane + o * p.y_row + begin * p.y_pixel) * bytes;
       if (image != held_image) held[0] = held[1] = SIZE_MAX;
       held_image = image;
       if (!blend) {
         const size_t source = nearest(op.config.coordinates, o, p.in_h, p.out_h);
-        const float* row = x + source * p.x_row;
+        const char* row = x + source * p.x_row * bytes;
         if (!p.by_elements) code_of<ResizeCopyPixelsFn>(p.kernel)(pixels, p.channels, row, tables.at0, y, p.y_pixel);
-        else if (source == held[0]) memcpy(y, last, n * sizeof(float));
+        else if (source == held[0]) memcpy(y, last, n * bytes);
         else code_of<ResizeCopyElementsFn>(p.kernel)(n, row, tables.at0, y);
         held[0] = source;
         last = y;
@@ -199,7 +205,7 @@ void task(void* arg, size_t index, uint32_t worker) {
       auto blended = [&](size_t source, size_t other) {  // the buffer with that row; `other` stays
         const int which = held[0] == source ? 0 : held[1] == source ? 1 : held[0] == other ? 1 : 0;
         if (held[which] != source) {
-          const float* row = x + source * p.x_row;
+          const char* row = x + source * p.x_row * bytes;
           if (p.by_elements) code_of<ResizeBlendElementsFn>(p.kernel)(n, row, tables.at0, tables.at1, weights, buffer[which]);
           else code_of<ResizeBlendPixelsFn>(p.kernel)(pixels, p.channels, row, tables.at0, tables.at1, weights, buffer[which]);
           held[which] = source;
@@ -232,7 +238,7 @@ using namespace skua;
 extern "C" skua_status skua_resize2d_create(skua_context* context, const skua_resize2d_desc* desc, skua_op** out) {
   skua_resize2d_desc d = {};
   SKUA_TRY(read_desc("resize2d", context, desc, d, out));
-  SKUA_TRY(need_f32("resize2d", "type", d.type));
+  SKUA_TRY(need_float("resize2d", "type", d.type));
   SKUA_TRY(need_unquantized("resize2d", "input_q", d.input_q));
   SKUA_TRY(need_unquantized("resize2d", "output_q", d.output_q));
   if (unsigned(d.kind) > SKUA_RESIZE_BILINEAR) return SKUA_INVALID("resize2d: kind is %d, unknown", int(d.kind));
@@ -242,6 +248,6 @@ extern "C" skua_status skua_resize2d_create(skua_context* context, const skua_re
   if (!d.out_w || d.out_w > INT32_MAX) return SKUA_INVALID("resize2d: out_w is %u, must be 1..%d", d.out_w, INT32_MAX);
   skua_op* op;
   SKUA_TRY(new_op(resize_class, context, 1, 1, 0, &op));
-  static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.coordinates), uint32_t(d.layout), d.out_h, d.out_w};
+  static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.type), uint32_t(d.coordinates), uint32_t(d.layout), d.out_h, d.out_w};
   return open_op(op, out);
 }

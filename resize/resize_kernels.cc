@@ -16,27 +16,37 @@ constexpr size_t L = F32::L;
 
 SKUA_INL F32 blend(F32 a, F32 b, F32 w) { return fma(w, b - a, a); }
 
-void copy_pixels(size_t pixels, size_t channels, const float* x, const size_t* at, float* y, size_t y_pixel) {
+// Of words and of halves, bits kept.
+SKUA_INL void copy_vector(const uint32_t* x, uint32_t* y) { I32::load(reinterpret_cast<const int32_t*>(x)).store(reinterpret_cast<int32_t*>(y)); }
+SKUA_INL void copy_vector(const uint16_t* x, uint16_t* y) { store_u16(load_u16(x), y); }
+SKUA_INL void copy_n(const uint32_t* x, uint32_t* y, size_t n) { I32::load_n(reinterpret_cast<const int32_t*>(x), n).store_n(reinterpret_cast<int32_t*>(y), n); }
+SKUA_INL void copy_n(const uint16_t* x, uint16_t* y, size_t n) { store_u16_n(load_u16_n(x, n), y, n); }
+
+template <class T> void copy_pixels(size_t pixels, size_t channels, const void* x, const size_t* at, void* to, size_t y_pixel) {
+  T* y = static_cast<T*>(to);
   for (size_t p = 0; p < pixels; ++p, y += y_pixel) {
-    const float* from = x + at[p];
+    const T* from = static_cast<const T*>(x) + at[p];
     size_t c = 0;
-    for (; c + L <= channels; c += L) F32::load(from + c).store(y + c);
-    if (c < channels) F32::load_n(from + c, channels - c).store_n(y + c, channels - c);
+    for (; c + L <= channels; c += L) copy_vector(from + c, y + c);
+    if (c < channels) copy_n(from + c, y + c, channels - c);
   }
 }
 
-void copy_elements(size_t n, const float* x, const size_t* at, float* y) {
+template <class T> void copy_elements(size_t n, const void* from, const size_t* at, void* to) {
+  const T* x = static_cast<const T*>(from);
+  T* y = static_cast<T*>(to);
   size_t i = 0;
   for (; i + 4 <= n; i += 4) {
-    const float a = x[at[i]], b = x[at[i + 1]], c = x[at[i + 2]], d = x[at[i + 3]];
+    const T a = x[at[i]], b = x[at[i + 1]], c = x[at[i + 2]], d = x[at[i + 3]];
     y[i] = a; y[i + 1] = b; y[i + 2] = c; y[i + 3] = d;
   }
   for (; i < n; ++i) y[i] = x[at[i]];
 }
 
-void blend_pixels(size_t pixels, size_t channels, const float* x, const size_t* at0, const size_t* at1, const float* w, float* y) {
+template <class T> void blend_pixels(size_t pixels, size_t channels, const void* from, const size_t* at0, const size_t* at1, const float* w, float* y) {
+  const T* x = static_cast<const T*>(from);
   for (size_t p = 0; p < pixels; ++p, y += channels) {
-    const float *a = x + at0[p], *b = x + at1[p];
+    const T *a = x + at0[p], *b = x + at1[p];
     const F32 weight = F32::set1(w[p]);
     size_t c = 0;
     if (w[p] == 0) {
@@ -54,14 +64,16 @@ void blend_pixels(size_t pixels, size_t channels, const float* x, const size_t* 
   }
 }
 
-void blend_elements(size_t n, const float* x, const size_t* at0, const size_t* at1, const float* w, float* y) {
+template <class T> void blend_elements(size_t n, const void* from, const size_t* at0, const size_t* at1, const float* w, float* y) {
+  const T* x = static_cast<const T*>(from);
   for (size_t i = 0; i < n; ++i) {
-    const float a = x[at0[i]], b = x[at1[i]], blended = a + w[i] * (b - a);
+    const float a = widen(x[at0[i]]), b = widen(x[at1[i]]), blended = a + w[i] * (b - a);
     y[i] = w[i] == 0 ? a : blended;
   }
 }
 
-void blend_rows(size_t rows, size_t n, const float* a, const float* b, float w, float* y, size_t y_row) {
+template <class T> void blend_rows(size_t rows, size_t n, const float* a, const float* b, float w, void* to, size_t y_row) {
+  T* y = static_cast<T*>(to);
   const F32 weight = F32::set1(w);
   if (w == 0) b = a;
   const F32 always = F32::set1(w == 0 ? 1.0f : 0.0f);
@@ -79,15 +91,18 @@ void blend_rows(size_t rows, size_t n, const float* a, const float* b, float w, 
   }
 }
 
-#define SKUA_RESIZE(name, kind, Fn, function, why) \
-  {name "_" SKUA_STRING(SKUA_ISA), "resize", why, KernelKind::kind, Isa::SKUA_ISA, 0, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<Fn>(function))}
-const Kernel kernels[] = {
-    SKUA_RESIZE("resize_copy_x32_pixels", resize_copy_pixels, ResizeCopyPixelsFn, copy_pixels, "nearest pixels, vectors of channels"),
-    SKUA_RESIZE("resize_copy_x32_elements", resize_copy_elements, ResizeCopyElementsFn, copy_elements, "nearest pixels of few channels or planes"),
-    SKUA_RESIZE("resize_blend_f32_pixels", resize_blend_pixels, ResizeBlendPixelsFn, blend_pixels, "two pixels of a row, vectors of channels"),
-    SKUA_RESIZE("resize_blend_f32_elements", resize_blend_elements, ResizeBlendElementsFn, blend_elements, "two pixels of a row, few channels or planes"),
-    SKUA_RESIZE("resize_blend_f32_rows", resize_blend_rows, ResizeBlendRowsFn, blend_rows, "two blended rows"),
-};
+#define SKUA_RESIZE(name, kind, variant, element, Fn, function, why) \
+  {name "_" SKUA_STRING(SKUA_ISA), "resize", why, KernelKind::kind, Isa::SKUA_ISA, variant, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<Fn>(function)), element},
+#define SKUA_COPIES(T, type)                                                                                                                              \
+  SKUA_RESIZE("resize_copy_" #type "_pixels", resize_copy_pixels, sizeof(T), Element::f32, ResizeCopyPixelsFn, copy_pixels<T>, "nearest pixels, vectors of channels") \
+  SKUA_RESIZE("resize_copy_" #type "_elements", resize_copy_elements, sizeof(T), Element::f32, ResizeCopyElementsFn, copy_elements<T>, "nearest pixels of few channels or planes")
+#define SKUA_BLENDS(T, type)                                                                                                                              \
+  SKUA_RESIZE("resize_blend_" #type "_pixels", resize_blend_pixels, 0, element_of<T>, ResizeBlendPixelsFn, blend_pixels<T>, "two pixels of a row, vectors of channels") \
+  SKUA_RESIZE("resize_blend_" #type "_elements", resize_blend_elements, 0, element_of<T>, ResizeBlendElementsFn, blend_elements<T>, "two pixels of a row, few channels or planes") \
+  SKUA_RESIZE("resize_blend_" #type "_rows", resize_blend_rows, 0, element_of<T>, ResizeBlendRowsFn, blend_rows<T>, "two blended rows")
+const Kernel kernels[] = {SKUA_COPIES(uint32_t, x32) SKUA_COPIES(uint16_t, x16) SKUA_FOR_TYPES(SKUA_BLENDS)};
+#undef SKUA_BLENDS
+#undef SKUA_COPIES
 #undef SKUA_RESIZE
 
 }  // namespace

@@ -80,8 +80,9 @@ Want want_for(const Function& f, const Data& x, const Data& y, const skua_tensor
   return w;
 }
 
-void create(skua_context* context, skua_binary_kind kind, Op& op, skua_activation activation = {SKUA_ACTIVATION_NONE, 0, 0}) {
+void create(skua_context* context, skua_binary_kind kind, Op& op, skua_activation activation = {SKUA_ACTIVATION_NONE, 0, 0}, skua_dtype type = SKUA_DTYPE_F32) {
   skua_binary_desc d = SKUA_BINARY_DESC_INIT;
+  d.type = type;
   d.kind = kind;
   d.activation = activation;
   SKUA_EXPECT_OK(skua_binary_create(context, &d, &op));
@@ -324,6 +325,54 @@ TEST(Binary, RepeatedRows) {
   }
 }
 
+// The f32 result, rounded once; of an activation that is no clamp the argument is rounded as well.
+TEST(Binary, HalfTypes) {
+  Rng rng(8);
+  const std::vector<float> special = {kNan, kInf, -kInf, 0.0f, -0.0f, 0x1p-14f, -0x1p-24f, 60000, -60000, 1, -1, 0.5f, 2, 3, -7};
+  for (const skua_dtype type : half_types()) {
+    Data xs, ys;
+    for (const float x : special)
+      for (const float y : special) xs.v.push_back(rounded(type, x)), ys.v.push_back(rounded(type, y));
+    xs.t = ys.t = resolved(shape({xs.v.size()}, type));
+    for (const char* isa : isas(type))
+      for (const Function& f : functions) {
+        SCOPED_TRACE(testing::Message() << f.name << " " << skua_dtype_name(type) << " " << isa);
+        Context context(isa);
+        Op op;
+        create(context, f.kind, op, {SKUA_ACTIVATION_NONE, 0, 0}, type);
+        const auto expect = [&](const Data& x, const Data& y, const Data& got) {
+          Want want = want_for(f, x, y, got.t, flushes(isa));
+          for (size_t i = 0; i < want.value.size(); ++i) want.bound[i] += half_ulp(type, std::fabs(want.value[i]) + want.bound[i]);
+          expect_close(got, want.value, want.bound);
+        };
+        expect(xs, ys, run(op, {xs, ys})[0]);
+        const float low = f.kind == SKUA_BINARY_POW ? 0.1f : -3;
+        for (size_t n : {1, 7, 33, 70})
+          for (int form = 0; form < 3; ++form) {
+            const Data x = make(shape({form == 1 ? 1 : n}, type), rng, low, 3), y = make(shape({form == 2 ? 1 : n}, type), rng, low, 3);
+            expect(x, y, run(op, {x, y})[0]);
+          }
+        if (f.kind != SKUA_BINARY_SUB) continue;
+        const std::pair<skua_tensor, skua_tensor> cases[] = {{shape({300, 3}, type), shape({3}, type)}, {with_holes(shape({7, 60, 5}, type), {0, 3, 1}), shape({5}, type)},
+                                                             {with_holes(shape({9, 200}, type), {0, 3}), shape({9, 1}, type)}};
+        for (const auto& [a, b] : cases) {
+          const Data x = make(a, rng), y = make(b, rng);
+          const Data got = run(op, {x, y}, {with_holes(a, {0, 1, 2})})[0];
+          expect(x, y, got);
+          Op tanh;
+          create(context, f.kind, tanh, {SKUA_ACTIVATION_TANH, 0, 0}, type);
+          Want want = want_for(f, x, y, got.t, false);
+          for (size_t i = 0; i < want.value.size(); ++i) {
+            want.bound[i] = half_ulp(type, want.value[i]) + half_ulp(type, std::tanh(want.value[i])) + 1e-6;
+            want.value[i] = std::tanh(want.value[i]);
+          }
+          expect_close(run(tanh, {x, y})[0], want.value, want.bound);
+        }
+        if (HasFailure()) return;
+      }
+  }
+}
+
 TEST(Binary, NanPassesTheClamp) {
   for (const char* isa : isas()) {
     Context context(isa);
@@ -367,15 +416,18 @@ TEST(Binary, SaysWhatIsWrong) {
 TEST(Select, EveryTailAndBroadcast) {
   Rng rng(6);
   const std::vector<float> flags = {0.0f, -0.0f, 1, kNan, kInf, std::numeric_limits<float>::denorm_min(), -2};
-  for (const char* isa : isas()) {
-    SCOPED_TRACE(isa);
+  for (const skua_dtype type : float_types())
+  for (const char* isa : isas(type)) {
+    SCOPED_TRACE(testing::Message() << isa << " " << skua_dtype_name(type));
     Context context(isa);
     skua_select_desc d = SKUA_SELECT_DESC_INIT;
+    d.type = type;
     Op op;
     SKUA_EXPECT_OK(skua_select_create(context, &d, &op));
     const auto check = [&](skua_tensor cs, skua_tensor xs, skua_tensor ys) {
+      cs.type = xs.type = ys.type = type;
       Data c = make(cs, rng), x = make(xs, rng), y = make(ys, rng);
-      for (size_t i = 0; i < elements(c.t); ++i) c.v[offset(c.t, i)] = flags[rng.next() % flags.size()];
+      for (size_t i = 0; i < elements(c.t); ++i) c.v[offset(c.t, i)] = rounded(type, flags[rng.next() % flags.size()]);
       const Data got = run(op, {c, x, y})[0];
       const std::vector<float> cv = dense(c), xv = dense(x), yv = dense(y), g = dense(got);
       for (size_t i = 0; i < g.size(); ++i) {
@@ -383,7 +435,7 @@ TEST(Select, EveryTailAndBroadcast) {
         ASSERT_EQ(std::memcmp(&chosen, &g[i], 4), 0) << i;
       }
     };
-    for (size_t n = 1; n < 40; ++n) check(shape({n}), shape({n}), shape({n}));
+    for (size_t n = 1; n < 40; n += type == SKUA_DTYPE_F32 ? 1 : 5) check(shape({n}), shape({n}), shape({n}));
     check(shape({33}), shape({1}), shape({33}));
     check(shape({1}), shape({33}), shape({33}));
     check(shape({900}), shape({1}), shape({1}));
@@ -392,8 +444,9 @@ TEST(Select, EveryTailAndBroadcast) {
     check(shape({50, 4}), shape({4}), shape({50, 1}));
     check(with_holes(shape({7, 30}), {0, 2}), shape({30}), shape({7, 30}));
     check(shape({0, 4}), shape({4}), shape({1}));
-    if (!small()) check(shape({90001, 3}), shape({3}), shape({90001, 3}));
-    const Data c = make_integers(shape({29}), rng, 0, 1), x = make({29}, rng), y = make({29}, rng);
+    if (!small() && type == SKUA_DTYPE_F32) check(shape({90001, 3}), shape({3}), shape({90001, 3}));
+    const skua_tensor v = shape({29}, type);
+    const Data c = make_integers(v, rng, 0, 1), x = make(v, rng), y = make(v, rng);
     for (size_t in = 0; in < 3; ++in) expect_same_bits(run_in_place(op, {c, x, y}, in)[0], run(op, {c, x, y})[0]);
   }
 }

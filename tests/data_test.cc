@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 
+#include "dispatch/element.h"
 #include "tests/support/support.h"
 
 using namespace skua_test;
@@ -37,6 +38,13 @@ Data numbered(const skua_tensor& t, uint32_t seed) {
   for (size_t i = 0; i < elements(r); ++i) {
     float& v = x.v[offset(r, i)];
     if (t.type == SKUA_DTYPE_S32) { v = float(int(i) - 7); continue; }
+    if (t.type == SKUA_DTYPE_F16 || t.type == SKUA_DTYPE_BF16) {
+      const bool half = t.type == SKUA_DTYPE_F16;
+      const unsigned nan = half ? 0x7e00 + i % 512 : 0x7fc0 + i % 64;
+      const uint16_t bits = uint16_t(i % 11 == 3 ? nan : i % 11 == 5 ? 1 + i % 64 : i % 11 == 7 ? 0x8000 | nan : 0x1000 + i % 0x6000);
+      v = half ? skua::widen(skua::f16{bits}) : skua::widen(skua::bf16{bits});
+      continue;
+    }
     const uint32_t bits = i % 11 == 3 ? 0x7fc00100u + uint32_t(i) : i % 11 == 5 ? 0x00000001u + uint32_t(i) : i % 11 == 7 ? 0xffa00000u + uint32_t(i) : 0x3f000000u + uint32_t(i);
     std::memcpy(&v, &bits, sizeof v);
   }
@@ -101,6 +109,12 @@ TEST(Transpose, EveryInstructionSetEveryTail) {
     check_transpose(context, {2, 3, 2, 5, 3, 4}, {3, 1, 5, 4, 2, 0}, true, SKUA_DTYPE_S32);
     check_transpose(context, {7}, {0}, false);
     check_transpose(context, {5, 0, 3}, {2, 1, 0}, false);
+    for (skua_dtype type : half_types()) {
+      for (size_t m : {3, 5, 16, 31, 37, 64})
+        for (size_t n : {1, 4, 15, 32, 35, 41}) check_transpose(context, {m, n}, {1, 0}, (m + n) % 2, type);
+      check_transpose(context, {3, 4, 17, 5}, {2, 0, 3, 1}, true, type);
+      check_transpose(context, {2, 3, 4, 5}, {0, 1, 2, 3}, false, type);
+    }
   }
 }
 
@@ -110,6 +124,32 @@ TEST(Transpose, LargeEnoughToBeCut) {
   check_transpose(context, {300, 1000}, {1, 0}, false);
   check_transpose(context, {400000}, {0}, false);
   check_transpose(context, {3, 100000}, {1, 0}, false);
+}
+
+// All 65536 patterns of 16 bits, signalling NaNs among them.
+TEST(Transpose, KeepsEveryHalf) {
+  if (half_types().empty()) GTEST_SKIP() << "f32 only";
+  std::vector<uint16_t> x(65536), y(65536);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = uint16_t(i);
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    for (uint32_t first : {0u, 1u}) {  // as it is, and transposed
+      skua_transpose_desc d = SKUA_TRANSPOSE_DESC_INIT;
+      d.type = half_types()[0];
+      d.rank = 2;
+      d.perm[0] = first, d.perm[1] = 1 - first;
+      Op op;
+      SKUA_EXPECT_OK(skua_transpose_create(context, &d, &op));
+      const skua_tensor t = shape({256, 256}, d.type);
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+      const skua_buffer in = skua_host_buffer(x.data()), out = skua_host_buffer(y.data());
+      SKUA_EXPECT_OK(skua_plan_run(plan, &in, 1, &out, 1, nullptr, 0, nullptr));
+      skua_plan_destroy(plan);
+      for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], first ? i % 256 * 256 + i / 256 : i);
+    }
+  }
 }
 
 TEST(Transpose, ReadsABroadcastInput) {
@@ -193,6 +233,7 @@ TEST(Pad, EveryModeEveryInstructionSet) {
         check_pad(context, mode, {2, 4, 3, 20}, {1, 2, 2, 19}, {1, 3, 1, 1}, holes, SKUA_DTYPE_S32);
         check_pad(context, mode, {1, 2, 1, 2, 1, 3}, {0, 1, 0, 1, 0, 2}, {0, 1, 0, 0, 0, 1}, holes);
         check_pad(context, mode, {3, 4}, {0, 0}, {0, 0}, holes);
+        for (skua_dtype type : half_types()) check_pad(context, mode, {2, 4, 3, 70}, {1, 2, 2, 69}, {1, 3, 1, 1}, holes, type);
       }
     check_pad(context, SKUA_PAD_CONSTANT, {0, 3}, {2, 1}, {1, 0}, false);
     check_pad(context, SKUA_PAD_CONSTANT, {0, 3}, {0, 1}, {0, 0}, false);
@@ -207,9 +248,10 @@ TEST(Pad, LargeEnoughToBeCut) {
   check_pad(context, SKUA_PAD_REFLECT, {400, 800}, {0, 390}, {0, 0}, false);
 }
 
-void check_slice(skua_context* context, const Shape& s, const Shape& begin, const Shape& size, const Shape& step, bool holes) {
+void check_slice(skua_context* context, const Shape& s, const Shape& begin, const Shape& size, const Shape& step, bool holes, skua_dtype type = SKUA_DTYPE_F32) {
   SCOPED_TRACE(testing::PrintToString(s) + testing::PrintToString(begin) + testing::PrintToString(size) + testing::PrintToString(step));
   skua_slice_desc d = SKUA_SLICE_DESC_INIT;
+  d.type = type;
   d.rank = uint32_t(s.size());
   Shape out(s.size());
   for (size_t i = 0; i < s.size(); ++i) {
@@ -221,8 +263,8 @@ void check_slice(skua_context* context, const Shape& s, const Shape& begin, cons
   Op op;
   SKUA_EXPECT_OK(skua_slice_create(context, &d, &op));
   ASSERT_NE(op.op, nullptr);
-  const Data x = numbered(holes ? holey(shape(s)) : shape(s), 13);
-  const Data y = holes ? run(op, {x}, {holey(shape(out))})[0] : run(op, {x})[0];
+  const Data x = numbered(holes ? holey(shape(s, type)) : shape(s, type), 13);
+  const Data y = holes ? run(op, {x}, {holey(shape(out, type))})[0] : run(op, {x})[0];
   expect_moved(y, dense(x), out, 0, [&](const Shape& i) {
     Shape from(s.size());
     for (size_t k = 0; k < s.size(); ++k) from[k] = begin[k] + i[k] * step[k];
@@ -241,6 +283,10 @@ TEST(Slice, BeginSizeStep) {
       check_slice(context, {2, 6, 7, 5}, {1, 0, 2, 1}, {1, 3, SIZE_MAX, 2}, {1, 2, 4, 3}, holes);
       check_slice(context, {4, 5}, {4, 0}, {SIZE_MAX, SIZE_MAX}, {1, 1}, holes);
       check_slice(context, {4, 5}, {3, 4}, {1, 1}, {SIZE_MAX, SIZE_MAX}, holes);
+      for (skua_dtype type : half_types()) {
+        check_slice(context, {140}, {3}, {133}, {1}, holes, type);
+        check_slice(context, {2, 6, 7, 5}, {1, 0, 2, 1}, {1, 3, SIZE_MAX, 2}, {1, 2, 4, 3}, holes, type);
+      }
     }
   }
 }
@@ -252,7 +298,9 @@ TEST(Concat, AnyAxisAnyNumber) {
     for (int32_t axis : {0, 1, 2, -1, -3})
       for (size_t n : {size_t(1), size_t(2), size_t(5), size_t(64)}) {
         SCOPED_TRACE(testing::Message() << "axis " << axis << ", " << n << " inputs");
+        const skua_dtype type = n == 5 ? float_types().back() : SKUA_DTYPE_F32;
         skua_concat_desc d = SKUA_CONCAT_DESC_INIT;
+        d.type = type;
         d.axis = axis;
         Op op;
         SKUA_EXPECT_OK(skua_concat_create(context, &d, &op));
@@ -266,10 +314,10 @@ TEST(Concat, AnyAxisAnyNumber) {
           Shape s = {3, 4, 5};
           s[at] = i % 4 == 3 ? 0 : 1 + i % 19;
           out[at] += s[at];
-          inputs.push_back(numbered(i % 2 ? holey(shape(s)) : shape(s), uint32_t(i)));
+          inputs.push_back(numbered(i % 2 ? holey(shape(s, type)) : shape(s, type), uint32_t(i)));
           values.push_back(dense(inputs.back()));
         }
-        const Data y = run(op, inputs, {holey(shape(out))})[0];
+        const Data y = run(op, inputs, {holey(shape(out, type))})[0];
         const std::vector<float> got = dense(y);
         for (size_t flat = 0; flat < got.size(); ++flat) {
           Shape i = index_of(out, flat);
@@ -297,9 +345,10 @@ TEST(Concat, LargeEnoughToBeCut) {
       ASSERT_EQ(std::memcmp(&y.v[r * 123 + at], &inputs[i].v[r * (40 + i)], (40 + i) * sizeof(float)), 0);
 }
 
-void check_rearrange(skua_context* context, skua_rearrange_kind kind, skua_layout layout, const Shape& nhwc, size_t b, bool holes) {
+void check_rearrange(skua_context* context, skua_rearrange_kind kind, skua_layout layout, const Shape& nhwc, size_t b, bool holes, skua_dtype type = SKUA_DTYPE_F32) {
   SCOPED_TRACE(testing::Message() << "kind " << kind << ", layout " << layout << ", " << testing::PrintToString(nhwc) << " block " << b);
   skua_rearrange_desc d = SKUA_REARRANGE_DESC_INIT;
+  d.type = type;
   d.kind = kind;
   d.layout = layout;
   d.block = uint32_t(b);
@@ -313,8 +362,8 @@ void check_rearrange(skua_context* context, skua_rearrange_kind kind, skua_layou
   if (kind == SKUA_REARRANGE_DEPTH_TO_SPACE) out = {nhwc[0], nhwc[1] * b, nhwc[2] * b, nhwc[3] / (b * b)};
   if (kind == SKUA_REARRANGE_SPACE_TO_DEPTH) out = {nhwc[0], nhwc[1] / b, nhwc[2] / b, nhwc[3] * b * b};
   const Shape in = stored(nhwc);
-  const Data x = numbered(holes ? holey(shape(in)) : shape(in), 21);
-  const Data y = holes ? run(op, {x}, {holey(shape(stored(out)))})[0] : run(op, {x})[0];
+  const Data x = numbered(holes ? holey(shape(in, type)) : shape(in, type), 21);
+  const Data y = holes ? run(op, {x}, {holey(shape(stored(out), type))})[0] : run(op, {x})[0];
   expect_moved(y, dense(x), stored(out), 0, [&](const Shape& stored_index) {
     const Shape i = logical(stored_index);
     Shape from = i;
@@ -343,6 +392,10 @@ TEST(Rearrange, EveryKindBothLayouts) {
         check_rearrange(context, SKUA_REARRANGE_CHANNEL_SHUFFLE, layout, {1, 2, 5, 60}, 4, holes);
         check_rearrange(context, SKUA_REARRANGE_CHANNEL_SHUFFLE, layout, {1, 2, 5, 21}, 3, holes);
         check_rearrange(context, SKUA_REARRANGE_CHANNEL_SHUFFLE, layout, {0, 2, 5, 21}, 7, holes);
+        for (skua_dtype type : half_types()) {
+          check_rearrange(context, SKUA_REARRANGE_DEPTH_TO_SPACE, layout, {2, 3, 4, 36}, 2, holes, type);
+          check_rearrange(context, SKUA_REARRANGE_CHANNEL_SHUFFLE, layout, {1, 2, 5, 60}, 4, holes, type);
+        }
       }
   }
 }

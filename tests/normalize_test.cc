@@ -43,6 +43,9 @@ Want softmax(const Data& data, size_t axis, bool logarithm, float scale) {
         const double d = t(k) - top, argument = 2 * kEps * (std::fabs(t(k)) + std::fabs(top)), total = (double(n) / 4 + 8) * kEps;
         w.value[at(k)] = logarithm ? d - std::log(sum) : std::exp(d) / sum;
         w.bound[at(k)] = logarithm ? argument + total + 2 * kEps * (std::fabs(d) + std::log(sum)) : (argument + total) * std::exp(d) / sum + 2 * double(FLT_MIN);
+        // Rounding to 16 bits: of the power that waits in y for the sum, and of the result.
+        if (!logarithm && sum > 0) w.bound[at(k)] += half_ulp(data.t.type, std::exp(d)) / sum;
+        w.bound[at(k)] += half_ulp(data.t.type, std::fabs(w.value[at(k)]) + w.bound[at(k)]);
         if (std::isnan(w.bound[at(k)]) || std::isinf(w.bound[at(k)])) w.bound[at(k)] = 0;
       }
     }
@@ -52,6 +55,7 @@ Want softmax(const Data& data, size_t axis, bool logarithm, float scale) {
 void check_softmax(skua_context* context, const Data& x, int32_t axis, bool logarithm, float scale = 1, const std::vector<skua_tensor>& outputs = {}) {
   SCOPED_TRACE(testing::Message() << "shape " << testing::PrintToString(shape_of(x.t)) << " axis " << axis << (logarithm ? " log" : ""));
   skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+  d.input_type = d.output_type = x.t.type;
   d.axis = axis;
   d.log = logarithm;
   d.scale = scale;
@@ -137,6 +141,32 @@ TEST(Softmax, SpecialValues) {
   }
 }
 
+TEST(Softmax, HalfTypes) {
+  Rng rng(4);
+  for (const skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(testing::Message() << isa << " " << skua_dtype_name(type));
+      Context context(isa);
+      for (bool logarithm : {false, true}) {
+        for (size_t n : {1, 5, 16, 31, 70, 133}) {
+          check_softmax(context, make(shape({3, n}, type), rng, -10, 10), -1, logarithm);
+          check_softmax(context, make(shape({n, 37}, type), rng, -4, 4), 0, logarithm, 0.5f);
+          if (HasFailure()) return;
+        }
+        check_softmax(context, make(shape({2, 3, 4, 5}, type), rng, -9, 9), 1, logarithm, -2);
+        check_softmax(context, make(shape({3, 40}, type), rng, -9, 9), 1, logarithm, -2);
+        check_softmax(context, make(shape({1, 1000}, type), rng, -9, 9), 1, logarithm);
+        const skua_tensor holes = with_holes(shape({3, 21}, type), {0, 3});
+        check_softmax(context, make(holes, rng, -9, 9), 1, logarithm, 1, {holes});
+        for (float special : {kNan, kInf, -kInf, 60000.0f, -60000.0f}) {
+          Data x = make(shape({2, 37}, type), rng);
+          x.v[35] = rounded(type, special);
+          for (int32_t axis : {0, 1}) check_softmax(context, x, axis, logarithm);
+        }
+      }
+    }
+}
+
 // ---- normalisations -----------------------------------------------------------------------------------------------------------------
 struct Norm {
   skua_norm_desc desc = SKUA_NORM_DESC_INIT;
@@ -192,12 +222,14 @@ Want norm(const Norm& n, const Data& data) {
     // Relative error of the sums: r; the mean carries r * mean|x|, the factor r.
     const double r = (batch ? 2 : count[k] / 16 + 12) * kEps;
     w.bound[i] = r * (std::fabs((x[i] - m) * factor) + (batch ? 0 : size[k] * std::fabs(factor))) + 3 * kEps * (std::fabs(x[i] * factor) + std::fabs(m * factor) + std::fabs(b));
+    w.bound[i] += half_ulp(data.t.type, std::fabs(w.value[i]) + w.bound[i]);
     if (!(w.bound[i] < double(kInf))) w.bound[i] = 0;
   }
   return w;
 }
 
-void check_norm(skua_context* context, const Norm& n, const Data& x, const std::vector<skua_tensor>& outputs = {}) {
+void check_norm(skua_context* context, Norm n, const Data& x, const std::vector<skua_tensor>& outputs = {}) {
+  n.desc.type = x.t.type;
   SCOPED_TRACE(testing::Message() << "kind " << n.desc.kind << " layout " << n.desc.layout << " groups " << n.desc.groups << " shape " << testing::PrintToString(shape_of(x.t)));
   Op op;
   SKUA_EXPECT_OK(create(context, n, &op));
@@ -271,6 +303,28 @@ TEST(Norm, BatchGroupInstance) {
       check_norm(context, n, make(with_holes(shape({2, 6, 3, 4, 2, 5}), {0, 1, 1, 1, 1, 1}), rng), {with_holes(shape({2, 6, 3, 4, 2, 5}), {0, 1, 2, 1, 2, 1})});
     }
   }
+}
+
+TEST(Norm, HalfTypes) {
+  Rng rng(11);
+  for (const skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(testing::Message() << isa << " " << skua_dtype_name(type));
+      Context context(isa);
+      for (size_t n : {1, 7, 32, 70, 150})
+        for (skua_norm_kind kind : {SKUA_NORM_LAYER, SKUA_NORM_RMS}) check_norm(context, make_norm(kind, n, rng), make(shape({3, n}, type), rng, 1, 4));
+      for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+        for (skua_norm_kind kind : {SKUA_NORM_BATCH, SKUA_NORM_GROUP, SKUA_NORM_INSTANCE})
+          for (size_t channels : {6, 36}) {
+            Norm n = make_norm(kind, channels, rng);
+            n.desc.layout = layout;
+            n.desc.groups = 6;
+            auto of = [&](size_t h, size_t w) { return shape(layout == SKUA_LAYOUT_NHWC ? Shape{2, h, w, channels} : Shape{2, channels, h, w}, type); };
+            check_norm(context, n, make(of(5, 7), rng, -1, 3));
+            check_norm(context, n, make(with_holes(of(4, 9), {0, 1, 2, 1}), rng), {with_holes(of(4, 9), {0, 2, 1, 3})});
+            if (HasFailure()) return;
+          }
+    }
 }
 
 TEST(Norm, LargeOnesAreCut) {
@@ -354,8 +408,8 @@ TEST(Softmax, BadArgumentsAreRefusedByName) {
   d.output_type = SKUA_DTYPE_U8;
   expect_text(skua_softmax_create(context, &d, &none), unsupported, "output_type is u8");
   d = SKUA_SOFTMAX_DESC_INIT;
-  d.input_type = SKUA_DTYPE_F16;
-  expect_text(skua_softmax_create(context, &d, &none), unsupported, "input_type is f16");
+  d.input_type = SKUA_DTYPE_S8;
+  expect_text(skua_softmax_create(context, &d, &none), unsupported, "input_type is s8");
   d = SKUA_SOFTMAX_DESC_INIT;
   d.axis = 2;
   Op op;
@@ -380,8 +434,8 @@ TEST(Norm, BadArgumentsAreRefusedByName) {
   expect("norm: channels is 0");
   d.kind = skua_norm_kind(5);
   expect("kind is 5");
-  d.type = SKUA_DTYPE_BF16;
-  expect("type is bf16", unsupported);
+  d.type = SKUA_DTYPE_U8;
+  expect("type is u8", unsupported);
   d.layout = skua_layout(2);
   expect("layout is 2");
   d.axes = 0;

@@ -262,7 +262,7 @@ TEST(Descriptor, Elementwise) {
     BAD("struct_size", d.struct_size = 0);
     BAD("kind", d.kind = SKUA_UNARY_KIND_COUNT);
     BAD("kind", d.kind = skua_unary_kind(-1));
-    BAD("input_type", d.input_type = SKUA_DTYPE_F16);
+    BAD("input_type", d.input_type = SKUA_DTYPE_S8);
     BAD("output_type", d.output_type = SKUA_DTYPE_S8);
     BAD("a must be <= b", d.kind = SKUA_UNARY_CLAMP, d.a = 2, d.b = 1);
     BAD("a must be <= b", d.kind = SKUA_UNARY_CLAMP, d.a = NAN);
@@ -288,7 +288,7 @@ TEST(Descriptor, Elementwise) {
     const std::vector<skua_tensor> inputs = {shape({3, 4}), shape({4}), shape({1})};
     auto create = [](skua_context* c, const skua_select_desc& d, skua_op** out) { return skua_select_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("type", d.type = SKUA_DTYPE_BF16);
+    BAD("type", d.type = SKUA_DTYPE_S8);
     sweep(good, create, {shape({3, 4}), shape({4}), shape({5})}, "input 2", [](auto&) {});
   }
 }
@@ -300,8 +300,8 @@ TEST(Descriptor, SoftmaxAndNorm) {
     const skua_softmax_desc good = SKUA_SOFTMAX_DESC_INIT;
     auto create = [](skua_context* c, const skua_softmax_desc& d, skua_op** out) { return skua_softmax_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("input_type", d.input_type = SKUA_DTYPE_F16);
-    BAD("output_type", d.output_type = SKUA_DTYPE_F16);
+    BAD("input_type", d.input_type = SKUA_DTYPE_S8);
+    BAD("output_type", d.output_type = SKUA_DTYPE_S8);
     BAD("axis", d.axis = 3);
     BAD("axis", d.axis = -4);
     BAD("axis", d.axis = INT32_MIN);
@@ -317,7 +317,7 @@ TEST(Descriptor, SoftmaxAndNorm) {
   };
   BAD("struct_size", d.struct_size = 0);
   BAD("kind", d.kind = skua_norm_kind(5));
-  BAD("type", d.type = SKUA_DTYPE_F16);
+  BAD("type", d.type = SKUA_DTYPE_S8);
   BAD("layout", d.kind = SKUA_NORM_BATCH, d.layout = skua_layout(2));
   BAD("axes", d.axes = 0);
   BAD("axes", d.axes = 7);
@@ -369,7 +369,7 @@ TEST(Descriptor, ReduceAndResize) {
   BAD("struct_size", d.struct_size = 0);
   BAD("kind", d.kind = skua_resize_kind(2));
   BAD("coordinates", d.coordinates = skua_resize_coordinates(3));
-  BAD("type", d.type = SKUA_DTYPE_F16);
+  BAD("type", d.type = SKUA_DTYPE_S8);
   BAD("layout", d.layout = skua_layout(2));
   BAD("out_h", d.out_h = 0);
   BAD("out_w", d.out_w = 0);
@@ -400,7 +400,7 @@ TEST(Descriptor, Data) {
     const skua_layout_desc good = SKUA_LAYOUT_DESC_INIT;
     auto create = [](skua_context* c, const skua_layout_desc& d, skua_op** out) { return skua_layout_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("type", d.type = SKUA_DTYPE_F16);
+    BAD("type", d.type = SKUA_DTYPE_S8);
     BAD("from", d.from = skua_layout(2));
     BAD("to", d.to = skua_layout(2));
     BAD("input 0", (void)d);
@@ -411,7 +411,7 @@ TEST(Descriptor, Data) {
     good.rank = 3;
     auto create = [](skua_context* c, const skua_pad_desc& d, skua_op** out) { return skua_pad_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("type", d.type = SKUA_DTYPE_F16);
+    BAD("type", d.type = SKUA_DTYPE_S8);
     BAD("mode", d.mode = skua_pad_mode(3));
     BAD("rank", d.rank = 0);
     BAD("rank", d.rank = 7);
@@ -430,7 +430,7 @@ TEST(Descriptor, Data) {
     for (size_t& size : good.size) size = 1;
     auto create = [](skua_context* c, const skua_slice_desc& d, skua_op** out) { return skua_slice_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("type", d.type = SKUA_DTYPE_F16);
+    BAD("type", d.type = SKUA_DTYPE_S8);
     BAD("rank", d.rank = 0);
     BAD("rank", d.rank = 7);
     BAD("begin[1]", d.begin[1] = 4);
@@ -446,7 +446,7 @@ TEST(Descriptor, Data) {
     const skua_concat_desc good = SKUA_CONCAT_DESC_INIT;
     auto create = [](skua_context* c, const skua_concat_desc& d, skua_op** out) { return skua_concat_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("type", d.type = SKUA_DTYPE_F16);
+    BAD("type", d.type = SKUA_DTYPE_S8);
     BAD("axis", d.axis = 3);
     BAD("axis", d.axis = -4);
     BAD("axis", d.axis = INT32_MIN);
@@ -460,7 +460,7 @@ TEST(Descriptor, Data) {
   auto create = [](skua_context* c, const skua_rearrange_desc& d, skua_op** out) { return skua_rearrange_create(c, &d, out); };
   BAD("struct_size", d.struct_size = 0);
   BAD("kind", d.kind = skua_rearrange_kind(3));
-  BAD("type", d.type = SKUA_DTYPE_F16);
+  BAD("type", d.type = SKUA_DTYPE_S8);
   BAD("layout", d.layout = skua_layout(2));
   BAD("block", d.block = 0);
   BAD("input 0", (void)d);
@@ -476,7 +476,13 @@ TEST(Descriptor, Convert) {
   const skua_convert_desc good = SKUA_CONVERT_DESC_INIT;
   const std::vector<skua_tensor> inputs = {shape({2, 3})};
   auto create = [](skua_context* c, const skua_convert_desc& d, skua_op** out) { return skua_convert_create(c, &d, out); };
-  BAD("f32", d.output_type = SKUA_DTYPE_F16);
+  BAD("struct_size", d.struct_size = 0);
+  BAD("input_type", d.input_type = SKUA_DTYPE_S8);
+  BAD("output_type", d.output_type = SKUA_DTYPE_S32);
+  BAD("output_type", d.output_type = kUnknownType);
+  BAD("input_q", d.input_q.scale = 1);
+  BAD("output_q", d.output_q.zero_point = 1);
+  sweep(good, create, {shape({2, 3}, SKUA_DTYPE_S32)}, "input 0", [](auto&) {});
 }
 
 }  // namespace

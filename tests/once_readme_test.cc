@@ -31,7 +31,7 @@ TEST(Readme, TableSaysWhatTheRegistryHas) {
   }
   // The folder whose kernels a row stands for.
   const std::vector<std::pair<std::string, std::string>> folder = {{"gemm", "gemm"}, {"(direct)", "gemm"}, {"(Winograd)", "winograd"}, {"(depthwise)", "depthwise"}, {"pool2d", "pooling"},
-                                                                   {"unary", "elementwise"}, {"softmax", "normalize"}, {"reduce", "reduce"}, {"resize2d", "resize"}, {"transpose,", "data"}};
+                                                                   {"unary", "elementwise"}, {"softmax", "normalize"}, {"reduce", "reduce"}, {"resize2d", "resize"}, {"transpose,", "data"}, {"convert", "elementwise"}};
   std::ifstream readme(SKUA_SOURCE_DIR "/README.md");
   std::vector<std::string> header;
   size_t rows = 0, compared = 0;

@@ -61,6 +61,7 @@ Want reference(skua_reduce_kind kind, const Data& x, const std::vector<int32_t>&
     }
     if (kind == SKUA_REDUCE_PROD) bound = double(n) * double(FLT_EPSILON) * std::fabs(y) + double(FLT_MIN);
     if (kind == SKUA_REDUCE_ARGMIN || kind == SKUA_REDUCE_ARGMAX) y = double(at[r]);
+    else if (kind != SKUA_REDUCE_MIN && kind != SKUA_REDUCE_MAX) bound += half_ulp(x.t.type, std::fabs(y) + bound);
     w.value.push_back(y);
     w.bound.push_back(bound);
   }
@@ -73,6 +74,7 @@ void check(skua_context* context, skua_reduce_kind kind, const Data& x, const st
   SCOPED_TRACE(testing::Message() << "kind " << kind << ", shape " << testing::PrintToString(Shape(x.t.shape, x.t.shape + x.t.rank)) << ", axes " << testing::PrintToString(axes));
   skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
   d.kind = kind;
+  d.type = x.t.type;
   d.axis_count = uint32_t(axes.size());
   for (size_t i = 0; i < axes.size(); ++i) d.axes[i] = axes[i];
   d.keep_dims = keep;
@@ -125,6 +127,32 @@ TEST(Reduce, AnyAxes) {
     }
     check(context, SKUA_REDUCE_SUM, make({2, 7, 7, 33}, rng), {1, 2}, true);
   }
+}
+
+TEST(Reduce, HalfTypes) {
+  Rng rng(6);
+  for (const skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(testing::Message() << isa << " " << skua_dtype_name(type));
+      Context context(isa);
+      for (skua_reduce_kind kind : kKinds) {
+        for (size_t n : {1, 6, 33, 140}) {
+          check(context, kind, make(shape({3, n}, type), rng, 0.5f, 1.5f), {1});
+          check(context, kind, make(shape({n < 40 ? n : 19, 37}, type), rng, -2, 2), {0});
+          if (HasFailure()) return;
+        }
+        check(context, kind, make(shape({3, 2, 5, 4}, type), rng, 0.8f, 1.2f), {kind >= SKUA_REDUCE_ARGMIN ? 2 : 0}, true);
+        Data special = make(shape({2, 40}, type), rng);
+        special.v[3] = special.v[21] = kInf;
+        special.v[75] = kNan;
+        for (int32_t axis : {0, 1}) check(context, kind, special, {axis});
+      }
+      check(context, SKUA_REDUCE_SUM, make(shape({2, 3, 4, 5}, type), rng), {0, 2});
+      check(context, SKUA_REDUCE_MEAN, make(shape({2500, 2}, type), rng), {1});  // more results than are converted at once
+      check(context, SKUA_REDUCE_SUM, make(shape({2, 5000}, type), rng), {0});
+      check(context, SKUA_REDUCE_MIN, make(shape({3, 0}, type), rng), {1});
+      if (!small()) check(context, SKUA_REDUCE_SUM_SQUARES, make(shape({200001}, type), rng), {});
+    }
 }
 
 TEST(Reduce, ExactSumsOfIntegersAgree) {
@@ -224,8 +252,8 @@ TEST(Reduce, BadArgumentsAreRefusedByName) {
   d.kind = SKUA_REDUCE_KIND_COUNT;
   expect_text(skua_reduce_create(context, &d, &none), bad, "reduce: kind is 8");
   d.kind = SKUA_REDUCE_SUM;
-  d.type = SKUA_DTYPE_F16;
-  expect_text(skua_reduce_create(context, &d, &none), unsupported, "type is f16");
+  d.type = SKUA_DTYPE_S8;
+  expect_text(skua_reduce_create(context, &d, &none), unsupported, "type is s8");
   d.type = SKUA_DTYPE_F32;
   d.axis_count = 7;
   expect_text(skua_reduce_create(context, &d, &none), bad, "axis_count is 7");

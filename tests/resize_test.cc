@@ -44,10 +44,11 @@ Axis bilinear(skua_resize_coordinates mode, size_t o, size_t in, size_t out) {
   return a;
 }
 
-void check(skua_context* context, skua_resize_kind kind, skua_resize_coordinates mode, skua_layout layout, const Shape& nhwc, size_t out_h, size_t out_w, bool holes, float special = 0) {
+void check(skua_context* context, skua_resize_kind kind, skua_resize_coordinates mode, skua_layout layout, const Shape& nhwc, size_t out_h, size_t out_w, bool holes, float special = 0, skua_dtype type = SKUA_DTYPE_F32) {
   SCOPED_TRACE(testing::Message() << "kind " << kind << " coordinates " << mode << " layout " << layout << ' ' << testing::PrintToString(nhwc) << " to " << out_h << " x " << out_w
                                   << (holes ? " with holes" : ""));
   skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
+  d.type = type;
   d.kind = kind;
   d.coordinates = mode;
   d.layout = layout;
@@ -62,7 +63,7 @@ void check(skua_context* context, skua_resize_kind kind, skua_resize_coordinates
   auto flat = [&](size_t n, size_t y, size_t x, size_t c, size_t height, size_t width) {
     return last ? ((n * height + y) * width + x) * channels + c : ((n * channels + c) * height + y) * width + x;
   };
-  auto tensor = [&](size_t height, size_t width) { return holes ? with_holes(shape(stored(height, width)), {0, 2, 1, 3}) : shape(stored(height, width)); };
+  auto tensor = [&](size_t height, size_t width) { return holes ? with_holes(shape(stored(height, width), type), {0, 2, 1, 3}) : shape(stored(height, width), type); };
   Rng rng(uint32_t(h * 31 + w));
   Data x = make(tensor(h, w), rng);
   if (special != 0) x.v[offset(resolved(x.t), elements(x.t) / 2)] = special;
@@ -81,7 +82,7 @@ void check(skua_context* context, skua_resize_kind kind, skua_resize_coordinates
           const Axis y = bilinear(mode, oy, h, out_h), xs = bilinear(mode, ox, w, out_w);
           auto row = [&](size_t i) { return xs.weight == 0 ? at(i, xs.first) : at(i, xs.first) + xs.weight * (at(i, xs.second) - at(i, xs.first)); };
           want[to] = y.weight == 0 ? row(y.first) : row(y.first) + y.weight * (row(y.second) - row(y.first));
-          bound[to] = 16 * double(FLT_EPSILON);
+          bound[to] = 16 * double(FLT_EPSILON) + half_ulp(type, std::fabs(want[to]) + 16 * double(FLT_EPSILON));
         }
   const Data got = run(op, {x}, holes ? std::vector<skua_tensor>{tensor(out_h, out_w)} : std::vector<skua_tensor>{})[0];
   expect_close(got, want, bound);
@@ -126,6 +127,21 @@ TEST(Resize, EveryInstructionSetEveryTail) {
     check(context, SKUA_RESIZE_BILINEAR, SKUA_RESIZE_HALF_PIXEL, SKUA_LAYOUT_NCHW, {1, 2, 300, 2}, 3, 2500, false);
     check(context, SKUA_RESIZE_NEAREST, SKUA_RESIZE_HALF_PIXEL, SKUA_LAYOUT_NCHW, {1, 2, 300, 2}, 5, 2500, false);
   }
+}
+
+TEST(Resize, HalfTypes) {
+  for (const skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(testing::Message() << isa << " " << skua_dtype_name(type));
+      Context context(isa);
+      for (skua_resize_kind kind : kKinds)
+        for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+          for (size_t channels : {1, 3, 7, 16, 37}) {
+            check(context, kind, SKUA_RESIZE_HALF_PIXEL, layout, {2, 4, 5, channels}, 7, 9, false, 0, type);
+            check(context, kind, SKUA_RESIZE_ALIGN_CORNERS, layout, {2, 4, 5, channels}, 7, 9, true, kInf, type);
+            if (HasFailure()) return;
+          }
+    }
 }
 
 TEST(Resize, LargeOnesAreCut) {

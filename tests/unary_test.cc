@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "dispatch/element.h"
 #include "tests/support/support.h"
 
 using namespace skua_test;
@@ -95,8 +96,9 @@ Want want_for(const Function& f, const std::vector<float>& x, const char* isa) {
   return w;
 }
 
-void create(skua_context* context, const Function& f, Op& op) {
+void create(skua_context* context, const Function& f, Op& op, skua_dtype type = SKUA_DTYPE_F32) {
   skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+  d.input_type = d.output_type = type;
   d.kind = f.kind;
   d.a = f.a;
   d.b = f.b;
@@ -293,6 +295,43 @@ TEST(Unary, ManyPieces) {
   }
 }
 
+// Values of all exponents, NaN and infinities among them: the f32 result, rounded once.
+TEST(Unary, HalfTypes) {
+  Rng rng(5);
+  for (const skua_dtype type : half_types()) {
+    Data sweep;
+    for (unsigned bits = 0; bits < 65536; bits += small() ? 509 : 37)
+      sweep.v.push_back(type == SKUA_DTYPE_F16 ? skua::widen(skua::f16{uint16_t(bits)}) : skua::widen(skua::bf16{uint16_t(bits)}));
+    sweep.t = resolved(shape({sweep.v.size()}, type));
+    for (const char* isa : isas(type))
+      for (const Function& f : functions) {
+        SCOPED_TRACE(testing::Message() << f.name << " " << skua_dtype_name(type) << " " << isa);
+        Context context(isa);
+        Op op;
+        create(context, f, op, type);
+        const auto expect = [&](const Data& x, const Data& y) {
+          Want want = want_for(f, dense(x), isa);
+          for (size_t i = 0; i < want.value.size(); ++i) want.bound[i] += half_ulp(type, std::fabs(want.value[i]) + want.bound[i]);
+          expect_close(y, want.value, want.bound);
+        };
+        expect(sweep, run(op, {sweep})[0]);
+        for (size_t n : {1, 7, 16, 33, 47, 70}) {
+          const Data x = make(shape({n}, type), rng, -8, 8);
+          expect(x, run(op, {x})[0]);
+          if (small() && n > 7) break;
+        }
+        const Data x = make(shape({37}, type), rng, 0.25f, 4);
+        expect_same_bits(run_in_place(op, {x})[0], run(op, {x})[0]);
+        if (f.kind == SKUA_UNARY_HARD_SWISH)
+          for (const skua_tensor& t : {shape({5, 33}, type), with_holes(shape({2, 5, 70, 3}, type), {0, 0, 1, 5}), with_holes(shape({3, 400, 2}, type), {0, 1, 1})}) {
+            const Data v = make(t, rng, -4, 4);
+            expect(v, run(op, {v}, {with_holes(t, {0, 2, 3, 1})})[0]);
+          }
+        if (HasFailure()) return;
+      }
+  }
+}
+
 TEST(Unary, SaysWhatIsWrong) {
   Context context;
   skua_op* op = nullptr;
@@ -312,7 +351,7 @@ TEST(Unary, SaysWhatIsWrong) {
   refused(d, SKUA_STATUS_INVALID_ARGUMENT, "unary: clamps to [nan, 0], a must be <= b");
   d = SKUA_UNARY_DESC_INIT;
   d.output_type = SKUA_DTYPE_F16;
-  refused(d, SKUA_STATUS_UNSUPPORTED, "unary: output_type is f16; only f32 kernels exist so far");
+  refused(d, SKUA_STATUS_UNSUPPORTED, "unary: output_type is f16 and input_type is f32; they must be of one type");
   EXPECT_EQ(skua_unary_create(context, nullptr, &op), SKUA_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(skua_unary_create(nullptr, &d, &op), SKUA_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(skua_unary_create(context, &d, nullptr), SKUA_STATUS_INVALID_ARGUMENT);

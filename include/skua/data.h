@@ -1,4 +1,5 @@
-/* Operators that move data and compute nothing: bits are kept, NaN payloads included. f32 and s32 (32-bit elements) today. */
+/* Operators that move data and compute nothing: bits are kept, NaN payloads included. Elements of 32 and 16 bits today: f32, s32, f16, bf16.
+ * And conversion between types. */
 #ifndef SKUA_DATA_H_
 #define SKUA_DATA_H_
 
@@ -119,7 +120,9 @@ static inline skua_rearrange_desc skua_rearrange_desc_init(void) {
 #define SKUA_REARRANGE_DESC_INIT skua_rearrange_desc_init()
 SKUA_API skua_status skua_rearrange_create(skua_context* context, const skua_rearrange_desc* desc, skua_op** out);
 
-/* Conversion between element types, with quantisation where one side has it: round to nearest even, saturating. */
+/* Conversion between element types; today f32, f16 and bf16, each to each. Any rank, any strides. Widening is exact; narrowing rounds to nearest even, beyond
+ * the largest number to infinity, below the smallest normal one to denormals. NaN stays NaN, with its sign and the upper bits of its payload. Types of 8 and 4
+ * bits will take a quantisation, and saturate. */
 typedef struct skua_convert_desc {
   size_t struct_size;
   skua_dtype input_type, output_type;

@@ -1,5 +1,6 @@
 /* Elementwise operators: unary, binary with broadcasting, select. Any rank up to SKUA_MAX_RANK, any strides (dense is fastest). In place is
- * allowed: an output may be exactly an input of the same shape and strides; the same address with others is refused. */
+ * allowed: an output may be exactly an input of the same shape and strides; the same address with others is refused.
+ * Types: f32, f16, bf16, one for all inputs and the output. The functions are computed as in f32 and rounded once to the type. */
 #ifndef SKUA_ELEMENTWISE_H_
 #define SKUA_ELEMENTWISE_H_
 
@@ -85,7 +86,8 @@ typedef enum skua_binary_kind {
   SKUA_BINARY_KIND_COUNT
 } skua_binary_kind;
 
-/* Inputs: x, y; shapes broadcast as in NumPy (aligned at the innermost dimension; an extent of 1 repeats). */
+/* Inputs: x, y; shapes broadcast as in NumPy (aligned at the innermost dimension; an extent of 1 repeats). Of 16-bit types an activation that is not a
+ * clamp takes the rounded result. */
 typedef struct skua_binary_desc {
   size_t struct_size;
   skua_binary_kind kind;

@@ -22,7 +22,7 @@ typedef enum skua_reduce_kind {
 } skua_reduce_kind;
 
 /* Input: x (dense). Output: the axes removed, or kept with extent 1. Sums are f32, in an order that depends on the shape and the instruction set
- * only, with several partial sums: error <= (2 + n/16 + log2 16) * eps * sum|x| for n elements. */
+ * only, with several partial sums: error <= (2 + n/16 + log2 16) * eps * sum|x| for n elements, and one rounding to f16 or bf16. */
 typedef struct skua_reduce_desc {
   size_t struct_size;
   skua_reduce_kind kind;
