@@ -17,6 +17,8 @@ std::vector<Tile> tiles() {
   return found;
 }
 
+bool half_arithmetic(const std::string& isa) { return isa.find("fp16") != std::string::npos || isa.find("bf16") != std::string::npos; }
+
 class GemmHalfTile : public testing::TestWithParam<Tile> {
  protected:
   void SetUp() override { context = std::make_unique<Context>(GetParam().isa, GetParam().name); }
@@ -25,6 +27,7 @@ class GemmHalfTile : public testing::TestWithParam<Tile> {
   Case of_type() const {
     Case c;
     c.type = c.b_type = c.c_type = GetParam().type;
+    c.half = half_arithmetic(GetParam().isa);
     return c;
   }
   std::unique_ptr<Context> context;
@@ -101,6 +104,7 @@ TEST(GemmTypes, WithoutAFilter) {
         Case c;
         c.type = c.b_type = c.c_type = type;
         c.numerics = skua_numerics(i % 3);
+        c.half = half_arithmetic(isa);
         c.m = size_t(rng.integer(1, i % 5 ? 40 : 200)), c.n = size_t(rng.integer(1, i % 7 ? 100 : 400)), c.k = size_t(rng.integer(0, i % 3 || small() ? 50 : 500));
         c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.constant_b = c.k && rng.next() % 2;
         c.seed = rng.next();

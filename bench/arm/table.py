@@ -30,9 +30,12 @@ class Loop:
 LOOPS64 = [
     Loop("gemm_f32_6x8_neon", "gemm_neon", r"even_tiles<6, 2\b", "f32"),
     Loop("gemm_f32_4x12_neon", "gemm_neon", r"even_tiles<4, 3\b", "f32"),
+    Loop("gemm_f16_8x16_neon_fp16", "gemm_neon_fp16", r"tile<8, 2\b", "f16"),
+    Loop("gemm_bf16_8x12_neon_bf16", "gemm_neon_bf16", r"pairs<4, 3\b", "bf16"),
 ]
 LOOPS32 = [
     Loop("gemm_f32_4x8_neon32", "gemm_neon32", r"even_tiles<4, 2\b", "f32"),
+    Loop("gemm_f16_4x16_neon32_fp16", "gemm_neon32_fp16", r"tile<4, 2\b", "f16"),
 ]
 
 
