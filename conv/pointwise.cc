@@ -12,28 +12,12 @@ struct Run {
   TaskGrid grid;
 };
 
-void fill(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, const GemmSegment* whole, GemmBlock& g) {
-  g.tile = plan.tile;
-  g.format = format_of(plan.tile);
-  g.n = s.out_channels;
-  g.segment_count = 1;
-  g.k = g.packed_depth = s.in_channels;
-  g.segments = whole;
-  g.kc = plan.kc;
-  g.packed = x.packed;
-  g.in_place = nullptr;
-  g.ldb = 0;
-  g.alpha = 1;
-  g.beta = 0;
-  g.bias = x.bias;
-  g.activation = *x.activation;
-  g.residual = x.residual_mode;
-  g.a_type = g.c_type = s.element;
-  g.block_sums = s.numerics != SKUA_NUMERICS_FAST;
-  g.rows = plan.row_kernel;
-  g.a_step = ptrdiff_t(s.stride_w * s.in_pixel);
-  g.c_step = ptrdiff_t(s.out_pixel);
-  g.residual_step = ptrdiff_t(s.res_pixel);
+// Fields by name: zeroing all of them first would take as long as a small product.
+GemmBlock block_of(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, const GemmSegment* whole) {
+  return {.tile = plan.tile, .format = format_of(plan.tile), .n = s.out_channels, .segment_count = 1, .k = s.in_channels, .segments = whole, .kc = plan.kc, .packed = x.packed,
+          .packed_depth = s.in_channels, .in_place = nullptr, .ldb = 0, .alpha = 1, .beta = 0, .bias = x.bias, .activation = *x.activation, .residual = x.residual_mode,
+          .a_step = ptrdiff_t(s.stride_w * s.in_pixel), .c_step = ptrdiff_t(s.out_pixel), .residual_step = ptrdiff_t(s.res_pixel), .more_panels = 0,
+          .a_type = s.element, .c_type = s.element, .block_sums = s.numerics != SKUA_NUMERICS_FAST, .rows = plan.row_kernel, .scratch = nullptr};
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
@@ -42,13 +26,13 @@ void task(void* arg, size_t index, uint32_t worker) {
   const DirectOperands& x = *r.x;
   const size_t column = index % r.grid.columns, piece = index / r.grid.columns % r.grid.rows, image = index / r.grid.columns / r.grid.rows;
   const GemmSegment whole = {0, 0};
-  GemmBlock g = {};
-  fill(*r.plan, s, x, &whole, g);
+  GemmBlock g = block_of(*r.plan, s, x, &whole);
   g.scratch = static_cast<char*>(x.workspace) + worker * r.plan->scratch;
   const void *in = at(x.in, s.element, ptrdiff_t(image * s.in_batch)), *residual = x.residual ? at(x.residual, s.element, ptrdiff_t(image * s.res_batch)) : nullptr;
   void* out = at(x.out, s.element, ptrdiff_t(image * s.out_batch));
-  const size_t m1 = piece_begin(r.rows, r.grid.rows, piece + 1);
-  run_block(g, piece_begin(r.rows, r.grid.rows, piece), m1, piece_begin(r.panels, r.grid.columns, column), piece_begin(r.panels, r.grid.columns, column + 1), [&](size_t m) {
+  const size_t m1 = piece_begin(r.rows, r.grid.rows, piece + 1), p0 = piece_begin(r.panels, r.grid.columns, column), p1 = piece_begin(r.panels, r.grid.columns, column + 1);
+  if (r.plan->row) return run_row(g, {in, out, residual, 1}, p0, p1);
+  run_block(g, piece_begin(r.rows, r.grid.rows, piece), m1, p0, p1, [&](size_t m) {
     return RowPointers{at(in, s.element, ptrdiff_t(m) * g.a_step), at(out, s.element, ptrdiff_t(m * s.out_pixel)), residual ? at(residual, s.element, ptrdiff_t(m * s.res_pixel)) : nullptr,
                        m1 - m};
   });
@@ -68,9 +52,8 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
 
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {
   if (plan.row && (args.concurrency() == 1 || plan.cycles < 30e3)) {
-    GemmBlock g = {};
-    fill(plan, s, x, nullptr, g);
-    return run_row(g, {x.in, x.out, x.residual, 1});
+    const GemmBlock g = block_of(plan, s, x, nullptr);
+    return run_row(g, {x.in, x.out, x.residual, 1}, 0, panel_count(g.format, g.n));
   }
   Run r = {&plan, &s, &x, s.out_h * s.out_w, panel_count(format_of(plan.tile), s.out_channels), {1, 1}};
   if (s.batch < args.concurrency()) {

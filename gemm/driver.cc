@@ -231,22 +231,27 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
   kernel.finish(f);
 }
 
+constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which a single group of rows fetches ahead
+
 bool has_row(const Kernel* tile, size_t n, size_t depth) {
-  size_t floats = 0;
-  return table_of(tile).panels && mul(n, depth, floats) && floats <= machine_for(tile->isa).l2 / 2 / sizeof(float);
+  size_t elements = 0;
+  return table_of(tile).panels && mul(n, depth, elements) && elements <= kSoon / element_bytes(table_of(tile).b);
 }
 
-void run_row(const GemmBlock& g, const RowPointers& row) {
+void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
   note_use(g.tile);
+  const ptrdiff_t first = ptrdiff_t(p0 * g.format.nr);
+  const void *a = row.a, *from = row.residual ? at(row.residual, g.c_type, first) : nullptr;
+  void* c = at(row.c, g.c_type, first);
   GemmTile t;
-  t.a = &row.a; t.c = &row.c;
+  t.a = &a; t.c = &c;
   t.k = g.k;
-  t.b = g.packed;
-  t.n = g.n;
+  t.b = at(g.packed, g.format.element, ptrdiff_t(panel_offset(g.format, p0, g.packed_depth)));
+  t.n = min(p1 * g.format.nr, g.n) - size_t(first);
   t.alpha = g.alpha; t.beta = g.beta;
-  t.bias = g.bias;
+  t.bias = g.bias ? g.bias + first : nullptr;
   t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
-  const void* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &row.residual;
+  const void* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &from;
   t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
   t.low = g.activation.low; t.high = g.activation.high;
   table_of(g.tile).panels(t);
@@ -263,7 +268,7 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
 
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
   const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element);
-  if (one_group) return bytes > double(48 << 20) ? Ahead::next : bytes > double(8 << 20) ? Ahead::soon : Ahead::none;
+  if (one_group) return bytes > double(48 << 20) ? Ahead::next : bytes > double(kSoon) ? Ahead::soon : Ahead::none;
   return bytes > 65536 && bytes > 0.75 * double(machine_for(g.tile->isa).l2) ? Ahead::line : Ahead::none;
 }
 

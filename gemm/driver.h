@@ -220,9 +220,9 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   } while (pass.next(g));
 }
 
-// The only row of C, without the loop nest. B is packed and in one segment; for a B that stays in L2, where has_row().
+// The only row of C times panels [p0, p1), without the loop nest. B is packed, in one segment, and no larger than what is read without fetching ahead: has_row().
 bool has_row(const Kernel* tile, size_t n, size_t depth);
-void run_row(const GemmBlock& g, const RowPointers& row);
+void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1);
 
 // How rows and panels are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in
 // `row_units` parts that may be cut apart; `cycles` for all of them.

@@ -16,7 +16,7 @@ struct Plan : skua_plan {
   size_t lda, ldb, ldc, ldr;
   size_t kc;
   bool in_place;             // B is read where it is, only its last panel is packed
-  bool row;                  // one row and a small packed B
+  bool row;                  // one row and a packed B that is not fetched ahead
   const Kernel *pack_a, *pack_b;  // NULL where nothing is packed
   size_t packed_a, packed_b;      // bytes of workspace: per batch of A, per B
   size_t width_a;                 // elements from a row of the packed A to the next
@@ -215,24 +215,23 @@ void pack_a_task(void* arg, size_t index, uint32_t) {  // stored [K, M]: rows of
                                 at(static_cast<void*>(r.packed_a + batch * p.packed_a), type, ptrdiff_t(m0 * p.width_a)));
 }
 
+// What every task of a product shares. Fields by name: zeroing all of them first would take as long as a small product.
+GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
+  return {.tile = p.kernel, .format = format_of(p.kernel), .n = p.n, .segment_count = 1, .k = p.k, .segments = whole, .kc = p.kc, .packed = op.packed, .packed_depth = p.k,
+          .in_place = nullptr, .ldb = 0, .alpha = op.config.alpha, .beta = op.config.beta, .bias = op.bias, .activation = op.activation, .residual = skua_residual(op.config.residual),
+          .a_step = 0, .c_step = 0, .residual_step = 0, .more_panels = 0, .a_type = op.config.a_type, .c_type = op.config.c_type,
+          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr};
+}
+
 void multiply_task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = plan_of(r.args->plan);
   const GemmOp& op = op_of(r.args->plan);
   const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows, batch = index / r.grid.columns / r.grid.rows;
-  const PackFormat f = format_of(p.kernel);
   const GemmSegment whole = {0, 0};
-  GemmBlock g = {};
-  g.tile = p.kernel;
-  g.format = f;
-  g.n = p.n;
-  g.segment_count = 1;
-  g.k = p.k;
-  g.segments = &whole;
-  g.packed_depth = p.k;
-  g.kc = p.kc;
-  if (op.packed) g.packed = op.packed;
-  else {
+  GemmBlock g = block_of(p, op, &whole);
+  const PackFormat f = g.format;
+  if (!g.packed) {
     const size_t which = b_index(p, batch);
     g.packed = r.packed_b + which * p.packed_b;
     if (p.in_place) {
@@ -241,26 +240,19 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
       if (p.packed_b) g.packed = at(g.packed, f.element, -ptrdiff_t(panel_offset(f, panel_count(f, p.n) - 1, p.k)));  // only the last panel is there
     }
   }
-  g.alpha = op.config.alpha;
-  g.beta = op.config.beta;
-  g.bias = op.bias;
-  g.activation = op.activation;
-  g.residual = skua_residual(op.config.residual);
   const Element a_type = op.config.a_type, c_type = op.config.c_type;
   const void* a = r.packed_a ? r.packed_a + batch * p.packed_a : at(r.a, a_type, ptrdiff_t(batch_offset(p, p.a_step, batch)));
   const size_t lda = r.packed_a ? p.width_a : p.lda;
   void* c = at(r.c, c_type, ptrdiff_t(batch_offset(p, p.c_step, batch)));
   const void* residual = r.residual ? at(r.residual, c_type, ptrdiff_t(batch_offset(p, p.r_step, batch))) : nullptr;
-  if (p.row && r.grid.columns == 1) return run_row(g, {a, c, residual, 1});
-  g.a_type = a_type; g.c_type = c_type;
-  g.block_sums = op.config.numerics != SKUA_NUMERICS_FAST;
+  const size_t panels = panel_count(f, p.n), p0 = piece_begin(panels, r.grid.columns, columns), p1 = piece_begin(panels, r.grid.columns, columns + 1);
+  if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
   g.rows = r.rows;
   g.scratch = r.scratch + worker * p.staging.bytes;
   g.a_step = ptrdiff_t(lda);
   g.c_step = ptrdiff_t(p.ldc);
   g.residual_step = ptrdiff_t(p.ldr);
-  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), piece_begin(panel_count(f, p.n), r.grid.columns, columns),
-            piece_begin(panel_count(f, p.n), r.grid.columns, columns + 1),
+  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), p0, p1,
             [&](size_t m) {
               return RowPointers{at(a, a_type, ptrdiff_t(m * lda)), at(c, c_type, ptrdiff_t(m * p.ldc)), residual ? at(residual, c_type, ptrdiff_t(m * p.ldr)) : nullptr, p.m - m};
             });
@@ -270,6 +262,8 @@ void run(const RunArgs& args) {
   const Plan& p = plan_of(args.plan);
   const GemmOp& op = op_of(args.plan);
   if (!p.m || !p.n || !p.batches) return;
+  if (p.row && p.batches == 1 && !p.packed_a && args.concurrency() == 1)
+    return run_row(block_of(p, op, nullptr), {args.in<void>(0), args.out<void>(0), op.config.residual ? args.in<void>(1) : nullptr, 1}, 0, ceil_div(p.n, p.kernel->nr));
   Run r = {};
   r.args = &args;
   r.a = args.in<void>(0);

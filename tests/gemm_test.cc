@@ -81,7 +81,7 @@ TEST_P(GemmTile, ManyRows) {
     }
 }
 
-// The only row of C takes two panels of a small packed B at a time.
+// The only row of C takes two panels of a packed B at a time; large enough, workers share the panels.
 TEST_P(GemmTile, OneRow) {
   Rng rng(uint32_t(mr() * 100 + nr() + 2));
   for (size_t n = 1; n <= 4 * nr() + 16; n += small() ? 5 : 1) {
@@ -95,6 +95,11 @@ TEST_P(GemmTile, OneRow) {
     check(*context, c);
     if (HasFailure()) return;
   }
+  Case c;
+  c.n = 8 * nr() + 9, c.k = 3500, c.constant_b = c.bias = true;
+  c.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
+  c.activation.kind = SKUA_ACTIVATION_HARD_SWISH;
+  check(*context, c);
 }
 
 TEST_P(GemmTile, EveryDepth) {
