@@ -69,6 +69,10 @@ const char* not_winograd(const ConvConfig& c, uint32_t algorithm) {
   if (c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 || c.dilation_w != 1) return "stride or dilation is not 1";
   if (c.groups != 1) return "there are groups";
   if (c.numerics == SKUA_NUMERICS_STRICT) return "numerics is STRICT";
+  if (c.winograd_element != uint32_t(Element::f32)) {
+    if (algorithm == kWinogradF6x6) return "it is not computed in f16";
+    if (!winograd_half_by_default(winograd_variant(algorithm)) && c.numerics != SKUA_NUMERICS_FAST) return "its error in f16 needs numerics FAST";
+  }
   if (c.in_channels < winograd_least_channels(winograd_variant(algorithm), map_element(c)) && c.numerics != SKUA_NUMERICS_FAST) return "its error at this depth needs numerics FAST";
   return nullptr;
 }
@@ -204,7 +208,7 @@ skua_status open(skua_op* base) {
   size_t offset[kConvAlgorithms], floats = 0;
   const bool sane = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.groups && c.in_channels && c.out_channels && c.in_channels % c.groups == 0 &&
                     c.out_channels % c.groups == 0 && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION && c.numerics <= SKUA_NUMERICS_FAST && c.layout <= SKUA_LAYOUT_NCHW &&
-                    c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.element <= uint8_t(Element::bf16) && c.packed && !(c.packed >> kConvAlgorithms) && bool(c.transposed) == !strcmp(name, "conv2d_transpose") &&
+                    c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.element <= uint8_t(Element::bf16) && (!c.winograd_element || (c.winograd_element == uint32_t(Element::f16) && map_element(c) == Element::f16)) && c.packed && !(c.packed >> kConvAlgorithms) && bool(c.transposed) == !strcmp(name, "conv2d_transpose") &&
                     (!c.transposed || (uint64_t(c.stride_h) * c.stride_w <= 4096 && c.output_padding_h < c.stride_h && c.output_padding_w < c.stride_w));
   if (!sane || !conv_layout(c, offset, floats) || floats * sizeof(float) != op.weights_size)
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);

@@ -21,7 +21,8 @@ struct ConvConfig {
   uint32_t packed;             // bit per ConvAlgorithm whose weights are there
   PackFormat format;           // of the direct panels
   uint32_t depthwise_vector;   // of the depthwise or grouped weights
-  uint32_t winograd_vector;    // of Winograd's, which are f32
+  uint32_t winograd_vector;    // of Winograd's
+  uint32_t winograd_element;
 };
 
 // What the algorithms see: NCHW maps are f32 in the workspace, whatever they are in memory.
@@ -29,7 +30,7 @@ inline Element map_element(const ConvConfig& c) { return c.layout == SKUA_LAYOUT
 inline bool has_function(const skua_activation& a) {  // that is no clamp
   return a.kind != SKUA_ACTIVATION_NONE && a.kind != SKUA_ACTIVATION_RELU && a.kind != SKUA_ACTIVATION_RELU6 && a.kind != SKUA_ACTIVATION_CLAMP;
 }
-inline PackFormat winograd_format(const ConvConfig& c) { return {uint16_t(c.winograd_vector), uint16_t(c.winograd_vector), Element::f32, 1, 0}; }
+inline PackFormat winograd_format(const ConvConfig& c) { return {uint16_t(c.winograd_vector), uint16_t(c.winograd_vector), Element(c.winograd_element), 1, 0}; }
 
 struct ConvOp : skua_op {
   ConvConfig config;

@@ -108,6 +108,7 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
   // Winograd's products are f32 for every type: the vectors of the tile that the direct form would take.
   const Kernel* product = p.shape.element == Element::f32 ? tile : choose_tile(ctx, 64, c.out_channels, c.in_channels, nullptr);
   c.winograd_vector = product ? product->vector : 0;
+  const PackFormat half = p.shape.element == Element::f16 && c.numerics != SKUA_NUMERICS_STRICT ? winograd_half_format(ctx) : PackFormat{};
   if (choice.wanted) {
     uint32_t only = 0;
     if (const Kernel* other = direct_tile(ctx, p.shape, nullptr, nullptr, &choice)) {
@@ -122,6 +123,15 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
   }
   c.depthwise_vector = c.groups == c.in_channels ? depthwise_vector(ctx, c.out_channels) : grouped_vector(ctx, c.out_channels, c.in_channels / c.groups);
   SKUA_TRY(conv_choose(&probe, c, algorithms, p, nullptr));
+  if (half.vector) {
+    ConvConfig other = c;
+    other.winograd_vector = half.vector;
+    other.winograd_element = uint32_t(half.element);
+    const ConvPlan first = p;
+    const bool any = conv_choose(&probe, other, algorithms, p, nullptr) == SKUA_STATUS_OK;
+    if (any && p.chosen >= kWinogradF2x2 && (p.chosen == first.chosen || !ctx->filter[0]) && p.cycles < first.cycles) c = other;
+    else p = first;
+  }
   c.packed = 1u << p.chosen;
   if ((!hinted && p.chosen != kDepthwise) || p.chosen == kGrouped) c.packed |= 1u << kDirect;  // grouped tiles leave small images to it
   size_t offset[kConvAlgorithms], floats = 0;
@@ -186,7 +196,7 @@ skua_status conv_remake(const skua_op* base, const skua_tensor* inputs, uint32_t
   *out = nullptr;
   c.packed = 0;
   c.format = {};
-  c.depthwise_vector = c.winograd_vector = 0;
+  c.depthwise_vector = c.winograd_vector = c.winograd_element = 0;
   const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
   const skua_tensor& x = inputs[0];
   const size_t h = x.rank == 4 ? x.shape[nchw ? 2 : 1] : 1, w = x.shape[nchw ? x.rank - 1 : x.rank - 2];

@@ -28,6 +28,7 @@ struct Layer {
   skua_activation activation;
   skua_residual residual;
   skua_dtype type = SKUA_DTYPE_F32;  // of the feature maps
+  bool half = false;                 // products in f16
   size_t taps() const { return size_t(winograd_taps(variant)); }
 };
 
@@ -82,7 +83,7 @@ const skua::OpClass kClass = {"winograd", 99, sizeof(ConvOp), sizeof(ConvPlan), 
 // weights: [O][taps][taps][I]
 skua_status create(skua_context* context, const Layer& l, const std::vector<float>& weights, const std::vector<float>& bias, skua_op** out) {
   const skua::Kernel* tile = skua::choose_tile(context, 12, l.out_channels, l.in_channels, nullptr);
-  const skua::PackFormat format = skua::format_of(tile);
+  const skua::PackFormat format = l.half ? skua::winograd_half_format(context) : skua::format_of(tile);
   const size_t floats = bias_floats(l) + skua::winograd_packed_floats(l.variant, l.in_channels, l.out_channels, format);
   if (skua_status s = skua::new_op(kClass, context, l.residual ? 2 : 1, 1, floats * sizeof(float), out)) return s;
   ConvOp& op = *static_cast<ConvOp*>(*out);
@@ -106,6 +107,9 @@ double amplification(WinogradVariant v) { return std::sqrt(growth_y(v).variance 
 constexpr double u = FLT_EPSILON / 2;
 // rms error over rms of y for operands of mean 0.
 double expected_rms(WinogradVariant v, size_t in_channels) { return 0.41 * u * amplification(v) * std::sqrt(double(in_channels) / 2 + 4); }
+// With products in f16: chains of 64 at most.
+constexpr double u_half = 1.0 / 2048;
+double expected_half_rms(WinogradVariant v, size_t in_channels) { return 0.41 * u_half * amplification(v) * std::sqrt(double(std::min(in_channels, size_t(64))) / 2 + 4); }
 
 struct Truth {
   std::vector<double> value, bound;  // before the epilogue
@@ -118,7 +122,7 @@ Truth convolve(const Data& x, const Layer& l, const std::vector<float>& weights,
   for (float v : in) largest = std::max(largest, double(std::fabs(v)));
   std::vector<double> sums(O);
   for (size_t i = 0; i < weights.size(); ++i) sums[i / (T * T * I)] += std::fabs(double(weights[i]));
-  const double terms = double(I) + 3 * (winograd_height(l.variant) + winograd_width(l.variant) - 4) / 2 + 8;
+  const double terms = double(l.half ? std::min(I, size_t(64)) : I) + 3 * (winograd_height(l.variant) + winograd_width(l.variant) - 4) / 2 + 8;
   Truth t;
   std::vector<double> acc(O);
   for (size_t n = 0; n < N; ++n)
@@ -136,7 +140,7 @@ Truth convolve(const Data& x, const Layer& l, const std::vector<float>& weights,
           t.rms += sum * sum;
           const double value = sum + (l.has_bias ? double(bias[o]) : 0);
           t.value.push_back(value);
-          t.bound.push_back(terms * u * worst(l.variant) * largest * sums[o] + 4 * u * std::fabs(value));
+          t.bound.push_back(terms * (l.half ? u_half : u) * worst(l.variant) * largest * sums[o] + 4 * u * std::fabs(value));
         }
   t.rms = std::sqrt(t.rms / double(t.value.size()));
   return t;
@@ -184,7 +188,7 @@ void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) 
   const std::vector<Data> got = run(op, inputs, {yt});
   ASSERT_EQ(got.size(), 1u);
   Truth want = convolve(x, l, weights, bias);
-  const double usual = 40 * expected_rms(l.variant, l.in_channels) * double(l.taps()) * std::sqrt(double(l.in_channels)) / 3;
+  const double usual = 40 * (l.half ? expected_half_rms(l.variant, l.in_channels) : expected_rms(l.variant, l.in_channels)) * double(l.taps()) * std::sqrt(double(l.in_channels)) / 3;
   const std::vector<float> r = dense(residual);
   for (size_t i = 0; i < want.value.size(); ++i) {
     double& y = want.value[i];
@@ -200,7 +204,7 @@ void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) 
 
 Layer plain(WinogradVariant v, size_t in_channels, size_t out_channels) {
   const size_t pad = size_t(winograd_taps(v)) / 2;
-  return {v, in_channels, out_channels, pad, pad, pad, pad, true, {SKUA_ACTIVATION_NONE, 0, 0}, SKUA_RESIDUAL_NONE, SKUA_DTYPE_F32};
+  return {v, in_channels, out_channels, pad, pad, pad, pad, true, {SKUA_ACTIVATION_NONE, 0, 0}, SKUA_RESIDUAL_NONE, SKUA_DTYPE_F32, false};
 }
 
 // Every clip of both dimensions, for whole and for half-filled vectors.
@@ -265,6 +269,44 @@ TEST(Winograd, HalfPrecision) {
         if (HasFailure()) return;
       }
     }
+}
+
+// Products in f16, where an instruction set has them.
+std::vector<const char*> half_isas() {
+  std::vector<const char*> found;
+  for (const char* isa : isas(SKUA_DTYPE_F16)) {
+    Context context(isa);
+    if (skua::winograd_half_format(context).vector) found.push_back(isa);
+  }
+  return found;
+}
+constexpr WinogradVariant kHalfVariants[] = {WinogradVariant::f2x2, WinogradVariant::f4x2, WinogradVariant::f4x4, WinogradVariant::f2x2_5x5};
+
+TEST(Winograd, HalfArithmetic) {
+  Rng rng(8);
+  for (const char* isa : half_isas()) {
+    Context context(isa);
+    for (WinogradVariant v : kHalfVariants) {
+      const int my = winograd_rows(v), mx = winograd_columns(v);
+      for (int i = 0; i < 5; ++i) {
+        Layer l = plain(v, size_t(rng.integer(1, 150)), size_t(rng.integer(1, 80)));
+        l.type = SKUA_DTYPE_F16;
+        l.half = true;
+        l.residual = skua_residual(i % 3);
+        if (i == 3) l.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0};
+        check(context, l, {size_t(1 + i % 2), size_t(rng.integer(1, 3 * my)), size_t(rng.integer(1, 3 * mx)), i == 1}, rng);
+        if (HasFailure()) return;
+      }
+      Layer l = plain(v, small() ? 140 : 600, small() ? 70 : 330);  // several passes over the channels; columns cut over workers
+      l.type = SKUA_DTYPE_F16;
+      l.half = true;
+      check(context, l, {1, 7, 7, false}, rng);
+      if (HasFailure()) return;
+    }
+    skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0, skua::Element::f16};
+    skua::WinogradPlan plan;
+    EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f6x6, s, skua::winograd_half_format(context), &plan));
+  }
 }
 
 // Few tiles and many output channels: workers share the transformed input and take panels. Many tiles: ranges of several blocks.
@@ -396,6 +438,75 @@ TEST(Winograd, Accuracy) {
             printf("%-14s %-7s %3zu channels, mean %g: rms %.2e (%.1f of direct, expected %.2e) largest %.2e of bound %.1e\n", winograd_name(v), isa, channels, double(mean), e.rms,
                    e.rms / direct.rms, expected, e.largest, e.of_bound);
         }
+      }
+    }
+  }
+}
+
+// Sums of 64 products in f16, rounded after every step, and these sums in f32.
+std::vector<double> half_chains(const Data& x, const Layer& l, const std::vector<float>& weights) {
+  const size_t H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, T = l.taps();
+  std::vector<double> y;
+  for (size_t oy = 0; oy < H; ++oy)
+    for (size_t ox = 0; ox < W; ++ox)
+      for (size_t o = 0; o < l.out_channels; ++o) {
+        float sum = 0, chain = 0;
+        size_t terms = 0;
+        for (size_t ky = 0; ky < T; ++ky)
+          for (size_t kx = 0; kx < T; ++kx) {
+            const size_t iy = oy + ky - l.top, ix = ox + kx - l.left;
+            if (iy >= H || ix >= W) continue;
+            for (size_t i = 0; i < I; ++i) {
+              chain = rounded(SKUA_DTYPE_F16, chain + x.v[(iy * W + ix) * I + i] * weights[((o * T + ky) * T + kx) * I + i]);
+              if (++terms % 64 == 0) {
+                sum += chain;
+                chain = 0;
+              }
+            }
+          }
+        y.push_back(double(sum + chain));
+      }
+  return y;
+}
+
+// The table of f16 in docs/winograd.md. Weights are halves, results are rounded to f16.
+TEST(Winograd, HalfAccuracy) {
+  const bool print = std::getenv("SKUA_WINOGRAD_TABLE") != nullptr;
+  for (size_t channels : {size_t(8), size_t(32), size_t(64), size_t(512)}) {
+    if (small() && channels > 32) continue;
+    size_t taps = 0;
+    Errors direct = {};
+    for (WinogradVariant v : kHalfVariants) {
+      Rng rng(5);
+      Layer l = plain(v, channels, 8);
+      l.has_bias = false;
+      l.type = SKUA_DTYPE_F16;
+      l.half = true;
+      std::vector<float> weights = values(l.taps() * l.taps() * channels * 8, rng);
+      for (float& w : weights) w = rounded(SKUA_DTYPE_F16, w);
+      const Data x = make(shape({1, 16, 16, channels}, SKUA_DTYPE_F16), rng);
+      const Truth want = convolve(x, l, weights, {});
+      if (l.taps() != taps) {
+        taps = l.taps();
+        direct = errors(half_chains(x, l, weights), want);
+        if (print) printf("f16 direct %zux%zu             %3zu channels: rms %.2e largest %.2e\n", taps, taps, channels, direct.rms, direct.largest);
+      }
+      for (const char* isa : half_isas()) {
+        SCOPED_TRACE(testing::Message() << isa << " " << winograd_name(v) << " " << channels << " channels");
+        Context context(isa);
+        Op op;
+        SKUA_EXPECT_OK(create(context, l, weights, {}, &op));
+        const std::vector<Data> got = run(op, {x});
+        ASSERT_EQ(got.size(), 1u);
+        const Errors e = errors(dense_double(got[0]), want);
+        const double expected = expected_half_rms(v, channels);
+        EXPECT_LE(e.of_bound, 1);
+        EXPECT_LE(e.rms, 1.6 * expected + 3e-4);
+        EXPECT_LE(e.largest, 40 * expected);
+        if (skua::winograd_half_by_default(v)) { EXPECT_LE(e.rms, 2.2 * direct.rms + 3e-4); }
+        if (print)
+          printf("f16 %-14s %-10s %3zu channels: rms %.2e (%.1f of direct, expected %.2e) largest %.2e of bound %.1e\n", winograd_name(v), isa, channels, e.rms, e.rms / direct.rms, expected,
+                 e.largest, e.of_bound);
       }
     }
   }

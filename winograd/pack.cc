@@ -17,14 +17,9 @@ consteval Taps taps(int m, int count) {
 }
 constexpr Taps kTaps[4] = {taps(2, 3), taps(4, 3), taps(6, 3), taps(4, 5)};
 
-}  // namespace
-
-size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format) {
-  return winograd_points(variant) * in_channels * round_up(out_channels, format.vector);
-}
-
-void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
-                   size_t stride_x, size_t stride_i, float* packed) {
+template <class T>
+void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
+          T* packed) {
   const int ay = winograd_height(variant), ax = winograd_width(variant), count = winograd_taps(variant);
   const Taps &gy = kTaps[count == 5 ? 3 : ay / 2 - 2], &gx = kTaps[count == 5 ? 3 : ax / 2 - 2];
   const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector);
@@ -34,9 +29,9 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
     for (size_t i = 0; i < in_channels; ++i) {
       const size_t begin = i / kWinogradDepth * kWinogradDepth, depth = min(kWinogradDepth, in_channels - begin);
       for (size_t j = 0; j < width; ++j) {
-        float* to = packed + begin * wide + depth * first + (i - begin) * width + j;
+        T* to = packed + begin * wide + depth * first + (i - begin) * width + j;
         if (j >= columns) {
-          for (size_t q = 0; q < points; ++q) to[q * step] = 0;
+          for (size_t q = 0; q < points; ++q) to[q * step] = {};
           continue;
         }
         const float* w = weights + (first + j) * stride_o + i * stride_i;
@@ -51,11 +46,23 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
           for (int b = 0; b < ax; ++b, to += step) {
             double sum = 0;
             for (int k = 0; k < count; ++k) sum += gy.at[a][k] * half[k][b];
-            *to = float(sum);
+            narrow(float(sum), *to);
           }
       }
     }
   }
+}
+
+}  // namespace
+
+size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format) {
+  return ceil_div(winograd_points(variant) * in_channels * round_up(out_channels, format.vector) * element_bytes(format.element), sizeof(float));
+}
+
+void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
+                   size_t stride_x, size_t stride_i, float* packed) {
+  if (format.element == Element::f16) pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i, reinterpret_cast<f16*>(packed));
+  else pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i, packed);
 }
 
 }  // namespace skua

@@ -5,7 +5,7 @@ namespace skua {
 
 namespace {
 
-// The first kernel of that kind for vectors of that length: V, U and M are laid out in vectors.
+// The first kernel of that kind for vectors of that length, 0: of any. V, U and M are laid out in vectors.
 const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32_t vector, Element element) {
   struct Search {
     uint32_t vector;
@@ -13,7 +13,7 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
   } s = {vector, nullptr};
   each_kernel(ctx, winograd_tables, kind, variant, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
-    if (!s.found && k->vector == s.vector) s.found = k;
+    if (!s.found && (!s.vector || k->vector == s.vector)) s.found = k;
   }, &s, element);
   return s.found;
 }
@@ -21,8 +21,10 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
 // Cycles on one thread with blocks of this size. The constants are fits, in cycles, to cores with 2 vector multiply-adds per cycle.
 double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, size_t block) {
   const double mean = (winograd_height(p.variant) + winograd_width(p.variant)) / 2.0 - 2, mean_out = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0, points = double(winograd_points(p.variant)), lanes = p.tile->vector;
+  const double bytes = element_bytes(p.element);  // of a value of V and U
   const double blocks = double(ceil_div(p.tiles, block)), ic = double(s.in_channels), oc = double(round_up(s.out_channels, p.tile->vector));
-  const double u_bytes = points * ic * oc * 4, block_bytes = points * double(block) * double(round_up(max(s.in_channels, s.out_channels), kWinogradLine)) * 4;
+  const double u_bytes = points * ic * oc * bytes, line = double(kWinogradLine), in_line = double(ceil_div(s.in_channels, kWinogradLine)) * line * bytes, out_line = double(ceil_div(s.out_channels, kWinogradLine)) * line * 4;
+  const double block_bytes = points * double(block) * (in_line > out_line ? in_line : out_line);
   const double in_l2 = block_bytes / double(m.l2);
 
   // Products that clips leave: n outputs of a dimension need n + (taps-1)*ceil(n/m).
@@ -31,34 +33,43 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows) + 1, p.tile->mr)), r = rows / parts;
   const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
   double step = multiplies / m.fma_ports;
-  if (const double issue = (multiplies * (lanes == 16 ? 1 : 1 + 1 / vectors) + vectors + 4) / m.issue; issue > step) step = issue;
+  if (const double issue = (multiplies * (lanes >= 16 ? 1 : 1 + 1 / vectors) + vectors + 4) / m.issue; issue > step) step = issue;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
-  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic + 30 + 2 * multiplies) * (1 + 0.3 * (in_l2 > 0.5 ? in_l2 - 0.5 : 0));
+  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic + 30 + 2 * multiplies * (p.element == Element::f32 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * (in_l2 > 0.5 ? in_l2 - 0.5 : 0));
   // U streams through once per block; four fifths of the shorter of the two hide behind the longer.
   const double from = u_bytes + block_bytes < double(m.l2) ? m.l2_bytes : u_bytes < 0.75 * double(m.l3) || m.l3 <= m.l2 ? 0.8 * m.l3_bytes : m.memory_bytes;
   const double stream = blocks * u_bytes / from;
   const double products_and_stream = multiply > stream ? multiply + 0.2 * stream : stream + 0.2 * multiply;
 
   // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
-  const double far = 1 + 2.2 * (in_l2 > 0.25 ? in_l2 - 0.25 : 0), slower = 2 / m.fma_ports, size = lanes / 16;
-  const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * size) * far * double(ceil_div(s.in_channels, p.tile->vector));
-  const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * size) * far * oc / lanes;
+  const double far = 1 + 2.2 * (in_l2 > 0.25 ? in_l2 - 0.25 : 0), slower = 2 / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
+  const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(ceil_div(s.in_channels, p.in->vector));
+  const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2
   return products_and_stream + double(p.tiles) * (in + 30 + out + 40) + cold;
 }
 
 }  // namespace
 
+PackFormat winograd_half_format(const skua_context* ctx) {
+  const Kernel* k = find_kernel(ctx, winograd_tables, KernelKind::winograd_product, 0, Element::f16);
+  const uint16_t vector = k ? k->vector : 0;
+  return {vector, vector, Element::f16, 1, 0};
+}
+
 bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& s, const PackFormat& format, WinogradPlan* plan, Choice* choice) {
   WinogradPlan& p = *plan;
   p = {};
   p.variant = variant;
-  p.in = find(ctx, KernelKind::winograd_in, int(winograd_input(variant)), format.vector, s.element);
-  p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector, Element::f32);
-  p.out = find(ctx, KernelKind::winograd_out, int(variant), format.vector, s.element);
+  p.element = format.element;
+  const bool half = p.element != Element::f32;
+  const uint32_t vector = half ? 0 : format.vector;
+  p.in = find(ctx, KernelKind::winograd_in, int(winograd_input(variant)) + (half ? kWinogradHalf : 0), vector, s.element);
+  p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector, p.element);
+  p.out = find(ctx, KernelKind::winograd_out, int(variant), vector, s.element);
   if (!p.in || !p.tile || !p.out) return false;
   if (s.element != Element::f32) {
-    p.out_f32 = find(ctx, KernelKind::winograd_out, int(variant), format.vector, Element::f32);
+    p.out_f32 = find(ctx, KernelKind::winograd_out, int(variant), vector, Element::f32);
     p.rows = find_kernel(ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
     if (!p.out_f32 || !p.rows) return false;
   }

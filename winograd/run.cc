@@ -22,27 +22,27 @@ struct Cut {
   bool shared;     // every range is transformed once, by all workers, before; else every task does it for itself
 };
 
-// Floats from point to point: an odd number of cache lines, so that the streams of a transform fall into different sets of L1.
-size_t odd_lines(size_t floats) { return (ceil_div(floats, 16) | 1) * 16; }
+// Bytes from point to point: an odd number of cache lines, so that the streams of a transform fall into different sets of L1.
+size_t odd_lines(size_t bytes) { return (ceil_div(bytes, 64) | 1) * 64; }
 
 // Where one pass computes all columns, M of a point takes the place of V of the point before, which is in the near caches and no longer needed: V begins one
-// point later, `shift` floats, and M has no memory of its own.
+// point later, `shift` bytes, and M has no memory of its own.
 struct Layout {
   size_t list, v, m;      // bytes, of a block
-  size_t v_step, m_step;  // floats from point to point
+  size_t v_step, m_step;  // bytes from point to point
   size_t shift;
 };
 
 Layout layout_of(const WinogradPlan& p, const WinogradShape& s, const Cut& cut) {
-  const size_t points = winograd_points(p.variant), depth = round_up(s.in_channels, kWinogradLine), columns = round_up(cut.columns, kWinogradLine);
+  const size_t points = winograd_points(p.variant), depth = round_up(s.in_channels, kWinogradLine) * element_bytes(p.element), columns = round_up(cut.columns, kWinogradLine) * sizeof(float);
   const bool together = !cut.shared && cut.columns >= s.out_channels;
   Layout l;
   l.v_step = odd_lines(p.block * (together ? max(depth, columns) : depth));
   l.m_step = together ? l.v_step : odd_lines(p.block * columns);
   l.shift = together ? l.v_step : 0;
   l.list = round_up(p.block * sizeof(Tile), 64);
-  l.v = (points * l.v_step + l.shift) * sizeof(float);
-  l.m = together ? 0 : points * l.m_step * sizeof(float);
+  l.v = points * l.v_step + l.shift;
+  l.m = together ? 0 : points * l.m_step;
   return l;
 }
 
@@ -51,7 +51,7 @@ Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
   if (pieces == 1) return {1, all, false};
   // Ranges for each worker alone: as many blocks as one thread would do; where U stays in L2 also smaller ones, as long as a product has rows enough.
-  const double u_bytes = double(winograd_points(p.variant)) * double(s.in_channels) * double(s.out_channels) * 4;
+  const double u_bytes = double(winograd_points(p.variant)) * double(s.in_channels) * double(s.out_channels) * element_bytes(p.element);
   const size_t mr = p.tile->mr, workers = args.concurrency(), blocks = ceil_div(p.tiles, p.block);
   size_t own = max(p.tiles / min(p.block, 2 * mr), blocks);
   if (u_bytes < double(machine_for(p.tile->isa).l2)) own = max(own, max(p.tiles / mr, min(workers, 2 * p.tiles / mr)));
@@ -80,11 +80,11 @@ struct Run {
   ptrdiff_t bytes(ptrdiff_t elements) const { return elements * ptrdiff_t(element_bytes(shape->element)); }
   char* slot(size_t i) const { return workspace + i * (layout.list + layout.v); }  // list and V: of a worker, or of a range where shared
   Tile* list(size_t i) const { return reinterpret_cast<Tile*>(slot(i)); }
-  float* v(size_t i) const { return reinterpret_cast<float*>(slot(i) + layout.list) + layout.shift; }
-  float* m(uint32_t worker) const {
+  char* v(size_t i) const { return slot(i) + layout.list + layout.shift; }
+  char* m(uint32_t worker) const {
     if (layout.shift) return v(worker) - layout.shift;
     const size_t slots = cut.shared ? cut.ranges : args->concurrency();
-    return reinterpret_cast<float*>(slot(slots) + worker * layout.m);
+    return slot(slots) + worker * layout.m;
   }
 };
 
@@ -114,7 +114,7 @@ void list_tiles(const WinogradPlan& p, size_t from, size_t to, Tile* list) {
 }
 
 // Transforms tiles list[i] for i in [from, to) of a block of n into V.
-void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t n, float* v) {
+void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t n, char* v) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant);
@@ -123,7 +123,7 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
   t.row = s.in_row;
   t.pixel = s.in_pixel;
   t.channels = s.in_channels;
-  t.step = r.layout.v_step;
+  t.step = r.layout.v_step / element_bytes(p.element);
   t.line = n * kWinogradLine;
   const auto inside = [](ptrdiff_t n, int most) { return uint8_t(n < 0 ? 0 : n > most ? most : n); };
   for (size_t i = from; i < to; ++i) {
@@ -137,7 +137,7 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
     t.left = inside(-x, columns);
     t.right = inside(ptrdiff_t(s.in_w) - x, columns);
     t.in = r.in + r.bytes(ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel));
-    t.v = v + i * kWinogradLine;
+    t.v = at(v, p.element, ptrdiff_t(i * kWinogradLine));
     fn(t);
   }
 }
@@ -174,14 +174,14 @@ void finish_function(const Run& r, WinogradOut t, size_t rows, size_t columns, c
 }
 
 // Outputs [first, first + channels) of n tiles from M.
-void transform_out(const Run& r, const Tile* list, size_t n, const float* m, size_t first, size_t channels) {
+void transform_out(const Run& r, const Tile* list, size_t n, const char* m, size_t first, size_t channels) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const size_t my = size_t(winograd_rows(p.variant)), mx = size_t(winograd_columns(p.variant));
   const WinogradOutFn fn = code_of<WinogradOutFn>(p.out);
   const bool rows_after = r.activation.kernel != nullptr, residual_after = r.residual_mode == SKUA_RESIDUAL_AFTER_ACTIVATION;
   WinogradOut t = {};
-  t.step = r.layout.m_step;
+  t.step = r.layout.m_step / sizeof(float);
   t.line = n * kWinogradLine;
   t.channels = channels;
   t.bias = r.bias ? r.bias + first : nullptr;
@@ -196,7 +196,7 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
     const Tile& tile = list[i];
     t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
     t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
-    t.m = m + i * kWinogradLine;
+    t.m = reinterpret_cast<const float*>(m) + i * kWinogradLine;
     char* const out = r.out + r.bytes(ptrdiff_t(tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first));
     const char* const residual = r.residual_mode == SKUA_RESIDUAL_NONE ? nullptr
                                  : r.residual + r.bytes(ptrdiff_t(tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first));
@@ -222,7 +222,7 @@ void transform_out(const Run& r, const Tile* list, size_t n, const float* m, siz
 constexpr size_t kNearBytes = 16 << 10;
 
 // Products and output transform of columns [first, first + columns) of n transformed tiles; first begins a group.
-void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m, size_t first, size_t columns) {
+void multiply(const Run& r, const Tile* list, size_t n, const char* v, char* m, size_t first, size_t columns) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int height = winograd_height(p.variant), width = winograd_width(p.variant);
@@ -236,31 +236,33 @@ void multiply(const Run& r, const Tile* list, size_t n, const float* v, float* m
   const WinogradProductTable& table = code_of<WinogradProductTableFn>(p.tile)();
   WinogradProduct t = {};
   t.line = n * kWinogradLine;
-  const float *a = v, *u = r.packed;
-  float* c = m;
+  const Element e = p.element;
+  const void* u = r.packed;
+  const char* a = v;
+  char* c = m;
   for (int i = 0; i < height; ++i)
     for (int j = 0; j < width; ++j, a += r.layout.v_step, c += r.layout.m_step) {
       const bool drop_y = !winograd::has_point(height - 2, p.clip_y, i), drop_x = !winograd::has_point(width - 2, p.clip_x, j);
       const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
       const size_t parts = ceil_div(to - from, mr), less = parts ? (to - from) / parts : 0, more = to - from - parts * less;  // tiles per product
-      for (size_t k = 0; k < s.in_channels; k += kWinogradDepth, u += t.k * wide) {
+      for (size_t k = 0; k < s.in_channels; k += kWinogradDepth, u = at(u, e, ptrdiff_t(t.k * wide))) {
         t.k = min(kWinogradDepth, s.in_channels - k);
         t.add = k != 0;
-        t.u = u + t.k * first;
+        t.u = at(u, e, ptrdiff_t(t.k * first));
         // Groups inside tiles where there is one product of tiles, or where the first-level cache holds U; else tiles inside groups.
-        const bool groups_inside = parts == 1 || t.k * columns * sizeof(float) <= kNearBytes;
+        const bool groups_inside = parts == 1 || t.k * columns * element_bytes(e) <= kNearBytes;
         for (size_t column = 0, next; column < columns; column = next) {
           t.groups = groups_inside && column + nr <= columns ? (columns - column) / nr : 1;
           next = column + t.groups * nr;
           const size_t vectors = ceil_div(min(nr, columns - column), L);
-          float* const to_column = c + column / kWinogradLine * t.line + column % kWinogradLine;
+          float* const to_column = reinterpret_cast<float*>(c) + column / kWinogradLine * t.line + column % kWinogradLine;
           for (size_t part = 0, row = from, rows; part < parts; ++part, row += rows) {
             rows = less + (part < more);
-            t.v = a + k / kWinogradLine * t.line + row * kWinogradLine;
+            t.v = at(a, e, ptrdiff_t(k / kWinogradLine * t.line + row * kWinogradLine));
             t.m = to_column + row * kWinogradLine;
             table.at[(vectors - 1) * mr + rows - 1](t);
           }
-          t.u += t.groups * t.k * vectors * L;
+          t.u = at(t.u, e, ptrdiff_t(t.groups * t.k * vectors * L));
         }
       }
     }

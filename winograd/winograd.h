@@ -22,11 +22,15 @@ struct WinogradShape {
   size_t in_row, in_pixel, in_batch;
   size_t out_row, out_pixel, out_batch;
   size_t res_row, res_pixel, res_batch;
-  Element element = Element::f32;  // of the feature maps; V, U and M are f32
+  Element element = Element::f32;  // of the feature maps
 };
+
+// Whether SKUA_NUMERICS_DEFAULT takes it with products in f16; docs/winograd.md.
+constexpr bool winograd_half_by_default(WinogradVariant v) { return v == WinogradVariant::f2x2; }
 
 struct WinogradPlan {
   WinogradVariant variant;
+  Element element;                  // of V and U
   const Kernel *tile, *in, *out;    // product and transforms
   const Kernel *out_f32, *rows;     // for maps of half precision and an activation that is no clamp: outputs to f32, and from there to memory (gemm_rows)
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
@@ -47,7 +51,10 @@ constexpr size_t winograd_least_channels(WinogradVariant v, Element element) {
   return element == Element::f32 ? least[int(v)] : 1;
 }
 
-// Floats of packed weights, of which only format.vector matters; sizes were checked so that in_channels * round_up(out_channels, vector) * 64 fits.
+// The format of U for products in f16, where the context has them: its type and vector; else a vector of 0.
+PackFormat winograd_half_format(const skua_context* ctx);
+
+// Floats of packed weights, of which only format.vector and format.element matter; sizes were checked so that in_channels * round_up(out_channels, vector) * 64 fits.
 size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format);
 
 // Transforms in double and rounds once. weights: value [o][y][x][i] at o*stride_o + y*stride_y + x*stride_x + i*stride_i.

@@ -27,28 +27,31 @@ constexpr WinogradVariant winograd_input(WinogradVariant v) { return v == Winogr
 // Products M: [point][column / 16][tile][16 columns].
 constexpr size_t kWinogradLine = 16;
 constexpr size_t kWinogradDepth = 256;
+constexpr size_t kWinogradHalfDepth = 64;
 // Columns of a group for weights packed for vectors of that many floats: the same for all instruction sets of that vector, so that they share packed weights.
 constexpr size_t winograd_group(size_t vector) { return vector >= 16 ? vector : vector >= 4 ? 2 * vector : 4; }
 // KernelKind::winograd_in, variant = winograd_input(): V of one tile; point = i*width + j. Points that a clip drops are not written.
-// Feature maps are of the kernel's type, V, U and M of f32.
+// Feature maps are of the kernel's type; V of f32, or where kWinogradHalf is added to the variant of f16.
 struct WinogradIn {
   const void* in;             // first value of the tile, which may lie outside the image
   size_t row, pixel;          // elements from one row, one pixel to the next
   uint8_t clip_y, clip_x;     // outputs of the tile outside the image: values and points that fall away
   uint8_t top, bottom, left, right;  // rows [top, bottom) and columns [left, right) of the tile lie inside the image, the others are 0
   size_t channels;
-  float* v;                   // whole vectors are written
-  size_t step, line;          // floats from one point, one line of channels to the next
+  void* v;                    // whole vectors are written
+  size_t step, line;          // elements from one point, one line of channels to the next
 };
 using WinogradInFn = void (*)(const WinogradIn&);
+constexpr uint16_t kWinogradHalf = 16;
 
-// KernelKind::winograd_product: M[r][j] = sum over k of V[r][k] * U[k][j] for some groups of columns, one chain of multiply-adds in the order of k. `code` returns a table of functions:
+// KernelKind::winograd_product: M[r][j] = sum over k of V[r][k] * U[k][j] for some groups of columns, one chain of multiply-adds in the order of k;
+// Kernel::element is the type of V and U. In f16 a chain has kWinogradHalfDepth terms, and sums of chains are f32. `code` returns a table of functions:
 // at[(vectors - 1) * mr + rows - 1], vectors <= nr / vector, rows <= mr.
 struct WinogradProduct {
-  const float* v;
-  size_t line;                // floats from one line of channels to the next
+  const void* v;
+  size_t line;                // elements from one line of channels to the next
   size_t k;
-  const float* u;             // groups of k rows of whole vectors
+  const void* u;              // groups of k rows of whole vectors
   size_t groups;              // more than one only of nr columns
   float* m;                   // a line per tile; column j is at j / 16 lines of tiles, j % 16
   bool add;                   // to what m holds: the sums over the channels before
