@@ -2,12 +2,16 @@
 //
 //   8x8x1 -conv 3x3, relu-> 8x8x16 -conv 3x3, relu-> 8x8x32 -max pool 2x2-> 4x4x32 -conv 3x3, relu-> 4x4x32 = 512 -fully connected-> 10
 //
-// digits FOLDER [least accuracy]     FOLDER holds digits.weights and digits.test
+// digits FOLDER [least accuracy [f32|f16|bf16]]     FOLDER holds digits.weights and digits.test
+//
+// In a half type the feature maps between the layers are halves: a first operator makes them of the f32 images, a last one f32 scores. The weights stay f32 for the
+// caller; create makes halves of them as it packs.
 #include <skua/skua.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -36,14 +40,24 @@ void check(skua_status status) {
 struct Layer {
   skua_op* op = nullptr;
   skua_plan* plan = nullptr;
-  std::vector<float> out;
+  std::vector<float> out;  // in a half type its first half is used
 };
+
+bool parse_type(const char* name, skua_dtype* type) {
+  for (skua_dtype t : {SKUA_DTYPE_F32, SKUA_DTYPE_F16, SKUA_DTYPE_BF16})
+    if (!std::strcmp(name, skua_dtype_name(t))) {
+      *type = t;
+      return true;
+    }
+  return false;
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: digits FOLDER [least accuracy]\n");
+  skua_dtype type = SKUA_DTYPE_F32;
+  if (argc < 2 || (argc > 3 && !parse_type(argv[3], &type))) {
+    std::fprintf(stderr, "usage: digits FOLDER [least accuracy [f32|f16|bf16]]\n");
     return 2;
   }
   const std::string folder = argv[1];
@@ -75,9 +89,19 @@ int main(int argc, char** argv) {
     workspace_size = std::max(workspace_size, skua_plan_workspace(layer.plan, 1));
     layers.push_back(std::move(layer));
   };
+  const auto convert = [&](skua_dtype from, skua_dtype to) {
+    skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
+    d.input_type = from;
+    d.output_type = to;
+    skua_op* op = nullptr;
+    check(skua_convert_create(context, &d, &op));
+    append(op);
+  };
+  if (type != SKUA_DTYPE_F32) convert(SKUA_DTYPE_F32, type);
   const float* at = weights.data();
   for (int i = 0; i < 3; ++i) {
     skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+    d.input_type = d.output_type = type;  // weight_type stays f32
     d.kernel_h = d.kernel_w = 3;
     d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
     d.in_channels = channels[i];
@@ -92,6 +116,7 @@ int main(int argc, char** argv) {
     append(op);
     if (i == 1) {
       skua_pool2d_desc p = SKUA_POOL2D_DESC_INIT;
+      p.type = type;
       p.kind = SKUA_POOL_MAX;
       p.kernel_h = p.kernel_w = p.stride_h = p.stride_w = 2;
       check(skua_pool2d_create(context, &p, &op));
@@ -99,12 +124,14 @@ int main(int argc, char** argv) {
     }
   }
   skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+  d.a_type = d.c_type = type;
   d.n = 10;
   d.k = 512;
   skua_op* op = nullptr;
   check(skua_gemm_create(context, &d, at, at + 5120, &op));
-  shape = skua_tensor_2d(SKUA_DTYPE_F32, count, 512);  // the same memory, seen as one row per image
+  shape = skua_tensor_2d(type, count, 512);  // the same memory, seen as one row per image
   append(op);
+  if (type != SKUA_DTYPE_F32) convert(type, SKUA_DTYPE_F32);
 
   std::vector<float> images(count * 64);
   for (size_t i = 0; i < count; ++i)
@@ -126,7 +153,7 @@ int main(int argc, char** argv) {
     right += std::max_element(row, row + 10) - row == test[i * kRecord + 64];
   }
   const double accuracy = double(right) / double(count);
-  std::printf("%zu of %zu held-out images right: accuracy %.2f%%\n", right, count, 100 * accuracy);
+  std::printf("%s: %zu of %zu held-out images right, accuracy %.2f%%\n", skua_dtype_name(type), right, count, 100 * accuracy);
   for (Layer& layer : layers) {
     skua_plan_destroy(layer.plan);
     skua_op_destroy(layer.op);

@@ -1,4 +1,4 @@
-/* A build with GEMM alone and portable C++ alone: what was left out answers UNSUPPORTED and says so. */
+/* A build with GEMM alone, f32 alone and portable C++ alone: what was left out answers UNSUPPORTED and says so. */
 #include <skua/skua.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +21,11 @@ int main(void) {
   skua_op* op = NULL;
   if (skua_conv2d_create(context, &desc, a, NULL, &op) != SKUA_STATUS_UNSUPPORTED || op) return fail("a convolution that was left out");
   if (!strstr(skua_error_text(), "conv")) return fail("the text does not name the operator");
+
+  skua_gemm_desc half = SKUA_GEMM_DESC_INIT;
+  half.a_type = half.b_type = half.c_type = SKUA_DTYPE_F16;
+  if (skua_gemm_create(context, &half, NULL, NULL, &op) != SKUA_STATUS_UNSUPPORTED || op) return fail("a product of a type that was left out");
+  if (!strstr(skua_error_text(), "f16") || !strstr(skua_error_text(), "SKUA_TYPES")) return fail("the text does not name the type and what left it out");
 
   if (skua_kernel_count() == 0) return fail("no kernel");
   for (size_t i = 0; i < skua_kernel_count(); ++i) {
