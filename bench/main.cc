@@ -31,7 +31,9 @@ void print_machine(const Session& s) {
   std::string counts;
   for (int n : s.options.threads) counts += (counts.empty() ? "" : " and ") + std::to_string(n);
   if (!isa_cap.empty()) printf("  cap       nothing above %s\n", isa_cap.c_str());
-  printf("  threads   %s%s\n", counts.c_str(), m.pinned >= 0 ? (", the first on core " + std::to_string(m.pinned)).c_str() : "");
+  const int most = *std::max_element(s.options.threads.begin(), s.options.threads.end()), cores = permitted_cores();
+  printf("  threads   %s%s%s\n", counts.c_str(), most > cores ? (" on the " + std::to_string(cores) + " that may be used: workers wait for each other, their times mean nothing").c_str() : "",
+         m.pinned >= 0 ? (", the first on core " + std::to_string(m.pinned)).c_str() : "");
   for (const auto& p : s.peers) printf("  peer      %s %s\n", p->name(), p->version().c_str());
   for (const std::string& line : s.missing_peers) printf("  no peer   %s\n", line.c_str());
   printf("  peak      ");

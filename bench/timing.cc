@@ -202,6 +202,11 @@ void unpin() {
   if (CPU_COUNT(&unpinned)) sched_setaffinity(0, sizeof unpinned, &unpinned);
 }
 
+int permitted_cores() {
+  cpu_set_t allowed = unpinned;
+  return CPU_COUNT(&allowed) || sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+}
+
 int pin_to_core(int core) {
   unpin();
   cpu_set_t allowed;

@@ -48,6 +48,7 @@ Timing statistics(std::vector<double> samples);
 // Keeps this thread on one core: the one asked for, or, with -1, the fastest that it may use (the last of equal ones). Returns which, or -1.
 int pin_to_core(int core);
 void unpin();  // back to every core the program could use when it began
+int permitted_cores();  // how many those are
 
 // Workers of effort.threads; NULL when it is 1. They spin for a short while between runs, then sleep; park_executor() sends them to sleep at once.
 const skua_executor* executor();

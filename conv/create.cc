@@ -180,6 +180,7 @@ skua_status create(const OpClass& cls, const skua_context* ctx, const ConvConfig
 
 skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c) {
   SKUA_TRY(check(op, d));
+  if (!d.hint_in_h != !d.hint_in_w) return SKUA_INVALID("%s: hint_in_%c is 0, but hint_in_%c is set: give both (1D: a height of 1) or none", op, d.hint_in_h ? 'w' : 'h', d.hint_in_h ? 'h' : 'w');
   c = config_of(d, false);
   return SKUA_STATUS_OK;
 }

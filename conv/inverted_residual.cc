@@ -229,6 +229,7 @@ using namespace skua;
 
 extern "C" skua_status skua_inverted_residual_create(skua_context* context, const skua_inverted_residual_desc* desc, const void* const* weights, const void* const* biases, skua_op** out) {
   const char* name = inverted_residual_class.name;
+  const char* const stage_names[kStages] = {"inverted_residual: expand", "inverted_residual: depthwise", "inverted_residual: project"};
   skua_inverted_residual_desc d;
   SKUA_TRY(read_desc(name, context, desc, d, out));
   if (!weights) return SKUA_INVALID("%s: weights is NULL", name);
@@ -240,8 +241,10 @@ extern "C" skua_status skua_inverted_residual_create(skua_context* context, cons
   memset(&c, 0, sizeof c);
   skua_status status = SKUA_STATUS_OK;
   for (int i = 0; i < kStages; ++i) {
-    SKUA_TRY(check_desc(name, descs[i], descs[i]->struct_size, sizeof *descs[i]));
-    SKUA_TRY(conv_config(name, *descs[i], c.stage[i]));
+    const char* const stage = stage_names[i];
+    SKUA_TRY(check_desc(stage, descs[i], descs[i]->struct_size, sizeof *descs[i]));
+    SKUA_TRY(conv_config(stage, *descs[i], c.stage[i]));
+    if (!weights[i]) return SKUA_INVALID("%s: weights is NULL", stage);
     const char* const fields[kStages] = {"expand.input_type", "depthwise.input_type", "project.input_type"};
     SKUA_TRY(need_same_type(name, fields[i], descs[i]->input_type, fields[kExpand], descs[kExpand]->input_type));
   }

@@ -112,6 +112,8 @@ TEST(Descriptor, Conv2d) {
   BAD("output_type", d.output_type = kUnknownType);
   BAD("layout", d.layout = skua_layout(2));
   BAD("weight_layout", d.weight_layout = skua_weight_layout(3));
+  BAD("hint_in_w is 0", d.hint_in_h = 8);
+  BAD("hint_in_h is 0", d.hint_in_w = 8);
   BAD("kernel_h", d.kernel_h = 0);
   BAD("kernel_w", d.kernel_w = 0);
   BAD("stride_h", d.stride_h = 0);
@@ -221,9 +223,10 @@ TEST(Descriptor, InvertedResidual) {
     return skua_inverted_residual_create(c, &d, weights, nullptr, out);
   };
   BAD("struct_size", --d.struct_size);
-  BAD("struct_size", ++d.expand.struct_size);
-  BAD("struct_size", d.project.struct_size = 0);
-  BAD("output_type", d.depthwise.output_type = SKUA_DTYPE_S8);
+  BAD("expand: desc.struct_size", ++d.expand.struct_size);
+  BAD("project: desc.struct_size", d.project.struct_size = 0);
+  BAD("depthwise: output_type", d.depthwise.output_type = SKUA_DTYPE_S8);
+  BAD("project: hint_in_w", d.project.hint_in_h = 7);
   BAD("layout", d.expand.layout = d.depthwise.layout = d.project.layout = SKUA_LAYOUT_NCHW);
   BAD("expand", d.expand.kernel_h = 3);
   BAD("expand", d.expand.stride_w = 2);
@@ -236,8 +239,8 @@ TEST(Descriptor, InvertedResidual) {
   BAD("residual", d.expand.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
   BAD("residual", d.depthwise.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
   BAD("n_inputs", d.project.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
-  BAD("activation", d.project.epilogue.activation.kind = skua_activation_kind(77));
-  BAD("kernel_h", d.depthwise.kernel_h = 0);
+  BAD("project: activation", d.project.epilogue.activation.kind = skua_activation_kind(77));
+  BAD("depthwise: kernel_h", d.depthwise.kernel_h = 0);
   BAD("height", d.depthwise.kernel_h = 9);
   BAD("address space", d.expand.in_channels = d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = UINT32_MAX);
   auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, create, list, text, [](auto&) {}); };
@@ -250,7 +253,7 @@ TEST(Descriptor, InvertedResidual) {
     const void* const weights[] = {constants(), nullptr, constants()};
     return skua_inverted_residual_create(c, &d, weights, nullptr, out);
   };
-  sweep(good, one_missing, inputs, "weights", [](auto&) {});
+  sweep(good, one_missing, inputs, "depthwise: weights", [](auto&) {});
 }
 
 TEST(Descriptor, Elementwise) {
