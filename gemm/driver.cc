@@ -12,8 +12,8 @@ GemmSegment* prepared_segments(const GemmBlock& g, const Staging& s) {  // behin
 double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
   const GemmTileTable& tiles = table_of(tile);
   const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32;
-  const double multiplies = double(rows * vectors), loads = double(vectors) + double(rows) * (by_lane ? 0.25 : 1);
-  double step = multiplies / m.fma_ports;
+  const double multiplies = double(rows * vectors), widens = tiles.b != tiles.a ? 2 * double(vectors) : 0, loads = double(vectors) + double(rows) * (by_lane ? 0.25 : 1);
+  double step = (multiplies + widens) / m.fma_ports;
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
@@ -141,7 +141,7 @@ bool Pass::next(const GemmBlock& g) {
 
 Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count, size_t k) {
   const GemmTileTable& tiles = table_of(tile);
-  Staging s = {tiles.pack_a || tiles.a != a, tiles.c != c || (function && c != Element::f32), 0, 0, 0};
+  Staging s = {tiles.pack_a || tiles.a != a, (tiles.c != c && !tiles.any_c) || (function && c != Element::f32), 0, 0, 0};
   if (!s.prepares && !s.strip) return s;
   const Machine machine = machine_for(tile->isa);
   const size_t depth = segment_count * k, b_bytes = mul_sat(mul_sat(n, depth), element_bytes(tiles.b)), mr = tile->mr;
@@ -170,6 +170,7 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.ldb = in_place ? g.ldb : width * g.format.kr;
   t.b = in_place ? at(g.in_place, type, ptrdiff_t(pass.off * g.ldb + first)) : at(g.packed, type, ptrdiff_t(panel_offset(g.format, panel, g.packed_depth) + pass.off * width));
   t.n = columns;
+  t.c_type = s.strip ? tiles.c : g.c_type;
   t.alpha = g.alpha; t.beta = s.strip ? 0 : g.beta;
   t.bias = g.bias ? g.bias + first : nullptr;
   t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
@@ -195,40 +196,45 @@ void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const 
     for (size_t i = 0; i < pass.count; ++i) to[i] = {ptrdiff_t(i * pass.k), from[i].b};
   }
   char* to = static_cast<char*>(g.scratch) + index * s.row_bytes;
-  const void* first[kMaxTileRows];
-  for (size_t r = 0; r < rows; ++r) first[r] = at(a[r], g.a_type, ptrdiff_t(pass.off));
-  if (tiles.pack_a) return tiles.pack_a(rows, first, from, pass.count, pass.k, to);
-  const GemmRowTable& kernel = code_of<GemmRowTableFn>(g.rows)();
+  if (tiles.pack_a) {
+    const void* first[kMaxTileRows];
+    for (size_t r = 0; r < rows; ++r) first[r] = at(a[r], g.a_type, ptrdiff_t(pass.off));
+    return tiles.pack_a(rows, first, from, pass.count, pass.k, to);
+  }
   if (!index) note_use(g.rows);
-  for (size_t r = 0; r < rows; ++r)
-    for (size_t i = 0; i < pass.count; ++i) kernel.widen(pass.k, at(first[r], g.a_type, from[i].a), reinterpret_cast<float*>(to + r * s.row_bytes) + i * pass.k);
+  for (size_t i = 0; i < pass.count; ++i)
+    code_of<GemmRowTableFn>(g.rows)().widen_rows(rows, pass.k, at(a[0], g.a_type, ptrdiff_t(pass.off) + from[i].a), g.a_step, reinterpret_cast<float*>(to) + i * pass.k, s.row_bytes / sizeof(float));
 }
 
-void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers* row, size_t rows, size_t first) {
+void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers& row, size_t index, size_t rows, size_t first) {
   const Element type = table_of(g.tile).c;
   const GemmRowTable& kernel = code_of<GemmRowTableFn>(g.rows)();
   note_use(g.rows);
-  auto* sums = static_cast<float*>(strip_of(g, s, Element::f32));
   const size_t step = size_t(t.c_step);
-  if (type != Element::f32) kernel.widen(rows * step, strip_of(g, s, type), sums);
-  void* c[kStripRows];
-  const void* residual[kStripRows];
+  float* sums = static_cast<float*>(strip_of(g, s, Element::f32)) + index * step;
+  if (type != Element::f32) kernel.widen(rows * step, at(strip_of(g, s, type), type, ptrdiff_t(index * step)), sums);
   const bool any = g.residual != SKUA_RESIDUAL_NONE;
-  for (size_t r = 0; r < rows; ++r) {
-    c[r] = at(row[r].c, g.c_type, ptrdiff_t(first));
-    if (any) residual[r] = at(row[r].residual, g.c_type, ptrdiff_t(first));
+  constexpr size_t kAtOnce = 64;
+  for (size_t r0 = 0; r0 < rows; r0 += kAtOnce, sums += kAtOnce * step) {
+    const size_t count = min(kAtOnce, rows - r0);
+    void* c[kAtOnce];
+    const void* residual[kAtOnce];
+    for (size_t r = 0; r < count; ++r) {
+      c[r] = at(row.c, g.c_type, ptrdiff_t(first) + ptrdiff_t(r0 + r) * g.c_step);
+      if (any) residual[r] = at(row.residual, g.c_type, ptrdiff_t(first) + ptrdiff_t(r0 + r) * g.residual_step);
+    }
+    GemmFinish f = {count, t.n, sums, step, c, any ? residual : nullptr, t.residual_after, g.beta, g.activation.low, g.activation.high};
+    if (g.activation.kernel) {
+      if (t.residual_after) f.residual = nullptr;
+      if (f.residual || f.beta != 0) kernel.finish_in_sums(f);
+      if (step == t.n) apply_row(g.activation, count * step, sums);
+      else
+        for (size_t r = 0; r < count; ++r) apply_row(g.activation, t.n, sums + r * step);
+      f.residual = any && t.residual_after ? residual : nullptr;
+      f.beta = 0;
+    }
+    kernel.finish(f);
   }
-  GemmFinish f = {rows, t.n, sums, step, c, any ? residual : nullptr, t.residual_after, g.beta, g.activation.low, g.activation.high};
-  if (g.activation.kernel) {
-    if (t.residual_after) f.residual = nullptr;
-    if (f.residual || f.beta != 0) kernel.finish_in_sums(f);
-    if (step == t.n) apply_row(g.activation, rows * step, sums);
-    else
-      for (size_t r = 0; r < rows; ++r) apply_row(g.activation, t.n, sums + r * step);
-    f.residual = any && t.residual_after ? residual : nullptr;
-    f.beta = 0;
-  }
-  kernel.finish(f);
 }
 
 constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which a single group of rows fetches ahead

@@ -94,7 +94,7 @@ struct Staging {
   size_t row_bytes;  // of a prepared row, or the part of a panel that is a row's
   size_t bytes;      // of a worker's scratch; 0 = nothing is staged
 };
-constexpr size_t kStripFloats = 4096, kStripRows = 256;
+constexpr size_t kStripFloats = 4096;
 // function: the activation is no clamp.
 Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count, size_t k);
 
@@ -127,10 +127,10 @@ ptrdiff_t bytes_ahead(const GemmBlock& g, Ahead fetch, size_t ldb, size_t panel,
 inline void* strip_of(const GemmBlock& g, const Staging& s, Element type) {
   return static_cast<char*>(g.scratch) + s.bytes - kStripFloats * (type == Element::f32 ? sizeof(float) : sizeof(float) + element_bytes(type));
 }
-// Prepares up to mr rows of a turn for the pass; the first is its `index`-th.
+// Prepares rows of a turn for the pass, the first its `index`-th: even ones from a[0] on, or with pack_a up to mr rows by pointers.
 void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const void* const* a, size_t rows, size_t index);
-// The strip's rows to C; `row` with pointers for column 0.
-void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers* row, size_t rows, size_t first);
+// Even rows of the strip, from its `index`-th on, to C.
+void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers& row, size_t index, size_t rows, size_t first);
 
 // Rows [m0, m1) times panels [p0, p1). `row(m)` gives a row's pointers.
 template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, Row row) {
@@ -144,16 +144,20 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   void* strip = s.strip ? strip_of(g, s, tiles.c) : nullptr;
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0 <= mr);
   Pass pass = {};
-  pass.kc = s.strip ? max(depth, 1) : g.kc;
+  pass.kc = g.c_type == Element::f32 && !s.strip ? g.kc : max(depth, 1);  // sums stay in f32
   do {
     pass.begin(g);
     for (size_t turn = m0; turn < m1; turn += per_turn) {
       const size_t end = min(turn + per_turn, m1);
       if (s.prepares)
-        for (size_t m = turn; m < end; m += mr) {
+        for (size_t m = turn, rows = 0; m < end; m += rows) {
           const void* a[kMaxTileRows];
-          for (size_t i = m; i < min(m + mr, end); ++i) a[i - m] = row(i).a;
-          prepare_rows(g, pass, s, a, min(mr, end - m), m - turn);
+          const RowPointers q = row(m);
+          a[0] = q.a;
+          rows = min(tiles.pack_a ? mr : q.even, end - m);
+          if (tiles.pack_a)
+            for (size_t i = 1; i < rows; ++i) a[i] = row(m + i).a;
+          prepare_rows(g, pass, s, a, rows, m - turn);
         }
       for (size_t p = p0; p < p1; ++p) {
         const size_t columns = panel_columns(g.format, g.n, p), width = round_up(columns, g.format.vector), first = p * g.format.nr;
@@ -169,13 +173,13 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         const void* const* rest = g.residual != SKUA_RESIDUAL_NONE && t.finish && !s.strip ? residual : nullptr;
         const bool apart = t.finish && g.activation.kernel && !s.strip, late = apart && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
         const bool laps = !apart && !t.load_c && t.beta == 0 && !tiles.pack_a;
-        const size_t vectors = width / g.format.vector, tall = tiles.even_rows[vectors - 1];
+        const size_t vectors = width / g.format.vector, tall = max(tiles.even_rows[vectors - 1], 1);
         const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         t.ahead = bytes_ahead(g, fetch, t.ldb, p, p1, in_place);
         size_t line = 0;
-        const size_t most = s.strip ? max(min(kStripFloats / width, kStripRows) / tall, 1) * tall : end - turn;
+        const size_t most = s.strip ? max(kStripFloats / width / tall, 1) * tall : end - turn;
         for (size_t m = turn; m < end;) {
           size_t rows = 0, run = 0;
           do {
@@ -197,7 +201,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           if (laps && t.groups && 3 * (run - rows) >= 2 * tall) {
             const ptrdiff_t back = ptrdiff_t(run - tall);
             a[0] = at(a[0], tiles.a, back * t.a_step);
-            c[0] = at(c[0], tiles.c, back * t.c_step);
+            c[0] = at(c[0], t.c_type, back * t.c_step);
             if (residual[0]) residual[0] = at(residual[0], g.c_type, back * t.residual_step);
             t.groups = 1;
             even(t);
@@ -205,11 +209,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           }
           t.residual = rest;
           if (apart) finish_rows(g, t, rows, t.groups != 0);
-          if (s.strip) {
-            RowPointers to[kStripRows];
-            for (size_t i = 0; i < rows; ++i) to[i] = row(m + i);
-            c[0] = strip;
-            finish_strip(g, s, t, to, rows, first);
+          for (size_t i = 0, even_rows = 0; s.strip && i < rows; i += even_rows) {
+            const RowPointers q = row(m + i);
+            even_rows = min(q.even, rows - i);
+            finish_strip(g, s, t, q, i, even_rows, first);
           }
           m += rows;
           line += t.groups ? t.groups : 1;

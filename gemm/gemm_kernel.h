@@ -25,6 +25,7 @@ struct GemmTile {
   const void* b;                 // panel: rows (of kr steps of the depth) of ldb elements, whole vectors readable
   size_t ldb;
   void* const* c;                // row pointers
+  Element c_type;                // of C and the residual
   size_t n;                      // columns of C, 1..nr
   bool load_c;                   // go on from what an earlier part of the depth stored
   bool finish;                   // last part of the depth: apply what follows
@@ -46,7 +47,7 @@ struct GemmTile {
 // and panels for one row and n columns of any number of panels, `b` the first, nr * k elements from a panel to the next, one segment; NULL = none.
 //
 // Types. A tile reads A where it is if `a` is the type in memory and there is no pack_a. Else the driver prepares blocks of rows in the workspace: widened to f32 rows (`a` is f32), or
-// by pack_a. It writes C if `c` is C's type; else the driver has it write f32 to a strip that stays in L1, and finishes from there.
+// by pack_a. It writes C if `c` is C's type, or any_c; else the driver has it write f32 to a strip that stays in L1, and finishes from there.
 //   pack_a   writes a panel of `rows` <= mr rows (the others 0 or whatever: they are not stored) over segment_count * k of the depth in the tile's own order. The panel is
 //            panel_bytes(segment_count * k) long, 64-byte aligned; the tile then gets a[0] = the panel, segments[s].a = s * k, even_rows must be mr, and a_step * mr elements (of `a`)
 //            are a panel.
@@ -57,6 +58,7 @@ struct GemmTileTable {
   uint8_t even_rows[8];
   Element a = Element::f32, b = Element::f32, c = Element::f32;
   uint8_t kr = 1;              // steps of the depth that lie together in packed B: [depth / kr][width][kr], zeros behind an odd depth
+  bool any_c = false;          // writes what c_type says, f32 or A's type
   bool half_sums = false;      // sums in A's type, `block` terms at a time; not for SKUA_NUMERICS_STRICT
   float rate = 1;              // multiply-adds of a lane per instruction, for the cost model: the number of `vector` columns times this
   GemmPackAFn pack_a = nullptr;
@@ -81,6 +83,7 @@ struct GemmFinish {
 };
 struct GemmRowTable {
   void (*widen)(size_t n, const void* from, float* to);
+  void (*widen_rows)(size_t rows, size_t n, const void* from, ptrdiff_t from_step, float* to, size_t to_step);
   void (*finish)(const GemmFinish&);           // c = clamp(sums + beta*c + residual before) + residual after
   void (*finish_in_sums)(const GemmFinish&);   // the same, result to sums: an activation that is no clamp follows
 };

@@ -9,6 +9,7 @@
 #include "gemm/gemm_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
+#include "gemm/finish.h"
 #include "gemm/pack.h"
 
 namespace skua {
@@ -23,6 +24,7 @@ template <int NV> SKUA_INL F32 columns(const float* row, int v, size_t tail) {
 // Where the rows of a tile are. Scattered: a pointer each. Even: a fixed step from one to the next; x86-64 then reaches eight rows from one pointer and
 // the steps 1, 3, 5 and 7 (scaled by 1, 2, 4), so that 14 rows need no pointers from memory, and asks for the rows of the next tile in time.
 struct Scattered {
+  static constexpr bool even = false;
   const GemmTile& t;
   SKUA_INL float* c(int r) const { return static_cast<float*>(t.c[r]); }
   SKUA_INL const float* residual(int r) const { return static_cast<const float*>(t.residual[r]); }
@@ -49,12 +51,13 @@ struct Scattered {
 #endif
 };
 struct Even {
+  static constexpr bool even = true;
   const float* a0;
-  float* c0;
-  const float* residual0;
-  ptrdiff_t a_step, c_step, residual_step;
-  SKUA_INL float* c(int r) const { return c0 + r * c_step; }
-  SKUA_INL const float* residual(int r) const { return residual0 + r * residual_step; }
+  char* c0;
+  const char* residual0;
+  ptrdiff_t a_step, c_bytes, residual_bytes;  // from a row to the next
+  SKUA_INL float* c(int r) const { return reinterpret_cast<float*>(c0 + r * c_bytes); }
+  SKUA_INL const float* residual(int r) const { return reinterpret_cast<const float*>(residual0 + r * residual_bytes); }
 #if defined(__x86_64__)
   template <int MR> struct A {
     const char* block[(MR + 7) / 8];
@@ -95,13 +98,13 @@ struct Even {
 #define SKUA_FOUR_TIMES _Pragma("GCC unroll 4")
 #endif
 
-constexpr int kLine = 16;                                                        // floats of a cache line
-template <int NV> constexpr int kLines = F32::by_lane ? 0 : (NV * F32::L + kLine - 1) / kLine;  // of a row of B
+template <class B> constexpr int kLine = 64 / sizeof(B);                            // elements of a cache line
+template <int NV, class B = float> constexpr int kLines = F32::by_lane ? 0 : (NV * F32::L + kLine<B> - 1) / kLine<B>;  // of a row of B
 constexpr int kOne = !F32::by_lane;
 
 // One step of the depth.
-template <int MR, int NV, int lines, class A> SKUA_INL void step(const A& a, size_t k, const float* b, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
-  SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine) + ahead, 0, 2);
+template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
+  SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead, 0, 2);
   F32 w[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     w[v] = F32::load(b + v * F32::L);
@@ -117,7 +120,7 @@ template <int MR, int NV, int lines, class A> SKUA_INL void step(const A& a, siz
 }
 
 // Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
-template <int MR, int NV, int lines, class A> SKUA_INL void steps(A& a, const float* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
+template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
   size_t left = depth - k;
   const auto once = [&]() __attribute__((always_inline)) {
     step<MR, NV, lines>(a, k, b, ahead, acc);
@@ -133,7 +136,7 @@ template <int MR, int NV, int lines, class A> SKUA_INL void steps(A& a, const fl
   }
 }
 
-template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead) {
+template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead) {
   constexpr int L = F32::L;
   F32 acc[MR][NV];
   const size_t tail = t.n - size_t(NV - 1) * L;  // columns in the last vector, 1..L
@@ -145,7 +148,7 @@ template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const Ge
   const size_t ldb = t.ldb;
   for (size_t s = 0; s < t.segment_count; ++s) {
     typename Rows::template A<MR> a(rows, t.segments[s].a);
-    const float* b = static_cast<const float*>(t.b) + t.segments[s].b * ldb;
+    const B* b = static_cast<const B*>(t.b) + t.segments[s].b * ldb;
     const size_t depth = t.k;  // in a register: for all the compiler knows, t may change
     size_t k = 0;
     if constexpr (F32::by_lane) {
@@ -164,6 +167,30 @@ template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const Ge
     steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, acc);
   }
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else the epilogue's copies spill inside the loop
+  if (t.c_type != Element::f32) {
+    if constexpr (Rows::even && L >= 8)  // the others are few, or spend more on narrowing
+      if (tail == size_t(L) && t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !t.residual) {
+        const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+        if (t.bias) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = acc[r][v] + F32::load(t.bias + v * L);
+        const auto put = [&](auto* element) __attribute__((always_inline)) {
+          using C = decltype(element);
+          SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v)
+              clamp_high(clamp_low(acc[r][v], low), high).store(reinterpret_cast<C>(rows.c(r)) + v * L);
+        };
+        if (t.c_type == Element::f16) put(static_cast<f16*>(nullptr));
+        else put(static_cast<bf16*>(nullptr));
+        return;
+      }
+    float sums[MR * NV * L];
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);
+    void* c[MR];
+    const void* residual[MR];
+    for (int r = 0; r < MR; ++r) {
+      c[r] = rows.c(r);
+      residual[r] = t.residual ? rows.residual(r) : nullptr;
+    }
+    return finish_sums(t, sums, NV * L, MR, c, t.residual ? residual : nullptr);
+  }
   // One pass over the accumulators per step: a branch per step, not per vector.
 #define SKUA_EACH(statement) \
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
@@ -187,16 +214,17 @@ template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const Ge
   }
 }
 
-template <int MR, int NV, int lines = 0> void tile(const GemmTile& t) { multiply<MR, NV, lines>(t, Scattered{t}, t.ahead); }
+template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTile& t) { multiply<MR, NV, lines, B>(t, Scattered{t}, t.ahead); }
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
 template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
-  Even rows = {static_cast<const float*>(t.a[0]), static_cast<float*>(t.c[0]), static_cast<const float*>(t.residual ? t.residual[0] : nullptr), t.a_step, t.c_step, t.residual_step};
+  const ptrdiff_t size = ptrdiff_t(element_bytes(t.c_type));
+  Even rows = {static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), t.a_step, t.c_step * size, t.residual_step * size};
   for (size_t i = 0; i < t.groups; ++i) {
     multiply<MR, NV, lines>(t, rows, lines && t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * 64 : 0);
     rows.a0 += MR * rows.a_step;
-    rows.c0 += MR * rows.c_step;
-    rows.residual0 += rows.residual0 ? MR * rows.residual_step : 0;
+    rows.c0 += MR * rows.c_bytes;
+    rows.residual0 += rows.residual0 ? MR * rows.residual_bytes : 0;
   }
 }
 
@@ -283,6 +311,7 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
   GemmTileTable table = {};
   fill<MR, NV>(table);
   table.panels = panels<NV>;
+  table.any_c = full == GemmTileFn(tile<MR, NV, kOne>);
   if (full == GemmTileFn(tile<MR, NV, kOne>)) return table;
   table.at[MR * NV - 1] = table.row[MR - 1] = full;
   table.even[NV - 1] = table.panels = nullptr;
@@ -292,15 +321,38 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable table_of = ma
 
 template <int MR, int NV, GemmTileFn full = tile<MR, NV, kOne>> const GemmTileTable& tile_table() { return table_of<MR, NV, full>; }
 
+// Tiles whose B is packed in 16 bits and widened as it is loaded: fewer bytes for few rows, more instructions for many. No even rows.
+template <class B, int MR, int NV, int r = 1, int v = 1> constexpr void fill_narrow(GemmTileTable& table) {
+  table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV ? kOne : 0, B>;
+  table.even_rows[v - 1] = MR;
+  if constexpr (v == NV) table.row[r - 1] = tile<r, v, kLines<v, B>, B>;
+  if constexpr (r < MR) fill_narrow<B, MR, NV, r + 1, v>(table);
+  else if constexpr (v < NV) fill_narrow<B, MR, NV, 1, v + 1>(table);
+}
+template <class B, int MR, int NV> constexpr GemmTileTable make_narrow() {
+  GemmTileTable table = {};
+  fill_narrow<B, MR, NV>(table);
+  table.b = element_of<B>;
+  table.any_c = true;
+  return table;
+}
+template <class B, int MR, int NV> constexpr GemmTileTable narrow_of = make_narrow<B, MR, NV>();
+template <class B, int MR, int NV> const GemmTileTable& narrow_table() { return narrow_of<B, MR, NV>; }
+
+#define SKUA_TILE_B16(mr, nr, why) static_assert(nr % F32::L == 0, "the columns of a tile are whole vectors");
 #define SKUA_TILE(mr, nr, why) static_assert(nr % F32::L == 0, "the columns of a tile are whole vectors");
 #define SKUA_TILE_BY_HAND(mr, nr, body, why) SKUA_TILE(mr, nr, why)
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_BY_HAND
+#undef SKUA_TILE_B16
 
 #define SKUA_TILE_KERNEL(type, name, mr, nr, why, ...)                                                                           \
   {"gemm_" #type "_" #mr "x" #nr name "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
    reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F32::L __VA_OPT__(, ) __VA_ARGS__>)), Element::type},
+#define SKUA_NARROW_KERNEL(type, mr, nr, why)                                                                                     \
+  {"gemm_" #type "_" #mr "x" #nr "_b16_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(narrow_table<type, mr, nr / F32::L>)), Element::type},
 #define SKUA_ROW_KERNEL(T, type)                                                                                                  \
   {"gemm_rows_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "rows of A to f32, and sums from f32, for tiles of f32", KernelKind::gemm_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L, \
    reinterpret_cast<AnyCode>(static_cast<GemmRowTableFn>(rows_of<T>)), Element::type},
@@ -309,21 +361,27 @@ template <int MR, int NV, GemmTileFn full = tile<MR, NV, kOne>> const GemmTileTa
 const Kernel kernels[] = {
 #define SKUA_TILE_BY_HAND(mr, nr, body, why) SKUA_TILE_KERNEL(f32, "_" #body, mr, nr, why, body)
 #define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(f32, "", mr, nr, why)
+#define SKUA_TILE_B16(mr, nr, why)
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_BY_HAND
+#undef SKUA_TILE_B16
 #define SKUA_TILE_BY_HAND(mr, nr, body, why)
 #ifdef SKUA_TYPE_f16
 #define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(f16, "", mr, nr, why)
+#define SKUA_TILE_B16(mr, nr, why) SKUA_NARROW_KERNEL(f16, mr, nr, why)
 #include "gemm/tiles.def"
 #undef SKUA_TILE
-    SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1) SKUA_PACK_KERNEL(f16, f16, f16, f16, 1)
+#undef SKUA_TILE_B16
+    SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1) SKUA_PACK_KERNEL(f16, f16, f16, f16, 1) SKUA_PACK_KERNEL(f32, float, f16, f16, 1)
 #endif
 #ifdef SKUA_TYPE_bf16
 #define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(bf16, "", mr, nr, why)
+#define SKUA_TILE_B16(mr, nr, why) SKUA_NARROW_KERNEL(bf16, mr, nr, why)
 #include "gemm/tiles.def"
 #undef SKUA_TILE
-    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1) SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1)
+#undef SKUA_TILE_B16
+    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1) SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1) SKUA_PACK_KERNEL(f32, float, bf16, bf16, 1)
 #endif
 #undef SKUA_TILE_BY_HAND
     SKUA_PACK_KERNEL(f32, float, f32, float, 1)

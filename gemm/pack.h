@@ -61,6 +61,11 @@ template <class T> void widen_row(size_t n, const void* from, float* to) {
   if (i < n) F32::load_n(x + i, n - i).store_n(to + i, n - i);
 }
 
+template <class T> void widen_rows(size_t rows, size_t n, const void* from, ptrdiff_t from_step, float* to, size_t to_step) {
+  if (size_t(from_step) == n && to_step == n) return widen_row<T>(rows * n, from, to);
+  for (const T* x = static_cast<const T*>(from); rows-- > 0; x += from_step, to += to_step) widen_row<T>(n, x, to);
+}
+
 template <class T, class C> void finish_rows(const GemmFinish& f) {
   constexpr size_t L = F32::L;
   const F32 beta = F32::set1(f.beta), low = F32::set1(f.low), high = F32::set1(f.high);
@@ -68,7 +73,10 @@ template <class T, class C> void finish_rows(const GemmFinish& f) {
     float* sums = f.sums + r * f.step;
     const T *c = static_cast<const T*>(f.c[r]), *residual = f.residual ? static_cast<const T*>(f.residual[r]) : nullptr;
     C* to = static_cast<C*>(element_of<C> == element_of<T> ? f.c[r] : sums);
-    for (size_t j = 0; j < f.n; j += L) {
+    size_t j = 0;
+    if (f.beta == 0 && !residual)
+      for (; j + L <= f.n; j += L) clamp_high(clamp_low(F32::load(sums + j), low), high).store(to + j);
+    for (; j < f.n; j += L) {
       const size_t n = f.n - j < L ? f.n - j : L;
       F32 y = F32::load(sums + j);
       if (f.beta != 0) y = fma(beta, F32::load_n(c + j, n), y);
@@ -80,7 +88,7 @@ template <class T, class C> void finish_rows(const GemmFinish& f) {
     }
   }
 }
-template <class T> constexpr GemmRowTable row_table = {widen_row<T>, finish_rows<T, T>, finish_rows<T, float>};
+template <class T> constexpr GemmRowTable row_table = {widen_row<T>, widen_rows<T>, finish_rows<T, T>, finish_rows<T, float>};
 template <class T> const GemmRowTable& rows_of() { return row_table<T>; }
 
 #define SKUA_PACK_KERNEL(from, from_type, to, to_type, kr)                                                                        \

@@ -28,6 +28,7 @@ class GemmHalfTile : public testing::TestWithParam<Tile> {
     Case c;
     c.type = c.b_type = c.c_type = GetParam().type;
     c.half = half_arithmetic(GetParam().isa);
+    c.narrow_b = std::string(GetParam().name).find("_b16_") != std::string::npos;
     return c;
   }
   std::unique_ptr<Context> context;

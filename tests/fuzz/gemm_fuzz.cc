@@ -7,9 +7,9 @@ using namespace skua_fuzz;
 
 namespace {
 
-skua_tensor matrix(Bytes& bytes, size_t rows, size_t columns, uint32_t batch) {
-  skua_tensor t = skua_tensor_2d(SKUA_DTYPE_F32, rows, columns);
-  if (batch) t = skua_tensor_3d(SKUA_DTYPE_F32, batch, rows, columns);
+skua_tensor matrix(Bytes& bytes, skua_dtype type, size_t rows, size_t columns, uint32_t batch) {
+  skua_tensor t = skua_tensor_2d(type, rows, columns);
+  if (batch) t = skua_tensor_3d(type, batch, rows, columns);
   if (bytes.byte() >= 252) t.shape[bytes.below(t.rank)] = bytes.extent(40);
   if (bytes.byte() >= 252) t.rank = bytes.below(8);
   return t;
@@ -20,7 +20,10 @@ skua_tensor matrix(Bytes& bytes, size_t rows, size_t columns, uint32_t batch) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
   skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
-  d.a_type = d.b_type = d.c_type = bytes.value<skua_dtype>(1);
+  d.a_type = d.b_type = d.c_type = bytes.value<skua_dtype>(3);
+  const unsigned mix = bytes.below(4);
+  if (mix & 1) d.b_type = SKUA_DTYPE_F32;
+  if (mix & 2) d.c_type = SKUA_DTYPE_F32;
   d.transpose_a = bytes.flag(), d.transpose_b = bytes.flag();
   d.alpha = bytes.real(), d.beta = bytes.flag() ? 0 : bytes.real();
   d.epilogue.activation.kind = bytes.value<skua_activation_kind>(14);
@@ -42,9 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint32_t batch = bytes.below(4);
   const size_t n_inputs = skua_op_input_count(op);
   size_t count = 0;
-  inputs[count++] = d.transpose_a ? matrix(bytes, k, m, batch) : matrix(bytes, m, k, batch);
-  if (!constant) inputs[count++] = d.transpose_b ? matrix(bytes, n, k, batch) : matrix(bytes, k, n, batch);
-  if (count < n_inputs) inputs[count++] = matrix(bytes, m, n, batch);
+  inputs[count++] = d.transpose_a ? matrix(bytes, d.a_type, k, m, batch) : matrix(bytes, d.a_type, m, k, batch);
+  if (!constant) inputs[count++] = d.transpose_b ? matrix(bytes, d.b_type, n, k, batch) : matrix(bytes, d.b_type, k, n, batch);
+  if (count < n_inputs) inputs[count++] = matrix(bytes, d.c_type, m, n, batch);
   // beta reads C: planned only, since run() here leaves C unset.
   if (d.beta == 0) plan_and_run(op, inputs, n_inputs);
   skua_op_destroy(op);

@@ -46,6 +46,7 @@ struct Case {
   std::vector<size_t> a_batch, b_batch;
   size_t hole = 0;       // elements between rows of A, B, C and the residual
   bool integers = false; // exact
+  bool narrow_b = false; // the tile rounds a constant B of f32 to A's type
   bool half = false;     // the tile may compute in A's type: B is rounded to it, f16 is summed 64 terms at a time, or all of them where numerics is FAST
   skua_dtype type = SKUA_DTYPE_F32, b_type = SKUA_DTYPE_F32, c_type = SKUA_DTYPE_F32;  // of A and a dynamic B; of a constant B; of C and the residual
   skua_numerics numerics = SKUA_NUMERICS_DEFAULT;
@@ -185,6 +186,7 @@ inline void reference(const Case& c, const Inputs& in, std::vector<double>& valu
           size += std::fabs(x);
         }
         double error = double(c.k + 2) * kEps * size * alpha, extra = size * alpha;
+        if (c.narrow_b && c.constant_b && c.b_type != c.type) error += (c.type == SKUA_DTYPE_F16 ? 0x1p-11 : 0x1p-8) * size * alpha + double(c.k) * 0x1p-25 * alpha;
         if (c.half && c.type == SKUA_DTYPE_BF16 && c.constant_b && c.b_type == SKUA_DTYPE_F32) error += 0x1p-8 * size * alpha;
         if (c.half && c.type == SKUA_DTYPE_F16 && c.numerics != SKUA_NUMERICS_STRICT) {
           const double terms = double(c.numerics == SKUA_NUMERICS_FAST ? c.k : std::min(c.k, size_t(64)));
