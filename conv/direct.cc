@@ -10,7 +10,9 @@ bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& flo
 }
 
 void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights, const WeightSteps& w, float* packed) {
-  const GemmPackFn pack = code_of<GemmPackFn>(find_pack(ctx, Element::f32, f.element, f.kr));
+  const Kernel* kernel = find_pack(ctx, Element::f32, f.element, f.kr);
+  const auto pack = code_of<GemmPackFn>(kernel);
+  note_use(kernel);
   const size_t in = s.in_channels / s.groups, out = s.out_channels / s.groups;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);

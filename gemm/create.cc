@@ -47,6 +47,7 @@ skua_status make(const skua_context* context, const skua_gemm_desc& d, const voi
     w += gemm_bias_floats(c);
   }
   if (b) {
+    note_use(pack);
     const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, stride_k = d.transpose_b ? 1 : ldb, stride_n = d.transpose_b ? ldb : 1;
     for (size_t p = 0; p < panel_count(c.format, d.n); ++p)
       code_of<GemmPackFn>(pack)(d.k, panel_columns(c.format, d.n, p), panel_width(c.format, d.n, p), at(b, Element(d.b_type), ptrdiff_t(p * c.format.nr * stride_n)), stride_k, stride_n,

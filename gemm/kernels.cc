@@ -357,6 +357,12 @@ template <class B, int MR, int NV> const GemmTileTable& narrow_table() { return 
   {"gemm_rows_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "rows of A to f32, and sums from f32, for tiles of f32", KernelKind::gemm_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L, \
    reinterpret_cast<AnyCode>(static_cast<GemmRowTableFn>(rows_of<T>)), Element::type},
 
+#if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)  // where there is a SKUA_TILE_B16
+#define SKUA_PACK_NARROW(type) SKUA_PACK_KERNEL(f32, float, type, type, 1)
+#else
+#define SKUA_PACK_NARROW(type)
+#endif
+
 // One tile serves every type of A and C: the driver prepares the one and finishes the other (gemm_rows).
 const Kernel kernels[] = {
 #define SKUA_TILE_BY_HAND(mr, nr, body, why) SKUA_TILE_KERNEL(f32, "_" #body, mr, nr, why, body)
@@ -373,7 +379,7 @@ const Kernel kernels[] = {
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_B16
-    SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1) SKUA_PACK_KERNEL(f16, f16, f16, f16, 1) SKUA_PACK_KERNEL(f32, float, f16, f16, 1)
+    SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1) SKUA_PACK_KERNEL(f16, f16, f16, f16, 1) SKUA_PACK_NARROW(f16)
 #endif
 #ifdef SKUA_TYPE_bf16
 #define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(bf16, "", mr, nr, why)
@@ -381,7 +387,7 @@ const Kernel kernels[] = {
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_B16
-    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1) SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1) SKUA_PACK_KERNEL(f32, float, bf16, bf16, 1)
+    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1) SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1) SKUA_PACK_NARROW(bf16)
 #endif
 #undef SKUA_TILE_BY_HAND
     SKUA_PACK_KERNEL(f32, float, f32, float, 1)
