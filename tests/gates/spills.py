@@ -18,6 +18,8 @@ import objcode
 
 # Fewer multiply-accumulates a turn than this are clean-up loops, not tiles.
 TILE_MACS = 16
+# What lies around tiles: their multiplies convert types.
+AROUND = re.compile(r"_GLOBAL__N_1L?\d+(packI|finish_|widen_)")  # mangled
 
 
 def stack_accesses(function, body, arch):
@@ -34,6 +36,8 @@ def tiles(path):
     """(function, inner loop, multiply-accumulates a turn) of every tile in one object."""
     arch = objcode.architecture(path)
     for function in objcode.disassemble(path):
+        if AROUND.search(function.name):
+            continue
         loops = [(sum(objcode.macs(i, arch) for i in body), body) for body in objcode.innermost_loops(function)]
         most = max((work for work, _ in loops), default=0)
         work, body = max((loop for loop in loops if 2 * loop[0] >= most), key=lambda loop: loop[0] / len(loop[1]), default=(0, None))
