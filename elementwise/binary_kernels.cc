@@ -4,28 +4,38 @@
 #include "elementwise/binary_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/math.h"
+#include "simd/half.h"
 #include "simd/simd.h"
 
 namespace skua {
 namespace SKUA_ISA {
 namespace {
 
+// As in unary_kernels.cc.
+#ifdef SKUA_HALF
+using V = F16;
+#define SKUA_HERE(X, ...) X(f16, f16, __VA_ARGS__)
+#else
+using V = F32;
+#define SKUA_HERE SKUA_FOR_TYPES
+#endif
+
 // at(i): L values from i; at_n(i, n): n of them.
 template <class T> struct Vector {
   const T* p;
   explicit SKUA_INL Vector(const T* from) : p(from) {}
-  SKUA_INL F32 at(size_t i) const { return F32::load(p + i); }
-  SKUA_INL F32 at_n(size_t i, size_t n) const { return F32::load_n(p + i, n); }
+  SKUA_INL V at(size_t i) const { return V::load(p + i); }
+  SKUA_INL V at_n(size_t i, size_t n) const { return V::load_n(p + i, n); }
 };
 template <class T> struct Scalar {
-  F32 v;
-  explicit SKUA_INL Scalar(const T* from) : v(F32::broadcast(from)) {}
-  SKUA_INL F32 at(size_t) const { return v; }
-  SKUA_INL F32 at_n(size_t, size_t) const { return v; }
+  V v;
+  explicit SKUA_INL Scalar(const T* from) : v(V::broadcast(from)) {}
+  SKUA_INL V at(size_t) const { return v; }
+  SKUA_INL V at_n(size_t, size_t) const { return v; }
 };
 
 template <int unroll, class T, template <class> class X, template <class> class Y, class F> SKUA_INL void loop(const BinaryRows& r, F f) {
-  constexpr size_t L = F32::L, turn = unroll * L;
+  constexpr size_t L = V::L, turn = unroll * L;
   const size_t n = r.n;
   for (size_t row = 0; row < r.rows; ++row) {
     const X<T> x(static_cast<const T*>(r.x) + row * r.x_step);
@@ -33,7 +43,7 @@ template <int unroll, class T, template <class> class X, template <class> class 
     T* const z = static_cast<T*>(r.z) + row * r.z_step;
     size_t i = 0;
     for (; n - i >= turn; i += turn) {
-      F32 v[unroll];
+      V v[unroll];
       SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u] = f(x.at(i + u * L), y.at(i + u * L));
       SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u].store(z + i + u * L);
     }
@@ -43,18 +53,25 @@ template <int unroll, class T, template <class> class X, template <class> class 
   }
 }
 
-#define SKUA_BINARY(number, kind, name, cycles, expression)                                                                     \
+#define SKUA_ROWS(number, kind, name, cycles, expression)                                                                       \
   template <class T> void name##_rows(const BinaryRows& r) {                                                                    \
-    const F32 low = F32::set1(r.low), high = F32::set1(r.high);                                                                 \
-    const auto f = [=](F32 x, F32 y) __attribute__((always_inline)) { return clamp_high(clamp_low(expression, low), high); };   \
+    const V low = V::set1(r.low), high = V::set1(r.high);                                                                       \
+    const auto f = [=](V x, V y) __attribute__((always_inline)) { return clamp_high(clamp_low(expression, low), high); };   \
     constexpr int unroll = cycles > 4 ? 1 : 4;                                                                                  \
     if (r.form == BinaryForm::vectors) loop<unroll, T, Vector, Vector>(r, f);                                                   \
     else if (r.form == BinaryForm::y_scalar) loop<unroll, T, Vector, Scalar>(r, f);                                             \
     else loop<unroll, T, Scalar, Vector>(r, f);                                                                                 \
   }
+#ifdef SKUA_HALF
+#define SKUA_BINARY(...)
+#define SKUA_BINARY_HALF SKUA_ROWS
+#else
+#define SKUA_BINARY SKUA_ROWS
+#endif
 #include "elementwise/binary.def"
-#undef SKUA_BINARY
+#undef SKUA_ROWS
 
+#ifndef SKUA_HALF
 // Select: in integers, since AArch32 compares denormals as zero.
 SKUA_INL I32 choose(I32 condition, I32 x, I32 y, int32_t digits) { return select(eq(condition & I32::set1(digits), I32::set1(0)), y, x); }
 struct Words {
@@ -91,19 +108,27 @@ template <class E> void select_row(size_t n, const void* condition_row, const vo
   }
 }
 
+#endif  // SKUA_HALF
+
 const Kernel kernels[] = {
 #define SKUA_KERNEL(T, type, number, name, expression)                                                                         \
-  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::binary, Isa::SKUA_ISA, number, 0, 0, F32::L, \
+  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::binary, Isa::SKUA_ISA, number, 0, 0, V::L, \
    reinterpret_cast<AnyCode>(static_cast<BinaryFn>(name##_rows<T>)), element_of<T>},
-#define SKUA_BINARY(number, kind, name, cycles, expression) SKUA_FOR_TYPES(SKUA_KERNEL, number, name, expression)
+#define SKUA_ROWS(number, kind, name, cycles, expression) SKUA_HERE(SKUA_KERNEL, number, name, expression)
+#ifdef SKUA_HALF
+#define SKUA_BINARY_HALF SKUA_ROWS
+#endif
 #include "elementwise/binary.def"
 #undef SKUA_BINARY
+#undef SKUA_ROWS
 #undef SKUA_KERNEL
+#ifndef SKUA_HALF
 #define SKUA_SELECT(E, type)                                                                                                          \
   {"select_" type "_" SKUA_STRING(SKUA_ISA), "elementwise", "condition != 0 ? x : y", KernelKind::select, Isa::SKUA_ISA, sizeof(E::T), 0, 0, \
    F32::L, reinterpret_cast<AnyCode>(static_cast<SelectFn>(select_row<E>))},
     SKUA_SELECT(Words, "x32") SKUA_SELECT(Halves, "x16")
 #undef SKUA_SELECT
+#endif
 };
 
 }  // namespace

@@ -6,45 +6,55 @@
 #include "elementwise/unary_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/math.h"
+#include "simd/half.h"
 #include "simd/simd.h"
 
 namespace skua {
 namespace SKUA_ISA {
 namespace {
 
+// A set that adds arithmetic in halves has the functions of an instruction or two, on f16; the others are those of the set below it, in f32.
+#ifdef SKUA_HALF
+using V = F16;
+#define SKUA_HERE(X, ...) X(f16, f16, __VA_ARGS__)
+#else
+using V = F32;
+#define SKUA_HERE SKUA_FOR_TYPES
+#endif
+
 struct Params {
-  F32 a, b;
+  V a, b;
 };
 
 constexpr float selu_scale = 1.0507010f, selu_scale_alpha = static_cast<float>(1.0507010 * 1.6732632);
 
 // The sum with 3 is exact where the result is small, unlike x/6 + 1/2.
-SKUA_INL F32 up_to_3_by_6(F32 x) { return (clamp_high(x, F32::set1(3.0f)) + F32::set1(3.0f)) * F32::set1(0.166666667f); }
-SKUA_INL F32 hard_sigmoid(F32 x) { return up_to_3_by_6(clamp_low(x, F32::set1(-3.0f))); }
-SKUA_INL F32 hard_swish(F32 x) {
-  x = clamp_low(x, F32::set1(-3.0f));
+SKUA_INL V up_to_3_by_6(V x) { return (clamp_high(x, V::set1(3.0f)) + V::set1(3.0f)) * V::set1(0.166666667f); }
+SKUA_INL V hard_sigmoid(V x) { return up_to_3_by_6(clamp_low(x, V::set1(-3.0f))); }
+SKUA_INL V hard_swish(V x) {
+  x = clamp_low(x, V::set1(-3.0f));
   return x * up_to_3_by_6(x);
 }
 
-SKUA_INL F32 selu(F32 x) {
+[[maybe_unused]] SKUA_INL F32 selu(F32 x) {
   const F32 y = elu(x, F32::set1(selu_scale_alpha));
   return select(lt(x, F32::zero()), y, F32::set1(selu_scale) * x);
 }
 
 // f(x, u): of the u-th vector of a turn.
 template <size_t unroll, class T, class F> SKUA_INL void row(size_t n, const T* x, T* y, F f) {
-  constexpr size_t L = F32::L;
+  constexpr size_t L = V::L;
   for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {
-    F32 v[unroll];
-    SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = F32::load(x + i * L);
+    V v[unroll];
+    SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = V::load(x + i * L);
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = f(v[i], i);
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i].store(y + i * L);
   }
   if (unroll == 4)
-    for (; n >= L; n -= L, x += L, y += L) f(F32::load(x), 0).store(y);
+    for (; n >= L; n -= L, x += L, y += L) f(V::load(x), 0).store(y);
   while (n) {
     const size_t m = n < L ? n : L;
-    f(F32::load_n(x, m), 0).store_n(y, m);
+    f(V::load_n(x, m), 0).store_n(y, m);
     n -= m;
     x += m;
     y += m;
@@ -52,23 +62,33 @@ template <size_t unroll, class T, class F> SKUA_INL void row(size_t n, const T* 
 }
 
 constexpr int kSqrt = 17;
-#define SKUA_UNARY(number, kind, name, cycles, expression)                                                                   \
+#define SKUA_ROW(number, kind, name, cycles, expression)                                                                     \
   template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float a, float b) {                           \
-    const Params p = {F32::set1(a), F32::set1(b)};                                                                           \
+    const Params p = {V::set1(a), V::set1(b)};                                                                               \
     (void)p;                                                                                                                 \
     row<cycles <= 4 ? 4 : number == kSqrt ? 3 : 2>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row),                  \
-                                                   [&](F32 x, size_t u) __attribute__((always_inline)) { (void)u; return expression; }); \
+                                                   [&](V x, size_t u) __attribute__((always_inline)) { (void)u; return expression; }); \
   }
+#ifdef SKUA_HALF
+#define SKUA_UNARY(...)
+#define SKUA_UNARY_HALF SKUA_ROW
+#else
+#define SKUA_UNARY SKUA_ROW
+#endif
 #include "elementwise/unary.def"
-#undef SKUA_UNARY
+#undef SKUA_ROW
 
 const Kernel kernels[] = {
 #define SKUA_KERNEL(T, type, number, name, expression)                                                                                   \
-  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::unary, Isa::SKUA_ISA, number, 0, 0, F32::L,          \
+  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::unary, Isa::SKUA_ISA, number, 0, 0, V::L,            \
    reinterpret_cast<AnyCode>(static_cast<UnaryFn>(name##_row<T>)), element_of<T>},
-#define SKUA_UNARY(number, kind, name, cycles, expression) SKUA_FOR_TYPES(SKUA_KERNEL, number, name, expression)
+#define SKUA_ROW(number, kind, name, cycles, expression) SKUA_HERE(SKUA_KERNEL, number, name, expression)
+#ifdef SKUA_HALF
+#define SKUA_UNARY_HALF SKUA_ROW
+#endif
 #include "elementwise/unary.def"
 #undef SKUA_UNARY
+#undef SKUA_ROW
 #undef SKUA_KERNEL
 };
 

@@ -4,8 +4,8 @@
 //             the second pass. Four accumulators of a vector each, joined as a tree, then over the lanes by halves.
 //   columns   the same passes down a strip of V vectors (a cache line or two), lane by lane
 //
-// The largest may miss a NaN: the sum does not, and it reaches the whole row. Of 16-bit types the powers that stand in y between the passes are rounded,
-// their sum is of the unrounded ones.
+// The largest may miss a NaN: the sum does not, and it reaches the whole row. Of columns and long rows of 16-bit types the powers that stand in y
+// between the passes are rounded, their sum is of the unrounded ones.
 #include "normalize/softmax_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/math.h"
@@ -100,7 +100,7 @@ template <bool logarithm, class T> SKUA_INL void finish(size_t n, const Row<T>& 
 
 // The next row's largest is looked for before a row is finished: the way through the lanes for the sum, and then for the largest, is a hundred
 // cycles in which the core has the other row's pass to do.
-template <bool logarithm, class T> void rows(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
+template <bool logarithm, class T> SKUA_INL void row_passes(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   Row<T> row = look_at(n, x, y, scale);
@@ -111,6 +111,30 @@ template <bool logarithm, class T> void rows(size_t rows, size_t n, const void* 
     finish<logarithm>(n, row, total);
     row = next;
   }
+}
+
+// Rows of 16-bit elements are widened into a buffer, as many as it holds, done there in f32 and rounded once: a conversion each way instead of five.
+constexpr size_t kBuffer = 2048;
+template <class X, class Y> SKUA_INL void convert(size_t n, const X* x, Y* y) {
+  for (; n >= L; n -= L, x += L, y += L) F32::load(x).store(y);
+  if (n) F32::load_n(x, n).store_n(y, n);
+}
+template <bool logarithm, class T> void rows(size_t count, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
+  if constexpr (sizeof(T) == 2) {
+    if (n <= kBuffer) {
+      alignas(64) float buffer[kBuffer];
+      const T* x = static_cast<const T*>(from);
+      T* y = static_cast<T*>(to);
+      for (size_t many; count; count -= many) {
+        many = count < kBuffer / n ? count : kBuffer / n;
+        for (size_t r = 0; r < many; ++r, x += x_row) convert(n, x, buffer + r * n);
+        rows<logarithm, float>(many, n, buffer, n, buffer, n, scale);
+        for (size_t r = 0; r < many; ++r, y += y_row) convert(n, buffer + r * n, y);
+      }
+      return;
+    }
+  }
+  row_passes<logarithm, T>(count, n, from, x_row, to, y_row, scale);
 }
 
 template <bool logarithm, size_t V, bool whole, class T>

@@ -69,8 +69,8 @@ TEST(Convert, WidensEveryHalf) {
         for (size_t i = 0; i < x.size(); ++i) {
           const float got = to == SKUA_DTYPE_F32 ? wide[i] : value[y[i]], want = wanted[i];
           if (!same(got, want) && ++wrong < 4) ADD_FAILURE() << std::hex << i << " is " << got << ", must be " << want;
-          // The sign and the upper bits of a NaN's payload, which is quiet from then on.
-          if (want != want && to == SKUA_DTYPE_F32) {
+          // The sign and the upper bits of a NaN's payload, which is quiet from then on. Vectors of AArch32 know one NaN only.
+          if (want != want && to == SKUA_DTYPE_F32 && std::strncmp(isa, "neon32", 6)) {
             const uint32_t bits = __builtin_bit_cast(uint32_t, wide[i]), digits = from == SKUA_DTYPE_F16 ? 10 : 7;
             if ((bits | 0x400000) != (uint32_t(i & 0x8000) << 16 | 0x7fc00000 | (uint32_t(i) << (23 - digits) & 0x7fffff)) && ++wrong < 4) ADD_FAILURE() << std::hex << i << " becomes " << bits;
           }

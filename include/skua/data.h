@@ -121,7 +121,7 @@ static inline skua_rearrange_desc skua_rearrange_desc_init(void) {
 SKUA_API skua_status skua_rearrange_create(skua_context* context, const skua_rearrange_desc* desc, skua_op** out);
 
 /* Conversion between element types; today f32, f16 and bf16, each to each. Any rank, any strides. Widening is exact; narrowing rounds to nearest even, beyond
- * the largest number to infinity, below the smallest normal one to denormals. NaN stays NaN, with its sign and the upper bits of its payload. Types of 8 and 4
+ * the largest number to infinity, below the smallest normal one to denormals. NaN stays NaN (with its sign and the upper bits of its payload, but on AArch32). Types of 8 and 4
  * bits will take a quantisation, and saturate. */
 typedef struct skua_convert_desc {
   size_t struct_size;

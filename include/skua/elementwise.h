@@ -1,6 +1,7 @@
 /* Elementwise operators: unary, binary with broadcasting, select. Any rank up to SKUA_MAX_RANK, any strides (dense is fastest). In place is
  * allowed: an output may be exactly an input of the same shape and strides; the same address with others is refused.
- * Types: f32, f16, bf16, one for all inputs and the output. The functions are computed as in f32 and rounded once to the type. */
+ * Types: f32, f16, bf16, one for all inputs and the output. The functions are computed as in f32 and rounded once to the type; those of a few operations
+ * may be computed in f16 where the CPU does that. */
 #ifndef SKUA_ELEMENTWISE_H_
 #define SKUA_ELEMENTWISE_H_
 
