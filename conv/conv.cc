@@ -85,7 +85,7 @@ const char* not_depthwise(const ConvConfig& c) {
 const char* not_grouped(const ConvConfig& c) {
   if (c.transposed) return "the convolution is transposed";
   if (c.groups == 1 || c.groups == c.in_channels || c.in_channels != c.out_channels) return "there are no groups of as many inputs as outputs, two or more";
-  return c.depthwise_vector ? nullptr : "no kernel holds whole groups in whole vectors";
+  return c.depthwise.vector ? nullptr : "no kernel holds whole groups in whole vectors";
 }
 
 const char* not_applicable(const ConvConfig& c, uint32_t a) {
@@ -154,13 +154,11 @@ static skua_status choose(const skua_op* op, const ConvConfig& c, uint32_t packe
         cycles = direct.cycles;
         name = direct.name;
       }
-    } else if (!why && (a == kDepthwise || a == kGrouped) && s.element != Element::f32) {
-      why = "no kernel for its type";
     } else if (!why && (a == kDepthwise || a == kGrouped)) {
       ds = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_channels / s.in_channels, s.out_h, s.out_w, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,
             s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch, s.res_row, s.res_pixel, s.res_batch};
       if (a == kGrouped) ds.group = s.in_channels / s.groups;
-      kernel = depthwise_choose(ctx, ds, c.depthwise_vector, nullptr, &p.choice);
+      kernel = depthwise_choose(ctx, ds, c.depthwise, nullptr, &p.choice);
       if (!kernel) why = a == kGrouped ? "no kernel for this window or an image this small" : "no kernel for its packed format";
       else cycles = depthwise_cycles(kernel, ds);
     } else if (!why) {
@@ -223,7 +221,7 @@ skua_status open(skua_op* base) {
     if (a == kDepthwise || a == kGrouped) {
       DepthwiseShape s = {1, 8, 8, c.in_channels, c.out_channels / c.in_channels, 8, 8, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
       if (a == kGrouped) s.group = c.in_channels / c.groups;
-      usable |= !not_applicable(c, a) && depthwise_choose(op.ctx, s, c.depthwise_vector, nullptr);
+      usable |= !not_applicable(c, a) && c.depthwise.element == map_element(c) && depthwise_choose(op.ctx, s, c.depthwise, nullptr);
     } else {
       DirectShape s = {};
       s.batch = 1; s.in_h = s.in_w = s.out_h = s.out_w = 8;
@@ -241,7 +239,8 @@ skua_status open(skua_op* base) {
                 c.format.nr, skua_context_isa(op.ctx));
   op.n_inputs = 1 + (c.residual != SKUA_RESIDUAL_NONE);
   op.n_outputs = 1;
-  return resolve_activation(&op, c.activation, op.activation);
+  SKUA_TRY(resolve_activation(&op, c.activation, op.activation));
+  return c.packed & (1u << kDepthwise | 1u << kGrouped) ? resolve_activation(&op, c.activation, op.map_activation, map_element(c)) : SKUA_STATUS_OK;
 }
 
 skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* out) {
@@ -376,7 +375,7 @@ void run(const RunArgs& args) {
   switch (p.chosen) {
     case kDirect: direct_run(args, p.direct, s, {op.weights_of[kDirect], op.bias, &op.activation, mode, in, res, out, space}); break;
     case kDepthwise: case kGrouped:
-      depthwise_run(args, p.depthwise, p.kernel, op.weights_of[p.chosen], op.activation, mode, static_cast<const float*>(in), static_cast<const float*>(res), static_cast<float*>(out), space);
+      depthwise_run(args, p.depthwise, p.kernel, op.weights_of[p.chosen], op.map_activation, mode, in, res, out, space);
       break;
     default: winograd_run(args, p.winograd, p.winograd_shape, op.weights_of[p.chosen], op.bias, op.activation, mode, in, res, out, space); break;
   }

@@ -20,7 +20,7 @@ struct ConvConfig {
   skua_activation activation;
   uint32_t packed;             // bit per ConvAlgorithm whose weights are there
   PackFormat format;           // of the direct panels
-  uint32_t depthwise_vector;   // of the depthwise or grouped weights
+  DepthwiseFormat depthwise;   // of the depthwise or grouped weights
   uint32_t winograd_vector;    // of Winograd's
   uint32_t winograd_element;
 };
@@ -34,7 +34,7 @@ inline PackFormat winograd_format(const ConvConfig& c) { return {uint16_t(c.wino
 
 struct ConvOp : skua_op {
   ConvConfig config;
-  Activation activation;
+  Activation activation, map_activation;  // of rows of f32; of what map_element() says
   const float* bias;                      // direct_bias_floats values
   const float* weights_of[kConvAlgorithms];
 };

@@ -16,7 +16,7 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
     if (a == kDirect) {
       if (!c.format.vector || !c.format.nr || !c.format.kr || !direct_packed_floats(s, c.format, n)) return false;
     } else if (a == kDepthwise || a == kGrouped) {
-      n = c.depthwise_vector ? depthwise_packed_floats(c.kernel_h, c.kernel_w, a == kGrouped ? c.in_channels / c.groups : 1, c.out_channels, c.depthwise_vector) : 0;
+      n = depthwise_packed_floats(c.kernel_h, c.kernel_w, a == kGrouped ? c.in_channels / c.groups : 1, c.out_channels, c.depthwise);
       if (!n) return false;
     } else {
       size_t most = 0;
@@ -121,7 +121,9 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
     if (!only && wanted != kAskTuned) return SKUA_STATUS_OK;
     if (only) algorithms = only;
   }
-  c.depthwise_vector = c.groups == c.in_channels ? depthwise_vector(ctx, c.out_channels) : grouped_vector(ctx, c.out_channels, c.in_channels / c.groups);
+  // Halves are summed in halves where the window is one block of the products' rule.
+  const bool f32_sums = c.numerics == SKUA_NUMERICS_STRICT || uint64_t(c.kernel_h) * c.kernel_w > 63;
+  c.depthwise = c.groups == c.in_channels ? depthwise_format(ctx, c.out_channels, map_element(c), f32_sums) : grouped_format(ctx, c.out_channels, c.in_channels / c.groups, map_element(c));
   SKUA_TRY(conv_choose(&probe, c, algorithms, p, nullptr));
   if (half.vector) {
     ConvConfig other = c;
@@ -151,7 +153,7 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
     if (!(c.packed >> a & 1)) continue;
     if (a == kDirect) direct_pack(ctx, p.shape, c.format, w, steps, to + offset[a]);
     else if (a == kDepthwise || a == kGrouped)
-      depthwise_pack(c.kernel_h, c.kernel_w, c.in_channels / c.groups, c.out_channels, c.depthwise_vector, w, steps.o, steps.i, steps.y, steps.x, static_cast<const float*>(bias), to + offset[a]);
+      depthwise_pack(c.kernel_h, c.kernel_w, c.in_channels / c.groups, c.out_channels, c.depthwise, w, steps.o, steps.i, steps.y, steps.x, static_cast<const float*>(bias), to + offset[a]);
     else winograd_pack(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c), w, steps.o, steps.y, steps.x, steps.i, to + offset[a]);
   }
   return open_op(base, out);
@@ -197,7 +199,8 @@ skua_status conv_remake(const skua_op* base, const skua_tensor* inputs, uint32_t
   *out = nullptr;
   c.packed = 0;
   c.format = {};
-  c.depthwise_vector = c.winograd_vector = c.winograd_element = 0;
+  c.depthwise = {};
+  c.winograd_vector = c.winograd_element = 0;
   const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
   const skua_tensor& x = inputs[0];
   const size_t h = x.rank == 4 ? x.shape[nchw ? 2 : 1] : 1, w = x.shape[nchw ? x.rank - 1 : x.rank - 2];

@@ -166,7 +166,7 @@ void compute_band(const RunArgs& args, const BlockPlan& p, size_t image, size_t 
   d.out_h = y1 - y0;
   d.pad_top = p.pad_top > top ? p.pad_top - top : 0;
   const ConvOp& o = op.stage[kDepthwiseStage];
-  depthwise_run(args, d, p.stage[kDepthwiseStage].kernel, o.weights_of[kDepthwise], o.activation, SKUA_RESIDUAL_NONE, reinterpret_cast<const float*>(ring.rows), nullptr, reinterpret_cast<float*>(rows), space);
+  depthwise_run(args, d, p.stage[kDepthwiseStage].kernel, o.weights_of[kDepthwise], o.map_activation, SKUA_RESIDUAL_NONE, ring.rows, nullptr, rows, space);
   DirectShape s = j;
   s.in_h = s.out_h = y1 - y0;
   const ConvOp& q = op.stage[kProject];

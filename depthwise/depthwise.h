@@ -5,7 +5,7 @@
 
 namespace skua {
 
-// Output channel c*multiplier + j belongs to input channel c. Strides in floats.
+// Output channel c*multiplier + j belongs to input channel c. Strides in elements.
 struct DepthwiseShape {
   size_t batch, in_h, in_w, channels, multiplier, out_h, out_w;
   uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
@@ -15,24 +15,32 @@ struct DepthwiseShape {
   size_t out_channels() const { return channels * multiplier; }
 };
 
-// Floats per vector that the weights for this many output channels are packed for: of the best instruction set whose vectors they fill.
-uint32_t depthwise_vector(const skua_context* ctx, size_t out_channels);
+// What packed weights are for: kernels of this vector (values) for feature maps of `element`. weights: the type they are packed as, in which these kernels sum too.
+// vector 0: there is none.
+struct DepthwiseFormat {
+  uint16_t vector;
+  Element weights, element;
+};
 
-// The same for grouped convolution; 0 if no kernel packs whole groups into whole vectors.
-uint32_t grouped_vector(const skua_context* ctx, size_t channels, size_t group);
+// Of the best instruction set whose vectors this many output channels fill. f32_sums: none that sums in halves.
+DepthwiseFormat depthwise_format(const skua_context* ctx, size_t out_channels, Element element, bool f32_sums);
 
-// Floats of packed weights; 0 if that overflows. Layout: depthwise_kernel.h.
-size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, uint32_t vector);
+// The same for grouped convolution, which sums in f32; vector 0 if no kernel packs whole groups into whole vectors.
+DepthwiseFormat grouped_format(const skua_context* ctx, size_t channels, size_t group, Element element);
+
+// Packed weights in floats, whatever their type; 0 if that overflows. Layout: depthwise_kernel.h.
+size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, DepthwiseFormat format);
 // weights[o*stride_o + i*stride_i + ky*stride_ky + kx*stride_kx], i inside the group; bias: out_channels values, or NULL.
-void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, uint32_t vector, const float* weights, size_t stride_o, size_t stride_i,
+void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, DepthwiseFormat format, const float* weights, size_t stride_o, size_t stride_i,
                     size_t stride_ky, size_t stride_kx, const float* bias, float* packed);
 
-// The cheapest kernel for weights packed for `vector`; NULL if the context has none. With text, every candidate and its predicted cycles is added to it.
-const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, uint32_t vector, Text* text = nullptr, Choice* choice = nullptr);
+// The cheapest kernel for weights of this format; NULL if the context has none. With text, every candidate and its predicted cycles is added to it.
+const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, DepthwiseFormat format, Text* text = nullptr, Choice* choice = nullptr);
 double depthwise_cycles(const Kernel* kernel, const DepthwiseShape& shape);
 
 size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, uint32_t concurrency);  // bytes
+// activation: of rows of the feature maps' type.
 void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, const float* packed, const Activation& activation,
-                   skua_residual residual_mode, const float* in, const float* residual, float* out, void* workspace);
+                   skua_residual residual_mode, const void* in, const void* residual, void* out, void* workspace);
 
 }  // namespace skua

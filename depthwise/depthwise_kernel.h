@@ -5,7 +5,9 @@
 
 namespace skua {
 
-// Packed weights: for each vector of L output channels [bias][tap (0,0)] ... [tap (kernel_h-1, kernel_w-1)], L floats each. The last vector holds the channels
+// Feature maps hold the kernel's type (Kernel::element), steps are in its elements; packed weights are f16 for kernels of instruction sets that sum in f16, else f32.
+//
+// Packed weights: for each vector of L output channels [bias][tap (0,0)] ... [tap (kernel_h-1, kernel_w-1)], L values each. The last vector holds the channels
 // channels-L .. channels-1: when L does not divide the channels it overlaps the one before it, so kernels only load and store whole vectors. With fewer
 // channels than L there is one vector, padded with zeros.
 //
@@ -13,17 +15,17 @@ namespace skua {
 //   out[y][x][c] = clamp(bias[c] + sum over ky, kx of rows[y*stride + ky][(x*stride + kx) pixels + c] * w[ky][kx][c])
 // in the order of ky, kx; a tap whose row or column the masks leave out is not computed at all. So every output is one fixed chain, wherever it lies in a tile.
 struct DepthwiseTile {
-  const float* const* rows;  // input rows; what lies outside the image is never read
-  ptrdiff_t column;          // floats from rows[r] to the first channel of the tile's first input column; may lie before the row
-  size_t in_pixel;           // floats between neighbouring input columns
+  const void* const* rows;   // input rows; what lies outside the image is never read
+  ptrdiff_t column;          // elements from rows[r] to the first channel of the tile's first input column; may lie before the row
+  size_t in_pixel;           // elements between neighbouring input columns
   uint32_t row_mask;         // bit r: input row r is inside the image
   uint32_t column_mask;      // bit j: input column j is inside the image
-  const float* w;            // packed weights of the block's first vector
+  const void* w;             // packed weights of the block's first vector
   size_t channels;           // of the block
   size_t group;              // grouped tiles: channels per group
   float low, high;           // clamp; NaN passes
-  float* out;
-  size_t out_row, out_pixel; // floats
+  void* out;
+  size_t out_row, out_pixel;
 };
 
 // KernelKind::depthwise_tile, variant = kernel * 10 + stride (square kernels, dilation 1). `code` returns a table of functions for tiles of 1..mr rows and
@@ -33,7 +35,7 @@ using DepthwiseTileFn = void (*)(const DepthwiseTile&);
 // [bias], then [ky][input of the group][kx].
 constexpr int kDepthwiseWidths = 4;
 struct DepthwiseTileTable {
-  void (*copy)(size_t pixels, size_t channels, const float* from, size_t from_pixel, float* to, size_t to_pixel);  // channels >= vector
+  void (*copy)(size_t pixels, size_t channels, const void* from, size_t from_pixel, void* to, size_t to_pixel);  // channels >= vector
   int min_columns;
   DepthwiseTileFn at[2][kDepthwiseWidths][2];
 };
@@ -41,17 +43,17 @@ using DepthwiseTileTableFn = const DepthwiseTileTable& (*)();
 
 // KernelKind::depthwise_any: any kernel size, stride and dilation. `pixels` neighbouring outputs of a row that all have the same taps inside the image.
 struct DepthwisePixels {
-  const float* const* rows;  // one per tap row, only those inside the image
+  const void* const* rows;   // one per tap row, only those inside the image
   size_t n_rows, n_columns;  // taps that are inside
-  ptrdiff_t column;          // floats from rows[r] to the first pixel's first tap
-  size_t in_tap;             // floats from tap to tap: dilation * pixel
-  size_t in_pixel;           // floats from output to output: stride * pixel
-  const float* w;            // packed weights of the block's first vector
-  size_t w_first, w_row;     // floats from there to the first tap inside, and from tap row to tap row
-  size_t w_vector;           // floats per vector
+  ptrdiff_t column;          // elements from rows[r] to the first pixel's first tap
+  size_t in_tap;             // elements from tap to tap: dilation * pixel
+  size_t in_pixel;           // elements from output to output: stride * pixel
+  const void* w;             // packed weights of the block's first vector
+  size_t w_first, w_row;     // values from there to the first tap inside, and from tap row to tap row
+  size_t w_vector;           // values per vector
   size_t channels;
   float low, high;
-  float* out;
+  void* out;
   size_t out_pixel;
 };
 // at[0]: one pixel; at[1]: nr pixels; at[2]: one pixel with fewer channels than a vector.

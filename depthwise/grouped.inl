@@ -6,20 +6,20 @@
 // then used by up to RH * K sums, like a vector of a depthwise tile. Order of a chain: bias, ky, i, kx.
 //
 // Registers: RH*RW sums + RH*K weights + permuted input + permutation.
-template <int K, int S, int RH, int RW, bool BROADCAST, int r = 0>
+template <class T, int K, int S, int RH, int RW, bool BROADCAST, int r = 0>
 SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[maybe_unused]] I32 first, F32 (&acc)[RH][RW]) {
   constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
   if constexpr (r < IH) {
     if (t.row_mask >> r & 1) {
       // Columns outside the image are zeros: no tests in the loop.
-      static const float zeros[16] = {};
-      const float* in[IW];
+      static const T zeros[16] = {};
+      const T* in[IW];
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
-        in[j] = t.rows[r] + t.column + c + size_t(j) * t.in_pixel;
+        in[j] = static_cast<const T*>(t.rows[r]) + t.column + c + size_t(j) * t.in_pixel;
         if ((j < K - 1 || j >= IW - K + 1) && !(t.column_mask >> j & 1)) in[j] = zeros;  // less than a kernel's width of padding on either side
       }
       {  // The next row is far behind this one's products: its lines would be waited for (measured: 5% where pixels stay in L2).
-        const float* p = r + 1 < IH ? t.rows[r + 1] + t.column + c : t.rows[0] + t.column + c + L;
+        const T* p = static_cast<const T*>(t.rows[r + 1 < IH ? r + 1 : 0]) + t.column + c + (r + 1 < IH ? 0 : L);
         SKUA_UNROLL for (int j = 0; j < IW; ++j, p += t.in_pixel) __builtin_prefetch(p);
       }
       const size_t group = t.group, w_row = K * group * L;
@@ -56,26 +56,26 @@ SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[m
         if constexpr (!BROADCAST) index = index + I32::set1(1);
       }
     }
-    grouped_rows<K, S, RH, RW, BROADCAST, r + 1>(t, c, w, first, acc);
+    grouped_rows<T, K, S, RH, RW, BROADCAST, r + 1>(t, c, w, first, acc);
   }
 }
 
-template <int K, int S, int RH, int RW, bool BROADCAST> void grouped_tile(const DepthwiseTile& t) {
+template <class T, int K, int S, int RH, int RW, bool BROADCAST> void grouped_tile(const DepthwiseTile& t) {
   I32 first = I32::set1(0);  // lane of the first input of each lane's group
   if constexpr (!BROADCAST) {
     static const int32_t lanes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     first = I32::load(lanes) & I32::set1(-int32_t(t.group));
   }
   const size_t channels = t.channels, weights = (1 + K * K * t.group) * L;
-  const float* w = t.w;
+  const float* w = static_cast<const float*>(t.w);
   for (size_t c = 0; c < channels; c += L, w += weights) {
     F32 acc[RH][RW];
     const F32 bias = F32::load(w);
     SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = bias;
-    grouped_rows<K, S, RH, RW, BROADCAST>(t, c, w + L, first, acc);
-    float* row = t.out + c;
+    grouped_rows<T, K, S, RH, RW, BROADCAST>(t, c, w + L, first, acc);
+    T* row = static_cast<T*>(t.out) + c;
     SKUA_UNROLL for (int y = 0; y < RH; ++y) {
-      float* q = row;
+      T* q = row;
       SKUA_UNROLL for (int x = 0; x < RW; ++x) {
         clamp(acc[y][x], t.low, t.high).store(q);
         q += t.out_pixel;
@@ -84,20 +84,20 @@ template <int K, int S, int RH, int RW, bool BROADCAST> void grouped_tile(const 
     }
   }
 }
-template <int K, int S, int RH, int RW> void grouped_any(const DepthwiseTile& t) {
+template <class T, int K, int S, int RH, int RW> void grouped_any(const DepthwiseTile& t) {
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
-  if (t.group < L) return grouped_tile<K, S, RH, RW, false>(t);
+  if (t.group < L) return grouped_tile<T, K, S, RH, RW, false>(t);
 #endif
-  grouped_tile<K, S, RH, RW, true>(t);
+  grouped_tile<T, K, S, RH, RW, true>(t);
 }
 
-template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_grouped_table() {
+template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_grouped_table() {
   constexpr int least = (RW + 1) / 2;
   static_assert(RW - least < kDepthwiseWidths);
-  DepthwiseTileTable t = {copy, least, {}};
+  DepthwiseTileTable t = {copy<T>, least, {}};
   auto width = [&]<int W>() {
-    t.at[0][W - least][0] = t.at[0][W - least][1] = grouped_any<K, S, 1, W>;
-    if constexpr (RH > 1) t.at[1][W - least][0] = t.at[1][W - least][1] = grouped_any<K, S, RH, W>;
+    t.at[0][W - least][0] = t.at[0][W - least][1] = grouped_any<T, K, S, 1, W>;
+    if constexpr (RH > 1) t.at[1][W - least][0] = t.at[1][W - least][1] = grouped_any<T, K, S, RH, W>;
   };
   width.template operator()<RW>();
   if constexpr (RW - 1 >= least) width.template operator()<RW - 1>();
@@ -105,5 +105,5 @@ template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_groupe
   if constexpr (RW - 3 >= least) width.template operator()<RW - 3>();
   return t;
 }
-template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable grouped_table_of = make_grouped_table<K, S, RH, RW>();
-template <int K, int S, int RH, int RW> const DepthwiseTileTable& grouped_table() { return grouped_table_of<K, S, RH, RW>; }
+template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable grouped_table_of = make_grouped_table<T, K, S, RH, RW>();
+template <class T, int K, int S, int RH, int RW> const DepthwiseTileTable& grouped_table() { return grouped_table_of<T, K, S, RH, RW>; }

@@ -2,8 +2,12 @@
 //
 //   tile: RH x RW outputs of one channel vector, then the next vector of the same tile: every pixel is walked as one contiguous line.
 //   registers: RH*RW accumulators + the tap rows in flight + 1 input. Tap row k enters with input row k and is last used by input row k + (RH-1)*stride.
+//
+// V is the vector that sums, W what weights are packed as, T what feature maps hold: f32 sums for maps of every type, and f16 sums for f16 where the instruction set
+// has them (f16 in, f16 out: no conversions, twice the lanes).
 #include "depthwise/depthwise_kernel.h"
 #include "dispatch/kernel.h"
+#include "simd/half.h"
 #include "simd/simd.h"
 
 namespace skua {
@@ -11,17 +15,46 @@ namespace SKUA_ISA {
 namespace {
 
 #define SKUA_LIKELY(x) __builtin_expect(bool(x), 1)
-constexpr int L = F32::L;
+#if defined(SKUA_HALF)
+using V = F16;
+using W = f16;
+#define SKUA_EACH_TYPE(entry, ...) entry(f16, f16, __VA_ARGS__)
+SKUA_INL V bound(const float& x) { return V::set1(x); }
+[[maybe_unused]] SKUA_INL V load_whole(const f16* p) { return V::load(p); }
+[[maybe_unused]] SKUA_INL void store_whole(V x, f16* p) { x.store(p); }
+#else
+using V = F32;
+using W = float;
+#ifdef SKUA_TYPE_f16
+#define SKUA_WITH_F16(...) __VA_ARGS__
+#else
+#define SKUA_WITH_F16(...)
+#endif
+#ifdef SKUA_TYPE_bf16
+#define SKUA_WITH_BF16(...) __VA_ARGS__
+#else
+#define SKUA_WITH_BF16(...)
+#endif
+#define SKUA_EACH_TYPE(entry, ...) entry(float, f32, __VA_ARGS__) SKUA_WITH_F16(entry(f16, f16, __VA_ARGS__)) SKUA_WITH_BF16(entry(bf16, bf16, __VA_ARGS__))
+SKUA_INL V bound(const float& x) { return V::broadcast(&x); }
+[[maybe_unused]] SKUA_INL F32 load_whole(const float* p) { return F32::load(p); }
+[[maybe_unused]] SKUA_INL void store_whole(F32 x, float* p) { x.store(p); }
+[[maybe_unused]] SKUA_INL I32 load_whole(const f16* p) { return load_u16(&p->bits); }
+[[maybe_unused]] SKUA_INL void store_whole(I32 x, f16* p) { store_u16(x, &p->bits); }
+[[maybe_unused]] SKUA_INL I32 load_whole(const bf16* p) { return load_u16(&p->bits); }
+[[maybe_unused]] SKUA_INL void store_whole(I32 x, bf16* p) { store_u16(x, &p->bits); }
+#endif
+constexpr int L = V::L;
 // Whether a sum is done before the next load. gcc otherwise puts every product of a tile after every load where it has no fused multiply-add, and so does clang for x86 at
 // stride 2 with one: the inputs then wait on the stack. (clang at stride 1: up to 12% slower so.)
 #if defined(__clang__) && defined(__x86_64__)
-template <int stride> constexpr bool kInOrder = !F32::fused || stride == 2;
+template <int stride> constexpr bool kInOrder = !V::fused || stride == 2;
 #else
-template <int stride> constexpr bool kInOrder = !F32::fused;
+template <int stride> constexpr bool kInOrder = !V::fused;
 #endif
 constexpr int kAhead = 3;  // columns whose loads may be in flight before their use
 
-SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_high(clamp_low(x, F32::broadcast(&low)), F32::broadcast(&high)); }
+SKUA_INL V clamp(V x, const float& low, const float& high) { return clamp_high(clamp_low(x, bound(low)), bound(high)); }
 
 constexpr int kRolled = 7;  // kernels from this size on loop over input rows: as fast as unrolled code of 15 KB a function; 5x5 would lose 5 to 30%
 
@@ -36,46 +69,46 @@ SKUA_INL size_t next_vector(size_t c, size_t channels) { return c + 2 * L <= cha
 }
 
 // Not compared again at every use, with a vector register for it.
-SKUA_INL int known(int x) {
+[[maybe_unused]] SKUA_INL int known(int x) {
   asm("" : "+r"(x));
   return x;
 }
 
 // Weights after this point are read again: where they do not fit into registers, as an operand of a multiply-add, or where a product would need a copy.
-[[maybe_unused]] SKUA_INL void reread([[maybe_unused]] const float*& w) {
+[[maybe_unused]] SKUA_INL void reread([[maybe_unused]] const W*& w) {
 #if defined(__x86_64__)
   asm("" : "+r"(w));
 #endif
 }
 
 // Input row r of the tile and those after it.
-template <int K, int S, int RH, int RW, bool EDGE, int r = 0>
-SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (&acc)[RH][RW], F32 (&tap)[K][K]) {
+template <class T, int K, int S, int RH, int RW, bool EDGE, int r = 0>
+SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const W* w, V (&acc)[RH][RW], V (&tap)[K][K]) {
   constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
-  constexpr int products = F32::fused ? 0 : EDGE ? 2 : 1;  // between branches gcc needs a second one
-  constexpr bool fits = RH * RW + ((RH - 1) * S + K < 2 * K ? (RH - 1) * S + 1 : K) * K + 1 + products <= F32::registers;
+  constexpr int products = V::fused ? 0 : EDGE ? 2 : 1;  // between branches gcc needs a second one
+  constexpr bool fits = RH * RW + ((RH - 1) * S + K < 2 * K ? (RH - 1) * S + 1 : K) * K + 1 + products <= V::registers;
   if constexpr (r < IH) {
     if constexpr (fits && r < K)
       SKUA_UNROLL for (int k = 0; k < K; ++k) {
-        tap[r][k] = F32::load(w + (1 + r * K + k) * L);
+        tap[r][k] = V::load(w + (1 + r * K + k) * L);
         pin(tap[r][k]);  // else gcc reads the weight from memory at every use
       }
     if (!EDGE || SKUA_LIKELY(t.row_mask >> r & 1)) {
-      const float* p = t.rows[r] + t.column + c;
+      const T* p = static_cast<const T*>(t.rows[r]) + t.column + c;
       const size_t step = t.in_pixel;
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
         if constexpr (!fits) reread(w);
         // Less than a kernel's width of padding on either side.
         if (!EDGE || (j >= K - 1 && j < IW - K + 1) || SKUA_LIKELY(t.column_mask >> j & 1)) {
-          F32 x = F32::load(p);
+          V x = V::load(p);
           pin(x);  // loaded once: else gcc reads it again as an operand of every multiply-add
           SKUA_UNROLL for (int y = 0; y < RH; ++y) {
             const int ky = r - y * S;
             if (ky < 0 || ky >= K) continue;
             SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
               if (j < kx || (j - kx) % S || (j - kx) / S >= RW) continue;
-              F32& a = acc[y][(j - kx) / S];
-              a = fma(x, fits ? tap[ky][kx] : F32::load(w + (1 + ky * K + kx) * L), a);
+              V& a = acc[y][(j - kx) / S];
+              a = fma(x, fits ? tap[ky][kx] : V::load(w + (1 + ky * K + kx) * L), a);
               if constexpr (kInOrder<S>) pin(a);
             }
           }
@@ -85,33 +118,33 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const float* w, F32 (
       }
       fence();
     }
-    input_rows<K, S, RH, RW, EDGE, r + 1>(t, c, w, acc, tap);
+    input_rows<T, K, S, RH, RW, EDGE, r + 1>(t, c, w, acc, tap);
   }
 }
 
 // Input row r of a large kernel for output rows Y0 .. Y1-1. Its tap rows are loaded again for every r, or are operands in memory.
-template <int K, int S, int RH, int RW, bool EDGE, int Y0, int Y1>
-SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const float* w, int r, F32 (&acc)[RH][RW]) {
+template <class T, int K, int S, int RH, int RW, bool EDGE, int Y0, int Y1>
+SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const W* w, int r, V (&acc)[RH][RW]) {
   constexpr int IW = (RW - 1) * S + K;
   if (EDGE && !SKUA_LIKELY(t.row_mask >> r & 1)) return;
-  constexpr bool fits = RH * RW + RH * K + 1 + !F32::fused <= F32::registers;
-  F32 tap[RH][K];
-  [[maybe_unused]] const float* taps = w + (1 + (r - Y0 * S) * K) * L;
+  constexpr bool fits = RH * RW + RH * K + 1 + !V::fused <= V::registers;
+  V tap[RH][K];
+  [[maybe_unused]] const W* taps = w + (1 + (r - Y0 * S) * K) * L;
   if constexpr (fits) SKUA_UNROLL for (int y = Y0; y < Y1; ++y) SKUA_UNROLL for (int k = 0; k < K; ++k) {
-    tap[y][k] = F32::load(w + (1 + (r - y * S) * K + k) * L);
+    tap[y][k] = V::load(w + (1 + (r - y * S) * K + k) * L);
     pin(tap[y][k]);
   }
-  const float* p = t.rows[r] + t.column + c;
+  const T* p = static_cast<const T*>(t.rows[r]) + t.column + c;
   const size_t step = t.in_pixel;
   SKUA_UNROLL for (int j = 0; j < IW; ++j, p += step) {
     if constexpr (!fits) reread(taps);
     if (!EDGE || (j >= K - 1 && j < IW - K + 1) || SKUA_LIKELY(t.column_mask >> j & 1)) {
-      F32 x = F32::load(p);
+      V x = V::load(p);
       pin(x);
       SKUA_UNROLL for (int y = Y0; y < Y1; ++y) SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
         if (j < kx || (j - kx) % S || (j - kx) / S >= RW) continue;
-        F32& a = acc[y][(j - kx) / S];
-        a = fma(x, fits ? tap[y][kx] : F32::load(taps + (kx - (y - Y0) * S * K) * L), a);
+        V& a = acc[y][(j - kx) / S];
+        a = fma(x, fits ? tap[y][kx] : V::load(taps + (kx - (y - Y0) * S * K) * L), a);
         if constexpr (kInOrder<S>) pin(a);
       }
     }
@@ -120,28 +153,28 @@ SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const float* w, int r,
   fence();
 }
 
-template <int K, int S, int RH, int RW, bool EDGE> void tile(const DepthwiseTile& t) {
+template <class T, int K, int S, int RH, int RW, bool EDGE> void tile(const DepthwiseTile& t) {
   const size_t channels = t.channels;
   const int below = known(t.low > -__builtin_inff()), above = known(t.high < __builtin_inff());  // a bound costs as much as a tap
-  const float* w = t.w;
+  const W* w = static_cast<const W*>(t.w);
   for (size_t c = 0;; w += (1 + K * K) * L) {
-    F32 acc[RH][RW];
-    const F32 bias = F32::load(w);
+    V acc[RH][RW];
+    const V bias = V::load(w);
     SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = bias;
     if constexpr (K < kRolled) {
-      F32 tap[K][K];
-      input_rows<K, S, RH, RW, EDGE>(t, c, w, acc, tap);
+      V tap[K][K];
+      input_rows<T, K, S, RH, RW, EDGE>(t, c, w, acc, tap);
     } else {
-      if constexpr (RH > 1) for (int r = 0; r < S; ++r) input_row<K, S, RH, RW, EDGE, 0, 1>(t, c, w, r, acc);
-      for (int r = (RH - 1) * S; r < K; ++r) input_row<K, S, RH, RW, EDGE, 0, RH>(t, c, w, r, acc);
-      if constexpr (RH > 1) for (int r = K; r < K + S; ++r) input_row<K, S, RH, RW, EDGE, 1, 2>(t, c, w, r, acc);
+      if constexpr (RH > 1) for (int r = 0; r < S; ++r) input_row<T, K, S, RH, RW, EDGE, 0, 1>(t, c, w, r, acc);
+      for (int r = (RH - 1) * S; r < K; ++r) input_row<T, K, S, RH, RW, EDGE, 0, RH>(t, c, w, r, acc);
+      if constexpr (RH > 1) for (int r = K; r < K + S; ++r) input_row<T, K, S, RH, RW, EDGE, 1, 2>(t, c, w, r, acc);
     }
-    if (below) SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = clamp_low(acc[y][x], F32::broadcast(&t.low));
-    if (above) SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = clamp_high(acc[y][x], F32::broadcast(&t.high));
-    float* row = t.out + c;
+    if (below) SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = clamp_low(acc[y][x], bound(t.low));
+    if (above) SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = clamp_high(acc[y][x], bound(t.high));
+    T* row = static_cast<T*>(t.out) + c;
     const size_t out_pixel = t.out_pixel, out_row = t.out_row;  // read before the first store: a compiler must take every store for a change of them
     SKUA_UNROLL for (int y = 0; y < RH; ++y) {
-      float* q = row;
+      T* q = row;
       SKUA_UNROLL for (int x = 0; x < RW; ++x) {
         acc[y][x].store(q);
         q += out_pixel;
@@ -153,31 +186,33 @@ template <int K, int S, int RH, int RW, bool EDGE> void tile(const DepthwiseTile
   }
 }
 
-[[maybe_unused]] void copy(size_t pixels, size_t channels, const float* from, size_t from_pixel, float* to, size_t to_pixel) {
+template <class T> void copy(size_t pixels, size_t channels, const void* source, size_t from_pixel, void* ring, size_t to_pixel) {
+  const T* from = static_cast<const T*>(source);
+  T* to = static_cast<T*>(ring);
   for (; pixels; --pixels, from += from_pixel, to += to_pixel) {
     size_t c = 0;
     for (; c + 4 * L <= channels; c += 4 * L) {
-      F32 x[4];
-      SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i] = F32::load(from + c + i * L);
-      SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i].store(to + c + i * L);
+      decltype(load_whole(from)) x[4];
+      SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i] = load_whole(from + c + i * L);
+      SKUA_UNROLL for (int i = 0; i < 4; ++i) store_whole(x[i], to + c + i * L);
     }
     for (; c < channels; c += L) {
       const size_t at = c + L <= channels ? c : channels - L;
-      F32::load(from + at).store(to + at);
+      store_whole(load_whole(from + at), to + at);
     }
   }
 }
 
-template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_table() {
+template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_table() {
   constexpr int least = (RW + 1) / 2;
   static_assert(RW - least < kDepthwiseWidths);
-  DepthwiseTileTable t = {copy, least, {}};
+  DepthwiseTileTable t = {copy<T>, least, {}};
   auto width = [&]<int W>() {
-    t.at[0][W - least][0] = tile<K, S, 1, W, false>;
-    t.at[0][W - least][1] = tile<K, S, 1, W, true>;
+    t.at[0][W - least][0] = tile<T, K, S, 1, W, false>;
+    t.at[0][W - least][1] = tile<T, K, S, 1, W, true>;
     if constexpr (RH > 1) {
-      t.at[1][W - least][0] = tile<K, S, RH, W, false>;
-      t.at[1][W - least][1] = tile<K, S, RH, W, true>;
+      t.at[1][W - least][0] = tile<T, K, S, RH, W, false>;
+      t.at[1][W - least][1] = tile<T, K, S, RH, W, true>;
     }
   };
   width.template operator()<RW>();
@@ -186,36 +221,36 @@ template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_table(
   if constexpr (RW - 3 >= least) width.template operator()<RW - 3>();
   return t;
 }
-template <int K, int S, int RH, int RW> constexpr DepthwiseTileTable table_of = make_table<K, S, RH, RW>();
-template <int K, int S, int RH, int RW> const DepthwiseTileTable& tile_table() { return table_of<K, S, RH, RW>; }
+template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable table_of = make_table<T, K, S, RH, RW>();
+template <class T, int K, int S, int RH, int RW> const DepthwiseTileTable& tile_table() { return table_of<T, K, S, RH, RW>; }
 
 // ---- any kernel size, stride and dilation -----------------------------------------------------------------------------------------
-// P pixels times V vectors at vector offset w, channel c.
-template <int P, int V, bool PART> SKUA_INL void pixels(const DepthwisePixels& t, const float* w, const size_t (&c)[V]) {
-  F32 acc[P][V];
-  SKUA_UNROLL for (int v = 0; v < V; ++v) {
-    const F32 bias = F32::load(w + v * t.w_vector);
+// P pixels times N vectors at vector offset w, channel c.
+template <class T, int P, int N, bool PART> SKUA_INL void pixels(const DepthwisePixels& t, const W* w, const size_t (&c)[N]) {
+  V acc[P][N];
+  SKUA_UNROLL for (int v = 0; v < N; ++v) {
+    const V bias = V::load(w + v * t.w_vector);
     SKUA_UNROLL for (int p = 0; p < P; ++p) acc[p][v] = bias;
   }
-  const float* row_weights = w + t.w_first;
+  const W* row_weights = w + t.w_first;
   for (size_t r = 0; r < t.n_rows; ++r, row_weights += t.w_row) {
-    const float* at = t.rows[r] + t.column;
-    const float* weights = row_weights;
+    const T* at = static_cast<const T*>(t.rows[r]) + t.column;
+    const W* weights = row_weights;
     for (size_t k = 0; k < t.n_columns; ++k, at += t.in_tap, weights += L) {
-      SKUA_UNROLL for (int v = 0; v < V; ++v) {
-        const F32 tap = F32::load(weights + v * t.w_vector);
-        const float* x = at + c[v];
+      SKUA_UNROLL for (int v = 0; v < N; ++v) {
+        const V tap = V::load(weights + v * t.w_vector);
+        const T* x = at + c[v];
         SKUA_UNROLL for (int p = 0; p < P; ++p) {
-          acc[p][v] = fma(PART ? F32::load_n(x, t.channels) : F32::load(x), tap, acc[p][v]);
+          acc[p][v] = fma(PART ? V::load_n(x, t.channels) : V::load(x), tap, acc[p][v]);
           x += t.in_pixel;
         }
       }
     }
   }
-  SKUA_UNROLL for (int v = 0; v < V; ++v) {
-    float* out = t.out + c[v];
+  SKUA_UNROLL for (int v = 0; v < N; ++v) {
+    T* out = static_cast<T*>(t.out) + c[v];
     SKUA_UNROLL for (int p = 0; p < P; ++p) {
-      const F32 y = clamp(acc[p][v], t.low, t.high);
+      const V y = clamp(acc[p][v], t.low, t.high);
       if (PART) y.store_n(out, t.channels);
       else y.store(out);
       out += t.out_pixel;
@@ -223,51 +258,57 @@ template <int P, int V, bool PART> SKUA_INL void pixels(const DepthwisePixels& t
   }
 }
 
-template <int P> void any_pixels(const DepthwisePixels& t) {
+template <class T, int P> void any_pixels(const DepthwisePixels& t) {
   const size_t channels = t.channels;
-  const float* w = t.w;
+  const W* w = static_cast<const W*>(t.w);
   for (size_t c = 0;; w += t.w_vector) {
-    pixels<P, 1, false>(t, w, {c});
+    pixels<T, P, 1, false>(t, w, {c});
     if (c + L >= channels) break;
     c = next_vector(c, channels);
   }
 }
-void any_pixel(const DepthwisePixels& t) {
+template <class T> void any_pixel(const DepthwisePixels& t) {
   const size_t channels = t.channels;
-  const float* w = t.w;
+  const W* w = static_cast<const W*>(t.w);
   size_t c = 0;
-  for (; c + 4 * L <= channels; c += 4 * L, w += 4 * t.w_vector) pixels<1, 4, false>(t, w, {c, c + L, c + 2 * L, c + 3 * L});
-  for (; c < channels; c += L, w += t.w_vector) pixels<1, 1, false>(t, w, {c + L <= channels ? c : channels - L});
+  for (; c + 4 * L <= channels; c += 4 * L, w += 4 * t.w_vector) pixels<T, 1, 4, false>(t, w, {c, c + L, c + 2 * L, c + 3 * L});
+  for (; c < channels; c += L, w += t.w_vector) pixels<T, 1, 1, false>(t, w, {c + L <= channels ? c : channels - L});
 }
-void any_part(const DepthwisePixels& t) { pixels<1, 1, true>(t, t.w, {0}); }
+template <class T> void any_part(const DepthwisePixels& t) { pixels<T, 1, 1, true>(t, static_cast<const W*>(t.w), {0}); }
 
-constexpr int kAnyPixels = F32::registers >= 32 ? 8 : 6;
-constexpr DepthwisePixelsTable any_functions = {{any_pixel, any_pixels<kAnyPixels>, any_part}};
-const DepthwisePixelsTable& any_table() { return any_functions; }
+constexpr int kAnyPixels = V::registers >= 32 ? 8 : 6;
+template <class T> constexpr DepthwisePixelsTable any_functions = {{any_pixel<T>, any_pixels<T, kAnyPixels>, any_part<T>}};
+template <class T> const DepthwisePixelsTable& any_table() { return any_functions<T>; }
 
-#if !defined(SKUA_ISA_scalar)
+#if !defined(SKUA_ISA_scalar) && !defined(SKUA_HALF)
 #include "depthwise/grouped.inl"
 #endif
 
+#define SKUA_ENTRY(type, name, kind, variant, rows, columns, why, fn, function)                                                                                \
+  {name "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::kind, Isa::SKUA_ISA, variant, rows, columns, L, reinterpret_cast<AnyCode>(static_cast<fn>(function)), \
+   Element::type},
+#define SKUA_TILE_OF(T, type, kernel, stride, rows, columns, why)                                                                                              \
+  SKUA_ENTRY(type, "depthwise_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns, depthwise_tile, kernel * 10 + stride, rows, columns, why, \
+             DepthwiseTileTableFn, (tile_table<T, kernel, stride, rows, columns>))
+#define SKUA_GROUPED_OF(T, type, kernel, stride, rows, columns, why)                                                                                         \
+  SKUA_ENTRY(type, "grouped_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns, grouped_tile, kernel * 10 + stride, rows, columns, why, \
+             DepthwiseTileTableFn, (grouped_table<T, kernel, stride, rows, columns>))
+#define SKUA_ANY_OF(T, type, why) SKUA_ENTRY(type, "depthwise_" #type "_any", depthwise_any, 0, 1, kAnyPixels, why, DepthwisePixelsTableFn, (any_table<T>))
+
 const Kernel kernels[] = {
-#define SKUA_TILE(kernel, stride, rows, columns, why)                                                                                                \
-  {"depthwise_f32_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_tile, \
-   Isa::SKUA_ISA, kernel * 10 + stride, rows, columns, L, reinterpret_cast<AnyCode>(static_cast<DepthwiseTileTableFn>(tile_table<kernel, stride, rows, columns>))},
+#define SKUA_TILE(...) SKUA_EACH_TYPE(SKUA_TILE_OF, __VA_ARGS__)
 #include "depthwise/tiles.def"
 #undef SKUA_TILE
-#define SKUA_TILE(kernel, stride, rows, columns, why)                                                                                              \
-  {"grouped_f32_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::grouped_tile, \
-   Isa::SKUA_ISA, kernel * 10 + stride, rows, columns, L, reinterpret_cast<AnyCode>(static_cast<DepthwiseTileTableFn>(grouped_table<kernel, stride, rows, columns>))},
+#define SKUA_TILE(...) SKUA_EACH_TYPE(SKUA_GROUPED_OF, __VA_ARGS__)
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_neon)
     SKUA_TILE(3, 1, 2, 7, "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 36 permuted inputs feed 126 multiply-adds")
     SKUA_TILE(3, 2, 2, 7, "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 75 permuted inputs feed 126 multiply-adds")
-#elif !defined(SKUA_ISA_scalar)
+#elif !defined(SKUA_ISA_scalar) && !defined(SKUA_HALF)
     SKUA_TILE(3, 1, 1, 7, "7 sums + 3 weights + 1 input + 1 permutation or product of 16 registers; 27 inputs feed 63 multiply-adds")
     SKUA_TILE(3, 2, 1, 7, "7 sums + 3 weights + 1 input + 1 permutation or product of 16 registers; 45 inputs feed 63 multiply-adds")
 #endif
 #undef SKUA_TILE
-    {"depthwise_f32_any_" SKUA_STRING(SKUA_ISA), "depthwise", "any kernel, stride and dilation: several pixels, or one pixel and four vectors, per pass over the taps",
-     KernelKind::depthwise_any, Isa::SKUA_ISA, 0, 1, kAnyPixels, L, reinterpret_cast<AnyCode>(static_cast<DepthwisePixelsTableFn>(any_table))},
+    SKUA_EACH_TYPE(SKUA_ANY_OF, "any kernel, stride and dilation: several pixels, or one pixel and four vectors, per pass over the taps")
 };
 
 }  // namespace

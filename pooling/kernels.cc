@@ -2,57 +2,67 @@
 // as one run of elements and as many chains of operations are in flight. Passes share the vectors of a pixel evenly; the last vector overlaps the one before it.
 #include "pooling/pool_kernel.h"
 #include "dispatch/kernel.h"
+#include "simd/half.h"
 #include "simd/simd.h"
 
 namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-constexpr size_t L = F32::L;
+// A maximum of halves needs no floats where the instruction set knows halves; everything else is computed in f32.
+#if defined(SKUA_HALF)
+using V = F16;
+SKUA_INL V bound(const float& x) { return V::set1(x); }
+#else
+using V = F32;
+SKUA_INL V bound(const float& x) { return V::broadcast(&x); }
+#endif
+constexpr size_t L = V::L;
 
-template <class T> SKUA_INL F32 load(const T* p, bool part, size_t n) { return part ? F32::load_n(p, n) : F32::load(p); }
-SKUA_INL F32 clamp(F32 x, const float& low, const float& high) { return clamp_high(clamp_low(x, F32::broadcast(&low)), F32::broadcast(&high)); }
+template <class T> SKUA_INL V load(const T* p, bool part, size_t n) { return part ? V::load_n(p, n) : V::load(p); }
+SKUA_INL V clamp(V x, const float& low, const float& high) { return clamp_high(clamp_low(x, bound(low)), bound(high)); }
 
-// V vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
+// N vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
 template <class T> struct Max {
   using Element = T;
   static constexpr size_t most = 6;
-  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
-    F32 y[V];
-    SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = F32::set1(-__builtin_inff());
+  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+    V y[N];
+    SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = V::set1(-__builtin_inff());
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
       const T* x = in;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap)
-        SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = max(y[v], load(x + (v < V - 1 ? v * L : last), part, t.channels));
+        SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = max(y[v], load(x + (v < N - 1 ? v * L : last), part, t.channels));
     }
-    SKUA_UNROLL for (int v = 0; v < V; ++v) {
+    SKUA_UNROLL for (int v = 0; v < N; ++v) {
       y[v] = clamp(y[v], t.low, t.high);
       if (part) y[v].store_n(out, t.channels);
-      else y[v].store(out + (v < V - 1 ? v * L : last));
+      else y[v].store(out + (v < N - 1 ? v * L : last));
     }
   }
 };
 
+#if !defined(SKUA_HALF)
 template <class T> struct Average {
   using Element = T;
   static constexpr size_t most = F32::registers == 32 ? 10 : 6;
-  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
-    F32 y[V];
-    SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = F32::zero();
+  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+    F32 y[N];
+    SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = F32::zero();
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
       // A sum per row first: the rounding error of a large window grows with rows + columns instead of their product.
-      F32 sum[V];
-      SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = F32::zero();
+      F32 sum[N];
+      SKUA_UNROLL for (int v = 0; v < N; ++v) sum[v] = F32::zero();
       const T* x = in;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap)
-        SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = sum[v] + load(x + (v < V - 1 ? v * L : last), part, t.channels);
-      SKUA_UNROLL for (int v = 0; v < V; ++v) y[v] = y[v] + sum[v];
+        SKUA_UNROLL for (int v = 0; v < N; ++v) sum[v] = sum[v] + load(x + (v < N - 1 ? v * L : last), part, t.channels);
+      SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = y[v] + sum[v];
     }
     const F32 scale = F32::broadcast(&t.scale);
-    SKUA_UNROLL for (int v = 0; v < V; ++v) {
+    SKUA_UNROLL for (int v = 0; v < N; ++v) {
       y[v] = clamp(y[v] * scale, t.low, t.high);
       if (part) y[v].store_n(out, t.channels);
-      else y[v].store(out + (v < V - 1 ? v * L : last));
+      else y[v].store(out + (v < N - 1 ? v * L : last));
     }
   }
 };
@@ -60,11 +70,11 @@ template <class T> struct Average {
 template <class T> struct Indices {
   using Element = T;
   static constexpr size_t most = 4;
-  template <int V, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t* indices, uint32_t first, size_t last) {
-    F32 y[V];
-    I32 at[V];
-    SKUA_UNROLL for (int v = 0; v < V; ++v) {
-      y[v] = load(in + (v < V - 1 ? v * L : last), part, t.channels);
+  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t* indices, uint32_t first, size_t last) {
+    F32 y[N];
+    I32 at[N];
+    SKUA_UNROLL for (int v = 0; v < N; ++v) {
+      y[v] = load(in + (v < N - 1 ? v * L : last), part, t.channels);
       at[v] = I32::set1(int32_t(first));
     }
     for (size_t r = 0; r < t.rows; ++r, in += t.row, first += t.index_row) {
@@ -72,33 +82,35 @@ template <class T> struct Indices {
       uint32_t index = first;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap, index += t.index_tap) {
         const I32 here = I32::set1(int32_t(index));
-        SKUA_UNROLL for (int v = 0; v < V; ++v) {
-          const F32 a = load(x + (v < V - 1 ? v * L : last), part, t.channels);
+        SKUA_UNROLL for (int v = 0; v < N; ++v) {
+          const F32 a = load(x + (v < N - 1 ? v * L : last), part, t.channels);
           const M32 better = ~(le(a, y[v]) | is_nan(y[v]));
           y[v] = select(better, a, y[v]);
           at[v] = select(better, here, at[v]);
         }
       }
     }
-    SKUA_UNROLL for (int v = 0; v < V; ++v) {
+    SKUA_UNROLL for (int v = 0; v < N; ++v) {
       y[v] = clamp(y[v], t.low, t.high);
       if (part) {
         y[v].store_n(out, t.channels);
         at[v].store_n(indices, t.channels);
       } else {
-        y[v].store(out + (v < V - 1 ? v * L : last));
-        at[v].store(indices + (v < V - 1 ? v * L : last));
+        y[v].store(out + (v < N - 1 ? v * L : last));
+        at[v].store(indices + (v < N - 1 ? v * L : last));
       }
     }
   }
 };
 
-// A pass of `vectors` vectors, V of them or fewer.
-template <class What, int V>
+#endif
+
+// A pass of `vectors` vectors, N of them or fewer.
+template <class What, int N>
 SKUA_INL void pass_of(size_t vectors, const PoolPixels& t, const typename What::Element* in, typename What::Element* out, int32_t* indices, uint32_t index, size_t last) {
-  if constexpr (V > 1)
-    if (vectors < V) return pass_of<What, V - 1>(vectors, t, in, out, indices, index, last);
-  What::template pass<V, false>(t, in, out, indices, index, last);
+  if constexpr (N > 1)
+    if (vectors < N) return pass_of<What, N - 1>(vectors, t, in, out, indices, index, last);
+  What::template pass<N, false>(t, in, out, indices, index, last);
 }
 
 template <class What> void pixels(const PoolPixels& t) {
@@ -121,6 +133,7 @@ template <class What> void pixels(const PoolPixels& t) {
   }
 }
 
+#if !defined(SKUA_HALF)
 // Planes hold T, what the kernels above then pool floats: a half is converted once, not once per window.
 template <class T> void to_channels(size_t n, size_t count, const void* planes, size_t plane, void* channels) {
   const T* from = static_cast<const T*>(planes);
@@ -148,17 +161,25 @@ template <class T> void from_channels(size_t n, size_t count, const void* channe
   }
 }
 
+#endif
+
 #define SKUA_POOL(T, type, name, why, kind, variant, fn, function)                                                                                                             \
   {"pool_" name "_" #type "_" SKUA_STRING(SKUA_ISA), "pooling", why, KernelKind::kind, Isa::SKUA_ISA, variant, 1, L, L, reinterpret_cast<AnyCode>(static_cast<fn>(function)), \
    Element::type},
+#define SKUA_POOL_MAX(T, type) SKUA_POOL(T, type, "max", "up to six vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max<T>>)
+#if defined(SKUA_HALF)
+const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
+#else
 #define SKUA_POOL_TYPE(T, type)                                                                                                                                     \
-  SKUA_POOL(T, type, "max", "up to six vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max<T>>)                                          \
+  SKUA_POOL_MAX(T, type)                                                                                                                                            \
   SKUA_POOL(T, type, "average", "up to six vectors of channels per pass over the window, summed in f32 by rows", pool_average, 0, PoolFn, pixels<Average<T>>)       \
   SKUA_POOL(T, type, "indices", "a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>)          \
   SKUA_POOL(T, type, "from_planes", "NCHW: blocks of vectors transposed in registers, as floats", pool_transpose, 0, PoolTransposeFn, to_channels<T>)               \
   SKUA_POOL(T, type, "to_planes", "NCHW: blocks of vectors transposed in registers, from floats", pool_transpose, 1, PoolTransposeFn, from_channels<T>)
 const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_POOL_TYPE)};
 #undef SKUA_POOL_TYPE
+#endif
+#undef SKUA_POOL_MAX
 #undef SKUA_POOL
 
 }  // namespace

@@ -221,7 +221,7 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
     t.index = uint32_t(top * p.x.in + left);
     fn(t);
     if (activation.kernel)
-      for (size_t i = 0; i < t.pixels; ++i) apply_row(activation, m.n, reinterpret_cast<float*>(to + i * m.out_pixel * bytes));
+      for (size_t i = 0; i < t.pixels; ++i) apply_row(activation, m.n, to + i * m.out_pixel * bytes);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <string>
@@ -21,6 +22,8 @@ struct Layer {
   skua_epilogue epilogue = {};
   std::vector<size_t> in_room = {0, 0, 0, 0}, out_room = {0, 0, 0, 0};  // holes between elements
   bool bias = true;
+  skua_dtype type = SKUA_DTYPE_F32;
+  skua_numerics numerics = SKUA_NUMERICS_DEFAULT;
   size_t out_channels() const { return channels * multiplier; }
 };
 
@@ -30,10 +33,10 @@ std::string describe(const Layer& l) {
          std::to_string(l.padding.top) + "," + std::to_string(l.padding.left) + "," + std::to_string(l.padding.bottom) + "," + std::to_string(l.padding.right);
 }
 
-bool fused(const std::string& kernel) {
-  const std::string isa = kernel.substr(kernel.rfind('_') + 1);  // which may be below the context's: vectors no longer than the channels
-  return isa == "avx2" || isa == "avx512" || isa == "neon" || isa == "neon32";
-}
+bool ends(const std::string& s, const char* with) { return s.size() >= std::strlen(with) && !s.compare(s.size() - std::strlen(with), std::string::npos, with); }
+// The instruction set may be below the context's: vectors no longer than the channels.
+bool fused(const std::string& kernel) { return ends(kernel, "_avx2") || ends(kernel, "_avx512") || ends(kernel, "_neon") || ends(kernel, "_neon32"); }
+bool sums_in_halves(const std::string& kernel) { return ends(kernel, "fp16"); }
 
 float activate(const skua_activation& a, float x) {
   const auto clamp = [&](float low, float high) { x = x < low ? low : x; return x > high ? high : x; };
@@ -50,7 +53,7 @@ class Depthwise : public testing::Test {
  protected:
   // Weights [kernel_h][kernel_w][1][channels * multiplier]. Runs the layer on this instruction set and compares.
   void check(const Layer& l, const char* isa, const Data& in, const std::vector<float>& weights, const std::vector<float>& bias, const Data* residual = nullptr) {
-    SCOPED_TRACE(std::string(isa) + ": " + describe(l));
+    SCOPED_TRACE(std::string(isa) + ", " + skua_dtype_name(in.t.type) + ": " + describe(l));
     Context context(isa, "depthwise*");
     skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
     d.weight_layout = SKUA_WEIGHTS_HWIO;
@@ -59,6 +62,8 @@ class Depthwise : public testing::Test {
     d.out_channels = uint32_t(l.out_channels());
     d.padding = l.padding;
     d.epilogue = l.epilogue;
+    d.input_type = d.output_type = in.t.type;
+    d.numerics = l.numerics;
     Op op;
     SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), l.bias ? bias.data() : nullptr, &op));
     if (!op.op) return;
@@ -74,6 +79,8 @@ class Depthwise : public testing::Test {
     EXPECT_STREQ(skua_plan_algorithm(plan), "depthwise");
     const std::string kernel = skua_plan_kernel(plan);
     used.insert(kernel);
+    const skua_dtype type = in.t.type;
+    EXPECT_FALSE(l.numerics == SKUA_NUMERICS_STRICT && sums_in_halves(kernel)) << kernel;
     skua_tensor y;
     SKUA_EXPECT_OK(skua_plan_outputs(plan, &y, 1));
     skua_plan_destroy(plan);
@@ -94,20 +101,40 @@ class Depthwise : public testing::Test {
     for (size_t i = 0; i < out.size() && wrong < 3; ++i) {
       const size_t c = i % channels, ox = i / channels % y.shape[2], oy = i / channels / y.shape[2] % y.shape[1], n = i / channels / y.shape[2] / y.shape[1];
       float a = l.bias ? bias[c] : 0.0f;
+      double exact = double(a), absolute = std::fabs(exact);
       for (size_t ky = 0; ky < l.kernel_h; ++ky)
         for (size_t kx = 0; kx < l.kernel_w; ++kx) {
           const size_t iy = oy * l.stride_h + ky * l.dilation_h - top, ix = ox * l.stride_w + kx * l.dilation_w - left;  // wraps when outside
           if (iy >= l.h || ix >= l.w) continue;
           const float xi = x[((n * l.h + iy) * l.w + ix) * l.channels + c / l.multiplier], w = weights[(ky * l.kernel_w + kx) * channels + c];
+          exact += double(xi) * double(w);
+          absolute += std::fabs(double(xi) * double(w));
           if (fused(kernel)) a = std::fma(xi, w, a);
           else {
             volatile float product = xi * w;
             a = product + a;
           }
         }
-      if (l.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) a += r[i];
-      a = activate(l.epilogue.activation, a);
-      if (l.epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) a += r[i];
+      if (sums_in_halves(kernel)) {  // (K + 2) roundings to f16 of sums and weights, some of them denormal; an activation or residual after them rounds once more
+        const auto finish = [&](double v) {
+          if (l.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) v += double(r[i]);
+          v = double(activate(l.epilogue.activation, float(v)));
+          return l.epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION ? v + double(r[i]) : v;
+        };
+        const double terms = l.kernel_h * l.kernel_w, want = finish(exact), bound = (terms + 2) * (0x1p-10 * absolute + 0x1p-24) + 2 * half_ulp(type, want);
+        const bool finite = std::isfinite(exact);
+        if (finite ? !(std::fabs(double(out[i]) - want) <= bound) : std::isnan(exact) ? !std::isnan(out[i]) : double(out[i]) != want) {
+          ADD_FAILURE() << "output " << n << ", " << oy << ", " << ox << ", " << c << " is " << out[i] << ", must be " << want << " within " << bound;
+          ++wrong;
+        }
+        continue;
+      }
+      const bool residual_after = l.epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION, residual_before = l.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION;
+      const bool function = l.epilogue.activation.kind == SKUA_ACTIVATION_LEAKY_RELU;
+      if (residual_before) a = rounded(type, rounded(type, a) + r[i]);  // what stands between two steps is in memory
+      else if (function) a = rounded(type, a);
+      a = rounded(type, activate(l.epilogue.activation, a));
+      if (residual_after) a = rounded(type, a + r[i]);
       if (std::isnan(a) ? !std::isnan(out[i]) : out[i] != a) {
         ADD_FAILURE() << "output " << n << ", " << oy << ", " << ox << ", " << c << " is " << out[i] << ", must be " << a;
         ++wrong;
@@ -116,7 +143,7 @@ class Depthwise : public testing::Test {
   }
 
   void random_layer(const Layer& l, const char* isa) {
-    const Data in = make(with_holes(shape({l.batch, l.h, l.w, l.channels}), l.in_room), rng);
+    const Data in = make(with_holes(shape({l.batch, l.h, l.w, l.channels}, l.type), l.in_room), rng);
     std::vector<float> weights(l.kernel_h * l.kernel_w * l.out_channels()), bias(l.out_channels());
     for (float& w : weights) w = rng.uniform(-1, 1);
     for (float& b : bias) b = rng.uniform(-1, 1);
@@ -163,6 +190,47 @@ TEST_F(Depthwise, EveryTile) {
   }
   if (small()) return;
   for (const skua_kernel_info& k : kernels("depthwise_f32_")) EXPECT_TRUE(used.count(k.name)) << k.name << " was never chosen";
+}
+
+// Every kernel of the half types: sums in f32, rounded once, bit for bit; sums in halves within their bound.
+TEST_F(Depthwise, HalfTypes) {
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      Layer l;
+      l.type = type;
+      for (size_t channels : {size_t(3), size_t(36), size_t(64), size_t(93)})
+        for (uint32_t kernel : {3u, 4u, 5u, 7u})
+          for (uint32_t stride : {1u, 2u}) {
+            if (small() && (channels + kernel + stride) % 3 == 0 && channels > 3) continue;
+            l.h = small() ? 5 : 9; l.w = channels == 93 ? 9 : 15; l.channels = channels;
+            l.kernel_h = l.kernel_w = kernel; l.stride_h = l.stride_w = stride;
+            l.padding.mode = SKUA_PADDING_SAME_UPPER;
+            l.epilogue.activation = {kernel == 5 ? SKUA_ACTIVATION_RELU6 : SKUA_ACTIVATION_NONE, 0, 0};
+            random_layer(l, isa);
+            if (HasFailure()) return;
+          }
+      l.epilogue = {};
+      l.h = 6; l.w = 9; l.channels = 41; l.kernel_h = l.kernel_w = 3; l.stride_h = l.stride_w = 1;
+      for (skua_numerics numerics : {SKUA_NUMERICS_STRICT, SKUA_NUMERICS_FAST}) {
+        l.numerics = numerics;
+        random_layer(l, isa);
+      }
+      l.numerics = SKUA_NUMERICS_DEFAULT;
+      l.dilation_h = 2; l.kernel_w = 5;
+      l.in_room = {0, 0, 1, 3}; l.out_room = {0, 1, 0, 5};
+      random_layer(l, isa);
+      l.multiplier = 3;
+      random_layer(l, isa);
+      l = {};
+      l.type = type;
+      l.h = 3; l.w = 8; l.channels = 260; l.kernel_h = l.kernel_w = 3;  // a ring of rows where the first-level cache has 32 KB
+      l.in_room = {0, 0, 0, 1024 - 260};
+      l.padding.mode = SKUA_PADDING_SAME_UPPER;
+      random_layer(l, isa);
+    }
+  if (small()) return;
+  for (skua_dtype type : half_types())
+    for (const skua_kernel_info& k : kernels(std::string("depthwise_") + skua_dtype_name(type))) EXPECT_TRUE(used.count(k.name)) << k.name << " was never chosen";
 }
 
 TEST_F(Depthwise, EveryShape) {
@@ -216,9 +284,9 @@ TEST_F(Depthwise, PixelsOnePageApart) {
 }
 
 TEST_F(Depthwise, Epilogues) {
-  const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_RELU6, 0, 0}, {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f}, {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0}};
-  for (const char* isa : isas())
-    for (const skua_activation& activation : activations)
+  for (skua_dtype type : float_types()) {
+    const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_RELU6, 0, 0}, {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f}, {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0}};
+    for (const char* isa : isas(type)) for (const skua_activation& activation : activations)
       for (skua_residual mode : {SKUA_RESIDUAL_NONE, SKUA_RESIDUAL_BEFORE_ACTIVATION, SKUA_RESIDUAL_AFTER_ACTIVATION})
         for (uint32_t kernel : {3u, 4u}) {
           Layer l;
@@ -228,25 +296,26 @@ TEST_F(Depthwise, Epilogues) {
           l.padding.mode = SKUA_PADDING_SAME_UPPER;
           l.epilogue = {activation, mode};
           l.out_room = {0, 0, 0, 2};
-          const Data in = make(shape({2, 5, 9, 19}), rng), residual = make(with_holes(shape({2, 5, 9, 19}), {0, 0, 1, 1}), rng);
+          const Data in = make(shape({2, 5, 9, 19}, type), rng), residual = make(with_holes(shape({2, 5, 9, 19}, type), {0, 0, 1, 1}), rng);
           std::vector<float> weights(kernel * kernel * 19), bias(19);
           for (float& w : weights) w = rng.uniform(-1, 1);
           for (float& b : bias) b = rng.uniform(-1, 1);
           check(l, isa, in, weights, bias, mode == SKUA_RESIDUAL_NONE ? nullptr : &residual);
         }
+  }
 }
 
 // A tap outside the image does not count, be it infinite; NaN passes through the clamp.
 TEST_F(Depthwise, NaNAndInfinity) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  for (const char* isa : isas())
+  for (skua_dtype type : float_types()) for (const char* isa : isas(type))
     for (uint32_t kernel : {3u, 5u, 2u, 7u}) {
       Layer l;
       l.h = l.w = 8; l.channels = 21;
       l.kernel_h = l.kernel_w = kernel;
       l.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
       l.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
-      Data in = make(shape({1, 8, 8, 21}), rng);
+      Data in = make(shape({1, 8, 8, 21}, type), rng);
       in.v[3] = nan; in.v[21 * 20 + 4] = inf; in.v[21 * 30 + 5] = -inf;
       std::vector<float> weights(kernel * kernel * 21), bias(21);
       for (float& w : weights) w = rng.uniform(-1, 1);

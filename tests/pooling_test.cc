@@ -188,6 +188,8 @@ TEST_F(Pooling, HalfTypes) {
           for (size_t channels : {1, 3, 5, 12, 37, 150}) check(d, isa, make(input(5, 7, channels), rng));
           d.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.125f};
           check(d, isa, make(with_holes(input(6, 9, 21), {0, 1, 1, 3}), rng), {0, 0, 2, 5});
+          d.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.5f, 0};
+          check(d, isa, make(input(6, 9, 21), rng));
           d.activation = {};
           d.global = true;
           check(d, isa, make(input(7, 7, 45), rng));

@@ -1,0 +1,78 @@
+// How a layer is cut, for the choice of a kernel (choose.cc) and the run (depthwise.cc) alike: vectors and blocks of channels, bands of rows, tiles, and the ring of copied rows.
+#pragma once
+#include "core/families.h"
+#include "core/window.h"
+#include "depthwise/depthwise.h"
+
+namespace skua {
+namespace depthwise {
+
+constexpr size_t kStripBytes = 512;  // of a pixel: measured best of 256, 512 and 1024
+inline size_t strip_channels(const Kernel* k) { return kStripBytes / element_bytes(k->element); }
+
+// What the kernel's sums and its packed weights are.
+inline Element summed_in(const Kernel* k) { return kIsas[size_t(k->isa)].type == Element::f16 ? Element::f16 : Element::f32; }
+
+inline size_t vectors_of(size_t channels, size_t vector) { return ceil_div(channels, vector); }
+// Channel at which vector v begins (v may be one past the last: the end).
+inline size_t vector_begin(size_t channels, size_t vector, size_t v) {
+  if (v * vector >= channels) return channels;
+  return v * vector + vector > channels && channels >= vector ? channels - vector : v * vector;
+}
+
+inline bool is_tile(const Kernel* k) { return k->kind != KernelKind::depthwise_any; }
+inline size_t vector_values(const DepthwiseShape& s, size_t vector) { return (1 + size_t(s.kernel_h) * s.kernel_w * s.group) * vector; }  // of packed weights
+inline size_t span(size_t kernel, size_t dilation) { return (kernel - 1) * dilation + 1; }
+
+// Rows of the input that one band of output rows needs are copied to a compact ring of one block of channels: always with a multiplier, which replicates the
+// channels on the way; and when pixels are a multiple of 2 KB apart, where the lines of a tile fall into too few sets of a first-level cache of 8 ways (measured:
+// 1.2 to 1.6 times faster with 32 KB; with 48 KB in 12 ways the copy costs more than it saves).
+inline bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
+  if (s.multiplier > 1) return true;
+  return is_tile(k) && s.stride_w == 1 && s.channels > strip_channels(k) && s.in_pixel * element_bytes(k->element) % 2048 == 0 && machine_for(k->isa).l1 <= 32 << 10;
+}
+
+// Tiles across a row of outputs. Where a vector is a whole line and the layer does not fit the second-level cache, narrower ones: fewer lines at once of a pixel's
+// length apart, which hardware prefetchers follow better (measured with 2 MB: 4 to 10% faster; a layer that fits becomes as much slower, and so do shorter vectors and larger kernels).
+// Pixels a multiple of 1 KB apart share few sets of the first level: there from half of that size on.
+inline size_t tiles_of(const DepthwiseShape& s, const Kernel* k) {
+  const size_t each = element_bytes(k->element);
+  const double bytes = double(s.batch) * double(each) * (double(s.in_h) * double(s.in_w) * double(s.channels) + double(s.out_h) * double(s.out_w) * double(s.out_channels()));
+  const bool narrow = k->vector * each >= 64 && s.kernel_w <= 3 && bytes > double(machine_for(k->isa).l2) * (s.in_pixel * each % 1024 ? 15 : 7) / 16;
+  return narrow ? max(s.out_w / (size_t(k->nr + 1) / 2), 1) : ceil_div(s.out_w, k->nr);
+}
+
+struct Blocks {
+  size_t bands, band_rows;      // of output rows
+  size_t blocks, vectors;       // of channels; vectors in all
+  size_t ring_rows, ring_pixel; // strip
+};
+// Every block has two vectors or more if there are two: the last vector may overlap the one before it, and two tasks must not write the same output.
+inline Blocks blocks_of(const DepthwiseShape& s, const Kernel* k, size_t workers) {
+  Blocks b = {};
+  b.band_rows = is_tile(k) ? k->mr : 1;
+  b.bands = ceil_div(s.out_h, b.band_rows);
+  b.vectors = vectors_of(s.out_channels(), k->vector);
+  b.blocks = 1;
+  const size_t most = max(b.vectors / 2, 1);
+  if (uses_strip(s, k)) {
+    b.blocks = min(ceil_div(b.vectors * k->vector, strip_channels(k)), most);
+    b.ring_rows = (b.band_rows - 1) * s.stride_h + span(s.kernel_h, s.dilation_h);
+    b.ring_pixel = ceil_div(b.vectors, b.blocks) * k->vector;
+  } else if (workers > 1 && s.batch * b.bands < 4 * workers) {
+    b.blocks = min(ceil_div(4 * workers, max(s.batch * b.bands, 1)), most);
+  }
+  return b;
+}
+
+// Per worker: row pointers of the kernel for any shape, then the ring. False: larger than the address space, with room for many workers.
+inline size_t pointer_bytes(const DepthwiseShape& s, const Kernel* k) { return is_tile(k) ? 0 : round_up(size_t(s.kernel_h) * sizeof(void*), 64); }
+inline bool worker_bytes(const DepthwiseShape& s, const Kernel* k, const Blocks& b, size_t& bytes) {
+  size_t pixels = 0;
+  if (!mul(b.ring_rows, s.in_w, pixels) || !mul(pixels, b.ring_pixel * element_bytes(k->element), bytes) || bytes > SIZE_MAX / 4096) return false;
+  bytes = pointer_bytes(s, k) + round_up(bytes, 64);
+  return true;
+}
+
+}  // namespace depthwise
+}  // namespace skua

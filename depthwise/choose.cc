@@ -1,0 +1,156 @@
+// Depthwise convolution: the packed format and the packing, the cost model, the choice of a kernel.
+#include "depthwise/blocks.h"
+
+namespace skua {
+using namespace depthwise;
+namespace {
+
+bool has_format(const Kernel* k, DepthwiseFormat f) { return k->vector == f.vector && k->element == f.element && summed_in(k) == f.weights; }
+// Whole groups in whole vectors; a vector of several groups takes a permutation, which instruction sets of 4 lanes have not.
+bool holds_groups(const Kernel* k, size_t channels, size_t group) { return channels % k->vector == 0 && k->vector % group == 0 && (k->vector > 4 || k->vector == group); }
+
+// Why a tile kernel cannot compute this shape; NULL if it can.
+const char* unfit(const Kernel* k, const DepthwiseShape& s) {
+  const size_t kernel = k->variant / 10, stride = k->variant % 10;
+  if (s.kernel_h != kernel || s.kernel_w != kernel || s.stride_h != stride || s.stride_w != stride) return "another kernel or stride";
+  if (s.dilation_h != 1 || s.dilation_w != 1) return "dilated";
+  if (s.out_channels() < k->vector) return "fewer channels than a vector";
+  if (s.group > 1 && !holds_groups(k, s.channels, s.group)) return "vectors do not hold whole groups";
+  if (s.out_w < size_t(k->nr + 1) / 2) return "fewer columns than half a tile";
+  if (s.pad_left >= kernel || (s.out_w - 1) * stride + kernel > s.in_w + s.pad_left + kernel - 1) return "as much padding as kernel";
+  return nullptr;
+}
+
+}  // namespace
+
+DepthwiseFormat depthwise_format(const skua_context* ctx, size_t out_channels, Element element, bool f32_sums) {
+  struct Search { const char* filter; size_t channels; DepthwiseFormat format; bool f32_sums, forced; } s = {ctx->filter, out_channels, {}, f32_sums, false};
+  const auto visit = [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    if (s.f32_sums && summed_in(k) != Element::f32) return;
+    const bool forced = s.filter[0] && glob_match(s.filter, k->name);
+    // Highest instruction set first: the first whose vectors are filled; else the shortest that is a vector at all. What the filter names comes before that.
+    const size_t vector = s.format.vector;
+    if (forced > s.forced || !vector || (forced == s.forced && vector > s.channels && k->vector < vector && k->vector > 1)) s.format = {k->vector, summed_in(k), k->element};
+    s.forced |= forced;
+  };
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s, element);
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s, element);
+  return s.format;
+}
+
+DepthwiseFormat grouped_format(const skua_context* ctx, size_t channels, size_t group, Element element) {
+  struct Search { const char* filter; size_t channels, group; DepthwiseFormat format; bool forced; } s = {ctx->filter, channels, group, {}, false};
+  each_kernel(ctx, depthwise_tables, KernelKind::grouped_tile, -1, [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    const bool fits = holds_groups(k, s.channels, s.group), forced = s.filter[0] && glob_match(s.filter, k->name);
+    if (fits && (!s.format.vector || forced > s.forced)) s.format = {k->vector, summed_in(k), k->element};
+    s.forced |= fits && forced;
+  }, &s, element);
+  return s.format;
+}
+
+size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, DepthwiseFormat format) {
+  size_t taps, values, bytes;
+  if (!format.vector || (format.weights != Element::f32 && format.weights != Element::f16)) return 0;
+  if (!mul(kernel_h, kernel_w, taps) || !mul(taps, group, taps) || !add(taps, 1, taps) || !mul(taps, vectors_of(out_channels, format.vector), values) || !mul(values, format.vector, values)) return 0;
+  return mul(values, element_bytes(format.weights), bytes) && bytes <= SIZE_MAX / 2 ? ceil_div(bytes, sizeof(float)) : 0;
+}
+
+namespace {
+
+template <class W> void pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, size_t vector, const float* weights, size_t stride_o, size_t stride_i, size_t stride_ky,
+                             size_t stride_kx, const float* bias, W* packed) {
+  for (size_t v = 0; v < vectors_of(out_channels, vector); ++v) {
+    const size_t first = vector_begin(out_channels, vector, v), n = min(vector, out_channels);
+    for (size_t i = 0; i < vector; ++i) narrow(bias && i < n ? bias[first + i] : 0.0f, *packed++);
+    for (size_t ky = 0; ky < kernel_h; ++ky)
+      for (size_t j = 0; j < group; ++j)
+        for (size_t kx = 0; kx < kernel_w; ++kx)
+          for (size_t i = 0; i < vector; ++i) narrow(i < n ? weights[(first + i) * stride_o + j * stride_i + ky * stride_ky + kx * stride_kx] : 0.0f, *packed++);
+  }
+}
+
+}  // namespace
+
+void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, DepthwiseFormat format, const float* weights, size_t stride_o, size_t stride_i,
+                    size_t stride_ky, size_t stride_kx, const float* bias, float* packed) {
+  if (format.weights == Element::f16)
+    pack(kernel_h, kernel_w, group, out_channels, format.vector, weights, stride_o, stride_i, stride_ky, stride_kx, bias, reinterpret_cast<f16*>(packed));
+  else pack(kernel_h, kernel_w, group, out_channels, format.vector, weights, stride_o, stride_i, stride_ky, stride_kx, bias, packed);
+}
+
+static double larger(double a, double b) { return a > b ? a : b; }  // fmax() would make a C program link libm
+
+double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
+  const Machine m = machine_for(k->isa);
+  const double vectors = double(vectors_of(s.out_channels(), k->vector)), taps = double(s.kernel_h) * s.kernel_w;
+  auto bound = [&](double multiplies, double loads, double stores) {
+    double c = (multiplies + 2 * stores) / m.fma_ports;  // the clamp runs where multiply-adds do
+    c = larger(c, (loads + stores) / m.load_ports);
+    return larger(c, (multiplies + 2 * loads + 2 * stores) / m.issue);
+  };
+  double compute = 0, calls = 0, reread = 1;  // reread: times that an input line comes from the second-level cache
+  if (is_tile(k)) {
+    const size_t tiles = tiles_of(s, k);
+    const double columns = double(s.out_w) / double(tiles), in_columns = (columns - 1) * s.stride_w + s.kernel_w;
+    auto band = [&](size_t rows) {
+      const double in_rows = double(rows - 1) * s.stride_h + s.kernel_h;
+      reread = in_rows * in_columns / (double(rows) * s.stride_h * columns * s.stride_w);
+      if (s.group == 1) return double(tiles) * bound(double(rows) * columns * taps, in_rows * in_columns + taps + 1, double(rows) * columns);
+      // Permutations of 512-bit vectors take a port of the multiply-adds.
+      const double multiplies = double(rows) * columns * taps, inputs = in_rows * in_columns, permutes = k->vector > 8 && s.group < k->vector ? inputs : 0;
+      return double(tiles) * bound((multiplies + permutes) * double(s.group), (inputs + taps * double(rows)) * double(s.group), double(rows) * columns);
+    };
+    compute = s.out_h % k->mr ? band(s.out_h % k->mr) : 0;
+    if (s.out_h >= k->mr) compute += double(s.out_h / k->mr) * band(k->mr);
+    calls = double(tiles) * double(ceil_div(s.out_h, k->mr));
+  } else {
+    const size_t reach = span(s.kernel_w, s.dilation_w), inner = s.in_w >= reach ? min((s.in_w - reach) / s.stride_w + 1, s.out_w) : 0, together = inner / k->nr * k->nr;
+    const double alone = double(s.out_w - together);
+    compute = double(s.out_h) * (double(together / k->nr) * bound(double(k->nr) * taps, double(k->nr + 1) * taps + taps, k->nr) + alone * bound(taps, 3 * taps, 1));
+    calls = double(s.out_h) * (alone + double(together / k->nr));
+    reread = double(s.kernel_h) * (double(k->nr - 1) * s.stride_w + s.kernel_w) / (double(s.stride_h) * s.stride_w * k->nr);
+  }
+  const double images = double(s.batch), pixels = double(s.in_h) * double(s.in_w);
+  const double each = element_bytes(k->element), in = images * pixels * double(s.channels) * each, out = images * double(s.out_h) * double(s.out_w) * double(s.out_channels()) * each;
+  double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
+  if (in + out > double(m.l2)) traffic = larger(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
+  double cycles = larger(compute * vectors * images, traffic) + 25 * calls * images + 200;
+  if (uses_strip(s, k)) cycles += in * double(s.multiplier) / (s.multiplier > 1 ? 2 : m.l2_bytes);
+  return cycles;
+}
+
+const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, DepthwiseFormat format, Text* text, Choice* choice) {
+  struct Search {
+    const DepthwiseShape* shape;
+    DepthwiseFormat format;
+    Text* text;
+    Choice* choice;
+    const Kernel* best;
+    double cycles;
+  } s = {&shape, format, text, choice, nullptr, 0};
+  auto visit = [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    if (!has_format(k, s.format)) return;
+    if (const char* why = is_tile(k) ? unfit(k, *s.shape) : nullptr) {
+      if (s.text) s.text->add("    %s: turned down, %s\n", k->name, why);
+      return;
+    }
+    size_t bytes;
+    if (!worker_bytes(*s.shape, k, blocks_of(*s.shape, k, 1), bytes)) return;
+    if (s.choice && s.choice->skip()) return;
+    const double cycles = depthwise_cycles(k, *s.shape);
+    if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
+    if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
+  };
+  if (shape.group > 1) {
+    each_kernel(ctx, depthwise_tables, KernelKind::grouped_tile, -1, visit, &s, format.element);
+    return s.best;
+  }
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s, format.element);
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s, format.element);
+  return s.best;
+}
+
+}  // namespace skua
