@@ -336,8 +336,8 @@ void task(void* arg, size_t index, uint32_t worker) {
   for (size_t group = 0; group < s.groups; ++group) {
     g.packed = run.packed + group * packed_floats(g.format, g.n, p.depth(s));
     g.bias = x.bias ? x.bias + group * direct_bias_step(s.out_channels, s.groups) : nullptr;
-    // Panels outside: a panel of weights comes from far away once for all regions. Few weights stay close: C is written in order.
-    const size_t end = piece_begin(panels, run.columns, column + 1), together = count == 1 || (panels > 1 && b_is_small(g.tile, g.n, g.packed_depth)) ? max(panels, 1) : 1;
+    // Panels outside: a panel of weights comes from far away once for all regions. Few weights stay close: C is written in order. Where rows are packed, they are packed once.
+    const size_t end = piece_begin(panels, run.columns, column + 1), together = count == 1 || table_of(g.tile).pack_a || (panels > 1 && b_is_small(g.tile, g.n, g.packed_depth)) ? max(panels, 1) : 1;
     for (size_t panel = piece_begin(panels, run.columns, column); panel < end; panel += together) {
       const size_t next = min(panel + together, end);
       for (size_t i = 0; i < count; ++i) {

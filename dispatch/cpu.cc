@@ -220,8 +220,14 @@ Machine machine_for(Isa isa) {
     case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;  // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
     case Isa::scalar: m.fma_ports = 1; break;
     case Isa::neon: case Isa::neon_fp16: case Isa::neon_bf16: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;
-    case Isa::neon32: case Isa::neon32_fp16: m.fma_ports = 1; m.issue = 3; m.fma_latency = 8; m.l2_bytes = 8; m.l3_bytes = 8; m.memory_bytes = 3; m.ghz = 1.5; break;
+    case Isa::neon32: case Isa::neon32_fp16: m.in_order = true; m.fma_ports = 1; m.issue = 3; m.fma_latency = 8; m.l2_bytes = 8; m.l3_bytes = 8; m.memory_bytes = 3; m.ghz = 1.5; break;
     default: break;
+  }
+  if (d.cpu.core != Core::any) {
+    m.in_order = true;
+    m.fma_ports = m.load_ports = 1;
+    m.issue = 2;
+    m.l2_bytes = 8;
   }
   return m;
 }

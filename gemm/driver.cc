@@ -12,9 +12,12 @@ GemmSegment* prepared_segments(const GemmBlock& g, const Staging& s) {  // behin
 double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
   const GemmTileTable& tiles = table_of(tile);
   const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32;
+  if (tiles.pack_a) rows = tile->mr;  // all are multiplied
   // Widening B takes two instructions for a vector, but they overlap with waiting for it: measured at 4 to 24 rows.
-  const double multiplies = double(rows * vectors), widens = tiles.b != tiles.a ? 0.75 * double(vectors) : 0, loads = double(vectors) + double(rows) * (by_lane ? 0.25 : 1);
+  const double multiplies = double(rows * vectors), widens = tiles.b != tiles.a ? 0.75 * double(vectors) : 0;
+  const double loads = double(vectors) + double(rows) * (tiles.pack_a ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
   double step = (multiplies + widens) / m.fma_ports;
+  if (m.in_order) step += loads * (tile->tuned_for == Core::a55 ? 0 : tile->tuned_for == Core::a53 ? 1 : 2);  // a vector load is two cycles of its own unless it is in halves
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
@@ -50,7 +53,8 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
   const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
   const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
-  return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs;
+  const double packing = tiles.pack_a ? double(m) * double(depth) * element_bytes(tiles.a) / 4 : 0;  // about an instruction for each four bytes
+  return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs + packing;
 }
 
 const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text, Choice* choice, const GemmTypes& types) {

@@ -9,6 +9,9 @@
 #include "dispatch/kernel.h"
 #include "gemm/gemm_kernel.h"
 #include "gemm/half_finish.h"
+#if defined(SKUA_ISA_neon_fp16) || defined(SKUA_ISA_neon32_fp16)
+#include "gemm/packed_tiles.h"
+#endif
 #include "gemm/pack.h"
 #include "simd/half.h"
 
@@ -116,8 +119,10 @@ template <int MR, int NV> const GemmTileTable& tile_table() { return table_of<MR
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_neon_fp16)
     SKUA_TILE(8, 16, "16 accumulators + 8 of A (eight deep, by lane) + 2 of B of 32 registers; 24 loads feed 128 multiply-adds")
+    SKUA_PACKED_TILE(f16, 8, 16, a55, "_a55", "scheduled for the Cortex-A55: 16 accumulators, a multiply in every cycle, its loads in halves beside it")
 #elif defined(SKUA_ISA_neon32_fp16)
     SKUA_TILE(4, 16, "8 accumulators + 4 of A (eight deep, by lane) + 2 of B of 16 registers")
+    SKUA_PACKED_TILE(f16, 6, 16, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
 #endif
     SKUA_PACK_KERNEL(f32, float, f16, f16, 1)
 };

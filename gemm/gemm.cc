@@ -331,7 +331,7 @@ skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, c
   alignas(16) char memory[sizeof(Plan)];
   skua_plan* plan;
   SKUA_TRY(skua_op_plan_init(&op, shapes, 2, &result, 1, memory, sizeof memory, &plan));
-  const size_t bytes = workspace(plan, 1);
+  const size_t bytes = skua_plan_workspace(plan, executor ? executor->concurrency : 1);
   void* space = nullptr;
   if (bytes && !(space = allocate(context, bytes, SKUA_WORKSPACE_ALIGNMENT))) return out_of_memory("gemm_f32", bytes);
   const skua_buffer inputs[2] = {skua_host_buffer(a), skua_host_buffer(b)}, output = skua_host_buffer(c);

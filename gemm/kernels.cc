@@ -10,6 +10,9 @@
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
 #include "gemm/finish.h"
+#if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
+#include "gemm/packed_tiles.h"
+#endif
 #include "gemm/pack.h"
 
 namespace skua {
@@ -372,6 +375,12 @@ const Kernel kernels[] = {
 #undef SKUA_TILE
 #undef SKUA_TILE_BY_HAND
 #undef SKUA_TILE_B16
+#if defined(SKUA_ISA_neon)
+    SKUA_PACKED_TILE(f32, 8, 12, a53, "_a53", "scheduled for the Cortex-A53: 24 accumulators, a multiply in five of six cycles")
+    SKUA_PACKED_TILE(f32, 8, 12, a55, "_a55", "scheduled for the Cortex-A55: 24 accumulators, a multiply in every cycle, its loads in halves beside it")
+#elif defined(SKUA_ISA_neon32)
+    SKUA_PACKED_TILE(f32, 6, 8, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers; a third fewer instructions than 4x8")
+#endif
 #define SKUA_TILE_BY_HAND(mr, nr, body, why)
 #ifdef SKUA_TYPE_f16
 #define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(f16, "", mr, nr, why)

@@ -32,10 +32,18 @@ LOOPS64 = [
     Loop("gemm_f32_4x12_neon", "gemm_neon", r"even_tiles<4, 3\b", "f32"),
     Loop("gemm_f16_8x16_neon_fp16", "gemm_neon_fp16", r"tile<8, 2\b", "f16"),
     Loop("gemm_bf16_8x12_neon_bf16", "gemm_neon_bf16", r"pairs<4, 3\b", "bf16"),
+    Loop("gemm_f32_8x12_a53_neon", "gemm_neon", r"packed_rows<3, \(skua::Core\)1>", "f32", "A53"),
+    Loop("gemm_f32_8x12_a55_neon", "gemm_neon", r"packed_rows<3, \(skua::Core\)2>", "f32", "A55"),
+    Loop("gemm_f32_8x12_*, panels of 8 columns", "gemm_neon", r"packed_rows<2, ", "f32", "A53, A55"),
+    Loop("gemm_f32_8x12_*, panels of 4 columns", "gemm_neon", r"packed_rows<1, ", "f32", "A53, A55"),
+    Loop("gemm_f16_8x16_a55_neon_fp16", "gemm_neon_fp16", r"packed_rows<2, ", "f16", "A55"),
+    Loop("gemm_f16_8x16_a55_neon_fp16, panels of 8 columns", "gemm_neon_fp16", r"packed_rows<1, ", "f16", "A55"),
 ]
 LOOPS32 = [
     Loop("gemm_f32_4x8_neon32", "gemm_neon32", r"even_tiles<4, 2\b", "f32"),
+    Loop("gemm_f32_6x8_neon32", "gemm_neon32", r"packed_rows<2, ", "f32"),
     Loop("gemm_f16_4x16_neon32_fp16", "gemm_neon32_fp16", r"tile<4, 2\b", "f16"),
+    Loop("gemm_f16_6x16_neon32_fp16", "gemm_neon32_fp16", r"packed_rows<2, ", "f16"),
 ]
 
 
@@ -43,12 +51,14 @@ LOOPS32 = [
 class Layer:
     text: str
     algorithm: str = None  # glob for SKUA_KERNEL
-    cpu: str = "max"
-    core: str = None
+    cores: tuple = ("any",)  # SKUA_CORE; the in-order ones on arm64 only
 
 
 CONV, DEPTHWISE, POINTWISE = "conv 28 28 128 128 3", "depthwise 56 56 128 3", "gemm 784 256 256"
-LAYERS = [Layer(f"{layer} {element}", algorithm) for layer, algorithm in ((CONV, "direct"), (CONV, None), (DEPTHWISE, None), (POINTWISE, None)) for element in ("f32",)]
+EVERY = ("any", "cortex-a53", "cortex-a55")
+LAYERS = [Layer(f"{layer} {element}", algorithm, cores if element == "f32" else tuple(c for c in cores if c != "cortex-a53"))
+          for layer, algorithm, cores in ((CONV, "direct", EVERY), (CONV, None, ("any",)), (DEPTHWISE, None, ("any",)), (POINTWISE, None, EVERY))
+          for element in ("f32", "f16", "bf16")]
 
 
 def unit_objects(build, unit):
@@ -106,12 +116,15 @@ def loop_rows32(build):
 
 
 def layer_rows(builds):
-    yield "| layer | architecture, core | algorithm | kernel | MAC | instructions [counted] | MAC per instruction |"
+    yield "| layer | architecture, SKUA_CORE | algorithm | kernel | MAC | instructions [counted] | MAC per instruction |"
     yield "|---|---|---|---|---|---|---|"
     for layer in LAYERS:
         for name, build in builds:
-            c = count.count(os.path.join(build, "bench/arm/skua-arm-layer"), layer.text.split(), layer.cpu, layer.core, layer.algorithm)
-            yield f"| {layer.text} | {name}, {layer.core or layer.cpu} | {c.algorithm} | `{c.kernel}` | {c.macs / 1e6:.1f} M | {c.instructions / 1e6:.2f} M | {c.rate:.2f} |"
+            for core in layer.cores:
+                if name == "armhf" and core != "any":
+                    continue
+                c = count.count(os.path.join(build, "bench/arm/skua-arm-layer"), layer.text.split(), "max", core, layer.algorithm)
+                yield f"| {layer.text} | {name}, {core} | {c.algorithm} | `{c.kernel}` | {c.macs / 1e6:.1f} M | {c.instructions / 1e6:.2f} M | {c.rate:.2f} |"
 
 
 def main():

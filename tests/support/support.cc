@@ -155,7 +155,7 @@ std::vector<skua_kernel_info> kernels(const std::string& prefix) {
   for (size_t i = 0; i < skua_kernel_count(); ++i) {
     skua_kernel_info info;
     if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || std::string(info.name).compare(0, prefix.size(), prefix) != 0) continue;
-    if (usable(info.isa)) found.push_back(info);
+    if (info.usable && usable(info.isa)) found.push_back(info);
   }
   return found;
 }
