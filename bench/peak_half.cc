@@ -32,7 +32,11 @@ using Sum = float32x4_t;
 constexpr Element kElement = Element::bf16;
 constexpr int kProducts = 16;  // 2x4 by 4x2
 inline Sum start(float x) { return vdupq_n_f32(x); }
-inline bfloat16x8_t factor() { return vreinterpretq_bf16_u16(vdupq_n_u16(0x3f00)); }
+inline bfloat16x8_t factor() {
+  uint16_t half = 0x3f00;
+  asm volatile("" : "+r"(half));  // as a constant, gcc 12 makes an FP16 instruction of it
+  return vreinterpretq_bf16_u16(vdupq_n_u16(half));
+}
 inline Sum step(Sum sum, bfloat16x8_t factor) { return vbfmmlaq_f32(sum, factor, factor); }
 #define SKUA_PIN "+w"
 #else
