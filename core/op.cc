@@ -62,12 +62,6 @@ skua_status check_desc(const char* op, const void*, size_t seen, size_t here) {
   return SKUA_INVALID("%s: desc.struct_size is %zu, this library has %zu; start from the descriptor's INIT macro", op, seen, here);
 }
 
-skua_status need_f32(const char* op, const char* field, skua_dtype type) {
-  if (type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
-  if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
-  return SKUA_UNSUPPORTED_("%s: %s is %s; only f32 kernels exist so far", op, field, skua_dtype_name(type));
-}
-
 skua_status need_float(const char* op, const char* field, skua_dtype type) {
 #define SKUA_TYPE(cpp, name) if (type == skua_dtype(element_of<cpp>)) return SKUA_STATUS_OK;
   SKUA_FOR_TYPES(SKUA_TYPE)

@@ -149,8 +149,6 @@ template <class Desc> skua_status read_desc(const char* op, skua_context* ctx, c
   return SKUA_STATUS_OK;
 }
 
-// f32 only, so far: names the field and the type that has no kernel yet.
-skua_status need_f32(const char* op, const char* field, skua_dtype type);
 // One of the float types of this build.
 skua_status need_float(const char* op, const char* field, skua_dtype type);
 skua_status need_same_type(const char* op, const char* field, skua_dtype type, const char* other_field, skua_dtype wanted);
