@@ -16,6 +16,7 @@ struct Block {
   skua_activation activation = {SKUA_ACTIVATION_RELU6, 0, 0};
   skua_residual residual = SKUA_RESIDUAL_NONE;
   std::vector<size_t> in_room = {0, 0, 0, 0}, out_room = {0, 0, 0, 0};
+  skua_dtype type = SKUA_DTYPE_F32;
 };
 
 class InvertedResidual : public testing::Test {
@@ -26,7 +27,10 @@ class InvertedResidual : public testing::Test {
     Context context(isa), depthwise(isa, "depthwise*");  // on tiny maps conv2d may find another algorithm cheaper, with other bits
     skua_inverted_residual_desc d = SKUA_INVERTED_RESIDUAL_DESC_INIT;
     skua_conv2d_desc* const stages[] = {&d.expand, &d.depthwise, &d.project};
-    for (skua_conv2d_desc* s : stages) s->weight_layout = SKUA_WEIGHTS_HWIO;
+    for (skua_conv2d_desc* s : stages) {
+      s->weight_layout = SKUA_WEIGHTS_HWIO;
+      s->input_type = s->output_type = b.type;
+    }
     d.expand.in_channels = b.in;
     d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = b.expanded;
     d.project.out_channels = b.out;
@@ -49,7 +53,7 @@ class InvertedResidual : public testing::Test {
     SKUA_EXPECT_OK(skua_inverted_residual_create(context, &d, weights, biases, &block));
     if (!block.op) return "";
 
-    const Data x = make(with_holes(shape({b.batch, b.h, b.w, b.in}), b.in_room), rng);
+    const Data x = make(with_holes(shape({b.batch, b.h, b.w, b.in}, b.type), b.in_room), rng);
     std::vector<Data> want = {x};
     std::vector<skua_tensor> shapes = {x.t};
     Data residual;
@@ -58,7 +62,7 @@ class InvertedResidual : public testing::Test {
       SKUA_EXPECT_OK(skua_conv2d_create(i == 1 ? depthwise : context, stages[i], weights[i], biases[i], &one));
       if (i == 2 && b.residual != SKUA_RESIDUAL_NONE) {
         const skua_tensor y = want[0].t;
-        residual = make(with_holes(shape({b.batch, y.shape[1], y.shape[2], b.out}), {0, 0, 1, 2}), rng);
+        residual = make(with_holes(shape({b.batch, y.shape[1], y.shape[2], b.out}, b.type), {0, 0, 1, 2}), rng);
         want.push_back(residual);
         shapes.push_back(residual.t);
       }
@@ -104,6 +108,31 @@ TEST_F(InvertedResidual, SmallBlocks) {
         if (kernel == 5) b.activation.kind = SKUA_ACTIVATION_HARD_SWISH;
         if (stride == 2) { b.in_room = {0, 0, 1, 3}; b.out_room = {0, 1, 0, 2}; }
         check(b, isa);
+        if (HasFailure()) return;
+      }
+}
+
+TEST_F(InvertedResidual, HalfPrecision) {
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type))
+      for (uint32_t stride : {1u, 2u}) {
+        Block b;
+        b.type = type;
+        b.batch = stride;
+        b.h = 10; b.w = 9;
+        b.in = 6; b.expanded = 41; b.out = 19;
+        b.stride = stride;
+        if (stride == 1) b.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+        else b.activation.kind = SKUA_ACTIVATION_HARD_SWISH;
+        b.in_room = {0, 0, 1, 3};
+        b.out_room = {0, 1, 0, 2};
+        check(b, isa);
+        if (stride == 2 && !small()) {
+          b.batch = 1;
+          b.h = 85; b.w = 40;
+          b.in = b.out = 8; b.expanded = 352;
+          check(b, isa);
+        }
         if (HasFailure()) return;
       }
 }
