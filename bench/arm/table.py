@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the tables of docs/arm.md anew, from three builds: arm64 by GCC and by Clang, armhf by GCC.
 
-  bench/arm/table.py --arm64 DIR --arm64-clang DIR --armhf DIR [--page docs/arm.md]
+  bench/arm/table.py --arm64 DIR --arm64-clang DIR --armhf DIR [--only layers] [--page docs/arm.md]
 
 ./dev arm makes the builds and calls it. Every figure is a model's, a rule's or a count: nothing is measured on silicon.
 """
@@ -102,7 +102,7 @@ def loop_rows64(builds):
             work, body = find_loop(build, loop)
             arithmetic16 = loop.element != "f32"  # the A53 has no half arithmetic
             rules = [("–" if core == "a53" and arithmetic16 else f"{work / inorder.cycles_per_turn(body, core):.2f} ({4 * scale(loop.element)})") for core in inorder.CORES]
-            models = ["–" if core == "neoverse-n1" and loop.element == "bf16" else model(work, body, core, versions, loop.element)
+            models = ["–" if loop.tuned or (core == "neoverse-n1" and loop.element == "bf16") else model(work, body, core, versions, loop.element)
                       for core, versions in (("neoverse-n1", ("19", "22")), ("cortex-a710", ("22",)), ("cortex-x1", ("22",)))]
             yield f"| `{loop.name}` | {loop.tuned or 'any'} | {compiler} | {100 * len(body) / work:.1f} | {' | '.join(rules + models)} |"
 
@@ -131,6 +131,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for build in ("arm64", "arm64-clang", "armhf"):
         parser.add_argument(f"--{build}", required=True)
+    parser.add_argument("--only", help="the table of this name")
     parser.add_argument("--page", default=os.path.join(ROOT, "docs/arm.md"))
     o = parser.parse_args()
     tables = {
@@ -141,6 +142,8 @@ def main():
     with open(o.page) as file:
         text = file.read()
     for name, rows in tables.items():
+        if o.only and name != o.only:
+            continue
         begin, end = f"<!-- table {name} -->\n", "<!-- end -->"
         before, found, rest = text.partition(begin)
         if not found:
