@@ -44,7 +44,7 @@ template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const Gem
     vst1q_f32(&sums[2 * p][v * L], vcombine_f32(vget_low_f32(x), vget_low_f32(y)));
     vst1q_f32(&sums[2 * p + 1][v * L], vcombine_f32(vget_high_f32(x), vget_high_f32(y)));
   }
-  finish_tile<float, NV>(t, sums[0], rows);
+  finish_tile<bf16, NV>(t, sums[0], rows);
 }
 
 template <int R, int NV, int MR> void tile(const GemmTile& t) { pairs<(R + 1) / 2, NV, MR>(t, static_cast<const bf16*>(t.a[0]), R); }
@@ -55,12 +55,13 @@ template <int NV, int MR> void even_tiles(const GemmTile& t) {
   void* c[MR];
   const void* residual[MR];
   one.c = c;
+  const ptrdiff_t size = element_bytes(t.c_type);
   if (t.residual) one.residual = residual;
   for (size_t i = 0; i < t.groups; ++i) {
     for (int r = 0; r < MR; ++r) {
       const ptrdiff_t row = ptrdiff_t(i) * MR + r;
-      c[r] = static_cast<float*>(t.c[0]) + row * t.c_step;
-      if (t.residual) residual[r] = static_cast<const float*>(t.residual[0]) + row * t.residual_step;
+      c[r] = static_cast<char*>(t.c[0]) + row * t.c_step * size;
+      if (t.residual) residual[r] = static_cast<const char*>(t.residual[0]) + row * t.residual_step * size;
     }
     pairs<MR / 2, NV, MR>(one, static_cast<const bf16*>(t.a[0]) + ptrdiff_t(i) * MR * t.a_step, MR);
   }
@@ -131,6 +132,7 @@ template <int MR, int NV> constexpr GemmTileTable make_table() {
   table.a = table.b = Element::bf16;
   table.kr = table.pack_kr = 4;
   table.rate = 4;
+  table.any_c = true;
   table.pack_a = pack_a<MR>;
   return table;
 }

@@ -93,7 +93,7 @@ template <int MR, int NV> void tile(const GemmTile& t) {
     }
   }
   if (room < t.block || !moved) move();
-  finish_tile<float, NV * L / H>(t, sums[0], MR);
+  finish_tile<f16, NV * L / H>(t, sums[0], MR);
 }
 
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
@@ -107,7 +107,7 @@ template <int MR, int NV> constexpr GemmTileTable make_table() {
   GemmTileTable table = {};
   fill<MR, NV>(table);
   table.a = table.b = Element::f16;
-  table.half_sums = true;
+  table.half_sums = table.any_c = true;
   return table;
 }
 template <int MR, int NV> constexpr GemmTileTable table_of = make_table<MR, NV>();

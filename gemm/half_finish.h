@@ -43,13 +43,18 @@ template <class T, int N> SKUA_INL void finish_row(const GemmTile& t, T* c, cons
   }
 }
 
-// Rows of N vectors each. Not inlined: what every tile of a width shares.
-template <class T, int N> __attribute__((noinline)) void finish_tile(const GemmTile& t, const float* sums, size_t rows) {
+template <class T, int N> SKUA_INL void finish_as(const GemmTile& t, const float* sums, size_t rows) {
   for (size_t r = 0; r < rows; ++r, sums += N * F32::L) {
     F32 y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = F32::load(sums + v * F32::L);
     finish_row(t, static_cast<T*>(t.c[r]), t.residual ? static_cast<const T*>(t.residual[r]) : nullptr, y);
   }
+}
+
+// Rows of N vectors each, to f32 or T. Not inlined: what every tile of a width shares.
+template <class T, int N> __attribute__((noinline)) void finish_tile(const GemmTile& t, const float* sums, size_t rows) {
+  if (t.c_type == Element::f32) finish_as<float, N>(t, sums, rows);
+  else finish_as<T, N>(t, sums, rows);
 }
 
 }  // namespace
