@@ -3,9 +3,9 @@
 
   model.py --build DIR [--min-share SHARE]
 
-Of each unit the hot loop; least shares of the peak stand in UNITS. The cores are LLVM's scheduling models (bench/arm/loopmca.py); nothing is measured on
-silicon. LLVM 19 and 22 disagree on the Neoverse N1 (the later one lets it dispatch three micro-operations a cycle and splits every 128-bit load in two):
-the middle of the two counts.
+Of each unit the hot loop of the tiles for any core (not of those for in-order cores); least shares of the peak stand in UNITS. The cores are LLVM's
+scheduling models (bench/arm/loopmca.py); nothing is measured on silicon. LLVM 19 and 22 disagree on the Neoverse N1 (the later one lets it dispatch three
+micro-operations a cycle and splits every 128-bit load in two): the middle of the two counts.
 """
 import argparse
 import sys
@@ -16,14 +16,14 @@ import objcode
 
 # Core: the versions of llvm-mca that know it.
 MODELS = {"neoverse-n1": ("19", "22"), "cortex-a710": ("22",), "cortex-x1": ("22",)}
-# Unit: multiply-accumulates to one of f32, the least share of the peak, the cores that have the instructions.
-UNITS = {"neon": (1, 0.85, MODELS), "neon_fp16": (2, 0.97, MODELS), "neon_bf16": (4, 0.97, ("cortex-a710", "cortex-x1"))}
+# Unit: the functions (part of the mangled name), multiply-accumulates to one of f32, the least share of the peak, the cores that have the instructions.
+UNITS = {"neon": ("4tileILi", 1, 0.85, MODELS), "neon_fp16": ("4tileILi", 2, 0.97, MODELS), "neon_bf16": ("5pairsILi", 4, 0.97, ("cortex-a710", "cortex-x1"))}
 
 
-def check(path, min_share=0.85, scale=1, cores=MODELS):
+def check(path, min_share=0.85, symbol=None, scale=1, cores=MODELS):
     """Prints how the hot loop of one object rates, and returns what is too slow as sentences."""
     wrong = []
-    work, name, body = objcode.hot_loop(path) or (0, "no tile", [])
+    work, name, body = objcode.hot_loop(path, symbol) or (0, "no tile", [])
     print(f"{objcode.demangle([name])[0]}: {len(body)} instructions, {work} MAC a turn")
     for core in cores:
         versions, peak = MODELS[core], loopmca.PEAK[core] * scale
@@ -46,9 +46,9 @@ def main():
     options = parser.parse_args()
     wrong, count = [], 0
     for unit in [options.unit] if options.unit else UNITS if options.build else ["neon"]:
-        scale, share, cores = UNITS[unit]
+        symbol, scale, share, cores = UNITS[unit]
         for path in units.unit_objects(options.build, "gemm", unit) if options.build else options.object:
-            wrong += check(path, options.min_share or share, scale, cores)
+            wrong += check(path, options.min_share or share, symbol, scale, cores)
             count += 1
     print("\n".join(wrong) or f"{count} objects reach their share on every core")
     return 1 if wrong or not count else 0
