@@ -33,7 +33,10 @@ typedef enum skua_weight_layout {
  * Depthwise convolution is groups == in_channels, with channel multiplier out_channels / in_channels (output channel c*multiplier + j belongs to
  * input channel c). 1D convolution: kernel_h = 1 and tensors of rank 3, [N, W, C] or [N, C, W].
  * Input: x, then the residual if the epilogue has one (output's shape; not the output's own memory). The pixel, row and batch strides of NHWC tensors are free.
- * Types: input, output and residual of one type, f32, f16 or bf16; weights of f32 or of that type; the bias is f32. Results are rounded to the type once. */
+ * Types: input, output and residual of one type, f32, f16 or bf16; weights of f32 or of that type; the bias is always f32, for half types too.
+ * Sums are f32; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504, FAST all of them; STRICT none. Results are rounded to the type
+ * once, after residual and activation, but for two algorithms: "depthwise" and "grouped" apply a residual, or an activation that is no clamp, to the rounded result and round again. Where
+ * "depthwise" sums in f16 the bias is rounded to f16. Winograd in f16 holds the transformed input in f16: infinite for inputs beyond 16000, with FAST 2500. NCHW maps are computed in f32 and rounded once. */
 typedef struct skua_conv2d_desc {
   size_t struct_size;
   skua_dtype input_type, weight_type, output_type;
@@ -58,7 +61,7 @@ static inline skua_conv2d_desc skua_conv2d_desc_init(void) {
 }
 #define SKUA_CONV2D_DESC_INIT skua_conv2d_desc_init()
 
-/* weights: see weight_layout; bias: out_channels values of f32 (s32 for quantised types), NULL = none. Both may be freed after the call. */
+/* weights: see weight_layout; bias: out_channels values of f32, for half types too (s32 for quantised types), NULL = none. Both may be freed after the call. */
 SKUA_API skua_status skua_conv2d_create(skua_context* context, const skua_conv2d_desc* desc, const void* weights, const void* bias,
                                         skua_op** out);
 

@@ -43,7 +43,7 @@ static inline skua_gemm_desc skua_gemm_desc_init(void) {
 #define SKUA_GEMM_DESC_INIT skua_gemm_desc_init()
 
 /* b: constant B [K, N] (or [N, K] with transpose_b), packed now and not needed afterwards; NULL = B is an input.
- * bias: N values of f32 (s32 for quantised types), copied; NULL = none. */
+ * bias: N values of f32, for half types too (s32 for quantised types), copied; NULL = none. */
 SKUA_API skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, const void* b, const void* bias, skua_op** out);
 
 /* For people who only want a matrix product: C[m x n] = A[m x k] * B[k x n], row major, lda >= k, ldb >= n, ldc >= n (elements).

@@ -91,9 +91,11 @@ typedef enum skua_layout {
 
 /* How much rounding an operator may trade for speed. Bounds: docs/numerics.md. */
 typedef enum skua_numerics {
-  SKUA_NUMERICS_DEFAULT = 0, /* Winograd F(2,3), F(4,3), F(2,5): at most 2.2 times the rms error of direct f32 summation */
-  SKUA_NUMERICS_STRICT = 1,  /* f32 accumulation of the direct formula only                                          */
-  SKUA_NUMERICS_FAST = 2     /* also Winograd F(6,3) (about 8 times the rms error); f16 accumulation for f16          */
+  SKUA_NUMERICS_DEFAULT = 0, /* Winograd F(2,3), F(4,3), F(2,5): at most 2.2 times the rms error of direct f32 summation; maps of f16 and bf16 */
+                             /* (NHWC) take F(6,3) too, in f32: they are rounded by more. f16: products may be summed in f16, 64 terms at a   */
+                             /* time, where the CPU does                                                                                     */
+  SKUA_NUMERICS_STRICT = 1,  /* f32 accumulation of the direct formula only                                                                  */
+  SKUA_NUMERICS_FAST = 2     /* also Winograd F(6,3) for f32 (about 8 times the rms error); f16: products may be summed in f16 altogether      */
 } skua_numerics;
 
 /* real = scale * (q - zero_point). Per tensor, per channel (scales along an axis), or per block of consecutive elements of the
