@@ -5,7 +5,7 @@
 // digits FOLDER [least accuracy [f32|f16|bf16]]     FOLDER holds digits.weights and digits.test
 //
 // In a half type the feature maps between the layers are halves: a first operator makes them of the f32 images, a last one f32 scores. The weights stay f32 for the
-// caller; create makes halves of them as it packs.
+// caller; create may make halves of them as it packs; biases are f32 throughout.
 #include <skua/skua.h>
 
 #include <algorithm>

@@ -34,9 +34,10 @@ typedef enum skua_weight_layout {
  * input channel c). 1D convolution: kernel_h = 1 and tensors of rank 3, [N, W, C] or [N, C, W].
  * Input: x, then the residual if the epilogue has one (output's shape; not the output's own memory). The pixel, row and batch strides of NHWC tensors are free.
  * Types: input, output and residual of one type, f32, f16 or bf16; weights of f32 or of that type; the bias is always f32, for half types too.
- * Sums are f32; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504, FAST all of them; STRICT none. Results are rounded to the type
- * once, after residual and activation, but for two algorithms: "depthwise" and "grouped" apply a residual, or an activation that is no clamp, to the rounded result and round again. Where
- * "depthwise" sums in f16 the bias is rounded to f16. Winograd in f16 holds the transformed input in f16: infinite for inputs beyond 16000, with FAST 2500. NCHW maps are computed in f32 and rounded once. */
+ * Sums are f32; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504, FAST all of them;
+ * STRICT none. Results are rounded to the type once, after residual and activation, but for two algorithms: "depthwise" and "grouped" apply a residual, or an
+ * activation that is no clamp, to the rounded result and round again. Where "depthwise" sums in f16 the bias is rounded to f16. Winograd in f16 holds the transformed
+ * input in f16: it may become infinite for inputs beyond 16000, with FAST 2500. NCHW maps are computed in f32 and rounded once. */
 typedef struct skua_conv2d_desc {
   size_t struct_size;
   skua_dtype input_type, weight_type, output_type;
@@ -98,7 +99,8 @@ SKUA_API skua_status skua_conv2d_transpose_create(skua_context* context, const s
 /* Inverted residual block (MobileNet V2 and later): expand, a 1x1 convolution; a depthwise one with its stride; project, a 1x1 convolution; each with its bias and
  * activation. The result is that of the three operators after each other, bit for bit where conv2d takes the depthwise algorithm, but the expanded
  * maps are computed a few rows at a time and stay in the cache.
- * expand and project: one group, no stride, no padding; depthwise: groups = in_channels = out_channels; NHWC; a residual in project's epilogue only; one type of feature maps.
+ * expand and project: one group, no stride, no padding; depthwise: groups = in_channels = out_channels; NHWC; a residual in project's epilogue only; one type of feature maps,
+ * f32, f16 or bf16, to which the expanded maps are rounded too.
  * Input: x, then project's residual if it has one (output's shape; may be x itself).
  * Not tuned: it has one candidate, skua_op_tune() returns OK and remembers nothing. */
 typedef struct skua_inverted_residual_desc {

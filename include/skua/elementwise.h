@@ -107,7 +107,7 @@ static inline skua_binary_desc skua_binary_desc_init(void) {
 
 SKUA_API skua_status skua_binary_create(skua_context* context, const skua_binary_desc* desc, skua_op** out);
 
-/* Inputs: condition, x, y, broadcast against each other. Output: condition != 0 ? x : y (NaN counts as not 0). */
+/* Inputs: condition, x, y, broadcast against each other. Output: condition != 0 ? x : y (NaN counts as not 0). Of f32, f16 or bf16; x and y are moved bit by bit. */
 typedef struct skua_select_desc {
   size_t struct_size;
   skua_dtype type; /* of all four */

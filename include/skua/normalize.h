@@ -11,7 +11,8 @@ extern "C" {
 
 /* Over one axis: y = exp(x - max) / sum(exp(x - max)), or its logarithm x - max - log(sum(exp(x - max))). Dense input and output (a free
  * stride of the outermost dimension). A row with a NaN gives NaN in the whole row; a row of -inf gives NaN. In place (same strides) is allowed.
- * The sum is f32 for every type; of f16 and bf16 the powers that it sums up are rounded to the type before they are divided by it. */
+ * Types: f32, f16 or bf16, one for input and output. Sums are f32 for every type, of powers in f32. Results of f16 and bf16 are rounded once; where the axis is not the last one, or longer
+ * than 2048, the powers too are rounded to the type before they are divided by their sum. */
 typedef struct skua_softmax_desc {
   size_t struct_size;
   skua_dtype input_type, output_type;
@@ -39,7 +40,8 @@ typedef enum skua_norm_kind {
   SKUA_NORM_INSTANCE = 4  /* over all pixels, per image and channel; gamma, beta per channel                                             */
 } skua_norm_kind;
 
-/* var is the mean of squared deviations (not the unbiased estimate). Everything but input and output is f32 for every type; sums in a fixed order, two passes. Channels: the last dimension
+/* var is the mean of squared deviations (not the unbiased estimate). Types: f32, f16 or bf16, one for input and output;
+ * everything else, gamma and beta too, is f32 for every type; sums in a fixed order, two passes. Channels: the last dimension
  * (NHWC) or the second one (NCHW). In place (same strides) is allowed. */
 typedef struct skua_norm_desc {
   size_t struct_size;

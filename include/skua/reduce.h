@@ -21,7 +21,8 @@ typedef enum skua_reduce_kind {
   SKUA_REDUCE_KIND_COUNT
 } skua_reduce_kind;
 
-/* Input: x (dense). Output: the axes removed, or kept with extent 1. Sums are f32, in an order that depends on the shape and the instruction set
+/* Input: x (dense). Output: the axes removed, or kept with extent 1. Types: f32, f16 or bf16, one for input
+ * and output; the output of ARGMIN and ARGMAX is s32 for each. Sums are f32, in an order that depends on the shape and the instruction set
  * only, with several partial sums: error <= (2 + n/16 + log2 16) * eps * sum|x| for n elements, and one rounding to f16 or bf16. */
 typedef struct skua_reduce_desc {
   size_t struct_size;

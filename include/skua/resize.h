@@ -19,7 +19,8 @@ typedef enum skua_resize_coordinates {
 } skua_resize_coordinates;
 
 /* Input: x, rank 4. Output: y. Bilinear clamps neighbours to the image and blends horizontally, then vertically. Nearest takes
- * floor(coordinate) for ASYMMETRIC, and rounds (ties down for HALF_PIXEL, to even for ALIGN_CORNERS) otherwise, clamped to the image. f32, f16, bf16: blends are f32 and rounded once. */
+ * floor(coordinate) for ASYMMETRIC, and rounds (ties down for HALF_PIXEL, to even for ALIGN_CORNERS) otherwise, clamped to the image.
+ * Types: f32, f16 or bf16, one for input and output; blends are f32 and rounded once, nearest moves bits. */
 typedef struct skua_resize2d_desc {
   size_t struct_size;
   skua_resize_kind kind;
