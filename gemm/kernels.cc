@@ -188,10 +188,9 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);
     void* c[MR];
     const void* residual[MR];
-    for (int r = 0; r < MR; ++r) {
-      c[r] = rows.c(r);
-      residual[r] = t.residual ? rows.residual(r) : nullptr;
-    }
+    for (int r = 0; r < MR; ++r) c[r] = rows.c(r);
+    if (t.residual)  // around the loop: gcc would load the pointers under a mask, from address 0 where there are none
+      for (int r = 0; r < MR; ++r) residual[r] = rows.residual(r);
     return finish_sums(t, sums, NV * L, MR, c, t.residual ? residual : nullptr);
   }
   // One pass over the accumulators per step: a branch per step, not per vector.

@@ -135,6 +135,30 @@ TEST(GemmTypes, ExactWithIntegers) {
   }
 }
 
+// Sums in halves end after 64 terms: 2048 and 64 ones make 2112, where one chain of halves would stay at 2048.
+TEST(GemmTypes, SumsOf64Terms) {
+  for (const Tile& tile : tiles()) {
+    SCOPED_TRACE(tile.name);
+    Context context(tile.isa, tile.name);
+    const size_t n = tile.nr + 3, k = 128;
+    const std::vector<float> ones(k * n, 1.0f);
+    skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+    d.a_type = d.c_type = tile.type;
+    d.n = n, d.k = k;
+    Op op;
+    SKUA_EXPECT_OK(skua_gemm_create(context, &d, ones.data(), nullptr, &op));
+    ASSERT_NE(op.op, nullptr);
+    for (size_t m : {size_t(1), size_t(tile.mr), size_t(2 * tile.mr + 1)}) {
+      Rng rng(1);
+      Data a = make(shape({m, k}, tile.type), rng);
+      for (size_t i = 0; i < a.v.size(); ++i) a.v[i] = i % k == 0 ? 2048.0f : i % k < 64 ? 0.0f : 1.0f;
+      const std::vector<Data> c = run(op, {a});
+      ASSERT_EQ(c.size(), 1u);
+      expect_close(c[0], std::vector<double>(m * n, 2112.0), 0.0);
+    }
+  }
+}
+
 // Large values and NaN go through; a sum beyond f16 becomes infinity.
 TEST(GemmTypes, SpecialValues) {
   for (const Tile& tile : tiles()) {

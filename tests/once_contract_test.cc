@@ -106,12 +106,14 @@ TEST(ContextOptions, Isa) {
   std::string isa;
   SKUA_EXPECT_OK(create(o, &isa));
   EXPECT_EQ(isa, usable.back());
+  // A set that adds arithmetic in a half type stands on another one, which is named.
+  const auto half = [](const std::string& name) { return name.find("fp16") != std::string::npos || name.find("bf16") != std::string::npos; };
   for (size_t i = 0; i < skua_isa_count(); ++i) {
     skua_isa_info info;
     SKUA_EXPECT_OK(skua_isa_at(i, &info));
     o.max_isa = info.name;
     SKUA_EXPECT_OK(create(o, &isa));
-    EXPECT_EQ(isa == info.name, info.compiled && info.detected) << isa << " under the cap " << info.name;
+    EXPECT_EQ(isa == info.name, info.compiled && info.detected && !half(info.name)) << isa << " under the cap " << info.name;
     o.max_isa = nullptr;
     Environment cap("SKUA_MAX_ISA", info.name);
     std::string same;

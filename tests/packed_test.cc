@@ -185,6 +185,15 @@ TEST(Packed, Forged) {
         skua_op_destroy(op);
       }
     EXPECT_GT(accepted, 0u);
+    // Numbers that are zero once they are cut to 16 or 24 bits.
+    for (size_t at = sizeof header; at + 4 <= header.weights_offset; at += 4)
+      for (uint32_t value : {0x10000u, 0xc7000000u}) {
+        std::memcpy(blob.data(), good.data(), blob.size);
+        std::memcpy(blob.data() + at, &value, 4);
+        reseal(blob.data(), blob.size);
+        skua_op* op = nullptr;
+        if (skua_op_create_packed(context, blob.data(), blob.size, &op) == SKUA_STATUS_OK) skua_op_destroy(op);
+      }
   }
 }
 

@@ -6,7 +6,8 @@
 
 A tile with one accumulator too many still computes the right result, a third slower: the compiler quietly keeps the rest on the stack.
 A tile's inner loop is, of the innermost loops with at least half of the most multiply-accumulates in its function, the densest (a compiler's jump back from
-the tails at the function's end to its epilogue looks like a loop, too); it may neither read nor write the stack.
+the tails at the function's end to its epilogue looks like a loop, too); it may neither read nor write the stack. On x86 the pointers of more rows than there are address
+registers may lie there, one access for five multiply-adds: the load ports have room for that, and no value passes through memory.
 """
 import argparse
 import os
@@ -60,7 +61,11 @@ def main():
         seen, arch = 0, objcode.architecture(path)
         for function, body, work in tiles(path):
             seen += 1
-            if touched := stack_accesses(function, body, arch):
+            touched = stack_accesses(function, body, arch)
+            values = [text for text in touched if re.search(r"%[xyz]mm", text)]
+            if arch == "x86_64" and not values and 5 * len(touched) <= sum(objcode.macs(i, arch) > 0 for i in body):
+                continue
+            if touched:
                 failures += 1
                 print(f"{os.path.relpath(path, options.build or '.')}: {objcode.demangle([function.name])[0]}: "
                       f"{len(touched)} stack accesses in the inner loop of {work} MAC: {touched[0]}")

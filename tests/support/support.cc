@@ -87,6 +87,7 @@ bool Guarded::untouched_outside() const {
 // ---- instruction sets, contexts ------------------------------------------------------------------------------------------------
 namespace {
 bool has_kernels(const char* isa, skua_dtype type) {
+  if (type == SKUA_DTYPE_F32 && (std::strstr(isa, "fp16") || std::strstr(isa, "bf16"))) return false;  // it may convert from f32, no more
   for (size_t i = 0; i < skua_kernel_count(); ++i) {
     skua_kernel_info info;
     if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && info.type == type && !std::strcmp(info.isa, isa)) return true;
