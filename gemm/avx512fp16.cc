@@ -109,8 +109,9 @@ template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   }
 }
 
-constexpr int even_rows(int v) { return v == 1 ? 14 : 12; }
+constexpr int even_rows(int v) { return v == 1 ? 14 : 24 / v; }  // the accumulators leave registers for B
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
+  static_assert(r * v <= 28 && even_rows(v) * v <= 28 && even_rows(v) <= 16, "32 registers");
   table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV>;
   if constexpr (v == NV) table.row[r - 1] = tile<r, v, NV>;
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
