@@ -110,6 +110,7 @@ skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, siz
   s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.stride_h = c.stride_h; s.stride_w = c.stride_w; s.dilation_h = c.dilation_h; s.dilation_w = c.dilation_w;
   s.transposed = c.transposed;
   s.element = map_element(c);
+  s.weights = Element(c.weights);
   s.numerics = skua_numerics(c.numerics);
   if (c.transposed) {
     SKUA_TRY(transposed_extent(op->cls->name, "height", c, in_h, c.kernel_h, c.stride_h, c.dilation_h, c.pad_top, c.pad_bottom, c.output_padding_h, s.out_h, s.pad_top));
@@ -206,7 +207,7 @@ skua_status open(skua_op* base) {
   size_t offset[kConvAlgorithms], floats = 0;
   const bool sane = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.groups && c.in_channels && c.out_channels && c.in_channels % c.groups == 0 &&
                     c.out_channels % c.groups == 0 && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION && c.numerics <= SKUA_NUMERICS_FAST && c.layout <= SKUA_LAYOUT_NCHW &&
-                    c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.element <= uint8_t(Element::bf16) && (!c.winograd_element || (c.winograd_element == uint32_t(Element::f16) && map_element(c) == Element::f16)) && c.packed && !(c.packed >> kConvAlgorithms) && bool(c.transposed) == !strcmp(name, "conv2d_transpose") &&
+                    c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.element <= uint8_t(Element::bf16) && (!c.weights || c.weights == c.element) && (!c.winograd_element || (c.winograd_element == uint32_t(Element::f16) && map_element(c) == Element::f16)) && c.packed && !(c.packed >> kConvAlgorithms) && bool(c.transposed) == !strcmp(name, "conv2d_transpose") &&
                     (!c.transposed || (uint64_t(c.stride_h) * c.stride_w <= 4096 && c.output_padding_h < c.stride_h && c.output_padding_w < c.stride_w));
   if (!sane || !conv_layout(c, offset, floats) || floats * sizeof(float) != op.weights_size)
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);
@@ -227,7 +228,7 @@ skua_status open(skua_op* base) {
       s.batch = 1; s.in_h = s.in_w = s.out_h = s.out_w = 8;
       s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
       s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.stride_h = c.stride_h; s.stride_w = c.stride_w; s.dilation_h = s.dilation_w = 1;
-      s.element = map_element(c); s.numerics = skua_numerics(c.numerics);
+      s.element = map_element(c); s.weights = Element(c.weights); s.numerics = skua_numerics(c.numerics);
       const WinogradShape ws = {1, 8, 8, c.in_channels, 8, 8, c.out_channels, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, s.element};
       WinogradPlan winograd;
       usable |= a == kDirect ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)) != nullptr
@@ -397,6 +398,11 @@ void explain(const skua_plan* plan, Text& text) {
            s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.pad_top, s.pad_left);
   if (p.chosen == kDirect) text.add("  bands of %zu output rows, %zu regions, strips %zu bytes, tile %ux%u\n", p.direct.band, p.direct.regions, p.direct.strip * sizeof(float), p.kernel->mr, p.kernel->nr);
   if (p.cycles > 0) text.add("  predicted %.1f direct flops per cycle, roofline of the multiply-adds %.1f\n", flops / p.cycles, 2 * m.fma_ports * p.kernel->vector);
+  if (p.chosen == kDirect) explain_types(p.kernel, s.numerics, "weights packed", text);
+  else {
+    const bool depthwise = p.chosen == kDepthwise || p.chosen == kGrouped, half = (depthwise ? op.config.depthwise.weights : p.winograd.element) != Element::f32;
+    text.add("  weights packed as %s; sums %s\n", half ? "f16" : "f32", !half ? "f32" : depthwise ? "f16" : "f16, 64 terms at a time, then f32");
+  }
   text.add("  candidates:\n");
   ConvPlan again = p;
   again.choice = {};

@@ -15,6 +15,7 @@ struct ConvConfig {
   uint8_t transposed, layout, residual, numerics, has_bias;
   uint8_t padding_mode;
   uint8_t element;             // of the feature maps
+  uint8_t weights;             // as given: f32 or the same
   uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, groups, in_channels, out_channels;
   uint32_t pad_top, pad_left, pad_bottom, pad_right, output_padding_h, output_padding_w;
   skua_activation activation;

@@ -39,6 +39,7 @@ template <class Desc> ConvConfig config_of(const Desc& d, bool transposed) {
   c.numerics = uint8_t(d.numerics);
   c.padding_mode = uint8_t(d.padding.mode);
   c.element = uint8_t(d.input_type);
+  c.weights = uint8_t(d.weight_type);
   c.kernel_h = d.kernel_h; c.kernel_w = d.kernel_w; c.stride_h = d.stride_h; c.stride_w = d.stride_w;
   c.dilation_h = d.dilation_h; c.dilation_w = d.dilation_w; c.groups = d.groups;
   c.in_channels = d.in_channels; c.out_channels = d.out_channels;
@@ -49,7 +50,7 @@ template <class Desc> ConvConfig config_of(const Desc& d, bool transposed) {
 
 template <class Desc> skua_status check(const char* op, const Desc& d) {
   SKUA_TRY(need_float(op, "input_type", d.input_type));
-  if (d.weight_type != SKUA_DTYPE_F32) SKUA_TRY(need_same_type(op, "weight_type", d.weight_type, "input_type", d.input_type));
+  SKUA_TRY(need_same_type_or_f32(op, "weight_type", d.weight_type, "input_type", d.input_type));
   SKUA_TRY(need_same_type(op, "output_type", d.output_type, "input_type", d.input_type));
   SKUA_TRY(need_unquantized(op, "input_q", d.input_q));
   SKUA_TRY(need_unquantized(op, "weight_q", d.weight_q));

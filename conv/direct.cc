@@ -32,7 +32,8 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
 
 GemmTypes direct_types(const DirectShape& s) {
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
-  return {s.element, s.element, s.numerics == SKUA_NUMERICS_STRICT, one_tap ? 0 : s.in_channels / s.groups};
+  const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
+  return {s.element, s.element, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {

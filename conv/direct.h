@@ -29,7 +29,7 @@ struct DirectShape {
   size_t in_channels, out_channels, groups;  // of the tensors
   uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   bool transposed;
-  Element element;                           // of the feature maps
+  Element element, weights;                  // of the feature maps; of the weights as given
   skua_numerics numerics;
   size_t pad_top, pad_left;
   size_t in_batch, in_row, in_pixel;     // strides in elements

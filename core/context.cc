@@ -78,20 +78,21 @@ bool glob_match(const char* p, const char* s) {
   return !*p;
 }
 
-void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg, Element element) {
-  for (bool filtered = ctx->filter[0] != 0;; filtered = false) {
-    bool any = false;
+void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg, Element element,
+                 bool (*usable)(const Kernel*, void*)) {
+  bool filtered = false;
+  for (bool looks = ctx->filter[0] != 0;; looks = false) {  // at first: whether the filter leaves one
     for (Family t = family; *t; ++t)
       for (size_t i = 0; i < (*t)->count; ++i) {
         const Kernel* k = &(*t)->kernels[i];
         if (!(ctx->isas & isa_bit(k->isa))) break;  // one table, one instruction set
         if (k->tuned_for != Core::any && k->tuned_for != cpu().core) continue;
         if (k->kind != kind || k->element != element || (variant >= 0 && k->variant != variant)) continue;
-        if (filtered && !glob_match(ctx->filter, k->name)) continue;
-        any = true;
-        visit(k, arg);
+        if ((looks || filtered) && !glob_match(ctx->filter, k->name)) continue;
+        if (!looks) visit(k, arg);
+        else filtered |= !usable || usable(k, arg);
       }
-    if (any || !filtered) return;
+    if (!looks) return;
   }
 }
 

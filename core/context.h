@@ -36,8 +36,9 @@ inline skua_status out_of_memory(const char* op, size_t size) {
 using Family = const KernelTable* const*;
 
 // Calls visit(kernel, arg) for every kernel of the kind, variant and element type that the context may use, best instruction set first. When the context's filter matches some
-// of them, only those; when it matches none, all.
-void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg, Element element = Element::f32);
+// of them, of those that are usable(kernel, arg) if that is given, only those that it matches; else all.
+void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg, Element element = Element::f32,
+                 bool (*usable)(const Kernel*, void*) = nullptr);
 
 // The first of them: the kernel of the highest instruction set. NULL if there is none (left out of the build).
 const Kernel* find_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant = -1, Element element = Element::f32);

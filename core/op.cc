@@ -68,13 +68,20 @@ skua_status need_float(const char* op, const char* field, skua_dtype type) {
 #undef SKUA_TYPE
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
   if (type == SKUA_DTYPE_F16 || type == SKUA_DTYPE_BF16) return SKUA_UNSUPPORTED_("%s: %s is %s, which this build leaves out (SKUA_TYPES)", op, field, skua_dtype_name(type));
-  return SKUA_UNSUPPORTED_("%s: %s is %s; it takes f32, f16 and bf16", op, field, skua_dtype_name(type));
+  return SKUA_UNSUPPORTED_("%s: %s is %s, which has no kernel yet; it takes f32, f16 and bf16", op, field, skua_dtype_name(type));
 }
 
 skua_status need_same_type(const char* op, const char* field, skua_dtype type, const char* other, skua_dtype wanted) {
   if (type == wanted) return SKUA_STATUS_OK;
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
   return SKUA_UNSUPPORTED_("%s: %s is %s and %s is %s; they must be of one type", op, field, skua_dtype_name(type), other, skua_dtype_name(wanted));
+}
+
+skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype type, const char* other, skua_dtype wanted) {
+  if (type == wanted || type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
+  if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
+  const char *name = skua_dtype_name(wanted), *yet = type == SKUA_DTYPE_F16 || type == SKUA_DTYPE_BF16 ? "" : ", which has no kernel yet";
+  return SKUA_UNSUPPORTED_("%s: %s is %s%s; with %s %s it is %s%s", op, field, skua_dtype_name(type), yet, other, name, wanted == SKUA_DTYPE_F32 ? "" : "f32 or ", name);
 }
 
 skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q) {

@@ -152,6 +152,7 @@ template <class Desc> skua_status read_desc(const char* op, skua_context* ctx, c
 // One of the float types of this build.
 skua_status need_float(const char* op, const char* field, skua_dtype type);
 skua_status need_same_type(const char* op, const char* field, skua_dtype type, const char* other_field, skua_dtype wanted);
+skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype type, const char* other_field, skua_dtype wanted);
 // A quantisation on a tensor that is not quantised would be ignored: refused instead.
 skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q);
 skua_status check_activation(const char* op, const skua_activation& a);

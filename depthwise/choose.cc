@@ -34,8 +34,9 @@ DepthwiseFormat depthwise_format(const skua_context* ctx, size_t out_channels, E
     if (forced > s.forced || !vector || (forced == s.forced && vector > s.channels && k->vector < vector && k->vector > 1)) s.format = {k->vector, summed_in(k), k->element};
     s.forced |= forced;
   };
-  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s, element);
-  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s, element);
+  const auto usable = [](const Kernel* k, void* arg) { return !static_cast<const Search*>(arg)->f32_sums || summed_in(k) == Element::f32; };
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s, element, usable);
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s, element, usable);
   return s.format;
 }
 
@@ -144,12 +145,13 @@ const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& sh
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
     if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
   };
+  const auto usable = [](const Kernel* k, void* arg) { return has_format(k, static_cast<const Search*>(arg)->format); };
   if (shape.group > 1) {
-    each_kernel(ctx, depthwise_tables, KernelKind::grouped_tile, -1, visit, &s, format.element);
+    each_kernel(ctx, depthwise_tables, KernelKind::grouped_tile, -1, visit, &s, format.element, usable);
     return s.best;
   }
-  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s, format.element);
-  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s, format.element);
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s, format.element, usable);
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s, format.element, usable);
   return s.best;
 }
 

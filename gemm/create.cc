@@ -10,7 +10,7 @@ skua_status make(const skua_context* context, const skua_gemm_desc& d, const voi
   memset(&c, 0, sizeof c);
   c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;
   c.constant_b = b != nullptr; c.has_bias = bias != nullptr;
-  c.a_type = Element(d.a_type); c.c_type = Element(d.c_type);
+  c.a_type = Element(d.a_type); c.b_type = Element(d.b_type); c.c_type = Element(d.c_type);
   c.numerics = uint8_t(d.numerics);
   c.residual = uint32_t(d.epilogue.residual);
   c.alpha = d.alpha; c.beta = d.beta;
@@ -63,7 +63,7 @@ skua_status gemm_remake(const skua_op* base, const skua_tensor* inputs, uint32_t
   *out = nullptr;
   if (!c.constant_b || base->ctx->filter[0]) return SKUA_STATUS_OK;
   skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
-  d.a_type = d.b_type = skua_dtype(c.a_type); d.c_type = skua_dtype(c.c_type);
+  d.a_type = skua_dtype(c.a_type); d.b_type = skua_dtype(c.b_type); d.c_type = skua_dtype(c.c_type);
   d.numerics = skua_numerics(c.numerics);
   d.transpose_a = c.transpose_a; d.transpose_b = c.transpose_b;
   d.alpha = c.alpha; d.beta = c.beta;
@@ -90,8 +90,9 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
   skua_gemm_desc d;
   SKUA_TRY(read_desc("gemm", context, desc, d, out));
   SKUA_TRY(need_float("gemm", "a_type", d.a_type));
-  if (!b || d.b_type != SKUA_DTYPE_F32) SKUA_TRY(need_same_type("gemm", "b_type", d.b_type, "a_type", d.a_type));
-  if (d.c_type != SKUA_DTYPE_F32) SKUA_TRY(need_same_type("gemm", "c_type", d.c_type, "a_type", d.a_type));
+  if (b) SKUA_TRY(need_same_type_or_f32("gemm", "b_type", d.b_type, "a_type", d.a_type));
+  else SKUA_TRY(need_same_type("gemm", "b_type of a B that is an input", d.b_type, "a_type", d.a_type));
+  SKUA_TRY(need_same_type_or_f32("gemm", "c_type", d.c_type, "a_type", d.a_type));
   SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
   SKUA_TRY(need_unquantized("gemm", "b_q", d.b_q));
   SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));

@@ -57,6 +57,27 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs + packing;
 }
 
+static const char* type_name(Element e) { return skua_dtype_name(skua_dtype(e)); }
+
+// Whether a tile can serve; the reason why not is added to `text`.
+static bool serves(const Kernel* k, const PackFormat* packed, const GemmTypes& types, Text* text) {
+  const GemmTileTable& tiles = table_of(k);
+  const char* no = nullptr;
+  if (types.strict && tiles.half_sums) no = "it sums in half precision";
+  else if (types.exact_b && tiles.b != Element::f32) no = "it rounds the weights";
+  else if (types.segment % tiles.kr) no = "it takes the depth in groups that the channels do not fill";
+  else if (tiles.c != Element::f32 && tiles.c != types.c) no = "it writes another type";
+  if (!no && (!packed || format_of(k) == *packed)) return true;
+  if (!text) return false;
+  text->add("    %s: turned down, ", k->name);
+  if (no) text->add("%s\n", no);
+  else if (packed->element != tiles.b) text->add("the weights are packed as %s, this tile reads %s\n", type_name(packed->element), type_name(tiles.b));
+  else if (packed->nr != k->nr) text->add("the weights are packed for panels of %u columns\n", packed->nr);
+  else if (packed->vector != k->vector) text->add("the weights are packed for vectors of %u columns\n", packed->vector);
+  else text->add("the weights are packed with %u steps of the depth together, this tile reads %u\n", packed->kr, tiles.kr);
+  return false;
+}
+
 const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text, Choice* choice, const GemmTypes& types) {
   struct Search {
     size_t m, n, depth;
@@ -69,22 +90,23 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
   } s = {m, n, depth, format, text, choice, types, nullptr, 0};
   each_kernel(ctx, gemm_tables, KernelKind::gemm_tile, 0, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
-    const GemmTileTable& tiles = table_of(k);
-    const char* no = nullptr;
-    if (s.types.strict && tiles.half_sums) no = "it sums in half precision";
-    else if (s.types.segment % tiles.kr) no = "it takes the depth in groups that the channels do not fill";
-    else if (tiles.c != Element::f32 && tiles.c != s.types.c) no = "it writes another type";
-    if (no || (s.format && !(format_of(k) == *s.format))) {
-      if (s.text && no) s.text->add("    %s: turned down, %s\n", k->name, no);
-      else if (s.text) s.text->add("    %s: turned down, the weights are packed for panels of %u columns\n", k->name, s.format->nr);
-      return;
-    }
+    if (!serves(k, s.format, s.types, s.text)) return;
     if (s.choice && s.choice->skip()) return;
     const double cycles = gemm_cycles(k, s.m, s.n, s.depth);
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
     if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
-  }, &s, types.a);
+  }, &s, types.a, [](const Kernel* k, void* arg) {
+    const auto& s = *static_cast<const Search*>(arg);
+    return serves(k, s.format, s.types, nullptr);
+  });
   return s.best;
+}
+
+void explain_types(const Kernel* tile, skua_numerics numerics, const char* b, Text& text) {
+  const GemmTileTable& tiles = table_of(tile);
+  text.add("  %s as %s; sums %s", b, type_name(tiles.b), type_name(tiles.half_sums ? tile->element : Element::f32));
+  if (tiles.half_sums && numerics != SKUA_NUMERICS_FAST) text.add(", %zu terms at a time, then f32", kSumBlock);
+  text.add("\n");
 }
 
 const Kernel* find_pack(const skua_context* ctx, Element from, Element to, unsigned kr) {

@@ -38,16 +38,18 @@ struct GemmTypes {
   Element a = Element::f32, c = Element::f32;  // in memory
   bool strict = false;                         // SKUA_NUMERICS_STRICT: sums in f32
   size_t segment = 0;                          // depth of each of several segments; 0 = one segment
+  bool exact_b = false;                        // constant weights of f32 stay f32
 };
 
-// The cheapest tile that the context may use; with `format`, among those of that format. NULL if there is none. With text, every candidate
-// and its predicted cycles is added to it.
+// The cheapest tile that the context may use; with `format`, among those of that format. NULL if there is none. A kernel filter that leaves none is ignored.
+// With text, every candidate and its predicted cycles is added to it.
 const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text = nullptr, Choice* choice = nullptr, const GemmTypes& types = {});
 inline const GemmTileTable& table_of(const Kernel* tile) { return code_of<GemmTileTableFn>(tile)(); }
 inline PackFormat format_of(const Kernel* tile) { return {tile->nr, tile->vector, table_of(tile).b, table_of(tile).kr, 0}; }
 // Of the highest instruction set; NULL if there is none from that type to that format.
 const Kernel* find_pack(const skua_context* ctx, Element from, Element to, unsigned kr = 1);
 GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel);  // f32 to f32
+void explain_types(const Kernel* tile, skua_numerics numerics, const char* b, Text& text);  // of B ("weights packed") and of the sums
 
 // ---- the loop nest -------------------------------------------------------------------------------------------------------------
 constexpr size_t kMaxTileRows = 16;

@@ -30,7 +30,7 @@ skua_status open(skua_op* base) {
   GemmOp& op = *static_cast<GemmOp*>(base);
   const GemmConfig& c = op.config;
   size_t packed = 0, bytes = 0;
-  bool ok = c.n <= SIZE_MAX / 64 && c.k <= SIZE_MAX / 64 && (c.c_type == Element::f32 || c.c_type == c.a_type);
+  bool ok = c.n <= SIZE_MAX / 64 && c.k <= SIZE_MAX / 64 && (c.c_type == Element::f32 || c.c_type == c.a_type) && (c.b_type == Element::f32 || c.b_type == c.a_type);
   if (ok && c.constant_b) ok = c.format.vector && c.format.nr && c.format.kr && packed_bytes(c.format, size_t(c.n), size_t(c.k), packed);
   ok = ok && mul(gemm_bias_floats(c), sizeof(float), bytes) && add(bytes, packed, bytes) && bytes == op.weights_size && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION;
   if (!ok) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
@@ -296,6 +296,7 @@ void explain(const skua_plan* plan, Text& text) {
   const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = gemm_cycles(p.kernel, p.m, p.n, p.k);
   text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches, p.kernel->mr, p.kernel->nr, p.kc);
   if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector);
+  explain_types(p.kernel, skua_numerics(op.config.numerics), op.config.constant_b ? "weights packed" : p.in_place ? "B read" : "B packed", text);
   text.add("  candidates:\n");
   choose_tile(op.ctx, p.m, p.n, p.k, op.config.constant_b ? &op.config.format : nullptr, &text, nullptr, types_of(op.config));
 }

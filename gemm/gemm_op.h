@@ -8,7 +8,8 @@ namespace skua {
 struct GemmConfig {
   uint8_t transpose_a, transpose_b, constant_b, has_bias;
   Element a_type, c_type;  // in memory; a dynamic B and the residual are of these
-  uint8_t numerics, unused;
+  uint8_t numerics;
+  Element b_type;          // as given; what is packed says the format
   uint32_t residual;
   float alpha, beta;
   skua_activation activation;
@@ -23,7 +24,10 @@ struct GemmOp : skua_op {
   const void* packed;   // panels of a constant B
 };
 
-inline GemmTypes types_of(const GemmConfig& c) { return {c.a_type, c.c_type, c.numerics == SKUA_NUMERICS_STRICT, 0}; }
+inline GemmTypes types_of(const GemmConfig& c) {
+  const bool strict = c.numerics == SKUA_NUMERICS_STRICT;
+  return {c.a_type, c.c_type, strict, 0, strict && c.constant_b && c.b_type == Element::f32};
+}
 
 inline size_t gemm_bias_floats(const GemmConfig& c) { return c.has_bias ? round_up(size_t(c.n), 16) : 0; }
 

@@ -252,6 +252,53 @@ TEST(Conv, HalfPrecision) {
     }
 }
 
+// STRICT rounds no weights that are given as f32, however large, and passes over a filter whose tiles it may not use.
+TEST(Conv, StrictKeepsWeightsOfF32) {
+  for (skua_dtype type : half_types())
+    for (const skua_kernel_info& tile : kernels(std::string("gemm_") + skua_dtype_name(type) + "_")) {
+      SCOPED_TRACE(tile.name);
+      Context context(tile.isa, tile.name);
+      Rng rng(61);
+      Case c;
+      c.d.input_type = type;
+      c.d.numerics = SKUA_NUMERICS_STRICT;
+      c.d.in_channels = 4, c.d.out_channels = 20;
+      c.in_w = 3;
+      ASSERT_TRUE(c.prepare(rng));
+      for (size_t o = 0; o < 20; ++o)  // every other output needs the bits that f16 has not, the others its range
+        for (size_t i = 0; i < 4; ++i) c.weights[o * 4 + i] = o % 2 ? 131072.0f : i == 0 ? 1 + 0x1p-12f : i == 1 ? -1 : 0;
+      for (float& v : c.bias) v = 0;
+      Op op;
+      SKUA_EXPECT_OK(c.create(context, &op));
+      Data x = make(c.input(), rng);
+      for (float& v : x.v) v = 0x1p-6f;
+      const std::vector<Data> got = run(op, {x}, {c.output()});
+      ASSERT_EQ(got.size(), 1u);
+      for (size_t j = 0; j < got[0].v.size(); ++j) EXPECT_EQ(got[0].v[j], j % 2 ? 8192.0f : 0x1p-18f) << j;
+    }
+}
+
+TEST(Conv, MixesThatAreRefusedSayWhy) {
+  if (half_types().size() < 2) return;
+  Context context;
+  const float weights[4] = {};
+  const auto refused = [&](skua_dtype type, const char* why) {
+    Op op, transposed;
+    skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+    d.in_channels = d.out_channels = 2;
+    d.input_type = d.output_type = SKUA_DTYPE_F16, d.weight_type = type;
+    EXPECT_EQ(skua_conv2d_create(context, &d, weights, nullptr, &op), SKUA_STATUS_UNSUPPORTED);
+    EXPECT_EQ(std::string(skua_error_text()), std::string("conv2d: ") + why);
+    skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
+    t.in_channels = t.out_channels = 2;
+    t.input_type = t.output_type = SKUA_DTYPE_F16, t.weight_type = type;
+    EXPECT_EQ(skua_conv2d_transpose_create(context, &t, weights, nullptr, &transposed), SKUA_STATUS_UNSUPPORTED);
+    EXPECT_EQ(std::string(skua_error_text()), std::string("conv2d_transpose: ") + why);
+  };
+  refused(SKUA_DTYPE_BF16, "weight_type is bf16; with input_type f16 it is f32 or f16");
+  refused(SKUA_DTYPE_S8, "weight_type is s8, which has no kernel yet; with input_type f16 it is f32 or f16");
+}
+
 // Rows are widened band by band; a band between others has more rows under it than the first and the last.
 TEST(Conv, HalfPrecisionInBands) {
   if (small()) GTEST_SKIP() << "large";

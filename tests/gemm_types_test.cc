@@ -114,6 +114,74 @@ TEST(GemmTypes, WithoutAFilter) {
     }
 }
 
+// STRICT rounds no weights that are given as f32, however large, and passes over a filter whose tiles it may not use.
+TEST(GemmTypes, StrictKeepsWeightsOfF32) {
+  const auto product = [](skua_context* context, skua_dtype type, size_t m, size_t n, size_t k) {
+    Case c;
+    c.type = type;
+    c.constant_b = true;
+    c.numerics = SKUA_NUMERICS_STRICT;
+    c.m = c.hint_m = m, c.n = n, c.k = k;
+    Inputs in = inputs_of(c);
+    for (float& v : in.b.v) v *= 0x1p18f;
+    if (std::optional<Data> got = compute(context, c, in)) expect_product(c, in, *got);
+  };
+  for (const Tile& tile : tiles()) {
+    SCOPED_TRACE(tile.name);
+    Context context(tile.isa, tile.name);
+    product(context, tile.type, 3, 70, 20);
+  }
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      product(context, type, 1, small() ? 70 : 1000, small() ? 20 : 1000);
+    }
+}
+
+// The reason why a tile is turned down, and the types.
+TEST(GemmTypes, ExplainNamesTheTypes) {
+  for (const Tile& tile : tiles()) {
+    SCOPED_TRACE(tile.name);
+    Context context(tile.isa, tile.name);
+    Case c;
+    c.type = c.b_type = c.c_type = tile.type;
+    c.constant_b = true, c.m = 3, c.n = 70, c.k = 20;
+    const Inputs in = inputs_of(c);
+    const skua_gemm_desc desc = desc_of(c, in);
+    Op op;
+    SKUA_EXPECT_OK(skua_gemm_create(context, &desc, in_memory(in.b).data(), nullptr, &op));
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &in.a.t, 1, nullptr, 0, &plan));
+    char text[4096];
+    skua_plan_explain(plan, text, sizeof text);
+    const std::string name = tile.name, type = skua_dtype_name(tile.type), said = text;
+    EXPECT_EQ(std::string(skua_plan_kernel(plan)), name);
+    const bool half = half_arithmetic(tile.isa);
+    EXPECT_NE(said.find("  weights packed as " + (half || name.find("_b16_") != std::string::npos ? type : "f32") + "; sums "), std::string::npos) << said;
+    EXPECT_EQ(said.find("; sums f16, 64 terms at a time, then f32\n") != std::string::npos, half && type == "f16") << said;
+    skua_plan_destroy(plan);
+  }
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      Context context(isa);
+      skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+      d.a_type = d.b_type = d.c_type = type;
+      d.n = 512, d.k = 1024, d.hint_m = 1;
+      Op op;
+      SKUA_EXPECT_OK(skua_gemm_create(context, &d, std::vector<uint16_t>(d.n * d.k).data(), nullptr, &op));
+      const skua_tensor a = shape({1, d.k}, type);
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &a, 1, nullptr, 0, &plan));
+      char text[4096];
+      skua_plan_explain(plan, text, sizeof text);
+      if (strstr(skua_plan_kernel(plan), "_b16_")) {
+        EXPECT_NE(strstr(text, (std::string("turned down, the weights are packed as ") + skua_dtype_name(type) + ", this tile reads f32\n").c_str()), nullptr) << text;
+      }
+      skua_plan_destroy(plan);
+    }
+}
+
 // Small integers have exact products and sums in every type, and results that fit.
 TEST(GemmTypes, ExactWithIntegers) {
   Rng rng(5);
@@ -206,9 +274,10 @@ TEST(GemmTypes, MixesThatAreRefusedSayWhy) {
   refused(SKUA_DTYPE_F32, SKUA_DTYPE_F16, SKUA_DTYPE_F32, true, "b_type is f16");
   refused(SKUA_DTYPE_F32, SKUA_DTYPE_F32, SKUA_DTYPE_BF16, true, "c_type is bf16");
   if (half_types().size() < 2) return;
-  refused(SKUA_DTYPE_F16, SKUA_DTYPE_F32, SKUA_DTYPE_F16, false, "b_type is f32");
-  refused(SKUA_DTYPE_F16, SKUA_DTYPE_BF16, SKUA_DTYPE_F16, true, "b_type is bf16");
-  refused(SKUA_DTYPE_BF16, SKUA_DTYPE_BF16, SKUA_DTYPE_F16, true, "c_type is f16");
+  refused(SKUA_DTYPE_F16, SKUA_DTYPE_F32, SKUA_DTYPE_F16, false, "is f32 and a_type is f16; they must be of one type");
+  refused(SKUA_DTYPE_F16, SKUA_DTYPE_BF16, SKUA_DTYPE_F16, true, "b_type is bf16; with a_type f16 it is f32 or f16");
+  refused(SKUA_DTYPE_BF16, SKUA_DTYPE_BF16, SKUA_DTYPE_F16, true, "c_type is f16; with a_type bf16 it is f32 or bf16");
+  refused(SKUA_DTYPE_F16, SKUA_DTYPE_S4, SKUA_DTYPE_F16, true, "b_type is s4, which has no kernel yet");
 }
 
 }  // namespace

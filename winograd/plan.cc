@@ -14,7 +14,10 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
   each_kernel(ctx, winograd_tables, kind, variant, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
     if (!s.found && (!s.vector || k->vector == s.vector)) s.found = k;
-  }, &s, element);
+  }, &s, element, [](const Kernel* k, void* arg) {
+    const auto& s = *static_cast<const Search*>(arg);
+    return !s.vector || k->vector == s.vector;
+  });
   return s.found;
 }
 

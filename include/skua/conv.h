@@ -34,6 +34,8 @@ typedef enum skua_weight_layout {
  * input channel c). 1D convolution: kernel_h = 1 and tensors of rank 3, [N, W, C] or [N, C, W].
  * Input: x, then the residual if the epilogue has one (output's shape; not the output's own memory). The pixel, row and batch strides of NHWC tensors are free.
  * Types: input, output and residual of one type, f32, f16 or bf16; weights of f32 or of that type; the bias is always f32, for half types too.
+ * DEFAULT and FAST may round weights of f32 to the type when they are packed, in f16 to infinity from 65520 on (Winograd in f16: of
+ * their transform); STRICT does not.
  * Sums are f32; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504, FAST all of them;
  * STRICT none. Results are rounded to the type once, after residual and activation, but for two algorithms: "depthwise" and "grouped" apply a residual, or an
  * activation that is no clamp, to the rounded result and round again. Where "depthwise" sums in f16 the bias is rounded to f16. Winograd in f16 holds the transformed

@@ -18,7 +18,8 @@ extern "C" {
  * With beta != 0, C is read before it is written (and NaN in it counts); with beta == 0 it is only written.
  * K = 0 gives act(beta * C + bias). f32 sums each element in one chain over k = 0..K-1 (fused multiply-add where the CPU has it).
  *
- * Types: a_type is f32, f16 or bf16; b_type the same, or f32 for a constant B (it may be rounded to a_type when it is packed); c_type the same, or f32. The residual is of c_type,
+ * Types: a_type is f32, f16 or bf16; b_type the same, or f32 for a constant B (DEFAULT and FAST may round it to a_type when it is packed,
+ * in f16 to infinity from 65520 on; STRICT does not); c_type the same, or f32. The residual is of c_type,
  * the bias f32. Sums are f32 and rounded once to c_type; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504,
  * FAST all of them; STRICT none. Other mixes are UNSUPPORTED. */
 typedef struct skua_gemm_desc {

@@ -50,6 +50,7 @@ struct Case {
   bool half = false;     // the tile may compute in A's type: B is rounded to it, f16 is summed 64 terms at a time, or all of them where numerics is FAST
   skua_dtype type = SKUA_DTYPE_F32, b_type = SKUA_DTYPE_F32, c_type = SKUA_DTYPE_F32;  // of A and a dynamic B; of a constant B; of C and the residual
   skua_numerics numerics = SKUA_NUMERICS_DEFAULT;
+  size_t hint_m = 0;
   uint32_t seed = 1;
 
   std::string text() const {
@@ -111,6 +112,7 @@ inline skua_gemm_desc desc_of(const Case& c, const Inputs& in) {
   d.transpose_b = c.transpose_b;
   d.alpha = c.alpha;
   d.beta = c.beta;
+  d.hint_m = c.hint_m;
   if (c.constant_b || c.bias) d.n = c.n;
   if (c.constant_b) d.k = c.k, d.ldb = in.b.t.stride[in.b.t.rank - 2];
   if (c.constant_b && !c.hole) d.ldb = 0;
