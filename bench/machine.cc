@@ -60,9 +60,10 @@ std::string first_line(const std::string& path) {
 }  // namespace
 
 const std::string& Machine::isa_for(skua_dtype type) const {
+  const Peak* best = nullptr;
   for (const Peak& p : peaks)
-    if (p.type == type && type != SKUA_DTYPE_F32 && p.gflops > peak(isa)) return p.isa;
-  return isa;
+    if (p.type == type && type != SKUA_DTYPE_F32 && p.gflops > (best ? best->gflops : peak(isa))) best = &p;
+  return best ? best->isa : isa;
 }
 
 double Machine::peak(const std::string& of, skua_dtype type) const {
@@ -118,8 +119,8 @@ Machine describe_machine() {
 }
 
 void measure_machine(Machine& m, bool quick) {
-  const PeakLoops* loops[16];
-  const size_t count = peak_loops(loops, 16);
+  const PeakLoops* loops[32];
+  const size_t count = peak_loops(loops, 32);
   const int samples = quick ? 25 : 100;
   m.peaks.clear();
   m.converts.clear();

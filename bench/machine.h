@@ -23,7 +23,7 @@ struct Machine {
   struct Peak {
     std::string isa;
     double gflops;
-    skua_dtype type = SKUA_DTYPE_F32;  // of the factors; sums: f32 for f32 and bf16, f16 for f16
+    skua_dtype type = SKUA_DTYPE_F32;  // of the factors; sums: f32 for f32 and bf16, f16 for f16, s32 for s8
   };
   std::vector<Peak> peaks;         // multiply-adds, 2 flops each, one core; lowest set first
   struct Convert {

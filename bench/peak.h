@@ -1,4 +1,5 @@
-// Loops that measure what a core can do at most, one set per instruction set: peak_loops.cc for those of f32, peak_half.cc for those that add arithmetic in a half type.
+// Loops that measure what a core can do at most, one set per instruction set: peak_loops.cc for those of f32, peak_half.cc for those that add arithmetic in a half type,
+// peak_int.cc for products of integers.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +11,7 @@ struct PeakLoops {
   const char* isa;
   skua::Element element;                               // of the factors
   double (*multiply_add)(size_t rounds);               // returns the multiply-adds it did, of one lane each
-  // NULL in a set of a half type:
+  // NULL but for f32:
   void (*read)(const float* x, size_t count);          // count: a multiple of 128
   void (*copy)(const float* x, float* y, size_t count);
   struct {

@@ -11,8 +11,8 @@ std::vector<std::string> list(const Session& session) {
   const auto add = [&](const std::string& name) {
     if (session.wanted(name)) names.push_back(name);
   };
-  const PeakLoops* loops[16];
-  const size_t count = peak_loops(loops, 16);
+  const PeakLoops* loops[32];
+  const size_t count = peak_loops(loops, 32);
   for (size_t i = 0; i < count; ++i) {
     const std::string isa = loops[i]->isa;
     add("peak_" + std::string(skua_dtype_name(skua_dtype(loops[i]->element))) + "/" + isa);

@@ -58,11 +58,13 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
   id.hybrid = d7 >> 15 & 1;
   if (osxsave && avx && fma && f16c && (b7 >> 5 & 1) && (xcr0() & 6) == 6) {
     mask |= isa_bit(Isa::avx2);
+    unsigned a71 = 0, b71 = 0, c71 = 0, d71 = 0;
+    __get_cpuid_count(7, 1, &a71, &b71, &c71, &d71);
+    if (a71 >> 4 & 1) mask |= isa_bit(Isa::avxvnni);
     const bool f = b7 >> 16 & 1, dq = b7 >> 17 & 1, bw = b7 >> 30 & 1, vl = b7 >> 31 & 1;
     if (f && dq && bw && vl && (xcr0() & 0xe6) == 0xe6) {
       mask |= isa_bit(Isa::avx512);
-      unsigned a71 = 0, b71 = 0, c71 = 0, d71 = 0;
-      __get_cpuid_count(7, 1, &a71, &b71, &c71, &d71);
+      if (c7 >> 11 & 1) mask |= isa_bit(Isa::avx512vnni);
       if (a71 >> 5 & 1) mask |= isa_bit(Isa::avx512bf16);
       if (d7 >> 23 & 1) mask |= isa_bit(Isa::avx512fp16);
     }
@@ -93,14 +95,18 @@ IsaMask detect_own(Cpu& out, CpuId&) {
   copy_text(out.name, sizeof out.name, "AArch64 CPU");
   mask |= isa_bit(Isa::neon);  // part of the architecture's baseline
 #if defined(__linux__)
-  if (getauxval(AT_HWCAP) >> 10 & 1) mask |= isa_bit(Isa::neon_fp16);   // HWCAP_ASIMDHP
-  if (getauxval(AT_HWCAP2) >> 14 & 1) mask |= isa_bit(Isa::neon_bf16);  // HWCAP2_BF16
+  const unsigned long hwcap = getauxval(AT_HWCAP), hwcap2 = getauxval(AT_HWCAP2);
+  if (hwcap >> 20 & 1) mask |= isa_bit(Isa::neon_dot);                         // HWCAP_ASIMDDP
+  if (hwcap >> 10 & 1) mask |= isa_bit(Isa::neon_fp16);                        // HWCAP_ASIMDHP
+  if (hwcap2 >> 14 & 1) mask |= isa_bit(Isa::neon_bf16);                       // HWCAP2_BF16
+  if ((hwcap >> 20 & 1) && (hwcap2 >> 13 & 1)) mask |= isa_bit(Isa::neon_i8mm);  // and HWCAP2_I8MM
 #endif
 #elif defined(__arm__) && defined(__linux__)
   copy_text(out.name, sizeof out.name, "AArch32 CPU");
   const unsigned long hwcap = getauxval(AT_HWCAP);
   if ((hwcap >> 12 & 1) && (hwcap >> 16 & 1)) {  // HWCAP_NEON, HWCAP_VFPv4
     mask |= isa_bit(Isa::neon32);
+    if (hwcap >> 24 & 1) mask |= isa_bit(Isa::neon32_dot);   // HWCAP_ASIMDDP
     if (hwcap >> 23 & 1) mask |= isa_bit(Isa::neon32_fp16);  // HWCAP_ASIMDHP
   }
 #endif
@@ -110,7 +116,7 @@ IsaMask detect_own(Cpu& out, CpuId&) {
 #endif
 
 #ifdef SKUA_HAVE_CPUINFO
-// Arithmetic in half types is left to the operating system's word: cpuinfo knows it by lists of cores, on AArch32 not at all.
+// Arithmetic in half types and dot products of bytes are left to the operating system's word: cpuinfo knows it by lists of cores, on AArch32 not at all.
 IsaMask detect_cpuinfo(Cpu& out) {
   IsaMask mask = isa_bit(Isa::scalar);
   for (int i = 0; i < kIsaCount; ++i)
@@ -147,6 +153,7 @@ constexpr const char* kHybrid = "hybrid processor: a thread may move to a core w
 constexpr Veto kVetoes[] = {
 #if defined(__x86_64__)
     {Isa::avx512, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
+    {Isa::avx512vnni, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
     {Isa::avx512bf16, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
     {Isa::avx512fp16, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
 #else
@@ -216,11 +223,11 @@ Machine machine_for(Isa isa) {
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;
   switch (isa) {
-    case Isa::avx512: case Isa::avx512bf16: case Isa::avx512fp16: m.fma_ports = d.avx512_ports; break;
+    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512bf16: case Isa::avx512fp16: m.fma_ports = d.avx512_ports; break;
     case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;  // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
     case Isa::scalar: m.fma_ports = 1; break;
-    case Isa::neon: case Isa::neon_fp16: case Isa::neon_bf16: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;
-    case Isa::neon32: case Isa::neon32_fp16: m.in_order = true; m.fma_ports = 1; m.issue = 3; m.fma_latency = 8; m.l2_bytes = 8; m.l3_bytes = 8; m.memory_bytes = 3; m.ghz = 1.5; break;
+    case Isa::neon: case Isa::neon_dot: case Isa::neon_i8mm: case Isa::neon_fp16: case Isa::neon_bf16: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;
+    case Isa::neon32: case Isa::neon32_dot: case Isa::neon32_fp16: m.in_order = true; m.fma_ports = 1; m.issue = 3; m.fma_latency = 8; m.l2_bytes = 8; m.l3_bytes = 8; m.memory_bytes = 3; m.ghz = 1.5; break;
     default: break;
   }
   if (d.cpu.core != Core::any) {

@@ -17,6 +17,9 @@ struct bf16 {
 template <class T> constexpr Element element_of = Element::f32;
 template <> inline constexpr Element element_of<f16> = Element::f16;
 template <> inline constexpr Element element_of<bf16> = Element::bf16;
+template <> inline constexpr Element element_of<int8_t> = Element::s8;
+template <> inline constexpr Element element_of<uint8_t> = Element::u8;
+template <> inline constexpr Element element_of<int32_t> = Element::s32;
 
 constexpr unsigned element_bytes(Element e) { return e == Element::f32 || e == Element::s32 ? 4 : e == Element::f16 || e == Element::bf16 ? 2 : 1; }
 
@@ -33,6 +36,12 @@ constexpr unsigned element_bytes(Element e) { return e == Element::f32 || e == E
 #endif
 #define SKUA_FOR_TYPES(X, ...) \
   X(float, f32 __VA_OPT__(,) __VA_ARGS__) SKUA_FOR_F16(X __VA_OPT__(,) __VA_ARGS__) SKUA_FOR_BF16(X __VA_OPT__(,) __VA_ARGS__)
+// Bytes, quantised; apart from the types above, which are numbers as they stand. The type s8 of a build stands for all kernels on integers.
+#ifdef SKUA_TYPE_s8
+#define SKUA_FOR_INT8(X, ...) X(int8_t, s8 __VA_OPT__(,) __VA_ARGS__) X(uint8_t, u8 __VA_OPT__(,) __VA_ARGS__)
+#else
+#define SKUA_FOR_INT8(X, ...)
+#endif
 
 namespace {
 

@@ -69,7 +69,7 @@
 #include "simd/sse2.h"
 #elif defined(SKUA_ISA_sse41)
 #include "simd/sse41.h"
-#elif defined(SKUA_ISA_avx2)
+#elif defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avxvnni)
 #include "simd/avx2.h"
 #elif defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avx512bf16) || defined(SKUA_ISA_avx512fp16)
 #include "simd/avx512.h"
