@@ -51,7 +51,7 @@ std::unique_ptr<PreparedNetwork> Contestant::prepare_network(const Corpus& netwo
   chain->plan = plan_memory(network, has_blocks());
   chain->arena.resize(chain->plan.size);
   std::vector<float> input;
-  fill(input, network.tensors[size_t(network.input)].count(), 7, -1, 1);
+  fill(input, network.tensors[size_t(network.input)].count(), 7, network.type == SKUA_DTYPE_S8 ? 0 : -1, 1);
   store(input.data(), input.size(), network.type, chain->view(network.input).data);
   for (size_t i = 0; i < network.steps.size(); ++i) {
     const Step& s = network.steps[i];

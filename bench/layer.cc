@@ -76,6 +76,7 @@ double apply_binary(skua_binary_kind kind, double x, double y) {
 
 const char* unary_name(skua_unary_kind kind) { return unary_names[kind]; }
 const char* binary_name(skua_binary_kind kind) { return binary_names[kind]; }
+const char* activation_name(skua_activation_kind kind) { return activation_names[kind]; }
 bool parse_unary(const std::string& name, skua_unary_kind* kind) { return find(unary_names, name, kind); }
 bool parse_binary(const std::string& name, skua_binary_kind* kind) { return find(binary_names, name, kind); }
 bool parse_activation(const std::string& name, skua_activation_kind* kind) { return find(activation_names, name, kind); }
@@ -173,17 +174,38 @@ void fill(std::vector<float>& values, size_t count, unsigned seed, float low, fl
   for (float& v : values) v = low + (high - low) * float(next_random(state) >> 8) * (1.0f / 16777216.0f);
 }
 
+static float weight_range(const Layer& l) { return sqrtf((l.activation == SKUA_ACTIVATION_NONE ? 3.0f : 6.0f) / float(std::max<size_t>(1, l.reduction()))); }
+float weight_scale(const Layer& l) { return weight_range(l) / 127; }
+
+Constants::Constants(const Layer& l, const float* w, const float* b) : weights(w), bias(b) {
+  if (l.type == SKUA_DTYPE_F32) return;
+  const size_t count = w ? l.weight_count() : 0;
+  typed_.resize(count * size_of(l.type));
+  weights = typed_.data();
+  if (l.type != SKUA_DTYPE_S8) {
+    store(w, count, l.type, typed_.data());
+    return;
+  }
+  const float scale = weight_scale(l);
+  for (size_t i = 0; i < count; ++i) typed_[i] = static_cast<unsigned char>(int8_t(nearbyintf(w[i] / scale)));
+  scales.assign(l.op == Op::gemm ? l.n : l.out_c, scale);
+  for (size_t i = 0; b && i < l.bias_count(); ++i) integers_.push_back(int32_t(nearbyintf(b[i] / (byte_scale * scale))));
+  if (b) bias = integers_.data();
+}
+
 std::vector<float> make_weights(const Layer& l, unsigned seed) {
   std::vector<float> w;
-  const float range = sqrtf((l.activation == SKUA_ACTIVATION_NONE ? 3.0f : 6.0f) / float(std::max<size_t>(1, l.reduction())));
+  const float range = weight_range(l);
   fill(w, l.weight_count(), seed, -range, range);
-  round_to(l.type, w);
+  if (l.type != SKUA_DTYPE_S8) round_to(l.type, w);
+  else
+    for (float& v : w) v = nearbyintf(v / weight_scale(l)) * weight_scale(l);
   return w;
 }
 std::vector<float> make_bias(const Layer& l, unsigned seed) {
   std::vector<float> b;
   fill(b, l.bias_count(), seed, -0.1f, 0.1f);
-  round_to(l.type, b);  // some peers keep it in the layer's type
+  if (l.type != SKUA_DTYPE_S8) round_to(l.type, b);  // some peers keep it in the layer's type
   return b;
 }
 
@@ -191,10 +213,10 @@ Operands make_operands(const Layer& l, unsigned seed) {
   Operands o;
   const bool positive = l.op == Op::unary && (l.unary == SKUA_UNARY_LOG || l.unary == SKUA_UNARY_SQRT || l.unary == SKUA_UNARY_RSQRT || l.unary == SKUA_UNARY_RECIPROCAL);
   const float range = l.op == Op::unary || l.op == Op::softmax ? 4.0f : 1.0f;
-  fill(o.x, l.in_count(), seed + 1, positive ? 0.1f : -range, range);
+  fill(o.x, l.in_count(), seed + 1, positive ? 0.1f : l.type == SKUA_DTYPE_S8 ? 0.0f : -range, range);
   const bool divisor = l.op == Op::binary && (l.binary == SKUA_BINARY_DIV || l.binary == SKUA_BINARY_POW);
   if (divisor && l.binary == SKUA_BINARY_POW) fill(o.x, l.in_count(), seed + 1, 0.1f, 2.0f);
-  fill(o.second, l.second_count(), seed + 2, divisor ? 0.5f : -1.0f, divisor ? 2.0f : 1.0f);
+  fill(o.second, l.second_count(), seed + 2, divisor ? 0.5f : l.type == SKUA_DTYPE_S8 ? 0.0f : -1.0f, divisor ? 2.0f : 1.0f);
   round_to(l.type, o.x);
   round_to(l.type, o.second);
   o.weights = make_weights(l, seed + 3);
@@ -335,7 +357,8 @@ double reference(const Layer& l, const Operands& o, size_t index, double* magnit
   }
   if (l.residual) add(o.second[index], 1);
   if (magnitude) *magnitude = size + fabs(sum);
-  return apply_activation(l.activation, sum);
+  sum = apply_activation(l.activation, sum);
+  return l.type == SKUA_DTYPE_S8 ? std::min(std::max(sum, double(byte_scale) * (-128 - byte_zero)), double(byte_scale) * (127 - byte_zero)) : sum;
 }
 
 }  // namespace bench

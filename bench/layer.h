@@ -12,7 +12,7 @@ enum class Op { gemm, conv, deconv, max_pool, average_pool, global_pool, unary, 
 
 struct Layer {
   Op op = Op::gemm;
-  skua_dtype type = SKUA_DTYPE_F32;        // of inputs, weights and output; bias is f32
+  skua_dtype type = SKUA_DTYPE_F32;        // of inputs, weights and output
   size_t m = 0, n = 0, k = 0;              // gemm; softmax: m rows of n
   size_t h = 1, w = 1, c = 0;              // input, NHWC with N = 1
   size_t out_h = 1, out_w = 1, out_c = 0;  // output
@@ -55,11 +55,29 @@ void fill(std::vector<float>& values, size_t count, unsigned seed, float low, fl
 std::vector<float> make_weights(const Layer& layer, unsigned seed);
 std::vector<float> make_bias(const Layer& layer, unsigned seed);
 
+// The constants as a library takes them: weights in the layer's type, those of s8 with weight_scale() and a zero point of 0, bias f32 or, for s8, s32 in units of
+// byte_scale * weight_scale().
+float weight_scale(const Layer& layer);
+class Constants {
+ public:
+  Constants(const Layer& layer, const float* weights, const float* bias);
+  const void* weights = nullptr;
+  const void* bias = nullptr;
+  std::vector<float> scales;  // of s8 weights, one for each output channel
+  const int8_t* bytes() const { return static_cast<const int8_t*>(weights); }
+  const int32_t* bias_s32() const { return static_cast<const int32_t*>(bias); }
+
+ private:
+  std::vector<unsigned char> typed_;
+  std::vector<int32_t> integers_;
+};
+
 // One output element in double precision, for checks. index counts the dense output. `magnitude` gets the sum of the terms' absolute values.
 double reference(const Layer& layer, const Operands& o, size_t index, double* magnitude);
 
 const char* unary_name(skua_unary_kind kind);
 const char* binary_name(skua_binary_kind kind);
+const char* activation_name(skua_activation_kind kind);
 bool parse_unary(const std::string& name, skua_unary_kind* kind);
 bool parse_binary(const std::string& name, skua_binary_kind* kind);
 bool parse_activation(const std::string& name, skua_activation_kind* kind);

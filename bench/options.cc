@@ -58,7 +58,7 @@ void print_help() {
       "                       regret    what the choice of algorithm and tile costs against the best that can be forced, no peers\n"
       "                       default: all of them but regret\n"
       "  --filter REGEX       only the cases whose name contains a match, e.g. 'gemm_f32/512' or 'resnet50/3x3'\n"
-      "  --type T[,T]         element types of kernels, layers, networks, regret: f32 (default), f16, bf16; the last two also against our own f32\n"
+      "  --type T[,T]         element types of kernels, layers, networks, regret: f32 (default), f16, bf16, s8; all but f32 also against our own f32\n"
       "  --threads N[,N]      workers (default 1: one thread, pinned to a core); \"1,2\" runs each case with both and prints the scaling\n"
       "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are left out\n"
       "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
@@ -103,7 +103,7 @@ bool parse_options(int argc, char** argv, Options* o) {
       o->types.clear();
       for (const std::string& part : split(value))
         if (skua_dtype type; parse_type(part, &type)) o->types.push_back(type);
-        else return fail("--type: \"" + part + "\" is not one of f32, f16, bf16");
+        else return fail("--type: \"" + part + "\" is not one of f32, f16, bf16, s8");
     }
     else if (flag == "--threads") {
       o->threads.clear();

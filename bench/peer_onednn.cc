@@ -17,6 +17,11 @@ void execute(Engine& cpu, const Call& call) {
   cpu.stream.wait();
 }
 
+// s8 with a zero point of -128 to u8 with one of 0, and back.
+void flip(const void* from, size_t bytes, void* to) {
+  for (size_t i = 0; i < bytes; ++i) static_cast<unsigned char*>(to)[i] = static_cast<const unsigned char*>(from)[i] ^ 0x80;
+}
+
 class OnednnLayer : public Prepared {
  public:
   Engine& cpu;
@@ -24,11 +29,14 @@ class OnednnLayer : public Prepared {
   Built built;
   std::string variant;
   memory result;  // over the caller's output
+  Memory x, second;      // of s8: the operands as u8
+  size_t flipped = 0;    // bytes of a result of u8
   explicit OnednnLayer(Engine& e) : cpu(e), places(e) {}
   void run() override { execute(cpu, built.call); }
   void fetch() override {
     dnnl::reorder(built.output, result).execute(cpu.stream, built.output, result);
     cpu.stream.wait();
+    flip(result.get_data_handle(), flipped, result.get_data_handle());
   }
   std::string algorithm() const override { return variant; }
 };
@@ -56,6 +64,8 @@ class OnednnNetwork : public PreparedNetwork {
     memory to(md, cpu.engine, out.data());
     dnnl::reorder(from, to).execute(cpu.stream, from, to);
     cpu.stream.wait();
+    if (network->type == SKUA_DTYPE_S8)
+      for (float& v : out) v *= byte_scale;
   }
 };
 
@@ -83,8 +93,18 @@ class Onednn : public Contestant {
     std::unique_ptr<OnednnLayer> best;
     double best_ns = INFINITY;
     *why = "no such operator";
-    for (int variant = 0; variant < (has_winograd(l) ? 3 : l.multiplies() ? 2 : 1); ++variant) try {
+    const View given_x = x, given_second = second;
+    for (int variant = 0; variant < (has_winograd(l) && l.type != SKUA_DTYPE_S8 ? 3 : l.multiplies() ? 2 : 1); ++variant) try {
         auto made = std::make_unique<OnednnLayer>(cpu);
+        if (l.type == SKUA_DTYPE_S8) {
+          made->x.resize(l.in_count() / sizeof(float) + 1);
+          made->second.resize(l.second_count() / sizeof(float) + 1);
+          made->flipped = l.out_count();
+          flip(given_x.data, l.in_count(), made->x.data());
+          if (second.data) flip(given_second.data, l.second_count(), made->second.data());
+          x.data = made->x.data();
+          if (second.data) second.data = made->second.data();
+        }
         memory src(desc(l.h, l.w, in_c, x.stride), cpu.engine, x.data), other;
         if (second.data) other = memory(l.broadcast ? desc(1, 1, l.c, second.stride) : desc(l.out_h, l.out_w, out_c, second.stride), cpu.engine, second.data);
         if (l.residual) {  // the sum overwrites it
@@ -125,8 +145,10 @@ class Onednn : public Contestant {
     const FeatureMap& in = net.tensors[size_t(net.input)];
     made->tensors[size_t(net.input)] = memory(map_desc(data_type(net.type), in.h, in.w, in.c, in.c), cpu.engine);
     std::vector<float> input;
-    fill(input, in.count(), 7, -1, 1);
-    store(input.data(), input.size(), net.type, made->tensors[size_t(net.input)].get_data_handle());
+    fill(input, in.count(), 7, net.type == SKUA_DTYPE_S8 ? 0 : -1, 1);
+    void* const to = made->tensors[size_t(net.input)].get_data_handle();
+    store(input.data(), input.size(), net.type, to);
+    if (net.type == SKUA_DTYPE_S8) flip(to, in.count(), to);
 
     for (size_t i = 0; i < net.steps.size(); ++i) {
       const Step& s = net.steps[i];
@@ -156,7 +178,7 @@ class Onednn : public Contestant {
         return build(cpu, made->places, s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), src, &second, layout, Product::inner, built);
       };
       bool done = false;
-      if (has_winograd(s.layer) && s.layer.c >= 32) try {  // faster than the direct form on every such layer that was measured
+      if (has_winograd(s.layer) && s.layer.c >= 32 && net.type != SKUA_DTYPE_S8) try {  // faster than the direct form on every such layer that was measured
           done = with(Layout::winograd);
         } catch (const dnnl::error&) {  // not for this shape
         }

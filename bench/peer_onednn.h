@@ -10,7 +10,8 @@ namespace bench::onednn {
 using dnnl::memory;
 using tag = dnnl::memory::format_tag;
 constexpr auto f32 = memory::data_type::f32;
-inline memory::data_type data_type(skua_dtype type) { return type == SKUA_DTYPE_F16 ? memory::data_type::f16 : type == SKUA_DTYPE_BF16 ? memory::data_type::bf16 : f32; }
+// Maps of s8 are u8 without a zero point for it, the form it is fastest with; weights are s8.
+inline memory::data_type data_type(skua_dtype type) { return type == SKUA_DTYPE_F16 ? memory::data_type::f16 : type == SKUA_DTYPE_BF16 ? memory::data_type::bf16 : type == SKUA_DTYPE_S8 ? memory::data_type::u8 : f32; }
 
 struct Call {
   dnnl::primitive primitive;

@@ -1,5 +1,6 @@
 // oneDNN's primitive of a layer, its constants packed, the reorders that its input needs.
 #include "peer_onednn.h"
+#include <math.h>
 #include <algorithm>
 
 namespace bench::onednn {
@@ -50,11 +51,35 @@ bool unary_algorithm(skua_unary_kind kind, algorithm* a, float* alpha, float* be
 
 bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, const float* bias, const memory& src, const memory* second, Layout layout,
            Product product, Built& out) {
-  const memory::data_type type = data_type(l.type);  // of maps and weights; constants come as floats, bias stays f32
+  const memory::data_type type = data_type(l.type);  // of maps; constants come as floats, bias stays f32
+  const bool bytes = l.type == SKUA_DTYPE_S8;
+  const memory::data_type weight_type = bytes ? memory::data_type::s8 : type;
   dnnl::post_ops ops;
   dnnl::primitive_attr attr;
   if (l.residual) ops.append_sum(1.0f);
-  if (!append_activation(l.activation, ops)) return false;
+  std::vector<float> integers, integer_bias;  // constants of bytes, in their own units
+  if (bytes) {
+    const float scale = weight_scale(l);
+    if (l.multiplies()) {
+      for (size_t i = 0; i < l.weight_count(); ++i) integers.push_back(nearbyintf(weights[i] / scale));
+      for (size_t i = 0; bias && i < l.bias_count(); ++i) integer_bias.push_back(nearbyintf(bias[i] / (byte_scale * scale)));
+      weights = integers.data();
+      if (bias) bias = integer_bias.data();
+    }
+    if (l.op == Op::unary || l.op == Op::softmax) return false;
+    const bool clamps = l.activation == SKUA_ACTIVATION_NONE || l.activation == SKUA_ACTIVATION_RELU || l.activation == SKUA_ACTIVATION_RELU6;
+    if (l.residual && !clamps) return false;
+    // Sums become steps of the output, which is not negative as it is; functions need the real values.
+    if (l.multiplies()) attr.set_output_scales(0, {clamps ? scale : scale * byte_scale});
+    if (l.activation == SKUA_ACTIVATION_RELU6) ops.append_eltwise(1, algorithm::eltwise_clip, 0, 6 / byte_scale);
+    if (l.op == Op::binary && l.binary == SKUA_BINARY_MUL) ops.append_eltwise(1, algorithm::eltwise_linear, byte_scale, 0);
+    if (!clamps) {
+      if (!append_activation(l.activation, ops)) return false;
+      ops.append_eltwise(1, algorithm::eltwise_linear, 1 / byte_scale, 0);
+    }
+  } else if (!append_activation(l.activation, ops)) {
+    return false;
+  }
   attr.set_post_ops(ops);
   const auto wish = [&](const memory::dims& dims, tag plain) { return memory::desc(dims, type, layout == Layout::nhwc ? plain : tag::any); };
   const auto constant = [&](const float* values, const memory::desc& from, const memory::desc& to) {
@@ -89,7 +114,7 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
       memory::desc bias_md({d(l.n)}, f32, tag::a);
       const memory::desc source = src.get_desc();
       if (product == Product::matmul && source.data.ndims == 2) {
-        const memory::desc plain({d(l.k), d(l.n)}, f32, tag::ab), any_w({d(l.k), d(l.n)}, type, tag::any);
+        const memory::desc plain({d(l.k), d(l.n)}, f32, tag::ab), any_w({d(l.k), d(l.n)}, weight_type, tag::any);
         const memory::desc row_bias({1, d(l.n)}, f32, tag::ab), dst({d(l.m), d(l.n)}, type, tag::ab);
         const auto desc = bias ? dnnl::matmul::desc(source, any_w, row_bias, dst) : dnnl::matmul::desc(source, any_w, dst);
         const dnnl::matmul::primitive_desc pd(desc, attr, cpu.engine);
@@ -100,7 +125,7 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
       }
       memory::dims dims = {d(l.n), d(l.k)}, steps = {1, d(l.n)};
       if (source.data.ndims == 4) dims = {d(l.n), d(l.c), d(l.h), d(l.w)}, steps = {1, d(l.n), d(l.w * l.c * l.n), d(l.c * l.n)};
-      const memory::desc plain(dims, f32, steps), any_w(dims, type, tag::any), dst({d(l.m), d(l.n)}, type, tag::any);
+      const memory::desc plain(dims, f32, steps), any_w(dims, weight_type, tag::any), dst({d(l.m), d(l.n)}, type, tag::any);
       const memory::desc any_src(source.dims(), type, tag::any);
       const auto desc = bias ? dnnl::inner_product_forward::desc(prop_kind::forward_inference, any_src, any_w, bias_md, dst)
                              : dnnl::inner_product_forward::desc(prop_kind::forward_inference, any_src, any_w, dst);
@@ -117,7 +142,7 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
         dims = {d(l.groups), d(l.out_c / l.groups), d(per), d(l.kh), d(l.kw)};
         steps = {d(l.out_c / l.groups * area * per), d(area * per), 1, d(l.kw * per), d(per)};
       }
-      const memory::desc plain(dims, f32, steps), any_w(dims, type, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
+      const memory::desc plain(dims, f32, steps), any_w(dims, weight_type, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
       const memory::dims end = {after(l.h, l.out_h, l.kh, l.sh, l.dh, l.top), after(l.w, l.out_w, l.kw, l.sw, l.dw, l.left)};
       const auto how = layout == Layout::winograd ? algorithm::convolution_winograd : algorithm::convolution_direct;
       const dnnl::convolution_forward::desc desc(prop_kind::forward_inference, how, wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
@@ -131,7 +156,7 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
     case Op::deconv: {
       if (l.groups > 1) return false;
       const memory::dims dims = {d(l.out_c), d(l.c), d(l.kh), d(l.kw)}, steps = {d(l.kh * l.kw * l.c), 1, d(l.kw * l.c), d(l.c)};
-      const memory::desc plain(dims, f32, steps), any_w(dims, type, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
+      const memory::desc plain(dims, f32, steps), any_w(dims, weight_type, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
       const dnnl::deconvolution_forward::desc desc(prop_kind::forward_inference, algorithm::deconvolution_direct, wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
                                                    wish(map_dims(l.out_h, l.out_w, l.out_c), tag::nhwc), strides, {d(l.dh - 1), d(l.dw - 1)}, before,
                                                    {d(l.bottom), d(l.right)});

@@ -1,13 +1,21 @@
 // XNNPACK of today (XNNPACK_ROOT): create packs the weights, reshape takes sizes and says how much workspace, setup takes pointers. Operators on one and two
 // tensors are one function each, with the kind as an argument, and without a clamp of their own.
 #include <math.h>
+#include <algorithm>
 #include "peer_xnnpack.h"
 
 namespace bench {
 namespace {
 
-xnn_datatype datatype(skua_dtype type) { return type == SKUA_DTYPE_F16 ? xnn_datatype_fp16 : type == SKUA_DTYPE_BF16 ? xnn_datatype_bf16 : xnn_datatype_fp32; }
+xnn_datatype datatype(skua_dtype type) { return type == SKUA_DTYPE_F16 ? xnn_datatype_fp16 : type == SKUA_DTYPE_BF16 ? xnn_datatype_bf16 : type == SKUA_DTYPE_S8 ? xnn_datatype_qint8 : xnn_datatype_fp32; }
 uint32_t weights_are_floats(skua_dtype type) { return type == SKUA_DTYPE_F16 ? XNN_FLAG_FP32_STATIC_WEIGHTS : 0; }
+
+// Maps of s8: what elementwise operators are told, and bounds of products and pools, steps from the zero point.
+const xnn_quantization_params quantization[2] = {{byte_zero, byte_scale}, {byte_zero, byte_scale}};
+const xnn_quantization_params* quantized(skua_dtype type) { return type == SKUA_DTYPE_S8 ? quantization : nullptr; }
+int8_t step(float bound) { return int8_t(std::clamp(nearbyintf(bound / byte_scale) + byte_zero, -128.0f, 127.0f)); }
+const int8_t* bytes(View v) { return reinterpret_cast<const int8_t*>(v.data); }
+int8_t* bytes_out(View v) { return reinterpret_cast<int8_t*>(v.data); }
 
 // In bytes; nothing for an operator that needs none.
 float* workspace(XnnOps& o, size_t bytes) {
@@ -19,7 +27,7 @@ bool clamp(XnnOps& o, size_t rows, size_t channels, View x, View y, float low, f
   xnn_operator_t op = nullptr;
   xnn_unary_params params;
   params.clamp = {low, high};
-  return o.keep(xnn_create_unary_elementwise_nc(xnn_unary_clamp, datatype(o.type), datatype(o.type), &params, nullptr, nullptr, nullptr, 0, &op), op) &&
+  return o.keep(xnn_create_unary_elementwise_nc(xnn_unary_clamp, datatype(o.type), datatype(o.type), &params, nullptr, quantized(o.type), quantized(o.type), 0, &op), op) &&
          o.good(xnn_reshape_unary_elementwise_nc(op, rows, channels, x.stride, y.stride, o.pool)) && o.good(xnn_setup_unary_elementwise_nc(op, x.data, y.data));
 }
 
@@ -28,11 +36,18 @@ bool clamp(XnnOps& o, size_t rows, size_t channels, View x, View y, float low, f
 const char* const xnnpack_version = "current";
 
 bool XnnOps::has(Op op, skua_dtype type) {
+  if (type == SKUA_DTYPE_S8) return op != Op::softmax && op != Op::average_pool;
   return type != SKUA_DTYPE_BF16 || op == Op::gemm || op == Op::unary || op == Op::binary || op == Op::global_pool || op == Op::resize;
 }
 
 bool XnnOps::fully_connected(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y) {
   xnn_operator_t op = nullptr;
+  if (type == SKUA_DTYPE_S8) {
+    const Constants c(l, weights, bias);
+    return keep(xnn_create_fully_connected_nc_qs8_qc8w(l.k, l.n, l.k, l.n, byte_zero, byte_scale, c.scales.data(), c.bytes(), c.bias_s32(), byte_zero, byte_scale, step(low), step(high),
+                                                       XNN_FLAG_TRANSPOSE_WEIGHTS, nullptr, &op), op) &&
+           good(xnn_reshape_fully_connected_nc_qs8_qc8w(op, l.m, pool)) && good(xnn_setup_fully_connected_nc_qs8_qc8w(op, bytes(x), bytes_out(y)));
+  }
   if (type == SKUA_DTYPE_BF16) {  // its product of bf16 gives f32: rounded by an operator of its own
     std::vector<uint16_t> halves(l.weight_count());
     store(weights, halves.size(), type, halves.data());
@@ -49,17 +64,33 @@ bool XnnOps::fully_connected(const Layer& l, const float* weights, const float* 
 
 bool XnnOps::convolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y) {
   xnn_operator_t op = nullptr;
-  size_t bytes = 0, out_h, out_w;
+  size_t room = 0, out_h, out_w;
+  if (type == SKUA_DTYPE_S8) {
+    const Constants c(l, weights, bias);
+    return keep(xnn_create_convolution2d_nhwc_qs8_qc8w(uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
+                                                       uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, byte_zero, byte_scale,
+                                                       c.scales.data(), c.bytes(), c.bias_s32(), byte_zero, byte_scale, step(low), step(high), 0, nullptr, &op), op) &&
+           good(xnn_reshape_convolution2d_nhwc_qs8_qc8w(op, 1, l.h, l.w, &room, &out_h, &out_w, pool)) &&
+           good(xnn_setup_convolution2d_nhwc_qs8_qc8w(op, workspace(*this, room), bytes(x), bytes_out(y)));
+  }
   return keep(BENCH_XNN(xnn_create_convolution2d_nhwc, uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
                                                 uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, weights, bias, low, high, weights_are_floats(type), nullptr,
                                                 &op), op) &&
-         good(BENCH_XNN(xnn_reshape_convolution2d_nhwc, op, 1, l.h, l.w, &bytes, &out_h, &out_w, pool)) &&
-         good(BENCH_XNN(xnn_setup_convolution2d_nhwc, op, workspace(*this, bytes), x.data, y.data));
+         good(BENCH_XNN(xnn_reshape_convolution2d_nhwc, op, 1, l.h, l.w, &room, &out_h, &out_w, pool)) &&
+         good(BENCH_XNN(xnn_setup_convolution2d_nhwc, op, workspace(*this, room), x.data, y.data));
 }
 
 bool XnnOps::deconvolution(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y) {
   xnn_operator_t op = nullptr;
   size_t out_h, out_w;
+  if (type == SKUA_DTYPE_S8) {
+    const Constants c(l, weights, bias);
+    return keep(xnn_create_deconvolution2d_nhwc_qs8_qc8w(uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
+                                                         uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, byte_zero, byte_scale,
+                                                         c.scales.data(), c.bytes(), c.bias_s32(), byte_zero, byte_scale, step(low), step(high), 0, nullptr, &op), op) &&
+           good(xnn_reshape_deconvolution2d_nhwc_qs8_qc8w(op, 1, l.h, l.w, 0, 0, &out_h, &out_w, pool)) &&
+           good(xnn_setup_deconvolution2d_nhwc_qs8_qc8w(op, bytes(x), bytes_out(y)));
+  }
   return keep(BENCH_XNN(xnn_create_deconvolution2d_nhwc, uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
                                                   uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, weights, bias, low, high, weights_are_floats(type), nullptr,
                                                   &op), op) &&
@@ -69,6 +100,10 @@ bool XnnOps::deconvolution(const Layer& l, const float* weights, const float* bi
 bool XnnOps::max_pool(const Layer& l, uint32_t bottom, uint32_t right, float low, float high, View x, View y) {
   xnn_operator_t op = nullptr;
   size_t out_h, out_w;
+  if (type == SKUA_DTYPE_S8)
+    return keep(xnn_create_max_pooling2d_nhwc_s8(uint32_t(l.top), right, bottom, uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw), uint32_t(l.dh), uint32_t(l.dw),
+                                                 step(low), step(high), 0, &op), op) &&
+           good(xnn_reshape_max_pooling2d_nhwc_s8(op, 1, l.h, l.w, l.c, x.stride, y.stride, &out_h, &out_w, pool)) && good(xnn_setup_max_pooling2d_nhwc_s8(op, bytes(x), bytes_out(y)));
   return keep(BENCH_XNN(xnn_create_max_pooling2d_nhwc, uint32_t(l.top), right, bottom, uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw), uint32_t(l.dh), uint32_t(l.dw),
                                                 low, high, 0, &op), op) &&
          good(BENCH_XNN(xnn_reshape_max_pooling2d_nhwc, op, 1, l.h, l.w, l.c, x.stride, y.stride, &out_h, &out_w, pool)) && good(BENCH_XNN(xnn_setup_max_pooling2d_nhwc, op, x.data, y.data));
@@ -88,7 +123,7 @@ bool XnnOps::global_pool(const Layer& l, float low, float high, View x, View y) 
   size_t bytes = 0;  // a sum of f32 is made in the output, and must not get one
   const int64_t axes[1] = {0};
   const size_t shape[2] = {l.h * l.w, l.c};
-  return keep(xnn_create_reduce_nd(xnn_reduce_mean, datatype(type), nullptr, nullptr, 0, &op), op) && good(xnn_reshape_reduce_nd(op, 1, axes, 2, shape, &bytes, pool)) &&
+  return keep(xnn_create_reduce_nd(xnn_reduce_mean, datatype(type), quantized(type), quantized(type), 0, &op), op) && good(xnn_reshape_reduce_nd(op, 1, axes, 2, shape, &bytes, pool)) &&
          good(xnn_setup_reduce_nd(op, type == SKUA_DTYPE_F32 ? nullptr : workspace(*this, bytes), x.data, y.data));
 }
 
@@ -135,7 +170,7 @@ bool XnnOps::unary(skua_unary_kind kind, size_t rows, size_t channels, View x, V
     default: return false;
   }
   xnn_operator_t op = nullptr;
-  return keep(xnn_create_unary_elementwise_nc(kind_of, datatype(type), datatype(type), &params, nullptr, nullptr, nullptr, 0, &op), op) &&
+  return keep(xnn_create_unary_elementwise_nc(kind_of, datatype(type), datatype(type), &params, nullptr, quantized(type), quantized(type), 0, &op), op) &&
          good(xnn_reshape_unary_elementwise_nc(op, rows, channels, x.stride, y.stride, pool)) && good(xnn_setup_unary_elementwise_nc(op, x.data, y.data));
 }
 
@@ -153,7 +188,7 @@ bool XnnOps::binary(skua_binary_kind kind, size_t rows, size_t second_rows, size
   }
   xnn_operator_t op = nullptr;
   const size_t shape[2] = {rows, channels}, other[2] = {second_rows, channels};
-  if (!keep(xnn_create_binary_elementwise_nd(kind_of, datatype(type), nullptr, nullptr, nullptr, 0, &op), op) || !good(xnn_reshape_binary_elementwise_nd(op, 2, shape, 2, other, pool)) ||
+  if (!keep(xnn_create_binary_elementwise_nd(kind_of, datatype(type), quantized(type), quantized(type), quantized(type), 0, &op), op) || !good(xnn_reshape_binary_elementwise_nd(op, 2, shape, 2, other, pool)) ||
       !good(xnn_setup_binary_elementwise_nd(op, a, b, y)))
     return false;
   if (low == -INFINITY && high == INFINITY) return true;

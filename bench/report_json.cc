@@ -141,7 +141,7 @@ bool write_json(const Session& s, const std::string& path) {
           quoted(skua_version_string()).c_str(), quoted(m.cpu).c_str(), quoted(m.features).c_str(), quoted(m.isa).c_str(), m.cores, m.mhz > 0 ? number(m.mhz).c_str() : "null",
           text_or_null(m.governor).c_str(), m.pinned < 0 ? "null" : std::to_string(m.pinned).c_str(), m.cache[0], m.cache[1], m.cache[2]);
   fprintf(f, "  \"peak_gflops\": {");
-  for (skua_dtype type : float_types) {
+  for (skua_dtype type : types) {
     if (type != SKUA_DTYPE_F32) fprintf(f, "},\n  \"peak_gflops_%s\": {", skua_dtype_name(type));
     const char* comma = "";
     for (const auto& p : m.peaks)

@@ -34,6 +34,19 @@ class SkuaLayer : public Prepared {
   }
 };
 
+// What an operator on s8 does not fuse, as users do it: operators of their own, in place.
+class SkuaSteps : public Prepared {
+ public:
+  std::vector<std::unique_ptr<Prepared>> steps;
+  void run() override {
+    for (auto& s : steps) s->run();
+  }
+  std::string algorithm() const override { return steps[0]->algorithm(); }
+  std::string kernel() const override { return steps[0]->kernel(); }
+  std::string plan() const override { return steps[0]->plan(); }
+};
+bool is_clamp(skua_activation_kind kind) { return kind == SKUA_ACTIVATION_NONE || kind == SKUA_ACTIVATION_RELU || kind == SKUA_ACTIVATION_RELU6 || kind == SKUA_ACTIVATION_CLAMP; }
+
 skua_tensor map_tensor(skua_dtype type, size_t h, size_t w, size_t c, size_t stride) {
   skua_tensor t = skua_tensor_4d(type, 1, h, w, c);
   if (stride && stride != c) {
@@ -59,13 +72,6 @@ size_t operands_of(const Layer& l, size_t x_stride, size_t second_stride, size_t
     in[1] = l.broadcast ? map_tensor(l.type, 1, 1, l.c, second_stride) : map_tensor(l.type, l.out_h, l.out_w, l.out_c, second_stride);
   }
   return l.second_count() ? 2 : 1;
-}
-
-// Constant weights in the layer's type; empty for f32, whose values are taken where they lie.
-std::vector<uint16_t> as_halves(const Layer& l, const float* values) {
-  std::vector<uint16_t> halves(l.type == SKUA_DTYPE_F32 || !values ? 0 : l.weight_count());
-  if (!halves.empty()) store(values, halves.size(), l.type, halves.data());
-  return halves;
 }
 
 class Skua : public Contestant {
@@ -94,9 +100,13 @@ class Skua : public Contestant {
     return d;
   }
 
-  skua_status create(const Layer& l, const float* values, const float* bias, skua_op** op) {
-    const std::vector<uint16_t> halves = as_halves(l, values);
-    const void* weights = halves.empty() ? static_cast<const void*>(values) : halves.data();
+  skua_status create(const Layer& l, const float* values, const float* bias_values, skua_op** op) {
+    const Constants constants(l, values, bias_values);
+    const void *const weights = constants.weights, *const bias = constants.bias;
+    const bool bytes = l.type == SKUA_DTYPE_S8;
+    const skua_quantization map_q = bytes ? byte_quantization : skua_quantization{};
+    skua_quantization weight_q = {};
+    if (bytes) weight_q.scales = constants.scales.data();
     skua_activation act = {l.activation, 0, 0};
     const skua_residual residual = l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE;
     switch (l.op) {
@@ -107,10 +117,12 @@ class Skua : public Contestant {
         d.k = l.k;
         d.hint_m = l.m;
         d.epilogue = {act, residual};
+        d.a_q = d.c_q = map_q, d.b_q = weight_q, d.b_q.axis = 1;
         return skua_gemm_create(context, &d, weights, bias, op);
       }
       case Op::conv: {
-        const skua_conv2d_desc d = conv_desc(l);
+        skua_conv2d_desc d = conv_desc(l);
+        d.input_q = d.output_q = map_q, d.weight_q = weight_q;
         return skua_conv2d_create(context, &d, weights, bias, op);
       }
       case Op::deconv: {
@@ -121,6 +133,7 @@ class Skua : public Contestant {
         d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
         d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
         d.epilogue = {act, residual};
+        d.input_q = d.output_q = map_q, d.weight_q = weight_q;
         return skua_conv2d_transpose_create(context, &d, weights, bias, op);
       }
       case Op::max_pool: case Op::average_pool: case Op::global_pool: {
@@ -132,6 +145,7 @@ class Skua : public Contestant {
         d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
         d.ceil_mode = l.ceil_mode;
         d.activation = act;
+        d.input_q = d.output_q = map_q;
         return skua_pool2d_create(context, &d, op);
       }
       case Op::unary: {
@@ -140,6 +154,7 @@ class Skua : public Contestant {
         d.kind = l.unary;
         d.a = l.unary == SKUA_UNARY_LEAKY_RELU ? 0.1f : l.unary == SKUA_UNARY_CLAMP ? -1.0f : 1.0f;
         d.b = 1.0f;
+        d.input_q = d.output_q = map_q;
         return skua_unary_create(context, &d, op);
       }
       case Op::binary: {
@@ -147,11 +162,13 @@ class Skua : public Contestant {
         d.type = l.type;
         d.kind = l.binary;
         d.activation = act;
+        d.x_q = d.y_q = d.output_q = map_q;
         return skua_binary_create(context, &d, op);
       }
       case Op::softmax: {
         skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
         d.input_type = d.output_type = l.type;
+        d.input_q = d.output_q = map_q;
         return skua_softmax_create(context, &d, op);
       }
       case Op::resize: {
@@ -160,6 +177,7 @@ class Skua : public Contestant {
         d.kind = SKUA_RESIZE_BILINEAR;
         d.coordinates = l.coordinates;
         d.out_h = uint32_t(l.out_h), d.out_w = uint32_t(l.out_w);
+        d.input_q = d.output_q = map_q;
         return skua_resize2d_create(context, &d, op);
       }
       case Op::concat: break;
@@ -192,6 +210,21 @@ class Skua : public Contestant {
   }
 
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
+    if (l.type == SKUA_DTYPE_S8 && l.multiplies() && (l.residual || !is_clamp(l.activation))) {
+      auto made = std::make_unique<SkuaSteps>();
+      Layer product = l, then;
+      product.residual = false;
+      product.activation = SKUA_ACTIVATION_NONE;
+      then.type = l.type;
+      then.op = l.residual ? Op::binary : Op::unary;
+      then.h = then.out_h = l.op == Op::gemm ? 1 : l.out_h, then.w = then.out_w = l.op == Op::gemm ? 1 : l.out_w, then.c = then.out_c = l.op == Op::gemm ? l.m * l.n : l.out_c;
+      if (l.residual) then.activation = l.activation;
+      else parse_unary(activation_name(l.activation), &then.unary);
+      made->steps.push_back(prepare(product, weights, bias, x, {}, y, why));
+      if (made->steps[0]) made->steps.push_back(prepare(then, nullptr, nullptr, y, second, y, why));
+      if (!made->steps.back()) return nullptr;
+      return made;
+    }
     auto made = std::make_unique<SkuaLayer>();
     if (create(l, weights, bias, &made->op) != SKUA_STATUS_OK) {
       *why = skua_error_text();
@@ -231,8 +264,9 @@ class Skua : public Contestant {
     skua_inverted_residual_desc d = SKUA_INVERTED_RESIDUAL_DESC_INIT;
     d.expand = conv_desc(s[0].layer), d.depthwise = conv_desc(s[1].layer), d.project = conv_desc(s[2].layer);
     const void *w[3], *b[3];
-    std::vector<uint16_t> halves[3];
-    for (int i = 0; i < 3; ++i) halves[i] = as_halves(s[i].layer, weights[i].data()), w[i] = halves[i].empty() ? static_cast<const void*>(weights[i].data()) : halves[i].data(), b[i] = bias[i].empty() ? nullptr : bias[i].data();
+    std::vector<Constants> constants;
+    for (int i = 0; i < 3; ++i) constants.emplace_back(s[i].layer, weights[i].data(), bias[i].empty() ? nullptr : bias[i].data());
+    for (int i = 0; i < 3; ++i) w[i] = constants[size_t(i)].weights, b[i] = constants[size_t(i)].bias;
     if (skua_inverted_residual_create(context, &d, w, b, &made->op) != SKUA_STATUS_OK) return nullptr;
     const skua_tensor in[2] = {map_tensor(s[0].layer.type, s[0].layer.h, s[0].layer.w, s[0].layer.c, x.stride), map_tensor(s[2].layer.type, s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, second.stride)};
     const skua_tensor out = map_tensor(s[2].layer.type, s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, y.stride);

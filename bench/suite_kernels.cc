@@ -146,11 +146,13 @@ std::vector<Call> calls(const std::string& family, skua_dtype type) {
                         return skua_slice_create(c, &d, op);
                       },
                       {wide}});
-  for (skua_dtype to : float_types)
+  for (skua_dtype to : bench::types)
     if (family == "data" || family == "elementwise" || family == "convert")
       list.push_back({[=](skua_context* c, skua_op** op) {
                         skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
                         d.input_type = type, d.output_type = to;
+                        if (type == SKUA_DTYPE_S8) d.input_q = byte_quantization;
+                        if (to == SKUA_DTYPE_S8) d.output_q = byte_quantization;
                         return skua_convert_create(c, &d, op);
                       },
                       {wide}});

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <algorithm>
 
 namespace bench {
 namespace {
@@ -40,10 +41,10 @@ float from_f16(uint16_t h) {
 }  // namespace
 
 size_t size_of(skua_dtype type) { return skua_dtype_bits(type) / 8; }
-double roundoff(skua_dtype type) { return type == SKUA_DTYPE_F16 ? 0x1p-11 : type == SKUA_DTYPE_BF16 ? 0x1p-8 : 0x1p-24; }
+double roundoff(skua_dtype type) { return type == SKUA_DTYPE_F16 ? 0x1p-11 : type == SKUA_DTYPE_BF16 ? 0x1p-8 : type == SKUA_DTYPE_S8 ? double(byte_scale) / 2 : 0x1p-24; }
 
 bool parse_type(const std::string& name, skua_dtype* type) {
-  for (skua_dtype t : float_types)
+  for (skua_dtype t : types)
     if (name == skua_dtype_name(t)) {
       *type = t;
       return true;
@@ -56,6 +57,10 @@ void store(const float* values, size_t count, skua_dtype type, void* to) {
     memcpy(to, values, count * sizeof(float));
     return;
   }
+  if (type == SKUA_DTYPE_S8) {
+    for (size_t i = 0; i < count; ++i) static_cast<int8_t*>(to)[i] = int8_t(std::clamp(nearbyintf(values[i] / byte_scale) + float(byte_zero), -128.0f, 127.0f));
+    return;
+  }
   for (size_t i = 0; i < count; ++i) {
     const uint16_t half = type == SKUA_DTYPE_F16 ? to_f16(values[i]) : to_bf16(values[i]);
     memcpy(static_cast<char*>(to) + 2 * i, &half, 2);
@@ -65,6 +70,10 @@ void store(const float* values, size_t count, skua_dtype type, void* to) {
 void load(const void* from, size_t count, skua_dtype type, float* values) {
   if (type == SKUA_DTYPE_F32) {
     memcpy(values, from, count * sizeof(float));
+    return;
+  }
+  if (type == SKUA_DTYPE_S8) {
+    for (size_t i = 0; i < count; ++i) values[i] = byte_scale * float(static_cast<const int8_t*>(from)[i] - byte_zero);
     return;
   }
   for (size_t i = 0; i < count; ++i) {
