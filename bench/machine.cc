@@ -142,7 +142,7 @@ void measure_machine(Machine& m, bool quick) {
   if (!count) return;
   const PeakLoops* best = loops[0];
   for (size_t i = 0; i < count; ++i)
-    if (m.isa == loops[i]->isa) best = loops[i];
+    if (loops[i]->read && m.isa == loops[i]->isa) best = loops[i];
   const size_t l1 = m.cache[0] ? m.cache[0] : 32 << 10, l2 = m.cache[1] ? m.cache[1] : 512 << 10, l3 = m.cache[2];
   const size_t memory = size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
   m.levels.push_back({"L1", l1 / 2, l1, 0, 0});
