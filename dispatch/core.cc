@@ -26,6 +26,24 @@ constexpr Named kCores[] = {
     {"cortex-a510", 0x41d46, Core::a55}, {"cortex-a520", 0x41d80, Core::a55},
 };
 
+// Cores that lack, or get wrong, what the process is told it has.
+struct Liar {
+  uint32_t part, first, last;  // variant << 4 | revision: r0p0 is 0, r1p1 0x11
+  uint8_t lacks;               // kArm bits
+};
+constexpr Liar kLiars[] = {
+    // Exynos 9810: M3 cores of ARMv8.0 beside A55 of ARMv8.2, and a kernel before Android 9 that reports what the A55 have (cpuinfo, src/arm/linux/aarch64-isa.c; LLVM review D114523).
+    {0x53002, 0x00, 0xff, kArmFp16 | kArmDot | kArmI8mm | kArmBf16},
+    // Erratum 2658417: pairs of A510 up to r1p1 that share a vector unit may compute BFMMLA wrongly; Linux hides BF16 since 6.0 (arch/arm64/Kconfig). A part of r1p1 is mended, which
+    // only the kernel can read.
+    {0x41d46, 0x00, 0x11, kArmBf16},
+    // No dot product before A55 r1p0 and A75 r2p0; chips that mix revisions die of it now and then (cpuinfo, src/arm/linux/aarch32-isa.c: SC9863A, T310, UMS312).
+    {0x41d05, 0x00, 0x0f, kArmDot},
+    {0x41d0a, 0x00, 0x1f, kArmDot},
+};
+
+uint32_t part_of(uint32_t midr) { return midr >> 24 << 12 | (midr >> 4 & 0xfff); }
+
 #if defined(__linux__) && (defined(__aarch64__) || defined(__arm__))
 template <class Visit> void each_line(const char* path, Visit visit) {
   FILE* file = fopen(path, "re");
@@ -35,7 +53,8 @@ template <class Visit> void each_line(const char* path, Visit visit) {
   fclose(file);
 }
 
-// MIDR_EL1 of every core that is awake.
+}  // namespace
+
 size_t read_midrs(uint32_t* midr, size_t capacity) {
   size_t n = 0;
   for (long i = 0, cores = sysconf(_SC_NPROCESSORS_CONF); i < cores && n < capacity; ++i) {
@@ -45,13 +64,15 @@ size_t read_midrs(uint32_t* midr, size_t capacity) {
   }
   if (n) return n;
   // Kernels before 4.7, 32-bit ones, and those that hide the above: implementer and part.
-  uint32_t implementer = 0;
+  uint32_t above = 0;
   each_line("/proc/cpuinfo", [&](const char* line) {
     const char* value = strchr(line, ':');
     if (!value) return;
     const auto number = uint32_t(strtoul(value + 1, nullptr, 0));
-    if (!strncmp(line, "CPU implementer", 15)) implementer = number;
-    if (!strncmp(line, "CPU part", 8) && n < capacity) midr[n++] = implementer << 24 | number << 4;
+    if (!strncmp(line, "CPU implementer", 15)) above = number << 24;
+    if (!strncmp(line, "CPU variant", 11)) above |= number << 20;
+    if (!strncmp(line, "CPU part", 8) && n < capacity) midr[n++] = above | number << 4;
+    if (!strncmp(line, "CPU revision", 12) && n) midr[n - 1] |= number & 15;
   });
 #if defined(__aarch64__)
   if (!n && (getauxval(AT_HWCAP) >> 11 & 1)) {  // HWCAP_CPUID: the kernel reads it for us, of the core we happen to be on
@@ -62,13 +83,44 @@ size_t read_midrs(uint32_t* midr, size_t capacity) {
 #endif
   return n;
 }
+#else
+}  // namespace
+
+size_t read_midrs(uint32_t*, size_t) { return 0; }
 #endif
 
-}  // namespace
+uint8_t arm_features(bool aarch64, uint64_t hwcap, uint64_t hwcap2) {
+  const auto has = [](uint64_t word, uint64_t bits) { return (word & bits) == bits; };
+  uint8_t features = 0;
+  if (aarch64) {
+    features |= kArmSimd;                                          // part of the architecture's baseline
+    if (has(hwcap, 3u << 9)) features |= kArmFp16;                 // FPHP, ASIMDHP
+    if (has(hwcap, 1u << 20)) features |= kArmDot;                 // ASIMDDP
+    if (has(hwcap2, 1u << 13)) features |= kArmI8mm;               // HWCAP2: I8MM
+    if (has(hwcap2, 1u << 14)) features |= kArmBf16;               // HWCAP2: BF16
+  } else if (has(hwcap, 1u << 12 | 1u << 16)) {                    // NEON, VFPv4
+    features |= kArmSimd;
+    if (has(hwcap, 3u << 22)) features |= kArmFp16;                // FPHP, ASIMDHP
+    if (has(hwcap, 1u << 24)) features |= kArmDot;                 // ASIMDDP
+    if (has(hwcap, 1u << 26)) features |= kArmBf16;                // ASIMDBF16
+    if (has(hwcap, 1u << 27)) features |= kArmI8mm;                // I8MM
+  }
+  return features;
+}
+
+uint8_t arm_vetoes(const uint32_t* midr, size_t count) {
+  uint8_t vetoes = 0;
+  for (size_t i = 0; i < count; ++i)
+    for (const Liar& l : kLiars) {
+      const uint32_t version = (midr[i] >> 16 & 0xf0) | (midr[i] & 15);
+      if (l.part == part_of(midr[i]) && version >= l.first && version <= l.last) vetoes |= l.lacks;
+    }
+  return vetoes;
+}
 
 Core core_of(uint32_t midr) {
   for (const Named& c : kCores)
-    if (c.part == (midr >> 24 << 12 | (midr >> 4 & 0xfff))) return c.core;
+    if (c.part == part_of(midr)) return c.core;
   return Core::any;
 }
 
@@ -98,12 +150,8 @@ void list_cores(char* text, size_t size) {
 }
 
 Core detect_core() {
-#if defined(__linux__) && (defined(__aarch64__) || defined(__arm__))
   uint32_t midr[256];
   return core_of_all(midr, read_midrs(midr, sizeof midr / sizeof *midr));
-#else
-  return Core::any;
-#endif
 }
 
 }  // namespace skua

@@ -88,35 +88,47 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
   return mask;
 }
 #else
-struct CpuId {};
-IsaMask detect_own(Cpu& out, CpuId&) {
-  IsaMask mask = isa_bit(Isa::scalar);
+struct CpuId {
+  uint8_t vetoes;  // of arm_vetoes()
+};
+
+#if defined(__aarch64__) || defined(__arm__)
+// What an instruction set needs of all cores.
+constexpr struct {
+  Isa isa;
+  uint8_t needs;
+} kArmSets[] = {
 #if defined(__aarch64__)
-  copy_text(out.name, sizeof out.name, "AArch64 CPU");
-  mask |= isa_bit(Isa::neon);  // part of the architecture's baseline
-#if defined(__linux__)
-  const unsigned long hwcap = getauxval(AT_HWCAP), hwcap2 = getauxval(AT_HWCAP2);
-  if (hwcap >> 20 & 1) mask |= isa_bit(Isa::neon_dot);                         // HWCAP_ASIMDDP
-  if (hwcap >> 10 & 1) mask |= isa_bit(Isa::neon_fp16);                        // HWCAP_ASIMDHP
-  if (hwcap2 >> 14 & 1) mask |= isa_bit(Isa::neon_bf16);                       // HWCAP2_BF16
-  if ((hwcap >> 20 & 1) && (hwcap2 >> 13 & 1)) mask |= isa_bit(Isa::neon_i8mm);  // and HWCAP2_I8MM
+    {Isa::neon, kArmSimd}, {Isa::neon_dot, kArmDot}, {Isa::neon_fp16, kArmFp16}, {Isa::neon_bf16, kArmBf16}, {Isa::neon_i8mm, kArmDot | kArmI8mm},
+#else
+    {Isa::neon32, kArmSimd}, {Isa::neon32_dot, kArmDot}, {Isa::neon32_fp16, kArmFp16},
 #endif
-#elif defined(__arm__) && defined(__linux__)
-  copy_text(out.name, sizeof out.name, "AArch32 CPU");
-  const unsigned long hwcap = getauxval(AT_HWCAP);
-  if ((hwcap >> 12 & 1) && (hwcap >> 16 & 1)) {  // HWCAP_NEON, HWCAP_VFPv4
-    mask |= isa_bit(Isa::neon32);
-    if (hwcap >> 24 & 1) mask |= isa_bit(Isa::neon32_dot);   // HWCAP_ASIMDDP
-    if (hwcap >> 23 & 1) mask |= isa_bit(Isa::neon32_fp16);  // HWCAP_ASIMDHP
-  }
+};
 #endif
+
+IsaMask detect_own(Cpu& out, CpuId& id) {
+  IsaMask mask = isa_bit(Isa::scalar);
+#if defined(__aarch64__) || defined(__arm__)
+  const bool aarch64 = sizeof(void*) == 8;
+  copy_text(out.name, sizeof out.name, aarch64 ? "AArch64 CPU" : "AArch32 CPU");
   copy_text(out.vendor, sizeof out.vendor, "Arm");
+  uint64_t hwcap = 0, hwcap2 = 0;
+#if defined(__linux__)
+  hwcap = getauxval(AT_HWCAP);
+  hwcap2 = getauxval(AT_HWCAP2);
+#endif
+  const uint8_t features = arm_features(aarch64, hwcap, hwcap2);
+  for (const auto& set : kArmSets)
+    if ((features & set.needs) == set.needs) mask |= isa_bit(set.isa);
+  uint32_t midr[256];
+  id.vetoes = arm_vetoes(midr, read_midrs(midr, sizeof midr / sizeof *midr));
+#endif
   return mask;
 }
 #endif
 
 #ifdef SKUA_HAVE_CPUINFO
-// Arithmetic in half types and dot products of bytes are left to the operating system's word: cpuinfo knows it by lists of cores, on AArch32 not at all.
+// Arithmetic in half types is left to the operating system's word, on AArch64 unless cpuinfo, which knows chips by name too, has it otherwise.
 IsaMask detect_cpuinfo(Cpu& out) {
   IsaMask mask = isa_bit(Isa::scalar);
   for (int i = 0; i < kIsaCount; ++i)
@@ -129,6 +141,7 @@ IsaMask detect_cpuinfo(Cpu& out) {
     mask |= isa_bit(Isa::avx512);
 #elif defined(__aarch64__)
   mask |= isa_bit(Isa::neon);
+  if (!cpuinfo_has_arm_neon_fp16_arith()) mask &= ~isa_bit(Isa::neon_fp16);
 #elif defined(__arm__)
   if (cpuinfo_has_arm_neon() && cpuinfo_has_arm_neon_fma()) mask |= isa_bit(Isa::neon32);
 #endif
@@ -141,25 +154,18 @@ IsaMask detect_cpuinfo(Cpu& out) {
 }
 #endif
 
-// Chips that report an instruction set which not all of their cores can execute, or which they must not use.
-struct Veto {
-  Isa isa;
-  const char* why;
-  bool (*applies)(const CpuId&);
-};
+// Instruction sets that the chip reports and not all of its cores can execute, or execute rightly.
+IsaMask vetoes_of(const CpuId& id) {
+  IsaMask mask = 0;
 #if defined(__x86_64__)
-constexpr const char* kHybrid = "hybrid processor: a thread may move to a core without AVX-512";
+  // A thread may move to a core without AVX-512.
+  if (id.intel && id.hybrid) mask = isa_bit(Isa::avx512) | isa_bit(Isa::avx512vnni) | isa_bit(Isa::avx512bf16) | isa_bit(Isa::avx512fp16);
+#elif defined(__aarch64__) || defined(__arm__)
+  for (const auto& set : kArmSets)
+    if (set.needs & id.vetoes) mask |= isa_bit(set.isa);
 #endif
-constexpr Veto kVetoes[] = {
-#if defined(__x86_64__)
-    {Isa::avx512, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
-    {Isa::avx512vnni, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
-    {Isa::avx512bf16, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
-    {Isa::avx512fp16, kHybrid, [](const CpuId& id) { return id.intel && id.hybrid; }},
-#else
-    {Isa::scalar, "", nullptr},
-#endif
-};
+  return mask;
+}
 
 struct Detection {
   Cpu cpu;
@@ -171,7 +177,13 @@ void detect(Detection& out) {
   Cpu& c = out.cpu;
   c.detected = detect_own(c, id);
 #ifdef SKUA_HAVE_CPUINFO
-  if (cpuinfo_initialize()) c.detected &= detect_cpuinfo(c);
+  if (cpuinfo_initialize()) {
+    c.detected &= detect_cpuinfo(c);
+#if defined(__arm__)
+    // Linux tells 32-bit processes since 6.3; before that cpuinfo's list of cores has to do.
+    if ((c.detected & isa_bit(Isa::neon32)) && cpuinfo_has_arm_neon_fp16_arith()) c.detected |= isa_bit(Isa::neon32_fp16);
+#endif
+  }
 #endif
 #if defined(__linux__)
   if (!c.cores) {
@@ -180,11 +192,8 @@ void detect(Detection& out) {
   }
 #endif
   if (const char* e = getenv("SKUA_CORE"); !e || !core_named(e, c.core)) c.core = detect_core();  // a context refuses another name
-  for (const Veto& v : kVetoes)
-    if (v.applies && v.applies(id) && (c.detected & isa_bit(v.isa))) {
-      c.vetoed |= isa_bit(v.isa);
-      c.detected &= ~isa_bit(v.isa);
-    }
+  c.vetoed = c.detected & vetoes_of(id);
+  c.detected &= ~c.vetoed;
 #if defined(__x86_64__)
   // 512-bit multiply-adds per cycle: two on Intel's servers and AMD family 1Ah (Zen 5), one (as two halves) on AMD family 19h (Zen 4).
   out.avx512_ports = id.amd && id.family <= 0x19 ? 1 : 2;

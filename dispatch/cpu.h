@@ -39,4 +39,11 @@ bool core_named(const char* name, Core& core);            // "cortex-a55", "any"
 void list_cores(char* text, size_t size);                 // those names
 Core detect_core();
 
+// dispatch/core.cc: what Arm cores can do beyond the baseline. Linux tells a process by the auxiliary vector, whose bits differ between AArch64 and AArch32; not all of its cores may
+// keep the promise.
+enum : uint8_t { kArmSimd = 1, kArmFp16 = 2, kArmDot = 4, kArmI8mm = 8, kArmBf16 = 16 };
+uint8_t arm_features(bool aarch64, uint64_t hwcap, uint64_t hwcap2);  // AT_HWCAP, AT_HWCAP2
+uint8_t arm_vetoes(const uint32_t* midr, size_t count);               // what must not be used with these cores, whatever is reported
+size_t read_midrs(uint32_t* midr, size_t capacity);                   // MIDR_EL1 of every core that is awake; 0 = not known
+
 }  // namespace skua
