@@ -1,6 +1,7 @@
 // Types of the elements that kernels read and write. Plain data: kernel units include it, so what is a function here is inlined everywhere.
 #pragma once
 #include <stdint.h>
+#include "dispatch/requantize.h"
 
 namespace skua {
 
@@ -44,6 +45,18 @@ constexpr unsigned element_bytes(Element e) { return e == Element::f32 || e == E
 #endif
 
 namespace {
+
+// Bytes widen exactly; a number becomes the nearest one, ties to even, or the last one on its side; NaN becomes 0.
+inline __attribute__((always_inline)) float widen(int8_t x) { return x; }
+inline __attribute__((always_inline)) float widen(uint8_t x) { return x; }
+inline __attribute__((always_inline)) void narrow(float x, int8_t& to) {
+  x = x < -128.0f ? -128.0f : x > 127.0f ? 127.0f : x;
+  to = int8_t(nearest_small(x != x ? 0.0f : x));
+}
+inline __attribute__((always_inline)) void narrow(float x, uint8_t& to) {
+  x = x < 0.0f ? 0.0f : x > 255.0f ? 255.0f : x;
+  to = uint8_t(nearest_small(x != x ? 0.0f : x));
+}
 
 // One element at a time, in integers. Widening is exact; narrowing rounds to nearest, ties to even. A NaN stays one (quiet, with the upper bits of its payload).
 inline __attribute__((always_inline)) float widen(float x) { return x; }

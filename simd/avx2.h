@@ -47,6 +47,7 @@ struct I32 {
   static SKUA_INL I32 set1(int32_t x) { return {_mm256_set1_epi32(x)}; }
   SKUA_INL void store(int32_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
   SKUA_INL void store_n(int32_t* p, size_t n) const { _mm256_maskstore_epi32(p, first_lanes(n), v); }
+  SKUA_BYTE_MEMBERS
 };
 
 SKUA_INL I32 as_i32(F32 a) { return {_mm256_castps_si256(a.v)}; }
@@ -207,6 +208,22 @@ SKUA_INL F32 load_as_n(const f16* p, size_t n) { return {_mm256_cvtph_ps(first_u
 SKUA_INL F32 broadcast_as(const f16* p) { return {_mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(p->bits)))}; }
 SKUA_INL void store_as(F32 x, f16* p) { store_first_u16(_mm256_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT), &p->bits, 8); }
 SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { store_first_u16(_mm256_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT), &p->bits, n); }
+
+// Bytes (bytes.h).
+SKUA_INL __m128i first_8_bytes(const void* p, size_t n) { return _mm_cvtsi64_si128(static_cast<long long>(first_bytes(p, n < 8 ? n : 8))); }
+SKUA_INL I32 load_s8(const int8_t* p, size_t n) { return {_mm256_cvtepi8_epi32(first_8_bytes(p, n))}; }
+SKUA_INL I32 load_u8(const uint8_t* p, size_t n) { return {_mm256_cvtepu8_epi32(first_8_bytes(p, n))}; }
+SKUA_INL void store_u8(I32 x, uint8_t* p, size_t n) {
+  const __m256i lowest = _mm256_shuffle_epi8(x.v, _mm256_set1_epi32(0x0c080400));  // in each lane of 128 bits four times
+  const __m128i bytes = _mm_unpacklo_epi32(_mm256_castsi256_si128(lowest), _mm256_extracti128_si256(lowest, 1));
+  store_first_bytes(static_cast<uint64_t>(_mm_cvtsi128_si64(bytes)), p, n < 8 ? n : 8);
+}
+SKUA_INL __m256i pack_words(__m256i a, __m256i b, const int8_t*) { return _mm256_packs_epi16(a, b); }
+SKUA_INL __m256i pack_words(__m256i a, __m256i b, const uint8_t*) { return _mm256_packus_epi16(a, b); }
+template <class T> SKUA_INL void store_bytes(const I32 (&x)[4], T* p) {
+  const __m256i bytes = pack_words(_mm256_packs_epi32(x[0].v, x[1].v), _mm256_packs_epi32(x[2].v, x[3].v), p);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+}
 
 }  // namespace
 }  // namespace SKUA_ISA

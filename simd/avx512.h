@@ -47,6 +47,7 @@ struct I32 {
   static SKUA_INL I32 set1(int32_t x) { return {_mm512_set1_epi32(x)}; }
   SKUA_INL void store(int32_t* p) const { _mm512_storeu_si512(p, v); }
   SKUA_INL void store_n(int32_t* p, size_t n) const { _mm512_mask_storeu_epi32(p, first_lanes(n), v); }
+  SKUA_BYTE_MEMBERS
 };
 
 SKUA_INL I32 as_i32(F32 a) { return {_mm512_castps_si512(a.v)}; }
@@ -221,6 +222,25 @@ SKUA_INL F32 broadcast_as(const f16* p) { return {_mm512_maskz_cvtph_ps(0xffff, 
 SKUA_INL __m256i to_f16(F32 x) { return _mm512_maskz_cvtps_ph(0xffff, x.v, _MM_FROUND_TO_NEAREST_INT); }
 SKUA_INL void store_as(F32 x, f16* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), to_f16(x)); }
 SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { _mm256_mask_storeu_epi16(p, first_lanes(n), to_f16(x)); }
+
+// Bytes (bytes.h).
+SKUA_INL __m128i first_16_bytes(const void* p, size_t n) {
+  return n >= 16 ? _mm_loadu_si128(static_cast<const __m128i*>(p)) : _mm_maskz_loadu_epi8(first_lanes(n), p);
+}
+SKUA_INL I32 load_s8(const int8_t* p, size_t n) { return {_mm512_maskz_cvtepi8_epi32(0xffff, first_16_bytes(p, n))}; }
+SKUA_INL I32 load_u8(const uint8_t* p, size_t n) { return {_mm512_maskz_cvtepu8_epi32(0xffff, first_16_bytes(p, n))}; }
+SKUA_INL void store_u8(I32 x, uint8_t* p, size_t n) {
+  const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, x.v);
+  if (n >= 16) _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+  else _mm_mask_storeu_epi8(p, first_lanes(n), bytes);
+}
+SKUA_INL __m512i pack_words(__m512i a, __m512i b, const int8_t*) { return _mm512_packs_epi16(a, b); }
+SKUA_INL __m512i pack_words(__m512i a, __m512i b, const uint8_t*) { return _mm512_packus_epi16(a, b); }
+template <class T> SKUA_INL void store_bytes(const I32 (&x)[4], T* p) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i bytes = pack_words(_mm512_packs_epi32(x[0].v, x[1].v), _mm512_packs_epi32(x[2].v, x[3].v), p);
+  _mm512_storeu_si512(p, _mm512_maskz_permutexvar_epi32(0xffff, order, bytes));
+}
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -61,6 +61,7 @@ struct I32 {
     if (n & 2) vst1_s32(p, vget_low_s32(v));
     if (n & 1) vst1_lane_s32(p + (n & 2), n & 2 ? vget_high_s32(v) : vget_low_s32(v), 0);
   }
+  SKUA_BYTE_MEMBERS
 };
 
 SKUA_INL I32 as_i32(F32 a) { return {vreinterpretq_s32_f32(a.v)}; }
@@ -198,6 +199,19 @@ SKUA_INL F32 load_as_n(const f16* p, size_t n) { return widen_f16(first_u16(&p->
 SKUA_INL F32 broadcast_as(const f16* p) { return widen_f16(vld1_dup_u16(&p->bits)); }
 SKUA_INL void store_as(F32 x, f16* p) { vst1_u16(&p->bits, narrow_f16(x)); }
 SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { store_first_u16(narrow_f16(x), &p->bits, n); }
+
+// Bytes (bytes.h).
+SKUA_INL uint8x8_t first_4_bytes(const void* p, size_t n) { return vcreate_u8(first_bytes(p, n < 4 ? n : 4)); }
+SKUA_INL I32 load_s8(const int8_t* p, size_t n) { return {vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(first_4_bytes(p, n)))))}; }
+SKUA_INL I32 load_u8(const uint8_t* p, size_t n) { return {vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(first_4_bytes(p, n)))))}; }
+SKUA_INL void store_u8(I32 x, uint8_t* p, size_t n) {
+  const uint16x4_t words = vmovn_u32(vreinterpretq_u32_s32(x.v));
+  store_first_bytes(vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(words, words))), 0), p, n < 4 ? n : 4);
+}
+template <class T> SKUA_INL void store_bytes(const I32 (&x)[4], T* p) {
+  const int16x8_t low = vcombine_s16(vmovn_s32(x[0].v), vmovn_s32(x[1].v)), high = vcombine_s16(vmovn_s32(x[2].v), vmovn_s32(x[3].v));
+  vst1q_u8(reinterpret_cast<uint8_t*>(p), vreinterpretq_u8_s8(vcombine_s8(vmovn_s16(low), vmovn_s16(high))));
+}
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -40,6 +40,7 @@ struct I32 {
   SKUA_INL void store_n(int32_t* p, size_t n) const {
     if (n) *p = v;
   }
+  SKUA_BYTE_MEMBERS
 };
 
 SKUA_INL I32 as_i32(F32 a) { return {__builtin_bit_cast(int32_t, a.v)}; }
@@ -151,6 +152,16 @@ SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) { return {n ? *p : 0}; }
 SKUA_INL void store_u16(I32 x, uint16_t* p) { *p = static_cast<uint16_t>(x.v); }
 SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) {
   if (n) *p = static_cast<uint16_t>(x.v);
+}
+
+// Bytes (bytes.h).
+SKUA_INL I32 load_s8(const int8_t* p, size_t n) { return {n ? *p : 0}; }
+SKUA_INL I32 load_u8(const uint8_t* p, size_t n) { return {n ? *p : 0}; }
+SKUA_INL void store_u8(I32 x, uint8_t* p, size_t n) {
+  if (n) *p = static_cast<uint8_t>(x.v);
+}
+template <class T> SKUA_INL void store_bytes(const I32 (&x)[4], T* p) {
+  for (int i = 0; i < 4; ++i) p[i] = static_cast<T>(x[i].v);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 //         load store            any alignment that a float has
 //         load_n store_n        n of 0..L lanes; nothing beyond n floats is touched; lanes past n load as zero
 //         the same of f16 and bf16 (dispatch/element.h): widened exactly; rounded to nearest, ties to even; a NaN stays one; denormals are kept
+//         the same of int8_t and uint8_t: widened exactly; rounded to nearest, ties to even, beyond the type's range its last value, NaN 0
 //         set1 zero broadcast   from a value, zero, from memory
 //   + - * / and unary -         division is correctly rounded everywhere
 //   quotient(a, b)              a / b within 2 ULP for 2^-126 < |b| < 2^126, of either sign, and a finite a; below |a| = 2^-100 also
@@ -25,6 +26,8 @@
 //   select(m, a, b)             m ? a : b, lane by lane, for F32 and I32
 //   keep_if(m, a)               m ? a : +0
 //   I32: load store load_n store_n set1, + - & | ^, shl<n> shr<n> (arithmetic) shr_logical<n>, eq gt; + and - wrap
+//         load load_n of int8_t and uint8_t: widened; store store_n: the lowest byte of each lane
+//   requantize: see simd/bytes.h
 //   to_i32 (truncates) round_i32 (to even) to_f32; what does not fit an int32 gives an unspecified value
 //   as_i32 as_f32               the same bits
 //   sum max_of min_of           over the lanes, by halves: lane i with lane i + L/2 first; max_of and min_of pass NaN
@@ -54,7 +57,56 @@
   static SKUA_INL F32 broadcast(const T* p);          \
   SKUA_INL void store(T* p) const;                    \
   SKUA_INL void store_n(T* p, size_t n) const;
-#define SKUA_STORAGE_MEMBERS SKUA_STORAGE_MEMBERS_OF(f16) SKUA_STORAGE_MEMBERS_OF(bf16)
+#define SKUA_STORAGE_MEMBERS SKUA_STORAGE_MEMBERS_OF(f16) SKUA_STORAGE_MEMBERS_OF(bf16) SKUA_STORAGE_MEMBERS_OF(int8_t) SKUA_STORAGE_MEMBERS_OF(uint8_t)
+// Of I32; defined in simd/bytes.h.
+#define SKUA_BYTE_MEMBERS_OF(T)                       \
+  static SKUA_INL I32 load(const T* p);               \
+  static SKUA_INL I32 load_n(const T* p, size_t n);   \
+  SKUA_INL void store(T* p) const;                    \
+  SKUA_INL void store_n(T* p, size_t n) const;
+#define SKUA_BYTE_MEMBERS SKUA_BYTE_MEMBERS_OF(int8_t) SKUA_BYTE_MEMBERS_OF(uint8_t)
+
+// The first n of 0..8 bytes, in the low bytes of the result; nothing else is read. And the other way.
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+SKUA_INL uint64_t first_bytes(const void* from, size_t n) {
+  const uint8_t* p = static_cast<const uint8_t*>(from);
+  if (n >= 8) {
+    uint64_t all;
+    __builtin_memcpy(&all, p, 8);
+    return all;
+  }
+  if (n >= 4) {  // what both have is the same
+    uint32_t low, high;
+    __builtin_memcpy(&low, p, 4);
+    __builtin_memcpy(&high, p + n - 4, 4);
+    return low | uint64_t(high) << 8 * (n - 4);
+  }
+  return n ? p[0] | uint32_t(p[n / 2]) << 8 * (n / 2) | uint32_t(p[n - 1]) << 8 * (n - 1) : 0;
+}
+SKUA_INL void store_first_bytes(uint64_t x, uint8_t* p, size_t n) {
+  if (n >= 8) {
+    __builtin_memcpy(p, &x, 8);
+    return;
+  }
+  const uint32_t low = static_cast<uint32_t>(x);
+  if (n & 4) {
+    __builtin_memcpy(p, &low, 4);
+    x >>= 32;
+    p += 4;
+  }
+  if (n & 2) {
+    const uint16_t two = static_cast<uint16_t>(x);
+    __builtin_memcpy(p, &two, 2);
+    x >>= 16;
+    p += 2;
+  }
+  if (n & 1) *p = static_cast<uint8_t>(x);
+}
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua
 
 // Before a loop of constant length over an array of vectors: unrolled whole, the array becomes registers.
 #if defined(__clang__)
@@ -82,3 +134,4 @@
 #error "no vector header for this SKUA_ISA, or -DSKUA_ISA_<name>=1 is missing"
 #endif
 #include "simd/storage.h"
+#include "simd/bytes.h"

@@ -43,6 +43,7 @@ struct I32 {
   static SKUA_INL I32 set1(int32_t x) { return {_mm_set1_epi32(x)}; }
   SKUA_INL void store(int32_t* p) const { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
   SKUA_INL void store_n(int32_t* p, size_t n) const;
+  SKUA_BYTE_MEMBERS
 };
 
 SKUA_INL I32 as_i32(F32 a) { return {_mm_castps_si128(a.v)}; }
@@ -179,6 +180,26 @@ SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) {
   if (n >= 4) __builtin_memcpy(p, all, 8);
   else if (n >= 2) __builtin_memcpy(p, all, 4);
   if (n < 4 && (n & 1)) p[n & 2] = all[n & 2];
+}
+
+// Bytes (bytes.h). Without SSE4.1 a byte reaches the top of its lane by unpacking twice, and comes down with its sign.
+SKUA_INL __m128i first_4_bytes(const void* p, size_t n) { return _mm_cvtsi32_si128(static_cast<int>(first_bytes(p, n < 4 ? n : 4))); }
+SKUA_INL I32 load_s8(const int8_t* p, size_t n) {
+  const __m128i x = first_4_bytes(p, n), twice = _mm_unpacklo_epi8(x, x);
+  return {_mm_srai_epi32(_mm_unpacklo_epi16(twice, twice), 24)};
+}
+SKUA_INL I32 load_u8(const uint8_t* p, size_t n) {
+  const __m128i zero = _mm_setzero_si128();
+  return {_mm_unpacklo_epi16(_mm_unpacklo_epi8(first_4_bytes(p, n), zero), zero)};
+}
+SKUA_INL void store_u8(I32 x, uint8_t* p, size_t n) {
+  const __m128i low = _mm_and_si128(x.v, _mm_set1_epi32(255)), words = _mm_packs_epi32(low, low);
+  store_first_bytes(static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_packus_epi16(words, words))), p, n < 4 ? n : 4);
+}
+SKUA_INL __m128i pack_words(__m128i a, __m128i b, const int8_t*) { return _mm_packs_epi16(a, b); }
+SKUA_INL __m128i pack_words(__m128i a, __m128i b, const uint8_t*) { return _mm_packus_epi16(a, b); }
+template <class T> SKUA_INL void store_bytes(const I32 (&x)[4], T* p) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), pack_words(_mm_packs_epi32(x[0].v, x[1].v), _mm_packs_epi32(x[2].v, x[3].v), p));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/element.h"
 #include "tests/support/support.h"
 
 #define SKUA_COMPILED_ISA(isa) extern "C" const skua_test::SimdUnit* skua_simd_unit_##isa();
@@ -306,6 +307,84 @@ TEST_P(Simd, HalvesRoundToNearestEven) {
   }
 }
 
+const SimdUnit::Bytes& bytes_of(const SimdUnit* u, bool is_signed) { return is_signed ? u->s8 : u->u8; }
+
+TEST_P(Simd, BytesWidenExactly) {
+  std::vector<uint8_t> all(256 + 3);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = uint8_t(i);
+  for (const bool is_signed : {true, false}) {
+    const SimdUnit::Bytes& of = bytes_of(u, is_signed);
+    std::vector<float> wide(all.size()), one(all.size());
+    std::vector<int32_t> integers(all.size());
+    of.load(all.data(), wide.data(), all.size());
+    of.broadcast(all.data(), one.data(), all.size());
+    of.load_int(all.data(), integers.data(), all.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      const int want = is_signed ? int8_t(all[i]) : all[i];
+      EXPECT_EQ(wide[i], float(want));
+      EXPECT_EQ(one[i], float(want));
+      EXPECT_EQ(integers[i], want);
+    }
+  }
+}
+
+TEST_P(Simd, BytesRoundToNearestEvenAndSaturate) {
+  std::mt19937 random(5);
+  std::vector<float> in = special_values();
+  for (int i = -600; i <= 600; ++i)
+    for (const float x : {float(i) / 2, std::nextafter(float(i) / 2, inf), std::nextafter(float(i) / 2, -inf)}) in.push_back(x);
+  for (int i = 0; i < 20000; ++i) in.push_back(from_bits(uint32_t(random())));
+  while (in.size() % 16 != 5) in.push_back(1.0f);
+  for (const bool is_signed : {true, false}) {
+    std::vector<uint8_t> out(in.size());
+    bytes_of(u, is_signed).store(in.data(), out.data(), in.size());
+    const float low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
+    for (size_t i = 0; i < in.size(); ++i) {
+      const int want = std::isnan(in[i]) ? 0 : int(std::rint(std::min(std::max(in[i], low), high)));
+      ASSERT_EQ(is_signed ? int8_t(out[i]) : out[i], want) << std::hexfloat << in[i];
+      int8_t s;
+      uint8_t b;
+      skua::narrow(in[i], s), skua::narrow(in[i], b);
+      ASSERT_EQ(is_signed ? s : b, want) << std::hexfloat << in[i];
+    }
+  }
+}
+
+// By the definition in docs/quantization.md, in double: the product of a sum that was rounded to float and a scale is exact there.
+int requantized(int32_t sum, float scale, const skua::Requantize& r) {
+  const float y = float(double(float(sum)) * double(scale));
+  return int(std::nearbyint(std::min(std::max(y, r.low), r.high))) + r.zero_point;
+}
+
+TEST_P(Simd, SumsAreRequantisedToTheBit) {
+  std::mt19937 random(6);
+  std::vector<int32_t> sums = {0, 1, -1, INT32_MAX, INT32_MIN, 16777217, -16777217, 33554433, 127, -128};
+  std::vector<float> scales;
+  for (int i = 0; i < 6000; ++i) sums.push_back(int32_t(random()) >> random() % 32);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    // Every other one lands half way between two integers, or next to it.
+    const float half = float(int(random() % 600)) - 300 + 0.5f, tie = sums[i] ? std::fabs(half / float(sums[i])) : 1.0f;
+    scales.push_back(i % 7 == 0 ? from_bits(random() % 0x7f800000u) : i % 2 ? tie : std::ldexp(1.0f + float(random() % 1000) / 1000, -int(random() % 30)));
+    if (!(scales[i] > 0)) scales[i] = FLT_MIN;
+  }
+  for (int i = -300; i < 300; ++i) sums.push_back(2 * i + 1), scales.push_back(0.5f);  // ties
+  while (sums.size() % 64 != 21) sums.push_back(3), scales.push_back(0.5f);
+  for (const bool is_signed : {true, false})
+    for (const int zero_point : is_signed ? std::vector<int>{0, -128, 127, -7} : std::vector<int>{0, 255, 128}) {
+      const int first = is_signed ? -128 : 0, last = is_signed ? 127 : 255;
+      for (const bool clamps : {false, true}) {
+        const skua::Requantize r = {float((clamps ? first + 20 : first) - zero_point), float((clamps ? first + 100 : last) - zero_point), zero_point};
+        std::vector<uint8_t> out(sums.size());
+        bytes_of(u, is_signed).requantize(sums.data(), scales.data(), r, out.data(), sums.size());
+        for (size_t i = 0; i < sums.size(); ++i) {
+          const int want = requantized(sums[i], scales[i], r);
+          ASSERT_EQ(is_signed ? int8_t(out[i]) : out[i], want) << sums[i] << " * " << std::hexfloat << scales[i];
+          ASSERT_EQ(skua::requantize(sums[i], scales[i], r), want) << sums[i] << " * " << std::hexfloat << scales[i];
+        }
+      }
+    }
+}
+
 TEST_P(Simd, Tails) {
   const size_t lanes = static_cast<size_t>(u->lanes);
   std::vector<float> in(lanes), out(lanes);
@@ -335,6 +414,19 @@ TEST_P(Simd, Tails) {
         EXPECT_TRUE(halves.untouched_outside()) << n;
         (brain ? u->load_bf16 : u->load_f16)(h, out.data(), n);
         for (size_t i = 0; i < n; ++i) EXPECT_EQ(out[i], in[i]) << n;
+      }
+      auto bytes = skua_test::Guarded::bytes(n, 1, at_end, at_end ? 0 : 1);
+      auto* b = static_cast<uint8_t*>(bytes.memory());
+      for (const bool is_signed : {true, false}) {
+        bytes_of(u, is_signed).store(in.data(), b, n);
+        EXPECT_TRUE(bytes.untouched_outside()) << n;
+        bytes_of(u, is_signed).load(b, out.data(), n);
+        for (size_t i = 0; i < n; ++i) EXPECT_EQ(out[i], in[i]) << n;
+        std::fill_n(b, n, uint8_t(0));
+        bytes_of(u, is_signed).store_int(in_int.data(), b, n);
+        EXPECT_TRUE(bytes.untouched_outside()) << n;
+        bytes_of(u, is_signed).load_int(b, out_int.data(), n);
+        for (size_t i = 0; i < n; ++i) EXPECT_EQ(out_int[i], in_int[i]) << n;
       }
     }
   }

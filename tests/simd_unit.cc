@@ -134,6 +134,42 @@ template <class T> void store_all(const float* in, uint16_t* out, size_t n) {
   F32::load_n(in, n).store_n(p, n);
 }
 
+template <class T> void load_bytes(const uint8_t* in, float* out, size_t n) {
+  const T* p = reinterpret_cast<const T*>(in);
+  for (; n >= size_t(L); n -= L, p += L, out += L) F32::load(p).store(out);
+  F32::load_n(p, n).store_n(out, n);
+}
+template <class T> void broadcast_bytes(const uint8_t* in, float* out, size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] = max_of(F32::broadcast(reinterpret_cast<const T*>(in + i)));
+}
+template <class T> void store_from_floats(const float* in, uint8_t* out, size_t n) {
+  T* p = reinterpret_cast<T*>(out);
+  for (; n >= size_t(L); n -= L, p += L, in += L) F32::load(in).store(p);
+  F32::load_n(in, n).store_n(p, n);
+}
+template <class T> void load_integers(const uint8_t* in, int32_t* out, size_t n) {
+  const T* p = reinterpret_cast<const T*>(in);
+  for (; n >= size_t(L); n -= L, p += L, out += L) I32::load(p).store(out);
+  I32::load_n(p, n).store_n(out, n);
+}
+template <class T> void store_integers(const int32_t* in, uint8_t* out, size_t n) {
+  T* p = reinterpret_cast<T*>(out);
+  for (; n >= size_t(L); n -= L, p += L, in += L) I32::load(in).store(p);
+  I32::load_n(in, n).store_n(p, n);
+}
+template <class T> void requantize_all(const int32_t* in, const float* scale, Requantize r, uint8_t* out, size_t n) {
+  const Requantizer to(r);
+  T* p = reinterpret_cast<T*>(out);
+  for (; n >= size_t(4 * L); n -= 4 * L, p += 4 * L, in += 4 * L, scale += 4 * L) {
+    I32 q[4];
+    for (int i = 0; i < 4; ++i) q[i] = to(I32::load(in + i * L), F32::load(scale + i * L));
+    store_bytes(q, p);
+  }
+  for (; n >= size_t(L); n -= L, p += L, in += L, scale += L) to(I32::load(in), F32::load(scale)).store(p);
+  to(I32::load_n(in, n), F32::load_n(scale, n)).store_n(p, n);
+}
+template <class T> constexpr SimdUnit::Bytes bytes = {load_bytes<T>, broadcast_bytes<T>, store_from_floats<T>, load_integers<T>, store_integers<T>, requantize_all<T>};
+
 constexpr SimdUnit unit = {
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -159,6 +195,8 @@ constexpr SimdUnit unit = {
     broadcast_all<bf16>,
     store_all<f16>,
     store_all<bf16>,
+    bytes<int8_t>,
+    bytes<uint8_t>,
     [](float* square) {
       F32 r[L];
       SKUA_UNROLL for (int i = 0; i < L; ++i) r[i] = F32::load(square + i * L);

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dispatch/requantize.h"
+
 namespace skua_test {
 
 // Each works on n elements (n is a multiple of the lanes), lane by lane; what it does not need it ignores.
@@ -44,6 +46,15 @@ struct SimdUnit {
   void (*broadcast_bf16)(const uint16_t* in, float* out, size_t n);
   void (*store_f16)(const float* in, uint16_t* out, size_t n);
   void (*store_bf16)(const float* in, uint16_t* out, size_t n);
+  // The same of bytes, and of integers; requantize: sums and a scale each, four vectors at once where there are as many.
+  struct Bytes {
+    void (*load)(const uint8_t* in, float* out, size_t n);
+    void (*broadcast)(const uint8_t* in, float* out, size_t n);
+    void (*store)(const float* in, uint8_t* out, size_t n);
+    void (*load_int)(const uint8_t* in, int32_t* out, size_t n);
+    void (*store_int)(const int32_t* in, uint8_t* out, size_t n);
+    void (*requantize)(const int32_t* in, const float* scale, skua::Requantize to, uint8_t* out, size_t n);
+  } s8, u8;
   void (*transpose)(float* square);         // lanes x lanes, in place
   // out[i * lanes ...] = acc + b * a[i]; nothing if !by_lane.
   void (*fma_lane)(const float* acc, const float* b, const float* a, float* out);
