@@ -1,0 +1,111 @@
+#include "core/quantize.h"
+
+#include <float.h>
+#include <math.h>
+
+namespace skua {
+namespace {
+
+bool is_scale(float scale) { return scale > 0 && scale <= FLT_MAX; }
+
+float scale_at(const skua_quantization& q, size_t i) {
+  if (q.scale_type == SKUA_DTYPE_F16) return widen(reinterpret_cast<const f16*>(q.scales)[i]);
+  if (q.scale_type == SKUA_DTYPE_BF16) return widen(reinterpret_cast<const bf16*>(q.scales)[i]);
+  return q.scales[i];
+}
+
+}  // namespace
+
+skua_status need_int8(const char* op, const char* field, skua_dtype type) {
+  if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
+  if (!is_int8(Element(type))) return SKUA_UNSUPPORTED_("%s: %s is %s, must be s8 or u8 here", op, field, skua_dtype_name(type));
+#ifdef SKUA_TYPE_s8
+  return SKUA_STATUS_OK;
+#else
+  return SKUA_UNSUPPORTED_("%s: %s is %s, which this build leaves out (SKUA_TYPES: s8)", op, field, skua_dtype_name(type));
+#endif
+}
+
+skua_status need_quantization(const char* op, const char* field, const skua_quantization& q, skua_dtype type) {
+  if (q.scales || q.zero_points || q.block_size) return SKUA_UNSUPPORTED_("%s: %s has %s; this tensor takes one scale", op, field, q.block_size ? "blocks" : "scales per channel");
+  if (!is_scale(q.scale)) return SKUA_INVALID("%s: %s.scale is %g, must be finite and above 0", op, field, double(q.scale));
+  if (!zero_point_fits(Element(type), q.zero_point))
+    return SKUA_INVALID("%s: %s.zero_point is %d, outside of %s (%d..%d)", op, field, int(q.zero_point), skua_dtype_name(type), int(least_of(Element(type))), int(greatest_of(Element(type))));
+  return SKUA_STATUS_OK;
+}
+
+skua_status need_quantization_of(const char* op, const char* field, const skua_quantization& q, skua_dtype type) {
+  return is_int8(Element(type)) ? need_quantization(op, field, q, type) : need_unquantized(op, field, q);
+}
+
+skua_status need_weight_quantization(const char* op, const char* field, const skua_quantization& q, skua_dtype type, size_t channels, uint32_t axis, size_t reduction, bool asymmetric) {
+  const auto need_zero = [&](int32_t zero, size_t i) {
+    const bool given = q.zero_points != nullptr;
+    if (!zero_point_fits(Element(type), zero))
+      return given ? SKUA_INVALID("%s: %s.zero_points[%zu] is %d, outside of %s", op, field, i, int(zero), skua_dtype_name(type))
+                   : SKUA_INVALID("%s: %s.zero_point is %d, outside of %s", op, field, int(zero), skua_dtype_name(type));
+    if (zero != 0 && !asymmetric && type != SKUA_DTYPE_U8)
+      return given ? SKUA_UNSUPPORTED_("%s: %s.zero_points[%zu] is %d; weights of %s are symmetric, zero point 0", op, field, i, int(zero), skua_dtype_name(type))
+                   : SKUA_UNSUPPORTED_("%s: %s.zero_point is %d; weights of %s are symmetric, zero point 0", op, field, int(zero), skua_dtype_name(type));
+    return SKUA_STATUS_OK;
+  };
+  if (!q.scales) {
+    if (q.block_size) return SKUA_INVALID("%s: %s.block_size is %u, but scales is NULL", op, field, q.block_size);
+    if (q.zero_points) return SKUA_INVALID("%s: %s.zero_points is set, but scales is NULL", op, field);
+    if (!is_scale(q.scale)) return SKUA_INVALID("%s: %s.scale is %g, must be finite and above 0", op, field, double(q.scale));
+    return need_zero(q.zero_point, 0);
+  }
+  if (q.axis != axis) return SKUA_INVALID("%s: %s.axis is %u, the channels are axis %u", op, field, q.axis, axis);
+  size_t count = channels;
+  if (q.block_size) {
+    if (!reduction) return SKUA_UNSUPPORTED_("%s: %s.block_size is %u; these weights take a scale for each channel", op, field, q.block_size);
+    if (q.block_size != 32 && q.block_size != 64 && q.block_size != 128 && q.block_size != 256)
+      return SKUA_INVALID("%s: %s.block_size is %u, must be 32, 64, 128 or 256", op, field, q.block_size);
+    if (!mul(channels, ceil_div(reduction, q.block_size), count)) return SKUA_INVALID("%s: %s has more scales than the address space", op, field);
+    if (q.scale_type != SKUA_DTYPE_F32 && q.scale_type != SKUA_DTYPE_F16 && q.scale_type != SKUA_DTYPE_BF16)
+      return SKUA_INVALID("%s: %s.scale_type is %s, must be f32, f16 or bf16", op, field, skua_dtype_name(q.scale_type));
+  } else if (q.scale_type != SKUA_DTYPE_F32) {
+    return SKUA_UNSUPPORTED_("%s: %s.scale_type is %s; scales per channel are f32", op, field, skua_dtype_name(q.scale_type));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_scale(scale_at(q, i))) return SKUA_INVALID("%s: %s.scales[%zu] is %g, must be finite and above 0", op, field, i, double(scale_at(q, i)));
+    SKUA_TRY(need_zero(q.zero_points ? q.zero_points[i] : 0, i));
+  }
+  return SKUA_STATUS_OK;
+}
+
+float sum_scale(double input, double weight, double output) {
+  const double scale = input * weight / output;
+  return scale < double(FLT_MAX) ? float(scale) : FLT_MAX;
+}
+float sum_scale(const skua_quantization& input, const skua_quantization& weight, size_t channel, Element result, const skua_quantization& output) {
+  return sum_scale(double(input.scale), double(weight.scales ? weight.scales[channel] : weight.scale), is_int8(result) ? double(output.scale) : 1.0);
+}
+
+skua_status quantized_bounds(const char* op, const skua_activation& activation, Element result, const skua_quantization& output, float& low, float& high) {
+  low = -INFINITY;
+  high = INFINITY;
+  switch (activation.kind) {
+    case SKUA_ACTIVATION_NONE: break;
+    case SKUA_ACTIVATION_RELU: low = 0; break;
+    case SKUA_ACTIVATION_RELU6: low = 0; high = 6; break;
+    case SKUA_ACTIVATION_CLAMP: low = activation.a; high = activation.b; break;
+    default: return SKUA_UNSUPPORTED_("%s: activation.kind is %d; quantised operators fuse none, relu, relu6 and clamp, apply others by skua_unary_create()", op, int(activation.kind));
+  }
+  if (!is_int8(result)) return SKUA_STATUS_OK;
+  const double least = double(least_of(result)) - double(output.zero_point), greatest = double(greatest_of(result)) - double(output.zero_point), scale = double(output.scale);
+  const auto bound = [&](float real) { return float(fmin(fmax(rint(double(real) / scale), least), greatest)); };
+  low = bound(low);
+  high = bound(high);
+  return SKUA_STATUS_OK;
+}
+
+skua_status quantized_epilogue(const char* op, const skua_epilogue& epilogue, Element result, const skua_quantization& output, Requantize& to) {
+  SKUA_TRY(check_epilogue(op, epilogue));
+  if (epilogue.residual != SKUA_RESIDUAL_NONE)
+    return SKUA_UNSUPPORTED_("%s: epilogue.residual is %d; quantised operators take none, add it by skua_binary_create()", op, int(epilogue.residual));
+  to.zero_point = is_int8(result) ? output.zero_point : 0;
+  return quantized_bounds(op, epilogue.activation, result, output, to.low, to.high);
+}
+
+}  // namespace skua
