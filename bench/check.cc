@@ -7,12 +7,20 @@
 namespace bench {
 namespace {
 
-// Rounding of a chain of `reduction` terms, with room for Winograd (about twice a direct sum's error, rms) and for approximated functions. Halves: the result's rounding too, and that of
-// sums which are kept in halves, ours for up to 64 terms, a peer's for all (the roundings of the partial sums of a random walk of n are about 0.4 sqrt(n) of the last one's), five times as
-// far for the worst of many.
-double tolerance(const Layer& l, bool ours) {
-  const double sums = 6e-8 * (64 + 16 * sqrt(double(l.reduction())));
-  return l.type == SKUA_DTYPE_F32 ? sums : sums + roundoff(l.type) * (!l.multiplies() ? 4 : ours ? 16 : 16 + 2 * sqrt(double(l.reduction())));
+// Of a chain of f32: with room for Winograd (about twice a direct sum's error, rms) and for approximated functions.
+double chain(const Layer& l) { return 6e-8 * (64 + 16 * sqrt(double(l.reduction()))); }
+// Sums of so many terms in halves: the roundings of the partial sums of a random walk of n are about 0.4 sqrt(n) of the last one's; five times as far for the worst of many.
+double halves(const Layer& l, size_t terms) { return roundoff(l.type) * (!terms ? 0 : terms <= 64 ? 16 : 16 + 2 * sqrt(double(terms))); }
+// Terms of a product that are summed in f16: a peer's (no kernel) all of them, ours 64 at most, and none but by instruction sets that compute with f16.
+size_t half_terms(const Layer& l, const std::string* kernel) {
+  if (l.type != SKUA_DTYPE_F16 || !l.multiplies()) return 0;
+  return !kernel ? l.reduction() : kernel->empty() || kernel->find("fp16") != std::string::npos ? std::min<size_t>(l.reduction(), 64) : 0;
+}
+// Results in halves are rounded once, at most twice where an activation that is no clamp follows in a pass of its own (whose argument is at most 4 larger than its value where its slope is not 0).
+double rounded(const Layer& l, double value) {
+  if (l.type == SKUA_DTYPE_F32) return 0;
+  const bool function = l.activation != SKUA_ACTIVATION_NONE && l.activation != SKUA_ACTIVATION_RELU && l.activation != SKUA_ACTIVATION_RELU6 && l.activation != SKUA_ACTIVATION_CLAMP;
+  return roundoff(l.type) * (l.multiplies() ? 2 * (value + (function ? 4 : 0)) : 4 * value);
 }
 
 std::string report(size_t index, double got, double want) {
@@ -23,7 +31,7 @@ std::string report(size_t index, double got, double want) {
 
 }  // namespace
 
-std::string check_against_formula(const Layer& l, const Operands& o, const float* got, bool ours) {
+std::string check_against_formula(const Layer& l, const Operands& o, const float* got, const std::string* kernel) {
   const size_t count = l.out_count();
   unsigned state = 12345;
   for (int i = 0; i < 96 && count; ++i) {
@@ -32,8 +40,10 @@ std::string check_against_formula(const Layer& l, const Operands& o, const float
     double magnitude = 0;
     const double want = reference(l, o, index, &magnitude);
     // Winograd's error goes with the size of the tile's values, not of the one element: hence the output's usual size.
+    const double usual = magnitude / sqrt(double(l.reduction())) + fabs(want) + (l.multiplies() ? 1 : 0);
     // s8: half a step, and what the bias is off in its own units; a peer may be a step away where it rounds in between.
-    const double bound = l.type == SKUA_DTYPE_S8 ? roundoff(l.type) * (ours ? 1.02 : 3.02) : (l.type == SKUA_DTYPE_F16 ? 0x1p-24 : 0) + tolerance(l, ours) * (magnitude / sqrt(double(l.reduction())) + fabs(want) + (l.multiplies() ? 1 : 0));
+    const double bound = l.type == SKUA_DTYPE_S8 ? roundoff(l.type) * (kernel ? 1.02 : 3.02)
+                                                 : (l.type == SKUA_DTYPE_F16 ? 0x1p-24 : 0) + (chain(l) + halves(l, half_terms(l, kernel))) * usual + rounded(l, l.multiplies() ? fabs(want) : usual);
     if (!(fabs(got[index] - want) <= bound)) return report(index, got[index], want);
   }
   return "";
@@ -43,7 +53,7 @@ std::string check_against(const Layer& l, const float* ours, const float* theirs
   const size_t count = l.out_count();
   double scale = 0;
   for (size_t i = 0; i < count; ++i) scale = std::max(scale, fabs(double(theirs[i])));
-  const double bound = l.type == SKUA_DTYPE_S8 ? 2.02 * roundoff(l.type) : tolerance(l, false) * scale;
+  const double bound = l.type == SKUA_DTYPE_S8 ? 2.02 * roundoff(l.type) : (chain(l) + halves(l, half_terms(l, nullptr))) * scale + rounded(l, scale);
   for (size_t i = 0; i < count; ++i)
     if (!(fabs(double(ours[i]) - double(theirs[i])) <= bound)) return report(i, ours[i], theirs[i]);
   return "";

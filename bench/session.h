@@ -98,8 +98,8 @@ struct Suite {
 };
 extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, networks_suite, regret_suite;
 
-// Compares a result with the formula in double precision at some places, and with another contestant's everywhere. "" = good. A peer may sum in halves where the layer is of halves.
-std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got, bool ours = true);
+// Compares a result with the formula in double precision at some places, and with another contestant's everywhere. "" = good. kernel: ours; NULL = a peer's result, which may be summed in halves.
+std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got, const std::string* kernel);
 std::string check_against(const Layer& layer, const float* ours, const float* theirs);
 std::string check_close(const std::vector<float>& ours, const std::vector<float>& theirs, double relative);
 

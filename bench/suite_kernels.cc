@@ -286,7 +286,7 @@ void run_case(Session& session, const Case& c) {
     ready.run();
     std::vector<float> result(ready.y.size());
     load(ready.y.data(), result.size(), l.type, result.data());
-    if (const std::string wrong = check_against_formula(l, ready.operands, result.data()); !wrong.empty()) r.error = "wrong result: " + wrong;
+    if (const std::string wrong = check_against_formula(l, ready.operands, result.data(), &c.name); !wrong.empty()) r.error = "wrong result: " + wrong;
   } else {
     if (!prepare(c.name, c.isa, calls(c.family, r.type)[size_t(c.call)], ready)) return;
     r.algorithm = skua_plan_algorithm(ready.plan);

@@ -49,7 +49,7 @@ Entry prepare_ours(Session& session, LayerBench& bench, Result& r) {
   }
   r.algorithm = ours.algorithm();
   r.kernel = ours.prepared->kernel();
-  if (const std::string wrong = check_against_formula(bench.layer, bench.operands, ours.result.data()); !wrong.empty()) r.error = "wrong result: " + wrong;
+  if (const std::string wrong = check_against_formula(bench.layer, bench.operands, ours.result.data(), &r.kernel); !wrong.empty()) r.error = "wrong result: " + wrong;
   return ours;
 }
 
@@ -76,7 +76,7 @@ void run_case(Session& session, const LayerCase& c) {
         session.lacks(*peer, l.type, why);
         continue;
       }
-      if (const std::string differs = check_against_formula(l, bench.operands, e.result.data(), false); !differs.empty()) {
+      if (const std::string differs = check_against_formula(l, bench.operands, e.result.data(), nullptr); !differs.empty()) {
         fprintf(stderr, "skua-bench: %s: %s left out, its result is not the layer's: %s\n", c.name.c_str(), e.name.c_str(), differs.c_str());
         continue;
       }

@@ -177,9 +177,10 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
     // A line more than a power of two: rows in different sets of the caches.
     s.row_bytes = round_up(max(round_up(depth, tiles.pack_kr), 1) * element_bytes(tiles.a), 64);
     if (s.row_bytes % 512 == 0) s.row_bytes += 64;
-    // A block of rows that stays in L1 beside a part of B; where B comes from beyond L2, as many rows as L2 holds take each panel.
-    const size_t fit = (b_bytes <= machine.l2 / 2 ? machine.l1 / 2 : machine.l2 / 2) / s.row_bytes, tall = max(tiles.even_rows[tile->nr / tile->vector - 1], mr);
-    const size_t most = round_up(max(fit, 4 * tall), mr * tall);
+    // Whole tiles of rows that stay in L1 beside a part of B: few where they meet one panel only; where B comes from beyond L2, as many as L2 holds take each panel.
+    const size_t vectors = tile->nr / tile->vector, wide = min(ceil_div(max(n, 1), tile->vector), vectors), tall = tiles.even[wide - 1] ? tiles.even_rows[wide - 1] : mr;
+    const size_t fit = (b_bytes > machine.l2 / 2 ? machine.l2 / 2 : n <= tile->nr ? machine.l1 / 6 : machine.l1 / 2) / s.row_bytes;
+    const size_t most = tiles.pack_a ? round_up(max(fit, 4 * mr), mr * mr) : max(fit / tall, n <= tile->nr ? 1 : 2) * tall;
     if (s.rows > most) s.rows = most;
     s.bytes = round_up(s.rows, mr) * s.row_bytes + round_up(segment_count * sizeof(GemmSegment), 64) + 128;  // packed loops may read a step beyond
   }
@@ -205,6 +206,7 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.a_step = s.prepares ? ptrdiff_t(s.row_bytes / element_bytes(tiles.a)) : g.a_step;
   t.c_step = s.strip ? ptrdiff_t(width) : g.c_step;
   t.residual_step = g.residual_step;
+  t.next = nullptr;
   t.block = g.block_sums ? kSumBlock : SIZE_MAX;
 }
 

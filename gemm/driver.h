@@ -170,6 +170,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         GemmTile t;
         t.a = a; t.c = c;
         set_panel(g, pass, s, p, in_place, t);
+        if (s.prepares && !tiles.pack_a && p == p0 && end < m1 && pass.count == 1 && g.a_step == ptrdiff_t(pass.k)) t.next = row(end).a;
         t.load_c = pass.done != 0;
         t.finish = pass.done + pass.count * pass.k == depth;
         const void* const* rest = g.residual != SKUA_RESIDUAL_NONE && t.finish && !s.strip ? residual : nullptr;

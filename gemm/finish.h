@@ -7,18 +7,38 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
+// What most products end with; anything else is done an operation at a time.
+SKUA_INL bool plain_end(const GemmTile& t) { return t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !(t.residual && t.residual_after); }
+
+template <class C, bool residual> SKUA_INL void finish_plain(const GemmTile& t, const float* sums, size_t step, size_t rows, void* const* c_rows, const void* const* residual_rows) {
+  constexpr size_t L = F32::L;
+  const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+  const size_t whole = t.n / L * L, tail = t.n - whole;
+  for (size_t r = 0; r < rows; ++r, sums += step) {
+    C* c = static_cast<C*>(c_rows[r]);
+    const C* x = residual ? static_cast<const C*>(residual_rows[r]) : nullptr;
+    size_t j = 0;
+    for (; j < whole; j += L) {
+      F32 y = F32::load(sums + j) + F32::load(t.bias + j);
+      if constexpr (residual) y = y + F32::load(x + j);
+      clamp_high(clamp_low(y, low), high).store(c + j);
+    }
+    if (!tail) continue;
+    F32 y = F32::load(sums + j) + F32::load(t.bias + j);
+    if constexpr (residual) y = y + F32::load_n(x + j, tail);
+    clamp_high(clamp_low(y, low), high).store_n(c + j, tail);
+  }
+}
+
 // Rows of `step` floats of sums. c, residual: pointers of the rows, column 0 of the tile. Not inlined: all tiles of a unit share it.
 template <class C> __attribute__((noinline)) void finish_sums_as(const GemmTile& t, const float* sums, size_t step, size_t rows, void* const* c_rows, const void* const* residual_rows) {
+  if (plain_end(t) && t.bias) return residual_rows ? finish_plain<C, true>(t, sums, step, rows, c_rows, residual_rows) : finish_plain<C, false>(t, sums, step, rows, c_rows, nullptr);
   constexpr size_t L = F32::L;
   const F32 alpha = F32::set1(t.alpha), beta = F32::set1(t.beta), low = F32::set1(t.low), high = F32::set1(t.high);
-  const bool plain = t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !residual_rows;
   for (size_t r = 0; r < rows; ++r, sums += step) {
     C* c = static_cast<C*>(c_rows[r]);
     const C* residual = residual_rows ? static_cast<const C*>(residual_rows[r]) : nullptr;
-    size_t j = 0;
-    if (plain && t.bias)
-      for (; j + L <= t.n; j += L) clamp_high(clamp_low(F32::load(sums + j) + F32::load(t.bias + j), low), high).store(c + j);
-    for (; j < t.n; j += L) {
+    for (size_t j = 0; j < t.n; j += L) {
       const size_t n = t.n - j < L ? t.n - j : L;
       F32 y = F32::load(sums + j);
       if (t.load_c) y = y + F32::load_n(c + j, n);
@@ -43,6 +63,29 @@ SKUA_INL void finish_sums(const GemmTile& t, const float* sums, size_t step, siz
   if (t.c_type == Element::bf16) return finish_sums_as<bf16>(t, sums, step, rows, c, residual);
 #endif
   finish_sums_as<float>(t, sums, step, rows, c, residual);
+}
+
+// The plain end of sums in registers, of even rows. The last vector has `tail` columns.
+struct AllLanes {
+  template <class T> SKUA_INL F32 load(const T* p) const { return F32::load(p); }
+  template <class T> SKUA_INL void store(F32 x, T* p) const { x.store(p); }
+};
+struct FirstLanes {
+  size_t n;
+  template <class T> SKUA_INL F32 load(const T* p) const { return F32::load_n(p, n); }
+  template <class T> SKUA_INL void store(F32 x, T* p) const { x.store_n(p, n); }
+};
+template <class C, class Rows, int MR, int NV> SKUA_INL void finish_registers(const GemmTile& t, const Rows& rows, F32 (&acc)[MR][NV], size_t tail) {
+  constexpr int L = F32::L;
+  const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+  if (t.bias) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = acc[r][v] + F32::load(t.bias + v * L);
+  const auto column = [&](int v, auto lanes) __attribute__((always_inline)) {
+    if (t.residual) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = acc[r][v] + lanes.load(reinterpret_cast<const C*>(rows.residual(r)) + v * L);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) lanes.store(clamp_high(clamp_low(acc[r][v], low), high), reinterpret_cast<C*>(rows.c(r)) + v * L);
+  };
+  SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) column(v, AllLanes{});
+  if (tail == size_t(L)) column(NV - 1, AllLanes{});
+  else column(NV - 1, FirstLanes{tail});
 }
 
 }  // namespace

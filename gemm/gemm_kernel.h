@@ -38,6 +38,7 @@ struct GemmTile {
   size_t block;                  // tiles that sum in half precision: terms after which sums go to f32
   // Even rows: `groups` tiles one below the other; only the first row's pointers above, and the elements from a row to the next.
   size_t groups;
+  const void* next;              // rows of 16 bits, one behind the other, that are prepared after these: fetched meanwhile; NULL = none
   ptrdiff_t a_step, c_step, residual_step;
 };
 

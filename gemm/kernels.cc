@@ -58,16 +58,17 @@ struct Even {
   const float* a0;
   char* c0;
   const char* residual0;
+  const char* next;  // what is fetched meanwhile; NULL = the rows below
   ptrdiff_t a_step, c_bytes, residual_bytes;  // from a row to the next
   SKUA_INL float* c(int r) const { return reinterpret_cast<float*>(c0 + r * c_bytes); }
   SKUA_INL const float* residual(int r) const { return reinterpret_cast<const float*>(residual0 + r * residual_bytes); }
 #if defined(__x86_64__)
   template <int MR> struct A {
     const char* block[(MR + 7) / 8];
-    const char* ahead;  // in the next tile's rows; a step takes MR floats of them
+    const char* ahead;  // in what comes next; a step takes MR floats of it
     ptrdiff_t s1, s3, s5, s7;
     SKUA_INL A(const Even& e, ptrdiff_t segment)
-        : ahead(reinterpret_cast<const char*>(e.a0) + (segment + MR * e.a_step) * ptrdiff_t(sizeof(float))), s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
+        : ahead(e.next ? e.next : reinterpret_cast<const char*>(e.a0) + (segment + MR * e.a_step) * ptrdiff_t(sizeof(float))), s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
       SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = reinterpret_cast<const char*>(e.a0 + segment + i * 8 * e.a_step);
     }
     SKUA_INL const float* at(int r, size_t) const {
@@ -172,16 +173,9 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else the epilogue's copies spill inside the loop
   if (t.c_type != Element::f32) {
     if constexpr (Rows::even && L >= 8)  // the others are few, or spend more on narrowing
-      if (tail == size_t(L) && t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !t.residual) {
-        const F32 low = F32::set1(t.low), high = F32::set1(t.high);
-        if (t.bias) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = acc[r][v] + F32::load(t.bias + v * L);
-        const auto put = [&](auto* element) __attribute__((always_inline)) {
-          using C = decltype(element);
-          SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v)
-              clamp_high(clamp_low(acc[r][v], low), high).store(reinterpret_cast<C>(rows.c(r)) + v * L);
-        };
-        if (t.c_type == Element::f16) put(static_cast<f16*>(nullptr));
-        else put(static_cast<bf16*>(nullptr));
+      if ((tail == size_t(L) || L == 16) && plain_end(t)) {
+        if (t.c_type == Element::f16) finish_registers<f16>(t, rows, acc, tail);
+        else finish_registers<bf16>(t, rows, acc, tail);
         return;
       }
     float sums[MR * NV * L];
@@ -221,8 +215,10 @@ template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTi
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
 template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   const ptrdiff_t size = ptrdiff_t(element_bytes(t.c_type));
-  Even rows = {static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), t.a_step, t.c_step * size, t.residual_step * size};
+  Even rows = {static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), nullptr, t.a_step, t.c_step * size, t.residual_step * size};
   for (size_t i = 0; i < t.groups; ++i) {
+    // Rows of the next turn are of 16 bits: half of the tiles fetch them.
+    if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
     multiply<MR, NV, lines>(t, rows, lines && t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * 64 : 0);
     rows.a0 += MR * rows.a_step;
     rows.c0 += MR * rows.c_bytes;

@@ -1,5 +1,5 @@
 // Elements of 16 bits: how F32 loads and stores f16 and bf16. Each instruction set gives four functions on L elements of 16 bits in the low halves
-// of an I32's lanes (load_u16, load_u16_n, store_u16, store_u16_n) and, where it has instructions for them, the conversions of f16; the others are done
+// of an I32's lanes (load_u16, load_u16_n, store_u16, store_u16_n) and, where it has instructions for them, the conversions; the others are done
 // here in integers.
 #pragma once
 
@@ -36,13 +36,13 @@ SKUA_INL F32 broadcast_as(const f16* p) { return F32::set1(widen(*p)); }
 SKUA_INL void store_as(F32 x, f16* p) { store_u16(narrow_f16(x), &p->bits); }
 SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { store_u16_n(narrow_f16(x), &p->bits, n); }
 #endif
-
+#ifndef SKUA_SIMD_CONVERTS_BF16
 SKUA_INL F32 load_as(const bf16* p) { return widen_bf16(load_u16(&p->bits)); }
 SKUA_INL F32 load_as_n(const bf16* p, size_t n) { return widen_bf16(load_u16_n(&p->bits, n)); }
 SKUA_INL F32 broadcast_as(const bf16* p) { return as_f32(I32::set1(int32_t(uint32_t(p->bits) << 16))); }
 SKUA_INL void store_as(F32 x, bf16* p) { store_u16(narrow_bf16(x), &p->bits); }
 SKUA_INL void store_as_n(F32 x, bf16* p, size_t n) { store_u16_n(narrow_bf16(x), &p->bits, n); }
-
+#endif
 #define SKUA_STORAGE(T)                                                          \
   SKUA_INL F32 F32::load(const T* p) { return load_as(p); }                      \
   SKUA_INL F32 F32::load_n(const T* p, size_t n) { return load_as_n(p, n); }     \
