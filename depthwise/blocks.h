@@ -3,6 +3,7 @@
 #include "core/families.h"
 #include "core/window.h"
 #include "depthwise/depthwise.h"
+#include "depthwise/depthwise_kernel.h"
 
 namespace skua {
 namespace depthwise {
@@ -32,14 +33,20 @@ inline bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
   return is_tile(k) && s.stride_w == 1 && s.channels > strip_channels(k) && s.in_pixel * element_bytes(k->element) % 2048 == 0 && machine_for(k->isa).l1 <= 32 << 10;
 }
 
-// Tiles across a row of outputs. Where a vector is a whole line and the layer does not fit the second-level cache, narrower ones: fewer lines at once of a pixel's
-// length apart, which hardware prefetchers follow better (measured with 2 MB: 4 to 10% faster; a layer that fits becomes as much slower, and so do shorter vectors and larger kernels).
+// Tiles across a row of outputs: columns of each, but the first and the last, which have what is left between them (they meet the image's borders anyway).
+// Where a vector is a whole line and the layer does not fit the second-level cache, narrower ones: fewer lines at once of a pixel's length apart, which hardware
+// prefetchers follow better (measured with 2 MB: 4 to 10% faster; a layer that fits becomes as much slower, and so do shorter vectors and larger kernels).
 // Pixels a multiple of 1 KB apart share few sets of the first level: there from half of that size on.
-inline size_t tiles_of(const DepthwiseShape& s, const Kernel* k) {
+inline size_t tile_columns(const DepthwiseShape& s, const Kernel* k) {
   const size_t each = element_bytes(k->element);
   const double bytes = double(s.batch) * double(each) * (double(s.in_h) * double(s.in_w) * double(s.channels) + double(s.out_h) * double(s.out_w) * double(s.out_channels()));
-  const bool narrow = k->vector * each >= 64 && s.kernel_w <= 3 && bytes > double(machine_for(k->isa).l2) * (s.in_pixel * each % 1024 ? 15 : 7) / 16;
-  return narrow ? max(s.out_w / (size_t(k->nr + 1) / 2), 1) : ceil_div(s.out_w, k->nr);
+  const bool narrow = k->kind == KernelKind::depthwise_tile && k->vector * each >= kDepthwiseNarrowVector && s.kernel_w <= kDepthwiseNarrowKernel && bytes > double(machine_for(k->isa).l2) * (s.in_pixel * each % 1024 ? 15 : 7) / 16;
+  return narrow ? size_t(k->nr + 1) / 2 : k->nr;
+}
+inline size_t tiles_of(const DepthwiseShape& s, const Kernel* k) { return ceil_div(s.out_w, tile_columns(s, k)); }
+// Column where tile i of a row begins.
+inline size_t tile_begin(const DepthwiseShape& s, size_t columns, size_t tiles, size_t i) {
+  return i == 0 ? 0 : i == tiles ? s.out_w : i * columns - (tiles * columns - s.out_w) / 2;
 }
 
 struct Blocks {

@@ -16,7 +16,6 @@ const char* unfit(const Kernel* k, const DepthwiseShape& s) {
   if (s.dilation_h != 1 || s.dilation_w != 1) return "dilated";
   if (s.out_channels() < k->vector) return "fewer channels than a vector";
   if (s.group > 1 && !holds_groups(k, s.channels, s.group)) return "vectors do not hold whole groups";
-  if (s.out_w < size_t(k->nr + 1) / 2) return "fewer columns than half a tile";
   if (s.pad_left >= kernel || (s.out_w - 1) * stride + kernel > s.in_w + s.pad_left + kernel - 1) return "as much padding as kernel";
   return nullptr;
 }

@@ -116,16 +116,21 @@ void tile_band(const Run& r, Block& k, size_t band) {
   t.low = r.low; t.high = r.high;
   t.out_row = s.out_row; t.out_pixel = s.out_pixel;
   const bool rows_whole = t.row_mask == (1u << in_rows) - 1, finish = r.activation.kernel || r.residual_mode != SKUA_RESIDUAL_NONE;
-  const size_t tiles = tiles_of(s, r.kernel);
+  const size_t tiles = tiles_of(s, r.kernel), most = tile_columns(s, r.kernel);
+  const bool rows_all = rows == r.kernel->mr;
   for (size_t i = 0, x = 0; i < tiles; ++i) {
-    const size_t end = piece_begin(s.out_w, tiles, i + 1), columns = end - x, in_columns = (columns - 1) * stride + kernel, left = x * stride;
+    const size_t end = tile_begin(s, most, tiles, i + 1), columns = end - x, in_columns = (columns - 1) * stride + kernel, left = x * stride;
     const size_t before = left < s.pad_left ? s.pad_left - left : 0;                                                        // columns of padding in the tile
     const size_t after = left + in_columns > s.in_w + s.pad_left ? left + in_columns - s.in_w - s.pad_left : 0;
     t.column_mask = before + after >= in_columns ? 0 : ((uint32_t(1) << (in_columns - before - after)) - 1) << before;
     t.column = (ptrdiff_t(left) - ptrdiff_t(s.pad_left)) * ptrdiff_t(t.in_pixel);
     char* out = k.out + (y0 * s.out_row + x * s.out_pixel + k.begin) * r.bytes;
     t.out = out;
-    table.at[rows - 1][int(columns) - table.min_columns][!rows_whole || before || after](t);
+    t.columns = uint32_t(columns);
+    const bool masks = !rows_whole || before || after;
+    if (rows_all && columns == r.kernel->nr) table.whole[masks](t);
+    else if (rows_all && columns == table.narrow_columns) table.narrow[masks](t);
+    else table.part[rows - 1](t);
     if (finish)
       for (size_t y = 0; y < rows; ++y)
         finish_pixels(r, out + y * s.out_row * r.bytes, k.residual ? k.residual + ((y0 + y) * s.res_row + x * s.res_pixel + k.begin) * r.bytes : nullptr, columns, t.channels);

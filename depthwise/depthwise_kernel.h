@@ -19,7 +19,8 @@ struct DepthwiseTile {
   ptrdiff_t column;          // elements from rows[r] to the first channel of the tile's first input column; may lie before the row
   size_t in_pixel;           // elements between neighbouring input columns
   uint32_t row_mask;         // bit r: input row r is inside the image
-  uint32_t column_mask;      // bit j: input column j is inside the image
+  uint32_t column_mask;      // bit j: input column j is inside the image, and one of these `columns` needs it
+  uint32_t columns;          // of outputs; read by functions for parts of a tile, the others compute all of theirs
   const void* w;             // packed weights of the block's first vector
   size_t channels;           // of the block
   size_t group;              // grouped tiles: channels per group
@@ -28,16 +29,19 @@ struct DepthwiseTile {
   size_t out_row, out_pixel;
 };
 
-// KernelKind::depthwise_tile, variant = kernel * 10 + stride (square kernels, dilation 1). `code` returns a table of functions for tiles of 1..mr rows and
-// nr/2 (rounded up)..nr columns: at[rows - 1][columns - min_columns][1 if a mask leaves something out]. channels >= vector.
+// KernelKind::depthwise_tile, variant = kernel * 10 + stride (square kernels, dilation 1). `code` returns a table of functions for tiles of mr rows and nr columns, and parts
+// of them. channels >= vector.
 using DepthwiseTileFn = void (*)(const DepthwiseTile&);
 // KernelKind::grouped_tile: the same for groups of `group` inputs and as many outputs; a vector holds whole groups, channels are whole vectors. Weights of a vector:
 // [bias], then [ky][input of the group][kx].
-constexpr int kDepthwiseWidths = 4;
+// Where the second-level cache overflows, kernels up to this size and vectors of this many bytes take narrow tiles throughout.
+constexpr int kDepthwiseNarrowKernel = 3, kDepthwiseNarrowVector = 64;
 struct DepthwiseTileTable {
   void (*copy)(size_t pixels, size_t channels, const void* from, size_t from_pixel, void* to, size_t to_pixel);  // channels >= vector
-  int min_columns;
-  DepthwiseTileFn at[2][kDepthwiseWidths][2];
+  uint32_t narrow_columns;     // of narrow tiles; 0: none
+  DepthwiseTileFn whole[2];    // mr rows, nr columns; [1]: masks leave something out
+  DepthwiseTileFn narrow[2];   // mr rows, narrow_columns
+  DepthwiseTileFn part[2];     // 1 or 2 (if mr is) rows, 1 to nr columns, masks
 };
 using DepthwiseTileTableFn = const DepthwiseTileTable& (*)();
 

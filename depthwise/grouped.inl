@@ -6,17 +6,17 @@
 // then used by up to RH * K sums, like a vector of a depthwise tile. Order of a chain: bias, ky, i, kx.
 //
 // Registers: RH*RW sums + RH*K weights + permuted input + permutation.
-template <class T, int K, int S, int RH, int RW, bool BROADCAST, int r = 0>
+template <class T, int K, int S, int RH, int RW, bool BROADCAST, bool PART, int r = 0>
 SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[maybe_unused]] I32 first, F32 (&acc)[RH][RW]) {
   constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
   if constexpr (r < IH) {
     if (t.row_mask >> r & 1) {
-      // Columns outside the image are zeros: no tests in the loop.
+      // Columns outside the image are zeros: no tests in the loop, but in a part of a tile.
       static const T zeros[16] = {};
       const T* in[IW];
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
         in[j] = static_cast<const T*>(t.rows[r]) + t.column + c + size_t(j) * t.in_pixel;
-        if ((j < K - 1 || j >= IW - K + 1) && !(t.column_mask >> j & 1)) in[j] = zeros;  // less than a kernel's width of padding on either side
+        if (!PART && (j < K - 1 || j >= IW - K + 1) && !(t.column_mask >> j & 1)) in[j] = zeros;  // less than a kernel's width of padding on either side
       }
       {  // The next row is far behind this one's products: its lines would be waited for (measured: 5% where pixels stay in L2).
         const T* p = static_cast<const T*>(t.rows[r + 1 < IH ? r + 1 : 0]) + t.column + c + (r + 1 < IH ? 0 : L);
@@ -35,6 +35,7 @@ SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[m
           }
         }
         SKUA_UNROLL for (int j = 0; j < IW; ++j) {
+          if (PART && !SKUA_LIKELY(t.column_mask >> j & 1)) continue;
           F32 x;
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
           if constexpr (!BROADCAST) x = permute(F32::load(in[j]), index);
@@ -56,11 +57,11 @@ SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[m
         if constexpr (!BROADCAST) index = index + I32::set1(1);
       }
     }
-    grouped_rows<T, K, S, RH, RW, BROADCAST, r + 1>(t, c, w, first, acc);
+    grouped_rows<T, K, S, RH, RW, BROADCAST, PART, r + 1>(t, c, w, first, acc);
   }
 }
 
-template <class T, int K, int S, int RH, int RW, bool BROADCAST> void grouped_tile(const DepthwiseTile& t) {
+template <class T, int K, int S, int RH, int RW, bool BROADCAST, bool PART> void grouped_tile(const DepthwiseTile& t) {
   I32 first = I32::set1(0);  // lane of the first input of each lane's group
   if constexpr (!BROADCAST) {
     static const int32_t lanes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -72,37 +73,30 @@ template <class T, int K, int S, int RH, int RW, bool BROADCAST> void grouped_ti
     F32 acc[RH][RW];
     const F32 bias = F32::load(w);
     SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = bias;
-    grouped_rows<T, K, S, RH, RW, BROADCAST>(t, c, w + L, first, acc);
+    grouped_rows<T, K, S, RH, RW, BROADCAST, PART>(t, c, w + L, first, acc);
     T* row = static_cast<T*>(t.out) + c;
     SKUA_UNROLL for (int y = 0; y < RH; ++y) {
       T* q = row;
       SKUA_UNROLL for (int x = 0; x < RW; ++x) {
-        clamp(acc[y][x], t.low, t.high).store(q);
+        if (!PART || uint32_t(x) < t.columns) clamp(acc[y][x], t.low, t.high).store(q);
         q += t.out_pixel;
       }
       row += t.out_row;
     }
   }
 }
-template <class T, int K, int S, int RH, int RW> void grouped_any(const DepthwiseTile& t) {
+template <class T, int K, int S, int RH, int RW, bool PART> void grouped_any(const DepthwiseTile& t) {
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
-  if (t.group < L) return grouped_tile<T, K, S, RH, RW, false>(t);
+  if (t.group < L || sizeof(T) < sizeof(float)) return grouped_tile<T, K, S, RH, RW, false, PART>(t);
+  if constexpr (sizeof(T) == sizeof(float))
 #endif
-  grouped_tile<T, K, S, RH, RW, true>(t);
+  grouped_tile<T, K, S, RH, RW, true, PART>(t);
 }
 
 template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_grouped_table() {
-  constexpr int least = (RW + 1) / 2;
-  static_assert(RW - least < kDepthwiseWidths);
-  DepthwiseTileTable t = {copy<T>, least, {}};
-  auto width = [&]<int W>() {
-    t.at[0][W - least][0] = t.at[0][W - least][1] = grouped_any<T, K, S, 1, W>;
-    if constexpr (RH > 1) t.at[1][W - least][0] = t.at[1][W - least][1] = grouped_any<T, K, S, RH, W>;
-  };
-  width.template operator()<RW>();
-  if constexpr (RW - 1 >= least) width.template operator()<RW - 1>();
-  if constexpr (RW - 2 >= least) width.template operator()<RW - 2>();
-  if constexpr (RW - 3 >= least) width.template operator()<RW - 3>();
+  constexpr DepthwiseTileFn whole = grouped_any<T, K, S, RH, RW, false>;
+  DepthwiseTileTable t = {copy<T>, 0, {whole, whole}, {}, {grouped_any<T, K, S, 1, RW, true>}};
+  if constexpr (RH > 1) t.part[1] = grouped_any<T, K, S, RH, RW, true>;
   return t;
 }
 template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable grouped_table_of = make_grouped_table<T, K, S, RH, RW>();

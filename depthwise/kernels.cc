@@ -81,11 +81,18 @@ SKUA_INL size_t next_vector(size_t c, size_t channels) { return c + 2 * L <= cha
 #endif
 }
 
+// What of a tile's input may lie outside the image, or is not needed: nothing; rows, and less than a kernel's width of columns on either side; any column, and as many outputs.
+enum Mask { kInside, kBorder, kPart };
+template <Mask mask, int K, int IW> SKUA_INL bool has_column([[maybe_unused]] const DepthwiseTile& t, [[maybe_unused]] int j) {
+  if constexpr (mask == kInside) return true;
+  return (mask == kBorder && j >= K - 1 && j < IW - K + 1) || SKUA_LIKELY(t.column_mask >> j & 1);
+}
+
 // Input row r of the tile and those after it.
-template <class T, int K, int S, int RH, int RW, bool EDGE, int r = 0>
+template <class T, int K, int S, int RH, int RW, Mask MASK, int r = 0>
 SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const W* w, V (&acc)[RH][RW], V (&tap)[K][K]) {
   constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
-  constexpr int products = V::fused ? 0 : EDGE ? 2 : 1;  // between branches gcc needs a second one
+  constexpr int products = V::fused ? 0 : MASK != kInside ? 2 : 1;  // between branches gcc needs a second one
   constexpr bool fits = RH * RW + ((RH - 1) * S + K < 2 * K ? (RH - 1) * S + 1 : K) * K + 1 + products <= V::registers;
   if constexpr (r < IH) {
     if constexpr (fits && r < K)
@@ -93,13 +100,12 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const W* w, V (&acc)[
         tap[r][k] = V::load(w + (1 + r * K + k) * L);
         pin(tap[r][k]);  // else gcc reads the weight from memory at every use
       }
-    if (!EDGE || SKUA_LIKELY(t.row_mask >> r & 1)) {
+    if (MASK == kInside || SKUA_LIKELY(t.row_mask >> r & 1)) {
       const T* p = static_cast<const T*>(t.rows[r]) + t.column + c;
       const size_t step = t.in_pixel;
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
         if constexpr (!fits) reread(w);
-        // Less than a kernel's width of padding on either side.
-        if (!EDGE || (j >= K - 1 && j < IW - K + 1) || SKUA_LIKELY(t.column_mask >> j & 1)) {
+        if (has_column<MASK, K, IW>(t, j)) {
           V x = V::load(p);
           pin(x);  // loaded once: else gcc reads it again as an operand of every multiply-add
           SKUA_UNROLL for (int y = 0; y < RH; ++y) {
@@ -118,15 +124,15 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const W* w, V (&acc)[
       }
       fence();
     }
-    input_rows<T, K, S, RH, RW, EDGE, r + 1>(t, c, w, acc, tap);
+    input_rows<T, K, S, RH, RW, MASK, r + 1>(t, c, w, acc, tap);
   }
 }
 
 // Input row r of a large kernel for output rows Y0 .. Y1-1. Its tap rows are loaded again for every r, or are operands in memory.
-template <class T, int K, int S, int RH, int RW, bool EDGE, int Y0, int Y1>
+template <class T, int K, int S, int RH, int RW, Mask MASK, int Y0, int Y1>
 SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const W* w, int r, V (&acc)[RH][RW]) {
   constexpr int IW = (RW - 1) * S + K;
-  if (EDGE && !SKUA_LIKELY(t.row_mask >> r & 1)) return;
+  if (MASK != kInside && !SKUA_LIKELY(t.row_mask >> r & 1)) return;
   constexpr bool fits = RH * RW + RH * K + 1 + !V::fused <= V::registers;
   V tap[RH][K];
   [[maybe_unused]] const W* taps = w + (1 + (r - Y0 * S) * K) * L;
@@ -138,7 +144,7 @@ SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const W* w, int r, V (
   const size_t step = t.in_pixel;
   SKUA_UNROLL for (int j = 0; j < IW; ++j, p += step) {
     if constexpr (!fits) reread(taps);
-    if (!EDGE || (j >= K - 1 && j < IW - K + 1) || SKUA_LIKELY(t.column_mask >> j & 1)) {
+    if (has_column<MASK, K, IW>(t, j)) {
       V x = V::load(p);
       pin(x);
       SKUA_UNROLL for (int y = Y0; y < Y1; ++y) SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
@@ -153,9 +159,10 @@ SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const W* w, int r, V (
   fence();
 }
 
-template <class T, int K, int S, int RH, int RW, bool EDGE> void tile(const DepthwiseTile& t) {
+template <class T, int K, int S, int RH, int RW, Mask MASK> void tile(const DepthwiseTile& t) {
   const size_t channels = t.channels;
   const int below = known(t.low > -__builtin_inff()), above = known(t.high < __builtin_inff());  // a bound costs as much as a tap
+  [[maybe_unused]] const uint32_t columns = t.columns;
   const W* w = static_cast<const W*>(t.w);
   for (size_t c = 0;; w += (1 + K * K) * L) {
     V acc[RH][RW];
@@ -163,11 +170,11 @@ template <class T, int K, int S, int RH, int RW, bool EDGE> void tile(const Dept
     SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = bias;
     if constexpr (K < kRolled) {
       V tap[K][K];
-      input_rows<T, K, S, RH, RW, EDGE>(t, c, w, acc, tap);
+      input_rows<T, K, S, RH, RW, MASK>(t, c, w, acc, tap);
     } else {
-      if constexpr (RH > 1) for (int r = 0; r < S; ++r) input_row<T, K, S, RH, RW, EDGE, 0, 1>(t, c, w, r, acc);
-      for (int r = (RH - 1) * S; r < K; ++r) input_row<T, K, S, RH, RW, EDGE, 0, RH>(t, c, w, r, acc);
-      if constexpr (RH > 1) for (int r = K; r < K + S; ++r) input_row<T, K, S, RH, RW, EDGE, 1, 2>(t, c, w, r, acc);
+      if constexpr (RH > 1) for (int r = 0; r < S; ++r) input_row<T, K, S, RH, RW, MASK, 0, 1>(t, c, w, r, acc);
+      for (int r = (RH - 1) * S; r < K; ++r) input_row<T, K, S, RH, RW, MASK, 0, RH>(t, c, w, r, acc);
+      if constexpr (RH > 1) for (int r = K; r < K + S; ++r) input_row<T, K, S, RH, RW, MASK, 1, 2>(t, c, w, r, acc);
     }
     if (below) SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = clamp_low(acc[y][x], bound(t.low));
     if (above) SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = clamp_high(acc[y][x], bound(t.high));
@@ -176,7 +183,7 @@ template <class T, int K, int S, int RH, int RW, bool EDGE> void tile(const Dept
     SKUA_UNROLL for (int y = 0; y < RH; ++y) {
       T* q = row;
       SKUA_UNROLL for (int x = 0; x < RW; ++x) {
-        acc[y][x].store(q);
+        if (MASK != kPart || uint32_t(x) < columns) acc[y][x].store(q);
         q += out_pixel;
       }
       row += out_row;
@@ -203,22 +210,17 @@ template <class T> void copy(size_t pixels, size_t channels, const void* source,
   }
 }
 
+// A tile of few columns also has one of a column less, for the ends of rows: a part takes up to a seventh longer.
 template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_table() {
-  constexpr int least = (RW + 1) / 2;
-  static_assert(RW - least < kDepthwiseWidths);
-  DepthwiseTileTable t = {copy<T>, least, {}};
-  auto width = [&]<int W>() {
-    t.at[0][W - least][0] = tile<T, K, S, 1, W, false>;
-    t.at[0][W - least][1] = tile<T, K, S, 1, W, true>;
-    if constexpr (RH > 1) {
-      t.at[1][W - least][0] = tile<T, K, S, RH, W, false>;
-      t.at[1][W - least][1] = tile<T, K, S, RH, W, true>;
-    }
-  };
-  width.template operator()<RW>();
-  if constexpr (RW - 1 >= least) width.template operator()<RW - 1>();
-  if constexpr (RW - 2 >= least) width.template operator()<RW - 2>();
-  if constexpr (RW - 3 >= least) width.template operator()<RW - 3>();
+  DepthwiseTileTable t = {copy<T>, 0, {tile<T, K, S, RH, RW, kInside>, tile<T, K, S, RH, RW, kBorder>}, {}, {tile<T, K, S, 1, RW, kPart>}};
+  if constexpr (RH > 1) t.part[1] = tile<T, K, S, RH, RW, kPart>;
+  constexpr bool lines = K <= kDepthwiseNarrowKernel && L * sizeof(T) >= kDepthwiseNarrowVector, ends = K <= 3 && RW <= 4 && (L > 4 || sizeof(T) == sizeof(float));
+  constexpr int columns = lines ? (RW + 1) / 2 : RW - 1;
+  if constexpr (lines || ends) {
+    t.narrow_columns = columns;
+    t.narrow[0] = t.narrow[1] = tile<T, K, S, RH, columns, kBorder>;
+    if constexpr (lines) t.narrow[0] = tile<T, K, S, RH, columns, kInside>;
+  }
   return t;
 }
 template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable table_of = make_table<T, K, S, RH, RW>();
