@@ -1,4 +1,5 @@
 // This library as a contestant.
+#include <atomic>
 #include <skua/skua.h>
 #include <stdio.h>
 
@@ -82,8 +83,16 @@ class Skua : public Contestant {
   ~Skua() override { skua_context_destroy(context); }
   const char* name() const override { return "skua"; }
   std::string version() const override { return skua_version_string(); }
+  // Returns when every worker has come, as peers' pools do: a sample is shorter than it may take a sleeping thread to get a core.
   void wake() override {
-    if (const skua_executor* e = executor()) e->parallel_for(e->ctx, e->concurrency, [](void*, size_t, uint32_t) {}, nullptr);
+    const skua_executor* e = executor();
+    if (!e) return;
+    std::atomic<uint32_t> missing{e->concurrency};
+    const auto meet = [](void* arg, size_t, uint32_t) {
+      auto& missing = *static_cast<std::atomic<uint32_t>*>(arg);
+      for (--missing; missing.load();) {}
+    };
+    e->parallel_for(e->ctx, e->concurrency, meet, &missing);
   }
   void park() override { park_executor(); }
 
