@@ -51,7 +51,7 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
 }
 
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {
-  if (plan.row && (args.concurrency() == 1 || plan.cycles < 30e3)) {
+  if (plan.row && (args.concurrency() == 1 || plan.cycles < kAlone)) {
     const GemmBlock g = block_of(plan, s, x, nullptr);
     return run_row(g, {x.in, x.out, x.residual, 1}, 0, panel_count(g.format, g.n));
   }
