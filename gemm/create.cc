@@ -61,7 +61,7 @@ skua_status make(const skua_context* context, const skua_gemm_desc& d, const voi
 skua_status gemm_remake(const skua_op* base, const skua_tensor* inputs, uint32_t wanted, skua_op** out) {
   const GemmConfig& c = static_cast<const GemmOp*>(base)->config;
   *out = nullptr;
-  if (!c.constant_b || base->ctx->filter[0]) return SKUA_STATUS_OK;
+  if (!c.constant_b || base->ctx->filter[0] || is_int8(c.a_type)) return SKUA_STATUS_OK;
   skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
   d.a_type = skua_dtype(c.a_type); d.b_type = skua_dtype(c.b_type); d.c_type = skua_dtype(c.c_type);
   d.numerics = skua_numerics(c.numerics);
@@ -84,19 +84,7 @@ skua_status gemm_remake(const skua_op* base, const skua_tensor* inputs, uint32_t
 
 using namespace skua;
 
-extern "C" {
-
-skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, const void* b, const void* bias, skua_op** out) {
-  skua_gemm_desc d;
-  SKUA_TRY(read_desc("gemm", context, desc, d, out));
-  SKUA_TRY(need_float("gemm", "a_type", d.a_type));
-  if (b) SKUA_TRY(need_same_type_or_f32("gemm", "b_type", d.b_type, "a_type", d.a_type));
-  else SKUA_TRY(need_same_type("gemm", "b_type of a B that is an input", d.b_type, "a_type", d.a_type));
-  SKUA_TRY(need_same_type_or_f32("gemm", "c_type", d.c_type, "a_type", d.a_type));
-  SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
-  SKUA_TRY(need_unquantized("gemm", "b_q", d.b_q));
-  SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));
-  SKUA_TRY(check_epilogue("gemm", d.epilogue));
+skua_status skua::check_gemm_shape(const skua_gemm_desc& d, const void* b, const void* bias) {
   if (unsigned(d.numerics) > SKUA_NUMERICS_FAST) return SKUA_INVALID("gemm: numerics is %d, unknown", int(d.numerics));
   if (!b && d.k) return SKUA_INVALID("gemm: b is NULL but k is %zu; k belongs to a constant B, leave it 0 for B as an input", d.k);
   if (!b && !bias && d.n) return SKUA_INVALID("gemm: b and bias are NULL but n is %zu; n belongs to a constant B or a bias", d.n);
@@ -107,6 +95,24 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
   if (size_t rows = d.transpose_b ? d.n : d.k, reach = 0; b && d.ldb && (!mul(rows - 1, d.ldb, reach) || !add(reach, dense, reach) || reach > SIZE_MAX / 8))
     return SKUA_INVALID("gemm: ldb is %zu, B of %zu rows is larger than the address space", d.ldb, rows);
   if (d.n > SIZE_MAX / 64 || d.k > SIZE_MAX / 64) return SKUA_INVALID("gemm: n or k is larger than the address space");
+  return SKUA_STATUS_OK;
+}
+
+extern "C" {
+
+skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, const void* b, const void* bias, skua_op** out) {
+  skua_gemm_desc d;
+  SKUA_TRY(read_desc("gemm", context, desc, d, out));
+  if (d.a_type == SKUA_DTYPE_S8 || d.a_type == SKUA_DTYPE_U8) return gemm_create_bytes(context, d, b, static_cast<const int32_t*>(bias), out);
+  SKUA_TRY(need_float("gemm", "a_type", d.a_type));
+  if (b) SKUA_TRY(need_same_type_or_f32("gemm", "b_type", d.b_type, "a_type", d.a_type));
+  else SKUA_TRY(need_same_type("gemm", "b_type of a B that is an input", d.b_type, "a_type", d.a_type));
+  SKUA_TRY(need_same_type_or_f32("gemm", "c_type", d.c_type, "a_type", d.a_type));
+  SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
+  SKUA_TRY(need_unquantized("gemm", "b_q", d.b_q));
+  SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));
+  SKUA_TRY(check_epilogue("gemm", d.epilogue));
+  SKUA_TRY(check_gemm_shape(d, b, bias));
   return make(context, d, b, bias, kAskTuned, out);
 }
 

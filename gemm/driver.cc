@@ -12,10 +12,10 @@ GemmSegment* prepared_segments(const GemmBlock& g, const Staging& s) {  // behin
 double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
   const GemmTileTable& tiles = table_of(tile);
   const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32;
-  if (tiles.pack_a) rows = tile->mr;  // all are multiplied
+  if (tiles.pack_a && !tiles.bytes) rows = tile->mr;  // all are multiplied
   // Widening B takes two instructions for a vector, but they overlap with waiting for it: measured at 4 to 24 rows.
-  const double multiplies = double(rows * vectors), widens = tiles.b != tiles.a ? 0.75 * double(vectors) : 0;
-  const double loads = double(vectors) + double(rows) * (tiles.pack_a ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
+  const double multiplies = double(rows * vectors), widens = tiles.b != tiles.a && !tiles.bytes ? 0.75 * double(vectors) : 0;
+  const double loads = double(vectors) + double(rows) * (tiles.pack_a && !tiles.bytes ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
   double step = (multiplies + widens) / m.fma_ports;
   if (m.in_order) step += loads * (tile->tuned_for == Core::a55 ? 0 : tile->tuned_for == Core::a53 ? 1 : 2);  // a vector load is two cycles of its own unless it is in halves
   if (const double c = loads / m.load_ports; c > step) step = c;
@@ -53,7 +53,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
   const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
   const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
-  const double packing = tiles.pack_a ? double(m) * double(depth) * element_bytes(tiles.a) / 4 : 0;  // about an instruction for each four bytes
+  const double packing = tiles.pack_a ? double(m) * double(depth) * double(bytes_of_a(tiles)) / 4 : 0;  // about an instruction for each four bytes
   return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs + packing;
 }
 
@@ -65,7 +65,8 @@ static bool serves(const Kernel* k, const PackFormat* packed, const GemmTypes& t
   const char* no = nullptr;
   if (types.strict && tiles.half_sums) no = "it sums in half precision";
   else if (types.exact_b && tiles.b != Element::f32) no = "it rounds the weights";
-  else if (types.segment % tiles.kr) no = "it takes the depth in groups that the channels do not fill";
+  else if (types.b_zero && !tiles.sums_rows) no = "it takes no zero point of B";
+  else if (types.segment % tiles.kr && !tiles.bytes) no = "it takes the depth in groups that the channels do not fill";
   else if (tiles.c != Element::f32 && tiles.c != types.c) no = "it writes another type";
   if (!no && (!packed || format_of(k) == *packed)) return true;
   if (!text) return false;
@@ -78,6 +79,14 @@ static bool serves(const Kernel* k, const PackFormat* packed, const GemmTypes& t
   return false;
 }
 
+// Kernels on bytes have tables of their own.
+static Family tables_of(Element e) {
+#ifdef SKUA_TYPE_s8
+  if (is_int8(e)) return gemm_int8_tables;
+#endif
+  return gemm_tables;
+}
+
 const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text, Choice* choice, const GemmTypes& types) {
   struct Search {
     size_t m, n, depth;
@@ -88,7 +97,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     const Kernel* best;
     double cycles;
   } s = {m, n, depth, format, text, choice, types, nullptr, 0};
-  each_kernel(ctx, gemm_tables, KernelKind::gemm_tile, 0, [](const Kernel* k, void* arg) {
+  each_kernel(ctx, tables_of(types.a), KernelKind::gemm_tile, 0, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
     if (!serves(k, s.format, s.types, s.text)) return;
     if (s.choice && s.choice->skip()) return;
@@ -104,13 +113,13 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
 
 void explain_types(const Kernel* tile, skua_numerics numerics, const char* b, Text& text) {
   const GemmTileTable& tiles = table_of(tile);
-  text.add("  %s as %s; sums %s", b, type_name(tiles.b), type_name(tiles.half_sums ? tile->element : Element::f32));
+  text.add("  %s as %s; sums %s", b, type_name(tiles.b), type_name(tiles.half_sums ? tile->element : tiles.bytes ? Element::s32 : Element::f32));
   if (tiles.half_sums && numerics != SKUA_NUMERICS_FAST) text.add(", %zu terms at a time, then f32", kSumBlock);
   text.add("\n");
 }
 
 const Kernel* find_pack(const skua_context* ctx, Element from, Element to, unsigned kr) {
-  return find_kernel(ctx, gemm_tables, KernelKind::gemm_pack, pack_variant(to, kr), from);
+  return find_kernel(ctx, tables_of(from), KernelKind::gemm_pack, pack_variant(to, kr), from);
 }
 
 GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel) {
@@ -124,6 +133,7 @@ size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t
   // need it, while every pass more loads and stores C (512x512x512: 98% of the peak in one pass, 89% in passes that fit L1).
   const Machine m = machine_for(tile->isa);
   const size_t depth = segment_count * k;
+  if (table_of(tile).bytes) return max(depth, 1);  // C cannot hold sums
   size_t kc = max(m.l2 / 4 / (size_t(tile->nr) * element_bytes(table_of(tile).b)), 256);
   if (double(rows) * double(depth) * 4 > double(m.l2 / 2)) kc = max(kc / 2, 256);  // A's part too
   if (depth <= kc + kc / 2) return max(depth, 1);
@@ -175,7 +185,8 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
   s.rows = max(m, 1);
   if (s.prepares) {
     // A line more than a power of two: rows in different sets of the caches.
-    s.row_bytes = round_up(max(round_up(depth, tiles.pack_kr), 1) * element_bytes(tiles.a), 64);
+    const size_t padded = tiles.bytes ? segment_count * round_up(k, tiles.pack_kr) : round_up(depth, tiles.pack_kr);
+    s.row_bytes = round_up(max(padded, 1) * bytes_of_a(tiles), 64);
     if (s.row_bytes % 512 == 0) s.row_bytes += 64;
     // Whole tiles of rows that stay in L1 beside a part of B: few where they meet one panel only; where B comes from beyond L2, as many as L2 holds take each panel.
     const size_t vectors = tile->nr / tile->vector, wide = min(ceil_div(max(n, 1), tile->vector), vectors), tall = tiles.even[wide - 1] ? tiles.even_rows[wide - 1] : mr;
@@ -186,6 +197,18 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
   }
   if (s.strip) s.bytes += kStripFloats * (sizeof(float) + (tiles.c == Element::f32 ? 0 : element_bytes(tiles.c)));
   return s;
+}
+
+// What a tile of bytes is told of its columns.
+static void set_columns(const GemmBlock& g, size_t first, GemmTile& t) {
+  t.scale = g.scale + first;
+  t.offset = g.offset + first;
+  t.column_sums = g.row_quant ? g.column_sums + first : nullptr;
+  t.row_quant = g.row_quant;
+  t.b_zero = g.b_zero;
+  t.row_terms = nullptr;
+  t.terms_known = false;
+  t.zero = g.zero;
 }
 
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t) {
@@ -203,11 +226,12 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.bias = g.bias ? g.bias + first : nullptr;
   t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
   t.low = s.strip ? -INFINITY : g.activation.low; t.high = s.strip ? INFINITY : g.activation.high;
-  t.a_step = s.prepares ? ptrdiff_t(s.row_bytes / element_bytes(tiles.a)) : g.a_step;
+  t.a_step = s.prepares ? ptrdiff_t(s.row_bytes / bytes_of_a(tiles)) : g.a_step;
   t.c_step = s.strip ? ptrdiff_t(width) : g.c_step;
   t.residual_step = g.residual_step;
   t.next = nullptr;
   t.block = g.block_sums ? kSumBlock : SIZE_MAX;
+  if (tiles.bytes) set_columns(g, first, t);
 }
 
 ptrdiff_t bytes_ahead(const GemmBlock& g, Ahead fetch, size_t ldb, size_t panel, size_t p1, bool in_place) {
@@ -289,6 +313,10 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
   const void* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &from;
   t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
   t.low = g.activation.low; t.high = g.activation.high;
+  if (table_of(g.tile).bytes) {
+    set_columns(g, size_t(first), t);
+    t.c_type = g.c_type;
+  }
   table_of(g.tile).panels(t);
   if (!g.activation.kernel) return;
   note_use(g.activation.kernel);

@@ -3,6 +3,7 @@
 #include "core/activation.h"
 #include "core/families.h"
 #include "core/op.h"
+#include "core/quantize.h"
 #include "gemm/gemm_kernel.h"
 
 namespace skua {
@@ -14,9 +15,9 @@ struct PackFormat {
   uint16_t nr, vector;
   Element element;
   uint8_t kr;       // steps of the depth that lie together; the depth is rounded up to them
-  uint16_t unused;  // 0
+  int16_t a_shift;  // of the tiles of bytes that the offsets beside the panels are for
 };
-inline bool operator==(const PackFormat& x, const PackFormat& y) { return x.nr == y.nr && x.vector == y.vector && x.element == y.element && x.kr == y.kr; }
+inline bool operator==(const PackFormat& x, const PackFormat& y) { return x.nr == y.nr && x.vector == y.vector && x.element == y.element && x.kr == y.kr && x.a_shift == y.a_shift; }
 inline size_t panel_count(const PackFormat& f, size_t n) { return ceil_div(n, f.nr); }
 inline size_t panel_columns(const PackFormat& f, size_t n, size_t panel) { return min(f.nr, n - panel * f.nr); }
 inline size_t panel_width(const PackFormat& f, size_t n, size_t panel) { return round_up(panel_columns(f, n, panel), f.vector); }
@@ -39,20 +40,24 @@ struct GemmTypes {
   bool strict = false;                         // SKUA_NUMERICS_STRICT: sums in f32
   size_t segment = 0;                          // depth of each of several segments; 0 = one segment
   bool exact_b = false;                        // constant weights of f32 stay f32
+  bool b_zero = false;                         // bytes: B has a zero point (of u8; s8 is symmetric)
 };
 
 // The cheapest tile that the context may use; with `format`, among those of that format. NULL if there is none. A kernel filter that leaves none is ignored.
 // With text, every candidate and its predicted cycles is added to it.
 const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text = nullptr, Choice* choice = nullptr, const GemmTypes& types = {});
 inline const GemmTileTable& table_of(const Kernel* tile) { return code_of<GemmTileTableFn>(tile)(); }
-inline PackFormat format_of(const Kernel* tile) { return {tile->nr, tile->vector, table_of(tile).b, table_of(tile).kr, 0}; }
+// The zero point of B as it lies in panels of that format, from that of B as given.
+inline int32_t packed_zero(Element given, int32_t zero, Element packed) { return given == packed ? zero : given == Element::s8 ? zero + 128 : zero - 128; }
+inline PackFormat format_of(const Kernel* tile) { return {tile->nr, tile->vector, table_of(tile).b, table_of(tile).kr, table_of(tile).a_shift}; }
 // Of the highest instruction set; NULL if there is none from that type to that format.
 const Kernel* find_pack(const skua_context* ctx, Element from, Element to, unsigned kr = 1);
 GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel);  // f32 to f32
+inline GemmPackBytesFn pack_bytes(const Kernel* pack) { return code_of<GemmPackBytesFn>(pack); }  // of find_pack() from s8 or u8
 void explain_types(const Kernel* tile, skua_numerics numerics, const char* b, Text& text);  // of B ("weights packed") and of the sums
 
 // ---- the loop nest -------------------------------------------------------------------------------------------------------------
-constexpr size_t kMaxTileRows = 16;
+constexpr size_t kMaxTileRows = 16, kTermRows = 504;  // whole tiles of 6, 8, 12 and 14
 
 // A product whose rows may be anywhere. It goes over segment_count * k of the depth; see gemm_kernel.h.
 struct GemmBlock {
@@ -76,6 +81,12 @@ struct GemmBlock {
   bool block_sums;             // sums of a tile in half precision go to f32 after kSumBlock terms
   const Kernel* rows;          // gemm_rows of a_type, where C's strips need it
   void* scratch;               // this worker's staging().bytes, 64-byte aligned; unused where that is 0
+  // Tiles of bytes: of all columns and rows, see GemmTile. bias is NULL without row_quant; activation is its low and high, alpha 1, beta 0, residual none.
+  const float* scale = nullptr;
+  const int32_t* offset = nullptr;
+  const int32_t* column_sums = nullptr;
+  const GemmRowQuant* row_quant = nullptr;  // of row 0 of the m that run_block counts
+  int32_t b_zero = 0, zero = 0;
 };
 constexpr size_t kSumBlock = 64;
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows = 0);  // rows that read A where it is; 0 = it is close
@@ -142,11 +153,14 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   note_use(g.tile);
   if (g.activation.kernel) note_use(g.activation.kernel);
   const Staging s = staging(g.tile, g.a_type, g.c_type, g.activation.kernel, m1 - m0, g.n, g.segment_count, g.k);
-  const size_t per_turn = s.bytes ? s.rows : p1 - p0 > 1 ? rows_per_turn(g, m1 - m0, row(m0).even) : m1 - m0;
+  size_t per_turn = s.bytes ? s.rows : p1 - p0 > 1 ? rows_per_turn(g, m1 - m0, row(m0).even) : m1 - m0;
+  int32_t row_terms[kTermRows];  // bytes: what the first panel's tiles find of their rows
+  const bool keeps_terms = g.b_zero && p1 - p0 > 1;
+  if (keeps_terms) per_turn = min(per_turn, kTermRows);
   void* strip = s.strip ? strip_of(g, s, tiles.c) : nullptr;
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0 <= mr);
   Pass pass = {};
-  pass.kc = g.c_type == Element::f32 && !s.strip ? g.kc : max(depth, 1);  // sums stay in f32
+  pass.kc = g.c_type == Element::f32 && !s.strip && !tiles.bytes ? g.kc : max(depth, 1);  // sums stay in f32, or s32
   do {
     pass.begin(g);
     for (size_t turn = m0; turn < m1; turn += per_turn) {
@@ -197,6 +211,8 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
             }
           } while (!t.groups && ++rows < (end - m < 2 * mr && !tiles.pack_a ? (end - m > mr ? (end - m + 1) / 2 : end - m) : min(mr, end - m)));
           t.residual = late ? nullptr : rest;
+          t.row_quant = g.row_quant ? g.row_quant + m : nullptr;
+          if (keeps_terms) t.row_terms = row_terms + (m - turn), t.terms_known = p > p0;
           if (t.groups) even(t);
           else fn[rows - 1](t);
           if (t.groups) rows = t.groups * tall;
@@ -204,6 +220,8 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           if (laps && t.groups && 3 * (run - rows) >= 2 * tall) {
             const ptrdiff_t back = ptrdiff_t(run - tall);
             a[0] = at(a[0], tiles.a, back * t.a_step);
+            if (g.row_quant) t.row_quant += back;
+            if (keeps_terms) t.row_terms += back;
             c[0] = at(c[0], t.c_type, back * t.c_step);
             if (residual[0]) residual[0] = at(residual[0], g.c_type, back * t.residual_step);
             t.groups = 1;

@@ -19,6 +19,7 @@ struct Plan : skua_plan {
   bool row;                  // one row and a packed B that is not fetched ahead
   const Kernel *pack_a, *pack_b;  // NULL where nothing is packed
   size_t packed_a, packed_b;      // bytes of workspace: per batch of A, per B
+  size_t columns;                 // of bytes: where in the latter offsets and scales of the columns are
   size_t width_a;                 // elements from a row of the packed A to the next
   Staging staging;
 };
@@ -30,7 +31,9 @@ skua_status open(skua_op* base) {
   GemmOp& op = *static_cast<GemmOp*>(base);
   const GemmConfig& c = op.config;
   size_t packed = 0, bytes = 0;
-  bool ok = c.n <= SIZE_MAX / 64 && c.k <= SIZE_MAX / 64 && (c.c_type == Element::f32 || c.c_type == c.a_type) && (c.b_type == Element::f32 || c.b_type == c.a_type);
+  const bool quantized = is_int8(c.a_type);
+  bool ok = c.n <= SIZE_MAX / 64 && c.k <= SIZE_MAX / 64;
+  ok = ok && (quantized ? gemm_open_bytes(op) : (c.c_type == Element::f32 || c.c_type == c.a_type) && (c.b_type == Element::f32 || c.b_type == c.a_type));
   if (ok && c.constant_b) ok = c.format.vector && c.format.nr && c.format.kr && packed_bytes(c.format, size_t(c.n), size_t(c.k), packed);
   ok = ok && mul(gemm_bias_floats(c), sizeof(float), bytes) && add(bytes, packed, bytes) && bytes == op.weights_size && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION;
   if (!ok) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
@@ -38,13 +41,20 @@ skua_status open(skua_op* base) {
   if (c.constant_b && !choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, types_of(c)))
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns of vectors of %u; this context (%s) has no such kernel", c.format.nr,
                 c.format.vector, skua_context_isa(op.ctx));
-  if (c.a_type != Element::f32 && !find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+  if (c.a_type != Element::f32 && !quantized && !find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   op.n_inputs = 1 + !c.constant_b + (c.residual != SKUA_RESIDUAL_NONE);
   op.n_outputs = 1;
   const float* w = static_cast<const float*>(op.weights);
-  op.bias = c.has_bias ? w : nullptr;
+  if (quantized) {
+    op.offset = gemm_bias_floats(c) ? reinterpret_cast<const int32_t*>(w) : nullptr;
+    op.scale = c.constant_b ? w + gemm_bias_floats(c) / 2 : nullptr;
+    op.activation.low = c.q.low;
+    op.activation.high = c.q.high;
+  } else {
+    op.bias = c.has_bias ? w : nullptr;
+  }
   op.packed = c.constant_b ? w + gemm_bias_floats(c) : nullptr;
-  return resolve_activation(&op, c.activation, op.activation);
+  return quantized ? SKUA_STATUS_OK : resolve_activation(&op, c.activation, op.activation);
 }
 
 // Leading dimensions of x against the output's batch, aligned at the end: elements per batch index.
@@ -77,7 +87,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     p.n = size_t(c.n);
     if (p.k != c.k) return SKUA_INVALID("gemm: input 0 has K = %zu, the weights have %zu", p.k, size_t(c.k));
   } else {
-    SKUA_TRY(matrix(base, s, 1, c.a_type));
+    SKUA_TRY(matrix(base, s, 1, is_int8(c.a_type) ? c.b_type : c.a_type));
     const skua_tensor& b = s.inputs[1];
     p.n = b.shape[b.rank - (c.transpose_b ? 2 : 1)];
     const size_t k = b.shape[b.rank - (c.transpose_b ? 1 : 2)];
@@ -120,13 +130,13 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if (!p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   const PackFormat f = format_of(p.kernel);
   p.pack_a = c.transpose_a ? find_pack(op.ctx, c.a_type, c.a_type) : nullptr;
-  p.pack_b = c.constant_b ? nullptr : find_pack(op.ctx, c.a_type, f.element, f.kr);
+  p.pack_b = c.constant_b ? nullptr : find_pack(op.ctx, is_int8(c.a_type) ? c.b_type : c.a_type, f.element, f.kr);
   if ((c.transpose_a && !p.pack_a) || (!c.constant_b && !p.pack_b)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   p.staging = staging(p.kernel, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
   p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);  // beta reads C, so C cannot hold partial sums
   p.row = c.constant_b && p.m == 1 && !p.staging.bytes && has_row(p.kernel, p.n, p.k);
   // A few rows use each element of B once or twice: packing would cost more than it saves.
-  p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64 && f.element == c.a_type && f.kr == 1;
+  p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64 && f.element == c.a_type && f.kr == 1 && !is_int8(c.a_type);
   size_t bytes = 0;
   bool ok = true;
   if (c.transpose_a) {
@@ -134,9 +144,13 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     ok = mul(p.m, p.width_a, p.packed_a) && mul(p.packed_a, element_bytes(c.a_type), p.packed_a);
   }
   if (ok && !c.constant_b && (!p.in_place || p.n % f.vector)) ok = packed_bytes(f, p.in_place ? panel_columns(f, p.n, panel_count(f, p.n) - 1) : p.n, p.k, p.packed_b);
-  size_t total_a = 0, total_b = 0;
+  size_t total_a = 0, total_b = 0, columns = 0;
   p.packed_a = round_up(p.packed_a, 64);
   p.packed_b = round_up(p.packed_b, 64);
+  if (!c.constant_b && is_int8(c.a_type)) {  // offsets and scales of the columns behind the panels
+    p.columns = p.packed_b;
+    ok = ok && mul(round_up(p.n, 16), 8, columns) && add(p.packed_b, columns, p.packed_b);
+  }
   ok = ok && mul(p.packed_a, p.batches, total_a) && mul(p.packed_b, p.b_batches, total_b) && add(total_a, total_b, bytes) && bytes <= SIZE_MAX / 2 && p.staging.bytes <= SIZE_MAX / 4;
   if (!ok) return SKUA_INVALID("gemm: the packed operands are larger than the address space");
   p.algorithm = c.constant_b ? "packed" : p.in_place ? "in_place" : "pack_and_multiply";
@@ -192,6 +206,22 @@ size_t b_begin(const Plan& p, size_t index) {
   return offset;
 }
 
+// A panel of bytes, and what a tile is told of its columns.
+void pack_bytes_panel(const Run& r, size_t which, size_t panel) {
+  const Plan& p = plan_of(r.args->plan);
+  const GemmOp& op = op_of(r.args->plan);
+  const PackFormat f = format_of(p.kernel);
+  const size_t stride_k = op.config.transpose_b ? 1 : p.ldb, stride_n = op.config.transpose_b ? p.ldb : 1, first = panel * f.nr, width = panel_width(f, p.n, panel);
+  char* to = r.packed_b + which * p.packed_b;
+  auto* offset = reinterpret_cast<int32_t*>(to + p.columns) + first;
+  float* scale = reinterpret_cast<float*>(to + p.columns) + round_up(p.n, 16) + first;
+  memset(offset, 0, width * sizeof *offset);
+  pack_bytes(p.pack_b)(p.k, panel_columns(f, p.n, panel), width, at(r.b, op.config.b_type, ptrdiff_t(b_begin(p, which) + first * stride_n)), stride_k, stride_n,
+                       to + panel_offset(f, panel, p.k), offset);
+  gemm_offsets(op.config.q, p.kernel, panel_columns(f, p.n, panel), p.k, op.offset ? op.offset + first : nullptr, offset);
+  for (size_t j = 0; j < width; ++j) scale[j] = op.config.q.scale;
+}
+
 void pack_b_task(void* arg, size_t index, uint32_t) {
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = plan_of(r.args->plan);
@@ -201,6 +231,7 @@ void pack_b_task(void* arg, size_t index, uint32_t) {
   const size_t panel = p.in_place ? panel_count(f, p.n) - 1 : index % panels;
   const size_t stride_k = c.transpose_b ? 1 : p.ldb, stride_n = c.transpose_b ? p.ldb : 1;
   void* to = r.packed_b + which * p.packed_b;
+  if (is_int8(c.a_type)) return pack_bytes_panel(r, which, panel);
   code_of<GemmPackFn>(p.pack_b)(p.k, panel_columns(f, p.n, panel), panel_width(f, p.n, panel), at(r.b, c.a_type, ptrdiff_t(b_begin(p, which) + panel * f.nr * stride_n)), stride_k, stride_n,
                                 p.in_place ? to : at(to, f.element, ptrdiff_t(panel_offset(f, panel, p.k))));
 }
@@ -211,8 +242,10 @@ void pack_a_task(void* arg, size_t index, uint32_t) {  // stored [K, M]: rows of
   const Element type = op_of(r.args->plan).config.a_type;
   const size_t batch = index / r.pieces, piece = index % r.pieces;
   const size_t m0 = piece_begin(p.m, r.pieces, piece), m1 = piece_begin(p.m, r.pieces, piece + 1);
-  code_of<GemmPackFn>(p.pack_a)(m1 - m0, p.k, p.width_a, at(r.a, type, ptrdiff_t(batch_offset(p, p.a_step, batch) + m0)), 1, p.lda,
-                                at(static_cast<void*>(r.packed_a + batch * p.packed_a), type, ptrdiff_t(m0 * p.width_a)));
+  const void* from = at(r.a, type, ptrdiff_t(batch_offset(p, p.a_step, batch) + m0));
+  void* to = at(static_cast<void*>(r.packed_a + batch * p.packed_a), type, ptrdiff_t(m0 * p.width_a));
+  if (is_int8(type)) pack_bytes(p.pack_a)(m1 - m0, p.k, p.width_a, from, 1, p.lda, to, nullptr);
+  else code_of<GemmPackFn>(p.pack_a)(m1 - m0, p.k, p.width_a, from, 1, p.lda, to);
 }
 
 // What every task of a product shares. Fields by name: zeroing all of them first would take as long as a small product.
@@ -220,7 +253,7 @@ GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
   return {.tile = p.kernel, .format = format_of(p.kernel), .n = p.n, .segment_count = 1, .k = p.k, .segments = whole, .kc = p.kc, .packed = op.packed, .packed_depth = p.k,
           .in_place = nullptr, .ldb = 0, .alpha = op.config.alpha, .beta = op.config.beta, .bias = op.bias, .activation = op.activation, .residual = skua_residual(op.config.residual),
           .a_step = 0, .c_step = 0, .residual_step = 0, .more_panels = 0, .a_type = op.config.a_type, .c_type = op.config.c_type,
-          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr};
+          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero};
 }
 
 void multiply_task(void* arg, size_t index, uint32_t worker) {
@@ -234,6 +267,10 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   if (!g.packed) {
     const size_t which = b_index(p, batch);
     g.packed = r.packed_b + which * p.packed_b;
+    if (is_int8(op.config.a_type)) {
+      g.offset = reinterpret_cast<const int32_t*>(static_cast<const char*>(g.packed) + p.columns);
+      g.scale = reinterpret_cast<const float*>(g.offset) + round_up(p.n, 16);
+    }
     if (p.in_place) {
       g.in_place = at(r.b, f.element, ptrdiff_t(batch_offset(p, p.b_step, batch)));
       g.ldb = p.ldb;
@@ -274,7 +311,7 @@ void run(const RunArgs& args) {
   r.packed_a = p.packed_a ? space : nullptr;
   r.packed_b = space + p.packed_a * p.batches;
   r.scratch = r.packed_b + p.packed_b * p.b_batches;
-  if (p.staging.bytes) r.rows = find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, op.config.a_type);
+  if (p.staging.bytes && !is_int8(op.config.a_type)) r.rows = find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, op.config.a_type);
   if (p.packed_a) {
     note_use(p.pack_a);
     r.pieces = pieces_for(args, ceil_div(p.m, 16), double(p.k) * 16);
@@ -295,7 +332,7 @@ void explain(const skua_plan* plan, Text& text) {
   const Machine m = machine_for(p.kernel->isa);
   const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = gemm_cycles(p.kernel, p.m, p.n, p.k);
   text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches, p.kernel->mr, p.kernel->nr, p.kc);
-  if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector);
+  if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector * (is_int8(op.config.a_type) ? double(table_of(p.kernel).rate) : 1));
   explain_types(p.kernel, skua_numerics(op.config.numerics), op.config.constant_b ? "weights packed" : p.in_place ? "B read" : "B packed", text);
   text.add("  candidates:\n");
   choose_tile(op.ctx, p.m, p.n, p.k, op.config.constant_b ? &op.config.format : nullptr, &text, nullptr, types_of(op.config));

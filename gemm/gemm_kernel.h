@@ -12,6 +12,12 @@ struct GemmSegment {
   size_t b;     // first row of the panel; a multiple of the tile's kr
 };
 
+// The quantisation of a row of A: real = scale * (q - zero).
+struct GemmRowQuant {
+  float scale;
+  int32_t zero;
+};
+
 // One tile: up to mr rows times up to nr columns of C.
 //
 //   C[r][j] = finish( [C[r][j] if load_c] + sum over s, k of A[r][segments[s].a + k] * B[segments[s].b + k][j] )
@@ -40,7 +46,28 @@ struct GemmTile {
   size_t groups;
   const void* next;              // rows of 16 bits, one behind the other, that are prepared after these: fetched meanwhile; NULL = none
   ptrdiff_t a_step, c_step, residual_step;
+  // Tiles of bytes, see below.
+  const float* scale;            // of each column; whole vectors readable, as in the two that follow
+  const int32_t* offset;         // where the sums of a column start
+  const int32_t* column_sums;    // read with row_quant only
+  const GemmRowQuant* row_quant; // of the tile's rows, one after the other (of all groups' rows); NULL = A has one scale, which is in `scale`, and one zero point, which is in `offset`
+  int32_t b_zero;                // of B as packed; where it is not 0 the tile sums its rows of A,
+  int32_t* row_terms;            // and leaves b_zero times the sums here (of all groups' rows) for the next panel, which finds them known; NULL = nowhere
+  bool terms_known;
+  int32_t zero;                  // of C: added to a rounded result
 };
+
+// Tiles of bytes. A is s8 or u8 (Kernel::element), B is packed as s8 or u8, sums are exact in 32 bits (beyond that they wrap).
+//
+//   sum[r][j] = offset[j] - row_quant[r].zero * column_sums[j] - b_zero * sum over k of A'[r][k] + sum over k of A'[r][k] * B[k][j]        A' = A + a_shift of the table
+//   y = float(sum) * scale[j] * row_quant[r].scale + bias[j]      from left to right, each operation rounded; without row_quant and bias the sum times the scale
+//   C of 8 bits: zero + nearest_even(clamp(y, low, high)), low and high the type's range less `zero`, or closer; else clamp(y, low, high), rounded once
+//
+// Zero points are folded: with zero points za and zb (of A, and of B as packed) offset[j] = bias[j] - (za + a_shift) * (sum over k of B[k][j] - depth * zb), and b_zero = zb. B of s8
+// that is packed as u8 has zb = 128, so such a tile sums its rows. There is one pass over the depth (load_c is false, finish true), no alpha, beta, residual.
+// k of a segment need not be a multiple of kr: B has its segments rounded up to kr, zeros behind the depth, so segments[s].b is a multiple of kr and depth of the panel
+// segment_count * round_up(k, kr). Nothing behind the k-th byte of a row is read.
+// row_quant serves rows that were quantised on their way (each its own scale and zero point, za = 0 in `offset` then); `bias` is f32 in that case.
 
 // KernelKind::gemm_tile; Kernel::element is the type of A in memory. `code` returns a table of functions: at[(vectors - 1) * mr + rows - 1] for row pointers, vectors <= nr / vector,
 // rows <= mr; row[rows - 1] for whole tiles, which fetches not a line but the whole row `ahead`; and
@@ -63,13 +90,22 @@ struct GemmTileTable {
   bool half_sums = false;      // sums in A's type, `block` terms at a time; not for SKUA_NUMERICS_STRICT
   float rate = 1;              // multiply-adds of a lane per instruction, for the cost model: the number of `vector` columns times this
   GemmPackAFn pack_a = nullptr;
-  uint8_t pack_kr = 1;         // steps of the depth that pack_a rounds up to
+  uint8_t pack_kr = 1;         // steps of the depth that pack_a rounds up to; tiles of bytes: of each segment
+  // Tiles of bytes.
+  bool bytes = false;
+  uint8_t a_bytes = 0;         // of an element of the panel that pack_a writes; 0 = of `a`
+  bool sums_rows = false;      // takes a b_zero that is not 0
+  int16_t a_shift = 0;         // what it adds to elements of A (as they are in memory: a dot product of u8 by s8 may flip the upper bit)
 };
+inline size_t bytes_of_a(const GemmTileTable& t) { return t.a_bytes ? t.a_bytes : element_bytes(t.a); }
 using GemmTileTableFn = const GemmTileTable& (*)();
 
 // KernelKind::gemm_pack, Kernel::element = the type of b, variant = pack_variant(type of the panel, kr): writes a panel of `depth` rows and `columns` columns, padded with zeros to
 // `width` (whole vectors of the tile, whose instruction set may be below the packing kernel's): panel[(k / kr * width + j) * kr + k % kr] = b[k*stride_k + j*stride_n].
 using GemmPackFn = void (*)(size_t depth, size_t columns, size_t width, const void* b, size_t stride_k, size_t stride_n, void* panel);
+// The same for bytes, to s8 or u8 (the upper bit flipped where the types differ: zero points move by 128). Adds to sums[j], j < width, the sum of b over the depth; NULL = not wanted.
+// kr 1 serves rows of A that are stored transposed.
+using GemmPackBytesFn = void (*)(size_t depth, size_t columns, size_t width, const void* b, size_t stride_k, size_t stride_n, void* panel, int32_t* sums);
 constexpr uint16_t pack_variant(Element to, unsigned kr) { return uint16_t(unsigned(to) << 8 | kr); }
 
 // KernelKind::gemm_rows, Kernel::element = the type in memory: what is done to rows before and after tiles of another type. Rows of f32 lie in the workspace.

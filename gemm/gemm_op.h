@@ -5,6 +5,12 @@
 
 namespace skua {
 
+// Products of bytes: zero points of A, of B as given, and of C, bounds of C less its zero point (C of floats: real ones), and the scale of sums, where it is one for all columns.
+struct GemmQuantized {
+  int32_t a_zero, b_zero, zero;
+  float low, high, scale;
+};
+
 struct GemmConfig {
   uint8_t transpose_a, transpose_b, constant_b, has_bias;
   Element a_type, c_type;  // in memory; a dynamic B and the residual are of these
@@ -15,21 +21,36 @@ struct GemmConfig {
   skua_activation activation;
   PackFormat format;   // of a constant B
   uint64_t n, k;       // of a constant B, or n of the bias
+  GemmQuantized q;     // of bytes; else zeros
+  uint64_t unused;     // 0
 };
 
 struct GemmOp : skua_op {
   GemmConfig config;
   Activation activation;
   const float* bias;    // round_up(n, vector) values
+  const int32_t* offset;  // bytes, likewise: where sums start; of a B that is an input its bias, or NULL
+  const float* scale;     // likewise; NULL: B is an input
   const void* packed;   // panels of a constant B
 };
 
 inline GemmTypes types_of(const GemmConfig& c) {
   const bool strict = c.numerics == SKUA_NUMERICS_STRICT;
-  return {c.a_type, c.c_type, strict, 0, strict && c.constant_b && c.b_type == Element::f32};
+  return {c.a_type, c.c_type, strict, 0, strict && c.constant_b && c.b_type == Element::f32, is_int8(c.a_type) && c.q.b_zero != 0};
 }
 
-inline size_t gemm_bias_floats(const GemmConfig& c) { return c.has_bias ? round_up(size_t(c.n), 16) : 0; }
+// In front of the panels: the bias; of bytes offsets and scales of the columns, or the bias alone.
+inline size_t gemm_bias_floats(const GemmConfig& c) {
+  const size_t one = round_up(size_t(c.n), 16);
+  return is_int8(c.a_type) && c.constant_b ? 2 * one : c.has_bias ? one : 0;
+}
+
+// int8.cc
+skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, const void* b, const int32_t* bias, skua_op** out);
+bool gemm_open_bytes(GemmOp& op);  // false: the blob is damaged
+skua_status check_gemm_shape(const skua_gemm_desc& d, const void* b, const void* bias);  // create.cc
+// offset[j] = bias[j] - (a_zero + shift) * (sums[j] - depth * b_zero), modulo 2^32; `offset` holds the sums of B as given. NULL = no bias.
+void gemm_offsets(const GemmQuantized& q, const Kernel* tile, size_t n, size_t depth, const int32_t* bias, int32_t* offset);
 
 extern const OpClass gemm_class;
 skua_status gemm_remake(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out);  // OpClass::remake

@@ -270,7 +270,7 @@ TEST(GemmTypes, MixesThatAreRefusedSayWhy) {
     EXPECT_EQ(skua_gemm_create(context, &d, constant ? b : nullptr, nullptr, &op), SKUA_STATUS_UNSUPPORTED);
     EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << skua_error_text();
   };
-  refused(SKUA_DTYPE_S8, SKUA_DTYPE_F32, SKUA_DTYPE_F32, true, "a_type is s8");
+  refused(SKUA_DTYPE_S4, SKUA_DTYPE_F32, SKUA_DTYPE_F32, true, "a_type is s4");
   refused(SKUA_DTYPE_F32, SKUA_DTYPE_F16, SKUA_DTYPE_F32, true, "b_type is f16");
   refused(SKUA_DTYPE_F32, SKUA_DTYPE_F32, SKUA_DTYPE_BF16, true, "c_type is bf16");
   if (half_types().size() < 2) return;

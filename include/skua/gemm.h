@@ -21,7 +21,11 @@ extern "C" {
  * Types: a_type is f32, f16 or bf16; b_type the same, or f32 for a constant B (DEFAULT and FAST may round it to a_type when it is packed,
  * in f16 to infinity from 65520 on; STRICT does not); c_type the same, or f32. The residual is of c_type,
  * the bias f32. Sums are f32 and rounded once to c_type; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504,
- * FAST all of them; STRICT none. Other mixes are UNSUPPORTED. */
+ * FAST all of them; STRICT none.
+ * Bytes: a_type s8 or u8 with any zero point, b_type s8 or u8, c_type s8, u8 or a float type, in any mix; constant weights may have a scale for each column (b_q.scales, b_q.axis the
+ * dimension of N), and one zero point. The sum bias + (A - a_zero) * (B - b_zero) is exact in 32 bits, with a bias of s32 in units of a_q.scale * b_q.scale; how it is requantised is in
+ * docs/quantization.md: the same bits on every CPU. A float C is the sum times both scales. Activations are clamps; no residual, alpha 1, beta 0.
+ * Other mixes are UNSUPPORTED. */
 typedef struct skua_gemm_desc {
   size_t struct_size;
   skua_dtype a_type, b_type, c_type;

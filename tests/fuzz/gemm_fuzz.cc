@@ -24,6 +24,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const unsigned mix = bytes.below(4);
   if (mix & 1) d.b_type = SKUA_DTYPE_F32;
   if (mix & 2) d.c_type = SKUA_DTYPE_F32;
+  if (bytes.byte() < 64) {  // bytes
+    d.a_type = mix & 1 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.b_type = mix & 2 ? SKUA_DTYPE_S8 : bytes.value<skua_dtype>(6), d.c_type = bytes.value<skua_dtype>(6);
+    d.a_q.scale = bytes.real(), d.b_q.scale = bytes.real(), d.a_q.zero_point = int(bytes.byte()) - 128;
+    if (bytes.flag()) d.b_q.zero_point = int(bytes.byte());
+    if (d.c_type == SKUA_DTYPE_S8 || d.c_type == SKUA_DTYPE_U8) d.c_q.scale = bytes.real(), d.c_q.zero_point = int(bytes.byte()) - 128;
+  }
   d.transpose_a = bytes.flag(), d.transpose_b = bytes.flag();
   d.alpha = bytes.real(), d.beta = bytes.flag() ? 0 : bytes.real();
   d.epilogue.activation.kind = bytes.value<skua_activation_kind>(14);

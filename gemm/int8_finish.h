@@ -1,0 +1,87 @@
+// The end of a tile of bytes: sums to C. See GemmTile for the formula.
+#pragma once
+#include "gemm/gemm_kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr int L = I32::L;
+
+SKUA_INL void pin_word(I32& x) {
+#if defined(SKUA_ISA_scalar)
+  asm("" : "+r"(x.v));
+#elif defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+  asm("" : "+v"(x.v));
+#elif defined(__SSE2__)
+  asm("" : "+x"(x.v));
+#else
+  asm("" : "+w"(x.v));
+#endif
+}
+
+struct ByteStore {
+  Requantizer to;
+  explicit SKUA_INL ByteStore(const GemmTile& t) : to(Requantize{t.low, t.high, t.zero}) {}
+  SKUA_INL void operator()(F32 y, uint8_t* c, size_t n) const {
+    const I32 q = to.rounded(y);
+    if (n == size_t(L)) q.store(c);
+    else q.store_n(c, n);
+  }
+};
+template <class C> struct FloatStore {
+  F32 low, high;
+  SKUA_INL void operator()(F32 y, C* c, size_t n) const {
+    y = clamp_high(clamp_low(y, low), high);
+    if (n == size_t(L)) y.store(c);
+    else y.store_n(c, n);
+  }
+};
+template <class C, class Store> SKUA_INL void finish_rows_as(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const GemmRowQuant* quant, const Store& store) {
+  for (size_t r = 0; r < rows; ++r, sums += step) {
+    C* to = static_cast<C*>(c[r]);
+    for (size_t j = 0; j < t.n; j += L) {
+      F32 y = to_f32(I32::load(sums + j)) * F32::load(t.scale + j);
+      if (quant) y = y * F32::set1(quant[r].scale);
+      if (t.bias) y = y + F32::load(t.bias + j);
+      store(y, to + j, t.n - j < size_t(L) ? t.n - j : size_t(L));
+    }
+  }
+}
+// Rows of `step` sums. Not inlined: all tiles of a unit share it.
+__attribute__((noinline)) inline void finish_rows(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const GemmRowQuant* quant) {
+  const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+  switch (t.c_type) {
+#ifdef SKUA_TYPE_f16
+    case Element::f16: return finish_rows_as<f16>(t, sums, step, rows, c, quant, FloatStore<f16>{low, high});
+#endif
+#ifdef SKUA_TYPE_bf16
+    case Element::bf16: return finish_rows_as<bf16>(t, sums, step, rows, c, quant, FloatStore<bf16>{low, high});
+#endif
+    case Element::f32: return finish_rows_as<float>(t, sums, step, rows, c, quant, FloatStore<float>{low, high});
+    default: return finish_rows_as<uint8_t>(t, sums, step, rows, c, quant, ByteStore(t));
+  }
+}
+
+// C of 8 bits from registers; all else by way of the stack.
+template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c) {
+  const size_t tail = t.n - size_t(NV - 1) * L;
+  if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias) {
+    const ByteStore store(t);
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+      const F32 scale = F32::load(t.scale + v * L);
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) store(to_f32(acc[r][v]) * scale, static_cast<uint8_t*>(c(r)) + v * L, v < NV - 1 ? size_t(L) : tail);
+    }
+    return;
+  }
+  int32_t sums[MR * NV * L];
+  void* rows[MR];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);
+  for (int r = 0; r < MR; ++r) rows[r] = c(r);
+  finish_rows(t, sums, NV * L, MR, rows, t.row_quant ? t.row_quant + row : nullptr);
+}
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua

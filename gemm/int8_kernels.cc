@@ -1,0 +1,286 @@
+// Tiles of bytes, one source for every instruction set; int8_dot.h has what differs. The formula is GemmTile's.
+//
+//   acc[r][v] += kr bytes of a row * kr bytes of L columns     in 32 bits: exact, so the order of the sums is free, and a few accumulators become several chains
+//
+// Packed B: panels of nr columns, each [segment][ceil(k / kr)][width][kr]. Registers of 6x64 (VNNI): 24 accumulators + 4 B + 1 A of 32; ten loads feed 24 products.
+#include "dispatch/kernel.h"
+#include "gemm/gemm_kernel.h"
+#include "gemm/int8_dot.h"
+#include "gemm/int8_finish.h"
+#include "gemm/int8_pack.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+// Where rows of A are: a pointer each, or a step in bytes (x86 reaches eight rows from one pointer and the steps 1, 3, 5 and 7).
+template <int MR> struct Scattered {
+  const char* first;
+  ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
+  SKUA_INL Scattered(const GemmTile& t, size_t, ptrdiff_t segment) : first(static_cast<const char*>(t.a[0]) + segment) {
+    SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = reinterpret_cast<intptr_t>(t.a[r]) - reinterpret_cast<intptr_t>(t.a[0]);
+  }
+  SKUA_INL const char* at(int r) const { return r ? first + to[r] : first; }
+  SKUA_INL void step(int bytes) {
+    SKUA_UNROLL for (int r = 1; r < MR; ++r) asm("" : "+r"(to[r]));  // else the compiler moves a pointer per row
+    first += bytes;
+  }
+};
+template <int MR> struct Even {
+  const char* block[(MR + 7) / 8];
+  ptrdiff_t s1, s3, s5, s7;
+  SKUA_INL Even(const char* first, ptrdiff_t bytes) : s1(bytes), s3(3 * bytes), s5(5 * bytes), s7(7 * bytes) {
+    SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = first + i * 8 * bytes;
+  }
+  SKUA_INL Even(const GemmTile& t, size_t row, ptrdiff_t segment) : Even(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step + segment, t.a_step) {}
+  SKUA_INL const char* at(int r) const {
+    return block[r >> 3] + (r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7));
+  }
+  SKUA_INL void step(int bytes) {
+    if constexpr (MR > 1) asm("" : "+r"(s1));  // else the compiler multiplies them ahead and keeps the products on the stack
+    if constexpr (MR > 3) asm("" : "+r"(s3));
+    if constexpr (MR > 5) asm("" : "+r"(s5));
+    if constexpr (MR > 7) asm("" : "+r"(s7));
+    SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] += bytes;
+  }
+};
+// Rows that prepare() wrote, one after the other; `row` is the first of a panel.
+template <int MR> struct Panel : Even<MR> {
+  static SKUA_INL ptrdiff_t bytes(const GemmTile& t) { return ptrdiff_t(t.segment_count * ((t.k + kr - 1) / kr) * 4); }
+  SKUA_INL Panel(const GemmTile& t, size_t row, ptrdiff_t segment) : Even<MR>(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step * 2 + segment, bytes(t)) {}
+};
+
+// Bytes behind the last whole group of kr.
+SKUA_INL int32_t last_word(const char* p, size_t n) {
+  uint32_t w = 0;
+  for (size_t i = 0; i < n; ++i) w |= uint32_t(uint8_t(p[i])) << 8 * i;
+  return int32_t(w);
+}
+
+// terms[r] = b_zero times the sum of a row (prepared rows: of pairs of 16 bits), four rows at a time. Not inlined: all tiles of a unit share it.
+template <class T> __attribute__((noinline)) void sum_rows(const GemmTile& t, size_t rows, const char* const* a, int32_t* terms) {
+  const I32 ones = I32::set1(kPrepared ? 0x00010001 : 0x01010101);
+  const size_t n = kPrepared ? (t.k + kr - 1) / kr * 4 : t.k;
+  for (size_t first = 0; first < rows; first += 4) {
+    I32 acc[4];
+    uint32_t sums[4] = {};
+    SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = I32::set1(0);
+    for (size_t s = 0; s < t.segment_count; ++s) {
+      const ptrdiff_t segment = kPrepared ? ptrdiff_t(s * n) : t.segments[s].a;
+      const char* p[4];
+      SKUA_UNROLL for (size_t r = 0; r < 4; ++r) p[r] = a[first + r < rows ? first + r : first] + segment;
+      size_t i = 0;
+      for (; i + 4 * L <= n; i += 4 * L) SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = dot<T>(acc[r], load_words(p[r] + i), ones);
+#if defined(SKUA_ISA_avx512vnni)
+      if (i < n) SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = dot<T>(acc[r], {_mm512_maskz_loadu_epi8(~uint64_t(0) >> (64 - (n - i)), p[r] + i)}, ones);
+#else
+      const size_t words = (n - i) / 4;
+      if (words) SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = dot<T>(acc[r], I32::load_n(reinterpret_cast<const int32_t*>(p[r] + i), words), ones);
+      for (i += 4 * words; i < n; ++i) SKUA_UNROLL for (size_t r = 0; r < 4; ++r) sums[r] += uint32_t(T(p[r][i]));
+#endif
+    }
+    int32_t totals[4];
+    store_totals(acc, totals);
+    for (size_t r = 0; r < 4 && first + r < rows; ++r) terms[first + r] = int32_t(uint32_t(t.b_zero) * (uint32_t(totals[r]) + sums[r]));
+  }
+}
+
+template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(const Rows& rows, int a_bytes, const char* b, ptrdiff_t ahead, I32 (&acc)[MR][NV]) {
+  SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + i * 64 + ahead, 0, 2);
+  I32 w[NV];
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+    w[v] = load_b(b + v * L * kr);
+    if constexpr (MR > 1 && MR * NV + NV + 1 + kPrepared <= F32::registers) pin_word(w[v]);  // else gcc reads B from memory once per row
+  }
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+    const I32 x = I32::set1(word_at(rows.at(r) + a_bytes));
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot<T>(acc[r][v], x, w[v]);
+  }
+}
+
+template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& c) {
+  // A product takes five cycles, two start in each: ten chains or more.
+  constexpr int sets = !kPrepared && L > 1 ? (MR * NV >= 9 ? 1 : MR * NV >= 3 ? 2 : 4) : 1;
+  const size_t ldb = t.ldb, words = kPrepared ? (t.k + kr - 1) / kr : t.k / kr, rest = kPrepared ? 0 : t.k % kr;
+  int32_t own[MR], *terms = t.row_terms ? t.row_terms + row : own;
+  if (t.b_zero && !t.terms_known) {
+    const Rows rows(t, row, 0);
+    const char* a[MR];
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = rows.at(r);
+    sum_rows<T>(t, MR, a, terms);
+  }
+  I32 acc[sets][MR][NV];
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+    acc[0][0][v] = I32::load(t.offset + v * L);
+    SKUA_UNROLL for (int r = 1; r < MR; ++r) acc[0][r][v] = acc[0][0][v];
+  }
+  SKUA_UNROLL for (int s = 1; s < sets; ++s) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[s][r][v] = I32::set1(0);
+  if (t.row_quant)
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+      const I32 sums = I32::load(t.column_sums + v * L);
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[0][r][v] = acc[0][r][v] - product(sums, I32::set1(t.row_quant[row + size_t(r)].zero));
+    }
+  for (size_t s = 0; s < t.segment_count; ++s) {
+    Rows rows(t, row, kPrepared ? ptrdiff_t(s * words * 4) : t.segments[s].a);
+    const char* b = static_cast<const char*>(t.b) + t.segments[s].b / kr * ldb;
+    size_t left = words;
+    if constexpr (sets > 1)
+      for (; left >= size_t(sets); left -= size_t(sets)) {
+        SKUA_UNROLL for (int i = 0; i < sets; ++i) {
+          step<T, MR, NV, lines>(rows, i * 4, b, ahead, acc[i]);
+          b += ldb;
+        }
+        rows.step(sets * 4);
+      }
+    for (; left; --left, b += ldb) {
+      step<T, MR, NV, lines>(rows, 0, b, ahead, acc[0]);
+      rows.step(4);
+    }
+    if (rest)
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+        const I32 x = I32::set1(last_word(rows.at(r), rest));
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = dot<T>(acc[0][r][v], x, load_b(b + v * L * kr));
+      }
+  }
+  SKUA_UNROLL for (int s = 1; s < sets; ++s) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = acc[0][r][v] + acc[s][r][v];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin_word(acc[0][r][v]);  // else gcc copies and spills them in the loop
+  if (t.b_zero)  // not where the sums start: they would wait for it
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      const I32 term = I32::set1(terms[r]);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = acc[0][r][v] - term;
+    }
+  finish<MR, NV>(t, row, acc[0], c);
+}
+
+// Rows of C by pointers, or by a step.
+struct ScatteredC {
+  void* const* c;
+  SKUA_INL void* operator()(int r) const { return c[r]; }
+};
+struct EvenC {
+  char* c;
+  ptrdiff_t bytes;
+  SKUA_INL void* operator()(int r) const { return c + r * bytes; }
+};
+
+template <int MR> using ScatteredRows =
+#if defined(SKUA_DOT_IN_PLACE)
+    Scattered<MR>;
+template <int MR> using EvenRows = Even<MR>;
+#else
+    Panel<MR>;
+template <int MR> using EvenRows = Panel<MR>;
+#endif
+
+template <class T, int MR, int NV, int lines> void tile(const GemmTile& t) { multiply<T, MR, NV, lines, ScatteredRows<MR>>(t, 0, t.ahead, ScatteredC{t.c}); }
+template <class T, int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
+  const ptrdiff_t bytes = t.c_step * ptrdiff_t(element_bytes(t.c_type));
+  char* c = static_cast<char*>(t.c[0]);
+  for (size_t i = 0; i < t.groups; ++i, c += MR * bytes)
+    multiply<T, MR, NV, lines, EvenRows<MR>>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, EvenC{c, bytes});
+}
+// One row and all panels.
+template <class T, int NV, int v = NV> SKUA_INL void row_of(const GemmTile& t, size_t vectors) {
+  if (vectors == size_t(v)) return tile<T, 1, v, 0>(t);
+  if constexpr (v > 1) row_of<T, NV, v - 1>(t, vectors);
+}
+template <class T, int NV> void panels(const GemmTile& t) {
+  const GemmSegment whole = {0, 0};
+  GemmTile one = t;
+  void* c = t.c[0];
+  one.c = &c;
+  one.segments = &whole;
+  one.segment_count = 1;
+  one.ahead = 0;
+  for (size_t first = 0; first < t.n; first += size_t(NV * L)) {
+    one.n = t.n - first < size_t(NV * L) ? t.n - first : size_t(NV * L);
+    const size_t vectors = (one.n + L - 1) / L;
+    one.ldb = vectors * L * kr;
+    row_of<T, NV>(one, vectors);
+    one.b = static_cast<const char*>(one.b) + (t.k + kr - 1) / kr * one.ldb;
+    c = static_cast<char*>(c) + one.n * element_bytes(t.c_type);
+    one.scale += one.n;
+    one.offset += one.n;
+    if (t.bias) one.bias += one.n;
+    if (t.row_quant) one.column_sums += one.n;
+  }
+}
+
+#if !defined(SKUA_DOT_IN_PLACE)
+template <class T> void prepare(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t k, void* panel) {
+  int16_t* to = static_cast<int16_t*>(panel);
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t s = 0; s < segment_count; ++s) {
+      const T* x = static_cast<const T*>(a[r]) + segments[s].a;
+      size_t i = 0;
+      for (; i + 2 * L <= k; i += 2 * L, to += 2 * L) widen_bytes(x + i, to);
+      for (; i < k; ++i) *to++ = x[i];
+      if (k & 1) *to++ = 0;
+    }
+}
+#endif
+
+// Even rows of narrower panels: as many as the accumulators are registers for. Prepared rows come by panels of MR.
+constexpr int even_rows(int mr, int nv, int v) {
+  if (kPrepared || L == 1) return mr;
+  const int rows = mr * nv / v;
+  return rows > 14 ? 14 : rows;
+}
+template <class T, int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
+  constexpr int line = L > 1, lines = L > 1 ? NV * L * kr / 64 : 0;
+  table.at[(v - 1) * MR + r - 1] = tile<T, r, v, v == NV ? line : 0>;
+  if constexpr (v == NV) table.row[r - 1] = tile<T, r, v, lines>;
+  if constexpr (r < MR) fill<T, MR, NV, r + 1, v>(table);
+  else {
+    constexpr int rows = even_rows(MR, NV, v);
+    table.even[v - 1] = even_tiles<T, rows, v, v == NV ? line : 0>;
+    table.even_rows[v - 1] = rows;
+    if constexpr (v < NV) fill<T, MR, NV, 1, v + 1>(table);
+  }
+}
+template <class T, int MR, int NV> constexpr GemmTileTable make_table() {
+  GemmTileTable table = {};
+  fill<T, MR, NV>(table);
+  table.a = element_of<T>;
+  table.b = packed_b<T>;
+  table.kr = kr;
+  table.any_c = table.bytes = table.sums_rows = true;
+#if defined(SKUA_DOT_IN_PLACE)
+  table.rate = L > 1 ? 4 : 0.5f;
+  table.panels = panels<T, NV>;
+#else
+  table.rate = 1.2f;  // a product of two, and an addition beside it
+  table.pack_a = prepare<T>;
+  table.pack_kr = 2;
+  table.a_bytes = 2;
+#endif
+  return table;
+}
+template <class T, int MR, int NV> constexpr GemmTileTable table_of = make_table<T, MR, NV>();
+template <class T, int MR, int NV> const GemmTileTable& tile_table() { return table_of<T, MR, NV>; }
+
+#define SKUA_TILE(T, type, mr, nr, why)                                                                                       \
+  {"gemm_" #type "_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<T, mr, nr / L>)), Element::type},
+
+const Kernel kernels[] = {
+#if defined(SKUA_ISA_avx512vnni)
+    SKUA_FOR_INT8(SKUA_TILE, 6, 64, "24 accumulators + 4 B + 1 A of 32 registers; ten loads feed 24 products of four")
+#elif defined(SKUA_ISA_avxvnni)
+    SKUA_FOR_INT8(SKUA_TILE, 6, 16, "12 accumulators + 2 B + 1 A of 16 registers; eight loads feed 12 products of four")
+#elif defined(SKUA_ISA_avx512)
+    SKUA_FOR_INT8(SKUA_TILE, 6, 64, "24 accumulators + 4 B + 1 A + 1 product of 32 registers, A in 16 bits")
+#elif defined(SKUA_ISA_avx2)
+    SKUA_FOR_INT8(SKUA_TILE, 6, 16, "12 accumulators + 2 B + 1 A + 1 product of 16 registers, A in 16 bits")
+#elif defined(__SSE2__) && !defined(SKUA_ISA_scalar)
+    SKUA_FOR_INT8(SKUA_TILE, 4, 8, "8 accumulators + 2 B + 1 A + 1 product of 16 registers, A in 16 bits")
+#elif defined(SKUA_ISA_scalar)
+    SKUA_FOR_INT8(SKUA_TILE, 2, 4, "portable C++: eight sums in registers")
+#endif
+    SKUA_PACK_BYTES
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(gemm_int8, kernels)
+}  // namespace skua

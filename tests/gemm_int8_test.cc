@@ -1,0 +1,383 @@
+// Matrix products of bytes: exactly the integers of the formula, on every tile of the registry.
+#include <skua/gemm.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "dispatch/element.h"
+#include "tests/support/blob.h"
+#include "tests/support/support.h"
+
+using namespace skua_test;
+
+namespace {
+
+struct Case {
+  size_t m = 1, n = 1, k = 1, hole = 0, hint_m = 0;
+  bool transpose_a = false, transpose_b = false, constant_b = true, per_column = true, bias = true;
+  skua_dtype a_type = SKUA_DTYPE_S8, b_type = SKUA_DTYPE_S8, c_type = SKUA_DTYPE_S8;
+  int a_zero = 3, b_zero = 0, c_zero = -2;
+  skua_activation activation = {SKUA_ACTIVATION_NONE, 0, 0};
+  size_t batch = 1;      // of A and C; of a dynamic B too
+  bool extremes = false; // values at the ends of their types
+  uint32_t seed = 1;
+  std::string text() const {
+    std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant" : "") +
+                    (per_column ? " per column" : "") + (bias ? " bias" : "") + " types " + skua_dtype_name(a_type) + " " + skua_dtype_name(b_type) + " " + skua_dtype_name(c_type);
+    return s + " zero points " + std::to_string(a_zero) + " " + std::to_string(b_zero) + " " + std::to_string(c_zero) + " activation " + std::to_string(activation.kind) + " hole " +
+           std::to_string(hole) + " batch " + std::to_string(batch) + " seed " + std::to_string(seed);
+  }
+};
+
+bool is_int(skua_dtype t) { return t == SKUA_DTYPE_S8 || t == SKUA_DTYPE_U8; }
+int least(skua_dtype t) { return t == SKUA_DTYPE_S8 ? -128 : 0; }
+int greatest(skua_dtype t) { return least(t) + 255; }
+
+Data bytes(const Case& c, skua_dtype type, size_t rows, size_t columns, Rng& rng) {
+  skua_tensor t = c.batch > 1 ? shape({c.batch, rows, columns}, type) : shape({rows, columns}, type);
+  if (c.hole) t = with_holes(t, c.batch > 1 ? std::vector<size_t>{0, 0, c.hole} : std::vector<size_t>{0, c.hole});
+  Data d = make_integers(t, rng, least(type), greatest(type));
+  if (c.extremes)
+    for (float& v : d.v) v = v == v ? float(rng.next() % 8 ? (rng.next() % 2 ? least(type) : greatest(type)) : int(v)) : v;
+  return d;
+}
+
+struct Product {
+  Case c;
+  Data a, b;
+  std::vector<int32_t> bias;
+  std::vector<float> scales;
+  std::vector<int32_t> zeros;
+  float a_scale = 0.02f, c_scale = 1;
+  skua_gemm_desc desc = SKUA_GEMM_DESC_INIT;
+
+  explicit Product(const Case& from) : c(from) {
+    Rng rng(c.seed);
+    Case one = c;
+    one.batch = c.constant_b ? 1 : c.batch;
+    if (c.constant_b) one.hole = 0;
+    a = c.transpose_a ? bytes(c, c.a_type, c.k, c.m, rng) : bytes(c, c.a_type, c.m, c.k, rng);
+    b = c.transpose_b ? bytes(one, c.b_type, c.n, c.k, rng) : bytes(one, c.b_type, c.k, c.n, rng);
+    for (size_t j = 0; j < c.n; ++j) {
+      bias.push_back(rng.integer(-20000, 20000));
+      scales.push_back(c.per_column ? rng.uniform(0.001f, 0.02f) : 0.01f);
+      zeros.push_back(c.b_zero);
+    }
+    // The results' spread is about that of a byte, less of it clamped than not.
+    c_scale = is_int(c.c_type) ? 0.02f * 0.01f * 80 * std::sqrt(float(c.k) + 1) : 1;
+    desc.a_type = c.a_type, desc.b_type = c.b_type, desc.c_type = c.c_type;
+    desc.transpose_a = c.transpose_a, desc.transpose_b = c.transpose_b;
+    desc.hint_m = c.hint_m;
+    if (c.constant_b || c.bias) desc.n = c.n;
+    if (c.constant_b) desc.k = c.k;
+    desc.epilogue.activation = c.activation;
+    desc.a_q.scale = a_scale, desc.a_q.zero_point = c.a_zero;
+    if (c.per_column && c.constant_b) {
+      desc.b_q.scales = scales.data(), desc.b_q.zero_points = c.b_zero ? zeros.data() : nullptr;
+      desc.b_q.axis = c.transpose_b ? 0 : 1;
+    } else {
+      scales.assign(c.n, 0.01f);
+      desc.b_q.scale = 0.01f, desc.b_q.zero_point = c.b_zero;
+    }
+    if (is_int(c.c_type)) desc.c_q.scale = c_scale, desc.c_q.zero_point = c.c_zero;
+  }
+
+  std::vector<uint8_t> weights() const {
+    std::vector<uint8_t> w;
+    for (float v : b.v) w.push_back(uint8_t(int(v)));
+    return w;
+  }
+
+  skua_status create(skua_context* context, skua_op** op) const {
+    const std::vector<uint8_t> w = weights();
+    return skua_gemm_create(context, &desc, c.constant_b ? w.data() : nullptr, c.bias ? bias.data() : nullptr, op);
+  }
+
+  skua_tensor c_tensor() const {
+    skua_tensor t = c.batch > 1 ? shape({c.batch, c.m, c.n}, c.c_type) : shape({c.m, c.n}, c.c_type);
+    return c.hole ? with_holes(t, c.batch > 1 ? std::vector<size_t>{0, 0, c.hole} : std::vector<size_t>{0, c.hole}) : t;
+  }
+
+  // The documented formula, in 64 bits.
+  std::vector<double> reference() const {
+    std::vector<double> want;
+    const skua_tensor at = resolved(a.t), bt = resolved(b.t);
+    const size_t lda = at.stride[at.rank - 2], ldb = bt.stride[bt.rank - 2], batch_a = at.rank > 2 ? at.stride[0] : 0, batch_b = bt.rank > 2 ? bt.stride[0] : 0;
+    float low = -INFINITY, high = INFINITY;
+    if (c.activation.kind == SKUA_ACTIVATION_RELU || c.activation.kind == SKUA_ACTIVATION_RELU6) low = 0;
+    if (c.activation.kind == SKUA_ACTIVATION_RELU6) high = 6;
+    if (c.activation.kind == SKUA_ACTIVATION_CLAMP) low = c.activation.a, high = c.activation.b;
+    skua::Requantize to = {};
+    if (is_int(c.c_type)) {
+      const float l = float(least(c.c_type) - c.c_zero), h = float(greatest(c.c_type) - c.c_zero);
+      to.low = std::min(std::max(std::nearbyint(float(double(low) / double(c_scale))), l), h);
+      to.high = std::max(std::min(std::nearbyint(float(double(high) / double(c_scale))), h), l);
+      to.zero_point = c.c_zero;
+    }
+    for (size_t batch = 0; batch < c.batch; ++batch)
+      for (size_t i = 0; i < c.m; ++i)
+        for (size_t j = 0; j < c.n; ++j) {
+          int64_t sum = c.bias ? bias[j] : 0;
+          for (size_t l = 0; l < c.k; ++l) {
+            const int64_t x = int64_t(a.v[batch * batch_a + (c.transpose_a ? l * lda + i : i * lda + l)]), w = int64_t(b.v[batch * batch_b + (c.transpose_b ? j * ldb + l : l * ldb + j)]);
+            sum += (x - c.a_zero) * (w - c.b_zero);
+          }
+          const float scale = float(double(a_scale) * double(scales[j]) / double(is_int(c.c_type) ? c_scale : 1));
+          if (is_int(c.c_type)) want.push_back(skua::requantize(int32_t(sum), scale, to));
+          else want.push_back(double(rounded(c.c_type, std::min(std::max(float(int32_t(sum)) * scale, low), high))));
+        }
+    return want;
+  }
+
+  void expect(const Data& got) const {
+    SCOPED_TRACE(c.text());
+    expect_close(got, reference(), 0.0);
+  }
+};
+
+void check(skua_context* context, const Case& c) {
+  SCOPED_TRACE(c.text());
+  const Product p(c);
+  Op op;
+  SKUA_EXPECT_OK(p.create(context, &op));
+  if (!op.op) return;
+  std::vector<Data> operands = {p.a};
+  if (!c.constant_b) operands.push_back(p.b);
+  const std::vector<Data> got = run(op, operands, {p.c_tensor()});
+  if (got.size() == 1) p.expect(got[0]);
+}
+
+struct Tile : skua_kernel_info {};
+void PrintTo(const Tile& tile, std::ostream* os) { *os << tile.name; }
+std::vector<Tile> tiles() {
+  std::vector<Tile> found;
+  for (const char* type : {"s8", "u8"})
+    for (const skua_kernel_info& info : kernels(std::string("gemm_") + type + "_")) found.push_back({info});
+  return found;
+}
+
+constexpr skua_dtype kBytes[] = {SKUA_DTYPE_S8, SKUA_DTYPE_U8};
+std::vector<skua_dtype> output_types() {
+  std::vector<skua_dtype> types = float_types();
+  types.insert(types.end(), {SKUA_DTYPE_S8, SKUA_DTYPE_U8, SKUA_DTYPE_S8, SKUA_DTYPE_U8});
+  return types;
+}
+
+Case any_case(Rng& rng, skua_dtype a_type) {
+  Case c;
+  c.a_type = a_type;
+  c.b_type = kBytes[rng.next() % 4 == 0];
+  const std::vector<skua_dtype> types = output_types();
+  c.c_type = types[rng.next() % types.size()];
+  const auto zero = [&](skua_dtype t) { return rng.next() % 3 ? rng.integer(least(t), greatest(t)) : rng.next() % 2 ? least(t) : greatest(t); };
+  c.a_zero = zero(c.a_type);
+  c.constant_b = rng.next() % 3;
+  c.b_zero = c.b_type == SKUA_DTYPE_U8 || !c.constant_b ? zero(c.b_type) : 0;
+  c.c_zero = is_int(c.c_type) ? zero(c.c_type) : 0;
+  c.transpose_a = rng.next() % 4 == 0, c.transpose_b = rng.next() % 2;
+  c.per_column = rng.next() % 2, c.bias = rng.next() % 2;
+  c.hole = rng.next() % 3 ? 0 : size_t(rng.integer(1, 5));
+  c.activation.kind = skua_activation_kind(rng.integer(0, SKUA_ACTIVATION_CLAMP));
+  c.activation.a = -0.7f, c.activation.b = 1.3f;
+  c.extremes = rng.next() % 4 == 0;
+  c.seed = rng.next();
+  return c;
+}
+
+class GemmInt8Tile : public testing::TestWithParam<Tile> {
+ protected:
+  void SetUp() override { context = std::make_unique<Context>(GetParam().isa, GetParam().name); }
+  std::unique_ptr<Context> context;
+};
+
+// Rows and columns of the last row group and panel, every rest of the depth.
+TEST_P(GemmInt8Tile, Tails) {
+  const Tile& tile = GetParam();
+  Rng rng(uint32_t(tile.mr * 100 + tile.nr));
+  const size_t depths[] = {1, 2, 3, 4, 5, 7, 8, 31, 33, 63, 64, 65, 127, 130};
+  for (size_t m = 1; m <= 2 * tile.mr + 3; m += small() ? 3 : 1)
+    for (size_t n = 1 + m % 5; n < 2 * tile.nr + 16; n += small() ? 13 : 7) {
+      Case c = any_case(rng, tile.type);
+      c.m = m, c.n = n, c.k = depths[size_t(rng.integer(0, small() ? 7 : 13))];
+      check(*context, c);
+      if (HasFailure()) return;
+    }
+}
+
+TEST_P(GemmInt8Tile, ManyRows) {
+  const Tile& tile = GetParam();
+  Rng rng(tile.nr);
+  for (size_t m : {29, 83, 260}) {
+    if (small() && m > 100) break;
+    for (size_t n : {size_t(tile.nr) + 5, size_t(7)}) {
+      Case c = any_case(rng, tile.type);
+      c.m = m, c.n = n, c.k = m == 260 ? 300 : 33;
+      check(*context, c);
+    }
+  }
+}
+
+TEST_P(GemmInt8Tile, Mixed) {
+  const Tile& tile = GetParam();
+  Rng rng(77);
+  for (int i = 0; i < (small() ? 12 : 100) && !HasFailure(); ++i) {
+    Case c = any_case(rng, tile.type);
+    c.m = size_t(rng.integer(1, rng.next() % 8 ? 20 : 90));
+    c.n = size_t(rng.integer(1, rng.next() % 4 ? int(tile.nr) + 16 : 150));
+    c.k = size_t(rng.integer(c.constant_b, rng.next() % 8 ? 40 : 700));
+    c.batch = rng.next() % 3 ? 1 : 2;
+    check(*context, c);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, GemmInt8Tile, testing::ValuesIn(tiles()), [](const auto& info) { return std::string(info.param.name); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GemmInt8Tile);  // a build without bytes
+
+// What the cost model chooses, one row and the first-class shapes among it.
+TEST(GemmInt8, WithoutAFilter) {
+  Rng rng(3);
+  for (skua_dtype type : kBytes)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      for (int i = 0; i < (small() ? 4 : 30); ++i) {
+        Case c = any_case(rng, type);
+        c.m = i % 4 ? size_t(rng.integer(1, i % 5 ? 40 : 200)) : 1;
+        c.n = size_t(rng.integer(1, i % 7 ? 100 : 400)), c.k = size_t(rng.integer(1, i % 3 || small() ? 50 : 900));
+        c.hint_m = i % 3 ? 0 : c.m;
+        check(context, c);
+      }
+    }
+}
+
+// The largest sums: every value at the end of its type, the zero point at the other.
+TEST_P(GemmInt8Tile, LargestSums) {
+  const Tile& tile = GetParam();
+  for (int at_end = 0; at_end < 2; ++at_end)
+    for (skua_dtype b_type : kBytes) {
+      Case c;
+      c.a_type = tile.type, c.b_type = b_type, c.c_type = SKUA_DTYPE_F32;
+      c.m = size_t(tile.mr) + 1, c.n = size_t(tile.nr) + 1, c.k = small() ? 67 : 4099;
+      c.a_zero = at_end ? least(c.a_type) : greatest(c.a_type);
+      c.b_zero = b_type == SKUA_DTYPE_U8 ? 128 : 0;
+      Product p(c);
+      for (float& v : p.a.v) v = float(at_end ? greatest(c.a_type) : least(c.a_type));
+      for (float& v : p.b.v) v = float(least(b_type));
+      Op op;
+      SKUA_EXPECT_OK(p.create(*context, &op));
+      const std::vector<Data> got = run(op, {p.a}, {p.c_tensor()});
+      ASSERT_EQ(got.size(), 1u);
+      p.expect(got[0]);
+    }
+}
+
+// A blob gives the same operator; one whose tile is for other bytes is refused.
+TEST(GemmInt8, Blobs) {
+  for (skua_dtype type : kBytes)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      Case c;
+      c.a_type = type, c.m = 5, c.n = 37, c.k = 19;
+      const Product p(c);
+      Op op, copy;
+      SKUA_EXPECT_OK(p.create(context, &op));
+      const size_t size = skua_op_packed_size(op);
+      Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
+      SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+      SKUA_EXPECT_OK(skua_op_create_packed(context, blob.memory(), size, &copy));
+      ASSERT_NE(copy.op, nullptr);
+      const std::vector<Data> got = run(copy, {p.a});
+      ASSERT_EQ(got.size(), 1u);
+      p.expect(got[0]);
+    }
+}
+
+// Any byte of config changed: refused, or an operator that runs within its operands.
+TEST(GemmInt8, ForgedConfigs) {
+  Context context;
+  Case c;
+  c.m = 5, c.n = 37, c.k = 19;
+  const Product p(c);
+  if (int8_types().empty()) return;
+  Op op;
+  SKUA_EXPECT_OK(p.create(context, &op));
+  const size_t size = skua_op_packed_size(op);
+  Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
+  SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+  BlobHeader h;
+  std::memcpy(&h, blob.memory(), sizeof h);
+  auto* bytes = static_cast<unsigned char*>(blob.memory());
+  for (size_t i = sizeof h; i < sizeof h + h.config_size; ++i)
+    for (int change : {1, 2, 4, 8, 0x80, 0xff}) {
+      const unsigned char was = bytes[i];
+      bytes[i] = (unsigned char)(was ^ change);
+      reseal(bytes, size);
+      Op forged;
+      if (skua_op_create_packed(context, bytes, size, &forged) == SKUA_STATUS_OK && skua_op_input_count(forged) == 1) {
+        skua_plan* plan = nullptr;
+        const skua_tensor in = p.a.t;
+        if (skua_op_plan(forged, &in, 1, nullptr, 0, &plan) == SKUA_STATUS_OK) {
+          std::vector<unsigned char> space(skua_plan_workspace(plan, 1) + 64), x(c.m * c.k * 4), y(c.m * c.n * 4);
+          const skua_buffer from = skua_host_buffer(x.data()), to = skua_host_buffer(y.data());
+          auto* aligned = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(space.data()) + 63) / 64 * 64);
+          EXPECT_EQ(skua_plan_run(plan, &from, 1, &to, 1, aligned, skua_plan_workspace(plan, 1), nullptr), SKUA_STATUS_OK);
+        }
+        skua_plan_destroy(plan);
+      }
+      bytes[i] = was;
+    }
+}
+
+TEST(GemmInt8, WhatIsRefusedSaysWhy) {
+  if (int8_types().empty()) return;
+  Context context;
+  const auto refused = [&](skua_status status, const char* text, auto change) {
+    Case c;
+    c.m = 2, c.n = 4, c.k = 4, c.per_column = false;
+    Product p(c);
+    change(p.desc);
+    Op op;
+    EXPECT_EQ(p.create(context, &op), status) << text;
+    EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << skua_error_text() << " lacks " << text;
+  };
+  static const int32_t zeros[4] = {0, 1, 2, 3};
+  static const float scales[4] = {1, 1, 1, 1};
+  refused(SKUA_STATUS_UNSUPPORTED, "b_type is s4", [](skua_gemm_desc& d) { d.b_type = SKUA_DTYPE_S4; });
+  refused(SKUA_STATUS_UNSUPPORTED, "b_type is f32", [](skua_gemm_desc& d) { d.b_type = SKUA_DTYPE_F32; });
+  refused(SKUA_STATUS_UNSUPPORTED, "c_type is s32", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_S32; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "a_q.scale is 0", [](skua_gemm_desc& d) { d.a_q.scale = 0; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "a_q.zero_point is 128", [](skua_gemm_desc& d) { d.a_q.zero_point = 128; });
+  refused(SKUA_STATUS_UNSUPPORTED, "b_q.zero_point is 1", [](skua_gemm_desc& d) { d.b_q.zero_point = 1; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "c_q.scale is nan", [](skua_gemm_desc& d) { d.c_q.scale = NAN; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "c_q is set", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "b_q.axis is 0", [](skua_gemm_desc& d) { d.b_q.scales = scales; });
+  refused(SKUA_STATUS_UNSUPPORTED, "b_q.zero_points[1] is not", [](skua_gemm_desc& d) { d.b_type = SKUA_DTYPE_U8, d.b_q.scales = scales, d.b_q.zero_points = zeros, d.b_q.axis = 1; });
+  refused(SKUA_STATUS_UNSUPPORTED, "alpha is 2", [](skua_gemm_desc& d) { d.alpha = 2; });
+  refused(SKUA_STATUS_UNSUPPORTED, "beta is 1", [](skua_gemm_desc& d) { d.beta = 1; });
+  refused(SKUA_STATUS_UNSUPPORTED, "residual", [](skua_gemm_desc& d) { d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
+  refused(SKUA_STATUS_UNSUPPORTED, "activation", [](skua_gemm_desc& d) { d.epilogue.activation.kind = SKUA_ACTIVATION_TANH; });
+}
+
+TEST(GemmInt8, ExplainNamesTheTypes) {
+  for (skua_dtype type : kBytes)
+    for (const char* isa : isas(type)) {
+      Context context(isa);
+      Case c;
+      c.a_type = type, c.m = 5, c.n = 37, c.k = 19;
+      const Product p(c);
+      Op op;
+      SKUA_EXPECT_OK(p.create(context, &op));
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &p.a.t, 1, nullptr, 0, &plan));
+      char text[4096];
+      skua_plan_explain(plan, text, sizeof text);
+      EXPECT_NE(std::string(text).find("; sums s32\n"), std::string::npos) << text;
+      skua_plan_destroy(plan);
+    }
+}
+
+}  // namespace
