@@ -130,6 +130,13 @@ std::vector<const char*> isas(skua_dtype type) {
 }
 
 std::vector<skua_dtype> float_types() { return built_types(); }
+std::vector<skua_dtype> int8_types() {
+  std::vector<skua_dtype> types;
+#define SKUA_TYPE(cpp, name) types.push_back(skua_dtype(skua::element_of<cpp>));
+  SKUA_FOR_INT8(SKUA_TYPE)
+#undef SKUA_TYPE
+  return types;
+}
 std::vector<skua_dtype> half_types() {
   std::vector<skua_dtype> types = built_types();
   types.erase(types.begin());
@@ -141,6 +148,10 @@ float rounded(skua_dtype type, float value) {
   skua::bf16 b;
   if (type == SKUA_DTYPE_F16) return skua::narrow(value, h), skua::widen(h);
   if (type == SKUA_DTYPE_BF16) return skua::narrow(value, b), skua::widen(b);
+  int8_t s;
+  uint8_t u;
+  if (type == SKUA_DTYPE_S8) return skua::narrow(value, s), skua::widen(s);
+  if (type == SKUA_DTYPE_U8) return skua::narrow(value, u), skua::widen(u);
   return value;
 }
 
@@ -267,6 +278,10 @@ Data make(const skua_tensor& t, Rng& rng, float low, float high) {
   return fill(t, [&] { return rounded(t.type, rng.uniform(low, high)); });
 }
 Data make(std::initializer_list<size_t> extents, Rng& rng, float low, float high) { return make(shape(extents), rng, low, high); }
+Data make_bytes(const skua_tensor& t, Rng& rng) {
+  const int low = t.type == SKUA_DTYPE_S8 ? -128 : 0;
+  return fill(t, [&] { return float(rng.next() % 8 ? rng.integer(low, low + 255) : low + (rng.next() & 1 ? 255 : 0)); });
+}
 Data make_integers(const skua_tensor& t, Rng& rng, int low, int high) {
   return fill(t, [&] { return float(rng.integer(low, high)); });
 }
@@ -327,7 +342,9 @@ void write(skua_dtype type, float value, unsigned char* to) {
   skua::f16 h;
   skua::bf16 b;
   const int32_t integer = type == SKUA_DTYPE_S32 ? int32_t(value) : 0;
-  if (type == SKUA_DTYPE_F16) skua::narrow(value, h), std::memcpy(to, &h, 2);
+  if (type == SKUA_DTYPE_S8) *to = static_cast<unsigned char>(static_cast<signed char>(value));
+  else if (type == SKUA_DTYPE_U8) *to = static_cast<unsigned char>(value);
+  else if (type == SKUA_DTYPE_F16) skua::narrow(value, h), std::memcpy(to, &h, 2);
   else if (type == SKUA_DTYPE_BF16) skua::narrow(value, b), std::memcpy(to, &b, 2);
   else if (type == SKUA_DTYPE_S32) std::memcpy(to, &integer, 4);
   else std::memcpy(to, &value, 4);
@@ -337,6 +354,8 @@ float read(skua_dtype type, const unsigned char* from) {
   skua::bf16 b;
   int32_t integer;
   float value;
+  if (type == SKUA_DTYPE_S8) return float(static_cast<signed char>(*from));
+  if (type == SKUA_DTYPE_U8) return float(*from);
   if (type == SKUA_DTYPE_F16) return std::memcpy(&h, from, 2), skua::widen(h);
   if (type == SKUA_DTYPE_BF16) return std::memcpy(&b, from, 2), skua::widen(b);
   if (type == SKUA_DTYPE_S32) return std::memcpy(&integer, from, 4), float(integer);

@@ -58,6 +58,8 @@ std::vector<const char*> isas(skua_dtype type = SKUA_DTYPE_F32);
 // The float types of this build, f32 first; and those of 16 bits alone.
 std::vector<skua_dtype> float_types();
 std::vector<skua_dtype> half_types();
+// s8 and u8, where the build has them.
+std::vector<skua_dtype> int8_types();
 // The nearest value of the type (f32: as it is).
 float rounded(skua_dtype type, float value);
 // Half the distance between neighbours of the type around the value: what storing a result adds to its error. 0 for f32, whose bounds hold it already.
@@ -86,7 +88,7 @@ struct Op {
   skua_op* op = nullptr;
 };
 
-// A tensor and its values. v covers the strided extent; strides all zero: dense. s32 tensors hold integers. In memory the values have the tensor's type: make()
+// A tensor and its values. v covers the strided extent; strides all zero: dense. s32, s8 and u8 tensors hold integers (of quantised maps the stored ones). In memory the values have the tensor's type: make()
 // rounds them to it, so that a reference sees what a kernel sees.
 struct Data {
   skua_tensor t = {};
@@ -102,6 +104,7 @@ size_t extent(const skua_tensor& t);                 // elements from the first 
 size_t offset(const skua_tensor& t, size_t flat);    // of the flat-th element in row-major order; strides filled in
 Data make(std::initializer_list<size_t> shape, Rng&, float low = -1, float high = 1);
 Data make(const skua_tensor& t, Rng&, float low = -1, float high = 1);  // values between elements are NaN
+Data make_bytes(const skua_tensor& t, Rng&);         // s8, u8: all of the type's values, its ends oftener
 Data make_integers(const skua_tensor& t, Rng&, int low = -8, int high = 8);
 std::vector<float> dense(const Data& data);          // the values in row-major order
 std::vector<double> dense_double(const Data& data);
