@@ -51,7 +51,32 @@ template <int MR, int NV> SKUA_INL void move_on(F16 (&acc)[MR][NV], float* sums,
   }
 }
 
-template <int MR, int NV, int lines, template <int> class Rows> SKUA_INL void multiply(const GemmTile& t, size_t first, ptrdiff_t ahead, float* sums) {
+// The plain end of even rows whose sums never left the registers: a product of no more terms than a block has.
+template <int MR, int NV> SKUA_INL void finish_halves(const GemmTile& t, size_t first, F16 (&acc)[MR][NV]) {
+  const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+  const auto end = [&](F32 y, const f16* residual, int j, size_t n) __attribute__((always_inline)) {
+    y = y + F32::load(t.bias + j);
+    if (residual) y = y + F32::load_n(residual + j, n);
+    return clamp_high(clamp_low(y, low), high);
+  };
+  f16* c = static_cast<f16*>(t.c[0]) + ptrdiff_t(first) * t.c_step;
+  const f16* residual = t.residual ? static_cast<const f16*>(t.residual[0]) + ptrdiff_t(first) * t.residual_step : nullptr;
+  SKUA_UNROLL for (int r = 0; r < MR; ++r, c += t.c_step) {
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+      F32 half[2];
+      to_f32(acc[r][v], half[0], half[1]);
+      SKUA_UNROLL for (int i = 0; i < 2; ++i) {
+        const int j = v * L + i * H;
+        if (t.n >= size_t(j + H)) end(half[i], residual, j, H).store(c + j);
+        else if (t.n > size_t(j)) end(half[i], residual, j, t.n - j).store_n(c + j, t.n - j);
+      }
+    }
+    if (residual) residual += t.residual_step;
+  }
+}
+
+// direct: of no more terms than a block has, with a plain end.
+template <int MR, int NV, int lines, template <int> class Rows, bool direct = false> SKUA_INL void multiply(const GemmTile& t, size_t first, ptrdiff_t ahead, float* sums) {
   F16 acc[MR][NV];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F16::zero();
   bool moved = false;
@@ -61,7 +86,7 @@ template <int MR, int NV, int lines, template <int> class Rows> SKUA_INL void mu
     Rows<MR> a(t, first, t.segments[s].a);
     const f16* b = static_cast<const f16*>(t.b) + t.segments[s].b * ldb;
     for (size_t k = 0; k < depth;) {
-      const size_t left = depth - k < room ? depth - k : room, end = k + left;
+      const size_t left = direct || depth - k < room ? depth - k : room, end = k + left;
       room -= left;
       for (; k < end; ++k) {
         SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * 32) + ahead, 0, 2);
@@ -75,13 +100,14 @@ template <int MR, int NV, int lines, template <int> class Rows> SKUA_INL void mu
         a.step();
         b += ldb;
       }
-      if (room) continue;
+      if (direct || room) continue;
       move_on(acc, sums, moved);
       moved = true;
       room = t.block;
     }
   }
-  if (room < t.block || !moved) move_on(acc, sums, moved);
+  if constexpr (direct) finish_halves(t, first, acc);
+  else if (room < t.block || !moved) move_on(acc, sums, moved);
 }
 
 template <int MR, int NV, int lines = 0> void tile(const GemmTile& t) {
@@ -91,6 +117,10 @@ template <int MR, int NV, int lines = 0> void tile(const GemmTile& t) {
   finish_sums(t, sums, NV * L, MR, t.c, t.residual);
 }
 template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
+  if (t.segment_count * t.k <= t.block && t.bias && t.c_type == Element::f16 && plain_end(t)) {
+    for (size_t i = 0; i < t.groups; ++i) multiply<MR, NV, lines, Even, true>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, nullptr);
+    return;
+  }
   const ptrdiff_t size = ptrdiff_t(element_bytes(t.c_type));
   char* c0 = static_cast<char*>(t.c[0]);
   const char* residual0 = t.residual ? static_cast<const char*>(t.residual[0]) : nullptr;
