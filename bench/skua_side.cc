@@ -126,7 +126,8 @@ class Skua : public Contestant {
         d.k = l.k;
         d.hint_m = l.m;
         d.epilogue = {act, residual};
-        d.a_q = d.c_q = map_q, d.b_q = weight_q, d.b_q.axis = 1;
+        d.a_q = d.c_q = map_q, d.b_q = weight_q;
+        d.b_q.axis = bytes;
         return skua_gemm_create(context, &d, weights, bias, op);
       }
       case Op::conv: {
