@@ -9,6 +9,7 @@
 #include "dispatch/kernel.h"
 #include "gemm/gemm_kernel.h"
 #include "gemm/half_finish.h"
+#include "gemm/half_sums.h"
 #if defined(SKUA_ISA_neon_fp16) || defined(SKUA_ISA_neon32_fp16)
 #include "gemm/packed_tiles.h"
 #endif
@@ -43,23 +44,18 @@ template <int MR, int NV> SKUA_INL void clear(F16 (&acc)[MR][NV]) {
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F16::zero();
 }
 
-template <int MR, int NV> void tile(const GemmTile& t) {
+// whole: of all the rows and columns that the table has.
+template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const GemmTile& t) {
   F16 acc[MR][NV];
   clear(acc);
   float sums[MR][NV * L];
   asm("" : "=m"(sums));  // for all the compiler knows; it is read only where `moved`
   bool moved = false;
   const auto move = [&]() __attribute__((always_inline)) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-      F32 low, high;
-      float* sum = &sums[r][v * L];
-      to_f32(acc[r][v], low, high);
-      if (moved) low = low + F32::load(sum), high = high + F32::load(sum + H);
-      low.store(sum);
-      high.store(sum + H);
-    }
+    move_sums<false>(acc, moved, sums[0]);
     moved = true;
   };
+  const bool plain = whole && ends_plain(t, NV * L);
   size_t room = t.block;
   const size_t ldb = t.ldb, depth = t.k, segments = t.segment_count;
   for (size_t s = 0; s < segments; ++s) {
@@ -87,19 +83,41 @@ template <int MR, int NV> void tile(const GemmTile& t) {
         }
       }
       if (room) continue;
+      if (whole && plain && k == depth && s + 1 == segments) break;
       move();
       clear(acc);
       room = t.block;
     }
   }
+  if (whole && plain && (room < t.block)) return finish_plain<false>(t, acc, moved, sums[0]);
   if (room < t.block || !moved) move();
   finish_tile<f16, NV * L / H>(t, sums[0], MR);
 }
 
+// Whole tiles one below the other.
+template <int MR, int NV, bool whole> void even_tiles(const GemmTile& t) {
+  GemmTile one = t;
+  const void *a[MR], *residual[MR];
+  void* c[MR];
+  one.a = a;
+  one.c = c;
+  if (t.residual) one.residual = residual;
+  const auto bytes = ptrdiff_t(element_bytes(t.c_type)), c_step = t.c_step * bytes, residual_step = t.residual_step * bytes;
+  auto* x = static_cast<const f16*>(t.a[0]);
+  auto* to = static_cast<char*>(t.c[0]);
+  auto* from = t.residual ? static_cast<const char*>(t.residual[0]) : nullptr;
+  for (size_t i = 0; i < t.groups; ++i) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r, x += t.a_step, to += c_step) a[r] = x, c[r] = to;
+    if (from) SKUA_UNROLL for (int r = 0; r < MR; ++r, from += residual_step) residual[r] = from;
+    tile<MR, NV, whole>(one);
+  }
+}
+
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
-  table.at[(v - 1) * MR + r - 1] = tile<r, v>;
-  if constexpr (v == NV) table.row[r - 1] = tile<r, v>;
-  table.even_rows[v - 1] = MR;  // strips of C hold whole tiles
+  table.at[(v - 1) * MR + r - 1] = tile<r, v, r == MR && v == NV>;
+  if constexpr (v == NV) table.row[r - 1] = tile<r, v, r == MR>;
+  table.even[v - 1] = even_tiles<MR, v, v == NV>;
+  table.even_rows[v - 1] = MR;
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
   else if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
 }

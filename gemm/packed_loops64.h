@@ -22,6 +22,9 @@
 // x9: A of this turn; x10: B of this step until its last load, then of the next; x11: turns left; x12..x16: high halves on their way.
 #define SKUA_NEXT_B "add x10, x10, %[ldb]\n"
 #define SKUA_COUNT "subs x11, x11, #1\n"
+// Sums have names of their own: GCC keeps an array in memory once one of its elements is an operand.
+#define SKUA_NAME(c) decltype(Packed::v) s##c;
+#define SKUA_RESULT(i) c[i / 8][i % 8].v = s##i;
 
 #if defined(SKUA_ISA_neon)
 #define SKUA_MUL(c, b, a, a1, row) SKUA_MUL_##row(c, b, a, a1)
@@ -62,6 +65,7 @@
 #define SKUA_CLEAR(c) "movi %" #c ".2d, #0\n"
 #define SKUA_FILL(c) "ldr %q" #c ", [%[from], #16*" #c "]\n"
 #define SKUA_LOOP(STEP, LAST)                                                                                                    \
+  SKUA_TO_ALL(SKUA_NAME)                                                                                                         \
   asm volatile("cbz %[from], 1f\n" SKUA_TO_ALL(SKUA_FILL) "b 2f\n"                                                               \
                "1:\n" SKUA_TO_ALL(SKUA_CLEAR)                                                                                    \
                "2: mov x9, %[a]\n mov x10, %[b]\n sub x11, %[k], #1\n"                                                           \
@@ -71,16 +75,19 @@
                "4: tbnz %[k], #0, 5f\n" STEP(0, 1, 2, 3, 32, "", "") LAST(2, 3) "b 6f\n"                                         \
                "5:\n" LAST(0, 1)                                                                                                 \
                "6:\n"                                                                                                            \
-               : "=w"(c[0][0].v), "=w"(c[0][1].v), "=w"(c[0][2].v), "=w"(c[0][3].v), "=w"(c[0][4].v), "=w"(c[0][5].v), "=w"(c[0][6].v), "=w"(c[0][7].v), \
-                 "=w"(c[1][0].v), "=w"(c[1][1].v), "=w"(c[1][2].v), "=w"(c[1][3].v), "=w"(c[1][4].v), "=w"(c[1][5].v), "=w"(c[1][6].v), "=w"(c[1][7].v), \
-                 "=w"(c[2][0].v), "=w"(c[2][1].v), "=w"(c[2][2].v), "=w"(c[2][3].v), "=w"(c[2][4].v), "=w"(c[2][5].v), "=w"(c[2][6].v), "=w"(c[2][7].v)  \
+               : "=w"(s0), "=w"(s1), "=w"(s2), "=w"(s3), "=w"(s4), "=w"(s5), "=w"(s6), "=w"(s7), "=w"(s8), "=w"(s9), "=w"(s10), "=w"(s11),  \
+                 "=w"(s12), "=w"(s13), "=w"(s14), "=w"(s15), "=w"(s16), "=w"(s17), "=w"(s18), "=w"(s19), "=w"(s20), "=w"(s21), "=w"(s22), "=w"(s23)  \
                : [a] "r"(a), [b] "r"(b), [ldb] "r"(ldb), [k] "r"(k), [from] "r"(from)                                            \
-               : "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "cc", "memory")
+               : "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "cc", "memory"); \
+  SKUA_TO_ALL(SKUA_RESULT)
 
 // c[v][r] = [from[v][r] if from] + the sum over k >= 1 steps; ldb: bytes from one row of B to the next.
 template <Core core> SKUA_INL void packed_loop(F32 (&c)[3][8], const float* a, const float* b, size_t ldb, size_t k, const F32* from) {
-  if constexpr (core == Core::a53) SKUA_LOOP(SKUA_STEP_A53, SKUA_LAST_A53);
-  else SKUA_LOOP(SKUA_STEP_A55, SKUA_LAST_A55);
+  if constexpr (core == Core::a53) {
+    SKUA_LOOP(SKUA_STEP_A53, SKUA_LAST_A53)
+  } else {
+    SKUA_LOOP(SKUA_STEP_A55, SKUA_LAST_A55)
+  }
 }
 #endif
 
@@ -100,6 +107,7 @@ template <Core core> SKUA_INL void packed_loop(F32 (&c)[3][8], const float* a, c
 
 // c[v][r] = [from[v][r] if from] + the sum over k >= 1 steps; ldb: bytes from one row of B to the next.
 template <Core> SKUA_INL void packed_loop(F16 (&c)[2][8], const f16* a, const f16* b, size_t ldb, size_t k, const F16* from) {
+  SKUA_TO_ALL(SKUA_NAME)
   asm volatile("cbz %[from], 1f\n" SKUA_TO_ALL(SKUA_FILL) "b 2f\n"
                "1:\n" SKUA_TO_ALL(SKUA_CLEAR)
                "2: mov x9, %[a]\n add x10, %[b], %[ldb]\n sub x11, %[k], #1\n"
@@ -109,10 +117,10 @@ template <Core> SKUA_INL void packed_loop(F16 (&c)[2][8], const f16* a, const f1
                "4: tbnz %[k], #0, 5f\n" SKUA_STEP(0, 4, 5, 1, 6, 7, 16, "", "") SKUA_LAST(1, 6, 7) "b 6f\n"
                "5:\n" SKUA_LAST(0, 4, 5)
                "6:\n"
-               : "=w"(c[0][0].v), "=w"(c[0][1].v), "=w"(c[0][2].v), "=w"(c[0][3].v), "=w"(c[0][4].v), "=w"(c[0][5].v), "=w"(c[0][6].v), "=w"(c[0][7].v),
-                 "=w"(c[1][0].v), "=w"(c[1][1].v), "=w"(c[1][2].v), "=w"(c[1][3].v), "=w"(c[1][4].v), "=w"(c[1][5].v), "=w"(c[1][6].v), "=w"(c[1][7].v)
+               : "=w"(s0), "=w"(s1), "=w"(s2), "=w"(s3), "=w"(s4), "=w"(s5), "=w"(s6), "=w"(s7), "=w"(s8), "=w"(s9), "=w"(s10), "=w"(s11), "=w"(s12), "=w"(s13), "=w"(s14), "=w"(s15)
                : [a] "r"(a), [b] "r"(b), [ldb] "r"(ldb), [k] "r"(k), [from] "r"(from)
                : "x9", "x10", "x11", "x12", "x13", "x14", "v0", "v1", "v4", "v5", "v6", "v7", "cc", "memory");
+  SKUA_TO_ALL(SKUA_RESULT)
 }
 #endif
 
@@ -122,6 +130,8 @@ template <Core> SKUA_INL void packed_loop(F16 (&c)[2][8], const f16* a, const f1
 #undef SKUA_HIGH
 #undef SKUA_NEXT_B
 #undef SKUA_COUNT
+#undef SKUA_NAME
+#undef SKUA_RESULT
 #undef SKUA_MUL
 #undef SKUA_MUL_0
 #undef SKUA_MUL_1

@@ -3,18 +3,26 @@
 //   packed A  [k][kPackedRows], written by pack_rows(); rows that are not there repeat the first, and are not stored
 //   whole tiles: packed_loop() of packed_loops64.h or packed_loops32.h; panels of fewer vectors of columns: the template below, over the same A
 //
-// C is f32: halves are made of the strip. The order of the sums is that of the other tiles of the instruction set: f32 in one chain; f16 in chains of at most t.block terms, which are summed in f32.
+// Halves write C themselves (half_sums.h); f32 leaves C of another type to the strip. The order of the sums is that of the other tiles of the instruction set: f32 in one chain; f16 in chains of at most t.block terms, which are summed in f32.
 #pragma once
 #include "gemm/gemm_kernel.h"
 #include "dispatch/kernel.h"
 #include "gemm/half_finish.h"
 #if defined(SKUA_ISA_neon_fp16) || defined(SKUA_ISA_neon32_fp16)
-#include "simd/half.h"
+#include "gemm/half_sums.h"
 #endif
 
 namespace skua {
 namespace SKUA_ISA {
 namespace {
+
+#if defined(SKUA_HALF)
+using Packed = F16;
+using PackedElement = f16;
+#else
+using Packed = F32;
+using PackedElement = float;
+#endif
 
 #if defined(__aarch64__)
 #include "gemm/packed_loops64.h"
@@ -22,13 +30,6 @@ constexpr int kPackedRows = 8;
 #else
 #include "gemm/packed_loops32.h"
 constexpr int kPackedRows = 6;
-#endif
-#if defined(SKUA_HALF)
-using Packed = F16;
-using PackedElement = f16;
-#else
-using Packed = F32;
-using PackedElement = float;
 #endif
 
 // One step for row r and those behind it.
@@ -57,7 +58,7 @@ template <int NV, Core core> SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows
   if constexpr (whole) {
     packed_turns(c, a, b, ldb * sizeof(float), by_lane / 2, from);
   } else {
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? from[v * kPackedRows + r] : F32::zero();
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? F32::load(reinterpret_cast<const float*>(from + v * kPackedRows + r)) : F32::zero();
     lane_steps(c, a, b, ldb, by_lane);
     a += by_lane * kPackedRows;
     b += by_lane * ldb;
@@ -74,85 +75,85 @@ template <int NV, Core core> SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows
   if constexpr (whole) {
     packed_loop<core>(c, a, b, ldb * sizeof(PackedElement), k, from);
   } else {
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? from[v * kPackedRows + r] : Packed::zero();
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? Packed::load(reinterpret_cast<const PackedElement*>(from + v * kPackedRows + r)) : Packed::zero();
     lane_steps(c, a, b, ldb, k);
   }
 #endif
 }
 
-// The first `rows` rows of the panel of A.
-template <int NV, Core core> __attribute__((noinline)) void packed_rows(const GemmTile& t, const PackedElement* panel, size_t rows) {
-  constexpr int MR = kPackedRows, L = Packed::L;
-  Packed c[NV][MR], kept[NV * MR];  // kept: sums between runs
-  float sums[MR][NV * L];
+// Segments that follow each other in B too are one run; on AArch32 of f32 if no depth is left over.
+SKUA_INL size_t run_of(const GemmTile& t, size_t& s) {
+  size_t run = t.k;
+  for (++s; s < t.segment_count && t.segments[s].b == t.segments[s - 1].b + t.k && (Packed::L == 8 || kPackedRows == 8 || t.k % 4 == 0); ++s) run += t.k;
+  return run;
+}
+
+// The first `rows` rows of the panel of A. kept: sums between runs; moved vector by vector, or the compiler copies all of c through memory.
+#if defined(SKUA_HALF)
+template <int NV, Core core> __attribute__((noinline)) void packed_rows(const GemmTile& t, const f16* panel, size_t rows) {
+  constexpr int MR = kPackedRows, L = F16::L;
+  F16 kept[NV * MR];
+  float sums[MR * NV * L];
   asm("" : "=m"(sums), "=m"(kept));  // for all the compiler knows; they are read only after they were written
   bool keeps = false, moved = false;
-#if defined(SKUA_HALF)
-  const auto move = [&]() __attribute__((always_inline)) {
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-      F32 low, high;
-      float* sum = &sums[r][v * L];
-      to_f32(c[v][r], low, high);
-      if (moved) low = low + F32::load(sum), high = high + F32::load(sum + F32::L);
-      low.store(sum);
-      high.store(sum + F32::L);
-    }
-    moved = true;
-    keeps = false;
-  };
+  const bool plain = NV == 2 && rows == MR && ends_plain(t, NV * L);
   size_t room = t.block;
+  for (size_t s = 0; t.k && s < t.segment_count;) {
+    const f16 *a = panel + size_t(t.segments[s].a) * MR, *b = static_cast<const f16*>(t.b) + t.segments[s].b * t.ldb;
+    for (size_t left = run_of(t, s), k; left; left -= k, a += k * MR, b += k * t.ldb) {
+      k = left < room ? left : room;
+      room -= k;
+      const bool last = left == k && s == t.segment_count;
+      const Then then = last && plain ? Then::finish : last || !room ? Then::move : Then::keep;
+#if defined(__arm__)
+      if constexpr (NV == 2) {
+        packed_block(t, a, b, k, keeps ? kept : nullptr, then, moved, kept, sums);
+      } else
+#endif
+      {
+        F16 c[NV][MR];
+        run_steps<NV, core>(c, a, b, t.ldb, k, keeps ? kept : nullptr);
+        if (then == Then::keep) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(reinterpret_cast<f16*>(kept + v * MR + r));
+        else if (NV == 1 || then == Then::move) move_sums<true>(c, moved, sums);
+        else finish_plain<true>(t, c, moved, sums);
+      }
+      if (then == Then::finish) return;
+      keeps = then == Then::keep;
+      moved = moved || !keeps;
+      if (!room) room = t.block;
+    }
+  }
+  if (!moved)
+    for (float& sum : sums) sum = 0;
+  finish_tile<f16, NV * L / F32::L>(t, sums, rows);
+}
 #else
-  const auto move = [&]() __attribute__((always_inline)) {
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(&sums[r][v * L]);
-    moved = true;
-    keeps = false;
-  };
-  size_t room = SIZE_MAX;
-  GemmTile end;
+template <int NV, Core core> __attribute__((noinline)) void packed_rows(const GemmTile& t, const float* panel, size_t rows) {
+  constexpr int MR = kPackedRows, L = F32::L;
+  F32 c[NV][MR], kept[NV * MR];
+  float sums[MR][NV * L];
+  asm("" : "=m"(sums), "=m"(kept));
+  bool keeps = false;
   if (t.load_c) {  // the chain of sums goes on
     for (int v = 0; v < NV; ++v)
       for (size_t r = 0; r < MR; ++r) kept[v * MR + int(r)] = r < rows ? columns(static_cast<const float*>(t.c[r]), v, t.n) : F32::zero();
     keeps = true;
   }
-#endif
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r] = Packed::zero();
-  const size_t ldb = t.ldb, segments = t.segment_count;
-  for (size_t s = 0; t.k && s < segments;) {
-    const PackedElement *a = panel + size_t(t.segments[s].a) * MR, *b = static_cast<const PackedElement*>(t.b) + t.segments[s].b * ldb;
-    size_t left = t.k;
-    // Segments that follow each other in B too are one run; on AArch32 if no depth is left over.
-    for (++s; s < segments && t.segments[s].b == t.segments[s - 1].b + t.k && (Packed::L == 8 || MR == 8 || t.k % 4 == 0); ++s) left += t.k;
-    while (left) {
-      const size_t k = left < room ? left : room;
-      run_steps<NV, core>(c, a, b, ldb, k, keeps ? kept : nullptr);
-      a += k * MR;
-      b += k * ldb;
-      left -= k;
-      room -= k;
-      if (!room) {
-        move();
-        room = t.block;
-      } else if (left || s < segments) {
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) kept[v * MR + r] = c[v][r];
-        keeps = true;
-      } else {
-        move();
-      }
-    }
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r] = keeps ? F32::load(reinterpret_cast<const float*>(kept + v * MR + r)) : F32::zero();
+  for (size_t s = 0; t.k && s < t.segment_count;) {
+    const float *a = panel + size_t(t.segments[s].a) * MR, *b = static_cast<const float*>(t.b) + t.segments[s].b * t.ldb;
+    const size_t k = run_of(t, s);
+    run_steps<NV, core>(c, a, b, t.ldb, k, keeps ? kept : nullptr);
+    keeps = s < t.segment_count;
+    if (keeps) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(reinterpret_cast<float*>(kept + v * MR + r));
   }
-  if (!moved) {
-    if (keeps) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r] = kept[v * MR + r];
-    move();
-  }
-#if !defined(SKUA_HALF)
-  if (t.load_c) {
-    end = t;
-    end.load_c = false;
-    return finish_tile<float, NV * L / F32::L>(end, sums[0], rows);
-  }
-#endif
-  finish_tile<float, NV * L / F32::L>(t, sums[0], rows);
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(&sums[r][v * L]);
+  if (!t.load_c) return finish_tile<float, NV * L / F32::L>(t, sums[0], rows);
+  GemmTile end = t;
+  end.load_c = false;
+  finish_tile<float, NV * L / F32::L>(end, sums[0], rows);
 }
+#endif
 
 template <int R, int NV, Core core> void packed_tile(const GemmTile& t) { packed_rows<NV, core>(t, static_cast<const PackedElement*>(t.a[0]), R); }
 
@@ -164,18 +165,19 @@ template <int NV, Core core> void packed_even_tiles(const GemmTile& t) {
   const void* residual[MR];
   one.c = c;
   if (t.residual) one.residual = residual;
-  for (size_t i = 0; i < t.groups; ++i) {
-    for (int r = 0; r < MR; ++r) {
-      const ptrdiff_t row = ptrdiff_t(i) * MR + r;
-      c[r] = static_cast<float*>(t.c[0]) + row * t.c_step;
-      if (t.residual) residual[r] = static_cast<const float*>(t.residual[0]) + row * t.residual_step;
-    }
-    packed_rows<NV, core>(one, static_cast<const PackedElement*>(t.a[0]) + ptrdiff_t(i) * MR * t.a_step, MR);
+  const auto bytes = ptrdiff_t(element_bytes(t.c_type)), c_step = t.c_step * bytes, residual_step = t.residual_step * bytes;
+  auto* to = static_cast<char*>(t.c[0]);
+  auto* from = t.residual ? static_cast<const char*>(t.residual[0]) : nullptr;
+  const auto* panel = static_cast<const PackedElement*>(t.a[0]);
+  for (size_t i = 0; i < t.groups; ++i, panel += MR * t.a_step) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r, to += c_step) c[r] = to;
+    if (from) SKUA_UNROLL for (int r = 0; r < MR; ++r, from += residual_step) residual[r] = from;
+    packed_rows<NV, core>(one, panel, MR);
   }
 }
 
 // L steps of L rows at a time, turned in registers.
-#if defined(SKUA_HALF)
+#if defined(SKUA_HALF) && !defined(__arm__)
 SKUA_INL void turn(F16 (&x)[8]) {
   uint16x8_t h[8];
   SKUA_UNROLL for (int i = 0; i < 8; i += 2) {
@@ -195,7 +197,7 @@ SKUA_INL void turn(F16 (&x)[8]) {
     x[i + 4].v = vreinterpretq_f16_u32(vcombine_u32(vget_high_u32(w[i]), vget_high_u32(w[i + 4])));
   }
 }
-#else
+#elif !defined(SKUA_HALF)
 SKUA_INL void turn(F32 (&x)[4]) { transpose(x); }
 #endif
 
@@ -206,6 +208,17 @@ void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, s
     const PackedElement* row[MR];
     for (size_t r = 0; r < MR; ++r) row[r] = static_cast<const PackedElement*>(a[r < rows ? r : 0]) + segments[s].a;
     size_t k = 0;
+#if defined(SKUA_HALF) && defined(__arm__)
+    // Pairs of rows are words: three words make a step.
+    for (; k + L <= depth; k += L, to += L * MR) {
+      uint16x8x2_t pair[3];
+      SKUA_UNROLL for (int i = 0; i < 3; ++i) pair[i] = vzipq_u16(vld1q_u16(&row[2 * i][k].bits), vld1q_u16(&row[2 * i + 1][k].bits));
+      SKUA_UNROLL for (int half = 0; half < 2; ++half) {
+        const uint32x4x3_t steps = {{vreinterpretq_u32_u16(pair[0].val[half]), vreinterpretq_u32_u16(pair[1].val[half]), vreinterpretq_u32_u16(pair[2].val[half])}};
+        vst3q_u32(reinterpret_cast<uint32_t*>(to) + half * 12, steps);
+      }
+    }
+#else
     for (; k + L <= depth; k += L, to += L * MR)
       SKUA_UNROLL for (int first = 0; first < MR; first += L) {
         Packed x[L];
@@ -216,6 +229,7 @@ void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, s
           else x[i].store_n(to + i * MR + first, size_t(MR - first));
         }
       }
+#endif
     for (; k < depth; ++k, to += MR)
       for (int r = 0; r < MR; ++r) to[r] = row[r][k];
   }
@@ -235,7 +249,7 @@ template <int NV, Core core> constexpr GemmTileTable make_packed_table() {
   GemmTileTable table = {};
   fill_packed<NV, core>(table);
   table.a = table.b = element_of<PackedElement>;
-  table.half_sums = sizeof(PackedElement) == 2;
+  table.half_sums = table.any_c = sizeof(PackedElement) == 2;
   table.pack_a = pack_rows;
   return table;
 }

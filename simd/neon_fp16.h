@@ -102,9 +102,19 @@ SKUA_INL F16 clamp_high(F16 x, F16 hi) { return min(x, hi); }
 
 SKUA_INL void to_f32(F16 a, F32& low, F32& high) {
   low = {vcvt_f32_f16(vget_low_f16(a.v))};
+#if defined(__aarch64__)
+  high = {vcvt_high_f32_f16(a.v)};
+#else
   high = {vcvt_f32_f16(vget_high_f16(a.v))};
+#endif
 }
-SKUA_INL F16 to_f16(F32 low, F32 high) { return {vcombine_f16(vcvt_f16_f32(low.v), vcvt_f16_f32(high.v))}; }
+SKUA_INL F16 to_f16(F32 low, F32 high) {
+#if defined(__aarch64__)
+  return {vcvt_high_f16_f32(vcvt_f16_f32(low.v), high.v)};
+#else
+  return {vcombine_f16(vcvt_f16_f32(low.v), vcvt_f16_f32(high.v))};
+#endif
+}
 
 SKUA_INL void pin(F16& a) { asm volatile("" : "+w"(a.v)); }
 
