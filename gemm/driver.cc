@@ -80,7 +80,7 @@ static bool serves(const Kernel* k, const PackFormat* packed, const GemmTypes& t
 }
 
 // Kernels on bytes have tables of their own.
-static Family tables_of(Element e) {
+static Family tables_of([[maybe_unused]] Element e) {
 #ifdef SKUA_TYPE_s8
   if (is_int8(e)) return gemm_int8_tables;
 #endif

@@ -38,12 +38,16 @@ LOOPS64 = [
     Loop("gemm_f32_8x12_*, panels of 4 columns", "gemm_neon", r"packed_rows<1, ", "f32", "A53, A55"),
     Loop("gemm_f16_8x16_a55_neon_fp16", "gemm_neon_fp16", r"packed_rows<2, ", "f16", "A55"),
     Loop("gemm_f16_8x16_a55_neon_fp16, panels of 8 columns", "gemm_neon_fp16", r"packed_rows<1, ", "f16", "A55"),
+    Loop("depthwise_f32_3x3s1_2x7_neon", "depthwise_neon", r"tile<float, 3, 1, 2, 7, false>", "f32"),
+    Loop("depthwise_f16_3x3s1_2x7_neon_fp16", "depthwise_neon_fp16", r"tile<skua::f16, 3, 1, 2, 7, false>", "f16"),
 ]
 LOOPS32 = [
     Loop("gemm_f32_4x8_neon32", "gemm_neon32", r"even_tiles<4, 2\b", "f32"),
     Loop("gemm_f32_6x8_neon32", "gemm_neon32", r"packed_rows<2, ", "f32"),
     Loop("gemm_f16_4x16_neon32_fp16", "gemm_neon32_fp16", r"tile<4, 2\b", "f16"),
     Loop("gemm_f16_6x16_neon32_fp16", "gemm_neon32_fp16", r"packed_rows<2, ", "f16"),
+    Loop("depthwise_f32_3x3s1_2x4_neon32", "depthwise_neon32", r"tile<float, 3, 1, 2, 4, false>", "f32"),
+    Loop("depthwise_f16_3x3s1_2x4_neon32_fp16", "depthwise_neon32_fp16", r"tile<skua::f16, 3, 1, 2, 4, false>", "f16"),
 ]
 
 
@@ -115,16 +119,22 @@ def loop_rows32(build):
         yield f"| `{loop.name}` | {100 * len(body) / work:.1f} |"
 
 
+def share(layer, build, loop):
+    work, body = find_loop(build, loop)
+    return f"{100 * layer.rate * len(body) / work:.0f}%"
+
+
 def layer_rows(builds):
-    yield "| layer | architecture, SKUA_CORE | algorithm | kernel | MAC | instructions [counted] | MAC per instruction |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| layer | architecture, SKUA_CORE | algorithm | kernel | MAC | instructions [counted] | MAC per instruction | of the loop's |"
+    yield "|---|---|---|---|---|---|---|---|"
+    loops = {loop.name: (build, loop) for (name, build), of in zip(builds, (LOOPS64, LOOPS32)) for loop in of}
     for layer in LAYERS:
         for name, build in builds:
             for core in layer.cores:
                 if name == "armhf" and core != "any":
                     continue
                 c = count.count(os.path.join(build, "bench/arm/skua-arm-layer"), layer.text.split(), "max", core, layer.algorithm)
-                yield f"| {layer.text} | {name}, {core} | {c.algorithm} | `{c.kernel}` | {c.macs / 1e6:.1f} M | {c.instructions / 1e6:.2f} M | {c.rate:.2f} |"
+                yield f"| {layer.text} | {name}, {core} | {c.algorithm} | `{c.kernel}` | {c.macs / 1e6:.1f} M | {c.instructions / 1e6:.2f} M | {c.rate:.2f} | {share(c, *loops[c.kernel]) if c.kernel in loops else '–'} |"
 
 
 def main():
