@@ -31,28 +31,7 @@ skua_status transposed_extent(const char* op, const char* dimension, const ConvC
   return SKUA_STATUS_OK;
 }
 
-// Steps of a feature map of rank 4, or 3 (one row). Sets batch, height, width and checks the channels.
-struct Map {
-  size_t batch, h, w, image, row, pixel, plane;  // NHWC: image, row, pixel; NCHW: image, plane, row
-};
-skua_status map_of(const skua_op* op, const ConvConfig& c, const char* what, size_t index, const skua_tensor& t, size_t channels, Map& m) {
-  const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
-  if (t.rank != 4 && !(t.rank == 3 && c.kernel_h == 1)) return SKUA_INVALID("%s: %s %zu has rank %u, must be 4 (or 3 when kernel_h is 1)", op->cls->name, what, index, t.rank);
-  const bool flat = t.rank == 3;
-  const uint32_t dc = nchw ? 1 : t.rank - 1, dw = nchw ? t.rank - 1 : t.rank - 2, dh = nchw ? 2 : 1;
-  if (t.shape[dc] != channels) return SKUA_INVALID("%s: %s %zu has %zu channels, must be %zu", op->cls->name, what, index, t.shape[dc], channels);
-  if (t.shape[t.rank - 1] > 1 && t.stride[t.rank - 1] != 1) return SKUA_INVALID("%s: %s %zu has innermost stride %zu, must be 1", op->cls->name, what, index, t.stride[t.rank - 1]);
-  m.batch = t.shape[0];
-  m.h = flat ? 1 : t.shape[dh];
-  m.w = t.shape[dw];
-  m.image = t.stride[0];
-  m.row = flat ? 0 : t.stride[dh];
-  m.pixel = nchw ? 1 : t.stride[dw];
-  m.plane = nchw ? t.stride[1] : 0;
-  return SKUA_STATUS_OK;
-}
-
-void use_map(const ConvConfig& c, const Map& m, size_t channels, size_t& batch, size_t& row, size_t& pixel, size_t& image, size_t& plane, size_t& line) {
+void use_map(const ConvConfig& c, const ConvMap& m, size_t channels, size_t& batch, size_t& row, size_t& pixel, size_t& image, size_t& plane, size_t& line) {
   if (c.layout == SKUA_LAYOUT_NHWC) {
     batch = m.image; row = m.row; pixel = m.pixel;
     return;
@@ -101,6 +80,23 @@ const char* candidate_name(uint32_t a) {
 
 }  // namespace
 
+skua_status conv_map(const skua_op* op, const ConvConfig& c, const char* what, size_t index, const skua_tensor& t, size_t channels, ConvMap& m) {
+  const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
+  if (t.rank != 4 && !(t.rank == 3 && c.kernel_h == 1)) return SKUA_INVALID("%s: %s %zu has rank %u, must be 4 (or 3 when kernel_h is 1)", op->cls->name, what, index, t.rank);
+  const bool flat = t.rank == 3;
+  const uint32_t dc = nchw ? 1 : t.rank - 1, dw = nchw ? t.rank - 1 : t.rank - 2, dh = nchw ? 2 : 1;
+  if (t.shape[dc] != channels) return SKUA_INVALID("%s: %s %zu has %zu channels, must be %zu", op->cls->name, what, index, t.shape[dc], channels);
+  if (t.shape[t.rank - 1] > 1 && t.stride[t.rank - 1] != 1) return SKUA_INVALID("%s: %s %zu has innermost stride %zu, must be 1", op->cls->name, what, index, t.stride[t.rank - 1]);
+  m.batch = t.shape[0];
+  m.h = flat ? 1 : t.shape[dh];
+  m.w = t.shape[dw];
+  m.image = t.stride[0];
+  m.row = flat ? 0 : t.stride[dh];
+  m.pixel = nchw ? 1 : t.stride[dw];
+  m.plane = nchw ? t.stride[1] : 0;
+  return SKUA_STATUS_OK;
+}
+
 bool conv_applies(const ConvConfig& c, uint32_t algorithm) { return !not_applicable(c, algorithm); }
 
 skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, size_t in_h, size_t in_w, DirectShape& s) {
@@ -109,7 +105,7 @@ skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, siz
   s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
   s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.stride_h = c.stride_h; s.stride_w = c.stride_w; s.dilation_h = c.dilation_h; s.dilation_w = c.dilation_w;
   s.transposed = c.transposed;
-  s.element = map_element(c);
+  s.element = s.result = map_element(c);
   s.weights = Element(c.weights);
   s.numerics = skua_numerics(c.numerics);
   if (c.transposed) {
@@ -129,6 +125,21 @@ skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, siz
   s.in_pixel = c.in_channels; s.in_row = in_w * s.in_pixel; s.in_batch = in_h * s.in_row;
   s.out_pixel = c.out_channels; s.out_row = s.out_w * s.out_pixel; s.out_batch = s.out_h * s.out_row;
   s.res_pixel = s.out_pixel; s.res_row = s.out_row; s.res_batch = s.out_batch;
+  return SKUA_STATUS_OK;
+}
+
+skua_status conv_plan_shapes(const skua_op* op, const ConvConfig& c, const PlanShapes& shapes, skua_dtype result, ConvMap& in, DirectShape& s, skua_tensor& y) {
+  SKUA_TRY(need_type(op, shapes, 0, skua_dtype(c.element)));
+  const skua_tensor& x = shapes.inputs[0];
+  SKUA_TRY(conv_map(op, c, "input", 0, x, c.in_channels, in));
+  SKUA_TRY(conv_shape(op, c, in.batch, in.h, in.w, s));
+  y = tensor(result, x.rank);
+  const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
+  y.shape[0] = in.batch;
+  y.shape[nchw ? 1 : x.rank - 1] = c.out_channels;
+  y.shape[nchw ? x.rank - 1 : x.rank - 2] = s.out_w;
+  if (x.rank == 4) y.shape[nchw ? 2 : 1] = s.out_h;
+  else if (s.out_h > 1) return SKUA_INVALID("%s: padding makes %zu output rows of one input row; input 0 must have rank 4", op->cls->name, s.out_h);
   return SKUA_STATUS_OK;
 }
 
@@ -228,7 +239,7 @@ skua_status open(skua_op* base) {
       s.batch = 1; s.in_h = s.in_w = s.out_h = s.out_w = 8;
       s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
       s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.stride_h = c.stride_h; s.stride_w = c.stride_w; s.dilation_h = s.dilation_w = 1;
-      s.element = map_element(c); s.weights = Element(c.weights); s.numerics = skua_numerics(c.numerics);
+      s.element = s.result = map_element(c); s.weights = Element(c.weights); s.numerics = skua_numerics(c.numerics);
       const WinogradShape ws = {1, 8, 8, c.in_channels, 8, 8, c.out_channels, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, s.element};
       WinogradPlan winograd;
       usable |= a == kDirect ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)) != nullptr
@@ -247,26 +258,15 @@ skua_status open(skua_op* base) {
 skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* out) {
   const ConvConfig& c = static_cast<const ConvOp*>(base)->config;
   ConvPlan& p = *static_cast<ConvPlan*>(out);
-  SKUA_TRY(need_type(base, shapes, 0, skua_dtype(c.element)));
-  const skua_tensor& x = shapes.inputs[0];
-  Map in = {};
-  SKUA_TRY(map_of(base, c, "input", 0, x, c.in_channels, in));
   DirectShape& s = p.shape;
-  SKUA_TRY(conv_shape(base, c, in.batch, in.h, in.w, s));
+  ConvMap in;
+  SKUA_TRY(conv_plan_shapes(base, c, shapes, skua_dtype(c.element), in, s, p.outputs[0]));
   use_map(c, in, c.in_channels, s.in_batch, s.in_row, s.in_pixel, p.in_image, p.in_plane, p.in_line);
-  skua_tensor& y = p.outputs[0];
-  y = tensor(skua_dtype(c.element), x.rank);
-  const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
-  y.shape[0] = in.batch;
-  y.shape[nchw ? 1 : x.rank - 1] = c.out_channels;
-  y.shape[nchw ? x.rank - 1 : x.rank - 2] = s.out_w;
-  if (x.rank == 4) y.shape[nchw ? 2 : 1] = s.out_h;
-  else if (s.out_h > 1) return SKUA_INVALID("%s: padding makes %zu output rows of one input row; input 0 must have rank 4", base->cls->name, s.out_h);
   if (c.residual != SKUA_RESIDUAL_NONE) {
     SKUA_TRY(need_type(base, shapes, 1, skua_dtype(c.element)));
-    SKUA_TRY(need_same_shape(base, shapes, 1, y));
-    Map r = {};
-    SKUA_TRY(map_of(base, c, "input", 1, shapes.inputs[1], c.out_channels, r));
+    SKUA_TRY(need_same_shape(base, shapes, 1, p.outputs[0]));
+    ConvMap r = {};
+    SKUA_TRY(conv_map(base, c, "input", 1, shapes.inputs[1], c.out_channels, r));
     use_map(c, r, c.out_channels, s.res_batch, s.res_row, s.res_pixel, p.res_image, p.res_plane, p.res_line);
   }
   return SKUA_STATUS_OK;
@@ -276,8 +276,8 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   const ConvConfig& c = static_cast<const ConvOp*>(base)->config;
   ConvPlan& p = *static_cast<ConvPlan*>(out);
   DirectShape& s = p.shape;
-  Map m = {};
-  SKUA_TRY(map_of(base, c, "output", 0, p.outputs[0], c.out_channels, m));
+  ConvMap m = {};
+  SKUA_TRY(conv_map(base, c, "output", 0, p.outputs[0], c.out_channels, m));
   use_map(c, m, c.out_channels, s.out_batch, s.out_row, s.out_pixel, p.out_image, p.out_plane, p.out_line);
   if (c.layout == SKUA_LAYOUT_NCHW) {
     size_t total = 0;
@@ -396,7 +396,7 @@ void explain(const skua_plan* plan, Text& text) {
   const double flops = 2.0 * double(s.batch * s.out_h * s.out_w) * double(s.out_channels) * double(s.in_channels / s.groups) * double(s.kernel_h) * double(s.kernel_w);
   text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, groups %zu, padding %zu top, %zu left\n", s.in_h, s.in_w, s.in_channels, s.kernel_h, s.kernel_w, s.stride_h,
            s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.pad_top, s.pad_left);
-  if (p.chosen == kDirect) text.add("  bands of %zu output rows, %zu regions, strips %zu bytes, tile %ux%u\n", p.direct.band, p.direct.regions, p.direct.strip * sizeof(float), p.kernel->mr, p.kernel->nr);
+  if (p.chosen == kDirect) text.add("  bands of %zu output rows, %zu regions, strips %zu bytes, tile %ux%u\n", p.direct.band, p.direct.regions, p.direct.strip, p.kernel->mr, p.kernel->nr);
   if (p.cycles > 0) text.add("  predicted %.1f direct flops per cycle, roofline of the multiply-adds %.1f\n", flops / p.cycles, 2 * m.fma_ports * p.kernel->vector);
   if (p.chosen == kDirect) explain_types(p.kernel, s.numerics, "weights packed", text);
   else {

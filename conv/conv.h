@@ -53,6 +53,21 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
 // The dense NHWC shape that an algorithm sees, for inputs of this size.
 skua_status conv_shape(const skua_op* op, const ConvConfig& c, size_t batch, size_t in_h, size_t in_w, DirectShape& s);
 
+// Steps of a feature map of rank 4, or 3 (one row); its batch, height and width. The channels are checked.
+struct ConvMap {
+  size_t batch, h, w, image, row, pixel, plane;  // NHWC: image, row, pixel; NCHW: image, plane, row
+};
+skua_status conv_map(const skua_op* op, const ConvConfig& c, const char* what, size_t index, const skua_tensor& t, size_t channels, ConvMap& m);
+// What every plan begins with: the input, the shape that the algorithms see, and the output's extents.
+skua_status conv_plan_shapes(const skua_op* op, const ConvConfig& c, const PlanShapes& shapes, skua_dtype result, ConvMap& in, DirectShape& s, skua_tensor& y);
+
+// Convolutions of 8-bit integers (int8.cc): the checked description, what the types are quantised with, and the caller's weights. The other classes end here.
+struct ConvQuantization {
+  skua_quantization input, weight, output;
+};
+skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps, const void* weights, const void* bias,
+                             size_t hint_h, size_t hint_w, skua_op** out);
+
 struct ConvPlan : skua_plan {
   DirectShape shape;
   uint32_t chosen;             // ConvAlgorithm

@@ -1,5 +1,6 @@
 // Checks of the convolutions' descriptors, and packing. See skua/conv.h.
 #include "conv/conv.h"
+#include "core/quantize.h"
 #include "core/window.h"
 
 namespace skua {
@@ -48,13 +49,7 @@ template <class Desc> ConvConfig config_of(const Desc& d, bool transposed) {
   return c;
 }
 
-template <class Desc> skua_status check(const char* op, const Desc& d) {
-  SKUA_TRY(need_float(op, "input_type", d.input_type));
-  SKUA_TRY(need_same_type_or_f32(op, "weight_type", d.weight_type, "input_type", d.input_type));
-  SKUA_TRY(need_same_type(op, "output_type", d.output_type, "input_type", d.input_type));
-  SKUA_TRY(need_unquantized(op, "input_q", d.input_q));
-  SKUA_TRY(need_unquantized(op, "weight_q", d.weight_q));
-  SKUA_TRY(need_unquantized(op, "output_q", d.output_q));
+template <class Desc> skua_status check_shape(const char* op, const Desc& d) {
   SKUA_TRY(check_epilogue(op, d.epilogue));
   SKUA_TRY(check_window(op, d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.padding));
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("%s: layout is %d, unknown", op, int(d.layout));
@@ -64,6 +59,16 @@ template <class Desc> skua_status check(const char* op, const Desc& d) {
   if (!d.in_channels || d.in_channels % d.groups) return SKUA_INVALID("%s: in_channels is %u, must be 1 or more and a multiple of groups = %u", op, d.in_channels, d.groups);
   if (!d.out_channels || d.out_channels % d.groups) return SKUA_INVALID("%s: out_channels is %u, must be a multiple of groups = %u", op, d.out_channels, d.groups);
   return SKUA_STATUS_OK;
+}
+
+template <class Desc> skua_status check(const char* op, const Desc& d) {
+  SKUA_TRY(need_float(op, "input_type", d.input_type));
+  SKUA_TRY(need_same_type_or_f32(op, "weight_type", d.weight_type, "input_type", d.input_type));
+  SKUA_TRY(need_same_type(op, "output_type", d.output_type, "input_type", d.input_type));
+  SKUA_TRY(need_unquantized(op, "input_q", d.input_q));
+  SKUA_TRY(need_unquantized(op, "weight_q", d.weight_q));
+  SKUA_TRY(need_unquantized(op, "output_q", d.output_q));
+  return check_shape(op, d);
 }
 
 // Element steps of the caller's weights; false on overflow.
@@ -188,6 +193,24 @@ skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c
   return SKUA_STATUS_OK;
 }
 
+// An input of s8 or u8.
+template <class Desc> static skua_status create_int8(const char* op, const skua_context* ctx, const Desc& d, const ConvConfig& c, const void* weights, const void* bias, size_t hint_h, size_t hint_w,
+                                                     skua_op** out) {
+  SKUA_TRY(need_int8(op, "input_type", d.input_type));
+  if (d.weight_type != SKUA_DTYPE_S8) return SKUA_UNSUPPORTED_("%s: weight_type is %s, must be s8 where input_type is %s", op, skua_dtype_name(d.weight_type), skua_dtype_name(d.input_type));
+  SKUA_TRY(is_int8(Element(d.output_type)) ? need_int8(op, "output_type", d.output_type) : need_float(op, "output_type", d.output_type));
+  SKUA_TRY(check_shape(op, d));
+  if (d.layout != SKUA_LAYOUT_NHWC) return SKUA_UNSUPPORTED_("%s: layout is NCHW, which maps of %s are not computed in: convert them by skua_layout_create()", op, skua_dtype_name(d.input_type));
+  SKUA_TRY(need_quantization(op, "input_q", d.input_q, d.input_type));
+  SKUA_TRY(need_weight_quantization(op, "weight_q", d.weight_q, d.weight_type, d.out_channels, d.weight_layout == SKUA_WEIGHTS_HWIO ? 3 : 0));
+  SKUA_TRY(need_quantization_of(op, "output_q", d.output_q, d.output_type));
+  Requantize bounds;
+  SKUA_TRY(quantized_epilogue(op, d.epilogue, Element(d.output_type), d.output_q, bounds));
+  WeightSteps steps = {};
+  if (!weight_steps(c, d.weight_layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", op);
+  return int8_conv_create(ctx, c, d.output_type, bounds, {d.input_q, d.weight_q, d.output_q}, steps, weights, bias, hint_h, hint_w, out);
+}
+
 skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d_desc& d, uint32_t algorithms, const void* weights, const void* bias, skua_op** out) {
   ConvConfig c;
   SKUA_TRY(conv_config(cls.name, d, c));
@@ -226,19 +249,22 @@ extern "C" {
 skua_status skua_conv2d_create(skua_context* context, const skua_conv2d_desc* desc, const void* weights, const void* bias, skua_op** out) {
   skua_conv2d_desc d;
   SKUA_TRY(read_desc("conv2d", context, desc, d, out));
+  if (is_int8(Element(d.input_type))) return create_int8("conv2d", context, d, config_of(d, false), weights, bias, d.hint_in_h, d.hint_in_w, out);
   return conv_create(conv2d_class, context, d, kEvery, weights, bias, out);
 }
 
 skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2d_transpose_desc* desc, const void* weights, const void* bias, skua_op** out) {
   skua_conv2d_transpose_desc d;
   SKUA_TRY(read_desc("conv2d_transpose", context, desc, d, out));
-  SKUA_TRY(check("conv2d_transpose", d));
+  const bool bytes = is_int8(Element(d.input_type));
+  if (!bytes) SKUA_TRY(check("conv2d_transpose", d));
   if (d.output_padding_h >= d.stride_h) return SKUA_INVALID("conv2d_transpose: output_padding_h is %u, must be less than stride_h = %u", d.output_padding_h, d.stride_h);
   if (d.output_padding_w >= d.stride_w) return SKUA_INVALID("conv2d_transpose: output_padding_w is %u, must be less than stride_w = %u", d.output_padding_w, d.stride_w);
   if (uint64_t(d.stride_h) * d.stride_w > 4096) return SKUA_UNSUPPORTED_("conv2d_transpose: strides of %u x %u, their product may be 4096 at most", d.stride_h, d.stride_w);
   ConvConfig c = config_of(d, true);
   c.output_padding_h = d.output_padding_h;
   c.output_padding_w = d.output_padding_w;
+  if (bytes) return create_int8("conv2d_transpose", context, d, c, weights, bias, 0, 0, out);
   return create(conv2d_transpose_class, context, c, d.weight_type, d.weight_layout, kEvery, weights, bias, 0, 0, out);
 }
 

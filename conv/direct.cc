@@ -33,7 +33,7 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
 GemmTypes direct_types(const DirectShape& s) {
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
-  return {s.element, s.element, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32};
+  return {s.element, s.result, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {
@@ -46,7 +46,7 @@ static double region_cycles(const DirectShape& s, const Kernel* tile, const Phas
   const size_t n = s.out_channels / s.groups, depth = r.y.taps * r.x.taps * (s.in_channels / s.groups);
   double cycles = double(s.groups) * (gemm_cycles(tile, r.rows * r.columns(), n, depth, cached) + 100 * double(ceil_div(n, tile->nr)));
   // A strip is read from L2 or L3 and written to L2: about 8 bytes a cycle.
-  if (r.strip()) cycles += double(span(p.y, r.rows, r.y.taps)) * double(span(p.x, r.columns(), r.x.taps)) * double(s.in_channels) * 4 / 8;
+  if (r.strip()) cycles += double(span(p.y, r.rows, r.y.taps)) * double(span(p.x, r.columns(), r.x.taps)) * double(s.in_channels) * element_bytes(table_of(tile).a) / 8;
   return cycles;
 }
 
@@ -86,8 +86,9 @@ static void choose_cuts(const DirectShape& s, const Phase& p, DirectPlan& plan) 
 // Output rows of a task: all panels of weights go over one band of the image before the next. Halved from the whole image as long as less comes from beyond L2: the image
 // comes once per panel unless a band of it stays beside the panel, the weights come once per band unless all of them stay beside it.
 static size_t choose_band(const DirectShape& s, const Kernel* tile, const Phase& p) {
-  const double room = 0.7 * double(machine_for(tile->isa).l2), row = double(s.in_w) * double(s.in_channels) * 4, image = double(s.in_h) * row;
-  const double column = double(p.depth(s)) * 4, weights = column * double(s.out_channels), panel = column * double(min(tile->nr, s.out_channels / s.groups));
+  const GemmTileTable& tiles = table_of(tile);
+  const double room = 0.7 * double(machine_for(tile->isa).l2), row = double(s.in_w) * double(s.in_channels) * element_bytes(tiles.a), image = double(s.in_h) * row;
+  const double column = double(p.depth(s)) * element_bytes(tiles.b), weights = column * double(s.out_channels), panel = column * double(min(tile->nr, s.out_channels / s.groups));
   const double panels = double(ceil_div(s.out_channels / s.groups, tile->nr));
   size_t best = max(p.y.count, 1);
   double least = 0;
@@ -123,8 +124,12 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   plan = {};
   plan.tile = tile;
   const GemmTileTable& tiles = table_of(tile);
-  if (s.element != Element::f32) plan.row_kernel = find_kernel(op->ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
-  const size_t budget = max(machine_for(tile->isa).l2 / 4 / sizeof(float), 4096);
+  if (gathers(s, format_of(tile))) {
+    gather_plan(s, plan);
+    return SKUA_STATUS_OK;
+  }
+  if (s.element != Element::f32 && !is_int8(s.element)) plan.row_kernel = find_kernel(op->ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
+  const size_t budget = max(machine_for(tile->isa).l2 / 4, 16384);  // bytes
   bool merged = false;
   Phase representative = phase_at(s, 0);  // the deepest
   for (size_t i = 1; s.transposed && i < max(s.stride_h, s.stride_w); ++i) {
@@ -134,30 +139,31 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   }
   choose_cuts(s, representative, plan);
   plan.widens = !tiles.pack_a && tiles.a != s.element && representative.y.taps * representative.x.taps > 1;
+  const unsigned strip_element = element_bytes(plan.widens ? tiles.a : s.element);
   plan.band = choose_band(s, tile, representative);
   for (size_t i = 0; i < phase_count(s);) {
     const Phase p = phase_at(s, i);
     const size_t most_wide = plan.widens ? mul_sat(min(p.y.in, span(p.y, min(plan.band, p.y.count), p.y.taps)), s.in_w * s.in_channels) : 0;
     size_t most = 0;
     for (size_t j = 0; j < p.y.count;) {
-      size_t elements = 0, regions = 0, next = j + plan.band;
+      size_t bytes = 0, regions = 0, next = j + plan.band;
       each_region(plan, p, j, min(j + plan.band, p.y.count), [&](const Region& r) {
         if (!regions++ && r.y.end >= next + plan.band) next = r.y.end / plan.band * plan.band;  // bands inside one part are alike
-        elements = add_sat(elements, strip_elements(s, p, r));
+        bytes = add_sat(bytes, mul_sat(strip_elements(s, p, r), strip_element));
         merged |= merges(s, p, r);
         const size_t together = merges(s, p, r) ? r.x.taps : 1, depth = s.in_channels / s.groups * together;
-        plan.scratch = max(plan.scratch, staging(tile, plan.widens ? tiles.a : s.element, s.element, function, r.rows * r.columns(), s.out_channels / s.groups,
+        plan.scratch = max(plan.scratch, staging(tile, plan.widens ? tiles.a : s.element, s.result, function, r.rows * r.columns(), s.out_channels / s.groups,
                                                  r.x.taps ? r.y.taps * r.x.taps / together : 0, depth).bytes);
         plan.segments = max(plan.segments, r.y.taps * r.x.taps);
       });
-      most = max(most, elements);
+      most = max(most, bytes);
       plan.regions = max(plan.regions, regions);
       j = next;
     }
     plan.strip = max(plan.strip, most);
     plan.wide = max(plan.wide, most_wide);
     ++i;
-    if ((most > budget || most_wide > 2 * budget) && plan.band > 1) {
+    if ((most > budget || most_wide > 2 * budget / sizeof(float)) && plan.band > 1) {
       plan.band = (plan.band + 1) / 2;
       plan.strip = plan.wide = plan.scratch = 0;
       i = 0;  // bands are the same for all phases
@@ -173,9 +179,10 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
     });
   }
   if (plan.widens) plan.cycles += 0.3 * double(s.batch * s.in_h) * double(s.in_w * s.in_channels) * 16 / tile->vector;
-  plan.strip = round_up(plan.strip, 16);
+  plan.strip = round_up(plan.strip, 64);
   plan.wide = round_up(plan.wide, 16);
   plan.scratch = round_up(plan.scratch, 64);
+  if (is_int8(s.element)) plan.offsets = round_up(offset_bytes(s), 64);
   // Every output has its pixel inside the image.
   const bool inside = !s.pad_top && !s.pad_left && s.out_h && s.out_w && (s.out_h - 1) * s.stride_h < s.in_h && (s.out_w - 1) * s.stride_w < s.in_w;
   const bool point = s.kernel_h == 1 && s.kernel_w == 1 && !s.transposed && inside;
@@ -186,9 +193,9 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
 
 // The driver's scratch, strips, widened rows, lists.
 static size_t worker_bytes(const DirectPlan& plan) {
-  return plan.scratch + (plan.strip + plan.wide) * sizeof(float) + round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64);
+  return plan.scratch + plan.strip + plan.wide * sizeof(float) + round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64) + plan.offsets;
 }
-size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(plan.flat ? plan.scratch : worker_bytes(plan), concurrency); }
+size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(plan.gathers ? plan.gather_bytes : plan.flat ? plan.scratch + plan.offsets : worker_bytes(plan), concurrency); }
 
 namespace {
 
@@ -197,6 +204,7 @@ struct Run {
   const DirectShape* s;
   const DirectOperands* x;
   Phase phase;
+  size_t first_tap;      // of the phase
   const float* packed;   // of the phase
   size_t bands, pieces;  // the plan's bands, tasks per band
   size_t columns;        // pieces of the panels
@@ -224,26 +232,26 @@ Image widen_rows(const Run& run, size_t image, Rows rows, float* to) {
   return wide;
 }
 
-// Rows [y0, y0 + rows) and columns [x0, x0 + width) of an image, zeros outside it.
+// Rows [y0, y0 + rows) and columns [x0, x0 + width) of an image, s.padding outside it.
 void copy_strip(const DirectShape& s, const Image& image, ptrdiff_t y0, size_t rows, ptrdiff_t x0, size_t width, char* to) {
   const size_t c = s.in_channels * element_bytes(image.element);  // bytes of a pixel
   const size_t left = min(x0 < 0 ? size_t(-x0) : 0, width), from = x0 < 0 ? 0 : min(size_t(x0), s.in_w), middle = min(s.in_w - from, width - left);
   for (size_t r = 0; r < rows; ++r, to += width * c) {
     const ptrdiff_t y = y0 + ptrdiff_t(r);
     if (y < 0 || size_t(y) >= s.in_h) {
-      memset(to, 0, width * c);
+      memset(to, s.padding, width * c);
       continue;
     }
-    memset(to, 0, left * c);
+    memset(to, s.padding, left * c);
     if (image.pixel == s.in_channels) memcpy(to + left * c, image.at(y, ptrdiff_t(from)), middle * c);
     else
       for (size_t i = 0; i < middle; ++i) memcpy(to + (left + i) * c, image.at(y, ptrdiff_t(from + i)), c);
-    memset(to + (left + middle) * c, 0, (width - left - middle) * c);
+    memset(to + (left + middle) * c, s.padding, (width - left - middle) * c);
   }
 }
 
 // Panels [p0, p1) of one group over the pixels of a region. strip: its strip, if it has one.
-void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region& r, const Image& in_image, const char* strip, size_t image, size_t group, size_t p0, size_t p1) {
+void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region& r, const Image& in_image, const char* strip, size_t image, size_t group, size_t p0, size_t p1, int32_t* offsets) {
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
@@ -266,9 +274,10 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
     a = in_image.rows;  // not read: no tap, only the bias
   }
   g.kc = depth_per_pass(g.tile, g.segment_count, g.k);
+  if (x.quantized) quantize_block(s, *x.quantized, run.first_tap, p.x.taps, r.y, r.x, group, p0 * g.format.nr, min(p1 * g.format.nr, direct_bias_step(s.out_channels, s.groups)), offsets, g);
   const size_t oy = p.y.out_first + r.j * p.y.out_step, ox = p.x.out_first + r.x.first * p.x.out_step, columns = r.columns();
-  void* out = at(x.out, s.element, ptrdiff_t(image * s.out_batch + oy * s.out_row + ox * s.out_pixel + channel));
-  const void* residual = x.residual ? at(x.residual, s.element, ptrdiff_t(image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel)) : nullptr;
+  void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch + oy * s.out_row + ox * s.out_pixel + channel));
+  const void* residual = x.residual ? at(x.residual, s.result, ptrdiff_t(image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel)) : nullptr;
   const size_t in_y = g.k ? p.y.in_step * row_step : 0, in_x = g.k ? p.x.in_step * pixel : 0, out_y = p.y.out_step * s.out_row, residual_y = p.y.out_step * s.res_row;
   g.a_step = ptrdiff_t(in_x);
   g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
@@ -278,8 +287,8 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only after a jump
   run_block(g, 0, r.rows * columns, p0, p1, [&](size_t m) {
     if (m != next) { j = m / columns; i = m % columns; }
-    const RowPointers q = {at(a, g.a_type, ptrdiff_t(j * in_y + i * in_x)), at(out, s.element, ptrdiff_t(j * out_y + i * size_t(g.c_step))),
-                           residual ? at(residual, s.element, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr, one_line ? r.rows * columns - m : columns - i};
+    const RowPointers q = {at(a, g.a_type, ptrdiff_t(j * in_y + i * in_x)), at(out, s.result, ptrdiff_t(j * out_y + i * size_t(g.c_step))),
+                           residual ? at(residual, s.result, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr, one_line ? r.rows * columns - m : columns - i};
     if (++i == columns) { i = 0; ++j; }
     next = m + 1;
     return q;
@@ -297,9 +306,10 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
   char* const scratch = static_cast<char*>(x.workspace) + worker * worker_bytes(*run.plan);
   char* const strips = scratch + run.plan->scratch;
-  auto* wide = reinterpret_cast<float*>(strips + run.plan->strip * sizeof(float));
+  auto* wide = reinterpret_cast<float*>(strips + run.plan->strip);
   auto* segments = reinterpret_cast<GemmSegment*>(wide + run.plan->wide);
   auto* regions = reinterpret_cast<Region*>(segments + run.plan->segments);
+  auto* offsets = reinterpret_cast<int32_t*>(regions + run.plan->regions);
   size_t count = 0, used = 0;
   const Image in = run.plan->widens ? widen_rows(run, image, rows_under(*run.plan, p, j0, j1), wide)
                                     : Image{at(x.in, s.element, ptrdiff_t(image * s.in_batch)), s.element, 0, s.in_row, s.in_pixel};
@@ -328,7 +338,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.activation = *x.activation;
   g.residual = x.residual_mode;
   g.a_type = in.element;
-  g.c_type = s.element;
+  g.c_type = s.result;
   g.block_sums = s.numerics != SKUA_NUMERICS_FAST;
   g.rows = run.plan->row_kernel;
   g.scratch = scratch;
@@ -343,7 +353,7 @@ void task(void* arg, size_t index, uint32_t worker) {
       const size_t next = min(panel + together, end);
       for (size_t i = 0; i < count; ++i) {
         g.more_panels = i || !two_fit ? 0 : end - next;
-        multiply(run, g, segments, regions[i], in, regions[i].strip() ? strips + regions[i].at : nullptr, image, group, panel, next);
+        multiply(run, g, segments, regions[i], in, regions[i].strip() ? strips + regions[i].at : nullptr, image, group, panel, next, offsets);
       }
     }
   }
@@ -353,8 +363,9 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {
   if (!s.batch || !s.out_h || !s.out_w) return;
+  if (plan.gathers) return gather_run(args, plan, s, x);
   if (plan.flat) return pointwise_run(args, plan, s, x);
-  Run r = {&plan, &s, &x, {}, x.packed, 0, 0, 0};
+  Run r = {&plan, &s, &x, {}, 0, x.packed, 0, 0, 0};
   for (size_t i = 0; i < phase_count(s); ++i) {
     r.phase = phase_at(s, i);
     const size_t depth = r.phase.depth(s), count = r.phase.y.count, n = s.out_channels / s.groups;
@@ -368,6 +379,7 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
       parallel(args, s.batch * r.bands * r.pieces * r.columns, task, &r);
     }
     r.packed += s.groups * packed_floats(format_of(plan.tile), n, depth);
+    r.first_tap += r.phase.y.taps * r.phase.x.taps;
   }
 }
 

@@ -20,6 +20,7 @@
 // workspace, each pixel once however many taps read it, and goes on from there; with one tap the driver widens the rows of a turn. Results are rounded once, on their
 // way from the sums to memory.
 #pragma once
+#include "core/quantize.h"
 #include "gemm/driver.h"
 
 namespace skua {
@@ -29,8 +30,9 @@ struct DirectShape {
   size_t in_channels, out_channels, groups;  // of the tensors
   uint32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   bool transposed;
-  Element element, weights;                  // of the feature maps; of the weights as given
+  Element element, result, weights;          // of the input; of output and residual; of the weights as given
   skua_numerics numerics;
+  uint8_t padding;                           // byte that maps of 8 bits have outside the image: the zero point
   size_t pad_top, pad_left;
   size_t in_batch, in_row, in_pixel;     // strides in elements
   size_t out_batch, out_row, out_pixel;
@@ -50,15 +52,18 @@ struct DirectPlan {
   bool widens;               // rows of a band are widened before
   Cut rows, columns_inside, columns_at_borders;  // of columns: in the widest class of rows, and in the others
   size_t band;         // output rows of a phase that a task works on at most
-  size_t strip;        // elements of a worker's strips
+  size_t strip;        // bytes of a worker's strips
   size_t wide;         // floats of a worker's widened rows
   size_t scratch;      // bytes of a worker for the driver
+  size_t offsets;      // bytes of a worker for the offsets of integer sums
   size_t regions, segments;  // most of a task, most of a region
   double cycles;       // predicted
   bool flat;           // a matrix product: the pixels of an image are rows with the same step from each to the next
   bool row;            // and there is one row only
   size_t kc;           // of a flat one
-  const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm"
+  bool gathers;        // rows of A are copied together (gather.cc), gather_rows at a time
+  size_t gather_rows, gather_row, gather_bytes;  // bytes of a row; of a worker
+  const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm", "gathered_rows"
 };
 
 bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats);  // false: overflow. Depends on channels, kernel and stride only
@@ -70,6 +75,13 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text = nullptr, Choice* choice = nullptr);
 size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency);  // bytes
 
+// What integer maps need beside panels. Vectors have direct_bias_floats() values; the activation's clamp is what the sums meet before out_zero is added.
+struct DirectQuantized {
+  const int32_t* bias;
+  const float* scales;      // of the sums
+  const int32_t* tap_sums;  // vectors: of the weights under each tap, in the order of the panels
+  int32_t in_zero, out_zero;
+};
 struct DirectOperands {
   const float *packed, *bias;  // bias: per group direct_bias_step() values, or NULL
   const Activation* activation;
@@ -77,12 +89,18 @@ struct DirectOperands {
   const void *in, *residual;   // of the shape's element type
   void* out;
   void* workspace;
+  const DirectQuantized* quantized = nullptr;  // NULL: maps are floats
 };
 void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
 // 1x1 without padding: whether the pixels are even rows, and the run if they are.
 void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan);
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
+
+// Whether taps do not fill groups of the depth and their bytes must be gathered; plan and run if so (gather.cc).
+bool gathers(const DirectShape& s, const PackFormat& f);
+void gather_plan(const DirectShape& s, DirectPlan& plan);
+void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
 // Whole vectors of every tile, of 32 values in half precision.
 inline size_t direct_bias_step(size_t out_channels, size_t groups) { return round_up(out_channels / groups, 32); }

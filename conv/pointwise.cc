@@ -1,5 +1,5 @@
 // 1x1 convolutions whose pixels are rows with the same step from each to the next: the matrix product that they are, without regions and bands.
-#include "conv/direct.h"
+#include "conv/regions.h"
 
 namespace skua {
 namespace {
@@ -17,7 +17,14 @@ GemmBlock block_of(const DirectPlan& plan, const DirectShape& s, const DirectOpe
   return {.tile = plan.tile, .format = format_of(plan.tile), .n = s.out_channels, .segment_count = 1, .k = s.in_channels, .segments = whole, .kc = plan.kc, .packed = x.packed,
           .packed_depth = s.in_channels, .in_place = nullptr, .ldb = 0, .alpha = 1, .beta = 0, .bias = x.bias, .activation = *x.activation, .residual = x.residual_mode,
           .a_step = ptrdiff_t(s.stride_w * s.in_pixel), .c_step = ptrdiff_t(s.out_pixel), .residual_step = ptrdiff_t(s.res_pixel), .more_panels = 0,
-          .a_type = s.element, .c_type = s.element, .block_sums = s.numerics != SKUA_NUMERICS_FAST, .rows = plan.row_kernel, .scratch = nullptr};
+          .a_type = s.element, .c_type = s.result, .block_sums = s.numerics != SKUA_NUMERICS_FAST, .rows = plan.row_kernel, .scratch = nullptr};
+}
+
+// Offsets of integer sums, for panels [p0, p1), into the workspace behind the driver's scratch.
+void quantize(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, char* scratch, size_t p0, size_t p1, GemmBlock& g) {
+  if (!x.quantized) return;
+  const size_t step = direct_bias_step(s.out_channels, 1);
+  quantize_block(s, *x.quantized, 0, 1, {0, 0, 0, 1, false}, {0, 0, 0, 1, false}, 0, p0 * g.format.nr, min(p1 * g.format.nr, step), reinterpret_cast<int32_t*>(scratch + plan.scratch), g);
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
@@ -27,13 +34,14 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t column = index % r.grid.columns, piece = index / r.grid.columns % r.grid.rows, image = index / r.grid.columns / r.grid.rows;
   const GemmSegment whole = {0, 0};
   GemmBlock g = block_of(*r.plan, s, x, &whole);
-  g.scratch = static_cast<char*>(x.workspace) + worker * r.plan->scratch;
-  const void *in = at(x.in, s.element, ptrdiff_t(image * s.in_batch)), *residual = x.residual ? at(x.residual, s.element, ptrdiff_t(image * s.res_batch)) : nullptr;
-  void* out = at(x.out, s.element, ptrdiff_t(image * s.out_batch));
+  g.scratch = static_cast<char*>(x.workspace) + worker * (r.plan->scratch + r.plan->offsets);
+  const void *in = at(x.in, s.element, ptrdiff_t(image * s.in_batch)), *residual = x.residual ? at(x.residual, s.result, ptrdiff_t(image * s.res_batch)) : nullptr;
+  void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch));
   const size_t m1 = piece_begin(r.rows, r.grid.rows, piece + 1), p0 = piece_begin(r.panels, r.grid.columns, column), p1 = piece_begin(r.panels, r.grid.columns, column + 1);
+  quantize(*r.plan, s, x, static_cast<char*>(g.scratch), p0, p1, g);
   if (r.plan->row) return run_row(g, {in, out, residual, 1}, p0, p1);
   run_block(g, piece_begin(r.rows, r.grid.rows, piece), m1, p0, p1, [&](size_t m) {
-    return RowPointers{at(in, s.element, ptrdiff_t(m) * g.a_step), at(out, s.element, ptrdiff_t(m * s.out_pixel)), residual ? at(residual, s.element, ptrdiff_t(m * s.res_pixel)) : nullptr,
+    return RowPointers{at(in, s.element, ptrdiff_t(m) * g.a_step), at(out, s.result, ptrdiff_t(m * s.out_pixel)), residual ? at(residual, s.result, ptrdiff_t(m * s.res_pixel)) : nullptr,
                        m1 - m};
   });
 }
@@ -44,7 +52,7 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
   const bool one_row = s.out_h <= 1, one_column = s.out_w <= 1;
   const auto even = [&](size_t row, size_t pixel, size_t stride_h, size_t stride_w) { return one_row || row * stride_h == s.out_w * pixel * stride_w; };
   plan.flat = s.groups == 1 && (one_row || !one_column) && even(s.in_row, s.in_pixel, s.stride_h, s.stride_w) && even(s.out_row, s.out_pixel, 1, 1) && even(s.res_row, s.res_pixel, 1, 1);
-  const size_t scratch = staging(plan.tile, s.element, s.element, function, s.out_h * s.out_w, s.out_channels, 1, s.in_channels).bytes;
+  const size_t scratch = staging(plan.tile, s.element, s.result, function, s.out_h * s.out_w, s.out_channels, 1, s.in_channels).bytes;
   plan.row = plan.flat && !scratch && one_row && one_column && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
   if (plan.flat) plan.scratch = round_up(scratch, 64);
   plan.kc = depth_per_pass(plan.tile, 1, s.in_channels);
@@ -52,7 +60,8 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
 
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {
   if (plan.row && (args.concurrency() == 1 || plan.cycles < kAlone)) {
-    const GemmBlock g = block_of(plan, s, x, nullptr);
+    GemmBlock g = block_of(plan, s, x, nullptr);
+    quantize(plan, s, x, static_cast<char*>(x.workspace), 0, panel_count(g.format, g.n), g);
     return run_row(g, {x.in, x.out, x.residual, 1}, 0, panel_count(g.format, g.n));
   }
   Run r = {&plan, &s, &x, s.out_h * s.out_w, panel_count(format_of(plan.tile), s.out_channels), {1, 1}};

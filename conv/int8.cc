@@ -1,0 +1,216 @@
+// Convolutions of 8-bit integers: conv2d and conv2d_transpose where the input is s8 or u8. Exact sums in s32, one rounding to the result; see docs/quantization.md for the formula.
+// The direct form only: as one product (1x1), over regions that are read in place, or over gathered rows. create.cc sends descriptors here.
+//
+//   weights block   [bias s32][scales f32][sums of the weights under each tap s32] vectors of direct_bias_floats(), [panels: phase by phase, group by group]
+//
+// A region's sums start at bias - zero point * (sums of its live taps): padding is neither copied nor multiplied.
+#include "conv/conv.h"
+#include "conv/regions.h"
+
+namespace skua {
+namespace {
+
+struct Int8Config {
+  ConvConfig conv;
+  int32_t in_zero, out_zero;
+  float low, high;  // clamp of the scaled sums, before out_zero is added
+  uint32_t result;  // Element
+};
+
+struct Int8Op : skua_op {
+  Int8Config config;
+  Activation clamp;
+  DirectQuantized quantized;
+  const float* panels;
+};
+
+struct Int8Plan : skua_plan {
+  DirectShape shape;
+  DirectPlan direct;
+};
+
+const Int8Op& op_of(const skua_plan* plan) { return *static_cast<const Int8Op*>(plan->op); }
+const Int8Plan& plan_of(const skua_plan* plan) { return *static_cast<const Int8Plan*>(plan); }
+
+// Sums of more terms could pass 2^31.
+constexpr uint64_t kMaxDepth = 65536;
+
+uint64_t taps_of(const ConvConfig& c) { return uint64_t(c.kernel_h) * c.kernel_w; }
+
+struct Sizes {
+  size_t vector;  // values of a vector
+  size_t panels;  // bytes
+  size_t total;
+};
+bool sizes_of(const skua_op* op, const ConvConfig& c, Sizes& z) {
+  DirectShape s;
+  if (conv_shape(op, c, 1, 8, 8, s) != SKUA_STATUS_OK) s = {};
+  s.groups = c.groups; s.in_channels = c.in_channels; s.out_channels = c.out_channels;
+  z.vector = direct_bias_floats(c.out_channels, c.groups);
+  size_t vectors = 0;
+  if (!mul(size_t(taps_of(c)) + 2, z.vector, vectors) || !mul(vectors, 4, vectors)) return false;
+  z.panels = 0;
+  for (size_t i = 0; i < phase_count(s); ++i) {
+    size_t bytes = 0;
+    const size_t depth = phase_at(s, i).depth(s);
+    if (!packed_bytes(c.format, c.out_channels / c.groups, depth, bytes) || !mul(round_up(bytes, 4), c.groups, bytes) || !add(z.panels, bytes, z.panels)) return false;
+  }
+  z.panels = round_up(z.panels, 64);
+  return add(round_up(vectors, 64), z.panels, z.total) && z.total <= SIZE_MAX / 2;
+}
+
+skua_status open(skua_op* base) {
+  Int8Op& op = *static_cast<Int8Op*>(base);
+  const ConvConfig& c = op.config.conv;
+  const char* name = op.cls->name;
+  const auto result = Element(op.config.result);
+  const bool eight = result == Element::s8 || result == Element::u8;
+  const bool sane = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.groups && c.in_channels && c.out_channels && c.in_channels % c.groups == 0 &&
+                    c.out_channels % c.groups == 0 && c.padding_mode <= SKUA_PADDING_SAME_LOWER && (c.element == uint8_t(Element::s8) || c.element == uint8_t(Element::u8)) &&
+                    (eight || op.config.result <= uint32_t(Element::bf16)) && taps_of(c) * (c.in_channels / c.groups) <= kMaxDepth && c.format.vector && c.format.nr && c.format.kr &&
+                    (!c.transposed || (uint64_t(c.stride_h) * c.stride_w <= 4096 && c.output_padding_h < c.stride_h && c.output_padding_w < c.stride_w)) &&
+                    op.config.low <= op.config.high && zero_point_fits(Element(c.element), op.config.in_zero) && (!eight || zero_point_fits(result, op.config.out_zero));
+  Sizes z;
+  if (!sane || !sizes_of(base, c, z) || z.total != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);
+  DirectShape s = {};
+  s.in_channels = c.in_channels; s.groups = c.groups; s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w;
+  s.element = Element(c.element); s.result = result; s.weights = Element::s8;
+  if (!choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)))
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for panels of %u columns, %u bytes of the depth together; this context (%s) has no such kernel", name, c.format.nr, c.format.kr,
+                skua_context_isa(op.ctx));
+  const auto* w = static_cast<const float*>(op.weights);
+  op.quantized = {reinterpret_cast<const int32_t*>(w), w + z.vector, reinterpret_cast<const int32_t*>(w + 2 * z.vector), op.config.in_zero, op.config.out_zero};
+  op.panels = w + (op.weights_size - z.panels) / sizeof(float);
+  op.clamp = {op.config.low, op.config.high, nullptr, 0, 0};
+  op.n_inputs = op.n_outputs = 1;
+  return SKUA_STATUS_OK;
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* out) {
+  const Int8Config& config = static_cast<const Int8Op*>(base)->config;
+  const ConvConfig& c = config.conv;
+  Int8Plan& p = *static_cast<Int8Plan*>(out);
+  DirectShape& s = p.shape;
+  ConvMap in;
+  SKUA_TRY(conv_plan_shapes(base, c, shapes, skua_dtype(config.result), in, s, p.outputs[0]));
+  s.in_batch = in.image; s.in_row = in.row; s.in_pixel = in.pixel;
+  s.result = Element(config.result);
+  s.padding = uint8_t(config.in_zero);
+  return SKUA_STATUS_OK;
+}
+
+skua_status finish(const skua_op* base, skua_plan* out) {
+  const Int8Config& config = static_cast<const Int8Op*>(base)->config;
+  const ConvConfig& c = config.conv;
+  Int8Plan& p = *static_cast<Int8Plan*>(out);
+  ConvMap m = {};
+  SKUA_TRY(conv_map(base, c, "output", 0, p.outputs[0], c.out_channels, m));
+  p.shape.out_batch = m.image; p.shape.out_row = m.row; p.shape.out_pixel = m.pixel;
+  p.kernel = direct_tile(base->ctx, p.shape, &c.format, nullptr, &p.choice);
+  if (!p.kernel) return SKUA_UNSUPPORTED_("%s: no kernel in this build", base->cls->name);
+  SKUA_TRY(direct_plan(base, p.shape, p.kernel, false, p.direct));
+  p.algorithm = p.direct.name;
+  return SKUA_STATUS_OK;
+}
+
+size_t workspace(const skua_plan* plan, uint32_t concurrency) { return direct_workspace(plan_of(plan).direct, concurrency); }
+
+void run(const RunArgs& args) {
+  const Int8Plan& p = plan_of(args.plan);
+  const Int8Op& op = op_of(args.plan);
+  direct_run(args, p.direct, p.shape, {op.panels, nullptr, &op.clamp, SKUA_RESIDUAL_NONE, args.in<char>(0), nullptr, args.out<char>(0), args.workspace, &op.quantized});
+}
+
+void explain(const skua_plan* plan, Text& text) {
+  const Int8Plan& p = plan_of(plan);
+  const DirectShape& s = p.shape;
+  text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, groups %zu, padding %zu top, %zu left\n", s.in_h, s.in_w, s.in_channels, s.kernel_h, s.kernel_w, s.stride_h,
+           s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.pad_top, s.pad_left);
+  const double operations = 2.0 * double(s.batch * s.out_h * s.out_w) * double(s.out_channels) * double(s.in_channels / s.groups) * double(s.kernel_h) * double(s.kernel_w);
+  if (p.direct.cycles > 0) text.add("  predicted %.1f operations per cycle\n", operations / p.direct.cycles);
+  text.add("  weights packed as s8, %u of the depth together; sums s32\n  candidates:\n", op_of(plan).config.conv.format.kr);
+  direct_tile(plan->op->ctx, s, &op_of(plan).config.conv.format, &text);
+}
+
+}  // namespace
+
+extern const OpClass conv2d_int8_class, conv2d_transpose_int8_class;
+const OpClass conv2d_int8_class = {"conv2d", 24, sizeof(Int8Op), sizeof(Int8Plan), offsetof(Int8Op, config), sizeof(Int8Config), false, open, make_plan, finish, workspace, run, explain};
+const OpClass conv2d_transpose_int8_class = {"conv2d_transpose", 25, sizeof(Int8Op), sizeof(Int8Plan), offsetof(Int8Op, config), sizeof(Int8Config), false, open, make_plan, finish, workspace, run, explain};
+
+skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps, const void* weights, const void* bias,
+                             size_t hint_h, size_t hint_w, skua_op** out) {
+  const OpClass& cls = conv.transposed ? conv2d_transpose_int8_class : conv2d_int8_class;
+  if (!weights) return SKUA_INVALID("%s: weights is NULL", cls.name);
+  Int8Config config;
+  memset(&config, 0, sizeof config);
+  memcpy(&config.conv, &conv, sizeof conv);
+  ConvConfig& c = config.conv;
+  c.has_bias = bias != nullptr;
+  config.result = uint32_t(result);
+  config.in_zero = q.input.zero_point;
+  config.out_zero = bounds.zero_point;
+  config.low = bounds.low;
+  config.high = bounds.high;
+  if (taps_of(c) * (c.in_channels / c.groups) > kMaxDepth)
+    return SKUA_UNSUPPORTED_("%s: %llu products for an output, sums of more than %llu could pass 32 bits", cls.name, (unsigned long long)(taps_of(c) * (c.in_channels / c.groups)), (unsigned long long)kMaxDepth);
+  skua_op probe = {};
+  probe.cls = &cls;
+  probe.ctx = ctx;
+  DirectShape s;
+  const bool hinted = hint_h && hint_w;
+  const size_t least_h = size_t(c.dilation_h) * (c.kernel_h - 1) + 1, least_w = size_t(c.dilation_w) * (c.kernel_w - 1) + 1;
+  SKUA_TRY(conv_shape(&probe, c, 1, hinted ? hint_h : max(56, least_h) + c.pad_top + c.pad_bottom, hinted ? hint_w : max(56, least_w) + c.pad_left + c.pad_right, s));
+  s.result = Element(result);
+  const Kernel* tile = direct_tile(ctx, s, nullptr);
+  if (!tile) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
+  c.format = format_of(tile);
+  const Kernel* pack = find_pack(ctx, Element::s8, c.format.element, c.format.kr);
+  if (!pack) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
+  Sizes z;
+  if (!sizes_of(&probe, c, z)) return SKUA_INVALID("%s: the packed weights are larger than the address space", cls.name);
+  const size_t in = c.in_channels / c.groups, n = c.out_channels / c.groups, step = direct_bias_step(c.out_channels, c.groups), row = size_t(taps_of(c)) * in;
+  // A group's weights [output][tap][input], as a phase's panels take them.
+  auto* rows = static_cast<int8_t*>(allocate(ctx, n * row, 64));
+  if (!rows) return out_of_memory(cls.name, n * row);
+  skua_op* base = nullptr;
+  const skua_status status = new_op(cls, ctx, 1, 1, z.total, &base);
+  if (status != SKUA_STATUS_OK) {
+    release(ctx, rows, n * row);
+    return status;
+  }
+  memcpy(&static_cast<Int8Op*>(base)->config, &config, sizeof config);
+  auto* w = static_cast<float*>(op_weights(base));
+  memset(static_cast<void*>(w), 0, z.total);
+  auto* sums = reinterpret_cast<int32_t*>(w + 2 * z.vector);
+  float* panels = w + (z.total - z.panels) / sizeof(float);
+  for (size_t g = 0; g < c.groups; ++g) {
+    if (bias) memcpy(w + g * step, static_cast<const int32_t*>(bias) + g * n, n * sizeof(int32_t));
+    for (size_t o = 0; o < n; ++o) w[z.vector + g * step + o] = sum_scale(q.input, q.weight, g * n + o, Element(result), q.output);
+  }
+  note_use(pack);
+  const auto* from = static_cast<const int8_t*>(weights);
+  for (size_t i = 0; i < phase_count(s); ++i) {
+    const Phase p = phase_at(s, i);
+    const size_t depth = p.depth(s);
+    for (size_t g = 0; g < c.groups; ++g, panels += packed_floats(c.format, n, depth)) {
+      for (size_t o = 0; o < n; ++o)
+        for (size_t ty = 0; ty < p.y.taps; ++ty)
+          for (size_t tx = 0; tx < p.x.taps; ++tx) {
+            const int8_t* tap = from + (g * n + o) * steps.o + (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * steps.y + (p.x.k_first + size_t(ptrdiff_t(tx) * p.x.k_step)) * steps.x;
+            int8_t* to = rows + o * depth + (ty * p.x.taps + tx) * in;
+            int32_t sum = 0;
+            for (size_t k = 0; k < in; ++k) sum += to[k] = tap[k * steps.i];
+            sums[(ty * p.x.taps + tx) * z.vector + g * step + o] = sum;
+          }
+      for (size_t panel = 0; depth && panel < panel_count(c.format, n); ++panel)
+        pack_bytes(pack)(depth, panel_columns(c.format, n, panel), panel_width(c.format, n, panel), rows + panel * c.format.nr * depth, 1, depth,
+                                  at(static_cast<void*>(panels), c.format.element, ptrdiff_t(panel_offset(c.format, panel, depth))), nullptr);
+    }
+    sums += p.y.taps * p.x.taps * z.vector;
+  }
+  release(ctx, rows, n * row);
+  return open_op(base, out);
+}
+
+}  // namespace skua

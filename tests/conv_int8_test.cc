@@ -1,0 +1,281 @@
+// Convolutions of 8-bit integers: random descriptors with a fixed seed, bit for bit against the formula of skua/conv.h in 64-bit integers.
+#include <skua/conv.h>
+#include <skua/packed.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "dispatch/requantize.h"
+#include "tests/support/support.h"
+
+using namespace skua_test;
+
+namespace {
+
+struct Case {
+  skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+  bool transposed = false;
+  uint32_t output_padding_h = 0, output_padding_w = 0;
+  size_t batch = 1, in_h = 1, in_w = 1;
+  long out_h = 0, out_w = 0, top = 0, left = 0;
+  std::vector<int8_t> weights;
+  std::vector<int32_t> bias;
+  std::vector<float> scales;
+
+  bool prepare(Rng& rng) {  // false: no output
+    const auto extent = [&](size_t in, long kernel, long stride, long dilation, long before, long after, long extra, long& out, long& pad) {
+      const long span = dilation * (kernel - 1) + 1, n = long(in);
+      pad = before;
+      if (transposed) out = stride * (n - 1) + span + extra - before - after;
+      else out = n + before + after < span ? 0 : (n + before + after - span) / stride + 1;
+    };
+    extent(in_h, d.kernel_h, d.stride_h, d.dilation_h, d.padding.top, d.padding.bottom, output_padding_h, out_h, top);
+    extent(in_w, d.kernel_w, d.stride_w, d.dilation_w, d.padding.left, d.padding.right, output_padding_w, out_w, left);
+    weights.resize(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels);
+    bias.resize(d.out_channels);
+    const bool extreme = rng.integer(0, 3) == 0;
+    for (int8_t& w : weights) w = int8_t(extreme ? (rng.integer(0, 1) ? 127 : -128) : rng.integer(-128, 127));
+    for (int32_t& b : bias) b = rng.integer(-20000, 20000);
+    if (rng.integer(0, 1)) {
+      scales.resize(d.out_channels);
+      for (float& s : scales) s = rng.uniform(0.001f, 0.03f);
+      d.weight_q.scales = scales.data();
+      d.weight_q.axis = d.weight_layout == SKUA_WEIGHTS_HWIO ? 3 : 0;
+    } else {
+      d.weight_q.scale = 0.0123f;
+    }
+    return out_h > 0 && out_w > 0;
+  }
+  double scale_of(size_t o) const { return double(scales.empty() ? d.weight_q.scale : scales[o]); }
+  skua_tensor input() const { return shape({batch, in_h, in_w, d.in_channels}, d.input_type); }
+  skua_tensor output() const { return shape({batch, size_t(out_h), size_t(out_w), d.out_channels}, d.output_type); }
+  int weight(size_t o, size_t ky, size_t kx, size_t i) const {
+    const size_t in = d.in_channels / d.groups;
+    switch (d.weight_layout) {
+      case SKUA_WEIGHTS_OIHW: return weights[((o * in + i) * d.kernel_h + ky) * d.kernel_w + kx];
+      case SKUA_WEIGHTS_HWIO: return weights[((ky * d.kernel_w + kx) * in + i) * d.out_channels + o];
+      default: return weights[((o * d.kernel_h + ky) * d.kernel_w + kx) * in + i];
+    }
+  }
+  skua_status create(skua_context* context, skua_op** op, bool has_bias = true) const {
+    const int32_t* b = has_bias ? bias.data() : nullptr;
+    if (!transposed) return skua_conv2d_create(context, &d, weights.data(), b, op);
+    skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
+    t.kernel_h = d.kernel_h; t.kernel_w = d.kernel_w; t.stride_h = d.stride_h; t.stride_w = d.stride_w; t.dilation_h = d.dilation_h; t.dilation_w = d.dilation_w;
+    t.groups = d.groups; t.in_channels = d.in_channels; t.out_channels = d.out_channels; t.layout = d.layout; t.weight_layout = d.weight_layout;
+    t.input_type = d.input_type; t.weight_type = d.weight_type; t.output_type = d.output_type;
+    t.input_q = d.input_q; t.weight_q = d.weight_q; t.output_q = d.output_q;
+    t.padding = d.padding; t.epilogue = d.epilogue; t.output_padding_h = output_padding_h; t.output_padding_w = output_padding_w;
+    return skua_conv2d_transpose_create(context, &t, weights.data(), b, op);
+  }
+  std::string text() const {
+    char s[400];
+    snprintf(s, sizeof s, "%s (zero point %d) to %s (%d) %s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu output %ldx%ld padding %u %u %u %u weights %d activation %d",
+             skua_dtype_name(d.input_type), d.input_q.zero_point, skua_dtype_name(d.output_type), d.output_q.zero_point, transposed ? "transposed" : "conv", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w,
+             d.dilation_h, d.dilation_w, d.groups, d.in_channels, d.out_channels, batch, in_h, in_w, out_h, out_w, d.padding.top, d.padding.left, d.padding.bottom, d.padding.right,
+             int(d.weight_layout), int(d.epilogue.activation.kind));
+    return s;
+  }
+};
+
+bool is_integer(skua_dtype type) { return type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_U8; }
+
+std::vector<double> reference(const Case& c, const std::vector<float>& x) {
+  const skua_conv2d_desc& d = c.d;
+  const size_t in = d.in_channels / d.groups, out = d.out_channels / d.groups;
+  const bool integer = is_integer(d.output_type);
+  std::vector<double> y(c.batch * size_t(c.out_h) * size_t(c.out_w) * d.out_channels);
+  for (size_t n = 0; n < c.batch; ++n)
+    for (long oy = 0; oy < c.out_h; ++oy)
+      for (long ox = 0; ox < c.out_w; ++ox)
+        for (size_t o = 0; o < d.out_channels; ++o) {
+          int64_t sum = c.bias[o];
+          for (long ky = 0; ky < long(d.kernel_h); ++ky)
+            for (long kx = 0; kx < long(d.kernel_w); ++kx) {
+              long iy = c.transposed ? oy + c.top - ky * long(d.dilation_h) : oy * long(d.stride_h) + ky * long(d.dilation_h) - c.top;
+              long ix = c.transposed ? ox + c.left - kx * long(d.dilation_w) : ox * long(d.stride_w) + kx * long(d.dilation_w) - c.left;
+              if (c.transposed) {
+                if (iy < 0 || ix < 0 || iy % long(d.stride_h) || ix % long(d.stride_w)) continue;
+                iy /= long(d.stride_h);
+                ix /= long(d.stride_w);
+              }
+              if (iy < 0 || ix < 0 || iy >= long(c.in_h) || ix >= long(c.in_w)) continue;
+              for (size_t i = 0; i < in; ++i)
+                sum += (int64_t(x[((n * c.in_h + size_t(iy)) * c.in_w + size_t(ix)) * d.in_channels + o / out * in + i]) - d.input_q.zero_point) * c.weight(o, size_t(ky), size_t(kx), i);
+            }
+          const double real = double(d.input_q.scale) * c.scale_of(o);
+          const auto kind = d.epilogue.activation.kind;
+          const double low = kind == SKUA_ACTIVATION_NONE ? -INFINITY : kind == SKUA_ACTIVATION_CLAMP ? double(d.epilogue.activation.a) : 0;
+          const double high = kind == SKUA_ACTIVATION_RELU6 ? 6 : kind == SKUA_ACTIVATION_CLAMP ? double(d.epilogue.activation.b) : INFINITY;
+          double& to = y[((n * size_t(c.out_h) + size_t(oy)) * size_t(c.out_w) + size_t(ox)) * d.out_channels + o];
+          if (!integer) {
+            const float value = float(int32_t(sum)) * float(real);
+            to = double(rounded(d.output_type, std::min(std::max(value, float(low)), float(high))));
+            continue;
+          }
+          const double step = double(d.output_q.scale), zero = d.output_q.zero_point, least = d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
+          const auto bound = [&](double v) { return std::isinf(v) ? v : std::nearbyint(double(float(v / step))) + zero; };
+          const float value = float(int32_t(sum)) * float(real / step);
+          to = std::min(std::max(std::nearbyint(double(value)) + zero, std::max(bound(low), least)), std::min(bound(high), least + 255));
+        }
+  return y;
+}
+
+void check(const Case& c, skua_context* context, Rng& rng, bool holes = false) {
+  SCOPED_TRACE(c.text());
+  Op op;
+  SKUA_EXPECT_OK(c.create(context, &op));
+  if (testing::Test::HasFailure()) return;
+  const int least = c.d.input_type == SKUA_DTYPE_S8 ? -128 : 0;
+  const std::vector<size_t> room = {0, 1, 1, 5};
+  const Data x = make_integers(holes ? with_holes(c.input(), room) : c.input(), rng, least, least + 255);
+  const std::vector<double> want = reference(c, dense(x));
+  const std::vector<Data> got = run(op, {x}, {holes ? with_holes(c.output(), room) : c.output()});
+  ASSERT_EQ(got.size(), 1u);
+  expect_close(got[0], want, 0.0);
+}
+
+Case random_case(Rng& rng) {
+  Case c;
+  skua_conv2d_desc& d = c.d;
+  d.input_type = rng.integer(0, 1) ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8;
+  d.weight_type = SKUA_DTYPE_S8;
+  const std::vector<skua_dtype> floats = float_types();
+  d.output_type = rng.integer(0, 3) ? (rng.integer(0, 1) ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8) : floats[size_t(rng.integer(0, int(floats.size()) - 1))];
+  const int least = d.input_type == SKUA_DTYPE_S8 ? -128 : 0, zeros[] = {least, least + 255, least + 128, least + rng.integer(0, 255)};
+  d.input_q = {};
+  d.input_q.scale = rng.uniform(0.01f, 0.1f);
+  d.input_q.zero_point = zeros[rng.integer(0, 3)];
+  if (is_integer(d.output_type)) {
+    d.output_q.scale = rng.uniform(0.5f, 8);
+    d.output_q.zero_point = (d.output_type == SKUA_DTYPE_S8 ? -128 : 0) + rng.integer(0, 255);
+  }
+  c.transposed = rng.integer(0, 3) == 0;
+  d.kernel_h = uint32_t(rng.integer(1, 4)); d.kernel_w = uint32_t(rng.integer(1, 4));
+  d.stride_h = uint32_t(rng.integer(1, 3)); d.stride_w = uint32_t(rng.integer(1, 3));
+  d.dilation_h = uint32_t(rng.integer(1, 2)); d.dilation_w = uint32_t(rng.integer(1, 2));
+  d.groups = rng.integer(0, 2) ? 1 : uint32_t(rng.integer(2, 3));
+  d.in_channels = d.groups * uint32_t(rng.integer(0, 1) ? 4 * rng.integer(1, 9) : rng.integer(1, 20));
+  d.out_channels = d.groups * uint32_t(rng.integer(1, small() ? 20 : 90));
+  if (rng.integer(0, 5) == 0) {
+    d.groups = d.in_channels = uint32_t(rng.integer(2, 80));
+    d.out_channels = d.groups * uint32_t(rng.integer(1, 2));
+  }
+  d.weight_layout = skua_weight_layout(rng.integer(0, 2));
+  d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3))};
+  const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_RELU, 0, 0}, {SKUA_ACTIVATION_RELU6, 0, 0}, {SKUA_ACTIVATION_CLAMP, -7.5f, 20}};
+  d.epilogue.activation = activations[rng.integer(0, 3)];
+  const int most = small() ? 7 : 14;
+  c.batch = size_t(rng.integer(1, 2));
+  c.in_h = size_t(rng.integer(1, most));
+  c.in_w = size_t(rng.integer(1, most));
+  if (c.transposed) {
+    c.output_padding_h = uint32_t(rng.integer(0, int(d.stride_h) - 1));
+    c.output_padding_w = uint32_t(rng.integer(0, int(d.stride_w) - 1));
+  } else if (rng.integer(0, 1)) {
+    d.hint_in_h = uint32_t(c.in_h);
+    d.hint_in_w = uint32_t(c.in_w);
+  }
+  return c;
+}
+
+TEST(ConvInt8, RandomDescriptorsGiveTheFormulasBits) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(7);
+    for (int i = 0, done = 0; done < (small() ? 25 : 120); ++i) {
+      Case c = random_case(rng);
+      if (!c.prepare(rng)) continue;
+      ++done;
+      check(c, context, rng, i % 3 == 0);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+// Layers as networks have them: first layers, 1x1 with and without stride, 3x3 at depths that fill the tiles.
+TEST(ConvInt8, LayersOfNetworks) {
+  struct { uint32_t k, stride, pad, in, out; size_t h; } const layers[] = {{3, 2, 1, 3, 32, 23}, {7, 2, 3, 3, 64, 20}, {1, 1, 0, 64, 96, 9}, {1, 2, 0, 32, 130, 9}, {3, 1, 1, 64, 64, 10},
+                                                                            {3, 2, 1, 36, 70, 11}, {5, 1, 2, 24, 17, 8}, {1, 1, 0, 130, 1000, 1}, {1, 1, 0, 19, 5, 6}, {3, 1, 1, 1, 8, 30}};
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(3);
+    for (const auto& l : layers) {
+      Case c;
+      c.d.input_type = c.d.output_type = c.d.weight_type = SKUA_DTYPE_S8;
+      c.d.kernel_h = c.d.kernel_w = l.k;
+      c.d.stride_h = c.d.stride_w = l.stride;
+      c.d.padding = {SKUA_PADDING_EXPLICIT, l.pad, l.pad, l.pad, l.pad};
+      c.d.in_channels = l.in; c.d.out_channels = l.out;
+      c.d.input_q.scale = 0.05f; c.d.input_q.zero_point = -128;
+      c.d.output_q.scale = 0.3f * std::sqrt(float(l.k * l.k * l.in)); c.d.output_q.zero_point = -3;
+      c.d.epilogue.activation.kind = SKUA_ACTIVATION_RELU;
+      c.in_h = c.in_w = small() ? std::min<size_t>(l.h, 9) : l.h;
+      ASSERT_TRUE(c.prepare(rng));
+      check(c, context, rng);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(ConvInt8, PackedWeightsComeBack) {
+  Context context;
+  Rng rng(11);
+  for (int i = 0; i < 12; ++i) {
+    Case c = random_case(rng);
+    if (!c.prepare(rng)) continue;
+    SCOPED_TRACE(c.text());
+    Op op, again;
+    SKUA_EXPECT_OK(c.create(context, &op));
+    if (testing::Test::HasFailure()) return;
+    const size_t size = skua_op_packed_size(op);
+    ASSERT_GT(size, 0u);
+    Guarded blob = Guarded::bytes(size, 64);
+    SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+    SKUA_EXPECT_OK(skua_op_create_packed(context, blob.memory(), size, &again));
+    const int least = c.d.input_type == SKUA_DTYPE_S8 ? -128 : 0;
+    const Data x = make_integers(c.input(), rng, least, least + 255);
+    expect_same_bits(run(again, {x})[0], run(op, {x})[0]);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// What an engine may get wrong: each is refused with a text that names the field.
+TEST(ConvInt8, WhatIsRefused) {
+  Context context;
+  const int8_t w[64] = {};
+  skua_conv2d_desc good = SKUA_CONV2D_DESC_INIT;
+  good.input_type = good.weight_type = good.output_type = SKUA_DTYPE_S8;
+  good.in_channels = good.out_channels = 8;
+  good.input_q.scale = good.weight_q.scale = good.output_q.scale = 0.5f;
+  const auto refused = [&](const skua_conv2d_desc& d, const char* field, skua_status status) {
+    skua_op* op = nullptr;
+    EXPECT_EQ(skua_conv2d_create(context, &d, w, nullptr, &op), status) << field;
+    EXPECT_EQ(op, nullptr);
+    EXPECT_NE(std::string(skua_error_text()).find(field), std::string::npos) << skua_error_text() << " does not name " << field;
+    skua_op_destroy(op);
+  };
+  {
+    Op op;
+    SKUA_EXPECT_OK(skua_conv2d_create(context, &good, w, nullptr, &op));
+  }
+  skua_conv2d_desc d = good;
+  d.input_q.scale = 0; refused(d, "input_q", SKUA_STATUS_INVALID_ARGUMENT);
+  d = good; d.input_q.scale = NAN; refused(d, "input_q", SKUA_STATUS_INVALID_ARGUMENT);
+  d = good; d.input_q.zero_point = 128; refused(d, "input_q", SKUA_STATUS_INVALID_ARGUMENT);
+  d = good; d.output_q.scale = -1; refused(d, "output_q", SKUA_STATUS_INVALID_ARGUMENT);
+  d = good; d.output_q.zero_point = -129; refused(d, "output_q", SKUA_STATUS_INVALID_ARGUMENT);
+  d = good; d.weight_q.scale = INFINITY; refused(d, "weight_q", SKUA_STATUS_INVALID_ARGUMENT);
+  d = good; d.weight_q.zero_point = 1; refused(d, "weight_q", SKUA_STATUS_UNSUPPORTED);
+  d = good; d.weight_type = SKUA_DTYPE_F32; refused(d, "weight_type", SKUA_STATUS_UNSUPPORTED);
+  d = good; d.output_type = SKUA_DTYPE_S32; refused(d, "output_type", SKUA_STATUS_UNSUPPORTED);
+  d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual", SKUA_STATUS_UNSUPPORTED);
+  d = good; d.epilogue.activation.kind = SKUA_ACTIVATION_SILU; refused(d, "activation", SKUA_STATUS_UNSUPPORTED);
+  d = good; d.layout = SKUA_LAYOUT_NCHW; refused(d, "layout", SKUA_STATUS_UNSUPPORTED);
+  d = good; d.output_type = SKUA_DTYPE_F32; refused(d, "output_q", SKUA_STATUS_INVALID_ARGUMENT);
+}
+
+}  // namespace
