@@ -22,7 +22,8 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
   step /= tiles.rate;
-  if (const double c = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle; c > step) step = c;
+  const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
+  step = (stream > step ? stream : step) + (tiles.bytes ? 0.15 * stream : 0);  // products of bytes are over so soon that loads of B show: measured at 4 to 8 rows
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
 }
 
@@ -53,6 +54,9 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
   const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
   const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
+  if (tiles.flip_rows) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 32 + 4);
+  if (tiles.bytes && tiles.b == Element::u8 && tile->element == Element::s8)  // sums of rows
+    return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 64 + 12);
   const double packing = tiles.pack_a ? double(m) * double(depth) * double(bytes_of_a(tiles)) / 4 : 0;  // about an instruction for each four bytes
   return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs + packing;
 }
@@ -254,6 +258,8 @@ void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const 
     for (size_t r = 0; r < rows; ++r) first[r] = at(a[r], g.a_type, ptrdiff_t(pass.off));
     return tiles.pack_a(rows, first, from, pass.count, pass.k, to);
   }
+  for (size_t i = 0; tiles.flip_rows && i < pass.count; ++i) tiles.flip_rows(rows, pass.k, at(a[0], g.a_type, from[i].a), g.a_step, to + i * pass.k, ptrdiff_t(s.row_bytes));
+  if (tiles.flip_rows) return;
   if (!index) note_use(g.rows);
   for (size_t i = 0; i < pass.count; ++i)
     code_of<GemmRowTableFn>(g.rows)().widen_rows(rows, pass.k, at(a[0], g.a_type, ptrdiff_t(pass.off) + from[i].a), g.a_step, reinterpret_cast<float*>(to) + i * pass.k, s.row_bytes / sizeof(float));
@@ -316,6 +322,10 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
   if (table_of(g.tile).bytes) {
     set_columns(g, size_t(first), t);
     t.c_type = g.c_type;
+    if (table_of(g.tile).flip_rows) {
+      table_of(g.tile).flip_rows(1, g.k, a, 0, g.scratch, 0);
+      a = g.scratch;
+    }
   }
   table_of(g.tile).panels(t);
   if (!g.activation.kernel) return;

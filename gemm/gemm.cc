@@ -134,7 +134,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if ((c.transpose_a && !p.pack_a) || (!c.constant_b && !p.pack_b)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   p.staging = staging(p.kernel, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
   p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);  // beta reads C, so C cannot hold partial sums
-  p.row = c.constant_b && p.m == 1 && !p.staging.bytes && has_row(p.kernel, p.n, p.k);
+  p.row = c.constant_b && p.m == 1 && (!p.staging.bytes || table_of(p.kernel).flip_rows) && has_row(p.kernel, p.n, p.k);
   // A few rows use each element of B once or twice: packing would cost more than it saves.
   p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64 && f.element == c.a_type && f.kr == 1 && !is_int8(c.a_type);
   size_t bytes = 0;
@@ -283,9 +283,9 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   void* c = at(r.c, c_type, ptrdiff_t(batch_offset(p, p.c_step, batch)));
   const void* residual = r.residual ? at(r.residual, c_type, ptrdiff_t(batch_offset(p, p.r_step, batch))) : nullptr;
   const size_t panels = panel_count(f, p.n), p0 = piece_begin(panels, r.grid.columns, columns), p1 = piece_begin(panels, r.grid.columns, columns + 1);
+  g.scratch = r.scratch + worker * p.staging.bytes;
   if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
   g.rows = r.rows;
-  g.scratch = r.scratch + worker * p.staging.bytes;
   g.a_step = ptrdiff_t(lda);
   g.c_step = ptrdiff_t(p.ldc);
   g.residual_step = ptrdiff_t(p.ldr);
@@ -299,8 +299,11 @@ void run(const RunArgs& args) {
   const Plan& p = plan_of(args.plan);
   const GemmOp& op = op_of(args.plan);
   if (!p.m || !p.n || !p.batches) return;
-  if (p.row && p.batches == 1 && !p.packed_a && args.concurrency() == 1)
-    return run_row(block_of(p, op, nullptr), {args.in<void>(0), args.out<void>(0), op.config.residual ? args.in<void>(1) : nullptr, 1}, 0, ceil_div(p.n, p.kernel->nr));
+  if (p.row && p.batches == 1 && !p.packed_a && args.concurrency() == 1) {
+    GemmBlock g = block_of(p, op, nullptr);
+    g.scratch = args.workspace;
+    return run_row(g, {args.in<void>(0), args.out<void>(0), op.config.residual ? args.in<void>(1) : nullptr, 1}, 0, ceil_div(p.n, p.kernel->nr));
+  }
   Run r = {};
   r.args = &args;
   r.a = args.in<void>(0);

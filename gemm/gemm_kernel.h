@@ -95,6 +95,8 @@ struct GemmTileTable {
   bool bytes = false;
   uint8_t a_bytes = 0;         // of an element of the panel that pack_a writes; 0 = of `a`
   bool sums_rows = false;      // takes a b_zero that is not 0
+  // Where `a` is u8 and memory holds s8: rows with the upper bit flipped, in the workspace; NULL = none.
+  void (*flip_rows)(size_t rows, size_t n, const void* from, ptrdiff_t from_step, void* to, ptrdiff_t to_step) = nullptr;
   int16_t a_shift = 0;         // what it adds to elements of A (as they are in memory: a dot product of u8 by s8 may flip the upper bit)
 };
 inline size_t bytes_of_a(const GemmTileTable& t) { return t.a_bytes ? t.a_bytes : element_bytes(t.a); }

@@ -64,10 +64,37 @@ __attribute__((noinline)) inline void finish_rows(const GemmTile& t, const int32
   }
 }
 
+#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+// Four vectors of results at a time: the zero point is added in 16 bits; u8 is s8 with the upper bit flipped.
+struct WideStore {
+  F32 low, high;
+  __m512i zero, flip;
+  explicit SKUA_INL WideStore(const GemmTile& t)
+      : low(F32::set1(t.low)), high(F32::set1(t.high)), zero(_mm512_set1_epi16(int16_t(t.c_type == Element::s8 ? t.zero : t.zero - 128))), flip(_mm512_set1_epi8(t.c_type == Element::s8 ? 0 : -128)) {}
+  SKUA_INL void operator()(const I32* sums, const F32 (&scale)[4], void* c) const {
+    __m512i q[4];
+    SKUA_UNROLL for (int v = 0; v < 4; ++v) q[v] = round_i32(clamp_high(clamp_low(to_f32(sums[v]) * scale[v], low), high)).v;
+    const __m512i first = _mm512_add_epi16(_mm512_packs_epi32(q[0], q[1]), zero), second = _mm512_add_epi16(_mm512_packs_epi32(q[2], q[3]), zero);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm512_storeu_si512(c, _mm512_xor_si512(_mm512_maskz_permutexvar_epi32(0xffff, order, _mm512_packs_epi16(first, second)), flip));
+  }
+};
+#endif
+
 // C of 8 bits from registers; all else by way of the stack.
 template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c) {
   const size_t tail = t.n - size_t(NV - 1) * L;
   if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias) {
+#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+    if constexpr (NV == 4)
+      if (tail == size_t(L)) {
+        const WideStore store(t);
+        F32 scale[4];
+        SKUA_UNROLL for (int v = 0; v < 4; ++v) scale[v] = F32::load(t.scale + v * L);
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) store(acc[r], scale, c(r));
+        return;
+      }
+#endif
     const ByteStore store(t);
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
       const F32 scale = F32::load(t.scale + v * L);

@@ -256,6 +256,41 @@ template <class T, int MR, int NV> constexpr GemmTileTable make_table() {
 #endif
   return table;
 }
+#if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
+// Rows of s8 as u8.
+void flip_rows(size_t rows, size_t n, const void* from, ptrdiff_t from_step, void* to, ptrdiff_t to_step) {
+  const char* x = static_cast<const char*>(from);
+  char* y = static_cast<char*>(to);
+  for (; rows-- > 0; x += from_step, y += to_step) {
+    size_t i = 0;
+    for (; i + 4 * L <= n; i += 4 * L) (load_words(x + i) ^ I32::set1(int32_t(0x80808080))).store(reinterpret_cast<int32_t*>(y + i));
+#if defined(SKUA_ISA_avx512vnni)
+    if (i < n) {
+      const __mmask64 left = ~uint64_t(0) >> (64 - (n - i));
+      _mm512_mask_storeu_epi8(y + i, left, _mm512_xor_si512(_mm512_maskz_loadu_epi8(left, x + i), _mm512_set1_epi8(-128)));
+    }
+#else
+    for (; i + 4 <= n; i += 4) {
+      const int32_t w = int32_t(uint32_t(word_at(x + i)) ^ 0x80808080);
+      __builtin_memcpy(y + i, &w, 4);
+    }
+    for (; i < n; ++i) y[i] = char(x[i] ^ 0x80);
+#endif
+  }
+}
+// The tile of u8 after such rows.
+template <int MR, int NV> constexpr GemmTileTable make_flipped() {
+  GemmTileTable table = make_table<uint8_t, MR, NV>();
+  table.flip_rows = flip_rows;
+  table.a_shift = 128;
+  return table;
+}
+template <int MR, int NV> constexpr GemmTileTable flipped_of = make_flipped<MR, NV>();
+template <int MR, int NV> const GemmTileTable& flipped_table() { return flipped_of<MR, NV>; }
+#define SKUA_TILE_FLIPPED(mr, nr, why)                                                                                     \
+  {"gemm_s8_" #mr "x" #nr "_flip_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(flipped_table<mr, nr / L>)), Element::s8},
+#endif
 template <class T, int MR, int NV> constexpr GemmTileTable table_of = make_table<T, MR, NV>();
 template <class T, int MR, int NV> const GemmTileTable& tile_table() { return table_of<T, MR, NV>; }
 
@@ -266,8 +301,12 @@ template <class T, int MR, int NV> const GemmTileTable& tile_table() { return ta
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni)
     SKUA_FOR_INT8(SKUA_TILE, 6, 64, "24 accumulators + 4 B + 1 A of 32 registers; ten loads feed 24 products of four")
+    SKUA_FOR_INT8(SKUA_TILE, 8, 48, "24 accumulators + 3 B + 1 A of 32 registers; eight rows at once: B beyond L1 is read less often")
+    SKUA_TILE_FLIPPED(8, 48, "rows of s8 flipped to u8 in the workspace; eight at once")
+    SKUA_TILE_FLIPPED(6, 64, "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
 #elif defined(SKUA_ISA_avxvnni)
     SKUA_FOR_INT8(SKUA_TILE, 6, 16, "12 accumulators + 2 B + 1 A of 16 registers; eight loads feed 12 products of four")
+    SKUA_TILE_FLIPPED(6, 16, "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
 #elif defined(SKUA_ISA_avx512)
     SKUA_FOR_INT8(SKUA_TILE, 6, 64, "24 accumulators + 4 B + 1 A + 1 product of 32 registers, A in 16 bits")
 #elif defined(SKUA_ISA_avx2)
