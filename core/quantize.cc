@@ -8,13 +8,13 @@ namespace {
 
 bool is_scale(float scale) { return scale > 0 && scale <= FLT_MAX; }
 
-float scale_at(const skua_quantization& q, size_t i) {
+}  // namespace
+
+float quantization_scale(const skua_quantization& q, size_t i) {
   if (q.scale_type == SKUA_DTYPE_F16) return widen(reinterpret_cast<const f16*>(q.scales)[i]);
   if (q.scale_type == SKUA_DTYPE_BF16) return widen(reinterpret_cast<const bf16*>(q.scales)[i]);
   return q.scales[i];
 }
-
-}  // namespace
 
 skua_status need_int8(const char* op, const char* field, skua_dtype type) {
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
@@ -68,7 +68,7 @@ skua_status need_weight_quantization(const char* op, const char* field, const sk
     return SKUA_UNSUPPORTED_("%s: %s.scale_type is %s; scales per channel are f32", op, field, skua_dtype_name(q.scale_type));
   }
   for (size_t i = 0; i < count; ++i) {
-    if (!is_scale(scale_at(q, i))) return SKUA_INVALID("%s: %s.scales[%zu] is %g, must be finite and above 0", op, field, i, double(scale_at(q, i)));
+    if (!is_scale(quantization_scale(q, i))) return SKUA_INVALID("%s: %s.scales[%zu] is %g, must be finite and above 0", op, field, i, double(quantization_scale(q, i)));
     SKUA_TRY(need_zero(q.zero_points ? q.zero_points[i] : 0, i));
   }
   return SKUA_STATUS_OK;

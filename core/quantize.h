@@ -11,6 +11,7 @@ struct Quantization {
   float scale;
   int32_t zero_point;
 };
+float quantization_scale(const skua_quantization& q, size_t i);  // q.scales[i], which are of q.scale_type
 inline Quantization per_tensor(const skua_quantization& q) { return {q.scale, q.zero_point}; }
 
 constexpr bool is_int8(Element e) { return e == Element::s8 || e == Element::u8; }

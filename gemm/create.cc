@@ -1,4 +1,5 @@
 // Checks of the product's descriptor, and packing of a constant B. See skua/gemm.h.
+#include "gemm/dynamic.h"
 #include "gemm/gemm_op.h"
 
 namespace skua {
@@ -104,6 +105,9 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
   skua_gemm_desc d;
   SKUA_TRY(read_desc("gemm", context, desc, d, out));
   if (d.a_type == SKUA_DTYPE_S8 || d.a_type == SKUA_DTYPE_U8) return gemm_create_bytes(context, d, b, static_cast<const int32_t*>(bias), out);
+#ifdef SKUA_TYPE_s8
+  if (d.quantize_a || ((d.b_type == SKUA_DTYPE_S8 || d.b_type == SKUA_DTYPE_S4) && skua_dtype_bits(d.a_type) >= 16 && d.a_type != SKUA_DTYPE_S32)) return dynamic_create(context, d, b, bias, out);
+#endif
   SKUA_TRY(need_float("gemm", "a_type", d.a_type));
   if (b) SKUA_TRY(need_same_type_or_f32("gemm", "b_type", d.b_type, "a_type", d.a_type));
   else SKUA_TRY(need_same_type("gemm", "b_type of a B that is an input", d.b_type, "a_type", d.a_type));

@@ -16,7 +16,7 @@ bool gemm_open_bytes(GemmOp& op) {
 
 skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, const void* b, const int32_t* bias, skua_op** out) {
   SKUA_TRY(need_int8("gemm", "a_type", d.a_type));
-  SKUA_TRY(need_int8("gemm", "b_type", d.b_type));
+  if (!is_int8(Element(d.b_type))) return SKUA_UNSUPPORTED_("gemm: b_type is %s, must be s8 or u8 where a_type is %s", skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
   const Element result = Element(d.c_type);
   if (!is_int8(result)) SKUA_TRY(need_float("gemm", "c_type", d.c_type));
   SKUA_TRY(need_quantization("gemm", "a_q", d.a_q, d.a_type));

@@ -25,6 +25,10 @@ extern "C" {
  * Bytes: a_type s8 or u8 with any zero point, b_type s8 or u8, c_type s8, u8 or a float type, in any mix; constant weights may have a scale for each column (b_q.scales, b_q.axis the
  * dimension of N), and one zero point. The sum bias + (A - a_zero) * (B - b_zero) is exact in 32 bits, with a bias of s32 in units of a_q.scale * b_q.scale; how it is requantised is in
  * docs/quantization.md: the same bits on every CPU. A float C is the sum times both scales. Activations are clamps; no residual, alpha 1, beta 0.
+ * Quantised rows: with quantize_a, a_type is f32, f16 or bf16, c_type the same or f32, and B constant: s8 with a scale for the tensor or for each column, or s4 (two values a byte, the even
+ * index in the low nibble; rows begin at a byte), with a scale for the tensor, each column, or each block_size = 32, 64, 128 or 256 of K of a column (scales[column * blocks + block], which are of
+ * scale_type), and zero points likewise. Each row of A becomes bytes over its range and 0 (docs/quantization.md), products of a block are exact, and C = row scale * sum over the blocks
+ * (scale * products) + bias in f32. A row with NaN or infinity gives any values in its own row of C. transpose_a, residual, alpha and beta are not taken; activations are clamps.
  * Other mixes are UNSUPPORTED. */
 typedef struct skua_gemm_desc {
   size_t struct_size;
@@ -37,6 +41,7 @@ typedef struct skua_gemm_desc {
   skua_quantization a_q, b_q, c_q;
   skua_numerics numerics;
   size_t hint_m;                    /* M to choose the packed format for; 0 = unknown                              */
+  bool quantize_a;                  /* float A, weights of s8 or s4: rows of A become bytes as they are read       */
 } skua_gemm_desc;
 
 static inline skua_gemm_desc skua_gemm_desc_init(void) {

@@ -1,0 +1,257 @@
+// Products of a quantised A: first every row becomes bytes in the workspace, then the rows meet panels of weights. See dynamic.h.
+#include "gemm/dynamic.h"
+
+#include <math.h>
+#include "core/activation.h"
+
+namespace skua {
+namespace {
+
+struct Plan : skua_plan {
+  size_t m, rows_bytes, quant_bytes, sums_bytes;  // of the quantised A: all of it
+  size_t lda, ldc, a_batch, c_batch, batches;
+  const Kernel* quantize;
+  size_t scratch;  // of a worker
+};
+
+const DynamicOp& op_of(const skua_plan* plan) { return *static_cast<const DynamicOp*>(plan->op); }
+const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
+const GemmNibblesTable& nibbles_of(const Kernel* kernel) { return code_of<GemmNibblesTableFn>(kernel)(); }
+
+const Kernel* nibbles_kernel(const skua_context* ctx, uint32_t nr) {
+  struct Search {
+    uint32_t nr;
+    const Kernel* best;
+  } s = {nr, nullptr};
+  each_kernel(ctx, gemm_dynamic_tables, KernelKind::gemm_nibbles, 0, [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    if (s.nr == 0 || k->nr == s.nr) s.best = k;  // of the highest set
+  }, &s, Element::s4, [](const Kernel* k, void* arg) {
+    const auto& s = *static_cast<const Search*>(arg);
+    return s.nr == 0 || k->nr == s.nr;
+  });
+  return s.best;
+}
+
+skua_status open(skua_op* base) {
+  DynamicOp& op = *static_cast<DynamicOp*>(base);
+  const DynamicConfig& c = op.config;
+  size_t vectors = 0, total = 0;
+  const bool s4 = c.b_type == Element::s4;
+  const auto is_float = [](Element e) { return e == Element::f32 || e == Element::f16 || e == Element::bf16; };
+  const bool sane = c.n && c.k && c.n <= SIZE_MAX / 512 && c.k <= (uint64_t(1) << 31) && is_float(c.a_type) && (c.c_type == Element::f32 || c.c_type == c.a_type) && is_float(c.scale_type) &&
+                    (s4 || c.b_type == Element::s8) && (s4 ? c.block >= 8 && c.block % 8 == 0 && c.nr && c.nr <= 256 : c.format.nr && c.format.vector && c.format.kr);
+  if (!sane || !dynamic_sizes(c, vectors, total) || total != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
+  SKUA_TRY(check_activation("gemm", c.activation));
+  const Kernel* kernel = s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, 1, &c.format, c.unsigned_a);
+  if (!kernel) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns; this context (%s) has no such kernel", s4 ? c.nr : c.format.nr, skua_context_isa(op.ctx));
+  Activation activation;
+  SKUA_TRY(resolve_activation(base, c.activation, activation));
+  if (activation.kernel) return SKUA_UNSUPPORTED_("gemm: epilogue.activation.kind is no clamp: with a quantised A, apply it as a unary operator");
+  op.low = activation.low;
+  op.high = activation.high;
+  const auto* w = static_cast<const float*>(op.weights);
+  op.bias = c.has_bias ? w : nullptr;
+  op.scales = w + dynamic_vector(c);
+  op.sums = w + 2 * dynamic_vector(c);
+  op.panels = static_cast<const char*>(op.weights) + vectors;
+  op.n_inputs = op.n_outputs = 1;
+  return SKUA_STATUS_OK;
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
+  const DynamicOp& op = *static_cast<const DynamicOp*>(base);
+  const DynamicConfig& c = op.config;
+  Plan& p = *static_cast<Plan*>(out);
+  SKUA_TRY(need_type(base, s, 0, skua_dtype(c.a_type)));
+  const skua_tensor& a = s.inputs[0];
+  if (a.rank < 2) return SKUA_INVALID("gemm: input 0 has rank %u, must be 2 or more", a.rank);
+  if (a.shape[a.rank - 1] != c.k) return SKUA_INVALID("gemm: input 0 has K = %zu, the weights have %zu", a.shape[a.rank - 1], size_t(c.k));
+  if (c.k > 1 && a.stride[a.rank - 1] != 1) return SKUA_INVALID("gemm: input 0 has innermost stride %zu, must be 1", a.stride[a.rank - 1]);
+  p.outputs[0] = tensor(skua_dtype(c.c_type), a.rank);
+  // Leading dimensions are rows too, where they follow each other at one step; else only the last of them may be a batch.
+  p.m = a.shape[a.rank - 2];
+  p.lda = a.stride[a.rank - 2];
+  p.batches = 1;
+  p.a_batch = 0;
+  for (uint32_t d = 0; d + 1 < a.rank; ++d) p.outputs[0].shape[d] = a.shape[d];
+  p.outputs[0].shape[a.rank - 1] = size_t(c.n);
+  for (uint32_t d = 0; d + 2 < a.rank; ++d) {
+    if (a.shape[d] == 1) continue;
+    if (p.batches != 1) return SKUA_UNSUPPORTED_("gemm: input 0 has two batch dimensions, with a quantised A one may be larger than 1: reshape it");
+    p.batches = a.shape[d];
+    p.a_batch = a.stride[d];
+  }
+  size_t rows = 0;
+  if (!mul(p.m, p.batches, rows) || !mul(rows, dynamic_depth(c), p.rows_bytes) || !mul(rows, sizeof(GemmRowQuant), p.quant_bytes) || p.rows_bytes > SIZE_MAX / 4)
+    return SKUA_INVALID("gemm: the quantised rows are larger than the address space");
+  p.rows_bytes = round_up(p.rows_bytes, 64);
+  p.quant_bytes = round_up(p.quant_bytes, 64);
+  p.sums_bytes = c.has_zeros ? round_up(rows * dynamic_blocks(c) * sizeof(int32_t), 64) : 0;
+  p.quantize = find_kernel(op.ctx, gemm_dynamic_tables, KernelKind::gemm_quantize, 0, c.a_type);
+  p.kernel = c.b_type == Element::s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, rows, &c.format, c.unsigned_a);
+  if (!p.quantize || !p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+  p.scratch = c.b_type == Element::s4 ? 0 : round_up(staging(p.kernel, c.unsigned_a ? Element::u8 : Element::s8, c.c_type, false, rows, size_t(c.n), 1, size_t(c.k)).bytes, 64);
+  p.algorithm = c.b_type == Element::s4 ? "quantize_and_multiply_s4" : "quantize_and_multiply_s8";
+  return SKUA_STATUS_OK;
+}
+
+skua_status finish(const skua_op*, skua_plan* out) {
+  Plan& p = *static_cast<Plan*>(out);
+  const skua_tensor& y = p.outputs[0];
+  if (y.shape[y.rank - 1] > 1 && y.stride[y.rank - 1] != 1) return SKUA_INVALID("gemm: output 0 has innermost stride %zu, must be 1", y.stride[y.rank - 1]);
+  p.ldc = y.stride[y.rank - 2];
+  p.c_batch = 0;
+  for (uint32_t d = 0; d + 2 < y.rank; ++d)
+    if (y.shape[d] != 1) p.c_batch = y.stride[d];
+  return SKUA_STATUS_OK;
+}
+
+size_t workspace(const skua_plan* plan, uint32_t concurrency) {
+  const Plan& p = plan_of(plan);
+  return add_sat(p.rows_bytes + p.quant_bytes + p.sums_bytes, mul_sat(p.scratch, concurrency));
+}
+
+struct Run {
+  const Plan* p;
+  const DynamicOp* op;
+  const void* a;
+  void* c;
+  uint8_t* rows;
+  GemmRowQuant* quant;
+  int32_t* sums;
+  char* scratch;
+  size_t row_pieces, columns;
+};
+
+void* row_of(const Run& r, size_t m) {
+  const Plan& p = *r.p;
+  return at(r.c, r.op->config.c_type, ptrdiff_t(m / p.m * p.c_batch + m % p.m * p.ldc));
+}
+
+void quantize_task(void* arg, size_t index, uint32_t) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const Plan& p = *r.p;
+  const DynamicConfig& c = r.op->config;
+  const size_t depth = dynamic_depth(c), blocks = c.b_type == Element::s4 ? dynamic_blocks(c) : 0, rows = p.m * p.batches;
+  for (size_t m = piece_begin(rows, r.row_pieces, index); m < piece_begin(rows, r.row_pieces, index + 1); ++m)
+    code_of<GemmQuantizeFn>(p.quantize)(size_t(c.k), at(r.a, c.a_type, ptrdiff_t(m / p.m * p.a_batch + m % p.m * p.lda)), c.unsigned_a, r.rows + m * depth, depth, r.quant[m], c.block,
+                                        r.sums ? r.sums + m * blocks : nullptr);
+}
+
+void nibbles_task(void* arg, size_t index, uint32_t) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const Plan& p = *r.p;
+  const DynamicOp& op = *r.op;
+  const DynamicConfig& c = op.config;
+  const size_t rows = p.m * p.batches, panels = ceil_div(size_t(c.n), c.nr), blocks = dynamic_blocks(c), depth = dynamic_depth(c);
+  const size_t column = index % r.columns, piece = index / r.columns, panel_bytes = blocks * nibble_block_bytes(c.nr, c.block, c.scale_type, c.has_zeros);
+  const size_t m0 = piece_begin(rows, r.row_pieces, piece), m1 = piece_begin(rows, r.row_pieces, piece + 1), mr = p.kernel->mr;
+  const GemmNibblesTable& tiles = nibbles_of(p.kernel);
+  note_use(p.kernel);
+  for (size_t panel = piece_begin(panels, r.columns, column); panel < piece_begin(panels, r.columns, column + 1); ++panel) {
+    const size_t first = panel * c.nr;
+    for (size_t m = m0, count; m < m1; m += count) {
+      count = ceil_div(m1 - m, ceil_div(m1 - m, mr));  // groups of nearly as many rows
+      void* to[4];
+      for (size_t i = 0; i < count; ++i) to[i] = at(row_of(r, m + i), c.c_type, ptrdiff_t(first));
+      tiles.at[count - 1]({r.rows + m * depth, depth, r.quant + m, r.sums ? r.sums + m * blocks : nullptr, op.panels + panel * panel_bytes, blocks, c.block, c.scale_type, op.sums + first,
+                           op.bias ? op.bias + first : nullptr, to, c.c_type, min(c.nr, size_t(c.n) - first), op.low, op.high});
+    }
+  }
+}
+
+void bytes_task(void* arg, size_t index, uint32_t worker) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const Plan& p = *r.p;
+  const DynamicOp& op = *r.op;
+  const DynamicConfig& c = op.config;
+  const size_t rows = p.m * p.batches, n = size_t(c.n), depth = dynamic_depth(c), panels = panel_count(c.format, n), column = index % r.columns, piece = index / r.columns;
+  const GemmSegment whole = {0, 0};
+  GemmBlock g = {};
+  g.tile = p.kernel;
+  g.format = c.format;
+  g.n = n;
+  g.segment_count = 1;
+  g.k = size_t(c.k);
+  g.segments = &whole;
+  g.kc = g.k;
+  g.packed = op.panels;
+  g.packed_depth = g.k;
+  g.alpha = 1;
+  g.bias = op.bias;
+  g.activation = {op.low, op.high, nullptr, 0, 0};
+  g.a_step = ptrdiff_t(depth);
+  g.c_step = ptrdiff_t(p.ldc);
+  g.a_type = c.unsigned_a ? Element::u8 : Element::s8;
+  g.c_type = c.c_type;
+  g.scratch = r.scratch + worker * p.scratch;
+  g.scale = op.scales;
+  g.column_sums = reinterpret_cast<const int32_t*>(op.sums);
+  g.offset = g.column_sums + dynamic_vector(c);
+  g.row_quant = r.quant;
+  g.b_zero = packed_zero(Element::s8, 0, c.format.element);
+  run_block(g, piece_begin(rows, r.row_pieces, piece), piece_begin(rows, r.row_pieces, piece + 1), piece_begin(panels, r.columns, column), piece_begin(panels, r.columns, column + 1), [&](size_t m) {
+    return RowPointers{r.rows + m * depth, row_of(r, m), nullptr, p.m - m % p.m};
+  });
+}
+
+void run(const RunArgs& args) {
+  const Plan& p = plan_of(args.plan);
+  const DynamicOp& op = op_of(args.plan);
+  const DynamicConfig& c = op.config;
+  const size_t rows = p.m * p.batches, n = size_t(c.n);
+  if (!rows) return;
+  auto* space = static_cast<char*>(args.workspace);
+  Run r = {&p, &op, args.in<char>(0), args.out<char>(0), reinterpret_cast<uint8_t*>(space), reinterpret_cast<GemmRowQuant*>(space + p.rows_bytes),
+           p.sums_bytes ? reinterpret_cast<int32_t*>(space + p.rows_bytes + p.quant_bytes) : nullptr, space + p.rows_bytes + p.quant_bytes + p.sums_bytes, 1, 1};
+  note_use(p.quantize);
+  r.row_pieces = max(min(pieces_for(args, rows, double(c.k) * 0.6), rows), 1);
+  parallel(args, r.row_pieces, quantize_task, &r);
+  const double products = double(rows) * double(n) * double(c.k);
+  if (c.b_type == Element::s8) {
+    const TaskGrid grid = cut_tasks(args, p.kernel, rows, ceil_div(rows, p.kernel->mr), n, size_t(c.k), gemm_cycles(p.kernel, rows, n, size_t(c.k)));
+    r.row_pieces = grid.rows;
+    r.columns = grid.columns;
+    return parallel(args, r.row_pieces * r.columns, bytes_task, &r);
+  }
+  // Panels first: each piece reads its own weights once. Rows too where panels are few.
+  const size_t panels = ceil_div(n, c.nr), wanted = args.concurrency() > 1 ? max(pieces_for(args, rows * panels, products / 64 / double(rows * panels)), 1) : 1;
+  r.columns = min(panels, wanted);
+  r.row_pieces = min(ceil_div(wanted, r.columns), ceil_div(rows, p.kernel->mr));
+  parallel(args, r.row_pieces * r.columns, nibbles_task, &r);
+}
+
+void explain(const skua_plan* plan, Text& text) {
+  const Plan& p = plan_of(plan);
+  const DynamicConfig& c = op_of(plan).config;
+  text.add("  M %zu, N %zu, K %zu; rows of A become %s, each with its scale and zero point\n", p.m * p.batches, size_t(c.n), size_t(c.k), c.unsigned_a ? "u8" : "s8");
+  if (c.b_type == Element::s4) text.add("  weights packed as s4, a scale (%s) for every %u of the depth%s; sums of a block s32, of blocks f32\n", skua_dtype_name(skua_dtype(c.scale_type)), c.block, c.has_zeros ? " and a zero point" : "");
+  else text.add("  weights packed as %s, %u of the depth together; sums s32\n", skua_dtype_name(skua_dtype(c.format.element)), c.format.kr);
+}
+
+}  // namespace
+
+bool dynamic_sizes(const DynamicConfig& c, size_t& vectors, size_t& total) {
+  size_t panels = 0;
+  if (!mul(dynamic_vector(c), 4 * sizeof(float), vectors)) return false;
+  if (c.b_type == Element::s8) {
+    if (!packed_bytes(c.format, size_t(c.n), size_t(c.k), panels)) return false;
+  } else if (!mul(nibble_block_bytes(c.nr, c.block, c.scale_type, c.has_zeros), dynamic_blocks(c), panels) || !mul(panels, ceil_div(size_t(c.n), c.nr), panels)) {
+    return false;
+  }
+  return add(vectors, round_up(panels, 64), total) && total <= SIZE_MAX / 2;
+}
+
+const Kernel* dynamic_tile(const skua_context* ctx, const DynamicConfig& c, size_t m, const PackFormat* format, bool is_unsigned) {
+  GemmTypes types;
+  types.a = is_unsigned ? Element::u8 : Element::s8;
+  types.c = c.c_type;
+  return choose_tile(ctx, m, size_t(c.n), size_t(c.k), format, nullptr, nullptr, types);
+}
+const Kernel* dynamic_nibbles(const skua_context* ctx) { return nibbles_kernel(ctx, 0); }
+
+extern const OpClass gemm_dynamic_class;
+const OpClass gemm_dynamic_class = {"gemm", 27, sizeof(DynamicOp), sizeof(Plan), offsetof(DynamicOp, config), sizeof(DynamicConfig), false, open, make_plan, finish, workspace, run, explain};
+
+}  // namespace skua

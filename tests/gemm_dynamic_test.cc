@@ -1,0 +1,247 @@
+// Products of an A that is quantised as it is read, and weights of s8 or s4: against the formulas of skua/gemm.h, with rows quantised by the definition and sums in double.
+#include <skua/gemm.h>
+#include <skua/packed.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+#include "dispatch/element.h"
+#include "tests/support/support.h"
+
+using namespace skua_test;
+
+namespace {
+
+struct Case {
+  skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+  size_t m = 1;
+  std::vector<int> b;  // [K][N]
+  std::vector<uint8_t> stored;
+  std::vector<float> scales, bias;
+  std::vector<uint16_t> half_scales;
+  std::vector<int32_t> zeros;
+
+  size_t blocks() const { return d.b_q.block_size ? (d.k + d.b_q.block_size - 1) / d.b_q.block_size : 1; }
+  void fill(Rng& rng) {
+    const bool s4 = d.b_type == SKUA_DTYPE_S4;
+    b.resize(d.k * d.n);
+    const bool extreme = rng.integer(0, 3) == 0;
+    for (int& v : b) v = s4 ? (extreme ? (rng.integer(0, 1) ? 7 : -8) : rng.integer(-8, 7)) : extreme ? (rng.integer(0, 1) ? 127 : -128) : rng.integer(-128, 127);
+    const size_t rows = d.transpose_b ? d.n : d.k, dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense;
+    stored.assign(s4 ? (rows * ldb + 1) / 2 : rows * ldb, 0x5a);
+    for (size_t k = 0; k < d.k; ++k)
+      for (size_t n = 0; n < d.n; ++n) {
+        const size_t at = d.transpose_b ? n * ldb + k : k * ldb + n;
+        const int v = b[k * d.n + n];
+        if (!s4) stored[at] = uint8_t(v);
+        else stored[at / 2] = uint8_t((stored[at / 2] & (at % 2 ? 0x0f : 0xf0)) | (v & 15) << (at % 2 ? 4 : 0));
+      }
+    scales.resize(d.n * blocks());
+    for (float& s : scales) s = rounded(d.b_q.scale_type, rng.uniform(0.001f, 0.02f));
+    for (float s : scales) {
+      skua::f16 h;
+      skua::bf16 w;
+      skua::narrow(s, h), skua::narrow(s, w);
+      half_scales.push_back(d.b_q.scale_type == SKUA_DTYPE_F16 ? h.bits : w.bits);
+    }
+    d.b_q.axis = d.transpose_b ? 0 : 1;
+    if (d.b_q.zero_points) {
+      zeros.resize(scales.size());
+      for (int32_t& z : zeros) z = rng.integer(-8, 7);
+      d.b_q.zero_points = zeros.data();
+    }
+    if (!d.b_q.block_size && rng.integer(0, 1) && !d.b_q.zero_points) {
+      d.b_q.scale = 0.01f;
+      std::fill(scales.begin(), scales.end(), 0.01f);
+      d.b_q.axis = 0;
+    } else {
+      d.b_q.scales = d.b_q.scale_type == SKUA_DTYPE_F32 ? scales.data() : reinterpret_cast<const float*>(half_scales.data());
+    }
+    bias.resize(d.n);
+    for (float& v : bias) v = rng.uniform(-1, 1);
+  }
+  skua_status create(skua_context* context, skua_op** op, bool has_bias) const { return skua_gemm_create(context, &d, stored.data(), has_bias ? bias.data() : nullptr, op); }
+  std::string text() const {
+    char s[300];
+    snprintf(s, sizeof s, "%zux%zux%zu %s by %s to %s, transposed %d, ldb %zu, block %u, scales %s, zero points %d, activation %d", m, d.n, d.k, skua_dtype_name(d.a_type), skua_dtype_name(d.b_type),
+             skua_dtype_name(d.c_type), d.transpose_b, d.ldb, d.b_q.block_size, skua_dtype_name(d.b_q.scale_type), !zeros.empty(), int(d.epilogue.activation.kind));
+    return s;
+  }
+};
+
+void reference(const Case& c, const std::vector<float>& a, bool has_bias, std::vector<double>& y, std::vector<double>& bound) {
+  const skua_gemm_desc& d = c.d;
+  y.assign(c.m * d.n, 0);
+  bound = y;
+  for (size_t m = 0; m < c.m; ++m) {
+    float low = 0, high = 0;
+    for (size_t k = 0; k < d.k; ++k) low = std::min(low, a[m * d.k + k]), high = std::max(high, a[m * d.k + k]);
+    const float range = std::max(high - low, 1e-30f), scale = range * (1.0f / 254), inverse = 254.0f / range;
+    volatile float shift = low * inverse;
+    const double zero = std::nearbyint(double(-127.0f - shift));
+    std::vector<double> q(d.k);
+    for (size_t k = 0; k < d.k; ++k) {
+      volatile float v = a[m * d.k + k] * inverse;
+      q[k] = std::min(std::max(std::nearbyint(double(v)), -127 - zero), 127 - zero);
+    }
+    for (size_t n = 0; n < d.n; ++n) {
+      double sum = 0, absolute = 0;
+      for (size_t k = 0; k < d.k; ++k) {
+        const size_t at = n * c.blocks() + (d.b_q.block_size ? k / d.b_q.block_size : 0);
+        const double w = double(c.scales[at]) * (c.b[k * d.n + n] - (c.zeros.empty() ? 0 : c.zeros[at])), size = double(c.scales[at]) * (std::abs(c.b[k * d.n + n]) + 8);
+        sum += q[k] * w;
+        absolute += (std::fabs(q[k]) + 256) * size;
+      }
+      double& to = y[m * d.n + n];
+      to = sum * double(scale) + (has_bias ? double(c.bias[n]) : 0);
+      if (d.epilogue.activation.kind == SKUA_ACTIVATION_RELU) to = std::max(to, 0.0);
+      bound[m * d.n + n] = (absolute * double(scale) + 1) * double(FLT_EPSILON) * (4 + double(c.blocks())) + half_ulp(d.c_type, to) * 1.01 + 1e-37;
+    }
+  }
+}
+
+void check(Case& c, skua_context* context, Rng& rng) {
+  const bool has_bias = rng.integer(0, 2) != 0;
+  c.fill(rng);
+  SCOPED_TRACE(c.text());
+  Op op;
+  SKUA_EXPECT_OK(c.create(context, &op, has_bias));
+  if (testing::Test::HasFailure()) return;
+  const bool holes = rng.integer(0, 2) == 0;
+  Data a = make(holes ? with_holes(shape({c.m, c.d.k}, c.d.a_type), {0, 3}) : shape({c.m, c.d.k}, c.d.a_type), rng, rng.integer(0, 3) ? -3 : 0, 2);
+  std::vector<double> want, bound;
+  reference(c, dense(a), has_bias, want, bound);
+  const skua_tensor y = shape({c.m, c.d.n}, c.d.c_type);
+  expect_close(run(op, {a}, {holes ? with_holes(y, {0, 5}) : y})[0], want, bound);
+}
+
+Case random_case(Rng& rng) {
+  Case c;
+  skua_gemm_desc& d = c.d;
+  const std::vector<skua_dtype> types = float_types();
+  d.quantize_a = true;
+  d.a_type = types[size_t(rng.integer(0, int(types.size()) - 1))];
+  d.c_type = rng.integer(0, 1) ? d.a_type : SKUA_DTYPE_F32;
+  d.b_type = rng.integer(0, 2) ? SKUA_DTYPE_S4 : SKUA_DTYPE_S8;
+  d.transpose_b = rng.integer(0, 1);
+  c.m = size_t(rng.integer(1, 8));
+  d.n = size_t(rng.integer(1, small() ? 40 : 150));
+  d.k = size_t(rng.integer(1, small() ? 150 : 400));
+  d.hint_m = rng.integer(0, 1) ? c.m : 0;
+  if (rng.integer(0, 3) == 0) d.epilogue.activation.kind = SKUA_ACTIVATION_RELU;
+  const size_t dense = d.transpose_b ? d.k : d.n;
+  if (d.b_type == SKUA_DTYPE_S4) {
+    static const uint32_t blocks[] = {0, 32, 64, 128, 256};
+    d.b_q.block_size = blocks[rng.integer(0, 4)];
+    if (d.b_q.block_size) d.b_q.scale_type = types[size_t(rng.integer(0, int(types.size()) - 1))];
+    static const int32_t some = 0;
+    if (rng.integer(0, 2) == 0) d.b_q.zero_points = &some;  // made by fill()
+    d.ldb = dense % 2 || rng.integer(0, 2) == 0 ? (dense + 4) / 2 * 2 : 0;
+  } else if (rng.integer(0, 2) == 0) {
+    d.ldb = dense + 3;
+  }
+  return c;
+}
+
+TEST(GemmDynamic, RandomDescriptorsAgainstTheFormula) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(5);
+    for (int i = 0; i < (small() ? 30 : 150); ++i) {
+      Case c = random_case(rng);
+      check(c, context, rng);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(GemmDynamic, ZeroRowsAndExtremeRows) {
+  Context context;
+  Rng rng(9);
+  Case c;
+  c.d.quantize_a = true;
+  c.d.b_type = SKUA_DTYPE_S4;
+  c.d.b_q.block_size = 32;
+  c.d.n = 20;
+  c.d.k = 64;
+  c.m = 4;
+  c.fill(rng);
+  Op op;
+  SKUA_EXPECT_OK(c.create(context, &op, false));
+  Data a = make({4, 64}, rng);
+  for (size_t k = 0; k < 64; ++k) {
+    a.v[k] = 0;
+    a.v[64 + k] = k ? 0 : 1e38f;
+    a.v[128 + k] = -5e-31f;
+    a.v[192 + k] = k ? 1 : -1e30f;
+  }
+  std::vector<double> want, bound;
+  reference(c, dense(a), false, want, bound);
+  expect_close(run(op, {a})[0], want, bound);
+  for (size_t n = 0; n < 20; ++n) EXPECT_EQ(run(op, {a})[0].v[n], 0.0f);
+}
+
+TEST(GemmDynamic, BatchesAndPackedWeights) {
+  Context context;
+  Rng rng(13);
+  for (skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8}) {
+    Case c;
+    c.d.quantize_a = true;
+    c.d.b_type = type;
+    c.d.n = 33;
+    c.d.k = 70;
+    c.d.ldb = 34;
+    c.m = 6;
+    c.fill(rng);
+    Op op, again;
+    SKUA_EXPECT_OK(c.create(context, &op, true));
+    const size_t size = skua_op_packed_size(op);
+    Guarded blob = Guarded::bytes(size, 64);
+    SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+    SKUA_EXPECT_OK(skua_op_create_packed(context, blob.memory(), size, &again));
+    const Data a = make(with_holes(shape({2, 3, 70}), {0, 2, 1}), rng);
+    const Data y = run(again, {a}, {with_holes(shape({2, 3, 33}), {0, 1, 2})})[0];
+    std::vector<double> want, bound;
+    reference(c, dense(a), true, want, bound);
+    expect_close(y, want, bound);
+  }
+}
+
+TEST(GemmDynamic, WhatIsRefused) {
+  Context context;
+  const uint8_t b[64 * 64] = {};
+  static const float scales[256] = {};
+  skua_gemm_desc good = SKUA_GEMM_DESC_INIT;
+  good.b_type = SKUA_DTYPE_S4;
+  good.quantize_a = true;
+  good.n = good.k = 64;
+  good.b_q.scale = 0.1f;
+  const auto refused = [&](const skua_gemm_desc& d, const char* field, skua_status status, const void* weights) {
+    skua_op* op = nullptr;
+    EXPECT_EQ(skua_gemm_create(context, &d, weights, nullptr, &op), status) << field << ": " << skua_error_text();
+    EXPECT_EQ(op, nullptr);
+    EXPECT_NE(std::string(skua_error_text()).find(field), std::string::npos) << skua_error_text() << " does not name " << field;
+    skua_op_destroy(op);
+  };
+  {
+    Op op;
+    SKUA_EXPECT_OK(skua_gemm_create(context, &good, b, nullptr, &op));
+  }
+  skua_gemm_desc d = good;
+  d.quantize_a = false; refused(d, "quantize_a", SKUA_STATUS_UNSUPPORTED, b);
+  d = good; refused(d, "b is NULL", SKUA_STATUS_UNSUPPORTED, nullptr);
+  d = good; d.alpha = 2; refused(d, "alpha", SKUA_STATUS_UNSUPPORTED, b);
+  d = good; d.transpose_a = true; refused(d, "transpose_a", SKUA_STATUS_UNSUPPORTED, b);
+  d = good; d.n = 63; refused(d, "rows of B", SKUA_STATUS_INVALID_ARGUMENT, b);
+  d = good; d.b_q.scale = 0; refused(d, "b_q.scale", SKUA_STATUS_INVALID_ARGUMENT, b);
+  d = good; d.b_q.scales = scales; d.b_q.axis = 1; refused(d, "b_q.scales[0]", SKUA_STATUS_INVALID_ARGUMENT, b);
+  d = good; d.b_q.scales = scales; d.b_q.block_size = 48; d.b_q.axis = 1; refused(d, "block_size", SKUA_STATUS_INVALID_ARGUMENT, b);
+  d = good; d.b_q.zero_point = 3; refused(d, "zero_point", SKUA_STATUS_UNSUPPORTED, b);
+  d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual", SKUA_STATUS_UNSUPPORTED, b);
+  d = good; d.epilogue.activation.kind = SKUA_ACTIVATION_GELU; refused(d, "activation", SKUA_STATUS_UNSUPPORTED, b);
+  d = good; d.c_type = SKUA_DTYPE_S8; refused(d, "c_type", SKUA_STATUS_UNSUPPORTED, b);
+}
+
+}  // namespace
