@@ -122,7 +122,8 @@ skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, con
     c.unsigned_a = code_of<GemmNibblesTableFn>(kernel)().unsigned_a;
   } else {
     // Rows of the sign that the tiles take as it is.
-    for (const bool is_unsigned : {true, false}) {
+    for (int i = 0; i < 2; ++i) {
+      const bool is_unsigned = i == 0;
       kernel = dynamic_tile(ctx, c, d.hint_m ? d.hint_m : 64, nullptr, is_unsigned);
       if (!kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
       c.format = format_of(kernel);

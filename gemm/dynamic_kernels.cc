@@ -64,7 +64,7 @@ constexpr int kChunk = 4;
 using Nibbles = I32;
 #define SKUA_TABLE 0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1
 #if defined(SKUA_ISA_avx512)
-SKUA_INL I32 by_table(__m512i x) { return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_setr_epi8(SKUA_TABLE)), _mm512_and_si512(x, _mm512_set1_epi8(15)))}; }
+SKUA_INL I32 by_table(__m512i x) { return {_mm512_shuffle_epi8(_mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(SKUA_TABLE)), _mm512_and_si512(x, _mm512_set1_epi8(15)))}; }
 SKUA_INL I32 low(I32 p) { return by_table(p.v); }
 SKUA_INL I32 high(I32 p) { return by_table(_mm512_srli_epi16(p.v, 4)); }
 SKUA_INL I32 dot(I32 acc, I32 a, I32 w) { return {_mm512_add_epi16(acc.v, _mm512_maddubs_epi16(a.v, w.v))}; }
@@ -165,7 +165,7 @@ template <class T> void quantize(size_t k, const void* from, bool is_unsigned, v
   range = range > 1e-30f ? range : 1e-30f;  // zeros, or as good as
   row.scale = range * (1.0f / 254);
   const float inverse = 254.0f / range;
-  const int32_t zero = nearest_small(-127.0f - low * inverse);
+  const int32_t zero = skua::nearest_small(-127.0f - low * inverse);
   row.zero = zero + (is_unsigned ? 128 : 0);
   const F32 by = F32::set1(inverse), lowest = F32::set1(float(-127 - zero)), highest = F32::set1(float(127 - zero));
   const I32 bias = I32::set1(row.zero);
