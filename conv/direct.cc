@@ -139,11 +139,11 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   }
   choose_cuts(s, representative, plan);
   plan.widens = !tiles.pack_a && tiles.a != s.element && representative.y.taps * representative.x.taps > 1;
-  const unsigned strip_element = element_bytes(plan.widens ? tiles.a : s.element);
+  const unsigned strip_element = element_bytes(plan.widens ? tiles.a : s.element);  // of widened rows too
   plan.band = choose_band(s, tile, representative);
   for (size_t i = 0; i < phase_count(s);) {
     const Phase p = phase_at(s, i);
-    const size_t most_wide = plan.widens ? mul_sat(min(p.y.in, span(p.y, min(plan.band, p.y.count), p.y.taps)), s.in_w * s.in_channels) : 0;
+    const size_t most_wide = plan.widens ? mul_sat(min(p.y.in, span(p.y, min(plan.band, p.y.count), p.y.taps)), s.in_w * s.in_channels * strip_element) : 0;
     size_t most = 0;
     for (size_t j = 0; j < p.y.count;) {
       size_t bytes = 0, regions = 0, next = j + plan.band;
@@ -163,7 +163,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
     plan.strip = max(plan.strip, most);
     plan.wide = max(plan.wide, most_wide);
     ++i;
-    if ((most > budget || most_wide > 2 * budget / sizeof(float)) && plan.band > 1) {
+    if ((most > budget || most_wide > 2 * budget) && plan.band > 1) {
       plan.band = (plan.band + 1) / 2;
       plan.strip = plan.wide = plan.scratch = 0;
       i = 0;  // bands are the same for all phases
@@ -178,9 +178,10 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
       first = false;
     });
   }
-  if (plan.widens) plan.cycles += 0.3 * double(s.batch * s.in_h) * double(s.in_w * s.in_channels) * 16 / tile->vector;
+  if (plan.widens && is_int8(s.element)) plan.cycles += double(s.batch * s.in_h) * double(s.in_w * s.in_channels) / 32;
+  else if (plan.widens) plan.cycles += 0.3 * double(s.batch * s.in_h) * double(s.in_w * s.in_channels) * 16 / tile->vector;
   plan.strip = round_up(plan.strip, 64);
-  plan.wide = round_up(plan.wide, 16);
+  plan.wide = round_up(plan.wide, 64);
   plan.scratch = round_up(plan.scratch, 64);
   if (is_int8(s.element)) plan.offsets = round_up(offset_bytes(s), 64);
   // Every output has its pixel inside the image.
@@ -193,7 +194,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
 
 // The driver's scratch, strips, widened rows, lists.
 static size_t worker_bytes(const DirectPlan& plan) {
-  return plan.scratch + plan.strip + plan.wide * sizeof(float) + round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64) + plan.offsets;
+  return plan.scratch + plan.strip + plan.wide + round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64) + plan.offsets;
 }
 size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(plan.gathers ? plan.gather_bytes : plan.flat ? plan.scratch + plan.offsets : worker_bytes(plan), concurrency); }
 
@@ -218,35 +219,40 @@ struct Image {
   const void* at(ptrdiff_t y, ptrdiff_t x) const { return skua::at(rows, element, (y - ptrdiff_t(first)) * ptrdiff_t(row) + x * ptrdiff_t(pixel)); }
 };
 
-Image widen_rows(const Run& run, size_t image, Rows rows, float* to) {
+// Each pixel once, however many taps read it: as f32, or s8 as u8.
+Image widen_rows(const Run& run, size_t image, Rows rows, char* to) {
   const DirectShape& s = *run.s;
-  const auto widen = code_of<GemmRowTableFn>(run.plan->row_kernel)().widen;
-  note_use(run.plan->row_kernel);
-  const Image wide = {to, Element::f32, rows.first, s.in_w * s.in_channels, s.in_channels};
-  for (size_t y = rows.first; y < rows.first + rows.count; ++y, to += wide.row) {
+  const GemmTileTable& tiles = table_of(run.plan->tile);
+  const auto widen = tiles.flip_rows ? nullptr : code_of<GemmRowTableFn>(run.plan->row_kernel)().widen;
+  if (widen) note_use(run.plan->row_kernel);
+  const Image wide = {to, tiles.a, rows.first, s.in_w * s.in_channels, s.in_channels};
+  for (size_t y = rows.first; y < rows.first + rows.count; ++y, to += wide.row * element_bytes(tiles.a)) {
     const void* from = at(run.x->in, s.element, ptrdiff_t(image * s.in_batch + y * s.in_row));
-    if (s.in_pixel == s.in_channels) widen(wide.row, from, to);
+    const bool dense = s.in_pixel == s.in_channels;
+    if (!widen) tiles.flip_rows(dense ? 1 : s.in_w, dense ? wide.row : s.in_channels, from, ptrdiff_t(s.in_pixel), to, ptrdiff_t(s.in_channels));
+    else if (dense) widen(wide.row, from, reinterpret_cast<float*>(to));
     else
-      for (size_t x = 0; x < s.in_w; ++x) widen(s.in_channels, at(from, s.element, ptrdiff_t(x * s.in_pixel)), to + x * s.in_channels);
+      for (size_t x = 0; x < s.in_w; ++x) widen(s.in_channels, at(from, s.element, ptrdiff_t(x * s.in_pixel)), reinterpret_cast<float*>(to) + x * s.in_channels);
   }
   return wide;
 }
 
-// Rows [y0, y0 + rows) and columns [x0, x0 + width) of an image, s.padding outside it.
+// Rows [y0, y0 + rows) and columns [x0, x0 + width) of an image, padding outside it.
 void copy_strip(const DirectShape& s, const Image& image, ptrdiff_t y0, size_t rows, ptrdiff_t x0, size_t width, char* to) {
   const size_t c = s.in_channels * element_bytes(image.element);  // bytes of a pixel
+  const int padding = s.padding ^ (image.element == Element::u8 && s.element == Element::s8 ? 0x80 : 0);
   const size_t left = min(x0 < 0 ? size_t(-x0) : 0, width), from = x0 < 0 ? 0 : min(size_t(x0), s.in_w), middle = min(s.in_w - from, width - left);
   for (size_t r = 0; r < rows; ++r, to += width * c) {
     const ptrdiff_t y = y0 + ptrdiff_t(r);
     if (y < 0 || size_t(y) >= s.in_h) {
-      memset(to, s.padding, width * c);
+      memset(to, padding, width * c);
       continue;
     }
-    memset(to, s.padding, left * c);
+    memset(to, padding, left * c);
     if (image.pixel == s.in_channels) memcpy(to + left * c, image.at(y, ptrdiff_t(from)), middle * c);
     else
       for (size_t i = 0; i < middle; ++i) memcpy(to + (left + i) * c, image.at(y, ptrdiff_t(from + i)), c);
-    memset(to + (left + middle) * c, s.padding, (width - left - middle) * c);
+    memset(to + (left + middle) * c, padding, (width - left - middle) * c);
   }
 }
 
@@ -306,7 +312,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
   char* const scratch = static_cast<char*>(x.workspace) + worker * worker_bytes(*run.plan);
   char* const strips = scratch + run.plan->scratch;
-  auto* wide = reinterpret_cast<float*>(strips + run.plan->strip);
+  char* const wide = strips + run.plan->strip;
   auto* segments = reinterpret_cast<GemmSegment*>(wide + run.plan->wide);
   auto* regions = reinterpret_cast<Region*>(segments + run.plan->segments);
   auto* offsets = reinterpret_cast<int32_t*>(regions + run.plan->regions);

@@ -53,7 +53,7 @@ struct DirectPlan {
   Cut rows, columns_inside, columns_at_borders;  // of columns: in the widest class of rows, and in the others
   size_t band;         // output rows of a phase that a task works on at most
   size_t strip;        // bytes of a worker's strips
-  size_t wide;         // floats of a worker's widened rows
+  size_t wide;         // bytes of a worker's widened rows
   size_t scratch;      // bytes of a worker for the driver
   size_t offsets;      // bytes of a worker for the offsets of integer sums
   size_t regions, segments;  // most of a task, most of a region

@@ -104,7 +104,8 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.activation = *x.activation;
   g.a_step = ptrdiff_t(plan.gather_row);
   g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
-  g.a_type = s.element;
+  const auto flip = table_of(g.tile).flip_rows;  // the rows that were copied, where they are
+  g.a_type = flip ? Element::u8 : s.element;
   g.c_type = s.result;
   g.kc = max(g.k, 1);
   g.scratch = scratch;
@@ -120,6 +121,7 @@ void task(void* arg, size_t index, uint32_t worker) {
         n = min(count - r, width - i);
         gather_line(run, from, j, i, i + n, group * in, rows + r * plan.gather_row);
       }
+      if (flip) flip(1, count * plan.gather_row, rows, 0, rows, 0);
       run_block(g, 0, count, 0, panel_count(g.format, g.n), [&](size_t r) {
         const size_t j = (m + r) / width, i = (m + r) % width;
         void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch + (p.y.out_first + j * p.y.out_step) * s.out_row + (p.x.out_first + i * p.x.out_step) * s.out_pixel + group * g.n));
@@ -147,7 +149,7 @@ void gather_plan(const DirectShape& s, DirectPlan& plan) {
   // Half of L1 for the rows, as the weights' panels and C want the rest; whole tiles.
   const size_t tall = max(tiles.even_rows[plan.tile->nr / plan.tile->vector - 1], plan.tile->mr);
   plan.gather_rows = min(round_up(max(machine.l1 / 2 / plan.gather_row, 2 * tall), tall), max(most, 1));
-  plan.scratch = round_up(staging(plan.tile, s.element, s.result, false, plan.gather_rows, s.out_channels / s.groups, 1, plan.gather_row).bytes, 64);
+  plan.scratch = round_up(staging(plan.tile, tiles.flip_rows ? Element::u8 : s.element, s.result, false, plan.gather_rows, s.out_channels / s.groups, 1, plan.gather_row).bytes, 64);
   plan.gather_bytes = round_up(plan.scratch + plan.gather_rows * plan.gather_row + kMove * 4 + offset_bytes(s), 64);
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);

@@ -53,7 +53,7 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
   const auto even = [&](size_t row, size_t pixel, size_t stride_h, size_t stride_w) { return one_row || row * stride_h == s.out_w * pixel * stride_w; };
   plan.flat = s.groups == 1 && (one_row || !one_column) && even(s.in_row, s.in_pixel, s.stride_h, s.stride_w) && even(s.out_row, s.out_pixel, 1, 1) && even(s.res_row, s.res_pixel, 1, 1);
   const size_t scratch = staging(plan.tile, s.element, s.result, function, s.out_h * s.out_w, s.out_channels, 1, s.in_channels).bytes;
-  plan.row = plan.flat && !scratch && one_row && one_column && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
+  plan.row = plan.flat && (!scratch || table_of(plan.tile).flip_rows) && one_row && one_column && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
   if (plan.flat) plan.scratch = round_up(scratch, 64);
   plan.kc = depth_per_pass(plan.tile, 1, s.in_channels);
 }
@@ -61,6 +61,7 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {
   if (plan.row && (args.concurrency() == 1 || plan.cycles < kAlone)) {
     GemmBlock g = block_of(plan, s, x, nullptr);
+    g.scratch = x.workspace;
     quantize(plan, s, x, static_cast<char*>(x.workspace), 0, panel_count(g.format, g.n), g);
     return run_row(g, {x.in, x.out, x.residual, 1}, 0, panel_count(g.format, g.n));
   }
