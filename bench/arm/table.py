@@ -9,6 +9,7 @@ import argparse
 import os
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import count
@@ -38,16 +39,16 @@ LOOPS64 = [
     Loop("gemm_f32_8x12_*, panels of 4 columns", "gemm_neon", r"packed_rows<1, ", "f32", "A53, A55"),
     Loop("gemm_f16_8x16_a55_neon_fp16", "gemm_neon_fp16", r"packed_rows<2, ", "f16", "A55"),
     Loop("gemm_f16_8x16_a55_neon_fp16, panels of 8 columns", "gemm_neon_fp16", r"packed_rows<1, ", "f16", "A55"),
-    Loop("depthwise_f32_3x3s1_2x7_neon", "depthwise_neon", r"tile<float, 3, 1, 2, 7, false>", "f32"),
-    Loop("depthwise_f16_3x3s1_2x7_neon_fp16", "depthwise_neon_fp16", r"tile<skua::f16, 3, 1, 2, 7, false>", "f16"),
+    Loop("depthwise_f32_3x3s1_2x7_neon", "depthwise_neon", r"\btile<float, 3, 1, 2, 7, .*\)0>", "f32"),
+    Loop("depthwise_f16_3x3s1_2x7_neon_fp16", "depthwise_neon_fp16", r"\btile<skua::f16, 3, 1, 2, 7, .*\)0>", "f16"),
 ]
 LOOPS32 = [
     Loop("gemm_f32_4x8_neon32", "gemm_neon32", r"even_tiles<4, 2\b", "f32"),
     Loop("gemm_f32_6x8_neon32", "gemm_neon32", r"packed_rows<2, ", "f32"),
     Loop("gemm_f16_4x16_neon32_fp16", "gemm_neon32_fp16", r"tile<4, 2\b", "f16"),
     Loop("gemm_f16_6x16_neon32_fp16", "gemm_neon32_fp16", r"packed_rows<2, ", "f16"),
-    Loop("depthwise_f32_3x3s1_2x4_neon32", "depthwise_neon32", r"tile<float, 3, 1, 2, 4, false>", "f32"),
-    Loop("depthwise_f16_3x3s1_2x4_neon32_fp16", "depthwise_neon32_fp16", r"tile<skua::f16, 3, 1, 2, 4, false>", "f16"),
+    Loop("depthwise_f32_3x3s1_2x4_neon32", "depthwise_neon32", r"\btile<float, 3, 1, 2, 4, .*\)0>", "f32"),
+    Loop("depthwise_f16_3x3s1_2x4_neon32_fp16", "depthwise_neon32_fp16", r"\btile<skua::f16, 3, 1, 2, 4, .*\)0>", "f16"),
 ]
 
 
@@ -62,7 +63,7 @@ CONV, DEPTHWISE, POINTWISE = "conv 28 28 128 128 3", "depthwise 56 56 128 3", "g
 EVERY = ("any", "cortex-a53", "cortex-a55")
 LAYERS = [Layer(f"{layer} {element}", algorithm, cores if element == "f32" else tuple(c for c in cores if c != "cortex-a53"))
           for layer, algorithm, cores in ((CONV, "direct", EVERY), (CONV, None, ("any",)), (DEPTHWISE, None, ("any",)), (POINTWISE, None, EVERY))
-          for element in ("f32", "f16", "bf16")]
+          for element in (("f32", "f16", "bf16") if layer is POINTWISE else ("f32", "f16"))]
 
 
 def unit_objects(build, unit):
@@ -128,13 +129,16 @@ def layer_rows(builds):
     yield "| layer | architecture, SKUA_CORE | algorithm | kernel | MAC | instructions [counted] | MAC per instruction | of the loop's |"
     yield "|---|---|---|---|---|---|---|---|"
     loops = {loop.name: (build, loop) for (name, build), of in zip(builds, (LOOPS64, LOOPS32)) for loop in of}
-    for layer in LAYERS:
-        for name, build in builds:
-            for core in layer.cores:
-                if name == "armhf" and core != "any":
-                    continue
-                c = count.count(os.path.join(build, "bench/arm/skua-arm-layer"), layer.text.split(), "max", core, layer.algorithm)
-                yield f"| {layer.text} | {name}, {core} | {c.algorithm} | `{c.kernel}` | {c.macs / 1e6:.1f} M | {c.instructions / 1e6:.2f} M | {c.rate:.2f} | {share(c, *loops[c.kernel]) if c.kernel in loops else '–'} |"
+    jobs = [(layer, name, build, core) for layer in LAYERS for name, build in builds for core in layer.cores if name != "armhf" or core == "any"]
+
+    def run(job):
+        layer, _, build, core = job
+        return count.count(os.path.join(build, "bench/arm/skua-arm-layer"), layer.text.split(), "max", core, layer.algorithm)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for (layer, name, _, core), c in zip(jobs, pool.map(run, jobs)):
+            of_loop = share(c, *loops[c.kernel]) if c.kernel in loops else "–"
+            yield f"| {layer.text} | {name}, {core} | {c.algorithm} | `{c.kernel}` | {c.macs / 1e6:.1f} M | {c.instructions / 1e6:.2f} M | {c.rate:.2f} | {of_loop} |"
 
 
 def main():
