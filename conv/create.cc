@@ -208,6 +208,10 @@ template <class Desc> static skua_status create_int8(const char* op, const skua_
   SKUA_TRY(quantized_epilogue(op, d.epilogue, Element(d.output_type), d.output_q, bounds));
   WeightSteps steps = {};
   if (!weight_steps(c, d.weight_layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", op);
+#ifdef SKUA_TYPE_s8
+  SKUA_TRY(depthwise_int8_create(ctx, c, d.output_type, bounds, {d.input_q, d.weight_q, d.output_q}, steps, weights, bias, out));
+  if (*out) return SKUA_STATUS_OK;
+#endif
   return int8_conv_create(ctx, c, d.output_type, bounds, {d.input_q, d.weight_q, d.output_q}, steps, weights, bias, hint_h, hint_w, out);
 }
 

@@ -1,0 +1,123 @@
+// Depthwise convolutions of bytes: conv2d where every channel of s8 or u8 is a group, and the result is s8 or u8. Results of floats take the direct form (int8.cc).
+#include "conv/conv.h"
+#include "depthwise/int8.h"
+
+namespace skua {
+namespace {
+
+struct DepthwiseInt8Config {
+  ConvConfig conv;
+  DepthwiseInt8Format format;
+  Requantize to;
+  int32_t in_zero;
+  uint32_t result;  // Element
+};
+
+struct DepthwiseInt8Op : skua_op {
+  DepthwiseInt8Config config;
+};
+
+struct DepthwiseInt8Plan : skua_plan {
+  DepthwiseShape shape;
+};
+
+const DepthwiseInt8Config& config_of(const skua_op* op) { return static_cast<const DepthwiseInt8Op*>(op)->config; }
+
+skua_status open(skua_op* op) {
+  const DepthwiseInt8Config& config = config_of(op);
+  const ConvConfig& c = config.conv;
+  const DepthwiseInt8Format& f = config.format;
+  const bool fits = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.in_channels && c.groups == c.in_channels && c.out_channels && c.out_channels % c.in_channels == 0 &&
+                    c.layout == SKUA_LAYOUT_NHWC && !c.transposed && c.padding_mode <= SKUA_PADDING_SAME_LOWER && is_int8(Element(c.element)) && is_int8(Element(config.result)) &&
+                    zero_point_fits(Element(c.element), config.in_zero) && zero_point_fits(Element(config.result), config.to.zero_point) && config.to.low >= -255 && config.to.high <= 255 &&
+                    config.to.low <= config.to.high && f.vector && f.vector % 4 == 0 && (f.group == 2 || f.group == 4) && (f.rows == 1 || (f.rows == 2 && c.dilation_h == 1));
+  const size_t bytes = fits ? depthwise_int8_packed_bytes(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f) : 0;
+  if (!bytes || bytes != op->weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", op->cls->name);
+  if (!depthwise_int8_kernel(op->ctx, f, Element(c.element)))
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for %u channels, %u taps together; this context (%s) has no such kernel", op->cls->name, f.vector, f.group,
+                skua_context_isa(op->ctx));
+  op->n_inputs = op->n_outputs = 1;
+  return SKUA_STATUS_OK;
+}
+
+skua_status make_plan(const skua_op* op, const PlanShapes& shapes, skua_plan* plan) {
+  const DepthwiseInt8Config& config = config_of(op);
+  DepthwiseShape& s = static_cast<DepthwiseInt8Plan*>(plan)->shape;
+  ConvMap in;
+  DirectShape d;
+  SKUA_TRY(conv_plan_shapes(op, config.conv, shapes, skua_dtype(config.result), in, d, plan->outputs[0]));
+  s = {};
+  s.batch = d.batch; s.in_h = d.in_h; s.in_w = d.in_w; s.channels = d.in_channels; s.multiplier = d.out_channels / d.in_channels; s.out_h = d.out_h; s.out_w = d.out_w;
+  s.kernel_h = d.kernel_h; s.kernel_w = d.kernel_w; s.stride_h = d.stride_h; s.stride_w = d.stride_w; s.dilation_h = d.dilation_h; s.dilation_w = d.dilation_w;
+  s.pad_top = d.pad_top; s.pad_left = d.pad_left;
+  s.in_row = in.row; s.in_pixel = in.pixel; s.in_batch = in.image;
+  return SKUA_STATUS_OK;
+}
+
+skua_status finish(const skua_op* op, skua_plan* plan) {
+  const DepthwiseInt8Config& config = config_of(op);
+  DepthwiseShape& s = static_cast<DepthwiseInt8Plan*>(plan)->shape;
+  ConvMap out = {};
+  SKUA_TRY(conv_map(op, config.conv, "output", 0, plan->outputs[0], config.conv.out_channels, out));
+  s.out_row = out.row; s.out_pixel = out.pixel; s.out_batch = out.image;
+  plan->kernel = depthwise_int8_kernel(op->ctx, config.format, Element(config.conv.element));
+  plan->algorithm = "depthwise";
+  return SKUA_STATUS_OK;
+}
+
+size_t workspace(const skua_plan* plan, uint32_t concurrency) {
+  return depthwise_int8_workspace(static_cast<const DepthwiseInt8Plan*>(plan)->shape, config_of(plan->op).format, concurrency);
+}
+
+void run(const RunArgs& args) {
+  const DepthwiseInt8Config& config = config_of(args.plan->op);
+  depthwise_int8_run(args, static_cast<const DepthwiseInt8Plan*>(args.plan)->shape, args.plan->kernel, config.format, args.plan->op->weights, config.in_zero, config.to, Element(config.result),
+                     args.in<char>(0), args.out<char>(0), args.workspace);
+}
+
+void explain(const skua_plan* plan, Text& text) {
+  const DepthwiseInt8Config& config = config_of(plan->op);
+  const DepthwiseShape& s = static_cast<const DepthwiseInt8Plan*>(plan)->shape;
+  text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, padding %zu top, %zu left\n", s.in_h, s.in_w, s.channels, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
+           s.dilation_h, s.dilation_w, s.pad_top, s.pad_left);
+  text.add("  weights packed as s8 for %u channels, %u taps of a column together, %u rows; sums s32\n", config.format.vector, config.format.group, config.format.rows);
+}
+
+}  // namespace
+
+extern const OpClass depthwise_int8_class;
+const OpClass depthwise_int8_class = {"conv2d", 26, sizeof(DepthwiseInt8Op), sizeof(DepthwiseInt8Plan), offsetof(DepthwiseInt8Op, config), sizeof(DepthwiseInt8Config), false, open, make_plan,
+                                      finish, workspace, run, explain};
+
+skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& c, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,
+                                  const void* weights, const void* bias, skua_op** out) {
+  *out = nullptr;
+  const uint64_t taps = uint64_t(c.kernel_h) * c.kernel_w;
+  if (c.transposed || c.groups != c.in_channels || (c.in_channels == 1 && c.out_channels > 1) || !is_int8(Element(result)) || taps > 65536 || !weights) return SKUA_STATUS_OK;
+  const DepthwiseInt8Format f = depthwise_int8_format(ctx, c.out_channels, c.kernel_h, c.stride_h, c.dilation_h, Element(c.element));
+  if (!f.vector) return SKUA_STATUS_OK;
+  DepthwiseInt8Config config;
+  memset(static_cast<void*>(&config), 0, sizeof config);
+  memcpy(&config.conv, &c, sizeof c);
+  config.conv.has_bias = bias != nullptr;
+  config.format = f;
+  config.to = bounds;
+  config.in_zero = q.input.zero_point;
+  config.result = uint32_t(result);
+  const size_t bytes = depthwise_int8_packed_bytes(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f), scale_bytes = size_t(c.out_channels) * sizeof(float);
+  if (!bytes) return SKUA_INVALID("conv2d: the packed weights are larger than the address space");
+  auto* scale = static_cast<float*>(allocate(ctx, scale_bytes, 64));
+  if (!scale) return out_of_memory("conv2d", scale_bytes);
+  for (size_t o = 0; o < c.out_channels; ++o) scale[o] = sum_scale(q.input, q.weight, o, Element(result), q.output);
+  skua_op* op = nullptr;
+  const skua_status status = new_op(depthwise_int8_class, ctx, 1, 1, bytes, &op);
+  if (status == SKUA_STATUS_OK) {
+    memcpy(static_cast<void*>(&static_cast<DepthwiseInt8Op*>(op)->config), &config, sizeof config);
+    depthwise_int8_pack(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f, Element(c.element), config.in_zero, static_cast<const int8_t*>(weights), steps.o, steps.y, steps.x,
+                        static_cast<const int32_t*>(bias), scale, op_weights(op));
+  }
+  release(ctx, scale, scale_bytes);
+  return status == SKUA_STATUS_OK ? open_op(op, out) : status;
+}
+
+}  // namespace skua

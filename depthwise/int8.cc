@@ -1,0 +1,238 @@
+// Depthwise convolution of bytes: packing, and the walk over images, bands of one or two rows, pieces of a row, blocks of channels.
+#include "depthwise/int8.h"
+#include "core/families.h"
+#include "depthwise/int8_kernel.h"
+
+namespace skua {
+namespace {
+
+constexpr size_t kScratchBytes = 16 << 10;  // of interleaved columns: half of a first-level cache
+
+const DepthwiseInt8Table& table_of(const Kernel* kernel) { return code_of<DepthwiseInt8TableFn>(kernel)(); }
+
+// Rows of taps that a tile of `rows` rows has, and the groups that hold them.
+size_t tap_rows(size_t kernel_h, size_t stride_h, size_t rows) { return kernel_h + (rows - 1) * stride_h; }
+size_t groups_of(size_t kernel_h, size_t stride_h, const DepthwiseInt8Format& f) { return ceil_div(tap_rows(kernel_h, stride_h, f.rows), f.group); }
+
+size_t blocks_of(size_t channels, size_t vector) { return ceil_div(channels, vector); }
+// The last block ends with the channels, and so overlaps the one before.
+size_t block_begin(size_t channels, size_t vector, size_t block) { return channels < vector ? 0 : min(block * vector, channels - vector); }
+size_t block_bytes(size_t groups, size_t kernel_w, const DepthwiseInt8Format& f) { return (groups * kernel_w * f.rows + 2) * 4 * f.vector; }
+
+// Outputs of a row whose columns are interleaved at once, and these columns.
+struct Piece {
+  size_t outputs, columns;
+};
+Piece piece_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
+  const size_t column = groups_of(s.kernel_h, s.stride_h, f) * 4 * f.vector, span = (size_t(s.kernel_w) - 1) * s.dilation_w + 1;
+  const size_t fit = kScratchBytes / column, most = fit > span ? (fit - span) / s.stride_w + 1 : 1;
+  const size_t outputs = ceil_div(s.out_w, ceil_div(s.out_w, max(most, 8)));
+  return {outputs, (outputs - 1) * s.stride_w + span};
+}
+
+size_t pointer_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
+  return round_up(mul_sat(groups_of(s.kernel_h, s.stride_h, f) * f.group, sizeof(void*) + sizeof(size_t)), 64);
+}
+// A line of padding, interleaved columns, and, with a multiplier, the rows under them with every channel repeated.
+size_t worker_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
+  if (!s.out_w) return 0;
+  const size_t rows = mul_sat(groups_of(s.kernel_h, s.stride_h, f), (s.multiplier > 1 ? 4 + f.group : 4) * size_t(f.vector));
+  return round_up(add_sat(add_sat(pointer_bytes(s, f), 64), mul_sat(rows, piece_of(s, f).columns)), 64);
+}
+
+// n channels from `first` on of a row of pixels, each repeated m times.
+void repeat(const uint8_t* from, size_t in_pixel, uint8_t* to, size_t to_pixel, size_t pixels, size_t first, size_t n, size_t m) {
+  for (; pixels; --pixels, from += in_pixel, to += to_pixel) {
+    const uint8_t* p = from + first / m;
+    size_t i = 0;
+    for (size_t j = first % m; i < n; ++p, j = 0)
+      for (; j < m && i < n; ++j) to[i++] = *p;
+  }
+}
+
+struct Run {
+  const DepthwiseShape* s;
+  const Kernel* kernel;
+  DepthwiseInt8Format f;
+  const char* packed;
+  const uint8_t* in;
+  uint8_t* out;
+  char* workspace;
+  size_t bands, pieces, worker_bytes, groups;
+  Piece piece;
+  uint8_t flip, padding, flip_out;
+  float high;
+  int16_t low, zero_point;
+};
+
+void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* space) {
+  const DepthwiseShape& s = *r.s;
+  const DepthwiseInt8Table& table = table_of(r.kernel);
+  const size_t count = r.groups * r.f.group, taps = tap_rows(s.kernel_h, s.stride_h, r.f.rows), dilation = r.f.rows > 1 ? 1 : s.dilation_h;
+  auto** rows = reinterpret_cast<const uint8_t**>(space);
+  auto* steps = reinterpret_cast<size_t*>(rows + count);
+  auto* line = reinterpret_cast<uint8_t*>(space + pointer_bytes(s, r.f));
+  DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, 0, r.flip, r.padding, line + 64};
+  DepthwiseInt8Tile t = {};
+  t.columns = c.to;
+  t.groups = r.groups; t.kernel_w = s.kernel_w; t.tap = s.dilation_w; t.step = s.stride_w; t.rows = r.f.rows;
+  t.high = r.high; t.low = r.low; t.zero_point = r.zero_point; t.flip = r.flip_out;
+  t.out_row = y0 + 1 < s.out_h ? s.out_row : 0;
+  t.out_pixel = s.out_pixel;
+  const size_t channels = s.out_channels(), blocks = blocks_of(channels, r.f.vector), bytes = block_bytes(r.groups, s.kernel_w, r.f);
+  for (size_t x0 = 0; x0 < s.out_w; x0 += r.piece.outputs) {
+    t.outputs = min(r.piece.outputs, s.out_w - x0);
+    const size_t columns = (t.outputs - 1) * s.stride_w + (size_t(s.kernel_w) - 1) * s.dilation_w + 1, left = x0 * s.stride_w;
+    c.before = min(left < s.pad_left ? s.pad_left - left : 0, columns);
+    const size_t end = left + columns, inside = s.in_w + s.pad_left;
+    c.after = c.before == columns ? 0 : min(end > inside ? end - inside : 0, columns - c.before);
+    c.columns = columns - c.before - c.after;
+    for (size_t b = 0; b < blocks; ++b) {
+      const size_t first = block_begin(channels, r.f.vector, b);
+      c.channels = t.channels = min(channels, r.f.vector);
+      for (size_t i = 0; i < count; ++i) {
+        const size_t y = y0 * s.stride_h + i * dilation;
+        const bool is_inside = i < taps && y >= s.pad_top && y - s.pad_top < s.in_h && c.columns;
+        const uint8_t* row = is_inside ? image + (y - s.pad_top) * s.in_row + (left + c.before - s.pad_left) * s.in_pixel : line;
+        rows[i] = is_inside ? row + first : line;
+        steps[i] = is_inside ? s.in_pixel : 0;
+        if (s.multiplier == 1 || !is_inside) continue;
+        uint8_t* repeated = line + 64 + (r.groups * 4 * r.piece.columns + i * r.piece.columns) * r.f.vector;
+        repeat(row, s.in_pixel, repeated, r.f.vector, c.columns, first, c.channels, s.multiplier);
+        rows[i] = repeated;
+        steps[i] = r.f.vector;
+      }
+      table.interleave(c);
+      t.w = r.packed + b * bytes;
+      t.out = out + y0 * s.out_row + x0 * s.out_pixel + first;
+      table.run[r.f.rows - 1](t);
+    }
+  }
+}
+
+void task(void* arg, size_t index, uint32_t worker) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const DepthwiseShape& s = *r.s;
+  note_use(r.kernel);
+  char* space = r.workspace + worker * r.worker_bytes;
+  memset(space + pointer_bytes(s, r.f), r.padding ^ r.flip, 64);
+  const size_t units = s.batch * r.bands, from = piece_begin(units, r.pieces, index), to = piece_begin(units, r.pieces, index + 1);
+  for (size_t u = from; u < to; ++u) {
+    const size_t image = u / r.bands;
+    band(r, r.in + image * s.in_batch, r.out + image * s.out_batch, u % r.bands * r.f.rows, space);
+  }
+}
+
+}  // namespace
+
+DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channels, uint32_t kernel_h, uint32_t stride_h, uint32_t dilation_h, Element element) {
+  struct Best {
+    size_t channels;
+    const Kernel* kernel;
+    double cycles;
+  } best = {channels, nullptr, 0};
+  each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, -1, [](const Kernel* k, void* arg) {
+    auto& b = *static_cast<Best*>(arg);
+    if (b.kernel && b.kernel->isa != k->isa) return;  // best set first
+    // A block costs by its vectors' length, and something for itself.
+    const double cycles = double(blocks_of(b.channels, k->vector)) * (16 + double(k->vector));
+    if (!b.kernel || cycles < b.cycles) b.kernel = k, b.cycles = cycles;
+  }, &best, element);
+  if (!best.kernel) return {};
+  const DepthwiseInt8Table& table = table_of(best.kernel);
+  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned};
+  const size_t two = groups_of(kernel_h, stride_h, f);
+  f.rows = 1;
+  if (dilation_h == 1 && two == groups_of(kernel_h, stride_h, f)) f.rows = 2;
+  return f;
+}
+
+const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format format, Element element) {
+  struct Found {
+    DepthwiseInt8Format format;
+    const Kernel* kernel;
+  } found = {format, nullptr};
+  each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, -1, [](const Kernel* k, void* arg) {
+    auto& f = *static_cast<Found*>(arg);
+    const DepthwiseInt8Table& table = table_of(k);
+    if (!f.kernel && k->vector == f.format.vector && table.group == f.format.group && table.takes_unsigned == bool(f.format.takes_unsigned)) f.kernel = k;
+  }, &found, element);
+  return found.kernel;
+}
+
+size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f) {
+  size_t bytes = 0, rows = 0;
+  if (!add(kernel_h, size_t(stride_h), rows) || !mul(rows + f.group, kernel_w, bytes) || !mul(bytes, size_t(8) * f.vector, bytes) || !mul(bytes, blocks_of(channels, f.vector), bytes)) return 0;
+  return block_bytes(groups_of(kernel_h, stride_h, f), kernel_w, f) * blocks_of(channels, f.vector);
+}
+
+void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f, Element element, int32_t zero_point, const int8_t* weights,
+                         size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const float* scale, void* packed) {
+  const size_t groups = groups_of(kernel_h, stride_h, f), lanes = f.vector / 4, bytes = block_bytes(groups, kernel_w, f);
+  // Kernels see q ^ 0x80 where the type is not theirs: q + 128 of s8, q - 128 of u8.
+  const int32_t zero = zero_point + (f.takes_unsigned ? element == Element::s8 ? 128 : 0 : element == Element::u8 ? -128 : 0);
+  memset(packed, 0, bytes * blocks_of(channels, f.vector));
+  for (size_t b = 0; b < blocks_of(channels, f.vector); ++b) {
+    char* to = static_cast<char*>(packed) + b * bytes;
+    char* offsets = to + 4 * groups * kernel_w * f.rows * f.vector;
+    char* scales = offsets + 4 * f.vector;
+    const size_t first = block_begin(channels, f.vector, b);
+    for (size_t v = 0; v < 4; ++v)
+      for (size_t e = 0; e < lanes; ++e) {
+        const size_t c = first + depthwise_int8_channel(lanes, v, e);
+        if (c >= channels) continue;
+        uint32_t sum = 0;
+        for (size_t ky = 0; ky < kernel_h; ++ky)
+          for (size_t kx = 0; kx < kernel_w; ++kx) {
+            const int8_t value = weights[c * stride_c + ky * stride_ky + kx * stride_kx];
+            sum += uint32_t(int32_t(value));
+            for (size_t y = 0; y < f.rows; ++y) {
+              const size_t row = ky + y * stride_h;
+              char* vector = to + (((v * groups + row / f.group) * kernel_w + kx) * f.rows + y) * f.vector;
+              const int16_t wide = value;
+              if (f.group == 4) vector[e * 4 + row % 4] = char(value);
+              else memcpy(vector + (e * 2 + row % 2) * 2, &wide, 2);
+            }
+          }
+        const uint32_t offset = (bias ? uint32_t(bias[c]) : 0) - uint32_t(zero) * sum;
+        memcpy(offsets + (v * lanes + e) * 4, &offset, 4);
+        memcpy(scales + (v * lanes + e) * 4, &scale[c], 4);
+      }
+  }
+}
+
+// Per output and block of L bytes: its share of interleaving (measured: about 12 cycles for a column of a group), dot products at two ports of which the set may do one with two
+// instructions, and about 10 for the end.
+double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, DepthwiseInt8Format f) {
+  const double groups = double(groups_of(s.kernel_h, s.stride_h, f)), wide = kernel->vector > 32 ? 1 : 0.7, pairs = f.group == 4 ? 1 : 2;
+  const double each = groups * double(s.stride_w) * 12 / double(f.rows) + groups * double(s.kernel_w) * 4 * pairs * 0.75 + 12;
+  return double(s.batch * s.out_h * s.out_w) * double(blocks_of(s.out_channels(), f.vector)) * each * wide;
+}
+
+size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uint32_t concurrency) { return mul_sat(worker_bytes(s, f), concurrency); }
+
+void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kernel* kernel, DepthwiseInt8Format f, const void* packed, int32_t zero_point, const Requantize& to, Element result,
+                        const void* in, void* out, void* workspace) {
+  Run r = {};
+  r.s = &s;
+  r.kernel = kernel;
+  r.f = f;
+  r.packed = static_cast<const char*>(packed); r.in = static_cast<const uint8_t*>(in); r.out = static_cast<uint8_t*>(out); r.workspace = static_cast<char*>(workspace);
+  r.bands = ceil_div(s.out_h, f.rows);
+  r.flip = (kernel->element == Element::s8) == bool(f.takes_unsigned) ? 0x80 : 0;
+  r.padding = uint8_t(uint8_t(zero_point) ^ r.flip);
+  r.flip_out = result == Element::u8 ? 0x80 : 0;
+  const int32_t shift = result == Element::u8 ? 128 : 0;
+  r.high = to.high;
+  r.low = int16_t(int32_t(to.low) + to.zero_point - shift);
+  r.zero_point = int16_t(to.zero_point - shift);
+  const size_t units = s.batch * r.bands;
+  if (!units || !s.out_w || !s.channels) return;
+  r.groups = groups_of(s.kernel_h, s.stride_h, f);
+  r.piece = piece_of(s, f);
+  r.worker_bytes = worker_bytes(s, f);
+  r.pieces = pieces_for(args, units, depthwise_int8_cycles(kernel, s, f) / double(units));
+  parallel(args, r.pieces, task, &r);
+}
+
+}  // namespace skua

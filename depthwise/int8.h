@@ -1,0 +1,30 @@
+// Depthwise convolution of s8 and u8 in NHWC: packed weights, the choice of a kernel, the loop nest. conv/ owns the operator.
+#pragma once
+#include "core/quantize.h"
+#include "depthwise/depthwise.h"
+
+namespace skua {
+
+// What weights are packed for; vector 0: no kernel.
+struct DepthwiseInt8Format {
+  uint16_t vector, group;  // channels of a block; taps of a column that are multiplied together
+  uint16_t rows;           // of a tile: 2 where the taps of both rows fit the groups that one needs
+  uint16_t takes_unsigned;
+};
+
+// stride_h and dilation_h as they decide which taps two rows of outputs share.
+// channels: of the output, here and below.
+DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channels, uint32_t kernel_h, uint32_t stride_h, uint32_t dilation_h, Element element);
+size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format);  // 0 if that overflows
+// weights[c*stride_c + ky*stride_ky + kx*stride_kx]; bias: NULL or channels values; scale: of each channel's sum.
+void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format, Element element, int32_t zero_point, const int8_t* weights,
+                         size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const float* scale, void* packed);
+// The kernel of the best instruction set for this format; NULL if the context has none.
+const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format format, Element element);
+double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& shape, DepthwiseInt8Format format);
+size_t depthwise_int8_workspace(const DepthwiseShape& shape, DepthwiseInt8Format format, uint32_t concurrency);  // bytes
+// zero_point: of the input; to: of the output, of type `result`.
+void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, DepthwiseInt8Format format, const void* packed, int32_t zero_point, const Requantize& to,
+                        Element result, const void* in, void* out, void* workspace);
+
+}  // namespace skua

@@ -1,0 +1,53 @@
+// What depthwise kernels of bytes take. Plain data, included by the kernel units.
+//
+//   q[y][x][c] = requantised( offset[c] + sum over ky, kx of a[y*stride + ky*dilation][x*stride + kx*dilation][c] * w[ky][kx][c] )
+//
+// Two steps, on a block of L channels. First G input rows are interleaved, so that the G bytes of a channel lie side by side (as bytes, or widened to 16 bits where the set multiplies
+// such): four vectors of L/4 channels. Then one dot product takes G taps of a column: each such group serves kernel_w columns and both rows of a tile, whose taps are shifted against
+// each other in the packed weights, with zeros above and below. A padded tap reads the zero point, so all taps count and `offset` folds it: bias - zero point * (sum of the weights).
+//
+// Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then offset (s32) and scale (f32), 4 vectors each. A vector has L bytes.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+namespace skua {
+
+struct DepthwiseInt8Columns {
+  const uint8_t* const* rows;  // G * groups input rows at the first column inside the image, or a line of L padding bytes
+  const size_t* steps;         // bytes between pixels of each; 0 for padding
+  size_t groups, columns;      // columns inside the image
+  size_t before, after;        // columns of padding
+  size_t channels;             // of a block: L, or fewer
+  uint8_t flip;                // xor of every byte: 0x80 between u8 and s8
+  uint8_t padding;             // the zero point, flipped
+  void* to;
+};
+
+struct DepthwiseInt8Tile {
+  const void* columns;        // as interleaved, for the first output
+  const void* w;
+  size_t groups, kernel_w;
+  size_t tap, step;           // interleaved columns between taps, and between outputs
+  size_t rows, outputs;       // of the output; rows: those that weights are packed for
+  size_t channels;
+  float high;                 // of the clamp, less zero_point
+  int16_t low, zero_point;    // as s8
+  uint8_t flip;               // of the output
+  uint8_t* out;
+  size_t out_row, out_pixel;  // bytes; row 0 is written last, so rows that are not wanted go there by a step of 0
+};
+
+// KernelKind::depthwise_int8: vector = L, mr and nr rows and columns of a tile, element s8 or u8: the same code, by `flip`.
+struct DepthwiseInt8Table {
+  uint8_t group;       // G
+  bool takes_unsigned; // what products take: u8, to which s8 is flipped, or s8
+  void (*interleave)(const DepthwiseInt8Columns&);
+  void (*run[2])(const DepthwiseInt8Tile&);  // weights packed for 1 and 2 rows
+};
+using DepthwiseInt8TableFn = const DepthwiseInt8Table& (*)();
+
+// Channel of a block in which lane e of vector v of `lanes` is: unpacking and packing work within 128 bits.
+inline size_t depthwise_int8_channel(size_t lanes, size_t v, size_t e) { return lanes < 4 ? v * lanes + e : e / 4 * 16 + v * 4 + e % 4; }
+
+}  // namespace skua

@@ -1,0 +1,200 @@
+// Vectors of bytes for depthwise kernels: L bytes, or L/4 sums of 32 bits.
+//
+//   Name::G               bytes of a channel in a group
+//   load store flip
+//   group(rows, out)      G vectors of L channels to four of L/4 channels with G taps each
+//   Sum: start(offset), dot(sum, taps, weights), finish(): L/4 sums
+//   pack(sums[4], ...)    requantised: all L channels in order, as s8
+#pragma once
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+#if defined(SKUA_ISA_scalar)
+
+// Four channels, one in each "vector" of four bytes.
+struct Bytes4 {
+  static constexpr int L = 4, G = 4;
+  static constexpr bool takes_unsigned = false;
+  struct I {
+    uint32_t v;
+  };
+  struct Sum {
+    uint32_t v;
+  };
+  static SKUA_INL I load(const void* p) {
+    I x;
+    __builtin_memcpy(&x, p, 4);
+    return x;
+  }
+  static SKUA_INL void store(void* p, I x) { __builtin_memcpy(p, &x, 4); }
+  static SKUA_INL I bytes(uint8_t x) { return {x * 0x01010101u}; }
+  static SKUA_INL I flip(I x, I by) { return {x.v ^ by.v}; }
+  static SKUA_INL Sum start(I offset) { return {offset.v}; }
+  static SKUA_INL void dot(Sum& sum, I taps, I w) {
+    for (int b = 0; b < 32; b += 8) sum.v += uint32_t(int8_t(taps.v >> b) * int8_t(w.v >> b));
+  }
+  static SKUA_INL void group(const I (&r)[G], I (&to)[4]) {
+    for (int v = 0; v < 4; ++v) {
+      to[v].v = 0;
+      for (int b = 0; b < 4; ++b) to[v].v |= (r[b].v >> 8 * v & 255) << 8 * b;
+    }
+  }
+  static SKUA_INL int32_t scaled(Sum sum, const float* scale, float high) {
+    const float y = float(int32_t(sum.v)) * *scale;
+    return skua::nearest_small(y > high ? high : y < -512.0f ? -512.0f : y);
+  }
+  struct Half {
+    int32_t a, b;
+  };
+  static SKUA_INL int32_t bounded(int32_t x, int32_t low) { return x < low ? low : x; }
+  static SKUA_INL Half half(int32_t a, int32_t b, int16_t zero, int16_t low) { return {bounded(a + zero, low), bounded(b + zero, low)}; }
+  static SKUA_INL I whole(Half a, Half b) { return {uint32_t(a.a & 255) | uint32_t(a.b & 255) << 8 | uint32_t(b.a & 255) << 16 | uint32_t(b.b & 255) << 24}; }
+};
+
+#elif defined(__x86_64__)
+
+#if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
+#define SKUA_TAKES_UNSIGNED 1
+#else
+#define SKUA_TAKES_UNSIGNED 0
+#endif
+#if defined(SKUA_ISA_avx512vnni)
+#define SKUA_IN_REGISTER "+v"
+#else
+#define SKUA_IN_REGISTER "+x"
+#endif
+SKUA_INL __m128 product(__m128i x, const float* scale, __m128 high) { return _mm_min_ps(_mm_mul_ps(_mm_cvtepi32_ps(x), _mm_loadu_ps(scale)), high); }
+SKUA_INL __m128i nearest(__m128 y) { return _mm_cvtps_epi32(y); }
+#if defined(SKUA_ISA_avx512vnni)
+SKUA_INL __m128i dot_of(__m128i sum, __m128i a, __m128i w) { return _mm_dpbusd_epi32(sum, a, w); }
+SKUA_INL __m256i dot_of(__m256i sum, __m256i a, __m256i w) { return _mm256_dpbusd_epi32(sum, a, w); }
+SKUA_INL __m512i dot_of(__m512i sum, __m512i a, __m512i w) { return _mm512_dpbusd_epi32(sum, a, w); }
+SKUA_INL __m512 product(__m512i x, const float* scale, __m512 high) {
+  return _mm512_maskz_min_ps(0xffff, _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, x), _mm512_loadu_ps(scale)), high);
+}
+SKUA_INL __m512i nearest(__m512 y) { return _mm512_maskz_cvtps_epi32(0xffff, y); }
+#elif defined(SKUA_ISA_avxvnni)
+SKUA_INL __m128i dot_of(__m128i sum, __m128i a, __m128i w) { return _mm_dpbusd_avx_epi32(sum, a, w); }
+SKUA_INL __m256i dot_of(__m256i sum, __m256i a, __m256i w) { return _mm256_dpbusd_avx_epi32(sum, a, w); }
+#else
+SKUA_INL __m128i dot_of(__m128i sum, __m128i a, __m128i w) { return _mm_add_epi32(sum, _mm_madd_epi16(a, w)); }
+#if !defined(SKUA_ISA_sse2)
+SKUA_INL __m256i dot_of(__m256i sum, __m256i a, __m256i w) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, w)); }
+#endif
+#endif
+#if !defined(SKUA_ISA_sse2)
+SKUA_INL __m256 product(__m256i x, const float* scale, __m256 high) { return _mm256_min_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(x), _mm256_loadu_ps(scale)), high); }
+SKUA_INL __m256i nearest(__m256 y) { return _mm256_cvtps_epi32(y); }
+#endif
+
+// P: prefix of the intrinsics, SI: of the whole register. Only the upper bound is needed before the conversion: what is far below becomes the least integer, packing saturates, and
+// the lower bound follows in 16 bits.
+#define SKUA_BYTE_VECTOR(Name, T, P, SI)                                                                                     \
+  struct Name {                                                                                                              \
+    static constexpr int L = sizeof(T), G = SKUA_TAKES_UNSIGNED ? 4 : 2;                                                     \
+    static constexpr bool takes_unsigned = SKUA_TAKES_UNSIGNED;                                                              \
+    using I = T;                                                                                                             \
+    struct Sum {                                                                                                             \
+      I v;                                                                                                                   \
+    };                                                                                                                       \
+    static SKUA_INL I load(const void* p) { return P##_loadu_##SI(static_cast<const T*>(p)); }                               \
+    static SKUA_INL void store(void* p, I x) { P##_storeu_##SI(static_cast<T*>(p), x); }                                     \
+    static SKUA_INL I bytes(uint8_t x) { return P##_set1_epi8(static_cast<char>(x)); }                                       \
+    static SKUA_INL I flip(I x, I by) { return P##_xor_##SI(x, by); }                                                        \
+    static SKUA_INL Sum start(I offset) { return {offset}; }                                                                 \
+    static SKUA_INL void dot(Sum& sum, I taps, I w) {                                                                        \
+      sum.v = dot_of(sum.v, taps, w);                                                                                        \
+      asm volatile("" : SKUA_IN_REGISTER(sum.v)); /* else gcc copies the sum before every product */                                     \
+    }                                                                                                                        \
+    static SKUA_INL I words_low(I x) { return P##_srai_epi16(P##_unpacklo_epi8(x, x), 8); }                                  \
+    static SKUA_INL I words_high(I x) { return P##_srai_epi16(P##_unpackhi_epi8(x, x), 8); }                                 \
+    static SKUA_INL void group(const I (&r)[G], I (&to)[4]) {                                                                \
+      const I a = P##_unpacklo_epi8(r[0], r[1]), b = P##_unpackhi_epi8(r[0], r[1]);                                          \
+      if constexpr (G == 4) {                                                                                                \
+        const I c = P##_unpacklo_epi8(r[G - 2], r[G - 1]), d = P##_unpackhi_epi8(r[G - 2], r[G - 1]);                        \
+        to[0] = P##_unpacklo_epi16(a, c);                                                                                    \
+        to[1] = P##_unpackhi_epi16(a, c);                                                                                    \
+        to[2] = P##_unpacklo_epi16(b, d);                                                                                    \
+        to[3] = P##_unpackhi_epi16(b, d);                                                                                    \
+      } else {                                                                                                               \
+        to[0] = words_low(a);                                                                                                \
+        to[1] = words_high(a);                                                                                               \
+        to[2] = words_low(b);                                                                                                \
+        to[3] = words_high(b);                                                                                               \
+      }                                                                                                                      \
+    }                                                                                                                        \
+    static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(product(sum.v, scale, P##_set1_ps(high))); } \
+    static SKUA_INL I half(I a, I b, int16_t zero, int16_t low) {                                                            \
+      return P##_max_epi16(P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero)), P##_set1_epi16(low));                \
+    }                                                                                                                        \
+    static SKUA_INL I whole(I a, I b) { return P##_packs_epi16(a, b); }                                                      \
+  };
+SKUA_BYTE_VECTOR(Bytes16, __m128i, _mm, si128)
+#if !defined(SKUA_ISA_sse2)
+SKUA_BYTE_VECTOR(Bytes32, __m256i, _mm256, si256)
+#endif
+#if defined(SKUA_ISA_avx512vnni)
+#define _mm512_srai_epi16(x, n) _mm512_maskz_srai_epi16(~__mmask32(0), x, n)
+SKUA_BYTE_VECTOR(Bytes64, __m512i, _mm512, si512)
+#undef _mm512_srai_epi16
+#endif
+
+#else  // NEON
+
+struct Bytes16 {
+  static constexpr int L = 16, G = 4;
+  static constexpr bool takes_unsigned = false;
+  using I = int8x16_t;
+  static SKUA_INL I load(const void* p) { return vld1q_s8(static_cast<const int8_t*>(p)); }
+  static SKUA_INL void store(void* p, I x) { vst1q_s8(static_cast<int8_t*>(p), x); }
+  static SKUA_INL I bytes(uint8_t x) { return vreinterpretq_s8_u8(vdupq_n_u8(x)); }
+  static SKUA_INL I flip(I x, I by) { return veorq_s8(x, by); }
+#if defined(SKUA_ISA_neon_dot) || defined(SKUA_ISA_neon32_dot)
+  struct Sum {
+    int32x4_t v;
+  };
+  static SKUA_INL Sum start(I offset) { return {vreinterpretq_s32_s8(offset)}; }
+  static SKUA_INL void dot(Sum& sum, I taps, I w) { sum.v = vdotq_s32(sum.v, taps, w); }
+  static SKUA_INL int32x4_t finish(Sum sum) { return sum.v; }
+#else
+  // Pairs of products have their own sums until the end: two multiplications and two additions of pairs for 16 products.
+  struct Sum {
+    int32x4_t offset, low, high;
+  };
+  static SKUA_INL Sum start(I offset) { return {vreinterpretq_s32_s8(offset), vdupq_n_s32(0), vdupq_n_s32(0)}; }
+  static SKUA_INL void dot(Sum& sum, I taps, I w) {
+    sum.low = vpadalq_s16(sum.low, vmull_s8(vget_low_s8(taps), vget_low_s8(w)));
+    sum.high = vpadalq_s16(sum.high, vmull_s8(vget_high_s8(taps), vget_high_s8(w)));
+  }
+  static SKUA_INL int32x4_t finish(Sum sum) {
+    const int32x2_t low = vpadd_s32(vget_low_s32(sum.low), vget_high_s32(sum.low)), high = vpadd_s32(vget_low_s32(sum.high), vget_high_s32(sum.high));
+    return vaddq_s32(sum.offset, vcombine_s32(low, high));
+  }
+#endif
+  static SKUA_INL void group(const I (&r)[G], I (&to)[4]) {
+    const int8x16x2_t a = vzipq_s8(r[0], r[1]), c = vzipq_s8(r[2], r[3]);
+    const int16x8x2_t x = vzipq_s16(vreinterpretq_s16_s8(a.val[0]), vreinterpretq_s16_s8(c.val[0])), y = vzipq_s16(vreinterpretq_s16_s8(a.val[1]), vreinterpretq_s16_s8(c.val[1]));
+    to[0] = vreinterpretq_s8_s16(x.val[0]);
+    to[1] = vreinterpretq_s8_s16(x.val[1]);
+    to[2] = vreinterpretq_s8_s16(y.val[0]);
+    to[3] = vreinterpretq_s8_s16(y.val[1]);
+  }
+  // The bounds are integers: below them rounding changes nothing that the lower one does not make good.
+  static SKUA_INL int32x4_t scaled(Sum sum, const float* scale, float high) {
+    const F32 y = clamp_high(to_f32({finish(sum)}) * F32::load(scale), F32::set1(high));
+    return nearest_small(clamp_low(y, F32::set1(-512.0f))).v;
+  }
+  static SKUA_INL int16x8_t half(int32x4_t a, int32x4_t b, int16_t zero, int16_t low) {
+    return vmaxq_s16(vaddq_s16(vcombine_s16(vmovn_s32(a), vmovn_s32(b)), vdupq_n_s16(zero)), vdupq_n_s16(low));
+  }
+  static SKUA_INL I whole(int16x8_t a, int16x8_t b) { return vcombine_s8(vmovn_s16(a), vmovn_s16(b)); }
+};
+
+#endif
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua

@@ -1,0 +1,171 @@
+// Depthwise convolutions of bytes: every kernel on every instruction set, bit for bit against the formula of docs/quantization.md.
+#include <skua/conv.h>
+#include <skua/packed.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "dispatch/requantize.h"
+#include "tests/support/support.h"
+
+using namespace skua_test;
+
+namespace {
+
+struct Layer {
+  size_t batch, h, w, channels;
+  uint32_t kernel_h, kernel_w, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  skua_padding padding = {};
+  bool holes = false, extreme = false;
+  size_t multiplier = 1;
+  size_t outputs() const { return channels * multiplier; }
+};
+
+class DepthwiseInt8 : public testing::Test {
+ protected:
+  std::vector<int8_t> weights;
+  std::vector<int32_t> bias;
+  std::vector<float> scales;
+  Data in;
+
+  skua_conv2d_desc desc(const Layer& l, skua_dtype from, skua_dtype to, Rng& rng) {
+    skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+    d.kernel_h = l.kernel_h; d.kernel_w = l.kernel_w; d.stride_h = l.stride_h; d.stride_w = l.stride_w; d.dilation_h = l.dilation_h; d.dilation_w = l.dilation_w;
+    d.groups = d.in_channels = uint32_t(l.channels);
+    d.out_channels = uint32_t(l.outputs());
+    d.padding = l.padding;
+    d.input_type = from; d.weight_type = SKUA_DTYPE_S8; d.output_type = to;
+    d.weight_layout = rng.integer(0, 1) ? SKUA_WEIGHTS_HWIO : SKUA_WEIGHTS_OHWI;
+    const auto zero = [&](skua_dtype type) { return (type == SKUA_DTYPE_S8 ? -128 : 0) + (l.extreme ? 255 * rng.integer(0, 1) : rng.integer(0, 255)); };
+    d.input_q.scale = 0.5f; d.input_q.zero_point = zero(from);
+    d.output_q.scale = l.extreme ? 1e-6f : 0.25f; d.output_q.zero_point = zero(to);
+    const size_t taps = size_t(l.kernel_h) * l.kernel_w;
+    weights.resize(taps * l.outputs()), bias.resize(l.outputs()), scales.resize(l.outputs());
+    for (int8_t& w : weights) w = int8_t(l.extreme ? (rng.integer(0, 1) ? 127 : -128) : rng.integer(-128, 127));
+    for (int32_t& b : bias) b = rng.integer(-9000, 9000);
+    for (float& s : scales) s = rng.uniform(0.001f, 0.02f);
+    if (rng.integer(0, 3)) d.weight_q.scales = scales.data(), d.weight_q.axis = d.weight_layout == SKUA_WEIGHTS_HWIO ? 3 : 0;
+    else d.weight_q.scale = 0.007f;
+    switch (rng.integer(0, 3)) {
+      case 1: d.epilogue.activation.kind = SKUA_ACTIVATION_RELU; break;
+      case 2: d.epilogue.activation.kind = SKUA_ACTIVATION_RELU6; break;
+      case 3: d.epilogue.activation = {SKUA_ACTIVATION_CLAMP, -3.1f, 4.7f}; break;
+    }
+    skua_tensor t = shape({l.batch, l.h, l.w, l.channels}, from);
+    if (l.holes) t = with_holes(t, {0, 3, 1, 5});
+    in = make_bytes(t, rng);
+    return d;
+  }
+
+  std::vector<float> want(const Layer& l, const skua_conv2d_desc& d, size_t out_h, size_t out_w, long top, long left, bool with_bias) const {
+    const bool bytes_signed = d.output_type == SKUA_DTYPE_S8;
+    const int first = bytes_signed ? -128 : 0;
+    const int zero = d.output_q.zero_point;
+    const auto bound = [&](float real) { return float(std::min(std::max(std::rint(double(real) / double(d.output_q.scale)), double(first - zero)), double(first + 255 - zero))); };
+    const skua_activation act = d.epilogue.activation;
+    const float low = act.kind == SKUA_ACTIVATION_NONE ? float(first - zero) : bound(act.kind == SKUA_ACTIVATION_CLAMP ? act.a : 0);
+    const float high = act.kind == SKUA_ACTIVATION_NONE || act.kind == SKUA_ACTIVATION_RELU ? float(first + 255 - zero) : bound(act.kind == SKUA_ACTIVATION_CLAMP ? act.b : 6);
+    const std::vector<float> x = dense(in);
+    std::vector<float> y;
+    for (size_t b = 0; b < l.batch; ++b)
+      for (size_t oy = 0; oy < out_h; ++oy)
+        for (size_t ox = 0; ox < out_w; ++ox)
+          for (size_t c = 0; c < l.outputs(); ++c) {
+            int64_t sum = with_bias ? bias[c] : 0;
+            for (size_t ky = 0; ky < l.kernel_h; ++ky)
+              for (size_t kx = 0; kx < l.kernel_w; ++kx) {
+                const long iy = long(oy * l.stride_h + ky * l.dilation_h) - top, ix = long(ox * l.stride_w + kx * l.dilation_w) - left;
+                if (iy < 0 || ix < 0 || iy >= long(l.h) || ix >= long(l.w)) continue;
+                const size_t tap = ky * l.kernel_w + kx;
+                const int w = weights[d.weight_layout == SKUA_WEIGHTS_HWIO ? tap * l.outputs() + c : c * l.kernel_h * l.kernel_w + tap];
+                sum += (int64_t(x[((b * l.h + size_t(iy)) * l.w + size_t(ix)) * l.channels + c / l.multiplier]) - d.input_q.zero_point) * w;
+              }
+            const double scale = double(d.weight_q.scales ? scales[c] : d.weight_q.scale);
+            y.push_back(float(skua::requantize(int32_t(sum), float(double(d.input_q.scale) * scale / double(d.output_q.scale)), {low, high, zero})));
+          }
+    return y;
+  }
+
+  void check(const Layer& l, const char* isa, skua_dtype from, skua_dtype to, uint32_t seed) {
+    SCOPED_TRACE(std::string(isa) + " " + skua_dtype_name(from) + " to " + skua_dtype_name(to) + " " +
+                 testing::PrintToString(std::vector<size_t>{l.batch, l.h, l.w, l.channels, l.multiplier, l.kernel_h, l.kernel_w, l.stride_h, l.stride_w, l.dilation_h, l.dilation_w}));
+    Rng rng(seed);
+    const skua_conv2d_desc d = desc(l, from, to, rng);
+    const bool with_bias = rng.integer(0, 3) != 0;
+    Context context(isa);
+    Op op;
+    SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), with_bias ? bias.data() : nullptr, &op));
+    if (!op.op) return;
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &in.t, 1, nullptr, 0, &plan));
+    if (!plan) return;
+    EXPECT_STREQ(skua_plan_algorithm(plan), "depthwise");
+    const std::string kernel = skua_plan_kernel(plan);
+    EXPECT_EQ(kernel.find(from == SKUA_DTYPE_S8 ? "depthwise_s8_" : "depthwise_u8_"), 0u) << kernel;
+    skua_tensor t;
+    SKUA_EXPECT_OK(skua_plan_outputs(plan, &t, 1));
+    skua_plan_destroy(plan);
+    long top = l.padding.top, left = l.padding.left;
+    if (l.padding.mode != SKUA_PADDING_EXPLICIT) {
+      const auto before = [&](size_t in_size, size_t out, uint32_t kernel_size, uint32_t stride, uint32_t dilation) {
+        return std::max(0L, (long(out) - 1) * stride + long(kernel_size - 1) * dilation + 1 - long(in_size)) / 2;
+      };
+      top = before(l.h, t.shape[1], l.kernel_h, l.stride_h, l.dilation_h);
+      left = before(l.w, t.shape[2], l.kernel_w, l.stride_w, l.dilation_w);
+    }
+    const skua_tensor out = l.holes ? with_holes(shape({t.shape[0], t.shape[1], t.shape[2], t.shape[3]}, to), {0, 1, 2, 7}) : t;
+    const std::vector<Data> got = run(op, {in}, {out});
+    if (got.size() != 1) return;
+    const std::vector<float> expected = want(l, d, t.shape[1], t.shape[2], top, left, with_bias);
+    const std::vector<float> values = dense(got[0]);
+    ASSERT_EQ(values.size(), expected.size());
+    size_t wrong = 0;
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] != expected[i] && ++wrong < 5) ADD_FAILURE() << kernel << ": element " << i << " is " << values[i] << ", must be " << expected[i];
+    EXPECT_EQ(wrong, 0u) << kernel;
+  }
+};
+
+constexpr skua_padding same = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
+
+TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
+  std::vector<Layer> layers = {
+      {1, 5, 9, 64, 3, 3, 1, 1, 1, 1, same},           {2, 6, 7, 70, 3, 3, 2, 2, 1, 1, same, true},    {1, 7, 11, 32, 5, 5, 1, 1, 1, 1, same, false, true}, {1, 9, 9, 16, 7, 7, 1, 1, 1, 1, same},
+      {1, 9, 10, 33, 5, 5, 2, 2, 1, 1, same, true},    {1, 4, 6, 3, 3, 3, 1, 1, 1, 1, same, true},     {1, 1, 9, 20, 1, 7, 1, 1, 1, 1, same},               {1, 9, 12, 40, 3, 3, 1, 1, 2, 3, same, false, true},
+      {1, 8, 5, 17, 4, 2, 3, 1, 1, 1, {SKUA_PADDING_EXPLICIT, 2, 1, 0, 3}}, {1, 3, 2, 65, 3, 3, 1, 1, 1, 1, {SKUA_PADDING_EXPLICIT, 4, 4, 4, 4}},
+      {1, 3, 3, 5, 1, 1, 2, 2, 1, 1, {}},
+      {1, 4, 5, 23, 3, 3, 1, 1, 1, 1, same, true, false, 3},
+      {1, 4, 5, 32, 3, 3, 2, 2, 1, 1, same, false, false, 2},
+      {1, 3, 4, 2, 3, 3, 1, 1, 1, 1, same, false, false, 5},
+  };
+  if (!small()) layers.push_back({1, 3, 150, 130, 3, 3, 1, 1, 1, 1, same});
+  uint32_t seed = 1;
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const Layer& l : layers)
+      for (const skua_dtype from : int8_types()) {
+        ++seed;
+        check(l, isa, from, seed % 3 ? from : from == SKUA_DTYPE_S8 ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8, seed);
+      }
+}
+
+TEST_F(DepthwiseInt8, PackedWeightsComeBack) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  const Layer l = {1, 5, 9, 64, 3, 3, 1, 1, 1, 1, same};
+  Rng rng(7);
+  const skua_conv2d_desc d = desc(l, SKUA_DTYPE_S8, SKUA_DTYPE_S8, rng);
+  Context context;
+  Op op, again;
+  SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &op));
+  const size_t size = skua_op_packed_size(op);
+  Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
+  SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+  SKUA_EXPECT_OK(skua_op_create_packed(context, blob.memory(), size, &again));
+  const std::vector<Data> a = run(op, {in}), b = run(again, {in});
+  ASSERT_EQ(a.size(), 1u);
+  ASSERT_EQ(b.size(), 1u);
+  expect_same_bits(a[0], b[0]);
+}
+
+}  // namespace
