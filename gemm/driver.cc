@@ -24,6 +24,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   step /= tiles.rate;
   const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
   step = (stream > step ? stream : step) + (tiles.bytes ? 0.15 * stream : 0);  // products of bytes are over so soon that loads of B show: measured at 4 to 8 rows
+  if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 0 : 5 * double(rows));  // requantised: measured on AVX-512
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
 }
 
@@ -194,7 +195,7 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
     if (s.row_bytes % 512 == 0) s.row_bytes += 64;
     // Whole tiles of rows that stay in L1 beside a part of B: few where they meet one panel only; where B comes from beyond L2, as many as L2 holds take each panel.
     const size_t vectors = tile->nr / tile->vector, wide = min(ceil_div(max(n, 1), tile->vector), vectors), tall = tiles.even[wide - 1] ? tiles.even_rows[wide - 1] : mr;
-    const size_t fit = (b_bytes > machine.l2 / 2 ? machine.l2 / 2 : n <= tile->nr ? machine.l1 / 6 : machine.l1 / 2) / s.row_bytes;
+    const size_t fit = (b_bytes > machine.l2 / 2 || (tiles.flip_rows && n > tile->nr) ? machine.l2 / 2 : n <= tile->nr ? machine.l1 / 6 : machine.l1 / 2) / s.row_bytes;
     const size_t most = tiles.pack_a ? round_up(max(fit, 4 * mr), mr * mr) : max(fit / tall, n <= tile->nr ? 1 : 2) * tall;
     if (s.rows > most) s.rows = most;
     s.bytes = round_up(s.rows, mr) * s.row_bytes + round_up(segment_count * sizeof(GemmSegment), 64) + 128;  // packed loops may read a step beyond

@@ -71,13 +71,13 @@ struct WideStore {
   __m512i zero, flip;
   explicit SKUA_INL WideStore(const GemmTile& t)
       : low(F32::set1(t.low)), high(F32::set1(t.high)), zero(_mm512_set1_epi16(int16_t(t.c_type == Element::s8 ? t.zero : t.zero - 128))), flip(_mm512_set1_epi8(t.c_type == Element::s8 ? 0 : -128)) {}
-  SKUA_INL void operator()(const I32* sums, const F32 (&scale)[4], void* c) const {
-    __m512i q[4];
-    SKUA_UNROLL for (int v = 0; v < 4; ++v) q[v] = round_i32(clamp_high(clamp_low(to_f32(sums[v]) * scale[v], low), high)).v;
-    const __m512i first = _mm512_add_epi16(_mm512_packs_epi32(q[0], q[1]), zero), second = _mm512_add_epi16(_mm512_packs_epi32(q[2], q[3]), zero);
+  // 16 bytes of each vector, one behind the other.
+  SKUA_INL __m512i operator()(I32 a, F32 a_scale, I32 b, F32 b_scale, I32 c, F32 c_scale, I32 d, F32 d_scale) const {
+    const __m512i first = _mm512_add_epi16(_mm512_packs_epi32(rounded(a, a_scale), rounded(b, b_scale)), zero), second = _mm512_add_epi16(_mm512_packs_epi32(rounded(c, c_scale), rounded(d, d_scale)), zero);
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    _mm512_storeu_si512(c, _mm512_xor_si512(_mm512_maskz_permutexvar_epi32(0xffff, order, _mm512_packs_epi16(first, second)), flip));
+    return _mm512_xor_si512(_mm512_maskz_permutexvar_epi32(0xffff, order, _mm512_packs_epi16(first, second)), flip);
   }
+  SKUA_INL __m512i rounded(I32 sum, F32 scale) const { return round_i32(clamp_high(clamp_low(to_f32(sum) * scale, low), high)).v; }
 };
 #endif
 
@@ -86,12 +86,34 @@ template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_
   const size_t tail = t.n - size_t(NV - 1) * L;
   if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias) {
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
-    if constexpr (NV == 4)
+    if constexpr (NV <= 4)
       if (tail == size_t(L)) {
         const WideStore store(t);
-        F32 scale[4];
-        SKUA_UNROLL for (int v = 0; v < 4; ++v) scale[v] = F32::load(t.scale + v * L);
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) store(acc[r], scale, c(r));
+        F32 s[NV];
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) s[v] = F32::load(t.scale + v * L);
+        if constexpr (NV >= 3) {
+          SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+            const __m512i q = store(acc[r][0], s[0], acc[r][1], s[1], acc[r][2], s[2], acc[r][NV - 1], s[NV - 1]);
+            if constexpr (NV == 4) _mm512_storeu_si512(c(r), q);
+            else _mm512_mask_storeu_epi64(c(r), 0x3f, q);
+          }
+        } else if constexpr (NV == 2) {
+          SKUA_UNROLL for (int r = 0; r < MR; r += 2) {
+            const int next = r + 1 < MR ? r + 1 : r;
+            const __m512i q = store(acc[r][0], s[0], acc[r][1], s[1], acc[next][0], s[0], acc[next][1], s[1]);
+            _mm256_storeu_si256(static_cast<__m256i*>(c(r)), _mm512_maskz_extracti64x4_epi64(0xf, q, 0));
+            if (r + 1 < MR) _mm256_storeu_si256(static_cast<__m256i*>(c(next)), _mm512_maskz_extracti64x4_epi64(0xf, q, 1));
+          }
+        } else {
+          SKUA_UNROLL for (int r = 0; r < MR; r += 4) {
+            const int r1 = r + 1 < MR ? r + 1 : r, r2 = r + 2 < MR ? r + 2 : r, r3 = r + 3 < MR ? r + 3 : r;
+            const __m512i q = store(acc[r][0], s[0], acc[r1][0], s[0], acc[r2][0], s[0], acc[r3][0], s[0]);
+            _mm_storeu_si128(static_cast<__m128i*>(c(r)), _mm512_maskz_extracti32x4_epi32(0xf, q, 0));
+            if (r + 1 < MR) _mm_storeu_si128(static_cast<__m128i*>(c(r1)), _mm512_maskz_extracti32x4_epi32(0xf, q, 1));
+            if (r + 2 < MR) _mm_storeu_si128(static_cast<__m128i*>(c(r2)), _mm512_maskz_extracti32x4_epi32(0xf, q, 2));
+            if (r + 3 < MR) _mm_storeu_si128(static_cast<__m128i*>(c(r3)), _mm512_maskz_extracti32x4_epi32(0xf, q, 3));
+          }
+        }
         return;
       }
 #endif
