@@ -25,7 +25,7 @@ const Kernel* nibbles_kernel(const skua_context* ctx, uint32_t nr) {
   } s = {nr, nullptr};
   each_kernel(ctx, gemm_dynamic_tables, KernelKind::gemm_nibbles, 0, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
-    if (s.nr == 0 || k->nr == s.nr) s.best = k;  // of the highest set
+    if (!s.best && (s.nr == 0 || k->nr == s.nr)) s.best = k;  // of the highest set: it comes first
   }, &s, Element::s4, [](const Kernel* k, void* arg) {
     const auto& s = *static_cast<const Search*>(arg);
     return s.nr == 0 || k->nr == s.nr;

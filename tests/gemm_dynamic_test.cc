@@ -157,30 +157,54 @@ TEST(GemmDynamic, RandomDescriptorsAgainstTheFormula) {
   }
 }
 
-TEST(GemmDynamic, ZeroRowsAndExtremeRows) {
-  Context context;
-  Rng rng(9);
-  Case c;
-  c.d.quantize_a = true;
-  c.d.b_type = SKUA_DTYPE_S4;
-  c.d.b_q.block_size = 32;
-  c.d.n = 20;
-  c.d.k = 64;
-  c.m = 4;
-  c.fill(rng);
-  Op op;
-  SKUA_EXPECT_OK(c.create(context, &op, false));
-  Data a = make({4, 64}, rng);
-  for (size_t k = 0; k < 64; ++k) {
-    a.v[k] = 0;
-    a.v[64 + k] = k ? 0 : 1e38f;
-    a.v[128 + k] = -5e-31f;
-    a.v[192 + k] = k ? 1 : -1e30f;
+TEST(GemmDynamic, TheHighestSetMultiplies) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(3);
+    Case c;
+    c.d.quantize_a = true;
+    c.d.b_type = SKUA_DTYPE_S4;
+    c.d.n = c.d.k = 8;
+    c.fill(rng);
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op, false));
+    const skua_tensor a = shape({1, 8});
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &a, 1, nullptr, 0, &plan));
+    const std::string kernel = skua_plan_kernel(plan);
+    EXPECT_EQ(kernel.find("_scalar") != std::string::npos, isa == std::string("scalar")) << kernel;
+    skua_plan_destroy(plan);
   }
-  std::vector<double> want, bound;
-  reference(c, dense(a), false, want, bound);
-  expect_close(run(op, {a})[0], want, bound);
-  for (size_t n = 0; n < 20; ++n) EXPECT_EQ(run(op, {a})[0].v[n], 0.0f);
+}
+
+TEST(GemmDynamic, ZeroRowsAndExtremeRows) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(9);
+    Case c;
+    c.d.quantize_a = true;
+    c.d.b_type = SKUA_DTYPE_S4;
+    c.d.b_q.block_size = 32;
+    c.d.n = 20;
+    c.d.k = 64;
+    c.m = 4;
+    c.fill(rng);
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op, false));
+    Data a = make({4, 64}, rng);
+    for (size_t k = 0; k < 64; ++k) {
+      a.v[k] = 0;
+      a.v[64 + k] = k ? 0 : 1e38f;
+      a.v[128 + k] = -5e-31f;
+      a.v[192 + k] = k ? 1 : -1e30f;
+    }
+    std::vector<double> want, bound;
+    reference(c, dense(a), false, want, bound);
+    expect_close(run(op, {a})[0], want, bound);
+    for (size_t n = 0; n < 20; ++n) EXPECT_EQ(run(op, {a})[0].v[n], 0.0f);
+  }
 }
 
 TEST(GemmDynamic, BatchesAndPackedWeights) {
