@@ -100,7 +100,7 @@ template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(con
 
 template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& c) {
   // A product takes five cycles, two start in each: ten chains or more.
-  constexpr int chains = MR * NV, many = chains >= 9 ? 1 : chains >= 3 ? 2 : 4;
+  constexpr int chains = MR * NV, many = chains >= 10 ? 1 : chains >= 3 ? 2 : 4;
   constexpr int sets = !kPrepared && L > 1 && many * chains + NV + 1 <= F32::registers ? many : 1;
   const size_t ldb = t.ldb, words = kPrepared ? (t.k + kr - 1) / kr : t.k / kr, rest = kPrepared ? 0 : t.k % kr;
   int32_t own[MR], *terms = t.row_terms ? t.row_terms + row : own;
