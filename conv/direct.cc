@@ -33,7 +33,7 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
 GemmTypes direct_types(const DirectShape& s) {
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
-  return {s.element, s.result, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32};
+  return {s.element, s.result, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32, false, size_t(s.kernel_h) * s.kernel_w};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {
@@ -44,7 +44,7 @@ const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const P
 // What a region costs in one image. cached: its weights were used just before.
 static double region_cycles(const DirectShape& s, const Kernel* tile, const Phase& p, const Region& r, bool cached) {
   const size_t n = s.out_channels / s.groups, depth = r.y.taps * r.x.taps * (s.in_channels / s.groups);
-  double cycles = double(s.groups) * (gemm_cycles(tile, r.rows * r.columns(), n, depth, cached) + 100 * double(ceil_div(n, tile->nr)));
+  double cycles = double(s.groups) * (gemm_cycles(tile, r.rows * r.columns(), n, depth, cached, max(r.y.taps * r.x.taps, 1)) + 100 * double(ceil_div(n, tile->nr)));
   // A strip is read from L2 or L3 and written to L2: about 8 bytes a cycle.
   if (r.strip()) cycles += double(span(p.y, r.rows, r.y.taps)) * double(span(p.x, r.columns(), r.x.taps)) * double(s.in_channels) * element_bytes(table_of(tile).a) / 8;
   return cycles;

@@ -21,28 +21,41 @@ struct Run {
   size_t rows, pieces;  // outputs of the phase in an image; tasks they are cut into
 };
 
-template <size_t moves> inline void move(const char* from, char* to) {
-  for (size_t i = 0; i < moves; ++i) __builtin_memcpy(to + i * kMove, from + i * kMove, kMove);
+typedef uint8_t Bytes __attribute__((vector_size(kMove)));
+inline Bytes every(uint8_t x) { return x - Bytes{}; }
+
+// Copied with some bits flipped.
+template <size_t moves> inline void move(const char* from, Bytes flip, char* to) {
+  for (size_t i = 0; i < moves * kMove; i += kMove) {
+    Bytes x;
+    __builtin_memcpy(&x, from + i, kMove);
+    x ^= flip;
+    __builtin_memcpy(to + i, &x, kMove);
+  }
 }
-inline void move(const char* from, size_t bytes, char* to) {
-  for (size_t i = 0; i < bytes; i += kMove) __builtin_memcpy(to + i, from + i, kMove);
+inline void move(const char* from, size_t bytes, Bytes flip, char* to) {
+  for (size_t i = 0; i < bytes; i += kMove) move<1>(from + i, flip, to + i);
+}
+inline void copy(const char* from, size_t bytes, uint8_t flip, char* to) {
+  for (size_t i = 0; i < bytes; ++i) to[i] = char(from[i] ^ flip);
 }
 
 // Outputs whose taps are all inside the image, each row of taps one run of bytes: `rows` runs, in_row apart; outputs `step` bytes apart. Zeros behind them.
-template <size_t moves> void gather_runs(size_t count, const char* from, ptrdiff_t step, size_t rows, ptrdiff_t in_row, size_t run, char* to, size_t row) {
+template <size_t moves, size_t most> void gather_runs(size_t count, const char* from, ptrdiff_t step, size_t rows, ptrdiff_t in_row, size_t run, Bytes flip, char* to, size_t row) {
+  const size_t depth = rows * run;
   for (size_t i = 0; i < count; ++i, from += step, to += row) {
     const char* line = from;
     char* tap = to;
-    for (size_t y = 0; y < rows; ++y, line += in_row, tap += run) {
-      if (moves) move<moves>(line, tap);
-      else move(line, run, tap);
+    for (size_t y = 0; y < (most ? most : rows); ++y, line += in_row, tap += run) {
+      if (moves) move<moves>(line, flip, tap);
+      else move(line, run, flip, tap);
     }
-    for (; tap != to + row; ++tap) *tap = 0;
+    for (size_t k = depth; k < row; ++k) to[k] = 0;
   }
 }
 
 // The bytes under outputs [i0, i1) of line j, channels [first, first + in) of each tap.
-void gather_line(const Run& run, const char* image, size_t j, size_t i0, size_t i1, size_t first, char* to) {
+void gather_line(const Run& run, const char* image, size_t j, size_t i0, size_t i1, size_t first, uint8_t flip, char* to) {
   const DirectShape& s = *run.s;
   const Axis &y = run.phase.y, &x = run.phase.x;
   const size_t in = s.in_channels / s.groups, row = run.plan->gather_row;
@@ -60,8 +73,8 @@ void gather_line(const Run& run, const char* image, size_t j, size_t i0, size_t 
       const ptrdiff_t room = end_of(0) - from - ptrdiff_t(moves * kMove);
       const size_t count = room < 0 ? 0 : min(min(i1, x.wide_end) - i, size_t(room) / step + 1);
       if (count) {
-        const auto gather = moves == 1 ? gather_runs<1> : moves == 2 ? gather_runs<2> : gather_runs<0>;
-        gather(count, from, ptrdiff_t(step), y.taps, y.step * in_row, bytes, to, row);
+        const auto gather = moves == 1 ? (y.taps == 3 ? gather_runs<1, 3> : gather_runs<1, 0>) : moves == 2 ? gather_runs<2, 0> : gather_runs<0, 0>;
+        gather(count, from, ptrdiff_t(step), y.taps, y.step * in_row, bytes, every(flip), to, row);
         i += count - 1;
         to += (count - 1) * row;
         continue;
@@ -72,9 +85,9 @@ void gather_line(const Run& run, const char* image, size_t j, size_t i0, size_t 
     for (size_t ty = 0; ty < y.taps; ++ty)
       for (size_t tx = 0; tx < x.taps; ++tx, tap += in) {
         const char* p = from + ptrdiff_t(ty) * y.step * in_row + ptrdiff_t(tx) * x.step * pixel;
-        if (ty < rows.first || ty >= rows.end || tx < columns.first || tx >= columns.end) memset(tap, s.padding, in);
-        else if (end_of(ty) - p >= ptrdiff_t(round_up(in, kMove))) move(p, in, tap);
-        else memcpy(tap, p, in);
+        if (ty < rows.first || ty >= rows.end || tx < columns.first || tx >= columns.end) memset(tap, s.padding ^ flip, in);
+        else if (end_of(ty) - p >= ptrdiff_t(round_up(in, kMove))) move(p, in, every(flip), tap);
+        else copy(p, in, flip, tap);
       }
     for (; tap != to + row; ++tap) *tap = 0;  // tiles may sum their rows
   }
@@ -104,7 +117,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.activation = *x.activation;
   g.a_step = ptrdiff_t(plan.gather_row);
   g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
-  const auto flip = table_of(g.tile).flip_rows;  // the rows that were copied, where they are
+  const uint8_t flip = table_of(g.tile).flip_rows ? 0x80 : 0;  // s8 becomes u8 on the way
   g.a_type = flip ? Element::u8 : s.element;
   g.c_type = s.result;
   g.kc = max(g.k, 1);
@@ -119,9 +132,8 @@ void task(void* arg, size_t index, uint32_t worker) {
       for (size_t r = 0, n; r < count; r += n) {
         const size_t j = (m + r) / width, i = (m + r) % width;
         n = min(count - r, width - i);
-        gather_line(run, from, j, i, i + n, group * in, rows + r * plan.gather_row);
+        gather_line(run, from, j, i, i + n, group * in, flip, rows + r * plan.gather_row);
       }
-      if (flip) flip(1, count * plan.gather_row, rows, 0, rows, 0);
       run_block(g, 0, count, 0, panel_count(g.format, g.n), [&](size_t r) {
         const size_t j = (m + r) / width, i = (m + r) % width;
         void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch + (p.y.out_first + j * p.y.out_step) * s.out_row + (p.x.out_first + i * p.x.out_step) * s.out_pixel + group * g.n));

@@ -30,7 +30,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
 
 }  // namespace
 
-double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached) {
+double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached, size_t taps) {
   if (!m || !n) return 0;
   const Machine machine = machine_for(tile->isa);
   const GemmTileTable& tiles = table_of(tile);
@@ -55,7 +55,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
   const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
   const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
-  if (tiles.flip_rows) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 32 + 4);
+  if (tiles.flip_rows) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / double(taps) / 32 + (taps > 1 ? 0 : 4));
   if (tiles.bytes && tiles.b == Element::u8 && tile->element == Element::s8)  // sums of rows
     return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 64 + 12);
   const double packing = tiles.pack_a ? double(m) * double(depth) * double(bytes_of_a(tiles)) / 4 : 0;  // about an instruction for each four bytes
@@ -106,7 +106,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     auto& s = *static_cast<Search*>(arg);
     if (!serves(k, s.format, s.types, s.text)) return;
     if (s.choice && s.choice->skip()) return;
-    const double cycles = gemm_cycles(k, s.m, s.n, s.depth);
+    const double cycles = gemm_cycles(k, s.m, s.n, s.depth, false, s.types.taps);
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
     if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
   }, &s, types.a, [](const Kernel* k, void* arg) {

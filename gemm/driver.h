@@ -32,7 +32,8 @@ inline void* at(void* p, Element e, ptrdiff_t elements) { return static_cast<cha
 
 // ---- choice --------------------------------------------------------------------------------------------------------------------
 // Cycles of C[m x n] += A * B at this depth with this tile, from the ports, the latency and the bandwidth B streams through. cached: B was used just before.
-double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached = false);
+// taps: of the depth, when each element of A is prepared once for all of them.
+double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached = false, size_t taps = 1);
 
 // What a tile must be able to do beside its shape.
 struct GemmTypes {
@@ -41,6 +42,7 @@ struct GemmTypes {
   size_t segment = 0;                          // depth of each of several segments; 0 = one segment
   bool exact_b = false;                        // constant weights of f32 stay f32
   bool b_zero = false;                         // bytes: B has a zero point (of u8; s8 is symmetric)
+  size_t taps = 1;                             // see gemm_cycles()
 };
 
 // The cheapest tile that the context may use; with `format`, among those of that format. NULL if there is none. A kernel filter that leaves none is ignored.
