@@ -24,7 +24,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   step /= tiles.rate;
   const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
   step = (stream > step ? stream : step) + (tiles.bytes ? 0.15 * stream : 0);  // products of bytes are over so soon that loads of B show: measured at 4 to 8 rows
-  if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 0 : 5 * double(rows));  // requantised: measured on AVX-512
+  if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 2 : 5) * double(rows);  // requantised: measured on AVX-512
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
 }
 
@@ -50,7 +50,9 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
   if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
     const size_t vectors = ceil_div(n, tile->vector), two = 2 * tile->nr / tile->vector;
-    return double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false) : 0);
+    const bool sums = tiles.bytes && !tiles.flip_rows && tiles.b == Element::u8 && tile->element == Element::s8;  // of the row, for each panel
+    const double row = tiles.flip_rows ? double(depth) / 32 + 4 : sums ? double(panels) * (double(depth) / 64 + 12) : 0;
+    return row + double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false) : 0);
   }
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
   const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
