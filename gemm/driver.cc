@@ -11,13 +11,14 @@ GemmSegment* prepared_segments(const GemmBlock& g, const Staging& s) {  // behin
 
 double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
   const GemmTileTable& tiles = table_of(tile);
-  const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32;
-  if (tiles.pack_a && !tiles.bytes) rows = tile->mr;  // all are multiplied
+  const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32 || (tiles.bytes && kArch != Arch::x86_64 && tile->isa != Isa::scalar);
+  const bool panels = tiles.pack_a && bytes_of_a(tiles) == element_bytes(tiles.a);  // of rows side by side, not one after the other
+  if (panels) rows = tile->mr;  // all are multiplied
   // Widening B takes two instructions for a vector, but they overlap with waiting for it: measured at 4 to 24 rows.
   const double multiplies = double(rows * vectors), widens = tiles.b != tiles.a && !tiles.bytes ? 0.75 * double(vectors) : 0;
-  const double loads = double(vectors) + double(rows) * (tiles.pack_a && !tiles.bytes ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
+  const double loads = double(vectors) + double(rows) * (panels ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
   double step = (multiplies + widens) / m.fma_ports;
-  if (m.in_order) step += loads * (tile->tuned_for == Core::a55 ? 0 : tile->tuned_for == Core::a53 ? 1 : 2);  // a vector load is two cycles of its own unless it is in halves
+  if (m.in_order) step += loads * (!tiles.pack_a ? 2 : tile->tuned_for == Core::a55 ? 0 : tile->tuned_for == Core::a53 ? 1 : 2);  // a vector load is two cycles of its own unless it is in halves
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step

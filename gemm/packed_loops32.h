@@ -18,14 +18,19 @@
 #define SKUA_SUMS "=w"(s0), "=w"(s1), "=w"(s2), "=w"(s3), "=w"(s4), "=w"(s5), "=w"(s6), "=w"(s7), "=w"(s8), "=w"(s9), "=w"(s10), "=w"(s11)
 #define SKUA_RESULT(i) c[i / 6][i % 6].v = s##i;
 
+#if defined(SKUA_ISA_neon32) || defined(SKUA_ISA_neon32_dot)
 #if defined(SKUA_ISA_neon32)
-#define SKUA_SIX(b, c0, c1, c2, c3, c4, c5)                                                                                                      \
-  SKUA_VMLA("f32", "%q" #c0, b, 0, 0) SKUA_VMLA("f32", "%q" #c1, b, 0, 1) SKUA_VMLA("f32", "%q" #c2, b, 1, 0) SKUA_VMLA("f32", "%q" #c3, b, 1, 1) SKUA_VMLA("f32", "%q" #c4, b, 2, 0) \
-  SKUA_VMLA("f32", "%q" #c5, b, 2, 1)
+#define SKUA_LANE(c, b, a, lane) SKUA_VMLA("f32", "%q" #c, b, a, lane)
+#else
+#define SKUA_LANE(c, b, a, lane) "vsdot.s8 %q" #c ", q" #b ", d" #a "[" #lane "]\n"
+#endif
+#define SKUA_SIX(b, c0, c1, c2, c3, c4, c5) \
+  SKUA_LANE(c0, b, 0, 0) SKUA_LANE(c1, b, 0, 1) SKUA_LANE(c2, b, 1, 0) SKUA_LANE(c3, b, 1, 1) SKUA_LANE(c4, b, 2, 0) SKUA_LANE(c5, b, 2, 1)
 #define SKUA_STEP "vld1.32 {d0-d2}, [%[a]]!\n vld1.32 {d4-d7}, [%[b]], %[ldb]\n" SKUA_SIX(2, 0, 1, 2, 3, 4, 5) SKUA_SIX(3, 6, 7, 8, 9, 10, 11)
 
 // c[v][r] = [from[v][r] if from] + the sum over 2 * turns steps; ldb: bytes from one row of B to the next. a and b move on.
-SKUA_INL void packed_turns(F32 (&c)[2][6], const float*& a, const float*& b, size_t ldb, size_t turns, const F32* from) {
+// V: F32, or I32 of dot products of four bytes.
+template <class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], const T*& a, const T*& b, size_t ldb, size_t turns, const V* from) {
   SKUA_TO_ALL(SKUA_NAME)
   asm volatile("cmp %[from], #0\n beq 1f\n" SKUA_TO_ALL(SKUA_FILL) "b 2f\n"
                "1:\n" SKUA_TO_ALL(SKUA_CLEAR)
@@ -103,6 +108,7 @@ SKUA_INL void packed_block(const GemmTile& t, const f16* a, const f16* b, size_t
 #endif
 
 #undef SKUA_VMLA
+#undef SKUA_LANE
 #undef SKUA_CLEAR
 #undef SKUA_FILL
 #undef SKUA_TO_ALL

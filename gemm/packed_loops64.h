@@ -6,7 +6,8 @@
 //
 //   packed A  [k][8]          written by pack_a: lane = row
 //   packed B  [k][ldb]        rows of 12 f32 or 16 f16
-//   f32 8x12  24 accumulators, A of this step and the next (v0 v1 | v2 v3), B v4 v5 v6: no second copy, v4 is rewritten when its 8 multiplies are issued
+//   f32 8x12, and bytes 8x12 four deep (sdot)
+//             24 accumulators, A of this step and the next (v0 v1 | v2 v3), B v4 v5 v6: no second copy, v4 is rewritten when its 8 multiplies are issued
 //   f16 8x16  16 accumulators, A v0 | v1, B v4 v5 | v6 v7
 //
 // Loads lead their inserts by six instructions, inserts their use by more, so a latency of 3 to 6 cycles is hidden. Two steps per turn, the last one without loads: nothing is read beyond
@@ -26,16 +27,21 @@
 #define SKUA_NAME(c) decltype(Packed::v) s##c;
 #define SKUA_RESULT(i) c[i / 8][i % 8].v = s##i;
 
+#if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_dot)
 #if defined(SKUA_ISA_neon)
+#define SKUA_LANE(c, b, a, lane) "fmla %" #c ".4s, v" #b ".4s, v" #a ".s[" #lane "]\n"
+#else
+#define SKUA_LANE(c, b, a, lane) "sdot %" #c ".4s, v" #b ".16b, v" #a ".4b[" #lane "]\n"
+#endif
 #define SKUA_MUL(c, b, a, a1, row) SKUA_MUL_##row(c, b, a, a1)
-#define SKUA_MUL_0(c, b, a, a1) "fmla %" #c ".4s, v" #b ".4s, v" #a ".s[0]\n"
-#define SKUA_MUL_1(c, b, a, a1) "fmla %" #c ".4s, v" #b ".4s, v" #a ".s[1]\n"
-#define SKUA_MUL_2(c, b, a, a1) "fmla %" #c ".4s, v" #b ".4s, v" #a ".s[2]\n"
-#define SKUA_MUL_3(c, b, a, a1) "fmla %" #c ".4s, v" #b ".4s, v" #a ".s[3]\n"
-#define SKUA_MUL_4(c, b, a, a1) "fmla %" #c ".4s, v" #b ".4s, v" #a1 ".s[0]\n"
-#define SKUA_MUL_5(c, b, a, a1) "fmla %" #c ".4s, v" #b ".4s, v" #a1 ".s[1]\n"
-#define SKUA_MUL_6(c, b, a, a1) "fmla %" #c ".4s, v" #b ".4s, v" #a1 ".s[2]\n"
-#define SKUA_MUL_7(c, b, a, a1) "fmla %" #c ".4s, v" #b ".4s, v" #a1 ".s[3]\n"
+#define SKUA_MUL_0(c, b, a, a1) SKUA_LANE(c, b, a, 0)
+#define SKUA_MUL_1(c, b, a, a1) SKUA_LANE(c, b, a, 1)
+#define SKUA_MUL_2(c, b, a, a1) SKUA_LANE(c, b, a, 2)
+#define SKUA_MUL_3(c, b, a, a1) SKUA_LANE(c, b, a, 3)
+#define SKUA_MUL_4(c, b, a, a1) SKUA_LANE(c, b, a1, 0)
+#define SKUA_MUL_5(c, b, a, a1) SKUA_LANE(c, b, a1, 1)
+#define SKUA_MUL_6(c, b, a, a1) SKUA_LANE(c, b, a1, 2)
+#define SKUA_MUL_7(c, b, a, a1) SKUA_LANE(c, b, a1, 3)
 #define SKUA_B0(a, a1, ...) SKUA_EIGHT(SKUA_MUL, 0, 1, 2, 3, 4, 5, 6, 7, 4, a, a1, __VA_ARGS__)
 #define SKUA_B1(a, a1, ...) SKUA_EIGHT(SKUA_MUL, 8, 9, 10, 11, 12, 13, 14, 15, 5, a, a1, __VA_ARGS__)
 #define SKUA_B2(a, a1, ...) SKUA_EIGHT(SKUA_MUL, 16, 17, 18, 19, 20, 21, 22, 23, 6, a, a1, __VA_ARGS__)
@@ -81,8 +87,8 @@
                : "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "cc", "memory"); \
   SKUA_TO_ALL(SKUA_RESULT)
 
-// c[v][r] = [from[v][r] if from] + the sum over k >= 1 steps; ldb: bytes from one row of B to the next.
-template <Core core> SKUA_INL void packed_loop(F32 (&c)[3][8], const float* a, const float* b, size_t ldb, size_t k, const F32* from) {
+// c[v][r] = [from[v][r] if from] + the sum over k >= 1 steps; ldb: bytes from one row of B to the next. V: F32, or I32 of dot products of four bytes.
+template <Core core, class V, class T> SKUA_INL void packed_loop(V (&c)[3][8], const T* a, const T* b, size_t ldb, size_t k, const V* from) {
   if constexpr (core == Core::a53) {
     SKUA_LOOP(SKUA_STEP_A53, SKUA_LAST_A53)
   } else {
@@ -132,6 +138,7 @@ template <Core> SKUA_INL void packed_loop(F16 (&c)[2][8], const f16* a, const f1
 #undef SKUA_COUNT
 #undef SKUA_NAME
 #undef SKUA_RESULT
+#undef SKUA_LANE
 #undef SKUA_MUL
 #undef SKUA_MUL_0
 #undef SKUA_MUL_1

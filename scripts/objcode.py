@@ -154,6 +154,8 @@ def macs(instruction, arch):
             return per_lane[op] * n
         return n if re.match(r"(bfmlal[bt]|fmlal2?|[su]mlal2?|[su]mull2?)$", op) else 0
     quad = args.startswith("q")
+    if re.match(r"vmull\.[su]8", op):
+        return 8
     for pattern, lanes in ((r"v(fma|mla)\.f32", 2), (r"v(fma|mla)\.f16", 4), (r"v[su]dot", 8), (r"vml?al\.[su]16", 4)):
         if re.match(pattern, op):
             return lanes * (2 if quad and lanes != 4 or quad and op.endswith("f16") else 1)

@@ -2,7 +2,8 @@
  *
  *   skua-arm-layer conv HEIGHT WIDTH IN OUT KERNEL TYPE | depthwise HEIGHT WIDTH CHANNELS KERNEL TYPE | gemm M N K TYPE
  *
- * Stride 1, as much padding as keeps the size, ReLU6. TYPE: f32, f16, bf16, of the activations; weights and bias are f32. What is chosen follows the
+ * Stride 1, as much padding as keeps the size, ReLU6. TYPE: f32, f16, bf16, of the activations, weights and bias are f32; or, gemm, s8 and
+ * u8, weights s8 and bias s32. What is chosen follows the
  * environment (SKUA_MAX_ISA, SKUA_KERNEL, SKUA_CORE) and the core that qemu shows. Prints multiply-accumulates of the direct formula, algorithm, kernel.
  */
 #include <skua/skua.h>
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < argc - 3; ++i) v[i] = strtoul(argv[i + 2], NULL, 10);
   skua_dtype type = SKUA_DTYPE_F32;
   while (strcmp(skua_dtype_name(type), argv[argc - 1])) {
-    if (type++ == SKUA_DTYPE_BF16) return 2;
+    if (type++ == SKUA_DTYPE_U8) return 2;
   }
 
   skua_context* context;
@@ -53,6 +54,11 @@ int main(int argc, char** argv) {
     skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
     d.a_type = d.c_type = type;
     d.n = v[1]; d.k = v[2]; d.hint_m = v[0];
+    if (type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_U8) {
+      d.b_type = SKUA_DTYPE_S8;
+      d.a_q.scale = d.b_q.scale = d.c_q.scale = 1;
+      d.a_q.zero_point = d.c_q.zero_point = 3;
+    }
     d.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
     check(skua_gemm_create(context, &d, zeros(v[1] * v[2] * 4), zeros(v[1] * 4), &op));
     in = skua_tensor_2d(type, v[0], v[2]);

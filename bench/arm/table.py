@@ -24,7 +24,7 @@ class Loop:
     name: str       # the kernel's
     unit: str       # family_isa
     function: str   # regular expression on the demangled name
-    element: str    # what it multiplies: f32, f16, bf16
+    element: str    # what it multiplies: f32, f16, bf16, s8 (products of four), i8mm (of eight), s8 mull (products in 16 bits, added to 32)
     tuned: str = "" # the cores it is written for; "" = any
 
 
@@ -41,6 +41,14 @@ LOOPS64 = [
     Loop("gemm_f16_8x16_a55_neon_fp16, panels of 8 columns", "gemm_neon_fp16", r"packed_rows<1, ", "f16", "A55"),
     Loop("depthwise_f32_3x3s1_2x7_neon", "depthwise_neon", r"\btile<float, 3, 1, 2, 7, .*\)0>", "f32"),
     Loop("depthwise_f16_3x3s1_2x7_neon_fp16", "depthwise_neon_fp16", r"\btile<skua::f16, 3, 1, 2, 7, .*\)0>", "f16"),
+    Loop("gemm_s8_6x16_neon_dot", "gemm_int8_neon_dot", r"row_tile<signed char, 6, 4, ", "s8"),
+    Loop("gemm_u8_6x16_neon_dot", "gemm_int8_neon_dot", r"row_tile<unsigned char, 6, 4, ", "s8"),
+    Loop("gemm_s8_6x16_neon_i8mm", "gemm_int8_neon_i8mm", r"panel<signed char, 4, ", "i8mm"),
+    Loop("gemm_s8_4x16_neon_i8mm", "gemm_int8_neon_i8mm", r"row_tile<signed char, 4, 4, ", "i8mm"),
+    Loop("gemm_u8_4x16_neon_i8mm", "gemm_int8_neon_i8mm", r"row_tile<unsigned char, 4, 4, ", "i8mm"),
+    Loop("gemm_s8_4x4_neon", "gemm_int8_neon", r"row_tile<signed char, 4, 1, ", "s8 mull"),
+    Loop("gemm_s8_8x12_a55_neon_dot", "gemm_int8_neon_dot", r"panel<signed char, 3, ", "s8", "A55"),
+    Loop("gemm_s8_8x12_a55_neon_dot, panels of 8 columns", "gemm_int8_neon_dot", r"panel<signed char, 2, ", "s8", "A55"),
 ]
 LOOPS32 = [
     Loop("gemm_f32_4x8_neon32", "gemm_neon32", r"even_tiles<4, 2\b", "f32"),
@@ -49,6 +57,9 @@ LOOPS32 = [
     Loop("gemm_f16_6x16_neon32_fp16", "gemm_neon32_fp16", r"packed_rows<2, ", "f16"),
     Loop("depthwise_f32_3x3s1_2x4_neon32", "depthwise_neon32", r"\btile<float, 3, 1, 2, 4, .*\)0>", "f32"),
     Loop("depthwise_f16_3x3s1_2x4_neon32_fp16", "depthwise_neon32_fp16", r"\btile<skua::f16, 3, 1, 2, 4, .*\)0>", "f16"),
+    Loop("gemm_s8_2x4_neon32", "gemm_int8_neon32", r"row_tile<signed char, 2, 1, ", "s8 mull"),
+    Loop("gemm_s8_6x8_neon32_dot", "gemm_int8_neon32_dot", r"panel<signed char, 2, ", "s8"),
+    Loop("gemm_s8_4x8_neon32_dot", "gemm_int8_neon32_dot", r"row_tile<signed char, 4, 2, ", "s8"),
 ]
 
 
@@ -91,7 +102,7 @@ def find_loop(build, loop):
 
 
 def scale(element):
-    return {"f32": 1, "f16": 2, "bf16": 4}[element]
+    return {"f32": 1, "f16": 2, "bf16": 4, "s8": 4, "i8mm": 8, "s8 mull": 1}[element]
 
 
 def model(work, body, core, versions, element):
@@ -105,9 +116,9 @@ def loop_rows64(builds):
     for loop in LOOPS64:
         for compiler, build in builds:
             work, body = find_loop(build, loop)
-            arithmetic16 = loop.element != "f32"  # the A53 has no half arithmetic
-            rules = [("–" if core == "a53" and arithmetic16 else f"{work / inorder.cycles_per_turn(body, core):.2f} ({4 * scale(loop.element)})") for core in inorder.CORES]
-            models = ["–" if loop.tuned or (core == "neoverse-n1" and loop.element == "bf16") else model(work, body, core, versions, loop.element)
+            beyond_a53 = loop.element not in ("f32", "s8 mull")  # it has neither half arithmetic nor dot products
+            rules = [("–" if core == "a53" and beyond_a53 else f"{work / inorder.cycles_per_turn(body, core):.2f} ({4 * scale(loop.element)})") for core in inorder.CORES]
+            models = ["–" if loop.tuned or (core == "neoverse-n1" and loop.element in ("bf16", "i8mm")) else model(work, body, core, versions, loop.element)
                       for core, versions in (("neoverse-n1", ("19", "22")), ("cortex-a710", ("22",)), ("cortex-x1", ("22",)))]
             yield f"| `{loop.name}` | {loop.tuned or 'any'} | {compiler} | {100 * len(body) / work:.1f} | {' | '.join(rules + models)} |"
 

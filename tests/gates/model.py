@@ -16,8 +16,10 @@ import objcode
 
 # Core: the versions of llvm-mca that know it.
 MODELS = {"neoverse-n1": ("19", "22"), "cortex-a710": ("22",), "cortex-x1": ("22",)}
-# Unit: the functions (part of the mangled name), multiply-accumulates to one of f32, the least share of the peak, the cores that have the instructions.
-UNITS = {"neon": ("4tileILi", 1, 0.85, MODELS), "neon_fp16": ("4tileILi", 2, 0.97, MODELS), "neon_bf16": ("5pairsILi", 4, 0.97, ("cortex-a710", "cortex-x1"))}
+# Unit: the family, the functions (part of the mangled name), multiply-accumulates to one of f32, the least share of the peak, the cores that have the instructions.
+BIG = ("cortex-a710", "cortex-x1")
+UNITS = {"neon": ("gemm", "4tileILi", 1, 0.85, MODELS), "neon_fp16": ("gemm", "4tileILi", 2, 0.97, MODELS), "neon_bf16": ("gemm", "5pairsILi", 4, 0.97, BIG),
+         "neon_dot": ("gemm_int8", "8row_tileIaLi6ELi4E", 4, 0.92, MODELS), "neon_i8mm": ("gemm_int8", "5panelIaLi4E", 8, 0.97, BIG)}
 
 
 def check(path, min_share=0.85, symbol=None, scale=1, cores=MODELS):
@@ -46,8 +48,8 @@ def main():
     options = parser.parse_args()
     wrong, count = [], 0
     for unit in [options.unit] if options.unit else UNITS if options.build else ["neon"]:
-        symbol, scale, share, cores = UNITS[unit]
-        for path in units.unit_objects(options.build, "gemm", unit) if options.build else options.object:
+        family, symbol, scale, share, cores = UNITS[unit]
+        for path in units.unit_objects(options.build, family, unit) if options.build else options.object:
             wrong += check(path, options.min_share or share, symbol, scale, cores)
             count += 1
     print("\n".join(wrong) or f"{count} objects reach their share on every core")

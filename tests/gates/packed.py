@@ -11,16 +11,17 @@ import units
 import inorder
 import objcode
 
-# Unit, part of the function's mangled name, core, least multiply-accumulates per cycle.
+# Family, unit, part of the function's mangled name, core, least multiply-accumulates per cycle.
 RATES = [
-    ("neon", "packed_rowsILi3ELNS_4CoreE1", "a53", 3.3),
-    ("neon", "packed_rowsILi3ELNS_4CoreE2", "a55", 3.95),
-    ("neon_fp16", "packed_rowsILi2ELNS_4CoreE2", "a55", 7.9),
+    ("gemm", "neon", "packed_rowsILi3ELNS_4CoreE1", "a53", 3.3),
+    ("gemm", "neon", "packed_rowsILi3ELNS_4CoreE2", "a55", 3.95),
+    ("gemm", "neon_fp16", "packed_rowsILi2ELNS_4CoreE2", "a55", 7.9),
+    ("gemm_int8", "neon_dot", "5panelIaLi3ELNS_4CoreE2", "a55", 15.9),
 ]
 
 
-def loop_of(build, unit, symbol):
-    for path in units.unit_objects(build, "gemm", unit):
+def loop_of(build, unit, symbol, family="gemm"):
+    for path in units.unit_objects(build, family, unit):
         if loop := objcode.hot_loop(path, symbol):
             return loop[0], loop[2]
     raise SystemExit(f"{build}: no loop of {symbol} in the unit {unit}")
@@ -32,8 +33,8 @@ def main():
     parser.add_argument("--armhf")
     options = parser.parse_args()
     wrong = 0
-    for unit, symbol, core, least in RATES if options.arm64 else []:
-        work, body = loop_of(options.arm64, unit, symbol)
+    for family, unit, symbol, core, least in RATES if options.arm64 else []:
+        work, body = loop_of(options.arm64, unit, symbol, family)
         rate = work / inorder.cycles_per_turn(body, core)
         wrong += rate < least
         print(f"{unit} for {core}: {rate:.2f} MAC/cycle, at least {least} [rule]")

@@ -1,0 +1,234 @@
+// Tiles of bytes on Arm, one unit for every instruction set; the formula is GemmTile's, the ways to multiply are
+//
+//   neon, neon32            int8_arm_mull.h     products in 16 bits, added in pairs; rows of A in place
+//   neon_dot, neon32_dot    int8_arm_dot.h      products of four by lane; rows of A in place
+//                           int8_arm_packed.h   the same over packed A, in assembly: in-order cores and AArch32
+//   neon_i8mm               int8_arm_mmla.h     two rows by two columns, eight deep; A packed, or in place
+#include "gemm/int8_arm.h"
+#if defined(SKUA_ISA_neon_i8mm)
+#include "gemm/int8_arm_mmla.h"
+#elif defined(__ARM_FEATURE_DOTPROD)
+#include "gemm/int8_arm_dot.h"
+#include "gemm/int8_arm_packed.h"
+#else
+#include "gemm/int8_arm_mull.h"
+#endif
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+template <class T> constexpr bool is_unsigned = element_of<T> == Element::u8;
+
+// What is added to A: usmmla takes u8 as it is.
+#if defined(SKUA_ISA_neon_i8mm)
+template <class T> constexpr int a_shift = 0;
+#else
+template <class T> constexpr int a_shift = is_unsigned<T> ? -128 : 0;
+#endif
+
+// From registers to C: whole rows of bytes at once, all else by way of the stack.
+template <class T, int MR, int NV, bool whole> SKUA_INL void finish_rows(const GemmTile& t, const int32x4_t (&sums)[MR][NV]) {
+  if (whole && t.n == size_t(NV * L) && ends_plain(t)) return put_rows(t, sums);
+  int32_t kept[MR][NV * L], terms[MR];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) vst1q_s32(&kept[r][v * L], sums[r][v]);
+  find_terms(t, MR, terms, [&](int32_t* to) { sum_rows<is_unsigned<T>>(t, MR, a_shift<T>, to); });
+  finish_sums(t, kept[0], NV * L, MR, terms);
+}
+
+// Rows where they are. `whole` tiles finish from registers.
+template <class T, int MR, int NV, bool whole> void row_tile(const GemmTile& t) {
+  int32x4_t sums[MR][NV];
+#if defined(SKUA_ISA_neon_i8mm)
+  int32x4_t acc[(MR + 1) / 2][2 * NV];
+  start_pairs(t, acc);
+  row_sums<is_unsigned<T>, MR>(t, acc);
+  rows_of<MR>(acc, sums);
+#elif defined(__ARM_FEATURE_DOTPROD)
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+    sums[0][v] = vld1q_s32(t.offset + v * L);
+    SKUA_UNROLL for (int r = 1; r < MR; ++r) sums[r][v] = sums[0][v];
+  }
+  dot_sums<is_unsigned<T>>(t, sums);
+#else
+  int32x4_t acc[MR][NV * L];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int j = 0; j < NV * L; ++j) acc[r][j] = vdupq_n_s32(0);
+  mull_sums<is_unsigned<T>>(t, acc);
+  total(t, acc, sums);
+#endif
+  finish_rows<T, MR, NV, whole>(t, sums);
+}
+template <class T, int MR, int NV, int r = 1, int v = 1> constexpr void fill_rows(GemmTileTable& table) {
+  table.at[(v - 1) * MR + r - 1] = row_tile<T, r, v, v == NV>;
+  if constexpr (v == NV) table.row[r - 1] = row_tile<T, r, v, true>;
+  table.even_rows[v - 1] = MR;
+  if constexpr (r < MR) fill_rows<T, MR, NV, r + 1, v>(table);
+  else if constexpr (v < NV) fill_rows<T, MR, NV, 1, v + 1>(table);
+}
+
+// Panels of MR rows, of which the first `rows` are stored.
+#if defined(__ARM_FEATURE_DOTPROD)
+#if defined(SKUA_ISA_neon_i8mm)
+constexpr int kPackedRows = 6;
+template <class T, int NV, Core> __attribute__((noinline)) void panel(const GemmTile& t, const int8_t* a, void* const* c, size_t rows) {
+  constexpr int MR = kPackedRows;
+  int32x4_t acc[MR / 2][2 * NV], sums[MR][NV];
+  start_pairs(t, acc);
+  pair_sums<is_unsigned<T>, MR>(t, a, acc);
+  rows_of<MR>(acc, sums);
+  GemmTile one = t;
+  one.c = c;
+  if (rows == MR && t.n == size_t(NV * L) && ends_plain(t)) return put_rows(one, sums);
+  int32_t kept[MR][NV * L], terms[MR];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) vst1q_s32(&kept[r][v * L], sums[r][v]);
+  find_terms(t, rows, terms, [&](int32_t* to) { sum_pairs<is_unsigned<T>, MR>(t, a, to); });
+  finish_sums(one, kept[0], NV * L, rows, terms);
+}
+template <class T> constexpr GemmPackAFn pack_rows = pack_pairs<kPackedRows>;
+#else
+template <class, int NV, Core core> __attribute__((noinline)) void panel(const GemmTile& t, const int8_t* a, void* const* c, size_t rows) {
+  int32_t kept[kPackedRows][NV * L], terms[8];
+  packed_sums<NV, core>(t, a, kept[0]);
+  GemmTile one = t;
+  one.c = c;
+  find_terms(t, rows, terms, [&](int32_t* to) { sum_fours(t, a, to); });
+  finish_sums(one, kept[0], NV * L, rows, terms);
+}
+template <class T> constexpr GemmPackAFn pack_rows = pack_fours<is_unsigned<T>>;
+#endif
+// By what type a packed tile multiplies: u8 is packed as s8, but for usmmla.
+template <class T> struct PackedAs {
+#if defined(SKUA_ISA_neon_i8mm)
+  using Type = T;
+#else
+  using Type = int8_t;
+#endif
+};
+template <class T, int R, int NV, Core core> void packed_tile(const GemmTile& t) { panel<T, NV, core>(t, static_cast<const int8_t*>(t.a[0]), t.c, R); }
+template <class T, int NV, Core core> void packed_even_tiles(const GemmTile& t) {
+  constexpr int MR = kPackedRows;
+  const ptrdiff_t bytes = t.c_step * ptrdiff_t(element_bytes(t.c_type));
+  const int8_t* a = static_cast<const int8_t*>(t.a[0]);
+  char* row = static_cast<char*>(t.c[0]);
+  GemmTile one = t;
+  for (size_t i = 0; i < t.groups; ++i, a += MR * t.a_step) {
+    void* c[MR];
+    for (int r = 0; r < MR; ++r, row += bytes) c[r] = row;
+    panel<T, NV, core>(one, a, c, MR);
+    if (t.row_quant) one.row_quant += MR;
+    if (t.row_terms) one.row_terms += MR;
+  }
+}
+template <class T, int NV, Core core, int r = 1, int v = 1> constexpr void fill_packed(GemmTileTable& table) {
+  table.at[(v - 1) * kPackedRows + r - 1] = packed_tile<T, r, v, core>;
+  if constexpr (v == NV) table.row[r - 1] = packed_tile<T, r, v, core>;
+  if constexpr (r < kPackedRows) fill_packed<T, NV, core, r + 1, v>(table);
+  else {
+    table.even[v - 1] = packed_even_tiles<T, v, core>;
+    table.even_rows[v - 1] = kPackedRows;
+    if constexpr (v < NV) fill_packed<T, NV, core, 1, v + 1>(table);
+  }
+}
+#endif
+
+#if defined(SKUA_ISA_neon_i8mm)
+constexpr unsigned kr = 8;
+constexpr float rate = 8;
+#elif defined(__ARM_FEATURE_DOTPROD)
+constexpr unsigned kr = 4;
+constexpr float rate = 4;
+#else
+constexpr unsigned kr = 8;
+constexpr float rate = 1;
+#endif
+template <class T> constexpr GemmTileTable bytes_table() {
+  GemmTileTable table = {};
+  table.a = element_of<T>;
+  table.b = Element::s8;
+  table.kr = kr;
+  table.any_c = table.bytes = table.sums_rows = true;
+  table.a_shift = a_shift<T>;
+  table.rate = rate;
+  return table;
+}
+template <class T, int MR, int NV> constexpr GemmTileTable make_rows() {
+  GemmTileTable table = bytes_table<T>();
+  fill_rows<T, MR, NV>(table);
+  return table;
+}
+template <class T, int MR, int NV> constexpr GemmTileTable rows_of_bytes = make_rows<T, MR, NV>();
+template <class T, int MR, int NV> const GemmTileTable& row_table() { return rows_of_bytes<T, MR, NV>; }
+#define SKUA_ROWS(T, type, mr, nr, core, suffix, why)                                                                                       \
+  {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(row_table<T, mr, nr / L>)), Element::type, Core::core},
+#if defined(__ARM_FEATURE_DOTPROD)
+template <class T, int NV, Core core> constexpr GemmTileTable make_packed() {
+  GemmTileTable table = bytes_table<T>();
+  fill_packed<typename PackedAs<T>::Type, NV, core>(table);
+  table.pack_a = pack_rows<T>;
+  table.pack_kr = kr;
+  table.a_bytes = 1;
+  return table;
+}
+template <class T, int NV, Core core> constexpr GemmTileTable packed_of_bytes = make_packed<T, NV, core>();
+template <class T, int NV, Core core> const GemmTileTable& packed_table() { return packed_of_bytes<T, NV, core>; }
+#define SKUA_PACKED(T, type, mr, nr, core, suffix, why)                                                                              \
+  {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(packed_table<T, nr / L, Core::core>)), Element::type, Core::core},
+#endif
+
+#if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
+// Panels of groups of eight; those of four are portable C++'s.
+template <class S, bool flip> void pack_b(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n, void* panel, int32_t* sums) {
+  const S* b = static_cast<const S*>(from);
+  uint8_t* to = static_cast<uint8_t*>(panel);
+  for (size_t k = 0; k < depth; k += 8) {
+    const size_t n = depth - k < 8 ? depth - k : 8;
+    for (size_t j = 0; j < width; ++j, to += 8) {
+      S x[8] = {};
+      if (j < columns) {
+        const S* column = b + k * stride_k + j * stride_n;
+        if (stride_k == 1) {
+          const uint64_t all = first_bytes(column, n);
+          __builtin_memcpy(x, &all, 8);
+        } else {
+          for (size_t i = 0; i < n; ++i) x[i] = column[i * stride_k];
+        }
+        int32_t sum = 0;
+        SKUA_UNROLL for (int i = 0; i < 8; ++i) sum += x[i];
+        if (sums) sums[j] += sum;
+        if (flip) for (size_t i = 0; i < n; ++i) x[i] = S(x[i] ^ 0x80);
+      }
+      __builtin_memcpy(to, x, 8);
+    }
+  }
+}
+#define SKUA_PACK_B(from, S, flip)                                                                                                                                     \
+  {"gemm_pack_" #from "_s8_8_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B, eight steps of the depth together, and the sums of their columns", KernelKind::gemm_pack, \
+   Isa::SKUA_ISA, pack_variant(Element::s8, 8), 0, 0, L, reinterpret_cast<AnyCode>(static_cast<GemmPackBytesFn>(pack_b<S, flip>)), Element::from},
+#endif
+
+const Kernel kernels[] = {
+#if defined(SKUA_ISA_neon_i8mm)
+    SKUA_FOR_INT8(SKUA_PACKED, 6, 16, any, "", "24 accumulators + 3 of A (packed) + 1 of B of 32 registers; 11 loads feed 24 smmla")
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 16, any, "", "A in place: 16 accumulators + 4 of A (pairs made in registers) + 1 of B of 32 registers")
+#elif defined(SKUA_ISA_neon_dot)
+    SKUA_FOR_INT8(SKUA_ROWS, 6, 16, any, "", "24 accumulators + 6 of A (sixteen deep, by lane) + 1 of B of 32 registers; 22 loads feed 96 sdot")
+    SKUA_FOR_INT8(SKUA_PACKED, 8, 12, a55, "_a55", "scheduled for the Cortex-A55: 24 accumulators, a sdot in every cycle, its loads in halves beside it")
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 12, a55, "_a55", "A in place, for few rows over the panels of the tile above")
+#elif defined(SKUA_ISA_neon32_dot)
+    SKUA_FOR_INT8(SKUA_PACKED, 6, 8, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 8, any, "", "A in place: 8 accumulators + 4 of A (sixteen deep, by lane) + 1 of B of 16 registers")
+#elif defined(SKUA_ISA_neon)
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 4, any, "", "16 accumulators, four parts each + 4 of A + 1 of B + 8 products of 32 registers")
+    SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
+#else
+    SKUA_FOR_INT8(SKUA_ROWS, 2, 4, any, "", "8 accumulators, four parts each + 1 of A + 1 of B + 4 products of 16 registers")
+    SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
+#endif
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(gemm_int8, kernels)
+}  // namespace skua
