@@ -6,7 +6,7 @@ namespace skua {
 
 skua_status need_movable(const char* op, skua_dtype type) {
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: type is %d, unknown", op, int(type));
-  if (skua_dtype_bits(type) < 16) return SKUA_UNSUPPORTED_("%s: type is %s; only kernels for 32 and 16 bits exist so far", op, skua_dtype_name(type));
+  if (skua_dtype_bits(type) < 8) return SKUA_UNSUPPORTED_("%s: type is %s, whose elements are parts of bytes; it takes types of 32, 16 and 8 bits", op, skua_dtype_name(type));
   return SKUA_STATUS_OK;
 }
 

@@ -1,5 +1,5 @@
 // Kernels that move elements and keep their bits. Strides are in elements and may be negative or, on the side that is read, zero.
-// The variant is the size of an element in bytes: 4 or 2. Plain data, included by the kernel units.
+// The variant is the size of an element in bytes: 4, 2 or 1. Plain data, included by the kernel units.
 #pragma once
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
-// Moves of elements of 32 and 16 bits: contiguous runs, transposes of matrices, and everything else.
+// Moves of elements of 32, 16 and 8 bits: contiguous runs, transposes of matrices, and everything else.
 //
 // Transpose: x is [n][rows] (rows contiguous), y is [rows][n]. Tiles of L x L words pass through registers: L loads, L*log2(L) shuffles, L stores;
-// a word is an element of 32 bits, or two of 16 bits. Tiles are taken in squares of a cache line's elements (16 x 16, 32 x 32): every line of x and of
-// y is touched by one square only (when aligned, else two), however long the strides are. Four squares along x follow each other: x is read 256
+// a word is an element of 32 bits, or two of 16 bits. Bytes go in tiles of 16 x 16, in vectors of 16 on every instruction set. Tiles are taken in squares of a
+// cache line's elements (16 x 16, 32 x 32, 64 x 64): every line of x and of y is touched by one square only (when aligned, else two), however long the strides are. Four squares along x follow each other: x is read 256
 // bytes at a time from as many pages as it has rows. Edges are the same tile with partial loads and stores; up to four runs are woven element by
 // element.
 #include "data/copy_kernel.h"
@@ -69,10 +69,10 @@ template <class T> void strided(size_t rows, size_t n, const void* x_bits, ptrdi
   }
 }
 
-// y[r][i] = x[i][r] for L rows (edge: 1..L) and `wide` i (1..wide).
+// y[r][i] = x[i][r] for `high` rows (edge: 1..high) and `wide` i (1..wide).
 template <class T> struct Tile;
 template <> struct Tile<uint32_t> {
-  static constexpr size_t wide = L;
+  static constexpr size_t high = L, wide = L;
   static SKUA_INL void edge(size_t rows, size_t n, const uint32_t* x_bits, ptrdiff_t x_step, uint32_t* y_bits, ptrdiff_t y_row) {
     const float* x = reinterpret_cast<const float*>(x_bits);
     F32 t[L];
@@ -89,7 +89,7 @@ template <> struct Tile<uint32_t> {
 };
 // Neighbouring runs of x in the halves of 32 bits: a vector of them has L rows of two runs, and leaves the transpose as two elements of y next to each other.
 template <> struct Tile<uint16_t> {
-  static constexpr size_t wide = 2 * L;
+  static constexpr size_t high = L, wide = 2 * L;
   static SKUA_INL F32 pair(I32 even, I32 odd) { return as_f32(even | shl<16>(odd)); }
   static SKUA_INL void edge(size_t rows, size_t n, const uint16_t* x, ptrdiff_t x_step, uint16_t* y, ptrdiff_t y_row) {
     F32 t[L];
@@ -108,6 +108,31 @@ template <> struct Tile<uint16_t> {
     SKUA_UNROLL for (size_t r = 0; r < L; ++r) *reinterpret_cast<Block*>(y + ptrdiff_t(r) * y_row) = __builtin_bit_cast(Block, t[r].v);
   }
 };
+// Four times every vector is interleaved with the one eight behind it: the four bits of an element's row and column change places.
+typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1), may_alias));
+template <> struct Tile<uint8_t> {
+  static constexpr size_t high = 16, wide = 16;
+  static SKUA_INL void transpose(Bytes (&t)[16]) {
+    SKUA_UNROLL for (int turn = 0; turn < 4; ++turn) {
+      Bytes u[16];
+      SKUA_UNROLL for (int i = 0; i < 8; ++i) {
+        u[2 * i] = __builtin_shufflevector(t[i], t[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        u[2 * i + 1] = __builtin_shufflevector(t[i], t[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+      }
+      SKUA_UNROLL for (int i = 0; i < 16; ++i) t[i] = u[i];
+    }
+  }
+  static SKUA_INL void edge(size_t rows, size_t n, const uint8_t* x, ptrdiff_t x_step, uint8_t* y, ptrdiff_t y_row) {
+    for (size_t r = 0; r < rows; ++r, y += y_row)
+      for (size_t i = 0; i < n; ++i) y[i] = x[ptrdiff_t(i) * x_step + ptrdiff_t(r)];
+  }
+  static SKUA_INL void full(const uint8_t* x, ptrdiff_t x_step, uint8_t* y, ptrdiff_t y_row) {
+    Bytes t[16];
+    SKUA_UNROLL for (ptrdiff_t i = 0; i < 16; ++i) t[i] = *reinterpret_cast<const Bytes*>(x + i * x_step);
+    transpose(t);
+    SKUA_UNROLL for (ptrdiff_t r = 0; r < 16; ++r) *reinterpret_cast<Bytes*>(y + r * y_row) = t[r];
+  }
+};
 
 // G runs of x woven into one of y, or one of x taken apart into G: tiles would be mostly empty.
 template <size_t G, class T> SKUA_INL void weave(size_t rows, const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_row) {
@@ -120,7 +145,7 @@ template <size_t G, class T> SKUA_INL void unweave(size_t n, const T* x, ptrdiff
 template <class T> void transposed(size_t rows, size_t n, const void* x_bits, ptrdiff_t x_step, void* y_bits, ptrdiff_t y_row) {
   const T* x = static_cast<const T*>(x_bits);
   T* y = static_cast<T*>(y_bits);
-  constexpr size_t kThin = L > 1 ? 4 : 0, kWide = Tile<T>::wide;
+  constexpr size_t kHigh = Tile<T>::high, kWide = Tile<T>::wide, kThin = kWide > 1 ? 4 : 0;
   // What is left beside whole tiles is woven when it is thin.
   const size_t n_thin = n % kWide <= kThin ? n % kWide : n <= kThin ? n : 0;
   n -= n_thin;
@@ -132,7 +157,7 @@ template <class T> void transposed(size_t rows, size_t n, const void* x_bits, pt
     case 4: weave<4>(rows, x_end, x_step, y + n, y_row); break;
     default: break;
   }
-  const size_t rows_thin = rows % L <= kThin ? rows % L : rows <= kThin ? rows : 0;
+  const size_t rows_thin = rows % kHigh <= kThin ? rows % kHigh : rows <= kThin ? rows : 0;
   rows -= rows_thin;
   T* y_end = y + ptrdiff_t(rows) * y_row;
   switch (rows_thin) {
@@ -148,12 +173,12 @@ template <class T> void transposed(size_t rows, size_t n, const void* x_bits, pt
       const size_t i1 = n - i0 < kLine ? n : i0 + kLine, r_end = rows - r0 < kBlock ? rows : r0 + kBlock;
       for (size_t r1 = r0; r1 < r_end; r1 += kLine) {
         const size_t r2 = r_end - r1 < kLine ? r_end : r1 + kLine;
-        for (size_t r = r1; r < r2; r += L)
+        for (size_t r = r1; r < r2; r += kHigh)
           for (size_t i = i0; i < i1; i += kWide) {
             const T* from = x + ptrdiff_t(i) * x_step + r;
             T* to = y + ptrdiff_t(r) * y_row + i;
-            if (r2 - r >= L && i1 - i >= kWide) Tile<T>::full(from, x_step, to, y_row);
-            else Tile<T>::edge(r2 - r < L ? r2 - r : L, i1 - i < kWide ? i1 - i : kWide, from, x_step, to, y_row);
+            if (r2 - r >= kHigh && i1 - i >= kWide) Tile<T>::full(from, x_step, to, y_row);
+            else Tile<T>::edge(r2 - r < kHigh ? r2 - r : kHigh, i1 - i < kWide ? i1 - i : kWide, from, x_step, to, y_row);
           }
       }
     }
@@ -163,11 +188,11 @@ template <class T> void transposed(size_t rows, size_t n, const void* x_bits, pt
   {"copy_rows_" name "_" SKUA_STRING(SKUA_ISA), "data", "runs of elements next to each other, four vectors a turn", KernelKind::copy_rows, Isa::SKUA_ISA,   \
    sizeof(T), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<CopyRowsFn>(rows<T>))},                                                                  \
   {"copy_transposed_" name "_" SKUA_STRING(SKUA_ISA), "data", "vectors transposed in registers, in squares of whole cache lines",                          \
-   KernelKind::copy_transposed, Isa::SKUA_ISA, sizeof(T), F32::L, Tile<T>::wide, F32::L,                                                                   \
+   KernelKind::copy_transposed, Isa::SKUA_ISA, sizeof(T), Tile<T>::high, Tile<T>::wide, F32::L,                                                                   \
    reinterpret_cast<AnyCode>(static_cast<CopyTransposedFn>(transposed<T>))},                                                                               \
   {"copy_strided_" name "_" SKUA_STRING(SKUA_ISA), "data", "any strides, one element at a time; fills", KernelKind::copy_strided, Isa::SKUA_ISA,            \
    sizeof(T), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<CopyStridedFn>(strided<T>))},
-const Kernel kernels[] = {SKUA_COPIES(uint32_t, "x32") SKUA_COPIES(uint16_t, "x16")};
+const Kernel kernels[] = {SKUA_COPIES(uint32_t, "x32") SKUA_COPIES(uint16_t, "x16") SKUA_COPIES(uint8_t, "x8")};
 #undef SKUA_COPIES
 
 }  // namespace

@@ -102,11 +102,11 @@ void run(const RunArgs& args) {
 
 const OpClass pad_class = {"pad", 46, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run, nullptr};
 
-// Round to nearest even, saturating; NaN gives 0.
-int32_t to_s32(float x) {
+// Rounded to nearest even, saturated to [low, high]; NaN gives 0.
+int32_t to_integer(float x, int32_t low, int32_t high) {
   if (!(x == x)) return 0;
-  if (x >= 2147483648.0f) return INT32_MAX;
-  if (x <= -2147483648.0f) return INT32_MIN;
+  if (x >= float(high)) return high;
+  if (x <= float(low)) return low;
   const int32_t whole = int32_t(x);
   const double rest = double(x) - double(whole);
   if (rest > 0.5 || (rest == 0.5 && (whole & 1))) return whole + 1;
@@ -139,8 +139,9 @@ extern "C" skua_status skua_pad_create(skua_context* context, const skua_pad_des
     c.before[i] = d.before[i];
     c.after[i] = d.after[i];
   }
-  const int32_t integer = d.type == SKUA_DTYPE_S32 ? to_s32(d.value) : 0;
-  if (d.type == SKUA_DTYPE_S32) memcpy(&c.value, &integer, sizeof integer);
+  if (d.type == SKUA_DTYPE_S32) c.value = uint32_t(to_integer(d.value, INT32_MIN, INT32_MAX));
+  else if (d.type == SKUA_DTYPE_S8) c.value = uint8_t(to_integer(d.value, INT8_MIN, INT8_MAX));
+  else if (d.type == SKUA_DTYPE_U8) c.value = uint8_t(to_integer(d.value, 0, UINT8_MAX));
   else if (d.type == SKUA_DTYPE_F16) c.value = narrowed<f16>(d.value);
   else if (d.type == SKUA_DTYPE_BF16) c.value = narrowed<bf16>(d.value);
   else memcpy(&c.value, &d.value, sizeof d.value);

@@ -30,7 +30,15 @@ size_t flat_of(const Shape& s, const Shape& i) {
   return flat;
 }
 
-// Values in which every element differs; some are NaN with payloads, denormals, -0.
+// Types of 16 and 8 bits that this build moves.
+std::vector<skua_dtype> narrow_types() {
+  std::vector<skua_dtype> types = half_types();
+  types.push_back(SKUA_DTYPE_S8);
+  types.push_back(SKUA_DTYPE_U8);
+  return types;
+}
+
+// Values in which every element differs, as far as the type goes; some are NaN with payloads, denormals, -0.
 Data numbered(const skua_tensor& t, uint32_t seed) {
   Rng rng(seed);
   Data x = make(t, rng);
@@ -38,6 +46,7 @@ Data numbered(const skua_tensor& t, uint32_t seed) {
   for (size_t i = 0; i < elements(r); ++i) {
     float& v = x.v[offset(r, i)];
     if (t.type == SKUA_DTYPE_S32) { v = float(int(i) - 7); continue; }
+    if (t.type == SKUA_DTYPE_S8 || t.type == SKUA_DTYPE_U8) { v = float(int((i + i / 256) * 7 % 256) - (t.type == SKUA_DTYPE_S8 ? 128 : 0)); continue; }
     if (t.type == SKUA_DTYPE_F16 || t.type == SKUA_DTYPE_BF16) {
       const bool half = t.type == SKUA_DTYPE_F16;
       const unsigned nan = half ? 0x7e00 + i % 512 : 0x7fc0 + i % 64;
@@ -109,8 +118,8 @@ TEST(Transpose, EveryInstructionSetEveryTail) {
     check_transpose(context, {2, 3, 2, 5, 3, 4}, {3, 1, 5, 4, 2, 0}, true, SKUA_DTYPE_S32);
     check_transpose(context, {7}, {0}, false);
     check_transpose(context, {5, 0, 3}, {2, 1, 0}, false);
-    for (skua_dtype type : half_types()) {
-      for (size_t m : {3, 5, 16, 31, 37, 64})
+    for (skua_dtype type : narrow_types()) {
+      for (size_t m : {3, 5, 16, 31, 37, 64, 83})
         for (size_t n : {1, 4, 15, 32, 35, 41}) check_transpose(context, {m, n}, {1, 0}, (m + n) % 2, type);
       check_transpose(context, {3, 4, 17, 5}, {2, 0, 3, 1}, true, type);
       check_transpose(context, {2, 3, 4, 5}, {0, 1, 2, 3}, false, type);
@@ -207,7 +216,7 @@ void check_pad(skua_context* context, skua_pad_mode mode, const Shape& s, const 
   ASSERT_NE(op.op, nullptr);
   const Data x = numbered(holes ? holey(shape(s, type)) : shape(s, type), 9);
   const Data y = holes ? run(op, {x}, {holey(shape(out, type))})[0] : run(op, {x})[0];
-  expect_moved(y, dense(x), out, type == SKUA_DTYPE_S32 ? 2.0f : 2.5f, [&](const Shape& i) {
+  expect_moved(y, dense(x), out, skua_dtype_bits(type) == 8 || type == SKUA_DTYPE_S32 ? 2.0f : 2.5f, [&](const Shape& i) {
     Shape from(s.size());
     for (size_t k = 0; k < s.size(); ++k) {
       ptrdiff_t at = ptrdiff_t(i[k]) - ptrdiff_t(before[k]);
@@ -233,12 +242,29 @@ TEST(Pad, EveryModeEveryInstructionSet) {
         check_pad(context, mode, {2, 4, 3, 20}, {1, 2, 2, 19}, {1, 3, 1, 1}, holes, SKUA_DTYPE_S32);
         check_pad(context, mode, {1, 2, 1, 2, 1, 3}, {0, 1, 0, 1, 0, 2}, {0, 1, 0, 0, 0, 1}, holes);
         check_pad(context, mode, {3, 4}, {0, 0}, {0, 0}, holes);
-        for (skua_dtype type : half_types()) check_pad(context, mode, {2, 4, 3, 70}, {1, 2, 2, 69}, {1, 3, 1, 1}, holes, type);
+        for (skua_dtype type : narrow_types()) check_pad(context, mode, {2, 4, 3, 70}, {1, 2, 2, 69}, {1, 3, 1, 1}, holes, type);
       }
     check_pad(context, SKUA_PAD_CONSTANT, {0, 3}, {2, 1}, {1, 0}, false);
     check_pad(context, SKUA_PAD_CONSTANT, {0, 3}, {0, 1}, {0, 0}, false);
     check_pad(context, SKUA_PAD_EDGE, {2, 1}, {5, 30}, {7, 35}, false);
   }
+}
+
+// The value of an integer type is the stored one, rounded and saturated.
+TEST(Pad, IntegersSaturate) {
+  const float nan = std::nanf(""), values[] = {-0.5f, 1.5f, 2.5f, -1000, 1000, nan, INFINITY, -129, 127.5f, 254.5f};
+  const float s8[] = {0, 2, 2, -128, 127, 0, 127, -128, 127, 127}, u8[] = {0, 2, 2, 0, 255, 0, 255, 0, 128, 254};
+  Context context;
+  for (size_t i = 0; i < sizeof values / sizeof *values; ++i)
+    for (skua_dtype type : {SKUA_DTYPE_S8, SKUA_DTYPE_U8}) {
+      skua_pad_desc d = SKUA_PAD_DESC_INIT;
+      d.type = type, d.rank = 1, d.after[0] = 1, d.value = values[i];
+      Op op;
+      SKUA_EXPECT_OK(skua_pad_create(context, &d, &op));
+      Rng rng(1);
+      const Data y = run(op, {make_integers(shape({3}, type), rng, 0, 100)})[0];
+      EXPECT_EQ(y.v[3], type == SKUA_DTYPE_S8 ? s8[i] : u8[i]) << values[i];
+    }
 }
 
 TEST(Pad, LargeEnoughToBeCut) {
@@ -283,7 +309,7 @@ TEST(Slice, BeginSizeStep) {
       check_slice(context, {2, 6, 7, 5}, {1, 0, 2, 1}, {1, 3, SIZE_MAX, 2}, {1, 2, 4, 3}, holes);
       check_slice(context, {4, 5}, {4, 0}, {SIZE_MAX, SIZE_MAX}, {1, 1}, holes);
       check_slice(context, {4, 5}, {3, 4}, {1, 1}, {SIZE_MAX, SIZE_MAX}, holes);
-      for (skua_dtype type : half_types()) {
+      for (skua_dtype type : narrow_types()) {
         check_slice(context, {140}, {3}, {133}, {1}, holes, type);
         check_slice(context, {2, 6, 7, 5}, {1, 0, 2, 1}, {1, 3, SIZE_MAX, 2}, {1, 2, 4, 3}, holes, type);
       }
@@ -298,7 +324,7 @@ TEST(Concat, AnyAxisAnyNumber) {
     for (int32_t axis : {0, 1, 2, -1, -3})
       for (size_t n : {size_t(1), size_t(2), size_t(5), size_t(64)}) {
         SCOPED_TRACE(testing::Message() << "axis " << axis << ", " << n << " inputs");
-        const skua_dtype type = n == 5 ? float_types().back() : SKUA_DTYPE_F32;
+        const skua_dtype type = n == 5 ? float_types().back() : n == 2 ? SKUA_DTYPE_S8 : SKUA_DTYPE_F32;
         skua_concat_desc d = SKUA_CONCAT_DESC_INIT;
         d.type = type;
         d.axis = axis;
@@ -392,7 +418,7 @@ TEST(Rearrange, EveryKindBothLayouts) {
         check_rearrange(context, SKUA_REARRANGE_CHANNEL_SHUFFLE, layout, {1, 2, 5, 60}, 4, holes);
         check_rearrange(context, SKUA_REARRANGE_CHANNEL_SHUFFLE, layout, {1, 2, 5, 21}, 3, holes);
         check_rearrange(context, SKUA_REARRANGE_CHANNEL_SHUFFLE, layout, {0, 2, 5, 21}, 7, holes);
-        for (skua_dtype type : half_types()) {
+        for (skua_dtype type : narrow_types()) {
           check_rearrange(context, SKUA_REARRANGE_DEPTH_TO_SPACE, layout, {2, 3, 4, 36}, 2, holes, type);
           check_rearrange(context, SKUA_REARRANGE_CHANNEL_SHUFFLE, layout, {1, 2, 5, 60}, 4, holes, type);
         }
@@ -418,8 +444,8 @@ TEST(Data, BadDescriptorsAreRefusedByName) {
   expect_text(skua_transpose_create(context, &t, &op), bad, "perm[1] is 0");
   t.perm[1] = 2;
   expect_text(skua_transpose_create(context, &t, &op), bad, "perm[1] is 2");
-  t.type = SKUA_DTYPE_S8;
-  expect_text(skua_transpose_create(context, &t, &op), SKUA_STATUS_UNSUPPORTED, "type is s8");
+  t.type = SKUA_DTYPE_S4;
+  expect_text(skua_transpose_create(context, &t, &op), SKUA_STATUS_UNSUPPORTED, "type is s4");
   t.type = skua_dtype(77);
   expect_text(skua_transpose_create(context, &t, &op), bad, "type is 77");
   t.struct_size = 3;

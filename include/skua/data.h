@@ -1,4 +1,4 @@
-/* Operators that move data and compute nothing: bits are kept, NaN payloads included. Elements of 32 and 16 bits today: f32, s32, f16, bf16.
+/* Operators that move data and compute nothing: bits are kept, NaN payloads included. Elements of 32, 16 and 8 bits: f32, s32, f16, bf16, s8, u8.
  * And conversion between types. */
 #ifndef SKUA_DATA_H_
 #define SKUA_DATA_H_
@@ -53,7 +53,8 @@ typedef struct skua_pad_desc {
   skua_pad_mode mode;
   uint32_t rank;
   size_t before[SKUA_MAX_RANK], after[SKUA_MAX_RANK];
-  float value; /* CONSTANT; converted to the type */
+  float value; /* CONSTANT; converted to the type. Of s32, s8 and u8 it is the stored integer (rounded to nearest even, saturated; NaN: 0): the */
+               /* tensor's zero point pads with real 0, round(v / scale) + zero_point with real v                                      */
 } skua_pad_desc;
 static inline skua_pad_desc skua_pad_desc_init(void) {
   skua_pad_desc d;
