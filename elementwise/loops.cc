@@ -64,7 +64,8 @@ void staged_call(const Loops& l, Stage& stage, char* const* turn, size_t first, 
         out = p;
       } else if (unit_step != 0 || stage.filled_from[o] != p || stage.filled[o] < units) {
         if (l.size[o] == 4) gather(reinterpret_cast<const uint32_t*>(p), rows, unit_step, n, l.row_step[o], reinterpret_cast<uint32_t*>(stage.buffer[o]));
-        else gather(reinterpret_cast<const uint16_t*>(p), rows, unit_step, n, l.row_step[o], reinterpret_cast<uint16_t*>(stage.buffer[o]));
+        else if (l.size[o] == 2) gather(reinterpret_cast<const uint16_t*>(p), rows, unit_step, n, l.row_step[o], reinterpret_cast<uint16_t*>(stage.buffer[o]));
+        else gather(reinterpret_cast<const uint8_t*>(p), rows, unit_step, n, l.row_step[o], reinterpret_cast<uint8_t*>(stage.buffer[o]));
         stage.filled_from[o] = p;
         stage.filled[o] = units;
       }
@@ -76,7 +77,8 @@ void staged_call(const Loops& l, Stage& stage, char* const* turn, size_t first, 
   if (!out) return;
   const size_t row_step = l.joined ? l.step[0][0] : 0;
   if (l.size[0] == 4) scatter(reinterpret_cast<const uint32_t*>(row.at[0]), rows, row_step, n, l.row_step[0], reinterpret_cast<uint32_t*>(out));
-  else scatter(reinterpret_cast<const uint16_t*>(row.at[0]), rows, row_step, n, l.row_step[0], reinterpret_cast<uint16_t*>(out));
+  else if (l.size[0] == 2) scatter(reinterpret_cast<const uint16_t*>(row.at[0]), rows, row_step, n, l.row_step[0], reinterpret_cast<uint16_t*>(out));
+  else scatter(reinterpret_cast<const uint8_t*>(row.at[0]), rows, row_step, n, l.row_step[0], reinterpret_cast<uint8_t*>(out));
 }
 
 // Calls turn_fn(operands' pointers, first unit, units) for the units [begin, end), turn by turn.

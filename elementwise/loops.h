@@ -26,7 +26,7 @@ enum class Feed : uint8_t {
 
 struct Loops {
   uint32_t operands, rank;                          // rank: loops outside of a row
-  uint8_t size[kMostOperands];                      // bytes of an element: 4 or 2
+  uint8_t size[kMostOperands];                      // bytes of an element: 4, 2 or 1
   size_t row;                                       // elements
   bool by_rows, joined;                             // units are rows of the first loop, not elements; joined: seen as one by a call
   size_t units;                                     // per turn of the loops outside: row, or extent[0]

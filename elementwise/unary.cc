@@ -3,6 +3,7 @@
 
 #include "core/families.h"
 #include "elementwise/loops.h"
+#include "elementwise/quantized.h"
 #include "elementwise/unary_kernel.h"
 
 namespace skua {
@@ -97,11 +98,12 @@ skua_status skua_unary_create(skua_context* context, const skua_unary_desc* desc
   skua_unary_desc d = {};
   SKUA_TRY(read_desc("unary", context, desc, d, out));
   if (unsigned(d.kind) >= SKUA_UNARY_KIND_COUNT) return SKUA_INVALID("unary: kind is %d, unknown", int(d.kind));
+  if (d.kind == SKUA_UNARY_CLAMP && !(d.a <= d.b)) return SKUA_INVALID("unary: clamps to [%g, %g], a must be <= b", double(d.a), double(d.b));
+  if (is_bytes(d.input_type)) return create_unary_bytes(context, d, out);
   SKUA_TRY(need_float("unary", "input_type", d.input_type));
   SKUA_TRY(need_same_type("unary", "output_type", d.output_type, "input_type", d.input_type));
   SKUA_TRY(need_unquantized("unary", "input_q", d.input_q));
   SKUA_TRY(need_unquantized("unary", "output_q", d.output_q));
-  if (d.kind == SKUA_UNARY_CLAMP && !(d.a <= d.b)) return SKUA_INVALID("unary: clamps to [%g, %g], a must be <= b", double(d.a), double(d.b));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(unary_class, context, 1, 1, 0, &op));
   static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.input_type), d.a, d.b};

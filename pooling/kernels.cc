@@ -25,7 +25,7 @@ SKUA_INL V clamp(V x, const float& low, const float& high) { return clamp_high(c
 // N vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
 template <class T> struct Max {
   using Element = T;
-  static constexpr size_t most = 6;
+  static constexpr size_t most = sizeof(T) == 1 ? 4 : 6, lanes = L;
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     V y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = V::set1(-__builtin_inff());
@@ -43,9 +43,52 @@ template <class T> struct Max {
 };
 
 #if !defined(SKUA_HALF)
+// Quantised bytes: as they are, in whole registers; fewer channels than fit one are widened, by the template above.
+template <class T> struct MaxBytes {
+  using Element = T;
+  static constexpr size_t most = 4, lanes = 4 * L;
+  typedef T Block __attribute__((vector_size(4 * L), aligned(1), may_alias));
+  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+    Block y[N];
+    SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = T(t.low) - Block{};
+    for (size_t r = 0; r < t.rows; ++r, in += t.row) {
+      const T* x = in;
+      for (size_t k = 0; k < t.columns; ++k, x += t.tap)
+        SKUA_UNROLL for (int v = 0; v < N; ++v) {
+          const Block a = *reinterpret_cast<const Block*>(x + (v < N - 1 ? v * lanes : last));
+          y[v] = a > y[v] ? a : y[v];
+        }
+    }
+    const Block high = T(t.high) - Block{};
+    SKUA_UNROLL for (int v = 0; v < N; ++v) *reinterpret_cast<Block*>(out + (v < N - 1 ? v * lanes : last)) = y[v] < high ? y[v] : high;
+  }
+};
+
+// Sums are exact in 32 bits.
+template <class T> struct AverageBytes {
+  using Element = T;
+  static constexpr size_t most = 4, lanes = L;
+  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+    I32 y[N];
+    SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = I32::set1(-t.zero * int32_t(t.rows * t.columns));
+    for (size_t r = 0; r < t.rows; ++r, in += t.row) {
+      const T* x = in;
+      for (size_t k = 0; k < t.columns; ++k, x += t.tap)
+        SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = y[v] + (part ? I32::load_n(x, t.channels) : I32::load(x + (v < N - 1 ? v * L : last)));
+    }
+    const Requantizer to(Requantize{t.low, t.high, t.zero_point});
+    const F32 scale = F32::set1(t.scale);
+    SKUA_UNROLL for (int v = 0; v < N; ++v) {
+      const I32 q = to(y[v], scale);
+      if (part) q.store_n(out, t.channels);
+      else q.store(out + (v < N - 1 ? v * L : last));
+    }
+  }
+};
+
 template <class T> struct Average {
   using Element = T;
-  static constexpr size_t most = F32::registers == 32 ? 10 : 6;
+  static constexpr size_t most = F32::registers == 32 ? 10 : 6, lanes = L;
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     F32 y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = F32::zero();
@@ -69,7 +112,7 @@ template <class T> struct Average {
 
 template <class T> struct Indices {
   using Element = T;
-  static constexpr size_t most = 4;
+  static constexpr size_t most = 4, lanes = L;
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t* indices, uint32_t first, size_t last) {
     F32 y[N];
     I32 at[N];
@@ -115,6 +158,7 @@ SKUA_INL void pass_of(size_t vectors, const PoolPixels& t, const typename What::
 
 template <class What> void pixels(const PoolPixels& t) {
   using T = typename What::Element;
+  constexpr size_t L = What::lanes;
   const T* in = static_cast<const T*>(t.in);
   T* out = static_cast<T*>(t.out);
   int32_t* indices = t.indices;
@@ -134,6 +178,11 @@ template <class What> void pixels(const PoolPixels& t) {
 }
 
 #if !defined(SKUA_HALF)
+template <class T> void max_bytes(const PoolPixels& t) {
+  if (L == 1 || t.channels < MaxBytes<T>::lanes) pixels<Max<T>>(t);
+  else pixels<MaxBytes<T>>(t);
+}
+
 // Planes hold T, what the kernels above then pool floats: a half is converted once, not once per window.
 template <class T> void to_channels(size_t n, size_t count, const void* planes, size_t plane, void* channels) {
   const T* from = static_cast<const T*>(planes);
@@ -176,7 +225,11 @@ const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
   SKUA_POOL(T, type, "indices", "a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>)          \
   SKUA_POOL(T, type, "from_planes", "NCHW: blocks of vectors transposed in registers, as floats", pool_transpose, 0, PoolTransposeFn, to_channels<T>)               \
   SKUA_POOL(T, type, "to_planes", "NCHW: blocks of vectors transposed in registers, from floats", pool_transpose, 1, PoolTransposeFn, from_channels<T>)
-const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_POOL_TYPE)};
+#define SKUA_POOL_BYTES(T, type)                                                                                                                                    \
+  SKUA_POOL(T, type, "max", "bytes in whole registers, up to four per pass over the window", pool_max, 0, PoolFn, max_bytes<T>)                                     \
+  SKUA_POOL(T, type, "average", "exact sums of up to four vectors of channels per pass, requantised once", pool_average, 0, PoolFn, pixels<AverageBytes<T>>)
+const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_POOL_TYPE) SKUA_FOR_INT8(SKUA_POOL_BYTES)};
+#undef SKUA_POOL_BYTES
 #undef SKUA_POOL_TYPE
 #endif
 #undef SKUA_POOL_MAX

@@ -4,6 +4,7 @@
 #include <skua/pool.h>
 #include "core/activation.h"
 #include "core/families.h"
+#include "core/quantize.h"
 #include "core/window.h"
 #include "pooling/pool_kernel.h"
 
@@ -18,6 +19,10 @@ struct Config {
   uint32_t kernel[2], stride[2], dilation[2];
   skua_padding padding;
   skua_activation activation;
+  // Bytes: scale of the input over that of the output, zero points, bounds of the result (of a maximum as bytes).
+  double ratio;
+  int32_t zero, zero_point;
+  float low, high;
 };
 
 struct Op : skua_op {
@@ -46,6 +51,10 @@ const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(pl
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
+  if (is_int8(Element(op.config.type))) {
+    op.activation = {op.config.low, op.config.high, nullptr, 0, 0};
+    return SKUA_STATUS_OK;
+  }
   SKUA_TRY(resolve_activation(base, op.config.activation, op.f32_activation));
   return resolve_activation(base, op.config.activation, op.activation, Element(op.config.type));
 }
@@ -72,6 +81,8 @@ skua_status check_touches(const skua_op* op, const char* dimension, const Window
       if (w.first_tap(o) >= w.end_tap(o)) return SKUA_INVALID("%s: the input's %s of %zu lies between two taps of a window with dilation %zu", op->cls->name, dimension, w.in, w.dilation);
   return SKUA_STATUS_OK;
 }
+
+constexpr size_t kMostTapsOfBytes = size_t(1) << 23;  // their sum and that of the zero points fit 32 bits
 
 constexpr double kLargestScratch = 1 << 20;  // floats of a worker
 
@@ -128,11 +139,16 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     p.outputs[1] = y;
     p.outputs[1].type = SKUA_DTYPE_S32;
   }
+  const bool bytes = is_int8(Element(c.type));
+  if (bytes && c.kind == SKUA_POOL_AVERAGE && mul_sat(p.y.kernel, p.x.kernel) > kMostTapsOfBytes)
+    return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu bytes, more than %zu", base->cls->name, p.y.kernel, p.x.kernel, kMostTapsOfBytes);
   const KernelKind kinds[] = {KernelKind::pool_max, KernelKind::pool_average, KernelKind::pool_indices};
   const Element element = Element(c.type);
   const Kernel* f32 = find_kernel(op.ctx, pooling_tables, kinds[c.kind]);
   p.kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind], -1, element);
-  p.algorithm = nchw ? "planes" : "channels";
+  if (!p.kernel) return SKUA_UNSUPPORTED_("%s: no kernel in this build", base->cls->name);
+  p.algorithm = !nchw ? "channels" : bytes ? "planes_in_place" : "planes";
+  if (bytes) return SKUA_STATUS_OK;
   if (!nchw || !p.y.out || !p.x.out) return SKUA_STATUS_OK;
   p.from_planes = transposer(op.ctx, 0, f32->vector, element);
   p.to_planes = transposer(op.ctx, 1, f32->vector, element);
@@ -202,6 +218,7 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
   t.pixel = p.x.stride * m.in_pixel;
   t.channels = m.n;
   t.low = activation.low; t.high = activation.high;
+  t.zero = c.zero; t.zero_point = c.zero_point;
   t.out_pixel = m.out_pixel;
   t.indices_pixel = m.indices ? m.indices_pixel : 0;
   t.index_row = uint32_t(p.y.dilation * p.x.in);
@@ -214,7 +231,7 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
     t.columns = last - kx;
     t.in = static_cast<const char*>(m.in) + ((top - m.first_row) * m.in_row + left * m.in_pixel) * bytes;
     t.pixels = end - x;
-    t.scale = 1.0f / float(count_y * count_x);
+    t.scale = c.ratio ? float(c.ratio / double(count_y * count_x)) : 1.0f / float(count_y * count_x);
     char* to = static_cast<char*>(m.out) + x * m.out_pixel * bytes;
     t.out = to;
     t.indices = m.indices ? m.indices + x * m.indices_pixel : nullptr;
@@ -323,11 +340,15 @@ using namespace skua;
 extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool2d_desc* desc, skua_op** out) {
   skua_pool2d_desc d;
   SKUA_TRY(read_desc("pool2d", context, desc, d, out));
-  SKUA_TRY(need_float("pool2d", "type", d.type));
-  SKUA_TRY(need_unquantized("pool2d", "input_q", d.input_q));
-  SKUA_TRY(need_unquantized("pool2d", "output_q", d.output_q));
+  const bool bytes = is_int8(Element(d.type));
+  SKUA_TRY(bytes ? need_int8("pool2d", "type", d.type) : need_float("pool2d", "type", d.type));
+  SKUA_TRY(need_quantization_of("pool2d", "input_q", d.input_q, d.type));
+  SKUA_TRY(need_quantization_of("pool2d", "output_q", d.output_q, d.type));
   SKUA_TRY(check_activation("pool2d", d.activation));
   if (unsigned(d.kind) > SKUA_POOL_MAX_INDICES) return SKUA_INVALID("pool2d: kind is %d, unknown", int(d.kind));
+  if (bytes && d.kind == SKUA_POOL_MAX_INDICES) return SKUA_UNSUPPORTED_("pool2d: kind is MAX_INDICES, which has no kernel for %s", skua_dtype_name(d.type));
+  if (bytes && d.kind == SKUA_POOL_MAX && (d.input_q.scale != d.output_q.scale || d.input_q.zero_point != d.output_q.zero_point))
+    return SKUA_UNSUPPORTED_("pool2d: input_q and output_q differ; a maximum keeps the quantisation, use convert for another");
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("pool2d: layout is %d, unknown", int(d.layout));
   if (!d.global) SKUA_TRY(check_window("pool2d", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.padding));
   skua_op* base;
@@ -344,5 +365,19 @@ extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool
   c.dilation[0] = d.dilation_h; c.dilation[1] = d.dilation_w;
   c.padding = d.padding;
   c.activation = d.activation;
+  if (bytes) {
+    c.ratio = double(d.input_q.scale) / double(d.output_q.scale);
+    c.zero = d.input_q.zero_point;
+    c.zero_point = d.output_q.zero_point;
+    const skua_status s = quantized_bounds("pool2d", d.activation, Element(d.type), d.output_q, c.low, c.high);
+    if (s != SKUA_STATUS_OK) {
+      skua_op_destroy(base);
+      return s;
+    }
+    if (d.kind == SKUA_POOL_MAX) {
+      c.low += float(c.zero_point);
+      c.high += float(c.zero_point);
+    }
+  }
   return open_op(base, out);
 }

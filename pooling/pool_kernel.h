@@ -9,12 +9,16 @@ namespace skua {
 //   KernelKind::pool_max      out[p][c] = max over r, k of in[r*row + k*tap + p*pixel + c]; NaN if one of them is
 //   KernelKind::pool_average  out[p][c] = scale * sum over r of (sum over k of the same)
 //   KernelKind::pool_indices  the maximum, and where it was: index + r*index_row + k*index_tap + p*index_pixel. The first of equal ones; NaN wins
+// Of bytes (quantised as dispatch/requantize.h says):
+//   pool_max      the same, clamped to [low, high], which are bytes
+//   pool_average  requantised sum of (in - zero), times scale; to [low, high] + zero_point
 struct PoolPixels {
   const void* in;             // first tap of the first pixel
   size_t rows, columns;       // taps, those inside the image only; 1 or more
   size_t row, tap, pixel;
   size_t pixels, channels;
   float scale, low, high;     // clamp; NaN passes
+  int32_t zero, zero_point;   // of the input and the output of an average of bytes
   void* out;
   size_t out_pixel;
   int32_t* indices;

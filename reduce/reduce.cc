@@ -5,6 +5,7 @@
 
 #include "core/families.h"
 #include "core/op.h"
+#include "core/quantize.h"
 #include "elementwise/unary_kernel.h"
 #include "reduce/reduce_kernel.h"
 
@@ -14,6 +15,10 @@ namespace {
 struct Config {
   uint32_t kind, type, axis_count, keep_dims;
   int32_t axes[SKUA_MAX_RANK];
+  // Bytes:
+  double ratio;  // scale of the input over that of the output
+  int32_t zero;
+  Requantize to;
 };
 struct Op : skua_op {
   Config config;
@@ -56,7 +61,7 @@ skua_status open(skua_op* base) {
   op.columns = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, first, type);
   op.rows_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, later);
   op.columns_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, later);
-  const bool converts = type != Element::f32 && !is_arg(op.config.kind);
+  const bool converts = type != Element::f32 && !is_int8(type) && !is_arg(op.config.kind);
   if (converts) op.convert = find_kernel(op.ctx, convert_tables, KernelKind::convert, int(Element::f32), type);
   if (!op.rows || !op.columns || !op.rows_later || !op.columns_later || (converts && !op.convert)) return SKUA_UNSUPPORTED_("reduce: no kernel in this build");
   return SKUA_STATUS_OK;
@@ -71,6 +76,8 @@ void add_stage(const Op& op, Plan& p, size_t outer, size_t n, size_t inner, size
   s.kernel = inner == 1 ? (first ? op.rows : op.rows_later) : (first ? op.columns : op.columns_later);
   if (first) p.kernel = s.kernel;
 }
+
+constexpr size_t kMostBytes = 65793;  // 255 of each are less than 2^24
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
@@ -101,6 +108,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if (y.rank == 0) y.shape[y.rank++] = 1;
   if (arg && !p.reduced) return SKUA_INVALID("reduce: the axis has extent 0, there is no index to give");
   if (arg && p.reduced > INT32_MAX) return SKUA_INVALID("reduce: the axis has extent %zu, more than an s32 can count", p.reduced);
+  if (is_int8(Element(c.type)) && variant_of(c.kind) == kReduceSum && p.reduced > kMostBytes)
+    return SKUA_UNSUPPORTED_("reduce: sums of %zu bytes each, at most %zu are exact; reduce in two steps", p.reduced, kMostBytes);
   p.algorithm = "empty";
   if (!p.results || !p.reduced) return SKUA_STATUS_OK;
 
@@ -156,6 +165,9 @@ struct Task {
   size_t x_element;       // bytes
   char* y;
   const Kernel* convert;  // of the results, f32, to 16 bits in y; NULL = they stay f32
+  const Config* bytes;    // of the results, integers in f32, to bytes in y; NULL = they are not
+  int32_t offset;         // for these: the zero points in a sum
+  float factor;
   float divisor;
   bool arg;
   size_t blocks, pieces;  // blocks of columns
@@ -164,9 +176,13 @@ constexpr size_t kResults = 2048;  // that wait in the first-level cache to be c
 
 // compute(y) for the results [at, at + count).
 template <class Compute> void put(const Task& t, size_t at, size_t count, Compute compute) {
-  if (!t.convert) return compute(reinterpret_cast<float*>(t.y) + at);
+  if (!t.convert && !t.bytes) return compute(reinterpret_cast<float*>(t.y) + at);
   float results[kResults];
   compute(results);
+  if (t.bytes) {
+    for (size_t i = 0; i < count; ++i) t.y[at + i] = char(requantize(int32_t(results[i]) - t.offset, t.factor, t.bytes->to));
+    return;
+  }
   note_use(t.convert);
   code_of<ConvertFn>(t.convert)(count, results, t.y + at * 2);
 }
@@ -181,7 +197,7 @@ void task(void* arg, size_t index, uint32_t) {
   if (s.inner == 1 && s.chunks == 1) {
     if (t.arg) return code_of<ArgRowsFn>(s.kernel)(to - from, s.n, t.x + from * s.n * t.x_element, s.n, reinterpret_cast<int32_t*>(t.y) + from);
     for (size_t r = from, rows; r < to; r += rows) {
-      rows = t.convert ? min(to - r, kResults) : to - r;
+      rows = t.convert || t.bytes ? min(to - r, kResults) : to - r;
       put(t, r, rows, [&](float* y) { code_of<ReduceRowsFn>(s.kernel)(rows, s.n, t.x + r * s.n * t.x_element, s.n, y, t.divisor); });
     }
     return;
@@ -208,10 +224,16 @@ void run(const RunArgs& args) {
   const Config& c = op.config;
   if (!p.results) return;
   char* y = args.out<char>(0);
+  const bool bytes = is_int8(Element(c.type)) && !is_arg(c.kind);
+  if (!p.reduced && bytes) {  // the ends of the type are its infinities, and nothing is 0
+    const float end = c.kind == SKUA_REDUCE_MIN ? c.to.high : c.kind == SKUA_REDUCE_MAX ? c.to.low : 0;
+    memset(y, int32_t(end) + c.to.zero_point, p.results);
+    return;
+  }
   if (!p.reduced) {
     const float value = c.kind == SKUA_REDUCE_MEAN ? __builtin_nanf("") : c.kind == SKUA_REDUCE_MIN ? __builtin_inff() : c.kind == SKUA_REDUCE_MAX ? -__builtin_inff()
                         : c.kind == SKUA_REDUCE_PROD ? 1.0f : 0.0f;
-    const Task t = {nullptr, nullptr, 0, y, op.convert, 1, false, 1, 1};
+    const Task t = {nullptr, nullptr, 0, y, op.convert, nullptr, 0, 0, 1, false, 1, 1};
     for (size_t i = 0; i < p.results; ++i) put(t, i, 1, [&](float* to) { *to = value; });
     return;
   }
@@ -221,12 +243,17 @@ void run(const RunArgs& args) {
     const Stage& s = p.stage[i];
     const bool last = i + 1 == p.stages;
     Task t = {&s, x, i ? sizeof(float) : element_bytes(Element(c.type)), last ? y : space + i % 2 * p.half[0] * sizeof(float), last ? op.convert : nullptr,
-              last && c.kind == SKUA_REDUCE_MEAN ? float(p.reduced) : 1.0f, is_arg(c.kind), 1, 1};
+              last && bytes ? &c : nullptr, 0, 0, last && c.kind == SKUA_REDUCE_MEAN && !bytes ? float(p.reduced) : 1.0f, is_arg(c.kind), 1, 1};
+    if (t.bytes) {
+      const bool sums = variant_of(c.kind) == kReduceSum;
+      t.offset = c.zero * int32_t(sums ? p.reduced : 1);
+      t.factor = sum_scale(c.ratio, 1, c.kind == SKUA_REDUCE_MEAN ? double(p.reduced) : 1.0);
+    }
     const size_t groups = s.outer * s.chunks, lines = ceil_div(s.inner, 16);
     const double cycles = t.arg ? 0.6 : 0.3;
     t.pieces = pieces_for(args, groups * lines, double(s.chunk) * double(s.inner) / double(lines) * cycles + (s.inner == 1 ? 10 : 0));
     if (groups < t.pieces) t.blocks = min(ceil_div(t.pieces, groups), lines);
-    if (t.convert) t.blocks = max(t.blocks, ceil_div(lines, kResults / 16));
+    if (t.convert || t.bytes) t.blocks = max(t.blocks, ceil_div(lines, kResults / 16));
     parallel(args, t.pieces, task, &t);
     x = t.y;
   }
@@ -242,13 +269,27 @@ using namespace skua;
 extern "C" skua_status skua_reduce_create(skua_context* context, const skua_reduce_desc* desc, skua_op** out) {
   skua_reduce_desc d = {};
   SKUA_TRY(read_desc("reduce", context, desc, d, out));
-  SKUA_TRY(need_float("reduce", "type", d.type));
-  SKUA_TRY(need_unquantized("reduce", "input_q", d.input_q));
-  SKUA_TRY(need_unquantized("reduce", "output_q", d.output_q));
   if (unsigned(d.kind) >= SKUA_REDUCE_KIND_COUNT) return SKUA_INVALID("reduce: kind is %d, unknown", int(d.kind));
+  const bool bytes = is_int8(Element(d.type));
+  SKUA_TRY(bytes ? need_int8("reduce", "type", d.type) : need_float("reduce", "type", d.type));
+  if (bytes && is_arg(d.kind)) {  // the order is that of the bytes
+    if (d.input_q.scale != 0) SKUA_TRY(need_quantization("reduce", "input_q", d.input_q, d.type));
+    SKUA_TRY(need_unquantized("reduce", "output_q", d.output_q));
+  } else {
+    SKUA_TRY(need_quantization_of("reduce", "input_q", d.input_q, d.type));
+    SKUA_TRY(need_quantization_of("reduce", "output_q", d.output_q, d.type));
+  }
+  if (bytes && (d.kind == SKUA_REDUCE_PROD || d.kind == SKUA_REDUCE_SUM_SQUARES))
+    return SKUA_UNSUPPORTED_("reduce: kind is %d, which has no kernel for %s; convert the input", int(d.kind), skua_dtype_name(d.type));
   if (d.axis_count > SKUA_MAX_RANK) return SKUA_INVALID("reduce: axis_count is %u, must be 0..%d", d.axis_count, SKUA_MAX_RANK);
   if (is_arg(d.kind) && d.axis_count > 1) return SKUA_INVALID("reduce: axis_count is %u, an index needs one axis", d.axis_count);
-  Config c = {uint32_t(d.kind), uint32_t(d.type), d.axis_count, d.keep_dims, {}};
+  Config c = {uint32_t(d.kind), uint32_t(d.type), d.axis_count, d.keep_dims, {}, 0, 0, {}};
+  if (bytes && !is_arg(d.kind)) {
+    c.ratio = double(d.input_q.scale) / double(d.output_q.scale);
+    c.zero = d.input_q.zero_point;
+    c.to.zero_point = d.output_q.zero_point;
+    SKUA_TRY(quantized_bounds("reduce", {}, Element(d.type), d.output_q, c.to.low, c.to.high));
+  }
   for (uint32_t i = 0; i < d.axis_count; ++i) {
     if (d.axes[i] < -SKUA_MAX_RANK || d.axes[i] >= SKUA_MAX_RANK)
       return SKUA_INVALID("reduce: axes[%u] is %d, must be within -%d..%d", i, d.axes[i], SKUA_MAX_RANK, SKUA_MAX_RANK - 1);

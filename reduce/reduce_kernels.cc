@@ -216,6 +216,9 @@ const Kernel kernels[] = {
 #define SKUA_REDUCE(variant, name, op, why) SKUA_FOR_TYPES(SKUA_KERNELS, variant, name, op, why)
 #include "reduce/reduce.def"
 #undef SKUA_REDUCE
+    // Of bytes, as f32 holds them: exact up to 2^24.
+    SKUA_FOR_INT8(SKUA_KERNELS, kReduceSum, sum, Sum, "exact sum; also the mean") SKUA_FOR_INT8(SKUA_KERNELS, kReduceMin, min, Min, "smallest byte")
+    SKUA_FOR_INT8(SKUA_KERNELS, kReduceMax, max, Max, "largest byte")
 #undef SKUA_KERNELS
 #define SKUA_ARG(T, type, variant, name, largest)                                                                                                       \
   {"reduce_" #name "_" #type "_rows_" SKUA_STRING(SKUA_ISA), "reduce", "two chains of a vector of values and one of indices", KernelKind::reduce_rows,   \
@@ -223,6 +226,7 @@ const Kernel kernels[] = {
   {"reduce_" #name "_" #type "_columns_" SKUA_STRING(SKUA_ISA), "reduce", "four vectors of columns, values and indices in registers",                    \
    KernelKind::reduce_columns, Isa::SKUA_ISA, variant, 0, 4 * F32::L, F32::L, reinterpret_cast<AnyCode>(static_cast<ArgColumnsFn>(arg_columns<largest, T>)), element_of<T>},
     SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmax, argmax, true)
+    SKUA_FOR_INT8(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_INT8(SKUA_ARG, kReduceArgmax, argmax, true)
 #undef SKUA_ARG
 };
 

@@ -3,6 +3,7 @@
 
 #include "core/families.h"
 #include "core/op.h"
+#include "core/quantize.h"
 #include "resize/resize_kernel.h"
 
 namespace skua {
@@ -37,7 +38,8 @@ struct Source {
 };
 
 // All in integers: coordinate = num / den exactly. Extents are below 2^31.
-Source bilinear(uint32_t coordinates, uint64_t o, uint64_t in, uint64_t out) {
+// bytes: the weight is rounded to a multiple of 1/256, so that blends of both directions are exact in f32.
+Source bilinear(uint32_t coordinates, uint64_t o, uint64_t in, uint64_t out, bool bytes) {
   uint64_t num = o * in, den = out;
   if (coordinates == SKUA_RESIZE_HALF_PIXEL) {
     num = (2 * o + 1) * in;
@@ -51,7 +53,7 @@ Source bilinear(uint32_t coordinates, uint64_t o, uint64_t in, uint64_t out) {
   s.first = size_t(num / den);
   if (s.first >= in - 1) return {size_t(in - 1), size_t(in - 1), 0};
   s.second = s.first + 1;
-  s.weight = float(double(num % den) / double(den));
+  s.weight = bytes ? float((num % den * 512 + den) / (2 * den)) / 256 : float(double(num % den) / double(den));
   return s;
 }
 
@@ -150,7 +152,7 @@ void fill_tables(const Plan& p, const Config& c, size_t from, size_t pixels, con
   const size_t each = p.by_elements ? p.channels : 1;
   for (size_t i = 0, e = 0; i < pixels; ++i) {
     Source s = {0, 0, 0};
-    if (c.kind == SKUA_RESIZE_BILINEAR) s = bilinear(c.coordinates, from + i, p.in_w, p.out_w);
+    if (c.kind == SKUA_RESIZE_BILINEAR) s = bilinear(c.coordinates, from + i, p.in_w, p.out_w, is_int8(Element(c.type)));
     else s.first = nearest(c.coordinates, from + i, p.in_w, p.out_w);
     for (size_t k = 0; k < each; ++k, ++e) {
       t.at0[e] = s.first * p.x_pixel + k;
@@ -201,7 +203,7 @@ void task(void* arg, size_t index, uint32_t worker) {
         last = y;
         continue;
       }
-      const Source s = bilinear(op.config.coordinates, o, p.in_h, p.out_h);
+      const Source s = bilinear(op.config.coordinates, o, p.in_h, p.out_h, is_int8(Element(op.config.type)));
       auto blended = [&](size_t source, size_t other) {  // the buffer with that row; `other` stays
         const int which = held[0] == source ? 0 : held[1] == source ? 1 : held[0] == other ? 1 : 0;
         if (held[which] != source) {
@@ -238,9 +240,12 @@ using namespace skua;
 extern "C" skua_status skua_resize2d_create(skua_context* context, const skua_resize2d_desc* desc, skua_op** out) {
   skua_resize2d_desc d = {};
   SKUA_TRY(read_desc("resize2d", context, desc, d, out));
-  SKUA_TRY(need_float("resize2d", "type", d.type));
-  SKUA_TRY(need_unquantized("resize2d", "input_q", d.input_q));
-  SKUA_TRY(need_unquantized("resize2d", "output_q", d.output_q));
+  const bool bytes = is_int8(Element(d.type));
+  SKUA_TRY(bytes ? need_int8("resize2d", "type", d.type) : need_float("resize2d", "type", d.type));
+  SKUA_TRY(need_quantization_of("resize2d", "input_q", d.input_q, d.type));
+  SKUA_TRY(need_quantization_of("resize2d", "output_q", d.output_q, d.type));
+  if (bytes && (d.input_q.scale != d.output_q.scale || d.input_q.zero_point != d.output_q.zero_point))
+    return SKUA_UNSUPPORTED_("resize2d: input_q and output_q differ; a resize keeps the quantisation, use convert for another");
   if (unsigned(d.kind) > SKUA_RESIZE_BILINEAR) return SKUA_INVALID("resize2d: kind is %d, unknown", int(d.kind));
   if (unsigned(d.coordinates) > SKUA_RESIZE_ASYMMETRIC) return SKUA_INVALID("resize2d: coordinates is %d, unknown", int(d.coordinates));
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("resize2d: layout is %d, unknown", int(d.layout));

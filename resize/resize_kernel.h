@@ -1,6 +1,6 @@
 // Resizing of a row of pixels, and the blend of two rows. Plain data, included by the kernel units.
 // Blends compute in f32: x of blend_pixels and blend_elements and y of blend_rows have the kernel's type; the variant of copies is the bytes of an
-// element, 4 or 2. at, at0, at1: element offsets into x. A weight of 0 takes the first neighbour as it is, bit by bit.
+// element, 4, 2 or 1. at, at0, at1: element offsets into x. A weight of 0 takes the first neighbour as it is, bit by bit.
 #pragma once
 #include <stddef.h>
 

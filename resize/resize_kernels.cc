@@ -3,7 +3,7 @@
 //   source row  y0 ──┐ blend_pixels (channels next to each other, vectors)     a0 a1 a2 ...  ─┐
 //   source row  y1 ──┘ or blend_elements (one to three channels, planes)       b0 b1 b2 ...  ─┴─ blend_rows ─► output row
 //
-// Every blend is a + w * (b - a): equal neighbours stay what they are.
+// Every blend is a + w * (b - a): equal neighbours stay what they are. Weights of bytes are multiples of 1/256: nothing is rounded before the result is.
 #include "resize/resize_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
@@ -16,9 +16,11 @@ constexpr size_t L = F32::L;
 
 SKUA_INL F32 blend(F32 a, F32 b, F32 w) { return fma(w, b - a, a); }
 
-// Of words and of halves, bits kept.
+// Of words, halves and bytes, bits kept.
 SKUA_INL void copy_vector(const uint32_t* x, uint32_t* y) { I32::load(reinterpret_cast<const int32_t*>(x)).store(reinterpret_cast<int32_t*>(y)); }
 SKUA_INL void copy_vector(const uint16_t* x, uint16_t* y) { store_u16(load_u16(x), y); }
+SKUA_INL void copy_vector(const uint8_t* x, uint8_t* y) { I32::load(x).store(y); }
+SKUA_INL void copy_n(const uint8_t* x, uint8_t* y, size_t n) { I32::load_n(x, n).store_n(y, n); }
 SKUA_INL void copy_n(const uint32_t* x, uint32_t* y, size_t n) { I32::load_n(reinterpret_cast<const int32_t*>(x), n).store_n(reinterpret_cast<int32_t*>(y), n); }
 SKUA_INL void copy_n(const uint16_t* x, uint16_t* y, size_t n) { store_u16_n(load_u16_n(x, n), y, n); }
 
@@ -100,7 +102,7 @@ template <class T> void blend_rows(size_t rows, size_t n, const float* a, const 
   SKUA_RESIZE("resize_blend_" #type "_pixels", resize_blend_pixels, 0, element_of<T>, ResizeBlendPixelsFn, blend_pixels<T>, "two pixels of a row, vectors of channels") \
   SKUA_RESIZE("resize_blend_" #type "_elements", resize_blend_elements, 0, element_of<T>, ResizeBlendElementsFn, blend_elements<T>, "two pixels of a row, few channels or planes") \
   SKUA_RESIZE("resize_blend_" #type "_rows", resize_blend_rows, 0, element_of<T>, ResizeBlendRowsFn, blend_rows<T>, "two blended rows")
-const Kernel kernels[] = {SKUA_COPIES(uint32_t, x32) SKUA_COPIES(uint16_t, x16) SKUA_FOR_TYPES(SKUA_BLENDS)};
+const Kernel kernels[] = {SKUA_COPIES(uint32_t, x32) SKUA_COPIES(uint16_t, x16) SKUA_COPIES(uint8_t, x8) SKUA_FOR_TYPES(SKUA_BLENDS) SKUA_FOR_INT8(SKUA_BLENDS)};
 #undef SKUA_BLENDS
 #undef SKUA_COPIES
 #undef SKUA_RESIZE

@@ -393,7 +393,7 @@ TEST(Binary, SaysWhatIsWrong) {
   EXPECT_EQ(skua_binary_create(context, &d, &op), SKUA_STATUS_INVALID_ARGUMENT);
   EXPECT_STREQ(skua_error_text(), "binary: kind is 16, unknown");
   d = SKUA_BINARY_DESC_INIT;
-  d.type = SKUA_DTYPE_S8;
+  d.type = SKUA_DTYPE_S4;
   EXPECT_EQ(skua_binary_create(context, &d, &op), SKUA_STATUS_UNSUPPORTED);
   d = SKUA_BINARY_DESC_INIT;
   d.activation = {SKUA_ACTIVATION_CLAMP, 1, 0};

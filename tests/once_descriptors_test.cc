@@ -191,7 +191,7 @@ TEST(Descriptor, Pool2d) {
   auto create = [](skua_context* c, const skua_pool2d_desc& d, skua_op** out) { return skua_pool2d_create(c, &d, out); };
   BAD("struct_size", d.struct_size = 1);
   BAD("kind", d.kind = skua_pool_kind(3));
-  BAD("type", d.type = SKUA_DTYPE_U8);
+  BAD("type", d.type = SKUA_DTYPE_S4);
   BAD("type", d.type = kUnknownType);
   BAD("layout", d.layout = skua_layout(2));
   BAD("kernel_h", d.kernel_h = 0);
@@ -265,7 +265,7 @@ TEST(Descriptor, Elementwise) {
     BAD("struct_size", d.struct_size = 0);
     BAD("kind", d.kind = SKUA_UNARY_KIND_COUNT);
     BAD("kind", d.kind = skua_unary_kind(-1));
-    BAD("input_type", d.input_type = SKUA_DTYPE_S8);
+    BAD("input_type", d.input_type = SKUA_DTYPE_S4);
     BAD("output_type", d.output_type = SKUA_DTYPE_S8);
     BAD("a must be <= b", d.kind = SKUA_UNARY_CLAMP, d.a = 2, d.b = 1);
     BAD("a must be <= b", d.kind = SKUA_UNARY_CLAMP, d.a = NAN);
@@ -372,7 +372,7 @@ TEST(Descriptor, ReduceAndResize) {
   BAD("struct_size", d.struct_size = 0);
   BAD("kind", d.kind = skua_resize_kind(2));
   BAD("coordinates", d.coordinates = skua_resize_coordinates(3));
-  BAD("type", d.type = SKUA_DTYPE_S8);
+  BAD("type", d.type = SKUA_DTYPE_S4);
   BAD("layout", d.layout = skua_layout(2));
   BAD("out_h", d.out_h = 0);
   BAD("out_w", d.out_w = 0);
@@ -403,7 +403,7 @@ TEST(Descriptor, Data) {
     const skua_layout_desc good = SKUA_LAYOUT_DESC_INIT;
     auto create = [](skua_context* c, const skua_layout_desc& d, skua_op** out) { return skua_layout_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("type", d.type = SKUA_DTYPE_S8);
+    BAD("type", d.type = SKUA_DTYPE_S4);
     BAD("from", d.from = skua_layout(2));
     BAD("to", d.to = skua_layout(2));
     BAD("input 0", (void)d);
@@ -414,7 +414,7 @@ TEST(Descriptor, Data) {
     good.rank = 3;
     auto create = [](skua_context* c, const skua_pad_desc& d, skua_op** out) { return skua_pad_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("type", d.type = SKUA_DTYPE_S8);
+    BAD("type", d.type = SKUA_DTYPE_S4);
     BAD("mode", d.mode = skua_pad_mode(3));
     BAD("rank", d.rank = 0);
     BAD("rank", d.rank = 7);
@@ -433,7 +433,7 @@ TEST(Descriptor, Data) {
     for (size_t& size : good.size) size = 1;
     auto create = [](skua_context* c, const skua_slice_desc& d, skua_op** out) { return skua_slice_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("type", d.type = SKUA_DTYPE_S8);
+    BAD("type", d.type = SKUA_DTYPE_S4);
     BAD("rank", d.rank = 0);
     BAD("rank", d.rank = 7);
     BAD("begin[1]", d.begin[1] = 4);
@@ -449,7 +449,7 @@ TEST(Descriptor, Data) {
     const skua_concat_desc good = SKUA_CONCAT_DESC_INIT;
     auto create = [](skua_context* c, const skua_concat_desc& d, skua_op** out) { return skua_concat_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
-    BAD("type", d.type = SKUA_DTYPE_S8);
+    BAD("type", d.type = SKUA_DTYPE_S4);
     BAD("axis", d.axis = 3);
     BAD("axis", d.axis = -4);
     BAD("axis", d.axis = INT32_MIN);
@@ -463,7 +463,7 @@ TEST(Descriptor, Data) {
   auto create = [](skua_context* c, const skua_rearrange_desc& d, skua_op** out) { return skua_rearrange_create(c, &d, out); };
   BAD("struct_size", d.struct_size = 0);
   BAD("kind", d.kind = skua_rearrange_kind(3));
-  BAD("type", d.type = SKUA_DTYPE_S8);
+  BAD("type", d.type = SKUA_DTYPE_S4);
   BAD("layout", d.layout = skua_layout(2));
   BAD("block", d.block = 0);
   BAD("input 0", (void)d);
@@ -480,11 +480,14 @@ TEST(Descriptor, Convert) {
   const std::vector<skua_tensor> inputs = {shape({2, 3})};
   auto create = [](skua_context* c, const skua_convert_desc& d, skua_op** out) { return skua_convert_create(c, &d, out); };
   BAD("struct_size", d.struct_size = 0);
-  BAD("input_type", d.input_type = SKUA_DTYPE_S8);
+  BAD("input_type", d.input_type = SKUA_DTYPE_S4);
   BAD("output_type", d.output_type = SKUA_DTYPE_S32);
   BAD("output_type", d.output_type = kUnknownType);
   BAD("input_q", d.input_q.scale = 1);
   BAD("output_q", d.output_q.zero_point = 1);
+  BAD("input_q.scale", d.input_type = SKUA_DTYPE_S8, d.input_q.scale = -1);
+  BAD("output_q.zero_point", d.output_type = SKUA_DTYPE_U8, d.output_q.scale = 1, d.output_q.zero_point = -1);
+  BAD("channels", d.channels = 3);
   sweep(good, create, {shape({2, 3}, SKUA_DTYPE_S32)}, "input 0", [](auto&) {});
 }
 

@@ -320,7 +320,7 @@ TEST_F(Pooling, Errors) {
   d = desc(skua_pool_kind(7), 2, 2, 1);
   create_fails(d, "kind");
   d = desc(SKUA_POOL_MAX, 2, 2, 1);
-  d.type = SKUA_DTYPE_S8;
+  d.type = SKUA_DTYPE_S4;
   create_fails(d, "type");
   d.type = SKUA_DTYPE_F32;
   d.layout = skua_layout(3);

@@ -206,8 +206,8 @@ TEST(Resize, BadArgumentsAreRefusedByName) {
   expect("coordinates is 3");
   d.layout = skua_layout(2);
   expect("layout is 2");
-  d.type = SKUA_DTYPE_S8;
-  expect("type is s8", SKUA_STATUS_UNSUPPORTED);
+  d.type = SKUA_DTYPE_S4;
+  expect("type is s4", SKUA_STATUS_UNSUPPORTED);
   EXPECT_EQ(none, nullptr);
   Op op;
   SKUA_EXPECT_OK(skua_resize2d_create(context, &d, &op));

@@ -121,13 +121,18 @@ static inline skua_rearrange_desc skua_rearrange_desc_init(void) {
 #define SKUA_REARRANGE_DESC_INIT skua_rearrange_desc_init()
 SKUA_API skua_status skua_rearrange_create(skua_context* context, const skua_rearrange_desc* desc, skua_op** out);
 
-/* Conversion between element types; today f32, f16 and bf16, each to each. Any rank, any strides. Widening is exact; narrowing rounds to nearest even, beyond
- * the largest number to infinity, below the smallest normal one to denormals. NaN stays NaN (with its sign and the upper bits of its payload, but on AArch32). Types of 8 and 4
- * bits will take a quantisation, and saturate. */
+/* Conversion between element types: f32, f16, bf16, s8 and u8, each to each. Any rank, any strides. Widening is exact; narrowing rounds to nearest even, beyond
+ * the largest number to infinity, below the smallest normal one to denormals. NaN stays NaN (with its sign and the upper bits of its payload, but on AArch32).
+ * s8 and u8 have a quantisation, per tensor or per channel (`channels` scales along `axis`, any dimension); one rounding to nearest even, saturating, the same bits on every CPU:
+ *   quantise    q = clamp(nearest(x * f)) + zero_point, f = 1 / scale rounded to f32; NaN gives the zero point, infinities the ends
+ *   dequantise  x = (q - zero_point) * scale, rounded to the type
+ *   requantise  q = clamp(nearest((q0 - zero_point0) * f)) + zero_point, f = scale0 / scale rounded to f32
+ * More in docs/quantization.md. */
 typedef struct skua_convert_desc {
   size_t struct_size;
   skua_dtype input_type, output_type;
   skua_quantization input_q, output_q;
+  size_t channels; /* number of scales where input_q or output_q has them; else 0 */
 } skua_convert_desc;
 static inline skua_convert_desc skua_convert_desc_init(void) {
   skua_convert_desc d;

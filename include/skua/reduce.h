@@ -21,8 +21,9 @@ typedef enum skua_reduce_kind {
   SKUA_REDUCE_KIND_COUNT
 } skua_reduce_kind;
 
-/* Input: x (dense). Output: the axes removed, or kept with extent 1. Types: f32, f16 or bf16, one for input
- * and output; the output of ARGMIN and ARGMAX is s32 for each. Sums are f32, in an order that depends on the shape and the instruction set
+/* Input: x (dense). Output: the axes removed, or kept with extent 1. Types: f32, f16, bf16, s8 or u8, one for input
+ * and output; the output of ARGMIN and ARGMAX is s32 for each. Bytes (docs/quantization.md; not PROD, SUM_SQUARES): exact, then one rounding; sums and means of at most 65793
+ * elements; of none: the zero point, or an end of the type for MIN and MAX. Sums are f32, in an order that depends on the shape and the instruction set
  * only, with several partial sums: error <= (2 + n/16 + log2 16) * eps * sum|x| for n elements, and one rounding to f16 or bf16. */
 typedef struct skua_reduce_desc {
   size_t struct_size;

@@ -20,7 +20,8 @@ typedef enum skua_resize_coordinates {
 
 /* Input: x, rank 4. Output: y. Bilinear clamps neighbours to the image and blends horizontally, then vertically. Nearest takes
  * floor(coordinate) for ASYMMETRIC, and rounds (ties down for HALF_PIXEL, to even for ALIGN_CORNERS) otherwise, clamped to the image.
- * Types: f32, f16 or bf16, one for input and output; blends are f32 and rounded once, nearest moves bits. */
+ * Types: f32, f16, bf16, s8 or u8, one for input and output (bytes: and one quantisation); blends are f32 and rounded once, nearest moves bits. Weights of bytes are
+ * rounded to multiples of 1/256, so that their blends are the same bits on every CPU (docs/quantization.md). */
 typedef struct skua_resize2d_desc {
   size_t struct_size;
   skua_resize_kind kind;

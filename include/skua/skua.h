@@ -16,6 +16,7 @@
 #include <skua/op.h>
 #include <skua/packed.h>
 #include <skua/pool.h>
+#include <skua/quantize.h>
 #include <skua/reduce.h>
 #include <skua/resize.h>
 #include <skua/status.h>

@@ -35,8 +35,24 @@ void stride(Bytes& bytes, skua_tensor& t, bool repeat) {
   }
 }
 
-skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_op** op) {
-  const auto type = bytes.value<skua_dtype>(1);
+// Mostly f32, sometimes bytes, which come with a quantisation, or another.
+skua_dtype type_of(Bytes& bytes) {
+  const uint32_t drawn = bytes.byte();
+  return drawn < 160 ? SKUA_DTYPE_F32 : drawn < 200 ? SKUA_DTYPE_S8 : drawn < 240 ? SKUA_DTYPE_U8 : skua_dtype(drawn % 8);
+}
+skua_quantization quantization(Bytes& bytes, skua_dtype type) {
+  skua_quantization q = {};
+  if (type != SKUA_DTYPE_S8 && type != SKUA_DTYPE_U8) return q;
+  static const float scales[] = {0.05f, 1, 1.0f / 256, 3e38f, 1e-38f};
+  const uint32_t drawn = bytes.byte();
+  q.scale = drawn < 250 ? scales[drawn % 5] : bytes.real();
+  q.zero_point = int32_t(bytes.byte()) - (type == SKUA_DTYPE_S8 ? 128 : 0);
+  return q;
+}
+
+skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_dtype* tensors, skua_op** op) {
+  const skua_dtype type = type_of(bytes);
+  if (which != 3 && which != 4) *tensors = type;
   const auto layout = bytes.value<skua_layout>(2);
   const skua_activation activation = {bytes.value<skua_activation_kind>(14), bytes.real(), bytes.real()};
   const uint32_t rank = bytes.byte() >= 250 ? bytes.below(9) : like.rank;
@@ -44,14 +60,25 @@ skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_o
     case 0: {
       skua_unary_desc d = SKUA_UNARY_DESC_INIT;
       d.kind = bytes.value<skua_unary_kind>(SKUA_UNARY_KIND_COUNT), d.input_type = type, d.a = bytes.real(), d.b = bytes.real();
+      d.output_type = type, d.input_q = quantization(bytes, type), d.output_q = quantization(bytes, type);
       return skua_unary_create(context(), &d, op);
     }
     case 1: {
       skua_binary_desc d = SKUA_BINARY_DESC_INIT;
       d.kind = bytes.value<skua_binary_kind>(SKUA_BINARY_KIND_COUNT), d.type = type, d.activation = activation;
+      d.x_q = quantization(bytes, type), d.y_q = quantization(bytes, type), d.output_q = quantization(bytes, type);
       return skua_binary_create(context(), &d, op);
     }
     case 2: {
+      if (bytes.flag()) {
+        skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
+        const float scales[] = {0.5f, 1e-3f, 2, 7, 0.01f, 1};
+        d.input_type = type, d.output_type = type_of(bytes);
+        d.input_q = quantization(bytes, d.input_type), d.output_q = quantization(bytes, d.output_type);
+        if (bytes.below(4) == 0) d.channels = bytes.extent(7), d.output_q.scales = d.channels <= 6 ? scales : nullptr, d.output_q.axis = bytes.below(7);
+        return skua_convert_create(context(), &d, op);
+      }
+      *tensors = SKUA_DTYPE_F32;
       const skua_select_desc d = SKUA_SELECT_DESC_INIT;
       return skua_select_create(context(), &d, op);
     }
@@ -73,6 +100,7 @@ skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_o
       skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
       d.kind = bytes.value<skua_reduce_kind>(SKUA_REDUCE_KIND_COUNT), d.axis_count = bytes.extent(4), d.keep_dims = bytes.flag();
       for (int32_t& axis : d.axes) axis = int32_t(bytes.extent(8)) - 3;
+      d.type = type, d.input_q = quantization(bytes, type), d.output_q = quantization(bytes, type);
       return skua_reduce_create(context(), &d, op);
     }
     case 6: {
@@ -82,12 +110,14 @@ skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_o
       d.dilation_h = bytes.extent(3), d.dilation_w = bytes.extent(3);
       d.padding = {bytes.value<skua_padding_mode>(3), bytes.extent(3), bytes.extent(3), bytes.extent(3), bytes.extent(3)};
       d.ceil_mode = bytes.flag(), d.count_padding = bytes.flag(), d.activation = activation;
+      d.input_q = d.output_q = quantization(bytes, type);
       return skua_pool2d_create(context(), &d, op);
     }
     case 7: {
       skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
       d.kind = bytes.value<skua_resize_kind>(2), d.coordinates = bytes.value<skua_resize_coordinates>(3), d.type = type, d.layout = layout;
       d.out_h = bytes.extent(9), d.out_w = bytes.extent(9);
+      d.input_q = d.output_q = quantization(bytes, type);
       return skua_resize2d_create(context(), &d, op);
     }
     case 8: {
@@ -141,12 +171,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint32_t which = bytes.below(14);
   std::vector<skua_tensor> inputs = {tensor(bytes, SKUA_DTYPE_F32)};
   skua_op* op = nullptr;
-  if (!made(create(bytes, which, inputs[0], &op), op)) return 0;
+  skua_dtype type = SKUA_DTYPE_F32;
+  if (!made(create(bytes, which, inputs[0], &type, &op), op)) return 0;
+  if (inputs[0].type == SKUA_DTYPE_F32) inputs[0].type = type;
   const size_t count = skua_op_input_count(op) ? skua_op_input_count(op) : 1 + bytes.below(5);
   while (inputs.size() < count) {
     skua_tensor t = inputs[0];
     if (t.rank && t.rank <= SKUA_MAX_RANK && bytes.flag()) t.shape[bytes.below(t.rank)] = bytes.flag() ? 1 : bytes.extent(6);
-    if (bytes.byte() >= 250) t = tensor(bytes, SKUA_DTYPE_F32);
+    if (bytes.byte() >= 250) t = tensor(bytes, type);
     inputs.push_back(t);
   }
   for (skua_tensor& t : inputs) stride(bytes, t, true);

@@ -1,0 +1,81 @@
+// Calibration helpers. See skua/quantize.h.
+#include <skua/quantize.h>
+
+#include <float.h>
+#include <math.h>
+
+#include "core/error.h"
+
+using namespace skua;
+
+namespace {
+
+constexpr double kLeastScale = 0x1p-100;
+
+float scale_of(double range, double steps) {
+  if (range == 0) return 1;
+  const double scale = range / steps;
+  return float(scale < kLeastScale ? kLeastScale : scale);
+}
+
+bool is_finite(float x) { return x - x == 0; }
+
+}  // namespace
+
+extern "C" {
+
+skua_status skua_widen_range(const float* x, size_t n, float* min, float* max) {
+  if (!min || !max) return SKUA_INVALID("widen_range: %s is NULL", min ? "max" : "min");
+  if (n && !x) return SKUA_INVALID("widen_range: x is NULL");
+  float low = *min, high = *max;
+  for (size_t i = 0; i < n; ++i) {
+    if (!is_finite(x[i])) continue;
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+  }
+  *min = low;
+  *max = high;
+  return SKUA_STATUS_OK;
+}
+
+skua_status skua_choose_quantization(skua_dtype type, bool symmetric, float min, float max, skua_quantization* out) {
+  if (!out) return SKUA_INVALID("choose_quantization: out is NULL");
+  if (type != SKUA_DTYPE_S8 && type != SKUA_DTYPE_U8) return SKUA_INVALID("choose_quantization: type is %s, must be s8 or u8", skua_dtype_name(type));
+  if (!is_finite(min) || !is_finite(max) || min > max) return SKUA_INVALID("choose_quantization: the range is [%g, %g]", double(min), double(max));
+  const double low = min < 0 ? double(min) : 0, high = max > 0 ? double(max) : 0;
+  const int32_t first = type == SKUA_DTYPE_S8 ? -128 : 0;
+  *out = {};
+  if (symmetric) {
+    out->scale = scale_of(-low > high ? -low : high, 127);
+    out->zero_point = first + 128;
+    return SKUA_STATUS_OK;
+  }
+  out->scale = scale_of(high - low, 255);
+  const double steps = rint(-low / double(out->scale));  // 0 or more
+  out->zero_point = first + int32_t(steps > 255 ? 255 : steps);
+  return SKUA_STATUS_OK;
+}
+
+skua_status skua_quantize_weights(const float* w, size_t outer, size_t channels, size_t inner, float* scales, int8_t* q) {
+  size_t n;
+  if (__builtin_mul_overflow(outer, channels, &n) || __builtin_mul_overflow(n, inner, &n)) return SKUA_INVALID("quantize_weights: %zu x %zu x %zu are more than the address space", outer, channels, inner);
+  if (n && (!w || !q)) return SKUA_INVALID("quantize_weights: %s is NULL", w ? "q" : "w");
+  if (channels && !scales) return SKUA_INVALID("quantize_weights: scales is NULL");
+  for (size_t i = 0; i < n; ++i)
+    if (!is_finite(w[i])) return SKUA_INVALID("quantize_weights: w[%zu] is %g, must be finite", i, double(w[i]));
+  for (size_t c = 0; c < channels; ++c) scales[c] = 0;
+  const auto each = [&](auto fn) {
+    for (size_t i = 0, o = 0; o < outer; ++o)
+      for (size_t c = 0; c < channels; ++c)
+        for (size_t k = 0; k < inner; ++k, ++i) fn(i, c);
+  };
+  each([&](size_t i, size_t c) { scales[c] = fabsf(w[i]) > scales[c] ? fabsf(w[i]) : scales[c]; });
+  for (size_t c = 0; c < channels; ++c) scales[c] = scale_of(double(scales[c]), 127);
+  each([&](size_t i, size_t c) {
+    const double steps = rint(double(w[i]) / double(scales[c]));
+    q[i] = int8_t(steps > 127 ? 127 : steps < -127 ? -127 : steps);
+  });
+  return SKUA_STATUS_OK;
+}
+
+}  // extern "C"

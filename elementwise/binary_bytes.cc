@@ -1,0 +1,84 @@
+// Sums, differences and products of quantised bytes of different scales, with broadcasting. The formulas: docs/quantization.md.
+#include "elementwise/byte_kernel.h"
+#include "elementwise/loops.h"
+#include "elementwise/quantized.h"
+
+namespace skua {
+namespace {
+
+struct Config {
+  uint32_t kind, type;
+  float a, b;
+  int32_t x_zero, y_zero;
+  Requantize to;
+};
+struct Op : skua_op {
+  Config config;
+  const Kernel* kernel;
+};
+struct Plan : skua_plan {
+  Loops loops;
+  BinaryForm form;
+};
+
+constexpr const char* names[] = {"add", "sub", "mul"};
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  op.kernel = find_byte_kernel(op.ctx, KernelKind::binary_bytes, op.config.kind == SKUA_BINARY_MUL, Element(op.config.type));
+  return op.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("binary: no kernel in this build");
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
+  const Op& op = *static_cast<const Op*>(base);
+  plan->algorithm = names[op.config.kind];
+  plan->kernel = op.kernel;
+  return broadcast_shape(base, skua_dtype(op.config.type), s, plan->outputs[0]);
+}
+
+skua_status finish(const skua_op*, skua_plan* out) {
+  Plan& p = *static_cast<Plan*>(out);
+  const skua_tensor* const tensors[] = {&p.outputs[0], &p.inputs[0], &p.inputs[1]};
+  plan_loops(tensors, 3, 1u << 1 | 1u << 2, SIZE_MAX, p.loops);
+  p.form = p.loops.feed[1] == Feed::scalar ? BinaryForm::x_scalar : p.loops.feed[2] == Feed::scalar ? BinaryForm::y_scalar : BinaryForm::vectors;
+  return SKUA_STATUS_OK;
+}
+
+void compute_rows(const void* arg, const RowArgs& row) {
+  const Plan& p = *static_cast<const Plan*>(arg);
+  const Config& c = static_cast<const Op*>(p.op)->config;
+  const size_t* const step = row.step;
+  code_of<BinaryBytesFn>(p.kernel)({row.n, row.rows, p.form, row.at[1], row.at[2], row.at[0], step[1], step[2], step[0], c.a, c.b, c.x_zero, c.y_zero, c.to});
+}
+
+void run(const RunArgs& args) {
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0)), const_cast<char*>(args.in<char>(1))};
+  run_loops(args, p.loops, base, 10.0 / p.kernel->vector, compute_rows, &p, p.kernel);
+}
+
+void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }
+
+const OpClass binary_bytes_class = {"binary", 53, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, explain};
+
+}  // namespace
+
+skua_status create_binary_bytes(skua_context* context, const skua_binary_desc& d, skua_op** out) {
+  if (d.kind > SKUA_BINARY_MUL) return SKUA_UNSUPPORTED_("binary: kind is %d; of %s there are ADD, SUB and MUL: convert the inputs for others", int(d.kind), skua_dtype_name(d.type));
+  SKUA_TRY(need_bytes("binary", "type", d.type, "x_q", d.x_q));
+  SKUA_TRY(need_bytes("binary", "type", d.type, "y_q", d.y_q));
+  SKUA_TRY(need_bytes("binary", "type", d.type, "output_q", d.output_q));
+  SKUA_TRY(check_activation("binary", d.activation));
+  const double x = d.x_q.scale, y = d.y_q.scale, z = d.output_q.scale;
+  Config c = {uint32_t(d.kind), uint32_t(d.type), sum_scale(x, 1, z), sum_scale(y, 1, z), d.x_q.zero_point, d.y_q.zero_point, {}};
+  if (d.kind == SKUA_BINARY_SUB) c.b = -c.b;
+  if (d.kind == SKUA_BINARY_MUL) c.a = sum_scale(x, y, z);
+  c.to.zero_point = d.output_q.zero_point;
+  SKUA_TRY(quantized_bounds("binary", d.activation, Element(d.type), d.output_q, c.to.low, c.to.high));
+  skua_op* op = nullptr;
+  SKUA_TRY(new_op(binary_bytes_class, context, 2, 1, 0, &op));
+  static_cast<Op*>(op)->config = c;
+  return open_op(op, out);
+}
+
+}  // namespace skua

@@ -1,0 +1,227 @@
+// Elementwise kernels on quantised bytes, one source for every instruction set: conversions, sums and products of tensors of different scales, tables of 256
+// entries, clamps. Bytes are widened to integers, computed in f32 without fused operations, and rounded once: every set gives the same bits. Four vectors of f32
+// a turn, which leave as one of bytes.
+#include "elementwise/byte_kernel.h"
+#include "dispatch/kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr size_t L = F32::L;
+
+template <class T> constexpr bool is_byte = sizeof(T) == 1;
+template <class T> SKUA_INL F32 centred(const T* p, I32 zero) {
+  if constexpr (is_byte<T>) return to_f32(I32::load(p) - zero);
+  else return F32::load(p);
+}
+template <class T> SKUA_INL F32 centred_n(const T* p, I32 zero, size_t n) {
+  if constexpr (is_byte<T>) return to_f32(I32::load_n(p, n) - zero);
+  else return F32::load_n(p, n);
+}
+SKUA_INL F32 without_nan(F32 x) { return keep_if(eq(x, x), x); }
+
+template <class X, class Y> SKUA_INL void convert_channels(const ConvertBytes& c) {
+  const X* x = static_cast<const X*>(c.x);
+  Y* y = static_cast<Y*>(c.y);
+  const F32 low = F32::set1(c.to.low), high = F32::set1(c.to.high);
+  for (size_t i = 0, m; i < c.n; i += m) {
+    m = c.n - i < L ? c.n - i : L;
+    const I32 zeros = I32::load_n(c.zeros + i, m), to = shr<16>(zeros);
+    const F32 t = centred_n(x + i, shr<16>(shl<16>(zeros)), m) * F32::load_n(c.factors + i, m), to_f = to_f32(to);
+    if constexpr (is_byte<Y>) (nearest_small(clamp_high(clamp_low(without_nan(t), low - to_f), high - to_f)) + to).store_n(y + i, m);
+    else t.store_n(y + i, m);
+  }
+}
+
+template <class X, class Y> void convert_bytes(const ConvertBytes& c) {
+  if (c.factors) return convert_channels<X, Y>(c);
+  const X* x = static_cast<const X*>(c.x);
+  Y* y = static_cast<Y*>(c.y);
+  const Requantizer to(c.to);
+  const F32 factor = F32::set1(c.factor);
+  const I32 zero = I32::set1(c.zero);
+  size_t n = c.n;
+  for (; n >= 4 * L; n -= 4 * L, x += 4 * L, y += 4 * L) {
+    F32 t[4];
+    SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = centred(x + u * L, zero) * factor;
+    if constexpr (is_byte<Y>) {
+      I32 q[4];
+      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) q[u] = to.rounded(is_byte<X> ? t[u] : without_nan(t[u]));
+      store_bytes(q, y);
+    } else {
+      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u].store(y + u * L);
+    }
+  }
+  for (size_t m; n; n -= m, x += m, y += m) {
+    m = n < L ? n : L;
+    const F32 t = centred_n(x, zero, m) * factor;
+    if constexpr (is_byte<Y>) to.rounded(is_byte<X> ? t : without_nan(t)).store_n(y, m);
+    else t.store_n(y, m);
+  }
+}
+
+// ---- binary ----------------------------------------------------------------------------------------------------------------------
+template <class T> struct Vector {
+  const T* p;
+  I32 zero;
+  SKUA_INL F32 at(size_t i) const { return centred(p + i, zero); }
+  SKUA_INL F32 at_n(size_t i, size_t n) const { return centred_n(p + i, zero, n); }
+};
+struct Scalar {
+  F32 v;
+  SKUA_INL F32 at(size_t) const { return v; }
+  SKUA_INL F32 at_n(size_t, size_t) const { return v; }
+};
+template <class T, class X, class Y, class F> SKUA_INL void row(size_t n, X x, Y y, T* z, const Requantizer& to, F f) {
+  size_t i = 0;
+  for (; n - i >= 4 * L; i += 4 * L) {
+    I32 q[4];
+    SKUA_UNROLL for (size_t u = 0; u < 4; ++u) q[u] = to.rounded(f(x.at(i + u * L), y.at(i + u * L)));
+    store_bytes(q, z + i);
+  }
+  for (size_t m; i < n; i += m) {
+    m = n - i < L ? n - i : L;
+    to.rounded(f(x.at_n(i, m), y.at_n(i, m))).store_n(z + i, m);
+  }
+}
+template <class T, class F> SKUA_INL void rows(const BinaryBytes& r, F f) {
+  const Requantizer to(r.to);
+  const I32 x_zero = I32::set1(r.x_zero), y_zero = I32::set1(r.y_zero);
+  const T *x = static_cast<const T*>(r.x), *y = static_cast<const T*>(r.y);
+  T* z = static_cast<T*>(r.z);
+  for (size_t i = 0; i < r.rows; ++i, x += r.x_step, y += r.y_step, z += r.z_step) {
+    if (r.form == BinaryForm::vectors) row(r.n, Vector<T>{x, x_zero}, Vector<T>{y, y_zero}, z, to, f);
+    else if (r.form == BinaryForm::y_scalar) row(r.n, Vector<T>{x, x_zero}, Scalar{F32::set1(float(*y - r.y_zero))}, z, to, f);
+    else row(r.n, Scalar{F32::set1(float(*x - r.x_zero))}, Vector<T>{y, y_zero}, z, to, f);
+  }
+}
+template <class T> void add_bytes(const BinaryBytes& r) {
+  const F32 a = F32::set1(r.a), b = F32::set1(r.b);
+  rows<T>(r, [a, b](F32 x, F32 y) __attribute__((always_inline)) { return x * a + y * b; });
+}
+template <class T> void mul_bytes(const BinaryBytes& r) {
+  const F32 a = F32::set1(r.a);
+  rows<T>(r, [a](F32 x, F32 y) __attribute__((always_inline)) { return x * y * a; });
+}
+
+// ---- table -----------------------------------------------------------------------------------------------------------------------
+SKUA_INL void look_up(size_t n, const uint8_t* x, uint8_t* y, const uint8_t* table) {
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const uint8_t a = table[x[i]], b = table[x[i + 1]], c = table[x[i + 2]], d = table[x[i + 3]];
+    y[i] = a; y[i + 1] = b; y[i + 2] = c; y[i + 3] = d;
+  }
+  for (; i < n; ++i) y[i] = table[x[i]];
+}
+#if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
+// Sixteen shuffles, one for each 16 entries, of x less 16 from each to the next. A shuffle gives 0 where its index has the highest bit set, else an entry: x in
+// row r meets the last eight rows up to r (the subtractions saturate from the ninth on, so that none comes around again), and the exclusive or of what
+// stands there must be row r of the table.
+#if defined(SKUA_ISA_avx512)
+using Bytes = __m512i;
+SKUA_INL Bytes row_of(const uint8_t* p) { return _mm512_maskz_broadcast_i32x4(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+SKUA_INL Bytes either(Bytes a, Bytes b) { return _mm512_xor_si512(a, b); }
+SKUA_INL Bytes shuffled(Bytes t, Bytes x) { return _mm512_shuffle_epi8(t, x); }
+SKUA_INL Bytes less_16(Bytes x) { return _mm512_sub_epi8(x, _mm512_set1_epi8(16)); }
+SKUA_INL Bytes less_16_saturated(Bytes x) { return _mm512_subs_epi8(x, _mm512_set1_epi8(16)); }
+SKUA_INL Bytes load_all(const uint8_t* p) { return _mm512_loadu_si512(p); }
+SKUA_INL void store_all(Bytes v, uint8_t* p) { _mm512_storeu_si512(p, v); }
+#else
+using Bytes = __m256i;
+SKUA_INL Bytes row_of(const uint8_t* p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+SKUA_INL Bytes either(Bytes a, Bytes b) { return _mm256_xor_si256(a, b); }
+SKUA_INL Bytes shuffled(Bytes t, Bytes x) { return _mm256_shuffle_epi8(t, x); }
+SKUA_INL Bytes less_16(Bytes x) { return _mm256_sub_epi8(x, _mm256_set1_epi8(16)); }
+SKUA_INL Bytes less_16_saturated(Bytes x) { return _mm256_subs_epi8(x, _mm256_set1_epi8(16)); }
+SKUA_INL Bytes load_all(const uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+SKUA_INL void store_all(Bytes v, uint8_t* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+#endif
+void table(size_t n, const void* from, void* to, const uint8_t* entries) {
+  const uint8_t* x = static_cast<const uint8_t*>(from);
+  uint8_t* y = static_cast<uint8_t*>(to);
+  if (n >= sizeof(Bytes)) {
+    Bytes t[16];
+    SKUA_UNROLL for (int r = 0; r < 16; ++r) {
+      t[r] = row_of(entries + 16 * r);
+      if (r) t[r] = either(t[r], row_of(entries + 16 * (r - 1)));
+      if (r >= 8) t[r] = either(t[r], t[r - 8]);
+    }
+    for (; n >= sizeof(Bytes); n -= sizeof(Bytes), x += sizeof(Bytes), y += sizeof(Bytes)) {
+      Bytes v = load_all(x), sum = shuffled(t[0], v);
+      SKUA_UNROLL for (int r = 1; r < 16; ++r) {
+        v = r <= 8 ? less_16(v) : less_16_saturated(v);
+        sum = either(sum, shuffled(t[r], v));
+      }
+      store_all(sum, y);
+    }
+  }
+  look_up(n, x, y, entries);
+}
+#elif defined(__aarch64__) && !defined(SKUA_ISA_scalar)
+// 64 entries at a time; an index beyond them leaves what stands there.
+void table(size_t n, const void* from, void* to, const uint8_t* entries) {
+  const uint8_t* x = static_cast<const uint8_t*>(from);
+  uint8_t* y = static_cast<uint8_t*>(to);
+  const uint8x16x4_t t0 = vld1q_u8_x4(entries), t1 = vld1q_u8_x4(entries + 64), t2 = vld1q_u8_x4(entries + 128), t3 = vld1q_u8_x4(entries + 192);
+  const uint8x16_t next = vdupq_n_u8(64);
+  for (; n >= 16; n -= 16, x += 16, y += 16) {
+    uint8x16_t v = vld1q_u8(x), found = vqtbl4q_u8(t0, v);
+    v = vsubq_u8(v, next);
+    found = vqtbx4q_u8(found, t1, v);
+    v = vsubq_u8(v, next);
+    found = vqtbx4q_u8(found, t2, v);
+    v = vsubq_u8(v, next);
+    vst1q_u8(y, vqtbx4q_u8(found, t3, v));
+  }
+  look_up(n, x, y, entries);
+}
+#else
+void table(size_t n, const void* x, void* y, const uint8_t* entries) { look_up(n, static_cast<const uint8_t*>(x), static_cast<uint8_t*>(y), entries); }
+#endif
+
+// ---- clamp -----------------------------------------------------------------------------------------------------------------------
+template <class T> void clamp_bytes(size_t n, const void* from, void* to, int32_t low_bound, int32_t high_bound) {
+  typedef T Block __attribute__((vector_size(4 * L), aligned(1), may_alias));
+  const T *x = static_cast<const T*>(from), low = T(low_bound), high = T(high_bound);
+  T* y = static_cast<T*>(to);
+  if constexpr (L > 1) {
+    const Block lows = low - Block{}, highs = high - Block{};
+    for (; n >= sizeof(Block); n -= sizeof(Block), x += sizeof(Block), y += sizeof(Block)) {
+      Block v = *reinterpret_cast<const Block*>(x);
+      v = v > lows ? v : lows;
+      *reinterpret_cast<Block*>(y) = v < highs ? v : highs;
+    }
+  }
+  for (; n; --n, ++x, ++y) *y = *x < low ? low : *x > high ? high : *x;
+}
+
+const Kernel kernels[] = {
+#define SKUA_CONVERT(X, from, Y, to)                                                                                                                     \
+  {"convert_" #from "_" #to "_" SKUA_STRING(SKUA_ISA), "elementwise", "one factor and one rounding; a factor for each element of channels",              \
+   KernelKind::convert_bytes, Isa::SKUA_ISA, uint16_t(element_of<X>), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<ConvertBytesFn>(convert_bytes<X, Y>)), \
+   element_of<Y>},
+#define SKUA_BOTH(T, type, B, byte) SKUA_CONVERT(T, type, B, byte) SKUA_CONVERT(B, byte, T, type)
+#define SKUA_BYTES(B, byte) SKUA_FOR_TYPES(SKUA_BOTH, B, byte) SKUA_CONVERT(int8_t, s8, B, byte) SKUA_CONVERT(uint8_t, u8, B, byte)
+    SKUA_FOR_INT8(SKUA_BYTES)
+#undef SKUA_BYTES
+#undef SKUA_BOTH
+#undef SKUA_CONVERT
+#define SKUA_BYTES(T, type)                                                                                                                              \
+  {"add_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "two factors, one sum, one rounding; subtracts by a factor below 0", KernelKind::binary_bytes,   \
+   Isa::SKUA_ISA, 0, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(add_bytes<T>)), element_of<T>},                                  \
+  {"mul_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "an exact product, one factor, one rounding", KernelKind::binary_bytes, Isa::SKUA_ISA, 1, 0, 0,  \
+   F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(mul_bytes<T>)), element_of<T>},                                                          \
+  {"clamp_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "relu, relu6, clamp that keep the quantisation", KernelKind::clamp_bytes, Isa::SKUA_ISA, 0, 0, \
+   0, F32::L, reinterpret_cast<AnyCode>(static_cast<ClampBytesFn>(clamp_bytes<T>)), element_of<T>},
+    SKUA_FOR_INT8(SKUA_BYTES)
+#undef SKUA_BYTES
+    {"table_x8_" SKUA_STRING(SKUA_ISA), "elementwise", "every unary function of bytes: 256 entries, made once", KernelKind::table, Isa::SKUA_ISA, 0, 0, 0,
+     F32::L, reinterpret_cast<AnyCode>(static_cast<TableFn>(table)), Element::s8},
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(bytes, kernels)
+}  // namespace skua

@@ -1,0 +1,28 @@
+/* Calibration: from floats that were seen to a skua_quantization, and weights to bytes. Plain functions: no context, no allocation, one thread.
+ * real = scale * (q - zero_point); the formulas of all operators are in docs/quantization.md. */
+#ifndef SKUA_QUANTIZE_H_
+#define SKUA_QUANTIZE_H_
+
+#include <skua/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Widens [*min, *max] to hold n floats; NaN and infinities are left out. Begin with {INFINITY, -INFINITY}, call it for every tensor that was seen. */
+SKUA_API skua_status skua_widen_range(const float* x, size_t n, float* min, float* max);
+
+/* Scale and zero point of s8 or u8 for reals in [min, max], which is widened to hold 0: 0 is always exact (padding, relu).
+ *   symmetric   scale = max(|min|, |max|) / 127, zero point 0 (u8: 128)
+ *   otherwise   scale = (max - min) / 255, zero point = first - nearest(min / scale), within the type; first = -128 (u8: 0)
+ * A range of 0 gives scale 1, one below 2^-100 the scale 2^-100. Other fields are cleared. */
+SKUA_API skua_status skua_choose_quantization(skua_dtype type, bool symmetric, float min, float max, skua_quantization* out);
+
+/* Weights of s8, symmetric, a scale for each channel: w is [outer][channels][inner], dense (for the channels of the last dimension inner is 1). For each channel
+ * scales[c] = max |w| / 127 (1 if all are 0, 2^-100 at least), q = nearest(w / scales[c]), ties to even. Weights must be finite. q has w's layout. */
+SKUA_API skua_status skua_quantize_weights(const float* w, size_t outer, size_t channels, size_t inner, float* scales, int8_t* q);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
