@@ -44,7 +44,6 @@ SKUA_INL void hold(I32& x) { asm("" : "+x"(x.v)); }
 #endif
 using Chunk = I32;
 SKUA_INL Chunk none() { return I32::set1(0); }
-SKUA_INL I32 add_chunk(I32 acc, Chunk c) { return acc + c; }
 #elif defined(SKUA_ISA_neon_dot) || defined(SKUA_ISA_neon32_dot)
 constexpr bool kUnsigned = false;
 constexpr float kFactor = 16;
@@ -56,7 +55,6 @@ SKUA_INL I32 dot(I32 acc, I32 a, I32 w) { return {vdotq_s32(acc.v, vreinterpretq
 SKUA_INL void hold(I32&) {}
 using Chunk = I32;
 SKUA_INL Chunk none() { return I32::set1(0); }
-SKUA_INL I32 add_chunk(I32 acc, Chunk c) { return acc + c; }
 #elif defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx2) || defined(SKUA_ISA_sse41)
 constexpr bool kUnsigned = true;
 constexpr float kFactor = 1;
@@ -123,7 +121,6 @@ SKUA_INL I32 dot(I32 acc, I32 a, I32 w) {
   const __m128 p = _mm_castsi128_ps(_mm_madd_epi16(x, _mm_srai_epi16(_mm_unpacklo_epi8(w.v, w.v), 8))), q = _mm_castsi128_ps(_mm_madd_epi16(x, _mm_srai_epi16(_mm_unpackhi_epi8(w.v, w.v), 8)));
   return {_mm_add_epi32(acc.v, _mm_add_epi32(_mm_castps_si128(_mm_shuffle_ps(p, q, 0x88)), _mm_castps_si128(_mm_shuffle_ps(p, q, 0xdd))))};
 }
-SKUA_INL I32 add_chunk(I32 acc, Chunk c) { return acc + c; }
 SKUA_INL void hold(I32& x) { asm("" : "+x"(x.v)); }
 #else
 constexpr bool kUnsigned = true;
@@ -139,7 +136,6 @@ SKUA_INL I32 dot(I32 acc, I32 a, I32 w) {
   for (int i = 0; i < 4; ++i) sum += int32_t(uint8_t(uint32_t(a.v) >> 8 * i)) * (int8_t(uint32_t(w.v) >> 8 * i) / 16);
   return {sum};
 }
-SKUA_INL I32 add_chunk(I32 acc, Chunk c) { return {acc.v + c.v}; }
 SKUA_INL void hold(I32&) {}
 #endif
 
