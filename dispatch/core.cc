@@ -150,7 +150,7 @@ void list_cores(char* text, size_t size) {
 }
 
 Core detect_core() {
-  uint32_t midr[256];
+  uint32_t midr[256] = {};
   return core_of_all(midr, read_midrs(midr, sizeof midr / sizeof *midr));
 }
 
