@@ -152,8 +152,9 @@ void nibbles_task(void* arg, size_t index, uint32_t) {
   for (size_t panel = piece_begin(panels, r.columns, column); panel < piece_begin(panels, r.columns, column + 1); ++panel) {
     const size_t first = panel * c.nr;
     for (size_t m = m0, count; m < m1; m += count) {
-      count = ceil_div(m1 - m, ceil_div(m1 - m, mr));  // groups of nearly as many rows
-      void* to[4];
+      count = min(m1 - m, mr);
+      while (!tiles.at[count - 1]) --count;
+      void* to[8];
       for (size_t i = 0; i < count; ++i) to[i] = at(row_of(r, m + i), c.c_type, ptrdiff_t(first));
       tiles.at[count - 1]({r.rows + m * depth, depth, r.quant + m, r.sums ? r.sums + m * blocks : nullptr, op.panels + panel * panel_bytes, blocks, c.block, c.scale_type, op.sums + first,
                            op.bias ? op.bias + first : nullptr, to, c.c_type, min(c.nr, size_t(c.n) - first), op.low, op.high});

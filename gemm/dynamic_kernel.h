@@ -32,10 +32,10 @@ struct GemmNibbles {
   size_t n;                     // columns
   float low, high;
 };
-// KernelKind::gemm_nibbles: `code` returns a table; at[rows - 1], rows <= mr.
+// KernelKind::gemm_nibbles: `code` returns a table; at[rows - 1], rows <= mr, NULL where fewer at a time must do; at[0] never.
 using GemmNibblesFn = void (*)(const GemmNibbles&);
 struct GemmNibblesTable {
-  GemmNibblesFn at[4];
+  GemmNibblesFn at[8];
   bool unsigned_a;
 };
 using GemmNibblesTableFn = const GemmNibblesTable& (*)();

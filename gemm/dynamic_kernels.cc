@@ -193,17 +193,32 @@ template <class C> SKUA_INL void put(F32 y, void* c, size_t j, size_t n) {
   else y.store_n(static_cast<C*>(c) + j, n);
 }
 
-template <int MR, int NV> SKUA_INL void scaled(const GemmNibbles& t, const char* scales, size_t block, const I32 (&sums)[MR][NV], F32 (&y)[MR][NV]) {
+// Scaled sums of a tile: in registers next to the sums of a block, or in memory where those take most registers.
+template <int MR, int NV, bool memory> struct Scaled {
+  F32 y[MR][NV];
+  SKUA_INL F32 get(int r, int v) const { return y[r][v]; }
+  SKUA_INL void set(int r, int v, F32 x) { y[r][v] = x; }
+};
+template <int MR, int NV> struct Scaled<MR, NV, true> {
+  alignas(64) float room[MR * NV * L];
+  float* y = room;
+  SKUA_INL Scaled() { asm("" : "+r"(y) : : "memory"); }
+  SKUA_INL F32 get(int r, int v) const { return F32::load(y + (r * NV + v) * L); }
+  SKUA_INL void set(int r, int v, F32 x) { x.store(y + (r * NV + v) * L); }
+};
+
+// `width` columns of a panel, of which the sums belong to NV vectors from `first` on.
+template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& t, const char* scales, int width, int first, size_t block, const I32 (&sums)[MR][NV], Y& y) {
   const auto of = [&](auto* p) __attribute__((always_inline)) {
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-      const F32 scale = F32::load(p + v * L);
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) y[r][v] = fma(to_f32(sums[r][v]), scale, y[r][v]);
+      const F32 scale = F32::load(p + first + v * L);
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) y.set(r, v, fma(to_f32(sums[r][v]), scale, y.get(r, v)));
     }
     if (!t.sums) return;
-    const float* zeros = reinterpret_cast<const float*>(p + NV * L);
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-      const F32 zero = F32::load(zeros + v * L);
-      for (int r = 0; r < MR; ++r) y[r][v] = fnma(F32::set1(kFactor * float(t.sums[size_t(r) * t.blocks + block])), zero, y[r][v]);
+    const float* zeros = reinterpret_cast<const float*>(p + width) + first;
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      const F32 sum = F32::set1(kFactor * float(t.sums[size_t(r) * t.blocks + block]));
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, fnma(sum, F32::load(zeros + v * L), y.get(r, v)));
     }
   };
 #ifdef SKUA_TYPE_f16
@@ -215,94 +230,105 @@ template <int MR, int NV> SKUA_INL void scaled(const GemmNibbles& t, const char*
   of(reinterpret_cast<const float*>(scales));
 }
 
-template <int MR, int NV> void tile(const GemmNibbles& t) {
-  F32 y[MR][NV];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y[r][v] = F32::zero();
-  const char* b = t.b;
-  const uint8_t* a = t.a;
-  const size_t step = t.a_step;
-  for (size_t block = 0; block < t.blocks; ++block) {
-    I32 sums[MR][NV];
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) sums[r][v] = I32::set1(0);
-    for (size_t left = t.block / 8; left;) {
-      size_t steps = kChunk && left > size_t(kChunk) ? size_t(kChunk) : left;
-      left -= steps;
-      Chunk acc[MR][NV];
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = none();
-      for (; steps; --steps, a += 8, b += NV * L * 4) {
-        I32 p[NV], w[NV];
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-          p[v] = I32::load(reinterpret_cast<const int32_t*>(b) + v * L);
-          w[v] = low(p[v]);
-          if constexpr (MR > 1) hold(p[v]), hold(w[v]);  // else gcc loads and masks them again for every row
-        }
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-          const I32 x = I32::set1(word(a + size_t(r) * step));
-          SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot(acc[r][v], x, w[v]);
-        }
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-          w[v] = high(p[v]);
-          if constexpr (MR > 1) hold(w[v]);
-        }
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-          const I32 x = I32::set1(word(a + size_t(r) * step + 4));
-          SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot(acc[r][v], x, w[v]);
-        }
-      }
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-        if constexpr (kChunk == 0) sums[r][v] = acc[r][v];
-        else sums[r][v] = add_chunk(sums[r][v], acc[r][v]);
-        hold(sums[r][v]);  // else the scaling's copies spill inside the loop
-      }
+// MR rows by NV of the PV vectors of a panel at a time.
+template <int MR, int NV, int PV> void tile(const GemmNibbles& t) {
+  constexpr int kBases = (MR + 2) / 3;  // rows are a base, and one or two steps: what an address can say
+  for (int first = 0; first < PV * L; first += NV * L) {
+    Scaled<MR, NV, (MR * NV > 12)> y;
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
+    const char* b = t.b + first * 4;
+    const uint8_t* a[kBases];
+    const size_t step = t.a_step;
+    SKUA_UNROLL for (int i = 0; i < kBases; ++i) {
+      a[i] = t.a + size_t(i * 3) * step;
+      if constexpr (MR > 3) asm("" : "+r"(a[i]));
     }
-    scaled<MR, NV>(t, b, block, sums, y);
-    b += nibble_block_bytes(NV * L, 0, t.scale_type, t.sums != nullptr);
-  }
-  const F32 lowest = F32::set1(t.low), highest = F32::set1(t.high);
-  for (int r = 0; r < MR; ++r) {
-    const F32 zero = F32::set1(float(t.rows[r].zero)), scale = F32::set1(t.rows[r].scale);
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-      const size_t j = size_t(v) * L;
-      if (j >= t.n) continue;
-      F32 z = fnma(zero, F32::load(t.column_sums + j), y[r][v] * F32::set1(1 / kFactor)) * scale;
-      if (t.bias) z = z + F32::load(t.bias + j);
-      z = clamp_high(clamp_low(z, lowest), highest);
-      switch (t.c_type) {
+    const auto row = [&](int r) __attribute__((always_inline)) { return a[r / 3] + size_t(r % 3) * step; };
+    for (size_t block = 0; block < t.blocks; ++block) {
+      I32 sums[MR][NV];
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) sums[r][v] = I32::set1(0);
+      for (size_t left = t.block / 8; left;) {
+        size_t steps = kChunk && left > size_t(kChunk) ? size_t(kChunk) : left;
+        left -= steps;
+        Chunk acc[MR][NV];
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = none();
+        for (; steps; --steps, b += PV * L * 4) {
+          const auto* p = reinterpret_cast<const int32_t*>(b);
+          I32 w[NV];
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+            w[v] = low(I32::load(p + v * L));
+            if constexpr (MR > 1) hold(w[v]);  // else gcc loads and masks them again for every row
+          }
+          SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+            const I32 x = I32::set1(word(row(r)));
+            SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot(acc[r][v], x, w[v]);
+          }
+          if constexpr (MR > 3) asm("" : "+r"(p));  // loaded again: registers are for sums
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+            w[v] = high(I32::load(p + v * L));
+            if constexpr (MR > 1) hold(w[v]);
+          }
+          SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+            const I32 x = I32::set1(word(row(r) + 4));
+            SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot(acc[r][v], x, w[v]);
+          }
+          SKUA_UNROLL for (int i = 0; i < kBases; ++i) a[i] += 8;
+        }
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          if constexpr (kChunk == 0) sums[r][v] = acc[r][v];
+          else sums[r][v] = add_chunk(sums[r][v], acc[r][v]);
+          hold(sums[r][v]);  // else the scaling's copies spill inside the loop
+        }
+      }
+      scale_block<MR, NV>(t, b - first * 4, PV * L, first, block, sums, y);
+      b += nibble_block_bytes(PV * L, 0, t.scale_type, t.sums != nullptr);
+    }
+    const F32 lowest = F32::set1(t.low), highest = F32::set1(t.high);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      const F32 zero = F32::set1(float(t.rows[r].zero)), scale = F32::set1(t.rows[r].scale);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+        const size_t j = size_t(first + v * L);
+        if (j >= t.n) continue;
+        F32 z = fnma(zero, F32::load(t.column_sums + j), y.get(r, v) * F32::set1(1 / kFactor)) * scale;
+        if (t.bias) z = z + F32::load(t.bias + j);
+        z = clamp_high(clamp_low(z, lowest), highest);
+        switch (t.c_type) {
 #ifdef SKUA_TYPE_f16
-        case Element::f16: put<f16>(z, t.c[r], j, t.n - j); break;
+          case Element::f16: put<f16>(z, t.c[r], j, t.n - j); break;
 #endif
 #ifdef SKUA_TYPE_bf16
-        case Element::bf16: put<bf16>(z, t.c[r], j, t.n - j); break;
+          case Element::bf16: put<bf16>(z, t.c[r], j, t.n - j); break;
 #endif
-        default: put<float>(z, t.c[r], j, t.n - j);
+          default: put<float>(z, t.c[r], j, t.n - j);
+        }
       }
     }
   }
 }
 
-template <int MR, int NV, int r = 1> constexpr void fill(GemmNibblesTable& table) {
-  table.at[r - 1] = tile<r, NV>;
-  if constexpr (r < MR) fill<MR, NV, r + 1>(table);
-}
-template <int MR, int NV> constexpr GemmNibblesTable make_table() {
+// Tables: at most `mr` rows of all `NV` vectors; `tall`: 4, 6 and 8 rows of two vectors too.
+template <int MR, int NV, bool tall> constexpr GemmNibblesTable make_table() {
   GemmNibblesTable table = {};
-  fill<MR, NV>(table);
+  table.at[0] = tile<1, NV, NV>;
+  if constexpr (MR > 1) table.at[1] = tile<2, NV, NV>;
+  if constexpr (MR > 2) table.at[2] = tile<3, NV, NV>;
+  if constexpr (tall) table.at[3] = tile<4, 2, NV>, table.at[5] = tile<6, 2, NV>, table.at[7] = tile<8, 2, NV>;
   table.unsigned_a = kUnsigned;
   return table;
 }
-template <int MR, int NV> constexpr GemmNibblesTable table_of = make_table<MR, NV>();
-template <int MR, int NV> const GemmNibblesTable& nibbles_table() { return table_of<MR, NV>; }
+template <int MR, int NV, bool tall> constexpr GemmNibblesTable table_of = make_table<MR, NV, tall>();
+template <int MR, int NV, bool tall> const GemmNibblesTable& nibbles_table() { return table_of<MR, NV, tall>; }
 
 #define SKUA_NIBBLES(mr, nv, why)                                                                                                                     \
   {"gemm_s4_" #mr "x" SKUA_STRING(SKUA_NIBBLE_COLUMNS) "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_nibbles, Isa::SKUA_ISA, 0, mr, nv * L, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmNibblesTableFn>(nibbles_table<mr, nv>)), Element::s4},
+   reinterpret_cast<AnyCode>(static_cast<GemmNibblesTableFn>(nibbles_table<(mr > 3 ? 3 : mr), nv, (mr > 3)>)), Element::s4},
 #define SKUA_QUANTIZE(T, type)                                                                                                                        \
   {"gemm_quantize_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "a row's range, then its bytes", KernelKind::gemm_quantize, Isa::SKUA_ISA, 0, 0, 0, L,  \
    reinterpret_cast<AnyCode>(static_cast<GemmQuantizeFn>(quantize<T>)), Element::type},
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avx512)
 #define SKUA_NIBBLE_COLUMNS 64
-    SKUA_NIBBLES(3, 4, "12 sums + 12 scaled sums + 4 of bytes + 4 of nibbles of 32 registers")
+    SKUA_NIBBLES(8, 4, "8x2 vectors at a time: 16 sums + 2 of nibbles + 2 of 32 registers; 3x4: 12 sums + 12 scaled + 4 of nibbles + 2")
 #elif defined(SKUA_ISA_avxvnni) || defined(SKUA_ISA_avx2)
 #define SKUA_NIBBLE_COLUMNS 16
     SKUA_NIBBLES(2, 2, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers")

@@ -125,7 +125,7 @@ Case random_case(Rng& rng) {
   d.c_type = rng.integer(0, 1) ? d.a_type : SKUA_DTYPE_F32;
   d.b_type = rng.integer(0, 2) ? SKUA_DTYPE_S4 : SKUA_DTYPE_S8;
   d.transpose_b = rng.integer(0, 1);
-  c.m = size_t(rng.integer(1, 8));
+  c.m = size_t(rng.integer(1, rng.integer(0, 3) ? 8 : 26));
   d.n = size_t(rng.integer(1, small() ? 40 : 150));
   d.k = size_t(rng.integer(1, small() ? 150 : 400));
   d.hint_m = rng.integer(0, 1) ? c.m : 0;
@@ -204,6 +204,32 @@ TEST(GemmDynamic, ZeroRowsAndExtremeRows) {
     reference(c, dense(a), false, want, bound);
     expect_close(run(op, {a})[0], want, bound);
     for (size_t n = 0; n < 20; ++n) EXPECT_EQ(run(op, {a})[0].v[n], 0.0f);
+  }
+}
+
+// A row is the same bits alone as among others, whichever tile it meets.
+TEST(GemmDynamic, RowsDoNotDependOnTheirNeighbours) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(21);
+    Case c;
+    c.d.quantize_a = true;
+    c.d.b_type = SKUA_DTYPE_S4;
+    c.d.b_q.block_size = 32;
+    c.d.n = 70;
+    c.d.k = 100;
+    c.fill(rng);
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op, true));
+    const Data all = make({29, 100}, rng);
+    const Data y = run(op, {all})[0];
+    for (size_t m : {size_t(0), size_t(11), size_t(12), size_t(25), size_t(28)}) {
+      Data one = make({1, 100}, rng);
+      for (size_t k = 0; k < 100; ++k) one.v[k] = all.v[m * 100 + k];
+      const Data alone = run(op, {one})[0];
+      for (size_t n = 0; n < 70; ++n) EXPECT_EQ(alone.v[n], y.v[m * 70 + n]) << "row " << m << " column " << n;
+    }
   }
 }
 
