@@ -1,5 +1,7 @@
 // Depthwise convolution of bytes: packing, and the walk over images, bands of one or two rows, pieces of a row, blocks of channels.
 #include "depthwise/int8.h"
+
+#include <math.h>
 #include "core/families.h"
 #include "depthwise/int8_kernel.h"
 
@@ -17,7 +19,7 @@ size_t groups_of(size_t kernel_h, size_t stride_h, const DepthwiseInt8Format& f)
 size_t blocks_of(size_t channels, size_t vector) { return ceil_div(channels, vector); }
 // The last block ends with the channels, and so overlaps the one before.
 size_t block_begin(size_t channels, size_t vector, size_t block) { return channels < vector ? 0 : min(block * vector, channels - vector); }
-size_t block_bytes(size_t groups, size_t kernel_w, const DepthwiseInt8Format& f) { return (groups * kernel_w * f.rows + 2) * 4 * f.vector; }
+size_t block_bytes(size_t groups, size_t kernel_w, const DepthwiseInt8Format& f) { return (groups * kernel_w * f.rows + 2) * 4 * f.vector + 64; }
 
 // Outputs of a row whose columns are interleaved at once, and these columns.
 struct Piece {
@@ -63,6 +65,7 @@ struct Run {
   uint8_t flip, padding, flip_out;
   float high;
   int16_t low, zero_point;
+  int8_t top;
 };
 
 void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* space) {
@@ -72,11 +75,11 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
   auto** rows = reinterpret_cast<const uint8_t**>(space);
   auto* steps = reinterpret_cast<size_t*>(rows + count);
   auto* line = reinterpret_cast<uint8_t*>(space + pointer_bytes(s, r.f));
-  DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, 0, r.flip, r.padding, line + 64};
+  DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, count - taps, 0, r.flip, r.padding, line + 64};
   DepthwiseInt8Tile t = {};
   t.columns = c.to;
   t.groups = r.groups; t.kernel_w = s.kernel_w; t.tap = s.dilation_w; t.step = s.stride_w; t.rows = r.f.rows;
-  t.high = r.high; t.low = r.low; t.zero_point = r.zero_point; t.flip = r.flip_out;
+  t.high = r.high; t.low = r.low; t.top = r.top; t.is_bounded = r.low > -128 || r.top < 127; t.zero_point = r.zero_point; t.flip = r.flip_out;
   t.out_row = y0 + 1 < s.out_h ? s.out_row : 0;
   t.out_pixel = s.out_pixel;
   const size_t channels = s.out_channels(), blocks = blocks_of(channels, r.f.vector), bytes = block_bytes(r.groups, s.kernel_w, r.f);
@@ -104,6 +107,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
       }
       table.interleave(c);
       t.w = r.packed + b * bytes;
+      t.fits = r.packed[(b + 1) * bytes - 64];
       t.out = out + y0 * s.out_row + x0 * s.out_pixel + first;
       table.run[r.f.rows - 1](t);
     }
@@ -135,7 +139,7 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channe
     auto& b = *static_cast<Best*>(arg);
     if (b.kernel && b.kernel->isa != k->isa) return;  // best set first
     // A block costs by its vectors' length, and something for itself.
-    const double cycles = double(blocks_of(b.channels, k->vector)) * (16 + double(k->vector));
+    const double cycles = double(blocks_of(b.channels, k->vector)) * (32 + double(k->vector));
     if (!b.kernel || cycles < b.cycles) b.kernel = k, b.cycles = cycles;
   }, &best, element);
   if (!best.kernel) return {};
@@ -162,7 +166,9 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
 
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f) {
   size_t bytes = 0, rows = 0;
-  if (!add(kernel_h, size_t(stride_h), rows) || !mul(rows + f.group, kernel_w, bytes) || !mul(bytes, size_t(8) * f.vector, bytes) || !mul(bytes, blocks_of(channels, f.vector), bytes)) return 0;
+  if (!add(kernel_h, size_t(stride_h), rows) || !mul(rows + f.group, kernel_w, bytes) || !mul(bytes, size_t(8) * f.vector, bytes) ||
+      !add(bytes, size_t(64), bytes) || !mul(bytes, blocks_of(channels, f.vector), bytes))
+    return 0;
   return block_bytes(groups_of(kernel_h, stride_h, f), kernel_w, f) * blocks_of(channels, f.vector);
 }
 
@@ -177,15 +183,18 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
     char* offsets = to + 4 * groups * kernel_w * f.rows * f.vector;
     char* scales = offsets + 4 * f.vector;
     const size_t first = block_begin(channels, f.vector, b);
+    bool fits = true;
     for (size_t v = 0; v < 4; ++v)
       for (size_t e = 0; e < lanes; ++e) {
         const size_t c = first + depthwise_int8_channel(lanes, v, e);
         if (c >= channels) continue;
         uint32_t sum = 0;
+        double most = bias ? fabs(double(bias[c])) : 0;
         for (size_t ky = 0; ky < kernel_h; ++ky)
           for (size_t kx = 0; kx < kernel_w; ++kx) {
             const int8_t value = weights[c * stride_c + ky * stride_ky + kx * stride_kx];
             sum += uint32_t(int32_t(value));
+            most += 255 * fabs(double(value));
             for (size_t y = 0; y < f.rows; ++y) {
               const size_t row = ky + y * stride_h;
               char* vector = to + (((v * groups + row / f.group) * kernel_w + kx) * f.rows + y) * f.vector;
@@ -197,7 +206,9 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
         const uint32_t offset = (bias ? uint32_t(bias[c]) : 0) - uint32_t(zero) * sum;
         memcpy(offsets + (v * lanes + e) * 4, &offset, 4);
         memcpy(scales + (v * lanes + e) * 4, &scale[c], 4);
+        fits = fits && most < 2147483000.0 && most * double(scale[c]) < 2147483000.0;  // 2^31 less more than two roundings to f32
       }
+    to[bytes - 64] = fits;
   }
 }
 
@@ -225,6 +236,7 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kern
   const int32_t shift = result == Element::u8 ? 128 : 0;
   r.high = to.high;
   r.low = int16_t(int32_t(to.low) + to.zero_point - shift);
+  r.top = int8_t(int32_t(to.high) + to.zero_point - shift);
   r.zero_point = int16_t(to.zero_point - shift);
   const size_t units = s.batch * r.bands;
   if (!units || !s.out_w || !s.channels) return;

@@ -6,7 +6,8 @@
 // such): four vectors of L/4 channels. Then one dot product takes G taps of a column: each such group serves kernel_w columns and both rows of a tile, whose taps are shifted against
 // each other in the packed weights, with zeros above and below. A padded tap reads the zero point, so all taps count and `offset` folds it: bias - zero point * (sum of the weights).
 //
-// Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then offset (s32) and scale (f32), 4 vectors each. A vector has L bytes.
+// Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then offset (s32) and scale (f32), 4 vectors each,
+// and 64 bytes of which the first is 1 if |sum * scale| < 2^31 for any input. A vector has L bytes.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@ struct DepthwiseInt8Columns {
   const size_t* steps;         // bytes between pixels of each; 0 for padding
   size_t groups, columns;      // columns inside the image
   size_t before, after;        // columns of padding
+  size_t spare;                // last rows that have no taps
   size_t channels;             // of a block: L, or fewer
   uint8_t flip;                // xor of every byte: 0x80 between u8 and s8
   uint8_t padding;             // the zero point, flipped
@@ -33,6 +35,9 @@ struct DepthwiseInt8Tile {
   size_t channels;
   float high;                 // of the clamp, less zero_point
   int16_t low, zero_point;    // as s8
+  int8_t top;                 // as s8, of the clamp
+  bool is_bounded;            // low and top are narrower than s8
+  bool fits;                  // |sum * scale| < 2^31
   uint8_t flip;               // of the output
   uint8_t* out;
   size_t out_row, out_pixel;  // bytes; row 0 is written last, so rows that are not wanted go there by a step of 0

@@ -19,26 +19,38 @@ template <class B, bool PART> SKUA_INL typename B::I load_channels(const uint8_t
   return B::load(all);
 }
 
-template <class B, bool PART> SKUA_INL void interleave_columns(const DepthwiseInt8Columns& t, uint8_t* to, size_t step) {
+// Rows of the last group that have no taps are constants: LIVE are read.
+template <class B, bool PART, int LIVE> SKUA_INL void interleave_group(const DepthwiseInt8Columns& t, size_t g, uint8_t* at, size_t step) {
   constexpr int G = B::G;
   const typename B::I by = B::bytes(t.flip);
-  for (size_t g = 0; g < t.groups; ++g, to += 4 * B::L) {
-    const uint8_t* p[G];
-    size_t steps[G];
-    SKUA_UNROLL for (int b = 0; b < G; ++b) {
-      p[b] = t.rows[g * G + b];
-      steps[b] = t.steps[g * G + b];
+  typename B::I r[G], v[4];
+  const uint8_t* p[G];
+  size_t steps[G];
+  SKUA_UNROLL for (int b = 0; b < G; ++b) {
+    r[b] = B::bytes(t.padding);
+    p[b] = t.rows[g * G + b];
+    steps[b] = t.steps[g * G + b];
+  }
+  for (size_t x = 0; x < t.columns; ++x, at += step) {
+    SKUA_UNROLL for (int b = 0; b < LIVE; ++b) {
+      r[b] = B::flip(load_channels<B, PART>(p[b], t.channels), by);
+      p[b] += steps[b];
     }
-    uint8_t* at = to;
-    for (size_t x = 0; x < t.columns; ++x, at += step) {
-      typename B::I r[G], v[4];
-      SKUA_UNROLL for (int b = 0; b < G; ++b) {
-        r[b] = B::flip(load_channels<B, PART>(p[b], t.channels), by);
-        p[b] += steps[b];
-      }
-      B::group(r, v);
-      SKUA_UNROLL for (int i = 0; i < 4; ++i) B::store(at + i * B::L, v[i]);
-    }
+    B::group(r, v);
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) B::store(at + i * B::L, v[i]);
+  }
+}
+template <class B, bool PART> SKUA_INL void interleave_columns(const DepthwiseInt8Columns& t, uint8_t* to, size_t step) {
+  const size_t whole = t.groups - (!PART && t.spare ? 1 : 0);
+  for (size_t g = 0; g < whole; ++g) interleave_group<B, PART, B::G>(t, g, to + g * 4 * B::L, step);
+  if (whole == t.groups) return;
+  to += whole * 4 * B::L;
+  if constexpr (B::G == 4 && !PART) {
+    if (t.spare == 1) interleave_group<B, PART, 3>(t, whole, to, step);
+    else if (t.spare == 2) interleave_group<B, PART, 2>(t, whole, to, step);
+    else interleave_group<B, PART, 1>(t, whole, to, step);
+  } else {
+    interleave_group<B, PART, 1>(t, whole, to, step);
   }
 }
 
@@ -56,11 +68,27 @@ template <class B> void interleave(const DepthwiseInt8Columns& t) {
   for (uint8_t *p = to, *end = to + t.after * step; p < end; p += B::L) B::store(p, v[0]);
 }
 
-template <class B, int RH, int RW> SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out) {
+template <class B, bool FITS> SKUA_INL auto scaled_sum(typename B::Sum sum, const float* scale, float high) {
+  if constexpr (FITS) return B::scaled(sum, scale);
+  else return B::scaled(sum, scale, high);
+}
+
+// One tap of a group for RW outputs of RH rows.
+template <class B, int RH, int RW> SKUA_INL void column_tap(typename B::Sum (&sum)[RH][RW], const uint8_t* p, size_t step, const uint8_t* w) {
+  typename B::I weights[RH];
+  SKUA_UNROLL for (int y = 0; y < RH; ++y) weights[y] = B::load(w + y * B::L);
+  SKUA_UNROLL for (int x = 0; x < RW; ++x) {
+    const typename B::I taps = B::load(p + size_t(x) * step);
+    SKUA_UNROLL for (int y = 0; y < RH; ++y) B::dot(sum[y][x], taps, weights[y]);
+  }
+}
+
+// FITS: all L channels, and products that fit 32 bits. K: 3 of a kernel of three columns and one group, whose loops are then unrolled; 0 of any.
+template <class B, int RH, int RW, bool FITS, int K> SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out) {
   constexpr int L = B::L;
-  const size_t group = 4 * L, column = t.groups * group, tap = t.tap * column, step = t.step * column;
+  const size_t groups = K ? 1 : t.groups, kernel_w = K ? size_t(K) : t.kernel_w, group = 4 * L, column = groups * group, tap = t.tap * column, step = t.step * column;
   const uint8_t* w = static_cast<const uint8_t*>(t.w);
-  const uint8_t* offset = w + 4 * t.groups * t.kernel_w * RH * L;
+  const uint8_t* offset = w + 4 * groups * kernel_w * RH * L;
   const float* scale = reinterpret_cast<const float*>(offset + 4 * L);
   using Scaled = decltype(B::scaled(B::start(B::load(w)), scale, 0));
   using Half = decltype(B::half(Scaled(), Scaled(), 0, 0));
@@ -73,19 +101,16 @@ template <class B, int RH, int RW> SKUA_INL void tile(const DepthwiseInt8Tile& t
       SKUA_UNROLL for (int y = 0; y < RH; ++y)
         SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[y][x] = B::start(B::load(offset + v * L));
       const uint8_t* from = columns + v * L;
-      for (size_t g = 0; g < t.groups; ++g, from += group) {
-        const uint8_t* p = from;
-        for (size_t kx = 0; kx < t.kernel_w; ++kx, p += tap, w += RH * L) {
-          typename B::I weights[RH];
-          SKUA_UNROLL for (int y = 0; y < RH; ++y) weights[y] = B::load(w + y * L);
-          SKUA_UNROLL for (int x = 0; x < RW; ++x) {
-            const typename B::I taps = B::load(p + size_t(x) * step);
-            SKUA_UNROLL for (int y = 0; y < RH; ++y) B::dot(sum[y][x], taps, weights[y]);
-          }
+      if constexpr (K > 0) {
+        SKUA_UNROLL for (int kx = 0; kx < K; ++kx, w += RH * L) column_tap<B, RH, RW>(sum, from + size_t(kx) * tap, step, w);
+      } else {
+        for (size_t g = 0; g < t.groups; ++g, from += group) {
+          const uint8_t* p = from;
+          for (size_t kx = 0; kx < t.kernel_w; ++kx, p += tap, w += RH * L) column_tap<B, RH, RW>(sum, p, step, w);
         }
       }
       SKUA_UNROLL for (int y = 0; y < RH; ++y)
-        SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[y][x][i] = B::scaled(sum[y][x], scale + v * (L / 4), t.high);
+        SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[y][x][i] = scaled_sum<B, FITS>(sum[y][x], scale + v * (L / 4), t.high);
     }
     SKUA_UNROLL for (int y = 0; y < RH; ++y)
       SKUA_UNROLL for (int x = 0; x < RW; ++x) halves[y][x][h] = B::half(scaled[y][x][0], scaled[y][x][1], t.zero_point, t.low);
@@ -93,9 +118,12 @@ template <class B, int RH, int RW> SKUA_INL void tile(const DepthwiseInt8Tile& t
   const typename B::I by = B::bytes(t.flip);
   SKUA_UNROLL for (int y = RH - 1; y >= 0; --y)
     SKUA_UNROLL for (int x = 0; x < RW; ++x) {
-      const typename B::I q = B::flip(B::whole(halves[y][x][0], halves[y][x][1]), by);
+      typename B::I q = B::whole(halves[y][x][0], halves[y][x][1]);
+      if constexpr (B::saturates)
+        if (t.is_bounded) q = B::bounded(q, int8_t(t.low), t.top);
+      q = B::flip(q, by);
       uint8_t* p = out + size_t(y) * t.out_row + size_t(x) * t.out_pixel;
-      if (t.channels == L) {
+      if (FITS || t.channels == L) {
         B::store(p, q);
       } else {
         uint8_t all[L];
@@ -106,17 +134,26 @@ template <class B, int RH, int RW> SKUA_INL void tile(const DepthwiseInt8Tile& t
 }
 
 // The last tile of RW outputs overlaps the one before it.
-template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& t) {
+template <class B, int RH, int RW, bool FITS, int K> SKUA_INL void run_tiles(const DepthwiseInt8Tile& t) {
   const uint8_t* columns = static_cast<const uint8_t*>(t.columns);
   const size_t step = t.step * t.groups * 4 * B::L;
   if (t.outputs < RW) {
-    for (size_t x = 0; x < t.outputs; ++x) tile<B, RH, 1>(t, columns + x * step, t.out + x * t.out_pixel);
+    for (size_t x = 0; x < t.outputs; ++x) tile<B, RH, 1, false, 0>(t, columns + x * step, t.out + x * t.out_pixel);
     return;
   }
   for (size_t x = 0;; x = x + 2 * RW <= t.outputs ? x + RW : t.outputs - RW) {
-    tile<B, RH, RW>(t, columns + x * step, t.out + x * t.out_pixel);
+    tile<B, RH, RW, FITS, K>(t, columns + x * step, t.out + x * t.out_pixel);
     if (x + RW >= t.outputs) return;
   }
+}
+template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& t) {
+  if constexpr (B::saturates)
+    if (t.fits && t.channels == B::L) {
+      if constexpr (B::G == 4 && B::L >= 32)
+        if (t.groups == 1 && t.kernel_w == 3) return run_tiles<B, RH, RW, true, 3>(t);
+      return run_tiles<B, RH, RW, true, 0>(t);
+    }
+  run_tiles<B, RH, RW, false, 0>(t);
 }
 
 constexpr int kColumns = F32::registers >= 32 ? 4 : 2;

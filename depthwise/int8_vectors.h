@@ -3,8 +3,9 @@
 //   Name::G               bytes of a channel in a group
 //   load store flip
 //   group(rows, out)      G vectors of L channels to four of L/4 channels with G taps each
-//   Sum: start(offset), dot(sum, taps, weights), finish(): L/4 sums
-//   pack(sums[4], ...)    requantised: all L channels in order, as s8
+//   Sum: start(offset), dot(sum, taps, weights): L/4 sums
+//   scaled half whole     requantised: all L channels in order, as s8; where they saturate, bounds other than the type's are left to `bounded`, and a product
+//                         that cannot leave 32 bits needs none before it is rounded
 #pragma once
 #include "simd/simd.h"
 
@@ -17,7 +18,7 @@ namespace {
 // Four channels, one in each "vector" of four bytes.
 struct Bytes4 {
   static constexpr int L = 4, G = 4;
-  static constexpr bool takes_unsigned = false;
+  static constexpr bool takes_unsigned = false, saturates = false;
   struct I {
     uint32_t v;
   };
@@ -66,14 +67,25 @@ struct Bytes4 {
 #else
 #define SKUA_IN_REGISTER "+x"
 #endif
-SKUA_INL __m128 product(__m128i x, const float* scale, __m128 high) { return _mm_min_ps(_mm_mul_ps(_mm_cvtepi32_ps(x), _mm_loadu_ps(scale)), high); }
+SKUA_INL __m128 product(__m128i x, const float* scale) { return _mm_mul_ps(_mm_cvtepi32_ps(x), _mm_loadu_ps(scale)); }
+SKUA_INL __m128 at_most(__m128 y, __m128 high) { return _mm_min_ps(y, high); }
+#if defined(SKUA_ISA_sse2)
+SKUA_INL __m128i bounded_bytes(__m128i x, int8_t low, int8_t high) {
+  const __m128i upper = _mm_set1_epi8(-128);  // the bounds of u8 are in SSE2, those of s8 are not
+  return _mm_xor_si128(_mm_min_epu8(_mm_max_epu8(_mm_xor_si128(x, upper), _mm_set1_epi8(char(low ^ -128))), _mm_set1_epi8(char(high ^ -128))), upper);
+}
+#else
+SKUA_INL __m128i bounded_bytes(__m128i x, int8_t low, int8_t high) { return _mm_min_epi8(_mm_max_epi8(x, _mm_set1_epi8(low)), _mm_set1_epi8(high)); }
+#endif
 SKUA_INL __m128i nearest(__m128 y) { return _mm_cvtps_epi32(y); }
 #if defined(SKUA_ISA_avx512vnni)
 SKUA_INL __m128i dot_of(__m128i sum, __m128i a, __m128i w) { return _mm_dpbusd_epi32(sum, a, w); }
 SKUA_INL __m256i dot_of(__m256i sum, __m256i a, __m256i w) { return _mm256_dpbusd_epi32(sum, a, w); }
 SKUA_INL __m512i dot_of(__m512i sum, __m512i a, __m512i w) { return _mm512_dpbusd_epi32(sum, a, w); }
-SKUA_INL __m512 product(__m512i x, const float* scale, __m512 high) {
-  return _mm512_maskz_min_ps(0xffff, _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, x), _mm512_loadu_ps(scale)), high);
+SKUA_INL __m512 product(__m512i x, const float* scale) { return _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, x), _mm512_loadu_ps(scale)); }
+SKUA_INL __m512 at_most(__m512 y, __m512 high) { return _mm512_maskz_min_ps(0xffff, y, high); }
+SKUA_INL __m512i bounded_bytes(__m512i x, int8_t low, int8_t high) {
+  return _mm512_maskz_min_epi8(~__mmask64(0), _mm512_maskz_max_epi8(~__mmask64(0), x, _mm512_set1_epi8(low)), _mm512_set1_epi8(high));
 }
 SKUA_INL __m512i nearest(__m512 y) { return _mm512_maskz_cvtps_epi32(0xffff, y); }
 #elif defined(SKUA_ISA_avxvnni)
@@ -86,7 +98,9 @@ SKUA_INL __m256i dot_of(__m256i sum, __m256i a, __m256i w) { return _mm256_add_e
 #endif
 #endif
 #if !defined(SKUA_ISA_sse2)
-SKUA_INL __m256 product(__m256i x, const float* scale, __m256 high) { return _mm256_min_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(x), _mm256_loadu_ps(scale)), high); }
+SKUA_INL __m256 product(__m256i x, const float* scale) { return _mm256_mul_ps(_mm256_cvtepi32_ps(x), _mm256_loadu_ps(scale)); }
+SKUA_INL __m256 at_most(__m256 y, __m256 high) { return _mm256_min_ps(y, high); }
+SKUA_INL __m256i bounded_bytes(__m256i x, int8_t low, int8_t high) { return _mm256_min_epi8(_mm256_max_epi8(x, _mm256_set1_epi8(low)), _mm256_set1_epi8(high)); }
 SKUA_INL __m256i nearest(__m256 y) { return _mm256_cvtps_epi32(y); }
 #endif
 
@@ -95,7 +109,7 @@ SKUA_INL __m256i nearest(__m256 y) { return _mm256_cvtps_epi32(y); }
 #define SKUA_BYTE_VECTOR(Name, T, P, SI)                                                                                     \
   struct Name {                                                                                                              \
     static constexpr int L = sizeof(T), G = SKUA_TAKES_UNSIGNED ? 4 : 2;                                                     \
-    static constexpr bool takes_unsigned = SKUA_TAKES_UNSIGNED;                                                              \
+    static constexpr bool takes_unsigned = SKUA_TAKES_UNSIGNED, saturates = true;                                            \
     using I = T;                                                                                                             \
     struct Sum {                                                                                                             \
       I v;                                                                                                                   \
@@ -126,10 +140,10 @@ SKUA_INL __m256i nearest(__m256 y) { return _mm256_cvtps_epi32(y); }
         to[3] = words_high(b);                                                                                               \
       }                                                                                                                      \
     }                                                                                                                        \
-    static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(product(sum.v, scale, P##_set1_ps(high))); } \
-    static SKUA_INL I half(I a, I b, int16_t zero, int16_t low) {                                                            \
-      return P##_max_epi16(P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero)), P##_set1_epi16(low));                \
-    }                                                                                                                        \
+    static SKUA_INL I scaled(Sum sum, const float* scale) { return nearest(product(sum.v, scale)); }                         \
+    static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(at_most(product(sum.v, scale), P##_set1_ps(high))); }\
+    static SKUA_INL I half(I a, I b, int16_t zero, int16_t) { return P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero)); }\
+    static SKUA_INL I bounded(I x, int8_t low, int8_t high) { return bounded_bytes(x, low, high); }                          \
     static SKUA_INL I whole(I a, I b) { return P##_packs_epi16(a, b); }                                                      \
   };
 SKUA_BYTE_VECTOR(Bytes16, __m128i, _mm, si128)
@@ -146,7 +160,7 @@ SKUA_BYTE_VECTOR(Bytes64, __m512i, _mm512, si512)
 
 struct Bytes16 {
   static constexpr int L = 16, G = 4;
-  static constexpr bool takes_unsigned = false;
+  static constexpr bool takes_unsigned = false, saturates = false;
   using I = int8x16_t;
   static SKUA_INL I load(const void* p) { return vld1q_s8(static_cast<const int8_t*>(p)); }
   static SKUA_INL void store(void* p, I x) { vst1q_s8(static_cast<int8_t*>(p), x); }
