@@ -110,7 +110,7 @@ class DepthwiseInt8 : public testing::Test {
     long top = l.padding.top, left = l.padding.left;
     if (l.padding.mode != SKUA_PADDING_EXPLICIT) {
       const auto before = [&](size_t in_size, size_t out, uint32_t kernel_size, uint32_t stride, uint32_t dilation) {
-        return std::max(0L, (long(out) - 1) * stride + long(kernel_size - 1) * dilation + 1 - long(in_size)) / 2;
+        return std::max(0L, (long(out) - 1) * long(stride) + long(kernel_size - 1) * long(dilation) + 1 - long(in_size)) / 2;
       };
       top = before(l.h, t.shape[1], l.kernel_h, l.stride_h, l.dilation_h);
       left = before(l.w, t.shape[2], l.kernel_w, l.stride_w, l.dilation_w);
