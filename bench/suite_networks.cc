@@ -118,7 +118,8 @@ void run_case(Session& session, const Corpus& c) {
     session.add(std::move(r));
     return;
   }
-  const int before_last = c.steps.back().x;  // the class scores, before softmax flattens their differences
+  // The class scores, before softmax flattens their differences.
+  const int before_last = c.steps.back().layer.op == Op::softmax ? c.steps.back().x : c.steps.back().y;
   nets[0]->run();
   end_turn(session.ours.get());
   std::vector<float> ours, theirs;
@@ -153,11 +154,13 @@ void run_case(Session& session, const Corpus& c) {
     if (nets.back()) {
       who.push_back(session.ours.get());
       nets.back()->run();
-      nets.back()->read(before_last, theirs);
-      double largest = 0;
-      r.distance = 0;
-      for (size_t i = 0; i < theirs.size(); ++i) largest = std::max(largest, fabs(double(theirs[i]))), r.distance = std::max(r.distance, fabs(double(ours[i]) - double(theirs[i])));
-      r.distance /= largest;
+      if (c.type != SKUA_DTYPE_S8) {  // whose images are others
+        nets.back()->read(before_last, theirs);
+        double largest = 0;
+        r.distance = 0;
+        for (size_t i = 0; i < theirs.size(); ++i) largest = std::max(largest, fabs(double(theirs[i]))), r.distance = std::max(r.distance, fabs(double(ours[i]) - double(theirs[i])));
+        r.distance /= largest;
+      }
     } else {
       nets.pop_back();
     }
