@@ -174,7 +174,8 @@ void fill(std::vector<float>& values, size_t count, unsigned seed, float low, fl
   for (float& v : values) v = low + (high - low) * float(next_random(state) >> 8) * (1.0f / 16777216.0f);
 }
 
-static float weight_range(const Layer& l) { return sqrtf((l.activation == SKUA_ACTIVATION_NONE ? 3.0f : 6.0f) / float(std::max<size_t>(1, l.reduction()))); }
+// Of s8 the same with and without an activation: contestants that apply it by an operator of its own describe a layer without one.
+static float weight_range(const Layer& l) { return sqrtf((l.activation == SKUA_ACTIVATION_NONE || l.type == SKUA_DTYPE_S8 ? 3.0f : 6.0f) / float(std::max<size_t>(1, l.reduction()))); }
 float weight_scale(const Layer& l) { return weight_range(l) / 127; }
 
 Constants::Constants(const Layer& l, const float* w, const float* b) : weights(w), bias(b) {
