@@ -55,6 +55,7 @@ skua_status need_weight_quantization(const char* op, const char* field, const sk
     if (!is_scale(q.scale)) return SKUA_INVALID("%s: %s.scale is %g, must be finite and above 0", op, field, double(q.scale));
     return need_zero(q.zero_point, 0);
   }
+  if (q.zero_point && !q.zero_points) return SKUA_INVALID("%s: %s.zero_point is %d beside scales; give zero_points, one for each scale", op, field, int(q.zero_point));
   if (q.axis != axis) return SKUA_INVALID("%s: %s.axis is %u, the channels are axis %u", op, field, q.axis, axis);
   size_t count = channels;
   if (q.block_size) {

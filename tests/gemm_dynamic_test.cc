@@ -288,6 +288,10 @@ TEST(GemmDynamic, WhatIsRefused) {
   d = good; d.b_q.scale = 0; refused(d, "b_q.scale", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.b_q.scales = scales; d.b_q.axis = 1; refused(d, "b_q.scales[0]", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.b_q.scales = scales; d.b_q.block_size = 48; d.b_q.axis = 1; refused(d, "block_size", SKUA_STATUS_INVALID_ARGUMENT, b);
+  static const float ones[256] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                  1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  d = good; d.b_q.scales = ones; d.b_q.axis = 1; d.b_q.zero_point = 3; refused(d, "zero_points", SKUA_STATUS_INVALID_ARGUMENT, b);
+  d = good; d.a_type = SKUA_DTYPE_S8; refused(d, "quantize_a", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.b_q.zero_point = 3; refused(d, "zero_point", SKUA_STATUS_UNSUPPORTED, b);
   d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual", SKUA_STATUS_UNSUPPORTED, b);
   d = good; d.epilogue.activation.kind = SKUA_ACTIVATION_GELU; refused(d, "activation", SKUA_STATUS_UNSUPPORTED, b);

@@ -23,11 +23,11 @@ extern "C" {
  * the bias f32. Sums are f32 and rounded once to c_type; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504,
  * FAST all of them; STRICT none.
  * Bytes: a_type s8 or u8 with any zero point, b_type s8 or u8, c_type s8, u8 or a float type, in any mix; constant weights may have a scale for each column (b_q.scales, b_q.axis the
- * dimension of N), and one zero point. The sum bias + (A - a_zero) * (B - b_zero) is exact in 32 bits, with a bias of s32 in units of a_q.scale * b_q.scale; how it is requantised is in
+ * dimension of N); those of u8 may have a zero point, one for all columns (b_q.zero_point, or beside scales b_q.zero_points, all equal), those of s8 none. The sum bias + (A - a_zero) * (B - b_zero) is exact in 32 bits, with a bias of s32 in units of a_q.scale * b_q.scale; how it is requantised is in
  * docs/quantization.md: the same bits on every CPU. A float C is the sum times both scales. Activations are clamps; no residual, alpha 1, beta 0.
- * Quantised rows: with quantize_a, a_type is f32, f16 or bf16, c_type the same or f32, and B constant: s8 with a scale for the tensor or for each column, or s4 (two values a byte, the even
- * index in the low nibble; rows begin at a byte), with a scale for the tensor, each column, or each block_size = 32, 64, 128 or 256 of K of a column (scales[column * blocks + block], which are of
- * scale_type), and zero points likewise. Each row of A becomes bytes over its range and 0 (docs/quantization.md), products of a block are exact, and C = row scale * sum over the blocks
+ * Quantised rows: with quantize_a, a_type is f32, f16 or bf16, c_type the same or f32, and B constant: s8 with a scale for the tensor or for each column, or s4 (-8..7, two's complement, two values a byte, the even
+ * index in the low nibble; ldb, or the length of a row, is even), with a scale for the tensor, each column, or each block_size = 32, 64, 128 or 256 of K of a column (scales[column * blocks + block], blocks = ceil(K / block_size),
+ * of scale_type, cast to the pointer; axis is that of N here too), and zero_points of as many. Each row of A becomes bytes over its range and 0 (docs/quantization.md), products of a block are exact, and C = row scale * sum over the blocks
  * (scale * products) + bias in f32. A row with NaN or infinity gives any values in its own row of C. transpose_a, residual, alpha and beta are not taken; activations are clamps.
  * Other mixes are UNSUPPORTED. */
 typedef struct skua_gemm_desc {

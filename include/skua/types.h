@@ -18,7 +18,7 @@ typedef enum skua_dtype {
   SKUA_DTYPE_BF16 = 2, /* upper half of a binary32, stored as uint16_t                                            */
   SKUA_DTYPE_S8 = 3,   /* int8_t, with a skua_quantization                                                        */
   SKUA_DTYPE_U8 = 4,   /* uint8_t, with a skua_quantization                                                       */
-  SKUA_DTYPE_S4 = 5,   /* two values a byte, the even index in the low nibble; weights only                       */
+  SKUA_DTYPE_S4 = 5,   /* -8..7, two values a byte, the even index in the low nibble; weights only                */
   SKUA_DTYPE_S32 = 6   /* int32_t: indices (argmax), quantised bias                                               */
 } skua_dtype;
 
@@ -102,8 +102,8 @@ typedef enum skua_numerics {
  * reduction (weights only). A zeroed struct means: not quantised; anything else on a float tensor is refused. */
 typedef struct skua_quantization {
   float scale;                /* per tensor; > 0                                                                       */
-  int32_t zero_point;         /* per tensor                                                                            */
-  const float* scales;        /* per channel or block: channel_count * blocks values, read at create; NULL = per tensor */
+  int32_t zero_point;         /* per tensor; 0 beside scales                                                           */
+  const float* scales;        /* per channel or block: channel_count * blocks values of scale_type (cast those of 16 bits), read at create; NULL = per tensor */
   const int32_t* zero_points; /* likewise; NULL = all zero                                                             */
   uint32_t axis;              /* of the channels in the weight tensor                                                  */
   uint32_t block_size;        /* 0 = none; else 32, 64, 128 or 256 elements of the reduction share a scale              */
