@@ -43,9 +43,15 @@ struct Sizes {
   size_t total;
 };
 bool sizes_of(const skua_op* op, const ConvConfig& c, Sizes& z) {
+  // An image that every window and padding leaves an output of: the taps of a phase do not depend on its size.
+  const auto extent = [&](uint32_t kernel, uint32_t dilation, uint32_t before, uint32_t after) {
+    size_t span = 0;
+    if (!mul(size_t(kernel) - 1, dilation, span)) return SIZE_MAX;
+    return add_sat(add_sat(span, size_t(before) + 8), after);
+  };
   DirectShape s;
-  if (conv_shape(op, c, 1, 8, 8, s) != SKUA_STATUS_OK) s = {};
-  s.groups = c.groups; s.in_channels = c.in_channels; s.out_channels = c.out_channels;
+  const size_t h = extent(c.kernel_h, c.dilation_h, c.pad_top, c.pad_bottom), w = extent(c.kernel_w, c.dilation_w, c.pad_left, c.pad_right);
+  if (h == SIZE_MAX || w == SIZE_MAX || conv_shape(op, c, 1, h, w, s) != SKUA_STATUS_OK) return false;
   z.vector = direct_bias_floats(c.out_channels, c.groups);
   size_t vectors = 0;
   if (!mul(size_t(taps_of(c)) + 2, z.vector, vectors) || !mul(vectors, 4, vectors)) return false;

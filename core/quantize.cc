@@ -6,7 +6,7 @@
 namespace skua {
 namespace {
 
-bool is_scale(float scale) { return scale > 0 && scale <= FLT_MAX; }
+bool is_scale(float scale) { return scale >= FLT_MIN && scale <= FLT_MAX; }
 
 }  // namespace
 
@@ -27,8 +27,9 @@ skua_status need_int8(const char* op, const char* field, skua_dtype type) {
 }
 
 skua_status need_quantization(const char* op, const char* field, const skua_quantization& q, skua_dtype type) {
+  if (q.scale_type != SKUA_DTYPE_F32) return SKUA_INVALID("%s: %s.scale_type is %s, one scale is f32", op, field, skua_dtype_name(q.scale_type));
   if (q.scales || q.zero_points || q.block_size) return SKUA_UNSUPPORTED_("%s: %s has %s; this tensor takes one scale", op, field, q.block_size ? "blocks" : "scales per channel");
-  if (!is_scale(q.scale)) return SKUA_INVALID("%s: %s.scale is %g, must be finite and above 0", op, field, double(q.scale));
+  if (!is_scale(q.scale)) return SKUA_INVALID("%s: %s.scale is %g, must be above 0, finite and no denormal", op, field, double(q.scale));
   if (!zero_point_fits(Element(type), q.zero_point))
     return SKUA_INVALID("%s: %s.zero_point is %d, outside of %s (%d..%d)", op, field, int(q.zero_point), skua_dtype_name(type), int(least_of(Element(type))), int(greatest_of(Element(type))));
   return SKUA_STATUS_OK;
@@ -52,7 +53,8 @@ skua_status need_weight_quantization(const char* op, const char* field, const sk
   if (!q.scales) {
     if (q.block_size) return SKUA_INVALID("%s: %s.block_size is %u, but scales is NULL", op, field, q.block_size);
     if (q.zero_points) return SKUA_INVALID("%s: %s.zero_points is set, but scales is NULL", op, field);
-    if (!is_scale(q.scale)) return SKUA_INVALID("%s: %s.scale is %g, must be finite and above 0", op, field, double(q.scale));
+    if (q.scale_type != SKUA_DTYPE_F32) return SKUA_INVALID("%s: %s.scale_type is %s, but scales is NULL: one scale is f32", op, field, skua_dtype_name(q.scale_type));
+    if (!is_scale(q.scale)) return SKUA_INVALID("%s: %s.scale is %g, must be above 0, finite and no denormal", op, field, double(q.scale));
     return need_zero(q.zero_point, 0);
   }
   if (q.zero_point && !q.zero_points) return SKUA_INVALID("%s: %s.zero_point is %d beside scales; give zero_points, one for each scale", op, field, int(q.zero_point));
@@ -69,7 +71,7 @@ skua_status need_weight_quantization(const char* op, const char* field, const sk
     return SKUA_UNSUPPORTED_("%s: %s.scale_type is %s; scales per channel are f32", op, field, skua_dtype_name(q.scale_type));
   }
   for (size_t i = 0; i < count; ++i) {
-    if (!is_scale(quantization_scale(q, i))) return SKUA_INVALID("%s: %s.scales[%zu] is %g, must be finite and above 0", op, field, i, double(quantization_scale(q, i)));
+    if (!is_scale(quantization_scale(q, i))) return SKUA_INVALID("%s: %s.scales[%zu] is %g, must be above 0, finite and no denormal", op, field, i, double(quantization_scale(q, i)));
     SKUA_TRY(need_zero(q.zero_points ? q.zero_points[i] : 0, i));
   }
   return SKUA_STATUS_OK;

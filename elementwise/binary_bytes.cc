@@ -1,4 +1,5 @@
 // Sums, differences and products of quantised bytes of different scales, with broadcasting. The formulas: docs/quantization.md.
+#include <math.h>
 #include "elementwise/byte_kernel.h"
 #include "elementwise/loops.h"
 #include "elementwise/quantized.h"
@@ -70,7 +71,9 @@ skua_status create_binary_bytes(skua_context* context, const skua_binary_desc& d
   SKUA_TRY(need_bytes("binary", "type", d.type, "output_q", d.output_q));
   SKUA_TRY(check_activation("binary", d.activation));
   const double x = d.x_q.scale, y = d.y_q.scale, z = d.output_q.scale;
-  Config c = {uint32_t(d.kind), uint32_t(d.type), sum_scale(x, 1, z), sum_scale(y, 1, z), d.x_q.zero_point, d.y_q.zero_point, {}};
+  // 2^100 takes every step beyond the type, and sums of two such products stay finite.
+  const auto factor = [z](double scale) { return fminf(sum_scale(scale, 1, z), 0x1p100f); };
+  Config c = {uint32_t(d.kind), uint32_t(d.type), factor(x), factor(y), d.x_q.zero_point, d.y_q.zero_point, {}};
   if (d.kind == SKUA_BINARY_SUB) c.b = -c.b;
   if (d.kind == SKUA_BINARY_MUL) c.a = sum_scale(x, y, z);
   c.to.zero_point = d.output_q.zero_point;

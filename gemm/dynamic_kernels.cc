@@ -159,6 +159,7 @@ template <class T> void quantize(size_t k, const void* from, bool is_unsigned, v
   const float low = min_of(min_fast(least, least2)), high = max_of(max_fast(most, most2));
   float range = high - low;
   range = range > 1e-30f ? range : 1e-30f;  // zeros, or as good as
+  range = range < 3e38f ? range : 3e38f;    // beyond it the ends are cut off
   row.scale = high > low ? range * (1.0f / 254) : 0;  // zeros give the bias: sums of blocks are rounded, and what is left of them has no size to be small beside
   const float inverse = 254.0f / range;
   const int32_t zero = skua::nearest_small(-127.0f - low * inverse);

@@ -221,6 +221,29 @@ TEST(ConvInt8, LayersOfNetworks) {
   }
 }
 
+// Windows larger than small images, and paddings that eat them: what is packed does not depend on the image.
+TEST(ConvInt8, WideWindows) {
+  Context context;
+  Rng rng(17);
+  struct { uint32_t kernel, dilation, pad, groups; bool transposed; size_t h; } const cases[] = {{3, 4, 0, 1, false, 11}, {9, 1, 0, 1, false, 12}, {11, 1, 1, 2, false, 12}, {3, 1, 5, 1, true, 16}, {20, 1, 14, 1, true, 16}};
+  for (const auto& w : cases) {
+    Case c;
+    c.transposed = w.transposed;
+    c.d.input_type = c.d.output_type = c.d.weight_type = SKUA_DTYPE_S8;
+    c.d.kernel_h = c.d.kernel_w = w.kernel;
+    c.d.dilation_h = c.d.dilation_w = w.dilation;
+    c.d.groups = w.groups;
+    c.d.padding = {SKUA_PADDING_EXPLICIT, w.pad, w.pad, w.pad, w.pad};
+    c.d.in_channels = c.d.out_channels = 8;
+    c.d.input_q.scale = 0.05f; c.d.input_q.zero_point = 7;
+    c.d.output_q.scale = 3; c.d.output_q.zero_point = -3;
+    c.in_h = c.in_w = w.h;
+    ASSERT_TRUE(c.prepare(rng)) << c.text();
+    check(c, context, rng);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 TEST(ConvInt8, PackedWeightsComeBack) {
   Context context;
   Rng rng(11);

@@ -284,4 +284,27 @@ TEST(ElementwiseInt8, BadDescriptorsAreRefusedByName) {
   EXPECT_EQ(op, nullptr);
 }
 
+// Steps of inputs that are far larger than the output's still cancel: no NaN, the same bits everywhere.
+TEST(BinaryInt8, HugeScalesCancel) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    skua_binary_desc d = SKUA_BINARY_DESC_INIT;
+    d.kind = SKUA_BINARY_ADD;
+    d.type = SKUA_DTYPE_S8;
+    d.x_q.scale = d.y_q.scale = 1e30f;
+    d.output_q.scale = 1e-20f;
+    Op op;
+    SKUA_EXPECT_OK(skua_binary_create(context, &d, &op));
+    Data x, y;
+    x.t = y.t = shape({70}, SKUA_DTYPE_S8);
+    for (int i = 0; i < 70; ++i) x.v.push_back(float(i - 35)), y.v.push_back(float(i % 3 ? 35 - i : i));
+    const Data z = run(op, {x, y})[0];
+    for (int i = 0; i < 70; ++i) {
+      const float sum = x.v[size_t(i)] + y.v[size_t(i)];
+      EXPECT_EQ(z.v[size_t(i)], sum > 0 ? 127 : sum < 0 ? -128 : 0) << i;
+    }
+  }
+}
+
 }  // namespace

@@ -291,6 +291,7 @@ TEST(GemmDynamic, WhatIsRefused) {
   static const float ones[256] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
                                   1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   d = good; d.b_q.scales = ones; d.b_q.axis = 1; d.b_q.zero_point = 3; refused(d, "zero_points", SKUA_STATUS_INVALID_ARGUMENT, b);
+  d = good; d.b_q.scale_type = SKUA_DTYPE_F16; refused(d, "scale_type", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.a_type = SKUA_DTYPE_S8; refused(d, "quantize_a", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.b_q.zero_point = 3; refused(d, "zero_point", SKUA_STATUS_UNSUPPORTED, b);
   d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual", SKUA_STATUS_UNSUPPORTED, b);

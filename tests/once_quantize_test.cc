@@ -28,7 +28,7 @@ TEST(Quantize, OfATensor) {
   for (int32_t zero : {0, 255}) expect(check(one(FLT_MIN, zero), SKUA_DTYPE_U8), ok, "");
   for (int32_t zero : {-129, 128}) expect(check(one(1, zero), SKUA_DTYPE_S8), invalid, "conv2d: input_q.zero_point is " + std::to_string(zero) + ", outside of s8");
   for (int32_t zero : {-1, 256}) expect(check(one(1, zero), SKUA_DTYPE_U8), invalid, "input_q.zero_point is " + std::to_string(zero) + ", outside of u8");
-  for (float scale : {0.0f, -1.0f, INFINITY, NAN}) expect(check(one(scale), SKUA_DTYPE_S8), invalid, "input_q.scale is");
+  for (float scale : {0.0f, -1.0f, INFINITY, NAN, FLT_MIN / 2}) expect(check(one(scale), SKUA_DTYPE_S8), invalid, "input_q.scale is");
   float scales[2] = {1, 1};
   skua_quantization q = one(1);
   q.scales = scales;

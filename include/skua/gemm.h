@@ -28,7 +28,8 @@ extern "C" {
  * Quantised rows: with quantize_a, a_type is f32, f16 or bf16, c_type the same or f32, and B constant: s8 with a scale for the tensor or for each column, or s4 (-8..7, two's complement, two values a byte, the even
  * index in the low nibble; ldb, or the length of a row, is even), with a scale for the tensor, each column, or each block_size = 32, 64, 128 or 256 of K of a column (scales[column * blocks + block], blocks = ceil(K / block_size),
  * of scale_type, cast to the pointer; axis is that of N here too), and zero_points of as many. Each row of A becomes bytes over its range and 0 (docs/quantization.md), products of a block are exact, and C = row scale * sum over the blocks
- * (scale * products) + bias in f32. A row with NaN or infinity gives any values in its own row of C. transpose_a, residual, alpha and beta are not taken; activations are clamps.
+ * (scale * products) + bias in f32. A row with NaN or infinity gives any values in its own row of C, one whose
+ * range is below 1e-30 or above 3e38 loses accuracy, as do weights whose scales bring row scale * scale out of the range of f32. One leading dimension of A may be above 1; K is 65536 at most with s8. transpose_a, residual, alpha and beta are not taken; activations are clamps.
  * Other mixes are UNSUPPORTED. */
 typedef struct skua_gemm_desc {
   size_t struct_size;
