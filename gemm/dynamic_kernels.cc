@@ -168,7 +168,7 @@ template <class T> void quantize(size_t k, const void* from, bool is_unsigned, v
   const I32 bias = I32::set1(row.zero);
   auto* q = static_cast<uint8_t*>(to);
   const auto steps = [&](size_t at) __attribute__((always_inline)) {
-    const F32 v = at + L <= k ? F32::load(x + at) : F32::load_n(x + at, at < k ? k - at : 0);
+    const F32 v = at + L <= k ? F32::load(x + at) : at < k ? F32::load_n(x + at, k - at) : F32::zero();
     return nearest_small(clamp_high(clamp_low(v * by, lowest), highest));
   };
   for (i = 0; i < padded; i += 4 * L) {

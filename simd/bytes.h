@@ -21,7 +21,7 @@ SKUA_INL void I32::store(uint8_t* p) const { store_u8(*this, p, L); }
 SKUA_INL void I32::store_n(uint8_t* p, size_t n) const { store_u8(*this, p, n); }
 
 // The nearest integer, ties to even, of |y| <= 2^22; the lowest byte is 0 for NaN. AArch32 has no conversion that rounds so.
-#if defined(__arm__)
+#if defined(__arm__) && !defined(SKUA_ISA_scalar)
 SKUA_INL I32 nearest_small(F32 y) { return as_i32(y + F32::set1(kRoundsToInteger)) - I32::set1(kRoundsToIntegerBits); }
 #else
 SKUA_INL I32 nearest_small(F32 y) { return round_i32(y); }
