@@ -97,7 +97,10 @@ skua_status quantized_bounds(const char* op, const skua_activation& activation, 
   }
   if (!is_int8(result)) return SKUA_STATUS_OK;
   const double least = double(least_of(result)) - double(output.zero_point), greatest = double(greatest_of(result)) - double(output.zero_point), scale = double(output.scale);
-  const auto bound = [&](float real) { return float(fmin(fmax(rint(double(real) / scale), least), greatest)); };
+  const auto bound = [&](float real) {
+    const double steps = rint(double(real) / scale);
+    return float(steps < least ? least : steps > greatest ? greatest : steps);
+  };
   low = bound(low);
   high = bound(high);
   return SKUA_STATUS_OK;

@@ -1,5 +1,4 @@
 // Sums, differences and products of quantised bytes of different scales, with broadcasting. The formulas: docs/quantization.md.
-#include <math.h>
 #include "elementwise/byte_kernel.h"
 #include "elementwise/loops.h"
 #include "elementwise/quantized.h"
@@ -72,7 +71,10 @@ skua_status create_binary_bytes(skua_context* context, const skua_binary_desc& d
   SKUA_TRY(check_activation("binary", d.activation));
   const double x = d.x_q.scale, y = d.y_q.scale, z = d.output_q.scale;
   // 2^100 takes every step beyond the type, and sums of two such products stay finite.
-  const auto factor = [z](double scale) { return fminf(sum_scale(scale, 1, z), 0x1p100f); };
+  const auto factor = [z](double scale) {
+    const float f = sum_scale(scale, 1, z);
+    return f < 0x1p100f ? f : 0x1p100f;
+  };
   Config c = {uint32_t(d.kind), uint32_t(d.type), factor(x), factor(y), d.x_q.zero_point, d.y_q.zero_point, {}};
   if (d.kind == SKUA_BINARY_SUB) c.b = -c.b;
   if (d.kind == SKUA_BINARY_MUL) c.a = sum_scale(x, y, z);
