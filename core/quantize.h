@@ -6,13 +6,7 @@
 
 namespace skua {
 
-// One scale and one zero point, for the config of an operator: real = scale * (q - zero_point).
-struct Quantization {
-  float scale;
-  int32_t zero_point;
-};
 float quantization_scale(const skua_quantization& q, size_t i);  // q.scales[i], which are of q.scale_type
-inline Quantization per_tensor(const skua_quantization& q) { return {q.scale, q.zero_point}; }
 
 constexpr bool is_int8(Element e) { return e == Element::s8 || e == Element::u8; }
 constexpr int32_t least_of(Element e) { return e == Element::s8 ? -128 : e == Element::s4 ? -8 : 0; }

@@ -69,7 +69,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if (a.shape[a.rank - 1] != c.k) return SKUA_INVALID("gemm: input 0 has K = %zu, the weights have %zu", a.shape[a.rank - 1], size_t(c.k));
   if (c.k > 1 && a.stride[a.rank - 1] != 1) return SKUA_INVALID("gemm: input 0 has innermost stride %zu, must be 1", a.stride[a.rank - 1]);
   p.outputs[0] = tensor(skua_dtype(c.c_type), a.rank);
-  // Leading dimensions are rows too, where they follow each other at one step; else only the last of them may be a batch.
+  // One leading dimension may be a batch.
   p.m = a.shape[a.rank - 2];
   p.lda = a.stride[a.rank - 2];
   p.batches = 1;

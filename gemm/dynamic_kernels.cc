@@ -30,7 +30,6 @@ SKUA_INL int32_t word(const uint8_t* p) {
 constexpr bool kUnsigned = true;
 constexpr float kFactor = 16;
 constexpr int kChunk = 0;  // 32 bits at once
-using Nibbles = I32;
 #if defined(SKUA_ISA_avx512vnni)
 SKUA_INL I32 low(I32 p) { return {_mm512_and_si512(_mm512_slli_epi16(p.v, 4), _mm512_set1_epi8(char(0xf0)))}; }
 SKUA_INL I32 high(I32 p) { return {_mm512_and_si512(p.v, _mm512_set1_epi8(char(0xf0)))}; }
@@ -48,7 +47,6 @@ SKUA_INL Chunk none() { return I32::set1(0); }
 constexpr bool kUnsigned = false;
 constexpr float kFactor = 16;
 constexpr int kChunk = 0;
-using Nibbles = I32;
 SKUA_INL I32 low(I32 p) { return {vreinterpretq_s32_s8(vshlq_n_s8(vreinterpretq_s8_s32(p.v), 4))}; }
 SKUA_INL I32 high(I32 p) { return {vandq_s32(p.v, vdupq_n_s32(int32_t(0xf0f0f0f0)))}; }
 SKUA_INL I32 dot(I32 acc, I32 a, I32 w) { return {vdotq_s32(acc.v, vreinterpretq_s8_s32(w.v), vreinterpretq_s8_s32(a.v))}; }
@@ -59,7 +57,6 @@ SKUA_INL Chunk none() { return I32::set1(0); }
 constexpr bool kUnsigned = true;
 constexpr float kFactor = 1;
 constexpr int kChunk = 4;
-using Nibbles = I32;
 #define SKUA_TABLE 0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1
 #if defined(SKUA_ISA_avx512)
 SKUA_INL I32 by_table(__m512i x) { return {_mm512_shuffle_epi8(_mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(SKUA_TABLE)), _mm512_and_si512(x, _mm512_set1_epi8(15)))}; }
@@ -90,7 +87,6 @@ SKUA_INL Chunk none() { return I32::set1(0); }
 constexpr bool kUnsigned = false;
 constexpr float kFactor = 1;
 constexpr int kChunk = 4;
-using Nibbles = I32;
 struct Chunk {
   int16x8_t low, high;  // two columns each
 };
@@ -110,7 +106,6 @@ SKUA_INL void hold(I32&) {}
 constexpr bool kUnsigned = true;
 constexpr float kFactor = 1;
 constexpr int kChunk = 0;
-using Nibbles = I32;
 using Chunk = I32;
 SKUA_INL Chunk none() { return I32::set1(0); }
 SKUA_INL I32 with_sign(__m128i x) { return {_mm_sub_epi8(_mm_xor_si128(_mm_and_si128(x, _mm_set1_epi8(15)), _mm_set1_epi8(8)), _mm_set1_epi8(8))}; }
@@ -126,7 +121,6 @@ SKUA_INL void hold(I32& x) { asm("" : "+x"(x.v)); }
 constexpr bool kUnsigned = true;
 constexpr float kFactor = 1;
 constexpr int kChunk = 0;
-using Nibbles = I32;
 using Chunk = I32;
 SKUA_INL Chunk none() { return {0}; }
 SKUA_INL I32 low(I32 p) { return {int32_t(uint32_t(p.v) << 4 & 0xf0f0f0f0)}; }  // each byte 16 w; the product shifts it back
