@@ -124,10 +124,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   plan = {};
   plan.tile = tile;
   const GemmTileTable& tiles = table_of(tile);
-  if (gathers(s, format_of(tile))) {
-    gather_plan(s, plan);
-    return SKUA_STATUS_OK;
-  }
+  if (gathers(s, format_of(tile))) return gather_plan(op, s, plan);
   if (s.element != Element::f32 && !is_int8(s.element)) plan.row_kernel = find_kernel(op->ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
   const size_t budget = max(machine_for(tile->isa).l2 / 4, 16384);  // bytes
   bool merged = false;

@@ -63,6 +63,7 @@ struct DirectPlan {
   size_t kc;           // of a flat one
   bool gathers;        // rows of A are copied together (gather.cc), gather_rows at a time
   size_t gather_rows, gather_row, gather_bytes;  // bytes of a row; of a worker
+  size_t gather_lines, gather_band;              // lines of outputs that a band serves; its bytes
   const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm", "gathered_rows"
 };
 
@@ -81,6 +82,7 @@ struct DirectQuantized {
   const float* scales;      // of the sums
   const int32_t* tap_sums;  // vectors: of the weights under each tap, in the order of the panels
   int32_t in_zero, out_zero;
+  bool fits;                // scales_fit()
 };
 struct DirectOperands {
   const float *packed, *bias;  // bias: per group direct_bias_step() values, or NULL
@@ -99,7 +101,7 @@ void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShap
 
 // Whether taps do not fill groups of the depth and their bytes must be gathered; plan and run if so (gather.cc).
 bool gathers(const DirectShape& s, const PackFormat& f);
-void gather_plan(const DirectShape& s, DirectPlan& plan);
+skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& plan);
 void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
 // Whole vectors of every tile, of 32 values in half precision.

@@ -139,6 +139,7 @@ inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_
   g.offset = offsets;
   g.b_zero = packed_zero(Element::s8, 0, g.format.element);
   g.zero = q.out_zero;
+  g.fits = q.fits;
 }
 inline size_t offset_bytes(const DirectShape& s) { return direct_bias_step(s.out_channels, s.groups) * sizeof(int32_t); }
 

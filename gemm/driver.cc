@@ -6,7 +6,7 @@ namespace skua {
 namespace {
 
 GemmSegment* prepared_segments(const GemmBlock& g, const Staging& s) {  // behind the prepared rows
-  return reinterpret_cast<GemmSegment*>(static_cast<char*>(g.scratch) + round_up(s.rows, g.tile->mr) * s.row_bytes);
+  return reinterpret_cast<GemmSegment*>(static_cast<char*>(g.scratch) + round_up(round_up(s.rows, g.tile->mr) * s.row_bytes, 64));
 }
 
 double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
@@ -194,14 +194,14 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
   if (s.prepares) {
     // A line more than a power of two: rows in different sets of the caches.
     const size_t padded = tiles.bytes ? segment_count * round_up(k, tiles.pack_kr) : round_up(depth, tiles.pack_kr);
-    s.row_bytes = round_up(max(padded, 1) * bytes_of_a(tiles), 64);
+    s.row_bytes = tiles.flip_rows ? max(padded, 1) : round_up(max(padded, 1) * bytes_of_a(tiles), 64);  // rows without a gap are flipped as one
     if (s.row_bytes % 512 == 0) s.row_bytes += 64;
     // Whole tiles of rows that stay in L1 beside a part of B: few where they meet one panel only; where B comes from beyond L2, as many as L2 holds take each panel.
     const size_t vectors = tile->nr / tile->vector, wide = min(ceil_div(max(n, 1), tile->vector), vectors), tall = tiles.even[wide - 1] ? tiles.even_rows[wide - 1] : mr;
     const size_t fit = (b_bytes > machine.l2 / 2 || (tiles.flip_rows && n > tile->nr) ? machine.l2 / 2 : n <= tile->nr ? machine.l1 / 6 : machine.l1 / 2) / s.row_bytes;
     const size_t most = tiles.pack_a ? round_up(max(fit, 4 * mr), mr * mr) : max(fit / tall, n <= tile->nr ? 1 : 2) * tall;
     if (s.rows > most) s.rows = most;
-    s.bytes = round_up(s.rows, mr) * s.row_bytes + round_up(segment_count * sizeof(GemmSegment), 64) + 128;  // packed loops may read a step beyond
+    s.bytes = round_up(round_up(s.rows, mr) * s.row_bytes, 64) + round_up(segment_count * sizeof(GemmSegment), 64) + 128;  // packed loops may read a step beyond
   }
   if (s.strip) s.bytes += kStripFloats * (sizeof(float) + (tiles.c == Element::f32 ? 0 : element_bytes(tiles.c)));
   return s;
@@ -217,6 +217,7 @@ static void set_columns(const GemmBlock& g, size_t first, GemmTile& t) {
   t.row_terms = nullptr;
   t.terms_known = false;
   t.zero = g.zero;
+  t.fits = g.fits;
 }
 
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t) {

@@ -89,8 +89,15 @@ struct GemmBlock {
   const int32_t* column_sums = nullptr;
   const GemmRowQuant* row_quant = nullptr;  // of row 0 of the m that run_block counts
   int32_t b_zero = 0, zero = 0;
+  bool fits = false;           // scales_fit()
 };
 constexpr size_t kSumBlock = 64;
+// All below 1: see GemmTile::fits.
+inline bool scales_fit(const float* scale, size_t n) {
+  bool fit = true;
+  for (size_t j = 0; j < n; ++j) fit &= scale[j] < 1;
+  return fit;
+}
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows = 0);  // rows that read A where it is; 0 = it is close
 
 // Pointers of one row of C, A and the residual (residual NULL without one), column 0; `even` rows from here on, 1 or more, follow at the block's steps.

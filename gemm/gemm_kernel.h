@@ -55,6 +55,7 @@ struct GemmTile {
   int32_t* row_terms;            // and leaves b_zero times the sums here (of all groups' rows) for the next panel, which finds them known; NULL = nowhere
   bool terms_known;
   int32_t zero;                  // of C: added to a rounded result
+  bool fits;                     // all scales are below 1: a sum times its scale stays within 32 bits
 };
 
 // Tiles of bytes. A is s8 or u8 (Kernel::element), B is packed as s8 or u8, sums are exact in 32 bits (beyond that they wrap).

@@ -31,6 +31,7 @@ struct GemmOp : skua_op {
   const float* bias;    // round_up(n, vector) values
   const int32_t* offset;  // bytes, likewise: where sums start; of a B that is an input its bias, or NULL
   const float* scale;     // likewise; NULL: B is an input
+  bool fits;            // bytes: scales_fit()
   const void* packed;   // panels of a constant B
 };
 

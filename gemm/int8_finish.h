@@ -65,19 +65,45 @@ __attribute__((noinline)) inline void finish_rows(const GemmTile& t, const int32
 }
 
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
-// Four vectors of results at a time: the zero point is added in 16 bits; u8 is s8 with the upper bit flipped.
+// Four vectors of results at a time where products fit 32 bits (GemmTile::fits): what is outside the type saturates as it is packed, and only closer bounds are clamped to, as bytes.
+// The zero point is added in 16 bits. Branches cost less than operations here: the ports of products are what a tile waits for.
 struct WideStore {
-  F32 low, high;
-  __m512i zero, flip;
-  explicit SKUA_INL WideStore(const GemmTile& t)
-      : low(F32::set1(t.low)), high(F32::set1(t.high)), zero(_mm512_set1_epi16(int16_t(t.c_type == Element::s8 ? t.zero : t.zero - 128))), flip(_mm512_set1_epi8(t.c_type == Element::s8 ? 0 : -128)) {}
+  __m512i zero, low, high;
+  bool is_u8, bounded, whole;
+  __mmask64 columns;
+  explicit SKUA_INL WideStore(const GemmTile& t, bool is_whole) : zero(_mm512_set1_epi16(int16_t(t.zero))), is_u8(t.c_type == Element::u8), whole(is_whole), columns(~__mmask64(0) >> (64 - t.n)) {
+    const int first = int(t.low) + t.zero, last = int(t.high) + t.zero;
+    low = _mm512_set1_epi8(char(first));
+    high = _mm512_set1_epi8(char(last));
+    bounded = last - first < 255;
+  }
   // 16 bytes of each vector, one behind the other.
   SKUA_INL __m512i operator()(I32 a, F32 a_scale, I32 b, F32 b_scale, I32 c, F32 c_scale, I32 d, F32 d_scale) const {
-    const __m512i first = _mm512_add_epi16(_mm512_packs_epi32(rounded(a, a_scale), rounded(b, b_scale)), zero), second = _mm512_add_epi16(_mm512_packs_epi32(rounded(c, c_scale), rounded(d, d_scale)), zero);
+    constexpr __mmask64 all = ~__mmask64(0);
+    const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(rounded(a, a_scale), rounded(b, b_scale)), zero), second = _mm512_adds_epi16(_mm512_packs_epi32(rounded(c, c_scale), rounded(d, d_scale)), zero);
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_xor_si512(_mm512_maskz_permutexvar_epi32(0xffff, order, _mm512_packs_epi16(first, second)), flip);
+    __m512i q;
+    if (is_u8) {
+      q = _mm512_packus_epi16(first, second);
+      if (bounded) q = _mm512_maskz_min_epu8(all, _mm512_maskz_max_epu8(all, q, low), high);
+    } else {
+      q = _mm512_packs_epi16(first, second);
+      if (bounded) q = _mm512_maskz_min_epi8(all, _mm512_maskz_max_epi8(all, q, low), high);
+    }
+    return _mm512_maskz_permutexvar_epi32(0xffff, order, q);
   }
-  SKUA_INL __m512i rounded(I32 sum, F32 scale) const { return round_i32(clamp_high(clamp_low(to_f32(sum) * scale, low), high)).v; }
+  SKUA_INL __m512i rounded(I32 sum, F32 scale) const { return round_i32(to_f32(sum) * scale).v; }
+  // Parts of q; a store of a whole part takes no port of the products.
+  template <int part> SKUA_INL void half(void* c, __m512i q) const {
+    const __m256i x = _mm512_maskz_extracti64x4_epi64(0xf, q, part);
+    if (whole) _mm256_storeu_si256(static_cast<__m256i*>(c), x);
+    else _mm256_mask_storeu_epi8(c, __mmask32(columns), x);
+  }
+  template <int part> SKUA_INL void quarter(void* c, __m512i q) const {
+    const __m128i x = _mm512_maskz_extracti32x4_epi32(0xf, q, part);
+    if (whole) _mm_storeu_si128(static_cast<__m128i*>(c), x);
+    else _mm_mask_storeu_epi8(c, __mmask16(columns), x);
+  }
 };
 #endif
 
@@ -87,31 +113,28 @@ template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_
   if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias) {
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
     if constexpr (NV <= 4)
-      if (tail == size_t(L)) {
-        const WideStore store(t);
+      if (t.fits) {
+        const WideStore store(t, tail == size_t(L));
         F32 s[NV];
         SKUA_UNROLL for (int v = 0; v < NV; ++v) s[v] = F32::load(t.scale + v * L);
         if constexpr (NV >= 3) {
-          SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-            const __m512i q = store(acc[r][0], s[0], acc[r][1], s[1], acc[r][2], s[2], acc[r][NV - 1], s[NV - 1]);
-            if constexpr (NV == 4) _mm512_storeu_si512(c(r), q);
-            else _mm512_mask_storeu_epi64(c(r), 0x3f, q);
-          }
+          SKUA_UNROLL for (int r = 0; r < MR; ++r)
+            _mm512_mask_storeu_epi8(c(r), store.columns, store(acc[r][0], s[0], acc[r][1], s[1], acc[r][2], s[2], acc[r][NV - 1], s[NV - 1]));
         } else if constexpr (NV == 2) {
           SKUA_UNROLL for (int r = 0; r < MR; r += 2) {
             const int next = r + 1 < MR ? r + 1 : r;
             const __m512i q = store(acc[r][0], s[0], acc[r][1], s[1], acc[next][0], s[0], acc[next][1], s[1]);
-            _mm256_storeu_si256(static_cast<__m256i*>(c(r)), _mm512_maskz_extracti64x4_epi64(0xf, q, 0));
-            if (r + 1 < MR) _mm256_storeu_si256(static_cast<__m256i*>(c(next)), _mm512_maskz_extracti64x4_epi64(0xf, q, 1));
+            store.half<0>(c(r), q);
+            if (r + 1 < MR) store.half<1>(c(next), q);
           }
         } else {
           SKUA_UNROLL for (int r = 0; r < MR; r += 4) {
             const int r1 = r + 1 < MR ? r + 1 : r, r2 = r + 2 < MR ? r + 2 : r, r3 = r + 3 < MR ? r + 3 : r;
             const __m512i q = store(acc[r][0], s[0], acc[r1][0], s[0], acc[r2][0], s[0], acc[r3][0], s[0]);
-            _mm_storeu_si128(static_cast<__m128i*>(c(r)), _mm512_maskz_extracti32x4_epi32(0xf, q, 0));
-            if (r + 1 < MR) _mm_storeu_si128(static_cast<__m128i*>(c(r1)), _mm512_maskz_extracti32x4_epi32(0xf, q, 1));
-            if (r + 2 < MR) _mm_storeu_si128(static_cast<__m128i*>(c(r2)), _mm512_maskz_extracti32x4_epi32(0xf, q, 2));
-            if (r + 3 < MR) _mm_storeu_si128(static_cast<__m128i*>(c(r3)), _mm512_maskz_extracti32x4_epi32(0xf, q, 3));
+            store.quarter<0>(c(r), q);
+            if (r + 1 < MR) store.quarter<1>(c(r1), q);
+            if (r + 2 < MR) store.quarter<2>(c(r2), q);
+            if (r + 3 < MR) store.quarter<3>(c(r3), q);
           }
         }
         return;

@@ -262,6 +262,7 @@ template <class T, int MR, int NV> constexpr GemmTileTable make_table() {
 void flip_rows(size_t rows, size_t n, const void* from, ptrdiff_t from_step, void* to, ptrdiff_t to_step) {
   const char* x = static_cast<const char*>(from);
   char* y = static_cast<char*>(to);
+  if (from_step == ptrdiff_t(n) && to_step == ptrdiff_t(n)) n *= rows, rows = 1;
   for (; rows-- > 0; x += from_step, y += to_step) {
     size_t i = 0;
     for (; i + 4 * L <= n; i += 4 * L) (load_words(x + i) ^ I32::set1(int32_t(0x80808080))).store(reinterpret_cast<int32_t*>(y + i));
