@@ -108,6 +108,8 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
   if (d.a_type == SKUA_DTYPE_S8 || d.a_type == SKUA_DTYPE_U8) return gemm_create_bytes(context, d, b, static_cast<const int32_t*>(bias), out);
 #ifdef SKUA_TYPE_s8
   if (d.quantize_a || ((d.b_type == SKUA_DTYPE_S8 || d.b_type == SKUA_DTYPE_S4) && skua_dtype_bits(d.a_type) >= 16 && d.a_type != SKUA_DTYPE_S32)) return dynamic_create(context, d, b, bias, out);
+#else
+  if (d.quantize_a) return SKUA_UNSUPPORTED_("gemm: quantize_a is set, which this build leaves out (SKUA_TYPES: s8)");
 #endif
   SKUA_TRY(need_float("gemm", "a_type", d.a_type));
   if (b) SKUA_TRY(need_same_type_or_f32("gemm", "b_type", d.b_type, "a_type", d.a_type));

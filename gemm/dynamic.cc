@@ -40,9 +40,10 @@ skua_status open(skua_op* base) {
   const bool s4 = c.b_type == Element::s4;
   const auto is_float = [](Element e) { return e == Element::f32 || e == Element::f16 || e == Element::bf16; };
   const bool sane = c.n && c.k && c.n <= SIZE_MAX / 512 && c.k <= (uint64_t(1) << 31) && is_float(c.a_type) && (c.c_type == Element::f32 || c.c_type == c.a_type) && is_float(c.scale_type) &&
-                    (s4 || c.b_type == Element::s8) && (s4 ? c.block >= 8 && c.block % 8 == 0 && c.nr && c.nr <= 256 : !c.block && !c.has_zeros && c.format.nr && c.format.vector && c.format.kr);
+                    (s4 || c.b_type == Element::s8) && (s4 ? c.block >= 8 && c.block % 8 == 0 && c.block <= 32768 && c.nr && c.nr <= 256 : !c.block && !c.has_zeros && c.format.nr && c.format.vector && c.format.kr);
   if (!sane || !dynamic_sizes(c, vectors, total) || total != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
   SKUA_TRY(check_activation("gemm", c.activation));
+  if (!find_kernel(op.ctx, gemm_dynamic_tables, KernelKind::gemm_quantize, 0, c.scale_type)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   const Kernel* kernel = s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, 1, &c.format, c.unsigned_a);
   if (!kernel) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns; this context (%s) has no such kernel", s4 ? c.nr : c.format.nr, skua_context_isa(op.ctx));
   Activation activation;
