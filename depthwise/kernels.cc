@@ -232,6 +232,10 @@ template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable ma
 template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable table_of = make_table<T, K, S, RH, RW>();
 template <class T, int K, int S, int RH, int RW> const DepthwiseTileTable& tile_table() { return table_of<T, K, S, RH, RW>; }
 
+#if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_fp16)
+#include "depthwise/in_order.inl"
+#endif
+
 // ---- any kernel size, stride and dilation -----------------------------------------------------------------------------------------
 // P pixels times N vectors at vector offset w, channel c.
 template <class T, int P, int N, bool PART> SKUA_INL void pixels(const DepthwisePixels& t, const W* w, const size_t (&c)[N]) {
@@ -298,12 +302,22 @@ template <class T> const DepthwisePixelsTable& any_table() { return any_function
 #define SKUA_TILE_OF(T, type, kernel, stride, rows, columns, why)                                                                                              \
   SKUA_ENTRY(type, "depthwise_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns, depthwise_tile, kernel * 10 + stride, rows, columns, why, \
              DepthwiseTileTableFn, (tile_table<T, kernel, stride, rows, columns>))
+#define SKUA_SCHEDULED(T, type, kernel, stride, rows, columns, core)                                                                                              \
+  {"depthwise_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns "_" #core "_" SKUA_STRING(SKUA_ISA), "depthwise",                                  \
+   "scheduled for the in-order core that its name ends in: inputs and weights in halves beside the multiply-adds", KernelKind::depthwise_tile, Isa::SKUA_ISA,         \
+   kernel * 10 + stride, rows, columns, L, reinterpret_cast<AnyCode>(static_cast<DepthwiseTileTableFn>(scheduled_table<T, kernel, stride, rows, columns, Core::core>)), \
+   Element::type, Core::core},
 #define SKUA_GROUPED_OF(T, type, kernel, stride, rows, columns, why)                                                                                         \
   SKUA_ENTRY(type, "grouped_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns, grouped_tile, kernel * 10 + stride, rows, columns, why, \
              DepthwiseTileTableFn, (grouped_table<T, kernel, stride, rows, columns>))
 #define SKUA_ANY_OF(T, type, why) SKUA_ENTRY(type, "depthwise_" #type "_any", depthwise_any, 0, 1, kAnyPixels, why, DepthwisePixelsTableFn, (any_table<T>))
 
 const Kernel kernels[] = {
+#if defined(SKUA_ISA_neon)
+    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a53) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a55)
+#elif defined(SKUA_ISA_neon_fp16)
+    SKUA_SCHEDULED(f16, f16, 3, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 3, 2, 2, 7, a55)
+#endif
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_TILE_OF, __VA_ARGS__)
 #include "depthwise/tiles.def"
 #undef SKUA_TILE

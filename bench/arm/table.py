@@ -41,6 +41,12 @@ LOOPS64 = [
     Loop("gemm_f16_8x16_a55_neon_fp16, panels of 8 columns", "gemm_neon_fp16", r"packed_rows<1, ", "f16", "A55"),
     Loop("depthwise_f32_3x3s1_2x7_neon", "depthwise_neon", r"\btile<float, 3, 1, 2, 7, .*\)0>", "f32"),
     Loop("depthwise_f16_3x3s1_2x7_neon_fp16", "depthwise_neon_fp16", r"\btile<skua::f16, 3, 1, 2, 7, .*\)0>", "f16"),
+    Loop("depthwise_f32_3x3s2_2x7_neon", "depthwise_neon", r"\btile<float, 3, 2, 2, 7, .*\)0>", "f32"),
+    Loop("depthwise_f32_3x3s1_2x7_a53_neon", "depthwise_neon", r"scheduled_tile<float, 3, 1, 2, 7, true>", "f32", "A53"),
+    Loop("depthwise_f32_3x3s1_2x7_a55_neon", "depthwise_neon", r"scheduled_tile<float, 3, 1, 2, 7, false>", "f32", "A55"),
+    Loop("depthwise_f32_3x3s2_2x7_*", "depthwise_neon", r"scheduled_tile<float, 3, 2, 2, 7, true>", "f32", "A53, A55"),
+    Loop("depthwise_f16_3x3s1_2x7_a55_neon_fp16", "depthwise_neon_fp16", r"scheduled_tile<skua::f16, 3, 1, 2, 7, false>", "f16", "A55"),
+    Loop("depthwise_f16_3x3s2_2x7_a55_neon_fp16", "depthwise_neon_fp16", r"scheduled_tile<skua::f16, 3, 2, 2, 7, true>", "f16", "A55"),
     Loop("gemm_s8_6x16_neon_dot", "gemm_int8_neon_dot", r"row_tile<signed char, 6, 4, ", "s8"),
     Loop("gemm_u8_6x16_neon_dot", "gemm_int8_neon_dot", r"row_tile<unsigned char, 6, 4, ", "s8"),
     Loop("gemm_s8_6x16_neon_i8mm", "gemm_int8_neon_i8mm", r"panel<signed char, 4, ", "i8mm"),
@@ -73,8 +79,8 @@ class Layer:
 CONV, DEPTHWISE, POINTWISE = "conv 28 28 128 128 3", "depthwise 56 56 128 3", "gemm 784 256 256"
 EVERY = ("any", "cortex-a53", "cortex-a55")
 LAYERS = [Layer(f"{layer} {element}", algorithm, cores if element == "f32" else tuple(c for c in cores if c != "cortex-a53"))
-          for layer, algorithm, cores in ((CONV, "direct", EVERY), (CONV, None, ("any",)), (DEPTHWISE, None, ("any",)), (POINTWISE, None, EVERY))
-          for element in (("f32", "f16", "bf16") if layer is POINTWISE else ("f32", "f16"))]
+          for layer, algorithm, cores in ((CONV, "direct", EVERY), (CONV, None, ("any",)), (DEPTHWISE, None, EVERY), (POINTWISE, None, EVERY))
+          for element in ("f32", "f16", "bf16")]
 
 
 def unit_objects(build, unit):

@@ -1,0 +1,319 @@
+// Depthwise tiles for in-order AArch64 cores, which issue two instructions a cycle as they come: the order of instructions is the kernel. Included by kernels.cc.
+//
+//   a turn      one vector of channels of a whole tile: RH*RW moves of the bias, the multiply-adds input row by input row, clamps; one of these in every cycle
+//   beside it   one helper: inputs and weights come in halves (`ldr d`, `ldr x`, and `mov v.d[1], x`), pointers move, results are stored
+//   in pairs    on the Cortex-A53 a 64-bit vector load and an insert go beside each other only, so a load takes a cycle, and `ldr x` goes beside a multiply; on either core at
+//               stride 2, where there are more halves than multiplies
+//   ahead       loads run as far ahead as kRing registers of inputs let them, at the end of a turn into the next one's first inputs
+//
+// Registers, 3x3: 14 sums + 9 weights + 8 inputs + the bias: all 32. make_turn() puts the program of a turn together when this is compiled; every step of it is one
+// instruction that stays where it is written. The order of the sums is that of the other tiles.
+
+enum class Do : uint8_t { move, multiply, bound_low, bound_high, clamp_low, clamp_high, next, row, skip, load_low, load_high, insert, store };
+struct Step {
+  Do what;
+  uint8_t a, b, c;  // vectors; of loads: the vector (load_high, insert: and one of three registers for the half on its way), row of inputs or kWeights, column
+};
+constexpr int kRing = 8, kWeights = 255, kOffsets = 8;
+template <int steps> struct Turn {
+  Step at[steps];
+  int n;
+};
+
+template <int K, int S, int RH, int RW> struct Plan {
+  static constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
+  static constexpr int kTaps = RH * RW, kBias = kTaps + K * K, kInputs = kBias + 1, kVectors = kInputs + kRing;
+  static constexpr int kLow = kTaps + K, kHigh = kLow + 1;  // bounds take the place of weights of the second row
+  static constexpr int kLoads = 1 + K * K + IH * IW, kFirst = 1 + K + 4;  // of these, loaded by the turn before
+  static constexpr int kSums = RH * RW, kWork = kSums * (3 + K * K) + 2;
+  static constexpr int kMost = kWork + 3 * (kLoads + kFirst) + kSums + 4 * IH + RH + 8;
+};
+
+// from_start: the loads before the first turn, and nothing else.
+template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexpr auto make_turn() {
+  using P = Plan<K, S, RH, RW>;
+  Turn<P::kMost> turn = {};
+  const auto put = [&](Do what, int a, int b = 0, int c = 0) { turn.at[turn.n++] = {what, uint8_t(a), uint8_t(b), uint8_t(c)}; };
+
+  // Loads in the order of use: bias; weights of the first row; rows of inputs, in their middle the weights of the next row.
+  struct Load { int to, row, column, last_use; } load[P::kLoads + P::kFirst] = {};
+  int loads = 0, tap_of[K * K] = {}, input_of[P::IH * P::IW] = {};
+  const auto taps = [&](int ky) {
+    for (int k = 0; k < K; ++k) {
+      tap_of[ky * K + k] = loads;
+      load[loads++] = {P::kTaps + ky * K + k, kWeights, 1 + ky * K + k, 0};
+    }
+  };
+  load[loads++] = {P::kBias, kWeights, 0, 0};
+  for (int r = 0; r < P::IH; ++r) {
+    for (int j = 0; j < P::IW; ++j) {
+      if (r == 0 && j == 0) taps(0);
+      else if (j == P::IW / 2 && r + 1 < K) taps(r + 1);
+      input_of[r * P::IW + j] = loads;
+      load[loads++] = {P::kInputs + (r * P::IW + j) % kRing, r, j, 0};
+    }
+  }
+
+  // What takes a cycle of the multiplier, and the last load that it waits for.
+  struct Work { Step step; int needs; } work[P::kWork] = {};
+  int works = 0, clamped[RH * RW] = {};
+  const auto add = [&](Do what, int a, int b, int c, int needs) { work[works++] = {{what, uint8_t(a), uint8_t(b), uint8_t(c)}, needs}; };
+  // Fillers go between the columns of the first and the last rows, where sums would wait for themselves: moves of later rows of sums, and clamps of earlier ones.
+  int moved = 0, ended = 0;
+  const auto move = [&]() {
+    load[0].last_use = works;
+    add(Do::move, moved++, P::kBias, 0, 0);
+  };
+  const auto end = [&](int rows) {  // bounds, then all lower clamps of a row of sums, all upper ones
+    if (!rows || ended >= 2 + 2 * rows * RW) return;
+    if (ended < 2) return add(ended ? Do::bound_high : Do::bound_low, 0, 0, 0, -1), void(++ended);
+    const int y = (ended - 2) / (2 * RW), i = (ended - 2) % (2 * RW), sum = y * RW + i % RW;
+    clamped[sum] = works;
+    add(i < RW ? Do::clamp_low : Do::clamp_high, sum, 0, 0, -1);
+    ++ended;
+  };
+  while (moved < RW) move();
+  for (int r = 0; r < P::IH; ++r) {
+    while (r % S == 0 && r / S < RH && moved < (r / S + 1) * RW) move();
+    const int done = r <= (RH - 1) * S + 1 ? 0 : (r - K) / S + 1;
+    for (int j = 0; j < P::IW; ++j) {
+      for (int y = 0; y < RH; ++y)
+        for (int kx = 0; kx < K; ++kx) {
+          const int ky = r - y * S, x = (j - kx) / S;
+          if (ky < 0 || ky >= K || j < kx || (j - kx) % S || x >= RW) continue;
+          const int input = input_of[r * P::IW + j], tap = tap_of[ky * K + kx];
+          load[input].last_use = load[tap].last_use = works;
+          add(Do::multiply, y * RW + x, load[input].to, load[tap].to, input > tap ? input : tap);
+        }
+      if (moved < P::kSums && r < S) move();
+      end(done);
+      if (done && j % 2) end(done);
+    }
+  }
+  while (ended < 2 + 2 * P::kSums) end(RH);
+  for (int i = 0; i < P::kFirst; ++i) load[loads + i] = {load[i].to, load[i].row, load[i].column, 0};
+
+  // Helpers in order: pieces of load n, with the insert of the second one before it.
+  const int all = from_start ? P::kFirst : loads + P::kFirst, begin = from_start ? 0 : P::kFirst;
+  int n = begin, piece = 0, inserted = begin, stored = 0, now = -1;
+  const auto is_free = [&](int m) {
+    for (int i = m - 1; i >= 0; --i)
+      if (load[i].to == load[m].to) return load[i].last_use <= now;
+    return true;
+  };
+  const auto insert = [&]() {
+    put(Do::insert, load[inserted].to, inserted % 3);
+    ++inserted;
+  };
+  const auto store = [&]() {
+    if (from_start || stored >= P::kSums || !clamped[stored] || now < clamped[stored] + (stored + 1 < P::kSums ? 3 : 0)) return false;
+    put(Do::store, stored, stored % RW == RW - 1);
+    ++stored;
+    return true;
+  };
+  const auto help = [&]() {
+    if ((now % 2 == 0 || n == all) && store()) return true;
+    if (n == all) {
+      if (inserted < all) return insert(), true;
+      return store();
+    }
+    if (piece == 0) {
+      if (!is_free(n)) return store();
+      const Load& l = load[n];
+      if (n == loads) put(Do::next, 0);
+      if (l.row != kWeights && l.column == 0) put(Do::row, l.row);
+      else if (l.row != kWeights && l.column == kOffsets && P::IW > kOffsets + 1) put(Do::skip, 0);
+      const int column = l.row != kWeights && P::IW > kOffsets + 1 ? l.column % kOffsets : l.column;
+      if constexpr (in_pairs) {
+        put(Do::load_high, n % 3, l.row, column);
+        put(Do::load_low, l.to, l.row, column);
+        if (inserted + 2 <= n) insert();
+        ++n;
+      } else {
+        put(Do::load_low, l.to, l.row, column);
+        piece = 1;
+      }
+    } else if (piece == 1) {
+      const Load& l = load[n];
+      put(Do::load_high, n % 3, l.row, l.row != kWeights && P::IW > kOffsets + 1 ? l.column % kOffsets : l.column);
+      piece = inserted + 2 <= n ? 2 : 0;
+      if (piece == 0) ++n;
+    } else {
+      insert();
+      piece = 0;
+      ++n;
+    }
+    return true;
+  };
+  if (!from_start)
+    for (int i = 0; i < works; ++i) {
+      while (work[i].needs >= inserted) help();
+      turn.at[turn.n++] = work[i].step;
+      now = i;
+      help();
+    }
+  now = 1 << 20;
+  while (n < all || inserted < all || (!from_start && stored < P::kSums)) help();
+  return turn;
+}
+
+#if defined(SKUA_HALF)
+#define SKUA_LANES "8h"
+SKUA_INL uint32_t bits_of(float x) {
+  f16 h;
+  narrow(x, h);
+  return h.bits;
+}
+#else
+#define SKUA_LANES "4s"
+SKUA_INL uint32_t bits_of(float x) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  return bits;
+}
+#endif
+
+template <class P> struct Operands {
+  const char* rows[P::IH];
+  ptrdiff_t offset[kOffsets + 1], out_row, out_pixel;  // bytes, of columns too
+  char* out;
+  uint32_t low, high;
+};
+template <class P> struct Registers {
+  V v[P::kVectors];
+  uint64_t half[3];
+  const char *row, *row_high, *w, *next_w;  // row_high: 8 bytes on
+  char* to;
+  ptrdiff_t c, next_c;                      // bytes
+};
+
+// Every vector keeps its register from turn to turn: what writes one takes what it held, or compilers would move vectors around.
+SKUA_INL V any_value() {
+  V y;
+  asm("" : "=w"(y.v));
+  return y;
+}
+SKUA_INL V multiply(V a, V x, V w) {
+  asm volatile("fmla %0." SKUA_LANES ", %1." SKUA_LANES ", %2." SKUA_LANES : "+w"(a.v) : "w"(x.v), "w"(w.v));
+  return a;
+}
+SKUA_INL V moved(V y, V x) {
+  asm volatile("mov %0.16b, %1.16b" : "+w"(y.v) : "w"(x.v));
+  return y;
+}
+SKUA_INL V with_high(V x, uint64_t h) {
+  asm volatile("mov %0.d[1], %1" : "+w"(x.v) : "r"(h));
+  return x;
+}
+SKUA_INL V lanes_of(V y, uint32_t bits) {
+  asm volatile("dup %0." SKUA_LANES ", %w1" : "+w"(y.v) : "r"(bits));
+  return y;
+}
+SKUA_INL V not_below(V x, V low) {
+  asm volatile("fmax %0." SKUA_LANES ", %0." SKUA_LANES ", %1." SKUA_LANES : "+w"(x.v) : "w"(low.v));
+  return x;
+}
+SKUA_INL V not_above(V x, V high) {
+  asm volatile("fmin %0." SKUA_LANES ", %0." SKUA_LANES ", %1." SKUA_LANES : "+w"(x.v) : "w"(high.v));
+  return x;
+}
+SKUA_INL V low_half(V y, const char* p, ptrdiff_t offset) {
+  asm volatile("ldr %d0, [%1, %2]" : "+w"(y.v) : "r"(p), "r"(offset));
+  return y;
+}
+template <int at> SKUA_INL V low_half(V y, const char* p) {
+  asm volatile("ldr %d0, [%1, %2]" : "+w"(y.v) : "r"(p), "i"(at));
+  return y;
+}
+SKUA_INL uint64_t high_half(const char* p, ptrdiff_t offset) {
+  uint64_t y;
+  asm volatile("ldr %0, [%1, %2]" : "=r"(y) : "r"(p), "r"(offset));
+  return y;
+}
+template <int at> SKUA_INL uint64_t high_half(const char* p) {
+  uint64_t y;
+  asm volatile("ldr %0, [%1, %2]" : "=r"(y) : "r"(p), "i"(at));
+  return y;
+}
+SKUA_INL const char* moved_by(const char* p, ptrdiff_t offset) {
+  const char* y;
+  asm volatile("add %0, %1, %2" : "=r"(y) : "r"(p), "Ir"(offset));
+  return y;
+}
+SKUA_INL char* stored(V x, char* to, ptrdiff_t step) {  // where the next one goes
+  asm volatile("st1 {%1.16b}, [%0], %2" : "+r"(to) : "w"(x.v), "r"(step) : "memory");
+  return to;
+}
+
+template <class P, int what, int a, int b, int c> SKUA_INL void do_step(const Operands<P>& o, Registers<P>& r) {
+  constexpr Do d = Do(what);
+  if constexpr (d == Do::move) r.v[a] = moved(r.v[a], r.v[b]);
+  else if constexpr (d == Do::multiply) r.v[a] = multiply(r.v[a], r.v[b], r.v[c]);
+  else if constexpr (d == Do::bound_low) r.v[P::kLow] = lanes_of(r.v[P::kLow], o.low);
+  else if constexpr (d == Do::bound_high) r.v[P::kHigh] = lanes_of(r.v[P::kHigh], o.high);
+  else if constexpr (d == Do::clamp_low) r.v[a] = not_below(r.v[a], r.v[P::kLow]);
+  else if constexpr (d == Do::clamp_high) r.v[a] = not_above(r.v[a], r.v[P::kHigh]);
+  else if constexpr (d == Do::insert) r.v[a] = with_high(r.v[a], r.half[b]);
+  else if constexpr (d == Do::next) r.c = r.next_c, r.w = r.next_w;
+  else if constexpr (d == Do::row || d == Do::skip) {
+    r.row = d == Do::row ? moved_by(o.rows[a], r.c) : moved_by(r.row, o.offset[kOffsets]);
+    r.row_high = moved_by(r.row, 8);
+  } else if constexpr (d == Do::load_low) {
+    if constexpr (b == kWeights) r.v[a] = low_half<16 * c>(r.v[a], r.w);
+    else if constexpr (c == 0) r.v[a] = low_half<0>(r.v[a], r.row);
+    else r.v[a] = low_half(r.v[a], r.row, o.offset[c]);
+  } else if constexpr (d == Do::load_high) {
+    if constexpr (b == kWeights) r.half[a] = high_half<16 * c + 8>(r.w);
+    else if constexpr (c == 0) r.half[a] = high_half<0>(r.row_high);
+    else r.half[a] = high_half(r.row_high, o.offset[c]);
+  } else {
+    r.to = stored(r.v[a], r.to, b ? o.out_row : o.out_pixel);
+  }
+}
+
+template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexpr auto turn_of = make_turn<K, S, RH, RW, in_pairs, from_start>();
+template <int K, int S, int RH, int RW, bool in_pairs, bool from_start, int from, int n> SKUA_INL void do_steps(const Operands<Plan<K, S, RH, RW>>& o, Registers<Plan<K, S, RH, RW>>& r) {
+  if constexpr (n == 1) {
+    constexpr Step s = turn_of<K, S, RH, RW, in_pairs, from_start>.at[from];
+    do_step<Plan<K, S, RH, RW>, int(s.what), s.a, s.b, s.c>(o, r);
+  } else {
+    do_steps<K, S, RH, RW, in_pairs, from_start, from, n / 2>(o, r);
+    do_steps<K, S, RH, RW, in_pairs, from_start, from + n / 2, n - n / 2>(o, r);
+  }
+}
+
+// A whole tile inside the image.
+template <class T, int K, int S, int RH, int RW, bool in_pairs> void scheduled_tile(const DepthwiseTile& t) {
+  using P = Plan<K, S, RH, RW>;
+  Operands<P> o;
+  Registers<P> r;
+  const ptrdiff_t size = sizeof(T), pixel = ptrdiff_t(t.in_pixel) * size, channels = ptrdiff_t(t.channels) * size;
+  SKUA_UNROLL for (int i = 0; i < P::IH; ++i) o.rows[i] = reinterpret_cast<const char*>(static_cast<const T*>(t.rows[i]) + t.column);
+  SKUA_UNROLL for (int j = 0; j <= kOffsets; ++j) o.offset[j] = j * pixel;
+  o.out_pixel = ptrdiff_t(t.out_pixel) * size;
+  o.out_row = ptrdiff_t(t.out_row) * size - (RW - 1) * o.out_pixel;  // from the end of a row of outputs to the next
+  o.low = bits_of(t.low);
+  o.high = bits_of(t.high);
+  char* const out = static_cast<char*>(t.out);
+  SKUA_UNROLL for (int i = 0; i < P::kVectors; ++i) r.v[i] = any_value();
+  r.w = static_cast<const char*>(t.w);
+  r.c = 0;
+  do_steps<K, S, RH, RW, in_pairs, true, 0, turn_of<K, S, RH, RW, in_pairs, true>.n>(o, r);
+  for (bool more = true; more;) {
+    r.to = out + r.c;
+    more = r.c + 16 < channels;
+    // After the last vector it is loaded again: nothing else is known to be there.
+    r.next_c = !more ? r.c : r.c + 32 <= channels ? r.c + 16 : channels - 16;
+    r.next_w = more ? r.w + (1 + K * K) * 16 : r.w;
+    do_steps<K, S, RH, RW, in_pairs, false, 0, turn_of<K, S, RH, RW, in_pairs, false>.n>(o, r);
+  }
+}
+template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseTileTable make_scheduled_table() {
+  DepthwiseTileTable t = make_table<T, K, S, RH, RW>();
+  t.whole[0] = scheduled_tile<T, K, S, RH, RW, core == Core::a53 || S == 2>;
+  return t;
+}
+template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseTileTable scheduled_table_of = make_scheduled_table<T, K, S, RH, RW, core>();
+template <class T, int K, int S, int RH, int RW, Core core> const DepthwiseTileTable& scheduled_table() { return scheduled_table_of<T, K, S, RH, RW, core>; }
+
+#undef SKUA_LANES
