@@ -1,0 +1,117 @@
+// The small host interface that both GPU backends implement; operators know nothing else of OpenCL or Vulkan.
+//
+//   operator (gpu/<operator>.cc)  ->  Program (a kernel text with its constants)  +  Dispatch (bindings, arguments, groups)  ->  Stream
+//
+// Every function returns a status with a text; none aborts. A backend that meets a lost device sets Device::lost, and every later call of that context answers
+// SKUA_STATUS_DEVICE_LOST.
+#pragma once
+#include <skua/device.h>
+#include <skua/stream.h>
+#include "core/context.h"
+
+namespace skua::gpu {
+
+enum class Vendor : uint8_t { unknown, adreno, mali, powervr, apple, nvidia, intel, amd, software };
+
+// All that a choice of kernel, tile or work-group depends on. Plain data: tests hold recorded descriptions of devices that are not at hand (gpu/choice.h).
+struct Description {
+  skua_device_info info;
+  Vendor vendor;
+  uint32_t group_threads, group_extent[3];  // largest work-group
+  uint32_t group_count[3];                  // largest number of work-groups
+  uint32_t local_bytes;                     // shared by a work-group
+  uint32_t subgroup;                        // threads that run in step; 0 = not known
+  uint64_t buffer_bytes;                    // largest storage buffer
+  uint32_t offset_alignment;                // of a binding, bytes
+  bool f16_storage, f16_arithmetic, integer_dot, unified_memory;
+  double tick_nanoseconds;                  // of a timestamp; 0 = none
+};
+
+constexpr uint32_t kMaxConstants = 8, kMaxBindings = 8, kMaxArguments = 32;
+
+// One kernel: a body of gpu/kernels/ in one storage type with one set of macros. Generated from gpu/CMakeLists.txt's list (kernel_texts.inc).
+struct KernelText {
+  const char* name;       // "unary_f16_v4"
+  const char* source;     // OpenCL C: prelude and body
+  const char* options;    // "-DSTORE16=1 -DV=4"
+  const uint32_t* spirv;  // NULL: this build has no Vulkan backend
+  size_t spirv_bytes;
+  mutable uint64_t calls[2];  // recorded on OpenCL and Vulkan (SKUA_COUNT_CALLS)
+};
+
+// A text with everything that a driver compiles into it.
+struct ProgramKey {
+  const KernelText* text;
+  uint16_t local[3];                 // work-group
+  int32_t constants[kMaxConstants];  // C0 .. C7 of the text: specialisation constants, -D
+};
+
+struct Api;
+struct Program;  // the backend's own; lives as long as its device
+
+// What both backends' devices begin with.
+struct Device {
+  const Api* api;
+  const skua_context* ctx;  // whose allocator is used
+  Description about;
+  bool lost;                // atomic
+};
+
+struct Binding {
+  const skua_device_buffer* buffer;
+  size_t offset, bytes;  // the range that the kernel touches: decides about barriers; the kernel itself sees the whole buffer and gets offsets as arguments
+  bool written;
+};
+
+struct Dispatch {
+  const Program* program;
+  Binding bindings[kMaxBindings];
+  uint32_t n_bindings;
+  int32_t arguments[kMaxArguments];  // the kernel's ARGS, in order
+  uint32_t n_arguments;
+  uint32_t groups[3];
+};
+
+// A backend. Everything but record() and what follows it may be called by several threads at once.
+struct Api {
+  const char* name;  // "OpenCL"
+  // Devices of this api, software ones last; why: what is missing when there is none ("libvulkan.so.1 cannot be opened").
+  size_t (*list)(Description* list, size_t capacity, char* why, size_t why_size);
+  skua_status (*open)(const skua_context* ctx, uint32_t index, Device** out);
+  void (*close)(Device* device);
+
+  skua_status (*buffer_create)(Device* device, size_t size, skua_device_buffer** out);
+  skua_status (*buffer_import)(Device* device, void* native, size_t size, skua_device_buffer** out);
+  void (*buffer_destroy)(skua_device_buffer* buffer);
+  skua_status (*buffer_write)(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);  // done when it returns
+  skua_status (*buffer_read)(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
+  // Compiles, or finds what was compiled before.
+  skua_status (*program)(Device* device, const ProgramKey& key, const Program** out);
+
+  skua_status (*stream_create)(Device* device, skua_stream** out);
+  void (*stream_destroy)(skua_stream* stream);  // waits
+  skua_status (*record)(skua_stream* stream, const Dispatch& dispatch);
+  skua_status (*submit)(skua_stream* stream);
+  skua_status (*wait)(skua_stream* stream);
+  skua_status (*event_record)(skua_stream* stream, skua_event** out);
+  skua_status (*event_wait)(skua_stream* stream, skua_event* event);
+  skua_status (*event_nanoseconds)(const skua_event* begin, const skua_event* end, double* nanoseconds);
+  void (*event_destroy)(skua_event* event);
+};
+
+extern const Api opencl_api, vulkan_api;
+
+}  // namespace skua::gpu
+
+// What the backends' buffers, streams and events begin with.
+struct skua_device_buffer {
+  skua::gpu::Device* device;
+  size_t size;
+  bool borrowed;
+};
+struct skua_stream {
+  skua::gpu::Device* device;
+};
+struct skua_event {
+  skua::gpu::Device* device;
+};
