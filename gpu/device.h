@@ -29,7 +29,7 @@ struct Description {
 
 constexpr uint32_t kMaxConstants = 8, kMaxBindings = 8, kMaxArguments = 32;
 
-// One kernel: a body of gpu/kernels/ in one storage type with one set of macros. Generated from gpu/CMakeLists.txt's list (kernel_texts.inc).
+// One kernel: a body of gpu/kernels/ in one storage type with one set of macros. Generated from gpu/CMakeLists.txt's list: gpu/kernel_texts.h.
 struct KernelText {
   const char* name;       // "unary_f16_v4"
   const char* source;     // OpenCL C: prelude and body

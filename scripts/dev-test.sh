@@ -16,6 +16,7 @@ wanted() { local part; for part; do [[ " ${parts[*]} " == *" $part "* ]] && retu
 packages=(cmake ninja-build g++ pkg-config python3 libgtest-dev libgmock-dev libcpuinfo-dev libpthreadpool-dev)
 if wanted native clang arm64 armhf; then packages+=(llvm-22); fi
 if wanted native clang fuzz arm64; then packages+=(clang-19); fi
+if wanted native; then packages+=(glslc spirv-tools); fi
 if wanted fuzz; then packages+=(libclang-rt-19-dev); fi
 if wanted native arm64; then packages+=(llvm-19); fi
 if wanted native arm64; then packages+=(g++-aarch64-linux-gnu); fi

@@ -1,0 +1,51 @@
+// The kernels' dialect: one text for OpenCL C and GLSL. prelude_cl.h and prelude_glsl.h give the words their meaning, gpu/CMakeLists.txt puts prelude, this file and the text together.
+//
+//   CONSTANT(i, KIND, 0)              the host's C<i>, known when the driver compiles; 0 is what the text is checked with
+//   ARGS(int n; int x_offset;)        32-bit arguments of a dispatch, used as p.n; floats travel as their bits: AS_FLOAT(p.a)
+//   KERNEL2(name, READ(0, x), WRITE(1, y)) SHARED(F4, tile, 64) BODY { ... } END
+//   READ1, READ4                      a binding by elements or by vectors of 4 (index in vectors); READ: by V. UPDATE is read and written
+//   LD, ST                            widen to float and round to the storage type (STORE16: f16). READ1F, READ4F: float in any text, read as b[i]; READ1I: int
+//   F, F4, T; SPLAT                   float, 4 floats, V floats; all arithmetic is in them
+//   GLOBAL(i), LOCAL(i), GROUP(i)     this thread's place
+//   REPEAT(TM, M)                     M(0) M(1) .. M(TM - 1), TM a macro: no arrays in registers, drivers spill them
+//
+// Buffers are indexed, never pointed to, and only the kernel itself may name them (functions get values).
+#define CAT_(a, b) a##b
+#define CAT(a, b) CAT_(a, b)
+#define REPEAT_1(M) M(0)
+#define REPEAT_2(M) REPEAT_1(M) M(1)
+#define REPEAT_3(M) REPEAT_2(M) M(2)
+#define REPEAT_4(M) REPEAT_3(M) M(3)
+#define REPEAT_5(M) REPEAT_4(M) M(4)
+#define REPEAT_6(M) REPEAT_5(M) M(5)
+#define REPEAT_7(M) REPEAT_6(M) M(6)
+#define REPEAT_8(M) REPEAT_7(M) M(7)
+#define REPEAT(n, M) CAT(REPEAT_, n)(M)
+
+#if V == 4
+#define T F4
+#define SPLAT SPLAT4
+#define LD LD4
+#define ST ST4
+#define READ READ4
+#define WRITE WRITE4
+#define UPDATE UPDATE4
+#define READF READ4F
+#define WRITEF WRITE4F
+#else
+#define T F
+#define SPLAT(x) (x)
+#define LD LD1
+#define ST ST1
+#define READ READ1
+#define WRITE WRITE1
+#define UPDATE UPDATE1
+#define READF READ1F
+#define WRITEF WRITE1F
+#endif
+
+#define INF AS_FLOAT(0x7f800000)
+#define NAN_ AS_FLOAT(0x7fc00000)
+// NaN passes: comparisons with it are false.
+#define AT_LEAST(x, low) SELECT(LESS(x, low), low, x)
+#define AT_MOST(x, high) SELECT(LESS(high, x), high, x)

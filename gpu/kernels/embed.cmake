@@ -1,0 +1,23 @@
+# Run with -P. From gpu/kernels/<TEXT>.k: <OUT>.cl and <OUT>.comp, the prelude, common.h and the text with its includes in one file, for the compilers and the checks; with MODE=source
+# also <OUT>.inc, the OpenCL text as a C++ string without comments.
+function(with_includes file out)
+  file(READ ${file} text)
+  while(text MATCHES "#include \"([a-z0-9_.]+)\"\n")
+    set(name ${CMAKE_MATCH_1})
+    file(READ ${DIR}/${name} included)
+    string(REPLACE "#include \"${name}\"\n" "${included}" text "${text}")
+  endwhile()
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+with_includes(${DIR}/common.h common)
+with_includes(${DIR}/${TEXT}.k body)
+foreach(api cl glsl)
+  with_includes(${DIR}/prelude_${api}.h prelude)
+  set(text_${api} "${prelude}${common}${body}")
+endforeach()
+string(REGEX REPLACE "//[^\n]*" "" text_cl "${text_cl}")
+string(REGEX REPLACE "\n[ \n]+" "\n" text_cl "${text_cl}")
+file(WRITE ${OUT}.cl "${text_cl}")
+file(WRITE ${OUT}.comp "#version 450\n${text_glsl}")
+file(WRITE ${OUT}.inc "R\"skua(${text_cl})skua\"\n")

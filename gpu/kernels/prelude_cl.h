@@ -1,0 +1,62 @@
+// The kernels' dialect as OpenCL C 1.2. What the words mean: common.h. The host defines C0 .. C7 (constants), L0 .. L2 (work-group), STORE16 and the text's own macros.
+#define F float
+#define F4 float4
+#if STORE16
+#define STORAGE1 half
+#define STORAGE4 half
+#define LD1(b, i) vload_half(i, b)
+#define LD4(b, i) vload_half4(i, b)
+#define ST1(b, i, v) vstore_half_rte(v, i, b)
+#define ST4(b, i, v) vstore_half4_rte(v, i, b)
+#else
+#define STORAGE1 float
+#define STORAGE4 float4
+#define LD1(b, i) b[i]
+#define LD4(b, i) b[i]
+#define ST1(b, i, v) b[i] = (v)
+#define ST4(b, i, v) b[i] = (v)
+#endif
+#define READ1(i, name) __global const STORAGE1* restrict name
+#define READ4(i, name) __global const STORAGE4* restrict name
+#define READ1F(i, name) __global const float* restrict name
+#define READ4F(i, name) __global const float4* restrict name
+#define READ1I(i, name) __global const int* restrict name
+#define WRITE1(i, name) __global STORAGE1* name
+#define WRITE4(i, name) __global STORAGE4* name
+#define WRITE1F(i, name) __global float* name
+#define WRITE4F(i, name) __global float4* name
+#define WRITE1I(i, name) __global int* name
+#define UPDATE1 WRITE1
+#define UPDATE4 WRITE4
+
+#define ARGS(members) typedef struct { members } Args;
+#define CONSTANT(i, name, value) enum { name = C##i };
+#define FUNCTION static
+#define KERNEL_ __kernel __attribute__((reqd_work_group_size(L0, L1, L2))) void
+#define KERNEL1(name, a) KERNEL_ name(a, const Args p) {
+#define KERNEL2(name, a, b) KERNEL_ name(a, b, const Args p) {
+#define KERNEL3(name, a, b, c) KERNEL_ name(a, b, c, const Args p) {
+#define KERNEL4(name, a, b, c, d) KERNEL_ name(a, b, c, d, const Args p) {
+#define KERNEL5(name, a, b, c, d, e) KERNEL_ name(a, b, c, d, e, const Args p) {
+#define KERNEL6(name, a, b, c, d, e, f) KERNEL_ name(a, b, c, d, e, f, const Args p) {
+#define SHARED(type, name, n) __local type name[n];
+#define BODY
+#define END }
+
+#define GLOBAL(i) ((int)get_global_id(i))
+#define LOCAL(i) ((int)get_local_id(i))
+#define GROUP(i) ((int)get_group_id(i))
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+
+#define SPLAT4(x) ((F4)(x))
+#define MAKE4(a, b, c, d) ((F4)(a, b, c, d))
+#define FMA(a, b, c) mad(a, b, c)
+#define AS_FLOAT(i) as_float(i)
+#define AS_INT(f) as_int(f)
+#define LESS(a, b) ((a) < (b))
+#define LESS_EQUAL(a, b) ((a) <= (b))
+#define EQUAL(a, b) ((a) == (b))
+#define SELECT(c, t, f) ((c) ? (t) : (f))
+#define ABS(x) fabs(x)
+#define RINT(x) rint(x)
+#define RSQRT(x) rsqrt(x)

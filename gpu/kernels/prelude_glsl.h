@@ -1,0 +1,68 @@
+// The kernels' dialect as GLSL 4.5 for Vulkan. What the words mean: common.h. Specialisation constants: 0 .. 7 of the text, 8 .. 10 the work-group.
+#extension GL_EXT_control_flow_attributes : require
+#if STORE16
+#extension GL_EXT_shader_16bit_storage : require
+#endif
+layout(local_size_x_id = 8, local_size_y_id = 9, local_size_z_id = 10) in;
+#define F float
+#define F4 vec4
+#if STORE16
+#define STORAGE1 float16_t
+#define STORAGE4 f16vec4
+#else
+#define STORAGE1 float
+#define STORAGE4 vec4
+#endif
+#define LD1(b, i) float(b[i])
+#define LD4(b, i) vec4(b[i])
+#define ST1(b, i, v) b[i] = STORAGE1(v)
+#define ST4(b, i, v) b[i] = STORAGE4(v)
+#define BLOCK_(i, access, type, name) layout(std430, set = 0, binding = i) access buffer name##_block { type name[]; };
+#define READ1(i, name) BLOCK_(i, readonly, STORAGE1, name)
+#define READ4(i, name) BLOCK_(i, readonly, STORAGE4, name)
+#define READ1F(i, name) BLOCK_(i, readonly, float, name)
+#define READ4F(i, name) BLOCK_(i, readonly, vec4, name)
+#define READ1I(i, name) BLOCK_(i, readonly, int, name)
+#define WRITE1(i, name) BLOCK_(i, writeonly, STORAGE1, name)
+#define WRITE4(i, name) BLOCK_(i, writeonly, STORAGE4, name)
+#define WRITE1F(i, name) BLOCK_(i, writeonly, float, name)
+#define WRITE4F(i, name) BLOCK_(i, writeonly, vec4, name)
+#define WRITE1I(i, name) BLOCK_(i, writeonly, int, name)
+#define UPDATE1(i, name) BLOCK_(i, , STORAGE1, name)
+#define UPDATE4(i, name) BLOCK_(i, , STORAGE4, name)
+
+#define ARGS(members) layout(push_constant) uniform Args { members } p;
+#define CONSTANT(i, name, value) layout(constant_id = i) const int name = value;
+#define FUNCTION
+#define KERNEL1(name, a) a
+#define KERNEL2(name, a, b) a b
+#define KERNEL3(name, a, b, c) a b c
+#define KERNEL4(name, a, b, c, d) a b c d
+#define KERNEL5(name, a, b, c, d, e) a b c d e
+#define KERNEL6(name, a, b, c, d, e, f) a b c d e f
+#define SHARED(type, name, n) shared type name[n];
+#define BODY void main()
+#define END
+
+#define GLOBAL(i) int(gl_GlobalInvocationID[i])
+#define LOCAL(i) int(gl_LocalInvocationID[i])
+#define GROUP(i) int(gl_WorkGroupID[i])
+#define BARRIER barrier()
+
+#define SPLAT4(x) vec4(x)
+#define MAKE4(a, b, c, d) vec4(a, b, c, d)
+#define AS_FLOAT(i) intBitsToFloat(i)
+#define AS_INT(f) floatBitsToInt(f)
+#define SELECT(c, t, f) mix(f, t, c)
+#define ABS(x) abs(x)
+#define RINT(x) roundEven(x)
+#define RSQRT(x) inversesqrt(x)
+float FMA(float a, float b, float c) { return fma(a, b, c); }
+vec4 FMA(vec4 a, vec4 b, vec4 c) { return fma(a, b, c); }
+vec4 FMA(float a, vec4 b, vec4 c) { return fma(vec4(a), b, c); }
+bool LESS(float a, float b) { return a < b; }
+bvec4 LESS(vec4 a, vec4 b) { return lessThan(a, b); }
+bool LESS_EQUAL(float a, float b) { return a <= b; }
+bvec4 LESS_EQUAL(vec4 a, vec4 b) { return lessThanEqual(a, b); }
+bool EQUAL(float a, float b) { return a == b; }
+bvec4 EQUAL(vec4 a, vec4 b) { return equal(a, b); }
