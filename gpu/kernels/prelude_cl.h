@@ -1,4 +1,5 @@
-// The kernels' dialect as OpenCL C 1.2. What the words mean: common.h. The host defines C0 .. C7 (constants), L0 .. L2 (work-group), STORE16 and the text's own macros.
+// The kernels' dialect as OpenCL C 1.2. What the words mean: common.h. The options of a text define STORE16, NAME (of the function: KernelText::name) and its own macros; the host
+// adds C0 .. C7 (constants) and L0 .. L2 (work-group). Arguments: the bindings in order, then the struct Args by value.
 #define F float
 #define F4 float4
 #if STORE16
@@ -33,12 +34,12 @@
 #define CONSTANT(i, name, value) enum { name = C##i };
 #define FUNCTION static
 #define KERNEL_ __kernel __attribute__((reqd_work_group_size(L0, L1, L2))) void
-#define KERNEL1(name, a) KERNEL_ name(a, const Args p) {
-#define KERNEL2(name, a, b) KERNEL_ name(a, b, const Args p) {
-#define KERNEL3(name, a, b, c) KERNEL_ name(a, b, c, const Args p) {
-#define KERNEL4(name, a, b, c, d) KERNEL_ name(a, b, c, d, const Args p) {
-#define KERNEL5(name, a, b, c, d, e) KERNEL_ name(a, b, c, d, e, const Args p) {
-#define KERNEL6(name, a, b, c, d, e, f) KERNEL_ name(a, b, c, d, e, f, const Args p) {
+#define KERNEL1(name, a) KERNEL_ NAME(a, const Args p) {
+#define KERNEL2(name, a, b) KERNEL_ NAME(a, b, const Args p) {
+#define KERNEL3(name, a, b, c) KERNEL_ NAME(a, b, c, const Args p) {
+#define KERNEL4(name, a, b, c, d) KERNEL_ NAME(a, b, c, d, const Args p) {
+#define KERNEL5(name, a, b, c, d, e) KERNEL_ NAME(a, b, c, d, e, const Args p) {
+#define KERNEL6(name, a, b, c, d, e, f) KERNEL_ NAME(a, b, c, d, e, f, const Args p) {
 #define SHARED(type, name, n) __local type name[n];
 #define BODY
 #define END }

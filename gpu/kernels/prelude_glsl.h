@@ -1,4 +1,5 @@
-// The kernels' dialect as GLSL 4.5 for Vulkan. What the words mean: common.h. Specialisation constants: 0 .. 7 of the text, 8 .. 10 the work-group.
+// The kernels' dialect as GLSL 4.5 for Vulkan. What the words mean: common.h. Specialisation constants: 0 .. 7 of the text, 8 .. 10 the work-group;
+// bindings in set 0; Args are the push constants.
 #extension GL_EXT_control_flow_attributes : require
 #if STORE16
 #extension GL_EXT_shader_16bit_storage : require
