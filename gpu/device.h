@@ -29,15 +29,26 @@ struct Description {
 
 constexpr uint32_t kMaxConstants = 8, kMaxBindings = 8, kMaxArguments = 32;
 
-// One kernel: a body of gpu/kernels/ in one storage type with one set of macros. Generated from gpu/CMakeLists.txt's list: gpu/kernel_texts.h.
+// One kernel: a body of gpu/kernels/ in one storage type with one set of macros. Generated from gpu/CMakeLists.txt's list.
 struct KernelText {
-  const char* name;       // "unary_f16_v4"
+  const char* name;       // "unary_f16_v4"; in the registry "unary_f16_v4_opencl" and "unary_f16_v4_vulkan"
+  const char* names[2];   // these
+  const char* family;     // "unary": the body
+  const char* why;        // one sentence
+  skua_dtype type;        // of the feature maps in memory
   const char* source;     // OpenCL C: prelude and body
   const char* options;    // "-DSTORE16=1 -DV=4"
   const uint32_t* spirv;  // NULL: this build has no Vulkan backend
   size_t spirv_bytes;
   mutable uint64_t calls[2];  // recorded on OpenCL and Vulkan (SKUA_COUNT_CALLS)
 };
+// All kernels of one body: `extern const KernelTexts unary_texts;`. A program links those of its operators only.
+struct KernelTexts {
+  const KernelText* texts;
+  size_t count;
+};
+// The kernel of that name; NULL if there is none.
+const KernelText* find_text(const KernelTexts& texts, const char* name);
 
 // A text with everything that a driver compiles into it.
 struct ProgramKey {
