@@ -54,6 +54,7 @@
 #define FMA(a, b, c) mad(a, b, c)
 #define AS_FLOAT(i) as_float(i)
 #define AS_INT(f) as_int(f)
+#define TO_FLOAT(i) ((float)(i))
 #define LESS(a, b) ((a) < (b))
 #define LESS_EQUAL(a, b) ((a) <= (b))
 #define EQUAL(a, b) ((a) == (b))

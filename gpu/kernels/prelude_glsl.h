@@ -54,6 +54,7 @@ layout(local_size_x_id = 8, local_size_y_id = 9, local_size_z_id = 10) in;
 #define MAKE4(a, b, c, d) vec4(a, b, c, d)
 #define AS_FLOAT(i) intBitsToFloat(i)
 #define AS_INT(f) floatBitsToInt(f)
+#define TO_FLOAT(i) float(i)
 #define SELECT(c, t, f) mix(f, t, c)
 #define ABS(x) abs(x)
 #define RINT(x) roundEven(x)

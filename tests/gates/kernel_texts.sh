@@ -9,7 +9,7 @@ while read -r name text options; do
   case $kind in
     opencl)
       for std in CL1.2 CL3.0; do
-        "$tool" -x cl -cl-std=$std -target spir64 -fsyntax-only -Xclang -finclude-default-header -Wall -Wextra -Wno-unused-function -Werror $options $constants -DL0=64 -DL1=1 -DL2=1 \
+        "$tool" -x cl -cl-std=$std -target spir64 -fsyntax-only -Xclang -finclude-default-header -Wall -Wextra -Wno-unused -Wno-unused-parameter -Werror $options $constants -DL0=64 -DL1=1 -DL2=1 \
           "$dir/$text.cl" || { echo "$name: not OpenCL C ($std)"; bad=$((bad + 1)); }
       done ;;
     spirv) "$tool" --target-env vulkan1.1 "$dir/$name.spv" || { echo "$name: not valid SPIR-V for Vulkan 1.1"; bad=$((bad + 1)); } ;;

@@ -1,0 +1,144 @@
+// What matrix products and convolutions share: C[row, column] = act(bias + sum over taps and k of A[row under the tap, k] * B[tap, k, column] + residual).
+//
+//   rows      CONV 0: of A. CONV 1: output pixels, image by image; a tap moves them over the input, and those outside of it are zeros
+//   columns   4 to a vector. Weights are packed as B[z][tap][k][columns rounded up to 4], the bias likewise, in float
+//   z         batch of a product, group of a convolution
+// VECTOR_A, VECTOR_B, VECTOR_C: whether A (along k), B and C with the residual (along columns) are read as vectors: all their extents, strides and offsets are multiples of 4 and given in vectors. Else
+// elements have the step a_k, b_n, c_n of their own: transposed matrices and NCHW maps.
+CONSTANT(0, ACTIVATION, 0)
+CONSTANT(1, RESIDUAL, 0)  // 1 before, 2 after the activation
+CONSTANT(2, BIAS, 0)
+#if CONV
+CONSTANT(3, TRANSPOSED, 0)
+// kernel, stride, dilation, pad: height in the upper 16 bits, width in the lower.
+ARGS(int m; int n; int k; int out_w; int out_h; int in_w; int in_h; int kernel_; int stride; int dilation; int pad;
+     int a_offset; int a_image; int a_y; int a_x; int a_k; int c_offset; int c_image; int c_y; int c_x; int c_n; int r_offset; int r_image; int r_y; int r_x; int r_n;
+     int act_a; int act_b;)
+#else
+CONSTANT(3, BETA, 0)
+ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset; int b_k; int b_n; int b_z; int c_offset; int c_m; int c_n; int c_z; int r_offset; int r_m; int r_n; int r_z;
+     int alpha; int beta; int act_a; int act_b;)
+#endif
+#define COLUMNS ((p.n + 3) / 4)
+#define HIGH(x) ((x) >> 16)
+#define LOW(x) ((x) & 65535)
+
+#if VECTOR_A
+#define A_BINDING READ4(0, a)
+#define DEPTH (p.k / 4)  // in units of A
+#else
+#define A_BINDING READ1(0, a)
+#define DEPTH p.k
+#endif
+#if VECTOR_B
+#define B_BINDING READ4(1, b)
+#else
+#define B_BINDING READ1(1, b)
+#endif
+#define BIAS_BINDING READ4F(2, bias)
+#if VECTOR_C
+#define R_BINDING READ4(3, r)
+#define C_BINDING UPDATE4(4, c)
+#define WRITE_RESULT(at, column, v) ST4(c, at, v);
+#else
+#define R_BINDING READ1(3, r)
+#define C_BINDING UPDATE1(4, c)
+#define READ_ONE_(from, at, column, j, step) (4 * (column) + j < p.n ? LD1(from, (at) + j * (step)) : 0.0f)
+#define READ_RESULT_(from, at, column, step) \
+  MAKE4(READ_ONE_(from, at, column, 0, step), READ_ONE_(from, at, column, 1, step), READ_ONE_(from, at, column, 2, step), READ_ONE_(from, at, column, 3, step))
+#define WRITE_ONE_(at, column, j, v) if (4 * (column) + j < p.n) { ST1(c, (at) + j * p.c_n, v); }
+#define WRITE_RESULT(at, column, v) WRITE_ONE_(at, column, 0, (v).x) WRITE_ONE_(at, column, 1, (v).y) WRITE_ONE_(at, column, 2, (v).z) WRITE_ONE_(at, column, 3, (v).w)
+#endif
+
+// PLACE(i, row): what is known of a row before the taps, in variables numbered i. MOVE(i): its place under the tap (ky, kx). A_AT(i, k): 4 or 1 elements from k on.
+#if CONV
+#define PLACE(i, row)                                                                                                        \
+  int t##i = (row) / p.out_w;                                                                                                \
+  int x##i = TRANSPOSED == 1 ? (row) - t##i * p.out_w + LOW(p.pad) : ((row) - t##i * p.out_w) * LOW(p.stride) - LOW(p.pad);   \
+  int image##i = t##i / p.out_h;                                                                                             \
+  int y##i = TRANSPOSED == 1 ? t##i - image##i * p.out_h + HIGH(p.pad) : (t##i - image##i * p.out_h) * HIGH(p.stride) - HIGH(p.pad); \
+  int base##i = p.a_offset + image##i * p.a_image + z * DEPTH * p.a_k, at##i = base##i;                                      \
+  bool inside##i = false;
+#define MOVE(i)                                                                                                              \
+  {                                                                                                                          \
+    int iy, ix;                                                                                                              \
+    if (TRANSPOSED == 1) {                                                                                                   \
+      int ty = y##i - ky * HIGH(p.dilation), tx = x##i - kx * LOW(p.dilation);                                               \
+      iy = ty / HIGH(p.stride);                                                                                              \
+      ix = tx / LOW(p.stride);                                                                                               \
+      inside##i = ty >= 0 && tx >= 0 && iy < p.in_h && ix < p.in_w && iy * HIGH(p.stride) == ty && ix * LOW(p.stride) == tx; \
+    } else {                                                                                                                 \
+      iy = y##i + ky * HIGH(p.dilation);                                                                                     \
+      ix = x##i + kx * LOW(p.dilation);                                                                                      \
+      inside##i = iy >= 0 && ix >= 0 && iy < p.in_h && ix < p.in_w;                                                          \
+    }                                                                                                                        \
+    at##i = base##i + iy * p.a_y + ix * p.a_x;                                                                               \
+  }
+#define INSIDE(i) inside##i
+#define TAPS for (int ky = 0, tap = 0; ky < HIGH(p.kernel_); ky++) for (int kx = 0; kx < LOW(p.kernel_); kx++, tap++)
+#define B_ROW(tap, depth) ((z * HIGH(p.kernel_) * LOW(p.kernel_) + (tap)) * p.k + (depth))
+#define B_AT(row, column) ((row) * COLUMNS + (column))
+#define A_Z_BIAS(column) (z * COLUMNS + (column))
+#else
+#define PLACE(i, row) int at##i = p.a_offset + z * p.a_z + (row) * p.a_m;
+#define MOVE(i)
+#define INSIDE(i) true
+#define TAPS
+#define B_ROW(tap, depth) (depth)
+#define B_AT(row, column) (p.b_offset + z * p.b_z + (row) * p.b_k + (column) * B_STEP)
+#define A_Z_BIAS(column) (column)
+#if VECTOR_B
+#define B_STEP 1
+#else
+#define B_STEP (4 * p.b_n)
+#endif
+#endif
+
+#if VECTOR_B
+#define LOAD_B(row, column) LD4(b, B_AT(row, column))
+#else
+#define B_ONE_(row, column, j) (4 * (column) + j < p.n ? LD1(b, B_AT(row, column) + j * p.b_n) : 0.0f)
+#define LOAD_B(row, column) MAKE4(B_ONE_(row, column, 0), B_ONE_(row, column, 1), B_ONE_(row, column, 2), B_ONE_(row, column, 3))
+#endif
+
+// Finishes the sum v of (row, column) and writes it.
+#if CONV
+#define RESULT_AT(name, row) \
+  (p.name##_offset + (row) / p.out_w / p.out_h * p.name##_image + (row) / p.out_w % p.out_h * p.name##_y + (row) % p.out_w * p.name##_x)
+#if VECTOR_C
+#define GROUP_COLUMN(name, column) (z * COLUMNS + (column))
+#else
+#define GROUP_COLUMN(name, column) ((z * p.n + 4 * (column)) * p.name##_n)
+#endif
+#define FINISH_AT(name, row, column) (RESULT_AT(name, row) + GROUP_COLUMN(name, column))
+#else
+#if VECTOR_C
+#define FINISH_AT(name, row, column) (p.name##_offset + z * p.name##_z + (row) * p.name##_m + (column))
+#else
+#define FINISH_AT(name, row, column) (p.name##_offset + z * p.name##_z + (row) * p.name##_m + 4 * (column) * p.name##_n)
+#endif
+#endif
+#if VECTOR_C
+#define LOAD_RESULT(name, at, column) LD4(name, at)
+#else
+#define LOAD_RESULT(name, at, column) READ_RESULT_(name, at, column, p.name##_n)
+#endif
+#if CONV
+#define SCALE(v, at, column)
+#else
+#define SCALE(v, at, column)                                                                             \
+  v = v * SPLAT4(AS_FLOAT(p.alpha));                                                                     \
+  if (BETA == 1) v = FMA(SPLAT4(AS_FLOAT(p.beta)), LOAD_RESULT(c, at, column), v);
+#endif
+#define FINISH(row, column, v)                                                                           \
+  {                                                                                                      \
+    int to = FINISH_AT(c, row, column);                                                                  \
+    SCALE(v, to, column)                                                                                 \
+    if (BIAS == 1) v = v + bias[A_Z_BIAS(column)];                                                       \
+    F4 other = SPLAT4(0.0f);                                                                             \
+    if (RESIDUAL != 0) other = LOAD_RESULT(r, FINISH_AT(r, row, column), column);                        \
+    if (RESIDUAL == 1) v = v + other;                                                                    \
+    v = activate(ACTIVATION, v, AS_FLOAT(p.act_a), AS_FLOAT(p.act_b));                                   \
+    if (RESIDUAL == 2) v = v + other;                                                                    \
+    WRITE_RESULT(to, column, v)                                                                          \
+  }
