@@ -9,7 +9,7 @@ namespace {
   if (out) *out = nullptr;
   return SKUA_UNSUPPORTED_("%s: not in this build", what);
 }
-skua_status cpu_only(const char* what) { return SKUA_UNSUPPORTED_("%s: only contexts on a GPU have it, and this build has no GPU backend", what); }
+[[maybe_unused]] skua_status cpu_only(const char* what) { return SKUA_UNSUPPORTED_("%s: only contexts on a GPU have it, and this build has no GPU backend", what); }
 }  // namespace
 
 extern "C" {
@@ -56,6 +56,7 @@ skua_status skua_slice_create(skua_context*, const skua_slice_desc*, skua_op** o
 skua_status skua_concat_create(skua_context*, const skua_concat_desc*, skua_op** out) { return absent("concat", out); }
 skua_status skua_rearrange_create(skua_context*, const skua_rearrange_desc*, skua_op** out) { return absent("rearrange", out); }
 #endif
+#ifndef SKUA_BUILT_gpu
 skua_status skua_device_buffer_create(skua_context*, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_create"); }
 skua_status skua_device_buffer_import(skua_context*, void*, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_import"); }
 skua_status skua_device_buffer_write(skua_device_buffer*, size_t, const void*, size_t) { return cpu_only("device_buffer_write"); }
@@ -70,5 +71,6 @@ skua_status skua_event_record(skua_stream*, skua_event** out) { if (out) *out = 
 skua_status skua_stream_wait_event(skua_stream*, skua_event*) { return cpu_only("stream_wait_event"); }
 skua_status skua_event_nanoseconds(const skua_event*, const skua_event*, double*) { return cpu_only("event_nanoseconds"); }
 void skua_event_destroy(skua_event*) {}
+#endif
 
 }  // extern "C"

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "gpu/device.h"
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
@@ -55,6 +57,16 @@ skua_status unknown_core(const char* name) {
   char list[160];
   list_cores(list, sizeof list);
   return SKUA_INVALID("context: environment SKUA_CORE \"%.40s\" is no core that kernels are written for; known: %s", name, list);
+}
+
+// The backend of a GPU api; NULL when the build has none.
+const gpu::Api* backend(skua_device_api api) {
+#ifdef SKUA_BUILT_gpu
+  return gpu::api_of(api);
+#else
+  (void)api;
+  return nullptr;
+#endif
 }
 
 skua_status copy_option(const char* what, const char* value, char* to, size_t size) {
@@ -123,9 +135,10 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
   if (!o.allocator.alloc != !o.allocator.free) return SKUA_INVALID("context: allocator has only one of alloc and free");
   if (!o.allocator.alloc) o.allocator = {nullptr, default_alloc, default_free};
   if (o.device.api > SKUA_DEVICE_API_VULKAN) return SKUA_INVALID("context: device.api is %d, unknown", int(o.device.api));
-  if (o.device.api != SKUA_DEVICE_API_CPU)
-    return fail(SKUA_STATUS_NO_DEVICE, "context: this build has no %s backend", o.device.api == SKUA_DEVICE_API_OPENCL ? "OpenCL" : "Vulkan");
-  if (o.device.index != 0) return fail(SKUA_STATUS_NO_DEVICE, "context: CPU device %u does not exist, there is only 0", o.device.index);
+  const bool on_gpu = o.device.api != SKUA_DEVICE_API_CPU;
+  const gpu::Api* const api = on_gpu ? backend(o.device.api) : nullptr;
+  if (on_gpu && !api) return fail(SKUA_STATUS_NO_DEVICE, "context: this build has no %s backend", o.device.api == SKUA_DEVICE_API_OPENCL ? "OpenCL" : "Vulkan");
+  if (!on_gpu && o.device.index != 0) return fail(SKUA_STATUS_NO_DEVICE, "context: CPU device %u does not exist, there is only 0", o.device.index);
 
   skua_context c = {};
   c.allocator = o.allocator;
@@ -149,7 +162,13 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
   auto* context = static_cast<skua_context*>(c.allocator.alloc(c.allocator.ctx, sizeof c, alignof(skua_context)));
   if (!context) return out_of_memory("context", sizeof c);
   memcpy(static_cast<void*>(context), &c, sizeof c);
-  if (c.tuning_cache[0])
+  if (on_gpu)
+    if (const skua_status s = api->open(context, o.device.index, &context->gpu); s != SKUA_STATUS_OK) {
+      context->gpu = nullptr;
+      skua_context_destroy(context);
+      return s;
+    }
+  if (c.tuning_cache[0] && !on_gpu)
     if (const skua_status s = load_tuned(context); s != SKUA_STATUS_OK) {
       skua_context_destroy(context);
       return s;
@@ -161,11 +180,15 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
 void skua_context_destroy(skua_context* context) {
   if (!context) return;
   const skua_allocator a = context->allocator;
+  if (context->gpu) context->gpu->api->close(context->gpu);
   forget_tuned(context);
   a.free(a.ctx, context, sizeof *context);
 }
 
-const char* skua_context_isa(const skua_context* context) { return context ? kIsas[int(context->best)].name : ""; }
+const char* skua_context_isa(const skua_context* context) {
+  if (context && context->gpu) return context->gpu->api->isa;
+  return context ? kIsas[int(context->best)].name : "";
+}
 
 static void describe_cpu(skua_device_info* info) {
   const Cpu& c = cpu();
@@ -185,13 +208,27 @@ static void describe_cpu(skua_device_info* info) {
 skua_status skua_context_device(const skua_context* context, skua_device_info* info) {
   if (!context) return SKUA_INVALID("context_device: context is NULL");
   if (!info) return SKUA_INVALID("context_device: info is NULL");
-  describe_cpu(info);
+  if (context->gpu) *info = context->gpu->about.info;
+  else describe_cpu(info);
   return SKUA_STATUS_OK;
 }
 
 size_t skua_device_list(skua_device_info* list, size_t capacity) {
   if (list && capacity) describe_cpu(&list[0]);
-  return 1;
+  size_t count = 1;
+  const gpu::Api* const apis[] = {backend(SKUA_DEVICE_API_OPENCL), backend(SKUA_DEVICE_API_VULKAN)};
+  for (const gpu::Api* const api : apis) {
+    if (!api) continue;
+    constexpr size_t kMost = 16;
+    gpu::Description found[kMost];
+    char why[256];
+    const ErrorText before;  // a driver that is missing is no error
+    const size_t n = api->list(found, kMost, why, sizeof why);
+    before.restore();
+    for (size_t i = 0; i < n && i < kMost; ++i, ++count)
+      if (list && count < capacity) list[count] = found[i].info;
+  }
+  return count;
 }
 
 size_t skua_isa_count(void) {

@@ -7,6 +7,9 @@
 
 namespace skua {
 struct TunedChoice;
+namespace gpu {
+struct Device;
+}
 }
 
 struct skua_context {
@@ -19,6 +22,7 @@ struct skua_context {
   mutable skua::TunedChoice* tuned[32];   // what was measured, by key; grows only, read while others add (tuning.h)
   skua_log_fn log;
   void* log_ctx;
+  skua::gpu::Device* gpu;   // NULL = the CPU
 };
 
 namespace skua {

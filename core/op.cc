@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "gpu/device.h"
+
 namespace skua {
 
 void Text::add(const char* format, ...) {
@@ -102,6 +104,8 @@ skua_status check_epilogue(const char* op, const skua_epilogue& e) {
 }
 
 skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs, size_t weights_size, skua_op** out) {
+  if (ctx->gpu && !cls.record) return SKUA_UNSUPPORTED_("%s: no kernel for %s yet", cls.name, ctx->gpu->api->name);
+  if (!ctx->gpu && cls.record) return SKUA_UNSUPPORTED_("%s: made for a GPU, the context is on the CPU", cls.name);
   auto* op = static_cast<skua_op*>(allocate(ctx, cls.op_size, 64));
   if (!op) return out_of_memory(cls.name, cls.op_size);
   memset(static_cast<void*>(op), 0, cls.op_size);
@@ -236,7 +240,7 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
   if (cls.finish) SKUA_TRY(cls.finish(op, plan));
   plan->workspace = cls.workspace ? cls.workspace(plan, 1) : 0;
   const skua_span y = plan->output_spans[0];
-  plan->plain = op->n_outputs == 1 && y.dense && y.bytes && n_inputs <= kMaxPlanInputs;
+  plan->plain = op->n_outputs == 1 && y.dense && y.bytes && n_inputs <= kMaxPlanInputs && cls.run;
   for (size_t i = 0; plan->plain && i < n_inputs; ++i) {
     const skua_span x = plan->input_spans[i];
     plan->plain = x.dense && x.bytes;
@@ -330,7 +334,10 @@ size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size) {
 }
 
 const char* skua_plan_algorithm(const skua_plan* plan) { return plan ? plan->algorithm : ""; }
-const char* skua_plan_kernel(const skua_plan* plan) { return plan && plan->kernel ? plan->kernel->name : ""; }
+const char* skua_plan_kernel(const skua_plan* plan) {
+  if (plan && plan->text) return plan->text->names[plan->op->ctx->gpu->api->number];
+  return plan && plan->kernel ? plan->kernel->name : "";
+}
 
 void skua_plan_destroy(skua_plan* plan) {
   if (plan && !plan->in_caller_memory) release(plan->op->ctx, plan, plan->op->cls->plan_size);
@@ -338,6 +345,7 @@ void skua_plan_destroy(skua_plan* plan) {
 
 void skua_op_destroy(skua_op* op) {
   if (!op) return;
+  if (op->cls->close) op->cls->close(op);
   if (!op->borrowed) release(op->ctx, const_cast<void*>(op->weights), op->weights_size);
   release(op->ctx, op, op->cls->op_size);
 }

@@ -16,7 +16,11 @@
 namespace skua {
 
 struct RunArgs;
+struct RecordArgs;
 struct Text;
+namespace gpu {
+struct KernelText;
+}
 
 // Shapes that a plan is made for; strides filled in.
 struct PlanShapes {
@@ -43,6 +47,9 @@ struct OpClass {
   // For tuning: an operator with this one's config and made-up weights, packed in the format of candidate `wanted` of its creation for these inputs; NULL in `out` when there is no
   // such candidate. NULL = one format only.
   skua_status (*remake)(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out) = nullptr;
+  // An operator of GPU contexts has this instead of run: adds its dispatches to a stream. Its open() uploads what close() frees.
+  skua_status (*record)(const RecordArgs& args) = nullptr;
+  void (*close)(skua_op* op) = nullptr;  // also of an op whose open() failed half way; NULL = nothing to free
 };
 
 // Fixed-capacity text sink for skua_plan_explain: counts what does not fit.
@@ -80,6 +87,7 @@ struct skua_plan {
   bool confirmed;                 // by measurement: the model's choice
   const char* algorithm;          // "winograd_f4x4"
   const skua::Kernel* kernel;     // the one that does most of the work
+  const skua::gpu::KernelText* text;  // on a GPU, instead of it
   skua::Choice choice;            // of the candidate; choosers ask it
   skua_tensor inputs[kMaxPlanInputs];
   const skua_tensor* all_inputs;  // n_inputs shapes: `inputs`, or the derived plan's own list
@@ -105,6 +113,14 @@ struct RunArgs {
   template <class T> const T* in(size_t i) const { return reinterpret_cast<const T*>(static_cast<const char*>(inputs[i].host) + inputs[i].offset); }
   template <class T> T* out(size_t i) const { return reinterpret_cast<T*>(static_cast<char*>(outputs[i].host) + outputs[i].offset); }
   uint32_t concurrency() const { return executor && executor->concurrency ? executor->concurrency : 1; }
+};
+
+struct RecordArgs {
+  const skua_plan* plan;
+  const skua_buffer* inputs;
+  const skua_buffer* outputs;
+  const skua_buffer* workspace;  // NULL where none is needed
+  skua_stream* stream;
 };
 
 // Runs task(arg, i, worker) for i in [0, count): on the executor, or here when there is one piece only.

@@ -2,6 +2,9 @@
 #include <skua/kernel.h>
 #include "core/context.h"
 #include "core/families.h"
+#ifdef SKUA_BUILT_gpu
+#include "gpu/kernel_texts.h"
+#endif
 
 using namespace skua;
 
@@ -11,16 +14,49 @@ const Family families[] = {
 #include "skua_families.inc"
 #undef SKUA_FAMILY
 };
-}  // namespace
 
-extern "C" {
+#ifdef SKUA_BUILT_gpu
+// The kernels of GPUs, which stand behind those of the CPU: each text once for every backend.
+constexpr skua_device_api gpu_apis[] = {SKUA_DEVICE_API_OPENCL, SKUA_DEVICE_API_VULKAN};
 
-size_t skua_kernel_count(void) {
+size_t gpu_kernel_count() {
+  size_t n = 0;
+  for (const skua_device_api id : gpu_apis)
+    for (auto* t = gpu::kernel_texts; gpu::api_of(id) && *t; ++t) n += (*t)->count;
+  return n;
+}
+
+bool gpu_kernel_at(size_t index, skua_kernel_info* info) {
+  for (const skua_device_api id : gpu_apis) {
+    const gpu::Api* const api = gpu::api_of(id);
+    for (auto* t = gpu::kernel_texts; api && *t; index -= (*t++)->count)
+      if (index < (*t)->count) {
+        const gpu::KernelText& k = (*t)->texts[index];
+        *info = {k.names[api->number], k.family, api->isa, k.why, 0, 0, 0, k.type, true, 0};
+#ifdef SKUA_COUNT_CALLS
+        info->calls = __atomic_load_n(&k.calls[api->number], __ATOMIC_RELAXED);
+#endif
+        return true;
+      }
+  }
+  return false;
+}
+#else
+size_t gpu_kernel_count() { return 0; }
+bool gpu_kernel_at(size_t, skua_kernel_info*) { return false; }
+#endif
+
+size_t cpu_kernel_count() {
   size_t n = 0;
   for (Family f : families)
     for (Family t = f; *t; ++t) n += (*t)->count;
   return n;
 }
+}  // namespace
+
+extern "C" {
+
+size_t skua_kernel_count(void) { return cpu_kernel_count() + gpu_kernel_count(); }
 
 skua_status skua_kernel_at(size_t index, skua_kernel_info* info) {
   if (!info) return SKUA_INVALID("kernel_at: info is NULL");
@@ -35,7 +71,8 @@ skua_status skua_kernel_at(size_t index, skua_kernel_info* info) {
 #endif
         return SKUA_STATUS_OK;
       }
-  return SKUA_INVALID("kernel_at: index is %zu, there are %zu", index, n);
+  if (gpu_kernel_at(index - n, info)) return SKUA_STATUS_OK;
+  return SKUA_INVALID("kernel_at: index is %zu, there are %zu", index, skua_kernel_count());
 }
 
 }  // extern "C"

@@ -13,6 +13,9 @@ namespace skua::gpu {
 
 enum class Vendor : uint8_t { unknown, adreno, mali, powervr, apple, nvidia, intel, amd, software };
 
+// By what the driver calls the device and its maker.
+Vendor vendor_named(const char* name, const char* vendor);
+
 // All that a choice of kernel, tile or work-group depends on. Plain data: tests hold recorded descriptions of devices that are not at hand (gpu/choice.h).
 struct Description {
   skua_device_info info;
@@ -86,6 +89,8 @@ struct Dispatch {
 // A backend. Everything but record() and what follows it may be called by several threads at once.
 struct Api {
   const char* name;  // "OpenCL"
+  const char* isa;   // "opencl": in the registry
+  int number;        // of KernelText::names and calls: 0 OpenCL, 1 Vulkan
   // Devices of this api, software ones last; why: what is missing when there is none ("libvulkan.so.1 cannot be opened").
   size_t (*list)(Description* list, size_t capacity, char* why, size_t why_size);
   skua_status (*open)(const skua_context* ctx, uint32_t index, Device** out);
@@ -111,6 +116,8 @@ struct Api {
 };
 
 extern const Api opencl_api, vulkan_api;
+// NULL when the build leaves it out.
+const Api* api_of(skua_device_api api);
 
 }  // namespace skua::gpu
 

@@ -46,7 +46,8 @@ SKUA_API void skua_context_destroy(skua_context* context);
 /* Device of the context, as skua_device_list() describes it. */
 SKUA_API skua_status skua_context_device(const skua_context* context, skua_device_info* info);
 
-/* The highest instruction set this context uses for f32, e.g. "avx512"; kernels for half types may use one that adds arithmetic in them (kernel.h). Static storage. */
+/* The highest instruction set this context uses for f32, e.g. "avx512"; kernels for half types may use one that adds arithmetic in them (kernel.h). On a GPU
+ * "opencl" or "vulkan". Static storage. */
 SKUA_API const char* skua_context_isa(const skua_context* context);
 
 #ifdef __cplusplus

@@ -12,11 +12,11 @@ extern "C" {
 typedef struct skua_kernel_info {
   const char* name;       /* "gemm_f32_6x64_avx512": kind, types, tile, instruction set                 */
   const char* family;     /* "gemm", "depthwise", "unary", ...                                          */
-  const char* isa;        /* "avx512"                                                                   */
+  const char* isa;        /* "avx512"; of kernels for GPUs "opencl" or "vulkan"                         */
   const char* why;        /* one sentence: why it exists, or its formula                               */
   uint32_t mr, nr, kr;    /* rows, columns and depth of the tile; 0 where it has none                   */
   skua_dtype type;        /* of the feature maps in memory                                              */
-  bool usable;            /* this CPU has the instruction set                                           */
+  bool usable;            /* this CPU has the instruction set; this build has the backend               */
   uint64_t calls;         /* times it was chosen for a run since the start (relaxed counter); 0 if the  */
                           /* library was built without SKUA_COUNT_CALLS                                 */
 } skua_kernel_info;
