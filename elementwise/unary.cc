@@ -5,6 +5,7 @@
 #include "elementwise/loops.h"
 #include "elementwise/quantized.h"
 #include "elementwise/unary_kernel.h"
+#include "gpu/operators.h"
 
 namespace skua {
 namespace {
@@ -104,6 +105,7 @@ skua_status skua_unary_create(skua_context* context, const skua_unary_desc* desc
   SKUA_TRY(need_same_type("unary", "output_type", d.output_type, "input_type", d.input_type));
   SKUA_TRY(need_unquantized("unary", "input_q", d.input_q));
   SKUA_TRY(need_unquantized("unary", "output_q", d.output_q));
+  SKUA_ON_GPU(context, create_unary(context, d, out));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(unary_class, context, 1, 1, 0, &op));
   static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.input_type), d.a, d.b};

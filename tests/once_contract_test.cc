@@ -78,7 +78,7 @@ TEST(ContextOptions, OutOfRange) {
   EXPECT_EQ(create(o), SKUA_STATUS_INVALID_ARGUMENT);
   expect_text("device.api");
   for (skua_device_api api : {SKUA_DEVICE_API_OPENCL, SKUA_DEVICE_API_VULKAN}) {
-    o.device.api = api;
+    o.device = {api, 99};
     EXPECT_EQ(create(o), SKUA_STATUS_NO_DEVICE);
     expect_text(api == SKUA_DEVICE_API_OPENCL ? "OpenCL" : "Vulkan");
   }
@@ -208,21 +208,22 @@ TEST(Devices, GpuCallsSayThatThereIsNone) {
   buffer = static_cast<skua_device_buffer*>(junk);
   EXPECT_EQ(skua_device_buffer_import(context, junk, 16, &buffer), SKUA_STATUS_UNSUPPORTED);
   EXPECT_EQ(buffer, nullptr);
-  expect_text("GPU");
-  EXPECT_EQ(skua_device_buffer_write(nullptr, 0, junk, 1), SKUA_STATUS_UNSUPPORTED);
-  EXPECT_EQ(skua_device_buffer_read(nullptr, 0, junk, 1), SKUA_STATUS_UNSUPPORTED);
+  // Nothing comes of NULL: a build without GPU backends says that it has none, others which argument it is.
+  const auto refused = [](skua_status status) { return status == SKUA_STATUS_UNSUPPORTED || status == SKUA_STATUS_INVALID_ARGUMENT; };
+  EXPECT_TRUE(refused(skua_device_buffer_write(nullptr, 0, junk, 1)));
+  EXPECT_TRUE(refused(skua_device_buffer_read(nullptr, 0, junk, 1)));
   auto* stream = static_cast<skua_stream*>(junk);
   EXPECT_EQ(skua_stream_create(context, &stream), SKUA_STATUS_UNSUPPORTED);
   EXPECT_EQ(stream, nullptr);
-  EXPECT_EQ(skua_plan_enqueue(nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr), SKUA_STATUS_UNSUPPORTED);
-  EXPECT_EQ(skua_stream_submit(nullptr), SKUA_STATUS_UNSUPPORTED);
-  EXPECT_EQ(skua_stream_wait(nullptr), SKUA_STATUS_UNSUPPORTED);
+  EXPECT_TRUE(refused(skua_plan_enqueue(nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr)));
+  EXPECT_TRUE(refused(skua_stream_submit(nullptr)));
+  EXPECT_TRUE(refused(skua_stream_wait(nullptr)));
   auto* event = static_cast<skua_event*>(junk);
-  EXPECT_EQ(skua_event_record(nullptr, &event), SKUA_STATUS_UNSUPPORTED);
+  EXPECT_TRUE(refused(skua_event_record(nullptr, &event)));
   EXPECT_EQ(event, nullptr);
   double nanoseconds = 0;
-  EXPECT_EQ(skua_stream_wait_event(nullptr, nullptr), SKUA_STATUS_UNSUPPORTED);
-  EXPECT_EQ(skua_event_nanoseconds(nullptr, nullptr, &nanoseconds), SKUA_STATUS_UNSUPPORTED);
+  EXPECT_TRUE(refused(skua_stream_wait_event(nullptr, nullptr)));
+  EXPECT_TRUE(refused(skua_event_nanoseconds(nullptr, nullptr, &nanoseconds)));
   skua_device_buffer_destroy(nullptr);
   skua_stream_destroy(nullptr);
   skua_event_destroy(nullptr);

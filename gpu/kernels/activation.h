@@ -4,16 +4,13 @@ FUNCTION T sigmoid_(T x) {
   T z = AT_MOST(AT_LEAST(x, SPLAT(-80.0f)), SPLAT(30.0f));
   return SPLAT(1.0f) / (SPLAT(1.0f) + exp(-z));
 }
-FUNCTION T tanh_(T x) {
-  T a = AT_MOST(ABS(x), SPLAT(10.0f)), t = a * a;
-  T large = SPLAT(1.0f) - SPLAT(2.0f) / (exp(a + a) + SPLAT(1.0f));
-  T small = FMA(a * t, FMA(t, FMA(t, FMA(t, SPLAT(2.0795444e-2f), SPLAT(-5.2672468e-2f)), SPLAT(1.3320351e-1f)), SPLAT(-3.3332947e-1f)), a);
-  T y = SELECT(LESS(a, SPLAT(0.55f)), small, large);
-  return SELECT(LESS(x, SPLAT(0.0f)), -y, y);
-}
 FUNCTION T expm1_(T x) {
   T series = FMA(x, FMA(x, FMA(x, FMA(x, FMA(x, SPLAT(1.0f / 720.0f), SPLAT(1.0f / 120.0f)), SPLAT(1.0f / 24.0f)), SPLAT(1.0f / 6.0f)), SPLAT(0.5f)), SPLAT(1.0f)) * x;
   return SELECT(LESS(ABS(x), SPLAT(0.4f)), series, exp(x) - SPLAT(1.0f));
+}
+FUNCTION T tanh_(T x) {
+  T e = expm1_(SPLAT(2.0f) * AT_MOST(ABS(x), SPLAT(10.0f))), y = e / (e + SPLAT(2.0f));
+  return SELECT(LESS(x, SPLAT(0.0f)), -y, y);
 }
 FUNCTION T elu_(T x, F a) { return SELECT(LESS(x, SPLAT(0.0f)), SPLAT(a) * expm1_(AT_MOST(x, SPLAT(0.0f))), x); }
 // erf as in simd/math.h: an odd polynomial up to 0.92, beyond 1 - q(|x|)^8.

@@ -34,7 +34,7 @@ def objects(build):
         if not target:
             continue
         isa = None
-        if target.group(1):
+        if target.group(1) and target.group(1) != "gpu_texts":
             # The longest name wins: skua_gemm_neon_fp16 is a unit of neon_fp16.
             tails = [name for name in isas if target.group(1).endswith("_" + name)]
             if not tails:

@@ -1,7 +1,7 @@
 // Linked into every test program: when SKUA_TEST_ACCOUNT names a folder, the program leaves a file there that says which kernels it
 // executed, which it only knew, and which tests it skipped and why. tests/account.py adds the files up.
 //
-//   isa NAME 0|1          whether this machine (or the emulated one) has the instruction set
+//   isa NAME 0|1          whether this machine (or the emulated one) has the instruction set, or a driver of that API
 //   kernel NAME ISA CALLS
 //   skip TEST REASON
 #include <gtest/gtest.h>
@@ -42,6 +42,13 @@ class Account : public testing::EmptyTestEventListener {
     for (size_t i = 0; i < skua_isa_count(); ++i) {
       skua_isa_info info;
       if (skua_isa_at(i, &info) == SKUA_STATUS_OK) std::fprintf(file, "isa %s %d\n", info.name, info.detected);
+    }
+    skua_device_info devices[32];
+    const size_t n_devices = skua_device_list(devices, 32);
+    for (const skua_device_api api : {SKUA_DEVICE_API_OPENCL, SKUA_DEVICE_API_VULKAN}) {
+      bool has = false;
+      for (size_t i = 0; i < n_devices && i < 32; ++i) has |= devices[i].device.api == api;
+      std::fprintf(file, "isa %s %d\n", api == SKUA_DEVICE_API_OPENCL ? "opencl" : "vulkan", has);
     }
     for (size_t i = 0; i < skua_kernel_count(); ++i) {
       skua_kernel_info info;

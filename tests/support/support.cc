@@ -1,4 +1,5 @@
 #include "tests/support/support.h"
+#include "core/op.h"
 #include "dispatch/isa.h"
 
 #include <sys/mman.h>
@@ -209,6 +210,32 @@ void guarded_free(void* ctx, void* memory, size_t size) {
 }
 }  // namespace
 
+std::vector<skua_device_info> gpu_devices() {
+  std::vector<skua_device_info> all(32), gpus;
+  all.resize(std::min(skua_device_list(all.data(), all.size()), all.size()));
+  bool has[3] = {};
+  for (const skua_device_info& info : all) {
+    has[info.device.api] = true;
+    if (info.device.api != SKUA_DEVICE_API_CPU) gpus.push_back(info);
+  }
+  const char* required = std::getenv("SKUA_TEST_GPU");
+  if (required && !std::strcmp(required, "required")) {
+#ifdef SKUA_GPU_OPENCL
+    EXPECT_TRUE(has[SKUA_DEVICE_API_OPENCL]) << "SKUA_TEST_GPU=required, and there is no OpenCL device";
+#endif
+#ifdef SKUA_GPU_VULKAN
+    EXPECT_TRUE(has[SKUA_DEVICE_API_VULKAN]) << "SKUA_TEST_GPU=required, and there is no Vulkan device";
+#endif
+  }
+  return gpus;
+}
+
+Context::Context(const skua_device_info& device) {
+  skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
+  options.allocator = {this, guarded_alloc, guarded_free};
+  options.device = device.device;
+  SKUA_EXPECT_OK(skua_context_create(&options, &context));
+}
 Context::Context(const char* max_isa, const char* kernel_filter) {
   skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
   options.allocator = {this, guarded_alloc, guarded_free};
@@ -322,6 +349,8 @@ Threaded::Threaded(uint32_t workers) {
                 for (std::thread& t : threads) t.join();
               }};
 }
+
+size_t gpu_skip = 0;
 
 // ---- run -----------------------------------------------------------------------------------------------------------------------
 namespace {
@@ -448,6 +477,73 @@ std::vector<Data> run_once(const skua_plan* plan, const std::vector<Data>& input
   return results;
 }
 
+// A tensor in device memory, with bytes before and behind that must not change.
+struct OnDevice {
+  static constexpr size_t kAround = 256;
+  OnDevice(skua_context* context, const skua_tensor& t, Guarded& host) : bytes(extent(t) * element_size(t)), skip(kAround + gpu_skip * element_size(t)) {
+    image.assign(skip + bytes + kAround, kCanary);
+    if (bytes) std::memcpy(image.data() + skip, host.memory(), bytes);
+    SKUA_EXPECT_OK(skua_device_buffer_create(context, image.size(), &buffer));
+    if (buffer) SKUA_EXPECT_OK(skua_device_buffer_write(buffer, 0, image.data(), image.size()));
+  }
+  OnDevice(OnDevice&& from) noexcept : image(std::move(from.image)), buffer(std::exchange(from.buffer, nullptr)), bytes(from.bytes), skip(from.skip) {}
+  ~OnDevice() { skua_device_buffer_destroy(buffer); }
+  skua_buffer at() const { return {nullptr, buffer, skip}; }
+  void read(void* to, bool was_written) {
+    std::vector<unsigned char> now(image.size());
+    if (buffer) SKUA_EXPECT_OK(skua_device_buffer_read(buffer, 0, now.data(), now.size()));
+    EXPECT_TRUE(!std::memcmp(now.data(), image.data(), skip) && !std::memcmp(now.data() + skip + bytes, image.data() + skip + bytes, kAround)) << "bytes around a tensor were written";
+    EXPECT_TRUE(was_written || now == image) << "an input was written";
+    if (to && bytes) std::memcpy(to, now.data() + skip, bytes);
+  }
+  std::vector<unsigned char> image;
+  skua_device_buffer* buffer = nullptr;
+  size_t bytes, skip;
+};
+
+std::vector<Data> run_on_gpu(const skua_plan* plan, const std::vector<Data>& inputs, const std::vector<skua_tensor>& outputs, const std::vector<Data>& before, int in_place) {
+  auto* const context = const_cast<skua_context*>(plan->op->ctx);
+  std::vector<Guarded> out;
+  std::vector<OnDevice> in_memory, out_memory;
+  std::vector<skua_buffer> in_buffers, out_buffers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Guarded host = place(inputs[i].t, Place::end);
+    put(inputs[i], host);
+    in_memory.emplace_back(context, inputs[i].t, host);
+    in_buffers.push_back(in_memory.back().at());
+  }
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    out.push_back(place(outputs[o], Place::end));
+    if (o < before.size()) put(before[o], out.back());
+    else poison(outputs[o], out.back());
+    out_memory.emplace_back(context, outputs[o], out.back());
+    out_buffers.push_back(o == 0 && in_place >= 0 ? in_buffers[size_t(in_place)] : out_memory.back().at());
+  }
+  skua_device_buffer* space = nullptr;
+  if (const size_t size = skua_plan_workspace(plan, 1)) {
+    SKUA_EXPECT_OK(skua_device_buffer_create(context, size, &space));
+    const std::vector<unsigned char> ones(size, 0xff);
+    if (space) SKUA_EXPECT_OK(skua_device_buffer_write(space, 0, ones.data(), size));
+  }
+  const skua_buffer workspace = {nullptr, space, 0};
+  skua_stream* stream = nullptr;
+  SKUA_EXPECT_OK(skua_stream_create(context, &stream));
+  if (stream) {
+    SKUA_EXPECT_OK(skua_plan_enqueue(plan, in_buffers.data(), in_buffers.size(), out_buffers.data(), out_buffers.size(), space ? &workspace : nullptr, stream));
+    SKUA_EXPECT_OK(skua_stream_wait(stream));
+  }
+  skua_stream_destroy(stream);
+  skua_device_buffer_destroy(space);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (int(i) != in_place) in_memory[i].read(nullptr, false);
+  std::vector<Data> results;
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    (o == 0 && in_place >= 0 ? in_memory[size_t(in_place)] : out_memory[o]).read(out[o].memory(), true);
+    results.push_back(get(outputs[o], out[o]));
+  }
+  return results;
+}
+
 std::vector<Data> run_all(const skua_op* op, const std::vector<Data>& inputs, const std::vector<skua_tensor>& wanted,
                           const std::vector<Data>& before, int in_place) {
   if (!op) {
@@ -462,6 +558,13 @@ std::vector<Data> run_all(const skua_op* op, const std::vector<Data>& inputs, co
   if (!plan.plan) return {};
   std::vector<skua_tensor> outputs(skua_op_output_count(op));
   SKUA_EXPECT_OK(skua_plan_outputs(plan.plan, outputs.data(), outputs.size()));
+
+  if (op->ctx->gpu) {
+    std::vector<Data> first = run_on_gpu(plan.plan, inputs, outputs, before, in_place);
+    const std::vector<Data> second = run_on_gpu(plan.plan, inputs, outputs, before, in_place);
+    for (size_t o = 0; o < first.size(); ++o) EXPECT_TRUE(same_bits(first[o], second[o])) << "output " << o << ": a second run gives other bits; kernel " << skua_plan_kernel(plan.plan);
+    return first;
+  }
 
   struct Case {
     Place where;

@@ -68,9 +68,16 @@ double half_ulp(skua_dtype type, double value);
 // The registered kernels that this machine can run (not above SKUA_MAX_ISA) and whose name begins so.
 std::vector<skua_kernel_info> kernels(const std::string& prefix);
 
+// The GPUs of this machine, software ones too. Empty skips a test visibly, where SKUA_TEST_GPU=required says that OpenCL and Vulkan must be there it fails.
+std::vector<skua_device_info> gpu_devices();
+#define SKUA_NEED_GPU(devices)                                                                                        \
+  const std::vector<skua_device_info> devices = skua_test::gpu_devices();                                              \
+  if (devices.empty()) GTEST_SKIP() << "no GPU driver"
+
 // A context whose allocations end against guard pages, are filled with NaN, and are counted: the destructor expects them all back, run() expects none.
 struct Context {
   explicit Context(const char* max_isa = nullptr, const char* kernel_filter = nullptr);
+  explicit Context(const skua_device_info& device);
   ~Context();
   Context(const Context&) = delete;
   operator skua_context*() const { return context; }
@@ -114,10 +121,14 @@ std::vector<double> dense_double(const Data& data);
 // executors of 1, 2, 3 and 7 workers which take tasks in any order. Outputs and workspace hold NaN before. Returns the outputs.
 //   outputs   strides to write to; empty: dense
 //   before    values of the outputs before the run (for operators that read them)
+// An operator of a GPU context gets its operands in device memory, enqueued on a stream of its own: bytes around and between keep what they held, and a second run gives the same bits.
 std::vector<Data> run(const skua_op* op, const std::vector<Data>& inputs, const std::vector<skua_tensor>& outputs = {},
                       const std::vector<Data>& before = {});
 // The same with output 0 in the memory of input `which`.
 std::vector<Data> run_in_place(const skua_op* op, const std::vector<Data>& inputs, size_t which = 0);
+
+// Elements before a tensor in its device buffer, so that kernels meet offsets that are no multiple of their vectors.
+extern size_t gpu_skip;
 
 // |got - want| <= bound for each element, in row-major order; NaN and infinities must match. One bound for all, or one each.
 void expect_close(const Data& got, const std::vector<double>& want, const std::vector<double>& bound);

@@ -1,0 +1,67 @@
+#include "gpu/launch.h"
+
+namespace skua::gpu {
+
+skua_status choose(const skua_op* op, const ProgramKey& key, Chosen& chosen) {
+  Device* const device = op->ctx->gpu;
+  const uint32_t threads = uint32_t(key.local[0]) * key.local[1] * key.local[2];
+  if (!key.text->source || threads > device->about.group_threads)
+    return SKUA_UNSUPPORTED_("%s: %s %s", op->cls->name, key.text->name, key.text->source ? "needs larger work-groups than this device has" : "is left out of this build");
+  SKUA_TRY(device->api->program(device, key, &chosen.program));
+  chosen.text = key.text;
+  memcpy(chosen.local, key.local, sizeof chosen.local);
+  return SKUA_STATUS_OK;
+}
+
+skua_status need_gpu_type(const skua_context* ctx, const char* op, const char* field, skua_dtype type) {
+  if (type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
+  const Description& about = ctx->gpu->about;
+  if (type == SKUA_DTYPE_F16 && !about.f16_storage) return SKUA_UNSUPPORTED_("%s: %s is f16, which %s cannot store on %s", op, field, ctx->gpu->api->name, about.info.name);
+  if (type == SKUA_DTYPE_F16) return need_float(op, field, type);
+  return SKUA_UNSUPPORTED_("%s: %s is %s, which has no kernel for %s yet; it takes f32 and f16", op, field, skua_dtype_name(type), ctx->gpu->api->name);
+}
+
+uint16_t line_threads(const Description& about) {
+  const bool large = about.vendor == Vendor::nvidia || about.vendor == Vendor::amd || about.vendor == Vendor::intel;
+  const uint32_t wanted = large ? 256 : 64;
+  return uint16_t(wanted < about.group_threads ? wanted : about.group_threads);
+}
+
+int32_t Launch::bind(const skua_buffer& buffer, const skua_span& span, bool written) {
+  const size_t first = buffer.offset / span.element, last = first + span.bytes / span.element;
+  if (last > INT32_MAX && status == SKUA_STATUS_OK)
+    status = SKUA_UNSUPPORTED_("%s: binding %u ends behind element 2^31 of its buffer; kernels count in 32 bits", args.plan->op->cls->name, dispatch.n_bindings);
+  dispatch.bindings[dispatch.n_bindings++] = {buffer.device, buffer.offset, span.bytes, written};
+  return int32_t(first);
+}
+int32_t Launch::input(size_t i) { return bind(args.inputs[i], i < kMaxPlanInputs ? args.plan->input_spans[i] : span_of(args.plan->all_inputs[i]), false); }
+int32_t Launch::output(size_t i) { return bind(args.outputs[i], args.plan->output_spans[i], true); }
+
+skua_status Launch::record(const Chosen& kernel, size_t x, size_t y, size_t z) {
+  SKUA_TRY(status);
+  const Device* const device = args.plan->op->ctx->gpu;
+  const size_t threads[3] = {x, y, z};
+  for (int i = 0; i < 3; ++i) {
+    const size_t groups = ceil_div(threads[i], kernel.local[i]);
+    if (groups > device->about.group_count[i])
+      return SKUA_UNSUPPORTED_("%s: %zu work-groups in dimension %d, this device takes %u", args.plan->op->cls->name, groups, i, device->about.group_count[i]);
+    dispatch.groups[i] = uint32_t(groups);
+  }
+  dispatch.program = kernel.program;
+#ifdef SKUA_COUNT_CALLS
+  __atomic_fetch_add(&kernel.text->calls[device->api->number], 1, __ATOMIC_RELAXED);
+#endif
+  return device->api->record(args.stream, dispatch);
+}
+
+skua_status upload(const skua_op* op, const void* data, size_t size, skua_device_buffer** out) {
+  Device* const device = op->ctx->gpu;
+  SKUA_TRY(device->api->buffer_create(device, size, out));
+  const skua_status s = device->api->buffer_write(*out, 0, data, size);
+  if (s == SKUA_STATUS_OK) return s;
+  free_buffer(*out);
+  *out = nullptr;
+  return s;
+}
+
+}  // namespace skua::gpu

@@ -1,0 +1,57 @@
+// From an operator's plan to a dispatch: the kernel it chose, compiled, and the bindings and arguments of one launch.
+#pragma once
+#include "core/op.h"
+#include "gpu/device.h"
+#include "gpu/kernel_texts.h"
+
+namespace skua::gpu {
+
+// A kernel with its work-group and constants: what a plan keeps.
+struct Chosen {
+  const Program* program;
+  const KernelText* text;
+  uint16_t local[3];
+};
+// Compiles it, or finds it compiled.
+skua_status choose(const skua_op* op, const ProgramKey& key, Chosen& chosen);
+
+// f32 and f16, where the build has them. Refuses others with a text that names the field.
+skua_status need_gpu_type(const skua_context* ctx, const char* op, const char* field, skua_dtype type);
+// The entry of `first` (that of f32) for the type, of a text whose types have `variants` entries each.
+inline const KernelText& text_of(const KernelTexts& texts, int first, int variants, skua_dtype type) { return texts.texts[first + (type == SKUA_DTYPE_F16 ? variants : 0)]; }
+
+// Threads of a work-group for kernels whose threads stand in a line.
+uint16_t line_threads(const Description& about);
+
+inline int32_t bits_of(float value) {
+  int32_t bits;
+  memcpy(&bits, &value, 4);
+  return bits;
+}
+
+struct Launch {
+  explicit Launch(const RecordArgs& record_args) : args(record_args) {}
+
+  // Binds the memory, the next of the kernel's. Returns where the first element is, in elements of the buffer; remembers a status when that does not fit 32 bits.
+  int32_t bind(const skua_buffer& buffer, const skua_span& span, bool written);
+  int32_t input(size_t i);
+  int32_t output(size_t i);
+  // The same memory again, under another type.
+  void bind_again(uint32_t binding) { dispatch.bindings[dispatch.n_bindings++] = dispatch.bindings[binding]; }
+  void add(int32_t argument) { dispatch.arguments[dispatch.n_arguments++] = argument; }
+
+  // Work-groups for so many threads.
+  skua_status record(const Chosen& kernel, size_t x, size_t y = 1, size_t z = 1);
+
+  const RecordArgs& args;
+  Dispatch dispatch = {};
+  skua_status status = SKUA_STATUS_OK;
+};
+
+// Device memory that belongs to an operator: uploaded in open(), freed in close().
+skua_status upload(const skua_op* op, const void* data, size_t size, skua_device_buffer** out);
+inline void free_buffer(skua_device_buffer* buffer) {
+  if (buffer) buffer->device->api->buffer_destroy(buffer);
+}
+
+}  // namespace skua::gpu

@@ -1,0 +1,18 @@
+// Creation of operators on GPU contexts; the descriptors were checked by skua_<operator>_create().
+#pragma once
+#include <skua/skua.h>
+#include "core/op.h"
+
+// In skua_<operator>_create, after its checks: on a GPU context the call makes the operator.
+#ifdef SKUA_BUILT_gpu
+#define SKUA_ON_GPU(context, call) \
+  if ((context)->gpu) return skua::gpu::call
+#else
+#define SKUA_ON_GPU(context, call)
+#endif
+
+namespace skua::gpu {
+
+skua_status create_unary(skua_context* context, const skua_unary_desc& d, skua_op** out);
+
+}  // namespace skua::gpu

@@ -1,0 +1,84 @@
+// Unary operators on every GPU device against the CPU.
+#include <cmath>
+
+#include "tests/support/support.h"
+
+using namespace skua_test;
+
+namespace {
+
+Op make_op(skua_context* context, int kind, skua_dtype type) {
+  skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+  d.kind = skua_unary_kind(kind);
+  d.input_type = d.output_type = type;
+  d.a = kind == SKUA_UNARY_CLAMP ? -0.5f : 0.3f;
+  d.b = 1.25f;
+  Op op;
+  SKUA_EXPECT_OK(skua_unary_create(context, &d, &op));
+  return op;
+}
+
+// f16: the CPU may compute in it. Drivers promise exp, log and what is made of them to a few units in the last place only; a sum of two terms loses more near its zeros.
+void compare(const Data& got, const Data& want, const Data& x) {
+  const std::vector<double> w = dense_double(want), v = dense_double(x);
+  std::vector<double> bound;
+  for (size_t i = 0; i < w.size(); ++i) bound.push_back(6e-7 * std::max(std::fabs(w[i]), std::min(std::fabs(v[i]), 1.0)) * 8 + 6 * half_ulp(got.t.type, w[i]));
+  expect_close(got, w, bound);
+}
+
+TEST(GpuUnary, EveryFunction) {
+  SKUA_NEED_GPU(devices);
+  Context cpu;
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    if (!gpu.context) continue;
+    Rng rng(1);
+    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16})
+      for (int kind = 0; kind < SKUA_UNARY_KIND_COUNT; ++kind) {
+        SCOPED_TRACE("kind " + std::to_string(kind) + " " + skua_dtype_name(type));
+        const bool positive = kind == SKUA_UNARY_LOG || kind == SKUA_UNARY_SQRT || kind == SKUA_UNARY_RSQRT || kind == SKUA_UNARY_RECIPROCAL;
+        const Op reference = make_op(cpu, kind, type), op = make_op(gpu, kind, type);
+        if (!op.op) continue;
+        const std::vector<size_t> counts = type == SKUA_DTYPE_F32 ? std::vector<size_t>{1, 64, 1027} : std::vector<size_t>{260};
+        for (const size_t n : counts) {
+          const Data x = make(shape({n}, type), rng, positive ? 0.01f : -8, 8);
+          compare(run(op, {x})[0], run(reference, {x})[0], x);
+        }
+      }
+  }
+}
+
+// Vectors or not, one row or several, more loops than a dispatch has, and offsets that are no multiple of a vector.
+TEST(GpuUnary, Strides) {
+  SKUA_NEED_GPU(devices);
+  Context cpu;
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    if (!gpu.context) continue;
+    Rng rng(2);
+    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
+      const Op reference = make_op(cpu, SKUA_UNARY_HARD_SWISH, type), op = make_op(gpu, SKUA_UNARY_HARD_SWISH, type);
+      for (const size_t skip : {0, 1, 4}) {
+        gpu_skip = skip;
+        for (const std::vector<size_t>& extents : {std::vector<size_t>{3, 8}, {2, 3, 5, 7}, {2, 2, 3, 2, 2, 4}})
+          for (const size_t more : {0, 1, 4}) {
+            SCOPED_TRACE("skip " + std::to_string(skip) + ", more " + std::to_string(more));
+            std::vector<size_t> holes(extents.size(), more);
+            const Data x = make(with_holes(shape(extents, type), holes), rng, -4, 4);
+            compare(run(op, {x})[0], run(reference, {x})[0], x);
+            const skua_tensor y = with_holes(shape(extents, type), std::vector<size_t>(extents.size(), 4 - more));
+            compare(run(op, {x}, {y})[0], run(reference, {x}, {y})[0], x);
+          }
+        const Data x = make(shape({6, 20}, type), rng, -4, 4);
+        compare(run_in_place(op, {x})[0], run(reference, {x})[0], x);
+        const Data none = make(shape({3, 0}, type), rng);
+        EXPECT_TRUE(run(op, {none})[0].v.empty());
+      }
+      gpu_skip = 0;
+    }
+  }
+}
+
+}  // namespace
