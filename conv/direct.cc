@@ -287,6 +287,10 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   g.residual_step = ptrdiff_t(p.x.out_step * s.res_pixel);
   // Where a line follows the one before at the same steps, all lines are one.
   const bool one_line = in_y == columns * in_x && out_y == columns * size_t(g.c_step) && (!residual || residual_y == columns * size_t(g.residual_step));
+  g.line = one_line ? 0 : columns;
+  g.a_gap = ptrdiff_t(in_y) - ptrdiff_t(columns * in_x);
+  g.c_gap = ptrdiff_t(out_y) - ptrdiff_t(columns) * g.c_step;
+  g.residual_gap = ptrdiff_t(residual_y) - ptrdiff_t(columns) * g.residual_step;
   size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only after a jump
   run_block(g, 0, r.rows * columns, p0, p1, [&](size_t m) {
     if (m != next) { j = m / columns; i = m % columns; }

@@ -239,6 +239,10 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.c_step = s.strip ? ptrdiff_t(width) : g.c_step;
   t.residual_step = g.residual_step;
   t.next = nullptr;
+  t.line = s.prepares && s.strip ? 0 : g.line;
+  t.a_gap = s.prepares ? 0 : g.a_gap;
+  t.c_gap = s.strip ? 0 : g.c_gap;
+  t.residual_gap = s.strip ? 0 : g.residual_gap;
   t.block = g.block_sums ? kSumBlock : SIZE_MAX;
   if (tiles.bytes) set_columns(g, first, t);
 }

@@ -90,6 +90,9 @@ struct GemmBlock {
   const GemmRowQuant* row_quant = nullptr;  // of row 0 of the m that run_block counts
   int32_t b_zero = 0, zero = 0;
   bool fits = false;           // scales_fit()
+  // Lines of even rows: after so many rows there is a gap, in elements, and RowPointers::even is to the end of the line. line = 0: rows are as they are.
+  size_t line = 0;
+  ptrdiff_t a_gap = 0, c_gap = 0, residual_gap = 0;
 };
 constexpr size_t kSumBlock = 64;
 // All below 1: see GemmTile::fits.
@@ -204,17 +207,24 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         t.ahead = bytes_ahead(g, fetch, t.ldb, p, p1, in_place);
-        size_t line = 0;
+        size_t fetched = 0;
+        const bool lines = t.line && tiles.lines && !apart;
+        if (!lines) t.line = 0;
+        const auto point = [&](size_t i, size_t m, size_t index) __attribute__((always_inline)) {  // at row m, the index-th of the strip
+          const RowPointers q = row(m);
+          a[i] = s.prepares ? static_cast<const char*>(g.scratch) + (m - turn) * s.row_bytes : at(q.a, g.a_type, ptrdiff_t(pass.off));
+          c[i] = s.strip ? at(strip, tiles.c, ptrdiff_t(index * width)) : at(q.c, g.c_type, ptrdiff_t(first));
+          residual[i] = q.residual ? at(q.residual, g.c_type, ptrdiff_t(first)) : nullptr;
+          return q.even;
+        };
         const size_t most = s.strip ? max(kStripFloats / width / tall, 1) * tall : end - turn;
         for (size_t m = turn; m < end;) {
           size_t rows = 0, run = 0;
           do {
-            const RowPointers q = row(m + rows);
-            a[rows] = s.prepares ? static_cast<const char*>(g.scratch) + (m + rows - turn) * s.row_bytes : at(q.a, g.a_type, ptrdiff_t(pass.off));
-            c[rows] = s.strip ? at(strip, tiles.c, ptrdiff_t(rows * width)) : at(q.c, g.c_type, ptrdiff_t(first));
-            residual[rows] = q.residual ? at(q.residual, g.c_type, ptrdiff_t(first)) : nullptr;
+            const size_t even_rows = point(rows, m + rows, rows);
             if (!rows) {
-              run = min(s.prepares && s.strip ? end - m : min(q.even, end - m), most);
+              t.in_line = even_rows;
+              run = min(lines || (s.prepares && s.strip) ? end - m : min(even_rows, end - m), most);
               t.groups = even ? run / tall : 0;
               if (t.groups && apart) t.groups = min(t.groups, max(4096 / (tall * columns), 1));  // the activation reads C from L1
             }
@@ -227,12 +237,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           if (t.groups) rows = t.groups * tall;
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
           if (laps && t.groups && 3 * (run - rows) >= 2 * tall) {
-            const ptrdiff_t back = ptrdiff_t(run - tall);
-            a[0] = at(a[0], tiles.a, back * t.a_step);
+            const size_t back = run - tall;
             if (g.row_quant) t.row_quant += back;
             if (keeps_terms) t.row_terms += back;
-            c[0] = at(c[0], t.c_type, back * t.c_step);
-            if (residual[0]) residual[0] = at(residual[0], g.c_type, back * t.residual_step);
+            t.in_line = point(0, m + back, back);
             t.groups = 1;
             even(t);
             rows = run;
@@ -245,8 +253,8 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
             finish_strip(g, s, t, q, i, even_rows, first);
           }
           m += rows;
-          line += t.groups ? t.groups : 1;
-          t.ahead = t.ahead && line * 64 < size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element) ? t.ahead + ptrdiff_t(t.groups ? t.groups : 1) * 64 : 0;
+          fetched += t.groups ? t.groups : 1;
+          t.ahead = t.ahead && fetched * 64 < size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element) ? t.ahead + ptrdiff_t(t.groups ? t.groups : 1) * 64 : 0;
         }
       }
     }

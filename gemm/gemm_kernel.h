@@ -46,6 +46,9 @@ struct GemmTile {
   size_t groups;
   const void* next;              // rows of 16 bits, one behind the other, that are prepared after these: fetched meanwhile; NULL = none
   ptrdiff_t a_step, c_step, residual_step;
+  // Lines of even rows, where the table says that it takes them: behind `in_line` rows, and every `line` from there, rows go on so many elements further. line = 0: one line.
+  size_t line, in_line;
+  ptrdiff_t a_gap, c_gap, residual_gap;
   // Tiles of bytes, see below.
   const float* scale;            // of each column; whole vectors readable, as in the two that follow
   const int32_t* offset;         // where the sums of a column start
@@ -87,6 +90,7 @@ struct GemmTileTable {
   uint8_t even_rows[8];
   Element a = Element::f32, b = Element::f32, c = Element::f32;
   uint8_t kr = 1;              // steps of the depth that lie together in packed B: [depth / kr][width][kr], zeros behind an odd depth
+  bool lines = false;          // even[] takes lines
   bool any_c = false;          // writes what c_type says, f32 or A's type
   bool half_sums = false;      // sums in A's type, `block` terms at a time; not for SKUA_NUMERICS_STRICT
   float rate = 1;              // multiply-adds of a lane per instruction, for the cost model: the number of `vector` columns times this

@@ -14,6 +14,7 @@
 #include "gemm/packed_tiles.h"
 #endif
 #include "gemm/pack.h"
+#include "gemm/tile_rows.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -23,76 +24,6 @@ namespace {
 template <int NV> SKUA_INL F32 columns(const float* row, int v, size_t tail) {
   return v < NV - 1 ? F32::load(row + v * F32::L) : F32::load_n(row + v * F32::L, tail);
 }
-
-// Where the rows of a tile are. Scattered: a pointer each. Even: a fixed step from one to the next; x86-64 then reaches eight rows from one pointer and
-// the steps 1, 3, 5 and 7 (scaled by 1, 2, 4), so that 14 rows need no pointers from memory, and asks for the rows of the next tile in time.
-struct Scattered {
-  static constexpr bool even = false;
-  const GemmTile& t;
-  SKUA_INL float* c(int r) const { return static_cast<float*>(t.c[r]); }
-  SKUA_INL const float* residual(int r) const { return static_cast<const float*>(t.residual[r]); }
-#if defined(__x86_64__)
-  template <int MR> struct A {
-    const char* first;
-    ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
-    SKUA_INL A(const Scattered& s, ptrdiff_t segment) : first(static_cast<const char*>(s.t.a[0]) + segment * ptrdiff_t(sizeof(float))) {
-      SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = reinterpret_cast<intptr_t>(s.t.a[r]) - reinterpret_cast<intptr_t>(s.t.a[0]);
-    }
-    SKUA_INL const float* at(int r, size_t) const { return reinterpret_cast<const float*>(r ? first + to[r] : first); }
-    SKUA_INL void step() {
-      SKUA_UNROLL for (int r = 1; r < MR; ++r) asm("" : "+r"(to[r]));  // else the compiler moves a pointer per row
-      first += sizeof(float);
-    }
-  };
-#else
-  template <int MR> struct A {
-    const float* row[MR];
-    SKUA_INL A(const Scattered& s, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = static_cast<const float*>(s.t.a[r]) + segment; }
-    SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
-    SKUA_INL void step() {}
-  };
-#endif
-};
-struct Even {
-  static constexpr bool even = true;
-  const float* a0;
-  char* c0;
-  const char* residual0;
-  const char* next;  // what is fetched meanwhile; NULL = the rows below
-  ptrdiff_t a_step, c_bytes, residual_bytes;  // from a row to the next
-  SKUA_INL float* c(int r) const { return reinterpret_cast<float*>(c0 + r * c_bytes); }
-  SKUA_INL const float* residual(int r) const { return reinterpret_cast<const float*>(residual0 + r * residual_bytes); }
-#if defined(__x86_64__)
-  template <int MR> struct A {
-    const char* block[(MR + 7) / 8];
-    const char* ahead;  // in what comes next; a step takes MR floats of it
-    ptrdiff_t s1, s3, s5, s7;
-    SKUA_INL A(const Even& e, ptrdiff_t segment)
-        : ahead(e.next ? e.next : reinterpret_cast<const char*>(e.a0) + (segment + MR * e.a_step) * ptrdiff_t(sizeof(float))), s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
-      SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = reinterpret_cast<const char*>(e.a0 + segment + i * 8 * e.a_step);
-    }
-    SKUA_INL const float* at(int r, size_t) const {
-      const ptrdiff_t s = r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7);
-      return reinterpret_cast<const float*>(block[r >> 3] + s);
-    }
-    SKUA_INL void step() {
-      asm("" : "+r"(s1), "+r"(s3));  // else the compiler multiplies them ahead and keeps the products on the stack
-      if constexpr (MR > 5) asm("" : "+r"(s5));
-      if constexpr (MR > 7) asm("" : "+r"(s7));
-      SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] += sizeof(float);
-      __builtin_prefetch(ahead);
-      ahead += MR * sizeof(float);
-    }
-  };
-#else
-  template <int MR> struct A {
-    const float* row[MR];
-    SKUA_INL A(const Even& e, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = e.a0 + segment + r * e.a_step; }
-    SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
-    SKUA_INL void step() {}
-  };
-#endif
-};
 
 // Before a loop that is worth four copies: its additions and its branch take turns with multiply-adds on their ports (256x256x256: 97% of the peak become 99).
 // Clang would load ahead across the copies and spill.
@@ -210,19 +141,42 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
   }
 }
 
-template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTile& t) { multiply<MR, NV, lines, B>(t, Scattered{t}, t.ahead); }
+template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTile& t) { multiply<MR, NV, lines, B>(t, Scattered<false>{t.a, t.c, t.residual, nullptr}, t.ahead); }
+
+// Where tiles have many rows, lines end in few of them; shorter vectors would need more registers for the pointers than there are.
+constexpr bool kTakesLines = F32::L >= 8;
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
 template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   const ptrdiff_t size = ptrdiff_t(element_bytes(t.c_type));
-  Even rows = {static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), nullptr, t.a_step, t.c_step * size, t.residual_step * size};
+  Even rows = {static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), nullptr, nullptr, t.a_step, t.c_step * size,
+               t.residual_step * size};
+  const ptrdiff_t residual_step = rows.residual0 ? rows.residual_bytes : 0, residual_gap = rows.residual0 ? t.residual_gap * size : 0;
+  size_t left = t.line ? t.in_line : SIZE_MAX;  // rows of this line
   for (size_t i = 0; i < t.groups; ++i) {
     // Rows of the next turn are of 16 bits: half of the tiles fetch them.
     if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
-    multiply<MR, NV, lines>(t, rows, lines && t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * 64 : 0);
-    rows.a0 += MR * rows.a_step;
-    rows.c0 += MR * rows.c_bytes;
-    rows.residual0 += rows.residual0 ? MR * rows.residual_bytes : 0;
+    const ptrdiff_t ahead = lines && t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * 64 : 0;
+    const auto go_on = [&](int count) __attribute__((always_inline)) {
+      const bool ends = (left -= size_t(count)) == 0;
+      rows.c0 += count * rows.c_bytes + (ends ? t.c_gap * size : 0);
+      rows.residual0 += count * residual_step + (ends ? residual_gap : 0);
+      if (ends) left = t.line;
+      return count * rows.a_step + (ends ? t.a_gap : 0);
+    };
+    if (kTakesLines && left < size_t(MR)) {  // a tile in two lines or more
+      const void *a[MR], *residual[MR];
+      void* c[MR];
+      for (int r = 0; r < MR; ++r) {
+        a[r] = rows.a0; c[r] = rows.c0; residual[r] = rows.residual0;
+        rows.a0 += go_on(1);
+      }
+      multiply<MR, NV, lines>(t, Scattered<true>{a, c, residual, rows.a0}, ahead);
+    } else {
+      Even tile = rows;
+      rows.a0 = tile.below = rows.a0 + go_on(MR);
+      multiply<MR, NV, lines>(t, tile, ahead);
+    }
   }
 }
 
@@ -300,6 +254,7 @@ template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTabl
     constexpr int rows = even_rows(v) > MR ? even_rows(v) : MR;
     table.even[v - 1] = even_tiles<rows, v, v == NV ? kOne : 0>;
     table.even_rows[v - 1] = rows;
+    table.lines = kTakesLines;
     if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
   }
 }

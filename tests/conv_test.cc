@@ -374,6 +374,32 @@ TEST(Conv, Borders) {
   }
 }
 
+// One tap with steps: lines of pixels with gaps between them, shorter and longer than a tile's rows, tiles that lie in two lines and in many; every tile.
+TEST(Conv, LinesWithGaps) {
+  for (skua_dtype type : float_types())
+    for (const skua_kernel_info& tile : kernels("gemm_" + std::string(skua_dtype_name(type)) + "_")) {
+      SCOPED_TRACE(tile.name);
+      Context context(tile.isa, tile.name);
+      Rng rng(67);
+      for (uint32_t width = 1; width <= (small() ? 7u : 17u); width += type == SKUA_DTYPE_F32 ? 1 : 5)
+        for (const uint32_t out : {17u, 66u, 128u}) {
+          if (out == 128 && (small() || type != SKUA_DTYPE_F32)) continue;
+          Case c;
+          c.d.input_type = type;
+          c.d.numerics = type == SKUA_DTYPE_F32 ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
+          c.in_h = 2 * (40 / width + 2) - 1; c.in_w = 2 * width;
+          c.d.stride_h = c.d.stride_w = 2;
+          c.d.in_channels = 5; c.d.out_channels = out;
+          c.d.epilogue.residual = skua_residual(width % 3);
+          c.d.epilogue.activation.kind = width % 4 == 3 ? SKUA_ACTIVATION_LEAKY_RELU : SKUA_ACTIVATION_RELU6;
+          c.d.epilogue.activation.a = 0.25f;
+          ASSERT_TRUE(c.prepare(rng));
+          check(c, context, rng, width % 2 == 0);
+          if (HasFailure()) return;
+        }
+    }
+}
+
 // Groups of as many outputs as inputs, several of them in a vector.
 TEST(Conv, Groups) {
   struct Layer {

@@ -1,0 +1,90 @@
+// Where the rows of an f32 tile are: of A, of C and of the residual.
+#pragma once
+#include "gemm/gemm_kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+// Scattered: a pointer each; with `fetch` the rows of the next tile are asked for in time, as Even does.
+template <bool fetch> struct Scattered {
+  static constexpr bool even = false;
+  const void* const* a;
+  void* const* c_rows;
+  const void* const* residual_rows;
+  const float* next;
+  SKUA_INL float* c(int r) const { return static_cast<float*>(c_rows[r]); }
+  SKUA_INL const float* residual(int r) const { return static_cast<const float*>(residual_rows[r]); }
+#if defined(__x86_64__)
+  template <int MR> struct A {
+    const char *first, *ahead;
+    ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
+    SKUA_INL A(const Scattered& s, ptrdiff_t segment)
+        : first(static_cast<const char*>(s.a[0]) + segment * ptrdiff_t(sizeof(float))), ahead(fetch ? reinterpret_cast<const char*>(s.next + segment) : nullptr) {
+      SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = reinterpret_cast<intptr_t>(s.a[r]) - reinterpret_cast<intptr_t>(s.a[0]);
+    }
+    SKUA_INL const float* at(int r, size_t) const { return reinterpret_cast<const float*>(r ? first + to[r] : first); }
+    SKUA_INL void step() {
+      SKUA_UNROLL for (int r = 1; r < MR; ++r) asm("" : "+r"(to[r]));  // else the compiler moves a pointer per row
+      first += sizeof(float);
+      if constexpr (!fetch) return;
+      __builtin_prefetch(ahead);
+      ahead += MR * sizeof(float);
+    }
+  };
+#else
+  template <int MR> struct A {
+    const float* row[MR];
+    SKUA_INL A(const Scattered& s, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = static_cast<const float*>(s.a[r]) + segment; }
+    SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
+    SKUA_INL void step() {}
+  };
+#endif
+};
+// Even: a fixed step from one to the next; x86-64 then reaches eight rows from one pointer and the steps 1, 3, 5 and 7 (scaled by 1, 2, 4), so that 14 rows need no pointers from memory.
+struct Even {
+  static constexpr bool even = true;
+  const float* a0;
+  char* c0;
+  const char* residual0;
+  const char* next;    // what is fetched meanwhile; NULL = the rows below
+  const float* below;  // the first of them
+  ptrdiff_t a_step, c_bytes, residual_bytes;  // from a row to the next
+  SKUA_INL float* c(int r) const { return reinterpret_cast<float*>(c0 + r * c_bytes); }
+  SKUA_INL const float* residual(int r) const { return reinterpret_cast<const float*>(residual0 + r * residual_bytes); }
+#if defined(__x86_64__)
+  template <int MR> struct A {
+    const char* block[(MR + 7) / 8];
+    const char* ahead;  // in what comes next; a step takes MR floats of it
+    ptrdiff_t s1, s3, s5, s7;
+    SKUA_INL A(const Even& e, ptrdiff_t segment)
+        : ahead(e.next ? e.next : reinterpret_cast<const char*>(e.below + segment)), s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
+      SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = reinterpret_cast<const char*>(e.a0 + segment + i * 8 * e.a_step);
+    }
+    SKUA_INL const float* at(int r, size_t) const {
+      const ptrdiff_t s = r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7);
+      return reinterpret_cast<const float*>(block[r >> 3] + s);
+    }
+    SKUA_INL void step() {
+      asm("" : "+r"(s1), "+r"(s3));  // else the compiler multiplies them ahead and keeps the products on the stack
+      if constexpr (MR > 5) asm("" : "+r"(s5));
+      if constexpr (MR > 7) asm("" : "+r"(s7));
+      SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] += sizeof(float);
+      __builtin_prefetch(ahead);
+      ahead += MR * sizeof(float);
+    }
+  };
+#else
+  template <int MR> struct A {
+    const float* row[MR];
+    SKUA_INL A(const Even& e, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = e.a0 + segment + r * e.a_step; }
+    SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
+    SKUA_INL void step() {}
+  };
+#endif
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+}  // namespace skua
