@@ -16,9 +16,27 @@ const DepthwiseInt8Table& table_of(const Kernel* kernel) { return code_of<Depthw
 size_t tap_rows(size_t kernel_h, size_t stride_h, size_t rows) { return kernel_h + (rows - 1) * stride_h; }
 size_t groups_of(size_t kernel_h, size_t stride_h, const DepthwiseInt8Format& f) { return ceil_div(tap_rows(kernel_h, stride_h, f.rows), f.group); }
 
-size_t blocks_of(size_t channels, size_t vector) { return ceil_div(channels, vector); }
-// The last block ends with the channels, and so overlaps the one before.
-size_t block_begin(size_t channels, size_t vector, size_t block) { return channels < vector ? 0 : min(block * vector, channels - vector); }
+// Channels that share vectors: `width` of them fill one, or the part of one that an output has of several; only a layer of fewer does not.
+struct Block {
+  size_t first, channels, width;
+  size_t end() const { return first + channels; }
+};
+constexpr size_t kLeast = 16;  // widest block that has no parts
+// The block that begins at `from`; the last one ends with the channels, and so overlaps the one before.
+Block block_at(size_t channels, size_t vector, size_t from) {
+  const size_t left = channels - from, least = min(vector, kLeast);
+  if (left >= vector) return {from, vector, vector};
+  if (channels < least) return {0, channels, least};
+  size_t width = least;
+  while (width < left) width *= 2;
+  if (width > channels || (width >= 4 * least && left <= width / 4 * 3)) width /= 2;  // two blocks
+  return {width < left ? from : channels - width, width, width};
+}
+size_t blocks_of(size_t channels, size_t vector) {
+  size_t n = channels / vector;
+  for (size_t from = n * vector; from < channels; ++n) from = block_at(channels, vector, from).end();
+  return n;
+}
 size_t block_bytes(size_t groups, size_t kernel_w, const DepthwiseInt8Format& f) { return (groups * kernel_w * f.rows + 2) * 4 * f.vector + 64; }
 
 // Outputs of a row whose columns are interleaved at once, and these columns.
@@ -33,13 +51,23 @@ Piece piece_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
 }
 
 size_t pointer_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
-  return round_up(mul_sat(groups_of(s.kernel_h, s.stride_h, f) * f.group, sizeof(void*) + sizeof(size_t)), 64);
+  return round_up(add_sat(mul_sat(groups_of(s.kernel_h, s.stride_h, f) * f.group, sizeof(void*) + sizeof(size_t)), mul_sat(s.kernel_w, sizeof(size_t))), 64);
 }
+// Where the columns of a piece are interleaved.
+DepthwiseInt8Layout layout_of(const Block& b, const DepthwiseInt8Format& f, size_t groups, size_t stride_w, size_t columns) {
+  const size_t vector = f.vector;
+  if (b.width == vector) return {1, 1, 0, groups * 4 * vector, 4 * vector, vector};
+  // The last vector of a plane may begin with the last output.
+  const size_t pixels = vector / b.width, planes = min(stride_w, columns), plane = (ceil_div(columns, planes) + pixels) * b.width;
+  return {pixels, planes, plane, b.width, 4 * planes * plane, planes * plane};
+}
+// Room for interleaved columns, as many of a whole vector: more than layout_of() takes.
+size_t room_of(const DepthwiseShape& s, const Piece& piece) { return add_sat(piece.columns, 2 * min(size_t(s.stride_w), piece.columns)); }
 // A line of padding, interleaved columns, and, with a multiplier, the rows under them with every channel repeated.
 size_t worker_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
   if (!s.out_w) return 0;
   const size_t rows = mul_sat(groups_of(s.kernel_h, s.stride_h, f), (s.multiplier > 1 ? 4 + f.group : 4) * size_t(f.vector));
-  return round_up(add_sat(add_sat(pointer_bytes(s, f), 64), mul_sat(rows, piece_of(s, f).columns)), 64);
+  return round_up(add_sat(add_sat(pointer_bytes(s, f), 64), mul_sat(rows, room_of(s, piece_of(s, f)))), 64);
 }
 
 // n channels from `first` on of a row of pixels, each repeated m times.
@@ -74,15 +102,16 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
   const size_t count = r.groups * r.f.group, taps = tap_rows(s.kernel_h, s.stride_h, r.f.rows), dilation = r.f.rows > 1 ? 1 : s.dilation_h;
   auto** rows = reinterpret_cast<const uint8_t**>(space);
   auto* steps = reinterpret_cast<size_t*>(rows + count);
+  auto* offsets = steps + count;
   auto* line = reinterpret_cast<uint8_t*>(space + pointer_bytes(s, r.f));
-  DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, count - taps, 0, r.flip, r.padding, line + 64};
+  DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, count - taps, 0, {}, r.flip, r.padding, line + 64};
   DepthwiseInt8Tile t = {};
   t.columns = c.to;
-  t.groups = r.groups; t.kernel_w = s.kernel_w; t.tap = s.dilation_w; t.step = s.stride_w; t.rows = r.f.rows;
+  t.groups = r.groups; t.kernel_w = s.kernel_w; t.taps = offsets; t.rows = r.f.rows;
   t.high = r.high; t.low = r.low; t.top = r.top; t.is_bounded = r.low > -128 || r.top < 127; t.zero_point = r.zero_point; t.flip = r.flip_out;
   t.out_row = y0 + 1 < s.out_h ? s.out_row : 0;
   t.out_pixel = s.out_pixel;
-  const size_t channels = s.out_channels(), blocks = blocks_of(channels, r.f.vector), bytes = block_bytes(r.groups, s.kernel_w, r.f);
+  const size_t channels = s.out_channels(), bytes = block_bytes(r.groups, s.kernel_w, r.f);
   for (size_t x0 = 0; x0 < s.out_w; x0 += r.piece.outputs) {
     t.outputs = min(r.piece.outputs, s.out_w - x0);
     const size_t columns = (t.outputs - 1) * s.stride_w + (size_t(s.kernel_w) - 1) * s.dilation_w + 1, left = x0 * s.stride_w;
@@ -90,9 +119,16 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
     const size_t end = left + columns, inside = s.in_w + s.pad_left;
     c.after = c.before == columns ? 0 : min(end > inside ? end - inside : 0, columns - c.before);
     c.columns = columns - c.before - c.after;
-    for (size_t b = 0; b < blocks; ++b) {
-      const size_t first = block_begin(channels, r.f.vector, b);
-      c.channels = t.channels = min(channels, r.f.vector);
+    Block block = {};
+    for (size_t b = 0; block.end() < channels; ++b) {
+      block = block_at(channels, r.f.vector, block.end());
+      const size_t first = block.first;
+      c.channels = t.channels = block.channels;
+      if (!b || block.width != r.f.vector) {
+        c.layout = t.layout = layout_of(block, r.f, r.groups, s.stride_w, columns);
+        t.output = t.layout.pixels > 1 ? block.width : t.layout.column * s.stride_w;
+        for (size_t i = 0; i < s.kernel_w; ++i) offsets[i] = t.layout.at(i * s.dilation_w);
+      }
       for (size_t i = 0; i < count; ++i) {
         const size_t y = y0 * s.stride_h + i * dilation;
         const bool is_inside = i < taps && y >= s.pad_top && y - s.pad_top < s.in_h && c.columns;
@@ -100,14 +136,15 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
         rows[i] = is_inside ? row + first : line;
         steps[i] = is_inside ? s.in_pixel : 0;
         if (s.multiplier == 1 || !is_inside) continue;
-        uint8_t* repeated = line + 64 + (r.groups * 4 * r.piece.columns + i * r.piece.columns) * r.f.vector;
+        uint8_t* repeated = line + 64 + (r.groups * 4 * room_of(s, r.piece) + i * r.piece.columns) * r.f.vector;
         repeat(row, s.in_pixel, repeated, r.f.vector, c.columns, first, c.channels, s.multiplier);
         rows[i] = repeated;
         steps[i] = r.f.vector;
       }
-      table.interleave(c);
+      table.interleave[t.layout.pixels / 2](c);
       t.w = r.packed + b * bytes;
       t.fits = r.packed[(b + 1) * bytes - 64];
+      t.positive = r.packed[(b + 1) * bytes - 64] == 3 && r.zero_point == -128;
       t.out = out + y0 * s.out_row + x0 * s.out_pixel + first;
       table.run[r.f.rows - 1](t);
     }
@@ -133,14 +170,12 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channe
   struct Best {
     size_t channels;
     const Kernel* kernel;
-    double cycles;
-  } best = {channels, nullptr, 0};
+  } best = {channels, nullptr};
   each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, -1, [](const Kernel* k, void* arg) {
     auto& b = *static_cast<Best*>(arg);
     if (b.kernel && b.kernel->isa != k->isa) return;  // best set first
-    // A block costs by its vectors' length, and something for itself.
-    const double cycles = double(blocks_of(b.channels, k->vector)) * (32 + double(k->vector));
-    if (!b.kernel || cycles < b.cycles) b.kernel = k, b.cycles = cycles;
+    // The longest vectors, unless all channels do not fill a part of one.
+    if (!b.kernel || (b.channels < kLeast ? k->vector < b.kernel->vector : k->vector > b.kernel->vector)) b.kernel = k;
   }, &best, element);
   if (!best.kernel) return {};
   const DepthwiseInt8Table& table = table_of(best.kernel);
@@ -175,18 +210,20 @@ size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t st
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f, Element element, int32_t zero_point, const int8_t* weights,
                          size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const float* scale, void* packed) {
   const size_t groups = groups_of(kernel_h, stride_h, f), lanes = f.vector / 4, bytes = block_bytes(groups, kernel_w, f);
+  Block block = {};
   // Kernels see q ^ 0x80 where the type is not theirs: q + 128 of s8, q - 128 of u8.
   const int32_t zero = zero_point + (f.takes_unsigned ? element == Element::s8 ? 128 : 0 : element == Element::u8 ? -128 : 0);
   memset(packed, 0, bytes * blocks_of(channels, f.vector));
-  for (size_t b = 0; b < blocks_of(channels, f.vector); ++b) {
+  for (size_t b = 0; block.end() < channels; ++b) {
+    block = block_at(channels, f.vector, block.end());
+    const size_t own = block.width / 4;  // lanes of an output
     char* to = static_cast<char*>(packed) + b * bytes;
     char* offsets = to + 4 * groups * kernel_w * f.rows * f.vector;
     char* scales = offsets + 4 * f.vector;
-    const size_t first = block_begin(channels, f.vector, b);
-    bool fits = true;
+    bool fits = true, small = true;
     for (size_t v = 0; v < 4; ++v)
       for (size_t e = 0; e < lanes; ++e) {
-        const size_t c = first + depthwise_int8_channel(lanes, v, e);
+        const size_t c = block.first + depthwise_int8_channel(own, v, e % own);
         if (c >= channels) continue;
         uint32_t sum = 0;
         double most = bias ? fabs(double(bias[c])) : 0;
@@ -206,18 +243,26 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
         const uint32_t offset = (bias ? uint32_t(bias[c]) : 0) - uint32_t(zero) * sum;
         memcpy(offsets + (v * lanes + e) * 4, &offset, 4);
         memcpy(scales + (v * lanes + e) * 4, &scale[c], 4);
+        small = small && most < 8388608;
         fits = fits && most < 2147483000.0 && most * double(scale[c]) < 2147483000.0;  // 2^31 less more than two roundings to f32
       }
-    to[bytes - 64] = fits;
+    to[bytes - 64] = char(fits + 2 * (fits && small));
   }
 }
 
-// Per output and block of L bytes: its share of interleaving (measured: about 12 cycles for a column of a group), dot products at two ports of which the set may do one with two
+// Per output and vector of L bytes: its share of interleaving (measured: about 12 cycles for a column of a group), dot products at two ports of which the set may do one with two
 // instructions, and about 10 for the end.
 double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, DepthwiseInt8Format f) {
   const double groups = double(groups_of(s.kernel_h, s.stride_h, f)), wide = kernel->vector > 32 ? 1 : 0.7, pairs = f.group == 4 ? 1 : 2;
   const double each = groups * double(s.stride_w) * 12 / double(f.rows) + groups * double(s.kernel_w) * 4 * pairs * 0.75 + 12;
-  return double(s.batch * s.out_h * s.out_w) * double(blocks_of(s.out_channels(), f.vector)) * each * wide;
+  const size_t channels = s.out_channels(), whole = channels / f.vector;
+  double vectors = double(whole);
+  for (size_t from = whole * f.vector; from < channels;) {
+    const Block b = block_at(channels, f.vector, from);
+    vectors += double(b.width) / f.vector;
+    from = b.end();
+  }
+  return double(s.batch * s.out_h * s.out_w) * vectors * each * wide;
 }
 
 size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uint32_t concurrency) { return mul_sat(worker_bytes(s, f), concurrency); }

@@ -2,17 +2,25 @@
 //
 //   q[y][x][c] = requantised( offset[c] + sum over ky, kx of a[y*stride + ky*dilation][x*stride + kx*dilation][c] * w[ky][kx][c] )
 //
-// Two steps, on a block of L channels. First G input rows are interleaved, so that the G bytes of a channel lie side by side (as bytes, or widened to 16 bits where the set multiplies
+// Two steps, on a block of L channels, or of L/2 or L/4 where a vector holds 2 or 4 outputs next to each other. First G input rows are interleaved, so that the G bytes of a channel lie side by side (as bytes, or widened to 16 bits where the set multiplies
 // such): four vectors of L/4 channels. Then one dot product takes G taps of a column: each such group serves kernel_w columns and both rows of a tile, whose taps are shifted against
 // each other in the packed weights, with zeros above and below. A padded tap reads the zero point, so all taps count and `offset` folds it: bias - zero point * (sum of the weights).
 //
 // Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then offset (s32) and scale (f32), 4 vectors each,
-// and 64 bytes of which the first is 1 if |sum * scale| < 2^31 for any input. A vector has L bytes.
+// and 64 bytes of which the first is 1 if |sum * scale| < 2^31 for any input, 3 if |sum| < 2^23 too. A vector has L bytes; weights of fewer channels are repeated.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
 namespace skua {
+
+// Where interleaved columns are: vector v of group g of column c at c % planes * plane + c / planes * column + g * group + v * vector. One pixel in a vector: a column's vectors are
+// one behind the other. Several: columns of outputs that follow each other do so too, planes is the stride.
+struct DepthwiseInt8Layout {
+  size_t pixels;                                // of a vector
+  size_t planes, plane, column, group, vector;  // bytes but the first
+  __attribute__((always_inline)) size_t at(size_t c) const { return planes == 1 ? c * column : c % planes * plane + c / planes * column; }
+};
 
 struct DepthwiseInt8Columns {
   const uint8_t* const* rows;  // G * groups input rows at the first column inside the image, or a line of L padding bytes
@@ -20,7 +28,8 @@ struct DepthwiseInt8Columns {
   size_t groups, columns;      // columns inside the image
   size_t before, after;        // columns of padding
   size_t spare;                // last rows that have no taps
-  size_t channels;             // of a block: L, or fewer
+  size_t channels;             // of a block: those of a vector's pixel, or fewer
+  DepthwiseInt8Layout layout;
   uint8_t flip;                // xor of every byte: 0x80 between u8 and s8
   uint8_t padding;             // the zero point, flipped
   void* to;
@@ -30,7 +39,9 @@ struct DepthwiseInt8Tile {
   const void* columns;        // as interleaved, for the first output
   const void* w;
   size_t groups, kernel_w;
-  size_t tap, step;           // interleaved columns between taps, and between outputs
+  DepthwiseInt8Layout layout;
+  size_t output;              // bytes of interleaved columns between outputs
+  const size_t* taps;         // bytes from an output's first column to each of its kernel_w
   size_t rows, outputs;       // of the output; rows: those that weights are packed for
   size_t channels;
   float high;                 // of the clamp, less zero_point
@@ -38,6 +49,7 @@ struct DepthwiseInt8Tile {
   int8_t top;                 // as s8, of the clamp
   bool is_bounded;            // low and top are narrower than s8
   bool fits;                  // |sum * scale| < 2^31
+  bool positive;              // that, |sum| < 2^23, and no result is below its zero point
   uint8_t flip;               // of the output
   uint8_t* out;
   size_t out_row, out_pixel;  // bytes; row 0 is written last, so rows that are not wanted go there by a step of 0
@@ -47,7 +59,7 @@ struct DepthwiseInt8Tile {
 struct DepthwiseInt8Table {
   uint8_t group;       // G
   bool takes_unsigned; // what products take: u8, to which s8 is flipped, or s8
-  void (*interleave)(const DepthwiseInt8Columns&);
+  void (*interleave[3])(const DepthwiseInt8Columns&);  // of 1, 2, 4 pixels in a vector; NULL = none
   void (*run[2])(const DepthwiseInt8Tile&);  // weights packed for 1 and 2 rows
 };
 using DepthwiseInt8TableFn = const DepthwiseInt8Table& (*)();

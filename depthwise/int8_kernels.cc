@@ -19,58 +19,88 @@ template <class B, bool PART> SKUA_INL typename B::I load_channels(const uint8_t
   return B::load(all);
 }
 
-// Rows of the last group that have no taps are constants: LIVE are read.
-template <class B, bool PART, int LIVE> SKUA_INL void interleave_group(const DepthwiseInt8Columns& t, size_t g, uint8_t* at, size_t step) {
+// Rows of the last group that have no taps are constants: LIVE are read. SEVERAL: pixels in a vector.
+template <class B, bool SEVERAL, bool PART, int LIVE> SKUA_INL void interleave_group(const DepthwiseInt8Columns& t, size_t g, size_t first, uint8_t* at) {
   constexpr int G = B::G;
   const typename B::I by = B::bytes(t.flip);
+  const size_t planes = SEVERAL ? t.layout.planes : 1, column = t.layout.column, vector = SEVERAL ? t.layout.vector : B::L, columns = t.columns;  // stores might change what is in memory
   typename B::I r[G], v[4];
   const uint8_t* p[G];
   size_t steps[G];
   SKUA_UNROLL for (int b = 0; b < G; ++b) {
     r[b] = B::bytes(t.padding);
-    p[b] = t.rows[g * G + b];
-    steps[b] = t.steps[g * G + b];
+    p[b] = t.rows[g * G + b] + first * t.steps[g * G + b];
+    steps[b] = planes * t.steps[g * G + b];
   }
-  for (size_t x = 0; x < t.columns; ++x, at += step) {
+  for (size_t x = first; x < columns; x += planes, at += column) {
     SKUA_UNROLL for (int b = 0; b < LIVE; ++b) {
       r[b] = B::flip(load_channels<B, PART>(p[b], t.channels), by);
       p[b] += steps[b];
     }
     B::group(r, v);
-    SKUA_UNROLL for (int i = 0; i < 4; ++i) B::store(at + i * B::L, v[i]);
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) B::store(at + size_t(i) * vector, v[i]);
   }
 }
-template <class B, bool PART> SKUA_INL void interleave_columns(const DepthwiseInt8Columns& t, uint8_t* to, size_t step) {
+// Columns of a plane.
+template <class B, bool SEVERAL, bool PART> SKUA_INL void interleave_plane(const DepthwiseInt8Columns& t, size_t first, uint8_t* to) {
   const size_t whole = t.groups - (!PART && t.spare ? 1 : 0);
-  for (size_t g = 0; g < whole; ++g) interleave_group<B, PART, B::G>(t, g, to + g * 4 * B::L, step);
+  for (size_t g = 0; g < whole; ++g) interleave_group<B, SEVERAL, PART, B::G>(t, g, first, to + g * t.layout.group);
   if (whole == t.groups) return;
-  to += whole * 4 * B::L;
+  to += whole * t.layout.group;
   if constexpr (B::G == 4 && !PART) {
-    if (t.spare == 1) interleave_group<B, PART, 3>(t, whole, to, step);
-    else if (t.spare == 2) interleave_group<B, PART, 2>(t, whole, to, step);
-    else interleave_group<B, PART, 1>(t, whole, to, step);
+    if (t.spare == 1) interleave_group<B, SEVERAL, PART, 3>(t, whole, first, to);
+    else if (t.spare == 2) interleave_group<B, SEVERAL, PART, 2>(t, whole, first, to);
+    else interleave_group<B, SEVERAL, PART, 1>(t, whole, first, to);
   } else {
-    interleave_group<B, PART, 1>(t, whole, to, step);
+    interleave_group<B, SEVERAL, PART, 1>(t, whole, first, to);
   }
 }
 
-template <class B> void interleave(const DepthwiseInt8Columns& t) {
-  const size_t step = t.groups * 4 * B::L;
-  uint8_t* to = static_cast<uint8_t*>(t.to);
+// Columns [from, end) of padding.
+template <class B> SKUA_INL void pad_columns(const DepthwiseInt8Columns& t, typename B::I v, size_t from, size_t end) {
+  for (size_t c = from; c < end; ++c)
+    for (size_t g = 0; g < t.groups; ++g) SKUA_UNROLL for (int i = 0; i < 4; ++i) B::store(static_cast<uint8_t*>(t.to) + t.layout.at(c) + g * t.layout.group + size_t(i) * t.layout.vector, v);
+}
+
+template <class B, bool SEVERAL = true> void interleave(const DepthwiseInt8Columns& t) {
   typename B::I padding[B::G], v[4];
   SKUA_UNROLL for (int b = 0; b < B::G; ++b) padding[b] = B::bytes(t.padding);
   B::group(padding, v);
-  for (uint8_t *p = to, *end = to + t.before * step; p < end; p += B::L) B::store(p, v[0]);
-  to += t.before * step;
-  if (t.channels == B::L) interleave_columns<B, false>(t, to, step);
-  else interleave_columns<B, true>(t, to, step);
-  to += t.columns * step;
-  for (uint8_t *p = to, *end = to + t.after * step; p < end; p += B::L) B::store(p, v[0]);
+  pad_columns<B>(t, v[0], 0, t.before);
+  for (size_t first = 0; first < (SEVERAL ? t.layout.planes : 1) && first < t.columns; ++first) {
+    uint8_t* to = static_cast<uint8_t*>(t.to) + (SEVERAL ? t.layout.at(t.before + first) : t.before * t.layout.column);
+    if (t.channels == B::L) interleave_plane<B, SEVERAL, false>(t, first, to);
+    else if constexpr (!SEVERAL) interleave_plane<B, SEVERAL, true>(t, first, to);
+  }
+  pad_columns<B>(t, v[0], t.before + t.columns, t.before + t.columns + t.after);
 }
 
-template <class B, bool FITS> SKUA_INL auto scaled_sum(typename B::Sum sum, const float* scale, float high) {
-  if constexpr (FITS) return B::scaled(sum, scale);
+// What is known of sums: nothing; that products fit 32 bits; that no result is below the zero point and sums are small.
+enum Known { kNothing, kFits, kPositive };
+template <class B, Known KNOWN> SKUA_INL typename B::Sum start_of(typename B::I offset) {
+  if constexpr (KNOWN == kPositive) return B::start_positive(offset);
+  else return B::start(offset);
+}
+template <class B, Known KNOWN> SKUA_INL auto scaled_sum(typename B::Sum sum, const float* scale, float high) {
+  if constexpr (KNOWN == kPositive) return B::positive(sum, scale);
+  else if constexpr (KNOWN == kFits) return B::scaled(sum, scale);
   else return B::scaled(sum, scale, high);
+}
+template <class B, Known KNOWN, class S> SKUA_INL auto half_of(S a, S b, const DepthwiseInt8Tile& t) {
+  if constexpr (KNOWN == kPositive) return B::half_positive(a, b);
+  else return B::half(a, b, t.zero_point, t.low);
+}
+template <class B, Known KNOWN, class H> SKUA_INL typename B::I whole_of(H a, H b, const DepthwiseInt8Tile& t) {
+  if constexpr (KNOWN == kPositive) {
+    typename B::I q = B::whole_positive(a, b);
+    if (t.is_bounded) q = B::bounded_positive(q, uint8_t(t.low ^ 0x80), uint8_t(t.top ^ 0x80));
+    return t.flip ? q : B::flip(q, B::bytes(0x80));
+  } else {
+    typename B::I q = B::whole(a, b);
+    if constexpr (B::saturates)
+      if (t.is_bounded) q = B::bounded(q, int8_t(t.low), t.top);
+    return B::flip(q, B::bytes(t.flip));
+  }
 }
 
 // One tap of a group for RW outputs of RH rows.
@@ -83,10 +113,10 @@ template <class B, int RH, int RW> SKUA_INL void column_tap(typename B::Sum (&su
   }
 }
 
-// FITS: all L channels, and products that fit 32 bits. K: 3 of a kernel of three columns and one group, whose loops are then unrolled; 0 of any.
-template <class B, int RH, int RW, bool FITS, int K> SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out) {
+// KNOWN: of blocks whose channels fill vectors, and all outputs of these. K: 3 of a kernel of three columns and one group, whose loops are then unrolled; 0 of any. count: outputs of each vector that are stored.
+template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out, size_t count) {
   constexpr int L = B::L;
-  const size_t groups = K ? 1 : t.groups, kernel_w = K ? size_t(K) : t.kernel_w, group = 4 * L, column = groups * group, tap = t.tap * column, step = t.step * column;
+  const size_t groups = K ? 1 : t.groups, kernel_w = K ? size_t(K) : t.kernel_w, pixels = t.layout.pixels, step = pixels * t.output, out_step = pixels * t.out_pixel;
   const uint8_t* w = static_cast<const uint8_t*>(t.w);
   const uint8_t* offset = w + 4 * groups * kernel_w * RH * L;
   const float* scale = reinterpret_cast<const float*>(offset + 4 * L);
@@ -99,65 +129,79 @@ template <class B, int RH, int RW, bool FITS, int K> SKUA_INL void tile(const De
       const int v = 2 * h + i;
       typename B::Sum sum[RH][RW];
       SKUA_UNROLL for (int y = 0; y < RH; ++y)
-        SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[y][x] = B::start(B::load(offset + v * L));
-      const uint8_t* from = columns + v * L;
+        SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[y][x] = start_of<B, KNOWN>(B::load(offset + v * L));
+      const uint8_t* from = columns + size_t(v) * t.layout.vector;
       if constexpr (K > 0) {
-        SKUA_UNROLL for (int kx = 0; kx < K; ++kx, w += RH * L) column_tap<B, RH, RW>(sum, from + size_t(kx) * tap, step, w);
+        SKUA_UNROLL for (int kx = 0; kx < K; ++kx, w += RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
       } else {
-        for (size_t g = 0; g < t.groups; ++g, from += group) {
-          const uint8_t* p = from;
-          for (size_t kx = 0; kx < t.kernel_w; ++kx, p += tap, w += RH * L) column_tap<B, RH, RW>(sum, p, step, w);
-        }
+        for (size_t g = 0; g < t.groups; ++g, from += t.layout.group)
+          for (size_t kx = 0; kx < t.kernel_w; ++kx, w += RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
       }
       SKUA_UNROLL for (int y = 0; y < RH; ++y)
-        SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[y][x][i] = scaled_sum<B, FITS>(sum[y][x], scale + v * (L / 4), t.high);
+        SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[y][x][i] = scaled_sum<B, KNOWN>(sum[y][x], scale + v * (L / 4), t.high);
     }
     SKUA_UNROLL for (int y = 0; y < RH; ++y)
-      SKUA_UNROLL for (int x = 0; x < RW; ++x) halves[y][x][h] = B::half(scaled[y][x][0], scaled[y][x][1], t.zero_point, t.low);
+      SKUA_UNROLL for (int x = 0; x < RW; ++x) halves[y][x][h] = half_of<B, KNOWN>(scaled[y][x][0], scaled[y][x][1], t);
   }
-  const typename B::I by = B::bytes(t.flip);
   SKUA_UNROLL for (int y = RH - 1; y >= 0; --y)
     SKUA_UNROLL for (int x = 0; x < RW; ++x) {
-      typename B::I q = B::whole(halves[y][x][0], halves[y][x][1]);
-      if constexpr (B::saturates)
-        if (t.is_bounded) q = B::bounded(q, int8_t(t.low), t.top);
-      q = B::flip(q, by);
-      uint8_t* p = out + size_t(y) * t.out_row + size_t(x) * t.out_pixel;
-      if (FITS || t.channels == L) {
-        B::store(p, q);
+      const typename B::I q = whole_of<B, KNOWN>(halves[y][x][0], halves[y][x][1], t);
+      uint8_t* p = out + size_t(y) * t.out_row + size_t(x) * out_step;
+      if constexpr (KNOWN != kNothing) {
+        if (pixels == 1 || t.out_pixel * pixels == L) B::store(p, q);
+        else B::parts(q, p, t.out_pixel, pixels);
       } else {
         uint8_t all[L];
         B::store(all, q);
-        __builtin_memcpy(p, all, t.channels);
+        for (size_t i = 0; i < count; ++i) __builtin_memcpy(p + i * t.out_pixel, all + i * (L / pixels), t.channels);
       }
     }
 }
 
-// The last tile of RW outputs overlaps the one before it.
-template <class B, int RH, int RW, bool FITS, int K> SKUA_INL void run_tiles(const DepthwiseInt8Tile& t) {
+// The last tile of RW vectors of outputs overlaps the one before it.
+template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void run_tiles(const DepthwiseInt8Tile& t) {
   const uint8_t* columns = static_cast<const uint8_t*>(t.columns);
-  const size_t step = t.step * t.groups * 4 * B::L;
-  if (t.outputs < RW) {
-    for (size_t x = 0; x < t.outputs; ++x) tile<B, RH, 1, false, 0>(t, columns + x * step, t.out + x * t.out_pixel);
+  const size_t pixels = t.layout.pixels, all = RW * pixels;
+  if (t.outputs < all) {
+    for (size_t x = 0; x < t.outputs; x += pixels) tile<B, RH, 1, kNothing, 0>(t, columns + x * t.output, t.out + x * t.out_pixel, t.outputs - x < pixels ? t.outputs - x : pixels);
     return;
   }
-  for (size_t x = 0;; x = x + 2 * RW <= t.outputs ? x + RW : t.outputs - RW) {
-    tile<B, RH, RW, FITS, K>(t, columns + x * step, t.out + x * t.out_pixel);
-    if (x + RW >= t.outputs) return;
+  for (size_t x = 0;; x = x + 2 * all <= t.outputs ? x + all : t.outputs - all) {
+    tile<B, RH, RW, KNOWN, K>(t, columns + x * t.output, t.out + x * t.out_pixel, pixels);
+    if (x + all >= t.outputs) return;
   }
 }
 template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& t) {
-  if constexpr (B::saturates)
-    if (t.fits && t.channels == B::L) {
-      if constexpr (B::G == 4 && B::L >= 32)
-        if (t.groups == 1 && t.kernel_w == 3) return run_tiles<B, RH, RW, true, 3>(t);
-      return run_tiles<B, RH, RW, true, 0>(t);
+  constexpr int unrolled = B::G == 4 && B::L >= 32 ? 3 : 0;
+  const bool three = t.groups == 1 && t.kernel_w == 3;
+  if constexpr (B::has_positive)
+    if (t.positive && t.channels * t.layout.pixels == B::L) {
+      if (unrolled && three) return run_tiles<B, RH, RW, kPositive, unrolled>(t);
+      return run_tiles<B, RH, RW, kPositive, 0>(t);
     }
-  run_tiles<B, RH, RW, false, 0>(t);
+  if constexpr (B::saturates)
+    if (t.fits && t.channels * t.layout.pixels == B::L) {
+      if (unrolled && three) return run_tiles<B, RH, RW, kFits, unrolled>(t);
+      return run_tiles<B, RH, RW, kFits, 0>(t);
+    }
+  run_tiles<B, RH, RW, kNothing, 0>(t);
 }
 
 constexpr int kColumns = F32::registers >= 32 ? 4 : 2;
-template <class B> constexpr DepthwiseInt8Table functions = {B::G, B::takes_unsigned, interleave<B>, {run<B, 1, kColumns>, run<B, 2, kColumns>}};
+// H, Q: vectors of half and a quarter of the length, which interleave the channels of blocks with 2 and 4 pixels in a vector.
+template <class B, class H, class Q> constexpr DepthwiseInt8Table make_table() {
+  DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, false>, nullptr, nullptr}, {run<B, 1, kColumns>, run<B, 2, kColumns>}};
+  if constexpr (H::L < B::L) t.interleave[1] = interleave<H>;
+  if constexpr (Q::L < H::L) t.interleave[2] = interleave<Q>;
+  return t;
+}
+template <class B> constexpr DepthwiseInt8Table functions = make_table<B, B, B>();
+#if defined(SKUA_ISA_avx512vnni)
+template <> constexpr DepthwiseInt8Table functions<Bytes64> = make_table<Bytes64, Bytes32, Bytes16>();
+#endif
+#if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avxvnni)
+template <> constexpr DepthwiseInt8Table functions<Bytes32> = make_table<Bytes32, Bytes16, Bytes16>();
+#endif
 template <class B> const DepthwiseInt8Table& table() { return functions<B>; }
 
 #define SKUA_ENTRY(T, type, bytes, why)                                                                                                                                           \
@@ -174,12 +218,14 @@ const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni)
     SKUA_FOR_INT8(SKUA_ENTRY, 64, "8 sums + 2 weights + 1 column of 32 registers; four rows of 64 channels interleaved feed 6 dot products of each 3x3 output")
 #endif
-#if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
-    SKUA_FOR_INT8(SKUA_ENTRY, 32, "layers that 32 channels fill better than 64; and all that have no longer vectors")
-    SKUA_FOR_INT8(SKUA_ENTRY, 16, "layers of few channels")
+#if defined(SKUA_ISA_avx512vnni)
+    SKUA_FOR_INT8(SKUA_ENTRY, 16, "layers of fewer than 16 channels")
+#elif defined(SKUA_ISA_avxvnni)
+    SKUA_FOR_INT8(SKUA_ENTRY, 32, "6 dot products of each 3x3 output of 32 channels, or of two outputs of 16")
+    SKUA_FOR_INT8(SKUA_ENTRY, 16, "layers of fewer than 16 channels")
 #elif defined(SKUA_ISA_avx2)
     SKUA_FOR_INT8(SKUA_ENTRY, 32, "two rows of 32 channels widened to 16 bits and interleaved: vpmaddwd adds two taps")
-    SKUA_FOR_INT8(SKUA_ENTRY, 16, "layers of few channels")
+    SKUA_FOR_INT8(SKUA_ENTRY, 16, "layers of fewer than 16 channels")
 #elif defined(SKUA_ISA_sse2)
     SKUA_FOR_INT8(SKUA_ENTRY, 16, "two rows of 16 channels widened to 16 bits and interleaved: pmaddwd adds two taps")
 #elif !defined(SKUA_ISA_scalar)

@@ -6,6 +6,9 @@
 //   Sum: start(offset), dot(sum, taps, weights): L/4 sums
 //   scaled half whole     requantised: all L channels in order, as s8; where they saturate, bounds other than the type's are left to `bounded`, and a product
 //                         that cannot leave 32 bits needs none before it is rounded
+//   parts                 stores the pixels of a vector that has 2 or 4
+//   positive              where sums below 0 all give the least result: sums of less than 2^23 in amount begin at 0x4b000000, the bits of 2^23, so that from 0 on a sum and 2^23 is what the
+//                         bits are as a float, and one operation subtracts 2^23 * scale, which is exact, from its product: rounded once, as the product of the sum. Below 0 it stays below 0
 #pragma once
 #include "simd/simd.h"
 
@@ -18,7 +21,7 @@ namespace {
 // Four channels, one in each "vector" of four bytes.
 struct Bytes4 {
   static constexpr int L = 4, G = 4;
-  static constexpr bool takes_unsigned = false, saturates = false;
+  static constexpr bool takes_unsigned = false, saturates = false, has_positive = false;
   struct I {
     uint32_t v;
   };
@@ -57,6 +60,11 @@ struct Bytes4 {
 
 #elif defined(__x86_64__)
 
+#if defined(__FMA__)
+#define SKUA_POSITIVE 1
+#else
+#define SKUA_POSITIVE 0
+#endif
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
 #define SKUA_TAKES_UNSIGNED 1
 #else
@@ -104,12 +112,53 @@ SKUA_INL __m256i bounded_bytes(__m256i x, int8_t low, int8_t high) { return _mm2
 SKUA_INL __m256i nearest(__m256 y) { return _mm256_cvtps_epi32(y); }
 #endif
 
+// fl(s * (2^23 + sum) - s * 2^23) = fl(s * sum); without FMA not called.
+#if defined(SKUA_ISA_avx512vnni)
+SKUA_INL __m512 product_positive(__m512i x, const float* scale) {
+  const __m512 s = _mm512_loadu_ps(scale);
+  return _mm512_fmadd_ps(_mm512_castsi512_ps(x), s, _mm512_mul_ps(s, _mm512_set1_ps(-8388608.0f)));
+}
+SKUA_INL __m512i bounded_unsigned(__m512i x, uint8_t low, uint8_t high) {
+  return _mm512_maskz_min_epu8(~__mmask64(0), _mm512_maskz_max_epu8(~__mmask64(0), x, _mm512_set1_epi8(char(low))), _mm512_set1_epi8(char(high)));
+}
+SKUA_INL void store_parts(__m512i x, uint8_t* to, size_t step, size_t pixels) {
+  if (pixels == 2) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_extracti64x4_epi64(0xf, x, 0));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + step), _mm512_maskz_extracti64x4_epi64(0xf, x, 1));
+  } else {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_maskz_extracti32x4_epi32(0xf, x, 0));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + step), _mm512_maskz_extracti32x4_epi32(0xf, x, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 2 * step), _mm512_maskz_extracti32x4_epi32(0xf, x, 2));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 3 * step), _mm512_maskz_extracti32x4_epi32(0xf, x, 3));
+  }
+}
+#endif
+#if SKUA_POSITIVE
+SKUA_INL __m256 product_positive(__m256i x, const float* scale) {
+  const __m256 s = _mm256_loadu_ps(scale);
+  return _mm256_fmadd_ps(_mm256_castsi256_ps(x), s, _mm256_mul_ps(s, _mm256_set1_ps(-8388608.0f)));
+}
+SKUA_INL __m128 product_positive(__m128i x, const float* scale) {
+  const __m128 s = _mm_loadu_ps(scale);
+  return _mm_fmadd_ps(_mm_castsi128_ps(x), s, _mm_mul_ps(s, _mm_set1_ps(-8388608.0f)));
+}
+SKUA_INL __m256i bounded_unsigned(__m256i x, uint8_t low, uint8_t high) { return _mm256_min_epu8(_mm256_max_epu8(x, _mm256_set1_epi8(char(low))), _mm256_set1_epi8(char(high))); }
+SKUA_INL void store_parts(__m256i x, uint8_t* to, size_t step, size_t) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_extracti128_si256(x, 0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to + step), _mm256_extracti128_si256(x, 1));
+}
+#else
+SKUA_INL __m128 product_positive(__m128i x, const float* scale) { return product(x, scale); }
+#endif
+SKUA_INL __m128i bounded_unsigned(__m128i x, uint8_t low, uint8_t high) { return _mm_min_epu8(_mm_max_epu8(x, _mm_set1_epi8(char(low))), _mm_set1_epi8(char(high))); }
+SKUA_INL void store_parts(__m128i, uint8_t*, size_t, size_t) {}
+
 // P: prefix of the intrinsics, SI: of the whole register. Only the upper bound is needed before the conversion: what is far below becomes the least integer, packing saturates, and
 // the lower bound follows in 16 bits.
 #define SKUA_BYTE_VECTOR(Name, T, P, SI)                                                                                     \
   struct Name {                                                                                                              \
     static constexpr int L = sizeof(T), G = SKUA_TAKES_UNSIGNED ? 4 : 2;                                                     \
-    static constexpr bool takes_unsigned = SKUA_TAKES_UNSIGNED, saturates = true;                                            \
+    static constexpr bool takes_unsigned = SKUA_TAKES_UNSIGNED, saturates = true, has_positive = SKUA_POSITIVE;              \
     using I = T;                                                                                                             \
     struct Sum {                                                                                                             \
       I v;                                                                                                                   \
@@ -142,6 +191,12 @@ SKUA_INL __m256i nearest(__m256 y) { return _mm256_cvtps_epi32(y); }
     }                                                                                                                        \
     static SKUA_INL I scaled(Sum sum, const float* scale) { return nearest(product(sum.v, scale)); }                         \
     static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(at_most(product(sum.v, scale), P##_set1_ps(high))); }\
+    static SKUA_INL Sum start_positive(I offset) { return {P##_add_epi32(offset, P##_set1_epi32(0x4b000000))}; }           \
+    static SKUA_INL I positive(Sum sum, const float* scale) { return nearest(product_positive(sum.v, scale)); }              \
+    static SKUA_INL I half_positive(I a, I b) { return P##_packs_epi32(a, b); }                                              \
+    static SKUA_INL I whole_positive(I a, I b) { return P##_packus_epi16(a, b); }                                            \
+    static SKUA_INL I bounded_positive(I x, uint8_t low, uint8_t high) { return bounded_unsigned(x, low, high); }            \
+    static SKUA_INL void parts(I x, uint8_t* to, size_t step, size_t pixels) { store_parts(x, to, step, pixels); }           \
     static SKUA_INL I half(I a, I b, int16_t zero, int16_t) { return P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero)); }\
     static SKUA_INL I bounded(I x, int8_t low, int8_t high) { return bounded_bytes(x, low, high); }                          \
     static SKUA_INL I whole(I a, I b) { return P##_packs_epi16(a, b); }                                                      \
@@ -160,7 +215,7 @@ SKUA_BYTE_VECTOR(Bytes64, __m512i, _mm512, si512)
 
 struct Bytes16 {
   static constexpr int L = 16, G = 4;
-  static constexpr bool takes_unsigned = false, saturates = false;
+  static constexpr bool takes_unsigned = false, saturates = false, has_positive = false;
   using I = int8x16_t;
   static SKUA_INL I load(const void* p) { return vld1q_s8(static_cast<const int8_t*>(p)); }
   static SKUA_INL void store(void* p, I x) { vst1q_s8(static_cast<int8_t*>(p), x); }

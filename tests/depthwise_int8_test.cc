@@ -40,7 +40,8 @@ class DepthwiseInt8 : public testing::Test {
     d.weight_layout = rng.integer(0, 1) ? SKUA_WEIGHTS_HWIO : SKUA_WEIGHTS_OHWI;
     const auto zero = [&](skua_dtype type) { return (type == SKUA_DTYPE_S8 ? -128 : 0) + (l.extreme ? 255 * rng.integer(0, 1) : rng.integer(0, 255)); };
     d.input_q.scale = 0.5f; d.input_q.zero_point = zero(from);
-    d.output_q.scale = l.extreme ? 1e-6f : 0.25f; d.output_q.zero_point = zero(to);
+    d.output_q.scale = l.extreme ? 1e-6f : 0.25f;
+    d.output_q.zero_point = rng.integer(0, 1) ? zero(to) : to == SKUA_DTYPE_S8 ? -128 : 0;  // where no result is below it, other arithmetic may serve
     const size_t taps = size_t(l.kernel_h) * l.kernel_w;
     weights.resize(taps * l.outputs()), bias.resize(l.outputs()), scales.resize(l.outputs());
     for (int8_t& w : weights) w = int8_t(l.extreme ? (rng.integer(0, 1) ? 127 : -128) : rng.integer(-128, 127));
@@ -139,6 +140,15 @@ TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
       {1, 4, 5, 23, 3, 3, 1, 1, 1, 1, same, true, false, 3},
       {1, 4, 5, 32, 3, 3, 2, 2, 1, 1, same, false, false, 2},
       {1, 3, 4, 2, 3, 3, 1, 1, 1, 1, same, false, false, 5},
+      // Several outputs in a vector.
+      {1, 5, 37, 16, 3, 3, 1, 1, 1, 1, same},
+      {1, 6, 41, 24, 3, 3, 2, 2, 1, 1, same, true},
+      {1, 4, 21, 40, 5, 5, 1, 1, 1, 1, same},
+      {1, 5, 35, 96, 3, 3, 2, 2, 1, 1, same},
+      {1, 3, 47, 48, 3, 3, 1, 3, 1, 2, {SKUA_PADDING_EXPLICIT, 1, 5, 1, 0}},
+      {1, 4, 20, 100, 3, 3, 1, 1, 1, 1, same, true},
+      {1, 3, 9, 16, 3, 2, 1, 40, 1, 1, same},
+      {1, 3, 2, 16, 3, 3, 2, 2, 1, 1, same, false, false, 2},
   };
   if (!small()) layers.push_back({1, 3, 150, 130, 3, 3, 1, 1, 1, 1, same});
   uint32_t seed = 1;
