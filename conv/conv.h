@@ -44,6 +44,9 @@ struct ConvOp : skua_op {
 skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c);
 skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d_desc& d, uint32_t algorithms, const void* weights, const void* bias, skua_op** out);
 
+// Element steps of the caller's weights; false on overflow.
+bool conv_weight_steps(const ConvConfig& c, skua_weight_layout layout, WeightSteps& w);
+
 bool conv_applies(const ConvConfig& c, uint32_t algorithm);
 skua_status conv_remake(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out);  // OpClass::remake
 

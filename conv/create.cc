@@ -2,6 +2,7 @@
 #include "conv/conv.h"
 #include "core/quantize.h"
 #include "core/window.h"
+#include "gpu/operators.h"
 
 namespace skua {
 
@@ -27,6 +28,19 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
     if (!add(floats, round_up(n, 16), floats)) return false;
   }
   return floats <= SIZE_MAX / 8;
+}
+
+// Element steps of the caller's weights; false on overflow.
+bool conv_weight_steps(const ConvConfig& c, skua_weight_layout layout, WeightSteps& w) {
+  const size_t in = c.in_channels / c.groups, out = c.out_channels;
+  size_t taps = 0, all = 0;
+  if (!mul(c.kernel_h, c.kernel_w, taps) || !mul(taps, in, all) || !mul(all, out, all) || all > SIZE_MAX / 8) return false;
+  switch (layout) {
+    case SKUA_WEIGHTS_OHWI: w = {taps * in, 1, c.kernel_w * in, in}; break;
+    case SKUA_WEIGHTS_OIHW: w = {taps * in, taps, c.kernel_w, 1}; break;
+    case SKUA_WEIGHTS_HWIO: w = {1, out, c.kernel_w * in * out, in * out}; break;
+  }
+  return true;
 }
 
 namespace {
@@ -71,19 +85,6 @@ template <class Desc> skua_status check(const char* op, const Desc& d) {
   return check_shape(op, d);
 }
 
-// Element steps of the caller's weights; false on overflow.
-bool weight_steps(const ConvConfig& c, skua_weight_layout layout, WeightSteps& w) {
-  const size_t in = c.in_channels / c.groups, out = c.out_channels;
-  size_t taps = 0, all = 0;
-  if (!mul(c.kernel_h, c.kernel_w, taps) || !mul(taps, in, all) || !mul(all, out, all) || all > SIZE_MAX / 8) return false;
-  switch (layout) {
-    case SKUA_WEIGHTS_OHWI: w = {taps * in, 1, c.kernel_w * in, in}; break;
-    case SKUA_WEIGHTS_OIHW: w = {taps * in, taps, c.kernel_w, 1}; break;
-    case SKUA_WEIGHTS_HWIO: w = {1, out, c.kernel_w * in * out, in * out}; break;
-  }
-  return true;
-}
-
 constexpr uint32_t kEvery = (1u << kConvAlgorithms) - 1;
 
 // wanted: which packed format (Choice), kAskTuned for what was measured to be best; out is NULL when there is no such.
@@ -92,7 +93,7 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
   if (!weights) return SKUA_INVALID("%s: weights is NULL", cls.name);
   c.has_bias = bias != nullptr;
   WeightSteps steps = {};
-  if (!weight_steps(c, layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", cls.name);
+  if (!conv_weight_steps(c, layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", cls.name);
   // The plan for the hinted size chooses what is packed; without a hint, an image of 56 pixels chooses the panel format.
   skua_op probe = {};
   probe.cls = &cls;
@@ -173,7 +174,7 @@ skua_status create(const OpClass& cls, const skua_context* ctx, const ConvConfig
                    size_t hint_h, size_t hint_w, skua_op** out) {
   const uint32_t wanted = c.transposed ? 0 : kAskTuned;
   WeightSteps steps;
-  if (type == SKUA_DTYPE_F32 || !weights || !weight_steps(c, layout, steps)) return create(cls, ctx, c, layout, algorithms, weights, bias, hint_h, hint_w, wanted, out);
+  if (type == SKUA_DTYPE_F32 || !weights || !conv_weight_steps(c, layout, steps)) return create(cls, ctx, c, layout, algorithms, weights, bias, hint_h, hint_w, wanted, out);
   const size_t n = size_t(c.kernel_h) * c.kernel_w * (c.in_channels / c.groups) * c.out_channels;
   auto* wide = static_cast<float*>(allocate(ctx, n * sizeof(float), 64));
   if (!wide) return out_of_memory(cls.name, n * sizeof(float));
@@ -207,7 +208,7 @@ template <class Desc> static skua_status create_int8(const char* op, const skua_
   Requantize bounds;
   SKUA_TRY(quantized_epilogue(op, d.epilogue, Element(d.output_type), d.output_q, bounds));
   WeightSteps steps = {};
-  if (!weight_steps(c, d.weight_layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", op);
+  if (!conv_weight_steps(c, d.weight_layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", op);
 #ifdef SKUA_TYPE_s8
   SKUA_TRY(depthwise_int8_create(ctx, c, d.output_type, bounds, {d.input_q, d.weight_q, d.output_q}, steps, weights, bias, out));
   if (*out) return SKUA_STATUS_OK;
@@ -254,6 +255,9 @@ skua_status skua_conv2d_create(skua_context* context, const skua_conv2d_desc* de
   skua_conv2d_desc d;
   SKUA_TRY(read_desc("conv2d", context, desc, d, out));
   if (is_int8(Element(d.input_type))) return create_int8("conv2d", context, d, config_of(d, false), weights, bias, d.hint_in_h, d.hint_in_w, out);
+  [[maybe_unused]] ConvConfig c;
+  if (context->gpu) SKUA_TRY(conv_config("conv2d", d, c));
+  SKUA_ON_GPU(context, create_conv(context, c, d.weight_type, d.weight_layout, weights, bias, out));
   return conv_create(conv2d_class, context, d, kEvery, weights, bias, out);
 }
 
@@ -269,6 +273,7 @@ skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2
   c.output_padding_h = d.output_padding_h;
   c.output_padding_w = d.output_padding_w;
   if (bytes) return create_int8("conv2d_transpose", context, d, c, weights, bias, 0, 0, out);
+  SKUA_ON_GPU(context, create_conv(context, c, d.weight_type, d.weight_layout, weights, bias, out));
   return create(conv2d_transpose_class, context, c, d.weight_type, d.weight_layout, kEvery, weights, bias, 0, 0, out);
 }
 

@@ -1,6 +1,7 @@
 // Checks of the product's descriptor, and packing of a constant B. See skua/gemm.h.
 #include "gemm/dynamic.h"
 #include "gemm/gemm_op.h"
+#include "gpu/operators.h"
 
 namespace skua {
 namespace {
@@ -120,6 +121,7 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
   SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));
   SKUA_TRY(check_epilogue("gemm", d.epilogue));
   SKUA_TRY(check_gemm_shape(d, b, bias));
+  SKUA_ON_GPU(context, create_gemm(context, d, b, bias, out));
   return make(context, d, b, bias, kAskTuned, out);
 }
 

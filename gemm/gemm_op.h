@@ -46,6 +46,18 @@ inline size_t gemm_bias_floats(const GemmConfig& c) {
   return is_int8(c.a_type) && c.constant_b ? 2 * one : c.has_bias ? one : 0;
 }
 
+struct GemmShape {
+  static constexpr size_t kMaxBatch = SKUA_MAX_RANK - 2;
+  size_t m, n, k;
+  size_t batch_rank, batch[kMaxBatch];                                                // of the output
+  size_t a_step[kMaxBatch], b_step[kMaxBatch], c_step[kMaxBatch], r_step[kMaxBatch];  // elements per batch index; 0 where it repeats
+  size_t batches;
+  size_t lda, ldb, ldc, ldr;
+};
+// shape.cc: checks the inputs and gives the output's shape; after its strides are final, ldc and c_step.
+skua_status gemm_shape(const skua_op* op, const GemmConfig& c, const PlanShapes& s, GemmShape& p, skua_tensor& y);
+skua_status gemm_output(const skua_tensor& y, GemmShape& p);
+
 // int8.cc
 skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, const void* b, const int32_t* bias, skua_op** out);
 bool gemm_open_bytes(GemmOp& op);  // false: the blob is damaged

@@ -5,41 +5,24 @@
 #include "core/activation.h"
 #include "core/families.h"
 #include "core/quantize.h"
-#include "core/window.h"
+#include "gpu/operators.h"
+#include "pooling/pool.h"
 #include "pooling/pool_kernel.h"
 
 namespace skua {
 namespace {
 
-struct Config {
-  skua_dtype type;
-  skua_pool_kind kind;
-  skua_layout layout;
-  bool global, ceil_mode, count_padding;
-  uint32_t kernel[2], stride[2], dilation[2];
-  skua_padding padding;
-  skua_activation activation;
-  // Bytes: scale of the input over that of the output, zero points, bounds of the result (of a maximum as bytes).
-  double ratio;
-  int32_t zero, zero_point;
-  float low, high;
-};
+using Config = PoolConfig;
+using Map = PoolMap;
 
 struct Op : skua_op {
   Config config;
   Activation activation, f32_activation;  // of rows of the tensors' type; of floats
 };
 
-// Steps of a feature map in elements.
-struct Map {
-  size_t image, row, pixel, plane;  // NHWC: plane 0; NCHW: pixel 1
-};
-
-struct Plan : skua_plan {
-  Window1d y, x;
-  size_t batch, channels;
+struct Plan : skua_plan, PoolShape {
   size_t inner_begin, inner_end;  // outputs of a row with every tap inside
-  Map in, out, indices;
+  Map out, indices;
   // NCHW: a band of output rows of one vector of channels. band 0: planes too large to copy are read in place, one channel at a time.
   size_t band, band_in;      // rows of output, of input
   size_t scratch_in, scratch_out;  // floats, whatever the type of the tensors
@@ -57,29 +40,6 @@ skua_status open(skua_op* base) {
   }
   SKUA_TRY(resolve_activation(base, op.config.activation, op.f32_activation));
   return resolve_activation(base, op.config.activation, op.activation, Element(op.config.type));
-}
-
-skua_status map_of(const skua_op* base, const char* what, size_t index, const skua_tensor& t, Map& m) {
-  const bool nchw = static_cast<const Op*>(base)->config.layout == SKUA_LAYOUT_NCHW, flat = t.rank == 3;
-  if (t.shape[t.rank - 1] > 1 && t.stride[t.rank - 1] != 1) return SKUA_INVALID("%s: %s %zu has innermost stride %zu, must be 1", base->cls->name, what, index, t.stride[t.rank - 1]);
-  m.image = t.stride[0];
-  m.row = flat ? 0 : t.stride[nchw ? 2 : 1];
-  m.pixel = nchw ? 1 : t.stride[t.rank - 2];
-  m.plane = nchw ? t.stride[1] : 0;
-  return SKUA_STATUS_OK;
-}
-
-// Every window must have a pixel of the image in it. Padding shorter than the window's reach ensures that, unless the image fits between two taps.
-skua_status check_touches(const skua_op* op, const char* dimension, const Window1d& w) {
-  if (w.pad_before >= w.span() || w.pad_after >= w.span())
-    return SKUA_INVALID("%s: padding of the %s is %zu and %zu, must be less than the window, which reaches over %zu", op->cls->name, dimension, w.pad_before, w.pad_after, w.span());
-  // Each window is looked at: a plan stays quick by refusing more of them than any such image is worth.
-  if (w.in < w.dilation && w.out > 4096)
-    return SKUA_UNSUPPORTED_("%s: %zu outputs over the %s, with a dilation of %zu larger than the input's %zu", op->cls->name, w.out, dimension, w.dilation, w.in);
-  if (w.in < w.dilation)
-    for (size_t o = 0; o < w.out; ++o)
-      if (w.first_tap(o) >= w.end_tap(o)) return SKUA_INVALID("%s: the input's %s of %zu lies between two taps of a window with dilation %zu", op->cls->name, dimension, w.in, w.dilation);
-  return SKUA_STATUS_OK;
 }
 
 constexpr size_t kMostTapsOfBytes = size_t(1) << 23;  // their sum and that of the zero points fit 32 bits
@@ -103,42 +63,11 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const Op& op = *static_cast<const Op*>(base);
   const Config& c = op.config;
   Plan& p = *static_cast<Plan*>(out);
-  const skua_tensor& t = s.inputs[0];
-  SKUA_TRY(need_type(base, s, 0, c.type));
-  const bool nchw = c.layout == SKUA_LAYOUT_NCHW, flat = t.rank == 3;
-  if (t.rank != 4 && !(flat && (c.global || c.kernel[0] == 1))) return SKUA_INVALID("%s: input 0 has rank %u, must be 4 (or 3 when kernel_h is 1)", base->cls->name, t.rank);
-  SKUA_TRY(map_of(base, "input", 0, t, p.in));
-  const uint32_t dw = nchw ? t.rank - 1 : t.rank - 2, dc = nchw ? 1 : t.rank - 1;
-  const size_t h = flat ? 1 : t.shape[dw - 1], w = t.shape[dw];
-  p.batch = t.shape[0];
-  p.channels = t.shape[dc];
-  if (c.global) {
-    if ((!h || !w) && p.batch && p.channels) return SKUA_INVALID("%s: input 0 has no pixels, a global window needs some", base->cls->name);
-    p.y = {h, 1, h, 1, 1, 0, 0};
-    p.x = {w, 1, w, 1, 1, 0, 0};
-  } else {
-    Window1d both[2];
-    SKUA_TRY(make_windows(base->cls->name, {h, w}, c.kernel, c.stride, c.dilation, c.padding, c.ceil_mode, both));
-    p.y = both[0];
-    p.x = both[1];
-    SKUA_TRY(check_touches(base, "height", p.y));
-    SKUA_TRY(check_touches(base, "width", p.x));
-  }
+  SKUA_TRY(pool_shape(base, c, s, p, p.outputs));
+  const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
   const size_t reach = p.x.in + p.x.pad_before;
   p.inner_end = reach >= p.x.span() ? min((reach - p.x.span()) / p.x.stride + 1, p.x.out) : 0;
   p.inner_begin = min(ceil_div(p.x.pad_before, p.x.stride), p.inner_end);
-  size_t plane = 0;
-  if (c.kind == SKUA_POOL_MAX_INDICES && (!mul(h, w, plane) || plane > INT32_MAX)) return SKUA_INVALID("%s: input 0 has planes of %zu x %zu, positions do not fit s32", base->cls->name, h, w);
-  skua_tensor& y = p.outputs[0];
-  y = tensor(c.type, t.rank);
-  y.shape[0] = p.batch;
-  y.shape[dc] = p.channels;
-  y.shape[dw] = p.x.out;
-  if (!flat) y.shape[dw - 1] = p.y.out;
-  if (c.kind == SKUA_POOL_MAX_INDICES) {
-    p.outputs[1] = y;
-    p.outputs[1].type = SKUA_DTYPE_S32;
-  }
   const bool bytes = is_int8(Element(c.type));
   if (bytes && c.kind == SKUA_POOL_AVERAGE && mul_sat(p.y.kernel, p.x.kernel) > kMostTapsOfBytes)
     return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu bytes, more than %zu", base->cls->name, p.y.kernel, p.x.kernel, kMostTapsOfBytes);
@@ -171,8 +100,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
 
 skua_status finish(const skua_op* base, skua_plan* out) {
   Plan& p = *static_cast<Plan*>(out);
-  SKUA_TRY(map_of(base, "output", 0, p.outputs[0], p.out));
-  if (p.n_outputs > 1) SKUA_TRY(map_of(base, "output", 1, p.outputs[1], p.indices));
+  SKUA_TRY(pool_map(base, op_of(&p).config, "output", 0, p.outputs[0], p.out));
+  if (p.n_outputs > 1) SKUA_TRY(pool_map(base, op_of(&p).config, "output", 1, p.outputs[1], p.indices));
   return SKUA_STATUS_OK;
 }
 
@@ -351,20 +280,11 @@ extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool
     return SKUA_UNSUPPORTED_("pool2d: input_q and output_q differ; a maximum keeps the quantisation, use convert for another");
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("pool2d: layout is %d, unknown", int(d.layout));
   if (!d.global) SKUA_TRY(check_window("pool2d", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.padding));
+  SKUA_ON_GPU(context, create_pool(context, d, out));
   skua_op* base;
   SKUA_TRY(new_op(pool2d_class, context, 1, d.kind == SKUA_POOL_MAX_INDICES ? 2 : 1, 0, &base));
   Config& c = static_cast<Op*>(base)->config;
-  c.type = d.type;
-  c.kind = d.kind;
-  c.layout = d.layout;
-  c.global = d.global;
-  c.ceil_mode = d.ceil_mode;
-  c.count_padding = d.count_padding;
-  c.kernel[0] = d.kernel_h; c.kernel[1] = d.kernel_w;
-  c.stride[0] = d.stride_h; c.stride[1] = d.stride_w;
-  c.dilation[0] = d.dilation_h; c.dilation[1] = d.dilation_w;
-  c.padding = d.padding;
-  c.activation = d.activation;
+  c = pool_config(d);
   if (bytes) {
     c.ratio = double(d.input_q.scale) / double(d.output_q.scale);
     c.zero = d.input_q.zero_point;

@@ -230,10 +230,11 @@ std::vector<skua_device_info> gpu_devices() {
   return gpus;
 }
 
-Context::Context(const skua_device_info& device) {
+Context::Context(const skua_device_info& device, const char* kernel_filter) {
   skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
   options.allocator = {this, guarded_alloc, guarded_free};
   options.device = device.device;
+  options.kernel_filter = kernel_filter;
   SKUA_EXPECT_OK(skua_context_create(&options, &context));
 }
 Context::Context(const char* max_isa, const char* kernel_filter) {

@@ -77,7 +77,7 @@ std::vector<skua_device_info> gpu_devices();
 // A context whose allocations end against guard pages, are filled with NaN, and are counted: the destructor expects them all back, run() expects none.
 struct Context {
   explicit Context(const char* max_isa = nullptr, const char* kernel_filter = nullptr);
-  explicit Context(const skua_device_info& device);
+  explicit Context(const skua_device_info& device, const char* kernel_filter = nullptr);
   ~Context();
   Context(const Context&) = delete;
   operator skua_context*() const { return context; }

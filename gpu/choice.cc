@@ -1,0 +1,80 @@
+#include "gpu/choice.h"
+
+namespace skua::gpu {
+namespace {
+
+size_t over(size_t n, size_t by) { return (n + by - 1) / by; }
+uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+// Threads of a work-group without local memory: what the field found good per vendor, and what the device allows.
+uint32_t threads_of(const Description& d) {
+  uint32_t n = 64;
+  switch (d.vendor) {
+    case Vendor::adreno: n = 128; break;   // two waves of 64, or one of 128
+    case Vendor::nvidia: n = 128; break;
+    case Vendor::amd: n = 128; break;
+    case Vendor::powervr: n = 32; break;
+    case Vendor::apple: n = 64; break;
+    case Vendor::intel: n = 64; break;
+    case Vendor::mali: n = 64; break;
+    default: break;
+  }
+  return d.group_threads ? least(n, d.group_threads) : n;
+}
+
+bool is_desktop(const Description& d) { return d.vendor == Vendor::nvidia || d.vendor == Vendor::amd || d.vendor == Vendor::intel || d.vendor == Vendor::apple; }
+
+}  // namespace
+
+const char* product_kind_name(int kind) {
+  static const char* const names[] = {"rows4", "rows8", "tile64", "tile128", "vector"};
+  return kind >= 0 && kind < kProductKinds ? names[kind] : "";
+}
+
+ProductChoice choose_product(const Description& d, const ProductSize& s) {
+  const size_t units = d.info.compute_units ? d.info.compute_units : 1;
+  const bool group256 = d.group_threads >= 256 && (!d.group_extent[0] || d.group_extent[0] >= 16) && (!d.group_extent[1] || d.group_extent[1] >= 16);
+  const bool tiles = group256 && d.local_bytes >= 8192, large = group256 && d.local_bytes >= 16384 && s.vectors;
+  const bool vector = group256 && d.local_bytes >= 4096 && s.constant && !s.window && s.m <= 4;
+  const size_t blocks64 = over(s.m, 64) * over(s.n, 64) * s.z, blocks128 = over(s.m, 128) * over(s.n, 128) * s.z;
+  const size_t threads8 = over(s.m, 8) * over(s.n, 4) * s.z;
+  int first = kRows4;
+  const char* why = "few sums, or a device of unknown kind: the smallest tile gives the most threads";
+  if (vector && s.k >= 64 && d.vendor != Vendor::software) {
+    first = kVector;
+    why = "few rows: threads share the sums of a column";
+  } else if (is_desktop(d) && large && d.vendor != Vendor::intel && d.vendor != Vendor::apple && s.m >= 128 && s.n >= 96 && blocks128 >= 2 * units) {
+    first = kTile128;
+    why = "large enough for two tiles of 128 in local memory on every compute unit";
+  } else if (is_desktop(d) && tiles && s.m >= 32 && s.n >= 32 && s.k >= 16 && 2 * blocks64 >= units) {
+    first = kTile64;
+    why = "large enough for tiles of 64 in local memory on half of the compute units";
+  } else if (s.vectors && (d.vendor == Vendor::adreno || d.vendor == Vendor::mali || d.vendor == Vendor::nvidia || d.vendor == Vendor::amd) && s.m >= 8 &&
+             threads8 >= units * (d.vendor == Vendor::mali ? 1024 : 768)) {  // the occupancy that hides the loads
+    first = kRows8;
+    why = "enough threads on every compute unit for 8 rows each";
+  }
+  ProductChoice c = {};
+  c.why = why;
+  c.order[c.count++] = uint8_t(first);
+  const bool can[] = {true, s.vectors, tiles, large, vector};
+  for (uint8_t kind = 0; kind < kProductKinds; ++kind)
+    if (can[kind] && kind != first) c.order[c.count++] = kind;
+  return c;
+}
+
+WorkGroup product_group(const Description& d, ProductKind kind, size_t columns) {
+  if (kind == kTile64 || kind == kTile128 || kind == kVector) return {{16, 16, 1}};
+  const uint32_t threads = threads_of(d);
+  const uint16_t x = columns > 8 ? 16 : columns > 4 ? 8 : 4;  // few shapes: each is a program of its own
+  return {{x, uint16_t(threads > x ? threads / x : 1), 1}};
+}
+
+WorkGroup map_group(const Description& d, size_t channels) {
+  const uint32_t threads = threads_of(d);
+  const uint16_t x = channels > 8 ? 16 : channels > 4 ? 8 : channels > 1 ? 4 : 1, y = channels > 1 ? 4 : 16;
+  const uint32_t z = threads / (uint32_t(x) * y);
+  return {{x, y, uint16_t(z > 1 ? (z > 4 ? 4 : z) : 1)}};
+}
+
+}  // namespace skua::gpu

@@ -1,0 +1,33 @@
+// Which kernel and which work-group: pure functions of a device's description, so that tests ask them about devices that are not at hand (tests/gpu_choice_test.cc).
+#pragma once
+#include "gpu/device.h"
+
+namespace skua::gpu {
+
+// Ways to compute a product (gpu/kernels/product.h): by register tiles of 4 x 4 or 8 x 4 sums a thread, tiles of 64 or 128 rows and columns in local memory, or a work-group for the
+// columns of one row.
+enum ProductKind : uint8_t { kRows4, kRows8, kTile64, kTile128, kVector, kProductKinds };
+const char* product_kind_name(int kind);
+
+struct ProductSize {
+  size_t m, n, k, z;      // rows, columns, terms of a sum (over all taps), batches or groups
+  bool vectors;           // A, B and C are read as vectors of 4: kRows8 and kTile128 need it
+  bool constant, window;  // B was packed; it is a convolution with more than one tap, or a step between pixels
+};
+
+struct WorkGroup {
+  uint16_t local[3];
+};
+
+struct ProductChoice {
+  uint8_t order[kProductKinds];  // the best first; `count` of them can be used
+  uint8_t count;
+  const char* why;               // of the first
+};
+ProductChoice choose_product(const Description& d, const ProductSize& s);
+// Threads of a register tile: x along the vectors of columns, y along blocks of rows.
+WorkGroup product_group(const Description& d, ProductKind kind, size_t columns);
+// Threads of a kernel that goes over maps: x along `channels` (vectors), y along a row, z along rows.
+WorkGroup map_group(const Description& d, size_t channels);
+
+}  // namespace skua::gpu

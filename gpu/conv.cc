@@ -1,0 +1,210 @@
+// Convolutions on a device, forward and transposed: as a product over the taps (gpu/kernels/product.h), 1x1 without them, depthwise by a kernel of its own. See skua/conv.h.
+#include "conv/conv.h"
+#include "gpu/operators.h"
+#include "gpu/product.h"
+
+namespace skua::gpu {
+namespace {
+
+struct Op : WeightedOp {
+  ConvConfig config;
+};
+struct Plan : skua_plan {
+  Product product;
+  ProductStep step;
+  DirectShape shape;
+  MapSteps in, out, residual;
+  // depthwise
+  Chosen chosen;
+  bool vectors;
+};
+
+const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
+const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
+
+bool depthwise(const ConvConfig& c) { return !c.transposed && c.groups == c.in_channels && c.groups > 1; }
+// Columns of a group, or of all channels of a depthwise convolution, rounded up to vectors.
+size_t columns_of(const ConvConfig& c) { return round_up(depthwise(c) ? c.out_channels : c.out_channels / c.groups, 4); }
+size_t groups_of(const ConvConfig& c) { return depthwise(c) ? 1 : c.groups; }
+size_t depth_of(const ConvConfig& c) { return depthwise(c) ? 1 : c.in_channels / c.groups; }
+size_t bias_of(const ConvConfig& c) { return c.has_bias ? groups_of(c) * columns_of(c) : 0; }
+bool weights_of(const ConvConfig& c, size_t& n) {
+  return mul(size_t(c.kernel_h) * c.kernel_w, depth_of(c), n) && mul(n, columns_of(c), n) && mul(n, groups_of(c), n) && n <= SIZE_MAX / 8;
+}
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  const ConvConfig& c = op.config;
+  op.n_inputs = 1 + (c.residual != SKUA_RESIDUAL_NONE);
+  op.n_outputs = 1;
+  size_t n = 0;
+  weights_of(c, n);
+  return upload_weights(op, bias_of(c), Element(c.element), n);
+}
+
+MapSteps steps_of(const ConvConfig& c, const ConvMap& m) { return {m.image, m.row, m.pixel, c.layout == SKUA_LAYOUT_NCHW ? m.plane : 1}; }
+
+skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* out) {
+  const ConvConfig& c = static_cast<const Op*>(base)->config;
+  Plan& p = *static_cast<Plan*>(out);
+  ConvMap in;
+  SKUA_TRY(conv_plan_shapes(base, c, shapes, skua_dtype(c.element), in, p.shape, p.outputs[0]));
+  p.in = steps_of(c, in);
+  if (c.residual == SKUA_RESIDUAL_NONE) return SKUA_STATUS_OK;
+  ConvMap r;
+  SKUA_TRY(need_type(base, shapes, 1, skua_dtype(c.element)));
+  SKUA_TRY(need_same_shape(base, shapes, 1, p.outputs[0]));
+  SKUA_TRY(conv_map(base, c, "input", 1, shapes.inputs[1], c.out_channels, r));
+  p.residual = steps_of(c, r);
+  return SKUA_STATUS_OK;
+}
+
+// Pixels one behind the other with one step, as rows of a matrix.
+bool as_rows(const MapSteps& m, size_t images, size_t h, size_t w) {
+  return m.channel == 1 && (h <= 1 || m.row == w * m.pixel) && (images <= 1 || m.image == h * w * m.pixel);
+}
+
+skua_status choose_depthwise(const skua_op* base, bool vectors, Chosen& chosen) {
+  const ConvConfig& c = static_cast<const Op*>(base)->config;
+  const WorkGroup group = map_group(base->ctx->gpu->about, c.out_channels / (vectors ? 4 : 1));
+  const KernelText& text = text_of(depthwise_texts, vectors ? depthwise_f32_v4 : depthwise_f32_v1, 2, skua_dtype(c.element));
+  return choose(base, {&text, {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.residual, c.has_bias}}, chosen);
+}
+
+skua_status finish(const skua_op* base, skua_plan* out) {
+  const ConvConfig& c = static_cast<const Op*>(base)->config;
+  Plan& p = *static_cast<Plan*>(out);
+  const DirectShape& s = p.shape;
+  ConvMap y;
+  SKUA_TRY(conv_map(base, c, "output", 0, p.outputs[0], c.out_channels, y));
+  p.out = steps_of(c, y);
+  SKUA_TRY(need_small(base, &p));
+  if (!s.batch || !s.out_h || !s.out_w) return SKUA_STATUS_OK;
+  const bool residual = c.residual != SKUA_RESIDUAL_NONE;
+  const Named small[] = {{"kernel", max(s.kernel_h, s.kernel_w)}, {"stride", max(s.stride_h, s.stride_w)}, {"dilation", max(s.dilation_h, s.dilation_w)}, {"padding", max(s.pad_top, s.pad_left)}};
+  SKUA_TRY(need_pairs(base, small, 4));
+  if (depthwise(c)) {
+    p.algorithm = "depthwise";
+    p.vectors = c.in_channels == c.out_channels && c.in_channels % 4 == 0 && fours(p.in) && fours(p.out) && (!residual || fours(p.residual));
+    SKUA_TRY(choose_depthwise(base, p.vectors, p.chosen));
+    p.text = p.chosen.text;
+    return SKUA_STATUS_OK;
+  }
+  Product& g = p.product;
+  g.transposed = c.transposed;
+  g.constant = true;
+  g.bias = c.has_bias;
+  g.element = Element(c.element);
+  g.k = depth_of(c);
+  g.n = c.out_channels / c.groups;
+  g.z = c.groups;
+  g.residual = c.residual;
+  g.activation = fused(c.activation);
+  g.m = s.batch * s.out_h * s.out_w;
+  const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && !s.pad_top && !s.pad_left && s.out_h == s.in_h && s.out_w == s.in_w;
+  if (one_tap && c.groups == 1 && as_rows(p.in, s.batch, s.in_h, s.in_w) && as_rows(p.out, s.batch, s.out_h, s.out_w) && (!residual || as_rows(p.residual, s.batch, s.out_h, s.out_w))) {
+    p.algorithm = "pointwise";
+    g.a_m = p.in.pixel; g.a_k = 1;
+    g.b_k = columns_of(c); g.b_n = 1;
+    g.c_m = p.out.pixel; g.r_m = p.residual.pixel;
+    g.alpha = 1;
+  } else {
+    p.algorithm = c.transposed ? "transposed" : "taps";
+    g.conv = true;
+    g.batch = s.batch; g.out_w = s.out_w; g.out_h = s.out_h; g.in_w = s.in_w; g.in_h = s.in_h;
+    g.kernel_h = s.kernel_h; g.kernel_w = s.kernel_w; g.stride_h = s.stride_h; g.stride_w = s.stride_w; g.dilation_h = s.dilation_h; g.dilation_w = s.dilation_w;
+    g.pad_top = s.pad_top; g.pad_left = s.pad_left;
+    g.a = p.in; g.c = p.out; g.r = p.residual;
+  }
+  SKUA_TRY(make_product(base, g, true, p.step));
+  p.text = p.step.text;
+  return SKUA_STATUS_OK;
+}
+
+skua_status record_depthwise(const RecordArgs& args) {
+  const Plan& p = plan_of(args.plan);
+  const Op& op = op_of(args.plan);
+  const ConvConfig& c = op.config;
+  const DirectShape& s = p.shape;
+  const bool residual = c.residual != SKUA_RESIDUAL_NONE;
+  const auto whole = [](const skua_device_buffer* b) { return Binding{b, 0, b->size, false}; };
+  Launch l(args);
+  const int32_t x = l.input(0);
+  l.dispatch.bindings[l.dispatch.n_bindings++] = whole(op.weights_there);
+  l.dispatch.bindings[l.dispatch.n_bindings++] = whole(op.bias_there ? op.bias_there : op.weights_there);
+  const int32_t r = residual ? l.input(1) : 0;
+  if (!residual) l.bind_again(1);
+  const int32_t y = l.output(0);
+  bool vectors = p.vectors;
+  Chosen chosen = p.chosen;
+  if (vectors && (x | y | r) % 4) {
+    vectors = false;
+    SKUA_TRY(choose_depthwise(args.plan->op, false, chosen));  // rare: compiled now
+  }
+  const int32_t v = vectors ? 4 : 1, channels = int32_t(c.out_channels) / v;
+  l.add(channels); l.add(int32_t(c.out_channels / c.in_channels));
+  l.add(int32_t(s.out_w)); l.add(int32_t(s.out_h)); l.add(int32_t(s.in_w)); l.add(int32_t(s.in_h));
+  l.add(pair(s.kernel_h, s.kernel_w)); l.add(pair(s.stride_h, s.stride_w)); l.add(pair(s.dilation_h, s.dilation_w)); l.add(pair(s.pad_top, s.pad_left));
+  l.add(int32_t(columns_of(c)) / v);
+  add_map(l, x, p.in, v);
+  add_map(l, y, p.out, v);
+  add_map(l, r, p.residual, v);
+  l.add(bits_of(c.activation.a));
+  l.add(bits_of(c.activation.b));
+  return l.record(chosen, size_t(channels), vectors ? ceil_div(s.out_w, 4) : s.out_w, s.out_h * s.batch);
+}
+
+skua_status record(const RecordArgs& args) {
+  const Plan& p = plan_of(args.plan);
+  const Op& op = op_of(args.plan);
+  if (depthwise(op.config)) return record_depthwise(args);
+  const Element e = Element(op.config.element);
+  const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
+  const skua_buffer &a = args.inputs[0], &r = args.inputs[residual ? 1 : 0], &c = args.outputs[0];
+  Binding bindings[5] = {{a.device, a.offset, p.input_spans[0].bytes, false}, {op.weights_there, 0, op.weights_there->size, false}, {}, {}, {c.device, c.offset, p.output_spans[0].bytes, true}};
+  if (op.bias_there) bindings[2] = {op.bias_there, 0, op.bias_there->size, false};
+  if (residual) bindings[3] = {r.device, r.offset, p.input_spans[1].bytes, false};
+  return record_product(&p, p.product, p.step, {offset_of(a, e), 0, offset_of(c, e), residual ? offset_of(r, e) : 0}, bindings, args.stream);
+}
+
+void explain(const skua_plan* plan, Text& text) {
+  const Plan& p = plan_of(plan);
+  if (p.step.text) explain_product(plan->op, p.product, p.step, text);
+  else if (p.chosen.text) text.add("  work-group %ux%ux%u\n", p.chosen.local[0], p.chosen.local[1], p.chosen.local[2]);
+}
+
+const OpClass conv2d_class = {"conv2d", 81, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(ConvConfig), false, open, make_plan, finish, nullptr, nullptr, explain, nullptr, record, free_weights};
+const OpClass conv2d_transpose_class = {"conv2d_transpose", 82, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(ConvConfig), false, open, make_plan, finish, nullptr, nullptr, explain,
+                                        nullptr, record, free_weights};
+
+}  // namespace
+
+skua_status create_conv(const skua_context* ctx, const ConvConfig& given, skua_dtype weight_type, skua_weight_layout layout, const void* weights, const void* bias, skua_op** out) {
+  const OpClass& cls = given.transposed ? conv2d_transpose_class : conv2d_class;
+  SKUA_TRY(need_gpu_type(ctx, cls.name, "input_type", skua_dtype(given.element)));
+  if (!weights) return SKUA_INVALID("%s: weights is NULL", cls.name);
+  if (given.numerics == SKUA_NUMERICS_STRICT && weight_type != skua_dtype(given.element))
+    return SKUA_UNSUPPORTED_("%s: numerics is STRICT and weight_type %s, must be input_type, %s, on a GPU", cls.name, skua_dtype_name(weight_type), skua_dtype_name(skua_dtype(given.element)));
+  ConvConfig c = given;
+  c.has_bias = bias != nullptr;
+  const Element e = Element(c.element), type = Element(weight_type);
+  WeightSteps steps = {};
+  size_t n = 0, bytes = 0;
+  if (!conv_weight_steps(c, layout, steps) || !weights_of(c, n) || !weights_bytes(bias_of(c), e, n, bytes)) return SKUA_INVALID("%s: the weights are larger than the address space", cls.name);
+  skua_op* base;
+  SKUA_TRY(new_op(cls, ctx, 0, 1, bytes, &base));
+  memcpy(&static_cast<Op*>(base)->config, &c, sizeof c);
+  auto* to = static_cast<char*>(op_weights(base));
+  memset(to, 0, bytes);
+  const size_t columns = columns_of(c), group = c.out_channels / groups_of(c), in = element_bytes(type);
+  for (size_t g = 0; bias && g < groups_of(c); ++g) memcpy(to + g * columns * sizeof(float), static_cast<const float*>(bias) + g * group, group * sizeof(float));
+  to += bias_bytes(bias_of(c));
+  for (size_t g = 0; g < groups_of(c); ++g)
+    for (size_t ky = 0; ky < c.kernel_h; ++ky)
+      for (size_t kx = 0; kx < c.kernel_w; ++kx)
+        for (size_t k = 0; k < depth_of(c); ++k, to += columns * element_bytes(e))
+          pack_row(group, static_cast<const char*>(weights) + (g * group * steps.o + k * steps.i + ky * steps.y + kx * steps.x) * in, steps.o, type, to, e);
+  return open_op(base, out);
+}
+
+}  // namespace skua::gpu

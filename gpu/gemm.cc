@@ -1,0 +1,147 @@
+// The matrix product on a device. See skua/gemm.h; kernels: gpu/kernels/product.h.
+#include "gemm/gemm_op.h"
+#include "gpu/operators.h"
+#include "gpu/product.h"
+
+namespace skua::gpu {
+namespace {
+
+constexpr size_t kMaxBatch = GemmShape::kMaxBatch;
+
+struct Op : WeightedOp {
+  GemmConfig config;
+};
+struct Plan : skua_plan, GemmShape {
+  Product product;  // the innermost batch dimension is its z
+  ProductStep step;
+  // The other batch dimensions, outermost first, after those that lie behind each other in every operand were joined.
+  size_t outer_rank, outer[kMaxBatch], a_outer[kMaxBatch], b_outer[kMaxBatch], c_outer[kMaxBatch], r_outer[kMaxBatch];
+};
+
+const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
+const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
+size_t columns_of(const GemmConfig& c) { return round_up(size_t(c.n), 4); }
+size_t bias_of(const GemmConfig& c) { return c.has_bias ? columns_of(c) : 0; }
+size_t weights_of(const GemmConfig& c) { return c.constant_b ? columns_of(c) * size_t(c.k) : 0; }
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  const GemmConfig& c = op.config;
+  op.n_inputs = 1 + !c.constant_b + (c.residual != SKUA_RESIDUAL_NONE);
+  op.n_outputs = 1;
+  return upload_weights(op, bias_of(c), c.a_type, weights_of(c));
+}
+
+skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
+  Plan& p = *static_cast<Plan*>(out);
+  p.algorithm = static_cast<const Op*>(base)->config.constant_b ? "packed" : "in_place";
+  return gemm_shape(base, static_cast<const Op*>(base)->config, s, p, p.outputs[0]);
+}
+
+skua_status finish(const skua_op* base, skua_plan* out) {
+  const GemmConfig& c = static_cast<const Op*>(base)->config;
+  Plan& p = *static_cast<Plan*>(out);
+  SKUA_TRY(gemm_output(p.outputs[0], p));
+  SKUA_TRY(need_small(base, &p));
+  // Joins what can be: dimension d into the one inside of it.
+  size_t n = 0, extent[kMaxBatch + 1] = {}, steps[kMaxBatch + 1][4] = {};
+  for (size_t d = p.batch_rank; d-- > 0;) {
+    const size_t step[4] = {p.a_step[d], p.b_step[d], p.c_step[d], p.r_step[d]};
+    if (p.batch[d] == 1) continue;
+    bool joins = n > 0;
+    for (int i = 0; joins && i < 4; ++i) joins = step[i] == steps[n - 1][i] * extent[n - 1];
+    if (joins) {
+      extent[n - 1] *= p.batch[d];
+      continue;
+    }
+    extent[n] = p.batch[d];
+    memcpy(steps[n++], step, sizeof step);
+  }
+  if (!n) extent[n++] = p.batches ? 1 : 0;
+  p.outer_rank = n - 1;
+  for (size_t i = 1; i < n; ++i) {
+    const size_t to = n - 1 - i;
+    p.outer[to] = extent[i];
+    p.a_outer[to] = steps[i][0]; p.b_outer[to] = steps[i][1]; p.c_outer[to] = steps[i][2]; p.r_outer[to] = steps[i][3];
+  }
+  Product& g = p.product;
+  g.constant = c.constant_b;
+  g.bias = c.has_bias;
+  g.element = c.a_type;
+  g.m = p.m; g.n = p.n; g.k = p.k; g.z = p.batches ? extent[0] : 0;
+  g.a_m = c.transpose_a ? 1 : p.lda; g.a_k = c.transpose_a ? p.lda : 1; g.a_z = steps[0][0];
+  if (c.constant_b) { g.b_k = columns_of(c); g.b_n = 1; }
+  else { g.b_k = c.transpose_b ? 1 : p.ldb; g.b_n = c.transpose_b ? p.ldb : 1; g.b_z = steps[0][1]; }
+  g.c_m = p.ldc; g.c_z = steps[0][2]; g.r_m = p.ldr; g.r_z = steps[0][3];
+  g.alpha = c.alpha; g.beta = c.beta;
+  g.residual = c.residual;
+  g.activation = fused(c.activation);
+  SKUA_TRY(make_product(base, g, true, p.step));
+  p.text = p.step.text;
+  return SKUA_STATUS_OK;
+}
+
+skua_status record(const RecordArgs& args) {
+  const Plan& p = plan_of(args.plan);
+  const Op& op = op_of(args.plan);
+  const Element e = op.config.a_type;
+  const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
+  const size_t last = p.n_inputs - 1;
+  const skua_buffer &a = args.inputs[0], &b = args.inputs[op.config.constant_b ? 0 : 1], &r = args.inputs[last], &c = args.outputs[0];
+  Binding bindings[5] = {{a.device, a.offset, p.input_spans[0].bytes, false}, {}, {}, {}, {c.device, c.offset, p.output_spans[0].bytes, true}};
+  if (op.config.constant_b) bindings[1] = {op.weights_there, 0, op.weights_there->size, false};
+  else bindings[1] = {b.device, b.offset, p.input_spans[1].bytes, false};
+  if (op.bias_there) bindings[2] = {op.bias_there, 0, op.bias_there->size, false};
+  if (residual) bindings[3] = {r.device, r.offset, p.input_spans[last].bytes, false};
+  const ProductOffsets at = {offset_of(a, e), op.config.constant_b ? 0 : offset_of(b, e), offset_of(c, e), residual ? offset_of(r, e) : 0};
+  size_t index[kMaxBatch] = {};
+  for (;;) {
+    ProductOffsets now = at;
+    for (size_t d = 0; d < p.outer_rank; ++d) {
+      now.a += index[d] * p.a_outer[d]; now.b += index[d] * p.b_outer[d]; now.c += index[d] * p.c_outer[d]; now.r += index[d] * p.r_outer[d];
+    }
+    SKUA_TRY(record_product(&p, p.product, p.step, now, bindings, args.stream));
+    size_t d = p.outer_rank;
+    while (d > 0 && ++index[d - 1] == p.outer[d - 1]) index[--d] = 0;
+    if (!d) return SKUA_STATUS_OK;
+  }
+}
+
+void explain(const skua_plan* plan, Text& text) { explain_product(plan->op, plan_of(plan).product, plan_of(plan).step, text); }
+
+const OpClass gemm_class = {"gemm", 80, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(GemmConfig), false, open, make_plan, finish, nullptr, nullptr, explain, nullptr, record, free_weights};
+
+}  // namespace
+
+skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const void* b, const void* bias, skua_op** out) {
+  const Element e = Element(d.a_type);
+  SKUA_TRY(need_gpu_type(ctx, "gemm", "a_type", d.a_type));
+  if (d.c_type != d.a_type) return SKUA_UNSUPPORTED_("gemm: c_type is %s, must be a_type, %s, on a GPU", skua_dtype_name(d.c_type), skua_dtype_name(d.a_type));
+  if (b && d.numerics == SKUA_NUMERICS_STRICT && d.b_type != d.a_type)
+    return SKUA_UNSUPPORTED_("gemm: numerics is STRICT and b_type %s, must be a_type, %s, on a GPU", skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
+  GemmConfig c;
+  memset(&c, 0, sizeof c);
+  c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;
+  c.constant_b = b != nullptr; c.has_bias = bias != nullptr;
+  c.a_type = c.c_type = e; c.b_type = Element(d.b_type);
+  c.numerics = uint8_t(d.numerics);
+  c.residual = uint32_t(d.epilogue.residual);
+  c.alpha = d.alpha; c.beta = d.beta;
+  c.activation = d.epilogue.activation;
+  c.n = d.n; c.k = d.k;
+  size_t n = 0, bytes = 0;
+  if (!mul(columns_of(c), size_t(c.k), n) || !weights_bytes(bias_of(c), e, weights_of(c), bytes)) return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
+  skua_op* base;
+  SKUA_TRY(new_op(gemm_class, ctx, 0, 1, bytes, &base));
+  memcpy(&static_cast<Op*>(base)->config, &c, sizeof c);
+  auto* to = static_cast<char*>(op_weights(base));
+  if (bytes) memset(to, 0, bytes);
+  if (bias) memcpy(to, bias, d.n * sizeof(float));
+  to += bias_bytes(bias_of(c));
+  const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, in = skua_dtype_bits(d.b_type) / 8;
+  for (size_t k = 0; b && k < d.k; ++k)
+    pack_row(d.n, static_cast<const char*>(b) + k * (d.transpose_b ? 1 : ldb) * in, d.transpose_b ? ldb : 1, Element(d.b_type), to + k * columns_of(c) * element_bytes(e), e);
+  return open_op(base, out);
+}
+
+}  // namespace skua::gpu

@@ -1,0 +1,219 @@
+#include "gpu/product.h"
+
+namespace skua::gpu {
+
+// ---- weights -------------------------------------------------------------------------------------------------------------------
+bool weights_bytes(size_t bias, Element element, size_t n, size_t& bytes) {
+  return n <= SIZE_MAX / 8 && bias <= SIZE_MAX / 8 && add(bias_bytes(bias), round_up(n * element_bytes(element), 16), bytes);
+}
+
+skua_status upload_weights(WeightedOp& op, size_t bias, Element element, size_t n) {
+  const auto* from = static_cast<const char*>(op.weights);
+  const size_t bytes = round_up(n * element_bytes(element), 16), most = op.ctx->gpu->about.buffer_bytes;
+  if (most && bytes > most) return SKUA_UNSUPPORTED_("%s: the weights have %zu bytes, a buffer of this device %zu at most", op.cls->name, bytes, most);
+  if (bias) SKUA_TRY(upload(&op, from, bias_bytes(bias), &op.bias_there));
+  return n ? upload(&op, from + bias_bytes(bias), bytes, &op.weights_there) : SKUA_STATUS_OK;
+}
+
+void free_weights(skua_op* base) {
+  auto& op = *static_cast<WeightedOp*>(base);
+  free_buffer(op.weights_there);
+  free_buffer(op.bias_there);
+}
+
+template <class From, class To> static void pack(size_t n, const void* from, size_t step, void* to) {
+  for (size_t i = 0; i < n; ++i) narrow(widen(static_cast<const From*>(from)[i * step]), static_cast<To*>(to)[i]);
+}
+void pack_row(size_t n, const void* from, size_t step, Element type, void* to, Element as) {
+  if (type == Element::f16) return as == Element::f16 ? pack<f16, f16>(n, from, step, to) : pack<f16, float>(n, from, step, to);
+  return as == Element::f16 ? pack<float, f16>(n, from, step, to) : pack<float, float>(n, from, step, to);
+}
+
+// ---- choice --------------------------------------------------------------------------------------------------------------------
+namespace {
+
+bool fours(size_t extent, size_t step) { return extent <= 1 || step % 4 == 0; }
+bool fours(const MapSteps& m, size_t images, size_t rows, size_t pixels) { return m.channel == 1 && fours(images, m.image) && fours(rows, m.row) && fours(pixels, m.pixel); }
+
+struct Vectors {
+  bool a, b, c;
+};
+Vectors vectors_of(const Product& p, bool aligned) {
+  Vectors v = {};
+  v.b = p.constant;
+  if (!aligned) return v;
+  const size_t taps_h = p.in_h, taps_w = p.in_w;
+  if (p.conv) {
+    v.a = p.k % 4 == 0 && fours(p.a, p.batch, taps_h, taps_w);
+    v.c = p.n % 4 == 0 && fours(p.c, p.batch, p.out_h, p.out_w) && (!p.residual || fours(p.r, p.batch, p.out_h, p.out_w));
+  } else {
+    v.a = p.k % 4 == 0 && p.a_k == 1 && fours(p.m, p.a_m) && fours(p.z, p.a_z);
+    v.b = v.b || (p.n % 4 == 0 && p.b_n == 1 && fours(p.k, p.b_k) && fours(p.z, p.b_z));
+    v.c = p.n % 4 == 0 && fours(p.m, p.c_m) && fours(p.z, p.c_z) && (!p.residual || (fours(p.m, p.r_m) && fours(p.z, p.r_z)));
+  }
+  return v;
+}
+
+// The text of a kind for what can be read as vectors, which becomes what the text reads so; NULL if there is none.
+const KernelText* text_of(const Product& p, ProductKind kind, Vectors& v) {
+  const bool half = p.element == Element::f16, all = v.a && v.b && v.c;
+  const auto pick = [&](const KernelTexts& texts, int f32, int f16, Vectors reads) -> const KernelText* {
+    v = reads;
+    return &texts.texts[half ? f16 : f32];
+  };
+  constexpr Vectors kAll = {true, true, true}, kB = {false, true, false}, kBC = {false, true, true}, kNone = {false, false, false};
+#define SKUA_PICK(family, variant, reads) pick(family##_texts, family##_f32_##variant, family##_f16_##variant, reads)
+  switch (kind) {
+    case kRows4:
+      if (p.conv) return all ? SKUA_PICK(conv, v4x4, kAll) : v.c ? SKUA_PICK(conv, a1, kBC) : SKUA_PICK(conv, v1, kB);
+      return all ? SKUA_PICK(gemm, v4x4, kAll) : v.b ? SKUA_PICK(gemm, v1, kB) : SKUA_PICK(gemm, b1, kNone);
+    case kRows8:
+      if (!all) return nullptr;
+      return p.conv ? SKUA_PICK(conv, v4x8, kAll) : SKUA_PICK(gemm, v4x8, kAll);
+    case kTile64:
+      if (p.conv) return all ? SKUA_PICK(conv_tile, v4x64, kAll) : v.c ? SKUA_PICK(conv_tile, a1, kBC) : nullptr;
+      return all ? SKUA_PICK(gemm_tile, v4x64, kAll) : v.b ? SKUA_PICK(gemm_tile, v1, kB) : SKUA_PICK(gemm_tile, b1, kNone);
+    case kTile128:
+      if (!all) return nullptr;
+      return p.conv ? SKUA_PICK(conv_tile, v4x128, kAll) : SKUA_PICK(gemm_tile, v4x128, kAll);
+    case kVector:
+      if (p.conv || !p.constant) return nullptr;
+      return v.a ? SKUA_PICK(gemv, a4, (Vectors{true, true, false})) : SKUA_PICK(gemv, v1, kB);
+    default: return nullptr;
+  }
+#undef SKUA_PICK
+}
+
+ProductSize size_of(const Product& p, bool aligned) {
+  const Vectors v = vectors_of(p, aligned);
+  return {p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, v.a && v.b && v.c, p.constant, p.conv};
+}
+
+struct Arguments {
+  ProductStep& to;
+  bool ok;
+  void add(size_t value, bool in_fours = false) {
+    if (in_fours) value /= 4;
+    ok = ok && value <= INT32_MAX && to.n_arguments < kMaxArguments;
+    if (ok) to.arguments[to.n_arguments++] = int32_t(value);
+  }
+  void add_pair(size_t h, size_t w) {
+    ok = ok && h < 32768 && w < 65536;
+    add(h << 16 | w);
+  }
+  void add_float(float f) {
+    add(0);
+    if (ok) to.arguments[to.n_arguments - 1] = bits_of(f);
+  }
+};
+
+// Where the offsets of A, B, C and the residual stand in the arguments.
+constexpr uint8_t kConvOffsets[] = {11, 11, 16, 21}, kGemmOffsets[] = {3, 7, 11, 15};
+
+bool fill_arguments(const Product& p, ProductStep& to) {
+  Arguments a = {to, true};
+  a.add(p.m); a.add(p.n); a.add(p.k);
+  if (p.conv) {
+    a.add(p.out_w); a.add(p.out_h); a.add(p.in_w); a.add(p.in_h);
+    a.add_pair(p.kernel_h, p.kernel_w);
+    a.add_pair(p.stride_h, p.stride_w);
+    a.add_pair(p.dilation_h, p.dilation_w);
+    a.add_pair(p.pad_top, p.pad_left);
+    const struct { const MapSteps& m; bool fours; } maps[] = {{p.a, to.vector_a}, {p.c, to.vector_c}, {p.r, to.vector_c}};
+    for (const auto& m : maps) {
+      a.add(0);
+      a.add(m.m.image, m.fours); a.add(m.m.row, m.fours); a.add(m.m.pixel, m.fours);
+      a.add(m.m.channel);
+    }
+  } else {
+    a.add(0); a.add(p.a_m, to.vector_a); a.add(p.a_k); a.add(p.a_z, to.vector_a);
+    a.add(0); a.add(p.b_k, to.vector_b); a.add(p.b_n); a.add(p.b_z, to.vector_b);
+    a.add(0); a.add(p.c_m, to.vector_c); a.add(1); a.add(p.c_z, to.vector_c);
+    a.add(0); a.add(p.r_m, to.vector_c); a.add(1); a.add(p.r_z, to.vector_c);
+    a.add_float(p.alpha); a.add_float(p.beta);
+  }
+  a.add_float(p.activation.a);
+  a.add_float(p.activation.b);
+  return a.ok;
+}
+
+}  // namespace
+
+skua_status make_product(const skua_op* op, const Product& p, bool aligned, ProductStep& to) {
+  Device* const device = op->ctx->gpu;
+  to = {};
+  if (!p.m || !p.n || !p.z) return SKUA_STATUS_OK;
+  const ProductChoice choice = choose_product(device->about, size_of(p, aligned));
+  const char* filter = op->ctx->filter;
+  Vectors v = {};
+  // The first that the filter names; without one, or when it names none that can serve, the best.
+  for (int pass = filter[0] ? 0 : 1; pass < 2 && !to.text; ++pass)
+    for (uint32_t i = 0; i < choice.count && !to.text; ++i) {
+      v = vectors_of(p, aligned);
+      const KernelText* text = text_of(p, ProductKind(choice.order[i]), v);
+      if (!text || !text->source || (pass == 0 && !glob_match(filter, text->names[device->api->number]))) continue;
+      to.text = text;
+      to.kind = ProductKind(choice.order[i]);
+    }
+  if (!to.text) return SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
+  to.vector_a = v.a; to.vector_b = v.b; to.vector_c = v.c;
+  if (!fill_arguments(p, to)) return SKUA_UNSUPPORTED_("%s: an extent or a step is too large for the kernels of %s", op->cls->name, device->api->name);
+  const size_t columns = ceil_div(p.n, 4);
+  to.group = product_group(device->about, to.kind, columns);
+  const uint16_t(&l)[3] = to.group.local;
+  size_t groups[3] = {ceil_div(columns, l[0]), 0, p.z};
+  switch (to.kind) {
+    case kRows4: groups[1] = ceil_div(p.m, size_t(4) * l[1]); break;
+    case kRows8: groups[1] = ceil_div(p.m, size_t(8) * l[1]); break;
+    case kTile64: groups[1] = ceil_div(p.m, 64); break;
+    case kTile128: groups[0] = ceil_div(p.n, 128); groups[1] = ceil_div(p.m, 128); break;
+    default: groups[1] = p.m; break;
+  }
+  for (int i = 0; i < 3; ++i) {
+    const size_t most = device->about.group_count[i] ? device->about.group_count[i] : 65535;
+    if (groups[i] > most) return SKUA_UNSUPPORTED_("%s: %zu work-groups in dimension %d, the device starts %zu", op->cls->name, groups[i], i, most);
+    to.groups[i] = uint32_t(groups[i]);
+  }
+  ProgramKey key = {to.text, {l[0], l[1], l[2]}, {p.activation.kind, int32_t(p.residual), p.bias, p.conv ? p.transposed : p.beta != 0}};
+  return device->api->program(device, key, &to.program);
+}
+
+skua_status record_product(const skua_plan* plan, const Product& p, const ProductStep& step, const ProductOffsets& at, const Binding (&bindings)[5], skua_stream* stream) {
+  if (!step.text && (!p.m || !p.n || !p.z)) return SKUA_STATUS_OK;
+  const ProductStep* use = &step;
+  ProductStep other;
+  if (((at.a % 4 && step.vector_a) || (at.b % 4 && step.vector_b && !p.constant) || ((at.c % 4 || at.r % 4) && step.vector_c))) {
+    SKUA_TRY(make_product(plan->op, p, false, other));  // rare: compiled now
+    use = &other;
+  }
+  Dispatch d = {};
+  d.program = use->program;
+  for (int i = 0; i < 5; ++i) d.bindings[i] = bindings[i].buffer ? bindings[i] : Binding{bindings[4].buffer, 0, 0, false};
+  d.n_bindings = 5;
+  memcpy(d.arguments, use->arguments, sizeof d.arguments);
+  d.n_arguments = use->n_arguments;
+  memcpy(d.groups, use->groups, sizeof d.groups);
+  const uint8_t(&place)[4] = p.conv ? kConvOffsets : kGemmOffsets;
+  const size_t offsets[] = {at.a / (use->vector_a ? 4 : 1), p.conv ? 0 : at.b / (use->vector_b ? 4 : 1), at.c / (use->vector_c ? 4 : 1), at.r / (use->vector_c ? 4 : 1)};
+  for (int i = 0; i < 4; ++i) {
+    if (p.conv && i == 1) continue;
+    if (offsets[i] > INT32_MAX / 2) return SKUA_UNSUPPORTED_("%s: an operand begins %zu elements into its buffer, too far for the kernels", plan->op->cls->name, offsets[i]);
+    d.arguments[place[i]] = int32_t(offsets[i]);
+  }
+#ifdef SKUA_COUNT_CALLS
+  __atomic_fetch_add(&use->text->calls[plan->op->ctx->gpu->api->number], 1, __ATOMIC_RELAXED);
+#endif
+  return plan->op->ctx->gpu->api->record(stream, d);
+}
+
+void explain_product(const skua_op* op, const Product& p, const ProductStep& step, Text& text) {
+  if (!step.text) return;
+  const ProductChoice choice = choose_product(op->ctx->gpu->about, size_of(p, true));
+  text.add("  %zu rows, %zu columns, %zu terms, %zu of them; work-group %ux%ux%u\n", p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, step.group.local[0], step.group.local[1],
+           step.group.local[2]);
+  text.add("  %s: %s\n  candidates:", product_kind_name(step.kind), step.kind == choice.order[0] ? choice.why : "the kernel filter asks for it, or the preferred one has no kernel for these strides");
+  for (uint32_t i = 0; i < choice.count; ++i) text.add(" %s", product_kind_name(choice.order[i]));
+  text.add("\n");
+}
+
+}  // namespace skua::gpu

@@ -1,0 +1,59 @@
+// Products and convolutions on a device, what gemm.cc and conv.cc share: numbers in elements become the arguments of a kernel of gpu/kernels/product.h.
+#pragma once
+#include "dispatch/element.h"
+#include "gpu/choice.h"
+#include "gpu/maps.h"
+
+namespace skua::gpu {
+
+// An operator with weights: what open() uploads.
+struct WeightedOp : skua_op {
+  skua_device_buffer *weights_there, *bias_there;  // NULL = none
+};
+
+// Bytes of op->weights for a bias of `bias` floats in front of n elements, as upload_weights() wants them; false: overflow.
+bool weights_bytes(size_t bias, Element element, size_t n, size_t& bytes);
+inline size_t bias_bytes(size_t bias) { return round_up(bias * sizeof(float), 64); }
+skua_status upload_weights(WeightedOp& op, size_t bias, Element element, size_t n);
+void free_weights(skua_op* op);  // OpClass::close
+
+// to[i] = from[i * step], n elements of `type` as `as`.
+void pack_row(size_t n, const void* from, size_t step, Element type, void* to, Element as);
+
+struct Product {
+  bool conv, transposed, constant, bias;
+  Element element;
+  size_t m, n, k, z;  // per batch or group; k of one tap
+  // of a product
+  size_t a_m, a_k, a_z, b_k, b_n, b_z, c_m, c_z, r_m, r_z;
+  float alpha, beta;
+  // of a convolution
+  size_t batch, out_w, out_h, in_w, in_h, kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  MapSteps a, c, r;
+  uint32_t residual;
+  Fused activation;
+};
+
+// A product ready to be recorded: offsets are missing.
+struct ProductStep {
+  const KernelText* text;
+  const Program* program;
+  ProductKind kind;
+  WorkGroup group;
+  bool vector_a, vector_b, vector_c;
+  uint32_t groups[3], n_arguments;
+  int32_t arguments[kMaxArguments];
+};
+
+// aligned: offsets of A, B, C and the residual are multiples of 4 elements. Chooses a kernel, which the context's filter may name, and compiles it.
+skua_status make_product(const skua_op* op, const Product& p, bool aligned, ProductStep& to);
+struct ProductOffsets {
+  size_t a, b, c, r;  // elements
+};
+// bindings: A, B, bias, residual, C.
+skua_status record_product(const skua_plan* plan, const Product& p, const ProductStep& step, const ProductOffsets& at, const Binding (&bindings)[5], skua_stream* stream);
+void explain_product(const skua_op* op, const Product& p, const ProductStep& step, Text& text);
+
+// Element `b` of a run's binding; NULL where there is no such operand.
+inline size_t offset_of(const skua_buffer& b, Element e) { return b.offset / element_bytes(e); }
+}  // namespace skua::gpu
