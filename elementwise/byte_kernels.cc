@@ -3,6 +3,7 @@
 // a turn, which leave as one of bytes.
 #include "elementwise/byte_kernel.h"
 #include "dispatch/kernel.h"
+#include "simd/look_up.h"
 #include "simd/simd.h"
 
 namespace skua {
@@ -107,79 +108,7 @@ template <class T> void mul_bytes(const BinaryBytes& r) {
 }
 
 // ---- table -----------------------------------------------------------------------------------------------------------------------
-SKUA_INL void look_up(size_t n, const uint8_t* x, uint8_t* y, const uint8_t* table) {
-  size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    const uint8_t a = table[x[i]], b = table[x[i + 1]], c = table[x[i + 2]], d = table[x[i + 3]];
-    y[i] = a; y[i + 1] = b; y[i + 2] = c; y[i + 3] = d;
-  }
-  for (; i < n; ++i) y[i] = table[x[i]];
-}
-#if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
-// Sixteen shuffles, one for each 16 entries, of x less 16 from each to the next. A shuffle gives 0 where its index has the highest bit set, else an entry: x in
-// row r meets the last eight rows up to r (the subtractions saturate from the ninth on, so that none comes around again), and the exclusive or of what
-// stands there must be row r of the table.
-#if defined(SKUA_ISA_avx512)
-using Bytes = __m512i;
-SKUA_INL Bytes row_of(const uint8_t* p) { return _mm512_maskz_broadcast_i32x4(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
-SKUA_INL Bytes either(Bytes a, Bytes b) { return _mm512_xor_si512(a, b); }
-SKUA_INL Bytes shuffled(Bytes t, Bytes x) { return _mm512_shuffle_epi8(t, x); }
-SKUA_INL Bytes less_16(Bytes x) { return _mm512_sub_epi8(x, _mm512_set1_epi8(16)); }
-SKUA_INL Bytes less_16_saturated(Bytes x) { return _mm512_subs_epi8(x, _mm512_set1_epi8(16)); }
-SKUA_INL Bytes load_all(const uint8_t* p) { return _mm512_loadu_si512(p); }
-SKUA_INL void store_all(Bytes v, uint8_t* p) { _mm512_storeu_si512(p, v); }
-#else
-using Bytes = __m256i;
-SKUA_INL Bytes row_of(const uint8_t* p) { return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
-SKUA_INL Bytes either(Bytes a, Bytes b) { return _mm256_xor_si256(a, b); }
-SKUA_INL Bytes shuffled(Bytes t, Bytes x) { return _mm256_shuffle_epi8(t, x); }
-SKUA_INL Bytes less_16(Bytes x) { return _mm256_sub_epi8(x, _mm256_set1_epi8(16)); }
-SKUA_INL Bytes less_16_saturated(Bytes x) { return _mm256_subs_epi8(x, _mm256_set1_epi8(16)); }
-SKUA_INL Bytes load_all(const uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-SKUA_INL void store_all(Bytes v, uint8_t* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
-#endif
-void table(size_t n, const void* from, void* to, const uint8_t* entries) {
-  const uint8_t* x = static_cast<const uint8_t*>(from);
-  uint8_t* y = static_cast<uint8_t*>(to);
-  if (n >= sizeof(Bytes)) {
-    Bytes t[16];
-    SKUA_UNROLL for (int r = 0; r < 16; ++r) {
-      t[r] = row_of(entries + 16 * r);
-      if (r) t[r] = either(t[r], row_of(entries + 16 * (r - 1)));
-      if (r >= 8) t[r] = either(t[r], t[r - 8]);
-    }
-    for (; n >= sizeof(Bytes); n -= sizeof(Bytes), x += sizeof(Bytes), y += sizeof(Bytes)) {
-      Bytes v = load_all(x), sum = shuffled(t[0], v);
-      SKUA_UNROLL for (int r = 1; r < 16; ++r) {
-        v = r <= 8 ? less_16(v) : less_16_saturated(v);
-        sum = either(sum, shuffled(t[r], v));
-      }
-      store_all(sum, y);
-    }
-  }
-  look_up(n, x, y, entries);
-}
-#elif defined(__aarch64__) && !defined(SKUA_ISA_scalar)
-// 64 entries at a time; an index beyond them leaves what stands there.
-void table(size_t n, const void* from, void* to, const uint8_t* entries) {
-  const uint8_t* x = static_cast<const uint8_t*>(from);
-  uint8_t* y = static_cast<uint8_t*>(to);
-  const uint8x16x4_t t0 = vld1q_u8_x4(entries), t1 = vld1q_u8_x4(entries + 64), t2 = vld1q_u8_x4(entries + 128), t3 = vld1q_u8_x4(entries + 192);
-  const uint8x16_t next = vdupq_n_u8(64);
-  for (; n >= 16; n -= 16, x += 16, y += 16) {
-    uint8x16_t v = vld1q_u8(x), found = vqtbl4q_u8(t0, v);
-    v = vsubq_u8(v, next);
-    found = vqtbx4q_u8(found, t1, v);
-    v = vsubq_u8(v, next);
-    found = vqtbx4q_u8(found, t2, v);
-    v = vsubq_u8(v, next);
-    vst1q_u8(y, vqtbx4q_u8(found, t3, v));
-  }
-  look_up(n, x, y, entries);
-}
-#else
 void table(size_t n, const void* x, void* y, const uint8_t* entries) { look_up(n, static_cast<const uint8_t*>(x), static_cast<uint8_t*>(y), entries); }
-#endif
 
 // ---- clamp -----------------------------------------------------------------------------------------------------------------------
 template <class T> void clamp_bytes(size_t n, const void* from, void* to, int32_t low_bound, int32_t high_bound) {

@@ -1,8 +1,8 @@
-// Softmax and its logarithm over one axis. See skua/normalize.h for the formula.
+// Softmax and its logarithm over one axis. See skua/normalize.h for the formula, docs/quantization.md for bytes.
 #include <skua/normalize.h>
 
 #include "core/families.h"
-#include "core/op.h"
+#include "core/quantize.h"
 #include "normalize/softmax_kernel.h"
 
 namespace skua {
@@ -12,10 +12,15 @@ struct Config {
   int32_t axis;
   uint32_t logarithm, type;
   float scale;
+  // Of bytes:
+  uint32_t to_type, flip;
+  float from_scale, to_scale, slope;
+  Requantize to;
 };
 struct Op : skua_op {
   Config config;
   const Kernel *rows, *columns;
+  int32_t powers[256];  // of bytes
 };
 struct Plan : skua_plan {
   size_t outer, n, inner;    // [outer][n][inner]
@@ -26,8 +31,32 @@ struct Plan : skua_plan {
   bool even;                 // rows with the same step from each to the next, x_row and y_row
 };
 
+#ifdef SKUA_TYPE_s8
+// e^-x for x >= 0 within 2^-45: by the same operations of double everywhere, as the C library's exponential is not.
+double power(double x) {
+  if (x > 64) return 0;
+  const double r = x / -128;  // -1/2 and above
+  double y = 1;
+  for (int k = 14; k > 0; --k) y = y * r / k + 1;
+  for (int k = 0; k < 7; ++k) y *= y;
+  return y;
+}
+
+skua_status open_bytes(Op& op) {
+  const Config& c = op.config;
+  const double step = double(c.from_scale) * double(c.scale < 0 ? -c.scale : c.scale);
+  for (int32_t d = 0; d < 256; ++d) op.powers[d] = int32_t(power(d * step) * 0x1p30 + 0.5);
+  op.rows = find_kernel(op.ctx, softmax_bytes_tables, KernelKind::softmax_bytes, int(c.logarithm), Element(c.to_type));
+  op.columns = find_kernel(op.ctx, softmax_bytes_tables, KernelKind::softmax_bytes, int(c.logarithm + 2), Element(c.to_type));
+  return op.rows && op.columns ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("softmax: no kernel in this build");
+}
+#endif
+
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
+#ifdef SKUA_TYPE_s8
+  if (is_int8(Element(op.config.type))) return open_bytes(op);
+#endif
   op.rows = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_rows, int(op.config.logarithm), Element(op.config.type));
   op.columns = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_columns, int(op.config.logarithm), Element(op.config.type));
   if (!op.rows || !op.columns) return SKUA_UNSUPPORTED_("softmax: no kernel in this build");
@@ -49,7 +78,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   SKUA_TRY(need_type(base, s, 0, skua_dtype(op.config.type)));
   const int32_t rank = int32_t(x.rank), axis = op.config.axis < 0 ? op.config.axis + rank : op.config.axis;
   if (axis < 0 || axis >= rank) return SKUA_INVALID("softmax: axis is %d, input 0 has rank %d", op.config.axis, rank);
-  p.outputs[0] = tensor(x.type, x.rank);
+  p.outputs[0] = tensor(skua_dtype(op.config.to_type), x.rank);
   memcpy(p.outputs[0].shape, x.shape, sizeof x.shape);
   if (element_count(x) && !dense_inside(x)) return SKUA_UNSUPPORTED_("softmax: input 0 has strides with holes inside dimension 0; only its own stride may be larger than dense");
   p.outer = p.per_block = p.inner = 1;
@@ -79,12 +108,20 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   return SKUA_STATUS_OK;
 }
 
+void compute(const Plan& p, size_t count, const void* x, void* y) {
+  const Op& op = *static_cast<const Op*>(p.op);
+  const Config& c = op.config;
+  if (p.kernel->kind == KernelKind::softmax_bytes)
+    code_of<SoftmaxBytesFn>(p.kernel)({count, p.n, x, y, p.x_row, p.y_row, op.powers, uint8_t(c.flip), c.slope, double(c.to_scale), c.to});
+  else if (p.by_rows) code_of<SoftmaxRowsFn>(p.kernel)(count, p.n, x, p.x_row, y, p.y_row, c.scale);
+  else code_of<SoftmaxColumnsFn>(p.kernel)(p.n, count, x, p.x_row, y, p.y_row, c.scale);
+}
+
 struct Task {
   const Plan* plan;
   const char* x;
   char* y;
   size_t element;  // bytes
-  float scale;
   size_t blocks, pieces;  // blocks of columns
 };
 
@@ -100,12 +137,12 @@ void task(void* arg, size_t index, uint32_t) {
     char* y = t.y + (block * p.y_block + in * p.n * p.inner) * t.element;
     if (p.by_rows) {
       const size_t rows = p.even ? to - from : min(p.per_block - in, to - from);
-      code_of<SoftmaxRowsFn>(p.kernel)(rows, p.n, x, p.x_row, y, p.y_row, t.scale);
+      compute(p, rows, x, y);
       from += rows;
     } else {
       const size_t line = 64 / t.element, lines = ceil_div(p.inner, line), part = from % t.blocks;
       const size_t c0 = min(piece_begin(lines, t.blocks, part) * line, p.inner), c1 = min(piece_begin(lines, t.blocks, part + 1) * line, p.inner);
-      code_of<SoftmaxColumnsFn>(p.kernel)(p.n, c1 - c0, x + c0 * t.element, p.x_row, y + c0 * t.element, p.y_row, t.scale);
+      compute(p, c1 - c0, x + c0 * t.element, y + c0 * t.element);
       ++from;
     }
   }
@@ -117,11 +154,11 @@ void run(const RunArgs& args) {
   const Config& c = static_cast<const Op*>(p.op)->config;
   if (p.even && args.concurrency() == 1) {
     note_use(p.kernel);
-    return code_of<SoftmaxRowsFn>(p.kernel)(p.outer, p.n, args.in<void>(0), p.x_row, args.out<void>(0), p.y_row, c.scale);
+    return compute(p, p.outer, args.in<void>(0), args.out<void>(0));
   }
-  Task t = {&p, args.in<char>(0), args.out<char>(0), element_bytes(Element(c.type)), c.scale, 1, 1};
+  Task t = {&p, args.in<char>(0), args.out<char>(0), element_bytes(Element(c.type)), 1, 1};
   const size_t lines = p.by_rows ? 1 : ceil_div(p.inner, 64 / t.element);
-  t.pieces = pieces_for(args, p.outer * lines, double(p.n) * double(p.inner) / double(lines) * 16 / p.kernel->vector + 50);
+  t.pieces = pieces_for(args, p.outer * lines, double(p.n) * double(p.inner) / double(lines) * (t.element == 1 ? 2 : 16.0 / p.kernel->vector) + 50);
   if (p.outer < t.pieces) t.blocks = min(ceil_div(t.pieces, p.outer), lines);
   parallel(args, t.pieces, task, &t);
 }
@@ -136,14 +173,30 @@ using namespace skua;
 extern "C" skua_status skua_softmax_create(skua_context* context, const skua_softmax_desc* desc, skua_op** out) {
   skua_softmax_desc d = {};
   SKUA_TRY(read_desc("softmax", context, desc, d, out));
-  SKUA_TRY(need_float("softmax", "input_type", d.input_type));
-  SKUA_TRY(need_same_type("softmax", "output_type", d.output_type, "input_type", d.input_type));
-  SKUA_TRY(need_unquantized("softmax", "input_q", d.input_q));
-  SKUA_TRY(need_unquantized("softmax", "output_q", d.output_q));
+  const bool bytes = is_int8(Element(d.input_type));
+  if (bytes) {
+    SKUA_TRY(need_int8("softmax", "input_type", d.input_type));
+    if (!is_int8(Element(d.output_type))) return need_same_type("softmax", "output_type", d.output_type, "input_type", d.input_type);
+  } else {
+    SKUA_TRY(need_float("softmax", "input_type", d.input_type));
+    SKUA_TRY(need_same_type("softmax", "output_type", d.output_type, "input_type", d.input_type));
+  }
+  SKUA_TRY(need_quantization_of("softmax", "input_q", d.input_q, d.input_type));
+  SKUA_TRY(need_quantization_of("softmax", "output_q", d.output_q, d.output_type));
   if (d.axis < -SKUA_MAX_RANK || d.axis >= SKUA_MAX_RANK) return SKUA_INVALID("softmax: axis is %d, must be within -%d..%d", d.axis, SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
   if (!(d.scale - d.scale == 0)) return SKUA_INVALID("softmax: scale is %g, must be finite", double(d.scale));
   skua_op* op;
   SKUA_TRY(new_op(softmax_class, context, 1, 1, 0, &op));
-  static_cast<Op*>(op)->config = {d.axis, d.log, uint32_t(d.input_type), d.scale};
+  Config& c = static_cast<Op*>(op)->config;
+  c.axis = d.axis, c.logarithm = d.log, c.type = uint32_t(d.input_type), c.to_type = uint32_t(d.output_type), c.scale = d.scale;
+  if (bytes) {
+    const Element to = Element(d.output_type);
+    c.flip = (d.input_type == SKUA_DTYPE_S8 ? 0x80 : 0) ^ (d.scale < 0 ? 0xff : 0);
+    c.from_scale = d.input_q.scale, c.to_scale = d.output_q.scale;
+    const double slope = double(c.from_scale) * double(d.scale < 0 ? -d.scale : d.scale) / double(c.to_scale);
+    c.slope = slope < 0x1p100 ? float(slope) : 0x1p100f;  // any step is beyond the type then
+    const int32_t zero = d.output_q.zero_point;
+    c.to = {float(least_of(to) - zero), float(greatest_of(to) - zero), zero};
+  }
   return open_op(op, out);
 }

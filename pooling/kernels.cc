@@ -219,18 +219,23 @@ template <class T> void from_channels(size_t n, size_t count, const void* channe
 #if defined(SKUA_HALF)
 const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
 #else
+#define SKUA_POOL_PLANES(T, type)                                                                                                                                   \
+  SKUA_POOL(T, type, "from_planes", "NCHW: blocks of vectors transposed in registers, as floats", pool_transpose, 0, PoolTransposeFn, to_channels<T>)               \
+  SKUA_POOL(T, type, "to_planes", "NCHW: blocks of vectors transposed in registers, from floats", pool_transpose, 1, PoolTransposeFn, from_channels<T>)
 #define SKUA_POOL_TYPE(T, type)                                                                                                                                     \
   SKUA_POOL_MAX(T, type)                                                                                                                                            \
   SKUA_POOL(T, type, "average", "up to six vectors of channels per pass over the window, summed in f32 by rows", pool_average, 0, PoolFn, pixels<Average<T>>)       \
   SKUA_POOL(T, type, "indices", "a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>)          \
-  SKUA_POOL(T, type, "from_planes", "NCHW: blocks of vectors transposed in registers, as floats", pool_transpose, 0, PoolTransposeFn, to_channels<T>)               \
-  SKUA_POOL(T, type, "to_planes", "NCHW: blocks of vectors transposed in registers, from floats", pool_transpose, 1, PoolTransposeFn, from_channels<T>)
+  SKUA_POOL_PLANES(T, type)
 #define SKUA_POOL_BYTES(T, type)                                                                                                                                    \
   SKUA_POOL(T, type, "max", "bytes in whole registers, up to four per pass over the window", pool_max, 0, PoolFn, max_bytes<T>)                                     \
-  SKUA_POOL(T, type, "average", "exact sums of up to four vectors of channels per pass, requantised once", pool_average, 0, PoolFn, pixels<AverageBytes<T>>)
+  SKUA_POOL(T, type, "average", "exact sums of up to four vectors of channels per pass, requantised once", pool_average, 0, PoolFn, pixels<AverageBytes<T>>) \
+  SKUA_POOL(T, type, "indices", "widened; a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>) \
+  SKUA_POOL_PLANES(T, type)
 const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_POOL_TYPE) SKUA_FOR_INT8(SKUA_POOL_BYTES)};
 #undef SKUA_POOL_BYTES
 #undef SKUA_POOL_TYPE
+#undef SKUA_POOL_PLANES
 #endif
 #undef SKUA_POOL_MAX
 #undef SKUA_POOL

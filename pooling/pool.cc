@@ -17,7 +17,7 @@ using Map = PoolMap;
 
 struct Op : skua_op {
   Config config;
-  Activation activation, f32_activation;  // of rows of the tensors' type; of floats
+  Activation activation, f32_activation;  // of rows of the tensors' type; of floats (of bytes: the same bounds)
 };
 
 struct Plan : skua_plan, PoolShape {
@@ -35,7 +35,7 @@ const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(pl
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
   if (is_int8(Element(op.config.type))) {
-    op.activation = {op.config.low, op.config.high, nullptr, 0, 0};
+    op.activation = op.f32_activation = {op.config.low, op.config.high, nullptr, 0, 0};
     return SKUA_STATUS_OK;
   }
   SKUA_TRY(resolve_activation(base, op.config.activation, op.f32_activation));
@@ -76,8 +76,10 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const Kernel* f32 = find_kernel(op.ctx, pooling_tables, kinds[c.kind]);
   p.kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind], -1, element);
   if (!p.kernel) return SKUA_UNSUPPORTED_("%s: no kernel in this build", base->cls->name);
-  p.algorithm = !nchw ? "channels" : bytes ? "planes_in_place" : "planes";
-  if (bytes) return SKUA_STATUS_OK;
+  // Floats hold a maximum of bytes as it is, of an average not every sum.
+  const bool in_place = bytes && c.kind == SKUA_POOL_AVERAGE;
+  p.algorithm = !nchw ? "channels" : in_place ? "planes_in_place" : "planes";
+  if (in_place) return SKUA_STATUS_OK;
   if (!nchw || !p.y.out || !p.x.out) return SKUA_STATUS_OK;
   p.from_planes = transposer(op.ctx, 0, f32->vector, element);
   p.to_planes = transposer(op.ctx, 1, f32->vector, element);
@@ -275,8 +277,7 @@ extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool
   SKUA_TRY(need_quantization_of("pool2d", "output_q", d.output_q, d.type));
   SKUA_TRY(check_activation("pool2d", d.activation));
   if (unsigned(d.kind) > SKUA_POOL_MAX_INDICES) return SKUA_INVALID("pool2d: kind is %d, unknown", int(d.kind));
-  if (bytes && d.kind == SKUA_POOL_MAX_INDICES) return SKUA_UNSUPPORTED_("pool2d: kind is MAX_INDICES, which has no kernel for %s", skua_dtype_name(d.type));
-  if (bytes && d.kind == SKUA_POOL_MAX && (d.input_q.scale != d.output_q.scale || d.input_q.zero_point != d.output_q.zero_point))
+  if (bytes && d.kind != SKUA_POOL_AVERAGE && (d.input_q.scale != d.output_q.scale || d.input_q.zero_point != d.output_q.zero_point))
     return SKUA_UNSUPPORTED_("pool2d: input_q and output_q differ; a maximum keeps the quantisation, use convert for another");
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("pool2d: layout is %d, unknown", int(d.layout));
   if (!d.global) SKUA_TRY(check_window("pool2d", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.padding));
@@ -294,7 +295,7 @@ extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool
       skua_op_destroy(base);
       return s;
     }
-    if (d.kind == SKUA_POOL_MAX) {
+    if (d.kind != SKUA_POOL_AVERAGE) {
       c.low += float(c.zero_point);
       c.high += float(c.zero_point);
     }

@@ -38,11 +38,12 @@ void expect_text(skua_status got, skua_status want, const char* text) {
 void check_pool(skua_context* context, skua_dtype type, skua_pool_kind kind, skua_layout layout, size_t channels, bool global, bool count_padding, bool relu) {
   SCOPED_TRACE(testing::Message() << skua_dtype_name(type) << " kind " << kind << " layout " << layout << " channels " << channels << " global " << global << " counts " << count_padding);
   const size_t h = 5, w = 6, stride = 2;
-  const int in_zero = first_of(type) + (count_padding ? 255 : 31), zero = kind == SKUA_POOL_MAX ? in_zero : first_of(type) + 100;
+  const bool greatest = kind != SKUA_POOL_AVERAGE;
+  const int in_zero = first_of(type) + (count_padding ? 255 : 31), zero = greatest ? in_zero : first_of(type) + 100;
   skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
   d.kind = kind, d.type = type, d.layout = layout, d.global = global, d.count_padding = count_padding;
   d.kernel_h = 3, d.kernel_w = 2, d.stride_h = d.stride_w = stride, d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
-  d.input_q = of(0.07f, in_zero), d.output_q = of(kind == SKUA_POOL_MAX ? 0.07f : 0.031f, zero);
+  d.input_q = of(0.07f, in_zero), d.output_q = of(greatest ? 0.07f : 0.031f, zero);
   if (relu) d.activation.kind = SKUA_ACTIVATION_RELU;
   Op op;
   SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
@@ -50,10 +51,10 @@ void check_pool(skua_context* context, skua_dtype type, skua_pool_kind kind, sku
   Rng rng{uint32_t(channels)};
   const bool last = layout == SKUA_LAYOUT_NHWC;
   const Data x = bytes(with_holes(shape(last ? std::vector<size_t>{2, h, w, channels} : std::vector<size_t>{2, channels, h, w}, type), {0, 1, 1, last ? 3u : 0u}), rng);
-  const Data y = run(op, {x})[0];
+  const std::vector<Data> results = run(op, {x});
   const std::vector<float> v = dense(x);
   const size_t out_h = global ? 1 : 3, out_w = global ? 1 : 4;
-  std::vector<float> want(2 * out_h * out_w * channels);
+  std::vector<float> want(2 * out_h * out_w * channels), where(want.size());
   for (size_t i = 0; i < want.size(); ++i) {
     const size_t c = last ? i % channels : i / (out_h * out_w) % channels, ox = last ? i / channels % out_w : i % out_w, oy = last ? i / channels / out_w % out_h : i / out_w % out_h, n = i / (out_h * out_w * channels);
     int64_t sum = 0, count = 0, most = -1000;
@@ -63,12 +64,14 @@ void check_pool(skua_context* context, skua_dtype type, skua_pool_kind kind, sku
         count += count_padding;
         if (py >= h || px >= w) continue;
         const auto q = int64_t(v[last ? ((n * h + py) * w + px) * channels + c : ((n * channels + c) * h + py) * w + px]);
-        sum += q - in_zero, count += !count_padding, most = std::max(most, q);
+        sum += q - in_zero, count += !count_padding;
+        if (q > most) most = q, where[i] = float(py * w + px);
       }
-    if (kind == SKUA_POOL_MAX) want[i] = float(relu ? std::max(most, int64_t(zero)) : most);
+    if (greatest) want[i] = float(relu ? std::max(most, int64_t(zero)) : most);
     else want[i] = requantised(sum, float(double(d.input_q.scale) / double(d.output_q.scale) / double(count)), type, zero, relu ? 0 : -1000);
   }
-  expect_exactly(y, want);
+  expect_exactly(results[0], want);
+  if (kind == SKUA_POOL_MAX_INDICES) expect_exactly(results[1], where);
 }
 
 TEST(PoolInt8, EveryKindBothLayouts) {
@@ -76,10 +79,10 @@ TEST(PoolInt8, EveryKindBothLayouts) {
     for (const char* isa : isas(type)) {
       SCOPED_TRACE(isa);
       Context context(isa);
-      for (skua_pool_kind kind : {SKUA_POOL_MAX, SKUA_POOL_AVERAGE})
+      for (skua_pool_kind kind : {SKUA_POOL_MAX, SKUA_POOL_AVERAGE, SKUA_POOL_MAX_INDICES})
         for (bool global : {false, true}) {
           for (size_t channels : {1, 13, 16, 37, 70, 150}) check_pool(context, type, kind, SKUA_LAYOUT_NHWC, channels, global, channels % 2, channels == 37);
-          check_pool(context, type, kind, SKUA_LAYOUT_NCHW, 5, global, global, false);
+          for (size_t channels : {5, 33}) check_pool(context, type, kind, SKUA_LAYOUT_NCHW, channels, global, global, channels == 33);
         }
     }
 }
@@ -200,7 +203,7 @@ TEST(MapsInt8, BadDescriptorsAreRefusedByName) {
   p.input_q = of(1, 0), p.output_q = of(2, 0);
   expect_text(skua_pool2d_create(context, &p, &op), SKUA_STATUS_UNSUPPORTED, "input_q and output_q differ");
   p.kind = SKUA_POOL_MAX_INDICES;
-  expect_text(skua_pool2d_create(context, &p, &op), SKUA_STATUS_UNSUPPORTED, "MAX_INDICES");
+  expect_text(skua_pool2d_create(context, &p, &op), SKUA_STATUS_UNSUPPORTED, "input_q and output_q differ");
   p.kind = SKUA_POOL_AVERAGE, p.activation.kind = SKUA_ACTIVATION_TANH;
   expect_text(skua_pool2d_create(context, &p, &op), SKUA_STATUS_UNSUPPORTED, "activation");
   p.activation = {}, p.kernel_h = p.kernel_w = 4096;

@@ -409,7 +409,7 @@ TEST(Softmax, BadArgumentsAreRefusedByName) {
   expect_text(skua_softmax_create(context, &d, &none), unsupported, "output_type is u8");
   d = SKUA_SOFTMAX_DESC_INIT;
   d.input_type = SKUA_DTYPE_S8;
-  expect_text(skua_softmax_create(context, &d, &none), unsupported, "input_type is s8");
+  expect_text(skua_softmax_create(context, &d, &none), unsupported, int8_types().empty() ? "input_type is s8" : "output_type is f32");
   d = SKUA_SOFTMAX_DESC_INIT;
   d.axis = 2;
   Op op;

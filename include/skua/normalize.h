@@ -11,7 +11,8 @@ extern "C" {
 
 /* Over one axis: y = exp(x - max) / sum(exp(x - max)), or its logarithm x - max - log(sum(exp(x - max))). Dense input and output (a free
  * stride of the outermost dimension). A row with a NaN gives NaN in the whole row; a row of -inf gives NaN. In place (same strides) is allowed.
- * Types: f32, f16 or bf16, one for input and output. Sums are f32 for every type, of powers in f32. Results of f16 and bf16 are rounded once; where the axis is not the last one, or longer
+ * Types: f32, f16 or bf16, one for input and output; or s8 and u8, each on either side, with their quantisation: the same bits on every CPU, within one step of the real result
+ * (docs/quantization.md); an output scale of 1/256 and the type's first value as zero point hold all that softmax can give. Floats: sums are f32 for every type, of powers in f32. Results of f16 and bf16 are rounded once; where the axis is not the last one, or longer
  * than 2048, the powers too are rounded to the type before they are divided by their sum. */
 typedef struct skua_softmax_desc {
   size_t struct_size;

@@ -1,0 +1,175 @@
+// Softmax of quantised bytes, one source for every instruction set; the formula is at SoftmaxBytes. The powers are a table of integers, so that their sum is exact in any order;
+// what follows is one rounding at a time in f32 or double: every set gives the same bits.
+//
+//   rows      greatest byte by vectors; powers looked up eight bytes at a time and summed; results: rows of up to 256 elements from the powers, which stand in a
+//             buffer, longer ones by a table of their own, of the 256 results that a byte can have
+//   columns   the same down strips of 64 columns
+#include "normalize/softmax_kernel.h"
+#include "dispatch/kernel.h"
+#include "simd/look_up.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr size_t L = F32::L;
+constexpr size_t kShort = 256;   // elements of a row whose powers are kept
+constexpr size_t kStrip = 64;    // columns
+typedef uint8_t Block __attribute__((vector_size(4 * L), aligned(1), may_alias));
+
+SKUA_INL uint8_t greatest(size_t n, const uint8_t* x, uint8_t flip) {
+  uint8_t top = 0;
+  if (L > 1 && n >= sizeof(Block)) {
+    const auto at = [x](size_t i) { return *reinterpret_cast<const Block*>(x + i); };
+    const Block flips = flip - Block{};
+    Block m = at(n - sizeof(Block)) ^ flips;
+    for (size_t i = 0; i + sizeof(Block) < n; i += sizeof(Block)) {
+      const Block v = at(i) ^ flips;
+      m = v > m ? v : m;
+    }
+    uint8_t lanes[sizeof(Block)];
+    *reinterpret_cast<Block*>(lanes) = m;
+    for (size_t half = sizeof(Block) / 2; half >= 8; half /= 2)
+      for (size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[half + i] ? lanes[i] : lanes[half + i];
+    for (size_t i = 0; i < 8; ++i) top = top > lanes[i] ? top : lanes[i];
+    return top;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const uint8_t u = static_cast<uint8_t>(x[i] ^ flip);
+    top = u > top ? u : top;
+  }
+  return top;
+}
+
+// Sums powers[top - u]; fn(i, d) sees each.
+template <class F> SKUA_INL uint64_t sum_powers(size_t n, const uint8_t* x, uint8_t flip, uint8_t top, const int32_t* powers, F fn) {
+  const uint64_t every = 0x0101010101010101u, flips = every * flip, tops = every * top;
+  uint64_t sum = 0, other = 0;
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    uint64_t d;
+    __builtin_memcpy(&d, x + i, 8);
+    d = tops - (d ^ flips);  // no byte borrows: none is above its top
+    SKUA_UNROLL for (size_t k = 0; k < 8; ++k) {
+      const size_t one = d >> 8 * k & 255;
+      (k % 2 ? sum : other) += static_cast<uint32_t>(powers[one]);
+      fn(i + k, one);
+    }
+  }
+  for (; i < n; ++i) {
+    const size_t one = static_cast<size_t>(top - (x[i] ^ flip));
+    sum += static_cast<uint32_t>(powers[one]);
+    fn(i, one);
+  }
+  return sum + other;
+}
+
+// To nearest, in one rounding.
+SKUA_INL double to_double(uint64_t x) { return double(uint32_t(x >> 32)) * 0x1p32 + double(uint32_t(x)); }
+// For 1 <= x < 2^64, within 2^-48: twice the series of the inverse hyperbolic tangent of (m - 1) / (m + 1), m within a factor of sqrt 2 of 1.
+SKUA_INL double logarithm_of(double x) {
+  const uint64_t bits = __builtin_bit_cast(uint64_t, x), up = (bits & 0xfffffffffffffu) > 0x6a09e667f3bcdu;
+  const double m = __builtin_bit_cast(double, (bits & 0xfffffffffffffu) | (1023 - up) << 52), z = (m - 1) / (m + 1), z2 = z * z;
+  double series = 0;
+  for (int k = 17; k > 0; k -= 2) series = series * z2 + 1.0 / k;
+  return double(int32_t(bits >> 52) - 1023 + int32_t(up)) * 0x1.62e42fefa39efp-1 + 2 * z * series;
+}
+// What belongs to a sum: the factor, or what is subtracted.
+template <bool logarithm> SKUA_INL float of_sum(const SoftmaxBytes& s, uint64_t sum) {
+  if constexpr (logarithm) {
+    const double shift = logarithm_of(to_double(sum) * 0x1p-30) / s.step;
+    return shift < 0x1p100 ? float(shift) : 0x1p100f;
+  }
+  return float(1 / (to_double(sum) * s.step));
+}
+template <bool logarithm> SKUA_INL int32_t kept(const SoftmaxBytes& s, size_t d) { return logarithm ? -static_cast<int32_t>(d) : s.powers[d]; }
+
+// From what was kept; by(i) gives what belongs to the sums of elements i and on, of n or of a vector.
+template <bool logarithm, class T, class By> SKUA_INL void finish(size_t n, const int32_t* x, T* y, F32 slope, const Requantizer& to, By by) {
+  size_t i = 0;
+  const auto value = [&](I32 v, F32 of) { return to.rounded(logarithm ? to_f32(v) * slope - of : to_f32(v) * of); };
+  for (; i + 4 * L <= n; i += 4 * L) {
+    I32 q[4];
+    SKUA_UNROLL for (size_t u = 0; u < 4; ++u) q[u] = value(I32::load(x + i + u * L), by(i + u * L, L));
+    store_bytes(q, y + i);
+  }
+  for (size_t m; i < n; i += m) {
+    m = n - i < L ? n - i : L;
+    value(I32::load_n(x + i, m), by(i, m)).store_n(y + i, m);
+  }
+}
+
+template <bool logarithm, class T> void rows(const SoftmaxBytes& s) {
+  const Requantizer to(s.to);
+  const F32 slope = F32::set1(s.slope);
+  const uint8_t* x = static_cast<const uint8_t*>(s.x);
+  T* y = static_cast<T*>(s.y);
+  alignas(64) int32_t buffer[kShort];
+  for (size_t r = 0; r < s.count; ++r, x += s.x_step, y += s.y_step) {
+    const uint8_t top = greatest(s.n, x, s.flip);
+    const bool is_short = s.n <= kShort;
+    const uint64_t sum = is_short ? sum_powers(s.n, x, s.flip, top, s.powers, [&](size_t i, size_t d) { buffer[i] = kept<logarithm>(s, d); })
+                                  : sum_powers(s.n, x, s.flip, top, s.powers, [](size_t, size_t) {});
+    const F32 of = F32::set1(of_sum<logarithm>(s, sum));
+    const auto same = [of](size_t, size_t) { return of; };
+    if (is_short) {
+      finish<logarithm>(s.n, buffer, y, slope, to, same);
+      continue;
+    }
+    if (logarithm) for (size_t d = 0; d < 256; ++d) buffer[d] = kept<logarithm>(s, d);
+    T results[256];
+    finish<logarithm>(256, logarithm ? buffer : s.powers, results, slope, to, same);
+    look_up(s.n, x, reinterpret_cast<uint8_t*>(y), reinterpret_cast<const uint8_t*>(results), uint8_t(~s.flip), uint8_t(top + 1));  // top - u = ~u + top + 1
+  }
+}
+
+template <bool logarithm, class T> void columns(const SoftmaxBytes& s) {
+  const Requantizer to(s.to);
+  const F32 slope = F32::set1(s.slope);
+  alignas(64) uint8_t top[kStrip];
+  alignas(64) uint64_t sums[kStrip];
+  alignas(64) float of[kStrip];
+  alignas(64) int32_t buffer[kStrip];
+  for (size_t c0 = 0, m; c0 < s.count; c0 += m) {
+    m = s.count - c0 < kStrip ? s.count - c0 : kStrip;
+    const uint8_t* const x = static_cast<const uint8_t*>(s.x) + c0;
+    T* const y = static_cast<T*>(s.y) + c0;
+    for (size_t c = 0; c < kStrip; ++c) top[c] = 0, sums[c] = 0;
+    for (size_t r = 0; r < s.n; ++r) {
+      const uint8_t* const row = x + r * s.x_step;
+      size_t c = 0;
+      if (L > 1) for (; c + sizeof(Block) <= m; c += sizeof(Block)) {
+        Block& best = *reinterpret_cast<Block*>(top + c);
+        const Block v = *reinterpret_cast<const Block*>(row + c) ^ (s.flip - Block{});
+        best = v > best ? v : best;
+      }
+      for (; c < m; ++c) {
+        const uint8_t u = static_cast<uint8_t>(row[c] ^ s.flip);
+        top[c] = u > top[c] ? u : top[c];
+      }
+    }
+    for (size_t r = 0; r < s.n; ++r)
+      for (size_t c = 0; c < m; ++c) sums[c] += static_cast<uint32_t>(s.powers[top[c] - (x[r * s.x_step + c] ^ s.flip)]);
+    for (size_t c = 0; c < m; ++c) of[c] = of_sum<logarithm>(s, sums[c]);
+    for (size_t r = 0; r < s.n; ++r) {
+      for (size_t c = 0; c < m; ++c) buffer[c] = kept<logarithm>(s, static_cast<size_t>(top[c] - (x[r * s.x_step + c] ^ s.flip)));
+      finish<logarithm>(m, buffer, y + r * s.y_step, slope, to, [&](size_t c, size_t n) { return n == L ? F32::load(of + c) : F32::load_n(of + c, n); });
+    }
+  }
+}
+
+#define SKUA_SOFTMAX_ONE(name, T, type, variant, code)                                                                                                    \
+  {name "_" #type "_" SKUA_STRING(SKUA_ISA), "normalize", "powers from a table of integers, exact sums", KernelKind::softmax_bytes, Isa::SKUA_ISA, variant, \
+   0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxBytesFn>(code)), element_of<T>},
+#define SKUA_SOFTMAX(T, type)                                                                                                                             \
+  SKUA_SOFTMAX_ONE("softmax_rows", T, type, 0, (rows<false, T>)) SKUA_SOFTMAX_ONE("log_softmax_rows", T, type, 1, (rows<true, T>))                          \
+  SKUA_SOFTMAX_ONE("softmax_columns", T, type, 2, (columns<false, T>)) SKUA_SOFTMAX_ONE("log_softmax_columns", T, type, 3, (columns<true, T>))
+const Kernel kernels[] = {SKUA_FOR_INT8(SKUA_SOFTMAX)};
+#undef SKUA_SOFTMAX
+#undef SKUA_SOFTMAX_ONE
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(softmax_bytes, kernels)
+}  // namespace skua
