@@ -26,13 +26,16 @@ using ConvertBytesFn = void (*)(const ConvertBytes&);
 // KernelKind::binary_bytes, x, y and z of one type; z may be x or y. The result is clamped and rounded as dispatch/requantize.h says from t =
 //   variant 0: (x - x_zero) * a + (y - y_zero) * b, each product and the sum rounded to f32 (never fused)
 //   variant 1: (x - x_zero) * (y - y_zero) * a, the first product exact
+//   others, of form `vectors` only, with p = x - x_zero and q = y - y_zero (no operation is fused):
+//   variant 2: p / q * a; NaN is 0         3: min(p * a, q * b)          4: max(p * a, q * b)
+//   variant 5: (p * a - q * b)^2 * c       6: p * a, where p < 0 p * q * c
 struct BinaryBytes {
   size_t n, rows;
   BinaryForm form;
   const void *x, *y;
   void* z;
   size_t x_step, y_step, z_step;
-  float a, b;
+  float a, b, c;
   int32_t x_zero, y_zero;
   Requantize to;
 };

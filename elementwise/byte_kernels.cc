@@ -1,4 +1,4 @@
-// Elementwise kernels on quantised bytes, one source for every instruction set: conversions, sums and products of tensors of different scales, tables of 256
+// Elementwise kernels on quantised bytes, one source for every instruction set: conversions, binary functions of tensors of different scales, tables of 256
 // entries, clamps. Bytes are widened to integers, computed in f32 without fused operations, and rounded once: every set gives the same bits. Four vectors of f32
 // a turn, which leave as one of bytes.
 #include "elementwise/byte_kernel.h"
@@ -107,6 +107,23 @@ template <class T> void mul_bytes(const BinaryBytes& r) {
   rows<T>(r, [a](F32 x, F32 y) __attribute__((always_inline)) { return x * y * a; });
 }
 
+// Of whole vectors only: what repeats is repeated in a buffer.
+template <int variant, class T> void other_bytes(const BinaryBytes& r) {
+  const Requantizer to(r.to);
+  const I32 x_zero = I32::set1(r.x_zero), y_zero = I32::set1(r.y_zero);
+  const F32 a = F32::set1(r.a), b = F32::set1(r.b), c = F32::set1(r.c);
+  const T *x = static_cast<const T*>(r.x), *y = static_cast<const T*>(r.y);
+  T* z = static_cast<T*>(r.z);
+  for (size_t i = 0; i < r.rows; ++i, x += r.x_step, y += r.y_step, z += r.z_step)
+    row(r.n, Vector<T>{x, x_zero}, Vector<T>{y, y_zero}, z, to, [&](F32 p, F32 q) __attribute__((always_inline)) {
+      if constexpr (variant == 2) return without_nan(p / q * a);
+      else if constexpr (variant == 3) return min_fast(p * a, q * b);
+      else if constexpr (variant == 4) return max_fast(p * a, q * b);
+      else if constexpr (variant == 5) return (p * a - q * b) * (p * a - q * b) * c;
+      else return select(lt(p, F32::zero()), p * q * c, p * a);
+    });
+}
+
 // ---- table -----------------------------------------------------------------------------------------------------------------------
 void table(size_t n, const void* x, void* y, const uint8_t* entries) { look_up(n, static_cast<const uint8_t*>(x), static_cast<uint8_t*>(y), entries); }
 
@@ -137,7 +154,13 @@ const Kernel kernels[] = {
 #undef SKUA_BYTES
 #undef SKUA_BOTH
 #undef SKUA_CONVERT
+#define SKUA_OTHER(T, type, name, variant, why)                                                                                                          \
+  {name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", why, KernelKind::binary_bytes, Isa::SKUA_ISA, variant, 0, 0, F32::L,                           \
+   reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(other_bytes<variant, T>)), element_of<T>},
 #define SKUA_BYTES(T, type)                                                                                                                              \
+  SKUA_OTHER(T, type, "div", 2, "a quotient, one factor, one rounding") SKUA_OTHER(T, type, "min", 3, "two factors, the smaller, one rounding")            \
+  SKUA_OTHER(T, type, "max", 4, "two factors, the larger, one rounding") SKUA_OTHER(T, type, "squared_difference", 5, "two factors, one difference")       \
+  SKUA_OTHER(T, type, "prelu", 6, "a factor of each side of 0")                                                                                          \
   {"add_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "two factors, one sum, one rounding; subtracts by a factor below 0", KernelKind::binary_bytes,   \
    Isa::SKUA_ISA, 0, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(add_bytes<T>)), element_of<T>},                                  \
   {"mul_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "an exact product, one factor, one rounding", KernelKind::binary_bytes, Isa::SKUA_ISA, 1, 0, 0,  \
@@ -146,6 +169,7 @@ const Kernel kernels[] = {
    0, F32::L, reinterpret_cast<AnyCode>(static_cast<ClampBytesFn>(clamp_bytes<T>)), element_of<T>},
     SKUA_FOR_INT8(SKUA_BYTES)
 #undef SKUA_BYTES
+#undef SKUA_OTHER
     {"table_x8_" SKUA_STRING(SKUA_ISA), "elementwise", "every unary function of bytes: 256 entries, made once", KernelKind::table, Isa::SKUA_ISA, 0, 0, 0,
      F32::L, reinterpret_cast<AnyCode>(static_cast<TableFn>(table)), Element::s8},
 };

@@ -178,8 +178,22 @@ void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type,
   std::vector<float> want;
   for (size_t i = 0; i < got.size(); ++i) {
     const float p = value(x, i) - float(x_zero), q = value(y, i) - float(y_zero);
+    const float a = float(double(xs) / double(zs)), b = float(double(ys) / double(zs)), product = float(double(xs) * double(ys) / double(zs));
     volatile float t;
-    if (kind == SKUA_BINARY_MUL) t = times(p * q, float(double(xs) * double(ys) / double(zs)));
+    if (kind == SKUA_BINARY_MIN) t = std::min(times(p, a), times(q, b));
+    else if (kind == SKUA_BINARY_MAX) t = std::max(times(p, a), times(q, b));
+    else if (kind == SKUA_BINARY_PRELU) t = p < 0 ? times(p * q, product) : times(p, a);
+    else if (kind == SKUA_BINARY_DIV) {
+      t = p / q;
+      t = t * float(double(xs) / double(ys) / double(zs));
+    } else if (kind == SKUA_BINARY_SQUARED_DIFFERENCE) {
+      const double larger = double(std::max(xs, ys));
+      volatile float other = times(q, float(double(ys) / larger)), square;
+      t = times(p, float(double(xs) / larger));
+      t = t - other;
+      square = t * t;
+      t = times(square, float(larger * larger / double(zs)));
+    } else if (kind == SKUA_BINARY_MUL) t = times(p * q, float(double(xs) * double(ys) / double(zs)));
     else {
       volatile float b = times(q, float(double(ys) / double(zs)));
       t = times(p, float(double(xs) / double(zs)));
@@ -197,7 +211,7 @@ TEST(BinaryInt8, DifferentScalesAndBroadcasts) {
       SCOPED_TRACE(isa);
       Context context(isa);
       const int first = first_of(type), last = last_of(type), middle = first + 117;
-      for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL}) {
+      for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_DIV, SKUA_BINARY_MIN, SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU}) {
         for (size_t n : {1, 31, 64, 150}) check_binary(context, kind, type, shape({n}, type), shape({n}, type), first, last, middle);
         check_binary(context, kind, type, shape({4, 90}, type), shape({1}, type), middle, first, last);
         check_binary(context, kind, type, shape({1}, type), shape({4, 90}, type), last, middle, first);
@@ -272,8 +286,8 @@ TEST(ElementwiseInt8, BadDescriptorsAreRefusedByName) {
   skua_binary_desc b = SKUA_BINARY_DESC_INIT;
   b.type = SKUA_DTYPE_U8, b.x_q = b.y_q = of(1, 0);
   expect_text(skua_binary_create(context, &b, &op), bad, "output_q.scale");
-  b.output_q = of(1, 0), b.kind = SKUA_BINARY_DIV;
-  expect_text(skua_binary_create(context, &b, &op), unsupported, "ADD, SUB and MUL");
+  b.output_q = of(1, 0), b.kind = SKUA_BINARY_POW;
+  expect_text(skua_binary_create(context, &b, &op), unsupported, "SQUARED_DIFFERENCE and PRELU");
   b.kind = SKUA_BINARY_ADD, b.activation.kind = SKUA_ACTIVATION_TANH;
   expect_text(skua_binary_create(context, &b, &op), unsupported, "activation");
   skua_unary_desc u = SKUA_UNARY_DESC_INIT;

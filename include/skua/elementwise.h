@@ -1,7 +1,7 @@
 /* Elementwise operators: unary, binary with broadcasting, select. Any rank up to SKUA_MAX_RANK, any strides (dense is fastest). In place is
  * allowed: an output may be exactly an input of the same shape and strides; the same address with others is refused.
  * Types: f32, f16, bf16, one for all inputs and the output; s8 and u8 with their quantisations (docs/quantization.md), the same bits on every CPU: all unary functions
- * (s8 to u8 and back too), ADD, SUB and MUL of any scales with activations NONE, RELU, RELU6 and CLAMP. The functions are computed as in f32 and rounded once to the type; those of a few operations
+ * (s8 to u8 and back too), ADD, SUB, MUL, DIV, MIN, MAX, SQUARED_DIFFERENCE and PRELU of any scales with activations NONE, RELU, RELU6 and CLAMP. The functions are computed as in f32 and rounded once to the type; those of a few operations
  * may be computed in f16 where the CPU does that. */
 #ifndef SKUA_ELEMENTWISE_H_
 #define SKUA_ELEMENTWISE_H_
