@@ -26,8 +26,8 @@ struct ConvConfig {
   uint32_t winograd_element;
 };
 
-// What the algorithms see: NCHW maps are f32 in the workspace, whatever they are in memory.
-inline Element map_element(const ConvConfig& c) { return c.layout == SKUA_LAYOUT_NCHW ? Element::f32 : Element(c.element); }
+// What the algorithms see: NCHW maps of floats are f32 in the workspace, whatever they are in memory.
+inline Element map_element(const ConvConfig& c) { return c.layout == SKUA_LAYOUT_NCHW && !is_int8(Element(c.element)) ? Element::f32 : Element(c.element); }
 inline bool has_function(const skua_activation& a) {  // that is no clamp
   return a.kind != SKUA_ACTIVATION_NONE && a.kind != SKUA_ACTIVATION_RELU && a.kind != SKUA_ACTIVATION_RELU6 && a.kind != SKUA_ACTIVATION_CLAMP;
 }

@@ -201,7 +201,6 @@ template <class Desc> static skua_status create_int8(const char* op, const skua_
   if (d.weight_type != SKUA_DTYPE_S8) return SKUA_UNSUPPORTED_("%s: weight_type is %s, must be s8 where input_type is %s", op, skua_dtype_name(d.weight_type), skua_dtype_name(d.input_type));
   SKUA_TRY(is_int8(Element(d.output_type)) ? need_int8(op, "output_type", d.output_type) : need_float(op, "output_type", d.output_type));
   SKUA_TRY(check_shape(op, d));
-  if (d.layout != SKUA_LAYOUT_NHWC) return SKUA_UNSUPPORTED_("%s: layout is NCHW, which maps of %s are not computed in: convert them by skua_layout_create()", op, skua_dtype_name(d.input_type));
   SKUA_TRY(need_quantization(op, "input_q", d.input_q, d.input_type));
   SKUA_TRY(need_weight_quantization(op, "weight_q", d.weight_q, d.weight_type, d.out_channels, d.weight_layout == SKUA_WEIGHTS_HWIO ? 3 : 0));
   SKUA_TRY(need_quantization_of(op, "output_q", d.output_q, d.output_type));

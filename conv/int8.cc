@@ -4,7 +4,7 @@
 //   weights block   [bias s32][scales f32][sums of the weights under each tap s32] vectors of direct_bias_floats(), [panels: phase by phase, group by group]
 //
 // A region's sums start at bias - zero point * (sums of its live taps): padding is neither copied nor multiplied.
-#include "conv/conv.h"
+#include "conv/planar.h"
 #include "conv/regions.h"
 
 namespace skua {
@@ -27,6 +27,7 @@ struct Int8Op : skua_op {
 struct Int8Plan : skua_plan {
   DirectShape shape;
   DirectPlan direct;
+  PlanarMaps planar;
 };
 
 const Int8Op& op_of(const skua_plan* plan) { return *static_cast<const Int8Op*>(plan->op); }
@@ -72,7 +73,7 @@ skua_status open(skua_op* base) {
   const auto result = Element(op.config.result);
   const bool eight = result == Element::s8 || result == Element::u8;
   const bool sane = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.groups && c.in_channels && c.out_channels && c.in_channels % c.groups == 0 &&
-                    c.out_channels % c.groups == 0 && c.padding_mode <= SKUA_PADDING_SAME_LOWER && (c.element == uint8_t(Element::s8) || c.element == uint8_t(Element::u8)) &&
+                    c.out_channels % c.groups == 0 && c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.layout <= SKUA_LAYOUT_NCHW && (c.element == uint8_t(Element::s8) || c.element == uint8_t(Element::u8)) &&
                     (eight || op.config.result <= uint32_t(Element::bf16)) && taps_of(c) * (c.in_channels / c.groups) <= kMaxDepth && c.format.vector && c.format.nr && c.format.kr &&
                     (!c.transposed || (uint64_t(c.stride_h) * c.stride_w <= 4096 && c.output_padding_h < c.stride_h && c.output_padding_w < c.stride_w)) &&
                     op.config.low <= op.config.high && zero_point_fits(Element(c.element), op.config.in_zero) && (!eight || zero_point_fits(result, op.config.out_zero));
@@ -99,7 +100,9 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
   DirectShape& s = p.shape;
   ConvMap in;
   SKUA_TRY(conv_plan_shapes(base, c, shapes, skua_dtype(config.result), in, s, p.outputs[0]));
-  s.in_batch = in.image; s.in_row = in.row; s.in_pixel = in.pixel;
+  p.planar = {};
+  if (c.layout == SKUA_LAYOUT_NCHW) SKUA_TRY(planar_map(base, in, s.in_h, s.in_w, c.in_channels, Element(c.element), p.planar.in));
+  else s.in_batch = in.image, s.in_row = in.row, s.in_pixel = in.pixel;
   s.result = Element(config.result);
   s.padding = uint8_t(config.in_zero);
   return SKUA_STATUS_OK;
@@ -111,7 +114,8 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   Int8Plan& p = *static_cast<Int8Plan*>(out);
   ConvMap m = {};
   SKUA_TRY(conv_map(base, c, "output", 0, p.outputs[0], c.out_channels, m));
-  p.shape.out_batch = m.image; p.shape.out_row = m.row; p.shape.out_pixel = m.pixel;
+  if (c.layout == SKUA_LAYOUT_NCHW) SKUA_TRY(planar_map(base, m, p.shape.out_h, p.shape.out_w, c.out_channels, p.shape.result, p.planar.out));
+  else p.shape.out_batch = m.image, p.shape.out_row = m.row, p.shape.out_pixel = m.pixel;
   p.kernel = direct_tile(base->ctx, p.shape, &c.format, nullptr, &p.choice);
   if (!p.kernel) return SKUA_UNSUPPORTED_("%s: no kernel in this build", base->cls->name);
   SKUA_TRY(direct_plan(base, p.shape, p.kernel, false, p.direct));
@@ -119,12 +123,14 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   return SKUA_STATUS_OK;
 }
 
-size_t workspace(const skua_plan* plan, uint32_t concurrency) { return direct_workspace(plan_of(plan).direct, concurrency); }
+size_t workspace(const skua_plan* plan, uint32_t concurrency) { return add_sat(planar_workspace(plan_of(plan).planar), direct_workspace(plan_of(plan).direct, concurrency)); }
 
 void run(const RunArgs& args) {
   const Int8Plan& p = plan_of(args.plan);
   const Int8Op& op = op_of(args.plan);
-  direct_run(args, p.direct, p.shape, {op.panels, nullptr, &op.clamp, SKUA_RESIDUAL_NONE, args.in<char>(0), nullptr, args.out<char>(0), args.workspace, &op.quantized});
+  const PlanarRun maps = planar_begin(args, p.planar);
+  direct_run(args, p.direct, p.shape, {op.panels, nullptr, &op.clamp, SKUA_RESIDUAL_NONE, maps.in, nullptr, maps.out, maps.workspace, &op.quantized});
+  planar_end(args, p.planar, maps);
 }
 
 void explain(const skua_plan* plan, Text& text) {

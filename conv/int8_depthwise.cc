@@ -1,5 +1,5 @@
 // Depthwise convolutions of bytes: conv2d where every channel of s8 or u8 is a group, and the result is s8 or u8. Results of floats take the direct form (int8.cc).
-#include "conv/conv.h"
+#include "conv/planar.h"
 #include "depthwise/int8.h"
 
 namespace skua {
@@ -19,6 +19,7 @@ struct DepthwiseInt8Op : skua_op {
 
 struct DepthwiseInt8Plan : skua_plan {
   DepthwiseShape shape;
+  PlanarMaps planar;
 };
 
 const DepthwiseInt8Config& config_of(const skua_op* op) { return static_cast<const DepthwiseInt8Op*>(op)->config; }
@@ -28,7 +29,7 @@ skua_status open(skua_op* op) {
   const ConvConfig& c = config.conv;
   const DepthwiseInt8Format& f = config.format;
   const bool fits = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.in_channels && c.groups == c.in_channels && c.out_channels && c.out_channels % c.in_channels == 0 &&
-                    c.layout == SKUA_LAYOUT_NHWC && !c.transposed && c.padding_mode <= SKUA_PADDING_SAME_LOWER && is_int8(Element(c.element)) && is_int8(Element(config.result)) &&
+                    c.layout <= SKUA_LAYOUT_NCHW && !c.transposed && c.padding_mode <= SKUA_PADDING_SAME_LOWER && is_int8(Element(c.element)) && is_int8(Element(config.result)) &&
                     zero_point_fits(Element(c.element), config.in_zero) && zero_point_fits(Element(config.result), config.to.zero_point) && config.to.low >= -255 && config.to.high <= 255 &&
                     config.to.low <= config.to.high && f.vector && f.vector % 4 == 0 && (f.group == 2 || f.group == 4) && (f.rows == 1 || (f.rows == 2 && c.dilation_h == 1));
   const size_t bytes = fits ? depthwise_int8_packed_bytes(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f) : 0;
@@ -43,6 +44,7 @@ skua_status open(skua_op* op) {
 skua_status make_plan(const skua_op* op, const PlanShapes& shapes, skua_plan* plan) {
   const DepthwiseInt8Config& config = config_of(op);
   DepthwiseShape& s = static_cast<DepthwiseInt8Plan*>(plan)->shape;
+  PlanarMaps& planar = static_cast<DepthwiseInt8Plan*>(plan)->planar;
   ConvMap in;
   DirectShape d;
   SKUA_TRY(conv_plan_shapes(op, config.conv, shapes, skua_dtype(config.result), in, d, plan->outputs[0]));
@@ -50,6 +52,10 @@ skua_status make_plan(const skua_op* op, const PlanShapes& shapes, skua_plan* pl
   s.batch = d.batch; s.in_h = d.in_h; s.in_w = d.in_w; s.channels = d.in_channels; s.multiplier = d.out_channels / d.in_channels; s.out_h = d.out_h; s.out_w = d.out_w;
   s.kernel_h = d.kernel_h; s.kernel_w = d.kernel_w; s.stride_h = d.stride_h; s.stride_w = d.stride_w; s.dilation_h = d.dilation_h; s.dilation_w = d.dilation_w;
   s.pad_top = d.pad_top; s.pad_left = d.pad_left;
+  planar = {};
+  s.in_row = d.in_row; s.in_pixel = d.in_pixel; s.in_batch = d.in_batch;
+  s.out_row = d.out_row; s.out_pixel = d.out_pixel; s.out_batch = d.out_batch;
+  if (config.conv.layout == SKUA_LAYOUT_NCHW) return planar_map(op, in, s.in_h, s.in_w, s.channels, Element(config.conv.element), planar.in);
   s.in_row = in.row; s.in_pixel = in.pixel; s.in_batch = in.image;
   return SKUA_STATUS_OK;
 }
@@ -59,20 +65,25 @@ skua_status finish(const skua_op* op, skua_plan* plan) {
   DepthwiseShape& s = static_cast<DepthwiseInt8Plan*>(plan)->shape;
   ConvMap out = {};
   SKUA_TRY(conv_map(op, config.conv, "output", 0, plan->outputs[0], config.conv.out_channels, out));
-  s.out_row = out.row; s.out_pixel = out.pixel; s.out_batch = out.image;
+  if (config.conv.layout == SKUA_LAYOUT_NCHW)
+    SKUA_TRY(planar_map(op, out, s.out_h, s.out_w, config.conv.out_channels, Element(config.result), static_cast<DepthwiseInt8Plan*>(plan)->planar.out));
+  else s.out_row = out.row, s.out_pixel = out.pixel, s.out_batch = out.image;
   plan->kernel = depthwise_int8_kernel(op->ctx, config.format, Element(config.conv.element));
   plan->algorithm = "depthwise";
   return SKUA_STATUS_OK;
 }
 
 size_t workspace(const skua_plan* plan, uint32_t concurrency) {
-  return depthwise_int8_workspace(static_cast<const DepthwiseInt8Plan*>(plan)->shape, config_of(plan->op).format, concurrency);
+  const auto& p = *static_cast<const DepthwiseInt8Plan*>(plan);
+  return add_sat(planar_workspace(p.planar), depthwise_int8_workspace(p.shape, config_of(plan->op).format, concurrency));
 }
 
 void run(const RunArgs& args) {
   const DepthwiseInt8Config& config = config_of(args.plan->op);
-  depthwise_int8_run(args, static_cast<const DepthwiseInt8Plan*>(args.plan)->shape, args.plan->kernel, config.format, args.plan->op->weights, config.in_zero, config.to, Element(config.result),
-                     args.in<char>(0), args.out<char>(0), args.workspace);
+  const auto& p = *static_cast<const DepthwiseInt8Plan*>(args.plan);
+  const PlanarRun maps = planar_begin(args, p.planar);
+  depthwise_int8_run(args, p.shape, p.kernel, config.format, p.op->weights, config.in_zero, config.to, Element(config.result), maps.in, maps.out, maps.workspace);
+  planar_end(args, p.planar, maps);
 }
 
 void explain(const skua_plan* plan, Text& text) {

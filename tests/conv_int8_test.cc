@@ -195,6 +195,41 @@ TEST(ConvInt8, RandomDescriptorsGiveTheFormulasBits) {
   }
 }
 
+// Planes give what pixels give: the same bits in another order, whatever the steps.
+TEST(ConvInt8, PlanesGiveTheSame) {
+  Rng rng(19);
+  const auto planes = [](const skua_tensor& t) { return shape({t.shape[0], t.shape[3], t.shape[1], t.shape[2]}, t.type); };
+  const auto moved = [](const std::vector<float>& x, const skua_tensor& t) {  // NHWC to NCHW
+    std::vector<float> y;
+    const size_t h = t.shape[1], w = t.shape[2], c = t.shape[3];
+    for (size_t n = 0; n < t.shape[0]; ++n)
+      for (size_t k = 0; k < c; ++k)
+        for (size_t p = 0; p < h * w; ++p) y.push_back(x[(n * h * w + p) * c + k]);
+    return y;
+  };
+  Context context;
+  for (int i = 0, done = 0; done < (small() ? 12 : 60); ++i) {
+    Case c = random_case(rng);
+    if (!c.prepare(rng)) continue;
+    ++done;
+    SCOPED_TRACE(c.text());
+    Op pixels, planar;
+    SKUA_EXPECT_OK(c.create(context, &pixels));
+    c.d.layout = SKUA_LAYOUT_NCHW;
+    SKUA_EXPECT_OK(c.create(context, &planar));
+    if (testing::Test::HasFailure()) return;
+    const int least = c.d.input_type == SKUA_DTYPE_S8 ? -128 : 0;
+    const Data x = make_integers(c.input(), rng, least, least + 255);
+    const std::vector<size_t> room = {0, 1, 2, 3};
+    Data other = make_integers(i % 2 ? with_holes(planes(c.input()), room) : planes(c.input()), rng, least, least + 255);
+    const std::vector<float> values = moved(dense(x), c.input());
+    for (size_t e = 0; e < values.size(); ++e) other.v[offset(resolved(other.t), e)] = values[e];
+    const std::vector<float> want = moved(dense(run(pixels, {x})[0]), c.output());
+    const std::vector<float> got = dense(run(planar, {other}, {i % 2 ? with_holes(planes(c.output()), room) : planes(c.output())})[0]);
+    ASSERT_EQ(got, want);
+  }
+}
+
 // Layers as networks have them: first layers, 1x1 with and without stride, 3x3 at depths that fill the tiles.
 TEST(ConvInt8, LayersOfNetworks) {
   struct { uint32_t k, stride, pad, in, out; size_t h; } const layers[] = {{3, 2, 1, 3, 32, 23}, {7, 2, 3, 3, 64, 20}, {1, 1, 0, 64, 96, 9}, {1, 2, 0, 32, 130, 9}, {3, 1, 1, 64, 64, 10},
@@ -297,7 +332,7 @@ TEST(ConvInt8, WhatIsRefused) {
   d = good; d.output_type = SKUA_DTYPE_S32; refused(d, "output_type", SKUA_STATUS_UNSUPPORTED);
   d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual", SKUA_STATUS_UNSUPPORTED);
   d = good; d.epilogue.activation.kind = SKUA_ACTIVATION_SILU; refused(d, "activation", SKUA_STATUS_UNSUPPORTED);
-  d = good; d.layout = SKUA_LAYOUT_NCHW; refused(d, "layout", SKUA_STATUS_UNSUPPORTED);
+  d = good; d.layout = skua_layout(2); refused(d, "layout", SKUA_STATUS_INVALID_ARGUMENT);
   d = good; d.output_type = SKUA_DTYPE_F32; refused(d, "output_q", SKUA_STATUS_INVALID_ARGUMENT);
 }
 

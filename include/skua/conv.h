@@ -42,7 +42,7 @@ typedef enum skua_weight_layout {
  * input in f16: it may become infinite for inputs beyond 16000, with FAST 2500. NCHW maps are computed in f32 and rounded once.
  * Integers: input s8 or u8 with input_q (per tensor, any zero point), weights s8 with weight_q (zero point 0; per tensor, or a scale for each output channel with the axis of O in
  * weight_layout: 0, or 3 of HWIO), bias s32 with the scale input * weight, output s8 or u8 with output_q, or f32, f16 or bf16. Sums are exact in 32 bits and scaled and rounded once,
- * docs/quantization.md: the same bits on every CPU, whatever numerics says. Outside the image x is the input's zero point. NHWC only; activations are NONE, RELU, RELU6 and CLAMP, no residual;
+ * docs/quantization.md: the same bits on every CPU, whatever numerics says. Outside the image x is the input's zero point. NCHW maps are transposed in the workspace; activations are NONE, RELU, RELU6 and CLAMP, no residual;
  * kernel_h * kernel_w * in_channels / groups may be 65536 at most. */
 typedef struct skua_conv2d_desc {
   size_t struct_size;
