@@ -8,11 +8,12 @@
 namespace bench {
 namespace {
 
-const char* const unary_names[SKUA_UNARY_KIND_COUNT] = {
+const char* const unary_names[] = {
     "relu", "relu6", "clamp", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "silu", "mish", "gelu", "gelu_tanh",
     "softplus", "exp", "log", "sqrt", "rsqrt", "reciprocal", "abs", "neg", "square", "floor", "ceil", "round", "trunc", "sign", "erf", "sin", "cos"};
-const char* const binary_names[SKUA_BINARY_KIND_COUNT] = {"add", "sub", "mul", "div", "min", "max", "pow", "squared_difference", "copysign", "prelu",
+const char* const binary_names[] = {"add", "sub", "mul", "div", "min", "max", "pow", "squared_difference", "copysign", "prelu",
                                                          "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
+static_assert(sizeof unary_names / sizeof *unary_names == SKUA_UNARY_KIND_COUNT && sizeof binary_names / sizeof *binary_names == SKUA_BINARY_KIND_COUNT);
 const char* const activation_names[] = {"none", "relu", "relu6", "clamp", "leaky_relu", "elu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "silu",
                                         "mish", "gelu", "gelu_tanh"};
 

@@ -76,7 +76,7 @@ template <class Desc> skua_status check_shape(const char* op, const Desc& d) {
 }
 
 template <class Desc> skua_status check(const char* op, const Desc& d) {
-  SKUA_TRY(need_float(op, "input_type", d.input_type));
+  SKUA_TRY(need_float(op, "input_type", d.input_type, true));
   SKUA_TRY(need_same_type_or_f32(op, "weight_type", d.weight_type, "input_type", d.input_type));
   SKUA_TRY(need_same_type(op, "output_type", d.output_type, "input_type", d.input_type));
   SKUA_TRY(need_unquantized(op, "input_q", d.input_q));
@@ -199,7 +199,7 @@ template <class Desc> static skua_status create_int8(const char* op, const skua_
                                                      skua_op** out) {
   SKUA_TRY(need_int8(op, "input_type", d.input_type));
   if (d.weight_type != SKUA_DTYPE_S8) return SKUA_UNSUPPORTED_("%s: weight_type is %s, must be s8 where input_type is %s", op, skua_dtype_name(d.weight_type), skua_dtype_name(d.input_type));
-  SKUA_TRY(is_int8(Element(d.output_type)) ? need_int8(op, "output_type", d.output_type) : need_float(op, "output_type", d.output_type));
+  SKUA_TRY(is_int8(Element(d.output_type)) ? need_int8(op, "output_type", d.output_type) : need_float(op, "output_type", d.output_type, true));
   SKUA_TRY(check_shape(op, d));
   SKUA_TRY(need_quantization(op, "input_q", d.input_q, d.input_type));
   SKUA_TRY(need_weight_quantization(op, "weight_q", d.weight_q, d.weight_type, d.out_channels, d.weight_layout == SKUA_WEIGHTS_HWIO ? 3 : 0));

@@ -78,4 +78,20 @@ skua_status skua_quantize_weights(const float* w, size_t outer, size_t channels,
   return SKUA_STATUS_OK;
 }
 
+skua_status skua_quantize_bias(const float* bias, size_t channels, const skua_quantization* input, const skua_quantization* weight, int32_t* q) {
+  if (!input || !weight) return SKUA_INVALID("quantize_bias: %s is NULL", input ? "weight" : "input");
+  if (channels && (!bias || !q)) return SKUA_INVALID("quantize_bias: %s is NULL", bias ? "q" : "bias");
+  if (weight->block_size || weight->scale_type != SKUA_DTYPE_F32) return SKUA_INVALID("quantize_bias: weight has blocks or scales of 16 bits, whose bias is f32");
+  const auto bad = [](float scale) { return !(scale > 0) || !is_finite(scale); };
+  if (bad(input->scale)) return SKUA_INVALID("quantize_bias: input.scale is %g, must be above 0 and finite", double(input->scale));
+  for (size_t c = 0; c < channels; ++c) {
+    const float scale = weight->scales ? weight->scales[c] : weight->scale;
+    if (bad(scale)) return SKUA_INVALID("quantize_bias: the weights' scale of channel %zu is %g, must be above 0 and finite", c, double(scale));
+    if (!is_finite(bias[c])) return SKUA_INVALID("quantize_bias: bias[%zu] is %g, must be finite", c, double(bias[c]));
+    const double steps = rint(double(bias[c]) / (double(input->scale) * double(scale)));
+    q[c] = steps >= 2147483647.0 ? INT32_MAX : steps <= -2147483648.0 ? INT32_MIN : int32_t(steps);
+  }
+  return SKUA_STATUS_OK;
+}
+
 }  // extern "C"

@@ -167,8 +167,8 @@ template <class Desc> skua_status read_desc(const char* op, skua_context* ctx, c
   return SKUA_STATUS_OK;
 }
 
-// One of the float types of this build.
-skua_status need_float(const char* op, const char* field, skua_dtype type);
+// One of the float types of this build. or_bytes: the text names s8 and u8 too, which the operator takes by another way.
+skua_status need_float(const char* op, const char* field, skua_dtype type, bool or_bytes = false);
 skua_status need_same_type(const char* op, const char* field, skua_dtype type, const char* other_field, skua_dtype wanted);
 skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype type, const char* other_field, skua_dtype wanted);
 // A quantisation on a tensor that is not quantised would be ignored: refused instead.

@@ -155,7 +155,7 @@ skua_status skua_binary_create(skua_context* context, const skua_binary_desc* de
   SKUA_TRY(read_desc("binary", context, desc, d, out));
   if (unsigned(d.kind) >= SKUA_BINARY_KIND_COUNT) return SKUA_INVALID("binary: kind is %d, unknown", int(d.kind));
   if (is_bytes(d.type)) return create_binary_bytes(context, d, out);
-  SKUA_TRY(need_float("binary", "type", d.type));
+  SKUA_TRY(need_float("binary", "type", d.type, true));
   SKUA_TRY(need_unquantized("binary", "x_q", d.x_q));
   SKUA_TRY(need_unquantized("binary", "y_q", d.y_q));
   SKUA_TRY(need_unquantized("binary", "output_q", d.output_q));

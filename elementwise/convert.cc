@@ -38,10 +38,7 @@ skua_status open(skua_op* base) {
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
   const Op& op = *static_cast<const Op*>(base);
   SKUA_TRY(need_type(base, s, 0, skua_dtype(op.config.from)));
-  skua_tensor& y = plan->outputs[0];
-  y = s.inputs[0];
-  for (size_t& stride : y.stride) stride = 0;
-  y.type = skua_dtype(op.config.to);
+  const skua_tensor& y = plan->outputs[0] = dense_like(s.inputs[0], skua_dtype(op.config.to));
   plan->kernel = op.kernel;
   if (!op.config.channels) return SKUA_STATUS_OK;
   if (op.config.axis >= y.rank) return SKUA_INVALID("convert: axis is %u, input 0 has rank %u", op.config.axis, y.rank);
@@ -117,14 +114,14 @@ extern "C" skua_status skua_convert_create(skua_context* context, const skua_con
     SKUA_TRY(need_int8("convert", "input_type", d.input_type));
     SKUA_TRY(need_tensor_or_channels("input_q", d.input_q, d.input_type, d.channels));
   } else {
-    SKUA_TRY(need_float("convert", "input_type", d.input_type));
+    SKUA_TRY(need_float("convert", "input_type", d.input_type, true));
     SKUA_TRY(need_unquantized("convert", "input_q", d.input_q));
   }
   if (to_bytes) {
     SKUA_TRY(need_int8("convert", "output_type", d.output_type));
     SKUA_TRY(need_tensor_or_channels("output_q", d.output_q, d.output_type, d.channels));
   } else {
-    SKUA_TRY(need_float("convert", "output_type", d.output_type));
+    SKUA_TRY(need_float("convert", "output_type", d.output_type, true));
     SKUA_TRY(need_unquantized("convert", "output_q", d.output_q));
   }
   const bool per_channel = d.input_q.scales || d.output_q.scales;

@@ -64,6 +64,14 @@ void run_loops(const RunArgs& args, const Loops& loops, char* const* base, doubl
 // Shape of inputs of this type broadcast against each other, aligned at the innermost dimension; a status that names the input that does not fit.
 skua_status broadcast_shape(const skua_op* op, skua_dtype type, const PlanShapes& shapes, skua_tensor& out);
 
+// A dense tensor of another's extents.
+inline skua_tensor dense_like(const skua_tensor& x, skua_dtype type) {
+  skua_tensor y = x;
+  for (size_t& stride : y.stride) stride = 0;
+  y.type = type;
+  return y;
+}
+
 void explain_loops(const Loops& loops, Text& text);
 
 }  // namespace skua

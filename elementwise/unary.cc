@@ -48,9 +48,7 @@ skua_status open(skua_op* base) {
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
   SKUA_TRY(need_type(base, s, 0, skua_dtype(static_cast<const Op*>(base)->config.type)));
-  skua_tensor& y = plan->outputs[0];
-  y = s.inputs[0];
-  for (size_t& stride : y.stride) stride = 0;
+  plan->outputs[0] = dense_like(s.inputs[0], s.inputs[0].type);
   plan->algorithm = names[static_cast<const Op*>(base)->config.kind];
   return SKUA_STATUS_OK;
 }
@@ -101,7 +99,7 @@ skua_status skua_unary_create(skua_context* context, const skua_unary_desc* desc
   if (unsigned(d.kind) >= SKUA_UNARY_KIND_COUNT) return SKUA_INVALID("unary: kind is %d, unknown", int(d.kind));
   if (d.kind == SKUA_UNARY_CLAMP && !(d.a <= d.b)) return SKUA_INVALID("unary: clamps to [%g, %g], a must be <= b", double(d.a), double(d.b));
   if (is_bytes(d.input_type)) return create_unary_bytes(context, d, out);
-  SKUA_TRY(need_float("unary", "input_type", d.input_type));
+  SKUA_TRY(need_float("unary", "input_type", d.input_type, true));
   SKUA_TRY(need_same_type("unary", "output_type", d.output_type, "input_type", d.input_type));
   SKUA_TRY(need_unquantized("unary", "input_q", d.input_q));
   SKUA_TRY(need_unquantized("unary", "output_q", d.output_q));

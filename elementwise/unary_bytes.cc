@@ -59,10 +59,7 @@ skua_status open(skua_op* base) {
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan) {
   const Op& op = *static_cast<const Op*>(base);
   SKUA_TRY(need_type(base, s, 0, skua_dtype(op.config.from)));
-  skua_tensor& y = plan->outputs[0];
-  y = s.inputs[0];
-  for (size_t& stride : y.stride) stride = 0;
-  y.type = skua_dtype(op.config.to);
+  plan->outputs[0] = dense_like(s.inputs[0], skua_dtype(op.config.to));
   plan->kernel = op.kernel;
   plan->algorithm = op.kernel->kind == KernelKind::table ? "table" : "clamp";
   return SKUA_STATUS_OK;

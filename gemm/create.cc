@@ -112,7 +112,7 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
 #else
   if (d.quantize_a) return SKUA_UNSUPPORTED_("gemm: quantize_a is set, which this build leaves out (SKUA_TYPES: s8)");
 #endif
-  SKUA_TRY(need_float("gemm", "a_type", d.a_type));
+  SKUA_TRY(need_float("gemm", "a_type", d.a_type, true));
   if (b) SKUA_TRY(need_same_type_or_f32("gemm", "b_type", d.b_type, "a_type", d.a_type));
   else SKUA_TRY(need_same_type("gemm", "b_type of a B that is an input", d.b_type, "a_type", d.a_type));
   SKUA_TRY(need_same_type_or_f32("gemm", "c_type", d.c_type, "a_type", d.a_type));

@@ -18,7 +18,7 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   SKUA_TRY(need_int8("gemm", "a_type", d.a_type));
   if (!is_int8(Element(d.b_type))) return SKUA_UNSUPPORTED_("gemm: b_type is %s, must be s8 or u8 where a_type is %s", skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
   const Element result = Element(d.c_type);
-  if (!is_int8(result)) SKUA_TRY(need_float("gemm", "c_type", d.c_type));
+  if (!is_int8(result)) SKUA_TRY(need_float("gemm", "c_type", d.c_type, true));
   SKUA_TRY(need_quantization("gemm", "a_q", d.a_q, d.a_type));
   SKUA_TRY(check_gemm_shape(d, b, bias));
   if (b) SKUA_TRY(need_weight_quantization("gemm", "b_q", d.b_q, d.b_type, d.n, d.transpose_b ? 0 : 1));

@@ -178,7 +178,7 @@ extern "C" skua_status skua_softmax_create(skua_context* context, const skua_sof
     SKUA_TRY(need_int8("softmax", "input_type", d.input_type));
     if (!is_int8(Element(d.output_type))) return need_same_type("softmax", "output_type", d.output_type, "input_type", d.input_type);
   } else {
-    SKUA_TRY(need_float("softmax", "input_type", d.input_type));
+    SKUA_TRY(need_float("softmax", "input_type", d.input_type, true));
     SKUA_TRY(need_same_type("softmax", "output_type", d.output_type, "input_type", d.input_type));
   }
   SKUA_TRY(need_quantization_of("softmax", "input_q", d.input_q, d.input_type));

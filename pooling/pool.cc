@@ -272,7 +272,7 @@ extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool
   skua_pool2d_desc d;
   SKUA_TRY(read_desc("pool2d", context, desc, d, out));
   const bool bytes = is_int8(Element(d.type));
-  SKUA_TRY(bytes ? need_int8("pool2d", "type", d.type) : need_float("pool2d", "type", d.type));
+  SKUA_TRY(bytes ? need_int8("pool2d", "type", d.type) : need_float("pool2d", "type", d.type, true));
   SKUA_TRY(need_quantization_of("pool2d", "input_q", d.input_q, d.type));
   SKUA_TRY(need_quantization_of("pool2d", "output_q", d.output_q, d.type));
   SKUA_TRY(check_activation("pool2d", d.activation));

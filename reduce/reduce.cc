@@ -271,7 +271,7 @@ extern "C" skua_status skua_reduce_create(skua_context* context, const skua_redu
   SKUA_TRY(read_desc("reduce", context, desc, d, out));
   if (unsigned(d.kind) >= SKUA_REDUCE_KIND_COUNT) return SKUA_INVALID("reduce: kind is %d, unknown", int(d.kind));
   const bool bytes = is_int8(Element(d.type));
-  SKUA_TRY(bytes ? need_int8("reduce", "type", d.type) : need_float("reduce", "type", d.type));
+  SKUA_TRY(bytes ? need_int8("reduce", "type", d.type) : need_float("reduce", "type", d.type, true));
   if (bytes && is_arg(d.kind)) {  // the order is that of the bytes
     if (d.input_q.scale != 0) SKUA_TRY(need_quantization("reduce", "input_q", d.input_q, d.type));
     SKUA_TRY(need_unquantized("reduce", "output_q", d.output_q));

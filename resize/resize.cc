@@ -241,7 +241,7 @@ extern "C" skua_status skua_resize2d_create(skua_context* context, const skua_re
   skua_resize2d_desc d = {};
   SKUA_TRY(read_desc("resize2d", context, desc, d, out));
   const bool bytes = is_int8(Element(d.type));
-  SKUA_TRY(bytes ? need_int8("resize2d", "type", d.type) : need_float("resize2d", "type", d.type));
+  SKUA_TRY(bytes ? need_int8("resize2d", "type", d.type) : need_float("resize2d", "type", d.type, true));
   SKUA_TRY(need_quantization_of("resize2d", "input_q", d.input_q, d.type));
   SKUA_TRY(need_quantization_of("resize2d", "output_q", d.output_q, d.type));
   if (bytes && (d.input_q.scale != d.output_q.scale || d.input_q.zero_point != d.output_q.zero_point))

@@ -296,7 +296,7 @@ TEST(Conv, MixesThatAreRefusedSayWhy) {
     EXPECT_EQ(std::string(skua_error_text()), std::string("conv2d_transpose: ") + why);
   };
   refused(SKUA_DTYPE_BF16, "weight_type is bf16; with input_type f16 it is f32 or f16");
-  refused(SKUA_DTYPE_S8, "weight_type is s8, which has no kernel yet; with input_type f16 it is f32 or f16");
+  refused(SKUA_DTYPE_S8, "weight_type is s8; with input_type f16 it is f32 or f16");
 }
 
 // Rows are widened band by band; a band between others has more rows under it than the first and the last.

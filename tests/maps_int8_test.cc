@@ -266,7 +266,23 @@ TEST(Calibration, RangesScalesAndWeights) {
   EXPECT_EQ(scales[0], 2.0f / 127);
   EXPECT_EQ(bytes[1], -127);
   EXPECT_EQ(bytes[4], 127);
+  const float biases[] = {0.26f, -0.25f, 1e30f}, per_channel[] = {0.5f, 0.25f, 1};
+  int32_t steps[3];
+  skua_quantization input = of(0.1f, 3), weight = of(1, 0);
+  weight.scales = per_channel;
+  SKUA_EXPECT_OK(skua_quantize_bias(biases, 3, &input, &weight, steps));
+  EXPECT_EQ(steps[0], 5);
+  EXPECT_EQ(steps[1], -10);
+  EXPECT_EQ(steps[2], INT32_MAX);
+  weight.scales = nullptr;
+  SKUA_EXPECT_OK(skua_quantize_bias(biases, 2, &input, &weight, steps));
+  EXPECT_EQ(steps[0], 3);
+  EXPECT_EQ(steps[1], -2);
+  input.scale = 0;
+  expect_text(skua_quantize_bias(biases, 2, &input, &weight, steps), SKUA_STATUS_INVALID_ARGUMENT, "input.scale is 0");
   const float bad[] = {1, NAN};
+  input.scale = 1;
+  expect_text(skua_quantize_bias(bad, 2, &input, &weight, steps), SKUA_STATUS_INVALID_ARGUMENT, "bias[1] is");
   expect_text(skua_quantize_weights(bad, 1, 1, 2, scales, bytes), SKUA_STATUS_INVALID_ARGUMENT, "w[1] is");
 }
 

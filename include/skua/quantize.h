@@ -22,6 +22,10 @@ SKUA_API skua_status skua_choose_quantization(skua_dtype type, bool symmetric, f
  * scales[c] = max |w| / 127 (1 if all are 0, 2^-100 at least), q = nearest(w / scales[c]), ties to even. Weights must be finite. q has w's layout. */
 SKUA_API skua_status skua_quantize_weights(const float* w, size_t outer, size_t channels, size_t inner, float* scales, int8_t* q);
 
+/* Biases of s32 in steps of the sums: q[c] = nearest(bias[c] / (input->scale * weight scale of c)), ties to even, within the type; weight->scales, or weight->scale for all. Finite
+ * biases. Of an input or weights that are not s8 or u8 there is none: their bias is f32. */
+SKUA_API skua_status skua_quantize_bias(const float* bias, size_t channels, const skua_quantization* input, const skua_quantization* weight, int32_t* q);
+
 #ifdef __cplusplus
 }
 #endif
