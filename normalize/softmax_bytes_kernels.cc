@@ -18,28 +18,52 @@ constexpr size_t kShort = 256;   // elements of a row whose powers are kept
 constexpr size_t kStrip = 64;    // columns
 typedef uint8_t Block __attribute__((vector_size(4 * L), aligned(1), may_alias));
 
+typedef uint8_t Whole __attribute__((vector_size(4 * L)));
+typedef uint8_t V16 __attribute__((vector_size(16)));
+template <class V> SKUA_INL V bytes_at(const uint8_t* p) {  // a type given to a template has no alignment of its own
+  V v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// Blocks of vectors, the last one over those before it; then 16 lanes by halves.
+template <class V> SKUA_INL V greatest_block(size_t n, const uint8_t* x, uint8_t flip) {
+  const V flips = flip - V{};
+  V m = bytes_at<V>(x + n - sizeof(V)) ^ flips;
+  for (size_t i = 0; i + sizeof(V) < n; i += sizeof(V)) {
+    const V v = bytes_at<V>(x + i) ^ flips;
+    m = v > m ? v : m;
+  }
+  return m;
+}
 SKUA_INL uint8_t greatest(size_t n, const uint8_t* x, uint8_t flip) {
-  uint8_t top = 0;
-  if (L > 1 && n >= sizeof(Block)) {
-    const auto at = [x](size_t i) { return *reinterpret_cast<const Block*>(x + i); };
-    const Block flips = flip - Block{};
-    Block m = at(n - sizeof(Block)) ^ flips;
-    for (size_t i = 0; i + sizeof(Block) < n; i += sizeof(Block)) {
-      const Block v = at(i) ^ flips;
-      m = v > m ? v : m;
+  if (L == 1 || n < 16) {
+    uint8_t top = 0;
+    for (size_t i = 0; i < n; ++i) {
+      const uint8_t u = static_cast<uint8_t>(x[i] ^ flip);
+      top = u > top ? u : top;
     }
-    uint8_t lanes[sizeof(Block)];
-    *reinterpret_cast<Block*>(lanes) = m;
-    for (size_t half = sizeof(Block) / 2; half >= 8; half /= 2)
-      for (size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[half + i] ? lanes[i] : lanes[half + i];
-    for (size_t i = 0; i < 8; ++i) top = top > lanes[i] ? top : lanes[i];
     return top;
   }
-  for (size_t i = 0; i < n; ++i) {
-    const uint8_t u = static_cast<uint8_t>(x[i] ^ flip);
-    top = u > top ? u : top;
+  V16 m;
+  if (n >= sizeof(Block)) {
+    const Whole all = greatest_block<Whole>(n, x, flip);
+    uint8_t lanes[sizeof(Whole) + 16];
+    __builtin_memcpy(lanes, &all, sizeof all);
+    m = bytes_at<V16>(lanes);
+    for (size_t i = 16; i < sizeof(Block); i += 16) {
+      const V16 v = bytes_at<V16>(lanes + i);
+      m = v > m ? v : m;
+    }
+  } else {
+    m = greatest_block<V16>(n, x, flip);
   }
-  return top;
+  const auto with = [&m](V16 v) { m = v > m ? v : m; };
+  with(__builtin_shufflevector(m, m, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+  with(__builtin_shufflevector(m, m, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+  with(__builtin_shufflevector(m, m, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+  with(__builtin_shufflevector(m, m, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
+  return m[0];
 }
 
 // Sums powers[top - u]; fn(i, d) sees each.
