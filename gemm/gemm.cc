@@ -283,6 +283,7 @@ extern "C" {
 skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
                           const skua_executor* executor) {
   if (!context) return SKUA_INVALID("gemm_f32: context is NULL");
+  if (context->gpu) return SKUA_UNSUPPORTED_("gemm_f32: the context is on a GPU, the matrices are in the host's memory: use skua_gemm_create()");
   if (m && n && k && lda < k) return SKUA_INVALID("gemm_f32: lda is %zu, must be %zu or more", lda, k);
   if (m && n && k && ldb < n) return SKUA_INVALID("gemm_f32: ldb is %zu, must be %zu or more", ldb, n);
   if (m && n && ldc < n) return SKUA_INVALID("gemm_f32: ldc is %zu, must be %zu or more", ldc, n);

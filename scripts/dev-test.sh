@@ -16,7 +16,7 @@ wanted() { local part; for part; do [[ " ${parts[*]} " == *" $part "* ]] && retu
 packages=(cmake ninja-build g++ pkg-config python3 libgtest-dev libgmock-dev libcpuinfo-dev libpthreadpool-dev)
 if wanted native clang arm64 armhf; then packages+=(llvm-22); fi
 if wanted native clang fuzz arm64; then packages+=(clang-19); fi
-if wanted native; then packages+=(glslc spirv-tools); fi
+if wanted native; then packages+=(glslc spirv-tools oclgrind); fi
 if wanted native clang package; then packages+=(glslc opencl-c-headers libvulkan-dev); fi
 if wanted native; then packages+=(ocl-icd-libopencl1 pocl-opencl-icd); fi
 if wanted fuzz; then packages+=(libclang-rt-19-dev); fi

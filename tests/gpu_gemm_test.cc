@@ -121,7 +121,27 @@ TEST(gpu_gemm, refuses_what_it_has_no_kernel_for) {
     };
     EXPECT_NE(refused([](skua_gemm_desc& d) { d.a_type = d.b_type = d.c_type = SKUA_DTYPE_BF16; }).find("bf16"), std::string::npos);
     EXPECT_NE(refused([](skua_gemm_desc& d) { d.a_type = d.b_type = SKUA_DTYPE_F16; }).find("c_type"), std::string::npos);
+    float x = 1;
+    EXPECT_EQ(skua_gemm_f32(context, 1, 1, 1, &x, 1, &x, 1, &x, 1, nullptr), SKUA_STATUS_UNSUPPORTED);
   }
+}
+
+TEST(gpu_gemm, explains_its_choice) {
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    Context context(device, "gemm_tile_*_v4x64_*");
+    skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+    Op op;
+    SKUA_EXPECT_OK(skua_gemm_create(context, &d, nullptr, nullptr, &op));
+    const skua_tensor both[2] = {shape({64, 64}), shape({64, 64})};
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, both, 2, nullptr, 0, &plan));
+    ASSERT_NE(plan, nullptr);
+    char text[2000];
+    skua_plan_explain(plan, text, sizeof text);
+    for (const char* part : {"gemm_tile_f32_v4x64_", "64 rows, 64 columns, 64 terms", "work-group 16x16x1", "the kernel filter asks for it", "candidates: ", "tile128"})
+      EXPECT_NE(std::string(text).find(part), std::string::npos) << part << " in\n" << text;
+    skua_plan_destroy(plan);  }
 }
 
 }  // namespace

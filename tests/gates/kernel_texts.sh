@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Every GPU kernel through a front end that runs none of them: kernel_texts.sh opencl CLANG DIR | spirv SPIRV_VAL DIR, DIR = generated/gpu of the build folder.
 set -u
 kind=$1 tool=$2 dir=$3

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Gate: kernels on a simulated device that sees every access outside of a buffer and every race between threads. oclgrind.sh TESTS WORK LIBRARY: TESTS holds the GPU test programs.
+set -euo pipefail
+tests=$1 work=$2 library=${3:-/usr/lib/oclgrind/liboclgrind-rt.so}
+mkdir -p "$work"
+[[ -f $library ]] || { echo "$library is missing (Debian: oclgrind)"; exit 1; }
+export SKUA_OPENCL_LIBRARY=$library OCLGRIND_DATA_RACES=1 OCLGRIND_CHECK_API=1 SKUA_VULKAN_LIBRARY=/nonexistent SKUA_TEST_SMALL=1
+bad=0
+run() {
+  local log=$work/$1.log
+  rm -f "$log"
+  OCLGRIND_LOG=$log "$tests/$1" --gtest_filter="$2" || bad=1
+  # It exits with 0 whatever it finds: what it says goes to the log.
+  if [[ -s $log ]]; then head -20 "$log"; bad=1; fi
+}
+run gpu_gemm_test 'gpu_gemm.epilogue:gpu_gemm.few_rows:gpu_gemm.any_offset'
+run gpu_conv_test 'gpu_conv.epilogue:gpu_conv.planes:gpu_conv.depthwise:gpu_conv.transposed:gpu_pool.*'
+exit $bad
