@@ -36,6 +36,7 @@ template <int NV> SKUA_INL F32 columns(const float* row, int v, size_t tail) {
 template <class B> constexpr int kLine = 64 / sizeof(B);                            // elements of a cache line
 template <int NV, class B = float> constexpr int kLines = F32::by_lane ? 0 : (NV * F32::L + kLine<B> - 1) / kLine<B>;  // of a row of B
 constexpr int kOne = !F32::by_lane;
+constexpr float kInfinity = __builtin_inff();
 
 // One step of the depth.
 template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
@@ -54,6 +55,17 @@ template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const 
   }
 }
 
+// gcc keeps addresses in vector and mask registers that the sums leave free. On their way back they pass the multiply-adds' ports, behind all those of the tile before: 10 to 15
+// cycles a tile in which nothing is multiplied. So no value of a tile of `used` sums lives there across a step.
+template <int used> SKUA_INL void no_addresses() {
+#if defined(SKUA_ISA_avx512) && !defined(__clang__)
+  asm volatile("" : : : "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7");
+  if constexpr (used <= 28) asm volatile("" : : : "xmm28", "xmm29", "xmm30", "xmm31");
+  if constexpr (used <= 24) asm volatile("" : : : "xmm24", "xmm25", "xmm26", "xmm27");
+  if constexpr (used <= 16) asm volatile("" : : : "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23");
+#endif
+}
+
 // Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
 template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
   size_t left = depth - k;
@@ -63,6 +75,7 @@ template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a,
     ++k;
     b += ldb;
     --left;
+    if constexpr (A::even && NV != 3) no_addresses<MR * NV>();  // 9x48 loses by it
   };
   if constexpr (NV > 1 && MR * NV + NV + 5 >= F32::registers && lines <= 1) {
     SKUA_FOUR_TIMES while (left) once();
@@ -127,16 +140,26 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
     if (t.bias) SKUA_EACH(y = y + F32::load(t.bias + v * L))
     if (t.residual && !t.residual_after) SKUA_EACH(y = y + columns<NV>(rows.residual(r), v, tail))
     const F32 low = F32::set1(t.low), high = F32::set1(t.high);
-    SKUA_EACH(y = clamp_high(clamp_low(y, low), high))
+    if (t.low > -kInfinity) SKUA_EACH(y = clamp_low(y, low))
+    if (t.high < kInfinity) SKUA_EACH(y = clamp_high(y, high))
     if (t.residual && t.residual_after) SKUA_EACH(y = y + columns<NV>(rows.residual(r), v, tail))
   }
 #undef SKUA_EACH
+  const auto row = [&](int r) __attribute__((always_inline)) {
+    float* c = rows.c(r);
+    asm("" : "+r"(c));  // else gcc has the addresses of all vectors ready before it knows which of these two comes
+    return c;
+  };
   if (tail == size_t(L)) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(rows.c(r) + v * L);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      float* c = row(r);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(c + v * L);
+    }
   } else {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-      SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) acc[r][v].store(rows.c(r) + v * L);
-      acc[r][NV - 1].store_n(rows.c(r) + (NV - 1) * L, tail);
+      float* c = row(r);
+      SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) acc[r][v].store(c + v * L);
+      acc[r][NV - 1].store_n(c + (NV - 1) * L, tail);
     }
   }
 }

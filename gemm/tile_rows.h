@@ -18,6 +18,7 @@ template <bool fetch> struct Scattered {
   SKUA_INL const float* residual(int r) const { return static_cast<const float*>(residual_rows[r]); }
 #if defined(__x86_64__)
   template <int MR> struct A {
+    static constexpr bool even = false;
     const char *first, *ahead;
     ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
     SKUA_INL A(const Scattered& s, ptrdiff_t segment)
@@ -35,6 +36,7 @@ template <bool fetch> struct Scattered {
   };
 #else
   template <int MR> struct A {
+    static constexpr bool even = false;
     const float* row[MR];
     SKUA_INL A(const Scattered& s, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = static_cast<const float*>(s.a[r]) + segment; }
     SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
@@ -55,6 +57,7 @@ struct Even {
   SKUA_INL const float* residual(int r) const { return reinterpret_cast<const float*>(residual0 + r * residual_bytes); }
 #if defined(__x86_64__)
   template <int MR> struct A {
+    static constexpr bool even = true;
     const char* block[(MR + 7) / 8];
     const char* ahead;  // in what comes next; a step takes MR floats of it
     ptrdiff_t s1, s3, s5, s7;
@@ -77,6 +80,7 @@ struct Even {
   };
 #else
   template <int MR> struct A {
+    static constexpr bool even = true;
     const float* row[MR];
     SKUA_INL A(const Even& e, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = e.a0 + segment + r * e.a_step; }
     SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
