@@ -246,7 +246,7 @@ const std::vector<Corpus>& corpora(skua_dtype type) {
     for (Corpus& c : of) {
       c.type = type;
       for (Step& s : c.steps) s.layer.type = type;
-      // Networks of bytes end in the scores: nobody here takes a softmax of bytes.
+      // Networks of bytes end in the scores: not every peer has a softmax of bytes.
       if (type == SKUA_DTYPE_S8 && c.network && c.steps.back().layer.op == Op::softmax) {
         c.output = c.steps.back().x;
         c.steps.pop_back();
