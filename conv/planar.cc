@@ -11,17 +11,24 @@ template <class T> void transpose(size_t rows, size_t columns, const T* from, si
     const size_t wide = columns / 8 * 8;
     for (size_t r = 0; r < whole; r += 8)
       for (size_t c = 0; c < wide; c += 8) {
-        uint64_t a[8];
-        for (size_t i = 0; i < 8; ++i) memcpy(&a[i], from + (r + i) * from_step + c, 8);
-        const auto swap = [&a](size_t i, size_t j, int shift, uint64_t mask) {
-          const uint64_t t = (a[j] ^ a[i] >> shift) & mask;
-          a[j] ^= t;
-          a[i] ^= t << shift;
+        // Written out: not every compiler would keep the eight in registers.
+        const auto row = [&](size_t i) {
+          uint64_t x;
+          memcpy(&x, from + (r + i) * from_step + c, 8);
+          return x;
         };
-        for (size_t i = 0; i < 4; ++i) swap(i, i + 4, 32, 0xffffffffu);
-        for (size_t i = 0; i < 8; i += 4) swap(i, i + 2, 16, 0x0000ffff0000ffffu), swap(i + 1, i + 3, 16, 0x0000ffff0000ffffu);
-        for (size_t i = 0; i < 8; i += 2) swap(i, i + 1, 8, 0x00ff00ff00ff00ffu);
-        for (size_t i = 0; i < 8; ++i) memcpy(to + (c + i) * to_step + r, &a[i], 8);
+        const auto swap = [](uint64_t& x, uint64_t& y, int shift, uint64_t mask) {
+          const uint64_t t = (y ^ x >> shift) & mask;
+          y ^= t;
+          x ^= t << shift;
+        };
+        const auto put = [&](size_t i, uint64_t x) { memcpy(to + (c + i) * to_step + r, &x, 8); };
+        uint64_t a0 = row(0), a1 = row(1), a2 = row(2), a3 = row(3), a4 = row(4), a5 = row(5), a6 = row(6), a7 = row(7);
+        const uint64_t words = 0xffffffffu, halves = 0x0000ffff0000ffffu, bytes = 0x00ff00ff00ff00ffu;
+        swap(a0, a4, 32, words), swap(a1, a5, 32, words), swap(a2, a6, 32, words), swap(a3, a7, 32, words);
+        swap(a0, a2, 16, halves), swap(a1, a3, 16, halves), swap(a4, a6, 16, halves), swap(a5, a7, 16, halves);
+        swap(a0, a1, 8, bytes), swap(a2, a3, 8, bytes), swap(a4, a5, 8, bytes), swap(a6, a7, 8, bytes);
+        put(0, a0), put(1, a1), put(2, a2), put(3, a3), put(4, a4), put(5, a5), put(6, a6), put(7, a7);
       }
     for (size_t c = wide; c < columns; ++c)
       for (size_t r = 0; r < whole; ++r) to[c * to_step + r] = from[r * from_step + c];
