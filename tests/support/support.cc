@@ -213,7 +213,7 @@ void guarded_free(void* ctx, void* memory, size_t size) {
 std::vector<skua_device_info> gpu_devices() {
   std::vector<skua_device_info> all(32), gpus;
   all.resize(std::min(skua_device_list(all.data(), all.size()), all.size()));
-  bool has[3] = {};
+  [[maybe_unused]] bool has[3] = {};  // read where a backend is built
   for (const skua_device_info& info : all) {
     has[info.device.api] = true;
     if (info.device.api != SKUA_DEVICE_API_CPU) gpus.push_back(info);
