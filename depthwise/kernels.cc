@@ -51,12 +51,14 @@ SKUA_INL V bound(const float& x) { return V::broadcast(&x); }
 #define SKUA_EACH_TILE_TYPE SKUA_EACH_TYPE
 #endif
 constexpr int L = V::L;
-// Whether a sum is done before the next load. gcc otherwise puts every product of a tile after every load where it has no fused multiply-add, and so does clang for x86 at
-// stride 2 with one: the inputs then wait on the stack. (clang at stride 1: up to 12% slower so.)
+// Whether a sum is done before the next load. gcc otherwise puts every product of a tile after every load where it has no fused multiply-add, and so does clang at stride 2, and
+// for Arm for 5x5, with one: the inputs then wait on the stack. (clang for x86 at stride 1: up to 12% slower so.)
 #if defined(__clang__) && defined(__x86_64__)
-template <int stride> constexpr bool kInOrder = !V::fused || stride == 2;
+template <int kernel, int stride> constexpr bool kInOrder = !V::fused || stride == 2;
+#elif defined(__clang__)
+template <int kernel, int stride> constexpr bool kInOrder = !V::fused || stride == 2 || kernel == 5;
 #else
-template <int stride> constexpr bool kInOrder = !V::fused;
+template <int kernel, int stride> constexpr bool kInOrder = !V::fused;
 #endif
 constexpr int kAhead = 3;  // columns whose loads may be in flight before their use
 
@@ -121,7 +123,7 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const W* w, V (&acc)[
               if (j < kx || (j - kx) % S || (j - kx) / S >= RW) continue;
               V& a = acc[y][(j - kx) / S];
               a = fma(x, fits ? tap[ky][kx] : V::load(w + (1 + ky * K + kx) * L), a);
-              if constexpr (kInOrder<S>) pin(a);
+              if constexpr (kInOrder<K, S>) pin(a);
             }
           }
         }
@@ -157,7 +159,7 @@ SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const W* w, int r, V (
         if (j < kx || (j - kx) % S || (j - kx) / S >= RW) continue;
         V& a = acc[y][(j - kx) / S];
         a = fma(x, fits ? tap[y][kx] : V::load(taps + (kx - (y - Y0) * S * K) * L), a);
-        if constexpr (kInOrder<S>) pin(a);
+        if constexpr (kInOrder<K, S>) pin(a);
       }
     }
     if (j % kAhead == kAhead - 1) fence();

@@ -30,18 +30,25 @@ template <int NV> SKUA_INL void next_row(const f16*& b, size_t ldb, F16 (&w)[NV]
   asm("" : "+r"(b));  // else it keeps a pointer for each of the eight rows, more than AArch32 has registers
 #endif
 }
-// One step of eight: lane i of every row times row i of B.
-template <int i, int MR, int NV> SKUA_INL void lane_step(F16 (&acc)[MR][NV], const F16 (&x)[MR], const f16*& b, size_t ldb) {
+// One step of eight: lane i of every row times row i of B. first: sums begin with it.
+template <int i, int MR, int NV, bool first = false> SKUA_INL void lane_step(F16 (&acc)[MR][NV], const F16 (&x)[MR], const f16*& b, size_t ldb) {
   if constexpr (i < L) {
     F16 w[NV];
     next_row(b, ldb, w);
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = fma_lane<i>(acc[r][v], w[v], x[r]);
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = first ? mul_lane<i>(w[v], x[r]) : fma_lane<i>(acc[r][v], w[v], x[r]);
     lane_step<i + 1, MR, NV>(acc, x, b, ldb);
   }
 }
 
+template <int MR> SKUA_INL void load_rows(F16 (&x)[MR], const f16* (&a)[MR]) {
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+    x[r] = F16::load(a[r]);
+    a[r] += L;
+  }
+}
+// Sums begin at -0: adding a product to it gives the product, zeros of either sign too.
 template <int MR, int NV> SKUA_INL void clear(F16 (&acc)[MR][NV]) {
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F16::zero();
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = -F16::zero();
 }
 
 // whole: of all the rows and columns that the table has.
@@ -50,12 +57,12 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
   clear(acc);
   float sums[MR][NV * L];
   asm("" : "=m"(sums));  // for all the compiler knows; it is read only where `moved`
-  bool moved = false;
+  bool moved = false, fresh = false;
   const auto move = [&]() __attribute__((always_inline)) {
     move_sums<false>(acc, moved, sums[0]);
     moved = true;
   };
-  const bool plain = whole && ends_plain(t, NV * L);
+  const bool plain = whole && ends_plain(t, NV * L, Element::f16);
   size_t room = t.block;
   const size_t ldb = t.ldb, depth = t.k, segments = t.segment_count;
   for (size_t s = 0; s < segments; ++s) {
@@ -66,12 +73,20 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
       size_t left = depth - k < room ? depth - k : room;
       k += left;
       room -= left;
+      if (fresh) {
+        fresh = false;
+        if (whole && left >= size_t(L)) {
+          F16 x[MR];
+          load_rows(x, a);
+          lane_step<0, MR, NV, true>(acc, x, b, ldb);
+          left -= L;
+        } else {
+          clear(acc);
+        }
+      }
       for (; left >= size_t(L); left -= L) {
         F16 x[MR];
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-          x[r] = F16::load(a[r]);
-          a[r] += L;
-        }
+        load_rows(x, a);
         lane_step<0, MR, NV>(acc, x, b, ldb);
       }
       for (; left; --left) {
@@ -85,7 +100,7 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
       if (room) continue;
       if (whole && plain && k == depth && s + 1 == segments) break;
       move();
-      clear(acc);
+      fresh = true;
       room = t.block;
     }
   }

@@ -7,6 +7,12 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
+// The usual end of a whole tile: bias and clamp, to the type of A.
+[[maybe_unused]] SKUA_INL bool ends_plain(const GemmTile& t, size_t columns, Element type) {
+  return t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !t.residual && t.c_type == type && t.n == columns;
+}
+alignas(16) [[maybe_unused]] const float kNoBias[16] = {-0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f};  // changes no sum, -0 neither
+
 // Vector v of a row of T, of which n columns are there.
 template <class T> SKUA_INL F32 columns(const T* row, int v, size_t n) {
   const size_t first = size_t(v) * F32::L;

@@ -1,6 +1,7 @@
 // Sums of halves: a block of at most GemmTile::block terms is summed in f16, blocks in f32, which wait in memory as rows of NV * F16::L floats. Included by units that have F16.
 #pragma once
 #include "gemm/gemm_kernel.h"
+#include "gemm/half_finish.h"
 #include "simd/half.h"
 
 namespace skua {
@@ -27,11 +28,7 @@ template <bool by_vector, int A, int B> SKUA_INL void move_sums(const F16 (&c)[A
   else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) move_sum<false>(sum_of<by_vector>(c, r, v), sums);
 }
 
-// The usual end of a whole tile: bias and clamp, to f16. The last sums need not be put down for that. Clamping what is rounded gives what rounding what is clamped does, to rounded bounds.
-SKUA_INL bool ends_plain(const GemmTile& t, size_t columns) {
-  return t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !t.residual && t.c_type == Element::f16 && t.n == columns;
-}
-alignas(16) const float kNoBias[16] = {-0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f};  // changes no sum, -0 neither
+// The usual end: the last sums need not be put down for it. Clamping what is rounded gives what rounding what is clamped does, to rounded bounds.
 template <bool by_vector, bool more, int A, int B> SKUA_INL void finish_plain_sums(const GemmTile& t, const F16 (&c)[A][B], const float* sums) {
   constexpr int MR = by_vector ? B : A, NV = by_vector ? A : B;
   const float* bias = t.bias ? t.bias : kNoBias;

@@ -51,6 +51,10 @@ template <class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], const T*& a
 #define SKUA_SECOND(b, c0, c1, c2, c3, c4, c5)                                                                                                   \
   SKUA_VMLA("f16", "q" #c0, b, 1, 2) SKUA_VMLA("f16", "q" #c1, b, 1, 3) SKUA_VMLA("f16", "q" #c2, b, 2, 0) SKUA_VMLA("f16", "q" #c3, b, 2, 1) SKUA_VMLA("f16", "q" #c4, b, 2, 2) \
   SKUA_VMLA("f16", "q" #c5, b, 2, 3)
+// The first products of a block, to which nothing is added.
+#define SKUA_BEGIN(b, c0, c1, c2, c3, c4, c5) \
+  SKUA_VMUL(c0, b, 0, 0) SKUA_VMUL(c1, b, 0, 1) SKUA_VMUL(c2, b, 0, 2) SKUA_VMUL(c3, b, 0, 3) SKUA_VMUL(c4, b, 1, 0) SKUA_VMUL(c5, b, 1, 1)
+#define SKUA_VMUL(c, b, a, lane) "vmul.f16 q" #c ", q" #b ", d" #a "[" #lane "]\n"
 #define SKUA_ROW_OF_B "vld1.16 {d4-d7}, [%[b]], %[ldb]\n"
 // Sums of row 0 in q4 and q10, of row 1 in q5 and q11, ...: X(their D registers).
 #define SKUA_BY_ROWS(ROW, X) ROW X(8, 9) X(20, 21) ROW X(10, 11) X(22, 23) ROW X(12, 13) X(24, 25) ROW X(14, 15) X(26, 27) ROW X(16, 17) X(28, 29) ROW X(18, 19) X(30, 31)
@@ -66,43 +70,56 @@ template <class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], const T*& a
 #define SKUA_FINISH(low, high) "vcvt.f32.f16 q0, d" #low "\n vcvt.f32.f16 q1, d" #high "\n" SKUA_END
 #define SKUA_ADD_FINISH(low, high) SKUA_ADD_TO(low, high, "!") SKUA_END
 
-// [from if from] + the sum over k steps, and what is then done with it (half_sums.h): kept as it is, moved to sums, more: to those that are there, or made the result with them.
-SKUA_INL void packed_block(const GemmTile& t, const f16* a, const f16* b, size_t k, const F16* from, Then then, bool more, F16* kept, float* sums) {
+// `blocks` times: [from if from, the first time] + the sum over k steps (even, of several blocks), and what is then done with it (half_sums.h), after the last time: kept as it is, moved to sums,
+// more: to those that are there, or made the result with them. Blocks before it are moved.
+SKUA_INL void packed_blocks(const GemmTile& t, const f16* a, const f16* b, size_t k, size_t blocks, const F16* from, Then then, bool more, F16* kept, float* sums) {
   size_t turns = k / 2, ldb = t.ldb * sizeof(f16);
   struct {
-    size_t k, way;
+    size_t k, blocks, then, more;
     void* const* c;
     const float* bias;
     f16 low[F16::L], high[F16::L];
+    float* sums;
+    size_t turns;
   } late;  // what is read when the loop has left registers free
   late.k = k;
-  late.way = size_t(then) * 2 + more;
+  late.blocks = blocks;
+  late.then = size_t(then) * 2;
+  late.more = more;
+  late.sums = sums;
+  late.turns = turns;
   if (then == Then::finish) {
     late.c = t.c;
     late.bias = t.bias ? t.bias : kNoBias;
     F16::set1(t.low).store(late.low);
     F16::set1(t.high).store(late.high);
   }
-  const void* to = then == Then::keep ? static_cast<void*>(kept) : sums;
   asm volatile(
       "cmp %[from], #0\n beq 1f\n"
       "vld1.16 {d8-d11}, [%[from]]!\n vld1.16 {d12-d15}, [%[from]]!\n vld1.16 {d16-d19}, [%[from]]!\n vld1.16 {d20-d23}, [%[from]]!\n vld1.16 {d24-d27}, [%[from]]!\n vld1.16 {d28-d31}, [%[from]]\n b 2f\n"
-      "1: vmov.i32 q4, #0\n vmov.i32 q5, #0\n vmov.i32 q6, #0\n vmov.i32 q7, #0\n vmov.i32 q8, #0\n vmov.i32 q9, #0\n"
-      "vmov.i32 q10, #0\n vmov.i32 q11, #0\n vmov.i32 q12, #0\n vmov.i32 q13, #0\n vmov.i32 q14, #0\n vmov.i32 q15, #0\n"
+      // Sums begin at -0: adding a product to it gives the product.
+      "1: vmov.i16 q4, #0x8000\n vmov.i16 q5, #0x8000\n vmov.i16 q6, #0x8000\n vmov.i16 q7, #0x8000\n vmov.i16 q8, #0x8000\n vmov.i16 q9, #0x8000\n"
+      "vmov.i16 q10, #0x8000\n vmov.i16 q11, #0x8000\n vmov.i16 q12, #0x8000\n vmov.i16 q13, #0x8000\n vmov.i16 q14, #0x8000\n vmov.i16 q15, #0x8000\n"
       "2: cmp %[turns], #0\n beq 4f\n"
       "3: vld1.16 {d0-d2}, [%[a]]!\n" SKUA_ROW_OF_B SKUA_FIRST(2, 4, 5, 6, 7, 8, 9) "subs %[turns], %[turns], #1\n" SKUA_FIRST(3, 10, 11, 12, 13, 14, 15)
       SKUA_ROW_OF_B SKUA_SECOND(2, 4, 5, 6, 7, 8, 9) SKUA_SECOND(3, 10, 11, 12, 13, 14, 15) "bne 3b\n"
       "4: ldr %[turns], [%[late]]\n tst %[turns], #1\n beq 5f\n"
       "vld1.16 {d0}, [%[a]]!\n vld1.32 {d1[0]}, [%[a]]!\n" SKUA_ROW_OF_B SKUA_FIRST(2, 4, 5, 6, 7, 8, 9) SKUA_FIRST(3, 10, 11, 12, 13, 14, 15)
-      "5: ldr %[turns], [%[late], #4]\n cmp %[turns], #3\n beq 7f\n bgt 8f\n cmp %[turns], #2\n beq 6f\n"
+      "5: ldr %[from], [%[late], #12]\n ldr %[turns], [%[late], #4]\n ldr %[sums], [%[late], #56]\n subs %[turns], %[turns], #1\n str %[turns], [%[late], #4]\n bne 51f\n"
+      "ldr %[turns], [%[late], #8]\n adds %[turns], %[turns], %[from]\n cmp %[turns], #3\n beq 7f\n bgt 8f\n cmp %[turns], #2\n beq 6f\n"
+      "mov %[sums], %[kept]\n"
       "vst1.16 {d8-d11}, [%[sums]]!\n vst1.16 {d12-d15}, [%[sums]]!\n vst1.16 {d16-d19}, [%[sums]]!\n vst1.16 {d20-d23}, [%[sums]]!\n vst1.16 {d24-d27}, [%[sums]]!\n vst1.16 {d28-d31}, [%[sums]]\n b 10f\n"
-      "6:" SKUA_BY_ROWS("", SKUA_PUT) "b 10f\n"
-      "7:" SKUA_BY_ROWS("", SKUA_ADD_PUT) "b 10f\n"
-      "8: cmp %[turns], #4\n ldr %[a], [%[late], #8]\n ldr %[from], [%[late], #12]\n add %[ldb], %[late], #16\n bne 9f\n" SKUA_BY_ROWS(SKUA_ROW, SKUA_FINISH) "b 10f\n"
+      "51: cmp %[from], #0\n bne 7f\n mov %[from], #1\n str %[from], [%[late], #12]\n"
+      "6:" SKUA_BY_ROWS("", SKUA_PUT) "b 52f\n"
+      "7:" SKUA_BY_ROWS("", SKUA_ADD_PUT)
+      "52: ldr %[turns], [%[late], #4]\n cmp %[turns], #0\n beq 10f\n ldr %[turns], [%[late], #60]\n"
+      "vld1.16 {d0-d2}, [%[a]]!\n" SKUA_ROW_OF_B SKUA_BEGIN(2, 4, 5, 6, 7, 8, 9) "subs %[turns], %[turns], #1\n" SKUA_BEGIN(3, 10, 11, 12, 13, 14, 15)
+      SKUA_ROW_OF_B SKUA_SECOND(2, 4, 5, 6, 7, 8, 9) SKUA_SECOND(3, 10, 11, 12, 13, 14, 15) "b 2b\n"
+      "8: cmp %[turns], #4\n ldr %[a], [%[late], #16]\n ldr %[from], [%[late], #20]\n add %[ldb], %[late], #24\n bne 9f\n" SKUA_BY_ROWS(SKUA_ROW, SKUA_FINISH) "b 10f\n"
       "9:" SKUA_BY_ROWS(SKUA_ROW, SKUA_ADD_FINISH)
       "10:\n"
-      : [a] "+r"(a), [b] "+r"(b), [turns] "+r"(turns), [from] "+r"(from), [sums] "+r"(to), [ldb] "+r"(ldb)
-      : [late] "r"(&late)
+      : [a] "+r"(a), [b] "+r"(b), [turns] "+r"(turns), [from] "+r"(from), [sums] "=&r"(sums), [ldb] "+r"(ldb)
+      : [late] "r"(&late), [kept] "r"(kept)
       : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q13", "q14", "q15", "cc", "memory");
 }
 #endif
@@ -118,6 +135,8 @@ SKUA_INL void packed_block(const GemmTile& t, const f16* a, const f16* b, size_t
 #undef SKUA_SIX
 #undef SKUA_STEP
 #undef SKUA_FIRST
+#undef SKUA_BEGIN
+#undef SKUA_VMUL
 #undef SKUA_SECOND
 #undef SKUA_ROW_OF_B
 #undef SKUA_BY_ROWS

@@ -107,7 +107,7 @@ template <Core core, class V, class T> SKUA_INL void packed_loop(V (&c)[3][8], c
           SKUA_LOAD_X("x14", "x10, #24"), SKUA_NEXT_B, SKUA_HIGH(nb, "x12"))                                                                                 \
   SKUA_B1(b1, a, count, SKUA_HIGH(na, "x13"), next_a, SKUA_HIGH(nb1, "x14"), "", "", "", "")
 #define SKUA_LAST(a, b, b1) SKUA_B0(b, a, "", "", "", "", "", "", "", "") SKUA_B1(b1, a, "", "", "", "", "", "", "", "")
-#define SKUA_CLEAR(c) "movi %" #c ".2d, #0\n"
+#define SKUA_CLEAR(c) "movi %" #c ".8h, #0x80, lsl #8\n"  // -0, as in f16_kernels.cc
 #define SKUA_FILL(c) "ldr %q" #c ", [%[from], #16*" #c "]\n"
 #define SKUA_TO_ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 

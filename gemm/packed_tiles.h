@@ -19,9 +19,11 @@ namespace {
 #if defined(SKUA_HALF)
 using Packed = F16;
 using PackedElement = f16;
+[[maybe_unused]] SKUA_INL F16 start() { return -F16::zero(); }  // as in f16_kernels.cc
 #else
 using Packed = F32;
 using PackedElement = float;
+[[maybe_unused]] SKUA_INL F32 start() { return F32::zero(); }
 #endif
 
 #if defined(__aarch64__)
@@ -31,6 +33,8 @@ constexpr int kPackedRows = 8;
 #include "gemm/packed_loops32.h"
 constexpr int kPackedRows = 6;
 #endif
+
+constexpr int kPackedVectors = kPackedRows == 8 && sizeof(PackedElement) == 4 ? 3 : 2;  // of a whole tile
 
 // One step for row r and those behind it.
 template <int r, int NV, int NX> SKUA_INL void lane_rows(Packed (&c)[NV][kPackedRows], const Packed (&w)[NV], const Packed (&x)[NX]) {
@@ -51,7 +55,7 @@ template <int NV> SKUA_INL void lane_steps(Packed (&c)[NV][kPackedRows], const P
 
 // c = [from] + k steps over one run of A and B. ldb in elements.
 template <int NV, Core core> SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows], const PackedElement* a, const PackedElement* b, size_t ldb, size_t k, const Packed* from) {
-  constexpr bool whole = NV == (kPackedRows == 8 && sizeof(PackedElement) == 4 ? 3 : 2);
+  constexpr bool whole = NV == kPackedVectors;
 #if defined(SKUA_ISA_neon32)
   // As in the other tiles the depth beyond a multiple of four is multiplied and added with one rounding.
   const size_t by_lane = k / 4 * 4;
@@ -75,7 +79,7 @@ template <int NV, Core core> SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows
   if constexpr (whole) {
     packed_loop<core>(c, a, b, ldb * sizeof(PackedElement), k, from);
   } else {
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? Packed::load(reinterpret_cast<const PackedElement*>(from + v * kPackedRows + r)) : Packed::zero();
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? Packed::load(reinterpret_cast<const PackedElement*>(from + v * kPackedRows + r)) : start();
     lane_steps(c, a, b, ldb, k);
   }
 #endif
@@ -96,18 +100,24 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
   float sums[MR * NV * L];
   asm("" : "=m"(sums), "=m"(kept));  // for all the compiler knows; they are read only after they were written
   bool keeps = false, moved = false;
-  const bool plain = NV == 2 && rows == MR && ends_plain(t, NV * L);
+  const bool plain = NV == 2 && rows == MR && ends_plain(t, NV * L, element_of<PackedElement>);
   size_t room = t.block;
   for (size_t s = 0; t.k && s < t.segment_count;) {
     const f16 *a = panel + size_t(t.segments[s].a) * MR, *b = static_cast<const f16*>(t.b) + t.segments[s].b * t.ldb;
     for (size_t left = run_of(t, s), k; left; left -= k, a += k * MR, b += k * t.ldb) {
       k = left < room ? left : room;
+#if defined(__arm__)
+      size_t blocks = 1;  // as many as follow each other
+      if (NV == 2 && room == t.block && k == room && k % 2 == 0) k *= blocks = left / room;
+      room -= k / blocks;
+#else
       room -= k;
+#endif
       const bool last = left == k && s == t.segment_count;
       const Then then = last && plain ? Then::finish : last || !room ? Then::move : Then::keep;
 #if defined(__arm__)
       if constexpr (NV == 2) {
-        packed_block(t, a, b, k, keeps ? kept : nullptr, then, moved, kept, sums);
+        packed_blocks(t, a, b, k / blocks, blocks, keeps ? kept : nullptr, then, moved, kept, sums);
       } else
 #endif
       {
@@ -147,6 +157,16 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
     keeps = s < t.segment_count;
     if (keeps) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(reinterpret_cast<float*>(kept + v * MR + r));
   }
+  if constexpr (NV == kPackedVectors)
+    if (rows == MR && ends_plain(t, NV * L, element_of<PackedElement>)) {
+      const float* bias = t.bias ? t.bias : kNoBias;
+      const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+        const F32 b = F32::load(bias + v * L);
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) clamp_high(clamp_low(c[v][r] + b, low), high).store(static_cast<float*>(t.c[r]) + v * L);
+      }
+      return;
+    }
   SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(&sums[r][v * L]);
   if (!t.load_c) return finish_tile<float, NV * L / F32::L>(t, sums[0], rows);
   GemmTile end = t;

@@ -8,6 +8,7 @@
 //   + - * and unary - abs
 //   fma(a, b, c) fnma(a, b, c)        a * b + c and c - a * b, rounded once
 //   fma_lane<i>(acc, b, a)            acc + b * a[i], only where by_lane; rounds twice on AArch32. It stays where it is written: see below
+//   mul_lane<i>(b, a)                 b * a[i], likewise
 //   min max                           NaN in either operand gives NaN; of zeros of both signs either may come back
 //   clamp_low(x, lo) clamp_high       max(x, lo) and min(x, hi) for a bound that is not NaN: NaN of x passes; one instruction
 //   lt gt select(m, a, b)             with the mask M16

@@ -131,6 +131,18 @@ SKUA_INL F16 fma_lane(F16 acc, F16 b, F16 a) {
   return acc;
 }
 
+template <int i>
+SKUA_INL F16 mul_lane(F16 b, F16 a) {
+  F16 y;
+#if defined(__aarch64__)
+  asm volatile("fmul %0.8h, %1.8h, %2.h[%3]" : "=w"(y.v) : "w"(b.v), "x"(a.v), "i"(i));
+#else
+  const float16x4_t half = i < 4 ? vget_low_f16(a.v) : vget_high_f16(a.v);
+  asm volatile("vmul.f16 %q0, %q1, %P2[%c3]" : "=w"(y.v) : "w"(b.v), "x"(half), "i"(i & 3));
+#endif
+  return y;
+}
+
 }  // namespace
 }  // namespace SKUA_ISA
 }  // namespace skua
