@@ -36,7 +36,7 @@ bool fours(size_t extent, size_t step) { return extent <= 1 || step % 4 == 0; }
 bool fours(const MapSteps& m, size_t images, size_t rows, size_t pixels) { return m.channel == 1 && fours(images, m.image) && fours(rows, m.row) && fours(pixels, m.pixel); }
 
 struct Vectors {
-  bool a, b, c;
+  bool a, b, c, along_k;
 };
 Vectors vectors_of(const Product& p, bool aligned) {
   Vectors v = {};
@@ -49,6 +49,7 @@ Vectors vectors_of(const Product& p, bool aligned) {
   } else {
     v.a = p.k % 4 == 0 && p.a_k == 1 && fours(p.m, p.a_m) && fours(p.z, p.a_z);
     v.b = v.b || (p.n % 4 == 0 && p.b_n == 1 && fours(p.k, p.b_k) && fours(p.z, p.b_z));
+    v.along_k = !v.b && !p.constant && v.a && p.b_k == 1 && fours(p.n, p.b_n) && fours(p.z, p.b_z);
     v.c = p.n % 4 == 0 && fours(p.m, p.c_m) && fours(p.z, p.c_z) && (!p.residual || (fours(p.m, p.r_m) && fours(p.z, p.r_z)));
   }
   return v;
@@ -61,24 +62,24 @@ const KernelText* text_of(const Product& p, ProductKind kind, Vectors& v) {
     v = reads;
     return &texts.texts[half ? f16 : f32];
   };
-  constexpr Vectors kAll = {true, true, true}, kB = {false, true, false}, kBC = {false, true, true}, kNone = {false, false, false};
+  constexpr Vectors kAll = {true, true, true, false}, kB = {false, true, false, false}, kBC = {false, true, true, false}, kNone = {}, kAlongK = {true, true, false, true};
 #define SKUA_PICK(family, variant, reads) pick(family##_texts, family##_f32_##variant, family##_f16_##variant, reads)
   switch (kind) {
     case kRows4:
       if (p.conv) return all ? SKUA_PICK(conv, v4x4, kAll) : v.c ? SKUA_PICK(conv, a1, kBC) : SKUA_PICK(conv, v1, kB);
-      return all ? SKUA_PICK(gemm, v4x4, kAll) : v.b ? SKUA_PICK(gemm, v1, kB) : SKUA_PICK(gemm, b1, kNone);
+      return all ? SKUA_PICK(gemm, v4x4, kAll) : v.b ? SKUA_PICK(gemm, v1, kB) : v.along_k ? SKUA_PICK(gemm, t1, kAlongK) : SKUA_PICK(gemm, b1, kNone);
     case kRows8:
       if (!all) return nullptr;
       return p.conv ? SKUA_PICK(conv, v4x8, kAll) : SKUA_PICK(gemm, v4x8, kAll);
     case kTile64:
       if (p.conv) return all ? SKUA_PICK(conv_tile, v4x64, kAll) : v.c ? SKUA_PICK(conv_tile, a1, kBC) : nullptr;
-      return all ? SKUA_PICK(gemm_tile, v4x64, kAll) : v.b ? SKUA_PICK(gemm_tile, v1, kB) : SKUA_PICK(gemm_tile, b1, kNone);
+      return all ? SKUA_PICK(gemm_tile, v4x64, kAll) : v.b ? SKUA_PICK(gemm_tile, v1, kB) : v.along_k ? SKUA_PICK(gemm_tile, t1, kAlongK) : SKUA_PICK(gemm_tile, b1, kNone);
     case kTile128:
       if (!all) return nullptr;
       return p.conv ? SKUA_PICK(conv_tile, v4x128, kAll) : SKUA_PICK(gemm_tile, v4x128, kAll);
     case kVector:
       if (p.conv || !p.constant) return nullptr;
-      return v.a ? SKUA_PICK(gemv, a4, (Vectors{true, true, false})) : SKUA_PICK(gemv, v1, kB);
+      return v.a ? SKUA_PICK(gemv, a4, (Vectors{true, true, false, false})) : SKUA_PICK(gemv, v1, kB);
     default: return nullptr;
   }
 #undef SKUA_PICK
@@ -127,7 +128,7 @@ bool fill_arguments(const Product& p, ProductStep& to) {
     }
   } else {
     a.add(0); a.add(p.a_m, to.vector_a); a.add(p.a_k); a.add(p.a_z, to.vector_a);
-    a.add(0); a.add(p.b_k, to.vector_b); a.add(p.b_n); a.add(p.b_z, to.vector_b);
+    a.add(0); a.add(p.b_k, to.vector_b && !to.along_k); a.add(p.b_n, to.along_k); a.add(p.b_z, to.vector_b);
     a.add(0); a.add(p.c_m, to.vector_c); a.add(1); a.add(p.c_z, to.vector_c);
     a.add(0); a.add(p.r_m, to.vector_c); a.add(1); a.add(p.r_z, to.vector_c);
     a.add_float(p.alpha); a.add_float(p.beta);
@@ -156,7 +157,7 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
       to.kind = ProductKind(choice.order[i]);
     }
   if (!to.text) return SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
-  to.vector_a = v.a; to.vector_b = v.b; to.vector_c = v.c;
+  to.vector_a = v.a; to.vector_b = v.b; to.vector_c = v.c; to.along_k = v.along_k;
   if (!fill_arguments(p, to)) return SKUA_UNSUPPORTED_("%s: an extent or a step is too large for the kernels of %s", op->cls->name, device->api->name);
   const size_t columns = ceil_div(p.n, 4);
   to.group = product_group(device->about, to.kind, columns);

@@ -40,7 +40,7 @@ struct ProductStep {
   const Program* program;
   ProductKind kind;
   WorkGroup group;
-  bool vector_a, vector_b, vector_c;
+  bool vector_a, vector_b, vector_c, along_k;  // along_k: B^T is read by vectors of its rows
   uint32_t groups[3], n_arguments;
   int32_t arguments[kMaxArguments];
 };

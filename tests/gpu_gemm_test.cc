@@ -39,6 +39,16 @@ TEST(gpu_gemm, single_elements) {
   check_all({"gemm_f*", "gemm_tile_*"}, cases);
 }
 
+TEST(gpu_gemm, transposed_b_along_k) {
+  std::vector<Case> cases = {of(21, 19, 24), of(70, 67, 36), of(5, 8, 8)};
+  for (Case& c : cases) c.transpose_b = true;
+  cases[0].a_batch = cases[0].b_batch = {3};
+  cases[1].hole = 4;
+  cases[1].bias = true;
+  cases[1].residual = cases[0].residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  check_all({"gemm_f*_t1_*", "gemm_tile_*_t1_*"}, cases);
+}
+
 TEST(gpu_gemm, few_rows) {
   std::vector<Case> cases;
   for (size_t k : {1, 4, 64, 259, 512})

@@ -4,7 +4,7 @@
 //   columns   4 to a vector. Weights are packed as B[z][tap][k][columns rounded up to 4], the bias likewise, in float
 //   z         batch of a product, group of a convolution
 // VECTOR_A, VECTOR_B, VECTOR_C: whether A (along k), B and C with the residual (along columns) are read as vectors: all their extents, strides and offsets are multiples of 4 and given in vectors. Else
-// elements have the step a_k, b_n, c_n of their own: transposed matrices and NCHW maps.
+// elements have the step a_k, b_n, c_n of their own: transposed matrices and NCHW maps. VECTOR_B 2: B^T is read as vectors along k, b_offset, b_n and b_z are given in vectors.
 CONSTANT(0, ACTIVATION, 0)
 CONSTANT(1, RESIDUAL, 0)  // 1 before, 2 after the activation
 CONSTANT(2, BIAS, 0)
@@ -35,7 +35,23 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #else
 #define B_BINDING READ1(1, b)
 #endif
+// Columns of a thread, j from 0 to 3, by its place: neighbours, but for a tile of B^T, where they lie 16 apart.
+#if VECTOR_B == 2 && defined(TN)
+#define SPREAD 16
+#define COLUMN_OF(place, j) ((place) + 16 * (j))
+#else
+#define SPREAD 1
+#define COLUMN_OF(place, j) (4 * (place) + (j))
+#endif
+#if VECTOR_B == 2
+#define BIAS_BINDING READ1F(2, bias)
+#define BIAS_ONE_(place, j) (COLUMN_OF(place, j) < p.n ? bias[COLUMN_OF(place, j)] : 0.0f)
+#define LOAD_BIAS(place) MAKE4(BIAS_ONE_(place, 0), BIAS_ONE_(place, 1), BIAS_ONE_(place, 2), BIAS_ONE_(place, 3))
+#define LOAD_BT(column, depth) LD4(b, p.b_offset + z * p.b_z + min(column, p.n - 1) * p.b_n + (depth))  // 4 of k
+#else
 #define BIAS_BINDING READ4F(2, bias)
+#define LOAD_BIAS(place) bias[A_Z_BIAS(place)]
+#endif
 #if VECTOR_C
 #define R_BINDING READ4(3, r)
 #define C_BINDING UPDATE4(4, c)
@@ -43,11 +59,11 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #else
 #define R_BINDING READ1(3, r)
 #define C_BINDING UPDATE1(4, c)
-#define READ_ONE_(from, at, column, j, step) (4 * (column) + j < p.n ? LD1(from, (at) + j * (step)) : 0.0f)
-#define READ_RESULT_(from, at, column, step) \
-  MAKE4(READ_ONE_(from, at, column, 0, step), READ_ONE_(from, at, column, 1, step), READ_ONE_(from, at, column, 2, step), READ_ONE_(from, at, column, 3, step))
-#define WRITE_ONE_(at, column, j, v) if (4 * (column) + j < p.n) { ST1(c, (at) + j * p.c_n, v); }
-#define WRITE_RESULT(at, column, v) WRITE_ONE_(at, column, 0, (v).x) WRITE_ONE_(at, column, 1, (v).y) WRITE_ONE_(at, column, 2, (v).z) WRITE_ONE_(at, column, 3, (v).w)
+#define READ_ONE_(from, at, place, j, step) (COLUMN_OF(place, j) < p.n ? LD1(from, (at) + SPREAD * j * (step)) : 0.0f)
+#define READ_RESULT_(from, at, place, step) \
+  MAKE4(READ_ONE_(from, at, place, 0, step), READ_ONE_(from, at, place, 1, step), READ_ONE_(from, at, place, 2, step), READ_ONE_(from, at, place, 3, step))
+#define WRITE_ONE_(at, place, j, v) if (COLUMN_OF(place, j) < p.n) { ST1(c, (at) + SPREAD * j * p.c_n, v); }
+#define WRITE_RESULT(at, place, v) WRITE_ONE_(at, place, 0, (v).x) WRITE_ONE_(at, place, 1, (v).y) WRITE_ONE_(at, place, 2, (v).z) WRITE_ONE_(at, place, 3, (v).w)
 #endif
 
 // PLACE(i, row): what is known of a row before the taps, in variables numbered i. MOVE(i): its place under the tap (ky, kx). A_AT(i, k): 4 or 1 elements from k on.
@@ -115,7 +131,7 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #if VECTOR_C
 #define FINISH_AT(name, row, column) (p.name##_offset + z * p.name##_z + (row) * p.name##_m + (column))
 #else
-#define FINISH_AT(name, row, column) (p.name##_offset + z * p.name##_z + (row) * p.name##_m + 4 * (column) * p.name##_n)
+#define FINISH_AT(name, row, column) (p.name##_offset + z * p.name##_z + (row) * p.name##_m + COLUMN_OF(column, 0) * p.name##_n)
 #endif
 #endif
 #if VECTOR_C
@@ -134,7 +150,7 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
   {                                                                                                      \
     int to = FINISH_AT(c, row, column);                                                                  \
     SCALE(v, to, column)                                                                                 \
-    if (BIAS == 1) v = v + bias[A_Z_BIAS(column)];                                                       \
+    if (BIAS == 1) v = v + LOAD_BIAS(column);                                                             \
     F4 other = SPLAT4(0.0f);                                                                             \
     if (RESIDUAL != 0) other = LOAD_RESULT(r, FINISH_AT(r, row, column), column);                        \
     if (RESIDUAL == 1) v = v + other;                                                                    \

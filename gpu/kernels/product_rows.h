@@ -10,9 +10,18 @@ KERNEL5(product, A_BINDING, B_BINDING, BIAS_BINDING, R_BINDING, C_BINDING) BODY 
 #define ANY(i) || inside##i
     if (!(false REPEAT(TM, ANY))) continue;
 #endif
+#if VECTOR_B != 2
     int row = B_ROW(tap, 0);
+#endif
     for (int k = 0; k < DEPTH; k++) {
-#if VECTOR_A
+#if VECTOR_B == 2
+      F4 b0 = LOAD_BT(4 * column, k), b1 = LOAD_BT(4 * column + 1, k), b2 = LOAD_BT(4 * column + 2, k), b3 = LOAD_BT(4 * column + 3, k);
+#define STEP(i)                                                                  \
+  {                                                                              \
+    F4 v = LD4(a, at##i + k);                                                    \
+    sum##i = sum##i + MAKE4(dot(v, b0), dot(v, b1), dot(v, b2), dot(v, b3));     \
+  }
+#elif VECTOR_A
       F4 b0 = LOAD_B(row, column), b1 = LOAD_B(row + 1, column), b2 = LOAD_B(row + 2, column), b3 = LOAD_B(row + 3, column);
       row += 4;
 #define STEP(i)                                         \
