@@ -7,12 +7,8 @@
 namespace skua {
 namespace {
 
-struct Plan : skua_plan {
-  size_t m, rows_bytes, quant_bytes, sums_bytes;  // of the quantised A: all of it
-  size_t lda, ldc, a_batch, c_batch, batches;
-  const Kernel* quantize;
-  size_t scratch;  // of a worker
-};
+using Plan = DynamicPlan;
+using Run = DynamicRun;
 
 const DynamicOp& op_of(const skua_plan* plan) { return *static_cast<const DynamicOp*>(plan->op); }
 const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
@@ -40,15 +36,16 @@ skua_status open(skua_op* base) {
   const bool s4 = c.b_type == Element::s4;
   const auto is_float = [](Element e) { return e == Element::f32 || e == Element::f16 || e == Element::bf16; };
   const bool sane = c.n && c.k && c.n <= SIZE_MAX / 512 && c.k <= (uint64_t(1) << 31) && is_float(c.a_type) && (c.c_type == Element::f32 || c.c_type == c.a_type) && is_float(c.scale_type) &&
-                    (s4 || c.b_type == Element::s8) && (s4 ? c.block >= 8 && c.block % 8 == 0 && c.block <= 32768 && c.nr && c.nr <= 256 : !c.block && !c.has_zeros && c.format.nr && c.format.vector && c.format.kr);
+                    (s4 || c.b_type == Element::s8) && (s4 || c.in_floats ? c.block >= 8 && c.block % 8 == 0 && c.block <= 32768 && c.nr && c.nr <= 256 : !c.block) && (s4 || !c.has_zeros) &&
+                    (c.in_floats ? c.in_floats == 1 && c.format.nr == c.nr && c.format.kr == 1 && c.format.element == Element::f32 && c.format.vector : s4 || (c.format.nr && c.format.vector && c.format.kr));
   if (!sane || !dynamic_sizes(c, vectors, total) || total != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
   SKUA_TRY(check_activation("gemm", c.activation));
   if (!find_kernel(op.ctx, gemm_dynamic_tables, KernelKind::gemm_quantize, 0, c.scale_type)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
-  const Kernel* kernel = s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, 1, &c.format, c.unsigned_a);
-  if (!kernel) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns; this context (%s) has no such kernel", s4 ? c.nr : c.format.nr, skua_context_isa(op.ctx));
+  const Kernel* kernel = c.in_floats ? (weights_tile(op.ctx, c, 1, &c.format) ? weights_kernel(op.ctx, c) : nullptr) : s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, 1, &c.format, c.unsigned_a);
+  if (!kernel) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns; this context (%s) has no such kernel", s4 || c.in_floats ? c.nr : c.format.nr, skua_context_isa(op.ctx));
   Activation activation;
   SKUA_TRY(resolve_activation(base, c.activation, activation));
-  if (activation.kernel) return SKUA_UNSUPPORTED_("gemm: epilogue.activation.kind is no clamp: with a quantised A, apply it as a unary operator");
+  if (activation.kernel) return SKUA_UNSUPPORTED_("gemm: epilogue.activation.kind is no clamp: with quantised weights, apply it as a unary operator");
   op.low = activation.low;
   op.high = activation.high;
   const auto* w = static_cast<const float*>(op.weights);
@@ -79,10 +76,11 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.outputs[0].shape[a.rank - 1] = size_t(c.n);
   for (uint32_t d = 0; d + 2 < a.rank; ++d) {
     if (a.shape[d] == 1) continue;
-    if (p.batches != 1) return SKUA_UNSUPPORTED_("gemm: input 0 has two batch dimensions, with a quantised A one may be larger than 1: reshape it");
+    if (p.batches != 1) return SKUA_UNSUPPORTED_("gemm: input 0 has two batch dimensions, with quantised weights one may be larger than 1: reshape it");
     p.batches = a.shape[d];
     p.a_batch = a.stride[d];
   }
+  if (c.in_floats) return weights_plan(op, p);
   size_t rows = 0;
   if (!mul(p.m, p.batches, rows) || !mul(rows, dynamic_depth(c), p.rows_bytes) || !mul(rows, sizeof(GemmRowQuant), p.quant_bytes) || p.rows_bytes > SIZE_MAX / 4)
     return SKUA_INVALID("gemm: the quantised rows are larger than the address space");
@@ -113,30 +111,13 @@ size_t workspace(const skua_plan* plan, uint32_t concurrency) {
   return add_sat(p.rows_bytes + p.quant_bytes + p.sums_bytes, mul_sat(p.scratch, concurrency));
 }
 
-struct Run {
-  const Plan* p;
-  const DynamicOp* op;
-  const void* a;
-  void* c;
-  uint8_t* rows;
-  GemmRowQuant* quant;
-  int32_t* sums;
-  char* scratch;
-  size_t row_pieces, columns;
-};
-
-void* row_of(const Run& r, size_t m) {
-  const Plan& p = *r.p;
-  return at(r.c, r.op->config.c_type, ptrdiff_t(m / p.m * p.c_batch + m % p.m * p.ldc));
-}
-
 void quantize_task(void* arg, size_t index, uint32_t) {
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = *r.p;
   const DynamicConfig& c = r.op->config;
-  const size_t depth = dynamic_depth(c), blocks = c.b_type == Element::s4 ? dynamic_blocks(c) : 0, rows = p.m * p.batches;
+  const size_t depth = dynamic_depth(c), blocks = c.b_type == Element::s4 ? dynamic_blocks(c) : 0, rows = p.rows();
   for (size_t m = piece_begin(rows, r.row_pieces, index); m < piece_begin(rows, r.row_pieces, index + 1); ++m)
-    code_of<GemmQuantizeFn>(p.quantize)(size_t(c.k), at(r.a, c.a_type, ptrdiff_t(m / p.m * p.a_batch + m % p.m * p.lda)), c.unsigned_a, r.rows + m * depth, depth, r.quant[m], c.block,
+    code_of<GemmQuantizeFn>(p.quantize)(size_t(c.k), dynamic_a(r, m), c.unsigned_a, r.rows + m * depth, depth, r.quant[m], c.block,
                                         r.sums ? r.sums + m * blocks : nullptr);
 }
 
@@ -145,8 +126,8 @@ void nibbles_task(void* arg, size_t index, uint32_t) {
   const Plan& p = *r.p;
   const DynamicOp& op = *r.op;
   const DynamicConfig& c = op.config;
-  const size_t rows = p.m * p.batches, panels = ceil_div(size_t(c.n), c.nr), blocks = dynamic_blocks(c), depth = dynamic_depth(c);
-  const size_t column = index % r.columns, piece = index / r.columns, panel_bytes = blocks * nibble_block_bytes(c.nr, c.block, c.scale_type, c.has_zeros);
+  const size_t rows = p.rows(), panels = ceil_div(size_t(c.n), c.nr), blocks = dynamic_blocks(c), depth = dynamic_depth(c);
+  const size_t column = index % r.columns, piece = index / r.columns, panel_bytes = blocks * dynamic_block_bytes(c);
   const size_t m0 = piece_begin(rows, r.row_pieces, piece), m1 = piece_begin(rows, r.row_pieces, piece + 1), mr = p.kernel->mr;
   const GemmNibblesTable& tiles = nibbles_of(p.kernel);
   note_use(p.kernel);
@@ -156,7 +137,7 @@ void nibbles_task(void* arg, size_t index, uint32_t) {
       count = min(m1 - m, mr);
       while (!tiles.at[count - 1]) --count;
       void* to[8];
-      for (size_t i = 0; i < count; ++i) to[i] = at(row_of(r, m + i), c.c_type, ptrdiff_t(first));
+      for (size_t i = 0; i < count; ++i) to[i] = at(dynamic_c(r, m + i), c.c_type, ptrdiff_t(first));
       tiles.at[count - 1]({r.rows + m * depth, depth, r.quant + m, r.sums ? r.sums + m * blocks : nullptr, op.panels + panel * panel_bytes, blocks, c.block, c.scale_type, op.sums + first,
                            op.bias ? op.bias + first : nullptr, to, c.c_type, min(c.nr, size_t(c.n) - first), op.low, op.high});
     }
@@ -168,7 +149,7 @@ void bytes_task(void* arg, size_t index, uint32_t worker) {
   const Plan& p = *r.p;
   const DynamicOp& op = *r.op;
   const DynamicConfig& c = op.config;
-  const size_t rows = p.m * p.batches, n = size_t(c.n), depth = dynamic_depth(c), panels = panel_count(c.format, n), column = index % r.columns, piece = index / r.columns;
+  const size_t rows = p.rows(), n = size_t(c.n), depth = dynamic_depth(c), panels = panel_count(c.format, n), column = index % r.columns, piece = index / r.columns;
   const GemmSegment whole = {0, 0};
   GemmBlock g = {};
   g.tile = p.kernel;
@@ -194,7 +175,7 @@ void bytes_task(void* arg, size_t index, uint32_t worker) {
   g.row_quant = r.quant;
   g.b_zero = packed_zero(Element::s8, 0, c.format.element);
   run_block(g, piece_begin(rows, r.row_pieces, piece), piece_begin(rows, r.row_pieces, piece + 1), piece_begin(panels, r.columns, column), piece_begin(panels, r.columns, column + 1), [&](size_t m) {
-    return RowPointers{r.rows + m * depth, row_of(r, m), nullptr, p.m - m % p.m};
+    return RowPointers{r.rows + m * depth, dynamic_c(r, m), nullptr, p.m - m % p.m};
   });
 }
 
@@ -202,11 +183,12 @@ void run(const RunArgs& args) {
   const Plan& p = plan_of(args.plan);
   const DynamicOp& op = op_of(args.plan);
   const DynamicConfig& c = op.config;
-  const size_t rows = p.m * p.batches, n = size_t(c.n);
+  const size_t rows = p.rows(), n = size_t(c.n);
   if (!rows) return;
   auto* space = static_cast<char*>(args.workspace);
   Run r = {&p, &op, args.in<char>(0), args.out<char>(0), reinterpret_cast<uint8_t*>(space), reinterpret_cast<GemmRowQuant*>(space + p.rows_bytes),
            p.sums_bytes ? reinterpret_cast<int32_t*>(space + p.rows_bytes + p.quant_bytes) : nullptr, space + p.rows_bytes + p.quant_bytes + p.sums_bytes, 1, 1};
+  if (c.in_floats) return weights_run(args, r);
   note_use(p.quantize);
   r.row_pieces = max(min(pieces_for(args, rows, double(c.k) * 0.6), rows), 1);
   parallel(args, r.row_pieces, quantize_task, &r);
@@ -227,7 +209,10 @@ void run(const RunArgs& args) {
 void explain(const skua_plan* plan, Text& text) {
   const Plan& p = plan_of(plan);
   const DynamicConfig& c = op_of(plan).config;
-  text.add("  M %zu, N %zu, K %zu; rows of A become %s, each with its scale and zero point\n", p.m * p.batches, size_t(c.n), size_t(c.k), c.unsigned_a ? "u8" : "s8");
+  if (c.in_floats)
+    return text.add("  M %zu, N %zu, K %zu; weights packed as %s, a scale (%s) for every %u of the depth%s; %s; sums f32\n", p.rows(), size_t(c.n), size_t(c.k), skua_dtype_name(skua_dtype(c.b_type)),
+                    skua_dtype_name(skua_dtype(c.scale_type)), c.block, c.has_zeros ? " and a zero point" : "", p.panel_bytes ? "panels become f32 in the workspace" : "they become f32 in registers");
+  text.add("  M %zu, N %zu, K %zu; rows of A become %s, each with its scale and zero point\n", p.rows(), size_t(c.n), size_t(c.k), c.unsigned_a ? "u8" : "s8");
   if (c.b_type == Element::s4) text.add("  weights packed as s4, a scale (%s) for every %u of the depth%s; sums of a block s32, of blocks f32\n", skua_dtype_name(skua_dtype(c.scale_type)), c.block, c.has_zeros ? " and a zero point" : "");
   else text.add("  weights packed as %s, %u of the depth together; sums s32\n", skua_dtype_name(skua_dtype(c.format.element)), c.format.kr);
 }
@@ -237,9 +222,9 @@ void explain(const skua_plan* plan, Text& text) {
 bool dynamic_sizes(const DynamicConfig& c, size_t& vectors, size_t& total) {
   size_t panels = 0;
   if (!mul(dynamic_vector(c), 4 * sizeof(float), vectors)) return false;
-  if (c.b_type == Element::s8) {
+  if (c.b_type == Element::s8 && !c.in_floats) {
     if (!packed_bytes(c.format, size_t(c.n), size_t(c.k), panels)) return false;
-  } else if (!mul(nibble_block_bytes(c.nr, c.block, c.scale_type, c.has_zeros), dynamic_blocks(c), panels) || !mul(panels, ceil_div(size_t(c.n), c.nr), panels)) {
+  } else if (!mul(dynamic_block_bytes(c), dynamic_blocks(c), panels) || !mul(panels, ceil_div(size_t(c.n), c.nr), panels)) {
     return false;
   }
   return add(vectors, round_up(panels, 64), total) && total <= SIZE_MAX / 2;

@@ -1,4 +1,4 @@
-// Checks and packing of products with a quantised A. See dynamic.h.
+// Checks and packing of products with quantised weights. See dynamic.h.
 #include "core/quantize.h"
 #include "gemm/dynamic.h"
 
@@ -57,11 +57,11 @@ void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b
   const Nibbles from = {static_cast<const uint8_t*>(b), size_t(c.k), d.ldb ? d.ldb : dense, d.transpose_b};
   const skua_quantization& q = d.b_q;
   for (size_t first = 0; first < n; first += c.nr)
-    for (size_t block = 0; block < blocks; ++block, to += nibble_block_bytes(c.nr, c.block, c.scale_type, c.has_zeros)) {
+    for (size_t block = 0; block < blocks; ++block, to += dynamic_block_bytes(c)) {
       const size_t columns = min(c.nr, n - first), k0 = block * c.block, steps = c.block / 8;
       char* const scales = to + size_t(c.nr) * c.block / 2;
       char* const zeros = scales + c.nr * element_bytes(c.scale_type);
-      memset(to, 0, nibble_block_bytes(c.nr, c.block, c.scale_type, c.has_zeros));
+      memset(to, 0, dynamic_block_bytes(c));
       for (size_t j = 0; j < columns; ++j) {
         const size_t channel = first + j, at = q.block_size ? channel * ceil_div(size_t(c.k), q.block_size) + block : channel;
         int32_t sum = 0;
@@ -81,6 +81,25 @@ void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b
     }
 }
 
+void pack_rows(const DynamicConfig& c, const skua_gemm_desc& d, const int8_t* b, char* to) {  // of bytes
+  const size_t n = size_t(c.n), k = size_t(c.k), ldb = d.ldb ? d.ldb : d.transpose_b ? k : n, stride_k = d.transpose_b ? 1 : ldb, stride_n = d.transpose_b ? ldb : 1;
+  for (size_t first = 0; first < n; first += c.nr)
+    for (size_t k0 = 0; k0 < k; k0 += c.block) {
+      memset(to, 0, dynamic_block_bytes(c));
+      const size_t columns = min(c.nr, n - first), steps = min(c.block, k - k0);
+      const int8_t* from = b + k0 * stride_k + first * stride_n;
+      if (stride_n == 1) {
+        for (size_t s = 0; s < steps; ++s) memcpy(to + s * c.nr, from + s * stride_k, columns);
+      } else {
+        for (size_t j = 0; j < columns; ++j)
+          for (size_t s = 0; s < steps; ++s) to[s * c.nr + j] = char(from[j * stride_n + s * stride_k]);
+      }
+      to += size_t(c.nr) * c.block;
+      for (size_t j = 0; j < columns; ++j) put_scale(d.b_q.scales ? d.b_q.scales[first + j] : d.b_q.scale, Element::f32, to + j * sizeof(float));
+      to += size_t(c.nr) * sizeof(float);
+    }
+}
+
 }  // namespace
 
 skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, const void* b, const void* bias, skua_op** out) {
@@ -88,17 +107,16 @@ skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, con
   if (!s4 && d.b_type != SKUA_DTYPE_S8) return SKUA_UNSUPPORTED_("gemm: b_type is %s, with quantize_a it is s8 or s4", skua_dtype_name(d.b_type));
   SKUA_TRY(need_float("gemm", "a_type", d.a_type));
   SKUA_TRY(need_same_type_or_f32("gemm", "c_type", d.c_type, "a_type", d.a_type));
-  if (!d.quantize_a) return SKUA_UNSUPPORTED_("gemm: b_type is %s and a_type %s: set quantize_a, the rows of A are then quantised as they are read", skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
-  if (!b) return SKUA_UNSUPPORTED_("gemm: b is NULL, with quantize_a B must be constant");
+  if (!b) return SKUA_UNSUPPORTED_("gemm: b is NULL, with quantised weights B must be constant");
   if (!d.n || !d.k) return SKUA_INVALID("gemm: n is %zu and k is %zu, a constant B needs both", d.n, d.k);
-  if (d.transpose_a) return SKUA_UNSUPPORTED_("gemm: transpose_a with quantize_a");
-  if (d.alpha != 1 || d.beta != 0) return SKUA_UNSUPPORTED_("gemm: alpha is %g and beta %g, with quantize_a they must be 1 and 0", double(d.alpha), double(d.beta));
+  if (d.transpose_a) return SKUA_UNSUPPORTED_("gemm: transpose_a with quantised weights");
+  if (d.alpha != 1 || d.beta != 0) return SKUA_UNSUPPORTED_("gemm: alpha is %g and beta %g, with quantised weights they must be 1 and 0", double(d.alpha), double(d.beta));
   SKUA_TRY(check_epilogue("gemm", d.epilogue));
-  if (d.epilogue.residual != SKUA_RESIDUAL_NONE) return SKUA_UNSUPPORTED_("gemm: epilogue.residual is %d, with quantize_a there is none", int(d.epilogue.residual));
+  if (d.epilogue.residual != SKUA_RESIDUAL_NONE) return SKUA_UNSUPPORTED_("gemm: epilogue.residual is %d, with quantised weights there is none", int(d.epilogue.residual));
   SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
   SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));
   SKUA_TRY(need_weight_quantization("gemm", "b_q", d.b_q, d.b_type, d.n, d.transpose_b ? 0 : 1, s4 ? d.k : 0, s4 && d.b_q.zero_points));
-  if (d.n > SIZE_MAX / 512 || d.k > (size_t(1) << 31) || (!s4 && d.k > 65536)) return SKUA_UNSUPPORTED_("gemm: n is %zu and k is %zu, too large with quantize_a", d.n, d.k);
+  if (d.n > SIZE_MAX / 512 || d.k > (size_t(1) << 31) || (!s4 && d.quantize_a && d.k > 65536)) return SKUA_UNSUPPORTED_("gemm: n is %zu and k is %zu, too large with quantised weights", d.n, d.k);
   const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, rows = d.transpose_b ? d.n : d.k;
   size_t reach = 0;
   if (ldb < dense) return SKUA_INVALID("gemm: ldb is %zu, must be %zu or more", d.ldb, dense);
@@ -112,10 +130,18 @@ skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, con
   c.activation = d.epilogue.activation;
   c.n = d.n; c.k = d.k;
   const Kernel *kernel = nullptr, *pack = nullptr;
-  if (s4) {
+  c.in_floats = !d.quantize_a;
+  if (s4 || c.in_floats) {
     // One scale for the whole depth: blocks short enough for sums of 32 bits.
     c.block = d.b_q.block_size ? d.b_q.block_size : uint32_t(min(round_up(d.k, 32), 32768));
     c.has_zeros = d.b_q.zero_points != nullptr;
+  }
+  if (c.in_floats) {
+    kernel = weights_tile(ctx, c, d.hint_m ? d.hint_m : 64, nullptr);
+    if (kernel) c.format = format_of(kernel);
+    if (!kernel || !weights_kernel(ctx, c)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+    c.nr = c.format.nr;
+  } else if (s4) {
     kernel = dynamic_nibbles(ctx);
     if (!kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
     c.nr = kernel->nr;
@@ -143,10 +169,9 @@ skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, con
   char* panels = reinterpret_cast<char*>(w) + vectors;
   memset(static_cast<void*>(w), 0, vectors);
   if (bias) memcpy(w, bias, d.n * sizeof(float));
-  if (s4) {
-    pack_nibbles(c, d, b, w + 2 * vector, panels);
-    return open_op(base, out);
-  }
+  if (s4) pack_nibbles(c, d, b, w + 2 * vector, panels);
+  else if (c.in_floats) pack_rows(c, d, static_cast<const int8_t*>(b), panels);
+  if (s4 || c.in_floats) return open_op(base, out);
   auto *sums = reinterpret_cast<int32_t*>(w + 2 * vector), *offsets = sums + vector;
   const size_t stride_k = d.transpose_b ? 1 : ldb, stride_n = d.transpose_b ? ldb : 1;
   note_use(pack);

@@ -39,6 +39,9 @@ struct GemmNibblesTable {
   bool unsigned_a;
 };
 using GemmNibblesTableFn = const GemmNibblesTable& (*)();
-inline size_t nibble_block_bytes(size_t nr, size_t block, Element scale, bool zeros) { return nr * (block / 2 + element_bytes(scale) + (zeros ? sizeof(float) : 0)); }
+// Bytes of a block of a panel of s4, or (weights_kernel.h) s8.
+inline size_t weights_block_bytes(Element b, size_t nr, size_t block, Element scale, bool zeros) {
+  return nr * ((b == Element::s4 ? block / 2 : block) + element_bytes(scale) + (zeros ? sizeof(float) : 0));
+}
 
 }  // namespace skua

@@ -276,7 +276,7 @@ template <int MR, int NV, int PV> void tile(const GemmNibbles& t) {
         }
       }
       scale_block<MR, NV>(t, b - first * 4, PV * L, first, block, sums, y);
-      b += nibble_block_bytes(PV * L, 0, t.scale_type, t.sums != nullptr);
+      b += weights_block_bytes(Element::s4, PV * L, 0, t.scale_type, t.sums != nullptr);
     }
     const F32 lowest = F32::set1(t.low), highest = F32::set1(t.high);
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {

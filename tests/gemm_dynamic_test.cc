@@ -1,4 +1,4 @@
-// Products of an A that is quantised as it is read, and weights of s8 or s4: against the formulas of skua/gemm.h, with rows quantised by the definition and sums in double.
+// Products of weights of s8 or s4 and a float A, quantised as it is read or not: against the formulas of skua/gemm.h, with rows quantised by the definition and sums in double.
 #include <skua/gemm.h>
 #include <skua/packed.h>
 
@@ -64,7 +64,7 @@ struct Case {
   skua_status create(skua_context* context, skua_op** op, bool has_bias) const { return skua_gemm_create(context, &d, stored.data(), has_bias ? bias.data() : nullptr, op); }
   std::string text() const {
     char s[300];
-    snprintf(s, sizeof s, "%zux%zux%zu %s by %s to %s, transposed %d, ldb %zu, block %u, scales %s, zero points %d, activation %d", m, d.n, d.k, skua_dtype_name(d.a_type), skua_dtype_name(d.b_type),
+    snprintf(s, sizeof s, "%zux%zux%zu %s%s by %s to %s, transposed %d, ldb %zu, block %u, scales %s, zero points %d, activation %d", m, d.n, d.k, skua_dtype_name(d.a_type), d.quantize_a ? " quantised" : "", skua_dtype_name(d.b_type),
              skua_dtype_name(d.c_type), d.transpose_b, d.ldb, d.b_q.block_size, skua_dtype_name(d.b_q.scale_type), !zeros.empty(), int(d.epilogue.activation.kind));
     return s;
   }
@@ -81,7 +81,8 @@ void reference(const Case& c, const std::vector<float>& a, bool has_bias, std::v
     volatile float shift = low * inverse;
     const double zero = std::nearbyint(double(-127.0f - shift));
     std::vector<double> q(d.k);
-    for (size_t k = 0; k < d.k; ++k) {
+    for (size_t k = 0; k < d.k && !d.quantize_a; ++k) q[k] = double(a[m * d.k + k]);
+    for (size_t k = 0; k < d.k && d.quantize_a; ++k) {
       volatile float v = a[m * d.k + k] * inverse;
       q[k] = std::min(std::max(std::nearbyint(double(v)), -127 - zero), 127 - zero);
     }
@@ -91,12 +92,13 @@ void reference(const Case& c, const std::vector<float>& a, bool has_bias, std::v
         const size_t at = n * c.blocks() + (d.b_q.block_size ? k / d.b_q.block_size : 0);
         const double w = double(c.scales[at]) * (c.b[k * d.n + n] - (c.zeros.empty() ? 0 : c.zeros[at])), size = double(c.scales[at]) * (std::abs(c.b[k * d.n + n]) + 8);
         sum += q[k] * w;
-        absolute += (std::fabs(q[k]) + 256) * size;
+        absolute += (std::fabs(q[k]) + (d.quantize_a ? 256 : 0)) * size;
       }
       double& to = y[m * d.n + n];
-      to = sum * double(scale) + (has_bias ? double(c.bias[n]) : 0);
+      const double by = d.quantize_a ? double(scale) : 1, terms = d.quantize_a ? double(c.blocks()) : double(d.k);
+      to = sum * by + (has_bias ? double(c.bias[n]) : 0);
       if (d.epilogue.activation.kind == SKUA_ACTIVATION_RELU) to = std::max(to, 0.0);
-      bound[m * d.n + n] = (absolute * double(scale) + 1) * double(FLT_EPSILON) * (4 + double(c.blocks())) + half_ulp(d.c_type, to) * 1.01 + 1e-37;
+      bound[m * d.n + n] = (absolute * by + 1) * double(FLT_EPSILON) * (4 + terms) + half_ulp(d.c_type, to) * 1.01 + 1e-37;
     }
   }
 }
@@ -120,7 +122,7 @@ Case random_case(Rng& rng) {
   Case c;
   skua_gemm_desc& d = c.d;
   const std::vector<skua_dtype> types = float_types();
-  d.quantize_a = true;
+  d.quantize_a = rng.integer(0, 2) != 0;
   d.a_type = types[size_t(rng.integer(0, int(types.size()) - 1))];
   d.c_type = rng.integer(0, 1) ? d.a_type : SKUA_DTYPE_F32;
   d.b_type = rng.integer(0, 2) ? SKUA_DTYPE_S4 : SKUA_DTYPE_S8;
@@ -209,12 +211,12 @@ TEST(GemmDynamic, ZeroRowsAndExtremeRows) {
 
 // A row is the same bits alone as among others, whichever tile it meets.
 TEST(GemmDynamic, RowsDoNotDependOnTheirNeighbours) {
-  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) for (bool quantize_a : {true, false}) {
     SCOPED_TRACE(isa);
     Context context(isa);
     Rng rng(21);
     Case c;
-    c.d.quantize_a = true;
+    c.d.quantize_a = quantize_a;
     c.d.b_type = SKUA_DTYPE_S4;
     c.d.b_q.block_size = 32;
     c.d.n = 70;
@@ -236,14 +238,15 @@ TEST(GemmDynamic, RowsDoNotDependOnTheirNeighbours) {
 TEST(GemmDynamic, BatchesAndPackedWeights) {
   Context context;
   Rng rng(13);
-  for (skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8}) {
+  for (skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8}) for (int how = 0; how < 3; ++how) {  // quantised; few rows; many
     Case c;
-    c.d.quantize_a = true;
+    c.d.quantize_a = !how;
     c.d.b_type = type;
     c.d.n = 33;
     c.d.k = 70;
     c.d.ldb = 34;
-    c.m = 6;
+    const size_t batch = how == 2 ? 13 : 3;
+    c.m = 2 * batch;
     c.fill(rng);
     Op op, again;
     SKUA_EXPECT_OK(c.create(context, &op, true));
@@ -251,8 +254,8 @@ TEST(GemmDynamic, BatchesAndPackedWeights) {
     Guarded blob = Guarded::bytes(size, 64);
     SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
     SKUA_EXPECT_OK(skua_op_create_packed(context, blob.memory(), size, &again));
-    const Data a = make(with_holes(shape({2, 3, 70}), {0, 2, 1}), rng);
-    const Data y = run(again, {a}, {with_holes(shape({2, 3, 33}), {0, 1, 2})})[0];
+    const Data a = make(with_holes(shape({2, batch, 70}), {0, 2, 1}), rng);
+    const Data y = run(again, {a}, {with_holes(shape({2, batch, 33}), {0, 1, 2})})[0];
     std::vector<double> want, bound;
     reference(c, dense(a), true, want, bound);
     expect_close(y, want, bound);
@@ -280,7 +283,6 @@ TEST(GemmDynamic, WhatIsRefused) {
     SKUA_EXPECT_OK(skua_gemm_create(context, &good, b, nullptr, &op));
   }
   skua_gemm_desc d = good;
-  d.quantize_a = false; refused(d, "quantize_a", SKUA_STATUS_UNSUPPORTED, b);
   d = good; refused(d, "b is NULL", SKUA_STATUS_UNSUPPORTED, nullptr);
   d = good; d.alpha = 2; refused(d, "alpha", SKUA_STATUS_UNSUPPORTED, b);
   d = good; d.transpose_a = true; refused(d, "transpose_a", SKUA_STATUS_UNSUPPORTED, b);

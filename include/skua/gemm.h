@@ -30,6 +30,8 @@ extern "C" {
  * of scale_type, cast to the pointer; axis is that of N here too), and zero_points of as many. Each row of A becomes bytes over its range and 0 (docs/quantization.md), products of a block are exact, and C = row scale * sum over the blocks
  * (scale * products) + bias in f32. A row with NaN or infinity gives any values in its own row of C, one whose
  * range is below 1e-30 or above 3e38 loses accuracy, as do weights whose scales bring row scale * scale out of the range of f32. One leading dimension of A may be above 1; K is 65536 at most with s8. transpose_a, residual, alpha and beta are not taken; activations are clamps.
+ * Quantised weights alone: a float A and constant B of s8 or s4 as above without quantize_a. Weights become floats, scale * (q - zero point), and all is summed in f32, one chain over k, whatever a_type is;
+ * a zero point costs one more rounding of scale * zero point. What is not taken is as with quantize_a; K and the rows of A have no further limits.
  * Other mixes are UNSUPPORTED. */
 typedef struct skua_gemm_desc {
   size_t struct_size;
@@ -42,7 +44,7 @@ typedef struct skua_gemm_desc {
   skua_quantization a_q, b_q, c_q;
   skua_numerics numerics;
   size_t hint_m;                    /* M to choose the packed format for; 0 = unknown                              */
-  bool quantize_a;                  /* float A, weights of s8 or s4: rows of A become bytes as they are read       */
+  bool quantize_a;                  /* float A, weights of s8 or s4: rows of A become bytes as they are read; else weights become floats */
 } skua_gemm_desc;
 
 static inline skua_gemm_desc skua_gemm_desc_init(void) {

@@ -47,13 +47,13 @@ Sample gemm_bytes(const char* name, bool constant, std::vector<skua_tensor> inpu
   return {name, [=](skua_context* c, skua_op** out) { return skua_gemm_create(c, &d, constant ? constants() : nullptr, nullptr, out); }, std::move(inputs), constant};
 }
 
-// quantize_a; block 0: one scale.
-Sample gemm_rows(const char* name, skua_dtype b, uint32_t block, std::vector<skua_tensor> inputs) {
+// A quantised, or in floats; block 0: one scale.
+Sample gemm_weights(const char* name, bool quantize_a, skua_dtype b, uint32_t block, std::vector<skua_tensor> inputs) {
   static const int32_t zeros[37 * 3] = {1, -2, 3, 0, 7, -8};
   skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
   d.n = 37, d.k = 70, d.ldb = 38;
   d.b_type = b;
-  d.quantize_a = true;
+  d.quantize_a = quantize_a;
   d.b_q.scale = 0.02f;
   if (block) d.b_q.scales = constants(), d.b_q.axis = 1, d.b_q.block_size = block, d.b_q.zero_points = zeros;
   return {name, [=](skua_context* c, skua_op** out) { return skua_gemm_create(c, &d, constants(), constants() + 5000, out); }, std::move(inputs), true};
@@ -205,9 +205,11 @@ std::vector<Sample> all_samples() {
       conv("conv_nchw", 3, 1, 1, 5, 6, nchw, SKUA_RESIDUAL_BEFORE_ACTIVATION, {shape({2, 5, 9, 8}), shape({2, 6, 9, 8})}),
       gemm_bytes("gemm_bytes", false, {shape({5, 24}, SKUA_DTYPE_U8), shape({24, 37}, SKUA_DTYPE_S8)}),
       gemm_bytes("gemm_bytes_constant", true, {shape({2, 9, 24}, SKUA_DTYPE_U8)}),
-      gemm_rows("gemm_rows_s8", SKUA_DTYPE_S8, 0, {shape({2, 9, 70})}),
-      gemm_rows("gemm_rows_s4", SKUA_DTYPE_S4, 0, {shape({11, 70})}),
-      gemm_rows("gemm_rows_s4_blocks", SKUA_DTYPE_S4, 32, {shape({5, 70})}),
+      gemm_weights("gemm_rows_s8", true, SKUA_DTYPE_S8, 0, {shape({2, 9, 70})}),
+      gemm_weights("gemm_rows_s4", true, SKUA_DTYPE_S4, 0, {shape({11, 70})}),
+      gemm_weights("gemm_rows_s4_blocks", true, SKUA_DTYPE_S4, 32, {shape({5, 70})}),
+      gemm_weights("gemm_weights_s4", false, SKUA_DTYPE_S4, 32, {shape({5, 70})}),
+      gemm_weights("gemm_weights_s8", false, SKUA_DTYPE_S8, 0, {shape({2, 9, 70})}),
       conv_bytes("conv_bytes", 1, 1, shape({2, 12, 13, 16})),
       conv_bytes("conv_bytes_groups", 2, 2, shape({1, 6, 7, 6})),
       conv_bytes("conv_bytes_depthwise", 1, 21, shape({2, 9, 8, 21})),

@@ -1,0 +1,156 @@
+// Products in float arithmetic of quantised weights: few rows make floats of the weights in registers, many rows multiply panels of floats made in the workspace. See dynamic.h.
+#include "gemm/dynamic.h"
+
+namespace skua {
+namespace {
+
+const GemmWeightsTable& table_of_weights(const Kernel* kernel) { return code_of<GemmWeightsTableFn>(kernel)(); }
+
+// Rows from which a panel made f32 costs less than weights that are converted for every few rows.
+constexpr size_t kFew = 8;
+
+GemmWeights panel_of(const DynamicOp& op, size_t panel) {
+  const DynamicConfig& c = op.config;
+  GemmWeights t = {};
+  t.b = op.panels + panel * dynamic_blocks(c) * dynamic_block_bytes(c);
+  t.k = size_t(c.k);
+  t.block = c.block;
+  t.nr = c.nr;
+  t.scale_type = c.scale_type;
+  t.zeros = c.has_zeros;
+  t.n = min(c.nr, size_t(c.n) - panel * c.nr);
+  return t;
+}
+
+void few_rows(const DynamicRun& r, size_t m0, size_t m1, size_t p0, size_t p1) {
+  const DynamicPlan& p = *r.p;
+  const DynamicOp& op = *r.op;
+  const DynamicConfig& c = op.config;
+  const bool even = p.batches == 1 || p.quantize;
+  note_use(p.weights);
+  for (size_t panel = p0; panel < p1; ++panel)
+    for (size_t m = m0; m < m1; m += 0) {
+      GemmWeights t = panel_of(op, panel);
+      const size_t first = panel * c.nr, left = even ? m1 - m : min(m1 - m, p.m - m % p.m), mr = p.weights->mr;
+      t.rows = left > mr && left < 2 * mr ? (left + 1) / 2 : min(left, mr);
+      void* to[8];
+      for (size_t i = 0; i < t.rows; ++i) to[i] = at(dynamic_c(r, m + i), c.c_type, ptrdiff_t(first));
+      t.a = p.quantize ? reinterpret_cast<const float*>(r.rows) + m * t.k : static_cast<const float*>(dynamic_a(r, m));
+      t.a_step = p.quantize ? t.k : p.lda;
+      t.c = to;
+      t.c_type = c.c_type;
+      t.bias = op.bias ? op.bias + first : nullptr;
+      t.low = op.low;
+      t.high = op.high;
+      table_of_weights(p.weights).tile(t);
+      m += t.rows;
+    }
+}
+
+void many_rows(const DynamicRun& r, size_t m0, size_t m1, size_t p0, size_t p1, char* scratch) {
+  const DynamicPlan& p = *r.p;
+  const DynamicOp& op = *r.op;
+  const DynamicConfig& c = op.config;
+  const GemmSegment whole = {0, 0};
+  GemmBlock g = {};
+  g.tile = p.kernel;
+  g.format = c.format;
+  g.segment_count = 1;
+  g.k = g.packed_depth = size_t(c.k);
+  g.segments = &whole;
+  g.kc = depth_per_pass(p.kernel, 1, g.k, p.rows());
+  g.alpha = 1;
+  g.activation = {op.low, op.high, nullptr, 0, 0};
+  g.a_step = ptrdiff_t(p.lda);
+  g.c_step = ptrdiff_t(p.ldc);
+  g.a_type = c.a_type;
+  g.c_type = c.c_type;
+  g.rows = p.quantize;
+  g.packed = scratch;
+  g.scratch = scratch + p.panel_bytes;
+  note_use(p.weights);
+  for (size_t panel = p0; panel < p1; ++panel) {
+    const GemmWeights t = panel_of(op, panel);
+    const size_t first = panel * c.nr;
+    table_of_weights(p.weights).widen(t, reinterpret_cast<float*>(scratch));
+    g.n = t.n;
+    g.bias = op.bias ? op.bias + first : nullptr;
+    run_block(g, m0, m1, 0, 1, [&](size_t m) { return RowPointers{dynamic_a(r, m), at(dynamic_c(r, m), c.c_type, ptrdiff_t(first)), nullptr, p.m - m % p.m}; });
+  }
+}
+
+void task(void* arg, size_t index, uint32_t worker) {
+  const DynamicRun& r = *static_cast<const DynamicRun*>(arg);
+  const DynamicPlan& p = *r.p;
+  const size_t panels = ceil_div(size_t(r.op->config.n), r.op->config.nr), column = index % r.columns, piece = index / r.columns;
+  const size_t m0 = piece_begin(p.rows(), r.row_pieces, piece), m1 = piece_begin(p.rows(), r.row_pieces, piece + 1);
+  const size_t p0 = piece_begin(panels, r.columns, column), p1 = piece_begin(panels, r.columns, column + 1);
+  if (p.panel_bytes) many_rows(r, m0, m1, p0, p1, r.scratch + worker * p.scratch);
+  else few_rows(r, m0, m1, p0, p1);
+}
+
+}  // namespace
+
+const Kernel* weights_kernel(const skua_context* ctx, const DynamicConfig& c) {
+  struct Search {
+    unsigned vector;
+    const Kernel* best;
+  } s = {c.format.vector, nullptr};
+  const auto fits = [](const Kernel* k, void* arg) { return static_cast<const Search*>(arg)->vector % k->vector == 0; };
+  each_kernel(ctx, gemm_weights_tables, KernelKind::gemm_nibbles, kWeightsVariant, [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    if (!s.best && s.vector % k->vector == 0) s.best = k;  // of the highest set: it comes first
+  }, &s, c.b_type, fits);
+  return s.best;
+}
+
+const Kernel* weights_tile(const skua_context* ctx, const DynamicConfig& c, size_t m, const PackFormat* format) {
+  GemmTypes types;
+  types.a = c.a_type;
+  types.c = c.c_type;
+  types.strict = types.exact_b = true;  // f32 all through
+  return choose_tile(ctx, m, size_t(c.n), size_t(c.k), format, nullptr, nullptr, types);
+}
+
+skua_status weights_plan(const DynamicOp& op, DynamicPlan& p) {
+  const DynamicConfig& c = op.config;
+  const size_t n = size_t(c.n), k = size_t(c.k);
+  size_t rows = 0, bytes = 0;
+  if (!mul(p.m, p.batches, rows)) return SKUA_INVALID("gemm: input 0 has more rows than the address space");
+  p.weights = weights_kernel(op.ctx, c);
+  const Kernel* tile = weights_tile(op.ctx, c, rows, &c.format);
+  p.quantize = c.a_type == Element::f32 && c.c_type == Element::f32 ? nullptr : find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type);
+  if (!p.weights || !tile || (!p.quantize && c.a_type != Element::f32)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+  p.quant_bytes = p.sums_bytes = p.rows_bytes = p.scratch = p.panel_bytes = 0;
+  if (rows <= kFew) {
+    p.kernel = p.weights;
+    if (!mul(rows * sizeof(float), k, bytes) || bytes > SIZE_MAX / 4) return SKUA_INVALID("gemm: the rows in f32 are larger than the address space");
+    if (p.quantize) p.rows_bytes = round_up(bytes, 64);
+    p.algorithm = "widen_in_registers";
+  } else {
+    p.kernel = tile;
+    if (!mul(k, size_t(c.nr) * sizeof(float), bytes) || bytes > SIZE_MAX / 4) return SKUA_INVALID("gemm: a panel in f32 is larger than the address space");
+    p.panel_bytes = round_up(bytes, 64);
+    p.scratch = p.panel_bytes + round_up(staging(tile, c.a_type, c.c_type, false, rows, min(n, size_t(c.nr)), 1, k).bytes, 64);
+    p.algorithm = "widen_panels";
+  }
+  return SKUA_STATUS_OK;
+}
+
+void weights_run(const RunArgs& args, DynamicRun& r) {
+  const DynamicPlan& p = *r.p;
+  const DynamicConfig& c = r.op->config;
+  const size_t rows = p.rows(), k = size_t(c.k), panels = ceil_div(size_t(c.n), c.nr);
+  if (p.rows_bytes) {
+    note_use(p.quantize);
+    for (size_t m = 0; m < rows; ++m) code_of<GemmRowTableFn>(p.quantize)().widen(k, dynamic_a(r, m), reinterpret_cast<float*>(r.rows) + m * k);
+  }
+  // Panels first: each piece makes floats of its own weights. Rows too where panels are few.
+  const double products = double(rows) * double(c.n) * double(k);
+  const size_t wanted = args.concurrency() > 1 ? max(pieces_for(args, rows * panels, products / 16 / double(rows * panels)), 1) : 1;
+  r.columns = min(panels, wanted);
+  r.row_pieces = min(ceil_div(wanted, r.columns), ceil_div(rows, p.kernel->mr));
+  parallel(args, r.row_pieces * r.columns, task, &r);
+}
+
+}  // namespace skua

@@ -1,0 +1,37 @@
+// What the kernels of products with quantised weights in float arithmetic take. Plain data, included by the kernel units.
+#pragma once
+#include "gemm/dynamic_kernel.h"
+
+namespace skua {
+
+// Weights that become floats as they are read. A panel is `nr` columns; each block of the depth is
+//
+//   s4: [block / 8][nr][4 bytes]    as in dynamic_kernel.h          s8: [block][nr] bytes
+//   [nr] scales, [nr] scale * zero point
+//
+//   w[k][j] = fma(q[k][j], scale[j], -scaled zero[j])    one rounding; without fused multiply-adds two. Without zero points scale * q.
+//   C[r][j] = clamp(sum over k of A[r][k] * w[k][j] + bias[j])    one chain in the order of k, as in the tiles of f32: the same bits
+struct GemmWeights {
+  const char* b;         // panel
+  size_t k, block, nr;   // steps of the depth, those of a block, columns of a panel in memory
+  Element scale_type;
+  bool zeros;
+  size_t n;              // columns, of which whole vectors are computed
+  // Rows, of a tile.
+  const float* a;        // even rows
+  size_t a_step, rows;   // rows <= mr
+  void* const* c;
+  Element c_type;
+  const float* bias;     // NULL = none; whole vectors readable
+  float low, high;
+};
+
+// KernelKind::gemm_nibbles of this variant, Kernel::element = the type of the weights. tile: up to mr rows. widen: a panel to floats, [k][round_up(n, vector)].
+constexpr uint16_t kWeightsVariant = 1;
+struct GemmWeightsTable {
+  void (*tile)(const GemmWeights&);
+  void (*widen)(const GemmWeights&, float* to);
+};
+using GemmWeightsTableFn = const GemmWeightsTable& (*)();
+
+}  // namespace skua

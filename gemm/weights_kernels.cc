@@ -1,0 +1,172 @@
+// Quantised weights in float arithmetic: tiles for few rows, which make floats of them in registers, and whole panels of floats for the tiles of f32. The formulas: weights_kernel.h.
+//
+//   set       nibble -> float                                                     byte -> float
+//   avx512    shift, then a table of 16 floats by the lowest four bits            widened as it is loaded, converted
+//   others    shifted up and down again, converted                                likewise
+//
+// Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros, a weight and an element of A.
+#include "dispatch/kernel.h"
+#include "gemm/weights_kernel.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr int L = F32::L;
+
+// Value i of the eight of each lane: the low nibbles of its four bytes, then the high ones.
+template <int i> SKUA_INL F32 nibble(I32 x) {
+  constexpr int bit = i % 4 * 8 + i / 4 * 4;
+#if defined(SKUA_ISA_avx512)
+  const __m512 values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
+  if constexpr (bit) x = shr_logical<bit>(x);
+  return {_mm512_maskz_permutexvar_ps(0xffff, x.v, values)};
+#else
+  if constexpr (bit < 28) x = shl<28 - bit>(x);
+  return to_f32(shr<28>(x));
+#endif
+}
+
+// Scales and zeros of a block, of NV vectors from column `first` on.
+template <int NV> struct Scales {
+  F32 scale[NV], zero[NV];
+  SKUA_INL Scales(const GemmWeights& t, const char* p, size_t first) {
+#ifdef SKUA_TYPE_f16
+    if (t.scale_type == Element::f16) read(reinterpret_cast<const f16*>(p) + first);
+#endif
+#ifdef SKUA_TYPE_bf16
+    if (t.scale_type == Element::bf16) read(reinterpret_cast<const bf16*>(p) + first);
+#endif
+    if (t.scale_type == Element::f32) read(reinterpret_cast<const float*>(p) + first);
+    const float* zeros = reinterpret_cast<const float*>(p + t.nr * (t.scale_type == Element::f32 ? 4 : 2)) + first;
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) zero[v] = t.zeros ? -F32::load(zeros + v * L) : F32::zero();
+  }
+  template <class S> SKUA_INL void read(const S* p) { SKUA_UNROLL for (int v = 0; v < NV; ++v) scale[v] = F32::load(p + v * L); }
+  SKUA_INL F32 operator()(int v, F32 q) const { return fma(q, scale[v], zero[v]); }
+};
+
+// use(k, w) for each step of the depth, in order: NV vectors of weights from column `first` on.
+template <bool s4, int NV, class Use> SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use) {
+  const char* p = t.b;
+  const size_t data = t.nr * (s4 ? t.block / 2 : t.block), rest = weights_block_bytes(s4 ? Element::s4 : Element::s8, t.nr, t.block, t.scale_type, t.zeros) - data;
+  for (size_t k0 = 0; k0 < t.k; k0 += t.block, p += rest) {
+    const Scales<NV> scales(t, p + data, first);
+    size_t k = k0;
+    const size_t end = t.k - k0 < t.block ? t.k : k0 + t.block;
+    const char* const next = p + data;
+    if constexpr (s4) {
+      I32 x[NV];
+      F32 w[NV];
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) x[v] = I32::set1(0);
+      const auto step = [&]<int i>(size_t at) __attribute__((always_inline)) {
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = scales(v, nibble<i>(x[v]));
+        use(at, w);
+      };
+      const auto load = [&]() __attribute__((always_inline)) {
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) x[v] = I32::load(reinterpret_cast<const int32_t*>(p) + first + size_t(v) * L);
+        p += t.nr * 4;
+      };
+      for (; k + 8 <= end; k += 8) {
+        load();
+        step.template operator()<0>(k), step.template operator()<1>(k + 1), step.template operator()<2>(k + 2), step.template operator()<3>(k + 3);
+        step.template operator()<4>(k + 4), step.template operator()<5>(k + 5), step.template operator()<6>(k + 6), step.template operator()<7>(k + 7);
+      }
+      for (; k < end; ++k) {  // a step at a time, the next nibble at the place of the first
+        if (k % 8 == 0) load();
+        if (k % 8 == 4) {
+          p -= t.nr * 4;
+          load();
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) x[v] = shr_logical<4>(x[v]);
+        }
+        step.template operator()<0>(k);
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) x[v] = shr_logical<8>(x[v]);
+      }
+    } else {
+      for (; k < end; ++k, p += t.nr) {
+        F32 w[NV];
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = scales(v, F32::load(reinterpret_cast<const int8_t*>(p) + first + size_t(v) * L));
+        use(k, w);
+      }
+    }
+    p = next;
+  }
+}
+
+// As the tiles of f32 do it: on AArch32 four steps at a time by lane, where a product is rounded before it is added.
+SKUA_INL F32 multiply_add(F32 x, F32 w, F32 acc, [[maybe_unused]] bool of_four) {
+#if defined(SKUA_ISA_neon32)
+  if (of_four) return {vmlaq_f32(acc.v, x.v, w.v)};
+#endif
+  return fma(x, w, acc);
+}
+
+template <class C> SKUA_INL void put(F32 y, void* c, size_t j, size_t n) {
+  if (n >= size_t(L)) y.store(static_cast<C*>(c) + j);
+  else y.store_n(static_cast<C*>(c) + j, n);
+}
+
+// t.rows of MR rows; those beyond are the last one again, and not stored.
+template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t first) {
+  F32 acc[MR][NV];
+  const float* a[MR];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+    a[r] = t.a + (size_t(r) < t.rows ? size_t(r) : t.rows - 1) * t.a_step;
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
+  }
+  [[maybe_unused]] const size_t fours = t.k / 4 * 4;
+  each_step<s4, NV>(t, first, [&](size_t k, const F32 (&w)[NV]) __attribute__((always_inline)) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      const F32 x = F32::broadcast(a[r] + k);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = multiply_add(x, w[v], acc[r][v], k < fours);
+    }
+  });
+  const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+    const size_t j = first + size_t(v) * L;
+    if (size_t(r) >= t.rows || j >= t.n) continue;
+    F32 y = acc[r][v];
+    if (t.bias) y = y + F32::load(t.bias + j);
+    y = clamp_high(clamp_low(y, low), high);
+    switch (t.c_type) {
+#ifdef SKUA_TYPE_f16
+      case Element::f16: put<f16>(y, t.c[r], j, t.n - j); break;
+#endif
+#ifdef SKUA_TYPE_bf16
+      case Element::bf16: put<bf16>(y, t.c[r], j, t.n - j); break;
+#endif
+      default: put<float>(y, t.c[r], j, t.n - j);
+    }
+  }
+}
+
+template <bool s4, int NV> void rows_of(const GemmWeights& t, size_t first) {
+  if (t.rows == 1) columns_of<s4, 1, NV>(t, first);
+  else if (t.rows == 2) columns_of<s4, 2, NV>(t, first);
+  else columns_of<s4, 4, NV>(t, first);
+}
+template <bool s4> void tile(const GemmWeights& t) {
+  const size_t width = (t.n + L - 1) / L * L;
+  size_t first = 0;
+  for (; first + 2 * L <= width; first += 2 * L) rows_of<s4, 2>(t, first);
+  if (first < width) rows_of<s4, 1>(t, first);
+}
+
+template <bool s4> void widen_panel(const GemmWeights& t, float* to) {
+  const size_t width = (t.n + L - 1) / L * L;
+  for (size_t first = 0; first < width; first += L)
+    each_step<s4, 1>(t, first, [&](size_t k, const F32 (&w)[1]) __attribute__((always_inline)) { w[0].store(to + k * width + first); });
+}
+
+template <bool s4> constexpr GemmWeightsTable table = {tile<s4>, widen_panel<s4>};
+template <bool s4> const GemmWeightsTable& table_of() { return table<s4>; }
+
+#define SKUA_WEIGHTS(type, s4)                                                                                                                       \
+  {"gemm_weights_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "floats of " #type " in registers, 8 sums; or panels of floats", KernelKind::gemm_nibbles, Isa::SKUA_ISA, kWeightsVariant, 4, 0, L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmWeightsTableFn>(table_of<s4>)), Element::type},
+const Kernel kernels[] = {SKUA_WEIGHTS(s8, false) SKUA_WEIGHTS(s4, true)};
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(gemm_weights, kernels)
+}  // namespace skua
