@@ -4,9 +4,9 @@
 //   beside it   one helper: inputs and weights come in halves (`ldr d`, `ldr x`, and `mov v.d[1], x`), pointers move, results are stored
 //   in pairs    on the Cortex-A53 a 64-bit vector load and an insert go beside each other only, so a load takes a cycle, and `ldr x` goes beside a multiply; on either core at
 //               stride 2, where there are more halves than multiplies
-//   ahead       loads run as far ahead as kRing registers of inputs let them, at the end of a turn into the next one's first inputs
+//   ahead       loads run as far ahead as the registers of inputs let them, at the end of a turn into the next one's first inputs
 //
-// Registers, 3x3: 14 sums + 9 weights + 8 inputs + the bias: all 32. make_turn() puts the program of a turn together when this is compiled; every step of it is one
+// Registers: 14 sums, the bias, and 9 weights + 8 inputs (3x3) or 10 weights of two rows + 7 inputs (5x5): all 32. make_turn() puts the program of a turn together when this is compiled; every step of it is one
 // instruction that stays where it is written. The order of the sums is that of the other tiles.
 
 enum class Do : uint8_t { move, multiply, bound_low, bound_high, clamp_low, clamp_high, next, row, skip, load_low, load_high, insert, store };
@@ -14,7 +14,7 @@ struct Step {
   Do what;
   uint8_t a, b, c;  // vectors; of loads: the vector (load_high, insert: and one of three registers for the half on its way), row of inputs or kWeights, column
 };
-constexpr int kRing = 8, kWeights = 255, kOffsets = 8;
+constexpr int kWeights = 255, kOffsets = 8;
 template <int steps> struct Turn {
   Step at[steps];
   int n;
@@ -22,9 +22,10 @@ template <int steps> struct Turn {
 
 template <int K, int S, int RH, int RW> struct Plan {
   static constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
-  static constexpr int kTaps = RH * RW, kBias = kTaps + K * K, kInputs = kBias + 1, kVectors = kInputs + kRing;
-  static constexpr int kLow = kTaps + K, kHigh = kLow + 1;  // bounds take the place of weights of the second row
-  static constexpr int kLoads = 1 + K * K + IH * IW, kFirst = 1 + K + 4;  // of these, loaded by the turn before
+  static constexpr int kTapRows = K == 3 ? 3 : 2;  // rows of weights that are there at once
+  static constexpr int kTaps = RH * RW, kBias = kTaps + kTapRows * K, kInputs = kBias + 1, kVectors = 32, kRing = kVectors - kInputs;
+  static constexpr int kLow = kTaps + (K - 2) % kTapRows * K, kHigh = kLow + 1;  // bounds take the place of weights of the last row but one
+  static constexpr int kLoads = 1 + K * K + IH * IW, kFirst = K == 3 ? 1 + 3 + 4 : 1 + 2 * 4;  // of these, loaded by the turn before
   static constexpr int kSums = RH * RW, kWork = kSums * (3 + K * K) + 2;
   static constexpr int kMost = kWork + 3 * (kLoads + kFirst) + kSums + 4 * IH + RH + 8;
 };
@@ -35,22 +36,24 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
   Turn<P::kMost> turn = {};
   const auto put = [&](Do what, int a, int b = 0, int c = 0) { turn.at[turn.n++] = {what, uint8_t(a), uint8_t(b), uint8_t(c)}; };
 
-  // Loads in the order of use: bias; weights of the first row; rows of inputs, in their middle the weights of the next row.
+  // Loads in the order of use: bias; weights of the first row; rows of inputs, in their middle the weights of the next row; or, where only two rows of weights
+  // fit, each weight just before the first input that needs it.
   struct Load { int to, row, column, last_use; } load[P::kLoads + P::kFirst] = {};
   int loads = 0, tap_of[K * K] = {}, input_of[P::IH * P::IW] = {};
-  const auto taps = [&](int ky) {
-    for (int k = 0; k < K; ++k) {
+  const auto taps = [&](int ky, int first, int end) {
+    for (int k = first; k < end && ky < K; ++k) {
       tap_of[ky * K + k] = loads;
-      load[loads++] = {P::kTaps + ky * K + k, kWeights, 1 + ky * K + k, 0};
+      load[loads++] = {P::kTaps + ky % P::kTapRows * K + k, kWeights, 1 + ky * K + k, 0};
     }
   };
   load[loads++] = {P::kBias, kWeights, 0, 0};
   for (int r = 0; r < P::IH; ++r) {
     for (int j = 0; j < P::IW; ++j) {
-      if (r == 0 && j == 0) taps(0);
-      else if (j == P::IW / 2 && r + 1 < K) taps(r + 1);
+      if (P::kTapRows < K) taps(r, j, j < K ? j + 1 : j);
+      else if (r == 0 && j == 0) taps(0, 0, K);
+      else if (j == P::IW / 2) taps(r + 1, 0, K);
       input_of[r * P::IW + j] = loads;
-      load[loads++] = {P::kInputs + (r * P::IW + j) % kRing, r, j, 0};
+      load[loads++] = {P::kInputs + (r * P::IW + j) % P::kRing, r, j, 0};
     }
   }
 
@@ -75,7 +78,7 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
   while (moved < RW) move();
   for (int r = 0; r < P::IH; ++r) {
     while (r % S == 0 && r / S < RH && moved < (r / S + 1) * RW) move();
-    const int done = r <= (RH - 1) * S + 1 ? 0 : (r - K) / S + 1;
+    const int done = r <= K - 2 + (RH - 1) * S ? 0 : (r - K) / S + 1;
     for (int j = 0; j < P::IW; ++j) {
       for (int y = 0; y < RH; ++y)
         for (int kx = 0; kx < K; ++kx) {

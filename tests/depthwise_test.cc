@@ -212,7 +212,7 @@ TEST_F(Depthwise, HalfTypes) {
         for (uint32_t kernel : {3u, 4u, 5u, 7u})
           for (uint32_t stride : {1u, 2u}) {
             if (small() && (channels + kernel + stride) % 3 == 0 && channels > 3) continue;
-            l.h = small() ? 5 : 9; l.w = channels == 93 ? 9 : 15; l.channels = channels;
+            l.h = small() ? 7 : 9; l.w = channels == 93 ? 9 : 15; l.channels = channels;
             l.kernel_h = l.kernel_w = kernel; l.stride_h = l.stride_w = stride;
             l.padding.mode = SKUA_PADDING_SAME_UPPER;
             l.epilogue.activation = {kernel == 5 || channels == 36 ? SKUA_ACTIVATION_RELU6 : SKUA_ACTIVATION_NONE, 0, 0};

@@ -2,9 +2,8 @@
  *
  *   skua-arm-layer conv HEIGHT WIDTH IN OUT KERNEL TYPE | depthwise HEIGHT WIDTH CHANNELS KERNEL TYPE | gemm M N K TYPE
  *
- * Stride 1, as much padding as keeps the size, ReLU6. TYPE: f32, f16, bf16, of the activations, weights and bias are f32; or, gemm, s8 and
- * u8, weights s8 and bias s32. What is chosen follows the
- * environment (SKUA_MAX_ISA, SKUA_KERNEL, SKUA_CORE) and the core that qemu shows. Prints multiply-accumulates of the direct formula, algorithm, kernel.
+ * Stride 1, as much padding as keeps the size, ReLU6. TYPE: f32, f16, bf16, of the activations, weights and bias are f32; or s8 and u8, weights
+ * s8 and bias s32. What is chosen follows the environment (SKUA_MAX_ISA, SKUA_KERNEL, SKUA_CORE) and the core that qemu shows. Prints multiply-accumulates of the direct formula, algorithm, kernel.
  */
 #include <skua/skua.h>
 #include <stdio.h>
@@ -45,6 +44,7 @@ int main(int argc, char** argv) {
     if (type++ == SKUA_DTYPE_U8) return 2;
   }
 
+  const int bytes_in = type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_U8;
   skua_context* context;
   check(skua_context_create(NULL, &context));
   skua_op* op;
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
     d.a_type = d.c_type = type;
     d.n = v[1]; d.k = v[2]; d.hint_m = v[0];
-    if (type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_U8) {
+    if (bytes_in) {
       d.b_type = SKUA_DTYPE_S8;
       d.a_q.scale = d.b_q.scale = d.c_q.scale = 1;
       d.a_q.zero_point = d.c_q.zero_point = 3;
@@ -67,6 +67,11 @@ int main(int argc, char** argv) {
     skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
     const size_t out = conv ? v[3] : v[2], kernel = conv ? v[4] : v[3];
     d.input_type = d.output_type = type;
+    if (bytes_in) {
+      d.weight_type = SKUA_DTYPE_S8;
+      d.input_q.scale = d.weight_q.scale = d.output_q.scale = 1;
+      d.input_q.zero_point = d.output_q.zero_point = 3;
+    }
     d.in_channels = (uint32_t)v[2]; d.out_channels = (uint32_t)out;
     d.groups = depthwise ? (uint32_t)v[2] : 1;
     d.kernel_h = d.kernel_w = (uint32_t)kernel;

@@ -45,8 +45,12 @@ LOOPS64 = [
     Loop("depthwise_f32_3x3s1_2x7_a53_neon", "depthwise_neon", r"scheduled_tile<float, 3, 1, 2, 7, true>", "f32", "A53"),
     Loop("depthwise_f32_3x3s1_2x7_a55_neon", "depthwise_neon", r"scheduled_tile<float, 3, 1, 2, 7, false>", "f32", "A55"),
     Loop("depthwise_f32_3x3s2_2x7_*", "depthwise_neon", r"scheduled_tile<float, 3, 2, 2, 7, true>", "f32", "A53, A55"),
+    Loop("depthwise_f32_5x5s1_2x7_neon", "depthwise_neon", r"\btile<float, 5, 1, 2, 7, .*\)0>", "f32"),
+    Loop("depthwise_f32_5x5s1_2x7_a53_neon", "depthwise_neon", r"scheduled_tile<float, 5, 1, 2, 7, true>", "f32", "A53"),
+    Loop("depthwise_f32_5x5s1_2x7_a55_neon", "depthwise_neon", r"scheduled_tile<float, 5, 1, 2, 7, false>", "f32", "A55"),
     Loop("depthwise_f16_3x3s1_2x7_a55_neon_fp16", "depthwise_neon_fp16", r"scheduled_tile<skua::f16, 3, 1, 2, 7, false>", "f16", "A55"),
     Loop("depthwise_f16_3x3s2_2x7_a55_neon_fp16", "depthwise_neon_fp16", r"scheduled_tile<skua::f16, 3, 2, 2, 7, true>", "f16", "A55"),
+    Loop("depthwise_f16_5x5s1_2x7_a55_neon_fp16", "depthwise_neon_fp16", r"scheduled_tile<skua::f16, 5, 1, 2, 7, false>", "f16", "A55"),
     Loop("gemm_s8_6x16_neon_dot", "gemm_int8_neon_dot", r"row_tile<signed char, 6, 4, ", "s8"),
     Loop("gemm_u8_6x16_neon_dot", "gemm_int8_neon_dot", r"row_tile<unsigned char, 6, 4, ", "s8"),
     Loop("gemm_s8_6x16_neon_i8mm", "gemm_int8_neon_i8mm", r"panel<signed char, 4, ", "i8mm"),
@@ -74,6 +78,7 @@ class Layer:
     text: str
     algorithm: str = None  # glob for SKUA_KERNEL
     cores: tuple = ("any",)  # SKUA_CORE; the in-order ones on arm64 only
+    architectures: tuple = ("arm64", "armhf")
 
 
 CONV, DEPTHWISE, POINTWISE = "conv 28 28 128 128 3", "depthwise 56 56 128 3", "gemm 784 256 256"
@@ -81,6 +86,9 @@ EVERY = ("any", "cortex-a53", "cortex-a55")
 LAYERS = [Layer(f"{layer} {element}", algorithm, cores if element == "f32" else tuple(c for c in cores if c != "cortex-a53"))
           for layer, algorithm, cores in ((CONV, "direct", EVERY), (CONV, None, ("any",)), (DEPTHWISE, None, EVERY), (POINTWISE, None, EVERY))
           for element in ("f32", "f16", "bf16")]
+LAYERS += [Layer(f"{layer} s8") for layer in (CONV, DEPTHWISE, POINTWISE)]
+LAYERS += [Layer(f"{layer} s8", kernel, cores, (architecture,)) for layer in (CONV, POINTWISE)
+           for kernel, cores, architecture in (("gemm_s8_*_neon_dot", ("any", "cortex-a55"), "arm64"), ("gemm_s8_*_neon", ("any",), "arm64"), ("gemm_s8_*_neon32", ("any",), "armhf"))]
 
 
 def unit_objects(build, unit):
@@ -146,7 +154,7 @@ def layer_rows(builds):
     yield "| layer | architecture, SKUA_CORE | algorithm | kernel | MAC | instructions [counted] | MAC per instruction | of the loop's |"
     yield "|---|---|---|---|---|---|---|---|"
     loops = {loop.name: (build, loop) for (name, build), of in zip(builds, (LOOPS64, LOOPS32)) for loop in of}
-    jobs = [(layer, name, build, core) for layer in LAYERS for name, build in builds for core in layer.cores if name != "armhf" or core == "any"]
+    jobs = [(layer, name, build, core) for layer in LAYERS for name, build in builds for core in layer.cores if name in layer.architectures and (name != "armhf" or core == "any")]
 
     def run(job):
         layer, _, build, core = job
