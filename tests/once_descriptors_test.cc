@@ -58,7 +58,7 @@ TEST(Descriptor, Gemm) {
   BAD("struct_size", d.struct_size += 4);
   for (skua_dtype type : {SKUA_DTYPE_F16, SKUA_DTYPE_BF16, SKUA_DTYPE_S8, SKUA_DTYPE_U8, SKUA_DTYPE_S4, SKUA_DTYPE_S32, kUnknownType}) {
     if (type != SKUA_DTYPE_F16 && type != SKUA_DTYPE_BF16) sweep(good, create, inputs, "a_type", [=](auto& d) { d.a_type = type; });
-    sweep(good, create, inputs, "b_type", [=](auto& d) { d.b_type = type; });
+    sweep(good, create, inputs, type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_S4 ? "b_" : "b_type", [=](auto& d) { d.b_type = type; });  // b_q, where weights of bytes are built
     sweep(good, create, inputs, "c_type", [=](auto& d) { d.c_type = type; });
   }
   BAD("a_q", d.a_q.scale = 0.5f);
