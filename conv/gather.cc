@@ -2,7 +2,7 @@
 // the workspace, tap after tap in the order of the packed weights, and rows that fit L1 are multiplied as one matrix whose depth is rounded up once.
 //
 //   band        the input under a few lines of outputs, with the zero point around the image and in the type that the tile reads: each pixel is treated once
-//   row of A    [tap 0: channels][tap 1: channels] ... [zeros up to a whole group, as behind the depth of packed B]
+//   row of A    [tap 0: channels][tap 1: channels] ... up to a whole group: anything, as packed B has zeros there, but zeros for tiles that sum their rows
 //
 // Every output has the same taps, and so the same sums of weights.
 #include "conv/regions.h"
@@ -70,17 +70,18 @@ void fill_band(const DirectShape& s, const char* image, ptrdiff_t y0, size_t lin
 }
 
 // Rows of A for `count` outputs, `step` bytes apart, each of `runs` runs of bytes that are `next` apart.
-template <size_t moves, size_t all> void gather_runs(size_t count, const char* from, size_t step, size_t runs, size_t next, size_t bytes, char* to, size_t row) {
+template <size_t moves, size_t all> void gather_runs(size_t count, const char* from, size_t step, size_t runs, size_t next, size_t bytes, bool zeros, char* to, size_t row) {
   if (all) runs = all;
   const size_t depth = runs * bytes;
   for (; count > 0; --count, from += step, to += row) {
     const char* line = from;
     char* tap = to;
+#pragma GCC unroll 8
     for (size_t i = 0; i < runs; ++i, line += next, tap += bytes) {
       if (moves) move<moves>(line, tap);
       else move(line, bytes, tap);
     }
-    memset(to + depth, 0, sizeof(int32_t));  // tiles may sum their rows
+    if (zeros) memset(to + depth, 0, sizeof(int32_t));
   }
 }
 // Taps that are apart, or of a group.
@@ -94,13 +95,13 @@ void gather_taps(size_t count, const char* from, size_t step, const Phase& p, si
 }
 
 // Rows of A of a part of a line: outputs from the i-th of the j-th line of a band that is `width` pixels wide.
-void gather(const DirectShape& s, const Phase& p, const char* band, size_t width, size_t j, size_t i, size_t count, size_t group, char* to, size_t row) {
+void gather(const DirectShape& s, const Phase& p, const char* band, size_t width, size_t j, size_t i, size_t count, size_t group, bool zeros, char* to, size_t row) {
   const size_t in = s.in_channels / s.groups, line = width * s.in_channels, next = size_t(p.y.step) * line, step = p.x.in_step * s.in_channels, bytes = p.x.taps * in;
   const char* from = band + j * p.y.in_step * line + i * step + group * in;
   if (!p.y.taps || !p.x.taps) return;
   if (s.groups > 1 || p.x.step > 1) return gather_taps(count, from, step, p, next, size_t(p.x.step) * s.in_channels, in, to, row);
   const auto runs = bytes <= kMove ? (p.y.taps == 3 ? gather_runs<1, 3> : gather_runs<1, 0>) : bytes <= 2 * kMove ? (p.y.taps == 7 ? gather_runs<2, 7> : gather_runs<2, 0>) : gather_runs<0, 0>;
-  runs(count, from, step, p.y.taps, next, bytes, to, row);
+  runs(count, from, step, p.y.taps, next, bytes, zeros, to, row);
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
@@ -149,7 +150,7 @@ void task(void* arg, size_t index, uint32_t worker) {
         for (size_t r = 0, n; r < turn; r += n) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
           n = min(turn - r, columns - i);
-          gather(s, p, band, pixels, j, i, n, group, rows + r * plan.gather_row, plan.gather_row);
+          gather(s, p, band, pixels, j, i, n, group, g.b_zero != 0, rows + r * plan.gather_row, plan.gather_row);
         }
         run_block(g, 0, turn, 0, panel_count(g.format, g.n), [&](size_t r) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;

@@ -140,6 +140,7 @@ inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_
   g.b_zero = packed_zero(Element::s8, 0, g.format.element);
   g.zero = q.out_zero;
   g.fits = q.fits;
+  g.small = q.small;
 }
 inline size_t offset_bytes(const DirectShape& s) { return direct_bias_step(s.out_channels, s.groups) * sizeof(int32_t); }
 

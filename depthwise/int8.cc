@@ -121,6 +121,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
     c.columns = columns - c.before - c.after;
     Block block = {};
     for (size_t b = 0; block.end() < channels; ++b) {
+      const size_t before = block.first;
       block = block_at(channels, r.f.vector, block.end());
       const size_t first = block.first;
       c.channels = t.channels = block.channels;
@@ -129,7 +130,8 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
         t.output = t.layout.pixels > 1 ? block.width : t.layout.column * s.stride_w;
         for (size_t i = 0; i < s.kernel_w; ++i) offsets[i] = t.layout.at(i * s.dilation_w);
       }
-      for (size_t i = 0; i < count; ++i) {
+      for (size_t i = 0; b && s.multiplier == 1 && i < count; ++i) rows[i] += steps[i] ? first - before : 0;
+      for (size_t i = 0; (!b || s.multiplier > 1) && i < count; ++i) {
         const size_t y = y0 * s.stride_h + i * dilation;
         const bool is_inside = i < taps && y >= s.pad_top && y - s.pad_top < s.in_h && c.columns;
         const uint8_t* row = is_inside ? image + (y - s.pad_top) * s.in_row + (left + c.before - s.pad_left) * s.in_pixel : line;

@@ -63,9 +63,12 @@ template <class B> SKUA_INL void pad_columns(const DepthwiseInt8Columns& t, type
 }
 
 template <class B, bool SEVERAL = true> void interleave(const DepthwiseInt8Columns& t) {
-  typename B::I padding[B::G], v[4];
-  SKUA_UNROLL for (int b = 0; b < B::G; ++b) padding[b] = B::bytes(t.padding);
-  B::group(padding, v);
+  typename B::I v[4] = {B::bytes(t.padding)};
+  if constexpr (B::G != 4) {  // of 16 bits
+    typename B::I padding[B::G];
+    SKUA_UNROLL for (int b = 0; b < B::G; ++b) padding[b] = v[0];
+    B::group(padding, v);
+  }
   pad_columns<B>(t, v[0], 0, t.before);
   for (size_t first = 0; first < (SEVERAL ? t.layout.planes : 1) && first < t.columns; ++first) {
     uint8_t* to = static_cast<uint8_t*>(t.to) + (SEVERAL ? t.layout.at(t.before + first) : t.before * t.layout.column);
@@ -171,7 +174,8 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void run_tiles(c
     if (x + all >= t.outputs) return;
   }
 }
-template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& t) {
+template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
+  const DepthwiseInt8Tile t = given;  // what is stored might be it
   constexpr int unrolled = B::G == 4 && B::L >= 32 ? 3 : 0;
   const bool three = t.groups == 1 && t.kernel_w == 3;
   if constexpr (B::has_positive)

@@ -218,6 +218,7 @@ static void set_columns(const GemmBlock& g, size_t first, GemmTile& t) {
   t.terms_known = false;
   t.zero = g.zero;
   t.fits = g.fits;
+  t.positive = g.fits && g.small && !g.row_quant && ((g.c_type == Element::s8 && g.zero == -128) || (g.c_type == Element::u8 && g.zero == 0));
 }
 
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t) {

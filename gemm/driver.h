@@ -90,11 +90,20 @@ struct GemmBlock {
   const GemmRowQuant* row_quant = nullptr;  // of row 0 of the m that run_block counts
   int32_t b_zero = 0, zero = 0;
   bool fits = false;           // scales_fit()
+  bool small = false;          // sums_small()
   // Lines of even rows: after so many rows there is a gap, in elements, and RowPointers::even is to the end of the line. line = 0: rows are as they are.
   size_t line = 0;
   ptrdiff_t a_gap = 0, c_gap = 0, residual_gap = 0;
 };
 constexpr size_t kSumBlock = 64;
+// No sum of `depth` products reaches 2^23: see GemmTile::positive. |a| is 255 at most less its zero point; b: the most that B is in amount; bias NULL: 0.
+inline bool sums_small(size_t depth, size_t b, const int32_t* bias, size_t n) {
+  if (depth >= 1 << 15) return false;
+  const int32_t most = (1 << 23) - int32_t(depth * 255 * b < 1 << 23 ? depth * 255 * b : 1 << 23);
+  bool small = true;
+  for (size_t j = 0; bias && j < n; ++j) small &= bias[j] < most && bias[j] > -most;
+  return small && most > 0;
+}
 // All below 1: see GemmTile::fits.
 inline bool scales_fit(const float* scale, size_t n) {
   bool fit = true;

@@ -59,6 +59,7 @@ struct GemmTile {
   bool terms_known;
   int32_t zero;                  // of C: added to a rounded result
   bool fits;                     // all scales are below 1: a sum times its scale stays within 32 bits
+  bool positive;                 // that, C is of bytes, `zero` its type's least value, no sum reaches 2^23 in amount: nothing below 0 need be told apart
 };
 
 // Tiles of bytes. A is s8 or u8 (Kernel::element), B is packed as s8 or u8, sums are exact in 32 bits (beyond that they wrap).

@@ -22,7 +22,7 @@ struct GemmConfig {
   PackFormat format;   // of a constant B
   uint64_t n, k;       // of a constant B, or n of the bias
   GemmQuantized q;     // of bytes; else zeros
-  uint64_t unused;     // 0
+  uint64_t small;      // bytes: sums_small(); else 0
 };
 
 struct GemmOp : skua_op {
@@ -31,7 +31,7 @@ struct GemmOp : skua_op {
   const float* bias;    // round_up(n, vector) values
   const int32_t* offset;  // bytes, likewise: where sums start; of a B that is an input its bias, or NULL
   const float* scale;     // likewise; NULL: B is an input
-  bool fits;            // bytes: scales_fit()
+  bool fits, small;     // bytes: scales_fit(), sums_small()
   const void* packed;   // panels of a constant B
 };
 

@@ -39,6 +39,7 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   c.alpha = 1;
   c.activation = d.epilogue.activation;
   c.n = d.n; c.k = d.k;
+  c.small = b && sums_small(d.k, c.b_type == Element::s8 ? 128 : 255, bias, d.n);
   c.q.a_zero = d.a_q.zero_point;
   c.q.b_zero = !d.b_q.scales ? d.b_q.zero_point : d.b_q.zero_points ? d.b_q.zero_points[0] : 0;
   c.q.zero = to.zero_point;

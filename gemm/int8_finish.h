@@ -21,6 +21,8 @@ SKUA_INL void pin_word(I32& x) {
 #endif
 }
 
+constexpr int32_t kTwoTo23 = 0x4b000000;  // the bits of 2^23 as a float
+
 struct ByteStore {
   Requantizer to;
   explicit SKUA_INL ByteStore(const GemmTile& t) : to(Requantize{t.low, t.high, t.zero}) {}
@@ -67,32 +69,49 @@ __attribute__((noinline)) inline void finish_rows(const GemmTile& t, const int32
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
 // Four vectors of results at a time where products fit 32 bits (GemmTile::fits): what is outside the type saturates as it is packed, and only closer bounds are clamped to, as bytes.
 // The zero point is added in 16 bits. Branches cost less than operations here: the ports of products are what a tile waits for.
-struct WideStore {
+//
+// POSITIVE (GemmTile::positive): sums began at the bits of 2^23, so that from 0 on 2^23 + sum is what the bits are as a float, and one operation takes 2^23 * scale, which is exact, off
+// its product: rounded once, as the product of the sum. Sums below 0 stay below 0, which is all that matters of them.
+template <bool POSITIVE> struct WideStore {
   __m512i zero, low, high;
   bool is_u8, bounded, whole;
   __mmask64 columns;
   explicit SKUA_INL WideStore(const GemmTile& t, bool is_whole) : zero(_mm512_set1_epi16(int16_t(t.zero))), is_u8(t.c_type == Element::u8), whole(is_whole), columns(~__mmask64(0) >> (64 - t.n)) {
-    const int first = int(t.low) + t.zero, last = int(t.high) + t.zero;
+    const int first = int(t.low) + (POSITIVE ? 0 : t.zero), last = int(t.high) + (POSITIVE ? 0 : t.zero);
     low = _mm512_set1_epi8(char(first));
     high = _mm512_set1_epi8(char(last));
     bounded = last - first < 255;
   }
+  struct Scale {
+    F32 scale, less;
+  };
+  static SKUA_INL Scale scale_of(const float* p) {
+    const F32 scale = F32::load(p);
+    return {scale, scale * F32::set1(-8388608.0f)};
+  }
+  static SKUA_INL __m512i rounded(I32 sum, Scale s) {
+    if constexpr (POSITIVE) return round_i32({_mm512_fmadd_ps(_mm512_castsi512_ps(sum.v), s.scale.v, s.less.v)}).v;
+    else return round_i32(to_f32(sum) * s.scale).v;
+  }
   // 16 bytes of each vector, one behind the other.
-  SKUA_INL __m512i operator()(I32 a, F32 a_scale, I32 b, F32 b_scale, I32 c, F32 c_scale, I32 d, F32 d_scale) const {
+  SKUA_INL __m512i operator()(I32 a, Scale a_scale, I32 b, Scale b_scale, I32 c, Scale c_scale, I32 d, Scale d_scale) const {
     constexpr __mmask64 all = ~__mmask64(0);
-    const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(rounded(a, a_scale), rounded(b, b_scale)), zero), second = _mm512_adds_epi16(_mm512_packs_epi32(rounded(c, c_scale), rounded(d, d_scale)), zero);
+    __m512i first = _mm512_packs_epi32(rounded(a, a_scale), rounded(b, b_scale)), second = _mm512_packs_epi32(rounded(c, c_scale), rounded(d, d_scale)), q;
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    __m512i q;
-    if (is_u8) {
+    if constexpr (!POSITIVE) {
+      first = _mm512_adds_epi16(first, zero);
+      second = _mm512_adds_epi16(second, zero);
+    }
+    if (POSITIVE || is_u8) {
       q = _mm512_packus_epi16(first, second);
       if (bounded) q = _mm512_maskz_min_epu8(all, _mm512_maskz_max_epu8(all, q, low), high);
+      if (POSITIVE && !is_u8) q = _mm512_xor_si512(q, _mm512_set1_epi8(-128));
     } else {
       q = _mm512_packs_epi16(first, second);
       if (bounded) q = _mm512_maskz_min_epi8(all, _mm512_maskz_max_epi8(all, q, low), high);
     }
     return _mm512_maskz_permutexvar_epi32(0xffff, order, q);
   }
-  SKUA_INL __m512i rounded(I32 sum, F32 scale) const { return round_i32(to_f32(sum) * scale).v; }
   // Parts of q; a store of a whole part takes no port of the products.
   template <int part> SKUA_INL void half(void* c, __m512i q) const {
     const __m256i x = _mm512_maskz_extracti64x4_epi64(0xf, q, part);
@@ -105,41 +124,47 @@ struct WideStore {
     else _mm_mask_storeu_epi8(c, __mmask16(columns), x);
   }
 };
+template <bool POSITIVE, int MR, int NV, class C> SKUA_INL void finish_wide(const GemmTile& t, I32 (&acc)[MR][NV], const C& c) {
+  using Store = WideStore<POSITIVE>;
+  const Store store(t, t.n == size_t(NV) * L);
+  typename Store::Scale s[NV];
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) s[v] = Store::scale_of(t.scale + v * L);
+  if constexpr (NV >= 3) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      _mm512_mask_storeu_epi8(c(r), store.columns, store(acc[r][0], s[0], acc[r][1], s[1], acc[r][2], s[2], acc[r][NV - 1], s[NV - 1]));
+  } else if constexpr (NV == 2) {
+    SKUA_UNROLL for (int r = 0; r < MR; r += 2) {
+      const int next = r + 1 < MR ? r + 1 : r;
+      const __m512i q = store(acc[r][0], s[0], acc[r][1], s[1], acc[next][0], s[0], acc[next][1], s[1]);
+      store.template half<0>(c(r), q);
+      if (r + 1 < MR) store.template half<1>(c(next), q);
+    }
+  } else {
+    SKUA_UNROLL for (int r = 0; r < MR; r += 4) {
+      const int r1 = r + 1 < MR ? r + 1 : r, r2 = r + 2 < MR ? r + 2 : r, r3 = r + 3 < MR ? r + 3 : r;
+      const __m512i q = store(acc[r][0], s[0], acc[r1][0], s[0], acc[r2][0], s[0], acc[r3][0], s[0]);
+      store.template quarter<0>(c(r), q);
+      if (r + 1 < MR) store.template quarter<1>(c(r1), q);
+      if (r + 2 < MR) store.template quarter<2>(c(r2), q);
+      if (r + 3 < MR) store.template quarter<3>(c(r3), q);
+    }
+  }
+}
+constexpr bool kPositive = true;
+#else
+constexpr bool kPositive = false;
 #endif
 
-// C of 8 bits from registers; all else by way of the stack.
-template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c) {
-  const size_t tail = t.n - size_t(NV - 1) * L;
+// C of 8 bits from registers; all else by way of the stack. positive: GemmTile's, where sums began accordingly.
+template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c, [[maybe_unused]] bool positive) {
   if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias) {
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
-    if constexpr (NV <= 4)
-      if (t.fits) {
-        const WideStore store(t, tail == size_t(L));
-        F32 s[NV];
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) s[v] = F32::load(t.scale + v * L);
-        if constexpr (NV >= 3) {
-          SKUA_UNROLL for (int r = 0; r < MR; ++r)
-            _mm512_mask_storeu_epi8(c(r), store.columns, store(acc[r][0], s[0], acc[r][1], s[1], acc[r][2], s[2], acc[r][NV - 1], s[NV - 1]));
-        } else if constexpr (NV == 2) {
-          SKUA_UNROLL for (int r = 0; r < MR; r += 2) {
-            const int next = r + 1 < MR ? r + 1 : r;
-            const __m512i q = store(acc[r][0], s[0], acc[r][1], s[1], acc[next][0], s[0], acc[next][1], s[1]);
-            store.half<0>(c(r), q);
-            if (r + 1 < MR) store.half<1>(c(next), q);
-          }
-        } else {
-          SKUA_UNROLL for (int r = 0; r < MR; r += 4) {
-            const int r1 = r + 1 < MR ? r + 1 : r, r2 = r + 2 < MR ? r + 2 : r, r3 = r + 3 < MR ? r + 3 : r;
-            const __m512i q = store(acc[r][0], s[0], acc[r1][0], s[0], acc[r2][0], s[0], acc[r3][0], s[0]);
-            store.quarter<0>(c(r), q);
-            if (r + 1 < MR) store.quarter<1>(c(r1), q);
-            if (r + 2 < MR) store.quarter<2>(c(r2), q);
-            if (r + 3 < MR) store.quarter<3>(c(r3), q);
-          }
-        }
-        return;
-      }
+    if constexpr (NV <= 4) {
+      if (positive) return finish_wide<true>(t, acc, c);
+      if (t.fits) return finish_wide<false>(t, acc, c);
+    }
 #endif
+    const size_t tail = t.n - size_t(NV - 1) * L;
     const ByteStore store(t);
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
       const F32 scale = F32::load(t.scale + v * L);

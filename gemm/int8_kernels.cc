@@ -98,7 +98,8 @@ template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(con
   }
 }
 
-template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& c) {
+// positive: as finish() has it, a constant where it never is.
+template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& c, bool positive) {
   // A product takes five cycles, two start in each: ten chains or more.
   constexpr int chains = MR * NV, many = chains >= 10 ? 1 : chains >= 3 ? 2 : 4;
   constexpr int sets = !kPrepared && L > 1 && many * chains + NV + 1 <= F32::registers ? many : 1;
@@ -113,6 +114,7 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
   I32 acc[sets][MR][NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     acc[0][0][v] = I32::load(t.offset + v * L);
+    if (positive) acc[0][0][v] = acc[0][0][v] + I32::set1(kTwoTo23);
     SKUA_UNROLL for (int r = 1; r < MR; ++r) acc[0][r][v] = acc[0][0][v];
   }
   SKUA_UNROLL for (int s = 1; s < sets; ++s) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[s][r][v] = I32::set1(0);
@@ -150,7 +152,7 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
       const I32 term = I32::set1(terms[r]);
       SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = acc[0][r][v] - term;
     }
-  finish<MR, NV>(t, row, acc[0], c);
+  finish<MR, NV>(t, row, acc[0], c, positive);
 }
 
 // Rows of C by pointers, or by a step.
@@ -173,12 +175,12 @@ template <int MR> using EvenRows = Even<MR>;
 template <int MR> using EvenRows = Panel<MR>;
 #endif
 
-template <class T, int MR, int NV, int lines> void tile(const GemmTile& t) { multiply<T, MR, NV, lines, ScatteredRows<MR>>(t, 0, t.ahead, ScatteredC{t.c}); }
+template <class T, int MR, int NV, int lines> void tile(const GemmTile& t) { multiply<T, MR, NV, lines, ScatteredRows<MR>>(t, 0, t.ahead, ScatteredC{t.c}, false); }
 template <class T, int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   const ptrdiff_t bytes = t.c_step * ptrdiff_t(element_bytes(t.c_type));
   char* c = static_cast<char*>(t.c[0]);
   for (size_t i = 0; i < t.groups; ++i, c += MR * bytes)
-    multiply<T, MR, NV, lines, EvenRows<MR>>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, EvenC{c, bytes});
+    multiply<T, MR, NV, lines, EvenRows<MR>>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, EvenC{c, bytes}, kPositive && NV <= 4 && t.positive);
 }
 // One row and all panels.
 template <class T, int NV, int v = NV> SKUA_INL void row_of(const GemmTile& t, size_t vectors) {
