@@ -39,6 +39,25 @@ int32_t sum_of(uint32_t x) {  // of eight nibbles, two's complement
   return int32_t(((x & 0x0f0f0f0f) + (x >> 4 & 0x0f0f0f0f)) * 0x01010101u >> 24) - 64;
 }
 
+// 32 values of one column that lie together, to its place in four steps of a panel, `step` bytes apart; returns their sum.
+using Bytes = uint8_t __attribute__((vector_size(16)));
+using Words = uint64_t __attribute__((vector_size(16)));
+int32_t put_32(const uint8_t* from, char* to, size_t step) {
+  Bytes x;
+  __builtin_memcpy(&x, from, 16);
+  const Bytes even = x & 15, odd = x >> 4;
+  const Words first = Words(__builtin_shufflevector(even, odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
+  const Words second = Words(__builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
+  const Words a = first | first >> 28, b = second | second >> 28;  // eight bytes of a nibble each to four of two
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t nibbles = uint32_t(i < 2 ? a[i] : b[i - 2]);
+    __builtin_memcpy(to + size_t(i) * step, &nibbles, 4);
+  }
+  const Words sums = Words((even ^ 8) + (odd ^ 8));  // each 0..30
+  const uint64_t pair = sums[0] + sums[1], odds = 0x00ff00ff00ff00ff;
+  return int32_t(((pair & odds) + (pair >> 8 & odds)) * 0x0001000100010001 >> 48) - 32 * 8;
+}
+
 void put_scale(float scale, Element type, void* to) {
   if (type == Element::f16) narrow(scale, *static_cast<f16*>(to));
   else if (type == Element::bf16) narrow(scale, *static_cast<bf16*>(to));
@@ -61,11 +80,13 @@ void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b
       const size_t columns = min(c.nr, n - first), k0 = block * c.block, steps = c.block / 8;
       char* const scales = to + size_t(c.nr) * c.block / 2;
       char* const zeros = scales + c.nr * element_bytes(c.scale_type);
-      memset(to, 0, dynamic_block_bytes(c));
+      if (columns < c.nr || k0 + c.block > c.k) memset(to, 0, dynamic_block_bytes(c));
       for (size_t j = 0; j < columns; ++j) {
-        const size_t channel = first + j, at = q.block_size ? channel * ceil_div(size_t(c.k), q.block_size) + block : channel;
+        const size_t channel = first + j, at = q.block_size ? channel * blocks + block : channel;
         int32_t sum = 0;
-        for (size_t s = 0; s < steps && k0 + s * 8 < c.k; ++s) {
+        size_t s = 0;
+        for (; from.transposed && s + 4 <= steps && k0 + s * 8 + 32 <= c.k; s += 4) sum += put_32(from.b + (channel * from.ldb + k0 + s * 8) / 2, to + (s * c.nr + j) * 4, size_t(c.nr) * 4);
+        for (; s < steps && k0 + s * 8 < c.k; ++s) {
           const uint32_t x = from.eight(k0 + s * 8, channel), nibbles = spread(x & 0xffff) | spread(x >> 16) << 4;
           __builtin_memcpy(to + (s * c.nr + j) * 4, &nibbles, 4);
           sum += sum_of(x);
