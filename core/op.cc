@@ -105,7 +105,7 @@ skua_status check_epilogue(const char* op, const skua_epilogue& e) {
 
 skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs, size_t weights_size, skua_op** out) {
   if (ctx->gpu && !cls.record) return SKUA_UNSUPPORTED_("%s: no kernel for %s yet", cls.name, ctx->gpu->api->name);
-  if (!ctx->gpu && cls.record) return SKUA_UNSUPPORTED_("%s: made for a GPU, the context is on the CPU", cls.name);
+  if (!ctx->gpu && !cls.run) return SKUA_UNSUPPORTED_("%s: made for a GPU, the context is on the CPU", cls.name);
   auto* op = static_cast<skua_op*>(allocate(ctx, cls.op_size, 64));
   if (!op) return out_of_memory(cls.name, cls.op_size);
   memset(static_cast<void*>(op), 0, cls.op_size);
@@ -240,7 +240,7 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
   if (cls.finish) SKUA_TRY(cls.finish(op, plan));
   plan->workspace = cls.workspace ? cls.workspace(plan, 1) : 0;
   const skua_span y = plan->output_spans[0];
-  plan->plain = op->n_outputs == 1 && y.dense && y.bytes && n_inputs <= kMaxPlanInputs && cls.run;
+  plan->plain = op->n_outputs == 1 && y.dense && y.bytes && n_inputs <= kMaxPlanInputs && !op->ctx->gpu;
   for (size_t i = 0; plan->plain && i < n_inputs; ++i) {
     const skua_span x = plan->input_spans[i];
     plan->plain = x.dense && x.bytes;

@@ -47,10 +47,17 @@ struct OpClass {
   // For tuning: an operator with this one's config and made-up weights, packed in the format of candidate `wanted` of its creation for these inputs; NULL in `out` when there is no
   // such candidate. NULL = one format only.
   skua_status (*remake)(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out) = nullptr;
-  // An operator of GPU contexts has this instead of run: adds its dispatches to a stream. Its open() uploads what close() frees.
+  // What it does on a GPU context, instead of run or beside it: adds its dispatches to a stream. Its open() uploads what close() frees.
   skua_status (*record)(const RecordArgs& args) = nullptr;
   void (*close)(skua_op* op) = nullptr;  // also of an op whose open() failed half way; NULL = nothing to free
 };
+
+// A function of gpu/ in a class, NULL in a build without it.
+#ifdef SKUA_BUILT_gpu
+#define SKUA_RECORD(function) function
+#else
+#define SKUA_RECORD(function) nullptr
+#endif
 
 // Fixed-capacity text sink for skua_plan_explain: counts what does not fit.
 struct Text {

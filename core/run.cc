@@ -59,7 +59,7 @@ __attribute__((noinline)) skua_status check_run(const RunArgs& args, size_t n_in
   void* const workspace = args.workspace;
   const skua_executor* executor = args.executor;
   const OpClass& cls = *plan->op->cls;
-  if (!cls.run) return SKUA_UNSUPPORTED_("%s: the plan is one for a GPU; it is recorded with skua_plan_enqueue()", cls.name);
+  if (plan->op->ctx->gpu) return SKUA_UNSUPPORTED_("%s: the plan is one for a GPU; it is recorded with skua_plan_enqueue()", cls.name);
   if (!inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
   if (!outputs) return SKUA_INVALID("%s: outputs is NULL", cls.name);
   if (n_inputs != plan->n_inputs) return SKUA_INVALID("%s: n_inputs is %zu, must be %zu", cls.name, n_inputs, plan->n_inputs);

@@ -285,7 +285,7 @@ skua_status skua_op_tune(skua_op* op, const skua_tensor* inputs, size_t n_inputs
     o = *options;
   }
   if (o.executor && !o.executor->parallel_for) return SKUA_INVALID("tune: executor.parallel_for is NULL");
-  if (!op->cls->run) return SKUA_UNSUPPORTED_("tune: %s is on a GPU, where nothing is tuned yet", op->cls->name);
+  if (op->ctx->gpu) return SKUA_UNSUPPORTED_("tune: %s is on a GPU, where nothing is tuned yet", op->cls->name);
   const double milliseconds = o.max_milliseconds ? o.max_milliseconds : 200;
   uint64_t key = 0;
   SKUA_TRY(tune_plan(op, "", inputs, n_inputs, o.executor, milliseconds, key));

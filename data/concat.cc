@@ -2,6 +2,7 @@
 #include <skua/data.h>
 
 #include "data/copy.h"
+#include "gpu/operators.h"
 
 namespace skua {
 namespace {
@@ -44,6 +45,41 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   return SKUA_STATUS_OK;
 }
 
+// Input i, walked beside its part of the output, which begins at element `to`.
+Nest part(const Plan& p, size_t i, size_t& to) {
+  const skua_tensor &x = p.list[i], &y = p.outputs[0];
+  to = 0;
+  for (size_t j = 0; j < i; ++j) to += p.list[j].shape[p.axis] * y.stride[p.axis];
+  Nest nest;
+  for (uint32_t d = 0; d < x.rank; ++d) nest.add(x.shape[d], x.stride[d], y.stride[d]);
+  return nest;
+}
+
+#ifdef SKUA_BUILT_gpu
+skua_status plan_parts(Plan& p) {
+  size_t to;
+  for (size_t i = 0; i < p.n_inputs; ++i) {
+    const Copy copy = make_copy(static_cast<const Op*>(p.op)->kernels, part(p, i, to));
+    if (copy.elements) SKUA_TRY(gpu::plan_copy(&p, copy.nest, {gpu::CopyFrom::input, i, 0, 0}, to));
+  }
+  return SKUA_STATUS_OK;
+}
+skua_status record(const RecordArgs& args) {
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  size_t to;
+  for (size_t i = 0; i < p.n_inputs; ++i) {
+    const Copy copy = make_copy(static_cast<const Op*>(p.op)->kernels, part(p, i, to));
+    if (copy.elements) SKUA_TRY(gpu::record_copy(args, copy.nest, {gpu::CopyFrom::input, i, 0, 0}, to));
+  }
+  return SKUA_STATUS_OK;
+}
+#endif
+
+skua_status finish([[maybe_unused]] const skua_op* op, [[maybe_unused]] skua_plan* plan) {
+  SKUA_ON_GPU_HERE(op->ctx, plan_parts(*static_cast<Plan*>(plan)));
+  return SKUA_STATUS_OK;
+}
+
 struct Run {
   const RunArgs* args;
   const Plan* plan;
@@ -54,13 +90,9 @@ struct Run {
 void task(void* arg, size_t index, uint32_t) {
   const Run& r = *static_cast<const Run*>(arg);
   const size_t i = index / r.pieces;
-  const skua_tensor &x = r.plan->list[i], &y = r.plan->outputs[0];
-  size_t before = 0;
-  for (size_t j = 0; j < i; ++j) before += r.plan->list[j].shape[r.plan->axis];
-  Nest nest;
-  for (uint32_t d = 0; d < x.rank; ++d) nest.add(x.shape[d], x.stride[d], y.stride[d]);
-  const Copy copy = make_copy(r.op->kernels, nest);
-  if (copy.elements) run_copy(copy, r.args->in<char>(i), r.args->out<char>(0) + before * y.stride[r.plan->axis] * copy.element, index % r.pieces, r.pieces);
+  size_t to;
+  const Copy copy = make_copy(r.op->kernels, part(*r.plan, i, to));
+  if (copy.elements) run_copy(copy, r.args->in<char>(i), r.args->out<char>(0) + to * copy.element, index % r.pieces, r.pieces);
 }
 
 void run(const RunArgs& args) {
@@ -77,7 +109,7 @@ void run(const RunArgs& args) {
   parallel(args, r.pieces * p.n_inputs, task, &r);
 }
 
-const OpClass concat_class = {"concat", 48, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, nullptr, nullptr, run, nullptr};
+const OpClass concat_class = {"concat", 48, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run, nullptr, nullptr, SKUA_RECORD(record)};
 
 }  // namespace
 }  // namespace skua

@@ -1,6 +1,7 @@
 // What the operators that are one strided copy share: transpose, layout, slice, rearrange.
 #pragma once
 #include "data/copy.h"
+#include "gpu/operators.h"
 
 namespace skua {
 
@@ -16,8 +17,16 @@ inline skua_status finish_move(const MoveOp& op, MovePlan& plan, const Nest& nes
   plan.copy = make_copy(op.kernels, nest);
   plan.kernel = plan.copy.kernel;
   plan.algorithm = algorithm;
+  if (plan.copy.elements) SKUA_ON_GPU(op.ctx, plan_copy(&plan, plan.copy.nest, {gpu::CopyFrom::input, 0, plan.x_offset, 0}, 0));
   return SKUA_STATUS_OK;
 }
+
+#ifdef SKUA_BUILT_gpu
+inline skua_status record_move(const RecordArgs& args) {
+  const MovePlan& p = *static_cast<const MovePlan*>(args.plan);
+  return gpu::record_copy(args, p.copy.nest, {gpu::CopyFrom::input, 0, p.x_offset, 0}, 0);
+}
+#endif
 
 inline void run_move(const RunArgs& args) {
   const MovePlan& p = *static_cast<const MovePlan*>(args.plan);

@@ -3,6 +3,7 @@
 #include <skua/data.h>
 
 #include "data/copy.h"
+#include "gpu/operators.h"
 
 namespace skua {
 namespace {
@@ -23,6 +24,31 @@ struct Plan : skua_plan {
   size_t steps;
   Step step[1 + 2 * SKUA_MAX_RANK];
 };
+
+#ifdef SKUA_BUILT_gpu
+gpu::CopyFrom source(const Plan& p, size_t i) {
+  const Config& c = static_cast<const Op*>(p.op)->config;
+  if (i == 0) return {gpu::CopyFrom::input, 0, 0, 0};
+  if (c.mode != SKUA_PAD_CONSTANT) return {gpu::CopyFrom::output, 0, p.step[i].from, 0};
+  gpu::CopyFrom from = {gpu::CopyFrom::value, 0, 0, c.value};
+  if (c.type == SKUA_DTYPE_F16) {
+    const float value = widen(f16{uint16_t(c.value)});
+    memcpy(&from.bits, &value, sizeof value);
+  }
+  return from;
+}
+skua_status plan_steps(Plan& p) {
+  for (size_t i = 0; i < p.steps; ++i)
+    if (p.step[i].copy.elements) SKUA_TRY(gpu::plan_copy(&p, p.step[i].copy.nest, source(p, i), p.step[i].to));
+  return SKUA_STATUS_OK;
+}
+skua_status record(const RecordArgs& args) {
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  for (size_t i = 0; i < p.steps; ++i)
+    if (p.step[i].copy.elements) SKUA_TRY(gpu::record_copy(args, p.step[i].copy.nest, source(p, i), p.step[i].to));
+  return SKUA_STATUS_OK;
+}
+#endif
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   const Config& c = static_cast<const Op*>(base)->config;
@@ -83,6 +109,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
       p.step[p.steps++] = {make_copy(op.kernels, nest), from, to};
     }
   }
+  SKUA_ON_GPU_HERE(op.ctx, plan_steps(p));
   return SKUA_STATUS_OK;
 }
 
@@ -100,7 +127,7 @@ void run(const RunArgs& args) {
   }
 }
 
-const OpClass pad_class = {"pad", 46, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run, nullptr};
+const OpClass pad_class = {"pad", 46, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run, nullptr, nullptr, SKUA_RECORD(record)};
 
 // Rounded to nearest even, saturated to [low, high]; NaN gives 0.
 int32_t to_integer(float x, int32_t low, int32_t high) {

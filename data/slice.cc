@@ -43,7 +43,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   return finish_move(op, *static_cast<MovePlan*>(out), nest, "slice");
 }
 
-const OpClass slice_class = {"slice", 47, sizeof(Op), sizeof(MovePlan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run_move, nullptr};
+const OpClass slice_class = {"slice", 47, sizeof(Op), sizeof(MovePlan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run_move, nullptr, nullptr, SKUA_RECORD(record_move)};
 
 }  // namespace
 }  // namespace skua

@@ -32,9 +32,9 @@ skua_status finish_transpose(const skua_op* base, skua_plan* plan) {
 }
 
 const OpClass transpose_class = {"transpose", 44, sizeof(TransposeOp), sizeof(MovePlan), offsetof(TransposeOp, config), sizeof(TransposeConfig), false,
-                                 open_copies<TransposeOp>, plan_transpose, finish_transpose, nullptr, run_move, nullptr};
+                                 open_copies<TransposeOp>, plan_transpose, finish_transpose, nullptr, run_move, nullptr, nullptr, SKUA_RECORD(record_move)};
 const OpClass layout_class = {"layout", 45, sizeof(TransposeOp), sizeof(MovePlan), offsetof(TransposeOp, config), sizeof(TransposeConfig), false,
-                              open_copies<TransposeOp>, plan_transpose, finish_transpose, nullptr, run_move, nullptr};
+                              open_copies<TransposeOp>, plan_transpose, finish_transpose, nullptr, run_move, nullptr, nullptr, SKUA_RECORD(record_move)};
 
 skua_status new_transpose(const OpClass& cls, const skua_context* context, const TransposeConfig& config, skua_op** out) {
   skua_op* op;
@@ -119,7 +119,7 @@ skua_status finish_rearrange(const skua_op* base, skua_plan* plan) {
 }
 
 const OpClass rearrange_class = {"rearrange", 49, sizeof(RearrangeOp), sizeof(MovePlan), offsetof(RearrangeOp, config), sizeof(RearrangeConfig), false,
-                                 open_copies<RearrangeOp>, plan_rearrange, finish_rearrange, nullptr, run_move, nullptr};
+                                 open_copies<RearrangeOp>, plan_rearrange, finish_rearrange, nullptr, run_move, nullptr, nullptr, SKUA_RECORD(record_move)};
 
 }  // namespace
 }  // namespace skua

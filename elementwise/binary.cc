@@ -6,6 +6,7 @@
 #include "elementwise/binary_kernel.h"
 #include "elementwise/loops.h"
 #include "elementwise/quantized.h"
+#include "gpu/operators.h"
 
 namespace skua {
 namespace {
@@ -160,6 +161,7 @@ skua_status skua_binary_create(skua_context* context, const skua_binary_desc* de
   SKUA_TRY(need_unquantized("binary", "y_q", d.y_q));
   SKUA_TRY(need_unquantized("binary", "output_q", d.output_q));
   SKUA_TRY(check_activation("binary", d.activation));
+  SKUA_ON_GPU(context, create_binary(context, d, out));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(binary_class, context, 2, 1, 0, &op));
   static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.type), d.activation};
@@ -170,6 +172,7 @@ skua_status skua_select_create(skua_context* context, const skua_select_desc* de
   skua_select_desc d = {};
   SKUA_TRY(read_desc("select", context, desc, d, out));
   SKUA_TRY(need_float("select", "type", d.type));
+  SKUA_ON_GPU(context, create_select(context, d, out));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(select_class, context, 3, 1, 0, &op));
   static_cast<SelectOp*>(op)->config = uint32_t(d.type);

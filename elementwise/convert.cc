@@ -6,6 +6,7 @@
 #include "elementwise/loops.h"
 #include "elementwise/quantized.h"
 #include "elementwise/unary_kernel.h"
+#include "gpu/operators.h"
 
 namespace skua {
 namespace {
@@ -129,6 +130,7 @@ extern "C" skua_status skua_convert_create(skua_context* context, const skua_con
   if (d.input_q.scales && d.output_q.scales && d.input_q.axis != d.output_q.axis)
     return SKUA_INVALID("convert: input_q.axis is %u and output_q.axis is %u, must be the same", d.input_q.axis, d.output_q.axis);
   if (d.channels > SIZE_MAX / 8) return SKUA_INVALID("convert: channels is %zu, too many", d.channels);
+  SKUA_ON_GPU(context, create_convert(context, d, out));
   const auto scale = [](const skua_quantization& q, size_t i) { return double(q.scales ? q.scales[i] : q.scale); };
   const auto zero = [](const skua_quantization& q, size_t i) { return q.scales ? q.zero_points ? q.zero_points[i] : 0 : q.zero_point; };
   const auto factor = [&](size_t i) { return sum_scale(from_bytes ? scale(d.input_q, i) : 1.0, 1, to_bytes ? scale(d.output_q, i) : 1.0); };

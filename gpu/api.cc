@@ -171,7 +171,7 @@ skua_status skua_plan_enqueue(const skua_plan* plan, const skua_buffer* inputs, 
                               const skua_buffer* workspace, skua_stream* stream) {
   if (!plan) return SKUA_INVALID("enqueue: plan is NULL");
   const OpClass& cls = *plan->op->cls;
-  if (!cls.record) return SKUA_UNSUPPORTED_("%s: the plan is one for the CPU; it runs with skua_plan_run()", cls.name);
+  if (!plan->op->ctx->gpu) return SKUA_UNSUPPORTED_("%s: the plan is one for the CPU; it runs with skua_plan_run()", cls.name);
   SKUA_TRY(need_stream(cls.name, stream));
   if (stream->device != plan->op->ctx->gpu) return SKUA_INVALID("%s: the stream is of another context than the plan", cls.name);
   if (!inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);

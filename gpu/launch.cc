@@ -54,6 +54,10 @@ skua_status Launch::record(const Chosen& kernel, size_t x, size_t y, size_t z) {
   return device->api->record(args.stream, dispatch);
 }
 
+void free_buffer(skua_device_buffer* buffer) {
+  if (buffer) buffer->device->api->buffer_destroy(buffer);
+}
+
 skua_status upload(const skua_op* op, const void* data, size_t size, skua_device_buffer** out) {
   Device* const device = op->ctx->gpu;
   SKUA_TRY(device->api->buffer_create(device, size, out));
@@ -61,6 +65,19 @@ skua_status upload(const skua_op* op, const void* data, size_t size, skua_device
   if (s == SKUA_STATUS_OK) return s;
   free_buffer(*out);
   *out = nullptr;
+  return s;
+}
+
+skua_status open_norm(const skua_context* ctx, const skua_op* op, skua_dtype type, const float* gamma, const float* beta, size_t channels, skua_device_buffer** factors) {
+  SKUA_TRY(need_gpu_type(ctx, op->cls->name, "type", type));
+  const size_t second = round_up(channels, 4), bytes = 2 * second * sizeof(float);
+  auto* both = static_cast<float*>(allocate(ctx, bytes, 16));
+  if (!both) return out_of_memory(op->cls->name, bytes);
+  memset(both, 0, bytes);
+  memcpy(both, gamma, channels * sizeof(float));
+  memcpy(both + second, beta, channels * sizeof(float));
+  const skua_status s = upload(op, both, bytes, factors);
+  release(ctx, both, bytes);
   return s;
 }
 

@@ -3,20 +3,13 @@
 #include "core/op.h"
 #include "gpu/device.h"
 #include "gpu/kernel_texts.h"
+#include "gpu/operators.h"
 
 namespace skua::gpu {
 
-// A kernel with its work-group and constants: what a plan keeps.
-struct Chosen {
-  const Program* program;
-  const KernelText* text;
-  uint16_t local[3];
-};
 // Compiles it, or finds it compiled.
 skua_status choose(const skua_op* op, const ProgramKey& key, Chosen& chosen);
 
-// f32 and f16, where the build has them. Refuses others with a text that names the field.
-skua_status need_gpu_type(const skua_context* ctx, const char* op, const char* field, skua_dtype type);
 // The entry of `first` (that of f32) for the type, of a text whose types have `variants` entries each.
 inline const KernelText& text_of(const KernelTexts& texts, int first, int variants, skua_dtype type) { return texts.texts[first + (type == SKUA_DTYPE_F16 ? variants : 0)]; }
 
@@ -36,8 +29,10 @@ struct Launch {
   int32_t bind(const skua_buffer& buffer, const skua_span& span, bool written);
   int32_t input(size_t i);
   int32_t output(size_t i);
+  void bind_own(const skua_device_buffer* buffer) { dispatch.bindings[dispatch.n_bindings++] = {buffer, 0, buffer->size, false}; }
   // The same memory again, under another type.
   void bind_again(uint32_t binding) { dispatch.bindings[dispatch.n_bindings++] = dispatch.bindings[binding]; }
+  void add_size(size_t argument) { dispatch.arguments[dispatch.n_arguments++] = int32_t(argument); }
   void add(int32_t argument) { dispatch.arguments[dispatch.n_arguments++] = argument; }
 
   // Work-groups for so many threads.
@@ -47,11 +42,5 @@ struct Launch {
   Dispatch dispatch = {};
   skua_status status = SKUA_STATUS_OK;
 };
-
-// Device memory that belongs to an operator: uploaded in open(), freed in close().
-skua_status upload(const skua_op* op, const void* data, size_t size, skua_device_buffer** out);
-inline void free_buffer(skua_device_buffer* buffer) {
-  if (buffer) buffer->device->api->buffer_destroy(buffer);
-}
 
 }  // namespace skua::gpu

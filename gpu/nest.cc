@@ -1,106 +1,234 @@
 #include "gpu/nest.h"
 
+#include "core/nest.h"
+
 namespace skua::gpu {
 namespace {
 
 constexpr uint32_t kLoops = 3;  // around a row, in a dispatch
 
-// Of the plan's tensors; vectors of `most` elements at most.
-skua_status make_nest(const skua_op* op, const NestKernel& kernel, const skua_plan& plan, uint32_t most, Nest& nest) {
-  const skua_tensor* tensors[kMostOperands] = {&plan.outputs[0]};
-  for (uint32_t o = 1; o < kernel.operands; ++o) tensors[o] = &plan.inputs[o - 1];
-  Loops l;
-  plan_loops(tensors, kernel.operands, 0, SIZE_MAX, l);
-  nest = {};
-  for (uint32_t o = 0; o < kernel.operands; ++o)
-    if (span_of(*tensors[o]).bytes / l.size[o] > INT32_MAX || l.elements > INT32_MAX)
-      return SKUA_UNSUPPORTED_("%s: a tensor reaches over 2^31 elements; kernels count in 32 bits", op->cls->name);
-  // Vectors: every operand goes along the row in steps of 1 or is one value, and rows begin at multiples of 4.
-  bool vectors = most == 4 && l.row % 4 == 0;
-  for (uint32_t o = 0; o < kernel.operands; ++o) {
-    const bool scalar = l.row_step[o] == 0 && (kernel.scalars >> o & 1);
-    nest.scalars |= uint32_t(scalar) << o;
-    if (scalar) continue;
-    vectors = vectors && l.row_step[o] == 1;
-    for (uint32_t d = 0; d < l.rank; ++d) vectors = vectors && l.step[d][o] % 4 == 0;
-  }
-  if (!vectors) nest.scalars = 0;
-  nest.vector = vectors ? 4 : 1;
-  const auto unit = [&](uint32_t o) { return vectors && !(nest.scalars >> o & 1) ? 4u : 1u; };
-  size_t n = l.row / nest.vector;
-  nest.extent[0] = int32_t(n);
-  for (uint32_t o = 0; o < kernel.operands; ++o) nest.step[o][0] = int32_t(l.row_step[o]);
-  for (uint32_t d = 0; d < kLoops; ++d) {
-    const size_t extent = d < l.rank ? l.extent[d] : 1;
-    if (d + 1 < kLoops) nest.extent[d + 1] = int32_t(extent);
-    n *= extent;
-    for (uint32_t o = 0; o < kernel.operands; ++o) nest.step[o][d + 1] = d < l.rank ? int32_t(l.step[d][o] / unit(o)) : 0;
-  }
-  nest.n = int32_t(n);
-  for (uint32_t d = kLoops; d < l.rank; ++d, ++nest.rounds) {
-    nest.round_extent[nest.rounds] = l.extent[d];
-    for (uint32_t o = 0; o < kernel.operands; ++o) nest.round_step[nest.rounds][o] = l.step[d][o];
-  }
-  return SKUA_STATUS_OK;
-}
+skua_status too_large(const skua_op* op) { return SKUA_UNSUPPORTED_("%s: a tensor reaches over 2^31 elements; kernels count in 32 bits", op->cls->name); }
 
-skua_status choose_nest(const skua_op* op, const NestKernel& kernel, const Nest& nest, Chosen& chosen) {
-  ProgramKey key = {nest.vector == 4 ? kernel.v4 : kernel.v1, {line_threads(op->ctx->gpu->about), 1, 1}, {nest.n != nest.extent[0], int32_t(nest.scalars)}};
-  memcpy(key.constants + 2, kernel.constants, sizeof kernel.constants);
-  return choose(op, key, chosen);
+// Whether a kernel of vectors can begin there.
+bool aligned(const Grid& grid, uint32_t operands, const size_t* at) {
+  bool yes = true;
+  for (uint32_t o = 0; o < operands; ++o) yes = yes && (at[o] % 4 == 0 || (grid.scalars >> o & 1));
+  return yes;
 }
 
 }  // namespace
 
-skua_status plan_nest(const skua_op* op, const NestKernel& kernel, NestPlan& plan) {
-  if (element_count(plan.outputs[0]) == 0) {
-    plan.text = kernel.v1;
-    return SKUA_STATUS_OK;
+bool make_grid(const Steps& l, uint32_t operands, uint32_t scalars, uint32_t most, Grid& grid) {
+  grid = {};
+  // Vectors: every operand goes along the row in steps of 1 or is one value, and rows begin at multiples of 4.
+  bool vectors = most == 4 && l.extent[0] % 4 == 0;
+  size_t reach[kMostOperands] = {}, elements = 1;
+  for (uint32_t o = 0; o < operands; ++o) {
+    const bool scalar = l.step[0][o] == 0 && (scalars >> o & 1);
+    grid.scalars |= uint32_t(scalar) << o;
+    if (!scalar) vectors = vectors && l.step[0][o] == 1;
+    for (uint32_t d = 0; d < l.rank; ++d) {
+      if (d && !scalar) vectors = vectors && l.step[d][o] % 4 == 0;
+      reach[o] = add_sat(reach[o], mul_sat(l.extent[d] - 1, l.step[d][o] < 0 ? size_t(-l.step[d][o]) : size_t(l.step[d][o])));
+    }
   }
-  SKUA_TRY(make_nest(op, kernel, plan, 4, plan.nest));
-  SKUA_TRY(choose_nest(op, kernel, plan.nest, plan.chosen));
+  for (uint32_t d = 0; d < l.rank; ++d) elements = mul_sat(elements, l.extent[d]);
+  for (uint32_t o = 0; o < operands; ++o)
+    if (reach[o] > INT32_MAX || elements > INT32_MAX) return false;
+  if (!vectors) grid.scalars = 0;
+  grid.vector = vectors ? 4 : 1;
+  const auto unit = [&](uint32_t o) { return vectors && !(grid.scalars >> o & 1) ? ptrdiff_t(4) : ptrdiff_t(1); };
+  size_t n = l.extent[0] / grid.vector;
+  grid.extent[0] = int32_t(n);
+  for (uint32_t o = 0; o < operands; ++o) grid.step[o][0] = int32_t(l.step[0][o]);
+  for (uint32_t d = 1; d <= kLoops; ++d) {
+    const size_t extent = d < l.rank ? l.extent[d] : 1;
+    if (d < kLoops) grid.extent[d] = int32_t(extent);
+    n *= extent;
+    for (uint32_t o = 0; o < operands; ++o) grid.step[o][d] = d < l.rank ? int32_t(l.step[d][o] / unit(o)) : 0;
+  }
+  grid.n = int32_t(n);
+  for (uint32_t d = kLoops + 1; d < l.rank; ++d, ++grid.rounds) {
+    grid.round_extent[grid.rounds] = l.extent[d];
+    for (uint32_t o = 0; o < operands; ++o) grid.round_step[grid.rounds][o] = l.step[d][o];
+  }
+  return true;
+}
+
+skua_status choose_grid(const skua_op* op, const NestKernel& kernel, const Grid& grid, Chosen& chosen) {
+  ProgramKey key = {grid.vector == 4 ? kernel.v4 : kernel.v1, {line_threads(op->ctx->gpu->about), 1, 1}, {grid.n != grid.extent[0], int32_t(grid.scalars)}};
+  memcpy(key.constants + 2, kernel.constants, sizeof kernel.constants);
+  return choose(op, key, chosen);
+}
+
+skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid& grid, const Chosen& chosen, const size_t* at) {
+  const size_t threads = chosen.local[0], groups = ceil_div(size_t(grid.n), threads);
+  const size_t width = min(groups, 65535) * threads;
+  size_t rounds = 1;
+  for (uint32_t r = 0; r < grid.rounds; ++r) rounds *= grid.round_extent[r];
+  for (size_t round = 0; round < rounds; ++round) {
+    Launch launch = base;
+    launch.add(grid.n);
+    launch.add_size(width);
+    for (int32_t extent : grid.extent) launch.add(extent);
+    for (uint32_t o = 0; o < kernel.operands; ++o) {
+      size_t offset = at[o], left = round;
+      for (uint32_t r = 0; r < grid.rounds; left /= grid.round_extent[r++]) offset += size_t(ptrdiff_t(left % grid.round_extent[r]) * grid.round_step[r][o]);
+      launch.add_size(grid.vector == 4 && !(grid.scalars >> o & 1) ? offset / 4 : offset);
+      for (int32_t step : grid.step[o]) launch.add(step);
+    }
+    for (uint32_t i = 0; i < kernel.n_arguments; ++i) launch.add(kernel.arguments[i]);
+    SKUA_TRY(launch.record(chosen, width, ceil_div(size_t(grid.n), width)));
+  }
+  return SKUA_STATUS_OK;
+}
+
+skua_status plan_nest(const skua_op* op, const NestKernel& kernel, NestPlan& plan, const skua_tensor* more) {
+  plan.text = kernel.v1;
+  if (element_count(plan.outputs[0]) == 0) return SKUA_STATUS_OK;
+  const skua_tensor* tensors[kMostOperands] = {&plan.outputs[0]};
+  for (uint32_t o = 1; o < kernel.operands; ++o) tensors[o] = o <= plan.n_inputs ? &plan.inputs[o - 1] : more++;
+  Loops l;
+  plan_loops(tensors, kernel.operands, 0, SIZE_MAX, l);
+  plan.steps = {l.rank + 1, {l.row}, {}};
+  for (uint32_t o = 0; o < kernel.operands; ++o) {
+    plan.steps.step[0][o] = ptrdiff_t(l.row_step[o]);
+    for (uint32_t d = 0; d < l.rank; ++d) plan.steps.step[d + 1][o] = ptrdiff_t(l.step[d][o]);
+  }
+  for (uint32_t d = 0; d < l.rank; ++d) plan.steps.extent[d + 1] = l.extent[d];
+  if (!make_grid(plan.steps, kernel.operands, kernel.scalars, 4, plan.grid)) return too_large(op);
+  SKUA_TRY(choose_grid(op, kernel, plan.grid, plan.chosen));
   plan.text = plan.chosen.text;
   return SKUA_STATUS_OK;
 }
 
 skua_status record_nest(const RecordArgs& args, const NestKernel& kernel) {
   const NestPlan& plan = *static_cast<const NestPlan*>(args.plan);
-  const skua_op* const op = plan.op;
   Launch base(args);
-  int32_t at[kMostOperands];
-  at[0] = base.output(0);
-  for (uint32_t o = 1; o < kernel.operands; ++o) at[o] = base.input(o - 1);
-  Nest nest = plan.nest;
+  size_t at[kMostOperands];
+  at[0] = size_t(base.output(0));
+  for (uint32_t o = 1; o < kernel.operands; ++o) at[o] = size_t(base.input(o - 1));
+  Grid grid = plan.grid;
   Chosen chosen = plan.chosen;
-  bool aligned = true;
-  for (uint32_t o = 0; o < kernel.operands; ++o) aligned = aligned && (at[o] % 4 == 0 || (nest.scalars >> o & 1));
-  for (uint32_t r = 0; r < nest.rounds; ++r)
-    for (uint32_t o = 0; o < kernel.operands; ++o) aligned = aligned && nest.round_step[r][o] % 4 == 0;
-  if (nest.vector == 4 && !aligned) {  // an offset that the plan could not know
-    SKUA_TRY(make_nest(op, kernel, plan, 1, nest));
-    SKUA_TRY(choose_nest(op, kernel, nest, chosen));
+  if (grid.vector == 4 && !aligned(grid, kernel.operands, at)) {  // an offset that the plan could not know
+    make_grid(plan.steps, kernel.operands, kernel.scalars, 1, grid);
+    SKUA_TRY(choose_grid(plan.op, kernel, grid, chosen));
   }
   for (uint32_t o = 1; o < kernel.operands; ++o)
-    if (chosen.text == kernel.v4 && (kernel.scalars >> o & 1)) base.bind_again(o);
-  const size_t threads = chosen.local[0], groups = ceil_div(size_t(nest.n), threads);
-  const size_t width = min(groups, 65535) * threads;
-  size_t rounds = 1;
-  for (uint32_t r = 0; r < nest.rounds; ++r) rounds *= nest.round_extent[r];
-  for (size_t round = 0; round < rounds; ++round) {
-    Launch launch = base;
-    launch.add(nest.n);
-    launch.add(int32_t(width));
-    for (int32_t extent : nest.extent) launch.add(extent);
-    for (uint32_t o = 0; o < kernel.operands; ++o) {
-      size_t offset = size_t(at[o]), left = round;
-      for (uint32_t r = 0; r < nest.rounds; left /= nest.round_extent[r++]) offset += left % nest.round_extent[r] * nest.round_step[r][o];
-      launch.add(int32_t(nest.vector == 4 && !(nest.scalars >> o & 1) ? offset / 4 : offset));
-      for (int32_t step : nest.step[o]) launch.add(step);
-    }
-    for (uint32_t i = 0; i < kernel.n_arguments; ++i) launch.add(kernel.arguments[i]);
-    SKUA_TRY(launch.record(chosen, width, ceil_div(size_t(nest.n), width)));
+    if (grid.vector == 4 && (kernel.scalars >> o & 1)) base.bind_again(o);
+  return record_grid(base, kernel, grid, chosen, at);
+}
+
+// ---- copies --------------------------------------------------------------------------------------------------------------------
+namespace {
+
+NestKernel copy_kernel(skua_dtype type, CopyFrom from) {
+  const bool value = from.kind == CopyFrom::value;
+  return {&text_of(copy_texts, copy_f32_v1, 2, type), &text_of(copy_texts, copy_f32_v4, 2, type), 2, 0, {value}, {int32_t(from.bits)}, 1};
+}
+
+Steps steps_of(const Nest& nest, bool one_value) {
+  Steps s = {nest.rank, {}, {}};
+  for (uint32_t d = 0; d < nest.rank; ++d) {
+    const uint32_t from = nest.rank - 1 - d;
+    s.extent[d] = nest.extent[from];
+    s.step[d][0] = nest.y[from];
+    s.step[d][1] = one_value ? nest.y[from] : nest.x[from];  // not read
   }
+  return s;
+}
+
+skua_status prepare_copy(const skua_plan* plan, const Nest& nest, CopyFrom from, const size_t* at, Grid& grid, Chosen& chosen) {
+  const Steps steps = steps_of(nest, from.kind == CopyFrom::value);
+  if (!make_grid(steps, 2, 0, 4, grid)) return too_large(plan->op);
+  if (grid.vector == 4 && !aligned(grid, 2, at)) make_grid(steps, 2, 0, 1, grid);
+  return choose_grid(plan->op, copy_kernel(plan->outputs[0].type, from), grid, chosen);
+}
+
+}  // namespace
+
+skua_status plan_copy(skua_plan* plan, const Nest& nest, CopyFrom from, size_t to) {
+  if (!plan->text) plan->text = copy_kernel(plan->outputs[0].type, from).v1;
+  if (nest.count() == 0) return SKUA_STATUS_OK;
+  Grid grid;
+  Chosen chosen;
+  const size_t at[] = {to, from.kind == CopyFrom::value ? to : from.offset};
+  SKUA_TRY(prepare_copy(plan, nest, from, at, grid, chosen));
+  plan->text = chosen.text;
   return SKUA_STATUS_OK;
+}
+
+skua_status record_copy(const RecordArgs& args, const Nest& nest, CopyFrom from, size_t to) {
+  if (nest.count() == 0) return SKUA_STATUS_OK;
+  Launch base(args);
+  size_t at[2];
+  at[0] = size_t(base.output(0));
+  at[1] = (from.kind == CopyFrom::input ? size_t(base.input(from.index)) : at[0]) + from.offset;
+  if (from.kind != CopyFrom::input) {
+    base.bind_again(0);
+    base.dispatch.bindings[1].written = false;
+  }
+  at[0] += to;
+  if (from.kind == CopyFrom::value) at[1] = at[0];
+  Grid grid;
+  Chosen chosen;
+  SKUA_TRY(prepare_copy(args.plan, nest, from, at, grid, chosen));
+  return record_grid(base, copy_kernel(args.plan->outputs[0].type, from), grid, chosen, at);
+}
+
+// ---- y = x * gamma + beta ----------------------------------------------------------------------------------------------------------
+namespace {
+
+NestKernel affine_kernel(skua_dtype type) { return {&text_of(affine_texts, affine_f32_v1, 2, type), &text_of(affine_texts, affine_f32_v4, 2, type), 4, 1u << 2 | 1u << 3, {}, {}, 0}; }
+
+Steps affine_steps(const skua_plan* plan, uint32_t channel) {
+  const skua_tensor &y = plan->outputs[0], &x = plan->inputs[0];
+  skua_tensor factors = tensor(SKUA_DTYPE_F32, y.rank);
+  for (uint32_t d = 0; d < y.rank; ++d) factors.shape[d] = d == channel ? y.shape[d] : 1;
+  set_dense(factors);
+  const skua_tensor* const tensors[] = {&y, &x, &factors, &factors};
+  Loops l;
+  plan_loops(tensors, 4, 0, SIZE_MAX, l);
+  Steps s = {l.rank + 1, {l.row}, {}};
+  for (uint32_t o = 0; o < 4; ++o) {
+    s.step[0][o] = ptrdiff_t(l.row_step[o]);
+    for (uint32_t d = 0; d < l.rank; ++d) s.step[d + 1][o] = ptrdiff_t(l.step[d][o]);
+  }
+  for (uint32_t d = 0; d < l.rank; ++d) s.extent[d + 1] = l.extent[d];
+  return s;
+}
+
+skua_status prepare_affine(const skua_plan* plan, uint32_t channel, const size_t* at, Grid& grid, Chosen& chosen) {
+  const NestKernel kernel = affine_kernel(plan->outputs[0].type);
+  const Steps steps = affine_steps(plan, channel);
+  if (!make_grid(steps, 4, kernel.scalars, 4, grid)) return too_large(plan->op);
+  if (grid.vector == 4 && !aligned(grid, 4, at)) make_grid(steps, 4, kernel.scalars, 1, grid);
+  return choose_grid(plan->op, kernel, grid, chosen);
+}
+
+}  // namespace
+
+skua_status plan_affine(skua_plan* plan, uint32_t channel) {
+  Grid grid;
+  Chosen chosen;
+  const size_t at[kMostOperands] = {};
+  SKUA_TRY(prepare_affine(plan, channel, at, grid, chosen));
+  plan->text = chosen.text;
+  return SKUA_STATUS_OK;
+}
+
+skua_status record_affine(const RecordArgs& args, uint32_t channel, const skua_device_buffer* factors, size_t channels) {
+  Launch base(args);
+  size_t at[kMostOperands] = {size_t(base.output(0))};
+  at[1] = size_t(base.input(0));
+  at[3] = round_up(channels, 4);
+  for (int i = 0; i < 2; ++i) base.bind_own(factors);
+  Grid grid;
+  Chosen chosen;
+  SKUA_TRY(prepare_affine(args.plan, channel, at, grid, chosen));
+  if (grid.vector == 4)
+    for (int i = 0; i < 2; ++i) base.bind_own(factors);
+  return record_grid(base, affine_kernel(args.plan->outputs[0].type), grid, chosen, at);
 }
 
 }  // namespace skua::gpu

@@ -16,21 +16,37 @@ struct NestKernel {
   uint32_t n_arguments;
 };
 
-struct Nest {
-  uint32_t vector, scalars;
-  int32_t n;                                           // threads
-  int32_t extent[3];                                   // of the row, in vectors, and of the loops around it
-  int32_t step[kMostOperands][4];                      // in vectors; a scalar's in elements
-  uint32_t rounds;                                     // loops outside of a dispatch
-  size_t round_extent[SKUA_MAX_RANK], round_step[SKUA_MAX_RANK][kMostOperands];
+// Loops, innermost first; steps in elements, by operand.
+constexpr uint32_t kMostLoops = 8;
+struct Steps {
+  uint32_t rank;
+  size_t extent[kMostLoops];
+  ptrdiff_t step[kMostLoops][kMostOperands];
 };
+
+// The same as a kernel takes it.
+struct Grid {
+  uint32_t vector, scalars;
+  int32_t n;                             // threads
+  int32_t extent[3];                     // of the row, in vectors, and of two loops around it; the third one's is not needed
+  int32_t step[kMostOperands][4];        // in vectors; a scalar's in elements
+  uint32_t rounds;                       // loops outside of a dispatch
+  size_t round_extent[kMostLoops];
+  ptrdiff_t round_step[kMostLoops][kMostOperands];
+};
+// `most`: elements of a vector, 1 or 4. False: more than 2^31 elements.
+bool make_grid(const Steps& steps, uint32_t operands, uint32_t scalars, uint32_t most, Grid& grid);
+skua_status choose_grid(const skua_op* op, const NestKernel& kernel, const Grid& grid, Chosen& chosen);
+// at: the operands' first elements; base: a launch that has the bindings.
+skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid& grid, const Chosen& chosen, const size_t* at);
 
 struct NestPlan : skua_plan {
-  Nest nest;
+  Steps steps;
+  Grid grid;
   Chosen chosen;
 };
-
-skua_status plan_nest(const skua_op* op, const NestKernel& kernel, NestPlan& plan);
+// Operands: output 0, then the inputs, then `more`.
+skua_status plan_nest(const skua_op* op, const NestKernel& kernel, NestPlan& plan, const skua_tensor* more = nullptr);
 skua_status record_nest(const RecordArgs& args, const NestKernel& kernel);
 
 }  // namespace skua::gpu

@@ -3,6 +3,7 @@
 
 #include "core/families.h"
 #include "core/nest.h"
+#include "gpu/operators.h"
 #include "normalize/norm_kernel.h"
 
 namespace skua {
@@ -19,6 +20,7 @@ struct Op : skua_op {
   Config config;
   const float *gamma, *beta;  // BATCH: the factors of y = x * gamma + beta, with mean and variance in them
   const Kernel *rows, *sum, *squares, *affine;
+  skua_device_buffer* factors;  // on a GPU: gamma, rounded up to 4 values, and beta
 };
 
 struct Plan : skua_plan {
@@ -29,6 +31,8 @@ struct Plan : skua_plan {
   size_t count;  // rows.count()
   size_t n;
   size_t images, x_image, y_image, x_channel, y_channel;
+  gpu::NormShape on_gpu;
+  gpu::Chosen chosen;
 };
 
 const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
@@ -47,6 +51,7 @@ skua_status open(skua_op* base) {
   op.gamma = static_cast<const float*>(op.weights);
   op.beta = op.gamma + c.channels;
   const bool nhwc = c.layout == SKUA_LAYOUT_NHWC;
+  SKUA_ON_GPU(op.ctx, open_norm(op.ctx, &op, skua_dtype(c.type), op.gamma, op.beta, size_t(c.channels), &op.factors));
   bool found = true;
   auto find = [&](KernelKind kind, int variant) { return find_kernel(op.ctx, norm_tables, kind, variant, Element(c.type)); };
   if (by_rows(c.kind)) {
@@ -105,7 +110,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   return SKUA_STATUS_OK;
 }
 
-skua_status finish(const skua_op* base, skua_plan* out) {
+skua_status shape_plan(const skua_op* base, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
   const Config& c = op.config;
   Plan& p = *static_cast<Plan*>(out);
@@ -143,11 +148,64 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   return SKUA_STATUS_OK;
 }
 
+#ifdef SKUA_BUILT_gpu
+uint32_t channel_dimension(const Plan& p) { return op_of(&p).config.layout == SKUA_LAYOUT_NHWC ? p.inputs[0].rank - 1 : 1; }
+
+skua_status gpu_plan(Plan& p) {
+  const Config& c = op_of(&p).config;
+  const skua_tensor &x = p.inputs[0], &y = p.outputs[0];
+  if (c.kind == SKUA_NORM_BATCH) return gpu::plan_affine(&p, channel_dimension(p));
+  gpu::NormShape& s = p.on_gpu;
+  s = {{1, 1, 1}, {}, {}, {}, {1, 1, 1}, {}, {}, {}, c.kind == SKUA_NORM_RMS, c.epsilon};
+  const auto element = [&](uint32_t d, size_t extent, size_t x_step, size_t y_step, size_t channel) { s.extent[d] = extent; s.x[d] = x_step; s.y[d] = y_step; s.channel[d] = channel; };
+  const auto row = [&](uint32_t d, size_t extent, size_t x_step, size_t y_step, size_t channel) { s.rows[d] = extent; s.row_x[d] = x_step; s.row_y[d] = y_step; s.row_channel[d] = channel; };
+  if (by_rows(c.kind)) {
+    element(0, size_t(c.channels), 1, 1, 1);
+    if (p.rows.rank > 3) return SKUA_UNSUPPORTED_("norm: input 0 has strides with holes in more than 3 of its leading dimensions, which no kernel for GPUs takes");
+    for (uint32_t d = 0; d < p.rows.rank; ++d) {
+      const uint32_t from = p.rows.rank - 1 - d;
+      row(d, p.rows.extent[from], size_t(p.rows.x[from]), size_t(p.rows.y[from]), 0);
+    }
+    return gpu::plan_norm(&p, s, p.chosen);
+  }
+  const uint32_t channel = channel_dimension(p);
+  const size_t groups = c.kind == SKUA_NORM_GROUP ? c.groups : size_t(c.channels), each = size_t(c.channels) / groups;
+  Nest pixels;
+  for (uint32_t d = 1; d < x.rank; ++d)
+    if (d != channel) pixels.add(x.shape[d], x.stride[d], y.stride[d]);
+  pixels.merge();
+  if (pixels.rank > 2) return SKUA_UNSUPPORTED_("norm: input 0 has strides with holes in more than 2 of its dimensions of pixels, which no kernel for GPUs takes");
+  const bool nhwc = c.layout == SKUA_LAYOUT_NHWC;
+  element(nhwc ? 0 : 2, each, x.stride[channel], y.stride[channel], 1);
+  for (uint32_t d = 0; d < pixels.rank; ++d) {
+    const uint32_t from = pixels.rank - 1 - d;
+    element(d + (nhwc ? 1 : 0), pixels.extent[from], size_t(pixels.x[from]), size_t(pixels.y[from]), 0);
+  }
+  row(0, groups, each * x.stride[channel], each * y.stride[channel], each);
+  row(1, x.shape[0], x.stride[0], y.stride[0], 0);
+  return gpu::plan_norm(&p, s, p.chosen);
+}
+
+skua_status record(const RecordArgs& args) {
+  const Plan& p = plan_of(args.plan);
+  const Op& op = op_of(args.plan);
+  if (op.config.kind == SKUA_NORM_BATCH) return gpu::record_affine(args, channel_dimension(p), op.factors, size_t(op.config.channels));
+  return gpu::record_norm(args, p.on_gpu, p.chosen, op.factors, size_t(op.config.channels));
+}
+void close(skua_op* op) { gpu::free_buffer(static_cast<Op*>(op)->factors); }
+#endif
+
+skua_status finish(const skua_op* op, skua_plan* plan) {
+  SKUA_TRY(shape_plan(op, plan));
+  if (element_count(plan->outputs[0])) SKUA_ON_GPU_HERE(op->ctx, gpu_plan(*static_cast<Plan*>(plan)));
+  return SKUA_STATUS_OK;
+}
+
 // NHWC with statistics: scale and shift of each channel of each image.
 size_t workspace(const skua_plan* plan, uint32_t) {
   const Plan& p = plan_of(plan);
   const Config& c = op_of(plan).config;
-  if (!has_statistics(c.kind) || c.layout != SKUA_LAYOUT_NHWC) return 0;
+  if (plan->op->ctx->gpu || !has_statistics(c.kind) || c.layout != SKUA_LAYOUT_NHWC) return 0;
   return 2 * p.images * size_t(c.channels) * sizeof(float);
 }
 
@@ -309,7 +367,7 @@ void run(const RunArgs& args) {
 }  // namespace
 
 extern const OpClass norm_class;
-const OpClass norm_class = {"norm", 41, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, workspace, run, nullptr};
+const OpClass norm_class = {"norm", 41, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, workspace, run, nullptr, nullptr, SKUA_RECORD(record), SKUA_RECORD(close)};
 
 }  // namespace skua
 

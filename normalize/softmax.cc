@@ -3,6 +3,7 @@
 
 #include "core/families.h"
 #include "core/quantize.h"
+#include "gpu/operators.h"
 #include "normalize/softmax_kernel.h"
 
 namespace skua {
@@ -29,6 +30,7 @@ struct Plan : skua_plan {
   size_t x_row, y_row;       // from one element of the axis to the next (inner > 1 or a strided axis), or from one row to the next
   bool by_rows;
   bool even;                 // rows with the same step from each to the next, x_row and y_row
+  gpu::Chosen chosen;
 };
 
 #ifdef SKUA_TYPE_s8
@@ -54,6 +56,7 @@ skua_status open_bytes(Op& op) {
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
+  SKUA_ON_GPU(op.ctx, need_gpu_type(op.ctx, "softmax", "input_type", skua_dtype(op.config.type)));
 #ifdef SKUA_TYPE_s8
   if (is_int8(Element(op.config.type))) return open_bytes(op);
 #endif
@@ -90,6 +93,11 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   return SKUA_STATUS_OK;
 }
 
+[[maybe_unused]] gpu::SoftmaxShape gpu_shape(const Plan& p) {
+  const Config& c = static_cast<const Op*>(p.op)->config;
+  return {p.outer, p.n, p.inner, p.per_block, p.x_block, p.y_block, p.by_rows ? 1 : p.x_row, p.by_rows ? 1 : p.y_row, c.logarithm != 0, c.scale};
+}
+
 skua_status finish(const skua_op* base, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
   Plan& p = *static_cast<Plan*>(out);
@@ -105,6 +113,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   p.even = p.by_rows && (p.per_block == 1 || p.outer == p.per_block);
   p.kernel = p.by_rows ? op.rows : op.columns;
   p.algorithm = p.by_rows ? "rows" : "columns";
+  if (element_count(y)) SKUA_ON_GPU(op.ctx, plan_softmax(&p, gpu_shape(p), p.chosen));
   return SKUA_STATUS_OK;
 }
 
@@ -163,7 +172,14 @@ void run(const RunArgs& args) {
   parallel(args, t.pieces, task, &t);
 }
 
-const OpClass softmax_class = {"softmax", 40, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, nullptr};
+#ifdef SKUA_BUILT_gpu
+skua_status record(const RecordArgs& args) {
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  return gpu::record_softmax(args, gpu_shape(p), p.chosen);
+}
+#endif
+
+const OpClass softmax_class = {"softmax", 40, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, nullptr, nullptr, SKUA_RECORD(record)};
 
 }  // namespace
 }  // namespace skua

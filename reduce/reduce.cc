@@ -4,9 +4,10 @@
 #include <skua/reduce.h>
 
 #include "core/families.h"
-#include "core/op.h"
+#include "core/nest.h"
 #include "core/quantize.h"
 #include "elementwise/unary_kernel.h"
+#include "gpu/operators.h"
 #include "reduce/reduce_kernel.h"
 
 namespace skua {
@@ -38,6 +39,8 @@ struct Plan : skua_plan {
   Stage stage[kMostStages];
   size_t half[2];          // floats of workspace for results of even and of odd stages
   size_t reduced, results;  // elements per result
+  gpu::ReduceShape on_gpu;
+  gpu::Chosen chosen;
 };
 
 constexpr ReduceVariant variant_of(uint32_t kind) {
@@ -55,6 +58,7 @@ bool is_arg(uint32_t kind) { return kind == SKUA_REDUCE_ARGMIN || kind == SKUA_R
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
+  SKUA_ON_GPU(op.ctx, need_gpu_type(op.ctx, "reduce", "type", skua_dtype(op.config.type)));
   const ReduceVariant first = variant_of(op.config.kind), later = first == kReduceSumSquares ? kReduceSum : first;
   const Element type = Element(op.config.type);
   op.rows = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, first, type);
@@ -121,6 +125,24 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     if (reduced[d] == (n % 2 == 0)) extent[n - 1] *= x.shape[d];
     else extent[n++] = x.shape[d];
   }
+  if (op.ctx->gpu) {  // all at once; turns from the innermost, that kept first
+    gpu::ReduceShape& g = p.on_gpu;
+    size_t step = 1;
+    g.kind = c.kind;
+    g.along_rows = n % 2 == 0;
+    for (uint32_t k = 0; k < 3; ++k) g.kept[k] = g.reduced[k] = 1;
+    for (uint32_t i = n, k[2] = {}; i-- > 0; step *= extent[i]) {
+      const uint32_t which = i % 2, at = k[which]++;
+      if (at == 3) {  // the last kept one of seven turns has extent 1
+        --k[which];
+        continue;
+      }
+      (which ? g.reduced : g.kept)[at] = extent[i];
+      (which ? g.reduced_step : g.kept_step)[at] = step;
+    }
+    p.algorithm = "at_once";
+    return SKUA_STATUS_OK;
+  }
   if (n == 1) {  // nothing to reduce: a copy, or squares; one row of columns
     extent[2] = extent[0];
     extent[0] = extent[1] = 1;
@@ -149,9 +171,36 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   return SKUA_STATUS_OK;
 }
 
-skua_status finish(const skua_op*, skua_plan* plan) {
-  if (is_dense(plan->outputs[0]) || element_count(plan->outputs[0]) == 0) return SKUA_STATUS_OK;
-  return SKUA_UNSUPPORTED_("reduce: output 0 has strides with holes; this operator writes dense tensors");
+float value_of_none(uint32_t kind) {
+  return kind == SKUA_REDUCE_MEAN ? __builtin_nanf("") : kind == SKUA_REDUCE_MIN ? __builtin_inff() : kind == SKUA_REDUCE_MAX ? -__builtin_inff() : kind == SKUA_REDUCE_PROD ? 1.0f : 0.0f;
+}
+
+#ifdef SKUA_BUILT_gpu
+Nest all_results(const Plan& p) {
+  Nest nest;
+  nest.add(p.results, 1, 1);
+  return nest;
+}
+gpu::CopyFrom none(const Plan& p) {
+  const float value = value_of_none(static_cast<const Op*>(p.op)->config.kind);
+  gpu::CopyFrom from = {gpu::CopyFrom::value, 0, 0, 0};
+  memcpy(&from.bits, &value, sizeof value);
+  return from;
+}
+skua_status record(const RecordArgs& args) {
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  return p.reduced ? gpu::record_reduce(args, p.on_gpu, p.chosen) : gpu::record_copy(args, all_results(p), none(p), 0);
+}
+#endif
+
+skua_status finish(const skua_op* op, skua_plan* plan) {
+  [[maybe_unused]] Plan& p = *static_cast<Plan*>(plan);
+  if (element_count(plan->outputs[0]) == 0) return SKUA_STATUS_OK;
+  if (!is_dense(plan->outputs[0])) return SKUA_UNSUPPORTED_("reduce: output 0 has strides with holes; this operator writes dense tensors");
+  if (p.reduced) SKUA_ON_GPU(op->ctx, plan_reduce(&p, p.on_gpu, p.chosen));
+  SKUA_ON_GPU(op->ctx, plan_copy(&p, all_results(p), none(p), 0));
+  (void)op;
+  return SKUA_STATUS_OK;
 }
 
 size_t workspace(const skua_plan* plan, uint32_t) {
@@ -231,8 +280,7 @@ void run(const RunArgs& args) {
     return;
   }
   if (!p.reduced) {
-    const float value = c.kind == SKUA_REDUCE_MEAN ? __builtin_nanf("") : c.kind == SKUA_REDUCE_MIN ? __builtin_inff() : c.kind == SKUA_REDUCE_MAX ? -__builtin_inff()
-                        : c.kind == SKUA_REDUCE_PROD ? 1.0f : 0.0f;
+    const float value = value_of_none(c.kind);
     const Task t = {nullptr, nullptr, 0, y, op.convert, nullptr, 0, 0, 1, false, 1, 1};
     for (size_t i = 0; i < p.results; ++i) put(t, i, 1, [&](float* to) { *to = value; });
     return;
@@ -259,7 +307,7 @@ void run(const RunArgs& args) {
   }
 }
 
-const OpClass reduce_class = {"reduce", 42, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, nullptr};
+const OpClass reduce_class = {"reduce", 42, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, nullptr, nullptr, SKUA_RECORD(record)};
 
 }  // namespace
 }  // namespace skua

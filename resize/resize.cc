@@ -4,6 +4,7 @@
 #include "core/families.h"
 #include "core/op.h"
 #include "core/quantize.h"
+#include "gpu/operators.h"
 #include "resize/resize_kernel.h"
 
 namespace skua {
@@ -26,6 +27,7 @@ struct Plan : skua_plan {
   size_t block;                          // pixels of an output row that are done together
   size_t entries;                        // of the tables of a block
   size_t buffer;                         // floats of one blended row of a block
+  gpu::Chosen chosen;
 };
 
 const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
@@ -76,6 +78,7 @@ skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
   const bool blend = op.config.kind == SKUA_RESIZE_BILINEAR;
   const Element type = Element(op.config.type);
+  SKUA_ON_GPU(op.ctx, need_gpu_type(op.ctx, "resize2d", "type", skua_dtype(op.config.type)));
   const int bytes = int(element_bytes(type));  // nearest moves bits of any type
   auto find = [&](KernelKind blending, KernelKind copying) {
     return blend ? find_kernel(op.ctx, resize_tables, blending, -1, type) : find_kernel(op.ctx, resize_tables, copying, bytes);
@@ -118,6 +121,12 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   return SKUA_STATUS_OK;
 }
 
+[[maybe_unused]] gpu::ResizeShape gpu_shape(const Plan& p) {
+  const Config& c = op_of(&p).config;
+  return {p.images, p.planes, p.channels, p.in_h, p.in_w, p.out_h, p.out_w, p.x_batch, p.x_plane, p.x_row, p.x_pixel, p.y_batch, p.y_plane, p.y_row, p.y_pixel,
+          c.kind == SKUA_RESIZE_BILINEAR, c.coordinates};
+}
+
 skua_status finish(const skua_op* base, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
   Plan& p = *static_cast<Plan*>(out);
@@ -130,6 +139,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   p.by_elements = p.channels < 4 && (op.config.kind == SKUA_RESIZE_BILINEAR || p.y_pixel == p.channels);
   p.kernel = p.by_elements ? op.elements : op.pixels;
   if (!p.channels) return SKUA_STATUS_OK;
+  if (element_count(y)) SKUA_ON_GPU(op.ctx, plan_resize(&p, gpu_shape(p), p.chosen));
   constexpr size_t kBlock = 2048;  // floats: two blended rows and the output stay in the first-level cache
   p.block = min(p.out_w, max(kBlock / p.channels, 1));
   p.entries = round_up(p.by_elements ? p.block * p.channels : p.block, 16);
@@ -140,7 +150,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
 // One worker's: two tables of offsets, weights, two blended rows.
 size_t worker_bytes(const Plan& p) { return p.entries * (2 * sizeof(size_t) + sizeof(float)) + 2 * p.buffer * sizeof(float); }
 
-size_t workspace(const skua_plan* plan, uint32_t concurrency) { return mul_sat(worker_bytes(plan_of(plan)), concurrency); }
+size_t workspace(const skua_plan* plan, uint32_t concurrency) { return plan->op->ctx->gpu ? 0 : mul_sat(worker_bytes(plan_of(plan)), concurrency); }
 
 struct Tables {
   size_t *at0, *at1;
@@ -230,7 +240,11 @@ void run(const RunArgs& args) {
   parallel(args, t.pieces, task, &t);
 }
 
-const OpClass resize_class = {"resize2d", 43, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, nullptr};
+#ifdef SKUA_BUILT_gpu
+skua_status record(const RecordArgs& args) { return gpu::record_resize(args, gpu_shape(plan_of(args.plan)), plan_of(args.plan).chosen); }
+#endif
+
+const OpClass resize_class = {"resize2d", 43, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, nullptr, nullptr, SKUA_RECORD(record)};
 
 }  // namespace
 }  // namespace skua

@@ -62,3 +62,5 @@
 #define ABS(x) fabs(x)
 #define RINT(x) rint(x)
 #define RSQRT(x) rsqrt(x)
+#define POW(x, y) pow(x, y)
+#define COPYSIGN(x, y) copysign(x, y)

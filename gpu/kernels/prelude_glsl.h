@@ -59,6 +59,8 @@ layout(local_size_x_id = 8, local_size_y_id = 9, local_size_z_id = 10) in;
 #define ABS(x) abs(x)
 #define RINT(x) roundEven(x)
 #define RSQRT(x) inversesqrt(x)
+#define POW(x, y) pow(x, y)
+#define COPYSIGN(x, y) intBitsToFloat((floatBitsToInt(x) & 0x7fffffff) | (floatBitsToInt(y) & int(0x80000000u)))
 float FMA(float a, float b, float c) { return fma(a, b, c); }
 vec4 FMA(vec4 a, vec4 b, vec4 c) { return fma(a, b, c); }
 vec4 FMA(float a, vec4 b, vec4 c) { return fma(vec4(a), b, c); }

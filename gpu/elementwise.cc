@@ -1,0 +1,132 @@
+// Unary operators, conversions between f32 and f16, binary operators and select on GPUs.
+#include "gpu/maps.h"
+#include "gpu/nest.h"
+
+namespace skua::gpu {
+namespace {
+
+// ---- unary -----------------------------------------------------------------------------------------------------------------------
+struct UnaryConfig {
+  uint32_t kind, type;
+  float a, b;
+};
+struct UnaryOp : skua_op {
+  UnaryConfig config;
+};
+
+NestKernel unary_kernel(const skua_op* op) {
+  const UnaryConfig& c = static_cast<const UnaryOp*>(op)->config;
+  const skua_dtype type = skua_dtype(c.type);
+  return {&text_of(unary_texts, unary_f32_v1, 2, type), &text_of(unary_texts, unary_f32_v4, 2, type), 2, 0, {int32_t(c.kind)}, {bits_of(c.a), bits_of(c.b)}, 2};
+}
+
+skua_status unary_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) {
+  SKUA_TRY(need_type(op, s, 0, skua_dtype(static_cast<const UnaryOp*>(op)->config.type)));
+  plan->outputs[0] = s.inputs[0];
+  for (size_t& stride : plan->outputs[0].stride) stride = 0;
+  return SKUA_STATUS_OK;
+}
+skua_status unary_finish(const skua_op* op, skua_plan* plan) { return plan_nest(op, unary_kernel(op), *static_cast<NestPlan*>(plan)); }
+skua_status unary_record(const RecordArgs& args) { return record_nest(args, unary_kernel(args.plan->op)); }
+
+const OpClass unary_class = {"unary", 64, sizeof(UnaryOp), sizeof(NestPlan), offsetof(UnaryOp, config), sizeof(UnaryConfig), true, nullptr, unary_plan, unary_finish, nullptr, nullptr, nullptr,
+                             nullptr, unary_record, nullptr};
+
+// ---- convert ---------------------------------------------------------------------------------------------------------------------
+struct ConvertConfig {
+  uint32_t from, to;
+};
+struct ConvertOp : skua_op {
+  ConvertConfig config;
+};
+
+NestKernel convert_kernel(const skua_op* op) {
+  const ConvertConfig& c = static_cast<const ConvertOp*>(op)->config;
+  const KernelText* const texts = convert_texts.texts;
+  if (c.from == c.to) return {&text_of(copy_texts, copy_f32_v1, 2, skua_dtype(c.to)), &text_of(copy_texts, copy_f32_v4, 2, skua_dtype(c.to)), 2, 0, {}, {}, 1};
+  const bool narrow = c.to == SKUA_DTYPE_F16;
+  return {texts + (narrow ? convert_f16_to1 : convert_f16_from1), texts + (narrow ? convert_f16_to4 : convert_f16_from4), 2, 0, {}, {}, 0};
+}
+
+skua_status convert_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) {
+  SKUA_TRY(need_type(op, s, 0, skua_dtype(static_cast<const ConvertOp*>(op)->config.from)));
+  plan->outputs[0] = s.inputs[0];
+  for (size_t& stride : plan->outputs[0].stride) stride = 0;
+  plan->outputs[0].type = skua_dtype(static_cast<const ConvertOp*>(op)->config.to);
+  return SKUA_STATUS_OK;
+}
+skua_status convert_finish(const skua_op* op, skua_plan* plan) { return plan_nest(op, convert_kernel(op), *static_cast<NestPlan*>(plan)); }
+skua_status convert_record(const RecordArgs& args) { return record_nest(args, convert_kernel(args.plan->op)); }
+
+const OpClass convert_class = {"convert", 65, sizeof(ConvertOp), sizeof(NestPlan), offsetof(ConvertOp, config), sizeof(ConvertConfig), false, nullptr, convert_plan, convert_finish, nullptr, nullptr,
+                               nullptr, nullptr, convert_record, nullptr};
+
+// ---- binary and select -------------------------------------------------------------------------------------------------------------
+struct BinaryConfig {
+  uint32_t kind, type;
+  skua_activation activation;
+};
+struct BinaryOp : skua_op {
+  BinaryConfig config;
+};
+
+NestKernel binary_kernel(const skua_op* op) {
+  const BinaryConfig& c = static_cast<const BinaryOp*>(op)->config;
+  const skua_dtype type = skua_dtype(c.type);
+  const Fused f = fused(c.activation);
+  return {&text_of(binary_texts, binary_f32_v1, 2, type), &text_of(binary_texts, binary_f32_v4, 2, type), 3, 1u << 1 | 1u << 2, {int32_t(c.kind), f.kind}, {bits_of(f.a), bits_of(f.b)}, 2};
+}
+NestKernel select_kernel(const skua_op* op) {
+  const skua_dtype type = skua_dtype(static_cast<const BinaryOp*>(op)->config.type);
+  return {&text_of(select_texts, select_f32_v1, 2, type), &text_of(select_texts, select_f32_v4, 2, type), 4, 0, {}, {}, 0};
+}
+
+skua_status broadcast_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) {
+  return broadcast_shape(op, skua_dtype(static_cast<const BinaryOp*>(op)->config.type), s, plan->outputs[0]);
+}
+skua_status binary_finish(const skua_op* op, skua_plan* plan) { return plan_nest(op, binary_kernel(op), *static_cast<NestPlan*>(plan)); }
+skua_status binary_record(const RecordArgs& args) { return record_nest(args, binary_kernel(args.plan->op)); }
+skua_status select_finish(const skua_op* op, skua_plan* plan) { return plan_nest(op, select_kernel(op), *static_cast<NestPlan*>(plan)); }
+skua_status select_record(const RecordArgs& args) { return record_nest(args, select_kernel(args.plan->op)); }
+
+const OpClass binary_class = {"binary", 66, sizeof(BinaryOp), sizeof(NestPlan), offsetof(BinaryOp, config), sizeof(BinaryConfig), true, nullptr, broadcast_plan, binary_finish, nullptr, nullptr,
+                              nullptr, nullptr, binary_record, nullptr};
+const OpClass select_class = {"select", 67, sizeof(BinaryOp), sizeof(NestPlan), offsetof(BinaryOp, config), sizeof(BinaryConfig), true, nullptr, broadcast_plan, select_finish, nullptr, nullptr,
+                              nullptr, nullptr, select_record, nullptr};
+
+}  // namespace
+
+skua_status create_unary(skua_context* context, const skua_unary_desc& d, skua_op** out) {
+  SKUA_TRY(need_gpu_type(context, "unary", "input_type", d.input_type));
+  skua_op* op = nullptr;
+  SKUA_TRY(new_op(unary_class, context, 1, 1, 0, &op));
+  static_cast<UnaryOp*>(op)->config = {uint32_t(d.kind), uint32_t(d.input_type), d.a, d.b};
+  return open_op(op, out);
+}
+
+skua_status create_convert(skua_context* context, const skua_convert_desc& d, skua_op** out) {
+  SKUA_TRY(need_gpu_type(context, "convert", "input_type", d.input_type));
+  SKUA_TRY(need_gpu_type(context, "convert", "output_type", d.output_type));
+  skua_op* op = nullptr;
+  SKUA_TRY(new_op(convert_class, context, 1, 1, 0, &op));
+  static_cast<ConvertOp*>(op)->config = {uint32_t(d.input_type), uint32_t(d.output_type)};
+  return open_op(op, out);
+}
+
+skua_status create_binary(skua_context* context, const skua_binary_desc& d, skua_op** out) {
+  SKUA_TRY(need_gpu_type(context, "binary", "type", d.type));
+  skua_op* op = nullptr;
+  SKUA_TRY(new_op(binary_class, context, 2, 1, 0, &op));
+  static_cast<BinaryOp*>(op)->config = {uint32_t(d.kind), uint32_t(d.type), d.activation};
+  return open_op(op, out);
+}
+
+skua_status create_select(skua_context* context, const skua_select_desc& d, skua_op** out) {
+  SKUA_TRY(need_gpu_type(context, "select", "type", d.type));
+  skua_op* op = nullptr;
+  SKUA_TRY(new_op(select_class, context, 3, 1, 0, &op));
+  static_cast<BinaryOp*>(op)->config.type = uint32_t(d.type);
+  return open_op(op, out);
+}
+
+}  // namespace skua::gpu

@@ -1,0 +1,150 @@
+// Softmax, normalisations, reductions and resize on GPUs. The CPU's classes check, plan the shapes and call these.
+#include "gpu/launch.h"
+
+namespace skua::gpu {
+namespace {
+
+constexpr size_t kWide = 65535;  // work-groups in a dimension
+
+skua_status too_large(const skua_plan* plan) { return SKUA_UNSUPPORTED_("%s: a tensor reaches over 2^31 elements; kernels count in 32 bits", plan->op->cls->name); }
+bool fits(const skua_plan* plan) {
+  for (size_t i = 0; i < plan->n_inputs; ++i)
+    if (span_of(plan->inputs[i]).bytes / span_of(plan->inputs[i]).element > INT32_MAX || element_count(plan->inputs[i]) > INT32_MAX) return false;
+  const skua_span y = span_of(plan->outputs[0]);
+  return y.bytes / y.element <= INT32_MAX && element_count(plan->outputs[0]) <= INT32_MAX;
+}
+
+// Threads that share a row: a power of 2, no more than it has elements for.
+uint16_t row_threads(const skua_plan* plan, size_t n) {
+  const Description& about = plan->op->ctx->gpu->about;
+  uint16_t threads = 256;
+  while (threads > 32 && (threads > about.group_threads || threads > 2 * line_threads(about) || size_t(threads) / 2 >= n)) threads /= 2;
+  return threads;
+}
+bool is_row(const Chosen& c) { return strstr(c.text->name, "rows") != nullptr; }
+
+// A work-group, or a thread, for each of `count` results. The launch's argument `width` is added by the caller: width_of().
+size_t width_of(const Chosen& c, size_t count) { return is_row(c) ? min(count, kWide) : min(ceil_div(count, c.local[0]), kWide) * c.local[0]; }
+skua_status record_all(Launch& l, const Chosen& c, size_t count) {
+  const size_t width = width_of(c, count);
+  return l.record(c, is_row(c) ? width * c.local[0] : width, ceil_div(count, width));
+}
+
+}  // namespace
+
+// ---- softmax -------------------------------------------------------------------------------------------------------------------
+skua_status plan_softmax(skua_plan* plan, const SoftmaxShape& s, Chosen& chosen) {
+  if (!fits(plan)) return too_large(plan);
+  const bool rows = s.inner == 1;
+  const KernelText& text = text_of(softmax_texts, rows ? softmax_f32_rows : softmax_f32_columns, 2, plan->outputs[0].type);
+  const uint16_t threads = rows ? row_threads(plan, s.n) : line_threads(plan->op->ctx->gpu->about);
+  SKUA_TRY(choose(plan->op, {&text, {threads, 1, 1}, {s.logarithm, threads}}, chosen));
+  plan->text = &text;
+  return SKUA_STATUS_OK;
+}
+
+skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& s, const Chosen& chosen) {
+  Launch l(args);
+  const int32_t x = l.input(0), y = l.output(0);
+  const size_t count = s.outer * s.inner, values[] = {s.n, s.outer, s.inner, s.per_block, s.n * s.inner, size_t(x), s.x_block, s.x_step, size_t(y), s.y_block, s.y_step};
+  for (size_t v : values) l.add_size(v);
+  l.add(bits_of(s.scale));
+  l.add_size(width_of(chosen, count));
+  return record_all(l, chosen, count);
+}
+
+// ---- normalisation -------------------------------------------------------------------------------------------------------------
+skua_status plan_norm(skua_plan* plan, const NormShape& s, Chosen& chosen) {
+  if (!fits(plan)) return too_large(plan);
+  const KernelText& text = text_of(norm_texts, norm_f32_rows, 1, plan->outputs[0].type);
+  const uint16_t threads = row_threads(plan, s.extent[0] * s.extent[1] * s.extent[2]);
+  SKUA_TRY(choose(plan->op, {&text, {threads, 1, 1}, {s.rms, threads}}, chosen));
+  plan->text = &text;
+  return SKUA_STATUS_OK;
+}
+
+skua_status record_norm(const RecordArgs& args, const NormShape& s, const Chosen& chosen, const skua_device_buffer* factors, size_t channels) {
+  Launch l(args);
+  const int32_t x = l.input(0);
+  l.bind_own(factors);
+  const int32_t y = l.output(0);
+  const size_t rows = s.rows[0] * s.rows[1] * s.rows[2];
+  const size_t counts[] = {s.extent[0] * s.extent[1] * s.extent[2], rows, width_of(chosen, rows), s.extent[0], s.extent[1]};
+  for (size_t v : counts) l.add_size(v);
+  const size_t* const steps[] = {s.x, s.y, s.channel};
+  for (const size_t* v : steps)
+    for (int i = 0; i < 3; ++i) l.add_size(v[i]);
+  l.add_size(s.rows[0]);
+  l.add_size(s.rows[1]);
+  const size_t* const row_steps[] = {s.row_x, s.row_y, s.row_channel};
+  for (const size_t* v : row_steps)
+    for (int i = 0; i < 3; ++i) l.add_size(v[i]);
+  l.add(x);
+  l.add(y);
+  l.add_size(round_up(channels, 4));
+  l.add(bits_of(s.epsilon));
+  return record_all(l, chosen, rows);
+}
+
+// ---- reduction -----------------------------------------------------------------------------------------------------------------
+skua_status plan_reduce(skua_plan* plan, const ReduceShape& s, Chosen& chosen) {
+  if (!fits(plan)) return too_large(plan);
+  const bool arg = plan->outputs[0].type == SKUA_DTYPE_S32;
+  const int first = arg ? (s.along_rows ? reduce_f32_arg_rows : reduce_f32_arg_columns) : s.along_rows ? reduce_f32_rows : reduce_f32_columns;
+  const KernelText& text = text_of(reduce_texts, first, 4, plan->inputs[0].type);
+  const uint16_t threads = s.along_rows ? row_threads(plan, s.reduced[0] * s.reduced[1] * s.reduced[2]) : line_threads(plan->op->ctx->gpu->about);
+  SKUA_TRY(choose(plan->op, {&text, {threads, 1, 1}, {int32_t(s.kind), threads}}, chosen));
+  plan->text = &text;
+  return SKUA_STATUS_OK;
+}
+
+skua_status record_reduce(const RecordArgs& args, const ReduceShape& s, const Chosen& chosen) {
+  Launch l(args);
+  const int32_t x = l.input(0), y = l.output(0);
+  const size_t results = s.kept[0] * s.kept[1] * s.kept[2];
+  const size_t values[] = {s.reduced[0] * s.reduced[1] * s.reduced[2], results, width_of(chosen, results), s.reduced[0], s.reduced[1], s.reduced_step[0], s.reduced_step[1], s.reduced_step[2],
+                           s.kept[0], s.kept[1], s.kept_step[0], s.kept_step[1], s.kept_step[2]};
+  for (size_t v : values) l.add_size(v);
+  l.add(x);
+  l.add(y);
+  return record_all(l, chosen, results);
+}
+
+// ---- resize --------------------------------------------------------------------------------------------------------------------
+namespace {
+
+// `aligned`: the offsets are multiples of 4.
+skua_status choose_resize(const skua_plan* plan, const ResizeShape& s, bool aligned, Chosen& chosen) {
+  bool vectors = aligned && s.channels % 4 == 0;
+  const size_t steps[] = {s.x_batch, s.x_plane, s.x_row, s.x_pixel, s.y_batch, s.y_plane, s.y_row, s.y_pixel};
+  for (size_t step : steps) vectors = vectors && step % 4 == 0;
+  const KernelText& text = text_of(resize_texts, vectors ? resize_f32_v4 : resize_f32_v1, 2, plan->outputs[0].type);
+  return choose(plan->op, {&text, {line_threads(plan->op->ctx->gpu->about), 1, 1}, {s.bilinear, int32_t(s.coordinates)}}, chosen);
+}
+
+}  // namespace
+
+skua_status plan_resize(skua_plan* plan, const ResizeShape& s, Chosen& chosen) {
+  if (!fits(plan)) return too_large(plan);
+  const size_t most = INT32_MAX / 4;
+  if (mul_sat(s.in_h, s.out_h) > most || mul_sat(s.in_w, s.out_w) > most) return SKUA_UNSUPPORTED_("resize2d: %zu to %zu rows or %zu to %zu columns are too many; kernels count in 32 bits", s.in_h, s.out_h, s.in_w, s.out_w);
+  SKUA_TRY(choose_resize(plan, s, true, chosen));
+  plan->text = chosen.text;
+  return SKUA_STATUS_OK;
+}
+
+skua_status record_resize(const RecordArgs& args, const ResizeShape& s, const Chosen& planned) {
+  Launch l(args);
+  const size_t x = size_t(l.input(0)), y = size_t(l.output(0));
+  Chosen chosen = planned;
+  const KernelText* const v4 = &text_of(resize_texts, resize_f32_v4, 2, args.plan->outputs[0].type);
+  if (chosen.text == v4 && (x % 4 || y % 4)) SKUA_TRY(choose_resize(args.plan, s, false, chosen));
+  const size_t v = chosen.text == v4 ? 4 : 1, n = s.images * s.out_h * s.out_w * (s.channels / v);
+  const size_t counts[] = {n, width_of(chosen, n), s.channels / v, s.out_w, s.out_h, s.in_w, s.in_h, s.planes};
+  const size_t steps[] = {x, s.x_batch, s.x_plane, s.x_row, s.x_pixel, y, s.y_batch, s.y_plane, s.y_row, s.y_pixel};
+  for (size_t count : counts) l.add_size(count);
+  for (size_t step : steps) l.add_size(step / v);
+  return record_all(l, chosen, n);
+}
+
+}  // namespace skua::gpu
