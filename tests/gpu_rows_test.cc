@@ -1,0 +1,146 @@
+// Softmax, normalisations, reductions and resize on every GPU device against the CPU.
+#include <cmath>
+
+#include "tests/support/support.h"
+
+using namespace skua_test;
+
+namespace {
+
+// `scale`: of the error in f32, relative to the largest value; f16 is rounded once more on either side.
+void compare(const Data& got, const Data& want, double scale) {
+  const std::vector<double> w = dense_double(want);
+  double most = 0;
+  for (double v : w) most = std::isfinite(v) ? std::max(most, std::fabs(v)) : most;
+  std::vector<double> bound;
+  for (double v : w) bound.push_back(scale * 1.2e-7 * std::max(most, 1e-3) + 3 * half_ulp(got.t.type, v));
+  expect_close(got, w, bound);
+}
+
+template <class Make, class Check> void on_every_device(const std::vector<size_t>& extents, Make make_op, Check check, bool holes = true) {
+  SKUA_NEED_GPU(devices);
+  Context cpu;
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    if (!gpu.context) continue;
+    Rng rng(8);
+    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
+      Op reference, op;
+      SKUA_EXPECT_OK(make_op(cpu, type, &reference));
+      SKUA_EXPECT_OK(make_op(gpu, type, &op));
+      if (!op.op) continue;
+      for (const size_t skip : {0, 1}) {
+        gpu_skip = skip;
+        std::vector<size_t> more(extents.size());
+        if (skip && holes && more.size() > 1) more[1] = 2;  // dimension 0 may have any stride
+        const Data x = make(with_holes(shape(extents, type), more), rng, -3, 3);
+        check(run(op, {x})[0], run(reference, {x})[0]);
+        gpu_skip = 0;
+      }
+    }
+  }
+}
+
+TEST(GpuSoftmax, Axes) {
+  const std::vector<size_t> shapes[] = {{5, 7}, {3, 1000}, {2, 3, 40}, {2, 6, 5, 4}, {1, 2049}};
+  for (const std::vector<size_t>& s : shapes)
+    for (int axis = 0; axis < int(s.size()); ++axis)
+      for (const bool logarithm : {false, true}) {
+        SCOPED_TRACE("axis " + std::to_string(axis) + " of " + std::to_string(s.size()) + (logarithm ? ", log" : ""));
+        on_every_device(s, [&](skua_context* context, skua_dtype type, skua_op** op) {
+          skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+          d.input_type = d.output_type = type;
+          d.axis = axis;
+          d.log = logarithm;
+          d.scale = 0.5f;
+          return skua_softmax_create(context, &d, op);
+        }, [](const Data& got, const Data& want) { compare(got, want, 40); }, s.size() == 2);
+      }
+}
+
+TEST(GpuNorm, Kinds) {
+  for (const int kind : {SKUA_NORM_LAYER, SKUA_NORM_RMS, SKUA_NORM_BATCH, SKUA_NORM_GROUP, SKUA_NORM_INSTANCE})
+    for (const skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+      for (const size_t channels : {size_t(8), size_t(6), size_t(300)}) {
+        const bool rows = kind == SKUA_NORM_LAYER || kind == SKUA_NORM_RMS;
+        if ((rows && layout != SKUA_LAYOUT_NHWC) || (!rows && channels == 300)) continue;
+        SCOPED_TRACE("kind " + std::to_string(kind) + ", layout " + std::to_string(layout) + ", channels " + std::to_string(channels));
+        Rng rng(9);
+        const Data gamma = make({channels}, rng, 0.5f, 2), beta = make({channels}, rng), mean = make({channels}, rng), variance = make({channels}, rng, 0.1f, 2);
+        std::vector<size_t> extents = {2, 3, 5, channels};
+        if (layout == SKUA_LAYOUT_NCHW) extents = {2, channels, 3, 5};
+        on_every_device(extents, [&](skua_context* context, skua_dtype type, skua_op** op) {
+          skua_norm_desc d = SKUA_NORM_DESC_INIT;
+          d.kind = skua_norm_kind(kind);
+          d.type = type;
+          d.layout = layout;
+          d.groups = 2;
+          d.channels = channels;
+          const bool batch = kind == SKUA_NORM_BATCH;
+          return skua_norm_create(context, &d, gamma.v.data(), kind == SKUA_NORM_RMS ? nullptr : beta.v.data(), batch ? mean.v.data() : nullptr, batch ? variance.v.data() : nullptr, op);
+        }, [](const Data& got, const Data& want) { compare(got, want, 40); });
+      }
+}
+
+TEST(GpuReduce, KindsAndAxes) {
+  const std::vector<std::vector<int32_t>> axes = {{}, {0}, {3}, {1, 2}, {0, 2}, {0, 1, 3}};
+  for (int kind = 0; kind < SKUA_REDUCE_KIND_COUNT; ++kind)
+    for (const std::vector<int32_t>& a : axes) {
+      const bool arg = kind == SKUA_REDUCE_ARGMIN || kind == SKUA_REDUCE_ARGMAX;
+      if (arg && a.size() != 1) continue;
+      if (!arg && kind > SKUA_REDUCE_MEAN && a.size() == 3) continue;
+      SCOPED_TRACE("kind " + std::to_string(kind) + ", axes " + std::to_string(a.size()) + (a.empty() ? "" : " from " + std::to_string(a[0])));
+      on_every_device({3, 5, 4, 70}, [&](skua_context* context, skua_dtype type, skua_op** op) {
+        skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+        d.kind = skua_reduce_kind(kind);
+        d.type = type;
+        d.axis_count = uint32_t(a.size());
+        for (size_t i = 0; i < a.size(); ++i) d.axes[i] = a[i];
+        return skua_reduce_create(context, &d, op);
+      }, [&](const Data& got, const Data& want) {
+        if (arg) expect_same_bits(got, want);
+        else compare(got, want, 2000);
+      }, false);
+    }
+}
+
+TEST(GpuReduce, OfNothingAndOfRankSix) {
+  for (const std::vector<size_t>& s : {std::vector<size_t>{3, 0, 4}, {2, 3, 2, 3, 2, 3}})
+    on_every_device(s, [&](skua_context* context, skua_dtype type, skua_op** op) {
+      skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+      d.kind = SKUA_REDUCE_MAX;
+      d.type = type;
+      d.axis_count = s.size() == 3 ? 1 : 3;
+      d.axes[0] = s.size() == 3 ? 1 : 0;
+      d.axes[1] = 2;
+      d.axes[2] = 4;
+      return skua_reduce_create(context, &d, op);
+    }, [](const Data& got, const Data& want) { expect_same_bits(got, want); }, false);
+}
+
+TEST(GpuResize, KindsAndCoordinates) {
+  for (const int kind : {SKUA_RESIZE_NEAREST, SKUA_RESIZE_BILINEAR})
+    for (const int coordinates : {SKUA_RESIZE_HALF_PIXEL, SKUA_RESIZE_ALIGN_CORNERS, SKUA_RESIZE_ASYMMETRIC})
+      for (const skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+        for (const size_t channels : {3, 8}) {
+          SCOPED_TRACE("kind " + std::to_string(kind) + ", coordinates " + std::to_string(coordinates) + ", layout " + std::to_string(layout));
+          std::vector<size_t> extents = {2, 5, 7, channels};
+          if (layout == SKUA_LAYOUT_NCHW) extents = {2, channels, 5, 7};
+          on_every_device(extents, [&](skua_context* context, skua_dtype type, skua_op** op) {
+            skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
+            d.kind = skua_resize_kind(kind);
+            d.coordinates = skua_resize_coordinates(coordinates);
+            d.type = type;
+            d.layout = layout;
+            d.out_h = 9;
+            d.out_w = 4;
+            return skua_resize2d_create(context, &d, op);
+          }, [&](const Data& got, const Data& want) {
+            if (kind == SKUA_RESIZE_NEAREST) expect_same_bits(got, want);
+            else compare(got, want, 8);
+          });
+        }
+}
+
+}  // namespace
