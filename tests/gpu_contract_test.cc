@@ -136,6 +136,32 @@ TEST(GpuContract, TypesWithoutKernels) {
     Op op;
     EXPECT_EQ(skua_unary_create(gpu, &d, &op), SKUA_STATUS_UNSUPPORTED);
     expect_text("input_type is bf16");
+    skua_transpose_desc t = SKUA_TRANSPOSE_DESC_INIT;
+    t.type = SKUA_DTYPE_S32;
+    t.rank = 1;
+    EXPECT_EQ(skua_transpose_create(gpu, &t, &op), SKUA_STATUS_UNSUPPORTED);
+    expect_text("type is s32");
+    skua_softmax_desc s = SKUA_SOFTMAX_DESC_INIT;
+    s.input_type = s.output_type = SKUA_DTYPE_BF16;
+    EXPECT_EQ(skua_softmax_create(gpu, &s, &op), SKUA_STATUS_UNSUPPORTED);
+    expect_text("input_type is bf16");
+  }
+}
+
+// Extents whose products fit size_t and no kernel.
+TEST(GpuContract, TooLargeForKernels) {
+  SKUA_NEED_GPU(devices);
+  if (sizeof(size_t) < 8) GTEST_SKIP() << "32-bit sizes";
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    const Op op = relu(gpu);
+    if (!op.op) continue;
+    const skua_tensor t = shape({size_t(1) << 20, size_t(1) << 12});
+    skua_plan* plan = nullptr;
+    EXPECT_EQ(skua_op_plan(op, &t, 1, nullptr, 0, &plan), SKUA_STATUS_UNSUPPORTED);
+    expect_text("2^31");
+    EXPECT_EQ(plan, nullptr);
   }
 }
 

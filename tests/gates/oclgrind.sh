@@ -15,4 +15,8 @@ run() {
 }
 run gpu_gemm_test 'gpu_gemm.epilogue:gpu_gemm.few_rows:gpu_gemm.any_offset'
 run gpu_conv_test 'gpu_conv.epilogue:gpu_conv.planes:gpu_conv.depthwise:gpu_conv.transposed:gpu_pool.*'
+run gpu_unary_test GpuUnary.Strides
+run gpu_elementwise_test 'GpuBinary.BroadcastingStridesActivations:GpuSelect.*:GpuConvert.*'
+run gpu_data_test '*'
+run gpu_rows_test '*'
 exit $bad
