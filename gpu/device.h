@@ -24,7 +24,7 @@ struct Description {
   uint32_t group_count[3];                  // largest number of work-groups
   uint32_t local_bytes;                     // shared by a work-group
   uint32_t subgroup;                        // threads that run in step; 0 = not known
-  uint64_t buffer_bytes;                    // largest storage buffer
+  uint64_t buffer_bytes, binding_bytes;     // largest buffer; largest range that a kernel sees of one
   uint32_t offset_alignment;                // of a binding, bytes
   bool f16_storage, f16_arithmetic, integer_dot, unified_memory;
   double tick_nanoseconds;                  // of a timestamp; 0 = none
@@ -73,8 +73,11 @@ struct Device {
 
 struct Binding {
   const skua_device_buffer* buffer;
-  size_t offset, bytes;  // the range that the kernel touches: decides about barriers; the kernel itself sees the whole buffer and gets offsets as arguments
+  size_t offset, bytes;  // the range that the kernel touches: decides about barriers
   bool written;
+  // The kernel finds the range by its argument of this number, in units of so many bytes from the start of the buffer (unit 0: it has no such argument, and its range is the buffer).
+  // A backend may bind a window that holds the range instead of the buffer, and lower the argument: what ends beyond the largest binding is reached that way.
+  uint8_t argument = 0, unit = 0;
 };
 
 struct Dispatch {

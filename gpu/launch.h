@@ -33,6 +33,12 @@ struct Launch {
   // The same memory again, under another type.
   void bind_again(uint32_t binding) { dispatch.bindings[dispatch.n_bindings++] = dispatch.bindings[binding]; }
   void add_size(size_t argument) { dispatch.arguments[dispatch.n_arguments++] = int32_t(argument); }
+  // The argument that tells where in the buffer of a binding the kernel begins: `at` elements from its start, counted in vectors of `vector`.
+  void add_offset(uint32_t binding, size_t at, uint32_t element, uint32_t vector = 1) {
+    dispatch.bindings[binding].argument = uint8_t(dispatch.n_arguments);
+    dispatch.bindings[binding].unit = uint8_t(element * vector);
+    add(int32_t(at / vector));
+  }
   void add(int32_t argument) { dispatch.arguments[dispatch.n_arguments++] = argument; }
 
   // Work-groups for so many threads.

@@ -18,13 +18,14 @@ if wanted native clang arm64 armhf; then packages+=(llvm-22); fi
 if wanted native clang fuzz arm64; then packages+=(clang-19); fi
 if wanted native; then packages+=(glslc spirv-tools oclgrind); fi
 if wanted native clang package; then packages+=(glslc opencl-c-headers libvulkan-dev); fi
-if wanted native; then packages+=(ocl-icd-libopencl1 pocl-opencl-icd); fi
+if wanted native; then packages+=(ocl-icd-libopencl1 pocl-opencl-icd libvulkan1 vulkan-validationlayers); fi
 if wanted fuzz; then packages+=(libclang-rt-19-dev); fi
 if wanted native arm64; then packages+=(llvm-19); fi
 if wanted native arm64; then packages+=(g++-aarch64-linux-gnu); fi
 if wanted native armhf; then packages+=(g++-arm-linux-gnueabihf); fi
 need "${packages[@]}"
 if wanted x86-emulated arm64 armhf; then need_qemu; fi
+if wanted native; then need_lavapipe; fi
 if wanted arm64; then need_sysroot arm64; fi
 if wanted armhf; then need_sysroot armhf; fi
 

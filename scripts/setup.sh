@@ -39,6 +39,20 @@ need_qemu() {
   fi
 }
 
+# Vulkan on the CPU: Mesa's lavapipe of Debian's backports, unpacked beside the build; Debian's own, older one where there are no backports.
+need_lavapipe() {
+  local dir=build/tools/lavapipe
+  [[ -f $dir/.unpacked ]] && return 0
+  say "fetching mesa-vulkan-drivers from backports into $dir"
+  if scripts/sysroot.sh --suite bookworm-backports amd64 "$dir" mesa-vulkan-drivers; then
+    find "$dir" -name 'libvulkan*' ! -name libvulkan_lvp.so -delete
+    rm -rf "$dir"/{etc,lib,lib64,usr/share/doc,usr/lib/x86_64-linux-gnu/gconv}
+  else
+    echo "dev: backports cannot be reached; the older lavapipe of Debian 12 takes its place" >&2
+    need mesa-vulkan-drivers
+  fi
+}
+
 # need_sysroot ARCH: the libraries that tests of that architecture link with and run on.
 need_sysroot() {
   local dir=build/sysroot/$1

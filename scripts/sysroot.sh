@@ -5,7 +5,7 @@
 # sources are neither changed nor needed: Debian's multiarch cannot hold these packages side by side, and a private apt state can.
 #
 #   ARCH     amd64, arm64, armhf, i386 ...
-#   --suite  a suite of the machine's own Debian mirror; the default is the suite the machine runs
+#   --suite  a suite of the machine's own Debian mirror, preferred to the one the machine runs
 #   --alone  only the packages named, without dependencies (for static tools)
 #
 # A second run with the same arguments returns at once. DIR then serves as qemu's -L and as CMAKE_FIND_ROOT_PATH.
@@ -34,9 +34,11 @@ mkdir -p "$(dirname "$root")"
 state=$(mktemp -d "$(dirname "$root")/apt.XXXXXX")
 trap 'rm -rf "$state"' EXIT
 mkdir -p "$state"/{lists/partial,cache/archives/partial}
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site $suite main" > "$state/sources.list"
+for s in $(printf '%s\n' "$release" "$suite" | sort -u); do  # a backport's dependencies are mostly the release's
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site $s main"
+done > "$state/sources.list"
 : > "$state/status"
-apt=(apt-get -qq -oAPT::Architecture="$arch" -oAPT::Architectures="$arch" -oDir::State::lists="$state/lists"
+apt=(apt-get -qq -oAPT::Default-Release="$suite" -oAPT::Architecture="$arch" -oAPT::Architectures="$arch" -oDir::State::lists="$state/lists"
      -oDir::State::status="$state/status" -oDir::Etc::sourcelist="$state/sources.list" -oDir::Etc::sourceparts=/dev/null
      -oDir::Cache="$state/cache" -oAPT::Sandbox::User=root -oAcquire::Retries=3 -oAPT::Update::Error-Mode=any)
 

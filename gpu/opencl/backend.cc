@@ -313,7 +313,11 @@ skua_status event_record(skua_stream* base, skua_event** out) {
     return driver_error(d, "clEnqueueMarkerWithWaitList", error);
   }
   e->queue = s->queue;  // may outlive the stream
-  d->cl->clRetainCommandQueue(e->queue);
+  if (const cl_int kept = d->cl->clRetainCommandQueue(e->queue); kept != CL_SUCCESS) {
+    d->cl->clReleaseEvent(e->event);
+    release(d->ctx, e, sizeof *e);
+    return driver_error(d, "clRetainCommandQueue", kept);
+  }
   *out = e;
   return SKUA_STATUS_OK;
 }

@@ -115,7 +115,7 @@ bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, s
   snprintf(info.features, sizeof info.features, "f16_storage%s%s%s", d.f16_arithmetic ? " f16" : "", d.integer_dot ? " integer_dot" : "", has_name(names, "cl_khr_subgroups") ? " subgroups" : "");
   info.compute_units = device_value<cl_uint>(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS);
   info.memory_bytes = device_value<cl_ulong>(cl, id, CL_DEVICE_GLOBAL_MEM_SIZE);
-  d.buffer_bytes = device_value<cl_ulong>(cl, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  d.buffer_bytes = d.binding_bytes = device_value<cl_ulong>(cl, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   d.local_bytes = uint32_t(device_value<cl_ulong>(cl, id, CL_DEVICE_LOCAL_MEM_SIZE));
   d.group_threads = uint32_t(device_value<size_t>(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
   size_t extents[8] = {};

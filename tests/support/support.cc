@@ -230,8 +230,16 @@ std::vector<skua_device_info> gpu_devices() {
   return gpus;
 }
 
+namespace {
+// Validation layers speak to the context's log.
+void fail_on_warning(void*, skua_log_level level, const char* text) {
+  if (level == SKUA_LOG_WARNING) ADD_FAILURE() << "the driver or a validation layer warns: " << text;
+}
+}  // namespace
+
 Context::Context(const skua_device_info& device, const char* kernel_filter) {
   skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
+  options.log = fail_on_warning;
   options.allocator = {this, guarded_alloc, guarded_free};
   options.device = device.device;
   options.kernel_filter = kernel_filter;

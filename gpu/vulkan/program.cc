@@ -1,0 +1,97 @@
+// Programs: a compute pipeline of a text's SPIR-V, its constants and its work-group. They live as long as the device and are found again by their key.
+#include "gpu/vulkan/vulkan.h"
+
+namespace skua::gpu {
+
+struct Program {
+  ProgramKey key;
+  VkPipeline pipeline;
+  Program* next;
+};
+
+namespace vulkan {
+namespace {
+
+bool same(const ProgramKey& a, const ProgramKey& b) {
+  return a.text == b.text && !memcmp(a.local, b.local, sizeof a.local) && !memcmp(a.constants, b.constants, sizeof a.constants);
+}
+const Program* find(const VulkanDevice* d, const ProgramKey& key) {
+  for (const Program* p = d->programs; p; p = p->next)
+    if (same(p->key, key)) return p;
+  return nullptr;
+}
+
+skua_status build(VulkanDevice* d, const ProgramKey& key, VkPipeline* pipeline) {
+  const Description& about = d->about;
+  const uint32_t threads = uint32_t(key.local[0]) * key.local[1] * key.local[2];
+  if (!threads || threads > about.group_threads || key.local[0] > about.group_extent[0] || key.local[1] > about.group_extent[1] || key.local[2] > about.group_extent[2])
+    return SKUA_UNSUPPORTED_("%s: a work-group of %ux%ux%u is more than %s has", key.text->name, key.local[0], key.local[1], key.local[2], about.info.name);
+  auto info = vk<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+  info.codeSize = key.text->spirv_bytes;
+  info.pCode = key.text->spirv;
+  VkShaderModule module;
+  SKUA_VK_NEW(d, CreateShaderModule, module, d->handle, &info, nullptr);
+  // C0 .. C7 are the specialisation constants 0 .. 7, the work-group 8 .. 10. The driver passes over those that the text does not have.
+  uint32_t values[kMaxConstants + 3];
+  VkSpecializationMapEntry entries[kMaxConstants + 3];
+  for (uint32_t i = 0; i < kMaxConstants + 3; ++i) {
+    values[i] = i < kMaxConstants ? uint32_t(key.constants[i]) : key.local[i - kMaxConstants];
+    entries[i] = {i, uint32_t(i * sizeof values[0]), sizeof values[0]};
+  }
+  const VkSpecializationInfo constants = {kMaxConstants + 3, entries, sizeof values, values};
+  auto pipeline_info = vk<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
+  pipeline_info.stage = vk<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO);
+  pipeline_info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  pipeline_info.stage.module = module;
+  pipeline_info.stage.pName = "main";
+  pipeline_info.stage.pSpecializationInfo = &constants;
+  pipeline_info.layout = d->layout;
+  const VkResult made = d->CreateComputePipelines(d->handle, d->cache, 1, &pipeline_info, nullptr, pipeline);
+  d->DestroyShaderModule(d->handle, module, nullptr);
+  return check(d, made, "vkCreateComputePipelines");
+}
+
+}  // namespace
+
+skua_status program(Device* device, const ProgramKey& key, const Program** out) {
+  *out = nullptr;
+  VulkanDevice* d = device_of(device);
+  SKUA_TRY(check_lost(d));
+  if (!key.text->spirv) return SKUA_UNSUPPORTED_("%s: this build has no SPIR-V of it", key.text->name);
+  {
+    Locked lock(d->program_lock);
+    if ((*out = find(d, key))) return SKUA_STATUS_OK;
+  }
+  // Built outside the lock, so that several threads build several programs. Two that build the same one throw one away.
+  auto* made = make_zeroed<Program>(d->ctx);
+  if (!made) return out_of_memory(key.text->name, sizeof *made);
+  made->key = key;
+  if (const skua_status s = build(d, key, &made->pipeline); s != SKUA_STATUS_OK) {
+    release(d->ctx, made, sizeof *made);
+    return s;
+  }
+  Locked lock(d->program_lock);
+  if ((*out = find(d, key))) {
+    d->DestroyPipeline(d->handle, made->pipeline, nullptr);
+    release(d->ctx, made, sizeof *made);
+    return SKUA_STATUS_OK;
+  }
+  made->next = d->programs;
+  d->programs = made;
+  *out = made;
+  return SKUA_STATUS_OK;
+}
+
+void destroy_programs(VulkanDevice* d) {
+  while (Program* p = d->programs) {
+    d->programs = p->next;
+    d->DestroyPipeline(d->handle, p->pipeline, nullptr);
+    release(d->ctx, p, sizeof *p);
+  }
+}
+
+VkPipeline pipeline_of(const Program* program) { return program->pipeline; }
+uint32_t threads_of(const Program* program) { return uint32_t(program->key.local[0]) * program->key.local[1] * program->key.local[2]; }
+
+}  // namespace vulkan
+}  // namespace skua::gpu

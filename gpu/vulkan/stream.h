@@ -1,0 +1,63 @@
+// What streams and events share. A stream records into one of kSlots command buffers; a slot is submitted when it holds kSlotDispatches dispatches or enough threads, or when the caller
+// says so, and taken again when its fence has passed. Descriptor sets and timestamps belong to the slots: recording allocates nothing.
+#pragma once
+#include "gpu/vulkan/vulkan.h"
+
+namespace skua::gpu::vulkan {
+
+constexpr uint32_t kSlots = 4, kSlotDispatches = 64, kSlotEvents = 32, kMaxAccesses = 64;
+constexpr uint64_t kSlotThreads = uint64_t(1) << 24;  // a submit of this many is long enough to start now, and short enough for a display's watchdog
+
+struct VulkanStream;
+
+struct VulkanEvent : skua_event {
+  VulkanStream* stream;   // used while pending only
+  uint64_t serial;        // of its slot
+  uint32_t query;
+  enum State : uint8_t { pending, done, failed } state;
+  bool destroyed;         // by its owner, while pending
+  uint64_t ticks;
+  VulkanEvent* next;      // of its slot
+};
+
+struct Slot {
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+  VkFence fence;
+  VkDescriptorPool descriptors;
+  VkDescriptorSet sets[kSlotDispatches];
+  VkQueryPool queries;
+  enum State : uint8_t { idle, recording, pending } state;
+  uint32_t n_dispatches, n_events;
+  uint64_t threads, serial;
+  const Program* bound;
+  VulkanEvent* events;
+};
+
+// What dispatches since the last barrier touched.
+struct Access {
+  VkBuffer buffer;
+  size_t begin, end;
+  bool written;
+};
+
+struct VulkanStream : skua_stream {
+  pthread_mutex_t lock;       // another stream that waits for an event of this one may submit it
+  Slot slots[kSlots];
+  uint32_t current;           // being recorded into, or the next to be
+  uint64_t serial;            // of the last slot begun
+  uint64_t submitted;         // atomic
+  skua_status broken;         // a submit failed: what was recorded is lost
+  bool barrier_wanted;        // another stream's work comes before
+  uint32_t n_accesses;
+  Access accesses[kMaxAccesses];
+};
+
+inline VulkanStream* stream_of(skua_stream* s) { return static_cast<VulkanStream*>(s); }
+skua_status check_stream(const VulkanStream* s);
+// With the stream's lock held:
+skua_status begin(VulkanStream* s, Slot** out);          // the slot that is recorded into
+skua_status submit_locked(VulkanStream* s);
+skua_status wait_slot(VulkanStream* s, Slot& slot);
+
+}  // namespace skua::gpu::vulkan

@@ -1,0 +1,156 @@
+// What the files of the Vulkan backend share. The library is opened at run time (SKUA_VULKAN_LIBRARY, libvulkan.so.1, libvulkan.so) and no function of it is linked.
+//
+// One VkInstance, one VkDevice and one queue per context. All streams share the queue, so a barrier in one stream orders it behind everything submitted before: events across
+// streams need no semaphore. One set layout (all bindings are storage buffers) and one pipeline layout (all arguments are push constants) serve every program.
+#pragma once
+#define VK_NO_PROTOTYPES
+#include <pthread.h>
+#include <string.h>
+#include <vulkan/vulkan.h>
+#include "core/op.h"
+#include "gpu/device.h"
+
+namespace skua::gpu::vulkan {
+
+#define SKUA_VK_GLOBAL(X) X(CreateInstance) X(EnumerateInstanceExtensionProperties)
+#define SKUA_VK_INSTANCE(X)                                                                                                                    \
+  X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties2) X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties) \
+  X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties) X(CreateDevice) X(GetDeviceProcAddr)
+#define SKUA_VK_DEVICE(X)                                                                                                                      \
+  X(DestroyDevice) X(DeviceWaitIdle) X(GetDeviceQueue) X(QueueSubmit) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements)            \
+  X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateDescriptorSetLayout) X(DestroyDescriptorSetLayout)                    \
+  X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreatePipelineCache) X(DestroyPipelineCache) X(GetPipelineCacheData) X(CreateShaderModule)  \
+  X(DestroyShaderModule) X(CreateComputePipelines) X(DestroyPipeline) X(CreateDescriptorPool) X(DestroyDescriptorPool) X(AllocateDescriptorSets) \
+  X(UpdateDescriptorSets) X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer)         \
+  X(CreateFence) X(DestroyFence) X(ResetFences) X(WaitForFences) X(CreateQueryPool) X(DestroyQueryPool) X(GetQueryPoolResults)                   \
+  X(CmdBindPipeline) X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch) X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdResetQueryPool)     \
+  X(CmdWriteTimestamp)
+
+#define SKUA_VK_MEMBER(name) PFN_vk##name name;
+
+struct Instance {
+  void* library;
+  VkInstance handle;
+  VkDebugUtilsMessengerEXT messenger;  // validation layers speak to the context's log
+  uint32_t n_devices;
+  VkPhysicalDevice devices[16];        // software ones last
+  PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
+  PFN_vkEnumerateInstanceVersion EnumerateInstanceVersion;
+  SKUA_VK_GLOBAL(SKUA_VK_MEMBER)
+  SKUA_VK_INSTANCE(SKUA_VK_MEMBER)
+};
+
+// ctx: whose log hears the layers; NULL: nobody.
+skua_status open_instance(const skua_context* ctx, Instance& in);
+void close_instance(Instance& in);
+void describe(const Instance& in, uint32_t index, Description& d);
+// The family whose queue is used; -1: none computes.
+int queue_family(const Instance& in, VkPhysicalDevice device, uint32_t* timestamp_bits);
+bool has_extension(const Instance& in, VkPhysicalDevice device, const char* name);
+
+// What device features a kernel may use, chained for vkGetPhysicalDeviceFeatures2 and vkCreateDevice. The structs point at one another: never copied.
+struct Features {
+  VkPhysicalDeviceFeatures2 all;
+  VkPhysicalDevice16BitStorageFeatures storage16;
+  VkPhysicalDevice8BitStorageFeatures storage8;
+  VkPhysicalDeviceShaderFloat16Int8Features arithmetic;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot;
+  const char* extensions[8];
+  uint32_t n_extensions;
+  Features(const Instance& in, VkPhysicalDevice device);
+  Features(const Features&) = delete;
+};
+
+struct Staging {  // transfers of memory that the host does not see
+  VkBuffer buffer;
+  VkDeviceMemory memory;
+  void* mapped;
+  VkCommandPool pool;
+  VkCommandBuffer commands;
+  VkFence fence;
+};
+
+struct VulkanDevice : Device {
+  Instance in;
+  VkPhysicalDevice physical;
+  VkDevice handle;
+  VkQueue queue;
+  uint32_t family, timestamp_bits;
+  uint32_t n_bindings;  // of the set layout
+  VkPhysicalDeviceMemoryProperties memory;
+  VkDescriptorSetLayout set_layout;
+  VkPipelineLayout layout;
+  VkPipelineCache cache;
+  Staging staging;
+  Program* programs;
+  pthread_mutex_t queue_lock, program_lock, staging_lock;
+  SKUA_VK_DEVICE(SKUA_VK_MEMBER)
+};
+inline VulkanDevice* device_of(Device* d) { return static_cast<VulkanDevice*>(d); }
+
+struct VulkanBuffer : skua_device_buffer {
+  VkBuffer handle;
+  VkDeviceMemory memory;  // NULL: imported
+  void* mapped;           // NULL: reached through staging
+};
+
+// OK, or a status whose text names the call and its code. A lost device is remembered.
+skua_status check(VulkanDevice* device, VkResult result, const char* call);
+// Waits. If that fails, for everything on the device: what a fence guards is about to be freed.
+skua_status wait_fence(VulkanDevice* device, VkFence fence);
+inline skua_status check_lost(const Device* device) {
+  if (!__atomic_load_n(&device->lost, __ATOMIC_RELAXED)) return SKUA_STATUS_OK;
+  return fail(SKUA_STATUS_DEVICE_LOST, "Vulkan: the device %s is lost; destroy the context and create another", device->about.info.name);
+}
+// A call that makes an object. What a driver leaves in the handle when it fails is undefined: NULL here.
+template <class Handle> skua_status created(VulkanDevice* device, VkResult result, const char* call, Handle& handle) {
+  if (result != VK_SUCCESS) handle = Handle{};
+  return check(device, result, call);
+}
+#define SKUA_VK_NEW(device, name, handle, ...) SKUA_TRY(created(device, (device)->name(__VA_ARGS__, &(handle)), "vk" #name, handle))
+#define SKUA_VK(device, name, ...) SKUA_TRY(check(device, (device)->name(__VA_ARGS__), "vk" #name))
+
+struct Locked {
+  explicit Locked(pthread_mutex_t& m) : mutex(m) { pthread_mutex_lock(&mutex); }
+  ~Locked() { pthread_mutex_unlock(&mutex); }
+  Locked(const Locked&) = delete;
+  pthread_mutex_t& mutex;
+};
+
+template <class T> T vk(VkStructureType type, const void* next = nullptr) {
+  T t = {};
+  t.sType = type;
+  t.pNext = const_cast<void*>(next);
+  return t;
+}
+
+// A block of zeros from the context's allocator.
+template <class T> T* make_zeroed(const skua_context* ctx) {
+  void* memory = allocate(ctx, sizeof(T), alignof(T) < 8 ? 8 : alignof(T));
+  return memory ? static_cast<T*>(memset(memory, 0, sizeof(T))) : nullptr;
+}
+
+// buffer.cc
+skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out);
+skua_status buffer_import(Device* device, void* native, size_t size, skua_device_buffer** out);
+void buffer_destroy(skua_device_buffer* buffer);
+skua_status buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
+skua_status buffer_read(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
+void destroy_staging(VulkanDevice* device);
+// program.cc
+skua_status program(Device* device, const ProgramKey& key, const Program** out);
+void destroy_programs(VulkanDevice* device);
+VkPipeline pipeline_of(const Program* program);
+uint32_t threads_of(const Program* program);  // of a work-group
+// stream.cc
+skua_status stream_create(Device* device, skua_stream** out);
+void stream_destroy(skua_stream* stream);
+skua_status record(skua_stream* stream, const Dispatch& dispatch);
+skua_status submit(skua_stream* stream);
+skua_status wait(skua_stream* stream);
+skua_status event_record(skua_stream* stream, skua_event** out);
+skua_status event_wait(skua_stream* stream, skua_event* event);
+skua_status event_nanoseconds(const skua_event* begin, const skua_event* end, double* nanoseconds);
+void event_destroy(skua_event* event);
+
+}  // namespace skua::gpu::vulkan
