@@ -1,0 +1,14 @@
+// Driver libraries that stand before the real ones (SKUA_OPENCL_LIBRARY, SKUA_VULKAN_LIBRARY): they count the calls that can fail, let the n-th fail, and count the objects that live.
+#pragma once
+
+struct Faults {
+  long fail_at;    // 1: the next call that can fail; 0: none
+  int code;        // what it returns
+  long calls;      // that can fail, since it was set to 0
+  long failed;     // how many did
+  char name[64];   // the last that did
+  long live;       // objects made and not destroyed
+  int discrete;    // Vulkan: memory that the host sees is not the device's
+};
+
+extern "C" Faults* skua_faults(void);

@@ -1,0 +1,164 @@
+// Every call of the driver that can fail fails once, by a library that stands before the driver (tests/faults): the library answers with a status and a text, gives everything back, and
+// a new context works. A context lives through one of these stories: made, operator made and planned, buffers written, recorded, timed, waited for, read.
+#include <dlfcn.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "tests/faults/faults.h"
+#include "tests/support/support.h"
+
+#if defined(SKUA_GPU_OPENCL) || defined(SKUA_GPU_VULKAN)
+namespace skua_test {
+namespace {
+
+struct Story {
+  skua_device_api api;
+  size_t live = 0;
+  skua_status worst = SKUA_STATUS_OK;
+  std::string text, where;
+
+  explicit Story(skua_device_api a) : api(a) {}
+  bool ok(skua_status s, const char* what) {
+    if (s == SKUA_STATUS_OK) return true;
+    if (worst == SKUA_STATUS_OK) worst = s, text = skua_error_text(), where = what;
+    return false;
+  }
+  static void* alloc(void* ctx, size_t size, size_t align) {
+    ++static_cast<Story*>(ctx)->live;
+    void* memory = nullptr;
+    return posix_memalign(&memory, align < sizeof(void*) ? sizeof(void*) : align, size) ? nullptr : memory;
+  }
+  static void free(void* ctx, void* memory, size_t) {
+    --static_cast<Story*>(ctx)->live;
+    std::free(memory);
+  }
+
+  bool tell() {
+    skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
+    o.allocator = {this, alloc, free};
+    o.device = {api, 0};
+    skua_context* context = nullptr;
+    bool right = false;
+    if (ok(skua_context_create(&o, &context), "context_create")) right = operate(context);
+    skua_context_destroy(context);
+    return right;
+  }
+
+  bool operate(skua_context* context) {
+    skua_unary_desc desc = SKUA_UNARY_DESC_INIT;
+    desc.kind = SKUA_UNARY_SQUARE;
+    constexpr size_t n = 1000;
+    const skua_tensor shape = skua_tensor_1d(SKUA_DTYPE_F32, n);
+    skua_op* op = nullptr;
+    skua_plan* plan = nullptr;
+    skua_device_buffer *x = nullptr, *y = nullptr;
+    skua_stream *stream = nullptr, *other = nullptr;
+    skua_event *begin = nullptr, *end = nullptr;
+    float in[n], out[n] = {};
+    for (size_t i = 0; i < n; ++i) in[i] = float(i) / 16 - 20;
+    double nanoseconds = 0;
+    bool right = false;
+    auto enqueue = [&](skua_device_buffer* from, skua_device_buffer* to, skua_stream* s) {
+      const skua_buffer a = {nullptr, from, 0}, b = {nullptr, to, 0};
+      return ok(skua_plan_enqueue(plan, &a, 1, &b, 1, nullptr, s), "plan_enqueue");
+    };
+    if (ok(skua_unary_create(context, &desc, &op), "unary_create") && ok(skua_op_plan(op, &shape, 1, nullptr, 0, &plan), "op_plan") &&
+        ok(skua_device_buffer_create(context, sizeof in, &x), "device_buffer_create") && ok(skua_device_buffer_create(context, sizeof in, &y), "device_buffer_create") &&
+        ok(skua_device_buffer_write(x, 0, in, sizeof in), "device_buffer_write") && ok(skua_stream_create(context, &stream), "stream_create") &&
+        ok(skua_stream_create(context, &other), "stream_create") && ok(skua_event_record(stream, &begin), "event_record") && enqueue(x, y, stream) && enqueue(y, x, stream) &&
+        ok(skua_event_record(stream, &end), "event_record") && ok(skua_stream_submit(stream), "stream_submit") && ok(skua_stream_wait_event(other, end), "stream_wait_event") &&
+        enqueue(x, y, other) && ok(skua_stream_wait(other), "stream_wait") && ok(skua_event_nanoseconds(begin, end, &nanoseconds), "event_nanoseconds") &&
+        ok(skua_device_buffer_read(y, 0, out, sizeof out), "device_buffer_read")) {
+      right = nanoseconds > 0;
+      for (size_t i = 0; i < n; ++i) right = right && std::fabs(out[i] - std::pow(in[i], 8)) <= 1e-5 * std::pow(in[i], 8);
+    }
+    skua_event_destroy(begin);
+    skua_event_destroy(end);
+    skua_stream_destroy(stream);
+    skua_stream_destroy(other);
+    skua_device_buffer_destroy(x);
+    skua_device_buffer_destroy(y);
+    skua_plan_destroy(plan);
+    skua_op_destroy(op);
+    return right;
+  }
+};
+
+Faults* faults_of(const char* variable, const char* library) {
+  const std::string path = std::string(SKUA_FAULTS_DIR) + "/" + library;
+  setenv(variable, path.c_str(), 1);
+  void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  auto get = opened ? reinterpret_cast<Faults* (*)()>(dlsym(opened, "skua_faults")) : nullptr;
+  return get ? get() : nullptr;
+}
+
+void every_call_fails(skua_device_api api, Faults* faults, std::initializer_list<int> codes, int lost) {
+  ASSERT_TRUE(faults);
+  {
+    Story story(api);
+    const bool right = story.tell();
+    const char* required = std::getenv("SKUA_TEST_GPU");
+    if (story.worst == SKUA_STATUS_NO_DEVICE && !(required && !std::strcmp(required, "required"))) GTEST_SKIP() << story.text;
+    ASSERT_TRUE(right) << story.where << ": " << story.text;
+    EXPECT_EQ(story.live, 0u);
+    ASSERT_EQ(faults->live, 0) << "objects of the driver are left over when nothing fails";
+  }
+  for (const int code : codes) {
+    long survived = 0, n = 1;
+    for (;; ++n) {
+      faults->calls = faults->failed = 0;
+      faults->name[0] = 0;
+      faults->fail_at = n;
+      faults->code = code;
+      Story story(api);
+      const bool right = story.tell();
+      faults->fail_at = 0;
+      SCOPED_TRACE("call " + std::to_string(n) + " (" + faults->name + ") returns " + std::to_string(code) + "; " + story.where + ": " + story.text);
+      EXPECT_EQ(story.live, 0u);
+      EXPECT_EQ(faults->live, 0);
+      faults->live = 0;
+      if (!faults->failed) break;
+      if (right) {
+        ++survived;  // the library can do without
+        continue;
+      }
+      ASSERT_NE(story.worst, SKUA_STATUS_OK) << "wrong results, and no status";
+      EXPECT_FALSE(story.text.empty());
+      if (story.where != "context_create") { EXPECT_EQ(story.worst == SKUA_STATUS_DEVICE_LOST, code == lost); }
+    }
+    EXPECT_GT(n, 20);
+    testing::Test::RecordProperty("calls", int(n - 1));
+    Story again(api);
+    EXPECT_TRUE(again.tell()) << again.where << ": " << again.text;
+  }
+}
+
+#ifdef SKUA_GPU_OPENCL
+TEST(GpuFaults, EveryOpenClCallFails) {
+  // CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY
+  every_call_fails(SKUA_DEVICE_API_OPENCL, faults_of("SKUA_OPENCL_LIBRARY", "libskua_faults_opencl.so"), {-5, -6}, 1);
+}
+#endif
+
+#ifdef SKUA_GPU_VULKAN
+TEST(GpuFaults, EveryVulkanCallFails) {
+  Faults* faults = faults_of("SKUA_VULKAN_LIBRARY", "libskua_faults_vulkan.so");
+  every_call_fails(SKUA_DEVICE_API_VULKAN, faults, {-2, -4}, -4);  // VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_DEVICE_LOST
+}
+
+// Memory that the host does not see: every transfer goes through the staging buffer.
+TEST(GpuFaults, EveryVulkanCallFailsWithMemoryOfItsOwn) {
+  Faults* faults = faults_of("SKUA_VULKAN_LIBRARY", "libskua_faults_vulkan.so");
+  ASSERT_TRUE(faults);
+  faults->discrete = 1;
+  every_call_fails(SKUA_DEVICE_API_VULKAN, faults, {-1}, -4);
+  faults->discrete = 0;
+}
+#endif
+
+}  // namespace
+}  // namespace skua_test
+#endif
