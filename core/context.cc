@@ -154,6 +154,7 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
     if (Core core; !core_named(e, core)) return unknown_core(e);
   if (!o.kernel_filter) o.kernel_filter = getenv("SKUA_KERNEL");
   if (o.kernel_filter) SKUA_TRY(copy_option("kernel_filter", o.kernel_filter, c.filter, sizeof c.filter));
+  if (o.program_cache) SKUA_TRY(copy_option("program_cache", o.program_cache, c.program_cache, sizeof c.program_cache));
   if (o.tuning_cache) SKUA_TRY(copy_option("tuning_cache", o.tuning_cache, c.tuning_cache, sizeof c.tuning_cache));
   c.isas = kCompiled & cpu().detected & cap;
   for (int i = 0; i < kIsaCount; ++i)

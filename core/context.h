@@ -18,6 +18,7 @@ struct skua_context {
   skua::Isa best;           // the highest of them that has kernels of every family
   char filter[64];          // glob on kernel names; "" = none
   char tuning_cache[256];
+  char program_cache[256];
   mutable bool any_tuned;                 // the table below holds something
   mutable skua::TunedChoice* tuned[32];   // what was measured, by key; grows only, read while others add (tuning.h)
   skua_log_fn log;

@@ -118,6 +118,12 @@ using namespace skua::gpu;
 
 extern "C" {
 
+skua_status skua_context_save_programs(skua_context* context) {
+  SKUA_TRY(need_gpu("context_save_programs", context));
+  SKUA_TRY(need_alive("context_save_programs", context->gpu));
+  return context->gpu->api->save(context->gpu);
+}
+
 skua_status skua_device_buffer_create(skua_context* context, size_t size, skua_device_buffer** out) {
   constexpr const char* call = "device_buffer_create";
   if (!out) return SKUA_INVALID("%s: out is NULL", call);

@@ -146,9 +146,9 @@ skua_status record_depthwise(const RecordArgs& args) {
   l.add(int32_t(s.out_w)); l.add(int32_t(s.out_h)); l.add(int32_t(s.in_w)); l.add(int32_t(s.in_h));
   l.add(pair(s.kernel_h, s.kernel_w)); l.add(pair(s.stride_h, s.stride_w)); l.add(pair(s.dilation_h, s.dilation_w)); l.add(pair(s.pad_top, s.pad_left));
   l.add(int32_t(columns_of(c)) / v);
-  add_map(l, x, p.in, v);
-  add_map(l, y, p.out, v);
-  add_map(l, r, p.residual, v);
+  add_map(l, 0, x, p.in, v);
+  add_map(l, 4, y, p.out, v);
+  add_map(l, 3, r, p.residual, v);
   l.add(bits_of(c.activation.a));
   l.add(bits_of(c.activation.b));
   return l.record(chosen, size_t(channels), vectors ? ceil_div(s.out_w, 4) : s.out_w, s.out_h * s.batch);

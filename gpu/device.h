@@ -69,13 +69,14 @@ struct Device {
   const skua_context* ctx;  // whose allocator is used
   Description about;
   bool lost;                // atomic
+  struct ProgramCache* cache;  // NULL = none (cache.h)
 };
 
 struct Binding {
   const skua_device_buffer* buffer;
   size_t offset, bytes;  // the range that the kernel touches: decides about barriers
   bool written;
-  // The kernel finds the range by its argument of this number, in units of so many bytes from the start of the buffer (unit 0: it has no such argument, and its range is the buffer).
+  // The kernel finds the range by its argument of this number, in units of so many bytes from the start of the buffer (unit 0: it has no such argument, and its range is the buffer). No bytes: the kernel has the binding and does not use it.
   // A backend may bind a window that holds the range instead of the buffer, and lower the argument: what ends beyond the largest binding is reached that way.
   uint8_t argument = 0, unit = 0;
 };
@@ -106,6 +107,7 @@ struct Api {
   skua_status (*buffer_read)(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
   // Compiles, or finds what was compiled before.
   skua_status (*program)(Device* device, const ProgramKey& key, const Program** out);
+  skua_status (*save)(Device* device);  // what was compiled, to the context's program cache
 
   skua_status (*stream_create)(Device* device, skua_stream** out);
   void (*stream_destroy)(skua_stream* stream);  // waits

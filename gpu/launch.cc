@@ -31,6 +31,7 @@ int32_t Launch::bind(const skua_buffer& buffer, const skua_span& span, bool writ
   const size_t first = buffer.offset / span.element, last = first + span.bytes / span.element;
   if (last > INT32_MAX && status == SKUA_STATUS_OK)
     status = SKUA_UNSUPPORTED_("%s: binding %u ends behind element 2^31 of its buffer; kernels count in 32 bits", args.plan->op->cls->name, dispatch.n_bindings);
+  element[dispatch.n_bindings] = uint8_t(span.element);
   dispatch.bindings[dispatch.n_bindings++] = {buffer.device, buffer.offset, span.bytes, written};
   return int32_t(first);
 }

@@ -31,12 +31,15 @@ struct Launch {
   int32_t output(size_t i);
   void bind_own(const skua_device_buffer* buffer) { dispatch.bindings[dispatch.n_bindings++] = {buffer, 0, buffer->size, false}; }
   // The same memory again, under another type.
-  void bind_again(uint32_t binding) { dispatch.bindings[dispatch.n_bindings++] = dispatch.bindings[binding]; }
+  void bind_again(uint32_t binding) {
+    element[dispatch.n_bindings] = element[binding];
+    dispatch.bindings[dispatch.n_bindings++] = dispatch.bindings[binding];
+  }
   void add_size(size_t argument) { dispatch.arguments[dispatch.n_arguments++] = int32_t(argument); }
   // The argument that tells where in the buffer of a binding the kernel begins: `at` elements from its start, counted in vectors of `vector`.
-  void add_offset(uint32_t binding, size_t at, uint32_t element, uint32_t vector = 1) {
+  void add_offset(uint32_t binding, size_t at, uint32_t vector = 1) {
     dispatch.bindings[binding].argument = uint8_t(dispatch.n_arguments);
-    dispatch.bindings[binding].unit = uint8_t(element * vector);
+    dispatch.bindings[binding].unit = uint8_t(element[binding] * vector);
     add(int32_t(at / vector));
   }
   void add(int32_t argument) { dispatch.arguments[dispatch.n_arguments++] = argument; }
@@ -46,6 +49,7 @@ struct Launch {
 
   const RecordArgs& args;
   Dispatch dispatch = {};
+  uint8_t element[kMaxBindings] = {};  // bytes; 0: bound whole
   skua_status status = SKUA_STATUS_OK;
 };
 

@@ -20,8 +20,9 @@ struct MapSteps {
 inline bool fours(const MapSteps& m) { return m.channel == 1 && m.image % 4 == 0 && m.row % 4 == 0 && m.pixel % 4 == 0; }
 inline int32_t pair(size_t h, size_t w) { return int32_t(h << 16 | w); }
 // offset, image, row, pixel and channel of a map as arguments of a kernel of v channels a thread.
-inline void add_map(Launch& l, int32_t offset, const MapSteps& m, int32_t v) {
-  const size_t steps[] = {size_t(offset), m.image, m.row, m.pixel};
+inline void add_map(Launch& l, uint32_t binding, int32_t offset, const MapSteps& m, int32_t v) {
+  l.add_offset(binding, size_t(offset), uint32_t(v));
+  const size_t steps[] = {m.image, m.row, m.pixel};
   for (size_t step : steps) l.add(int32_t(step) / v);
   l.add(int32_t(m.channel));
 }

@@ -74,9 +74,9 @@ skua_status record(const RecordArgs& args) {
   l.add(int32_t(s.x.out)); l.add(int32_t(s.y.out)); l.add(int32_t(s.x.in)); l.add(int32_t(s.y.in));
   l.add(int32_t(s.y.kernel)); l.add(int32_t(s.x.kernel));
   l.add(pair(s.y.stride, s.x.stride)); l.add(pair(s.y.dilation, s.x.dilation)); l.add(pair(s.y.pad_before, s.x.pad_before)); l.add(pair(s.y.pad_after, s.x.pad_after));
-  add_map(l, x, p.in, v);
-  add_map(l, y, p.out, v);
-  add_map(l, positions, p.indices, 1);
+  add_map(l, 0, x, p.in, v);
+  add_map(l, 1, y, p.out, v);
+  add_map(l, 2, positions, p.indices, 1);
   l.add(bits_of(c.activation.a));
   l.add(bits_of(c.activation.b));
   return l.record(chosen, size_t(channels), s.x.out, s.y.out * s.batch);

@@ -200,6 +200,10 @@ skua_status record_product(const skua_plan* plan, const Product& p, const Produc
     if (p.conv && i == 1) continue;
     if (offsets[i] > INT32_MAX / 2) return SKUA_UNSUPPORTED_("%s: an operand begins %zu elements into its buffer, too far for the kernels", plan->op->cls->name, offsets[i]);
     d.arguments[place[i]] = int32_t(offsets[i]);
+    Binding& b = d.bindings[i < 2 ? i : i == 2 ? 4 : 3];
+    if (!b.bytes) continue;
+    b.argument = place[i];
+    b.unit = uint8_t(element_bytes(p.element) * ((i == 0 ? use->vector_a : i == 1 ? use->vector_b : use->vector_c) ? 4 : 1));
   }
 #ifdef SKUA_COUNT_CALLS
   __atomic_fetch_add(&use->text->calls[plan->op->ctx->gpu->api->number], 1, __ATOMIC_RELAXED);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/cache.h"
 #include "gpu/opencl/library.h"
 
 namespace skua::gpu {
@@ -69,6 +70,10 @@ size_t list(Description* to, size_t capacity, char* why, size_t why_size) {
 void close(Device* base) {
   ClDevice* d = of(base);
   const Functions& cl = *d->cl;
+  const ErrorText before;
+  cache_write(d->cache);
+  cache_close(d);
+  before.restore();
   for (Program* p = d->programs; p;) {
     Program* next = p->next;
     cl.clReleaseKernel(p->kernel);
@@ -110,6 +115,10 @@ skua_status open(const skua_context* ctx, uint32_t index, Device** out) {
   }
   if (error != CL_SUCCESS) {
     const skua_status status = driver_error(nullptr, call, error);
+    close(d);
+    return status;
+  }
+  if (const skua_status status = cache_open(d); status != SKUA_STATUS_OK) {
     close(d);
     return status;
   }
@@ -186,12 +195,43 @@ skua_status build_failure(ClDevice* d, const ProgramKey& key, cl_program program
   return fail(SKUA_STATUS_DRIVER_ERROR, "OpenCL: the driver does not compile %s: %s (%d): %.*s", key.text->name, error_name(error), int(error), int(strcspn(line, "\n")), line);
 }
 
+// A program of the cache that the driver takes: with its kernel in p.
+bool from_cache(ClDevice* d, CacheKey key, const char* options, Program* p) {
+  const Functions& cl = *d->cl;
+  size_t size;
+  const auto* bytes = static_cast<const unsigned char*>(cache_find(d->cache, key, &size));
+  if (!bytes) return false;
+  cl_int loaded = CL_SUCCESS, error;
+  const cl_program program = cl.clCreateProgramWithBinary(d->context, 1, &d->id, &size, &bytes, &loaded, &error);
+  if (error == CL_SUCCESS && loaded != CL_SUCCESS) error = loaded;
+  if (error == CL_SUCCESS) error = cl.clBuildProgram(program, 1, &d->id, options, nullptr, nullptr);
+  if (error == CL_SUCCESS) error = cl.clCreateKernelsInProgram(program, 1, &p->kernel, nullptr);
+  if (error == CL_SUCCESS) {
+    p->program = program;
+    return true;
+  }
+  if (program) cl.clReleaseProgram(program);
+  cache_drop(d->cache, key, error_name(error));
+  return false;
+}
+
+void to_cache(ClDevice* d, CacheKey key, cl_program program) {
+  const Functions& cl = *d->cl;
+  size_t size = 0;
+  if (cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS || !size) return;
+  auto* bytes = static_cast<unsigned char*>(allocate(d->ctx, size, 16));
+  if (bytes && cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr) == CL_SUCCESS) cache_put(d->cache, key, bytes, size);
+  release(d->ctx, bytes, size);
+}
+
 skua_status compile(ClDevice* d, const ProgramKey& key, Program* p) {
   const Functions& cl = *d->cl;
   char options[512];
   int n = snprintf(options, sizeof options, "-cl-std=CL1.2 %s -DL0=%d -DL1=%d -DL2=%d", key.text->options, key.local[0], key.local[1], key.local[2]);
   for (uint32_t i = 0; i < kMaxConstants; ++i) n += snprintf(options + n, sizeof options - size_t(n), " -DC%u=%d", i, int(key.constants[i]));
   cl_int error;
+  const CacheKey cached = d->cache ? cache_key(key, false) : CacheKey{};
+  if (from_cache(d, cached, options, p)) return SKUA_STATUS_OK;
   p->program = cl.clCreateProgramWithSource(d->context, 1, const_cast<const char**>(&key.text->source), nullptr, &error);
   if (error != CL_SUCCESS) return driver_error(d, "clCreateProgramWithSource", error);
   error = cl.clBuildProgram(p->program, 1, &d->id, options, nullptr, nullptr);
@@ -209,8 +249,12 @@ skua_status compile(ClDevice* d, const ProgramKey& key, Program* p) {
     }
   }
   if (status != SKUA_STATUS_OK) cl.clReleaseProgram(p->program);
+  else if (d->cache) to_cache(d, cached, p->program);
   return status;
 }
+
+// The binaries of the programs that were compiled here go to the cache as they are made.
+skua_status save(Device* base) { return cache_write(base->cache); }
 
 skua_status program(Device* base, const ProgramKey& key, const Program** out) {
   ClDevice* d = of(base);
@@ -359,7 +403,7 @@ void event_destroy(skua_event* base) {
 }  // namespace opencl
 
 const Api opencl_api = {"OpenCL", "opencl", 0, opencl::list, opencl::open, opencl::close, opencl::buffer_create, opencl::buffer_import, opencl::buffer_destroy, opencl::buffer_write,
-                        opencl::buffer_read, opencl::program, opencl::stream_create, opencl::stream_destroy, opencl::record, opencl::submit, opencl::wait, opencl::event_record,
+                        opencl::buffer_read, opencl::program, opencl::save, opencl::stream_create, opencl::stream_destroy, opencl::record, opencl::submit, opencl::wait, opencl::event_record,
                         opencl::event_wait, opencl::event_nanoseconds, opencl::event_destroy};
 
 }  // namespace skua::gpu

@@ -96,7 +96,14 @@ skua_status transfer(VulkanDevice* d, VkBuffer from, VkBuffer to, const VkBuffer
 
 }  // namespace
 
-void destroy_staging(VulkanDevice* d) {
+skua_status create_unused(VulkanDevice* d) {
+  const VkMemoryPropertyFlags kinds[] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
+  return allocate_buffer(d, 64, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, kinds, 2, &d->unused, &d->unused_memory, nullptr);
+}
+
+void destroy_transfers(VulkanDevice* d) {
+  if (d->unused) d->DestroyBuffer(d->handle, d->unused, nullptr);
+  if (d->unused_memory) d->FreeMemory(d->handle, d->unused_memory, nullptr);
   Staging& s = d->staging;
   if (s.fence) d->DestroyFence(d->handle, s.fence, nullptr);
   if (s.pool) d->DestroyCommandPool(d->handle, s.pool, nullptr);

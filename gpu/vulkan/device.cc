@@ -79,22 +79,24 @@ skua_status create_layout(VulkanDevice* d) {
   layout.pushConstantRangeCount = 1;
   layout.pPushConstantRanges = &arguments;
   SKUA_VK_NEW(d, CreatePipelineLayout, d->layout, d->handle, &layout, nullptr);
-  auto cache = vk<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
-  SKUA_VK_NEW(d, CreatePipelineCache, d->cache, d->handle, &cache, nullptr);
-  return SKUA_STATUS_OK;
+  return create_unused(d);
 }
 
 void close(Device* device) {
   VulkanDevice* d = device_of(device);
   if (d->handle && d->DestroyDevice) {
     if (d->DeviceWaitIdle) d->DeviceWaitIdle(d->handle);
-    destroy_staging(d);
+    const ErrorText before;
+    if (d->cache) save(d);
+    before.restore();
+    destroy_transfers(d);
     destroy_programs(d);
-    if (d->cache) d->DestroyPipelineCache(d->handle, d->cache, nullptr);
+    if (d->pipelines) d->DestroyPipelineCache(d->handle, d->pipelines, nullptr);
     if (d->layout) d->DestroyPipelineLayout(d->handle, d->layout, nullptr);
     if (d->set_layout) d->DestroyDescriptorSetLayout(d->handle, d->set_layout, nullptr);
     d->DestroyDevice(d->handle, nullptr);
   }
+  cache_close(d);
   close_instance(d->in);
   pthread_mutex_destroy(&d->queue_lock);
   pthread_mutex_destroy(&d->program_lock);
@@ -120,6 +122,8 @@ skua_status open(const skua_context* ctx, uint32_t index, Device** out) {
     s = create_device(d);
   }
   if (s == SKUA_STATUS_OK) s = create_layout(d);
+  if (s == SKUA_STATUS_OK) s = cache_open(d);
+  if (s == SKUA_STATUS_OK) s = create_pipelines(d);
   if (s != SKUA_STATUS_OK) {
     close(d);
     return s;
@@ -155,6 +159,6 @@ skua_status wait_fence(VulkanDevice* d, VkFence fence) {
 
 namespace skua::gpu {
 const Api vulkan_api = {"Vulkan", "vulkan", 1, vulkan::list, vulkan::open, vulkan::close, vulkan::buffer_create, vulkan::buffer_import, vulkan::buffer_destroy, vulkan::buffer_write,
-                        vulkan::buffer_read, vulkan::program, vulkan::stream_create, vulkan::stream_destroy, vulkan::record, vulkan::submit, vulkan::wait, vulkan::event_record,
+                        vulkan::buffer_read, vulkan::program, vulkan::save, vulkan::stream_create, vulkan::stream_destroy, vulkan::record, vulkan::submit, vulkan::wait, vulkan::event_record,
                         vulkan::event_wait, vulkan::event_nanoseconds, vulkan::event_destroy};
 }  // namespace skua::gpu

@@ -46,7 +46,7 @@ skua_status build(VulkanDevice* d, const ProgramKey& key, VkPipeline* pipeline) 
   pipeline_info.stage.pName = "main";
   pipeline_info.stage.pSpecializationInfo = &constants;
   pipeline_info.layout = d->layout;
-  const VkResult made = d->CreateComputePipelines(d->handle, d->cache, 1, &pipeline_info, nullptr, pipeline);
+  const VkResult made = d->CreateComputePipelines(d->handle, d->pipelines, 1, &pipeline_info, nullptr, pipeline);
   d->DestroyShaderModule(d->handle, module, nullptr);
   return check(d, made, "vkCreateComputePipelines");
 }
@@ -88,6 +88,45 @@ void destroy_programs(VulkanDevice* d) {
     d->DestroyPipeline(d->handle, p->pipeline, nullptr);
     release(d->ctx, p, sizeof *p);
   }
+}
+
+skua_status create_pipelines(VulkanDevice* d) {
+  auto p = vk<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  d->in.GetPhysicalDeviceProperties2(d->physical, &p);
+  const VkPhysicalDeviceProperties& about = p.properties;
+  d->pipelines_key = cache_key(about.pipelineCacheUUID, VK_UUID_SIZE);
+  size_t size = 0;
+  const void* bytes = cache_find(d->cache, d->pipelines_key, &size);
+  if (bytes) {  // what the driver should look at itself
+    VkPipelineCacheHeaderVersionOne h;
+    if (size >= sizeof h) memcpy(&h, bytes, sizeof h);
+    if (size < sizeof h || h.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE || h.vendorID != about.vendorID || h.deviceID != about.deviceID ||
+        memcmp(h.pipelineCacheUUID, about.pipelineCacheUUID, VK_UUID_SIZE)) {
+      cache_drop(d->cache, d->pipelines_key, "pipeline cache of another driver");
+      bytes = nullptr;
+    }
+  }
+  auto info = vk<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+  info.initialDataSize = bytes ? size : 0;
+  info.pInitialData = bytes;
+  SKUA_VK_NEW(d, CreatePipelineCache, d->pipelines, d->handle, &info, nullptr);
+  return SKUA_STATUS_OK;
+}
+
+// The driver's own bytes, if it built anything.
+skua_status save(Device* device) {
+  VulkanDevice* d = device_of(device);
+  if (!d->cache || !d->programs) return SKUA_STATUS_OK;
+  size_t size = 0;
+  SKUA_VK(d, GetPipelineCacheData, d->handle, d->pipelines, &size, nullptr);
+  void* bytes = size ? allocate(d->ctx, size, 16) : nullptr;
+  if (!bytes) return size ? out_of_memory("program cache", size) : SKUA_STATUS_OK;
+  size_t got = size;
+  const VkResult r = d->GetPipelineCacheData(d->handle, d->pipelines, &got, bytes);
+  if (r == VK_SUCCESS) cache_put(d->cache, d->pipelines_key, bytes, got);
+  release(d->ctx, bytes, size);
+  if (r != VK_INCOMPLETE) SKUA_TRY(check(d, r, "vkGetPipelineCacheData"));  // it grew meanwhile: the next time
+  return cache_write(d->cache);
 }
 
 VkPipeline pipeline_of(const Program* program) { return program->pipeline; }

@@ -76,6 +76,7 @@ skua_status wait_all(VulkanStream* s) {
 }
 
 bool conflicts(const VulkanStream* s, const Binding& b) {
+  if (!b.bytes) return false;
   const VkBuffer buffer = static_cast<const VulkanBuffer*>(b.buffer)->handle;
   for (uint32_t i = 0; i < s->n_accesses; ++i) {
     const Access& a = s->accesses[i];
@@ -98,7 +99,7 @@ void order(VulkanStream* s, VkCommandBuffer commands, const Dispatch& dispatch) 
   }
   for (uint32_t i = 0; i < dispatch.n_bindings; ++i) {
     const Binding& b = dispatch.bindings[i];
-    s->accesses[s->n_accesses++] = {static_cast<const VulkanBuffer*>(b.buffer)->handle, b.offset, b.offset + b.bytes, b.written};
+    if (b.bytes) s->accesses[s->n_accesses++] = {static_cast<const VulkanBuffer*>(b.buffer)->handle, b.offset, b.offset + b.bytes, b.written};
   }
 }
 
@@ -107,6 +108,7 @@ struct Window {
   size_t begin, bytes;
 };
 Window window_of(const Description& about, const Binding& b) {
+  if (!b.bytes) return {0, 0};
   if (!b.unit) return {0, b.buffer->size > about.binding_bytes ? b.offset + b.bytes : b.buffer->size};
   const size_t alignment = max(about.offset_alignment, 16);  // vectors of four stay whole
   const size_t begin = b.offset / alignment * alignment;
@@ -245,7 +247,8 @@ skua_status record(skua_stream* stream, const Dispatch& dispatch) {
     const Window w = window_of(d->about, b);
     if (w.begin && !(lowered >> b.argument & 1)) arguments[b.argument] -= int32_t(w.begin / b.unit);
     if (b.unit) lowered |= 1u << b.argument;  // two bindings of one range share the argument
-    buffers[i] = {static_cast<const VulkanBuffer*>(b.buffer)->handle, w.begin, w.bytes};
+    if (b.bytes) buffers[i] = {static_cast<const VulkanBuffer*>(b.buffer)->handle, w.begin, w.bytes};
+    else buffers[i] = {d->unused, 0, VK_WHOLE_SIZE};
     writes[i] = vk<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
     writes[i].dstSet = set;
     writes[i].dstBinding = i;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <vulkan/vulkan.h>
 #include "core/op.h"
+#include "gpu/cache.h"
 #include "gpu/device.h"
 
 namespace skua::gpu::vulkan {
@@ -80,8 +81,11 @@ struct VulkanDevice : Device {
   VkPhysicalDeviceMemoryProperties memory;
   VkDescriptorSetLayout set_layout;
   VkPipelineLayout layout;
-  VkPipelineCache cache;
+  VkPipelineCache pipelines;
+  CacheKey pipelines_key;  // of its one entry in the program cache
   Staging staging;
+  VkBuffer unused;  // what a binding without bytes gets: nobody's
+  VkDeviceMemory unused_memory;
   Program* programs;
   pthread_mutex_t queue_lock, program_lock, staging_lock;
   SKUA_VK_DEVICE(SKUA_VK_MEMBER)
@@ -136,10 +140,13 @@ skua_status buffer_import(Device* device, void* native, size_t size, skua_device
 void buffer_destroy(skua_device_buffer* buffer);
 skua_status buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
 skua_status buffer_read(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
-void destroy_staging(VulkanDevice* device);
+skua_status create_unused(VulkanDevice* device);
+void destroy_transfers(VulkanDevice* device);  // and the unused one
 // program.cc
 skua_status program(Device* device, const ProgramKey& key, const Program** out);
 void destroy_programs(VulkanDevice* device);
+skua_status create_pipelines(VulkanDevice* device);  // the pipeline cache, from the program cache if it has one
+skua_status save(Device* device);
 VkPipeline pipeline_of(const Program* program);
 uint32_t threads_of(const Program* program);  // of a work-group
 // stream.cc

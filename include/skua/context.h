@@ -32,16 +32,22 @@ typedef struct skua_context_options {
                              /* device or version, or a damaged line, is ignored, never an error; the log says what and why */
   skua_log_fn log;           /* NULL = silent: the library itself never prints. Called by context_create and by op_tune     */
   void* log_ctx;
+  const char* program_cache; /* GPU: file of programs as the driver compiled them: read now, written by skua_context_save_programs() and when the context is destroyed; NULL = none. One of  */
+                             /* another device, driver or version of the library, or a damaged one, is ignored, never an error; the log says why                                       */
 } skua_context_options;
 
 /* An initializer: `skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;`. The descriptors' INIT macros are function calls: assignable, not for static storage. */
-#define SKUA_CONTEXT_OPTIONS_INIT {sizeof(skua_context_options), {NULL, NULL, NULL}, SKUA_DEVICE_CPU, NULL, NULL, NULL, NULL, NULL}
+#define SKUA_CONTEXT_OPTIONS_INIT {sizeof(skua_context_options), {NULL, NULL, NULL}, SKUA_DEVICE_CPU, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* options may be NULL. The strings are copied. */
 SKUA_API skua_status skua_context_create(const skua_context_options* options, skua_context** out);
 
 /* Destroy ops and plans first. NULL is ignored. */
 SKUA_API void skua_context_destroy(skua_context* context);
+
+/* Writes what plans have compiled since the program cache was read, if anything, together with what others wrote to the file meanwhile: a temporary file, renamed. Plans compile, so
+ * making the plans of a network and saving is all there is to warming up. Nothing to do without a program cache; UNSUPPORTED on the CPU. */
+SKUA_API skua_status skua_context_save_programs(skua_context* context);
 
 /* Device of the context, as skua_device_list() describes it. */
 SKUA_API skua_status skua_context_device(const skua_context* context, skua_device_info* info);
