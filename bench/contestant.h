@@ -64,6 +64,7 @@ struct SkuaOptions {
   std::string isa;           // a cap of its own; "" = isa_cap
   bool direct_only = false;  // numerics STRICT
   uint32_t wanted = 0;       // candidate of the plan, counted from 1 (core/tuning.h); 0 = the library's own choice
+  skua_device device = SKUA_DEVICE_CPU;
   bool tune = false;         // measured choices: skua_op_tune() before the plan. NULL from prepare() where that is not supported
 };
 std::unique_ptr<Contestant> make_skua(const SkuaOptions& options = {});
@@ -74,6 +75,7 @@ size_t library_candidates(Contestant& ours, const Layer& layer, const float* wei
 // Its create call alone, and the tensors that a plan of the layer takes (dense), for timing the calls themselves. `ours` comes from make_skua().
 skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op);
 size_t library_inputs(const Layer& layer, skua_tensor inputs[2]);
+skua_context* library_context(Contestant& ours);
 
 // Peers, by name: "xnnpack", "onednn", "openblas", "blis". Those this build knows and finds; `missing` gets a line for each of the others.
 const std::vector<std::string>& peer_names();

@@ -272,6 +272,7 @@ int run(int argc, char** argv) {
     s.filter = std::regex(s.options.filter);
     s.any_filter = true;
   }
+  if (s.options.device.api != SKUA_DEVICE_API_CPU) return run_on_device(s);
   std::vector<std::pair<const Suite*, std::vector<std::string>>> work;
   for (const std::string& name : s.options.suites) {
     const Suite* suite = suite_of(name);

@@ -62,6 +62,7 @@ void print_help() {
       "  --threads N[,N]      workers (default 1: one thread, pinned to a core); \"1,2\" runs each case with both and prints the scaling\n"
       "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are left out\n"
       "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
+      "  --device API:N       layers on a GPU, opencl:0 or vulkan:0 as skua_device_list() numbers them, with the CPU's time beside them; takes --filter, --type and --quick\n"
       "  --peers LIST|none    xnnpack,onednn,openblas,blis (default: those that are there)\n"
       "  --quick              fewer samples: minutes instead of half an hour\n"
       "  --json FILE          results, one object per case\n"
@@ -82,7 +83,7 @@ bool parse_options(int argc, char** argv, Options* o) {
     }
     const bool plain = flag == "--quick" || flag == "--list" || flag == "--help" || flag == "-h";
     const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--type" || flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" || flag == "--html" ||
-                        flag == "--compare";
+                        flag == "--compare" || flag == "--device";
     if (!plain && !valued) return fail("unknown argument \"" + std::string(argv[i]) + "\"; --help lists them");
     if (plain && has_value) return fail(flag + " takes no value");
     if (valued && !has_value) {
@@ -99,6 +100,14 @@ bool parse_options(int argc, char** argv, Options* o) {
     else if (flag == "--compare") o->compare = value;
     else if (flag == "--peers") o->peers = value == "none" ? std::vector<std::string>{"none"} : split(value);
     else if (flag == "--isa") o->isa = value;
+    else if (flag == "--device") {
+      const size_t colon = value.find(':');
+      const std::string api = value.substr(0, colon);
+      int index = 0;
+      if ((api != "opencl" && api != "vulkan") || (colon != std::string::npos && !number(value.c_str() + colon + 1, 0, 31, &index)))
+        return fail("--device: \"" + value + "\" is not opencl:N or vulkan:N");
+      o->device = {api == "opencl" ? SKUA_DEVICE_API_OPENCL : SKUA_DEVICE_API_VULKAN, uint32_t(index)};
+    }
     else if (flag == "--type") {
       o->types.clear();
       for (const std::string& part : split(value))

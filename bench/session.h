@@ -20,6 +20,7 @@ struct Options {
   std::vector<skua_dtype> types;   // and in each of these
   std::string isa;                 // the cap; "" = none
   int cpu = -1;
+  skua_device device = SKUA_DEVICE_CPU;  // of --device
   bool quick = false, list = false, help = false;
 };
 // False after a message on stderr.
@@ -102,6 +103,8 @@ extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, n
 std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got, const std::string* kernel);
 std::string check_against(const Layer& layer, const float* ours, const float* theirs);
 std::string check_close(const std::vector<float>& ours, const std::vector<float>& theirs, double relative);
+
+int run_on_device(Session& session);  // --device
 
 bool write_json(const Session& session, const std::string& path);
 bool write_html(const Session& session, const std::string& path);

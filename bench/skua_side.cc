@@ -294,6 +294,7 @@ std::unique_ptr<Contestant> make_skua(const SkuaOptions& how) {
   if (!how.filter.empty()) options.kernel_filter = how.filter.c_str();
   const std::string& cap = how.isa.empty() ? isa_cap : how.isa;
   if (!cap.empty()) options.max_isa = cap.c_str();
+  options.device = how.device;
   made->how = how;
   if (skua_context_create(&options, &made->context) != SKUA_STATUS_OK) {
     fprintf(stderr, "skua-bench: %s\n", skua_error_text());
@@ -323,6 +324,8 @@ size_t library_candidates(Contestant& ours, const Layer& layer, const float* wei
 #endif
   return count;
 }
+
+skua_context* library_context(Contestant& ours) { return static_cast<Skua&>(ours).context; }
 
 size_t library_inputs(const Layer& layer, skua_tensor inputs[2]) {
   skua_tensor out;
