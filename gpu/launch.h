@@ -29,19 +29,23 @@ struct Launch {
   int32_t bind(const skua_buffer& buffer, const skua_span& span, bool written);
   int32_t input(size_t i);
   int32_t output(size_t i);
-  void bind_own(const skua_device_buffer* buffer) { dispatch.bindings[dispatch.n_bindings++] = {buffer, 0, buffer->size, false}; }
+  // Floats of the operator's own.
+  void bind_own(const skua_device_buffer* buffer) {
+    element[dispatch.n_bindings] = 4;
+    dispatch.bindings[dispatch.n_bindings++] = {buffer, 0, buffer->size, false};
+  }
   // The same memory again, under another type.
   void bind_again(uint32_t binding) {
     element[dispatch.n_bindings] = element[binding];
     dispatch.bindings[dispatch.n_bindings++] = dispatch.bindings[binding];
   }
-  void add_size(size_t argument) { dispatch.arguments[dispatch.n_arguments++] = int32_t(argument); }
   // The argument that tells where in the buffer of a binding the kernel begins: `at` elements from its start, counted in vectors of `vector`.
   void add_offset(uint32_t binding, size_t at, uint32_t vector = 1) {
     dispatch.bindings[binding].argument = uint8_t(dispatch.n_arguments);
     dispatch.bindings[binding].unit = uint8_t(element[binding] * vector);
     add(int32_t(at / vector));
   }
+  void add_size(size_t argument) { dispatch.arguments[dispatch.n_arguments++] = int32_t(argument); }
   void add(int32_t argument) { dispatch.arguments[dispatch.n_arguments++] = argument; }
 
   // Work-groups for so many threads.

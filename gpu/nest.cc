@@ -64,6 +64,9 @@ skua_status choose_grid(const skua_op* op, const NestKernel& kernel, const Grid&
 skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid& grid, const Chosen& chosen, const size_t* at) {
   const size_t threads = chosen.local[0], groups = ceil_div(size_t(grid.n), threads);
   const size_t width = min(groups, 65535) * threads;
+  uint32_t again[kMostOperands] = {};  // the second binding of an operand
+  for (uint32_t o = 0, next = kernel.operands; o < kernel.operands && grid.vector == 4; ++o)
+    if (kernel.scalars >> o & 1) again[o] = next++;
   size_t rounds = 1;
   for (uint32_t r = 0; r < grid.rounds; ++r) rounds *= grid.round_extent[r];
   for (size_t round = 0; round < rounds; ++round) {
@@ -74,7 +77,8 @@ skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid
     for (uint32_t o = 0; o < kernel.operands; ++o) {
       size_t offset = at[o], left = round;
       for (uint32_t r = 0; r < grid.rounds; left /= grid.round_extent[r++]) offset += size_t(ptrdiff_t(left % grid.round_extent[r]) * grid.round_step[r][o]);
-      launch.add_size(grid.vector == 4 && !(grid.scalars >> o & 1) ? offset / 4 : offset);
+      launch.add_offset(o, offset, grid.vector == 4 && !(grid.scalars >> o & 1) ? 4 : 1);
+      if (again[o]) launch.dispatch.bindings[again[o]] = launch.dispatch.bindings[o];
       for (int32_t step : grid.step[o]) launch.add(step);
     }
     for (uint32_t i = 0; i < kernel.n_arguments; ++i) launch.add(kernel.arguments[i]);

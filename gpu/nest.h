@@ -38,6 +38,7 @@ struct Grid {
 bool make_grid(const Steps& steps, uint32_t operands, uint32_t scalars, uint32_t most, Grid& grid);
 skua_status choose_grid(const skua_op* op, const NestKernel& kernel, const Grid& grid, Chosen& chosen);
 // at: the operands' first elements; base: a launch that has the bindings.
+// base has one binding for each operand, in their order; behind them those of operands that are scalars, a second time.
 skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid& grid, const Chosen& chosen, const size_t* at);
 
 struct NestPlan : skua_plan {

@@ -46,8 +46,14 @@ skua_status plan_softmax(skua_plan* plan, const SoftmaxShape& s, Chosen& chosen)
 skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& s, const Chosen& chosen) {
   Launch l(args);
   const int32_t x = l.input(0), y = l.output(0);
-  const size_t count = s.outer * s.inner, values[] = {s.n, s.outer, s.inner, s.per_block, s.n * s.inner, size_t(x), s.x_block, s.x_step, size_t(y), s.y_block, s.y_step};
+  const size_t count = s.outer * s.inner, values[] = {s.n, s.outer, s.inner, s.per_block, s.n * s.inner};
   for (size_t v : values) l.add_size(v);
+  l.add_offset(0, size_t(x));
+  l.add_size(s.x_block);
+  l.add_size(s.x_step);
+  l.add_offset(1, size_t(y));
+  l.add_size(s.y_block);
+  l.add_size(s.y_step);
   l.add(bits_of(s.scale));
   l.add_size(width_of(chosen, count));
   return record_all(l, chosen, count);
@@ -79,8 +85,8 @@ skua_status record_norm(const RecordArgs& args, const NormShape& s, const Chosen
   const size_t* const row_steps[] = {s.row_x, s.row_y, s.row_channel};
   for (const size_t* v : row_steps)
     for (int i = 0; i < 3; ++i) l.add_size(v[i]);
-  l.add(x);
-  l.add(y);
+  l.add_offset(0, size_t(x));
+  l.add_offset(2, size_t(y));
   l.add_size(round_up(channels, 4));
   l.add(bits_of(s.epsilon));
   return record_all(l, chosen, rows);
@@ -105,8 +111,8 @@ skua_status record_reduce(const RecordArgs& args, const ReduceShape& s, const Ch
   const size_t values[] = {s.reduced[0] * s.reduced[1] * s.reduced[2], results, width_of(chosen, results), s.reduced[0], s.reduced[1], s.reduced_step[0], s.reduced_step[1], s.reduced_step[2],
                            s.kept[0], s.kept[1], s.kept_step[0], s.kept_step[1], s.kept_step[2]};
   for (size_t v : values) l.add_size(v);
-  l.add(x);
-  l.add(y);
+  l.add_offset(0, size_t(x));
+  l.add_offset(1, size_t(y));
   return record_all(l, chosen, results);
 }
 
@@ -141,9 +147,12 @@ skua_status record_resize(const RecordArgs& args, const ResizeShape& s, const Ch
   if (chosen.text == v4 && (x % 4 || y % 4)) SKUA_TRY(choose_resize(args.plan, s, false, chosen));
   const size_t v = chosen.text == v4 ? 4 : 1, n = s.images * s.out_h * s.out_w * (s.channels / v);
   const size_t counts[] = {n, width_of(chosen, n), s.channels / v, s.out_w, s.out_h, s.in_w, s.in_h, s.planes};
-  const size_t steps[] = {x, s.x_batch, s.x_plane, s.x_row, s.x_pixel, y, s.y_batch, s.y_plane, s.y_row, s.y_pixel};
+  const size_t x_steps[] = {s.x_batch, s.x_plane, s.x_row, s.x_pixel}, y_steps[] = {s.y_batch, s.y_plane, s.y_row, s.y_pixel};
   for (size_t count : counts) l.add_size(count);
-  for (size_t step : steps) l.add_size(step / v);
+  l.add_offset(0, x, uint32_t(v));
+  for (size_t step : x_steps) l.add_size(step / v);
+  l.add_offset(1, y, uint32_t(v));
+  for (size_t step : y_steps) l.add_size(step / v);
   return record_all(l, chosen, n);
 }
 
