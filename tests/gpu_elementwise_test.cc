@@ -1,6 +1,7 @@
 // Binary operators, select and conversions on every GPU device against the CPU.
 #include <cmath>
 
+#include "gpu/device.h"
 #include "tests/support/support.h"
 
 using namespace skua_test;
@@ -81,6 +82,34 @@ TEST(GpuBinary, BroadcastingStridesActivations) {
       gpu_skip = 0;
       const Data x = make(shape({6, 20}, type), rng), y = make(shape({20}, type), rng);
       compare(run_in_place(op, {x, y})[0], run(reference, {x, y})[0], 4);
+    }
+  }
+}
+
+// Tensors that lie behind what one binding can reach.
+TEST(GpuBinary, BehindTheLargestBinding) {
+  SKUA_NEED_GPU(devices);
+  Context cpu;
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    if (!gpu.context) continue;
+    gpu.context->gpu->about.binding_bytes = 4096;
+    Rng rng(10);
+    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
+      const Op reference = make_binary(cpu, SKUA_BINARY_SUB, type), op = make_binary(gpu, SKUA_BINARY_SUB, type);
+      skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+      d.input_type = d.output_type = type;
+      Op softmax_reference, softmax;
+      SKUA_EXPECT_OK(skua_softmax_create(cpu, &d, &softmax_reference));
+      SKUA_EXPECT_OK(skua_softmax_create(gpu, &d, &softmax));
+      for (const size_t skip : {5001, 5004}) {
+        gpu_skip = skip;
+        const Data x = make(shape({5, 16}, type), rng), y = make(shape({5, 1}, type), rng);
+        compare(run(op, {x, y})[0], run(reference, {x, y})[0], 4);
+        compare(run(softmax, {x})[0], run(softmax_reference, {x})[0], 40);
+        gpu_skip = 0;
+      }
     }
   }
 }
