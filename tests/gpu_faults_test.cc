@@ -131,6 +131,7 @@ void every_call_fails(skua_device_api api, Faults* faults, std::initializer_list
     }
     EXPECT_GT(n, 20);
     testing::Test::RecordProperty("calls", int(n - 1));
+    testing::Test::RecordProperty("survived", int(survived));
     Story again(api);
     EXPECT_TRUE(again.tell()) << again.where << ": " << again.text;
   }
