@@ -45,7 +45,7 @@ need_lavapipe() {
   [[ -f $dir/.unpacked ]] && return 0
   say "fetching mesa-vulkan-drivers from backports into $dir"
   if scripts/sysroot.sh --suite bookworm-backports amd64 "$dir" mesa-vulkan-drivers; then
-    find "$dir" -name 'libvulkan*' ! -name libvulkan_lvp.so -delete
+    find "$dir" ! -type d -name 'libvulkan*' ! -name libvulkan_lvp.so -delete
     rm -rf "$dir"/{etc,lib,lib64,usr/share/doc,usr/lib/x86_64-linux-gnu/gconv}
   else
     echo "dev: backports cannot be reached; the older lavapipe of Debian 12 takes its place" >&2
