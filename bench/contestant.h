@@ -64,8 +64,8 @@ struct SkuaOptions {
   std::string isa;           // a cap of its own; "" = isa_cap
   bool direct_only = false;  // numerics STRICT
   uint32_t wanted = 0;       // candidate of the plan, counted from 1 (core/tuning.h); 0 = the library's own choice
-  skua_device device = SKUA_DEVICE_CPU;
   bool tune = false;         // measured choices: skua_op_tune() before the plan. NULL from prepare() where that is not supported
+  skua_device device = SKUA_DEVICE_CPU;
 };
 std::unique_ptr<Contestant> make_skua(const SkuaOptions& options = {});
 
