@@ -41,7 +41,7 @@ skua_status skua_widen_range(const float* x, size_t n, float* min, float* max) {
 skua_status skua_choose_quantization(skua_dtype type, bool symmetric, float min, float max, skua_quantization* out) {
   if (!out) return SKUA_INVALID("choose_quantization: out is NULL");
   if (type != SKUA_DTYPE_S8 && type != SKUA_DTYPE_U8) return SKUA_INVALID("choose_quantization: type is %s, must be s8 or u8", skua_dtype_name(type));
-  if (!is_finite(min) || !is_finite(max) || min > max) return SKUA_INVALID("choose_quantization: the range is [%g, %g]", double(min), double(max));
+  if (!is_finite(min) || !is_finite(max) || min > max) return SKUA_INVALID("choose_quantization: the range is [%g, %g], must be finite with min <= max (inf, -inf: no value was seen)", double(min), double(max));
   const double low = min < 0 ? double(min) : 0, high = max > 0 ? double(max) : 0;
   const int32_t first = type == SKUA_DTYPE_S8 ? -128 : 0;
   *out = {};

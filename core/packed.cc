@@ -56,13 +56,14 @@ using namespace skua;
 extern "C" {
 
 size_t skua_op_packed_size(const skua_op* op) {
-  if (!op || !op->weights_size) return 0;
+  if (!op || !op->weights_size || op->ctx->gpu) return 0;
   return round_up(sizeof(BlobHeader) + op->cls->config_size, SKUA_PACKED_ALIGNMENT) + op->weights_size;
 }
 
 skua_status skua_op_packed_write(const skua_op* op, void* dst, size_t size) {
   if (!op) return SKUA_INVALID("packed_write: op is NULL");
   if (!dst) return SKUA_INVALID("packed_write: dst is NULL");
+  if (op->ctx->gpu) return SKUA_UNSUPPORTED_("packed_write: %s is on a GPU, whose weights are not written to blobs yet", op->cls->name);
   const size_t need = skua_op_packed_size(op);
   if (!need) return SKUA_UNSUPPORTED_("packed_write: %s has no packed weights", op->cls->name);
   if (reinterpret_cast<uintptr_t>(dst) % SKUA_PACKED_ALIGNMENT) return SKUA_INVALID("packed_write: dst is not aligned to %d bytes", SKUA_PACKED_ALIGNMENT);
@@ -91,6 +92,7 @@ skua_status skua_op_create_packed(skua_context* context, const void* blob, size_
   *out = nullptr;
   if (!context) return SKUA_INVALID("create_packed: context is NULL");
   if (!blob) return SKUA_INVALID("create_packed: blob is NULL");
+  if (context->gpu) return SKUA_UNSUPPORTED_("create_packed: blobs hold weights packed for the CPU; on a GPU an operator is created from its weights");
   if (reinterpret_cast<uintptr_t>(blob) % SKUA_PACKED_ALIGNMENT) return SKUA_INVALID("create_packed: blob is not aligned to %d bytes", SKUA_PACKED_ALIGNMENT);
   BlobHeader h;
   if (size < sizeof h) return refuse("shorter than its header");

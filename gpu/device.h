@@ -101,7 +101,6 @@ struct Api {
   void (*close)(Device* device);
 
   skua_status (*buffer_create)(Device* device, size_t size, skua_device_buffer** out);
-  skua_status (*buffer_import)(Device* device, void* native, size_t size, skua_device_buffer** out);
   void (*buffer_destroy)(skua_device_buffer* buffer);
   skua_status (*buffer_write)(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);  // done when it returns
   skua_status (*buffer_read)(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
@@ -130,7 +129,6 @@ const Api* api_of(skua_device_api api);
 struct skua_device_buffer {
   skua::gpu::Device* device;
   size_t size;
-  bool borrowed;
 };
 struct skua_stream {
   skua::gpu::Device* device;

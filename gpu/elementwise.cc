@@ -14,6 +14,9 @@ struct UnaryOp : skua_op {
   UnaryConfig config;
 };
 
+// A new function needs its formula in the text.
+static_assert(SKUA_UNARY_KIND_COUNT == 31, "gpu/kernels/unary.k has the functions 0 to 30");
+static_assert(SKUA_BINARY_KIND_COUNT == 16, "gpu/kernels/binary.k has the functions 0 to 15");
 NestKernel unary_kernel(const skua_op* op) {
   const UnaryConfig& c = static_cast<const UnaryOp*>(op)->config;
   const skua_dtype type = skua_dtype(c.type);

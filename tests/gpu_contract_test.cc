@@ -59,6 +59,8 @@ TEST(GpuContract, Buffers) {
     EXPECT_EQ(none, nullptr);
     EXPECT_EQ(skua_device_buffer_create(gpu, 4, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_EQ(skua_device_buffer_import(gpu, nullptr, 4, &none), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_device_buffer_import(gpu, &none, 4, &none), SKUA_STATUS_UNSUPPORTED);
+    expect_text("context's own");
     Buffer b(gpu, 1000);
     std::vector<unsigned char> all(1000), some(17, 7);
     for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<unsigned char>(i);
@@ -149,6 +151,27 @@ TEST(GpuContract, TypesWithoutKernels) {
 }
 
 // Extents whose products fit size_t and no kernel.
+// A blob that nothing could read would be worth nothing.
+TEST(GpuContract, PackedBlobsAreOfTheCpu) {
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+    d.n = d.k = 2;
+    const float b[4] = {1, 2, 3, 4};
+    Op op;
+    ASSERT_EQ(skua_gemm_create(gpu, &d, b, nullptr, &op), SKUA_STATUS_OK) << skua_error_text();
+    EXPECT_EQ(skua_op_packed_size(op), 0u);
+    alignas(SKUA_PACKED_ALIGNMENT) unsigned char blob[4096];
+    EXPECT_EQ(skua_op_packed_write(op, blob, sizeof blob), SKUA_STATUS_UNSUPPORTED);
+    expect_text("gemm is on a GPU");
+    skua_op* none = nullptr;
+    EXPECT_EQ(skua_op_create_packed(gpu, blob, sizeof blob, &none), SKUA_STATUS_UNSUPPORTED);
+    expect_text("CPU");
+  }
+}
+
 TEST(GpuContract, TooLargeForKernels) {
   SKUA_NEED_GPU(devices);
   if (sizeof(size_t) < 8) GTEST_SKIP() << "32-bit sizes";

@@ -127,12 +127,11 @@ skua_status open(const skua_context* ctx, uint32_t index, Device** out) {
 }
 
 // ---- buffers -------------------------------------------------------------------------------------------------------------------
-skua_status new_buffer(ClDevice* d, cl_mem memory, size_t size, bool borrowed, skua_device_buffer** out) {
+skua_status new_buffer(ClDevice* d, cl_mem memory, size_t size, skua_device_buffer** out) {
   auto* b = make<ClBuffer>(d);
   if (!b) return out_of_memory("device_buffer", sizeof *b);
   b->device = d;
   b->size = size;
-  b->borrowed = borrowed;
   b->memory = memory;
   *out = b;
   return SKUA_STATUS_OK;
@@ -143,27 +142,14 @@ skua_status buffer_create(Device* base, size_t size, skua_device_buffer** out) {
   cl_int error;
   const cl_mem memory = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, size, nullptr, &error);
   if (error != CL_SUCCESS) return driver_error(d, "clCreateBuffer", error);
-  const skua_status status = new_buffer(d, memory, size, false, out);
+  const skua_status status = new_buffer(d, memory, size, out);
   if (status != SKUA_STATUS_OK) d->cl->clReleaseMemObject(memory);
   return status;
 }
 
-skua_status buffer_import(Device* base, void* native, size_t size, skua_device_buffer** out) {
-  ClDevice* d = of(base);
-  const cl_mem memory = static_cast<cl_mem>(native);
-  size_t has = 0;
-  cl_context context = nullptr;
-  cl_int error = d->cl->clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof has, &has, nullptr);
-  if (error == CL_SUCCESS) error = d->cl->clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, nullptr);
-  if (error != CL_SUCCESS) return driver_error(d, "clGetMemObjectInfo", error);
-  if (context != d->context) return SKUA_INVALID("device_buffer_import: the cl_mem belongs to another cl_context");
-  if (size > has) return SKUA_INVALID("device_buffer_import: size is %zu, the cl_mem has %zu bytes", size, has);
-  return new_buffer(d, memory, size, true, out);
-}
-
 void buffer_destroy(skua_device_buffer* base) {
   auto* b = static_cast<ClBuffer*>(base);
-  if (!b->borrowed) of(b->device)->cl->clReleaseMemObject(b->memory);
+  of(b->device)->cl->clReleaseMemObject(b->memory);
   release(b->device->ctx, b, sizeof *b);
 }
 
@@ -402,7 +388,7 @@ void event_destroy(skua_event* base) {
 }  // namespace
 }  // namespace opencl
 
-const Api opencl_api = {"OpenCL", "opencl", 0, opencl::list, opencl::open, opencl::close, opencl::buffer_create, opencl::buffer_import, opencl::buffer_destroy, opencl::buffer_write,
+const Api opencl_api = {"OpenCL", "opencl", 0, opencl::list, opencl::open, opencl::close, opencl::buffer_create, opencl::buffer_destroy, opencl::buffer_write,
                         opencl::buffer_read, opencl::program, opencl::save, opencl::stream_create, opencl::stream_destroy, opencl::record, opencl::submit, opencl::wait, opencl::event_record,
                         opencl::event_wait, opencl::event_nanoseconds, opencl::event_destroy};
 

@@ -133,28 +133,11 @@ skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out)
   return SKUA_STATUS_OK;
 }
 
-skua_status buffer_import(Device* device, void* native, size_t size, skua_device_buffer** out) {
-  *out = nullptr;
-  VulkanDevice* d = device_of(device);
-  SKUA_TRY(check_lost(d));
-  auto* b = make_zeroed<VulkanBuffer>(d->ctx);
-  if (!b) return out_of_memory("device_buffer", sizeof *b);
-  b->device = d;
-  b->size = size;
-  b->borrowed = true;
-  static_assert(sizeof b->handle >= sizeof native);
-  memcpy(&b->handle, &native, sizeof native);
-  *out = b;
-  return SKUA_STATUS_OK;
-}
-
 void buffer_destroy(skua_device_buffer* buffer) {
   auto* b = static_cast<VulkanBuffer*>(buffer);
   VulkanDevice* d = device_of(b->device);
-  if (!b->borrowed) {
-    if (b->handle) d->DestroyBuffer(d->handle, b->handle, nullptr);
-    if (b->memory) d->FreeMemory(d->handle, b->memory, nullptr);
-  }
+  if (b->handle) d->DestroyBuffer(d->handle, b->handle, nullptr);
+  if (b->memory) d->FreeMemory(d->handle, b->memory, nullptr);
   release(d->ctx, b, sizeof *b);
 }
 

@@ -136,7 +136,6 @@ template <class T> T* make_zeroed(const skua_context* ctx) {
 
 // buffer.cc
 skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out);
-skua_status buffer_import(Device* device, void* native, size_t size, skua_device_buffer** out);
 void buffer_destroy(skua_device_buffer* buffer);
 skua_status buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
 skua_status buffer_read(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);

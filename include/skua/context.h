@@ -25,12 +25,12 @@ typedef struct skua_context_options {
   skua_allocator allocator;  /* zero = malloc and free                                                                    */
   skua_device device;        /* zero = the CPU                                                                            */
   const char* max_isa;       /* "avx2": nothing above it is used; NULL = environment SKUA_MAX_ISA, then no cap. An unknown  */
-                             /* name is refused, with the list of names. "scalar" = portable C++ only                     */
+                             /* name is refused, with the list of names. "scalar" = portable C++ only. Nothing on a GPU   */
   const char* kernel_filter; /* glob (* and ?) that kernel names must match where several could serve, e.g. "*_6x16_*";    */
                              /* NULL = environment SKUA_KERNEL, then no filter. Ignored for kinds where nothing matches    */
   const char* tuning_cache;  /* file of measured choices: read now, written by skua_op_tune(); NULL = none. A file of another */
-                             /* device or version, or a damaged line, is ignored, never an error; the log says what and why */
-  skua_log_fn log;           /* NULL = silent: the library itself never prints. Called by context_create and by op_tune     */
+                             /* device or version, or a damaged line, is ignored, never an error; the log says what and why. Nothing on a GPU */
+  skua_log_fn log;           /* NULL = silent: the library itself never prints. Called by create, op_tune, save_programs, destroy, and on GPUs by plans and the driver */
   void* log_ctx;
   const char* program_cache; /* GPU: file of programs as the driver compiled them: read now, written by skua_context_save_programs() and when the context is destroyed; NULL = none. One of  */
                              /* another device, driver or version of the library, or a damaged one, is ignored, never an error; the log says why                                       */
