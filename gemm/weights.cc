@@ -131,7 +131,10 @@ skua_status weights_plan(const DynamicOp& op, DynamicPlan& p) {
     p.kernel = tile;
     if (!mul(k, size_t(c.nr) * sizeof(float), bytes) || bytes > SIZE_MAX / 4) return SKUA_INVALID("gemm: a panel in f32 is larger than the address space");
     p.panel_bytes = round_up(bytes, 64);
-    p.scratch = p.panel_bytes + round_up(staging(tile, c.a_type, c.c_type, false, rows, min(n, size_t(c.nr)), 1, k).bytes, 64);
+    // The last panel may be narrower, and a narrow panel may take taller tiles of rows.
+    const auto rows_for = [&](size_t columns) { return staging(tile, c.a_type, c.c_type, false, rows, columns, 1, k).bytes; };
+    const size_t nr = size_t(c.nr), last = n % nr ? n % nr : nr;
+    p.scratch = p.panel_bytes + round_up(max(rows_for(min(n, nr)), rows_for(last)), 64);
     p.algorithm = "widen_panels";
   }
   return SKUA_STATUS_OK;

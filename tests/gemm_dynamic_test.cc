@@ -209,6 +209,24 @@ TEST(GemmDynamic, ZeroRowsAndExtremeRows) {
   }
 }
 
+// The last panel of columns is narrower than the tile: its rows are prepared in other numbers, and the workspace has room for them.
+TEST(GemmDynamic, NarrowLastPanels) {
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (skua_dtype type : float_types())
+      for (size_t n : {5, 9, 17, 49, 82}) {
+        SCOPED_TRACE(isa);
+        Context context(isa);
+        Rng rng(17);
+        Case c;
+        c.d.a_type = c.d.c_type = type;
+        c.d.b_type = SKUA_DTYPE_S8;
+        c.m = 19;
+        c.d.n = n;
+        c.d.k = 538;
+        check(c, context, rng);
+      }
+}
+
 // A row is the same bits alone as among others, whichever tile it meets.
 TEST(GemmDynamic, RowsDoNotDependOnTheirNeighbours) {
   for (const char* isa : isas(SKUA_DTYPE_S8)) for (bool quantize_a : {true, false}) {

@@ -165,6 +165,8 @@ TEST(gpu_conv, depthwise) {
   cases[1].holes = true;
   cases[1].d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
   cases[2].d.dilation_w = 2;
+  cases[4].d.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
+  cases[4].d.epilogue.activation.kind = SKUA_ACTIVATION_RELU;
   compare_all({""}, cases);
 }
 
@@ -196,9 +198,11 @@ PoolCase pool(skua_pool_kind kind, uint32_t kernel, uint32_t stride, uint32_t pa
 
 TEST(gpu_pool, as_on_the_cpu) {
   std::vector<PoolCase> cases = {pool(SKUA_POOL_MAX, 3, 2, 1, 9, 11, 8),         pool(SKUA_POOL_AVERAGE, 3, 2, 1, 9, 8, 8),     pool(SKUA_POOL_AVERAGE, 3, 2, 1, 9, 8, 8), pool(SKUA_POOL_MAX_INDICES, 2, 2, 0, 7, 6, 8),
-                                 pool(SKUA_POOL_AVERAGE, 1, 1, 0, 7, 7, 12), pool(SKUA_POOL_MAX, 2, 1, 0, 5, 5, 3), pool(SKUA_POOL_MAX, 3, 2, 1, 6, 7, 4)};
+                                 pool(SKUA_POOL_AVERAGE, 1, 1, 0, 7, 7, 12), pool(SKUA_POOL_MAX, 2, 1, 0, 5, 5, 3), pool(SKUA_POOL_MAX, 3, 2, 1, 6, 7, 4), pool(SKUA_POOL_AVERAGE, 3, 2, 2, 9, 8, 8)};
   cases[1].d.count_padding = true;
   cases[2].d.ceil_mode = cases[2].d.count_padding = true;
+  cases[7].d.ceil_mode = cases[7].d.count_padding = true;
+  cases[7].d.dilation_h = cases[7].d.dilation_w = 2;
   cases[4].d.global = true;
   cases[4].batch = 2;
   cases[5].d.dilation_w = 2;

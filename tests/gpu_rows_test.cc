@@ -105,6 +105,38 @@ TEST(GpuReduce, KindsAndAxes) {
     }
 }
 
+// More results than a dispatch has work-groups in a dimension.
+TEST(GpuReduce, ManyResults) {
+  on_every_device({70000, 3}, [&](skua_context* context, skua_dtype type, skua_op** op) {
+    skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+    d.kind = SKUA_REDUCE_MAX;
+    d.type = type;
+    d.axis_count = 1;
+    d.axes[0] = 1;
+    return skua_reduce_create(context, &d, op);
+  }, [](const Data& got, const Data& want) { expect_same_bits(got, want); }, false);
+}
+
+TEST(GpuReduce, TheFirstNanIsTheGreatest) {
+  SKUA_NEED_GPU(devices);
+  Context cpu;
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    Rng rng(8);
+    skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+    d.kind = SKUA_REDUCE_ARGMAX;
+    d.axis_count = 1;
+    d.axes[0] = 1;
+    Op reference, op;
+    SKUA_EXPECT_OK(skua_reduce_create(cpu, &d, &reference));
+    SKUA_EXPECT_OK(skua_reduce_create(gpu, &d, &op));
+    Data x = make({3, 300}, rng);
+    x.v[17] = x.v[40] = x.v[299] = x.v[300 + 100] = NAN;
+    expect_same_bits(run(op, {x})[0], run(reference, {x})[0]);
+  }
+}
+
 TEST(GpuReduce, OfNothingAndOfRankSix) {
   for (const std::vector<size_t>& s : {std::vector<size_t>{3, 0, 4}, {2, 3, 2, 3, 2, 3}})
     on_every_device(s, [&](skua_context* context, skua_dtype type, skua_op** op) {
