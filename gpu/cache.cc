@@ -262,6 +262,10 @@ skua_status cache_write(ProgramCache* c) {
   if (!c) return SKUA_STATUS_OK;
   Locked lock(c);
   if (!c->changed) return SKUA_STATUS_OK;
+  if (struct stat about; stat(c->path, &about) == 0 && !S_ISREG(about.st_mode)) {  // a device or pipe would become a file
+    say(c, SKUA_LOG_WARNING, "is no regular file; not written");
+    return fail(SKUA_STATUS_IO_ERROR, "program cache %s: is no regular file", c->path);
+  }
   skua_status status = SKUA_STATUS_OK;
   const ErrorText before;
   // What others have written since: theirs where we have nothing, and nothing that the driver refused here.

@@ -1,4 +1,5 @@
 // The file of compiled programs: what was compiled is found again, and whatever is wrong with the file is logged, passed over and compiled anew.
+#include <sys/stat.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -133,6 +134,17 @@ TEST(GpuCache, DamagedAndForeign) {
     Cached nowhere(device, "/nowhere/programs");
     nowhere.work(0.25f);
     EXPECT_EQ(skua_context_save_programs(nowhere.context), SKUA_STATUS_IO_ERROR);
+    // What is no file stays what it is.
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    {
+      Cached pipe(device, path);
+      pipe.work(0.25f);
+      EXPECT_EQ(skua_context_save_programs(pipe.context), SKUA_STATUS_IO_ERROR);
+    }
+    struct stat about;
+    ASSERT_EQ(stat(path.c_str(), &about), 0);
+    EXPECT_TRUE(S_ISFIFO(about.st_mode));
+    std::remove(path.c_str());
   }
 }
 
