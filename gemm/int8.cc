@@ -39,7 +39,6 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   c.alpha = 1;
   c.activation = d.epilogue.activation;
   c.n = d.n; c.k = d.k;
-  c.small = b && sums_small(d.k, c.b_type == Element::s8 ? 128 : 255, bias, d.n);
   c.q.a_zero = d.a_q.zero_point;
   c.q.b_zero = !d.b_q.scales ? d.b_q.zero_point : d.b_q.zero_points ? d.b_q.zero_points[0] : 0;
   c.q.zero = to.zero_point;
@@ -62,6 +61,7 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
     return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
   skua_op* base;
   SKUA_TRY(new_op(gemm_class, context, 0, 1, bytes, &base));
+  c.small = b && sums_small(d.k, c.b_type == Element::s8 ? 128 : 255, bias, d.n);  // now that memory for so many columns is there
   memcpy(&static_cast<GemmOp*>(base)->config, &c, sizeof c);
   auto* offset = static_cast<int32_t*>(op_weights(base));
   if (bytes) memset(offset, 0, gemm_bias_floats(c) * sizeof(float));
