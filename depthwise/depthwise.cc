@@ -27,6 +27,7 @@ template <class T> void finish_pixels(const Run& r, void* outputs, const void* r
   T* y = static_cast<T*>(outputs);
   const T* residual = static_cast<const T*>(residuals);
   const bool clamps = r.residual_mode == SKUA_RESIDUAL_BEFORE_ACTIVATION && !a.kernel;
+  if (channels == r.s->out_pixel && (!residual || channels == r.s->res_pixel)) { channels *= pixels; pixels = 1; }  // pixels without a gap are one: short ones end often
   for (size_t p = 0; p < pixels; ++p, y += r.s->out_pixel) {
     if (r.residual_mode == SKUA_RESIDUAL_BEFORE_ACTIVATION)
       for (size_t c = 0; c < channels; ++c) {
