@@ -147,7 +147,7 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth);  // stays in L1 bes
 // Rows that take all panels before the next do: all, a panel stays close meanwhile; but few of a C larger than L2 where B is small, so that C is written in order.
 size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 
-// What is fetched into L2 ahead of its use: nothing where these panels stay in L2 or nearly so; a line of each row of the next panel with each group of rows; and for the only
+// What is fetched into L2 ahead of its use: nothing of small B; a line of each row of the next panel with each group of rows (in a network B comes from beyond L2 whatever its size); and for the only
 // group all lines, `soon` (8 KB on: costs L3 3%, at 8 rows memory gives 1.5 times as much) or, of a B that is likely to come from memory, of the `next` panel (another 1.1; L3 0.8).
 enum class Ahead { none, line, soon, next };
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group);
