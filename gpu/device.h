@@ -30,7 +30,7 @@ struct Description {
   double tick_nanoseconds;                  // of a timestamp; 0 = none
 };
 
-constexpr uint32_t kMaxConstants = 8, kMaxBindings = 8, kMaxArguments = 32;
+constexpr uint32_t kMaxConstants = 8, kMaxBindings = 8, kMaxArguments = 29;
 
 // One kernel: a body of gpu/kernels/ in one storage type with one set of macros. Generated from gpu/CMakeLists.txt's list.
 struct KernelText {
@@ -85,7 +85,7 @@ struct Dispatch {
   const Program* program;
   Binding bindings[kMaxBindings];
   uint32_t n_bindings;
-  int32_t arguments[kMaxArguments];  // the kernel's ARGS, in order
+  int32_t arguments[kMaxArguments + 3];  // the kernel's ARGS, in order, and its first work-group (launch.h's start())
   uint32_t n_arguments;
   uint32_t groups[3];
 };

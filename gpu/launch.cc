@@ -39,20 +39,41 @@ int32_t Launch::input(size_t i) { return bind(args.inputs[i], i < kMaxPlanInputs
 int32_t Launch::output(size_t i) { return bind(args.outputs[i], args.plan->output_spans[i], true); }
 
 skua_status Launch::record(const Chosen& kernel, size_t x, size_t y, size_t z) {
+  return record_groups(kernel, {{ceil_div(x, kernel.local[0]), ceil_div(y, kernel.local[1]), ceil_div(z, kernel.local[2])}});
+}
+
+skua_status Launch::record_groups(const Chosen& kernel, const Groups& groups) {
   SKUA_TRY(status);
-  const Device* const device = args.plan->op->ctx->gpu;
-  const size_t threads[3] = {x, y, z};
-  for (int i = 0; i < 3; ++i) {
-    const size_t groups = ceil_div(threads[i], kernel.local[i]);
-    if (groups > device->about.group_count[i])
-      return SKUA_UNSUPPORTED_("%s: %zu work-groups in dimension %d, this device takes %u", args.plan->op->cls->name, groups, i, device->about.group_count[i]);
-    dispatch.groups[i] = uint32_t(groups);
-  }
+  for (int i = 0; i < 3; ++i)
+    if (groups.count[i] > size_t(INT32_MAX) / kernel.local[i])
+      return SKUA_UNSUPPORTED_("%s: %zu work-groups of %u threads; kernels count in 32 bits", args.plan->op->cls->name, groups.count[i], kernel.local[i]);
   dispatch.program = kernel.program;
+  return start(args.plan->op, *kernel.text, dispatch, groups, args.stream);
+}
+
+skua_status start(const skua_op* op, const KernelText& text, Dispatch& dispatch, const Groups& groups, skua_stream* stream) {
+  const Device* const device = op->ctx->gpu;
+  int32_t* const first = dispatch.arguments + dispatch.n_arguments;
+  dispatch.n_arguments += 3;
+  size_t most[3], at[3] = {};
+  for (int i = 0; i < 3; ++i) {
+    if (!groups.count[i]) return SKUA_STATUS_OK;
+    most[i] = device->about.group_count[i] ? device->about.group_count[i] : 65535;
+  }
 #ifdef SKUA_COUNT_CALLS
-  __atomic_fetch_add(&kernel.text->calls[device->api->number], 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&text.calls[device->api->number], 1, __ATOMIC_RELAXED);
+#else
+  (void)text;
 #endif
-  return device->api->record(args.stream, dispatch);
+  for (int i = 0; i < 3;) {
+    for (int d = 0; d < 3; ++d) {
+      first[d] = int32_t(at[d]);
+      dispatch.groups[d] = uint32_t(min(groups.count[d] - at[d], most[d]));
+    }
+    SKUA_TRY(device->api->record(stream, dispatch));
+    for (i = 0; i < 3 && (at[i] += most[i]) >= groups.count[i]; ++i) at[i] = 0;
+  }
+  return SKUA_STATUS_OK;
 }
 
 void free_buffer(skua_device_buffer* buffer) {

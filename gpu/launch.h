@@ -22,6 +22,13 @@ inline int32_t bits_of(float value) {
   return bits;
 }
 
+struct Groups {
+  size_t count[3];
+};
+// Starts that many work-groups. What is more than the device starts in a dimension at once becomes further dispatches; where each begins is told in three arguments behind the kernel's own,
+// which GROUP and GLOBAL of its text add.
+skua_status start(const skua_op* op, const KernelText& text, Dispatch& dispatch, const Groups& groups, skua_stream* stream);
+
 struct Launch {
   explicit Launch(const RecordArgs& record_args) : args(record_args) {}
 
@@ -50,6 +57,7 @@ struct Launch {
 
   // Work-groups for so many threads.
   skua_status record(const Chosen& kernel, size_t x, size_t y = 1, size_t z = 1);
+  skua_status record_groups(const Chosen& kernel, const Groups& groups);
 
   const RecordArgs& args;
   Dispatch dispatch = {};

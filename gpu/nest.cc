@@ -62,8 +62,6 @@ skua_status choose_grid(const skua_op* op, const NestKernel& kernel, const Grid&
 }
 
 skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid& grid, const Chosen& chosen, const size_t* at) {
-  const size_t threads = chosen.local[0], groups = ceil_div(size_t(grid.n), threads);
-  const size_t width = min(groups, 65535) * threads;
   uint32_t again[kMostOperands] = {};  // the second binding of an operand
   for (uint32_t o = 0, next = kernel.operands; o < kernel.operands && grid.vector == 4; ++o)
     if (kernel.scalars >> o & 1) again[o] = next++;
@@ -72,7 +70,6 @@ skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid
   for (size_t round = 0; round < rounds; ++round) {
     Launch launch = base;
     launch.add(grid.n);
-    launch.add_size(width);
     for (int32_t extent : grid.extent) launch.add(extent);
     for (uint32_t o = 0; o < kernel.operands; ++o) {
       size_t offset = at[o], left = round;
@@ -82,7 +79,7 @@ skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid
       for (int32_t step : grid.step[o]) launch.add(step);
     }
     for (uint32_t i = 0; i < kernel.n_arguments; ++i) launch.add(kernel.arguments[i]);
-    SKUA_TRY(launch.record(chosen, width, ceil_div(size_t(grid.n), width)));
+    SKUA_TRY(launch.record(chosen, size_t(grid.n)));
   }
   return SKUA_STATUS_OK;
 }

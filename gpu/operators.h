@@ -62,10 +62,11 @@ struct SoftmaxShape {
 skua_status plan_softmax(skua_plan* plan, const SoftmaxShape& shape, Chosen& chosen);
 skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& shape, const Chosen& chosen);
 
-// Rows of which each has its own mean and variance. Elements of a row, and rows, are counted by three loops each, innermost first; steps in x, in y and of the channel.
+// Rows of which each has its own mean and variance. Elements of a row, and rows, are counted by three loops each, innermost first; steps in x, in y and of the channel, which only the innermost
+// loop over rows changes.
 struct NormShape {
   size_t extent[3], x[3], y[3], channel[3];
-  size_t rows[3], row_x[3], row_y[3], row_channel[3];
+  size_t rows[3], row_x[3], row_y[3], row_channel;
   bool rms;
   float epsilon;
 };

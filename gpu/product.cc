@@ -113,6 +113,7 @@ constexpr uint8_t kConvOffsets[] = {11, 11, 16, 21}, kGemmOffsets[] = {3, 7, 11,
 
 bool fill_arguments(const Product& p, ProductStep& to) {
   Arguments a = {to, true};
+  a.ok = p.m <= INT32_MAX - 65536 && p.n <= INT32_MAX - 65536 && p.z <= INT32_MAX;  // blocks of rows and columns end behind them
   a.add(p.m); a.add(p.n); a.add(p.k);
   if (p.conv) {
     a.add(p.out_w); a.add(p.out_h); a.add(p.in_w); a.add(p.in_h);
@@ -162,18 +163,15 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
   const size_t columns = ceil_div(p.n, 4);
   to.group = product_group(device->about, to.kind, columns);
   const uint16_t(&l)[3] = to.group.local;
-  size_t groups[3] = {ceil_div(columns, l[0]), 0, p.z};
+  size_t(&groups)[3] = to.groups.count;
+  groups[0] = ceil_div(columns, l[0]);
+  groups[2] = p.z;
   switch (to.kind) {
     case kRows4: groups[1] = ceil_div(p.m, size_t(4) * l[1]); break;
     case kRows8: groups[1] = ceil_div(p.m, size_t(8) * l[1]); break;
     case kTile64: groups[1] = ceil_div(p.m, 64); break;
     case kTile128: groups[0] = ceil_div(p.n, 128); groups[1] = ceil_div(p.m, 128); break;
     default: groups[1] = p.m; break;
-  }
-  for (int i = 0; i < 3; ++i) {
-    const size_t most = device->about.group_count[i] ? device->about.group_count[i] : 65535;
-    if (groups[i] > most) return SKUA_UNSUPPORTED_("%s: %zu work-groups in dimension %d, the device starts %zu", op->cls->name, groups[i], i, most);
-    to.groups[i] = uint32_t(groups[i]);
   }
   ProgramKey key = {to.text, {l[0], l[1], l[2]}, {p.activation.kind, int32_t(p.residual), p.bias, p.conv ? p.transposed : p.beta != 0}};
   return device->api->program(device, key, &to.program);
@@ -191,9 +189,8 @@ skua_status record_product(const skua_plan* plan, const Product& p, const Produc
   d.program = use->program;
   for (int i = 0; i < 5; ++i) d.bindings[i] = bindings[i].buffer ? bindings[i] : Binding{bindings[4].buffer, 0, 0, false};
   d.n_bindings = 5;
-  memcpy(d.arguments, use->arguments, sizeof d.arguments);
+  memcpy(d.arguments, use->arguments, sizeof use->arguments);
   d.n_arguments = use->n_arguments;
-  memcpy(d.groups, use->groups, sizeof d.groups);
   const uint8_t(&place)[4] = p.conv ? kConvOffsets : kGemmOffsets;
   const size_t offsets[] = {at.a / (use->vector_a ? 4 : 1), p.conv ? 0 : at.b / (use->vector_b ? 4 : 1), at.c / (use->vector_c ? 4 : 1), at.r / (use->vector_c ? 4 : 1)};
   for (int i = 0; i < 4; ++i) {
@@ -205,10 +202,7 @@ skua_status record_product(const skua_plan* plan, const Product& p, const Produc
     b.argument = place[i];
     b.unit = uint8_t(element_bytes(p.element) * ((i == 0 ? use->vector_a : i == 1 ? use->vector_b : use->vector_c) ? 4 : 1));
   }
-#ifdef SKUA_COUNT_CALLS
-  __atomic_fetch_add(&use->text->calls[plan->op->ctx->gpu->api->number], 1, __ATOMIC_RELAXED);
-#endif
-  return plan->op->ctx->gpu->api->record(stream, d);
+  return start(plan->op, *use->text, d, use->groups, stream);
 }
 
 void explain_product(const skua_op* op, const Product& p, const ProductStep& step, Text& text) {

@@ -41,7 +41,8 @@ struct ProductStep {
   ProductKind kind;
   WorkGroup group;
   bool vector_a, vector_b, vector_c, along_k;  // along_k: B^T is read by vectors of its rows
-  uint32_t groups[3], n_arguments;
+  Groups groups;
+  uint32_t n_arguments;
   int32_t arguments[kMaxArguments];
 };
 

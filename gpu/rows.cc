@@ -4,8 +4,6 @@
 namespace skua::gpu {
 namespace {
 
-constexpr size_t kWide = 65535;  // work-groups in a dimension
-
 skua_status too_large(const skua_plan* plan) { return SKUA_UNSUPPORTED_("%s: a tensor reaches over 2^31 elements; kernels count in 32 bits", plan->op->cls->name); }
 bool fits(const skua_plan* plan) {
   for (size_t i = 0; i < plan->n_inputs; ++i)
@@ -23,12 +21,8 @@ uint16_t row_threads(const skua_plan* plan, size_t n) {
 }
 bool is_row(const Chosen& c) { return strstr(c.text->name, "rows") != nullptr; }
 
-// A work-group, or a thread, for each of `count` results. The launch's argument `width` is added by the caller: width_of().
-size_t width_of(const Chosen& c, size_t count) { return is_row(c) ? min(count, kWide) : min(ceil_div(count, c.local[0]), kWide) * c.local[0]; }
-skua_status record_all(Launch& l, const Chosen& c, size_t count) {
-  const size_t width = width_of(c, count);
-  return l.record(c, is_row(c) ? width * c.local[0] : width, ceil_div(count, width));
-}
+// A work-group, or a thread, for each of `count` results.
+skua_status record_all(Launch& l, const Chosen& c, size_t count) { return is_row(c) ? l.record_groups(c, {{count, 1, 1}}) : l.record(c, count); }
 
 }  // namespace
 
@@ -55,7 +49,6 @@ skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& s, const 
   l.add_size(s.y_block);
   l.add_size(s.y_step);
   l.add(bits_of(s.scale));
-  l.add_size(width_of(chosen, count));
   return record_all(l, chosen, count);
 }
 
@@ -75,16 +68,17 @@ skua_status record_norm(const RecordArgs& args, const NormShape& s, const Chosen
   l.bind_own(factors);
   const int32_t y = l.output(0);
   const size_t rows = s.rows[0] * s.rows[1] * s.rows[2];
-  const size_t counts[] = {s.extent[0] * s.extent[1] * s.extent[2], rows, width_of(chosen, rows), s.extent[0], s.extent[1]};
+  const size_t counts[] = {s.extent[0] * s.extent[1] * s.extent[2], rows, s.extent[0], s.extent[1]};
   for (size_t v : counts) l.add_size(v);
   const size_t* const steps[] = {s.x, s.y, s.channel};
   for (const size_t* v : steps)
     for (int i = 0; i < 3; ++i) l.add_size(v[i]);
   l.add_size(s.rows[0]);
   l.add_size(s.rows[1]);
-  const size_t* const row_steps[] = {s.row_x, s.row_y, s.row_channel};
+  const size_t* const row_steps[] = {s.row_x, s.row_y};
   for (const size_t* v : row_steps)
     for (int i = 0; i < 3; ++i) l.add_size(v[i]);
+  l.add_size(s.row_channel);
   l.add_offset(0, size_t(x));
   l.add_offset(2, size_t(y));
   l.add_size(round_up(channels, 4));
@@ -108,7 +102,7 @@ skua_status record_reduce(const RecordArgs& args, const ReduceShape& s, const Ch
   Launch l(args);
   const int32_t x = l.input(0), y = l.output(0);
   const size_t results = s.kept[0] * s.kept[1] * s.kept[2];
-  const size_t values[] = {s.reduced[0] * s.reduced[1] * s.reduced[2], results, width_of(chosen, results), s.reduced[0], s.reduced[1], s.reduced_step[0], s.reduced_step[1], s.reduced_step[2],
+  const size_t values[] = {s.reduced[0] * s.reduced[1] * s.reduced[2], results, s.reduced[0], s.reduced[1], s.reduced_step[0], s.reduced_step[1], s.reduced_step[2],
                            s.kept[0], s.kept[1], s.kept_step[0], s.kept_step[1], s.kept_step[2]};
   for (size_t v : values) l.add_size(v);
   l.add_offset(0, size_t(x));
@@ -146,7 +140,7 @@ skua_status record_resize(const RecordArgs& args, const ResizeShape& s, const Ch
   const KernelText* const v4 = &text_of(resize_texts, resize_f32_v4, 2, args.plan->outputs[0].type);
   if (chosen.text == v4 && (x % 4 || y % 4)) SKUA_TRY(choose_resize(args.plan, s, false, chosen));
   const size_t v = chosen.text == v4 ? 4 : 1, n = s.images * s.out_h * s.out_w * (s.channels / v);
-  const size_t counts[] = {n, width_of(chosen, n), s.channels / v, s.out_w, s.out_h, s.in_w, s.in_h, s.planes};
+  const size_t counts[] = {n, s.channels / v, s.out_w, s.out_h, s.in_w, s.in_h, s.planes};
   const size_t x_steps[] = {s.x_batch, s.x_plane, s.x_row, s.x_pixel}, y_steps[] = {s.y_batch, s.y_plane, s.y_row, s.y_pixel};
   for (size_t count : counts) l.add_size(count);
   l.add_offset(0, x, uint32_t(v));

@@ -156,15 +156,15 @@ skua_status gpu_plan(Plan& p) {
   const skua_tensor &x = p.inputs[0], &y = p.outputs[0];
   if (c.kind == SKUA_NORM_BATCH) return gpu::plan_affine(&p, channel_dimension(p));
   gpu::NormShape& s = p.on_gpu;
-  s = {{1, 1, 1}, {}, {}, {}, {1, 1, 1}, {}, {}, {}, c.kind == SKUA_NORM_RMS, c.epsilon};
+  s = {{1, 1, 1}, {}, {}, {}, {1, 1, 1}, {}, {}, 0, c.kind == SKUA_NORM_RMS, c.epsilon};
   const auto element = [&](uint32_t d, size_t extent, size_t x_step, size_t y_step, size_t channel) { s.extent[d] = extent; s.x[d] = x_step; s.y[d] = y_step; s.channel[d] = channel; };
-  const auto row = [&](uint32_t d, size_t extent, size_t x_step, size_t y_step, size_t channel) { s.rows[d] = extent; s.row_x[d] = x_step; s.row_y[d] = y_step; s.row_channel[d] = channel; };
+  const auto row = [&](uint32_t d, size_t extent, size_t x_step, size_t y_step) { s.rows[d] = extent; s.row_x[d] = x_step; s.row_y[d] = y_step; };
   if (by_rows(c.kind)) {
     element(0, size_t(c.channels), 1, 1, 1);
     if (p.rows.rank > 3) return SKUA_UNSUPPORTED_("norm: input 0 has strides with holes in more than 3 of its leading dimensions, which no kernel for GPUs takes");
     for (uint32_t d = 0; d < p.rows.rank; ++d) {
       const uint32_t from = p.rows.rank - 1 - d;
-      row(d, p.rows.extent[from], size_t(p.rows.x[from]), size_t(p.rows.y[from]), 0);
+      row(d, p.rows.extent[from], size_t(p.rows.x[from]), size_t(p.rows.y[from]));
     }
     return gpu::plan_norm(&p, s, p.chosen);
   }
@@ -181,8 +181,9 @@ skua_status gpu_plan(Plan& p) {
     const uint32_t from = pixels.rank - 1 - d;
     element(d + (nhwc ? 1 : 0), pixels.extent[from], size_t(pixels.x[from]), size_t(pixels.y[from]), 0);
   }
-  row(0, groups, each * x.stride[channel], each * y.stride[channel], each);
-  row(1, x.shape[0], x.stride[0], y.stride[0], 0);
+  row(0, groups, each * x.stride[channel], each * y.stride[channel]);
+  s.row_channel = each;
+  row(1, x.shape[0], x.stride[0], y.stride[0]);
   return gpu::plan_norm(&p, s, p.chosen);
 }
 

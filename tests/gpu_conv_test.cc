@@ -182,6 +182,20 @@ TEST(gpu_conv, rows_of_rank_3_and_any_offset) {
   gpu_skip = 0;
 }
 
+// More work-groups than a dispatch has, in every dimension.
+TEST(gpu_conv, many_groups) {
+  std::vector<Case> cases = {of(1, 8, 132, 16, 20), of(3, 8, 140, 13, 11, 2), of(3, 12, 12, 5, 7, 1, 4), of(3, 6, 9, 9, 9, 2), of(3, 36, 36, 9, 37, 1, 36), of(3, 5, 10, 7, 37, 1, 5)};
+  cases[0].d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  cases[2].transposed = true;
+  for (Case& c : cases) c.batch = 2;
+  gpu_groups = 2;
+  compare_all({"", "*_tile_*"}, cases);
+  gpu_groups = 0;
+  Case images = of(3, 4, 4, 1, 2, 1, 4);  // of a device whose limit is 65535
+  images.batch = 70000;
+  compare_all({""}, {images});
+}
+
 struct PoolCase {
   skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
   size_t batch = 1, h = 1, w = 1, channels = 1;
@@ -196,18 +210,7 @@ PoolCase pool(skua_pool_kind kind, uint32_t kernel, uint32_t stride, uint32_t pa
   return c;
 }
 
-TEST(gpu_pool, as_on_the_cpu) {
-  std::vector<PoolCase> cases = {pool(SKUA_POOL_MAX, 3, 2, 1, 9, 11, 8),         pool(SKUA_POOL_AVERAGE, 3, 2, 1, 9, 8, 8),     pool(SKUA_POOL_AVERAGE, 3, 2, 1, 9, 8, 8), pool(SKUA_POOL_MAX_INDICES, 2, 2, 0, 7, 6, 8),
-                                 pool(SKUA_POOL_AVERAGE, 1, 1, 0, 7, 7, 12), pool(SKUA_POOL_MAX, 2, 1, 0, 5, 5, 3), pool(SKUA_POOL_MAX, 3, 2, 1, 6, 7, 4), pool(SKUA_POOL_AVERAGE, 3, 2, 2, 9, 8, 8)};
-  cases[1].d.count_padding = true;
-  cases[2].d.ceil_mode = cases[2].d.count_padding = true;
-  cases[7].d.ceil_mode = cases[7].d.count_padding = true;
-  cases[7].d.dilation_h = cases[7].d.dilation_w = 2;
-  cases[4].d.global = true;
-  cases[4].batch = 2;
-  cases[5].d.dilation_w = 2;
-  cases[6].d.layout = SKUA_LAYOUT_NCHW;
-  cases[6].d.activation.kind = SKUA_ACTIVATION_RELU;
+void check_all(const std::vector<PoolCase>& cases) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices) {
     Context context(device), cpu;
@@ -231,6 +234,31 @@ TEST(gpu_pool, as_on_the_cpu) {
           if (want.size() > 1) expect_close(got[1], dense_double(want[1]), 0);
         }
   }
+}
+
+TEST(gpu_pool, as_on_the_cpu) {
+  std::vector<PoolCase> cases = {pool(SKUA_POOL_MAX, 3, 2, 1, 9, 11, 8),         pool(SKUA_POOL_AVERAGE, 3, 2, 1, 9, 8, 8),     pool(SKUA_POOL_AVERAGE, 3, 2, 1, 9, 8, 8), pool(SKUA_POOL_MAX_INDICES, 2, 2, 0, 7, 6, 8),
+                                 pool(SKUA_POOL_AVERAGE, 1, 1, 0, 7, 7, 12), pool(SKUA_POOL_MAX, 2, 1, 0, 5, 5, 3), pool(SKUA_POOL_MAX, 3, 2, 1, 6, 7, 4), pool(SKUA_POOL_AVERAGE, 3, 2, 2, 9, 8, 8)};
+  cases[1].d.count_padding = true;
+  cases[2].d.ceil_mode = cases[2].d.count_padding = true;
+  cases[7].d.ceil_mode = cases[7].d.count_padding = true;
+  cases[7].d.dilation_h = cases[7].d.dilation_w = 2;
+  cases[4].d.global = true;
+  cases[4].batch = 2;
+  cases[5].d.dilation_w = 2;
+  cases[6].d.layout = SKUA_LAYOUT_NCHW;
+  cases[6].d.activation.kind = SKUA_ACTIVATION_RELU;
+  check_all(cases);
+}
+
+// More work-groups than a dispatch has, in every dimension.
+TEST(gpu_pool, many_groups) {
+  gpu_groups = 2;
+  check_all({pool(SKUA_POOL_MAX, 3, 2, 1, 11, 40, 132), pool(SKUA_POOL_MAX_INDICES, 2, 2, 0, 7, 60, 37)});
+  gpu_groups = 0;
+  PoolCase images = pool(SKUA_POOL_AVERAGE, 1, 1, 0, 1, 2, 4);  // of a device whose limit is 65535
+  images.batch = 70000;
+  check_all({images});
 }
 
 }  // namespace

@@ -118,6 +118,21 @@ TEST(gpu_gemm, any_offset) {
   gpu_skip = 0;
 }
 
+// More work-groups than a dispatch has, in every dimension.
+TEST(gpu_gemm, many_groups) {
+  std::vector<Case> cases = {of(200, 300, 20, true), of(197, 291, 20), of(197, 291, 20), of(3, 200, 64, true)};
+  cases[0].activation = {SKUA_ACTIVATION_RELU6, 0, 0};
+  cases[0].residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
+  cases[1].a_batch = cases[1].b_batch = cases[3].a_batch = {3};
+  cases[2].transpose_b = true;
+  gpu_groups = 2;
+  check_all({"gemm_f*", "gemm_tile_*", "gemv_*"}, cases);
+  gpu_groups = 0;
+  Case matrices = of(2, 4, 4);  // of a device whose limit is 65535
+  matrices.a_batch = matrices.b_batch = {70000};
+  check_all({""}, {matrices});
+}
+
 TEST(gpu_gemm, refuses_what_it_has_no_kernel_for) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices) {

@@ -105,9 +105,9 @@ TEST(GpuReduce, KindsAndAxes) {
     }
 }
 
-// More results than a dispatch has work-groups in a dimension.
+// More results than a dispatch has work-groups in a dimension, by groups and by threads.
 TEST(GpuReduce, ManyResults) {
-  on_every_device({70000, 3}, [&](skua_context* context, skua_dtype type, skua_op** op) {
+  on_every_device({70000, 3}, [](skua_context* context, skua_dtype type, skua_op** op) {
     skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
     d.kind = SKUA_REDUCE_MAX;
     d.type = type;
@@ -115,6 +115,23 @@ TEST(GpuReduce, ManyResults) {
     d.axes[0] = 1;
     return skua_reduce_create(context, &d, op);
   }, [](const Data& got, const Data& want) { expect_same_bits(got, want); }, false);
+  gpu_groups = 2;
+  for (const int axis : {0, 1})
+    on_every_device({200, 201}, [&](skua_context* context, skua_dtype type, skua_op** op) {
+      skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+      d.input_type = d.output_type = type;
+      d.axis = axis;
+      return skua_softmax_create(context, &d, op);
+    }, [](const Data& got, const Data& want) { compare(got, want, 40); });
+  on_every_device({2000, 3}, [&](skua_context* context, skua_dtype type, skua_op** op) {
+    skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+    d.kind = SKUA_REDUCE_MAX;
+    d.type = type;
+    d.axis_count = 1;
+    d.axes[0] = 1;
+    return skua_reduce_create(context, &d, op);
+  }, [](const Data& got, const Data& want) { expect_same_bits(got, want); }, false);
+  gpu_groups = 0;
 }
 
 TEST(GpuReduce, TheFirstNanIsTheGreatest) {

@@ -81,4 +81,23 @@ TEST(GpuUnary, Strides) {
   }
 }
 
+// More work-groups than a dispatch has.
+TEST(GpuUnary, ManyGroups) {
+  SKUA_NEED_GPU(devices);
+  Context cpu;
+  gpu_groups = 3;
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    Rng rng(3);
+    const Op reference = make_op(cpu, SKUA_UNARY_RELU, SKUA_DTYPE_F32), op = make_op(gpu, SKUA_UNARY_RELU, SKUA_DTYPE_F32);
+    if (!op.op) continue;
+    for (const std::vector<size_t>& extents : {std::vector<size_t>{7000}, {701}, {3, 5, 7, 11}}) {
+      const Data x = make(shape(extents), rng);
+      compare(run(op, {x})[0], run(reference, {x})[0], x);
+    }
+  }
+  gpu_groups = 0;
+}
+
 }  // namespace

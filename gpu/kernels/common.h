@@ -1,12 +1,12 @@
 // The kernels' dialect: one text for OpenCL C and GLSL. prelude_cl.h and prelude_glsl.h give the words their meaning, gpu/CMakeLists.txt puts prelude, this file and the text together.
 //
 //   CONSTANT(i, KIND, 0)              the host's C<i>, known when the driver compiles; 0 is what the text is checked with
-//   ARGS(int n; int x_offset;)        32-bit arguments of a dispatch, used as p.n; floats travel as their bits: AS_FLOAT(p.a)
+//   ARGS(int n; int x_offset;)        32-bit arguments of a dispatch, 29 at most, used as p.n; floats travel as their bits: AS_FLOAT(p.a)
 //   KERNEL2(name, READ(0, x), WRITE(1, y)) SHARED(F4, tile, 64) BODY { ... } END
 //   READ1, READ4                      a binding by elements or by vectors of 4 (index in vectors); READ: by V. UPDATE is read and written
 //   LD, ST                            widen to float and round to the storage type (STORE16: f16). READ1F, READ4F: float in any text, read as b[i]; READ1I: int
 //   F, F4, T; SPLAT                   float, 4 floats, V floats; all arithmetic is in them
-//   GLOBAL(i), LOCAL(i), GROUP(i)     this thread's place
+//   GLOBAL(i), LOCAL(i), GROUP(i)     this thread's place in what was asked for; a device that does not start as many work-groups gets it in several dispatches
 //   REPEAT(TM, M)                     M(0) M(1) .. M(TM - 1), TM a macro: no arrays in registers, drivers spill them
 //
 // Buffers are indexed, never pointed to, and only the kernel itself may name them (functions get values).

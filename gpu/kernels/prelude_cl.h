@@ -30,7 +30,7 @@
 #define UPDATE1 WRITE1
 #define UPDATE4 WRITE4
 
-#define ARGS(members) typedef struct { members } Args;
+#define ARGS(members) typedef struct { members int group0; int group1; int group2; } Args;
 #define CONSTANT(i, name, value) enum { name = C##i };
 #define FUNCTION static
 #define KERNEL_ __kernel __attribute__((reqd_work_group_size(L0, L1, L2))) void
@@ -44,9 +44,9 @@
 #define BODY
 #define END }
 
-#define GLOBAL(i) ((int)get_global_id(i))
+#define GLOBAL(i) (GROUP(i) * L##i + LOCAL(i))
 #define LOCAL(i) ((int)get_local_id(i))
-#define GROUP(i) ((int)get_group_id(i))
+#define GROUP(i) ((int)get_group_id(i) + p.group##i)
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 
 #define SPLAT4(x) ((F4)(x))

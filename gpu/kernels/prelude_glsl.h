@@ -32,7 +32,7 @@ layout(local_size_x_id = 8, local_size_y_id = 9, local_size_z_id = 10) in;
 #define UPDATE1(i, name) BLOCK_(i, , STORAGE1, name)
 #define UPDATE4(i, name) BLOCK_(i, , STORAGE4, name)
 
-#define ARGS(members) layout(push_constant) uniform Args { members } p;
+#define ARGS(members) layout(push_constant) uniform Args { members int group0; int group1; int group2; } p;
 #define CONSTANT(i, name, value) layout(constant_id = i) const int name = value;
 #define FUNCTION
 #define KERNEL1(name, a) a
@@ -45,9 +45,9 @@ layout(local_size_x_id = 8, local_size_y_id = 9, local_size_z_id = 10) in;
 #define BODY void main()
 #define END
 
-#define GLOBAL(i) int(gl_GlobalInvocationID[i])
+#define GLOBAL(i) (GROUP(i) * int(gl_WorkGroupSize[i]) + LOCAL(i))
 #define LOCAL(i) int(gl_LocalInvocationID[i])
-#define GROUP(i) int(gl_WorkGroupID[i])
+#define GROUP(i) (int(gl_WorkGroupID[i]) + p.group##i)
 #define BARRIER barrier()
 
 #define SPLAT4(x) vec4(x)

@@ -72,7 +72,7 @@ skua_status create_layout(VulkanDevice* d) {
   set.bindingCount = d->n_bindings;
   set.pBindings = bindings;
   SKUA_VK_NEW(d, CreateDescriptorSetLayout, d->set_layout, d->handle, &set, nullptr);
-  const VkPushConstantRange arguments = {VK_SHADER_STAGE_COMPUTE_BIT, 0, kMaxArguments * sizeof(int32_t)};  // 128 bytes: what every device has
+  const VkPushConstantRange arguments = {VK_SHADER_STAGE_COMPUTE_BIT, 0, (kMaxArguments + 3) * sizeof(int32_t)};  // 128 bytes: what every device has
   auto layout = vk<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   layout.setLayoutCount = 1;
   layout.pSetLayouts = &d->set_layout;

@@ -239,7 +239,7 @@ skua_status record(skua_stream* stream, const Dispatch& dispatch) {
   const VkDescriptorSet set = slot->sets[slot->n_dispatches++];
   VkDescriptorBufferInfo buffers[kMaxBindings];
   VkWriteDescriptorSet writes[kMaxBindings];
-  int32_t arguments[kMaxArguments];
+  int32_t arguments[kMaxArguments + 3];
   uint32_t lowered = 0;
   memcpy(arguments, dispatch.arguments, dispatch.n_arguments * sizeof arguments[0]);
   for (uint32_t i = 0; i < dispatch.n_bindings; ++i) {

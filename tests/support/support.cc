@@ -1,6 +1,7 @@
 #include "tests/support/support.h"
 #include "core/op.h"
 #include "dispatch/isa.h"
+#include "gpu/device.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -244,6 +245,8 @@ Context::Context(const skua_device_info& device, const char* kernel_filter) {
   options.device = device.device;
   options.kernel_filter = kernel_filter;
   SKUA_EXPECT_OK(skua_context_create(&options, &context));
+  if (context && gpu_groups)
+    for (uint32_t& count : context->gpu->about.group_count) count = uint32_t(gpu_groups);
 }
 Context::Context(const char* max_isa, const char* kernel_filter) {
   skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
@@ -360,6 +363,7 @@ Threaded::Threaded(uint32_t workers) {
 }
 
 size_t gpu_skip = 0;
+size_t gpu_groups = 0;
 
 // ---- run -----------------------------------------------------------------------------------------------------------------------
 namespace {

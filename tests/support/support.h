@@ -129,6 +129,8 @@ std::vector<Data> run_in_place(const skua_op* op, const std::vector<Data>& input
 
 // Elements before a tensor in its device buffer, so that kernels meet offsets that are no multiple of their vectors.
 extern size_t gpu_skip;
+// Work-groups that contexts made from now on start in a dimension of a dispatch; 0: as many as the device does.
+extern size_t gpu_groups;
 
 // |got - want| <= bound for each element, in row-major order; NaN and infinities must match. One bound for all, or one each.
 void expect_close(const Data& got, const std::vector<double>& want, const std::vector<double>& bound);
