@@ -101,7 +101,7 @@ struct Api {
   void (*close)(Device* device);
 
   skua_status (*buffer_create)(Device* device, size_t size, skua_device_buffer** out);
-  void (*buffer_destroy)(skua_device_buffer* buffer);
+  void (*buffer_destroy)(skua_device_buffer* buffer);  // streams keep what they recorded until they are done with it
   skua_status (*buffer_write)(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);  // done when it returns
   skua_status (*buffer_read)(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
   // Compiles, or finds what was compiled before.

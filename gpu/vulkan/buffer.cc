@@ -120,6 +120,7 @@ skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out)
   if (!b) return out_of_memory("device_buffer", sizeof *b);
   b->device = d;
   b->size = size;
+  b->holders = 1;
   constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   const VkMemoryPropertyFlags kinds[] = {local | visible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, local | visible, local, 0};
   const uint32_t first = d->about.unified_memory ? 0 : 2;
@@ -135,6 +136,7 @@ skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out)
 
 void buffer_destroy(skua_device_buffer* buffer) {
   auto* b = static_cast<VulkanBuffer*>(buffer);
+  if (__atomic_sub_fetch(&b->holders, 1, __ATOMIC_ACQ_REL)) return;
   VulkanDevice* d = device_of(b->device);
   if (b->handle) d->DestroyBuffer(d->handle, b->handle, nullptr);
   if (b->memory) d->FreeMemory(d->handle, b->memory, nullptr);

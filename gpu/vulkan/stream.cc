@@ -47,7 +47,15 @@ skua_status make_slot(VulkanDevice* d, Slot& slot) {
   return SKUA_STATUS_OK;
 }
 
-// The slot is over, well or not: its events get their times.
+// What the slot uses lives until it is over, whatever its owner does.
+void hold(Slot& slot, const skua_device_buffer* buffer) {
+  auto* b = static_cast<VulkanBuffer*>(const_cast<skua_device_buffer*>(buffer));
+  if (__atomic_exchange_n(&b->held_by, slot.id, __ATOMIC_RELAXED) == slot.id) return;
+  __atomic_fetch_add(&b->holders, 1, __ATOMIC_RELAXED);
+  slot.held[slot.n_held++] = b;
+}
+
+// The slot is over, well or not: its events get their times, and it lets go of its buffers.
 void retire(VulkanStream* s, Slot& slot, bool well) {
   VulkanDevice* d = device_of(s->device);
   uint64_t ticks[kSlotEvents] = {};
@@ -64,6 +72,8 @@ void retire(VulkanStream* s, Slot& slot, bool well) {
     e = next;
   }
   slot.events = nullptr;
+  for (uint32_t i = 0; i < slot.n_held; ++i) buffer_destroy(slot.held[i]);
+  slot.n_held = 0;
   slot.state = Slot::idle;
 }
 
@@ -161,6 +171,7 @@ skua_status begin(VulkanStream* s, Slot** out) {
   slot.threads = 0;
   slot.bound = nullptr;
   slot.serial = ++s->serial;
+  slot.id = __atomic_add_fetch(&d->slots_begun, 1, __ATOMIC_RELAXED);
   slot.state = Slot::recording;
   return SKUA_STATUS_OK;
 }
@@ -247,6 +258,7 @@ skua_status record(skua_stream* stream, const Dispatch& dispatch) {
     const Window w = window_of(d->about, b);
     if (w.begin && !(lowered >> b.argument & 1)) arguments[b.argument] -= int32_t(w.begin / b.unit);
     if (b.unit) lowered |= 1u << b.argument;  // two bindings of one range share the argument
+    if (b.bytes) hold(*slot, b.buffer);
     if (b.bytes) buffers[i] = {static_cast<const VulkanBuffer*>(b.buffer)->handle, w.begin, w.bytes};
     else buffers[i] = {d->unused, 0, VK_WHOLE_SIZE};
     writes[i] = vk<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);

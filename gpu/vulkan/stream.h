@@ -1,5 +1,5 @@
 // What streams and events share. A stream records into one of kSlots command buffers; a slot is submitted when it holds kSlotDispatches dispatches or enough threads, or when the caller
-// says so, and taken again when its fence has passed. Descriptor sets and timestamps belong to the slots: recording allocates nothing.
+// says so, and taken again when its fence has passed. Descriptor sets, timestamps and the list of buffers it holds belong to the slots: recording allocates nothing.
 #pragma once
 #include "gpu/vulkan/vulkan.h"
 
@@ -29,9 +29,11 @@ struct Slot {
   VkQueryPool queries;
   enum State : uint8_t { idle, recording, pending } state;
   uint32_t n_dispatches, n_events;
-  uint64_t threads, serial;
+  uint64_t threads, serial, id;  // id: among all slots that were ever begun on the device
   const Program* bound;
   VulkanEvent* events;
+  uint32_t n_held;
+  VulkanBuffer* held[kSlotDispatches * kMaxBindings];
 };
 
 // What dispatches since the last barrier touched.

@@ -87,6 +87,7 @@ struct VulkanDevice : Device {
   VkBuffer unused;  // what a binding without bytes gets: nobody's
   VkDeviceMemory unused_memory;
   Program* programs;
+  uint64_t slots_begun;  // atomic
   pthread_mutex_t queue_lock, program_lock, staging_lock;
   SKUA_VK_DEVICE(SKUA_VK_MEMBER)
 };
@@ -96,6 +97,8 @@ struct VulkanBuffer : skua_device_buffer {
   VkBuffer handle;
   VkDeviceMemory memory;  // NULL: imported
   void* mapped;           // NULL: reached through staging
+  uint32_t holders;       // atomic: its owner, and slots that recorded it. The last one frees it
+  uint64_t held_by;       // atomic: the slot that took hold of it last, which needs to once
 };
 
 // OK, or a status whose text names the call and its code. A lost device is remembered.
@@ -136,7 +139,7 @@ template <class T> T* make_zeroed(const skua_context* ctx) {
 
 // buffer.cc
 skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out);
-void buffer_destroy(skua_device_buffer* buffer);
+void buffer_destroy(skua_device_buffer* buffer);  // lets go of it
 skua_status buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
 skua_status buffer_read(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
 skua_status create_unused(VulkanDevice* device);

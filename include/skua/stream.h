@@ -10,8 +10,8 @@ extern "C" {
 
 typedef struct skua_event skua_event;
 
-/* What a stream has recorded (buffers, plans, their operators) must stay until it was waited for; streams, buffers and events are destroyed before the context.
- * A stream is used by one thread at a time; several streams of one context may be used by several threads. */
+/* Plans, operators and buffers may be destroyed as soon as they are recorded: the stream keeps the memory that its work uses, and frees it when it was waited for, when it needs the place,
+ * or when it is destroyed. Streams, buffers and events are destroyed before the context. A stream is used by one thread at a time; several streams of one context may be used by several threads. */
 SKUA_API skua_status skua_stream_create(skua_context* context, skua_stream** out);
 SKUA_API void skua_stream_destroy(skua_stream* stream); /* waits; NULL is ignored */
 
