@@ -125,6 +125,11 @@ namespace {
 
 NestKernel copy_kernel(skua_dtype type, CopyFrom from) {
   const bool value = from.kind == CopyFrom::value;
+  if (type == SKUA_DTYPE_F16) {
+    f16 half;
+    narrow(__builtin_bit_cast(float, from.bits), half);
+    from.bits = half.bits;
+  }
   return {&text_of(copy_texts, copy_f32_v1, 2, type), &text_of(copy_texts, copy_f32_v4, 2, type), 2, 0, {value}, {int32_t(from.bits)}, 1};
 }
 

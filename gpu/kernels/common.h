@@ -5,6 +5,7 @@
 //   KERNEL2(name, READ(0, x), WRITE(1, y)) SHARED(F4, tile, 64) BODY { ... } END
 //   READ1, READ4                      a binding by elements or by vectors of 4 (index in vectors); READ: by V. UPDATE is read and written
 //   LD, ST                            widen to float and round to the storage type (STORE16: f16). READ1F, READ4F: float in any text, read as b[i]; READ1I: int
+//   READB, WRITEB, LDB, STB           the same as bits, which moves must not change: TBITS, V unsigned integers; SPLATB
 //   F, F4, T; SPLAT                   float, 4 floats, V floats; all arithmetic is in them
 //   GLOBAL(i), LOCAL(i), GROUP(i)     this thread's place in what was asked for; a device that does not start as many work-groups gets it in several dispatches
 //   REPEAT(TM, M)                     M(0) M(1) .. M(TM - 1), TM a macro: no arrays in registers, drivers spill them
@@ -32,6 +33,12 @@
 #define UPDATE UPDATE4
 #define READF READ4F
 #define WRITEF WRITE4F
+#define TBITS BITS4
+#define SPLATB SPLAT4B
+#define LDB LD4B
+#define STB ST4B
+#define READB READ4B
+#define WRITEB WRITE4B
 #else
 #define T F
 #define SPLAT(x) (x)
@@ -42,6 +49,12 @@
 #define UPDATE UPDATE1
 #define READF READ1F
 #define WRITEF WRITE1F
+#define TBITS BITS
+#define SPLATB(x) (x)
+#define LDB LD1B
+#define STB ST1B
+#define READB READ1B
+#define WRITEB WRITE1B
 #endif
 
 #define INF AS_FLOAT(0x7f800000)

@@ -9,6 +9,12 @@
 #define LD4(b, i) vload_half4(i, b)
 #define ST1(b, i, v) vstore_half_rte(v, i, b)
 #define ST4(b, i, v) vstore_half4_rte(v, i, b)
+#define STORAGE1B ushort
+#define STORAGE4B ushort4
+#define LD1B(b, i) ((uint)b[i])
+#define LD4B(b, i) convert_uint4(b[i])
+#define ST1B(b, i, v) b[i] = (ushort)(v)
+#define ST4B(b, i, v) b[i] = convert_ushort4(v)
 #else
 #define STORAGE1 float
 #define STORAGE4 float4
@@ -16,16 +22,28 @@
 #define LD4(b, i) b[i]
 #define ST1(b, i, v) b[i] = (v)
 #define ST4(b, i, v) b[i] = (v)
+#define STORAGE1B uint
+#define STORAGE4B uint4
+#define LD1B(b, i) b[i]
+#define LD4B(b, i) b[i]
+#define ST1B(b, i, v) b[i] = (v)
+#define ST4B(b, i, v) b[i] = (v)
 #endif
+#define BITS uint
+#define BITS4 uint4
 #define READ1(i, name) __global const STORAGE1* restrict name
 #define READ4(i, name) __global const STORAGE4* restrict name
 #define READ1F(i, name) __global const float* restrict name
 #define READ4F(i, name) __global const float4* restrict name
+#define READ1B(i, name) __global const STORAGE1B* restrict name
+#define READ4B(i, name) __global const STORAGE4B* restrict name
 #define READ1I(i, name) __global const int* restrict name
 #define WRITE1(i, name) __global STORAGE1* name
 #define WRITE4(i, name) __global STORAGE4* name
 #define WRITE1F(i, name) __global float* name
 #define WRITE4F(i, name) __global float4* name
+#define WRITE1B(i, name) __global STORAGE1B* name
+#define WRITE4B(i, name) __global STORAGE4B* name
 #define WRITE1I(i, name) __global int* name
 #define UPDATE1 WRITE1
 #define UPDATE4 WRITE4
@@ -50,9 +68,11 @@
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 
 #define SPLAT4(x) ((F4)(x))
+#define SPLAT4B(x) ((BITS4)(x))
 #define MAKE4(a, b, c, d) ((F4)(a, b, c, d))
 #define FMA(a, b, c) mad(a, b, c)
 #define AS_FLOAT(i) as_float(i)
+#define AS_BITS(i) ((BITS)(i))
 #define AS_INT(f) as_int(f)
 #define TO_FLOAT(i) ((float)(i))
 #define LESS(a, b) ((a) < (b))

@@ -1,5 +1,5 @@
-// The kernels' dialect as GLSL 4.5 for Vulkan. What the words mean: common.h. Specialisation constants: 0 .. 7 of the text, 8 .. 10 the work-group;
-// bindings in set 0; Args are the push constants.
+// The kernels' dialect as GLSL 4.5 for Vulkan. What the words mean: common.h. Specialisation constants: 0 .. 7 of the text, 8 .. 10 the work-group,
+// 11 ROUND; bindings in set 0; Args are the push constants.
 #extension GL_EXT_control_flow_attributes : require
 #if STORE16
 #extension GL_EXT_shader_16bit_storage : require
@@ -10,24 +10,52 @@ layout(local_size_x_id = 8, local_size_y_id = 9, local_size_z_id = 10) in;
 #if STORE16
 #define STORAGE1 float16_t
 #define STORAGE4 f16vec4
+#define STORAGE1B uint16_t
+#define STORAGE4B u16vec4
+// 1 where the driver does not promise how it rounds to f16: then what it gets needs no rounding.
+layout(constant_id = 11) const int ROUND = 0;
+float HALF_(float v) {
+  uint bits = floatBitsToUint(v), u = bits & 0x7fffffffu, near = (u + 0xfffu + (u >> 13 & 1u)) & 0xffffe000u;
+  if (ROUND == 0 || u > 0x7f800000u) return v;
+  if (u >= 0x477ff000u) near = 0x7f800000u;  // 65520: half way from the largest to the next
+  if (u < 0x38800000u) near = floatBitsToUint(roundEven(uintBitsToFloat(u) * 16777216.0) * (1.0 / 16777216.0));  // below 2^-14 halves are 2^-24 apart
+  return uintBitsToFloat(near | (bits & 0x80000000u));
+}
+vec4 HALF_(vec4 v) {
+  if (ROUND == 0) return v;
+  return vec4(HALF_(v.x), HALF_(v.y), HALF_(v.z), HALF_(v.w));
+}
 #else
 #define STORAGE1 float
 #define STORAGE4 vec4
+#define STORAGE1B uint
+#define STORAGE4B uvec4
+#define HALF_(v) (v)
 #endif
+#define BITS uint
+#define BITS4 uvec4
 #define LD1(b, i) float(b[i])
 #define LD4(b, i) vec4(b[i])
-#define ST1(b, i, v) b[i] = STORAGE1(v)
-#define ST4(b, i, v) b[i] = STORAGE4(v)
+#define ST1(b, i, v) b[i] = STORAGE1(HALF_(v))
+#define ST4(b, i, v) b[i] = STORAGE4(HALF_(v))
+#define LD1B(b, i) BITS(b[i])
+#define LD4B(b, i) BITS4(b[i])
+#define ST1B(b, i, v) b[i] = STORAGE1B(v)
+#define ST4B(b, i, v) b[i] = STORAGE4B(v)
 #define BLOCK_(i, access, type, name) layout(std430, set = 0, binding = i) access buffer name##_block { type name[]; };
 #define READ1(i, name) BLOCK_(i, readonly, STORAGE1, name)
 #define READ4(i, name) BLOCK_(i, readonly, STORAGE4, name)
 #define READ1F(i, name) BLOCK_(i, readonly, float, name)
 #define READ4F(i, name) BLOCK_(i, readonly, vec4, name)
+#define READ1B(i, name) BLOCK_(i, readonly, STORAGE1B, name)
+#define READ4B(i, name) BLOCK_(i, readonly, STORAGE4B, name)
 #define READ1I(i, name) BLOCK_(i, readonly, int, name)
 #define WRITE1(i, name) BLOCK_(i, writeonly, STORAGE1, name)
 #define WRITE4(i, name) BLOCK_(i, writeonly, STORAGE4, name)
 #define WRITE1F(i, name) BLOCK_(i, writeonly, float, name)
 #define WRITE4F(i, name) BLOCK_(i, writeonly, vec4, name)
+#define WRITE1B(i, name) BLOCK_(i, writeonly, STORAGE1B, name)
+#define WRITE4B(i, name) BLOCK_(i, writeonly, STORAGE4B, name)
 #define WRITE1I(i, name) BLOCK_(i, writeonly, int, name)
 #define UPDATE1(i, name) BLOCK_(i, , STORAGE1, name)
 #define UPDATE4(i, name) BLOCK_(i, , STORAGE4, name)
@@ -51,8 +79,10 @@ layout(local_size_x_id = 8, local_size_y_id = 9, local_size_z_id = 10) in;
 #define BARRIER barrier()
 
 #define SPLAT4(x) vec4(x)
+#define SPLAT4B(x) uvec4(x)
 #define MAKE4(a, b, c, d) vec4(a, b, c, d)
 #define AS_FLOAT(i) intBitsToFloat(i)
+#define AS_BITS(i) BITS(i)
 #define AS_INT(f) floatBitsToInt(f)
 #define TO_FLOAT(i) float(i)
 #define SELECT(c, t, f) mix(f, t, c)

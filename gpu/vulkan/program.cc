@@ -21,24 +21,67 @@ const Program* find(const VulkanDevice* d, const ProgramKey& key) {
   return nullptr;
 }
 
+// The text, which also asks that f32 becomes the nearest f16, ties to even, and that the smallest of them stay (SPV_KHR_float_controls). `to` has room for kModeWords more.
+constexpr size_t kModeWords = 4 + 7 + 8;
+size_t with_modes(const uint32_t* text, size_t words, uint32_t* to) {
+  enum : uint32_t { kExtension = 10, kEntryPoint = 15, kExecutionMode = 16, kCapability = 17, kCanPreserve = 4464, kCanRound = 4467, kPreserve = 4459, kRound = 4462 };
+  const uint32_t* const first = to;
+  const auto put = [&](const void* from, size_t n) {
+    memcpy(to, from, n * sizeof *to);
+    to += n;
+  };
+  const uint32_t capabilities[] = {2u << 16 | kCapability, kCanPreserve, 2u << 16 | kCapability, kCanRound}, extension = 7u << 16 | kExtension;
+  const char name[24] = "SPV_KHR_float_controls";
+  put(text, 5);
+  put(capabilities, 4);
+  bool extended = false;
+  for (size_t at = 5, n; at < words; at += n) {
+    const uint32_t code = text[at] & 0xffff;
+    n = text[at] >> 16;
+    if (code != kCapability && !extended) {
+      put(&extension, 1);
+      put(name, 6);
+      extended = true;
+    }
+    put(text + at, n);
+    const uint32_t modes[] = {4u << 16 | kExecutionMode, text[at + 2], kPreserve, 16, 4u << 16 | kExecutionMode, text[at + 2], kRound, 16};
+    if (code == kEntryPoint) put(modes, 8);
+  }
+  return size_t(to - first);
+}
+
+skua_status make_module(VulkanDevice* d, const KernelText& text, VkShaderModule* module) {
+  auto info = vk<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+  info.codeSize = text.spirv_bytes;
+  info.pCode = text.spirv;
+  uint32_t* changed = nullptr;
+  const size_t room = text.spirv_bytes + kModeWords * sizeof(uint32_t);
+  if (text.type == SKUA_DTYPE_F16 && d->about.f16_rounding) {
+    changed = static_cast<uint32_t*>(allocate(d->ctx, room, alignof(uint32_t)));
+    if (!changed) return out_of_memory(text.name, room);
+    info.codeSize = with_modes(text.spirv, text.spirv_bytes / sizeof(uint32_t), changed) * sizeof(uint32_t);
+    info.pCode = changed;
+  }
+  const skua_status status = created(d, d->CreateShaderModule(d->handle, &info, nullptr, module), "vkCreateShaderModule", *module);
+  release(d->ctx, changed, room);
+  return status;
+}
+
 skua_status build(VulkanDevice* d, const ProgramKey& key, VkPipeline* pipeline) {
   const Description& about = d->about;
   const uint32_t threads = uint32_t(key.local[0]) * key.local[1] * key.local[2];
   if (!threads || threads > about.group_threads || key.local[0] > about.group_extent[0] || key.local[1] > about.group_extent[1] || key.local[2] > about.group_extent[2])
     return SKUA_UNSUPPORTED_("%s: a work-group of %ux%ux%u is more than %s has", key.text->name, key.local[0], key.local[1], key.local[2], about.info.name);
-  auto info = vk<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
-  info.codeSize = key.text->spirv_bytes;
-  info.pCode = key.text->spirv;
   VkShaderModule module;
-  SKUA_VK_NEW(d, CreateShaderModule, module, d->handle, &info, nullptr);
-  // C0 .. C7 are the specialisation constants 0 .. 7, the work-group 8 .. 10. The driver passes over those that the text does not have.
-  uint32_t values[kMaxConstants + 3];
-  VkSpecializationMapEntry entries[kMaxConstants + 3];
-  for (uint32_t i = 0; i < kMaxConstants + 3; ++i) {
-    values[i] = i < kMaxConstants ? uint32_t(key.constants[i]) : key.local[i - kMaxConstants];
+  SKUA_TRY(make_module(d, *key.text, &module));
+  // C0 .. C7 are the specialisation constants 0 .. 7, the work-group 8 .. 10, 11 whether kernels round to f16. The driver passes over those that the text does not have.
+  uint32_t values[kMaxConstants + 4];
+  VkSpecializationMapEntry entries[kMaxConstants + 4];
+  for (uint32_t i = 0; i < kMaxConstants + 4; ++i) {
+    values[i] = i < kMaxConstants ? uint32_t(key.constants[i]) : i < kMaxConstants + 3 ? key.local[i - kMaxConstants] : !about.f16_rounding;
     entries[i] = {i, uint32_t(i * sizeof values[0]), sizeof values[0]};
   }
-  const VkSpecializationInfo constants = {kMaxConstants + 3, entries, sizeof values, values};
+  const VkSpecializationInfo constants = {kMaxConstants + 4, entries, sizeof values, values};
   auto pipeline_info = vk<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
   pipeline_info.stage = vk<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO);
   pipeline_info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
