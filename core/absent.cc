@@ -59,7 +59,7 @@ skua_status skua_rearrange_create(skua_context*, const skua_rearrange_desc*, sku
 #ifndef SKUA_BUILT_gpu
 skua_status skua_context_save_programs(skua_context*) { return cpu_only("context_save_programs"); }
 skua_status skua_device_buffer_create(skua_context*, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_create"); }
-skua_status skua_device_buffer_import(skua_context*, void*, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_import"); }
+skua_status skua_device_buffer_import(skua_context*, uint64_t, size_t, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_import"); }
 skua_status skua_device_buffer_write(skua_device_buffer*, size_t, const void*, size_t) { return cpu_only("device_buffer_write"); }
 skua_status skua_device_buffer_read(const skua_device_buffer*, size_t, void*, size_t) { return cpu_only("device_buffer_read"); }
 void skua_device_buffer_destroy(skua_device_buffer*) {}

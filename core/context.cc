@@ -138,6 +138,8 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
   const bool on_gpu = o.device.api != SKUA_DEVICE_API_CPU;
   const gpu::Api* const api = on_gpu ? backend(o.device.api) : nullptr;
   if (on_gpu && !api) return fail(SKUA_STATUS_NO_DEVICE, "context: this build has no %s backend", o.device.api == SKUA_DEVICE_API_OPENCL ? "OpenCL" : "Vulkan");
+  if (o.opencl && o.device.api != SKUA_DEVICE_API_OPENCL) return SKUA_INVALID("context: opencl is given, device.api must be SKUA_DEVICE_API_OPENCL");
+  if (o.vulkan && o.device.api != SKUA_DEVICE_API_VULKAN) return SKUA_INVALID("context: vulkan is given, device.api must be SKUA_DEVICE_API_VULKAN");
   if (!on_gpu && o.device.index != 0) return fail(SKUA_STATUS_NO_DEVICE, "context: CPU device %u does not exist, there is only 0", o.device.index);
 
   skua_context c = {};
@@ -164,7 +166,7 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
   if (!context) return out_of_memory("context", sizeof c);
   memcpy(static_cast<void*>(context), &c, sizeof c);
   if (on_gpu)
-    if (const skua_status s = api->open(context, o.device.index, &context->gpu); s != SKUA_STATUS_OK) {
+    if (const skua_status s = api->open(context, o, &context->gpu); s != SKUA_STATUS_OK) {
       context->gpu = nullptr;
       skua_context_destroy(context);
       return s;

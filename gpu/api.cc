@@ -136,15 +136,15 @@ skua_status skua_device_buffer_create(skua_context* context, size_t size, skua_d
   return context->gpu->api->buffer_create(context->gpu, size, out);
 }
 
-// Contexts over a cl_context or VkDevice of the caller's would make it possible: memory belongs to one.
-skua_status skua_device_buffer_import(skua_context* context, void* native, size_t size, skua_device_buffer** out) {
+skua_status skua_device_buffer_import(skua_context* context, uint64_t native_handle, size_t offset, size_t size, skua_device_buffer** out) {
   constexpr const char* call = "device_buffer_import";
   if (!out) return SKUA_INVALID("%s: out is NULL", call);
   *out = nullptr;
   SKUA_TRY(need_gpu(call, context));
-  if (!native) return SKUA_INVALID("%s: native_handle is NULL", call);
+  if (!native_handle) return SKUA_INVALID("%s: native_handle is 0", call);
   if (size == 0) return SKUA_INVALID("%s: size is 0", call);
-  return SKUA_UNSUPPORTED_("%s: the memory belongs to another %s than the context's own", call, context->gpu->about.info.device.api == SKUA_DEVICE_API_OPENCL ? "cl_context" : "VkDevice");
+  SKUA_TRY(need_alive(call, context->gpu));
+  return context->gpu->api->buffer_import(context->gpu, native_handle, offset, size, out);
 }
 
 skua_status skua_device_buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size) {

@@ -98,10 +98,11 @@ struct Api {
   int number;        // of KernelText::names and calls: 0 OpenCL, 1 Vulkan
   // Devices of this api, software ones last; why: what is missing when there is none ("libvulkan.so.1 cannot be opened").
   size_t (*list)(Description* list, size_t capacity, char* why, size_t why_size);
-  skua_status (*open)(const skua_context* ctx, uint32_t index, Device** out);
+  skua_status (*open)(const skua_context* ctx, const skua_context_options& options, Device** out);  // options.device.index, or the caller's objects
   void (*close)(Device* device);
 
   skua_status (*buffer_create)(Device* device, size_t size, skua_device_buffer** out);
+  skua_status (*buffer_import)(Device* device, uint64_t handle, size_t offset, size_t size, skua_device_buffer** out);
   void (*buffer_destroy)(skua_device_buffer* buffer);  // streams keep what they recorded until they are done with it
   skua_status (*buffer_write)(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);  // done when it returns
   skua_status (*buffer_read)(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);

@@ -58,8 +58,8 @@ TEST(GpuContract, Buffers) {
     EXPECT_EQ(skua_device_buffer_create(gpu, SIZE_MAX / 2, &none), SKUA_STATUS_OUT_OF_MEMORY);
     EXPECT_EQ(none, nullptr);
     EXPECT_EQ(skua_device_buffer_create(gpu, 4, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
-    EXPECT_EQ(skua_device_buffer_import(gpu, nullptr, 4, &none), SKUA_STATUS_INVALID_ARGUMENT);
-    EXPECT_EQ(skua_device_buffer_import(gpu, &none, 4, &none), SKUA_STATUS_UNSUPPORTED);
+    EXPECT_EQ(skua_device_buffer_import(gpu, 0, 0, 4, &none), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_device_buffer_import(gpu, 1, 0, 4, &none), SKUA_STATUS_UNSUPPORTED);
     expect_text("context's own");
     Buffer b(gpu, 1000);
     std::vector<unsigned char> all(1000), some(17, 7);

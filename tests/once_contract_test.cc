@@ -206,7 +206,7 @@ TEST(Devices, GpuCallsSayThatThereIsNone) {
   EXPECT_EQ(skua_device_buffer_create(context, 16, &buffer), SKUA_STATUS_UNSUPPORTED);
   EXPECT_EQ(buffer, nullptr);
   buffer = static_cast<skua_device_buffer*>(junk);
-  EXPECT_EQ(skua_device_buffer_import(context, junk, 16, &buffer), SKUA_STATUS_UNSUPPORTED);
+  EXPECT_EQ(skua_device_buffer_import(context, 1, 0, 16, &buffer), SKUA_STATUS_UNSUPPORTED);
   EXPECT_EQ(buffer, nullptr);
   // Nothing comes of NULL: a build without GPU backends says that it has none, others which argument it is.
   const auto refused = [](skua_status status) { return status == SKUA_STATUS_UNSUPPORTED || status == SKUA_STATUS_INVALID_ARGUMENT; };

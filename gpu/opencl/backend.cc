@@ -1,51 +1,10 @@
-// OpenCL 1.2: one context and one queue for transfers per device, an in-order queue per stream, so that dispatches need no barriers.
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "gpu/cache.h"
-#include "gpu/opencl/library.h"
+// OpenCL 1.2: devices, buffers, streams, events; the table of the backend.
+#include "gpu/opencl/backend.h"
 
 namespace skua::gpu {
 
-struct Program {
-  Program* next;
-  ProgramKey key;
-  cl_program program;
-  cl_kernel kernel;
-  pthread_mutex_t setting;  // a kernel object holds its arguments from clSetKernelArg to the enqueue
-};
-
 namespace opencl {
 namespace {
-
-struct ClDevice : Device {
-  const Functions* cl;
-  cl_device_id id;
-  cl_context context;
-  cl_command_queue transfers;
-  uint32_t flush_every;       // dispatches; 0 = when the caller submits
-  pthread_mutex_t compiling;  // guards the list
-  Program* programs;
-};
-struct ClBuffer : skua_device_buffer {
-  cl_mem memory;
-};
-struct ClStream : skua_stream {
-  cl_command_queue queue;
-  uint32_t recorded;
-};
-struct ClEvent : skua_event {
-  cl_event event;
-  cl_command_queue queue;
-};
-
-ClDevice* of(Device* device) { return static_cast<ClDevice*>(device); }
-
-template <class T> T* make(const Device* device) {
-  void* memory = allocate(device->ctx, sizeof(T), alignof(T));
-  return memory ? static_cast<T*>(memset(memory, 0, sizeof(T))) : nullptr;
-}
 
 // How many dispatches a queue may hold back. Mobile drivers that get hundreds at once stall or are reset; others do not care.
 uint32_t flush_interval(const Description& d) {
@@ -74,45 +33,88 @@ void close(Device* base) {
   cache_write(d->cache);
   cache_close(d);
   before.restore();
-  for (Program* p = d->programs; p;) {
-    Program* next = p->next;
-    cl.clReleaseKernel(p->kernel);
-    cl.clReleaseProgram(p->program);
-    pthread_mutex_destroy(&p->setting);
-    release(d->ctx, p, sizeof *p);
-    p = next;
-  }
+  destroy_programs(d);
   if (d->transfers) cl.clReleaseCommandQueue(d->transfers);
   if (d->context) cl.clReleaseContext(d->context);
   pthread_mutex_destroy(&d->compiling);
   release(d->ctx, d, sizeof *d);
 }
 
-skua_status open(const skua_context* ctx, uint32_t index, Device** out) {
+// The caller's queue, or a new one.
+cl_int take_queue(ClDevice* d, cl_command_queue_properties how, cl_command_queue* queue, const char** call) {
+  cl_int error;
+  *call = d->queue ? "clRetainCommandQueue" : "clCreateCommandQueue";
+  if (d->queue) error = d->cl->clRetainCommandQueue(d->queue);
+  const cl_command_queue taken = d->queue ? d->queue : d->cl->clCreateCommandQueue(d->context, d->id, how, &error);
+  *queue = error == CL_SUCCESS ? taken : nullptr;
+  return error;
+}
+
+// The caller's device, if its context and queue are of it.
+skua_status check_objects(const Functions& cl, const skua_opencl_objects& given, Found& found) {
+  const auto context = static_cast<cl_context>(given.context);
+  const auto queue = static_cast<cl_command_queue>(given.queue);
+  if (!given.context || !given.device) return SKUA_INVALID("context: opencl.%s is NULL", given.context ? "device" : "context");
+  found.id = static_cast<cl_device_id>(given.device);
+  cl_device_id ids[64];
+  size_t bytes = 0;
+  if (const cl_int error = cl.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof ids, ids, &bytes); error != CL_SUCCESS) return driver_error(nullptr, "clGetContextInfo", error);
+  bool member = false;
+  for (size_t i = 0; i < bytes / sizeof ids[0]; ++i) member = member || ids[i] == found.id;
+  if (!member) return SKUA_INVALID("context: opencl.device is not one of opencl.context's");
+  char why[256] = "";
+  if (!describe(cl, found.id, found.about, why, sizeof why)) return fail(SKUA_STATUS_NO_DEVICE, "context: opencl.device: %s", why);
+  if (!queue) return SKUA_STATUS_OK;
+  cl_context queue_context;
+  cl_device_id queue_device;
+  cl_command_queue_properties how;
+  cl_int error = cl.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof queue_context, &queue_context, nullptr);
+  if (error == CL_SUCCESS) error = cl.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof queue_device, &queue_device, nullptr);
+  if (error == CL_SUCCESS) error = cl.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof how, &how, nullptr);
+  if (error != CL_SUCCESS) return driver_error(nullptr, "clGetCommandQueueInfo", error);
+  if (queue_context != context || queue_device != found.id) return SKUA_INVALID("context: opencl.queue is of another %s than opencl's", queue_context != context ? "context" : "device");
+  if (how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) return SKUA_INVALID("context: opencl.queue is out of order; streams need one that is in order");
+  if (!(how & CL_QUEUE_PROFILING_ENABLE)) found.about.tick_nanoseconds = 0;
+  return SKUA_STATUS_OK;
+}
+
+skua_status find(const Functions& cl, uint32_t index, Found& to) {
+  char why[256] = "";
+  Found found[kMostDevices];
+  const size_t n = find_devices(cl, found, why, sizeof why);
+  if (!n) return fail(SKUA_STATUS_NO_DEVICE, "context: no OpenCL device: %s", why);
+  if (index >= n) return fail(SKUA_STATUS_NO_DEVICE, "context: OpenCL device %u does not exist, there %s %zu", index, n == 1 ? "is" : "are", n);
+  to = found[index];
+  return SKUA_STATUS_OK;
+}
+
+skua_status open(const skua_context* ctx, const skua_context_options& o, Device** out) {
   char why[256] = "";
   const Functions* cl = functions(why, sizeof why);
   if (!cl) return fail(SKUA_STATUS_NO_DEVICE, "context: no OpenCL driver: %s", why);
-  Found found[kMostDevices];
-  const size_t n = find_devices(*cl, found, why, sizeof why);
-  if (!n) return fail(SKUA_STATUS_NO_DEVICE, "context: no OpenCL device: %s", why);
-  if (index >= n) return fail(SKUA_STATUS_NO_DEVICE, "context: OpenCL device %u does not exist, there %s %zu", index, n == 1 ? "is" : "are", n);
+  Found found;
+  SKUA_TRY(o.opencl ? check_objects(*cl, *o.opencl, found) : find(*cl, o.device.index, found));
   auto* d = static_cast<ClDevice*>(allocate(ctx, sizeof(ClDevice), alignof(ClDevice)));
   if (!d) return out_of_memory("context", sizeof(ClDevice));
   memset(static_cast<void*>(d), 0, sizeof *d);
   d->api = &opencl_api;
   d->ctx = ctx;
-  d->about = found[index].about;
+  d->about = found.about;
   d->cl = cl;
-  d->id = found[index].id;
+  d->id = found.id;
   d->flush_every = flush_interval(d->about);
   pthread_mutex_init(&d->compiling, nullptr);
   cl_int error;
-  const char* call = "clCreateContext";
-  d->context = cl->clCreateContext(nullptr, 1, &d->id, nullptr, nullptr, &error);
-  if (error == CL_SUCCESS) {
-    call = "clCreateCommandQueue";
-    d->transfers = cl->clCreateCommandQueue(d->context, d->id, 0, &error);
+  const char* call = o.opencl ? "clRetainContext" : "clCreateContext";
+  if (o.opencl) {
+    error = cl->clRetainContext(static_cast<cl_context>(o.opencl->context));
+    if (error == CL_SUCCESS) d->context = static_cast<cl_context>(o.opencl->context);
+    d->shared = true;
+    d->queue = static_cast<cl_command_queue>(o.opencl->queue);
+  } else {
+    d->context = cl->clCreateContext(nullptr, 1, &d->id, nullptr, nullptr, &error);
   }
+  if (error == CL_SUCCESS) error = take_queue(d, 0, &d->transfers, &call);
   if (error != CL_SUCCESS) {
     const skua_status status = driver_error(nullptr, call, error);
     close(d);
@@ -147,6 +149,38 @@ skua_status buffer_create(Device* base, size_t size, skua_device_buffer** out) {
   return status;
 }
 
+skua_status buffer_import(Device* base, uint64_t handle, size_t offset, size_t size, skua_device_buffer** out) {
+  ClDevice* d = of(base);
+  const Functions& cl = *d->cl;
+  constexpr const char* call = "device_buffer_import";
+  const auto given = reinterpret_cast<cl_mem>(uintptr_t(handle));
+  if (!d->shared) return SKUA_UNSUPPORTED_("%s: the context has a cl_context of its own, which no buffer of the caller's belongs to; make it over the caller's (skua_context_options.opencl)", call);
+  cl_mem_object_type type;
+  cl_context context;
+  size_t bytes;
+  cl_int error = cl.clGetMemObjectInfo(given, CL_MEM_TYPE, sizeof type, &type, nullptr);
+  if (error == CL_INVALID_MEM_OBJECT) return SKUA_INVALID("%s: native_handle is no cl_mem", call);
+  if (error == CL_SUCCESS) error = cl.clGetMemObjectInfo(given, CL_MEM_CONTEXT, sizeof context, &context, nullptr);
+  if (error == CL_SUCCESS) error = cl.clGetMemObjectInfo(given, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
+  if (error != CL_SUCCESS) return driver_error(d, "clGetMemObjectInfo", error);
+  if (type != CL_MEM_OBJECT_BUFFER) return SKUA_INVALID("%s: native_handle is an image or a pipe, must be a buffer", call);
+  if (context != d->context) return SKUA_INVALID("%s: native_handle belongs to another cl_context than skua_context_options.opencl's", call);
+  if (offset > bytes || size > bytes - offset) return SKUA_INVALID("%s: offset %zu and size %zu end behind the cl_mem's %zu bytes", call, offset, size, bytes);
+  cl_mem memory = given;
+  if (offset || size < bytes) {  // also so that a kernel cannot reach what was not given
+    const cl_buffer_region region = {offset, size};
+    memory = cl.clCreateSubBuffer(given, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+    if (error == CL_MISALIGNED_SUB_BUFFER_OFFSET) return SKUA_INVALID("%s: offset %zu is no multiple of what the device wants of sub-buffers (CL_DEVICE_MEM_BASE_ADDR_ALIGN)", call, offset);
+    if (error == CL_INVALID_MEM_OBJECT) return SKUA_INVALID("%s: native_handle is a sub-buffer, of which there are no parts", call);
+    if (error != CL_SUCCESS) return driver_error(d, "clCreateSubBuffer", error);
+  } else if (error = cl.clRetainMemObject(given); error != CL_SUCCESS) {
+    return driver_error(d, "clRetainMemObject", error);
+  }
+  const skua_status status = new_buffer(d, memory, size, out);
+  if (status != SKUA_STATUS_OK) cl.clReleaseMemObject(memory);
+  return status;
+}
+
 void buffer_destroy(skua_device_buffer* base) {
   auto* b = static_cast<ClBuffer*>(base);
   of(b->device)->cl->clReleaseMemObject(b->memory);
@@ -167,104 +201,8 @@ skua_status buffer_read(const skua_device_buffer* base, size_t offset, void* dat
   return error == CL_SUCCESS ? SKUA_STATUS_OK : driver_error(d, "clEnqueueReadBuffer", error);
 }
 
-// ---- programs ------------------------------------------------------------------------------------------------------------------
-bool same(const ProgramKey& a, const ProgramKey& b) {
-  return a.text == b.text && !memcmp(a.local, b.local, sizeof a.local) && !memcmp(a.constants, b.constants, sizeof a.constants);
-}
-
-skua_status build_failure(ClDevice* d, const ProgramKey& key, cl_program program, cl_int error) {
-  char log[4096] = "";
-  if (d->cl->clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, nullptr) != CL_SUCCESS) log[0] = 0;
-  if (d->ctx->log && log[0]) d->ctx->log(d->ctx->log_ctx, SKUA_LOG_WARNING, log);
-  const char* line = strstr(log, "error");
-  line = line ? line : log;
-  return fail(SKUA_STATUS_DRIVER_ERROR, "OpenCL: the driver does not compile %s: %s (%d): %.*s", key.text->name, error_name(error), int(error), int(strcspn(line, "\n")), line);
-}
-
-// A program of the cache that the driver takes: with its kernel in p.
-bool from_cache(ClDevice* d, CacheKey key, const char* options, Program* p) {
-  const Functions& cl = *d->cl;
-  size_t size;
-  const auto* bytes = static_cast<const unsigned char*>(cache_find(d->cache, key, &size));
-  if (!bytes) return false;
-  cl_int loaded = CL_SUCCESS, error;
-  const cl_program program = cl.clCreateProgramWithBinary(d->context, 1, &d->id, &size, &bytes, &loaded, &error);
-  if (error == CL_SUCCESS && loaded != CL_SUCCESS) error = loaded;
-  if (error == CL_SUCCESS) error = cl.clBuildProgram(program, 1, &d->id, options, nullptr, nullptr);
-  if (error == CL_SUCCESS) error = cl.clCreateKernelsInProgram(program, 1, &p->kernel, nullptr);
-  if (error == CL_SUCCESS) {
-    p->program = program;
-    return true;
-  }
-  if (program) cl.clReleaseProgram(program);
-  cache_drop(d->cache, key, error_name(error));
-  return false;
-}
-
-void to_cache(ClDevice* d, CacheKey key, cl_program program) {
-  const Functions& cl = *d->cl;
-  size_t size = 0;
-  if (cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS || !size) return;
-  auto* bytes = static_cast<unsigned char*>(allocate(d->ctx, size, 16));
-  if (bytes && cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr) == CL_SUCCESS) cache_put(d->cache, key, bytes, size);
-  release(d->ctx, bytes, size);
-}
-
-skua_status compile(ClDevice* d, const ProgramKey& key, Program* p) {
-  const Functions& cl = *d->cl;
-  char options[512];
-  int n = snprintf(options, sizeof options, "-cl-std=CL1.2 %s -DL0=%d -DL1=%d -DL2=%d", key.text->options, key.local[0], key.local[1], key.local[2]);
-  for (uint32_t i = 0; i < kMaxConstants; ++i) n += snprintf(options + n, sizeof options - size_t(n), " -DC%u=%d", i, int(key.constants[i]));
-  cl_int error;
-  const CacheKey cached = d->cache ? cache_key(key, false) : CacheKey{};
-  if (from_cache(d, cached, options, p)) return SKUA_STATUS_OK;
-  p->program = cl.clCreateProgramWithSource(d->context, 1, const_cast<const char**>(&key.text->source), nullptr, &error);
-  if (error != CL_SUCCESS) return driver_error(d, "clCreateProgramWithSource", error);
-  error = cl.clBuildProgram(p->program, 1, &d->id, options, nullptr, nullptr);
-  skua_status status = error == CL_SUCCESS ? SKUA_STATUS_OK : build_failure(d, key, p->program, error);
-  if (status == SKUA_STATUS_OK) {
-    error = cl.clCreateKernelsInProgram(p->program, 1, &p->kernel, nullptr);
-    if (error != CL_SUCCESS) status = driver_error(d, "clCreateKernelsInProgram", error);
-  }
-  size_t most = 0;
-  if (status == SKUA_STATUS_OK && cl.clGetKernelWorkGroupInfo(p->kernel, d->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr) == CL_SUCCESS) {
-    const size_t wanted = size_t(key.local[0]) * key.local[1] * key.local[2];
-    if (wanted > most) {
-      status = SKUA_UNSUPPORTED_("OpenCL: %s wants work-groups of %zu threads, this device allows it %zu", key.text->name, wanted, most);
-      cl.clReleaseKernel(p->kernel);
-    }
-  }
-  if (status != SKUA_STATUS_OK) cl.clReleaseProgram(p->program);
-  else if (d->cache) to_cache(d, cached, p->program);
-  return status;
-}
-
 // The binaries of the programs that were compiled here go to the cache as they are made.
 skua_status save(Device* base) { return cache_write(base->cache); }
-
-skua_status program(Device* base, const ProgramKey& key, const Program** out) {
-  ClDevice* d = of(base);
-  pthread_mutex_lock(&d->compiling);
-  Program* p = d->programs;
-  while (p && !same(p->key, key)) p = p->next;
-  skua_status status = SKUA_STATUS_OK;
-  if (!p) {
-    p = make<Program>(d);
-    if (!p) {
-      status = out_of_memory("program", sizeof *p);
-    } else if ((status = compile(d, key, p)) != SKUA_STATUS_OK) {
-      release(d->ctx, p, sizeof *p);
-    } else {
-      pthread_mutex_init(&p->setting, nullptr);
-      p->key = key;
-      p->next = d->programs;
-      d->programs = p;
-    }
-  }
-  pthread_mutex_unlock(&d->compiling);
-  if (status == SKUA_STATUS_OK) *out = p;
-  return status;
-}
 
 // ---- streams -------------------------------------------------------------------------------------------------------------------
 skua_status stream_create(Device* base, skua_stream** out) {
@@ -272,11 +210,10 @@ skua_status stream_create(Device* base, skua_stream** out) {
   auto* s = make<ClStream>(d);
   if (!s) return out_of_memory("stream", sizeof *s);
   s->device = d;
-  cl_int error;
-  s->queue = d->cl->clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &error);
-  if (error != CL_SUCCESS) {
+  const char* call;
+  if (const cl_int error = take_queue(d, CL_QUEUE_PROFILING_ENABLE, &s->queue, &call); error != CL_SUCCESS) {
     release(d->ctx, s, sizeof *s);
-    return driver_error(d, "clCreateCommandQueue", error);
+    return driver_error(d, call, error);
   }
   *out = s;
   return SKUA_STATUS_OK;
@@ -388,7 +325,7 @@ void event_destroy(skua_event* base) {
 }  // namespace
 }  // namespace opencl
 
-const Api opencl_api = {"OpenCL", "opencl", 0, opencl::list, opencl::open, opencl::close, opencl::buffer_create, opencl::buffer_destroy, opencl::buffer_write,
+const Api opencl_api = {"OpenCL", "opencl", 0, opencl::list, opencl::open, opencl::close, opencl::buffer_create, opencl::buffer_import, opencl::buffer_destroy, opencl::buffer_write,
                         opencl::buffer_read, opencl::program, opencl::save, opencl::stream_create, opencl::stream_destroy, opencl::record, opencl::submit, opencl::wait, opencl::event_record,
                         opencl::event_wait, opencl::event_nanoseconds, opencl::event_destroy};
 

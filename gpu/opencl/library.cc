@@ -86,7 +86,8 @@ bool has_name(const char* list, const char* name) {
   return false;
 }
 
-// False, and why, for a device that kernels cannot run on.
+}  // namespace
+
 bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, size_t why_size) {
   d = {};
   skua_device_info& info = d.info;
@@ -129,8 +130,6 @@ bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, s
   d.tick_nanoseconds = 1;  // of profiling, whatever its resolution
   return true;
 }
-
-}  // namespace
 
 const Functions* functions(char* why, size_t why_size) {
   pthread_mutex_lock(&loading);

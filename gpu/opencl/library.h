@@ -8,8 +8,8 @@
 namespace skua::gpu::opencl {
 
 #define SKUA_CL_FUNCTIONS(X)                                                                                                                    \
-  X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clReleaseContext) X(clCreateCommandQueue)  \
-  X(clRetainCommandQueue) X(clReleaseCommandQueue) X(clCreateBuffer) X(clReleaseMemObject) X(clEnqueueReadBuffer)         \
+  X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clRetainContext) X(clReleaseContext) X(clGetContextInfo) X(clCreateCommandQueue)  \
+  X(clGetCommandQueueInfo) X(clRetainCommandQueue) X(clReleaseCommandQueue) X(clCreateBuffer) X(clCreateSubBuffer) X(clGetMemObjectInfo) X(clRetainMemObject) X(clReleaseMemObject) X(clEnqueueReadBuffer) \
   X(clEnqueueWriteBuffer) X(clCreateProgramWithSource) X(clCreateProgramWithBinary) X(clGetProgramInfo) X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernelsInProgram) \
   X(clReleaseKernel) X(clGetKernelWorkGroupInfo) X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList)                      \
   X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) X(clGetEventProfilingInfo) X(clReleaseEvent) X(clFlush) X(clFinish)
@@ -22,6 +22,9 @@ struct Functions {
 
 // The driver's functions, the same for the life of the process; NULL and a reason when there is no driver.
 const Functions* functions(char* why, size_t why_size);
+
+// False, and why, for a device that kernels cannot run on.
+bool describe(const Functions& cl, cl_device_id id, Description& about, char* why, size_t why_size);
 
 constexpr size_t kMostDevices = 16;
 struct Found {

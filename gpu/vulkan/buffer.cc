@@ -78,9 +78,12 @@ skua_status transfer(VulkanDevice* d, VkBuffer from, VkBuffer to, const VkBuffer
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   SKUA_VK(d, BeginCommandBuffer, s.commands, &begin);
   constexpr VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, copy = VK_PIPELINE_STAGE_TRANSFER_BIT;
-  barrier(d, compute | copy, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, copy, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+  constexpr VkAccessFlags write = VK_ACCESS_MEMORY_WRITE_BIT, any = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+  if (d->shared) barrier(d, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, write, copy, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+  else barrier(d, compute | copy, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, copy, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
   d->CmdCopyBuffer(s.commands, from, to, 1, &range);
   if (read) barrier(d, copy, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  else if (d->shared) barrier(d, copy, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any);
   else barrier(d, copy, VK_ACCESS_TRANSFER_WRITE_BIT, compute | copy, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
   SKUA_VK(d, EndCommandBuffer, s.commands);
   SKUA_VK(d, ResetFences, d->handle, 1, &s.fence);
@@ -88,7 +91,7 @@ skua_status transfer(VulkanDevice* d, VkBuffer from, VkBuffer to, const VkBuffer
   info.commandBufferCount = 1;
   info.pCommandBuffers = &s.commands;
   {
-    Locked lock(d->queue_lock);
+    QueueLock lock(d);
     SKUA_VK(d, QueueSubmit, d->queue, 1, &info, s.fence);
   }
   return wait_fence(d, s.fence);
@@ -134,11 +137,35 @@ skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out)
   return SKUA_STATUS_OK;
 }
 
+skua_status buffer_import(Device* device, uint64_t handle, size_t offset, size_t size, skua_device_buffer** out) {
+  VulkanDevice* d = device_of(device);
+  constexpr const char* call = "device_buffer_import";
+  if (!d->shared) return SKUA_UNSUPPORTED_("%s: the context has a VkDevice of its own, which no buffer of the caller's belongs to; make it over the caller's (skua_context_options.vulkan)", call);
+  VkBuffer given;
+  static_assert(sizeof given <= sizeof handle, "a handle is a pointer or 64 bits");
+  memcpy(&given, &handle, sizeof given);
+  VkMemoryRequirements needs;  // at least the buffer's size
+  d->GetBufferMemoryRequirements(d->handle, given, &needs);
+  if (offset > needs.size || size > needs.size - offset)
+    return SKUA_INVALID("%s: offset %zu and size %zu end behind the VkBuffer, which needs %llu bytes of memory", call, offset, size, static_cast<unsigned long long>(needs.size));
+  if (const uint32_t alignment = uint32_t(max(d->about.offset_alignment, 16)); offset % alignment) return SKUA_INVALID("%s: offset %zu is no multiple of %u, which the device wants of bindings", call, offset, alignment);
+  auto* b = make_zeroed<VulkanBuffer>(d->ctx);
+  if (!b) return out_of_memory("device_buffer", sizeof *b);
+  b->device = d;
+  b->size = size;
+  b->holders = 1;
+  b->handle = given;
+  b->begin = offset;
+  b->imported = true;
+  *out = b;
+  return SKUA_STATUS_OK;
+}
+
 void buffer_destroy(skua_device_buffer* buffer) {
   auto* b = static_cast<VulkanBuffer*>(buffer);
   if (__atomic_sub_fetch(&b->holders, 1, __ATOMIC_ACQ_REL)) return;
   VulkanDevice* d = device_of(b->device);
-  if (b->handle) d->DestroyBuffer(d->handle, b->handle, nullptr);
+  if (b->handle && !b->imported) d->DestroyBuffer(d->handle, b->handle, nullptr);
   if (b->memory) d->FreeMemory(d->handle, b->memory, nullptr);
   release(d->ctx, b, sizeof *b);
 }
@@ -156,7 +183,7 @@ skua_status buffer_write(skua_device_buffer* buffer, size_t offset, const void* 
   for (size_t at = 0; at < size; at += kStagingBytes) {
     const size_t n = min(size - at, kStagingBytes);
     memcpy(d->staging.mapped, static_cast<const char*>(data) + at, n);
-    SKUA_TRY(transfer(d, d->staging.buffer, b->handle, {0, offset + at, n}, false));
+    SKUA_TRY(transfer(d, d->staging.buffer, b->handle, {0, b->begin + offset + at, n}, false));
   }
   return SKUA_STATUS_OK;
 }
@@ -173,7 +200,7 @@ skua_status buffer_read(const skua_device_buffer* buffer, size_t offset, void* d
   SKUA_TRY(create_staging(d));
   for (size_t at = 0; at < size; at += kStagingBytes) {
     const size_t n = min(size - at, kStagingBytes);
-    SKUA_TRY(transfer(d, b->handle, d->staging.buffer, {offset + at, 0, n}, true));
+    SKUA_TRY(transfer(d, b->handle, d->staging.buffer, {b->begin + offset + at, 0, n}, true));
     memcpy(static_cast<char*>(data) + at, d->staging.mapped, n);
   }
   return SKUA_STATUS_OK;

@@ -29,10 +29,35 @@ size_t list(Description* list, size_t capacity, char* why, size_t why_size) {
     return 0;
   }
   const uint32_t n = in.n_devices;
-  for (uint32_t i = 0; i < n && i < capacity; ++i) describe(in, i, list[i]);
+  for (uint32_t i = 0; i < n && i < capacity; ++i) describe(in, i, nullptr, list[i]);
   if (!n && why_size) snprintf(why, why_size, "Vulkan: no driver has a device of version 1.1 that computes");
   close_instance(in);
   return n;
+}
+
+skua_status find_functions(VulkanDevice* d) {
+#define SKUA_VK_FIND(name)                                                                             \
+  if (!(d->name = reinterpret_cast<PFN_vk##name>(d->in.GetDeviceProcAddr(d->handle, "vk" #name)))) \
+    return fail(SKUA_STATUS_DRIVER_ERROR, "Vulkan: the driver has no vk" #name);
+  SKUA_VK_DEVICE(SKUA_VK_FIND)
+#undef SKUA_VK_FIND
+  d->in.GetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
+  return SKUA_STATUS_OK;
+}
+
+// The caller's device and queue.
+skua_status take_device(VulkanDevice* d, const skua_vulkan_objects& given) {
+  VkQueueFamilyProperties families[16];
+  uint32_t n = 16;
+  d->in.GetPhysicalDeviceQueueFamilyProperties(d->physical, &n, families);
+  if (given.queue_family >= n || !(families[given.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT)) return SKUA_INVALID("context: vulkan.queue_family is %u, no family that computes", given.queue_family);
+  d->given = given;
+  d->handle = static_cast<VkDevice>(given.device);
+  d->queue = static_cast<VkQueue>(given.queue);
+  d->family = given.queue_family;
+  d->timestamp_bits = families[d->family].timestampValidBits;
+  if (!d->timestamp_bits) d->about.tick_nanoseconds = 0;
+  return find_functions(d);
 }
 
 skua_status create_device(VulkanDevice* d) {
@@ -51,13 +76,8 @@ skua_status create_device(VulkanDevice* d) {
   const VkResult made = d->in.CreateDevice(d->physical, &info, nullptr, &d->handle);
   if (made != VK_SUCCESS) d->handle = nullptr;
   SKUA_TRY(check(d, made, "vkCreateDevice"));
-#define SKUA_VK_FIND(name)                                                                             \
-  if (!(d->name = reinterpret_cast<PFN_vk##name>(d->in.GetDeviceProcAddr(d->handle, "vk" #name)))) \
-    return fail(SKUA_STATUS_DRIVER_ERROR, "Vulkan: the driver has no vk" #name);
-  SKUA_VK_DEVICE(SKUA_VK_FIND)
-#undef SKUA_VK_FIND
+  SKUA_TRY(find_functions(d));
   d->GetDeviceQueue(d->handle, d->family, 0, &d->queue);
-  d->in.GetPhysicalDeviceMemoryProperties(d->physical, &d->memory);
   return SKUA_STATUS_OK;
 }
 
@@ -85,7 +105,7 @@ skua_status create_layout(VulkanDevice* d) {
 void close(Device* device) {
   VulkanDevice* d = device_of(device);
   if (d->handle && d->DestroyDevice) {
-    if (d->DeviceWaitIdle) d->DeviceWaitIdle(d->handle);
+    if (d->DeviceWaitIdle && !d->shared) d->DeviceWaitIdle(d->handle);  // streams have waited
     const ErrorText before;
     if (d->cache) save(d);
     before.restore();
@@ -94,7 +114,7 @@ void close(Device* device) {
     if (d->pipelines) d->DestroyPipelineCache(d->handle, d->pipelines, nullptr);
     if (d->layout) d->DestroyPipelineLayout(d->handle, d->layout, nullptr);
     if (d->set_layout) d->DestroyDescriptorSetLayout(d->handle, d->set_layout, nullptr);
-    d->DestroyDevice(d->handle, nullptr);
+    if (!d->shared) d->DestroyDevice(d->handle, nullptr);
   }
   cache_close(d);
   close_instance(d->in);
@@ -104,7 +124,7 @@ void close(Device* device) {
   release(d->ctx, d, sizeof *d);
 }
 
-skua_status open(const skua_context* ctx, uint32_t index, Device** out) {
+skua_status open(const skua_context* ctx, const skua_context_options& o, Device** out) {
   *out = nullptr;
   auto* d = make_zeroed<VulkanDevice>(ctx);
   if (!d) return out_of_memory("context", sizeof *d);
@@ -113,13 +133,15 @@ skua_status open(const skua_context* ctx, uint32_t index, Device** out) {
   pthread_mutex_init(&d->queue_lock, nullptr);
   pthread_mutex_init(&d->program_lock, nullptr);
   pthread_mutex_init(&d->staging_lock, nullptr);
-  skua_status s = open_instance(ctx, d->in);
+  d->shared = o.vulkan != nullptr;
+  const uint32_t index = d->shared ? 0 : o.device.index;
+  skua_status s = d->shared ? take_instance(*o.vulkan, d->in) : open_instance(ctx, d->in);
   if (s == SKUA_STATUS_OK && index >= d->in.n_devices)
     s = fail(SKUA_STATUS_NO_DEVICE, "context: Vulkan device %u does not exist, there %s %u", index, d->in.n_devices == 1 ? "is" : "are", d->in.n_devices);
   if (s == SKUA_STATUS_OK) {
     d->physical = d->in.devices[index];
-    describe(d->in, index, d->about);
-    s = create_device(d);
+    describe(d->in, index, o.vulkan, d->about);
+    s = d->shared ? take_device(d, *o.vulkan) : create_device(d);
   }
   if (s == SKUA_STATUS_OK) s = create_layout(d);
   if (s == SKUA_STATUS_OK) s = cache_open(d);
@@ -149,8 +171,9 @@ skua_status check(VulkanDevice* device, VkResult result, const char* call) {
 skua_status wait_fence(VulkanDevice* d, VkFence fence) {
   const skua_status status = check(d, d->WaitForFences(d->handle, 1, &fence, VK_TRUE, UINT64_MAX), "vkWaitForFences");
   if (status != SKUA_STATUS_OK) {
-    Locked lock(d->queue_lock);
-    d->DeviceWaitIdle(d->handle);
+    QueueLock lock(d);
+    if (d->shared) d->QueueWaitIdle(d->queue);
+    else d->DeviceWaitIdle(d->handle);
   }
   return status;
 }
@@ -158,7 +181,7 @@ skua_status wait_fence(VulkanDevice* d, VkFence fence) {
 }  // namespace skua::gpu::vulkan
 
 namespace skua::gpu {
-const Api vulkan_api = {"Vulkan", "vulkan", 1, vulkan::list, vulkan::open, vulkan::close, vulkan::buffer_create, vulkan::buffer_destroy, vulkan::buffer_write,
+const Api vulkan_api = {"Vulkan", "vulkan", 1, vulkan::list, vulkan::open, vulkan::close, vulkan::buffer_create, vulkan::buffer_import, vulkan::buffer_destroy, vulkan::buffer_write,
                         vulkan::buffer_read, vulkan::program, vulkan::save, vulkan::stream_create, vulkan::stream_destroy, vulkan::record, vulkan::submit, vulkan::wait, vulkan::event_record,
                         vulkan::event_wait, vulkan::event_nanoseconds, vulkan::event_destroy};
 }  // namespace skua::gpu

@@ -23,12 +23,13 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(const skua_context* ctx) {
   return info;
 }
 
-skua_status open_library(Instance& in) {
+// `given`: the caller's loader; NULL: the library's is looked for.
+skua_status open_library(Instance& in, void* given = nullptr) {
   const char* names[] = {getenv("SKUA_VULKAN_LIBRARY"), "libvulkan.so.1", "libvulkan.so"};
   const bool told = names[0] && names[0][0];
-  for (int i = told ? 0 : 1; i < (told ? 1 : 3) && !in.library; ++i) in.library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-  if (!in.library) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: %s cannot be opened", told ? names[0] : "libvulkan.so.1");
-  in.GetInstanceProcAddr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(in.library, "vkGetInstanceProcAddr"));
+  for (int i = told ? 0 : 1; i < (told ? 1 : 3) && !in.library && !given; ++i) in.library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  if (!in.library && !given) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: %s cannot be opened", told ? names[0] : "libvulkan.so.1");
+  in.GetInstanceProcAddr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(given ? given : dlsym(in.library, "vkGetInstanceProcAddr"));
   if (!in.GetInstanceProcAddr) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: the library has no vkGetInstanceProcAddr");
 #define SKUA_VK_FIND(name) \
   if (!(in.name = reinterpret_cast<PFN_vk##name>(in.GetInstanceProcAddr(nullptr, "vk" #name)))) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: the library has no vk" #name);
@@ -54,6 +55,15 @@ VkPhysicalDeviceProperties properties(const Instance& in, VkPhysicalDevice devic
   auto p = vk<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
   in.GetPhysicalDeviceProperties2(device, &p);
   return p.properties;
+}
+
+skua_status find_functions(Instance& in) {
+#define SKUA_VK_FIND(name)                                                                         \
+  if (!(in.name = reinterpret_cast<PFN_vk##name>(in.GetInstanceProcAddr(in.handle, "vk" #name)))) \
+    return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: the library has no vk" #name);
+  SKUA_VK_INSTANCE(SKUA_VK_FIND)
+#undef SKUA_VK_FIND
+  return SKUA_STATUS_OK;
 }
 
 skua_status create(const skua_context* ctx, Instance& in) {
@@ -82,11 +92,7 @@ skua_status create(const skua_context* ctx, Instance& in) {
     if (made == VK_ERROR_INCOMPATIBLE_DRIVER) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: no driver is installed");
     return check(nullptr, made, "vkCreateInstance");
   }
-#define SKUA_VK_FIND(name)                                                                         \
-  if (!(in.name = reinterpret_cast<PFN_vk##name>(in.GetInstanceProcAddr(in.handle, "vk" #name)))) \
-    return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: the library has no vk" #name);
-  SKUA_VK_INSTANCE(SKUA_VK_FIND)
-#undef SKUA_VK_FIND
+  SKUA_TRY(find_functions(in));
   if (listen)
     if (auto make = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(in.GetInstanceProcAddr(in.handle, "vkCreateDebugUtilsMessengerEXT")))
       if (make(in.handle, &messenger, nullptr, &in.messenger) != VK_SUCCESS) in.messenger = VK_NULL_HANDLE;
@@ -142,10 +148,26 @@ skua_status open_instance(const skua_context* ctx, Instance& in) {
   return s;
 }
 
+skua_status take_instance(const skua_vulkan_objects& given, Instance& in) {
+  memset(static_cast<void*>(&in), 0, sizeof in);
+  in.is_callers = true;
+  const struct { const char* name; const void* value; } needed[] = {{"instance", given.instance}, {"physical_device", given.physical_device}, {"device", given.device}, {"queue", given.queue}};
+  for (const auto& n : needed)
+    if (!n.value) return SKUA_INVALID("context: vulkan.%s is NULL", n.name);
+  if (!given.lock_queue != !given.unlock_queue) return SKUA_INVALID("context: vulkan has only one of lock_queue and unlock_queue");
+  SKUA_TRY(open_library(in, given.get_instance_proc_addr));
+  in.handle = static_cast<VkInstance>(given.instance);
+  SKUA_TRY(find_functions(in));
+  in.devices[in.n_devices++] = static_cast<VkPhysicalDevice>(given.physical_device);
+  const uint32_t version = properties(in, in.devices[0]).apiVersion;
+  if (version < VK_API_VERSION_1_1) return fail(SKUA_STATUS_NO_DEVICE, "context: vulkan.physical_device is of version %u.%u, 1.1 is needed", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+  return SKUA_STATUS_OK;
+}
+
 void close_instance(Instance& in) {  // the library stays open: the next instance finds it, and drivers have threads of their own
   if (in.messenger)
     if (auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(in.GetInstanceProcAddr(in.handle, "vkDestroyDebugUtilsMessengerEXT"))) destroy(in.handle, in.messenger, nullptr);
-  if (in.handle)
+  if (in.handle && !in.is_callers)
     if (auto destroy = reinterpret_cast<PFN_vkDestroyInstance>(in.GetInstanceProcAddr(in.handle, "vkDestroyInstance"))) destroy(in.handle, nullptr);
   memset(static_cast<void*>(&in), 0, sizeof in);
 }
@@ -206,7 +228,7 @@ Features::Features(const Instance& in, VkPhysicalDevice device) {
   all.features = {};
 }
 
-void describe(const Instance& in, uint32_t index, Description& d) {
+void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* given, Description& d) {
   memset(static_cast<void*>(&d), 0, sizeof d);
   const VkPhysicalDevice device = in.devices[index];
   auto subgroup = vk<VkPhysicalDeviceSubgroupProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
@@ -230,10 +252,10 @@ void describe(const Instance& in, uint32_t index, Description& d) {
   d.buffer_bytes = sizes.maxMemoryAllocationSize;
   d.binding_bytes = p.limits.maxStorageBufferRange;
   d.offset_alignment = uint32_t(p.limits.minStorageBufferOffsetAlignment);
-  d.f16_storage = f.storage16.storageBuffer16BitAccess;
-  d.f16_rounding = f.f16_rounding;
-  d.f16_arithmetic = d.f16_storage && f.arithmetic.shaderFloat16;
-  d.integer_dot = f.dot.shaderIntegerDotProduct && f.arithmetic.shaderInt8 && f.storage8.storageBuffer8BitAccess;
+  d.f16_storage = f.storage16.storageBuffer16BitAccess && (!given || given->storage_16bit);
+  d.f16_rounding = f.f16_rounding && (!given || given->float_controls);
+  d.f16_arithmetic = d.f16_storage && f.arithmetic.shaderFloat16 && (!given || given->float16);
+  d.integer_dot = (!given || given->integer_dot) && f.dot.shaderIntegerDotProduct && f.arithmetic.shaderInt8 && f.storage8.storageBuffer8BitAccess;
   d.unified_memory = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   uint32_t bits = 0;
   queue_family(in, device, &bits);

@@ -87,10 +87,12 @@ skua_status wait_all(VulkanStream* s) {
 
 bool conflicts(const VulkanStream* s, const Binding& b) {
   if (!b.bytes) return false;
-  const VkBuffer buffer = static_cast<const VulkanBuffer*>(b.buffer)->handle;
+  const auto* whole = static_cast<const VulkanBuffer*>(b.buffer);
+  const VkBuffer buffer = whole->handle;
+  const size_t begin = whole->begin + b.offset;
   for (uint32_t i = 0; i < s->n_accesses; ++i) {
     const Access& a = s->accesses[i];
-    if (a.buffer == buffer && (a.written || b.written) && b.offset < a.end && a.begin < b.offset + b.bytes) return true;
+    if (a.buffer == buffer && (a.written || b.written) && begin < a.end && a.begin < begin + b.bytes) return true;
   }
   return false;
 }
@@ -109,7 +111,8 @@ void order(VulkanStream* s, VkCommandBuffer commands, const Dispatch& dispatch) 
   }
   for (uint32_t i = 0; i < dispatch.n_bindings; ++i) {
     const Binding& b = dispatch.bindings[i];
-    if (b.bytes) s->accesses[s->n_accesses++] = {static_cast<const VulkanBuffer*>(b.buffer)->handle, b.offset, b.offset + b.bytes, b.written};
+    const auto* whole = static_cast<const VulkanBuffer*>(b.buffer);
+    if (b.bytes) s->accesses[s->n_accesses++] = {whole->handle, whole->begin + b.offset, whole->begin + b.offset + b.bytes, b.written};
   }
 }
 
@@ -167,6 +170,12 @@ skua_status begin(VulkanStream* s, Slot** out) {
   info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   SKUA_VK(d, BeginCommandBuffer, slot.commands, &info);
   if (slot.queries) d->CmdResetQueryPool(slot.commands, slot.queries, 0, kSlotEvents);
+  if (d->shared) {  // what the caller has put on the queue before
+    auto b = vk<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
+    b.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
+    b.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+    d->CmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &b, 0, nullptr, 0, nullptr);
+  }
   slot.n_dispatches = slot.n_events = 0;
   slot.threads = 0;
   slot.bound = nullptr;
@@ -182,14 +191,15 @@ skua_status submit_locked(VulkanStream* s) {
   if (slot.state != Slot::recording) return SKUA_STATUS_OK;
   auto seen = vk<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);  // by the host, after the fence
   seen.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
-  seen.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-  if (slot.n_dispatches) d->CmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &seen, 0, nullptr, 0, nullptr);
+  seen.dstAccessMask = VK_ACCESS_HOST_READ_BIT | (d->shared ? VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT : 0);
+  const VkPipelineStageFlags next = VK_PIPELINE_STAGE_HOST_BIT | (d->shared ? VK_PIPELINE_STAGE_ALL_COMMANDS_BIT : 0);
+  if (slot.n_dispatches) d->CmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, next, 0, 1, &seen, 0, nullptr, 0, nullptr);
   skua_status status = check(d, d->EndCommandBuffer(slot.commands), "vkEndCommandBuffer");
   if (status == SKUA_STATUS_OK) {
     auto info = vk<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
     info.commandBufferCount = 1;
     info.pCommandBuffers = &slot.commands;
-    Locked lock(d->queue_lock);
+    QueueLock lock(d);
     status = check(d, d->QueueSubmit(d->queue, 1, &info, slot.fence), "vkQueueSubmit");
   }
   if (status != SKUA_STATUS_OK) {
@@ -259,7 +269,8 @@ skua_status record(skua_stream* stream, const Dispatch& dispatch) {
     if (w.begin && !(lowered >> b.argument & 1)) arguments[b.argument] -= int32_t(w.begin / b.unit);
     if (b.unit) lowered |= 1u << b.argument;  // two bindings of one range share the argument
     if (b.bytes) hold(*slot, b.buffer);
-    if (b.bytes) buffers[i] = {static_cast<const VulkanBuffer*>(b.buffer)->handle, w.begin, w.bytes};
+    const auto* whole = static_cast<const VulkanBuffer*>(b.buffer);
+    if (b.bytes) buffers[i] = {whole->handle, whole->begin + w.begin, w.bytes};
     else buffers[i] = {d->unused, 0, VK_WHOLE_SIZE};
     writes[i] = vk<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
     writes[i].dstSet = set;

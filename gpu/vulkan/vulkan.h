@@ -1,6 +1,6 @@
 // What the files of the Vulkan backend share. The library is opened at run time (SKUA_VULKAN_LIBRARY, libvulkan.so.1, libvulkan.so) and no function of it is linked.
 //
-// One VkInstance, one VkDevice and one queue per context. All streams share the queue, so a barrier in one stream orders it behind everything submitted before: events across
+// One VkInstance, one VkDevice and one queue per context, its own or the caller's. All streams share the queue, so a barrier in one stream orders it behind everything submitted before: events across
 // streams need no semaphore. One set layout (all bindings are storage buffers) and one pipeline layout (all arguments are push constants) serve every program.
 #pragma once
 #define VK_NO_PROTOTYPES
@@ -18,7 +18,7 @@ namespace skua::gpu::vulkan {
   X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties2) X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties) \
   X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties) X(CreateDevice) X(GetDeviceProcAddr)
 #define SKUA_VK_DEVICE(X)                                                                                                                      \
-  X(DestroyDevice) X(DeviceWaitIdle) X(GetDeviceQueue) X(QueueSubmit) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements)            \
+  X(DestroyDevice) X(DeviceWaitIdle) X(QueueWaitIdle) X(GetDeviceQueue) X(QueueSubmit) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements)            \
   X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateDescriptorSetLayout) X(DestroyDescriptorSetLayout)                    \
   X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreatePipelineCache) X(DestroyPipelineCache) X(GetPipelineCacheData) X(CreateShaderModule)  \
   X(DestroyShaderModule) X(CreateComputePipelines) X(DestroyPipeline) X(CreateDescriptorPool) X(DestroyDescriptorPool) X(AllocateDescriptorSets) \
@@ -33,6 +33,7 @@ struct Instance {
   void* library;
   VkInstance handle;
   VkDebugUtilsMessengerEXT messenger;  // validation layers speak to the context's log
+  bool is_callers;                     // and not destroyed
   uint32_t n_devices;
   VkPhysicalDevice devices[16];        // software ones last
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
@@ -43,8 +44,10 @@ struct Instance {
 
 // ctx: whose log hears the layers; NULL: nobody.
 skua_status open_instance(const skua_context* ctx, Instance& in);
+skua_status take_instance(const skua_vulkan_objects& given, Instance& in);  // the caller's, with its one device
 void close_instance(Instance& in);
-void describe(const Instance& in, uint32_t index, Description& d);
+// given: what a device of the caller's has; NULL: all that it could have.
+void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* given, Description& d);
 // The family whose queue is used; -1: none computes.
 int queue_family(const Instance& in, VkPhysicalDevice device, uint32_t* timestamp_bits);
 bool has_extension(const Instance& in, VkPhysicalDevice device, const char* name);
@@ -89,6 +92,8 @@ struct VulkanDevice : Device {
   VkDeviceMemory unused_memory;
   Program* programs;
   uint64_t slots_begun;  // atomic
+  bool shared;           // device and queue are the caller's
+  skua_vulkan_objects given;
   pthread_mutex_t queue_lock, program_lock, staging_lock;
   SKUA_VK_DEVICE(SKUA_VK_MEMBER)
 };
@@ -96,7 +101,9 @@ inline VulkanDevice* device_of(Device* d) { return static_cast<VulkanDevice*>(d)
 
 struct VulkanBuffer : skua_device_buffer {
   VkBuffer handle;
-  VkDeviceMemory memory;  // NULL: imported
+  VkDeviceMemory memory;
+  bool imported;          // the handle is the caller's, the memory behind it not known
+  size_t begin;           // of an imported one, in the VkBuffer
   void* mapped;           // NULL: reached through staging
   uint32_t holders;       // atomic: its owner, and slots that recorded it. The last one frees it
   uint64_t held_by;       // atomic: the slot that took hold of it last, which needs to once
@@ -125,6 +132,20 @@ struct Locked {
   pthread_mutex_t& mutex;
 };
 
+// Around every use of the queue.
+struct QueueLock {
+  explicit QueueLock(VulkanDevice* d) : device(d) {
+    pthread_mutex_lock(&d->queue_lock);
+    if (d->given.lock_queue) d->given.lock_queue(d->given.lock_ctx);
+  }
+  ~QueueLock() {
+    if (device->given.unlock_queue) device->given.unlock_queue(device->given.lock_ctx);
+    pthread_mutex_unlock(&device->queue_lock);
+  }
+  QueueLock(const QueueLock&) = delete;
+  VulkanDevice* device;
+};
+
 template <class T> T vk(VkStructureType type, const void* next = nullptr) {
   T t = {};
   t.sType = type;
@@ -140,6 +161,7 @@ template <class T> T* make_zeroed(const skua_context* ctx) {
 
 // buffer.cc
 skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out);
+skua_status buffer_import(Device* device, uint64_t handle, size_t offset, size_t size, skua_device_buffer** out);
 void buffer_destroy(skua_device_buffer* buffer);  // lets go of it
 skua_status buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
 skua_status buffer_read(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);

@@ -34,10 +34,12 @@ typedef struct skua_context_options {
   void* log_ctx;
   const char* program_cache; /* GPU: file of programs as the driver compiled them: read now, written by skua_context_save_programs() and when the context is destroyed; NULL = none. One of  */
                              /* another device, driver or version of the library, or a damaged one, is ignored, never an error; the log says why                                       */
+  const skua_opencl_objects* opencl; /* a context over the caller's cl_context: device.api is OPENCL, device.index is not looked at. NULL = the library opens the device. Read by create only */
+  const skua_vulkan_objects* vulkan; /* the same with a VkDevice */
 } skua_context_options;
 
 /* An initializer: `skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;`. The descriptors' INIT macros are function calls: assignable, not for static storage. */
-#define SKUA_CONTEXT_OPTIONS_INIT {sizeof(skua_context_options), {NULL, NULL, NULL}, SKUA_DEVICE_CPU, NULL, NULL, NULL, NULL, NULL, NULL}
+#define SKUA_CONTEXT_OPTIONS_INIT {sizeof(skua_context_options), {NULL, NULL, NULL}, SKUA_DEVICE_CPU, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* options may be NULL. The strings are copied. */
 SKUA_API skua_status skua_context_create(const skua_context_options* options, skua_context** out);

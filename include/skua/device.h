@@ -35,10 +35,38 @@ typedef struct skua_device_info {
  * broken is left out, never an error. list may be NULL when capacity is 0. */
 SKUA_API size_t skua_device_list(skua_device_info* list, size_t capacity);
 
+/* Objects of a driver that the caller made, for a context over them (skua_context_options.opencl or .vulkan): engine and library then share buffers and a queue. Handles are pointers and
+ * numbers, so that no header of a driver is needed here. They stay the caller's, and must live as long as the context. */
+typedef struct skua_opencl_objects {
+  void* context; /* cl_context */
+  void* device;  /* cl_device_id, one of the context's, of version 1.2 or later */
+  void* queue;   /* cl_command_queue of the two, in order: streams put their work behind what it holds. NULL = a queue for each stream, and the caller waits for its own work, and for streams */
+} skua_opencl_objects;
+
+typedef struct skua_vulkan_objects {
+  void* get_instance_proc_addr; /* PFN_vkGetInstanceProcAddr; NULL = of the library that the search finds (docs/gpu.md)       */
+  void* instance;               /* VkInstance, made for version 1.1 or later                                                    */
+  void* physical_device;        /* VkPhysicalDevice, of version 1.1 or later                                                    */
+  void* device;                 /* VkDevice                                                                                     */
+  void* queue;                  /* VkQueue of `queue_family`, which must compute. Streams submit to it, behind what it holds; each submit is ordered, with barriers, to what is before and behind it */
+  uint32_t queue_family;
+  /* What the VkDevice was created with. What is not said is not used. */
+  bool storage_16bit;           /* feature storageBuffer16BitAccess: without it there is no f16                                  */
+  bool float_controls;          /* extension VK_KHR_shader_float_controls: without it kernels round to f16 themselves           */
+  bool float16;                 /* feature shaderFloat16                                                                        */
+  bool integer_dot;             /* features storageBuffer8BitAccess, shaderInt8 and shaderIntegerDotProduct                     */
+  /* Called around every use of the queue; NULL when the caller does not use it while the library may. */
+  void (*lock_queue)(void* lock_ctx);
+  void (*unlock_queue)(void* lock_ctx);
+  void* lock_ctx;
+} skua_vulkan_objects;
+
 /* Device memory. Thread-safe per context. read and write have copied when they return, and do not wait for streams: wait first. On a CPU context these return SKUA_STATUS_UNSUPPORTED: CPU operators take host pointers. */
 SKUA_API skua_status skua_device_buffer_create(skua_context* context, size_t size, skua_device_buffer** out);
-/* Of a cl_mem or a VkBuffer that the caller made. UNSUPPORTED for now: such memory belongs to the cl_context or VkDevice it was made in, and a context makes its own. */
-SKUA_API skua_status skua_device_buffer_import(skua_context* context, void* native_handle, size_t size, skua_device_buffer** out);
+/* `size` bytes from `offset` of a buffer that the caller made, on a context over the caller's objects: (uintptr_t) of its cl_mem, or its VkBuffer, which needs the usages STORAGE_BUFFER and, to be
+ * read or written by the two calls below, TRANSFER_SRC and TRANSFER_DST. offset is a multiple of what the device wants of bindings. The handle stays the caller's: it must not be destroyed before the
+ * device buffer is, and streams are done with it. What of another cl_context, smaller, or no buffer is refused where the driver can tell; Vulkan cannot tell another device's. */
+SKUA_API skua_status skua_device_buffer_import(skua_context* context, uint64_t native_handle, size_t offset, size_t size, skua_device_buffer** out);
 SKUA_API skua_status skua_device_buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
 SKUA_API skua_status skua_device_buffer_read(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
 SKUA_API void skua_device_buffer_destroy(skua_device_buffer* buffer); /* NULL is ignored */

@@ -248,6 +248,20 @@ Context::Context(const skua_device_info& device, const char* kernel_filter) {
   if (context && gpu_groups)
     for (uint32_t& count : context->gpu->about.group_count) count = uint32_t(gpu_groups);
 }
+Context::Context(const skua_opencl_objects& given) {
+  skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
+  options.allocator = {this, guarded_alloc, guarded_free};
+  options.device.api = SKUA_DEVICE_API_OPENCL;
+  options.opencl = &given;
+  SKUA_EXPECT_OK(skua_context_create(&options, &context));
+}
+Context::Context(const skua_vulkan_objects& given) {
+  skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
+  options.allocator = {this, guarded_alloc, guarded_free};
+  options.device.api = SKUA_DEVICE_API_VULKAN;
+  options.vulkan = &given;
+  SKUA_EXPECT_OK(skua_context_create(&options, &context));
+}
 Context::Context(const char* max_isa, const char* kernel_filter) {
   skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
   options.allocator = {this, guarded_alloc, guarded_free};

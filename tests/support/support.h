@@ -78,6 +78,8 @@ std::vector<skua_device_info> gpu_devices();
 struct Context {
   explicit Context(const char* max_isa = nullptr, const char* kernel_filter = nullptr);
   explicit Context(const skua_device_info& device, const char* kernel_filter = nullptr);
+  explicit Context(const skua_opencl_objects& given);
+  explicit Context(const skua_vulkan_objects& given);
   ~Context();
   Context(const Context&) = delete;
   operator skua_context*() const { return context; }
