@@ -27,7 +27,7 @@ struct Description {
   uint64_t buffer_bytes, binding_bytes;     // largest buffer; largest range that a kernel sees of one
   uint32_t offset_alignment;                // of a binding, bytes
   bool f16_storage, f16_arithmetic, integer_dot, unified_memory;
-  bool f16_rounding;                        // the driver rounds f32 to f16 to nearest even; else kernels do
+  bool f16_rounding, f16_preserve;          // the driver can be told to round f32 to f16 to nearest even (else kernels do), and to keep its smallest values
   double tick_nanoseconds;                  // of a timestamp; 0 = none
 };
 

@@ -60,7 +60,7 @@ TEST(GpuContract, Buffers) {
     EXPECT_EQ(skua_device_buffer_create(gpu, 4, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_EQ(skua_device_buffer_import(gpu, 0, 0, 4, &none), SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_EQ(skua_device_buffer_import(gpu, 1, 0, 4, &none), SKUA_STATUS_UNSUPPORTED);
-    expect_text("context's own");
+    expect_text("of its own");
     Buffer b(gpu, 1000);
     std::vector<unsigned char> all(1000), some(17, 7);
     for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<unsigned char>(i);

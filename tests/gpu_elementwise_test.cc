@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "gpu/device.h"
-#include "tests/support/support.h"
+#include "tests/support/gpu.h"
 
 using namespace skua_test;
 
@@ -27,14 +27,10 @@ void compare(const Data& got, const Data& want, double ulps) {
 }
 
 TEST(GpuBinary, EveryFunction) {
-  SKUA_NEED_GPU(devices);
   Context cpu;
-  for (const skua_device_info& device : devices) {
-    SCOPED_TRACE(device.name);
-    Context gpu(device);
-    if (!gpu.context) continue;
+  on_every_gpu([&](Context& gpu) {
     Rng rng(3);
-    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16})
+    for (const skua_dtype type : gpu_types())
       for (int kind = 0; kind < SKUA_BINARY_KIND_COUNT; ++kind) {
         SCOPED_TRACE("kind " + std::to_string(kind) + " " + skua_dtype_name(type));
         const Op reference = make_binary(cpu, kind, type), op = make_binary(gpu, kind, type);
@@ -50,22 +46,17 @@ TEST(GpuBinary, EveryFunction) {
           compare(run(op, {x, y})[0], run(reference, {x, y})[0], power ? 200 : 16);
         }
       }
-  }
+  });
 }
 
 TEST(GpuBinary, BroadcastingStridesActivations) {
-  SKUA_NEED_GPU(devices);
   Context cpu;
-  for (const skua_device_info& device : devices) {
-    SCOPED_TRACE(device.name);
-    Context gpu(device);
-    if (!gpu.context) continue;
+  on_every_gpu([&](Context& gpu) {
     Rng rng(4);
-    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
+    for (const skua_dtype type : gpu_types()) {
       const skua_activation act = {SKUA_ACTIVATION_CLAMP, -1.0f, 1.5f};
       const Op reference = make_binary(cpu, SKUA_BINARY_ADD, type, act), op = make_binary(gpu, SKUA_BINARY_ADD, type, act);
       if (!op.op) continue;
-      using Shape = std::vector<size_t>;
       const std::vector<std::pair<Shape, Shape>> pairs = {{{2, 5, 8}, {8}},       {{2, 5, 8}, {2, 5, 1}}, {{1}, {4, 12}},          {{2, 5, 7}, {5, 1}},
                                                           {{3, 1, 8}, {1, 6, 1}}, {{2, 3, 4, 8}, {3, 1, 8}}, {{2, 1, 3, 1, 2, 8}, {2, 2, 1, 3, 1, 8}}};
       for (const size_t skip : {0, 1}) {
@@ -83,20 +74,16 @@ TEST(GpuBinary, BroadcastingStridesActivations) {
       const Data x = make(shape({6, 20}, type), rng), y = make(shape({20}, type), rng);
       compare(run_in_place(op, {x, y})[0], run(reference, {x, y})[0], 4);
     }
-  }
+  });
 }
 
 // Tensors that lie behind what one binding can reach.
 TEST(GpuBinary, BehindTheLargestBinding) {
-  SKUA_NEED_GPU(devices);
   Context cpu;
-  for (const skua_device_info& device : devices) {
-    SCOPED_TRACE(device.name);
-    Context gpu(device);
-    if (!gpu.context) continue;
+  on_every_gpu([&](Context& gpu) {
     gpu.context->gpu->about.binding_bytes = 4096;
     Rng rng(10);
-    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
+    for (const skua_dtype type : gpu_types()) {
       const Op reference = make_binary(cpu, SKUA_BINARY_SUB, type), op = make_binary(gpu, SKUA_BINARY_SUB, type);
       skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
       d.input_type = d.output_type = type;
@@ -111,42 +98,34 @@ TEST(GpuBinary, BehindTheLargestBinding) {
         gpu_skip = 0;
       }
     }
-  }
+  });
 }
 
 TEST(GpuSelect, Broadcasting) {
-  SKUA_NEED_GPU(devices);
   Context cpu;
-  for (const skua_device_info& device : devices) {
-    SCOPED_TRACE(device.name);
-    Context gpu(device);
-    if (!gpu.context) continue;
+  on_every_gpu([&](Context& gpu) {
     Rng rng(5);
-    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
+    for (const skua_dtype type : gpu_types()) {
       skua_select_desc d = SKUA_SELECT_DESC_INIT;
       d.type = type;
       Op reference, op;
       SKUA_EXPECT_OK(skua_select_create(cpu, &d, &reference));
       SKUA_EXPECT_OK(skua_select_create(gpu, &d, &op));
       if (!op.op) continue;
-      for (const std::vector<size_t>& condition : {std::vector<size_t>{3, 5, 8}, {5, 1}, {8}, {1}}) {
+      for (const Shape& condition : {Shape{3, 5, 8}, {5, 1}, {8}, {1}}) {
         const Data c = make_integers(shape(condition, type), rng, 0, 1), x = make(shape({3, 5, 8}, type), rng), y = make(shape({5, 8}, type), rng);
         expect_same_bits(run(op, {c, x, y})[0], run(reference, {c, x, y})[0]);
       }
     }
-  }
+  });
 }
 
 TEST(GpuConvert, BothWays) {
-  SKUA_NEED_GPU(devices);
   Context cpu;
-  for (const skua_device_info& device : devices) {
-    SCOPED_TRACE(device.name);
-    Context gpu(device);
-    if (!gpu.context) continue;
+  on_every_gpu([&](Context& gpu) {
     Rng rng(6);
-    for (const skua_dtype from : {SKUA_DTYPE_F32, SKUA_DTYPE_F16})
-      for (const skua_dtype to : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
+    for (const skua_dtype from : gpu_types())
+      for (const skua_dtype to : gpu_types()) {
         skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
         d.input_type = from;
         d.output_type = to;
@@ -159,7 +138,7 @@ TEST(GpuConvert, BothWays) {
           compare(run(op, {x})[0], run(reference, {x})[0], 0);
         }
       }
-  }
+  });
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Unary operators on every GPU device against the CPU.
 #include <cmath>
 
-#include "tests/support/support.h"
+#include "tests/support/gpu.h"
 
 using namespace skua_test;
 
@@ -27,48 +27,38 @@ void compare(const Data& got, const Data& want, const Data& x) {
 }
 
 TEST(GpuUnary, EveryFunction) {
-  SKUA_NEED_GPU(devices);
   Context cpu;
-  for (const skua_device_info& device : devices) {
-    SCOPED_TRACE(device.name);
-    Context gpu(device);
-    if (!gpu.context) continue;
+  on_every_gpu([&](Context& gpu) {
     Rng rng(1);
-    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16})
+    for (const skua_dtype type : gpu_types())
       for (int kind = 0; kind < SKUA_UNARY_KIND_COUNT; ++kind) {
         SCOPED_TRACE("kind " + std::to_string(kind) + " " + skua_dtype_name(type));
         const bool positive = kind == SKUA_UNARY_LOG || kind == SKUA_UNARY_SQRT || kind == SKUA_UNARY_RSQRT || kind == SKUA_UNARY_RECIPROCAL;
         const Op reference = make_op(cpu, kind, type), op = make_op(gpu, kind, type);
         if (!op.op) continue;
-        const std::vector<size_t> counts = type == SKUA_DTYPE_F32 ? std::vector<size_t>{1, 64, 1027} : std::vector<size_t>{260};
-        for (const size_t n : counts) {
+        for (const size_t n : type == SKUA_DTYPE_F32 ? Shape{1, 64, 1027} : Shape{260}) {
           const Data x = make(shape({n}, type), rng, positive ? 0.01f : -8, 8);
           compare(run(op, {x})[0], run(reference, {x})[0], x);
         }
       }
-  }
+  });
 }
 
 // Vectors or not, one row or several, more loops than a dispatch has, and offsets that are no multiple of a vector.
 TEST(GpuUnary, Strides) {
-  SKUA_NEED_GPU(devices);
   Context cpu;
-  for (const skua_device_info& device : devices) {
-    SCOPED_TRACE(device.name);
-    Context gpu(device);
-    if (!gpu.context) continue;
+  on_every_gpu([&](Context& gpu) {
     Rng rng(2);
-    for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
+    for (const skua_dtype type : gpu_types()) {
       const Op reference = make_op(cpu, SKUA_UNARY_HARD_SWISH, type), op = make_op(gpu, SKUA_UNARY_HARD_SWISH, type);
       for (const size_t skip : {0, 1, 4}) {
         gpu_skip = skip;
-        for (const std::vector<size_t>& extents : {std::vector<size_t>{3, 8}, {2, 3, 5, 7}, {2, 2, 3, 2, 2, 4}})
+        for (const Shape& extents : {Shape{3, 8}, {2, 3, 5, 7}, {2, 2, 3, 2, 2, 4}})
           for (const size_t more : {0, 1, 4}) {
             SCOPED_TRACE("skip " + std::to_string(skip) + ", more " + std::to_string(more));
-            std::vector<size_t> holes(extents.size(), more);
-            const Data x = make(with_holes(shape(extents, type), holes), rng, -4, 4);
+            const Data x = make(with_holes(shape(extents, type), Shape(extents.size(), more)), rng, -4, 4);
             compare(run(op, {x})[0], run(reference, {x})[0], x);
-            const skua_tensor y = with_holes(shape(extents, type), std::vector<size_t>(extents.size(), 4 - more));
+            const skua_tensor y = with_holes(shape(extents, type), Shape(extents.size(), 4 - more));
             compare(run(op, {x}, {y})[0], run(reference, {x}, {y})[0], x);
           }
         const Data x = make(shape({6, 20}, type), rng, -4, 4);
@@ -78,25 +68,18 @@ TEST(GpuUnary, Strides) {
       }
       gpu_skip = 0;
     }
-  }
+  });
 }
 
 // More work-groups than a dispatch has.
 TEST(GpuUnary, ManyGroups) {
-  SKUA_NEED_GPU(devices);
-  Context cpu;
   gpu_groups = 3;
-  for (const skua_device_info& device : devices) {
-    SCOPED_TRACE(device.name);
-    Context gpu(device);
-    Rng rng(3);
-    const Op reference = make_op(cpu, SKUA_UNARY_RELU, SKUA_DTYPE_F32), op = make_op(gpu, SKUA_UNARY_RELU, SKUA_DTYPE_F32);
-    if (!op.op) continue;
-    for (const std::vector<size_t>& extents : {std::vector<size_t>{7000}, {701}, {3, 5, 7, 11}}) {
-      const Data x = make(shape(extents), rng);
-      compare(run(op, {x})[0], run(reference, {x})[0], x);
-    }
-  }
+  compare_on_gpus({{{7000}}, {{701}}, {{3, 5, 7, 11}}}, Holes::all, [](skua_context* context, skua_dtype type, skua_op** op) {
+    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+    d.kind = SKUA_UNARY_RELU;
+    d.input_type = d.output_type = type;
+    return skua_unary_create(context, &d, op);
+  });
   gpu_groups = 0;
 }
 

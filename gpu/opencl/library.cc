@@ -107,7 +107,7 @@ bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, s
   const cl_device_type type = device_value<cl_device_type>(cl, id, CL_DEVICE_TYPE);
   info.is_software = (type & CL_DEVICE_TYPE_CPU) != 0;
   d.vendor = info.is_software ? Vendor::software : vendor_named(info.name, info.vendor);
-  d.f16_storage = d.f16_rounding = true;  // vload_half and vstore_half_rte are in every version
+  d.f16_storage = d.f16_rounding = d.f16_preserve = true;  // vload_half and vstore_half_rte are in every version
   d.f16_arithmetic = has_name(names, "cl_khr_fp16");
   d.integer_dot = has_name(names, "cl_khr_integer_dot_product");
   d.unified_memory = device_value<cl_bool>(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY);

@@ -213,14 +213,14 @@ Features::Features(const Instance& in, VkPhysicalDevice device) {
   chain(storage8, VK_API_VERSION_1_2, "VK_KHR_8bit_storage");
   chain(arithmetic, VK_API_VERSION_1_2, "VK_KHR_shader_float16_int8");
   chain(dot, VK_API_VERSION_1_3, "VK_KHR_shader_integer_dot_product");
-  f16_rounding = has_extension(in, device, VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
-  if (f16_rounding) {
+  f16_rounding = f16_preserve = false;
+  if (has_extension(in, device, VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) {
     extensions[n_extensions++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
     auto floats = vk<VkPhysicalDeviceFloatControlsProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES);
     auto p = vk<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &floats);
     in.GetPhysicalDeviceProperties2(device, &p);
-    f16_rounding = floats.shaderRoundingModeRTEFloat16 && floats.shaderDenormPreserveFloat16 && floats.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE &&
-                   floats.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+    f16_rounding = floats.shaderRoundingModeRTEFloat16 && floats.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+    f16_preserve = floats.shaderDenormPreserveFloat16 && floats.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
   }
   if (has_extension(in, device, "VK_KHR_portability_subset")) extensions[n_extensions++] = "VK_KHR_portability_subset";
   in.GetPhysicalDeviceFeatures2(device, &all);
@@ -254,6 +254,7 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
   d.offset_alignment = uint32_t(p.limits.minStorageBufferOffsetAlignment);
   d.f16_storage = f.storage16.storageBuffer16BitAccess && (!given || given->storage_16bit);
   d.f16_rounding = f.f16_rounding && (!given || given->float_controls);
+  d.f16_preserve = f.f16_preserve && (!given || given->float_controls);
   d.f16_arithmetic = d.f16_storage && f.arithmetic.shaderFloat16 && (!given || given->float16);
   d.integer_dot = (!given || given->integer_dot) && f.dot.shaderIntegerDotProduct && f.arithmetic.shaderInt8 && f.storage8.storageBuffer8BitAccess;
   d.unified_memory = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;

@@ -21,31 +21,36 @@ const Program* find(const VulkanDevice* d, const ProgramKey& key) {
   return nullptr;
 }
 
-// The text, which also asks that f32 becomes the nearest f16, ties to even, and that the smallest of them stay (SPV_KHR_float_controls). `to` has room for kModeWords more.
+// The text, which also asks for what the driver can promise of f16 (SPV_KHR_float_controls): that f32 becomes the nearest, ties to even, and that the smallest stay. `to` has room for kModeWords
+// more.
 constexpr size_t kModeWords = 4 + 7 + 8;
-size_t with_modes(const uint32_t* text, size_t words, uint32_t* to) {
-  enum : uint32_t { kExtension = 10, kEntryPoint = 15, kExecutionMode = 16, kCapability = 17, kCanPreserve = 4464, kCanRound = 4467, kPreserve = 4459, kRound = 4462 };
+size_t with_modes(const Description& about, const uint32_t* text, size_t words, uint32_t* to) {
+  enum : uint32_t { kExtension = 10, kEntryPoint = 15, kExecutionMode = 16, kCapability = 17 };
+  const struct { bool wanted; uint32_t capability, mode; } modes[] = {{about.f16_rounding, 4467, 4462}, {about.f16_preserve, 4464, 4459}};
   const uint32_t* const first = to;
   const auto put = [&](const void* from, size_t n) {
     memcpy(to, from, n * sizeof *to);
     to += n;
   };
-  const uint32_t capabilities[] = {2u << 16 | kCapability, kCanPreserve, 2u << 16 | kCapability, kCanRound}, extension = 7u << 16 | kExtension;
-  const char name[24] = "SPV_KHR_float_controls";
   put(text, 5);
-  put(capabilities, 4);
+  for (const auto& m : modes) {
+    const uint32_t capability[] = {2u << 16 | kCapability, m.capability};
+    if (m.wanted) put(capability, 2);
+  }
   bool extended = false;
   for (size_t at = 5, n; at < words; at += n) {
-    const uint32_t code = text[at] & 0xffff;
+    const uint32_t code = text[at] & 0xffff, extension = 7u << 16 | kExtension;
     n = text[at] >> 16;
     if (code != kCapability && !extended) {
       put(&extension, 1);
-      put(name, 6);
+      put("SPV_KHR_float_controls\0", 6);
       extended = true;
     }
     put(text + at, n);
-    const uint32_t modes[] = {4u << 16 | kExecutionMode, text[at + 2], kPreserve, 16, 4u << 16 | kExecutionMode, text[at + 2], kRound, 16};
-    if (code == kEntryPoint) put(modes, 8);
+    for (const auto& m : modes) {
+      const uint32_t mode[] = {4u << 16 | kExecutionMode, text[at + 2], m.mode, 16};
+      if (code == kEntryPoint && m.wanted) put(mode, 4);
+    }
   }
   return size_t(to - first);
 }
@@ -56,10 +61,10 @@ skua_status make_module(VulkanDevice* d, const KernelText& text, VkShaderModule*
   info.pCode = text.spirv;
   uint32_t* changed = nullptr;
   const size_t room = text.spirv_bytes + kModeWords * sizeof(uint32_t);
-  if (text.type == SKUA_DTYPE_F16 && d->about.f16_rounding) {
+  if (text.type == SKUA_DTYPE_F16 && (d->about.f16_rounding || d->about.f16_preserve)) {
     changed = static_cast<uint32_t*>(allocate(d->ctx, room, alignof(uint32_t)));
     if (!changed) return out_of_memory(text.name, room);
-    info.codeSize = with_modes(text.spirv, text.spirv_bytes / sizeof(uint32_t), changed) * sizeof(uint32_t);
+    info.codeSize = with_modes(d->about, text.spirv, text.spirv_bytes / sizeof(uint32_t), changed) * sizeof(uint32_t);
     info.pCode = changed;
   }
   const skua_status status = created(d, d->CreateShaderModule(d->handle, &info, nullptr, module), "vkCreateShaderModule", *module);

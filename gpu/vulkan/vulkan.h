@@ -61,7 +61,7 @@ struct Features {
   VkPhysicalDeviceShaderIntegerDotProductFeatures dot;
   const char* extensions[8];
   uint32_t n_extensions;
-  bool f16_rounding;  // texts may ask for rounding to nearest even, and for halves below 2^-14
+  bool f16_rounding, f16_preserve;  // what texts may ask for
   Features(const Instance& in, VkPhysicalDevice device);
   Features(const Features&) = delete;
 };

@@ -1,0 +1,25 @@
+// What tests of operators on GPUs share: every device of the machine, every type that its kernels take, results beside the CPU's.
+#pragma once
+#include <functional>
+
+#include "tests/support/support.h"
+
+namespace skua_test {
+
+// f32, and f16 where the build has it.
+std::vector<skua_dtype> gpu_types();
+
+// body(context) for every device; skips where there is none.
+void on_every_gpu(const std::function<void(Context& gpu)>& body);
+
+using Shape = std::vector<size_t>;
+// Where tensors have holes in the second pass: nowhere, behind dimension 0's elements, in all dimensions.
+enum class Holes { none, outer, all };
+using MakeOp = std::function<skua_status(skua_context* context, skua_dtype type, skua_op** op)>;
+using CheckData = std::function<void(const Data& got, const Data& want)>;
+
+// Makes the operator on the CPU and on every device, in every type, and checks output 0 for every list of input shapes: dense at offsets that suit vectors, then with holes, in the output too, at
+// offsets that do not.
+void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes, const MakeOp& make_op, const CheckData& check = expect_same_bits);
+
+}  // namespace skua_test
