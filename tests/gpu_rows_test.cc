@@ -58,6 +58,32 @@ TEST(GpuNorm, Kinds) {
       }
 }
 
+// What has no loop left says so; one dimension less, and it has.
+TEST(GpuNorm, ManyHoles) {
+  Context cpu;
+  on_every_gpu([&](Context& gpu) {
+    Rng rng(10);
+    for (const skua_norm_kind kind : {SKUA_NORM_LAYER, SKUA_NORM_INSTANCE}) {
+      SCOPED_TRACE("kind " + std::to_string(kind));
+      skua_norm_desc d = SKUA_NORM_DESC_INIT;
+      d.kind = kind;
+      d.channels = 8;
+      const Data gamma = make({8}, rng), beta = make({8}, rng);
+      Op op, reference;
+      SKUA_EXPECT_OK(skua_norm_create(gpu, &d, gamma.v.data(), beta.v.data(), nullptr, nullptr, &op));
+      SKUA_EXPECT_OK(skua_norm_create(cpu, &d, gamma.v.data(), beta.v.data(), nullptr, nullptr, &reference));
+      if (!op.op) continue;
+      const Data x = make(with_holes(shape({2, 3, 2, 8}), {1, 1, 1, 4}), rng, -3, 3);
+      compare(run(op, {x})[0], run(reference, {x})[0], 40);
+      const skua_tensor more = with_holes(shape({2, 3, 2, 3, 8}), {1, 1, 1, 1, 4});
+      skua_plan* plan = nullptr;
+      EXPECT_EQ(skua_op_plan(op, &more, 1, nullptr, 0, &plan), SKUA_STATUS_UNSUPPORTED);
+      EXPECT_NE(std::string(skua_error_text()).find("strides with holes in more than"), std::string::npos) << skua_error_text();
+      EXPECT_EQ(plan, nullptr);
+    }
+  });
+}
+
 TEST(GpuReduce, KindsAndAxes) {
   const std::vector<std::vector<int32_t>> axes = {{}, {0}, {3}, {1, 2}, {0, 2}, {0, 1, 3}};
   for (int kind = 0; kind < SKUA_REDUCE_KIND_COUNT; ++kind)
