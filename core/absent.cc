@@ -62,6 +62,8 @@ skua_status skua_device_buffer_create(skua_context*, size_t, skua_device_buffer*
 skua_status skua_device_buffer_import(skua_context*, uint64_t, size_t, size_t, skua_device_buffer** out) { if (out) *out = nullptr; return cpu_only("device_buffer_import"); }
 skua_status skua_device_buffer_write(skua_device_buffer*, size_t, const void*, size_t) { return cpu_only("device_buffer_write"); }
 skua_status skua_device_buffer_read(const skua_device_buffer*, size_t, void*, size_t) { return cpu_only("device_buffer_read"); }
+skua_status skua_device_buffer_map(skua_device_buffer*, size_t, size_t, void** data) { if (data) *data = nullptr; return cpu_only("device_buffer_map"); }
+skua_status skua_device_buffer_unmap(skua_device_buffer*, void*) { return cpu_only("device_buffer_unmap"); }
 void skua_device_buffer_destroy(skua_device_buffer*) {}
 skua_status skua_stream_create(skua_context*, skua_stream** out) { if (out) *out = nullptr; return cpu_only("stream_create"); }
 void skua_stream_destroy(skua_stream*) {}

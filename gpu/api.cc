@@ -157,6 +157,20 @@ skua_status skua_device_buffer_read(const skua_device_buffer* buffer, size_t off
   return size ? buffer->device->api->buffer_read(buffer, offset, data, size) : SKUA_STATUS_OK;
 }
 
+skua_status skua_device_buffer_map(skua_device_buffer* buffer, size_t offset, size_t size, void** data) {
+  if (!data) return SKUA_INVALID("device_buffer_map: data is NULL");
+  *data = nullptr;
+  SKUA_TRY(need_part("device_buffer_map", buffer, offset, data, size));
+  if (!size) return SKUA_INVALID("device_buffer_map: size is 0");
+  return buffer->device->api->buffer_map(buffer, offset, size, data);
+}
+
+skua_status skua_device_buffer_unmap(skua_device_buffer* buffer, void* data) {
+  if (!data) return SKUA_INVALID("device_buffer_unmap: data is NULL");
+  SKUA_TRY(need_part("device_buffer_unmap", buffer, 0, data, 0));
+  return buffer->device->api->buffer_unmap(buffer, data);
+}
+
 void skua_device_buffer_destroy(skua_device_buffer* buffer) {
   if (buffer) buffer->device->api->buffer_destroy(buffer);
 }

@@ -106,6 +106,8 @@ struct Api {
   void (*buffer_destroy)(skua_device_buffer* buffer);  // streams keep what they recorded until they are done with it
   skua_status (*buffer_write)(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);  // done when it returns
   skua_status (*buffer_read)(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
+  skua_status (*buffer_map)(skua_device_buffer* buffer, size_t offset, size_t size, void** data);
+  skua_status (*buffer_unmap)(skua_device_buffer* buffer, void* data);
   // Compiles, or finds what was compiled before.
   skua_status (*program)(Device* device, const ProgramKey& key, const Program** out);
   skua_status (*save)(Device* device);  // what was compiled, to the context's program cache

@@ -31,6 +31,26 @@ struct Stream {
   skua_stream* stream = nullptr;
 };
 
+// The first test: an OpenCL driver that was opened stays so.
+TEST(GpuContract, ALibraryThatCannotBeOpenedSaysWhy) {
+  const struct { skua_device_api api; const char* variable; } drivers[] = {{SKUA_DEVICE_API_OPENCL, "SKUA_OPENCL_LIBRARY"}, {SKUA_DEVICE_API_VULKAN, "SKUA_VULKAN_LIBRARY"}};
+  for (const auto& driver : drivers) {
+    SCOPED_TRACE(driver.variable);
+    const char* const told = std::getenv(driver.variable);
+    const std::string before = told ? told : "";
+    setenv(driver.variable, "/nowhere/libnone.so", 1);
+    skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
+    o.device.api = driver.api;
+    skua_context* context = nullptr;
+    const skua_status status = skua_context_create(&o, &context);
+    if (told) setenv(driver.variable, before.c_str(), 1);
+    else unsetenv(driver.variable);
+    EXPECT_EQ(status, SKUA_STATUS_NO_DEVICE);
+    if (std::strstr(skua_error_text(), "no OpenCL backend") || std::strstr(skua_error_text(), "no Vulkan backend")) continue;
+    for (const char* part : {driver.variable, "/nowhere/libnone.so", "No such file"}) expect_text(part);
+  }
+}
+
 TEST(GpuContract, Devices) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices) {
@@ -75,6 +95,42 @@ TEST(GpuContract, Buffers) {
     EXPECT_EQ(skua_device_buffer_read(b, SIZE_MAX, back.data(), 2), SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_EQ(skua_device_buffer_write(b, 0, nullptr, 1), SKUA_STATUS_INVALID_ARGUMENT);
     SKUA_EXPECT_OK(skua_device_buffer_write(b, 1000, nullptr, 0));
+  }
+}
+
+// The host writes and reads the memory itself; a stream's work lies between.
+TEST(GpuContract, Map) {
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    const Op op = relu(gpu);
+    if (!op.op) continue;
+    const skua_tensor t = shape({16});
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+    Buffer b(gpu, 4096);
+    Stream stream(gpu);
+    void* at = nullptr;
+    EXPECT_EQ(skua_device_buffer_map(b, 4000, 97, &at), SKUA_STATUS_INVALID_ARGUMENT);
+    expect_text("4000");
+    EXPECT_EQ(skua_device_buffer_map(b, 0, 0, &at), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_device_buffer_map(b, 0, 4, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_device_buffer_unmap(b, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_device_buffer_map(b, 64, 64, &at), SKUA_STATUS_OK) << skua_error_text();  // PoCL and lavapipe share the host's memory
+    ASSERT_NE(at, nullptr);
+    for (int i = 0; i < 16; ++i) static_cast<float*>(at)[i] = float(i - 8);
+    SKUA_EXPECT_OK(skua_device_buffer_unmap(b, at));
+    float other = 0;
+    EXPECT_EQ(skua_device_buffer_unmap(b, &other), SKUA_STATUS_INVALID_ARGUMENT);
+    expect_text("device_buffer_map");
+    const skua_buffer in = {nullptr, b, 64}, out = {nullptr, b, 1024};
+    SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream));
+    SKUA_EXPECT_OK(skua_stream_wait(stream));
+    SKUA_EXPECT_OK(skua_device_buffer_map(b, 1024, 64, &at));
+    for (int i = 0; i < 16; ++i) EXPECT_EQ(static_cast<const float*>(at)[i], float(i < 8 ? 0 : i - 8));
+    SKUA_EXPECT_OK(skua_device_buffer_unmap(b, at));
+    skua_plan_destroy(plan);
   }
 }
 

@@ -368,6 +368,9 @@ TEST(GpuEngine, BuffersOfAVkDevice) {
     EXPECT_EQ(skua_device_buffer_import(gpu, number_of(both.buffer), 4, 16, &none), SKUA_STATUS_INVALID_ARGUMENT);
     expect_text("offset 4");
     EXPECT_EQ(none, nullptr);
+    void* at = nullptr;
+    EXPECT_EQ(skua_device_buffer_map(work.x, 0, 4, &at), SKUA_STATUS_UNSUPPORTED);
+    expect_text("the caller's");
     // The engine did not say that its device stores f16.
     skua_unary_desc d = SKUA_UNARY_DESC_INIT;
     d.input_type = d.output_type = SKUA_DTYPE_F16;

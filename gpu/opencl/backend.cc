@@ -201,6 +201,24 @@ skua_status buffer_read(const skua_device_buffer* base, size_t offset, void* dat
   return error == CL_SUCCESS ? SKUA_STATUS_OK : driver_error(d, "clEnqueueReadBuffer", error);
 }
 
+skua_status buffer_map(skua_device_buffer* base, size_t offset, size_t size, void** data) {
+  ClDevice* d = of(base->device);
+  cl_int error;
+  void* const at = d->cl->clEnqueueMapBuffer(d->transfers, static_cast<ClBuffer*>(base)->memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, offset, size, 0, nullptr, nullptr, &error);
+  if (error != CL_SUCCESS) return driver_error(d, "clEnqueueMapBuffer", error);
+  *data = at;
+  return SKUA_STATUS_OK;
+}
+
+skua_status buffer_unmap(skua_device_buffer* base, void* data) {
+  ClDevice* d = of(base->device);
+  cl_int error = d->cl->clEnqueueUnmapMemObject(d->transfers, static_cast<ClBuffer*>(base)->memory, data, 0, nullptr, nullptr);
+  if (error == CL_INVALID_VALUE) return SKUA_INVALID("device_buffer_unmap: data is not what device_buffer_map gave for this buffer");
+  if (error != CL_SUCCESS) return driver_error(d, "clEnqueueUnmapMemObject", error);
+  error = d->cl->clFinish(d->transfers);  // streams have queues of their own
+  return error == CL_SUCCESS ? SKUA_STATUS_OK : driver_error(d, "clFinish", error);
+}
+
 // The binaries of the programs that were compiled here go to the cache as they are made.
 skua_status save(Device* base) { return cache_write(base->cache); }
 
@@ -326,7 +344,7 @@ void event_destroy(skua_event* base) {
 }  // namespace opencl
 
 const Api opencl_api = {"OpenCL", "opencl", 0, opencl::list, opencl::open, opencl::close, opencl::buffer_create, opencl::buffer_import, opencl::buffer_destroy, opencl::buffer_write,
-                        opencl::buffer_read, opencl::program, opencl::save, opencl::stream_create, opencl::stream_destroy, opencl::record, opencl::submit, opencl::wait, opencl::event_record,
+                        opencl::buffer_read, opencl::buffer_map, opencl::buffer_unmap, opencl::program, opencl::save, opencl::stream_create, opencl::stream_destroy, opencl::record, opencl::submit, opencl::wait, opencl::event_record,
                         opencl::event_wait, opencl::event_nanoseconds, opencl::event_destroy};
 
 }  // namespace skua::gpu

@@ -30,6 +30,11 @@ void say(char* why, size_t size, const char* format, ...) {
   vsnprintf(why, size, format, args);
   va_end(args);
 }
+// Behind what is there already.
+void also(char* why, size_t size, const char* text, const char* more = "") {
+  const size_t n = strlen(why);
+  snprintf(why + n, size - n, "%s%s%s", n ? "; " : "", text, more);
+}
 
 using Loader = void* (*)(const char* name);
 using Enable = void (*)();
@@ -52,14 +57,19 @@ bool load(Functions& cl, char* why, size_t why_size) {
   const char* const wanted = getenv("SKUA_OPENCL_LIBRARY");
   const bool given = wanted && wanted[0];
   const size_t count = given ? 1 : sizeof library_names / sizeof library_names[0];
-  say(why, why_size, "%s cannot be opened", given ? wanted : library_names[0]);
+  if (why_size) why[0] = 0;
   for (size_t i = 0; i < count; ++i) {
     const char* const name = given ? wanted : library_names[i];
     void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!library) continue;
+    if (!library) {
+      const char* const reason = dlerror();
+      also(why, why_size, given ? "SKUA_OPENCL_LIBRARY: " : "", reason ? reason : name);
+      continue;
+    }
     const char* missing = "";
     if (find_functions(library, cl, missing)) return true;  // and never closed: drivers have threads of their own
-    say(why, why_size, "%s has no function %s", name, missing);
+    also(why, why_size, name, " has no ");
+    say(why + strlen(why), why_size - strlen(why), "%s", missing);
     dlclose(library);
   }
   return false;

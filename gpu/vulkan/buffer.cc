@@ -206,4 +206,19 @@ skua_status buffer_read(const skua_device_buffer* buffer, size_t offset, void* d
   return SKUA_STATUS_OK;
 }
 
+// What the host sees stays mapped as long as the buffer lives, and is coherent.
+skua_status buffer_map(skua_device_buffer* buffer, size_t offset, size_t, void** data) {
+  auto* b = static_cast<VulkanBuffer*>(buffer);
+  if (!b->mapped) return SKUA_UNSUPPORTED_("device_buffer_map: %s", b->imported ? "the VkBuffer is the caller's, who can map its memory" : "the host does not see the device's memory; read and write copy it");
+  *data = static_cast<char*>(b->mapped) + offset;
+  return SKUA_STATUS_OK;
+}
+
+skua_status buffer_unmap(skua_device_buffer* buffer, void* data) {
+  auto* b = static_cast<VulkanBuffer*>(buffer);
+  const uintptr_t first = reinterpret_cast<uintptr_t>(b->mapped), at = reinterpret_cast<uintptr_t>(data);
+  if (!first || at < first || at - first >= b->size) return SKUA_INVALID("device_buffer_unmap: data is not what device_buffer_map gave for this buffer");
+  return SKUA_STATUS_OK;
+}
+
 }  // namespace skua::gpu::vulkan

@@ -27,8 +27,14 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(const skua_context* ctx) {
 skua_status open_library(Instance& in, void* given = nullptr) {
   const char* names[] = {getenv("SKUA_VULKAN_LIBRARY"), "libvulkan.so.1", "libvulkan.so"};
   const bool told = names[0] && names[0][0];
-  for (int i = told ? 0 : 1; i < (told ? 1 : 3) && !in.library && !given; ++i) in.library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-  if (!in.library && !given) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: %s cannot be opened", told ? names[0] : "libvulkan.so.1");
+  char why[256] = "";
+  for (int i = told ? 0 : 1; i < (told ? 1 : 3) && !in.library && !given; ++i) {
+    in.library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    const char* const reason = in.library ? nullptr : dlerror();
+    const size_t n = strlen(why);
+    snprintf(why + n, sizeof why - n, "%s%s", n ? "; " : "", reason ? reason : names[i]);
+  }
+  if (!in.library && !given) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: no driver: %s%s", told ? "SKUA_VULKAN_LIBRARY: " : "", why);
   in.GetInstanceProcAddr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(given ? given : dlsym(in.library, "vkGetInstanceProcAddr"));
   if (!in.GetInstanceProcAddr) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: the library has no vkGetInstanceProcAddr");
 #define SKUA_VK_FIND(name) \

@@ -167,6 +167,8 @@ skua_status buffer_write(skua_device_buffer* buffer, size_t offset, const void* 
 skua_status buffer_read(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
 skua_status create_unused(VulkanDevice* device);
 void destroy_transfers(VulkanDevice* device);  // and the unused one
+skua_status buffer_map(skua_device_buffer* buffer, size_t offset, size_t size, void** data);
+skua_status buffer_unmap(skua_device_buffer* buffer, void* data);
 // program.cc
 skua_status program(Device* device, const ProgramKey& key, const Program** out);
 void destroy_programs(VulkanDevice* device);

@@ -69,6 +69,10 @@ SKUA_API skua_status skua_device_buffer_create(skua_context* context, size_t siz
 SKUA_API skua_status skua_device_buffer_import(skua_context* context, uint64_t native_handle, size_t offset, size_t size, skua_device_buffer** out);
 SKUA_API skua_status skua_device_buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
 SKUA_API skua_status skua_device_buffer_read(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
+/* The memory itself, from `offset` on, for the host to read and write until it is unmapped: wait for the streams that use it before, and give it to none before unmap. UNSUPPORTED where the host does not
+ * see it (most GPUs with memory of their own, on Vulkan) and of an imported VkBuffer, whose memory is the caller's to map: there read and write serve. */
+SKUA_API skua_status skua_device_buffer_map(skua_device_buffer* buffer, size_t offset, size_t size, void** data);
+SKUA_API skua_status skua_device_buffer_unmap(skua_device_buffer* buffer, void* data);
 SKUA_API void skua_device_buffer_destroy(skua_device_buffer* buffer); /* NULL is ignored */
 
 #ifdef __cplusplus
