@@ -82,7 +82,7 @@ struct DirectQuantized {
   const float* scales;      // of the sums
   const int32_t* tap_sums;  // vectors: of the weights under each tap, in the order of the panels
   int32_t in_zero, out_zero;
-  bool fits, small;         // scales_fit(), sums_small()
+  bool fits, small, above_least;  // scales_fit(), sums_small(), all_above_least()
 };
 struct DirectOperands {
   const float *packed, *bias;  // bias: per group direct_bias_step() values, or NULL

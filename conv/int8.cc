@@ -82,12 +82,13 @@ skua_status open(skua_op* base) {
   DirectShape s = {};
   s.in_channels = c.in_channels; s.groups = c.groups; s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w;
   s.element = Element(c.element); s.result = result; s.weights = Element::s8;
-  if (!choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)))
+  const Kernel* tile = choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s));
+  if (!tile)
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for panels of %u columns, %u bytes of the depth together; this context (%s) has no such kernel", name, c.format.nr, c.format.kr,
                 skua_context_isa(op.ctx));
   const auto* w = static_cast<const float*>(op.weights);
   op.quantized = {reinterpret_cast<const int32_t*>(w), w + z.vector, reinterpret_cast<const int32_t*>(w + 2 * z.vector), op.config.in_zero, op.config.out_zero, scales_fit(w + z.vector, z.vector),
-                  sums_small(taps_of(c) * (c.in_channels / c.groups), 128, reinterpret_cast<const int32_t*>(w), z.vector)};
+                  sums_small(taps_of(c) * (c.in_channels / c.groups), 128, reinterpret_cast<const int32_t*>(w), z.vector), all_above_least(tile, w + (op.weights_size - z.panels) / sizeof(float), z.panels)};
   op.panels = w + (op.weights_size - z.panels) / sizeof(float);
   op.clamp = {op.config.low, op.config.high, nullptr, 0, 0};
   op.n_inputs = op.n_outputs = 1;

@@ -141,6 +141,7 @@ inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_
   g.zero = q.out_zero;
   g.fits = q.fits;
   g.small = q.small;
+  g.above_least = q.above_least;
 }
 inline size_t offset_bytes(const DirectShape& s) { return direct_bias_step(s.out_channels, s.groups) * sizeof(int32_t); }
 

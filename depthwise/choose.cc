@@ -86,6 +86,7 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   const Machine m = machine_for(k->isa);
   const double vectors = double(vectors_of(s.out_channels(), k->vector)), taps = double(s.kernel_h) * s.kernel_w;
   auto bound = [&](double multiplies, double loads, double stores) {
+    if (m.in_order) return multiplies + 2 * stores + loads * (k->tuned_for == Core::any ? 2 : 1);  // a vector load goes beside nothing unless it is in halves
     double c = (multiplies + 2 * stores) / m.fma_ports;  // the clamp runs where multiply-adds do
     c = larger(c, (loads + stores) / m.load_ports);
     return larger(c, (multiplies + 2 * loads + 2 * stores) / m.issue);

@@ -6,7 +6,8 @@
 //               stride 2, where there are more halves than multiplies
 //   ahead       loads run as far ahead as the registers of inputs let them, at the end of a turn into the next one's first inputs
 //
-// Registers: 14 sums, the bias, and 9 weights + 8 inputs (3x3) or 10 weights of two rows + 7 inputs (5x5): all 32. make_turn() puts the program of a turn together when this is compiled; every step of it is one
+// Registers: 14 sums, the bias, and 9 weights + 8 inputs (3x3) or 10 weights of two rows + 7 inputs (5x5; at stride 2, where two rows of outputs share no row of weights, 7 sums and 14
+// inputs): all 32. make_turn() puts the program of a turn together when this is compiled; every step of it is one
 // instruction that stays where it is written. The order of the sums is that of the other tiles.
 
 enum class Do : uint8_t { move, multiply, bound_low, bound_high, clamp_low, clamp_high, next, row, skip, load_low, load_high, insert, store };
@@ -78,7 +79,7 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
   while (moved < RW) move();
   for (int r = 0; r < P::IH; ++r) {
     while (r % S == 0 && r / S < RH && moved < (r / S + 1) * RW) move();
-    const int done = r <= K - 2 + (RH - 1) * S ? 0 : (r - K) / S + 1;
+    const int done = r < K || r <= K - 2 + (RH - 1) * S ? 0 : (r - K) / S + 1;
     for (int j = 0; j < P::IW; ++j) {
       for (int y = 0; y < RH; ++y)
         for (int kx = 0; kx < K; ++kx) {
@@ -125,7 +126,7 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
       const Load& l = load[n];
       if (n == loads) put(Do::next, 0);
       if (l.row != kWeights && l.column == 0) put(Do::row, l.row);
-      else if (l.row != kWeights && l.column == kOffsets && P::IW > kOffsets + 1) put(Do::skip, 0);
+      else if (l.row != kWeights && l.column % kOffsets == 0 && P::IW > kOffsets + 1) put(Do::skip, 0);
       const int column = l.row != kWeights && P::IW > kOffsets + 1 ? l.column % kOffsets : l.column;
       if constexpr (in_pairs) {
         put(Do::load_high, n % 3, l.row, column);

@@ -153,6 +153,8 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void tile(const 
       if constexpr (KNOWN != kNothing) {
         if (pixels == 1 || t.out_pixel * pixels == L) B::store(p, q);
         else B::parts(q, p, t.out_pixel, pixels);
+      } else if (t.channels == size_t(L)) {
+        B::store(p, q);
       } else {
         uint8_t all[L];
         B::store(all, q);
@@ -176,7 +178,7 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void run_tiles(c
 }
 template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
   const DepthwiseInt8Tile t = given;  // what is stored might be it
-  constexpr int unrolled = B::G == 4 && B::L >= 32 ? 3 : 0;
+  constexpr int unrolled = B::G == 4 && (B::L >= 32 || B::fits_always) ? 3 : 0;
   const bool three = t.groups == 1 && t.kernel_w == 3;
   if constexpr (B::has_positive)
     if (t.positive && t.channels * t.layout.pixels == B::L) {
@@ -184,7 +186,7 @@ template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
       return run_tiles<B, RH, RW, kPositive, 0>(t);
     }
   if constexpr (B::saturates)
-    if (t.fits && t.channels * t.layout.pixels == B::L) {
+    if ((B::fits_always || t.fits) && t.channels * t.layout.pixels == B::L) {
       if (unrolled && three) return run_tiles<B, RH, RW, kFits, unrolled>(t);
       return run_tiles<B, RH, RW, kFits, 0>(t);
     }

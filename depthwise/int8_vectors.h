@@ -5,7 +5,7 @@
 //   group(rows, out)      G vectors of L channels to four of L/4 channels with G taps each
 //   Sum: start(offset), dot(sum, taps, weights): L/4 sums
 //   scaled half whole     requantised: all L channels in order, as s8; where they saturate, bounds other than the type's are left to `bounded`, and a product
-//                         that cannot leave 32 bits needs none before it is rounded
+//                         that cannot leave 32 bits needs none before it is rounded (nor does any where the conversion saturates: fits_always)
 //   parts                 stores the pixels of a vector that has 2 or 4
 //   positive              where sums below 0 all give the least result: sums of less than 2^23 in amount begin at 0x4b000000, the bits of 2^23, so that from 0 on a sum and 2^23 is what the
 //                         bits are as a float, and one operation subtracts 2^23 * scale, which is exact, from its product: rounded once, as the product of the sum. Below 0 it stays below 0
@@ -21,7 +21,7 @@ namespace {
 // Four channels, one in each "vector" of four bytes.
 struct Bytes4 {
   static constexpr int L = 4, G = 4;
-  static constexpr bool takes_unsigned = false, saturates = false, has_positive = false;
+  static constexpr bool takes_unsigned = false, saturates = false, fits_always = false, has_positive = false;
   struct I {
     uint32_t v;
   };
@@ -158,7 +158,7 @@ SKUA_INL void store_parts(__m128i, uint8_t*, size_t, size_t) {}
 #define SKUA_BYTE_VECTOR(Name, T, P, SI)                                                                                     \
   struct Name {                                                                                                              \
     static constexpr int L = sizeof(T), G = SKUA_TAKES_UNSIGNED ? 4 : 2;                                                     \
-    static constexpr bool takes_unsigned = SKUA_TAKES_UNSIGNED, saturates = true, has_positive = SKUA_POSITIVE;              \
+    static constexpr bool takes_unsigned = SKUA_TAKES_UNSIGNED, saturates = true, fits_always = false, has_positive = SKUA_POSITIVE; \
     using I = T;                                                                                                             \
     struct Sum {                                                                                                             \
       I v;                                                                                                                   \
@@ -215,7 +215,13 @@ SKUA_BYTE_VECTOR(Bytes64, __m512i, _mm512, si512)
 
 struct Bytes16 {
   static constexpr int L = 16, G = 4;
-  static constexpr bool takes_unsigned = false, saturates = false, has_positive = false;
+  // From ARMv8 on floats become the nearest integers that there are.
+#if __ARM_ARCH >= 8
+  static constexpr bool saturates = true, fits_always = true;
+#else
+  static constexpr bool saturates = false, fits_always = false;
+#endif
+  static constexpr bool takes_unsigned = false, has_positive = false;
   using I = int8x16_t;
   static SKUA_INL I load(const void* p) { return vld1q_s8(static_cast<const int8_t*>(p)); }
   static SKUA_INL void store(void* p, I x) { vst1q_s8(static_cast<int8_t*>(p), x); }
@@ -251,6 +257,23 @@ struct Bytes16 {
     to[2] = vreinterpretq_s8_s16(y.val[0]);
     to[3] = vreinterpretq_s8_s16(y.val[1]);
   }
+#if __ARM_ARCH >= 8
+  static SKUA_INL int32x4_t scaled(Sum sum, const float* scale) {
+    const F32 y = to_f32({finish(sum)}) * F32::load(scale);
+#if defined(__aarch64__)
+    return vcvtnq_s32_f32(y.v);
+#else
+    int32x4_t n;  // gcc has no name for it
+    asm("vcvtn.s32.f32 %q0, %q1" : "=w"(n) : "w"(y.v));
+    return n;
+#endif
+  }
+  static SKUA_INL int32x4_t scaled(Sum sum, const float* scale, float) { return scaled(sum, scale); }
+  static SKUA_INL int16x8_t half(int32x4_t a, int32x4_t b, int16_t zero, int16_t) { return vqaddq_s16(vcombine_s16(vqmovn_s32(a), vqmovn_s32(b)), vdupq_n_s16(zero)); }
+  static SKUA_INL I whole(int16x8_t a, int16x8_t b) { return vcombine_s8(vqmovn_s16(a), vqmovn_s16(b)); }
+  static SKUA_INL I bounded(I x, int8_t low, int8_t high) { return vminq_s8(vmaxq_s8(x, vdupq_n_s8(low)), vdupq_n_s8(high)); }
+  static SKUA_INL void parts(I, uint8_t*, size_t, size_t) {}
+#else
   // The bounds are integers: below them rounding changes nothing that the lower one does not make good.
   static SKUA_INL int32x4_t scaled(Sum sum, const float* scale, float high) {
     const F32 y = clamp_high(to_f32({finish(sum)}) * F32::load(scale), F32::set1(high));
@@ -260,6 +283,7 @@ struct Bytes16 {
     return vmaxq_s16(vaddq_s16(vcombine_s16(vmovn_s32(a), vmovn_s32(b)), vdupq_n_s16(zero)), vdupq_n_s16(low));
   }
   static SKUA_INL I whole(int16x8_t a, int16x8_t b) { return vcombine_s8(vmovn_s16(a), vmovn_s16(b)); }
+#endif
 };
 
 #endif

@@ -316,10 +316,10 @@ template <class T> const DepthwisePixelsTable& any_table() { return any_function
 
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_neon)
-    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a53) SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a53)
-    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a55) SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a55)
+    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a53) SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 5, 2, 1, 7, a53)
+    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a55) SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 5, 2, 1, 7, a55)
 #elif defined(SKUA_ISA_neon_fp16)
-    SKUA_SCHEDULED(f16, f16, 3, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 3, 2, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 1, 2, 7, a55)
+    SKUA_SCHEDULED(f16, f16, 3, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 3, 2, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 2, 1, 7, a55)
 #endif
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_TILE_OF, __VA_ARGS__)
 #include "depthwise/tiles.def"

@@ -7,6 +7,7 @@
 // Registers, 8x12: 24 accumulators + 4 of A + 2 of B of 32; 10 loads feed 24 instructions of 32 multiply-adds. The instruction rounds to odd, twice for four products, and takes
 // denormals for zero.
 #include "dispatch/kernel.h"
+#include "gemm/even_lines.h"
 #include "gemm/gemm_kernel.h"
 #include "gemm/half_finish.h"
 #include "simd/simd.h"
@@ -19,6 +20,29 @@ constexpr int L = F32::L;
 
 // Stays where it is written: gcc 12 hoists the loads of a step over its multiplies, more than there are registers for.
 SKUA_INL void multiply(float32x4_t& acc, uint16x8_t a, uint16x8_t b) { asm volatile("bfmmla %0.4s, %1.8h, %2.8h" : "+w"(acc) : "w"(a), "w"(b)); }
+
+// The usual end of a whole tile: bias and clamp in pairs, rounded by the instruction; [r0 c0 c1 | r1 c0 c1 | r0 c2 c3 | ...] of 16 bits then come apart as words.
+template <int MP, int NQ> SKUA_INL void put_pairs(const GemmTile& t, float32x4_t (&acc)[MP][NQ]) {
+  const float* bias = t.bias ? t.bias : kNoBias;
+  const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+  SKUA_UNROLL for (int q = 0; q < NQ; ++q) {
+    const float32x2_t two = vld1_f32(bias + 2 * q);
+    const F32 b = {vcombine_f32(two, two)};
+    SKUA_UNROLL for (int p = 0; p < MP; ++p) acc[p][q] = clamp_high(clamp_low(F32{acc[p][q]} + b, low), high).v;
+  }
+  SKUA_UNROLL for (int p = 0; p < MP; ++p) {
+    uint32x4_t h[NQ / 2];
+    SKUA_UNROLL for (int i = 0; i < NQ / 2; ++i) h[i] = vreinterpretq_u32_bf16(vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(acc[p][2 * i]), acc[p][2 * i + 1]));
+    SKUA_UNROLL for (int row = 0; row < 2; ++row) {
+      uint16_t* c = &static_cast<bf16*>(t.c[2 * p + row])->bits;
+      SKUA_UNROLL for (int i = 0; i + 1 < NQ / 2; i += 2) vst1q_u16(c + i * 4, vreinterpretq_u16_u32(row ? vuzp2q_u32(h[i], h[i + 1]) : vuzp1q_u32(h[i], h[i + 1])));
+      if constexpr (NQ / 2 % 2) {
+        const uint32x4_t x = h[NQ / 2 - 1];
+        vst1_u16(c + (NQ / 2 - 1) * 4, vget_low_u16(vreinterpretq_u16_u32(row ? vuzp2q_u32(x, x) : vuzp1q_u32(x, x))));
+      }
+    }
+  }
+}
 
 // The first `rows` rows of a panel of MR; NV vectors of four columns.
 template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const GemmTile& t, const bf16* panel, size_t rows) {
@@ -38,6 +62,7 @@ template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const Gem
       }
     }
   }
+  if (MP * 2 == MR && NV == 3 && rows == MR && ends_plain(t, NV * L, Element::bf16)) return put_pairs(t, acc);
   float sums[2 * MP][NV * L];
   SKUA_UNROLL for (int p = 0; p < MP; ++p) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     const float32x4_t x = acc[p][2 * v], y = acc[p][2 * v + 1];
@@ -52,18 +77,12 @@ template <int R, int NV, int MR> void tile(const GemmTile& t) { pairs<(R + 1) / 
 // MR rows, one below the other, in each group.
 template <int NV, int MR> void even_tiles(const GemmTile& t) {
   GemmTile one = t;
-  void* c[MR];
-  const void* residual[MR];
-  one.c = c;
-  const ptrdiff_t size = element_bytes(t.c_type);
-  if (t.residual) one.residual = residual;
-  for (size_t i = 0; i < t.groups; ++i) {
-    for (int r = 0; r < MR; ++r) {
-      const ptrdiff_t row = ptrdiff_t(i) * MR + r;
-      c[r] = static_cast<char*>(t.c[0]) + row * t.c_step * size;
-      if (t.residual) residual[r] = static_cast<const char*>(t.residual[0]) + row * t.residual_step * size;
-    }
-    pairs<MR / 2, NV, MR>(one, static_cast<const bf16*>(t.a[0]) + ptrdiff_t(i) * MR * t.a_step, MR);
+  EvenLines<MR, false> rows(t, sizeof(bf16));
+  rows.point(one);
+  const bf16* panel = static_cast<const bf16*>(t.a[0]);
+  for (size_t i = 0; i < t.groups; ++i, panel += MR * t.a_step) {
+    rows.tile();
+    pairs<MR / 2, NV, MR>(one, panel, MR);
   }
 }
 
@@ -78,9 +97,9 @@ template <int MR> void pack_a(size_t rows, const void* const* a, const GemmSegme
     size_t k = 0;
     for (; k + 8 <= depth; k += 8, to += 8 * MR)
       SKUA_UNROLL for (int p = 0; p < MR / 2; ++p) {
-        const uint16x8_t x = vld1q_u16(&row[2 * p][k].bits), y = vld1q_u16(&row[2 * p + 1][k].bits);
-        vst1q_u16(to + p * 8, vcombine_u16(vget_low_u16(x), vget_low_u16(y)));
-        vst1q_u16(to + (MR / 2 + p) * 8, vcombine_u16(vget_high_u16(x), vget_high_u16(y)));
+        const uint64x2_t x = vreinterpretq_u64_u16(vld1q_u16(&row[2 * p][k].bits)), y = vreinterpretq_u64_u16(vld1q_u16(&row[2 * p + 1][k].bits));
+        vst1q_u16(to + p * 8, vreinterpretq_u16_u64(vzip1q_u64(x, y)));
+        vst1q_u16(to + (MR / 2 + p) * 8, vreinterpretq_u16_u64(vzip2q_u64(x, y)));
       }
     for (; k < depth; k += 4, to += 4 * MR)
       for (int p = 0; p < MR / 2; ++p) vst1q_u16(to + p * 8, vcombine_u16(four(row[2 * p], k, depth), four(row[2 * p + 1], k, depth)));
@@ -132,7 +151,7 @@ template <int MR, int NV> constexpr GemmTileTable make_table() {
   table.a = table.b = Element::bf16;
   table.kr = table.pack_kr = 4;
   table.rate = 4;
-  table.any_c = true;
+  table.any_c = table.lines = true;
   table.pack_a = pack_a<MR>;
   return table;
 }

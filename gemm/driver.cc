@@ -1,6 +1,7 @@
 #include "gemm/driver.h"
 
 #include <math.h>
+#include <string.h>
 
 namespace skua {
 namespace {
@@ -15,7 +16,8 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   const bool panels = tiles.pack_a && bytes_of_a(tiles) == element_bytes(tiles.a);  // of rows side by side, not one after the other
   if (panels) rows = tile->mr;  // all are multiplied
   // Widening B takes two instructions for a vector, but they overlap with waiting for it: measured at 4 to 24 rows.
-  const double multiplies = double(rows * vectors), widens = tiles.b != tiles.a && !tiles.bytes ? 0.75 * double(vectors) : 0;
+  // Products of pairs of rows move each pair together where A is in place.
+  const double multiplies = double(rows * vectors), pairs = tiles.rate == 8 && !tiles.pack_a ? 0.5 * double(rows) : 0, widens = tiles.b != tiles.a && !tiles.bytes ? 0.75 * double(vectors) : pairs;
   const double loads = double(vectors) + double(rows) * (panels ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
   double step = (multiplies + widens) / m.fma_ports;
   if (m.in_order) step += loads * (!tiles.pack_a ? 2 : tile->tuned_for == Core::a55 ? 0 : tile->tuned_for == Core::a53 ? 1 : 2);  // a vector load is two cycles of its own unless it is in halves
@@ -136,6 +138,8 @@ GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel) {
   return code_of<GemmPackFn>(k);
 }
 
+bool all_above_least(const Kernel* tile, const void* panels, size_t bytes) { return table_of(tile).adds_products && (!bytes || !memchr(panels, 0x80, bytes)); }
+
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows) {
   // All row groups read the part of a panel that a pass covers, so it should stay in L2; a panel streams from there as fast as the multiply-adds
   // need it, while every pass more loads and stores C (512x512x512: 98% of the peak in one pass, 89% in passes that fit L1).
@@ -218,6 +222,7 @@ static void set_columns(const GemmBlock& g, size_t first, GemmTile& t) {
   t.terms_known = false;
   t.zero = g.zero;
   t.fits = g.fits;
+  t.above_least = g.above_least;
   t.positive = g.fits && g.small && !g.row_quant && ((g.c_type == Element::s8 && g.zero == -128) || (g.c_type == Element::u8 && g.zero == 0));
 }
 
@@ -323,6 +328,10 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
   t.k = g.k;
   t.b = at(g.packed, g.format.element, ptrdiff_t(panel_offset(g.format, p0, g.packed_depth)));
   t.n = min(p1 * g.format.nr, g.n) - size_t(first);
+  t.load_c = false;
+  t.finish = true;
+  t.block = g.block_sums ? kSumBlock : SIZE_MAX;
+  t.c_type = g.c_type;
   t.alpha = g.alpha; t.beta = g.beta;
   t.bias = g.bias ? g.bias + first : nullptr;
   t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
@@ -331,7 +340,6 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
   t.low = g.activation.low; t.high = g.activation.high;
   if (table_of(g.tile).bytes) {
     set_columns(g, size_t(first), t);
-    t.c_type = g.c_type;
     if (table_of(g.tile).flip_rows) {
       table_of(g.tile).flip_rows(1, g.k, a, 0, g.scratch, 0);
       a = g.scratch;

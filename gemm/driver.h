@@ -91,6 +91,7 @@ struct GemmBlock {
   int32_t b_zero = 0, zero = 0;
   bool fits = false;           // scales_fit()
   bool small = false;          // sums_small()
+  bool above_least = false;    // all_above_least()
   // Lines of even rows: after so many rows there is a gap, in elements, and RowPointers::even is to the end of the line. line = 0: rows are as they are.
   size_t line = 0;
   ptrdiff_t a_gap = 0, c_gap = 0, residual_gap = 0;
@@ -104,6 +105,8 @@ inline bool sums_small(size_t depth, size_t b, const int32_t* bias, size_t n) {
   for (size_t j = 0; bias && j < n; ++j) small &= bias[j] < most && bias[j] > -most;
   return small && most > 0;
 }
+// See GemmTile::above_least; of panels for this tile, if it asks.
+bool all_above_least(const Kernel* tile, const void* panels, size_t bytes);
 // All below 1: see GemmTile::fits.
 inline bool scales_fit(const float* scale, size_t n) {
   bool fit = true;

@@ -7,6 +7,7 @@
 // Registers, 8x16: 16 accumulators + 8 of A + 2 of B of 32. AArch32, 4x16: 8 + 4 + 2 of 16; a lane that multiplies must lie in q0..q3, which decides the 4.
 // Every multiply stays where it is written (fma_lane), so the order below is the order of the instructions: accumulators apart by a step of the depth.
 #include "dispatch/kernel.h"
+#include "gemm/even_lines.h"
 #include "gemm/gemm_kernel.h"
 #include "gemm/half_finish.h"
 #include "gemm/half_sums.h"
@@ -40,11 +41,11 @@ template <int i, int MR, int NV, bool first = false> SKUA_INL void lane_step(F16
   }
 }
 
-template <int MR> SKUA_INL void load_rows(F16 (&x)[MR], const f16* (&a)[MR]) {
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-    x[r] = F16::load(a[r]);
-    a[r] += L;
-  }
+// Eight steps of every row, `at` bytes on.
+template <int MR> SKUA_INL void load_rows(F16 (&x)[MR], const char* const (&a)[MR], size_t& at) {
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = F16::load(reinterpret_cast<const f16*>(a[r] + at));
+  at += L * sizeof(f16);
+  asm("" : "+r"(at));  // else there is a pointer for each row to move on, block by block
 }
 // Sums begin at -0: adding a product to it gives the product, zeros of either sign too.
 template <int MR, int NV> SKUA_INL void clear(F16 (&acc)[MR][NV]) {
@@ -54,10 +55,11 @@ template <int MR, int NV> SKUA_INL void clear(F16 (&acc)[MR][NV]) {
 // whole: of all the rows and columns that the table has.
 template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const GemmTile& t) {
   F16 acc[MR][NV];
-  clear(acc);
   float sums[MR][NV * L];
-  asm("" : "=m"(sums));  // for all the compiler knows; it is read only where `moved`
-  bool moved = false, fresh = false;
+  // For all the compiler knows; they are read only when they were written.
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) asm volatile("" : "=w"(acc[r][v].v));
+  asm("" : "=m"(sums));
+  bool moved = false, fresh = true;  // fresh: no product is in the sums yet
   const auto move = [&]() __attribute__((always_inline)) {
     move_sums<false>(acc, moved, sums[0]);
     moved = true;
@@ -66,9 +68,10 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
   size_t room = t.block;
   const size_t ldb = t.ldb, depth = t.k, segments = t.segment_count;
   for (size_t s = 0; s < segments; ++s) {
-    const f16* a[MR];
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = static_cast<const f16*>(t.a[r]) + t.segments[s].a;
+    const char* a[MR];
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = reinterpret_cast<const char*>(static_cast<const f16*>(t.a[r]) + t.segments[s].a);
     const f16* b = static_cast<const f16*>(t.b) + t.segments[s].b * ldb;
+    size_t at = 0;
     for (size_t k = 0; k < depth;) {
       size_t left = depth - k < room ? depth - k : room;
       k += left;
@@ -77,7 +80,7 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
         fresh = false;
         if (whole && left >= size_t(L)) {
           F16 x[MR];
-          load_rows(x, a);
+          load_rows(x, a, at);
           lane_step<0, MR, NV, true>(acc, x, b, ldb);
           left -= L;
         } else {
@@ -86,14 +89,14 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
       }
       for (; left >= size_t(L); left -= L) {
         F16 x[MR];
-        load_rows(x, a);
+        load_rows(x, a, at);
         lane_step<0, MR, NV>(acc, x, b, ldb);
       }
-      for (; left; --left) {
+      for (; left; --left, at += sizeof(f16)) {
         F16 w[NV];
         next_row(b, ldb, w);
         SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-          const F16 x = F16::broadcast(a[r]++);
+          const F16 x = F16::broadcast(reinterpret_cast<const f16*>(a[r] + at));
           SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma_lane<0>(acc[r][v], w[v], x);
         }
       }
@@ -105,26 +108,82 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
     }
   }
   if (whole && plain && (room < t.block)) return finish_plain<false>(t, acc, moved, sums[0]);
-  if (room < t.block || !moved) move();
+  if (room < t.block || !moved) {
+    if (fresh) clear(acc);
+    move();
+  }
   finish_tile<f16, NV * L / H>(t, sums[0], MR);
 }
 
 // Whole tiles one below the other.
 template <int MR, int NV, bool whole> void even_tiles(const GemmTile& t) {
   GemmTile one = t;
-  const void *a[MR], *residual[MR];
-  void* c[MR];
-  one.a = a;
-  one.c = c;
-  if (t.residual) one.residual = residual;
-  const auto bytes = ptrdiff_t(element_bytes(t.c_type)), c_step = t.c_step * bytes, residual_step = t.residual_step * bytes;
-  auto* x = static_cast<const f16*>(t.a[0]);
-  auto* to = static_cast<char*>(t.c[0]);
-  auto* from = t.residual ? static_cast<const char*>(t.residual[0]) : nullptr;
+  EvenLines<MR, true> rows(t, sizeof(f16));
+  rows.point(one);
   for (size_t i = 0; i < t.groups; ++i) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r, x += t.a_step, to += c_step) a[r] = x, c[r] = to;
-    if (from) SKUA_UNROLL for (int r = 0; r < MR; ++r, from += residual_step) residual[r] = from;
+    rows.tile();
     tile<MR, NV, whole>(one);
+  }
+}
+
+// One row over panels of NV vectors, four of them side by side: eight chains of multiply-adds, where one panel would wait for its two. Sums are those of the tile of one row.
+template <int i, int NV> SKUA_INL void panel_step(F16 (&acc)[1][4 * NV], const f16* const (&b)[4], F16 x) {
+  if constexpr (i < L) {
+    SKUA_UNROLL for (int v = 0; v < 4 * NV; ++v) acc[0][v] = fma_lane<i>(acc[0][v], F16::load(b[v / NV] + (i * NV + v % NV) * L), x);
+    panel_step<i + 1, NV>(acc, b, x);
+  }
+}
+template <int NV> __attribute__((noinline)) void four_panels(const GemmTile& t, const f16* panel) {
+  const size_t depth = t.k, step = depth * NV * L;
+  const f16 *a = static_cast<const f16*>(t.a[0]), *b[4] = {panel, panel + step, panel + 2 * step, panel + 3 * step};
+  float sums[4 * NV * L];
+  asm("" : "=m"(sums));
+  for (size_t k = 0; k < depth || !k;) {
+    size_t left = depth - k < t.block ? depth - k : t.block;
+    F16 acc[1][4 * NV];
+    clear(acc);
+    const bool more = k;
+    k += left;
+    for (; left >= size_t(L); left -= L, a += L) {
+      panel_step<0, NV>(acc, b, F16::load(a));
+      SKUA_UNROLL for (int p = 0; p < 4; ++p) b[p] += NV * L * L;
+    }
+    for (; left; --left) {
+      const F16 x = F16::broadcast(a++);
+      SKUA_UNROLL for (int v = 0; v < 4 * NV; ++v) acc[0][v] = fma_lane<0>(acc[0][v], F16::load(b[v / NV] + v % NV * L), x);
+      SKUA_UNROLL for (int p = 0; p < 4; ++p) b[p] += NV * L;
+    }
+    move_sums<false>(acc, more, sums);
+    if (!depth) break;
+  }
+  finish_tile<f16, 4 * NV * L / H>(t, sums, 1);
+}
+template <int MR, int NV, int v = NV> SKUA_INL void last_panel(const GemmTile& t, size_t vectors) {
+  if (vectors == size_t(v)) tile<1, v, MR == 1 && v == NV>(t);
+  else if constexpr (v > 1) last_panel<MR, NV, v - 1>(t, vectors);
+}
+template <int MR, int NV> void panels(const GemmTile& t) {
+  GemmTile one = t;
+  const GemmSegment whole = {0, 0};
+  const void* residual;
+  void* c;
+  one.segments = &whole;
+  one.segment_count = 1;
+  one.c = &c;
+  if (t.residual) one.residual = &residual;
+  const ptrdiff_t bytes = element_bytes(t.c_type);
+  for (size_t first = 0; first < t.n;) {
+    const f16* b = static_cast<const f16*>(t.b) + first * t.k;
+    const bool four = t.n - first >= 4 * NV * L;
+    one.n = four ? 4 * NV * L : t.n - first < NV * L ? t.n - first : NV * L;
+    one.b = b;
+    one.ldb = (one.n + L - 1) / L * L;
+    c = static_cast<char*>(t.c[0]) + ptrdiff_t(first) * bytes;
+    if (t.residual) residual = static_cast<const char*>(t.residual[0]) + ptrdiff_t(first) * bytes;
+    one.bias = t.bias ? t.bias + first : nullptr;
+    if (four) four_panels<NV>(one, b);
+    else last_panel<MR, NV>(one, one.ldb / L);
+    first += one.n;
   }
 }
 
@@ -139,8 +198,9 @@ template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTabl
 template <int MR, int NV> constexpr GemmTileTable make_table() {
   GemmTileTable table = {};
   fill<MR, NV>(table);
+  table.panels = panels<MR, NV>;
   table.a = table.b = Element::f16;
-  table.half_sums = table.any_c = true;
+  table.half_sums = table.any_c = table.lines = true;
   return table;
 }
 template <int MR, int NV> constexpr GemmTileTable table_of = make_table<MR, NV>();

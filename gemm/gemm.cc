@@ -32,7 +32,8 @@ skua_status open(skua_op* base) {
   ok = ok && mul(gemm_bias_floats(c), sizeof(float), bytes) && add(bytes, packed, bytes) && bytes == op.weights_size && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION;
   if (!ok) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
   SKUA_TRY(check_activation("gemm", c.activation));
-  if (c.constant_b && !choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, types_of(c)))
+  const Kernel* tile = c.constant_b ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, types_of(c)) : nullptr;
+  if (c.constant_b && !tile)
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns of vectors of %u; this context (%s) has no such kernel", c.format.nr,
                 c.format.vector, skua_context_isa(op.ctx));
   if (c.a_type != Element::f32 && !quantized && !find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
@@ -50,6 +51,7 @@ skua_status open(skua_op* base) {
     op.bias = c.has_bias ? w : nullptr;
   }
   op.packed = c.constant_b ? w + gemm_bias_floats(c) : nullptr;
+  op.above_least = quantized && tile && all_above_least(tile, op.packed, packed);
   return quantized ? SKUA_STATUS_OK : resolve_activation(&op, c.activation, op.activation);
 }
 
@@ -183,7 +185,7 @@ GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
   return {.tile = p.kernel, .format = format_of(p.kernel), .n = p.n, .segment_count = 1, .k = p.k, .segments = whole, .kc = p.kc, .packed = op.packed, .packed_depth = p.k,
           .in_place = nullptr, .ldb = 0, .alpha = op.config.alpha, .beta = op.config.beta, .bias = op.bias, .activation = op.activation, .residual = skua_residual(op.config.residual),
           .a_step = 0, .c_step = 0, .residual_step = 0, .more_panels = 0, .a_type = op.config.a_type, .c_type = op.config.c_type,
-          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero, .fits = op.fits, .small = op.small};
+          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero, .fits = op.fits, .small = op.small, .above_least = op.above_least};
 }
 
 void multiply_task(void* arg, size_t index, uint32_t worker) {

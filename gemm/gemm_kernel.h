@@ -60,6 +60,7 @@ struct GemmTile {
   int32_t zero;                  // of C: added to a rounded result
   bool fits;                     // all scales are below 1: a sum times its scale stays within 32 bits
   bool positive;                 // that, C is of bytes, `zero` its type's least value, no sum reaches 2^23 in amount: nothing below 0 need be told apart
+  bool above_least;              // no element of B as packed is -128: two products with s8 fit 16 bits
 };
 
 // Tiles of bytes. A is s8 or u8 (Kernel::element), B is packed as s8 or u8, sums are exact in 32 bits (beyond that they wrap).
@@ -101,6 +102,7 @@ struct GemmTileTable {
   bool bytes = false;
   uint8_t a_bytes = 0;         // of an element of the panel that pack_a writes; 0 = of `a`
   bool sums_rows = false;      // takes a b_zero that is not 0
+  bool adds_products = false;  // two at a time in 16 bits where the tile is told above_least
   // Where `a` is u8 and memory holds s8: rows with the upper bit flipped, in the workspace; NULL = none.
   void (*flip_rows)(size_t rows, size_t n, const void* from, ptrdiff_t from_step, void* to, ptrdiff_t to_step) = nullptr;
   int16_t a_shift = 0;         // what it adds to elements of A (as they are in memory: a dot product of u8 by s8 may flip the upper bit)

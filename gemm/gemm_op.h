@@ -31,7 +31,7 @@ struct GemmOp : skua_op {
   const float* bias;    // round_up(n, vector) values
   const int32_t* offset;  // bytes, likewise: where sums start; of a B that is an input its bias, or NULL
   const float* scale;     // likewise; NULL: B is an input
-  bool fits, small;     // bytes: scales_fit(), sums_small()
+  bool fits, small, above_least;  // bytes: scales_fit(), sums_small(), all_above_least()
   const void* packed;   // panels of a constant B
 };
 

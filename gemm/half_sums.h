@@ -19,13 +19,24 @@ template <bool more> SKUA_INL void move_sum(F16 c, float*& sum) {
   high.store(sum + F32::L);
   sum += F16::L;
 }
+template <bool is> struct More {
+  static constexpr bool more = is;
+};
 // Sums of a tile are [rows][vectors], or [vectors][rows] where by_vector. An array that a closure refers to would stay in memory.
 template <bool by_vector, int A, int B> SKUA_INL F16 sum_of(const F16 (&c)[A][B], int r, int v) { return by_vector ? c[v % A][r % B] : c[r % A][v % B]; }
 // more: to those that are there already.
 template <bool by_vector, int A, int B> SKUA_INL void move_sums(const F16 (&c)[A][B], bool more, float* sums) {
   constexpr int MR = by_vector ? B : A, NV = by_vector ? A : B;
-  if (more) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) move_sum<true>(sum_of<by_vector>(c, r, v), sums);
-  else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) move_sum<false>(sum_of<by_vector>(c, r, v), sums);
+  const auto all = [&](auto to) __attribute__((always_inline)) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+      move_sum<decltype(to)::more>(sum_of<by_vector>(c, r, v), sums);
+#if defined(__aarch64__)
+      if constexpr (!by_vector) asm volatile("" ::: "memory");  // else gcc mixes the stores of several, so that fewer are pairs; only in-order cores would gain by it
+#endif
+    }
+  };
+  if (more) all(More<true>());
+  else all(More<false>());
 }
 
 // The usual end: the last sums need not be put down for it. Clamping what is rounded gives what rounding what is clamped does, to rounded bounds.
@@ -33,15 +44,22 @@ template <bool by_vector, bool more, int A, int B> SKUA_INL void finish_plain_su
   constexpr int MR = by_vector ? B : A, NV = by_vector ? A : B;
   const float* bias = t.bias ? t.bias : kNoBias;
   const F16 low = F16::set1(t.low), high = F16::set1(t.high);
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-    const F32 bias_low = F32::load(bias + v * F16::L), bias_high = F32::load(bias + v * F16::L + F32::L);
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+  F32 b[2 * NV];  // before the first store: for all the compiler knows C lies over it
+  SKUA_UNROLL for (int v = 0; v < 2 * NV; ++v) b[v] = F32::load(bias + v * F32::L);
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+    f16* to = static_cast<f16*>(t.c[r]);
+    F16 y[NV];
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
       const float* sum = sums + (r * NV + v) * F16::L;
-      F32 x, y;
-      to_f32(sum_of<by_vector>(c, r, v), x, y);
-      if constexpr (more) x = x + F32::load(sum), y = y + F32::load(sum + F32::L);
-      clamp_high(clamp_low(to_f16(x + bias_low, y + bias_high), low), high).store(static_cast<f16*>(t.c[r]) + v * F16::L);
+      F32 x0, x1;
+      to_f32(sum_of<by_vector>(c, r, v), x0, x1);
+      if constexpr (more) x0 = x0 + F32::load(sum), x1 = x1 + F32::load(sum + F32::L);
+      y[v] = clamp_high(clamp_low(to_f16(x0 + b[2 * v], x1 + b[2 * v + 1]), low), high);
     }
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) y[v].store(to + v * F16::L);
+#if defined(__aarch64__)
+    if constexpr (!by_vector) asm volatile("" ::: "memory");
+#endif
   }
 }
 template <bool by_vector, int A, int B> SKUA_INL void finish_plain(const GemmTile& t, const F16 (&c)[A][B], bool more, const float* sums) {

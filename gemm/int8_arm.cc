@@ -4,6 +4,7 @@
 //   neon_dot, neon32_dot    int8_arm_dot.h      products of four by lane; rows of A in place
 //                           int8_arm_packed.h   the same over packed A, in assembly: in-order cores and AArch32
 //   neon_i8mm               int8_arm_mmla.h     two rows by two columns, eight deep; A packed, or in place
+#include "gemm/even_lines.h"
 #include "gemm/int8_arm.h"
 #if defined(SKUA_ISA_neon_i8mm)
 #include "gemm/int8_arm_mmla.h"
@@ -27,24 +28,27 @@ template <class T> constexpr int a_shift = 0;
 template <class T> constexpr int a_shift = is_unsigned<T> ? -128 : 0;
 #endif
 
-// From registers to C: whole rows of bytes at once, all else by way of the stack.
-template <class T, int MR, int NV, bool whole> SKUA_INL void finish_rows(const GemmTile& t, const int32x4_t (&sums)[MR][NV]) {
-  if (whole && t.n == size_t(NV * L) && ends_plain(t)) return put_rows(t, sums);
-  int32_t kept[MR][NV * L], terms[MR];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) vst1q_s32(&kept[r][v * L], sums[r][v]);
-  find_terms(t, MR, terms, [&](int32_t* to) { sum_rows<is_unsigned<T>>(t, MR, a_shift<T>, to); });
-  finish_sums(t, kept[0], NV * L, MR, terms);
+// From memory to C, whatever is asked for. Not inlined: a tile that ends otherwise pays nothing for it. sum: of the rows of A', where B has a zero point.
+template <int MR, class Sum> __attribute__((noinline)) void finish_kept(const GemmTile& t, void* const* c, const int32_t* kept, size_t step, size_t rows, const Sum& sum) {
+  int32_t terms[MR];
+  find_terms(t, rows, terms, sum);
+  finish_sums(t, c, kept, step, rows, terms);
 }
 
-// Rows where they are. `whole` tiles finish from registers.
-template <class T, int MR, int NV, bool whole> void row_tile(const GemmTile& t) {
-  int32x4_t sums[MR][NV];
+// Rows where they are. `whole` tiles finish from registers: whole rows of bytes at once.
+template <class T, int MR, int NV, bool whole> __attribute__((noinline)) void row_tile(const GemmTile& t) {
+  [[maybe_unused]] const bool plain = whole && t.n == size_t(NV * L) && ends_plain(t);
 #if defined(SKUA_ISA_neon_i8mm)
   int32x4_t acc[(MR + 1) / 2][2 * NV];
   start_pairs(t, acc);
   row_sums<is_unsigned<T>, MR>(t, acc);
+  if constexpr (MR % 2 == 0)
+    if (plain) return put_pairs(t, t.c, acc);
+  int32x4_t sums[MR][NV];
   rows_of<MR>(acc, sums);
-#elif defined(__ARM_FEATURE_DOTPROD)
+#else
+  int32x4_t sums[MR][NV];
+#if defined(__ARM_FEATURE_DOTPROD)
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     sums[0][v] = vld1q_s32(t.offset + v * L);
     SKUA_UNROLL for (int r = 1; r < MR; ++r) sums[r][v] = sums[0][v];
@@ -56,14 +60,37 @@ template <class T, int MR, int NV, bool whole> void row_tile(const GemmTile& t) 
   mull_sums<is_unsigned<T>>(t, acc);
   total(t, acc, sums);
 #endif
-  finish_rows<T, MR, NV, whole>(t, sums);
+  if (plain) return put_rows(t, t.c, sums);
+#endif
+  int32_t kept[MR][NV * L];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) vst1q_s32(&kept[r][v * L], sums[r][v]);
+  finish_kept<MR>(t, t.c, kept[0], NV * L, MR, [&t](int32_t* to) { sum_rows<is_unsigned<T>>(t, MR, a_shift<T>, to); });
+}
+
+// Whole tiles one below the other.
+template <int MR, bool A, class Tile> SKUA_INL void each_tile(const GemmTile& t, const Tile& tile) {
+  GemmTile one = t;
+  EvenLines<MR, A> rows(t, 1);
+  rows.point(one);
+  for (size_t i = 0; i < t.groups; ++i) {
+    rows.tile();
+    tile(one, i);
+    if (t.row_quant) one.row_quant += MR;
+    if (t.row_terms) one.row_terms += MR;
+  }
+}
+template <class T, int MR, int NV, bool whole> void even_rows(const GemmTile& t) {
+  each_tile<MR, true>(t, [](const GemmTile& one, size_t) __attribute__((always_inline)) { row_tile<T, MR, NV, whole>(one); });
 }
 template <class T, int MR, int NV, int r = 1, int v = 1> constexpr void fill_rows(GemmTileTable& table) {
   table.at[(v - 1) * MR + r - 1] = row_tile<T, r, v, v == NV>;
   if constexpr (v == NV) table.row[r - 1] = row_tile<T, r, v, true>;
-  table.even_rows[v - 1] = MR;
   if constexpr (r < MR) fill_rows<T, MR, NV, r + 1, v>(table);
-  else if constexpr (v < NV) fill_rows<T, MR, NV, 1, v + 1>(table);
+  else {
+    table.even[v - 1] = even_rows<T, MR, v, v == NV>;
+    table.even_rows[v - 1] = MR;
+    if constexpr (v < NV) fill_rows<T, MR, NV, 1, v + 1>(table);
+  }
 }
 
 // Panels of MR rows, of which the first `rows` are stored.
@@ -72,27 +99,23 @@ template <class T, int MR, int NV, int r = 1, int v = 1> constexpr void fill_row
 constexpr int kPackedRows = 6;
 template <class T, int NV, Core> __attribute__((noinline)) void panel(const GemmTile& t, const int8_t* a, void* const* c, size_t rows) {
   constexpr int MR = kPackedRows;
-  int32x4_t acc[MR / 2][2 * NV], sums[MR][NV];
+  int32x4_t acc[MR / 2][2 * NV];
   start_pairs(t, acc);
   pair_sums<is_unsigned<T>, MR>(t, a, acc);
+  if (rows == MR && t.n == size_t(NV * L) && ends_plain(t)) return put_pairs(t, c, acc);
+  int32x4_t sums[MR][NV];
   rows_of<MR>(acc, sums);
-  GemmTile one = t;
-  one.c = c;
-  if (rows == MR && t.n == size_t(NV * L) && ends_plain(t)) return put_rows(one, sums);
-  int32_t kept[MR][NV * L], terms[MR];
+  int32_t kept[MR][NV * L];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) vst1q_s32(&kept[r][v * L], sums[r][v]);
-  find_terms(t, rows, terms, [&](int32_t* to) { sum_pairs<is_unsigned<T>, MR>(t, a, to); });
-  finish_sums(one, kept[0], NV * L, rows, terms);
+  finish_kept<MR>(t, c, kept[0], NV * L, rows, [&t, a](int32_t* to) { sum_pairs<is_unsigned<T>, MR>(t, a, to); });
 }
 template <class T> constexpr GemmPackAFn pack_rows = pack_pairs<kPackedRows>;
 #else
 template <class, int NV, Core core> __attribute__((noinline)) void panel(const GemmTile& t, const int8_t* a, void* const* c, size_t rows) {
-  int32_t kept[kPackedRows][NV * L], terms[8];
-  packed_sums<NV, core>(t, a, kept[0]);
-  GemmTile one = t;
-  one.c = c;
-  find_terms(t, rows, terms, [&](int32_t* to) { sum_fours(t, a, to); });
-  finish_sums(one, kept[0], NV * L, rows, terms);
+  constexpr int MR = kPackedRows;
+  int32_t kept[MR * NV * L];
+  if (packed_sums<NV, core>(t, a, c, rows, kept)) return;
+  finish_kept<8>(t, c, kept, NV * L, rows, [&t, a](int32_t* to) { sum_fours(t, a, to); });
 }
 template <class T> constexpr GemmPackAFn pack_rows = pack_fours<is_unsigned<T>>;
 #endif
@@ -106,18 +129,9 @@ template <class T> struct PackedAs {
 };
 template <class T, int R, int NV, Core core> void packed_tile(const GemmTile& t) { panel<T, NV, core>(t, static_cast<const int8_t*>(t.a[0]), t.c, R); }
 template <class T, int NV, Core core> void packed_even_tiles(const GemmTile& t) {
-  constexpr int MR = kPackedRows;
-  const ptrdiff_t bytes = t.c_step * ptrdiff_t(element_bytes(t.c_type));
-  const int8_t* a = static_cast<const int8_t*>(t.a[0]);
-  char* row = static_cast<char*>(t.c[0]);
-  GemmTile one = t;
-  for (size_t i = 0; i < t.groups; ++i, a += MR * t.a_step) {
-    void* c[MR];
-    for (int r = 0; r < MR; ++r, row += bytes) c[r] = row;
-    panel<T, NV, core>(one, a, c, MR);
-    if (t.row_quant) one.row_quant += MR;
-    if (t.row_terms) one.row_terms += MR;
-  }
+  const auto* a = static_cast<const int8_t*>(t.a[0]);
+  const ptrdiff_t step = kPackedRows * t.a_step;
+  each_tile<kPackedRows, false>(t, [a, step](const GemmTile& one, size_t i) __attribute__((always_inline)) { panel<T, NV, core>(one, a + ptrdiff_t(i) * step, one.c, kPackedRows); });
 }
 template <class T, int NV, Core core, int r = 1, int v = 1> constexpr void fill_packed(GemmTileTable& table) {
   table.at[(v - 1) * kPackedRows + r - 1] = packed_tile<T, r, v, core>;
@@ -146,9 +160,10 @@ template <class T> constexpr GemmTileTable bytes_table() {
   table.a = element_of<T>;
   table.b = Element::s8;
   table.kr = kr;
-  table.any_c = table.bytes = table.sums_rows = true;
+  table.any_c = table.bytes = table.sums_rows = table.lines = true;
   table.a_shift = a_shift<T>;
   table.rate = rate;
+  table.adds_products = kr == 8 && rate == 1;
   return table;
 }
 template <class T, int MR, int NV> constexpr GemmTileTable make_rows() {

@@ -39,32 +39,33 @@ template <int i> SKUA_INL void dot_lane(int32x4_t& acc, int8x16_t b, int8x16_t a
 #endif
 
 // ---- the end -------------------------------------------------------------------------------------------------------------------
-// Sums, scaled, to bytes: one form for s8 and u8. Adding 1.5 * 2^23 rounds to the nearest integer, which is then the lower half of the lane.
+// Sums, scaled, to bytes: one form for s8 and u8. Adding 1.5 * 2^23 rounds to the nearest integer, of which the lane's lowest byte is kept; the zero point is added to bytes.
 struct ByteEnd {
   F32 low, high, magic;
-  int16x8_t zero;
-  explicit SKUA_INL ByteEnd(const GemmTile& t) : low(F32::set1(t.low)), high(F32::set1(t.high)), magic(F32::set1(kRoundsToInteger)), zero(vdupq_n_s16(int16_t(t.zero))) {}
-  SKUA_INL int16x8_t words(int32x4_t a, int32x4_t b, const float* scale) const {
-    const I32 x = as_i32(clamp_high(clamp_low(to_f32(I32{a}) * F32::load(scale), low), high) + magic), y = as_i32(clamp_high(clamp_low(to_f32(I32{b}) * F32::load(scale + 4), low), high) + magic);
+  int8x16_t zero;
+  explicit SKUA_INL ByteEnd(const GemmTile& t) : low(F32::set1(t.low)), high(F32::set1(t.high)), magic(F32::set1(kRoundsToInteger)), zero(vdupq_n_s8(int8_t(t.zero))) {}
+  SKUA_INL int32x4_t rounded(int32x4_t sum, F32 scale) const { return as_i32(clamp_high(clamp_low(to_f32(I32{sum}) * scale, low), high) + magic).v; }
+  static SKUA_INL int16x8_t words(int32x4_t a, int32x4_t b) {
 #if defined(__aarch64__)
-    return vaddq_s16(vuzp1q_s16(vreinterpretq_s16_s32(x.v), vreinterpretq_s16_s32(y.v)), zero);
+    return vuzp1q_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b));
 #else
-    return vaddq_s16(vcombine_s16(vmovn_s32(x.v), vmovn_s32(y.v)), zero);
+    return vcombine_s16(vmovn_s32(a), vmovn_s32(b));
 #endif
   }
-  SKUA_INL void put_16(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d, const float* scale, uint8_t* to) const {
-    const int16x8_t x = words(a, b, scale), y = words(c, d, scale + 8);
+  // Rounded vectors to columns of a row.
+  SKUA_INL void put_16(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d, uint8_t* to) const {
+    const int16x8_t x = words(a, b), y = words(c, d);
 #if defined(__aarch64__)
-    vst1q_u8(to, vreinterpretq_u8_s8(vuzp1q_s8(vreinterpretq_s8_s16(x), vreinterpretq_s8_s16(y))));
+    const int8x16_t bytes = vuzp1q_s8(vreinterpretq_s8_s16(x), vreinterpretq_s8_s16(y));
 #else
-    vst1q_u8(to, vreinterpretq_u8_s8(vcombine_s8(vmovn_s16(x), vmovn_s16(y))));
+    const int8x16_t bytes = vcombine_s8(vmovn_s16(x), vmovn_s16(y));
 #endif
+    vst1q_u8(to, vreinterpretq_u8_s8(vaddq_s8(bytes, zero)));
   }
-  SKUA_INL void put_8(int32x4_t a, int32x4_t b, const float* scale, uint8_t* to) const { vst1_u8(to, vreinterpret_u8_s8(vmovn_s16(words(a, b, scale)))); }
-  SKUA_INL void put_4(int32x4_t a, const float* scale, uint8_t* to) const {
-    const I32 x = as_i32(clamp_high(clamp_low(to_f32(I32{a}) * F32::load(scale), low), high) + magic);
-    const int16x4_t word = vadd_s16(vmovn_s32(x.v), vget_low_s16(zero));
-    const uint32_t four = vget_lane_u32(vreinterpret_u32_s8(vmovn_s16(vcombine_s16(word, word))), 0);
+  SKUA_INL int8x8_t bytes_8(int32x4_t a, int32x4_t b) const { return vadd_s8(vmovn_s16(words(a, b)), vget_low_s8(zero)); }
+  SKUA_INL void put_8(int32x4_t a, int32x4_t b, uint8_t* to) const { vst1_u8(to, vreinterpret_u8_s8(bytes_8(a, b))); }
+  SKUA_INL void put_4(int32x4_t a, uint8_t* to) const {
+    const uint32_t four = vget_lane_u32(vreinterpret_u32_s8(bytes_8(a, a)), 0);
     __builtin_memcpy(to, &four, 4);
   }
 };
@@ -98,26 +99,27 @@ template <class C> SKUA_INL void finish_row(const GemmTile& t, const int32_t* su
 
 SKUA_INL bool ends_plain(const GemmTile& t) { return (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.b_zero && !t.row_quant && !t.bias; }
 
-// Sums, which begin at the offset, `step` from a row to the next, to C. terms: of each row where B has a zero point. Not inlined: all tiles of a unit share it.
-__attribute__((noinline)) void finish_sums(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, const int32_t* terms) {
+// Sums, which begin at the offset, `step` from a row to the next, to rows of C. terms: of each row where B has a zero point. Not inlined: all tiles of a unit share it.
+__attribute__((noinline)) void finish_sums(const GemmTile& t, void* const* c_rows, const int32_t* sums, size_t step, size_t rows, const int32_t* terms) {
   const bool plain = ends_plain(t);
   const ByteEnd end(t);
   for (size_t r = 0; r < rows; ++r, sums += step) {
     const RowEnd row = {t.row_quant ? t.row_quant[r].zero : 0, t.b_zero ? terms[r] : 0, t.row_quant ? t.row_quant[r].scale : 1};
     switch (t.c_type) {
 #ifdef SKUA_TYPE_f16
-      case Element::f16: finish_row(t, sums, static_cast<f16*>(t.c[r]), row, 0); break;
+      case Element::f16: finish_row(t, sums, static_cast<f16*>(c_rows[r]), row, 0); break;
 #endif
 #ifdef SKUA_TYPE_bf16
-      case Element::bf16: finish_row(t, sums, static_cast<bf16*>(t.c[r]), row, 0); break;
+      case Element::bf16: finish_row(t, sums, static_cast<bf16*>(c_rows[r]), row, 0); break;
 #endif
-      case Element::f32: finish_row(t, sums, static_cast<float*>(t.c[r]), row, 0); break;
+      case Element::f32: finish_row(t, sums, static_cast<float*>(c_rows[r]), row, 0); break;
       default: {
-        auto* c = static_cast<uint8_t*>(t.c[r]);
+        auto* c = static_cast<uint8_t*>(c_rows[r]);
         size_t j = 0;
         if (plain) {
-          for (; j + 8 <= t.n; j += 8) end.put_8(vld1q_s32(sums + j), vld1q_s32(sums + j + 4), t.scale + j, c + j);
-          if (j + 4 <= t.n) end.put_4(vld1q_s32(sums + j), t.scale + j, c + j), j += 4;
+          const auto rounded = [&](size_t i) __attribute__((always_inline)) { return end.rounded(vld1q_s32(sums + i), F32::load(t.scale + i)); };
+          for (; j + 8 <= t.n; j += 8) end.put_8(rounded(j), rounded(j + 4), c + j);
+          if (j + 4 <= t.n) end.put_4(rounded(j), c + j), j += 4;
         }
         if (j < t.n) finish_row(t, sums, c, row, j);
       }
@@ -151,14 +153,18 @@ template <bool is_u8> __attribute__((noinline)) void sum_rows(const GemmTile& t,
   }
 }
 
-// Whole rows of bytes from registers.
-template <int MR, int NV> SKUA_INL void put_rows(const GemmTile& t, const int32x4_t (&sums)[MR][NV]) {
+// Whole rows of bytes from registers. All are rounded before the first is stored: for all the compiler knows bytes are stored over the scales.
+template <int MR, int NV> SKUA_INL void put_rows(const GemmTile& t, void* const* c_rows, int32x4_t (&sums)[MR][NV]) {
   const ByteEnd end(t);
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+    const F32 scale = F32::load(t.scale + v * 4);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) sums[r][v] = end.rounded(sums[r][v], scale);
+  }
   SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-    uint8_t* c = static_cast<uint8_t*>(t.c[r]);
-    SKUA_UNROLL for (int v = 0; v + 4 <= NV; v += 4) end.put_16(sums[r][v], sums[r][v + 1], sums[r][v + 2], sums[r][v + 3], t.scale + v * 4, c + v * 4);
-    if constexpr (NV % 4 >= 2) end.put_8(sums[r][NV / 4 * 4], sums[r][NV / 4 * 4 + 1], t.scale + NV / 4 * 16, c + NV / 4 * 16);
-    if constexpr (NV % 2) end.put_4(sums[r][NV - 1], t.scale + (NV - 1) * 4, c + (NV - 1) * 4);
+    uint8_t* c = static_cast<uint8_t*>(c_rows[r]);
+    SKUA_UNROLL for (int v = 0; v + 4 <= NV; v += 4) end.put_16(sums[r][v], sums[r][v + 1], sums[r][v + 2], sums[r][v + 3], c + v * 4);
+    if constexpr (NV % 4 >= 2) end.put_8(sums[r][NV / 4 * 4], sums[r][NV / 4 * 4 + 1], c + NV / 4 * 16);
+    if constexpr (NV % 2) end.put_4(sums[r][NV - 1], c + (NV - 1) * 4);
   }
 }
 

@@ -91,6 +91,37 @@ template <int MR, int NQ> SKUA_INL void rows_of(const int32x4_t (&acc)[(MR + 1) 
   }
 }
 
+// Whole rows of bytes, an even number of them: sums stay pairs until they are bytes. [r0 c0 c1 | r1 c0 c1] of 32 bits, four of them [r0 c0 c1 | r1 c0 c1 | r0 c2 c3 | ...] of 8, whose halves of 16 bits come apart.
+template <int MP, int NQ> SKUA_INL void put_pairs(const GemmTile& t, void* const* c_rows, int32x4_t (&acc)[MP][NQ]) {
+  const ByteEnd end(t);
+  SKUA_UNROLL for (int q = 0; q < NQ; ++q) {
+    const float32x2_t two = vld1_f32(t.scale + 2 * q);
+    const F32 scale = {vcombine_f32(two, two)};
+    SKUA_UNROLL for (int p = 0; p < MP; ++p) acc[p][q] = end.rounded(acc[p][q], scale);
+  }
+  SKUA_UNROLL for (int p = 0; p < MP; ++p) {
+    int16x8_t bytes[(NQ + 3) / 4];
+    SKUA_UNROLL for (int i = 0; i < NQ; i += 4) {
+      const int16x8_t x = ByteEnd::words(acc[p][i], acc[p][i + 1]), y = i + 2 < NQ ? ByteEnd::words(acc[p][(i + 2) % NQ], acc[p][(i + 3) % NQ]) : x;
+      bytes[i / 4] = vreinterpretq_s16_s8(vaddq_s8(vuzp1q_s8(vreinterpretq_s8_s16(x), vreinterpretq_s8_s16(y)), end.zero));
+    }
+    SKUA_UNROLL for (int row = 0; row < 2; ++row) {
+      uint8_t* c = static_cast<uint8_t*>(c_rows[2 * p + row]);
+      SKUA_UNROLL for (int i = 0; i < NQ / 4; i += 2) {
+        const int16x8_t x = bytes[i], y = bytes[i + 1 < NQ / 4 ? i + 1 : i];
+        const uint8x16_t z = vreinterpretq_u8_s16(row ? vuzp2q_s16(x, y) : vuzp1q_s16(x, y));
+        if (i + 1 < NQ / 4) vst1q_u8(c + i * 8, z);
+        else vst1_u8(c + i * 8, vget_low_u8(z));
+      }
+      if constexpr (NQ % 4) {
+        const int16x8_t x = bytes[NQ / 4];
+        const uint32_t four = vgetq_lane_u32(vreinterpretq_u32_s16(row ? vuzp2q_s16(x, x) : vuzp1q_s16(x, x)), 0);
+        __builtin_memcpy(c + NQ / 4 * 8, &four, 4);
+      }
+    }
+  }
+}
+
 // Of each row of a panel over the depth.
 template <bool is_u8, int MR> __attribute__((noinline)) void sum_pairs(const GemmTile& t, const int8_t* panel, int32_t* sums) {
   for (int p = 0; p < MR / 2; ++p) {

@@ -1,11 +1,11 @@
-// The integer tile of instruction sets without dot products: products of eight bytes in 16 bits, added in pairs to sums of 32. No two products are added in 16 bits, so weights and
-// activations of -128 are as good as others.
+// The integer tile of instruction sets without dot products: products of eight bytes in 16 bits, added in pairs to sums of 32. Where no weight is -128 the products of two groups of
+// eight are added in 16 bits before (2 * 127 * 128 fits): three instructions for sixteen multiply-adds. Else no two products are, so weights and activations of -128 are as good as others.
 //
 //   packed B    [depth / 8][width][8]     kr = 8: half a register is a column, eight deep
 //   acc[r][j]   four parts of the sum of row r and column j, which come together at the end
 //
-// Two instructions for eight multiply-adds, as many as smlal by lane of s16 takes, but A and B are bytes where they are; and on cores with two pipes one multiplies while
-// the other adds (smlal: one of them only).
+// At most two instructions for eight multiply-adds, as many as smlal by lane of s16 takes, but A and B are bytes where they are; and on cores with two pipes one multiplies while
+// the other adds (smlal by lane: one of them only).
 // Registers, 4x4: 16 accumulators + 4 of A + 2 of B + products of 32. AArch32, 2x4: 8 + 1 + 2 + products of 16.
 #pragma once
 #include "gemm/int8_arm.h"
@@ -25,6 +25,13 @@ SKUA_INL int16x8_t products(int8x8_t w, int8x8_t x) {
 #endif
   return y;
 }
+SKUA_INL void add_products(int16x8_t& y, int8x8_t w, int8x8_t x) {
+#if defined(__aarch64__)
+  asm volatile("smlal %0.8h, %1.8b, %2.8b" : "+w"(y) : "w"(w), "w"(x));
+#else
+  asm volatile("vmlal.s8 %q0, %P1, %P2" : "+w"(y) : "w"(w), "w"(x));
+#endif
+}
 SKUA_INL void add_pairs(int32x4_t& acc, int16x8_t x) {
 #if defined(__aarch64__)
   asm volatile("sadalp %0.4s, %1.8h" : "+w"(acc) : "w"(x));
@@ -35,6 +42,7 @@ SKUA_INL void add_pairs(int32x4_t& acc, int16x8_t x) {
 
 template <bool is_u8, int MR, int N> SKUA_INL void mull_sums(const GemmTile& t, int32x4_t (&acc)[MR][N]) {
   const size_t ldb = t.ldb;
+  const bool two = t.above_least;
   for (size_t s = 0; s < t.segment_count; ++s) {
     const uint8_t* a[MR];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = static_cast<const uint8_t*>(t.a[r]) + t.segments[s].a;
@@ -60,6 +68,28 @@ template <bool is_u8, int MR, int N> SKUA_INL void mull_sums(const GemmTile& t, 
       b += ldb;
     };
     size_t k = t.k;
+    if (two)
+      for (; k >= 16; k -= 16) {
+        int8x8_t x[2][MR];
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+#if defined(__aarch64__)
+          SKUA_UNROLL for (int i = 0; i < 2; ++i) x[i][r] = as_s8<is_u8>(vreinterpret_s8_u8(vld1_u8(a[r] + 8 * i)));
+#else
+          const int8x16_t both = sixteen<is_u8>(a[r]);
+          x[0][r] = vget_low_s8(both);
+          x[1][r] = vget_high_s8(both);
+#endif
+          a[r] += 16;
+        }
+        SKUA_UNROLL for (int j = 0; j < N; ++j) {
+          const int8x8_t w0 = vld1_s8(b + j * 8), w1 = vld1_s8(b + ldb + j * 8);
+          int16x8_t y[MR];
+          SKUA_UNROLL for (int r = 0; r < MR; ++r) y[r] = products(w0, x[0][r]);
+          SKUA_UNROLL for (int r = 0; r < MR; ++r) add_products(y[r], w1, x[1][r]);
+          SKUA_UNROLL for (int r = 0; r < MR; ++r) add_pairs(acc[r][j], y[r]);
+        }
+        b += 2 * ldb;
+      }
     for (; k >= 8; k -= 8) {
       int8x8_t x[MR];
       SKUA_UNROLL for (int r = 0; r < MR; ++r) {

@@ -49,25 +49,30 @@ template <int NV, Core core> SKUA_INL void packed_run(I32 (&c)[NV][kPackedRows],
   packed_steps(c, a, b, ldb, k);
 }
 
-// The sums of all rows of a panel of A, from the offset on. sums[row][column]
-template <int NV, Core core> SKUA_INL void packed_sums(const GemmTile& t, const int8_t* panel, int32_t* sums) {
+// The sums of all rows of a panel of A, from the offset on: to C where that is whole rows of bytes (true), else sums[row][column].
+template <int NV, Core core> SKUA_INL bool packed_sums(const GemmTile& t, const int8_t* panel, void* const* c_rows, size_t rows, int32_t* sums) {
   constexpr int MR = kPackedRows;
-  I32 c[NV][MR], kept[NV * MR];  // kept: sums between runs
-  asm("" : "=m"(kept));          // for all the compiler knows; they are read only after they were written
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r] = I32::set1(0);
+  I32 c[NV][MR], kept[NV * MR];  // kept: sums between runs, at first where they start
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+    const I32 offset = I32::load(t.offset + v * 4);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) kept[v * MR + r] = c[v][r] = offset;
+  }
   const size_t ldb = t.ldb, segments = t.k ? t.segment_count : 0, steps = (t.k + 3) / 4;
   for (size_t s = 0; s < segments;) {
     const int8_t *a = panel + s * steps * 4 * MR, *b = static_cast<const int8_t*>(t.b) + t.segments[s].b / 4 * ldb;
-    const bool first = s == 0;
     size_t k = steps;
     for (++s; s < segments && t.segments[s].b == t.segments[s - 1].b + steps * 4; ++s) k += steps;  // segments that follow each other in B too are one run
-    packed_run<NV, core>(c, a, b, ldb, k, first ? nullptr : kept);
+    packed_run<NV, core>(c, a, b, ldb, k, kept);
     if (s < segments) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) kept[v * MR + r] = c[v][r];
   }
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-    const I32 offset = I32::load(t.offset + v * 4);
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) (c[v][r] + offset).store(sums + (r * NV + v) * 4);
+  if (rows == MR && t.n == size_t(NV * 4) && ends_plain(t)) {
+    int32x4_t y[MR][NV];
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) y[r][v] = c[v][r].v;
+    put_rows(t, c_rows, y);
+    return true;
   }
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(sums + (r * NV + v) * 4);
+  return false;
 }
 
 // Of A' of each row of a panel over the depth.

@@ -99,14 +99,15 @@ template <Core core, class V, class T> SKUA_INL void packed_loop(V (&c)[3][8], c
 
 #if defined(SKUA_ISA_neon_fp16)
 #define SKUA_MUL(c, b, a, a1, row) "fmla %" #c ".8h, v" #b ".8h, v" #a ".h[" #row "]\n"
-#define SKUA_B0(b, a, ...) SKUA_EIGHT(SKUA_MUL, 0, 1, 2, 3, 4, 5, 6, 7, b, a, a, __VA_ARGS__)
-#define SKUA_B1(b, a, ...) SKUA_EIGHT(SKUA_MUL, 8, 9, 10, 11, 12, 13, 14, 15, b, a, a, __VA_ARGS__)
+#define SKUA_BEGIN(c, b, a, a1, row) "fmul %" #c ".8h, v" #b ".8h, v" #a ".h[" #row "]\n"  // the first products, to which nothing is added
+#define SKUA_B0(MUL, b, a, ...) SKUA_EIGHT(MUL, 0, 1, 2, 3, 4, 5, 6, 7, b, a, a, __VA_ARGS__)
+#define SKUA_B1(MUL, b, a, ...) SKUA_EIGHT(MUL, 8, 9, 10, 11, 12, 13, 14, 15, b, a, a, __VA_ARGS__)
 // One step; the next one's operands, n..: its A lies `next` bytes behind x9, its B at x10.
-#define SKUA_STEP(a, b, b1, na, nb, nb1, next, count, next_a)                                                                                                 \
-  SKUA_B0(b, a, SKUA_LOW(nb, "x10"), SKUA_LOAD_X("x12", "x10, #8"), SKUA_LOW(na, "x9, #" #next), SKUA_LOAD_X("x13", "x9, #" #next "+8"), SKUA_LOW(nb1, "x10, #16"), \
+#define SKUA_STEP(MUL, a, b, b1, na, nb, nb1, next, count, next_a)                                                                                              \
+  SKUA_B0(MUL, b, a, SKUA_LOW(nb, "x10"), SKUA_LOAD_X("x12", "x10, #8"), SKUA_LOW(na, "x9, #" #next), SKUA_LOAD_X("x13", "x9, #" #next "+8"), SKUA_LOW(nb1, "x10, #16"), \
           SKUA_LOAD_X("x14", "x10, #24"), SKUA_NEXT_B, SKUA_HIGH(nb, "x12"))                                                                                 \
-  SKUA_B1(b1, a, count, SKUA_HIGH(na, "x13"), next_a, SKUA_HIGH(nb1, "x14"), "", "", "", "")
-#define SKUA_LAST(a, b, b1) SKUA_B0(b, a, "", "", "", "", "", "", "", "") SKUA_B1(b1, a, "", "", "", "", "", "", "", "")
+  SKUA_B1(MUL, b1, a, count, SKUA_HIGH(na, "x13"), next_a, SKUA_HIGH(nb1, "x14"), "", "", "", "")
+#define SKUA_LAST(a, b, b1) SKUA_B0(SKUA_MUL, b, a, "", "", "", "", "", "", "", "") SKUA_B1(SKUA_MUL, b1, a, "", "", "", "", "", "", "", "")
 #define SKUA_CLEAR(c) "movi %" #c ".8h, #0x80, lsl #8\n"  // -0, as in f16_kernels.cc
 #define SKUA_FILL(c) "ldr %q" #c ", [%[from], #16*" #c "]\n"
 #define SKUA_TO_ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
@@ -114,13 +115,14 @@ template <Core core, class V, class T> SKUA_INL void packed_loop(V (&c)[3][8], c
 // c[v][r] = [from[v][r] if from] + the sum over k >= 1 steps; ldb: bytes from one row of B to the next.
 template <Core> SKUA_INL void packed_loop(F16 (&c)[2][8], const f16* a, const f16* b, size_t ldb, size_t k, const F16* from) {
   SKUA_TO_ALL(SKUA_NAME)
-  asm volatile("cbz %[from], 1f\n" SKUA_TO_ALL(SKUA_FILL) "b 2f\n"
-               "1:\n" SKUA_TO_ALL(SKUA_CLEAR)
-               "2: mov x9, %[a]\n add x10, %[b], %[ldb]\n sub x11, %[k], #1\n"
+  asm volatile("mov x9, %[a]\n add x10, %[b], %[ldb]\n sub x11, %[k], #1\n"
                "ldr q0, [x9]\n ldr q4, [%[b]]\n ldr q5, [%[b], #16]\n"
-               "lsr x11, x11, #1\n cbz x11, 4f\n"
-               "3:\n" SKUA_STEP(0, 4, 5, 1, 6, 7, 16, SKUA_COUNT, "") SKUA_STEP(1, 6, 7, 0, 4, 5, 32, "", "add x9, x9, #32\n") "b.ne 3b\n"
-               "4: tbnz %[k], #0, 5f\n" SKUA_STEP(0, 4, 5, 1, 6, 7, 16, "", "") SKUA_LAST(1, 6, 7) "b 6f\n"
+               "lsr x11, x11, #1\n cbz %[from], 1f\n" SKUA_TO_ALL(SKUA_FILL) "b 2f\n"
+               "1: cbz x11, 7f\n" SKUA_STEP(SKUA_BEGIN, 0, 4, 5, 1, 6, 7, 16, SKUA_COUNT, "") SKUA_STEP(SKUA_MUL, 1, 6, 7, 0, 4, 5, 32, "", "add x9, x9, #32\n") "b.eq 4f\n"
+               "3:\n" SKUA_STEP(SKUA_MUL, 0, 4, 5, 1, 6, 7, 16, SKUA_COUNT, "") SKUA_STEP(SKUA_MUL, 1, 6, 7, 0, 4, 5, 32, "", "add x9, x9, #32\n") "b.ne 3b\n b 4f\n"
+               "7:\n" SKUA_TO_ALL(SKUA_CLEAR)
+               "2: cbnz x11, 3b\n"
+               "4: tbnz %[k], #0, 5f\n" SKUA_STEP(SKUA_MUL, 0, 4, 5, 1, 6, 7, 16, "", "") SKUA_LAST(1, 6, 7) "b 6f\n"
                "5:\n" SKUA_LAST(0, 4, 5)
                "6:\n"
                : "=w"(s0), "=w"(s1), "=w"(s2), "=w"(s3), "=w"(s4), "=w"(s5), "=w"(s6), "=w"(s7), "=w"(s8), "=w"(s9), "=w"(s10), "=w"(s11), "=w"(s12), "=w"(s13), "=w"(s14), "=w"(s15)
@@ -131,6 +133,7 @@ template <Core> SKUA_INL void packed_loop(F16 (&c)[2][8], const f16* a, const f1
 #endif
 
 #undef SKUA_EIGHT
+#undef SKUA_BEGIN
 #undef SKUA_LOW
 #undef SKUA_LOAD_X
 #undef SKUA_HIGH

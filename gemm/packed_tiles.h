@@ -5,6 +5,7 @@
 //
 // Halves write C themselves (half_sums.h); f32 leaves C of another type to the strip. The order of the sums is that of the other tiles of the instruction set: f32 in one chain; f16 in chains of at most t.block terms, which are summed in f32.
 #pragma once
+#include "gemm/even_lines.h"
 #include "gemm/gemm_kernel.h"
 #include "dispatch/kernel.h"
 #include "gemm/half_finish.h"
@@ -181,17 +182,11 @@ template <int R, int NV, Core core> void packed_tile(const GemmTile& t) { packed
 template <int NV, Core core> void packed_even_tiles(const GemmTile& t) {
   constexpr int MR = kPackedRows;
   GemmTile one = t;
-  void* c[MR];
-  const void* residual[MR];
-  one.c = c;
-  if (t.residual) one.residual = residual;
-  const auto bytes = ptrdiff_t(element_bytes(t.c_type)), c_step = t.c_step * bytes, residual_step = t.residual_step * bytes;
-  auto* to = static_cast<char*>(t.c[0]);
-  auto* from = t.residual ? static_cast<const char*>(t.residual[0]) : nullptr;
+  EvenLines<MR, false> rows(t, sizeof(PackedElement));
+  rows.point(one);
   const auto* panel = static_cast<const PackedElement*>(t.a[0]);
   for (size_t i = 0; i < t.groups; ++i, panel += MR * t.a_step) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r, to += c_step) c[r] = to;
-    if (from) SKUA_UNROLL for (int r = 0; r < MR; ++r, from += residual_step) residual[r] = from;
+    rows.tile();
     packed_rows<NV, core>(one, panel, MR);
   }
 }
@@ -269,6 +264,7 @@ template <int NV, Core core> constexpr GemmTileTable make_packed_table() {
   GemmTileTable table = {};
   fill_packed<NV, core>(table);
   table.a = table.b = element_of<PackedElement>;
+  table.lines = true;
   table.half_sums = table.any_c = sizeof(PackedElement) == 2;
   table.pack_a = pack_rows;
   return table;

@@ -4,7 +4,7 @@ need_qemu
 need_sysroot arm64
 need_sysroot armhf
 build evidence-arm64 skua-arm-layer
-build evidence-arm64-clang skua
+build evidence-arm64-clang $(python3 bench/arm/table.py --units)
 build evidence-armhf skua-arm-layer
 say "rating loops and counting instructions"
 python3 bench/arm/table.py --arm64 build/evidence-arm64 --arm64-clang build/evidence-arm64-clang --armhf build/evidence-armhf

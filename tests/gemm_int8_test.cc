@@ -23,12 +23,13 @@ struct Case {
   skua_activation activation = {SKUA_ACTIVATION_NONE, 0, 0};
   size_t batch = 1;      // of A and C; of a dynamic B too
   bool extremes = false; // values at the ends of their types
+  bool above_least = false;  // no weight of s8 is -128: products may be added in 16 bits
   uint32_t seed = 1;
   std::string text() const {
     std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant" : "") +
                     (per_column ? " per column" : "") + (bias ? " bias" : "") + " types " + skua_dtype_name(a_type) + " " + skua_dtype_name(b_type) + " " + skua_dtype_name(c_type);
     return s + " zero points " + std::to_string(a_zero) + " " + std::to_string(b_zero) + " " + std::to_string(c_zero) + " activation " + std::to_string(activation.kind) + " hole " +
-           std::to_string(hole) + " batch " + std::to_string(batch) + " seed " + std::to_string(seed);
+           std::to_string(hole) + " batch " + std::to_string(batch) + (above_least ? " above least" : "") + " seed " + std::to_string(seed);
   }
 };
 
@@ -61,6 +62,8 @@ struct Product {
     if (c.constant_b) one.hole = 0;
     a = c.transpose_a ? bytes(c, c.a_type, c.k, c.m, rng) : bytes(c, c.a_type, c.m, c.k, rng);
     b = c.transpose_b ? bytes(one, c.b_type, c.n, c.k, rng) : bytes(one, c.b_type, c.k, c.n, rng);
+    if (c.above_least && c.b_type == SKUA_DTYPE_S8)
+      for (float& v : b.v) v = v == -128 ? -127 : v;
     for (size_t j = 0; j < c.n; ++j) {
       bias.push_back(rng.integer(-20000, 20000));
       scales.push_back(c.per_column ? rng.uniform(0.001f, 0.02f) : 0.01f);
@@ -183,6 +186,7 @@ Case any_case(Rng& rng, skua_dtype a_type) {
   c.activation.kind = skua_activation_kind(rng.integer(0, SKUA_ACTIVATION_CLAMP));
   c.activation.a = -0.7f, c.activation.b = 1.3f;
   c.extremes = rng.next() % 4 == 0;
+  c.above_least = rng.next() % 2;
   c.seed = rng.next();
   return c;
 }

@@ -53,6 +53,25 @@ TEST_P(GemmHalfTile, Tails) {
     }
 }
 
+// One row over packed weights: panels side by side and those left over.
+TEST_P(GemmHalfTile, OneRow) {
+  Rng rng(uint32_t(mr() + 2 * nr()));
+  for (size_t n : {4 * nr(), 4 * nr() + 5, 6 * nr() - 3, 9 * nr() + 1})
+    for (size_t k : {size_t(7), size_t(64), size_t(130)}) {
+      Case c = of_type();
+      c.n = n, c.k = k;
+      c.constant_b = true, c.bias = rng.next() % 2;
+      c.residual = skua_residual(rng.integer(0, 2));
+      c.activation.kind = rng.next() % 2 ? SKUA_ACTIVATION_RELU6 : SKUA_ACTIVATION_NONE;
+      if (rng.next() % 3 == 0) c.c_type = SKUA_DTYPE_F32;
+      if (rng.next() % 3 == 0) c.numerics = SKUA_NUMERICS_FAST;
+      c.hint_m = 1;
+      c.seed = rng.next();
+      check(*context, c);
+      if (HasFailure()) return;
+    }
+}
+
 // Turns of rows, strips, and several of both.
 TEST_P(GemmHalfTile, ManyRows) {
   Rng rng(uint32_t(mr() + nr()));

@@ -11,6 +11,7 @@ import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 
 import count
 import inorder
@@ -18,7 +19,7 @@ import loopmca
 from count import ROOT, objcode
 
 
-@dataclass
+@dataclass(frozen=True)
 class Loop:
     """The hot loop of a function of a unit."""
     name: str       # the kernel's
@@ -48,9 +49,12 @@ LOOPS64 = [
     Loop("depthwise_f32_5x5s1_2x7_neon", "depthwise_neon", r"\btile<float, 5, 1, 2, 7, .*\)0>", "f32"),
     Loop("depthwise_f32_5x5s1_2x7_a53_neon", "depthwise_neon", r"scheduled_tile<float, 5, 1, 2, 7, true>", "f32", "A53"),
     Loop("depthwise_f32_5x5s1_2x7_a55_neon", "depthwise_neon", r"scheduled_tile<float, 5, 1, 2, 7, false>", "f32", "A55"),
+    Loop("depthwise_f32_5x5s2_2x7_neon", "depthwise_neon", r"\btile<float, 5, 2, 2, 7, .*\)0>", "f32"),
+    Loop("depthwise_f32_5x5s2_1x7_*", "depthwise_neon", r"scheduled_tile<float, 5, 2, 1, 7, true>", "f32", "A53, A55"),
     Loop("depthwise_f16_3x3s1_2x7_a55_neon_fp16", "depthwise_neon_fp16", r"scheduled_tile<skua::f16, 3, 1, 2, 7, false>", "f16", "A55"),
     Loop("depthwise_f16_3x3s2_2x7_a55_neon_fp16", "depthwise_neon_fp16", r"scheduled_tile<skua::f16, 3, 2, 2, 7, true>", "f16", "A55"),
     Loop("depthwise_f16_5x5s1_2x7_a55_neon_fp16", "depthwise_neon_fp16", r"scheduled_tile<skua::f16, 5, 1, 2, 7, false>", "f16", "A55"),
+    Loop("depthwise_f16_5x5s2_1x7_a55_neon_fp16", "depthwise_neon_fp16", r"scheduled_tile<skua::f16, 5, 2, 1, 7, true>", "f16", "A55"),
     Loop("gemm_s8_6x16_neon_dot", "gemm_int8_neon_dot", r"row_tile<signed char, 6, 4, ", "s8"),
     Loop("gemm_u8_6x16_neon_dot", "gemm_int8_neon_dot", r"row_tile<unsigned char, 6, 4, ", "s8"),
     Loop("gemm_s8_6x16_neon_i8mm", "gemm_int8_neon_i8mm", r"panel<signed char, 4, ", "i8mm"),
@@ -96,13 +100,20 @@ def unit_objects(build, unit):
     return sorted(os.path.join(at, n) for at, _, names in os.walk(build) for n in names if n.endswith(".o") and folder in at + "/")
 
 
+@lru_cache
+def functions_of(path):
+    """Functions of an object file and their readable names."""
+    functions = objcode.disassemble(path)
+    return list(zip(functions, objcode.demangle([f.name for f in functions])))
+
+
+@lru_cache
 def find_loop(build, loop):
     """(multiply-accumulates a turn, instructions) of the densest inner loop of the function."""
     best = None
     for path in unit_objects(build, loop.unit):
         arch = objcode.architecture(path)
-        functions = objcode.disassemble(path)
-        for function, readable in zip(functions, objcode.demangle([f.name for f in functions])):
+        for function, readable in functions_of(path):
             if not re.search(loop.function, readable):
                 continue
             loops = [(sum(objcode.macs(i, arch) for i in body), body) for body in objcode.innermost_loops(function)]
@@ -127,14 +138,18 @@ def model(work, body, core, versions, element):
 def loop_rows64(builds):
     yield "| kernel | for | compiler | instructions per 100 MAC [counted] | A53 [rule] | A55 [rule] | N1, LLVM 19 / 22 [model] | A710 [model] | X1 [model] |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    for loop in LOOPS64:
-        for compiler, build in builds:
-            work, body = find_loop(build, loop)
-            beyond_a53 = loop.element not in ("f32", "s8 mull")  # it has neither half arithmetic nor dot products
-            rules = [("–" if core == "a53" and beyond_a53 else f"{work / inorder.cycles_per_turn(body, core):.2f} ({4 * scale(loop.element)})") for core in inorder.CORES]
-            models = ["–" if loop.tuned or (core == "neoverse-n1" and loop.element in ("bf16", "i8mm")) else model(work, body, core, versions, loop.element)
-                      for core, versions in (("neoverse-n1", ("19", "22")), ("cortex-a710", ("22",)), ("cortex-x1", ("22",)))]
-            yield f"| `{loop.name}` | {loop.tuned or 'any'} | {compiler} | {100 * len(body) / work:.1f} | {' | '.join(rules + models)} |"
+
+    def row(job):
+        loop, compiler, build = job
+        work, body = find_loop(build, loop)
+        beyond_a53 = loop.element not in ("f32", "s8 mull")  # it has neither half arithmetic nor dot products
+        rules = [("–" if core == "a53" and beyond_a53 else f"{work / inorder.cycles_per_turn(body, core):.2f} ({4 * scale(loop.element)})") for core in inorder.CORES]
+        models = ["–" if loop.tuned or (core == "neoverse-n1" and loop.element in ("bf16", "i8mm")) else model(work, body, core, versions, loop.element)
+                  for core, versions in (("neoverse-n1", ("19", "22")), ("cortex-a710", ("22",)), ("cortex-x1", ("22",)))]
+        return f"| `{loop.name}` | {loop.tuned or 'any'} | {compiler} | {100 * len(body) / work:.1f} | {' | '.join(rules + models)} |"
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from pool.map(row, [(loop, compiler, build) for loop in LOOPS64 for compiler, build in builds])
 
 
 def loop_rows32(build):
@@ -168,11 +183,17 @@ def layer_rows(builds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--units", action="store_true", help="print the targets whose objects the loops of arm64 are in, nothing else")
     for build in ("arm64", "arm64-clang", "armhf"):
-        parser.add_argument(f"--{build}", required=True)
+        parser.add_argument(f"--{build}")
     parser.add_argument("--only", help="the table of this name")
     parser.add_argument("--page", default=os.path.join(ROOT, "docs/arm.md"))
     o = parser.parse_args()
+    if o.units:
+        print(" ".join(sorted({f"skua_{loop.unit}" for loop in LOOPS64})))
+        return 0
+    if not (o.arm64 and o.arm64_clang and o.armhf):
+        parser.error("all three builds are needed")
     tables = {
         "loops-arm64": loop_rows64([("gcc", o.arm64), ("clang", o.arm64_clang)]),
         "loops-armhf": loop_rows32(o.armhf),
