@@ -56,9 +56,10 @@ template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const Gem
     for (size_t left = steps; left; --left, a += 4 * MR, b += ldb) {
       uint16x8_t x[MP];
       SKUA_UNROLL for (int p = 0; p < MP; ++p) x[p] = vld1q_u16(a + p * 8);
-      SKUA_UNROLL for (int q = 0; q < 2 * NV; ++q) {
-        const uint16x8_t w = vld1q_u16(b + q * 8);
-        SKUA_UNROLL for (int p = 0; p < MP; ++p) multiply(acc[p][q], x[p], w);
+      SKUA_UNROLL for (int q = 0; q < 2 * NV; q += 2) {  // two vectors by one load
+        const uint16x8_t w0 = vld1q_u16(b + q * 8), w1 = vld1q_u16(b + q * 8 + 8);
+        SKUA_UNROLL for (int p = 0; p < MP; ++p) multiply(acc[p][q], x[p], w0);
+        SKUA_UNROLL for (int p = 0; p < MP; ++p) multiply(acc[p][q + 1], x[p], w1);
       }
     }
   }

@@ -23,9 +23,10 @@ SKUA_INL int8x16_t low_halves(int8x16_t x, int8x16_t y) { return vreinterpretq_s
 SKUA_INL int8x16_t high_halves(int8x16_t x, int8x16_t y) { return vreinterpretq_s8_s64(vzip2q_s64(vreinterpretq_s64_s8(x), vreinterpretq_s64_s8(y))); }
 
 template <bool is_u8, int MP, int NQ> SKUA_INL void pair_step(int32x4_t (&acc)[MP][NQ], const int8x16_t (&x)[MP], const int8_t* b) {
-  SKUA_UNROLL for (int q = 0; q < NQ; ++q) {
-    const int8x16_t w = vld1q_s8(b + q * 16);
-    SKUA_UNROLL for (int p = 0; p < MP; ++p) multiply<is_u8>(acc[p][q], x[p], w);
+  SKUA_UNROLL for (int q = 0; q < NQ; q += 2) {  // two vectors by one load
+    const int8x16_t w0 = vld1q_s8(b + q * 16), w1 = vld1q_s8(b + q * 16 + 16);
+    SKUA_UNROLL for (int p = 0; p < MP; ++p) multiply<is_u8>(acc[p][q], x[p], w0);
+    SKUA_UNROLL for (int p = 0; p < MP; ++p) multiply<is_u8>(acc[p][q + 1], x[p], w1);
   }
 }
 
