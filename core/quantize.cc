@@ -70,8 +70,17 @@ skua_status need_weight_quantization(const char* op, const char* field, const sk
   } else if (q.scale_type != SKUA_DTYPE_F32) {
     return SKUA_UNSUPPORTED_("%s: %s.scale_type is %s; scales per channel are f32", op, field, skua_dtype_name(q.scale_type));
   }
-  for (size_t i = 0; i < count; ++i) {
-    if (!is_scale(quantization_scale(q, i))) return SKUA_INVALID("%s: %s.scales[%zu] is %g, must be above 0, finite and no denormal", op, field, i, double(quantization_scale(q, i)));
+  // By their bits, which are in the order of positive floats: blocks of 32 have a sixteenth as many scales as there are bytes of weights, or an eighth.
+  const auto good = [count](const auto* scales, auto least, auto most) {
+    size_t i = 0;
+    while (i < count && decltype(least)(__builtin_bit_cast(decltype(least), scales[i]) - least) <= decltype(least)(most - least)) ++i;
+    return i;
+  };
+  const size_t bad = q.scale_type == SKUA_DTYPE_F16    ? good(reinterpret_cast<const f16*>(q.scales), uint16_t(1), uint16_t(0x7bff))
+                     : q.scale_type == SKUA_DTYPE_BF16 ? good(reinterpret_cast<const bf16*>(q.scales), uint16_t(0x80), uint16_t(0x7f7f))
+                                                       : good(q.scales, uint32_t(0x00800000), uint32_t(0x7f7fffff));
+  for (size_t i = q.zero_points ? 0 : bad; i < count; ++i) {
+    if (i == bad) return SKUA_INVALID("%s: %s.scales[%zu] is %g, must be above 0, finite and no denormal", op, field, i, double(quantization_scale(q, i)));
     SKUA_TRY(need_zero(q.zero_points ? q.zero_points[i] : 0, i));
   }
   return SKUA_STATUS_OK;

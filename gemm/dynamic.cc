@@ -14,20 +14,12 @@ const DynamicOp& op_of(const skua_plan* plan) { return *static_cast<const Dynami
 const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
 const GemmNibblesTable& nibbles_of(const Kernel* kernel) { return code_of<GemmNibblesTableFn>(kernel)(); }
 
-const Kernel* nibbles_kernel(const skua_context* ctx, uint32_t nr) {
-  struct Search {
-    uint32_t nr;
-    const Kernel* best;
-  } s = {nr, nullptr};
-  each_kernel(ctx, gemm_dynamic_tables, KernelKind::gemm_nibbles, 0, [](const Kernel* k, void* arg) {
-    auto& s = *static_cast<Search*>(arg);
-    if (!s.best && (s.nr == 0 || k->nr == s.nr)) s.best = k;  // of the highest set: it comes first
-  }, &s, Element::s4, [](const Kernel* k, void* arg) {
-    const auto& s = *static_cast<const Search*>(arg);
-    return s.nr == 0 || k->nr == s.nr;
-  });
-  return s.best;
-}
+const Kernel* nibbles_kernel(const skua_context* ctx, uint32_t nr) { return kernel_of_width(ctx, gemm_dynamic_tables, 0, Element::s4, nr); }
+
+// s4 of many rows: a part of the depth becomes bytes that leave half of L1 to all else, for so many rows that sums and A stay in L2.
+constexpr size_t kManyRows = 16, kStrip = 192, kPartBytes = 16384;
+size_t part_blocks(const DynamicConfig& c) { return min(dynamic_blocks(c), max(kPartBytes / c.nr / c.block, 1)); }
+size_t part_bytes(const DynamicConfig& c) { return round_up(part_blocks(c) * c.block * c.nr, 64); }
 
 skua_status open(skua_op* base) {
   DynamicOp& op = *static_cast<DynamicOp*>(base);
@@ -90,8 +82,9 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.quantize = find_kernel(op.ctx, gemm_dynamic_tables, KernelKind::gemm_quantize, 0, c.a_type);
   p.kernel = c.b_type == Element::s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, rows, &c.format, c.unsigned_a);
   if (!p.quantize || !p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
-  p.scratch = c.b_type == Element::s4 ? 0 : round_up(staging(p.kernel, c.unsigned_a ? Element::u8 : Element::s8, c.c_type, false, rows, size_t(c.n), 1, size_t(c.k)).bytes, 64);
-  p.algorithm = c.b_type == Element::s4 ? "quantize_and_multiply_s4" : "quantize_and_multiply_s8";
+  if (c.b_type == Element::s4) p.scratch = rows < kManyRows ? 0 : part_bytes(c) + round_up(min(rows, kStrip) * c.nr * sizeof(float), 64);
+  else p.scratch = round_up(staging(p.kernel, c.unsigned_a ? Element::u8 : Element::s8, c.c_type, false, rows, size_t(c.n), 1, size_t(c.k)).bytes, 64);
+  p.algorithm = p.scratch && c.b_type == Element::s4 ? "quantize_and_multiply_s4_by_bytes" : c.b_type == Element::s4 ? "quantize_and_multiply_s4" : "quantize_and_multiply_s8";
   return SKUA_STATUS_OK;
 }
 
@@ -121,26 +114,89 @@ void quantize_task(void* arg, size_t index, uint32_t) {
                                         r.sums ? r.sums + m * blocks : nullptr);
 }
 
-void nibbles_task(void* arg, size_t index, uint32_t) {
-  const Run& r = *static_cast<const Run*>(arg);
-  const Plan& p = *r.p;
+GemmNibbles panel_of(const Run& r, size_t panel) {
   const DynamicOp& op = *r.op;
   const DynamicConfig& c = op.config;
-  const size_t rows = p.rows(), panels = ceil_div(size_t(c.n), c.nr), blocks = dynamic_blocks(c), depth = dynamic_depth(c);
-  const size_t column = index % r.columns, piece = index / r.columns, panel_bytes = blocks * dynamic_block_bytes(c);
-  const size_t m0 = piece_begin(rows, r.row_pieces, piece), m1 = piece_begin(rows, r.row_pieces, piece + 1), mr = p.kernel->mr;
+  const size_t first = panel * c.nr;
+  GemmNibbles t = {};
+  t.a_step = dynamic_depth(c);
+  t.sums_step = t.blocks = dynamic_blocks(c);
+  t.block = c.block;
+  t.scale_type = c.scale_type;
+  t.b = op.panels + panel * t.blocks * dynamic_block_bytes(c);
+  t.column_sums = op.sums + first;
+  t.bias = op.bias ? op.bias + first : nullptr;
+  t.c_type = c.c_type;
+  t.n = min(c.nr, size_t(c.n) - first);
+  t.low = op.low;
+  t.high = op.high;
+  return t;
+}
+void rows_of(const Run& r, size_t m, size_t count, size_t panel, GemmNibbles& t, void** to) {
+  const DynamicConfig& c = r.op->config;
+  for (size_t i = 0; i < count; ++i) to[i] = at(dynamic_c(r, m + i), c.c_type, ptrdiff_t(panel * c.nr));
+  t.c = to;
+  t.rows = r.quant + m;
+}
+
+// Rows m0..m1 of one panel, nibbles taken apart by each tile.
+void few_rows(const Run& r, const GemmNibblesTable& tiles, size_t mr, size_t panel, size_t m0, size_t m1) {
+  GemmNibbles t = panel_of(r, panel);
+  void* to[8];
+  for (size_t m = m0, count; m < m1; m += count) {
+    count = min(m1 - m, mr);
+    while (!tiles.at[count - 1]) --count;
+    rows_of(r, m, count, panel, t, to);
+    t.a = r.rows + m * t.a_step;
+    t.sums = r.sums ? r.sums + m * t.sums_step : nullptr;
+    tiles.at[count - 1](t);
+  }
+}
+// At most kStrip rows, of parts of the depth that become bytes first.
+void many_rows(const Run& r, const GemmNibblesTable& tiles, size_t panel, size_t m0, size_t m1, char* scratch) {
+  const DynamicConfig& c = r.op->config;
+  GemmNibbles t = panel_of(r, panel);
+  const size_t blocks = t.blocks, block_bytes = dynamic_block_bytes(c), part = part_blocks(c), rows = m1 - m0, groups = ceil_div(rows, tiles.add_rows);
+  const char *const b = t.b, *const end = r.op->panels + ceil_div(size_t(c.n), c.nr) * blocks * block_bytes;
+  float* const y = reinterpret_cast<float*>(scratch + part_bytes(c));
+  t.bytes = scratch;
+  for (size_t first = 0; first < blocks; first += part) {
+    t.blocks = min(part, blocks - first);
+    t.b = b + first * block_bytes;
+    t.more = first != 0;
+    for (size_t i = 0; i < t.blocks; ++i) tiles.unpack(t.b + i * block_bytes, t.block / 8, scratch + i * t.block * c.nr);
+    const char* next = t.b + t.blocks * block_bytes;
+    for (size_t g = 0; g < groups; ++g) {
+      const size_t m = piece_begin(rows, groups, g), count = piece_begin(rows, groups, g + 1) - m, lines = t.blocks * t.block / 8 * 64;
+      t.next = g * lines < t.blocks * block_bytes && size_t(end - next) >= lines ? next : nullptr;
+      if (t.next) next += lines;
+      t.a = r.rows + (m0 + m) * t.a_step + first * t.block;
+      t.sums = r.sums ? r.sums + (m0 + m) * t.sums_step + first : nullptr;
+      t.y = y + m * c.nr;
+      tiles.add[count - 1](t);
+    }
+  }
+  void* to[8];
+  for (size_t m = 0, count; m < rows; m += count) {
+    count = min(rows - m, 8);
+    rows_of(r, m0 + m, count, panel, t, to);
+    t.y = y + m * c.nr;
+    tiles.finish(t, count);
+  }
+}
+
+void nibbles_task(void* arg, size_t index, uint32_t worker) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const Plan& p = *r.p;
+  const DynamicConfig& c = r.op->config;
+  const size_t rows = p.rows(), panels = ceil_div(size_t(c.n), c.nr), column = index % r.columns, piece = index / r.columns;
+  const size_t m0 = piece_begin(rows, r.row_pieces, piece), m1 = piece_begin(rows, r.row_pieces, piece + 1), strips = ceil_div(m1 - m0, kStrip);
   const GemmNibblesTable& tiles = nibbles_of(p.kernel);
   note_use(p.kernel);
   for (size_t panel = piece_begin(panels, r.columns, column); panel < piece_begin(panels, r.columns, column + 1); ++panel) {
-    const size_t first = panel * c.nr;
-    for (size_t m = m0, count; m < m1; m += count) {
-      count = min(m1 - m, mr);
-      while (!tiles.at[count - 1]) --count;
-      void* to[8];
-      for (size_t i = 0; i < count; ++i) to[i] = at(dynamic_c(r, m + i), c.c_type, ptrdiff_t(first));
-      tiles.at[count - 1]({r.rows + m * depth, depth, r.quant + m, r.sums ? r.sums + m * blocks : nullptr, op.panels + panel * panel_bytes, blocks, c.block, c.scale_type, op.sums + first,
-                           op.bias ? op.bias + first : nullptr, to, c.c_type, min(c.nr, size_t(c.n) - first), op.low, op.high});
-    }
+    if (m1 - m0 < kManyRows) few_rows(r, tiles, p.kernel->mr, panel, m0, m1);
+    else
+      for (size_t i = 0; i < strips; ++i) many_rows(r, tiles, panel, m0 + piece_begin(m1 - m0, strips, i), m0 + piece_begin(m1 - m0, strips, i + 1), r.scratch + worker * p.scratch);
   }
 }
 
@@ -235,6 +291,18 @@ const Kernel* dynamic_tile(const skua_context* ctx, const DynamicConfig& c, size
   types.a = is_unsigned ? Element::u8 : Element::s8;
   types.c = c.c_type;
   return choose_tile(ctx, m, size_t(c.n), size_t(c.k), format, nullptr, nullptr, types);
+}
+const Kernel* kernel_of_width(const skua_context* ctx, Family family, uint16_t variant, Element type, uint32_t width) {
+  struct Search {
+    uint32_t width;
+    const Kernel* best;
+    bool fits(const Kernel* k) const { return !width || (k->nr ? k->nr == width : width % k->vector == 0); }
+  } s = {width, nullptr};
+  each_kernel(ctx, family, KernelKind::gemm_nibbles, variant, [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    if (!s.best && s.fits(k)) s.best = k;  // of the highest set: it comes first
+  }, &s, type, [](const Kernel* k, void* arg) { return static_cast<const Search*>(arg)->fits(k); });
+  return s.best;
 }
 const Kernel* dynamic_nibbles(const skua_context* ctx) { return nibbles_kernel(ctx, 0); }
 

@@ -8,100 +8,6 @@ const Kernel* dynamic_nibbles(const skua_context* ctx);
 
 namespace {
 
-// The eight values of steps k..k+7 of one column, the first in the lowest nibble, zeros behind the depth. B is [K][N] of nibbles or, transposed, [N][K].
-struct Nibbles {
-  const uint8_t* b;
-  size_t k_count, ldb;
-  bool transposed;
-  uint32_t eight(size_t k, size_t n) const {
-    const size_t count = min(k_count - k, 8);
-    uint32_t x = 0;
-    if (transposed) {
-      const uint8_t* p = b + (n * ldb + k) / 2;
-      if (count == 8) {
-        __builtin_memcpy(&x, p, 4);
-        return x;
-      }
-      for (size_t i = 0; i < count; ++i) x |= uint32_t(p[i / 2] >> i % 2 * 4 & 15) << 4 * i;
-    } else {
-      for (size_t i = 0; i < count; ++i) x |= uint32_t(b[((k + i) * ldb + n) / 2] >> n % 2 * 4 & 15) << 4 * i;
-    }
-    return x;
-  }
-};
-
-uint32_t spread(uint32_t x) {  // four nibbles to the low nibbles of four bytes
-  x = (x | x << 8) & 0x00ff00ff;
-  return (x | x << 4) & 0x0f0f0f0f;
-}
-int32_t sum_of(uint32_t x) {  // of eight nibbles, two's complement
-  x ^= 0x88888888;
-  return int32_t(((x & 0x0f0f0f0f) + (x >> 4 & 0x0f0f0f0f)) * 0x01010101u >> 24) - 64;
-}
-
-// 32 values of one column that lie together, to its place in four steps of a panel, `step` bytes apart; returns their sum.
-using Bytes = uint8_t __attribute__((vector_size(16)));
-using Words = uint64_t __attribute__((vector_size(16)));
-int32_t put_32(const uint8_t* from, char* to, size_t step) {
-  Bytes x;
-  __builtin_memcpy(&x, from, 16);
-  const Bytes even = x & 15, odd = x >> 4;
-  const Words first = Words(__builtin_shufflevector(even, odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
-  const Words second = Words(__builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
-  const Words a = first | first >> 28, b = second | second >> 28;  // eight bytes of a nibble each to four of two
-  for (int i = 0; i < 4; ++i) {
-    const uint32_t nibbles = uint32_t(i < 2 ? a[i] : b[i - 2]);
-    __builtin_memcpy(to + size_t(i) * step, &nibbles, 4);
-  }
-  const Words sums = Words((even ^ 8) + (odd ^ 8));  // each 0..30
-  const uint64_t pair = sums[0] + sums[1], odds = 0x00ff00ff00ff00ff;
-  return int32_t(((pair & odds) + (pair >> 8 & odds)) * 0x0001000100010001 >> 48) - 32 * 8;
-}
-
-void put_scale(float scale, Element type, void* to) {
-  if (type == Element::f16) narrow(scale, *static_cast<f16*>(to));
-  else if (type == Element::bf16) narrow(scale, *static_cast<bf16*>(to));
-  else *static_cast<float*>(to) = scale;
-}
-float rounded(float scale, Element type) {
-  f16 h;
-  bf16 b;
-  if (type == Element::f16) return narrow(scale, h), widen(h);
-  if (type == Element::bf16) return narrow(scale, b), widen(b);
-  return scale;
-}
-
-void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b, float* sums, char* to) {
-  const size_t n = size_t(c.n), blocks = dynamic_blocks(c), dense = d.transpose_b ? d.k : d.n;
-  const Nibbles from = {static_cast<const uint8_t*>(b), size_t(c.k), d.ldb ? d.ldb : dense, d.transpose_b};
-  const skua_quantization& q = d.b_q;
-  for (size_t first = 0; first < n; first += c.nr)
-    for (size_t block = 0; block < blocks; ++block, to += dynamic_block_bytes(c)) {
-      const size_t columns = min(c.nr, n - first), k0 = block * c.block, steps = c.block / 8;
-      char* const scales = to + size_t(c.nr) * c.block / 2;
-      char* const zeros = scales + c.nr * element_bytes(c.scale_type);
-      if (columns < c.nr || k0 + c.block > c.k) memset(to, 0, dynamic_block_bytes(c));
-      for (size_t j = 0; j < columns; ++j) {
-        const size_t channel = first + j, at = q.block_size ? channel * blocks + block : channel;
-        int32_t sum = 0;
-        size_t s = 0;
-        for (; from.transposed && s + 4 <= steps && k0 + s * 8 + 32 <= c.k; s += 4) sum += put_32(from.b + (channel * from.ldb + k0 + s * 8) / 2, to + (s * c.nr + j) * 4, size_t(c.nr) * 4);
-        for (; s < steps && k0 + s * 8 < c.k; ++s) {
-          const uint32_t x = from.eight(k0 + s * 8, channel), nibbles = spread(x & 0xffff) | spread(x >> 16) << 4;
-          __builtin_memcpy(to + (s * c.nr + j) * 4, &nibbles, 4);
-          sum += sum_of(x);
-        }
-        const float scale = rounded(q.scales ? quantization_scale(q, at) : q.scale, c.scale_type);
-        put_scale(scale, c.scale_type, scales + j * element_bytes(c.scale_type));
-        if (c.has_zeros) {
-          const float zero = scale * float(q.zero_points[at]);
-          __builtin_memcpy(zeros + j * sizeof(float), &zero, sizeof zero);
-        }
-        sums[channel] += scale * float(sum);
-      }
-    }
-}
-
 void pack_rows(const DynamicConfig& c, const skua_gemm_desc& d, const int8_t* b, char* to) {  // of bytes
   const size_t n = size_t(c.n), k = size_t(c.k), ldb = d.ldb ? d.ldb : d.transpose_b ? k : n, stride_k = d.transpose_b ? 1 : ldb, stride_n = d.transpose_b ? ldb : 1;
   for (size_t first = 0; first < n; first += c.nr)
@@ -116,7 +22,7 @@ void pack_rows(const DynamicConfig& c, const skua_gemm_desc& d, const int8_t* b,
           for (size_t s = 0; s < steps; ++s) to[s * c.nr + j] = char(from[j * stride_n + s * stride_k]);
       }
       to += size_t(c.nr) * c.block;
-      for (size_t j = 0; j < columns; ++j) put_scale(d.b_q.scales ? d.b_q.scales[first + j] : d.b_q.scale, Element::f32, to + j * sizeof(float));
+      for (size_t j = 0; j < columns; ++j) memcpy(to + j * sizeof(float), d.b_q.scales ? d.b_q.scales + first + j : &d.b_q.scale, sizeof(float));
       to += size_t(c.nr) * sizeof(float);
     }
 }

@@ -22,7 +22,8 @@ struct GemmNibbles {
   const uint8_t* a;             // rows of bytes, blocks * block each; signed or not as the table says
   size_t a_step;
   const GemmRowQuant* rows;
-  const int32_t* sums;          // [row][blocks]: of a - zero; NULL = no zero points
+  const int32_t* sums;          // of a - zero, of each block; NULL = no zero points
+  size_t sums_step;             // from a row to the next
   const char* b;                // panel
   size_t blocks, block;
   Element scale_type;
@@ -31,11 +32,23 @@ struct GemmNibbles {
   Element c_type;
   size_t n;                     // columns
   float low, high;
+  // Of a part of the depth in bytes.
+  const char* bytes;            // what unpack() wrote for these blocks
+  float* y;                     // [row][nr]: sums
+  bool more;                    // y has those of an earlier part
+  const char* next;             // a line for each eight of the depth is fetched into L2 from here; NULL = nothing
 };
-// KernelKind::gemm_nibbles: `code` returns a table; at[rows - 1], rows <= mr, NULL where fewer at a time must do; at[0] never.
+// KernelKind::gemm_nibbles: `code` returns a table.
+//
+// Few rows: at[rows - 1], rows <= mr, takes nibbles apart in registers, all of the depth at a time; NULL where fewer rows at a time must do; at[0] never.
+// Many rows: unpack() makes bytes of a part of a panel, [step][2][nr][4], which stay in L1 for all rows; add[rows - 1], rows up to add_rows and at least two thirds of it, adds its products to y;
+// finish() makes C of y in the end. The bits are the same.
 using GemmNibblesFn = void (*)(const GemmNibbles&);
 struct GemmNibblesTable {
-  GemmNibblesFn at[8];
+  GemmNibblesFn at[8], add[8];
+  void (*unpack)(const char* b, size_t steps, char* to);
+  void (*finish)(const GemmNibbles&, size_t rows);
+  uint8_t add_rows;
   bool unsigned_a;
 };
 using GemmNibblesTableFn = const GemmNibblesTable& (*)();

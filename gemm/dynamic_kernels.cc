@@ -2,136 +2,18 @@
 //
 //   acc[r][v] += 4 bytes of a row * 4 nibbles of L columns, of the low nibbles, then of the high ones; a block's sums are exact in 32 bits, then scaled and added in f32
 //
-//   set                       a     nibbles become                         products
-//   avx512vnni, avxvnni       u8    16 w: one mask, or one shift and mask  vpdpbusd; the 16 goes into the row's scale
-//   neon_dot, neon32_dot      s8    16 w                                   sdot
-//   avx512, avx2, sse41       u8    w, by table                            pmaddubsw: at most 2 * 255 * 8 each, so that eight of them fit 16 bits
-//   neon, neon32              s8    w                                      smlal: at most 127 * 8 each, 32 of them fit
-//   sse2, scalar              u8    w                                      widened to 16 bits; one by one
+// Few rows take nibbles apart in registers; for many a part of the panel becomes bytes once, in L1, and tiles as tall as the registers allow keep their scaled sums in memory: what a
+// block adds to each is then read, added and written by ports that products do not wait for. A block of 32 takes eight products of a vector, a conversion and a multiply-add.
+// Products and nibbles of each instruction set: nibble_dot.h.
 #include "dispatch/kernel.h"
 #include "dispatch/requantize.h"
 #include "gemm/dynamic_kernel.h"
-#include "simd/simd.h"
+#include "gemm/float_ends.h"
+#include "gemm/nibble_dot.h"
 
 namespace skua {
 namespace SKUA_ISA {
 namespace {
-
-constexpr int L = F32::L;
-
-SKUA_INL int32_t word(const uint8_t* p) {
-  int32_t w;
-  __builtin_memcpy(&w, p, 4);
-  return w;
-}
-
-// Nibbles: L columns of four. Chunk: what products of kChunk steps (of eight) are summed in before they go to 32 bits.
-#if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
-constexpr bool kUnsigned = true;
-constexpr float kFactor = 16;
-constexpr int kChunk = 0;  // 32 bits at once
-#if defined(SKUA_ISA_avx512vnni)
-SKUA_INL I32 low(I32 p) { return {_mm512_and_si512(_mm512_slli_epi16(p.v, 4), _mm512_set1_epi8(char(0xf0)))}; }
-SKUA_INL I32 high(I32 p) { return {_mm512_and_si512(p.v, _mm512_set1_epi8(char(0xf0)))}; }
-SKUA_INL I32 dot(I32 acc, I32 a, I32 w) { return {_mm512_dpbusd_epi32(acc.v, a.v, w.v)}; }
-SKUA_INL void hold(I32& x) { asm("" : "+v"(x.v)); }
-#else
-SKUA_INL I32 low(I32 p) { return {_mm256_and_si256(_mm256_slli_epi16(p.v, 4), _mm256_set1_epi8(char(0xf0)))}; }
-SKUA_INL I32 high(I32 p) { return {_mm256_and_si256(p.v, _mm256_set1_epi8(char(0xf0)))}; }
-SKUA_INL I32 dot(I32 acc, I32 a, I32 w) { return {_mm256_dpbusd_avx_epi32(acc.v, a.v, w.v)}; }
-SKUA_INL void hold(I32& x) { asm("" : "+x"(x.v)); }
-#endif
-using Chunk = I32;
-SKUA_INL Chunk none() { return I32::set1(0); }
-#elif defined(SKUA_ISA_neon_dot) || defined(SKUA_ISA_neon32_dot)
-constexpr bool kUnsigned = false;
-constexpr float kFactor = 16;
-constexpr int kChunk = 0;
-SKUA_INL I32 low(I32 p) { return {vreinterpretq_s32_s8(vshlq_n_s8(vreinterpretq_s8_s32(p.v), 4))}; }
-SKUA_INL I32 high(I32 p) { return {vandq_s32(p.v, vdupq_n_s32(int32_t(0xf0f0f0f0)))}; }
-SKUA_INL I32 dot(I32 acc, I32 a, I32 w) { return {vdotq_s32(acc.v, vreinterpretq_s8_s32(w.v), vreinterpretq_s8_s32(a.v))}; }
-SKUA_INL void hold(I32&) {}
-using Chunk = I32;
-SKUA_INL Chunk none() { return I32::set1(0); }
-#elif defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx2) || defined(SKUA_ISA_sse41)
-constexpr bool kUnsigned = true;
-constexpr float kFactor = 1;
-constexpr int kChunk = 4;
-#define SKUA_TABLE 0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1
-#if defined(SKUA_ISA_avx512)
-SKUA_INL I32 by_table(__m512i x) { return {_mm512_shuffle_epi8(_mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(SKUA_TABLE)), _mm512_and_si512(x, _mm512_set1_epi8(15)))}; }
-SKUA_INL I32 low(I32 p) { return by_table(p.v); }
-SKUA_INL I32 high(I32 p) { return by_table(_mm512_srli_epi16(p.v, 4)); }
-SKUA_INL I32 dot(I32 acc, I32 a, I32 w) { return {_mm512_add_epi16(acc.v, _mm512_maddubs_epi16(a.v, w.v))}; }
-SKUA_INL I32 add_chunk(I32 acc, I32 c) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(c.v, _mm512_set1_epi16(1)))}; }
-SKUA_INL void hold(I32& x) { asm("" : "+v"(x.v)); }
-#elif defined(SKUA_ISA_avx2)
-SKUA_INL I32 by_table(__m256i x) { return {_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_setr_epi8(SKUA_TABLE)), _mm256_and_si256(x, _mm256_set1_epi8(15)))}; }
-SKUA_INL I32 low(I32 p) { return by_table(p.v); }
-SKUA_INL I32 high(I32 p) { return by_table(_mm256_srli_epi16(p.v, 4)); }
-SKUA_INL I32 dot(I32 acc, I32 a, I32 w) { return {_mm256_add_epi16(acc.v, _mm256_maddubs_epi16(a.v, w.v))}; }
-SKUA_INL I32 add_chunk(I32 acc, I32 c) { return {_mm256_add_epi32(acc.v, _mm256_madd_epi16(c.v, _mm256_set1_epi16(1)))}; }
-SKUA_INL void hold(I32& x) { asm("" : "+x"(x.v)); }
-#else
-SKUA_INL I32 by_table(__m128i x) { return {_mm_shuffle_epi8(_mm_setr_epi8(SKUA_TABLE), _mm_and_si128(x, _mm_set1_epi8(15)))}; }
-SKUA_INL I32 low(I32 p) { return by_table(p.v); }
-SKUA_INL I32 high(I32 p) { return by_table(_mm_srli_epi16(p.v, 4)); }
-SKUA_INL I32 dot(I32 acc, I32 a, I32 w) { return {_mm_add_epi16(acc.v, _mm_maddubs_epi16(a.v, w.v))}; }
-SKUA_INL I32 add_chunk(I32 acc, I32 c) { return {_mm_add_epi32(acc.v, _mm_madd_epi16(c.v, _mm_set1_epi16(1)))}; }
-SKUA_INL void hold(I32& x) { asm("" : "+x"(x.v)); }
-#endif
-#undef SKUA_TABLE
-using Chunk = I32;
-SKUA_INL Chunk none() { return I32::set1(0); }
-#elif defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
-constexpr bool kUnsigned = false;
-constexpr float kFactor = 1;
-constexpr int kChunk = 4;
-struct Chunk {
-  int16x8_t low, high;  // two columns each
-};
-SKUA_INL Chunk none() { return {vdupq_n_s16(0), vdupq_n_s16(0)}; }
-SKUA_INL I32 low(I32 p) { return {vreinterpretq_s32_s8(vshrq_n_s8(vshlq_n_s8(vreinterpretq_s8_s32(p.v), 4), 4))}; }
-SKUA_INL I32 high(I32 p) { return {vreinterpretq_s32_s8(vshrq_n_s8(vreinterpretq_s8_s32(p.v), 4))}; }
-SKUA_INL Chunk dot(Chunk acc, I32 a, I32 w) {
-  const int8x16_t x = vreinterpretq_s8_s32(a.v), y = vreinterpretq_s8_s32(w.v);
-  return {vmlal_s8(acc.low, vget_low_s8(x), vget_low_s8(y)), vmlal_s8(acc.high, vget_high_s8(x), vget_high_s8(y))};
-}
-SKUA_INL I32 add_chunk(I32 acc, Chunk c) {
-  const int32x4_t x = vpaddlq_s16(c.low), y = vpaddlq_s16(c.high);
-  return {vaddq_s32(acc.v, vcombine_s32(vpadd_s32(vget_low_s32(x), vget_high_s32(x)), vpadd_s32(vget_low_s32(y), vget_high_s32(y))))};
-}
-SKUA_INL void hold(I32&) {}
-#elif defined(SKUA_ISA_sse2)
-constexpr bool kUnsigned = true;
-constexpr float kFactor = 1;
-constexpr int kChunk = 0;
-using Chunk = I32;
-SKUA_INL Chunk none() { return I32::set1(0); }
-SKUA_INL I32 with_sign(__m128i x) { return {_mm_sub_epi8(_mm_xor_si128(_mm_and_si128(x, _mm_set1_epi8(15)), _mm_set1_epi8(8)), _mm_set1_epi8(8))}; }
-SKUA_INL I32 low(I32 p) { return with_sign(p.v); }
-SKUA_INL I32 high(I32 p) { return with_sign(_mm_srli_epi16(p.v, 4)); }
-SKUA_INL I32 dot(I32 acc, I32 a, I32 w) {
-  const __m128i x = _mm_unpacklo_epi8(a.v, _mm_setzero_si128());
-  const __m128 p = _mm_castsi128_ps(_mm_madd_epi16(x, _mm_srai_epi16(_mm_unpacklo_epi8(w.v, w.v), 8))), q = _mm_castsi128_ps(_mm_madd_epi16(x, _mm_srai_epi16(_mm_unpackhi_epi8(w.v, w.v), 8)));
-  return {_mm_add_epi32(acc.v, _mm_add_epi32(_mm_castps_si128(_mm_shuffle_ps(p, q, 0x88)), _mm_castps_si128(_mm_shuffle_ps(p, q, 0xdd))))};
-}
-SKUA_INL void hold(I32& x) { asm("" : "+x"(x.v)); }
-#else
-constexpr bool kUnsigned = true;
-constexpr float kFactor = 1;
-constexpr int kChunk = 0;
-using Chunk = I32;
-SKUA_INL Chunk none() { return {0}; }
-SKUA_INL I32 low(I32 p) { return {int32_t(uint32_t(p.v) << 4 & 0xf0f0f0f0)}; }  // each byte 16 w; the product shifts it back
-SKUA_INL I32 high(I32 p) { return {int32_t(uint32_t(p.v) & 0xf0f0f0f0)}; }
-SKUA_INL I32 dot(I32 acc, I32 a, I32 w) {
-  int32_t sum = acc.v;
-  for (int i = 0; i < 4; ++i) sum += int32_t(uint8_t(uint32_t(a.v) >> 8 * i)) * (int8_t(uint32_t(w.v) >> 8 * i) / 16);
-  return {sum};
-}
-SKUA_INL void hold(I32&) {}
-#endif
 
 // ---- rows of A -----------------------------------------------------------------------------------------------------------------
 template <class T> void quantize(size_t k, const void* from, bool is_unsigned, void* to, size_t padded, GemmRowQuant& row, size_t block, int32_t* sums) {
@@ -183,26 +65,23 @@ template <class T> void quantize(size_t k, const void* from, bool is_unsigned, v
 }
 
 // ---- tiles ---------------------------------------------------------------------------------------------------------------------
-template <class C> SKUA_INL void put(F32 y, void* c, size_t j, size_t n) {
-  if (n >= size_t(L)) y.store(static_cast<C*>(c) + j);
-  else y.store_n(static_cast<C*>(c) + j, n);
-}
-
 // Scaled sums of a tile: in registers next to the sums of a block, or in memory where those take most registers.
-template <int MR, int NV, bool memory> struct Scaled {
+template <int MR, int NV> struct InRegisters {
   F32 y[MR][NV];
   SKUA_INL F32 get(int r, int v) const { return y[r][v]; }
   SKUA_INL void set(int r, int v, F32 x) { y[r][v] = x; }
 };
-template <int MR, int NV> struct Scaled<MR, NV, true> {
-  alignas(64) float room[MR * NV * L];
-  float* y = room;
-  SKUA_INL Scaled() { asm("" : "+r"(y) : : "memory"); }
+template <int NV> struct InMemory {
+  float* y;
+  explicit SKUA_INL InMemory(float* room) : y(room) { asm("" : "+r"(y) : : "memory"); }
   SKUA_INL F32 get(int r, int v) const { return F32::load(y + (r * NV + v) * L); }
-  SKUA_INL void set(int r, int v, F32 x) { x.store(y + (r * NV + v) * L); }
+  SKUA_INL void set(int r, int v, F32 x) {
+    x.store(y + (r * NV + v) * L);
+    asm("" : "+r"(y) : : "memory");  // else gcc loads all of them first, and spills them
+  }
 };
 
-// `width` columns of a panel, of which the sums belong to NV vectors from `first` on.
+// A block's sums, scaled, to NV vectors from `first` on of `width` columns of a panel.
 template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& t, const char* scales, int width, int first, size_t block, const I32 (&sums)[MR][NV], Y& y) {
   const auto of = [&](auto* p) __attribute__((always_inline)) {
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
@@ -212,7 +91,7 @@ template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& 
     if (!t.sums) return;
     const float* zeros = reinterpret_cast<const float*>(p + width) + first;
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-      const F32 sum = F32::set1(kFactor * float(t.sums[size_t(r) * t.blocks + block]));
+      const F32 sum = F32::set1(kFactor * float(t.sums[size_t(r) * t.sums_step + block]));
       SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, fnma(sum, F32::load(zeros + v * L), y.get(r, v)));
     }
   };
@@ -225,120 +104,172 @@ template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& 
   of(reinterpret_cast<const float*>(scales));
 }
 
-// MR rows by NV of the PV vectors of a panel at a time.
-template <int MR, int NV, int PV> void tile(const GemmNibbles& t) {
+// Products of MR rows and NV of the PV vectors of a panel, from column `first` on; `bytes`: of what unpack() wrote.
+template <bool bytes, int MR, int NV, int PV, class Y> SKUA_INL void add_blocks(const GemmNibbles& t, int first, Y& y) {
   constexpr int kBases = (MR + 2) / 3;  // rows are a base, and one or two steps: what an address can say
-  for (int first = 0; first < PV * L; first += NV * L) {
-    Scaled<MR, NV, (MR * NV > 12)> y;
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
-    const char* b = t.b + first * 4;
-    const uint8_t* a[kBases];
-    const size_t step = t.a_step;
-    SKUA_UNROLL for (int i = 0; i < kBases; ++i) {
-      a[i] = t.a + size_t(i * 3) * step;
-      if constexpr (MR > 3) asm("" : "+r"(a[i]));
-    }
-    const auto row = [&](int r) __attribute__((always_inline)) { return a[r / 3] + size_t(r % 3) * step; };
-    for (size_t block = 0; block < t.blocks; ++block) {
-      I32 sums[MR][NV];
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) sums[r][v] = I32::set1(0);
-      for (size_t left = t.block / 8; left;) {
-        size_t steps = kChunk && left > size_t(kChunk) ? size_t(kChunk) : left;
-        left -= steps;
-        Chunk acc[MR][NV];
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = none();
-        for (; steps; --steps, b += PV * L * 4) {
-          const auto* p = reinterpret_cast<const int32_t*>(b);
-          I32 w[NV];
-          SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-            w[v] = low(I32::load(p + v * L));
-            if constexpr (MR > 1) hold(w[v]);  // else gcc loads and masks them again for every row
-          }
-          SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-            const I32 x = I32::set1(word(row(r)));
-            SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot(acc[r][v], x, w[v]);
-          }
-          if constexpr (MR > 3) asm("" : "+r"(p));  // loaded again: registers are for sums
-          SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-            w[v] = high(I32::load(p + v * L));
-            if constexpr (MR > 1) hold(w[v]);
-          }
-          SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-            const I32 x = I32::set1(word(row(r) + 4));
-            SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot(acc[r][v], x, w[v]);
-          }
-          SKUA_UNROLL for (int i = 0; i < kBases; ++i) a[i] += 8;
+  constexpr size_t line = PV * L * (bytes ? 8 : 4);
+  const char *b = (bytes ? t.bytes : t.b) + first * 4, *scales = t.b + PV * L * (t.block / 2);
+  [[maybe_unused]] const char* next = t.next;
+  const size_t block_bytes = weights_block_bytes(Element::s4, PV * L, t.block, t.scale_type, t.sums != nullptr);
+  const uint8_t* a[kBases];
+  const size_t step = t.a_step;
+  SKUA_UNROLL for (int i = 0; i < kBases; ++i) {
+    a[i] = t.a + size_t(i * 3) * step;
+    if constexpr (MR > 3) asm("" : "+r"(a[i]));
+  }
+  const auto row = [&](int r) __attribute__((always_inline)) { return a[r / 3] + size_t(r % 3) * step; };
+  [[maybe_unused]] alignas(64) int32_t room[kChunk && bytes ? MR * NV * L : 1];  // sums of chunks before the last, where registers are for one
+  [[maybe_unused]] int32_t* totals = room;
+  if constexpr (kChunk && bytes) asm("" : "+r"(totals) : : "memory");  // else gcc does not see that what is read was written
+  for (size_t block = 0; block < t.blocks; ++block, scales += block_bytes) {
+    I32 sums[MR][NV];
+    if constexpr (!bytes && kChunk) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) sums[r][v] = I32::set1(0);
+    [[maybe_unused]] bool started = false;
+    size_t left = t.block / 8;
+    do {
+      size_t steps = kChunk && left > size_t(kChunk) ? size_t(kChunk) : left;
+      left -= steps;
+      Chunk acc[MR][NV];
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = none();
+      for (; steps; --steps, b += line) {
+        const auto* p = reinterpret_cast<const int32_t*>(b);
+        I32 w[NV];
+        if constexpr (bytes && L == 16)
+          if (next) __builtin_prefetch(next, 0, 2), next += 64;
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          w[v] = bytes ? I32::load(p + v * L) : low(I32::load(p + v * L));
+          if constexpr (MR > 1) hold(w[v]);  // else gcc loads and masks them again for every row
         }
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+          const I32 x = I32::set1(word(row(r)));
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot(acc[r][v], x, w[v]);
+        }
+        if constexpr (MR > 3) asm("" : "+r"(p));  // loaded again: registers are for sums
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          w[v] = bytes ? I32::load(p + (PV + v) * L) : high(I32::load(p + v * L));
+          if constexpr (MR > 1) hold(w[v]);
+        }
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+          const I32 x = I32::set1(word(row(r) + 4));
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot(acc[r][v], x, w[v]);
+        }
+        SKUA_UNROLL for (int i = 0; i < kBases; ++i) a[i] += 8;
+      }
+      if constexpr (kChunk && bytes) {
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          int32_t* const total = totals + (r * NV + v) * L;
+          sums[r][v] = add_chunk(started ? I32::load(total) : I32::set1(0), acc[r][v]);
+          if (left) sums[r][v].store(total);
+        }
+        started = true;
+      } else {
         SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
           if constexpr (kChunk == 0) sums[r][v] = acc[r][v];
           else sums[r][v] = add_chunk(sums[r][v], acc[r][v]);
-          hold(sums[r][v]);  // else the scaling's copies spill inside the loop
         }
       }
-      scale_block<MR, NV>(t, b - first * 4, PV * L, first, block, sums, y);
-      b += weights_block_bytes(Element::s4, PV * L, 0, t.scale_type, t.sums != nullptr);
-    }
-    const F32 lowest = F32::set1(t.low), highest = F32::set1(t.high);
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-      const F32 zero = F32::set1(float(t.rows[r].zero)), scale = F32::set1(t.rows[r].scale);
-      SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-        const size_t j = size_t(first + v * L);
-        if (j >= t.n) continue;
-        F32 z = fnma(zero, F32::load(t.column_sums + j), y.get(r, v) * F32::set1(1 / kFactor)) * scale;
-        if (t.bias) z = z + F32::load(t.bias + j);
-        z = clamp_high(clamp_low(z, lowest), highest);
-        switch (t.c_type) {
-#ifdef SKUA_TYPE_f16
-          case Element::f16: put<f16>(z, t.c[r], j, t.n - j); break;
-#endif
-#ifdef SKUA_TYPE_bf16
-          case Element::bf16: put<bf16>(z, t.c[r], j, t.n - j); break;
-#endif
-          default: put<float>(z, t.c[r], j, t.n - j);
-        }
-      }
-    }
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) hold(sums[r][v]);  // else the scaling's copies spill inside the loop
+    } while (left);
+    scale_block<MR, NV>(t, scales, PV * L, first, block, sums, y);
+    if constexpr (!bytes) b += block_bytes - PV * L * (t.block / 2);
   }
 }
 
-// Tables: at most `mr` rows of all `NV` vectors; `tall`: 4, 6 and 8 rows of two vectors too.
-template <int MR, int NV, bool tall> constexpr GemmNibblesTable make_table() {
+// Rows of `step` scaled sums to C, from column `first` on.
+__attribute__((noinline)) void finish_rows(const GemmNibbles& t, const float* y, size_t step, size_t rows, size_t first, size_t columns) {
+  const FloatEnd end(t);
+  for (size_t r = 0; r < rows; ++r, y += step) {
+    const F32 zero = F32::set1(float(t.rows[r].zero)), scale = F32::set1(t.rows[r].scale);
+    for (size_t j = 0; j < columns && first + j < t.n; j += L) end(fnma(zero, F32::load(t.column_sums + first + j), F32::load(y + j) * F32::set1(1 / kFactor)) * scale, t.c[r], first + j);
+  }
+}
+
+// MR rows by NV of the PV vectors of a panel at a time.
+template <int MR, int NV, int PV> void tile(const GemmNibbles& t) {
+  for (int first = 0; first < PV * L; first += NV * L) {
+    alignas(64) float room[MR * NV * L];
+    if constexpr (MR * NV <= 12) {
+      InRegisters<MR, NV> y;
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
+      add_blocks<false, MR, NV, PV>(t, first, y);
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.get(r, v).store(room + (r * NV + v) * L);
+    } else {
+      InMemory<NV> y(room);
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
+      add_blocks<false, MR, NV, PV>(t, first, y);
+    }
+    finish_rows(t, room, NV * L, MR, size_t(first), NV * L);
+  }
+}
+
+template <int MR, int NV> void add_tile(const GemmNibbles& t) {
+  InMemory<NV> y(t.y);
+  if (!t.more) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
+  add_blocks<true, MR, NV, NV>(t, 0, y);
+}
+template <int NV> void unpack(const char* b, size_t steps, char* to) {
+  const auto* p = reinterpret_cast<const int32_t*>(b);
+  for (auto* q = reinterpret_cast<int32_t*>(to); steps; --steps, p += NV * L, q += 2 * NV * L)
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+      const I32 x = I32::load(p + v * L);
+      low(x).store(q + v * L);
+      high(x).store(q + (NV + v) * L);
+    }
+}
+template <int NV> void finish(const GemmNibbles& t, size_t rows) { finish_rows(t, t.y, NV * L, rows, 0, NV * L); }
+
+// Tables: at most `mr` rows of all `NV` vectors; `tall`: 4, 6 and 8 rows of two vectors too; AR: of bytes.
+template <int AR, int NV, int r> constexpr void fill(GemmNibblesTable& table) {
+  table.add[r - 1] = add_tile<r, NV>;
+  if constexpr (r > 1 && (AR < 3 || r > AR - AR / 3)) fill<AR, NV, r - 1>(table);
+}
+template <int MR, int NV, bool tall, int AR> constexpr GemmNibblesTable make_table() {
   GemmNibblesTable table = {};
   table.at[0] = tile<1, NV, NV>;
   if constexpr (MR > 1) table.at[1] = tile<2, NV, NV>;
   if constexpr (MR > 2) table.at[2] = tile<3, NV, NV>;
   if constexpr (tall) table.at[3] = tile<4, 2, NV>, table.at[5] = tile<6, 2, NV>, table.at[7] = tile<8, 2, NV>;
+  fill<AR, NV, AR>(table);
+  table.unpack = unpack<NV>;
+  table.finish = finish<NV>;
+  table.add_rows = AR;
   table.unsigned_a = kUnsigned;
   return table;
 }
-template <int MR, int NV, bool tall> constexpr GemmNibblesTable table_of = make_table<MR, NV, tall>();
-template <int MR, int NV, bool tall> const GemmNibblesTable& nibbles_table() { return table_of<MR, NV, tall>; }
+template <int MR, int NV, bool tall, int AR> constexpr GemmNibblesTable table_of = make_table<MR, NV, tall, AR>();
+template <int MR, int NV, bool tall, int AR> const GemmNibblesTable& nibbles_table() { return table_of<MR, NV, tall, AR>; }
 
-#define SKUA_NIBBLES(mr, nv, why)                                                                                                                     \
+#define SKUA_NIBBLES(mr, nv, ar, why)                                                                                                                   \
   {"gemm_s4_" #mr "x" SKUA_STRING(SKUA_NIBBLE_COLUMNS) "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_nibbles, Isa::SKUA_ISA, 0, mr, nv * L, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmNibblesTableFn>(nibbles_table<(mr > 3 ? 3 : mr), nv, (mr > 3)>)), Element::s4},
+   reinterpret_cast<AnyCode>(static_cast<GemmNibblesTableFn>(nibbles_table<(mr > 3 ? 3 : mr), nv, (mr > 3), ar>)), Element::s4},
 #define SKUA_QUANTIZE(T, type)                                                                                                                        \
   {"gemm_quantize_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "a row's range, then its bytes", KernelKind::gemm_quantize, Isa::SKUA_ISA, 0, 0, 0, L,  \
    reinterpret_cast<AnyCode>(static_cast<GemmQuantizeFn>(quantize<T>)), Element::type},
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avx512)
 #define SKUA_NIBBLE_COLUMNS 64
-    SKUA_NIBBLES(8, 4, "8x2 vectors at a time: 16 sums + 2 of nibbles + 2 of 32 registers; 3x4: 12 sums + 12 scaled + 4 of nibbles + 2")
+    SKUA_NIBBLES(8, 4, 6, "8x2 vectors at a time: 16 sums + 2 of nibbles + 2 of 32 registers; 3x4: 12 sums + 12 scaled + 4 of nibbles + 2; of bytes 6x4: 24 sums + 4 + 1")
 #elif defined(SKUA_ISA_avxvnni) || defined(SKUA_ISA_avx2)
 #define SKUA_NIBBLE_COLUMNS 16
-    SKUA_NIBBLES(2, 2, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers")
+    SKUA_NIBBLES(2, 2, 6, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 6x2: 12 sums + 2 + 1")
 #elif defined(SKUA_ISA_sse41) || defined(SKUA_ISA_sse2)
 #define SKUA_NIBBLE_COLUMNS 8
-    SKUA_NIBBLES(2, 2, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers")
+    SKUA_NIBBLES(2, 2, 4, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 4x2: 8 sums + 2 + 1")
 #elif defined(SKUA_ISA_scalar)
 #define SKUA_NIBBLE_COLUMNS 4
-    SKUA_NIBBLES(1, 4, "portable C++")
+    SKUA_NIBBLES(1, 4, 2, "portable C++")
+#elif defined(SKUA_ISA_neon_dot)
+#define SKUA_NIBBLE_COLUMNS 16
+    SKUA_NIBBLES(3, 4, 6, "12 sums + 12 scaled sums + 4 of bytes + 4 of nibbles of 32 registers; of bytes 6x4: 24 sums + 4 + 1")
 #elif defined(__aarch64__)
 #define SKUA_NIBBLE_COLUMNS 16
-    SKUA_NIBBLES(3, 4, "12 sums + 12 scaled sums + 4 of bytes + 4 of nibbles of 32 registers")
+    SKUA_NIBBLES(3, 4, 3, "12 sums + 12 scaled sums + 4 of bytes + 4 of nibbles of 32 registers; of bytes 3x4: sums in 16 bits take twice the registers")
+#elif defined(SKUA_ISA_neon32_dot)
+#define SKUA_NIBBLE_COLUMNS 8
+    SKUA_NIBBLES(2, 2, 4, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 4x2: 8 sums + 2 + 1")
 #else
 #define SKUA_NIBBLE_COLUMNS 8
-    SKUA_NIBBLES(2, 2, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers")
+    SKUA_NIBBLES(2, 2, 2, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes likewise")
 #endif
 #if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni) && !defined(SKUA_ISA_neon_dot) && !defined(SKUA_ISA_neon32_dot)
     SKUA_FOR_TYPES(SKUA_QUANTIZE)

@@ -91,18 +91,7 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 }  // namespace
 
-const Kernel* weights_kernel(const skua_context* ctx, const DynamicConfig& c) {
-  struct Search {
-    unsigned vector;
-    const Kernel* best;
-  } s = {c.format.vector, nullptr};
-  const auto fits = [](const Kernel* k, void* arg) { return static_cast<const Search*>(arg)->vector % k->vector == 0; };
-  each_kernel(ctx, gemm_weights_tables, KernelKind::gemm_nibbles, kWeightsVariant, [](const Kernel* k, void* arg) {
-    auto& s = *static_cast<Search*>(arg);
-    if (!s.best && s.vector % k->vector == 0) s.best = k;  // of the highest set: it comes first
-  }, &s, c.b_type, fits);
-  return s.best;
-}
+const Kernel* weights_kernel(const skua_context* ctx, const DynamicConfig& c) { return kernel_of_width(ctx, gemm_weights_tables, kWeightsVariant, c.b_type, c.format.vector); }
 
 const Kernel* weights_tile(const skua_context* ctx, const DynamicConfig& c, size_t m, const PackFormat* format) {
   GemmTypes types;

@@ -6,8 +6,8 @@
 //
 // Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros, a weight and an element of A.
 #include "dispatch/kernel.h"
+#include "gemm/float_ends.h"
 #include "gemm/weights_kernel.h"
-#include "simd/simd.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -101,11 +101,6 @@ SKUA_INL F32 multiply_add(F32 x, F32 w, F32 acc, [[maybe_unused]] bool of_four) 
   return fma(x, w, acc);
 }
 
-template <class C> SKUA_INL void put(F32 y, void* c, size_t j, size_t n) {
-  if (n >= size_t(L)) y.store(static_cast<C*>(c) + j);
-  else y.store_n(static_cast<C*>(c) + j, n);
-}
-
 // t.rows of MR rows; those beyond are the last one again, and not stored.
 template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t first) {
   F32 acc[MR][NV];
@@ -121,22 +116,10 @@ template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t 
       SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = multiply_add(x, w[v], acc[r][v], k < fours);
     }
   });
-  const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+  const FloatEnd end(t);
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     const size_t j = first + size_t(v) * L;
-    if (size_t(r) >= t.rows || j >= t.n) continue;
-    F32 y = acc[r][v];
-    if (t.bias) y = y + F32::load(t.bias + j);
-    y = clamp_high(clamp_low(y, low), high);
-    switch (t.c_type) {
-#ifdef SKUA_TYPE_f16
-      case Element::f16: put<f16>(y, t.c[r], j, t.n - j); break;
-#endif
-#ifdef SKUA_TYPE_bf16
-      case Element::bf16: put<bf16>(y, t.c[r], j, t.n - j); break;
-#endif
-      default: put<float>(y, t.c[r], j, t.n - j);
-    }
+    if (size_t(r) < t.rows && j < t.n) end(acc[r][v], t.c[r], j);
   }
 }
 

@@ -253,6 +253,41 @@ TEST(GemmDynamic, RowsDoNotDependOnTheirNeighbours) {
   }
 }
 
+// Many rows meet bytes of a part of the depth at a time, in strips.
+TEST(GemmDynamic, ManyRowsAndAllOfTheDepth) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) for (uint32_t block : {32, 64, 0}) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(23);
+    Case c;
+    static const int32_t some = 0;
+    c.d.quantize_a = true;
+    c.d.b_type = SKUA_DTYPE_S4;
+    c.d.b_q.block_size = block;
+    if (block == 64) c.d.b_q.zero_points = &some;
+    c.d.n = 19;
+    c.d.k = small() ? 1100 : 2150;
+    c.d.transpose_b = block == 32;
+    c.d.ldb = c.d.transpose_b ? 0 : 20;
+    c.fill(rng);
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op, true));
+    const size_t rows = 195;
+    const Data all = make({rows, c.d.k}, rng);
+    const Data y = run(op, {all})[0];
+    for (size_t m = 0; m < rows; m += 97) {
+      Data one = make({1, c.d.k}, rng);
+      for (size_t k = 0; k < c.d.k; ++k) one.v[k] = all.v[m * c.d.k + k];
+      const Data alone = run(op, {one})[0];
+      for (size_t n = 0; n < c.d.n; ++n) EXPECT_EQ(alone.v[n], y.v[m * c.d.n + n]) << "row " << m << " column " << n;
+      c.m = 1;
+      std::vector<double> want, bound;
+      reference(c, dense(one), true, want, bound);
+      expect_close(alone, want, bound);
+    }
+  }
+}
+
 TEST(GemmDynamic, BatchesAndPackedWeights) {
   Context context;
   Rng rng(13);
