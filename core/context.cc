@@ -171,7 +171,11 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
       skua_context_destroy(context);
       return s;
     }
-  if (c.tuning_cache[0] && !on_gpu)
+  if (on_gpu) {
+    const skua_device_info& info = context->gpu->about.info;
+    context->gpu_key = hash(info.name, strlen(info.name), hash(info.driver, strlen(info.driver), hash(api->isa, strlen(api->isa))));
+  }
+  if (c.tuning_cache[0])
     if (const skua_status s = load_tuned(context); s != SKUA_STATUS_OK) {
       skua_context_destroy(context);
       return s;

@@ -24,6 +24,7 @@ struct skua_context {
   skua_log_fn log;
   void* log_ctx;
   skua::gpu::Device* gpu;   // NULL = the CPU
+  uint64_t gpu_key;         // of a GPU: which one, behind which driver; measured choices are its alone
 };
 
 namespace skua {

@@ -1,4 +1,5 @@
 // skua_op_tune: the candidates of a plan take turns, the one with the smallest median is remembered. See tuning.h, docs/tuning.md.
+#include <skua/stream.h>
 #include <skua/tune.h>
 
 #include <math.h>
@@ -68,18 +69,38 @@ struct Tuning {
   void* workspace;
   size_t workspace_size;
   const skua_executor* executor;
+  skua_stream* stream;  // of a GPU, where operands and workspace are parts of one buffer and the device's clock counts
+  skua_buffer space;    // its workspace
   double until;
 
   bool late() const { return now_ns() > until; }
   skua_status sample(Candidate& c, size_t runs, double& ns) {
+    if (stream) return sample_on_device(c, runs, ns);
     const double start = now_ns();
     for (size_t i = 0; i < runs; ++i)
       SKUA_TRY(skua_plan_run(c.plan, inputs, c.plan->n_inputs, outputs, c.plan->n_outputs, workspace, workspace_size, executor));
     ns = (now_ns() - start) / double(runs);
     return SKUA_STATUS_OK;
   }
+  skua_status sample_on_device(Candidate& c, size_t runs, double& ns);
   skua_status measure(Candidate*& winner);
 };
+
+skua_status Tuning::sample_on_device(Candidate& c, size_t runs, double& ns) {
+  skua_event *begin = nullptr, *end = nullptr;
+  const double start = now_ns();
+  skua_status status = skua_event_record(stream, &begin);
+  for (size_t i = 0; i < runs && status == SKUA_STATUS_OK; ++i)
+    status = skua_plan_enqueue(c.plan, inputs, c.plan->n_inputs, outputs, c.plan->n_outputs, workspace_size ? &space : nullptr, stream);
+  if (status == SKUA_STATUS_OK) status = skua_event_record(stream, &end);
+  if (status == SKUA_STATUS_OK) status = skua_stream_wait(stream);
+  double elapsed = now_ns() - start, by_device = 0;  // the host's time where the device has no clock
+  if (status == SKUA_STATUS_OK && skua_event_nanoseconds(begin, end, &by_device) == SKUA_STATUS_OK) elapsed = by_device;
+  ns = elapsed / double(runs);
+  skua_event_destroy(begin);
+  skua_event_destroy(end);
+  return status;
+}
 
 skua_status Tuning::measure(Candidate*& winner) {
   // Twice each, the first time to warm up; only those within a third of the fastest stay. When there is no time for all, the last ones have lost: the model's own is the first.
@@ -112,6 +133,32 @@ skua_status Tuning::measure(Candidate*& winner) {
     if (median(candidates[i]) < (winner == candidates ? 0.99 : 1.0) * median(*winner)) winner = &candidates[i];
   return SKUA_STATUS_OK;
 }
+
+constexpr int kFill = 0x3c;  // as f32 0.0115: no denormals, no zeros
+
+// A GPU's memory for operands, and a stream.
+struct Device {
+  skua_device_buffer* memory = nullptr;
+  skua_stream* stream = nullptr;
+  ~Device() {
+    skua_stream_destroy(stream);
+    skua_device_buffer_destroy(memory);
+  }
+  skua_buffer at(size_t offset) const { return {nullptr, memory, offset}; }
+  skua_status open(const skua_context* ctx, size_t bytes) {
+    auto* context = const_cast<skua_context*>(ctx);
+    SKUA_TRY(skua_device_buffer_create(context, bytes, &memory));
+    SKUA_TRY(skua_stream_create(context, &stream));
+    const size_t size = min(bytes, size_t(1) << 20);
+    void* const block = allocate(ctx, size, 16);
+    if (!block) return out_of_memory("tune", size);
+    memset(block, kFill, size);
+    skua_status status = SKUA_STATUS_OK;
+    for (size_t at = 0; at < bytes && status == SKUA_STATUS_OK; at += size) status = skua_device_buffer_write(memory, at, block, min(size, bytes - at));
+    release(ctx, block, size);
+    return status;
+  }
+};
 
 size_t place(size_t& total, size_t bytes) {
   const size_t at = total;
@@ -149,7 +196,7 @@ void tell_found(const skua_op* op, const char* what, const Found& f) {
 skua_status find_fastest(const Field& field, const skua_executor* executor, double milliseconds, Found& found) {
   const skua_context* ctx = field.ops[0]->ctx;
   const size_t plan_size = skua_op_plan_size(field.ops[0]);
-  const uint32_t workers = executor && executor->concurrency ? executor->concurrency : 1;
+  const uint32_t workers = executor && executor->concurrency && !ctx->gpu ? executor->concurrency : 1;
   auto* probe = static_cast<skua_plan*>(allocate(ctx, plan_size, 16));
   if (!probe) return out_of_memory("tune", plan_size);
   size_t total = 0, workspace = 0, at_input[kMaxPlanInputs] = {}, at_output[2] = {};
@@ -162,19 +209,25 @@ skua_status find_fastest(const Field& field, const skua_executor* executor, doub
   }
   release(ctx, probe, plan_size);
 
-  const size_t at_workspace = place(total, workspace), at_candidates = place(total, field.count * sizeof(Candidate)), at_plans = place(total, field.count * plan_size);
+  const size_t at_workspace = place(total, workspace), there = ctx->gpu ? total : 0;
+  Device device;
+  if (ctx->gpu) SKUA_TRY(device.open(ctx, there));
+  if (ctx->gpu) total = 0;
+  const size_t at_candidates = place(total, field.count * sizeof(Candidate)), at_plans = place(total, field.count * plan_size);
   char* memory = total > SIZE_MAX / 2 ? nullptr : static_cast<char*>(allocate(ctx, total, SKUA_WORKSPACE_ALIGNMENT));
   if (!memory) return out_of_memory("tune", total);
-  memset(memory, 0x3c, at_workspace);  // as f32 0.0115: no denormals, no zeros
+  if (!ctx->gpu) memset(memory, kFill, at_workspace);
   memset(memory + at_candidates, 0, field.count * sizeof(Candidate));
   Tuning t = {};
   t.candidates = reinterpret_cast<Candidate*>(memory + at_candidates);
-  t.workspace = memory + at_workspace;
+  t.workspace = ctx->gpu ? nullptr : memory + at_workspace;
   t.workspace_size = workspace;
   t.executor = executor;
   t.until = now_ns() + 1e6 * milliseconds;
-  for (size_t i = 0; i < kMaxPlanInputs; ++i) t.inputs[i] = skua_host_buffer(memory + at_input[i]);
-  for (size_t i = 0; i < 2; ++i) t.outputs[i] = skua_host_buffer(memory + at_output[i]);
+  t.stream = device.stream;
+  t.space = device.at(at_workspace);
+  for (size_t i = 0; i < kMaxPlanInputs; ++i) t.inputs[i] = ctx->gpu ? device.at(at_input[i]) : skua_host_buffer(memory + at_input[i]);
+  for (size_t i = 0; i < 2; ++i) t.outputs[i] = ctx->gpu ? device.at(at_output[i]) : skua_host_buffer(memory + at_output[i]);
   for (size_t i = 0; i < field.count; ++i) {
     Candidate& c = t.candidates[t.count];
     c.plan = reinterpret_cast<skua_plan*>(memory + at_plans + t.count * plan_size);
@@ -285,7 +338,6 @@ skua_status skua_op_tune(skua_op* op, const skua_tensor* inputs, size_t n_inputs
     o = *options;
   }
   if (o.executor && !o.executor->parallel_for) return SKUA_INVALID("tune: executor.parallel_for is NULL");
-  if (op->ctx->gpu) return SKUA_UNSUPPORTED_("tune: %s is on a GPU, where nothing is tuned yet", op->cls->name);
   const double milliseconds = o.max_milliseconds ? o.max_milliseconds : 200;
   uint64_t key = 0;
   SKUA_TRY(tune_plan(op, "", inputs, n_inputs, o.executor, milliseconds, key));

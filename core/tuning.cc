@@ -175,6 +175,15 @@ int lock_file(const skua_context* ctx) {
   return say(ctx, SKUA_LOG_WARNING, "locked by somebody else; not written"), -1;
 }
 
+// " @<device>" at the end of a name: whose choice it is, where it is not the CPU's.
+void device_mark(const skua_context* ctx, char* to, size_t size) { snprintf(to, size, " @%08x", uint32_t(ctx->gpu_key)); }
+bool is_ours(const skua_context* ctx, const TunedChoice& t) {
+  const char* const mark = strstr(t.name, " @");
+  char own[16] = "";
+  if (ctx->gpu) device_mark(ctx, own, sizeof own);
+  return mark ? !strcmp(mark, own) : !ctx->gpu;
+}
+
 TunedChoice*& bucket(const skua_context* ctx, uint64_t key) { return ctx->tuned[key % kTunedBuckets]; }
 TunedChoice* first(const skua_context* ctx, uint64_t key) { return __atomic_load_n(&bucket(ctx, key), __ATOMIC_ACQUIRE); }
 
@@ -191,6 +200,7 @@ uint64_t tuning_key(const skua_op* op, const PlanShapes& shapes) {
   const uint32_t numbers[] = {op->cls->id, op->ctx->isas, uint32_t(shapes.n_inputs)};
   h = hash(numbers, sizeof numbers, h);
   h = hash(op->ctx->filter, strlen(op->ctx->filter), h);
+  if (op->ctx->gpu) h = hash(&op->ctx->gpu_key, sizeof op->ctx->gpu_key, h);
   for (size_t i = 0; i < shapes.n_inputs; ++i) {
     const skua_tensor& t = shapes.inputs[i];
     const uint32_t type_and_rank[] = {uint32_t(t.type), t.rank};
@@ -214,7 +224,9 @@ uint32_t tuned_creation(const skua_context* ctx, uint64_t key) {
 }
 
 void tuned_name(const skua_plan* plan, char (&name)[sizeof TunedChoice::name]) {
-  snprintf(name, sizeof name, "%s %s %s", plan->op->cls->name, plan->algorithm, plan->kernel ? plan->kernel->name : "-");
+  const char* const kernel = skua_plan_kernel(plan);
+  const int n = snprintf(name, sizeof name, "%s %s %s", plan->op->cls->name, plan->algorithm, kernel[0] ? kernel : "-");
+  if (plan->op->ctx->gpu && n > 0 && size_t(n) < sizeof name) device_mark(plan->op->ctx, name + n, sizeof name - size_t(n));
 }
 
 const TunedChoice* find_tuned(const skua_context* ctx, uint64_t key) {
@@ -253,12 +265,14 @@ skua_status load_tuned(skua_context* ctx) {
   skua_status status = SKUA_STATUS_OK;
   Contents c;
   if (read_file(ctx, fd, c, status)) {
-    size_t count = 0;
+    size_t count = 0, others = 0;
     each_entry(ctx, c, [&](const TunedChoice& t, const char*, size_t) {
-      if (status == SKUA_STATUS_OK) status = remember_tuned(ctx, t), ++count;
+      if (!is_ours(ctx, t)) ++others;
+      else if (status == SKUA_STATUS_OK) status = remember_tuned(ctx, t), ++count;
     });
     if (!c.size) say(ctx, SKUA_LOG_INFO, "is empty");
     else if (count) say(ctx, SKUA_LOG_INFO, "read %zu choice%s", count, count == 1 ? "" : "s");
+    if (others) say(ctx, SKUA_LOG_INFO, "%zu choice%s of other devices passed over", others, others == 1 ? "" : "s");
     release(ctx, c.text, c.capacity);
   }
   close(fd);

@@ -116,7 +116,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
     g.pad_top = s.pad_top; g.pad_left = s.pad_left;
     g.a = p.in; g.c = p.out; g.r = p.residual;
   }
-  SKUA_TRY(make_product(base, g, true, p.step));
+  SKUA_TRY(make_product(base, g, true, p.step, &out->choice));
   p.text = p.step.text;
   return SKUA_STATUS_OK;
 }

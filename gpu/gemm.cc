@@ -76,7 +76,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.alpha = c.alpha; g.beta = c.beta;
   g.residual = c.residual;
   g.activation = fused(c.activation);
-  SKUA_TRY(make_product(base, g, true, p.step));
+  SKUA_TRY(make_product(base, g, true, p.step, &out->choice));
   p.text = p.step.text;
   return SKUA_STATUS_OK;
 }

@@ -141,19 +141,22 @@ bool fill_arguments(const Product& p, ProductStep& to) {
 
 }  // namespace
 
-skua_status make_product(const skua_op* op, const Product& p, bool aligned, ProductStep& to) {
+skua_status make_product(const skua_op* op, const Product& p, bool aligned, ProductStep& to, Choice* tried) {
   Device* const device = op->ctx->gpu;
   to = {};
   if (!p.m || !p.n || !p.z) return SKUA_STATUS_OK;
   const ProductChoice choice = choose_product(device->about, size_of(p, aligned));
   const char* filter = op->ctx->filter;
   Vectors v = {};
-  // The first that the filter names; without one, or when it names none that can serve, the best.
-  for (int pass = filter[0] ? 0 : 1; pass < 2 && !to.text; ++pass)
+  // The first that the filter names; without one, or when it names none that can serve, the best. Tuning wants them one by one.
+  bool any = false;
+  for (int pass = filter[0] ? 0 : 1; pass < 2 && !any; ++pass)
     for (uint32_t i = 0; i < choice.count && !to.text; ++i) {
       v = vectors_of(p, aligned);
       const KernelText* text = text_of(p, ProductKind(choice.order[i]), v);
       if (!text || !text->source || (pass == 0 && !glob_match(filter, text->names[device->api->number]))) continue;
+      any = true;
+      if (tried && tried->skip()) continue;
       to.text = text;
       to.kind = ProductKind(choice.order[i]);
     }
@@ -210,7 +213,7 @@ void explain_product(const skua_op* op, const Product& p, const ProductStep& ste
   const ProductChoice choice = choose_product(op->ctx->gpu->about, size_of(p, true));
   text.add("  %zu rows, %zu columns, %zu terms, %zu of them; work-group %ux%ux%u\n", p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, step.group.local[0], step.group.local[1],
            step.group.local[2]);
-  text.add("  %s: %s\n  candidates:", product_kind_name(step.kind), step.kind == choice.order[0] ? choice.why : "the kernel filter asks for it, or the preferred one has no kernel for these strides");
+  text.add("  %s: %s\n  candidates:", product_kind_name(step.kind), step.kind == choice.order[0] ? choice.why : "the kernel filter asks for it, or a measurement, or the preferred one has no kernel for these strides");
   for (uint32_t i = 0; i < choice.count; ++i) text.add(" %s", product_kind_name(choice.order[i]));
   text.add("\n");
 }

@@ -46,8 +46,8 @@ struct ProductStep {
   int32_t arguments[kMaxArguments];
 };
 
-// aligned: offsets of A, B, C and the residual are multiples of 4 elements. Chooses a kernel, which the context's filter may name, and compiles it.
-skua_status make_product(const skua_op* op, const Product& p, bool aligned, ProductStep& to);
+// aligned: offsets of A, B, C and the residual are multiples of 4 elements. Chooses a kernel, which the context's filter may name, and compiles it. choice: of a plan that has one product.
+skua_status make_product(const skua_op* op, const Product& p, bool aligned, ProductStep& to, Choice* choice = nullptr);
 struct ProductOffsets {
   size_t a, b, c, r;  // elements
 };

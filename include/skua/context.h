@@ -29,7 +29,7 @@ typedef struct skua_context_options {
   const char* kernel_filter; /* glob (* and ?) that kernel names must match where several could serve, e.g. "*_6x16_*";    */
                              /* NULL = environment SKUA_KERNEL, then no filter. Ignored for kinds where nothing matches    */
   const char* tuning_cache;  /* file of measured choices: read now, written by skua_op_tune(); NULL = none. A file of another */
-                             /* device or version, or a damaged line, is ignored, never an error; the log says what and why. Nothing on a GPU */
+                             /* machine or version, or a damaged line, is ignored, never an error; the log says what and why. One file serves the CPU and GPUs */
   skua_log_fn log;           /* NULL = silent: the library itself never prints. Called by create, op_tune, save_programs, destroy, and on GPUs by plans and the driver */
   void* log_ctx;
   const char* program_cache; /* GPU: file of programs as the driver compiled them: read now, written by skua_context_save_programs() and when the context is destroyed; NULL = none. One of  */
