@@ -1,4 +1,4 @@
-#include "contestant.h"
+#include "device_side.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 namespace bench {
 
 std::string isa_cap;
+skua_device bench_device = SKUA_DEVICE_CPU;
 
 namespace {
 
@@ -22,9 +23,7 @@ class Chain : public PreparedNetwork {
   float* at(float* base, size_t elements) const { return reinterpret_cast<float*>(reinterpret_cast<char*>(base) + elements * size_of(network->type)); }
   View view(int tensor) {
     if (tensor < 0) return {};
-    int root = tensor;
-    while (network->tensors[size_t(root)].parent >= 0) root = network->tensors[size_t(root)].parent;
-    return {at(arena.data(), plan.offset[size_t(tensor)]), network->tensors[size_t(root)].c};
+    return {at(arena.data(), plan.offset[size_t(tensor)]), network->stride(tensor)};
   }
   void run() override {
     for (size_t i = 0; i < steps.size();) {
@@ -99,8 +98,8 @@ void park_openmp() {
 #endif
 
 const std::vector<std::string>& peer_names() {
-  static const std::vector<std::string> names = {"xnnpack", "onednn", "openblas", "blis"};
-  return names;
+  static const std::vector<std::string> names = {"xnnpack", "onednn", "openblas", "blis"}, of_device = {"cpu", "clblast", "cublas"};
+  return on_device() ? of_device : names;
 }
 
 std::vector<std::unique_ptr<Contestant>> find_peers(const std::vector<std::string>& names, std::vector<std::string>* missing) {
@@ -108,6 +107,12 @@ std::vector<std::unique_ptr<Contestant>> find_peers(const std::vector<std::strin
   for (const std::string& name : names) {
     std::string why = "not in this build";
     std::unique_ptr<Contestant> peer;
+    skua_device_info device;
+    if (on_device() && find_device(bench_device, &device)) {
+      SkuaOptions cpu;
+      cpu.name = name;
+      peer = name == "cpu" ? make_skua(cpu) : name == "clblast" ? make_clblast(device, &why) : make_cublas(device, &why);
+    }
 #ifdef BENCH_XNNPACK
     if (name == "xnnpack") peer = make_xnnpack(&why);
 #endif

@@ -20,10 +20,20 @@ class Prepared {
  public:
   virtual ~Prepared() = default;
   virtual void run() = 0;
+  // By a device's own clock: nanoseconds of one of so many runs in a row. < 0: it has none, run() is timed.
+  virtual double device_ns(size_t /*calls*/) { return -1; }
   virtual void fetch() {}  // brings the result to the output view, outside of the timing, where run() left it in another layout
   virtual std::string algorithm() const { return ""; }
   virtual std::string kernel() const { return ""; }
   virtual std::string plan() const { return ""; }  // all that was chosen, as text: equal texts are equal plans
+};
+
+// What it takes to make a network ready on a device, in nanoseconds: the context (the driver's own start), packing and uploading weights, plans (which compile programs or find them in a
+// file), and the first run.
+struct StartUp {
+  double context_ns = 0, create_ns = 0, plan_ns = 0, first_ns = 0;
+  size_t programs = 0;  // 0: not known
+  double ns() const { return plan_ns + first_ns; }
 };
 
 // A whole network, likewise.
@@ -35,6 +45,11 @@ class PreparedNetwork {
   virtual void read(int tensor, std::vector<float>& out) = 0; // dense; the network's output, or the last step's input
   virtual std::string kernel(size_t) const { return ""; }
   virtual std::string algorithm(size_t) const { return ""; }
+  // On a device: by its own clock as above, a step's too; what it took to get here; what the host does to record an operator, nanoseconds.
+  virtual double device_ns(size_t /*calls*/) { return -1; }
+  virtual double step_device_ns(size_t) { return -1; }
+  virtual const StartUp* start_up() const { return nullptr; }
+  virtual double record_ns() { return -1; }
 };
 
 class Contestant {
@@ -66,18 +81,25 @@ struct SkuaOptions {
   uint32_t wanted = 0;       // candidate of the plan, counted from 1 (core/tuning.h); 0 = the library's own choice
   bool tune = false;         // measured choices: skua_op_tune() before the plan. NULL from prepare() where that is not supported
   skua_device device = SKUA_DEVICE_CPU;
+  std::string program_cache = "";  // of a device; "" = none
+  std::string name = "skua";
 };
 std::unique_ptr<Contestant> make_skua(const SkuaOptions& options = {});
 
 // How many candidates the plan of this layer has with these weights; 0 where the library keeps that to itself (a shared one).
 size_t library_candidates(Contestant& ours, const Layer& layer, const float* weights, const float* bias);
 
-// Its create call alone, and the tensors that a plan of the layer takes (dense), for timing the calls themselves. `ours` comes from make_skua().
+// Its create call alone, and the tensors that a plan of the layer takes, for timing the calls themselves. `ours` comes from make_skua().
 skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op);
-size_t library_inputs(const Layer& layer, skua_tensor inputs[2]);
+size_t library_inputs(const Layer& layer, skua_tensor inputs[2], skua_tensor* out = nullptr, size_t x_stride = 0, size_t second_stride = 0, size_t y_stride = 0);  // strides: pixels', 0 = dense
 skua_context* library_context(Contestant& ours);
+double library_start_ns(Contestant& ours);  // what making its context took
 
-// Peers, by name: "xnnpack", "onednn", "openblas", "blis". Those this build knows and finds; `missing` gets a line for each of the others.
+// The device of --device, set before any contestant is made. There the peers are others: this library on the CPU, and products on the device.
+extern skua_device bench_device;
+inline bool on_device() { return bench_device.api != SKUA_DEVICE_API_CPU; }
+
+// Peers, by name: "xnnpack", "onednn", "openblas", "blis"; on a device "cpu", "clblast", "cublas". Those this build knows and finds; `missing` gets a line for each of the others.
 const std::vector<std::string>& peer_names();
 std::vector<std::unique_ptr<Contestant>> find_peers(const std::vector<std::string>& names, std::vector<std::string>* missing);
 

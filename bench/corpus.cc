@@ -1,4 +1,4 @@
-#include "corpus.h"
+#include "contestant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +91,7 @@ struct Parser {
       corpus.source += (corpus.source.empty() ? "" : " ") + word;
       return true;
     }
+    if (verb == "device") return corpus.of_device = true;
     std::vector<size_t> v;
     if (verb == "input") {
       words >> word;
@@ -99,6 +100,7 @@ struct Parser {
       l.out_h = v[0];
       l.out_w = v[1];
       l.out_c = v[2];
+      if (network_extent) l.out_h = l.out_w = network_extent;
       corpus.network = true;
       corpus.input = corpus.output = add_tensor(l, "input");
       return true;
@@ -225,6 +227,14 @@ bool parse_corpus(const char* file, const char* text, Corpus* out, std::string* 
   return true;
 }
 
+size_t network_extent = 0;
+
+size_t Corpus::stride(int tensor) const {
+  if (tensor < 0) return 0;
+  while (tensors[size_t(tensor)].parent >= 0) tensor = tensors[size_t(tensor)].parent;
+  return tensors[size_t(tensor)].c;
+}
+
 const std::vector<Corpus>& corpora(skua_dtype type) {
   static const std::vector<Corpus> all = [] {
     std::vector<Corpus> list;
@@ -235,7 +245,7 @@ const std::vector<Corpus>& corpora(skua_dtype type) {
         fprintf(stderr, "skua-bench: %s\n", error.c_str());
         exit(2);
       }
-      list.push_back(c);
+      if (!c.of_device || on_device()) list.push_back(c);
     }
     return list;
   }();

@@ -23,13 +23,15 @@ struct FeatureMap {
 
 struct Corpus {
   std::string name, source;
-  bool network = false;
+  bool network = false, of_device = false;  // of_device: of --device only
   skua_dtype type = SKUA_DTYPE_F32;  // of every layer
   int input = -1, output = -1;
   std::vector<Step> steps;
   std::vector<FeatureMap> tensors;  // of a network
+  size_t stride(int tensor) const;  // of its pixels, elements; 0 for none
 };
 
+extern size_t network_extent;  // height and width of the networks' images; 0 = as their files say. Set before corpora()
 const std::vector<Corpus>& corpora(skua_dtype type = SKUA_DTYPE_F32);
 
 // False with a text that names the line when the file is not one.

@@ -1,112 +1,97 @@
-// --device: layers on a GPU by its own timestamps, resident in its memory, and the CPU's time beside it. No peers, no report: docs/benchmarks.md.
+// --device: the layers and networks suites on a GPU, whose limits stand in for the machine's and whose peers are this library on the CPU and products by others. docs/benchmarks.md.
+#include <math.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <algorithm>
-#include <regex>
 
-#include "layer_case.h"
+#include "device_side.h"
+#include "session.h"
 
 namespace bench {
 namespace {
 
-struct DeviceRun {
-  skua_context* context;
-  skua_op* op = nullptr;
-  skua_plan* plan = nullptr;
-  skua_device_buffer *in[2] = {}, *out = nullptr, *workspace = nullptr;
-  skua_stream* stream = nullptr;
-  size_t n_inputs = 0;
-  explicit DeviceRun(skua_context* c) : context(c) {}
-  ~DeviceRun() {
-    skua_stream_destroy(stream);
-    for (skua_device_buffer* b : {in[0], in[1], out, workspace}) skua_device_buffer_destroy(b);
-    skua_plan_destroy(plan);
-    skua_op_destroy(op);
+// Removed at the end: the cache file of programs.
+struct TemporaryFile {
+  char path[64] = "/tmp/skua-bench-XXXXXX";
+  TemporaryFile() {
+    const int fd = mkstemp(path);
+    if (fd >= 0) close(fd);
+    unlink(path);  // no file yet: an empty one would be called damaged
   }
-  bool upload(const std::vector<float>& values, skua_dtype type, skua_device_buffer** to) {
-    Memory memory(values, type);
-    const size_t bytes = values.size() * skua_dtype_bits(type) / 8;
-    return skua_device_buffer_create(context, bytes, to) == SKUA_STATUS_OK && skua_device_buffer_write(*to, 0, memory.data(), bytes) == SKUA_STATUS_OK;
-  }
-  bool prepare(Contestant& who, const Layer& l) {
-    const Operands o = make_operands(l, 1);
-    if (library_create(who, l, o.weights.data(), o.bias.empty() ? nullptr : o.bias.data(), &op) != SKUA_STATUS_OK) return false;
-    skua_tensor tensors[2];
-    n_inputs = library_inputs(l, tensors);
-    if (skua_op_plan(op, tensors, n_inputs, nullptr, 0, &plan) != SKUA_STATUS_OK) return false;
-    const size_t space = skua_plan_workspace(plan, 1);
-    return upload(o.x, l.type, &in[0]) && (n_inputs < 2 || upload(o.second, l.type, &in[1])) &&
-           skua_device_buffer_create(context, l.out_count() * skua_dtype_bits(l.type) / 8, &out) == SKUA_STATUS_OK &&
-           (!space || skua_device_buffer_create(context, space, &workspace) == SKUA_STATUS_OK) && skua_stream_create(context, &stream) == SKUA_STATUS_OK;
-  }
-  // Nanoseconds of one, of `times` in a row; < 0: a status.
-  double time(int times) {
-    const skua_buffer from[2] = {{nullptr, in[0], 0}, {nullptr, in[1], 0}}, to = {nullptr, out, 0}, space = {nullptr, workspace, 0};
-    skua_event *begin = nullptr, *end = nullptr;
-    double ns = -1;
-    bool ok = skua_event_record(stream, &begin) == SKUA_STATUS_OK;
-    for (int i = 0; i < times && ok; ++i) ok = skua_plan_enqueue(plan, from, n_inputs, &to, 1, workspace ? &space : nullptr, stream) == SKUA_STATUS_OK;
-    ok = ok && skua_event_record(stream, &end) == SKUA_STATUS_OK && skua_stream_wait(stream) == SKUA_STATUS_OK && skua_event_nanoseconds(begin, end, &ns) == SKUA_STATUS_OK;
-    skua_event_destroy(begin);
-    skua_event_destroy(end);
-    return ok ? ns / times : -1;
-  }
+  ~TemporaryFile() { unlink(path); }
 };
-
-double cpu_time(Contestant& cpu, const Layer& l) {
-  LayerBench bench(l);
-  std::string why;
-  Entry e = bench.prepare(cpu, &why);
-  if (!e.prepared) return -1;
-  double best = 1e300;
-  for (int i = 0; i < 5; ++i) {
-    const double start = now_ns();
-    e.prepared->run();
-    best = std::min(best, now_ns() - start);
-  }
-  return best;
-}
 
 }  // namespace
 
-int run_on_device(Session& s) {
-  std::vector<skua_device_info> all(32);
-  all.resize(std::min(skua_device_list(all.data(), all.size()), all.size()));
-  const skua_device wanted = s.options.device;
-  const skua_device_info* info = nullptr;
-  for (const skua_device_info& d : all)
-    if (d.device.api == wanted.api && d.device.index == wanted.index) info = &d;
-  SkuaOptions how;
-  how.device = wanted;
-  const auto gpu = make_skua(how), cpu = make_skua();
-  if (!gpu || !cpu || !info) return 1;
-  printf("skua %s on %s (%s)%s\n%-52s %12s %12s %12s\n", skua_version_string(), info->name, info->driver, info->is_software ? "\nThis device computes on the CPU: its times say nothing about GPUs." : "", "", "device",
-         "", "CPU, 1 core");
-  size_t left_out = 0;
-  std::string why;
-  for (const LayerCase& c : layer_cases(s.options.types)) {
-    if (!s.wanted(c.name)) continue;
-    DeviceRun run(library_context(*gpu));
-    double best = -1;
-    if (run.prepare(*gpu, c.layer) && run.time(1) >= 0) {  // the first may compile
-      const double once = run.time(1);
-      const int times = std::max(1, std::min(50, int(5e6 / std::max(once, 1.0))));
-      for (int i = 0; i < (s.options.quick ? 3 : 10); ++i)
-        if (const double ns = run.time(times); ns > 0 && (best < 0 || ns < best)) best = ns;
-    }
-    if (best < 0) {
-      if (!left_out++) why = c.name + ": " + skua_error_text();
-      continue;
-    }
-    const double flops = c.layer.multiplies() ? c.layer.flops() : 0;
-    char rate[32];
-    snprintf(rate, sizeof rate, flops > 0 ? "%.1f GFLOP/s" : "%.1f GB/s", (flops > 0 ? flops : c.layer.bytes()) / best);
-    const double host = cpu_time(*cpu, c.layer);
-    printf("%-52s %12s %12s %12s  %s\n", c.name.c_str(), duration(best).c_str(), rate, host > 0 ? duration(host).c_str() : "", skua_plan_kernel(run.plan));
-    fflush(stdout);
+bool is_device_suite(const std::string& name) { return name == "layers" || name == "networks"; }
+
+bool begin_device(Session& s) {
+  if (!find_device(bench_device, &s.device)) {
+    SkuaOptions how;
+    how.device = bench_device;
+    make_skua(how);  // says what is missing
+    return false;
   }
-  if (left_out) printf("%zu layers left out, the first: %s\n", left_out, why.c_str());
-  return 0;
+  SkuaOptions how;
+  how.device = bench_device;
+  s.ours = make_skua(how);
+  if (!s.ours) return false;
+  effort.sample_ns = 1e6;  // a timestamp has its price
+  s.machine = measure_device(*s.ours, s.device, s.options.quick);
+  return true;
+}
+
+void print_device(const Session& s) {
+  const Machine& m = s.machine;
+  printf("skua %s on %s, %s, %zu compute units\n  driver    %s\n", skua_version_string(), m.cpu.c_str(), m.isa.c_str(), m.cores, s.device.driver);
+  if (s.device.is_software) printf("  SOFTWARE  this device computes on the CPU: its times say nothing about GPUs\n");
+  skua_device_info cpu;
+  if (skua_device_list(&cpu, 1)) printf("  cpu       %s, %d thread%s\n", cpu.name, s.options.threads[0], s.options.threads[0] > 1 ? "s" : "");
+  for (const auto& p : s.peers) printf("  peer      %s %s\n", p->name(), p->version().c_str());
+  for (const std::string& line : s.missing_peers) printf("  no peer   %s\n", line.c_str());
+  printf("  peak      %.1f GFLOP/s (multiply-add, f32)\n  copy      ", m.peaks[0].gflops);
+  for (const Level& l : m.levels) printf("%s %.1f  ", l.name, l.copy);
+  printf("GB/s (read and written)\n\n");
+  fflush(stdout);
+}
+
+std::unique_ptr<Contestant> start_on_device(const Corpus& network, Result& r, std::string* why) {
+  const TemporaryFile cache;
+  SkuaOptions how;
+  how.device = bench_device;
+  how.program_cache = cache.path;
+  if (const auto first = make_skua(how)) {
+    const auto net = first->prepare_network(network, why);
+    if (!net) return nullptr;
+    r.cold = *net->start_up();
+  }  // writes the file
+  auto made = make_skua(how);
+  if (!made) *why = skua_error_text();
+  return made;
+}
+
+// Each layer's roundings are carried on by those behind it: as many steps of a random walk.
+double score_bound(const Corpus& c) { return (c.type == SKUA_DTYPE_F32 ? 64 : 8) * roundoff(c.type) * sqrt(double(c.steps.size())); }
+
+void print_device_network(const Session& s, const Result& r) {
+  const auto ms = [](double ns) { return ns / 1e6; };
+  if (r.warm.programs) printf("  %zu programs; ", r.warm.programs);
+  printf("%.2f us on the host to record an operator; scores within %.2g of the CPU's\n", r.record_ns / 1e3, r.distance);
+  printf("  start without a program cache: %.0f ms (plans %.0f, first run %.0f); with it %.0f ms (plans %.0f, first run %.0f); besides, context %.0f and weights %.0f ms\n", ms(r.cold.ns()), ms(r.cold.plan_ns),
+         ms(r.cold.first_ns), ms(r.warm.ns()), ms(r.warm.plan_ns), ms(r.warm.first_ns), ms(r.warm.context_ns), ms(r.warm.create_ns));
+  printf("  %-46s %10s %6s %10s %7s  peers\n", "layer", "time", "share", "GFLOP/s", "limit");
+  double sum = 0;
+  for (const StepTime& t : r.steps) sum += t.ns;
+  for (const StepTime& t : r.steps) {
+    if (t.ns < 0.01 * sum && r.steps.size() > 20) continue;
+    printf("  %-46s %10s %5.1f%% %10.1f %6.0f%% ", t.name.c_str(), duration(t.ns).c_str(), 100 * t.ns / sum, t.gflops, 100 * t.peak_share);
+    for (const PeerTime& p : t.peers) printf(" %s %.2fx", p.name.c_str(), p.ns / t.ns);
+    printf("  %s\n", t.kernel.c_str());
+  }
+  printf("  %-46s %10s         (one by one; layers below 1%% are not listed)\n", "all layers", duration(sum).c_str());
+  if (s.device.is_software) printf("  software device: no speed of a GPU\n");
+  fflush(stdout);
 }
 
 }  // namespace bench

@@ -23,6 +23,10 @@ struct Entry {
   std::unique_ptr<Prepared> prepared;
   std::string algorithm() const { return prepared->algorithm(); }
   std::string choice() const { return prepared->algorithm() + " " + prepared->kernel(); }
+  Racer racer() const {
+    Prepared* const p = prepared.get();
+    return {[p] { p->run(); }, who, [p](size_t calls) { return p->device_ns(calls); }};
+  }
 };
 
 // Everybody reads and writes the same memory: where a tensor happens to lie in the cache's sets can be worth a third of the time.

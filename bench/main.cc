@@ -14,7 +14,7 @@ namespace {
 
 const Suite* suite_of(const std::string& name) {
   const Suite* const suites[] = {&machine_suite, &overhead_suite, &kernels_suite, &layers_suite, &networks_suite, &regret_suite};
-  for (int i = 0; i < 6; ++i)
+  for (int i = 0; i < suite_count; ++i)
     if (name == suite_names[i]) return suites[i];
   return nullptr;
 }
@@ -194,7 +194,7 @@ void Session::set_time(Result& r, const Timing& t, double bytes) const {
   r.noise = t.noise;
   r.gflops = r.flops / r.ns;
   r.bandwidth = bytes / r.ns;
-  if (const double roof = machine.roofline_ns(r.isa, r.type, r.flops, bytes, effort.threads); roof > 0) r.peak_share = roof / r.ns;
+  if (const double roof = machine.roofline_ns(r.isa, r.type, r.flops, bytes, on_device() ? 1 : effort.threads); roof > 0) r.peak_share = roof / r.ns;
 }
 
 std::string duration(double ns) {
@@ -208,7 +208,7 @@ std::string duration(double ns) {
 
 void Session::use_threads(int threads) {
   effort.threads = threads;
-  machine.pinned = pin_to_core(options.cpu);
+  if (!on_device()) machine.pinned = pin_to_core(options.cpu);  // a driver's own threads would stay there too
   ours->use_threads(threads);
   for (auto& p : peers) p->use_threads(threads);
 }
@@ -240,7 +240,7 @@ void Session::add(Result r) {
     if (r.peak_share >= 0) printf(" %4.0f%%", 100 * r.peak_share);
     for (const PeerTime& p : r.peers) printf("  %s %.2fx", p.name.c_str(), p.ns / r.ns);
     if (r.f32.ns > 0) printf("  f32 %.2fx", r.f32.ns / r.ns);
-    if (r.distance >= 0) printf("  %.2g from f32's scores", r.distance);
+    if (r.distance >= 0) printf(on_device() ? "  %.2g from the CPU's scores" : "  %.2g from f32's scores", r.distance);
     if (const PeerTime* p = r.best_peer(); p && fabs(p->ns / r.ns - 1) <= r.noise + p->noise) printf("  (within the noise of %.0f%%)", 100 * (r.noise + p->noise));
     if (const Result* one = one_thread(r)) printf("  scaling %.2fx", one->ns / r.ns);
     if (r.suite == "regret") printf("  %s %s, %zu others tried", r.algorithm.c_str(), r.kernel.c_str(), r.tried);
@@ -272,7 +272,6 @@ int run(int argc, char** argv) {
     s.filter = std::regex(s.options.filter);
     s.any_filter = true;
   }
-  if (s.options.device.api != SKUA_DEVICE_API_CPU) return run_on_device(s);
   std::vector<std::pair<const Suite*, std::vector<std::string>>> work;
   for (const std::string& name : s.options.suites) {
     const Suite* suite = suite_of(name);
@@ -289,15 +288,19 @@ int run(int argc, char** argv) {
     return 2;
   }
   s.terminal = isatty(STDERR_FILENO);
-  s.machine = describe_machine();
-  s.ours = make_skua();
-  if (!s.ours) return 1;
-  s.use_threads(1);
-  measure_machine(s.machine, s.options.quick);
-  unpin();
+  if (on_device()) {
+    if (!begin_device(s)) return 3;
+  } else {
+    s.machine = describe_machine();
+    s.ours = make_skua();
+    if (!s.ours) return 1;
+    s.use_threads(1);
+    measure_machine(s.machine, s.options.quick);
+    unpin();
+  }
   s.peers = find_peers(s.options.peers, &s.missing_peers);
   s.use_threads(s.options.threads[0]);
-  print_machine(s);
+  on_device() ? print_device(s) : print_machine(s);
   for (const auto& w : work) w.first->run(s, w.second);
   if (s.terminal) fprintf(stderr, "\r\033[K");
   print_summary(s);

@@ -10,7 +10,7 @@
 
 namespace bench {
 
-const char* const suite_names[6] = {"machine", "overhead", "kernels", "layers", "networks", "regret"};
+const char* const suite_names[suite_count] = {"machine", "overhead", "kernels", "layers", "networks", "regret"};
 
 namespace {
 
@@ -62,8 +62,9 @@ void print_help() {
       "  --threads N[,N]      workers (default 1: one thread, pinned to a core); \"1,2\" runs each case with both and prints the scaling\n"
       "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are left out\n"
       "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
-      "  --device API:N       layers on a GPU, opencl:0 or vulkan:0 as skua_device_list() numbers them, with the CPU's time beside them; takes --filter, --type and --quick\n"
-      "  --peers LIST|none    xnnpack,onednn,openblas,blis (default: those that are there)\n"
+      "  --device API:N       layers and networks on a GPU, opencl:0 or vulkan:0 as skua_device_list() numbers them, by its own clock, with the CPU's time beside them\n"
+      "  --resolution N       images of the networks are N x N\n"
+      "  --peers LIST|none    xnnpack,onednn,openblas,blis; on a device cpu,clblast,cublas (default: those that are there)\n"
       "  --quick              fewer samples: minutes instead of half an hour\n"
       "  --json FILE          results, one object per case\n"
       "  --html FILE          a report that needs no other file\n"
@@ -83,7 +84,7 @@ bool parse_options(int argc, char** argv, Options* o) {
     }
     const bool plain = flag == "--quick" || flag == "--list" || flag == "--help" || flag == "-h";
     const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--type" || flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" || flag == "--html" ||
-                        flag == "--compare" || flag == "--device";
+                        flag == "--compare" || flag == "--device" || flag == "--resolution";
     if (!plain && !valued) return fail("unknown argument \"" + std::string(argv[i]) + "\"; --help lists them");
     if (plain && has_value) return fail(flag + " takes no value");
     if (valued && !has_value) {
@@ -106,7 +107,12 @@ bool parse_options(int argc, char** argv, Options* o) {
       int index = 0;
       if ((api != "opencl" && api != "vulkan") || (colon != std::string::npos && !number(value.c_str() + colon + 1, 0, 31, &index)))
         return fail("--device: \"" + value + "\" is not opencl:N or vulkan:N");
-      o->device = {api == "opencl" ? SKUA_DEVICE_API_OPENCL : SKUA_DEVICE_API_VULKAN, uint32_t(index)};
+      bench_device = {api == "opencl" ? SKUA_DEVICE_API_OPENCL : SKUA_DEVICE_API_VULKAN, uint32_t(index)};
+    }
+    else if (flag == "--resolution") {
+      int extent = 0;
+      if (!number(value.c_str(), 32, 4096, &extent)) return fail("--resolution: \"" + value + "\" is not a number from 32 to 4096");
+      network_extent = size_t(extent);
     }
     else if (flag == "--type") {
       o->types.clear();
@@ -122,8 +128,9 @@ bool parse_options(int argc, char** argv, Options* o) {
       if (o->threads.empty()) return fail("--threads: no number");
     } else if (!number(value.c_str(), 0, 1023, &o->cpu)) return fail("--cpu: \"" + value + "\" is not a number from 0 to 1023");
   }
-  const std::vector<std::string> all(suite_names, suite_names + 6);
-  if (o->suites.empty()) o->suites.assign(all.begin(), all.end() - 1);  // regret: on request
+  std::vector<std::string> all(suite_names, suite_names + suite_count);
+  if (on_device()) all.erase(std::remove_if(all.begin(), all.end(), [](const std::string& name) { return !is_device_suite(name); }), all.end());
+  if (o->suites.empty()) o->suites.assign(all.begin(), all.end() - !on_device());  // regret: on request
   if (!known(o->suites, all, "--suite")) return false;
   if (o->types.empty()) o->types = {SKUA_DTYPE_F32};
   if (o->peers.empty()) o->peers = peer_names();

@@ -1,12 +1,8 @@
 // The report as one HTML file: styles and drawings inline, nothing loaded from anywhere.
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <algorithm>
 #include <map>
 
 #include <skua/skua.h>
-#include "session.h"
+#include "report_html.h"
 
 namespace bench {
 namespace {
@@ -44,104 +40,25 @@ details summary{cursor:pointer;color:var(--soft);margin:8px 0}
 svg text{fill:var(--soft);font:12px system-ui,sans-serif}
 )css";
 
-struct Html {
-  FILE* f;
-  void raw(const char* format, ...) __attribute__((format(printf, 2, 3))) {
-    va_list args;
-    va_start(args, format);
-    vfprintf(f, format, args);
-    va_end(args);
-  }
-};
-
-// The number of threads that means and the roofline are of; rows of other numbers say so.
-int first_threads(const Session& s) { return s.options.threads[0]; }
-std::string thread_note(const Session& s, const Result& r) {
-  return r.threads == first_threads(s) ? "" : " <span class=soft>" + std::to_string(r.threads) + " threads</span>";
-}
-
-std::string type_note(const Result& r) { return r.type == SKUA_DTYPE_F32 ? "" : std::string(" <span class=soft>") + skua_dtype_name(r.type) + "</span>"; }
-bool any_halves(const Session& s) {
-  return std::any_of(s.results.begin(), s.results.end(), [](const Result& r) { return r.f32.ns > 0; });
-}
-
-std::string escape(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
-  }
-  return out;
-}
-
-std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
-std::string text(const char* format, ...) {
-  char buffer[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(buffer, sizeof buffer, format, args);
-  va_end(args);
-  return buffer;
-}
-
-int peer_colour(const std::string& name) {
-  const auto& names = peer_names();
-  return int(std::find(names.begin(), names.end(), name) - names.begin());
-}
-
-void legend(Html& h, const Session& s) {
-  h.raw("<div class=legend><span><i class=ours></i>skua</span>");
-  for (const auto& p : s.peers) h.raw("<span><i class=p%d></i>%s %s</span>", peer_colour(p->name()), p->name(), escape(p->version()).c_str());
-  h.raw("</div>\n");
-}
-
-// How much faster than the best peer, in green or red; plain where the noise is larger than the difference.
-std::string verdict(double ours, double noise, const PeerTime* best) {
-  if (!best) return "<span class=soft>–</span>";
-  const double ratio = best->ns / ours;
-  if (fabs(ratio - 1) <= noise + best->noise) return text("<span title=\"within the noise of %.0f%%\">%.2f×</span>", 100 * (noise + best->noise), ratio);
-  return text("<span class=%s>%.2f×</span>", ratio > 1 ? "good" : "bad", ratio);
-}
-
-// Bars of speed: longer is faster; the longest fills the cell.
-void bars(Html& h, double ours, const std::vector<PeerTime>& peers) {
-  double shortest = ours;
-  for (const PeerTime& p : peers) shortest = std::min(shortest, p.ns);
-  h.raw("<td class=bars><div class=\"bar ours\" style=\"width:%.1f%%\" title=\"skua %s\"></div>", 100 * shortest / ours, duration(ours).c_str());
-  for (const PeerTime& p : peers)
-    h.raw("<div class=\"bar p%d\" style=\"width:%.1f%%\" title=\"%s %s\"></div>", peer_colour(p.name), 100 * shortest / p.ns, p.name.c_str(), duration(p.ns).c_str());
-  h.raw("</td>");
-}
-
-void tile(Html& h, const std::string& value, const std::string& what) { h.raw("<div class=tile><b>%s</b><span>%s</span></div>", value.c_str(), what.c_str()); }
-
-struct Mean {
-  double logs = 0, regrets = 0;
-  size_t cases = 0, regret_cases = 0, wins = 0;
-  double ratio() const { return cases ? exp(logs / double(cases)) : 0; }
-  double regret() const { return regret_cases ? exp(regrets / double(regret_cases)) - 1 : 0; }
-  void add(const Result& r) {
-    if (r.regret >= 0) regrets += log(1 + r.regret), ++regret_cases;
-    if (const PeerTime* p = r.best_peer()) logs += log(p->ns / r.ns), ++cases, wins += p->ns > r.ns;
-  }
-};
-
 void machine_section(Html& h, const Session& s) {
   const Machine& m = s.machine;
-  h.raw("<h2>This machine</h2><div class=card><table><tr><th>CPU<td>%s, %zu cores%s<tr><th>Instruction sets<td>%s", escape(m.cpu).c_str(), m.cores,
-        m.mhz > 0 ? text(", %.0f MHz as stated", m.mhz).c_str() : "", escape(m.features).c_str());
-  h.raw("<tr><th>Caches<td>L1 %zu KiB, L2 %zu KiB, L3 %zu KiB", m.cache[0] >> 10, m.cache[1] >> 10, m.cache[2] >> 10);
-  h.raw("<tr><th>Threads<td>%d%s%s</table></div>\n", first_threads(s), m.pinned >= 0 ? text(", the first on core %d", m.pinned).c_str() : "",
-        m.governor.empty() ? "" : (", governor " + escape(m.governor)).c_str());
+  if (on_device()) {
+    h.raw("<h2>This device</h2><div class=card><table><tr><th>Device<td>%s, %s, %zu compute units<tr><th>Driver<td>%s<tr><th>Features<td>%s</table></div>\n", escape(m.cpu).c_str(), m.isa.c_str(), m.cores,
+          escape(s.device.driver).c_str(), escape(m.features).c_str());
+    if (s.device.is_software) h.raw("<p class=bad>This device computes on the CPU: its times say nothing about GPUs.</p>\n");
+  } else {
+    h.raw("<h2>This machine</h2><div class=card><table><tr><th>CPU<td>%s, %zu cores%s<tr><th>Instruction sets<td>%s", escape(m.cpu).c_str(), m.cores,
+          m.mhz > 0 ? text(", %.0f MHz as stated", m.mhz).c_str() : "", escape(m.features).c_str());
+    h.raw("<tr><th>Caches<td>L1 %zu KiB, L2 %zu KiB, L3 %zu KiB", m.cache[0] >> 10, m.cache[1] >> 10, m.cache[2] >> 10);
+    h.raw("<tr><th>Threads<td>%d%s%s</table></div>\n", first_threads(s), m.pinned >= 0 ? text(", the first on core %d", m.pinned).c_str() : "",
+          m.governor.empty() ? "" : (", governor " + escape(m.governor)).c_str());
+  }
   double top = 1, wide = 1;
   for (const auto& p : m.peaks) top = std::max(top, p.gflops);
   for (const auto& l : m.levels) wide = std::max({wide, l.read, l.copy});
   h.raw("<div class=card><table><tr><th>Multiply-adds<th><th class=n>GFLOP/s</tr>");
   for (const auto& p : m.peaks) h.raw("<tr><td>%s %s<td class=bars style=\"width:60%%\"><div class=\"bar ours\" style=\"width:%.1f%%\"></div><td class=n>%.1f", p.isa.c_str(), skua_dtype_name(p.type), 100 * p.gflops / top, p.gflops);
-  h.raw("</table></div><div class=card><table><tr><th>Conversions, GB/s of halves<th class=n>f16 to f32<th class=n>f32 to f16<th class=n>bf16 to f32<th class=n>f32 to bf16</tr>");
+  if (!m.converts.empty()) h.raw("</table></div><div class=card><table><tr><th>Conversions, GB/s of halves<th class=n>f16 to f32<th class=n>f32 to f16<th class=n>bf16 to f32<th class=n>f32 to bf16</tr>");
   for (size_t i = 0; i + 1 < m.converts.size(); i += 2)
     h.raw("<tr><td>%s<td class=n>%.1f<td class=n>%.1f<td class=n>%.1f<td class=n>%.1f", m.converts[i].isa.c_str(), m.converts[i].widen, m.converts[i].narrow, m.converts[i + 1].widen, m.converts[i + 1].narrow);
   h.raw("</table></div><div class=card><table><tr><th>Bandwidth<th>of<th><th class=n>read GB/s<th class=n>copy GB/s</tr>");
@@ -162,12 +79,13 @@ void roofline(Html& h, const Session& s) {
   for (const Result& r : s.results)
     if (r.suite == "layers" && r.threads == first_threads(s) && r.error.empty() && r.flops > 0) points.push_back({r.flops / r.bytes, r.gflops, &r});
   if (points.size() < 3 || s.machine.peaks.empty()) return;
-  const double peak = s.machine.peak(s.machine.isa) * first_threads(s);
+  const int cores = on_device() ? 1 : first_threads(s);
+  const double peak = s.machine.peak(s.machine.isa) * cores;
   const double x0 = 0.1, x1 = 1000, y0 = peak / 300, y1 = peak * 6, width = 1080, height = 460, left = 60, bottom = 40, right = 24;
   const auto px = [&](double x) { return left + (width - left - right) * log(std::clamp(x, x0, x1) / x0) / log(x1 / x0); };
   const auto py = [&](double y) { return (height - bottom) - (height - bottom - 10) * log(std::clamp(y, y0, y1) / y0) / log(y1 / y0); };
-  h.raw("<h2>Roofline</h2><p class=soft>Each point is a layer: its arithmetic intensity (flops of the direct formula per byte of operands) and the rate reached. Lines: what this core can do "
-        "with the operands in a level of the cache. Winograd needs fewer multiplications than the direct formula and may lie above the roof.</p><div class=card>");
+  h.raw("<h2>Roofline</h2><p class=soft>Each point is a layer: its arithmetic intensity (flops of the direct formula per byte of operands) and the rate reached. Lines: what this %s can do "
+        "with the operands in a level of the cache. Winograd needs fewer multiplications than the direct formula and may lie above the roof.</p><div class=card>", on_device() ? "device" : "core");
   h.raw("<div class=legend>");
   for (int i = 0; i < 4; ++i)
     if (std::any_of(points.begin(), points.end(), [&](const Point& p) { return p.r->op == ops[i]; })) h.raw("<span><i style=\"background:%s;border-radius:6px\"></i>%s</span>", colours[i], ops[i]);
@@ -178,7 +96,7 @@ void roofline(Html& h, const Session& s) {
     h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--line)\"/><text x=%.1f y=%.1f text-anchor=end>%g</text>", left, width - right, py(y), py(y), left - 8, py(y) + 4, y);
   h.raw("<text x=%.1f y=%.1f text-anchor=middle>flops per byte</text><text x=14 y=%.1f transform=\"rotate(-90 14 %.1f)\" text-anchor=middle>GFLOP/s</text>", (width + left) / 2, height - 4, height / 2, height / 2);
   for (const Level& l : s.machine.levels) {
-    const double bandwidth = std::max(l.read, l.copy) * first_threads(s), knee = peak / bandwidth;
+    const double bandwidth = std::max(l.read, l.copy) * cores, knee = peak / bandwidth;
     h.raw("<polyline points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\" fill=none stroke=\"var(--soft)\" stroke-width=1.2 stroke-dasharray=\"5 4\"/>", px(std::max(x0, y0 / bandwidth)),
           py(std::max(x0 * bandwidth, y0)), px(knee), py(peak), px(x1), py(peak));
     const double at = std::max(x0 * 1.3, y0 * 1.8 / bandwidth);
@@ -187,11 +105,11 @@ void roofline(Html& h, const Session& s) {
   }
   double last = -100;
   for (const auto& p : s.machine.peaks)
-    if (p.gflops * first_threads(s) >= y0) {
-      if (fabs(py(p.gflops * first_threads(s)) - last) < 14) continue;  // equal ones: one line
-      last = py(p.gflops * first_threads(s));
-      h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--soft)\" stroke-width=%s /><text x=%.1f y=%.1f text-anchor=end>%s %s %.0f GFLOP/s</text>", px(x1 / 6), px(x1), py(p.gflops * first_threads(s)),
-            py(p.gflops * first_threads(s)), p.isa == s.machine.isa ? "2" : "0.7", width - right - 4, py(p.gflops * first_threads(s)) - 5, p.isa.c_str(), skua_dtype_name(p.type), p.gflops * first_threads(s));
+    if (p.gflops * cores >= y0) {
+      if (fabs(py(p.gflops * cores) - last) < 14) continue;  // equal ones: one line
+      last = py(p.gflops * cores);
+      h.raw("<line x1=%.1f x2=%.1f y1=%.1f y2=%.1f stroke=\"var(--soft)\" stroke-width=%s /><text x=%.1f y=%.1f text-anchor=end>%s %s %.0f GFLOP/s</text>", px(x1 / 6), px(x1), py(p.gflops * cores),
+            py(p.gflops * cores), p.isa == s.machine.isa ? "2" : "0.7", width - right - 4, py(p.gflops * cores) - 5, p.isa.c_str(), skua_dtype_name(p.type), p.gflops * cores);
     }
   for (const Point& p : points)
     for (int i = 0; i < 4; ++i)
@@ -220,7 +138,8 @@ void networks_section(Html& h, const Session& s) {
   h.raw("<table><tr><th>Network<th>Speed<th class=n>skua");
   for (const auto& p : s.peers)
     if (peer_colour(p->name()) < 2) h.raw("<th class=n>%s", p->name());
-  h.raw("<th class=n>GFLOP/s<th class=n>of peak<th class=n>against best%s</tr>", halves ? "<th class=n>against f32<th class=n>distance" : "");
+  h.raw("<th class=n>GFLOP/s<th class=n>of peak<th class=n>against best%s</tr>",
+        on_device() ? "<th class=n>distance<th class=n>programs<th class=n>host, an operator<th class=n>start<th class=n>from the cache" : halves ? "<th class=n>against f32<th class=n>distance" : "");
   for (const Result& r : s.results) {
     if (r.suite != "networks") continue;
     h.raw("<tr><td><b>%s</b>%s%s", escape(r.name.substr(r.name.find('/') + 1)).c_str(), type_note(r).c_str(), thread_note(s, r).c_str());
@@ -238,6 +157,8 @@ void networks_section(Html& h, const Session& s) {
       h.raw("<td class=n>%s", time.c_str());
     }
     h.raw("<td class=n>%.1f<td class=n>%.0f%%<td class=n>%s", r.gflops, 100 * r.peak_share, verdict(r.ns, r.noise, r.best_peer()).c_str());
+    if (on_device())
+      h.raw("<td class=n>%.2g<td class=n>%zu<td class=n>%s<td class=n>%s<td class=n>%s", r.distance, r.warm.programs, duration(r.record_ns).c_str(), duration(r.cold.ns()).c_str(), duration(r.warm.ns()).c_str());
     if (r.f32.ns > 0) h.raw("<td class=n>%s<td class=n>%.2g", verdict(r.ns, r.noise, &r.f32).c_str(), r.distance);
   }
   h.raw("</table></div>\n");
@@ -256,7 +177,8 @@ void networks_section(Html& h, const Session& s) {
       h.raw("<tr><td class=n>%zu<td><code>%s</code>", i + 1, escape(t.name).c_str());
       bars(h, t.ns, t.peers);
       h.raw("<td class=n>%s<td class=n>%.1f%%<td>", duration(t.ns).c_str(), 100 * t.ns / sum);
-      if (r.threads == 1) split(h, t.loss);
+      if (on_device()) h.raw("%.0f%% of the device's limit", 100 * t.peak_share);
+      else if (r.threads == 1) split(h, t.loss);
       h.raw("<td class=n>%s", t.gflops > 0 ? text("%.0f", t.gflops).c_str() : "");
       for (const PeerTime& p : t.peers) h.raw("<td class=n>%s", duration(p.ns).c_str());
       h.raw("<td><code>%s%s%s</code>", escape(t.algorithm).c_str(), t.algorithm.empty() ? "" : " ", escape(t.kernel).c_str());
@@ -371,12 +293,12 @@ bool write_html(const Session& s, const std::string& path) {
   h.raw("<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>Skua on %s</title><style>", escape(cpu).c_str());
   fputs(style, h.f);
   h.raw("</style></head><body><main><h1>Skua on %s</h1><p class=soft>skua %s, %s, %d thread%s%s. Medians of alternating samples%s.</p>", escape(cpu).c_str(), skua_version_string(),
-        s.machine.isa.c_str(), first_threads(s), first_threads(s) > 1 ? "s" : "", s.options.quick ? ", quick run" : "", first_threads(s) == 1 ? " of the thread's own time" : "");
+        s.machine.isa.c_str(), first_threads(s), first_threads(s) > 1 ? "s" : "", s.options.quick ? ", quick run" : "", on_device() ? " by the device's own clock; threads are the CPU's beside it" : first_threads(s) == 1 ? " of the thread's own time" : "");
   h.raw("<div class=tiles>");
   std::map<std::string, Mean> by_op;
   for (const Result& r : s.results)
     if (r.error.empty() && r.threads == first_threads(s) && (r.suite == "layers" || r.suite == "networks")) by_op[(r.suite == "networks" ? "networks" : r.op) + (r.type == SKUA_DTYPE_F32 ? "" : std::string(", ") + skua_dtype_name(r.type))].add(r);
-  if (!s.machine.peaks.empty()) tile(h, text("%.0f", s.machine.peak(s.machine.isa)), "GFLOP/s: peak of one core, " + s.machine.isa);
+  if (!s.machine.peaks.empty()) tile(h, text("%.0f", s.machine.peak(s.machine.isa)), (on_device() ? "GFLOP/s: measured peak, " : "GFLOP/s: peak of one core, ") + s.machine.isa);
   for (const char* op : {"networks", "networks, f16", "networks, bf16", "conv2d", "depthwise", "gemm", "unary", "binary", "max_pool", "softmax"})
     if (by_op[op].cases) tile(h, text("%.2f×", by_op[op].ratio()), std::string(op) + text(" against the best peer, mean of %zu", by_op[op].cases));
   if (s.unsupported) tile(h, text("%zu", s.unsupported), "cases unsupported in this build");

@@ -52,6 +52,10 @@ std::string loss(const Loss& l) {
   return out + "}";
 }
 
+std::string start_up(const StartUp& t) {
+  return "{\"context_ns\": " + number(t.context_ns, 4) + ", \"weights_ns\": " + number(t.create_ns, 4) + ", \"plans_ns\": " + number(t.plan_ns, 4) + ", \"first_run_ns\": " + number(t.first_ns, 4) + "}";
+}
+
 // Just enough of a reader for what write_json() writes.
 struct Value {
   enum { null, boolean, num, str, list, object } kind = null;
@@ -150,7 +154,10 @@ bool write_json(const Session& s, const std::string& path) {
   fprintf(f, "},\n  \"bandwidth_gb_s\": {");
   for (const auto& l : m.levels)
     fprintf(f, "%s%s: {\"read\": %s, \"copy\": %s, \"bytes\": %zu}", &l == &m.levels[0] ? "" : ", ", quoted(l.name).c_str(), number(l.read, 4).c_str(), number(l.copy, 4).c_str(), l.bytes);
-  fprintf(f, "}},\n\"peers\": {");
+  fprintf(f, "}},\n");
+  if (on_device())
+    fprintf(f, "\"device\": {\"api\": %s, \"driver\": %s, \"is_software\": %s},\n", quoted(m.isa).c_str(), quoted(s.device.driver).c_str(), s.device.is_software ? "true" : "false");
+  fprintf(f, "\"peers\": {");
   for (size_t i = 0; i < s.peers.size(); ++i) fprintf(f, "%s%s: %s", i ? ", " : "", quoted(s.peers[i]->name()).c_str(), quoted(s.peers[i]->version()).c_str());
   fprintf(f, "},\n\"isa_cap\": %s,\n\"quick\": %s,\n\"cases\": [\n", text_or_null(isa_cap).c_str(), s.options.quick ? "true" : "false");
   for (size_t i = 0; i < s.results.size(); ++i) {
@@ -162,7 +169,9 @@ bool write_json(const Session& s, const std::string& path) {
             timed && r.bandwidth > 0 ? number(r.bandwidth, 5).c_str() : "null");
     if (const Result* one = s.one_thread(r)) fprintf(f, "\"scaling\": %s, ", number(one->ns / r.ns, 4).c_str());
     if (r.f32.ns > 0) fprintf(f, "\"f32_ns\": %s, ", number(r.f32.ns).c_str());
-    if (r.distance >= 0) fprintf(f, "\"f32_distance\": %s, ", number(r.distance, 3).c_str());
+    if (r.distance >= 0) fprintf(f, on_device() ? "\"cpu_distance\": %s, " : "\"f32_distance\": %s, ", number(r.distance, 3).c_str());
+    if (r.warm.first_ns > 0)
+      fprintf(f, "\"programs\": %zu, \"record_ns\": %s, \"cold_start\": %s, \"warm_start\": %s, ", r.warm.programs, number(r.record_ns, 4).c_str(), start_up(r.cold).c_str(), start_up(r.warm).c_str());
     fprintf(f, "\"peak_share\": %s, \"peers\": %s, \"regret\": %s, \"regret_tuned\": %s, \"best_forced\": %s, \"error\": %s", or_null(r.peak_share).c_str(), peers(r.peers).c_str(), or_null(r.regret).c_str(), or_null(r.regret_tuned).c_str(),
             text_or_null(r.best_forced).c_str(), text_or_null(r.error).c_str());
     if (!r.steps.empty()) {
@@ -170,7 +179,7 @@ bool write_json(const Session& s, const std::string& path) {
       for (size_t k = 0; k < r.steps.size(); ++k) {
         const StepTime& t = r.steps[k];
         fprintf(f, "%s\n  {\"name\": %s, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"gflops\": %s, %s\"peers\": %s%s}", k ? "," : "", quoted(t.name).c_str(), text_or_null(t.algorithm).c_str(),
-                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", t.f32_ns > 0 ? ("\"f32_ns\": " + number(t.f32_ns) + ", ").c_str() : "", peers(t.peers).c_str(), r.threads == 1 ? loss(t.loss).c_str() : "");
+                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", t.f32_ns > 0 ? ("\"f32_ns\": " + number(t.f32_ns) + ", ").c_str() : "", peers(t.peers).c_str(), on_device() ? (", \"peak_share\": " + or_null(t.peak_share)).c_str() : r.threads == 1 ? loss(t.loss).c_str() : "");
       }
       fprintf(f, "]");
     }

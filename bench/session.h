@@ -20,13 +20,14 @@ struct Options {
   std::vector<skua_dtype> types;   // and in each of these
   std::string isa;                 // the cap; "" = none
   int cpu = -1;
-  skua_device device = SKUA_DEVICE_CPU;  // of --device
   bool quick = false, list = false, help = false;
 };
+constexpr int suite_count = 6;
+
 // False after a message on stderr.
 bool parse_options(int argc, char** argv, Options* options);
 void print_help();
-extern const char* const suite_names[6];
+extern const char* const suite_names[suite_count];
 
 struct PeerTime {
   std::string name;
@@ -35,6 +36,7 @@ struct PeerTime {
 
 struct StepTime {
   std::string name, algorithm, kernel;  // "conv2d_f32/3x3s1_56x56x64-64"
+  double peak_share = -1;               // on a device
   double ns = 0, gflops = 0, f32_ns = 0;  // f32_ns: our own f32 layer, where the type is another
   std::vector<PeerTime> peers;
   Loss loss;                            // one thread only
@@ -53,11 +55,14 @@ struct Result {
   PeerTime f32;               // our own f32 in the same race, where the type is another; ns 0: not known
   double distance = -1;       // of a network: the largest difference of its scores from the f32 network's, as a share of the largest score
   std::vector<StepTime> steps;  // of a network
+  StartUp cold, warm;         // of a network on a device: with an empty program cache, and with the one that this left
+  double record_ns = -1;      // there: what the host does for each operator
   const PeerTime* best_peer() const;
 };
 
 struct Session {
   Options options;
+  skua_device_info device = {};  // of --device
   Machine machine;
   std::unique_ptr<Contestant> ours;
   std::vector<std::unique_ptr<Contestant>> peers;
@@ -104,7 +109,14 @@ std::string check_against_formula(const Layer& layer, const Operands& operands, 
 std::string check_against(const Layer& layer, const float* ours, const float* theirs);
 std::string check_close(const std::vector<float>& ours, const std::vector<float>& theirs, double relative);
 
-int run_on_device(Session& session);  // --device
+// --device: the suites that are of a device, its limits as the machine's, and what is printed about both. begin_device() is false after a message.
+bool is_device_suite(const std::string& name);
+bool begin_device(Session& session);
+void print_device(const Session& session);
+// A contestant that finds its programs in the file that another, thrown away, left: what starting costs. NULL with a reason.
+std::unique_ptr<Contestant> start_on_device(const Corpus& network, Result& r, std::string* why);
+double score_bound(const Corpus& network);  // docs/numerics.md: of the scores' differences between a device and the CPU, as a share of the largest
+void print_device_network(const Session& session, const Result& r);
 
 bool write_json(const Session& session, const std::string& path);
 bool write_html(const Session& session, const std::string& path);

@@ -3,7 +3,7 @@
 #include <skua/skua.h>
 #include <stdio.h>
 
-#include "contestant.h"
+#include "device_side.h"
 #ifdef BENCH_INTERNALS
 #include "core/op.h"
 #endif
@@ -81,7 +81,8 @@ class Skua : public Contestant {
   SkuaOptions how;
   Memory workspace;  // of all its operators: they run one after the other
   ~Skua() override { skua_context_destroy(context); }
-  const char* name() const override { return "skua"; }
+  double context_ns = 0;
+  const char* name() const override { return how.name.c_str(); }
   std::string version() const override { return skua_version_string(); }
   // Returns when every worker has come, as peers' pools do: a sample is shorter than it may take a sleeping thread to get a core.
   void wake() override {
@@ -220,6 +221,7 @@ class Skua : public Contestant {
   }
 
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
+    if (how.device.api != SKUA_DEVICE_API_CPU) return device_layer(*this, l, weights, bias, x, second, y, why);
     if (l.type == SKUA_DTYPE_S8 && l.multiplies() && (l.residual || !is_clamp(l.activation))) {
       auto made = std::make_unique<SkuaSteps>();
       Layer product = l, then;
@@ -268,7 +270,10 @@ class Skua : public Contestant {
   }
 
   // Only where the expanded maps would leave the cache: a block that is computed whole takes the time of its three layers.
-  bool has_blocks() const override { return how.filter.empty() && !how.wanted; }
+  bool has_blocks() const override { return how.filter.empty() && !how.wanted && how.device.api == SKUA_DEVICE_API_CPU; }
+  std::unique_ptr<PreparedNetwork> prepare_network(const Corpus& network, std::string* why) override {
+    return how.device.api == SKUA_DEVICE_API_CPU ? Contestant::prepare_network(network, why) : device_network(*this, network, why);
+  }
   std::unique_ptr<Prepared> prepare_block(const Step* s, const std::vector<float>* weights, const std::vector<float>* bias, View x, View second, View y) override {
     auto made = std::make_unique<SkuaLayer>();
     skua_inverted_residual_desc d = SKUA_INVERTED_RESIDUAL_DESC_INIT;
@@ -295,13 +300,18 @@ std::unique_ptr<Contestant> make_skua(const SkuaOptions& how) {
   const std::string& cap = how.isa.empty() ? isa_cap : how.isa;
   if (!cap.empty()) options.max_isa = cap.c_str();
   options.device = how.device;
+  if (!how.program_cache.empty()) options.program_cache = how.program_cache.c_str();
   made->how = how;
+  const double start = now_ns();
   if (skua_context_create(&options, &made->context) != SKUA_STATUS_OK) {
     fprintf(stderr, "skua-bench: %s\n", skua_error_text());
     return nullptr;
   }
+  made->context_ns = now_ns() - start;
   return made;
 }
+
+double library_start_ns(Contestant& ours) { return static_cast<Skua&>(ours).context_ns; }
 
 skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op) {
   return static_cast<Skua&>(ours).create(layer, weights, bias, op);
@@ -327,9 +337,9 @@ size_t library_candidates(Contestant& ours, const Layer& layer, const float* wei
 
 skua_context* library_context(Contestant& ours) { return static_cast<Skua&>(ours).context; }
 
-size_t library_inputs(const Layer& layer, skua_tensor inputs[2]) {
-  skua_tensor out;
-  return operands_of(layer, 0, 0, 0, inputs, &out);
+size_t library_inputs(const Layer& layer, skua_tensor inputs[2], skua_tensor* out, size_t x_stride, size_t second_stride, size_t y_stride) {
+  skua_tensor y;
+  return operands_of(layer, x_stride, second_stride, y_stride, inputs, out ? out : &y);
 }
 
 }  // namespace bench

@@ -24,6 +24,10 @@ std::vector<double> step_times(PreparedNetwork& net, size_t steps, int passes) {
   std::vector<std::vector<double>> samples(steps);
   for (int p = 0; p < passes; ++p)
     for (size_t i = 0; i < steps; ++i) {
+      if (const double ns = net.step_device_ns(i); ns >= 0) {
+        samples[i].push_back(ns);
+        continue;
+      }
       const double start = busy_ns();
       net.run_step(i);
       samples[i].push_back(busy_ns() - start);
@@ -31,6 +35,13 @@ std::vector<double> step_times(PreparedNetwork& net, size_t steps, int passes) {
   std::vector<double> times;
   for (auto& s : samples) times.push_back(statistics(s).ns);
   return times;
+}
+
+// The largest difference, as a share of the largest value.
+double distance(const std::vector<float>& ours, const std::vector<float>& theirs) {
+  double largest = 0, apart = 0;
+  for (size_t i = 0; i < theirs.size(); ++i) largest = std::max(largest, fabs(double(theirs[i]))), apart = std::max(apart, fabs(double(ours[i]) - double(theirs[i])));
+  return apart / largest;
 }
 
 // What every step's time goes to.
@@ -108,11 +119,13 @@ void run_case(Session& session, const Corpus& c) {
   r.isa = session.machine.isa_for(r.type);
   for (const Step& s : c.steps) r.flops += s.layer.flops(), r.bytes += double(size_of(c.type)) * double(s.layer.weight_count());
 
-  std::vector<std::unique_ptr<PreparedNetwork>> nets;
-  std::vector<Contestant*> who = {session.ours.get()};
   std::string why;
-  begin_turn(session.ours.get());
-  nets.push_back(session.ours->prepare_network(c, &why));
+  const std::unique_ptr<Contestant> started = on_device() ? start_on_device(c, r, &why) : nullptr;
+  Contestant* const skua = on_device() ? started.get() : session.ours.get();
+  std::vector<std::unique_ptr<PreparedNetwork>> nets;
+  std::vector<Contestant*> who = {skua};
+  begin_turn(skua);
+  nets.push_back(skua ? skua->prepare_network(c, &why) : nullptr);
   if (!nets[0]) {
     r.error = "unsupported: " + why;
     session.add(std::move(r));
@@ -121,13 +134,14 @@ void run_case(Session& session, const Corpus& c) {
   // The class scores, before softmax flattens their differences.
   const int before_last = c.steps.back().layer.op == Op::softmax ? c.steps.back().x : c.steps.back().y;
   nets[0]->run();
-  end_turn(session.ours.get());
+  end_turn(skua);
+  if (const StartUp* start = nets[0]->start_up()) r.warm = *start, r.record_ns = nets[0]->record_ns();
   std::vector<float> ours, theirs;
   nets[0]->read(before_last, ours);
   for (float v : ours)
     if (!std::isfinite(v)) r.error = "wrong result: the scores are not finite";
   // Layers in f32 round and sum differently by 3000 times 2^-24; a half is rounded once or twice a layer.
-  const double close = (c.type == SKUA_DTYPE_F32 ? 3360 : 8) * roundoff(c.type) * sqrt(double(c.steps.size()));
+  const double close = on_device() ? score_bound(c) : (c.type == SKUA_DTYPE_F32 ? 3360 : 8) * roundoff(c.type) * sqrt(double(c.steps.size()));
   for (auto& peer : session.peers) {
     begin_turn(peer.get());
     auto net = peer->prepare_network(c, &why);
@@ -148,6 +162,9 @@ void run_case(Session& session, const Corpus& c) {
         return (fuses && s.layer.residual) || s.layer.activation == SKUA_ACTIVATION_HARD_SWISH || s.layer.activation == SKUA_ACTIVATION_SILU || s.layer.activation == SKUA_ACTIVATION_HARD_SIGMOID;
       });
       if (!other && !(apart <= 0.05 * size) && r.error.empty()) r.error = std::string("wrong result: differs from ") + peer->name() + " by " + std::to_string(apart / size) + " of the scores in the mean";
+    } else if (on_device()) {
+      r.distance = distance(ours, theirs);
+      if (!(r.distance <= close)) r.error = "wrong result: " + std::to_string(r.distance) + " of the largest score from the CPU's, the bound is " + std::to_string(close);
     } else if (const std::string differs = check_close(ours, theirs, close); !differs.empty() && r.error.empty())
       r.error = std::string("wrong result: differs from ") + peer->name() + ": " + differs;
     nets.push_back(std::move(net));
@@ -158,7 +175,7 @@ void run_case(Session& session, const Corpus& c) {
     session.add(std::move(r));
     return;
   }
-  if (c.type != SKUA_DTYPE_F32) {  // last: our own f32, which is no peer
+  if (c.type != SKUA_DTYPE_F32 && !on_device()) {  // last: our own f32, which is no peer
     for (const Corpus& f32 : corpora())
       if (f32.name == c.name) nets.push_back(session.ours->prepare_network(f32, &why));
     if (nets.back()) {
@@ -166,17 +183,14 @@ void run_case(Session& session, const Corpus& c) {
       nets.back()->run();
       if (c.type != SKUA_DTYPE_S8) {  // whose images are others
         nets.back()->read(before_last, theirs);
-        double largest = 0;
-        r.distance = 0;
-        for (size_t i = 0; i < theirs.size(); ++i) largest = std::max(largest, fabs(double(theirs[i]))), r.distance = std::max(r.distance, fabs(double(ours[i]) - double(theirs[i])));
-        r.distance /= largest;
+        r.distance = distance(ours, theirs);
       }
     } else {
       nets.pop_back();
     }
   }
   std::vector<Racer> runs;
-  for (size_t i = 0; i < nets.size(); ++i) runs.push_back({[&n = nets[i]] { n->run(); }, who[i]});
+  for (size_t i = 0; i < nets.size(); ++i) runs.push_back({[&n = nets[i]] { n->run(); }, who[i], [&n = nets[i]](size_t calls) { return n->device_ns(calls); }});
   const std::vector<Timing> times = race(runs, 8);
   session.set_time(r, times[0], 0);
   for (size_t i = 1; i < times.size(); ++i) {
@@ -206,11 +220,13 @@ void run_case(Session& session, const Corpus& c) {
       t.kernel = nets[0]->kernel(k);
       t.ns = ns[k];
       t.gflops = l.flops() / ns[k];
+      if (const double roof = on_device() ? session.machine.roofline_ns(r.isa, r.type, l.flops(), l.bytes(), 1) : 0; roof > 0) t.peak_share = roof / ns[k];
     }
   }
-  if (effort.threads == 1) profile(session, *nets[0], c, r);
+  if (effort.threads == 1 && !on_device()) profile(session, *nets[0], c, r);
   session.add(r);
-  if (effort.threads == 1) print_profile(r);
+  if (on_device()) print_device_network(session, r);
+  else if (effort.threads == 1) print_profile(r);
   else print_lost(session, r);
 }
 

@@ -33,6 +33,7 @@ struct Timing {
 struct Racer {
   std::function<void()> run;
   Contestant* who = nullptr;
+  std::function<double(size_t calls)> device_ns = nullptr;  // by a device's own clock, of one of so many; < 0: it has none. NULL likewise
 };
 
 // With several threads: wakes whose workers these are and keeps them off this thread's core (a scheduler that wakes a worker beside the caller, or beside

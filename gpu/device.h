@@ -70,6 +70,7 @@ struct Device {
   const skua_context* ctx;  // whose allocator is used
   Description about;
   bool lost;                // atomic
+  uint32_t program_count;   // programs made, for whoever counts them
   struct ProgramCache* cache;  // NULL = none (cache.h)
 };
 

@@ -96,6 +96,7 @@ skua_status program(Device* base, const ProgramKey& key, const Program** out) {
       p->key = key;
       p->next = d->programs;
       d->programs = p;
+      ++d->program_count;
     }
   }
   pthread_mutex_unlock(&d->compiling);

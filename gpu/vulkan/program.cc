@@ -126,6 +126,7 @@ skua_status program(Device* device, const ProgramKey& key, const Program** out) 
   }
   made->next = d->programs;
   d->programs = made;
+  ++d->program_count;
   *out = made;
   return SKUA_STATUS_OK;
 }
