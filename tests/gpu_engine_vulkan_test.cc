@@ -1,180 +1,16 @@
-// Contexts over an engine's own cl_context or VkDevice: its buffers are imported, its queue is shared, and what is the engine's stays so.
-#include <dlfcn.h>
+// Contexts over an engine's own VkDevice: its buffers are imported, its queue is shared, and what is the engine's stays so.
+#include "tests/support/engine.h"
 
-#include <cstdlib>
-#include <cstring>
-
-#include "tests/support/support.h"
-
-#ifdef SKUA_GPU_OPENCL
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-#endif
 #ifdef SKUA_GPU_VULKAN
+#include <algorithm>
+
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
-#endif
 
 using namespace skua_test;
 
 namespace {
 
-[[maybe_unused]] void expect_text(const char* part) { EXPECT_NE(std::strstr(skua_error_text(), part), nullptr) << "\"" << skua_error_text() << "\" does not say \"" << part << "\""; }
-[[maybe_unused]] void* open_driver(const char* variable, const char* name) {
-  const char* told = std::getenv(variable);
-  return dlopen(told && told[0] ? told : name, RTLD_NOW | RTLD_LOCAL);
-}
-[[maybe_unused]] bool has_device(skua_device_api api) {
-  for (const skua_device_info& d : gpu_devices())
-    if (d.device.api == api) return true;
-  return false;
-}
-
-constexpr size_t kCount = 1000, kBytes = kCount * sizeof(float), kBehind = 8192;  // where the output begins in the buffer of both
-
-// y = |x|, from the front of a buffer to its back.
-struct Work {
-  Work(skua_context* context, uint64_t memory) {
-    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
-    d.kind = SKUA_UNARY_ABS;
-    SKUA_EXPECT_OK(skua_unary_create(context, &d, &op));
-    const skua_tensor t = shape({kCount});
-    SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
-    SKUA_EXPECT_OK(skua_device_buffer_import(context, memory, 0, kBytes, &x));
-    SKUA_EXPECT_OK(skua_device_buffer_import(context, memory, kBehind, kBytes, &y));
-    SKUA_EXPECT_OK(skua_stream_create(context, &stream));
-  }
-  ~Work() {
-    skua_plan_destroy(plan);
-    skua_device_buffer_destroy(x);
-    skua_device_buffer_destroy(y);
-    skua_stream_destroy(stream);
-  }
-  void enqueue() {
-    const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
-    SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream));
-  }
-  Op op;
-  skua_plan* plan = nullptr;
-  skua_device_buffer *x = nullptr, *y = nullptr;
-  skua_stream* stream = nullptr;
-};
-
-std::vector<float> values() {
-  Rng rng(13);
-  std::vector<float> v(kCount);
-  for (float& f : v) f = rng.uniform(-5, 5);
-  return v;
-}
-std::vector<float> absolute(std::vector<float> v) {
-  for (float& f : v) f = f < 0 ? -f : f;
-  return v;
-}
-
-#ifdef SKUA_GPU_OPENCL
-struct Cl {
-  explicit Cl(void* library) {
-#define SKUA_FIND(f) f = reinterpret_cast<decltype(&::f)>(dlsym(library, #f));
-    SKUA_FIND(clGetPlatformIDs) SKUA_FIND(clGetDeviceIDs) SKUA_FIND(clCreateContext) SKUA_FIND(clReleaseContext) SKUA_FIND(clGetContextInfo) SKUA_FIND(clCreateCommandQueue)
-    SKUA_FIND(clReleaseCommandQueue) SKUA_FIND(clCreateBuffer) SKUA_FIND(clReleaseMemObject) SKUA_FIND(clGetMemObjectInfo) SKUA_FIND(clEnqueueWriteBuffer) SKUA_FIND(clEnqueueReadBuffer)
-    SKUA_FIND(clFinish)
-#undef SKUA_FIND
-    cl_platform_id platforms[8];
-    cl_uint n = 0;
-    clGetPlatformIDs(8, platforms, &n);
-    for (cl_uint i = 0; i < n && i < 8 && !device; ++i)
-      if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, &device, nullptr) != CL_SUCCESS) device = nullptr;
-    if (device) context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
-  }
-  ~Cl() {
-    if (context) clReleaseContext(context);
-  }
-#define SKUA_MEMBER(f) decltype(&::f) f;
-  SKUA_MEMBER(clGetPlatformIDs) SKUA_MEMBER(clGetDeviceIDs) SKUA_MEMBER(clCreateContext) SKUA_MEMBER(clReleaseContext) SKUA_MEMBER(clGetContextInfo) SKUA_MEMBER(clCreateCommandQueue)
-  SKUA_MEMBER(clReleaseCommandQueue) SKUA_MEMBER(clCreateBuffer) SKUA_MEMBER(clReleaseMemObject) SKUA_MEMBER(clGetMemObjectInfo) SKUA_MEMBER(clEnqueueWriteBuffer) SKUA_MEMBER(clEnqueueReadBuffer)
-  SKUA_MEMBER(clFinish)
-#undef SKUA_MEMBER
-  cl_device_id device = nullptr;
-  cl_context context = nullptr;
-};
-
-TEST(GpuEngine, BuffersOfAClContext) {
-  if (!has_device(SKUA_DEVICE_API_OPENCL)) GTEST_SKIP() << "no OpenCL device";
-  Cl cl(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
-  ASSERT_TRUE(cl.context);
-  const std::vector<float> x = values();
-  for (const bool with_queue : {true, false}) {
-    SCOPED_TRACE(with_queue ? "with the engine's queue" : "with queues of its own");
-    const cl_command_queue queue = cl.clCreateCommandQueue(cl.context, cl.device, CL_QUEUE_PROFILING_ENABLE, nullptr);
-    const cl_mem memory = cl.clCreateBuffer(cl.context, CL_MEM_READ_WRITE, kBehind + kBytes, nullptr, nullptr);
-    ASSERT_TRUE(queue && memory);
-    const skua_opencl_objects given = {cl.context, cl.device, with_queue ? queue : nullptr};
-    {
-      Context gpu(given);
-      ASSERT_TRUE(gpu.context);
-      skua_device_info info;
-      SKUA_EXPECT_OK(skua_context_device(gpu, &info));
-      EXPECT_EQ(info.device.api, SKUA_DEVICE_API_OPENCL);
-      Work work(gpu, uintptr_t(memory));
-      ASSERT_TRUE(work.x && work.y && work.stream && work.plan);
-      std::vector<float> got(kCount);
-      EXPECT_EQ(cl.clEnqueueWriteBuffer(queue, memory, CL_FALSE, 0, kBytes, x.data(), 0, nullptr, nullptr), CL_SUCCESS);
-      if (!with_queue) cl.clFinish(queue);
-      work.enqueue();
-      if (with_queue) SKUA_EXPECT_OK(skua_stream_submit(work.stream));
-      else SKUA_EXPECT_OK(skua_stream_wait(work.stream));
-      EXPECT_EQ(cl.clEnqueueReadBuffer(queue, memory, CL_TRUE, kBehind, kBytes, got.data(), 0, nullptr, nullptr), CL_SUCCESS);
-      EXPECT_EQ(got, absolute(x));
-      SKUA_EXPECT_OK(skua_device_buffer_read(work.y, 0, got.data(), kBytes));
-      EXPECT_EQ(got, absolute(x));
-
-      skua_device_buffer* none = nullptr;
-      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), kBehind, kBytes + 1, &none), SKUA_STATUS_INVALID_ARGUMENT);
-      expect_text("end behind the cl_mem's 12192 bytes");
-      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), SIZE_MAX, 2, &none), SKUA_STATUS_INVALID_ARGUMENT);
-      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), 1, 16, &none), SKUA_STATUS_INVALID_ARGUMENT);
-      expect_text("offset 1");
-      Cl other(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
-      const cl_mem foreign = other.clCreateBuffer(other.context, CL_MEM_READ_WRITE, 64, nullptr, nullptr);
-      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(foreign), 0, 64, &none), SKUA_STATUS_INVALID_ARGUMENT);
-      expect_text("another cl_context");
-      other.clReleaseMemObject(foreign);
-      EXPECT_EQ(none, nullptr);
-    }
-    // Nothing of the library's is left on the engine's objects.
-    cl_uint references = 0;
-    EXPECT_EQ(cl.clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr), CL_SUCCESS);
-    EXPECT_EQ(references, 1u);
-    EXPECT_EQ(cl.clReleaseMemObject(memory), CL_SUCCESS);
-    EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
-  }
-}
-
-TEST(GpuEngine, ClObjectsThatDoNotBelongTogether) {
-  if (!has_device(SKUA_DEVICE_API_OPENCL)) GTEST_SKIP() << "no OpenCL device";
-  Cl cl(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1")), other(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
-  ASSERT_TRUE(cl.context && other.context);
-  const cl_command_queue foreign = other.clCreateCommandQueue(other.context, other.device, 0, nullptr), unordered = cl.clCreateCommandQueue(cl.context, cl.device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, nullptr);
-  const auto refused = [&](skua_opencl_objects given, const char* text, skua_device_api api = SKUA_DEVICE_API_OPENCL) {
-    skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
-    o.device.api = api;
-    o.opencl = &given;
-    skua_context* none = nullptr;
-    EXPECT_EQ(skua_context_create(&o, &none), SKUA_STATUS_INVALID_ARGUMENT) << text;
-    expect_text(text);
-    skua_context_destroy(none);
-  };
-  refused({nullptr, cl.device, nullptr}, "opencl.context is NULL");
-  refused({cl.context, nullptr, nullptr}, "opencl.device is NULL");
-  refused({cl.context, cl.device, foreign}, "another context");
-  if (unordered) refused({cl.context, cl.device, unordered}, "out of order");
-  refused({cl.context, cl.device, nullptr}, "device.api", SKUA_DEVICE_API_CPU);
-  other.clReleaseCommandQueue(foreign);
-  if (unordered) cl.clReleaseCommandQueue(unordered);
-}
-#endif
-
-#ifdef SKUA_GPU_VULKAN
 VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT, const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
   ADD_FAILURE() << "a validation layer warns: " << data->pMessage;
   return VK_FALSE;
@@ -187,7 +23,7 @@ VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUti
 
 // An engine: its instance (with the validation layer, where the environment asks for it), device, queue, and buffers of memory that the host sees.
 struct Engine {
-  explicit Engine(void* library) {
+  explicit Engine(void* library, bool with_half = false) : half(with_half) {
     get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
     const auto list = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(get(nullptr, "vkEnumerateInstanceExtensionProperties"));
     VkExtensionProperties names[64];
@@ -229,6 +65,11 @@ struct Engine {
     device_info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
     device_info.queueCreateInfoCount = 1;
     device_info.pQueueCreateInfos = &queue_info;
+    VkPhysicalDevice16BitStorageFeatures storage = {};
+    storage.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+    storage.storageBuffer16BitAccess = VK_TRUE;
+    const char* float_controls = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
+    if (half) device_info.pNext = &storage, device_info.enabledExtensionCount = 1, device_info.ppEnabledExtensionNames = &float_controls;
     if (CreateDevice(physical, &device_info, nullptr, &device) != VK_SUCCESS) return;
     GetDeviceQueue(device, family, 0, &queue);
     VkCommandPoolCreateInfo pool_info = {};
@@ -306,12 +147,14 @@ struct Engine {
     o.device = device;
     o.queue = queue;
     o.queue_family = family;
+    o.storage_16bit = o.float_controls = half;
     o.lock_queue = [](void* e) { ++static_cast<Engine*>(e)->locks; };
     o.unlock_queue = [](void* e) { ++static_cast<Engine*>(e)->unlocks; };
     o.lock_ctx = this;
     return o;
   }
 
+  bool half;
   PFN_vkGetInstanceProcAddr get;
 #define X(name) PFN_vk##name name;
   SKUA_ENGINE_VK(X)
@@ -385,6 +228,49 @@ TEST(GpuEngine, BuffersOfAVkDevice) {
   for (const Engine::Memory& m : {both, before, behind}) engine.free_memory(m);
 }
 
+// f16, where the engine says that its device was made for it; two contexts may share one device and queue.
+TEST(GpuEngine, HalvesOfAVkDevice) {
+  if (!has_device(SKUA_DEVICE_API_VULKAN)) GTEST_SKIP() << "no Vulkan device";
+  if (half_types().empty() || half_types()[0] != SKUA_DTYPE_F16) GTEST_SKIP() << "no f16 in this build";
+  Engine engine(open_driver("SKUA_VULKAN_LIBRARY", "libvulkan.so.1"), true);
+  if (!engine.device) GTEST_SKIP() << "the device does not store f16";
+  const Engine::Memory both = engine.make_memory(kBehind + kBytes);
+  uint16_t* const halves = reinterpret_cast<uint16_t*>(both.mapped);
+  for (size_t i = 0; i < kCount; ++i) halves[i] = uint16_t(i * 7 % 0x7c00 | (i % 3 ? 0x8000 : 0));
+  {
+    const skua_vulkan_objects given = engine.objects();
+    Context first(given), second(given);
+    ASSERT_TRUE(first.context && second.context);
+    for (Context* gpu : {&first, &second}) {
+      std::fill(halves + kBehind / 2, halves + kBehind / 2 + kCount, uint16_t(0xffff));
+      skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+      d.kind = SKUA_UNARY_ABS;
+      d.input_type = d.output_type = SKUA_DTYPE_F16;
+      Op op;
+      SKUA_EXPECT_OK(skua_unary_create(*gpu, &d, &op));
+      const skua_tensor t = shape({kCount}, SKUA_DTYPE_F16);
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+      skua_device_buffer *x = nullptr, *y = nullptr;
+      SKUA_EXPECT_OK(skua_device_buffer_import(*gpu, number_of(both.buffer), 0, kCount * 2, &x));
+      SKUA_EXPECT_OK(skua_device_buffer_import(*gpu, number_of(both.buffer), kBehind, kCount * 2, &y));
+      skua_stream* stream = nullptr;
+      SKUA_EXPECT_OK(skua_stream_create(*gpu, &stream));
+      const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
+      SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream));
+      skua_plan_destroy(plan);
+      skua_device_buffer_destroy(x);
+      skua_device_buffer_destroy(y);
+      SKUA_EXPECT_OK(skua_stream_wait(stream));
+      skua_stream_destroy(stream);
+      size_t wrong = 0;
+      for (size_t i = 0; i < kCount; ++i) wrong += halves[kBehind / 2 + i] != (halves[i] & 0x7fff);
+      EXPECT_EQ(wrong, 0u);
+    }
+  }
+  engine.free_memory(both);
+}
+
 TEST(GpuEngine, VkObjectsThatCannotBeUsed) {
   if (!has_device(SKUA_DEVICE_API_VULKAN)) GTEST_SKIP() << "no Vulkan device";
   Engine engine(open_driver("SKUA_VULKAN_LIBRARY", "libvulkan.so.1"));
@@ -406,6 +292,6 @@ TEST(GpuEngine, VkObjectsThatCannotBeUsed) {
   refused([](skua_vulkan_objects& o) { o.unlock_queue = nullptr; }, "only one of lock_queue");
   refused([](skua_vulkan_objects&) {}, "device.api", SKUA_DEVICE_API_OPENCL);
 }
-#endif
 
 }  // namespace
+#endif

@@ -1,0 +1,114 @@
+// Contexts over an engine's own cl_context: its buffers are imported, its queue may be shared, and what is the engine's stays so.
+#include "tests/support/engine.h"
+
+#ifdef SKUA_GPU_OPENCL
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+using namespace skua_test;
+
+namespace {
+
+struct Cl {
+  explicit Cl(void* library) {
+#define SKUA_FIND(f) f = reinterpret_cast<decltype(&::f)>(dlsym(library, #f));
+    SKUA_FIND(clGetPlatformIDs) SKUA_FIND(clGetDeviceIDs) SKUA_FIND(clCreateContext) SKUA_FIND(clReleaseContext) SKUA_FIND(clGetContextInfo) SKUA_FIND(clCreateCommandQueue)
+    SKUA_FIND(clReleaseCommandQueue) SKUA_FIND(clCreateBuffer) SKUA_FIND(clReleaseMemObject) SKUA_FIND(clGetMemObjectInfo) SKUA_FIND(clEnqueueWriteBuffer) SKUA_FIND(clEnqueueReadBuffer)
+    SKUA_FIND(clFinish)
+#undef SKUA_FIND
+    cl_platform_id platforms[8];
+    cl_uint n = 0;
+    clGetPlatformIDs(8, platforms, &n);
+    for (cl_uint i = 0; i < n && i < 8 && !device; ++i)
+      if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, &device, nullptr) != CL_SUCCESS) device = nullptr;
+    if (device) context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+  }
+  ~Cl() {
+    if (context) clReleaseContext(context);
+  }
+#define SKUA_MEMBER(f) decltype(&::f) f;
+  SKUA_MEMBER(clGetPlatformIDs) SKUA_MEMBER(clGetDeviceIDs) SKUA_MEMBER(clCreateContext) SKUA_MEMBER(clReleaseContext) SKUA_MEMBER(clGetContextInfo) SKUA_MEMBER(clCreateCommandQueue)
+  SKUA_MEMBER(clReleaseCommandQueue) SKUA_MEMBER(clCreateBuffer) SKUA_MEMBER(clReleaseMemObject) SKUA_MEMBER(clGetMemObjectInfo) SKUA_MEMBER(clEnqueueWriteBuffer) SKUA_MEMBER(clEnqueueReadBuffer)
+  SKUA_MEMBER(clFinish)
+#undef SKUA_MEMBER
+  cl_device_id device = nullptr;
+  cl_context context = nullptr;
+};
+
+TEST(GpuEngine, BuffersOfAClContext) {
+  if (!has_device(SKUA_DEVICE_API_OPENCL)) GTEST_SKIP() << "no OpenCL device";
+  Cl cl(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
+  ASSERT_TRUE(cl.context);
+  const std::vector<float> x = values();
+  for (const bool with_queue : {true, false}) {
+    SCOPED_TRACE(with_queue ? "with the engine's queue" : "with queues of its own");
+    const cl_command_queue queue = cl.clCreateCommandQueue(cl.context, cl.device, CL_QUEUE_PROFILING_ENABLE, nullptr);
+    const cl_mem memory = cl.clCreateBuffer(cl.context, CL_MEM_READ_WRITE, kBehind + kBytes, nullptr, nullptr);
+    ASSERT_TRUE(queue && memory);
+    const skua_opencl_objects given = {cl.context, cl.device, with_queue ? queue : nullptr};
+    {
+      Context gpu(given);
+      ASSERT_TRUE(gpu.context);
+      skua_device_info info;
+      SKUA_EXPECT_OK(skua_context_device(gpu, &info));
+      EXPECT_EQ(info.device.api, SKUA_DEVICE_API_OPENCL);
+      Work work(gpu, uintptr_t(memory));
+      ASSERT_TRUE(work.x && work.y && work.stream && work.plan);
+      std::vector<float> got(kCount);
+      EXPECT_EQ(cl.clEnqueueWriteBuffer(queue, memory, CL_FALSE, 0, kBytes, x.data(), 0, nullptr, nullptr), CL_SUCCESS);
+      if (!with_queue) cl.clFinish(queue);
+      work.enqueue();
+      if (with_queue) SKUA_EXPECT_OK(skua_stream_submit(work.stream));
+      else SKUA_EXPECT_OK(skua_stream_wait(work.stream));
+      EXPECT_EQ(cl.clEnqueueReadBuffer(queue, memory, CL_TRUE, kBehind, kBytes, got.data(), 0, nullptr, nullptr), CL_SUCCESS);
+      EXPECT_EQ(got, absolute(x));
+      SKUA_EXPECT_OK(skua_device_buffer_read(work.y, 0, got.data(), kBytes));
+      EXPECT_EQ(got, absolute(x));
+
+      skua_device_buffer* none = nullptr;
+      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), kBehind, kBytes + 1, &none), SKUA_STATUS_INVALID_ARGUMENT);
+      expect_text("end behind the cl_mem's 12192 bytes");
+      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), SIZE_MAX, 2, &none), SKUA_STATUS_INVALID_ARGUMENT);
+      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), 1, 16, &none), SKUA_STATUS_INVALID_ARGUMENT);
+      expect_text("offset 1");
+      Cl other(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
+      const cl_mem foreign = other.clCreateBuffer(other.context, CL_MEM_READ_WRITE, 64, nullptr, nullptr);
+      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(foreign), 0, 64, &none), SKUA_STATUS_INVALID_ARGUMENT);
+      expect_text("another cl_context");
+      other.clReleaseMemObject(foreign);
+      EXPECT_EQ(none, nullptr);
+    }
+    // Nothing of the library's is left on the engine's objects.
+    cl_uint references = 0;
+    EXPECT_EQ(cl.clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr), CL_SUCCESS);
+    EXPECT_EQ(references, 1u);
+    EXPECT_EQ(cl.clReleaseMemObject(memory), CL_SUCCESS);
+    EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
+  }
+}
+
+TEST(GpuEngine, ClObjectsThatDoNotBelongTogether) {
+  if (!has_device(SKUA_DEVICE_API_OPENCL)) GTEST_SKIP() << "no OpenCL device";
+  Cl cl(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1")), other(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
+  ASSERT_TRUE(cl.context && other.context);
+  const cl_command_queue foreign = other.clCreateCommandQueue(other.context, other.device, 0, nullptr), unordered = cl.clCreateCommandQueue(cl.context, cl.device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, nullptr);
+  const auto refused = [&](skua_opencl_objects given, const char* text, skua_device_api api = SKUA_DEVICE_API_OPENCL) {
+    skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
+    o.device.api = api;
+    o.opencl = &given;
+    skua_context* none = nullptr;
+    EXPECT_EQ(skua_context_create(&o, &none), SKUA_STATUS_INVALID_ARGUMENT) << text;
+    expect_text(text);
+    skua_context_destroy(none);
+  };
+  refused({nullptr, cl.device, nullptr}, "opencl.context is NULL");
+  refused({cl.context, nullptr, nullptr}, "opencl.device is NULL");
+  refused({cl.context, cl.device, foreign}, "another context");
+  if (unordered) refused({cl.context, cl.device, unordered}, "out of order");
+  refused({cl.context, cl.device, nullptr}, "device.api", SKUA_DEVICE_API_CPU);
+  other.clReleaseCommandQueue(foreign);
+  if (unordered) cl.clReleaseCommandQueue(unordered);
+}
+
+}  // namespace
+#endif
