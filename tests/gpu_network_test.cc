@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "dispatch/element.h"
-#include "tests/support/support.h"
+#include "tests/support/gpu.h"
 
 namespace {
 using namespace skua_test;
@@ -141,7 +141,7 @@ std::vector<float> on_cpu(const Network& n, const Data& image) {
 TEST(gpu_network, mobilenet_v2_in_small) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices)
-    for (skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16}) {
+    for (skua_dtype type : gpu_types()) {
       SCOPED_TRACE(std::string(device.name) + " " + skua_dtype_name(type));
       Context context(device), cpu;
       Network there(context, type, false), here(cpu, type, true);
