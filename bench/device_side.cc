@@ -236,7 +236,7 @@ Machine measure_device(Contestant& ours, const skua_device_info& info, bool quic
   static const char* const names[] = {"256 KiB", "4 MiB", "32 MiB", "memory"};
   static const size_t sizes[] = {256u << 10, 4u << 20, 32u << 20, 1u << 30};  // read and written together
   for (int i = 0; i < 4; ++i) {
-    const size_t bytes = i == 3 && (info.is_software || quick) ? 128u << 20 : sizes[i];
+    const size_t bytes = i == 3 && info.is_software ? 128u << 20 : sizes[i];  // beyond any cache
     if (!device_copy(library_context(ours), bytes, &ns)) {
       Layer l;
       l.op = Op::unary;  // relu

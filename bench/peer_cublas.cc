@@ -3,6 +3,7 @@
 
 #ifdef BENCH_GPU
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 namespace bench {
@@ -84,6 +85,7 @@ class Cublas : public Contestant {
   std::string version() const override { return text; }
   bool open(const skua_device_info& wanted, std::string* why) {
     void *const cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *blas = nullptr;
+    if (const char* named = getenv("SKUA_CUBLAS_LIBRARY")) blas = dlopen(named, RTLD_NOW | RTLD_LOCAL);
     for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"})
       if (!blas) blas = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!cuda || !blas) return *why = cuda ? "libcublas.so cannot be opened" : "libcuda.so.1 cannot be opened", false;
