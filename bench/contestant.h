@@ -94,6 +94,7 @@ skua_status library_create(Contestant& ours, const Layer& layer, const float* we
 size_t library_inputs(const Layer& layer, skua_tensor inputs[2], skua_tensor* out = nullptr, size_t x_stride = 0, size_t second_stride = 0, size_t y_stride = 0);  // strides: pixels', 0 = dense
 skua_context* library_context(Contestant& ours);
 double library_start_ns(Contestant& ours);  // what making its context took
+bool library_tunes(Contestant& ours);       // SkuaOptions::tune
 
 // The device of --device, set before any contestant is made. There the peers are others: this library on the CPU, and products on the device.
 extern skua_device bench_device;

@@ -37,6 +37,8 @@ bool begin_device(Session& s) {
   how.device = bench_device;
   s.ours = make_skua(how);
   if (!s.ours) return false;
+  how.tune = true;
+  s.tuned = make_skua(how);
   effort.sample_ns = 1e6;  // a timestamp has its price
   s.machine = measure_device(*s.ours, s.device, s.options.quick);
   return true;

@@ -57,6 +57,7 @@ class Resident {
     start.create_ns += now_ns() - at;
     skua_tensor in[2], out;
     s.n_inputs = library_inputs(l, in, &out, x_stride, second_stride, y_stride);
+    if (library_tunes(ours) && skua_op_tune(s.op, in, s.n_inputs, nullptr) != SKUA_STATUS_OK) return false;
     at = now_ns();
     if (skua_op_plan(s.op, in, s.n_inputs, &out, 1, &s.plan) != SKUA_STATUS_OK) return false;
     start.plan_ns += now_ns() - at;

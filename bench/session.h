@@ -64,7 +64,7 @@ struct Session {
   Options options;
   skua_device_info device = {};  // of --device
   Machine machine;
-  std::unique_ptr<Contestant> ours;
+  std::unique_ptr<Contestant> ours, tuned;  // tuned: on a device, its choices measured
   std::vector<std::unique_ptr<Contestant>> peers;
   std::vector<std::string> missing_peers;
   std::vector<Result> results;

@@ -311,6 +311,7 @@ std::unique_ptr<Contestant> make_skua(const SkuaOptions& how) {
   return made;
 }
 
+bool library_tunes(Contestant& ours) { return static_cast<Skua&>(ours).how.tune; }
 double library_start_ns(Contestant& ours) { return static_cast<Skua&>(ours).context_ns; }
 
 skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op) {

@@ -96,14 +96,26 @@ void run_case(Session& session, const LayerCase& c) {
   Entry f32;
   if (l.type != SKUA_DTYPE_F32) f32 = f32_bench.prepare(*session.ours, &why);
   if (f32.prepared) runs.push_back(f32.racer());
-  const std::vector<Timing> times = race(runs);
+  Entry tuned;  // on a device: what skua_op_tune() finds, where it is another choice
+  if (on_device() && session.tuned && l.multiplies()) tuned = bench.prepare(*session.tuned, &why);
+  const bool other = tuned.prepared && tuned.choice() != entries[0].choice();
+  if (other) runs.push_back(tuned.racer());
+  std::vector<Timing> times = race(runs);
+  if (tuned.prepared) r.regret = 0, r.best_forced = tuned.choice();
+  if (other) {
+    if (const std::string wrong = check_against_formula(l, bench.operands, tuned.result.data(), &r.kernel); !wrong.empty()) r.error = "wrong result: " + wrong + " (" + tuned.choice() + ")";
+    if (times[0].ns / times.back().ns - 1 > times[0].noise + times.back().noise) r.regret = times[0].ns / times.back().ns - 1;
+    times.pop_back();
+  }
   session.set_time(r, times[0], r.bytes);
   for (size_t i = 1; i < entries.size(); ++i) r.peers.push_back({entries[i].name, times[i].ns, times[i].noise});
   if (f32.prepared) r.f32 = {"f32", times.back().ns, times.back().noise};
-  const Regret regret = on_device() ? Regret{} : measure_regret(bench, entries[0], false);
-  if (!regret.wrong.empty()) r.error = "wrong result: " + regret.wrong;
-  r.regret = regret.regret;
-  r.best_forced = regret.best;
+  if (!on_device()) {
+    const Regret regret = measure_regret(bench, entries[0], false);
+    if (!regret.wrong.empty()) r.error = "wrong result: " + regret.wrong;
+    r.regret = regret.regret;
+    r.best_forced = regret.best;
+  }
   session.add(std::move(r));
 }
 
