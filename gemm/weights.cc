@@ -6,8 +6,8 @@ namespace {
 
 const GemmWeightsTable& table_of_weights(const Kernel* kernel) { return code_of<GemmWeightsTableFn>(kernel)(); }
 
-// Rows from which a panel made f32 costs less than weights that are converted for every few rows.
-constexpr size_t kFew = 8;
+// Rows up to which weights that are converted for every few rows cost less than a panel made f32.
+size_t few(const Kernel* weights) { return max(weights->mr, 8); }
 
 GemmWeights panel_of(const DynamicOp& op, size_t panel) {
   const DynamicConfig& c = op.config;
@@ -33,7 +33,7 @@ void few_rows(const DynamicRun& r, size_t m0, size_t m1, size_t p0, size_t p1) {
       GemmWeights t = panel_of(op, panel);
       const size_t first = panel * c.nr, left = even ? m1 - m : min(m1 - m, p.m - m % p.m), mr = p.weights->mr;
       t.rows = left > mr && left < 2 * mr ? (left + 1) / 2 : min(left, mr);
-      void* to[8];
+      void* to[16];
       for (size_t i = 0; i < t.rows; ++i) to[i] = at(dynamic_c(r, m + i), c.c_type, ptrdiff_t(first));
       t.a = p.quantize ? reinterpret_cast<const float*>(r.rows) + m * t.k : static_cast<const float*>(dynamic_a(r, m));
       t.a_step = p.quantize ? t.k : p.lda;
@@ -111,7 +111,7 @@ skua_status weights_plan(const DynamicOp& op, DynamicPlan& p) {
   p.quantize = c.a_type == Element::f32 && c.c_type == Element::f32 ? nullptr : find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type);
   if (!p.weights || !tile || (!p.quantize && c.a_type != Element::f32)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   p.quant_bytes = p.sums_bytes = p.rows_bytes = p.scratch = p.panel_bytes = 0;
-  if (rows <= kFew) {
+  if (rows <= few(p.weights)) {
     p.kernel = p.weights;
     if (!mul(rows * sizeof(float), k, bytes) || bytes > SIZE_MAX / 4) return SKUA_INVALID("gemm: the rows in f32 are larger than the address space");
     if (p.quantize) p.rows_bytes = round_up(bytes, 64);

@@ -4,7 +4,7 @@
 //   avx512    shift, then a table of 16 floats by the lowest four bits            widened as it is loaded, converted
 //   others    shifted up and down again, converted                                likewise
 //
-// Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros, a weight and an element of A.
+// Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros (tall tiles read those), a weight and an element of A. AVX-512: up to 12x2 = 24 sums.
 #include "dispatch/kernel.h"
 #include "gemm/float_ends.h"
 #include "gemm/weights_kernel.h"
@@ -28,9 +28,11 @@ template <int i> SKUA_INL F32 nibble(I32 x) {
 #endif
 }
 
-// Scales and zeros of a block, of NV vectors from column `first` on.
-template <int NV> struct Scales {
-  F32 scale[NV], zero[NV];
+// Scales and zeros of a block, of NV vectors from column `first` on; those of tall tiles leave the registers of zeros to sums.
+template <int NV, bool tall> struct Scales {
+  F32 scale[NV], zero[tall ? 1 : NV];
+  alignas(64) float room[tall ? NV * L : 1];
+  const float* zeros;
   SKUA_INL Scales(const GemmWeights& t, const char* p, size_t first) {
 #ifdef SKUA_TYPE_f16
     if (t.scale_type == Element::f16) read(reinterpret_cast<const f16*>(p) + first);
@@ -39,19 +41,35 @@ template <int NV> struct Scales {
     if (t.scale_type == Element::bf16) read(reinterpret_cast<const bf16*>(p) + first);
 #endif
     if (t.scale_type == Element::f32) read(reinterpret_cast<const float*>(p) + first);
-    const float* zeros = reinterpret_cast<const float*>(p + t.nr * (t.scale_type == Element::f32 ? 4 : 2)) + first;
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) zero[v] = t.zeros ? -F32::load(zeros + v * L) : F32::zero();
+    const float* from = reinterpret_cast<const float*>(p + t.nr * (t.scale_type == Element::f32 ? 4 : 2)) + first;
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+      const F32 less = t.zeros ? -F32::load(from + v * L) : F32::zero();
+      if constexpr (tall) less.store(room + v * L);
+      else zero[v] = less;
+    }
+    zeros = room;
+    if constexpr (tall) asm("" : "+r"(zeros) : : "memory");
   }
   template <class S> SKUA_INL void read(const S* p) { SKUA_UNROLL for (int v = 0; v < NV; ++v) scale[v] = F32::load(p + v * L); }
-  SKUA_INL F32 operator()(int v, F32 q) const { return fma(q, scale[v], zero[v]); }
+  SKUA_INL F32 operator()(int v, F32 q) const {
+    if constexpr (tall) return fma(q, scale[v], F32::load(zeros + v * L));
+    else return fma(q, scale[v], zero[v]);
+  }
 };
 
-// use(k, w) for each step of the depth, in order: NV vectors of weights from column `first` on.
-template <bool s4, int NV, class Use> SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use) {
+// Tall tiles have no register to spare: gcc would make the weights of many steps at once, and spill sums for them.
+[[maybe_unused]] SKUA_INL void in_order([[maybe_unused]] F32& w, [[maybe_unused]] I32& x) {
+#if defined(SKUA_ISA_avx512)
+  asm volatile("" : "+v"(w.v), "+v"(x.v));
+#endif
+}
+
+// use(i, w) for each step of the depth, in order: NV vectors of weights from column `first` on, i steps behind those that moved(n) has passed.
+template <bool s4, int NV, bool tall, class Use, class Moved> SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use, Moved moved) {
   const char* p = t.b;
   const size_t data = t.nr * (s4 ? t.block / 2 : t.block), rest = weights_block_bytes(s4 ? Element::s4 : Element::s8, t.nr, t.block, t.scale_type, t.zeros) - data;
   for (size_t k0 = 0; k0 < t.k; k0 += t.block, p += rest) {
-    const Scales<NV> scales(t, p + data, first);
+    const Scales<NV, tall> scales(t, p + data, first);
     size_t k = k0;
     const size_t end = t.k - k0 < t.block ? t.k : k0 + t.block;
     const char* const next = p + data;
@@ -59,8 +77,11 @@ template <bool s4, int NV, class Use> SKUA_INL void each_step(const GemmWeights&
       I32 x[NV];
       F32 w[NV];
       SKUA_UNROLL for (int v = 0; v < NV; ++v) x[v] = I32::set1(0);
-      const auto step = [&]<int i>(size_t at) __attribute__((always_inline)) {
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = scales(v, nibble<i>(x[v]));
+      const auto step = [&]<int i>(int at) __attribute__((always_inline)) {
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          w[v] = scales(v, nibble<i>(x[v]));
+          if constexpr (tall) in_order(w[v], x[v]);
+        }
         use(at, w);
       };
       const auto load = [&]() __attribute__((always_inline)) {
@@ -69,8 +90,9 @@ template <bool s4, int NV, class Use> SKUA_INL void each_step(const GemmWeights&
       };
       for (; k + 8 <= end; k += 8) {
         load();
-        step.template operator()<0>(k), step.template operator()<1>(k + 1), step.template operator()<2>(k + 2), step.template operator()<3>(k + 3);
-        step.template operator()<4>(k + 4), step.template operator()<5>(k + 5), step.template operator()<6>(k + 6), step.template operator()<7>(k + 7);
+        step.template operator()<0>(0), step.template operator()<1>(1), step.template operator()<2>(2), step.template operator()<3>(3);
+        step.template operator()<4>(4), step.template operator()<5>(5), step.template operator()<6>(6), step.template operator()<7>(7);
+        moved(8);
       }
       for (; k < end; ++k) {  // a step at a time, the next nibble at the place of the first
         if (k % 8 == 0) load();
@@ -79,14 +101,24 @@ template <bool s4, int NV, class Use> SKUA_INL void each_step(const GemmWeights&
           load();
           SKUA_UNROLL for (int v = 0; v < NV; ++v) x[v] = shr_logical<4>(x[v]);
         }
-        step.template operator()<0>(k);
+        step.template operator()<0>(0);
+        moved(1);
         SKUA_UNROLL for (int v = 0; v < NV; ++v) x[v] = shr_logical<8>(x[v]);
       }
     } else {
-      for (; k < end; ++k, p += t.nr) {
+      const auto step = [&](int i) __attribute__((always_inline)) {
         F32 w[NV];
         SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = scales(v, F32::load(reinterpret_cast<const int8_t*>(p) + first + size_t(v) * L));
-        use(k, w);
+        p += t.nr;
+        use(i, w);
+      };
+      for (; k + 4 <= end; k += 4) {
+        SKUA_UNROLL for (int i = 0; i < 4; ++i) step(i);
+        moved(4);
+      }
+      for (; k < end; ++k) {
+        step(0);
+        moved(1);
       }
     }
     p = next;
@@ -101,20 +133,24 @@ SKUA_INL F32 multiply_add(F32 x, F32 w, F32 acc, [[maybe_unused]] bool of_four) 
   return fma(x, w, acc);
 }
 
-// t.rows of MR rows; those beyond are the last one again, and not stored.
+// t.rows of MR rows; those beyond are the last one again, and not stored: at most one, from four on.
 template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t first) {
+  constexpr int kBases = (MR + 2) / 3;  // rows are a base, and one or two steps: what an address can say
   F32 acc[MR][NV];
-  const float* a[MR];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-    a[r] = t.a + (size_t(r) < t.rows ? size_t(r) : t.rows - 1) * t.a_step;
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
-  }
-  [[maybe_unused]] const size_t fours = t.k / 4 * 4;
-  each_step<s4, NV>(t, first, [&](size_t k, const F32 (&w)[NV]) __attribute__((always_inline)) {
+  const size_t step = t.a_step;
+  const float *base[kBases], *last = t.a + (t.rows - 1) * step;
+  SKUA_UNROLL for (int i = 0; i < kBases; ++i) base[i] = t.a + (size_t(i) * 3 < t.rows ? size_t(i) * 3 : t.rows - 1) * step;
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
+  [[maybe_unused]] size_t fours = t.k / 4 * 4;
+  each_step<s4, NV, (MR > 4)>(t, first, [&](int i, const F32 (&w)[NV]) __attribute__((always_inline)) {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-      const F32 x = F32::broadcast(a[r] + k);
-      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = multiply_add(x, w[v], acc[r][v], k < fours);
+      const F32 x = F32::broadcast((MR > 1 && r == MR - 1 ? last : base[r / 3] + size_t(r % 3) * step) + i);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = multiply_add(x, w[v], acc[r][v], size_t(i) < fours);
     }
+  }, [&](size_t n) __attribute__((always_inline)) {
+    SKUA_UNROLL for (int j = 0; j < kBases; ++j) base[j] += n;
+    if constexpr (MR > 1) last += n;
+    fours -= n < fours ? n : fours;
   });
   const FloatEnd end(t);
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
@@ -123,10 +159,11 @@ template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t 
   }
 }
 
-template <bool s4, int NV> void rows_of(const GemmWeights& t, size_t first) {
-  if (t.rows == 1) columns_of<s4, 1, NV>(t, first);
-  else if (t.rows == 2) columns_of<s4, 2, NV>(t, first);
-  else columns_of<s4, 4, NV>(t, first);
+// As many rows at once as registers hold the sums of: weights become floats once for all of them.
+constexpr int kMostRows = L == 16 ? 12 : 4;
+template <bool s4, int NV, int MR = 1> SKUA_INL void rows_of(const GemmWeights& t, size_t first) {
+  if (MR == kMostRows || t.rows <= size_t(MR)) return columns_of<s4, MR, NV>(t, first);
+  if constexpr (MR < kMostRows) rows_of<s4, NV, MR == 1 ? 2 : MR + 2>(t, first);
 }
 template <bool s4> void tile(const GemmWeights& t) {
   const size_t width = (t.n + L - 1) / L * L;
@@ -137,15 +174,17 @@ template <bool s4> void tile(const GemmWeights& t) {
 
 template <bool s4> void widen_panel(const GemmWeights& t, float* to) {
   const size_t width = (t.n + L - 1) / L * L;
-  for (size_t first = 0; first < width; first += L)
-    each_step<s4, 1>(t, first, [&](size_t k, const F32 (&w)[1]) __attribute__((always_inline)) { w[0].store(to + k * width + first); });
+  for (size_t first = 0; first < width; first += L) {
+    float* column = to + first;
+    each_step<s4, 1, false>(t, first, [&](int i, const F32 (&w)[1]) __attribute__((always_inline)) { w[0].store(column + size_t(i) * width); }, [&](size_t n) __attribute__((always_inline)) { column += n * width; });
+  }
 }
 
 template <bool s4> constexpr GemmWeightsTable table = {tile<s4>, widen_panel<s4>};
 template <bool s4> const GemmWeightsTable& table_of() { return table<s4>; }
 
 #define SKUA_WEIGHTS(type, s4)                                                                                                                       \
-  {"gemm_weights_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "floats of " #type " in registers, 8 sums; or panels of floats", KernelKind::gemm_nibbles, Isa::SKUA_ISA, kWeightsVariant, 4, 0, L, \
+  {"gemm_weights_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "floats of " #type " in registers, two vectors of columns; or panels of floats", KernelKind::gemm_nibbles, Isa::SKUA_ISA, kWeightsVariant, kMostRows, 0, L, \
    reinterpret_cast<AnyCode>(static_cast<GemmWeightsTableFn>(table_of<s4>)), Element::type},
 const Kernel kernels[] = {SKUA_WEIGHTS(s8, false) SKUA_WEIGHTS(s4, true)};
 
