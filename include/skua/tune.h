@@ -28,6 +28,8 @@ typedef struct skua_tune_options {
  * Every call measures, also where a choice is known: plans use what is known without it. To tune only what is not known yet, make the plan first and look for "measurement" in the
  * text of skua_plan_explain(): "chosen by measurement" or "the model's choice, confirmed by measurement". The context's log says what each call found.
  *
+ * On a GPU the candidates are the kernels of a product or convolution, run in device memory of the call's own and timed by the device; executor does not matter.
+ *
  * Allocates inputs, outputs, workspace and two more packed weights through the context's allocator while it runs. Thread-safe beside creates, plans, runs and other tuning; beside other work the
  * measurement is worth less. Fails on bad arguments and for lack of memory; a file that cannot be written is said in the context's log, and the choice still holds in memory. */
 SKUA_API skua_status skua_op_tune(skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tune_options* options);
