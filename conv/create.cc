@@ -208,6 +208,7 @@ template <class Desc> static skua_status create_int8(const char* op, const skua_
   SKUA_TRY(quantized_epilogue(op, d.epilogue, Element(d.output_type), d.output_q, bounds));
   WeightSteps steps = {};
   if (!conv_weight_steps(c, d.weight_layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", op);
+  SKUA_ON_GPU(ctx, create_conv_bytes(ctx, c, d.output_type, bounds, {d.input_q, d.weight_q, d.output_q}, steps, weights, bias, out));
 #ifdef SKUA_TYPE_s8
   SKUA_TRY(depthwise_int8_create(ctx, c, d.output_type, bounds, {d.input_q, d.weight_q, d.output_q}, steps, weights, bias, out));
   if (*out) return SKUA_STATUS_OK;
@@ -256,7 +257,7 @@ skua_status skua_conv2d_create(skua_context* context, const skua_conv2d_desc* de
   if (is_int8(Element(d.input_type))) return create_int8("conv2d", context, d, config_of(d, false), weights, bias, d.hint_in_h, d.hint_in_w, out);
   [[maybe_unused]] ConvConfig c;
   if (context->gpu) SKUA_TRY(conv_config("conv2d", d, c));
-  SKUA_ON_GPU(context, create_conv(context, c, d.weight_type, d.weight_layout, weights, bias, out));
+  SKUA_ON_GPU(context, create_conv(context, c, d.weight_type, d.weight_layout, weights, bias, d.hint_in_h, d.hint_in_w, out));
   return conv_create(conv2d_class, context, d, kEvery, weights, bias, out);
 }
 
@@ -272,7 +273,7 @@ skua_status skua_conv2d_transpose_create(skua_context* context, const skua_conv2
   c.output_padding_h = d.output_padding_h;
   c.output_padding_w = d.output_padding_w;
   if (bytes) return create_int8("conv2d_transpose", context, d, c, weights, bias, 0, 0, out);
-  SKUA_ON_GPU(context, create_conv(context, c, d.weight_type, d.weight_layout, weights, bias, out));
+  SKUA_ON_GPU(context, create_conv(context, c, d.weight_type, d.weight_layout, weights, bias, 0, 0, out));
   return create(conv2d_transpose_class, context, c, d.weight_type, d.weight_layout, kEvery, weights, bias, 0, 0, out);
 }
 

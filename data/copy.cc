@@ -14,7 +14,7 @@ skua_status need_movable(const char* op, skua_dtype type) {
 skua_status find_copy_kernels(const skua_op* op, skua_dtype type, CopyKernels& to) {
   const int bytes = int(skua_dtype_bits(type) / 8);
   to.element = size_t(bytes);
-  SKUA_ON_GPU(op->ctx, need_gpu_type(op->ctx, op->cls->name, "type", type));
+  SKUA_ON_GPU(op->ctx, need_gpu_movable(op->ctx, op->cls->name, "type", type));
   to.rows = find_kernel(op->ctx, data_tables, KernelKind::copy_rows, bytes);
   to.transposed = find_kernel(op->ctx, data_tables, KernelKind::copy_transposed, bytes);
   to.strided = find_kernel(op->ctx, data_tables, KernelKind::copy_strided, bytes);

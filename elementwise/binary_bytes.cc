@@ -4,16 +4,12 @@
 #include "elementwise/byte_kernel.h"
 #include "elementwise/loops.h"
 #include "elementwise/quantized.h"
+#include "gpu/operators.h"
 
 namespace skua {
 namespace {
 
-struct Config {
-  uint32_t kind, type;
-  float a, b, c;
-  int32_t x_zero, y_zero;
-  Requantize to;
-};
+using Config = BinaryBytesConfig;
 struct Op : skua_op {
   Config config;
   const Kernel* kernel;
@@ -99,6 +95,7 @@ skua_status create_binary_bytes(skua_context* context, const skua_binary_desc& d
   }
   c.to.zero_point = d.output_q.zero_point;
   SKUA_TRY(quantized_bounds("binary", d.activation, Element(d.type), d.output_q, c.to.low, c.to.high));
+  SKUA_ON_GPU(context, create_binary_bytes(context, c, out));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(binary_bytes_class, context, 2, 1, 0, &op));
   static_cast<Op*>(op)->config = c;

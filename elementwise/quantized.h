@@ -26,6 +26,14 @@ inline const Kernel* find_byte_kernel(const skua_context* ctx, KernelKind kind, 
 #endif
 }
 
+// Of a binary function of bytes: kind is a skua_binary_kind, docs/quantization.md says what a, b and c are.
+struct BinaryBytesConfig {
+  uint32_t kind, type;
+  float a, b, c;
+  int32_t x_zero, y_zero;
+  Requantize to;
+};
+
 skua_status create_unary_bytes(skua_context* context, const skua_unary_desc& desc, skua_op** out);
 skua_status create_binary_bytes(skua_context* context, const skua_binary_desc& desc, skua_op** out);
 

@@ -4,6 +4,7 @@
 #include "elementwise/loops.h"
 #include "elementwise/quantized.h"
 #include "elementwise/unary_kernel.h"
+#include "gpu/operators.h"
 
 namespace skua {
 namespace {
@@ -32,11 +33,10 @@ const Kernel* scalar_kernel(uint32_t kind) {
   return nullptr;
 }
 
-skua_status open(skua_op* base) {
-  Op& op = *static_cast<Op*>(base);
-  const Config& c = op.config;
+// table[byte of x] = byte of the result. False: no kernel of the function in this build.
+bool make_table(const Config& c, uint8_t* table) {
   const Kernel* function = scalar_kernel(c.kind);
-  if (!function) return SKUA_UNSUPPORTED_("unary: no kernel in this build");
+  if (!function) return false;
   const skua_dtype from = skua_dtype(c.from), to = skua_dtype(c.to);
   const int32_t first = first_of(from);
   float values[256];
@@ -45,8 +45,17 @@ skua_status open(skua_op* base) {
   const float factor = sum_scale(1, 1, double(c.to_scale)), low = float(first_of(to) - c.to_zero), high = float(last_of(to) - c.to_zero);
   for (int32_t i = 0; i < 256; ++i) {
     const float t = values[i] * factor;
-    op.table[uint8_t(first + i)] = uint8_t(nearest_small(t != t ? 0 : t < low ? low : t > high ? high : t) + c.to_zero);
+    table[uint8_t(first + i)] = uint8_t(nearest_small(t != t ? 0 : t < low ? low : t > high ? high : t) + c.to_zero);
   }
+  return true;
+}
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  const Config& c = op.config;
+  if (!make_table(c, op.table)) return SKUA_UNSUPPORTED_("unary: no kernel in this build");
+  const skua_dtype from = skua_dtype(c.from);
+  const int32_t first = first_of(from);
   const bool clamps = (c.kind == SKUA_UNARY_RELU || c.kind == SKUA_UNARY_RELU6 || c.kind == SKUA_UNARY_CLAMP) && c.from == c.to && c.from_scale == c.to_scale && c.from_zero == c.to_zero;
   // What rises with x and is x in between ends where its first and last values are.
   const uint8_t ends[] = {op.table[uint8_t(first)], op.table[uint8_t(first + 255)]};
@@ -96,9 +105,15 @@ skua_status create_unary_bytes(skua_context* context, const skua_unary_desc& d, 
   if (!is_bytes(d.output_type)) return need_same_type("unary", "output_type", d.output_type, "input_type", d.input_type);
   SKUA_TRY(need_bytes("unary", "input_type", d.input_type, "input_q", d.input_q));
   SKUA_TRY(need_bytes("unary", "output_type", d.output_type, "output_q", d.output_q));
+  const Config c = {uint32_t(d.kind), uint32_t(d.input_type), uint32_t(d.output_type), d.a, d.b, d.input_q.scale, d.output_q.scale, d.input_q.zero_point, d.output_q.zero_point};
+#ifdef SKUA_BUILT_gpu
+  uint8_t table[256];
+  if (context->gpu && !make_table(c, table)) return SKUA_UNSUPPORTED_("unary: no kernel in this build");
+#endif
+  SKUA_ON_GPU(context, create_table(context, d.input_type, d.output_type, table, out));
   skua_op* op = nullptr;
   SKUA_TRY(new_op(unary_bytes_class, context, 1, 1, 0, &op));
-  static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.input_type), uint32_t(d.output_type), d.a, d.b, d.input_q.scale, d.output_q.scale, d.input_q.zero_point, d.output_q.zero_point};
+  static_cast<Op*>(op)->config = c;
   return open_op(op, out);
 }
 

@@ -1,5 +1,6 @@
 // Products of bytes: checks of the descriptor, packing of a constant B, what is read from a blob. See skua/gemm.h for the formula.
 #include "gemm/gemm_op.h"
+#include "gpu/operators.h"
 
 namespace skua {
 
@@ -29,6 +30,7 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   if (d.alpha != 1 || d.beta != 0) return SKUA_UNSUPPORTED_("gemm: alpha is %g and beta is %g; with a_type %s they are 1 and 0", double(d.alpha), double(d.beta), skua_dtype_name(d.a_type));
   Requantize to;
   SKUA_TRY(quantized_epilogue("gemm", d.epilogue, result, d.c_q, to));
+  SKUA_ON_GPU(context, create_gemm_bytes(context, d, to, b, bias, out));
 
   GemmConfig c;
   memset(&c, 0, sizeof c);

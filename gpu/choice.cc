@@ -34,8 +34,8 @@ const char* product_kind_name(int kind) {
 ProductChoice choose_product(const Description& d, const ProductSize& s) {
   const size_t units = d.info.compute_units ? d.info.compute_units : 1;
   const bool group256 = d.group_threads >= 256 && (!d.group_extent[0] || d.group_extent[0] >= 16) && (!d.group_extent[1] || d.group_extent[1] >= 16);
-  const bool tiles = group256 && d.local_bytes >= 8192, large = group256 && d.local_bytes >= 16384 && s.vectors;
-  const bool vector = group256 && d.local_bytes >= 4096 && s.constant && !s.window && s.m <= 4;
+  const bool tiles = group256 && d.local_bytes >= 8192 && !s.bytes, large = group256 && d.local_bytes >= 16384 && s.vectors && !s.bytes;
+  const bool vector = group256 && d.local_bytes >= 4096 && s.constant && !s.window && s.m <= 4 && !s.bytes;
   const size_t blocks64 = over(s.m, 64) * over(s.n, 64) * s.z, blocks128 = over(s.m, 128) * over(s.n, 128) * s.z;
   const size_t threads8 = over(s.m, 8) * over(s.n, 4) * s.z;
   int first = kRows4;
@@ -61,6 +61,30 @@ ProductChoice choose_product(const Description& d, const ProductSize& s) {
   for (uint8_t kind = 0; kind < kProductKinds; ++kind)
     if (can[kind] && kind != first) c.order[c.count++] = kind;
   return c;
+}
+
+const char* winograd_form_name(WinogradForm form) { return form == WinogradForm::f4x4 ? "winograd_f4x4" : form == WinogradForm::f2x2 ? "winograd_f2x2" : "none"; }
+
+// Time in operations that the device could do meanwhile. Directly an output costs 2 * 9 * in * out, by Winograd 2 * p * in * out with p products for each output and pair of channels (36 for 16,
+// or 16 for 4, more where tiles hang over the edge), and its transformed values and products are written and read once: 2 * 4 * p * (in + out) bytes. Devices do 15 to 35 operations of f32 for
+// each byte of their memory (data sheets: H200 16, Adreno 640 26, GeForce RTX 3060 35). Arithmetic only: not measured, so Winograd must win by a third, and fill the device.
+WinogradForm choose_winograd(const Description& d, const WinogradSize& s, uint32_t allowed) {
+  constexpr double kOperationsPerByte = 30, kMargin = 4.0 / 3;
+  if (d.vendor == Vendor::software || d.vendor == Vendor::unknown || d.info.is_software) return WinogradForm::none;
+  const double in = double(s.in_channels), out = double(s.out_channels), pixels = double(s.batch) * double(s.out_h) * double(s.out_w);
+  const size_t units = d.info.compute_units ? d.info.compute_units : 1;
+  WinogradForm best = WinogradForm::none;
+  double least = 2 * 9 * in * out / kMargin;
+  constexpr WinogradForm forms[] = {WinogradForm::f2x2, WinogradForm::f4x4};
+  for (const WinogradForm form : forms) {
+    const size_t m = form == WinogradForm::f4x4 ? 4 : 2, points = (m + 2) * (m + 2), tiles = over(s.out_h, m) * over(s.out_w, m) * s.batch;
+    if (!(allowed >> int(form) & 1) || pixels == 0 || over(tiles, 8) * over(s.out_channels, 4) * points < 256 * units) continue;
+    const double p = double(tiles) * double(points) / pixels, cost = 2 * p * in * out + kOperationsPerByte * 8 * p * (in + out);
+    if (cost >= least) continue;
+    best = form;
+    least = cost;
+  }
+  return best;
 }
 
 WorkGroup product_group(const Description& d, ProductKind kind, size_t columns) {

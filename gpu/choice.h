@@ -13,6 +13,7 @@ struct ProductSize {
   size_t m, n, k, z;      // rows, columns, terms of a sum (over all taps), batches or groups
   bool vectors;           // A, B and C are read as vectors of 4: kRows8 and kTile128 need it
   bool constant, window;  // B was packed; it is a convolution with more than one tap, or a step between pixels
+  bool bytes = false;     // of s8 and u8: register tiles only
 };
 
 struct WorkGroup {
@@ -25,6 +26,14 @@ struct ProductChoice {
   const char* why;               // of the first
 };
 ProductChoice choose_product(const Description& d, const ProductSize& s);
+// Ways to compute a 3x3 convolution of stride 1: directly, or by Winograd's F(2x2,3x3) and F(4x4,3x3), of which `allowed` (bits by value) are at hand and good enough for its numerics.
+enum class WinogradForm : uint8_t { none, f2x2, f4x4 };
+const char* winograd_form_name(WinogradForm form);
+struct WinogradSize {
+  size_t batch, out_h, out_w, in_channels, out_channels;
+};
+WinogradForm choose_winograd(const Description& d, const WinogradSize& s, uint32_t allowed);
+
 // Threads of a register tile: x along the vectors of columns, y along blocks of rows.
 WorkGroup product_group(const Description& d, ProductKind kind, size_t columns);
 // Threads of a kernel that goes over maps: x along `channels` (vectors), y along a row; its rows are groups of their own, in z.

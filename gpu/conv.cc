@@ -1,19 +1,23 @@
 // Convolutions on a device, forward and transposed: as a product over the taps (gpu/kernels/product.h), 1x1 without them, depthwise by a kernel of its own. See skua/conv.h.
 #include "conv/conv.h"
 #include "gpu/operators.h"
-#include "gpu/product.h"
+#include "gpu/winograd.h"
 
 namespace skua::gpu {
 namespace {
 
 struct Op : WeightedOp {
   ConvConfig config;
+  skua_device_buffer* winograd_there[3];  // by WinogradForm
+  ProductBytes q;  // of s8 and u8
 };
 struct Plan : skua_plan {
   Product product;
   ProductStep step;
   DirectShape shape;
   MapSteps in, out, residual;
+  WinogradLayer layer;
+  WinogradStep winograd;
   // depthwise
   Chosen chosen;
   bool vectors;
@@ -27,10 +31,15 @@ bool depthwise(const ConvConfig& c) { return !c.transposed && c.groups == c.in_c
 size_t columns_of(const ConvConfig& c) { return round_up(depthwise(c) ? c.out_channels : c.out_channels / c.groups, 4); }
 size_t groups_of(const ConvConfig& c) { return depthwise(c) ? 1 : c.groups; }
 size_t depth_of(const ConvConfig& c) { return depthwise(c) ? 1 : c.in_channels / c.groups; }
-size_t bias_of(const ConvConfig& c) { return c.has_bias ? groups_of(c) * columns_of(c) : 0; }
+bool bytes(const ConvConfig& c) { return is_int8(Element(c.element)); }
+size_t all_columns(const ConvConfig& c) { return groups_of(c) * columns_of(c); }
+// Of bytes: what sums start with, then their scales.
+size_t bias_of(const ConvConfig& c) { return bytes(c) ? 2 * all_columns(c) : c.has_bias ? all_columns(c) : 0; }
 bool weights_of(const ConvConfig& c, size_t& n) {
-  return mul(size_t(c.kernel_h) * c.kernel_w, depth_of(c), n) && mul(n, columns_of(c), n) && mul(n, groups_of(c), n) && n <= SIZE_MAX / 8;
+  return mul(size_t(c.kernel_h) * c.kernel_w, bytes(c) && !depthwise(c) ? round_up(depth_of(c), 4) : depth_of(c), n) && mul(n, columns_of(c), n) && mul(n, groups_of(c), n) && n <= SIZE_MAX / 8;
 }
+
+Element result_of(const skua_op* op) { return bytes(static_cast<const Op*>(op)->config) ? static_cast<const Op*>(op)->q.result : Element(static_cast<const Op*>(op)->config.element); }
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
@@ -39,7 +48,36 @@ skua_status open(skua_op* base) {
   op.n_outputs = 1;
   size_t n = 0;
   weights_of(c, n);
-  return upload_weights(op, bias_of(c), Element(c.element), n);
+  SKUA_TRY(upload_weights(op, bias_of(c), Element(c.element), n));
+  const auto* from = static_cast<const char*>(op.weights) + bias_bytes(bias_of(c)) + round_up(n * element_bytes(Element(c.element)), 16);
+  for (int f = 1; f <= 2; ++f) {
+    if (!(c.packed >> f & 1)) continue;
+    const size_t bytes = winograd_weights(WinogradForm(f), c.in_channels, c.out_channels) * sizeof(float);
+    SKUA_TRY(upload(&op, from, bytes, &op.winograd_there[f]));
+    from += bytes;
+  }
+  return SKUA_STATUS_OK;
+}
+void close(skua_op* base) {
+  for (skua_device_buffer* b : static_cast<Op*>(base)->winograd_there) free_buffer(b);
+  free_weights(base);
+}
+
+// The forms of Winograd's algorithm that may serve the convolution, bits by WinogradForm.
+uint32_t winograd_allowed(const ConvConfig& c) {
+  const Element e = Element(c.element);
+  if (bytes(c) || c.transposed || c.numerics == SKUA_NUMERICS_STRICT || c.groups != 1 || c.kernel_h != 3 || c.kernel_w != 3 || c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 ||
+      c.dilation_w != 1)
+    return 0;
+  const bool fast = c.numerics == SKUA_NUMERICS_FAST;
+  return uint32_t(fast || c.in_channels >= winograd_least_channels(WinogradVariant::f2x2, e)) << int(WinogradForm::f2x2) |
+         uint32_t(fast || c.in_channels >= winograd_least_channels(WinogradVariant::f4x4, e)) << int(WinogradForm::f4x4);
+}
+// The filter's, else the device's.
+WinogradForm winograd_for(const skua_context* ctx, const WinogradSize& size, uint32_t allowed) {
+  for (int f = 2; f > 0 && ctx->filter[0]; --f)
+    if ((allowed >> f & 1) && glob_match(ctx->filter, winograd_form_name(WinogradForm(f)))) return WinogradForm(f);
+  return choose_winograd(ctx->gpu->about, size, allowed);
 }
 
 MapSteps steps_of(const ConvConfig& c, const ConvMap& m) { return {m.image, m.row, m.pixel, c.layout == SKUA_LAYOUT_NCHW ? m.plane : 1}; }
@@ -48,7 +86,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
   const ConvConfig& c = static_cast<const Op*>(base)->config;
   Plan& p = *static_cast<Plan*>(out);
   ConvMap in;
-  SKUA_TRY(conv_plan_shapes(base, c, shapes, skua_dtype(c.element), in, p.shape, p.outputs[0]));
+  SKUA_TRY(conv_plan_shapes(base, c, shapes, skua_dtype(result_of(base)), in, p.shape, p.outputs[0]));
   p.in = steps_of(c, in);
   if (c.residual == SKUA_RESIDUAL_NONE) return SKUA_STATUS_OK;
   ConvMap r;
@@ -67,6 +105,7 @@ bool as_rows(const MapSteps& m, size_t images, size_t h, size_t w) {
 skua_status choose_depthwise(const skua_op* base, bool vectors, Chosen& chosen) {
   const ConvConfig& c = static_cast<const Op*>(base)->config;
   const WorkGroup group = map_group(base->ctx->gpu->about, c.out_channels / (vectors ? 4 : 1));
+  if (bytes(c)) return choose(base, {&depthwise_bytes_texts.texts[vectors ? depthwise_bytes_s8_v4 : depthwise_bytes_s8_v1], {group.local[0], group.local[1], group.local[2]}, {result_code(result_of(base))}}, chosen);
   const KernelText& text = text_of(depthwise_texts, vectors ? depthwise_f32_v4 : depthwise_f32_v1, 2, skua_dtype(c.element));
   return choose(base, {&text, {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.residual, c.has_bias}}, chosen);
 }
@@ -95,12 +134,21 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.constant = true;
   g.bias = c.has_bias;
   g.element = Element(c.element);
+  g.q = static_cast<const Op*>(base)->q;
   g.k = depth_of(c);
   g.n = c.out_channels / c.groups;
   g.z = c.groups;
   g.residual = c.residual;
   g.activation = fused(c.activation);
   g.m = s.batch * s.out_h * s.out_w;
+  const WinogradForm form = winograd_for(base->ctx, {s.batch, s.out_h, s.out_w, s.in_channels, s.out_channels}, c.packed);
+  if (form != WinogradForm::none) {
+    p.algorithm = winograd_form_name(form);
+    p.layer = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, g.element, p.in, p.out, p.residual, c.residual, c.has_bias != 0, g.activation};
+    SKUA_TRY(make_winograd(base, form, p.layer, p.winograd));
+    p.text = p.winograd.multiply.text;
+    return SKUA_STATUS_OK;
+  }
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && !s.pad_top && !s.pad_left && s.out_h == s.in_h && s.out_w == s.in_w;
   if (one_tap && c.groups == 1 && as_rows(p.in, s.batch, s.in_h, s.in_w) && as_rows(p.out, s.batch, s.out_h, s.out_w) && (!residual || as_rows(p.residual, s.batch, s.out_h, s.out_w))) {
     p.algorithm = "pointwise";
@@ -133,7 +181,7 @@ skua_status record_depthwise(const RecordArgs& args) {
   l.dispatch.bindings[l.dispatch.n_bindings++] = whole(op.weights_there);
   l.dispatch.bindings[l.dispatch.n_bindings++] = whole(op.bias_there ? op.bias_there : op.weights_there);
   const int32_t r = residual ? l.input(1) : 0;
-  if (!residual) l.bind_again(1);
+  if (!residual) l.bind_again(bytes(c) ? 2 : 1);
   const int32_t y = l.output(0);
   bool vectors = p.vectors;
   Chosen chosen = p.chosen;
@@ -148,9 +196,16 @@ skua_status record_depthwise(const RecordArgs& args) {
   l.add(int32_t(columns_of(c)) / v);
   add_map(l, 0, x, p.in, v);
   add_map(l, 4, y, p.out, v);
-  add_map(l, 3, r, p.residual, v);
-  l.add(bits_of(c.activation.a));
-  l.add(bits_of(c.activation.b));
+  if (bytes(c)) {
+    const Element e = Element(c.element);
+    l.add(flip_of(e)); l.add(zero_of(e, op.q.a_zero));
+    l.add_size(all_columns(c) / size_t(v));
+    l.add(op.q.zero); l.add(bits_of(op.q.low)); l.add(bits_of(op.q.high));
+  } else {
+    add_map(l, 3, r, p.residual, v);
+    l.add(bits_of(c.activation.a));
+    l.add(bits_of(c.activation.b));
+  }
   return l.record(chosen, size_t(channels), vectors ? ceil_div(s.out_w, 4) : s.out_w, s.out_h * s.batch);
 }
 
@@ -158,28 +213,34 @@ skua_status record(const RecordArgs& args) {
   const Plan& p = plan_of(args.plan);
   const Op& op = op_of(args.plan);
   if (depthwise(op.config)) return record_depthwise(args);
+  if (p.winograd.form != WinogradForm::none) return record_winograd(args, p.layer, p.winograd, op.winograd_there[int(p.winograd.form)], op.bias_there);
   const Element e = Element(op.config.element);
   const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
   const skua_buffer &a = args.inputs[0], &r = args.inputs[residual ? 1 : 0], &c = args.outputs[0];
   Binding bindings[5] = {{a.device, a.offset, p.input_spans[0].bytes, false}, {op.weights_there, 0, op.weights_there->size, false}, {}, {}, {c.device, c.offset, p.output_spans[0].bytes, true}};
   if (op.bias_there) bindings[2] = {op.bias_there, 0, op.bias_there->size, false};
   if (residual) bindings[3] = {r.device, r.offset, p.input_spans[1].bytes, false};
-  return record_product(&p, p.product, p.step, {offset_of(a, e), 0, offset_of(c, e), residual ? offset_of(r, e) : 0}, bindings, args.stream);
+  if (bytes(op.config)) bindings[3] = bindings[2];
+  return record_product(&p, p.product, p.step, {offset_of(a, e), 0, offset_of(c, result_of(&op)), residual ? offset_of(r, e) : 0}, bindings, args.stream);
 }
+
+size_t workspace(const skua_plan* plan, uint32_t) { return plan_of(plan).winograd.workspace; }
 
 void explain(const skua_plan* plan, Text& text) {
   const Plan& p = plan_of(plan);
-  if (p.step.text) explain_product(plan->op, p.product, p.step, text);
+  if (p.winograd.form != WinogradForm::none) explain_winograd(plan->op, p.winograd, text);
+  else if (p.step.text) explain_product(plan->op, p.product, p.step, text);
   else if (p.chosen.text) text.add("  work-group %ux%ux%u\n", p.chosen.local[0], p.chosen.local[1], p.chosen.local[2]);
 }
 
-const OpClass conv2d_class = {"conv2d", 81, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(ConvConfig), false, open, make_plan, finish, nullptr, nullptr, explain, nullptr, record, free_weights};
-const OpClass conv2d_transpose_class = {"conv2d_transpose", 82, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(ConvConfig), false, open, make_plan, finish, nullptr, nullptr, explain,
-                                        nullptr, record, free_weights};
+const OpClass conv2d_class = {"conv2d", 81, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, nullptr, explain, nullptr, record, close};
+const OpClass conv2d_transpose_class = {"conv2d_transpose", 82, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, nullptr, explain,
+                                        nullptr, record, close};
 
 }  // namespace
 
-skua_status create_conv(const skua_context* ctx, const ConvConfig& given, skua_dtype weight_type, skua_weight_layout layout, const void* weights, const void* bias, skua_op** out) {
+skua_status create_conv(const skua_context* ctx, const ConvConfig& given, skua_dtype weight_type, skua_weight_layout layout, const void* weights, const void* bias, size_t hint_h, size_t hint_w,
+                        skua_op** out) {
   const OpClass& cls = given.transposed ? conv2d_transpose_class : conv2d_class;
   SKUA_TRY(need_gpu_type(ctx, cls.name, "input_type", skua_dtype(given.element)));
   if (!weights) return SKUA_INVALID("%s: weights is NULL", cls.name);
@@ -189,13 +250,22 @@ skua_status create_conv(const skua_context* ctx, const ConvConfig& given, skua_d
   c.has_bias = bias != nullptr;
   const Element e = Element(c.element), type = Element(weight_type);
   WeightSteps steps = {};
-  size_t n = 0, bytes = 0;
-  if (!conv_weight_steps(c, layout, steps) || !weights_of(c, n) || !weights_bytes(bias_of(c), e, n, bytes)) return SKUA_INVALID("%s: the weights are larger than the address space", cls.name);
+  size_t n = 0, size = 0;
+  // Transformed weights for the size that was hinted at, or a large map; direct ones serve others.
+  c.packed = 0;
+  const uint32_t allowed = winograd_allowed(c);
+  const WinogradForm form = allowed ? winograd_for(ctx, {1, hint_h ? hint_h : 56, hint_w ? hint_w : 56, c.in_channels, c.out_channels}, allowed) : WinogradForm::none;
+  bool ok = conv_weight_steps(c, layout, steps) && weights_of(c, n) && weights_bytes(bias_of(c), e, n, size);
+  if (ok && form != WinogradForm::none) {
+    c.packed = 1u << int(form);
+    ok = add(size, mul_sat(winograd_weights(form, c.in_channels, c.out_channels), sizeof(float)), size);
+  }
+  if (!ok) return SKUA_INVALID("%s: the weights are larger than the address space", cls.name);
   skua_op* base;
-  SKUA_TRY(new_op(cls, ctx, 0, 1, bytes, &base));
+  SKUA_TRY(new_op(cls, ctx, 0, 1, size, &base));
   memcpy(&static_cast<Op*>(base)->config, &c, sizeof c);
   auto* to = static_cast<char*>(op_weights(base));
-  memset(to, 0, bytes);
+  memset(to, 0, size);
   const size_t columns = columns_of(c), group = c.out_channels / groups_of(c), in = element_bytes(type);
   for (size_t g = 0; bias && g < groups_of(c); ++g) memcpy(to + g * columns * sizeof(float), static_cast<const float*>(bias) + g * group, group * sizeof(float));
   to += bias_bytes(bias_of(c));
@@ -204,6 +274,49 @@ skua_status create_conv(const skua_context* ctx, const ConvConfig& given, skua_d
       for (size_t kx = 0; kx < c.kernel_w; ++kx)
         for (size_t k = 0; k < depth_of(c); ++k, to += columns * element_bytes(e))
           pack_row(group, static_cast<const char*>(weights) + (g * group * steps.o + k * steps.i + ky * steps.y + kx * steps.x) * in, steps.o, type, to, e);
+  if (form != WinogradForm::none)
+    winograd_transform_weights(form, c.in_channels, c.out_channels, {weights, type, steps.o, steps.i, steps.y, steps.x},
+                               reinterpret_cast<float*>(static_cast<char*>(op_weights(base)) + bias_bytes(bias_of(c)) + round_up(n * element_bytes(e), 16)));
+  return open_op(base, out);
+}
+
+skua_status create_conv_bytes(const skua_context* ctx, const ConvConfig& given, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,
+                              const void* weights, const void* bias, skua_op** out) {
+  constexpr uint64_t kMaxDepth = 65536;  // sums of more terms could pass 2^31
+  const OpClass& cls = given.transposed ? conv2d_transpose_class : conv2d_class;
+  if (!weights) return SKUA_INVALID("%s: weights is NULL", cls.name);
+  if (!is_int8(Element(result)) && Element(result) != Element::f16) SKUA_TRY(need_gpu_type(ctx, cls.name, "output_type", result));  // f16 is written as words
+  ConvConfig c = given;
+  c.has_bias = bias != nullptr;
+  const size_t depth = c.in_channels / c.groups, group = c.out_channels / groups_of(c), columns = columns_of(c), words = round_up(depth, 4);
+  if (uint64_t(c.kernel_h) * c.kernel_w * depth > kMaxDepth)
+    return SKUA_UNSUPPORTED_("%s: %llu products for an output, sums of more than %llu could pass 32 bits", cls.name, (unsigned long long)(uint64_t(c.kernel_h) * c.kernel_w * depth), (unsigned long long)kMaxDepth);
+  size_t n = 0, size = 0;
+  if (!weights_of(c, n) || !weights_bytes(bias_of(c), Element::s8, n, size)) return SKUA_INVALID("%s: the weights are larger than the address space", cls.name);
+  skua_op* base;
+  SKUA_TRY(new_op(cls, ctx, 0, 1, size, &base));
+  Op& op = *static_cast<Op*>(base);
+  memcpy(&op.config, &c, sizeof c);
+  op.q = {Element(result), Element::s8, q.input.zero_point, 0, bounds.zero_point, bounds.low, bounds.high, 0};
+  auto* start = static_cast<int32_t*>(op_weights(base));
+  memset(start, 0, size);
+  float* scale = reinterpret_cast<float*>(start + all_columns(c));
+  auto* to = reinterpret_cast<int8_t*>(start) + bias_bytes(bias_of(c));
+  const auto* from = static_cast<const int8_t*>(weights);
+  const uint32_t zero = uint32_t(zero_of(Element(c.element), q.input.zero_point));
+  for (size_t g = 0; g < groups_of(c); ++g)
+    for (size_t o = 0; o < group; ++o) {
+      const size_t channel = g * group + o, at = g * columns + o;
+      const int8_t* taps = from + channel * steps.o;
+      uint32_t sum = bias ? uint32_t(static_cast<const int32_t*>(bias)[channel]) : 0;
+      for (size_t tap = 0; tap < size_t(c.kernel_h) * c.kernel_w; ++tap) {
+        const int8_t* w = taps + tap / c.kernel_w * steps.y + tap % c.kernel_w * steps.x;
+        if (depthwise(c)) to[tap * columns + o] = *w;  // its kernel subtracts the zero point
+        else sum -= zero * uint32_t(pack_column(depth, w, steps.i, Element::s8, 0, columns, o, to + (g * c.kernel_h * c.kernel_w + tap) * words * columns));
+      }
+      start[at] = int32_t(sum);
+      scale[at] = sum_scale(q.input, q.weight, channel, Element(result), q.output);
+    }
   return open_op(base, out);
 }
 

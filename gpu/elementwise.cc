@@ -1,4 +1,5 @@
 // Unary operators, conversions between f32 and f16, binary operators and select on GPUs.
+#include "core/quantize.h"
 #include "gpu/maps.h"
 #include "gpu/nest.h"
 
@@ -108,6 +109,7 @@ skua_status create_unary(skua_context* context, const skua_unary_desc& d, skua_o
 }
 
 skua_status create_convert(skua_context* context, const skua_convert_desc& d, skua_op** out) {
+  if (is_int8(Element(d.input_type)) || is_int8(Element(d.output_type))) return create_convert_bytes(context, d, out);
   SKUA_TRY(need_gpu_type(context, "convert", "input_type", d.input_type));
   SKUA_TRY(need_gpu_type(context, "convert", "output_type", d.output_type));
   skua_op* op = nullptr;

@@ -21,8 +21,10 @@ struct Plan : skua_plan, GemmShape {
 const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
 const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
 size_t columns_of(const GemmConfig& c) { return round_up(size_t(c.n), 4); }
-size_t bias_of(const GemmConfig& c) { return c.has_bias ? columns_of(c) : 0; }
-size_t weights_of(const GemmConfig& c) { return c.constant_b ? columns_of(c) * size_t(c.k) : 0; }
+// Of bytes with a constant B: what sums of the columns start with, then their scales.
+size_t bias_of(const GemmConfig& c) { return is_int8(c.a_type) && c.constant_b ? 2 * columns_of(c) : c.has_bias ? columns_of(c) : 0; }
+size_t depth_of(const GemmConfig& c) { return is_int8(c.a_type) ? round_up(size_t(c.k), 4) : size_t(c.k); }
+size_t weights_of(const GemmConfig& c) { return c.constant_b ? columns_of(c) * depth_of(c) : 0; }
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
@@ -68,6 +70,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.constant = c.constant_b;
   g.bias = c.has_bias;
   g.element = c.a_type;
+  if (is_int8(c.a_type)) g.q = {c.c_type, c.b_type, c.q.a_zero, c.q.b_zero, c.q.zero, c.q.low, c.q.high, c.q.scale};
   g.m = p.m; g.n = p.n; g.k = p.k; g.z = p.batches ? extent[0] : 0;
   g.a_m = c.transpose_a ? 1 : p.lda; g.a_k = c.transpose_a ? p.lda : 1; g.a_z = steps[0][0];
   if (c.constant_b) { g.b_k = columns_of(c); g.b_n = 1; }
@@ -93,7 +96,8 @@ skua_status record(const RecordArgs& args) {
   else bindings[1] = {b.device, b.offset, p.input_spans[1].bytes, false};
   if (op.bias_there) bindings[2] = {op.bias_there, 0, op.bias_there->size, false};
   if (residual) bindings[3] = {r.device, r.offset, p.input_spans[last].bytes, false};
-  const ProductOffsets at = {offset_of(a, e), op.config.constant_b ? 0 : offset_of(b, e), offset_of(c, e), residual ? offset_of(r, e) : 0};
+  if (is_int8(e)) bindings[3] = bindings[2];
+  const ProductOffsets at = {offset_of(a, e), op.config.constant_b ? 0 : offset_of(b, e), offset_of(c, op.config.c_type), residual ? offset_of(r, e) : 0};
   size_t index[kMaxBatch] = {};
   for (;;) {
     ProductOffsets now = at;
@@ -141,6 +145,40 @@ skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const 
   const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, in = skua_dtype_bits(d.b_type) / 8;
   for (size_t k = 0; b && k < d.k; ++k)
     pack_row(d.n, static_cast<const char*>(b) + k * (d.transpose_b ? 1 : ldb) * in, d.transpose_b ? ldb : 1, Element(d.b_type), to + k * columns_of(c) * element_bytes(e), e);
+  return open_op(base, out);
+}
+
+skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to, const void* b, const int32_t* bias, skua_op** out) {
+  const Element result = Element(d.c_type);
+  if (!is_int8(result) && result != Element::f16) SKUA_TRY(need_gpu_type(ctx, "gemm", "c_type", d.c_type));  // f16 is written as words
+  GemmConfig c;
+  memset(&c, 0, sizeof c);
+  c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;
+  c.constant_b = b != nullptr; c.has_bias = bias != nullptr;
+  c.a_type = Element(d.a_type); c.b_type = Element(d.b_type); c.c_type = result;
+  c.alpha = 1;
+  c.n = d.n; c.k = d.k;
+  const int32_t b_zero = !d.b_q.scales ? d.b_q.zero_point : d.b_q.zero_points ? d.b_q.zero_points[0] : 0;
+  c.q = {d.a_q.zero_point, b_zero, to.zero_point, to.low, to.high, sum_scale(d.a_q, d.b_q, 0, result, d.c_q)};
+  size_t n = 0, bytes = 0;
+  if (d.k > SIZE_MAX - 4 || !mul(columns_of(c), depth_of(c), n) || !weights_bytes(bias_of(c), c.a_type, weights_of(c), bytes))
+    return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
+  skua_op* base;
+  SKUA_TRY(new_op(gemm_class, ctx, 0, 1, bytes, &base));
+  memcpy(&static_cast<Op*>(base)->config, &c, sizeof c);
+  auto* start = static_cast<int32_t*>(op_weights(base));
+  if (bytes) memset(start, 0, bytes);
+  if (bias) memcpy(start, bias, d.n * sizeof *start);
+  if (!b) return open_op(base, out);
+  const size_t columns = columns_of(c), dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense;
+  float* scale = reinterpret_cast<float*>(start + columns);
+  auto* words = reinterpret_cast<int8_t*>(start) + bias_bytes(bias_of(c));
+  const uint32_t a_zero = uint32_t(zero_of(c.a_type, c.q.a_zero)), all = uint32_t(d.k) * uint32_t(zero_of(c.b_type, b_zero));
+  for (size_t j = 0; j < d.n; ++j) {
+    const int32_t sum = pack_column(d.k, static_cast<const int8_t*>(b) + j * (d.transpose_b ? ldb : 1), d.transpose_b ? 1 : ldb, c.b_type, b_zero, columns, j, words);
+    start[j] = int32_t(uint32_t(start[j]) - a_zero * (uint32_t(sum) - all));
+    scale[j] = sum_scale(d.a_q, d.b_q, j, result, d.c_q);
+  }
   return open_op(base, out);
 }
 

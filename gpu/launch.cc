@@ -21,6 +21,10 @@ skua_status need_gpu_type(const skua_context* ctx, const char* op, const char* f
   return SKUA_UNSUPPORTED_("%s: %s is %s, which has no kernel for %s yet; it takes f32 and f16", op, field, skua_dtype_name(type), ctx->gpu->api->name);
 }
 
+skua_status need_gpu_movable(const skua_context* ctx, const char* op, const char* field, skua_dtype type) {
+  return type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_U8 ? SKUA_STATUS_OK : need_gpu_type(ctx, op, field, type);
+}
+
 uint16_t line_threads(const Description& about) {
   const bool large = about.vendor == Vendor::nvidia || about.vendor == Vendor::amd || about.vendor == Vendor::intel;
   const uint32_t wanted = large ? 256 : 64;

@@ -103,12 +103,16 @@ skua_status plan_nest(const skua_op* op, const NestKernel& kernel, NestPlan& pla
   return SKUA_STATUS_OK;
 }
 
-skua_status record_nest(const RecordArgs& args, const NestKernel& kernel) {
+skua_status record_nest(const RecordArgs& args, const NestKernel& kernel, const skua_device_buffer* own, size_t second) {
   const NestPlan& plan = *static_cast<const NestPlan*>(args.plan);
   Launch base(args);
   size_t at[kMostOperands];
   at[0] = size_t(base.output(0));
-  for (uint32_t o = 1; o < kernel.operands; ++o) at[o] = size_t(base.input(o - 1));
+  const uint32_t given = uint32_t(plan.n_inputs) + 1;
+  for (uint32_t o = 1; o < kernel.operands; ++o) {
+    at[o] = o < given ? size_t(base.input(o - 1)) : (o - given) * second;
+    if (o >= given) base.bind_own(own);
+  }
   Grid grid = plan.grid;
   Chosen chosen = plan.chosen;
   if (grid.vector == 4 && !aligned(grid, kernel.operands, at)) {  // an offset that the plan could not know
@@ -117,6 +121,7 @@ skua_status record_nest(const RecordArgs& args, const NestKernel& kernel) {
   }
   for (uint32_t o = 1; o < kernel.operands; ++o)
     if (grid.vector == 4 && (kernel.scalars >> o & 1)) base.bind_again(o);
+  if (own && kernel.operands == given) base.bind_own(own);
   return record_grid(base, kernel, grid, chosen, at);
 }
 
@@ -125,6 +130,8 @@ namespace {
 
 NestKernel copy_kernel(skua_dtype type, CopyFrom from) {
   const bool value = from.kind == CopyFrom::value;
+  if (type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_U8)
+    return {copy_bytes_texts.texts + copy_bytes_s8_v1, copy_bytes_texts.texts + copy_bytes_s8_v4, 2, 0, {value}, {int32_t(from.bits)}, 1};
   if (type == SKUA_DTYPE_F16) {
     f16 half;
     narrow(__builtin_bit_cast(float, from.bits), half);

@@ -12,7 +12,7 @@ struct NestKernel {
   uint32_t operands;      // the output first, then the inputs
   uint32_t scalars;       // bit o: the kernel of 4 elements takes operand o as one value for a row (from a further binding, by elements)
   int32_t constants[4];   // C2 .. C5; C0 = whether there is more than one row, C1 = the scalars
-  int32_t arguments[4];   // behind the nest's
+  int32_t arguments[8];   // behind the nest's
   uint32_t n_arguments;
 };
 
@@ -48,6 +48,7 @@ struct NestPlan : skua_plan {
 };
 // Operands: output 0, then the inputs, then `more`.
 skua_status plan_nest(const skua_op* op, const NestKernel& kernel, NestPlan& plan, const skua_tensor* more = nullptr);
-skua_status record_nest(const RecordArgs& args, const NestKernel& kernel);
+// own: f32 or s32 of the operator's, of which `more` are parts, `second` elements apart; where there are no `more`, the kernel's last binding.
+skua_status record_nest(const RecordArgs& args, const NestKernel& kernel, const skua_device_buffer* own = nullptr, size_t second = 0);
 
 }  // namespace skua::gpu

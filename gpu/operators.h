@@ -14,8 +14,12 @@
 #endif
 
 namespace skua {
+struct BinaryBytesConfig;
 struct ConvConfig;
+struct ConvQuantization;
 struct Nest;
+struct Requantize;
+struct WeightSteps;
 }
 
 namespace skua::gpu {
@@ -33,15 +37,27 @@ struct Chosen {
 skua_status create_unary(skua_context* context, const skua_unary_desc& d, skua_op** out);
 skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const void* b, const void* bias, skua_op** out);
 // conv2d, or conv2d_transpose as c.transposed says.
-skua_status create_conv(const skua_context* ctx, const ConvConfig& c, skua_dtype weight_type, skua_weight_layout layout, const void* weights, const void* bias, skua_op** out);
+skua_status create_conv(const skua_context* ctx, const ConvConfig& c, skua_dtype weight_type, skua_weight_layout layout, const void* weights, const void* bias, size_t hint_h, size_t hint_w,
+                        skua_op** out);
+// Of s8 and u8: `to` and `bounds` are what their epilogues become.
+skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to, const void* b, const int32_t* bias, skua_op** out);
+skua_status create_conv_bytes(const skua_context* ctx, const ConvConfig& c, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,
+                              const void* weights, const void* bias, skua_op** out);
 skua_status create_pool(const skua_context* ctx, const skua_pool2d_desc& d, skua_op** out);
 skua_status create_binary(skua_context* context, const skua_binary_desc& d, skua_op** out);
 skua_status create_select(skua_context* context, const skua_select_desc& d, skua_op** out);
 skua_status create_convert(skua_context* context, const skua_convert_desc& d, skua_op** out);
 
+// Of bytes: bytes.cc.
+skua_status create_convert_bytes(const skua_context* ctx, const skua_convert_desc& d, skua_op** out);
+skua_status create_table(const skua_context* ctx, skua_dtype from, skua_dtype to, const uint8_t (&table)[256], skua_op** out);
+skua_status create_binary_bytes(const skua_context* ctx, const BinaryBytesConfig& c, skua_op** out);
+
 // ---- for classes that the CPU has too: `plan` compiles, `record` records -------------------------------------------------------------
 // f32 and f16, where the build has them. Refuses others with a text that names the field.
 skua_status need_gpu_type(const skua_context* ctx, const char* op, const char* field, skua_dtype type);
+
+skua_status need_gpu_movable(const skua_context* ctx, const char* op, const char* field, skua_dtype type);  // s8 and u8 too
 
 // A strided copy to output 0: from an input, from other elements of the output, or of one value.
 struct CopyFrom {

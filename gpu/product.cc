@@ -29,6 +29,17 @@ void pack_row(size_t n, const void* from, size_t step, Element type, void* to, E
   return as == Element::f16 ? pack<float, f16>(n, from, step, to) : pack<float, float>(n, from, step, to);
 }
 
+int32_t pack_column(size_t depth, const int8_t* from, size_t step_k, Element type, int32_t zero, size_t columns, size_t j, int8_t* to) {
+  const uint8_t flip = uint8_t(flip_of(type));
+  int32_t sum = 0;
+  for (size_t k = 0; k < round_up(depth, 4); ++k) {
+    const int8_t value = k < depth ? int8_t(uint8_t(from[k * step_k]) ^ flip) : int8_t(zero_of(type, zero));
+    if (k < depth) sum += value;
+    to[(k / 4 * columns + j) * 4 + k % 4] = value;
+  }
+  return sum;
+}
+
 // ---- choice --------------------------------------------------------------------------------------------------------------------
 namespace {
 
@@ -55,8 +66,21 @@ Vectors vectors_of(const Product& p, bool aligned) {
   return v;
 }
 
-// The text of a kind for what can be read as vectors, which becomes what the text reads so; NULL if there is none.
-const KernelText* text_of(const Product& p, ProductKind kind, Vectors& v) {
+// The text of a kind for what can be read as vectors, which becomes what the text reads so; NULL if there is none. dot: by products of four bytes in one instruction.
+const KernelText* bytes_text_of(const Product& p, ProductKind kind, bool dot, Vectors& v) {
+  const bool all = v.a && v.b && v.c;
+  if ((dot && !all) || (kind != kRows4 && !(kind == kRows8 && dot))) return nullptr;
+  const auto pick = [&](const KernelTexts& texts, int entry) { return &texts.texts[entry]; };
+  if (kind == kRows8) return p.conv ? pick(conv_bytes_texts, conv_bytes_s8_dot4x8) : pick(gemm_bytes_texts, gemm_bytes_s8_dot4x8);
+  if (dot) return p.conv ? pick(conv_bytes_texts, conv_bytes_s8_dot4x4) : pick(gemm_bytes_texts, gemm_bytes_s8_dot4x4);
+  if (all) return p.conv ? pick(conv_bytes_texts, conv_bytes_s8_v4x4) : pick(gemm_bytes_texts, gemm_bytes_s8_v4x4);
+  v = {false, p.constant, p.conv && v.c, false};
+  if (p.conv) return pick(conv_bytes_texts, v.c ? conv_bytes_s8_a1 : conv_bytes_s8_v1);
+  return pick(gemm_bytes_texts, p.constant ? gemm_bytes_s8_v1 : gemm_bytes_s8_b1);
+}
+const KernelText* text_of(const Product& p, ProductKind kind, bool dot, Vectors& v) {
+  if (is_int8(p.element)) return bytes_text_of(p, kind, dot, v);
+  if (dot) return nullptr;
   const bool half = p.element == Element::f16, all = v.a && v.b && v.c;
   const auto pick = [&](const KernelTexts& texts, int f32, int f16, Vectors reads) -> const KernelText* {
     v = reads;
@@ -87,7 +111,7 @@ const KernelText* text_of(const Product& p, ProductKind kind, Vectors& v) {
 
 ProductSize size_of(const Product& p, bool aligned) {
   const Vectors v = vectors_of(p, aligned);
-  return {p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, v.a && v.b && v.c, p.constant, p.conv};
+  return {p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, v.a && v.b && v.c, p.constant, p.conv, is_int8(p.element)};
 }
 
 struct Arguments {
@@ -102,10 +126,11 @@ struct Arguments {
     ok = ok && h < 32768 && w < 65536;
     add(h << 16 | w);
   }
-  void add_float(float f) {
+  void add_bits(int32_t bits) {
     add(0);
-    if (ok) to.arguments[to.n_arguments - 1] = bits_of(f);
+    if (ok) to.arguments[to.n_arguments - 1] = bits;
   }
+  void add_float(float f) { add_bits(bits_of(f)); }
 };
 
 // Where the offsets of A, B, C and the residual stand in the arguments.
@@ -114,6 +139,7 @@ constexpr uint8_t kConvOffsets[] = {11, 11, 16, 21}, kGemmOffsets[] = {3, 7, 11,
 bool fill_arguments(const Product& p, ProductStep& to) {
   Arguments a = {to, true};
   a.ok = p.m <= INT32_MAX - 65536 && p.n <= INT32_MAX - 65536 && p.z <= INT32_MAX;  // blocks of rows and columns end behind them
+  const bool bytes = is_int8(p.element);
   a.add(p.m); a.add(p.n); a.add(p.k);
   if (p.conv) {
     a.add(p.out_w); a.add(p.out_h); a.add(p.in_w); a.add(p.in_h);
@@ -123,6 +149,7 @@ bool fill_arguments(const Product& p, ProductStep& to) {
     a.add_pair(p.pad_top, p.pad_left);
     const struct { const MapSteps& m; bool fours; } maps[] = {{p.a, to.vector_a}, {p.c, to.vector_c}, {p.r, to.vector_c}};
     for (const auto& m : maps) {
+      if (bytes && &m == maps + 2) break;
       a.add(0);
       a.add(m.m.image, m.fours); a.add(m.m.row, m.fours); a.add(m.m.pixel, m.fours);
       a.add(m.m.channel);
@@ -131,11 +158,31 @@ bool fill_arguments(const Product& p, ProductStep& to) {
     a.add(0); a.add(p.a_m, to.vector_a); a.add(p.a_k); a.add(p.a_z, to.vector_a);
     a.add(0); a.add(p.b_k, to.vector_b && !to.along_k); a.add(p.b_n, to.along_k); a.add(p.b_z, to.vector_b);
     a.add(0); a.add(p.c_m, to.vector_c); a.add(1); a.add(p.c_z, to.vector_c);
-    a.add(0); a.add(p.r_m, to.vector_c); a.add(1); a.add(p.r_z, to.vector_c);
-    a.add_float(p.alpha); a.add_float(p.beta);
+    if (!bytes) {
+      a.add(0); a.add(p.r_m, to.vector_c); a.add(1); a.add(p.r_z, to.vector_c);
+      a.add_float(p.alpha); a.add_float(p.beta);
+    }
   }
-  a.add_float(p.activation.a);
-  a.add_float(p.activation.b);
+  if (bytes) {
+    const ProductBytes& q = p.q;
+    const int32_t a_zero = zero_of(p.element, q.a_zero);
+    a.add_bits(flip_of(p.element));
+    if (p.conv) {
+      a.add_bits(a_zero);
+      a.add(0);
+    } else {
+      a.add_bits(flip_of(q.b));
+    }
+    if (p.constant) a.add((p.conv ? p.z : 1) * ceil_div(p.n, 4));  // scales lie behind the offsets
+    else a.add_float(q.scale);
+    a.add_bits(q.zero);
+    if (!p.conv) {
+      a.add_bits(a_zero);
+      a.add_bits(zero_of(q.b, q.b_zero));
+    }
+  }
+  a.add_float(bytes ? p.q.low : p.activation.a);
+  a.add_float(bytes ? p.q.high : p.activation.b);
   return a.ok;
 }
 
@@ -151,14 +198,17 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
   // The first that the filter names; without one, or when it names none that can serve, the best. Tuning wants them one by one.
   bool any = false;
   for (int pass = filter[0] ? 0 : 1; pass < 2 && !any; ++pass)
-    for (uint32_t i = 0; i < choice.count && !to.text; ++i) {
+    for (uint32_t i = 0; i < 2 * choice.count && !to.text; ++i) {
       v = vectors_of(p, aligned);
-      const KernelText* text = text_of(p, ProductKind(choice.order[i]), v);
+      // OpenCL's text takes the instruction where the compiler has it: a filter may ask for it anywhere.
+      const bool dot = i % 2 == 0;
+      if (dot && !device->about.integer_dot && !(pass == 0 && device->api->number == 0)) continue;
+      const KernelText* text = text_of(p, ProductKind(choice.order[i / 2]), dot, v);
       if (!text || !text->source || (pass == 0 && !glob_match(filter, text->names[device->api->number]))) continue;
       any = true;
       if (tried && tried->skip()) continue;
       to.text = text;
-      to.kind = ProductKind(choice.order[i]);
+      to.kind = ProductKind(choice.order[i / 2]);
     }
   if (!to.text) return SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
   to.vector_a = v.a; to.vector_b = v.b; to.vector_c = v.c; to.along_k = v.along_k;
@@ -177,6 +227,11 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
     default: groups[1] = p.m; break;
   }
   ProgramKey key = {to.text, {l[0], l[1], l[2]}, {p.activation.kind, int32_t(p.residual), p.bias, p.conv ? p.transposed : p.beta != 0}};
+  if (is_int8(p.element)) {
+    key.constants[0] = result_code(p.q.result);
+    key.constants[1] = p.constant && zero_of(p.q.b, p.q.b_zero) != 0;
+    key.constants[2] = p.bias && !p.constant;
+  }
   return device->api->program(device, key, &to.program);
 }
 
@@ -196,14 +251,15 @@ skua_status record_product(const skua_plan* plan, const Product& p, const Produc
   d.n_arguments = use->n_arguments;
   const uint8_t(&place)[4] = p.conv ? kConvOffsets : kGemmOffsets;
   const size_t offsets[] = {at.a / (use->vector_a ? 4 : 1), p.conv ? 0 : at.b / (use->vector_b ? 4 : 1), at.c / (use->vector_c ? 4 : 1), at.r / (use->vector_c ? 4 : 1)};
-  for (int i = 0; i < 4; ++i) {
+  const bool bytes = is_int8(p.element);
+  for (int i = 0; i < (bytes ? 3 : 4); ++i) {
     if (p.conv && i == 1) continue;
     if (offsets[i] > INT32_MAX / 2) return SKUA_UNSUPPORTED_("%s: an operand begins %zu elements into its buffer, too far for the kernels", plan->op->cls->name, offsets[i]);
     d.arguments[place[i]] = int32_t(offsets[i]);
     Binding& b = d.bindings[i < 2 ? i : i == 2 ? 4 : 3];
     if (!b.bytes) continue;
     b.argument = place[i];
-    b.unit = uint8_t(element_bytes(p.element) * ((i == 0 ? use->vector_a : i == 1 ? use->vector_b : use->vector_c) ? 4 : 1));
+    b.unit = uint8_t(element_bytes(bytes && i == 2 ? p.q.result : p.element) * ((i == 0 ? use->vector_a : i == 1 ? use->vector_b : use->vector_c) ? 4 : 1));
   }
   return start(plan->op, *use->text, d, use->groups, stream);
 }
@@ -213,6 +269,7 @@ void explain_product(const skua_op* op, const Product& p, const ProductStep& ste
   const ProductChoice choice = choose_product(op->ctx->gpu->about, size_of(p, true));
   text.add("  %zu rows, %zu columns, %zu terms, %zu of them; work-group %ux%ux%u\n", p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, step.group.local[0], step.group.local[1],
            step.group.local[2]);
+  if (is_int8(p.element)) text.add("  sums s32, %s\n", strstr(step.text->name, "_dot") && op->ctx->gpu->about.integer_dot ? "four products of bytes an instruction" : "bytes multiplied one by one");
   text.add("  %s: %s\n  candidates:", product_kind_name(step.kind), step.kind == choice.order[0] ? choice.why : "the kernel filter asks for it, or a measurement, or the preferred one has no kernel for these strides");
   for (uint32_t i = 0; i < choice.count; ++i) text.add(" %s", product_kind_name(choice.order[i]));
   text.add("\n");

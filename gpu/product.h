@@ -1,6 +1,6 @@
 // Products and convolutions on a device, what gemm.cc and conv.cc share: numbers in elements become the arguments of a kernel of gpu/kernels/product.h.
 #pragma once
-#include "dispatch/element.h"
+#include "core/quantize.h"
 #include "gpu/choice.h"
 #include "gpu/maps.h"
 
@@ -20,9 +20,24 @@ void free_weights(skua_op* op);  // OpClass::close
 // to[i] = from[i * step], n elements of `type` as `as`.
 void pack_row(size_t n, const void* from, size_t step, Element type, void* to, Element as);
 
+// Of bytes: the result's type, zero points as the tensors have them, bounds of the result less its zero point (of floats: real ones), the scale of sums where B is an input.
+struct ProductBytes {
+  Element result, b;  // b: as given
+  int32_t a_zero, b_zero, zero;
+  float low, high, scale;
+};
+// A kernel takes all bytes as s8, u8 q as q - 128.
+inline int32_t flip_of(Element e) { return e == Element::u8 ? int32_t(0x80808080u) : 0; }
+inline int32_t zero_of(Element e, int32_t zero_point) { return zero_point - (e == Element::u8 ? 128 : 0); }
+// C0 of the kernels of bytes.
+inline int32_t result_code(Element e) { return e == Element::f16 ? 1 : e == Element::f32 ? 2 : 0; }
+// Constant weights [columns rounded up to 4][ceil(k / 4)] words: of column j, from[k * step_k] for k < depth, flipped, then b_zero of the flipped. Returns the sum of the first.
+int32_t pack_column(size_t depth, const int8_t* from, size_t step_k, Element type, int32_t zero, size_t columns, size_t j, int8_t* to);
+
 struct Product {
   bool conv, transposed, constant, bias;
   Element element;
+  ProductBytes q;  // where that is s8 or u8
   size_t m, n, k, z;  // per batch or group; k of one tap
   // of a product
   size_t a_m, a_k, a_z, b_k, b_n, b_z, c_m, c_z, r_m, r_z;

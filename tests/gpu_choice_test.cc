@@ -93,6 +93,30 @@ TEST(gpu_choice, phones_keep_tiles_in_registers) {
   EXPECT_EQ(product_group(named("PowerVR Rogue GE8320"), kRows4, 64).local[0] * product_group(named("PowerVR Rogue GE8320"), kRows4, 64).local[1], 32);
 }
 
+TEST(gpu_choice, winograd_where_it_saves_more_than_it_moves) {
+  const auto form = [&](const char* name, WinogradSize s, uint32_t allowed = 6) { return choose_winograd(named(name), s, allowed); };
+  constexpr WinogradSize wide = {1, 28, 28, 256, 256}, narrow = {1, 112, 112, 32, 32}, few = {32, 2, 2, 512, 512}, deep = {1, 28, 28, 512, 512}, tiny = {1, 7, 7, 512, 512};
+  for (const char* name : {"Adreno (TM) 740", "Mali-G78", "NVIDIA GeForce RTX 3060", "AMD Radeon RX 6800", "Apple M1"}) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(form(name, wide), WinogradForm::f4x4);
+    EXPECT_EQ(form(name, wide, 0), WinogradForm::none);
+    EXPECT_EQ(form(name, deep, 1u << int(WinogradForm::f2x2)), WinogradForm::f2x2);
+    EXPECT_EQ(form(name, narrow), WinogradForm::none);  // the transformed tiles are more than is saved
+  }
+  EXPECT_EQ(form("Mali-G76", few), WinogradForm::f2x2);           // tiles of 4 would be three quarters outside
+  EXPECT_EQ(form("NVIDIA H200", tiny), WinogradForm::none);       // would leave it idle
+  for (const char* name : {"llvmpipe", "a device with small groups"}) EXPECT_EQ(form(name, wide), WinogradForm::none);
+}
+
+TEST(gpu_choice, products_of_bytes_stay_in_registers) {
+  for (const Description& d : kDevices)
+    for (ProductSize s : {kSquare, kSmall, kConnected, kTaps, kOdd}) {
+      s.bytes = true;
+      const ProductChoice c = choose_product(d, s);
+      for (uint32_t i = 0; i < c.count; ++i) EXPECT_TRUE(c.order[i] == kRows4 || c.order[i] == kRows8) << d.info.name;
+    }
+}
+
 TEST(gpu_choice, a_row_is_shared_by_threads) {
   for (const char* name : {"Adreno (TM) 740", "Mali-G78", "NVIDIA H200", "Intel(R) UHD Graphics 620", "AMD Radeon RX 6800"}) EXPECT_EQ(first(name, kConnected), kVector) << name;
   EXPECT_EQ(first("llvmpipe", kConnected), kRows4);

@@ -4,9 +4,10 @@
 //   ARGS(int n; int x_offset;)        32-bit arguments of a dispatch, 29 at most, used as p.n; floats travel as their bits: AS_FLOAT(p.a)
 //   KERNEL2(name, READ(0, x), WRITE(1, y)) SHARED(F4, tile, 64) BODY { ... } END
 //   READ1, READ4                      a binding by elements or by vectors of 4 (index in vectors); READ: by V. UPDATE is read and written
-//   LD, ST                            widen to float and round to the storage type (STORE16: f16). READ1F, READ4F: float in any text, read as b[i]; READ1I: int
+//   LD, ST                            widen to float and round to the storage type (STORE16: f16). READ1F, READ4F: float in any text, read as b[i]; READ1I, READ4I: int
 //   READB, WRITEB, LDB, STB           the same as bits, which moves must not change: TBITS, V unsigned integers; SPLATB
-//   F, F4, T; SPLAT                   float, 4 floats, V floats; all arithmetic is in them
+//   F, F4, T; SPLAT                   float, 4 floats, V floats; all arithmetic is in them, but for bytes (bytes.h): int, I4
+//   EXACT                             before the declaration of a result none of whose operations may be fused
 //   GLOBAL(i), LOCAL(i), GROUP(i)     this thread's place in what was asked for; a device that does not start as many work-groups gets it in several dispatches
 //   REPEAT(TM, M)                     M(0) M(1) .. M(TM - 1), TM a macro: no arrays in registers, drivers spill them
 //

@@ -2,6 +2,7 @@
 // adds C0 .. C7 (constants) and L0 .. L2 (work-group). Arguments: the bindings in order, then the struct Args by value.
 #define F float
 #define F4 float4
+#define I4 int4
 #if STORE16
 #define STORAGE1 half
 #define STORAGE4 half
@@ -38,6 +39,7 @@
 #define READ1B(i, name) __global const STORAGE1B* restrict name
 #define READ4B(i, name) __global const STORAGE4B* restrict name
 #define READ1I(i, name) __global const int* restrict name
+#define READ4I(i, name) __global const int4* restrict name
 #define WRITE1(i, name) __global STORAGE1* name
 #define WRITE4(i, name) __global STORAGE4* name
 #define WRITE1F(i, name) __global float* name
@@ -45,6 +47,7 @@
 #define WRITE1B(i, name) __global STORAGE1B* name
 #define WRITE4B(i, name) __global STORAGE4B* name
 #define WRITE1I(i, name) __global int* name
+#define UPDATE1I WRITE1I
 #define UPDATE1 WRITE1
 #define UPDATE4 WRITE4
 
@@ -75,12 +78,26 @@
 #define AS_BITS(i) ((BITS)(i))
 #define AS_INT(f) as_int(f)
 #define TO_FLOAT(i) ((float)(i))
+#define TO_FLOAT4(i) convert_float4(i)
+#define TO_INT(f) ((int)(f))
+#define TO_INT4(f) convert_int4(f)
+#define SPLAT_I4(x) ((I4)(x))
+#define MAKE_I4(a, b, c, d) ((I4)(a, b, c, d))
+#define ATOMIC_AND(b, i, v) atomic_and(&b[i], v)
+#define ATOMIC_OR(b, i, v) atomic_or(&b[i], v)
+// c and the products of four bytes; DOT: by one instruction, where the compiler has it.
+#if DOT && (defined(__opencl_c_integer_dot_product_input_4x8bit_packed) || defined(cl_khr_integer_dot_product))
+#define DOT4(a, b, c) (dot_4x8packed_ss_int(as_uint(a), as_uint(b)) + (c))
+#else
+#define DOT4(a, b, c) ((c) + ((a) << 24 >> 24) * ((b) << 24 >> 24) + ((a) << 16 >> 24) * ((b) << 16 >> 24) + ((a) << 8 >> 24) * ((b) << 8 >> 24) + ((a) >> 24) * ((b) >> 24))
+#endif
 #define LESS(a, b) ((a) < (b))
 #define LESS_EQUAL(a, b) ((a) <= (b))
 #define EQUAL(a, b) ((a) == (b))
 #define SELECT(c, t, f) ((c) ? (t) : (f))
 #define ABS(x) fabs(x)
 #define RINT(x) rint(x)
+#define EXACT
 #define RSQRT(x) rsqrt(x)
 #define POW(x, y) pow(x, y)
 #define COPYSIGN(x, y) copysign(x, y)

@@ -4,9 +4,13 @@
 #if STORE16
 #extension GL_EXT_shader_16bit_storage : require
 #endif
+#if DOT
+#extension GL_EXT_spirv_intrinsics : require
+#endif
 layout(local_size_x_id = 8, local_size_y_id = 9, local_size_z_id = 10) in;
 #define F float
 #define F4 vec4
+#define I4 ivec4
 #if STORE16
 #define STORAGE1 float16_t
 #define STORAGE4 f16vec4
@@ -50,6 +54,7 @@ vec4 HALF_(vec4 v) {
 #define READ1B(i, name) BLOCK_(i, readonly, STORAGE1B, name)
 #define READ4B(i, name) BLOCK_(i, readonly, STORAGE4B, name)
 #define READ1I(i, name) BLOCK_(i, readonly, int, name)
+#define READ4I(i, name) BLOCK_(i, readonly, ivec4, name)
 #define WRITE1(i, name) BLOCK_(i, writeonly, STORAGE1, name)
 #define WRITE4(i, name) BLOCK_(i, writeonly, STORAGE4, name)
 #define WRITE1F(i, name) BLOCK_(i, writeonly, float, name)
@@ -57,6 +62,7 @@ vec4 HALF_(vec4 v) {
 #define WRITE1B(i, name) BLOCK_(i, writeonly, STORAGE1B, name)
 #define WRITE4B(i, name) BLOCK_(i, writeonly, STORAGE4B, name)
 #define WRITE1I(i, name) BLOCK_(i, writeonly, int, name)
+#define UPDATE1I(i, name) BLOCK_(i, , int, name)
 #define UPDATE1(i, name) BLOCK_(i, , STORAGE1, name)
 #define UPDATE4(i, name) BLOCK_(i, , STORAGE4, name)
 
@@ -85,9 +91,23 @@ vec4 HALF_(vec4 v) {
 #define AS_BITS(i) BITS(i)
 #define AS_INT(f) floatBitsToInt(f)
 #define TO_FLOAT(i) float(i)
+#define TO_FLOAT4(i) vec4(i)
+#define TO_INT(f) int(f)
+#define TO_INT4(f) ivec4(f)
+#define SPLAT_I4(x) ivec4(x)
+#define MAKE_I4(a, b, c, d) ivec4(a, b, c, d)
+#define ATOMIC_AND(b, i, v) atomicAnd(b[i], v)
+#define ATOMIC_OR(b, i, v) atomicOr(b[i], v)
+#if DOT
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018], id = 4450) int dot4_(int a, int b, spirv_literal int packed);
+#define DOT4(a, b, c) (dot4_(a, b, 0) + (c))
+#else
+#define DOT4(a, b, c) ((c) + ((a) << 24 >> 24) * ((b) << 24 >> 24) + ((a) << 16 >> 24) * ((b) << 16 >> 24) + ((a) << 8 >> 24) * ((b) << 8 >> 24) + ((a) >> 24) * ((b) >> 24))
+#endif
 #define SELECT(c, t, f) mix(f, t, c)
 #define ABS(x) abs(x)
 #define RINT(x) roundEven(x)
+#define EXACT precise
 #define RSQRT(x) inversesqrt(x)
 #define POW(x, y) pow(x, y)
 #define COPYSIGN(x, y) intBitsToFloat((floatBitsToInt(x) & 0x7fffffff) | (floatBitsToInt(y) & int(0x80000000u)))

@@ -5,19 +5,38 @@
 //   z         batch of a product, group of a convolution
 // VECTOR_A, VECTOR_B, VECTOR_C: whether A (along k), B and C with the residual (along columns) are read as vectors: all their extents, strides and offsets are multiples of 4 and given in vectors. Else
 // elements have the step a_k, b_n, c_n of their own: transposed matrices and NCHW maps. VECTOR_B 2: B^T is read as vectors along k, b_offset, b_n and b_z are given in vectors.
+// BYTES: product_bytes.h, with arguments of its own in place of the residual's and the activation's.
+#if BYTES
+CONSTANT(0, RESULT, 0)    // 0 bytes, 1 f16, 2 f32
+CONSTANT(1, ROW_SUMS, 0)
+#else
 CONSTANT(0, ACTIVATION, 0)
 CONSTANT(1, RESIDUAL, 0)  // 1 before, 2 after the activation
+#endif
 CONSTANT(2, BIAS, 0)
 #if CONV
 CONSTANT(3, TRANSPOSED, 0)
+#elif !BYTES
+CONSTANT(3, BETA, 0)
+#endif
+// Scales begin at vector `scales` of the buffer; a_zero and b_zero are of the flipped bytes.
+#if BYTES && CONV
+#define MORE int a_flip; int a_zero; int unused0; int scales; int zero; int low; int high;
+#define B_ZERO 0
+#elif BYTES
+#define MORE int a_flip; int b_flip; int scales; int zero; int a_zero; int b_zero; int low; int high;
+#define B_ZERO p.b_zero
+#elif CONV
+#define MORE int r_offset; int r_image; int r_y; int r_x; int r_n; int act_a; int act_b;
+#else
+#define MORE int r_offset; int r_m; int r_n; int r_z; int alpha; int beta; int act_a; int act_b;
+#endif
+#if CONV
 // kernel, stride, dilation, pad: height in the upper 16 bits, width in the lower.
 ARGS(int m; int n; int k; int out_w; int out_h; int in_w; int in_h; int kernel_; int stride; int dilation; int pad;
-     int a_offset; int a_image; int a_y; int a_x; int a_k; int c_offset; int c_image; int c_y; int c_x; int c_n; int r_offset; int r_image; int r_y; int r_x; int r_n;
-     int act_a; int act_b;)
+     int a_offset; int a_image; int a_y; int a_x; int a_k; int c_offset; int c_image; int c_y; int c_x; int c_n; MORE)
 #else
-CONSTANT(3, BETA, 0)
-ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset; int b_k; int b_n; int b_z; int c_offset; int c_m; int c_n; int c_z; int r_offset; int r_m; int r_n; int r_z;
-     int alpha; int beta; int act_a; int act_b;)
+ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset; int b_k; int b_n; int b_z; int c_offset; int c_m; int c_n; int c_z; MORE)
 #endif
 #define COLUMNS ((p.n + 3) / 4)
 #define HIGH(x) ((x) >> 16)
@@ -93,6 +112,7 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #define INSIDE(i) inside##i
 #define TAPS for (int ky = 0, tap = 0; ky < HIGH(p.kernel_); ky++) for (int kx = 0; kx < LOW(p.kernel_); kx++, tap++)
 #define B_ROW(tap, depth) ((z * HIGH(p.kernel_) * LOW(p.kernel_) + (tap)) * p.k + (depth))
+#define B_WORDS(tap, depth) ((z * HIGH(p.kernel_) * LOW(p.kernel_) + (tap)) * WORDS + (depth))  // bytes
 #define B_AT(row, column) ((row) * COLUMNS + (column))
 #define A_Z_BIAS(column) (z * COLUMNS + (column))
 #else
@@ -101,6 +121,7 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #define INSIDE(i) true
 #define TAPS
 #define B_ROW(tap, depth) (depth)
+#define B_WORDS(tap, depth) (depth)
 #define B_AT(row, column) (p.b_offset + z * p.b_z + (row) * p.b_k + (column) * B_STEP)
 #define A_Z_BIAS(column) (column)
 #if VECTOR_B

@@ -142,7 +142,7 @@ skua_status new_buffer(ClDevice* d, cl_mem memory, size_t size, skua_device_buff
 skua_status buffer_create(Device* base, size_t size, skua_device_buffer** out) {
   ClDevice* d = of(base);
   cl_int error;
-  const cl_mem memory = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, size, nullptr, &error);
+  const cl_mem memory = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size + 3) & ~size_t(3), nullptr, &error);  // kernels of bytes read words
   if (error != CL_SUCCESS) return driver_error(d, "clCreateBuffer", error);
   const skua_status status = new_buffer(d, memory, size, out);
   if (status != SKUA_STATUS_OK) d->cl->clReleaseMemObject(memory);

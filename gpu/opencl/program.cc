@@ -51,7 +51,8 @@ void to_cache(ClDevice* d, CacheKey key, cl_program program) {
 skua_status compile(ClDevice* d, const ProgramKey& key, Program* p) {
   const Functions& cl = *d->cl;
   char options[512];
-  int n = snprintf(options, sizeof options, "-cl-std=CL1.2 %s -DL0=%d -DL1=%d -DL2=%d", key.text->options, key.local[0], key.local[1], key.local[2]);
+  const bool dot = d->about.integer_dot && strstr(key.text->options, "-DDOT=1");  // words of OpenCL C 3.0
+  int n = snprintf(options, sizeof options, "-cl-std=%s %s -DL0=%d -DL1=%d -DL2=%d", dot ? "CL3.0" : "CL1.2", key.text->options, key.local[0], key.local[1], key.local[2]);
   for (uint32_t i = 0; i < kMaxConstants; ++i) n += snprintf(options + n, sizeof options - size_t(n), " -DC%u=%d", i, int(key.constants[i]));
   cl_int error;
   const CacheKey cached = d->cache ? cache_key(key, false) : CacheKey{};

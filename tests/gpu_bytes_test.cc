@@ -1,0 +1,446 @@
+// Operators on s8 and u8 on every GPU of the machine, by every kernel: the CPU's bits.
+#include <skua/conv.h>
+#include <skua/data.h>
+#include <skua/elementwise.h>
+#include <skua/gemm.h>
+
+#include <cmath>
+#include <functional>
+
+#include "tests/support/support.h"
+
+namespace {
+using namespace skua_test;
+
+using Create = std::function<skua_status(skua_context*, skua_op**)>;
+
+// The same operator on the CPU and on every device, by the kernels of these names.
+struct Work {
+  std::string text;
+  Create create;
+  std::vector<Data> inputs;
+  std::vector<skua_tensor> outputs;
+};
+void compare(skua_context* context, const Work& w) {
+  SCOPED_TRACE(w.text);
+  Context cpu;
+  Op wanted, op;
+  SKUA_EXPECT_OK(w.create(cpu, &wanted));
+  SKUA_EXPECT_OK(w.create(context, &op));
+  if (!wanted.op || !op.op) return;
+  const std::vector<Data> want = run(wanted, w.inputs, w.outputs), got = run(op, w.inputs, w.outputs);
+  ASSERT_EQ(want.size(), got.size());
+  for (size_t i = 0; i < got.size(); ++i) expect_same_bits(got[i], want[i]);
+}
+void compare_all(const std::vector<const char*>& filters, const std::vector<Work>& all) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices)
+    for (const char* filter : filters) {
+      SCOPED_TRACE(std::string(device.name) + " " + filter);
+      Context context(device, filter);
+      for (const Work& w : all)
+        if (context.context) compare(context, w);
+    }
+}
+
+bool is_int(skua_dtype t) { return t == SKUA_DTYPE_S8 || t == SKUA_DTYPE_U8; }
+int least(skua_dtype t) { return t == SKUA_DTYPE_S8 ? -128 : 0; }
+template <class T> std::vector<T> random_bytes(size_t n, Rng& rng, int low) {
+  std::vector<T> v(n);
+  for (T& x : v) x = T(rng.integer(0, 5) ? rng.integer(low, low + 255) : rng.integer(0, 1) ? low : low + 255);
+  return v;
+}
+skua_tensor holed(const skua_tensor& t, size_t hole) {
+  std::vector<size_t> more(t.rank, 0);
+  more.back() = hole;
+  return hole ? with_holes(t, more) : t;
+}
+
+// ---- products ------------------------------------------------------------------------------------------------------------------
+struct Gemm {
+  size_t m, n, k, hole = 0, batch = 1;
+  bool constant = true, transpose_a = false, transpose_b = false, bias = true;
+  skua_dtype a = SKUA_DTYPE_S8, b = SKUA_DTYPE_S8, c = SKUA_DTYPE_S8;
+  int a_zero = 3, b_zero = 0, c_zero = -2;
+  skua_activation activation = {SKUA_ACTIVATION_NONE, 0, 0};
+
+  Work work() const {
+    const Gemm g = *this;
+    Rng rng(uint32_t(m * 7 + n * 3 + k + (a == SKUA_DTYPE_U8)));
+    const auto matrix = [&](skua_dtype type, size_t rows, size_t columns, bool transposed) {
+      std::vector<size_t> extents = {transposed ? columns : rows, transposed ? rows : columns};
+      if (batch > 1) extents.insert(extents.begin(), batch);
+      return holed(shape(extents, type), hole);
+    };
+    std::vector<uint8_t> weights = random_bytes<uint8_t>(constant ? n * k : 0, rng, least(b));
+    std::vector<int32_t> biases;
+    std::vector<float> scales;
+    for (size_t j = 0; j < n; ++j) biases.push_back(rng.integer(-20000, 20000)), scales.push_back(rng.uniform(0.001f, 0.02f));
+    Work w;
+    char text[200];
+    snprintf(text, sizeof text, "%zu x %zu x %zu hole %zu batch %zu%s%s%s types %d %d %d zero points %d %d %d", m, n, k, hole, batch, constant ? " constant" : "", transpose_a ? " A^T" : "",
+             transpose_b ? " B^T" : "", int(a), int(b), int(c), a_zero, b_zero, c_zero);
+    w.text = text;
+    w.create = [=](skua_context* context, skua_op** op) {
+      skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+      d.a_type = g.a; d.b_type = g.b; d.c_type = g.c;
+      d.transpose_a = g.transpose_a; d.transpose_b = g.transpose_b;
+      d.epilogue.activation = g.activation;
+      d.a_q.scale = 0.02f; d.a_q.zero_point = g.a_zero;
+      if (g.constant && !g.b_zero) d.b_q.scales = scales.data(), d.b_q.axis = g.transpose_b ? 0 : 1;
+      else d.b_q.scale = 0.011f, d.b_q.zero_point = g.b_zero;
+      if (is_int(g.c)) d.c_q.scale = 0.02f * 0.01f * 60 * std::sqrt(float(g.k) + 1), d.c_q.zero_point = g.c_zero;
+      if (g.constant) d.k = g.k;
+      if (g.constant || g.bias) d.n = g.n;
+      return skua_gemm_create(context, &d, g.constant ? weights.data() : nullptr, g.bias ? biases.data() : nullptr, op);
+    };
+    w.inputs.push_back(make_bytes(matrix(a, m, k, transpose_a), rng));
+    if (!constant) w.inputs.push_back(make_bytes(matrix(b, k, n, transpose_b), rng));
+    w.outputs.push_back(matrix(c, m, n, false));
+    return w;
+  }
+};
+std::vector<Work> works(const std::vector<Gemm>& cases) {
+  std::vector<Work> all;
+  for (const Gemm& c : cases) all.push_back(c.work());
+  return all;
+}
+// The same with u8 in places of s8, other results and zero points at the ends.
+std::vector<Gemm> in_types(const std::vector<Gemm>& cases) {
+  std::vector<Gemm> all;
+  for (Gemm c : cases) {
+    all.push_back(c);
+    c.a = SKUA_DTYPE_U8; c.a_zero = 255; c.c = SKUA_DTYPE_U8; c.c_zero = 128;
+    c.activation = {SKUA_ACTIVATION_RELU6, 0, 0};
+    all.push_back(c);
+  }
+  return all;
+}
+
+TEST(gpu_bytes, gemm_vectors) {
+  std::vector<Gemm> cases = in_types({{37, 44, 20}, {3, 8, 4}, {70, 132, 36, 4}});
+  cases.push_back({21, 20, 32, 0, 3});
+  cases.back().c = SKUA_DTYPE_F32;
+  cases.back().activation = {SKUA_ACTIVATION_CLAMP, -2.5f, 3.25f};
+  cases.push_back({9, 12, 16});
+  cases.back().c = SKUA_DTYPE_F16;
+  cases.back().transpose_b = true;
+  cases.push_back({9, 12, 16});
+  cases.back().b = SKUA_DTYPE_U8;
+  cases.back().b_zero = 77;
+  cases.back().bias = false;
+  compare_all({"gemm_bytes_*_v4x4_*", "gemm_bytes_*_dot4x4_*", "gemm_bytes_*_dot4x8_*"}, works(cases));
+}
+
+TEST(gpu_bytes, gemm_elements) {
+  std::vector<Gemm> cases = in_types({{21, 19, 23}, {5, 3, 2, 3}, {18, 8, 5, 1, 2}});
+  cases[1].transpose_a = cases[1].transpose_b = true;
+  cases[1].b = SKUA_DTYPE_U8;
+  cases[1].b_zero = 200;
+  cases[2].c = SKUA_DTYPE_F32;
+  cases[4].c = SKUA_DTYPE_F16;
+  compare_all({"gemm_bytes_*_v1_*"}, works(cases));
+}
+
+TEST(gpu_bytes, gemm_of_two_inputs) {
+  std::vector<Gemm> cases = in_types({{21, 19, 23}, {6, 8, 12, 0, 3}, {5, 7, 9, 2, 2}, {3, 5, 0}});
+  for (size_t i = 0; i < cases.size(); ++i) {
+    cases[i].constant = false;
+    cases[i].bias = i % 3 != 1;
+    cases[i].b = i % 2 ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8;
+    cases[i].b_zero = i % 2 ? 255 : -128;
+    cases[i].transpose_a = i % 4 == 2;
+    cases[i].transpose_b = i % 4 > 1;
+  }
+  compare_all({"gemm_bytes_*"}, works(cases));
+}
+
+// ---- convolutions --------------------------------------------------------------------------------------------------------------
+struct Conv {
+  skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+  bool transposed = false;
+  size_t batch = 1, h = 1, w = 1, hole = 0;
+
+  Work work() const {
+    const Conv c = *this;
+    Rng rng(uint32_t(h * 31 + d.out_channels + d.in_channels));
+    std::vector<int8_t> weights = random_bytes<int8_t>(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels, rng, -128);
+    std::vector<int32_t> bias;
+    std::vector<float> scales;
+    for (size_t j = 0; j < d.out_channels; ++j) bias.push_back(rng.integer(-20000, 20000)), scales.push_back(rng.uniform(0.001f, 0.02f));
+    Work w;
+    char text[300];
+    snprintf(text, sizeof text, "%s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu layout %d types %d %d", transposed ? "transposed" : "conv", d.kernel_h,
+             d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.groups, d.in_channels, d.out_channels, batch, h, this->w, int(d.layout), int(d.input_type), int(d.output_type));
+    w.text = text;
+    w.create = [=](skua_context* context, skua_op** op) {
+      skua_conv2d_desc e = c.d;
+      e.weight_q.scales = scales.data();
+      if (!c.transposed) return skua_conv2d_create(context, &e, weights.data(), bias.data(), op);
+      skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
+      t.kernel_h = e.kernel_h; t.kernel_w = e.kernel_w; t.stride_h = e.stride_h; t.stride_w = e.stride_w;
+      t.groups = e.groups; t.in_channels = e.in_channels; t.out_channels = e.out_channels;
+      t.input_type = e.input_type; t.weight_type = e.weight_type; t.output_type = e.output_type;
+      t.input_q = e.input_q; t.weight_q = e.weight_q; t.output_q = e.output_q;
+      t.padding = e.padding; t.epilogue = e.epilogue; t.output_padding_h = t.stride_h > 1;
+      return skua_conv2d_transpose_create(context, &t, weights.data(), bias.data(), op);
+    };
+    const bool nchw = d.layout == SKUA_LAYOUT_NCHW;
+    const skua_tensor t = nchw ? shape({batch, d.in_channels, h, this->w}, d.input_type) : shape({batch, h, this->w, d.in_channels}, d.input_type);
+    w.inputs.push_back(make_bytes(hole ? with_holes(t, nchw ? std::vector<size_t>{0, 1, 1, 0} : std::vector<size_t>{0, 1, 1, hole}) : t, rng));
+    return w;
+  }
+};
+Conv conv(uint32_t kernel, uint32_t in, uint32_t out, size_t h, size_t w, uint32_t stride = 1, uint32_t groups = 1) {
+  Conv c;
+  c.d.kernel_h = c.d.kernel_w = kernel;
+  c.d.stride_h = c.d.stride_w = stride;
+  c.d.groups = groups;
+  c.d.in_channels = in; c.d.out_channels = out;
+  c.d.padding.mode = SKUA_PADDING_SAME_UPPER;
+  c.h = h; c.w = w;
+  c.d.input_type = c.d.output_type = c.d.weight_type = SKUA_DTYPE_S8;
+  c.d.input_q.scale = 0.02f; c.d.input_q.zero_point = -5;
+  c.d.output_q.scale = 0.02f * 0.01f * 60 * std::sqrt(float(kernel * kernel * in / groups)); c.d.output_q.zero_point = 9;
+  return c;
+}
+void to_u8(Conv& c) {
+  c.d.input_type = c.d.output_type = SKUA_DTYPE_U8;
+  c.d.input_q.zero_point = 200; c.d.output_q.zero_point = 0;
+  c.d.epilogue.activation.kind = SKUA_ACTIVATION_RELU;
+}
+void to_float(Conv& c, skua_dtype type) {
+  c.d.output_type = type;
+  c.d.output_q = {};
+}
+std::vector<Work> works(const std::vector<Conv>& cases) {
+  std::vector<Work> all;
+  for (const Conv& c : cases) all.push_back(c.work());
+  return all;
+}
+
+TEST(gpu_bytes, conv_taps) {
+  std::vector<Conv> cases = {conv(3, 8, 36, 7, 9), conv(3, 16, 72, 12, 11, 2), conv(5, 4, 36, 6, 6), conv(1, 12, 40, 9, 5, 2), conv(3, 8, 72, 6, 7, 1, 2), conv(1, 16, 36, 6, 7)};  // programs by width
+  cases[0].batch = 2;
+  cases[1].hole = 4;
+  cases[2].d.dilation_h = 2;
+  cases[2].d.padding = {SKUA_PADDING_EXPLICIT, 4, 1, 4, 3};
+  for (size_t i : {0, 2, 4, 5}) to_u8(cases[i]);
+  to_float(cases[3], SKUA_DTYPE_F32);
+  compare_all({"conv_bytes_*_v4x4_*", "conv_bytes_*_dot4x4_*", "conv_bytes_*_dot4x8_*"}, works(cases));
+}
+
+TEST(gpu_bytes, conv_elements) {
+  std::vector<Conv> cases = {conv(3, 3, 16, 13, 11, 2), conv(3, 5, 7, 6, 7), conv(3, 6, 9, 5, 6, 1, 3), conv(1, 7, 5, 6, 6)};
+  to_u8(cases[0]);
+  to_u8(cases[2]);
+  cases[1].hole = 2;
+  to_float(cases[3], SKUA_DTYPE_F16);
+  Conv planes = conv(3, 8, 12, 6, 7);
+  planes.d.layout = SKUA_LAYOUT_NCHW;
+  planes.hole = 1;
+  cases.push_back(planes);
+  compare_all({""}, works(cases));
+}
+
+TEST(gpu_bytes, conv_transposed) {
+  std::vector<Conv> cases = {conv(3, 8, 12, 5, 6, 2), conv(2, 4, 8, 4, 5, 2), conv(3, 5, 3, 4, 4, 2)};
+  for (Conv& c : cases) {
+    c.transposed = true;
+    c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 0, 1};
+  }
+  to_u8(cases[1]);
+  compare_all({""}, works(cases));
+}
+
+TEST(gpu_bytes, depthwise) {
+  std::vector<Conv> cases = {conv(3, 20, 20, 7, 9, 1, 20), conv(3, 20, 20, 9, 6, 2, 20), conv(5, 6, 6, 6, 7, 1, 6), conv(3, 4, 8, 5, 5, 1, 4), conv(3, 20, 20, 8, 8, 1, 20)};
+  cases[0].batch = 2;
+  cases[0].hole = 4;
+  cases[4].d.dilation_w = 2;
+  to_u8(cases[1]);
+  to_u8(cases[2]);
+  to_float(cases[3], SKUA_DTYPE_F32);
+  to_float(cases[4], SKUA_DTYPE_F16);
+  Conv planes = conv(3, 8, 8, 6, 7, 1, 8);
+  planes.d.layout = SKUA_LAYOUT_NCHW;
+  cases.push_back(planes);
+  compare_all({""}, works(cases));
+}
+
+TEST(gpu_bytes, any_offset) {
+  std::vector<Work> all = works(std::vector<Gemm>{{5, 8, 8}, {6, 7, 5}});
+  for (const Work& w : works(std::vector<Conv>{conv(3, 8, 8, 5, 5), conv(3, 8, 8, 5, 5, 1, 8)})) all.push_back(w);
+  for (size_t skip : {1, 3}) {
+    gpu_skip = skip;
+    compare_all({""}, all);
+    gpu_skip = 0;
+  }
+}
+
+// ---- elementwise ---------------------------------------------------------------------------------------------------------------
+Work converting(const skua_tensor& t, skua_dtype from, skua_dtype to, int axis = -1) {
+  Rng rng(uint32_t(int(from) * 31 + int(to)));
+  Work w;
+  w.text = std::string(skua_dtype_name(from)) + " to " + skua_dtype_name(to) + " axis " + std::to_string(axis) + " rank " + std::to_string(t.rank);
+  std::vector<float> scales;
+  std::vector<int32_t> zeros;
+  for (size_t i = 0; axis >= 0 && i < t.shape[axis]; ++i) scales.push_back(rng.uniform(0.005f, 0.03f)), zeros.push_back(rng.integer(0, 100));
+  w.create = [=](skua_context* context, skua_op** op) {
+    skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
+    d.input_type = from; d.output_type = to;
+    if (is_int(from)) d.input_q.scale = 0.017f, d.input_q.zero_point = from == SKUA_DTYPE_U8 ? 255 : -7;
+    if (is_int(to)) d.output_q.scale = 0.011f, d.output_q.zero_point = to == SKUA_DTYPE_U8 ? 3 : 127;
+    if (axis >= 0) {
+      skua_quantization& q = is_int(to) ? d.output_q : d.input_q;
+      q.scale = 0; q.zero_point = 0; q.scales = scales.data(); q.zero_points = zeros.data(); q.axis = uint32_t(axis);
+      d.channels = scales.size();
+    }
+    return skua_convert_create(context, &d, op);
+  };
+  skua_tensor x = t;
+  x.type = from;
+  w.inputs.push_back(is_int(from) ? make_bytes(x, rng) : make(x, rng, -3, 3));
+  if (!is_int(from)) w.inputs[0].v[0] = INFINITY, w.inputs[0].v[1] = -INFINITY;
+  return w;
+}
+TEST(gpu_bytes, convert) {
+  const skua_dtype f32 = SKUA_DTYPE_F32, f16 = SKUA_DTYPE_F16, s8 = SKUA_DTYPE_S8, u8 = SKUA_DTYPE_U8;
+  std::vector<Work> all;
+  for (skua_dtype b : {s8, u8})
+    for (skua_dtype f : {f32, f16}) {
+      all.push_back(converting(shape({3, 5, 8}), f, b));
+      if (b == s8) all.push_back(converting(shape({3, 7}), f, b));
+      all.push_back(converting(with_holes(shape({3, 4, 8}), {0, 1, b == s8 ? 4u : 1u}), b, f));
+    }
+  all.push_back(converting(shape({9, 12}), s8, u8));
+  all.push_back(converting(shape({9, 11}), u8, s8));
+  for (int axis : {1, 2}) {
+    all.push_back(converting(shape({3, 5, 8}), f32, u8, axis));
+    all.push_back(converting(shape({3, 5, 7}), f16, s8, axis));
+  }
+  all.push_back(converting(shape({3, 8, 4}), s8, f32, 0));
+  compare_all({""}, all);
+}
+
+TEST(gpu_bytes, every_f16) {  // to bytes and back to f16, whatever the driver rounds
+  std::vector<Work> all;
+  Work w = converting(shape({65536}), SKUA_DTYPE_F16, SKUA_DTYPE_S8);
+  for (uint32_t i = 0; i < 65536; ++i) {
+    const uint32_t e = i >> 10 & 31;
+    const float v = std::ldexp(float(e ? 1024 + (i & 1023) : i & 1023), e ? int(e) - 25 : -24);
+    w.inputs[0].v[i] = (e == 31 ? 1.0f : v) * (i >> 15 ? -1 : 1);
+  }
+  all.push_back(w);
+  w = converting(shape({4096}), SKUA_DTYPE_S8, SKUA_DTYPE_F16, 0);  // a scale each: all kinds of ends to round, and denormals
+  all.push_back(w);
+  std::vector<float> scales;
+  for (int i = 0; i < 4096; ++i) scales.push_back(std::ldexp(1.0f + float(i * 2) / 8192, i % 44 - 31));
+  all.back().create = [=](skua_context* context, skua_op** op) {
+    skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
+    d.input_type = SKUA_DTYPE_S8; d.output_type = SKUA_DTYPE_F16;
+    d.input_q.scales = scales.data(); d.channels = 4096;
+    return skua_convert_create(context, &d, op);
+  };
+  compare_all({""}, all);
+}
+
+TEST(gpu_bytes, unary) {
+  std::vector<Work> all;
+  for (skua_dtype type : {SKUA_DTYPE_S8, SKUA_DTYPE_U8})
+    for (skua_unary_kind kind : {SKUA_UNARY_RELU, SKUA_UNARY_SIGMOID, SKUA_UNARY_LOG})
+      for (const skua_tensor& t : {shape({5, 12}, type), with_holes(shape({3, 3, 7}, type), {0, 1, 2})}) {
+        Rng rng(3);
+        Work w;
+        w.text = std::string(skua_dtype_name(type)) + " function " + std::to_string(kind);
+        w.create = [=](skua_context* context, skua_op** op) {
+          skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+          d.kind = kind;
+          d.input_type = type; d.output_type = type == SKUA_DTYPE_S8 ? SKUA_DTYPE_U8 : type;
+          d.input_q.scale = 0.05f; d.input_q.zero_point = 11;
+          d.output_q.scale = 1.0f / 256; d.output_q.zero_point = 2;
+          return skua_unary_create(context, &d, op);
+        };
+        w.inputs.push_back(make_bytes(t, rng));
+        all.push_back(w);
+      }
+  compare_all({""}, all);
+}
+
+TEST(gpu_bytes, binary) {
+  std::vector<Work> all;
+  const std::vector<std::pair<std::vector<size_t>, std::vector<size_t>>> shapes = {{{3, 5, 8}, {3, 5, 8}}, {{3, 5, 8}, {8}}, {{4, 1, 8}, {1, 5, 1}}, {{7, 5}, {7, 5}}, {{3, 1}, {3, 7}}};
+  for (skua_dtype type : {SKUA_DTYPE_S8, SKUA_DTYPE_U8})
+    for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_MIN, SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU})
+      for (size_t i = 0; i < shapes.size(); ++i) {
+        // A program for each function, type and way to read: some of all.
+        if (i != (kind == SKUA_BINARY_ADD ? i : type == SKUA_DTYPE_U8 ? 3 : 1) || (type == SKUA_DTYPE_U8 && kind != SKUA_BINARY_PRELU && kind != SKUA_BINARY_MUL)) continue;
+        Rng rng(uint32_t(i + 5));
+        Work w;
+        w.text = std::string(skua_dtype_name(type)) + " kind " + std::to_string(kind) + " shapes " + std::to_string(i);
+        w.create = [=](skua_context* context, skua_op** op) {
+          skua_binary_desc d = SKUA_BINARY_DESC_INIT;
+          d.kind = kind;
+          d.type = type;
+          d.x_q.scale = 0.043f; d.x_q.zero_point = 100;
+          d.y_q.scale = 0.0191f; d.y_q.zero_point = 3;
+          d.output_q.scale = kind == SKUA_BINARY_SQUARED_DIFFERENCE ? 0.3f : 0.0517f; d.output_q.zero_point = 31;
+          if (i == 1) d.activation = {SKUA_ACTIVATION_RELU6, 0, 0};
+          return skua_binary_create(context, &d, op);
+        };
+        w.inputs.push_back(make_bytes(shape(shapes[i].first, type), rng));
+        w.inputs.push_back(make_bytes(shape(shapes[i].second, type), rng));
+        all.push_back(w);
+      }
+  compare_all({""}, all);
+}
+
+TEST(gpu_bytes, data_movement) {
+  std::vector<Work> all;
+  const auto add = [&](const char* text, const skua_tensor& t, Create create, size_t inputs = 1) {
+    Rng rng(9);
+    Work w;
+    w.text = text;
+    w.create = create;
+    for (size_t i = 0; i < inputs; ++i) w.inputs.push_back(make_bytes(t, rng));
+    all.push_back(w);
+  };
+  for (const skua_tensor& t : {shape({2, 6, 5, 8}, SKUA_DTYPE_S8), shape({2, 3, 5, 7}, SKUA_DTYPE_U8)}) {
+    add("transpose", t, [=](skua_context* context, skua_op** op) {
+      skua_transpose_desc d = SKUA_TRANSPOSE_DESC_INIT;
+      d.type = t.type; d.rank = 4;
+      const uint32_t order[4] = {0, 3, 1, 2};
+      for (int i = 0; i < 4; ++i) d.perm[i] = order[i];
+      return skua_transpose_create(context, &d, op);
+    });
+    add("concat", t, [=](skua_context* context, skua_op** op) {
+      skua_concat_desc d = SKUA_CONCAT_DESC_INIT;
+      d.type = t.type; d.axis = 3;
+      return skua_concat_create(context, &d, op);
+    }, 2);
+    add("pad", t, [=](skua_context* context, skua_op** op) {
+      skua_pad_desc d = SKUA_PAD_DESC_INIT;
+      d.type = t.type; d.rank = 4;
+      d.before[1] = 1; d.after[2] = 2; d.before[3] = 4;
+      d.value = 7;
+      return skua_pad_create(context, &d, op);
+    });
+  }
+  compare_all({""}, all);
+}
+
+TEST(gpu_bytes, refuses_what_it_has_no_kernel_for) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    Context context(device);
+    Gemm g = {4, 4, 4};
+    g.c = SKUA_DTYPE_BF16;
+    Op op;
+    EXPECT_EQ(g.work().create(context, &op), SKUA_STATUS_UNSUPPORTED);
+    EXPECT_NE(std::string(skua_error_text()).find("c_type is bf16"), std::string::npos) << skua_error_text();
+  }
+}
+
+}  // namespace
