@@ -8,6 +8,7 @@
 // its own ring, and compute the rows under their first outputs again.
 #include "conv/conv.h"
 #include "core/window.h"
+#include "gpu/operators.h"
 
 namespace skua {
 
@@ -249,6 +250,7 @@ extern "C" skua_status skua_inverted_residual_create(skua_context* context, cons
     SKUA_TRY(need_same_type(name, fields[i], descs[i]->input_type, fields[kExpand], descs[kExpand]->input_type));
   }
   if (const char* why = unfit(c.stage)) return SKUA_INVALID("%s: %s", name, why);
+  SKUA_ON_GPU(context, create_inverted_residual(context, c.stage, d, weights, biases, out));
   size_t size = 0;
   for (int i = 0; i < kStages && status == SKUA_STATUS_OK; ++i) {
     status = conv_create(inverted_residual_part_class, context, *descs[i], algorithms[i], weights[i], biases ? biases[i] : nullptr, &stages[i]);

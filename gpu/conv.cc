@@ -23,6 +23,8 @@ struct Plan : skua_plan {
   bool vectors;
 };
 
+static_assert(sizeof(Plan) <= kConvPlanBytes);
+
 const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
 const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
 

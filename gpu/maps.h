@@ -27,6 +27,7 @@ inline void add_map(Launch& l, uint32_t binding, int32_t offset, const MapSteps&
   l.add(int32_t(m.channel));
 }
 
+constexpr size_t kConvPlanBytes = 4096;  // room for a convolution's plan in that of an operator made of some
 constexpr size_t kMostPair = 32767;  // of what pair() takes
 struct Named {
   const char* name;

@@ -39,6 +39,8 @@ skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const 
 // conv2d, or conv2d_transpose as c.transposed says.
 skua_status create_conv(const skua_context* ctx, const ConvConfig& c, skua_dtype weight_type, skua_weight_layout layout, const void* weights, const void* bias, size_t hint_h, size_t hint_w,
                         skua_op** out);
+skua_status create_inverted_residual(const skua_context* ctx, const ConvConfig (&stages)[3], const skua_inverted_residual_desc& d, const void* const* weights, const void* const* biases,
+                                     skua_op** out);
 // Of s8 and u8: `to` and `bounds` are what their epilogues become.
 skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to, const void* b, const int32_t* bias, skua_op** out);
 skua_status create_conv_bytes(const skua_context* ctx, const ConvConfig& c, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,

@@ -119,22 +119,24 @@ std::vector<Gemm> in_types(const std::vector<Gemm>& cases) {
 }
 
 TEST(gpu_bytes, gemm_vectors) {
-  std::vector<Gemm> cases = in_types({{37, 44, 20}, {3, 8, 4}, {70, 132, 36, 4}});
-  cases.push_back({21, 20, 32, 0, 3});
+  std::vector<Gemm> cases = in_types({{37, 44, 20}, {70, 132, 36, 4}});  // programs by width: columns of one, drivers take a second for each
+  cases.push_back({21, 40, 32, 0, 3});
   cases.back().c = SKUA_DTYPE_F32;
   cases.back().activation = {SKUA_ACTIVATION_CLAMP, -2.5f, 3.25f};
-  cases.push_back({9, 12, 16});
+  cases.push_back({9, 36, 16});
   cases.back().c = SKUA_DTYPE_F16;
   cases.back().transpose_b = true;
-  cases.push_back({9, 12, 16});
+  cases.push_back({9, 36, 16});
   cases.back().b = SKUA_DTYPE_U8;
   cases.back().b_zero = 77;
   cases.back().bias = false;
-  compare_all({"gemm_bytes_*_v4x4_*", "gemm_bytes_*_dot4x4_*", "gemm_bytes_*_dot4x8_*"}, works(cases));
+  compare_all({"gemm_bytes_*_v4x4_*"}, works(cases));
+  compare_all({"gemm_bytes_*_dot4x4_*"}, works(std::vector<Gemm>{cases[0], cases[1], cases.back()}));
+  compare_all({"gemm_bytes_*_dot4x8_*"}, works(std::vector<Gemm>{cases[2], cases[3]}));
 }
 
 TEST(gpu_bytes, gemm_elements) {
-  std::vector<Gemm> cases = in_types({{21, 19, 23}, {5, 3, 2, 3}, {18, 8, 5, 1, 2}});
+  std::vector<Gemm> cases = in_types({{21, 35, 23}, {5, 37, 2, 3}, {18, 40, 5, 1, 2}});
   cases[1].transpose_a = cases[1].transpose_b = true;
   cases[1].b = SKUA_DTYPE_U8;
   cases[1].b_zero = 200;
@@ -144,7 +146,7 @@ TEST(gpu_bytes, gemm_elements) {
 }
 
 TEST(gpu_bytes, gemm_of_two_inputs) {
-  std::vector<Gemm> cases = in_types({{21, 19, 23}, {6, 8, 12, 0, 3}, {5, 7, 9, 2, 2}, {3, 5, 0}});
+  std::vector<Gemm> cases = in_types({{21, 35, 23}, {6, 36, 12, 0, 3}, {5, 37, 9, 2, 2}, {3, 35, 0}});
   for (size_t i = 0; i < cases.size(); ++i) {
     cases[i].constant = false;
     cases[i].bias = i % 3 != 1;
@@ -228,16 +230,17 @@ TEST(gpu_bytes, conv_taps) {
   cases[2].d.padding = {SKUA_PADDING_EXPLICIT, 4, 1, 4, 3};
   for (size_t i : {0, 2, 4, 5}) to_u8(cases[i]);
   to_float(cases[3], SKUA_DTYPE_F32);
-  compare_all({"conv_bytes_*_v4x4_*", "conv_bytes_*_dot4x4_*", "conv_bytes_*_dot4x8_*"}, works(cases));
+  compare_all({"conv_bytes_*_v4x4_*"}, works(cases));
+  compare_all({"conv_bytes_*_dot4x4_*", "conv_bytes_*_dot4x8_*"}, works(std::vector<Conv>{cases[0], cases[1], cases[4]}));
 }
 
 TEST(gpu_bytes, conv_elements) {
-  std::vector<Conv> cases = {conv(3, 3, 16, 13, 11, 2), conv(3, 5, 7, 6, 7), conv(3, 6, 9, 5, 6, 1, 3), conv(1, 7, 5, 6, 6)};
+  std::vector<Conv> cases = {conv(3, 3, 36, 13, 11, 2), conv(3, 5, 37, 6, 7), conv(3, 6, 105, 5, 6, 1, 3), conv(1, 7, 35, 6, 6)};
   to_u8(cases[0]);
   to_u8(cases[2]);
   cases[1].hole = 2;
   to_float(cases[3], SKUA_DTYPE_F16);
-  Conv planes = conv(3, 8, 12, 6, 7);
+  Conv planes = conv(3, 8, 36, 6, 7);
   planes.d.layout = SKUA_LAYOUT_NCHW;
   planes.hole = 1;
   cases.push_back(planes);
@@ -245,7 +248,7 @@ TEST(gpu_bytes, conv_elements) {
 }
 
 TEST(gpu_bytes, conv_transposed) {
-  std::vector<Conv> cases = {conv(3, 8, 12, 5, 6, 2), conv(2, 4, 8, 4, 5, 2), conv(3, 5, 3, 4, 4, 2)};
+  std::vector<Conv> cases = {conv(3, 8, 36, 5, 6, 2), conv(2, 4, 36, 4, 5, 2), conv(3, 5, 35, 4, 4, 2)};
   for (Conv& c : cases) {
     c.transposed = true;
     c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 0, 1};
@@ -308,18 +311,14 @@ Work converting(const skua_tensor& t, skua_dtype from, skua_dtype to, int axis =
 TEST(gpu_bytes, convert) {
   const skua_dtype f32 = SKUA_DTYPE_F32, f16 = SKUA_DTYPE_F16, s8 = SKUA_DTYPE_S8, u8 = SKUA_DTYPE_U8;
   std::vector<Work> all;
-  for (skua_dtype b : {s8, u8})
-    for (skua_dtype f : {f32, f16}) {
-      all.push_back(converting(shape({3, 5, 8}), f, b));
-      if (b == s8) all.push_back(converting(shape({3, 7}), f, b));
-      all.push_back(converting(with_holes(shape({3, 4, 8}), {0, 1, b == s8 ? 4u : 1u}), b, f));
-    }
+  all.push_back(converting(shape({3, 5, 8}), f32, s8));
+  all.push_back(converting(shape({3, 7}), f16, u8));
+  all.push_back(converting(with_holes(shape({3, 4, 8}), {0, 1, 4}), s8, f32));
+  all.push_back(converting(with_holes(shape({3, 4, 8}), {0, 1, 1}), u8, f16));
   all.push_back(converting(shape({9, 12}), s8, u8));
   all.push_back(converting(shape({9, 11}), u8, s8));
-  for (int axis : {1, 2}) {
-    all.push_back(converting(shape({3, 5, 8}), f32, u8, axis));
-    all.push_back(converting(shape({3, 5, 7}), f16, s8, axis));
-  }
+  all.push_back(converting(shape({3, 5, 8}), f32, u8, 1));
+  all.push_back(converting(shape({3, 5, 7}), f16, s8, 2));
   all.push_back(converting(shape({3, 8, 4}), s8, f32, 0));
   compare_all({""}, all);
 }
@@ -375,7 +374,7 @@ TEST(gpu_bytes, binary) {
     for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_MIN, SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU})
       for (size_t i = 0; i < shapes.size(); ++i) {
         // A program for each function, type and way to read: some of all.
-        if (i != (kind == SKUA_BINARY_ADD ? i : type == SKUA_DTYPE_U8 ? 3 : 1) || (type == SKUA_DTYPE_U8 && kind != SKUA_BINARY_PRELU && kind != SKUA_BINARY_MUL)) continue;
+        if (i != (kind == SKUA_BINARY_ADD && type == SKUA_DTYPE_S8 ? i : type == SKUA_DTYPE_U8 ? 3 : 1) || (type == SKUA_DTYPE_U8 && kind != SKUA_BINARY_PRELU)) continue;
         Rng rng(uint32_t(i + 5));
         Work w;
         w.text = std::string(skua_dtype_name(type)) + " kind " + std::to_string(kind) + " shapes " + std::to_string(i);
