@@ -144,7 +144,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.activation = fused(c.activation);
   g.m = s.batch * s.out_h * s.out_w;
   const WinogradForm form = winograd_for(base->ctx, {s.batch, s.out_h, s.out_w, s.in_channels, s.out_channels}, c.packed);
-  if (form != WinogradForm::none) {
+  if (form != WinogradForm::none && !out->choice.skip()) {
     p.algorithm = winograd_form_name(form);
     p.layer = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, g.element, p.in, p.out, p.residual, c.residual, c.has_bias != 0, g.activation};
     SKUA_TRY(make_winograd(base, form, p.layer, p.winograd));
