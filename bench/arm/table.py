@@ -25,7 +25,7 @@ class Loop:
     name: str       # the kernel's
     unit: str       # family_isa
     function: str   # regular expression on the demangled name
-    element: str    # what it multiplies: f32, f16, bf16, s8 (products of four), i8mm (of eight), s8 mull (products in 16 bits, added to 32)
+    element: str    # what it multiplies: f32, f16, bf16, s8 (products of four), i8mm (of eight), s8 mull (two products in 16 bits, added to 32)
     tuned: str = "" # the cores it is written for; "" = any
 
 
@@ -33,6 +33,7 @@ LOOPS64 = [
     Loop("gemm_f32_6x8_neon", "gemm_neon", r"even_tiles<6, 2\b", "f32"),
     Loop("gemm_f32_4x12_neon", "gemm_neon", r"even_tiles<4, 3\b", "f32"),
     Loop("gemm_f16_8x16_neon_fp16", "gemm_neon_fp16", r"tile<8, 2\b", "f16"),
+    Loop("gemm_f16_8x16_neon_fp16, one row", "gemm_neon_fp16", r"four_panels<2>", "f16"),
     Loop("gemm_bf16_8x12_neon_bf16", "gemm_neon_bf16", r"pairs<4, 3\b", "bf16"),
     Loop("gemm_f32_8x12_a53_neon", "gemm_neon", r"packed_rows<3, \(skua::Core\)1>", "f32", "A53"),
     Loop("gemm_f32_8x12_a55_neon", "gemm_neon", r"packed_rows<3, \(skua::Core\)2>", "f32", "A55"),
@@ -127,12 +128,12 @@ def find_loop(build, loop):
 
 
 def scale(element):
-    return {"f32": 1, "f16": 2, "bf16": 4, "s8": 4, "i8mm": 8, "s8 mull": 1}[element]
+    return {"f32": 1, "f16": 2, "bf16": 4, "s8": 4, "i8mm": 8, "s8 mull": 4 / 3}[element]
 
 
 def model(work, body, core, versions, element):
     rates = [work / loopmca.steady_state(loopmca.as_source(body), "aarch64", core, version) for version in versions]
-    return " / ".join(f"{rate:.1f}" for rate in rates) + f" ({loopmca.PEAK[core] * scale(element)})"
+    return " / ".join(f"{rate:.1f}" for rate in rates) + f" ({loopmca.PEAK[core] * scale(element):.3g})"
 
 
 def loop_rows64(builds):
@@ -143,7 +144,7 @@ def loop_rows64(builds):
         loop, compiler, build = job
         work, body = find_loop(build, loop)
         beyond_a53 = loop.element not in ("f32", "s8 mull")  # it has neither half arithmetic nor dot products
-        rules = [("–" if core == "a53" and beyond_a53 else f"{work / inorder.cycles_per_turn(body, core):.2f} ({4 * scale(loop.element)})") for core in inorder.CORES]
+        rules = [("–" if core == "a53" and beyond_a53 else f"{work / inorder.cycles_per_turn(body, core):.2f} ({4 * scale(loop.element):.3g})") for core in inorder.CORES]
         models = ["–" if loop.tuned or (core == "neoverse-n1" and loop.element in ("bf16", "i8mm")) else model(work, body, core, versions, loop.element)
                   for core, versions in (("neoverse-n1", ("19", "22")), ("cortex-a710", ("22",)), ("cortex-x1", ("22",)))]
         return f"| `{loop.name}` | {loop.tuned or 'any'} | {compiler} | {100 * len(body) / work:.1f} | {' | '.join(rules + models)} |"
