@@ -81,13 +81,21 @@ template <bool is_u8, int MR, int N> SKUA_INL void mull_sums(const GemmTile& t, 
 #endif
           a[r] += 16;
         }
-        SKUA_UNROLL for (int j = 0; j < N; ++j) {
-          const int8x8_t w0 = vld1_s8(b + j * 8), w1 = vld1_s8(b + ldb + j * 8);
+        const auto column = [&](int j, int8x8_t w0, int8x8_t w1) __attribute__((always_inline)) {
           int16x8_t y[MR];
           SKUA_UNROLL for (int r = 0; r < MR; ++r) y[r] = products(w0, x[0][r]);
           SKUA_UNROLL for (int r = 0; r < MR; ++r) add_products(y[r], w1, x[1][r]);
           SKUA_UNROLL for (int r = 0; r < MR; ++r) add_pairs(acc[r][j], y[r]);
+        };
+#if defined(__aarch64__)
+        SKUA_UNROLL for (int j = 0; j < N; ++j) column(j, vld1_s8(b + j * 8), vld1_s8(b + ldb + j * 8));
+#else
+        SKUA_UNROLL for (int j = 0; j < N; j += 2) {
+          const int8x16_t w0 = vld1q_s8(b + j * 8), w1 = vld1q_s8(b + ldb + j * 8);
+          column(j, vget_low_s8(w0), vget_low_s8(w1));
+          column(j + 1, vget_high_s8(w0), vget_high_s8(w1));
         }
+#endif
         b += 2 * ldb;
       }
     for (; k >= 8; k -= 8) {

@@ -154,7 +154,7 @@ def macs(instruction, arch):
             return per_lane[op] * n
         return n if re.match(r"(bfmlal[bt]|fmlal2?|[su]mlal2?|[su]mull2?)$", op) else 0
     quad = args.startswith("q")
-    if re.match(r"vmull\.[su]8", op):
+    if re.match(r"vm(ul|la)l\.[su]8", op):
         return 8
     for pattern, lanes in ((r"v(fma|mla)\.f32", 2), (r"v(fma|mla)\.f16", 4), (r"v[su]dot", 8), (r"vml?al\.[su]16", 4)):
         if re.match(pattern, op):
