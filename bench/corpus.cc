@@ -139,7 +139,15 @@ struct Parser {
       else if (key == "dilation" && sizes(value, v)) l.dh = v[0], l.dw = v.back();
       else if (key == "groups" && sizes(value, v)) l.groups = v[0];
       else if (key == "multiplier" && sizes(value, v)) times = v[0], multiplier = true;
-      else if (key == "name") continue;
+      else if (key == "weights") {
+        const size_t colon = value.find(':');
+        const std::string type = value.substr(0, colon);
+        if ((type != "s8" && type != "s4") || (colon != std::string::npos && !sizes(value.substr(colon + 1), v))) return fail("weights=s8, weights=s4 or weights=s4:BLOCK");
+        l.quantized = type == "s8" ? SKUA_DTYPE_S8 : SKUA_DTYPE_S4;
+        if (colon != std::string::npos) l.block = v[0];
+      } else if (key == "name") continue;
+      else if (word == "quantize_a") l.quantize_a = true;
+      else if (word == "zero_points") l.zero_points = true;
       else if (word == "ceil") l.ceil_mode = true;
       else if (key.empty() && (verb == "unary" || verb == "binary") && plain.empty()) plain.push_back(word);
       else if (key.empty() && parse_activation(word, &l.activation)) continue;
@@ -199,6 +207,7 @@ struct Parser {
     } else {
       return fail("unknown operator " + verb);
     }
+    if ((l.quantize_a || l.zero_points || l.quantized_weights()) && (verb != "gemm" || !l.quantized_weights())) return fail("weights= belongs to gemm, quantize_a and zero_points to weights=");
     if (multiplier && verb != "depthwise") return fail("multiplier= belongs to depthwise");
     if (corpus.network) {
       step.y = corpus.output = add_tensor(l, name);

@@ -82,6 +82,12 @@ bool parse_unary(const std::string& name, skua_unary_kind* kind) { return find(u
 bool parse_binary(const std::string& name, skua_binary_kind* kind) { return find(binary_names, name, kind); }
 bool parse_activation(const std::string& name, skua_activation_kind* kind) { return find(activation_names, name, kind); }
 
+static size_t blocks_of(const Layer& l) { return l.block ? (l.k + l.block - 1) / l.block : 1; }
+// Of quantised weights below maps of floats: a bf16, different for neighbouring columns and blocks; 3 bits of it, and so exact in every type.
+static float block_scale(const Layer& l, size_t n, size_t block) { return ldexpf(float(4 + (n + 3 * block) % 4), -7 - (l.quantized == SKUA_DTYPE_S8 ? 5 : 1)); }
+static int zero_point(const Layer& l, size_t n, size_t block) { return l.zero_points ? int((n * 5 + block) % 8) - 4 : 0; }
+static size_t block_of(const Layer& l, size_t k) { return l.block ? k / l.block : 0; }
+
 size_t Layer::in_count() const { return op == Op::gemm ? m * k : op == Op::softmax ? m * n : h * w * c; }
 size_t Layer::out_count() const { return op == Op::gemm || op == Op::softmax ? m * n : out_h * out_w * out_c; }
 size_t Layer::second_count() const {
@@ -125,7 +131,9 @@ std::string Layer::label() const {
   const std::string window = format("%zux%zus%zu", kh, kw, sh) + (dh > 1 ? format("d%zu", dh) : "");
   const std::string image = format("_%zux%zux%zu", h, w, c);
   switch (op) {
-    case Op::gemm: return format("%zux%zux%zu", m, n, k);
+    case Op::gemm:
+      if (quantized_weights()) return format("%zux%zux%zu_%s", m, n, k, skua_dtype_name(quantized)) + (block ? format(":%zu", block) : "") + (zero_points ? "_zero_points" : "") + (quantize_a ? "_quantize_a" : "");
+      return format("%zux%zux%zu", m, n, k);
     case Op::conv:
       if (depthwise()) return window + (out_c > c ? format("m%zu", out_c / c) : "") + image;
       return window + (groups > 1 ? format("g%zu", groups) : "") + image + format("-%zu", out_c);
@@ -142,7 +150,10 @@ std::string Layer::label() const {
 }
 
 double Layer::flops() const { return (op == Op::deconv ? double(in_count()) / double(groups) * double(out_c * kh * kw) : double(out_count()) * double(multiplies() ? reduction() : 0)) * 2; }
-double Layer::bytes() const { return double(size_of(type)) * double(in_count() + second_count() + out_count() + weight_count()) + 4.0 * double(bias_count()); }
+double Layer::bytes() const {
+  const double weights = quantized_weights() ? double(skua_dtype_bits(quantized)) / 8 * double(weight_count()) + double(n * blocks_of(*this)) * (block ? 2 : 4) : double(size_of(type)) * double(weight_count());
+  return double(size_of(type)) * double(in_count() + second_count() + out_count()) + weights + 4.0 * double(bias_count());
+}
 
 void set_same_padding(Layer& l) {
   const auto same = [](size_t in, size_t kernel, size_t stride, size_t dilation, size_t& before, size_t& after) {
@@ -180,6 +191,28 @@ static float weight_range(const Layer& l) { return sqrtf((l.activation == SKUA_A
 float weight_scale(const Layer& l) { return weight_range(l) / 127; }
 
 Constants::Constants(const Layer& l, const float* w, const float* b) : weights(w), bias(b) {
+  if (l.quantized_weights()) {
+    const bool s4 = l.quantized == SKUA_DTYPE_S4;
+    const size_t row = s4 ? (l.k + 1) / 2 : l.k;
+    typed_.assign(l.n * row, 0);
+    weights = typed_.data();
+    for (size_t k = 0; k < l.k; ++k)
+      for (size_t n = 0; n < l.n; ++n) {
+        const int q = int(nearbyintf(w[k * l.n + n] / block_scale(l, n, block_of(l, k)))) + zero_point(l, n, block_of(l, k));
+        unsigned char& to = typed_[n * row + (s4 ? k / 2 : k)];
+        to = static_cast<unsigned char>(s4 ? to | (q & 15) << (k % 2 ? 4 : 0) : q);
+      }
+    for (size_t n = 0; n < l.n; ++n)
+      for (size_t i = 0; i < blocks_of(l); ++i) {
+        const float scale = block_scale(l, n, i);
+        uint16_t half;
+        store(&scale, 1, SKUA_DTYPE_BF16, &half);
+        if (l.block) block_scales.push_back(half);
+        else scales.push_back(scale);
+        if (l.zero_points) zero_points.push_back(zero_point(l, n, i));
+      }
+    return;
+  }
   if (l.type == SKUA_DTYPE_F32) return;
   const size_t count = w ? l.weight_count() : 0;
   typed_.resize(count * size_of(l.type));
@@ -199,6 +232,14 @@ std::vector<float> make_weights(const Layer& l, unsigned seed) {
   std::vector<float> w;
   const float range = weight_range(l);
   fill(w, l.weight_count(), seed, -range, range);
+  if (l.quantized_weights()) {
+    const float most = l.quantized == SKUA_DTYPE_S4 ? 7 : 127;
+    for (size_t i = 0; i < w.size(); ++i) {
+      const size_t n = i % l.n, block = block_of(l, i / l.n);
+      w[i] = (nearbyintf(w[i] / range * most) - float(zero_point(l, n, block))) * block_scale(l, n, block);
+    }
+    return w;
+  }
   if (l.type != SKUA_DTYPE_S8) round_to(l.type, w);
   else
     for (float& v : w) v = nearbyintf(v / weight_scale(l)) * weight_scale(l);

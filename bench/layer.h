@@ -25,8 +25,14 @@ struct Layer {
   skua_activation_kind activation = SKUA_ACTIVATION_NONE;
   skua_unary_kind unary = SKUA_UNARY_RELU;
   skua_binary_kind binary = SKUA_BINARY_ADD;
+  // Weights of a gemm that are bytes or nibbles while its maps are floats: [N][K], a scale for each column, or for each `block` of one.
+  skua_dtype quantized = SKUA_DTYPE_F32;   // S8, S4; F32: none
+  size_t block = 0;
+  bool zero_points = false;
+  bool quantize_a = false;                 // products of bytes
   skua_resize_coordinates coordinates = SKUA_RESIZE_HALF_PIXEL;
 
+  bool quantized_weights() const { return quantized != SKUA_DTYPE_F32; }
   bool depthwise() const { return op == Op::conv && groups > 1 && groups == c; }
   size_t in_count() const;
   size_t second_count() const;  // of the second input or the residual; 0 where there is none
@@ -63,7 +69,9 @@ class Constants {
   Constants(const Layer& layer, const float* weights, const float* bias);
   const void* weights = nullptr;
   const void* bias = nullptr;
-  std::vector<float> scales;  // of s8 weights, one for each output channel
+  std::vector<float> scales;  // of s8 weights, one for each output channel; of quantised weights below maps of floats, those without blocks
+  std::vector<uint16_t> block_scales;  // bf16, [N][blocks]
+  std::vector<int32_t> zero_points;
   const int8_t* bytes() const { return static_cast<const int8_t*>(weights); }
   const int32_t* bias_s32() const { return static_cast<const int32_t*>(bias); }
 

@@ -194,7 +194,7 @@ void Session::set_time(Result& r, const Timing& t, double bytes) const {
   r.noise = t.noise;
   r.gflops = r.flops / r.ns;
   r.bandwidth = bytes / r.ns;
-  if (const double roof = machine.roofline_ns(r.isa, r.type, r.flops, bytes, on_device() ? 1 : effort.threads); roof > 0) r.peak_share = roof / r.ns;
+  if (const double roof = machine.roofline_ns(r.isa, r.arithmetic == SKUA_DTYPE_S8 ? r.arithmetic : r.type, r.flops, bytes, on_device() ? 1 : effort.threads); roof > 0) r.peak_share = roof / r.ns;
 }
 
 std::string duration(double ns) {

@@ -44,7 +44,7 @@ class Blas : public Contestant {
   void park() override { stop ? void(stop()) : park_openmp(); }
   std::string version() const override { return text; }
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
-    if (l.type != SKUA_DTYPE_F32) {
+    if (l.type != SKUA_DTYPE_F32 || l.quantized_weights()) {
       *why = "f32 only";
       return nullptr;
     }

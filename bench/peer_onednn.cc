@@ -93,6 +93,7 @@ class Onednn : public Contestant {
     std::unique_ptr<OnednnLayer> best;
     double best_ns = INFINITY;
     *why = "no such operator";
+    if (l.quantized_weights()) return nullptr;
     const View given_x = x, given_second = second;
     for (int variant = 0; variant < (has_winograd(l) && l.type != SKUA_DTYPE_S8 ? 3 : l.multiplies() ? 2 : 1); ++variant) try {
         auto made = std::make_unique<OnednnLayer>(cpu);

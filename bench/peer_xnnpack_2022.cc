@@ -15,6 +15,7 @@ bool XnnOps::has(Op op, skua_dtype type) {
 }
 
 bool XnnOps::fully_connected(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y) {
+  if (l.quantized_weights()) return false;
   xnn_operator_t op = nullptr;
   return keep(BENCH_XNN(xnn_create_fully_connected_nc, l.k, l.n, l.k, l.n, weights, bias, low, high, XNN_FLAG_TRANSPOSE_WEIGHTS | weights_are_floats(type), &op), op) &&
          good(BENCH_XNN(xnn_setup_fully_connected_nc, op, l.m, x.data, y.data, pool));

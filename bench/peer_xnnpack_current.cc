@@ -40,7 +40,40 @@ bool XnnOps::has(Op op, skua_dtype type) {
   return type != SKUA_DTYPE_BF16 || op == Op::gemm || op == Op::unary || op == Op::binary || op == Op::global_pool || op == Op::resize;
 }
 
+// Weights of bytes or nibbles below maps of f32: nibbles have a zero point of 8 here.
+static bool quantized_weights(XnnOps& o, const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y) {
+  if (o.type != SKUA_DTYPE_F32 || l.zero_points || (l.block && !l.quantize_a)) return false;
+  const Constants c(l, weights, bias);
+  const bool s4 = l.quantized == SKUA_DTYPE_S4;
+  std::vector<uint8_t> flipped;
+  if (s4) flipped.assign(reinterpret_cast<const uint8_t*>(c.bytes()), reinterpret_cast<const uint8_t*>(c.bytes()) + l.n * ((l.k + 1) / 2));
+  for (uint8_t& b : flipped) b ^= 0x88;
+  xnn_operator_t op = nullptr;
+  const float* const scales = c.scales.data();
+  if (!l.quantize_a)
+    return s4 ? o.keep(xnn_create_fully_connected_nc_f32_qc4w(l.k, l.n, l.k, l.n, 8, scales, flipped.data(), bias, low, high, 0, nullptr, &op), op) &&
+                    o.good(xnn_reshape_fully_connected_nc_f32_qc4w(op, l.m, o.pool)) && o.good(xnn_setup_fully_connected_nc_f32_qc4w(op, x.data, y.data))
+              : o.keep(xnn_create_fully_connected_nc_f32_qc8w(l.k, l.n, l.k, l.n, scales, c.bytes(), bias, low, high, 0, nullptr, &op), op) &&
+                    o.good(xnn_reshape_fully_connected_nc_f32_qc8w(op, l.m, o.pool)) && o.good(xnn_setup_fully_connected_nc_f32_qc8w(op, x.data, y.data));
+  // Rows become bytes in an operator of its own.
+  auto* const rows = reinterpret_cast<int8_t*>(workspace(o, l.m * l.k + 64));
+  auto* const params = reinterpret_cast<xnn_quantization_params*>(workspace(o, (l.m + 16) * sizeof(xnn_quantization_params)));
+  if (!o.keep(xnn_create_convert_nc_f32_qd8(0, &op), op) || !o.good(xnn_reshape_convert_nc_f32_qd8(op, l.m, l.k, l.k, l.k, o.pool)) ||
+      !o.good(xnn_setup_convert_nc_f32_qd8(op, x.data, rows, nullptr, params)))
+    return false;
+  op = nullptr;
+  size_t room = 0;
+#define BENCH_ROWS(suffix, ...)                                                                                                                                \
+  (o.keep(xnn_create_fully_connected_nc_##suffix(l.k, l.n, l.k, l.n, __VA_ARGS__, bias, low, high, 0, nullptr, &op), op) &&                                    \
+   o.good(xnn_reshape_fully_connected_nc_##suffix(op, l.m, &room, o.pool)) && o.good(xnn_setup_fully_connected_nc_##suffix(op, rows, y.data, workspace(o, room), params)))
+  if (!s4) return BENCH_ROWS(qd8_f32_qc8w, scales, c.bytes());
+  if (!l.block) return BENCH_ROWS(qd8_f32_qc4w, 8, scales, flipped.data());
+  return BENCH_ROWS(qd8_f32_qb4w, l.block, 8, c.block_scales.data(), flipped.data());
+#undef BENCH_ROWS
+}
+
 bool XnnOps::fully_connected(const Layer& l, const float* weights, const float* bias, float low, float high, View x, View y) {
+  if (l.quantized_weights()) return quantized_weights(*this, l, weights, bias, low, high, x, y);
   xnn_operator_t op = nullptr;
   if (type == SKUA_DTYPE_S8) {
     const Constants c(l, weights, bias);

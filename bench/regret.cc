@@ -100,7 +100,7 @@ std::vector<Forced> force_all(LayerBench& bench, Entry& ours, Regret& result) {
 
 Regret measure_regret(LayerBench& bench, Entry& ours, bool tune) {
   Regret result;
-  if (!bench.layer.multiplies() || (effort.quick && bench.layer.weight_count() > (4u << 20))) return result;
+  if (!bench.layer.multiplies() || bench.layer.quantized_weights() || (effort.quick && bench.layer.weight_count() > (4u << 20))) return result;
   std::vector<Forced> all = force_all(bench, ours, result);
   result.regret = 0;
   result.best = ours.choice();

@@ -44,7 +44,7 @@ struct StepTime {
 
 struct Result {
   std::string suite, name, op, algorithm, kernel, isa;
-  skua_dtype type = SKUA_DTYPE_F32;
+  skua_dtype type = SKUA_DTYPE_F32, arithmetic = SKUA_DTYPE_F32;  // of maps; of products, where their rate is another
   int threads = 1;
   double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1, regret_tuned = -1;  // -1: not known; bandwidth: GB/s of operands
   double flops = 0, bytes = 0;
@@ -52,7 +52,7 @@ struct Result {
   std::string best_forced;    // what the best forced choice was, where regret is known
   std::string error;          // "unsupported: ...", "wrong result: ...": then there is no time
   std::vector<PeerTime> peers;
-  PeerTime f32;               // our own f32 in the same race, where the type is another; ns 0: not known
+  PeerTime f32;               // our own f32 in the same race, where the type or that of the weights is another; ns 0: not known
   double distance = -1;       // of a network: the largest difference of its scores from the f32 network's, as a share of the largest score
   std::vector<StepTime> steps;  // of a network
   StartUp cold, warm;         // of a network on a device: with an empty program cache, and with the one that this left

@@ -129,6 +129,14 @@ class Skua : public Contestant {
         d.epilogue = {act, residual};
         d.a_q = d.c_q = map_q, d.b_q = weight_q;
         d.b_q.axis = bytes;
+        if (l.quantized_weights()) {
+          d.b_type = l.quantized;
+          d.transpose_b = true;
+          d.quantize_a = l.quantize_a;
+          if (l.block) d.b_q.scales = reinterpret_cast<const float*>(constants.block_scales.data()), d.b_q.scale_type = SKUA_DTYPE_BF16, d.b_q.block_size = uint32_t(l.block);
+          else d.b_q.scales = constants.scales.data();
+          if (l.zero_points) d.b_q.zero_points = constants.zero_points.data();
+        }
         return skua_gemm_create(context, &d, weights, bias, op);
       }
       case Op::conv: {

@@ -23,7 +23,8 @@ std::vector<LayerCase> layer_cases(const std::vector<skua_dtype>& types) {
   };
   for (skua_dtype type : types)
     for (const Corpus& c : corpora(type))
-      for (const Step& s : c.steps) add(c, s.layer);
+      for (const Step& s : c.steps)
+        if (type != SKUA_DTYPE_S8 || !s.layer.quantized_weights()) add(c, s.layer);
   return cases;
 }
 
@@ -33,7 +34,8 @@ Result result_of(const Session& session, const char* suite, const LayerCase& c) 
   r.name = c.name;
   r.op = c.layer.kind().substr(0, c.layer.kind().rfind('_'));
   r.type = c.layer.type;
-  r.isa = session.machine.isa_for(r.type);
+  r.arithmetic = c.layer.quantize_a ? SKUA_DTYPE_S8 : r.type;
+  r.isa = session.machine.isa_for(r.arithmetic);
   r.threads = effort.threads;
   r.flops = c.layer.flops();
   r.bytes = c.layer.bytes();
@@ -92,9 +94,10 @@ void run_case(Session& session, const LayerCase& c) {
   for (Entry& e : entries) runs.push_back(e.racer());
   Layer as_f32 = l;
   as_f32.type = SKUA_DTYPE_F32;
+  if (l.type == SKUA_DTYPE_F32) as_f32.quantized = SKUA_DTYPE_F32, as_f32.block = 0, as_f32.quantize_a = as_f32.zero_points = false;
   LayerBench f32_bench(as_f32);
   Entry f32;
-  if (l.type != SKUA_DTYPE_F32) f32 = f32_bench.prepare(*session.ours, &why);
+  if (l.type != SKUA_DTYPE_F32 || l.quantized_weights()) f32 = f32_bench.prepare(*session.ours, &why);
   if (f32.prepared) runs.push_back(f32.racer());
   Entry tuned;  // on a device: what skua_op_tune() finds, where it is another choice
   if (on_device() && session.tuned && l.multiplies()) tuned = bench.prepare(*session.tuned, &why);
