@@ -17,7 +17,7 @@ const GemmNibblesTable& nibbles_of(const Kernel* kernel) { return code_of<GemmNi
 const Kernel* nibbles_kernel(const skua_context* ctx, uint32_t nr) { return kernel_of_width(ctx, gemm_dynamic_tables, 0, Element::s4, nr); }
 
 // s4 of many rows: a part of the depth becomes bytes that leave half of L1 to all else, for so many rows that sums and A stay in L2.
-constexpr size_t kManyRows = 16, kStrip = 192, kPartBytes = 16384;
+constexpr size_t kManyRows = 12, kStrip = 192, kPartBytes = 16384;
 size_t part_blocks(const DynamicConfig& c) { return min(dynamic_blocks(c), max(kPartBytes / c.nr / c.block, 1)); }
 size_t part_bytes(const DynamicConfig& c) { return round_up(part_blocks(c) * c.block * c.nr, 64); }
 
