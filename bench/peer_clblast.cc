@@ -113,7 +113,7 @@ class ClBlast : public Contestant {
     return made;
   }
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
-    if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual) return *why = "matrix products only", nullptr;
+    if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual || l.quantized_weights()) return *why = "matrix products only", nullptr;
     if (l.type != SKUA_DTYPE_F32 && (l.type != SKUA_DTYPE_F16 || !half)) return *why = std::string("no ") + skua_dtype_name(l.type) + " on this device", nullptr;
     const size_t size = size_of(l.type);
     auto made = std::make_unique<ClBlastLayer>(f, queue, l, y);

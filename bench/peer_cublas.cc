@@ -121,7 +121,7 @@ class Cublas : public Contestant {
     return made;
   }
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
-    if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual) return *why = "matrix products only", nullptr;
+    if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual || l.quantized_weights()) return *why = "matrix products only", nullptr;
     if (l.type != SKUA_DTYPE_F32 && l.type != SKUA_DTYPE_F16) return *why = "f32 and f16 only", nullptr;
     const size_t size = size_of(l.type);
     auto made = std::make_unique<CublasLayer>(f, handle, l, y);
