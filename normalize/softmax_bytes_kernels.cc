@@ -2,7 +2,8 @@
 // what follows is one rounding at a time in f32 or double: every set gives the same bits.
 //
 //   rows      greatest byte by vectors; powers looked up eight bytes at a time and summed; results: rows of up to 256 elements from the powers, which stand in a
-//             buffer, longer ones by a table of their own, of the 256 results that a byte can have
+//             buffer, longer ones by a table of their own, of the 256 results that a byte can have. As many rows at once as the buffer holds, up to eight: powers are
+//             written one by one and read by vectors, which would wait for the last of them
 //   columns   the same down strips of 64 columns
 #include "normalize/softmax_kernel.h"
 #include "dispatch/kernel.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr size_t L = F32::L;
 constexpr size_t kShort = 256;   // elements of a row whose powers are kept
 constexpr size_t kStrip = 64;    // columns
+constexpr size_t kRows = 8;      // short rows at once
 typedef uint8_t Block __attribute__((vector_size(4 * L), aligned(1), may_alias));
 
 typedef uint8_t Whole __attribute__((vector_size(4 * L)));
@@ -37,7 +39,7 @@ template <class V> SKUA_INL V greatest_block(size_t n, const uint8_t* x, uint8_t
   return m;
 }
 SKUA_INL uint8_t greatest(size_t n, const uint8_t* x, uint8_t flip) {
-  if (L == 1 || n < 16) {
+  if (L == 1 || n < 8) {
     uint8_t top = 0;
     for (size_t i = 0; i < n; ++i) {
       const uint8_t u = static_cast<uint8_t>(x[i] ^ flip);
@@ -55,8 +57,14 @@ SKUA_INL uint8_t greatest(size_t n, const uint8_t* x, uint8_t flip) {
       const V16 v = bytes_at<V16>(lanes + i);
       m = v > m ? v : m;
     }
-  } else {
+  } else if (n >= 16) {
     m = greatest_block<V16>(n, x, flip);
+  } else {
+    uint64_t ends[2];
+    __builtin_memcpy(ends, x, 8);
+    __builtin_memcpy(ends + 1, x + n - 8, 8);
+    __builtin_memcpy(&m, ends, sizeof m);
+    m ^= flip - V16{};
   }
   const auto with = [&m](V16 v) { m = v > m ? v : m; };
   with(__builtin_shufflevector(m, m, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -130,17 +138,29 @@ template <bool logarithm, class T> void rows(const SoftmaxBytes& s) {
   const uint8_t* x = static_cast<const uint8_t*>(s.x);
   T* y = static_cast<T*>(s.y);
   alignas(64) int32_t buffer[kShort];
+  if (s.n <= kShort) {
+    const size_t n = s.n, step = (n + 15) / 16 * 16, most = kShort / step < kRows ? kShort / step : kRows;
+    uint64_t sums[kRows];
+    float of[kRows];
+    for (size_t r = 0, count; r < s.count; r += count) {
+      count = s.count - r < most ? s.count - r : most;
+      for (size_t i = 0; i < count; ++i, x += s.x_step) {
+        int32_t* const to_row = buffer + i * step;
+        sums[i] = sum_powers(n, x, s.flip, greatest(n, x, s.flip), s.powers, [&](size_t at, size_t d) { to_row[at] = kept<logarithm>(s, d); });
+      }
+      for (size_t i = 0; i < count; ++i) of[i] = of_sum<logarithm>(s, sums[i]);
+      for (size_t i = 0; i < count; ++i, y += s.y_step) {
+        const F32 by = F32::set1(of[i]);
+        finish<logarithm>(n, buffer + i * step, y, slope, to, [by](size_t, size_t) { return by; });
+      }
+    }
+    return;
+  }
   for (size_t r = 0; r < s.count; ++r, x += s.x_step, y += s.y_step) {
     const uint8_t top = greatest(s.n, x, s.flip);
-    const bool is_short = s.n <= kShort;
-    const uint64_t sum = is_short ? sum_powers(s.n, x, s.flip, top, s.powers, [&](size_t i, size_t d) { buffer[i] = kept<logarithm>(s, d); })
-                                  : sum_powers(s.n, x, s.flip, top, s.powers, [](size_t, size_t) {});
+    const uint64_t sum = sum_powers(s.n, x, s.flip, top, s.powers, [](size_t, size_t) {});
     const F32 of = F32::set1(of_sum<logarithm>(s, sum));
     const auto same = [of](size_t, size_t) { return of; };
-    if (is_short) {
-      finish<logarithm>(s.n, buffer, y, slope, to, same);
-      continue;
-    }
     if (logarithm) for (size_t d = 0; d < 256; ++d) buffer[d] = kept<logarithm>(s, d);
     T results[256];
     finish<logarithm>(256, logarithm ? buffer : s.powers, results, slope, to, same);
