@@ -8,6 +8,7 @@
 #include "gemm/int8_dot.h"
 #include "gemm/int8_finish.h"
 #include "gemm/int8_pack.h"
+#include "gemm/no_addresses.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -15,6 +16,7 @@ namespace {
 
 // Where rows of A are: a pointer each, or a step in bytes (x86 reaches eight rows from one pointer and the steps 1, 3, 5 and 7).
 template <int MR> struct Scattered {
+  static constexpr bool even = false;
   const char* first;
   ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
   SKUA_INL Scattered(const GemmTile& t, size_t, ptrdiff_t segment) : first(static_cast<const char*>(t.a[0]) + segment) {
@@ -27,6 +29,7 @@ template <int MR> struct Scattered {
   }
 };
 template <int MR> struct Even {
+  static constexpr bool even = true;
   const char* block[(MR + 7) / 8];
   ptrdiff_t s1, s3, s5, s7;
   SKUA_INL Even(const char* first, ptrdiff_t bytes) : s1(bytes), s3(3 * bytes), s5(5 * bytes), s7(7 * bytes) {
@@ -134,10 +137,12 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
           b += ldb;
         }
         rows.step(sets * 4);
+        if constexpr (Rows::even) no_addresses<sets * MR * NV>();
       }
     for (; left; --left, b += ldb) {
       step<T, MR, NV, lines>(rows, 0, b, ahead, acc[0]);
       rows.step(4);
+      if constexpr (Rows::even) no_addresses<sets * MR * NV>();
     }
     if (rest)
       SKUA_UNROLL for (int r = 0; r < MR; ++r) {

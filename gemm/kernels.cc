@@ -10,6 +10,7 @@
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
 #include "gemm/finish.h"
+#include "gemm/no_addresses.h"
 #if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
 #include "gemm/packed_tiles.h"
 #endif
@@ -53,17 +54,6 @@ template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const 
     SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
     if constexpr (full) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
   }
-}
-
-// gcc keeps addresses in vector and mask registers that the sums leave free. On their way back they pass the multiply-adds' ports, behind all those of the tile before: 10 to 15
-// cycles a tile in which nothing is multiplied. So no value of a tile of `used` sums lives there across a step.
-template <int used> SKUA_INL void no_addresses() {
-#if defined(SKUA_ISA_avx512) && !defined(__clang__)
-  asm volatile("" : : : "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7");
-  if constexpr (used <= 28) asm volatile("" : : : "xmm28", "xmm29", "xmm30", "xmm31");
-  if constexpr (used <= 24) asm volatile("" : : : "xmm24", "xmm25", "xmm26", "xmm27");
-  if constexpr (used <= 16) asm volatile("" : : : "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23");
-#endif
 }
 
 #if defined(__aarch64__) && !defined(__clang__)
