@@ -67,6 +67,8 @@ skua_status conv_plan_shapes(const skua_op* op, const ConvConfig& c, const PlanS
 // Convolutions of 8-bit integers (int8.cc): the checked description, what the types are quantised with, and the caller's weights. The other classes end here.
 struct ConvQuantization {
   skua_quantization input, weight, output;
+  skua_requantization requantization;
+  QuantizedResidual residual;
 };
 skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps, const void* weights, const void* bias,
                              size_t hint_h, size_t hint_w, skua_op** out);

@@ -82,6 +82,7 @@ template <class Desc> skua_status check(const char* op, const Desc& d) {
   SKUA_TRY(need_unquantized(op, "input_q", d.input_q));
   SKUA_TRY(need_unquantized(op, "weight_q", d.weight_q));
   SKUA_TRY(need_unquantized(op, "output_q", d.output_q));
+  SKUA_TRY(need_no_requantization(op, d.residual_q, d.requantization));
   return check_shape(op, d);
 }
 
@@ -205,15 +206,22 @@ template <class Desc> static skua_status create_int8(const char* op, const skua_
   SKUA_TRY(need_weight_quantization(op, "weight_q", d.weight_q, d.weight_type, d.out_channels, d.weight_layout == SKUA_WEIGHTS_HWIO ? 3 : 0));
   SKUA_TRY(need_quantization_of(op, "output_q", d.output_q, d.output_type));
   Requantize bounds;
-  SKUA_TRY(quantized_epilogue(op, d.epilogue, Element(d.output_type), d.output_q, bounds));
+  SKUA_TRY(quantized_epilogue(op, d.epilogue, Element(d.output_type), d.output_q, bounds, true));
+  ConvQuantization q = {d.input_q, d.weight_q, d.output_q, d.requantization, {}};
+  SKUA_TRY(quantized_residual(op, d.epilogue, Element(d.output_type), d.output_q, d.residual_q, q.residual));
+  SKUA_TRY(need_requantization(op, d.requantization, Element(d.output_type), d.out_channels, d.epilogue.residual));
+  if (d.epilogue.residual != SKUA_RESIDUAL_NONE && d.groups > 1 && d.groups == d.in_channels && !c.transposed)
+    return SKUA_UNSUPPORTED_("%s: epilogue.residual is %d; depthwise convolutions of bytes take none, add it by skua_binary_create()", op, int(d.epilogue.residual));
   WeightSteps steps = {};
   if (!conv_weight_steps(c, d.weight_layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", op);
-  SKUA_ON_GPU(ctx, create_conv_bytes(ctx, c, d.output_type, bounds, {d.input_q, d.weight_q, d.output_q}, steps, weights, bias, out));
+  if (ctx->gpu && (d.epilogue.residual != SKUA_RESIDUAL_NONE || d.requantization.rounding != SKUA_ROUNDING_FLOAT))
+    return SKUA_UNSUPPORTED_("%s: %s, which GPUs do not take yet", op, d.epilogue.residual != SKUA_RESIDUAL_NONE ? "epilogue.residual of bytes" : "requantization.rounding in fixed point");
+  SKUA_ON_GPU(ctx, create_conv_bytes(ctx, c, d.output_type, bounds, q, steps, weights, bias, out));
 #ifdef SKUA_TYPE_s8
-  SKUA_TRY(depthwise_int8_create(ctx, c, d.output_type, bounds, {d.input_q, d.weight_q, d.output_q}, steps, weights, bias, out));
+  SKUA_TRY(depthwise_int8_create(ctx, c, d.output_type, bounds, q, steps, weights, bias, out));
   if (*out) return SKUA_STATUS_OK;
 #endif
-  return int8_conv_create(ctx, c, d.output_type, bounds, {d.input_q, d.weight_q, d.output_q}, steps, weights, bias, hint_h, hint_w, out);
+  return int8_conv_create(ctx, c, d.output_type, bounds, q, steps, weights, bias, hint_h, hint_w, out);
 }
 
 skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d_desc& d, uint32_t algorithms, const void* weights, const void* bias, skua_op** out) {

@@ -83,6 +83,9 @@ struct DirectQuantized {
   const int32_t* tap_sums;  // vectors: of the weights under each tap, in the order of the panels
   int32_t in_zero, out_zero;
   bool fits, small, above_least;  // scales_fit(), sums_small(), all_above_least()
+  const int32_t* shifts;    // in fixed point, where scales are multipliers; else NULL
+  bool single;
+  QuantizedResidual residual;
 };
 struct DirectOperands {
   const float *packed, *bias;  // bias: per group direct_bias_step() values, or NULL

@@ -129,12 +129,14 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.activation = *x.activation;
   g.a_step = ptrdiff_t(plan.gather_row);
   g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
+  g.residual = x.residual_mode;
+  g.residual_step = ptrdiff_t(p.x.out_step * s.res_pixel);
   const uint8_t flip = table_of(g.tile).flip_rows ? 0x80 : 0;  // s8 becomes u8 on the way
   g.a_type = flip ? Element::u8 : s.element;
   g.c_type = s.result;
   g.kc = max(g.k, 1);
   g.scratch = scratch;
-  const bool one_line = p.y.out_step * s.out_row == width * size_t(g.c_step);
+  const bool one_line = p.y.out_step * s.out_row == width * size_t(g.c_step) && (!x.residual || p.y.out_step * s.res_row == width * size_t(g.residual_step));
   const size_t units = run.rows / run.unit, m1 = piece_begin(units, run.pieces, piece + 1) * run.unit;
   for (size_t m = piece_begin(units, run.pieces, piece) * run.unit, count; m < m1; m += count) {
     // Whole lines, or a part of one.
@@ -154,9 +156,10 @@ void task(void* arg, size_t index, uint32_t worker) {
         }
         run_block(g, 0, turn, 0, panel_count(g.format, g.n), [&](size_t r) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
-          void* out = at(x.out, s.result,
-                         ptrdiff_t(image * s.out_batch + (p.y.out_first + (j0 + j) * p.y.out_step) * s.out_row + (p.x.out_first + (i0 + i) * p.x.out_step) * s.out_pixel + group * g.n));
-          return RowPointers{rows + r * plan.gather_row, out, nullptr, min(one_line ? turn - r : columns - i, turn - r)};
+          const size_t y = p.y.out_first + (j0 + j) * p.y.out_step, out_x = p.x.out_first + (i0 + i) * p.x.out_step;
+          void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch + y * s.out_row + out_x * s.out_pixel + group * g.n));
+          const void* residual = x.residual ? at(x.residual, s.result, ptrdiff_t(image * s.res_batch + y * s.res_row + out_x * s.res_pixel + group * g.n)) : nullptr;
+          return RowPointers{rows + r * plan.gather_row, out, residual, min(one_line ? turn - r : columns - i, turn - r)};
         });
       }
     }

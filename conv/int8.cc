@@ -1,7 +1,8 @@
 // Convolutions of 8-bit integers: conv2d and conv2d_transpose where the input is s8 or u8. Exact sums in s32, one rounding to the result; see docs/quantization.md for the formula.
 // The direct form only: as one product (1x1), over regions that are read in place, or over gathered rows. create.cc sends descriptors here.
 //
-//   weights block   [bias s32][scales f32][sums of the weights under each tap s32] vectors of direct_bias_floats(), [panels: phase by phase, group by group]
+//   weights block   [bias s32][scales f32; in fixed point multipliers and shifts][sums of the weights under each tap s32] vectors of direct_bias_floats(), [panels: phase by phase,
+//                   group by group]
 //
 // A region's sums start at bias - zero point * (sums of its live taps): padding is neither copied nor multiplied.
 #include "conv/planar.h"
@@ -15,6 +16,8 @@ struct Int8Config {
   int32_t in_zero, out_zero;
   float low, high;  // clamp of the scaled sums, before out_zero is added
   uint32_t result;  // Element
+  uint32_t rounding;  // skua_rounding
+  QuantizedResidual residual;
 };
 
 struct Int8Op : skua_op {
@@ -38,12 +41,15 @@ constexpr uint64_t kMaxDepth = 65536;
 
 uint64_t taps_of(const ConvConfig& c) { return uint64_t(c.kernel_h) * c.kernel_w; }
 
+size_t column_vectors(uint32_t rounding) { return rounding != SKUA_ROUNDING_FLOAT ? 3 : 2; }  // before the sums of taps
+
 struct Sizes {
   size_t vector;  // values of a vector
   size_t panels;  // bytes
   size_t total;
 };
-bool sizes_of(const skua_op* op, const ConvConfig& c, Sizes& z) {
+bool sizes_of(const skua_op* op, const Int8Config& config, Sizes& z) {
+  const ConvConfig& c = config.conv;
   // An image that every window and padding leaves an output of: the taps of a phase do not depend on its size.
   const auto extent = [&](uint32_t kernel, uint32_t dilation, uint32_t before, uint32_t after) {
     size_t span = 0;
@@ -55,7 +61,7 @@ bool sizes_of(const skua_op* op, const ConvConfig& c, Sizes& z) {
   if (h == SIZE_MAX || w == SIZE_MAX || conv_shape(op, c, 1, h, w, s) != SKUA_STATUS_OK) return false;
   z.vector = direct_bias_floats(c.out_channels, c.groups);
   size_t vectors = 0;
-  if (!mul(size_t(taps_of(c)) + 2, z.vector, vectors) || !mul(vectors, 4, vectors)) return false;
+  if (!mul(size_t(taps_of(c)) + column_vectors(config.rounding), z.vector, vectors) || !mul(vectors, 4, vectors)) return false;
   z.panels = 0;
   for (size_t i = 0; i < phase_count(s); ++i) {
     size_t bytes = 0;
@@ -76,9 +82,10 @@ skua_status open(skua_op* base) {
                     c.out_channels % c.groups == 0 && c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.layout <= SKUA_LAYOUT_NCHW && (c.element == uint8_t(Element::s8) || c.element == uint8_t(Element::u8)) &&
                     (eight || op.config.result <= uint32_t(Element::bf16)) && taps_of(c) * (c.in_channels / c.groups) <= kMaxDepth && c.format.vector && c.format.nr && c.format.kr &&
                     (!c.transposed || (uint64_t(c.stride_h) * c.stride_w <= 4096 && c.output_padding_h < c.stride_h && c.output_padding_w < c.stride_w)) &&
-                    op.config.low <= op.config.high && zero_point_fits(Element(c.element), op.config.in_zero) && (!eight || zero_point_fits(result, op.config.out_zero));
+                    op.config.low <= op.config.high && op.config.rounding <= SKUA_ROUNDING_SINGLE && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION &&
+                    (eight || (c.residual == SKUA_RESIDUAL_NONE && op.config.rounding == SKUA_ROUNDING_FLOAT)) && zero_point_fits(Element(c.element), op.config.in_zero) && (!eight || zero_point_fits(result, op.config.out_zero));
   Sizes z;
-  if (!sane || !sizes_of(base, c, z) || z.total != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);
+  if (!sane || !sizes_of(base, op.config, z) || z.total != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);
   DirectShape s = {};
   s.in_channels = c.in_channels; s.groups = c.groups; s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w;
   s.element = Element(c.element); s.result = result; s.weights = Element::s8;
@@ -87,11 +94,15 @@ skua_status open(skua_op* base) {
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for panels of %u columns, %u bytes of the depth together; this context (%s) has no such kernel", name, c.format.nr, c.format.kr,
                 skua_context_isa(op.ctx));
   const auto* w = static_cast<const float*>(op.weights);
-  op.quantized = {reinterpret_cast<const int32_t*>(w), w + z.vector, reinterpret_cast<const int32_t*>(w + 2 * z.vector), op.config.in_zero, op.config.out_zero, scales_fit(w + z.vector, z.vector),
-                  sums_small(taps_of(c) * (c.in_channels / c.groups), 128, reinterpret_cast<const int32_t*>(w), z.vector), all_above_least(tile, w + (op.weights_size - z.panels) / sizeof(float), z.panels)};
+  const bool fixed = op.config.rounding != SKUA_ROUNDING_FLOAT;
+  const auto* vectors = reinterpret_cast<const int32_t*>(w);
+  if (fixed && !are_fixed_scales(vectors + z.vector, vectors + 2 * z.vector, z.vector)) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed multipliers are outside of their bounds", name);
+  op.quantized = {vectors, w + z.vector, vectors + column_vectors(op.config.rounding) * z.vector, op.config.in_zero, op.config.out_zero, !fixed && scales_fit(w + z.vector, z.vector),
+                  sums_small(taps_of(c) * (c.in_channels / c.groups), 128, vectors, z.vector), all_above_least(tile, w + (op.weights_size - z.panels) / sizeof(float), z.panels), fixed ? vectors + 2 * z.vector : nullptr, op.config.rounding == SKUA_ROUNDING_SINGLE, op.config.residual};
   op.panels = w + (op.weights_size - z.panels) / sizeof(float);
   op.clamp = {op.config.low, op.config.high, nullptr, 0, 0};
-  op.n_inputs = op.n_outputs = 1;
+  op.n_inputs = 1 + (c.residual != SKUA_RESIDUAL_NONE);
+  op.n_outputs = 1;
   return SKUA_STATUS_OK;
 }
 
@@ -107,6 +118,14 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
   else s.in_batch = in.image, s.in_row = in.row, s.in_pixel = in.pixel;
   s.result = Element(config.result);
   s.padding = uint8_t(config.in_zero);
+  if (c.residual != SKUA_RESIDUAL_NONE) {
+    SKUA_TRY(need_type(base, shapes, 1, skua_dtype(config.result)));
+    SKUA_TRY(need_same_shape(base, shapes, 1, p.outputs[0]));
+    ConvMap r = {};
+    SKUA_TRY(conv_map(base, c, "input", 1, shapes.inputs[1], c.out_channels, r));
+    if (c.layout == SKUA_LAYOUT_NCHW) SKUA_TRY(planar_map(base, r, s.out_h, s.out_w, c.out_channels, s.result, p.planar.residual));
+    else s.res_batch = r.image, s.res_row = r.row, s.res_pixel = r.pixel;
+  }
   return SKUA_STATUS_OK;
 }
 
@@ -131,7 +150,7 @@ void run(const RunArgs& args) {
   const Int8Plan& p = plan_of(args.plan);
   const Int8Op& op = op_of(args.plan);
   const PlanarRun maps = planar_begin(args, p.planar);
-  direct_run(args, p.direct, p.shape, {op.panels, nullptr, &op.clamp, SKUA_RESIDUAL_NONE, maps.in, nullptr, maps.out, maps.workspace, &op.quantized});
+  direct_run(args, p.direct, p.shape, {op.panels, nullptr, &op.clamp, skua_residual(op.config.conv.residual), maps.in, maps.residual, maps.out, maps.workspace, &op.quantized});
   planar_end(args, p.planar, maps);
 }
 
@@ -166,6 +185,8 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   config.out_zero = bounds.zero_point;
   config.low = bounds.low;
   config.high = bounds.high;
+  config.rounding = uint32_t(q.requantization.rounding);
+  config.residual = q.residual;
   if (taps_of(c) * (c.in_channels / c.groups) > kMaxDepth)
     return SKUA_UNSUPPORTED_("%s: %llu products for an output, sums of more than %llu could pass 32 bits", cls.name, (unsigned long long)(taps_of(c) * (c.in_channels / c.groups)), (unsigned long long)kMaxDepth);
   skua_op probe = {};
@@ -182,7 +203,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   const Kernel* pack = find_pack(ctx, Element::s8, c.format.element, c.format.kr);
   if (!pack) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
   Sizes z;
-  if (!sizes_of(&probe, c, z)) return SKUA_INVALID("%s: the packed weights are larger than the address space", cls.name);
+  if (!sizes_of(&probe, config, z)) return SKUA_INVALID("%s: the packed weights are larger than the address space", cls.name);
   const size_t in = c.in_channels / c.groups, n = c.out_channels / c.groups, step = direct_bias_step(c.out_channels, c.groups), row = size_t(taps_of(c)) * in;
   // A group's weights [output][tap][input], as a phase's panels take them.
   auto* rows = static_cast<int8_t*>(allocate(ctx, n * row, 64));
@@ -196,11 +217,20 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   memcpy(&static_cast<Int8Op*>(base)->config, &config, sizeof config);
   auto* w = static_cast<float*>(op_weights(base));
   memset(static_cast<void*>(w), 0, z.total);
-  auto* sums = reinterpret_cast<int32_t*>(w + 2 * z.vector);
+  auto* vectors = reinterpret_cast<int32_t*>(w);
+  auto* sums = vectors + column_vectors(config.rounding) * z.vector;
   float* panels = w + (z.total - z.panels) / sizeof(float);
   for (size_t g = 0; g < c.groups; ++g) {
     if (bias) memcpy(w + g * step, static_cast<const int32_t*>(bias) + g * n, n * sizeof(int32_t));
-    for (size_t o = 0; o < n; ++o) w[z.vector + g * step + o] = sum_scale(q.input, q.weight, g * n + o, Element(result), q.output);
+    for (size_t o = 0; o < n; ++o) {
+      if (config.rounding == SKUA_ROUNDING_FLOAT) {
+        w[z.vector + g * step + o] = sum_scale(q.input, q.weight, g * n + o, Element(result), q.output);
+        continue;
+      }
+      const FixedScale scale = sum_scale_fixed(q.input, q.weight, g * n + o, q.output, q.requantization);
+      vectors[z.vector + g * step + o] = scale.multiplier;
+      vectors[2 * z.vector + g * step + o] = scale.shift;
+    }
   }
   note_use(pack);
   const auto* from = static_cast<const int8_t*>(weights);

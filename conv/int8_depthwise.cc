@@ -31,9 +31,11 @@ skua_status open(skua_op* op) {
   const bool fits = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.in_channels && c.groups == c.in_channels && c.out_channels && c.out_channels % c.in_channels == 0 &&
                     c.layout <= SKUA_LAYOUT_NCHW && !c.transposed && c.padding_mode <= SKUA_PADDING_SAME_LOWER && is_int8(Element(c.element)) && is_int8(Element(config.result)) &&
                     zero_point_fits(Element(c.element), config.in_zero) && zero_point_fits(Element(config.result), config.to.zero_point) && config.to.low >= -255 && config.to.high <= 255 &&
-                    config.to.low <= config.to.high && f.vector && f.vector % 4 == 0 && (f.group == 2 || f.group == 4) && (f.rows == 1 || (f.rows == 2 && c.dilation_h == 1));
+                    config.to.low <= config.to.high && f.vector && f.vector % 4 == 0 && f.rounding <= SKUA_ROUNDING_SINGLE && (f.group == 2 || f.group == 4) && (f.rows == 1 || (f.rows == 2 && c.dilation_h == 1));
   const size_t bytes = fits ? depthwise_int8_packed_bytes(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f) : 0;
   if (!bytes || bytes != op->weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", op->cls->name);
+  if (f.rounding && !depthwise_int8_fixed_fit(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f, op->weights))
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed multipliers are outside of their bounds", op->cls->name);
   if (!depthwise_int8_kernel(op->ctx, f, Element(c.element)))
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for %u channels, %u taps together; this context (%s) has no such kernel", op->cls->name, f.vector, f.group,
                 skua_context_isa(op->ctx));
@@ -104,9 +106,10 @@ skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& c, 
                                   const void* weights, const void* bias, skua_op** out) {
   *out = nullptr;
   const uint64_t taps = uint64_t(c.kernel_h) * c.kernel_w;
-  if (c.transposed || c.groups != c.in_channels || (c.in_channels == 1 && c.out_channels > 1) || !is_int8(Element(result)) || taps > 65536 || !weights) return SKUA_STATUS_OK;
-  const DepthwiseInt8Format f = depthwise_int8_format(ctx, c.out_channels, c.kernel_h, c.stride_h, c.dilation_h, Element(c.element));
+  if (c.transposed || c.groups != c.in_channels || (c.in_channels == 1 && c.out_channels > 1) || !is_int8(Element(result)) || taps > 65536 || !weights || c.residual != SKUA_RESIDUAL_NONE) return SKUA_STATUS_OK;
+  DepthwiseInt8Format f = depthwise_int8_format(ctx, c.out_channels, c.kernel_h, c.stride_h, c.dilation_h, Element(c.element));
   if (!f.vector) return SKUA_STATUS_OK;
+  f.rounding = uint16_t(q.requantization.rounding);
   DepthwiseInt8Config config;
   memset(static_cast<void*>(&config), 0, sizeof config);
   memcpy(&config.conv, &c, sizeof c);
@@ -115,17 +118,22 @@ skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& c, 
   config.to = bounds;
   config.in_zero = q.input.zero_point;
   config.result = uint32_t(result);
-  const size_t bytes = depthwise_int8_packed_bytes(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f), scale_bytes = size_t(c.out_channels) * sizeof(float);
+  const size_t bytes = depthwise_int8_packed_bytes(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f), scale_bytes = size_t(c.out_channels) * 2 * sizeof(float);
   if (!bytes) return SKUA_INVALID("conv2d: the packed weights are larger than the address space");
   auto* scale = static_cast<float*>(allocate(ctx, scale_bytes, 64));
   if (!scale) return out_of_memory("conv2d", scale_bytes);
-  for (size_t o = 0; o < c.out_channels; ++o) scale[o] = sum_scale(q.input, q.weight, o, Element(result), q.output);
+  int32_t *multiplier = reinterpret_cast<int32_t*>(scale), *shift = multiplier + c.out_channels;
+  for (size_t o = 0; o < c.out_channels; ++o) {
+    const FixedScale fixed = f.rounding ? sum_scale_fixed(q.input, q.weight, o, q.output, q.requantization) : FixedScale{};
+    if (f.rounding) multiplier[o] = fixed.multiplier, shift[o] = fixed.shift;
+    else scale[o] = sum_scale(q.input, q.weight, o, Element(result), q.output);
+  }
   skua_op* op = nullptr;
   const skua_status status = new_op(depthwise_int8_class, ctx, 1, 1, bytes, &op);
   if (status == SKUA_STATUS_OK) {
     memcpy(static_cast<void*>(&static_cast<DepthwiseInt8Op*>(op)->config), &config, sizeof config);
     depthwise_int8_pack(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f, Element(c.element), config.in_zero, static_cast<const int8_t*>(weights), steps.o, steps.y, steps.x,
-                        static_cast<const int32_t*>(bias), scale, op_weights(op));
+                        static_cast<const int32_t*>(bias), scale, shift, op_weights(op));
   }
   release(ctx, scale, scale_bytes);
   return status == SKUA_STATUS_OK ? open_op(op, out) : status;

@@ -83,11 +83,13 @@ skua_status planar_map(const skua_op* op, const ConvMap& map, size_t h, size_t w
 }
 
 PlanarRun planar_begin(const RunArgs& args, const PlanarMaps& p) {
-  PlanarRun r = {args.in<char>(0), args.out<char>(0), args.workspace};
+  PlanarRun r = {args.in<char>(0), args.plan->n_inputs > 1 ? args.in<char>(1) : nullptr, args.out<char>(0), args.workspace};
   if (!p.in.bytes) return r;
   auto* const space = static_cast<char*>(args.workspace);
   convert(args, p.in, r.in, space, true);
-  return {space, space + p.in.bytes, space + p.in.bytes + p.out.bytes};
+  char *const out = space + p.in.bytes, *const residual = out + p.out.bytes;
+  if (p.residual.bytes) convert(args, p.residual, r.residual, residual, true);
+  return {space, p.residual.bytes ? residual : nullptr, out, residual + p.residual.bytes};
 }
 
 void planar_end(const RunArgs& args, const PlanarMaps& p, const PlanarRun& r) {

@@ -142,6 +142,9 @@ inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_
   g.fits = q.fits;
   g.small = q.small;
   g.above_least = q.above_least;
+  g.shift = q.shifts ? q.shifts + group * step : nullptr;
+  g.single = q.single;
+  g.residual_by = q.residual;
 }
 inline size_t offset_bytes(const DirectShape& s) { return direct_bias_step(s.out_channels, s.groups) * sizeof(int32_t); }
 

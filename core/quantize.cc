@@ -7,6 +7,7 @@ namespace skua {
 namespace {
 
 bool is_scale(float scale) { return scale >= FLT_MIN && scale <= FLT_MAX; }
+constexpr float kMostResidualScale = 0x1p100f;  // times any byte it is finite
 
 }  // namespace
 
@@ -115,12 +116,62 @@ skua_status quantized_bounds(const char* op, const skua_activation& activation, 
   return SKUA_STATUS_OK;
 }
 
-skua_status quantized_epilogue(const char* op, const skua_epilogue& epilogue, Element result, const skua_quantization& output, Requantize& to) {
+skua_status quantized_epilogue(const char* op, const skua_epilogue& epilogue, Element result, const skua_quantization& output, Requantize& to, bool takes_residual) {
   SKUA_TRY(check_epilogue(op, epilogue));
-  if (epilogue.residual != SKUA_RESIDUAL_NONE)
-    return SKUA_UNSUPPORTED_("%s: epilogue.residual is %d; quantised operators take none, add it by skua_binary_create()", op, int(epilogue.residual));
+  if (epilogue.residual != SKUA_RESIDUAL_NONE && !takes_residual)
+    return SKUA_UNSUPPORTED_("%s: epilogue.residual is %d; this operator takes none, add it by skua_binary_create()", op, int(epilogue.residual));
   to.zero_point = is_int8(result) ? output.zero_point : 0;
   return quantized_bounds(op, epilogue.activation, result, output, to.low, to.high);
+}
+
+static bool is_unset(const skua_quantization& q) { return q.scale == 0 && !q.zero_point && !q.scales && !q.zero_points && !q.axis && !q.block_size && q.scale_type == SKUA_DTYPE_F32; }
+
+skua_status quantized_residual(const char* op, const skua_epilogue& epilogue, Element result, const skua_quantization& output, const skua_quantization& residual, QuantizedResidual& to) {
+  to = {0, 0};
+  if (epilogue.residual == SKUA_RESIDUAL_NONE) return is_unset(residual) ? SKUA_STATUS_OK : SKUA_INVALID("%s: residual_q is set, but epilogue.residual is NONE", op);
+  if (!is_int8(result))
+    return SKUA_UNSUPPORTED_("%s: epilogue.residual is %d with a result of %s; results of bytes take one, add it by skua_binary_create()", op, int(epilogue.residual), skua_dtype_name(skua_dtype(result)));
+  if (epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION && epilogue.activation.kind != SKUA_ACTIVATION_NONE)
+    return SKUA_UNSUPPORTED_("%s: epilogue.residual is AFTER_ACTIVATION; of bytes it is added before, or by skua_binary_create()", op);
+  SKUA_TRY(need_quantization(op, "residual_q", residual, skua_dtype(result)));
+  to = {sum_scale(double(residual.scale), 1.0, double(output.scale)), residual.zero_point};
+  if (to.scale > kMostResidualScale) to.scale = kMostResidualScale;
+  return SKUA_STATUS_OK;
+}
+
+skua_status need_requantization(const char* op, const skua_requantization& r, Element result, size_t channels, skua_residual residual) {
+  if (unsigned(r.rounding) > SKUA_ROUNDING_SINGLE) return SKUA_INVALID("%s: requantization.rounding is %d, unknown", op, int(r.rounding));
+  if (!r.multipliers != !r.shifts) return SKUA_INVALID("%s: requantization has %s without %s", op, r.shifts ? "shifts" : "multipliers", r.shifts ? "multipliers" : "shifts");
+  if (r.rounding == SKUA_ROUNDING_FLOAT) return r.shifts ? SKUA_INVALID("%s: requantization.multipliers is set, but rounding is FLOAT", op) : SKUA_STATUS_OK;
+  if (!is_int8(result)) return SKUA_UNSUPPORTED_("%s: requantization.rounding is %d with a result of %s, must be s8 or u8", op, int(r.rounding), skua_dtype_name(skua_dtype(result)));
+  if (residual != SKUA_RESIDUAL_NONE) return SKUA_UNSUPPORTED_("%s: requantization.rounding is %d beside a residual, which is added in float arithmetic only", op, int(r.rounding));
+  for (size_t i = 0; r.shifts && i < channels; ++i)
+    if (!are_fixed_scales(r.multipliers + i, r.shifts + i, 1))
+      return SKUA_INVALID("%s: requantization.multipliers[%zu] is %d and shifts[%zu] is %d, must be 0 or more and -31..30", op, i, int(r.multipliers[i]), i, int(r.shifts[i]));
+  return SKUA_STATUS_OK;
+}
+
+skua_status need_no_requantization(const char* op, const skua_quantization& residual, const skua_requantization& r) {
+  if (r.rounding != SKUA_ROUNDING_FLOAT || r.multipliers || r.shifts) return SKUA_INVALID("%s: requantization is set, but nothing is requantised", op);
+  return need_unquantized(op, "residual_q", residual);
+}
+
+FixedScale fixed_scale(double scale) {
+  int exponent = 0;
+  auto multiplier = int64_t(round(frexp(scale, &exponent) * 2147483648.0));
+  if (multiplier == int64_t(1) << 31) multiplier /= 2, ++exponent;
+  if (exponent < -31) return {0, 0};
+  if (exponent > 30) return {INT32_MAX, 30};
+  return {int32_t(multiplier), exponent};
+}
+FixedScale sum_scale_fixed(const skua_quantization& input, const skua_quantization& weight, size_t channel, const skua_quantization& output, const skua_requantization& r) {
+  if (r.shifts) return {r.multipliers[channel], r.shifts[channel]};
+  return fixed_scale(double(input.scale) * double(weight.scales ? weight.scales[channel] : weight.scale) / double(output.scale));
+}
+bool are_fixed_scales(const int32_t* multipliers, const int32_t* shifts, size_t n) {
+  bool fine = true;
+  for (size_t i = 0; i < n; ++i) fine &= multipliers[i] >= 0 && shifts[i] >= -31 && shifts[i] <= 30;
+  return fine;
 }
 
 }  // namespace skua

@@ -32,7 +32,21 @@ float sum_scale(double input, double weight, double output);
 // What an activation clamps to. A result of bytes: bounds less the zero point, of the type and of nearest(bound / scale), for Requantize; floats: real bounds, infinite where there is none.
 // UNSUPPORTED for an activation that is no clamp.
 skua_status quantized_bounds(const char* op, const skua_activation& activation, Element result, const skua_quantization& output, float& low, float& high);
-// The whole of it, and the zero point; checks the residual too, which quantised operators do not take.
-skua_status quantized_epilogue(const char* op, const skua_epilogue& epilogue, Element result, const skua_quantization& output, Requantize& to);
+// The whole of it, and the zero point; checks the residual too, which most quantised operators do not take.
+skua_status quantized_epilogue(const char* op, const skua_epilogue& epilogue, Element result, const skua_quantization& output, Requantize& to, bool takes_residual = false);
+
+// The residual of an epilogue, and how sums are rounded: what of it cannot be, is refused. to.scale is 0 without a residual.
+skua_status quantized_residual(const char* op, const skua_epilogue& epilogue, Element result, const skua_quantization& output, const skua_quantization& residual, QuantizedResidual& to);
+skua_status need_requantization(const char* op, const skua_requantization& r, Element result, size_t channels, skua_residual residual);
+// Both unset, where the operator's maps are floats.
+skua_status need_no_requantization(const char* op, const skua_quantization& residual, const skua_requantization& r);
+
+// multiplier * 2^(shift - 31), the multiplier rounded to nearest, ties away from 0, at least 2^30; 0 where the scale is below 2^-32, the most there is where it is 2^30 or more.
+struct FixedScale {
+  int32_t multiplier, shift;
+};
+FixedScale fixed_scale(double scale);
+FixedScale sum_scale_fixed(const skua_quantization& input, const skua_quantization& weight, size_t channel, const skua_quantization& output, const skua_requantization& r);
+bool are_fixed_scales(const int32_t* multipliers, const int32_t* shifts, size_t n);  // within their bounds
 
 }  // namespace skua

@@ -37,7 +37,7 @@ size_t blocks_of(size_t channels, size_t vector) {
   for (size_t from = n * vector; from < channels; ++n) from = block_at(channels, vector, from).end();
   return n;
 }
-size_t block_bytes(size_t groups, size_t kernel_w, const DepthwiseInt8Format& f) { return (groups * kernel_w * f.rows + 2) * 4 * f.vector + 64; }
+size_t block_bytes(size_t groups, size_t kernel_w, const DepthwiseInt8Format& f) { return (groups * kernel_w * f.rows + (f.rounding ? 3 : 2)) * 4 * f.vector + 64; }
 
 // Outputs of a row whose columns are interleaved at once, and these columns.
 struct Piece {
@@ -108,7 +108,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
   DepthwiseInt8Tile t = {};
   t.columns = c.to;
   t.groups = r.groups; t.kernel_w = s.kernel_w; t.taps = offsets; t.rows = r.f.rows;
-  t.high = r.high; t.low = r.low; t.top = r.top; t.is_bounded = r.low > -128 || r.top < 127; t.zero_point = r.zero_point; t.flip = r.flip_out;
+  t.high = r.high; t.low = r.low; t.top = r.top; t.is_bounded = r.low > -128 || r.top < 127; t.zero_point = r.zero_point; t.rounding = uint8_t(r.f.rounding); t.flip = r.flip_out;
   t.out_row = y0 + 1 < s.out_h ? s.out_row : 0;
   t.out_pixel = s.out_pixel;
   const size_t channels = s.out_channels(), bytes = block_bytes(r.groups, s.kernel_w, r.f);
@@ -181,7 +181,7 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channe
   }, &best, element);
   if (!best.kernel) return {};
   const DepthwiseInt8Table& table = table_of(best.kernel);
-  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned};
+  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, 0};
   const size_t two = groups_of(kernel_h, stride_h, f);
   f.rows = 1;
   if (dilation_h == 1 && two == groups_of(kernel_h, stride_h, f)) f.rows = 2;
@@ -210,7 +210,7 @@ size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t st
 }
 
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f, Element element, int32_t zero_point, const int8_t* weights,
-                         size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const float* scale, void* packed) {
+                         size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
   const size_t groups = groups_of(kernel_h, stride_h, f), lanes = f.vector / 4, bytes = block_bytes(groups, kernel_w, f);
   Block block = {};
   // Kernels see q ^ 0x80 where the type is not theirs: q + 128 of s8, q - 128 of u8.
@@ -244,12 +244,24 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
           }
         const uint32_t offset = (bias ? uint32_t(bias[c]) : 0) - uint32_t(zero) * sum;
         memcpy(offsets + (v * lanes + e) * 4, &offset, 4);
-        memcpy(scales + (v * lanes + e) * 4, &scale[c], 4);
+        float by;
+        memcpy(&by, static_cast<const char*>(scale) + c * 4, 4);
+        memcpy(scales + (v * lanes + e) * 4, &by, 4);
+        if (f.rounding) memcpy(scales + 4 * f.vector + (v * lanes + e) * 4, &shift[c], 4);
         small = small && most < 8388608;
-        fits = fits && most < 2147483000.0 && most * double(scale[c]) < 2147483000.0;  // 2^31 less more than two roundings to f32
+        fits = fits && most < 2147483000.0 && most * double(by) < 2147483000.0;  // 2^31 less more than two roundings to f32
       }
     to[bytes - 64] = char(fits + 2 * (fits && small));
   }
+}
+
+bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f, const void* packed) {
+  const size_t groups = groups_of(kernel_h, stride_h, f), bytes = block_bytes(groups, kernel_w, f);
+  for (size_t b = 0; b < blocks_of(channels, f.vector); ++b) {
+    const auto* multipliers = reinterpret_cast<const int32_t*>(static_cast<const char*>(packed) + b * bytes + (groups * kernel_w * f.rows + 1) * 4 * f.vector);
+    if (!are_fixed_scales(multipliers, multipliers + f.vector, f.vector)) return false;
+  }
+  return true;
 }
 
 // Per output and vector of L bytes: its share of interleaving (measured: about 12 cycles for a column of a group), dot products at two ports of which the set may do one with two

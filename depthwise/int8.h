@@ -10,15 +10,18 @@ struct DepthwiseInt8Format {
   uint16_t vector, group;  // channels of a block; taps of a column that are multiplied together
   uint16_t rows;           // of a tile: 2 where the taps of both rows fit the groups that one needs
   uint16_t takes_unsigned;
+  uint16_t rounding;       // skua_rounding: not FLOAT: multipliers in the place of scales, and shifts
 };
 
 // stride_h and dilation_h as they decide which taps two rows of outputs share.
 // channels: of the output, here and below.
 DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channels, uint32_t kernel_h, uint32_t stride_h, uint32_t dilation_h, Element element);
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format);  // 0 if that overflows
-// weights[c*stride_c + ky*stride_ky + kx*stride_kx]; bias: NULL or channels values; scale: of each channel's sum.
+// weights[c*stride_c + ky*stride_ky + kx*stride_kx]; bias: NULL or channels values; scale: of each channel's sum, in fixed point its multiplier, and `shift`.
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format, Element element, int32_t zero_point, const int8_t* weights,
-                         size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const float* scale, void* packed);
+                         size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed);
+// In fixed point, whether multipliers and shifts are within their bounds.
+bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format, const void* packed);
 // The kernel of the best instruction set for this format; NULL if the context has none.
 const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format format, Element element);
 double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& shape, DepthwiseInt8Format format);

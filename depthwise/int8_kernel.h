@@ -6,7 +6,7 @@
 // such): four vectors of L/4 channels. Then one dot product takes G taps of a column: each such group serves kernel_w columns and both rows of a tile, whose taps are shifted against
 // each other in the packed weights, with zeros above and below. A padded tap reads the zero point, so all taps count and `offset` folds it: bias - zero point * (sum of the weights).
 //
-// Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then offset (s32) and scale (f32), 4 vectors each,
+// Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then offset (s32) and scale (f32; in fixed point multiplier and shift), 4 vectors each,
 // and 64 bytes of which the first is 1 if |sum * scale| < 2^31 for any input, 3 if |sum| < 2^23 too. A vector has L bytes; weights of fewer channels are repeated.
 #pragma once
 #include <stddef.h>
@@ -50,6 +50,7 @@ struct DepthwiseInt8Tile {
   bool is_bounded;            // low and top are narrower than s8
   bool fits;                  // |sum * scale| < 2^31
   bool positive;              // that, |sum| < 2^23, and no result is below its zero point
+  uint8_t rounding;           // skua_rounding; 1, 2: fixed point, twice or once rounded
   uint8_t flip;               // of the output
   uint8_t* out;
   size_t out_row, out_pixel;  // bytes; row 0 is written last, so rows that are not wanted go there by a step of 0

@@ -78,14 +78,29 @@ template <class B, bool SEVERAL = true> void interleave(const DepthwiseInt8Colum
   pad_columns<B>(t, v[0], t.before + t.columns, t.before + t.columns + t.after);
 }
 
-// What is known of sums: nothing; that products fit 32 bits; that no result is below the zero point and sums are small.
-enum Known { kNothing, kFits, kPositive };
+// What is known of sums: nothing; that products fit 32 bits; that no result is below the zero point and sums are small. Or the results are those of fixed point.
+enum Known { kNothing, kFits, kPositive, kFixed };
 template <class B, Known KNOWN> SKUA_INL typename B::Sum start_of(typename B::I offset) {
   if constexpr (KNOWN == kPositive) return B::start_positive(offset);
   else return B::start(offset);
 }
-template <class B, Known KNOWN> SKUA_INL auto scaled_sum(typename B::Sum sum, const float* scale, float high) {
-  if constexpr (KNOWN == kPositive) return B::positive(sum, scale);
+// Not inlined: all tiles of a unit share it.
+__attribute__((noinline)) void fix(int32_t* sums, size_t n, const int32_t* multiplier, const int32_t* shift, bool single, int32_t high) {
+  const Requantize to = {-512, float(high), 0};  // far below: what follows has bounds of its own
+  if (single) for (size_t i = 0; i < n; ++i) sums[i] = requantize_fixed(true, sums[i], multiplier[i], shift[i], to);
+  else for (size_t i = 0; i < n; ++i) sums[i] = requantize_fixed(false, sums[i], multiplier[i], shift[i], to);
+}
+template <class B, Known KNOWN> SKUA_INL auto scaled_sum(typename B::Sum sum, const float* scale, const DepthwiseInt8Tile& t) {
+  const float high = t.high;
+  if constexpr (KNOWN == kFixed) {
+    auto total = B::total(sum);
+    int32_t all[B::L / 4];
+    __builtin_memcpy(all, &total, sizeof all);
+    const auto* multiplier = reinterpret_cast<const int32_t*>(scale);
+    fix(all, B::L / 4, multiplier, multiplier + B::L, t.rounding == 2, int32_t(high));
+    __builtin_memcpy(&total, all, sizeof all);
+    return total;
+  } else if constexpr (KNOWN == kPositive) return B::positive(sum, scale);
   else if constexpr (KNOWN == kFits) return B::scaled(sum, scale);
   else return B::scaled(sum, scale, high);
 }
@@ -141,7 +156,7 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void tile(const 
           for (size_t kx = 0; kx < t.kernel_w; ++kx, w += RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
       }
       SKUA_UNROLL for (int y = 0; y < RH; ++y)
-        SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[y][x][i] = scaled_sum<B, KNOWN>(sum[y][x], scale + v * (L / 4), t.high);
+        SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[y][x][i] = scaled_sum<B, KNOWN>(sum[y][x], scale + v * (L / 4), t);
     }
     SKUA_UNROLL for (int y = 0; y < RH; ++y)
       SKUA_UNROLL for (int x = 0; x < RW; ++x) halves[y][x][h] = half_of<B, KNOWN>(scaled[y][x][0], scaled[y][x][1], t);
@@ -150,7 +165,7 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void tile(const 
     SKUA_UNROLL for (int x = 0; x < RW; ++x) {
       const typename B::I q = whole_of<B, KNOWN>(halves[y][x][0], halves[y][x][1], t);
       uint8_t* p = out + size_t(y) * t.out_row + size_t(x) * out_step;
-      if constexpr (KNOWN != kNothing) {
+      if constexpr (KNOWN == kFits || KNOWN == kPositive) {
         if (pixels == 1 || t.out_pixel * pixels == L) B::store(p, q);
         else B::parts(q, p, t.out_pixel, pixels);
       } else if (t.channels == size_t(L)) {
@@ -168,7 +183,7 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void run_tiles(c
   const uint8_t* columns = static_cast<const uint8_t*>(t.columns);
   const size_t pixels = t.layout.pixels, all = RW * pixels;
   if (t.outputs < all) {
-    for (size_t x = 0; x < t.outputs; x += pixels) tile<B, RH, 1, kNothing, 0>(t, columns + x * t.output, t.out + x * t.out_pixel, t.outputs - x < pixels ? t.outputs - x : pixels);
+    for (size_t x = 0; x < t.outputs; x += pixels) tile<B, RH, 1, KNOWN == kFixed ? kFixed : kNothing, 0>(t, columns + x * t.output, t.out + x * t.out_pixel, t.outputs - x < pixels ? t.outputs - x : pixels);
     return;
   }
   for (size_t x = 0;; x = x + 2 * all <= t.outputs ? x + all : t.outputs - all) {
@@ -180,6 +195,7 @@ template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
   const DepthwiseInt8Tile t = given;  // what is stored might be it
   constexpr int unrolled = B::G == 4 && (B::L >= 32 || B::fits_always) ? 3 : 0;
   const bool three = t.groups == 1 && t.kernel_w == 3;
+  if (t.rounding) return run_tiles<B, RH, RW, kFixed, 0>(t);
   if constexpr (B::has_positive)
     if (t.positive && t.channels * t.layout.pixels == B::L) {
       if (unrolled && three) return run_tiles<B, RH, RW, kPositive, unrolled>(t);

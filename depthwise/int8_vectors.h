@@ -6,6 +6,7 @@
 //   Sum: start(offset), dot(sum, taps, weights): L/4 sums
 //   scaled half whole     requantised: all L channels in order, as s8; where they saturate, bounds other than the type's are left to `bounded`, and a product
 //                         that cannot leave 32 bits needs none before it is rounded (nor does any where the conversion saturates: fits_always)
+//   total                 the sums as they are
 //   parts                 stores the pixels of a vector that has 2 or 4
 //   positive              where sums below 0 all give the least result: sums of less than 2^23 in amount begin at 0x4b000000, the bits of 2^23, so that from 0 on a sum and 2^23 is what the
 //                         bits are as a float, and one operation subtracts 2^23 * scale, which is exact, from its product: rounded once, as the product of the sum. Below 0 it stays below 0
@@ -46,6 +47,7 @@ struct Bytes4 {
       for (int b = 0; b < 4; ++b) to[v].v |= (r[b].v >> 8 * v & 255) << 8 * b;
     }
   }
+  static SKUA_INL int32_t total(Sum sum) { return int32_t(sum.v); }
   static SKUA_INL int32_t scaled(Sum sum, const float* scale, float high) {
     const float y = float(int32_t(sum.v)) * *scale;
     return skua::nearest_small(y > high ? high : y < -512.0f ? -512.0f : y);
@@ -189,6 +191,7 @@ SKUA_INL void store_parts(__m128i, uint8_t*, size_t, size_t) {}
         to[3] = words_high(b);                                                                                               \
       }                                                                                                                      \
     }                                                                                                                        \
+    static SKUA_INL I total(Sum sum) { return sum.v; }                                                                       \
     static SKUA_INL I scaled(Sum sum, const float* scale) { return nearest(product(sum.v, scale)); }                         \
     static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(at_most(product(sum.v, scale), P##_set1_ps(high))); }\
     static SKUA_INL Sum start_positive(I offset) { return {P##_add_epi32(offset, P##_set1_epi32(0x4b000000))}; }           \
@@ -233,7 +236,7 @@ struct Bytes16 {
   };
   static SKUA_INL Sum start(I offset) { return {vreinterpretq_s32_s8(offset)}; }
   static SKUA_INL void dot(Sum& sum, I taps, I w) { sum.v = vdotq_s32(sum.v, taps, w); }
-  static SKUA_INL int32x4_t finish(Sum sum) { return sum.v; }
+  static SKUA_INL int32x4_t total(Sum sum) { return sum.v; }
 #else
   // Pairs of products have their own sums until the end: two multiplications and two additions of pairs for 16 products.
   struct Sum {
@@ -244,7 +247,7 @@ struct Bytes16 {
     sum.low = vpadalq_s16(sum.low, vmull_s8(vget_low_s8(taps), vget_low_s8(w)));
     sum.high = vpadalq_s16(sum.high, vmull_s8(vget_high_s8(taps), vget_high_s8(w)));
   }
-  static SKUA_INL int32x4_t finish(Sum sum) {
+  static SKUA_INL int32x4_t total(Sum sum) {
     const int32x2_t low = vpadd_s32(vget_low_s32(sum.low), vget_high_s32(sum.low)), high = vpadd_s32(vget_low_s32(sum.high), vget_high_s32(sum.high));
     return vaddq_s32(sum.offset, vcombine_s32(low, high));
   }
@@ -259,7 +262,7 @@ struct Bytes16 {
   }
 #if __ARM_ARCH >= 8
   static SKUA_INL int32x4_t scaled(Sum sum, const float* scale) {
-    const F32 y = to_f32({finish(sum)}) * F32::load(scale);
+    const F32 y = to_f32({total(sum)}) * F32::load(scale);
 #if defined(__aarch64__)
     return vcvtnq_s32_f32(y.v);
 #else
@@ -276,7 +279,7 @@ struct Bytes16 {
 #else
   // The bounds are integers: below them rounding changes nothing that the lower one does not make good.
   static SKUA_INL int32x4_t scaled(Sum sum, const float* scale, float high) {
-    const F32 y = clamp_high(to_f32({finish(sum)}) * F32::load(scale), F32::set1(high));
+    const F32 y = clamp_high(to_f32({total(sum)}) * F32::load(scale), F32::set1(high));
     return nearest_small(clamp_low(y, F32::set1(-512.0f))).v;
   }
   static SKUA_INL int16x8_t half(int32x4_t a, int32x4_t b, int16_t zero, int16_t low) {

@@ -119,6 +119,7 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
   SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
   SKUA_TRY(need_unquantized("gemm", "b_q", d.b_q));
   SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));
+  SKUA_TRY(need_no_requantization("gemm", d.residual_q, d.requantization));
   SKUA_TRY(check_epilogue("gemm", d.epilogue));
   SKUA_TRY(check_gemm_shape(d, b, bias));
   SKUA_ON_GPU(context, create_gemm(context, d, b, bias, out));

@@ -83,7 +83,7 @@ struct GemmBlock {
   bool block_sums;             // sums of a tile in half precision go to f32 after kSumBlock terms
   const Kernel* rows;          // gemm_rows of a_type, where C's strips need it
   void* scratch;               // this worker's staging().bytes, 64-byte aligned; unused where that is 0
-  // Tiles of bytes: of all columns and rows, see GemmTile. bias is NULL without row_quant; activation is its low and high, alpha 1, beta 0, residual none.
+  // Tiles of bytes: of all columns and rows, see GemmTile. bias is NULL without row_quant; activation is its low and high, alpha 1, beta 0.
   const float* scale = nullptr;
   const int32_t* offset = nullptr;
   const int32_t* column_sums = nullptr;
@@ -92,6 +92,9 @@ struct GemmBlock {
   bool fits = false;           // scales_fit()
   bool small = false;          // sums_small()
   bool above_least = false;    // all_above_least()
+  const int32_t* shift = nullptr;
+  bool single = false;
+  QuantizedResidual residual_by = {0, 0};
   // Lines of even rows: after so many rows there is a gap, in elements, and RowPointers::even is to the end of the line. line = 0: rows are as they are.
   size_t line = 0;
   ptrdiff_t a_gap = 0, c_gap = 0, residual_gap = 0;

@@ -42,9 +42,16 @@ skua_status open(skua_op* base) {
   const float* w = static_cast<const float*>(op.weights);
   if (quantized) {
     op.offset = gemm_bias_floats(c) ? reinterpret_cast<const int32_t*>(w) : nullptr;
-    op.scale = c.constant_b ? w + gemm_bias_floats(c) / 2 : nullptr;
+    const size_t vector = round_up(size_t(c.n), 16);
+    op.scale = c.constant_b ? w + vector : nullptr;
+    if (c.q.rounding != SKUA_ROUNDING_FLOAT) {
+      if (c.constant_b) op.shift = reinterpret_cast<const int32_t*>(w + 2 * vector);
+      if (!are_fixed_scales(&c.q.fixed.multiplier, &c.q.fixed.shift, 1) || (op.shift && !are_fixed_scales(reinterpret_cast<const int32_t*>(op.scale), op.shift, vector)))
+        return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: the packed multipliers are outside of their bounds");
+    } else {
+      op.fits = op.scale ? scales_fit(op.scale, size_t(c.n)) : c.q.scale < 1;
+    }
     op.small = c.small;
-    op.fits = op.scale ? scales_fit(op.scale, size_t(c.n)) : c.q.scale < 1;
     op.activation.low = c.q.low;
     op.activation.high = c.q.high;
   } else {
@@ -85,7 +92,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.packed_b = round_up(p.packed_b, 64);
   if (!c.constant_b && is_int8(c.a_type)) {  // offsets and scales of the columns behind the panels
     p.columns = p.packed_b;
-    ok = ok && mul(round_up(p.n, 16), 8, columns) && add(p.packed_b, columns, p.packed_b);
+    ok = ok && mul(round_up(p.n, 16), gemm_column_vectors(c) * 4, columns) && add(p.packed_b, columns, p.packed_b);
   }
   ok = ok && mul(p.packed_a, p.batches, total_a) && mul(p.packed_b, p.b_batches, total_b) && add(total_a, total_b, bytes) && bytes <= SIZE_MAX / 2 && p.staging.bytes <= SIZE_MAX / 4;
   if (!ok) return SKUA_INVALID("gemm: the packed operands are larger than the address space");
@@ -151,6 +158,11 @@ void pack_bytes_panel(const Run& r, size_t which, size_t panel) {
   pack_bytes(p.pack_b)(p.k, panel_columns(f, p.n, panel), width, at(r.b, op.config.b_type, ptrdiff_t(b_begin(p, which) + first * stride_n)), stride_k, stride_n,
                        to + panel_offset(f, panel, p.k), offset);
   gemm_offsets(op.config.q, p.kernel, panel_columns(f, p.n, panel), p.k, op.offset ? op.offset + first : nullptr, offset);
+  if (op.config.q.rounding != SKUA_ROUNDING_FLOAT) {
+    int32_t *multiplier = reinterpret_cast<int32_t*>(scale), *shift = multiplier + round_up(p.n, 16);
+    for (size_t j = 0; j < width; ++j) multiplier[j] = op.config.q.fixed.multiplier, shift[j] = op.config.q.fixed.shift;
+    return;
+  }
   for (size_t j = 0; j < width; ++j) scale[j] = op.config.q.scale;
 }
 
@@ -185,7 +197,7 @@ GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
   return {.tile = p.kernel, .format = format_of(p.kernel), .n = p.n, .segment_count = 1, .k = p.k, .segments = whole, .kc = p.kc, .packed = op.packed, .packed_depth = p.k,
           .in_place = nullptr, .ldb = 0, .alpha = op.config.alpha, .beta = op.config.beta, .bias = op.bias, .activation = op.activation, .residual = skua_residual(op.config.residual),
           .a_step = 0, .c_step = 0, .residual_step = 0, .more_panels = 0, .a_type = op.config.a_type, .c_type = op.config.c_type,
-          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero, .fits = op.fits, .small = op.small, .above_least = op.above_least};
+          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero, .fits = op.fits, .small = op.small, .above_least = op.above_least, .shift = op.shift, .single = op.config.q.rounding == SKUA_ROUNDING_SINGLE, .residual_by = op.config.q.residual};
 }
 
 void multiply_task(void* arg, size_t index, uint32_t worker) {
@@ -202,6 +214,7 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
     if (is_int8(op.config.a_type)) {
       g.offset = reinterpret_cast<const int32_t*>(static_cast<const char*>(g.packed) + p.columns);
       g.scale = reinterpret_cast<const float*>(g.offset) + round_up(p.n, 16);
+      if (op.config.q.rounding != SKUA_ROUNDING_FLOAT) g.shift = reinterpret_cast<const int32_t*>(g.scale) + round_up(p.n, 16);
     }
     if (p.in_place) {
       g.in_place = at(r.b, f.element, ptrdiff_t(batch_offset(p, p.b_step, batch)));

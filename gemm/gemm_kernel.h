@@ -59,18 +59,21 @@ struct GemmTile {
   bool terms_known;
   int32_t zero;                  // of C: added to a rounded result
   bool fits;                     // all scales are below 1: a sum times its scale stays within 32 bits
-  bool positive;                 // that, C is of bytes, `zero` its type's least value, no sum reaches 2^23 in amount: nothing below 0 need be told apart
+  bool positive;                 // that, C is of bytes, `zero` its type's least value, no sum reaches 2^23 in amount: nothing below 0 need be told apart; no shift, no residual
   bool above_least;              // no element of B as packed is -128: two products with s8 fit 16 bits
+  const int32_t* shift;          // C of bytes in fixed point (dispatch/requantize.h), of each column like `scale`, which then has multipliers of s32; NULL = as below
+  bool single;                   // fixed point is rounded once
+  QuantizedResidual residual_by; // `residual` is bytes of C's type: y is float(residual - zero_point) * scale more, product and sum rounded
 };
 
 // Tiles of bytes. A is s8 or u8 (Kernel::element), B is packed as s8 or u8, sums are exact in 32 bits (beyond that they wrap).
 //
 //   sum[r][j] = offset[j] - row_quant[r].zero * column_sums[j] - b_zero * sum over k of A'[r][k] + sum over k of A'[r][k] * B[k][j]        A' = A + a_shift of the table
 //   y = float(sum) * scale[j] * row_quant[r].scale + bias[j]      from left to right, each operation rounded; without row_quant and bias the sum times the scale
-//   C of 8 bits: zero + nearest_even(clamp(y, low, high)), low and high the type's range less `zero`, or closer; else clamp(y, low, high), rounded once
+//   C of 8 bits: y += residual where there is one; zero + nearest_even(clamp(y, low, high)), low and high the type's range less `zero`, or closer; else clamp(y, low, high), rounded once
 //
 // Zero points are folded: with zero points za and zb (of A, and of B as packed) offset[j] = bias[j] - (za + a_shift) * (sum over k of B[k][j] - depth * zb), and b_zero = zb. B of s8
-// that is packed as u8 has zb = 128, so such a tile sums its rows. There is one pass over the depth (load_c is false, finish true), no alpha, beta, residual.
+// that is packed as u8 has zb = 128, so such a tile sums its rows. There is one pass over the depth (load_c is false, finish true), no alpha, beta.
 // k of a segment need not be a multiple of kr: B has its segments rounded up to kr, zeros behind the depth, so segments[s].b is a multiple of kr and depth of the panel
 // segment_count * round_up(k, kr). Nothing behind the k-th byte of a row is read.
 // row_quant serves rows that were quantised on their way (each its own scale and zero point, za = 0 in `offset` then); `bias` is f32 in that case.

@@ -9,6 +9,9 @@ namespace skua {
 struct GemmQuantized {
   int32_t a_zero, b_zero, zero;
   float low, high, scale;
+  uint32_t rounding;           // skua_rounding; not FLOAT: `fixed` is in the place of scale, and scales of columns are multipliers, shifts behind them
+  FixedScale fixed;
+  QuantizedResidual residual;
 };
 
 struct GemmConfig {
@@ -31,6 +34,7 @@ struct GemmOp : skua_op {
   const float* bias;    // round_up(n, vector) values
   const int32_t* offset;  // bytes, likewise: where sums start; of a B that is an input its bias, or NULL
   const float* scale;     // likewise; NULL: B is an input
+  const int32_t* shift;   // likewise, in fixed point
   bool fits, small, above_least;  // bytes: scales_fit(), sums_small(), all_above_least()
   const void* packed;   // panels of a constant B
 };
@@ -40,10 +44,12 @@ inline GemmTypes types_of(const GemmConfig& c) {
   return {c.a_type, c.c_type, strict, 0, strict && c.constant_b && c.b_type == Element::f32, is_int8(c.a_type) && c.q.b_zero != 0};
 }
 
-// In front of the panels: the bias; of bytes offsets and scales of the columns, or the bias alone.
+// Vectors of columns that a product of bytes has: offsets, scales, in fixed point shifts.
+inline size_t gemm_column_vectors(const GemmConfig& c) { return c.q.rounding != SKUA_ROUNDING_FLOAT ? 3 : 2; }
+// In front of the panels: the bias; of bytes these vectors, or the bias alone.
 inline size_t gemm_bias_floats(const GemmConfig& c) {
   const size_t one = round_up(size_t(c.n), 16);
-  return is_int8(c.a_type) && c.constant_b ? 2 * one : c.has_bias ? one : 0;
+  return is_int8(c.a_type) && c.constant_b ? gemm_column_vectors(c) * one : c.has_bias ? one : 0;
 }
 
 struct GemmShape {

@@ -11,7 +11,8 @@ void gemm_offsets(const GemmQuantized& q, const Kernel* tile, size_t n, size_t d
 
 bool gemm_open_bytes(GemmOp& op) {
   const GemmConfig& c = op.config;
-  return is_int8(c.b_type) && unsigned(c.c_type) <= unsigned(Element::u8) && c.alpha == 1 && c.beta == 0 && c.residual == SKUA_RESIDUAL_NONE && c.q.low <= c.q.high &&
+  return is_int8(c.b_type) && unsigned(c.c_type) <= unsigned(Element::u8) && c.alpha == 1 && c.beta == 0 && c.q.low <= c.q.high && c.q.rounding <= SKUA_ROUNDING_SINGLE &&
+         ((c.residual == SKUA_RESIDUAL_NONE && c.q.rounding == SKUA_ROUNDING_FLOAT) || is_int8(c.c_type)) &&
          (!c.constant_b || is_int8(c.format.element));
 }
 
@@ -29,7 +30,12 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   SKUA_TRY(need_quantization_of("gemm", "c_q", d.c_q, d.c_type));
   if (d.alpha != 1 || d.beta != 0) return SKUA_UNSUPPORTED_("gemm: alpha is %g and beta is %g; with a_type %s they are 1 and 0", double(d.alpha), double(d.beta), skua_dtype_name(d.a_type));
   Requantize to;
-  SKUA_TRY(quantized_epilogue("gemm", d.epilogue, result, d.c_q, to));
+  SKUA_TRY(quantized_epilogue("gemm", d.epilogue, result, d.c_q, to, true));
+  QuantizedResidual residual;
+  SKUA_TRY(quantized_residual("gemm", d.epilogue, result, d.c_q, d.residual_q, residual));
+  SKUA_TRY(need_requantization("gemm", d.requantization, result, b ? d.n : 1, d.epilogue.residual));
+  if (context->gpu && (d.epilogue.residual != SKUA_RESIDUAL_NONE || d.requantization.rounding != SKUA_ROUNDING_FLOAT))
+    return SKUA_UNSUPPORTED_("gemm: %s, which GPUs do not take yet", d.epilogue.residual != SKUA_RESIDUAL_NONE ? "epilogue.residual of bytes" : "requantization.rounding in fixed point");
   SKUA_ON_GPU(context, create_gemm_bytes(context, d, to, b, bias, out));
 
   GemmConfig c;
@@ -40,6 +46,7 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   c.numerics = uint8_t(d.numerics);
   c.alpha = 1;
   c.activation = d.epilogue.activation;
+  c.residual = uint32_t(d.epilogue.residual);
   c.n = d.n; c.k = d.k;
   c.q.a_zero = d.a_q.zero_point;
   c.q.b_zero = !d.b_q.scales ? d.b_q.zero_point : d.b_q.zero_points ? d.b_q.zero_points[0] : 0;
@@ -48,6 +55,10 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   c.q.high = to.high;
   const auto scale_of = [&](size_t j) { return sum_scale(d.a_q, d.b_q, j, result, d.c_q); };
   c.q.scale = scale_of(0);
+  c.q.rounding = uint32_t(d.requantization.rounding);
+  const auto fixed_of = [&](size_t j) { return sum_scale_fixed(d.a_q, d.b_q, j, d.c_q, d.requantization); };
+  if (c.q.rounding != SKUA_ROUNDING_FLOAT) c.q.fixed = fixed_of(0);
+  c.q.residual = residual;
 
   const Kernel *tile = nullptr, *pack = nullptr;
   size_t packed = 0, bytes = 0;
@@ -71,8 +82,12 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
     if (bias) memcpy(offset, bias, d.n * sizeof *bias);
     return open_op(base, out);
   }
-  float* scale = reinterpret_cast<float*>(offset) + gemm_bias_floats(c) / 2;
-  for (size_t j = 0; j < d.n; ++j) scale[j] = scale_of(j);
+  float* scale = reinterpret_cast<float*>(offset) + round_up(d.n, 16);
+  int32_t *multiplier = reinterpret_cast<int32_t*>(scale), *shift = multiplier + round_up(d.n, 16);
+  for (size_t j = 0; j < d.n; ++j) {
+    if (c.q.rounding == SKUA_ROUNDING_FLOAT) scale[j] = scale_of(j);
+    else multiplier[j] = fixed_of(j).multiplier, shift[j] = fixed_of(j).shift;
+  }
   char* panels = reinterpret_cast<char*>(offset) + gemm_bias_floats(c) * sizeof(float);
   note_use(pack);
   const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, stride_k = d.transpose_b ? 1 : ldb, stride_n = d.transpose_b ? ldb : 1;

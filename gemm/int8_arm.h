@@ -76,15 +76,26 @@ struct RowEnd {
   float scale;
 };
 // All that a row may have, from column j on.
-template <class C> SKUA_INL void finish_row(const GemmTile& t, const int32_t* sums, C* c, const RowEnd& row, size_t j) {
+template <class C> SKUA_INL void finish_row(const GemmTile& t, const int32_t* sums, C* c, const RowEnd& row, size_t j, [[maybe_unused]] const void* residual = nullptr) {
   constexpr bool bytes = sizeof(C) == 1;
   const Requantizer to({t.low, t.high, t.zero});
   const F32 row_scale = F32::set1(row.scale);
+  [[maybe_unused]] const FixedRequantizer fixed = {{t.low, t.high, t.zero}, t.single};
   for (; j < t.n; j += L) {
     const size_t n = t.n - j < size_t(L) ? t.n - j : size_t(L);
     I32 s = I32::load(sums + j) - I32::set1(row.less);
     if (t.row_quant) s.v = vmlsq_s32(s.v, vld1q_s32(t.column_sums + j), vdupq_n_s32(row.zero));
+    if constexpr (bytes)
+      if (t.shift) {
+        fixed(s, reinterpret_cast<const int32_t*>(t.scale) + j, t.shift + j).store_n(c + j, n);
+        continue;
+      }
     F32 y = to_f32(s) * F32::load(t.scale + j);
+    if constexpr (bytes)
+      if (residual) {
+        const I32 x = t.c_type == Element::s8 ? I32::load_n(static_cast<const int8_t*>(residual) + j, n) : I32::load_n(static_cast<const uint8_t*>(residual) + j, n);
+        y = y + to_f32(x - I32::set1(t.residual_by.zero_point)) * F32::set1(t.residual_by.scale);
+      }
     if (t.row_quant) y = y * row_scale;
     if (t.bias) y = y + F32::load(t.bias + j);
     if constexpr (bytes) {
@@ -97,7 +108,7 @@ template <class C> SKUA_INL void finish_row(const GemmTile& t, const int32_t* su
   }
 }
 
-SKUA_INL bool ends_plain(const GemmTile& t) { return (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.b_zero && !t.row_quant && !t.bias; }
+SKUA_INL bool ends_plain(const GemmTile& t) { return (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.b_zero && !t.row_quant && !t.bias && !t.shift && !t.residual; }
 
 // Sums, which begin at the offset, `step` from a row to the next, to rows of C. terms: of each row where B has a zero point. Not inlined: all tiles of a unit share it.
 __attribute__((noinline)) void finish_sums(const GemmTile& t, void* const* c_rows, const int32_t* sums, size_t step, size_t rows, const int32_t* terms) {
@@ -121,7 +132,7 @@ __attribute__((noinline)) void finish_sums(const GemmTile& t, void* const* c_row
           for (; j + 8 <= t.n; j += 8) end.put_8(rounded(j), rounded(j + 4), c + j);
           if (j + 4 <= t.n) end.put_4(rounded(j), c + j), j += 4;
         }
-        if (j < t.n) finish_row(t, sums, c, row, j);
+        if (j < t.n) finish_row(t, sums, c, row, j, t.residual ? t.residual[r] : nullptr);
       }
     }
   }

@@ -51,8 +51,59 @@ template <class C, class Store> SKUA_INL void finish_rows_as(const GemmTile& t, 
     }
   }
 }
+
+// In fixed point.
+inline void finish_fixed(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c) {
+  const FixedRequantizer to = {{t.low, t.high, t.zero}, t.single};
+  const auto* multiplier = reinterpret_cast<const int32_t*>(t.scale);
+  for (size_t r = 0; r < rows; ++r, sums += step)
+    for (size_t j = 0; j < t.n; j += L) to(I32::load(sums + j), multiplier + j, t.shift + j).store_n(static_cast<uint8_t*>(c[r]) + j, t.n - j < size_t(L) ? t.n - j : size_t(L));
+}
+
+// With a residual.
+#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+// 64 at once: only the upper bound is clamped to before the conversion, what is far below becomes the least integer and saturates as it is packed.
+inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const void* const* residual) {
+  constexpr __mmask64 all = ~__mmask64(0);
+  const bool is_u8 = t.c_type == Element::u8;
+  const __m512 high = _mm512_set1_ps(t.high), by = _mm512_set1_ps(t.residual_by.scale);
+  const __m512i zero = _mm512_set1_epi16(int16_t(t.zero)), least = _mm512_set1_epi8(char(int(t.low) + t.zero)), order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  // Bytes of s8 are read as u8, 128 more.
+  const __m512i flip = _mm512_set1_epi8(is_u8 ? 0 : -128), less = _mm512_set1_epi32(t.residual_by.zero_point + (is_u8 ? 0 : 128));
+  for (size_t r = 0; r < rows; ++r, sums += step)
+    for (size_t j = 0; j < t.n; j += 4 * L) {
+      const size_t n = t.n - j < size_t(4 * L) ? t.n - j : size_t(4 * L);
+      const __mmask64 columns = all >> (64 - n);
+      const __m512i x = _mm512_xor_si512(_mm512_maskz_loadu_epi8(columns, static_cast<const char*>(residual[r]) + j), flip);
+      const auto part = [&](size_t v, __m128i bytes) __attribute__((always_inline)) {
+        const size_t at = v * L < n ? j + v * L : j;  // sums and scales are whole vectors, no more
+        const __m512 add = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, _mm512_sub_epi32(_mm512_maskz_cvtepu8_epi32(0xffff, bytes), less)), by);
+        const __m512 y = _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, _mm512_loadu_si512(sums + at)), _mm512_loadu_ps(t.scale + at)), add);
+        return round_i32({_mm512_maskz_min_ps(0xffff, y, high)}).v;
+      };
+      const __m512i a = part(0, _mm512_maskz_extracti32x4_epi32(0xf, x, 0)), b = part(1, _mm512_maskz_extracti32x4_epi32(0xf, x, 1)), d = part(2, _mm512_maskz_extracti32x4_epi32(0xf, x, 2)),
+                    e = part(3, _mm512_maskz_extracti32x4_epi32(0xf, x, 3));
+      const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero), second = _mm512_adds_epi16(_mm512_packs_epi32(d, e), zero);
+      const __m512i q = is_u8 ? _mm512_maskz_max_epu8(all, _mm512_packus_epi16(first, second), least) : _mm512_maskz_max_epi8(all, _mm512_packs_epi16(first, second), least);
+      _mm512_mask_storeu_epi8(static_cast<char*>(c[r]) + j, columns, _mm512_maskz_permutexvar_epi32(0xffff, order, q));
+    }
+}
+#else
+inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const void* const* residual) {
+  const Requantizer to({t.low, t.high, t.zero});
+  const F32 by = F32::set1(t.residual_by.scale);
+  const I32 less = I32::set1(t.residual_by.zero_point);
+  for (size_t r = 0; r < rows; ++r, sums += step)
+    for (size_t j = 0; j < t.n; j += L) {
+      const size_t n = t.n - j < size_t(L) ? t.n - j : size_t(L);
+      const I32 x = t.c_type == Element::s8 ? I32::load_n(static_cast<const int8_t*>(residual[r]) + j, n) : I32::load_n(static_cast<const uint8_t*>(residual[r]) + j, n);
+      to.rounded(to_f32(I32::load(sums + j)) * F32::load(t.scale + j) + to_f32(x - less) * by).store_n(static_cast<uint8_t*>(c[r]) + j, n);
+    }
+}
+#endif
+
 // Rows of `step` sums. Not inlined: all tiles of a unit share it.
-__attribute__((noinline)) inline void finish_rows(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const GemmRowQuant* quant) {
+__attribute__((noinline)) inline void finish_rows(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const GemmRowQuant* quant, const void* const* residual) {
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   switch (t.c_type) {
 #ifdef SKUA_TYPE_f16
@@ -62,7 +113,10 @@ __attribute__((noinline)) inline void finish_rows(const GemmTile& t, const int32
     case Element::bf16: return finish_rows_as<bf16>(t, sums, step, rows, c, quant, FloatStore<bf16>{low, high});
 #endif
     case Element::f32: return finish_rows_as<float>(t, sums, step, rows, c, quant, FloatStore<float>{low, high});
-    default: return finish_rows_as<uint8_t>(t, sums, step, rows, c, quant, ByteStore(t));
+    default:
+      if (t.shift) return finish_fixed(t, sums, step, rows, c);
+      if (t.residual) return finish_residual(t, sums, step, rows, c, residual);
+      return finish_rows_as<uint8_t>(t, sums, step, rows, c, quant, ByteStore(t));
   }
 }
 
@@ -157,7 +211,7 @@ constexpr bool kPositive = false;
 
 // C of 8 bits from registers; all else by way of the stack. positive: GemmTile's, where sums began accordingly.
 template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c, [[maybe_unused]] bool positive) {
-  if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias) {
+  if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias && !t.shift && !t.residual) {
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
     if constexpr (NV <= 4) {
       if (positive) return finish_wide<true>(t, acc, c);
@@ -174,9 +228,12 @@ template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_
   }
   int32_t sums[MR * NV * L];
   void* rows[MR];
+  const void* residual[MR];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);
   for (int r = 0; r < MR; ++r) rows[r] = c(r);
-  finish_rows(t, sums, NV * L, MR, rows, t.row_quant ? t.row_quant + row : nullptr);
+  if (t.residual)
+    for (int r = 0; r < MR; ++r) residual[r] = C::residual(t, row, r);
+  finish_rows(t, sums, NV * L, MR, rows, t.row_quant ? t.row_quant + row : nullptr, residual);
 }
 
 }  // namespace

@@ -164,11 +164,13 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
 struct ScatteredC {
   void* const* c;
   SKUA_INL void* operator()(int r) const { return c[r]; }
+  static SKUA_INL const void* residual(const GemmTile& t, size_t, int r) { return t.residual[r]; }
 };
 struct EvenC {
   char* c;
   ptrdiff_t bytes;
   SKUA_INL void* operator()(int r) const { return c + r * bytes; }
+  static SKUA_INL const void* residual(const GemmTile& t, size_t row, int r) { return static_cast<const char*>(t.residual[0]) + (ptrdiff_t(row) + r) * t.residual_step; }
 };
 
 template <int MR> using ScatteredRows =
@@ -197,6 +199,8 @@ template <class T, int NV> void panels(const GemmTile& t) {
   GemmTile one = t;
   void* c = t.c[0];
   one.c = &c;
+  const void* residual = t.residual ? t.residual[0] : nullptr;
+  if (residual) one.residual = &residual;
   one.segments = &whole;
   one.segment_count = 1;
   one.ahead = 0;
@@ -210,6 +214,8 @@ template <class T, int NV> void panels(const GemmTile& t) {
     one.scale += one.n;
     one.offset += one.n;
     if (t.bias) one.bias += one.n;
+    if (t.shift) one.shift += one.n;
+    if (residual) residual = static_cast<const char*>(residual) + one.n;
     if (t.row_quant) one.column_sums += one.n;
   }
 }

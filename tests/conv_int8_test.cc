@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "dispatch/requantize.h"
+#include "tests/support/fixed_point.h"
 #include "tests/support/support.h"
 
 using namespace skua_test;
@@ -22,6 +22,7 @@ struct Case {
   std::vector<int8_t> weights;
   std::vector<int32_t> bias;
   std::vector<float> scales;
+  std::vector<int32_t> multipliers, shifts;
 
   bool prepare(Rng& rng) {  // false: no output
     const auto extent = [&](size_t in, long kernel, long stride, long dilation, long before, long after, long extra, long& out, long& pad) {
@@ -45,6 +46,14 @@ struct Case {
     } else {
       d.weight_q.scale = 0.0123f;
     }
+    const bool given = rng.integer(0, 1);
+    for (size_t o = 0; d.requantization.rounding != SKUA_ROUNDING_FLOAT && o < d.out_channels; ++o) {
+      auto [multiplier, shift] = fixed_point_scale(double(d.input_q.scale) * scale_of(o) / double(d.output_q.scale));
+      if (given) multiplier = rng.integer(1 << 30, INT32_MAX - 1), shift = rng.integer(0, 3) ? rng.integer(-12, -6) : rng.integer(-31, 30);
+      multipliers.push_back(multiplier);
+      shifts.push_back(shift);
+    }
+    if (given && !shifts.empty()) d.requantization.multipliers = multipliers.data(), d.requantization.shifts = shifts.data();
     return out_h > 0 && out_w > 0;
   }
   double scale_of(size_t o) const { return double(scales.empty() ? d.weight_q.scale : scales[o]); }
@@ -66,22 +75,23 @@ struct Case {
     t.groups = d.groups; t.in_channels = d.in_channels; t.out_channels = d.out_channels; t.layout = d.layout; t.weight_layout = d.weight_layout;
     t.input_type = d.input_type; t.weight_type = d.weight_type; t.output_type = d.output_type;
     t.input_q = d.input_q; t.weight_q = d.weight_q; t.output_q = d.output_q;
+    t.residual_q = d.residual_q; t.requantization = d.requantization;
     t.padding = d.padding; t.epilogue = d.epilogue; t.output_padding_h = output_padding_h; t.output_padding_w = output_padding_w;
     return skua_conv2d_transpose_create(context, &t, weights.data(), b, op);
   }
   std::string text() const {
     char s[400];
-    snprintf(s, sizeof s, "%s (zero point %d) to %s (%d) %s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu output %ldx%ld padding %u %u %u %u weights %d activation %d",
+    snprintf(s, sizeof s, "%s (zero point %d) to %s (%d) %s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu output %ldx%ld padding %u %u %u %u weights %d activation %d residual %d (%g, %d) rounding %d",
              skua_dtype_name(d.input_type), d.input_q.zero_point, skua_dtype_name(d.output_type), d.output_q.zero_point, transposed ? "transposed" : "conv", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w,
              d.dilation_h, d.dilation_w, d.groups, d.in_channels, d.out_channels, batch, in_h, in_w, out_h, out_w, d.padding.top, d.padding.left, d.padding.bottom, d.padding.right,
-             int(d.weight_layout), int(d.epilogue.activation.kind));
+             int(d.weight_layout), int(d.epilogue.activation.kind), int(d.epilogue.residual), double(d.residual_q.scale), d.residual_q.zero_point, int(d.requantization.rounding));
     return s;
   }
 };
 
 bool is_integer(skua_dtype type) { return type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_U8; }
 
-std::vector<double> reference(const Case& c, const std::vector<float>& x) {
+std::vector<double> reference(const Case& c, const std::vector<float>& x, const std::vector<float>& residual = {}) {
   const skua_conv2d_desc& d = c.d;
   const size_t in = d.in_channels / d.groups, out = d.out_channels / d.groups;
   const bool integer = is_integer(d.output_type);
@@ -116,8 +126,14 @@ std::vector<double> reference(const Case& c, const std::vector<float>& x) {
           }
           const double step = double(d.output_q.scale), zero = d.output_q.zero_point, least = d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
           const auto bound = [&](double v) { return std::isinf(v) ? v : std::nearbyint(double(float(v / step))) + zero; };
-          const float value = float(int32_t(sum)) * float(real / step);
-          to = std::min(std::max(std::nearbyint(double(value)) + zero, std::max(bound(low), least)), std::min(bound(high), least + 255));
+          const float scaled = float(int32_t(sum)) * float(real / step);
+          double value = double(scaled);
+          if (!residual.empty()) {
+            const float add = (residual[size_t(&to - y.data())] - float(d.residual_q.zero_point)) * float(double(d.residual_q.scale) / step);
+            value = double(float(scaled + add));
+          }
+          if (d.requantization.rounding != SKUA_ROUNDING_FLOAT) value = fixed_point(d.requantization.rounding, int32_t(sum), c.multipliers[o], c.shifts[o]);
+          to = std::min(std::max(std::nearbyint(value) + zero, std::max(bound(low), least)), std::min(bound(high), least + 255));
         }
   return y;
 }
@@ -130,11 +146,18 @@ void check(const Case& c, skua_context* context, Rng& rng, bool holes = false) {
   const int least = c.d.input_type == SKUA_DTYPE_S8 ? -128 : 0;
   const std::vector<size_t> room = {0, 1, 1, 5};
   const Data x = make_integers(holes ? with_holes(c.input(), room) : c.input(), rng, least, least + 255);
-  const std::vector<double> want = reference(c, dense(x));
-  const std::vector<Data> got = run(op, {x}, {holes ? with_holes(c.output(), room) : c.output()});
+  std::vector<Data> operands = {x};
+  if (c.d.epilogue.residual != SKUA_RESIDUAL_NONE) {
+    const int first = c.d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
+    operands.push_back(make_integers(holes ? with_holes(c.output(), room) : c.output(), rng, first, first + 255));
+  }
+  const std::vector<double> want = reference(c, dense(x), operands.size() > 1 ? dense(operands[1]) : std::vector<float>());
+  const std::vector<Data> got = run(op, operands, {holes ? with_holes(c.output(), room) : c.output()});
   ASSERT_EQ(got.size(), 1u);
   expect_close(got[0], want, 0.0);
 }
+
+bool is_depthwise(const Case& c) { return !c.transposed && c.d.groups > 1 && c.d.groups == c.d.in_channels; }
 
 Case random_case(Rng& rng) {
   Case c;
@@ -166,6 +189,14 @@ Case random_case(Rng& rng) {
   d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3))};
   const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_RELU, 0, 0}, {SKUA_ACTIVATION_RELU6, 0, 0}, {SKUA_ACTIVATION_CLAMP, -7.5f, 20}};
   d.epilogue.activation = activations[rng.integer(0, 3)];
+  const bool bytes = is_integer(d.output_type);
+  if (bytes && rng.integer(0, 2) == 0 && !is_depthwise(c)) {
+    d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+    d.residual_q.scale = d.output_q.scale * rng.uniform(0.1f, 3);
+    d.residual_q.zero_point = (d.output_type == SKUA_DTYPE_S8 ? -128 : 0) + rng.integer(0, 255);
+  } else if (bytes && rng.integer(0, 2) == 0) {
+    d.requantization.rounding = skua_rounding(rng.integer(1, 2));
+  }
   const int most = small() ? 7 : 14;
   c.batch = size_t(rng.integer(1, 2));
   c.in_h = size_t(rng.integer(1, most));
@@ -224,8 +255,16 @@ TEST(ConvInt8, PlanesGiveTheSame) {
     Data other = make_integers(i % 2 ? with_holes(planes(c.input()), room) : planes(c.input()), rng, least, least + 255);
     const std::vector<float> values = moved(dense(x), c.input());
     for (size_t e = 0; e < values.size(); ++e) other.v[offset(resolved(other.t), e)] = values[e];
-    const std::vector<float> want = moved(dense(run(pixels, {x})[0]), c.output());
-    const std::vector<float> got = dense(run(planar, {other}, {i % 2 ? with_holes(planes(c.output()), room) : planes(c.output())})[0]);
+    std::vector<Data> xs = {x}, others = {other};
+    if (c.d.epilogue.residual != SKUA_RESIDUAL_NONE) {
+      const int first = c.d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
+      xs.push_back(make_integers(c.output(), rng, first, first + 255));
+      others.push_back(make_integers(i % 2 ? with_holes(planes(c.output()), room) : planes(c.output()), rng, first, first + 255));
+      const std::vector<float> added = moved(dense(xs[1]), c.output());
+      for (size_t e = 0; e < added.size(); ++e) others[1].v[offset(resolved(others[1].t), e)] = added[e];
+    }
+    const std::vector<float> want = moved(dense(run(pixels, xs)[0]), c.output());
+    const std::vector<float> got = dense(run(planar, others, {i % 2 ? with_holes(planes(c.output()), room) : planes(c.output())})[0]);
     ASSERT_EQ(got, want);
   }
 }
@@ -296,7 +335,9 @@ TEST(ConvInt8, PackedWeightsComeBack) {
     SKUA_EXPECT_OK(skua_op_create_packed(context, blob.memory(), size, &again));
     const int least = c.d.input_type == SKUA_DTYPE_S8 ? -128 : 0;
     const Data x = make_integers(c.input(), rng, least, least + 255);
-    expect_same_bits(run(again, {x})[0], run(op, {x})[0]);
+    std::vector<Data> operands = {x};
+    if (c.d.epilogue.residual != SKUA_RESIDUAL_NONE) operands.push_back(make_integers(c.output(), rng, 0, 100));
+    expect_same_bits(run(again, operands)[0], run(op, operands)[0]);
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -330,7 +371,9 @@ TEST(ConvInt8, WhatIsRefused) {
   d = good; d.weight_q.zero_point = 1; refused(d, "weight_q", SKUA_STATUS_UNSUPPORTED);
   d = good; d.weight_type = SKUA_DTYPE_F32; refused(d, "weight_type", SKUA_STATUS_UNSUPPORTED);
   d = good; d.output_type = SKUA_DTYPE_S32; refused(d, "output_type", SKUA_STATUS_UNSUPPORTED);
-  d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual", SKUA_STATUS_UNSUPPORTED);
+  d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual_q.scale", SKUA_STATUS_INVALID_ARGUMENT);
+  d.residual_q.scale = 1; d.groups = 8; refused(d, "depthwise convolutions of bytes take none", SKUA_STATUS_UNSUPPORTED);
+  d = good; d.requantization.rounding = skua_rounding(-1); refused(d, "requantization.rounding", SKUA_STATUS_INVALID_ARGUMENT);
   d = good; d.epilogue.activation.kind = SKUA_ACTIVATION_SILU; refused(d, "activation", SKUA_STATUS_UNSUPPORTED);
   d = good; d.layout = skua_layout(2); refused(d, "layout", SKUA_STATUS_INVALID_ARGUMENT);
   d = good; d.output_type = SKUA_DTYPE_F32; refused(d, "output_q", SKUA_STATUS_INVALID_ARGUMENT);

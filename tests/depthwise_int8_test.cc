@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <tuple>
 
 #include "dispatch/requantize.h"
+#include "tests/support/fixed_point.h"
 #include "tests/support/support.h"
 
 using namespace skua_test;
@@ -28,6 +30,7 @@ class DepthwiseInt8 : public testing::Test {
   std::vector<int8_t> weights;
   std::vector<int32_t> bias;
   std::vector<float> scales;
+  std::vector<int32_t> multipliers, shifts;
   Data in;
 
   skua_conv2d_desc desc(const Layer& l, skua_dtype from, skua_dtype to, Rng& rng) {
@@ -53,6 +56,20 @@ class DepthwiseInt8 : public testing::Test {
       case 1: d.epilogue.activation.kind = SKUA_ACTIVATION_RELU; break;
       case 2: d.epilogue.activation.kind = SKUA_ACTIVATION_RELU6; break;
       case 3: d.epilogue.activation = {SKUA_ACTIVATION_CLAMP, -3.1f, 4.7f}; break;
+    }
+    if (rng.integer(0, 3) == 0) {
+      d.requantization.rounding = skua_rounding(rng.integer(1, 2));
+      multipliers.clear(), shifts.clear();
+      for (size_t c = 0; c < l.outputs(); ++c) {
+        multipliers.push_back(rng.integer(0, 7) ? rng.integer(1 << 30, INT32_MAX - 1) : rng.integer(0, INT32_MAX - 1));
+        shifts.push_back(l.extreme ? rng.integer(-31, 30) : rng.integer(-10, -6));
+      }
+      if (!l.extreme && rng.integer(0, 1)) {
+        for (size_t c = 0; c < l.outputs(); ++c)
+          std::tie(multipliers[c], shifts[c]) = fixed_point_scale(double(d.input_q.scale) * double(d.weight_q.scales ? scales[c] : d.weight_q.scale) / double(d.output_q.scale));
+      } else {
+        d.requantization.multipliers = multipliers.data(), d.requantization.shifts = shifts.data();
+      }
     }
     skua_tensor t = shape({l.batch, l.h, l.w, l.channels}, from);
     if (l.holes) t = with_holes(t, {0, 3, 1, 5});
@@ -83,6 +100,11 @@ class DepthwiseInt8 : public testing::Test {
                 const int w = weights[d.weight_layout == SKUA_WEIGHTS_HWIO ? tap * l.outputs() + c : c * l.kernel_h * l.kernel_w + tap];
                 sum += (int64_t(x[((b * l.h + size_t(iy)) * l.w + size_t(ix)) * l.channels + c / l.multiplier]) - d.input_q.zero_point) * w;
               }
+            if (d.requantization.rounding != SKUA_ROUNDING_FLOAT) {
+              const float fixed = float(fixed_point(d.requantization.rounding, int32_t(sum), multipliers[c], shifts[c]));
+              y.push_back(std::min(std::max(fixed, low), high) + float(zero));
+              continue;
+            }
             const double scale = double(d.weight_q.scales ? scales[c] : d.weight_q.scale);
             y.push_back(float(skua::requantize(int32_t(sum), float(double(d.input_q.scale) * scale / double(d.output_q.scale)), {low, high, zero})));
           }

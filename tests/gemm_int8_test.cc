@@ -9,6 +9,7 @@
 
 #include "dispatch/element.h"
 #include "tests/support/blob.h"
+#include "tests/support/fixed_point.h"
 #include "tests/support/support.h"
 
 using namespace skua_test;
@@ -24,12 +25,16 @@ struct Case {
   size_t batch = 1;      // of A and C; of a dynamic B too
   bool extremes = false; // values at the ends of their types
   bool above_least = false;  // no weight of s8 is -128: products may be added in 16 bits
+  bool residual = false;
+  int r_zero = 0;
+  skua_rounding rounding = SKUA_ROUNDING_FLOAT;
+  bool given = false;    // multipliers and shifts: any there are
   uint32_t seed = 1;
   std::string text() const {
     std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant" : "") +
                     (per_column ? " per column" : "") + (bias ? " bias" : "") + " types " + skua_dtype_name(a_type) + " " + skua_dtype_name(b_type) + " " + skua_dtype_name(c_type);
-    return s + " zero points " + std::to_string(a_zero) + " " + std::to_string(b_zero) + " " + std::to_string(c_zero) + " activation " + std::to_string(activation.kind) + " hole " +
-           std::to_string(hole) + " batch " + std::to_string(batch) + (above_least ? " above least" : "") + " seed " + std::to_string(seed);
+    return s + " zero points " + std::to_string(a_zero) + " " + std::to_string(b_zero) + " " + std::to_string(c_zero) + " activation " + std::to_string(activation.kind) + " residual " +
+           std::to_string(residual ? r_zero : 1000) + " rounding " + std::to_string(rounding) + (given ? " given" : "") + " hole " + std::to_string(hole) + " batch " + std::to_string(batch) + (above_least ? " above least" : "") + " seed " + std::to_string(seed);
   }
 };
 
@@ -48,7 +53,9 @@ Data bytes(const Case& c, skua_dtype type, size_t rows, size_t columns, Rng& rng
 
 struct Product {
   Case c;
-  Data a, b;
+  Data a, b, r;
+  std::vector<int32_t> multipliers, shifts;
+  float r_scale = 0;
   std::vector<int32_t> bias;
   std::vector<float> scales;
   std::vector<int32_t> zeros;
@@ -65,7 +72,7 @@ struct Product {
     if (c.above_least && c.b_type == SKUA_DTYPE_S8)
       for (float& v : b.v) v = v == -128 ? -127 : v;
     for (size_t j = 0; j < c.n; ++j) {
-      bias.push_back(rng.integer(-20000, 20000));
+      bias.push_back(c.given && rng.next() % 4 == 0 ? int32_t(rng.next()) : rng.integer(-20000, 20000));  // fixed point meets sums of all sizes
       scales.push_back(c.per_column ? rng.uniform(0.001f, 0.02f) : 0.01f);
       zeros.push_back(c.b_zero);
     }
@@ -86,6 +93,20 @@ struct Product {
       desc.b_q.scale = 0.01f, desc.b_q.zero_point = c.b_zero;
     }
     if (is_int(c.c_type)) desc.c_q.scale = c_scale, desc.c_q.zero_point = c.c_zero;
+    if (c.residual) {
+      r = bytes(c, c.c_type, c.m, c.n, rng);
+      r_scale = c_scale * (c.extremes ? 3.7f : 0.43f);
+      desc.residual_q.scale = r_scale, desc.residual_q.zero_point = c.r_zero;
+      desc.epilogue.residual = c.activation.kind == SKUA_ACTIVATION_NONE && rng.next() % 2 ? SKUA_RESIDUAL_AFTER_ACTIVATION : SKUA_RESIDUAL_BEFORE_ACTIVATION;
+    }
+    desc.requantization.rounding = c.rounding;
+    for (size_t j = 0; c.rounding != SKUA_ROUNDING_FLOAT && j < c.n; ++j) {
+      auto [multiplier, shift] = fixed_point_scale(double(a_scale) * double(scales[j]) / double(c_scale));
+      if (c.given) multiplier = rng.next() % 4 ? rng.integer(0, INT32_MAX - 1) : rng.next() % 2 ? INT32_MAX : 0, shift = rng.next() % 3 ? rng.integer(-31, 30) : rng.integer(-15, -5);
+      multipliers.push_back(c.constant_b || !j ? multiplier : multipliers[0]);
+      shifts.push_back(c.constant_b || !j ? shift : shifts[0]);
+    }
+    if (c.given) desc.requantization.multipliers = multipliers.data(), desc.requantization.shifts = shifts.data();
   }
 
   std::vector<uint8_t> weights() const {
@@ -129,6 +150,17 @@ struct Product {
             sum += (x - c.a_zero) * (w - c.b_zero);
           }
           const float scale = float(double(a_scale) * double(scales[j]) / double(is_int(c.c_type) ? c_scale : 1));
+          if (c.rounding != SKUA_ROUNDING_FLOAT) {
+            const int32_t y = fixed_point(c.rounding, int32_t(sum), multipliers[j], shifts[j]);
+            want.push_back(std::min(std::max(double(y), double(to.low)), double(to.high)) + c.c_zero);
+            continue;
+          }
+          if (c.residual) {
+            const float add = (r.v[offset(resolved(r.t), (batch * c.m + i) * c.n + j)] - float(c.r_zero)) * float(double(r_scale) / double(c_scale));
+            const float scaled = float(int32_t(sum)) * scale;
+            want.push_back(double(std::nearbyint(std::min(std::max(scaled + add, to.low), to.high))) + c.c_zero);
+            continue;
+          }
           if (is_int(c.c_type)) want.push_back(skua::requantize(int32_t(sum), scale, to));
           else want.push_back(double(rounded(c.c_type, std::min(std::max(float(int32_t(sum)) * scale, low), high))));
         }
@@ -149,6 +181,7 @@ void check(skua_context* context, const Case& c) {
   if (!op.op) return;
   std::vector<Data> operands = {p.a};
   if (!c.constant_b) operands.push_back(p.b);
+  if (c.residual) operands.push_back(p.r);
   const std::vector<Data> got = run(op, operands, {p.c_tensor()});
   if (got.size() == 1) p.expect(got[0]);
 }
@@ -187,6 +220,11 @@ Case any_case(Rng& rng, skua_dtype a_type) {
   c.activation.a = -0.7f, c.activation.b = 1.3f;
   c.extremes = rng.next() % 4 == 0;
   c.above_least = rng.next() % 2;
+  if (is_int(c.c_type)) {
+    c.residual = rng.next() % 4 == 0;
+    c.r_zero = c.residual ? zero(c.c_type) : 0;
+    if (!c.residual && rng.next() % 3 == 0) c.rounding = skua_rounding(rng.integer(1, 2)), c.given = rng.next() % 2;
+  }
   c.seed = rng.next();
   return c;
 }
@@ -223,7 +261,7 @@ TEST_P(GemmInt8Tile, ManyRows) {
       // No result below the zero point, and sums too small to need all 32 bits: other arithmetic may serve.
       c.constant_b = true, c.k = m == 260 ? 150 : 30, c.hole = 0;
       if (c.b_type == SKUA_DTYPE_S8) c.b_zero = 0;
-      c.c_type = kBytes[n % 2], c.c_zero = least(c.c_type);
+      c.c_type = kBytes[n % 2], c.c_zero = least(c.c_type), c.r_zero = least(c.c_type) + 7;
       check(*context, c);
     }
   }
@@ -291,6 +329,7 @@ TEST(GemmInt8, Blobs) {
       Context context(isa);
       Case c;
       c.a_type = type, c.m = 5, c.n = 37, c.k = 19;
+      c.rounding = type == SKUA_DTYPE_S8 ? SKUA_ROUNDING_DOUBLE : SKUA_ROUNDING_FLOAT;
       const Product p(c);
       Op op, copy;
       SKUA_EXPECT_OK(p.create(context, &op));
@@ -367,7 +406,16 @@ TEST(GemmInt8, WhatIsRefusedSaysWhy) {
   refused(SKUA_STATUS_UNSUPPORTED, "b_q.zero_points[1] is not", [](skua_gemm_desc& d) { d.b_type = SKUA_DTYPE_U8, d.b_q.scales = scales, d.b_q.zero_points = zeros, d.b_q.axis = 1; });
   refused(SKUA_STATUS_UNSUPPORTED, "alpha is 2", [](skua_gemm_desc& d) { d.alpha = 2; });
   refused(SKUA_STATUS_UNSUPPORTED, "beta is 1", [](skua_gemm_desc& d) { d.beta = 1; });
-  refused(SKUA_STATUS_UNSUPPORTED, "residual", [](skua_gemm_desc& d) { d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "residual_q.scale is 0", [](skua_gemm_desc& d) { d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "residual_q is set", [](skua_gemm_desc& d) { d.residual_q.scale = 1; });
+  refused(SKUA_STATUS_UNSUPPORTED, "epilogue.residual is 1 with a result of f32", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0, d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
+  refused(SKUA_STATUS_UNSUPPORTED, "AFTER_ACTIVATION", [](skua_gemm_desc& d) { d.epilogue = {{SKUA_ACTIVATION_RELU, 0, 0}, SKUA_RESIDUAL_AFTER_ACTIVATION}, d.residual_q.scale = 1; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "requantization.rounding is 3", [](skua_gemm_desc& d) { d.requantization.rounding = skua_rounding(3); });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "multipliers without shifts", [](skua_gemm_desc& d) { d.requantization = {SKUA_ROUNDING_DOUBLE, zeros, nullptr}; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "rounding is FLOAT", [](skua_gemm_desc& d) { d.requantization = {SKUA_ROUNDING_FLOAT, zeros, zeros}; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "shifts[1] is 31", [](skua_gemm_desc& d) { static const int32_t far[4] = {30, 31, 0, 0}; d.requantization = {SKUA_ROUNDING_SINGLE, zeros, far}; });
+  refused(SKUA_STATUS_UNSUPPORTED, "beside a residual", [](skua_gemm_desc& d) { d.requantization.rounding = SKUA_ROUNDING_SINGLE, d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, d.residual_q.scale = 1; });
+  refused(SKUA_STATUS_UNSUPPORTED, "requantization.rounding is 2 with a result of f32", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0, d.requantization.rounding = SKUA_ROUNDING_SINGLE; });
   refused(SKUA_STATUS_UNSUPPORTED, "activation", [](skua_gemm_desc& d) { d.epilogue.activation.kind = SKUA_ACTIVATION_TANH; });
 }
 

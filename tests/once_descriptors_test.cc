@@ -64,6 +64,8 @@ TEST(Descriptor, Gemm) {
   BAD("a_q", d.a_q.scale = 0.5f);
   BAD("b_q", d.b_q.zero_point = 3);
   BAD("c_q", d.c_q.block_size = 32);
+  BAD("residual_q", d.residual_q.scale = 1);
+  BAD("requantization", d.requantization.rounding = SKUA_ROUNDING_DOUBLE);
   BAD("n is", d.n = 0);
   BAD("k is", d.k = 0);
   BAD("n ", d.n = SIZE_MAX);
@@ -106,6 +108,8 @@ TEST(Descriptor, Conv2d) {
   BAD("input_q", d.input_q.scale = 1);
   BAD("weight_q", d.weight_q.axis = 1);
   BAD("output_q", d.output_q.scales = constants());
+  BAD("residual_q", d.residual_q.zero_point = 1);
+  BAD("requantization", d.requantization.rounding = SKUA_ROUNDING_SINGLE);
   BAD("struct_size", --d.struct_size);
   BAD("input_type", d.input_type = SKUA_DTYPE_S8);
   BAD("weight_type", d.weight_type = SKUA_DTYPE_S4);

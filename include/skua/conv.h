@@ -42,7 +42,8 @@ typedef enum skua_weight_layout {
  * input in f16: it may become infinite for inputs beyond 16000, with FAST 2500. NCHW maps are computed in f32 and rounded once.
  * Integers: input s8 or u8 with input_q (per tensor, any zero point), weights s8 with weight_q (zero point 0; per tensor, or a scale for each output channel with the axis of O in
  * weight_layout: 0, or 3 of HWIO), bias s32 with the scale input * weight, output s8 or u8 with output_q, or f32, f16 or bf16. Sums are exact in 32 bits and scaled and rounded once,
- * docs/quantization.md: the same bits on every CPU, whatever numerics says. Outside the image x is the input's zero point. NCHW maps are transposed in the workspace; activations are NONE, RELU, RELU6 and CLAMP, no residual;
+ * docs/quantization.md: the same bits on every CPU, whatever numerics says. Outside the image x is the input's zero point. NCHW maps are transposed in the workspace; activations are NONE, RELU, RELU6 and CLAMP. A residual
+ * is of output_type, s8 or u8, with residual_q, and added before the activation; not to depthwise convolutions and not in fixed point (requantization);
  * kernel_h * kernel_w * in_channels / groups may be 65536 at most. */
 typedef struct skua_conv2d_desc {
   size_t struct_size;
@@ -57,6 +58,8 @@ typedef struct skua_conv2d_desc {
   skua_numerics numerics;
   uint32_t hint_in_h, hint_in_w;    /* size to choose and pack an algorithm for; both 0 = unknown: packed for the direct form and for */
                                     /* the winner at 56x56 (up to 5 times a 3x3 layer's weights, 8 with FAST). Small and odd sizes gain most from a hint */
+  skua_quantization residual_q;     /* of a residual of bytes                                                      */
+  skua_requantization requantization; /* of sums of bytes, to bytes                                                */
 } skua_conv2d_desc;
 
 static inline skua_conv2d_desc skua_conv2d_desc_init(void) {
@@ -88,6 +91,8 @@ typedef struct skua_conv2d_transpose_desc {
   skua_epilogue epilogue;
   skua_quantization input_q, weight_q, output_q;
   skua_numerics numerics;
+  skua_quantization residual_q;                /* as conv2d's                                                      */
+  skua_requantization requantization;
 } skua_conv2d_transpose_desc;
 
 static inline skua_conv2d_transpose_desc skua_conv2d_transpose_desc_init(void) {

@@ -24,7 +24,8 @@ extern "C" {
  * FAST all of them; STRICT none.
  * Bytes: a_type s8 or u8 with any zero point, b_type s8 or u8, c_type s8, u8 or a float type, in any mix; constant weights may have a scale for each column (b_q.scales, b_q.axis the
  * dimension of N); those of u8 may have a zero point, one for all columns (b_q.zero_point, or beside scales b_q.zero_points, all equal), those of s8 none. The sum bias + (A - a_zero) * (B - b_zero) is exact in 32 bits, with a bias of s32 in units of a_q.scale * b_q.scale; how it is requantised is in
- * docs/quantization.md: the same bits on every CPU. A float C is the sum times both scales. Activations are clamps; no residual, alpha 1, beta 0.
+ * docs/quantization.md: the same bits on every CPU. A float C is the sum times both scales. Activations are clamps; alpha 1, beta 0. A residual is of c_type, s8 or u8, with residual_q, and added before the activation,
+ * not in fixed point (requantization).
  * Quantised rows: with quantize_a, a_type is f32, f16 or bf16, c_type the same or f32, and B constant: s8 with a scale for the tensor or for each column, or s4 (-8..7, two's complement, two values a byte, the even
  * index in the low nibble; ldb, or the length of a row, is even), with a scale for the tensor, each column, or each block_size = 32, 64, 128 or 256 of K of a column (scales[column * blocks + block], blocks = ceil(K / block_size),
  * of scale_type, cast to the pointer; axis is that of N here too), and zero_points of as many. Each row of A becomes bytes over its range and 0 (docs/quantization.md), products of a block are exact, and C = row scale * sum over the blocks
@@ -45,6 +46,8 @@ typedef struct skua_gemm_desc {
   skua_numerics numerics;
   size_t hint_m;                    /* M to choose the packed format for; 0 = unknown                              */
   bool quantize_a;                  /* float A, weights of s8 or s4: rows of A become bytes as they are read; else weights become floats */
+  skua_quantization residual_q;     /* of a residual of bytes                                                      */
+  skua_requantization requantization; /* of sums of bytes, to bytes                                                */
 } skua_gemm_desc;
 
 static inline skua_gemm_desc skua_gemm_desc_init(void) {

@@ -110,6 +110,20 @@ typedef struct skua_quantization {
   skua_dtype scale_type;      /* F32; F16 or BF16 for block scales                                                     */
 } skua_quantization;
 
+/* How the exact sums of a quantised product or convolution become bytes; formulas in docs/quantization.md. */
+typedef enum skua_rounding {
+  SKUA_ROUNDING_FLOAT = 0,  /* sum * scale in f32, to the nearest integer, ties to even                                 */
+  SKUA_ROUNDING_DOUBLE = 1, /* fixed point, rounded twice: gemmlowp's doubling high product, then a division by a power of two. TensorFlow Lite's by default */
+  SKUA_ROUNDING_SINGLE = 2  /* fixed point, rounded once: TensorFlow Lite's built with TFLITE_SINGLE_ROUNDING            */
+} skua_rounding;
+
+/* Zeroed: SKUA_ROUNDING_FLOAT. Fixed point stands for a scale by multiplier * 2^(shift - 31); without arrays both come from input scale * weight scale / output scale. */
+typedef struct skua_requantization {
+  skua_rounding rounding;
+  const int32_t* multipliers; /* one for each output channel or column, 0 or more; NULL = from the scales. Read at create */
+  const int32_t* shifts;      /* likewise, -31..30; both or neither                                                     */
+} skua_requantization;
+
 /* Activations that operators fuse; each is also a unary operator (elementwise.h). */
 typedef enum skua_activation_kind {
   SKUA_ACTIVATION_NONE = 0,

@@ -30,6 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     d.a_q.scale = bytes.real(), d.b_q.scale = bytes.real(), d.a_q.zero_point = int(bytes.byte()) - 128;
     if (bytes.flag()) d.b_q.zero_point = int(bytes.byte());
     if (d.c_type == SKUA_DTYPE_S8 || d.c_type == SKUA_DTYPE_U8) d.c_q.scale = bytes.real(), d.c_q.zero_point = int(bytes.byte()) - 128;
+    d.requantization.rounding = bytes.flag() ? SKUA_ROUNDING_FLOAT : bytes.value<skua_rounding>(3);
+    if (bytes.flag()) d.residual_q.scale = bytes.real(), d.residual_q.zero_point = int(bytes.byte()) - 128;
   }
   const bool quantized = kind >= 64 && kind < 128;
   if (quantized) {
