@@ -225,8 +225,9 @@ static void set_columns(const GemmBlock& g, size_t first, GemmTile& t) {
   t.above_least = g.above_least;
   t.shift = g.shift ? g.shift + first : nullptr;
   t.single = g.single;
+  t.b_zeros = g.b_zeros ? g.b_zeros + first : nullptr;
   t.residual_by = g.residual_by;
-  t.positive = g.fits && g.small && !g.row_quant && !g.shift && !g.residual && ((g.c_type == Element::s8 && g.zero == -128) || (g.c_type == Element::u8 && g.zero == 0));
+  t.positive = g.fits && g.small && !g.row_quant && !g.shift && !g.residual && !g.b_zeros && ((g.c_type == Element::s8 && g.zero == -128) || (g.c_type == Element::u8 && g.zero == 0));
 }
 
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t) {

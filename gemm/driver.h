@@ -95,6 +95,7 @@ struct GemmBlock {
   const int32_t* shift = nullptr;
   bool single = false;
   QuantizedResidual residual_by = {0, 0};
+  const int32_t* b_zeros = nullptr;
   // Lines of even rows: after so many rows there is a gap, in elements, and RowPointers::even is to the end of the line. line = 0: rows are as they are.
   size_t line = 0;
   ptrdiff_t a_gap = 0, c_gap = 0, residual_gap = 0;

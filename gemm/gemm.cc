@@ -51,6 +51,7 @@ skua_status open(skua_op* base) {
     } else {
       op.fits = op.scale ? scales_fit(op.scale, size_t(c.n)) : c.q.scale < 1;
     }
+    if (c.q.each_zero && c.constant_b) op.b_zeros = reinterpret_cast<const int32_t*>(w + (gemm_column_vectors(c) - 1) * vector);
     op.small = c.small;
     op.activation.low = c.q.low;
     op.activation.high = c.q.high;
@@ -197,7 +198,7 @@ GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
   return {.tile = p.kernel, .format = format_of(p.kernel), .n = p.n, .segment_count = 1, .k = p.k, .segments = whole, .kc = p.kc, .packed = op.packed, .packed_depth = p.k,
           .in_place = nullptr, .ldb = 0, .alpha = op.config.alpha, .beta = op.config.beta, .bias = op.bias, .activation = op.activation, .residual = skua_residual(op.config.residual),
           .a_step = 0, .c_step = 0, .residual_step = 0, .more_panels = 0, .a_type = op.config.a_type, .c_type = op.config.c_type,
-          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero, .fits = op.fits, .small = op.small, .above_least = op.above_least, .shift = op.shift, .single = op.config.q.rounding == SKUA_ROUNDING_SINGLE, .residual_by = op.config.q.residual};
+          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = op.b_zeros ? 1 : packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero, .fits = op.fits, .small = op.small, .above_least = op.above_least, .shift = op.shift, .single = op.config.q.rounding == SKUA_ROUNDING_SINGLE, .residual_by = op.config.q.residual, .b_zeros = op.b_zeros};
 }
 
 void multiply_task(void* arg, size_t index, uint32_t worker) {

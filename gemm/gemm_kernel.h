@@ -55,6 +55,7 @@ struct GemmTile {
   const int32_t* column_sums;    // read with row_quant only
   const GemmRowQuant* row_quant; // of the tile's rows, one after the other (of all groups' rows); NULL = A has one scale, which is in `scale`, and one zero point, which is in `offset`
   int32_t b_zero;                // of B as packed; where it is not 0 the tile sums its rows of A,
+  const int32_t* b_zeros;        // of each column, whole vectors readable, where they differ: b_zero is 1; else NULL
   int32_t* row_terms;            // and leaves b_zero times the sums here (of all groups' rows) for the next panel, which finds them known; NULL = nowhere
   bool terms_known;
   int32_t zero;                  // of C: added to a rounded result
@@ -73,7 +74,7 @@ struct GemmTile {
 //   C of 8 bits: y += residual where there is one; zero + nearest_even(clamp(y, low, high)), low and high the type's range less `zero`, or closer; else clamp(y, low, high), rounded once
 //
 // Zero points are folded: with zero points za and zb (of A, and of B as packed) offset[j] = bias[j] - (za + a_shift) * (sum over k of B[k][j] - depth * zb), and b_zero = zb. B of s8
-// that is packed as u8 has zb = 128, so such a tile sums its rows. There is one pass over the depth (load_c is false, finish true), no alpha, beta.
+// that is packed as u8 has zb = 128, so such a tile sums its rows. With b_zeros zb is each column's own, and b_zeros[j] stands before the sum of the row. There is one pass over the depth (load_c is false, finish true), no alpha, beta.
 // k of a segment need not be a multiple of kr: B has its segments rounded up to kr, zeros behind the depth, so segments[s].b is a multiple of kr and depth of the panel
 // segment_count * round_up(k, kr). Nothing behind the k-th byte of a row is read.
 // row_quant serves rows that were quantised on their way (each its own scale and zero point, za = 0 in `offset` then); `bias` is f32 in that case.

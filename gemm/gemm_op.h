@@ -12,6 +12,7 @@ struct GemmQuantized {
   uint32_t rounding;           // skua_rounding; not FLOAT: `fixed` is in the place of scale, and scales of columns are multipliers, shifts behind them
   FixedScale fixed;
   QuantizedResidual residual;
+  uint32_t each_zero;          // columns of B have zero points of their own: as packed, behind the other vectors of columns; b_zero is 0
 };
 
 struct GemmConfig {
@@ -35,17 +36,18 @@ struct GemmOp : skua_op {
   const int32_t* offset;  // bytes, likewise: where sums start; of a B that is an input its bias, or NULL
   const float* scale;     // likewise; NULL: B is an input
   const int32_t* shift;   // likewise, in fixed point
+  const int32_t* b_zeros; // likewise, where columns have zero points of their own
   bool fits, small, above_least;  // bytes: scales_fit(), sums_small(), all_above_least()
   const void* packed;   // panels of a constant B
 };
 
 inline GemmTypes types_of(const GemmConfig& c) {
   const bool strict = c.numerics == SKUA_NUMERICS_STRICT;
-  return {c.a_type, c.c_type, strict, 0, strict && c.constant_b && c.b_type == Element::f32, is_int8(c.a_type) && c.q.b_zero != 0};
+  return {c.a_type, c.c_type, strict, 0, strict && c.constant_b && c.b_type == Element::f32, is_int8(c.a_type) && (c.q.b_zero != 0 || c.q.each_zero)};
 }
 
-// Vectors of columns that a product of bytes has: offsets, scales, in fixed point shifts.
-inline size_t gemm_column_vectors(const GemmConfig& c) { return c.q.rounding != SKUA_ROUNDING_FLOAT ? 3 : 2; }
+// Vectors of columns that a product of bytes has: offsets, scales, in fixed point shifts, zero points.
+inline size_t gemm_column_vectors(const GemmConfig& c) { return 2 + (c.q.rounding != SKUA_ROUNDING_FLOAT) + (c.q.each_zero != 0); }
 // In front of the panels: the bias; of bytes these vectors, or the bias alone.
 inline size_t gemm_bias_floats(const GemmConfig& c) {
   const size_t one = round_up(size_t(c.n), 16);
@@ -68,8 +70,8 @@ skua_status gemm_output(const skua_tensor& y, GemmShape& p);
 skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, const void* b, const int32_t* bias, skua_op** out);
 bool gemm_open_bytes(GemmOp& op);  // false: the blob is damaged
 skua_status check_gemm_shape(const skua_gemm_desc& d, const void* b, const void* bias);  // create.cc
-// offset[j] = bias[j] - (a_zero + shift) * (sums[j] - depth * b_zero), modulo 2^32; `offset` holds the sums of B as given. NULL = no bias.
-void gemm_offsets(const GemmQuantized& q, const Kernel* tile, size_t n, size_t depth, const int32_t* bias, int32_t* offset);
+// offset[j] = bias[j] - (a_zero + shift) * (sums[j] - depth * b_zero), modulo 2^32; `offset` holds the sums of B as given. NULL = no bias. b_zeros: of each column; NULL = q.b_zero.
+void gemm_offsets(const GemmQuantized& q, const Kernel* tile, size_t n, size_t depth, const int32_t* bias, int32_t* offset, const int32_t* b_zeros = nullptr);
 
 extern const OpClass gemm_class;
 skua_status gemm_remake(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out);  // OpClass::remake

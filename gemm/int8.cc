@@ -4,9 +4,9 @@
 
 namespace skua {
 
-void gemm_offsets(const GemmQuantized& q, const Kernel* tile, size_t n, size_t depth, const int32_t* bias, int32_t* offset) {
-  const uint32_t a_zero = uint32_t(q.a_zero + table_of(tile).a_shift), all = uint32_t(depth) * uint32_t(q.b_zero);
-  for (size_t j = 0; j < n; ++j) offset[j] = int32_t((bias ? uint32_t(bias[j]) : 0) - a_zero * (uint32_t(offset[j]) - all));
+void gemm_offsets(const GemmQuantized& q, const Kernel* tile, size_t n, size_t depth, const int32_t* bias, int32_t* offset, const int32_t* b_zeros) {
+  const uint32_t a_zero = uint32_t(q.a_zero + table_of(tile).a_shift);
+  for (size_t j = 0; j < n; ++j) offset[j] = int32_t((bias ? uint32_t(bias[j]) : 0) - a_zero * (uint32_t(offset[j]) - uint32_t(depth) * uint32_t(b_zeros ? b_zeros[j] : q.b_zero)));
 }
 
 bool gemm_open_bytes(GemmOp& op) {
@@ -25,8 +25,6 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   SKUA_TRY(check_gemm_shape(d, b, bias));
   if (b) SKUA_TRY(need_weight_quantization("gemm", "b_q", d.b_q, d.b_type, d.n, d.transpose_b ? 0 : 1));
   else SKUA_TRY(need_quantization("gemm", "b_q", d.b_q, d.b_type));
-  for (size_t j = 1; b && d.b_q.scales && d.b_q.zero_points && j < d.n; ++j)
-    if (d.b_q.zero_points[j] != d.b_q.zero_points[0]) return SKUA_UNSUPPORTED_("gemm: b_q.zero_points[%zu] is not b_q.zero_points[0]; columns have one zero point", j);
   SKUA_TRY(need_quantization_of("gemm", "c_q", d.c_q, d.c_type));
   if (d.alpha != 1 || d.beta != 0) return SKUA_UNSUPPORTED_("gemm: alpha is %g and beta is %g; with a_type %s they are 1 and 0", double(d.alpha), double(d.beta), skua_dtype_name(d.a_type));
   Requantize to;
@@ -34,6 +32,8 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   QuantizedResidual residual;
   SKUA_TRY(quantized_residual("gemm", d.epilogue, result, d.c_q, d.residual_q, residual));
   SKUA_TRY(need_requantization("gemm", d.requantization, result, b ? d.n : 1, d.epilogue.residual));
+  for (size_t j = 1; context->gpu && b && d.b_q.scales && d.b_q.zero_points && j < d.n; ++j)
+    if (d.b_q.zero_points[j] != d.b_q.zero_points[0]) return SKUA_UNSUPPORTED_("gemm: b_q.zero_points[%zu] is not b_q.zero_points[0]; on GPUs columns have one zero point", j);
   if (context->gpu && (d.epilogue.residual != SKUA_RESIDUAL_NONE || d.requantization.rounding != SKUA_ROUNDING_FLOAT))
     return SKUA_UNSUPPORTED_("gemm: %s, which GPUs do not take yet", d.epilogue.residual != SKUA_RESIDUAL_NONE ? "epilogue.residual of bytes" : "requantization.rounding in fixed point");
   SKUA_ON_GPU(context, create_gemm_bytes(context, d, to, b, bias, out));
@@ -49,7 +49,9 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   c.residual = uint32_t(d.epilogue.residual);
   c.n = d.n; c.k = d.k;
   c.q.a_zero = d.a_q.zero_point;
-  c.q.b_zero = !d.b_q.scales ? d.b_q.zero_point : d.b_q.zero_points ? d.b_q.zero_points[0] : 0;
+  const int32_t* const zeros = b && d.b_q.scales ? d.b_q.zero_points : nullptr;
+  for (size_t j = 1; zeros && j < d.n; ++j) c.q.each_zero |= zeros[j] != zeros[0];
+  if (!c.q.each_zero) c.q.b_zero = !d.b_q.scales ? d.b_q.zero_point : d.b_q.zero_points ? d.b_q.zero_points[0] : 0;
   c.q.zero = to.zero_point;
   c.q.low = to.low;
   c.q.high = to.high;
@@ -94,7 +96,9 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   for (size_t p = 0; p < panel_count(c.format, d.n); ++p)
     pack_bytes(pack)(d.k, panel_columns(c.format, d.n, p), panel_width(c.format, d.n, p), at(b, c.b_type, ptrdiff_t(p * c.format.nr * stride_n)), stride_k, stride_n,
                      panels + panel_offset(c.format, p, d.k), offset + p * c.format.nr);
-  gemm_offsets(c.q, tile, d.n, d.k, bias, offset);
+  gemm_offsets(c.q, tile, d.n, d.k, bias, offset, c.q.each_zero ? zeros : nullptr);
+  int32_t* const packed_zeros = offset + gemm_bias_floats(c) - round_up(d.n, 16);
+  for (size_t j = 0; c.q.each_zero && j < d.n; ++j) packed_zeros[j] = packed_zero(c.b_type, zeros[j], c.format.element);
   return open_op(base, out);
 }
 

@@ -83,7 +83,9 @@ template <class C> SKUA_INL void finish_row(const GemmTile& t, const int32_t* su
   [[maybe_unused]] const FixedRequantizer fixed = {{t.low, t.high, t.zero}, t.single};
   for (; j < t.n; j += L) {
     const size_t n = t.n - j < size_t(L) ? t.n - j : size_t(L);
-    I32 s = I32::load(sums + j) - I32::set1(row.less);
+    I32 s = I32::load(sums + j);
+    if (t.b_zeros) s.v = vmlsq_s32(s.v, vld1q_s32(t.b_zeros + j), vdupq_n_s32(row.less));
+    else s = s - I32::set1(row.less);
     if (t.row_quant) s.v = vmlsq_s32(s.v, vld1q_s32(t.column_sums + j), vdupq_n_s32(row.zero));
     if constexpr (bytes)
       if (t.shift) {

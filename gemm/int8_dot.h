@@ -74,16 +74,12 @@ constexpr bool kPrepared = false;
 constexpr bool kPrepared = true;
 #endif
 
-// The low 32 bits.
 #if defined(SKUA_ISA_scalar)
-SKUA_INL I32 product(I32 a, I32 b) { return {int32_t(uint32_t(a.v) * uint32_t(b.v))}; }
 SKUA_INL void store_totals(const I32 (&x)[4], int32_t* to) {
   for (int i = 0; i < 4; ++i) to[i] = x[i].v;
 }
 SKUA_INL I32 load_words(const void* p) { return {word_at(p)}; }
 #else
-typedef uint32_t Words __attribute__((vector_size(4 * I32::L)));
-SKUA_INL I32 product(I32 a, I32 b) { return {decltype(a.v)(Words(a.v) * Words(b.v))}; }
 SKUA_INL I32 load_words(const void* p) { return I32::load(static_cast<const int32_t*>(p)); }
 // The sums of four vectors' lanes: a four by four transpose in every 128 bits, added up on the way.
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)

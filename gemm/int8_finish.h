@@ -21,6 +21,14 @@ SKUA_INL void pin_word(I32& x) {
 #endif
 }
 
+// The low 32 bits.
+#if defined(SKUA_ISA_scalar)
+SKUA_INL I32 product(I32 a, I32 b) { return {int32_t(uint32_t(a.v) * uint32_t(b.v))}; }
+#else
+typedef uint32_t Words __attribute__((vector_size(4 * I32::L)));
+SKUA_INL I32 product(I32 a, I32 b) { return {decltype(a.v)(Words(a.v) * Words(b.v))}; }
+#endif
+
 constexpr int32_t kTwoTo23 = 0x4b000000;  // the bits of 2^23 as a float
 
 struct ByteStore {
@@ -103,7 +111,9 @@ inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step,
 #endif
 
 // Rows of `step` sums. Not inlined: all tiles of a unit share it.
-__attribute__((noinline)) inline void finish_rows(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const GemmRowQuant* quant, const void* const* residual) {
+__attribute__((noinline)) inline void finish_rows(const GemmTile& t, int32_t* sums, size_t step, size_t rows, void* const* c, const GemmRowQuant* quant, const void* const* residual, const int32_t* terms) {
+  for (size_t r = 0; t.b_zeros && r < rows; ++r)
+    for (size_t j = 0; j < t.n; j += L) (I32::load(sums + r * step + j) - product(I32::load(t.b_zeros + j), I32::set1(terms[r]))).store(sums + r * step + j);
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   switch (t.c_type) {
 #ifdef SKUA_TYPE_f16
@@ -210,8 +220,8 @@ constexpr bool kPositive = false;
 #endif
 
 // C of 8 bits from registers; all else by way of the stack. positive: GemmTile's, where sums began accordingly.
-template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c, [[maybe_unused]] bool positive) {
-  if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias && !t.shift && !t.residual) {
+template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c, [[maybe_unused]] bool positive, const int32_t* terms) {
+  if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias && !t.shift && !t.residual && !t.b_zeros) {
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
     if constexpr (NV <= 4) {
       if (positive) return finish_wide<true>(t, acc, c);
@@ -233,7 +243,7 @@ template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_
   for (int r = 0; r < MR; ++r) rows[r] = c(r);
   if (t.residual)
     for (int r = 0; r < MR; ++r) residual[r] = C::residual(t, row, r);
-  finish_rows(t, sums, NV * L, MR, rows, t.row_quant ? t.row_quant + row : nullptr, residual);
+  finish_rows(t, sums, NV * L, MR, rows, t.row_quant ? t.row_quant + row : nullptr, residual, terms);
 }
 
 }  // namespace

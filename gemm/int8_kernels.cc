@@ -152,12 +152,12 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
   }
   SKUA_UNROLL for (int s = 1; s < sets; ++s) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = acc[0][r][v] + acc[s][r][v];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin_word(acc[0][r][v]);  // else gcc copies and spills them in the loop
-  if (t.b_zero)  // not where the sums start: they would wait for it
+  if (t.b_zero && !t.b_zeros)  // not where the sums start: they would wait for it
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       const I32 term = I32::set1(terms[r]);
       SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = acc[0][r][v] - term;
     }
-  finish<MR, NV>(t, row, acc[0], c, positive);
+  finish<MR, NV>(t, row, acc[0], c, positive, terms);
 }
 
 // Rows of C by pointers, or by a step.
@@ -215,6 +215,7 @@ template <class T, int NV> void panels(const GemmTile& t) {
     one.offset += one.n;
     if (t.bias) one.bias += one.n;
     if (t.shift) one.shift += one.n;
+    if (t.b_zeros) one.b_zeros += one.n;
     if (residual) residual = static_cast<const char*>(residual) + one.n;
     if (t.row_quant) one.column_sums += one.n;
   }

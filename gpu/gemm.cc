@@ -159,7 +159,7 @@ skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, 
   c.alpha = 1;
   c.n = d.n; c.k = d.k;
   const int32_t b_zero = !d.b_q.scales ? d.b_q.zero_point : d.b_q.zero_points ? d.b_q.zero_points[0] : 0;
-  c.q = {d.a_q.zero_point, b_zero, to.zero_point, to.low, to.high, sum_scale(d.a_q, d.b_q, 0, result, d.c_q), SKUA_ROUNDING_FLOAT, {}, {}};
+  c.q = {d.a_q.zero_point, b_zero, to.zero_point, to.low, to.high, sum_scale(d.a_q, d.b_q, 0, result, d.c_q), SKUA_ROUNDING_FLOAT, {}, {}, 0};
   size_t n = 0, bytes = 0;
   if (d.k > SIZE_MAX - 4 || !mul(columns_of(c), depth_of(c), n) || !weights_bytes(bias_of(c), c.a_type, weights_of(c), bytes))
     return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);

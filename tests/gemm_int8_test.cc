@@ -25,6 +25,7 @@ struct Case {
   size_t batch = 1;      // of A and C; of a dynamic B too
   bool extremes = false; // values at the ends of their types
   bool above_least = false;  // no weight of s8 is -128: products may be added in 16 bits
+  bool each_zero = false; // zero points of B's columns, around b_zero
   bool residual = false;
   int r_zero = 0;
   skua_rounding rounding = SKUA_ROUNDING_FLOAT;
@@ -32,7 +33,7 @@ struct Case {
   uint32_t seed = 1;
   std::string text() const {
     std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant" : "") +
-                    (per_column ? " per column" : "") + (bias ? " bias" : "") + " types " + skua_dtype_name(a_type) + " " + skua_dtype_name(b_type) + " " + skua_dtype_name(c_type);
+                    (per_column ? " per column" : "") + (each_zero ? " zero points" : "") + (bias ? " bias" : "") + " types " + skua_dtype_name(a_type) + " " + skua_dtype_name(b_type) + " " + skua_dtype_name(c_type);
     return s + " zero points " + std::to_string(a_zero) + " " + std::to_string(b_zero) + " " + std::to_string(c_zero) + " activation " + std::to_string(activation.kind) + " residual " +
            std::to_string(residual ? r_zero : 1000) + " rounding " + std::to_string(rounding) + (given ? " given" : "") + " hole " + std::to_string(hole) + " batch " + std::to_string(batch) + (above_least ? " above least" : "") + " seed " + std::to_string(seed);
   }
@@ -74,7 +75,7 @@ struct Product {
     for (size_t j = 0; j < c.n; ++j) {
       bias.push_back(c.given && rng.next() % 4 == 0 ? int32_t(rng.next()) : rng.integer(-20000, 20000));  // fixed point meets sums of all sizes
       scales.push_back(c.per_column ? rng.uniform(0.001f, 0.02f) : 0.01f);
-      zeros.push_back(c.b_zero);
+      zeros.push_back(c.each_zero && rng.next() % 4 ? rng.integer(least(c.b_type), greatest(c.b_type)) : c.b_zero);
     }
     // The results' spread is about that of a byte, less of it clamped than not.
     c_scale = is_int(c.c_type) ? 0.02f * 0.01f * 80 * std::sqrt(float(c.k) + 1) : 1;
@@ -86,7 +87,7 @@ struct Product {
     desc.epilogue.activation = c.activation;
     desc.a_q.scale = a_scale, desc.a_q.zero_point = c.a_zero;
     if (c.per_column && c.constant_b) {
-      desc.b_q.scales = scales.data(), desc.b_q.zero_points = c.b_zero ? zeros.data() : nullptr;
+      desc.b_q.scales = scales.data(), desc.b_q.zero_points = c.b_zero || c.each_zero ? zeros.data() : nullptr;
       desc.b_q.axis = c.transpose_b ? 0 : 1;
     } else {
       scales.assign(c.n, 0.01f);
@@ -147,7 +148,7 @@ struct Product {
           int64_t sum = c.bias ? bias[j] : 0;
           for (size_t l = 0; l < c.k; ++l) {
             const int64_t x = int64_t(a.v[batch * batch_a + (c.transpose_a ? l * lda + i : i * lda + l)]), w = int64_t(b.v[batch * batch_b + (c.transpose_b ? j * ldb + l : l * ldb + j)]);
-            sum += (x - c.a_zero) * (w - c.b_zero);
+            sum += (x - c.a_zero) * (w - zeros[j]);
           }
           const float scale = float(double(a_scale) * double(scales[j]) / double(is_int(c.c_type) ? c_scale : 1));
           if (c.rounding != SKUA_ROUNDING_FLOAT) {
@@ -220,6 +221,7 @@ Case any_case(Rng& rng, skua_dtype a_type) {
   c.activation.a = -0.7f, c.activation.b = 1.3f;
   c.extremes = rng.next() % 4 == 0;
   c.above_least = rng.next() % 2;
+  c.each_zero = c.constant_b && c.per_column && c.b_type == SKUA_DTYPE_U8 && rng.next() % 2;
   if (is_int(c.c_type)) {
     c.residual = rng.next() % 4 == 0;
     c.r_zero = c.residual ? zero(c.c_type) : 0;
@@ -259,7 +261,7 @@ TEST_P(GemmInt8Tile, ManyRows) {
       c.m = m, c.n = n, c.k = m == 260 ? 300 : 33;
       check(*context, c);
       // No result below the zero point, and sums too small to need all 32 bits: other arithmetic may serve.
-      c.constant_b = true, c.k = m == 260 ? 150 : 30, c.hole = 0;
+      c.constant_b = true, c.each_zero = false, c.k = m == 260 ? 150 : 30, c.hole = 0;
       if (c.b_type == SKUA_DTYPE_S8) c.b_zero = 0;
       c.c_type = kBytes[n % 2], c.c_zero = least(c.c_type), c.r_zero = least(c.c_type) + 7;
       check(*context, c);
@@ -403,7 +405,10 @@ TEST(GemmInt8, WhatIsRefusedSaysWhy) {
   refused(SKUA_STATUS_INVALID_ARGUMENT, "c_q.scale is nan", [](skua_gemm_desc& d) { d.c_q.scale = NAN; });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "c_q is set", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32; });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "b_q.axis is 0", [](skua_gemm_desc& d) { d.b_q.scales = scales; });
-  refused(SKUA_STATUS_UNSUPPORTED, "b_q.zero_points[1] is not", [](skua_gemm_desc& d) { d.b_type = SKUA_DTYPE_U8, d.b_q.scales = scales, d.b_q.zero_points = zeros, d.b_q.axis = 1; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "b_q.zero_points[3] is 300", [](skua_gemm_desc& d) {
+    static const int32_t far[4] = {0, 1, 2, 300};
+    d.b_type = SKUA_DTYPE_U8, d.b_q.scales = scales, d.b_q.zero_points = far, d.b_q.axis = 1;
+  });
   refused(SKUA_STATUS_UNSUPPORTED, "alpha is 2", [](skua_gemm_desc& d) { d.alpha = 2; });
   refused(SKUA_STATUS_UNSUPPORTED, "beta is 1", [](skua_gemm_desc& d) { d.beta = 1; });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "residual_q.scale is 0", [](skua_gemm_desc& d) { d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });

@@ -23,7 +23,7 @@ extern "C" {
  * the bias f32. Sums are f32 and rounded once to c_type; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504,
  * FAST all of them; STRICT none.
  * Bytes: a_type s8 or u8 with any zero point, b_type s8 or u8, c_type s8, u8 or a float type, in any mix; constant weights may have a scale for each column (b_q.scales, b_q.axis the
- * dimension of N); those of u8 may have a zero point, one for all columns (b_q.zero_point, or beside scales b_q.zero_points, all equal), those of s8 none. The sum bias + (A - a_zero) * (B - b_zero) is exact in 32 bits, with a bias of s32 in units of a_q.scale * b_q.scale; how it is requantised is in
+ * dimension of N); those of u8 may have a zero point (b_q.zero_point, or beside scales b_q.zero_points, one for each column), those of s8 none. The sum bias + (A - a_zero) * (B - b_zero) is exact in 32 bits, with a bias of s32 in units of a_q.scale * b_q.scale; how it is requantised is in
  * docs/quantization.md: the same bits on every CPU. A float C is the sum times both scales. Activations are clamps; alpha 1, beta 0. A residual is of c_type, s8 or u8, with residual_q, and added before the activation,
  * not in fixed point (requantization).
  * Quantised rows: with quantize_a, a_type is f32, f16 or bf16, c_type the same or f32, and B constant: s8 with a scale for the tensor or for each column, or s4 (-8..7, two's complement, two values a byte, the even
