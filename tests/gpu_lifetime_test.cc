@@ -1,4 +1,5 @@
 // What a stream has recorded may be destroyed at once: operators, plans, buffers, events, and the stream itself.
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -198,6 +199,56 @@ TEST(GpuLifetime, StreamsOfSeveralThreadsShareBuffers) {
       skua_stream_destroy(streams[i]);
       skua_device_buffer_destroy(y[i]);
     }
+  }
+}
+
+// An event belongs to who recorded it: a thread destroys, waits for or reads it while another destroys its stream.
+TEST(GpuLifetime, EventsOutliveStreamsOfOtherThreads) {
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    if (!gpu.context) continue;
+    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+    d.kind = SKUA_UNARY_NEG;
+    Op negate;
+    SKUA_EXPECT_OK(skua_unary_create(gpu, &d, &negate));
+    const skua_tensor t = shape({kRows, kColumns});
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(negate, &t, 1, nullptr, 0, &plan));
+    skua_device_buffer *x = nullptr, *y = nullptr;
+    for (skua_device_buffer** b : {&x, &y}) SKUA_EXPECT_OK(skua_device_buffer_create(gpu, kBytes, b));
+    const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
+    skua_stream* other = nullptr;
+    SKUA_EXPECT_OK(skua_stream_create(gpu, &other));
+    for (int round = 0; round < 60; ++round) {
+      skua_stream* stream = nullptr;
+      skua_event *begin = nullptr, *end = nullptr;
+      SKUA_EXPECT_OK(skua_stream_create(gpu, &stream));
+      SKUA_EXPECT_OK(skua_event_record(stream, &begin));
+      for (int i = 0; i < 10; ++i) SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream));
+      SKUA_EXPECT_OK(skua_event_record(stream, &end));
+      std::atomic<int> ready{0};
+      const auto meet = [&] {
+        for (++ready; ready < 2;) std::this_thread::yield();
+      };
+      std::thread destroyer([&] {
+        meet();
+        skua_stream_destroy(stream);
+      });
+      meet();
+      double nanoseconds = 0;
+      if (round % 3 == 1) SKUA_EXPECT_OK(skua_stream_wait_event(other, end));
+      if (round % 3 == 2) { EXPECT_NE(skua_event_nanoseconds(begin, end, &nanoseconds), SKUA_STATUS_DRIVER_ERROR) << skua_error_text(); }
+      skua_event_destroy(end);
+      destroyer.join();
+      skua_event_destroy(begin);
+    }
+    SKUA_EXPECT_OK(skua_stream_wait(other));
+    skua_stream_destroy(other);
+    skua_plan_destroy(plan);
+    skua_device_buffer_destroy(x);
+    skua_device_buffer_destroy(y);
   }
 }
 

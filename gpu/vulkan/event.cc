@@ -1,4 +1,5 @@
 // Events: a place in a stream, with the time when the device came past it. Its slot fills the time in when it retires; an event that is destroyed before is freed there.
+// Streams and their events may go in any order, on any threads: an event holds its stream, of which nothing but the lock and the state of its slots is used once its owner has destroyed it.
 #include "gpu/vulkan/stream.h"
 
 namespace skua::gpu::vulkan {
@@ -28,6 +29,7 @@ skua_status event_record(skua_stream* stream, skua_event** out) {
       release(d->ctx, e, sizeof *e);  // the slot has let go of it
       return status;
     }
+  __atomic_fetch_add(&s->holders, 1, __ATOMIC_RELAXED);
   *out = e;
   return SKUA_STATUS_OK;
 }
@@ -88,16 +90,15 @@ skua_status event_nanoseconds(const skua_event* begin, const skua_event* end, do
 
 void event_destroy(skua_event* event) {
   auto* e = static_cast<VulkanEvent*>(event);
-  VulkanDevice* d = device_of(e->device);
-  if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == VulkanEvent::pending) {
-    VulkanStream* s = e->stream;
+  VulkanStream* s = e->stream;
+  bool pending = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == VulkanEvent::pending;
+  if (pending) {
     Locked lock(s->lock);
-    if (e->state == VulkanEvent::pending) {
-      e->destroyed = true;  // its slot frees it
-      return;
-    }
+    pending = e->state == VulkanEvent::pending;
+    e->destroyed = pending;  // its slot frees it
   }
-  release(d->ctx, e, sizeof *e);
+  if (!pending) release(e->device->ctx, e, sizeof *e);
+  let_go(s);
 }
 
 }  // namespace skua::gpu::vulkan

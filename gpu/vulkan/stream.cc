@@ -219,6 +219,7 @@ skua_status stream_create(Device* device, skua_stream** out) {
   auto* s = make_zeroed<VulkanStream>(device->ctx);
   if (!s) return out_of_memory("stream", sizeof *s);
   s->device = device;
+  s->holders = 1;
   pthread_mutex_init(&s->lock, nullptr);
   *out = s;
   return SKUA_STATUS_OK;
@@ -232,17 +233,22 @@ void stream_destroy(skua_stream* stream) {
     Locked lock(s->lock);
     if (check_stream(s) == SKUA_STATUS_OK) submit_locked(s);
     wait_all(s);
+    for (Slot& slot : s->slots) {
+      retire(s, slot, false);
+      if (slot.queries) d->DestroyQueryPool(d->handle, slot.queries, nullptr);
+      if (slot.descriptors) d->DestroyDescriptorPool(d->handle, slot.descriptors, nullptr);
+      if (slot.fence) d->DestroyFence(d->handle, slot.fence, nullptr);
+      if (slot.pool) d->DestroyCommandPool(d->handle, slot.pool, nullptr);
+    }
   }
   before.restore();
-  for (Slot& slot : s->slots) {
-    retire(s, slot, false);
-    if (slot.queries) d->DestroyQueryPool(d->handle, slot.queries, nullptr);
-    if (slot.descriptors) d->DestroyDescriptorPool(d->handle, slot.descriptors, nullptr);
-    if (slot.fence) d->DestroyFence(d->handle, slot.fence, nullptr);
-    if (slot.pool) d->DestroyCommandPool(d->handle, slot.pool, nullptr);
-  }
+  let_go(s);
+}
+
+void let_go(VulkanStream* s) {
+  if (__atomic_sub_fetch(&s->holders, 1, __ATOMIC_ACQ_REL)) return;
   pthread_mutex_destroy(&s->lock);
-  release(d->ctx, s, sizeof *s);
+  release(s->device->ctx, s, sizeof *s);
 }
 
 skua_status record(skua_stream* stream, const Dispatch& dispatch) {

@@ -11,7 +11,7 @@ constexpr uint64_t kSlotThreads = uint64_t(1) << 24;  // a submit of this many i
 struct VulkanStream;
 
 struct VulkanEvent : skua_event {
-  VulkanStream* stream;   // used while pending only
+  VulkanStream* stream;   // held: it lives as long as the event, whoever destroys it
   uint64_t serial;        // of its slot
   uint32_t query;
   enum State : uint8_t { pending, done, failed } state;
@@ -45,6 +45,7 @@ struct Access {
 
 struct VulkanStream : skua_stream {
   pthread_mutex_t lock;       // another stream that waits for an event of this one may submit it
+  uint32_t holders;           // atomic: its owner, and events of it. The last one frees it
   Slot slots[kSlots];
   uint32_t current;           // being recorded into, or the next to be
   uint64_t serial;            // of the last slot begun
@@ -57,6 +58,7 @@ struct VulkanStream : skua_stream {
 
 inline VulkanStream* stream_of(skua_stream* s) { return static_cast<VulkanStream*>(s); }
 skua_status check_stream(const VulkanStream* s);
+void let_go(VulkanStream* s);                            // of one hold
 // With the stream's lock held:
 skua_status begin(VulkanStream* s, Slot** out);          // the slot that is recorded into
 skua_status submit_locked(VulkanStream* s);
