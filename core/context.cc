@@ -206,6 +206,12 @@ static void describe_cpu(skua_device_info* info) {
   for (int i = 0; i < kIsaCount; ++i)
     if ((c.detected | c.vetoed) & isa_bit(Isa(i)))
       n += size_t(snprintf(info->features + n, sizeof info->features - n, c.vetoed & isa_bit(Isa(i)) ? "%s[%s]" : "%s%s", n ? " " : "", kIsas[i].name));
+  for (int i = 0; i < kIsaCount; ++i)
+    if (c.detected & isa_bit(Isa(i))) {
+      info->has_f16 |= kIsas[i].type == Element::f16;
+      info->has_bf16 |= kIsas[i].type == Element::bf16;
+      info->has_int8_dot |= kIsas[i].type == Element::s8;
+    }
   info->compute_units = c.cores;
   info->cache_bytes[0] = c.l1;
   info->cache_bytes[1] = c.l2;

@@ -104,7 +104,7 @@ skua_status check_epilogue(const char* op, const skua_epilogue& e) {
 }
 
 skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs, size_t weights_size, skua_op** out) {
-  if (ctx->gpu && !cls.record) return SKUA_UNSUPPORTED_("%s: no kernel for %s yet (operators on GPUs take f32 and f16)", cls.name, ctx->gpu->api->name);
+  if (ctx->gpu && !cls.record) return SKUA_UNSUPPORTED_("%s: these types, or this form of the operator, have no kernel for %s yet (docs/gpu.md lists those there are)", cls.name, ctx->gpu->api->name);
   if (!ctx->gpu && !cls.run) return SKUA_UNSUPPORTED_("%s: made for a GPU, the context is on the CPU", cls.name);
   auto* op = static_cast<skua_op*>(allocate(ctx, cls.op_size, 64));
   if (!op) return out_of_memory(cls.name, cls.op_size);

@@ -109,11 +109,11 @@ struct File {
 };
 
 // NULL: there is none, or it is no use, which the log tells.
-File read_file(const ProgramCache* c, skua_status& status) {
+File read_file(const ProgramCache* c, skua_status& status, bool may_lack = false) {
   const int fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
-    if (errno == ENOENT) say(c, SKUA_LOG_INFO, "does not exist yet");
-    else say(c, SKUA_LOG_WARNING, "%s; ignored", strerror(errno));
+    if (errno == ENOENT && !may_lack) say(c, SKUA_LOG_INFO, "does not exist yet");
+    else if (errno != ENOENT) say(c, SKUA_LOG_WARNING, "%s; ignored", strerror(errno));
     return {};
   }
   File f = {};
@@ -269,7 +269,7 @@ skua_status cache_write(ProgramCache* c) {
   skua_status status = SKUA_STATUS_OK;
   const ErrorText before;
   // What others have written since: theirs where we have nothing, and nothing that the driver refused here.
-  const File f = read_file(c, status);
+  const File f = read_file(c, status, true);
   if (f.bytes)
     each_entry(f, [&](CacheKey key, const void* data, size_t size) {
       for (Entry* e = c->entries; e; e = e->next)
@@ -317,6 +317,7 @@ skua_status cache_write(ProgramCache* c) {
   } else {
     c->changed = false;
     status = SKUA_STATUS_OK;
+    say(c, SKUA_LOG_INFO, "wrote %zu entr%s, %zu KB", size_t(h.n_entries), h.n_entries == 1 ? "y" : "ies", size >> 10);
   }
   release(c->device->ctx, bytes, size);
   return status;

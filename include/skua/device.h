@@ -28,6 +28,7 @@ typedef struct skua_device_info {
   uint64_t memory_bytes;   /* of the device; 0 = not known                                                              */
   size_t cache_bytes[3];   /* L1 data, L2, L3; 0 = none or not known                                                    */
   bool is_software;        /* a GPU api on a CPU (PoCL, lavapipe). The library never chooses a device                     */
+  /* Arithmetic in f16, in bf16, and products of four bytes summed in 32 bits, by instructions. Tensors of these types need none of it: create says what is not supported. */
   bool has_f16, has_bf16, has_int8_dot;
 } skua_device_info;
 
