@@ -43,6 +43,7 @@ TEST(GpuBinary, EveryFunction) {
             for (size_t i = 0; i < x.v.size(); i += 6) x.v[i] = -x.v[i];
           if (kind == SKUA_BINARY_DIV)
             for (float& v : y.v) v = rounded(type, v < 0 ? v - 0.5f : v + 0.5f);
+          if (kind != SKUA_BINARY_COPYSIGN) x.v[1] = y.v[2] = x.v[4] = y.v[4] = NAN;  // its sign is nobody's promise
           compare(run(op, {x, y})[0], run(reference, {x, y})[0], power ? 200 : 16);
         }
       }

@@ -135,20 +135,24 @@ TEST(GpuReduce, ManyResults) {
   gpu_groups = 0;
 }
 
-TEST(GpuReduce, TheFirstNanIsTheGreatest) {
+TEST(GpuReduce, TheFirstNanIsTheGreatestAndTheLeast) {
   Context cpu;
   on_every_gpu([&](Context& gpu) {
     Rng rng(8);
-    skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
-    d.kind = SKUA_REDUCE_ARGMAX;
-    d.axis_count = 1;
-    d.axes[0] = 1;
-    Op reference, op;
-    SKUA_EXPECT_OK(skua_reduce_create(cpu, &d, &reference));
-    SKUA_EXPECT_OK(skua_reduce_create(gpu, &d, &op));
     Data x = make({3, 300}, rng);
     x.v[17] = x.v[40] = x.v[299] = x.v[300 + 100] = NAN;
-    expect_same_bits(run(op, {x})[0], run(reference, {x})[0]);
+    for (const skua_reduce_kind kind : {SKUA_REDUCE_ARGMAX, SKUA_REDUCE_MAX, SKUA_REDUCE_MIN})
+      for (const int32_t axis : {1, 0}) {  // by groups and by threads
+        SCOPED_TRACE("kind " + std::to_string(kind) + ", axis " + std::to_string(axis));
+        skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+        d.kind = kind;
+        d.axis_count = 1;
+        d.axes[0] = axis;
+        Op reference, op;
+        SKUA_EXPECT_OK(skua_reduce_create(cpu, &d, &reference));
+        SKUA_EXPECT_OK(skua_reduce_create(gpu, &d, &op));
+        expect_close(run(op, {x})[0], dense_double(run(reference, {x})[0]), 0);
+      }
   });
 }
 
