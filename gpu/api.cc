@@ -77,14 +77,18 @@ skua_status check_buffer(const skua_plan* plan, const char* what, size_t i, cons
   return SKUA_STATUS_OK;
 }
 
+size_t start_of(const skua_buffer& b) { return b.device->begin + b.offset; }
 bool meet(const skua_buffer& a, size_t a_bytes, const skua_buffer& b, size_t b_bytes) {
-  return a.device == b.device && a_bytes && b_bytes && a.offset < b.offset + b_bytes && b.offset < a.offset + a_bytes;
+  if (!a_bytes || !b_bytes || (a.device != b.device && (!a.device->whole || a.device->whole != b.device->whole))) return false;
+  return start_of(a) < start_of(b) + b_bytes && start_of(b) < start_of(a) + a_bytes;
 }
 bool same_layout(const skua_tensor& a, const skua_tensor& b) {
   bool same = a.rank == b.rank;
   for (uint32_t d = 0; same && d < a.rank; ++d) same = a.shape[d] == b.shape[d] && (a.shape[d] == 1 || a.stride[d] == b.stride[d]);
   return same;
 }
+
+bool change_mapped(skua_device_buffer* buffer, void* from, void* to) { return __atomic_compare_exchange_n(&buffer->mapped_at, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED); }
 
 skua_status check_overlap(const RecordArgs& r, size_t workspace) {
   const skua_plan* const plan = r.plan;
@@ -95,9 +99,9 @@ skua_status check_overlap(const RecordArgs& r, size_t workspace) {
     for (size_t i = 0; i < plan->n_inputs; ++i) {
       const skua_span from = span_of_input(plan, i);
       if (!meet(r.inputs[i], from.bytes, r.outputs[o], to.bytes)) continue;
-      if (r.inputs[i].offset == r.outputs[o].offset) {
-        if (cls.in_place && same_layout(plan->all_inputs[i], plan->outputs[o])) continue;
-        return SKUA_INVALID("%s: output %zu overlaps input %zu%s", cls.name, o, i, cls.in_place ? ": in place needs the same shape and strides" : "");
+      if (start_of(r.inputs[i]) == start_of(r.outputs[o])) {
+        if (cls.in_place && r.inputs[i].device == r.outputs[o].device && same_layout(plan->all_inputs[i], plan->outputs[o])) continue;
+        return SKUA_INVALID("%s: output %zu overlaps input %zu%s", cls.name, o, i, cls.in_place ? ": in place needs the same device buffer, shape and strides" : "");
       }
       if (from.dense && to.dense) return SKUA_INVALID("%s: output %zu overlaps input %zu", cls.name, o, i);
     }
@@ -162,17 +166,28 @@ skua_status skua_device_buffer_map(skua_device_buffer* buffer, size_t offset, si
   *data = nullptr;
   SKUA_TRY(need_part("device_buffer_map", buffer, offset, data, size));
   if (!size) return SKUA_INVALID("device_buffer_map: size is 0");
-  return buffer->device->api->buffer_map(buffer, offset, size, data);
+  if (!change_mapped(buffer, nullptr, buffer)) return SKUA_INVALID("device_buffer_map: the buffer is mapped; unmap it first");
+  const skua_status status = buffer->device->api->buffer_map(buffer, offset, size, data);
+  __atomic_store_n(&buffer->mapped_at, status == SKUA_STATUS_OK ? *data : nullptr, __ATOMIC_RELEASE);
+  return status;
 }
 
 skua_status skua_device_buffer_unmap(skua_device_buffer* buffer, void* data) {
   if (!data) return SKUA_INVALID("device_buffer_unmap: data is NULL");
   SKUA_TRY(need_part("device_buffer_unmap", buffer, 0, data, 0));
-  return buffer->device->api->buffer_unmap(buffer, data);
+  if (data == buffer || !change_mapped(buffer, data, buffer)) return SKUA_INVALID("device_buffer_unmap: data is not what device_buffer_map gave for this buffer, or was unmapped");
+  const skua_status status = buffer->device->api->buffer_unmap(buffer, data);
+  __atomic_store_n(&buffer->mapped_at, status == SKUA_STATUS_OK ? nullptr : data, __ATOMIC_RELEASE);
+  return status;
 }
 
 void skua_device_buffer_destroy(skua_device_buffer* buffer) {
-  if (buffer) buffer->device->api->buffer_destroy(buffer);
+  if (!buffer) return;
+  if (void* const data = __atomic_load_n(&buffer->mapped_at, __ATOMIC_ACQUIRE)) {
+    const ErrorText before;
+    if (buffer->device->api->buffer_unmap(buffer, data) != SKUA_STATUS_OK) before.restore();
+  }
+  buffer->device->api->buffer_destroy(buffer);
 }
 
 skua_status skua_stream_create(skua_context* context, skua_stream** out) {

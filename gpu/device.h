@@ -107,7 +107,7 @@ struct Api {
   void (*buffer_destroy)(skua_device_buffer* buffer);  // streams keep what they recorded until they are done with it
   skua_status (*buffer_write)(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);  // done when it returns
   skua_status (*buffer_read)(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
-  skua_status (*buffer_map)(skua_device_buffer* buffer, size_t offset, size_t size, void** data);
+  skua_status (*buffer_map)(skua_device_buffer* buffer, size_t offset, size_t size, void** data);  // one part at a time
   skua_status (*buffer_unmap)(skua_device_buffer* buffer, void* data);
   // Compiles, or finds what was compiled before.
   skua_status (*program)(Device* device, const ProgramKey& key, const Program** out);
@@ -134,6 +134,10 @@ const Api* api_of(skua_device_api api);
 struct skua_device_buffer {
   skua::gpu::Device* device;
   size_t size;
+  // Of an imported one: the driver's object that it is a part of, and where. Two may be parts of one.
+  uint64_t whole;
+  size_t begin;
+  void* mapped_at;  // atomic: what the caller has of it; NULL: not mapped; the buffer itself: about to be, or not any more
 };
 struct skua_stream {
   skua::gpu::Device* device;

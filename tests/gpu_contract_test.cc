@@ -117,13 +117,24 @@ TEST(GpuContract, Map) {
     EXPECT_EQ(skua_device_buffer_map(b, 0, 0, &at), SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_EQ(skua_device_buffer_map(b, 0, 4, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_EQ(skua_device_buffer_unmap(b, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
-    EXPECT_EQ(skua_device_buffer_map(b, 64, 64, &at), SKUA_STATUS_OK) << skua_error_text();  // PoCL and lavapipe share the host's memory
+    const skua_status mapped = skua_device_buffer_map(b, 64, 64, &at);
+    if (mapped == SKUA_STATUS_UNSUPPORTED && !device.is_software) {  // PoCL and lavapipe share the host's memory
+      skua_plan_destroy(plan);
+      continue;
+    }
+    SKUA_EXPECT_OK(mapped);
     ASSERT_NE(at, nullptr);
     for (int i = 0; i < 16; ++i) static_cast<float*>(at)[i] = float(i - 8);
-    SKUA_EXPECT_OK(skua_device_buffer_unmap(b, at));
+    void* second = nullptr;
+    EXPECT_EQ(skua_device_buffer_map(b, 1024, 64, &second), SKUA_STATUS_INVALID_ARGUMENT);
+    expect_text("the buffer is mapped");
     float other = 0;
-    EXPECT_EQ(skua_device_buffer_unmap(b, &other), SKUA_STATUS_INVALID_ARGUMENT);
-    expect_text("device_buffer_map");
+    for (void* wrong : {static_cast<void*>(&other), static_cast<void*>(static_cast<float*>(at) + 1)}) {
+      EXPECT_EQ(skua_device_buffer_unmap(b, wrong), SKUA_STATUS_INVALID_ARGUMENT);
+      expect_text("device_buffer_map");
+    }
+    SKUA_EXPECT_OK(skua_device_buffer_unmap(b, at));
+    EXPECT_EQ(skua_device_buffer_unmap(b, at), SKUA_STATUS_INVALID_ARGUMENT);
     const skua_buffer in = {nullptr, b, 64}, out = {nullptr, b, 1024};
     SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream));
     SKUA_EXPECT_OK(skua_stream_wait(stream));
@@ -206,7 +217,6 @@ TEST(GpuContract, TypesWithoutKernels) {
   }
 }
 
-// Extents whose products fit size_t and no kernel.
 // A blob that nothing could read would be worth nothing.
 TEST(GpuContract, PackedBlobsAreOfTheCpu) {
   SKUA_NEED_GPU(devices);
@@ -228,6 +238,7 @@ TEST(GpuContract, PackedBlobsAreOfTheCpu) {
   }
 }
 
+// Extents whose products fit size_t and no kernel.
 TEST(GpuContract, TooLargeForKernels) {
   SKUA_NEED_GPU(devices);
   if (sizeof(size_t) < 8) GTEST_SKIP() << "32-bit sizes";

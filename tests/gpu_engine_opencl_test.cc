@@ -5,6 +5,8 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
+#include "gpu/opencl/backend.h"
+
 using namespace skua_test;
 
 namespace {
@@ -65,6 +67,22 @@ TEST(GpuEngine, BuffersOfAClContext) {
       SKUA_EXPECT_OK(skua_device_buffer_read(work.y, 0, got.data(), kBytes));
       EXPECT_EQ(got, absolute(x));
 
+      // A part is no more than that to a kernel.
+      size_t reach = 0;
+      EXPECT_EQ(cl.clGetMemObjectInfo(static_cast<skua::gpu::opencl::ClBuffer*>(work.x)->memory, CL_MEM_SIZE, sizeof reach, &reach, nullptr), CL_SUCCESS);
+      EXPECT_EQ(reach, kBytes);
+      refuses_overlap(gpu, uintptr_t(memory), work);
+      // Destroying unmaps.
+      skua_device_buffer* all = nullptr;
+      void* at = nullptr;
+      cl_uint maps = 0;
+      SKUA_EXPECT_OK(skua_device_buffer_import(gpu, uintptr_t(memory), 0, kBehind + kBytes, &all));
+      SKUA_EXPECT_OK(skua_device_buffer_map(all, 0, kBytes, &at));
+      EXPECT_EQ(cl.clGetMemObjectInfo(memory, CL_MEM_MAP_COUNT, sizeof maps, &maps, nullptr), CL_SUCCESS);
+      EXPECT_EQ(maps, 1u);
+      skua_device_buffer_destroy(all);
+      EXPECT_EQ(cl.clGetMemObjectInfo(memory, CL_MEM_MAP_COUNT, sizeof maps, &maps, nullptr), CL_SUCCESS);
+      EXPECT_EQ(maps, 0u);
       skua_device_buffer* none = nullptr;
       EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), kBehind, kBytes + 1, &none), SKUA_STATUS_INVALID_ARGUMENT);
       expect_text("end behind the cl_mem's 12192 bytes");
@@ -85,6 +103,38 @@ TEST(GpuEngine, BuffersOfAClContext) {
     EXPECT_EQ(cl.clReleaseMemObject(memory), CL_SUCCESS);
     EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
   }
+}
+
+TEST(GpuEngine, WhatAClQueueAndBufferCannot) {
+  if (!has_device(SKUA_DEVICE_API_OPENCL)) GTEST_SKIP() << "no OpenCL device";
+  Cl cl(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
+  ASSERT_TRUE(cl.context);
+  const cl_command_queue without_profiling = cl.clCreateCommandQueue(cl.context, cl.device, 0, nullptr);
+  const cl_mem hidden = cl.clCreateBuffer(cl.context, CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, kBytes, nullptr, nullptr);
+  ASSERT_TRUE(without_profiling && hidden);
+  {
+    Context gpu(skua_opencl_objects{cl.context, cl.device, without_profiling});
+    ASSERT_TRUE(gpu.context);
+    skua_stream* stream = nullptr;
+    skua_event* event = nullptr;
+    double nanoseconds = 0;
+    SKUA_EXPECT_OK(skua_stream_create(gpu, &stream));
+    SKUA_EXPECT_OK(skua_event_record(stream, &event));
+    EXPECT_EQ(skua_event_nanoseconds(event, event, &nanoseconds), SKUA_STATUS_UNSUPPORTED);
+    expect_text("no timestamps");
+    skua_event_destroy(event);
+    skua_stream_destroy(stream);
+    skua_device_buffer* b = nullptr;
+    void* at = nullptr;
+    SKUA_EXPECT_OK(skua_device_buffer_import(gpu, uintptr_t(hidden), 0, kBytes, &b));
+    for (int i = 0; i < 2; ++i) {  // the first failure does not leave it mapped
+      EXPECT_EQ(skua_device_buffer_map(b, 0, kBytes, &at), SKUA_STATUS_DRIVER_ERROR);
+      expect_text("CL_INVALID_OPERATION");
+    }
+    skua_device_buffer_destroy(b);
+  }
+  cl.clReleaseMemObject(hidden);
+  cl.clReleaseCommandQueue(without_profiling);
 }
 
 TEST(GpuEngine, ClObjectsThatDoNotBelongTogether) {

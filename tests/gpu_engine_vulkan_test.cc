@@ -3,176 +3,14 @@
 
 #ifdef SKUA_GPU_VULKAN
 #include <algorithm>
+#include <string>
 
-#define VK_NO_PROTOTYPES
-#include <vulkan/vulkan.h>
+#include "gpu/device.h"
+#include "tests/support/engine_vulkan.h"
 
 using namespace skua_test;
 
 namespace {
-
-VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT, const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
-  ADD_FAILURE() << "a validation layer warns: " << data->pMessage;
-  return VK_FALSE;
-}
-
-#define SKUA_ENGINE_VK(X)                                                                                                                                                       \
-  X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceQueueFamilyProperties) X(GetPhysicalDeviceMemoryProperties) X(CreateDevice) X(DestroyDevice) X(GetDeviceQueue) \
-  X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateCommandPool) X(DestroyCommandPool)      \
-  X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdCopyBuffer) X(CmdPipelineBarrier) X(QueueSubmit) X(QueueWaitIdle)
-
-// An engine: its instance (with the validation layer, where the environment asks for it), device, queue, and buffers of memory that the host sees.
-struct Engine {
-  explicit Engine(void* library, bool with_half = false) : half(with_half) {
-    get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
-    const auto list = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(get(nullptr, "vkEnumerateInstanceExtensionProperties"));
-    VkExtensionProperties names[64];
-    uint32_t n = 64;
-    list(nullptr, &n, names);
-    bool speaks = false;
-    for (uint32_t i = 0; i < n; ++i) speaks = speaks || !std::strcmp(names[i].extensionName, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
-    VkApplicationInfo app = {};
-    app.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
-    app.apiVersion = VK_API_VERSION_1_1;
-    VkDebugUtilsMessengerCreateInfoEXT messages = {};
-    messages.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
-    messages.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-    messages.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
-    messages.pfnUserCallback = on_message;
-    const char* extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
-    VkInstanceCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
-    info.pApplicationInfo = &app;
-    if (speaks) info.pNext = &messages, info.enabledExtensionCount = 1, info.ppEnabledExtensionNames = &extension;
-    if (reinterpret_cast<PFN_vkCreateInstance>(get(nullptr, "vkCreateInstance"))(&info, nullptr, &instance) != VK_SUCCESS) return;
-#define X(name) name = reinterpret_cast<PFN_vk##name>(get(instance, "vk" #name));
-    SKUA_ENGINE_VK(X)
-#undef X
-    if (auto make = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(get(instance, "vkCreateDebugUtilsMessengerEXT")); speaks && make) make(instance, &messages, nullptr, &messenger);
-    uint32_t count = 1;
-    EnumeratePhysicalDevices(instance, &count, &physical);
-    VkQueueFamilyProperties families[16];
-    n = 16;
-    GetPhysicalDeviceQueueFamilyProperties(physical, &n, families);
-    while (family < n && !(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT)) ++family;
-    const float priority = 1;
-    VkDeviceQueueCreateInfo queue_info = {};
-    queue_info.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
-    queue_info.queueFamilyIndex = family;
-    queue_info.queueCount = 1;
-    queue_info.pQueuePriorities = &priority;
-    VkDeviceCreateInfo device_info = {};
-    device_info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-    device_info.queueCreateInfoCount = 1;
-    device_info.pQueueCreateInfos = &queue_info;
-    VkPhysicalDevice16BitStorageFeatures storage = {};
-    storage.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
-    storage.storageBuffer16BitAccess = VK_TRUE;
-    const char* float_controls = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
-    if (half) device_info.pNext = &storage, device_info.enabledExtensionCount = 1, device_info.ppEnabledExtensionNames = &float_controls;
-    if (CreateDevice(physical, &device_info, nullptr, &device) != VK_SUCCESS) return;
-    GetDeviceQueue(device, family, 0, &queue);
-    VkCommandPoolCreateInfo pool_info = {};
-    pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-    pool_info.queueFamilyIndex = family;
-    CreateCommandPool(device, &pool_info, nullptr, &pool);
-  }
-  ~Engine() {
-    if (device) {
-      DestroyCommandPool(device, pool, nullptr);
-      DestroyDevice(device, nullptr);  // the layer tells what was left over
-    }
-    if (messenger) reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(get(instance, "vkDestroyDebugUtilsMessengerEXT"))(instance, messenger, nullptr);
-    if (instance) DestroyInstance(instance, nullptr);
-  }
-  struct Memory {
-    VkBuffer buffer;
-    VkDeviceMemory memory;
-    float* mapped;
-  };
-  Memory make_memory(size_t size) {
-    Memory m = {};
-    VkBufferCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-    info.size = size;
-    info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    CreateBuffer(device, &info, nullptr, &m.buffer);
-    VkMemoryRequirements needs;
-    GetBufferMemoryRequirements(device, m.buffer, &needs);
-    VkPhysicalDeviceMemoryProperties kinds;
-    GetPhysicalDeviceMemoryProperties(physical, &kinds);
-    constexpr VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    VkMemoryAllocateInfo memory = {};
-    memory.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-    memory.allocationSize = needs.size;
-    while (!((needs.memoryTypeBits >> memory.memoryTypeIndex & 1) && (kinds.memoryTypes[memory.memoryTypeIndex].propertyFlags & host) == host)) ++memory.memoryTypeIndex;
-    AllocateMemory(device, &memory, nullptr, &m.memory);
-    BindBufferMemory(device, m.buffer, m.memory, 0);
-    MapMemory(device, m.memory, 0, VK_WHOLE_SIZE, 0, reinterpret_cast<void**>(&m.mapped));
-    return m;
-  }
-  void free_memory(const Memory& m) {
-    DestroyBuffer(device, m.buffer, nullptr);
-    FreeMemory(device, m.memory, nullptr);
-  }
-  // Submits a copy; only what the host does before and after is the engine's to order.
-  void copy(VkBuffer from, VkBuffer to, VkBufferCopy range) {
-    VkCommandBufferAllocateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    info.commandPool = pool;
-    info.commandBufferCount = 1;
-    VkCommandBuffer commands;
-    AllocateCommandBuffers(device, &info, &commands);
-    VkCommandBufferBeginInfo begin = {};
-    begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-    BeginCommandBuffer(commands, &begin);
-    CmdCopyBuffer(commands, from, to, 1, &range);
-    VkMemoryBarrier seen = {};
-    seen.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-    seen.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
-    seen.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &seen, 0, nullptr, 0, nullptr);
-    EndCommandBuffer(commands);
-    VkSubmitInfo submit = {};
-    submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
-    submit.commandBufferCount = 1;
-    submit.pCommandBuffers = &commands;
-    EXPECT_EQ(QueueSubmit(queue, 1, &submit, VK_NULL_HANDLE), VK_SUCCESS);
-  }
-  skua_vulkan_objects objects() {
-    skua_vulkan_objects o = {};
-    o.get_instance_proc_addr = reinterpret_cast<void*>(get);
-    o.instance = instance;
-    o.physical_device = physical;
-    o.device = device;
-    o.queue = queue;
-    o.queue_family = family;
-    o.storage_16bit = o.float_controls = half;
-    o.lock_queue = [](void* e) { ++static_cast<Engine*>(e)->locks; };
-    o.unlock_queue = [](void* e) { ++static_cast<Engine*>(e)->unlocks; };
-    o.lock_ctx = this;
-    return o;
-  }
-
-  bool half;
-  PFN_vkGetInstanceProcAddr get;
-#define X(name) PFN_vk##name name;
-  SKUA_ENGINE_VK(X)
-#undef X
-  VkInstance instance = nullptr;
-  VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
-  VkPhysicalDevice physical = nullptr;
-  VkDevice device = nullptr;
-  VkQueue queue = nullptr;
-  VkCommandPool pool = VK_NULL_HANDLE;
-  uint32_t family = 0;
-  int locks = 0, unlocks = 0;
-};
-uint64_t number_of(VkBuffer buffer) {
-  uint64_t n = 0;
-  std::memcpy(&n, &buffer, sizeof buffer);
-  return n;
-}
 
 TEST(GpuEngine, BuffersOfAVkDevice) {
   if (!has_device(SKUA_DEVICE_API_VULKAN)) GTEST_SKIP() << "no Vulkan device";
@@ -205,6 +43,7 @@ TEST(GpuEngine, BuffersOfAVkDevice) {
     EXPECT_GT(engine.locks, 0);
     EXPECT_EQ(engine.locks, engine.unlocks);
 
+    refuses_overlap(gpu, number_of(both.buffer), work);
     skua_device_buffer* none = nullptr;
     EXPECT_EQ(skua_device_buffer_import(gpu, number_of(both.buffer), kBehind, size_t(1) << 30, &none), SKUA_STATUS_INVALID_ARGUMENT);
     expect_text("end behind the VkBuffer");
@@ -269,6 +108,131 @@ TEST(GpuEngine, HalvesOfAVkDevice) {
     }
   }
   engine.free_memory(both);
+}
+
+// What the library records, in letters: D a dispatch; B a barrier between dispatches, I one that is behind all that the engine has put on the queue, O one before all that it will; S a submit. No layer
+// sees a barrier that is missing between two submits.
+struct Recorder {
+  std::string calls;
+  int rounds = -1;  // constant 11 of the last pipeline: whether the kernel rounds to f16
+  PFN_vkGetInstanceProcAddr get;
+  PFN_vkGetDeviceProcAddr find;
+  PFN_vkCmdPipelineBarrier barrier;
+  PFN_vkCmdDispatch dispatch;
+  PFN_vkQueueSubmit submit;
+  PFN_vkCreateComputePipelines pipelines;
+} recorder;
+
+template <class F> F real(F& to, PFN_vkVoidFunction from, F mine) { return to = reinterpret_cast<F>(from), mine; }
+
+PFN_vkVoidFunction VKAPI_PTR find_and_record(VkDevice device, const char* name) {
+  const PFN_vkVoidFunction from = recorder.find(device, name);
+  const auto is = [&](const char* other) { return !std::strcmp(name, other); };
+  const auto same = [](auto f) { return reinterpret_cast<PFN_vkVoidFunction>(f); };
+  if (is("vkCmdPipelineBarrier"))
+    return same(real<PFN_vkCmdPipelineBarrier>(recorder.barrier, from, [](VkCommandBuffer c, VkPipelineStageFlags src, VkPipelineStageFlags dst, VkDependencyFlags f, uint32_t n, const VkMemoryBarrier* b,
+                                                                         uint32_t nb, const VkBufferMemoryBarrier* bb, uint32_t ni, const VkImageMemoryBarrier* ib) {
+      constexpr VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+      constexpr VkAccessFlags shader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT, memory = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+      const bool in = n == 1 && (b->srcAccessMask & VK_ACCESS_MEMORY_WRITE_BIT) && (b->dstAccessMask & shader) == shader;
+      const bool out = n == 1 && (b->srcAccessMask & VK_ACCESS_SHADER_WRITE_BIT) && (b->dstAccessMask & memory) == memory;
+      recorder.calls += src == all && in ? 'I' : (dst & all) && out ? 'O' : src == compute && dst == compute ? 'B' : '?';
+      recorder.barrier(c, src, dst, f, n, b, nb, bb, ni, ib);
+    }));
+  if (is("vkCmdDispatch"))
+    return same(real<PFN_vkCmdDispatch>(recorder.dispatch, from, [](VkCommandBuffer c, uint32_t x, uint32_t y, uint32_t z) {
+      recorder.calls += 'D';
+      recorder.dispatch(c, x, y, z);
+    }));
+  if (is("vkQueueSubmit"))
+    return same(real<PFN_vkQueueSubmit>(recorder.submit, from, [](VkQueue q, uint32_t n, const VkSubmitInfo* info, VkFence fence) {
+      recorder.calls += 'S';
+      return recorder.submit(q, n, info, fence);
+    }));
+  if (is("vkCreateComputePipelines"))
+    return same(real<PFN_vkCreateComputePipelines>(recorder.pipelines, from, [](VkDevice d, VkPipelineCache cache, uint32_t n, const VkComputePipelineCreateInfo* info, const VkAllocationCallbacks* a, VkPipeline* p) {
+      const VkSpecializationInfo& s = *info->stage.pSpecializationInfo;
+      for (uint32_t i = 0; i < s.mapEntryCount; ++i)
+        if (s.pMapEntries[i].constantID == 11) std::memcpy(&recorder.rounds, static_cast<const char*>(s.pData) + s.pMapEntries[i].offset, sizeof(int));
+      return recorder.pipelines(d, cache, n, info, a, p);
+    }));
+  return from;
+}
+
+skua_vulkan_objects recorded(Engine& engine) {
+  recorder = {};
+  recorder.get = engine.get;
+  recorder.find = reinterpret_cast<PFN_vkGetDeviceProcAddr>(engine.get(engine.instance, "vkGetDeviceProcAddr"));
+  skua_vulkan_objects given = engine.objects();
+  const PFN_vkGetInstanceProcAddr get = [](VkInstance instance, const char* name) {
+    return std::strcmp(name, "vkGetDeviceProcAddr") ? recorder.get(instance, name) : reinterpret_cast<PFN_vkVoidFunction>(&find_and_record);
+  };
+  given.get_instance_proc_addr = reinterpret_cast<void*>(get);
+  return given;
+}
+
+TEST(GpuEngine, BarriersOnAVkQueue) {
+  if (!has_device(SKUA_DEVICE_API_VULKAN)) GTEST_SKIP() << "no Vulkan device";
+  Engine engine(open_driver("SKUA_VULKAN_LIBRARY", "libvulkan.so.1"));
+  ASSERT_TRUE(engine.device);
+  const Engine::Memory memory = engine.make_memory(3 * kBehind), another = engine.make_memory(2 * kBehind);
+  {
+    const skua_vulkan_objects given = recorded(engine);
+    Context gpu(given);
+    ASSERT_TRUE(gpu.context);
+    Work work(gpu, number_of(another.buffer));
+    skua_device_buffer *middle = nullptr, *last = nullptr;
+    SKUA_EXPECT_OK(skua_device_buffer_import(gpu, number_of(memory.buffer), kBehind, kBytes, &middle));
+    SKUA_EXPECT_OK(skua_device_buffer_import(gpu, number_of(memory.buffer), 2 * kBehind, kBytes, &last));
+    skua_stream* second = nullptr;
+    SKUA_EXPECT_OK(skua_stream_create(gpu, &second));
+    const auto enqueue = [&](skua_device_buffer* from, skua_device_buffer* to, skua_stream* stream) {
+      const skua_buffer in = {nullptr, from, 0}, out = {nullptr, to, 0};
+      return skua_plan_enqueue(work.plan, &in, 1, &out, 1, nullptr, stream);
+    };
+    // Imports of one buffer meet where they lie in it.
+    SKUA_EXPECT_OK(enqueue(last, middle, work.stream));
+    SKUA_EXPECT_OK(enqueue(middle, work.y, work.stream));
+    SKUA_EXPECT_OK(enqueue(last, work.x, work.stream));
+    SKUA_EXPECT_OK(skua_stream_submit(work.stream));
+    EXPECT_EQ(recorder.calls, "IDBDDOS");
+    // A stream that waits for an event is behind what it stands for.
+    recorder.calls.clear();
+    skua_event* event = nullptr;
+    SKUA_EXPECT_OK(enqueue(last, middle, work.stream));
+    SKUA_EXPECT_OK(skua_event_record(work.stream, &event));
+    SKUA_EXPECT_OK(skua_stream_wait_event(second, event));
+    SKUA_EXPECT_OK(enqueue(middle, work.x, second));
+    SKUA_EXPECT_OK(skua_stream_wait(second));
+    EXPECT_EQ(recorder.calls, "IBDOSIBDOS");  // the first B: dispatches of the submit before
+    SKUA_EXPECT_OK(skua_stream_wait(work.stream));
+    skua_event_destroy(event);
+    skua_stream_destroy(second);
+    for (skua_device_buffer* b : {middle, last}) skua_device_buffer_destroy(b);
+  }
+  for (const Engine::Memory& m : {memory, another}) engine.free_memory(m);
+}
+
+// Kernels round to f16 themselves where the engine does not say that the driver can be told to.
+TEST(GpuEngine, WhoRoundsToHalves) {
+  if (!has_device(SKUA_DEVICE_API_VULKAN)) GTEST_SKIP() << "no Vulkan device";
+  if (half_types().empty() || half_types()[0] != SKUA_DTYPE_F16) GTEST_SKIP() << "no f16 in this build";
+  Engine engine(open_driver("SKUA_VULKAN_LIBRARY", "libvulkan.so.1"), true);
+  if (!engine.device) GTEST_SKIP() << "the device does not store f16";
+  for (const bool said : {false, true}) {
+    skua_vulkan_objects given = recorded(engine);
+    given.float_controls = said;
+    Context gpu(given);
+    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+    d.input_type = d.output_type = SKUA_DTYPE_F16;
+    Op op;
+    SKUA_EXPECT_OK(skua_unary_create(gpu, &d, &op));
+    const skua_tensor t = shape({kCount}, SKUA_DTYPE_F16);
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+    EXPECT_EQ(recorder.rounds, said ? !gpu.context->gpu->about.f16_rounding : 1);
+    skua_plan_destroy(plan);
+  }
 }
 
 TEST(GpuEngine, VkObjectsThatCannotBeUsed) {

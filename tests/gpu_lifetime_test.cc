@@ -113,6 +113,37 @@ TEST(GpuLifetime, WhatWasRecordedMayGo) {
   }
 }
 
+// What a dispatch only writes is held too. (OpenCL's driver holds it, not the library.)
+TEST(GpuLifetime, OutputsMayGoUnread) {
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    if (!gpu.context) continue;
+    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+    d.kind = SKUA_UNARY_NEG;
+    Op negate;
+    SKUA_EXPECT_OK(skua_unary_create(gpu, &d, &negate));
+    const skua_tensor t = shape({kRows, kColumns});
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(negate, &t, 1, nullptr, 0, &plan));
+    skua_stream* stream = nullptr;
+    skua_device_buffer *x = nullptr, *y = nullptr;
+    SKUA_EXPECT_OK(skua_stream_create(gpu, &stream));
+    for (skua_device_buffer** b : {&x, &y}) SKUA_EXPECT_OK(skua_device_buffer_create(gpu, kBytes, b));
+    const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
+    SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream));
+    const size_t live = gpu.live;
+    skua_device_buffer_destroy(y);
+    if (device.device.api == SKUA_DEVICE_API_VULKAN) { EXPECT_EQ(gpu.live, live); }
+    SKUA_EXPECT_OK(skua_stream_wait(stream));
+    EXPECT_EQ(gpu.live, live - 1);
+    skua_stream_destroy(stream);
+    skua_device_buffer_destroy(x);
+    skua_plan_destroy(plan);
+  }
+}
+
 // A stream that waited for another's event does not need that one any more, nor its event.
 TEST(GpuLifetime, EventsAndTheirStreamsMayGo) {
   SKUA_NEED_GPU(devices);

@@ -157,11 +157,14 @@ skua_status buffer_import(Device* base, uint64_t handle, size_t offset, size_t s
   if (!d->shared) return SKUA_UNSUPPORTED_("%s: the context has a cl_context of its own, which no buffer of the caller's belongs to; make it over the caller's (skua_context_options.opencl)", call);
   cl_mem_object_type type;
   cl_context context;
-  size_t bytes;
+  size_t bytes, begin = 0;
+  cl_mem whole = nullptr;  // of a sub-buffer
   cl_int error = cl.clGetMemObjectInfo(given, CL_MEM_TYPE, sizeof type, &type, nullptr);
   if (error == CL_INVALID_MEM_OBJECT) return SKUA_INVALID("%s: native_handle is no cl_mem", call);
   if (error == CL_SUCCESS) error = cl.clGetMemObjectInfo(given, CL_MEM_CONTEXT, sizeof context, &context, nullptr);
   if (error == CL_SUCCESS) error = cl.clGetMemObjectInfo(given, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
+  if (error == CL_SUCCESS) error = cl.clGetMemObjectInfo(given, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, nullptr);
+  if (error == CL_SUCCESS && whole) error = cl.clGetMemObjectInfo(given, CL_MEM_OFFSET, sizeof begin, &begin, nullptr);
   if (error != CL_SUCCESS) return driver_error(d, "clGetMemObjectInfo", error);
   if (type != CL_MEM_OBJECT_BUFFER) return SKUA_INVALID("%s: native_handle is an image or a pipe, must be a buffer", call);
   if (context != d->context) return SKUA_INVALID("%s: native_handle belongs to another cl_context than skua_context_options.opencl's", call);
@@ -177,8 +180,10 @@ skua_status buffer_import(Device* base, uint64_t handle, size_t offset, size_t s
     return driver_error(d, "clRetainMemObject", error);
   }
   const skua_status status = new_buffer(d, memory, size, out);
-  if (status != SKUA_STATUS_OK) cl.clReleaseMemObject(memory);
-  return status;
+  if (status != SKUA_STATUS_OK) return cl.clReleaseMemObject(memory), status;
+  (*out)->whole = whole ? reinterpret_cast<uintptr_t>(whole) : handle;
+  (*out)->begin = begin + offset;
+  return SKUA_STATUS_OK;
 }
 
 void buffer_destroy(skua_device_buffer* base) {
@@ -213,7 +218,6 @@ skua_status buffer_map(skua_device_buffer* base, size_t offset, size_t size, voi
 skua_status buffer_unmap(skua_device_buffer* base, void* data) {
   ClDevice* d = of(base->device);
   cl_int error = d->cl->clEnqueueUnmapMemObject(d->transfers, static_cast<ClBuffer*>(base)->memory, data, 0, nullptr, nullptr);
-  if (error == CL_INVALID_VALUE) return SKUA_INVALID("device_buffer_unmap: data is not what device_buffer_map gave for this buffer");
   if (error != CL_SUCCESS) return driver_error(d, "clEnqueueUnmapMemObject", error);
   error = d->cl->clFinish(d->transfers);  // streams have queues of their own
   return error == CL_SUCCESS ? SKUA_STATUS_OK : driver_error(d, "clFinish", error);

@@ -103,7 +103,6 @@ struct VulkanBuffer : skua_device_buffer {
   VkBuffer handle;
   VkDeviceMemory memory;
   bool imported;          // the handle is the caller's, the memory behind it not known
-  size_t begin;           // of an imported one, in the VkBuffer
   void* mapped;           // NULL: reached through staging
   uint32_t holders;       // atomic: its owner, and slots that recorded it. The last one frees it
   uint64_t held_by;       // atomic: the slot that took hold of it last, which needs to once

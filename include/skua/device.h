@@ -56,7 +56,7 @@ typedef struct skua_vulkan_objects {
   bool float_controls;          /* extension VK_KHR_shader_float_controls: without it kernels round to f16 themselves           */
   bool float16;                 /* feature shaderFloat16                                                                        */
   bool integer_dot;             /* features storageBuffer8BitAccess, shaderInt8 and shaderIntegerDotProduct                     */
-  /* Called around every use of the queue; NULL when the caller does not use it while the library may. */
+  /* Called around every use of the queue; NULL when nobody else uses it while the library may. Two contexts over one queue on two threads need them too. */
   void (*lock_queue)(void* lock_ctx);
   void (*unlock_queue)(void* lock_ctx);
   void* lock_ctx;
@@ -66,12 +66,14 @@ typedef struct skua_vulkan_objects {
 SKUA_API skua_status skua_device_buffer_create(skua_context* context, size_t size, skua_device_buffer** out);
 /* `size` bytes from `offset` of a buffer that the caller made, on a context over the caller's objects: (uintptr_t) of its cl_mem, or its VkBuffer, which needs the usages STORAGE_BUFFER and, to be
  * read or written by the two calls below, TRANSFER_SRC and TRANSFER_DST. offset is a multiple of what the device wants of bindings. The handle stays the caller's: it must not be destroyed before the
- * device buffer is, and streams are done with it. What of another cl_context, smaller, or no buffer is refused where the driver can tell; Vulkan cannot tell another device's. */
+ * device buffer is, and streams are done with it. What is of another cl_context, smaller, or no buffer is refused where the driver can tell: Vulkan cannot tell another device's, and of the size only
+ * what the memory requirements say. Imports may overlap; an operator's output and its inputs may not, but in place in one device buffer. */
 SKUA_API skua_status skua_device_buffer_import(skua_context* context, uint64_t native_handle, size_t offset, size_t size, skua_device_buffer** out);
 SKUA_API skua_status skua_device_buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
 SKUA_API skua_status skua_device_buffer_read(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
-/* The memory itself, from `offset` on, for the host to read and write until it is unmapped: wait for the streams that use it before, and give it to none before unmap. UNSUPPORTED where the host does not
- * see it (most GPUs with memory of their own, on Vulkan) and of an imported VkBuffer, whose memory is the caller's to map: there read and write serve. */
+/* The memory itself, from `offset` on, for the host to read and write until it is unmapped: wait for the streams that use it before, and give it to none before unmap. One part of a buffer at a time;
+ * destroying the buffer unmaps it. UNSUPPORTED where the host does not see it (most GPUs with memory of their own, on Vulkan) and of an imported VkBuffer, whose memory is the caller's to map: there
+ * read and write serve. A cl_mem made with CL_MEM_HOST_NO_ACCESS cannot be mapped, read or written: DRIVER_ERROR, CL_INVALID_OPERATION. */
 SKUA_API skua_status skua_device_buffer_map(skua_device_buffer* buffer, size_t offset, size_t size, void** data);
 SKUA_API skua_status skua_device_buffer_unmap(skua_device_buffer* buffer, void* data);
 SKUA_API void skua_device_buffer_destroy(skua_device_buffer* buffer); /* NULL is ignored */

@@ -50,6 +50,18 @@ struct Work {
   skua_stream* stream = nullptr;
 };
 
+// Two imports that share bytes: an output may not be there.
+inline void refuses_overlap(skua_context* context, uint64_t memory, const Work& work) {
+  for (const size_t begin : {size_t(0), size_t(2048)}) {
+    skua_device_buffer* shares = nullptr;
+    SKUA_EXPECT_OK(skua_device_buffer_import(context, memory, begin, kBytes, &shares));
+    const skua_buffer in = {nullptr, work.x, 0}, out = {nullptr, shares, 0};
+    EXPECT_EQ(skua_plan_enqueue(work.plan, &in, 1, &out, 1, nullptr, work.stream), SKUA_STATUS_INVALID_ARGUMENT);
+    expect_text(begin ? "overlaps input 0" : "the same device buffer");
+    skua_device_buffer_destroy(shares);
+  }
+}
+
 inline std::vector<float> values() {
   Rng rng(13);
   std::vector<float> v(kCount);
