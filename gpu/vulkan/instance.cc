@@ -199,7 +199,6 @@ bool has_extension(const Instance& in, VkPhysicalDevice device, const char* name
 }
 
 Features::Features(const Instance& in, VkPhysicalDevice device) {
-  const uint32_t version = properties(in, device).apiVersion;
   n_extensions = 0;
   all = vk<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
   storage16 = vk<VkPhysicalDevice16BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
@@ -207,18 +206,19 @@ Features::Features(const Instance& in, VkPhysicalDevice device) {
   arithmetic = vk<VkPhysicalDeviceShaderFloat16Int8Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
   dot = vk<VkPhysicalDeviceShaderIntegerDotProductFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES);
   void** next = &all.pNext;
-  auto chain = [&](auto& features, uint32_t core, const char* extension) {  // core in that version, or as an extension
-    if (version < core) {
-      if (!extension || !has_extension(in, device, extension)) return;
+  // The instance is one of version 1.1, and what later versions made core are extensions to it, whatever the device's version: to be switched on by name.
+  auto chain = [&](auto& features, const char* extension) {
+    if (extension) {
+      if (!has_extension(in, device, extension)) return;
       extensions[n_extensions++] = extension;
     }
     *next = &features;
     next = &features.pNext;
   };
-  chain(storage16, VK_API_VERSION_1_1, nullptr);
-  chain(storage8, VK_API_VERSION_1_2, "VK_KHR_8bit_storage");
-  chain(arithmetic, VK_API_VERSION_1_2, "VK_KHR_shader_float16_int8");
-  chain(dot, VK_API_VERSION_1_3, "VK_KHR_shader_integer_dot_product");
+  chain(storage16, nullptr);
+  chain(storage8, "VK_KHR_8bit_storage");
+  chain(arithmetic, "VK_KHR_shader_float16_int8");
+  chain(dot, "VK_KHR_shader_integer_dot_product");
   f16_rounding = f16_preserve = false;
   if (has_extension(in, device, VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) {
     extensions[n_extensions++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
