@@ -137,12 +137,12 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
           b += ldb;
         }
         rows.step(sets * 4);
-        if constexpr (Rows::even) no_addresses<sets * MR * NV>();
+        if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV>();
       }
     for (; left; --left, b += ldb) {
       step<T, MR, NV, lines>(rows, 0, b, ahead, acc[0]);
       rows.step(4);
-      if constexpr (Rows::even) no_addresses<sets * MR * NV>();
+      if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV>();
     }
     if (rest)
       SKUA_UNROLL for (int r = 0; r < MR; ++r) {
