@@ -16,12 +16,12 @@ size_t half_terms(const Layer& l, const std::string* kernel) {
   if (l.type != SKUA_DTYPE_F16 || !l.multiplies()) return 0;
   return !kernel ? l.reduction() : kernel->empty() || kernel->find("fp16") != std::string::npos ? std::min<size_t>(l.reduction(), 64) : 0;
 }
-// An activation that is no clamp: of bytes and halves it is a pass of its own.
 // Rows that became bytes: of their values, which lie between -1 and 1, a 508th is the largest error, and 0.3 of that the usual one.
 double quantized_rows(const Layer& l) { return l.quantize_a ? 0.04 : 0; }
-bool curved(const Layer& l) {
-  return l.activation != SKUA_ACTIVATION_NONE && l.activation != SKUA_ACTIVATION_RELU && l.activation != SKUA_ACTIVATION_RELU6 && l.activation != SKUA_ACTIVATION_CLAMP;
-}
+// An activation that is no clamp: of bytes and halves it is a pass of its own.
+bool curved(const Layer& l) { return !is_clamp(l.activation); }
+// In halves of byte_scale: half a step of the map before the curve, times its slope.
+double curve_steps(const Layer& l) { return l.multiplies() && curved(l) ? 1.53 * double(curve_quantization.scale / byte_scale) : 0; }
 // Results in halves are rounded once, at most twice where an activation that is no clamp follows in a pass of its own (whose argument is at most 4 larger than its value where its slope is not 0).
 double rounded(const Layer& l, double value) {
   if (l.type == SKUA_DTYPE_F32) return 0;
@@ -46,8 +46,8 @@ std::string check_against_formula(const Layer& l, const Operands& o, const float
     const double want = reference(l, o, index, &magnitude);
     // Winograd's error goes with the size of the tile's values, not of the one element: hence the output's usual size.
     const double usual = magnitude / sqrt(double(l.reduction())) + fabs(want) + (l.multiplies() ? 1 : 0);
-    // s8: half a step, and what the bias is off in its own units; half a step more before an activation, whose slope is 1.5 at most; a peer may be a step away where it rounds in between.
-    const double bound = l.type == SKUA_DTYPE_S8 ? roundoff(l.type) * ((kernel ? 1.02 : 3.02) + (l.multiplies() && curved(l) ? 1.53 : 0))
+    // s8: half a step, and what the bias is off in its own units; half a step of curve_quantization more before a curve, whose slope is 1.5 at most; a peer may be a step away where it rounds in between.
+    const double bound = l.type == SKUA_DTYPE_S8 ? roundoff(l.type) * ((kernel ? 1.02 : 3.02) + curve_steps(l))
                                                  : (l.type == SKUA_DTYPE_F16 ? 0x1p-24 : 0) + (chain(l) + quantized_rows(l) + halves(l, half_terms(l, kernel))) * usual + rounded(l, l.multiplies() ? fabs(want) : usual);
     if (!(fabs(got[index] - want) <= bound)) return report(index, got[index], want);
   }
@@ -58,7 +58,7 @@ std::string check_against(const Layer& l, const float* ours, const float* theirs
   const size_t count = l.out_count();
   double scale = 0;
   for (size_t i = 0; i < count; ++i) scale = std::max(scale, fabs(double(theirs[i])));
-  const double bound = l.type == SKUA_DTYPE_S8 ? 2.02 * roundoff(l.type) : (chain(l) + quantized_rows(l) + halves(l, half_terms(l, nullptr))) * scale + rounded(l, scale);
+  const double bound = l.type == SKUA_DTYPE_S8 ? (2.02 + curve_steps(l)) * roundoff(l.type) : (chain(l) + quantized_rows(l) + halves(l, half_terms(l, nullptr))) * scale + rounded(l, scale);
   for (size_t i = 0; i < count; ++i)
     if (!(fabs(double(ours[i]) - double(theirs[i])) <= bound)) return report(i, ours[i], theirs[i]);
   return "";

@@ -29,6 +29,7 @@ struct Layer {
   skua_dtype quantized = SKUA_DTYPE_F32;   // S8, S4; F32: none
   size_t block = 0;
   bool zero_points = false;
+  bool curve_x = false, curve_y = false;  // of s8: the input, the output has curve_quantization
   bool quantize_a = false;                 // products of bytes
   skua_resize_coordinates coordinates = SKUA_RESIZE_HALF_PIXEL;
 
@@ -80,12 +81,19 @@ class Constants {
   std::vector<int32_t> integers_;
 };
 
-// One output element in double precision, for checks. index counts the dense output. `magnitude` gets the sum of the terms' absolute values.
+// clamp(x / 6 + 1 / 2, 0, 1) of a product as the clamp of another, for libraries that have no hard sigmoid of bytes.
+struct Folded {
+  std::vector<float> weights, bias;
+};
+Folded fold_hard_sigmoid(const Layer& layer, const float* weights, const float* bias);
+
+// One output element in double precision, for checks (formula.cc). index counts the dense output. `magnitude` gets the sum of the terms' absolute values.
 double reference(const Layer& layer, const Operands& o, size_t index, double* magnitude);
 
 const char* unary_name(skua_unary_kind kind);
 const char* binary_name(skua_binary_kind kind);
 const char* activation_name(skua_activation_kind kind);
+bool is_clamp(skua_activation_kind kind);  // none is one too
 bool parse_unary(const std::string& name, skua_unary_kind* kind);
 bool parse_binary(const std::string& name, skua_binary_kind* kind);
 bool parse_activation(const std::string& name, skua_activation_kind* kind);

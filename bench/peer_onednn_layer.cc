@@ -73,7 +73,10 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
     if (l.multiplies()) attr.set_output_scales(0, {clamps ? scale : scale * byte_scale});
     if (l.activation == SKUA_ACTIVATION_RELU6) ops.append_eltwise(1, algorithm::eltwise_clip, 0, 6 / byte_scale);
     if (l.op == Op::binary && l.binary == SKUA_BINARY_MUL) ops.append_eltwise(1, algorithm::eltwise_linear, byte_scale, 0);
-    if (!clamps) {
+    if (l.activation == SKUA_ACTIVATION_HARD_SIGMOID) {  // in steps at once: of two linear functions oneDNN 2.6 keeps one
+      ops.append_eltwise(1, algorithm::eltwise_linear, 1 / (6 * byte_scale), 0.5f / byte_scale);
+      ops.append_eltwise(1, algorithm::eltwise_clip, 0, 1 / byte_scale);
+    } else if (!clamps) {
       if (!append_activation(l.activation, ops)) return false;
       ops.append_eltwise(1, algorithm::eltwise_linear, 1 / byte_scale, 0);
     }

@@ -46,21 +46,17 @@ class Xnnpack : public Contestant {
     *why = "no such operator";
     if (!o.has(l.op, l.type)) return nullptr;
     float low = -INFINITY, high = INFINITY;
-    std::vector<float> scaled_weights, scaled_bias;
+    Folded folded;
     skua_activation_kind after = SKUA_ACTIVATION_NONE;
     switch (l.activation) {
       case SKUA_ACTIVATION_NONE: break;
       case SKUA_ACTIVATION_RELU: low = 0; break;
       case SKUA_ACTIVATION_RELU6: low = 0, high = 6; break;
-      case SKUA_ACTIVATION_HARD_SWISH: case SKUA_ACTIVATION_SIGMOID: case SKUA_ACTIVATION_SILU: after = l.activation; break;
+      case SKUA_ACTIVATION_HARD_SWISH: case SKUA_ACTIVATION_SIGMOID: case SKUA_ACTIVATION_SILU: after = l.activation, o.curve = !l.residual; break;
       case SKUA_ACTIVATION_HARD_SIGMOID:
         if (!l.multiplies() || !bias) return nullptr;
-        scaled_weights.assign(weights, weights + l.weight_count());
-        scaled_bias.assign(bias, bias + l.bias_count());
-        for (float& w : scaled_weights) w /= 6;
-        for (float& b : scaled_bias) b = b / 6 + 0.5f;
-        weights = scaled_weights.data();
-        bias = scaled_bias.data();
+        folded = fold_hard_sigmoid(l, weights, bias);
+        weights = folded.weights.data(), bias = folded.bias.data();
         low = 0, high = 1;
         break;
       default: return nullptr;

@@ -13,6 +13,7 @@ struct XnnOps {
   pthreadpool_t pool = nullptr;
   std::string* why = nullptr;
   skua_dtype type = SKUA_DTYPE_F32;
+  bool curve = false;  // of s8: products write and what follows reads curve_quantization
 
   XnnOps() = default;
   XnnOps(const XnnOps&) = delete;

@@ -12,7 +12,8 @@ uint32_t weights_are_floats(skua_dtype type) { return type == SKUA_DTYPE_F16 ? X
 
 // Maps of s8: what elementwise operators are told, and bounds of products and pools, steps from the zero point.
 const xnn_quantization_params quantization[2] = {{byte_zero, byte_scale}, {byte_zero, byte_scale}};
-const xnn_quantization_params* quantized(skua_dtype type) { return type == SKUA_DTYPE_S8 ? quantization : nullptr; }
+const xnn_quantization_params before_curve[2] = {{curve_quantization.zero_point, curve_quantization.scale}, {curve_quantization.zero_point, curve_quantization.scale}};
+const xnn_quantization_params* quantized(skua_dtype type, bool curve = false) { return type != SKUA_DTYPE_S8 ? nullptr : curve ? before_curve : quantization; }
 int8_t step(float bound) { return int8_t(std::clamp(nearbyintf(bound / byte_scale) + byte_zero, -128.0f, 127.0f)); }
 const int8_t* bytes(View v) { return reinterpret_cast<const int8_t*>(v.data); }
 int8_t* bytes_out(View v) { return reinterpret_cast<int8_t*>(v.data); }
@@ -76,8 +77,9 @@ bool XnnOps::fully_connected(const Layer& l, const float* weights, const float* 
   if (l.quantized_weights()) return quantized_weights(*this, l, weights, bias, low, high, x, y);
   xnn_operator_t op = nullptr;
   if (type == SKUA_DTYPE_S8) {
+    const xnn_quantization_params before = *quantized(type, curve);
     const Constants c(l, weights, bias);
-    return keep(xnn_create_fully_connected_nc_qs8_qc8w(l.k, l.n, l.k, l.n, byte_zero, byte_scale, c.scales.data(), c.bytes(), c.bias_s32(), byte_zero, byte_scale, step(low), step(high),
+    return keep(xnn_create_fully_connected_nc_qs8_qc8w(l.k, l.n, l.k, l.n, byte_zero, byte_scale, c.scales.data(), c.bytes(), c.bias_s32(), before.zero_point, before.scale, step(low), step(high),
                                                        XNN_FLAG_TRANSPOSE_WEIGHTS, nullptr, &op), op) &&
            good(xnn_reshape_fully_connected_nc_qs8_qc8w(op, l.m, pool)) && good(xnn_setup_fully_connected_nc_qs8_qc8w(op, bytes(x), bytes_out(y)));
   }
@@ -99,10 +101,11 @@ bool XnnOps::convolution(const Layer& l, const float* weights, const float* bias
   xnn_operator_t op = nullptr;
   size_t room = 0, out_h, out_w;
   if (type == SKUA_DTYPE_S8) {
+    const xnn_quantization_params before = *quantized(type, curve);
     const Constants c(l, weights, bias);
     return keep(xnn_create_convolution2d_nhwc_qs8_qc8w(uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
                                                        uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, byte_zero, byte_scale,
-                                                       c.scales.data(), c.bytes(), c.bias_s32(), byte_zero, byte_scale, step(low), step(high), 0, nullptr, &op), op) &&
+                                                       c.scales.data(), c.bytes(), c.bias_s32(), before.zero_point, before.scale, step(low), step(high), 0, nullptr, &op), op) &&
            good(xnn_reshape_convolution2d_nhwc_qs8_qc8w(op, 1, l.h, l.w, &room, &out_h, &out_w, pool)) &&
            good(xnn_setup_convolution2d_nhwc_qs8_qc8w(op, workspace(*this, room), bytes(x), bytes_out(y)));
   }
@@ -117,10 +120,11 @@ bool XnnOps::deconvolution(const Layer& l, const float* weights, const float* bi
   xnn_operator_t op = nullptr;
   size_t out_h, out_w;
   if (type == SKUA_DTYPE_S8) {
+    const xnn_quantization_params before = *quantized(type, curve);
     const Constants c(l, weights, bias);
     return keep(xnn_create_deconvolution2d_nhwc_qs8_qc8w(uint32_t(l.top), uint32_t(l.right), uint32_t(l.bottom), uint32_t(l.left), uint32_t(l.kh), uint32_t(l.kw), uint32_t(l.sh), uint32_t(l.sw),
                                                          uint32_t(l.dh), uint32_t(l.dw), uint32_t(l.groups), l.c / l.groups, l.out_c / l.groups, x.stride, y.stride, byte_zero, byte_scale,
-                                                         c.scales.data(), c.bytes(), c.bias_s32(), byte_zero, byte_scale, step(low), step(high), 0, nullptr, &op), op) &&
+                                                         c.scales.data(), c.bytes(), c.bias_s32(), before.zero_point, before.scale, step(low), step(high), 0, nullptr, &op), op) &&
            good(xnn_reshape_deconvolution2d_nhwc_qs8_qc8w(op, 1, l.h, l.w, 0, 0, &out_h, &out_w, pool)) &&
            good(xnn_setup_deconvolution2d_nhwc_qs8_qc8w(op, bytes(x), bytes_out(y)));
   }
@@ -203,7 +207,7 @@ bool XnnOps::unary(skua_unary_kind kind, size_t rows, size_t channels, View x, V
     default: return false;
   }
   xnn_operator_t op = nullptr;
-  return keep(xnn_create_unary_elementwise_nc(kind_of, datatype(type), datatype(type), &params, nullptr, quantized(type), quantized(type), 0, &op), op) &&
+  return keep(xnn_create_unary_elementwise_nc(kind_of, datatype(type), datatype(type), &params, nullptr, quantized(type, curve), quantized(type), 0, &op), op) &&
          good(xnn_reshape_unary_elementwise_nc(op, rows, channels, x.stride, y.stride, pool)) && good(xnn_setup_unary_elementwise_nc(op, x.data, y.data));
 }
 
@@ -221,7 +225,7 @@ bool XnnOps::binary(skua_binary_kind kind, size_t rows, size_t second_rows, size
   }
   xnn_operator_t op = nullptr;
   const size_t shape[2] = {rows, channels}, other[2] = {second_rows, channels};
-  if (!keep(xnn_create_binary_elementwise_nd(kind_of, datatype(type), quantized(type), quantized(type), quantized(type), 0, &op), op) || !good(xnn_reshape_binary_elementwise_nd(op, 2, shape, 2, other, pool)) ||
+  if (!keep(xnn_create_binary_elementwise_nd(kind_of, datatype(type), quantized(type, curve), quantized(type), quantized(type), 0, &op), op) || !good(xnn_reshape_binary_elementwise_nd(op, 2, shape, 2, other, pool)) ||
       !good(xnn_setup_binary_elementwise_nd(op, a, b, y)))
     return false;
   if (low == -INFINITY && high == INFINITY) return true;

@@ -46,7 +46,6 @@ class SkuaSteps : public Prepared {
   std::string kernel() const override { return steps[0]->kernel(); }
   std::string plan() const override { return steps[0]->plan(); }
 };
-bool is_clamp(skua_activation_kind kind) { return kind == SKUA_ACTIVATION_NONE || kind == SKUA_ACTIVATION_RELU || kind == SKUA_ACTIVATION_RELU6 || kind == SKUA_ACTIVATION_CLAMP; }
 
 skua_tensor map_tensor(skua_dtype type, size_t h, size_t w, size_t c, size_t stride) {
   skua_tensor t = skua_tensor_4d(type, 1, h, w, c);
@@ -104,7 +103,7 @@ class Skua : public Contestant {
     d.dilation_h = uint32_t(l.dh), d.dilation_w = uint32_t(l.dw), d.groups = uint32_t(l.groups);
     d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
     d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
-    d.epilogue = {{l.activation, 0, 0}, l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE};
+    d.epilogue = {{l.activation, 0, 1}, l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE};
     d.numerics = how.direct_only ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
     d.hint_in_h = uint32_t(l.h), d.hint_in_w = uint32_t(l.w);
     return d;
@@ -115,9 +114,10 @@ class Skua : public Contestant {
     const void *const weights = constants.weights, *const bias = constants.bias;
     const bool bytes = l.type == SKUA_DTYPE_S8;
     const skua_quantization map_q = bytes ? byte_quantization : skua_quantization{};
+    const skua_quantization x_q = l.curve_x ? curve_quantization : map_q, y_q = l.curve_y ? curve_quantization : map_q;
     skua_quantization weight_q = {};
     if (bytes) weight_q.scales = constants.scales.data();
-    skua_activation act = {l.activation, 0, 0};
+    const skua_activation act = {l.activation, 0, 1};  // clamps: a folded hard sigmoid's
     const skua_residual residual = l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE;
     switch (l.op) {
       case Op::gemm: {
@@ -127,7 +127,7 @@ class Skua : public Contestant {
         d.k = l.k;
         d.hint_m = l.m;
         d.epilogue = {act, residual};
-        d.a_q = d.c_q = map_q, d.b_q = weight_q;
+        d.a_q = map_q, d.c_q = y_q, d.b_q = weight_q;
         d.b_q.axis = bytes;
         if (l.quantized_weights()) {
           d.b_type = l.quantized;
@@ -141,7 +141,7 @@ class Skua : public Contestant {
       }
       case Op::conv: {
         skua_conv2d_desc d = conv_desc(l);
-        d.input_q = d.output_q = map_q, d.weight_q = weight_q;
+        d.input_q = map_q, d.output_q = y_q, d.weight_q = weight_q;
         return skua_conv2d_create(context, &d, weights, bias, op);
       }
       case Op::deconv: {
@@ -152,7 +152,7 @@ class Skua : public Contestant {
         d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
         d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
         d.epilogue = {act, residual};
-        d.input_q = d.output_q = map_q, d.weight_q = weight_q;
+        d.input_q = map_q, d.output_q = y_q, d.weight_q = weight_q;
         return skua_conv2d_transpose_create(context, &d, weights, bias, op);
       }
       case Op::max_pool: case Op::average_pool: case Op::global_pool: {
@@ -173,7 +173,7 @@ class Skua : public Contestant {
         d.kind = l.unary;
         d.a = l.unary == SKUA_UNARY_LEAKY_RELU ? 0.1f : l.unary == SKUA_UNARY_CLAMP ? -1.0f : 1.0f;
         d.b = 1.0f;
-        d.input_q = d.output_q = map_q;
+        d.input_q = x_q, d.output_q = map_q;
         return skua_unary_create(context, &d, op);
       }
       case Op::binary: {
@@ -230,6 +230,12 @@ class Skua : public Contestant {
 
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
     if (how.device.api != SKUA_DEVICE_API_CPU) return device_layer(*this, l, weights, bias, x, second, y, why);
+    if (l.type == SKUA_DTYPE_S8 && l.multiplies() && l.activation == SKUA_ACTIVATION_HARD_SIGMOID && bias && !l.residual) {
+      const Folded folded = fold_hard_sigmoid(l, weights, bias);
+      Layer clamped = l;
+      clamped.activation = SKUA_ACTIVATION_CLAMP;
+      return prepare(clamped, folded.weights.data(), folded.bias.data(), x, second, y, why);
+    }
     if (l.type == SKUA_DTYPE_S8 && l.multiplies() && (l.residual || !is_clamp(l.activation))) {
       auto made = std::make_unique<SkuaSteps>();
       Layer product = l, then;
@@ -239,7 +245,7 @@ class Skua : public Contestant {
       then.op = l.residual ? Op::binary : Op::unary;
       then.h = then.out_h = l.op == Op::gemm ? 1 : l.out_h, then.w = then.out_w = l.op == Op::gemm ? 1 : l.out_w, then.c = then.out_c = l.op == Op::gemm ? l.m * l.n : l.out_c;
       if (l.residual) then.activation = l.activation;
-      else parse_unary(activation_name(l.activation), &then.unary);
+      else parse_unary(activation_name(l.activation), &then.unary), product.curve_y = then.curve_x = true;
       made->steps.push_back(prepare(product, weights, bias, x, {}, y, why));
       if (made->steps[0]) made->steps.push_back(prepare(then, nullptr, nullptr, y, second, y, why));
       if (!made->steps.back()) return nullptr;

@@ -13,6 +13,8 @@ constexpr skua_dtype types[] = {SKUA_DTYPE_F32, SKUA_DTYPE_F16, SKUA_DTYPE_BF16,
 constexpr float byte_scale = 1.0f / 32;
 constexpr int byte_zero = -128;
 constexpr skua_quantization byte_quantization = {byte_scale, byte_zero, nullptr, nullptr, 0, 0, SKUA_DTYPE_F32};
+// Where a curve (sigmoid, hard swish, ..) is an operator of its own, the map between the product and it: values from -8 to 8.
+constexpr skua_quantization curve_quantization = {2 * byte_scale, 0, nullptr, nullptr, 0, 0, SKUA_DTYPE_F32};
 
 size_t size_of(skua_dtype type);  // bytes of an element
 double roundoff(skua_dtype type); // half the distance of neighbours, relative; of s8 absolute
