@@ -72,6 +72,10 @@ with tempfile.TemporaryDirectory() as folder:
             assert case["type"] in ("f16", "bf16") and f"_{case['type']}" in case["name"], case
             assert case["error"] is None or case["error"].startswith("unsupported"), f"{case['name']}: {case['error']}"
             assert case["error"] or case["suite"] == "kernels" or case["f32_ns"] > 0, f"{case['name']} is not compared with f32"
+    run("--quick", "--suite", "layers", "--type", "s8", "--peers", "none", "--filter", r"v3_large/(1x1s1_1x1x24-72|1x1s1_7x7x160-960|mul_7x7x672)|b0/1x1s1_1x1x8-32", "--json", page)
+    with open(page, encoding="utf-8") as f:
+        bytes_ = json.load(f)["cases"]
+    assert len(bytes_) >= 3 and all(c["error"] is None for c in bytes_), [(c["name"], c["error"]) for c in bytes_]
     out, _ = run("--quick", "--suite", "networks", "--filter", "squeezenet", "--peers", "none", "--json", page)
     assert "kernel: what is left" in out or "no sampling here" in out
     with open(page, encoding="utf-8") as f:
