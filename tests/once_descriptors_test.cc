@@ -15,10 +15,8 @@ class Sweep {
   explicit Sweep(const char* op) : op_(op) {}
   ~Sweep() { EXPECT_GT(refused_ + accepted_, 0) << op_; }
 
-  template <class Desc, class Create, class Change>
-  void operator()(const Desc& good, Create create, const std::vector<skua_tensor>& inputs, const char* field, Change change) {
-    Desc d = good;
-    change(d);
+  template <class Desc, class Create>
+  void operator()(const Desc& d, Create create, const std::vector<skua_tensor>& inputs, const char* field) {
     Context context;
     Op op;
     op.op = reinterpret_cast<skua_op*>(&context);
@@ -44,7 +42,13 @@ class Sweep {
 };
 
 // BAD(field the text names, assignment): in a test with `sweep`, `good`, `create` and `inputs`.
-#define BAD(field, ...) sweep(good, create, inputs, field, [](auto& d) { __VA_ARGS__; })
+#define BAD(field, ...) BAD_WITH(create, inputs, field, __VA_ARGS__)
+#define BAD_WITH(create, inputs, field, ...) \
+  do {                                       \
+    auto d = good;                           \
+    __VA_ARGS__;                             \
+    sweep(d, create, inputs, field);         \
+  } while (0)
 
 const skua_dtype kUnknownType = skua_dtype(99);
 
@@ -57,9 +61,9 @@ TEST(Descriptor, Gemm) {
   BAD("struct_size", d.struct_size = 0);
   BAD("struct_size", d.struct_size += 4);
   for (skua_dtype type : {SKUA_DTYPE_F16, SKUA_DTYPE_BF16, SKUA_DTYPE_S8, SKUA_DTYPE_U8, SKUA_DTYPE_S4, SKUA_DTYPE_S32, kUnknownType}) {
-    if (type != SKUA_DTYPE_F16 && type != SKUA_DTYPE_BF16) sweep(good, create, inputs, "a_type", [=](auto& d) { d.a_type = type; });
-    sweep(good, create, inputs, type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_S4 ? "b_" : "b_type", [=](auto& d) { d.b_type = type; });  // b_q, where weights of bytes are built
-    sweep(good, create, inputs, "c_type", [=](auto& d) { d.c_type = type; });
+    if (type != SKUA_DTYPE_F16 && type != SKUA_DTYPE_BF16) BAD_WITH(create, inputs, "a_type", d.a_type = type);
+    BAD_WITH(create, inputs, type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_S4 ? "b_" : "b_type", d.b_type = type);  // b_q, where weights of bytes are built
+    BAD_WITH(create, inputs, "c_type", d.c_type = type);
   }
   BAD("a_q", d.a_q.scale = 0.5f);
   BAD("b_q", d.b_q.zero_point = 3);
@@ -85,9 +89,9 @@ TEST(Descriptor, Gemm) {
   BAD("K", d.k = 4);
   auto dynamic = [](skua_context* c, const skua_gemm_desc& d, skua_op** out) { return skua_gemm_create(c, &d, nullptr, nullptr, out); };
   BAD("numerics", d.numerics = skua_numerics(-1));
-  sweep(good, dynamic, inputs, "k is 5", [](auto&) {});
-  sweep(good, dynamic, inputs, "n is 7", [](auto& d) { d.k = 0; });
-  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(skua_gemm_desc(SKUA_GEMM_DESC_INIT), dynamic, list, text, [](auto&) {}); };
+  sweep(good, dynamic, inputs, "k is 5");
+  BAD_WITH(dynamic, inputs, "n is 7", d.k = 0);
+  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(skua_gemm_desc(SKUA_GEMM_DESC_INIT), dynamic, list, text); };
   shapes({shape({5}), shape({5, 7})}, "input 0");
   shapes({shape({3, 5}), shape({7})}, "input 1");
   shapes({shape({3, 5}), shape({6, 7})}, "K");
@@ -139,7 +143,7 @@ TEST(Descriptor, Conv2d) {
   BAD("height", d.kernel_h = 9);
   BAD("width", d.dilation_w = 4);
   BAD("input 0", d.in_channels = 5);
-  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, create, list, text, [](auto&) {}); };
+  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, create, list, text); };
   shapes({shape({8, 8})}, "input 0");
   shapes({shape({1, 1, 8, 8, 4})}, "input 0");
   shapes({shape({1, 8, 8, 3})}, "input 0");
@@ -148,7 +152,7 @@ TEST(Descriptor, Conv2d) {
   apart.stride[0] = 512, apart.stride[1] = 64, apart.stride[2] = 8, apart.stride[3] = 2;
   shapes({apart}, "input 0");
   auto no_weights = [](skua_context* c, const skua_conv2d_desc& d, skua_op** out) { return skua_conv2d_create(c, &d, nullptr, nullptr, out); };
-  sweep(good, no_weights, inputs, "weights", [](auto&) {});
+  sweep(good, no_weights, inputs, "weights");
 }
 
 TEST(Descriptor, Conv2dTranspose) {
@@ -184,7 +188,7 @@ TEST(Descriptor, Conv2dTranspose) {
   BAD("input 0", d.in_channels = 5);
   BAD("padding", d.padding = (skua_padding{SKUA_PADDING_EXPLICIT, 40, 0, 40, 0}));
   auto no_weights = [](skua_context* c, const skua_conv2d_transpose_desc& d, skua_op** out) { return skua_conv2d_transpose_create(c, &d, nullptr, nullptr, out); };
-  sweep(good, no_weights, inputs, "weights", [](auto&) {});
+  sweep(good, no_weights, inputs, "weights");
 }
 
 TEST(Descriptor, Pool2d) {
@@ -210,7 +214,7 @@ TEST(Descriptor, Pool2d) {
   BAD("activation", d.activation.kind = skua_activation_kind(77));
   BAD("height", d.kernel_h = 9);
   BAD("width", d.dilation_w = 4);
-  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, create, list, text, [](auto&) {}); };
+  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, create, list, text); };
   shapes({shape({8, 8})}, "input 0");
   shapes({shape({1, 8, 8, 4}, SKUA_DTYPE_S32)}, "input 0");
 }
@@ -247,17 +251,17 @@ TEST(Descriptor, InvertedResidual) {
   BAD("depthwise: kernel_h", d.depthwise.kernel_h = 0);
   BAD("height", d.depthwise.kernel_h = 9);
   BAD("address space", d.expand.in_channels = d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = UINT32_MAX);
-  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, create, list, text, [](auto&) {}); };
+  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, create, list, text); };
   shapes({shape({8, 8, 4})}, "input 0");
   shapes({shape({1, 8, 8, 3})}, "input 0");
   shapes({shape({1, 8, 8, 4}, SKUA_DTYPE_S32)}, "input 0");
   auto no_weights = [](skua_context* c, const skua_inverted_residual_desc& d, skua_op** out) { return skua_inverted_residual_create(c, &d, nullptr, nullptr, out); };
-  sweep(good, no_weights, inputs, "weights", [](auto&) {});
+  sweep(good, no_weights, inputs, "weights");
   auto one_missing = [](skua_context* c, const skua_inverted_residual_desc& d, skua_op** out) {
     const void* const weights[] = {constants(), nullptr, constants()};
     return skua_inverted_residual_create(c, &d, weights, nullptr, out);
   };
-  sweep(good, one_missing, inputs, "depthwise: weights", [](auto&) {});
+  sweep(good, one_missing, inputs, "depthwise: weights");
 }
 
 TEST(Descriptor, Elementwise) {
@@ -273,7 +277,7 @@ TEST(Descriptor, Elementwise) {
     BAD("output_type", d.output_type = SKUA_DTYPE_S8);
     BAD("a must be <= b", d.kind = SKUA_UNARY_CLAMP, d.a = 2, d.b = 1);
     BAD("a must be <= b", d.kind = SKUA_UNARY_CLAMP, d.a = NAN);
-    sweep(good, create, {shape({3}, SKUA_DTYPE_S32)}, "input 0", [](auto&) {});
+    sweep(good, create, {shape({3}, SKUA_DTYPE_S32)}, "input 0");
   }
   {
     Sweep sweep("binary");
@@ -285,9 +289,9 @@ TEST(Descriptor, Elementwise) {
     BAD("type", d.type = SKUA_DTYPE_S32);
     BAD("type", d.type = kUnknownType);
     BAD("activation", d.activation.kind = skua_activation_kind(77));
-    sweep(good, create, {shape({3, 4}), shape({3})}, "input 1", [](auto&) {});
-    sweep(good, create, {shape({3, 4}), shape({2, 4})}, "input 1", [](auto&) {});
-    sweep(good, create, {shape({3, 4}), shape({4}, SKUA_DTYPE_S32)}, "input 1", [](auto&) {});
+    sweep(good, create, {shape({3, 4}), shape({3})}, "input 1");
+    sweep(good, create, {shape({3, 4}), shape({2, 4})}, "input 1");
+    sweep(good, create, {shape({3, 4}), shape({4}, SKUA_DTYPE_S32)}, "input 1");
   }
   {
     Sweep sweep("select");
@@ -296,7 +300,7 @@ TEST(Descriptor, Elementwise) {
     auto create = [](skua_context* c, const skua_select_desc& d, skua_op** out) { return skua_select_create(c, &d, out); };
     BAD("struct_size", d.struct_size = 0);
     BAD("type", d.type = SKUA_DTYPE_S8);
-    sweep(good, create, {shape({3, 4}), shape({4}), shape({5})}, "input 2", [](auto&) {});
+    sweep(good, create, {shape({3, 4}), shape({4}), shape({5})}, "input 2");
   }
 }
 
@@ -339,7 +343,8 @@ TEST(Descriptor, SoftmaxAndNorm) {
   BAD("epsilon", d.epsilon = NAN);
   BAD("epsilon", d.epsilon = INFINITY);
   auto refuse = [&](skua_norm_kind kind, const char* text, const float* gamma, const float* beta, const float* mean, const float* variance) {
-    sweep(good, [=](skua_context* c, const skua_norm_desc& d, skua_op** out) { return skua_norm_create(c, &d, gamma, beta, mean, variance, out); }, inputs, text, [=](auto& d) { d.kind = kind; });
+    const auto create = [=](skua_context* c, const skua_norm_desc& d, skua_op** out) { return skua_norm_create(c, &d, gamma, beta, mean, variance, out); };
+    BAD_WITH(create, inputs, text, d.kind = kind);
   };
   const float* v = constants();
   refuse(SKUA_NORM_BATCH, "mean", v, v, nullptr, v);
@@ -380,8 +385,8 @@ TEST(Descriptor, ReduceAndResize) {
   BAD("layout", d.layout = skua_layout(2));
   BAD("out_h", d.out_h = 0);
   BAD("out_w", d.out_w = 0);
-  sweep(good, create, {shape({4, 5, 6})}, "input 0", [](auto&) {});
-  sweep(good, create, {shape({1, 0, 5, 6})}, "input 0", [](auto&) {});
+  sweep(good, create, {shape({4, 5, 6})}, "input 0");
+  sweep(good, create, {shape({1, 0, 5, 6})}, "input 0");
 }
 
 TEST(Descriptor, Data) {
@@ -428,7 +433,8 @@ TEST(Descriptor, Data) {
     BAD("output 0", d.before[0] = SIZE_MAX);
     BAD("output 0", d.after[0] = SIZE_MAX - 2);
     BAD("output 0", d.after[0] = SIZE_MAX / 32);
-    sweep(good, create, {shape({2, 0, 4})}, "input 0", [](auto& d) { d.mode = SKUA_PAD_EDGE, d.before[1] = 1; });
+    const std::vector<skua_tensor> empty = {shape({2, 0, 4})};
+    BAD_WITH(create, empty, "input 0", d.mode = SKUA_PAD_EDGE, d.before[1] = 1);
   }
   {
     Sweep sweep("slice");
@@ -457,9 +463,9 @@ TEST(Descriptor, Data) {
     BAD("axis", d.axis = 3);
     BAD("axis", d.axis = -4);
     BAD("axis", d.axis = INT32_MIN);
-    sweep(good, create, {shape({2, 3}), shape({2, 3, 1})}, "input 1", [](auto&) {});
-    sweep(good, create, {shape({2, 3}), shape({2, 4})}, "input 1", [](auto&) {});
-    sweep(good, create, {shape({2, 3}), shape({2, 3}, SKUA_DTYPE_S32)}, "input 1", [](auto&) {});
+    sweep(good, create, {shape({2, 3}), shape({2, 3, 1})}, "input 1");
+    sweep(good, create, {shape({2, 3}), shape({2, 4})}, "input 1");
+    sweep(good, create, {shape({2, 3}), shape({2, 3}, SKUA_DTYPE_S32)}, "input 1");
   }
   Sweep sweep("rearrange");
   skua_rearrange_desc good = SKUA_REARRANGE_DESC_INIT;
@@ -472,10 +478,10 @@ TEST(Descriptor, Data) {
   BAD("block", d.block = 0);
   BAD("input 0", (void)d);
   const std::vector<skua_tensor> image = {shape({1, 4, 6, 8})};
-  sweep(good, create, image, "block", [](auto& d) { d.block = 3; });
-  sweep(good, create, image, "block", [](auto& d) { d.block = UINT32_MAX; });
-  sweep(good, create, image, "block", [](auto& d) { d.kind = SKUA_REARRANGE_SPACE_TO_DEPTH, d.block = 4; });
-  sweep(good, create, image, "block", [](auto& d) { d.kind = SKUA_REARRANGE_CHANNEL_SHUFFLE, d.block = 3; });
+  BAD_WITH(create, image, "block", d.block = 3);
+  BAD_WITH(create, image, "block", d.block = UINT32_MAX);
+  BAD_WITH(create, image, "block", d.kind = SKUA_REARRANGE_SPACE_TO_DEPTH, d.block = 4);
+  BAD_WITH(create, image, "block", d.kind = SKUA_REARRANGE_CHANNEL_SHUFFLE, d.block = 3);
 }
 
 TEST(Descriptor, Convert) {
@@ -492,7 +498,7 @@ TEST(Descriptor, Convert) {
   BAD("input_q.scale", d.input_type = SKUA_DTYPE_S8, d.input_q.scale = -1);
   BAD("output_q.zero_point", d.output_type = SKUA_DTYPE_U8, d.output_q.scale = 1, d.output_q.zero_point = -1);
   BAD("channels", d.channels = 3);
-  sweep(good, create, {shape({2, 3}, SKUA_DTYPE_S32)}, "input 0", [](auto&) {});
+  sweep(good, create, {shape({2, 3}, SKUA_DTYPE_S32)}, "input 0");
 }
 
 }  // namespace
