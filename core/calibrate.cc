@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/error.h"
+#include "dispatch/element.h"
 
 using namespace skua;
 
@@ -75,6 +76,66 @@ skua_status skua_quantize_weights(const float* w, size_t outer, size_t channels,
     const double steps = rint(double(w[i]) / double(scales[c]));
     q[i] = int8_t(steps > 127 ? 127 : steps < -127 ? -127 : steps);
   });
+  return SKUA_STATUS_OK;
+}
+
+skua_status skua_quantize_weights_s4(const float* w, size_t k, size_t n, bool transpose_b, uint32_t block_size, skua_dtype scale_type, void* scales, int32_t* zero_points, uint8_t* q) {
+  size_t count;
+  if (__builtin_mul_overflow(k, n, &count) || count > SIZE_MAX / sizeof(float)) return SKUA_INVALID("quantize_weights_s4: %zu x %zu are more than the address space", k, n);
+  if (block_size && block_size != 32 && block_size != 64 && block_size != 128 && block_size != 256) return SKUA_INVALID("quantize_weights_s4: block_size is %u, must be 0, 32, 64, 128 or 256", block_size);
+  if (scale_type != SKUA_DTYPE_F32 && (!block_size || (scale_type != SKUA_DTYPE_F16 && scale_type != SKUA_DTYPE_BF16)))
+    return SKUA_INVALID("quantize_weights_s4: scale_type is %s, must be f32%s", skua_dtype_name(scale_type), block_size ? ", f16 or bf16" : " where block_size is 0");
+  if (!count) return SKUA_STATUS_OK;
+  if (!w || !scales || !q) return SKUA_INVALID("quantize_weights_s4: %s is NULL", !w ? "w" : !scales ? "scales" : "q");
+  for (size_t i = 0; i < count; ++i)
+    if (!is_finite(w[i])) return SKUA_INVALID("quantize_weights_s4: w[%zu] is %g, must be finite", i, double(w[i]));
+  constexpr size_t kColumns = 64;  // at once, so that rows of B are read along the memory
+  const size_t block = block_size ? block_size : k, blocks = (k - 1) / block + 1, row_bytes = (transpose_b ? k + 1 : n + 1) / 2;
+  for (size_t first = 0; first < n; first += kColumns)
+    for (size_t b = 0; b < blocks; ++b) {
+      const size_t columns = n - first < kColumns ? n - first : kColumns, begin = b * block, end = k - begin < block ? k : begin + block;
+      const auto each = [&](auto fn) {  // columns in the inner loop, or steps
+        for (size_t o = transpose_b ? 0 : begin; o < (transpose_b ? columns : end); ++o)
+          for (size_t i = transpose_b ? begin : 0; i < (transpose_b ? end : columns); ++i) {
+            const size_t j = transpose_b ? o : i, row = transpose_b ? first + o : o, column = transpose_b ? i : first + i;
+            fn(j, w[row * (transpose_b ? k : n) + column], q[row * row_bytes + column / 2], column % 2 != 0);
+          }
+      };
+      float low[kColumns] = {}, high[kColumns] = {};
+      double scale[kColumns];
+      int32_t zero[kColumns];
+      each([&](size_t j, float x, uint8_t&, bool) {
+        low[j] = x < low[j] ? x : low[j];
+        high[j] = x > high[j] ? x : high[j];
+      });
+      for (size_t j = 0; j < columns; ++j) {
+        const size_t at = (first + j) * blocks + b;
+        const double least = double(low[j]), most = double(high[j]);
+        float s = zero_points ? scale_of(most - least, 15) : most / 7 > -least / 8 ? scale_of(most, 7) : scale_of(-least, 8);
+        if (scale_type == SKUA_DTYPE_F16) {
+          f16& to = static_cast<f16*>(scales)[at];
+          narrow(s, to);
+          if (!to.bits) to.bits = 1;
+          s = widen(to);
+        } else if (scale_type == SKUA_DTYPE_BF16) {
+          bf16& to = static_cast<bf16*>(scales)[at];
+          narrow(s, to);
+          s = widen(to);
+        } else {
+          static_cast<float*>(scales)[at] = s;
+        }
+        if (!is_finite(s)) return SKUA_INVALID("quantize_weights_s4: weights of column %zu reach %g, too large for a scale of %s", first + j, most > -least ? most : least, skua_dtype_name(scale_type));
+        scale[j] = double(s);
+        const double steps = zero_points ? rint(-least / scale[j]) : 8;
+        zero[j] = int32_t(steps > 15 ? 15 : steps) - 8;
+        if (zero_points) zero_points[at] = zero[j];
+      }
+      each([&](size_t j, float x, uint8_t& to, bool upper) {
+        const double steps = rint(double(x) / scale[j]) + zero[j];
+        const int value = int(steps > 7 ? 7 : steps < -8 ? -8 : steps) & 15;
+        to = uint8_t(upper ? to | value << 4 : value);
+      });
+    }
   return SKUA_STATUS_OK;
 }
 

@@ -1,5 +1,5 @@
-// Packing of weights in four bits: the layout is in dynamic_kernel.h. Four columns at a time, in vectors of four words (of eight values of one column), by what the compiler makes of
-// them for the baseline.
+// Packing of weights in four bits: the layout is in dynamic_kernel.h. Columns that lie in memory come 32 steps of four at a time, in vectors of four words (of eight values of one column);
+// rows come eight of 32 columns at a time, in vectors of bytes. By what the compiler makes of them for the baseline.
 #include "core/quantize.h"
 #include "gemm/dynamic.h"
 
@@ -8,14 +8,20 @@ namespace {
 
 using Words = uint32_t __attribute__((vector_size(16)));
 using Bytes = uint8_t __attribute__((vector_size(16)));
-using Pairs = uint64_t __attribute__((vector_size(16)));
+using Halves = uint16_t __attribute__((vector_size(16)));
 
-inline Words load(const void* p) {
-  Words x;
+#if defined(__clang__)
+#define SKUA_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SKUA_UNROLL _Pragma("GCC unroll 8")
+#endif
+
+template <class V = Words> inline V load(const void* p) {
+  V x;
   __builtin_memcpy(&x, p, sizeof x);
   return x;
 }
-inline void store(Words x, void* p) { __builtin_memcpy(p, &x, sizeof x); }
+template <class V> inline void store(V x, void* p) { __builtin_memcpy(p, &x, sizeof x); }
 
 // Eight nibbles k..k+7, the first one lowest, to bytes of k + i and k + 4 + i.
 template <class T> inline T interleaved(T x) {
@@ -44,19 +50,43 @@ inline void transpose(Words (&x)[4]) {
   x[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
   x[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
 }
-// The bytes of four words as a matrix of four by four, transposed.
-inline Words transpose_bytes(Words x) {
-  for (int i = 0; i < 2; ++i) {
-    const Bytes b = Bytes(x), upper = Bytes(__builtin_shufflevector(Pairs(x), Pairs(x), 1, 1));
-    x = Words(__builtin_shufflevector(b, upper, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
+template <class V> struct PairOf {
+  V low, high;
+};
+inline PairOf<Bytes> zip(Bytes a, Bytes b) {
+  return {__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
+}
+inline PairOf<Halves> zip(Halves a, Halves b) { return {__builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11), __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)}; }
+
+// Eight rows of 32 columns, to four columns a vector. sums: those of the columns, 8 added to each value, at most 120.
+inline void by_rows(const Bytes (&r)[8], Halves (&to)[8], uint16_t* sums) {
+  Bytes even[8], upper[8], odd[8];
+  SKUA_UNROLL for (int i = 0; i < 8; ++i) {
+    const Bytes x = r[i] ^ 0x88;
+    even[i] = x & 0x0f;
+    upper[i] = x & 0xf0;
+    odd[i] = Bytes(Halves(upper[i]) >> 4);
   }
-  return x;
+  const auto add_up = [](const Bytes (&x)[8]) __attribute__((always_inline)) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); };
+  const PairOf<Bytes> sum = zip(add_up(even), add_up(odd));
+  const Bytes none = {};
+  SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+    const PairOf<Bytes> wide = zip(i < 2 ? sum.low : sum.high, none);
+    store(load<Halves>(sums + i * 8) + Halves(i % 2 ? wide.high : wide.low), sums + i * 8);
+  }
+  PairOf<Bytes> column[4];  // byte i of 16 columns
+  SKUA_UNROLL for (int i = 0; i < 4; ++i) column[i] = zip((even[i] | Bytes(Halves(even[i + 4]) << 4)) ^ 0x88, (odd[i] | upper[i + 4]) ^ 0x88);
+  SKUA_UNROLL for (int h = 0; h < 2; ++h) {
+    const PairOf<Bytes> x = h ? zip(column[0].high, column[1].high) : zip(column[0].low, column[1].low), y = h ? zip(column[2].high, column[3].high) : zip(column[2].low, column[3].low);
+    const PairOf<Halves> a = zip(Halves(x.low), Halves(y.low)), b = zip(Halves(x.high), Halves(y.high));
+    to[h * 4] = a.low, to[h * 4 + 1] = a.high, to[h * 4 + 2] = b.low, to[h * 4 + 3] = b.high;
+  }
 }
 
 // B is [K][N] of nibbles or, transposed, [N][K]; rows begin at bytes.
 struct Source {
   const uint8_t* b;
-  size_t k_count, step;  // bytes from a row to the next
+  size_t k_count, n_count, step;  // bytes from a row to the next
   bool transposed;
 
   // The eight values of steps k..k+7 of one column, the first in the lowest nibble, zeros behind the depth.
@@ -77,21 +107,22 @@ struct Source {
     add_sums(byte_sums(pair_sums(x[0]) + pair_sums(x[1]) + pair_sums(x[2]) + pair_sums(x[3])), 32 * 8, sums);
     for (size_t s = 0; s < 4; ++s) store(x[s], to + s * line);
   }
-  // Eight steps of eight columns, the first one even.
-  inline void by_rows(size_t k, size_t n, char* to, int32_t* sums) const {
+  // Eight steps of 32 columns, the first one even, zeros beyond the ends.
+  inline void rows(size_t k, size_t n, Bytes (&r)[8]) const {
     const uint8_t* p = b + k * step + n / 2;
-    const auto word = [&](size_t i) {
-      uint32_t x;
-      __builtin_memcpy(&x, p + i * step, 4);
-      return x;
-    };
-    const Words first = {word(0), word(1), word(2), word(3)}, second = {word(4), word(5), word(6), word(7)};
-    const Words even = transpose_bytes((first & 0x0f0f0f0f) | (second & 0x0f0f0f0f) << 4), odd = transpose_bytes((first >> 4 & 0x0f0f0f0f) | (second & 0xf0f0f0f0));
-    const Words x = __builtin_shufflevector(even, odd, 0, 4, 1, 5), y = __builtin_shufflevector(even, odd, 2, 6, 3, 7);
-    store(x, to);
-    store(y, to + 16);
-    add_sums(byte_sums(pair_sums(x)), 8 * 8, sums);
-    add_sums(byte_sums(pair_sums(y)), 8 * 8, sums + 4);
+    if (k + 8 <= k_count && n + 32 <= n_count) {
+      SKUA_UNROLL for (size_t i = 0; i < 8; ++i) r[i] = load<Bytes>(p + i * step);
+      return;
+    }
+    const size_t columns = min(n_count - n, 32);
+    for (size_t i = 0; i < 8; ++i) {
+      uint8_t row[16] = {};
+      if (k + i < k_count) {
+        memcpy(row, p + i * step, ceil_div(columns, 2));
+        if (columns % 2) row[columns / 2] &= 15;
+      }
+      r[i] = load<Bytes>(row);
+    }
   }
 };
 
@@ -112,25 +143,26 @@ template <class T> inline void put_scales(const Scales& scales, size_t first, si
   }
 }
 
+// Scales and scaled zero points of columns first..first + columns of a block, behind its values.
+void put_block(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, const int32_t* of_block, char* to, float* sums) {
+  if (c.scale_type == Element::f16) put_scales<f16>(scales, first, columns, block, of_block, to, sums);
+  else if (c.scale_type == Element::bf16) put_scales<bf16>(scales, first, columns, block, of_block, to, sums);
+  else put_scales<float>(scales, first, columns, block, of_block, to, sums);
+  to += c.nr * element_bytes(c.scale_type);
+  for (size_t j = 0; j < columns && c.has_zeros; ++j) {
+    const size_t at = q.block_size ? (first + j) * dynamic_blocks(c) + block : first + j;
+    const float zero = (q.scales ? quantization_scale(q, at) : q.scale) * float(q.zero_points[at]);
+    __builtin_memcpy(to + j * sizeof(float), &zero, sizeof zero);
+  }
+}
+
 constexpr size_t kColumns = 256;  // of a panel, at most
 
-// The values of a block of `steps` times eight of the depth, of columns first..first + columns.
-void pack_values(const Source& from, size_t k0, size_t steps, size_t first, size_t columns, size_t nr, char* to, int32_t* sums) {
-  const size_t line = nr * 4, whole = k0 < from.k_count ? min((from.k_count - k0) / 8, steps) : 0;
-  size_t packed = 0, fast = 0;  // columns and steps that are done
-  if (from.transposed) {
-    packed = columns / 4 * 4;
-    fast = whole / 4 * 4;
-    for (size_t j = 0; j < packed; j += 4)
-      for (size_t s = 0; s < fast; s += 4) from.by_columns(k0 + s * 8, first + j, to + s * line + j * 4, line, sums + j);
-  } else {
-    packed = columns / 8 * 8;
-    fast = whole;
-    for (size_t s = 0; s < fast; ++s) {
-      for (size_t i = 0; i < 8; ++i) __builtin_prefetch(from.b + min(k0 + (s + 6) * 8 + i, from.k_count - 1) * from.step + first / 2);  // no prefetcher of a core follows rows
-      for (size_t j = 0; j < packed; j += 8) from.by_rows(k0 + s * 8, first + j, to + s * line + j * 4, sums + j);
-    }
-  }
+// The values of a block of `steps` times eight of the depth, of columns first..first + columns of a panel whose columns lie in memory.
+void pack_columns(const Source& from, size_t k0, size_t steps, size_t first, size_t columns, size_t nr, char* to, int32_t* sums) {
+  const size_t line = nr * 4, whole = k0 < from.k_count ? min((from.k_count - k0) / 8, steps) : 0, packed = columns / 4 * 4, fast = whole / 4 * 4;
+  for (size_t j = 0; j < packed; j += 4)
+    for (size_t s = 0; s < fast; s += 4) from.by_columns(k0 + s * 8, first + j, to + s * line + j * 4, line, sums + j);
   for (size_t j = 0; j < columns; ++j)
     for (size_t s = j < packed ? fast : 0; s < steps && k0 + s * 8 < from.k_count; ++s) {
       const uint32_t x = interleaved(from.eight(k0 + s * 8, first + j));
@@ -138,42 +170,60 @@ void pack_values(const Source& from, size_t k0, size_t steps, size_t first, size
       sums[j] += int32_t(byte_sums(pair_sums(x))) - 8 * 8;
     }
 }
+// Likewise where rows lie in memory, and of several panels: each four columns have their place behind `to`.
+void pack_rows(const Source& from, size_t k0, size_t steps, size_t first, size_t columns, size_t line, char* to, const size_t* places, int32_t* sums) {
+  constexpr size_t kSteps = 512;  // whose sums fit 16 bits
+  const size_t all = k0 < from.k_count ? min(ceil_div(from.k_count - k0, 8), steps) : 0;
+  for (size_t s0 = 0; s0 < all; s0 += kSteps) {
+    const size_t s1 = min(all, s0 + kSteps);
+    uint16_t part[kColumns] = {};
+    for (size_t s = s0; s < s1; ++s) {
+      for (size_t i = 0; i < 8; ++i) __builtin_prefetch(from.b + min(k0 + (s + 4) * 8 + i, from.k_count - 1) * from.step + first / 2);  // no prefetcher of a core follows rows
+      for (size_t j = 0; j < columns; j += 32) {
+        Bytes r[8];
+        Halves x[8];
+        from.rows(k0 + s * 8, first + j, r);
+        by_rows(r, x, part + j);
+        SKUA_UNROLL for (size_t i = 0; i < 8; ++i)
+          if (j + 4 * i < columns) store(x[i], to + places[j / 4 + i] + s * line);
+      }
+    }
+    for (size_t j = 0; j < columns; ++j) sums[j] += int32_t(part[j]) - int32_t(8 * 8 * (s1 - s0));
+  }
+}
 
 }  // namespace
 
 void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b, float* sums, char* to) {
   const size_t n = size_t(c.n), k = size_t(c.k), nr = c.nr, blocks = dynamic_blocks(c), bytes = dynamic_block_bytes(c), dense = d.transpose_b ? k : n;
-  const Source from = {static_cast<const uint8_t*>(b), k, (d.ldb ? d.ldb : dense) / 2, d.transpose_b};
+  const Source from = {static_cast<const uint8_t*>(b), k, n, (d.ldb ? d.ldb : dense) / 2, d.transpose_b};
   const skua_quantization& q = d.b_q;
   const size_t scale_bytes = element_bytes(c.scale_type);
   // One for all is f32.
   const Scales source = {reinterpret_cast<const char*>(q.scales ? q.scales : &q.scale), q.scales ? scale_bytes * (q.block_size ? blocks : 1) : 0, q.block_size ? scale_bytes : 0};
   const size_t together = c.block < 128 ? 128 / c.block : 1;  // blocks of one line of memory of a column
-  for (size_t first = 0; first < n; first += nr) {
-    const size_t columns = min(nr, n - first);
+  const size_t group = from.transposed ? nr : max(128 / nr, 1) * nr, panel_bytes = blocks * bytes;  // columns of one line of memory of a row
+  size_t places[kColumns / 4];
+  for (size_t j = 0; j < group; j += 4) places[j / 4] = j / nr * panel_bytes + j % nr * 4;
+  for (size_t first = 0; first < n; first += group, to += group / nr * panel_bytes) {
+    const size_t columns = min(group, n - first);
     for (size_t block0 = 0; block0 < blocks; block0 += together) {
       const size_t count = min(together, blocks - block0);
       alignas(64) int32_t of_block[4][kColumns];
+      char* const parts = to + block0 * bytes;
       for (size_t i = 0; i < count; ++i) {
         memset(of_block[i], 0, columns * sizeof(int32_t));
-        char* const values = to + i * bytes;
-        if (columns < nr || (block0 + i + 1) * c.block > k) memset(values, 0, bytes);
+        for (size_t j = 0; j < columns; j += nr)
+          if (j + nr > columns || (block0 + i + 1) * c.block > k) memset(parts + j / nr * panel_bytes + i * bytes, 0, bytes);
       }
-      const size_t at_once = from.transposed ? 8 : columns;  // along the memory
-      for (size_t j = 0; j < columns; j += at_once)
-        for (size_t i = 0; i < count; ++i) pack_values(from, (block0 + i) * c.block, c.block / 8, first + j, min(columns - j, at_once), nr, to + i * bytes + j * 4, of_block[i] + j);
-      for (size_t i = 0; i < count; ++i, to += bytes) {
-        char* const scales = to + nr * c.block / 2;
-        char* const zeros = scales + nr * scale_bytes;
-        if (c.scale_type == Element::f16) put_scales<f16>(source, first, columns, block0 + i, of_block[i], scales, sums + first);
-        else if (c.scale_type == Element::bf16) put_scales<bf16>(source, first, columns, block0 + i, of_block[i], scales, sums + first);
-        else put_scales<float>(source, first, columns, block0 + i, of_block[i], scales, sums + first);
-        for (size_t j = 0; j < columns && c.has_zeros; ++j) {
-          const size_t at = q.block_size ? (first + j) * blocks + block0 + i : first + j;
-          const float zero = (q.scales ? quantization_scale(q, at) : q.scale) * float(q.zero_points[at]);
-          __builtin_memcpy(zeros + j * sizeof(float), &zero, sizeof zero);
-        }
+      if (from.transposed) {
+        for (size_t j = 0; j < columns; j += 8)  // along the memory
+          for (size_t i = 0; i < count; ++i) pack_columns(from, (block0 + i) * c.block, c.block / 8, first + j, min(columns - j, 8), nr, parts + i * bytes + j * 4, of_block[i] + j);
+      } else {
+        for (size_t i = 0; i < count; ++i) pack_rows(from, (block0 + i) * c.block, c.block / 8, first, columns, nr * 4, parts + i * bytes, places, of_block[i]);
       }
+      for (size_t at = 0; at < columns; at += nr)
+        for (size_t i = 0; i < count; ++i) put_block(source, q, c, first + at, min(nr, columns - at), block0 + i, of_block[i] + at, parts + at / nr * panel_bytes + i * bytes + nr * c.block / 2, sums + first + at);
     }
   }
 }

@@ -1,10 +1,12 @@
 // Quantised weights in float arithmetic: tiles for few rows, which make floats of them in registers, and whole panels of floats for the tiles of f32. The formulas: weights_kernel.h.
 //
-//   set       nibble -> float                                                     byte -> float
-//   avx512    shift, then a table of 16 floats by the lowest four bits            widened as it is loaded, converted
-//   others    shifted up and down again, converted                                likewise
+//   set       nibble -> float                                                                    byte -> float
+//   avx512    a table of 16 floats by the lowest four bits of a word, loaded from the nibble's     widened as it is loaded, converted
+//             byte on: an odd nibble is shifted down first
+//   others    put into the digits of 2^7 to 2^23, which is then taken off: -8 is 0 there           likewise
 //
-// Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros (tall tiles read those), a weight and an element of A. AVX-512: up to 12x2 = 24 sums.
+// Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros (tall tiles read those), a weight and an element of A. AVX-512: up to 12x2 = 24 sums; one or
+// two rows take four vectors, for two sums would wait for each other.
 #include "dispatch/kernel.h"
 #include "gemm/float_ends.h"
 #include "gemm/weights_kernel.h"
@@ -15,16 +17,19 @@ namespace {
 
 constexpr int L = F32::L;
 
-// Value i of the eight of each lane: the low nibbles of its four bytes, then the high ones.
-template <int i> SKUA_INL F32 nibble(I32 x) {
+constexpr size_t kAhead = 8192;  // bytes: from memory a prefetcher alone does not keep up
+// Value i of the eight of each lane: the low nibbles of its four bytes, then the high ones. x: the vector, which is also at p.
+template <int i> SKUA_INL F32 nibble([[maybe_unused]] I32 x, [[maybe_unused]] const char* p) {
   constexpr int bit = i % 4 * 8 + i / 4 * 4;
 #if defined(SKUA_ISA_avx512)
   const __m512 values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
-  if constexpr (bit) x = shr_logical<bit>(x);
+  if constexpr (bit / 8) x.v = _mm512_loadu_si512(p + bit / 8);  // not shifted: that is for a port of the products, loads have others. Behind the last values are scales
+  if constexpr (bit % 8) x = shr_logical<4>(x);
   return {_mm512_maskz_permutexvar_ps(0xffff, x.v, values)};
 #else
-  if constexpr (bit < 28) x = shl<28 - bit>(x);
-  return to_f32(shr<28>(x));
+  constexpr int at = bit > 16 ? bit - 16 : bit, base = (150 - at) << 23 | 8 << at;  // 2^(23 - at) + 8
+  if constexpr (bit > 16) x = shr_logical<16>(x);
+  return as_f32((x & I32::set1(15 << at)) ^ I32::set1(base)) - F32::set1(__builtin_bit_cast(float, base));
 #endif
 }
 
@@ -60,7 +65,7 @@ template <int NV, bool tall> struct Scales {
 // Tall tiles have no register to spare: gcc would make the weights of many steps at once, and spill sums for them.
 [[maybe_unused]] SKUA_INL void in_order([[maybe_unused]] F32& w, [[maybe_unused]] I32& x) {
 #if defined(SKUA_ISA_avx512)
-  asm volatile("" : "+v"(w.v), "+v"(x.v));
+  asm volatile("" : "+v"(w.v), "+v"(x.v) : : "memory");
 #endif
 }
 
@@ -76,16 +81,21 @@ template <bool s4, int NV, bool tall, class Use, class Moved> SKUA_INL void each
     if constexpr (s4) {
       I32 x[NV];
       F32 w[NV];
+      const char* from = p;
       SKUA_UNROLL for (int v = 0; v < NV; ++v) x[v] = I32::set1(0);
       const auto step = [&]<int i>(int at) __attribute__((always_inline)) {
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-          w[v] = scales(v, nibble<i>(x[v]));
+          w[v] = scales(v, nibble<i>(x[v], from + size_t(v) * L * 4));
           if constexpr (tall) in_order(w[v], x[v]);
         }
         use(at, w);
       };
       const auto load = [&]() __attribute__((always_inline)) {
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) x[v] = I32::load(reinterpret_cast<const int32_t*>(p) + first + size_t(v) * L);
+        from = p + first * 4;
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          x[v] = I32::load(reinterpret_cast<const int32_t*>(from) + size_t(v) * L);
+          if constexpr (L == 16) __builtin_prefetch(from + kAhead + v * 64);
+        }
         p += t.nr * 4;
       };
       for (; k + 8 <= end; k += 8) {
@@ -109,6 +119,7 @@ template <bool s4, int NV, bool tall, class Use, class Moved> SKUA_INL void each
       const auto step = [&](int i) __attribute__((always_inline)) {
         F32 w[NV];
         SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = scales(v, F32::load(reinterpret_cast<const int8_t*>(p) + first + size_t(v) * L));
+        if constexpr (L == 16 && NV > 1) __builtin_prefetch(p + first + kAhead);
         p += t.nr;
         use(i, w);
       };
@@ -160,7 +171,7 @@ template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t 
 }
 
 // As many rows at once as registers hold the sums of: weights become floats once for all of them.
-constexpr int kMostRows = L == 16 ? 12 : 4;
+constexpr int kMostRows = L == 16 ? 12 : 4, kWide = L == 16 ? 4 : 2;
 template <bool s4, int NV, int MR = 1> SKUA_INL void rows_of(const GemmWeights& t, size_t first) {
   if (MR == kMostRows || t.rows <= size_t(MR)) return columns_of<s4, MR, NV>(t, first);
   if constexpr (MR < kMostRows) rows_of<s4, NV, MR == 1 ? 2 : MR + 2>(t, first);
@@ -168,6 +179,8 @@ template <bool s4, int NV, int MR = 1> SKUA_INL void rows_of(const GemmWeights& 
 template <bool s4> void tile(const GemmWeights& t) {
   const size_t width = (t.n + L - 1) / L * L;
   size_t first = 0;
+  if constexpr (kWide > 2)
+    for (; t.rows <= 2 && first + kWide * L <= width; first += kWide * L) t.rows == 1 ? columns_of<s4, 1, kWide>(t, first) : columns_of<s4, 2, kWide>(t, first);
   for (; first + 2 * L <= width; first += 2 * L) rows_of<s4, 2>(t, first);
   if (first < width) rows_of<s4, 1>(t, first);
 }

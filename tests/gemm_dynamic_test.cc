@@ -1,6 +1,7 @@
 // Products of weights of s8 or s4 and a float A, quantised as it is read or not: against the formulas of skua/gemm.h, with rows quantised by the definition and sums in double.
 #include <skua/gemm.h>
 #include <skua/packed.h>
+#include <skua/quantize.h>
 
 #include <algorithm>
 #include <cfloat>
@@ -286,6 +287,62 @@ TEST(GemmDynamic, ManyRowsAndAllOfTheDepth) {
       expect_close(alone, want, bound);
     }
   }
+}
+
+void expect_text(skua_status got, skua_status want, const char* text) {
+  EXPECT_EQ(got, want) << text;
+  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
+}
+
+// s4 made of floats: half a step off at most, and what products take.
+TEST(GemmDynamic, WeightsOfFloats) {
+  Context context;
+  Rng rng(31);
+  for (bool transposed : {false, true}) for (uint32_t block : {0u, 32u, 128u}) for (skua_dtype type : float_types()) for (bool zeros : {false, true}) {
+    if (!block && type != SKUA_DTYPE_F32) continue;
+    const size_t n = 71, k = 149, blocks = block ? (k + block - 1) / block : 1, row = transposed ? k : n;
+    std::vector<float> w(n * k), scales(n * blocks);
+    for (size_t i = 0; i < w.size(); ++i) w[i] = rng.uniform(-1, zeros ? 3 : 1.5f) * float(1 + i % 5);
+    for (size_t i = 0; i < k; ++i) w[transposed ? 7 * k + i : i * n + 7] = 0;  // a column
+    Case c;
+    c.zeros.resize(n * blocks);
+    c.stored.assign((row + 1) / 2 * (transposed ? n : k), 0x5a);
+    SKUA_EXPECT_OK(skua_quantize_weights_s4(w.data(), k, n, transposed, block, type, scales.data(), zeros ? c.zeros.data() : nullptr, c.stored.data()));
+    c.d.n = n, c.d.k = k, c.d.b_type = SKUA_DTYPE_S4, c.d.quantize_a = c.d.transpose_b = transposed, c.d.ldb = (row + 1) / 2 * 2;
+    c.d.b_q.scales = scales.data(), c.d.b_q.scale_type = type, c.d.b_q.block_size = block, c.d.b_q.axis = transposed ? 0 : 1;
+    if (zeros) c.d.b_q.zero_points = c.zeros.data();
+    for (size_t i = 0; i < n * blocks; ++i)
+      c.scales.push_back(type == SKUA_DTYPE_F16 ? skua::widen(reinterpret_cast<const skua::f16*>(scales.data())[i]) : type == SKUA_DTYPE_BF16 ? skua::widen(reinterpret_cast<const skua::bf16*>(scales.data())[i]) : scales[i]);
+    c.b.resize(n * k);
+    std::vector<bool> used(16);
+    for (size_t j = 0; j < n; ++j)
+      for (size_t i = 0; i < k; ++i) {
+        const size_t at = transposed ? j * c.d.ldb + i : i * c.d.ldb + j, of = j * blocks + (block ? i / block : 0);
+        const int value = c.b[i * n + j] = int(c.stored[at / 2] >> at % 2 * 4 & 15) << 28 >> 28;
+        used[size_t(value + 8)] = true;
+        ASSERT_NEAR(w[transposed ? j * k + i : i * n + j], c.scales[of] * float(value - c.zeros[of]), c.scales[of] * 0.57f) << c.text() << i << ' ' << j;
+        ASSERT_TRUE(j != 7 || value == c.zeros[of]);
+      }
+    EXPECT_GE(std::count(used.begin(), used.end(), true), 14);
+    c.m = 3;
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op, false));
+    const Data a = make({c.m, k}, rng);
+    std::vector<double> want, bound;
+    reference(c, dense(a), false, want, bound);
+    expect_close(run(op, {a})[0], want, bound);
+  }
+  float bad[] = {1, INFINITY, 1e6f}, scales[2];
+  int32_t zeros[2];
+  uint8_t q[2];
+  expect_text(skua_quantize_weights_s4(bad, 2, 1, true, 0, SKUA_DTYPE_F32, scales, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "w[1] is inf");
+  expect_text(skua_quantize_weights_s4(bad + 2, 1, 1, true, 32, SKUA_DTYPE_F16, scales, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "column 0 reach 1e+06, too large for a scale of f16");
+  expect_text(skua_quantize_weights_s4(bad, 1, 1, true, 0, SKUA_DTYPE_F16, scales, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "scale_type is f16, must be f32 where");
+  expect_text(skua_quantize_weights_s4(bad, 1, 1, true, 48, SKUA_DTYPE_F16, scales, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "block_size is 48");
+  expect_text(skua_quantize_weights_s4(bad, 1, 1, true, 0, SKUA_DTYPE_F32, nullptr, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "scales is NULL");
+  bad[0] = 1e-30f;
+  SKUA_EXPECT_OK(skua_quantize_weights_s4(bad, 1, 1, true, 32, SKUA_DTYPE_F16, scales, nullptr, q));
+  EXPECT_EQ(reinterpret_cast<const uint16_t*>(scales)[0], 1);
 }
 
 TEST(GemmDynamic, BatchesAndPackedWeights) {

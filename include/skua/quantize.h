@@ -22,6 +22,14 @@ SKUA_API skua_status skua_choose_quantization(skua_dtype type, bool symmetric, f
  * scales[c] = max |w| / 127 (1 if all are 0, 2^-100 at least), q = nearest(w / scales[c]), ties to even. Weights must be finite. q has w's layout. */
 SKUA_API skua_status skua_quantize_weights(const float* w, size_t outer, size_t channels, size_t inner, float* scales, int8_t* q);
 
+/* Weights of s4 for a product: w is B as it is stored, dense: [k][n], or [n][k] with transpose_b. A scale for each column, or for each block_size = 32, 64, 128 or 256 of k of a column:
+ * scales[column * blocks + block], blocks = ceil(k / block_size), of scale_type (f32 where block_size is 0). zero_points: as many, or NULL for none.
+ *   without   scale = max(max w / 7, -min w / 8), q = nearest(w / scale)
+ *   with      of the range widened to hold 0: scale = (max - min) / 15, zero point = nearest(-min / scale) - 8, q = nearest(w / scale) + zero point
+ * q within -8..7, ties to even; scale is rounded to its type first, and is 1 where all weights are 0, 2^-100 (f16: 2^-24) at least. Weights must be finite, scales too: f16 ends at 65504.
+ * q: rows of ceil(length / 2) bytes, the even index in the low nibble; where the length of a row is odd, skua_gemm_desc::ldb is one more. */
+SKUA_API skua_status skua_quantize_weights_s4(const float* w, size_t k, size_t n, bool transpose_b, uint32_t block_size, skua_dtype scale_type, void* scales, int32_t* zero_points, uint8_t* q);
+
 /* Biases of s32 in steps of the sums: q[c] = nearest(bias[c] / (input->scale * weight scale of c)), ties to even, within the type; weight->scales, or weight->scale for all. Finite
  * biases. Of an input or weights that are not s8 or u8 there is none: their bias is f32. */
 SKUA_API skua_status skua_quantize_bias(const float* bias, size_t channels, const skua_quantization* input, const skua_quantization* weight, int32_t* q);
