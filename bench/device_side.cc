@@ -249,4 +249,18 @@ Machine measure_device(Contestant& ours, const skua_device_info& info, bool quic
   return m;
 }
 
+bool dense_product(const Layer& l, const float* weights, const float* bias, bool half, DenseProduct* out, std::string* why) {
+  if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual || l.quantized_weights()) return *why = "matrix products only", false;
+  if (l.type != SKUA_DTYPE_F32 && (l.type != SKUA_DTYPE_F16 || !half)) return *why = std::string("no ") + skua_dtype_name(l.type) + " on this device", false;
+  const size_t size = size_of(l.type);
+  out->a_bytes = l.m * l.k * size;
+  out->c_bytes = l.m * l.n * size;
+  out->b.resize(l.weight_count() * size);
+  store(weights, l.weight_count(), l.type, out->b.data());
+  if (!bias) return true;
+  out->bias.resize(out->c_bytes);
+  for (size_t row = 0; row < l.m; ++row) store(bias, l.n, l.type, out->bias.data() + row * l.n * size);
+  return true;
+}
+
 }  // namespace bench

@@ -20,6 +20,13 @@ Machine measure_device(Contestant& ours, const skua_device_info& info, bool quic
 bool device_multiply_adds(skua_context* context, double* flops, double* ns);
 bool device_copy(skua_context* context, size_t bytes, double* ns);
 
+// What the vendors' libraries are given of a product: bytes of the layer's type; the bias once for each row. False: it is none of theirs.
+struct DenseProduct {
+  std::vector<unsigned char> b, bias;
+  size_t a_bytes = 0, c_bytes = 0;
+};
+bool dense_product(const Layer& layer, const float* weights, const float* bias, bool half, DenseProduct* out, std::string* why);
+
 std::unique_ptr<Contestant> make_clblast(const skua_device_info& device, std::string* why);
 std::unique_ptr<Contestant> make_cublas(const skua_device_info& device, std::string* why);
 

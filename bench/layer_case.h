@@ -56,6 +56,9 @@ struct LayerBench {
   }
 };
 
+// Calls run_case for those of `names`, with every number of threads that was asked for.
+void each_layer_case(Session& session, const std::vector<std::string>& names, void (*run_case)(Session&, const LayerCase&));
+
 // What layers and regret write down of a case before the clock runs: its sizes; our way to do it, checked. The error is set where there is none, or a wrong one.
 Result result_of(const Session& session, const char* suite, const LayerCase& c);
 Entry prepare_ours(Session& session, LayerBench& bench, Result& r);

@@ -113,19 +113,13 @@ class ClBlast : public Contestant {
     return made;
   }
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
-    if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual || l.quantized_weights()) return *why = "matrix products only", nullptr;
-    if (l.type != SKUA_DTYPE_F32 && (l.type != SKUA_DTYPE_F16 || !half)) return *why = std::string("no ") + skua_dtype_name(l.type) + " on this device", nullptr;
-    const size_t size = size_of(l.type);
+    DenseProduct product;
+    if (!dense_product(l, weights, bias, half, &product, why)) return nullptr;
     auto made = std::make_unique<ClBlastLayer>(f, queue, l, y);
-    std::vector<unsigned char> typed(std::max(l.weight_count(), l.m * l.n) * size);
-    store(weights, l.weight_count(), l.type, typed.data());
-    made->a = buffer(l.m * l.k * size, x.data);
-    made->b = buffer(l.weight_count() * size, typed.data());
-    made->c = buffer(made->c_bytes(), nullptr);
-    if (bias) {
-      for (size_t row = 0; row < l.m; ++row) store(bias, l.n, l.type, typed.data() + row * l.n * size);
-      made->bias = buffer(made->c_bytes(), typed.data());
-    }
+    made->a = buffer(product.a_bytes, x.data);
+    made->b = buffer(product.b.size(), product.b.data());
+    made->c = buffer(product.c_bytes, nullptr);
+    if (bias) made->bias = buffer(product.c_bytes, product.bias.data());
     if (!made->a || !made->b || !made->c || (bias && !made->bias) || !made->once() || f.Finish(queue) != CL_SUCCESS) return *why = "a call failed", nullptr;
     return made;
   }

@@ -121,19 +121,13 @@ class Cublas : public Contestant {
     return made;
   }
   std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
-    if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual || l.quantized_weights()) return *why = "matrix products only", nullptr;
-    if (l.type != SKUA_DTYPE_F32 && l.type != SKUA_DTYPE_F16) return *why = "f32 and f16 only", nullptr;
-    const size_t size = size_of(l.type);
+    DenseProduct product;
+    if (!dense_product(l, weights, bias, true, &product, why)) return nullptr;
     auto made = std::make_unique<CublasLayer>(f, handle, l, y);
-    std::vector<unsigned char> typed(std::max(l.weight_count(), l.m * l.n) * size);
-    store(weights, l.weight_count(), l.type, typed.data());
-    made->a = buffer(l.m * l.k * size, x.data);
-    made->b = buffer(l.weight_count() * size, typed.data());
-    made->c = buffer(made->c_bytes(), nullptr);
-    if (bias) {
-      for (size_t row = 0; row < l.m; ++row) store(bias, l.n, l.type, typed.data() + row * l.n * size);
-      made->bias = buffer(made->c_bytes(), typed.data());
-    }
+    made->a = buffer(product.a_bytes, x.data);
+    made->b = buffer(product.b.size(), product.b.data());
+    made->c = buffer(product.c_bytes, nullptr);
+    if (bias) made->bias = buffer(product.c_bytes, product.bias.data());
     if (!made->a || !made->b || !made->c || (bias && !made->bias) || f.EventCreate(&made->events[0], 0) || f.EventCreate(&made->events[1], 0) || !made->once() || !made->wait())
       return *why = "a call failed", nullptr;
     return made;

@@ -166,14 +166,7 @@ void run_case(Session& session, const LayerCase& c) {
   session.add(std::move(r));
 }
 
-void run(Session& session, const std::vector<std::string>& names) {
-  const std::set<std::string> wanted(names.begin(), names.end());
-  for (const LayerCase& c : layer_cases(session.options.types))
-    if (wanted.count(c.name)) {
-      session.progress(c.name);
-      session.each_thread_count([&] { run_case(session, c); });
-    }
-}
+void run(Session& session, const std::vector<std::string>& names) { each_layer_case(session, names, run_case); }
 
 }  // namespace
 

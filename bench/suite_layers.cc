@@ -28,6 +28,15 @@ std::vector<LayerCase> layer_cases(const std::vector<skua_dtype>& types) {
   return cases;
 }
 
+void each_layer_case(Session& session, const std::vector<std::string>& names, void (*run_case)(Session&, const LayerCase&)) {
+  const std::set<std::string> wanted(names.begin(), names.end());
+  for (const LayerCase& c : layer_cases(session.options.types))
+    if (wanted.count(c.name)) {
+      session.progress(c.name);
+      session.each_thread_count([&] { run_case(session, c); });
+    }
+}
+
 Result result_of(const Session& session, const char* suite, const LayerCase& c) {
   Result r;
   r.suite = suite;
@@ -122,14 +131,7 @@ void run_case(Session& session, const LayerCase& c) {
   session.add(std::move(r));
 }
 
-void run(Session& session, const std::vector<std::string>& names) {
-  const std::set<std::string> wanted(names.begin(), names.end());
-  for (const LayerCase& c : layer_cases(session.options.types))
-    if (wanted.count(c.name)) {
-      session.progress(c.name);
-      session.each_thread_count([&] { run_case(session, c); });
-    }
-}
+void run(Session& session, const std::vector<std::string>& names) { each_layer_case(session, names, run_case); }
 
 }  // namespace
 
