@@ -350,7 +350,8 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.rows = run.plan->row_kernel;
   g.scratch = scratch;
   const size_t panels = panel_count(g.format, g.n);
-  const bool two_fit = double(g.packed_depth) * g.format.nr * 2 * element_bytes(g.format.element) < 0.6 * double(machine_for(g.tile->isa).l2);  // panels, beside the image
+  const size_t pass = min(depth_per_pass(g.tile, p.y.taps * p.x.taps, s.in_channels / s.groups), max(g.packed_depth, 1));
+  const bool two_fit = double(pass) * g.format.nr * 2 * element_bytes(g.format.element) < 0.6 * double(machine_for(g.tile->isa).l2);  // panels, or a pass's parts of them, beside the image
   for (size_t group = 0; group < s.groups; ++group) {
     g.packed = run.packed + group * packed_floats(g.format, g.n, p.depth(s));
     g.bias = x.bias ? x.bias + group * direct_bias_step(s.out_channels, s.groups) : nullptr;

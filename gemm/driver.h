@@ -162,7 +162,8 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group);
 // The panel and the pass of a tile; what does not differ from one of the block's tiles to the next.
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t);
 // How far on in B, for the next panel: a line of each of its rows with every group of rows, all lines if there is one group only.
-ptrdiff_t bytes_ahead(const GemmBlock& g, Ahead fetch, size_t ldb, size_t panel, size_t p1, bool in_place);
+// What comes next may be the next pass's part of the only panel. b: the pass's first row of it.
+ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t ldb, size_t panel, size_t p0, size_t p1, bool in_place);
 
 // Where a tile that writes this type puts its sums: the strip, or what lies before it and is widened to it.
 inline void* strip_of(const GemmBlock& g, const Staging& s, Element type) {
@@ -222,7 +223,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
-        t.ahead = bytes_ahead(g, fetch, t.ldb, p, p1, in_place);
+        t.ahead = bytes_ahead(g, pass, fetch, t.ldb, p, p0, p1, in_place);
         size_t fetched = 0;
         const bool lines = t.line && tiles.lines && !apart;
         if (!lines) t.line = 0;
@@ -252,7 +253,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           else fn[rows - 1](t);
           if (t.groups) rows = t.groups * tall;
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
-          if (laps && t.groups && 3 * (run - rows) >= 2 * tall) {
+          if (const size_t left = run - rows; laps && t.groups && 3 * left >= 2 * tall && (tiles.bytes || left > mr || left * vectors < 8)) {
             const size_t back = run - tall;
             if (g.row_quant) t.row_quant += back;
             if (keeps_terms) t.row_terms += back;

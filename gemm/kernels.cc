@@ -176,10 +176,22 @@ template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
                t.residual_step * size};
   const ptrdiff_t residual_step = rows.residual0 ? rows.residual_bytes : 0, residual_gap = rows.residual0 ? t.residual_gap * size : 0;
   size_t left = t.line ? t.in_line : SIZE_MAX;  // rows of this line
+  // Lines of the next panel come with groups as far apart as they can be: in the first few they would be asked for faster than memory gives them.
+  const size_t spread = t.groups < size_t(kLines<NV>) ? t.groups : size_t(kLines<NV>);
+  size_t due = t.groups;
+  ptrdiff_t line = 0;
   for (size_t i = 0; i < t.groups; ++i) {
     // Rows of the next turn are of 16 bits: half of the tiles fetch them.
     if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
-    const ptrdiff_t ahead = lines && t.ahead && i < size_t(kLines<NV>) ? t.ahead + ptrdiff_t(i) * 64 : 0;
+    ptrdiff_t ahead = 0;
+    if (lines && t.ahead) {
+      if (due >= t.groups) {
+        ahead = t.ahead + line;
+        line += 64;
+        due -= t.groups;
+      }
+      due += spread;
+    }
     const auto go_on = [&](int count) __attribute__((always_inline)) {
       const bool ends = (left -= size_t(count)) == 0;
       rows.c0 += count * rows.c_bytes + (ends ? t.c_gap * size : 0);

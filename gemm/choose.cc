@@ -1,0 +1,158 @@
+// What products cost, and what is chosen by it: tiles and tasks. See driver.h.
+#include "gemm/driver.h"
+
+namespace skua {
+namespace {
+
+double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
+  const GemmTileTable& tiles = table_of(tile);
+  const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32 || (tiles.bytes && kArch != Arch::x86_64 && tile->isa != Isa::scalar);
+  const bool panels = tiles.pack_a && bytes_of_a(tiles) == element_bytes(tiles.a);  // of rows side by side, not one after the other
+  if (panels) rows = tile->mr;  // all are multiplied
+  // Widening B takes two instructions for a vector, but they overlap with waiting for it: measured at 4 to 24 rows.
+  // Products of pairs of rows move each pair together where A is in place.
+  const double multiplies = double(rows * vectors), pairs = tiles.rate == 8 && !tiles.pack_a ? 0.5 * double(rows) : 0, widens = tiles.b != tiles.a && !tiles.bytes ? 0.75 * double(vectors) : pairs;
+  const double loads = double(vectors) + double(rows) * (panels ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
+  double step = (multiplies + widens) / m.fma_ports;
+  if (m.in_order) step += loads * (!tiles.pack_a ? 2 : tile->tuned_for == Core::a55 ? 0 : tile->tuned_for == Core::a53 ? 1 : 2);  // a vector load is two cycles of its own unless it is in halves
+  if (const double c = loads / m.load_ports; c > step) step = c;
+  if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
+  if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
+  step /= tiles.rate;
+  const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
+  step = (stream > step ? stream : step) + (tiles.bytes ? 0.15 * stream : 0);  // products of bytes are over so soon that loads of B show: measured at 4 to 8 rows
+  if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 2 : 5) * double(rows);  // requantised: measured on AVX-512
+  return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
+}
+
+}  // namespace
+
+double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached, size_t taps) {
+  if (!m || !n) return 0;
+  const Machine machine = machine_for(tile->isa);
+  const GemmTileTable& tiles = table_of(tile);
+  const unsigned element = element_bytes(tiles.b);
+  const double bytes = double(n) * double(depth) * element;
+  const double cold = cached ? machine.l2_bytes : bytes > double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
+  const double warm = double(tile->nr) * double(depth) * element > double(machine.l1) ? machine.l2_bytes : 64;
+  auto columns = [&](size_t vectors) {
+    const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = m / tall, left = m % tall, groups = ceil_div(left, tile->mr);
+    const size_t rows = groups ? ceil_div(left, groups) : tall;
+    // The first group of rows brings the panel near; even rows come first.
+    double cycles = even ? tile_cycles(machine, tile, tall, vectors, depth, cold, true) + double(even - 1) * tile_cycles(machine, tile, tall, vectors, depth, warm, true) : 0;
+    if (groups && !even) cycles = tile_cycles(machine, tile, rows, vectors, depth, cold, false);
+    if (const size_t rest = even ? groups : max(groups, 1) - 1) cycles += double(rest) * tile_cycles(machine, tile, rows, vectors, depth, warm, false);
+    return cycles;
+  };
+  const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
+  if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
+    const size_t vectors = ceil_div(n, tile->vector), two = 2 * tile->nr / tile->vector;
+    const bool sums = tiles.bytes && !tiles.flip_rows && tiles.b == Element::u8 && tile->element == Element::s8;  // of the row, for each panel
+    const double row = tiles.flip_rows ? double(depth) / 32 + 4 : sums ? double(panels) * (double(depth) / 64 + 12) : 0;
+    return row + double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false) : 0);
+  }
+  // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
+  const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
+  const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
+  if (tiles.flip_rows) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / double(taps) / 32 + (taps > 1 ? 0 : 4));
+  if (tiles.bytes && tiles.b == Element::u8 && tile->element == Element::s8)  // sums of rows
+    return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 64 + 12);
+  const double packing = tiles.pack_a ? double(m) * double(depth) * double(bytes_of_a(tiles)) / 4 : 0;  // about an instruction for each four bytes
+  return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs + packing;
+}
+
+static const char* type_name(Element e) { return skua_dtype_name(skua_dtype(e)); }
+
+// Whether a tile can serve; the reason why not is added to `text`.
+static bool serves(const Kernel* k, const PackFormat* packed, const GemmTypes& types, Text* text) {
+  const GemmTileTable& tiles = table_of(k);
+  const char* no = nullptr;
+  if (types.strict && tiles.half_sums) no = "it sums in half precision";
+  else if (types.exact_b && tiles.b != Element::f32) no = "it rounds the weights";
+  else if (types.b_zero && !tiles.sums_rows) no = "it takes no zero point of B";
+  else if (types.segment % tiles.kr && !tiles.bytes) no = "it takes the depth in groups that the channels do not fill";
+  else if (tiles.c != Element::f32 && tiles.c != types.c) no = "it writes another type";
+  if (!no && (!packed || format_of(k) == *packed)) return true;
+  if (!text) return false;
+  text->add("    %s: turned down, ", k->name);
+  if (no) text->add("%s\n", no);
+  else if (packed->element != tiles.b) text->add("the weights are packed as %s, this tile reads %s\n", type_name(packed->element), type_name(tiles.b));
+  else if (packed->nr != k->nr) text->add("the weights are packed for panels of %u columns\n", packed->nr);
+  else if (packed->vector != k->vector) text->add("the weights are packed for vectors of %u columns\n", packed->vector);
+  else text->add("the weights are packed with %u steps of the depth together, this tile reads %u\n", packed->kr, tiles.kr);
+  return false;
+}
+
+// Kernels on bytes have tables of their own.
+static Family tables_of([[maybe_unused]] Element e) {
+#ifdef SKUA_TYPE_s8
+  if (is_int8(e)) return gemm_int8_tables;
+#endif
+  return gemm_tables;
+}
+
+const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t depth, const PackFormat* format, Text* text, Choice* choice, const GemmTypes& types) {
+  struct Search {
+    size_t m, n, depth;
+    const PackFormat* format;
+    Text* text;
+    Choice* choice;
+    const GemmTypes& types;
+    const Kernel* best;
+    double cycles;
+  } s = {m, n, depth, format, text, choice, types, nullptr, 0};
+  each_kernel(ctx, tables_of(types.a), KernelKind::gemm_tile, 0, [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    if (!serves(k, s.format, s.types, s.text)) return;
+    if (s.choice && s.choice->skip()) return;
+    const double cycles = gemm_cycles(k, s.m, s.n, s.depth, false, s.types.taps);
+    if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
+    if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
+  }, &s, types.a, [](const Kernel* k, void* arg) {
+    const auto& s = *static_cast<const Search*>(arg);
+    return serves(k, s.format, s.types, nullptr);
+  });
+  return s.best;
+}
+
+void explain_types(const Kernel* tile, skua_numerics numerics, const char* b, Text& text) {
+  const GemmTileTable& tiles = table_of(tile);
+  text.add("  %s as %s; sums %s", b, type_name(tiles.b), type_name(tiles.half_sums ? tile->element : tiles.bytes ? Element::s32 : Element::f32));
+  if (tiles.half_sums && numerics != SKUA_NUMERICS_FAST) text.add(", %zu terms at a time, then f32", kSumBlock);
+  text.add("\n");
+}
+
+const Kernel* find_pack(const skua_context* ctx, Element from, Element to, unsigned kr) {
+  return find_kernel(ctx, tables_of(from), KernelKind::gemm_pack, pack_variant(to, kr), from);
+}
+
+GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel) {
+  const Kernel* k = find_pack(ctx, Element::f32, Element::f32);
+  if (kernel) *kernel = k;
+  return code_of<GemmPackFn>(k);
+}
+
+TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, double cycles) {
+  const size_t panels = ceil_div(n, tile->nr), workers = args.concurrency();
+  const size_t most = pieces_for(args, mul_sat(row_units, panels), cycles / double(row_units) / double(panels));
+  // Units in a piece on average, for the worker that has most of them.
+  const auto share = [&](size_t units, size_t pieces) {
+    return pieces % workers ? double(ceil_div(units, pieces)) : double(ceil_div(units, workers)) / double(pieces / workers);
+  };
+  TaskGrid best = {1, 1};
+  double shortest = 0;
+  for (size_t pieces = most; pieces > 1; pieces = pieces > workers ? pieces - workers : 1)
+    for (size_t columns = 1; columns <= min(pieces, panels); columns *= 2) {
+      const TaskGrid grid = {min(pieces / columns, row_units), columns};
+      const double rows = double(m) * share(row_units, grid.rows) / double(row_units), width = double(n) * share(panels, columns) / double(panels);
+      const size_t rounds = ceil_div(grid.rows * columns, workers);
+      // With fewer tasks a worker that comes late holds up the others.
+      const double c = (gemm_cycles(tile, size_t(rows + 0.5), size_t(width + 0.5), depth) + 1000) * double(rounds) * (1 + 0.06 / double(rounds));
+      if (shortest != 0 && c >= shortest) continue;
+      shortest = c;
+      best = grid;
+    }
+  return best;
+}
+
+}  // namespace skua
