@@ -321,6 +321,7 @@ size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size) {
   if (!plan) return 0;
   Text t = {text, text ? size : 0, 0};
   t.add("%s: algorithm %s, kernel %s\n", plan->op->cls->name, plan->algorithm, skua_plan_kernel(plan));
+  if (plan->text) t.add("  %s\n", plan->text->why);
   t.add("  %s\n", plan->choice.wanted ? "chosen by measurement" : plan->confirmed ? "the model's choice, confirmed by measurement" : "chosen by the model");
   for (size_t i = 0; i < plan->n_outputs; ++i) {
     t.add("  output %zu: %s [", i, skua_dtype_name(plan->outputs[i].type));

@@ -63,6 +63,8 @@ ProductChoice choose_product(const Description& d, const ProductSize& s) {
   return c;
 }
 
+bool choose_half(const Description& d, const ProductSize& s, ProductKind kind) { return s.half && s.vectors && d.f16_arithmetic && (kind == kRows4 || kind == kRows8); }
+
 const char* winograd_form_name(WinogradForm form) { return form == WinogradForm::f4x4 ? "winograd_f4x4" : form == WinogradForm::f2x2 ? "winograd_f2x2" : "none"; }
 
 // Time in operations that the device could do meanwhile. Directly an output costs 2 * 9 * in * out, by Winograd 2 * p * in * out with p products for each output and pair of channels (36 for 16,
@@ -86,6 +88,9 @@ WinogradForm choose_winograd(const Description& d, const WinogradSize& s, uint32
   }
   return best;
 }
+
+// What the subgroups leave is added one by one: of 16 at most, which no tree in local memory would do in fewer steps that wait for one another, and no sum is longer for it than the bounds allow.
+bool choose_subgroups(const Description& d, uint32_t threads) { return d.subgroup_sums && d.subgroup > 1 && threads <= 16 * d.subgroup; }
 
 WorkGroup product_group(const Description& d, ProductKind kind, size_t columns) {
   if (kind == kTile64 || kind == kTile128 || kind == kVector) return {{16, 16, 1}};

@@ -14,6 +14,7 @@ struct ProductSize {
   bool vectors;           // A, B and C are read as vectors of 4: kRows8 and kTile128 need it
   bool constant, window;  // B was packed; it is a convolution with more than one tap, or a step between pixels
   bool bytes = false;     // of s8 and u8: register tiles only
+  bool half = false;      // of f16, and numerics lets 64 terms be summed in f16
 };
 
 struct WorkGroup {
@@ -26,6 +27,8 @@ struct ProductChoice {
   const char* why;               // of the first
 };
 ProductChoice choose_product(const Description& d, const ProductSize& s);
+// Whether that kind multiplies and sums in f16.
+bool choose_half(const Description& d, const ProductSize& s, ProductKind kind);
 // Ways to compute a 3x3 convolution of stride 1: directly, or by Winograd's F(2x2,3x3) and F(4x4,3x3), of which `allowed` (bits by value) are at hand and good enough for its numerics.
 enum class WinogradForm : uint8_t { none, f2x2, f4x4 };
 const char* winograd_form_name(WinogradForm form);
@@ -33,6 +36,9 @@ struct WinogradSize {
   size_t batch, out_h, out_w, in_channels, out_channels;
 };
 WinogradForm choose_winograd(const Description& d, const WinogradSize& s, uint32_t allowed);
+
+// Whether a work-group of so many threads, a power of 2, reduces by the instructions of its subgroups first (gpu/kernels/group.h).
+bool choose_subgroups(const Description& d, uint32_t threads);
 
 // Threads of a register tile: x along the vectors of columns, y along blocks of rows.
 WorkGroup product_group(const Description& d, ProductKind kind, size_t columns);

@@ -108,7 +108,9 @@ skua_status choose_depthwise(const skua_op* base, bool vectors, Chosen& chosen) 
   const ConvConfig& c = static_cast<const Op*>(base)->config;
   const WorkGroup group = map_group(base->ctx->gpu->about, c.out_channels / (vectors ? 4 : 1));
   if (bytes(c)) return choose(base, {&depthwise_bytes_texts.texts[vectors ? depthwise_bytes_s8_v4 : depthwise_bytes_s8_v1], {group.local[0], group.local[1], group.local[2]}, {result_code(result_of(base))}}, chosen);
-  const KernelText& text = text_of(depthwise_texts, vectors ? depthwise_f32_v4 : depthwise_f32_v1, 2, skua_dtype(c.element));
+  const ProductSize size = {1, c.out_channels, size_t(c.kernel_h) * c.kernel_w, 1, vectors, true, true, false, c.numerics == SKUA_NUMERICS_FAST && Element(c.element) == Element::f16};
+  const bool half = size.k <= 64 && choose_half(base->ctx->gpu->about, size, kRows4);
+  const KernelText& text = half ? depthwise_texts.texts[depthwise_f16_h4] : text_of(depthwise_texts, vectors ? depthwise_f32_v4 : depthwise_f32_v1, 2, skua_dtype(c.element));
   return choose(base, {&text, {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.residual, c.has_bias}}, chosen);
 }
 
@@ -136,6 +138,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.constant = true;
   g.bias = c.has_bias;
   g.element = Element(c.element);
+  g.half = c.numerics == SKUA_NUMERICS_FAST;
   g.q = static_cast<const Op*>(base)->q;
   g.k = depth_of(c);
   g.n = c.out_channels / c.groups;
@@ -232,7 +235,7 @@ void explain(const skua_plan* plan, Text& text) {
   const Plan& p = plan_of(plan);
   if (p.winograd.form != WinogradForm::none) explain_winograd(plan->op, p.winograd, text);
   else if (p.step.text) explain_product(plan->op, p.product, p.step, text);
-  else if (p.chosen.text) text.add("  work-group %ux%ux%u\n", p.chosen.local[0], p.chosen.local[1], p.chosen.local[2]);
+  else if (p.chosen.text) text.add("  work-group %ux%ux%u%s\n", p.chosen.local[0], p.chosen.local[1], p.chosen.local[2], strstr(p.chosen.text->name, "_h4") ? "; sums f16: numerics is FAST" : "");
 }
 
 const OpClass conv2d_class = {"conv2d", 81, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, nullptr, explain, nullptr, record, close};

@@ -24,10 +24,13 @@ struct Description {
   uint32_t group_count[3];                  // largest number of work-groups
   uint32_t local_bytes;                     // shared by a work-group
   uint32_t subgroup;                        // threads that run in step; 0 = not known
+  bool subgroup_sums;                       // with instructions that add up, or compare, what each has
   uint64_t buffer_bytes, binding_bytes;     // largest buffer; largest range that a kernel sees of one
   uint32_t offset_alignment;                // of a binding, bytes
   bool f16_storage, f16_arithmetic, integer_dot, unified_memory;
   bool f16_rounding, f16_preserve;          // the driver can be told to round f32 to f16 to nearest even (else kernels do), and to keep its smallest values
+  bool f32_nan, f16_nan;                    // and not to assume that there are no NaN, infinities or negative zeros
+  uint8_t opencl;                           // major version; 0: Vulkan
   double tick_nanoseconds;                  // of a timestamp; 0 = none
 };
 
@@ -42,8 +45,8 @@ struct KernelText {
   skua_dtype type;        // of the feature maps in memory
   const char* source;     // OpenCL C: prelude and body
   const char* options;    // "-DSTORE16=1 -DV=4"
-  const uint32_t* spirv;  // NULL: this build has no Vulkan backend
-  size_t spirv_bytes;
+  const uint32_t* spirv;  // packed (embed_spirv.cmake). NULL: this build has no Vulkan backend
+  size_t spirv_bytes;     // of the packed
   mutable uint64_t calls[2];  // recorded on OpenCL and Vulkan (SKUA_COUNT_CALLS)
 };
 // All kernels of one body: `extern const KernelTexts unary_texts;`. A program links those of its operators only.

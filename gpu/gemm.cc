@@ -70,6 +70,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.constant = c.constant_b;
   g.bias = c.has_bias;
   g.element = c.a_type;
+  g.half = c.numerics == SKUA_NUMERICS_FAST;
   if (is_int8(c.a_type)) g.q = {c.c_type, c.b_type, c.q.a_zero, c.q.b_zero, c.q.zero, c.q.low, c.q.high, c.q.scale};
   g.m = p.m; g.n = p.n; g.k = p.k; g.z = p.batches ? extent[0] : 0;
   g.a_m = c.transpose_a ? 1 : p.lda; g.a_k = c.transpose_a ? p.lda : 1; g.a_z = steps[0][0];

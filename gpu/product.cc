@@ -78,10 +78,15 @@ const KernelText* bytes_text_of(const Product& p, ProductKind kind, bool dot, Ve
   if (p.conv) return pick(conv_bytes_texts, v.c ? conv_bytes_s8_a1 : conv_bytes_s8_v1);
   return pick(gemm_bytes_texts, p.constant ? gemm_bytes_s8_v1 : gemm_bytes_s8_b1);
 }
-const KernelText* text_of(const Product& p, ProductKind kind, bool dot, Vectors& v) {
-  if (is_int8(p.element)) return bytes_text_of(p, kind, dot, v);
-  if (dot) return nullptr;
+// special: of bytes by dot, of f16 by products and sums in f16.
+const KernelText* text_of(const Product& p, ProductKind kind, bool special, Vectors& v) {
+  if (is_int8(p.element)) return bytes_text_of(p, kind, special, v);
   const bool half = p.element == Element::f16, all = v.a && v.b && v.c;
+  if (special) {
+    if (!p.half || !half || !all || (kind != kRows4 && kind != kRows8)) return nullptr;
+    if (p.conv) return &conv_texts.texts[kind == kRows4 ? conv_f16_h4x4 : conv_f16_h4x8];
+    return &gemm_texts.texts[kind == kRows4 ? gemm_f16_h4x4 : gemm_f16_h4x8];
+  }
   const auto pick = [&](const KernelTexts& texts, int f32, int f16, Vectors reads) -> const KernelText* {
     v = reads;
     return &texts.texts[half ? f16 : f32];
@@ -111,7 +116,7 @@ const KernelText* text_of(const Product& p, ProductKind kind, bool dot, Vectors&
 
 ProductSize size_of(const Product& p, bool aligned) {
   const Vectors v = vectors_of(p, aligned);
-  return {p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, v.a && v.b && v.c, p.constant, p.conv, is_int8(p.element)};
+  return {p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, v.a && v.b && v.c, p.constant, p.conv, is_int8(p.element), p.half && p.element == Element::f16};
 }
 
 struct Arguments {
@@ -200,15 +205,16 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
   for (int pass = filter[0] ? 0 : 1; pass < 2 && !any; ++pass)
     for (uint32_t i = 0; i < 2 * choice.count && !to.text; ++i) {
       v = vectors_of(p, aligned);
-      // OpenCL's text takes the instruction where the compiler has it: a filter may ask for it anywhere.
-      const bool dot = i % 2 == 0;
-      if (dot && !device->about.integer_dot && !(pass == 0 && device->api->number == 0)) continue;
-      const KernelText* text = text_of(p, ProductKind(choice.order[i / 2]), dot, v);
+      const ProductKind kind = ProductKind(choice.order[i / 2]);
+      const bool special = i % 2 == 0;
+      // OpenCL's text of bytes takes the instruction where the compiler has it: a filter may ask for it anywhere.
+      if (special && is_int8(p.element) ? !device->about.integer_dot && !(pass == 0 && device->api->number == 0) : special && !choose_half(device->about, size_of(p, aligned), kind)) continue;
+      const KernelText* text = text_of(p, kind, special, v);
       if (!text || !text->source || (pass == 0 && !glob_match(filter, text->names[device->api->number]))) continue;
       any = true;
       if (tried && tried->skip()) continue;
       to.text = text;
-      to.kind = ProductKind(choice.order[i / 2]);
+      to.kind = kind;
     }
   if (!to.text) return SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
   to.vector_a = v.a; to.vector_b = v.b; to.vector_c = v.c; to.along_k = v.along_k;
@@ -270,6 +276,7 @@ void explain_product(const skua_op* op, const Product& p, const ProductStep& ste
   text.add("  %zu rows, %zu columns, %zu terms, %zu of them; work-group %ux%ux%u\n", p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, step.group.local[0], step.group.local[1],
            step.group.local[2]);
   if (is_int8(p.element)) text.add("  sums s32, %s\n", strstr(step.text->name, "_dot") && op->ctx->gpu->about.integer_dot ? "four products of bytes an instruction" : "bytes multiplied one by one");
+  if (p.element == Element::f16) text.add("  sums %s\n", strstr(step.text->name, "_h4") ? "f16, of at most 64 terms, which are summed in f32: numerics is FAST, and the device multiplies f16" : "f32");
   text.add("  %s: %s\n  candidates:", product_kind_name(step.kind), step.kind == choice.order[0] ? choice.why : "the kernel filter asks for it, or a measurement, or the preferred one has no kernel for these strides");
   for (uint32_t i = 0; i < choice.count; ++i) text.add(" %s", product_kind_name(choice.order[i]));
   text.add("\n");

@@ -36,6 +36,7 @@ int32_t pack_column(size_t depth, const int8_t* from, size_t step_k, Element typ
 
 struct Product {
   bool conv, transposed, constant, bias;
+  bool half;  // numerics lets f16 be summed in f16
   Element element;
   ProductBytes q;  // where that is s8 or u8
   size_t m, n, k, z;  // per batch or group; k of one tap

@@ -1,4 +1,5 @@
 // Softmax, normalisations, reductions and resize on GPUs. The CPU's classes check, plan the shapes and call these.
+#include "gpu/choice.h"
 #include "gpu/launch.h"
 
 namespace skua::gpu {
@@ -19,6 +20,10 @@ uint16_t row_threads(const skua_plan* plan, size_t n) {
   while (threads > 32 && (threads > about.group_threads || threads > 2 * line_threads(about) || size_t(threads) / 2 >= n)) threads /= 2;
   return threads;
 }
+// The text of rows: `first`, or the one behind it, by subgroups, of `variants` in each type.
+const KernelText& rows_text(const skua_plan* plan, const KernelTexts& texts, int first, int variants, skua_dtype type, uint16_t threads, bool by_subgroups = true) {
+  return text_of(texts, first + (by_subgroups && choose_subgroups(plan->op->ctx->gpu->about, threads)), variants, type);
+}
 bool is_row(const Chosen& c) { return strstr(c.text->name, "rows") != nullptr; }
 
 // A work-group, or a thread, for each of `count` results.
@@ -30,8 +35,9 @@ skua_status record_all(Launch& l, const Chosen& c, size_t count) { return is_row
 skua_status plan_softmax(skua_plan* plan, const SoftmaxShape& s, Chosen& chosen) {
   if (!fits(plan)) return too_large(plan);
   const bool rows = s.inner == 1;
-  const KernelText& text = text_of(softmax_texts, rows ? softmax_f32_rows : softmax_f32_columns, 2, plan->outputs[0].type);
   const uint16_t threads = rows ? row_threads(plan, s.n) : line_threads(plan->op->ctx->gpu->about);
+  const skua_dtype type = plan->outputs[0].type;
+  const KernelText& text = rows ? rows_text(plan, softmax_texts, softmax_f32_rows, 3, type, threads) : text_of(softmax_texts, softmax_f32_columns, 3, type);
   SKUA_TRY(choose(plan->op, {&text, {threads, 1, 1}, {s.logarithm, threads}}, chosen));
   plan->text = &text;
   return SKUA_STATUS_OK;
@@ -55,8 +61,8 @@ skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& s, const 
 // ---- normalisation -------------------------------------------------------------------------------------------------------------
 skua_status plan_norm(skua_plan* plan, const NormShape& s, Chosen& chosen) {
   if (!fits(plan)) return too_large(plan);
-  const KernelText& text = text_of(norm_texts, norm_f32_rows, 1, plan->outputs[0].type);
   const uint16_t threads = row_threads(plan, s.extent[0] * s.extent[1] * s.extent[2]);
+  const KernelText& text = rows_text(plan, norm_texts, norm_f32_rows, 2, plan->outputs[0].type, threads);
   SKUA_TRY(choose(plan->op, {&text, {threads, 1, 1}, {s.rms, threads}}, chosen));
   plan->text = &text;
   return SKUA_STATUS_OK;
@@ -91,8 +97,10 @@ skua_status plan_reduce(skua_plan* plan, const ReduceShape& s, Chosen& chosen) {
   if (!fits(plan)) return too_large(plan);
   const bool arg = plan->outputs[0].type == SKUA_DTYPE_S32;
   const int first = arg ? (s.along_rows ? reduce_f32_arg_rows : reduce_f32_arg_columns) : s.along_rows ? reduce_f32_rows : reduce_f32_columns;
-  const KernelText& text = text_of(reduce_texts, first, 4, plan->inputs[0].type);
+  const skua_dtype type = plan->inputs[0].type;
   const uint16_t threads = s.along_rows ? row_threads(plan, s.reduced[0] * s.reduced[1] * s.reduced[2]) : line_threads(plan->op->ctx->gpu->about);
+  // There is no instruction for products on OpenCL.
+  const KernelText& text = first == reduce_f32_rows ? rows_text(plan, reduce_texts, first, 5, type, threads, s.kind != SKUA_REDUCE_PROD) : text_of(reduce_texts, first, 5, type);
   SKUA_TRY(choose(plan->op, {&text, {threads, 1, 1}, {int32_t(s.kind), threads}}, chosen));
   plan->text = &text;
   return SKUA_STATUS_OK;

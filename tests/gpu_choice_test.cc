@@ -117,6 +117,31 @@ TEST(gpu_choice, products_of_bytes_stay_in_registers) {
     }
 }
 
+TEST(gpu_choice, subgroups_leave_few_sums) {
+  for (Description d : kDevices)
+    for (const uint32_t threads : {32, 64, 128, 256}) {
+      SCOPED_TRACE(d.info.name);
+      d.subgroup_sums = false;
+      EXPECT_FALSE(choose_subgroups(d, threads));
+      d.subgroup_sums = true;
+      EXPECT_EQ(choose_subgroups(d, threads), d.subgroup && threads / d.subgroup <= 16);
+      d.subgroup = 1;
+      EXPECT_FALSE(choose_subgroups(d, threads));
+    }
+}
+
+TEST(gpu_choice, sums_of_f16_where_they_are_allowed_and_there_is_an_instruction) {
+  for (Description d : kDevices)
+    for (const bool arithmetic : {false, true})
+      for (ProductSize s : {kSquare, kSmall, kConnected, kTaps, kOdd})
+        for (const bool allowed : {false, true}) {
+          d.f16_arithmetic = arithmetic;
+          s.half = allowed;
+          for (int kind = 0; kind < kProductKinds; ++kind)
+            EXPECT_EQ(choose_half(d, s, ProductKind(kind)), allowed && arithmetic && s.vectors && (kind == kRows4 || kind == kRows8)) << d.info.name << product_kind_name(kind);
+        }
+}
+
 TEST(gpu_choice, a_row_is_shared_by_threads) {
   for (const char* name : {"Adreno (TM) 740", "Mali-G78", "NVIDIA H200", "Intel(R) UHD Graphics 620", "AMD Radeon RX 6800"}) EXPECT_EQ(first(name, kConnected), kVector) << name;
   EXPECT_EQ(first("llvmpipe", kConnected), kRows4);

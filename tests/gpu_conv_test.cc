@@ -5,6 +5,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "gpu/device.h"
 #include "tests/support/gpu.h"
 
 namespace {
@@ -12,7 +13,7 @@ using namespace skua_test;
 
 struct Case {
   skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
-  bool transposed = false, holes = false, rank_3 = false;
+  bool transposed = false, holes = false, rank_3 = false, fast = false;
   size_t batch = 1, h = 1, w = 1;
 
   std::string text() const {
@@ -62,7 +63,7 @@ void compare(skua_context* context, const Case& c, skua_dtype type) {
   Context cpu;
   Op wanted, op;
   SKUA_EXPECT_OK(create(cpu, c, type, SKUA_NUMERICS_STRICT, weights, bias, &wanted));
-  SKUA_EXPECT_OK(create(context, c, type, SKUA_NUMERICS_DEFAULT, weights, bias, &op));
+  SKUA_EXPECT_OK(create(context, c, type, c.fast ? SKUA_NUMERICS_FAST : SKUA_NUMERICS_DEFAULT, weights, bias, &op));
   if (!wanted.op || !op.op) return;
   const bool nchw = c.d.layout == SKUA_LAYOUT_NCHW;
   const auto map = [&](size_t channels, size_t h, size_t w) {
@@ -93,6 +94,19 @@ void compare(skua_context* context, const Case& c, skua_dtype type) {
   for (double v : value) bound.push_back((2 * terms + 8) * double(FLT_EPSILON) * (std::sqrt(terms) + 2) + 3 * half_ulp(type, v));
   if (c.d.groups > 1 && inputs.size() > 1)  // the CPU rounds a depthwise sum before it adds the residual
     for (double& b : bound) b += half_ulp(type, 4);
+  if (c.fast) {  // 64 terms are summed in f16: relative to the sum of the products' sizes
+    Case plain = c;
+    plain.d.epilogue = {{SKUA_ACTIVATION_NONE, 0, 0}, SKUA_RESIDUAL_NONE};
+    std::vector<float> sizes = weights;
+    for (float& v : sizes) v = std::fabs(v);
+    Data x = inputs[0];
+    for (float& v : x.v) v = std::fabs(v);
+    Op size;
+    SKUA_EXPECT_OK(create(cpu, plain, type, SKUA_NUMERICS_STRICT, sizes, {}, &size));
+    const std::vector<double> sum = dense_double(run(size, {x})[0]);
+    const double t = std::min(terms, 64.0);
+    for (size_t i = 0; i < bound.size(); ++i) bound[i] += (t + 2) * 0x1p-11 * sum[i] + (terms + t) * 0x1p-25;
+  }
   expect_close(got[0], value, bound);
 }
 
@@ -168,6 +182,30 @@ TEST(gpu_conv, depthwise) {
   cases[4].d.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
   cases[4].d.epilogue.activation.kind = SKUA_ACTIVATION_RELU;
   compare_all({""}, cases);
+}
+
+// In f16, where the device multiplies it. (OpenCL's texts take f32 where the compiler has no f16.)
+TEST(gpu_conv, sums_of_f16) {
+  if (gpu_types().size() < 2) GTEST_SKIP() << "no f16 in this build";
+  SKUA_NEED_GPU(devices);
+  std::vector<Case> cases = {of(3, 8, 12, 7, 9), of(3, 24, 36, 6, 5, 2), of(5, 4, 8, 6, 6), of(3, 8, 16, 6, 7, 1, 2), of(4, 4, 8, 5, 6, 2), of(1, 96, 40, 6, 7), of(3, 24, 24, 9, 10, 1, 24), of(9, 8, 8, 9, 10, 1, 8)};
+  cases[0].batch = 2;
+  cases[0].d.epilogue = {{SKUA_ACTIVATION_RELU6, 0, 0}, SKUA_RESIDUAL_BEFORE_ACTIVATION};
+  cases[1].holes = true;
+  cases[4].transposed = true;
+  cases[4].d.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
+  cases[6].d.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
+  for (const skua_device_info& device : devices)
+    for (const char* filter : {"*_f16_h4x4_*", "*_f16_h4x8_*"}) {
+      SCOPED_TRACE(std::string(device.name) + " " + filter);
+      Context context(device, filter);
+      if (!context.context) continue;
+      if (device.device.api == SKUA_DEVICE_API_OPENCL) context.context->gpu->about.f16_arithmetic = true;
+      for (Case& c : cases) {
+        c.fast = true;
+        compare(context, c, SKUA_DTYPE_F16);
+      }
+    }
 }
 
 TEST(gpu_conv, rows_of_rank_3_and_any_offset) {

@@ -16,16 +16,15 @@ struct Tally {
   size_t compared = 0, invalid = 0, unsupported = 0;
 };
 
-// A device that starts at most so many work-groups in each dimension; 0: as it is.
+// A device that starts at most so many work-groups in each dimension (0: as it is), or has no subgroups.
 struct Fewer {
   skua::gpu::Device& device;
-  uint32_t before[3];
-  Fewer(skua::gpu::Device& d, uint32_t groups) : device(d) {
-    for (int i = 0; i < 3; ++i) before[i] = d.about.group_count[i], d.about.group_count[i] = groups ? groups : before[i];
+  const skua::gpu::Description before;
+  Fewer(skua::gpu::Device& d, uint32_t groups, bool subgroups) : device(d), before(d.about) {
+    for (uint32_t& count : d.about.group_count) count = groups ? groups : count;
+    d.about.subgroup_sums = before.subgroup_sums && subgroups;
   }
-  ~Fewer() {
-    for (int i = 0; i < 3; ++i) device.about.group_count[i] = before[i];
-  }
+  ~Fewer() { device.about = before; }
   Fewer(const Fewer&) = delete;
 };
 
@@ -37,7 +36,8 @@ void try_case(uint32_t number, const Context& cpu, const std::vector<std::unique
   static const char* const filters[] = {"", "", "", "*_tile_*", "*_v4x8_*", "*_v4x128_*", "gemv_*", "*winograd*"};
   const char* const filter = filters[fuzz.rng.integer(0, 7)];
   const uint32_t groups = fuzz.odds(5) ? uint32_t(fuzz.rng.integer(1, 6)) : 0;
-  SCOPED_TRACE("SKUA_FUZZ_FIRST=" + std::to_string(number) + ": " + t.text + ", offset " + std::to_string(skip) + ", filter " + filter + ", groups " + std::to_string(groups));
+  const bool subgroups = !fuzz.odds(3);
+  SCOPED_TRACE("SKUA_FUZZ_FIRST=" + std::to_string(number) + ": " + t.text + ", offset " + std::to_string(skip) + ", filter " + filter + ", groups " + std::to_string(groups) + (subgroups ? "" : ", no subgroups"));
   std::vector<skua_tensor> shapes;
   for (const Data& x : t.inputs) shapes.push_back(x.t);
   Op reference;
@@ -57,7 +57,7 @@ void try_case(uint32_t number, const Context& cpu, const std::vector<std::unique
   for (const auto& gpu : gpus) {
     SCOPED_TRACE(skua_context_isa(*gpu));
     snprintf(gpu->context->filter, sizeof gpu->context->filter, "%s", filter);
-    const Fewer fewer(*gpu->context->gpu, groups);
+    const Fewer fewer(*gpu->context->gpu, groups, subgroups);
     Op op;
     plan = nullptr;
     skua_status got = t.create(*gpu, false, &op);

@@ -1,4 +1,5 @@
 // The matrix product on every GPU of the machine, by every kernel, against the product in double.
+#include "gpu/device.h"
 #include "tests/support/gemm_case.h"
 #include "tests/support/gpu.h"
 
@@ -103,6 +104,57 @@ TEST(gpu_gemm, batches) {
     cases.push_back(c);
   }
   check_all({"", "gemm_tile_*"}, cases);
+}
+
+// What multiplies f16. (OpenCL's texts take f32 where the compiler has no f16.)
+bool with_half(Context& gpu) {
+  skua::gpu::Description& about = gpu.context->gpu->about;
+  const bool has = about.f16_arithmetic;
+  if (gpu.context->gpu->api->number == 0) about.f16_arithmetic = true;
+  return has;
+}
+
+TEST(gpu_gemm, sums_of_f16) {
+  if (gpu_types().size() < 2) GTEST_SKIP() << "no f16 in this build";
+  SKUA_NEED_GPU(devices);
+  std::vector<Case> cases = {of(37, 44, 20), of(9, 36, 64, true), of(9, 36, 300, true), of(5, 8, 128)};
+  cases[1].activation = {SKUA_ACTIVATION_RELU, 0, 0};
+  cases[2].residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  cases[3].beta = -0.5f;
+  cases[3].a_batch = cases[3].b_batch = {3};
+  for (const skua_device_info& device : devices)
+    for (const char* filter : {"gemm_f16_h4x4_*", "gemm_f16_h4x8_*"}) {
+      SCOPED_TRACE(std::string(device.name) + " " + filter);
+      Context gpu(device, filter);
+      if (!gpu.context) continue;
+      const bool has = with_half(gpu);
+      for (Case c : cases) {
+        c.type = c.b_type = c.c_type = SKUA_DTYPE_F16;
+        c.numerics = SKUA_NUMERICS_FAST;
+        c.half = c.blocks = true;
+        check(gpu, c);
+      }
+      // 2048 and 63 ones, each of which f16 loses beside it; then 64 more, which it does not.
+      for (const skua_numerics numerics : {SKUA_NUMERICS_FAST, SKUA_NUMERICS_DEFAULT}) {
+        Rng rng(1);
+        Data a = make(shape({4, 128}, SKUA_DTYPE_F16), rng, 1, 1), b = make(shape({128, 4}, SKUA_DTYPE_F16), rng, 1, 1);
+        for (int i = 0; i < 4; ++i) b.v[size_t(i)] = 2048;
+        skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+        d.a_type = d.b_type = d.c_type = SKUA_DTYPE_F16;
+        d.numerics = numerics;
+        Op op;
+        SKUA_EXPECT_OK(skua_gemm_create(gpu, &d, nullptr, nullptr, &op));
+        const bool fast = numerics == SKUA_NUMERICS_FAST;
+        expect_close(run(op, {a, b})[0], std::vector<double>(16, fast && has ? 2048 + 64 : 2176), 0);
+        const skua_tensor both[2] = {a.t, b.t};
+        skua_plan* plan = nullptr;
+        SKUA_EXPECT_OK(skua_op_plan(op, both, 2, nullptr, 0, &plan));
+        char text[2000];
+        skua_plan_explain(plan, text, sizeof text);
+        EXPECT_NE(std::string(text).find(fast ? "sums f16, of at most 64 terms" : "sums f32"), std::string::npos) << text;
+        skua_plan_destroy(plan);
+      }
+    }
 }
 
 TEST(gpu_gemm, no_depth_no_elements) {

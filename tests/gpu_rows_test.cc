@@ -135,7 +135,7 @@ TEST(GpuReduce, ManyResults) {
   gpu_groups = 0;
 }
 
-TEST(GpuReduce, TheFirstNanIsTheGreatestAndTheLeast) {
+void first_nan() {
   Context cpu;
   on_every_gpu([&](Context& gpu) {
     Rng rng(8);
@@ -154,6 +154,42 @@ TEST(GpuReduce, TheFirstNanIsTheGreatestAndTheLeast) {
         expect_close(run(op, {x})[0], dense_double(run(reference, {x})[0]), 0);
       }
   });
+}
+
+TEST(GpuReduce, TheFirstNanIsTheGreatestAndTheLeast) { first_nan(); }
+
+// The form that the device would not choose: by subgroups, or by local memory. (OpenCL's text by subgroups falls back to local memory where the compiler has none.)
+TEST(GpuRows, OtherForm) {
+  gpu_other_rows = true;
+  Rng rng(11);
+  const Data gamma = make({300}, rng, 0.5f, 2), beta = make({300}, rng);
+  for (const bool other : {false, true}) {  // logarithm; RMS
+    compare_on_gpus({{{5, 7}}, {{3, 300}}, {{1, 2049}}}, Holes::outer, [&](skua_context* context, skua_dtype type, skua_op** op) {
+      skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+      d.input_type = d.output_type = type;
+      d.axis = 1;
+      d.log = other;
+      return skua_softmax_create(context, &d, op);
+    }, [](const Data& got, const Data& want) { compare(got, want, 40); });
+    compare_on_gpus({{{2, 3, 300}}}, Holes::outer, [&](skua_context* context, skua_dtype type, skua_op** op) {
+      skua_norm_desc d = SKUA_NORM_DESC_INIT;
+      d.kind = other ? SKUA_NORM_RMS : SKUA_NORM_LAYER;
+      d.type = type;
+      d.channels = 300;
+      return skua_norm_create(context, &d, gamma.v.data(), other ? nullptr : beta.v.data(), nullptr, nullptr, op);
+    }, [](const Data& got, const Data& want) { compare(got, want, 40); });
+  }
+  for (int kind = 0; kind < SKUA_REDUCE_ARGMIN; ++kind)
+    compare_on_gpus({{{3, 5, 70}}}, Holes::none, [&](skua_context* context, skua_dtype type, skua_op** op) {
+      skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+      d.kind = skua_reduce_kind(kind);
+      d.type = type;
+      d.axis_count = 1;
+      d.axes[0] = 2;
+      return skua_reduce_create(context, &d, op);
+    }, [](const Data& got, const Data& want) { compare(got, want, 2000); });
+  first_nan();
+  gpu_other_rows = false;
 }
 
 TEST(GpuReduce, OfNothingAndOfRankSix) {

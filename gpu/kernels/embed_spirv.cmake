@@ -1,9 +1,22 @@
-# Run with -P: compiles IN (.comp) with the options in DEFINES to OUT.spv and writes its words as C++ numbers to OUT.inc.
+# Run with -P: compiles IN (.comp) with the options in DEFINES to OUT.spv and writes it to OUT.inc as C++ numbers, half as many: how many words there are, then of each word the number of its
+# hexadecimal digits and these, eight digits to a number (most words are small; gpu/vulkan/program.cc reads them).
 separate_arguments(defines UNIX_COMMAND "${DEFINES}")
 execute_process(COMMAND ${GLSLC} -fshader-stage=compute --target-env=vulkan1.1 -O ${defines} ${IN} -o ${OUT}.spv RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "glslc: ${IN} does not compile with ${DEFINES}")
 endif()
-file(READ ${OUT}.spv words HEX)
-string(REGEX REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1," words "${words}")
-file(WRITE ${OUT}.inc "${words}\n")
+file(READ ${OUT}.spv digits HEX)
+string(LENGTH "${digits}" count)
+math(EXPR count "${count} / 8")
+string(REGEX REPLACE "(..)(..)(..)(..)" "\\4\\3\\2\\1," digits "${digits}")
+foreach(n RANGE 1 8)
+  math(EXPR rest "8 - ${n}")
+  string(REPEAT "0" ${rest} zeros)
+  string(REPEAT "[0-9a-f]" ${n} kept)
+  string(REGEX REPLACE "${zeros}(${kept})," "${n}\\1." digits "${digits}")
+endforeach()
+string(REPLACE "." "" digits "${digits}")
+string(APPEND digits "0000000")  # the last number is whole
+string(REGEX REPLACE "(........)" "0x\\1," digits "${digits}")
+string(REGEX REPLACE ",[0-9a-f]*$" "," digits "${digits}")
+file(WRITE ${OUT}.inc "${count},${digits}\n")

@@ -1,5 +1,19 @@
 // The kernels' dialect as OpenCL C 1.2. What the words mean: common.h. The options of a text define STORE16, NAME (of the function: KernelText::name) and its own macros; the host
 // adds C0 .. C7 (constants) and L0 .. L2 (work-group). Arguments: the bindings in order, then the struct Args by value.
+// What a compiler does not have is left to the other form of the text.
+#if SUBGROUPS && !defined(cl_khr_subgroups) && !defined(__opencl_c_subgroups)
+#undef SUBGROUPS
+#define SUBGROUPS 0
+#endif
+#if SUBGROUPS
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#define SUBGROUP_ADD sub_group_reduce_add
+#define SUBGROUP_MAX sub_group_reduce_max
+#define SUBGROUP_MIN sub_group_reduce_min
+#define SUBGROUP ((int)get_sub_group_id())
+#define SUBGROUP_COUNT ((int)get_num_sub_groups())
+#define SUBGROUP_FIRST (get_sub_group_local_id() == 0)
+#endif
 #define F float
 #define F4 float4
 #define I4 int4
@@ -29,6 +43,18 @@
 #define LD4B(b, i) b[i]
 #define ST1B(b, i, v) b[i] = (v)
 #define ST4B(b, i, v) b[i] = (v)
+#endif
+#if ARITH16 && defined(cl_khr_fp16)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define H4 half4
+#define LDH4(b, i) vload4(i, b)
+#define SPLAT_H4(x) ((half4)(x))
+#define WIDE4(h) convert_float4(h)
+#else
+#define H4 float4
+#define LDH4 LD4
+#define SPLAT_H4 SPLAT4
+#define WIDE4(h) (h)
 #endif
 #define BITS uint
 #define BITS4 uint4

@@ -4,8 +4,21 @@
 #if STORE16
 #extension GL_EXT_shader_16bit_storage : require
 #endif
+#if ARITH16
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#endif
 #if DOT
 #extension GL_EXT_spirv_intrinsics : require
+#endif
+#if SUBGROUPS
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#define SUBGROUP_ADD subgroupAdd
+#define SUBGROUP_MAX subgroupMax
+#define SUBGROUP_MIN subgroupMin
+#define SUBGROUP int(gl_SubgroupID)
+#define SUBGROUP_COUNT int(gl_NumSubgroups)
+#define SUBGROUP_FIRST subgroupElect()
 #endif
 layout(local_size_x_id = 8, local_size_y_id = 9, local_size_z_id = 10) in;
 #define F float
@@ -46,6 +59,16 @@ vec4 HALF_(vec4 v) {
 #define LD4B(b, i) BITS4(b[i])
 #define ST1B(b, i, v) b[i] = STORAGE1B(v)
 #define ST4B(b, i, v) b[i] = STORAGE4B(v)
+#if ARITH16
+#define H4 f16vec4
+#define LDH4(b, i) b[i]
+f16vec4 FMA(f16vec4 a, f16vec4 b, f16vec4 c) { return fma(a, b, c); }
+#else
+#define H4 vec4
+#define LDH4 LD4
+#endif
+#define SPLAT_H4(x) H4(x)
+#define WIDE4(h) vec4(h)
 #define BLOCK_(i, access, type, name) layout(std430, set = 0, binding = i) access buffer name##_block { type name[]; };
 #define READ1(i, name) BLOCK_(i, readonly, STORAGE1, name)
 #define READ4(i, name) BLOCK_(i, readonly, STORAGE4, name)

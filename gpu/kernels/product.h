@@ -132,7 +132,7 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #endif
 
 #if VECTOR_B
-#define LOAD_B(row, column) LD4(b, B_AT(row, column))
+#define LOAD_B(row, column) LDH4(b, B_AT(row, column))
 #else
 #define B_ONE_(row, column, j) (4 * (column) + j < p.n ? LD1(b, B_AT(row, column) + j * p.b_n) : 0.0f)
 #define LOAD_B(row, column) MAKE4(B_ONE_(row, column, 0), B_ONE_(row, column, 1), B_ONE_(row, column, 2), B_ONE_(row, column, 3))

@@ -1,8 +1,20 @@
 // The register tile: a thread sums TM rows by 4 columns. Per 4 of k it loads TM vectors of A, which its neighbours along columns load too, and 4 of B for 16 * TM multiplications.
+// ARITH16: these and 64 additions behind one another are f16, which then goes to sums of f32.
+#if ARITH16
+#define TERMS 64
+#define PART(i) part##i
+#define WIDEN(i) sum##i = sum##i + WIDE4(part##i); part##i = SPLAT_H4(0.0f);
+#define START(i) F4 sum##i = SPLAT4(0.0f); H4 part##i = SPLAT_H4(0.0f); PLACE(i, min(first + i, p.m - 1))
+#else
+#define PART(i) sum##i
+#define START(i) F4 sum##i = SPLAT4(0.0f); PLACE(i, min(first + i, p.m - 1))
+#endif
 KERNEL5(product, A_BINDING, B_BINDING, BIAS_BINDING, R_BINDING, C_BINDING) BODY {
   int column = GLOBAL(0), first = GLOBAL(1) * TM, z = GLOBAL(2);
   if (column >= COLUMNS || first >= p.m) return;
-#define START(i) F4 sum##i = SPLAT4(0.0f); PLACE(i, min(first + i, p.m - 1))
+#if ARITH16
+  int left = TERMS / 4;
+#endif
   REPEAT(TM, START)
   TAPS {
     REPEAT(TM, MOVE)
@@ -22,15 +34,15 @@ KERNEL5(product, A_BINDING, B_BINDING, BIAS_BINDING, R_BINDING, C_BINDING) BODY 
     sum##i = sum##i + MAKE4(dot(v, b0), dot(v, b1), dot(v, b2), dot(v, b3));     \
   }
 #elif VECTOR_A
-      F4 b0 = LOAD_B(row, column), b1 = LOAD_B(row + 1, column), b2 = LOAD_B(row + 2, column), b3 = LOAD_B(row + 3, column);
+      H4 b0 = LOAD_B(row, column), b1 = LOAD_B(row + 1, column), b2 = LOAD_B(row + 2, column), b3 = LOAD_B(row + 3, column);
       row += 4;
-#define STEP(i)                                         \
-  {                                                     \
-    F4 v = INSIDE(i) ? LD4(a, at##i + k) : SPLAT4(0.0f); \
-    sum##i = FMA(SPLAT4(v.x), b0, sum##i);              \
-    sum##i = FMA(SPLAT4(v.y), b1, sum##i);              \
-    sum##i = FMA(SPLAT4(v.z), b2, sum##i);              \
-    sum##i = FMA(SPLAT4(v.w), b3, sum##i);              \
+#define STEP(i)                                            \
+  {                                                        \
+    H4 v = INSIDE(i) ? LDH4(a, at##i + k) : SPLAT_H4(0.0f); \
+    PART(i) = FMA(SPLAT_H4(v.x), b0, PART(i));             \
+    PART(i) = FMA(SPLAT_H4(v.y), b1, PART(i));             \
+    PART(i) = FMA(SPLAT_H4(v.z), b2, PART(i));             \
+    PART(i) = FMA(SPLAT_H4(v.w), b3, PART(i));             \
   }
 #else
       F4 b0 = LOAD_B(row, column);
@@ -38,8 +50,18 @@ KERNEL5(product, A_BINDING, B_BINDING, BIAS_BINDING, R_BINDING, C_BINDING) BODY 
 #define STEP(i) sum##i = FMA(SPLAT4(INSIDE(i) ? LD1(a, at##i + k * p.a_k) : 0.0f), b0, sum##i);
 #endif
       REPEAT(TM, STEP)
+#if ARITH16
+      left -= 1;
+      if (left == 0) {
+        REPEAT(TM, WIDEN)
+        left = TERMS / 4;
+      }
+#endif
     }
   }
+#if ARITH16
+  REPEAT(TM, WIDEN)
+#endif
   for (int i = 0; i < TM; i++) {
     if (first + i >= p.m) return;
     F4 v = sum0;

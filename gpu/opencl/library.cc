@@ -96,6 +96,18 @@ bool has_name(const char* list, const char* name) {
   return false;
 }
 
+// The smallest that kernels may get; 0: not known.
+uint32_t subgroup_size(const Functions& cl, cl_device_id id, const char* names) {
+  constexpr cl_device_info kSizesIntel = 0x4108, kWavefrontAmd = 0x4043, kWarpNvidia = 0x4003;
+  size_t sizes[8] = {}, bytes = 0, least = 0;
+  if (has_name(names, "cl_nv_device_attribute_query")) return device_value<cl_uint>(cl, id, kWarpNvidia);
+  if (has_name(names, "cl_amd_device_attribute_query")) return device_value<cl_uint>(cl, id, kWavefrontAmd);
+  if (!has_name(names, "cl_intel_required_subgroup_size") || cl.clGetDeviceInfo(id, kSizesIntel, sizeof sizes, sizes, &bytes) != CL_SUCCESS) return 0;
+  for (size_t i = 0; i < bytes / sizeof sizes[0]; ++i)
+    if (sizes[i] && (!least || sizes[i] < least)) least = sizes[i];
+  return uint32_t(least);
+}
+
 }  // namespace
 
 bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, size_t why_size) {
@@ -118,6 +130,7 @@ bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, s
   info.is_software = (type & CL_DEVICE_TYPE_CPU) != 0;
   d.vendor = info.is_software ? Vendor::software : vendor_named(info.name, info.vendor);
   d.f16_storage = d.f16_rounding = d.f16_preserve = true;  // vload_half and vstore_half_rte are in every version
+  d.f32_nan = d.f16_nan = true;                            // compilers are not told otherwise
   d.f16_arithmetic = has_name(names, "cl_khr_fp16");
   d.integer_dot = has_name(names, "cl_khr_integer_dot_product");
   d.unified_memory = device_value<cl_bool>(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY);
@@ -136,7 +149,10 @@ bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, s
     d.group_count[i] = INT32_MAX;
   }
   d.offset_alignment = 1;  // buffers are bound whole
-  d.subgroup = d.vendor == Vendor::nvidia ? 32 : 0;
+  d.opencl = uint8_t(major);
+  d.subgroup = subgroup_size(cl, id, names);
+  constexpr cl_device_info kMostSubgroups = 0x105C;
+  d.subgroup_sums = major >= 2 && (has_name(names, "cl_khr_subgroups") || (major >= 3 && device_value<cl_uint>(cl, id, kMostSubgroups)));
   d.tick_nanoseconds = 1;  // of profiling, whatever its resolution
   return true;
 }

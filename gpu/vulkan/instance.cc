@@ -219,13 +219,15 @@ Features::Features(const Instance& in, VkPhysicalDevice device) {
   chain(storage8, "VK_KHR_8bit_storage");
   chain(arithmetic, "VK_KHR_shader_float16_int8");
   chain(dot, "VK_KHR_shader_integer_dot_product");
-  f16_rounding = f16_preserve = false;
+  f16_rounding = f16_preserve = f32_nan = f16_nan = false;
   if (has_extension(in, device, VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) {
     extensions[n_extensions++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
     auto floats = vk<VkPhysicalDeviceFloatControlsProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES);
     auto p = vk<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &floats);
     in.GetPhysicalDeviceProperties2(device, &p);
     f16_rounding = floats.shaderRoundingModeRTEFloat16 && floats.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+    f32_nan = floats.shaderSignedZeroInfNanPreserveFloat32;
+    f16_nan = floats.shaderSignedZeroInfNanPreserveFloat16;
     f16_preserve = floats.shaderDenormPreserveFloat16 && floats.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
   }
   if (has_extension(in, device, "VK_KHR_portability_subset")) extensions[n_extensions++] = "VK_KHR_portability_subset";
@@ -255,12 +257,15 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
   }
   d.local_bytes = p.limits.maxComputeSharedMemorySize;
   d.subgroup = subgroup.subgroupSize;
+  d.subgroup_sums = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
   d.buffer_bytes = sizes.maxMemoryAllocationSize;
   d.binding_bytes = p.limits.maxStorageBufferRange;
   d.offset_alignment = uint32_t(p.limits.minStorageBufferOffsetAlignment);
   d.f16_storage = f.storage16.storageBuffer16BitAccess && (!given || given->storage_16bit);
   d.f16_rounding = f.f16_rounding && (!given || given->float_controls);
   d.f16_preserve = f.f16_preserve && (!given || given->float_controls);
+  d.f32_nan = f.f32_nan && (!given || given->float_controls);
+  d.f16_nan = f.f16_nan && (!given || given->float_controls);
   d.f16_arithmetic = d.f16_storage && f.arithmetic.shaderFloat16 && (!given || given->float16);
   d.integer_dot = (!given || given->integer_dot) && f.dot.shaderIntegerDotProduct && f.arithmetic.shaderInt8 && f.storage8.storageBuffer8BitAccess;
   d.unified_memory = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -276,7 +281,7 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
   const int n = snprintf(info.driver, sizeof info.driver, "Vulkan %u.%u.%u", VK_API_VERSION_MAJOR(p.apiVersion), VK_API_VERSION_MINOR(p.apiVersion), VK_API_VERSION_PATCH(p.apiVersion));
   if (driver.driverName[0]) snprintf(info.driver + n, sizeof info.driver - size_t(n), ", %.24s %.44s", driver.driverName, driver.driverInfo);
   else snprintf(info.driver + n, sizeof info.driver - size_t(n), ", driver 0x%x", p.driverVersion);
-  snprintf(info.features, sizeof info.features, "%s%s%ssubgroups", d.f16_storage ? "f16_storage " : "", d.f16_arithmetic ? "f16 " : "", d.integer_dot ? "integer_dot " : "");
+  snprintf(info.features, sizeof info.features, "%s%s%s%s", d.f16_storage ? "f16_storage " : "", d.f16_arithmetic ? "f16 " : "", d.integer_dot ? "integer_dot " : "", d.subgroup_sums ? "subgroups" : "");
   VkPhysicalDeviceMemoryProperties memory;
   in.GetPhysicalDeviceMemoryProperties(device, &memory);
   for (uint32_t i = 0; i < memory.memoryHeapCount; ++i)

@@ -21,13 +21,31 @@ const Program* find(const VulkanDevice* d, const ProgramKey& key) {
   return nullptr;
 }
 
-// The text, which also asks for what the driver can promise of f16 (SPV_KHR_float_controls): that f32 becomes the nearest, ties to even, and that the smallest stay. `to` has room for kModeWords
-// more.
-constexpr size_t kModeWords = 4 + 7 + 8;
-size_t with_modes(const Description& about, const uint32_t* text, size_t words, uint32_t* to) {
+// The words of a text, as embed_spirv.cmake packs them.
+void unpack(const uint32_t* from, uint32_t* to) {
+  const uint32_t words = *from++;
+  size_t at = 0;
+  const auto digit = [&] {
+    const uint32_t d = from[at / 8] >> (28 - at % 8 * 4) & 15;
+    ++at;
+    return d;
+  };
+  for (uint32_t i = 0; i < words; ++i) {
+    uint32_t n = digit();
+    for (to[i] = 0; n > 0; --n) to[i] = to[i] << 4 | digit();
+  }
+}
+
+// The text, which also asks for what the driver can promise (SPV_KHR_float_controls): that f32 becomes the nearest f16, ties to even, and that the smallest of these stay; that NaN, infinities
+// and the signs of zeros are computed with as IEEE 754 says. `to` has room for kModeWords more.
+constexpr size_t kModeWords = 3 * 2 + 7 + 4 * 4;
+size_t with_modes(const Description& about, skua_dtype type, const uint32_t* text, size_t words, uint32_t* to) {
   enum : uint32_t { kExtension = 10, kEntryPoint = 15, kExecutionMode = 16, kCapability = 17 };
-  const struct { bool wanted; uint32_t capability, mode; } modes[] = {{about.f16_rounding, 4467, 4462}, {about.f16_preserve, 4464, 4459}};
-  const uint32_t* const first = to;
+  const bool half = type == SKUA_DTYPE_F16, half_nan = half && about.f16_nan;
+  const struct { bool wanted; uint32_t capability, mode, bits; } modes[] = {
+      {half && about.f16_rounding, 4467, 4462, 16}, {half && about.f16_preserve, 4464, 4459, 16}, {about.f32_nan, 4466, 4461, 32}, {half_nan, about.f32_nan ? 0u : 4466u, 4461, 16}};
+  bool any = false;
+  uint32_t* const first = to;
   const auto put = [&](const void* from, size_t n) {
     memcpy(to, from, n * sizeof *to);
     to += n;
@@ -35,20 +53,20 @@ size_t with_modes(const Description& about, const uint32_t* text, size_t words, 
   put(text, 5);
   for (const auto& m : modes) {
     const uint32_t capability[] = {2u << 16 | kCapability, m.capability};
-    if (m.wanted) put(capability, 2);
+    if (m.wanted && m.capability) put(capability, 2);
+    any = any || m.wanted;
   }
-  bool extended = false;
   for (size_t at = 5, n; at < words; at += n) {
     const uint32_t code = text[at] & 0xffff, extension = 7u << 16 | kExtension;
     n = text[at] >> 16;
-    if (code != kCapability && !extended) {
+    if (code != kCapability && any) {
       put(&extension, 1);
       put("SPV_KHR_float_controls\0", 6);
-      extended = true;
+      any = false;
     }
     put(text + at, n);
     for (const auto& m : modes) {
-      const uint32_t mode[] = {4u << 16 | kExecutionMode, text[at + 2], m.mode, 16};
+      const uint32_t mode[] = {4u << 16 | kExecutionMode, text[at + 2], m.mode, m.bits};
       if (code == kEntryPoint && m.wanted) put(mode, 4);
     }
   }
@@ -56,19 +74,16 @@ size_t with_modes(const Description& about, const uint32_t* text, size_t words, 
 }
 
 skua_status make_module(VulkanDevice* d, const KernelText& text, VkShaderModule* module) {
+  const size_t words = text.spirv[0], room = (2 * words + kModeWords) * sizeof(uint32_t);
+  auto* const unpacked = static_cast<uint32_t*>(allocate(d->ctx, room, alignof(uint32_t)));
+  if (!unpacked) return out_of_memory(text.name, room);
+  uint32_t* const whole = unpacked + words;
+  unpack(text.spirv, unpacked);
   auto info = vk<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
-  info.codeSize = text.spirv_bytes;
-  info.pCode = text.spirv;
-  uint32_t* changed = nullptr;
-  const size_t room = text.spirv_bytes + kModeWords * sizeof(uint32_t);
-  if (text.type == SKUA_DTYPE_F16 && (d->about.f16_rounding || d->about.f16_preserve)) {
-    changed = static_cast<uint32_t*>(allocate(d->ctx, room, alignof(uint32_t)));
-    if (!changed) return out_of_memory(text.name, room);
-    info.codeSize = with_modes(d->about, text.spirv, text.spirv_bytes / sizeof(uint32_t), changed) * sizeof(uint32_t);
-    info.pCode = changed;
-  }
+  info.codeSize = with_modes(d->about, text.type, unpacked, words, whole) * sizeof(uint32_t);
+  info.pCode = whole;
   const skua_status status = created(d, d->CreateShaderModule(d->handle, &info, nullptr, module), "vkCreateShaderModule", *module);
-  release(d->ctx, changed, room);
+  release(d->ctx, unpacked, room);
   return status;
 }
 

@@ -61,7 +61,7 @@ struct Features {
   VkPhysicalDeviceShaderIntegerDotProductFeatures dot;
   const char* extensions[8];
   uint32_t n_extensions;
-  bool f16_rounding, f16_preserve;  // what texts may ask for
+  bool f16_rounding, f16_preserve, f32_nan, f16_nan;  // what texts may ask for
   Features(const Instance& in, VkPhysicalDevice device);
   Features(const Features&) = delete;
 };

@@ -8,8 +8,10 @@ while read -r name text options; do
   count=$((count + 1))
   case $kind in
     opencl)
-      for std in CL1.2 CL3.0; do
-        "$tool" -x cl -cl-std=$std -target spir64 -fsyntax-only -Xclang -finclude-default-header -Wall -Wextra -Wno-unused -Wno-unused-parameter -Werror $options $constants -DL0=64 -DL1=1 -DL2=1 \
+      languages="CL1.2 CL3.0"
+      case $options in *-DSUBGROUPS=1*) languages="CL2.0 CL3.0" ;; esac
+      for std in $languages; do
+        "$tool" -x cl -cl-std=$std -target spir64 -fsyntax-only -Xclang -cl-ext=+cl_khr_fp16,+cl_khr_subgroups -Xclang -finclude-default-header -Wall -Wextra -Wno-unused -Wno-unused-parameter -Werror $options $constants -DL0=64 -DL1=1 -DL2=1 \
           "$dir/$text.cl" || { echo "$name: not OpenCL C ($std)"; bad=$((bad + 1)); }
       done ;;
     spirv) "$tool" --target-env vulkan1.1 "$dir/$name.spv" || { echo "$name: not valid SPIR-V for Vulkan 1.1"; bad=$((bad + 1)); } ;;

@@ -48,6 +48,7 @@ struct Case {
   bool integers = false; // exact
   bool narrow_b = false; // the tile rounds a constant B of f32 to A's type
   bool half = false;     // the tile may compute in A's type: B is rounded to it, f16 is summed 64 terms at a time, or all of them where numerics is FAST
+  bool blocks = false;   // 64 terms there too
   skua_dtype type = SKUA_DTYPE_F32, b_type = SKUA_DTYPE_F32, c_type = SKUA_DTYPE_F32;  // of A and a dynamic B; of a constant B; of C and the residual
   skua_numerics numerics = SKUA_NUMERICS_DEFAULT;
   size_t hint_m = 0;
@@ -191,7 +192,7 @@ inline void reference(const Case& c, const Inputs& in, std::vector<double>& valu
         if (c.narrow_b && c.constant_b && c.b_type != c.type) error += (c.type == SKUA_DTYPE_F16 ? 0x1p-11 : 0x1p-8) * size * alpha + double(c.k) * 0x1p-25 * alpha;
         if (c.half && c.type == SKUA_DTYPE_BF16 && c.constant_b && c.b_type == SKUA_DTYPE_F32) error += 0x1p-8 * size * alpha;
         if (c.half && c.type == SKUA_DTYPE_F16 && c.numerics != SKUA_NUMERICS_STRICT) {
-          const double terms = double(c.numerics == SKUA_NUMERICS_FAST ? c.k : std::min(c.k, size_t(64)));
+          const double terms = double(c.numerics == SKUA_NUMERICS_FAST && !c.blocks ? c.k : std::min(c.k, size_t(64)));
           error += ((terms + 2) * 0x1p-11 * size + (double(c.k) + terms) * 0x1p-25) * alpha;  // a product may be rounded by itself; below 2^-14 to multiples of 2^-24
         }
         sum *= double(c.alpha);

@@ -245,6 +245,10 @@ Context::Context(const skua_device_info& device, const char* kernel_filter) {
   options.device = device.device;
   options.kernel_filter = kernel_filter;
   SKUA_EXPECT_OK(skua_context_create(&options, &context));
+  if (context && gpu_other_rows) {
+    context->gpu->about.subgroup_sums = !context->gpu->about.subgroup_sums;
+    if (!context->gpu->about.subgroup) context->gpu->about.subgroup = 8;
+  }
   if (context && gpu_groups)
     for (uint32_t& count : context->gpu->about.group_count) count = uint32_t(gpu_groups);
 }
@@ -378,6 +382,7 @@ Threaded::Threaded(uint32_t workers) {
 
 size_t gpu_skip = 0;
 size_t gpu_groups = 0;
+bool gpu_other_rows = false;
 
 // ---- run -----------------------------------------------------------------------------------------------------------------------
 namespace {

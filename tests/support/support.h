@@ -133,6 +133,8 @@ std::vector<Data> run_in_place(const skua_op* op, const std::vector<Data>& input
 extern size_t gpu_skip;
 // Work-groups that contexts made from now on start in a dimension of a dispatch; 0: as many as the device does.
 extern size_t gpu_groups;
+// Rows are reduced by subgroups where the device would not, and by local memory where it would. (OpenCL's texts fall back to local memory where the compiler has no subgroups.)
+extern bool gpu_other_rows;
 
 // |got - want| <= bound for each element, in row-major order; NaN and infinities must match. One bound for all, or one each.
 void expect_close(const Data& got, const std::vector<double>& want, const std::vector<double>& bound);
