@@ -33,18 +33,21 @@ typedef enum skua_weight_layout {
  * Depthwise convolution is groups == in_channels, with channel multiplier out_channels / in_channels (output channel c*multiplier + j belongs to
  * input channel c). 1D convolution: kernel_h = 1 and tensors of rank 3, [N, W, C] or [N, C, W].
  * Input: x, then the residual if the epilogue has one (output's shape; not the output's own memory). The pixel, row and batch strides of NHWC tensors are free.
- * Types: input, output and residual of one type, f32, f16 or bf16; weights of f32 or of that type; the bias is always f32, for half types too.
- * DEFAULT and FAST may round weights of f32 to the type when they are packed, in f16 to infinity from 65520 on (Winograd in f16: of
- * their transform); STRICT does not.
- * Sums are f32; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504, FAST all of them;
- * STRICT none. Results are rounded to the type once, after residual and activation, but for two algorithms: "depthwise" and "grouped" apply a residual, or an
- * activation that is no clamp, to the rounded result and round again. Where "depthwise" sums in f16 the bias is rounded to f16. Winograd in f16 holds the transformed
- * input in f16: it may become infinite for inputs beyond 16000, with FAST 2500. NCHW maps are computed in f32 and rounded once.
- * Integers: input s8 or u8 with input_q (per tensor, any zero point), weights s8 with weight_q (zero point 0; per tensor, or a scale for each output channel with the axis of O in
- * weight_layout: 0, or 3 of HWIO), bias s32 with the scale input * weight, output s8 or u8 with output_q, or f32, f16 or bf16. Sums are exact in 32 bits and scaled and rounded once,
- * docs/quantization.md: the same bits on every CPU, whatever numerics says. Outside the image x is the input's zero point. NCHW maps are transposed in the workspace; activations are NONE, RELU, RELU6 and CLAMP. A residual
- * is of output_type, s8 or u8, with residual_q, and added before the activation; not to depthwise convolutions and not in fixed point (requantization);
- * kernel_h * kernel_w * in_channels / groups may be 65536 at most. */
+ *
+ *             input          weights                       output and residual                     bias                          sums
+ *   floats    f32 f16 bf16   the input's type or f32       the input's type                        f32                           f32
+ *   integers  s8 u8          s8 (a scale for each          s8 u8; f32 f16 bf16 without residual    s32, scale input * weight     exact
+ *                            output channel or for all)
+ *
+ * Floats: DEFAULT and FAST may round weights of f32 to the type when they are packed, in f16 to infinity from 65520 on (Winograd in f16: of their transform); STRICT does not.
+ *   Where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504, FAST all of them; STRICT none. Results are rounded to the type once,
+ *   after residual and activation, but for two algorithms: "depthwise" and "grouped" apply a residual, or an activation that is no clamp, to the rounded result and round again. Where
+ *   "depthwise" sums in f16 the bias is rounded to f16. Winograd in f16 holds the transformed input in f16: it may become infinite for inputs beyond 16000, with FAST 2500. NCHW maps are
+ *   computed in f32 and rounded once.
+ * Integers: input_q is per tensor, with any zero point; weight_q has zero point 0 and, for a scale each, the axis of O in weight_layout (0, or 3 of HWIO). Sums of 32 bits are scaled and rounded once,
+ *   docs/quantization.md: the same bits on every CPU, whatever numerics says. Outside the image x is the input's zero point. NCHW maps are transposed in the workspace; activations are NONE,
+ *   RELU, RELU6 and CLAMP. A residual has residual_q and is added before the activation; not to depthwise convolutions and not in fixed point (requantization).
+ *   kernel_h * kernel_w * in_channels / groups may be 65536 at most. */
 typedef struct skua_conv2d_desc {
   size_t struct_size;
   skua_dtype input_type, weight_type, output_type;

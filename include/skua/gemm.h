@@ -18,21 +18,27 @@ extern "C" {
  * With beta != 0, C is read before it is written (and NaN in it counts); with beta == 0 it is only written.
  * K = 0 gives act(beta * C + bias). f32 sums each element in one chain over k = 0..K-1 (fused multiply-add where the CPU has it).
  *
- * Types: a_type is f32, f16 or bf16; b_type the same, or f32 for a constant B (DEFAULT and FAST may round it to a_type when it is packed,
- * in f16 to infinity from 65520 on; STRICT does not); c_type the same, or f32. The residual is of c_type,
- * the bias f32. Sums are f32 and rounded once to c_type; where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504,
- * FAST all of them; STRICT none.
- * Bytes: a_type s8 or u8 with any zero point, b_type s8 or u8, c_type s8, u8 or a float type, in any mix; constant weights may have a scale for each column (b_q.scales, b_q.axis the
- * dimension of N); those of u8 may have a zero point (b_q.zero_point, or beside scales b_q.zero_points, one for each column), those of s8 none. The sum bias + (A - a_zero) * (B - b_zero) is exact in 32 bits, with a bias of s32 in units of a_q.scale * b_q.scale; how it is requantised is in
- * docs/quantization.md: the same bits on every CPU. A float C is the sum times both scales. Activations are clamps; alpha 1, beta 0. A residual is of c_type, s8 or u8, with residual_q, and added before the activation,
- * not in fixed point (requantization).
- * Quantised rows: with quantize_a, a_type is f32, f16 or bf16, c_type the same or f32, and B constant: s8 with a scale for the tensor or for each column, or s4 (-8..7, two's complement, two values a byte, the even
- * index in the low nibble; ldb, or the length of a row, is even), with a scale for the tensor, each column, or each block_size = 32, 64, 128 or 256 of K of a column (scales[column * blocks + block], blocks = ceil(K / block_size),
- * of scale_type, cast to the pointer; axis is that of N here too), and zero_points of as many. Each row of A becomes bytes over its range and 0 (docs/quantization.md), products of a block are exact, and C = row scale * sum over the blocks
- * (scale * products) + bias in f32. A row with NaN or infinity gives any values in its own row of C, one whose
- * range is below 1e-30 or above 3e38 loses accuracy, as do weights whose scales bring row scale * scale out of the range of f32. One leading dimension of A may be above 1; K is 65536 at most with s8. transpose_a, residual, alpha and beta are not taken; activations are clamps.
- * Quantised weights alone: a float A and constant B of s8 or s4 as above without quantize_a. Weights become floats, scale * (q - zero point), and all is summed in f32, one chain over k, whatever a_type is;
- * a zero point costs one more rounding of scale * zero point. What is not taken is as with quantize_a; K and the rows of A have no further limits.
+ * Four ways, by the types:
+ *
+ *                      a_type         constant B         dynamic B   c_type               bias   sums
+ *   floats             f32 f16 bf16   a_type or f32      a_type      a_type or f32        f32    f32
+ *   bytes              s8 u8          s8 u8              s8 u8       s8 u8 f32 f16 bf16   s32    exact
+ *   quantize_a         f32 f16 bf16   s8 s4              none        a_type or f32        f32    exact in a block, f32 over blocks
+ *   quantised weights  f32 f16 bf16   s8 s4              none        a_type or f32        f32    f32
+ *
+ * Floats: sums are rounded once to c_type, the residual's type too. DEFAULT and FAST may round a B of f32 to a_type when it is packed, in f16 to infinity from 65520 on; STRICT does not.
+ *   Where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504, FAST all of them; STRICT none.
+ * Bytes: A and B with any zero point but B of s8, which has none; a constant B may have a scale for each column (b_q.scales; b_q.axis the dimension of N), one of u8 also a zero point
+ *   for each (b_q.zero_points). bias + (A - a_zero) * (B - b_zero) is exact in 32 bits, the bias in units of a_q.scale * b_q.scale; docs/quantization.md tells how it is requantised: the same bits on
+ *   every CPU. A float C is the sum times both scales. Activations are clamps; alpha 1, beta 0. A residual is of c_type, s8 or u8, with residual_q, and added before the activation; not in
+ *   fixed point (requantization).
+ * quantize_a: each row of A becomes bytes over its range and 0 (docs/quantization.md), and C = row scale * sum over the blocks of B (scale * products) + bias. A row with NaN or infinity gives any values in its
+ *   own row of C; one whose range is below 1e-30 or above 3e38 loses accuracy, as do weights whose scales bring row scale * scale out of the range of f32. K is 65536 at most with s8.
+ * Quantised weights, without quantize_a: weights become floats, scale * (q - zero point), and all is summed in f32, one chain over k, whatever a_type is; a zero point costs one more rounding of
+ *   scale * zero point. K and the rows of A have no further limits.
+ * Both: B of s8 has a scale for the tensor or for each column. B of s4 (-8..7, two's complement, two values a byte, the even index in the low nibble; ldb, or the length of a row, is even) also one for each
+ *   block_size = 32, 64, 128 or 256 of K of a column (scales[column * blocks + block], blocks = ceil(K / block_size), of scale_type, cast to the pointer; axis is that of N here too), and zero_points of as many.
+ *   One leading dimension of A may be above 1. transpose_a, residual, alpha and beta are not taken; activations are clamps.
  * Other mixes are UNSUPPORTED. */
 typedef struct skua_gemm_desc {
   size_t struct_size;
