@@ -216,6 +216,7 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_neon32_fp16)
     SKUA_TILE(4, 16, "8 accumulators + 4 of A (eight deep, by lane) + 2 of B of 16 registers")
     SKUA_PACKED_TILE(f16, 6, 16, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
+    SKUA_PACKED_TILE(f16, 6, 16, a55, "_a55", "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
 #endif
     SKUA_PACK_KERNEL(f32, float, f16, f16, 1)
 };

@@ -134,11 +134,12 @@ template <class T, int NV, Core core> void packed_even_tiles(const GemmTile& t) 
   each_tile<kPackedRows, false>(t, [a, step](const GemmTile& one, size_t i) __attribute__((always_inline)) { panel<T, NV, core>(one, a + ptrdiff_t(i) * step, one.c, kPackedRows); });
 }
 template <class T, int NV, Core core, int r = 1, int v = 1> constexpr void fill_packed(GemmTileTable& table) {
-  table.at[(v - 1) * kPackedRows + r - 1] = packed_tile<T, r, v, core>;
-  if constexpr (v == NV) table.row[r - 1] = packed_tile<T, r, v, core>;
+  constexpr Core schedule = v == NV ? core : Core::any;  // of whole tiles only
+  table.at[(v - 1) * kPackedRows + r - 1] = packed_tile<T, r, v, schedule>;
+  if constexpr (v == NV) table.row[r - 1] = packed_tile<T, r, v, schedule>;
   if constexpr (r < kPackedRows) fill_packed<T, NV, core, r + 1, v>(table);
   else {
-    table.even[v - 1] = packed_even_tiles<T, v, core>;
+    table.even[v - 1] = packed_even_tiles<T, v, schedule>;
     table.even_rows[v - 1] = kPackedRows;
     if constexpr (v < NV) fill_packed<T, NV, core, 1, v + 1>(table);
   }
@@ -233,6 +234,7 @@ const Kernel kernels[] = {
     SKUA_FOR_INT8(SKUA_ROWS, 4, 12, a55, "_a55", "A in place, for few rows over the panels of the tile above")
 #elif defined(SKUA_ISA_neon32_dot)
     SKUA_FOR_INT8(SKUA_PACKED, 6, 8, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
+    SKUA_FOR_INT8(SKUA_PACKED, 6, 8, a55, "_a55", "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
     SKUA_FOR_INT8(SKUA_ROWS, 4, 8, any, "", "A in place: 8 accumulators + 4 of A (sixteen deep, by lane) + 1 of B of 16 registers")
 #elif defined(SKUA_ISA_neon)
     SKUA_FOR_INT8(SKUA_ROWS, 4, 4, any, "", "16 accumulators, four parts each + 4 of A + 1 of B + 8 products of 32 registers")

@@ -41,8 +41,9 @@ template <int NV, Core core> SKUA_INL void packed_run(I32 (&c)[NV][kPackedRows],
   if constexpr (NV == 3) return packed_loop<core>(c, a, b, ldb, k, from);
 #else
   if constexpr (NV == 2) {
-    packed_turns(c, a, b, ldb, k / 2, from);
-    return packed_steps(c, a, b, ldb, k % 2);
+    const size_t by_turns = k / packed_turn<core> * packed_turn<core>;
+    packed_turns<core>(c, a, b, ldb, by_turns, from);
+    return packed_steps(c, a, b, ldb, k - by_turns);
   }
 #endif
   SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? from[v * kPackedRows + r] : I32::set1(0);

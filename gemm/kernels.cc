@@ -365,6 +365,8 @@ const Kernel kernels[] = {
     SKUA_PACKED_TILE(f32, 8, 12, a55, "_a55", "scheduled for the Cortex-A55: 24 accumulators, a multiply in every cycle, its loads in halves beside it")
 #elif defined(SKUA_ISA_neon32)
     SKUA_PACKED_TILE(f32, 6, 8, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers; a third fewer instructions than 4x8")
+    SKUA_PACKED_TILE(f32, 6, 8, a53, "_a53", "scheduled for the Cortex-A53: 12 accumulators, a multiply in twelve of fifteen and a half cycles")
+    SKUA_PACKED_TILE(f32, 6, 8, a55, "_a55", "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
 #endif
 #define SKUA_TILE_BY_HAND(mr, nr, body, why)
 #ifdef SKUA_TYPE_f16

@@ -61,7 +61,7 @@ template <int NV, Core core> SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows
   // As in the other tiles the depth beyond a multiple of four is multiplied and added with one rounding.
   const size_t by_lane = k / 4 * 4;
   if constexpr (whole) {
-    packed_turns(c, a, b, ldb * sizeof(float), by_lane / 2, from);
+    packed_turns<core>(c, a, b, ldb * sizeof(float), by_lane, from);
   } else {
     SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? F32::load(reinterpret_cast<const float*>(from + v * kPackedRows + r)) : F32::zero();
     lane_steps(c, a, b, ldb, by_lane);
@@ -118,7 +118,7 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
       const Then then = last && plain ? Then::finish : last || !room ? Then::move : Then::keep;
 #if defined(__arm__)
       if constexpr (NV == 2) {
-        packed_blocks(t, a, b, k / blocks, blocks, keeps ? kept : nullptr, then, moved, kept, sums);
+        packed_blocks<core>(t, a, b, k / blocks, blocks, keeps ? kept : nullptr, then, moved, kept, sums);
       } else
 #endif
       {
@@ -251,11 +251,12 @@ void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, s
 }
 
 template <int NV, Core core, int r = 1, int v = 1> constexpr void fill_packed(GemmTileTable& table) {
-  table.at[(v - 1) * kPackedRows + r - 1] = packed_tile<r, v, core>;
-  if constexpr (v == NV) table.row[r - 1] = packed_tile<r, v, core>;
+  constexpr Core schedule = v == NV ? core : Core::any;  // of whole tiles only
+  table.at[(v - 1) * kPackedRows + r - 1] = packed_tile<r, v, schedule>;
+  if constexpr (v == NV) table.row[r - 1] = packed_tile<r, v, schedule>;
   if constexpr (r < kPackedRows) fill_packed<NV, core, r + 1, v>(table);
   else {
-    table.even[v - 1] = packed_even_tiles<v, core>;
+    table.even[v - 1] = packed_even_tiles<v, schedule>;
     table.even_rows[v - 1] = kPackedRows;
     if constexpr (v < NV) fill_packed<NV, core, 1, v + 1>(table);
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rates the hot loop of arm64 object files on Cortex-A53 and Cortex-A55 by a rule model of their two-wide in-order pipelines.
+"""Rates the hot loop of Arm object files on Cortex-A53 and Cortex-A55 by a rule model of their two-wide in-order pipelines.
 
   bench/arm/inorder.py kernel.o ...
 
@@ -10,6 +10,9 @@ The rules come from public notes on dual issue and were not calibrated on silico
   - A 64-bit vector load pairs with arithmetic on the A55, not on the A53. A 128-bit load holds the pipe two cycles and pairs with nothing;
     a pair of loads (ldp) takes twice its single load.
   - Loads to general registers, inserts, integer arithmetic and branches pair with arithmetic; an insert does not on the A53.
+
+AArch32 likewise: a load of one D register is a 64-bit vector load, vmov of two words to a D register an insert; a load of several D registers takes a cycle for
+each, ldrd two, and they pair with nothing. A product that is rounded before it is added (vmla) takes twice the cycles until its sum can be used.
 """
 import argparse
 import os
@@ -23,7 +26,7 @@ import objcode
 
 CORES = ("a53", "a55")
 # Cycles from issue until the result can be used.
-LATENCY = {"mac": 4, "simd": 3, "insert": 3, "alu": 1, "load_d": 3, "load_x": 3, "load_q": 4}
+LATENCY = {"mac": 4, "apart": 8, "simd": 3, "insert": 3, "alu": 1, "load_d": 3, "load_x": 3, "load_q": 4}
 TURNS = 60
 
 MAC = re.compile(r"(fml[as]|[su]dot|usdot|sudot|[us]*mmla|bfdot|bfmmla|fmlal2?|[su]mlal2?|[su]mull2?)$")
@@ -33,8 +36,8 @@ REGISTER = re.compile(r"\b([vqdshxw])(\d+)\b")
 
 @dataclass
 class Operation:
-    kind: str          # mac, simd, insert, alu, load_d, load_x, load_q
-    count: int         # registers loaded
+    kind: str          # mac, apart (a mac of AArch32 that rounds twice), simd, insert, alu, load_d, load_x, load_q
+    count: float       # registers loaded
     reads: list
     writes: list
     updates_base: bool
@@ -80,6 +83,49 @@ def decode(instruction):
     return Operation(kind, 1, used[1:], used[:1], False)
 
 
+MAC32 = re.compile(r"v(fm[as]|ml[as]|sdot|udot|mul|nmul|mull|mlal)\.")
+CONDITION = r"(?:eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?"
+LOAD32 = re.compile(rf"(v?ldr|ldrd|vld1|vldm(?:ia|db)?|vldr)[bhsd]?{CONDITION}(?:\.\d+)?$")
+REGISTER32 = re.compile(r"\b(?:([qds])(\d+)|(r\d+|sp|lr))\b")
+
+
+def registers32(text):
+    """D registers, two for each Q, and general registers in order."""
+    found = []
+    for letter, number, general in REGISTER32.findall(text):
+        n = int(number or 0)
+        found += [general] if general else [f"d{2 * n}", f"d{2 * n + 1}"] if letter == "q" else [f"d{n // 2 if letter == 's' else n}"]
+    return found
+
+
+def decode32(instruction):
+    op, _, args = instruction.text.partition(" ")
+    op = re.sub(r"\.[nw]$", "", op)  # Thumb
+    used = registers32(args)
+    if objcode.branch_target(instruction) is not None or re.match(r"(cmp|cmn|tst|pld)", op):
+        return Operation("load_x" if op == "pld" else "alu", 1, used, [], False)
+    if MAC32.match(op):
+        first = registers32(args.split(",")[0])
+        return Operation("apart" if op.startswith(("vmla.f", "vmls.f")) else "mac", 1, used, first, False)
+    if LOAD32.match(op):
+        listed = registers32(args[:args.index("[")] if "[" in args else args[args.index("{"):])
+        base = registers32(args[args.index("["):args.index("]")] if "[" in args else args.split(",")[0])
+        vector = op.startswith("v")
+        if vector and len(listed) > 1:
+            kind, count = "load_q", len(listed) / 2
+        else:
+            kind, count = ("load_d" if vector else "load_x"), 2 if op.startswith("ldrd") else 1
+        rest = registers32(args[args.index("]"):]) if "[" in args else []
+        return Operation(kind, count, [r for r in rest if r not in base] + base, listed, "!" in args or bool(rest) or re.search(r"\], #", args) is not None)
+    if re.match(r"v?st[rm1]", op):
+        return Operation("load_x", 1, used, [], False)
+    if op.startswith("vmov") and re.match(r"d\d+(\[\d\])?, r", args):
+        return Operation("insert", 1, used if "[" in args else used[1:], used[:1], False)
+    if op.startswith("v"):
+        return Operation("simd", 1, used, registers32(args.split(",")[0]), False)
+    return Operation("alu", 1, used[1:] if args.count(",") > 1 else used, used[:1], False)
+
+
 class Pipeline:
     """One cycle of issue at a time: which pipes are taken, and until when a wide load blocks them all."""
 
@@ -90,9 +136,8 @@ class Pipeline:
     def fits(self, op):
         if self.cycle < self.blocked_until or len(self.taken) >= 2:
             return False
-        arithmetic = op.kind in ("mac", "simd")
-        had_arithmetic = any(k in ("mac", "simd") for k in self.taken)
-        if arithmetic and had_arithmetic:
+        arithmetic = ("mac", "apart", "simd")
+        if op.kind in arithmetic and any(k in arithmetic for k in self.taken):
             return False
         if op.kind.startswith("load"):
             if any(k.startswith("load") for k in self.taken):
@@ -103,7 +148,7 @@ class Pipeline:
             return False
         if self.core == "a53":
             pairs = self.taken + [op.kind]
-            if any(k in ("mac", "simd") for k in pairs) and any(k in ("load_d", "insert") for k in pairs):
+            if any(k in arithmetic for k in pairs) and any(k in ("load_d", "insert") for k in pairs):
                 return False
         return True
 
@@ -121,8 +166,8 @@ class Pipeline:
         return self.cycle
 
 
-def cycles_per_turn(body, core):
-    operations = [decode(i) for i in body]
+def cycles_per_turn(body, core, arch="aarch64"):
+    operations = [(decode32 if arch == "arm" else decode)(i) for i in body]
     pipeline, ready, ends = Pipeline(core), {}, []
     for _ in range(TURNS):
         for op in operations:
@@ -143,16 +188,17 @@ def main():
     parser.add_argument("--symbol", help="part of the mangled name of the function to look at")
     options = parser.parse_args()
     for path in options.object:
-        if objcode.architecture(path) != "aarch64":
-            raise SystemExit(f"{path}: the rules are for arm64")
+        arch = objcode.architecture(path)
+        if arch not in ("aarch64", "arm"):
+            raise SystemExit(f"{path}: the rules are for Arm")
         loop = objcode.hot_loop(path, options.symbol)
         if not loop:
             raise SystemExit(f"{path}: no loop with a multiply-accumulate")
         work, name, body = loop
-        multiplies = sum(decode(i).kind == "mac" for i in body)
+        multiplies = sum(objcode.macs(i, arch) > 0 for i in body)
         print(f"{os.path.basename(path)}: {objcode.demangle([name])[0]}: {len(body)} instructions, {work} MAC a turn")
         for core in CORES:
-            turn = cycles_per_turn(body, core)
+            turn = cycles_per_turn(body, core, arch)
             print(f"  {core}: {turn:.1f} cycles, {work / turn:.2f} MAC/cycle, multiplier busy {100 * multiplies / turn:.0f} %")
     return 0
 

@@ -9,8 +9,11 @@ from inorder import objcode
 FMLA = [f"fmla v{r}.4s, v30.4s, v31.s[0]" for r in range(8)]
 
 
-def cycles(core, *texts):
-    return inorder.cycles_per_turn([objcode.Instruction(4 * i, b"", text) for i, text in enumerate(texts)], core)
+VFMA = [f"vfma.f32 q{r + 8}, q6, q7" for r in range(8)]
+
+
+def cycles(core, *texts, arch="aarch64"):
+    return inorder.cycles_per_turn([objcode.Instruction(4 * i, b"", text) for i, text in enumerate(texts)], core, arch)
 
 
 def beside_multiplies(core, text, times=4):
@@ -57,6 +60,39 @@ class Rules(unittest.TestCase):
 
     def test_a_load_must_arrive_before_its_use(self):
         self.both((3, 3), lambda core: cycles(core, "ldr x2, [x2]"))
+
+
+class Rules32(unittest.TestCase):
+    def both(self, expected, *texts):
+        for core, cycles_expected in zip(inorder.CORES, expected):
+            self.assertAlmostEqual(cycles(core, *texts, arch="arm"), cycles_expected, 3, f"{core} {texts}")
+
+    def beside(self, expected, text, times=4):
+        loop = []
+        for i, multiply in enumerate(VFMA):
+            loop += [multiply] + ([text.format(2 * i)] if i < times else [])
+        self.both([8 + e for e in expected], *loop)
+
+    def test_multiplies(self):
+        self.both((8, 8), *VFMA)
+        self.both((4, 4), VFMA[0])
+        self.both((8, 8), "vmla.f32 q8, q6, d0[0]")
+
+    def test_what_goes_beside_multiplies(self):
+        self.beside((0, 0), "ldrne r{}, [r1, #4]")
+        self.beside((0, 0), "add r{0}, r{0}, #1")
+        self.beside((4, 0), "vldr d{}, [r1, #8]")
+        self.beside((4, 0), "vldrne d{}, [r1]")
+        self.beside((4, 0), "vld1.16 {{d{}}}, [r1], r2")
+        self.beside((4, 0), "vmov d{}, r2, r3")
+        self.beside((8, 8), "vld1.32 {{d{0}, d1}}, [r1]")
+        self.beside((12, 12), "vld1.32 {{d{0}, d1, d2}}, [r1]!")
+
+    def test_a_vector_load_and_a_move_go_together_on_both(self):
+        self.both((2, 2), "vldr d0, [r1]", "vmov d1, r2, r3", "vldr d2, [r1]", "vmov d3, r2, r3")
+
+    def test_a_load_moves_its_base_on(self):
+        self.both((1, 1), "vld1.16 {d0}, [r1]!")
 
 
 class Counting(unittest.TestCase):

@@ -67,13 +67,19 @@ LOOPS64 = [
 ]
 LOOPS32 = [
     Loop("gemm_f32_4x8_neon32", "gemm_neon32", r"even_tiles<4, 2\b", "f32"),
-    Loop("gemm_f32_6x8_neon32", "gemm_neon32", r"packed_rows<2, ", "f32"),
+    Loop("gemm_f32_6x8_neon32", "gemm_neon32", r"packed_rows<2, \(skua::Core\)0>", "f32"),
+    Loop("gemm_f32_6x8_a53_neon32", "gemm_neon32", r"packed_rows<2, \(skua::Core\)1>", "f32", "A53"),
+    Loop("gemm_f32_6x8_a55_neon32", "gemm_neon32", r"packed_rows<2, \(skua::Core\)2>", "f32", "A55"),
+    Loop("gemm_f32_6x8_*, panels of 4 columns", "gemm_neon32", r"packed_rows<1, ", "f32"),
     Loop("gemm_f16_4x16_neon32_fp16", "gemm_neon32_fp16", r"tile<4, 2\b", "f16"),
-    Loop("gemm_f16_6x16_neon32_fp16", "gemm_neon32_fp16", r"packed_rows<2, ", "f16"),
+    Loop("gemm_f16_6x16_neon32_fp16", "gemm_neon32_fp16", r"packed_rows<2, \(skua::Core\)0>", "f16"),
+    Loop("gemm_f16_6x16_a55_neon32_fp16", "gemm_neon32_fp16", r"packed_rows<2, \(skua::Core\)2>", "f16", "A55"),
+    Loop("gemm_f16_6x16_*, panels of 8 columns", "gemm_neon32_fp16", r"packed_rows<1, ", "f16"),
     Loop("depthwise_f32_3x3s1_2x4_neon32", "depthwise_neon32", r"\btile<float, 3, 1, 2, 4, .*\)0>", "f32"),
     Loop("depthwise_f16_3x3s1_2x4_neon32_fp16", "depthwise_neon32_fp16", r"\btile<skua::f16, 3, 1, 2, 4, .*\)0>", "f16"),
     Loop("gemm_s8_2x4_neon32", "gemm_int8_neon32", r"row_tile<signed char, 2, 1, ", "s8 mull"),
-    Loop("gemm_s8_6x8_neon32_dot", "gemm_int8_neon32_dot", r"panel<signed char, 2, ", "s8"),
+    Loop("gemm_s8_6x8_neon32_dot", "gemm_int8_neon32_dot", r"panel<signed char, 2, \(skua::Core\)0>", "s8"),
+    Loop("gemm_s8_6x8_a55_neon32_dot", "gemm_int8_neon32_dot", r"panel<signed char, 2, \(skua::Core\)2>", "s8", "A55"),
     Loop("gemm_s8_4x8_neon32_dot", "gemm_int8_neon32_dot", r"row_tile<signed char, 4, 2, ", "s8"),
 ]
 
@@ -82,7 +88,7 @@ LOOPS32 = [
 class Layer:
     text: str
     algorithm: str = None  # glob for SKUA_KERNEL
-    cores: tuple = ("any",)  # SKUA_CORE; the in-order ones on arm64 only
+    cores: tuple = ("any",)  # SKUA_CORE
     architectures: tuple = ("arm64", "armhf")
 
 
@@ -136,6 +142,11 @@ def model(work, body, core, versions, element):
     return " / ".join(f"{rate:.1f}" for rate in rates) + f" ({loopmca.PEAK[core] * scale(element):.3g})"
 
 
+def in_order(loop, work, body, arch):
+    beyond_a53 = loop.element not in ("f32", "s8 mull")  # it has neither half arithmetic nor dot products
+    return [("–" if core == "a53" and beyond_a53 else f"{work / inorder.cycles_per_turn(body, core, arch):.2f} ({4 * scale(loop.element):.3g})") for core in inorder.CORES]
+
+
 def loop_rows64(builds):
     yield "| kernel | for | compiler | instructions per 100 MAC [counted] | A53 [rule] | A55 [rule] | N1, LLVM 19 / 22 [model] | A710 [model] | X1 [model] |"
     yield "|---|---|---|---|---|---|---|---|---|"
@@ -143,8 +154,7 @@ def loop_rows64(builds):
     def row(job):
         loop, compiler, build = job
         work, body = find_loop(build, loop)
-        beyond_a53 = loop.element not in ("f32", "s8 mull")  # it has neither half arithmetic nor dot products
-        rules = [("–" if core == "a53" and beyond_a53 else f"{work / inorder.cycles_per_turn(body, core):.2f} ({4 * scale(loop.element):.3g})") for core in inorder.CORES]
+        rules = in_order(loop, work, body, "aarch64")
         models = ["–" if loop.tuned or (core == "neoverse-n1" and loop.element in ("bf16", "i8mm")) else model(work, body, core, versions, loop.element)
                   for core, versions in (("neoverse-n1", ("19", "22")), ("cortex-a710", ("22",)), ("cortex-x1", ("22",)))]
         return f"| `{loop.name}` | {loop.tuned or 'any'} | {compiler} | {100 * len(body) / work:.1f} | {' | '.join(rules + models)} |"
@@ -154,11 +164,11 @@ def loop_rows64(builds):
 
 
 def loop_rows32(build):
-    yield "| kernel | instructions per 100 MAC [counted] |"
-    yield "|---|---|"
+    yield "| kernel | for | instructions per 100 MAC [counted] | A53 [rule] | A55 [rule] |"
+    yield "|---|---|---|---|---|"
     for loop in LOOPS32:
         work, body = find_loop(build, loop)
-        yield f"| `{loop.name}` | {100 * len(body) / work:.1f} |"
+        yield f"| `{loop.name}` | {loop.tuned or 'any'} | {100 * len(body) / work:.1f} | {' | '.join(in_order(loop, work, body, 'arm'))} |"
 
 
 def share(layer, build, loop):
@@ -170,7 +180,7 @@ def layer_rows(builds):
     yield "| layer | architecture, SKUA_CORE | algorithm | kernel | MAC | instructions [counted] | MAC per instruction | of the loop's |"
     yield "|---|---|---|---|---|---|---|---|"
     loops = {loop.name: (build, loop) for (name, build), of in zip(builds, (LOOPS64, LOOPS32)) for loop in of}
-    jobs = [(layer, name, build, core) for layer in LAYERS for name, build in builds for core in layer.cores if name in layer.architectures and (name != "armhf" or core == "any")]
+    jobs = [(layer, name, build, core) for layer in LAYERS for name, build in builds for core in layer.cores if name in layer.architectures]
 
     def run(job):
         layer, _, build, core = job
