@@ -16,8 +16,9 @@ const GemmNibblesTable& nibbles_of(const Kernel* kernel) { return code_of<GemmNi
 
 const Kernel* nibbles_kernel(const skua_context* ctx, uint32_t nr) { return kernel_of_width(ctx, gemm_dynamic_tables, 0, Element::s4, nr); }
 
-// s4 of many rows: a part of the depth becomes bytes that leave half of L1 to all else, for so many rows that sums and A stay in L2.
-constexpr size_t kManyRows = 12, kStrip = 192, kPartBytes = 16384;
+// s4: up to so many rows every few of them take nibbles apart again. Beyond, a part of the depth becomes bytes that leave half of L1 to all else, for so many rows that sums and A stay in L2.
+size_t most_few(const Kernel* kernel) { return max(size_t(3) * kernel->mr, 7); }  // 7: more make groups that tiles of bytes have
+constexpr size_t kStrip = 192, kPartBytes = 16384;
 size_t part_blocks(const DynamicConfig& c) { return min(dynamic_blocks(c), max(kPartBytes / c.nr / c.block, 1)); }
 size_t part_bytes(const DynamicConfig& c) { return round_up(part_blocks(c) * c.block * c.nr, 64); }
 
@@ -82,7 +83,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.quantize = find_kernel(op.ctx, gemm_dynamic_tables, KernelKind::gemm_quantize, 0, c.a_type);
   p.kernel = c.b_type == Element::s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, rows, &c.format, c.unsigned_a);
   if (!p.quantize || !p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
-  if (c.b_type == Element::s4) p.scratch = rows < kManyRows ? 0 : part_bytes(c) + round_up(min(rows, kStrip) * c.nr * sizeof(float), 64);
+  if (c.b_type == Element::s4) p.scratch = rows <= most_few(p.kernel) ? 0 : part_bytes(c) + round_up(min(rows, kStrip) * c.nr * sizeof(float), 64);
   else p.scratch = round_up(staging(p.kernel, c.unsigned_a ? Element::u8 : Element::s8, c.c_type, false, rows, size_t(c.n), 1, size_t(c.k)).bytes, 64);
   p.algorithm = p.scratch && c.b_type == Element::s4 ? "quantize_and_multiply_s4_by_bytes" : c.b_type == Element::s4 ? "quantize_and_multiply_s4" : "quantize_and_multiply_s8";
   return SKUA_STATUS_OK;
@@ -143,9 +144,9 @@ void rows_of(const Run& r, size_t m, size_t count, size_t panel, GemmNibbles& t,
 void few_rows(const Run& r, const GemmNibblesTable& tiles, size_t mr, size_t panel, size_t m0, size_t m1) {
   GemmNibbles t = panel_of(r, panel);
   void* to[8];
-  for (size_t m = m0, count; m < m1; m += count) {
-    count = min(m1 - m, mr);
-    while (!tiles.at[count - 1]) --count;
+  const size_t groups = ceil_div(m1 - m0, mr);
+  for (size_t g = 0; g < groups; ++g) {
+    const size_t m = m0 + piece_begin(m1 - m0, groups, g), count = m0 + piece_begin(m1 - m0, groups, g + 1) - m;
     rows_of(r, m, count, panel, t, to);
     t.a = r.rows + m * t.a_step;
     t.sums = r.sums ? r.sums + m * t.sums_step : nullptr;
@@ -194,7 +195,7 @@ void nibbles_task(void* arg, size_t index, uint32_t worker) {
   const GemmNibblesTable& tiles = nibbles_of(p.kernel);
   note_use(p.kernel);
   for (size_t panel = piece_begin(panels, r.columns, column); panel < piece_begin(panels, r.columns, column + 1); ++panel) {
-    if (m1 - m0 < kManyRows) few_rows(r, tiles, p.kernel->mr, panel, m0, m1);
+    if (m1 - m0 <= most_few(p.kernel)) few_rows(r, tiles, p.kernel->mr, panel, m0, m1);
     else
       for (size_t i = 0; i < strips; ++i) many_rows(r, tiles, panel, m0 + piece_begin(m1 - m0, strips, i), m0 + piece_begin(m1 - m0, strips, i + 1), r.scratch + worker * p.scratch);
   }

@@ -40,12 +40,12 @@ struct GemmNibbles {
 };
 // KernelKind::gemm_nibbles: `code` returns a table.
 //
-// Few rows: at[rows - 1], rows <= mr, takes nibbles apart in registers, all of the depth at a time; NULL where fewer rows at a time must do; at[0] never.
+// Few rows: at[rows - 1], rows <= mr, takes nibbles apart in registers, all of the depth at a time.
 // Many rows: unpack() makes bytes of a part of a panel, [step][2][nr][4], which stay in L1 for all rows; add[rows - 1], rows up to add_rows and at least two thirds of it, adds its products to y;
 // finish() makes C of y in the end. The bits are the same.
 using GemmNibblesFn = void (*)(const GemmNibbles&);
 struct GemmNibblesTable {
-  GemmNibblesFn at[8], add[8];
+  GemmNibblesFn at[6], add[6];
   void (*unpack)(const char* b, size_t steps, char* to);
   void (*finish)(const GemmNibbles&, size_t rows);
   uint8_t add_rows;

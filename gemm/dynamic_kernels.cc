@@ -81,15 +81,15 @@ template <int NV> struct InMemory {
   }
 };
 
-// A block's sums, scaled, to NV vectors from `first` on of `width` columns of a panel.
-template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& t, const char* scales, int width, int first, size_t block, const I32 (&sums)[MR][NV], Y& y) {
+// A block's sums, scaled.
+template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& t, const char* scales, size_t block, const I32 (&sums)[MR][NV], Y& y) {
   const auto of = [&](auto* p) __attribute__((always_inline)) {
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-      const F32 scale = F32::load(p + first + v * L);
+      const F32 scale = F32::load(p + v * L);
       SKUA_UNROLL for (int r = 0; r < MR; ++r) y.set(r, v, fma(to_f32(sums[r][v]), scale, y.get(r, v)));
     }
     if (!t.sums) return;
-    const float* zeros = reinterpret_cast<const float*>(p + width) + first;
+    const float* zeros = reinterpret_cast<const float*>(p + NV * L);
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       const F32 sum = F32::set1(kFactor * float(t.sums[size_t(r) * t.sums_step + block]));
       SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, fnma(sum, F32::load(zeros + v * L), y.get(r, v)));
@@ -104,13 +104,14 @@ template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& 
   of(reinterpret_cast<const float*>(scales));
 }
 
-// Products of MR rows and NV of the PV vectors of a panel, from column `first` on; `bytes`: of what unpack() wrote.
-template <bool bytes, int MR, int NV, int PV, class Y> SKUA_INL void add_blocks(const GemmNibbles& t, int first, Y& y) {
+// Products of MR rows and the NV vectors of a panel; `bytes`: of what unpack() wrote.
+template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const GemmNibbles& t, Y& y) {
   constexpr int kBases = (MR + 2) / 3;  // rows are a base, and one or two steps: what an address can say
-  constexpr size_t line = PV * L * (bytes ? 8 : 4);
-  const char *b = (bytes ? t.bytes : t.b) + first * 4, *scales = t.b + PV * L * (t.block / 2);
+  constexpr size_t line = NV * L * (bytes ? 8 : 4);
+  constexpr size_t ahead = 8192;  // bytes: from memory a prefetcher of the core alone does not keep up
+  const char *b = bytes ? t.bytes : t.b, *scales = t.b + NV * L * (t.block / 2);
   [[maybe_unused]] const char* next = t.next;
-  const size_t block_bytes = weights_block_bytes(Element::s4, PV * L, t.block, t.scale_type, t.sums != nullptr);
+  const size_t block_bytes = weights_block_bytes(Element::s4, NV * L, t.block, t.scale_type, t.sums != nullptr);
   const uint8_t* a[kBases];
   const size_t step = t.a_step;
   SKUA_UNROLL for (int i = 0; i < kBases; ++i) {
@@ -134,6 +135,7 @@ template <bool bytes, int MR, int NV, int PV, class Y> SKUA_INL void add_blocks(
       for (; steps; --steps, b += line) {
         const auto* p = reinterpret_cast<const int32_t*>(b);
         I32 w[NV];
+        if constexpr (!bytes && L == 16) SKUA_UNROLL for (int v = 0; v < NV; ++v) __builtin_prefetch(b + ahead + v * 64);
         if constexpr (bytes && L == 16)
           if (next) __builtin_prefetch(next, 0, 2), next += 64;
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
@@ -146,7 +148,7 @@ template <bool bytes, int MR, int NV, int PV, class Y> SKUA_INL void add_blocks(
         }
         if constexpr (MR > 3) asm("" : "+r"(p));  // loaded again: registers are for sums
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-          w[v] = bytes ? I32::load(p + (PV + v) * L) : high(I32::load(p + v * L));
+          w[v] = bytes ? I32::load(p + (NV + v) * L) : high(I32::load(p + v * L));
           if constexpr (MR > 1) hold(w[v]);
         }
         SKUA_UNROLL for (int r = 0; r < MR; ++r) {
@@ -170,42 +172,39 @@ template <bool bytes, int MR, int NV, int PV, class Y> SKUA_INL void add_blocks(
       }
       SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) hold(sums[r][v]);  // else the scaling's copies spill inside the loop
     } while (left);
-    scale_block<MR, NV>(t, scales, PV * L, first, block, sums, y);
-    if constexpr (!bytes) b += block_bytes - PV * L * (t.block / 2);
+    scale_block<MR, NV>(t, scales, block, sums, y);
+    if constexpr (!bytes) b += block_bytes - NV * L * (t.block / 2);
   }
 }
 
-// Rows of `step` scaled sums to C, from column `first` on.
-__attribute__((noinline)) void finish_rows(const GemmNibbles& t, const float* y, size_t step, size_t rows, size_t first, size_t columns) {
+// Rows of `step` scaled sums to C.
+__attribute__((noinline)) void finish_rows(const GemmNibbles& t, const float* y, size_t step, size_t rows) {
   const FloatEnd end(t);
   for (size_t r = 0; r < rows; ++r, y += step) {
     const F32 zero = F32::set1(float(t.rows[r].zero)), scale = F32::set1(t.rows[r].scale);
-    for (size_t j = 0; j < columns && first + j < t.n; j += L) end(fnma(zero, F32::load(t.column_sums + first + j), F32::load(y + j) * F32::set1(1 / kFactor)) * scale, t.c[r], first + j);
+    for (size_t j = 0; j < t.n; j += L) end(fnma(zero, F32::load(t.column_sums + j), F32::load(y + j) * F32::set1(1 / kFactor)) * scale, t.c[r], j);
   }
 }
 
-// MR rows by NV of the PV vectors of a panel at a time.
-template <int MR, int NV, int PV> void tile(const GemmNibbles& t) {
-  for (int first = 0; first < PV * L; first += NV * L) {
-    alignas(64) float room[MR * NV * L];
-    if constexpr (MR * NV <= 12) {
-      InRegisters<MR, NV> y;
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
-      add_blocks<false, MR, NV, PV>(t, first, y);
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.get(r, v).store(room + (r * NV + v) * L);
-    } else {
-      InMemory<NV> y(room);
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
-      add_blocks<false, MR, NV, PV>(t, first, y);
-    }
-    finish_rows(t, room, NV * L, MR, size_t(first), NV * L);
+template <int MR, int NV> void tile(const GemmNibbles& t) {
+  alignas(64) float room[MR * NV * L];
+  if constexpr (MR * NV <= 12) {
+    InRegisters<MR, NV> y;
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
+    add_blocks<false, MR, NV>(t, y);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.get(r, v).store(room + (r * NV + v) * L);
+  } else {
+    InMemory<NV> y(room);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
+    add_blocks<false, MR, NV>(t, y);
   }
+  finish_rows(t, room, NV * L, MR);
 }
 
 template <int MR, int NV> void add_tile(const GemmNibbles& t) {
   InMemory<NV> y(t.y);
   if (!t.more) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
-  add_blocks<true, MR, NV, NV>(t, 0, y);
+  add_blocks<true, MR, NV>(t, y);
 }
 template <int NV> void unpack(const char* b, size_t steps, char* to) {
   const auto* p = reinterpret_cast<const int32_t*>(b);
@@ -216,19 +215,20 @@ template <int NV> void unpack(const char* b, size_t steps, char* to) {
       high(x).store(q + (NV + v) * L);
     }
 }
-template <int NV> void finish(const GemmNibbles& t, size_t rows) { finish_rows(t, t.y, NV * L, rows, 0, NV * L); }
+template <int NV> void finish(const GemmNibbles& t, size_t rows) { finish_rows(t, t.y, NV * L, rows); }
 
-// Tables: at most `mr` rows of all `NV` vectors; `tall`: 4, 6 and 8 rows of two vectors too; AR: of bytes.
+// Tables: at most `MR` rows; AR: of bytes.
 template <int AR, int NV, int r> constexpr void fill(GemmNibblesTable& table) {
   table.add[r - 1] = add_tile<r, NV>;
   if constexpr (r > 1 && (AR < 3 || r > AR - AR / 3)) fill<AR, NV, r - 1>(table);
 }
-template <int MR, int NV, bool tall, int AR> constexpr GemmNibblesTable make_table() {
+template <int NV, int r> constexpr void fill_few(GemmNibblesTable& table) {
+  table.at[r - 1] = tile<r, NV>;
+  if constexpr (r > 1) fill_few<NV, r - 1>(table);
+}
+template <int MR, int NV, int AR> constexpr GemmNibblesTable make_table() {
   GemmNibblesTable table = {};
-  table.at[0] = tile<1, NV, NV>;
-  if constexpr (MR > 1) table.at[1] = tile<2, NV, NV>;
-  if constexpr (MR > 2) table.at[2] = tile<3, NV, NV>;
-  if constexpr (tall) table.at[3] = tile<4, 2, NV>, table.at[5] = tile<6, 2, NV>, table.at[7] = tile<8, 2, NV>;
+  fill_few<NV, MR>(table);
   fill<AR, NV, AR>(table);
   table.unpack = unpack<NV>;
   table.finish = finish<NV>;
@@ -236,19 +236,19 @@ template <int MR, int NV, bool tall, int AR> constexpr GemmNibblesTable make_tab
   table.unsigned_a = kUnsigned;
   return table;
 }
-template <int MR, int NV, bool tall, int AR> constexpr GemmNibblesTable table_of = make_table<MR, NV, tall, AR>();
-template <int MR, int NV, bool tall, int AR> const GemmNibblesTable& nibbles_table() { return table_of<MR, NV, tall, AR>; }
+template <int MR, int NV, int AR> constexpr GemmNibblesTable table_of = make_table<MR, NV, AR>();
+template <int MR, int NV, int AR> const GemmNibblesTable& nibbles_table() { return table_of<MR, NV, AR>; }
 
 #define SKUA_NIBBLES(mr, nv, ar, why)                                                                                                                   \
   {"gemm_s4_" #mr "x" SKUA_STRING(SKUA_NIBBLE_COLUMNS) "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_nibbles, Isa::SKUA_ISA, 0, mr, nv * L, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmNibblesTableFn>(nibbles_table<(mr > 3 ? 3 : mr), nv, (mr > 3), ar>)), Element::s4},
+   reinterpret_cast<AnyCode>(static_cast<GemmNibblesTableFn>(nibbles_table<mr, nv, ar>)), Element::s4},
 #define SKUA_QUANTIZE(T, type)                                                                                                                        \
   {"gemm_quantize_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "a row's range, then its bytes", KernelKind::gemm_quantize, Isa::SKUA_ISA, 0, 0, 0, L,  \
    reinterpret_cast<AnyCode>(static_cast<GemmQuantizeFn>(quantize<T>)), Element::type},
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avx512)
 #define SKUA_NIBBLE_COLUMNS 64
-    SKUA_NIBBLES(8, 4, 6, "8x2 vectors at a time: 16 sums + 2 of nibbles + 2 of 32 registers; 3x4: 12 sums + 12 scaled + 4 of nibbles + 2; of bytes 6x4: 24 sums + 4 + 1")
+    SKUA_NIBBLES(6, 4, 6, "6x4 vectors: 24 sums + 4 of nibbles + 2 of 32 registers, of bytes too; 3x4: 12 sums + 12 scaled + 4 of nibbles + 2")
 #elif defined(SKUA_ISA_avxvnni) || defined(SKUA_ISA_avx2)
 #define SKUA_NIBBLE_COLUMNS 16
     SKUA_NIBBLES(2, 2, 6, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 6x2: 12 sums + 2 + 1")
