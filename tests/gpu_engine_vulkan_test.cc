@@ -235,6 +235,40 @@ TEST(GpuEngine, WhoRoundsToHalves) {
   }
 }
 
+// What the engine does not say of its device is not used: arithmetic of f16, promises about NaN. Subgroups are no feature.
+TEST(GpuEngine, WhatIsSaidIsUsed) {
+  if (!has_device(SKUA_DEVICE_API_VULKAN)) GTEST_SKIP() << "no Vulkan device";
+  if (half_types().empty() || half_types()[0] != SKUA_DTYPE_F16) GTEST_SKIP() << "no f16 in this build";
+  Engine engine(open_driver("SKUA_VULKAN_LIBRARY", "libvulkan.so.1"), true, true);
+  if (!engine.device) GTEST_SKIP() << "the device does not compute in f16";
+  for (const bool said : {false, true}) {
+    skua_vulkan_objects given = engine.objects();
+    given.float_controls = given.float16 = said;
+    Context gpu(given);
+    ASSERT_TRUE(gpu.context);
+    const skua::gpu::Description& about = gpu.context->gpu->about;
+    EXPECT_EQ(about.f16_arithmetic, said);
+    if (!said) { EXPECT_FALSE(about.f32_nan || about.f16_nan || about.f16_rounding); }
+    const auto kernel = [&](const skua_op* op, const std::vector<skua_tensor>& in) {
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, in.data(), in.size(), nullptr, 0, &plan));  // the validation layer sees the program
+      const std::string name = skua_plan_kernel(plan);
+      skua_plan_destroy(plan);
+      return name;
+    };
+    skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+    d.a_type = d.b_type = d.c_type = SKUA_DTYPE_F16;
+    d.numerics = SKUA_NUMERICS_FAST;
+    Op product, softmax;
+    SKUA_EXPECT_OK(skua_gemm_create(gpu, &d, nullptr, nullptr, &product));
+    EXPECT_EQ(kernel(product, {shape({4, 8}, SKUA_DTYPE_F16), shape({8, 4}, SKUA_DTYPE_F16)}).find("_h4") != std::string::npos, said);
+    skua_softmax_desc s = SKUA_SOFTMAX_DESC_INIT;
+    s.axis = 1;
+    SKUA_EXPECT_OK(skua_softmax_create(gpu, &s, &softmax));
+    EXPECT_EQ(kernel(softmax, {shape({4, 40})}).find("subgroup") != std::string::npos, about.subgroup_sums && about.subgroup >= 4);
+  }
+}
+
 TEST(GpuEngine, VkObjectsThatCannotBeUsed) {
   if (!has_device(SKUA_DEVICE_API_VULKAN)) GTEST_SKIP() << "no Vulkan device";
   Engine engine(open_driver("SKUA_VULKAN_LIBRARY", "libvulkan.so.1"));

@@ -52,7 +52,7 @@ skua_status compile(ClDevice* d, const ProgramKey& key, Program* p) {
   const Functions& cl = *d->cl;
   char options[512];
   // Products of bytes are words of OpenCL C 3.0, subgroups of 2.0.
-  const char* language = d->about.integer_dot && strstr(key.text->options, "-DDOT=1") ? "CL3.0" : !strstr(key.text->options, "-DSUBGROUPS=1") ? "CL1.2" : d->about.opencl >= 3 ? "CL3.0" : "CL2.0";
+  const char* language = d->about.integer_dot && strstr(key.text->options, "-DDOT=1") ? "CL3.0" : d->about.opencl < 2 || !strstr(key.text->options, "-DSUBGROUPS=1") ? "CL1.2" : d->about.opencl >= 3 ? "CL3.0" : "CL2.0";
   int n = snprintf(options, sizeof options, "-cl-std=%s %s -DL0=%d -DL1=%d -DL2=%d", language, key.text->options, key.local[0], key.local[1], key.local[2]);
   for (uint32_t i = 0; i < kMaxConstants; ++i) n += snprintf(options + n, sizeof options - size_t(n), " -DC%u=%d", i, int(key.constants[i]));
   cl_int error;

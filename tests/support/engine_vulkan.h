@@ -19,7 +19,7 @@ inline VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkD
 
 // An engine: its instance (with the validation layer, where the environment asks for it), device, queue, and buffers of memory that the host sees.
 struct Engine {
-  explicit Engine(void* library, bool with_half = false) : half(with_half) {
+  explicit Engine(void* library, bool with_half = false, bool with_half_arithmetic = false) : half(with_half) {
     get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
     const auto list = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(get(nullptr, "vkEnumerateInstanceExtensionProperties"));
     VkExtensionProperties names[64];
@@ -64,8 +64,12 @@ struct Engine {
     VkPhysicalDevice16BitStorageFeatures storage = {};
     storage.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
     storage.storageBuffer16BitAccess = VK_TRUE;
-    const char* float_controls = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
-    if (half) device_info.pNext = &storage, device_info.enabledExtensionCount = 1, device_info.ppEnabledExtensionNames = &float_controls;
+    VkPhysicalDeviceShaderFloat16Int8Features arithmetic = {};
+    arithmetic.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+    arithmetic.shaderFloat16 = VK_TRUE;
+    if (with_half_arithmetic) storage.pNext = &arithmetic;
+    const char* const names_16[] = {VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME};
+    if (half) device_info.pNext = &storage, device_info.enabledExtensionCount = with_half_arithmetic ? 2 : 1, device_info.ppEnabledExtensionNames = names_16;
     if (CreateDevice(physical, &device_info, nullptr, &device) != VK_SUCCESS) return;
     GetDeviceQueue(device, family, 0, &queue);
     VkCommandPoolCreateInfo pool_info = {};
