@@ -84,28 +84,41 @@ template <class B, Known KNOWN> SKUA_INL typename B::Sum start_of(typename B::I 
   if constexpr (KNOWN == kPositive) return B::start_positive(offset);
   else return B::start(offset);
 }
-// Not inlined: all tiles of a unit share it.
-__attribute__((noinline)) void fix(int32_t* sums, size_t n, const int32_t* multiplier, const int32_t* shift, bool single, int32_t high) {
-  const Requantize to = {-512, float(high), 0};  // far below: what follows has bounds of its own
-  if (single) for (size_t i = 0; i < n; ++i) sums[i] = requantize_fixed(true, sums[i], multiplier[i], shift[i], to);
-  else for (size_t i = 0; i < n; ++i) sums[i] = requantize_fixed(false, sums[i], multiplier[i], shift[i], to);
+// Sums in fixed point; vectors of fewer sums than I32 are filled up.
+template <class B, int RH, int RW, class S> SKUA_INL void fix(const typename B::Sum (&sums)[RH][RW], const float* scale, const DepthwiseInt8Tile& t, S (&to)[RH][RW][2], int i) {
+  constexpr size_t n = B::L / 4, lanes = I32::L;
+  const auto* multiplier = reinterpret_cast<const int32_t*>(scale);
+  alignas(sizeof(I32)) int32_t all[RH][RW][lanes], filled[2][lanes];
+  if constexpr (n < lanes) {
+    __builtin_memset(all, 0, sizeof all);
+    __builtin_memset(filled, 0, sizeof filled);
+    __builtin_memcpy(filled[0], multiplier, 4 * n);
+    __builtin_memcpy(filled[1], multiplier + B::L, 4 * n);
+  }
+  SKUA_UNROLL for (int y = 0; y < RH; ++y)
+    SKUA_UNROLL for (int x = 0; x < RW; ++x) {
+      const auto total = B::total(sums[y][x]);
+      __builtin_memcpy(all[y][x], &total, sizeof total);
+    }
+  fix_columns(all[0][0], lanes, RH * RW, n < lanes ? filled[0] : multiplier, n < lanes ? filled[1] : multiplier + B::L, t.rounding == 2);
+  SKUA_UNROLL for (int y = 0; y < RH; ++y)
+    SKUA_UNROLL for (int x = 0; x < RW; ++x) {
+      if constexpr (!B::saturates) {
+        const I32 v = I32::load(all[y][x]), low = I32::set1(-512), high = I32::set1(int32_t(t.high)), least = select(gt(low, v), low, v);
+        select(gt(least, high), high, least).store(all[y][x]);
+      }
+      __builtin_memcpy(&to[y][x][i], all[y][x], sizeof to[y][x][i]);
+    }
 }
 template <class B, Known KNOWN> SKUA_INL auto scaled_sum(typename B::Sum sum, const float* scale, const DepthwiseInt8Tile& t) {
   const float high = t.high;
-  if constexpr (KNOWN == kFixed) {
-    auto total = B::total(sum);
-    int32_t all[B::L / 4];
-    __builtin_memcpy(all, &total, sizeof all);
-    const auto* multiplier = reinterpret_cast<const int32_t*>(scale);
-    fix(all, B::L / 4, multiplier, multiplier + B::L, t.rounding == 2, int32_t(high));
-    __builtin_memcpy(&total, all, sizeof all);
-    return total;
-  } else if constexpr (KNOWN == kPositive) return B::positive(sum, scale);
+  if constexpr (KNOWN == kPositive) return B::positive(sum, scale);
   else if constexpr (KNOWN == kFits) return B::scaled(sum, scale);
   else return B::scaled(sum, scale, high);
 }
 template <class B, Known KNOWN, class S> SKUA_INL auto half_of(S a, S b, const DepthwiseInt8Tile& t) {
   if constexpr (KNOWN == kPositive) return B::half_positive(a, b);
+  else if constexpr (KNOWN == kFixed && kFixedTwice) return B::half_fixed(a, b, t.zero_point);
   else return B::half(a, b, t.zero_point, t.low);
 }
 template <class B, Known KNOWN, class H> SKUA_INL typename B::I whole_of(H a, H b, const DepthwiseInt8Tile& t) {
@@ -155,8 +168,12 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void tile(const 
         for (size_t g = 0; g < t.groups; ++g, from += t.layout.group)
           for (size_t kx = 0; kx < t.kernel_w; ++kx, w += RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
       }
-      SKUA_UNROLL for (int y = 0; y < RH; ++y)
-        SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[y][x][i] = scaled_sum<B, KNOWN>(sum[y][x], scale + v * (L / 4), t);
+      if constexpr (KNOWN == kFixed) {
+        fix<B, RH, RW>(sum, scale + v * (L / 4), t, scaled, i);
+      } else {
+        SKUA_UNROLL for (int y = 0; y < RH; ++y)
+          SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[y][x][i] = scaled_sum<B, KNOWN>(sum[y][x], scale + v * (L / 4), t);
+      }
     }
     SKUA_UNROLL for (int y = 0; y < RH; ++y)
       SKUA_UNROLL for (int x = 0; x < RW; ++x) halves[y][x][h] = half_of<B, KNOWN>(scaled[y][x][0], scaled[y][x][1], t);

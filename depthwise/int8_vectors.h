@@ -7,11 +7,12 @@
 //   scaled half whole     requantised: all L channels in order, as s8; where they saturate, bounds other than the type's are left to `bounded`, and a product
 //                         that cannot leave 32 bits needs none before it is rounded (nor does any where the conversion saturates: fits_always)
 //   total                 the sums as they are
+//   half_fixed            half of what fix_columns() leaves (simd/fixed.h)
 //   parts                 stores the pixels of a vector that has 2 or 4
 //   positive              where sums below 0 all give the least result: sums of less than 2^23 in amount begin at 0x4b000000, the bits of 2^23, so that from 0 on a sum and 2^23 is what the
 //                         bits are as a float, and one operation subtracts 2^23 * scale, which is exact, from its product: rounded once, as the product of the sum. Below 0 it stays below 0
 #pragma once
-#include "simd/simd.h"
+#include "simd/fixed.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -155,6 +156,17 @@ SKUA_INL __m128 product_positive(__m128i x, const float* scale) { return product
 SKUA_INL __m128i bounded_unsigned(__m128i x, uint8_t low, uint8_t high) { return _mm_min_epu8(_mm_max_epu8(x, _mm_set1_epi8(char(low))), _mm_set1_epi8(char(high))); }
 SKUA_INL void store_parts(__m128i, uint8_t*, size_t, size_t) {}
 
+// Results of twice as much, rounded down (simd/fixed.h).
+#if defined(__AVX2__)
+SKUA_INL __m128i halved(__m128i x) { return _mm_mulhrs_epi16(x, _mm_set1_epi16(1 << 14)); }
+SKUA_INL __m256i halved(__m256i x) { return _mm256_mulhrs_epi16(x, _mm256_set1_epi16(1 << 14)); }
+#if defined(SKUA_ISA_avx512vnni)
+SKUA_INL __m512i halved(__m512i x) { return _mm512_maskz_mulhrs_epi16(~__mmask32(0), x, _mm512_set1_epi16(1 << 14)); }
+#endif
+#else
+SKUA_INL __m128i halved(__m128i x) { return x; }
+#endif
+
 // P: prefix of the intrinsics, SI: of the whole register. Only the upper bound is needed before the conversion: what is far below becomes the least integer, packing saturates, and
 // the lower bound follows in 16 bits.
 #define SKUA_BYTE_VECTOR(Name, T, P, SI)                                                                                     \
@@ -201,6 +213,7 @@ SKUA_INL void store_parts(__m128i, uint8_t*, size_t, size_t) {}
     static SKUA_INL I bounded_positive(I x, uint8_t low, uint8_t high) { return bounded_unsigned(x, low, high); }            \
     static SKUA_INL void parts(I x, uint8_t* to, size_t step, size_t pixels) { store_parts(x, to, step, pixels); }           \
     static SKUA_INL I half(I a, I b, int16_t zero, int16_t) { return P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero)); }\
+    static SKUA_INL I half_fixed(I a, I b, int16_t zero) { return P##_adds_epi16(halved(P##_packs_epi32(a, b)), P##_set1_epi16(zero)); } \
     static SKUA_INL I bounded(I x, int8_t low, int8_t high) { return bounded_bytes(x, low, high); }                          \
     static SKUA_INL I whole(I a, I b) { return P##_packs_epi16(a, b); }                                                      \
   };

@@ -4,7 +4,7 @@
 #pragma once
 #include "dispatch/kernel.h"
 #include "gemm/gemm_kernel.h"
-#include "simd/simd.h"
+#include "simd/fixed.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -80,7 +80,6 @@ template <class C> SKUA_INL void finish_row(const GemmTile& t, const int32_t* su
   constexpr bool bytes = sizeof(C) == 1;
   const Requantizer to({t.low, t.high, t.zero});
   const F32 row_scale = F32::set1(row.scale);
-  [[maybe_unused]] const FixedRequantizer fixed = {{t.low, t.high, t.zero}, t.single};
   for (; j < t.n; j += L) {
     const size_t n = t.n - j < size_t(L) ? t.n - j : size_t(L);
     I32 s = I32::load(sums + j);
@@ -89,7 +88,8 @@ template <class C> SKUA_INL void finish_row(const GemmTile& t, const int32_t* su
     if (t.row_quant) s.v = vmlsq_s32(s.v, vld1q_s32(t.column_sums + j), vdupq_n_s32(row.zero));
     if constexpr (bytes)
       if (t.shift) {
-        fixed(s, reinterpret_cast<const int32_t*>(t.scale) + j, t.shift + j).store_n(c + j, n);
+        const FixedColumns columns(reinterpret_cast<const int32_t*>(t.scale) + j, t.shift + j);
+        to.rounded(to_f32(t.single ? columns.once_rounded(s) : columns.twice_rounded(s))).store_n(c + j, n);
         continue;
       }
     F32 y = to_f32(s) * F32::load(t.scale + j);

@@ -1,7 +1,7 @@
 // The end of a tile of bytes: sums to C. See GemmTile for the formula.
 #pragma once
 #include "gemm/gemm_kernel.h"
-#include "simd/simd.h"
+#include "simd/fixed.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -60,41 +60,100 @@ template <class C, class Store> SKUA_INL void finish_rows_as(const GemmTile& t, 
   }
 }
 
+#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+// Vectors of results to rows of bytes, four at a time: `across` of a row. End: begin(j, n, v) before the rows of columns j to j + n, for the vector that is the v-th of a row; part(row, v)
+// gives L results, which saturate as they become 16 bits; words(x): what is done to them then. Locals, as what is stored might be the tile.
+template <int across, class End> SKUA_INL void put_rows(const GemmTile& t, size_t j, size_t n, size_t rows, void* const* c, End end) {
+  constexpr __mmask64 all = ~__mmask64(0);
+  const bool is_u8 = t.c_type == Element::u8;
+  const __m512i zero = _mm512_set1_epi16(int16_t(t.zero)), low = _mm512_set1_epi8(char(int(t.low) + t.zero)), high = _mm512_set1_epi8(char(int(t.high) + t.zero));
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __mmask64 columns = all >> (64 - n);
+  SKUA_UNROLL for (int v = 0; v < across; ++v) end.begin(size_t(v * L) < n ? j + size_t(v * L) : j, size_t(v * L) < n ? n - size_t(v * L) : n, v);  // sums and scales are whole vectors, no more
+  for (size_t r = 0; r < rows; r += 4 / across) {
+    __m512i x[4];
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+      const size_t row = r + size_t(i / across);
+      x[i] = end.part(row < rows ? row : r, i % across);
+    }
+    const __m512i first = _mm512_adds_epi16(End::words(_mm512_packs_epi32(x[0], x[1])), zero), second = _mm512_adds_epi16(End::words(_mm512_packs_epi32(x[2], x[3])), zero);
+    __m512i q = is_u8 ? _mm512_maskz_min_epu8(all, _mm512_maskz_max_epu8(all, _mm512_packus_epi16(first, second), low), high)
+                      : _mm512_maskz_min_epi8(all, _mm512_maskz_max_epi8(all, _mm512_packs_epi16(first, second), low), high);
+    q = _mm512_maskz_permutexvar_epi32(0xffff, order, q);
+    const auto to = [&](size_t row) __attribute__((always_inline)) { return static_cast<char*>(c[row]) + j; };
+    if constexpr (across == 4) {
+      _mm512_mask_storeu_epi8(to(r), columns, q);
+    } else if constexpr (across == 2) {
+      _mm256_mask_storeu_epi8(to(r), __mmask32(columns), _mm512_maskz_extracti64x4_epi64(0xf, q, 0));
+      if (r + 1 < rows) _mm256_mask_storeu_epi8(to(r + 1), __mmask32(columns), _mm512_maskz_extracti64x4_epi64(0xf, q, 1));
+    } else {
+      _mm_mask_storeu_epi8(to(r), __mmask16(columns), _mm512_maskz_extracti32x4_epi32(0xf, q, 0));
+      if (r + 1 < rows) _mm_mask_storeu_epi8(to(r + 1), __mmask16(columns), _mm512_maskz_extracti32x4_epi32(0xf, q, 1));
+      if (r + 2 < rows) _mm_mask_storeu_epi8(to(r + 2), __mmask16(columns), _mm512_maskz_extracti32x4_epi32(0xf, q, 2));
+      if (r + 3 < rows) _mm_mask_storeu_epi8(to(r + 3), __mmask16(columns), _mm512_maskz_extracti32x4_epi32(0xf, q, 3));
+    }
+  }
+}
+template <class End> SKUA_INL void put_columns(const GemmTile& t, size_t rows, void* const* c, const End& end) {
+  for (size_t j = 0, columns = t.n; j < columns; j += 4 * L) {
+    const size_t n = columns - j < size_t(4 * L) ? columns - j : size_t(4 * L);
+    if (n > 2 * L) put_rows<4>(t, j, n, rows, c, end);
+    else if (n > L) put_rows<2>(t, j, n, rows, c, end);
+    else put_rows<1>(t, j, n, rows, c, end);
+  }
+}
+struct FixedEnd {
+  const int32_t* sums;
+  size_t step, at[4];
+  SKUA_INL void begin(size_t j, size_t, int v) { at[v] = j; }
+  SKUA_INL __m512i part(size_t row, int v) const { return _mm512_loadu_si512(sums + row * step + at[v]); }
+  static SKUA_INL __m512i words(__m512i x) { return _mm512_maskz_mulhrs_epi16(~__mmask32(0), x, _mm512_set1_epi16(1 << 14)); }
+};
+#endif
+
 // In fixed point.
-inline void finish_fixed(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c) {
-  const FixedRequantizer to = {{t.low, t.high, t.zero}, t.single};
-  const auto* multiplier = reinterpret_cast<const int32_t*>(t.scale);
+inline void finish_fixed(const GemmTile& t, int32_t* sums, size_t step, size_t rows, void* const* c) {
+  for (size_t j = 0; j < t.n; j += L) fix_columns(sums + j, step, rows, reinterpret_cast<const int32_t*>(t.scale) + j, t.shift + j, t.single);
+#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+  put_columns(t, rows, c, FixedEnd{sums, step, {}});
+#else
+  const ByteStore store(t);
   for (size_t r = 0; r < rows; ++r, sums += step)
-    for (size_t j = 0; j < t.n; j += L) to(I32::load(sums + j), multiplier + j, t.shift + j).store_n(static_cast<uint8_t*>(c[r]) + j, t.n - j < size_t(L) ? t.n - j : size_t(L));
+    for (size_t j = 0; j < t.n; j += L) store(to_f32(fixed_result(I32::load(sums + j))), static_cast<uint8_t*>(c[r]) + j, t.n - j < size_t(L) ? t.n - j : size_t(L));
+#endif
 }
 
 // With a residual.
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
-// 64 at once: only the upper bound is clamped to before the conversion, what is far below becomes the least integer and saturates as it is packed.
+// Only the upper bound is clamped to before the conversion: what is far below becomes the least integer. Bytes of s8 are read as u8, 128 more, and become floats as the last digits of 2^23.
+struct ResidualEnd {
+  const int32_t* sums;
+  const void* const* residual;
+  const float* scales;
+  size_t step, at[4];
+  __m512 high, by, less, scale[4];
+  __m512i bits;
+  __mmask16 columns[4];
+  SKUA_INL void begin(size_t j, size_t n, int v) {
+    at[v] = j;
+    scale[v] = _mm512_loadu_ps(scales + j);
+    columns[v] = n < size_t(L) ? first_lanes(n) : 0xffff;
+  }
+  SKUA_INL __m512i part(size_t row, int v) const {
+    const __m512i bytes = _mm512_maskz_cvtepu8_epi32(0xffff, _mm_maskz_loadu_epi8(columns[v], static_cast<const char*>(residual[row]) + at[v]));
+    const __m512 add = _mm512_mul_ps(_mm512_sub_ps(_mm512_castsi512_ps(_mm512_xor_si512(bytes, bits)), less), by);
+    const __m512 y = _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, _mm512_loadu_si512(sums + row * step + at[v])), scale[v]), add);
+    return round_i32({_mm512_maskz_min_ps(0xffff, y, high)}).v;
+  }
+  static SKUA_INL __m512i words(__m512i x) { return x; }
+};
 inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const void* const* residual) {
-  constexpr __mmask64 all = ~__mmask64(0);
-  const bool is_u8 = t.c_type == Element::u8;
-  const __m512 high = _mm512_set1_ps(t.high), by = _mm512_set1_ps(t.residual_by.scale);
-  const __m512i zero = _mm512_set1_epi16(int16_t(t.zero)), least = _mm512_set1_epi8(char(int(t.low) + t.zero)), order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  // Bytes of s8 are read as u8, 128 more.
-  const __m512i flip = _mm512_set1_epi8(is_u8 ? 0 : -128), less = _mm512_set1_epi32(t.residual_by.zero_point + (is_u8 ? 0 : 128));
-  for (size_t r = 0; r < rows; ++r, sums += step)
-    for (size_t j = 0; j < t.n; j += 4 * L) {
-      const size_t n = t.n - j < size_t(4 * L) ? t.n - j : size_t(4 * L);
-      const __mmask64 columns = all >> (64 - n);
-      const __m512i x = _mm512_xor_si512(_mm512_maskz_loadu_epi8(columns, static_cast<const char*>(residual[r]) + j), flip);
-      const auto part = [&](size_t v, __m128i bytes) __attribute__((always_inline)) {
-        const size_t at = v * L < n ? j + v * L : j;  // sums and scales are whole vectors, no more
-        const __m512 add = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, _mm512_sub_epi32(_mm512_maskz_cvtepu8_epi32(0xffff, bytes), less)), by);
-        const __m512 y = _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, _mm512_loadu_si512(sums + at)), _mm512_loadu_ps(t.scale + at)), add);
-        return round_i32({_mm512_maskz_min_ps(0xffff, y, high)}).v;
-      };
-      const __m512i a = part(0, _mm512_maskz_extracti32x4_epi32(0xf, x, 0)), b = part(1, _mm512_maskz_extracti32x4_epi32(0xf, x, 1)), d = part(2, _mm512_maskz_extracti32x4_epi32(0xf, x, 2)),
-                    e = part(3, _mm512_maskz_extracti32x4_epi32(0xf, x, 3));
-      const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero), second = _mm512_adds_epi16(_mm512_packs_epi32(d, e), zero);
-      const __m512i q = is_u8 ? _mm512_maskz_max_epu8(all, _mm512_packus_epi16(first, second), least) : _mm512_maskz_max_epi8(all, _mm512_packs_epi16(first, second), least);
-      _mm512_mask_storeu_epi8(static_cast<char*>(c[r]) + j, columns, _mm512_maskz_permutexvar_epi32(0xffff, order, q));
-    }
+  const int32_t flip = t.c_type == Element::s8 ? 128 : 0;
+  ResidualEnd end;
+  end.sums = sums, end.residual = residual, end.scales = t.scale, end.step = step;
+  end.high = _mm512_set1_ps(t.high), end.by = _mm512_set1_ps(t.residual_by.scale), end.less = _mm512_set1_ps(8388608.0f + float(t.residual_by.zero_point + flip));
+  end.bits = _mm512_set1_epi32(kTwoTo23 ^ flip);
+  put_columns(t, rows, c, end);
 }
 #else
 inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const void* const* residual) {
@@ -236,7 +295,7 @@ template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_
     }
     return;
   }
-  int32_t sums[MR * NV * L];
+  alignas(sizeof(I32)) int32_t sums[MR * NV * L];
   void* rows[MR];
   const void* residual[MR];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);

@@ -1,5 +1,6 @@
 // The vector types and functions of simd/ on every instruction set that was built and that this CPU has, against plain C++.
 #include "tests/simd_unit.h"
+#include "tests/support/fixed_point.h"
 
 #include <gtest/gtest.h>
 
@@ -383,6 +384,38 @@ TEST_P(Simd, SumsAreRequantisedToTheBit) {
         }
       }
     }
+}
+
+// Both forms of every lane, beside lanes of small scales and beside lanes of large ones.
+TEST_P(Simd, SumsInFixedPointAreExact) {
+  std::mt19937 random(9);
+  const int32_t ends[] = {INT32_MIN, INT32_MIN + 1, -(1 << 30), -1, 0, 1, 1 << 30, INT32_MAX - 1, INT32_MAX}, multipliers[] = {0, 1, 1 << 29, (1 << 30) - 1, 1 << 30, (1 << 30) + 1, 3 << 29, INT32_MAX - 1, INT32_MAX};
+  for (const int most : {-2, -1, 30}) {  // greatest shift
+    std::vector<int32_t> sums, by, shifts;
+    for (const int32_t s : ends)
+      for (const int32_t m : multipliers)
+        for (int e = -31; e <= most; ++e) sums.push_back(s), by.push_back(m), shifts.push_back(e);
+    const size_t plain = sums.size();
+    for (int i = 0; i < 20000; ++i) {
+      const int e = -31 + int(random() % unsigned(most + 32));
+      int32_t s = int32_t(random()) >> random() % 32, m = random() % 8 ? int32_t(random() >> 2 | 1u << 30) : int32_t(random() >> 1);
+      // Half way between two results, by either rounding, or beside it.
+      if (i % 3 == 0 && e < 0) m = 1 << 30, s = int32_t(uint32_t(2 * int(random() % 600) - 599) << std::min(-e, 20)) + int(random() % 5) - 2;
+      sums.push_back(s), by.push_back(m), shifts.push_back(e);
+    }
+    for (int l = 0; l < u->lanes; ++l) sums.push_back(l - 3), by.push_back(l % 2 ? 1 << 30 : 0), shifts.push_back(l % 2 ? -2 : 30);  // lanes behind the columns: of multiplier 0
+    while (sums.size() % size_t(u->lanes)) sums.push_back(5), by.push_back(1 << 30), shifts.push_back(-3);
+    ASSERT_GT(plain, 0u);
+    for (const bool single : {false, true}) {
+      std::vector<int32_t> got = sums;
+      u->fix(got.data(), by.data(), shifts.data(), single, sums.size());
+      for (size_t i = 0; i < sums.size(); ++i) {
+        const int32_t want = skua_test::fixed_point(single ? SKUA_ROUNDING_SINGLE : SKUA_ROUNDING_DOUBLE, sums[i], by[i], shifts[i]);
+        const auto within = [](int32_t y) { return std::min(std::max(y, -8192), 8192); };
+        ASSERT_EQ(within(got[i]), within(want)) << sums[i] << " * " << by[i] << " * 2^" << shifts[i] << " single " << single;
+      }
+    }
+  }
 }
 
 TEST_P(Simd, Tails) {

@@ -2,6 +2,7 @@
 #include "tests/simd_unit.h"
 
 #include "simd/math.h"
+#include "simd/fixed.h"
 #include "simd/simd.h"
 
 namespace skua {
@@ -197,6 +198,12 @@ constexpr SimdUnit unit = {
     store_all<bf16>,
     bytes<int8_t>,
     bytes<uint8_t>,
+    [](int32_t* sums, const int32_t* multiplier, const int32_t* shift, bool single, size_t n) {
+      for (size_t i = 0; i < n; i += L) {
+        fix_columns(sums + i, L, 1, multiplier + i, shift + i, single);
+        fixed_result(I32::load(sums + i)).store(sums + i);
+      }
+    },
     [](float* square) {
       F32 r[L];
       SKUA_UNROLL for (int i = 0; i < L; ++i) r[i] = F32::load(square + i * L);

@@ -55,6 +55,7 @@ struct SimdUnit {
     void (*store_int)(const int32_t* in, uint8_t* out, size_t n);
     void (*requantize)(const int32_t* in, const float* scale, skua::Requantize to, uint8_t* out, size_t n);
   } s8, u8;
+  void (*fix)(int32_t* sums, const int32_t* multiplier, const int32_t* shift, bool single, size_t n);  // results within +-2^13, or beyond it on their side
   void (*transpose)(float* square);         // lanes x lanes, in place
   // out[i * lanes ...] = acc + b * a[i]; nothing if !by_lane.
   void (*fma_lane)(const float* acc, const float* b, const float* a, float* out);
