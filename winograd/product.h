@@ -3,7 +3,7 @@
 //            U: NV*L columns, one stream      V: [k / 16][tile][16], tiles 16 floats apart: one address register for all of them
 //   V ->     acc[r][v] += V[r][k] * U[k][v]
 //
-// U is prefetched kAhead floats before its use: a product of few tiles waits for nothing else. Blocks follow each other in memory, so the end of one product
+// U is prefetched kAhead floats before its use, into L2 kFar before: a product of few tiles waits for nothing else. Blocks follow each other in memory, so the end of one product
 // prefetches the next one's begin.
 //
 // Registers: MR*NV accumulators + NV of U, V as a broadcast operand (AVX-512) or + 1 (by lane: + MR). Tall tiles: MR rows per vector of U make the products
@@ -17,6 +17,9 @@ namespace SKUA_ISA {
 namespace {
 
 constexpr size_t kAhead = 1024;
+// In a network U comes from memory: more lines must be on their way than L1 can wait for, so L2 asks first. MobileNets have no such layers; in ResNet-18 and -50 these products take 7 to 10% less time;
+// warm by themselves, with U in L3, up to 5% more. Narrower vectors use a line for longer.
+constexpr size_t kFar = F32::L == 16 ? 6144 : kAhead;
 
 template <int MR, int NV> void product(const WinogradProduct& p) {
   constexpr int L = F32::L;
@@ -48,6 +51,7 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
       for (; x < end; ++x, u += NV * L) {
         F32 w[NV];
         __builtin_prefetch(u + kAhead);
+        if constexpr (kFar > kAhead) __builtin_prefetch(u + kFar, 0, 2);
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
           w[v] = F32::load(u + v * L);
           if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads U from memory once per row
