@@ -21,7 +21,7 @@ struct Network {
 
   skua_context* context;
   skua_dtype type;
-  bool strict;
+  bool strict, fast = false;
   Rng rng{11};
   std::vector<Layer> layers;
 
@@ -33,7 +33,7 @@ struct Network {
   void conv(int in, int out, uint32_t kernel, uint32_t stride, uint32_t groups, uint32_t channels_in, uint32_t channels_out, bool relu6, int residual = -1) {
     skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
     d.input_type = d.output_type = type;
-    d.numerics = strict ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
+    d.numerics = strict ? SKUA_NUMERICS_STRICT : fast ? SKUA_NUMERICS_FAST : SKUA_NUMERICS_DEFAULT;
     d.kernel_h = d.kernel_w = kernel;
     d.stride_h = d.stride_w = stride;
     d.groups = groups;
@@ -140,11 +140,15 @@ std::vector<float> on_cpu(const Network& n, const Data& image) {
 
 TEST(gpu_network, mobilenet_v2_in_small) {
   SKUA_NEED_GPU(devices);
+  std::vector<std::pair<skua_dtype, bool>> ways;
+  for (const skua_dtype type : gpu_types()) ways.push_back({type, false});
+  if (gpu_types().size() > 1) ways.push_back({SKUA_DTYPE_F16, true});  // sums of f16, where the device has them
   for (const skua_device_info& device : devices)
-    for (skua_dtype type : gpu_types()) {
-      SCOPED_TRACE(std::string(device.name) + " " + skua_dtype_name(type));
+    for (const auto& [type, fast] : ways) {
+      SCOPED_TRACE(std::string(device.name) + " " + skua_dtype_name(type) + (fast ? ", FAST" : ""));
       Context context(device), cpu;
       Network there(context, type, false), here(cpu, type, true);
+      there.fast = fast;
       there.build();
       here.build();
       if (testing::Test::HasFailure()) return;
