@@ -128,6 +128,7 @@ class Skua : public Contestant {
         d.hint_m = l.m;
         d.epilogue = {act, residual};
         d.a_q = map_q, d.c_q = y_q, d.b_q = weight_q;
+        if (bytes && l.residual) d.residual_q = map_q;
         d.b_q.axis = bytes;
         if (l.quantized_weights()) {
           d.b_type = l.quantized;
@@ -142,6 +143,7 @@ class Skua : public Contestant {
       case Op::conv: {
         skua_conv2d_desc d = conv_desc(l);
         d.input_q = map_q, d.output_q = y_q, d.weight_q = weight_q;
+        if (bytes && l.residual) d.residual_q = map_q;
         return skua_conv2d_create(context, &d, weights, bias, op);
       }
       case Op::deconv: {
@@ -236,7 +238,7 @@ class Skua : public Contestant {
       clamped.activation = SKUA_ACTIVATION_CLAMP;
       return prepare(clamped, folded.weights.data(), folded.bias.data(), x, second, y, why);
     }
-    if (l.type == SKUA_DTYPE_S8 && l.multiplies() && (l.residual || !is_clamp(l.activation))) {
+    if (l.type == SKUA_DTYPE_S8 && l.multiplies() && (!is_clamp(l.activation) || (l.residual && l.depthwise()))) {
       auto made = std::make_unique<SkuaSteps>();
       Layer product = l, then;
       product.residual = false;

@@ -241,7 +241,8 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
 
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
   const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element);
-  if (one_group) return bytes > double(48 << 20) ? Ahead::next : bytes > double(kSoon) ? Ahead::soon : Ahead::none;
+  const bool two_fit = double(g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element) < double(machine_for(g.tile->isa).l2 / 3);  // panels: else the next one pushes itself out
+  if (one_group) return bytes > double(48 << 20) && two_fit ? Ahead::next : bytes > double(kSoon) ? Ahead::soon : Ahead::none;
   return bytes > 65536 ? Ahead::line : Ahead::none;
 }
 

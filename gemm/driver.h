@@ -155,7 +155,8 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth);  // stays in L1 bes
 size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 
 // What is fetched into L2 ahead of its use: nothing of small B; a line of each row of the next panel with each group of rows (in a network B comes from beyond L2 whatever its size); and for the only
-// group all lines, `soon` (8 KB on: costs L3 3%, at 8 rows memory gives 1.5 times as much) or, of a B that is likely to come from memory, of the `next` panel (another 1.1; L3 0.8).
+// group all lines, `soon` (8 KB on: costs L3 3%, at 8 rows memory gives 1.5 times as much) or, of a B that is likely to come from memory, of the `next` panel where L2 holds two (another 1.1; L3 0.8;
+// one that pushes itself out takes 1.3 times as long as `soon`).
 enum class Ahead { none, line, soon, next };
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group);
 
@@ -253,7 +254,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           else fn[rows - 1](t);
           if (t.groups) rows = t.groups * tall;
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
-          if (const size_t left = run - rows; laps && t.groups && 3 * left >= 2 * tall && (tiles.bytes || left > mr || left * vectors < 8)) {
+          if (const size_t left = run - rows; laps && t.groups && 3 * left >= 2 * tall && (left > mr || left * vectors < (tiles.bytes ? 10 : 8))) {
             const size_t back = run - tall;
             if (g.row_quant) t.row_quant += back;
             if (keeps_terms) t.row_terms += back;

@@ -5,7 +5,6 @@
 //   Requantizer to(r);          the vector form of a Requantize:
 //     to(sums, scale)           lane by lane requantize(sum, scale, r)
 //     to.rounded(y)             the same from y on
-//   FixedRequantizer to(r, single);   lane by lane requantize_fixed(single, sum, multiplier, shift, r)
 #pragma once
 
 namespace skua {
@@ -34,19 +33,6 @@ struct Requantizer {
   explicit SKUA_INL Requantizer(const Requantize& r) : low(F32::set1(r.low)), high(F32::set1(r.high)), zero_point(I32::set1(r.zero_point)) {}
   SKUA_INL I32 rounded(F32 y) const { return nearest_small(clamp_high(clamp_low(y, low), high)) + zero_point; }
   SKUA_INL I32 operator()(I32 sums, F32 scale) const { return rounded(to_f32(sums) * scale); }
-};
-
-// One source for every set: a loop over the lanes, which the compiler makes vectors of where there are shifts by lane.
-struct FixedRequantizer {
-  Requantize r;
-  bool single;
-  SKUA_INL I32 operator()(I32 sums, const int32_t* multiplier, const int32_t* shift) const {
-    int32_t x[I32::L];
-    sums.store(x);
-    if (single) for (int l = 0; l < I32::L; ++l) x[l] = requantize_fixed(true, x[l], multiplier[l], shift[l], r);
-    else for (int l = 0; l < I32::L; ++l) x[l] = requantize_fixed(false, x[l], multiplier[l], shift[l], r);
-    return I32::load(x);
-  }
 };
 
 SKUA_INL I32 saturated(F32 x, const int8_t*) { return nearest_small(clamp_high(clamp_low(x, F32::set1(-128.0f)), F32::set1(127.0f))); }
