@@ -17,7 +17,7 @@ const GemmNibblesTable& nibbles_of(const Kernel* kernel) { return code_of<GemmNi
 const Kernel* nibbles_kernel(const skua_context* ctx, uint32_t nr) { return kernel_of_width(ctx, gemm_dynamic_tables, 0, Element::s4, nr); }
 
 // s4: up to so many rows every few of them take nibbles apart again. Beyond, a part of the depth becomes bytes that leave half of L1 to all else, for so many rows that sums and A stay in L2.
-size_t most_few(const Kernel* kernel) { return max(size_t(3) * kernel->mr, 7); }  // 7: more make groups that tiles of bytes have
+size_t most_few(const Kernel* kernel) { return max(size_t(2) * kernel->mr, 7); }  // 7: more make groups that tiles of bytes have
 constexpr size_t kStrip = 192, kPartBytes = 16384;
 size_t part_blocks(const DynamicConfig& c) { return min(dynamic_blocks(c), max(kPartBytes / c.nr / c.block, 1)); }
 size_t part_bytes(const DynamicConfig& c) { return round_up(part_blocks(c) * c.block * c.nr, 64); }

@@ -135,7 +135,7 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
       for (; steps; --steps, b += line) {
         const auto* p = reinterpret_cast<const int32_t*>(b);
         I32 w[NV];
-        if constexpr (!bytes && L == 16) SKUA_UNROLL for (int v = 0; v < NV; ++v) __builtin_prefetch(b + ahead + v * 64);
+        if constexpr (!bytes && L >= 8) SKUA_UNROLL for (int i = 0; i < NV * L / 16; ++i) __builtin_prefetch(b + ahead + i * 64);
         if constexpr (bytes && L == 16)
           if (next) __builtin_prefetch(next, 0, 2), next += 64;
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {

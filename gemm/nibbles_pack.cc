@@ -133,27 +133,27 @@ struct Scales {
 };
 template <class T> inline float scale_of(T x) { return widen(x); }
 template <> inline float scale_of(f16 x) { return x.bits >= 0x400 ? __builtin_bit_cast(float, (uint32_t(x.bits) << 13) + (uint32_t(112) << 23)) : widen(x); }  // positive and finite
-template <class T> inline void put_scales(const Scales& scales, size_t first, size_t columns, size_t block, const int32_t* of_block, char* to, float* sums) {
+// Scales, and scaled zero points behind those of all `nr` columns (zeros NULL: none).
+template <class T> inline void put_scales(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns, size_t nr, size_t block, const int32_t* of_block, char* to, float* sums) {
   const char* from = scales.from + first * scales.column_step + block * scales.block_step;
   for (size_t j = 0; j < columns; ++j, from += scales.column_step) {
     T scale;
     __builtin_memcpy(&scale, from, sizeof scale);
     __builtin_memcpy(to + j * sizeof scale, &scale, sizeof scale);
     sums[j] += scale_of(scale) * float(of_block[j]);
+    if (!zeros) continue;
+    const float zero = scale_of(scale) * float(zeros[j * zero_step]);
+    __builtin_memcpy(to + nr * sizeof scale + j * sizeof zero, &zero, sizeof zero);
   }
 }
 
-// Scales and scaled zero points of columns first..first + columns of a block, behind its values.
+// What is behind the values of columns first..first + columns of a block.
 void put_block(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, const int32_t* of_block, char* to, float* sums) {
-  if (c.scale_type == Element::f16) put_scales<f16>(scales, first, columns, block, of_block, to, sums);
-  else if (c.scale_type == Element::bf16) put_scales<bf16>(scales, first, columns, block, of_block, to, sums);
-  else put_scales<float>(scales, first, columns, block, of_block, to, sums);
-  to += c.nr * element_bytes(c.scale_type);
-  for (size_t j = 0; j < columns && c.has_zeros; ++j) {
-    const size_t at = q.block_size ? (first + j) * dynamic_blocks(c) + block : first + j;
-    const float zero = (q.scales ? quantization_scale(q, at) : q.scale) * float(q.zero_points[at]);
-    __builtin_memcpy(to + j * sizeof(float), &zero, sizeof zero);
-  }
+  const size_t zero_step = q.block_size ? dynamic_blocks(c) : 1;
+  const int32_t* const zeros = c.has_zeros ? q.zero_points + first * zero_step + (q.block_size ? block : 0) : nullptr;
+  if (c.scale_type == Element::f16) put_scales<f16>(scales, zeros, zero_step, first, columns, c.nr, block, of_block, to, sums);
+  else if (c.scale_type == Element::bf16) put_scales<bf16>(scales, zeros, zero_step, first, columns, c.nr, block, of_block, to, sums);
+  else put_scales<float>(scales, zeros, zero_step, first, columns, c.nr, block, of_block, to, sums);
 }
 
 constexpr size_t kColumns = 256;  // of a panel, at most
@@ -202,7 +202,7 @@ void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b
   // One for all is f32.
   const Scales source = {reinterpret_cast<const char*>(q.scales ? q.scales : &q.scale), q.scales ? scale_bytes * (q.block_size ? blocks : 1) : 0, q.block_size ? scale_bytes : 0};
   const size_t together = c.block < 128 ? 128 / c.block : 1;  // blocks of one line of memory of a column
-  const size_t group = from.transposed ? nr : max(128 / nr, 1) * nr, panel_bytes = blocks * bytes;  // columns of one line of memory of a row
+  const size_t group = from.transposed ? nr : max(kColumns / nr, 1) * nr, panel_bytes = blocks * bytes;  // columns of two lines of memory of a row
   size_t places[kColumns / 4];
   for (size_t j = 0; j < group; j += 4) places[j / 4] = j / nr * panel_bytes + j % nr * 4;
   for (size_t first = 0; first < n; first += group, to += group / nr * panel_bytes) {
