@@ -187,6 +187,8 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void tile(const 
         else B::parts(q, p, t.out_pixel, pixels);
       } else if (t.channels == size_t(L)) {
         B::store(p, q);
+      } else if (B::saturates && KNOWN == kFixed && count == pixels && t.channels * pixels == size_t(L)) {
+        if constexpr (B::saturates) B::parts(q, p, t.out_pixel, pixels);
       } else {
         uint8_t all[L];
         B::store(all, q);
