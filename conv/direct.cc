@@ -193,7 +193,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
 static size_t worker_bytes(const DirectPlan& plan) {
   return plan.scratch + plan.strip + plan.wide + round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64) + plan.offsets;
 }
-size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(plan.gathers ? plan.gather_bytes : plan.flat ? plan.scratch + plan.offsets : worker_bytes(plan), concurrency); }
+size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(plan.gathers ? plan.gather_bytes : plan.flat ? plan.scratch : worker_bytes(plan), concurrency); }
 
 namespace {
 

@@ -81,6 +81,7 @@ struct DirectQuantized {
   const int32_t* bias;
   const float* scales;      // of the sums
   const int32_t* tap_sums;  // vectors: of the weights under each tap, in the order of the panels
+  const int32_t* offsets;   // of sums that have the only tap, or NULL: a kernel of several
   int32_t in_zero, out_zero;
   bool fits, small, above_least;  // scales_fit(), sums_small(), all_above_least()
   const int32_t* shifts;    // in fixed point, where scales are multipliers; else NULL

@@ -1,10 +1,10 @@
 // Convolutions of 8-bit integers: conv2d and conv2d_transpose where the input is s8 or u8. Exact sums in s32, one rounding to the result; see docs/quantization.md for the formula.
 // The direct form only: as one product (1x1), over regions that are read in place, or over gathered rows. create.cc sends descriptors here.
 //
-//   weights block   [bias s32][scales f32; in fixed point multipliers and shifts][sums of the weights under each tap s32] vectors of direct_bias_floats(), [panels: phase by phase,
-//                   group by group]
+//   weights block   [bias s32][scales f32; in fixed point multipliers and shifts][of one tap: offsets][sums of the weights under each tap s32] vectors of direct_bias_floats(),
+//                   [panels: phase by phase, group by group]
 //
-// A region's sums start at bias - zero point * (sums of its live taps): padding is neither copied nor multiplied.
+// A region's sums start at bias - zero point * (sums of its live taps): padding is neither copied nor multiplied. Of one tap these offsets are packed.
 #include "conv/planar.h"
 #include "conv/regions.h"
 
@@ -41,7 +41,8 @@ constexpr uint64_t kMaxDepth = 65536;
 
 uint64_t taps_of(const ConvConfig& c) { return uint64_t(c.kernel_h) * c.kernel_w; }
 
-size_t column_vectors(uint32_t rounding) { return rounding != SKUA_ROUNDING_FLOAT ? 3 : 2; }  // before the sums of taps
+size_t scale_vectors(uint32_t rounding) { return rounding != SKUA_ROUNDING_FLOAT ? 3 : 2; }
+size_t column_vectors(const ConvConfig& c, uint32_t rounding) { return scale_vectors(rounding) + (taps_of(c) == 1); }  // before the sums of taps
 
 struct Sizes {
   size_t vector;  // values of a vector
@@ -61,7 +62,7 @@ bool sizes_of(const skua_op* op, const Int8Config& config, Sizes& z) {
   if (h == SIZE_MAX || w == SIZE_MAX || conv_shape(op, c, 1, h, w, s) != SKUA_STATUS_OK) return false;
   z.vector = direct_bias_floats(c.out_channels, c.groups);
   size_t vectors = 0;
-  if (!mul(size_t(taps_of(c)) + column_vectors(config.rounding), z.vector, vectors) || !mul(vectors, 4, vectors)) return false;
+  if (!mul(size_t(taps_of(c)) + column_vectors(c, config.rounding), z.vector, vectors) || !mul(vectors, 4, vectors)) return false;
   z.panels = 0;
   for (size_t i = 0; i < phase_count(s); ++i) {
     size_t bytes = 0;
@@ -97,7 +98,8 @@ skua_status open(skua_op* base) {
   const bool fixed = op.config.rounding != SKUA_ROUNDING_FLOAT;
   const auto* vectors = reinterpret_cast<const int32_t*>(w);
   if (fixed && !are_fixed_scales(vectors + z.vector, vectors + 2 * z.vector, z.vector)) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed multipliers are outside of their bounds", name);
-  op.quantized = {vectors, w + z.vector, vectors + column_vectors(op.config.rounding) * z.vector, op.config.in_zero, op.config.out_zero, !fixed && scales_fit(w + z.vector, z.vector),
+  op.quantized = {vectors, w + z.vector, vectors + column_vectors(c, op.config.rounding) * z.vector, taps_of(c) == 1 ? vectors + scale_vectors(op.config.rounding) * z.vector : nullptr,
+                  op.config.in_zero, op.config.out_zero, !fixed && scales_fit(w + z.vector, z.vector),
                   sums_small(taps_of(c) * (c.in_channels / c.groups), 128, vectors, z.vector), all_above_least(tile, w + (op.weights_size - z.panels) / sizeof(float), z.panels), fixed ? vectors + 2 * z.vector : nullptr, op.config.rounding == SKUA_ROUNDING_SINGLE, op.config.residual};
   op.panels = w + (op.weights_size - z.panels) / sizeof(float);
   op.clamp = {op.config.low, op.config.high, nullptr, 0, 0};
@@ -218,7 +220,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   auto* w = static_cast<float*>(op_weights(base));
   memset(static_cast<void*>(w), 0, z.total);
   auto* vectors = reinterpret_cast<int32_t*>(w);
-  auto* sums = vectors + column_vectors(config.rounding) * z.vector;
+  auto* sums = vectors + column_vectors(c, config.rounding) * z.vector;
   float* panels = w + (z.total - z.panels) / sizeof(float);
   for (size_t g = 0; g < c.groups; ++g) {
     if (bias) memcpy(w + g * step, static_cast<const int32_t*>(bias) + g * n, n * sizeof(int32_t));
@@ -246,6 +248,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
             int32_t sum = 0;
             for (size_t k = 0; k < in; ++k) sum += to[k] = tap[k * steps.i];
             sums[(ty * p.x.taps + tx) * z.vector + g * step + o] = sum;
+            if (taps_of(c) == 1) sums[g * step + o - z.vector] = int32_t(uint32_t(vectors[g * step + o]) - uint32_t(config.in_zero + c.format.a_shift) * uint32_t(sum));
           }
       for (size_t panel = 0; depth && panel < panel_count(c.format, n); ++panel)
         pack_bytes(pack)(depth, panel_columns(c.format, n, panel), panel_width(c.format, n, panel), rows + panel * c.format.nr * depth, 1, depth,

@@ -1,4 +1,5 @@
-// Depthwise convolutions of bytes: conv2d where every channel of s8 or u8 is a group, and the result is s8 or u8. Results of floats take the direct form (int8.cc).
+// Depthwise convolutions of bytes: conv2d where every channel of s8 or u8 is a group, and the result is s8 or u8; and those in groups of a few channels. Results of floats take the direct form
+// (int8.cc).
 #include "conv/planar.h"
 #include "depthwise/int8.h"
 
@@ -24,17 +25,29 @@ struct DepthwiseInt8Plan : skua_plan {
 
 const DepthwiseInt8Config& config_of(const skua_op* op) { return static_cast<const DepthwiseInt8Op*>(op)->config; }
 
+// What packed weights depend on.
+DepthwiseShape window_of(const ConvConfig& c) {
+  DepthwiseShape s = {};
+  s.channels = c.in_channels; s.multiplier = c.out_channels / c.in_channels; s.group = c.in_channels / c.groups;
+  s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.stride_h = c.stride_h; s.stride_w = c.stride_w; s.dilation_h = c.dilation_h; s.dilation_w = c.dilation_w;
+  return s;
+}
+size_t packed_bytes(const ConvConfig& c, const DepthwiseInt8Format& f) {
+  return f.per_group ? grouped_int8_packed_bytes(window_of(c), f) : depthwise_int8_packed_bytes(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f);
+}
+
 skua_status open(skua_op* op) {
   const DepthwiseInt8Config& config = config_of(op);
   const ConvConfig& c = config.conv;
   const DepthwiseInt8Format& f = config.format;
-  const bool fits = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.in_channels && c.groups == c.in_channels && c.out_channels && c.out_channels % c.in_channels == 0 &&
+  const bool fits = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.in_channels && c.groups && c.out_channels && c.out_channels % c.in_channels == 0 &&
+                    (f.per_group ? c.out_channels == c.in_channels && c.in_channels == uint64_t(c.groups) * f.per_group : c.groups == c.in_channels) &&
                     c.layout <= SKUA_LAYOUT_NCHW && !c.transposed && c.padding_mode <= SKUA_PADDING_SAME_LOWER && is_int8(Element(c.element)) && is_int8(Element(config.result)) &&
                     zero_point_fits(Element(c.element), config.in_zero) && zero_point_fits(Element(config.result), config.to.zero_point) && config.to.low >= -255 && config.to.high <= 255 &&
                     config.to.low <= config.to.high && f.vector && f.vector % 4 == 0 && f.rounding <= SKUA_ROUNDING_SINGLE && (f.group == 2 || f.group == 4) && (f.rows == 1 || (f.rows == 2 && c.dilation_h == 1));
-  const size_t bytes = fits ? depthwise_int8_packed_bytes(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f) : 0;
+  const size_t bytes = fits ? packed_bytes(c, f) : 0;
   if (!bytes || bytes != op->weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", op->cls->name);
-  if (f.rounding && !depthwise_int8_fixed_fit(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f, op->weights))
+  if (f.rounding && !(f.per_group ? grouped_int8_fixed_fit(window_of(c), f, op->weights) : depthwise_int8_fixed_fit(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f, op->weights)))
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed multipliers are outside of their bounds", op->cls->name);
   if (!depthwise_int8_kernel(op->ctx, f, Element(c.element)))
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for %u channels, %u taps together; this context (%s) has no such kernel", op->cls->name, f.vector, f.group,
@@ -50,9 +63,8 @@ skua_status make_plan(const skua_op* op, const PlanShapes& shapes, skua_plan* pl
   ConvMap in;
   DirectShape d;
   SKUA_TRY(conv_plan_shapes(op, config.conv, shapes, skua_dtype(config.result), in, d, plan->outputs[0]));
-  s = {};
-  s.batch = d.batch; s.in_h = d.in_h; s.in_w = d.in_w; s.channels = d.in_channels; s.multiplier = d.out_channels / d.in_channels; s.out_h = d.out_h; s.out_w = d.out_w;
-  s.kernel_h = d.kernel_h; s.kernel_w = d.kernel_w; s.stride_h = d.stride_h; s.stride_w = d.stride_w; s.dilation_h = d.dilation_h; s.dilation_w = d.dilation_w;
+  s = window_of(config.conv);
+  s.batch = d.batch; s.in_h = d.in_h; s.in_w = d.in_w; s.out_h = d.out_h; s.out_w = d.out_w;
   s.pad_top = d.pad_top; s.pad_left = d.pad_left;
   planar = {};
   s.in_row = d.in_row; s.in_pixel = d.in_pixel; s.in_batch = d.in_batch;
@@ -71,20 +83,21 @@ skua_status finish(const skua_op* op, skua_plan* plan) {
     SKUA_TRY(planar_map(op, out, s.out_h, s.out_w, config.conv.out_channels, Element(config.result), static_cast<DepthwiseInt8Plan*>(plan)->planar.out));
   else s.out_row = out.row, s.out_pixel = out.pixel, s.out_batch = out.image;
   plan->kernel = depthwise_int8_kernel(op->ctx, config.format, Element(config.conv.element));
-  plan->algorithm = "depthwise";
+  plan->algorithm = config.format.per_group ? "grouped" : "depthwise";
   return SKUA_STATUS_OK;
 }
 
 size_t workspace(const skua_plan* plan, uint32_t concurrency) {
   const auto& p = *static_cast<const DepthwiseInt8Plan*>(plan);
-  return add_sat(planar_workspace(p.planar), depthwise_int8_workspace(p.shape, config_of(plan->op).format, concurrency));
+  const DepthwiseInt8Format& f = config_of(plan->op).format;
+  return add_sat(planar_workspace(p.planar), f.per_group ? grouped_int8_workspace(p.shape, p.kernel, f, concurrency) : depthwise_int8_workspace(p.shape, f, concurrency));
 }
 
 void run(const RunArgs& args) {
   const DepthwiseInt8Config& config = config_of(args.plan->op);
   const auto& p = *static_cast<const DepthwiseInt8Plan*>(args.plan);
   const PlanarRun maps = planar_begin(args, p.planar);
-  depthwise_int8_run(args, p.shape, p.kernel, config.format, p.op->weights, config.in_zero, config.to, Element(config.result), maps.in, maps.out, maps.workspace);
+  (config.format.per_group ? grouped_int8_run : depthwise_int8_run)(args, p.shape, p.kernel, config.format, p.op->weights, config.in_zero, config.to, Element(config.result), maps.in, maps.out, maps.workspace);
   planar_end(args, p.planar, maps);
 }
 
@@ -106,8 +119,11 @@ skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& c, 
                                   const void* weights, const void* bias, skua_op** out) {
   *out = nullptr;
   const uint64_t taps = uint64_t(c.kernel_h) * c.kernel_w;
-  if (c.transposed || c.groups != c.in_channels || (c.in_channels == 1 && c.out_channels > 1) || !is_int8(Element(result)) || taps > 65536 || !weights || c.residual != SKUA_RESIDUAL_NONE) return SKUA_STATUS_OK;
-  DepthwiseInt8Format f = depthwise_int8_format(ctx, c.out_channels, c.kernel_h, c.stride_h, c.dilation_h, Element(c.element));
+  const bool grouped = c.groups > 1 && c.groups < c.in_channels && c.in_channels == c.out_channels;
+  if (c.transposed || (c.groups != c.in_channels && !grouped) || (c.in_channels == 1 && c.out_channels > 1) || !is_int8(Element(result)) || taps > 65536 || !weights || c.residual != SKUA_RESIDUAL_NONE)
+    return SKUA_STATUS_OK;
+  const DepthwiseShape window = window_of(c);
+  DepthwiseInt8Format f = grouped ? grouped_int8_format(ctx, window, Element(c.element)) : depthwise_int8_format(ctx, c.out_channels, c.kernel_h, c.stride_h, c.dilation_h, Element(c.element));
   if (!f.vector) return SKUA_STATUS_OK;
   f.rounding = uint16_t(q.requantization.rounding);
   DepthwiseInt8Config config;
@@ -118,7 +134,7 @@ skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& c, 
   config.to = bounds;
   config.in_zero = q.input.zero_point;
   config.result = uint32_t(result);
-  const size_t bytes = depthwise_int8_packed_bytes(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f), scale_bytes = size_t(c.out_channels) * 2 * sizeof(float);
+  const size_t bytes = packed_bytes(c, f), scale_bytes = size_t(c.out_channels) * 2 * sizeof(float);
   if (!bytes) return SKUA_INVALID("conv2d: the packed weights are larger than the address space");
   auto* scale = static_cast<float*>(allocate(ctx, scale_bytes, 64));
   if (!scale) return out_of_memory("conv2d", scale_bytes);
@@ -132,7 +148,10 @@ skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& c, 
   const skua_status status = new_op(depthwise_int8_class, ctx, 1, 1, bytes, &op);
   if (status == SKUA_STATUS_OK) {
     memcpy(static_cast<void*>(&static_cast<DepthwiseInt8Op*>(op)->config), &config, sizeof config);
-    depthwise_int8_pack(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f, Element(c.element), config.in_zero, static_cast<const int8_t*>(weights), steps.o, steps.y, steps.x,
+    if (grouped)
+      grouped_int8_pack(window, f, Element(c.element), config.in_zero, static_cast<const int8_t*>(weights), steps.o, steps.i, steps.y, steps.x, static_cast<const int32_t*>(bias), scale, shift,
+                        op_weights(op));
+    else depthwise_int8_pack(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f, Element(c.element), config.in_zero, static_cast<const int8_t*>(weights), steps.o, steps.y, steps.x,
                         static_cast<const int32_t*>(bias), scale, shift, op_weights(op));
   }
   release(ctx, scale, scale_bytes);

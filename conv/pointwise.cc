@@ -20,11 +20,8 @@ GemmBlock block_of(const DirectPlan& plan, const DirectShape& s, const DirectOpe
           .a_type = s.element, .c_type = s.result, .block_sums = s.numerics != SKUA_NUMERICS_FAST, .rows = plan.row_kernel, .scratch = nullptr};
 }
 
-// Offsets of integer sums, for panels [p0, p1), into the workspace behind the driver's scratch.
-void quantize(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, char* scratch, size_t p0, size_t p1, GemmBlock& g) {
-  if (!x.quantized) return;
-  const size_t step = direct_bias_step(s.out_channels, 1);
-  quantize_block(s, *x.quantized, 0, 1, {0, 0, 0, 1, false}, {0, 0, 0, 1, false}, 0, p0 * g.format.nr, min(p1 * g.format.nr, step), reinterpret_cast<int32_t*>(scratch + plan.scratch), g);
+void quantize(const DirectShape& s, const DirectOperands& x, GemmBlock& g) {
+  if (x.quantized) quantize_block(s, *x.quantized, 0, x.quantized->offsets, g);
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
@@ -34,11 +31,11 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t column = index % r.grid.columns, piece = index / r.grid.columns % r.grid.rows, image = index / r.grid.columns / r.grid.rows;
   const GemmSegment whole = {0, 0};
   GemmBlock g = block_of(*r.plan, s, x, &whole);
-  g.scratch = static_cast<char*>(x.workspace) + worker * (r.plan->scratch + r.plan->offsets);
+  g.scratch = static_cast<char*>(x.workspace) + worker * r.plan->scratch;
   const void *in = at(x.in, s.element, ptrdiff_t(image * s.in_batch)), *residual = x.residual ? at(x.residual, s.result, ptrdiff_t(image * s.res_batch)) : nullptr;
   void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch));
   const size_t m1 = piece_begin(r.rows, r.grid.rows, piece + 1), p0 = piece_begin(r.panels, r.grid.columns, column), p1 = piece_begin(r.panels, r.grid.columns, column + 1);
-  quantize(*r.plan, s, x, static_cast<char*>(g.scratch), p0, p1, g);
+  quantize(s, x, g);
   if (r.plan->row) return run_row(g, {in, out, residual, 1}, p0, p1);
   run_block(g, piece_begin(r.rows, r.grid.rows, piece), m1, p0, p1, [&](size_t m) {
     return RowPointers{at(in, s.element, ptrdiff_t(m) * g.a_step), at(out, s.result, ptrdiff_t(m * s.out_pixel)), residual ? at(residual, s.result, ptrdiff_t(m * s.res_pixel)) : nullptr,
@@ -66,7 +63,7 @@ void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShap
   if (plan.row && (args.concurrency() == 1 || plan.cycles < kAlone)) {
     GemmBlock g = block_of(plan, s, x, nullptr);
     g.scratch = x.workspace;
-    quantize(plan, s, x, static_cast<char*>(x.workspace), 0, panel_count(g.format, g.n), g);
+    quantize(s, x, g);
     return run_row(g, {x.in, x.out, x.residual, 1}, 0, panel_count(g.format, g.n));
   }
   Run r = {&plan, &s, &x, s.out_h * s.out_w, panel_count(format_of(plan.tile), s.out_channels), {1, 1}};

@@ -124,17 +124,9 @@ template <class Visit> void each_region(const DirectPlan& plan, const Phase& p, 
   }
 }
 
-// Where the sums of columns [c0, c1) of a group start that have the taps of `y` and `x`; and what else a block of integers needs. first_tap, taps_x: of the phase.
-inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_t first_tap, size_t taps_x, const Part& y, const Part& x, size_t group, size_t c0, size_t c1, int32_t* offsets,
-                           GemmBlock& g) {
-  const size_t step = direct_bias_step(s.out_channels, s.groups), vector = direct_bias_floats(s.out_channels, s.groups);
-  const int32_t *bias = q.bias + group * step, *sums = q.tap_sums + group * step, zero = q.in_zero + table_of(g.tile).a_shift;
-  for (size_t j = c0; j < c1; ++j) offsets[j] = bias[j];
-  for (size_t ty = 0; zero && ty < y.taps; ++ty)
-    for (size_t tx = 0; tx < x.taps; ++tx) {
-      const int32_t* tap = sums + (first_tap + (y.tap + ty) * taps_x + x.tap + tx) * vector;
-      for (size_t j = c0; j < c1; ++j) offsets[j] -= zero * tap[j];
-    }
+// What a block of integers needs, and the offsets from which its sums start.
+inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_t group, const int32_t* offsets, GemmBlock& g) {
+  const size_t step = direct_bias_step(s.out_channels, s.groups);
   g.scale = q.scales + group * step;
   g.offset = offsets;
   g.b_zero = packed_zero(Element::s8, 0, g.format.element);
@@ -145,6 +137,19 @@ inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_
   g.shift = q.shifts ? q.shifts + group * step : nullptr;
   g.single = q.single;
   g.residual_by = q.residual;
+}
+// The same with the offsets of columns [c0, c1) of a group, of the taps of `y` and `x`. first_tap, taps_x: of the phase.
+inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_t first_tap, size_t taps_x, const Part& y, const Part& x, size_t group, size_t c0, size_t c1, int32_t* offsets,
+                           GemmBlock& g) {
+  const size_t step = direct_bias_step(s.out_channels, s.groups), vector = direct_bias_floats(s.out_channels, s.groups);
+  const int32_t *bias = q.bias + group * step, *sums = q.tap_sums + group * step, zero = q.in_zero + table_of(g.tile).a_shift;
+  for (size_t j = c0; j < c1; ++j) offsets[j] = bias[j];
+  for (size_t ty = 0; zero && ty < y.taps; ++ty)
+    for (size_t tx = 0; tx < x.taps; ++tx) {
+      const int32_t* tap = sums + (first_tap + (y.tap + ty) * taps_x + x.tap + tx) * vector;
+      for (size_t j = c0; j < c1; ++j) offsets[j] -= zero * tap[j];
+    }
+  quantize_block(s, q, group, offsets, g);
 }
 inline size_t offset_bytes(const DirectShape& s) { return direct_bias_step(s.out_channels, s.groups) * sizeof(int32_t); }
 

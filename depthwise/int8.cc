@@ -173,7 +173,7 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channe
     size_t channels;
     const Kernel* kernel;
   } best = {channels, nullptr};
-  each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, -1, [](const Kernel* k, void* arg) {
+  each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, kDepthwiseInt8, [](const Kernel* k, void* arg) {
     auto& b = *static_cast<Best*>(arg);
     if (b.kernel && b.kernel->isa != k->isa) return;  // best set first
     // The longest vectors, unless all channels do not fill a part of one.
@@ -181,7 +181,7 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channe
   }, &best, element);
   if (!best.kernel) return {};
   const DepthwiseInt8Table& table = table_of(best.kernel);
-  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, 0};
+  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, 0, 0};
   const size_t two = groups_of(kernel_h, stride_h, f);
   f.rows = 1;
   if (dilation_h == 1 && two == groups_of(kernel_h, stride_h, f)) f.rows = 2;
@@ -193,7 +193,7 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
     DepthwiseInt8Format format;
     const Kernel* kernel;
   } found = {format, nullptr};
-  each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, -1, [](const Kernel* k, void* arg) {
+  each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, format.per_group ? kGroupedInt8 : kDepthwiseInt8, [](const Kernel* k, void* arg) {
     auto& f = *static_cast<Found*>(arg);
     const DepthwiseInt8Table& table = table_of(k);
     if (!f.kernel && k->vector == f.format.vector && table.group == f.format.group && table.takes_unsigned == bool(f.format.takes_unsigned)) f.kernel = k;

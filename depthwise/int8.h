@@ -11,6 +11,7 @@ struct DepthwiseInt8Format {
   uint16_t rows;           // of a tile: 2 where the taps of both rows fit the groups that one needs
   uint16_t takes_unsigned;
   uint16_t rounding;       // skua_rounding: not FLOAT: multipliers in the place of scales, and shifts
+  uint16_t per_group;      // 0: depthwise; else inputs, and as many outputs, of a group
 };
 
 // stride_h and dilation_h as they decide which taps two rows of outputs share.
@@ -29,5 +30,16 @@ size_t depthwise_int8_workspace(const DepthwiseShape& shape, DepthwiseInt8Format
 // zero_point: of the input; to: of the output, of type `result`.
 void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, DepthwiseInt8Format format, const void* packed, int32_t zero_point, const Requantize& to,
                         Element result, const void* in, void* out, void* workspace);
+
+// Convolutions in groups of 4, 8 or 16 inputs and as many outputs (int8_grouped.cc): the same for them. Of a window only kernel, stride, dilation, channels and group count; vector 0: no kernel.
+DepthwiseInt8Format grouped_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element);
+size_t grouped_int8_packed_bytes(const DepthwiseShape& window, DepthwiseInt8Format format);
+// weights[o*stride_o + i*stride_i + ky*stride_ky + kx*stride_kx], i inside the group.
+void grouped_int8_pack(const DepthwiseShape& window, DepthwiseInt8Format format, Element element, int32_t zero_point, const int8_t* weights, size_t stride_o, size_t stride_i, size_t stride_ky,
+                       size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed);
+bool grouped_int8_fixed_fit(const DepthwiseShape& window, DepthwiseInt8Format format, const void* packed);
+size_t grouped_int8_workspace(const DepthwiseShape& shape, const Kernel* kernel, DepthwiseInt8Format format, uint32_t concurrency);
+void grouped_int8_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, DepthwiseInt8Format format, const void* packed, int32_t zero_point, const Requantize& to, Element result,
+                      const void* in, void* out, void* workspace);
 
 }  // namespace skua

@@ -16,6 +16,8 @@ namespace skua {
 
 // Where interleaved columns are: vector v of group g of column c at c % planes * plane + c / planes * column + g * group + v * vector. One pixel in a vector: a column's vectors are
 // one behind the other. Several: columns of outputs that follow each other do so too, planes is the stride.
+constexpr uint16_t kDepthwiseInt8 = 0, kGroupedInt8 = 1;
+
 struct DepthwiseInt8Layout {
   size_t pixels;                                // of a vector
   size_t planes, plane, column, group, vector;  // bytes but the first
@@ -56,7 +58,7 @@ struct DepthwiseInt8Tile {
   size_t out_row, out_pixel;  // bytes; row 0 is written last, so rows that are not wanted go there by a step of 0
 };
 
-// KernelKind::depthwise_int8: vector = L, mr and nr rows and columns of a tile, element s8 or u8: the same code, by `flip`.
+// KernelKind::depthwise_int8, variant kDepthwiseInt8: vector = L, mr and nr rows and columns of a tile, element s8 or u8: the same code, by `flip`.
 struct DepthwiseInt8Table {
   uint8_t group;       // G
   bool takes_unsigned; // what products take: u8, to which s8 is flipped, or s8
@@ -64,6 +66,12 @@ struct DepthwiseInt8Table {
   void (*run[2])(const DepthwiseInt8Tile&);  // weights packed for 1 and 2 rows
 };
 using DepthwiseInt8TableFn = const DepthwiseInt8Table& (*)();
+
+// variant kGroupedInt8, by the same structs: groups of 4, 8 or 16 inputs and as many outputs, whole blocks of L channels.
+//   interleave[0]   spreads one row of pixels: to 16/G vectors of L bytes each, the d-th G bytes of every 16 repeated (int8_grouped.inl)
+//   run             strides 1 and 2 of a row of outputs: `groups` runs of kernel_w (1 or 3) columns of taps, which begin at `taps` for the first output; layout.group: bytes from the inputs of
+//                   an even vector of sums to those of the next; layout.column: from those of the first two to those of the others
+//   weights         for each half of the 4 vectors, each run and column, a vector for each of two; the rest as above
 
 // Channel of a block in which lane e of vector v of `lanes` is: unpacking and packing work within 128 bits.
 inline size_t depthwise_int8_channel(size_t lanes, size_t v, size_t e) { return lanes < 4 ? v * lanes + e : e / 4 * 16 + v * 4 + e % 4; }

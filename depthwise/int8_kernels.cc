@@ -246,7 +246,7 @@ template <> constexpr DepthwiseInt8Table functions<Bytes32> = make_table<Bytes32
 template <class B> const DepthwiseInt8Table& table() { return functions<B>; }
 
 #define SKUA_ENTRY(T, type, bytes, why)                                                                                                                                           \
-  {"depthwise_" #type "_2x" SKUA_STRING(SKUA_COLUMNS) "x" #bytes "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_int8, Isa::SKUA_ISA, 0, 2, kColumns, bytes, \
+  {"depthwise_" #type "_2x" SKUA_STRING(SKUA_COLUMNS) "x" #bytes "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_int8, Isa::SKUA_ISA, kDepthwiseInt8, 2, kColumns, bytes, \
    reinterpret_cast<AnyCode>(static_cast<DepthwiseInt8TableFn>(table<Bytes##bytes>)), Element::type},
 #if defined(SKUA_ISA_avx512vnni) || (defined(__aarch64__) && !defined(SKUA_ISA_scalar))
 #define SKUA_COLUMNS 4
@@ -255,7 +255,26 @@ template <class B> const DepthwiseInt8Table& table() { return functions<B>; }
 #endif
 static_assert(kColumns == SKUA_COLUMNS);
 
+#if !defined(SKUA_ISA_scalar)
+#if defined(SKUA_ISA_avx512vnni) || (defined(__aarch64__) && !defined(SKUA_ISA_scalar))
+#define SKUA_GROUPED_COLUMNS 7
+#else
+#define SKUA_GROUPED_COLUMNS 3
+#endif
+#include "depthwise/int8_grouped.inl"
+static_assert(kGroupedColumns == SKUA_GROUPED_COLUMNS);
+#endif
+
 const Kernel kernels[] = {
+#if defined(SKUA_ISA_avx512vnni)
+    SKUA_FOR_INT8(SKUA_GROUPED, 64, "two vectors of sums for seven outputs; groups of 4, 8 and 16 channels")
+    SKUA_FOR_INT8(SKUA_GROUPED, 16, "channels that do not fill blocks of 64")
+#elif defined(SKUA_ISA_avxvnni) || defined(SKUA_ISA_avx2)
+    SKUA_FOR_INT8(SKUA_GROUPED, 32, "two vectors of sums for three outputs; groups of 4, 8 and 16 channels")
+    SKUA_FOR_INT8(SKUA_GROUPED, 16, "channels that do not fill blocks of 32")
+#elif !defined(SKUA_ISA_scalar)
+    SKUA_FOR_INT8(SKUA_GROUPED, 16, "two vectors of sums for three or seven outputs; groups of 4, 8 and 16 channels")
+#endif
 #if defined(SKUA_ISA_avx512vnni)
     SKUA_FOR_INT8(SKUA_ENTRY, 64, "8 sums + 2 weights + 1 column of 32 registers; four rows of 64 channels interleaved feed 6 dot products of each 3x3 output")
 #endif

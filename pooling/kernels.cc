@@ -86,6 +86,90 @@ template <class T> struct AverageBytes {
   }
 };
 
+// Large windows of bytes, as whole maps are: 16-bit sums of all bytes as pairs and of the upper one of each pair, from which those of the lower follow; every 256 taps they go on to 32 bits.
+// Where channels are few several pixels are one, `together` of them, whose sums are added at the end.
+#if !defined(SKUA_ISA_scalar)
+constexpr size_t kManyTaps = 64, kWide = 4 * L, kMostWide = F32::registers == 32 ? 8 : 4;  // bytes of a vector; vectors of a pass
+typedef uint16_t Pairs __attribute__((vector_size(kWide), may_alias));
+typedef uint16_t PairsAt __attribute__((vector_size(kWide), aligned(1), may_alias));
+
+// N vectors of `taps` pixels, the last of them `last` bytes from the first, to sums: of each vector those of the lower bytes, then those of the upper ones.
+template <int N> SKUA_INL void sum_taps(const uint8_t* in, size_t taps, size_t tap, size_t last, uint8_t flip, uint32_t* sums) {
+  const Pairs by = uint16_t(flip * 0x101) - Pairs{};
+  while (taps > 0) {
+    const size_t n = taps < 256 ? taps : 256;
+    Pairs all[N], upper[N];
+    SKUA_UNROLL for (int v = 0; v < N; ++v) all[v] = upper[v] = Pairs{};
+    for (size_t i = 0; i < n; ++i, in += tap)
+      SKUA_UNROLL for (int v = 0; v < N; ++v) {
+        const Pairs x = *reinterpret_cast<const PairsAt*>(in + (v < N - 1 ? size_t(v) * kWide : last)) ^ by;
+        all[v] += x;
+        upper[v] += x >> 8;
+      }
+    SKUA_UNROLL for (int v = 0; v < N; ++v) {
+      uint16_t more[kWide];
+      *reinterpret_cast<PairsAt*>(more) = all[v] - (upper[v] << 8);
+      *reinterpret_cast<PairsAt*>(more + kWide / 2) = upper[v];
+      for (size_t i = 0; i < kWide; ++i) sums[size_t(v) * kWide + i] += more[i];
+    }
+    taps -= n;
+  }
+}
+template <int N> SKUA_INL void sum_taps_of(size_t vectors, const uint8_t* in, size_t taps, size_t tap, size_t last, uint8_t flip, uint32_t* sums) {
+  if constexpr (N > 1)
+    if (vectors < N) return sum_taps_of<N - 1>(vectors, in, taps, tap, last, flip, sums);
+  sum_taps<N>(in, taps, tap, last, flip, sums);
+}
+
+template <class T> void average_of_many(const PoolPixels& t) {
+  constexpr uint8_t flip = T(-1) < T(0) ? 0x80 : 0;
+  const bool one_row = t.row == t.columns * t.tap;
+  const size_t rows = one_row ? 1 : t.rows, columns = one_row ? t.rows * t.columns : t.columns, most = kMostWide * kWide;
+  size_t together = 1, width = t.channels;  // of a pass
+  if (t.channels > most) {
+    const size_t vectors = (t.channels + kWide - 1) / kWide;
+    width = (vectors + (vectors + kMostWide - 1) / kMostWide - 1) / ((vectors + kMostWide - 1) / kMostWide) * kWide;
+  } else if (t.tap == t.channels) {
+    // The fewest bytes of vectors for a pixel.
+    const auto waste = [&](size_t m) { return double((m * t.channels + kWide - 1) / kWide * kWide) / double(m); };
+    for (size_t m = 2; m <= 8 && m * t.channels <= most; ++m)
+      if (together * t.channels < kWide || waste(m) < waste(together)) together = m;
+  }
+  const Requantizer to(Requantize{t.low, t.high, t.zero_point});
+  const F32 scale = F32::set1(t.scale);
+  const int32_t start = -(t.zero + (flip ? 128 : 0)) * int32_t(t.rows * t.columns);
+  const auto* in = static_cast<const uint8_t*>(t.in);
+  for (size_t c = 0; c < t.channels; c += width) {
+    if (t.channels - c < width) c = t.channels - width;  // the last pass overlaps the one before it
+    const size_t bytes = width * together, vectors = (bytes + kWide - 1) / kWide, last = bytes - kWide, groups = columns / together;
+    uint32_t halves[kMostWide * kWide] = {}, sums[kMostWide * kWide + L];
+    for (size_t r = 0; r < rows; ++r) sum_taps_of<int(kMostWide)>(vectors, in + r * t.row + c, groups, together * t.tap, last, flip, halves);
+    for (size_t v = 0; v < vectors * kWide; v += kWide) {
+      uint64_t both[kWide / 2];
+      for (size_t i = 0; i < kWide / 2; ++i) both[i] = halves[v + i] | uint64_t(halves[v + kWide / 2 + i]) << 32;
+      __builtin_memcpy(sums + v, both, sizeof both);
+    }
+    // The last vector's first sums are those of the one before it.
+    uint32_t* const tail = sums + (vectors - 1) * kWide;
+    const size_t twice = vectors * kWide - bytes;
+    for (size_t i = twice; twice && i < kWide; ++i) tail[i - twice] = tail[i];
+    for (size_t m = 1; m < together; ++m)
+      for (size_t i = 0; i < width; i += L) {  // beyond the pixel: into the one that was added before
+        int32_t* p = reinterpret_cast<int32_t*>(sums + i);
+        (I32::load(p) + I32::load(p + m * width)).store(p);
+      }
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t k = groups * together; k < columns; ++k)
+        for (size_t i = 0; i < width; ++i) sums[i] += in[r * t.row + k * t.tap + c + i] ^ flip;
+    T* out = static_cast<T*>(t.out) + c;
+    for (size_t i = 0; i < width; i += L) {
+      const size_t n = width - i < L ? width - i : L;
+      to(I32::load_n(reinterpret_cast<const int32_t*>(sums + i), n) + I32::set1(start), scale).store_n(out + i, n);
+    }
+    if (c + width == t.channels) break;
+  }
+}
+#endif
 template <class T> struct Average {
   using Element = T;
   static constexpr size_t most = F32::registers == 32 ? 10 : 6, lanes = L;
@@ -183,6 +267,14 @@ template <class T> void max_bytes(const PoolPixels& t) {
   else pixels<MaxBytes<T>>(t);
 }
 
+template <class T> void average_bytes(const PoolPixels& t) {
+#if !defined(SKUA_ISA_scalar)
+  // A vector of bytes or more, one pixel after another if that takes several.
+  if (t.pixels == 1 && t.rows * t.columns >= kManyTaps && (t.channels >= kWide || (t.tap == t.channels && t.channels * 8 >= kWide && t.row == t.columns * t.tap))) return average_of_many<T>(t);
+#endif
+  pixels<AverageBytes<T>>(t);
+}
+
 // Planes hold T, what the kernels above then pool floats: a half is converted once, not once per window.
 template <class T> void to_channels(size_t n, size_t count, const void* planes, size_t plane, void* channels) {
   const T* from = static_cast<const T*>(planes);
@@ -229,7 +321,7 @@ const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
   SKUA_POOL_PLANES(T, type)
 #define SKUA_POOL_BYTES(T, type)                                                                                                                                    \
   SKUA_POOL(T, type, "max", "bytes in whole registers, up to four per pass over the window", pool_max, 0, PoolFn, max_bytes<T>)                                     \
-  SKUA_POOL(T, type, "average", "exact sums of up to four vectors of channels per pass, requantised once", pool_average, 0, PoolFn, pixels<AverageBytes<T>>) \
+  SKUA_POOL(T, type, "average", "exact sums of up to four vectors of channels per pass, of large windows in 16 bits first; requantised once", pool_average, 0, PoolFn, average_bytes<T>) \
   SKUA_POOL(T, type, "indices", "widened; a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>) \
   SKUA_POOL_PLANES(T, type)
 const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_POOL_TYPE) SKUA_FOR_INT8(SKUA_POOL_BYTES)};

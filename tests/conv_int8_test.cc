@@ -226,6 +226,38 @@ TEST(ConvInt8, RandomDescriptorsGiveTheFormulasBits) {
   }
 }
 
+// Groups of 4, 8 and 16 channels have kernels of their own, by blocks of channels: whole tiles and rows that are narrower, borders, every end.
+TEST(ConvInt8, GroupsOfAFewChannels) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(23);
+    for (int i = 0, done = 0; done < (small() ? 12 : 60); ++i) {
+      Case c = random_case(rng);
+      c.transposed = false;
+      c.output_padding_h = c.output_padding_w = 0;
+      skua_conv2d_desc& d = c.d;
+      const uint32_t group = 4u << i % 3;
+      d.in_channels = d.out_channels = i / 3 % 2 ? 64 : 16 * uint32_t(rng.integer(1, 6));
+      d.groups = d.in_channels / group;
+      if (i % 4) d.kernel_h = d.kernel_w = 3, d.dilation_w = 1;
+      if (i % 5) d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
+      d.output_type = i % 7 ? d.input_type : SKUA_DTYPE_F32;
+      d.output_q = {};
+      if (i % 7) d.output_q.scale = i % 2 ? 4.0f : i % 4 ? 0.05f : 1e-6f, d.output_q.zero_point = (d.output_type == SKUA_DTYPE_S8 ? -128 : 0) + rng.integer(0, 1) * rng.integer(0, 255);
+      d.epilogue.residual = SKUA_RESIDUAL_NONE;
+      d.residual_q = {};
+      d.requantization.rounding = i % 7 && i % 11 == 0 ? SKUA_ROUNDING_DOUBLE : SKUA_ROUNDING_FLOAT;
+      d.hint_in_h = d.hint_in_w = 0;
+      c.in_w = size_t(rng.integer(1, 24));
+      if (!c.prepare(rng)) continue;
+      ++done;
+      check(c, context, rng, i % 3 == 0);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 // Planes give what pixels give: the same bits in another order, whatever the steps.
 TEST(ConvInt8, PlanesGiveTheSame) {
   Rng rng(19);

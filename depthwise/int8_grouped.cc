@@ -1,0 +1,226 @@
+// Convolution of bytes in groups of a few channels: packing, and the walk over images, blocks of channels, bands and pieces of rows. A piece goes down the image: what the kernel's rows spread of
+// it is a ring, to which each row of outputs adds its stride_h.
+#include "depthwise/int8.h"
+
+#include <math.h>
+#include "core/families.h"
+#include "depthwise/int8_kernel.h"
+
+namespace skua {
+namespace {
+
+constexpr size_t kMostRing = 256 << 10;  // bytes of the ring of a tile's width; more goes another way
+constexpr size_t kSubblock = 16;         // channels whose groups are spread together
+
+const DepthwiseInt8Table& table_of(const Kernel* kernel) { return code_of<DepthwiseInt8TableFn>(kernel)(); }
+
+size_t words_of(const DepthwiseInt8Format& f) { return f.per_group / f.group; }  // vectors of spread inputs that a group has
+size_t vectors_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return size_t(s.kernel_h) * s.kernel_w * words_of(f); }  // of weights, for a vector of sums
+size_t block_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return (vectors_of(s, f) + (f.rounding ? 3 : 2)) * 4 * f.vector + 64; }
+size_t pixel_bytes(const DepthwiseInt8Format& f) { return kSubblock / f.group * f.vector; }
+size_t span_h(const DepthwiseShape& s) { return (size_t(s.kernel_h) - 1) * s.dilation_h + 1; }
+size_t span_w(const DepthwiseShape& s) { return (size_t(s.kernel_w) - 1) * s.dilation_w + 1; }
+bool has_runs(const DepthwiseShape& s) { return s.kernel_w == 3 && s.dilation_w == 1; }  // of three columns
+
+// Outputs of a row whose inputs are spread at once: whole tiles whose ring fills half of a first-level cache.
+size_t piece_outputs(const DepthwiseShape& s, const Kernel* kernel, const DepthwiseInt8Format& f) {
+  const size_t fit = machine_for(kernel->isa).l1 / 2 / (span_h(s) * pixel_bytes(f)), most = fit > span_w(s) ? (fit - span_w(s)) / s.stride_w + 1 : 1;
+  return min(max(most / kernel->nr, 1) * kernel->nr, s.out_w);
+}
+size_t columns_under(const DepthwiseShape& s, size_t outputs) { return (outputs - 1) * s.stride_w + span_w(s); }
+size_t taps_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return round_up(vectors_of(s, f) * sizeof(size_t), 64); }
+size_t worker_bytes(const DepthwiseShape& s, const Kernel* kernel, const DepthwiseInt8Format& f) {
+  return s.out_w ? taps_bytes(s, f) + 64 + span_h(s) * columns_under(s, piece_outputs(s, kernel, f)) * pixel_bytes(f) : 0;
+}
+
+struct Run {
+  const DepthwiseShape* s;
+  const Kernel* kernel;
+  DepthwiseInt8Format f;
+  const char* packed;
+  const uint8_t* in;
+  uint8_t* out;
+  char* workspace;
+  size_t blocks, bands, pieces, worker_bytes;
+  uint8_t flip, padding;
+  DepthwiseInt8Tile tile;  // what all have in common
+};
+
+// A block of channels of output rows [y0, y1).
+void band(const Run& r, const uint8_t* image, uint8_t* out, size_t block, size_t y0, size_t y1, char* space) {
+  const DepthwiseShape& s = *r.s;
+  const DepthwiseInt8Table& table = table_of(r.kernel);
+  const size_t pixel = pixel_bytes(r.f), ring = span_h(s), words = words_of(r.f), most = piece_outputs(s, r.kernel, r.f), first = block * r.f.vector, bytes = block_bytes(s, r.f);
+  auto* taps = reinterpret_cast<size_t*>(space);
+  const auto* line = reinterpret_cast<const uint8_t*>(space + taps_bytes(s, r.f));
+  auto* rows = reinterpret_cast<uint8_t*>(space + taps_bytes(s, r.f) + 64);
+  DepthwiseInt8Tile t = r.tile;
+  t.columns = rows;
+  t.taps = taps;
+  t.w = r.packed + block * bytes;
+  t.fits = r.packed[(block + 1) * bytes - 64];
+  t.positive = r.packed[(block + 1) * bytes - 64] == 3 && t.zero_point == -128;
+  const uint8_t* row;
+  size_t step;
+  DepthwiseInt8Columns c = {&row, &step, 1, 0, 0, 0, 0, r.f.vector, {}, r.flip, r.padding, nullptr};
+  for (size_t x0 = 0; x0 < s.out_w; x0 += most) {
+    t.outputs = min(most, s.out_w - x0);
+    const size_t columns = columns_under(s, t.outputs), left = x0 * s.stride_w, end = left + columns, inside = s.in_w + s.pad_left;
+    const size_t before = min(left < s.pad_left ? s.pad_left - left : 0, columns), after = min(end > inside ? end - inside : 0, columns - before);
+    for (size_t y = y0, filled = 0; y < y1; ++y) {
+      const size_t top = y * s.stride_h;
+      for (size_t p = max(filled, top); p < top + ring; ++p) {
+        const bool is_inside = p >= s.pad_top && p - s.pad_top < s.in_h;
+        c.before = before; c.after = after; c.columns = columns - before - after;
+        row = is_inside && c.columns ? image + (p - s.pad_top) * s.in_row + (left + before - s.pad_left) * s.in_pixel + first : line;
+        step = is_inside ? s.in_pixel : 0;
+        c.to = rows + p % ring * columns * pixel;
+        table.interleave[0](c);
+      }
+      filled = top + ring;
+      size_t n = 0;
+      for (size_t ky = 0; ky < s.kernel_h; ++ky)
+        for (size_t d = 0; d < words; ++d)
+          for (size_t kx = 0; kx < (has_runs(s) ? 1 : s.kernel_w); ++kx) taps[n++] = (top + ky * s.dilation_h) % ring * columns * pixel + kx * s.dilation_w * pixel + d * r.f.vector;
+      t.groups = n;
+      t.out = out + y * s.out_row + x0 * s.out_pixel + first;
+      table.run[s.stride_w - 1](t);
+    }
+  }
+}
+
+void task(void* arg, size_t index, uint32_t worker) {
+  const Run& r = *static_cast<const Run*>(arg);
+  const DepthwiseShape& s = *r.s;
+  note_use(r.kernel);
+  char* space = r.workspace + worker * r.worker_bytes;
+  memset(space + taps_bytes(s, r.f), r.padding ^ r.flip, 64);
+  const size_t units = s.batch * r.bands * r.blocks, from = piece_begin(units, r.pieces, index), to = piece_begin(units, r.pieces, index + 1);
+  for (size_t u = from; u < to; ++u) {
+    const size_t block = u % r.blocks, i = u / r.blocks % r.bands, image = u / r.blocks / r.bands;
+    band(r, r.in + image * s.in_batch, r.out + image * s.out_batch, block, piece_begin(s.out_h, r.bands, i), piece_begin(s.out_h, r.bands, i + 1), space);
+  }
+}
+
+// A ring under a tile stays close, and sums stay in 32 bits.
+bool is_small(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
+  size_t ring = 0, rows = 0, columns = 0, terms = 0;
+  return mul(s.kernel_h - 1, s.dilation_h, rows) && mul(s.kernel_w - 1, s.dilation_w, columns) && mul(rows + 1, columns + 14, ring) && mul(ring, pixel_bytes(f), ring) && ring <= kMostRing &&
+         mul(s.kernel_h, s.kernel_w, terms) && terms * f.per_group <= 65536;
+}
+
+}  // namespace
+
+DepthwiseInt8Format grouped_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element) {
+  const DepthwiseShape& s = window;
+  struct Best {
+    size_t channels;
+    const Kernel* kernel;
+  } best = {s.channels, nullptr};
+  if ((s.group != 4 && s.group != 8 && s.group != 16) || s.channels % kSubblock || s.stride_w > 2 || s.multiplier != 1) return {};
+  each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, kGroupedInt8, [](const Kernel* k, void* arg) {
+    auto& b = *static_cast<Best*>(arg);
+    if (b.channels % k->vector == 0 && (!b.kernel || (b.kernel->isa == k->isa && k->vector > b.kernel->vector))) b.kernel = k;
+  }, &best, element);
+  if (!best.kernel) return {};
+  const DepthwiseInt8Table& table = table_of(best.kernel);
+  const DepthwiseInt8Format f = {best.kernel->vector, table.group, 1, table.takes_unsigned, 0, uint16_t(s.group)};
+  return is_small(s, f) ? f : DepthwiseInt8Format{};
+}
+
+size_t grouped_int8_packed_bytes(const DepthwiseShape& window, DepthwiseInt8Format f) {
+  const DepthwiseShape& s = window;
+  size_t bytes = 0;
+  const bool sane = (f.group == 2 || f.group == 4) && (f.per_group == 4 || f.per_group == 8 || f.per_group == 16) && f.rows == 1 && f.vector % kSubblock == 0 && s.channels % f.vector == 0 && s.stride_w <= 2 && is_small(s, f);
+  if (!sane || !mul(block_bytes(s, f), s.channels / f.vector, bytes)) return 0;
+  return bytes;
+}
+
+void grouped_int8_pack(const DepthwiseShape& window, DepthwiseInt8Format f, Element element, int32_t zero_point, const int8_t* weights, size_t stride_o, size_t stride_i, size_t stride_ky,
+                       size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
+  const DepthwiseShape& s = window;
+  const size_t terms = vectors_of(s, f), lanes = f.vector / 4, bytes = block_bytes(s, f), words = words_of(f);
+  // As depthwise_int8_pack() has it: kernels see q ^ 0x80 where the type is not theirs.
+  const int32_t zero = zero_point + (f.takes_unsigned ? element == Element::s8 ? 128 : 0 : element == Element::u8 ? -128 : 0);
+  memset(packed, 0, bytes * (s.channels / f.vector));
+  for (size_t b = 0; b < s.channels / f.vector; ++b) {
+    char* to = static_cast<char*>(packed) + b * bytes;
+    char* offsets = to + 4 * terms * f.vector;
+    char* scales = offsets + 4 * f.vector;
+    bool fits = true, small = true;
+    for (size_t v = 0; v < 4; ++v)
+      for (size_t e = 0; e < lanes; ++e) {
+        const size_t c = b * f.vector + depthwise_int8_channel(lanes, v, e);
+        uint32_t sum = 0;
+        double most = bias ? fabs(double(bias[c])) : 0;
+        for (size_t ky = 0; ky < s.kernel_h; ++ky)
+          for (size_t kx = 0; kx < s.kernel_w; ++kx)
+            for (size_t i = 0; i < f.per_group; ++i) {
+              const int8_t value = weights[c * stride_o + i * stride_i + ky * stride_ky + kx * stride_kx];
+              sum += uint32_t(int32_t(value));
+              most += 255 * fabs(double(value));
+              char* vector = to + ((v / 2 * terms + (ky * words + i / f.group) * s.kernel_w + kx) * 2 + v % 2) * f.vector;
+              const int16_t wide = value;
+              if (f.group == 4) vector[e * 4 + i % 4] = char(value);
+              else memcpy(vector + (e * 2 + i % 2) * 2, &wide, 2);
+            }
+        const uint32_t offset = (bias ? uint32_t(bias[c]) : 0) - uint32_t(zero) * sum;
+        memcpy(offsets + (v * lanes + e) * 4, &offset, 4);
+        float by;
+        memcpy(&by, static_cast<const char*>(scale) + c * 4, 4);
+        memcpy(scales + (v * lanes + e) * 4, &by, 4);
+        if (f.rounding) memcpy(scales + 4 * f.vector + (v * lanes + e) * 4, &shift[c], 4);
+        small = small && most < 8388608;
+        fits = fits && most < 2147483000.0 && most * double(by) < 2147483000.0;  // 2^31 less more than two roundings to f32
+      }
+    to[bytes - 64] = char(fits + 2 * (fits && small));
+  }
+}
+
+bool grouped_int8_fixed_fit(const DepthwiseShape& window, DepthwiseInt8Format f, const void* packed) {
+  for (size_t b = 0; b < window.channels / f.vector; ++b) {
+    const auto* multipliers = reinterpret_cast<const int32_t*>(static_cast<const char*>(packed) + b * block_bytes(window, f) + (vectors_of(window, f) + 1) * 4 * f.vector);
+    if (!are_fixed_scales(multipliers, multipliers + f.vector, f.vector)) return false;
+  }
+  return true;
+}
+
+size_t grouped_int8_workspace(const DepthwiseShape& s, const Kernel* kernel, DepthwiseInt8Format f, uint32_t concurrency) { return mul_sat(worker_bytes(s, kernel, f), concurrency); }
+
+void grouped_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kernel* kernel, DepthwiseInt8Format f, const void* packed, int32_t zero_point, const Requantize& to, Element result,
+                      const void* in, void* out, void* workspace) {
+  if (!s.batch || !s.out_h || !s.out_w) return;
+  Run r = {};
+  r.s = &s;
+  r.kernel = kernel;
+  r.f = f;
+  r.packed = static_cast<const char*>(packed); r.in = static_cast<const uint8_t*>(in); r.out = static_cast<uint8_t*>(out); r.workspace = static_cast<char*>(workspace);
+  r.flip = (kernel->element == Element::s8) == bool(f.takes_unsigned) ? 0x80 : 0;
+  r.padding = uint8_t(uint8_t(zero_point) ^ r.flip);
+  DepthwiseInt8Tile& t = r.tile;
+  const int32_t less = result == Element::u8 ? 128 : 0;
+  t.kernel_w = has_runs(s) ? 3 : 1;
+  t.rows = 1;
+  t.channels = f.vector;
+  t.layout.pixels = 1;
+  t.layout.group = f.per_group == 4 ? words_of(f) * f.vector : 0;
+  t.layout.column = size_t(8) / f.per_group * words_of(f) * f.vector;
+  t.high = to.high;
+  t.low = int16_t(int32_t(to.low) + to.zero_point - less);
+  t.top = int8_t(int32_t(to.high) + to.zero_point - less);
+  t.is_bounded = t.low > -128 || t.top < 127;
+  t.zero_point = int16_t(to.zero_point - less);
+  t.rounding = uint8_t(f.rounding);
+  t.flip = result == Element::u8 ? 0x80 : 0;
+  t.out_pixel = s.out_pixel;
+  r.blocks = s.channels / f.vector;
+  // Whole columns of the image, which spread each row once, unless there are too few for the workers.
+  r.bands = args.concurrency() > 1 ? min(ceil_div(4 * size_t(args.concurrency()), s.batch * r.blocks), s.out_h) : 1;
+  r.worker_bytes = worker_bytes(s, kernel, f);
+  const size_t units = s.batch * r.blocks * r.bands;
+  const double each = double(f.vector) / 64 * (double(vectors_of(s, f)) * 4 * (f.group == 4 ? 1 : 2) / 2 + 20);  // cycles of an output: products at two ports, its end, spreading
+  r.pieces = pieces_for(args, units, each * double(s.out_h) * double(s.out_w) / double(r.bands));
+  parallel(args, r.pieces, task, &r);
+}
+
+}  // namespace skua
