@@ -78,10 +78,10 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t block, size_t
         table.interleave[0](c);
       }
       filled = top + ring;
-      size_t n = 0;
-      for (size_t ky = 0; ky < s.kernel_h; ++ky)
+      size_t n = 0, slot = top % ring;  // of the row under the first taps
+      for (size_t ky = 0; ky < s.kernel_h; ++ky, slot = slot + s.dilation_h < ring ? slot + s.dilation_h : slot + s.dilation_h - ring)
         for (size_t d = 0; d < words; ++d)
-          for (size_t kx = 0; kx < (has_runs(s) ? 1 : s.kernel_w); ++kx) taps[n++] = (top + ky * s.dilation_h) % ring * columns * pixel + kx * s.dilation_w * pixel + d * r.f.vector;
+          for (size_t kx = 0; kx < (has_runs(s) ? 1 : s.kernel_w); ++kx) taps[n++] = slot * columns * pixel + kx * s.dilation_w * pixel + d * r.f.vector;
       t.groups = n;
       t.out = out + y * s.out_row + x0 * s.out_pixel + first;
       table.run[s.stride_w - 1](t);

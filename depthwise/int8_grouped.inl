@@ -53,12 +53,13 @@ template <class B, int RW, Known KNOWN, int K, int S> SKUA_INL void grouped_tile
   const uint8_t* w = static_cast<const uint8_t*>(t.w);
   const uint8_t* offset = w + 4 * runs * K * L;
   const float* scale = reinterpret_cast<const float*>(offset + 4 * L);
-  using Half = decltype(half_of<B, KNOWN>(scaled_sum<B, KNOWN>(start_of<B, KNOWN>(B::load(w)), scale, t), scaled_sum<B, KNOWN>(start_of<B, KNOWN>(B::load(w)), scale, t), t));
+  using Scaled = decltype(B::scaled(B::start(B::load(w)), scale, 0));
+  using Half = decltype(B::half(Scaled(), Scaled(), 0, 0));
   Half halves[RW][2];
   SKUA_UNROLL for (int h = 0; h < 2; ++h) {
-    typename B::Sum sum[2][RW];
+    typename B::Sum sum[2][1][RW];
     SKUA_UNROLL for (int i = 0; i < 2; ++i)
-      SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[i][x] = start_of<B, KNOWN>(B::load(offset + (2 * h + i) * L));
+      SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[i][0][x] = start_of<B, KNOWN>(B::load(offset + (2 * h + i) * L));
     const uint8_t *first = columns + size_t(h) * t.layout.column, *second = first + t.layout.group;
     for (size_t r = 0; r < runs; ++r, w += 2 * K * L) {
       const uint8_t* p[2] = {first + t.taps[r], second + t.taps[r]};
@@ -68,11 +69,16 @@ template <class B, int RW, Known KNOWN, int K, int S> SKUA_INL void grouped_tile
         SKUA_UNROLL for (int i = 0; i < 2; ++i) {
           const typename B::I pixel = B::load(p[i] + j * spread_bytes<B>);
           SKUA_UNROLL for (int k = 0; k < K; ++k)
-            if (j >= k && (j - k) % S == 0 && (j - k) / S < RW) B::dot(sum[i][(j - k) / S], pixel, weights[i][k]);
+            if (j >= k && (j - k) % S == 0 && (j - k) / S < RW) B::dot(sum[i][0][(j - k) / S], pixel, weights[i][k]);
         }
     }
-    SKUA_UNROLL for (int x = 0; x < RW; ++x)
-      halves[x][h] = half_of<B, KNOWN>(scaled_sum<B, KNOWN>(sum[0][x], scale + 2 * h * (L / 4), t), scaled_sum<B, KNOWN>(sum[1][x], scale + (2 * h + 1) * (L / 4), t), t);
+    Scaled scaled[1][RW][2];
+    SKUA_UNROLL for (int i = 0; i < 2; ++i) {
+      const float* by = scale + (2 * h + i) * (L / 4);
+      if constexpr (KNOWN == kFixed) fix<B, 1, RW>(sum[i], by, t, scaled, i);
+      else SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[0][x][i] = scaled_sum<B, KNOWN>(sum[i][0][x], by, t);
+    }
+    SKUA_UNROLL for (int x = 0; x < RW; ++x) halves[x][h] = half_of<B, KNOWN>(scaled[0][x][0], scaled[0][x][1], t);
   }
   SKUA_UNROLL for (int x = 0; x < RW; ++x) B::store(out + size_t(x) * t.out_pixel, whole_of<B, KNOWN>(halves[x][0], halves[x][1], t));
 }

@@ -221,7 +221,12 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
   t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
   t.low = g.activation.low; t.high = g.activation.high;
   if (table_of(g.tile).bytes) {
+    static constexpr GemmSegment whole = {0, 0};
     set_columns(g, size_t(first), t);
+    t.segments = &whole;
+    t.segment_count = 1;
+    t.ahead = 0;
+    t.ldb = round_up(t.n, g.format.vector) * g.format.kr;  // of one panel
     if (table_of(g.tile).flip_rows) {
       table_of(g.tile).flip_rows(1, g.k, a, 0, g.scratch, 0);
       a = g.scratch;

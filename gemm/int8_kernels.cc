@@ -195,15 +195,12 @@ template <class T, int NV, int v = NV> SKUA_INL void row_of(const GemmTile& t, s
   if constexpr (v > 1) row_of<T, NV, v - 1>(t, vectors);
 }
 template <class T, int NV> void panels(const GemmTile& t) {
-  const GemmSegment whole = {0, 0};
+  if (t.n <= size_t(NV * L)) return row_of<T, NV>(t, (t.n + L - 1) / L);  // a copy of what was just written waits for it
   GemmTile one = t;
   void* c = t.c[0];
   one.c = &c;
   const void* residual = t.residual ? t.residual[0] : nullptr;
   if (residual) one.residual = &residual;
-  one.segments = &whole;
-  one.segment_count = 1;
-  one.ahead = 0;
   for (size_t first = 0; first < t.n; first += size_t(NV * L)) {
     one.n = t.n - first < size_t(NV * L) ? t.n - first : size_t(NV * L);
     const size_t vectors = (one.n + L - 1) / L;
