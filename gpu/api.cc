@@ -137,7 +137,7 @@ skua_status skua_device_buffer_create(skua_context* context, size_t size, skua_d
   SKUA_TRY(need_alive(call, context->gpu));
   const uint64_t most = context->gpu->about.buffer_bytes;
   if (most && size > most) return fail(SKUA_STATUS_OUT_OF_MEMORY, "%s: size is %zu, a buffer of this device has %llu bytes at most", call, size, static_cast<unsigned long long>(most));
-  return context->gpu->api->buffer_create(context->gpu, size, out);
+  return context->gpu->api->buffer_create(context->gpu, size, Texels::none, out);
 }
 
 skua_status skua_device_buffer_import(skua_context* context, uint64_t native_handle, size_t offset, size_t size, skua_device_buffer** out) {

@@ -37,7 +37,7 @@ skua_status unary_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) 
 }
 
 // ---- convert: factors, then the zero points of both sides in one word each --------------------------------------------------------------
-int32_t type_code(uint32_t type) { return type == SKUA_DTYPE_F16 ? 1 : type == SKUA_DTYPE_F32 ? 2 : type == SKUA_DTYPE_U8 ? 3 : 0; }
+int32_t type_code(uint32_t type) { return type == SKUA_DTYPE_F16 ? 1 : type == SKUA_DTYPE_F32 ? 2 : type == SKUA_DTYPE_U8 ? 3 : type == SKUA_DTYPE_BF16 ? 4 : 0; }
 NestKernel convert_kernel(const skua_op* op) {
   const Config& c = op_of(op).config;
   const KernelText* const texts = convert_bytes_texts.texts;
@@ -94,10 +94,6 @@ const OpClass binary_class = {"binary", 86, sizeof(BinaryOp), sizeof(NestPlan), 
 }  // namespace
 
 skua_status create_convert_bytes(const skua_context* ctx, const skua_convert_desc& d, skua_op** out) {
-  for (int i = 0; i < 2; ++i) {  // f16 is read and written as words
-    const skua_dtype type = i ? d.output_type : d.input_type;
-    if (!is_bytes(type) && type != SKUA_DTYPE_F16) SKUA_TRY(need_gpu_type(ctx, "convert", i ? "output_type" : "input_type", type));
-  }
   const size_t n = max(d.channels, 1), second = round_up(n, 4);
   skua_op* base = nullptr;
   SKUA_TRY(new_op(convert_class, ctx, 1, 1, 2 * second * sizeof(float), &base));

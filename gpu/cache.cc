@@ -185,7 +185,7 @@ CacheKey cache_key(const void* data, size_t size, CacheKey seed) { return {hash(
 
 CacheKey cache_key(const ProgramKey& key, bool spirv) {
   const KernelText& t = *key.text;
-  CacheKey k = spirv ? cache_key(t.spirv, t.spirv_bytes) : cache_key(t.source, strlen(t.source));
+  CacheKey k = spirv ? cache_key(t.spirv, t.spirv_bytes) : cache_key(t.source, strlen(t.source), cache_key(kernel_prelude, strlen(kernel_prelude)));
   k = cache_key(t.options, strlen(t.options), k);
   k = cache_key(key.local, sizeof key.local, k);
   return cache_key(key.constants, sizeof key.constants, k);

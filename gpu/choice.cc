@@ -65,6 +65,14 @@ ProductChoice choose_product(const Description& d, const ProductSize& s) {
 
 bool choose_half(const Description& d, const ProductSize& s, ProductKind kind) { return s.half && s.vectors && d.f16_arithmetic && (kind == kRows4 || kind == kRows8); }
 
+// What the field found: phones of these two families read weights faster as textures, whose cache is apart from that of buffers and that threads share; elsewhere one cache serves both.
+StorageChoice choose_storage(const Description& d, size_t texels) {
+  const bool textures = d.vendor == Vendor::adreno || d.vendor == Vendor::powervr;
+  if (texels == 0 || texels > d.texels) return {Storage::buffer, false, textures ? "more texels than the device takes of a buffer" : "one cache serves buffers and textures"};
+  if (textures) return {Storage::image, true, "textures have a cache of their own"};
+  return {Storage::buffer, true, "one cache serves buffers and textures"};
+}
+
 const char* winograd_form_name(WinogradForm form) { return form == WinogradForm::f4x4 ? "winograd_f4x4" : form == WinogradForm::f2x2 ? "winograd_f2x2" : "none"; }
 
 // Time in operations that the device could do meanwhile. Directly an output costs 2 * 9 * in * out, by Winograd 2 * p * in * out with p products for each output and pair of channels (36 for 16,

@@ -21,6 +21,15 @@ struct WorkGroup {
   uint16_t local[3];
 };
 
+// Where constant weights are read: as vectors of their buffer, or as texels of it, through the caches of textures.
+enum class Storage : uint8_t { buffer, image };
+struct StorageChoice {
+  Storage first;
+  bool both;        // the device can make an image of so many texels
+  const char* why;
+};
+StorageChoice choose_storage(const Description& d, size_t texels);
+
 struct ProductChoice {
   uint8_t order[kProductKinds];  // the best first; `count` of them can be used
   uint8_t count;

@@ -55,7 +55,7 @@ skua_status open(skua_op* base) {
   for (int f = 1; f <= 2; ++f) {
     if (!(c.packed >> f & 1)) continue;
     const size_t bytes = winograd_weights(WinogradForm(f), c.in_channels, c.out_channels) * sizeof(float);
-    SKUA_TRY(upload(&op, from, bytes, &op.winograd_there[f]));
+    SKUA_TRY(upload(&op, from, bytes, &op.winograd_there[f], Texels::f32));
     from += bytes;
   }
   return SKUA_STATUS_OK;
@@ -110,8 +110,14 @@ skua_status choose_depthwise(const skua_op* base, bool vectors, Chosen& chosen) 
   if (bytes(c)) return choose(base, {&depthwise_bytes_texts.texts[vectors ? depthwise_bytes_s8_v4 : depthwise_bytes_s8_v1], {group.local[0], group.local[1], group.local[2]}, {result_code(result_of(base))}}, chosen);
   const ProductSize size = {1, c.out_channels, size_t(c.kernel_h) * c.kernel_w, 1, vectors, true, true, false, c.numerics == SKUA_NUMERICS_FAST && Element(c.element) == Element::f16};
   const bool half = size.k <= 64 && choose_half(base->ctx->gpu->about, size, kRows4);
-  const KernelText& text = half ? depthwise_texts.texts[depthwise_f16_h4] : text_of(depthwise_texts, vectors ? depthwise_f32_v4 : depthwise_f32_v1, 2, skua_dtype(c.element));
-  return choose(base, {&text, {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.residual, c.has_bias}}, chosen);
+  const KernelText* text = half ? &depthwise_texts.texts[depthwise_f16_h4] : &text_of(depthwise_texts, vectors ? depthwise_f32_v4 : depthwise_f32_v1, depthwise_f16_v4 - depthwise_f32_v4, skua_dtype(c.element));
+  if (vectors && !half && has_texels(static_cast<const Op*>(base)->weights_there)) {
+    const KernelText* const image = image_of(depthwise_texts, text);
+    const char* const filter = base->ctx->filter;
+    const bool asked = filter[0] && glob_match(filter, image->names[base->ctx->gpu->api->number]) && !glob_match(filter, text->names[base->ctx->gpu->api->number]);
+    if (asked || choose_storage(base->ctx->gpu->about, 1).first == Storage::image) text = image;
+  }
+  return choose(base, {text, {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.residual, c.has_bias}}, chosen);
 }
 
 skua_status finish(const skua_op* base, skua_plan* out) {
@@ -137,6 +143,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.transposed = c.transposed;
   g.constant = true;
   g.bias = c.has_bias;
+  g.texels = has_texels(static_cast<const Op*>(base)->weights_there);
   g.element = Element(c.element);
   g.half = c.numerics == SKUA_NUMERICS_FAST;
   g.q = static_cast<const Op*>(base)->q;
@@ -149,7 +156,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   const WinogradForm form = winograd_for(base->ctx, {s.batch, s.out_h, s.out_w, s.in_channels, s.out_channels}, c.packed);
   if (form != WinogradForm::none && !out->choice.skip()) {
     p.algorithm = winograd_form_name(form);
-    p.layer = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, g.element, p.in, p.out, p.residual, c.residual, c.has_bias != 0, g.activation};
+    p.layer = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, g.element, p.in, p.out, p.residual, c.residual, c.has_bias != 0, has_texels(static_cast<const Op*>(base)->winograd_there[int(form)]), g.activation};
     SKUA_TRY(make_winograd(base, form, p.layer, p.winograd));
     p.text = p.winograd.multiply.text;
     return SKUA_STATUS_OK;
@@ -194,6 +201,7 @@ skua_status record_depthwise(const RecordArgs& args) {
     vectors = false;
     SKUA_TRY(choose_depthwise(args.plan->op, false, chosen));  // rare: compiled now
   }
+  l.dispatch.bindings[1].texels = chosen.text->by_texels;
   const int32_t v = vectors ? 4 : 1, channels = int32_t(c.out_channels) / v;
   l.add(channels); l.add(int32_t(c.out_channels / c.in_channels));
   l.add(int32_t(s.out_w)); l.add(int32_t(s.out_h)); l.add(int32_t(s.in_w)); l.add(int32_t(s.in_h));
@@ -236,6 +244,7 @@ void explain(const skua_plan* plan, Text& text) {
   if (p.winograd.form != WinogradForm::none) explain_winograd(plan->op, p.winograd, text);
   else if (p.step.text) explain_product(plan->op, p.product, p.step, text);
   else if (p.chosen.text) text.add("  work-group %ux%ux%u%s\n", p.chosen.local[0], p.chosen.local[1], p.chosen.local[2], strstr(p.chosen.text->name, "_h4") ? "; sums f16: numerics is FAST" : "");
+  if (p.chosen.text && p.chosen.text->has_texels) explain_storage(plan->op, *p.chosen.text, has_texels(op_of(plan).weights_there), text);
 }
 
 const OpClass conv2d_class = {"conv2d", 81, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, nullptr, explain, nullptr, record, close};
@@ -290,7 +299,6 @@ skua_status create_conv_bytes(const skua_context* ctx, const ConvConfig& given, 
   constexpr uint64_t kMaxDepth = 65536;  // sums of more terms could pass 2^31
   const OpClass& cls = given.transposed ? conv2d_transpose_class : conv2d_class;
   if (!weights) return SKUA_INVALID("%s: weights is NULL", cls.name);
-  if (!is_int8(Element(result)) && Element(result) != Element::f16) SKUA_TRY(need_gpu_type(ctx, cls.name, "output_type", result));  // f16 is written as words
   ConvConfig c = given;
   c.has_bias = bias != nullptr;
   const size_t depth = c.in_channels / c.groups, group = c.out_channels / groups_of(c), columns = columns_of(c), words = round_up(depth, 4);

@@ -26,6 +26,7 @@ struct Description {
   uint32_t subgroup;                        // threads that run in step; 0 = not known
   bool subgroup_sums;                       // with instructions that add up, or compare, what each has
   uint64_t buffer_bytes, binding_bytes;     // largest buffer; largest range that a kernel sees of one
+  uint64_t texels;                          // of a buffer that is read through the texture path, at most; 0 = none is
   uint32_t offset_alignment;                // of a binding, bytes
   bool f16_storage, f16_arithmetic, integer_dot, unified_memory;
   bool f16_rounding, f16_preserve;          // the driver can be told to round f32 to f16 to nearest even (else kernels do), and to keep its smallest values
@@ -43,12 +44,15 @@ struct KernelText {
   const char* family;     // "unary": the body
   const char* why;        // one sentence
   skua_dtype type;        // of the feature maps in memory
-  const char* source;     // OpenCL C: prelude and body
+  const char* source;     // OpenCL C: the body, which follows kernel_prelude
   const char* options;    // "-DSTORE16=1 -DV=4"
   const uint32_t* spirv;  // packed (embed_spirv.cmake). NULL: this build has no Vulkan backend
   size_t spirv_bytes;     // of the packed
   mutable uint64_t calls[2];  // recorded on OpenCL and Vulkan (SKUA_COUNT_CALLS)
+  bool has_texels = false;    // its SPIR-V has the binding of texels
+  bool by_texels = false;     // and reads it: the binding that a Dispatch says
 };
+extern const char kernel_prelude[];  // OpenCL C that stands before every source
 // All kernels of one body: `extern const KernelTexts unary_texts;`. A program links those of its operators only.
 struct KernelTexts {
   const KernelText* texts;
@@ -84,7 +88,11 @@ struct Binding {
   // The kernel finds the range by its argument of this number, in units of so many bytes from the start of the buffer (unit 0: it has no such argument, and its range is the buffer). No bytes: the kernel has the binding and does not use it.
   // A backend may bind a window that holds the range instead of the buffer, and lower the argument: what ends beyond the largest binding is reached that way.
   uint8_t argument = 0, unit = 0;
+  bool texels = false;  // the kernel reads the buffer by its texels; one binding of a dispatch at most
 };
+
+// What a buffer also holds for kernels that read it through the texture path: vectors of four of a type, widened to f32.
+enum class Texels : uint8_t { none, f32, f16 };
 
 struct Dispatch {
   const Program* program;
@@ -105,7 +113,7 @@ struct Api {
   skua_status (*open)(const skua_context* ctx, const skua_context_options& options, Device** out);  // options.device.index, or the caller's objects
   void (*close)(Device* device);
 
-  skua_status (*buffer_create)(Device* device, size_t size, skua_device_buffer** out);
+  skua_status (*buffer_create)(Device* device, size_t size, Texels texels, skua_device_buffer** out);  // without texels where the driver makes none
   skua_status (*buffer_import)(Device* device, uint64_t handle, size_t offset, size_t size, skua_device_buffer** out);
   void (*buffer_destroy)(skua_device_buffer* buffer);  // streams keep what they recorded until they are done with it
   skua_status (*buffer_write)(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);  // done when it returns
@@ -140,6 +148,7 @@ struct skua_device_buffer {
   // Of an imported one: the driver's object that it is a part of, and where. Two may be parts of one.
   uint64_t whole;
   size_t begin;
+  skua::gpu::Texels texels;
   void* mapped_at;  // atomic: what the caller has of it; NULL: not mapped; the buffer itself: about to be, or not any more
 };
 struct skua_stream {

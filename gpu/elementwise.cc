@@ -1,4 +1,4 @@
-// Unary operators, conversions between f32 and f16, binary operators and select on GPUs.
+// Unary operators, conversions between floats, binary operators and select on GPUs.
 #include "core/quantize.h"
 #include "gpu/maps.h"
 #include "gpu/nest.h"
@@ -47,9 +47,10 @@ struct ConvertOp : skua_op {
 NestKernel convert_kernel(const skua_op* op) {
   const ConvertConfig& c = static_cast<const ConvertOp*>(op)->config;
   const KernelText* const texts = convert_texts.texts;
-  if (c.from == c.to) return {&text_of(copy_texts, copy_f32_v1, 2, skua_dtype(c.to)), &text_of(copy_texts, copy_f32_v4, 2, skua_dtype(c.to)), 2, 0, {}, {}, 1};
-  const bool narrow = c.to == SKUA_DTYPE_F16;
-  return {texts + (narrow ? convert_f16_to1 : convert_f16_from1), texts + (narrow ? convert_f16_to4 : convert_f16_from4), 2, 0, {}, {}, 0};
+  if (c.from == c.to) return {&copy_text(1, skua_dtype(c.to)), &copy_text(4, skua_dtype(c.to)), 2, 0, {}, {}, 1};
+  const bool narrow = c.from == SKUA_DTYPE_F32;
+  const KernelText* const type = texts + ((narrow ? c.to : c.from) == SKUA_DTYPE_F16 ? convert_f16_to1 : convert_bf16_to1) - convert_f16_to1;
+  return {type + (narrow ? convert_f16_to1 : convert_f16_from1), type + (narrow ? convert_f16_to4 : convert_f16_from4), 2, 0, {}, {}, 0};
 }
 
 skua_status convert_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) {
@@ -112,6 +113,7 @@ skua_status create_convert(skua_context* context, const skua_convert_desc& d, sk
   if (is_int8(Element(d.input_type)) || is_int8(Element(d.output_type))) return create_convert_bytes(context, d, out);
   SKUA_TRY(need_gpu_type(context, "convert", "input_type", d.input_type));
   SKUA_TRY(need_gpu_type(context, "convert", "output_type", d.output_type));
+  if (d.input_type != d.output_type && d.input_type != SKUA_DTYPE_F32 && d.output_type != SKUA_DTYPE_F32) return create_convert_bytes(context, d, out);  // its kernel reads all types
   skua_op* op = nullptr;
   SKUA_TRY(new_op(convert_class, context, 1, 1, 0, &op));
   static_cast<ConvertOp*>(op)->config = {uint32_t(d.input_type), uint32_t(d.output_type)};

@@ -69,6 +69,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   Product& g = p.product;
   g.constant = c.constant_b;
   g.bias = c.has_bias;
+  g.texels = has_texels(static_cast<const Op*>(base)->weights_there);
   g.element = c.a_type;
   g.half = c.numerics == SKUA_NUMERICS_FAST;
   if (is_int8(c.a_type)) g.q = {c.c_type, c.b_type, c.q.a_zero, c.q.b_zero, c.q.zero, c.q.low, c.q.high, c.q.scale};
@@ -151,7 +152,6 @@ skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const 
 
 skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to, const void* b, const int32_t* bias, skua_op** out) {
   const Element result = Element(d.c_type);
-  if (!is_int8(result) && result != Element::f16) SKUA_TRY(need_gpu_type(ctx, "gemm", "c_type", d.c_type));  // f16 is written as words
   GemmConfig c;
   memset(&c, 0, sizeof c);
   c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;

@@ -16,9 +16,10 @@ skua_status choose(const skua_op* op, const ProgramKey& key, Chosen& chosen) {
 skua_status need_gpu_type(const skua_context* ctx, const char* op, const char* field, skua_dtype type) {
   if (type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
   const Description& about = ctx->gpu->about;
-  if (type == SKUA_DTYPE_F16 && !about.f16_storage) return SKUA_UNSUPPORTED_("%s: %s is f16, which %s cannot store on %s", op, field, ctx->gpu->api->name, about.info.name);
-  if (type == SKUA_DTYPE_F16) return need_float(op, field, type);
-  return SKUA_UNSUPPORTED_("%s: %s is %s, which has no kernel for %s yet; it takes f32 and f16", op, field, skua_dtype_name(type), ctx->gpu->api->name);
+  const bool half = type == SKUA_DTYPE_F16 || type == SKUA_DTYPE_BF16;
+  if (half && !about.f16_storage) return SKUA_UNSUPPORTED_("%s: %s is %s, which %s cannot store on %s", op, field, skua_dtype_name(type), ctx->gpu->api->name, about.info.name);
+  if (half) return need_float(op, field, type);
+  return SKUA_UNSUPPORTED_("%s: %s is %s, which has no kernel for %s yet; it takes f32, f16 and bf16", op, field, skua_dtype_name(type), ctx->gpu->api->name);
 }
 
 skua_status need_gpu_movable(const skua_context* ctx, const char* op, const char* field, skua_dtype type) {
@@ -84,9 +85,9 @@ void free_buffer(skua_device_buffer* buffer) {
   if (buffer) buffer->device->api->buffer_destroy(buffer);
 }
 
-skua_status upload(const skua_op* op, const void* data, size_t size, skua_device_buffer** out) {
+skua_status upload(const skua_op* op, const void* data, size_t size, skua_device_buffer** out, Texels texels) {
   Device* const device = op->ctx->gpu;
-  SKUA_TRY(device->api->buffer_create(device, size, out));
+  SKUA_TRY(device->api->buffer_create(device, size, texels, out));
   const skua_status s = device->api->buffer_write(*out, 0, data, size);
   if (s == SKUA_STATUS_OK) return s;
   free_buffer(*out);

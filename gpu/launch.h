@@ -11,7 +11,7 @@ namespace skua::gpu {
 skua_status choose(const skua_op* op, const ProgramKey& key, Chosen& chosen);
 
 // The entry of `first` (that of f32) for the type, of a text whose types have `variants` entries each.
-inline const KernelText& text_of(const KernelTexts& texts, int first, int variants, skua_dtype type) { return texts.texts[first + (type == SKUA_DTYPE_F16 ? variants : 0)]; }
+inline const KernelText& text_of(const KernelTexts& texts, int first, int variants, skua_dtype type) { return texts.texts[first + (type == SKUA_DTYPE_F16 ? 1 : type == SKUA_DTYPE_BF16 ? 2 : 0) * variants]; }
 
 // Threads of a work-group for kernels whose threads stand in a line.
 uint16_t line_threads(const Description& about);

@@ -136,8 +136,12 @@ NestKernel copy_kernel(skua_dtype type, CopyFrom from) {
     f16 half;
     narrow(__builtin_bit_cast(float, from.bits), half);
     from.bits = half.bits;
+  } else if (type == SKUA_DTYPE_BF16) {
+    bf16 half;
+    narrow(__builtin_bit_cast(float, from.bits), half);
+    from.bits = half.bits;
   }
-  return {&text_of(copy_texts, copy_f32_v1, 2, type), &text_of(copy_texts, copy_f32_v4, 2, type), 2, 0, {value}, {int32_t(from.bits)}, 1};
+  return {&copy_text(1, type), &copy_text(4, type), 2, 0, {value}, {int32_t(from.bits)}, 1};
 }
 
 Steps steps_of(const Nest& nest, bool one_value) {

@@ -6,6 +6,9 @@
 
 namespace skua::gpu {
 
+// Moves elements of the type, f32 or of 16 bits, by `vector` of them.
+inline const KernelText& copy_text(int vector, skua_dtype type) { return copy_texts.texts[(vector == 4 ? copy_f32_v4 : copy_f32_v1) + (type == SKUA_DTYPE_F32 ? 0 : copy_f16_v1 - copy_f32_v1)]; }
+
 // What differs between elementwise operators.
 struct NestKernel {
   const KernelText *v1, *v4;

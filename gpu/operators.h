@@ -25,6 +25,7 @@ struct WeightSteps;
 namespace skua::gpu {
 
 struct Program;
+enum class Texels : uint8_t;
 
 // A kernel with its work-group and constants: what a plan keeps.
 struct Chosen {
@@ -56,7 +57,7 @@ skua_status create_table(const skua_context* ctx, skua_dtype from, skua_dtype to
 skua_status create_binary_bytes(const skua_context* ctx, const BinaryBytesConfig& c, skua_op** out);
 
 // ---- for classes that the CPU has too: `plan` compiles, `record` records -------------------------------------------------------------
-// f32 and f16, where the build has them. Refuses others with a text that names the field.
+// f32, f16 and bf16, where the build has them. Refuses others with a text that names the field.
 skua_status need_gpu_type(const skua_context* ctx, const char* op, const char* field, skua_dtype type);
 
 skua_status need_gpu_movable(const skua_context* ctx, const char* op, const char* field, skua_dtype type);  // s8 and u8 too
@@ -94,7 +95,7 @@ skua_status record_norm(const RecordArgs& args, const NormShape& shape, const Ch
 skua_status plan_affine(skua_plan* plan, uint32_t channel);
 skua_status record_affine(const RecordArgs& args, uint32_t channel, const skua_device_buffer* factors, size_t channels);
 skua_status open_norm(const skua_context* ctx, const skua_op* op, skua_dtype type, const float* gamma, const float* beta, size_t channels, skua_device_buffer** factors);
-skua_status upload(const skua_op* op, const void* data, size_t size, skua_device_buffer** out);
+skua_status upload(const skua_op* op, const void* data, size_t size, skua_device_buffer** out, Texels texels = {});
 void free_buffer(skua_device_buffer* buffer);
 
 // Kept and reduced dimensions of a dense tensor, innermost first.

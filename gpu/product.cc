@@ -1,5 +1,7 @@
 #include "gpu/product.h"
 
+#include <stdio.h>
+
 namespace skua::gpu {
 
 // ---- weights -------------------------------------------------------------------------------------------------------------------
@@ -12,7 +14,7 @@ skua_status upload_weights(WeightedOp& op, size_t bias, Element element, size_t 
   const size_t bytes = round_up(n * element_bytes(element), 16), most = op.ctx->gpu->about.buffer_bytes;
   if (most && bytes > most) return SKUA_UNSUPPORTED_("%s: the weights have %zu bytes, a buffer of this device %zu at most", op.cls->name, bytes, most);
   if (bias) SKUA_TRY(upload(&op, from, bias_bytes(bias), &op.bias_there));
-  return n ? upload(&op, from + bias_bytes(bias), bytes, &op.weights_there) : SKUA_STATUS_OK;
+  return n ? upload(&op, from + bias_bytes(bias), bytes, &op.weights_there, texels_of(element)) : SKUA_STATUS_OK;
 }
 
 void free_weights(skua_op* base) {
@@ -21,12 +23,24 @@ void free_weights(skua_op* base) {
   free_buffer(op.bias_there);
 }
 
+const KernelText* image_of(const KernelTexts& texts, const KernelText* text) {
+  char name[64];
+  snprintf(name, sizeof name, "%s_image", text->name);
+  return find_text(texts, name);
+}
+
 template <class From, class To> static void pack(size_t n, const void* from, size_t step, void* to) {
   for (size_t i = 0; i < n; ++i) narrow(widen(static_cast<const From*>(from)[i * step]), static_cast<To*>(to)[i]);
 }
+template <class From> static void pack_as(size_t n, const void* from, size_t step, void* to, Element as) {
+  if (as == Element::f16) pack<From, f16>(n, from, step, to);
+  else if (as == Element::bf16) pack<From, bf16>(n, from, step, to);
+  else pack<From, float>(n, from, step, to);
+}
 void pack_row(size_t n, const void* from, size_t step, Element type, void* to, Element as) {
-  if (type == Element::f16) return as == Element::f16 ? pack<f16, f16>(n, from, step, to) : pack<f16, float>(n, from, step, to);
-  return as == Element::f16 ? pack<float, f16>(n, from, step, to) : pack<float, float>(n, from, step, to);
+  if (type == Element::f16) pack_as<f16>(n, from, step, to, as);
+  else if (type == Element::bf16) pack_as<bf16>(n, from, step, to, as);
+  else pack_as<float>(n, from, step, to, as);
 }
 
 int32_t pack_column(size_t depth, const int8_t* from, size_t step_k, Element type, int32_t zero, size_t columns, size_t j, int8_t* to) {
@@ -79,7 +93,8 @@ const KernelText* bytes_text_of(const Product& p, ProductKind kind, bool dot, Ve
   return pick(gemm_bytes_texts, p.constant ? gemm_bytes_s8_v1 : gemm_bytes_s8_b1);
 }
 // special: of bytes by dot, of f16 by products and sums in f16.
-const KernelText* text_of(const Product& p, ProductKind kind, bool special, Vectors& v) {
+const KernelText* text_of(const Product& p, ProductKind kind, bool special, Storage storage, Vectors& v) {
+  if (storage == Storage::image && (!p.texels || special)) return nullptr;
   if (is_int8(p.element)) return bytes_text_of(p, kind, special, v);
   const bool half = p.element == Element::f16, all = v.a && v.b && v.c;
   if (special) {
@@ -89,7 +104,8 @@ const KernelText* text_of(const Product& p, ProductKind kind, bool special, Vect
   }
   const auto pick = [&](const KernelTexts& texts, int f32, int f16, Vectors reads) -> const KernelText* {
     v = reads;
-    return &texts.texts[half ? f16 : f32];
+    const KernelText* const text = &text_of(texts, f32, f16 - f32, skua_dtype(p.element));
+    return storage == Storage::image ? image_of(texts, text) : text;
   };
   constexpr Vectors kAll = {true, true, true, false}, kB = {false, true, false, false}, kBC = {false, true, true, false}, kNone = {}, kAlongK = {true, true, false, true};
 #define SKUA_PICK(family, variant, reads) pick(family##_texts, family##_f32_##variant, family##_f16_##variant, reads)
@@ -198,18 +214,19 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
   to = {};
   if (!p.m || !p.n || !p.z) return SKUA_STATUS_OK;
   const ProductChoice choice = choose_product(device->about, size_of(p, aligned));
+  const Storage first = choose_storage(device->about, p.texels ? 1 : 0).first;
   const char* filter = op->ctx->filter;
   Vectors v = {};
   // The first that the filter names; without one, or when it names none that can serve, the best. Tuning wants them one by one.
   bool any = false;
   for (int pass = filter[0] ? 0 : 1; pass < 2 && !any; ++pass)
-    for (uint32_t i = 0; i < 2 * choice.count && !to.text; ++i) {
+    for (uint32_t i = 0; i < 4 * choice.count && !to.text; ++i) {
       v = vectors_of(p, aligned);
-      const ProductKind kind = ProductKind(choice.order[i / 2]);
-      const bool special = i % 2 == 0;
+      const ProductKind kind = ProductKind(choice.order[i / 4]);
+      const bool special = i / 2 % 2 == 0;
       // OpenCL's text of bytes takes the instruction where the compiler has it: a filter may ask for it anywhere.
       if (special && is_int8(p.element) ? !device->about.integer_dot && !(pass == 0 && device->api->number == 0) : special && !choose_half(device->about, size_of(p, aligned), kind)) continue;
-      const KernelText* text = text_of(p, kind, special, v);
+      const KernelText* text = text_of(p, kind, special, Storage(i % 2 ^ uint32_t(first)), v);
       if (!text || !text->source || (pass == 0 && !glob_match(filter, text->names[device->api->number]))) continue;
       any = true;
       if (tried && tried->skip()) continue;
@@ -253,6 +270,7 @@ skua_status record_product(const skua_plan* plan, const Product& p, const Produc
   d.program = use->program;
   for (int i = 0; i < 5; ++i) d.bindings[i] = bindings[i].buffer ? bindings[i] : Binding{bindings[4].buffer, 0, 0, false};
   d.n_bindings = 5;
+  d.bindings[1].texels = use->text->by_texels;
   memcpy(d.arguments, use->arguments, sizeof use->arguments);
   d.n_arguments = use->n_arguments;
   const uint8_t(&place)[4] = p.conv ? kConvOffsets : kGemmOffsets;
@@ -270,6 +288,13 @@ skua_status record_product(const skua_plan* plan, const Product& p, const Produc
   return start(plan->op, *use->text, d, use->groups, stream);
 }
 
+void explain_storage(const skua_op* op, const KernelText& kernel, bool texels, Text& text) {
+  const StorageChoice storage = choose_storage(op->ctx->gpu->about, texels ? 1 : SIZE_MAX);
+  const char* why = kernel.type == SKUA_DTYPE_BF16 ? "images hold no bf16" : storage.why;
+  if (texels && kernel.by_texels != (storage.first == Storage::image)) why = "the kernel filter asks for it, or a measurement, or the kernel has no other form";
+  text.add("  weights as %s: %s\n", kernel.by_texels ? "an image" : "a buffer", why);
+}
+
 void explain_product(const skua_op* op, const Product& p, const ProductStep& step, Text& text) {
   if (!step.text) return;
   const ProductChoice choice = choose_product(op->ctx->gpu->about, size_of(p, true));
@@ -280,6 +305,7 @@ void explain_product(const skua_op* op, const Product& p, const ProductStep& ste
   text.add("  %s: %s\n  candidates:", product_kind_name(step.kind), step.kind == choice.order[0] ? choice.why : "the kernel filter asks for it, or a measurement, or the preferred one has no kernel for these strides");
   for (uint32_t i = 0; i < choice.count; ++i) text.add(" %s", product_kind_name(choice.order[i]));
   text.add("\n");
+  if (p.constant && !is_int8(p.element)) explain_storage(op, *step.text, p.texels, text);
 }
 
 }  // namespace skua::gpu

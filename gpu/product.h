@@ -15,6 +15,10 @@ struct WeightedOp : skua_op {
 bool weights_bytes(size_t bias, Element element, size_t n, size_t& bytes);
 inline size_t bias_bytes(size_t bias) { return round_up(bias * sizeof(float), 64); }
 skua_status upload_weights(WeightedOp& op, size_t bias, Element element, size_t n);
+inline Texels texels_of(Element e) { return e == Element::f32 ? Texels::f32 : e == Element::f16 ? Texels::f16 : Texels::none; }
+inline bool has_texels(const skua_device_buffer* weights) { return weights && weights->texels != Texels::none; }
+// The text's form for weights as texels; NULL if there is none.
+const KernelText* image_of(const KernelTexts& texts, const KernelText* text);
 void free_weights(skua_op* op);  // OpClass::close
 
 // to[i] = from[i * step], n elements of `type` as `as`.
@@ -30,13 +34,14 @@ struct ProductBytes {
 inline int32_t flip_of(Element e) { return e == Element::u8 ? int32_t(0x80808080u) : 0; }
 inline int32_t zero_of(Element e, int32_t zero_point) { return zero_point - (e == Element::u8 ? 128 : 0); }
 // C0 of the kernels of bytes.
-inline int32_t result_code(Element e) { return e == Element::f16 ? 1 : e == Element::f32 ? 2 : 0; }
+inline int32_t result_code(Element e) { return e == Element::f16 ? 1 : e == Element::f32 ? 2 : e == Element::bf16 ? 4 : 0; }
 // Constant weights [columns rounded up to 4][ceil(k / 4)] words: of column j, from[k * step_k] for k < depth, flipped, then b_zero of the flipped. Returns the sum of the first.
 int32_t pack_column(size_t depth, const int8_t* from, size_t step_k, Element type, int32_t zero, size_t columns, size_t j, int8_t* to);
 
 struct Product {
   bool conv, transposed, constant, bias;
   bool half;  // numerics lets f16 be summed in f16
+  bool texels;  // the weights' buffer has them
   Element element;
   ProductBytes q;  // where that is s8 or u8
   size_t m, n, k, z;  // per batch or group; k of one tap
@@ -69,6 +74,7 @@ struct ProductOffsets {
 };
 // bindings: A, B, bias, residual, C.
 skua_status record_product(const skua_plan* plan, const Product& p, const ProductStep& step, const ProductOffsets& at, const Binding (&bindings)[5], skua_stream* stream);
+void explain_storage(const skua_op* op, const KernelText& kernel, bool texels, Text& text);
 void explain_product(const skua_op* op, const Product& p, const ProductStep& step, Text& text);
 
 // Element `b` of a run's binding; NULL where there is no such operand.

@@ -74,6 +74,7 @@ skua_status make_winograd(const skua_op* op, WinogradForm form, const WinogradLa
   to.workspace = to.products_at + products * sizeof(float);
   Product& g = to.product;
   g.constant = true;
+  g.texels = l.texels;
   g.element = Element::f32;
   g.m = to.tiles; g.n = to.n; g.k = to.k; g.z = points;
   g.a_m = to.k; g.a_k = 1; g.a_z = to.tiles * to.k;

@@ -19,7 +19,7 @@ struct WinogradLayer {
   Element element;
   MapSteps in, out, residual;
   uint32_t residual_kind;
-  bool bias;
+  bool bias, texels;
   Fused activation;
 };
 struct WinogradStep {

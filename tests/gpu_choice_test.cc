@@ -16,6 +16,7 @@ Description device(Vendor vendor, const char* name, uint32_t units, uint32_t thr
   for (uint32_t& e : d.group_count) e = 65535;
   d.local_bytes = local_bytes;
   d.subgroup = subgroup;
+  d.texels = 1 << 20;
   return d;
 }
 const Description kDevices[] = {
@@ -91,6 +92,24 @@ TEST(gpu_choice, phones_keep_tiles_in_registers) {
   EXPECT_EQ(first("Mali-G76", kSmall), kRows4);
   EXPECT_EQ(first("PowerVR Rogue GE8320", kSquare), kRows4);
   EXPECT_EQ(product_group(named("PowerVR Rogue GE8320"), kRows4, 64).local[0] * product_group(named("PowerVR Rogue GE8320"), kRows4, 64).local[1], 32);
+}
+
+TEST(gpu_choice, weights_as_images_on_phones_with_a_cache_for_textures) {
+  for (const Description& d : kDevices) {
+    SCOPED_TRACE(d.info.name);
+    const bool image = d.vendor == Vendor::adreno || d.vendor == Vendor::powervr;
+    for (const size_t texels : {size_t(1), size_t(1) << 20}) {
+      const StorageChoice c = choose_storage(d, texels);
+      EXPECT_EQ(c.first, image ? Storage::image : Storage::buffer);
+      EXPECT_TRUE(c.both);
+      EXPECT_NE(c.why, nullptr);
+    }
+    EXPECT_EQ(choose_storage(d, (1 << 20) + 1).first, Storage::buffer);
+    EXPECT_FALSE(choose_storage(d, (1 << 20) + 1).both);
+    Description none = d;
+    none.texels = 0;
+    EXPECT_FALSE(choose_storage(none, 1).both);
+  }
 }
 
 TEST(gpu_choice, winograd_where_it_saves_more_than_it_moves) {

@@ -33,7 +33,7 @@ void try_case(uint32_t number, const Context& cpu, const std::vector<std::unique
   const Trial t = fuzz.draw();
   const size_t skip = fuzz.odds(3) ? size_t(fuzz.rng.integer(0, 7)) : 0;
   // Kernels that no software device would choose, and more work-groups than a dispatch starts.
-  static const char* const filters[] = {"", "", "", "*_tile_*", "*_v4x8_*", "*_v4x128_*", "gemv_*", "*winograd*"};
+  static const char* const filters[] = {"", "", "*_image_*", "*_tile_*", "*_v4x8_*", "*_v4x128_*", "gemv_*", "*winograd*"};
   const char* const filter = filters[fuzz.rng.integer(0, 7)];
   const uint32_t groups = fuzz.odds(5) ? uint32_t(fuzz.rng.integer(1, 6)) : 0;
   const bool subgroups = !fuzz.odds(3);

@@ -219,4 +219,56 @@ TEST(GpuHalf, LoadsAreExact) {
   });
 }
 
+// By shifts and integer rounding: every bf16, what lies half way to the next and on either side of that, in both directions.
+TEST(GpuHalf, Bf16ToTheBit) {
+  SKUA_NEED_GPU(devices);
+  if (half_types().empty() || half_types().back() != SKUA_DTYPE_BF16) GTEST_SKIP() << "no bf16 in this build";
+  std::vector<float> x, all;
+  Bytes want, every;
+  for (uint32_t b = 0; b < 0x7f80; ++b) {
+    const float a = skua::widen(skua::bf16{uint16_t(b)}), middle = __builtin_bit_cast(float, b << 16 | 0x8000);
+    for (const float v : {a, std::nextafterf(middle, 0), middle, std::nextafterf(middle, INFINITY)}) {
+      x.push_back(v);
+      x.push_back(-v);
+    }
+  }
+  for (const float v : {INFINITY, -INFINITY, NAN, -NAN, __builtin_bit_cast(float, 0x7f800001), 3.4028235e38f, 0.0f}) x.push_back(v);
+  for (const float v : x) {
+    skua::bf16 h;
+    skua::narrow(v, h);
+    want.push_back(h.bits);
+  }
+  for (uint32_t b = 0; b < 65536; ++b) {
+    every.push_back(uint16_t(b));
+    all.push_back(skua::widen(skua::bf16{uint16_t(b)}));
+  }
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context gpu(device);
+    if (!gpu.context) continue;
+    skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
+    d.output_type = SKUA_DTYPE_BF16;
+    Op narrow, widen, copy;
+    SKUA_EXPECT_OK(skua_convert_create(gpu, &d, &narrow));
+    d.input_type = SKUA_DTYPE_BF16;
+    SKUA_EXPECT_OK(skua_convert_create(gpu, &d, &copy));
+    d.output_type = SKUA_DTYPE_F32;
+    SKUA_EXPECT_OK(skua_convert_create(gpu, &d, &widen));
+    size_t bad = 0;
+    for (const size_t n : {x.size() / 4 * 4, x.size()}) {  // by vectors of 4, and not
+      const Bytes got = run_raw(narrow, gpu, {shape({n})}, {bytes_of(std::vector<float>(x.begin(), x.begin() + ptrdiff_t(n)))});
+      ASSERT_EQ(got.size(), n);
+      for (size_t i = 0; i < n; ++i) bad += got[i] != want[i] && !(std::isnan(x[i]) && (got[i] & 0x7fff) > 0x7f80);
+    }
+    EXPECT_EQ(bad, 0u) << "narrowed";
+    const Bytes got = run_raw(widen, gpu, {shape({all.size()}, SKUA_DTYPE_BF16)}, {every}), same = run_raw(copy, gpu, {shape({all.size()}, SKUA_DTYPE_BF16)}, {every});
+    std::vector<float> values(all.size());
+    ASSERT_EQ(got.size(), 2 * all.size());
+    std::memcpy(values.data(), got.data(), got.size() * 2);
+    for (size_t i = 0; i < all.size(); ++i) bad += std::isnan(all[i]) ? !std::isnan(values[i]) : std::memcmp(&all[i], &values[i], 4) != 0;
+    EXPECT_EQ(bad, 0u) << "widened";
+    EXPECT_EQ(same, every) << "moved";
+  }
+}
+
 }  // namespace

@@ -27,7 +27,12 @@ FUNCTION F half_value(int h) {
   return AS_FLOAT((m >= 0x7c00 ? 0x7f800000 | (m & 0x3ff) << 13 : (m << 13) + 0x38000000) | sign);
 }
 
-// Results: `type` 0 bytes (v is clamped to what they hold less their zero point), 1 f16, 2 f32. PUT4: four neighbours, `at` in vectors of 4; PUT1: one, `at` in elements.
+FUNCTION int bfloat_bits(F x) {
+  int bits = AS_INT(x), m = bits & 0x7fffffff;
+  return ((m > 0x7f800000 ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) >> 16) & 65535;
+}
+
+// Results: `type` 0 bytes (v is clamped to what they hold less their zero point), 1 f16, 2 f32, 4 bf16. PUT4: four neighbours, `at` in vectors of 4; PUT1: one, `at` in elements.
 FUNCTION int bytes_of(F4 v, I4 zero) {
   I4 q = TO_INT4(RINT(v)) + zero;
   return (q.x & 255) | (q.y & 255) << 8 | (q.z & 255) << 16 | q.w << 24;
@@ -38,6 +43,9 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
     else if (type == 1) {                                                                                               \
       b[2 * (at)] = half_bits((v).x) | half_bits((v).y) << 16;                                                          \
       b[2 * (at) + 1] = half_bits((v).z) | half_bits((v).w) << 16;                                                      \
+    } else if (type == 4) {                                                                                             \
+      b[2 * (at)] = bfloat_bits((v).x) | bfloat_bits((v).y) << 16;                                                      \
+      b[2 * (at) + 1] = bfloat_bits((v).z) | bfloat_bits((v).w) << 16;                                                  \
     } else {                                                                                                            \
       b[4 * (at)] = AS_INT((v).x);                                                                                      \
       b[4 * (at) + 1] = AS_INT((v).y);                                                                                  \
@@ -52,6 +60,7 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
 #define READI READ4I
 #define GET_BYTES(b, at, flip) UNPACK(b[at] ^ (flip))
 #define GET_HALF(b, at) MAKE4(half_value(b[2 * (at)] & 65535), half_value(b[2 * (at)] >> 16 & 65535), half_value(b[2 * (at) + 1] & 65535), half_value(b[2 * (at) + 1] >> 16 & 65535))
+#define GET_BFLOAT(b, at) MAKE4(AS_FLOAT(b[2 * (at)] << 16), AS_FLOAT(b[2 * (at)] & -65536), AS_FLOAT(b[2 * (at) + 1] << 16), AS_FLOAT(b[2 * (at) + 1] & -65536))
 #define GET_FLOAT(b, at) MAKE4(AS_FLOAT(b[4 * (at)]), AS_FLOAT(b[4 * (at) + 1]), AS_FLOAT(b[4 * (at) + 2]), AS_FLOAT(b[4 * (at) + 3]))
 #define PUT PUT4
 #else
@@ -61,6 +70,7 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
 #define READI READ1I
 #define GET_BYTES(b, at, flip) SIGNED(BYTE_OF(b, at) ^ (flip))
 #define GET_HALF(b, at) half_value(HALF_OF(b, at))
+#define GET_BFLOAT(b, at) AS_FLOAT(HALF_OF(b, at) << 16)
 #define GET_FLOAT(b, at) AS_FLOAT(b[at])
 #define PUT PUT1
 #endif
@@ -68,5 +78,6 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
   {                                                                                                                     \
     if (type == 0) PUT_BITS(b, (at) >> 2, ((at) & 3) * 8, 255, TO_INT(RINT(v)) + zero)                                  \
     else if (type == 1) PUT_BITS(b, (at) >> 1, ((at) & 1) * 16, 65535, half_bits(v))                                    \
+    else if (type == 4) PUT_BITS(b, (at) >> 1, ((at) & 1) * 16, 65535, bfloat_bits(v))                                  \
     else b[at] = AS_INT(v);                                                                                             \
   }

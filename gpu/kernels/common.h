@@ -4,7 +4,8 @@
 //   ARGS(int n; int x_offset;)        32-bit arguments of a dispatch, 29 at most, used as p.n; floats travel as their bits: AS_FLOAT(p.a)
 //   KERNEL2(name, READ(0, x), WRITE(1, y)) SHARED(F4, tile, 64) BODY { ... } END
 //   READ1, READ4                      a binding by elements or by vectors of 4 (index in vectors); READ: by V. UPDATE is read and written
-//   LD, ST                            widen to float and round to the storage type (STORE16: f16). READ1F, READ4F: float in any text, read as b[i]; READ1I, READ4I: int
+//   READT, LDT                        one binding of a text may be read as texels of its buffer, by the same index: constant weights, by vectors of 4 (by elements they are READ and LD)
+//   LD, ST                            widen to float and round to the storage type (STORE16: f16, or bf16). READ1F, READ4F: float in any text, read as b[i]; READ1I, READ4I: int
 //   READB, WRITEB, LDB, STB           the same as bits, which moves must not change: TBITS, V unsigned integers; SPLATB
 //   F, F4, T; SPLAT                   float, 4 floats, V floats; all arithmetic is in them, but for bytes (bytes.h): int, I4
 //   H4, LDH4, SPLAT_H4; WIDE4         like F4, LD4; with ARITH16 (of STORE16) f16 as it is stored, to multiply and to sum at most 64 terms of before it is widened. TH, LDH: by V
@@ -38,6 +39,8 @@
 #define READ READ4
 #define WRITE WRITE4
 #define UPDATE UPDATE4
+#define READT READ4T
+#define LDT LD4T
 #define READF READ4F
 #define WRITEF WRITE4F
 #define TBITS BITS4
@@ -58,6 +61,8 @@
 #define READ READ1
 #define WRITE WRITE1
 #define UPDATE UPDATE1
+#define READT READ1
+#define LDT LD1
 #define READF READ1F
 #define WRITEF WRITE1F
 #define TBITS BITS

@@ -17,19 +17,25 @@
 #define F float
 #define F4 float4
 #define I4 int4
-#if STORE16
+#if BF16
+#define STORAGE1 ushort
+#define STORAGE4 ushort4
+#define LD1(b, i) as_float((uint)b[i] << 16)
+#define LD4(b, i) as_float4(convert_uint4(b[i]) << 16)
+#define ST1(b, i, v) b[i] = bfloat1_(v)
+#define ST4(b, i, v) b[i] = bfloat4_(v)
+static ushort bfloat1_(float v) {
+  uint u = as_uint(v);
+  return (ushort)((u & 0x7fffffffu) > 0x7f800000u ? (u >> 16) | 64u : (u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+}
+static ushort4 bfloat4_(float4 v) { return (ushort4)(bfloat1_(v.x), bfloat1_(v.y), bfloat1_(v.z), bfloat1_(v.w)); }
+#elif STORE16
 #define STORAGE1 half
 #define STORAGE4 half
 #define LD1(b, i) vload_half(i, b)
 #define LD4(b, i) vload_half4(i, b)
 #define ST1(b, i, v) vstore_half_rte(v, i, b)
 #define ST4(b, i, v) vstore_half4_rte(v, i, b)
-#define STORAGE1B ushort
-#define STORAGE4B ushort4
-#define LD1B(b, i) ((uint)b[i])
-#define LD4B(b, i) convert_uint4(b[i])
-#define ST1B(b, i, v) b[i] = (ushort)(v)
-#define ST4B(b, i, v) b[i] = convert_ushort4(v)
 #else
 #define STORAGE1 float
 #define STORAGE4 float4
@@ -37,6 +43,15 @@
 #define LD4(b, i) b[i]
 #define ST1(b, i, v) b[i] = (v)
 #define ST4(b, i, v) b[i] = (v)
+#endif
+#if STORE16
+#define STORAGE1B ushort
+#define STORAGE4B ushort4
+#define LD1B(b, i) ((uint)b[i])
+#define LD4B(b, i) convert_uint4(b[i])
+#define ST1B(b, i, v) b[i] = (ushort)(v)
+#define ST4B(b, i, v) b[i] = convert_ushort4(v)
+#else
 #define STORAGE1B uint
 #define STORAGE4B uint4
 #define LD1B(b, i) b[i]
@@ -60,6 +75,13 @@
 #define BITS4 uint4
 #define READ1(i, name) __global const STORAGE1* restrict name
 #define READ4(i, name) __global const STORAGE4* restrict name
+#if TEXELS
+#define READ4T(i, name) __read_only image1d_buffer_t name
+#define LD4T(b, i) read_imagef(b, i)
+#else
+#define READ4T READ4
+#define LD4T LD4
+#endif
 #define READ1F(i, name) __global const float* restrict name
 #define READ4F(i, name) __global const float4* restrict name
 #define READ1B(i, name) __global const STORAGE1B* restrict name

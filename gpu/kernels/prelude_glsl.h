@@ -1,5 +1,5 @@
 // The kernels' dialect as GLSL 4.5 for Vulkan. What the words mean: common.h. Specialisation constants: 0 .. 7 of the text, 8 .. 10 the work-group,
-// 11 ROUND; bindings in set 0; Args are the push constants.
+// 11 ROUND, 12 BF16, 13 TEXELS; bindings in set 0; Args are the push constants.
 #extension GL_EXT_control_flow_attributes : require
 #if STORE16
 #extension GL_EXT_shader_16bit_storage : require
@@ -42,19 +42,31 @@ vec4 HALF_(vec4 v) {
   if (ROUND == 0) return v;
   return vec4(HALF_(v.x), HALF_(v.y), HALF_(v.z), HALF_(v.w));
 }
+// 1: the 16 bits are those of a bf16, which every binding shows under a second name.
+layout(constant_id = 12) const int BF16 = 0;
+uint bfloat_(float v) {
+  uint u = floatBitsToUint(v);
+  return (u & 0x7fffffffu) > 0x7f800000u ? (u >> 16) | 64u : (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
+}
+uvec4 bfloat_(vec4 v) { return uvec4(bfloat_(v.x), bfloat_(v.y), bfloat_(v.z), bfloat_(v.w)); }
+#define LD1(b, i) (BF16 == 1 ? uintBitsToFloat(uint(b##_bits[i]) << 16) : float(b[i]))
+#define LD4(b, i) (BF16 == 1 ? uintBitsToFloat(uvec4(b##_bits[i]) << 16) : vec4(b[i]))
+#define ST1(b, i, v) { if (BF16 == 1) b##_bits[i] = uint16_t(bfloat_(v)); else b[i] = float16_t(HALF_(v)); }
+#define ST4(b, i, v) { if (BF16 == 1) b##_bits[i] = u16vec4(bfloat_(v)); else b[i] = f16vec4(HALF_(v)); }
+#define STORAGE_(i, access, n, name) BLOCK_(i, access, STORAGE##n, name) layout(std430, set = 0, binding = i) access buffer name##_bits_block { STORAGE##n##B name##_bits[]; };
 #else
 #define STORAGE1 float
 #define STORAGE4 vec4
 #define STORAGE1B uint
 #define STORAGE4B uvec4
-#define HALF_(v) (v)
+#define LD1(b, i) float(b[i])
+#define LD4(b, i) vec4(b[i])
+#define ST1(b, i, v) b[i] = (v)
+#define ST4(b, i, v) b[i] = (v)
+#define STORAGE_(i, access, n, name) BLOCK_(i, access, STORAGE##n, name)
 #endif
 #define BITS uint
 #define BITS4 uvec4
-#define LD1(b, i) float(b[i])
-#define LD4(b, i) vec4(b[i])
-#define ST1(b, i, v) b[i] = STORAGE1(HALF_(v))
-#define ST4(b, i, v) b[i] = STORAGE4(HALF_(v))
 #define LD1B(b, i) BITS(b[i])
 #define LD4B(b, i) BITS4(b[i])
 #define ST1B(b, i, v) b[i] = STORAGE1B(v)
@@ -70,24 +82,28 @@ f16vec4 FMA(f16vec4 a, f16vec4 b, f16vec4 c) { return fma(a, b, c); }
 #define SPLAT_H4(x) H4(x)
 #define WIDE4(h) vec4(h)
 #define BLOCK_(i, access, type, name) layout(std430, set = 0, binding = i) access buffer name##_block { type name[]; };
-#define READ1(i, name) BLOCK_(i, readonly, STORAGE1, name)
-#define READ4(i, name) BLOCK_(i, readonly, STORAGE4, name)
+#define READ1(i, name) STORAGE_(i, readonly, 1, name)
+#define READ4(i, name) STORAGE_(i, readonly, 4, name)
+// Binding 8 is read in place of the buffer where TEXELS is 1.
+layout(constant_id = 13) const int TEXELS = 0;
+#define READ4T(i, name) READ4(i, name) layout(set = 0, binding = 8) uniform samplerBuffer name##_texels;
+#define LD4T(b, i) (TEXELS == 1 ? texelFetch(b##_texels, i) : LD4(b, i))
 #define READ1F(i, name) BLOCK_(i, readonly, float, name)
 #define READ4F(i, name) BLOCK_(i, readonly, vec4, name)
 #define READ1B(i, name) BLOCK_(i, readonly, STORAGE1B, name)
 #define READ4B(i, name) BLOCK_(i, readonly, STORAGE4B, name)
 #define READ1I(i, name) BLOCK_(i, readonly, int, name)
 #define READ4I(i, name) BLOCK_(i, readonly, ivec4, name)
-#define WRITE1(i, name) BLOCK_(i, writeonly, STORAGE1, name)
-#define WRITE4(i, name) BLOCK_(i, writeonly, STORAGE4, name)
+#define WRITE1(i, name) STORAGE_(i, writeonly, 1, name)
+#define WRITE4(i, name) STORAGE_(i, writeonly, 4, name)
 #define WRITE1F(i, name) BLOCK_(i, writeonly, float, name)
 #define WRITE4F(i, name) BLOCK_(i, writeonly, vec4, name)
 #define WRITE1B(i, name) BLOCK_(i, writeonly, STORAGE1B, name)
 #define WRITE4B(i, name) BLOCK_(i, writeonly, STORAGE4B, name)
 #define WRITE1I(i, name) BLOCK_(i, writeonly, int, name)
 #define UPDATE1I(i, name) BLOCK_(i, , int, name)
-#define UPDATE1(i, name) BLOCK_(i, , STORAGE1, name)
-#define UPDATE4(i, name) BLOCK_(i, , STORAGE4, name)
+#define UPDATE1(i, name) STORAGE_(i, , 1, name)
+#define UPDATE4(i, name) STORAGE_(i, , 4, name)
 
 #define ARGS(members) layout(push_constant) uniform Args { members int group0; int group1; int group2; } p;
 #define CONSTANT(i, name, value) layout(constant_id = i) const int name = value;

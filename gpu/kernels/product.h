@@ -7,7 +7,7 @@
 // elements have the step a_k, b_n, c_n of their own: transposed matrices and NCHW maps. VECTOR_B 2: B^T is read as vectors along k, b_offset, b_n and b_z are given in vectors.
 // BYTES: product_bytes.h, with arguments of its own in place of the residual's and the activation's.
 #if BYTES
-CONSTANT(0, RESULT, 0)    // 0 bytes, 1 f16, 2 f32
+CONSTANT(0, RESULT, 0)    // 0 bytes, 1 f16, 2 f32, 4 bf16
 CONSTANT(1, ROW_SUMS, 0)
 #else
 CONSTANT(0, ACTIVATION, 0)
@@ -49,8 +49,12 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #define A_BINDING READ1(0, a)
 #define DEPTH p.k
 #endif
-#if VECTOR_B
+#if VECTOR_B == 1 && !defined(TN) && !ARITH16  // weights, by register tiles
+#define B_BINDING READ4T(1, b)
+#define LOAD_B(row, column) LD4T(b, B_AT(row, column))
+#elif VECTOR_B
 #define B_BINDING READ4(1, b)
+#define LOAD_B(row, column) LDH4(b, B_AT(row, column))
 #else
 #define B_BINDING READ1(1, b)
 #endif
@@ -131,9 +135,7 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #endif
 #endif
 
-#if VECTOR_B
-#define LOAD_B(row, column) LDH4(b, B_AT(row, column))
-#else
+#if !VECTOR_B
 #define B_ONE_(row, column, j) (4 * (column) + j < p.n ? LD1(b, B_AT(row, column) + j * p.b_n) : 0.0f)
 #define LOAD_B(row, column) MAKE4(B_ONE_(row, column, 0), B_ONE_(row, column, 1), B_ONE_(row, column, 2), B_ONE_(row, column, 3))
 #endif

@@ -139,14 +139,30 @@ skua_status new_buffer(ClDevice* d, cl_mem memory, size_t size, skua_device_buff
   return SKUA_STATUS_OK;
 }
 
-skua_status buffer_create(Device* base, size_t size, skua_device_buffer** out) {
+// The same memory as an image of one line. A driver may refuse formats and sizes: the buffer serves without.
+void add_texels(ClBuffer* b, Texels texels) {
+  ClDevice* d = of(b->device);
+  const cl_image_format format = {CL_RGBA, cl_channel_type(texels == Texels::f16 ? CL_HALF_FLOAT : CL_FLOAT)};
+  cl_image_desc desc = {};
+  desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+  desc.image_width = b->size / (texels == Texels::f16 ? 8 : 16);
+  desc.buffer = b->memory;
+  if (texels == Texels::none || !desc.image_width || desc.image_width > d->about.texels) return;
+  cl_int error;
+  b->image = d->cl->clCreateImage(d->context, CL_MEM_READ_ONLY, &format, &desc, nullptr, &error);
+  if (error == CL_SUCCESS) b->texels = texels;
+  else b->image = nullptr;
+}
+
+skua_status buffer_create(Device* base, size_t size, Texels texels, skua_device_buffer** out) {
   ClDevice* d = of(base);
   cl_int error;
   const cl_mem memory = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size + 3) & ~size_t(3), nullptr, &error);  // kernels of bytes read words
   if (error != CL_SUCCESS) return driver_error(d, "clCreateBuffer", error);
   const skua_status status = new_buffer(d, memory, size, out);
-  if (status != SKUA_STATUS_OK) d->cl->clReleaseMemObject(memory);
-  return status;
+  if (status != SKUA_STATUS_OK) return d->cl->clReleaseMemObject(memory), status;
+  add_texels(static_cast<ClBuffer*>(*out), texels);
+  return SKUA_STATUS_OK;
 }
 
 skua_status buffer_import(Device* base, uint64_t handle, size_t offset, size_t size, skua_device_buffer** out) {
@@ -188,6 +204,7 @@ skua_status buffer_import(Device* base, uint64_t handle, size_t offset, size_t s
 
 void buffer_destroy(skua_device_buffer* base) {
   auto* b = static_cast<ClBuffer*>(base);
+  if (b->image) of(b->device)->cl->clReleaseMemObject(b->image);
   of(b->device)->cl->clReleaseMemObject(b->memory);
   release(b->device->ctx, b, sizeof *b);
 }
@@ -269,8 +286,10 @@ skua_status record(skua_stream* base, const Dispatch& x) {
   pthread_mutex_lock(&p->setting);
   cl_int error = CL_SUCCESS;
   const char* call = "clSetKernelArg";
-  for (uint32_t i = 0; i < x.n_bindings && error == CL_SUCCESS; ++i)
-    error = cl.clSetKernelArg(p->kernel, i, sizeof(cl_mem), &static_cast<const ClBuffer*>(x.bindings[i].buffer)->memory);
+  for (uint32_t i = 0; i < x.n_bindings && error == CL_SUCCESS; ++i) {
+    const auto* b = static_cast<const ClBuffer*>(x.bindings[i].buffer);
+    error = cl.clSetKernelArg(p->kernel, i, sizeof(cl_mem), x.bindings[i].texels ? &b->image : &b->memory);
+  }
   if (error == CL_SUCCESS && x.n_arguments) error = cl.clSetKernelArg(p->kernel, x.n_bindings, 4 * size_t(x.n_arguments), x.arguments);
   if (error == CL_SUCCESS) {
     call = "clEnqueueNDRangeKernel";

@@ -30,7 +30,7 @@ struct ClDevice : Device {
   Program* programs;
 };
 struct ClBuffer : skua_device_buffer {
-  cl_mem memory;
+  cl_mem memory, image;  // image: its texels
 };
 struct ClStream : skua_stream {
   cl_command_queue queue;

@@ -148,6 +148,7 @@ bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, s
     d.group_extent[i] = uint32_t(extents[i]);
     d.group_count[i] = INT32_MAX;
   }
+  if (device_value<cl_bool>(cl, id, CL_DEVICE_IMAGE_SUPPORT)) d.texels = device_value<size_t>(cl, id, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE);
   d.offset_alignment = 1;  // buffers are bound whole
   d.opencl = uint8_t(major);
   d.subgroup = subgroup_size(cl, id, names);

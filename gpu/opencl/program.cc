@@ -58,7 +58,8 @@ skua_status compile(ClDevice* d, const ProgramKey& key, Program* p) {
   cl_int error;
   const CacheKey cached = d->cache ? cache_key(key, false) : CacheKey{};
   if (from_cache(d, cached, options, p)) return SKUA_STATUS_OK;
-  p->program = cl.clCreateProgramWithSource(d->context, 1, const_cast<const char**>(&key.text->source), nullptr, &error);
+  const char* source[] = {kernel_prelude, key.text->source};
+  p->program = cl.clCreateProgramWithSource(d->context, 2, source, nullptr, &error);
   if (error != CL_SUCCESS) return driver_error(d, "clCreateProgramWithSource", error);
   error = cl.clBuildProgram(p->program, 1, &d->id, options, nullptr, nullptr);
   skua_status status = error == CL_SUCCESS ? SKUA_STATUS_OK : build_failure(d, key, p->program, error);

@@ -99,12 +99,24 @@ skua_status transfer(VulkanDevice* d, VkBuffer from, VkBuffer to, const VkBuffer
 
 }  // namespace
 
+// Vectors of four; every device reads these formats so.
+static skua_status create_texels(VulkanDevice* d, VkBuffer buffer, Texels texels, VkBufferView* view) {
+  auto info = vk<VkBufferViewCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO);
+  info.buffer = buffer;
+  info.format = texels == Texels::f16 ? VK_FORMAT_R16G16B16A16_SFLOAT : VK_FORMAT_R32G32B32A32_SFLOAT;
+  info.range = VK_WHOLE_SIZE;
+  SKUA_VK_NEW(d, CreateBufferView, *view, d->handle, &info, nullptr);
+  return SKUA_STATUS_OK;
+}
+
 skua_status create_unused(VulkanDevice* d) {
   const VkMemoryPropertyFlags kinds[] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
-  return allocate_buffer(d, 64, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, kinds, 2, &d->unused, &d->unused_memory, nullptr);
+  SKUA_TRY(allocate_buffer(d, 64, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT, kinds, 2, &d->unused, &d->unused_memory, nullptr));
+  return create_texels(d, d->unused, Texels::f32, &d->unused_texels);
 }
 
 void destroy_transfers(VulkanDevice* d) {
+  if (d->unused_texels) d->DestroyBufferView(d->handle, d->unused_texels, nullptr);
   if (d->unused) d->DestroyBuffer(d->handle, d->unused, nullptr);
   if (d->unused_memory) d->FreeMemory(d->handle, d->unused_memory, nullptr);
   Staging& s = d->staging;
@@ -115,7 +127,7 @@ void destroy_transfers(VulkanDevice* d) {
   s = {};
 }
 
-skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out) {
+skua_status buffer_create(Device* device, size_t size, Texels texels, skua_device_buffer** out) {
   *out = nullptr;
   VulkanDevice* d = device_of(device);
   SKUA_TRY(check_lost(d));
@@ -127,8 +139,11 @@ skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out)
   constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   const VkMemoryPropertyFlags kinds[] = {local | visible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, local | visible, local, 0};
   const uint32_t first = d->about.unified_memory ? 0 : 2;
-  const skua_status s = allocate_buffer(d, size, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, kinds + first, 4 - first, &b->handle,
-                                        &b->memory, first ? nullptr : &b->mapped);
+  if (round_up(size, 16) / (texels == Texels::f16 ? 8 : 16) <= d->about.texels) b->texels = texels;
+  const VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                                   (b->texels == Texels::none ? 0 : VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT);
+  skua_status s = allocate_buffer(d, size, usage, kinds + first, 4 - first, &b->handle, &b->memory, first ? nullptr : &b->mapped);
+  if (s == SKUA_STATUS_OK && b->texels != Texels::none) s = create_texels(d, b->handle, b->texels, &b->texel_view);
   if (s != SKUA_STATUS_OK) {
     buffer_destroy(b);
     return s;
@@ -166,6 +181,7 @@ void buffer_destroy(skua_device_buffer* buffer) {
   auto* b = static_cast<VulkanBuffer*>(buffer);
   if (__atomic_sub_fetch(&b->holders, 1, __ATOMIC_ACQ_REL)) return;
   VulkanDevice* d = device_of(b->device);
+  if (b->texel_view) d->DestroyBufferView(d->handle, b->texel_view, nullptr);
   if (b->handle && !b->imported) d->DestroyBuffer(d->handle, b->handle, nullptr);
   if (b->memory) d->FreeMemory(d->handle, b->memory, nullptr);
   release(d->ctx, b, sizeof *b);

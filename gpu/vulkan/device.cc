@@ -86,10 +86,11 @@ skua_status create_layout(VulkanDevice* d) {
   d->in.GetPhysicalDeviceProperties2(d->physical, &p);
   d->n_bindings = kMaxBindings;
   if (const uint32_t most = p.properties.limits.maxPerStageDescriptorStorageBuffers; most < d->n_bindings) d->n_bindings = most;
-  VkDescriptorSetLayoutBinding bindings[kMaxBindings];
+  VkDescriptorSetLayoutBinding bindings[kMaxBindings + 1];
   for (uint32_t i = 0; i < d->n_bindings; ++i) bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
   auto set = vk<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
-  set.bindingCount = d->n_bindings;
+  bindings[d->n_bindings] = {kMaxBindings, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+  set.bindingCount = d->n_bindings + 1;
   set.pBindings = bindings;
   SKUA_VK_NEW(d, CreateDescriptorSetLayout, d->set_layout, d->handle, &set, nullptr);
   const VkPushConstantRange arguments = {VK_SHADER_STAGE_COMPUTE_BIT, 0, (kMaxArguments + 3) * sizeof(int32_t)};  // 128 bytes: what every device has

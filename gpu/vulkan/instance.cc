@@ -260,6 +260,7 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
   d.subgroup_sums = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) && (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
   d.buffer_bytes = sizes.maxMemoryAllocationSize;
   d.binding_bytes = p.limits.maxStorageBufferRange;
+  d.texels = p.limits.maxTexelBufferElements;
   d.offset_alignment = uint32_t(p.limits.minStorageBufferOffsetAlignment);
   d.f16_storage = f.storage16.storageBuffer16BitAccess && (!given || given->storage_16bit);
   d.f16_rounding = f.f16_rounding && (!given || given->float_controls);

@@ -94,14 +94,16 @@ skua_status build(VulkanDevice* d, const ProgramKey& key, VkPipeline* pipeline) 
     return SKUA_UNSUPPORTED_("%s: a work-group of %ux%ux%u is more than %s has", key.text->name, key.local[0], key.local[1], key.local[2], about.info.name);
   VkShaderModule module;
   SKUA_TRY(make_module(d, *key.text, &module));
-  // C0 .. C7 are the specialisation constants 0 .. 7, the work-group 8 .. 10, 11 whether kernels round to f16. The driver passes over those that the text does not have.
-  uint32_t values[kMaxConstants + 4];
-  VkSpecializationMapEntry entries[kMaxConstants + 4];
-  for (uint32_t i = 0; i < kMaxConstants + 4; ++i) {
-    values[i] = i < kMaxConstants ? uint32_t(key.constants[i]) : i < kMaxConstants + 3 ? key.local[i - kMaxConstants] : !about.f16_rounding;
+  // C0 .. C7 are the specialisation constants 0 .. 7, the work-group 8 .. 10, 11 whether kernels round to f16, 12 whether 16 bits are a bf16, 13 whether weights are read as texels. The driver passes over those that the text does not have.
+  constexpr uint32_t n = kMaxConstants + 6;
+  uint32_t values[n];
+  VkSpecializationMapEntry entries[n];
+  const uint32_t ours[] = {key.local[0], key.local[1], key.local[2], !about.f16_rounding, key.text->type == SKUA_DTYPE_BF16, key.text->by_texels};
+  for (uint32_t i = 0; i < n; ++i) {
+    values[i] = i < kMaxConstants ? uint32_t(key.constants[i]) : ours[i - kMaxConstants];
     entries[i] = {i, uint32_t(i * sizeof values[0]), sizeof values[0]};
   }
-  const VkSpecializationInfo constants = {kMaxConstants + 4, entries, sizeof values, values};
+  const VkSpecializationInfo constants = {n, entries, sizeof values, values};
   auto pipeline_info = vk<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
   pipeline_info.stage = vk<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO);
   pipeline_info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
@@ -194,6 +196,7 @@ skua_status save(Device* device) {
 }
 
 VkPipeline pipeline_of(const Program* program) { return program->pipeline; }
+bool has_texels(const Program* program) { return program->key.text->has_texels; }
 uint32_t threads_of(const Program* program) { return uint32_t(program->key.local[0]) * program->key.local[1] * program->key.local[2]; }
 
 }  // namespace vulkan

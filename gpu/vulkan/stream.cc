@@ -16,11 +16,11 @@ skua_status make_slot(VulkanDevice* d, Slot& slot) {
     SKUA_VK_NEW(d, CreateFence, slot.fence, d->handle, &info, nullptr);
   }
   if (!slot.descriptors) {
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kSlotDispatches * d->n_bindings};
+    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kSlotDispatches * d->n_bindings}, {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, kSlotDispatches}};
     auto info = vk<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
     info.maxSets = kSlotDispatches;
-    info.poolSizeCount = 1;
-    info.pPoolSizes = &size;
+    info.poolSizeCount = 2;
+    info.pPoolSizes = sizes;
     SKUA_VK_NEW(d, CreateDescriptorPool, slot.descriptors, d->handle, &info, nullptr);
   }
   if (!slot.sets[0]) {
@@ -265,7 +265,8 @@ skua_status record(skua_stream* stream, const Dispatch& dispatch) {
 
   const VkDescriptorSet set = slot->sets[slot->n_dispatches++];
   VkDescriptorBufferInfo buffers[kMaxBindings];
-  VkWriteDescriptorSet writes[kMaxBindings];
+  VkWriteDescriptorSet writes[kMaxBindings + 1];
+  VkBufferView texels = d->unused_texels;
   int32_t arguments[kMaxArguments + 3];
   uint32_t lowered = 0;
   memcpy(arguments, dispatch.arguments, dispatch.n_arguments * sizeof arguments[0]);
@@ -276,6 +277,7 @@ skua_status record(skua_stream* stream, const Dispatch& dispatch) {
     if (b.unit) lowered |= 1u << b.argument;  // two bindings of one range share the argument
     if (b.bytes) hold(*slot, b.buffer);
     const auto* whole = static_cast<const VulkanBuffer*>(b.buffer);
+    if (b.texels) texels = whole->texel_view;
     if (b.bytes) buffers[i] = {whole->handle, whole->begin + w.begin, w.bytes};
     else buffers[i] = {d->unused, 0, VK_WHOLE_SIZE};
     writes[i] = vk<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
@@ -285,7 +287,16 @@ skua_status record(skua_stream* stream, const Dispatch& dispatch) {
     writes[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
     writes[i].pBufferInfo = &buffers[i];
   }
-  d->UpdateDescriptorSets(d->handle, dispatch.n_bindings, writes, 0, nullptr);
+  uint32_t n_writes = dispatch.n_bindings;
+  if (has_texels(dispatch.program)) {
+    VkWriteDescriptorSet& w = writes[n_writes++] = vk<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET);
+    w.dstSet = set;
+    w.dstBinding = kMaxBindings;
+    w.descriptorCount = 1;
+    w.descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+    w.pTexelBufferView = &texels;
+  }
+  d->UpdateDescriptorSets(d->handle, n_writes, writes, 0, nullptr);
   if (slot->bound != dispatch.program) d->CmdBindPipeline(slot->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_of(dispatch.program));
   slot->bound = dispatch.program;
   d->CmdBindDescriptorSets(slot->commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->layout, 0, 1, &set, 0, nullptr);

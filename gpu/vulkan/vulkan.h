@@ -1,7 +1,7 @@
 // What the files of the Vulkan backend share. The library is opened at run time (SKUA_VULKAN_LIBRARY, libvulkan.so.1, libvulkan.so) and no function of it is linked.
 //
 // One VkInstance, one VkDevice and one queue per context, its own or the caller's. All streams share the queue, so a barrier in one stream orders it behind everything submitted before: events across
-// streams need no semaphore. One set layout (all bindings are storage buffers) and one pipeline layout (all arguments are push constants) serve every program.
+// streams need no semaphore. One set layout (all bindings are storage buffers, and one of texels behind them) and one pipeline layout (all arguments are push constants) serve every program.
 #pragma once
 #define VK_NO_PROTOTYPES
 #include <pthread.h>
@@ -18,7 +18,7 @@ namespace skua::gpu::vulkan {
   X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties2) X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties) \
   X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties) X(CreateDevice) X(GetDeviceProcAddr)
 #define SKUA_VK_DEVICE(X)                                                                                                                      \
-  X(DestroyDevice) X(DeviceWaitIdle) X(QueueWaitIdle) X(GetDeviceQueue) X(QueueSubmit) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements)            \
+  X(DestroyDevice) X(DeviceWaitIdle) X(QueueWaitIdle) X(GetDeviceQueue) X(QueueSubmit) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(CreateBufferView) X(DestroyBufferView)            \
   X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateDescriptorSetLayout) X(DestroyDescriptorSetLayout)                    \
   X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreatePipelineCache) X(DestroyPipelineCache) X(GetPipelineCacheData) X(CreateShaderModule)  \
   X(DestroyShaderModule) X(CreateComputePipelines) X(DestroyPipeline) X(CreateDescriptorPool) X(DestroyDescriptorPool) X(AllocateDescriptorSets) \
@@ -89,6 +89,7 @@ struct VulkanDevice : Device {
   CacheKey pipelines_key;  // of its one entry in the program cache
   Staging staging;
   VkBuffer unused;  // what a binding without bytes gets: nobody's
+  VkBufferView unused_texels;
   VkDeviceMemory unused_memory;
   Program* programs;
   uint64_t slots_begun;  // atomic
@@ -101,6 +102,7 @@ inline VulkanDevice* device_of(Device* d) { return static_cast<VulkanDevice*>(d)
 
 struct VulkanBuffer : skua_device_buffer {
   VkBuffer handle;
+  VkBufferView texel_view;
   VkDeviceMemory memory;
   bool imported;          // the handle is the caller's, the memory behind it not known
   void* mapped;           // NULL: reached through staging
@@ -159,7 +161,7 @@ template <class T> T* make_zeroed(const skua_context* ctx) {
 }
 
 // buffer.cc
-skua_status buffer_create(Device* device, size_t size, skua_device_buffer** out);
+skua_status buffer_create(Device* device, size_t size, Texels texels, skua_device_buffer** out);
 skua_status buffer_import(Device* device, uint64_t handle, size_t offset, size_t size, skua_device_buffer** out);
 void buffer_destroy(skua_device_buffer* buffer);  // lets go of it
 skua_status buffer_write(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
@@ -174,6 +176,7 @@ void destroy_programs(VulkanDevice* device);
 skua_status create_pipelines(VulkanDevice* device);  // the pipeline cache, from the program cache if it has one
 skua_status save(Device* device);
 VkPipeline pipeline_of(const Program* program);
+bool has_texels(const Program* program);      // a binding that must be there, used or not
 uint32_t threads_of(const Program* program);  // of a work-group
 // stream.cc
 skua_status stream_create(Device* device, skua_stream** out);

@@ -4,7 +4,7 @@ set -u
 kind=$1 tool=$2 dir=$3
 constants=$(for i in 0 1 2 3 4 5 6 7; do echo "-DC$i=1"; done)
 bad=0 count=0
-while read -r name text options; do
+while read -r name spirv text options; do
   count=$((count + 1))
   case $kind in
     opencl)
@@ -14,7 +14,7 @@ while read -r name text options; do
         "$tool" -x cl -cl-std=$std -target spir64 -fsyntax-only -Xclang -cl-ext=+cl_khr_fp16,+cl_khr_subgroups -Xclang -finclude-default-header -Wall -Wextra -Wno-unused -Wno-unused-parameter -Werror $options $constants -DL0=64 -DL1=1 -DL2=1 \
           "$dir/$text.cl" || { echo "$name: not OpenCL C ($std)"; bad=$((bad + 1)); }
       done ;;
-    spirv) "$tool" --target-env vulkan1.1 "$dir/$name.spv" || { echo "$name: not valid SPIR-V for Vulkan 1.1"; bad=$((bad + 1)); } ;;
+    spirv) "$tool" --target-env vulkan1.1 "$dir/$spirv.spv" || { echo "$name: not valid SPIR-V for Vulkan 1.1"; bad=$((bad + 1)); } ;;
   esac
 done < "$dir/kernel_texts.list"
 echo "$count kernels, $bad bad"

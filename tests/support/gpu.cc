@@ -1,13 +1,9 @@
 #include "tests/support/gpu.h"
 
-#include <algorithm>
-
 namespace skua_test {
 
 std::vector<skua_dtype> gpu_types() {
-  std::vector<skua_dtype> types = float_types();
-  types.erase(std::remove(types.begin(), types.end(), SKUA_DTYPE_BF16), types.end());
-  return types;
+  return float_types();
 }
 
 void on_every_gpu(const std::function<void(Context& gpu)>& body) {

@@ -6,7 +6,7 @@
 
 namespace skua_test {
 
-// f32, and f16 where the build has it.
+// f32, and f16 and bf16 where the build has them.
 std::vector<skua_dtype> gpu_types();
 
 // body(context) for every device; skips where there is none.
