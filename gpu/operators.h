@@ -79,7 +79,15 @@ struct SoftmaxShape {
   float scale;
 };
 skua_status plan_softmax(skua_plan* plan, const SoftmaxShape& shape, Chosen& chosen);
-skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& shape, const Chosen& chosen);
+// Of bytes: x ^ flip rises with the exponential, `powers` are those of softmax_kernel.h.
+struct SoftmaxOfBytes {
+  const skua_device_buffer* powers;
+  int32_t flip;
+  float step;  // of the output
+  Requantize to;
+};
+skua_status open_softmax_bytes(const skua_op* op, bool logarithm, const int32_t (&powers)[256], skua_device_buffer** there);
+skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& shape, const Chosen& chosen, const SoftmaxOfBytes* bytes = nullptr);
 
 // Rows of which each has its own mean and variance. Elements of a row, and rows, are counted by three loops each, innermost first; steps in x, in y and of the channel, which only the innermost
 // loop over rows changes.
@@ -105,7 +113,13 @@ struct ReduceShape {
   bool along_rows;  // neighbouring elements are reduced: a work-group for each result, else a thread
 };
 skua_status plan_reduce(skua_plan* plan, const ReduceShape& shape, Chosen& chosen);
-skua_status record_reduce(const RecordArgs& args, const ReduceShape& shape, const Chosen& chosen);
+// Of bytes: zero points of `terms` terms, what the rest is multiplied by.
+struct ReduceOfBytes {
+  int32_t zeros, terms;
+  float factor;
+  Requantize to;
+};
+skua_status record_reduce(const RecordArgs& args, const ReduceShape& shape, const Chosen& chosen, const ReduceOfBytes* bytes = nullptr);
 
 struct ResizeShape {
   size_t images, planes, channels, in_h, in_w, out_h, out_w;

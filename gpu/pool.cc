@@ -8,6 +8,7 @@ namespace {
 
 struct Op : skua_op {
   PoolConfig config;
+  skua_device_buffer* factors;  // of averages of bytes: by the number of taps, from 1 on
 };
 struct Plan : skua_plan {
   PoolShape shape;
@@ -15,6 +16,27 @@ struct Plan : skua_plan {
   Chosen chosen;
   bool vectors;
 };
+
+constexpr size_t kMostTaps = size_t(1) << 23;      // their sum and that of the zero points fit 32 bits
+constexpr size_t kMostFactors = size_t(1) << 16;
+
+bool is_bytes(const PoolConfig& c) { return is_int8(Element(c.type)); }
+bool has_factors(const PoolConfig& c) { return is_bytes(c) && c.kind == SKUA_POOL_AVERAGE && !c.global; }
+
+skua_status open(skua_op* base) {
+  Op& op = *static_cast<Op*>(base);
+  const PoolConfig& c = op.config;
+  if (!has_factors(c)) return SKUA_STATUS_OK;
+  const size_t n = mul_sat(c.kernel[0], c.kernel[1]), bytes = n * sizeof(float);
+  if (n > kMostFactors) return SKUA_UNSUPPORTED_("pool2d: a window of %u x %u bytes, more than %zu on a GPU", c.kernel[0], c.kernel[1], kMostFactors);
+  auto* const factors = static_cast<float*>(allocate(op.ctx, bytes, 16));
+  if (!factors) return out_of_memory("pool2d", bytes);
+  for (size_t i = 0; i < n; ++i) factors[i] = float(c.ratio / double(i + 1));
+  const skua_status s = upload(&op, factors, bytes, &op.factors);
+  release(op.ctx, factors, bytes);
+  return s;
+}
+void close(skua_op* op) { free_buffer(static_cast<Op*>(op)->factors); }
 
 const PoolConfig& config_of(const skua_op* op) { return static_cast<const Op*>(op)->config; }
 MapSteps steps_of(const PoolConfig& c, const PoolMap& m) { return {m.image, m.row, m.pixel, c.layout == SKUA_LAYOUT_NCHW ? m.plane : 1}; }
@@ -30,6 +52,10 @@ skua_status choose_pool(const skua_op* base, const Plan& p, bool vectors, Chosen
   const PoolConfig& c = config_of(base);
   const WorkGroup group = map_group(base->ctx->gpu->about, p.shape.channels / (vectors ? 4 : 1));
   const bool counts = c.kind == SKUA_POOL_AVERAGE && c.count_padding && !c.global;
+  if (is_bytes(c)) {
+    const KernelText& text = pool_bytes_texts.texts[vectors ? pool_bytes_s8_v4 : pool_bytes_s8_v1];
+    return choose(base, {&text, {group.local[0], group.local[1], group.local[2]}, {c.kind, counts, c.global, c.type == SKUA_DTYPE_U8}}, chosen);
+  }
   return choose(base, {&text_of(pool_texts, vectors ? pool_f32_v4 : pool_f32_v1, 2, c.type), {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.kind, counts}}, chosen);
 }
 
@@ -49,6 +75,8 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   const Named small[] = {{"stride", max(s.y.stride, s.x.stride)}, {"dilation", max(s.y.dilation, s.x.dilation)}, {"padding", max(max(s.y.pad_before, s.x.pad_before), max(s.y.pad_after, s.x.pad_after))}};
   SKUA_TRY(need_pairs(base, small, 3));
   if (s.y.kernel > INT32_MAX / 2 || s.x.kernel > INT32_MAX / 2) return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu", base->cls->name, s.y.kernel, s.x.kernel);
+  if (is_bytes(c) && c.kind == SKUA_POOL_AVERAGE && mul_sat(s.y.kernel, s.x.kernel) > kMostTaps)
+    return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu bytes, more than %zu", base->cls->name, s.y.kernel, s.x.kernel, kMostTaps);
   p.vectors = p.n_outputs == 1 && s.channels % 4 == 0 && fours(p.in) && fours(p.out);
   p.algorithm = c.global ? "global" : "window";
   SKUA_TRY(choose_pool(base, p, p.vectors, p.chosen));
@@ -63,6 +91,8 @@ skua_status record(const RecordArgs& args) {
   Launch l(args);
   const int32_t x = l.input(0), y = l.output(0), positions = p.n_outputs > 1 ? l.output(1) : 0;
   if (p.n_outputs == 1) l.bind_again(1);
+  if (has_factors(c)) l.bind_own(static_cast<const Op*>(p.op)->factors);
+  else if (is_bytes(c)) l.bind_again(0);
   bool vectors = p.vectors;
   Chosen chosen = p.chosen;
   if (vectors && (x | y) % 4) {
@@ -76,9 +106,23 @@ skua_status record(const RecordArgs& args) {
   l.add(pair(s.y.stride, s.x.stride)); l.add(pair(s.y.dilation, s.x.dilation)); l.add(pair(s.y.pad_before, s.x.pad_before)); l.add(pair(s.y.pad_after, s.x.pad_after));
   add_map(l, 0, x, p.in, v);
   add_map(l, 1, y, p.out, v);
-  add_map(l, 2, positions, p.indices, 1);
-  l.add(bits_of(c.activation.a));
-  l.add(bits_of(c.activation.b));
+  if (is_bytes(c)) {
+    const int32_t shift = c.type == SKUA_DTYPE_U8 ? 128 : 0;  // kernels take bytes as s8
+    const bool average = c.kind == SKUA_POOL_AVERAGE;
+    if (average) {
+      const int32_t unused[] = {0, bits_of(float(c.ratio / double(s.y.kernel * s.x.kernel))), 0, 0, 0};  // the factor of a global one
+      for (int32_t v : unused) l.add(v);
+    } else {
+      add_map(l, 2, positions, p.indices, 1);
+    }
+    l.add(int32_t(uint32_t(uint16_t(c.zero - shift)) | uint32_t(average ? c.zero_point : shift) << 16));
+    l.add(bits_of(c.low - float(average ? 0 : shift)));
+    l.add(bits_of(c.high - float(average ? 0 : shift)));
+  } else {
+    add_map(l, 2, positions, p.indices, 1);
+    l.add(bits_of(c.activation.a));
+    l.add(bits_of(c.activation.b));
+  }
   return l.record(chosen, size_t(channels), s.x.out, s.y.out * s.batch);
 }
 
@@ -87,15 +131,17 @@ void explain(const skua_plan* plan, Text& text) {
   if (chosen.text) text.add("  work-group %ux%ux%u\n", chosen.local[0], chosen.local[1], chosen.local[2]);
 }
 
-const OpClass pool2d_class = {"pool2d", 83, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(PoolConfig), false, nullptr, make_plan, finish, nullptr, nullptr, explain, nullptr, record, nullptr};
+const OpClass pool2d_class = {"pool2d", 83, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(PoolConfig), false, open, make_plan, finish, nullptr, nullptr, explain, nullptr, record, close};
 
 }  // namespace
 
 skua_status create_pool(const skua_context* ctx, const skua_pool2d_desc& d, skua_op** out) {
-  SKUA_TRY(need_gpu_type(ctx, "pool2d", "type", d.type));
+  SKUA_TRY(need_gpu_movable(ctx, "pool2d", "type", d.type));
+  PoolConfig c = pool_config(d);
+  if (is_bytes(c)) SKUA_TRY(pool_quantization(d, c));
   skua_op* op;
   SKUA_TRY(new_op(pool2d_class, ctx, 1, d.kind == SKUA_POOL_MAX_INDICES ? 2 : 1, 0, &op));
-  static_cast<Op*>(op)->config = pool_config(d);
+  static_cast<Op*>(op)->config = c;
   return open_op(op, out);
 }
 

@@ -1,4 +1,7 @@
 // Softmax, normalisations, reductions and resize on GPUs. The CPU's classes check, plan the shapes and call these.
+#include <math.h>
+
+#include "core/quantize.h"
 #include "gpu/choice.h"
 #include "gpu/launch.h"
 
@@ -24,6 +27,8 @@ uint16_t row_threads(const skua_plan* plan, size_t n) {
 const KernelText& rows_text(const skua_plan* plan, const KernelTexts& texts, int first, int variants, skua_dtype type, uint16_t threads, bool by_subgroups = true) {
   return text_of(texts, first + (by_subgroups && choose_subgroups(plan->op->ctx->gpu->about, threads)), variants, type);
 }
+bool is_bytes(const skua_plan* plan) { return is_int8(Element(plan->inputs[0].type)); }
+bool is_u8(const skua_plan* plan) { return plan->inputs[0].type == SKUA_DTYPE_U8; }
 bool is_row(const Chosen& c) { return strstr(c.text->name, "rows") != nullptr; }
 
 // A work-group, or a thread, for each of `count` results.
@@ -35,6 +40,13 @@ skua_status record_all(Launch& l, const Chosen& c, size_t count) { return is_row
 skua_status plan_softmax(skua_plan* plan, const SoftmaxShape& s, Chosen& chosen) {
   if (!fits(plan)) return too_large(plan);
   const bool rows = s.inner == 1;
+  if (is_bytes(plan)) {
+    constexpr size_t kMost = 65000;  // sums of their exponentials fit two words
+    if (s.n > kMost) return SKUA_UNSUPPORTED_("softmax: %zu bytes along the axis, at most %zu on a GPU", s.n, kMost);
+    const uint16_t threads = rows ? row_threads(plan, s.n) : line_threads(plan->op->ctx->gpu->about);
+    plan->text = &softmax_bytes_texts.texts[rows ? softmax_bytes_s8_rows : softmax_bytes_s8_columns];
+    return choose(plan->op, {plan->text, {threads, 1, 1}, {threads}}, chosen);
+  }
   const uint16_t threads = rows ? row_threads(plan, s.n) : line_threads(plan->op->ctx->gpu->about);
   const skua_dtype type = plan->outputs[0].type;
   const KernelText& text = rows ? rows_text(plan, softmax_texts, softmax_f32_rows, 3, type, threads) : text_of(softmax_texts, softmax_f32_columns, 3, type);
@@ -43,9 +55,15 @@ skua_status plan_softmax(skua_plan* plan, const SoftmaxShape& s, Chosen& chosen)
   return SKUA_STATUS_OK;
 }
 
-skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& s, const Chosen& chosen) {
+skua_status open_softmax_bytes(const skua_op* op, bool logarithm, const int32_t (&powers)[256], skua_device_buffer** there) {
+  if (logarithm) return SKUA_UNSUPPORTED_("softmax: log is true; logarithms of %s's sums are made of double, which GPUs may lack", "bytes");
+  return upload(op, powers, sizeof powers, there);
+}
+
+skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& s, const Chosen& chosen, const SoftmaxOfBytes* bytes) {
   Launch l(args);
   const int32_t x = l.input(0), y = l.output(0);
+  if (bytes) l.bind_own(bytes->powers);
   const size_t count = s.outer * s.inner, values[] = {s.n, s.outer, s.inner, s.per_block, s.n * s.inner};
   for (size_t v : values) l.add_size(v);
   l.add_offset(0, size_t(x));
@@ -54,7 +72,14 @@ skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& s, const 
   l.add_offset(1, size_t(y));
   l.add_size(s.y_block);
   l.add_size(s.y_step);
-  l.add(bits_of(s.scale));
+  if (bytes) {
+    int exponent;
+    const float digits = frexpf(bytes->step, &exponent);
+    l.add(bytes->flip); l.add(int32_t(ldexpf(digits, 24))); l.add(exponent - 24);
+    l.add(bytes->to.zero_point); l.add(bits_of(bytes->to.low)); l.add(bits_of(bytes->to.high));
+  } else {
+    l.add(bits_of(s.scale));
+  }
   return record_all(l, chosen, count);
 }
 
@@ -95,6 +120,11 @@ skua_status record_norm(const RecordArgs& args, const NormShape& s, const Chosen
 // ---- reduction -----------------------------------------------------------------------------------------------------------------
 skua_status plan_reduce(skua_plan* plan, const ReduceShape& s, Chosen& chosen) {
   if (!fits(plan)) return too_large(plan);
+  if (is_bytes(plan)) {
+    const uint16_t threads = s.along_rows ? row_threads(plan, s.reduced[0] * s.reduced[1] * s.reduced[2]) : line_threads(plan->op->ctx->gpu->about);
+    plan->text = &reduce_bytes_texts.texts[s.along_rows ? reduce_bytes_s8_rows : reduce_bytes_s8_columns];
+    return choose(plan->op, {plan->text, {threads, 1, 1}, {int32_t(s.kind), threads, is_u8(plan)}}, chosen);
+  }
   const bool arg = plan->outputs[0].type == SKUA_DTYPE_S32;
   const int first = arg ? (s.along_rows ? reduce_f32_arg_rows : reduce_f32_arg_columns) : s.along_rows ? reduce_f32_rows : reduce_f32_columns;
   const skua_dtype type = plan->inputs[0].type;
@@ -106,7 +136,7 @@ skua_status plan_reduce(skua_plan* plan, const ReduceShape& s, Chosen& chosen) {
   return SKUA_STATUS_OK;
 }
 
-skua_status record_reduce(const RecordArgs& args, const ReduceShape& s, const Chosen& chosen) {
+skua_status record_reduce(const RecordArgs& args, const ReduceShape& s, const Chosen& chosen, const ReduceOfBytes* bytes) {
   Launch l(args);
   const int32_t x = l.input(0), y = l.output(0);
   const size_t results = s.kept[0] * s.kept[1] * s.kept[2];
@@ -115,19 +145,26 @@ skua_status record_reduce(const RecordArgs& args, const ReduceShape& s, const Ch
   for (size_t v : values) l.add_size(v);
   l.add_offset(0, size_t(x));
   l.add_offset(1, size_t(y));
+  if (bytes) {
+    l.add(bytes->zeros - (is_u8(args.plan) ? 128 * bytes->terms : 0)); l.add(bits_of(bytes->factor));
+    l.add(bytes->to.zero_point); l.add(bits_of(bytes->to.low)); l.add(bits_of(bytes->to.high));
+  }
   return record_all(l, chosen, results);
 }
 
 // ---- resize --------------------------------------------------------------------------------------------------------------------
 namespace {
 
+const KernelText& resize_text(const skua_plan* plan, bool vectors) {
+  if (is_bytes(plan)) return resize_bytes_texts.texts[vectors ? resize_bytes_s8_v4 : resize_bytes_s8_v1];
+  return text_of(resize_texts, vectors ? resize_f32_v4 : resize_f32_v1, 2, plan->outputs[0].type);
+}
 // `aligned`: the offsets are multiples of 4.
 skua_status choose_resize(const skua_plan* plan, const ResizeShape& s, bool aligned, Chosen& chosen) {
   bool vectors = aligned && s.channels % 4 == 0;
   const size_t steps[] = {s.x_batch, s.x_plane, s.x_row, s.x_pixel, s.y_batch, s.y_plane, s.y_row, s.y_pixel};
   for (size_t step : steps) vectors = vectors && step % 4 == 0;
-  const KernelText& text = text_of(resize_texts, vectors ? resize_f32_v4 : resize_f32_v1, 2, plan->outputs[0].type);
-  return choose(plan->op, {&text, {line_threads(plan->op->ctx->gpu->about), 1, 1}, {s.bilinear, int32_t(s.coordinates)}}, chosen);
+  return choose(plan->op, {&resize_text(plan, vectors), {line_threads(plan->op->ctx->gpu->about), 1, 1}, {s.bilinear, int32_t(s.coordinates), is_u8(plan)}}, chosen);
 }
 
 }  // namespace
@@ -136,6 +173,8 @@ skua_status plan_resize(skua_plan* plan, const ResizeShape& s, Chosen& chosen) {
   if (!fits(plan)) return too_large(plan);
   const size_t most = INT32_MAX / 4;
   if (mul_sat(s.in_h, s.out_h) > most || mul_sat(s.in_w, s.out_w) > most) return SKUA_UNSUPPORTED_("resize2d: %zu to %zu rows or %zu to %zu columns are too many; kernels count in 32 bits", s.in_h, s.out_h, s.in_w, s.out_w);
+  constexpr size_t kMostOfBytes = size_t(1) << 21;  // weights are quotients of 512 times as much
+  if (is_bytes(plan) && s.bilinear && max(s.out_h, s.out_w) > kMostOfBytes) return SKUA_UNSUPPORTED_("resize2d: %zu x %zu bytes; a blend has %zu in a dimension at most on a GPU", s.out_h, s.out_w, kMostOfBytes);
   SKUA_TRY(choose_resize(plan, s, true, chosen));
   plan->text = chosen.text;
   return SKUA_STATUS_OK;
@@ -145,7 +184,7 @@ skua_status record_resize(const RecordArgs& args, const ResizeShape& s, const Ch
   Launch l(args);
   const size_t x = size_t(l.input(0)), y = size_t(l.output(0));
   Chosen chosen = planned;
-  const KernelText* const v4 = &text_of(resize_texts, resize_f32_v4, 2, args.plan->outputs[0].type);
+  const KernelText* const v4 = &resize_text(args.plan, true);
   if (chosen.text == v4 && (x % 4 || y % 4)) SKUA_TRY(choose_resize(args.plan, s, false, chosen));
   const size_t v = chosen.text == v4 ? 4 : 1, n = s.images * s.out_h * s.out_w * (s.channels / v);
   const size_t counts[] = {n, s.channels / v, s.out_w, s.out_h, s.in_w, s.in_h, s.planes};

@@ -22,6 +22,7 @@ struct Op : skua_op {
   Config config;
   const Kernel *rows, *columns;
   int32_t powers[256];  // of bytes
+  [[maybe_unused]] skua_device_buffer* powers_there;
 };
 struct Plan : skua_plan {
   size_t outer, n, inner;    // [outer][n][inner]
@@ -48,6 +49,7 @@ skua_status open_bytes(Op& op) {
   const Config& c = op.config;
   const double step = double(c.from_scale) * double(c.scale < 0 ? -c.scale : c.scale);
   for (int32_t d = 0; d < 256; ++d) op.powers[d] = int32_t(power(d * step) * 0x1p30 + 0.5);
+  SKUA_ON_GPU(op.ctx, open_softmax_bytes(&op, c.logarithm != 0, op.powers, &op.powers_there));
   op.rows = find_kernel(op.ctx, softmax_bytes_tables, KernelKind::softmax_bytes, int(c.logarithm), Element(c.to_type));
   op.columns = find_kernel(op.ctx, softmax_bytes_tables, KernelKind::softmax_bytes, int(c.logarithm + 2), Element(c.to_type));
   return op.rows && op.columns ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("softmax: no kernel in this build");
@@ -56,10 +58,10 @@ skua_status open_bytes(Op& op) {
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
-  SKUA_ON_GPU(op.ctx, need_gpu_type(op.ctx, "softmax", "input_type", skua_dtype(op.config.type)));
 #ifdef SKUA_TYPE_s8
   if (is_int8(Element(op.config.type))) return open_bytes(op);
 #endif
+  SKUA_ON_GPU(op.ctx, need_gpu_type(op.ctx, "softmax", "input_type", skua_dtype(op.config.type)));
   op.rows = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_rows, int(op.config.logarithm), Element(op.config.type));
   op.columns = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_columns, int(op.config.logarithm), Element(op.config.type));
   if (!op.rows || !op.columns) return SKUA_UNSUPPORTED_("softmax: no kernel in this build");
@@ -175,11 +177,14 @@ void run(const RunArgs& args) {
 #ifdef SKUA_BUILT_gpu
 skua_status record(const RecordArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
-  return gpu::record_softmax(args, gpu_shape(p), p.chosen);
+  const Op& op = *static_cast<const Op*>(p.op);
+  const gpu::SoftmaxOfBytes bytes = {op.powers_there, int32_t(op.config.flip), op.config.to_scale, op.config.to};
+  return gpu::record_softmax(args, gpu_shape(p), p.chosen, is_int8(Element(op.config.type)) ? &bytes : nullptr);
 }
+void close(skua_op* op) { gpu::free_buffer(static_cast<Op*>(op)->powers_there); }
 #endif
 
-const OpClass softmax_class = {"softmax", 40, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, nullptr, nullptr, SKUA_RECORD(record)};
+const OpClass softmax_class = {"softmax", 40, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, nullptr, nullptr, SKUA_RECORD(record), SKUA_RECORD(close)};
 
 }  // namespace
 }  // namespace skua

@@ -287,17 +287,10 @@ extern "C" skua_status skua_pool2d_create(skua_context* context, const skua_pool
   Config& c = static_cast<Op*>(base)->config;
   c = pool_config(d);
   if (bytes) {
-    c.ratio = double(d.input_q.scale) / double(d.output_q.scale);
-    c.zero = d.input_q.zero_point;
-    c.zero_point = d.output_q.zero_point;
-    const skua_status s = quantized_bounds("pool2d", d.activation, Element(d.type), d.output_q, c.low, c.high);
+    const skua_status s = pool_quantization(d, c);
     if (s != SKUA_STATUS_OK) {
       skua_op_destroy(base);
       return s;
-    }
-    if (d.kind != SKUA_POOL_AVERAGE) {
-      c.low += float(c.zero_point);
-      c.high += float(c.zero_point);
     }
   }
   return open_op(base, out);

@@ -1,5 +1,7 @@
 #include "pooling/pool.h"
 
+#include "core/quantize.h"
+
 namespace skua {
 
 PoolConfig pool_config(const skua_pool2d_desc& d) {
@@ -17,6 +19,18 @@ PoolConfig pool_config(const skua_pool2d_desc& d) {
   c.padding = d.padding;
   c.activation = d.activation;
   return c;
+}
+
+skua_status pool_quantization(const skua_pool2d_desc& d, PoolConfig& c) {
+  c.ratio = double(d.input_q.scale) / double(d.output_q.scale);
+  c.zero = d.input_q.zero_point;
+  c.zero_point = d.output_q.zero_point;
+  SKUA_TRY(quantized_bounds("pool2d", d.activation, Element(d.type), d.output_q, c.low, c.high));
+  if (d.kind != SKUA_POOL_AVERAGE) {
+    c.low += float(c.zero_point);
+    c.high += float(c.zero_point);
+  }
+  return SKUA_STATUS_OK;
 }
 
 skua_status pool_map(const skua_op* base, const PoolConfig& c, const char* what, size_t index, const skua_tensor& t, PoolMap& m) {

@@ -58,7 +58,7 @@ bool is_arg(uint32_t kind) { return kind == SKUA_REDUCE_ARGMIN || kind == SKUA_R
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
-  SKUA_ON_GPU(op.ctx, need_gpu_type(op.ctx, "reduce", "type", skua_dtype(op.config.type)));
+  SKUA_ON_GPU(op.ctx, need_gpu_movable(op.ctx, "reduce", "type", skua_dtype(op.config.type)));
   const ReduceVariant first = variant_of(op.config.kind), later = first == kReduceSumSquares ? kReduceSum : first;
   const Element type = Element(op.config.type);
   op.rows = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, first, type);
@@ -175,6 +175,11 @@ float value_of_none(uint32_t kind) {
   return kind == SKUA_REDUCE_MEAN ? __builtin_nanf("") : kind == SKUA_REDUCE_MIN ? __builtin_inff() : kind == SKUA_REDUCE_MAX ? -__builtin_inff() : kind == SKUA_REDUCE_PROD ? 1.0f : 0.0f;
 }
 
+// Of bytes. The ends of the type are its infinities, and nothing is 0.
+int32_t byte_of_none(const Config& c) { return int32_t(c.kind == SKUA_REDUCE_MIN ? c.to.high : c.kind == SKUA_REDUCE_MAX ? c.to.low : 0) + c.to.zero_point; }
+int32_t summed(const Config& c, size_t reduced) { return variant_of(c.kind) == kReduceSum ? int32_t(reduced) : 1; }  // zero points in a result
+float factor_of(const Config& c, size_t reduced) { return sum_scale(c.ratio, 1, c.kind == SKUA_REDUCE_MEAN ? double(reduced) : 1.0); }
+
 #ifdef SKUA_BUILT_gpu
 Nest all_results(const Plan& p) {
   Nest nest;
@@ -182,14 +187,19 @@ Nest all_results(const Plan& p) {
   return nest;
 }
 gpu::CopyFrom none(const Plan& p) {
-  const float value = value_of_none(static_cast<const Op*>(p.op)->config.kind);
+  const Config& c = static_cast<const Op*>(p.op)->config;
+  const float value = value_of_none(c.kind);
   gpu::CopyFrom from = {gpu::CopyFrom::value, 0, 0, 0};
   memcpy(&from.bits, &value, sizeof value);
+  if (is_int8(Element(c.type))) from.bits = uint32_t(byte_of_none(c));
   return from;
 }
 skua_status record(const RecordArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
-  return p.reduced ? gpu::record_reduce(args, p.on_gpu, p.chosen) : gpu::record_copy(args, all_results(p), none(p), 0);
+  const Config& c = static_cast<const Op*>(p.op)->config;
+  const int32_t terms = summed(c, p.reduced);
+  const gpu::ReduceOfBytes bytes = {c.zero * terms, terms, factor_of(c, p.reduced), c.to};
+  return p.reduced ? gpu::record_reduce(args, p.on_gpu, p.chosen, is_int8(Element(c.type)) ? &bytes : nullptr) : gpu::record_copy(args, all_results(p), none(p), 0);
 }
 #endif
 
@@ -274,9 +284,8 @@ void run(const RunArgs& args) {
   if (!p.results) return;
   char* y = args.out<char>(0);
   const bool bytes = is_int8(Element(c.type)) && !is_arg(c.kind);
-  if (!p.reduced && bytes) {  // the ends of the type are its infinities, and nothing is 0
-    const float end = c.kind == SKUA_REDUCE_MIN ? c.to.high : c.kind == SKUA_REDUCE_MAX ? c.to.low : 0;
-    memset(y, int32_t(end) + c.to.zero_point, p.results);
+  if (!p.reduced && bytes) {
+    memset(y, byte_of_none(c), p.results);
     return;
   }
   if (!p.reduced) {
@@ -293,9 +302,8 @@ void run(const RunArgs& args) {
     Task t = {&s, x, i ? sizeof(float) : element_bytes(Element(c.type)), last ? y : space + i % 2 * p.half[0] * sizeof(float), last ? op.convert : nullptr,
               last && bytes ? &c : nullptr, 0, 0, last && c.kind == SKUA_REDUCE_MEAN && !bytes ? float(p.reduced) : 1.0f, is_arg(c.kind), 1, 1};
     if (t.bytes) {
-      const bool sums = variant_of(c.kind) == kReduceSum;
-      t.offset = c.zero * int32_t(sums ? p.reduced : 1);
-      t.factor = sum_scale(c.ratio, 1, c.kind == SKUA_REDUCE_MEAN ? double(p.reduced) : 1.0);
+      t.offset = c.zero * summed(c, p.reduced);
+      t.factor = factor_of(c, p.reduced);
     }
     const size_t groups = s.outer * s.chunks, lines = ceil_div(s.inner, 16);
     const double cycles = t.arg ? 0.6 : 0.3;

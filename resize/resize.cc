@@ -78,7 +78,7 @@ skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
   const bool blend = op.config.kind == SKUA_RESIZE_BILINEAR;
   const Element type = Element(op.config.type);
-  SKUA_ON_GPU(op.ctx, need_gpu_type(op.ctx, "resize2d", "type", skua_dtype(op.config.type)));
+  SKUA_ON_GPU(op.ctx, need_gpu_movable(op.ctx, "resize2d", "type", skua_dtype(op.config.type)));
   const int bytes = int(element_bytes(type));  // nearest moves bits of any type
   auto find = [&](KernelKind blending, KernelKind copying) {
     return blend ? find_kernel(op.ctx, resize_tables, blending, -1, type) : find_kernel(op.ctx, resize_tables, copying, bytes);

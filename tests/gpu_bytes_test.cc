@@ -3,6 +3,10 @@
 #include <skua/data.h>
 #include <skua/elementwise.h>
 #include <skua/gemm.h>
+#include <skua/normalize.h>
+#include <skua/pool.h>
+#include <skua/reduce.h>
+#include <skua/resize.h>
 
 #include <cmath>
 #include <functional>
@@ -430,6 +434,137 @@ TEST(gpu_bytes, data_movement) {
     });
   }
   compare_all({""}, all);
+}
+
+// ---- maps and rows -------------------------------------------------------------------------------------------------------------
+struct Works {
+  std::vector<Work> all;
+  Rng rng{11};
+  void add(const std::string& text, const skua_tensor& x, Create create, const std::vector<skua_tensor>& outputs = {}) { all.push_back({text, std::move(create), {make_bytes(x, rng)}, outputs}); }
+};
+void quantize(skua_quantization& from, skua_quantization& to, skua_dtype type, float scale, float to_scale) {
+  from.scale = scale; from.zero_point = type == SKUA_DTYPE_S8 ? -7 : 200;
+  to.scale = to_scale; to.zero_point = type == SKUA_DTYPE_S8 ? 5 : 128;
+}
+
+TEST(gpu_bytes, pooling) {
+  Works w;
+  for (const skua_dtype type : {SKUA_DTYPE_S8, SKUA_DTYPE_U8})
+    for (const skua_pool_kind kind : {SKUA_POOL_MAX, SKUA_POOL_AVERAGE, SKUA_POOL_MAX_INDICES})
+      for (int way = 0; way < 5; ++way) {
+        skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
+        d.type = type;
+        d.kind = kind;
+        quantize(d.input_q, d.output_q, type, 0.02f, 0.03f);
+        if (kind != SKUA_POOL_AVERAGE) d.output_q = d.input_q;
+        d.kernel_h = 3; d.kernel_w = 2;
+        d.stride_h = way == 1 ? 1 : 2; d.stride_w = 2;
+        d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 0};
+        d.count_padding = way == 1;
+        d.global = way == 2;
+        d.layout = way == 3 ? SKUA_LAYOUT_NCHW : SKUA_LAYOUT_NHWC;
+        if (way == 4) d.activation = {SKUA_ACTIVATION_CLAMP, -0.5f, 0.75f};
+        if (way == 1) d.dilation_h = 2;
+        const skua_tensor x = way == 3 ? shape({2, 5, 7, 6}, type) : holed(shape({2, 9, 7, way % 2 ? 6u : 8u}, type), way == 4 ? 4 : 0);
+        w.add("pool kind " + std::to_string(kind) + " way " + std::to_string(way) + " " + skua_dtype_name(type), x, [=](skua_context* context, skua_op** op) { return skua_pool2d_create(context, &d, op); });
+      }
+  compare_all({""}, w.all);
+}
+
+TEST(gpu_bytes, softmax) {
+  Works w;
+  const std::vector<size_t> shapes[] = {{5, 7}, {3, 700}, {2, 6, 5, 4}, {1, 2049}};
+  for (const auto& s : shapes)
+    for (int axis = 0; axis < int(s.size()); ++axis) {
+      skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+      d.input_type = axis % 2 ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8;
+      d.output_type = axis % 3 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8;
+      d.axis = axis;
+      d.scale = axis == 1 ? -0.7f : 1.3f;
+      quantize(d.input_q, d.output_q, d.input_type, 0.03f, axis == 2 ? 0.0042f : 1.0f / 256);
+      d.output_q.zero_point = d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
+      w.add("softmax axis " + std::to_string(axis) + " of " + std::to_string(s.size()) + " last " + std::to_string(s.back()), holed(shape(s, d.input_type), 0),
+            [=](skua_context* context, skua_op** op) { return skua_softmax_create(context, &d, op); });
+    }
+  compare_all({""}, w.all);
+}
+
+TEST(gpu_bytes, reductions) {
+  Works w;
+  const std::vector<std::vector<int32_t>> axes = {{}, {0}, {3}, {1, 2}, {0, 2}, {0, 1, 3}};
+  for (const int kind : {SKUA_REDUCE_SUM, SKUA_REDUCE_MEAN, SKUA_REDUCE_MIN, SKUA_REDUCE_MAX, SKUA_REDUCE_ARGMIN, SKUA_REDUCE_ARGMAX})
+    for (const auto& a : axes) {
+      const bool arg = kind == SKUA_REDUCE_ARGMIN || kind == SKUA_REDUCE_ARGMAX;
+      if (arg && a.size() != 1) continue;
+      skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+      d.kind = skua_reduce_kind(kind);
+      d.type = a.size() % 2 ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8;
+      d.axis_count = uint32_t(a.size());
+      for (size_t i = 0; i < a.size(); ++i) d.axes[i] = a[i];
+      if (!arg) quantize(d.input_q, d.output_q, d.type, 0.02f, kind == SKUA_REDUCE_SUM ? 1.7f : 0.021f);
+      w.add("reduce kind " + std::to_string(kind) + " axes " + std::to_string(a.size()), shape({3, 5, 4, 70}, d.type), [=](skua_context* context, skua_op** op) { return skua_reduce_create(context, &d, op); });
+    }
+  skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;  // nothing to reduce
+  d.kind = SKUA_REDUCE_MAX;
+  d.type = SKUA_DTYPE_S8;
+  d.axis_count = 1;
+  d.axes[0] = 1;
+  quantize(d.input_q, d.output_q, d.type, 0.02f, 0.02f);
+  w.add("reduce nothing", shape({3, 0, 4}, d.type), [=](skua_context* context, skua_op** op) { return skua_reduce_create(context, &d, op); });
+  compare_all({""}, w.all);
+}
+
+TEST(gpu_bytes, resize) {
+  Works w;
+  for (const skua_resize_kind kind : {SKUA_RESIZE_NEAREST, SKUA_RESIZE_BILINEAR})
+    for (const skua_resize_coordinates coordinates : {SKUA_RESIZE_HALF_PIXEL, SKUA_RESIZE_ALIGN_CORNERS, SKUA_RESIZE_ASYMMETRIC})
+      for (int way = 0; way < 3; ++way) {
+        skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
+        d.kind = kind;
+        d.coordinates = coordinates;
+        d.type = way ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8;
+        d.layout = way == 2 ? SKUA_LAYOUT_NCHW : SKUA_LAYOUT_NHWC;
+        d.out_h = way == 1 ? 4 : 13; d.out_w = 11;
+        d.input_q.scale = d.output_q.scale = 0.02f;
+        w.add("resize kind " + std::to_string(kind) + " coordinates " + std::to_string(coordinates) + " way " + std::to_string(way), way == 2 ? shape({2, 3, 6, 5}, d.type) : shape({2, 6, 5, way ? 7u : 8u}, d.type),
+              [=](skua_context* context, skua_op** op) { return skua_resize2d_create(context, &d, op); });
+      }
+  compare_all({""}, w.all);
+}
+
+// What is left to the CPU says so, and why.
+TEST(gpu_bytes, refuses_what_it_has_no_kernel_for) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    Context context(device);
+    const auto refused = [&](const char* part, const Create& create) {
+      Op op;
+      EXPECT_EQ(create(context, &op), SKUA_STATUS_UNSUPPORTED) << part;
+      EXPECT_NE(std::string(skua_error_text()).find(part), std::string::npos) << skua_error_text();
+    };
+    skua_softmax_desc s = SKUA_SOFTMAX_DESC_INIT;
+    s.input_type = s.output_type = SKUA_DTYPE_S8;
+    s.input_q.scale = s.output_q.scale = 0.1f;
+    s.log = true;
+    refused("softmax: log is true", [&](skua_context* c, skua_op** op) { return skua_softmax_create(c, &s, op); });
+    const std::vector<int8_t> weights(16, 1);
+    skua_gemm_desc g = SKUA_GEMM_DESC_INIT;
+    g.a_type = g.b_type = g.c_type = SKUA_DTYPE_S8;
+    g.a_q.scale = g.b_q.scale = g.c_q.scale = 0.1f;
+    g.n = g.k = 4;
+    refused("residual", [&](skua_context* c, skua_op** op) {
+      skua_gemm_desc d = g;
+      d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+      d.residual_q.scale = 0.1f;
+      return skua_gemm_create(c, &d, weights.data(), nullptr, op);
+    });
+    refused("requantization", [&](skua_context* c, skua_op** op) {
+      skua_gemm_desc d = g;
+      d.requantization.rounding = SKUA_ROUNDING_SINGLE;
+      return skua_gemm_create(c, &d, weights.data(), nullptr, op);
+    });
+  }
 }
 
 }  // namespace
