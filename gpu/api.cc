@@ -74,6 +74,8 @@ skua_status check_buffer(const skua_plan* plan, const char* what, size_t i, cons
   if (b.offset % alignment) return SKUA_INVALID("%s: %s has offset %zu, which is no multiple of %u bytes", op, name, b.offset, alignment);
   if (b.offset > b.device->size || bytes > b.device->size - b.offset)
     return SKUA_INVALID("%s: %s needs %zu bytes from offset %zu, its buffer has %zu", op, name, bytes, b.offset, b.device->size);
+  if (plan->text && plan->text->type == SKUA_DTYPE_S8 && b.device->whole && round_up(b.offset + bytes, 4) > b.device->size)
+    return SKUA_UNSUPPORTED_("%s: %s ends with an imported buffer, at byte %zu; kernels of bytes see words of 4, import it up to a multiple of them", op, name, b.offset + bytes);
   return SKUA_STATUS_OK;
 }
 

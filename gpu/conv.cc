@@ -113,9 +113,8 @@ skua_status choose_depthwise(const skua_op* base, bool vectors, Chosen& chosen) 
   const KernelText* text = half ? &depthwise_texts.texts[depthwise_f16_h4] : &text_of(depthwise_texts, vectors ? depthwise_f32_v4 : depthwise_f32_v1, depthwise_f16_v4 - depthwise_f32_v4, skua_dtype(c.element));
   if (vectors && !half && has_texels(static_cast<const Op*>(base)->weights_there)) {
     const KernelText* const image = image_of(depthwise_texts, text);
-    const char* const filter = base->ctx->filter;
-    const bool asked = filter[0] && glob_match(filter, image->names[base->ctx->gpu->api->number]) && !glob_match(filter, text->names[base->ctx->gpu->api->number]);
-    if (asked || choose_storage(base->ctx->gpu->about, 1).first == Storage::image) text = image;
+    const auto named = [&](const KernelText* t) { return base->ctx->filter[0] && glob_match(base->ctx->filter, t->names[base->ctx->gpu->api->number]); };
+    if (named(image) != named(text) ? named(image) : choose_storage(base->ctx->gpu->about, 1).first == Storage::image) text = image;
   }
   return choose(base, {text, {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.residual, c.has_bias}}, chosen);
 }

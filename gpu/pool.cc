@@ -1,4 +1,5 @@
 // Pooling on a device. See skua/pool.h; kernel: gpu/kernels/pool.k.
+#include "core/quantize.h"
 #include "gpu/maps.h"
 #include "gpu/operators.h"
 #include "pooling/pool.h"

@@ -1,6 +1,4 @@
 // Softmax, normalisations, reductions and resize on GPUs. The CPU's classes check, plan the shapes and call these.
-#include <math.h>
-
 #include "core/quantize.h"
 #include "gpu/choice.h"
 #include "gpu/launch.h"
@@ -56,7 +54,7 @@ skua_status plan_softmax(skua_plan* plan, const SoftmaxShape& s, Chosen& chosen)
 }
 
 skua_status open_softmax_bytes(const skua_op* op, bool logarithm, const int32_t (&powers)[256], skua_device_buffer** there) {
-  if (logarithm) return SKUA_UNSUPPORTED_("softmax: log is true; logarithms of %s's sums are made of double, which GPUs may lack", "bytes");
+  if (logarithm) return SKUA_UNSUPPORTED_("softmax: log is true; the logarithm of a sum of bytes is made of double, which GPUs may lack");
   return upload(op, powers, sizeof powers, there);
 }
 
@@ -73,9 +71,8 @@ skua_status record_softmax(const RecordArgs& args, const SoftmaxShape& s, const 
   l.add_size(s.y_block);
   l.add_size(s.y_step);
   if (bytes) {
-    int exponent;
-    const float digits = frexpf(bytes->step, &exponent);
-    l.add(bytes->flip); l.add(int32_t(ldexpf(digits, 24))); l.add(exponent - 24);
+    const int32_t step = bits_of(bytes->step);  // above 0, no denormal
+    l.add(bytes->flip); l.add((step & 0x7fffff) | 0x800000); l.add((step >> 23) - 150);
     l.add(bytes->to.zero_point); l.add(bits_of(bytes->to.low)); l.add(bits_of(bytes->to.high));
   } else {
     l.add(bits_of(s.scale));

@@ -2,40 +2,12 @@
 #include "tests/support/engine.h"
 
 #ifdef SKUA_GPU_OPENCL
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-
 #include "gpu/opencl/backend.h"
+#include "tests/support/engine_opencl.h"
 
 using namespace skua_test;
 
 namespace {
-
-struct Cl {
-  explicit Cl(void* library) {
-#define SKUA_FIND(f) f = reinterpret_cast<decltype(&::f)>(dlsym(library, #f));
-    SKUA_FIND(clGetPlatformIDs) SKUA_FIND(clGetDeviceIDs) SKUA_FIND(clCreateContext) SKUA_FIND(clReleaseContext) SKUA_FIND(clGetContextInfo) SKUA_FIND(clCreateCommandQueue)
-    SKUA_FIND(clReleaseCommandQueue) SKUA_FIND(clCreateBuffer) SKUA_FIND(clReleaseMemObject) SKUA_FIND(clGetMemObjectInfo) SKUA_FIND(clEnqueueWriteBuffer) SKUA_FIND(clEnqueueReadBuffer)
-    SKUA_FIND(clFinish)
-#undef SKUA_FIND
-    cl_platform_id platforms[8];
-    cl_uint n = 0;
-    clGetPlatformIDs(8, platforms, &n);
-    for (cl_uint i = 0; i < n && i < 8 && !device; ++i)
-      if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, &device, nullptr) != CL_SUCCESS) device = nullptr;
-    if (device) context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
-  }
-  ~Cl() {
-    if (context) clReleaseContext(context);
-  }
-#define SKUA_MEMBER(f) decltype(&::f) f;
-  SKUA_MEMBER(clGetPlatformIDs) SKUA_MEMBER(clGetDeviceIDs) SKUA_MEMBER(clCreateContext) SKUA_MEMBER(clReleaseContext) SKUA_MEMBER(clGetContextInfo) SKUA_MEMBER(clCreateCommandQueue)
-  SKUA_MEMBER(clReleaseCommandQueue) SKUA_MEMBER(clCreateBuffer) SKUA_MEMBER(clReleaseMemObject) SKUA_MEMBER(clGetMemObjectInfo) SKUA_MEMBER(clEnqueueWriteBuffer) SKUA_MEMBER(clEnqueueReadBuffer)
-  SKUA_MEMBER(clFinish)
-#undef SKUA_MEMBER
-  cl_device_id device = nullptr;
-  cl_context context = nullptr;
-};
 
 TEST(GpuEngine, BuffersOfAClContext) {
   if (!has_device(SKUA_DEVICE_API_OPENCL)) GTEST_SKIP() << "no OpenCL device";
@@ -103,6 +75,46 @@ TEST(GpuEngine, BuffersOfAClContext) {
     EXPECT_EQ(cl.clReleaseMemObject(memory), CL_SUCCESS);
     EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
   }
+}
+
+// Kernels of bytes see words: the last one must be the caller's, whole.
+TEST(GpuEngine, BytesOfAnImportedBufferInWords) {
+  if (!has_device(SKUA_DEVICE_API_OPENCL)) GTEST_SKIP() << "no OpenCL device";
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  Cl cl(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
+  ASSERT_TRUE(cl.context);
+  const cl_mem memory = cl.clCreateBuffer(cl.context, CL_MEM_READ_WRITE, 64, nullptr, nullptr);
+  {
+    Context gpu(skua_opencl_objects{cl.context, cl.device, nullptr});
+    ASSERT_TRUE(gpu.context);
+    skua_transpose_desc d = SKUA_TRANSPOSE_DESC_INIT;
+    d.type = SKUA_DTYPE_S8;
+    d.rank = 1;
+    Op op;
+    SKUA_EXPECT_OK(skua_transpose_create(gpu, &d, &op));
+    const skua_tensor t = shape({13}, SKUA_DTYPE_S8);
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+    skua_stream* stream = nullptr;
+    skua_device_buffer *x = nullptr, *y = nullptr;
+    SKUA_EXPECT_OK(skua_stream_create(gpu, &stream));
+    SKUA_EXPECT_OK(skua_device_buffer_create(gpu, 13, &y));
+    for (const size_t size : {13, 15, 16, 64}) {
+      SKUA_EXPECT_OK(skua_device_buffer_import(gpu, uintptr_t(memory), 0, size, &x));
+      const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
+      for (const bool written : {false, true}) {
+        const skua_status s = skua_plan_enqueue(plan, written ? &out : &in, 1, written ? &in : &out, 1, nullptr, stream);
+        EXPECT_EQ(s, size < 16 ? SKUA_STATUS_UNSUPPORTED : SKUA_STATUS_OK) << size;
+        if (size < 16) expect_text(written ? "output 0 ends with an imported buffer, at byte 13" : "input 0 ends with an imported buffer, at byte 13");
+      }
+      SKUA_EXPECT_OK(skua_stream_wait(stream));
+      skua_device_buffer_destroy(x);
+    }
+    skua_plan_destroy(plan);
+    skua_stream_destroy(stream);
+    skua_device_buffer_destroy(y);
+  }
+  cl.clReleaseMemObject(memory);
 }
 
 TEST(GpuEngine, WhatAClQueueAndBufferCannot) {

@@ -35,7 +35,7 @@ Create conv(uint32_t in, uint32_t out, uint32_t groups = 1, uint32_t stride = 2)
     d.in_channels = in; d.out_channels = out; d.groups = groups;
     d.input_type = d.output_type = type;
     d.padding.mode = SKUA_PADDING_SAME_UPPER;
-    d.numerics = SKUA_NUMERICS_FAST;
+    if (stride == 1) d.numerics = SKUA_NUMERICS_FAST;  // Winograd of few channels
     return skua_conv2d_create(context, &d, values(size_t(9) * in / groups * out, type).data(), values(out, SKUA_DTYPE_F32).data(), op);
   };
 }
@@ -69,6 +69,7 @@ TEST(gpu_image, bits_of_the_buffer) {
       if (!buffers.context || !images.context) continue;
       EXPECT_GT(images.context->gpu->about.texels, 0u) << device.name;
       for (const skua_dtype type : gpu_types()) {
+        if (type == SKUA_DTYPE_BF16 && &k != kKernels) continue;  // once says it
         SCOPED_TRACE(std::string(device.name) + " " + name + " " + skua_dtype_name(type));
         Op buffer, image;
         SKUA_EXPECT_OK(k.create(buffers, type, &buffer));
@@ -144,7 +145,7 @@ TEST(gpu_image, is_measured) {
         SKUA_EXPECT_OK(gemm(24, 36)(context, SKUA_DTYPE_F32, &op));
         const skua_tensor x = shape({13, 24});
         SKUA_EXPECT_OK(skua_op_tune(op.op, &x, 1, nullptr));
-        EXPECT_TRUE(says(log, fits ? "2 candidates" : "1 candidate")) << log;
+        EXPECT_TRUE(says(log, fits ? "2 candidates" : "one candidate")) << log;
         EXPECT_TRUE(says(explain(op, x), "gemm_f32_v4x4_"));
       }
       skua_context_destroy(context);

@@ -8,6 +8,7 @@ struct Faults {
   long failed;     // how many did
   char name[64];   // the last that did
   long live;       // objects made and not destroyed
+  long unwaited;   // OpenCL: parts unmapped since a queue was waited for
   int discrete;    // Vulkan: memory that the host sees is not the device's
 };
 

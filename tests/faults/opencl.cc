@@ -49,6 +49,8 @@ template <class Tag, class R, class... A> struct Wrapped<Tag, R(CL_API_CALL*)(A.
       const R r = real(a...);
       if (r == CL_SUCCESS && (begins(Tag::name, "clRetain") || begins(Tag::name, "clCreateKernels"))) count(1);
       if (r == CL_SUCCESS && begins(Tag::name, "clEnqueue")) made_event(last(a...));
+      if (r == CL_SUCCESS && begins(Tag::name, "clEnqueueUnmap")) ++faults.unwaited;
+      if (r == CL_SUCCESS && begins(Tag::name, "clFinish")) faults.unwaited = 0;
       return r;
     } else {
       if (fails(Tag::name)) {
