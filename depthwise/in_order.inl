@@ -1,4 +1,4 @@
-// Depthwise tiles for in-order AArch64 cores, which issue two instructions a cycle as they come: the order of instructions is the kernel. Included by kernels.cc.
+// Depthwise tiles for in-order cores, which issue two instructions a cycle as they come: the order of instructions is the kernel. Included by kernels.cc.
 //
 //   a turn      one vector of channels of a whole tile: RH*RW moves of the bias, the multiply-adds input row by input row, clamps; one of these in every cycle
 //   beside it   one helper: inputs and weights come in halves (`ldr d`, `ldr x`, and `mov v.d[1], x`), pointers move, results are stored
@@ -6,16 +6,23 @@
 //               stride 2, where there are more halves than multiplies
 //   ahead       loads run as far ahead as the registers of inputs let them, at the end of a turn into the next one's first inputs
 //
-// Registers: 14 sums, the bias, and 9 weights + 8 inputs (3x3) or 10 weights of two rows + 7 inputs (5x5; at stride 2, where two rows of outputs share no row of weights, 7 sums and 14
-// inputs): all 32. make_turn() puts the program of a turn together when this is compiled; every step of it is one
-// instruction that stays where it is written. The order of the sums is that of the other tiles.
+// AArch32 has D registers of their own name: both halves are loaded (`vld1` or `vldr`) beside multiplies on the A55; on the A53 one is, in a cycle with the move of two words into the other.
+//
+// Registers: 14 sums, the bias, and 9 weights + 8 inputs (3x3) or 10 weights of two rows + 7 inputs (5x5; at stride 2 two rows of outputs share no row of weights, so each has its own,
+// which are loaded once for either): all 32. AArch32: 7 sums, weights of one row, 6 inputs (3x3) or 4 (5x5), of which the bias is the first: all 16. make_turn() puts the program of a turn
+// together when this is compiled; every step of it is one instruction that stays where it is written. The order of the sums is that of the other tiles.
 
-enum class Do : uint8_t { move, multiply, bound_low, bound_high, clamp_low, clamp_high, next, row, skip, load_low, load_high, insert, store };
+enum class Do : uint8_t { move, multiply, bound_low, bound_high, clamp_low, clamp_high, next, row, skip, load_low, load_high, load_word, insert, store };
 struct Step {
   Do what;
-  uint8_t a, b, c;  // vectors; of loads: the vector (load_high, insert: and one of three registers for the half on its way), row of inputs or kWeights, column
+  uint8_t a, b, c;  // vectors; of loads: the vector (load_high, load_word, insert: and one of three registers for the half on its way), row of inputs or kWeights, column
 };
 constexpr int kWeights = 255, kOffsets = 8;
+#if defined(__aarch64__)
+constexpr bool kWhole = true;  // registers have no halves of their own: the upper one is inserted
+#else
+constexpr bool kWhole = false;
+#endif
 template <int steps> struct Turn {
   Step at[steps];
   int n;
@@ -23,12 +30,16 @@ template <int steps> struct Turn {
 
 template <int K, int S, int RH, int RW> struct Plan {
   static constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
-  static constexpr int kTapRows = K == 3 ? 3 : 2;  // rows of weights that are there at once
-  static constexpr int kTaps = RH * RW, kBias = kTaps + kTapRows * K, kInputs = kBias + 1, kVectors = 32, kRing = kVectors - kInputs;
-  static constexpr int kLow = kTaps + (K - 2) % kTapRows * K, kHigh = kLow + 1;  // bounds take the place of weights of the last row but one
-  static constexpr int kLoads = 1 + K * K + IH * IW, kFirst = K == 3 ? 1 + 3 + 4 : 1 + 2 * 4;  // of these, loaded by the turn before
+  static constexpr bool kApart = K == 5 && S == 2 && RH == 2;  // the two rows of outputs have weights of their own, which are loaded twice
+  static constexpr int kTapRows = !kWhole ? 1 : K == 3 ? 3 : 2;  // rows of weights that are there at once
+  static constexpr int kTaps = RH * RW, kVectors = kWhole ? 32 : 16;
+  static constexpr int kBias = kTaps + kTapRows * K, kInputs = kBias + kWhole, kRing = kVectors - kInputs;  // AArch32: the bias is the first of the inputs
+  // Bounds take the place of weights of the last row but one, or of the last inputs.
+  static constexpr int kLow = kApart ? kTaps + K - 2 : kWhole ? kTaps + (K - 2) % kTapRows * K : kVectors - 2, kHigh = kLow + 1;
+  static constexpr int kLoads = 1 + K * K * (kApart ? 2 : 1) + IH * IW, kBytes = (1 + K * K) * 16;  // of weights
+  static constexpr int kFirst = !kWhole ? 2 * (kRing - 3) + 1 : K == 3 ? 1 + 3 + 4 : kApart ? 1 + 2 * 3 : 1 + 2 * 4;  // of these, loaded by the turn before
   static constexpr int kSums = RH * RW, kWork = kSums * (3 + K * K) + 2;
-  static constexpr int kMost = kWork + 3 * (kLoads + kFirst) + kSums + 4 * IH + RH + 8;
+  static constexpr int kMost = kWork + 4 * (kLoads + kFirst) + kSums + 4 * IH + RH + 8;
 };
 
 // from_start: the loads before the first turn, and nothing else.
@@ -40,21 +51,27 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
   // Loads in the order of use: bias; weights of the first row; rows of inputs, in their middle the weights of the next row; or, where only two rows of weights
   // fit, each weight just before the first input that needs it.
   struct Load { int to, row, column, last_use; } load[P::kLoads + P::kFirst] = {};
-  int loads = 0, tap_of[K * K] = {}, input_of[P::IH * P::IW] = {};
+  int loads = 0, tap_of[K * K] = {}, input_of[P::IH * P::IW] = {}, tap_below[K * K] = {};  // tap_below: of the second row of outputs
   const auto taps = [&](int ky, int first, int end) {
     for (int k = first; k < end && ky < K; ++k) {
       tap_of[ky * K + k] = loads;
-      load[loads++] = {P::kTaps + ky % P::kTapRows * K + k, kWeights, 1 + ky * K + k, 0};
+      load[loads++] = {P::kTaps + (P::kApart ? 0 : ky % P::kTapRows * K) + k, kWeights, 1 + ky * K + k, 0};
     }
+  };
+  const auto below = [&](int ky, int k) {
+    if (ky < 0 || ky >= K || k >= K) return;
+    tap_below[ky * K + k] = loads;
+    load[loads++] = {P::kTaps + K + k, kWeights, 1 + ky * K + k, 0};
   };
   load[loads++] = {P::kBias, kWeights, 0, 0};
   for (int r = 0; r < P::IH; ++r) {
     for (int j = 0; j < P::IW; ++j) {
+      if (P::kApart) below(r - S, j);
       if (P::kTapRows < K) taps(r, j, j < K ? j + 1 : j);
       else if (r == 0 && j == 0) taps(0, 0, K);
       else if (j == P::IW / 2) taps(r + 1, 0, K);
       input_of[r * P::IW + j] = loads;
-      load[loads++] = {P::kInputs + (r * P::IW + j) % P::kRing, r, j, 0};
+      load[loads++] = {P::kInputs + (!kWhole + r * P::IW + j) % P::kRing, r, j, 0};
     }
   }
 
@@ -85,7 +102,7 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
         for (int kx = 0; kx < K; ++kx) {
           const int ky = r - y * S, x = (j - kx) / S;
           if (ky < 0 || ky >= K || j < kx || (j - kx) % S || x >= RW) continue;
-          const int input = input_of[r * P::IW + j], tap = tap_of[ky * K + kx];
+          const int input = input_of[r * P::IW + j], tap = P::kApart && y ? tap_below[ky * K + kx] : tap_of[ky * K + kx];
           load[input].last_use = load[tap].last_use = works;
           add(Do::multiply, y * RW + x, load[input].to, load[tap].to, input > tap ? input : tap);
         }
@@ -126,21 +143,35 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
       const Load& l = load[n];
       if (n == loads) put(Do::next, 0);
       if (l.row != kWeights && l.column == 0) put(Do::row, l.row);
-      else if (l.row != kWeights && l.column % kOffsets == 0 && P::IW > kOffsets + 1) put(Do::skip, 0);
+      else if (kWhole && l.row != kWeights && l.column % kOffsets == 0 && P::IW > kOffsets + 1) put(Do::skip, 0);
       const int column = l.row != kWeights && P::IW > kOffsets + 1 ? l.column % kOffsets : l.column;
-      if constexpr (in_pairs) {
+      if constexpr (in_pairs && kWhole) {
         put(Do::load_high, n % 3, l.row, column);
         put(Do::load_low, l.to, l.row, column);
         if (inserted + 2 <= n) insert();
         ++n;
+      } else if constexpr (in_pairs) {
+        put(Do::load_word, n % 3, l.row, column);
+        piece = 1;
       } else {
         put(Do::load_low, l.to, l.row, column);
         piece = 1;
       }
     } else if (piece == 1) {
       const Load& l = load[n];
-      put(Do::load_high, n % 3, l.row, l.row != kWeights && P::IW > kOffsets + 1 ? l.column % kOffsets : l.column);
-      piece = inserted + 2 <= n ? 2 : 0;
+      if constexpr (!kWhole && in_pairs) {
+        put(Do::load_high, n % 3, l.row, l.column);
+        put(Do::load_low, l.to, l.row, l.column);
+        if (inserted + 2 <= n) insert();
+        piece = 0;
+      } else if constexpr (!kWhole) {
+        put(Do::load_high, l.to, l.row, l.column);
+        inserted = n + 1;
+        piece = 0;
+      } else {
+        put(Do::load_high, n % 3, l.row, l.row != kWeights && P::IW > kOffsets + 1 ? l.column % kOffsets : l.column);
+        piece = inserted + 2 <= n ? 2 : 0;
+      }
       if (piece == 0) ++n;
     } else {
       insert();
@@ -163,6 +194,7 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
 
 #if defined(SKUA_HALF)
 #define SKUA_LANES "8h"
+#define SKUA_BITS "16"
 SKUA_INL uint32_t bits_of(float x) {
   f16 h;
   narrow(x, h);
@@ -170,6 +202,7 @@ SKUA_INL uint32_t bits_of(float x) {
 }
 #else
 #define SKUA_LANES "4s"
+#define SKUA_BITS "32"
 SKUA_INL uint32_t bits_of(float x) {
   uint32_t bits;
   __builtin_memcpy(&bits, &x, 4);
@@ -179,16 +212,18 @@ SKUA_INL uint32_t bits_of(float x) {
 
 template <class P> struct Operands {
   const char* rows[P::IH];
-  ptrdiff_t offset[kOffsets + 1], out_row, out_pixel;  // bytes, of columns too
+  ptrdiff_t offset[kWhole ? kOffsets + 1 : 2], out_row, out_pixel, last;  // bytes, of columns too; last: where the last vector begins
   char* out;
   uint32_t low, high;
 };
 template <class P> struct Registers {
   V v[P::kVectors];
   uint64_t half[3];
-  const char *row, *row_high, *w, *next_w;  // row_high: 8 bytes on
+  uint32_t word[3][2];                      // the same on AArch32
+  const char *row, *row_high, *w;           // row_high: 8 bytes on
   char* to;
-  ptrdiff_t c, next_c;                      // bytes
+  ptrdiff_t c;                              // bytes
+  bool more;
 };
 
 // Every vector keeps its register from turn to turn: what writes one takes what it held, or compilers would move vectors around.
@@ -197,6 +232,7 @@ SKUA_INL V any_value() {
   asm("" : "=w"(y.v));
   return y;
 }
+#if defined(__aarch64__)
 SKUA_INL V multiply(V a, V x, V w) {
   asm volatile("fmla %0." SKUA_LANES ", %1." SKUA_LANES ", %2." SKUA_LANES : "+w"(a.v) : "w"(x.v), "w"(w.v));
   return a;
@@ -239,17 +275,73 @@ template <int at> SKUA_INL uint64_t high_half(const char* p) {
   asm volatile("ldr %0, [%1, %2]" : "=r"(y) : "r"(p), "i"(at));
   return y;
 }
+#else
+SKUA_INL V multiply(V a, V x, V w) {
+  asm volatile("vfma.f" SKUA_BITS " %q0, %q1, %q2" : "+w"(a.v) : "w"(x.v), "w"(w.v));
+  return a;
+}
+SKUA_INL V moved(V y, V x) {
+  asm volatile("vmov %q0, %q1" : "+w"(y.v) : "w"(x.v));
+  return y;
+}
+SKUA_INL V with_high(V x, const uint32_t (&h)[2]) {
+  asm volatile("vmov %f0, %1, %2" : "+w"(x.v) : "r"(h[0]), "r"(h[1]));
+  return x;
+}
+SKUA_INL V lanes_of(V y, uint32_t bits) {
+  asm volatile("vdup." SKUA_BITS " %q0, %1" : "+w"(y.v) : "r"(bits));
+  return y;
+}
+SKUA_INL V not_below(V x, V low) {
+  asm volatile("vmax.f" SKUA_BITS " %q0, %q0, %q1" : "+w"(x.v) : "w"(low.v));
+  return x;
+}
+SKUA_INL V not_above(V x, V high) {
+  asm volatile("vmin.f" SKUA_BITS " %q0, %q0, %q1" : "+w"(x.v) : "w"(high.v));
+  return x;
+}
+SKUA_INL V low_half(V y, const char*& p, ptrdiff_t step) {  // p goes on to the next pixel
+  asm volatile("vld1." SKUA_BITS " {%e0}, [%1], %2" : "+w"(y.v), "+r"(p) : "r"(step));
+  return y;
+}
+SKUA_INL V upper_half(V y, const char*& p, ptrdiff_t step) {
+  asm volatile("vld1." SKUA_BITS " {%f0}, [%1], %2" : "+w"(y.v), "+r"(p) : "r"(step));
+  return y;
+}
+template <int at> SKUA_INL V low_half(V y, const char* p) {
+  asm volatile("vldr %e0, [%1, %2]" : "+w"(y.v) : "r"(p), "i"(at));
+  return y;
+}
+template <int at> SKUA_INL V upper_half(V y, const char* p) {
+  asm volatile("vldr %f0, [%1, %2]" : "+w"(y.v) : "r"(p), "i"(at));
+  return y;
+}
+SKUA_INL const char* loaded(const char* const& p) {
+  const char* y;
+  asm volatile("ldr %0, %1" : "=r"(y) : "m"(p));
+  return y;
+}
+template <int at> SKUA_INL uint32_t word_at(const char* p) {
+  uint32_t y;
+  asm volatile("ldr %0, [%1, %2]" : "=r"(y) : "r"(p), "i"(at));
+  return y;
+}
+#endif
 SKUA_INL const char* moved_by(const char* p, ptrdiff_t offset) {
   const char* y;
   asm volatile("add %0, %1, %2" : "=r"(y) : "r"(p), "Ir"(offset));
   return y;
 }
 SKUA_INL char* stored(V x, char* to, ptrdiff_t step) {  // where the next one goes
+#if defined(__aarch64__)
   asm volatile("st1 {%1.16b}, [%0], %2" : "+r"(to) : "w"(x.v), "r"(step) : "memory");
+#else
+  asm volatile("vst1." SKUA_BITS " {%e1, %f1}, [%0], %2" : "+r"(to) : "w"(x.v), "r"(step) : "memory");
+#endif
   return to;
 }
 
-template <class P, int what, int a, int b, int c> SKUA_INL void do_step(const Operands<P>& o, Registers<P>& r) {
+template <class P, bool in_pairs, int what, int a, int b, int c> SKUA_INL void do_step(const Operands<P>& o, Registers<P>& r) {
   constexpr Do d = Do(what);
   if constexpr (d == Do::move) r.v[a] = moved(r.v[a], r.v[b]);
   else if constexpr (d == Do::multiply) r.v[a] = multiply(r.v[a], r.v[b], r.v[c]);
@@ -257,12 +349,24 @@ template <class P, int what, int a, int b, int c> SKUA_INL void do_step(const Op
   else if constexpr (d == Do::bound_high) r.v[P::kHigh] = lanes_of(r.v[P::kHigh], o.high);
   else if constexpr (d == Do::clamp_low) r.v[a] = not_below(r.v[a], r.v[P::kLow]);
   else if constexpr (d == Do::clamp_high) r.v[a] = not_above(r.v[a], r.v[P::kHigh]);
-  else if constexpr (d == Do::insert) r.v[a] = with_high(r.v[a], r.half[b]);
-  else if constexpr (d == Do::next) r.c = r.next_c, r.w = r.next_w;
+  else if constexpr (d == Do::next) {  // after the last vector it is loaded again: nothing else is known to be there
+    r.more = r.c != o.last;
+    if (r.more) r.w += P::kBytes;
+    r.c = r.c + 16 < o.last ? r.c + 16 : o.last;
+  }
   else if constexpr (d == Do::row || d == Do::skip) {
-    r.row = d == Do::row ? moved_by(o.rows[a], r.c) : moved_by(r.row, o.offset[kOffsets]);
-    r.row_high = moved_by(r.row, 8);
-  } else if constexpr (d == Do::load_low) {
+    if constexpr (kWhole) {
+      r.row = d == Do::row ? moved_by(o.rows[a], r.c) : moved_by(r.row, o.offset[kOffsets]);
+    } else {
+      r.row = moved_by(o.rows[a], r.c);
+    }
+    if constexpr (!in_pairs || kWhole) r.row_high = moved_by(r.row, 8);
+  } else if constexpr (d == Do::store) {
+    r.to = stored(r.v[a], r.to, b ? o.out_row : o.out_pixel);
+  }
+#if defined(__aarch64__)
+  else if constexpr (d == Do::insert) r.v[a] = with_high(r.v[a], r.half[b]);
+  else if constexpr (d == Do::load_low) {
     if constexpr (b == kWeights) r.v[a] = low_half<16 * c>(r.v[a], r.w);
     else if constexpr (c == 0) r.v[a] = low_half<0>(r.v[a], r.row);
     else r.v[a] = low_half(r.v[a], r.row, o.offset[c]);
@@ -270,16 +374,30 @@ template <class P, int what, int a, int b, int c> SKUA_INL void do_step(const Op
     if constexpr (b == kWeights) r.half[a] = high_half<16 * c + 8>(r.w);
     else if constexpr (c == 0) r.half[a] = high_half<0>(r.row_high);
     else r.half[a] = high_half(r.row_high, o.offset[c]);
-  } else {
-    r.to = stored(r.v[a], r.to, b ? o.out_row : o.out_pixel);
   }
+#else
+  else if constexpr (d == Do::insert) r.v[a] = with_high(r.v[a], r.word[b]);
+  else if constexpr (d == Do::load_low) {
+    if constexpr (b == kWeights) r.v[a] = low_half<16 * c>(r.v[a], r.w);
+    else r.v[a] = low_half(r.v[a], r.row, o.offset[1]);
+  } else if constexpr (d == Do::load_word) {
+    if constexpr (b == kWeights) r.word[a][0] = word_at<16 * c + 8>(r.w);
+    else r.word[a][0] = word_at<8>(r.row);
+  } else if constexpr (d == Do::load_high && in_pairs) {
+    if constexpr (b == kWeights) r.word[a][1] = word_at<16 * c + 12>(r.w);
+    else r.word[a][1] = word_at<12>(r.row);
+  } else if constexpr (d == Do::load_high) {
+    if constexpr (b == kWeights) r.v[a] = upper_half<16 * c + 8>(r.v[a], r.w);
+    else r.v[a] = upper_half(r.v[a], r.row_high, o.offset[1]);
+  }
+#endif
 }
 
 template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexpr auto turn_of = make_turn<K, S, RH, RW, in_pairs, from_start>();
 template <int K, int S, int RH, int RW, bool in_pairs, bool from_start, int from, int n> SKUA_INL void do_steps(const Operands<Plan<K, S, RH, RW>>& o, Registers<Plan<K, S, RH, RW>>& r) {
   if constexpr (n == 1) {
     constexpr Step s = turn_of<K, S, RH, RW, in_pairs, from_start>.at[from];
-    do_step<Plan<K, S, RH, RW>, int(s.what), s.a, s.b, s.c>(o, r);
+    do_step<Plan<K, S, RH, RW>, in_pairs, int(s.what), s.a, s.b, s.c>(o, r);
   } else {
     do_steps<K, S, RH, RW, in_pairs, from_start, from, n / 2>(o, r);
     do_steps<K, S, RH, RW, in_pairs, from_start, from + n / 2, n - n / 2>(o, r);
@@ -291,9 +409,9 @@ template <class T, int K, int S, int RH, int RW, bool in_pairs> void scheduled_t
   using P = Plan<K, S, RH, RW>;
   Operands<P> o;
   Registers<P> r;
-  const ptrdiff_t size = sizeof(T), pixel = ptrdiff_t(t.in_pixel) * size, channels = ptrdiff_t(t.channels) * size;
+  const ptrdiff_t size = sizeof(T), pixel = ptrdiff_t(t.in_pixel) * size;
   SKUA_UNROLL for (int i = 0; i < P::IH; ++i) o.rows[i] = reinterpret_cast<const char*>(static_cast<const T*>(t.rows[i]) + t.column);
-  SKUA_UNROLL for (int j = 0; j <= kOffsets; ++j) o.offset[j] = j * pixel;
+  SKUA_UNROLL for (int j = 0; j < int(sizeof(o.offset) / sizeof(o.offset[0])); ++j) o.offset[j] = j * pixel;
   o.out_pixel = ptrdiff_t(t.out_pixel) * size;
   o.out_row = ptrdiff_t(t.out_row) * size - (RW - 1) * o.out_pixel;  // from the end of a row of outputs to the next
   o.low = bits_of(t.low);
@@ -302,22 +420,20 @@ template <class T, int K, int S, int RH, int RW, bool in_pairs> void scheduled_t
   SKUA_UNROLL for (int i = 0; i < P::kVectors; ++i) r.v[i] = any_value();
   r.w = static_cast<const char*>(t.w);
   r.c = 0;
+  o.last = (ptrdiff_t(t.channels) - L) * size;
   do_steps<K, S, RH, RW, in_pairs, true, 0, turn_of<K, S, RH, RW, in_pairs, true>.n>(o, r);
-  for (bool more = true; more;) {
+  for (r.more = true; r.more;) {
     r.to = out + r.c;
-    more = r.c + 16 < channels;
-    // After the last vector it is loaded again: nothing else is known to be there.
-    r.next_c = !more ? r.c : r.c + 32 <= channels ? r.c + 16 : channels - 16;
-    r.next_w = more ? r.w + (1 + K * K) * 16 : r.w;
     do_steps<K, S, RH, RW, in_pairs, false, 0, turn_of<K, S, RH, RW, in_pairs, false>.n>(o, r);
   }
 }
 template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseTileTable make_scheduled_table() {
   DepthwiseTileTable t = make_table<T, K, S, RH, RW>();
-  t.whole[0] = scheduled_tile<T, K, S, RH, RW, core == Core::a53 || S == 2>;
+  t.whole[0] = scheduled_tile<T, K, S, RH, RW, core == Core::a53 || (kWhole && S == 2)>;
   return t;
 }
 template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseTileTable scheduled_table_of = make_scheduled_table<T, K, S, RH, RW, core>();
 template <class T, int K, int S, int RH, int RW, Core core> const DepthwiseTileTable& scheduled_table() { return scheduled_table_of<T, K, S, RH, RW, core>; }
 
 #undef SKUA_LANES
+#undef SKUA_BITS

@@ -234,8 +234,10 @@ template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable ma
 template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable table_of = make_table<T, K, S, RH, RW>();
 template <class T, int K, int S, int RH, int RW> const DepthwiseTileTable& tile_table() { return table_of<T, K, S, RH, RW>; }
 
-#if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_fp16)
+#if defined(__aarch64__) || defined(__arm__)
+#if !defined(SKUA_ISA_scalar)
 #include "depthwise/in_order.inl"
+#endif
 #endif
 
 // ---- any kernel size, stride and dilation -----------------------------------------------------------------------------------------
@@ -316,10 +318,15 @@ template <class T> const DepthwisePixelsTable& any_table() { return any_function
 
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_neon)
-    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a53) SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 5, 2, 1, 7, a53)
-    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a55) SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 5, 2, 1, 7, a55)
+    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a53) SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 5, 2, 2, 7, a53)
+    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a55) SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 5, 2, 2, 7, a55)
+#elif defined(SKUA_ISA_neon32)
+    SKUA_SCHEDULED(float, f32, 3, 1, 1, 7, a53) SKUA_SCHEDULED(float, f32, 5, 1, 1, 7, a53)
+    SKUA_SCHEDULED(float, f32, 3, 1, 1, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 1, 7, a55) SKUA_SCHEDULED(float, f32, 5, 1, 1, 7, a55)
+#elif defined(SKUA_ISA_neon32_fp16)
+    SKUA_SCHEDULED(f16, f16, 3, 1, 1, 7, a55) SKUA_SCHEDULED(f16, f16, 3, 2, 1, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 1, 1, 7, a55)
 #elif defined(SKUA_ISA_neon_fp16)
-    SKUA_SCHEDULED(f16, f16, 3, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 3, 2, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 2, 1, 7, a55)
+    SKUA_SCHEDULED(f16, f16, 3, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 3, 2, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 2, 2, 7, a55)
 #endif
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_TILE_OF, __VA_ARGS__)
 #include "depthwise/tiles.def"
