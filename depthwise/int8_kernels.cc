@@ -255,7 +255,7 @@ template <class B> const DepthwiseInt8Table& table() { return functions<B>; }
 #endif
 static_assert(kColumns == SKUA_COLUMNS);
 
-#if !defined(SKUA_ISA_scalar)
+#if !defined(SKUA_ISA_scalar) && !defined(__arm__)  // 32-bit Arm has programs that count kilobytes: products of each group
 #if defined(SKUA_ISA_avx512vnni) || (defined(__aarch64__) && !defined(SKUA_ISA_scalar))
 #define SKUA_GROUPED_COLUMNS 7
 #else
@@ -272,7 +272,7 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_avxvnni) || defined(SKUA_ISA_avx2)
     SKUA_FOR_INT8(SKUA_GROUPED, 32, "two vectors of sums for three outputs; groups of 4, 8 and 16 channels")
     SKUA_FOR_INT8(SKUA_GROUPED, 16, "channels that do not fill blocks of 32")
-#elif !defined(SKUA_ISA_scalar)
+#elif !defined(SKUA_ISA_scalar) && !defined(__arm__)
     SKUA_FOR_INT8(SKUA_GROUPED, 16, "two vectors of sums for three or seven outputs; groups of 4, 8 and 16 channels")
 #endif
 #if defined(SKUA_ISA_avx512vnni)
