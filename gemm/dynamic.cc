@@ -33,7 +33,6 @@ skua_status open(skua_op* base) {
                     (c.in_floats ? c.in_floats == 1 && c.format.nr == c.nr && c.format.kr == 1 && c.format.element == Element::f32 && c.format.vector : s4 || (c.format.nr && c.format.vector && c.format.kr));
   if (!sane || !dynamic_sizes(c, vectors, total) || total != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
   SKUA_TRY(check_activation("gemm", c.activation));
-  if (!find_kernel(op.ctx, gemm_dynamic_tables, KernelKind::gemm_quantize, 0, c.scale_type)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   const Kernel* kernel = c.in_floats ? (weights_tile(op.ctx, c, 1, &c.format) ? weights_kernel(op.ctx, c) : nullptr) : s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, 1, &c.format, c.unsigned_a);
   if (!kernel) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns; this context (%s) has no such kernel", s4 || c.in_floats ? c.nr : c.format.nr, skua_context_isa(op.ctx));
   Activation activation;
@@ -82,7 +81,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.sums_bytes = c.has_zeros ? round_up(rows * dynamic_blocks(c) * sizeof(int32_t), 64) : 0;
   p.quantize = find_kernel(op.ctx, gemm_dynamic_tables, KernelKind::gemm_quantize, 0, c.a_type);
   p.kernel = c.b_type == Element::s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, rows, &c.format, c.unsigned_a);
-  if (!p.quantize || !p.kernel) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+  if (!p.quantize || !p.kernel) return SKUA_UNSUPPORTED_("gemm: a_type is %s, which is not in this build", skua_dtype_name(skua_dtype(c.a_type)));
   if (c.b_type == Element::s4) p.scratch = rows <= most_few(p.kernel) ? 0 : part_bytes(c) + round_up(min(rows, kStrip) * c.nr * sizeof(float), 64);
   else p.scratch = round_up(staging(p.kernel, c.unsigned_a ? Element::u8 : Element::s8, c.c_type, false, rows, size_t(c.n), 1, size_t(c.k)).bytes, 64);
   p.algorithm = p.scratch && c.b_type == Element::s4 ? "quantize_and_multiply_s4_by_bytes" : c.b_type == Element::s4 ? "quantize_and_multiply_s4" : "quantize_and_multiply_s8";

@@ -95,12 +95,8 @@ template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& 
       SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, fnma(sum, F32::load(zeros + v * L), y.get(r, v)));
     }
   };
-#ifdef SKUA_TYPE_f16
-  if (t.scale_type == Element::f16) return of(reinterpret_cast<const f16*>(scales));
-#endif
-#ifdef SKUA_TYPE_bf16
+  if (t.scale_type == Element::f16) return of(reinterpret_cast<const f16*>(scales));  // whatever types of maps the build has
   if (t.scale_type == Element::bf16) return of(reinterpret_cast<const bf16*>(scales));
-#endif
   of(reinterpret_cast<const float*>(scales));
 }
 

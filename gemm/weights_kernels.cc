@@ -39,12 +39,8 @@ template <int NV, bool tall> struct Scales {
   alignas(64) float room[tall ? NV * L : 1];
   const float* zeros;
   SKUA_INL Scales(const GemmWeights& t, const char* p, size_t first) {
-#ifdef SKUA_TYPE_f16
-    if (t.scale_type == Element::f16) read(reinterpret_cast<const f16*>(p) + first);
-#endif
-#ifdef SKUA_TYPE_bf16
+    if (t.scale_type == Element::f16) read(reinterpret_cast<const f16*>(p) + first);  // whatever types of maps the build has
     if (t.scale_type == Element::bf16) read(reinterpret_cast<const bf16*>(p) + first);
-#endif
     if (t.scale_type == Element::f32) read(reinterpret_cast<const float*>(p) + first);
     const float* from = reinterpret_cast<const float*>(p + t.nr * (t.scale_type == Element::f32 ? 4 : 2)) + first;
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {

@@ -101,7 +101,7 @@ typedef enum skua_numerics {
 /* real = scale * (q - zero_point). Per tensor, per channel (scales along an axis), or per block of consecutive elements of the
  * reduction (weights only). A zeroed struct means: not quantised; anything else on a float tensor is refused. */
 typedef struct skua_quantization {
-  float scale;                /* per tensor; > 0                                                                       */
+  float scale;                /* per tensor; > 0; not looked at beside scales                                          */
   int32_t zero_point;         /* per tensor; 0 beside scales                                                           */
   const float* scales;        /* per channel or block: channel_count * blocks values of scale_type (cast those of 16 bits), read at create; NULL = per tensor */
   const int32_t* zero_points; /* likewise; NULL = all zero                                                             */
