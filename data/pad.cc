@@ -30,12 +30,7 @@ gpu::CopyFrom source(const Plan& p, size_t i) {
   const Config& c = static_cast<const Op*>(p.op)->config;
   if (i == 0) return {gpu::CopyFrom::input, 0, 0, 0};
   if (c.mode != SKUA_PAD_CONSTANT) return {gpu::CopyFrom::output, 0, p.step[i].from, 0};
-  gpu::CopyFrom from = {gpu::CopyFrom::value, 0, 0, c.value};
-  if (c.type == SKUA_DTYPE_F16) {
-    const float value = widen(f16{uint16_t(c.value)});
-    memcpy(&from.bits, &value, sizeof value);
-  }
-  return from;
+  return {gpu::CopyFrom::value, 0, 0, c.value};
 }
 skua_status plan_steps(Plan& p) {
   for (size_t i = 0; i < p.steps; ++i)

@@ -126,21 +126,21 @@ skua_status record_nest(const RecordArgs& args, const NestKernel& kernel, const 
 }
 
 // ---- copies --------------------------------------------------------------------------------------------------------------------
+uint32_t bits_of(skua_dtype type, float value) {
+  f16 half;
+  bf16 brain;
+  switch (type) {
+    case SKUA_DTYPE_F16: narrow(value, half); return half.bits;
+    case SKUA_DTYPE_BF16: narrow(value, brain); return brain.bits;
+    default: return __builtin_bit_cast(uint32_t, value);
+  }
+}
 namespace {
 
 NestKernel copy_kernel(skua_dtype type, CopyFrom from) {
   const bool value = from.kind == CopyFrom::value;
   if (type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_U8)
     return {copy_bytes_texts.texts + copy_bytes_s8_v1, copy_bytes_texts.texts + copy_bytes_s8_v4, 2, 0, {value}, {int32_t(from.bits)}, 1};
-  if (type == SKUA_DTYPE_F16) {
-    f16 half;
-    narrow(__builtin_bit_cast(float, from.bits), half);
-    from.bits = half.bits;
-  } else if (type == SKUA_DTYPE_BF16) {
-    bf16 half;
-    narrow(__builtin_bit_cast(float, from.bits), half);
-    from.bits = half.bits;
-  }
   return {&copy_text(1, type), &copy_text(4, type), 2, 0, {value}, {int32_t(from.bits)}, 1};
 }
 

@@ -67,8 +67,9 @@ struct CopyFrom {
   enum { input, output, value } kind;
   size_t index;    // of the input
   size_t offset;   // elements
-  uint32_t bits;   // of the value, as a float
+  uint32_t bits;   // the value's, in the tensor's type
 };
+uint32_t bits_of(skua_dtype type, float value);  // f32, f16, bf16
 skua_status plan_copy(skua_plan* plan, const Nest& nest, CopyFrom from, size_t to);
 skua_status record_copy(const RecordArgs& args, const Nest& nest, CopyFrom from, size_t to);
 

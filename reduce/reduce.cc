@@ -188,11 +188,7 @@ Nest all_results(const Plan& p) {
 }
 gpu::CopyFrom none(const Plan& p) {
   const Config& c = static_cast<const Op*>(p.op)->config;
-  const float value = value_of_none(c.kind);
-  gpu::CopyFrom from = {gpu::CopyFrom::value, 0, 0, 0};
-  memcpy(&from.bits, &value, sizeof value);
-  if (is_int8(Element(c.type))) from.bits = uint32_t(byte_of_none(c));
-  return from;
+  return {gpu::CopyFrom::value, 0, 0, is_int8(Element(c.type)) ? uint32_t(byte_of_none(c)) : gpu::bits_of(skua_dtype(c.type), value_of_none(c.kind))};
 }
 skua_status record(const RecordArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
