@@ -110,16 +110,17 @@ void compare(skua_context* context, const Case& c, skua_dtype type) {
   expect_close(got[0], value, bound);
 }
 
-void compare_all(const std::vector<const char*>& filters, const std::vector<Case>& cases, const std::vector<skua_dtype>& types = gpu_types()) {
+void compare_all(const std::vector<const char*>& filters, const std::vector<Case>& cases, const std::vector<skua_dtype>& types = gpu_types(false)) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices)
-    for (const char* filter : filters) {
-      SCOPED_TRACE(std::string(device.name) + " " + filter);
-      Context context(device, filter);
-      if (!context.context) continue;
-      for (skua_dtype type : types)
+    for (const char* filter : filters)
+      for (skua_dtype type : types) {
+        const std::string name = filter_of(filter, type);
+        SCOPED_TRACE(std::string(device.name) + " " + name);
+        Context context(device, name.c_str());
+        if (!context.context) continue;
         for (const Case& c : cases) compare(context, c, type);
-    }
+      }
 }
 
 TEST(gpu_conv, taps) {
@@ -129,7 +130,7 @@ TEST(gpu_conv, taps) {
   cases[1].holes = true;
   cases[2].d.dilation_h = 2;
   cases[2].d.padding = {SKUA_PADDING_EXPLICIT, 4, 1, 4, 3};
-  compare_all({"conv_f*_v4x4_*", "conv_f*_v4x8_*", "conv_tile_*_v4x64_*", "conv_tile_*_v4x128_*"}, cases);
+  compare_all({"conv_f*_v4x4_*", "conv_f*_v4x8_*", "conv_tile_*_v4x64_*", "conv_tile_*_v4x128_*"}, cases, gpu_types());
 }
 
 TEST(gpu_conv, epilogue) {
@@ -143,7 +144,7 @@ TEST(gpu_conv, first_layers_and_odd_channels) {
   std::vector<Case> cases = {of(3, 3, 32, 15, 13, 2), of(3, 3, 7, 9, 8), of(7, 1, 4, 9, 9, 2), of(3, 6, 9, 5, 7, 1, 3)};
   cases[1].d.weight_layout = SKUA_WEIGHTS_OIHW;
   cases[2].d.weight_layout = SKUA_WEIGHTS_HWIO;
-  compare_all({"conv_f*", "conv_tile_*"}, cases);
+  compare_all({"conv_f*", "conv_tile_*"}, cases, gpu_types());
 }
 
 TEST(gpu_conv, pointwise) {
@@ -151,7 +152,7 @@ TEST(gpu_conv, pointwise) {
   cases[0].d.epilogue = {{SKUA_ACTIVATION_HARD_SWISH, 0, 0}, SKUA_RESIDUAL_AFTER_ACTIVATION};
   cases[0].batch = 2;
   cases[1].holes = true;
-  compare_all({"gemm_f*", "gemm_tile_*"}, cases);
+  compare_all({"gemm_f*", "gemm_tile_*"}, cases, gpu_types());
 }
 
 TEST(gpu_conv, planes) {
@@ -181,7 +182,7 @@ TEST(gpu_conv, depthwise) {
   cases[2].d.dilation_w = 2;
   cases[4].d.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
   cases[4].d.epilogue.activation.kind = SKUA_ACTIVATION_RELU;
-  compare_all({""}, cases);
+  compare_all({""}, cases, gpu_types());
 }
 
 // In f16, where the device multiplies it. (OpenCL's texts take f32 where the compiler has no f16.)

@@ -2,8 +2,16 @@
 
 namespace skua_test {
 
-std::vector<skua_dtype> gpu_types() {
-  return float_types();
+std::vector<skua_dtype> gpu_types(bool bf16) {
+  std::vector<skua_dtype> types;
+  for (const skua_dtype type : float_types())
+    if (bf16 || type != SKUA_DTYPE_BF16) types.push_back(type);
+  return types;
+}
+
+std::string filter_of(std::string filter, skua_dtype type) {
+  if (const size_t at = filter.find("_f*"); at != std::string::npos) filter.replace(at + 1, 1, skua_dtype_name(type));
+  return filter;
 }
 
 void on_every_gpu(const std::function<void(Context& gpu)>& body) {
