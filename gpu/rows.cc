@@ -170,7 +170,7 @@ skua_status plan_resize(skua_plan* plan, const ResizeShape& s, Chosen& chosen) {
   if (!fits(plan)) return too_large(plan);
   const size_t most = INT32_MAX / 4;
   if (mul_sat(s.in_h, s.out_h) > most || mul_sat(s.in_w, s.out_w) > most) return SKUA_UNSUPPORTED_("resize2d: %zu to %zu rows or %zu to %zu columns are too many; kernels count in 32 bits", s.in_h, s.out_h, s.in_w, s.out_w);
-  constexpr size_t kMostOfBytes = size_t(1) << 21;  // weights are quotients of 512 times as much
+  constexpr size_t kMostOfBytes = INT32_MAX / 1026;  // weights are quotients of (512 * rest + den) by 2 * den, where rest < den = 2 * out
   if (is_bytes(plan) && s.bilinear && max(s.out_h, s.out_w) > kMostOfBytes) return SKUA_UNSUPPORTED_("resize2d: %zu x %zu bytes; a blend has %zu in a dimension at most on a GPU", s.out_h, s.out_w, kMostOfBytes);
   SKUA_TRY(choose_resize(plan, s, true, chosen));
   plan->text = chosen.text;

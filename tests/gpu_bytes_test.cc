@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 
+#include "tests/support/gpu.h"
 #include "tests/support/support.h"
 
 namespace {
@@ -529,7 +530,23 @@ TEST(gpu_bytes, resize) {
         w.add("resize kind " + std::to_string(kind) + " coordinates " + std::to_string(coordinates) + " way " + std::to_string(way), way == 2 ? shape({2, 3, 6, 5}, d.type) : shape({2, 6, 5, way ? 7u : 8u}, d.type),
               [=](skua_context* context, skua_op** op) { return skua_resize2d_create(context, &d, op); });
       }
+  skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
+  d.kind = SKUA_RESIZE_BILINEAR;
+  d.type = SKUA_DTYPE_U8;
+  d.out_h = 1; d.out_w = 2093063;  // the largest whose weights are counted in 32 bits
+  d.input_q.scale = d.output_q.scale = 0.02f;
+  const skua_tensor row = shape({1, 1, 17, 1}, d.type);
+  w.add("resize to the limit", row, [=](skua_context* context, skua_op** op) { return skua_resize2d_create(context, &d, op); });
   compare_all({""}, w.all);
+  ++d.out_w;
+  on_every_gpu([&](Context& gpu) {
+    Op op;
+    SKUA_EXPECT_OK(skua_resize2d_create(gpu, &d, &op));
+    skua_plan* plan = nullptr;
+    EXPECT_EQ(skua_op_plan(op, &row, 1, nullptr, 0, &plan), SKUA_STATUS_UNSUPPORTED);
+    EXPECT_NE(std::string(skua_error_text()).find("2093063"), std::string::npos) << skua_error_text();
+    skua_plan_destroy(plan);
+  });
 }
 
 // What is left to the CPU says so, and why.

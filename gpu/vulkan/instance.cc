@@ -282,7 +282,9 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
   const int n = snprintf(info.driver, sizeof info.driver, "Vulkan %u.%u.%u", VK_API_VERSION_MAJOR(p.apiVersion), VK_API_VERSION_MINOR(p.apiVersion), VK_API_VERSION_PATCH(p.apiVersion));
   if (driver.driverName[0]) snprintf(info.driver + n, sizeof info.driver - size_t(n), ", %.24s %.44s", driver.driverName, driver.driverInfo);
   else snprintf(info.driver + n, sizeof info.driver - size_t(n), ", driver 0x%x", p.driverVersion);
-  snprintf(info.features, sizeof info.features, "%s%s%s%s", d.f16_storage ? "f16_storage " : "", d.f16_arithmetic ? "f16 " : "", d.integer_dot ? "integer_dot " : "", d.subgroup_sums ? "subgroups" : "");
+  char words[64];
+  snprintf(words, sizeof words, "%s%s%s%s", d.f16_storage ? " f16_storage" : "", d.f16_arithmetic ? " f16" : "", d.integer_dot ? " integer_dot" : "", d.subgroup_sums ? " subgroups" : "");
+  snprintf(info.features, sizeof info.features, "%s", words[0] ? words + 1 : "");
   VkPhysicalDeviceMemoryProperties memory;
   in.GetPhysicalDeviceMemoryProperties(device, &memory);
   for (uint32_t i = 0; i < memory.memoryHeapCount; ++i)

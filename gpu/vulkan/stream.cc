@@ -125,7 +125,8 @@ Window window_of(const Description& about, const Binding& b) {
   if (!b.unit) return {0, b.buffer->size > about.binding_bytes ? b.offset + b.bytes : b.buffer->size};
   const size_t alignment = max(about.offset_alignment, 16);  // vectors of four stay whole
   const size_t begin = b.offset / alignment * alignment;
-  return {begin, round_up(b.offset + b.bytes, 4) - begin};  // kernels of bytes see words
+  const size_t end = round_up(b.offset + b.bytes, 4);  // kernels of bytes see words, of which an imported buffer has whole ones or is refused
+  return {begin, (static_cast<const VulkanBuffer*>(b.buffer)->imported ? min(end, b.buffer->size) : end) - begin};
 }
 
 skua_status check_dispatch(const VulkanDevice* d, const Dispatch& dispatch) {
