@@ -115,7 +115,7 @@ static skua_status choose(const skua_op* op, const ConvConfig& c, uint32_t packe
     p.winograd_shape = ws;
   }
   if (any) return SKUA_STATUS_OK;
-  if (forced) return choose(op, c, packed, p, text, false);  // not this shape
+  if (forced && !p.choice.seen) return choose(op, c, packed, p, text, false);  // not this shape
   return SKUA_UNSUPPORTED_("%s: no kernel in this build%s%s", op->cls->name, ctx->filter[0] ? ", under the kernel filter " : "", ctx->filter);
 }
 

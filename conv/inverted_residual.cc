@@ -96,7 +96,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
   return SKUA_STATUS_OK;
 }
 
-skua_status finish(const skua_op*, skua_plan* out) {
+skua_status finish(const skua_op* base, skua_plan* out) {
   BlockPlan& p = *static_cast<BlockPlan*>(out);
   DirectShape &e = p.stage[kExpand].shape, &d = p.stage[kDepthwiseStage].shape, &j = p.stage[kProject].shape;
   p.batch = d.batch;
@@ -118,6 +118,7 @@ skua_status finish(const skua_op*, skua_plan* out) {
   for (ConvPlan& s : p.stage) {
     SKUA_TRY(inverted_residual_part_class.finish(s.op, &s));
     p.cycles += s.cycles * bands;
+    p.named |= base->ctx->filter[0] && (glob_match(base->ctx->filter, s.algorithm) || glob_match(base->ctx->filter, s.kernel->name));
   }
   p.kernel = p.stage[kExpand].kernel;
   p.algorithm = p.band < p.out_h ? "bands" : "whole";

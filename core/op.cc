@@ -1,19 +1,8 @@
 #include "core/op.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "gpu/device.h"
 
 namespace skua {
-
-void Text::add(const char* format, ...) {
-  va_list args;
-  va_start(args, format);
-  const int n = vsnprintf(length < size ? at + length : nullptr, length < size ? size - length : 0, format, args);
-  va_end(args);
-  if (n > 0) length += size_t(n);
-}
 
 size_t pieces_for(const RunArgs& args, size_t units, double cycles_per_unit) {
   const uint32_t workers = args.concurrency();
@@ -314,24 +303,6 @@ skua_status skua_plan_outputs(const skua_plan* plan, skua_tensor* outputs, size_
 size_t skua_plan_workspace(const skua_plan* plan, uint32_t concurrency) {
   if (!plan || !plan->op->cls->workspace) return 0;
   return plan->op->cls->workspace(plan, concurrency ? concurrency : 1);
-}
-
-size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size) {
-  if (text && size) text[0] = 0;
-  if (!plan) return 0;
-  Text t = {text, text ? size : 0, 0};
-  t.add("%s: algorithm %s, kernel %s\n", plan->op->cls->name, plan->algorithm, skua_plan_kernel(plan));
-  if (plan->text) t.add("  %s\n", plan->text->why);
-  t.add("  %s\n", plan->choice.wanted ? "chosen by measurement" : plan->confirmed ? "the model's choice, confirmed by measurement" : "chosen by the model");
-  for (size_t i = 0; i < plan->n_outputs; ++i) {
-    t.add("  output %zu: %s [", i, skua_dtype_name(plan->outputs[i].type));
-    for (uint32_t d = 0; d < plan->outputs[i].rank; ++d) t.add(d ? ", %zu" : "%zu", plan->outputs[i].shape[d]);
-    t.add("]\n");
-  }
-  t.add("  workspace: %zu bytes for one worker, %zu for two\n", skua_plan_workspace(plan, 1), skua_plan_workspace(plan, 2));
-  if (plan->op->weights_size) t.add("  packed weights: %zu bytes%s\n", plan->op->weights_size, plan->op->borrowed ? ", borrowed" : "");
-  if (plan->op->cls->explain) plan->op->cls->explain(plan, t);
-  return t.length;
 }
 
 const char* skua_plan_algorithm(const skua_plan* plan) { return plan ? plan->algorithm : ""; }

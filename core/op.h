@@ -92,6 +92,7 @@ struct skua_plan {
   size_t n_inputs, n_outputs;
   bool in_caller_memory;
   bool confirmed;                 // by measurement: the model's choice
+  bool named;                     // by the kernel filter, by another name than its algorithm's or kernel's: of a part, or of a kind of kernels
   const char* algorithm;          // "winograd_f4x4"
   const skua::Kernel* kernel;     // the one that does most of the work
   const skua::gpu::KernelText* text;  // on a GPU, instead of it

@@ -16,22 +16,24 @@ const Family families[] = {
 };
 
 #ifdef SKUA_BUILT_gpu
-// The kernels of GPUs, which stand behind those of the CPU: each text once for every backend.
+// The kernels of GPUs, which stand behind those of the CPU: each text once for every backend, but those without a source, which this build has not.
 constexpr skua_device_api gpu_apis[] = {SKUA_DEVICE_API_OPENCL, SKUA_DEVICE_API_VULKAN};
 
 size_t gpu_kernel_count() {
   size_t n = 0;
   for (const skua_device_api id : gpu_apis)
-    for (auto* t = gpu::kernel_texts; gpu::api_of(id) && *t; ++t) n += (*t)->count;
+    for (auto* t = gpu::kernel_texts; gpu::api_of(id) && *t; ++t)
+      for (size_t i = 0; i < (*t)->count; ++i) n += (*t)->texts[i].source != nullptr;
   return n;
 }
 
 bool gpu_kernel_at(size_t index, skua_kernel_info* info) {
   for (const skua_device_api id : gpu_apis) {
     const gpu::Api* const api = gpu::api_of(id);
-    for (auto* t = gpu::kernel_texts; api && *t; index -= (*t++)->count)
-      if (index < (*t)->count) {
-        const gpu::KernelText& k = (*t)->texts[index];
+    for (auto* t = gpu::kernel_texts; api && *t; ++t)
+      for (size_t i = 0; i < (*t)->count; ++i) {
+        const gpu::KernelText& k = (*t)->texts[i];
+        if (!k.source || index--) continue;
         *info = {k.names[api->number], k.family, api->isa, k.why, 0, 0, 0, k.type, true, 0};
 #ifdef SKUA_COUNT_CALLS
         info->calls = __atomic_load_n(&k.calls[api->number], __ATOMIC_RELAXED);

@@ -107,6 +107,8 @@ skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, 
   SKUA_TRY(read_desc("gemm", context, desc, d, out));
   if (d.quantize_a && (d.a_type == SKUA_DTYPE_S8 || d.a_type == SKUA_DTYPE_U8)) return SKUA_INVALID("gemm: quantize_a is set, but a_type is %s: it is bytes as it is", skua_dtype_name(d.a_type));
   if (d.a_type == SKUA_DTYPE_S8 || d.a_type == SKUA_DTYPE_U8) return gemm_create_bytes(context, d, b, static_cast<const int32_t*>(bias), out);
+  if (context->gpu && (d.b_type == SKUA_DTYPE_S8 || d.b_type == SKUA_DTYPE_S4) && skua_dtype_bits(d.a_type) >= 16)
+    return SKUA_UNSUPPORTED_("gemm: b_type is %s; on a GPU, with a_type %s, it is f32 or a_type", skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
 #ifdef SKUA_TYPE_s8
   if (d.quantize_a || ((d.b_type == SKUA_DTYPE_S8 || d.b_type == SKUA_DTYPE_S4) && skua_dtype_bits(d.a_type) >= 16 && d.a_type != SKUA_DTYPE_S32)) return dynamic_create(context, d, b, bias, out);
 #else

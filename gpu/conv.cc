@@ -153,13 +153,16 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.activation = fused(c.activation);
   g.m = s.batch * s.out_h * s.out_w;
   const WinogradForm form = winograd_for(base->ctx, {s.batch, s.out_h, s.out_w, s.in_channels, s.out_channels}, c.packed);
+  const bool named = form != WinogradForm::none && base->ctx->filter[0] && glob_match(base->ctx->filter, winograd_form_name(form));
   if (form != WinogradForm::none && !out->choice.skip()) {
     p.algorithm = winograd_form_name(form);
     p.layer = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, g.element, p.in, p.out, p.residual, c.residual, c.has_bias != 0, has_texels(static_cast<const Op*>(base)->winograd_there[int(form)]), g.activation};
     SKUA_TRY(make_winograd(base, form, p.layer, p.winograd));
     p.text = p.winograd.multiply.text;
+    p.named = p.winograd.multiply.named;
     return SKUA_STATUS_OK;
   }
+  if (named) return SKUA_UNSUPPORTED_("%s: the kernel filter leaves one candidate", base->cls->name);
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1 && s.stride_h == 1 && s.stride_w == 1 && !s.pad_top && !s.pad_left && s.out_h == s.in_h && s.out_w == s.in_w;
   if (one_tap && c.groups == 1 && as_rows(p.in, s.batch, s.in_h, s.in_w) && as_rows(p.out, s.batch, s.out_h, s.out_w) && (!residual || as_rows(p.residual, s.batch, s.out_h, s.out_w))) {
     p.algorithm = "pointwise";
@@ -177,6 +180,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   }
   SKUA_TRY(make_product(base, g, true, p.step, &out->choice));
   p.text = p.step.text;
+  p.named = p.step.named;
   return SKUA_STATUS_OK;
 }
 
@@ -240,10 +244,15 @@ size_t workspace(const skua_plan* plan, uint32_t) { return plan_of(plan).winogra
 
 void explain(const skua_plan* plan, Text& text) {
   const Plan& p = plan_of(plan);
-  if (p.winograd.form != WinogradForm::none) explain_winograd(plan->op, p.winograd, text);
-  else if (p.step.text) explain_product(plan->op, p.product, p.step, text);
-  else if (p.chosen.text) text.add("  work-group %ux%ux%u%s\n", p.chosen.local[0], p.chosen.local[1], p.chosen.local[2], strstr(p.chosen.text->name, "_h4") ? "; sums f16: numerics is FAST" : "");
-  if (p.chosen.text && p.chosen.text->has_texels) explain_storage(plan->op, *p.chosen.text, has_texels(op_of(plan).weights_there), text);
+  if (p.winograd.form != WinogradForm::none) explain_winograd(plan, p.winograd, text);
+  else if (p.step.text) explain_product(plan, p.product, p.step, text);
+  else if (p.chosen.text) {
+    const ConvConfig& c = op_of(plan).config;
+    const bool half = strstr(p.chosen.text->name, "_h4");
+    text.add("  work-group %ux%ux%u; sums %s%s\n", p.chosen.local[0], p.chosen.local[1], p.chosen.local[2], bytes(c) ? "s32" : half ? "f16" : "f32",
+             half ? ": numerics is FAST" : why_f32_sums(plan->op, Element(c.element), c.numerics == SKUA_NUMERICS_FAST, p.vectors, ": more than 64 taps"));
+  }
+  if (p.chosen.text && p.chosen.text->has_texels) explain_storage(plan, *p.chosen.text, has_texels(op_of(plan).weights_there), text);
 }
 
 const OpClass conv2d_class = {"conv2d", 81, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(ConvConfig), false, open, make_plan, finish, workspace, nullptr, explain, nullptr, record, close};

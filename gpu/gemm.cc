@@ -83,6 +83,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.activation = fused(c.activation);
   SKUA_TRY(make_product(base, g, true, p.step, &out->choice));
   p.text = p.step.text;
+  p.named = p.step.named;
   return SKUA_STATUS_OK;
 }
 
@@ -113,7 +114,7 @@ skua_status record(const RecordArgs& args) {
   }
 }
 
-void explain(const skua_plan* plan, Text& text) { explain_product(plan->op, plan_of(plan).product, plan_of(plan).step, text); }
+void explain(const skua_plan* plan, Text& text) { explain_product(plan, plan_of(plan).product, plan_of(plan).step, text); }
 
 const OpClass gemm_class = {"gemm", 80, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(GemmConfig), false, open, make_plan, finish, nullptr, nullptr, explain, nullptr, record, free_weights};
 

@@ -36,6 +36,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
     skua_plan* s;
     SKUA_TRY(skua_op_plan_init(stage, in, stage->n_inputs, nullptr, 0, p.memory[i], sizeof p.memory[i], &s));
     in[0] = s->outputs[0];
+    p.named |= s->named || (base->ctx->filter[0] && glob_match(base->ctx->filter, skua_plan_kernel(s)));
     if (i == kStages - 1) break;
     p.at[i] = p.total;
     p.total = add_sat(p.total, s->output_spans[0].bytes > SIZE_MAX - SKUA_WORKSPACE_ALIGNMENT ? SIZE_MAX : round_up(s->output_spans[0].bytes, SKUA_WORKSPACE_ALIGNMENT));

@@ -207,6 +207,12 @@ bool fill_arguments(const Product& p, ProductStep& to) {
   return a.ok;
 }
 
+// Whether the context's filter is that kernel's name, or its kind's.
+bool names(const skua_op* op, const KernelText& text, ProductKind kind) {
+  const char* const filter = op->ctx->filter;
+  return filter[0] && (glob_match(filter, text.names[op->ctx->gpu->api->number]) || glob_match(filter, product_kind_name(kind)));
+}
+
 }  // namespace
 
 skua_status make_product(const skua_op* op, const Product& p, bool aligned, ProductStep& to, Choice* tried) {
@@ -215,11 +221,10 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
   if (!p.m || !p.n || !p.z) return SKUA_STATUS_OK;
   const ProductChoice choice = choose_product(device->about, size_of(p, aligned));
   const Storage first = choose_storage(device->about, p.texels ? 1 : 0).first;
-  const char* filter = op->ctx->filter;
   Vectors v = {};
   // The first that the filter names; without one, or when it names none that can serve, the best. Tuning wants them one by one.
   bool any = false;
-  for (int pass = filter[0] ? 0 : 1; pass < 2 && !any; ++pass)
+  for (int pass = op->ctx->filter[0] ? 0 : 1; pass < 2 && !any; ++pass)
     for (uint32_t i = 0; i < 4 * choice.count && !to.text; ++i) {
       v = vectors_of(p, aligned);
       const ProductKind kind = ProductKind(choice.order[i / 4]);
@@ -227,11 +232,12 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
       // OpenCL's text of bytes takes the instruction where the compiler has it: a filter may ask for it anywhere.
       if (special && is_int8(p.element) ? !device->about.integer_dot && !(pass == 0 && device->api->number == 0) : special && !choose_half(device->about, size_of(p, aligned), kind)) continue;
       const KernelText* text = text_of(p, kind, special, Storage(i % 2 ^ uint32_t(first)), v);
-      if (!text || !text->source || (pass == 0 && !glob_match(filter, text->names[device->api->number]))) continue;
+      if (!text || !text->source || (pass == 0 && !names(op, *text, kind))) continue;
       any = true;
       if (tried && tried->skip()) continue;
       to.text = text;
       to.kind = kind;
+      to.named = pass == 0;
     }
   if (!to.text) return SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
   to.vector_a = v.a; to.vector_b = v.b; to.vector_c = v.c; to.along_k = v.along_k;
@@ -288,24 +294,39 @@ skua_status record_product(const skua_plan* plan, const Product& p, const Produc
   return start(plan->op, *use->text, d, use->groups, stream);
 }
 
-void explain_storage(const skua_op* op, const KernelText& kernel, bool texels, Text& text) {
-  const StorageChoice storage = choose_storage(op->ctx->gpu->about, texels ? 1 : SIZE_MAX);
+void explain_storage(const skua_plan* plan, const KernelText& kernel, bool texels, Text& text) {
+  const skua_context& ctx = *plan->op->ctx;
+  const StorageChoice storage = choose_storage(ctx.gpu->about, texels ? 1 : SIZE_MAX);
   const char* why = kernel.type == SKUA_DTYPE_BF16 ? "images hold no bf16" : storage.why;
-  if (texels && kernel.by_texels != (storage.first == Storage::image)) why = "the kernel filter asks for it, or a measurement, or the kernel has no other form";
+  if (texels && kernel.by_texels != (storage.first == Storage::image)) {
+    char image[64];
+    snprintf(image, sizeof image, "%s_image_%s", kernel.name, ctx.gpu->api->isa);
+    const bool filtered = ctx.filter[0] && (kernel.by_texels || (kernel.has_texels && glob_match(ctx.filter, kernel.names[ctx.gpu->api->number]) && !glob_match(ctx.filter, image)));
+    why = filtered ? "the kernel filter asks for it" : plan->choice.wanted ? "a measurement chose it" : "the kernel has no other form";
+  }
   text.add("  weights as %s: %s\n", kernel.by_texels ? "an image" : "a buffer", why);
 }
 
-void explain_product(const skua_op* op, const Product& p, const ProductStep& step, Text& text) {
+const char* why_f32_sums(const skua_op* op, Element e, bool fast, bool vectors, const char* other) {
+  if (e != Element::f16) return "";
+  return !fast ? ": numerics is not FAST" : !op->ctx->gpu->about.f16_arithmetic ? ": the device has no f16 arithmetic" : !vectors ? ": not all is read by vectors" : other;
+}
+
+void explain_product(const skua_plan* plan, const Product& p, const ProductStep& step, Text& text) {
   if (!step.text) return;
-  const ProductChoice choice = choose_product(op->ctx->gpu->about, size_of(p, true));
+  const skua_op* const op = plan->op;
+  const ProductSize size = size_of(p, true);
+  const ProductChoice choice = choose_product(op->ctx->gpu->about, size);
   text.add("  %zu rows, %zu columns, %zu terms, %zu of them; work-group %ux%ux%u\n", p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, step.group.local[0], step.group.local[1],
            step.group.local[2]);
   if (is_int8(p.element)) text.add("  sums s32, %s\n", strstr(step.text->name, "_dot") && op->ctx->gpu->about.integer_dot ? "four products of bytes an instruction" : "bytes multiplied one by one");
-  if (p.element == Element::f16) text.add("  sums %s\n", strstr(step.text->name, "_h4") ? "f16, of at most 64 terms, which are summed in f32: numerics is FAST, and the device multiplies f16" : "f32");
-  text.add("  %s: %s\n  candidates:", product_kind_name(step.kind), step.kind == choice.order[0] ? choice.why : "the kernel filter asks for it, or a measurement, or the preferred one has no kernel for these strides");
+  else if (strstr(step.text->name, "_h4")) text.add("  sums f16, of at most 64 terms, which are summed in f32: numerics is FAST, and the device multiplies f16\n");
+  else text.add("  sums f32%s\n", why_f32_sums(op, p.element, p.half, size.vectors, step.kind != kRows4 && step.kind != kRows8 ? ": only rows4 and rows8 sum f16" : step.named ? ": the kernel filter asks for it" : ": a measurement chose it"));
+  text.add("  %s: %s\n  candidates:", product_kind_name(step.kind), step.kind == choice.order[0] ? choice.why : step.named ? "the kernel filter asks for it" :
+           plan->choice.wanted ? "a measurement chose it" : "the preferred one has no kernel for these strides");
   for (uint32_t i = 0; i < choice.count; ++i) text.add(" %s", product_kind_name(choice.order[i]));
   text.add("\n");
-  if (p.constant && !is_int8(p.element)) explain_storage(op, *step.text, p.texels, text);
+  if (p.constant && !is_int8(p.element)) explain_storage(plan, *step.text, p.texels, text);
 }
 
 }  // namespace skua::gpu

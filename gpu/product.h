@@ -60,6 +60,7 @@ struct ProductStep {
   const KernelText* text;
   const Program* program;
   ProductKind kind;
+  bool named;  // by the kernel filter
   WorkGroup group;
   bool vector_a, vector_b, vector_c, along_k;  // along_k: B^T is read by vectors of its rows
   Groups groups;
@@ -67,15 +68,17 @@ struct ProductStep {
   int32_t arguments[kMaxArguments];
 };
 
-// aligned: offsets of A, B, C and the residual are multiples of 4 elements. Chooses a kernel, which the context's filter may name, and compiles it. choice: of a plan that has one product.
+// aligned: offsets of A, B, C and the residual are multiples of 4 elements. Chooses a kernel, which the context's filter may name, or its kind, and compiles it. choice: of a plan that has one product.
 skua_status make_product(const skua_op* op, const Product& p, bool aligned, ProductStep& to, Choice* choice = nullptr);
 struct ProductOffsets {
   size_t a, b, c, r;  // elements
 };
 // bindings: A, B, bias, residual, C.
 skua_status record_product(const skua_plan* plan, const Product& p, const ProductStep& step, const ProductOffsets& at, const Binding (&bindings)[5], skua_stream* stream);
-void explain_storage(const skua_op* op, const KernelText& kernel, bool texels, Text& text);
-void explain_product(const skua_op* op, const Product& p, const ProductStep& step, Text& text);
+void explain_storage(const skua_plan* plan, const KernelText& kernel, bool texels, Text& text);
+// Why maps of e are summed in f32, behind these words; other: where numerics, device and vectors would let f16 sum f16.
+const char* why_f32_sums(const skua_op* op, Element e, bool fast, bool vectors, const char* other);
+void explain_product(const skua_plan* plan, const Product& p, const ProductStep& step, Text& text);
 
 // Element `b` of a run's binding; NULL where there is no such operand.
 inline size_t offset_of(const skua_buffer& b, Element e) { return b.offset / element_bytes(e); }

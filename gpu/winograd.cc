@@ -131,9 +131,9 @@ skua_status record_winograd(const RecordArgs& args, const WinogradLayer& l, cons
   return out.record(chosen, channels, s.tiles);
 }
 
-void explain_winograd(const skua_op* op, const WinogradStep& s, Text& text) {
+void explain_winograd(const skua_plan* plan, const WinogradStep& s, Text& text) {
   text.add("  %s, %zu tiles of %d x %d outputs; transforms %s, %s\n", winograd_form_name(s.form), s.tiles, outputs_of(s.form), outputs_of(s.form), s.in.text->name, s.out.text->name);
-  explain_product(op, s.product, s.multiply, text);
+  explain_product(plan, s.product, s.multiply, text);
 }
 
 }  // namespace skua::gpu

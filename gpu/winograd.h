@@ -35,6 +35,6 @@ struct WinogradStep {
 skua_status make_winograd(const skua_op* op, WinogradForm form, const WinogradLayer& layer, WinogradStep& to);
 // weights: from winograd_transform_weights(); bias: floats, or NULL.
 skua_status record_winograd(const RecordArgs& args, const WinogradLayer& layer, const WinogradStep& step, const skua_device_buffer* weights, const skua_device_buffer* bias);
-void explain_winograd(const skua_op* op, const WinogradStep& step, Text& text);
+void explain_winograd(const skua_plan* plan, const WinogradStep& step, Text& text);
 
 }  // namespace skua::gpu

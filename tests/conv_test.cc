@@ -568,6 +568,20 @@ TEST(Conv, FilterOnAnAlgorithmLeavesOtherLayersAlone) {
       SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
       if (!strcmp(filter, l.only)) {
         EXPECT_STREQ(skua_plan_algorithm(plan), l.algorithm);
+        // Nor does it let tuning take another algorithm: the direct one, packed too without a hint, is no candidate.
+        c.d.hint_in_h = c.d.hint_in_w = 0;
+        Op both;
+        SKUA_EXPECT_OK(c.create(context, &both));
+        skua_plan_destroy(plan);
+        SKUA_EXPECT_OK(skua_op_plan(both, &input, 1, nullptr, 0, &plan));
+        char text[4000];
+        skua_plan_explain(plan, text, sizeof text);
+        unsigned left = 0, all = 0;
+        const char* const said = strstr(text, ": leaves ");
+        ASSERT_TRUE(said && sscanf(said, ": leaves %u of %u", &left, &all) == 2) << text;
+        EXPECT_TRUE(l.groups > 1 ? left <= all : left < all) << text;
+        skua_plan_destroy(plan);
+        plan = nullptr;
       }
       skua_plan_destroy(plan);
     }

@@ -198,28 +198,47 @@ TEST(gpu_gemm, refuses_what_it_has_no_kernel_for) {
       return std::string(skua_error_text());
     };
     EXPECT_NE(refused([](skua_gemm_desc& d) { d.a_type = d.b_type = d.c_type = SKUA_DTYPE_S32; }).find("s32"), std::string::npos);
+    EXPECT_NE(refused([](skua_gemm_desc& d) { d.b_type = SKUA_DTYPE_S4; }).find("b_type is s4; on a GPU"), std::string::npos);
     if (gpu_types().size() > 1) { EXPECT_NE(refused([](skua_gemm_desc& d) { d.a_type = d.b_type = SKUA_DTYPE_F16; }).find("c_type"), std::string::npos); }
     float x = 1;
     EXPECT_EQ(skua_gemm_f32(context, 1, 1, 1, &x, 1, &x, 1, &x, 1, nullptr), SKUA_STATUS_UNSUPPORTED);
   }
 }
 
+std::string explained(const skua_device_info& device, const char* filter, skua_dtype type = SKUA_DTYPE_F32) {
+  Context context(device, filter);
+  skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+  d.a_type = d.b_type = d.c_type = type;
+  d.numerics = SKUA_NUMERICS_FAST;
+  Op op;
+  SKUA_EXPECT_OK(skua_gemm_create(context, &d, nullptr, nullptr, &op));
+  const skua_tensor both[2] = {shape({64, 64}, type), shape({64, 64}, type)};
+  skua_plan* plan = nullptr;
+  SKUA_EXPECT_OK(skua_op_plan(op, both, 2, nullptr, 0, &plan));
+  char text[2000] = "";
+  skua_plan_explain(plan, text, sizeof text);
+  skua_plan_destroy(plan);
+  return text;
+}
+void expect_parts(const std::string& text, std::initializer_list<const char*> parts) {
+  for (const char* part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
 TEST(gpu_gemm, explains_its_choice) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices) {
-    Context context(device, "gemm_tile_*_v4x64_*");
-    skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
-    Op op;
-    SKUA_EXPECT_OK(skua_gemm_create(context, &d, nullptr, nullptr, &op));
-    const skua_tensor both[2] = {shape({64, 64}), shape({64, 64})};
-    skua_plan* plan = nullptr;
-    SKUA_EXPECT_OK(skua_op_plan(op, both, 2, nullptr, 0, &plan));
-    ASSERT_NE(plan, nullptr);
-    char text[2000];
-    skua_plan_explain(plan, text, sizeof text);
-    for (const char* part : {"gemm_tile_f32_v4x64_", "64 rows, 64 columns, 64 terms", "work-group 16x16x1", "the kernel filter asks for it", "candidates: ", "tile128"})
-      EXPECT_NE(std::string(text).find(part), std::string::npos) << part << " in\n" << text;
-    skua_plan_destroy(plan);  }
+    for (const char* filter : {"gemm_tile_*_v4x64_*", "tile64"}) {
+      expect_parts(explained(device, filter), {"gemm_tile_f32_v4x64_", "64 rows, 64 columns, 64 terms", "work-group 16x16x1", "tile64: the kernel filter asks for it", "candidates: ", "tile128", "all by vectors", "sums f32\n",
+                   "chosen by the kernel filter", (std::string("kernel filter \"") + filter + "\": leaves 1 of 4 candidates").c_str()});
+    }
+    expect_parts(explained(device, "rows8"), {"gemm_f32_v4x8_", "leaves 1 of 4 candidates"});
+    expect_parts(explained(device, "rows*"), {"gemm_f32_v4x4_", "leaves 2 of 4 candidates", "chosen by the model"});
+    expect_parts(explained(device, "rows9"), {"gemm_f32_v4x4_", "chosen by the model", "kernel filter \"rows9\": matches nothing here, ignored"});
+    EXPECT_EQ(explained(device, "").find("kernel filter"), std::string::npos);
+    if (gpu_types().size() < 3) continue;
+    expect_parts(explained(device, "", SKUA_DTYPE_BF16), {"sums f32\n"});
+    expect_parts(explained(device, "rows4", SKUA_DTYPE_F16), {device.has_f16 ? "sums f16" : "sums f32: the device has no f16 arithmetic\n"});
+  }
 }
 
 }  // namespace

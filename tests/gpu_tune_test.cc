@@ -173,6 +173,7 @@ TEST(gpu_tune, keeps_to_the_kernel_filter) {
     SKUA_EXPECT_OK(product(context, &gemm));
     SKUA_EXPECT_OK(skua_op_tune(gemm.op, kMatrices, 2, nullptr));
     EXPECT_NE(explain(gemm, kMatrices, 2).find("gemm_f32_v4x4_"), std::string::npos);
+    EXPECT_NE(explain(gemm, kMatrices, 2).find("leaves 1 of "), std::string::npos);
   }
 }
 

@@ -143,7 +143,7 @@ TEST(ContextOptions, Isa) {
   expect_text("SKUA_MAX_ISA");
 }
 
-std::string gemm_kernel_with(const char* filter) {
+std::string gemm_kernel_with(const char* filter, std::string* said = nullptr) {
   skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
   o.kernel_filter = filter;
   skua_context* context = nullptr;
@@ -155,6 +155,10 @@ std::string gemm_kernel_with(const char* filter) {
   skua_plan* plan = nullptr;
   SKUA_EXPECT_OK(skua_op_plan(op, shapes, 2, nullptr, 0, &plan));
   const std::string name = skua_plan_kernel(plan);
+  if (said) {
+    said->resize(skua_plan_explain(plan, nullptr, 0) + 1);
+    skua_plan_explain(plan, said->data(), said->size());
+  }
   skua_plan_destroy(plan);
   skua_op_destroy(op);
   skua_context_destroy(context);
@@ -178,6 +182,16 @@ TEST(ContextOptions, KernelFilter) {
     EXPECT_EQ(gemm_kernel_with(nullptr), tile.name);
     EXPECT_EQ(gemm_kernel_with("*"), free_choice);  // the option is stronger than the environment
   }
+  std::string text;
+  const std::vector<skua_kernel_info> tiles = kernels("gemm_f32_");
+  gemm_kernel_with(tiles[0].name, &text);
+  const std::string left = std::string("  kernel filter \"") + tiles[0].name + "\": leaves 1 of ";
+  ASSERT_NE(text.find(left), std::string::npos) << text;
+  EXPECT_EQ(text.find("chosen by the kernel filter") != std::string::npos, std::atoi(text.c_str() + text.find(left) + left.size()) > 1) << text;
+  gemm_kernel_with("no such kernel", &text);
+  EXPECT_NE(text.find("chosen by the model\n  kernel filter \"no such kernel\": matches nothing here, ignored\n"), std::string::npos) << text;
+  gemm_kernel_with("", &text);
+  EXPECT_EQ(text.find("kernel filter"), std::string::npos) << text;
   for (const char* nothing : {"no such kernel", "conv_*", "gemm", "gemm_f32", "?", ""}) EXPECT_EQ(gemm_kernel_with(nothing), free_choice) << nothing;
 }
 

@@ -23,7 +23,8 @@ typedef struct skua_device_info {
   char name[96];
   char vendor[48];
   char driver[96];
-  char features[256];      /* CPU: instruction sets found, those vetoed in brackets; GPU: f16, integer dot, subgroups   */
+  /* CPU: instruction sets found, those vetoed in brackets. GPU: f16_storage (tensors of f16 and bf16), f16 (arithmetic in f16 too), integer_dot (products of four bytes), subgroups (sums over them). */
+  char features[256];
   uint32_t compute_units;  /* cores; 0 = not known                                                                                     */
   uint64_t memory_bytes;   /* of the device; 0 = not known                                                              */
   size_t cache_bytes[3];   /* L1 data, L2, L3; 0 = none or not known                                                    */
