@@ -20,8 +20,12 @@ size_t half_terms(const Layer& l, const std::string* kernel) {
 double quantized_rows(const Layer& l) { return l.quantize_a ? 0.04 : 0; }
 // An activation that is no clamp: of bytes and halves it is a pass of its own.
 bool curved(const Layer& l) { return !is_clamp(l.activation); }
-// In halves of byte_scale: half a step of the map before the curve, times its slope.
-double curve_steps(const Layer& l) { return l.multiplies() && curved(l) ? 1.53 * double(curve_quantization.scale / byte_scale) : 0; }
+// In halves of byte_scale: half a step of the map before the curve, times its largest slope. Of a folded hard sigmoid what weights of a sixth lose by the step they are stored in.
+double curve_steps(const Layer& l) {
+  if (!l.multiplies() || !curved(l)) return 0;
+  if (l.activation == SKUA_ACTIVATION_HARD_SIGMOID) return 1.5;
+  return (l.activation == SKUA_ACTIVATION_SIGMOID ? 0.26 : 1.53) * double(curve_quantization.scale / byte_scale);
+}
 // Results in halves are rounded once, at most twice where an activation that is no clamp follows in a pass of its own (whose argument is at most 4 larger than its value where its slope is not 0).
 double rounded(const Layer& l, double value) {
   if (l.type == SKUA_DTYPE_F32) return 0;
@@ -46,7 +50,7 @@ std::string check_against_formula(const Layer& l, const Operands& o, const float
     const double want = reference(l, o, index, &magnitude);
     // Winograd's error goes with the size of the tile's values, not of the one element: hence the output's usual size.
     const double usual = magnitude / sqrt(double(l.reduction())) + fabs(want) + (l.multiplies() ? 1 : 0);
-    // s8: half a step, and what the bias is off in its own units; half a step of curve_quantization more before a curve, whose slope is 1.5 at most; a peer may be a step away where it rounds in between.
+    // s8: half a step, and what the bias is off in its own units; and what a curve adds; a peer may be a step away where it rounds in between.
     const double bound = l.type == SKUA_DTYPE_S8 ? roundoff(l.type) * ((kernel ? 1.02 : 3.02) + curve_steps(l))
                                                  : (l.type == SKUA_DTYPE_F16 ? 0x1p-24 : 0) + (chain(l) + quantized_rows(l) + halves(l, half_terms(l, kernel))) * usual + rounded(l, l.multiplies() ? fabs(want) : usual);
     if (!(fabs(got[index] - want) <= bound)) return report(index, got[index], want);
