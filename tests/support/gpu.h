@@ -6,7 +6,7 @@
 
 namespace skua_test {
 
-// f32, and f16 and bf16 where the build has them. bf16 has f16's kernels and differs in how elements are read and written: a test that costs many programs may leave it out.
+// f32, and f16 and bf16 where the build has them. bf16 has f16's kernels and differs in how elements are read and written: a test that costs many programs may leave it out, and what simulates a device does.
 std::vector<skua_dtype> gpu_types(bool bf16 = true);
 std::string filter_of(std::string filter, skua_dtype type);  // "gemm_f*_v4x4_*": kernels of this type
 
