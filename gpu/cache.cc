@@ -183,9 +183,9 @@ bool write_all(int fd, const unsigned char* data, size_t size) {
 
 CacheKey cache_key(const void* data, size_t size, CacheKey seed) { return {hash(data, size, seed.a), hash(data, size, seed.b)}; }
 
-CacheKey cache_key(const ProgramKey& key, bool spirv) {
+CacheKey cache_key(const ProgramKey& key, bool spirv, const char* prelude) {
   const KernelText& t = *key.text;
-  CacheKey k = spirv ? cache_key(t.spirv, t.spirv_bytes) : cache_key(t.source, strlen(t.source), cache_key(kernel_prelude, strlen(kernel_prelude)));
+  CacheKey k = spirv ? cache_key(t.spirv, t.spirv_bytes) : cache_key(t.source, strlen(t.source), cache_key(prelude, strlen(prelude)));
   k = cache_key(t.options, strlen(t.options), k);
   k = cache_key(key.local, sizeof key.local, k);
   return cache_key(key.constants, sizeof key.constants, k);

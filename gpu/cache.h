@@ -13,8 +13,7 @@ struct CacheKey {
   uint64_t a, b;
 };
 CacheKey cache_key(const void* data, size_t size, CacheKey seed = {0xcbf29ce484222325, 0x9ae16a3b2f90404f});
-CacheKey cache_key(const ProgramKey& key, bool spirv);  // of the text itself, not of its address
-
+CacheKey cache_key(const ProgramKey& key, bool spirv, const char* prelude = kernel_prelude);  // of the texts themselves, not of their addresses
 
 // Reads the file that the context names, if it names one, and sets device->cache. Fails on nothing but memory.
 skua_status cache_open(Device* device);

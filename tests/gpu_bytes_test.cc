@@ -584,4 +584,60 @@ TEST(gpu_bytes, refuses_what_it_has_no_kernel_for) {
   }
 }
 
+// What kernels' 32 bits can count is made, one more is refused when it is planned or, where it is known, created.
+TEST(gpu_bytes, limits_of_sums) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context context(device);
+    if (!context.context) continue;
+    const auto plans = [&](const Op& op, const skua_tensor& x, const char* refusal) {
+      SCOPED_TRACE(refusal ? refusal : "the most");
+      skua_plan* plan = nullptr;
+      if (!op.op) return;
+      EXPECT_EQ(skua_op_plan(op, &x, 1, nullptr, 0, &plan), refusal ? SKUA_STATUS_UNSUPPORTED : SKUA_STATUS_OK) << skua_error_text();
+      if (refusal) {
+        EXPECT_NE(std::string(skua_error_text()).find(refusal), std::string::npos) << skua_error_text();
+      }
+      skua_plan_destroy(plan);
+    };
+    skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
+    d.kind = SKUA_POOL_AVERAGE;
+    d.type = SKUA_DTYPE_S8;
+    d.input_q.scale = d.output_q.scale = 0.1f;
+    d.global = true;
+    {
+      Op global;
+      SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &global));
+      plans(global, shape({1, 4096, 2048, 1}, SKUA_DTYPE_S8), nullptr);
+      plans(global, shape({1, 4096, 2049, 1}, SKUA_DTYPE_S8), "a window of 4096 x 2049 bytes, more than 8388608");
+    }
+    d.global = false;
+    d.kernel_h = d.kernel_w = 256;
+    Op most, more;
+    SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &most));
+    d.kernel_w = 257;
+    EXPECT_EQ(skua_pool2d_create(context, &d, &more), SKUA_STATUS_UNSUPPORTED);
+    EXPECT_NE(std::string(skua_error_text()).find("a window of 256 x 257 bytes, more than 65536"), std::string::npos) << skua_error_text();
+    // Their exponentials are the largest: all alike. By groups and by threads.
+    for (const bool columns : {false, true}) {
+      skua_softmax_desc s = SKUA_SOFTMAX_DESC_INIT;
+      s.input_type = s.output_type = SKUA_DTYPE_S8;
+      s.input_q.scale = 0.1f;
+      s.output_q.scale = 1e-7f;
+      s.axis = columns ? 0 : 1;
+      Context cpu;
+      Op op, wanted;
+      SKUA_EXPECT_OK(skua_softmax_create(context, &s, &op));
+      SKUA_EXPECT_OK(skua_softmax_create(cpu, &s, &wanted));
+      Data x;
+      x.t = columns ? shape({65000, 2}, SKUA_DTYPE_S8) : shape({2, 65000}, SKUA_DTYPE_S8);
+      x.v.assign(130000, 100);
+      if (op.op && wanted.op) expect_same_bits(run(op, {x})[0], run(wanted, {x})[0]);
+      plans(op, columns ? shape({65001, 2}, SKUA_DTYPE_S8) : shape({2, 65001}, SKUA_DTYPE_S8), "softmax: 65001 bytes along the axis, at most 65000 on a GPU");
+    }
+  }
+}
+
 }  // namespace

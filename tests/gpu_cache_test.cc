@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "gpu/cache.h"
 #include "tests/support/support.h"
 
 using namespace skua_test;
@@ -145,6 +146,45 @@ TEST(GpuCache, DamagedAndForeign) {
     ASSERT_EQ(stat(path.c_str(), &about), 0);
     EXPECT_TRUE(S_ISFIFO(about.st_mode));
     std::remove(path.c_str());
+  }
+}
+
+// Whatever a driver compiles into a program makes another key; where the texts lie does not.
+TEST(GpuCache, Keys) {
+  using namespace skua::gpu;
+  const uint32_t words[] = {1, 2, 3}, other_words[] = {1, 2, 4};
+  KernelText text = {};
+  text.name = "t";
+  text.source = "kernel void t() {}";
+  text.options = "-DV=1";
+  text.spirv = words;
+  text.spirv_bytes = sizeof words;
+  for (const bool spirv : {false, true}) {
+    SCOPED_TRACE(spirv);
+    const auto key = [&](const KernelText& t, uint16_t local, int32_t constant, const char* prelude) {
+      ProgramKey k = {&t, {1, 1, local}, {}};
+      k.constants[kMaxConstants - 1] = constant;
+      return cache_key(k, spirv, prelude);
+    };
+    const CacheKey first = key(text, 1, 0, "#define A 1\n");
+    const auto same = [&](CacheKey k) { return k.a == first.a && k.b == first.b; };
+    const std::string source = text.source, options = text.options, prelude = "#define A 1\n";
+    KernelText copy = text;
+    copy.source = source.c_str();
+    copy.options = options.c_str();
+    EXPECT_TRUE(same(key(copy, 1, 0, prelude.c_str())));
+    EXPECT_FALSE(same(key(text, 2, 0, prelude.c_str()))) << "work-group";
+    EXPECT_FALSE(same(key(text, 1, 1, prelude.c_str()))) << "constant";
+    copy.options = "-DV=4";
+    EXPECT_FALSE(same(key(copy, 1, 0, prelude.c_str()))) << "options";
+    copy = text;
+    copy.source = "kernel void u() {}";
+    copy.spirv = other_words;
+    EXPECT_FALSE(same(key(copy, 1, 0, prelude.c_str()))) << "text";
+    EXPECT_EQ(same(key(text, 1, 0, "#define A 2\n")), spirv) << "prelude: SPIR-V holds its own";
+    const ProgramKey k = {&text, {1, 1, 1}, {}};
+    const CacheKey with_ours = cache_key(k, spirv), as_told = cache_key(k, spirv, kernel_prelude);
+    EXPECT_TRUE(with_ours.a == as_told.a && with_ours.b == as_told.b);
   }
 }
 

@@ -209,6 +209,36 @@ TEST(gpu_conv, sums_of_f16) {
     }
 }
 
+// A depthwise sum has no blocks: of more than 64 taps it is made in f32.
+TEST(gpu_conv, depthwise_sums_of_f16) {
+  if (gpu_types().size() < 2) GTEST_SKIP() << "no f16 in this build";
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context context(device);
+    if (!context.context) continue;
+    if (device.device.api == SKUA_DEVICE_API_OPENCL) context.context->gpu->about.f16_arithmetic = true;
+    const bool can = context.context->gpu->about.f16_arithmetic;
+    EXPECT_TRUE(can || !device.is_software);  // lavapipe has it
+    const struct { uint32_t h, w; bool fast, half; } kernels[] = {{3, 3, true, true}, {8, 8, true, true}, {5, 13, true, false}, {9, 9, true, false}, {3, 3, false, false}};
+    for (const auto& k : kernels) {
+      SCOPED_TRACE(std::to_string(k.h) + "x" + std::to_string(k.w) + (k.fast ? " fast" : ""));
+      Case c = of(k.h, 8, 8, 16, 16, 1, 8);
+      c.d.kernel_w = k.w;
+      Op op;
+      SKUA_EXPECT_OK(create(context, c, SKUA_DTYPE_F16, k.fast ? SKUA_NUMERICS_FAST : SKUA_NUMERICS_DEFAULT, std::vector<float>(size_t(k.h) * k.w * 8, 0.5f), {}, &op));
+      const skua_tensor x = shape({1, 16, 16, 8}, SKUA_DTYPE_F16);
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
+      if (!plan) continue;
+      const std::string kernel = skua_plan_kernel(plan);
+      EXPECT_EQ(kernel.rfind("depthwise_f16_h4_", 0) == 0, k.half && can) << kernel;
+      EXPECT_EQ(kernel.rfind("depthwise_f16_v4_", 0) == 0, !(k.half && can)) << kernel;
+      skua_plan_destroy(plan);
+    }
+  }
+}
+
 TEST(gpu_conv, rows_of_rank_3_and_any_offset) {
   std::vector<Case> cases = {of(3, 8, 8, 1, 21), of(3, 8, 8, 1, 21, 1, 8), of(1, 8, 8, 1, 5)};
   for (Case& c : cases) {

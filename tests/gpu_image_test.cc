@@ -103,25 +103,26 @@ TEST(gpu_image, winograd) {
   }
 }
 
-// What an Adreno would take, run here; and with fewer texels than the weights have: the buffer.
+// What an Adreno would take, run here; and with one texel less than the weights have: the buffer. A texel is four of the type: 24 x 36 are 216 of them.
 TEST(gpu_image, by_vendor_within_the_limit) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices)
-    for (const bool fits : {true, false}) {
-      SCOPED_TRACE(std::string(device.name) + (fits ? "" : ", few texels"));
-      Context phone(device), cpu;
-      if (!phone.context) continue;
-      phone.context->gpu->about.vendor = skua::gpu::Vendor::adreno;
-      if (!fits) phone.context->gpu->about.texels = 100;
-      Op op, reference;
-      SKUA_EXPECT_OK(gemm(24, 36)(phone, SKUA_DTYPE_F32, &op));
-      SKUA_EXPECT_OK(gemm(24, 36)(cpu, SKUA_DTYPE_F32, &reference));
-      Rng rng(8);
-      const Data x = make({13, 24}, rng);
-      const std::string text = explain(op, x.t);
-      EXPECT_TRUE(says(text, fits ? "weights as an image: textures have a cache of their own" : "weights as a buffer: more texels than the device takes of a buffer")) << text;
-      expect_close(run(op, {x})[0], dense_double(run(reference, {x})[0]), 1e-4);
-    }
+    for (const skua_dtype type : gpu_types(false))
+      for (const bool fits : {true, false}) {
+        SCOPED_TRACE(std::string(device.name) + " " + skua_dtype_name(type) + (fits ? "" : ", few texels"));
+        Context phone(device), cpu;
+        if (!phone.context) continue;
+        phone.context->gpu->about.vendor = skua::gpu::Vendor::adreno;
+        phone.context->gpu->about.texels = fits ? 216 : 215;
+        Op op, reference;
+        SKUA_EXPECT_OK(gemm(24, 36)(phone, type, &op));
+        SKUA_EXPECT_OK(gemm(24, 36)(cpu, type, &reference));
+        Rng rng(8);
+        const Data x = make(shape({13, 24}, type), rng);
+        const std::string text = explain(op, x.t);
+        EXPECT_TRUE(says(text, fits ? "weights as an image: textures have a cache of their own" : "weights as a buffer: more texels than the device takes of a buffer")) << text;
+        expect_close(run(op, {x})[0], dense_double(run(reference, {x})[0]), type == SKUA_DTYPE_F32 ? 1e-4 : 2 * half_ulp(type, 8));
+      }
 }
 
 // Both are candidates of a measurement; a product whose second matrix is an input has one form.
