@@ -14,10 +14,10 @@
 
 namespace skua {
 
+constexpr uint16_t kDepthwiseInt8 = 0, kGroupedInt8 = 1;  // variants
+
 // Where interleaved columns are: vector v of group g of column c at c % planes * plane + c / planes * column + g * group + v * vector. One pixel in a vector: a column's vectors are
 // one behind the other. Several: columns of outputs that follow each other do so too, planes is the stride.
-constexpr uint16_t kDepthwiseInt8 = 0, kGroupedInt8 = 1;
-
 struct DepthwiseInt8Layout {
   size_t pixels;                                // of a vector
   size_t planes, plane, column, group, vector;  // bytes but the first

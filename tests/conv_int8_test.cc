@@ -247,7 +247,7 @@ TEST(ConvInt8, GroupsOfAFewChannels) {
       if (i % 7) d.output_q.scale = i % 2 ? 4.0f : i % 4 ? 0.05f : 1e-6f, d.output_q.zero_point = (d.output_type == SKUA_DTYPE_S8 ? -128 : 0) + rng.integer(0, 1) * rng.integer(0, 255);
       d.epilogue.residual = SKUA_RESIDUAL_NONE;
       d.residual_q = {};
-      d.requantization.rounding = i % 7 && i % 11 == 0 ? SKUA_ROUNDING_DOUBLE : SKUA_ROUNDING_FLOAT;
+      d.requantization.rounding = i % 7 && i % 11 == 0 ? skua_rounding(1 + i / 11 % 2) : SKUA_ROUNDING_FLOAT;
       d.hint_in_h = d.hint_in_w = 0;
       c.in_w = size_t(rng.integer(1, 24));
       if (!c.prepare(rng)) continue;
@@ -256,6 +256,38 @@ TEST(ConvInt8, GroupsOfAFewChannels) {
       if (testing::Test::HasFailure()) return;
     }
   }
+}
+
+// Sums beyond 2^23 and results beyond 16 bits before they are clamped; in fixed point half a step less of the sum before it is scaled, where the roundings differ.
+TEST(ConvInt8, GroupsOfLargeSums) {
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const skua_dtype type : {SKUA_DTYPE_S8, SKUA_DTYPE_U8})
+      for (const uint32_t rounding : {SKUA_ROUNDING_FLOAT, SKUA_ROUNDING_DOUBLE, SKUA_ROUNDING_SINGLE}) {
+        SCOPED_TRACE(isa);
+        Context context(isa);
+        Rng rng(29);
+        Case c;
+        skua_conv2d_desc& d = c.d;
+        d.input_type = d.output_type = type, d.weight_type = SKUA_DTYPE_S8, d.weight_layout = SKUA_WEIGHTS_OHWI;
+        d.kernel_h = d.kernel_w = 3, d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+        d.in_channels = d.out_channels = 64, d.groups = 16u >> rounding;
+        d.input_q.scale = 0.05f, d.output_q.scale = 60;
+        d.input_q.zero_point = d.output_q.zero_point = type == SKUA_DTYPE_S8 ? -128 : 0;
+        d.requantization.rounding = skua_rounding(rounding);
+        c.in_h = 3, c.in_w = 9;
+        ASSERT_TRUE(c.prepare(rng));
+        const size_t terms = c.weights.size() / d.out_channels;
+        for (size_t o = 0; o < d.out_channels; ++o) {
+          c.bias[o] = rng.integer(9 << 20, 14 << 20);
+          if (!rounding) continue;
+          c.multipliers[o] = 1 << 30, c.shifts[o] = -2;
+          if (o % 4) continue;
+          c.shifts[o] = -9, c.bias[o] = 512 * (2 * rng.integer(0, 90) + 1) - 1;
+          std::fill_n(c.weights.begin() + long(o * terms), terms, int8_t(0));
+        }
+        if (rounding) d.requantization.multipliers = c.multipliers.data(), d.requantization.shifts = c.shifts.data();
+        check(c, context, rng);
+      }
 }
 
 // Planes give what pixels give: the same bits in another order, whatever the steps.

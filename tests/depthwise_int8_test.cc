@@ -22,6 +22,7 @@ struct Layer {
   skua_padding padding = {};
   bool holes = false, extreme = false;
   size_t multiplier = 1;
+  int large = -1;  // a skua_rounding, with sums beyond 2^23 and, in fixed point, results beyond 16 bits before they are clamped
   size_t outputs() const { return channels * multiplier; }
 };
 
@@ -71,6 +72,14 @@ class DepthwiseInt8 : public testing::Test {
         d.requantization.multipliers = multipliers.data(), d.requantization.shifts = shifts.data();
       }
     }
+    if (l.large >= 0) {
+      d.output_q.scale = 600, d.output_q.zero_point = to == SKUA_DTYPE_S8 ? -128 : 0;
+      d.epilogue.activation = {};
+      d.requantization = {skua_rounding(l.large), nullptr, nullptr};
+      for (int32_t& b : bias) b = rng.integer(9 << 20, 14 << 20);
+      multipliers.assign(l.outputs(), 1 << 30), shifts.assign(l.outputs(), -2);
+      if (l.large) d.requantization.multipliers = multipliers.data(), d.requantization.shifts = shifts.data();
+    }
     skua_tensor t = shape({l.batch, l.h, l.w, l.channels}, from);
     if (l.holes) t = with_holes(t, {0, 3, 1, 5});
     in = make_bytes(t, rng);
@@ -116,7 +125,7 @@ class DepthwiseInt8 : public testing::Test {
                  testing::PrintToString(std::vector<size_t>{l.batch, l.h, l.w, l.channels, l.multiplier, l.kernel_h, l.kernel_w, l.stride_h, l.stride_w, l.dilation_h, l.dilation_w}));
     Rng rng(seed);
     const skua_conv2d_desc d = desc(l, from, to, rng);
-    const bool with_bias = rng.integer(0, 3) != 0;
+    const bool with_bias = rng.integer(0, 3) != 0 || l.large >= 0;
     Context context(isa);
     Op op;
     SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), with_bias ? bias.data() : nullptr, &op));
@@ -180,6 +189,13 @@ TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
         ++seed;
         check(l, isa, from, seed % 3 ? from : from == SKUA_DTYPE_S8 ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8, seed);
       }
+}
+
+TEST_F(DepthwiseInt8, LargeSums) {
+  Layer l = {1, 3, 18, 64, 3, 3, 1, 1, 1, 1, same};
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const skua_dtype type : int8_types())
+      for (l.large = SKUA_ROUNDING_FLOAT; l.large <= SKUA_ROUNDING_SINGLE; ++l.large) check(l, isa, type, type, 3);
 }
 
 TEST_F(DepthwiseInt8, PackedWeightsComeBack) {

@@ -17,6 +17,7 @@ namespace {
 struct Case {
   skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
   size_t m = 1;
+  bool high = false;  // every other column of s4 is 7
   std::vector<int> b;  // [K][N]
   std::vector<uint8_t> stored;
   std::vector<float> scales, bias;
@@ -29,6 +30,8 @@ struct Case {
     b.resize(d.k * d.n);
     const bool extreme = rng.integer(0, 3) == 0;
     for (int& v : b) v = s4 ? (extreme ? (rng.integer(0, 1) ? 7 : -8) : rng.integer(-8, 7)) : extreme ? (rng.integer(0, 1) ? 127 : -128) : rng.integer(-128, 127);
+    for (size_t i = 0; high && i < b.size(); ++i)
+      if (i % d.n % 2 == 0) b[i] = 7;
     const size_t rows = d.transpose_b ? d.n : d.k, dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense;
     stored.assign(s4 ? (rows * ldb + 1) / 2 : rows * ldb, 0x5a);
     for (size_t k = 0; k < d.k; ++k)
@@ -289,6 +292,21 @@ TEST(GemmDynamic, ManyRowsAndAllOfTheDepth) {
   }
 }
 
+// Sums of columns that do not fit 16 bits while rows are packed.
+TEST(GemmDynamic, DeepColumnsOfTheGreatestValue) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(27);
+    Case c;
+    c.high = true;
+    c.d.quantize_a = true;
+    c.d.b_type = SKUA_DTYPE_S4;
+    c.m = 2, c.d.n = 6, c.d.k = 4404;
+    check(c, context, rng);
+  }
+}
+
 void expect_text(skua_status got, skua_status want, const char* text) {
   EXPECT_EQ(got, want) << text;
   EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
@@ -343,6 +361,11 @@ TEST(GemmDynamic, WeightsOfFloats) {
   bad[0] = 1e-30f;
   SKUA_EXPECT_OK(skua_quantize_weights_s4(bad, 1, 1, true, 32, SKUA_DTYPE_F16, scales, nullptr, q));
   EXPECT_EQ(reinterpret_cast<const uint16_t*>(scales)[0], 1);
+  bad[0] = -0x1.4p-20f;  // 20 steps of the least scale, which a 15th of it is rounded to
+  SKUA_EXPECT_OK(skua_quantize_weights_s4(bad, 1, 1, true, 32, SKUA_DTYPE_F16, scales, zeros, q));
+  EXPECT_EQ(reinterpret_cast<const uint16_t*>(scales)[0], 1);
+  EXPECT_EQ(zeros[0], 7);
+  EXPECT_EQ(q[0], 8);
 }
 
 TEST(GemmDynamic, BatchesAndPackedWeights) {

@@ -30,12 +30,13 @@ struct Case {
   int r_zero = 0;
   skua_rounding rounding = SKUA_ROUNDING_FLOAT;
   bool given = false;    // multipliers and shifts: any there are
+  bool far = false;      // these, shifts of small scales only, and results beyond 16 bits before they are clamped
   uint32_t seed = 1;
   std::string text() const {
     std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant" : "") +
                     (per_column ? " per column" : "") + (each_zero ? " zero points" : "") + (bias ? " bias" : "") + " types " + skua_dtype_name(a_type) + " " + skua_dtype_name(b_type) + " " + skua_dtype_name(c_type);
     return s + " zero points " + std::to_string(a_zero) + " " + std::to_string(b_zero) + " " + std::to_string(c_zero) + " activation " + std::to_string(activation.kind) + " residual " +
-           std::to_string(residual ? r_zero : 1000) + " rounding " + std::to_string(rounding) + (given ? " given" : "") + " hole " + std::to_string(hole) + " batch " + std::to_string(batch) + (above_least ? " above least" : "") + " seed " + std::to_string(seed);
+           std::to_string(residual ? r_zero : 1000) + " rounding " + std::to_string(rounding) + (far ? " far" : given ? " given" : "") + " hole " + std::to_string(hole) + " batch " + std::to_string(batch) + (above_least ? " above least" : "") + " seed " + std::to_string(seed);
   }
 };
 
@@ -74,6 +75,7 @@ struct Product {
       for (float& v : b.v) v = v == -128 ? -127 : v;
     for (size_t j = 0; j < c.n; ++j) {
       bias.push_back(c.given && rng.next() % 4 == 0 ? int32_t(rng.next()) : rng.integer(-20000, 20000));  // fixed point meets sums of all sizes
+      if (c.far) bias.back() = j % 3 == 2 ? bias.back() : j % 3 ? -(1 << 22) : 1 << 22;
       scales.push_back(c.per_column ? rng.uniform(0.001f, 0.02f) : 0.01f);
       zeros.push_back(c.each_zero && rng.next() % 4 ? rng.integer(least(c.b_type), greatest(c.b_type)) : c.b_zero);
     }
@@ -104,6 +106,7 @@ struct Product {
     for (size_t j = 0; c.rounding != SKUA_ROUNDING_FLOAT && j < c.n; ++j) {
       auto [multiplier, shift] = fixed_point_scale(double(a_scale) * double(scales[j]) / double(c_scale));
       if (c.given) multiplier = rng.next() % 4 ? rng.integer(0, INT32_MAX - 1) : rng.next() % 2 ? INT32_MAX : 0, shift = rng.next() % 3 ? rng.integer(-31, 30) : rng.integer(-15, -5);
+      if (c.far) multiplier = rng.integer(1 << 30, INT32_MAX - 1), shift = rng.integer(-4, -2);
       multipliers.push_back(c.constant_b || !j ? multiplier : multipliers[0]);
       shifts.push_back(c.constant_b || !j ? shift : shifts[0]);
     }
@@ -320,6 +323,21 @@ TEST_P(GemmInt8Tile, LargestSums) {
       const std::vector<Data> got = run(op, {p.a}, {p.c_tensor()});
       ASSERT_EQ(got.size(), 1u);
       p.expect(got[0]);
+    }
+}
+
+// All shifts of a vector are small, and twice a result saturates 16 bits.
+TEST(GemmInt8, FarResultsInFixedPoint) {
+  for (skua_dtype type : kBytes)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      for (const skua_rounding rounding : {SKUA_ROUNDING_DOUBLE, SKUA_ROUNDING_SINGLE}) {
+        Case c;
+        c.a_type = c.c_type = type, c.c_zero = least(type) + 9, c.m = 5, c.n = 37, c.k = 19;
+        c.rounding = rounding, c.given = c.far = true;
+        check(context, c);
+      }
     }
 }
 

@@ -34,8 +34,9 @@ void expect_text(skua_status got, skua_status want, const char* text) {
 }
 
 // ---- pooling -----------------------------------------------------------------------------------------------------------------------
-// x of [2][h][w][channels] (or planes), windows of 3 x 2 with a stride and padding of 1 on all sides, or the whole plane.
-void check_pool(skua_context* context, skua_dtype type, skua_pool_kind kind, skua_layout layout, size_t channels, bool global, bool count_padding, bool relu, size_t h = 5, size_t w = 6) {
+// x of [2][h][w][channels] (or planes), windows of 3 x 2 with a stride and padding of 1 on all sides, or the whole plane. constant: all of x.
+void check_pool(skua_context* context, skua_dtype type, skua_pool_kind kind, skua_layout layout, size_t channels, bool global, bool count_padding, bool relu, size_t h = 5, size_t w = 6,
+                const int* constant = nullptr) {
   SCOPED_TRACE(testing::Message() << skua_dtype_name(type) << " kind " << kind << " layout " << layout << " channels " << channels << " global " << global << " counts " << count_padding);
   const size_t stride = 2;
   const bool greatest = kind != SKUA_POOL_AVERAGE;
@@ -51,7 +52,8 @@ void check_pool(skua_context* context, skua_dtype type, skua_pool_kind kind, sku
   Rng rng{uint32_t(channels)};
   const bool last = layout == SKUA_LAYOUT_NHWC;
   const skua_tensor whole = shape(std::vector<size_t>{2, h, w, channels}, type);
-  const Data x = bytes(last && h != 5 && channels < 100 ? whole : with_holes(shape(last ? std::vector<size_t>{2, h, w, channels} : std::vector<size_t>{2, channels, h, w}, type), {0, 1, 1, last ? 3u : 0u}), rng);
+  Data x = bytes(last && h != 5 && channels < 100 ? whole : with_holes(shape(last ? std::vector<size_t>{2, h, w, channels} : std::vector<size_t>{2, channels, h, w}, type), {0, 1, 1, last ? 3u : 0u}), rng);
+  if (constant) std::fill(x.v.begin(), x.v.end(), float(*constant));
   const std::vector<Data> results = run(op, {x});
   const std::vector<float> v = dense(x);
   const size_t out_h = global ? 1 : 3, out_w = global ? 1 : 4;
@@ -87,6 +89,12 @@ TEST(PoolInt8, EveryKindBothLayouts) {
         }
       // Large maps, with pixels side by side and with gaps: several pixels together, several passes, sums beyond 16 bits.
       for (size_t channels : {2, 8, 10, 24, 64, 72, 90, 200, 600}) check_pool(context, type, SKUA_POOL_AVERAGE, SKUA_LAYOUT_NHWC, channels, true, channels % 3, channels == 24, channels == 24 ? 29 : 9, channels == 24 ? 83 : 8);
+      // Constant maps, as large as sums of pairs may be: one pixel at a time, and several.
+      for (int level : {0, 255}) {
+        const int value = first_of(type) + level;
+        check_pool(context, type, SKUA_POOL_AVERAGE, SKUA_LAYOUT_NHWC, 64, true, level == 0, false, 17, 18, &value);
+        if (level) check_pool(context, type, SKUA_POOL_AVERAGE, SKUA_LAYOUT_NHWC, 24, true, false, false, 29, 83, &value);
+      }
     }
 }
 
