@@ -7,14 +7,16 @@
 namespace bench {
 namespace {
 
-// Of a chain of f32: with room for Winograd (about twice a direct sum's error, rms) and for approximated functions.
-double chain(const Layer& l) { return 6e-8 * (64 + 16 * sqrt(double(l.reduction()))); }
+bool fast_winograd(const Layer& l) { return bench_numerics == SKUA_NUMERICS_FAST && l.op == Op::conv && l.groups == 1 && l.kh == l.kw && (l.kh == 3 || l.kh == 5) && l.sh == 1 && l.sw == 1; }
+// Of a chain of f32: with room for Winograd (about twice a direct sum's error, rms; under FAST eight times) and for approximated functions.
+double chain(const Layer& l) { return (fast_winograd(l) ? 24e-8 : 6e-8) * (64 + 16 * sqrt(double(l.reduction()))); }
 // Sums of so many terms in halves: the roundings of the partial sums of a random walk of n are about 0.4 sqrt(n) of the last one's; five times as far for the worst of many.
-double halves(const Layer& l, size_t terms) { return roundoff(l.type) * (!terms ? 0 : terms <= 64 ? 16 : 16 + 2 * sqrt(double(terms))); }
-// Terms of a product that are summed in f16: a peer's (no kernel) all of them, ours 64 at most, and none but by instruction sets that compute with f16.
+double halves(const Layer& l, size_t terms) { return roundoff(l.type) * (!terms ? 0 : fast_winograd(l) ? 96 + 2 * sqrt(double(terms)) : terms <= 64 ? 16 : 16 + 2 * sqrt(double(terms))); }
+// Terms of a product that are summed in f16: a peer's (no kernel) all of them, ours 64 at most but under FAST on CPUs, and none but by instruction sets, and kernels of GPUs (_h4), that compute with f16.
 size_t half_terms(const Layer& l, const std::string* kernel) {
   if (l.type != SKUA_DTYPE_F16 || !l.multiplies()) return 0;
-  return !kernel ? l.reduction() : kernel->empty() || kernel->find("fp16") != std::string::npos ? std::min<size_t>(l.reduction(), 64) : 0;
+  if (kernel && !kernel->empty() && kernel->find("fp16") == std::string::npos && kernel->find("_h4") == std::string::npos) return 0;
+  return !kernel || (bench_numerics == SKUA_NUMERICS_FAST && !on_device()) ? l.reduction() : std::min<size_t>(l.reduction(), 64);
 }
 // Rows that became bytes: of their values, which lie between -1 and 1, a 508th is the largest error, and 0.3 of that the usual one.
 double quantized_rows(const Layer& l) { return l.quantize_a ? 0.04 : 0; }

@@ -8,6 +8,8 @@ namespace bench {
 
 std::string isa_cap;
 skua_device bench_device = SKUA_DEVICE_CPU;
+skua_numerics bench_numerics = SKUA_NUMERICS_DEFAULT;
+const char* numerics_name(skua_numerics numerics) { return numerics == SKUA_NUMERICS_FAST ? "fast" : numerics == SKUA_NUMERICS_STRICT ? "strict" : "default"; }
 
 namespace {
 

@@ -73,11 +73,15 @@ class Contestant {
 // The highest instruction set that contestants may use (--isa); "" = no cap. Set before any of them is made: peers take theirs from the environment.
 extern std::string isa_cap;
 
+// What products and convolutions of this library may trade for speed (--numerics). Set before any contestant is made.
+extern skua_numerics bench_numerics;
+const char* numerics_name(skua_numerics numerics);
+
 // This library.
 struct SkuaOptions {
   std::string filter;        // a kernel filter; "" = the library's own choice
   std::string isa;           // a cap of its own; "" = isa_cap
-  bool direct_only = false;  // numerics STRICT
+  skua_numerics numerics = bench_numerics;
   uint32_t wanted = 0;       // candidate of the plan, counted from 1 (core/tuning.h); 0 = the library's own choice
   bool tune = false;         // measured choices: skua_op_tune() before the plan. NULL from prepare() where that is not supported
   skua_device device = SKUA_DEVICE_CPU;

@@ -24,6 +24,10 @@ struct TemporaryFile {
 
 }  // namespace
 
+void print_numerics() {
+  if (bench_numerics != SKUA_NUMERICS_DEFAULT) printf("  numerics  %s\n", numerics_name(bench_numerics));
+}
+
 bool is_device_suite(const std::string& name) { return name == "layers" || name == "networks"; }
 
 bool begin_device(Session& s) {
@@ -48,11 +52,14 @@ void print_device(const Session& s) {
   const Machine& m = s.machine;
   printf("skua %s on %s, %s, %zu compute units\n  driver    %s\n", skua_version_string(), m.cpu.c_str(), m.isa.c_str(), m.cores, s.device.driver);
   if (s.device.is_software) printf("  SOFTWARE  this device computes on the CPU: its times say nothing about GPUs\n");
+  print_numerics();
   skua_device_info cpu;
   if (skua_device_list(&cpu, 1)) printf("  cpu       %s, %d thread%s\n", cpu.name, s.options.threads[0], s.options.threads[0] > 1 ? "s" : "");
   for (const auto& p : s.peers) printf("  peer      %s %s\n", p->name(), p->version().c_str());
   for (const std::string& line : s.missing_peers) printf("  no peer   %s\n", line.c_str());
-  printf("  peak      %.1f GFLOP/s (multiply-add, f32)\n  copy      ", m.peaks[0].gflops);
+  printf("  peak      ");
+  for (const auto& p : m.peaks) printf("%s %.1f  ", skua_dtype_name(p.type), p.gflops);
+  printf("GFLOP/s (multiply-add)\n  copy      ");
   for (const Level& l : m.levels) printf("%s %.1f  ", l.name, l.copy);
   printf("GB/s (read and written)\n\n");
   fflush(stdout);

@@ -10,7 +10,10 @@ namespace {
 
 using namespace skua::gpu;
 
-const KernelText text = {"peak", {"peak_opencl", "peak_vulkan"}, "peak", "", SKUA_DTYPE_F32, peak_source, "-DNAME=peak -DSTORE16=0 -DV=1", peak_spirv, peak_spirv_bytes, {}};
+const KernelText texts[] = {
+    {"peak", {"peak_opencl", "peak_vulkan"}, "peak", "", SKUA_DTYPE_F32, peak_source, "-DNAME=peak -DSTORE16=0 -DV=1", peak0_spirv, peak0_bytes, {}},
+    {"peak_f16", {"peak_f16_opencl", "peak_f16_vulkan"}, "peak", "", SKUA_DTYPE_F32, peak_source, "-DNAME=peak -DSTORE16=0 -DARITH16=1 -DV=1", peak1_spirv, peak1_bytes, {}},
+};
 
 struct Run {
   skua_device_buffer *from = nullptr, *to = nullptr;
@@ -23,7 +26,7 @@ struct Run {
 };
 
 // Nanoseconds of one of `times` in a row, the shortest of several; < 0: a status.
-double time(skua_context* context, bool copy, int32_t n, uint32_t groups, size_t from_bytes, size_t to_bytes) {
+double time(skua_context* context, const KernelText& text, bool copy, int32_t n, uint32_t groups, size_t from_bytes, size_t to_bytes) {
   Device* const device = context->gpu;
   const uint16_t threads = uint16_t(std::min(device->about.group_threads, 256u));
   Run r;
@@ -63,26 +66,27 @@ uint32_t groups_of(const Device* device, uint32_t for_each_unit) {
 
 }  // namespace
 
-bool device_multiply_adds(skua_context* context, double* flops, double* ns) {
+bool device_multiply_adds(skua_context* context, bool half, double* flops, double* ns) {
   const Device* const device = context->gpu;
+  if (half && !device->about.f16_arithmetic) return false;
   const uint32_t groups = groups_of(device, 32), threads = std::min(device->about.group_threads, 256u);
   const int32_t rounds = device->about.info.is_software ? 16 : 512;
   *flops = 2.0 * 4 * 32 * double(rounds) * double(groups) * threads;
-  *ns = time(context, false, rounds, groups, 32, size_t(groups) * threads * 16);
+  *ns = time(context, texts[half], false, rounds, groups, 32, size_t(groups) * threads * 16);
   return *ns > 0;
 }
 
 bool device_copy(skua_context* context, size_t bytes, double* ns) {
   const uint32_t threads = std::min(context->gpu->about.group_threads, 256u);
   const size_t half = bytes / 2, vectors = half / 16;
-  *ns = time(context, true, int32_t(vectors), uint32_t(std::min<size_t>((vectors + threads - 1) / threads, groups_of(context->gpu, 64))), half, half);
+  *ns = time(context, texts[0], true, int32_t(vectors), uint32_t(std::min<size_t>((vectors + threads - 1) / threads, groups_of(context->gpu, 64))), half, half);
   return *ns > 0;
 }
 
 }  // namespace bench
 #else
 namespace bench {
-bool device_multiply_adds(skua_context*, double*, double*) { return false; }
+bool device_multiply_adds(skua_context*, bool, double*, double*) { return false; }
 bool device_copy(skua_context*, size_t, double*) { return false; }
 }  // namespace bench
 #endif

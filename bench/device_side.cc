@@ -226,7 +226,7 @@ Machine measure_device(Contestant& ours, const skua_device_info& info, bool quic
     return best;
   };
   double flops = 0, ns = 0;
-  if (!device_multiply_adds(library_context(ours), &flops, &ns)) {
+  if (!device_multiply_adds(library_context(ours), false, &flops, &ns)) {
     Layer l;
     l.op = Op::gemm;
     l.m = l.n = l.k = info.is_software ? 512 : 4096;
@@ -234,6 +234,7 @@ Machine measure_device(Contestant& ours, const skua_device_info& info, bool quic
     ns = time(l);
   }
   m.peaks.push_back({m.isa, flops / ns, SKUA_DTYPE_F32});
+  if (bench_numerics == SKUA_NUMERICS_FAST && device_multiply_adds(library_context(ours), true, &flops, &ns)) m.peaks.push_back({m.isa, flops / ns, SKUA_DTYPE_F16});  // else sums are f32
   static const char* const names[] = {"256 KiB", "4 MiB", "32 MiB", "memory"};
   static const size_t sizes[] = {256u << 10, 4u << 20, 32u << 20, 1u << 30};  // read and written together
   for (int i = 0; i < 4; ++i) {

@@ -17,7 +17,7 @@ bool find_device(skua_device device, skua_device_info* info);
 Machine measure_device(Contestant& ours, const skua_device_info& info, bool quick);
 
 // Nanoseconds of a multiply-add loop that keeps every compute unit busy, and what it does; of a copy that reads and writes so many bytes together. False: it cannot be run here.
-bool device_multiply_adds(skua_context* context, double* flops, double* ns);
+bool device_multiply_adds(skua_context* context, bool half, double* flops, double* ns);  // half: of f16; false where the device has none
 bool device_copy(skua_context* context, size_t bytes, double* ns);
 
 // What the vendors' libraries are given of a product: bytes of the layer's type; the bias once for each row. False: it is none of theirs.

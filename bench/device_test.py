@@ -14,8 +14,8 @@ checked = 0
 for device in devices:
     with tempfile.TemporaryDirectory() as folder:
         file, page = os.path.join(folder, "a.json"), os.path.join(folder, "a.html")
-        for types, networks in (("f32,f16", "mobilenet_v2|resnet50"),):
-            done = subprocess.run([bench, "--device", device, "--suite", "networks", "--filter", networks, "--type", types, "--resolution", "64", "--quick", "--json", file, "--html", page], capture_output=True, text=True)
+        for types, networks, numerics, count in (("f32,f16", "mobilenet_v2|resnet50", "default", 4), ("f16", "mobilenet_v2", "fast", 1)):
+            done = subprocess.run([bench, "--device", device, "--suite", "networks", "--filter", networks, "--type", types, "--numerics", numerics, "--resolution", "64", "--quick", "--json", file, "--html", page], capture_output=True, text=True)
             print(done.stdout + done.stderr)
             if done.returncode == 3:
                 assert os.environ.get("SKUA_TEST_GPU") != "required", f"{device} is missing"
@@ -24,7 +24,9 @@ for device in devices:
             with open(file, encoding="utf-8") as f:
                 result = json.load(f)
             assert result["device"]["api"] == device.split(":")[0] and result["machine"]["peak_gflops"]
-            assert len(result["cases"]) == 4, [c["name"] for c in result["cases"]]
+            assert result["numerics"] == numerics and len(result["cases"]) == count, [c["name"] for c in result["cases"]]
+            if "peak_gflops_f16" in result["machine"] and result["machine"]["peak_gflops_f16"]:
+                assert any("_f16_h4" in step["kernel"] for step in result["cases"][0]["steps"]), "the device multiplies f16, and FAST did not ask it to"
             for case in result["cases"]:
                 name = f"{device} {case['name']}"
                 assert case["error"] is None, f"{name}: {case['error']}"  # scores further away than docs/numerics.md says, too

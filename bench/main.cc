@@ -31,6 +31,7 @@ void print_machine(const Session& s) {
   std::string counts;
   for (int n : s.options.threads) counts += (counts.empty() ? "" : " and ") + std::to_string(n);
   if (!isa_cap.empty()) printf("  cap       nothing above %s\n", isa_cap.c_str());
+  print_numerics();
   const int most = *std::max_element(s.options.threads.begin(), s.options.threads.end()), cores = permitted_cores();
   printf("  threads   %s%s%s\n", counts.c_str(), most > cores ? (" on the " + std::to_string(cores) + " that may be used: workers wait for each other, their times mean nothing").c_str() : "",
          m.pinned >= 0 ? (", the first on core " + std::to_string(m.pinned)).c_str() : "");

@@ -63,6 +63,7 @@ void print_help() {
       "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are left out\n"
       "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
       "  --device API:N       layers and networks on a GPU, opencl:0 or vulkan:0 as skua_device_list() numbers them, by its own clock, with the CPU's time beside them\n"
+      "  --numerics NAME      default, strict or fast: what our products and convolutions of layers, networks, regret may trade for speed, on the CPU beside a device too\n"
       "  --resolution N       images of the networks are N x N\n"
       "  --peers LIST|none    xnnpack,onednn,openblas,blis; on a device cpu,clblast,cublas (default: those that are there)\n"
       "  --quick              fewer samples: minutes instead of half an hour\n"
@@ -84,7 +85,7 @@ bool parse_options(int argc, char** argv, Options* o) {
     }
     const bool plain = flag == "--quick" || flag == "--list" || flag == "--help" || flag == "-h";
     const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--type" || flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" || flag == "--html" ||
-                        flag == "--compare" || flag == "--device" || flag == "--resolution";
+                        flag == "--compare" || flag == "--device" || flag == "--resolution" || flag == "--numerics";
     if (!plain && !valued) return fail("unknown argument \"" + std::string(argv[i]) + "\"; --help lists them");
     if (plain && has_value) return fail(flag + " takes no value");
     if (valued && !has_value) {
@@ -108,6 +109,12 @@ bool parse_options(int argc, char** argv, Options* o) {
       if ((api != "opencl" && api != "vulkan") || (colon != std::string::npos && !number(value.c_str() + colon + 1, 0, 31, &index)))
         return fail("--device: \"" + value + "\" is not opencl:N or vulkan:N");
       bench_device = {api == "opencl" ? SKUA_DEVICE_API_OPENCL : SKUA_DEVICE_API_VULKAN, uint32_t(index)};
+    }
+    else if (flag == "--numerics") {
+      const skua_numerics all[] = {SKUA_NUMERICS_DEFAULT, SKUA_NUMERICS_STRICT, SKUA_NUMERICS_FAST};
+      const auto* named = std::find_if(std::begin(all), std::end(all), [&](skua_numerics n) { return value == numerics_name(n); });
+      if (named == std::end(all)) return fail("--numerics: \"" + value + "\" is not one of default, strict, fast");
+      bench_numerics = *named;
     }
     else if (flag == "--resolution") {
       int extent = 0;

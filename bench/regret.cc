@@ -69,7 +69,7 @@ std::vector<Forced> force_all(LayerBench& bench, Entry& ours, Regret& result) {
   };
   // One context packs weights one way; every candidate of the plan that it makes (a tile, a size of blocks) is then forced by its number.
   const auto force = [&](const std::string& filter, bool direct_only) {
-    Forced probe = {{filter, "", direct_only}, "", 0, nullptr, {}};
+    Forced probe = {{filter, "", direct_only ? SKUA_NUMERICS_STRICT : bench_numerics}, "", 0, nullptr, {}};
     if (!make(bench, probe)) return;
     const bool first = filter.empty() && !direct_only;
     if (!first && !seen.insert(probe.entry.choice()).second) return;
@@ -77,7 +77,7 @@ std::vector<Forced> force_all(LayerBench& bench, Entry& ours, Regret& result) {
     const size_t candidates = library_candidates(*probe.context, bench.layer, bench.operands.weights.data(), bench.operands.bias.empty() ? nullptr : bench.operands.bias.data());
     probe.entry = {};
     if (candidates > 1)
-      for (size_t i = 1; i <= candidates; ++i) add({filter, "", direct_only, uint32_t(i)});
+      for (size_t i = 1; i <= candidates; ++i) add({filter, "", direct_only ? SKUA_NUMERICS_STRICT : bench_numerics, uint32_t(i)});
     else if (!first) add(probe.how);
   };
   force("", false);
@@ -110,7 +110,7 @@ Regret measure_regret(LayerBench& bench, Entry& ours, bool tune) {
   std::vector<Racer> runs = {{[&] { ours.prepared->run(); }, ours.who}};
   for (Forced& f : all)
     if (make(bench, f)) runs.push_back({[&f] { f.entry.prepared->run(); }, f.entry.who});
-  Forced tuned = {{"", "", false, 0, tune}, "", 0, nullptr, {}};
+  Forced tuned = {{"", "", bench_numerics, 0, tune}, "", 0, nullptr, {}};
   const bool has_tuned = tune && make(bench, tuned);
   size_t best = 0;
   if (runs.size() > 1) {

@@ -292,8 +292,8 @@ bool write_html(const Session& s, const std::string& path) {
   const std::string cpu = s.machine.cpu.empty() ? "an unknown CPU" : s.machine.cpu;
   h.raw("<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>Skua on %s</title><style>", escape(cpu).c_str());
   fputs(style, h.f);
-  h.raw("</style></head><body><main><h1>Skua on %s</h1><p class=soft>skua %s, %s, %d thread%s%s. Medians of alternating samples%s.</p>", escape(cpu).c_str(), skua_version_string(),
-        s.machine.isa.c_str(), first_threads(s), first_threads(s) > 1 ? "s" : "", s.options.quick ? ", quick run" : "", on_device() ? " by the device's own clock; threads are the CPU's beside it" : first_threads(s) == 1 ? " of the thread's own time" : "");
+  h.raw("</style></head><body><main><h1>Skua on %s</h1><p class=soft>skua %s, %s, %d thread%s%s%s. Medians of alternating samples%s.</p>", escape(cpu).c_str(), skua_version_string(),
+        s.machine.isa.c_str(), first_threads(s), first_threads(s) > 1 ? "s" : "", s.options.quick ? ", quick run" : "", bench_numerics == SKUA_NUMERICS_DEFAULT ? "" : (std::string(", numerics ") + numerics_name(bench_numerics)).c_str(), on_device() ? " by the device's own clock; threads are the CPU's beside it" : first_threads(s) == 1 ? " of the thread's own time" : "");
   h.raw("<div class=tiles>");
   std::map<std::string, Mean> by_op;
   for (const Result& r : s.results)

@@ -159,7 +159,7 @@ bool write_json(const Session& s, const std::string& path) {
     fprintf(f, "\"device\": {\"api\": %s, \"driver\": %s, \"is_software\": %s},\n", quoted(m.isa).c_str(), quoted(s.device.driver).c_str(), s.device.is_software ? "true" : "false");
   fprintf(f, "\"peers\": {");
   for (size_t i = 0; i < s.peers.size(); ++i) fprintf(f, "%s%s: %s", i ? ", " : "", quoted(s.peers[i]->name()).c_str(), quoted(s.peers[i]->version()).c_str());
-  fprintf(f, "},\n\"isa_cap\": %s,\n\"quick\": %s,\n\"cases\": [\n", text_or_null(isa_cap).c_str(), s.options.quick ? "true" : "false");
+  fprintf(f, "},\n\"isa_cap\": %s,\n\"numerics\": %s,\n\"quick\": %s,\n\"cases\": [\n", text_or_null(isa_cap).c_str(), quoted(numerics_name(bench_numerics)).c_str(), s.options.quick ? "true" : "false");
   for (size_t i = 0; i < s.results.size(); ++i) {
     const Result& r = s.results[i];
     const bool timed = r.error.empty();

@@ -113,6 +113,7 @@ std::string check_close(const std::vector<float>& ours, const std::vector<float>
 bool is_device_suite(const std::string& name);
 bool begin_device(Session& session);
 void print_device(const Session& session);
+void print_numerics();  // where they are not the default
 // A contestant that finds its programs in the file that another, thrown away, left: what starting costs. NULL with a reason.
 std::unique_ptr<Contestant> start_on_device(const Corpus& network, Result& r, std::string* why);
 double score_bound(const Corpus& network);  // docs/numerics.md: of the scores' differences between a device and the CPU, as a share of the largest

@@ -104,7 +104,7 @@ class Skua : public Contestant {
     d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
     d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
     d.epilogue = {{l.activation, 0, 1}, l.residual ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE};
-    d.numerics = how.direct_only ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
+    d.numerics = how.numerics;
     d.hint_in_h = uint32_t(l.h), d.hint_in_w = uint32_t(l.w);
     return d;
   }
@@ -126,6 +126,7 @@ class Skua : public Contestant {
         d.n = l.n;
         d.k = l.k;
         d.hint_m = l.m;
+        d.numerics = how.numerics;
         d.epilogue = {act, residual};
         d.a_q = map_q, d.c_q = y_q, d.b_q = weight_q;
         if (bytes && l.residual) d.residual_q = map_q;
@@ -154,6 +155,7 @@ class Skua : public Contestant {
         d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
         d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
         d.epilogue = {act, residual};
+        d.numerics = how.numerics;
         d.input_q = map_q, d.output_q = y_q, d.weight_q = weight_q;
         return skua_conv2d_transpose_create(context, &d, weights, bias, op);
       }

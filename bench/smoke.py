@@ -38,6 +38,7 @@ assert "number" in run("--threads", "0", code=2)[1]
 assert "number" in run("--threads", "1,x", code=2)[1]
 assert "not one of" in run("--isa", "nothing", code=2)[1]
 assert "not one of" in run("--type", "f8", code=2)[1]
+assert "not one of" in run("--numerics", "slow", code=2)[1]
 assert run("--compare", "/nonexistent.json", code=2)[1]
 assert run("--json", "/nonexistent/x.json", code=2)[1]
 assert "--filter" in run("--help")[0]
@@ -53,6 +54,7 @@ with tempfile.TemporaryDirectory() as folder:
         assert not missing, f"{case['name']} lacks {missing}"
         assert case["error"] is None or case["error"].startswith("unsupported"), f"{case['name']}: {case['error']}"
     gemm = cases["gemm_f32/64x64x64"]
+    assert result["numerics"] == "default"
     assert gemm["ns"] > 0 and abs(gemm["gflops"] - 2 * 64**3 / gemm["ns"]) < 0.01 * gemm["gflops"]
     assert result["machine"]["peak_gflops"] and "DRAM" in result["machine"]["bandwidth_gb_s"]
     with open(page, encoding="utf-8") as f:
@@ -72,6 +74,15 @@ with tempfile.TemporaryDirectory() as folder:
             assert case["type"] in ("f16", "bf16") and f"_{case['type']}" in case["name"], case
             assert case["error"] is None or case["error"].startswith("unsupported"), f"{case['name']}: {case['error']}"
             assert case["error"] or case["suite"] == "kernels" or case["f32_ns"] > 0, f"{case['name']} is not compared with f32"
+    for numerics, winograd in (("fast", True), ("strict", False)):
+        out, _ = run("--quick", "--suite", "layers", "--type", "f16,f32", "--numerics", numerics, "--peers", "none", "--filter", "resnet18/3x3s1_28x28|gemm_f16/64x64x64$", "--json", page)
+        assert f"numerics  {numerics}" in out
+        with open(page, encoding="utf-8") as f:
+            traded = json.load(f)
+        assert traded["numerics"] == numerics and len(traded["cases"]) == 3 and all(c["error"] is None for c in traded["cases"]), traded["cases"]
+        assert winograd or not any(c["algorithm"].startswith("winograd") for c in traded["cases"]), "STRICT is direct"
+        if winograd and "avx512" in isas:
+            assert any(c["algorithm"].startswith("winograd") for c in traded["cases"]), traded["cases"]
     run("--quick", "--suite", "layers", "--type", "s8", "--peers", "none", "--filter", r"v3_large/(1x1s1_1x1x24-72|1x1s1_7x7x160-960|mul_7x7x672)|b0/1x1s1_1x1x8-32", "--json", page)
     with open(page, encoding="utf-8") as f:
         bytes_ = json.load(f)["cases"]
