@@ -14,7 +14,7 @@ checked = 0
 for device in devices:
     with tempfile.TemporaryDirectory() as folder:
         file, page = os.path.join(folder, "a.json"), os.path.join(folder, "a.html")
-        for types, networks, numerics, count in (("f32,f16", "mobilenet_v2|resnet50", "default", 4), ("f16", "mobilenet_v2", "fast", 1)):
+        for types, networks, numerics, count in (("f32,f16", "mobilenet_v2|resnet50", "default", 4), ("f16", "mobilenet_v2", "fast", 1), ("s8", "mobilenet_v2|resnet50", "default", 2)):
             done = subprocess.run([bench, "--device", device, "--suite", "networks", "--filter", networks, "--type", types, "--numerics", numerics, "--resolution", "64", "--quick", "--json", file, "--html", page], capture_output=True, text=True)
             print(done.stdout + done.stderr)
             if done.returncode == 3:

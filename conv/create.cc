@@ -214,8 +214,6 @@ template <class Desc> static skua_status create_int8(const char* op, const skua_
     return SKUA_UNSUPPORTED_("%s: epilogue.residual is %d; depthwise convolutions of bytes take none, add it by skua_binary_create()", op, int(d.epilogue.residual));
   WeightSteps steps = {};
   if (!conv_weight_steps(c, d.weight_layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", op);
-  if (ctx->gpu && (d.epilogue.residual != SKUA_RESIDUAL_NONE || d.requantization.rounding != SKUA_ROUNDING_FLOAT))
-    return SKUA_UNSUPPORTED_("%s: %s, which GPUs do not take yet", op, d.epilogue.residual != SKUA_RESIDUAL_NONE ? "epilogue.residual of bytes" : "requantization.rounding in fixed point");
   SKUA_ON_GPU(ctx, create_conv_bytes(ctx, c, d.output_type, bounds, q, steps, weights, bias, out));
 #ifdef SKUA_TYPE_s8
   SKUA_TRY(depthwise_int8_create(ctx, c, d.output_type, bounds, q, steps, weights, bias, out));

@@ -32,11 +32,7 @@ skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, co
   QuantizedResidual residual;
   SKUA_TRY(quantized_residual("gemm", d.epilogue, result, d.c_q, d.residual_q, residual));
   SKUA_TRY(need_requantization("gemm", d.requantization, result, b ? d.n : 1, d.epilogue.residual));
-  for (size_t j = 1; context->gpu && b && d.b_q.scales && d.b_q.zero_points && j < d.n; ++j)
-    if (d.b_q.zero_points[j] != d.b_q.zero_points[0]) return SKUA_UNSUPPORTED_("gemm: b_q.zero_points[%zu] is not b_q.zero_points[0]; on GPUs columns have one zero point", j);
-  if (context->gpu && (d.epilogue.residual != SKUA_RESIDUAL_NONE || d.requantization.rounding != SKUA_ROUNDING_FLOAT))
-    return SKUA_UNSUPPORTED_("gemm: %s, which GPUs do not take yet", d.epilogue.residual != SKUA_RESIDUAL_NONE ? "epilogue.residual of bytes" : "requantization.rounding in fixed point");
-  SKUA_ON_GPU(context, create_gemm_bytes(context, d, to, b, bias, out));
+  SKUA_ON_GPU(context, create_gemm_bytes(context, d, to, residual, b, bias, out));
 
   GemmConfig c;
   memset(&c, 0, sizeof c);

@@ -35,8 +35,8 @@ size_t groups_of(const ConvConfig& c) { return depthwise(c) ? 1 : c.groups; }
 size_t depth_of(const ConvConfig& c) { return depthwise(c) ? 1 : c.in_channels / c.groups; }
 bool bytes(const ConvConfig& c) { return is_int8(Element(c.element)); }
 size_t all_columns(const ConvConfig& c) { return groups_of(c) * columns_of(c); }
-// Of bytes: what sums start with, then their scales.
-size_t bias_of(const ConvConfig& c) { return bytes(c) ? 2 * all_columns(c) : c.has_bias ? all_columns(c) : 0; }
+// Of bytes: what sums start with, their scales or multipliers, shifts, two vectors of what product.h says.
+size_t bias_of(const ConvConfig& c) { return bytes(c) ? 3 * all_columns(c) + 8 : c.has_bias ? all_columns(c) : 0; }
 bool weights_of(const ConvConfig& c, size_t& n) {
   return mul(size_t(c.kernel_h) * c.kernel_w, bytes(c) && !depthwise(c) ? round_up(depth_of(c), 4) : depth_of(c), n) && mul(n, columns_of(c), n) && mul(n, groups_of(c), n) && n <= SIZE_MAX / 8;
 }
@@ -92,7 +92,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
   p.in = steps_of(c, in);
   if (c.residual == SKUA_RESIDUAL_NONE) return SKUA_STATUS_OK;
   ConvMap r;
-  SKUA_TRY(need_type(base, shapes, 1, skua_dtype(c.element)));
+  SKUA_TRY(need_type(base, shapes, 1, skua_dtype(result_of(base))));
   SKUA_TRY(need_same_shape(base, shapes, 1, p.outputs[0]));
   SKUA_TRY(conv_map(base, c, "input", 1, shapes.inputs[1], c.out_channels, r));
   p.residual = steps_of(c, r);
@@ -107,7 +107,7 @@ bool as_rows(const MapSteps& m, size_t images, size_t h, size_t w) {
 skua_status choose_depthwise(const skua_op* base, bool vectors, Chosen& chosen) {
   const ConvConfig& c = static_cast<const Op*>(base)->config;
   const WorkGroup group = map_group(base->ctx->gpu->about, c.out_channels / (vectors ? 4 : 1));
-  if (bytes(c)) return choose(base, {&depthwise_bytes_texts.texts[vectors ? depthwise_bytes_s8_v4 : depthwise_bytes_s8_v1], {group.local[0], group.local[1], group.local[2]}, {result_code(result_of(base))}}, chosen);
+  if (bytes(c)) return choose(base, {&depthwise_bytes_texts.texts[vectors ? depthwise_bytes_s8_v4 : depthwise_bytes_s8_v1], {group.local[0], group.local[1], group.local[2]}, {result_code(result_of(base)), fixed_code(static_cast<const Op*>(base)->q.rounding)}}, chosen);
   const ProductSize size = {1, c.out_channels, size_t(c.kernel_h) * c.kernel_w, 1, vectors, true, true, false, c.numerics == SKUA_NUMERICS_FAST && Element(c.element) == Element::f16};
   const bool half = size.k <= 64 && choose_half(base->ctx->gpu->about, size, kRows4);
   const KernelText* text = half ? &depthwise_texts.texts[depthwise_f16_h4] : &text_of(depthwise_texts, vectors ? depthwise_f32_v4 : depthwise_f32_v1, depthwise_f16_v4 - depthwise_f32_v4, skua_dtype(c.element));
@@ -233,11 +233,11 @@ skua_status record(const RecordArgs& args) {
   const Element e = Element(op.config.element);
   const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
   const skua_buffer &a = args.inputs[0], &r = args.inputs[residual ? 1 : 0], &c = args.outputs[0];
-  Binding bindings[5] = {{a.device, a.offset, p.input_spans[0].bytes, false}, {op.weights_there, 0, op.weights_there->size, false}, {}, {}, {c.device, c.offset, p.output_spans[0].bytes, true}};
+  Binding bindings[6] = {{a.device, a.offset, p.input_spans[0].bytes, false}, {op.weights_there, 0, op.weights_there->size, false}, {}, {}, {c.device, c.offset, p.output_spans[0].bytes, true}};
   if (op.bias_there) bindings[2] = {op.bias_there, 0, op.bias_there->size, false};
-  if (residual) bindings[3] = {r.device, r.offset, p.input_spans[1].bytes, false};
+  if (residual) bindings[bytes(op.config) ? 5 : 3] = {r.device, r.offset, p.input_spans[1].bytes, false};
   if (bytes(op.config)) bindings[3] = bindings[2];
-  return record_product(&p, p.product, p.step, {offset_of(a, e), 0, offset_of(c, result_of(&op)), residual ? offset_of(r, e) : 0}, bindings, args.stream);
+  return record_product(&p, p.product, p.step, {offset_of(a, e), 0, offset_of(c, result_of(&op)), residual ? offset_of(r, result_of(&op)) : 0}, bindings, args.stream);
 }
 
 size_t workspace(const skua_plan* plan, uint32_t) { return plan_of(plan).winograd.workspace; }
@@ -318,10 +318,12 @@ skua_status create_conv_bytes(const skua_context* ctx, const ConvConfig& given, 
   SKUA_TRY(new_op(cls, ctx, 0, 1, size, &base));
   Op& op = *static_cast<Op*>(base);
   memcpy(&op.config, &c, sizeof c);
-  op.q = {Element(result), Element::s8, q.input.zero_point, 0, bounds.zero_point, bounds.low, bounds.high, 0};
+  const uint32_t rounding = uint32_t(q.requantization.rounding);
+  op.q = {Element(result), Element::s8, q.input.zero_point, 0, bounds.zero_point, bounds.low, bounds.high, 0, false, q.residual, rounding, {}};
   auto* start = static_cast<int32_t*>(op_weights(base));
   memset(start, 0, size);
-  float* scale = reinterpret_cast<float*>(start + all_columns(c));
+  const int32_t end[] = {bounds.zero_point, bits_of(bounds.low), bits_of(bounds.high), r_zero_of(op.q), bits_of(q.residual.scale)};
+  memcpy(start + 3 * all_columns(c), end, sizeof end);
   auto* to = reinterpret_cast<int8_t*>(start) + bias_bytes(bias_of(c));
   const auto* from = static_cast<const int8_t*>(weights);
   const uint32_t zero = uint32_t(zero_of(Element(c.element), q.input.zero_point));
@@ -336,7 +338,8 @@ skua_status create_conv_bytes(const skua_context* ctx, const ConvConfig& given, 
         else sum -= zero * uint32_t(pack_column(depth, w, steps.i, Element::s8, 0, columns, o, to + (g * c.kernel_h * c.kernel_w + tap) * words * columns));
       }
       start[at] = int32_t(sum);
-      scale[at] = sum_scale(q.input, q.weight, channel, Element(result), q.output);
+      set_scale(start, all_columns(c), at, rounding, sum_scale(q.input, q.weight, channel, Element(result), q.output),
+                rounding == SKUA_ROUNDING_FLOAT ? FixedScale{} : sum_scale_fixed(q.input, q.weight, channel, q.output, q.requantization));
     }
   return open_op(base, out);
 }

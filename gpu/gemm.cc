@@ -21,8 +21,8 @@ struct Plan : skua_plan, GemmShape {
 const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
 const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
 size_t columns_of(const GemmConfig& c) { return round_up(size_t(c.n), 4); }
-// Of bytes with a constant B: what sums of the columns start with, then their scales.
-size_t bias_of(const GemmConfig& c) { return is_int8(c.a_type) && c.constant_b ? 2 * columns_of(c) : c.has_bias ? columns_of(c) : 0; }
+// Of bytes with a constant B: what sums of the columns start with, their scales or multipliers, shifts, zero points.
+size_t bias_of(const GemmConfig& c) { return is_int8(c.a_type) && c.constant_b ? 4 * columns_of(c) : c.has_bias ? columns_of(c) : 0; }
 size_t depth_of(const GemmConfig& c) { return is_int8(c.a_type) ? round_up(size_t(c.k), 4) : size_t(c.k); }
 size_t weights_of(const GemmConfig& c) { return c.constant_b ? columns_of(c) * depth_of(c) : 0; }
 
@@ -72,7 +72,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.texels = has_texels(static_cast<const Op*>(base)->weights_there);
   g.element = c.a_type;
   g.half = c.numerics == SKUA_NUMERICS_FAST;
-  if (is_int8(c.a_type)) g.q = {c.c_type, c.b_type, c.q.a_zero, c.q.b_zero, c.q.zero, c.q.low, c.q.high, c.q.scale};
+  if (is_int8(c.a_type)) g.q = {c.c_type, c.b_type, c.q.a_zero, c.q.b_zero, c.q.zero, c.q.low, c.q.high, c.q.scale, c.q.each_zero != 0, c.q.residual, c.q.rounding, c.q.fixed};
   g.m = p.m; g.n = p.n; g.k = p.k; g.z = p.batches ? extent[0] : 0;
   g.a_m = c.transpose_a ? 1 : p.lda; g.a_k = c.transpose_a ? p.lda : 1; g.a_z = steps[0][0];
   if (c.constant_b) { g.b_k = columns_of(c); g.b_n = 1; }
@@ -94,13 +94,13 @@ skua_status record(const RecordArgs& args) {
   const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
   const size_t last = p.n_inputs - 1;
   const skua_buffer &a = args.inputs[0], &b = args.inputs[op.config.constant_b ? 0 : 1], &r = args.inputs[last], &c = args.outputs[0];
-  Binding bindings[5] = {{a.device, a.offset, p.input_spans[0].bytes, false}, {}, {}, {}, {c.device, c.offset, p.output_spans[0].bytes, true}};
+  Binding bindings[6] = {{a.device, a.offset, p.input_spans[0].bytes, false}, {}, {}, {}, {c.device, c.offset, p.output_spans[0].bytes, true}};
   if (op.config.constant_b) bindings[1] = {op.weights_there, 0, op.weights_there->size, false};
   else bindings[1] = {b.device, b.offset, p.input_spans[1].bytes, false};
   if (op.bias_there) bindings[2] = {op.bias_there, 0, op.bias_there->size, false};
-  if (residual) bindings[3] = {r.device, r.offset, p.input_spans[last].bytes, false};
+  if (residual) bindings[is_int8(e) ? 5 : 3] = {r.device, r.offset, p.input_spans[last].bytes, false};
   if (is_int8(e)) bindings[3] = bindings[2];
-  const ProductOffsets at = {offset_of(a, e), op.config.constant_b ? 0 : offset_of(b, e), offset_of(c, op.config.c_type), residual ? offset_of(r, e) : 0};
+  const ProductOffsets at = {offset_of(a, e), op.config.constant_b ? 0 : offset_of(b, e), offset_of(c, op.config.c_type), residual ? offset_of(r, is_int8(e) ? op.config.c_type : e) : 0};
   size_t index[kMaxBatch] = {};
   for (;;) {
     ProductOffsets now = at;
@@ -151,7 +151,7 @@ skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const 
   return open_op(base, out);
 }
 
-skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to, const void* b, const int32_t* bias, skua_op** out) {
+skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to, const QuantizedResidual& residual, const void* b, const int32_t* bias, skua_op** out) {
   const Element result = Element(d.c_type);
   GemmConfig c;
   memset(&c, 0, sizeof c);
@@ -159,9 +159,14 @@ skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, 
   c.constant_b = b != nullptr; c.has_bias = bias != nullptr;
   c.a_type = Element(d.a_type); c.b_type = Element(d.b_type); c.c_type = result;
   c.alpha = 1;
+  c.residual = uint32_t(d.epilogue.residual);
   c.n = d.n; c.k = d.k;
+  const int32_t* const zeros = b && d.b_q.scales ? d.b_q.zero_points : nullptr;
   const int32_t b_zero = !d.b_q.scales ? d.b_q.zero_point : d.b_q.zero_points ? d.b_q.zero_points[0] : 0;
-  c.q = {d.a_q.zero_point, b_zero, to.zero_point, to.low, to.high, sum_scale(d.a_q, d.b_q, 0, result, d.c_q), SKUA_ROUNDING_FLOAT, {}, {}, 0};
+  c.q = {d.a_q.zero_point, b_zero, to.zero_point, to.low, to.high, sum_scale(d.a_q, d.b_q, 0, result, d.c_q), uint32_t(d.requantization.rounding), {}, residual, 0};
+  for (size_t j = 1; zeros && j < d.n; ++j) c.q.each_zero |= zeros[j] != zeros[0];
+  const auto fixed_of = [&](size_t j) { return c.q.rounding == SKUA_ROUNDING_FLOAT ? FixedScale{} : sum_scale_fixed(d.a_q, d.b_q, j, d.c_q, d.requantization); };
+  c.q.fixed = fixed_of(0);
   size_t n = 0, bytes = 0;
   if (d.k > SIZE_MAX - 4 || !mul(columns_of(c), depth_of(c), n) || !weights_bytes(bias_of(c), c.a_type, weights_of(c), bytes))
     return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
@@ -173,13 +178,13 @@ skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, 
   if (bias) memcpy(start, bias, d.n * sizeof *start);
   if (!b) return open_op(base, out);
   const size_t columns = columns_of(c), dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense;
-  float* scale = reinterpret_cast<float*>(start + columns);
   auto* words = reinterpret_cast<int8_t*>(start) + bias_bytes(bias_of(c));
-  const uint32_t a_zero = uint32_t(zero_of(c.a_type, c.q.a_zero)), all = uint32_t(d.k) * uint32_t(zero_of(c.b_type, b_zero));
+  const uint32_t a_zero = uint32_t(zero_of(c.a_type, c.q.a_zero));
   for (size_t j = 0; j < d.n; ++j) {
-    const int32_t sum = pack_column(d.k, static_cast<const int8_t*>(b) + j * (d.transpose_b ? ldb : 1), d.transpose_b ? 1 : ldb, c.b_type, b_zero, columns, j, words);
-    start[j] = int32_t(uint32_t(start[j]) - a_zero * (uint32_t(sum) - all));
-    scale[j] = sum_scale(d.a_q, d.b_q, j, result, d.c_q);
+    const int32_t sum = pack_column(d.k, static_cast<const int8_t*>(b) + j * (d.transpose_b ? ldb : 1), d.transpose_b ? 1 : ldb, c.b_type, zeros ? zeros[j] : b_zero, columns, j, words), zero = zero_of(c.b_type, zeros ? zeros[j] : b_zero);
+    start[j] = int32_t(uint32_t(start[j]) - a_zero * (uint32_t(sum) - uint32_t(d.k) * uint32_t(zero)));
+    set_scale(start, columns, j, c.q.rounding, sum_scale(d.a_q, d.b_q, j, result, d.c_q), fixed_of(j));
+    start[3 * columns + j] = zero;
   }
   return open_op(base, out);
 }

@@ -18,6 +18,7 @@ struct BinaryBytesConfig;
 struct ConvConfig;
 struct ConvQuantization;
 struct Nest;
+struct QuantizedResidual;
 struct Requantize;
 struct WeightSteps;
 }
@@ -43,7 +44,7 @@ skua_status create_conv(const skua_context* ctx, const ConvConfig& c, skua_dtype
 skua_status create_inverted_residual(const skua_context* ctx, const ConvConfig (&stages)[3], const skua_inverted_residual_desc& d, const void* const* weights, const void* const* biases,
                                      skua_op** out);
 // Of s8 and u8: `to` and `bounds` are what their epilogues become.
-skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to, const void* b, const int32_t* bias, skua_op** out);
+skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to, const QuantizedResidual& residual, const void* b, const int32_t* bias, skua_op** out);
 skua_status create_conv_bytes(const skua_context* ctx, const ConvConfig& c, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,
                               const void* weights, const void* bias, skua_op** out);
 skua_status create_pool(const skua_context* ctx, const skua_pool2d_desc& d, skua_op** out);

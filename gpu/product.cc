@@ -54,6 +54,12 @@ int32_t pack_column(size_t depth, const int8_t* from, size_t step_k, Element typ
   return sum;
 }
 
+void set_scale(int32_t* start, size_t columns, size_t j, uint32_t rounding, float scale, FixedScale fixed) {
+  const bool is_float = rounding == SKUA_ROUNDING_FLOAT;
+  start[columns + j] = is_float ? bits_of(scale) : fixed.multiplier;
+  start[2 * columns + j] = is_float ? 0 : fixed.shift;
+}
+
 // ---- choice --------------------------------------------------------------------------------------------------------------------
 namespace {
 
@@ -170,7 +176,6 @@ bool fill_arguments(const Product& p, ProductStep& to) {
     a.add_pair(p.pad_top, p.pad_left);
     const struct { const MapSteps& m; bool fours; } maps[] = {{p.a, to.vector_a}, {p.c, to.vector_c}, {p.r, to.vector_c}};
     for (const auto& m : maps) {
-      if (bytes && &m == maps + 2) break;
       a.add(0);
       a.add(m.m.image, m.fours); a.add(m.m.row, m.fours); a.add(m.m.pixel, m.fours);
       a.add(m.m.channel);
@@ -179,31 +184,28 @@ bool fill_arguments(const Product& p, ProductStep& to) {
     a.add(0); a.add(p.a_m, to.vector_a); a.add(p.a_k); a.add(p.a_z, to.vector_a);
     a.add(0); a.add(p.b_k, to.vector_b && !to.along_k); a.add(p.b_n, to.along_k); a.add(p.b_z, to.vector_b);
     a.add(0); a.add(p.c_m, to.vector_c); a.add(1); a.add(p.c_z, to.vector_c);
-    if (!bytes) {
-      a.add(0); a.add(p.r_m, to.vector_c); a.add(1); a.add(p.r_z, to.vector_c);
-      a.add_float(p.alpha); a.add_float(p.beta);
-    }
+    a.add(0); a.add(p.r_m, to.vector_c); a.add(1); a.add(p.r_z, to.vector_c);
+    if (!bytes) { a.add_float(p.alpha); a.add_float(p.beta); }
   }
   if (bytes) {
     const ProductBytes& q = p.q;
     const int32_t a_zero = zero_of(p.element, q.a_zero);
     a.add_bits(flip_of(p.element));
-    if (p.conv) {
-      a.add_bits(a_zero);
-      a.add(0);
-    } else {
-      a.add_bits(flip_of(q.b));
-    }
+    const bool fixed = q.rounding != SKUA_ROUNDING_FLOAT;
+    a.add_bits(p.conv ? a_zero : flip_of(q.b));
     if (p.constant) a.add((p.conv ? p.z : 1) * ceil_div(p.n, 4));  // scales lie behind the offsets
-    else a.add_float(q.scale);
+    else a.add_bits(fixed ? q.fixed.multiplier : bits_of(q.scale));
+    if (p.conv) return a.ok;
     a.add_bits(q.zero);
-    if (!p.conv) {
-      a.add_bits(a_zero);
-      a.add_bits(zero_of(q.b, q.b_zero));
-    }
+    a.add_bits(a_zero);
+    a.add_bits(zero_of(q.b, q.b_zero));
+    a.add_float(q.low); a.add_float(q.high);
+    a.add_bits(r_zero_of(q));
+    a.add_bits(fixed ? q.fixed.shift : bits_of(q.residual.scale));
+    return a.ok;
   }
-  a.add_float(bytes ? p.q.low : p.activation.a);
-  a.add_float(bytes ? p.q.high : p.activation.b);
+  a.add_float(p.activation.a);
+  a.add_float(p.activation.b);
   return a.ok;
 }
 
@@ -258,13 +260,15 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
   ProgramKey key = {to.text, {l[0], l[1], l[2]}, {p.activation.kind, int32_t(p.residual), p.bias, p.conv ? p.transposed : p.beta != 0}};
   if (is_int8(p.element)) {
     key.constants[0] = result_code(p.q.result);
-    key.constants[1] = p.constant && zero_of(p.q.b, p.q.b_zero) != 0;
+    key.constants[1] = !p.constant ? 0 : p.q.each_zero ? 2 : zero_of(p.q.b, p.q.b_zero) != 0;
     key.constants[2] = p.bias && !p.constant;
+    key.constants[4] = !p.residual ? 0 : p.q.result == Element::u8 ? 2 : 1;
+    key.constants[5] = fixed_code(p.q.rounding);
   }
   return device->api->program(device, key, &to.program);
 }
 
-skua_status record_product(const skua_plan* plan, const Product& p, const ProductStep& step, const ProductOffsets& at, const Binding (&bindings)[5], skua_stream* stream) {
+skua_status record_product(const skua_plan* plan, const Product& p, const ProductStep& step, const ProductOffsets& at, const Binding (&bindings)[6], skua_stream* stream) {
   if (!step.text && (!p.m || !p.n || !p.z)) return SKUA_STATUS_OK;
   const ProductStep* use = &step;
   ProductStep other;
@@ -274,22 +278,22 @@ skua_status record_product(const skua_plan* plan, const Product& p, const Produc
   }
   Dispatch d = {};
   d.program = use->program;
-  for (int i = 0; i < 5; ++i) d.bindings[i] = bindings[i].buffer ? bindings[i] : Binding{bindings[4].buffer, 0, 0, false};
-  d.n_bindings = 5;
+  const bool bytes = is_int8(p.element);
+  d.n_bindings = bytes ? 6 : 5;
+  for (uint32_t i = 0; i < d.n_bindings; ++i) d.bindings[i] = bindings[i].buffer ? bindings[i] : Binding{bindings[4].buffer, 0, 0, false};
   d.bindings[1].texels = use->text->by_texels;
   memcpy(d.arguments, use->arguments, sizeof use->arguments);
   d.n_arguments = use->n_arguments;
   const uint8_t(&place)[4] = p.conv ? kConvOffsets : kGemmOffsets;
   const size_t offsets[] = {at.a / (use->vector_a ? 4 : 1), p.conv ? 0 : at.b / (use->vector_b ? 4 : 1), at.c / (use->vector_c ? 4 : 1), at.r / (use->vector_c ? 4 : 1)};
-  const bool bytes = is_int8(p.element);
-  for (int i = 0; i < (bytes ? 3 : 4); ++i) {
+  for (int i = 0; i < 4; ++i) {
     if (p.conv && i == 1) continue;
     if (offsets[i] > INT32_MAX / 2) return SKUA_UNSUPPORTED_("%s: an operand begins %zu elements into its buffer, too far for the kernels", plan->op->cls->name, offsets[i]);
     d.arguments[place[i]] = int32_t(offsets[i]);
-    Binding& b = d.bindings[i < 2 ? i : i == 2 ? 4 : 3];
+    Binding& b = d.bindings[i < 2 ? i : i == 2 ? 4 : bytes ? 5 : 3];
     if (!b.bytes) continue;
     b.argument = place[i];
-    b.unit = uint8_t(element_bytes(bytes && i == 2 ? p.q.result : p.element) * ((i == 0 ? use->vector_a : i == 1 ? use->vector_b : use->vector_c) ? 4 : 1));
+    b.unit = uint8_t(element_bytes(bytes && i >= 2 ? p.q.result : p.element) * ((i == 0 ? use->vector_a : i == 1 ? use->vector_b : use->vector_c) ? 4 : 1));
   }
   return start(plan->op, *use->text, d, use->groups, stream);
 }

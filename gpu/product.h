@@ -29,10 +29,19 @@ struct ProductBytes {
   Element result, b;  // b: as given
   int32_t a_zero, b_zero, zero;
   float low, high, scale;
+  bool each_zero;  // of constant B: a zero point for each column
+  QuantizedResidual residual;
+  uint32_t rounding;
+  FixedScale fixed;  // in place of scale
 };
 // A kernel takes all bytes as s8, u8 q as q - 128.
 inline int32_t flip_of(Element e) { return e == Element::u8 ? int32_t(0x80808080u) : 0; }
 inline int32_t zero_of(Element e, int32_t zero_point) { return zero_point - (e == Element::u8 ? 128 : 0); }
+// 0 float, 1 rounded twice, 2 once: FIXED of the kernels of bytes.
+inline int32_t fixed_code(uint32_t rounding) { return rounding == SKUA_ROUNDING_FLOAT ? 0 : rounding == SKUA_ROUNDING_SINGLE ? 2 : 1; }
+// Bits of column j's scale, or multiplier and shift, where kernels of bytes look for them; `columns` in all.
+void set_scale(int32_t* start, size_t columns, size_t j, uint32_t rounding, float scale, FixedScale fixed);
+inline int32_t r_zero_of(const ProductBytes& q) { return zero_of(q.result, q.residual.zero_point); }
 // C0 of the kernels of bytes.
 inline int32_t result_code(Element e) { return e == Element::f16 ? 1 : e == Element::f32 ? 2 : e == Element::bf16 ? 4 : 0; }
 // Constant weights [columns rounded up to 4][ceil(k / 4)] words: of column j, from[k * step_k] for k < depth, flipped, then b_zero of the flipped. Returns the sum of the first.
@@ -73,8 +82,8 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
 struct ProductOffsets {
   size_t a, b, c, r;  // elements
 };
-// bindings: A, B, bias, residual, C.
-skua_status record_product(const skua_plan* plan, const Product& p, const ProductStep& step, const ProductOffsets& at, const Binding (&bindings)[5], skua_stream* stream);
+// bindings: A, B, bias, residual, C; of bytes A, B, what sums start with, scales, C, residual.
+skua_status record_product(const skua_plan* plan, const Product& p, const ProductStep& step, const ProductOffsets& at, const Binding (&bindings)[6], skua_stream* stream);
 void explain_storage(const skua_plan* plan, const KernelText& kernel, bool texels, Text& text);
 // Why maps of e are summed in f32, behind these words; other: where numerics, device and vectors would let f16 sum f16.
 const char* why_f32_sums(const skua_op* op, Element e, bool fast, bool vectors, const char* other);

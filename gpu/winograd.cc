@@ -107,7 +107,7 @@ skua_status record_winograd(const RecordArgs& args, const WinogradLayer& l, cons
     in.add_offset(1, size_t(v), uint32_t(unit)); in.add_size(s.tiles * s.k / unit); in.add_size(s.k / unit);
     SKUA_TRY(in.record(chosen, s.k / unit, s.tiles));
   }
-  const Binding bindings[5] = {{values.device, values.offset, values_span.bytes, false}, {weights, 0, weights->size, false}, {}, {}, {values.device, products.offset, products_span.bytes, true}};
+  const Binding bindings[6] = {{values.device, values.offset, values_span.bytes, false}, {weights, 0, weights->size, false}, {}, {}, {values.device, products.offset, products_span.bytes, true}};
   SKUA_TRY(record_product(args.plan, s.product, s.multiply, {values.offset / sizeof(float), 0, products.offset / sizeof(float), 0}, bindings, args.stream));
   Launch out(args);
   const int32_t m = out.bind(products, products_span, false);

@@ -58,7 +58,7 @@ done
 (( ${#devices[@]} )) || { summary "no device"; exit 1; }
 
 deadline=$((seconds * 40 / 100))
-for test in contract unary elementwise data gemm conv rows network half lifetime engine tune choice cache fuzz; do
+for test in contract unary elementwise data gemm conv rows network half bytes bytes_products image winograd special inverted_residual lifetime engine_opencl engine_vulkan tune choice cache fuzz; do
   [[ -x $here/gpu_${test}_test ]] && step "gpu_${test}_test" 15 "$here/gpu_${test}_test"
 done
 

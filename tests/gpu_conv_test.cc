@@ -27,11 +27,7 @@ struct Case {
 
 Case of(uint32_t kernel, uint32_t in, uint32_t out, size_t h, size_t w, uint32_t stride = 1, uint32_t groups = 1) {
   Case c;
-  c.d.kernel_h = c.d.kernel_w = kernel;
-  c.d.stride_h = c.d.stride_w = stride;
-  c.d.groups = groups;
-  c.d.in_channels = in; c.d.out_channels = out;
-  c.d.padding.mode = SKUA_PADDING_SAME_UPPER;
+  c.d = conv_desc(kernel, in, out, stride, groups);
   c.h = h; c.w = w;
   return c;
 }
@@ -42,12 +38,7 @@ skua_status create(skua_context* context, const Case& c, skua_dtype type, skua_n
   d.weight_type = SKUA_DTYPE_F32;
   d.numerics = numerics;
   if (!c.transposed) return skua_conv2d_create(context, &d, weights.data(), bias.empty() ? nullptr : bias.data(), out);
-  skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
-  t.kernel_h = d.kernel_h; t.kernel_w = d.kernel_w; t.stride_h = d.stride_h; t.stride_w = d.stride_w; t.dilation_h = d.dilation_h; t.dilation_w = d.dilation_w;
-  t.groups = d.groups; t.in_channels = d.in_channels; t.out_channels = d.out_channels; t.layout = d.layout; t.weight_layout = d.weight_layout;
-  t.input_type = t.output_type = type;
-  t.padding = d.padding; t.epilogue = d.epilogue; t.numerics = numerics;
-  t.output_padding_h = t.stride_h > 1; t.output_padding_w = 0;
+  const skua_conv2d_transpose_desc t = transposed_desc(d);
   return skua_conv2d_transpose_create(context, &t, weights.data(), bias.empty() ? nullptr : bias.data(), out);
 }
 

@@ -13,6 +13,23 @@
     ATOMIC_OR(b, word, ((v) & (mask)) << (shift));               \
   }
 
+// sum * m * 2^(e - 31) in fixed point, m from 0 on, e from -31 to 30: dispatch/requantize.h.
+FUNCTION int fixed_twice(int sum, int m, int e) {
+  int right = max(-e, 0), mask = ~(-1 << right), x = sum << max(e, 0), two = m << 1;  // which counts as 2^32 less where its upper bit is set
+  int h = ADD_LOW(ADD_LOW(MUL_HIGH(x, two), two < 0 ? x : 0), MUL_LOW(x, two) < 0 ? 1 : 0);
+  return (h >> right) + ((h & mask) > (mask >> 1) + (h < 0 ? 1 : 0) ? 1 : 0);
+}
+FUNCTION int fixed_once(int sum, int m, int e) {
+  int n = 31 - e, low = MUL_LOW(sum, m), high = MUL_HIGH(sum, m);
+  if (n > 32) return (high + (1 << (n - 33))) >> (n - 32);
+  int up = ADD_LOW(low, 1 << (n - 1));
+  high = high - ((low & ~up) >> 31);  // carries
+  if (n == 32) return high;
+  return ADD_LOW(up >> n & (0x7fffffff >> (n - 1)), high << (32 - n));
+}
+FUNCTION int fixed_point(int kind, int sum, int m, int e) { return kind == 1 ? fixed_twice(sum, m, e) : fixed_once(sum, m, e); }
+#define FIXED4(kind, v, m, e) MAKE_I4(fixed_point(kind, (v).x, (m).x, (e).x), fixed_point(kind, (v).y, (m).y, (e).y), fixed_point(kind, (v).z, (m).z, (e).z), fixed_point(kind, (v).w, (m).w, (e).w))
+
 // To the nearest f16, ties to even, whatever the driver does; NaN stays one.
 FUNCTION int half_bits(F x) {
   int bits = AS_INT(x), sign = (bits >> 16) & 0x8000, m = bits & 0x7fffffff;
@@ -63,6 +80,7 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
 #define GET_BFLOAT(b, at) MAKE4(AS_FLOAT(b[2 * (at)] << 16), AS_FLOAT(b[2 * (at)] & -65536), AS_FLOAT(b[2 * (at) + 1] << 16), AS_FLOAT(b[2 * (at) + 1] & -65536))
 #define GET_FLOAT(b, at) MAKE4(AS_FLOAT(b[4 * (at)]), AS_FLOAT(b[4 * (at) + 1]), AS_FLOAT(b[4 * (at) + 2]), AS_FLOAT(b[4 * (at) + 3]))
 #define PUT PUT4
+#define FIXED_V FIXED4
 #else
 #define I int
 #define SPLAT_I(x) (x)
@@ -73,6 +91,7 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
 #define GET_BFLOAT(b, at) AS_FLOAT(HALF_OF(b, at) << 16)
 #define GET_FLOAT(b, at) AS_FLOAT(b[at])
 #define PUT PUT1
+#define FIXED_V fixed_point
 #endif
 #define PUT1(type, b, at, v, zero)                                                                                      \
   {                                                                                                                     \

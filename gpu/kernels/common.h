@@ -10,6 +10,7 @@
 //   F, F4, T; SPLAT                   float, 4 floats, V floats; all arithmetic is in them, but for bytes (bytes.h): int, I4
 //   H4, LDH4, SPLAT_H4; WIDE4         like F4, LD4; with ARITH16 (of STORE16) f16 as it is stored, to multiply and to sum at most 64 terms of before it is widened. TH, LDH: by V
 //   EXACT                             before the declaration of a result none of whose operations may be fused
+//   MUL_HIGH, MUL_LOW, ADD_LOW        the halves of an int product of 64 bits, a sum that wraps
 //   GLOBAL(i), LOCAL(i), GROUP(i)     this thread's place in what was asked for; a device that does not start as many work-groups gets it in several dispatches
 //   SUBGROUP_ADD, _MAX, _MIN          of the threads that run in step; SUBGROUP is their number, of SUBGROUP_COUNT, and SUBGROUP_FIRST one of them (SUBGROUPS)
 //   REPEAT(TM, M)                     M(0) M(1) .. M(TM - 1), TM a macro: no arrays in registers, drivers spill them

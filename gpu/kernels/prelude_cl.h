@@ -131,6 +131,9 @@ static ushort4 bfloat4_(float4 v) { return (ushort4)(bfloat1_(v.x), bfloat1_(v.y
 #define TO_INT4(f) convert_int4(f)
 #define SPLAT_I4(x) ((I4)(x))
 #define MAKE_I4(a, b, c, d) ((I4)(a, b, c, d))
+#define MUL_HIGH(a, b) mul_hi(a, b)
+#define MUL_LOW(a, b) as_int(as_uint(a) * as_uint(b))
+#define ADD_LOW(a, b) as_int(as_uint(a) + as_uint(b))
 #define ATOMIC_AND(b, i, v) atomic_and(&b[i], v)
 #define ATOMIC_OR(b, i, v) atomic_or(&b[i], v)
 // c and the products of four bytes; DOT: by one instruction, where the compiler has it.

@@ -135,6 +135,13 @@ layout(constant_id = 13) const int TEXELS = 0;
 #define TO_INT4(f) ivec4(f)
 #define SPLAT_I4(x) ivec4(x)
 #define MAKE_I4(a, b, c, d) ivec4(a, b, c, d)
+int MUL_HIGH(int a, int b) {
+  int high, low;
+  imulExtended(a, b, high, low);
+  return high;
+}
+#define MUL_LOW(a, b) ((a) * (b))
+#define ADD_LOW(a, b) ((a) + (b))
 #define ATOMIC_AND(b, i, v) atomicAnd(b[i], v)
 #define ATOMIC_OR(b, i, v) atomicOr(b[i], v)
 #if DOT

@@ -8,7 +8,9 @@
 // BYTES: product_bytes.h, with arguments of its own in place of the residual's and the activation's.
 #if BYTES
 CONSTANT(0, RESULT, 0)    // 0 bytes, 1 f16, 2 f32, 4 bf16
-CONSTANT(1, ROW_SUMS, 0)
+CONSTANT(1, ROW_SUMS, 0)  // zero points of B: 1 one, 2 one for each column
+CONSTANT(4, RESIDUAL, 0)  // 1 of s8, 2 of u8
+CONSTANT(5, FIXED, 0)     // 1 rounded twice, 2 once
 #else
 CONSTANT(0, ACTIVATION, 0)
 CONSTANT(1, RESIDUAL, 0)  // 1 before, 2 after the activation
@@ -19,12 +21,13 @@ CONSTANT(3, TRANSPOSED, 0)
 #elif !BYTES
 CONSTANT(3, BETA, 0)
 #endif
-// Scales begin at vector `scales` of the buffer; a_zero and b_zero are of the flipped bytes.
+// Of bytes and constant B the buffer of `offsets` has, by vectors of columns: what sums start with, from `scales` on scales or multipliers, shifts, and at the end zero points of a product, or a
+// convolution's zero, low, high, r_zero, r_scale. b_zero, a_zero and these zero points are of the flipped bytes. r_scale: of two inputs FIXED the shift.
 #if BYTES && CONV
-#define MORE int a_flip; int a_zero; int unused0; int scales; int zero; int low; int high;
+#define MORE int r_offset; int r_image; int r_y; int r_x; int r_n; int a_flip; int a_zero; int scales;
 #define B_ZERO 0
 #elif BYTES
-#define MORE int a_flip; int b_flip; int scales; int zero; int a_zero; int b_zero; int low; int high;
+#define MORE int r_offset; int r_m; int r_n; int r_z; int a_flip; int b_flip; int scales; int zero; int a_zero; int b_zero; int low; int high; int r_zero; int r_scale;
 #define B_ZERO p.b_zero
 #elif CONV
 #define MORE int r_offset; int r_image; int r_y; int r_x; int r_n; int act_a; int act_b;

@@ -19,6 +19,7 @@ run gpu_unary_test GpuUnary.Strides
 run gpu_elementwise_test 'GpuBinary.BroadcastingStridesActivations:GpuSelect.*:GpuConvert.*'
 run gpu_data_test '*'
 run gpu_rows_test '*'
-run gpu_bytes_test 'gpu_bytes.gemm_elements:gpu_bytes.gemm_of_two_inputs:gpu_bytes.conv_elements:gpu_bytes.depthwise:gpu_bytes.any_offset:gpu_bytes.convert:gpu_bytes.unary:gpu_bytes.data_movement:gpu_bytes.pooling:gpu_bytes.softmax:gpu_bytes.reductions:gpu_bytes.resize'
+run gpu_bytes_products_test '-gpu_bytes.gemm_vectors:gpu_bytes.conv_taps:gpu_bytes.conv_transposed'
+run gpu_bytes_test 'gpu_bytes.convert:gpu_bytes.unary:gpu_bytes.data_movement:gpu_bytes.pooling:gpu_bytes.softmax:gpu_bytes.reductions:gpu_bytes.resize'
 run gpu_winograd_test '*'
 exit $bad

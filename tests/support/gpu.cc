@@ -53,4 +53,25 @@ void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes,
   });
 }
 
+skua_conv2d_desc conv_desc(uint32_t kernel, uint32_t in, uint32_t out, uint32_t stride, uint32_t groups) {
+  skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+  d.kernel_h = d.kernel_w = kernel;
+  d.stride_h = d.stride_w = stride;
+  d.groups = groups;
+  d.in_channels = in; d.out_channels = out;
+  d.padding.mode = SKUA_PADDING_SAME_UPPER;
+  return d;
+}
+
+skua_conv2d_transpose_desc transposed_desc(const skua_conv2d_desc& d) {
+  skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
+  t.kernel_h = d.kernel_h; t.kernel_w = d.kernel_w; t.stride_h = d.stride_h; t.stride_w = d.stride_w; t.dilation_h = d.dilation_h; t.dilation_w = d.dilation_w;
+  t.groups = d.groups; t.in_channels = d.in_channels; t.out_channels = d.out_channels; t.layout = d.layout; t.weight_layout = d.weight_layout;
+  t.input_type = d.input_type; t.weight_type = d.weight_type; t.output_type = d.output_type;
+  t.input_q = d.input_q; t.weight_q = d.weight_q; t.output_q = d.output_q; t.residual_q = d.residual_q; t.requantization = d.requantization;
+  t.padding = d.padding; t.epilogue = d.epilogue; t.numerics = d.numerics;
+  t.output_padding_h = t.stride_h > 1;
+  return t;
+}
+
 }  // namespace skua_test
