@@ -18,6 +18,7 @@ def run(*arguments, code=0):
     return done.stdout, done.stderr
 
 
+assert run("--list")[1] == "", "kernels of GPUs are none of the suite kernels"
 names = run("--suite", "layers,networks", "--list")[0].split()
 for name in ("gemm_f32/512x512x512", "conv2d_f32/resnet50/3x3s1_56x56x64-64", "depthwise_f32/mobilenet_v1/3x3s2_112x112x64", "network_f32/mobilenet_v1", "network_f32/mobilenet_v2",
              "network_f32/mobilenet_v3_large", "network_f32/resnet18", "network_f32/resnet50", "network_f32/squeezenet_1_1", "network_f32/vgg16",

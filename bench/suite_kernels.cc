@@ -240,12 +240,15 @@ bool prepare(const std::string& kernel, const std::string& isa, const Call& call
 
 std::vector<Case> all_cases(const Session& session) {
   std::vector<Case> cases;
-  std::set<std::string> above;  // the cap
+  std::set<std::string> sets;  // up to the cap; those of GPUs are none
   skua_isa_info isa;
-  for (size_t i = skua_isa_count(); !isa_cap.empty() && i-- > 0 && skua_isa_at(i, &isa) == SKUA_STATUS_OK && isa_cap != isa.name;) above.insert(isa.name);
+  for (size_t i = 0; i < skua_isa_count() && skua_isa_at(i, &isa) == SKUA_STATUS_OK; ++i) {
+    sets.insert(isa.name);
+    if (isa_cap == isa.name) break;
+  }
   skua_kernel_info info;
   for (size_t i = 0; i < skua_kernel_count(); ++i) {
-    if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || !info.usable || above.count(info.isa) || !session.wanted(info.name)) continue;
+    if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || !info.usable || !sets.count(info.isa) || !session.wanted(info.name)) continue;
     const std::vector<skua_dtype>& types = session.options.types;
     if (std::find(types.begin(), types.end(), info.type) == types.end()) continue;
     Case c = {info.name, info.isa, info.family};

@@ -102,16 +102,9 @@ void compare(skua_context* context, const Case& c, skua_dtype type) {
 }
 
 void compare_all(const std::vector<const char*>& filters, const std::vector<Case>& cases, const std::vector<skua_dtype>& types = gpu_types(false)) {
-  SKUA_NEED_GPU(devices);
-  for (const skua_device_info& device : devices)
-    for (const char* filter : filters)
-      for (skua_dtype type : types) {
-        const std::string name = filter_of(filter, type);
-        SCOPED_TRACE(std::string(device.name) + " " + name);
-        Context context(device, name.c_str());
-        if (!context.context) continue;
-        for (const Case& c : cases) compare(context, c, type);
-      }
+  by_every_kernel(filters, types, [&](Context& context, skua_dtype type) {
+    for (const Case& c : cases) compare(context, c, type);
+  });
 }
 
 TEST(gpu_conv, taps) {
@@ -178,7 +171,7 @@ TEST(gpu_conv, depthwise) {
 
 // In f16, where the device multiplies it. (OpenCL's texts take f32 where the compiler has no f16.)
 TEST(gpu_conv, sums_of_f16) {
-  if (gpu_types().size() < 2) GTEST_SKIP() << "no f16 in this build";
+  if (!gpu_has(SKUA_DTYPE_F16)) GTEST_SKIP() << "no f16 in this build";
   SKUA_NEED_GPU(devices);
   std::vector<Case> cases = {of(3, 8, 12, 7, 9), of(3, 24, 36, 6, 5, 2), of(5, 4, 8, 6, 6), of(3, 8, 16, 6, 7, 1, 2), of(4, 4, 8, 5, 6, 2), of(1, 96, 40, 6, 7), of(3, 24, 24, 9, 10, 1, 24), of(9, 8, 8, 9, 10, 1, 8)};
   cases[0].batch = 2;
@@ -202,7 +195,7 @@ TEST(gpu_conv, sums_of_f16) {
 
 // A depthwise sum has no blocks: of more than 64 taps it is made in f32.
 TEST(gpu_conv, depthwise_sums_of_f16) {
-  if (gpu_types().size() < 2) GTEST_SKIP() << "no f16 in this build";
+  if (!gpu_has(SKUA_DTYPE_F16)) GTEST_SKIP() << "no f16 in this build";
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices) {
     SCOPED_TRACE(device.name);

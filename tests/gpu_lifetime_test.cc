@@ -81,6 +81,20 @@ std::vector<float> wanted(skua_context* context, const Values& v) {
   return values;
 }
 
+struct Negation {
+  explicit Negation(skua_context* context) {
+    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+    d.kind = SKUA_UNARY_NEG;
+    SKUA_EXPECT_OK(skua_unary_create(context, &d, &op));
+    const skua_tensor t = shape({kRows, kColumns});
+    SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+  }
+  ~Negation() { destroy_plan(); }
+  void destroy_plan() { skua_plan_destroy(std::exchange(plan, nullptr)); }
+  Op op;
+  skua_plan* plan = nullptr;
+};
+
 TEST(GpuLifetime, WhatWasRecordedMayGo) {
   SKUA_NEED_GPU(devices);
   const Values v;
@@ -120,19 +134,13 @@ TEST(GpuLifetime, OutputsMayGoUnread) {
     SCOPED_TRACE(device.name);
     Context gpu(device);
     if (!gpu.context) continue;
-    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
-    d.kind = SKUA_UNARY_NEG;
-    Op negate;
-    SKUA_EXPECT_OK(skua_unary_create(gpu, &d, &negate));
-    const skua_tensor t = shape({kRows, kColumns});
-    skua_plan* plan = nullptr;
-    SKUA_EXPECT_OK(skua_op_plan(negate, &t, 1, nullptr, 0, &plan));
+    Negation negate(gpu);
     skua_stream* stream = nullptr;
     skua_device_buffer *x = nullptr, *y = nullptr;
     SKUA_EXPECT_OK(skua_stream_create(gpu, &stream));
     for (skua_device_buffer** b : {&x, &y}) SKUA_EXPECT_OK(skua_device_buffer_create(gpu, kBytes, b));
     const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
-    SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream));
+    SKUA_EXPECT_OK(skua_plan_enqueue(negate.plan, &in, 1, &out, 1, nullptr, stream));
     const size_t live = gpu.live;
     skua_device_buffer_destroy(y);
     if (device.device.api == SKUA_DEVICE_API_VULKAN) { EXPECT_EQ(gpu.live, live); }
@@ -140,7 +148,7 @@ TEST(GpuLifetime, OutputsMayGoUnread) {
     EXPECT_EQ(gpu.live, live - 1);
     skua_stream_destroy(stream);
     skua_device_buffer_destroy(x);
-    skua_plan_destroy(plan);
+    negate.destroy_plan();
   }
 }
 
@@ -160,13 +168,7 @@ TEST(GpuLifetime, EventsAndTheirStreamsMayGo) {
     SKUA_EXPECT_OK(skua_stream_create(gpu, &second));
     SKUA_EXPECT_OK(skua_device_buffer_create(gpu, kBytes, &middle));
     SKUA_EXPECT_OK(skua_device_buffer_create(gpu, kBytes, &y));
-    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
-    d.kind = SKUA_UNARY_NEG;
-    Op negate;
-    SKUA_EXPECT_OK(skua_unary_create(gpu, &d, &negate));
-    const skua_tensor t = shape({kRows, kColumns});
-    skua_plan* plan = nullptr;
-    SKUA_EXPECT_OK(skua_op_plan(negate, &t, 1, nullptr, 0, &plan));
+    Negation negate(gpu);
     {
       Chain chain(gpu, v.weights, v.x);
       chain.enqueue(first, middle);
@@ -174,9 +176,9 @@ TEST(GpuLifetime, EventsAndTheirStreamsMayGo) {
     SKUA_EXPECT_OK(skua_event_record(first, &event));
     SKUA_EXPECT_OK(skua_stream_wait_event(second, event));
     const skua_buffer in = {nullptr, middle, 0}, out = {nullptr, y, 0};
-    SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, second));
+    SKUA_EXPECT_OK(skua_plan_enqueue(negate.plan, &in, 1, &out, 1, nullptr, second));
     skua_event_destroy(event);
-    skua_plan_destroy(plan);
+    negate.destroy_plan();
     skua_device_buffer_destroy(middle);
     skua_stream_destroy(first);
     SKUA_EXPECT_OK(skua_stream_wait(second));
@@ -196,13 +198,7 @@ TEST(GpuLifetime, StreamsOfSeveralThreadsShareBuffers) {
     SCOPED_TRACE(device.name);
     Context gpu(device);
     if (!gpu.context) continue;
-    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
-    d.kind = SKUA_UNARY_NEG;
-    Op negate;
-    SKUA_EXPECT_OK(skua_unary_create(gpu, &d, &negate));
-    const skua_tensor t = shape({kRows, kColumns});
-    skua_plan* plan = nullptr;
-    SKUA_EXPECT_OK(skua_op_plan(negate, &t, 1, nullptr, 0, &plan));
+    Negation negate(gpu);
     skua_device_buffer* x = nullptr;
     SKUA_EXPECT_OK(skua_device_buffer_create(gpu, kBytes, &x));
     SKUA_EXPECT_OK(skua_device_buffer_write(x, 0, v.x.data(), kBytes));
@@ -217,11 +213,11 @@ TEST(GpuLifetime, StreamsOfSeveralThreadsShareBuffers) {
     for (int i = 0; i < kThreads; ++i)
       threads.emplace_back([&, i] {
         const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y[i], 0};
-        for (int n = 0; n < 200; ++n) SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, streams[i]));
+        for (int n = 0; n < 200; ++n) SKUA_EXPECT_OK(skua_plan_enqueue(negate.plan, &in, 1, &out, 1, nullptr, streams[i]));
       });
     for (std::thread& thread : threads) thread.join();
     skua_device_buffer_destroy(x);
-    skua_plan_destroy(plan);
+    negate.destroy_plan();
     for (int i = 0; i < kThreads; ++i) {
       SKUA_EXPECT_OK(skua_stream_wait(streams[i]));
       std::vector<float> got = read(y[i]);
@@ -240,13 +236,7 @@ TEST(GpuLifetime, EventsOutliveStreamsOfOtherThreads) {
     SCOPED_TRACE(device.name);
     Context gpu(device);
     if (!gpu.context) continue;
-    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
-    d.kind = SKUA_UNARY_NEG;
-    Op negate;
-    SKUA_EXPECT_OK(skua_unary_create(gpu, &d, &negate));
-    const skua_tensor t = shape({kRows, kColumns});
-    skua_plan* plan = nullptr;
-    SKUA_EXPECT_OK(skua_op_plan(negate, &t, 1, nullptr, 0, &plan));
+    Negation negate(gpu);
     skua_device_buffer *x = nullptr, *y = nullptr;
     for (skua_device_buffer** b : {&x, &y}) SKUA_EXPECT_OK(skua_device_buffer_create(gpu, kBytes, b));
     const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
@@ -257,7 +247,7 @@ TEST(GpuLifetime, EventsOutliveStreamsOfOtherThreads) {
       skua_event *begin = nullptr, *end = nullptr;
       SKUA_EXPECT_OK(skua_stream_create(gpu, &stream));
       SKUA_EXPECT_OK(skua_event_record(stream, &begin));
-      for (int i = 0; i < 10; ++i) SKUA_EXPECT_OK(skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream));
+      for (int i = 0; i < 10; ++i) SKUA_EXPECT_OK(skua_plan_enqueue(negate.plan, &in, 1, &out, 1, nullptr, stream));
       SKUA_EXPECT_OK(skua_event_record(stream, &end));
       std::atomic<int> ready{0};
       const auto meet = [&] {
@@ -277,7 +267,7 @@ TEST(GpuLifetime, EventsOutliveStreamsOfOtherThreads) {
     }
     SKUA_EXPECT_OK(skua_stream_wait(other));
     skua_stream_destroy(other);
-    skua_plan_destroy(plan);
+    negate.destroy_plan();
     skua_device_buffer_destroy(x);
     skua_device_buffer_destroy(y);
   }

@@ -144,7 +144,7 @@ TEST(gpu_network, mobilenet_v2_in_small) {
   SKUA_NEED_GPU(devices);
   std::vector<std::pair<skua_dtype, bool>> ways;
   for (const skua_dtype type : gpu_types()) ways.push_back({type, false});
-  if (gpu_types().size() > 1) ways.push_back({SKUA_DTYPE_F16, true});  // sums of f16, where the device has them
+  if (gpu_has(SKUA_DTYPE_F16)) ways.push_back({SKUA_DTYPE_F16, true});  // sums of f16, where the device has them
   for (const skua_device_info& device : devices)
     for (const auto& [type, fast] : ways) {
       SCOPED_TRACE(std::string(device.name) + " " + skua_dtype_name(type) + (fast ? ", FAST" : ""));

@@ -1,29 +1,14 @@
 // libskua_faults_opencl.so: every function of OpenCL that the library uses, wrapped.
 #include <dlfcn.h>
-#include <pthread.h>
 #include <string.h>
 
 #include <type_traits>
 
 #include "gpu/opencl/library.h"
-#include "tests/faults/faults.h"
+#include "tests/faults/counted.h"
 
 namespace {
 
-Faults faults;
-pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-bool fails(const char* name) {
-  pthread_mutex_lock(&lock);
-  const bool now = ++faults.calls == faults.fail_at;
-  if (now) {
-    ++faults.failed;
-    strncpy(faults.name, name, sizeof faults.name - 1);
-  }
-  pthread_mutex_unlock(&lock);
-  return now;
-}
-void count(long n) { __atomic_fetch_add(&faults.live, n, __ATOMIC_RELAXED); }
 bool begins(const char* name, const char* with) { return !strncmp(name, with, strlen(with)); }
 
 void* real(const char* name) {

@@ -1,29 +1,13 @@
 // libskua_faults_vulkan.so: the loader's one entry, and every function that the library asks it for, wrapped.
 #include <dlfcn.h>
-#include <pthread.h>
 #include <string.h>
 
 #include <type_traits>
 
 #include "gpu/vulkan/vulkan.h"
-#include "tests/faults/faults.h"
+#include "tests/faults/counted.h"
 
 namespace {
-
-Faults faults;
-pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-bool fails(const char* name) {
-  pthread_mutex_lock(&lock);
-  const bool now = ++faults.calls == faults.fail_at;
-  if (now) {
-    ++faults.failed;
-    strncpy(faults.name, name, sizeof faults.name - 1);
-  }
-  pthread_mutex_unlock(&lock);
-  return now;
-}
-void count(long n) { __atomic_fetch_add(&faults.live, n, __ATOMIC_RELAXED); }
 
 bool makes(const char* name) { return !strncmp(name, "Create", 6) || !strcmp(name, "AllocateMemory"); }
 bool destroys(const char* name) { return !strncmp(name, "Destroy", 7) || !strcmp(name, "FreeMemory"); }

@@ -9,6 +9,12 @@ std::vector<skua_dtype> gpu_types(bool bf16) {
   return types;
 }
 
+bool gpu_has(skua_dtype type) {
+  for (const skua_dtype t : gpu_types())
+    if (t == type) return true;
+  return false;
+}
+
 std::string filter_of(std::string filter, skua_dtype type) {
   if (const size_t at = filter.find("_f*"); at != std::string::npos) filter.replace(at + 1, 1, skua_dtype_name(type));
   return filter;
@@ -21,6 +27,18 @@ void on_every_gpu(const std::function<void(Context& gpu)>& body) {
     Context gpu(device);
     if (gpu.context) body(gpu);
   }
+}
+
+void by_every_kernel(const std::vector<const char*>& filters, const std::vector<skua_dtype>& types, const std::function<void(Context& gpu, skua_dtype type)>& body) {
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices)
+    for (const char* filter : filters)
+      for (const skua_dtype type : types) {
+        const std::string name = filter_of(filter, type);
+        SCOPED_TRACE(std::string(device.name) + " " + name + ", " + skua_dtype_name(type));
+        Context gpu(device, name.c_str());
+        if (gpu.context) body(gpu, type);
+      }
 }
 
 void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes, const MakeOp& make_op, const CheckData& check) {

@@ -10,10 +10,14 @@ namespace skua_test {
 
 // f32, and f16 and bf16 where the build has them. bf16 has f16's kernels and differs in how elements are read and written: a test that costs many programs may leave it out, and what simulates a device does.
 std::vector<skua_dtype> gpu_types(bool bf16 = true);
+bool gpu_has(skua_dtype type);  // of gpu_types()
 std::string filter_of(std::string filter, skua_dtype type);  // "gemm_f*_v4x4_*": kernels of this type
 
 // body(context) for every device; skips where there is none.
 void on_every_gpu(const std::function<void(Context& gpu)>& body);
+
+// body(context, type) for every device, every filter and type: a context of its own, so that tests do not depend on what a device would choose. It compiles a kernel once.
+void by_every_kernel(const std::vector<const char*>& filters, const std::vector<skua_dtype>& types, const std::function<void(Context& gpu, skua_dtype type)>& body);
 
 using Shape = std::vector<size_t>;
 // Where tensors have holes in the second pass: nowhere, behind dimension 0's elements, in all dimensions.

@@ -23,7 +23,7 @@ struct RandomOp {
   Rng rng;
   skua_dtype type;
   std::string text;
-  RandomOp(uint32_t number, const std::vector<skua_dtype>& types) : rng(number), type(types[types.size() > 1 && !rng.integer(0, 2)]) {}
+  RandomOp(uint32_t number, const std::vector<skua_dtype>& types) : rng(number), type(types[types.size() > 1 && !rng.integer(0, 2) ? size_t(rng.integer(1, int(types.size()) - 1)) : 0]) {}
 
   bool odds(int one_in) { return rng.integer(1, one_in) == 1; }
   size_t extent(int most) { return size_t(odds(8) ? 1 : rng.integer(1, most)); }
