@@ -128,17 +128,25 @@ template <int variant, class T> void other_bytes(const BinaryBytes& r) {
 void table(size_t n, const void* x, void* y, const uint8_t* entries) { look_up(n, static_cast<const uint8_t*>(x), static_cast<uint8_t*>(y), entries); }
 
 // ---- clamp -----------------------------------------------------------------------------------------------------------------------
-template <class T> void clamp_bytes(size_t n, const void* from, void* to, int32_t low_bound, int32_t high_bound) {
+// Whole blocks of what is left. A bound that is the type's own is not compared with: the comparisons of a block are slower than its load and store.
+template <class T, bool lower, bool upper> SKUA_INL void clamp_blocks(size_t& n, const T*& x, T*& y, T low, T high) {
   typedef T Block __attribute__((vector_size(4 * L), aligned(1), may_alias));
+  const Block lows = low - Block{}, highs = high - Block{};
+  for (; n >= sizeof(Block); n -= sizeof(Block), x += sizeof(Block), y += sizeof(Block)) {
+    Block v = *reinterpret_cast<const Block*>(x);
+    if constexpr (lower) v = v > lows ? v : lows;
+    if constexpr (upper) v = v < highs ? v : highs;
+    *reinterpret_cast<Block*>(y) = v;
+  }
+}
+template <class T> void clamp_bytes(size_t n, const void* from, void* to, int32_t low_bound, int32_t high_bound) {
+  constexpr int32_t first = T(-1) < T(0) ? -128 : 0;
   const T *x = static_cast<const T*>(from), low = T(low_bound), high = T(high_bound);
   T* y = static_cast<T*>(to);
   if constexpr (L > 1) {
-    const Block lows = low - Block{}, highs = high - Block{};
-    for (; n >= sizeof(Block); n -= sizeof(Block), x += sizeof(Block), y += sizeof(Block)) {
-      Block v = *reinterpret_cast<const Block*>(x);
-      v = v > lows ? v : lows;
-      *reinterpret_cast<Block*>(y) = v < highs ? v : highs;
-    }
+    if (high_bound == first + 255) clamp_blocks<T, true, false>(n, x, y, low, high);
+    else if (low_bound == first) clamp_blocks<T, false, true>(n, x, y, low, high);
+    else clamp_blocks<T, true, true>(n, x, y, low, high);
   }
   for (; n; --n, ++x, ++y) *y = *x < low ? low : *x > high ? high : *x;
 }
