@@ -48,7 +48,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
     const size_t vectors = ceil_div(n, tile->vector), two = 2 * tile->nr / tile->vector;
     const bool sums = tiles.bytes && !tiles.flip_rows && tiles.b == Element::u8 && tile->element == Element::s8;  // of the row, for each panel
-    const double row = tiles.flip_rows ? double(depth) / 32 + 4 : sums ? double(panels) * (double(depth) / 64 + 12) : 0;
+    const double row = sums ? double(panels) * (double(depth) / 64 + 12) : 0;
     return row + double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false) : 0);
   }
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.

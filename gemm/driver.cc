@@ -200,16 +200,11 @@ bool has_row(const Kernel* tile, size_t n, size_t depth) {
   return table_of(tile).panels && mul(n, depth, elements) && elements <= kSoon / element_bytes(table_of(tile).b);
 }
 
-void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
-  note_use(g.tile);
-  const ptrdiff_t first = ptrdiff_t(p0 * g.format.nr);
-  const void *a = row.a, *from = row.residual ? at(row.residual, g.c_type, first) : nullptr;
-  void* c = at(row.c, g.c_type, first);
-  GemmTile t;
-  t.a = &a; t.c = &c;
+void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
+  const size_t first = p0 * g.format.nr;
   t.k = g.k;
   t.b = at(g.packed, g.format.element, ptrdiff_t(panel_offset(g.format, p0, g.packed_depth)));
-  t.n = min(p1 * g.format.nr, g.n) - size_t(first);
+  t.n = min(p1 * g.format.nr, g.n) - first;
   t.load_c = false;
   t.finish = true;
   t.block = g.block_sums ? kSumBlock : SIZE_MAX;
@@ -217,21 +212,27 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
   t.alpha = g.alpha; t.beta = g.beta;
   t.bias = g.bias ? g.bias + first : nullptr;
   t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
-  const void* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &from;
-  t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
   t.low = g.activation.low; t.high = g.activation.high;
   if (table_of(g.tile).bytes) {
     static constexpr GemmSegment whole = {0, 0};
-    set_columns(g, size_t(first), t);
+    set_columns(g, first, t);
     t.segments = &whole;
     t.segment_count = 1;
     t.ahead = 0;
     t.ldb = round_up(t.n, g.format.vector) * g.format.kr;  // of one panel
-    if (table_of(g.tile).flip_rows) {
-      table_of(g.tile).flip_rows(1, g.k, a, 0, g.scratch, 0);
-      a = g.scratch;
-    }
   }
+}
+
+void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
+  note_use(g.tile);
+  const ptrdiff_t first = ptrdiff_t(p0 * g.format.nr);
+  const void *a = row.a, *from = row.residual ? at(row.residual, g.c_type, first) : nullptr;
+  void* c = at(row.c, g.c_type, first);
+  GemmTile t;
+  row_tile(g, p0, p1, t);
+  t.a = &a; t.c = &c;
+  const void* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &from;
+  t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
   table_of(g.tile).panels(t);
   if (!g.activation.kernel) return;
   note_use(g.activation.kernel);

@@ -282,6 +282,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
 // The only row of C times panels [p0, p1), without the loop nest. B is packed, in one segment, and no larger than what is read without fetching ahead: has_row().
 bool has_row(const Kernel* tile, size_t n, size_t depth);
 void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1);
+void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t);  // what the tile table's panels() takes, but a, c and residual
 
 // How rows and panels are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in
 // `row_units` parts that may be cut apart; `cycles` for all of them.

@@ -82,7 +82,7 @@ struct GemmTile {
 // KernelKind::gemm_tile; Kernel::element is the type of A in memory. `code` returns a table of functions: at[(vectors - 1) * mr + rows - 1] for row pointers, vectors <= nr / vector,
 // rows <= mr; row[rows - 1] for whole tiles, which fetches not a line but the whole row `ahead`; and
 // even[vectors - 1] for even rows, even_rows[vectors - 1] at a time: the fewer vectors of columns, the more rows fit the registers; NULL = none (even_rows is mr then);
-// and panels for one row and n columns of any number of panels, `b` the first, nr * k elements from a panel to the next, one segment; NULL = none.
+// and panels for one row and n columns of any number of panels, `b` the first, nr * k elements from a panel to the next, one segment; NULL = none. Where there is flip_rows, its row of A is as it is in memory.
 //
 // Types. A tile reads A where it is if `a` is the type in memory and there is no pack_a. Else the driver prepares blocks of rows in the workspace: widened to f32 rows (`a` is f32), or
 // by pack_a. It writes C if `c` is C's type, or any_c; else the driver has it write f32 to a strip that stays in L1, and finishes from there.

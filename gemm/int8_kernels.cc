@@ -16,7 +16,7 @@ namespace {
 
 // Where rows of A are: a pointer each, or a step in bytes (x86 reaches eight rows from one pointer and the steps 1, 3, 5 and 7).
 template <int MR> struct Scattered {
-  static constexpr bool even = false;
+  static constexpr bool even = false, flips = false;
   const char* first;
   ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
   SKUA_INL Scattered(const GemmTile& t, size_t, ptrdiff_t segment) : first(static_cast<const char*>(t.a[0]) + segment) {
@@ -29,7 +29,7 @@ template <int MR> struct Scattered {
   }
 };
 template <int MR> struct Even {
-  static constexpr bool even = true;
+  static constexpr bool even = true, flips = false;
   const char* block[(MR + 7) / 8];
   ptrdiff_t s1, s3, s5, s7;
   SKUA_INL Even(const char* first, ptrdiff_t bytes) : s1(bytes), s3(3 * bytes), s5(5 * bytes), s7(7 * bytes) {
@@ -52,6 +52,16 @@ template <int MR> struct Panel : Even<MR> {
   static SKUA_INL ptrdiff_t bytes(const GemmTile& t) { return ptrdiff_t(t.segment_count * ((t.k + kr - 1) / kr) * 4); }
   SKUA_INL Panel(const GemmTile& t, size_t row, ptrdiff_t segment) : Even<MR>(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step * 2 + segment, bytes(t)) {}
 };
+
+// The only row, of s8 as u8: flipping it is free beside the loads of B.
+struct FlippedRow : Scattered<1> {
+  static constexpr bool flips = true;
+  using Scattered<1>::Scattered;
+};
+template <class Rows> SKUA_INL I32 spread(int32_t word) {
+  if constexpr (Rows::flips) return I32::set1(word) ^ I32::set1(int32_t(0x80808080));
+  else return I32::set1(word);
+}
 
 // Bytes behind the last whole group of kr.
 SKUA_INL int32_t last_word(const char* p, size_t n) {
@@ -96,7 +106,7 @@ template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(con
     if constexpr (MR > 1 && MR * NV + NV + 1 + kPrepared <= F32::registers) pin_word(w[v]);  // else gcc reads B from memory once per row
   }
   SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-    const I32 x = I32::set1(word_at(rows.at(r) + a_bytes));
+    const I32 x = spread<Rows>(word_at(rows.at(r) + a_bytes));
     SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot<T>(acc[r][v], x, w[v]);
   }
 }
@@ -112,7 +122,12 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
     const Rows rows(t, row, 0);
     const char* a[MR];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = rows.at(r);
-    sum_rows<T>(t, MR, a, terms);
+    if constexpr (Rows::flips) {
+      sum_rows<int8_t>(t, 1, a, terms);
+      terms[0] = int32_t(uint32_t(terms[0]) + uint32_t(t.b_zero) * 128 * uint32_t(t.segment_count * t.k));
+    } else {
+      sum_rows<T>(t, MR, a, terms);
+    }
   }
   I32 acc[sets][MR][NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
@@ -146,7 +161,7 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
     }
     if (rest)
       SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-        const I32 x = I32::set1(last_word(rows.at(r), rest));
+        const I32 x = spread<Rows>(last_word(rows.at(r), rest));
         SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = dot<T>(acc[0][r][v], x, load_b(b + v * L * kr));
       }
   }
@@ -190,12 +205,17 @@ template <class T, int MR, int NV, int lines> void even_tiles(const GemmTile& t)
     multiply<T, MR, NV, lines, EvenRows<MR>>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, EvenC{c, bytes}, kPositive && NV <= 4 && t.positive);
 }
 // One row and all panels.
-template <class T, int NV, int v = NV> SKUA_INL void row_of(const GemmTile& t, size_t vectors) {
-  if (vectors == size_t(v)) return tile<T, 1, v, 0>(t);
-  if constexpr (v > 1) row_of<T, NV, v - 1>(t, vectors);
+template <class T, int NV> void flipped_row(const GemmTile& t) { multiply<T, 1, NV, 0, FlippedRow>(t, 0, 0, ScatteredC{t.c}, false); }
+template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const GemmTile& t, size_t vectors) {
+  if constexpr (flip) {
+    if (vectors == size_t(v)) return flipped_row<T, v>(t);
+  } else {
+    if (vectors == size_t(v)) return tile<T, 1, v, 0>(t);
+  }
+  if constexpr (v > 1) row_of<T, NV, flip, v - 1>(t, vectors);
 }
-template <class T, int NV> void panels(const GemmTile& t) {
-  if (t.n <= size_t(NV * L)) return row_of<T, NV>(t, (t.n + L - 1) / L);  // a copy of what was just written waits for it
+template <class T, int NV, bool flip> void panels(const GemmTile& t) {
+  if (t.n <= size_t(NV * L)) return row_of<T, NV, flip>(t, (t.n + L - 1) / L);  // a copy of what was just written waits for it
   GemmTile one = t;
   void* c = t.c[0];
   one.c = &c;
@@ -205,7 +225,7 @@ template <class T, int NV> void panels(const GemmTile& t) {
     one.n = t.n - first < size_t(NV * L) ? t.n - first : size_t(NV * L);
     const size_t vectors = (one.n + L - 1) / L;
     one.ldb = vectors * L * kr;
-    row_of<T, NV>(one, vectors);
+    row_of<T, NV, flip>(one, vectors);
     one.b = static_cast<const char*>(one.b) + (t.k + kr - 1) / kr * one.ldb;
     c = static_cast<char*>(c) + one.n * element_bytes(t.c_type);
     one.scale += one.n;
@@ -259,7 +279,7 @@ template <class T, int MR, int NV> constexpr GemmTileTable make_table() {
   table.any_c = table.bytes = table.sums_rows = true;
 #if defined(SKUA_DOT_IN_PLACE)
   table.rate = L > 1 ? 4 : 0.5f;
-  table.panels = panels<T, NV>;
+  table.panels = panels<T, NV, false>;
 #else
   table.rate = 1.2f;  // a product of two, and an addition beside it
   table.pack_a = prepare<T>;
@@ -295,6 +315,7 @@ void flip_rows(size_t rows, size_t n, const void* from, ptrdiff_t from_step, voi
 template <int MR, int NV> constexpr GemmTileTable make_flipped() {
   GemmTileTable table = make_table<uint8_t, MR, NV>();
   table.flip_rows = flip_rows;
+  table.panels = panels<uint8_t, NV, true>;
   table.a_shift = 128;
   return table;
 }
