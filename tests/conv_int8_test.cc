@@ -359,6 +359,31 @@ TEST(ConvInt8, LayersOfNetworks) {
   }
 }
 
+// The only pixel goes to its tile past everything else: every number of vectors, depths that leave a part of a group, every end, whichever tile packs the weights.
+TEST(ConvInt8, OnePixel) {
+  const char* const filters[] = {nullptr, "*_flip_*", "*_8x48_avx512vnni"};
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const char* filter : filters) {
+      SCOPED_TRACE(testing::Message() << isa << " " << (filter ? filter : ""));
+      Context context(isa, filter);
+      Rng rng(17);
+      for (uint32_t out : {1, 10, 16, 24, 33, 48, 64, 65, 112, 130})
+        for (uint32_t in : {1, 7, 32, 75}) {
+          Case c = random_case(rng);
+          c.transposed = false;
+          c.output_padding_h = c.output_padding_w = 0;
+          c.d.kernel_h = c.d.kernel_w = c.d.stride_h = c.d.stride_w = c.d.groups = 1;
+          c.d.padding = {SKUA_PADDING_EXPLICIT, 0, 0, 0, 0};
+          c.d.in_channels = in, c.d.out_channels = out;
+          c.d.hint_in_h = c.d.hint_in_w = 1;
+          c.batch = c.in_h = c.in_w = 1;
+          ASSERT_TRUE(c.prepare(rng));
+          check(c, context, rng, in % 2);
+          if (testing::Test::HasFailure()) return;
+        }
+    }
+}
+
 // Windows larger than small images, and paddings that eat them: what is packed does not depend on the image.
 TEST(ConvInt8, WideWindows) {
   Context context;
