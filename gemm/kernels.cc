@@ -59,6 +59,12 @@ template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const 
 #if defined(__aarch64__) && !defined(__clang__)
 // Stays where it is written: gcc moves a sum of 4x12 to another register and back with every turn, which in the model of the X1 costs a quarter of the rate.
 template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc.v) : "w"(b.v), "w"(a.v), "i"(i)); }
+#elif defined(SKUA_ISA_neon32) && !defined(__clang__)
+// Likewise: gcc loads rows of A into registers that no lane can be taken from, and moves them through the stack.
+template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) {
+  const float32x2_t half = i < 2 ? vget_low_f32(a.v) : vget_high_f32(a.v);
+  asm volatile("vmla.f32 %q0, %q1, %P2[%c3]" : "+w"(acc.v) : "w"(b.v), "t"(half), "i"(i & 1));
+}
 #elif defined(__aarch64__) || defined(__arm__)
 template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { acc = fma_lane<i>(acc, b, a); }
 #endif
@@ -104,7 +110,7 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
 #define SKUA_STEP(i)                                                                                                  \
   SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F32::load(b + v * L);                                               \
   SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) {                                 \
-    if constexpr (NV > 2) add_lane<i>(acc[r][v], w[v], x[r]);                                                         \
+    if constexpr (NV > 2 || sizeof(void*) == 4) add_lane<i>(acc[r][v], w[v], x[r]);                                   \
     else acc[r][v] = fma_lane<i>(acc[r][v], w[v], x[r]);                                                              \
   }                                                                                                                   \
   b += ldb;

@@ -138,11 +138,17 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
 #define SKUA_ROW_A55 SKUA_HALF_OF_B(4, "!") SKUA_HALF_OF_B(5, "!") SKUA_HALF_OF_B(6, "!") SKUA_HALF_OF_B(7, ", %[ldb]")
 #define SKUA_ROW_OF_B "vld1.16 {d4-d7}, [%[b]], %[ldb]\n"
 // Sums of row 0 in q4 and q10, of row 1 in q5 and q11, ...: X(their D registers).
+#define SKUA_BELOW(X) X(10, 11, 22, 23) X(12, 13, 24, 25) X(14, 15, 26, 27) X(16, 17, 28, 29) X(18, 19, 30, 31)
 #define SKUA_BY_ROWS(ROW, X) ROW X(8, 9) X(20, 21) ROW X(10, 11) X(22, 23) ROW X(12, 13) X(24, 25) ROW X(14, 15) X(26, 27) ROW X(16, 17) X(28, 29) ROW X(18, 19) X(30, 31)
-#define SKUA_PUT(low, high) "vcvt.f32.f16 q0, d" #low "\n vcvt.f32.f16 q1, d" #high "\n vst1.32 {d0-d3}, [%[sums]]!\n"
+#define SKUA_PUT(low0, high0, low1, high1) \
+  "vcvt.f32.f16 q0, d" #low0 "\n vcvt.f32.f16 q1, d" #high0 "\n vcvt.f32.f16 q2, d" #low1 "\n vcvt.f32.f16 q3, d" #high1 "\n vstmia %[sums]!, {d0-d7}\n"
 #define SKUA_ADD_TO(low, high, step) \
   "vld1.32 {d0-d3}, [%[sums]]" step "\n vcvt.f32.f16 q2, d" #low "\n vcvt.f32.f16 q3, d" #high "\n vadd.f32 q0, q0, q2\n vadd.f32 q1, q1, q3\n"
-#define SKUA_ADD_PUT(low, high) SKUA_ADD_TO(low, high, "") "vst1.32 {d0-d3}, [%[sums]]!\n"
+// Row 0 leaves q4 and q10 free for those below.
+#define SKUA_ADD_PUT_0(low, high) SKUA_ADD_TO(low, high, "") "vst1.32 {d0-d3}, [%[sums]]!\n"
+#define SKUA_ADD_PUT(low0, high0, low1, high1) \
+  "vldmia %[sums], {d0-d7}\n vcvt.f32.f16 q4, d" #low0 "\n vcvt.f32.f16 q10, d" #high0 "\n vadd.f32 q0, q0, q4\n vadd.f32 q1, q1, q10\n" \
+  "vcvt.f32.f16 q4, d" #low1 "\n vcvt.f32.f16 q10, d" #high1 "\n vadd.f32 q2, q2, q4\n vadd.f32 q3, q3, q10\n vstmia %[sums]!, {d0-d7}\n"
 // a: pointers of C's rows, b: where the row's next columns go, from: the bias, turns: of the next columns, ldb: the bounds.
 #define SKUA_ROW "ldr %[b], [%[a]], #4\n mov %[turns], %[from]\n"
 #define SKUA_END \
@@ -152,25 +158,26 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
 #define SKUA_ADD_FINISH(low, high) SKUA_ADD_TO(low, high, "!") SKUA_END
 
 // Sums begin at -0: adding a product to it gives the product.
-// AGAIN: the first turn of a block that follows one, of three turns or more.
+// AGAIN: the first turn of a block that follows one or that sums begin with, of three turns or more. At 6 and 7 Z is set after the last block, and stays.
 #define SKUA_BLOCKS(LOOP, AGAIN, ROW) \
   asm volatile( \
     "cmp %[from], #0\n beq 1f\n" \
     "vld1.16 {d8-d11}, [%[from]]!\n vld1.16 {d12-d15}, [%[from]]!\n vld1.16 {d16-d19}, [%[from]]!\n vld1.16 {d20-d23}, [%[from]]!\n vld1.16 {d24-d27}, [%[from]]!\n vld1.16 {d28-d31}, [%[from]]\n b 2f\n" \
-    "1: vmov.i16 q4, #0x8000\n vmov.i16 q5, #0x8000\n vmov.i16 q6, #0x8000\n vmov.i16 q7, #0x8000\n vmov.i16 q8, #0x8000\n vmov.i16 q9, #0x8000\n" \
+    "1: cmp %[turns], #3\n bge 53f\n" \
+    "vmov.i16 q4, #0x8000\n vmov.i16 q5, #0x8000\n vmov.i16 q6, #0x8000\n vmov.i16 q7, #0x8000\n vmov.i16 q8, #0x8000\n vmov.i16 q9, #0x8000\n" \
     "vmov.i16 q10, #0x8000\n vmov.i16 q11, #0x8000\n vmov.i16 q12, #0x8000\n vmov.i16 q13, #0x8000\n vmov.i16 q14, #0x8000\n vmov.i16 q15, #0x8000\n" \
     "2: cmp %[turns], #0\n beq 4f\n" LOOP \
-    "4: ldr %[turns], [%[late]]\n tst %[turns], #1\n beq 5f\n" \
+    "4: ldr %[turns], [%[late], #4]\n ldr %[from], [%[late], #12]\n ldr %[sums], [%[late], #56]\n subs %[turns], %[turns], #1\n str %[turns], [%[late], #4]\n bne 51f\n" \
+    "ldr %[turns], [%[late]]\n tst %[turns], #1\n beq 5f\n" \
     "vld1.16 {d0}, [%[a]]!\n vld1.32 {d1[0]}, [%[a]]!\n" ROW SKUA_CALL(SKUA_FIRST, SKUA_VMLA16, 2, 4, 5, 6, 7, 8, 9, SKUA_NONE) SKUA_CALL(SKUA_FIRST, SKUA_VMLA16, 3, 10, 11, 12, 13, 14, 15, SKUA_NONE) \
-    "5: ldr %[from], [%[late], #12]\n ldr %[turns], [%[late], #4]\n ldr %[sums], [%[late], #56]\n subs %[turns], %[turns], #1\n str %[turns], [%[late], #4]\n bne 51f\n" \
-    "ldr %[turns], [%[late], #8]\n adds %[turns], %[turns], %[from]\n cmp %[turns], #3\n beq 7f\n bgt 8f\n cmp %[turns], #2\n beq 6f\n" \
+    "5: ldr %[turns], [%[late], #8]\n adds %[turns], %[turns], %[from]\n cmp %[turns], #3\n beq 7f\n bgt 8f\n cmp %[turns], #2\n beq 6f\n" \
     "mov %[sums], %[kept]\n" \
     "vst1.16 {d8-d11}, [%[sums]]!\n vst1.16 {d12-d15}, [%[sums]]!\n vst1.16 {d16-d19}, [%[sums]]!\n vst1.16 {d20-d23}, [%[sums]]!\n vst1.16 {d24-d27}, [%[sums]]!\n vst1.16 {d28-d31}, [%[sums]]\n b 10f\n" \
-    "51: cmp %[from], #0\n bne 7f\n mov %[from], #1\n str %[from], [%[late], #12]\n" \
-    "6:" SKUA_BY_ROWS("", SKUA_PUT) "b 52f\n" \
-    "7:" SKUA_BY_ROWS("", SKUA_ADD_PUT) \
-    "52: ldr %[turns], [%[late], #4]\n cmp %[turns], #0\n beq 10f\n ldr %[turns], [%[late], #60]\n" \
-    AGAIN "b 3b\n" \
+    "51: cmp %[from], #0\n bne 7f\n movs %[from], #1\n str %[from], [%[late], #12]\n" \
+    "6:" SKUA_PUT(8, 9, 20, 21) SKUA_BELOW(SKUA_PUT) "b 52f\n" \
+    "7:" SKUA_ADD_PUT_0(8, 9) SKUA_ADD_PUT_0(20, 21) SKUA_BELOW(SKUA_ADD_PUT) \
+    "52: beq 10f\n ldr %[turns], [%[late], #60]\n" \
+    "53:" AGAIN "b 3b\n" \
     "8: cmp %[turns], #4\n ldr %[a], [%[late], #16]\n ldr %[from], [%[late], #20]\n add %[ldb], %[late], #24\n bne 9f\n" SKUA_BY_ROWS(SKUA_ROW, SKUA_FINISH) "b 10f\n" \
     "9:" SKUA_BY_ROWS(SKUA_ROW, SKUA_ADD_FINISH) \
     "10:\n" \
@@ -262,7 +269,9 @@ template <Core core> SKUA_INL void packed_blocks(const GemmTile& t, const f16* a
 #undef SKUA_BY_ROWS
 #undef SKUA_PUT
 #undef SKUA_ADD_TO
+#undef SKUA_ADD_PUT_0
 #undef SKUA_ADD_PUT
+#undef SKUA_BELOW
 #undef SKUA_ROW
 #undef SKUA_END
 #undef SKUA_FINISH

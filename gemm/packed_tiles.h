@@ -224,14 +224,17 @@ void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, s
     for (size_t r = 0; r < MR; ++r) row[r] = static_cast<const PackedElement*>(a[r < rows ? r : 0]) + segments[s].a;
     size_t k = 0;
 #if defined(SKUA_HALF) && defined(__arm__)
-    // Pairs of rows are words: three words make a step.
-    for (; k + L <= depth; k += L, to += L * MR) {
-      uint16x8x2_t pair[3];
-      SKUA_UNROLL for (int i = 0; i < 3; ++i) pair[i] = vzipq_u16(vld1q_u16(&row[2 * i][k].bits), vld1q_u16(&row[2 * i + 1][k].bits));
-      SKUA_UNROLL for (int half = 0; half < 2; ++half) {
-        const uint32x4x3_t steps = {{vreinterpretq_u32_u16(pair[0].val[half]), vreinterpretq_u32_u16(pair[1].val[half]), vreinterpretq_u32_u16(pair[2].val[half])}};
-        vst3q_u32(reinterpret_cast<uint32_t*>(to) + half * 12, steps);
-      }
+    // Pairs of rows are words: three words make a step. In assembly, or the compiler moves a pointer for each register stored.
+    if (size_t turns = depth / L) {
+      const f16 *r0 = row[0], *r1 = row[1], *r2 = row[2], *r3 = row[3], *r4 = row[4], *r5 = row[5];
+      k = turns * L;
+      asm volatile(
+          "1: vld1.16 {d0, d1}, [%[r0]]!\n vld1.16 {d6, d7}, [%[r1]]!\n vld1.16 {d2, d3}, [%[r2]]!\n vld1.16 {d8, d9}, [%[r3]]!\n vld1.16 {d4, d5}, [%[r4]]!\n vld1.16 {d10, d11}, [%[r5]]!\n"
+          "vzip.16 q0, q3\n vzip.16 q1, q4\n vzip.16 q2, q5\n subs %[turns], %[turns], #1\n"
+          "vst3.32 {d0, d2, d4}, [%[to]]!\n vst3.32 {d1, d3, d5}, [%[to]]!\n vst3.32 {d6, d8, d10}, [%[to]]!\n vst3.32 {d7, d9, d11}, [%[to]]!\n bne 1b\n"
+          : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [r3] "+r"(r3), [r4] "+r"(r4), [r5] "+r"(r5), [to] "+r"(to), [turns] "+r"(turns)
+          :
+          : "q0", "q1", "q2", "q3", "q4", "q5", "cc", "memory");
     }
 #else
     for (; k + L <= depth; k += L, to += L * MR)

@@ -104,12 +104,17 @@ class Layer:
 
 CONV, DEPTHWISE, POINTWISE = "conv 28 28 128 128 3", "depthwise 56 56 128 3", "gemm 784 256 256"
 EVERY = ("any", "cortex-a53", "cortex-a55")
-LAYERS = [Layer(f"{layer} {element}", algorithm, cores if element == "f32" else tuple(c for c in cores if c != "cortex-a53"))
-          for layer, algorithm, cores in ((CONV, "direct", EVERY), (CONV, None, ("any",)), (DEPTHWISE, None, EVERY), (POINTWISE, None, EVERY))
-          for element in ("f32", "f16", "bf16")]
+NEWER = ("any", "cortex-a55")  # the A53 has neither half arithmetic nor dot products
+
+
+def of_floats(layer, algorithm=None, in_order=True):
+    return [Layer(f"{layer} {element}", algorithm, cores if in_order else ("any",)) for element, cores in (("f32", EVERY), ("f16", NEWER), ("bf16", NEWER))]
+
+
+LAYERS = of_floats(CONV, "direct") + of_floats(CONV, in_order=False) + of_floats(DEPTHWISE) + of_floats(POINTWISE)
 LAYERS += [Layer(f"{layer} s8") for layer in (CONV, DEPTHWISE, POINTWISE)]
-LAYERS += [Layer(f"{layer} s8", kernel, cores, (architecture,)) for layer in (CONV, POINTWISE)
-           for kernel, cores, architecture in (("gemm_s8_*_neon_dot", ("any", "cortex-a55"), "arm64"), ("gemm_s8_*_neon", ("any",), "arm64"), ("gemm_s8_*_neon32", ("any",), "armhf"))]
+for s8 in (f"{CONV} s8", f"{POINTWISE} s8"):  # kernels of cores with fewer instructions
+    LAYERS += [Layer(s8, "gemm_s8_*_neon_dot", NEWER, ("arm64",)), Layer(s8, "gemm_s8_*_neon", architectures=("arm64",)), Layer(s8, "gemm_s8_*_neon32", architectures=("armhf",))]
 
 
 def unit_objects(build, unit):

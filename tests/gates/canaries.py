@@ -52,6 +52,7 @@ CANARIES = {
     "spills_clean_arm64": (ARM64, "clean.cc", spilled, None),
     "spills_avx2": (AVX2, "spill.cc", spilled, r"\(%rsp|\(%rbp"),
     "spills_arm64": (ARM64, "spill.cc", spilled, r"\[sp|\[x29"),
+    "spills_armhf": (ARM32_NEON, "spill.cc", spilled, r"\[sp|\[r7"),
     "model_slow_tile": (ARM64, "spill.cc", model.check, "neoverse-n1: .* below 85 %"),
     "spills_no_tile": (SSE2, "runtime.cc", spilled, "no tile found"),
 }

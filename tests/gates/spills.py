@@ -28,8 +28,9 @@ def stack_accesses(function, body, arch):
         frame = any(i.text == "movq %rsp, %rbp" for i in function.instructions[:12])
         stack = re.compile(r"\((%rsp|%rbp)[,)]" if frame else r"\(%rsp[,)]")
         return [i.text for i in body if (stack.search(i.text) and not i.mnemonic.startswith("lea")) or i.mnemonic in ("pushq", "popq")]
-    frame = any(re.match(r"(mov x29, sp|add x29, sp)", i.text) for i in function.instructions[:24])
-    stack = re.compile(r"\[(sp|x29)\b" if frame else r"\[sp\b")
+    frame = "x29" if arch == "aarch64" else "r7|r11"
+    frame = any(re.match(rf"(mov|add)(\.w)? ({frame}), sp", i.text) for i in function.instructions[:24]) and frame
+    stack = re.compile(rf"\[(sp|{frame})\b" if frame else r"\[sp\b")
     return [i.text for i in body if stack.search(i.text)]
 
 
