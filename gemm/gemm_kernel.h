@@ -97,6 +97,7 @@ struct GemmTileTable {
   Element a = Element::f32, b = Element::f32, c = Element::f32;
   uint8_t kr = 1;              // steps of the depth that lie together in packed B: [depth / kr][width][kr], zeros behind an odd depth
   bool lines = false;          // even[] takes lines
+  bool near = false;           // even[] fetches nothing ahead: for segments of a few channels
   bool any_c = false;          // writes what c_type says, f32 or A's type
   bool half_sums = false;      // sums in A's type, `block` terms at a time; not for SKUA_NUMERICS_STRICT
   float rate = 1;              // multiply-adds of a lane per instruction, for the cost model: the number of `vector` columns times this

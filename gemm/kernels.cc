@@ -39,9 +39,32 @@ template <int NV, class B = float> constexpr int kLines = F32::by_lane ? 0 : (NV
 constexpr int kOne = !F32::by_lane;
 constexpr float kInfinity = __builtin_inff();
 
+// Where a vector of B meets all rows before the next is loaded, and the elements of A are in registers: 3x32 on AVX2, 7 loads feed 12 multiply-adds. Such a tile serves first layers: its rows are
+// near, overlapping windows of a few channels, and it asks for nothing ahead, which would cost a tenth of segments so short.
+template <int MR, int NV> constexpr bool kByColumn = F32::fused && !F32::by_lane && MR > 1 && MR * NV + NV + 1 > F32::registers && MR * NV + MR + 1 <= F32::registers;
+
 // One step of the depth.
 template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
   SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead, 0, 2);
+  if constexpr (kByColumn<MR, NV>) {
+    F32 x[MR];
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = F32::broadcast(a.at(r, k));
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) pin(x[r]);
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+      F32 w = F32::load(b + v * F32::L);
+      pin(w);  // else gcc loads it once per row
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = fma(x[r], w, acc[r][v]);
+    }
+    return;
+  }
+  if constexpr (!F32::fused && !F32::by_lane && F32::L > 1 && MR > 1 && MR * NV + NV + 2 > F32::registers) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      const F32 x = F32::broadcast(a.at(r, k));
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, F32::load(b + v * F32::L), acc[r][v]);
+      asm("" : "+r"(b));  // a load for each row takes the place of the copy that a product needs; gcc would keep B and spill sums
+    }
+    return;
+  }
   F32 w[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     w[v] = F32::load(b + v * F32::L);
@@ -176,7 +199,8 @@ template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTi
 constexpr bool kTakesLines = F32::L >= 8;
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
-template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
+template <int MR, int NV, int lines, bool near = false> void even_tiles(const GemmTile& t) {
+  using Even = EvenRows<!near>;
   const ptrdiff_t size = ptrdiff_t(element_bytes(t.c_type));
   Even rows = {static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), nullptr, nullptr, t.a_step, t.c_step * size,
                t.residual_step * size};
@@ -212,7 +236,7 @@ template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
         a[r] = rows.a0; c[r] = rows.c0; residual[r] = rows.residual0;
         rows.a0 += go_on(1);
       }
-      multiply<MR, NV, lines>(t, Scattered<true>{a, c, residual, rows.a0}, ahead);
+      multiply<MR, NV, lines>(t, Scattered<!near>{a, c, residual, rows.a0}, ahead);
     } else {
       Even tile = rows;
       rows.a0 = tile.below = rows.a0 + go_on(MR);
@@ -287,23 +311,25 @@ constexpr int even_rows(int v) {
   const int rows = (F32::registers - 1 - v - !F32::fused) / v, most = F32::fused ? fused : 8;
   return rows > most ? most : rows;
 }
-template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
-  table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV ? kOne : 0>;
+template <int MR, int NV, bool near, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
+  constexpr int lines = v == NV || (near && v > 1) ? kOne : 0;  // beside a near tile there are whole ones of its parts: the same code
+  table.at[(v - 1) * MR + r - 1] = tile<r, v, lines>;
   if constexpr (v == NV) table.row[r - 1] = tile<r, v, kLines<v>>;
-  if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
+  if constexpr (r < MR) fill<MR, NV, near, r + 1, v>(table);
   else {
     constexpr int rows = even_rows(v) > MR ? even_rows(v) : MR;
-    table.even[v - 1] = even_tiles<rows, v, v == NV ? kOne : 0>;
+    table.even[v - 1] = even_tiles<rows, v, near && v == NV ? 0 : lines, near && v == NV>;
     table.even_rows[v - 1] = rows;
     table.lines = kTakesLines;
-    if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
+    if constexpr (v < NV) fill<MR, NV, near, 1, v + 1>(table);
   }
 }
 // The template serves every part of the tile; `full` is the whole one.
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() {
   static_assert(MR * NV <= 32 && NV <= 8 && MR <= 16, "a tile has at most 16 rows, 8 vectors of columns and 32 accumulators");
   GemmTileTable table = {};
-  fill<MR, NV>(table);
+  fill<MR, NV, kByColumn<MR, NV>>(table);
+  table.near = kByColumn<MR, NV>;
   table.panels = panels<NV>;
   table.any_c = full == GemmTileFn(tile<MR, NV, kOne>);
   if (full == GemmTileFn(tile<MR, NV, kOne>)) return table;

@@ -45,7 +45,8 @@ template <bool fetch> struct Scattered {
 #endif
 };
 // Even: a fixed step from one to the next; x86-64 then reaches eight rows from one pointer and the steps 1, 3, 5 and 7 (scaled by 1, 2, 4), so that 14 rows need no pointers from memory.
-struct Even {
+// Without `fetch` nothing is asked for: the rows below are near.
+template <bool fetch> struct EvenRows {
   static constexpr bool even = true;
   const float* a0;
   char* c0;
@@ -61,8 +62,8 @@ struct Even {
     const char* block[(MR + 7) / 8];
     const char* ahead;  // in what comes next; a step takes MR floats of it
     ptrdiff_t s1, s3, s5, s7;
-    SKUA_INL A(const Even& e, ptrdiff_t segment)
-        : ahead(e.next ? e.next : reinterpret_cast<const char*>(e.below + segment)), s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
+    SKUA_INL A(const EvenRows& e, ptrdiff_t segment)
+        : ahead(!fetch ? nullptr : e.next ? e.next : reinterpret_cast<const char*>(e.below + segment)), s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
       SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = reinterpret_cast<const char*>(e.a0 + segment + i * 8 * e.a_step);
     }
     SKUA_INL const float* at(int r, size_t) const {
@@ -74,6 +75,7 @@ struct Even {
       if constexpr (MR > 5) asm("" : "+r"(s5));
       if constexpr (MR > 7) asm("" : "+r"(s7));
       SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] += sizeof(float);
+      if constexpr (!fetch) return;
       __builtin_prefetch(ahead);
       ahead += MR * sizeof(float);
     }
@@ -82,7 +84,7 @@ struct Even {
   template <int MR> struct A {
     static constexpr bool even = true;
     const float* row[MR];
-    SKUA_INL A(const Even& e, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = e.a0 + segment + r * e.a_step; }
+    SKUA_INL A(const EvenRows& e, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = e.a0 + segment + r * e.a_step; }
     SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
     SKUA_INL void step() {}
   };
