@@ -57,39 +57,49 @@ for api in opencl vulkan; do
 done
 (( ${#devices[@]} )) || { summary "no device"; exit 1; }
 
-deadline=$((seconds * 40 / 100))
-for test in contract unary elementwise data gemm conv rows network half bytes bytes_products image winograd special inverted_residual lifetime engine_opencl engine_vulkan tune choice cache fuzz; do
-  [[ -x $here/gpu_${test}_test ]] && step "gpu_${test}_test" 15 "$here/gpu_${test}_test"
+# Several tests at a time: drivers compile on the CPU.
+deadline=$((seconds * 40 / 100)) at_once=$(($(nproc) / 2))
+(( at_once >= 1 )) || at_once=1
+(( at_once <= 6 )) || at_once=6
+rm -f "$out/a_test_failed"
+for test in gemm conv rows bytes_products contract unary elementwise data network half bytes image winograd special inverted_residual lifetime engine_opencl engine_vulkan tune choice cache fuzz; do
+  [[ -x $here/gpu_${test}_test ]] || continue
+  while (( $(jobs -rp | wc -l) >= at_once )); do sleep 0.2; done
+  { step "gpu_${test}_test" 40 "$here/gpu_${test}_test" || touch "$out/a_test_failed"; } &
 done
+wait
+[[ ! -e $out/a_test_failed ]] || failed=1
 
 # The bars first: products against the vendor's and CLBlast, memory against copies, f16 against f32; 3x3 layers by Winograd and as implicit products; weights as images and as buffers; sums of
 # f16. Then whole networks with the CPU beside them.
 deadline=$((seconds - 3))
 bench() { "$here/skua-bench" --device "$device" --threads "$threads" --quick "$@"; }
+# tell NAME PATTERN [PREFIX]: what a step printed, as far as it came.
+tell() { [[ ! -e $out/$1_$api.log ]] || summary "$(grep -E "$2" "$out/$1_$api.log" | sed "s|^|${3-}|")"; }
 # forced NAME KERNEL FILTER TYPES: the layers once more, by kernels or algorithms of this name.
 forced() {
   SKUA_KERNEL=$2 step "$1_$api" 3 bash -c 'bench "$@"' - --suite layers --peers none --filter "$3" --type "$4" --json "$out/$1_$api.json"
-  summary "$(grep -E '^[a-z0-9_]+/' "$out/$1_$api.log" | sed "s|^|$2: |")"
+  tell "$1" '^[a-z0-9_]+/' "$2: "
 }
 export -f bench
 for device in "${devices[@]}"; do
   api=${device%:*}
   export here device threads
   step "layers_$api" 12 bash -c 'bench "$@"' - --suite layers --filter '/device/' --type f32,f16 --json "$out/layers_$api.json" --html "$out/layers_$api.html"
-  summary "$(grep -E '/device/|^  peak|^  copy|peer ' "$out/layers_$api.log")"
+  tell layers '/device/|^  peak|^  copy|peer '
   step "convolutions_$api" 6 bash -c 'bench "$@"' - --suite layers --filter 'resnet50/3x3s1|mobilenet_v2/' --json "$out/convolutions_$api.json"
-  summary "$(grep -E 'resnet50/3x3s1|depthwise' "$out/convolutions_$api.log")"
+  tell convolutions 'resnet50/3x3s1|depthwise'
   for kernel in winograd_f2x2 winograd_f4x4 tile64 tile128 rows8; do forced "3x3_$kernel" $kernel 'resnet50/3x3s1' f32,f16; done
   forced images '*_image_*' 'gemm_f[0-9]*/device/2048|resnet50/(3x3|1x1)s1_28|mobilenet_v2/.*_56' f32,f16
   step "fast_$api" 4 bash -c 'bench "$@"' - --numerics fast --suite layers --peers none --filter 'gemm_f16/device/|resnet50/3x3s1|depthwise_f16/device/' --type f16 --json "$out/fast_$api.json"
-  summary "$(grep -E '^[a-z0-9_]+/|^  peak|numerics' "$out/fast_$api.log" | sed 's|^|fast: |')"
+  tell fast '^[a-z0-9_]+/|^  peak|numerics' 'fast: '
 done
 for device in "${devices[@]}"; do
   api=${device%:*}
   step "networks_$api" 12 bash -c 'bench "$@"' - --suite networks --filter 'mobilenet_v1|mobilenet_v2|resnet50' --type f32,f16,s8 --json "$out/networks_$api.json" --html "$out/networks_$api.html"
-  summary "$(grep -E '^network|programs;|start without' "$out/networks_$api.log")"
+  tell networks '^network|programs;|start without'
   step "fast_networks_$api" 5 bash -c 'bench "$@"' - --numerics fast --suite networks --peers none --filter 'mobilenet_v2|resnet50' --type f16 --json "$out/fast_networks_$api.json"
-  summary "$(grep -E '^network' "$out/fast_networks_$api.log" | sed 's|^|fast: |')"
+  tell fast_networks '^network' 'fast: '
 done
 summary "$SECONDS s in all; results in $out"
 exit $failed

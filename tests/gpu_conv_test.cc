@@ -114,7 +114,9 @@ TEST(gpu_conv, taps) {
   cases[1].holes = true;
   cases[2].d.dilation_h = 2;
   cases[2].d.padding = {SKUA_PADDING_EXPLICIT, 4, 1, 4, 3};
-  compare_all({"conv_f*_v4x4_*", "conv_f*_v4x8_*", "conv_tile_*_v4x64_*", "conv_tile_*_v4x128_*"}, cases, gpu_types());
+  const std::vector<const char*> filters = {"conv_f*_v4x4_*", "conv_f*_v4x8_*", "conv_tile_*_v4x64_*", "conv_tile_*_v4x128_*"};
+  compare_all(filters, cases);
+  compare_all(filters, {cases[0]}, gpu_types_of(SKUA_DTYPE_BF16));
 }
 
 TEST(gpu_conv, epilogue) {
@@ -136,7 +138,7 @@ TEST(gpu_conv, pointwise) {
   cases[0].d.epilogue = {{SKUA_ACTIVATION_HARD_SWISH, 0, 0}, SKUA_RESIDUAL_AFTER_ACTIVATION};
   cases[0].batch = 2;
   cases[1].holes = true;
-  compare_all({"gemm_f*", "gemm_tile_*"}, cases, gpu_types());
+  compare_all({"gemm_f*", "gemm_tile_*"}, cases);
 }
 
 TEST(gpu_conv, planes) {
@@ -166,7 +168,8 @@ TEST(gpu_conv, depthwise) {
   cases[2].d.dilation_w = 2;
   cases[4].d.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
   cases[4].d.epilogue.activation.kind = SKUA_ACTIVATION_RELU;
-  compare_all({""}, cases, gpu_types());
+  compare_all({""}, cases);
+  compare_all({""}, {cases[0], cases[3]}, gpu_types_of(SKUA_DTYPE_BF16));
 }
 
 // In f16, where the device multiplies it. (OpenCL's texts take f32 where the compiler has no f16.)

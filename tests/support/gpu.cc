@@ -15,6 +15,8 @@ bool gpu_has(skua_dtype type) {
   return false;
 }
 
+std::vector<skua_dtype> gpu_types_of(skua_dtype type) { return gpu_has(type) ? std::vector<skua_dtype>{type} : std::vector<skua_dtype>{}; }
+
 std::string filter_of(std::string filter, skua_dtype type) {
   if (const size_t at = filter.find("_f*"); at != std::string::npos) filter.replace(at + 1, 1, skua_dtype_name(type));
   return filter;

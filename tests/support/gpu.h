@@ -11,6 +11,7 @@ namespace skua_test {
 // f32, and f16 and bf16 where the build has them. bf16 has f16's kernels and differs in how elements are read and written: a test that costs many programs may leave it out, and what simulates a device does.
 std::vector<skua_dtype> gpu_types(bool bf16 = true);
 bool gpu_has(skua_dtype type);  // of gpu_types()
+std::vector<skua_dtype> gpu_types_of(skua_dtype type);  // it alone, where gpu_types() has it
 std::string filter_of(std::string filter, skua_dtype type);  // "gemm_f*_v4x4_*": kernels of this type
 
 // body(context) for every device; skips where there is none.
