@@ -205,7 +205,7 @@ struct Run {
   size_t first_tap;      // of the phase
   const float* packed;   // of the phase
   size_t bands, pieces;  // the plan's bands, tasks per band
-  size_t columns;        // pieces of the panels
+  TaskGrid grid;         // its pieces of columns
 };
 
 // Rows of an image, as they lie in memory or widened; the first is row `first` of the image.
@@ -307,8 +307,8 @@ void task(void* arg, size_t index, uint32_t worker) {
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
-  const size_t column = index % run.columns, piece = index / run.columns % run.pieces, band = index / run.columns / run.pieces % run.bands;
-  const size_t image = index / run.columns / run.pieces / run.bands;
+  const size_t column = index % run.grid.columns, piece = index / run.grid.columns % run.pieces, band = index / run.grid.columns / run.pieces % run.bands;
+  const size_t image = index / run.grid.columns / run.pieces / run.bands;
   const size_t band_begin = band * run.plan->band, band_rows = min(run.plan->band, p.y.count - band_begin);
   const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
   char* const scratch = static_cast<char*>(x.workspace) + worker * worker_bytes(*run.plan);
@@ -350,14 +350,17 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.rows = run.plan->row_kernel;
   g.scratch = scratch;
   const size_t panels = panel_count(g.format, g.n);
+  const ColumnRange range = columns_of(run.grid, g.n, column);
+  g.from = range.from;
+  g.to = range.to;
   const size_t pass = min(depth_per_pass(g.tile, p.y.taps * p.x.taps, s.in_channels / s.groups), max(g.packed_depth, 1));
   const bool two_fit = double(pass) * g.format.nr * 2 * element_bytes(g.format.element) < 0.6 * double(machine_for(g.tile->isa).l2);  // panels, or a pass's parts of them, beside the image
   for (size_t group = 0; group < s.groups; ++group) {
     g.packed = run.packed + group * packed_floats(g.format, g.n, p.depth(s));
     g.bias = x.bias ? x.bias + group * direct_bias_step(s.out_channels, s.groups) : nullptr;
     // Panels outside: a panel of weights comes from far away once for all regions. Few weights stay close: C is written in order. Where rows are packed, they are packed once.
-    const size_t end = piece_begin(panels, run.columns, column + 1), together = count == 1 || table_of(g.tile).pack_a || (panels > 1 && b_is_small(g.tile, g.n, g.packed_depth)) ? max(panels, 1) : 1;
-    for (size_t panel = piece_begin(panels, run.columns, column); panel < end; panel += together) {
+    const size_t end = ceil_div(range.to, g.format.nr), together = count == 1 || table_of(g.tile).pack_a || (panels > 1 && b_is_small(g.tile, g.n, g.packed_depth)) ? max(panels, 1) : 1;
+    for (size_t panel = range.from / g.format.nr; panel < end; panel += together) {
       const size_t next = min(panel + together, end);
       for (size_t i = 0; i < count; ++i) {
         g.more_panels = i || !two_fit ? 0 : end - next;
@@ -373,18 +376,17 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
   if (!s.batch || !s.out_h || !s.out_w) return;
   if (plan.gathers) return gather_run(args, plan, s, x);
   if (plan.flat) return pointwise_run(args, plan, s, x);
-  Run r = {&plan, &s, &x, {}, 0, x.packed, 0, 0, 0};
+  Run r = {&plan, &s, &x, {}, 0, x.packed, 0, 0, {}};
   for (size_t i = 0; i < phase_count(s); ++i) {
     r.phase = phase_at(s, i);
     const size_t depth = r.phase.depth(s), count = r.phase.y.count, n = s.out_channels / s.groups;
     if (count && r.phase.x.count) {
       const size_t m = s.batch * count * r.phase.x.count;
-      const TaskGrid grid = cut_tasks(args, plan.tile, m, s.batch * count, s.groups == 1 ? n : 1, depth, double(s.groups) * gemm_cycles(plan.tile, m, n, depth));
+      r.grid = cut_tasks(args, plan.tile, m, s.batch * count, s.groups == 1 ? n : 1, depth, double(s.groups) * gemm_cycles(plan.tile, m, n, depth));
       r.bands = ceil_div(count, plan.band);
       // Tasks cut the plan's bands further, so that strips never grow.
-      r.pieces = min(min(plan.band, count), ceil_div(grid.rows, s.batch * r.bands));
-      r.columns = grid.columns;
-      parallel(args, s.batch * r.bands * r.pieces * r.columns, task, &r);
+      r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));
+      parallel(args, s.batch * r.bands * r.pieces * r.grid.columns, task, &r);
     }
     r.packed += s.groups * packed_floats(format_of(plan.tile), n, depth);
     r.first_tap += r.phase.y.taps * r.phase.x.taps;

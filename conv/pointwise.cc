@@ -8,7 +8,7 @@ struct Run {
   const DirectPlan* plan;
   const DirectShape* s;
   const DirectOperands* x;
-  size_t rows, panels;
+  size_t rows;
   TaskGrid grid;
 };
 
@@ -34,7 +34,11 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.scratch = static_cast<char*>(x.workspace) + worker * r.plan->scratch;
   const void *in = at(x.in, s.element, ptrdiff_t(image * s.in_batch)), *residual = x.residual ? at(x.residual, s.result, ptrdiff_t(image * s.res_batch)) : nullptr;
   void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch));
-  const size_t m1 = piece_begin(r.rows, r.grid.rows, piece + 1), p0 = piece_begin(r.panels, r.grid.columns, column), p1 = piece_begin(r.panels, r.grid.columns, column + 1);
+  const size_t m1 = piece_begin(r.rows, r.grid.rows, piece + 1);
+  const ColumnRange range = columns_of(r.grid, g.n, column);
+  const size_t p0 = range.from / g.format.nr, p1 = ceil_div(range.to, g.format.nr);
+  g.from = range.from;
+  g.to = range.to;
   quantize(s, x, g);
   if (r.plan->row) return run_row(g, {in, out, residual, 1}, p0, p1);
   run_block(g, piece_begin(r.rows, r.grid.rows, piece), m1, p0, p1, [&](size_t m) {
@@ -74,7 +78,7 @@ void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShap
     quantize(s, x, g);
     return run_row(g, {x.in, x.out, x.residual, 1}, 0, panel_count(g.format, g.n));
   }
-  Run r = {&plan, &s, &x, s.out_h * s.out_w, panel_count(format_of(plan.tile), s.out_channels), {1, 1}};
+  Run r = {&plan, &s, &x, s.out_h * s.out_w, {1, 1, plan.tile->nr}};
   if (s.batch < args.concurrency()) {
     const double cycles = gemm_cycles(plan.tile, r.rows, s.out_channels, s.in_channels);
     r.grid = cut_tasks(args, plan.tile, r.rows, ceil_div(r.rows, plan.tile->mr), s.out_channels, s.in_channels, cycles);

@@ -133,26 +133,45 @@ GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel) {
   return code_of<GemmPackFn>(k);
 }
 
+// Whole panels, unless one worker would then have many more columns than with whole vectors: part of a panel takes a narrower tile, and what follows it is not fetched ahead.
+static void share_columns(const Kernel* tile, size_t n, size_t workers, TaskGrid& grid) {
+  const size_t tasks = grid.rows * grid.columns, each = tasks % workers ? 1 : tasks / workers;  // side by side, of one worker
+  if (grid.columns % each) return;
+  const auto most = [&](const TaskGrid& shares) {
+    size_t columns = 0;
+    for (size_t i = 0; i < shares.columns; ++i) {
+      const ColumnRange range = columns_of(shares, n, i);
+      columns = max(columns, range.to - range.from);
+    }
+    return double(columns);
+  };
+  const TaskGrid panels = {grid.rows, grid.columns / each, tile->nr}, vectors = {grid.rows, grid.columns / each, tile->vector};
+  if (most(panels) > 1.08 * most(vectors)) grid = vectors;
+}
+
 TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, double cycles) {
-  const size_t panels = ceil_div(n, tile->nr), workers = args.concurrency();
+  const size_t panels = ceil_div(n, tile->nr), vectors = ceil_div(n, tile->vector), workers = args.concurrency();
   const size_t most = pieces_for(args, mul_sat(row_units, panels), cycles / double(row_units) / double(panels));
   // Units in a piece on average, for the worker that has most of them.
   const auto share = [&](size_t units, size_t pieces) {
     return pieces % workers ? double(ceil_div(units, pieces)) : double(ceil_div(units, workers)) / double(pieces / workers);
   };
-  TaskGrid best = {1, 1};
+  TaskGrid best = {1, 1, tile->nr};
   double shortest = 0;
   for (size_t pieces = most; pieces > 1; pieces = pieces > workers ? pieces - workers : 1)
     for (size_t columns = 1; columns <= min(pieces, panels); columns *= 2) {
-      const TaskGrid grid = {min(pieces / columns, row_units), columns};
-      const double rows = double(m) * share(row_units, grid.rows) / double(row_units), width = double(n) * share(panels, columns) / double(panels);
-      const size_t rounds = ceil_div(grid.rows * columns, workers);
-      // With fewer tasks a worker that comes late holds up the others.
-      const double c = (gemm_cycles(tile, size_t(rows + 0.5), size_t(width + 0.5), depth) + 1000) * double(rounds) * (1 + 0.06 / double(rounds));
+      const TaskGrid grid = {min(pieces / columns, row_units), columns, tile->nr};
+      const size_t tasks = grid.rows * columns, each = tasks / workers, rounds = ceil_div(tasks, workers);
+      if (tasks % workers == 0 && each % columns && columns % each) continue;  // one worker has the wide pieces more often than another
+      const double rows = double(m) * share(row_units, grid.rows) / double(row_units), width = double(n) * share(vectors, columns) / double(vectors);
+      // With fewer tasks a worker that comes late holds up the others; parts of panels cost some 4% (measured: 196x192x480, 196x576x96).
+      const double late = 1 + 0.06 / double(rounds), parts = panels % columns ? 1.04 : 1;
+      const double c = (gemm_cycles(tile, size_t(rows + 0.5), size_t(width + 0.5), depth) + 1000) * double(rounds) * late * parts;
       if (shortest != 0 && c >= shortest) continue;
       shortest = c;
       best = grid;
     }
+  if (m > 1) share_columns(tile, n, workers, best);
   return best;
 }
 

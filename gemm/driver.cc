@@ -104,12 +104,13 @@ static void set_columns(const GemmBlock& g, size_t first, GemmTile& t) {
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t) {
   const GemmTileTable& tiles = table_of(g.tile);
   const Element type = g.format.element;
-  const size_t first = panel * g.format.nr, columns = panel_columns(g.format, g.n, panel), width = round_up(columns, g.format.vector);
+  const size_t begin = panel * g.format.nr, first = first_column(g, panel), columns = end_column(g, panel) - first;
+  const size_t of_panel = panel_width(g.format, g.n, panel), width = round_up(columns, g.format.vector);
   t.segments = s.prepares ? prepared_segments(g, s) : g.segments + pass.segment;
   t.segment_count = pass.count;
   t.k = pass.k;
-  t.ldb = in_place ? g.ldb : width * g.format.kr;
-  t.b = in_place ? at(g.in_place, type, ptrdiff_t(pass.off * g.ldb + first)) : at(g.packed, type, ptrdiff_t(panel_offset(g.format, panel, g.packed_depth) + pass.off * width));
+  t.ldb = in_place ? g.ldb : of_panel * g.format.kr;
+  t.b = in_place ? at(g.in_place, type, ptrdiff_t(pass.off * g.ldb + first)) : at(g.packed, type, ptrdiff_t(panel_offset(g.format, panel, g.packed_depth) + pass.off * of_panel + (first - begin) * g.format.kr));
   t.n = columns;
   t.c_type = s.strip ? tiles.c : g.c_type;
   t.alpha = g.alpha; t.beta = s.strip ? 0 : g.beta;

@@ -99,6 +99,7 @@ struct GemmBlock {
   // Lines of even rows: after so many rows there is a gap, in elements, and RowPointers::even is to the end of the line. line = 0: rows are as they are.
   size_t line = 0;
   ptrdiff_t a_gap = 0, c_gap = 0, residual_gap = 0;
+  size_t from = 0, to = SIZE_MAX;  // columns of this task, where it begins or ends inside a panel
 };
 constexpr size_t kSumBlock = 64;
 // No sum of `depth` products reaches 2^23: see GemmTile::positive. |a| is 255 at most less its zero point; b: the most that B is in amount; bias NULL: 0.
@@ -160,6 +161,9 @@ size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 enum class Ahead { none, line, soon, next };
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group);
 
+// The columns of a panel that are this task's.
+inline size_t first_column(const GemmBlock& g, size_t panel) { return max(panel * g.format.nr, g.from); }
+inline size_t end_column(const GemmBlock& g, size_t panel) { return min(panel * g.format.nr + panel_columns(g.format, g.n, panel), g.to); }
 // The panel and the pass of a tile; what does not differ from one of the block's tiles to the next.
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t);
 // How far on in B, for the next panel: a line of each of its rows with every group of rows, all lines if there is one group only.
@@ -206,7 +210,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           prepare_rows(g, pass, s, a, rows, m - turn);
         }
       for (size_t p = p0; p < p1; ++p) {
-        const size_t columns = panel_columns(g.format, g.n, p), width = round_up(columns, g.format.vector), first = p * g.format.nr;
+        const size_t first = first_column(g, p), columns = end_column(g, p) - first, width = round_up(columns, g.format.vector);
         const bool in_place = g.in_place && columns == width;
         const void* a[kMaxTileRows];
         void* c[kMaxTileRows];
@@ -284,11 +288,19 @@ bool has_row(const Kernel* tile, size_t n, size_t depth);
 void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1);
 void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t);  // what the tile table's panels() takes, but a, c and residual
 
-// How rows and panels are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in
-// `row_units` parts that may be cut apart; `cycles` for all of them.
+// How rows and columns are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in
+// `row_units` parts that may be cut apart; `cycles` for all of them. Pieces of columns are whole panels; where those are too few for equal shares, whole vectors of them.
 struct TaskGrid {
   size_t rows, columns;  // pieces
+  size_t grain;          // columns that stay together
 };
+struct ColumnRange {
+  size_t from, to;
+};
+inline ColumnRange columns_of(const TaskGrid& grid, size_t n, size_t piece) {
+  const size_t units = ceil_div(n, grid.grain);
+  return {piece_begin(units, grid.columns, piece) * grid.grain, min(piece_begin(units, grid.columns, piece + 1) * grid.grain, n)};
+}
 TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, double cycles);
 
 }  // namespace skua

@@ -205,7 +205,8 @@ void bytes_task(void* arg, size_t index, uint32_t worker) {
   const Plan& p = *r.p;
   const DynamicOp& op = *r.op;
   const DynamicConfig& c = op.config;
-  const size_t rows = p.rows(), n = size_t(c.n), depth = dynamic_depth(c), panels = panel_count(c.format, n), column = index % r.columns, piece = index / r.columns;
+  const size_t rows = p.rows(), n = size_t(c.n), depth = dynamic_depth(c), column = index % r.columns, piece = index / r.columns;
+  const ColumnRange range = columns_of({r.row_pieces, r.columns, r.grain}, n, column);
   const GemmSegment whole = {0, 0};
   GemmBlock g = {};
   g.tile = p.kernel;
@@ -230,7 +231,9 @@ void bytes_task(void* arg, size_t index, uint32_t worker) {
   g.offset = g.column_sums + dynamic_vector(c);
   g.row_quant = r.quant;
   g.b_zero = packed_zero(Element::s8, 0, c.format.element);
-  run_block(g, piece_begin(rows, r.row_pieces, piece), piece_begin(rows, r.row_pieces, piece + 1), piece_begin(panels, r.columns, column), piece_begin(panels, r.columns, column + 1), [&](size_t m) {
+  g.from = range.from;
+  g.to = range.to;
+  run_block(g, piece_begin(rows, r.row_pieces, piece), piece_begin(rows, r.row_pieces, piece + 1), range.from / c.format.nr, ceil_div(range.to, c.format.nr), [&](size_t m) {
     return RowPointers{r.rows + m * depth, dynamic_c(r, m), nullptr, p.m - m % p.m};
   });
 }
@@ -243,7 +246,7 @@ void run(const RunArgs& args) {
   if (!rows) return;
   auto* space = static_cast<char*>(args.workspace);
   Run r = {&p, &op, args.in<char>(0), args.out<char>(0), reinterpret_cast<uint8_t*>(space), reinterpret_cast<GemmRowQuant*>(space + p.rows_bytes),
-           p.sums_bytes ? reinterpret_cast<int32_t*>(space + p.rows_bytes + p.quant_bytes) : nullptr, space + p.rows_bytes + p.quant_bytes + p.sums_bytes, 1, 1};
+           p.sums_bytes ? reinterpret_cast<int32_t*>(space + p.rows_bytes + p.quant_bytes) : nullptr, space + p.rows_bytes + p.quant_bytes + p.sums_bytes, 1, 1, p.kernel->nr};
   if (c.in_floats) return weights_run(args, r);
   note_use(p.quantize);
   r.row_pieces = max(min(pieces_for(args, rows, double(c.k) * 0.6), rows), 1);
@@ -253,6 +256,7 @@ void run(const RunArgs& args) {
     const TaskGrid grid = cut_tasks(args, p.kernel, rows, ceil_div(rows, p.kernel->mr), n, size_t(c.k), gemm_cycles(p.kernel, rows, n, size_t(c.k)));
     r.row_pieces = grid.rows;
     r.columns = grid.columns;
+    r.grain = grid.grain;
     return parallel(args, r.row_pieces * r.columns, bytes_task, &r);
   }
   // Panels first: each piece reads its own weights once. Rows too where panels are few.

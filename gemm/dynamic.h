@@ -61,7 +61,7 @@ struct DynamicRun {
   GemmRowQuant* quant;
   int32_t* sums;
   char* scratch;
-  size_t row_pieces, columns;
+  size_t row_pieces, columns, grain;  // grain: of columns, for tiles of bytes
 };
 inline const void* dynamic_a(const DynamicRun& r, size_t m) { return at(r.a, r.op->config.a_type, ptrdiff_t(m / r.p->m * r.p->a_batch + m % r.p->m * r.p->lda)); }
 inline void* dynamic_c(const DynamicRun& r, size_t m) { return at(r.c, r.op->config.c_type, ptrdiff_t(m / r.p->m * r.p->c_batch + m % r.p->m * r.p->ldc)); }

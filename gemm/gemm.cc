@@ -228,7 +228,10 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   const size_t lda = r.packed_a ? p.width_a : p.lda;
   void* c = at(r.c, c_type, ptrdiff_t(batch_offset(p, p.c_step, batch)));
   const void* residual = r.residual ? at(r.residual, c_type, ptrdiff_t(batch_offset(p, p.r_step, batch))) : nullptr;
-  const size_t panels = panel_count(f, p.n), p0 = piece_begin(panels, r.grid.columns, columns), p1 = piece_begin(panels, r.grid.columns, columns + 1);
+  const ColumnRange range = columns_of(r.grid, p.n, columns);
+  const size_t p0 = range.from / f.nr, p1 = ceil_div(range.to, f.nr);
+  g.from = range.from;
+  g.to = range.to;
   g.scratch = r.scratch + worker * p.staging.bytes;
   if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
   g.rows = r.rows;
@@ -270,7 +273,7 @@ void run(const RunArgs& args) {
     note_use(p.pack_b);
     parallel(args, p.b_batches * (p.in_place ? 1 : panel_count(format_of(p.kernel), p.n)), pack_b_task, &r);
   }
-  r.grid = {1, 1};
+  r.grid = {1, 1, p.kernel->nr};
   if (args.concurrency() > 1) r.grid = cut_tasks(args, p.kernel, p.m, ceil_div(p.m, p.kernel->mr), p.n, p.k, gemm_cycles(p.kernel, p.m, p.n, p.k));
   parallel(args, p.batches * r.grid.rows * r.grid.columns, multiply_task, &r);
 }

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "gemm/driver.h"
 #include "tests/support/gemm_case.h"
 
 using namespace skua_test;
@@ -453,6 +454,47 @@ TEST(Gemm, F32InOneCall) {
           expect_product(as, in, got);
         }
     }
+  }
+}
+
+// Tasks cover C once, and where panels are few no worker has much more than its share of the columns: 160 columns are 96 and 64 in whole panels of 48 or of 64.
+TEST(Gemm, TasksAreEqualShares) {
+  for (const Tile& info : tiles()) {
+    SCOPED_TRACE(info.name);
+    Context context(info.isa, info.name);
+    for (size_t n : {64, 80, 96, 160, 192, 320, 1000})
+      for (size_t m : {49, 196})
+        for (uint32_t workers : {2, 3, 4, 7}) {
+          const size_t k = 576;
+          const skua::Kernel* tile = skua::choose_tile(context, m, n, k, nullptr);
+          skua_executor executor = {nullptr, workers, nullptr};
+          const skua::RunArgs args = {nullptr, nullptr, nullptr, nullptr, &executor};
+          const skua::TaskGrid grid = skua::cut_tasks(args, tile, m, skua::ceil_div(m, tile->mr), n, k, skua::gemm_cycles(tile, m, n, k));
+          SCOPED_TRACE(testing::Message() << m << " rows, " << n << " columns, " << workers << " workers: " << grid.rows << " x " << grid.columns << " tasks of " << grid.grain);
+          const size_t tasks = grid.rows * grid.columns;
+          size_t most = 0, all = 0, end = 0;
+          for (size_t i = 0; i < grid.columns; ++i) {
+            const skua::ColumnRange range = skua::columns_of(grid, n, i);
+            EXPECT_EQ(range.from, end);
+            EXPECT_LT(range.from, range.to);
+            EXPECT_EQ(range.from % tile->vector, 0u);
+            end = range.to;
+          }
+          EXPECT_EQ(end, n);
+          for (size_t w = 0; w < workers; ++w) {  // neighbouring tasks first, see skua_executor
+            size_t share = 0;
+            for (size_t i = skua::piece_begin(tasks, workers, w); i < skua::piece_begin(tasks, workers, w + 1); ++i) {
+              const skua::ColumnRange range = skua::columns_of(grid, n, i % grid.columns);
+              share += (range.to - range.from) * (skua::piece_begin(m, grid.rows, i / grid.columns + 1) - skua::piece_begin(m, grid.rows, i / grid.columns));
+            }
+            most = std::max(most, share);
+            all += share;
+          }
+          EXPECT_EQ(all, m * n);
+          if (workers == 2) {
+            EXPECT_LE(double(most), 1.09 * double(m * skua::ceil_div(skua::ceil_div(n, tile->vector), workers) * tile->vector));
+          }
+        }
   }
 }
 
