@@ -1,43 +1,17 @@
 // Depthwise convolution of bytes: packing, and the walk over images, bands of one or two rows, pieces of a row, blocks of channels.
-#include "depthwise/int8.h"
-
-#include <math.h>
-#include "core/families.h"
-#include "depthwise/int8_kernel.h"
+#include "depthwise/int8_blocks.h"
 
 namespace skua {
 namespace {
 
 constexpr size_t kScratchBytes = 16 << 10;  // of interleaved columns: half of a first-level cache
 
-const DepthwiseInt8Table& table_of(const Kernel* kernel) { return code_of<DepthwiseInt8TableFn>(kernel)(); }
-
 // Rows of taps that a tile of `rows` rows has, and the groups that hold them.
 size_t tap_rows(size_t kernel_h, size_t stride_h, size_t rows) { return kernel_h + (rows - 1) * stride_h; }
-size_t groups_of(size_t kernel_h, size_t stride_h, const DepthwiseInt8Format& f) { return ceil_div(tap_rows(kernel_h, stride_h, f.rows), f.group); }
+size_t groups_of(size_t kernel_h, size_t stride_h, const DepthwiseInt8Format& f) { return f.pairs ? ceil_div(kernel_h, 2) : ceil_div(tap_rows(kernel_h, stride_h, f.rows), f.group); }
+size_t columns_of(size_t kernel_w, const DepthwiseInt8Format& f) { return f.pairs ? ceil_div(kernel_w, 2) : kernel_w; }
 
-// Channels that share vectors: `width` of them fill one, or the part of one that an output has of several; only a layer of fewer does not.
-struct Block {
-  size_t first, channels, width;
-  size_t end() const { return first + channels; }
-};
-constexpr size_t kLeast = 16;  // widest block that has no parts
-// The block that begins at `from`; the last one ends with the channels, and so overlaps the one before.
-Block block_at(size_t channels, size_t vector, size_t from) {
-  const size_t left = channels - from, least = min(vector, kLeast);
-  if (left >= vector) return {from, vector, vector};
-  if (channels < least) return {0, channels, least};
-  size_t width = least;
-  while (width < left) width *= 2;
-  if (width > channels || (width >= 4 * least && left <= width / 4 * 3)) width /= 2;  // two blocks
-  return {width < left ? from : channels - width, width, width};
-}
-size_t blocks_of(size_t channels, size_t vector) {
-  size_t n = channels / vector;
-  for (size_t from = n * vector; from < channels; ++n) from = block_at(channels, vector, from).end();
-  return n;
-}
-size_t block_bytes(size_t groups, size_t kernel_w, const DepthwiseInt8Format& f) { return (groups * kernel_w * f.rows + (f.rounding ? 3 : 2)) * 4 * f.vector + 64; }
+size_t taps_of(size_t kernel_h, size_t kernel_w, size_t stride_h, const DepthwiseInt8Format& f) { return groups_of(kernel_h, stride_h, f) * columns_of(kernel_w, f) * f.rows; }
 
 // Outputs of a row whose columns are interleaved at once, and these columns.
 struct Piece {
@@ -54,7 +28,7 @@ size_t pointer_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
   return round_up(add_sat(mul_sat(groups_of(s.kernel_h, s.stride_h, f) * f.group, sizeof(void*) + sizeof(size_t)), mul_sat(s.kernel_w, sizeof(size_t))), 64);
 }
 // Where the columns of a piece are interleaved.
-DepthwiseInt8Layout layout_of(const Block& b, const DepthwiseInt8Format& f, size_t groups, size_t stride_w, size_t columns) {
+DepthwiseInt8Layout layout_of(const DepthwiseInt8Block& b, const DepthwiseInt8Format& f, size_t groups, size_t stride_w, size_t columns) {
   const size_t vector = f.vector;
   if (b.width == vector) return {1, 1, 0, groups * 4 * vector, 4 * vector, vector};
   // The last vector of a plane may begin with the last output.
@@ -80,38 +54,25 @@ void repeat(const uint8_t* from, size_t in_pixel, uint8_t* to, size_t to_pixel, 
   }
 }
 
-struct Run {
-  const DepthwiseShape* s;
-  const Kernel* kernel;
-  DepthwiseInt8Format f;
-  const char* packed;
-  const uint8_t* in;
-  uint8_t* out;
-  char* workspace;
+struct Run : DepthwiseInt8Run {
   size_t bands, pieces, worker_bytes, groups;
   Piece piece;
-  uint8_t flip, padding, flip_out;
-  float high;
-  int16_t low, zero_point;
-  int8_t top;
 };
 
 void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* space) {
   const DepthwiseShape& s = *r.s;
-  const DepthwiseInt8Table& table = table_of(r.kernel);
+  const DepthwiseInt8Table& table = depthwise_int8_table(r.kernel);
   const size_t count = r.groups * r.f.group, taps = tap_rows(s.kernel_h, s.stride_h, r.f.rows), dilation = r.f.rows > 1 ? 1 : s.dilation_h;
   auto** rows = reinterpret_cast<const uint8_t**>(space);
   auto* steps = reinterpret_cast<size_t*>(rows + count);
   auto* offsets = steps + count;
   auto* line = reinterpret_cast<uint8_t*>(space + pointer_bytes(s, r.f));
   DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, count - taps, 0, {}, r.flip, r.padding, line + 64};
-  DepthwiseInt8Tile t = {};
+  DepthwiseInt8Tile t = r.tile;
   t.columns = c.to;
-  t.groups = r.groups; t.kernel_w = s.kernel_w; t.taps = offsets; t.rows = r.f.rows;
-  t.high = r.high; t.low = r.low; t.top = r.top; t.is_bounded = r.low > -128 || r.top < 127; t.zero_point = r.zero_point; t.rounding = uint8_t(r.f.rounding); t.flip = r.flip_out;
+  t.groups = r.groups; t.kernel_w = s.kernel_w; t.taps = offsets;
   t.out_row = y0 + 1 < s.out_h ? s.out_row : 0;
-  t.out_pixel = s.out_pixel;
-  const size_t channels = s.out_channels(), bytes = block_bytes(r.groups, s.kernel_w, r.f);
+  const size_t channels = s.out_channels(), bytes = depthwise_int8_block_bytes(r.groups * s.kernel_w * r.f.rows, r.f);
   for (size_t x0 = 0; x0 < s.out_w; x0 += r.piece.outputs) {
     t.outputs = min(r.piece.outputs, s.out_w - x0);
     const size_t columns = (t.outputs - 1) * s.stride_w + (size_t(s.kernel_w) - 1) * s.dilation_w + 1, left = x0 * s.stride_w;
@@ -119,10 +80,10 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
     const size_t end = left + columns, inside = s.in_w + s.pad_left;
     c.after = c.before == columns ? 0 : min(end > inside ? end - inside : 0, columns - c.before);
     c.columns = columns - c.before - c.after;
-    Block block = {};
+    DepthwiseInt8Block block = {};
     for (size_t b = 0; block.end() < channels; ++b) {
       const size_t before = block.first;
-      block = block_at(channels, r.f.vector, block.end());
+      block = depthwise_int8_block(channels, r.f.vector, block.end());
       const size_t first = block.first;
       c.channels = t.channels = block.channels;
       if (!b || block.width != r.f.vector) {
@@ -144,9 +105,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
         steps[i] = r.f.vector;
       }
       table.interleave[t.layout.pixels / 2](c);
-      t.w = r.packed + b * bytes;
-      t.fits = r.packed[(b + 1) * bytes - 64];
-      t.positive = r.packed[(b + 1) * bytes - 64] == 3 && r.zero_point == -128;
+      set_weights(t, r.packed + b * bytes, bytes);
       t.out = out + y0 * s.out_row + x0 * s.out_pixel + first;
       table.run[r.f.rows - 1](t);
     }
@@ -168,24 +127,43 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 }  // namespace
 
-DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channels, uint32_t kernel_h, uint32_t stride_h, uint32_t dilation_h, Element element) {
+DepthwiseInt8Block depthwise_int8_block(size_t channels, size_t vector, size_t from) {
+  const size_t left = channels - from, least = min(vector, kLeastInt8Block);
+  if (left >= vector) return {from, vector, vector};
+  if (channels < least) return {0, channels, least};
+  size_t width = least;
+  while (width < left) width *= 2;
+  if (width > channels || (width >= 4 * least && left <= width / 4 * 3)) width /= 2;  // two blocks
+  return {width < left ? from : channels - width, width, width};
+}
+size_t depthwise_int8_blocks(size_t channels, size_t vector) {
+  size_t n = channels / vector;
+  for (size_t from = n * vector; from < channels; ++n) from = depthwise_int8_block(channels, vector, from).end();
+  return n;
+}
+
+DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element) {
   struct Best {
     size_t channels;
     const Kernel* kernel;
-  } best = {channels, nullptr};
+  } best = {window.out_channels(), nullptr};
   each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, kDepthwiseInt8, [](const Kernel* k, void* arg) {
     auto& b = *static_cast<Best*>(arg);
     if (b.kernel && b.kernel->isa != k->isa) return;  // best set first
     // The longest vectors, unless all channels do not fill a part of one.
-    if (!b.kernel || (b.channels < kLeast ? k->vector < b.kernel->vector : k->vector > b.kernel->vector)) b.kernel = k;
+    if (!b.kernel || (b.channels < kLeastInt8Block ? k->vector < b.kernel->vector : k->vector > b.kernel->vector)) b.kernel = k;
   }, &best, element);
   if (!best.kernel) return {};
-  const DepthwiseInt8Table& table = table_of(best.kernel);
-  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, 0, 0};
-  const size_t two = groups_of(kernel_h, stride_h, f);
+  const DepthwiseInt8Table& table = depthwise_int8_table(best.kernel);
+  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, 0, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window)};
+  const size_t two = groups_of(window.kernel_h, window.stride_h, f);
   f.rows = 1;
-  if (dilation_h == 1 && two == groups_of(kernel_h, stride_h, f)) f.rows = 2;
+  if (!f.pairs && window.dilation_h == 1 && two == groups_of(window.kernel_h, window.stride_h, f)) f.rows = 2;
   return f;
+}
+// Strides of 2, of windows whose rows stay close.
+bool depthwise_int8_takes_pairs(const DepthwiseShape& s) {
+  return s.stride_h == 2 && s.stride_w == 2 && s.dilation_h == 1 && s.dilation_w == 1 && s.multiplier == 1 && s.kernel_h >= 2 && s.kernel_h <= 8 && s.kernel_w >= 2 && s.kernel_w <= 8;
 }
 
 const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format format, Element element) {
@@ -195,8 +173,8 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
   } found = {format, nullptr};
   each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, format.per_group ? kGroupedInt8 : kDepthwiseInt8, [](const Kernel* k, void* arg) {
     auto& f = *static_cast<Found*>(arg);
-    const DepthwiseInt8Table& table = table_of(k);
-    if (!f.kernel && k->vector == f.format.vector && table.group == f.format.group && table.takes_unsigned == bool(f.format.takes_unsigned)) f.kernel = k;
+    const DepthwiseInt8Table& table = depthwise_int8_table(k);
+    if (!f.kernel && k->vector == f.format.vector && table.group == f.format.group && table.takes_unsigned == bool(f.format.takes_unsigned) && (table.pairs[0] || !f.format.pairs)) f.kernel = k;
   }, &found, element);
   return found.kernel;
 }
@@ -204,37 +182,35 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f) {
   size_t bytes = 0, rows = 0;
   if (!add(kernel_h, size_t(stride_h), rows) || !mul(rows + f.group, kernel_w, bytes) || !mul(bytes, size_t(8) * f.vector, bytes) ||
-      !add(bytes, size_t(64), bytes) || !mul(bytes, blocks_of(channels, f.vector), bytes))
+      !add(bytes, size_t(64), bytes) || !mul(bytes, depthwise_int8_blocks(channels, f.vector), bytes))
     return 0;
-  return block_bytes(groups_of(kernel_h, stride_h, f), kernel_w, f) * blocks_of(channels, f.vector);
+  return depthwise_int8_block_bytes(taps_of(kernel_h, kernel_w, stride_h, f), f) * depthwise_int8_blocks(channels, f.vector);
 }
 
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f, Element element, int32_t zero_point, const int8_t* weights,
                          size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
-  const size_t groups = groups_of(kernel_h, stride_h, f), lanes = f.vector / 4, bytes = block_bytes(groups, kernel_w, f);
-  Block block = {};
-  // Kernels see q ^ 0x80 where the type is not theirs: q + 128 of s8, q - 128 of u8.
-  const int32_t zero = zero_point + (f.takes_unsigned ? element == Element::s8 ? 128 : 0 : element == Element::u8 ? -128 : 0);
-  memset(packed, 0, bytes * blocks_of(channels, f.vector));
+  const size_t groups = groups_of(kernel_h, stride_h, f), columns = columns_of(kernel_w, f), lanes = f.vector / 4;
+  const size_t bytes = depthwise_int8_block_bytes(groups * columns * f.rows, f);
+  DepthwiseInt8Block block = {};
+  memset(packed, 0, bytes * depthwise_int8_blocks(channels, f.vector));
   for (size_t b = 0; block.end() < channels; ++b) {
-    block = block_at(channels, f.vector, block.end());
+    block = depthwise_int8_block(channels, f.vector, block.end());
     const size_t own = block.width / 4;  // lanes of an output
     char* to = static_cast<char*>(packed) + b * bytes;
-    char* offsets = to + 4 * groups * kernel_w * f.rows * f.vector;
-    char* scales = offsets + 4 * f.vector;
-    bool fits = true, small = true;
+    DepthwiseInt8End end = {to + 4 * groups * columns * f.rows * f.vector, f, seen_zero_point(f, element, zero_point), bias, scale, shift};
     for (size_t v = 0; v < 4; ++v)
       for (size_t e = 0; e < lanes; ++e) {
         const size_t c = block.first + depthwise_int8_channel(own, v, e % own);
         if (c >= channels) continue;
         uint32_t sum = 0;
-        double most = bias ? fabs(double(bias[c])) : 0;
+        double amount = 0;
         for (size_t ky = 0; ky < kernel_h; ++ky)
           for (size_t kx = 0; kx < kernel_w; ++kx) {
             const int8_t value = weights[c * stride_c + ky * stride_ky + kx * stride_kx];
             sum += uint32_t(int32_t(value));
-            most += 255 * fabs(double(value));
-            for (size_t y = 0; y < f.rows; ++y) {
+            amount += fabs(double(value));
+            if (f.pairs) to[((v * groups + ky / 2) * columns + kx / 2) * f.vector + e * 4 + ky % 2 * 2 + kx % 2] = char(value);
+            else for (size_t y = 0; y < f.rows; ++y) {
               const size_t row = ky + y * stride_h;
               char* vector = to + (((v * groups + row / f.group) * kernel_w + kx) * f.rows + y) * f.vector;
               const int16_t wide = value;
@@ -242,23 +218,16 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
               else memcpy(vector + (e * 2 + row % 2) * 2, &wide, 2);
             }
           }
-        const uint32_t offset = (bias ? uint32_t(bias[c]) : 0) - uint32_t(zero) * sum;
-        memcpy(offsets + (v * lanes + e) * 4, &offset, 4);
-        float by;
-        memcpy(&by, static_cast<const char*>(scale) + c * 4, 4);
-        memcpy(scales + (v * lanes + e) * 4, &by, 4);
-        if (f.rounding) memcpy(scales + 4 * f.vector + (v * lanes + e) * 4, &shift[c], 4);
-        small = small && most < 8388608;
-        fits = fits && most < 2147483000.0 && most * double(by) < 2147483000.0;  // 2^31 less more than two roundings to f32
+        end.set(v * lanes + e, c, sum, amount);
       }
-    to[bytes - 64] = char(fits + 2 * (fits && small));
+    end.finish();
   }
 }
 
 bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f, const void* packed) {
-  const size_t groups = groups_of(kernel_h, stride_h, f), bytes = block_bytes(groups, kernel_w, f);
-  for (size_t b = 0; b < blocks_of(channels, f.vector); ++b) {
-    const auto* multipliers = reinterpret_cast<const int32_t*>(static_cast<const char*>(packed) + b * bytes + (groups * kernel_w * f.rows + 1) * 4 * f.vector);
+  const size_t taps = taps_of(kernel_h, kernel_w, stride_h, f), bytes = depthwise_int8_block_bytes(taps, f);
+  for (size_t b = 0; b < depthwise_int8_blocks(channels, f.vector); ++b) {
+    const auto* multipliers = reinterpret_cast<const int32_t*>(static_cast<const char*>(packed) + b * bytes + (taps + 1) * 4 * f.vector);
     if (!are_fixed_scales(multipliers, multipliers + f.vector, f.vector)) return false;
   }
   return true;
@@ -268,40 +237,30 @@ bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_
 // instructions, and about 10 for the end.
 double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, DepthwiseInt8Format f) {
   const double groups = double(groups_of(s.kernel_h, s.stride_h, f)), wide = kernel->vector > 32 ? 1 : 0.7, pairs = f.group == 4 ? 1 : 2;
-  const double each = groups * double(s.stride_w) * 12 / double(f.rows) + groups * double(s.kernel_w) * 4 * pairs * 0.75 + 12;
+  const double interleaving = f.pairs ? 12 : groups * double(s.stride_w) * 12 / double(f.rows);
+  const double each = interleaving + groups * double(columns_of(s.kernel_w, f)) * 4 * pairs * 0.75 + 12;
   const size_t channels = s.out_channels(), whole = channels / f.vector;
   double vectors = double(whole);
   for (size_t from = whole * f.vector; from < channels;) {
-    const Block b = block_at(channels, f.vector, from);
+    const DepthwiseInt8Block b = depthwise_int8_block(channels, f.vector, from);
     vectors += double(b.width) / f.vector;
     from = b.end();
   }
   return double(s.batch * s.out_h * s.out_w) * vectors * each * wide;
 }
 
-size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uint32_t concurrency) { return mul_sat(worker_bytes(s, f), concurrency); }
+size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uint32_t concurrency) {
+  return f.pairs ? paired_int8_workspace(s, f, concurrency) : mul_sat(worker_bytes(s, f), concurrency);
+}
 
 void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kernel* kernel, DepthwiseInt8Format f, const void* packed, int32_t zero_point, const Requantize& to, Element result,
                         const void* in, void* out, void* workspace) {
-  Run r = {};
-  r.s = &s;
-  r.kernel = kernel;
-  r.f = f;
-  r.packed = static_cast<const char*>(packed); r.in = static_cast<const uint8_t*>(in); r.out = static_cast<uint8_t*>(out); r.workspace = static_cast<char*>(workspace);
-  r.bands = ceil_div(s.out_h, f.rows);
-  r.flip = (kernel->element == Element::s8) == bool(f.takes_unsigned) ? 0x80 : 0;
-  r.padding = uint8_t(uint8_t(zero_point) ^ r.flip);
-  r.flip_out = result == Element::u8 ? 0x80 : 0;
-  const int32_t shift = result == Element::u8 ? 128 : 0;
-  r.high = to.high;
-  r.low = int16_t(int32_t(to.low) + to.zero_point - shift);
-  r.top = int8_t(int32_t(to.high) + to.zero_point - shift);
-  r.zero_point = int16_t(to.zero_point - shift);
+  if (!s.batch || !s.out_h || !s.out_w || !s.channels) return;
+  const DepthwiseInt8Run common = {&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), static_cast<char*>(workspace),
+                                   depthwise_int8_flip(kernel, f), uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)), depthwise_int8_tile(s, f, to, result)};
+  if (f.pairs) return paired_int8_run(args, common);
+  Run r = {common, ceil_div(s.out_h, f.rows), 0, worker_bytes(s, f), groups_of(s.kernel_h, s.stride_h, f), piece_of(s, f)};
   const size_t units = s.batch * r.bands;
-  if (!units || !s.out_w || !s.channels) return;
-  r.groups = groups_of(s.kernel_h, s.stride_h, f);
-  r.piece = piece_of(s, f);
-  r.worker_bytes = worker_bytes(s, f);
   r.pieces = pieces_for(args, units, depthwise_int8_cycles(kernel, s, f) / double(units));
   parallel(args, r.pieces, task, &r);
 }

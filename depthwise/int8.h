@@ -12,11 +12,13 @@ struct DepthwiseInt8Format {
   uint16_t takes_unsigned;
   uint16_t rounding;       // skua_rounding: not FLOAT: multipliers in the place of scales, and shifts
   uint16_t per_group;      // 0: depthwise; else inputs, and as many outputs, of a group
+  uint16_t pairs;          // 1: two taps of two columns are multiplied together (int8_pairs.cc)
 };
 
-// stride_h and dilation_h as they decide which taps two rows of outputs share.
-// channels: of the output, here and below.
-DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, size_t channels, uint32_t kernel_h, uint32_t stride_h, uint32_t dilation_h, Element element);
+// Of a window only kernel, stride, dilation and channels.
+DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element);
+bool depthwise_int8_takes_pairs(const DepthwiseShape& window);
+// channels: of the output.
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format);  // 0 if that overflows
 // weights[c*stride_c + ky*stride_ky + kx*stride_kx]; bias: NULL or channels values; scale: of each channel's sum, in fixed point its multiplier, and `shift`.
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format, Element element, int32_t zero_point, const int8_t* weights,

@@ -1,10 +1,6 @@
 // Convolution of bytes in groups of a few channels: packing, and the walk over images, blocks of channels, bands and pieces of rows. A piece goes down the image: what the kernel's rows spread of
 // it is a ring, to which each row of outputs adds its stride_h.
-#include "depthwise/int8.h"
-
-#include <math.h>
-#include "core/families.h"
-#include "depthwise/int8_kernel.h"
+#include "depthwise/int8_blocks.h"
 
 namespace skua {
 namespace {
@@ -12,11 +8,9 @@ namespace {
 constexpr size_t kMostRing = 256 << 10;  // bytes of the ring of a tile's width; more goes another way
 constexpr size_t kSubblock = 16;         // channels whose groups are spread together
 
-const DepthwiseInt8Table& table_of(const Kernel* kernel) { return code_of<DepthwiseInt8TableFn>(kernel)(); }
-
 size_t words_of(const DepthwiseInt8Format& f) { return f.per_group / f.group; }  // vectors of spread inputs that a group has
 size_t vectors_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return size_t(s.kernel_h) * s.kernel_w * words_of(f); }  // of weights, for a vector of sums
-size_t block_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return (vectors_of(s, f) + (f.rounding ? 3 : 2)) * 4 * f.vector + 64; }
+size_t block_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return depthwise_int8_block_bytes(vectors_of(s, f), f); }
 size_t pixel_bytes(const DepthwiseInt8Format& f) { return kSubblock / f.group * f.vector; }
 size_t span_h(const DepthwiseShape& s) { return (size_t(s.kernel_h) - 1) * s.dilation_h + 1; }
 size_t span_w(const DepthwiseShape& s) { return (size_t(s.kernel_w) - 1) * s.dilation_w + 1; }
@@ -33,23 +27,14 @@ size_t worker_bytes(const DepthwiseShape& s, const Kernel* kernel, const Depthwi
   return s.out_w ? taps_bytes(s, f) + 64 + span_h(s) * columns_under(s, piece_outputs(s, kernel, f)) * pixel_bytes(f) : 0;
 }
 
-struct Run {
-  const DepthwiseShape* s;
-  const Kernel* kernel;
-  DepthwiseInt8Format f;
-  const char* packed;
-  const uint8_t* in;
-  uint8_t* out;
-  char* workspace;
+struct Run : DepthwiseInt8Run {
   size_t blocks, bands, pieces, worker_bytes;
-  uint8_t flip, padding;
-  DepthwiseInt8Tile tile;  // what all have in common
 };
 
 // A block of channels of output rows [y0, y1).
 void band(const Run& r, const uint8_t* image, uint8_t* out, size_t block, size_t y0, size_t y1, char* space) {
   const DepthwiseShape& s = *r.s;
-  const DepthwiseInt8Table& table = table_of(r.kernel);
+  const DepthwiseInt8Table& table = depthwise_int8_table(r.kernel);
   const size_t pixel = pixel_bytes(r.f), ring = span_h(s), words = words_of(r.f), most = piece_outputs(s, r.kernel, r.f), first = block * r.f.vector, bytes = block_bytes(s, r.f);
   auto* taps = reinterpret_cast<size_t*>(space);
   const auto* line = reinterpret_cast<const uint8_t*>(space + taps_bytes(s, r.f));
@@ -57,9 +42,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t block, size_t
   DepthwiseInt8Tile t = r.tile;
   t.columns = rows;
   t.taps = taps;
-  t.w = r.packed + block * bytes;
-  t.fits = r.packed[(block + 1) * bytes - 64];
-  t.positive = r.packed[(block + 1) * bytes - 64] == 3 && t.zero_point == -128;
+  set_weights(t, r.packed + block * bytes, bytes);
   const uint8_t* row;
   size_t step;
   DepthwiseInt8Columns c = {&row, &step, 1, 0, 0, 0, 0, r.f.vector, {}, r.flip, r.padding, nullptr};
@@ -123,8 +106,8 @@ DepthwiseInt8Format grouped_int8_format(const skua_context* ctx, const Depthwise
     if (b.channels % k->vector == 0 && (!b.kernel || (b.kernel->isa == k->isa && k->vector > b.kernel->vector))) b.kernel = k;
   }, &best, element);
   if (!best.kernel) return {};
-  const DepthwiseInt8Table& table = table_of(best.kernel);
-  const DepthwiseInt8Format f = {best.kernel->vector, table.group, 1, table.takes_unsigned, 0, uint16_t(s.group)};
+  const DepthwiseInt8Table& table = depthwise_int8_table(best.kernel);
+  const DepthwiseInt8Format f = {best.kernel->vector, table.group, 1, table.takes_unsigned, 0, uint16_t(s.group), 0};
   return is_small(s, f) ? f : DepthwiseInt8Format{};
 }
 
@@ -140,40 +123,29 @@ void grouped_int8_pack(const DepthwiseShape& window, DepthwiseInt8Format f, Elem
                        size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
   const DepthwiseShape& s = window;
   const size_t terms = vectors_of(s, f), lanes = f.vector / 4, bytes = block_bytes(s, f), words = words_of(f);
-  // As depthwise_int8_pack() has it: kernels see q ^ 0x80 where the type is not theirs.
-  const int32_t zero = zero_point + (f.takes_unsigned ? element == Element::s8 ? 128 : 0 : element == Element::u8 ? -128 : 0);
   memset(packed, 0, bytes * (s.channels / f.vector));
   for (size_t b = 0; b < s.channels / f.vector; ++b) {
     char* to = static_cast<char*>(packed) + b * bytes;
-    char* offsets = to + 4 * terms * f.vector;
-    char* scales = offsets + 4 * f.vector;
-    bool fits = true, small = true;
+    DepthwiseInt8End end = {to + 4 * terms * f.vector, f, seen_zero_point(f, element, zero_point), bias, scale, shift};
     for (size_t v = 0; v < 4; ++v)
       for (size_t e = 0; e < lanes; ++e) {
         const size_t c = b * f.vector + depthwise_int8_channel(lanes, v, e);
         uint32_t sum = 0;
-        double most = bias ? fabs(double(bias[c])) : 0;
+        double amount = 0;
         for (size_t ky = 0; ky < s.kernel_h; ++ky)
           for (size_t kx = 0; kx < s.kernel_w; ++kx)
             for (size_t i = 0; i < f.per_group; ++i) {
               const int8_t value = weights[c * stride_o + i * stride_i + ky * stride_ky + kx * stride_kx];
               sum += uint32_t(int32_t(value));
-              most += 255 * fabs(double(value));
+              amount += fabs(double(value));
               char* vector = to + ((v / 2 * terms + (ky * words + i / f.group) * s.kernel_w + kx) * 2 + v % 2) * f.vector;
               const int16_t wide = value;
               if (f.group == 4) vector[e * 4 + i % 4] = char(value);
               else memcpy(vector + (e * 2 + i % 2) * 2, &wide, 2);
             }
-        const uint32_t offset = (bias ? uint32_t(bias[c]) : 0) - uint32_t(zero) * sum;
-        memcpy(offsets + (v * lanes + e) * 4, &offset, 4);
-        float by;
-        memcpy(&by, static_cast<const char*>(scale) + c * 4, 4);
-        memcpy(scales + (v * lanes + e) * 4, &by, 4);
-        if (f.rounding) memcpy(scales + 4 * f.vector + (v * lanes + e) * 4, &shift[c], 4);
-        small = small && most < 8388608;
-        fits = fits && most < 2147483000.0 && most * double(by) < 2147483000.0;  // 2^31 less more than two roundings to f32
+        end.set(v * lanes + e, c, sum, amount);
       }
-    to[bytes - 64] = char(fits + 2 * (fits && small));
+    end.finish();
   }
 }
 
@@ -190,33 +162,15 @@ size_t grouped_int8_workspace(const DepthwiseShape& s, const Kernel* kernel, Dep
 void grouped_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kernel* kernel, DepthwiseInt8Format f, const void* packed, int32_t zero_point, const Requantize& to, Element result,
                       const void* in, void* out, void* workspace) {
   if (!s.batch || !s.out_h || !s.out_w) return;
-  Run r = {};
-  r.s = &s;
-  r.kernel = kernel;
-  r.f = f;
-  r.packed = static_cast<const char*>(packed); r.in = static_cast<const uint8_t*>(in); r.out = static_cast<uint8_t*>(out); r.workspace = static_cast<char*>(workspace);
-  r.flip = (kernel->element == Element::s8) == bool(f.takes_unsigned) ? 0x80 : 0;
-  r.padding = uint8_t(uint8_t(zero_point) ^ r.flip);
-  DepthwiseInt8Tile& t = r.tile;
-  const int32_t less = result == Element::u8 ? 128 : 0;
-  t.kernel_w = has_runs(s) ? 3 : 1;
-  t.rows = 1;
-  t.channels = f.vector;
-  t.layout.pixels = 1;
-  t.layout.group = f.per_group == 4 ? words_of(f) * f.vector : 0;
-  t.layout.column = size_t(8) / f.per_group * words_of(f) * f.vector;
-  t.high = to.high;
-  t.low = int16_t(int32_t(to.low) + to.zero_point - less);
-  t.top = int8_t(int32_t(to.high) + to.zero_point - less);
-  t.is_bounded = t.low > -128 || t.top < 127;
-  t.zero_point = int16_t(to.zero_point - less);
-  t.rounding = uint8_t(f.rounding);
-  t.flip = result == Element::u8 ? 0x80 : 0;
-  t.out_pixel = s.out_pixel;
-  r.blocks = s.channels / f.vector;
+  Run r = {{&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), static_cast<char*>(workspace), depthwise_int8_flip(kernel, f),
+            uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)), depthwise_int8_tile(s, f, to, result)}, s.channels / f.vector, 1, 0, worker_bytes(s, kernel, f)};
+  r.tile.kernel_w = has_runs(s) ? 3 : 1;
+  r.tile.channels = f.vector;
+  r.tile.layout.pixels = 1;
+  r.tile.layout.group = f.per_group == 4 ? words_of(f) * f.vector : 0;
+  r.tile.layout.column = size_t(8) / f.per_group * words_of(f) * f.vector;
   // Whole columns of the image, which spread each row once, unless there are too few for the workers.
   r.bands = args.concurrency() > 1 ? min(ceil_div(4 * size_t(args.concurrency()), s.batch * r.blocks), s.out_h) : 1;
-  r.worker_bytes = worker_bytes(s, kernel, f);
   const size_t units = s.batch * r.blocks * r.bands;
   const double each = double(f.vector) / 64 * (double(vectors_of(s, f)) * 4 * (f.group == 4 ? 1 : 2) / 2 + 20);  // cycles of an output: products at two ports, its end, spreading
   r.pieces = pieces_for(args, units, each * double(s.out_h) * double(s.out_w) / double(r.bands));

@@ -43,7 +43,7 @@ struct DepthwiseInt8Tile {
   size_t groups, kernel_w;
   DepthwiseInt8Layout layout;
   size_t output;              // bytes of interleaved columns between outputs
-  const size_t* taps;         // bytes from an output's first column to each of its kernel_w
+  const size_t* taps;         // bytes from an output's first column to each of its kernel_w; of pairs, of each group
   size_t rows, outputs;       // of the output; rows: those that weights are packed for
   size_t channels;
   float high;                 // of the clamp, less zero_point
@@ -64,6 +64,7 @@ struct DepthwiseInt8Table {
   bool takes_unsigned; // what products take: u8, to which s8 is flipped, or s8
   void (*interleave[3])(const DepthwiseInt8Columns&);  // of 1, 2, 4 pixels in a vector; NULL = none
   void (*run[2])(const DepthwiseInt8Tile&);  // weights packed for 1 and 2 rows
+  void (*pairs[2])(const DepthwiseInt8Tile&) = {nullptr, nullptr};  // of pairs (int8_pairs.cc), one and several pixels in a vector; NULL = none
 };
 using DepthwiseInt8TableFn = const DepthwiseInt8Table& (*)();
 

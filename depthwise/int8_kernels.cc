@@ -144,10 +144,23 @@ template <class B, int RH, int RW> SKUA_INL void column_tap(typename B::Sum (&su
   }
 }
 
-// KNOWN: of blocks whose channels fill vectors, and all outputs of these. K: 3 of a kernel of three columns and one group, whose loops are then unrolled; 0 of any. count: outputs of each vector that are stored.
-template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out, size_t count) {
+// The same of K taps whose columns, one pixel in each, are those of outputs that follow each other: a column is loaded once for the K outputs that it serves. STEP: bytes between columns.
+template <class B, int RH, int RW, int K, int STEP> SKUA_INL void shared_taps(typename B::Sum (&sum)[RH][RW], const uint8_t* p, const uint8_t* w) {
+  asm("" : "+r"(p));  // else gcc has a register for each column, and then none for the sums
+  typename B::I weights[K][RH];
+  SKUA_UNROLL for (int k = 0; k < K; ++k) SKUA_UNROLL for (int y = 0; y < RH; ++y) weights[k][y] = B::load(w + (k * RH + y) * B::L);
+  SKUA_UNROLL for (int j = 0; j < RW + K - 1; ++j) {
+    const typename B::I column = B::load(p + j * STEP);
+    SKUA_UNROLL for (int k = 0; k < K; ++k)
+      if (j >= k && j - k < RW) SKUA_UNROLL for (int y = 0; y < RH; ++y) B::dot(sum[y][j - k], column, weights[k][y]);
+  }
+}
+
+// KNOWN: of blocks whose channels fill vectors, and all outputs of these. K: 3 of a kernel of three columns and one group, whose loops are then unrolled; 0 of any. STEP: K columns of every group are
+// shared_taps(), of RUNS groups, or any number (0); of K = 1 each tap is one. count: outputs of each vector that are stored.
+template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 0> SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out, size_t count) {
   constexpr int L = B::L;
-  const size_t groups = K ? 1 : t.groups, kernel_w = K ? size_t(K) : t.kernel_w, pixels = t.layout.pixels, step = pixels * t.output, out_step = pixels * t.out_pixel;
+  const size_t groups = STEP ? t.groups : K ? 1 : t.groups, kernel_w = K > 1 ? size_t(K) : t.kernel_w, pixels = STEP == 4 * L ? 1 : t.layout.pixels, step = pixels * t.output, out_step = pixels * t.out_pixel;
   const uint8_t* w = static_cast<const uint8_t*>(t.w);
   const uint8_t* offset = w + 4 * groups * kernel_w * RH * L;
   const float* scale = reinterpret_cast<const float*>(offset + 4 * L);
@@ -162,7 +175,11 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void tile(const 
       SKUA_UNROLL for (int y = 0; y < RH; ++y)
         SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[y][x] = start_of<B, KNOWN>(B::load(offset + v * L));
       const uint8_t* from = columns + size_t(v) * t.layout.vector;
-      if constexpr (K > 0) {
+      if constexpr (RUNS > 0) {
+        SKUA_UNROLL for (int r = 0; r < RUNS; ++r, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
+      } else if constexpr (STEP > 0) {
+        for (size_t r = 0, n = K > 1 ? groups : groups * kernel_w; r < n; ++r, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
+      } else if constexpr (K > 0) {
         SKUA_UNROLL for (int kx = 0; kx < K; ++kx, w += RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
       } else {
         for (size_t g = 0; g < t.groups; ++g, from += t.layout.group)
@@ -198,34 +215,53 @@ template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void tile(const 
 }
 
 // The last tile of RW vectors of outputs overlaps the one before it.
-template <class B, int RH, int RW, Known KNOWN, int K> SKUA_INL void run_tiles(const DepthwiseInt8Tile& t) {
+template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 0> SKUA_INL void run_tiles(const DepthwiseInt8Tile& t) {
   const uint8_t* columns = static_cast<const uint8_t*>(t.columns);
-  const size_t pixels = t.layout.pixels, all = RW * pixels;
+  const size_t pixels = STEP == 4 * B::L ? 1 : t.layout.pixels, all = RW * pixels;
   if (t.outputs < all) {
-    for (size_t x = 0; x < t.outputs; x += pixels) tile<B, RH, 1, KNOWN == kFixed ? kFixed : kNothing, 0>(t, columns + x * t.output, t.out + x * t.out_pixel, t.outputs - x < pixels ? t.outputs - x : pixels);
+    for (size_t x = 0; x < t.outputs; x += pixels)
+      tile<B, RH, 1, KNOWN == kFixed ? kFixed : kNothing, RUNS == 1 ? 0 : STEP ? 1 : 0, RUNS == 1 ? 0 : STEP>(t, columns + x * t.output, t.out + x * t.out_pixel, t.outputs - x < pixels ? t.outputs - x : pixels);
     return;
   }
   for (size_t x = 0;; x = x + 2 * all <= t.outputs ? x + all : t.outputs - all) {
-    tile<B, RH, RW, KNOWN, K>(t, columns + x * t.output, t.out + x * t.out_pixel, pixels);
+    tile<B, RH, RW, KNOWN, K, STEP, RUNS>(t, columns + x * t.output, t.out + x * t.out_pixel, pixels);
     if (x + all >= t.outputs) return;
   }
 }
 template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
   const DepthwiseInt8Tile t = given;  // what is stored might be it
-  constexpr int unrolled = B::G == 4 && (B::L >= 32 || B::fits_always) ? 3 : 0;
-  const bool three = t.groups == 1 && t.kernel_w == 3;
+  constexpr int unrolled = B::G == 4 && (B::L >= 32 || B::fits_always) ? 3 : 0, once = B::takes_unsigned ? unrolled : 0;
+  const bool three = t.groups == 1 && t.kernel_w == 3, shared = three && t.layout.pixels == 1 && t.output == 4 * B::L && t.taps[1] == t.output && t.taps[2] == 2 * t.output;
   if (t.rounding) return run_tiles<B, RH, RW, kFixed, 0>(t);
   if constexpr (B::has_positive)
     if (t.positive && t.channels * t.layout.pixels == B::L) {
+      if (once && shared) return run_tiles<B, RH, RW, kPositive, once, once ? 4 * B::L : 0, once ? 1 : 0>(t);
       if (unrolled && three) return run_tiles<B, RH, RW, kPositive, unrolled>(t);
       return run_tiles<B, RH, RW, kPositive, 0>(t);
     }
   if constexpr (B::saturates)
     if ((B::fits_always || t.fits) && t.channels * t.layout.pixels == B::L) {
+      if (once && shared) return run_tiles<B, RH, RW, kFits, once, once ? 4 * B::L : 0, once ? 1 : 0>(t);
       if (unrolled && three) return run_tiles<B, RH, RW, kFits, unrolled>(t);
       return run_tiles<B, RH, RW, kFits, 0>(t);
     }
   run_tiles<B, RH, RW, kNothing, 0>(t);
+}
+
+// Pairs (int8_pairs.cc), STEP bytes from one vector of outputs to the next: 4 * L where one pixel fills a vector, L where there are several. Few outputs, and what is rare, in short tiles.
+template <class B, int RW, int STEP> void run_pairs(const DepthwiseInt8Tile& given) {
+  const DepthwiseInt8Tile t = given;  // what is stored might be it
+  constexpr bool one = STEP == 4 * B::L;
+  if (t.rounding) return run_tiles<B, 1, 3, kFixed, 1, STEP>(t);
+  if (!t.fits) return run_tiles<B, 1, 3, kNothing, 1, STEP>(t);
+  if (RW > 3 && t.outputs < RW * t.layout.pixels) return run_tiles<B, 1, 3, kFits, 1, STEP>(t);
+  if constexpr (one) {
+    if (t.kernel_w == 2 && t.groups == 2) return t.positive ? run_tiles<B, 1, RW, kPositive, 2, STEP, 2>(t) : run_tiles<B, 1, RW, kFits, 2, STEP, 2>(t);
+    if (t.kernel_w == 3) return t.positive ? run_tiles<B, 1, RW, kPositive, 3, STEP>(t) : run_tiles<B, 1, RW, kFits, 3, STEP>(t);
+  } else if (t.positive) {
+    return run_tiles<B, 1, RW, kPositive, 1, STEP>(t);
+  }
+  run_tiles<B, 1, RW, kFits, 1, STEP>(t);
 }
 
 constexpr int kColumns = F32::registers >= 32 ? 4 : 2;
@@ -234,6 +270,9 @@ template <class B, class H, class Q> constexpr DepthwiseInt8Table make_table() {
   DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, false>, nullptr, nullptr}, {run<B, 1, kColumns>, run<B, 2, kColumns>}};
   if constexpr (H::L < B::L) t.interleave[1] = interleave<H>;
   if constexpr (Q::L < H::L) t.interleave[2] = interleave<Q>;
+#if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
+  if constexpr (H::L < B::L) t.pairs[0] = run_pairs<B, F32::registers >= 32 ? 7 : 3, 4 * B::L>, t.pairs[1] = run_pairs<B, F32::registers >= 32 ? 7 : 3, B::L>;
+#endif
   return t;
 }
 template <class B> constexpr DepthwiseInt8Table functions = make_table<B, B, B>();

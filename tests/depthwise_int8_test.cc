@@ -180,6 +180,15 @@ TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
       {1, 4, 20, 100, 3, 3, 1, 1, 1, 1, same, true},
       {1, 3, 9, 16, 3, 2, 1, 40, 1, 1, same},
       {1, 3, 2, 16, 3, 3, 2, 2, 1, 1, same, false, false, 2},
+      // Strides of 2: windows of few and many pairs, half of a pair outside on any side, bands, pieces, tiles of every kind.
+      {1, 21, 15, 64, 3, 3, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1}},
+      {2, 9, 17, 80, 5, 5, 2, 2, 1, 1, same, true},
+      {1, 6, 19, 128, 5, 5, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 2, 3, 1, 2}},
+      {1, 5, 58, 16, 3, 3, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 1, 0, 0, 1}, true},
+      {1, 7, 30, 96, 2, 4, 2, 2, 1, 1, {}},
+      {1, 9, 17, 64, 8, 7, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 7, 5, 3, 6}},
+      {1, 1, 1, 64, 3, 3, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 5, 18, 5, 3}},
+      {1, 5, 70, 64, 3, 3, 2, 2, 1, 1, same, false, true},
   };
   if (!small()) layers.push_back({1, 3, 150, 130, 3, 3, 1, 1, 1, 1, same});
   uint32_t seed = 1;
