@@ -16,6 +16,7 @@ const char* unfit(const Kernel* k, const DepthwiseShape& s) {
   if (s.dilation_h != 1 || s.dilation_w != 1) return "dilated";
   if (s.out_channels() < k->vector) return "fewer channels than a vector";
   if (s.group > 1 && !holds_groups(k, s.channels, s.group)) return "vectors do not hold whole groups";
+  if (s.group > 1 && s.group < k->vector && code_of<DepthwiseTileTableFn>(k)().one_group) return "a vector holds several groups";
   if (s.pad_left >= kernel || (s.out_w - 1) * stride + kernel > s.in_w + s.pad_left + kernel - 1) return "as much padding as kernel";
   return nullptr;
 }
@@ -101,7 +102,9 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
       if (s.group == 1) return double(tiles) * bound(double(rows) * columns * taps, in_rows * in_columns + taps + 1, double(rows) * columns);
       // Permutations of 512-bit vectors take a port of the multiply-adds.
       const double multiplies = double(rows) * columns * taps, inputs = in_rows * in_columns, permutes = k->vector > 8 && s.group < k->vector ? inputs : 0;
-      return double(tiles) * bound((multiplies + permutes) * double(s.group), (inputs + taps * double(rows)) * double(s.group), double(rows) * columns);
+      // Rows of inputs that serve one row of outputs wait for the latency of its sums where these are few.
+      const double single = rows == 1 ? double(s.kernel_h) : 2 * double(s.stride_h), waits = larger(m.fma_latency - columns / m.fma_ports, 0) * single * double(s.kernel_w);
+      return double(tiles) * (bound((multiplies + permutes) * double(s.group), (inputs + taps * double(rows)) * double(s.group), double(rows) * columns) + waits * double(s.group));
     };
     compute = s.out_h % k->mr ? band(s.out_h % k->mr) : 0;
     if (s.out_h >= k->mr) compute += double(s.out_h / k->mr) * band(k->mr);

@@ -42,6 +42,7 @@ struct DepthwiseTileTable {
   DepthwiseTileFn whole[2];    // mr rows, nr columns; [1]: masks leave something out
   DepthwiseTileFn narrow[2];   // mr rows, narrow_columns
   DepthwiseTileFn part[2];     // 1 or 2 (if mr is) rows, 1 to nr columns, masks
+  bool one_group = false;      // grouped tiles: only for groups that fill a vector
 };
 using DepthwiseTileTableFn = const DepthwiseTileTable& (*)();
 

@@ -101,3 +101,61 @@ template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable ma
 }
 template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable grouped_table_of = make_grouped_table<T, K, S, RH, RW>();
 template <class T, int K, int S, int RH, int RW> const DepthwiseTileTable& grouped_table() { return grouped_table_of<T, K, S, RH, RW>; }
+
+#if defined(SKUA_ISA_avx512)
+// One row of fourteen outputs where a group fills the vector: fourteen chains of sums in every row of pixels. Of a tile of two rows, a row of pixels that serves one of them has
+// half as many, which wait for their latency.
+void grouped_line(const DepthwiseTile& t) {
+  constexpr int K = 3, RW = 14, IW = RW + K - 1;
+  static const float zeros[L] = {};  // columns outside the image
+  const size_t channels = t.channels;
+  const float* w = static_cast<const float*>(t.w);
+  const ptrdiff_t pixel = ptrdiff_t(t.in_pixel * sizeof(float)), pixel3 = 3 * pixel;
+  for (size_t c = 0; c < channels; c += L) {
+    F32 acc[RW];
+    const F32 bias = F32::load(w);
+    SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[x] = bias;
+    w += L;
+    for (int r = 0; r < K; ++r) {
+      if (!(t.row_mask >> r & 1)) {
+        w += K * L * L;
+        continue;
+      }
+      const char* row = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r]) + t.column + c);
+      const char* next = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r + 1 < K ? r + 1 : 0]) + t.column + c + (r + 1 < K ? 0 : L));
+      SKUA_UNROLL for (int j = 0; j < IW; ++j, next += pixel) __builtin_prefetch(next);
+      // Pointers of the four columns that may be outside; the others are at 0 to 3 pixels from three more, all in registers.
+      const char *in[4], *inner[3] = {row + 2 * pixel, row + 6 * pixel, row + 10 * pixel};
+      SKUA_UNROLL for (int e = 0; e < 4; ++e) {
+        const int j = e < 2 ? e : RW - 2 + e;
+        in[e] = t.column_mask >> j & 1 ? row + j * pixel : reinterpret_cast<const char*>(zeros);
+      }
+      for (const float* end = w + K * L * L; w != end; w += K * L) {
+        F32 tap[K];
+        SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
+          tap[kx] = F32::load(w + kx * L);
+          pin(tap[kx]);
+        }
+        SKUA_UNROLL for (int j = 0; j < IW; ++j) {
+          const int p = (j - 2) & 3;
+          const char* at = j < 2 ? in[j] : j >= RW ? in[j - RW + 2] : inner[(j - 2) / 4] + (p == 0 ? 0 : p == 1 ? pixel : p == 2 ? 2 * pixel : pixel3);
+          F32 x = F32::broadcast(reinterpret_cast<const float*>(at));
+          pin(x);
+          SKUA_UNROLL for (int kx = 0; kx < K; ++kx)
+            if (j >= kx && j - kx < RW) acc[j - kx] = fma(x, tap[kx], acc[j - kx]);
+        }
+        SKUA_UNROLL for (int x = 0; x < RW; ++x) pin(acc[x]);
+        SKUA_UNROLL for (int e = 0; e < 4; ++e) in[e] += sizeof(float);
+        SKUA_UNROLL for (int e = 0; e < 3; ++e) {
+          inner[e] += sizeof(float);
+          asm("" : "+r"(inner[e]));  // else each pixel has a pointer of its own, too many for the registers
+        }
+      }
+    }
+    float* q = static_cast<float*>(t.out) + c;
+    SKUA_UNROLL for (int x = 0; x < RW; ++x, q += t.out_pixel) clamp(acc[x], t.low, t.high).store(q);
+  }
+}
+constexpr DepthwiseTileTable grouped_line_table_of = {copy<float>, 0, {grouped_line, grouped_line}, {}, {grouped_tile<float, 3, 1, 1, 14, true, true>}, true};
+const DepthwiseTileTable& grouped_line_table() { return grouped_line_table_of; }
+#endif

@@ -131,7 +131,10 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
 
 ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t ldb, size_t panel, size_t p0, size_t p1, bool in_place) {
   const unsigned element = element_bytes(g.format.element);
-  if (fetch == Ahead::soon) return ptrdiff_t(8192 / (size_t(g.format.nr) * g.format.kr * element) * ldb * element);
+  if (fetch == Ahead::soon) {
+    const size_t wide = size_t(g.format.nr) * g.format.kr * element, row = size_t(g.format.vector) * element;
+    return ptrdiff_t((row == 64 && g.format.element == Element::f32 ? 3072 : 8192) / wide * ldb * element);  // measured, lines of 64 bytes; 32 bytes a step read as fast at both
+  }
   if (fetch == Ahead::none) return 0;
   const auto bytes = [&](size_t rows) { return ptrdiff_t(rows * (ldb / g.format.kr) * element); };
   size_t from = 0;  // of the only panel, where the pass begins
@@ -193,8 +196,6 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
     kernel.finish(f);
   }
 }
-
-constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which a single group of rows fetches ahead
 
 bool has_row(const Kernel* tile, size_t n, size_t depth) {
   size_t elements = 0;
