@@ -55,7 +55,7 @@ template <int MR> struct Panel : Even<MR> {
 
 // The only row, of s8 as u8: flipping it is free beside the loads of B.
 struct FlippedRow : Scattered<1> {
-  [[maybe_unused]] static constexpr bool flips = true;  // in units without panels of one row it is
+  [[maybe_unused]] static constexpr bool flips = true;  // some units have no tile that takes it
   using Scattered<1>::Scattered;
 };
 template <class Rows> SKUA_INL I32 spread(int32_t word) {

@@ -272,6 +272,18 @@ TEST_P(GemmInt8Tile, ManyRows) {
   }
 }
 
+// Too few panels for equal shares: workers begin and end inside one.
+TEST_P(GemmInt8Tile, TasksInsidePanels) {
+  const Tile& tile = GetParam();
+  Rng rng(tile.nr + tile.mr);
+  for (size_t n : {tile.nr + tile.nr / 2, 2 * tile.nr + tile.nr / 2 + 1})
+    for (size_t rows : {size_t(tile.mr), size_t(5 * tile.mr)}) {
+      Case c = any_case(rng, tile.type);
+      c.m = rows, c.n = n, c.k = small() ? 1500 : 3000;
+      check(*context, c);
+    }
+}
+
 TEST_P(GemmInt8Tile, Mixed) {
   const Tile& tile = GetParam();
   Rng rng(77);

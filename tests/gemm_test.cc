@@ -103,6 +103,19 @@ TEST_P(GemmTile, OneRow) {
   check(*context, c);
 }
 
+// Too few panels for equal shares: workers begin and end inside one.
+TEST_P(GemmTile, TasksInsidePanels) {
+  for (size_t n : {nr() + nr() / 2, 2 * nr() + nr() / 2 + 1})
+    for (bool constant : {false, true}) {
+      Case c;
+      c.m = mr(), c.n = n, c.k = 1500;
+      c.constant_b = c.bias = constant;
+      c.residual = constant ? SKUA_RESIDUAL_AFTER_ACTIVATION : SKUA_RESIDUAL_NONE;
+      c.activation.kind = constant ? SKUA_ACTIVATION_HARD_SWISH : SKUA_ACTIVATION_NONE;
+      check(*context, c);
+    }
+}
+
 TEST_P(GemmTile, EveryDepth) {
   for (size_t k : kDepths)
     for (size_t m : {size_t(1), mr(), mr() + 1})

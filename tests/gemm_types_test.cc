@@ -72,6 +72,17 @@ TEST_P(GemmHalfTile, OneRow) {
     }
 }
 
+// Too few panels for equal shares: workers begin and end inside one.
+TEST_P(GemmHalfTile, TasksInsidePanels) {
+  for (size_t n : {nr() + nr() / 2, 2 * nr() + nr() / 2 + 1}) {
+    Case c = of_type();
+    c.m = mr(), c.n = n, c.k = 1500;
+    c.constant_b = n % 2, c.bias = true;
+    c.activation.kind = n % 2 ? SKUA_ACTIVATION_HARD_SWISH : SKUA_ACTIVATION_NONE;
+    check(*context, c);
+  }
+}
+
 // Turns of rows, strips, and several of both.
 TEST_P(GemmHalfTile, ManyRows) {
   Rng rng(uint32_t(mr() + nr()));

@@ -288,22 +288,18 @@ TEST(gpu_bytes, refuses_what_it_has_no_kernel_for) {
     s.input_q.scale = s.output_q.scale = 0.1f;
     s.log = true;
     refused("softmax: log is true", [&](skua_context* c, skua_op** op) { return skua_softmax_create(c, &s, op); });
+    skua_binary_desc d = SKUA_BINARY_DESC_INIT;
+    d.kind = SKUA_BINARY_DIV;
+    d.type = SKUA_DTYPE_S8;
+    d.x_q.scale = d.y_q.scale = d.output_q.scale = 0.1f;
+    refused("binary: kind is DIV", [&](skua_context* c, skua_op** op) { return skua_binary_create(c, &d, op); });
     const std::vector<int8_t> weights(16, 1);
     skua_gemm_desc g = SKUA_GEMM_DESC_INIT;
-    g.a_type = g.b_type = g.c_type = SKUA_DTYPE_S8;
-    g.a_q.scale = g.b_q.scale = g.c_q.scale = 0.1f;
+    g.a_type = g.c_type = SKUA_DTYPE_F32;
+    g.b_type = SKUA_DTYPE_S8;
+    g.b_q.scale = 0.1f;
     g.n = g.k = 4;
-    refused("residual", [&](skua_context* c, skua_op** op) {
-      skua_gemm_desc d = g;
-      d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
-      d.residual_q.scale = 0.1f;
-      return skua_gemm_create(c, &d, weights.data(), nullptr, op);
-    });
-    refused("requantization", [&](skua_context* c, skua_op** op) {
-      skua_gemm_desc d = g;
-      d.requantization.rounding = SKUA_ROUNDING_SINGLE;
-      return skua_gemm_create(c, &d, weights.data(), nullptr, op);
-    });
+    refused("b_type", [&](skua_context* c, skua_op** op) { return skua_gemm_create(c, &g, weights.data(), nullptr, op); });
   }
 }
 
