@@ -33,8 +33,9 @@ double apply_binary(skua_binary_kind kind, double x, double y) {
     case SKUA_BINARY_LESS_EQUAL: return x <= y;
     case SKUA_BINARY_GREATER: return x > y;
     case SKUA_BINARY_GREATER_EQUAL: return x >= y;
-    default: return NAN;
+    case SKUA_BINARY_KIND_COUNT: break;
   }
+  return NAN;
 }
 
 // What a map of bytes can hold.
@@ -77,8 +78,9 @@ double apply_unary(skua_unary_kind kind, double x) {
     case SKUA_UNARY_ERF: return erf(x);
     case SKUA_UNARY_SIN: return sin(x);
     case SKUA_UNARY_COS: return cos(x);
-    default: return NAN;
+    case SKUA_UNARY_KIND_COUNT: break;
   }
+  return NAN;
 }
 
 double apply_activation(skua_activation_kind kind, double x) {

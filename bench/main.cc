@@ -260,9 +260,9 @@ int run(int argc, char** argv) {
     print_help();
     return 0;
   }
+  isa_cap = s.options.isa;
   std::vector<Result> earlier;
   if (!s.options.compare.empty() && !load_results(s.options.compare, &earlier)) return 2;
-  isa_cap = s.options.isa;
   effort.quick = s.options.quick;
   if (s.options.quick) {
     effort.contestant_ns = 12e6;

@@ -205,6 +205,9 @@ bool load_results(const std::string& path, std::vector<Result>* results) {
     fprintf(stderr, "skua-bench: %s is not a result file of skua-bench\n", path.c_str());
     return false;
   }
+  const auto conditions = [](const std::string& cap, const std::string& numerics) { return "numerics " + (numerics.empty() ? "default" : numerics) + (cap.empty() ? "" : ", --isa " + cap); };
+  const std::string before = conditions(root.string("isa_cap"), root.string("numerics")), now = conditions(isa_cap, numerics_name(bench_numerics));
+  if (before != now) fprintf(stderr, "skua-bench: %s is of a run with %s, this one has %s: the comparison is of both and of the code\n", path.c_str(), before.c_str(), now.c_str());
   for (const Value& v : cases->items) {
     Result r;
     r.suite = v.string("suite");

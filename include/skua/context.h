@@ -25,7 +25,8 @@ typedef struct skua_context_options {
   skua_allocator allocator;  /* zero = malloc and free                                                                    */
   skua_device device;        /* zero = the CPU                                                                            */
   const char* max_isa;       /* "avx2": nothing above it is used; NULL = environment SKUA_MAX_ISA, then no cap. An unknown  */
-                             /* name is refused, with the list of names. "scalar" = portable C++ only. Nothing on a GPU   */
+                             /* name is refused, with the list of names; of one that the build lacks, what is below it is */
+                             /* used. "scalar" = portable C++ only. Nothing on a GPU                                      */
   const char* kernel_filter; /* glob (* and ?) that kernel names must match where several could serve, e.g. "*_6x16_*";    */
                              /* NULL = environment SKUA_KERNEL, then no filter. Ignored for kinds where nothing matches    */
   const char* tuning_cache;  /* file of measured choices: read now, written by skua_op_tune(); NULL = none. A file of another */

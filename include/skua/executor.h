@@ -19,7 +19,7 @@ typedef void (*skua_task)(void* arg, size_t index, uint32_t worker);
  * call comes are worth more than ones that sleep: a network calls every few microseconds. */
 typedef struct skua_executor {
   void* ctx;
-  uint32_t concurrency; /* number of workers, 1 or more */
+  uint32_t concurrency; /* number of workers; 0 counts as 1 */
   void (*parallel_for)(void* ctx, size_t count, skua_task task, void* arg);
 } skua_executor;
 

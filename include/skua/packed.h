@@ -3,8 +3,9 @@
  * A blob holds an op's descriptor and its weights in the layout of the kernels, with a header (magic, format version,
  * operator, sizes, checksum). It is position independent; its bytes depend on the kernels' panel format, which skua_op_create_packed() checks: a
  * damaged, truncated or foreign blob, or one packed for another panel width, is refused with SKUA_STATUS_INCOMPATIBLE_BLOB and the reason. The panel
- * format follows the instruction set: keep the original weights, or one blob for each (skua_context_isa()) that the program will meet. Bias and epilogue are in
- * the blob. `size` may exceed the blob's own. */
+ * format follows the instruction set, and of bytes and half types also which dot products or half arithmetic there are beside it, which skua_context_isa() does not
+ * name: keep the original weights for the day a blob is refused, or a blob packed under each max_isa that the program will meet. A blob of a lower set opens
+ * on a higher one and runs with kernels of its own format. Bias and epilogue are in the blob. `size` may exceed the blob's own. */
 #ifndef SKUA_PACKED_H_
 #define SKUA_PACKED_H_
 
