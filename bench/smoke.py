@@ -100,8 +100,10 @@ with tempfile.TemporaryDirectory() as folder:
     with open(page, encoding="utf-8") as f:
         for case in json.load(f)["cases"]:
             assert case["error"] is None and case["regret"] >= 0 and case["best_forced"] and "regret_tuned" in case, case
-    out, _ = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--peers", "none", "--compare", file)
-    assert "geometric mean" in out
+    out, err = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--peers", "none", "--compare", file)
+    assert "geometric mean" in out and "of both and of the code" not in err
+    out, err = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--peers", "none", "--numerics", "fast", "--compare", file)
+    assert "of both and of the code" in err
     with open(file, "w", encoding="utf-8") as f:
         f.write("{")
     assert "not a result file" in run("--compare", file, code=2)[1]
