@@ -336,7 +336,8 @@ TEST(ConvInt8, PlanesGiveTheSame) {
 // Layers as networks have them: first layers, 1x1 with and without stride, 3x3 at depths that fill the tiles.
 TEST(ConvInt8, LayersOfNetworks) {
   struct { uint32_t k, stride, pad, in, out; size_t h; } const layers[] = {{3, 2, 1, 3, 32, 23}, {7, 2, 3, 3, 64, 20}, {1, 1, 0, 64, 96, 9}, {1, 2, 0, 32, 130, 9}, {3, 1, 1, 64, 64, 10},
-                                                                            {3, 2, 1, 36, 70, 11}, {5, 1, 2, 24, 17, 8}, {1, 1, 0, 130, 1000, 1}, {1, 1, 0, 19, 5, 6}, {3, 1, 1, 1, 8, 30}};
+                                                                            {3, 2, 1, 36, 70, 11}, {5, 1, 2, 24, 17, 8}, {1, 1, 0, 130, 1000, 1}, {1, 1, 0, 19, 5, 6}, {3, 1, 1, 1, 8, 30},
+                                                                            {1, 1, 0, 900, 160, 7}, {1, 1, 0, 1200, 95, 7}};  // workers begin inside a panel
   for (const char* isa : isas(SKUA_DTYPE_S8)) {
     SCOPED_TRACE(isa);
     Context context(isa);

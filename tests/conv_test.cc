@@ -498,7 +498,8 @@ TEST(Conv, NetworkShapes) {
     SCOPED_TRACE(isa);
     Context context(isa);
     Rng rng(3);
-    for (const Layer& l : {Layer{33, 3, 24, 3, 2}, Layer{40, 3, 64, 7, 2}, Layer{14, 96, 72, 1, 1}, Layer{13, 200, 40, 3, 1}, Layer{7, 320, 70, 1, 2}, Layer{6, 490, 16, 1, 1}, Layer{5, 460, 70, 3, 2}}) {  // the last two: several passes over the depth
+    for (const Layer& l : {Layer{33, 3, 24, 3, 2}, Layer{40, 3, 64, 7, 2}, Layer{14, 96, 72, 1, 1}, Layer{13, 200, 40, 3, 1}, Layer{7, 320, 70, 1, 2}, Layer{6, 490, 16, 1, 1}, Layer{5, 460, 70, 3, 2},  // these two: several passes over the depth
+                           Layer{7, 576, 160, 1, 1}, Layer{7, 300, 95, 1, 1}}) {  // workers begin inside a panel
       if (small() && l.size > 14) continue;
       Case c;
       c.d.numerics = SKUA_NUMERICS_STRICT;

@@ -156,12 +156,12 @@ TEST(ConvertInt8, Channels) {
     }
 }
 
-void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type, const skua_tensor& x_shape, const skua_tensor& y_shape, int x_zero, int y_zero, int zero, bool relu6 = false) {
+void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type, const skua_tensor& x_shape, const skua_tensor& y_shape, int x_zero, int y_zero, int zero, skua_activation_kind activation = SKUA_ACTIVATION_NONE) {
   SCOPED_TRACE(testing::Message() << "kind " << kind << " " << skua_dtype_name(type) << " " << elements(x_shape) << " with " << elements(y_shape) << ", zero points " << x_zero << " " << y_zero << " " << zero);
   const float xs = 0.031f, ys = kind == SKUA_BINARY_MUL ? 0.5f : 0.0625f, zs = kind == SKUA_BINARY_MUL ? 1.0f : 0.0625f;
   skua_binary_desc d = SKUA_BINARY_DESC_INIT;
   d.kind = kind, d.type = type, d.x_q = of(xs, x_zero), d.y_q = of(ys, y_zero), d.output_q = of(zs, zero);
-  if (relu6) d.activation.kind = SKUA_ACTIVATION_RELU6;
+  d.activation.kind = activation;
   Op op;
   SKUA_EXPECT_OK(skua_binary_create(context, &d, &op));
   ASSERT_NE(op.op, nullptr);
@@ -199,7 +199,8 @@ void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type,
       t = times(p, float(double(xs) / double(zs)));
       t = kind == SKUA_BINARY_ADD ? t + b : t - b;
     }
-    want.push_back(relu6 ? quantised(t, type, zero, 0, int(std::nearbyint(6 / double(zs)))) : quantised(t, type, zero));
+    if (activation == SKUA_ACTIVATION_NONE) want.push_back(quantised(t, type, zero));
+    else want.push_back(quantised(t, type, zero, 0, activation == SKUA_ACTIVATION_RELU6 ? int(std::nearbyint(6 / double(zs))) : 255));
   }
   expect_exactly(z, want);
   if (elements(x_shape) == got.size() && x_shape.rank == z.t.rank) expect_exactly(run_in_place(op, {x, y})[0], want);
@@ -215,7 +216,8 @@ TEST(BinaryInt8, DifferentScalesAndBroadcasts) {
         for (size_t n : {1, 31, 64, 150}) check_binary(context, kind, type, shape({n}, type), shape({n}, type), first, last, middle);
         check_binary(context, kind, type, shape({4, 90}, type), shape({1}, type), middle, first, last);
         check_binary(context, kind, type, shape({1}, type), shape({4, 90}, type), last, middle, first);
-        check_binary(context, kind, type, shape({4, 37}, type), shape({37}, type), last, last, middle, true);
+        check_binary(context, kind, type, shape({4, 37}, type), shape({37}, type), last, last, middle, SKUA_ACTIVATION_RELU6);
+        check_binary(context, kind, type, shape({70}, type), shape({70}, type), middle, middle, first + 1, SKUA_ACTIVATION_RELU);  // cuts off one value
         check_binary(context, kind, type, shape({9, 5}, type), shape({5}, type), middle, middle, middle);
         check_binary(context, kind, type, with_holes(shape({6, 70}, type), {0, 3}), shape({6, 1}, type), middle, first, middle);
       }
