@@ -33,7 +33,8 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
 GemmTypes direct_types(const DirectShape& s) {
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
-  return {s.element, s.result, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32, false, size_t(s.kernel_h) * s.kernel_w};
+  return {s.element, s.result, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32, false, size_t(s.kernel_h) * s.kernel_w,
+          one_tap && s.stride_h == 1 ? 0 : s.out_w / (s.transposed ? s.stride_w : 1), s.in_w};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {
@@ -44,7 +45,9 @@ const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const P
 // What a region costs in one image. cached: its weights were used just before.
 static double region_cycles(const DirectShape& s, const Kernel* tile, const Phase& p, const Region& r, bool cached) {
   const size_t n = s.out_channels / s.groups, depth = r.y.taps * r.x.taps * (s.in_channels / s.groups);
-  double cycles = double(s.groups) * (gemm_cycles(tile, r.rows * r.columns(), n, depth, cached, max(r.y.taps * r.x.taps, 1)) + 100 * double(ceil_div(n, tile->nr)));
+  const GemmTileTable& tiles = table_of(tile);
+  const size_t m = r.rows * (tiles.runs ? rows_with_gaps(r.columns(), r.strip() ? span(p.x, r.columns(), r.x.taps) : s.in_w, tile->mr) : r.columns());
+  double cycles = double(s.groups) * (gemm_cycles(tile, m, n, depth, cached, max(r.y.taps * r.x.taps, 1)) + 100 * double(ceil_div(n, tile->nr)));
   // A strip is read from L2 or L3 and written to L2: about 8 bytes a cycle.
   if (r.strip()) cycles += double(span(p.y, r.rows, r.y.taps)) * double(span(p.x, r.columns(), r.x.taps)) * double(s.in_channels) * element_bytes(table_of(tile).a) / 8;
   return cycles;

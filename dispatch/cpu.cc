@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #endif
 #if defined(__linux__)
+#include <sys/syscall.h>
 #include <unistd.h>
 #endif
 #ifdef SKUA_HAVE_CPUINFO
@@ -37,6 +38,16 @@ uint64_t xcr0() {
   uint32_t a, d;
   __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
   return uint64_t(d) << 32 | a;
+}
+
+// Linux gives a process the tile registers where it asks for them, once and for all of its threads.
+bool tiles_allowed() {
+#if defined(__linux__)
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
+  return (xcr0() >> 17 & 3) == 3 && !syscall(SYS_arch_prctl, kRequestPermission, kTileData);
+#else
+  return false;
+#endif
 }
 
 IsaMask detect_own(Cpu& out, CpuId& id) {
@@ -67,6 +78,7 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
       if (c7 >> 11 & 1) mask |= isa_bit(Isa::avx512vnni);
       if (a71 >> 5 & 1) mask |= isa_bit(Isa::avx512bf16);
       if (d7 >> 23 & 1) mask |= isa_bit(Isa::avx512fp16);
+      if ((d7 >> 24 & 3) == 3 && (c7 >> 11 & 1) && tiles_allowed()) mask |= isa_bit(Isa::amx_int8);
     }
   }
   unsigned brand[12] = {};
@@ -159,7 +171,7 @@ IsaMask vetoes_of(const CpuId& id) {
   IsaMask mask = 0;
 #if defined(__x86_64__)
   // A thread may move to a core without AVX-512.
-  if (id.intel && id.hybrid) mask = isa_bit(Isa::avx512) | isa_bit(Isa::avx512vnni) | isa_bit(Isa::avx512bf16) | isa_bit(Isa::avx512fp16);
+  if (id.intel && id.hybrid) mask = isa_bit(Isa::avx512) | isa_bit(Isa::avx512vnni) | isa_bit(Isa::avx512bf16) | isa_bit(Isa::avx512fp16) | isa_bit(Isa::amx_int8);
 #elif defined(__aarch64__) || defined(__arm__)
   for (const auto& set : kArmSets)
     if (set.needs & id.vetoes) mask |= isa_bit(set.isa);
@@ -232,7 +244,7 @@ Machine machine_for(Isa isa) {
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;
   switch (isa) {
-    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512bf16: case Isa::avx512fp16: m.fma_ports = d.avx512_ports; break;
+    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512bf16: case Isa::avx512fp16: case Isa::amx_int8: m.fma_ports = d.avx512_ports; break;
     case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;  // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
     case Isa::scalar: m.fma_ports = 1; break;
     case Isa::neon: case Isa::neon_dot: case Isa::neon_i8mm: case Isa::neon_fp16: case Isa::neon_bf16: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;

@@ -25,6 +25,17 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
 }
 
+// Tiles of AMX: registers of 16 rows and 16 columns, two by two of them at a time, a product of 64 deep in 16 cycles. Loads hide behind products; beginning, storing and requantising do not.
+double register_cycles(const Machine& machine, const Kernel* tile, size_t m, size_t n, size_t depth, double cold) {
+  const GemmTileTable& tiles = table_of(tile);
+  const double steps = double(ceil_div(depth, tiles.kr)), wide = double(ceil_div(n, tile->vector)), panels = double(ceil_div(n, tile->nr)), groups = double(ceil_div(m, tile->mr));
+  const double first = wide * steps * 16 * (groups < 2 ? 1 : 2), stream = wide * steps * double(tile->vector) * tiles.kr / cold;  // the panels come while the first rows are multiplied
+  const double rows = tiles.pack_a ? double(m) * steps * 3 : double(m % tile->mr) * steps * panels * 2;                       // copied
+  // Of rows apart, from beyond L1, lines come a tenth later than one behind the other: 128x768x768.
+  const double product = !tiles.pack_a && double(m) * double(depth) > double(machine.l1) ? 18 : 16;
+  return groups * wide * (product * steps + 45) + (stream > first ? stream - first : 0) + rows + 60 * panels + 200;
+}
+
 }  // namespace
 
 double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached, size_t taps) {
@@ -36,6 +47,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   double cold = cached ? machine.l2_bytes : bytes > double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
   // From memory a single group of rows reads panels of 64 columns at 0.87 of the speed of panels of 48 (1x11008x4096 on AVX-512; why was not found).
   if (m <= tile->mr && bytes > double(kSoon) && tiles.b == Element::f32 && tile->nr > 48) cold *= 0.87;
+  if (tiles.enter) return register_cycles(machine, tile, m, n, depth, cold);
   const double warm = double(tile->nr) * double(depth) * element > double(machine.l1) ? machine.l2_bytes : 64;
   auto columns = [&](size_t vectors) {
     const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = m / tall, left = m % tall, groups = ceil_div(left, tile->mr);
@@ -107,7 +119,8 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     auto& s = *static_cast<Search*>(arg);
     if (!serves(k, s.format, s.types, s.text)) return;
     if (s.choice && s.choice->skip()) return;
-    double cycles = gemm_cycles(k, s.m, s.n, s.depth, false, s.types.taps);
+    const size_t m = table_of(k).runs && s.types.line ? s.m / s.types.line * rows_with_gaps(s.types.line, s.types.line_rows, k->mr) : s.m;
+    double cycles = gemm_cycles(k, m, s.n, s.depth, false, s.types.taps);
     if (table_of(k).near) cycles *= s.types.segment && s.types.segment <= 4 ? 0.95 : 1.1;  // measured: nothing fetched ahead is a gain where rows are near only
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
     if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }

@@ -43,7 +43,11 @@ struct GemmTypes {
   bool exact_b = false;                        // constant weights of f32 stay f32
   bool b_zero = false;                         // bytes: B has a zero point (of u8; s8 is symmetric)
   size_t taps = 1;                             // see gemm_cycles()
+  size_t line = 0, line_rows = 0;              // rows without a gap, and with the gap behind them in A; 0 = there is none
 };
+
+// What a line of rows costs a tile that takes runs: it multiplies the rows of the gap too, or begins again with each line.
+inline size_t rows_with_gaps(size_t line, size_t with_gap, size_t mr) { return min(line < mr ? 2 * mr : round_up(line, mr), max(line, with_gap)); }  // fewer than mr are copied
 
 // The cheapest tile that the context may use; with `format`, among those of that format. NULL if there is none. A kernel filter that leaves none is ignored.
 // With text, every candidate and its predicted cycles is added to it.
@@ -196,6 +200,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0 <= mr);
   Pass pass = {};
   pass.kc = g.c_type == Element::f32 && !s.strip && !tiles.bytes ? g.kc : max(depth, 1);  // sums stay in f32, or s32
+  if (tiles.enter) tiles.enter();
   do {
     pass.begin(g);
     for (size_t turn = m0; turn < m1; turn += per_turn) {
@@ -248,16 +253,17 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
             if (!rows) {
               t.in_line = even_rows;
               run = min(lines || (s.prepares && s.strip) ? end - m : min(even_rows, end - m), most);
-              t.groups = even ? run / tall : 0;
+              t.groups = !even ? 0 : tiles.runs ? 1 : run / tall;
               if (t.groups && apart) t.groups = min(t.groups, max(4096 / (tall * columns), 1));  // the activation reads C from L1
             }
           } while (!t.groups && ++rows < (end - m < 2 * mr && !tiles.pack_a ? (end - m > mr ? (end - m + 1) / 2 : end - m) : min(mr, end - m)));
           t.residual = late ? nullptr : rest;
           t.row_quant = g.row_quant ? g.row_quant + m : nullptr;
           if (keeps_terms) t.row_terms = row_terms + (m - turn), t.terms_known = p > p0;
+          t.rows = t.groups ? run : rows;
           if (t.groups) even(t);
           else fn[rows - 1](t);
-          if (t.groups) rows = t.groups * tall;
+          if (t.groups) rows = tiles.runs ? run : t.groups * tall;
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
           if (const size_t left = run - rows; laps && t.groups && 3 * left >= 2 * tall && (left > mr || left * vectors < (tiles.bytes ? 10 : 8))) {
             const size_t back = run - tall;
@@ -282,6 +288,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
       }
     }
   } while (pass.next(g));
+  if (tiles.leave) tiles.leave();
 }
 
 // The only row of C times panels [p0, p1), without the loop nest. B is packed, in one segment, and no larger than what is read without fetching ahead: has_row().

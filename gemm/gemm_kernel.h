@@ -42,6 +42,7 @@ struct GemmTile {
   float low, high;               // clamp; NaN passes
   ptrdiff_t ahead;               // with each row of B, a line this many bytes further on is fetched into L2 (whole tiles; 0 costs nothing)
   size_t block;                  // tiles that sum in half precision: terms after which sums go to f32
+  size_t rows;                   // of a tile by row pointers; of even rows where the table takes runs
   // Even rows: `groups` tiles one below the other; only the first row's pointers above, and the elements from a row to the next.
   size_t groups;
   const void* next;              // rows of 16 bits, one behind the other, that are prepared after these: fetched meanwhile; NULL = none
@@ -97,6 +98,7 @@ struct GemmTileTable {
   Element a = Element::f32, b = Element::f32, c = Element::f32;
   uint8_t kr = 1;              // steps of the depth that lie together in packed B: [depth / kr][width][kr], zeros behind an odd depth
   bool lines = false;          // even[] takes lines
+  bool runs = false;           // even[] takes any number of even rows, GemmTile::rows, and lines
   bool near = false;           // even[] fetches nothing ahead: for segments of a few channels
   bool any_c = false;          // writes what c_type says, f32 or A's type
   bool half_sums = false;      // sums in A's type, `block` terms at a time; not for SKUA_NUMERICS_STRICT
@@ -110,6 +112,7 @@ struct GemmTileTable {
   bool adds_products = false;  // two at a time in 16 bits where the tile is told above_least
   // Where `a` is u8 and memory holds s8: rows with the upper bit flipped, in the workspace; NULL = none.
   void (*flip_rows)(size_t rows, size_t n, const void* from, ptrdiff_t from_step, void* to, ptrdiff_t to_step) = nullptr;
+  void (*enter)() = nullptr, (*leave)() = nullptr;  // around the tiles of a block, on its thread: the state of the core that they need; NULL = none
   int16_t a_shift = 0;         // what it adds to elements of A (as they are in memory: a dot product of u8 by s8 may flip the upper bit)
 };
 inline size_t bytes_of_a(const GemmTileTable& t) { return t.a_bytes ? t.a_bytes : element_bytes(t.a); }

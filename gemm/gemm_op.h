@@ -43,7 +43,7 @@ struct GemmOp : skua_op {
 
 inline GemmTypes types_of(const GemmConfig& c) {
   const bool strict = c.numerics == SKUA_NUMERICS_STRICT;
-  return {c.a_type, c.c_type, strict, 0, strict && c.constant_b && c.b_type == Element::f32, is_int8(c.a_type) && (c.q.b_zero != 0 || c.q.each_zero)};
+  return {c.a_type, c.c_type, strict, 0, strict && c.constant_b && c.b_type == Element::f32, is_int8(c.a_type) && (c.q.b_zero != 0 || c.q.each_zero || c.b_type == Element::u8)};
 }
 
 // Vectors of columns that a product of bytes has: offsets, scales, in fixed point shifts, zero points.

@@ -101,6 +101,34 @@ SKUA_INL __m128i fold(I32 x) { return x.v; }
 SKUA_INL void store_totals(const I32 (&x)[4], int32_t* to) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), fold(add_64(add_32(x[0], x[1]), add_32(x[2], x[3])))); }
 #endif
 
+// terms[r] = b_zero times the sum of a row (prepared rows: of pairs of 16 bits), four rows at a time. Not inlined: all tiles of a unit share it.
+template <class T> __attribute__((noinline)) void sum_rows(const GemmTile& t, size_t rows, const char* const* a, int32_t* terms) {
+  const I32 ones = I32::set1(kPrepared ? 0x00010001 : 0x01010101);
+  const size_t n = kPrepared ? (t.k + kr - 1) / kr * 4 : t.k;
+  for (size_t first = 0; first < rows; first += 4) {
+    I32 acc[4];
+    uint32_t sums[4] = {};
+    SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = I32::set1(0);
+    for (size_t s = 0; s < t.segment_count; ++s) {
+      const ptrdiff_t segment = kPrepared ? ptrdiff_t(s * n) : t.segments[s].a;
+      const char* p[4];
+      SKUA_UNROLL for (size_t r = 0; r < 4; ++r) p[r] = a[first + r < rows ? first + r : first] + segment;
+      size_t i = 0;
+      for (; i + 4 * L <= n; i += 4 * L) SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = dot<T>(acc[r], load_words(p[r] + i), ones);
+#if defined(SKUA_ISA_avx512vnni)
+      if (i < n) SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = dot<T>(acc[r], {_mm512_maskz_loadu_epi8(~uint64_t(0) >> (64 - (n - i)), p[r] + i)}, ones);
+#else
+      const size_t words = (n - i) / 4;
+      if (words) SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = dot<T>(acc[r], I32::load_n(reinterpret_cast<const int32_t*>(p[r] + i), words), ones);
+      for (i += 4 * words; i < n; ++i) SKUA_UNROLL for (size_t r = 0; r < 4; ++r) sums[r] += uint32_t(T(p[r][i]));
+#endif
+    }
+    int32_t totals[4];
+    store_totals(acc, totals);
+    for (size_t r = 0; r < 4 && first + r < rows; ++r) terms[first + r] = int32_t(uint32_t(t.b_zero) * (uint32_t(totals[r]) + sums[r]));
+  }
+}
+
 }  // namespace
 }  // namespace SKUA_ISA
 }  // namespace skua
