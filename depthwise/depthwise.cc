@@ -129,7 +129,13 @@ void tile_band(const Run& r, Block& k, size_t band) {
     t.out = out;
     t.columns = uint32_t(columns);
     const bool masks = !rows_whole || before || after;
-    if (rows_all && columns == r.kernel->nr) table.whole[masks](t);
+    if (rows_all && columns == r.kernel->nr) {
+      DepthwiseTileFn whole = table.whole[masks];
+      if (masks && rows_whole)
+        for (const auto& e : table.edge)
+          if (e.column_mask == t.column_mask && e.tile) whole = e.tile;
+      whole(t);
+    }
     else if (rows_all && columns == table.narrow_columns) table.narrow[masks](t);
     else table.part[rows - 1](t);
     if (finish)

@@ -43,6 +43,10 @@ struct DepthwiseTileTable {
   DepthwiseTileFn narrow[2];   // mr rows, narrow_columns
   DepthwiseTileFn part[2];     // 1 or 2 (if mr is) rows, 1 to nr columns, masks
   bool one_group = false;      // grouped tiles: only for groups that fill a vector
+  struct Edge {
+    uint32_t column_mask;
+    DepthwiseTileFn tile;
+  } edge[3] = {};              // mr rows, nr columns, all rows inside, exactly these columns; column_mask 0: none
 };
 using DepthwiseTileTableFn = const DepthwiseTileTable& (*)();
 

@@ -28,8 +28,10 @@ template <int steps> struct Turn {
   int n;
 };
 
-template <int K, int S, int RH, int RW> struct Plan {
-  static constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
+// LEFT, RIGHT: columns of the tile's input that lie outside the image there: what would read them is left out.
+template <int KERNEL, int STRIDE, int ROWS, int COLUMNS, int LEFT, int RIGHT> struct Plan {
+  static constexpr int K = KERNEL, S = STRIDE, RH = ROWS, RW = COLUMNS;
+  static constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K, kLeft = LEFT, kEnd = IW - RIGHT;
   static constexpr bool kApart = K == 5 && S == 2 && RH == 2;  // the two rows of outputs have weights of their own, which are loaded twice
   static constexpr int kTapRows = !kWhole ? 1 : K == 3 ? 3 : 2;  // rows of weights that are there at once
   static constexpr int kTaps = RH * RW, kVectors = kWhole ? 32 : 16;
@@ -43,8 +45,8 @@ template <int K, int S, int RH, int RW> struct Plan {
 };
 
 // from_start: the loads before the first turn, and nothing else.
-template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexpr auto make_turn() {
-  using P = Plan<K, S, RH, RW>;
+template <class P, bool in_pairs, bool from_start> constexpr auto make_turn() {
+  constexpr int K = P::K, S = P::S, RH = P::RH, RW = P::RW;
   Turn<P::kMost> turn = {};
   const auto put = [&](Do what, int a, int b = 0, int c = 0) { turn.at[turn.n++] = {what, uint8_t(a), uint8_t(b), uint8_t(c)}; };
 
@@ -64,14 +66,16 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
     load[loads++] = {P::kTaps + K + k, kWeights, 1 + ky * K + k, 0};
   };
   load[loads++] = {P::kBias, kWeights, 0, 0};
-  for (int r = 0; r < P::IH; ++r) {
-    for (int j = 0; j < P::IW; ++j) {
-      if (P::kApart) below(r - S, j);
-      if (P::kTapRows < K) taps(r, j, j < K ? j + 1 : j);
-      else if (r == 0 && j == 0) taps(0, 0, K);
-      else if (j == P::IW / 2) taps(r + 1, 0, K);
+  for (int r = 0, n = !kWhole; r < P::IH; ++r) {
+    for (int j = P::kLeft; j < P::kEnd; ++j) {
+      const int first = j == P::kLeft ? 0 : j, end = j < K ? j + 1 : j;
+      if (P::kApart)
+        for (int k = first; k < end; ++k) below(r - S, k);
+      if (P::kTapRows < K) taps(r, first, end);
+      else if (r == 0 && j == P::kLeft) taps(0, 0, K);
+      else if (j == P::kLeft + P::IW / 2) taps(r + 1, 0, K);  // not yet among the kFirst
       input_of[r * P::IW + j] = loads;
-      load[loads++] = {P::kInputs + (!kWhole + r * P::IW + j) % P::kRing, r, j, 0};
+      load[loads++] = {P::kInputs + n++ % P::kRing, r, j - P::kLeft, 0};
     }
   }
 
@@ -97,7 +101,7 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
   for (int r = 0; r < P::IH; ++r) {
     while (r % S == 0 && r / S < RH && moved < (r / S + 1) * RW) move();
     const int done = r < K || r <= K - 2 + (RH - 1) * S ? 0 : (r - K) / S + 1;
-    for (int j = 0; j < P::IW; ++j) {
+    for (int j = P::kLeft; j < P::kEnd; ++j) {
       for (int y = 0; y < RH; ++y)
         for (int kx = 0; kx < K; ++kx) {
           const int ky = r - y * S, x = (j - kx) / S;
@@ -182,7 +186,8 @@ template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexp
   };
   if (!from_start)
     for (int i = 0; i < works; ++i) {
-      while (work[i].needs >= inserted) help();
+      while (work[i].needs >= inserted)
+        if (!help() && inserted < n) insert();  // the next load may wait for what this one feeds
       turn.at[turn.n++] = work[i].step;
       now = i;
       help();
@@ -393,24 +398,24 @@ template <class P, bool in_pairs, int what, int a, int b, int c> SKUA_INL void d
 #endif
 }
 
-template <int K, int S, int RH, int RW, bool in_pairs, bool from_start> constexpr auto turn_of = make_turn<K, S, RH, RW, in_pairs, from_start>();
-template <int K, int S, int RH, int RW, bool in_pairs, bool from_start, int from, int n> SKUA_INL void do_steps(const Operands<Plan<K, S, RH, RW>>& o, Registers<Plan<K, S, RH, RW>>& r) {
+template <class P, bool in_pairs, bool from_start> constexpr auto turn_of = make_turn<P, in_pairs, from_start>();
+template <class P, bool in_pairs, bool from_start, int from, int n> SKUA_INL void do_steps(const Operands<P>& o, Registers<P>& r) {
   if constexpr (n == 1) {
-    constexpr Step s = turn_of<K, S, RH, RW, in_pairs, from_start>.at[from];
-    do_step<Plan<K, S, RH, RW>, in_pairs, int(s.what), s.a, s.b, s.c>(o, r);
+    constexpr Step s = turn_of<P, in_pairs, from_start>.at[from];
+    do_step<P, in_pairs, int(s.what), s.a, s.b, s.c>(o, r);
   } else {
-    do_steps<K, S, RH, RW, in_pairs, from_start, from, n / 2>(o, r);
-    do_steps<K, S, RH, RW, in_pairs, from_start, from + n / 2, n - n / 2>(o, r);
+    do_steps<P, in_pairs, from_start, from, n / 2>(o, r);
+    do_steps<P, in_pairs, from_start, from + n / 2, n - n / 2>(o, r);
   }
 }
 
-// A whole tile inside the image.
-template <class T, int K, int S, int RH, int RW, bool in_pairs> void scheduled_tile(const DepthwiseTile& t) {
-  using P = Plan<K, S, RH, RW>;
+// A whole tile, of which all rows are inside the image and all columns but LEFT and RIGHT ones.
+template <class T, int K, int S, int RH, int RW, bool in_pairs, int LEFT, int RIGHT> void scheduled_tile(const DepthwiseTile& t) {
+  using P = Plan<K, S, RH, RW, LEFT, RIGHT>;
   Operands<P> o;
   Registers<P> r;
   const ptrdiff_t size = sizeof(T), pixel = ptrdiff_t(t.in_pixel) * size;
-  SKUA_UNROLL for (int i = 0; i < P::IH; ++i) o.rows[i] = reinterpret_cast<const char*>(static_cast<const T*>(t.rows[i]) + t.column);
+  SKUA_UNROLL for (int i = 0; i < P::IH; ++i) o.rows[i] = reinterpret_cast<const char*>(static_cast<const T*>(t.rows[i]) + t.column) + LEFT * pixel;
   SKUA_UNROLL for (int j = 0; j < int(sizeof(o.offset) / sizeof(o.offset[0])); ++j) o.offset[j] = j * pixel;
   o.out_pixel = ptrdiff_t(t.out_pixel) * size;
   o.out_row = ptrdiff_t(t.out_row) * size - (RW - 1) * o.out_pixel;  // from the end of a row of outputs to the next
@@ -421,15 +426,23 @@ template <class T, int K, int S, int RH, int RW, bool in_pairs> void scheduled_t
   r.w = static_cast<const char*>(t.w);
   r.c = 0;
   o.last = (ptrdiff_t(t.channels) - L) * size;
-  do_steps<K, S, RH, RW, in_pairs, true, 0, turn_of<K, S, RH, RW, in_pairs, true>.n>(o, r);
+  do_steps<P, in_pairs, true, 0, turn_of<P, in_pairs, true>.n>(o, r);
   for (r.more = true; r.more;) {
     r.to = out + r.c;
-    do_steps<K, S, RH, RW, in_pairs, false, 0, turn_of<K, S, RH, RW, in_pairs, false>.n>(o, r);
+    do_steps<P, in_pairs, false, 0, turn_of<P, in_pairs, false>.n>(o, r);
   }
 }
 template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseTileTable make_scheduled_table() {
+  constexpr bool in_pairs = core == Core::a53 || (kWhole && S == 2);
+  constexpr uint32_t all = (uint32_t(1) << Plan<K, S, RH, RW, 0, 0>::IW) - 1;
   DepthwiseTileTable t = make_table<T, K, S, RH, RW>();
-  t.whole[0] = scheduled_tile<T, K, S, RH, RW, core == Core::a53 || (kWhole && S == 2)>;
+  t.whole[0] = scheduled_tile<T, K, S, RH, RW, in_pairs, 0, 0>;
+  if constexpr (K == 3 || S == 1) {  // as much padding as keeps the size, and at stride 2 one column
+    constexpr int pad = K / 2;
+    t.edge[0] = {all >> pad << pad, scheduled_tile<T, K, S, RH, RW, in_pairs, pad, 0>};
+    t.edge[1] = {all >> pad, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, pad>};
+    if constexpr (S == 1) t.edge[2] = {all >> 2 * pad << pad, scheduled_tile<T, K, S, RH, RW, in_pairs, pad, pad>};
+  }
   return t;
 }
 template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseTileTable scheduled_table_of = make_scheduled_table<T, K, S, RH, RW, core>();

@@ -335,6 +335,34 @@ TEST_F(Depthwise, NaNAndInfinity) {
     }
 }
 
+// Whole tiles of seven columns that lie at the left border, the right one, and both: what a tap outside the image would be multiplied with is infinite, NaN or zero.
+TEST_F(Depthwise, WholeTilesAtBorders) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (skua_dtype type : float_types()) for (const char* isa : isas(type))
+    for (uint32_t kernel : {3u, 5u}) for (uint32_t stride : {1u, 2u})
+      for (size_t tiles : {1, 2}) for (uint32_t side : {0u, 1u}) {
+        Layer l;
+        const uint32_t pad = kernel / 2;
+        l.type = type;
+        l.h = 6 * stride; l.w = 7 * tiles * stride; l.channels = small() ? 20 : 36;
+        l.kernel_h = l.kernel_w = kernel; l.stride_h = l.stride_w = stride;
+        l.padding = {SKUA_PADDING_EXPLICIT, pad, pad, pad, pad};
+        if (stride == 2) (side ? l.padding.left : l.padding.right) = pad - 1;
+        else if (side) l.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
+        const Data in = make(with_holes(shape({1, l.h, l.w, l.channels}, type), {0, 0, 1, 3}), rng);
+        std::vector<float> weights(kernel * kernel * l.channels), bias(l.channels);
+        for (float& w : weights) w = rng.uniform(-1, 1);
+        for (uint32_t ky = 0; ky < kernel; ++ky) {
+          float *left = &weights[ky * kernel * l.channels], *right = left + (kernel - 1) * l.channels;
+          left[1] = inf; right[2] = inf; left[l.channels - 1] = nan; right[l.channels - 2] = nan;
+        }
+        for (float& b : bias) b = rng.uniform(-1, 1);
+        l.in_room = {0, 0, 1, 3};
+        check(l, isa, in, weights, bias);
+        if (HasFailure()) return;
+      }
+}
+
 // Larger than a second-level cache of 2 MB: other tile widths.
 TEST_F(Depthwise, LargeLayers) {
   if (small()) GTEST_SKIP() << "large";
