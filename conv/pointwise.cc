@@ -54,8 +54,9 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
   const auto even = [&](size_t row, size_t pixel, size_t stride_h, size_t stride_w) { return one_row || row * stride_h == s.out_w * pixel * stride_w; };
   plan.flat = s.groups == 1 && (one_row || !one_column) && even(s.in_row, s.in_pixel, s.stride_h, s.stride_w) && even(s.out_row, s.out_pixel, 1, 1) && even(s.res_row, s.res_pixel, 1, 1);
   const size_t scratch = staging(plan.tile, s.element, s.result, function, s.out_h * s.out_w, s.out_channels, 1, s.in_channels).bytes;
-  plan.row = plan.flat && (!scratch || table_of(plan.tile).flip_rows) && one_row && one_column && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
-  if (plan.flat) plan.scratch = plan.row ? 0 : round_up(scratch, 64);
+  const bool bytes = table_of(plan.tile).bytes;
+  plan.row = plan.flat && (!scratch || !bytes || table_of(plan.tile).flip_rows) && one_row && one_column && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
+  if (plan.flat) plan.scratch = !plan.row ? round_up(scratch, 64) : bytes ? 0 : row_scratch(s.element, s.result, plan.tile, function, s.in_channels);
   plan.kc = depth_per_pass(plan.tile, 1, s.in_channels);
   // Of one vector of columns a step waits for its loads: what a tile reads of A and B stays in L1.
   const size_t l1 = machine_for(plan.tile->isa).l1, vector = plan.tile->vector;

@@ -52,26 +52,24 @@ template <int MR, int NV> SKUA_INL void move_on(F16 (&acc)[MR][NV], float* sums,
 }
 
 // The plain end of even rows whose sums never left the registers: a product of no more terms than a block has.
-template <int MR, int NV> SKUA_INL void finish_halves(const GemmTile& t, size_t first, F16 (&acc)[MR][NV]) {
+template <class C, int MR, int NV> SKUA_INL void finish_halves(const GemmTile& t, size_t first, const F16 (&acc)[MR][NV]) {
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
-  const auto end = [&](F32 y, const f16* residual, int j, size_t n) __attribute__((always_inline)) {
-    y = y + F32::load(t.bias + j);
-    if (residual) y = y + F32::load_n(residual + j, n);
-    return clamp_high(clamp_low(y, low), high);
+  C* c = static_cast<C*>(t.c[0]) + ptrdiff_t(first) * t.c_step;
+  const C* residual = t.residual ? static_cast<const C*>(t.residual[0]) + ptrdiff_t(first) * t.residual_step : nullptr;
+  const auto put = [&](int r, int v, int half, auto lanes) __attribute__((always_inline)) {
+    const int j = v * L + half * H;
+    F32 y = half_of(acc[r][v], half) + F32::load(t.bias + j);
+    if (residual) y = y + lanes.load(residual + r * t.residual_step + j);
+    lanes.store(clamp_high(clamp_low(y, low), high), c + r * t.c_step + j);
   };
-  f16* c = static_cast<f16*>(t.c[0]) + ptrdiff_t(first) * t.c_step;
-  const f16* residual = t.residual ? static_cast<const f16*>(t.residual[0]) + ptrdiff_t(first) * t.residual_step : nullptr;
-  SKUA_UNROLL for (int r = 0; r < MR; ++r, c += t.c_step) {
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-      F32 half[2];
-      to_f32(acc[r][v], half[0], half[1]);
-      SKUA_UNROLL for (int i = 0; i < 2; ++i) {
-        const int j = v * L + i * H;
-        if (t.n >= size_t(j + H)) end(half[i], residual, j, H).store(c + j);
-        else if (t.n > size_t(j)) end(half[i], residual, j, t.n - j).store_n(c + j, t.n - j);
-      }
-    }
-    if (residual) residual += t.residual_step;
+  if (t.n == size_t(NV * L)) {  // whole lines of C
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int half = 0; half < 2; ++half) put(r, v, half, AllLanes{});
+    return;
+  }
+  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int half = 0; half < 2; ++half) {
+    const size_t j = size_t(v * L + half * H);
+    if (t.n >= j + H) SKUA_UNROLL for (int r = 0; r < MR; ++r) put(r, v, half, AllLanes{});
+    else if (t.n > j) SKUA_UNROLL for (int r = 0; r < MR; ++r) put(r, v, half, FirstLanes{t.n - j});
   }
 }
 
@@ -106,8 +104,10 @@ template <int MR, int NV, int lines, template <int> class Rows, bool direct = fa
       room = t.block;
     }
   }
-  if constexpr (direct) finish_halves(t, first, acc);
-  else if (room < t.block || !moved) move_on(acc, sums, moved);
+  if constexpr (direct) {
+    if (t.c_type == Element::f16) finish_halves<f16>(t, first, acc);
+    else finish_halves<float>(t, first, acc);
+  } else if (room < t.block || !moved) move_on(acc, sums, moved);
 }
 
 template <int MR, int NV, int lines = 0> void tile(const GemmTile& t) {
@@ -117,7 +117,7 @@ template <int MR, int NV, int lines = 0> void tile(const GemmTile& t) {
   finish_sums(t, sums, NV * L, MR, t.c, t.residual);
 }
 template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
-  if (t.segment_count * t.k <= t.block && t.bias && t.c_type == Element::f16 && plain_end(t)) {
+  if (t.segment_count * t.k <= t.block && t.bias && plain_end(t)) {
     for (size_t i = 0; i < t.groups; ++i) multiply<MR, NV, lines, Even, true>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, nullptr);
     return;
   }
@@ -139,11 +139,48 @@ template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   }
 }
 
+// The only row, V vectors of its panels side by side: as many chains.
+template <int V> void row_part(const GemmTile& t, const f16* panel, size_t first) {
+  const f16 *a = static_cast<const f16*>(t.a[0]), *b[(V + 1) / 2];
+  SKUA_UNROLL for (int p = 0; p < (V + 1) / 2; ++p) b[p] = panel + size_t(p) * 2 * L * t.k;
+  float sums[V * L];
+  asm("" : "=m"(sums));
+  size_t k = 0;
+  do {
+    const bool more = k;
+    const size_t left = t.k - k < t.block ? t.k - k : t.block, end = k + left;
+    F16 acc[1][V];
+    SKUA_UNROLL for (int v = 0; v < V; ++v) acc[0][v] = F16::zero();
+    for (; k < end; ++k) {
+      const F16 x = F16::broadcast(a + k);
+      SKUA_UNROLL for (int v = 0; v < V; ++v) acc[0][v] = fma(x, F16::load(b[v / 2] + v % 2 * L), acc[0][v]);
+      SKUA_UNROLL for (int p = 0; p < (V + 1) / 2; ++p) b[p] += 2 * p + 1 < V ? 2 * L : L;
+    }
+    move_on(acc, sums, more);
+  } while (k < t.k);
+  GemmTile one = t;
+  one.n = t.n - first < size_t(V * L) ? t.n - first : size_t(V * L);
+  one.bias = t.bias ? t.bias + first : nullptr;
+  const ptrdiff_t bytes = ptrdiff_t(first * element_bytes(t.c_type));
+  void* c = static_cast<char*>(t.c[0]) + bytes;
+  const void* residual = t.residual ? static_cast<const char*>(t.residual[0]) + bytes : nullptr;
+  finish_sums(one, sums, V * L, 1, &c, t.residual ? &residual : nullptr);
+}
+template <int V> void row_parts(const GemmTile& t, const f16* panel, size_t first, size_t vectors) {
+  if (vectors == size_t(V)) row_part<V>(t, panel, first);
+  else if constexpr (V > 1) row_parts<V - 1>(t, panel, first, vectors);
+}
+void panels(const GemmTile& t) {
+  constexpr size_t most = 8 * L;
+  for (size_t first = 0; first < t.n; first += most)
+    row_parts<8>(t, static_cast<const f16*>(t.b) + first * t.k, first, t.n - first < most ? (t.n - first + L - 1) / L : 8);
+}
+
 constexpr int even_rows(int v) { return v == 1 ? 14 : 24 / v; }  // the accumulators leave registers for B
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
   static_assert(r * v <= 28 && even_rows(v) * v <= 28 && even_rows(v) <= 16, "32 registers");
-  table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV>;
-  if constexpr (v == NV) table.row[r - 1] = tile<r, v, NV>;
+  table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV ? NV : 0>;
+  if constexpr (v == NV) table.row[r - 1] = table.at[(v - 1) * MR + r - 1];  // rows left over fetch a line more than they need: half the code
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
   else {
     table.even[v - 1] = even_tiles<even_rows(v), v, v == NV>;
@@ -154,6 +191,8 @@ template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTabl
 template <int MR, int NV> constexpr GemmTileTable make_table() {
   GemmTileTable table = {};
   fill<MR, NV>(table);
+  static_assert(NV == 2, "panels of two vectors");
+  table.panels = panels;
   table.a = table.b = Element::f16;
   table.any_c = table.half_sums = true;
   return table;

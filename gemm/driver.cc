@@ -118,7 +118,7 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
   t.low = s.strip ? -INFINITY : g.activation.low; t.high = s.strip ? INFINITY : g.activation.high;
   t.a_step = s.prepares ? ptrdiff_t(s.row_bytes / bytes_of_a(tiles)) : g.a_step;
-  t.c_step = s.strip ? ptrdiff_t(width) : g.c_step;
+  t.c_step = s.strip ? ptrdiff_t(min(width, round_up(columns, 16))) : g.c_step;  // whole vectors of f32
   t.residual_step = g.residual_step;
   t.next = nullptr;
   t.line = s.prepares && s.strip ? 0 : g.line;
@@ -174,22 +174,24 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
   float* sums = static_cast<float*>(strip_of(g, s, Element::f32)) + index * step;
   if (type != Element::f32) kernel.widen(rows * step, at(strip_of(g, s, type), type, ptrdiff_t(index * step)), sums);
   const bool any = g.residual != SKUA_RESIDUAL_NONE;
+  // Rows without a gap are one.
+  const size_t together = step == t.n && g.c_step == ptrdiff_t(step) && (!any || g.residual_step == ptrdiff_t(step)) ? rows : 1, wide = together * step, n = together > 1 ? wide : t.n;
   constexpr size_t kAtOnce = 64;
-  for (size_t r0 = 0; r0 < rows; r0 += kAtOnce, sums += kAtOnce * step) {
-    const size_t count = min(kAtOnce, rows - r0);
+  for (size_t r0 = 0; r0 < rows; r0 += kAtOnce * together, sums += kAtOnce * wide) {
+    const size_t count = min(kAtOnce, (rows - r0) / together);
     void* c[kAtOnce];
     const void* residual[kAtOnce];
     for (size_t r = 0; r < count; ++r) {
       c[r] = at(row.c, g.c_type, ptrdiff_t(first) + ptrdiff_t(r0 + r) * g.c_step);
       if (any) residual[r] = at(row.residual, g.c_type, ptrdiff_t(first) + ptrdiff_t(r0 + r) * g.residual_step);
     }
-    GemmFinish f = {count, t.n, sums, step, c, any ? residual : nullptr, t.residual_after, g.beta, g.activation.low, g.activation.high};
+    GemmFinish f = {count, n, sums, wide, c, any ? residual : nullptr, t.residual_after, g.beta, g.activation.low, g.activation.high};
     if (g.activation.kernel) {
       if (t.residual_after) f.residual = nullptr;
       if (f.residual || f.beta != 0) kernel.finish_in_sums(f);
-      if (step == t.n) apply_row(g.activation, count * step, sums);
+      if (wide == n) apply_row(g.activation, count * wide, sums);
       else
-        for (size_t r = 0; r < count; ++r) apply_row(g.activation, t.n, sums + r * step);
+        for (size_t r = 0; r < count; ++r) apply_row(g.activation, n, sums + r * wide);
       f.residual = any && t.residual_after ? residual : nullptr;
       f.beta = 0;
     }
@@ -225,21 +227,54 @@ void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
   }
 }
 
+// Of half types: tiles of f32 write f32, and so do others where a function follows.
+static bool row_strip(const GemmTileTable& tiles, Element a, Element c, bool function) {
+  return a != Element::f32 && !is_int8(a) && c != Element::f32 && (tiles.b != a || function);
+}
+
+size_t row_scratch(Element a, Element c, const Kernel* tile, bool function, size_t k) {
+  const GemmTileTable& tiles = table_of(tile);
+  return (tiles.a == a ? 0 : round_up(k * sizeof(float), 64)) + (row_strip(tiles, a, c, function) ? kStripFloats * sizeof(float) : 0);
+}
+
 void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
   note_use(g.tile);
-  const ptrdiff_t first = ptrdiff_t(p0 * g.format.nr);
-  const void *a = row.a, *from = row.residual ? at(row.residual, g.c_type, first) : nullptr;
-  void* c = at(row.c, g.c_type, first);
-  GemmTile t;
-  row_tile(g, p0, p1, t);
-  t.a = &a; t.c = &c;
-  const void* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &from;
-  t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
-  table_of(g.tile).panels(t);
-  if (!g.activation.kernel) return;
-  note_use(g.activation.kernel);
-  t.residual = residual;
-  finish_rows(g, t, 1, false);
+  const GemmTileTable& tiles = table_of(g.tile);
+  const bool strip = row_strip(tiles, g.a_type, g.c_type, g.activation.kernel);
+  const Staging s = {false, strip, 0, 0, strip ? row_scratch(g.a_type, g.c_type, g.tile, true, g.k) : 0};
+  const void *a = row.a, *from = nullptr;
+  if (tiles.a != g.a_type && !tiles.bytes) {
+    note_use(g.rows);
+    code_of<GemmRowTableFn>(g.rows)().widen(g.k, row.a, static_cast<float*>(g.scratch));
+    a = g.scratch;
+  }
+  const size_t most = strip ? max(kStripFloats / g.format.nr, 1) : p1 - p0;
+  if (g.activation.kernel) note_use(g.activation.kernel);
+  for (size_t p = p0; p < p1; p += most) {
+    const ptrdiff_t first = ptrdiff_t(p * g.format.nr);
+    void* c = at(row.c, g.c_type, first);
+    if (row.residual) from = at(row.residual, g.c_type, first);
+    GemmTile t;
+    row_tile(g, p, min(p + most, p1), t);
+    t.a = &a; t.c = &c;
+    const void* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &from;
+    if (strip) {
+      c = strip_of(g, s, Element::f32);
+      t.c_type = Element::f32;
+      t.c_step = ptrdiff_t(t.n);
+      t.low = -INFINITY; t.high = INFINITY;
+      t.beta = 0;
+      t.residual = nullptr;
+      tiles.panels(t);
+      finish_strip(g, s, t, row, 0, 1, size_t(first));
+      continue;
+    }
+    t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
+    tiles.panels(t);
+    if (!g.activation.kernel) continue;
+    t.residual = residual;
+    finish_rows(g, t, 1, false);
+  }
 }
 
 bool b_is_small(const Kernel* tile, size_t n, size_t depth) {

@@ -241,7 +241,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         const auto point = [&](size_t i, size_t m, size_t index) __attribute__((always_inline)) {  // at row m, the index-th of the strip
           const RowPointers q = row(m);
           a[i] = s.prepares ? static_cast<const char*>(g.scratch) + (m - turn) * s.row_bytes : at(q.a, g.a_type, ptrdiff_t(pass.off));
-          c[i] = s.strip ? at(strip, tiles.c, ptrdiff_t(index * width)) : at(q.c, g.c_type, ptrdiff_t(first));
+          c[i] = s.strip ? at(strip, tiles.c, ptrdiff_t(index) * t.c_step) : at(q.c, g.c_type, ptrdiff_t(first));
           residual[i] = q.residual ? at(q.residual, g.c_type, ptrdiff_t(first)) : nullptr;
           return q.even;
         };
@@ -294,6 +294,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
 // The only row of C times panels [p0, p1), without the loop nest. B is packed, in one segment, and no larger than what is read without fetching ahead: has_row().
 bool has_row(const Kernel* tile, size_t n, size_t depth);
 void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1);
+size_t row_scratch(Element a, Element c, const Kernel* tile, bool function, size_t k);  // bytes that it takes
 void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t);  // what the tile table's panels() takes, but a, c and residual
 
 // How rows and columns are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in

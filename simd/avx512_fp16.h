@@ -42,10 +42,13 @@ SKUA_INL F16 clamp_high(F16 x, F16 hi) { return {_mm512_min_ph(hi.v, x.v)}; }
 SKUA_INL F16 min(F16 a, F16 b) { return {_mm512_mask_min_ph(a.v, _mm512_cmp_ph_mask(a.v, a.v, _CMP_ORD_Q), a.v, b.v)}; }
 SKUA_INL F16 max(F16 a, F16 b) { return {_mm512_mask_max_ph(a.v, _mm512_cmp_ph_mask(a.v, a.v, _CMP_ORD_Q), a.v, b.v)}; }
 
-SKUA_INL void to_f32(F16 a, F32& low, F32& high) {
+SKUA_INL F32 half_of(F16 a, int half) {  // 0: the lower lanes
   const __m512i u = _mm512_castph_si512(a.v);
-  low = {_mm512_maskz_cvtph_ps(0xffff, _mm512_maskz_extracti64x4_epi64(0xff, u, 0))};
-  high = {_mm512_maskz_cvtph_ps(0xffff, _mm512_maskz_extracti64x4_epi64(0xff, u, 1))};
+  return {_mm512_maskz_cvtph_ps(0xffff, half ? _mm512_maskz_extracti64x4_epi64(0xff, u, 1) : _mm512_maskz_extracti64x4_epi64(0xff, u, 0))};
+}
+SKUA_INL void to_f32(F16 a, F32& low, F32& high) {
+  low = half_of(a, 0);
+  high = half_of(a, 1);
 }
 SKUA_INL F16 to_f16(F32 low, F32 high) {
   constexpr int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;

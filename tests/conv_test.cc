@@ -252,6 +252,36 @@ TEST(Conv, HalfPrecision) {
     }
 }
 
+// The only row of a product passes by the loop nest, more columns than a strip holds in parts; rows without a gap end as one.
+TEST(Conv, HalfPrecisionOfOnePixelAndOfNarrowMaps) {
+  struct Layer { uint32_t size, in, out, kernel; };
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      Rng rng(71);
+      for (const Layer& l : {Layer{1, 24, 72, 1}, Layer{1, 130, 23, 1}, Layer{1, 3, 4173, 1}, Layer{9, 3, 16, 3}, Layer{5, 18, 48, 1}, Layer{13, 7, 20, 1}})
+        for (int residual = 0; residual < 3; ++residual)
+          for (skua_activation_kind activation : {SKUA_ACTIVATION_NONE, SKUA_ACTIVATION_RELU6, SKUA_ACTIVATION_LEAKY_RELU})
+            for (skua_numerics numerics : {SKUA_NUMERICS_STRICT, SKUA_NUMERICS_DEFAULT}) {
+              Case c;
+              c.d.input_type = type;
+              c.d.numerics = numerics;
+              c.in_h = c.in_w = l.size;
+              c.d.kernel_h = c.d.kernel_w = l.kernel;
+              c.d.hint_in_h = c.d.hint_in_w = l.size;
+              c.d.in_channels = l.in; c.d.out_channels = l.out;
+              c.d.padding.mode = SKUA_PADDING_SAME_UPPER;
+              c.d.epilogue.residual = skua_residual(residual);
+              c.d.epilogue.activation.kind = activation;
+              c.d.epilogue.activation.a = 0.25f;
+              ASSERT_TRUE(c.prepare(rng));
+              check(c, context, rng, false);
+              if (HasFailure()) return;
+            }
+    }
+}
+
 // STRICT rounds no weights that are given as f32, however large, and passes over a filter whose tiles it may not use.
 TEST(Conv, StrictKeepsWeightsOfF32) {
   for (skua_dtype type : half_types())
