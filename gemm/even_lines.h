@@ -41,12 +41,15 @@ template <int MR, bool A> struct EvenLines {
       if (next_residual) SKUA_UNROLL for (int r = 0; r < MR; ++r, next_residual += residual_step) residual[r] = next_residual;
     } else {
       for (int r = 0; r < MR; ++r) {
-        const bool ends = --left == 0;
-        a[r] = x, c[r] = y, residual[r] = next_residual;
-        x += a_step + (ends ? a_gap : 0);
-        y += c_step + (ends ? c_gap : 0);
-        next_residual += residual_step + (ends ? residual_gap : 0);
-        if (ends) left = line;
+        c[r] = y;
+        y += c_step;
+        if (A) a[r] = x, x += a_step;
+        if (next_residual) residual[r] = next_residual, next_residual += residual_step;
+        if (--left) continue;
+        left = line;
+        y += c_gap;
+        if (A) x += a_gap;
+        if (next_residual) next_residual += residual_gap;
       }
     }
     next_a = x;

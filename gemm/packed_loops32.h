@@ -121,8 +121,27 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
   SKUA_CALL(SKUA_FIRST, MUL, 3, 10, 11, 12, 13, 14, 15, SKUA_NONE) SKUA_ROW_OF_B SKUA_CALL(SKUA_SECOND, 2, 4, 5, 6, 7, 8, 9, SKUA_NONE) \
   SKUA_CALL(SKUA_SECOND, 3, 10, 11, 12, 13, 14, 15, SKUA_NONE)
 #define SKUA_CALL(MACRO, ...) MACRO(__VA_ARGS__)
-#define SKUA_LOOP "3:" SKUA_TURN(SKUA_VMLA16) "bne 3b\n"
-#define SKUA_AGAIN SKUA_TURN(SKUA_VMUL16)
+// Eight steps: A comes in three loads of sixteen, each once the last lane before it is used. ROWi: one lane of A times both vectors of B.
+#define SKUA_ROW0(MUL, a, lane) MUL(4, 2, a, lane) MUL(10, 3, a, lane)
+#define SKUA_ROW1(MUL, a, lane) MUL(5, 2, a, lane) MUL(11, 3, a, lane)
+#define SKUA_ROW2(MUL, a, lane) MUL(6, 2, a, lane) MUL(12, 3, a, lane)
+#define SKUA_ROW3(MUL, a, lane) MUL(7, 2, a, lane) MUL(13, 3, a, lane)
+#define SKUA_ROW4(MUL, a, lane) MUL(8, 2, a, lane) MUL(14, 3, a, lane)
+#define SKUA_ROW5(MUL, a, lane) MUL(9, 2, a, lane) MUL(15, 3, a, lane)
+#define SKUA_SIXTEEN_OF_A "vld1.16 {d0-d3}, [%[a]]!\n"
+#define SKUA_STEPS(MUL, NEXT) \
+  SKUA_SIXTEEN_OF_A SKUA_ROW_OF_B SKUA_ROW0(MUL, 0, 0) SKUA_ROW1(MUL, 0, 1) SKUA_ROW2(MUL, 0, 2) SKUA_ROW3(MUL, 0, 3) SKUA_ROW4(MUL, 1, 0) SKUA_ROW5(MUL, 1, 1) SKUA_COUNT \
+  SKUA_ROW_OF_B SKUA_ROW0(NEXT, 1, 2) SKUA_ROW1(NEXT, 1, 3) SKUA_ROW2(NEXT, 2, 0) SKUA_ROW3(NEXT, 2, 1) SKUA_ROW4(NEXT, 2, 2) SKUA_ROW5(NEXT, 2, 3) \
+  SKUA_ROW_OF_B SKUA_ROW0(NEXT, 3, 0) SKUA_ROW1(NEXT, 3, 1) SKUA_ROW2(NEXT, 3, 2) SKUA_ROW3(NEXT, 3, 3) SKUA_SIXTEEN_OF_A SKUA_ROW4(NEXT, 0, 0) SKUA_ROW5(NEXT, 0, 1) \
+  SKUA_ROW_OF_B SKUA_ROW0(NEXT, 0, 2) SKUA_ROW1(NEXT, 0, 3) SKUA_ROW2(NEXT, 1, 0) SKUA_ROW3(NEXT, 1, 1) SKUA_ROW4(NEXT, 1, 2) SKUA_ROW5(NEXT, 1, 3) \
+  SKUA_ROW_OF_B SKUA_ROW0(NEXT, 2, 0) SKUA_ROW1(NEXT, 2, 1) SKUA_ROW2(NEXT, 2, 2) SKUA_ROW3(NEXT, 2, 3) SKUA_ROW4(NEXT, 3, 0) SKUA_ROW5(NEXT, 3, 1) \
+  SKUA_ROW_OF_B SKUA_ROW0(NEXT, 3, 2) SKUA_ROW1(NEXT, 3, 3) SKUA_SIXTEEN_OF_A SKUA_ROW2(NEXT, 0, 0) SKUA_ROW3(NEXT, 0, 1) SKUA_ROW4(NEXT, 0, 2) SKUA_ROW5(NEXT, 0, 3) \
+  SKUA_ROW_OF_B SKUA_ROW0(NEXT, 1, 0) SKUA_ROW1(NEXT, 1, 1) SKUA_ROW2(NEXT, 1, 2) SKUA_ROW3(NEXT, 1, 3) SKUA_ROW4(NEXT, 2, 0) SKUA_ROW5(NEXT, 2, 1) \
+  SKUA_ROW_OF_B SKUA_ROW0(NEXT, 2, 2) SKUA_ROW1(NEXT, 2, 3) SKUA_ROW2(NEXT, 3, 0) SKUA_ROW3(NEXT, 3, 1) SKUA_ROW4(NEXT, 3, 2) SKUA_ROW5(NEXT, 3, 3)
+// The rest behind turns of eight: turns of two.
+#define SKUA_START "cmp %[turns], #0\n beq 32f\n"
+#define SKUA_LOOP SKUA_STEPS(SKUA_VMLA16, SKUA_VMLA16) "bne 3b\n 32: ldr %[turns], [%[late], #64]\n cmp %[turns], #0\n beq 4f\n 33:" SKUA_TURN(SKUA_VMLA16) "bne 33b\n"
+#define SKUA_AGAIN SKUA_STEPS(SKUA_VMUL16, SKUA_VMLA16)
 // The same for the A55. Rows of B may lie at any even address, where only vld1 goes. LOAD: of the next turn's.
 #define SKUA_HALF_OF_B(d, step) "vld1.16 {d" #d "}, [%[b]]" step "\n"
 #define SKUA_TURN_A55(MUL, LOAD)                                                                                                            \
@@ -132,54 +151,66 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
   SKUA_SECOND(3, 10, 11, 12, 13, 14, 15, "", LOAD("vldr d1, [%[a], #32]\n"), LOAD(SKUA_HALF_OF_B(5, "!")), "add %[a], %[a], #24\n", "", LOAD(SKUA_HALF_OF_B(6, "!")))
 #define SKUA_SOME(x) x
 #define SKUA_NO(x)
-#define SKUA_START_A55 "vldr d0, [%[a]]\n vldr d1, [%[a], #8]\n" SKUA_HALF_OF_B(4, "!") SKUA_HALF_OF_B(5, "!") SKUA_HALF_OF_B(6, "!") SKUA_COUNT
-#define SKUA_LOOP_A55 SKUA_START_A55 "beq 31f\n 3:" SKUA_TURN_A55(SKUA_VMLA16, SKUA_SOME) "bne 3b\n 31:" SKUA_TURN_A55(SKUA_VMLA16, SKUA_NO)
-#define SKUA_AGAIN_A55 SKUA_START_A55 SKUA_TURN_A55(SKUA_VMUL16, SKUA_SOME)
+#define SKUA_BEGIN_A55 "vldr d0, [%[a]]\n vldr d1, [%[a], #8]\n" SKUA_HALF_OF_B(4, "!") SKUA_HALF_OF_B(5, "!") SKUA_HALF_OF_B(6, "!") SKUA_COUNT
+#define SKUA_START_A55 "cmp %[turns], #0\n beq 4f\n" SKUA_BEGIN_A55 "beq 31f\n"
+#define SKUA_LOOP_A55 SKUA_TURN_A55(SKUA_VMLA16, SKUA_SOME) "bne 3b\n 31:" SKUA_TURN_A55(SKUA_VMLA16, SKUA_NO)
+#define SKUA_AGAIN_A55 SKUA_BEGIN_A55 SKUA_TURN_A55(SKUA_VMUL16, SKUA_SOME)
 #define SKUA_ROW_A55 SKUA_HALF_OF_B(4, "!") SKUA_HALF_OF_B(5, "!") SKUA_HALF_OF_B(6, "!") SKUA_HALF_OF_B(7, ", %[ldb]")
 #define SKUA_ROW_OF_B "vld1.16 {d4-d7}, [%[b]], %[ldb]\n"
 // Sums of row 0 in q4 and q10, of row 1 in q5 and q11, ...: X(their D registers).
-#define SKUA_BELOW(X) X(10, 11, 22, 23) X(12, 13, 24, 25) X(14, 15, 26, 27) X(16, 17, 28, 29) X(18, 19, 30, 31)
-#define SKUA_BY_ROWS(ROW, X) ROW X(8, 9) X(20, 21) ROW X(10, 11) X(22, 23) ROW X(12, 13) X(24, 25) ROW X(14, 15) X(26, 27) ROW X(16, 17) X(28, 29) ROW X(18, 19) X(30, 31)
+#define SKUA_BELOW(X) X(10, 11, 22, 23) X(12, 13, 24, 25) X(14, 15, 26, 27)
+#define SKUA_LAST(X) X(16, 17, 28, 29) X(18, 19, 30, 31)
 #define SKUA_PUT(low0, high0, low1, high1) \
   "vcvt.f32.f16 q0, d" #low0 "\n vcvt.f32.f16 q1, d" #high0 "\n vcvt.f32.f16 q2, d" #low1 "\n vcvt.f32.f16 q3, d" #high1 "\n vstmia %[sums]!, {d0-d7}\n"
-#define SKUA_ADD_TO(low, high, step) \
-  "vld1.32 {d0-d3}, [%[sums]]" step "\n vcvt.f32.f16 q2, d" #low "\n vcvt.f32.f16 q3, d" #high "\n vadd.f32 q0, q0, q2\n vadd.f32 q1, q1, q3\n"
-// Row 0 leaves q4 and q10 free for those below.
-#define SKUA_ADD_PUT_0(low, high) SKUA_ADD_TO(low, high, "") "vst1.32 {d0-d3}, [%[sums]]!\n"
-#define SKUA_ADD_PUT(low0, high0, low1, high1) \
-  "vldmia %[sums], {d0-d7}\n vcvt.f32.f16 q4, d" #low0 "\n vcvt.f32.f16 q10, d" #high0 "\n vadd.f32 q0, q0, q4\n vadd.f32 q1, q1, q10\n" \
-  "vcvt.f32.f16 q4, d" #low1 "\n vcvt.f32.f16 q10, d" #high1 "\n vadd.f32 q2, q2, q4\n vadd.f32 q3, q3, q10\n vstmia %[sums]!, {d0-d7}\n"
-// a: pointers of C's rows, b: where the row's next columns go, from: the bias, turns: of the next columns, ldb: the bounds.
-#define SKUA_ROW "ldr %[b], [%[a]], #4\n mov %[turns], %[from]\n"
+// Row 0 leaves q4 and q10 free for those below, and those q0 to q7 for the last two.
+#define SKUA_ADD_PUT_0(low, high) \
+  "vld1.32 {d0-d3}, [%[sums]]\n vcvt.f32.f16 q2, d" #low "\n vcvt.f32.f16 q3, d" #high "\n vadd.f32 q0, q0, q2\n vadd.f32 q1, q1, q3\n vst1.32 {d0-d3}, [%[sums]]!\n"
+#define SKUA_ADD(t0, t1, low0, high0, low1, high1) \
+  "vcvt.f32.f16 q" #t0 ", d" #low0 "\n vcvt.f32.f16 q" #t1 ", d" #high0 "\n vadd.f32 q0, q0, q" #t0 "\n vadd.f32 q1, q1, q" #t1 "\n" \
+  "vcvt.f32.f16 q" #t0 ", d" #low1 "\n vcvt.f32.f16 q" #t1 ", d" #high1 "\n vadd.f32 q2, q2, q" #t0 "\n vadd.f32 q3, q3, q" #t1 "\n"
+#define SKUA_ADD_PUT(low0, high0, low1, high1) "vldmia %[sums], {d0-d7}\n" SKUA_ADD(4, 10, low0, high0, low1, high1) "vstmia %[sums]!, {d0-d7}\n"
+#define SKUA_ADD_PUT_LAST \
+  "vldmia %[sums], {d0-d15}\n" SKUA_ADD(10, 11, 16, 17, 28, 29) \
+  "vcvt.f32.f16 q10, d18\n vcvt.f32.f16 q11, d19\n vcvt.f32.f16 q12, d30\n vcvt.f32.f16 q13, d31\n" \
+  "vadd.f32 q4, q4, q10\n vadd.f32 q5, q5, q11\n vadd.f32 q6, q6, q12\n vadd.f32 q7, q7, q13\n vstmia %[sums], {d0-d15}\n"
+// The end, two rows in q4, q10 and q5, q11 at a time while the others wait in `kept`; the bias in q12 to q15, the bounds in q8 and q9. a: pointers of C's rows.
+#define SKUA_ROWS_WAIT \
+  "mov %[turns], %[kept]\n add %[b], %[kept], #64\n vstmia %[turns], {d12-d19}\n vstmia %[b], {d24-d31}\n vldmia %[from], {d24-d31}\n vld1.16 {d16-d19}, [%[ldb]]\n"
+#define SKUA_NEXT_ROWS "vldmia %[turns]!, {d8-d11}\n vldmia %[b]!, {d20-d23}\n"
 #define SKUA_END \
-  "vld1.32 {d4-d7}, [%[turns]]!\n vadd.f32 q0, q0, q2\n vadd.f32 q1, q1, q3\n vcvt.f16.f32 d0, q0\n vcvt.f16.f32 d1, q1\n vld1.16 {d4-d7}, [%[ldb]]\n" \
-  "vmax.f16 q0, q0, q2\n vmin.f16 q0, q0, q3\n vst1.16 {d0, d1}, [%[b]]!\n"
-#define SKUA_FINISH(low, high) "vcvt.f32.f16 q0, d" #low "\n vcvt.f32.f16 q1, d" #high "\n" SKUA_END
-#define SKUA_ADD_FINISH(low, high) SKUA_ADD_TO(low, high, "!") SKUA_END
+  "vadd.f32 q0, q0, q12\n vadd.f32 q1, q1, q13\n vadd.f32 q2, q2, q14\n vadd.f32 q3, q3, q15\n ldr %[from], [%[a]], #4\n" \
+  "vcvt.f16.f32 d0, q0\n vcvt.f16.f32 d1, q1\n vcvt.f16.f32 d2, q2\n vcvt.f16.f32 d3, q3\n" \
+  "vmax.f16 q0, q0, q8\n vmax.f16 q1, q1, q8\n vmin.f16 q0, q0, q9\n vmin.f16 q1, q1, q9\n vst1.16 {d0-d3}, [%[from]]\n"
+#define SKUA_FINISH(low0, high0, low1, high1) \
+  "vcvt.f32.f16 q0, d" #low0 "\n vcvt.f32.f16 q1, d" #high0 "\n vcvt.f32.f16 q2, d" #low1 "\n vcvt.f32.f16 q3, d" #high1 "\n" SKUA_END
+#define SKUA_ADD_FINISH(low0, high0, low1, high1) "vldmia %[sums]!, {d0-d7}\n" SKUA_ADD(6, 7, low0, high0, low1, high1) SKUA_END
+#define SKUA_TWO_ROWS(X) X(8, 9, 20, 21) X(10, 11, 22, 23)
+#define SKUA_ALL_ROWS(X) SKUA_ROWS_WAIT SKUA_TWO_ROWS(X) SKUA_NEXT_ROWS SKUA_TWO_ROWS(X) SKUA_NEXT_ROWS SKUA_TWO_ROWS(X)
 
 // Sums begin at -0: adding a product to it gives the product.
-// AGAIN: the first turn of a block that follows one or that sums begin with, of three turns or more. At 6 and 7 Z is set after the last block, and stays.
-#define SKUA_BLOCKS(LOOP, AGAIN, ROW) \
+// AGAIN: the first turns of a block that follows one or that sums begin with, of `least` turns or more. At 6 and 7 Z is set after the last block, and stays.
+#define SKUA_BLOCKS(START, AGAIN, LOOP, ROW, least) \
   asm volatile( \
     "cmp %[from], #0\n beq 1f\n" \
-    "vld1.16 {d8-d11}, [%[from]]!\n vld1.16 {d12-d15}, [%[from]]!\n vld1.16 {d16-d19}, [%[from]]!\n vld1.16 {d20-d23}, [%[from]]!\n vld1.16 {d24-d27}, [%[from]]!\n vld1.16 {d28-d31}, [%[from]]\n b 2f\n" \
-    "1: cmp %[turns], #3\n bge 53f\n" \
+    "vld1.16 {d8-d11}, [%[from]]!\n vld1.16 {d12-d15}, [%[from]]!\n vld1.16 {d16-d19}, [%[from]]!\n vld1.16 {d20-d23}, [%[from]]!\n vld1.16 {d24-d27}, [%[from]]!\n vld1.16 {d28-d31}, [%[from]]\n" \
+    "ldr %[from], [%[late], #12]\n b 2f\n" \
+    "1: ldr %[from], [%[late], #12]\n cmp %[turns], #" #least "\n bge 53f\n" \
     "vmov.i16 q4, #0x8000\n vmov.i16 q5, #0x8000\n vmov.i16 q6, #0x8000\n vmov.i16 q7, #0x8000\n vmov.i16 q8, #0x8000\n vmov.i16 q9, #0x8000\n" \
     "vmov.i16 q10, #0x8000\n vmov.i16 q11, #0x8000\n vmov.i16 q12, #0x8000\n vmov.i16 q13, #0x8000\n vmov.i16 q14, #0x8000\n vmov.i16 q15, #0x8000\n" \
-    "2: cmp %[turns], #0\n beq 4f\n" LOOP \
-    "4: ldr %[turns], [%[late], #4]\n ldr %[from], [%[late], #12]\n ldr %[sums], [%[late], #56]\n subs %[turns], %[turns], #1\n str %[turns], [%[late], #4]\n bne 51f\n" \
+    "2:" START "b 3f\n" \
+    "53:" AGAIN "3:" LOOP \
+    "4: ldr %[turns], [%[late], #4]\n ldr %[sums], [%[late], #56]\n subs %[turns], %[turns], #1\n str %[turns], [%[late], #4]\n bne 51f\n" \
     "ldr %[turns], [%[late]]\n tst %[turns], #1\n beq 5f\n" \
     "vld1.16 {d0}, [%[a]]!\n vld1.32 {d1[0]}, [%[a]]!\n" ROW SKUA_CALL(SKUA_FIRST, SKUA_VMLA16, 2, 4, 5, 6, 7, 8, 9, SKUA_NONE) SKUA_CALL(SKUA_FIRST, SKUA_VMLA16, 3, 10, 11, 12, 13, 14, 15, SKUA_NONE) \
     "5: ldr %[turns], [%[late], #8]\n adds %[turns], %[turns], %[from]\n cmp %[turns], #3\n beq 7f\n bgt 8f\n cmp %[turns], #2\n beq 6f\n" \
     "mov %[sums], %[kept]\n" \
     "vst1.16 {d8-d11}, [%[sums]]!\n vst1.16 {d12-d15}, [%[sums]]!\n vst1.16 {d16-d19}, [%[sums]]!\n vst1.16 {d20-d23}, [%[sums]]!\n vst1.16 {d24-d27}, [%[sums]]!\n vst1.16 {d28-d31}, [%[sums]]\n b 10f\n" \
-    "51: cmp %[from], #0\n bne 7f\n movs %[from], #1\n str %[from], [%[late], #12]\n" \
-    "6:" SKUA_PUT(8, 9, 20, 21) SKUA_BELOW(SKUA_PUT) "b 52f\n" \
-    "7:" SKUA_ADD_PUT_0(8, 9) SKUA_ADD_PUT_0(20, 21) SKUA_BELOW(SKUA_ADD_PUT) \
-    "52: beq 10f\n ldr %[turns], [%[late], #60]\n" \
-    "53:" AGAIN "b 3b\n" \
-    "8: cmp %[turns], #4\n ldr %[a], [%[late], #16]\n ldr %[from], [%[late], #20]\n add %[ldb], %[late], #24\n bne 9f\n" SKUA_BY_ROWS(SKUA_ROW, SKUA_FINISH) "b 10f\n" \
-    "9:" SKUA_BY_ROWS(SKUA_ROW, SKUA_ADD_FINISH) \
+    "51: cmp %[from], #0\n bne 7f\n movs %[from], #1\n" \
+    "6:" SKUA_PUT(8, 9, 20, 21) SKUA_BELOW(SKUA_PUT) SKUA_LAST(SKUA_PUT) "b 52f\n" \
+    "7:" SKUA_ADD_PUT_0(8, 9) SKUA_ADD_PUT_0(20, 21) SKUA_BELOW(SKUA_ADD_PUT) SKUA_ADD_PUT_LAST \
+    "52: beq 10f\n ldr %[turns], [%[late], #60]\n b 53b\n" \
+    "8: cmp %[turns], #4\n ldr %[a], [%[late], #16]\n ldr %[from], [%[late], #20]\n add %[ldb], %[late], #24\n bne 9f\n" SKUA_ALL_ROWS(SKUA_FINISH) "b 10f\n" \
+    "9:" SKUA_ALL_ROWS(SKUA_ADD_FINISH) \
     "10:\n" \
     : [a] "+r"(a), [b] "+r"(b), [turns] "+r"(turns), [from] "+r"(from), [sums] "=&r"(sums), [ldb] "+r"(ldb) \
     : [late] "r"(&late), [kept] "r"(kept) \
@@ -187,33 +218,47 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
 
 // `blocks` times: [from if from, the first time] + the sum over k steps (even, of several blocks), and what is then done with it (half_sums.h), after the last time: kept as it is, moved to sums,
 // more: to those that are there, or made the result with them. Blocks before it are moved.
-template <Core core> SKUA_INL void packed_blocks(const GemmTile& t, const f16* a, const f16* b, size_t k, size_t blocks, const F16* from, Then then, bool more, F16* kept, float* sums) {
-  size_t turns = k / 2, ldb = t.ldb * sizeof(f16);
-  struct {
-    size_t k, blocks, then, more;
-    void* const* c;
-    const float* bias;
-    f16 low[F16::L], high[F16::L];
-    float* sums;
-    size_t turns;
-  } late;  // what is read when the loop has left registers free
-  late.k = k;
-  late.blocks = blocks;
-  late.then = size_t(then) * 2;
-  late.more = more;
-  late.sums = sums;
-  late.turns = turns;
-  if (then == Then::finish) {
-    late.c = t.c;
-    late.bias = t.bias ? t.bias : kNoBias;
-    F16::set1(t.low).store(late.low);
-    F16::set1(t.high).store(late.high);
+struct PackedBlocks {
+  size_t k, blocks, then, more;  // read, as what follows, when the loop has left registers free; blocks changes
+  void* const* c;
+  const float* bias;
+  f16 low[F16::L], high[F16::L];
+  float* sums;
+  size_t turns, rest;  // turns of the loop, and the pairs of steps behind them
+  const f16 *a, *b;
+  size_t ldb;  // bytes
+  const F16* from;
+  F16* kept;
+  template <Core core> SKUA_INL void set(const f16* at_a, const f16* at_b, size_t steps, size_t count, const F16* start, Then after, bool adds) {
+    a = at_a;
+    b = at_b;
+    k = steps;
+    turns = core == Core::a55 ? steps / 2 : steps / 8;
+    rest = steps % 8 / 2;
+    blocks = count;
+    from = start;
+    then = size_t(after) * 2;
+    more = adds;
   }
+  SKUA_INL void set_end(const GemmTile& t) {
+    c = t.c;
+    bias = t.bias ? t.bias : kNoBias;
+    F16::set1(t.low).store(low);
+    F16::set1(t.high).store(high);
+  }
+};
+static_assert(offsetof(PackedBlocks, low) == 24 && offsetof(PackedBlocks, sums) == 56 && offsetof(PackedBlocks, turns) == 60 && offsetof(PackedBlocks, rest) == 64, "the assembly knows where they are");
+template <Core core> __attribute__((noinline)) void packed_blocks(PackedBlocks& late) {
+  size_t turns = late.turns, ldb = late.ldb;
+  const f16 *a = late.a, *b = late.b;
+  const F16* from = late.from;
+  F16* kept = late.kept;
+  float* sums;
   if constexpr (core == Core::a55) {
     ldb -= 24;
-    SKUA_BLOCKS(SKUA_LOOP_A55, SKUA_AGAIN_A55, SKUA_ROW_A55)
+    SKUA_BLOCKS(SKUA_START_A55, SKUA_AGAIN_A55, SKUA_LOOP_A55, SKUA_ROW_A55, 3)
   } else {
-    SKUA_BLOCKS(SKUA_LOOP, SKUA_AGAIN, SKUA_ROW_OF_B)
+    SKUA_BLOCKS(SKUA_START, SKUA_AGAIN, SKUA_LOOP, SKUA_ROW_OF_B, 2)
   }
 }
 #endif
@@ -257,6 +302,16 @@ template <Core core> SKUA_INL void packed_blocks(const GemmTile& t, const f16* a
 #undef SKUA_NONE
 #undef SKUA_TURN
 #undef SKUA_CALL
+#undef SKUA_ROW0
+#undef SKUA_ROW1
+#undef SKUA_ROW2
+#undef SKUA_ROW3
+#undef SKUA_ROW4
+#undef SKUA_ROW5
+#undef SKUA_SIXTEEN_OF_A
+#undef SKUA_STEPS
+#undef SKUA_START
+#undef SKUA_BEGIN_A55
 #undef SKUA_LOOP
 #undef SKUA_AGAIN
 #undef SKUA_HALF_OF_B
@@ -266,13 +321,17 @@ template <Core core> SKUA_INL void packed_blocks(const GemmTile& t, const f16* a
 #undef SKUA_AGAIN_A55
 #undef SKUA_ROW_A55
 #undef SKUA_ROW_OF_B
-#undef SKUA_BY_ROWS
 #undef SKUA_PUT
-#undef SKUA_ADD_TO
 #undef SKUA_ADD_PUT_0
 #undef SKUA_ADD_PUT
 #undef SKUA_BELOW
-#undef SKUA_ROW
+#undef SKUA_LAST
+#undef SKUA_ADD
+#undef SKUA_ADD_PUT_LAST
+#undef SKUA_ROWS_WAIT
+#undef SKUA_NEXT_ROWS
+#undef SKUA_TWO_ROWS
+#undef SKUA_ALL_ROWS
 #undef SKUA_END
 #undef SKUA_FINISH
 #undef SKUA_ADD_FINISH

@@ -102,6 +102,10 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
   asm("" : "=m"(sums), "=m"(kept));  // for all the compiler knows; they are read only after they were written
   bool keeps = false, moved = false;
   const bool plain = NV == 2 && rows == MR && ends_plain(t, NV * L, element_of<PackedElement>);
+#if defined(__arm__)
+  [[maybe_unused]] PackedBlocks part;
+  part.sums = sums, part.kept = kept, part.ldb = t.ldb * sizeof(f16);
+#endif
   size_t room = t.block;
   for (size_t s = 0; t.k && s < t.segment_count;) {
     const f16 *a = panel + size_t(t.segments[s].a) * MR, *b = static_cast<const f16*>(t.b) + t.segments[s].b * t.ldb;
@@ -118,7 +122,9 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
       const Then then = last && plain ? Then::finish : last || !room ? Then::move : Then::keep;
 #if defined(__arm__)
       if constexpr (NV == 2) {
-        packed_blocks<core>(t, a, b, k / blocks, blocks, keeps ? kept : nullptr, then, moved, kept, sums);
+        part.set<core>(a, b, k / blocks, blocks, keeps ? kept : nullptr, then, moved);
+        if (then == Then::finish) part.set_end(t);
+        packed_blocks<core>(part);
       } else
 #endif
       {
@@ -178,9 +184,47 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
 
 template <int R, int NV, Core core> void packed_tile(const GemmTile& t) { packed_rows<NV, core>(t, static_cast<const PackedElement*>(t.a[0]), R); }
 
+#if defined(SKUA_HALF) && defined(__arm__)
+// Whole tiles of the usual end and of one run: what they share is set once. False: they are not.
+template <Core core> SKUA_INL bool plain_even_tiles(const GemmTile& t) {
+  constexpr int MR = kPackedRows, NV = kPackedVectors;
+  if (!t.k || !ends_plain(t, NV * F16::L, Element::f16)) return false;
+  size_t segments = 0;
+  const size_t depth = run_of(t, segments), blocks = depth / t.block, left = depth % t.block;
+  if (segments < t.segment_count) return false;
+  F16 kept[NV * MR];
+  float sums[MR * NV * F16::L];
+  GemmTile one;  // what set_end() reads
+  one.bias = t.bias, one.low = t.low, one.high = t.high;
+  EvenLines<MR, false> rows(t, sizeof(f16));
+  rows.point(one);
+  PackedBlocks part;
+  part.sums = sums, part.kept = kept, part.ldb = t.ldb * sizeof(f16);
+  part.set_end(one);
+  const f16 *panel = static_cast<const f16*>(t.a[0]) + size_t(t.segments[0].a) * MR, *b = static_cast<const f16*>(t.b) + t.segments[0].b * t.ldb;
+  const bool two = blocks && left;  // parts
+  part.set<core>(panel, b, blocks ? t.block : left, blocks ? blocks : 1, nullptr, two ? Then::move : Then::finish, false);
+  for (size_t i = 0; i < t.groups; ++i, panel += MR * t.a_step) {
+    rows.tile();
+    if (two) part.set<core>(panel, b, t.block, blocks, nullptr, Then::move, false);
+    part.a = panel;
+    part.blocks = blocks ? blocks : 1;
+    packed_blocks<core>(part);
+    if (!two) continue;
+    part.set<core>(panel + (depth - left) * MR, b + (depth - left) * t.ldb, left, 1, nullptr, Then::finish, true);
+    packed_blocks<core>(part);
+  }
+  return true;
+}
+#endif
+
 // Whole tiles one below the other.
 template <int NV, Core core> void packed_even_tiles(const GemmTile& t) {
   constexpr int MR = kPackedRows;
+#if defined(SKUA_HALF) && defined(__arm__)
+  if constexpr (NV == kPackedVectors)
+    if (plain_even_tiles<core>(t)) return;
+#endif
   GemmTile one = t;
   EvenLines<MR, false> rows(t, sizeof(PackedElement));
   rows.point(one);
@@ -228,13 +272,15 @@ void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, s
     if (size_t turns = depth / L) {
       const f16 *r0 = row[0], *r1 = row[1], *r2 = row[2], *r3 = row[3], *r4 = row[4], *r5 = row[5];
       k = turns * L;
-      asm volatile(
-          "1: vld1.16 {d0, d1}, [%[r0]]!\n vld1.16 {d6, d7}, [%[r1]]!\n vld1.16 {d2, d3}, [%[r2]]!\n vld1.16 {d8, d9}, [%[r3]]!\n vld1.16 {d4, d5}, [%[r4]]!\n vld1.16 {d10, d11}, [%[r5]]!\n"
-          "vzip.16 q0, q3\n vzip.16 q1, q4\n vzip.16 q2, q5\n subs %[turns], %[turns], #1\n"
-          "vst3.32 {d0, d2, d4}, [%[to]]!\n vst3.32 {d1, d3, d5}, [%[to]]!\n vst3.32 {d6, d8, d10}, [%[to]]!\n vst3.32 {d7, d9, d11}, [%[to]]!\n bne 1b\n"
-          : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [r3] "+r"(r3), [r4] "+r"(r4), [r5] "+r"(r5), [to] "+r"(to), [turns] "+r"(turns)
-          :
-          : "q0", "q1", "q2", "q3", "q4", "q5", "cc", "memory");
+#define SKUA_EIGHT                                                                                                                                                                    \
+  "vld1.16 {d0, d1}, [%[r0]]!\n vld1.16 {d6, d7}, [%[r1]]!\n vld1.16 {d2, d3}, [%[r2]]!\n vld1.16 {d8, d9}, [%[r3]]!\n vld1.16 {d4, d5}, [%[r4]]!\n vld1.16 {d10, d11}, [%[r5]]!\n" \
+  "vzip.16 q0, q3\n vzip.16 q1, q4\n vzip.16 q2, q5\n"                                                                                                                                \
+  "vst3.32 {d0, d2, d4}, [%[to]]!\n vst3.32 {d1, d3, d5}, [%[to]]!\n vst3.32 {d6, d8, d10}, [%[to]]!\n vst3.32 {d7, d9, d11}, [%[to]]!\n"
+      asm volatile("tst %[turns], #1\n beq 1f\n" SKUA_EIGHT "1: lsrs %[turns], %[turns], #1\n beq 3f\n 2:" SKUA_EIGHT "subs %[turns], %[turns], #1\n" SKUA_EIGHT "bne 2b\n 3:\n"
+                   : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [r3] "+r"(r3), [r4] "+r"(r4), [r5] "+r"(r5), [to] "+r"(to), [turns] "+r"(turns)
+                   :
+                   : "q0", "q1", "q2", "q3", "q4", "q5", "cc", "memory");
+#undef SKUA_EIGHT
     }
 #else
     for (; k + L <= depth; k += L, to += L * MR)

@@ -62,6 +62,8 @@ template <int NV, bool tall> struct Scales {
 [[maybe_unused]] SKUA_INL void in_order([[maybe_unused]] F32& w, [[maybe_unused]] I32& x) {
 #if defined(SKUA_ISA_avx512)
   asm volatile("" : "+v"(w.v), "+v"(x.v) : : "memory");
+#elif defined(__arm__)
+  asm volatile("" : "+w"(w.v), "+w"(x.v) : : "memory");
 #endif
 }
 
@@ -140,6 +142,13 @@ SKUA_INL F32 multiply_add(F32 x, F32 w, F32 acc, [[maybe_unused]] bool of_four) 
   return fma(x, w, acc);
 }
 
+// Rows of a tile up to which zeros have registers of their own.
+#if defined(__arm__)
+constexpr int kZerosFit = 2;
+#else
+constexpr int kZerosFit = 4;
+#endif
+
 // t.rows of MR rows; those beyond are the last one again, and not stored: at most one, from four on.
 template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t first) {
   constexpr int kBases = (MR + 2) / 3;  // rows are a base, and one or two steps: what an address can say
@@ -149,7 +158,7 @@ template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t 
   SKUA_UNROLL for (int i = 0; i < kBases; ++i) base[i] = t.a + (size_t(i) * 3 < t.rows ? size_t(i) * 3 : t.rows - 1) * step;
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
   [[maybe_unused]] size_t fours = t.k / 4 * 4;
-  each_step<s4, NV, (MR > 4)>(t, first, [&](int i, const F32 (&w)[NV]) __attribute__((always_inline)) {
+  each_step<s4, NV, (MR > kZerosFit)>(t, first, [&](int i, const F32 (&w)[NV]) __attribute__((always_inline)) {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       const F32 x = F32::broadcast((MR > 1 && r == MR - 1 ? last : base[r / 3] + size_t(r % 3) * step) + i);
       SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = multiply_add(x, w[v], acc[r][v], size_t(i) < fours);
