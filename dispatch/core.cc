@@ -95,12 +95,14 @@ uint8_t arm_features(bool aarch64, uint64_t hwcap, uint64_t hwcap2) {
   if (aarch64) {
     features |= kArmSimd;                                          // part of the architecture's baseline
     if (has(hwcap, 3u << 9)) features |= kArmFp16;                 // FPHP, ASIMDHP
+    if (has(hwcap, 3u << 9 | 1u << 23)) features |= kArmFhm;       // ASIMDFHM
     if (has(hwcap, 1u << 20)) features |= kArmDot;                 // ASIMDDP
     if (has(hwcap2, 1u << 13)) features |= kArmI8mm;               // HWCAP2: I8MM
     if (has(hwcap2, 1u << 14)) features |= kArmBf16;               // HWCAP2: BF16
   } else if (has(hwcap, 1u << 12 | 1u << 16)) {                    // NEON, VFPv4
     features |= kArmSimd;
     if (has(hwcap, 3u << 22)) features |= kArmFp16;                // FPHP, ASIMDHP
+    if (has(hwcap, 3u << 22 | 1u << 25)) features |= kArmFhm;      // ASIMDFHM
     if (has(hwcap, 1u << 24)) features |= kArmDot;                 // ASIMDDP
     if (has(hwcap, 1u << 26)) features |= kArmBf16;                // ASIMDBF16
     if (has(hwcap, 1u << 27)) features |= kArmI8mm;                // I8MM

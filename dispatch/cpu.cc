@@ -134,6 +134,7 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
     if ((features & set.needs) == set.needs) mask |= isa_bit(set.isa);
   uint32_t midr[256];
   id.vetoes = arm_vetoes(midr, read_midrs(midr, sizeof midr / sizeof *midr));
+  out.fhm = (features & kArmFhm) && !(id.vetoes & kArmFp16);
 #endif
   return mask;
 }

@@ -26,6 +26,7 @@ struct Cpu {
   IsaMask vetoed;    // of those, switched off by the table of chips that lie
   size_t l1, l2, l3; // 0 = not known
   Core core;         // that kernels are chosen for
+  bool fhm;          // f16 kernels may multiply halves to floats
 };
 
 const Cpu& cpu();                 // detected once, thread-safe
@@ -41,7 +42,7 @@ Core detect_core();
 
 // dispatch/core.cc: what Arm cores can do beyond the baseline. Linux tells a process by the auxiliary vector, whose bits differ between AArch64 and AArch32; not all of its cores may
 // keep the promise.
-enum : uint8_t { kArmSimd = 1, kArmFp16 = 2, kArmDot = 4, kArmI8mm = 8, kArmBf16 = 16 };
+enum : uint8_t { kArmSimd = 1, kArmFp16 = 2, kArmDot = 4, kArmI8mm = 8, kArmBf16 = 16, kArmFhm = 32 };  // FHM: halves multiplied to floats
 uint8_t arm_features(bool aarch64, uint64_t hwcap, uint64_t hwcap2);  // AT_HWCAP, AT_HWCAP2
 uint8_t arm_vetoes(const uint32_t* midr, size_t count);               // what must not be used with these cores, whatever is reported
 size_t read_midrs(uint32_t* midr, size_t capacity);                   // MIDR_EL1 of every core that is awake; 0 = not known

@@ -44,8 +44,8 @@ template <int MP, int NQ> SKUA_INL void put_pairs(const GemmTile& t, float32x4_t
   }
 }
 
-// The first `rows` rows of a panel of MR; NV vectors of four columns.
-template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const GemmTile& t, const bf16* panel, size_t rows) {
+// The first `rows` rows of a panel of MR; NV vectors of four columns. plain: all of them, with the usual end.
+template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const GemmTile& t, const bf16* panel, size_t rows, bool plain) {
   float32x4_t acc[MP][2 * NV];
   SKUA_UNROLL for (int p = 0; p < MP; ++p) SKUA_UNROLL for (int q = 0; q < 2 * NV; ++q) acc[p][q] = vdupq_n_f32(0);
   const size_t steps = (t.k + 3) / 4;
@@ -63,7 +63,7 @@ template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const Gem
       }
     }
   }
-  if (MP * 2 == MR && NV == 3 && rows == MR && ends_plain(t, NV * L, Element::bf16)) return put_pairs(t, acc);
+  if (MP * 2 == MR && NV == 3 && plain) return put_pairs(t, acc);
   float sums[2 * MP][NV * L];
   SKUA_UNROLL for (int p = 0; p < MP; ++p) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     const float32x4_t x = acc[p][2 * v], y = acc[p][2 * v + 1];
@@ -73,7 +73,7 @@ template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const Gem
   finish_tile<bf16, NV>(t, sums[0], rows);
 }
 
-template <int R, int NV, int MR> void tile(const GemmTile& t) { pairs<(R + 1) / 2, NV, MR>(t, static_cast<const bf16*>(t.a[0]), R); }
+template <int R, int NV, int MR> void tile(const GemmTile& t) { pairs<(R + 1) / 2, NV, MR>(t, static_cast<const bf16*>(t.a[0]), R, R == MR && ends_plain(t, NV * L, Element::bf16)); }
 
 // MR rows, one below the other, in each group.
 template <int NV, int MR> void even_tiles(const GemmTile& t) {
@@ -81,9 +81,10 @@ template <int NV, int MR> void even_tiles(const GemmTile& t) {
   EvenLines<MR, false> rows(t, sizeof(bf16));
   rows.point(one);
   const bf16* panel = static_cast<const bf16*>(t.a[0]);
+  const bool plain = ends_plain(t, NV * L, Element::bf16);
   for (size_t i = 0; i < t.groups; ++i, panel += MR * t.a_step) {
     rows.tile();
-    pairs<MR / 2, NV, MR>(one, panel, MR);
+    pairs<MR / 2, NV, MR>(one, panel, MR, plain);
   }
 }
 

@@ -128,6 +128,7 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.c_gap = s.strip ? 0 : g.c_gap;
   t.residual_gap = s.strip ? 0 : g.residual_gap;
   t.block = g.block_sums ? kSumBlock : SIZE_MAX;
+  t.fhm = tiles.half_sums && cpu().fhm;
   if (tiles.bytes) set_columns(g, first, t);
 }
 
@@ -214,6 +215,7 @@ void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
   t.load_c = false;
   t.finish = true;
   t.block = g.block_sums ? kSumBlock : SIZE_MAX;
+  t.fhm = false;
   t.c_type = g.c_type;
   t.alpha = g.alpha; t.beta = g.beta;
   t.bias = g.bias ? g.bias + first : nullptr;

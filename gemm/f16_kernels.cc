@@ -60,8 +60,9 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) asm volatile("" : "=w"(acc[r][v].v));
   asm("" : "=m"(sums));
   bool moved = false, fresh = true;  // fresh: no product is in the sums yet
+  const bool fhm = whole && t.fhm;
   const auto move = [&]() __attribute__((always_inline)) {
-    move_sums<false>(acc, moved, sums[0]);
+    move_sums<false>(acc, moved, sums[0], fhm);
     moved = true;
   };
   const bool plain = whole && ends_plain(t, NV * L, Element::f16);
@@ -107,7 +108,7 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
       room = t.block;
     }
   }
-  if (whole && plain && (room < t.block)) return finish_plain<false>(t, acc, moved, sums[0]);
+  if (whole && plain && (room < t.block)) return finish_plain<false>(t, acc, moved, sums[0], fhm);
   if (room < t.block || !moved) {
     if (fresh) clear(acc);
     move();

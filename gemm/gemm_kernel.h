@@ -39,6 +39,7 @@ struct GemmTile {
   const float* bias;             // whole vectors readable; NULL = none
   const void* const* residual;   // row pointers, of C's type; NULL = none
   bool residual_after;           // added after the clamp
+  bool fhm;                      // the core adds halves to floats in one instruction: whole tiles that sum in half precision
   float low, high;               // clamp; NaN passes
   ptrdiff_t ahead;               // with each row of B, a line this many bytes further on is fetched into L2 (whole tiles; 0 costs nothing)
   size_t block;                  // tiles that sum in half precision: terms after which sums go to f32

@@ -83,6 +83,19 @@ TEST_P(GemmHalfTile, TasksInsidePanels) {
   }
 }
 
+// Whole tiles one below the other, with the usual end, at depths of blocks, turns and what is left of each.
+TEST_P(GemmHalfTile, WholeTiles) {
+  for (size_t k : {1, 6, 8, 15, 23, 64, 70, 129, 200, 256}) {
+    Case c = of_type();
+    c.m = 2 * mr() + 1, c.n = nr() + 1, c.k = k;
+    c.constant_b = k % 2, c.bias = k % 4;
+    c.activation.kind = k % 3 ? SKUA_ACTIVATION_RELU6 : SKUA_ACTIVATION_NONE;
+    c.numerics = k == 70 ? SKUA_NUMERICS_FAST : SKUA_NUMERICS_DEFAULT;
+    c.seed = uint32_t(k);
+    check(*context, c);
+  }
+}
+
 // Turns of rows, strips, and several of both.
 TEST_P(GemmHalfTile, ManyRows) {
   Rng rng(uint32_t(mr() + nr()));

@@ -36,6 +36,8 @@ TEST(ArmFeatures, OfTheAuxiliaryVector) {
   EXPECT_EQ(arm_features(true, 1u << 9, 0), kArmSimd) << "scalar halves alone";
   EXPECT_EQ(arm_features(true, 1u << 10, 0), kArmSimd);
   EXPECT_EQ(arm_features(true, 1u << 9 | 1u << 10, 0), kArmSimd | kArmFp16);
+  EXPECT_EQ(arm_features(true, 1u << 23, 0), kArmSimd);
+  EXPECT_EQ(arm_features(true, 1u << 9 | 1u << 10 | 1u << 23, 0), kArmSimd | kArmFp16 | kArmFhm);
   EXPECT_EQ(arm_features(true, 1u << 20, 0), kArmSimd | kArmDot);
   EXPECT_EQ(arm_features(true, 0, 1u << 13), kArmSimd | kArmI8mm);
   EXPECT_EQ(arm_features(true, 0, 1u << 14), kArmSimd | kArmBf16);
@@ -49,6 +51,8 @@ TEST(ArmFeatures, OfTheAuxiliaryVector) {
   EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 22, 0), kArmSimd);
   EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 23, 0), kArmSimd);
   EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 22 | 1u << 23, 0), kArmSimd | kArmFp16);
+  EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 25, 0), kArmSimd);
+  EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 22 | 1u << 23 | 1u << 25, 0), kArmSimd | kArmFp16 | kArmFhm);
   EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 24, 0), kArmSimd | kArmDot);
   EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 26, 0), kArmSimd | kArmBf16);
   EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 27, 0), kArmSimd | kArmI8mm);
