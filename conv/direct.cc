@@ -30,11 +30,18 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
   }
 }
 
+// Outputs side by side that have the same taps.
+static size_t line_of(const DirectShape& s) {
+  if (s.transposed) return s.out_w / s.stride_w;
+  const size_t apart = size_t(s.kernel_w - 1) * s.dilation_w;
+  return s.dilation_w == 1 ? s.out_w : max(s.out_w > apart ? s.out_w - apart : 1, min(s.dilation_w, s.out_w));
+}
+
 GemmTypes direct_types(const DirectShape& s) {
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
   return {s.element, s.result, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32, false, size_t(s.kernel_h) * s.kernel_w,
-          one_tap && s.stride_h == 1 ? 0 : s.out_w / (s.transposed ? s.stride_w : 1), s.in_w};
+          one_tap && s.stride_h == 1 ? 0 : line_of(s), s.in_w};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {

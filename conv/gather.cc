@@ -175,12 +175,13 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& pla
   const Machine machine = machine_for(plan.tile->isa);
   size_t depth = 0, most = 0;
   plan.gather_lines = SIZE_MAX;
+  const size_t close = tiles.enter ? machine.l2 / 8 : machine.l1 / 2;  // registers of AMX are filled from L2 as well, and B is read once for many rows
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     depth = max(depth, p.depth(s));
     most = max(most, p.y.count * p.x.count);
-    // As many lines as half of L1 has the band of.
-    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), s.in_channels), fit = machine.l1 / 2 / max(line, 1), one = span(p.y, 1, p.y.taps);
+    // As many lines as this has the band of.
+    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), s.in_channels), fit = close / max(line, 1), one = span(p.y, 1, p.y.taps);
     plan.gather_lines = min(plan.gather_lines, fit > one ? (fit - one) / p.y.in_step + 1 : 1);
   }
   for (size_t i = 0; i < phase_count(s); ++i) {
@@ -191,9 +192,9 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& pla
   plan.gathers = true;
   plan.gather_band = round_up(plan.gather_band + kSlack, 64);
   plan.gather_row = max(round_up(round_up(depth, tiles.kr), sizeof(int32_t)), sizeof(int32_t));
-  // A quarter of L1 for the rows, as the band, the weights' panels and C want the rest; whole tiles.
+  // Of L1 a quarter for the rows, as the band, the weights' panels and C want the rest; whole tiles.
   const size_t tall = max(tiles.even_rows[plan.tile->nr / plan.tile->vector - 1], plan.tile->mr);
-  plan.gather_rows = min(round_up(max(machine.l1 / 4 / plan.gather_row, 2 * tall), tall), max(most, 1));
+  plan.gather_rows = min(round_up(max((tiles.enter ? close : close / 2) / plan.gather_row, 2 * tall), tall), max(most, 1));
   plan.scratch = round_up(staging(plan.tile, tiles.flip_rows ? Element::u8 : s.element, s.result, false, plan.gather_rows, s.out_channels / s.groups, 1, plan.gather_row).bytes, 64);
   plan.gather_bytes = round_up(plan.scratch + plan.gather_band + plan.gather_rows * plan.gather_row + kSlack + offset_bytes(s), 64);
   for (size_t i = 0; i < phase_count(s); ++i) {

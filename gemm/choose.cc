@@ -26,14 +26,12 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
 }
 
 // Tiles of AMX: registers of 16 rows and 16 columns, two by two of them at a time, a product of 64 deep in 16 cycles. Loads hide behind products; beginning, storing and requantising do not.
-double register_cycles(const Machine& machine, const Kernel* tile, size_t m, size_t n, size_t depth, double cold) {
+double register_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, double cold) {
   const GemmTileTable& tiles = table_of(tile);
   const double steps = double(ceil_div(depth, tiles.kr)), wide = double(ceil_div(n, tile->vector)), panels = double(ceil_div(n, tile->nr)), groups = double(ceil_div(m, tile->mr));
-  const double first = wide * steps * 16 * (groups < 2 ? 1 : 2), stream = wide * steps * double(tile->vector) * tiles.kr / cold;  // the panels come while the first rows are multiplied
-  const double rows = tiles.pack_a ? double(m) * steps * 3 : double(m % tile->mr) * steps * panels * 2;                       // copied
-  // Of rows apart, from beyond L1, lines come a tenth later than one behind the other: 128x768x768.
-  const double product = !tiles.pack_a && double(m) * double(depth) > double(machine.l1) ? 18 : 16;
-  return groups * wide * (product * steps + 45) + (stream > first ? stream - first : 0) + rows + 60 * panels + 200;
+  const double first = wide * steps * 16 * (groups < 2 ? 1 : 2), stream = wide * steps * double(tile->vector) * tiles.kr / (0.75 * cold);  // the panels come while the first rows are multiplied, slower than to vectors: measured at 1 to 16 rows
+  const double rows = tiles.pack_a ? double(m) * (steps * 3 + 8) : double(m % tile->mr) * steps * panels * 2;                       // copied
+  return groups * wide * (16 * steps + 45) + (stream > first ? stream - first : 0) + rows + 60 * panels + 200;
 }
 
 }  // namespace
@@ -47,7 +45,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   double cold = cached ? machine.l2_bytes : bytes > double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
   // From memory a single group of rows reads panels of 64 columns at 0.87 of the speed of panels of 48 (1x11008x4096 on AVX-512; why was not found).
   if (m <= tile->mr && bytes > double(kSoon) && tiles.b == Element::f32 && tile->nr > 48) cold *= 0.87;
-  if (tiles.enter) return register_cycles(machine, tile, m, n, depth, cold);
+  if (tiles.enter) return register_cycles(tile, m, n, depth, cold);
   const double warm = double(tile->nr) * double(depth) * element > double(machine.l1) ? machine.l2_bytes : 64;
   auto columns = [&](size_t vectors) {
     const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = m / tall, left = m % tall, groups = ceil_div(left, tile->mr);
@@ -84,6 +82,7 @@ static bool serves(const Kernel* k, const PackFormat* packed, const GemmTypes& t
   if (types.strict && tiles.half_sums) no = "it sums in half precision";
   else if (types.exact_b && tiles.b != Element::f32) no = "it rounds the weights";
   else if (types.b_zero && !tiles.sums_rows) no = "it takes no zero point of B";
+  else if (types.segment % tiles.kr && tiles.enter && tiles.pack_a) no = "rows are gathered anyway";
   else if (types.segment % tiles.kr && !tiles.bytes) no = "it takes the depth in groups that the channels do not fill";
   else if (tiles.c != Element::f32 && tiles.c != types.c) no = "it writes another type";
   if (!no && (!packed || format_of(k) == *packed)) return true;
@@ -119,7 +118,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     auto& s = *static_cast<Search*>(arg);
     if (!serves(k, s.format, s.types, s.text)) return;
     if (s.choice && s.choice->skip()) return;
-    const size_t m = table_of(k).runs && s.types.line ? s.m / s.types.line * rows_with_gaps(s.types.line, s.types.line_rows, k->mr) : s.m;
+    const size_t m = table_of(k).runs && s.types.line && s.types.segment % table_of(k).kr == 0 ? s.m / s.types.line * rows_with_gaps(s.types.line, s.types.line_rows, k->mr) : s.m;
     double cycles = gemm_cycles(k, m, s.n, s.depth, false, s.types.taps);
     if (table_of(k).near) cycles *= s.types.segment && s.types.segment <= 4 ? 0.95 : 1.1;  // measured: nothing fetched ahead is a gain where rows are near only
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);

@@ -42,13 +42,16 @@ template <int tall> struct EvenRows {
   static constexpr bool padded = false, copies = false;
   const char *from, *p, *first[tall];
   ptrdiff_t step, apart;
+  size_t behind;  // rows of the run
   alignas(64) char rest[tall * kRegister];
-  SKUA_INL EvenRows(const char* a, ptrdiff_t bytes) : from(a), step(bytes) {}
+  SKUA_INL EvenRows(const char* a, ptrdiff_t bytes, size_t rows_behind) : from(a), step(bytes), behind(rows_behind) {}
   SKUA_INL void begin(const GemmTile& t, size_t s) { p = from + t.segments[s].a; }
   template <bool whole> SKUA_INL void take(size_t n) {
-    if constexpr (!whole) copy_rows(tall * kRows, n, rest, [&](int r) __attribute__((always_inline)) { return p + r * step; });
-    SKUA_UNROLL for (int i = 0; i < tall; ++i) first[i] = whole ? p + i * kRows * step : rest + i * kRegister;
-    apart = whole ? step : kDeep;
+    // What B's zeros meet behind a row may be anything, but only rows of this run are known to be there.
+    const bool copies = !whole && (step <= 0 || ptrdiff_t(behind) * step < ptrdiff_t(kDeep - n));
+    if (copies) copy_rows(tall * kRows, n, rest, [&](int r) __attribute__((always_inline)) { return p + r * step; });
+    SKUA_UNROLL for (int i = 0; i < tall; ++i) first[i] = copies ? rest + i * kRegister : p + i * kRows * step;
+    apart = copies ? ptrdiff_t(kDeep) : step;
     p += n;
   }
 };
@@ -275,7 +278,7 @@ template <class T, int wide> void rows_in_place(const GemmTile& t, const char* a
     if (left > size_t(kRows)) {
       const size_t from = left < size_t(2 * kRows) && rows >= size_t(2 * kRows) ? rows - 2 * kRows : at;
       if (rows - from >= size_t(2 * kRows)) {
-        EvenRows<2> two(a + ptrdiff_t(from) * t.a_step, t.a_step);
+        EvenRows<2> two(a + ptrdiff_t(from) * t.a_step, t.a_step, rows - from - 2 * kRows);
         multiply<T, 2, wide>(t, two, start, sums);
         at = from + 2 * kRows;
         c.finish<T, wide>(t, sums, from, at, a);
@@ -283,7 +286,7 @@ template <class T, int wide> void rows_in_place(const GemmTile& t, const char* a
       }
     }
     const size_t from = left < size_t(kRows) ? rows - kRows : at;
-    EvenRows<1> one(a + ptrdiff_t(from) * t.a_step, t.a_step);
+    EvenRows<1> one(a + ptrdiff_t(from) * t.a_step, t.a_step, rows - from - kRows);
     multiply<T, 1, wide>(t, one, start, sums);
     at = from + kRows;
     c.finish<T, wide>(t, sums, from, at, a);

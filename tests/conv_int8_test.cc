@@ -226,6 +226,34 @@ TEST(ConvInt8, RandomDescriptorsGiveTheFormulasBits) {
   }
 }
 
+// Depths that fill AMX's registers are multiplied where they are: lines longer and shorter than a tile, gaps between them that are rows and that are not, rows packed.
+TEST(ConvInt8, DepthsThatFillRegisters) {
+  const char* const filters[] = {nullptr, "*_16x32_amx_int8", "*_16x32_packed_amx_int8"};
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const char* filter : filters) {
+      if (filter && strcmp(isa, "amx_int8")) continue;
+      SCOPED_TRACE(testing::Message() << isa << " " << (filter ? filter : ""));
+      Context context(isa, filter);
+      Rng rng(31);
+      for (int i = 0, done = 0; done < (small() ? 4 : filter ? 40 : 12); ++i) {
+        Case c = random_case(rng);
+        skua_conv2d_desc& d = c.d;
+        d.groups = i % 5 ? 1 : 2;
+        d.in_channels = d.groups * (i % 3 ? 64 : 128);
+        d.out_channels = d.groups * uint32_t(rng.integer(1, 70));
+        if (i % 2) d.kernel_h = d.kernel_w = 3, d.dilation_h = d.dilation_w = 1, d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
+        c.output_padding_h = c.output_padding_w = 0;
+        d.hint_in_h = d.hint_in_w = 0;
+        c.in_h = size_t(rng.integer(1, 6));
+        c.in_w = size_t(rng.integer(1, i % 4 ? 40 : 12));
+        if (!c.prepare(rng)) continue;
+        ++done;
+        check(c, context, rng, i % 3 == 0);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+}
+
 // Groups of 4, 8 and 16 channels have kernels of their own, by blocks of channels: whole tiles and rows that are narrower, borders, every end.
 TEST(ConvInt8, GroupsOfAFewChannels) {
   for (const char* isa : isas(SKUA_DTYPE_S8)) {
