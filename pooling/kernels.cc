@@ -22,19 +22,43 @@ constexpr size_t L = V::L;
 template <class T> SKUA_INL V load(const T* p, bool part, size_t n) { return part ? V::load_n(p, n) : V::load(p); }
 SKUA_INL V clamp(V x, const float& low, const float& high) { return clamp_high(clamp_low(x, bound(low)), bound(high)); }
 
+// A maximum that keeps NaN is three instructions and two copies with SSE; here it takes two and one: one remembers that there was a NaN, and one may lose it. (AVX2, which needs no
+// copies and has three ports for the three, was 5% slower so.)
+#if defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)
+constexpr bool kNansApart = true;
+using Nans = M32;
+#else
+constexpr bool kNansApart = false;
+struct Nans {};
+#endif
+
 // N vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
 template <class T> struct Max {
   using Element = T;
   static constexpr size_t most = sizeof(T) == 1 ? 4 : 6, lanes = L;
+  static constexpr bool nans_apart = kNansApart && sizeof(T) == sizeof(float);
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     V y[N];
-    SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = V::set1(-__builtin_inff());
+    [[maybe_unused]] Nans nans[N];
+    SKUA_UNROLL for (int v = 0; v < N; ++v) {
+      y[v] = V::set1(-__builtin_inff());
+      if constexpr (nans_apart) nans[v] = is_nan(y[v]);
+    }
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
       const T* x = in;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap)
-        SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = max(y[v], load(x + (v < N - 1 ? v * L : last), part, t.channels));
+        SKUA_UNROLL for (int v = 0; v < N; ++v) {
+          const V a = load(x + (v < N - 1 ? v * L : last), part, t.channels);
+          if constexpr (nans_apart) {
+            nans[v] = or_nan(nans[v], a);
+            y[v] = max_fast(a, y[v]);
+          } else {
+            y[v] = max(y[v], a);
+          }
+        }
     }
     SKUA_UNROLL for (int v = 0; v < N; ++v) {
+      if constexpr (nans_apart) y[v] = select(nans[v], V::set1(__builtin_nanf("")), y[v]);
       y[v] = clamp(y[v], t.low, t.high);
       if (part) y[v].store_n(out, t.channels);
       else y[v].store(out + (v < N - 1 ? v * L : last));

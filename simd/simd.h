@@ -23,6 +23,7 @@
 //   abs sqrt copysign(magnitude, sign) is_nan
 //   floor ceil round trunc      all of float's range; round is to even; -0 and the sign of results that are zero are kept
 //   lt le gt ge eq ne           ordered (false for NaN), ne is true for NaN; M32 takes & | ~, any(m), all(m)
+//   or_nan(m, a)                m | is_nan(a) in one instruction; SSE only
 //   select(m, a, b)             m ? a : b, lane by lane, for F32 and I32
 //   keep_if(m, a)               m ? a : +0
 //   I32: load store load_n store_n set1, + - & | ^, shl<n> shr<n> (arithmetic) shr_logical<n>, eq gt; + and - wrap

@@ -83,6 +83,7 @@ SKUA_INL M32 ge(F32 a, F32 b) { return {_mm_cmpge_ps(a.v, b.v)}; }
 SKUA_INL M32 eq(F32 a, F32 b) { return {_mm_cmpeq_ps(a.v, b.v)}; }
 SKUA_INL M32 ne(F32 a, F32 b) { return {_mm_cmpneq_ps(a.v, b.v)}; }
 SKUA_INL M32 is_nan(F32 a) { return {_mm_cmpunord_ps(a.v, a.v)}; }
+SKUA_INL M32 or_nan(M32 m, F32 a) { return {_mm_cmpunord_ps(m.m, a.v)}; }  // a mask's ones are a NaN
 SKUA_INL F32 keep_if(M32 m, F32 a) { return {_mm_and_ps(m.m, a.v)}; }
 
 SKUA_INL F32 operator+(F32 a, F32 b) { return {_mm_add_ps(a.v, b.v)}; }
