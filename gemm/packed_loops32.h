@@ -138,9 +138,10 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
   SKUA_ROW_OF_B SKUA_ROW0(NEXT, 3, 2) SKUA_ROW1(NEXT, 3, 3) SKUA_SIXTEEN_OF_A SKUA_ROW2(NEXT, 0, 0) SKUA_ROW3(NEXT, 0, 1) SKUA_ROW4(NEXT, 0, 2) SKUA_ROW5(NEXT, 0, 3) \
   SKUA_ROW_OF_B SKUA_ROW0(NEXT, 1, 0) SKUA_ROW1(NEXT, 1, 1) SKUA_ROW2(NEXT, 1, 2) SKUA_ROW3(NEXT, 1, 3) SKUA_ROW4(NEXT, 2, 0) SKUA_ROW5(NEXT, 2, 1) \
   SKUA_ROW_OF_B SKUA_ROW0(NEXT, 2, 2) SKUA_ROW1(NEXT, 2, 3) SKUA_ROW2(NEXT, 3, 0) SKUA_ROW3(NEXT, 3, 1) SKUA_ROW4(NEXT, 3, 2) SKUA_ROW5(NEXT, 3, 3)
-// The rest behind turns of eight: turns of two.
-#define SKUA_START "cmp %[turns], #0\n beq 32f\n"
-#define SKUA_LOOP SKUA_STEPS(SKUA_VMLA16, SKUA_VMLA16) "bne 3b\n 32: ldr %[turns], [%[late], #64]\n cmp %[turns], #0\n beq 4f\n 33:" SKUA_TURN(SKUA_VMLA16) "bne 33b\n"
+#define SKUA_START "cmp %[turns], #0\n beq 4f\n"
+#define SKUA_LOOP SKUA_STEPS(SKUA_VMLA16, SKUA_VMLA16) "bne 3b\n"
+// Behind the turns of eight of the last block, the only one that has a rest: turns of two.
+#define SKUA_REST "ldr %[turns], [%[late], #64]\n cmp %[turns], #0\n beq 34f\n 33:" SKUA_TURN(SKUA_VMLA16) "bne 33b\n 34:"
 #define SKUA_AGAIN SKUA_STEPS(SKUA_VMUL16, SKUA_VMLA16)
 // The same for the A55. Rows of B may lie at any even address, where only vld1 goes. LOAD: of the next turn's.
 #define SKUA_HALF_OF_B(d, step) "vld1.16 {d" #d "}, [%[b]]" step "\n"
@@ -189,7 +190,7 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
 
 // Sums begin at -0: adding a product to it gives the product.
 // AGAIN: the first turns of a block that follows one or that sums begin with, of `least` turns or more. At 6 and 7 Z is set after the last block, and stays.
-#define SKUA_BLOCKS(START, AGAIN, LOOP, ROW, least) \
+#define SKUA_BLOCKS(START, AGAIN, LOOP, REST, ROW, least) \
   asm volatile( \
     "cmp %[from], #0\n beq 1f\n" \
     "vld1.16 {d8-d11}, [%[from]]!\n vld1.16 {d12-d15}, [%[from]]!\n vld1.16 {d16-d19}, [%[from]]!\n vld1.16 {d20-d23}, [%[from]]!\n vld1.16 {d24-d27}, [%[from]]!\n vld1.16 {d28-d31}, [%[from]]\n" \
@@ -200,9 +201,9 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
     "2:" START "b 3f\n" \
     "53:" AGAIN "3:" LOOP \
     "4: ldr %[turns], [%[late], #4]\n ldr %[sums], [%[late], #56]\n subs %[turns], %[turns], #1\n str %[turns], [%[late], #4]\n bne 51f\n" \
-    "ldr %[turns], [%[late]]\n tst %[turns], #1\n beq 5f\n" \
+    REST "ldr %[turns], [%[late]]\n tst %[turns], #1\n beq 5f\n" \
     "vld1.16 {d0}, [%[a]]!\n vld1.32 {d1[0]}, [%[a]]!\n" ROW SKUA_CALL(SKUA_FIRST, SKUA_VMLA16, 2, 4, 5, 6, 7, 8, 9, SKUA_NONE) SKUA_CALL(SKUA_FIRST, SKUA_VMLA16, 3, 10, 11, 12, 13, 14, 15, SKUA_NONE) \
-    "5: ldr %[turns], [%[late], #8]\n adds %[turns], %[turns], %[from]\n cmp %[turns], #3\n beq 7f\n bgt 8f\n cmp %[turns], #2\n beq 6f\n" \
+    "5: ldr %[turns], [%[late], #8]\n add %[turns], %[turns], %[from]\n cmp %[turns], #3\n bgt 8f\n beq 7f\n cmp %[turns], #2\n beq 6f\n" \
     "mov %[sums], %[kept]\n" \
     "vst1.16 {d8-d11}, [%[sums]]!\n vst1.16 {d12-d15}, [%[sums]]!\n vst1.16 {d16-d19}, [%[sums]]!\n vst1.16 {d20-d23}, [%[sums]]!\n vst1.16 {d24-d27}, [%[sums]]!\n vst1.16 {d28-d31}, [%[sums]]\n b 10f\n" \
     "51: cmp %[from], #0\n bne 7f\n movs %[from], #1\n" \
@@ -216,7 +217,7 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
     : [late] "r"(&late), [kept] "r"(kept) \
     : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q13", "q14", "q15", "cc", "memory");
 
-// `blocks` times: [from if from, the first time] + the sum over k steps (even, of several blocks), and what is then done with it (half_sums.h), after the last time: kept as it is, moved to sums,
+// `blocks` times: [from if from, the first time] + the sum over k steps (a multiple of eight, of several blocks), and what is then done with it (half_sums.h), after the last time: kept as it is, moved to sums,
 // more: to those that are there, or made the result with them. Blocks before it are moved.
 struct PackedBlocks {
   size_t k, blocks, then, more;  // read, as what follows, when the loop has left registers free; blocks changes
@@ -256,9 +257,9 @@ template <Core core> __attribute__((noinline)) void packed_blocks(PackedBlocks& 
   float* sums;
   if constexpr (core == Core::a55) {
     ldb -= 24;
-    SKUA_BLOCKS(SKUA_START_A55, SKUA_AGAIN_A55, SKUA_LOOP_A55, SKUA_ROW_A55, 3)
+    SKUA_BLOCKS(SKUA_START_A55, SKUA_AGAIN_A55, SKUA_LOOP_A55, "", SKUA_ROW_A55, 3)
   } else {
-    SKUA_BLOCKS(SKUA_START, SKUA_AGAIN, SKUA_LOOP, SKUA_ROW_OF_B, 2)
+    SKUA_BLOCKS(SKUA_START, SKUA_AGAIN, SKUA_LOOP, SKUA_REST, SKUA_ROW_OF_B, 2)
   }
 }
 #endif
@@ -313,6 +314,7 @@ template <Core core> __attribute__((noinline)) void packed_blocks(PackedBlocks& 
 #undef SKUA_START
 #undef SKUA_BEGIN_A55
 #undef SKUA_LOOP
+#undef SKUA_REST
 #undef SKUA_AGAIN
 #undef SKUA_HALF_OF_B
 #undef SKUA_SOME

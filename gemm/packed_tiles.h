@@ -113,7 +113,7 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
       k = left < room ? left : room;
 #if defined(__arm__)
       size_t blocks = 1;  // as many as follow each other
-      if (NV == 2 && room == t.block && k == room && k % 2 == 0) k *= blocks = left / room;
+      if (NV == 2 && room == t.block && k == room && k % 8 == 0) k *= blocks = left / room;
       room -= k / blocks;
 #else
       room -= k;
