@@ -12,8 +12,8 @@ struct Op : WeightedOp {
   ProductBytes q;  // of s8 and u8
 };
 struct Plan : skua_plan {
+  ProductStep step;  // first: product.h
   Product product;
-  ProductStep step;
   DirectShape shape;
   MapSteps in, out, residual;
   WinogradLayer layer;
@@ -228,16 +228,15 @@ skua_status record_depthwise(const RecordArgs& args) {
 skua_status record(const RecordArgs& args) {
   const Plan& p = plan_of(args.plan);
   const Op& op = op_of(args.plan);
-  if (depthwise(op.config)) return record_depthwise(args);
-  if (p.winograd.form != WinogradForm::none) return record_winograd(args, p.layer, p.winograd, op.winograd_there[int(p.winograd.form)], op.bias_there);
-  const Element e = Element(op.config.element);
-  const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
+  const ProductStep& step = p.step;
+  if (!step.text) return depthwise(op.config) ? record_depthwise(args) : record_winograd(args, p.layer, p.winograd, op.winograd_there[int(p.winograd.form)], op.bias_there);
+  const bool residual = p.n_inputs > 1;
   const skua_buffer &a = args.inputs[0], &r = args.inputs[residual ? 1 : 0], &c = args.outputs[0];
   Binding bindings[6] = {{a.device, a.offset, p.input_spans[0].bytes, false}, {op.weights_there, 0, op.weights_there->size, false}, {}, {}, {c.device, c.offset, p.output_spans[0].bytes, true}};
   if (op.bias_there) bindings[2] = {op.bias_there, 0, op.bias_there->size, false};
-  if (residual) bindings[bytes(op.config) ? 5 : 3] = {r.device, r.offset, p.input_spans[1].bytes, false};
-  if (bytes(op.config)) bindings[3] = bindings[2];
-  return record_product(&p, p.product, p.step, {offset_of(a, e), 0, offset_of(c, result_of(&op)), residual ? offset_of(r, result_of(&op)) : 0}, bindings, args.stream);
+  if (residual) bindings[step.bytes ? 5 : 3] = {r.device, r.offset, p.input_spans[1].bytes, false};
+  if (step.bytes) bindings[3] = bindings[2];
+  return record_product(&p, p.product, step, {a.offset / step.element, 0, c.offset / step.result, residual ? r.offset / step.result : 0}, bindings, args.stream);
 }
 
 size_t workspace(const skua_plan* plan, uint32_t) { return plan_of(plan).winograd.workspace; }

@@ -12,8 +12,8 @@ struct Op : WeightedOp {
   GemmConfig config;
 };
 struct Plan : skua_plan, GemmShape {
-  Product product;  // the innermost batch dimension is its z
   ProductStep step;
+  Product product;  // the innermost batch dimension is its z
   // The other batch dimensions, outermost first, after those that lie behind each other in every operand were joined.
   size_t outer_rank, outer[kMaxBatch], a_outer[kMaxBatch], b_outer[kMaxBatch], c_outer[kMaxBatch], r_outer[kMaxBatch];
 };
@@ -72,6 +72,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.texels = has_texels(static_cast<const Op*>(base)->weights_there);
   g.element = c.a_type;
   g.half = c.numerics == SKUA_NUMERICS_FAST;
+  g.wide = c.c_type != c.a_type && !is_int8(c.a_type);
   if (is_int8(c.a_type)) g.q = {c.c_type, c.b_type, c.q.a_zero, c.q.b_zero, c.q.zero, c.q.low, c.q.high, c.q.scale, c.q.each_zero != 0, c.q.residual, c.q.rounding, c.q.fixed};
   g.m = p.m; g.n = p.n; g.k = p.k; g.z = p.batches ? extent[0] : 0;
   g.a_m = c.transpose_a ? 1 : p.lda; g.a_k = c.transpose_a ? p.lda : 1; g.a_z = steps[0][0];
@@ -100,7 +101,7 @@ skua_status record(const RecordArgs& args) {
   if (op.bias_there) bindings[2] = {op.bias_there, 0, op.bias_there->size, false};
   if (residual) bindings[is_int8(e) ? 5 : 3] = {r.device, r.offset, p.input_spans[last].bytes, false};
   if (is_int8(e)) bindings[3] = bindings[2];
-  const ProductOffsets at = {offset_of(a, e), op.config.constant_b ? 0 : offset_of(b, e), offset_of(c, op.config.c_type), residual ? offset_of(r, is_int8(e) ? op.config.c_type : e) : 0};
+  const ProductOffsets at = {offset_of(a, e), op.config.constant_b ? 0 : offset_of(b, e), offset_of(c, op.config.c_type), residual ? offset_of(r, op.config.c_type) : 0};
   size_t index[kMaxBatch] = {};
   for (;;) {
     ProductOffsets now = at;
@@ -123,14 +124,13 @@ const OpClass gemm_class = {"gemm", 80, sizeof(Op), sizeof(Plan), offsetof(Op, c
 skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const void* b, const void* bias, skua_op** out) {
   const Element e = Element(d.a_type);
   SKUA_TRY(need_gpu_type(ctx, "gemm", "a_type", d.a_type));
-  if (d.c_type != d.a_type) return SKUA_UNSUPPORTED_("gemm: c_type is %s, must be a_type, %s, on a GPU", skua_dtype_name(d.c_type), skua_dtype_name(d.a_type));
   if (b && d.numerics == SKUA_NUMERICS_STRICT && d.b_type != d.a_type)
     return SKUA_UNSUPPORTED_("gemm: numerics is STRICT and b_type %s, must be a_type, %s, on a GPU", skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
   GemmConfig c;
   memset(&c, 0, sizeof c);
   c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;
   c.constant_b = b != nullptr; c.has_bias = bias != nullptr;
-  c.a_type = c.c_type = e; c.b_type = Element(d.b_type);
+  c.a_type = e; c.b_type = Element(d.b_type); c.c_type = Element(d.c_type);
   c.numerics = uint8_t(d.numerics);
   c.residual = uint32_t(d.epilogue.residual);
   c.alpha = d.alpha; c.beta = d.beta;

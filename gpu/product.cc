@@ -103,6 +103,12 @@ const KernelText* text_of(const Product& p, ProductKind kind, bool special, Stor
   if (storage == Storage::image && (!p.texels || special)) return nullptr;
   if (is_int8(p.element)) return bytes_text_of(p, kind, special, v);
   const bool half = p.element == Element::f16, all = v.a && v.b && v.c;
+  if (p.wide) {
+    if (special || kind != kRows4 || storage == Storage::image) return nullptr;
+    const KernelText* const texts = &gemm_texts.texts[half ? gemm_f16_w4x4 : gemm_bf16_w4x4];
+    if (!all) v = {};
+    return &texts[all ? 0 : 1];
+  }
   if (special) {
     if (!p.half || !half || !all || (kind != kRows4 && kind != kRows8)) return nullptr;
     if (p.conv) return &conv_texts.texts[kind == kRows4 ? conv_f16_h4x4 : conv_f16_h4x8];
@@ -242,6 +248,9 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
       to.named = pass == 0;
     }
   if (!to.text) return SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
+  to.bytes = is_int8(p.element); to.constant = p.constant; to.conv = p.conv;
+  to.element = uint8_t(element_bytes(p.element));
+  to.result = uint8_t(element_bytes(to.bytes ? p.q.result : p.wide ? Element::f32 : p.element));
   to.vector_a = v.a; to.vector_b = v.b; to.vector_c = v.c; to.along_k = v.along_k;
   if (!fill_arguments(p, to)) return SKUA_UNSUPPORTED_("%s: an extent or a step is too large for the kernels of %s", op->cls->name, device->api->name);
   const size_t columns = ceil_div(p.n, 4);
@@ -269,31 +278,30 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
 }
 
 skua_status record_product(const skua_plan* plan, const Product& p, const ProductStep& step, const ProductOffsets& at, const Binding (&bindings)[6], skua_stream* stream) {
-  if (!step.text && (!p.m || !p.n || !p.z)) return SKUA_STATUS_OK;
+  if (!step.text) return SKUA_STATUS_OK;  // no elements
   const ProductStep* use = &step;
   ProductStep other;
-  if (((at.a % 4 && step.vector_a) || (at.b % 4 && step.vector_b && !p.constant) || ((at.c % 4 || at.r % 4) && step.vector_c))) {
+  if (((at.a % 4 && step.vector_a) || (at.b % 4 && step.vector_b && !step.constant) || ((at.c % 4 || at.r % 4) && step.vector_c))) {
     SKUA_TRY(make_product(plan->op, p, false, other));  // rare: compiled now
     use = &other;
   }
-  Dispatch d = {};
+  Dispatch d;
   d.program = use->program;
-  const bool bytes = is_int8(p.element);
-  d.n_bindings = bytes ? 6 : 5;
+  d.n_bindings = use->bytes ? 6 : 5;
   for (uint32_t i = 0; i < d.n_bindings; ++i) d.bindings[i] = bindings[i].buffer ? bindings[i] : Binding{bindings[4].buffer, 0, 0, false};
   d.bindings[1].texels = use->text->by_texels;
-  memcpy(d.arguments, use->arguments, sizeof use->arguments);
+  memcpy(d.arguments, use->arguments, use->n_arguments * sizeof use->arguments[0]);
   d.n_arguments = use->n_arguments;
-  const uint8_t(&place)[4] = p.conv ? kConvOffsets : kGemmOffsets;
-  const size_t offsets[] = {at.a / (use->vector_a ? 4 : 1), p.conv ? 0 : at.b / (use->vector_b ? 4 : 1), at.c / (use->vector_c ? 4 : 1), at.r / (use->vector_c ? 4 : 1)};
+  const uint8_t(&place)[4] = use->conv ? kConvOffsets : kGemmOffsets;
+  const size_t offsets[] = {at.a / (use->vector_a ? 4 : 1), use->conv ? 0 : at.b / (use->vector_b ? 4 : 1), at.c / (use->vector_c ? 4 : 1), at.r / (use->vector_c ? 4 : 1)};
   for (int i = 0; i < 4; ++i) {
-    if (p.conv && i == 1) continue;
+    if (use->conv && i == 1) continue;
     if (offsets[i] > INT32_MAX / 2) return SKUA_UNSUPPORTED_("%s: an operand begins %zu elements into its buffer, too far for the kernels", plan->op->cls->name, offsets[i]);
     d.arguments[place[i]] = int32_t(offsets[i]);
-    Binding& b = d.bindings[i < 2 ? i : i == 2 ? 4 : bytes ? 5 : 3];
+    Binding& b = d.bindings[i < 2 ? i : i == 2 ? 4 : use->bytes ? 5 : 3];
     if (!b.bytes) continue;
     b.argument = place[i];
-    b.unit = uint8_t(element_bytes(bytes && i >= 2 ? p.q.result : p.element) * ((i == 0 ? use->vector_a : i == 1 ? use->vector_b : use->vector_c) ? 4 : 1));
+    b.unit = uint8_t((i < 2 ? use->element : use->result) * ((i == 0 ? use->vector_a : i == 1 ? use->vector_b : use->vector_c) ? 4 : 1));
   }
   return start(plan->op, *use->text, d, use->groups, stream);
 }
@@ -325,9 +333,9 @@ void explain_product(const skua_plan* plan, const Product& p, const ProductStep&
            step.group.local[2]);
   if (is_int8(p.element)) text.add("  sums s32, %s\n", strstr(step.text->name, "_dot") && op->ctx->gpu->about.integer_dot ? "four products of bytes an instruction" : "bytes multiplied one by one");
   else if (strstr(step.text->name, "_h4")) text.add("  sums f16, of at most 64 terms, which are summed in f32: numerics is FAST, and the device multiplies f16\n");
-  else text.add("  sums f32%s\n", why_f32_sums(op, p.element, p.half, size.vectors, step.kind != kRows4 && step.kind != kRows8 ? ": only rows4 and rows8 sum f16" : step.named ? ": the kernel filter asks for it" : ": a measurement chose it"));
+  else text.add("  sums f32%s\n", why_f32_sums(op, p.element, p.half, size.vectors, p.wide ? ": C is f32" : step.kind != kRows4 && step.kind != kRows8 ? ": only rows4 and rows8 sum f16" : step.named ? ": the kernel filter asks for it" : ": a measurement chose it"));
   text.add("  %s: %s\n  candidates:", product_kind_name(step.kind), step.kind == choice.order[0] ? choice.why : step.named ? "the kernel filter asks for it" :
-           plan->choice.wanted ? "a measurement chose it" : "the preferred one has no kernel for these strides");
+           plan->choice.wanted ? "a measurement chose it" : p.wide ? "the preferred one has no kernel for a C of f32" : "the preferred one has no kernel for these strides");
   for (uint32_t i = 0; i < choice.count; ++i) text.add(" %s", product_kind_name(choice.order[i]));
   text.add("\n");
   if (p.constant && !is_int8(p.element)) explain_storage(plan, *step.text, p.texels, text);

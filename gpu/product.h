@@ -51,6 +51,7 @@ struct Product {
   bool conv, transposed, constant, bias;
   bool half;  // numerics lets f16 be summed in f16
   bool texels;  // the weights' buffer has them
+  bool wide;    // C and the residual are f32, A and B of 16 bits
   Element element;
   ProductBytes q;  // where that is s8 or u8
   size_t m, n, k, z;  // per batch or group; k of one tap
@@ -64,17 +65,19 @@ struct Product {
   Fused activation;
 };
 
-// A product ready to be recorded: offsets are missing.
+// A product ready to be recorded: offsets are missing. What recording reads comes first, in few cache lines: a network returns to a plan when its own work has driven it out of the caches.
 struct ProductStep {
   const KernelText* text;
   const Program* program;
-  ProductKind kind;
-  bool named;  // by the kernel filter
-  WorkGroup group;
-  bool vector_a, vector_b, vector_c, along_k;  // along_k: B^T is read by vectors of its rows
   Groups groups;
   uint32_t n_arguments;
   int32_t arguments[kMaxArguments];
+  bool bytes, constant, conv;
+  uint8_t element, result;                     // bytes of an element of A and B, of C and the residual
+  bool vector_a, vector_b, vector_c, along_k;  // along_k: B^T is read by vectors of its rows
+  bool named;  // by the kernel filter
+  ProductKind kind;
+  WorkGroup group;
 };
 
 // aligned: offsets of A, B, C and the residual are multiples of 4 elements. Chooses a kernel, which the context's filter may name, or its kind, and compiles it. choice: of a plan that has one product.

@@ -96,6 +96,8 @@ static ushort4 bfloat4_(float4 v) { return (ushort4)(bfloat1_(v.x), bfloat1_(v.y
 #define WRITE4B(i, name) __global STORAGE4B* name
 #define WRITE1I(i, name) __global int* name
 #define UPDATE1I WRITE1I
+#define UPDATE1F WRITE1F
+#define UPDATE4F WRITE4F
 #define UPDATE1 WRITE1
 #define UPDATE4 WRITE4
 

@@ -102,6 +102,8 @@ layout(constant_id = 13) const int TEXELS = 0;
 #define WRITE4B(i, name) BLOCK_(i, writeonly, STORAGE4B, name)
 #define WRITE1I(i, name) BLOCK_(i, writeonly, int, name)
 #define UPDATE1I(i, name) BLOCK_(i, , int, name)
+#define UPDATE1F(i, name) BLOCK_(i, , float, name)
+#define UPDATE4F(i, name) BLOCK_(i, , vec4, name)
 #define UPDATE1(i, name) STORAGE_(i, , 1, name)
 #define UPDATE4(i, name) STORAGE_(i, , 4, name)
 

@@ -5,6 +5,7 @@
 //   z         batch of a product, group of a convolution
 // VECTOR_A, VECTOR_B, VECTOR_C: whether A (along k), B and C with the residual (along columns) are read as vectors: all their extents, strides and offsets are multiples of 4 and given in vectors. Else
 // elements have the step a_k, b_n, c_n of their own: transposed matrices and NCHW maps. VECTOR_B 2: B^T is read as vectors along k, b_offset, b_n and b_z are given in vectors.
+// C_FLOAT: C and the residual are f32, whatever A and B are.
 // BYTES: product_bytes.h, with arguments of its own in place of the residual's and the activation's.
 #if BYTES
 CONSTANT(0, RESULT, 0)    // 0 bytes, 1 f16, 2 f32, 4 bf16
@@ -78,17 +79,28 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #define BIAS_BINDING READ4F(2, bias)
 #define LOAD_BIAS(place) bias[A_Z_BIAS(place)]
 #endif
-#if VECTOR_C
-#define R_BINDING READ4(3, r)
-#define C_BINDING UPDATE4(4, c)
-#define WRITE_RESULT(at, column, v) ST4(c, at, v);
+#if C_FLOAT
+#define R_BINDING_(v) READ##v##F(3, r)
+#define C_BINDING_(v) UPDATE##v##F(4, c)
+#define LOAD_C_(v, from, at) from[at]
+#define STORE_C_(v, at, value) c[at] = (value)
 #else
-#define R_BINDING READ1(3, r)
-#define C_BINDING UPDATE1(4, c)
-#define READ_ONE_(from, at, place, j, step) (COLUMN_OF(place, j) < p.n ? LD1(from, (at) + SPREAD * j * (step)) : 0.0f)
+#define R_BINDING_(v) READ##v(3, r)
+#define C_BINDING_(v) UPDATE##v(4, c)
+#define LOAD_C_(v, from, at) LD##v(from, at)
+#define STORE_C_(v, at, value) ST##v(c, at, value)
+#endif
+#if VECTOR_C
+#define R_BINDING R_BINDING_(4)
+#define C_BINDING C_BINDING_(4)
+#define WRITE_RESULT(at, column, v) STORE_C_(4, at, v);
+#else
+#define R_BINDING R_BINDING_(1)
+#define C_BINDING C_BINDING_(1)
+#define READ_ONE_(from, at, place, j, step) (COLUMN_OF(place, j) < p.n ? LOAD_C_(1, from, (at) + SPREAD * j * (step)) : 0.0f)
 #define READ_RESULT_(from, at, place, step) \
   MAKE4(READ_ONE_(from, at, place, 0, step), READ_ONE_(from, at, place, 1, step), READ_ONE_(from, at, place, 2, step), READ_ONE_(from, at, place, 3, step))
-#define WRITE_ONE_(at, place, j, v) if (COLUMN_OF(place, j) < p.n) { ST1(c, (at) + SPREAD * j * p.c_n, v); }
+#define WRITE_ONE_(at, place, j, v) if (COLUMN_OF(place, j) < p.n) { STORE_C_(1, (at) + SPREAD * j * p.c_n, v); }
 #define WRITE_RESULT(at, place, v) WRITE_ONE_(at, place, 0, (v).x) WRITE_ONE_(at, place, 1, (v).y) WRITE_ONE_(at, place, 2, (v).z) WRITE_ONE_(at, place, 3, (v).w)
 #endif
 
@@ -161,7 +173,7 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #endif
 #endif
 #if VECTOR_C
-#define LOAD_RESULT(name, at, column) LD4(name, at)
+#define LOAD_RESULT(name, at, column) LOAD_C_(4, name, at)
 #else
 #define LOAD_RESULT(name, at, column) READ_RESULT_(name, at, column, p.name##_n)
 #endif

@@ -204,6 +204,7 @@ skua_status buffer_import(Device* base, uint64_t handle, size_t offset, size_t s
 
 void buffer_destroy(skua_device_buffer* base) {
   auto* b = static_cast<ClBuffer*>(base);
+  __atomic_fetch_add(&of(b->device)->destroyed, 1, __ATOMIC_RELAXED);
   if (b->image) of(b->device)->cl->clReleaseMemObject(b->image);
   of(b->device)->cl->clReleaseMemObject(b->memory);
   release(b->device->ctx, b, sizeof *b);
@@ -286,9 +287,16 @@ skua_status record(skua_stream* base, const Dispatch& x) {
   pthread_mutex_lock(&p->setting);
   cl_int error = CL_SUCCESS;
   const char* call = "clSetKernelArg";
+  if (const uint64_t destroyed = __atomic_load_n(&d->destroyed, __ATOMIC_RELAXED); p->bound_at != destroyed) {
+    memset(p->bound, 0, sizeof p->bound);
+    p->bound_at = destroyed;
+  }
   for (uint32_t i = 0; i < x.n_bindings && error == CL_SUCCESS; ++i) {
     const auto* b = static_cast<const ClBuffer*>(x.bindings[i].buffer);
-    error = cl.clSetKernelArg(p->kernel, i, sizeof(cl_mem), x.bindings[i].texels ? &b->image : &b->memory);
+    const cl_mem memory = x.bindings[i].texels ? b->image : b->memory;
+    if (p->bound[i] == memory) continue;
+    error = cl.clSetKernelArg(p->kernel, i, sizeof memory, &memory);
+    p->bound[i] = error == CL_SUCCESS ? memory : nullptr;
   }
   if (error == CL_SUCCESS && x.n_arguments) error = cl.clSetKernelArg(p->kernel, x.n_bindings, 4 * size_t(x.n_arguments), x.arguments);
   if (error == CL_SUCCESS) {

@@ -14,6 +14,9 @@ struct Program {
   cl_program program;
   cl_kernel kernel;
   pthread_mutex_t setting;  // a kernel object holds its arguments from clSetKernelArg to the enqueue
+  // The buffers among them that it still has: setting the same again costs as much. None once a buffer was destroyed, whose handle may come back as another's.
+  cl_mem bound[kMaxBindings];
+  uint64_t bound_at;  // ClDevice::destroyed
 };
 
 namespace opencl {
@@ -26,10 +29,11 @@ struct ClDevice : Device {
   bool shared;             // the context is the caller's
   cl_command_queue queue;  // the caller's, for everything; NULL = each stream has one, and transfers have another
   uint32_t flush_every;       // dispatches; 0 = when the caller submits
+  uint64_t destroyed;         // atomic: buffers
   pthread_mutex_t compiling;  // guards the list
   Program* programs;
 };
-struct ClBuffer : skua_device_buffer {
+struct alignas(64) ClBuffer : skua_device_buffer {  // one cache line
   cl_mem memory, image;  // image: its texels
 };
 struct ClStream : skua_stream {

@@ -43,11 +43,11 @@ void by_every_kernel(const std::vector<const char*>& filters, const std::vector<
       }
 }
 
-void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes, const MakeOp& make_op, const CheckData& check) {
+void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes, const MakeOp& make_op, const CheckData& check, const std::vector<skua_dtype>& types) {
   Context cpu;
   on_every_gpu([&](Context& gpu) {
     Rng rng(7);
-    for (const skua_dtype type : gpu_types()) {
+    for (const skua_dtype type : types) {
       Op reference, op;
       SKUA_EXPECT_OK(make_op(cpu, type, &reference));
       SKUA_EXPECT_OK(make_op(gpu, type, &op));

@@ -28,7 +28,7 @@ using CheckData = std::function<void(const Data& got, const Data& want)>;
 
 // Makes the operator on the CPU and on every device, in every type, and checks output 0 for every list of input shapes: dense at offsets that suit vectors, then with holes, in the output too, at
 // offsets that do not.
-void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes, const MakeOp& make_op, const CheckData& check = expect_same_bits);
+void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes, const MakeOp& make_op, const CheckData& check = expect_same_bits, const std::vector<skua_dtype>& types = gpu_types());
 
 // A square convolution, padded as SAME; and the transposed one of the same fields, an element more of output where its stride is not 1.
 skua_conv2d_desc conv_desc(uint32_t kernel, uint32_t in, uint32_t out, uint32_t stride, uint32_t groups);
