@@ -13,7 +13,7 @@ run() {
   # It exits with 0 whatever it finds: what it says goes to the log.
   if [[ -s $log ]]; then head -20 "$log"; bad=1; fi
 }
-run gpu_gemm_test 'gpu_gemm.epilogue:gpu_gemm.few_rows:gpu_gemm.any_offset'
+run gpu_gemm_test 'gpu_gemm.epilogue:gpu_gemm.few_rows:gpu_gemm.any_offset:gpu_gemm.f32_of_halves'
 run gpu_conv_test 'gpu_conv.epilogue:gpu_conv.planes:gpu_conv.depthwise:gpu_conv.transposed:gpu_pool.*'
 run gpu_unary_test GpuUnary.Strides
 run gpu_elementwise_test 'GpuBinary.BroadcastingStridesActivations:GpuSelect.*:GpuConvert.*'
