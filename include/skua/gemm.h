@@ -26,7 +26,7 @@ extern "C" {
  *   quantize_a         f32 f16 bf16   s8 s4              none        a_type or f32        f32    exact in a block, f32 over blocks
  *   quantised weights  f32 f16 bf16   s8 s4              none        a_type or f32        f32    f32
  *
- * (on a GPU c_type is a_type, and there are no quantised weights)
+ * (on a GPU there are no quantised weights)
  *
  * Floats: sums are rounded once to c_type, the residual's type too. DEFAULT and FAST may round a B of f32 to a_type when it is packed, in f16 to infinity from 65520 on; STRICT does not.
  *   Where the CPU multiplies in f16, DEFAULT sums f16 products in blocks of at most 64 in f16, which overflow at 65504, FAST all of them; STRICT none.
