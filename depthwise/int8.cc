@@ -67,7 +67,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
   auto* steps = reinterpret_cast<size_t*>(rows + count);
   auto* offsets = steps + count;
   auto* line = reinterpret_cast<uint8_t*>(space + pointer_bytes(s, r.f));
-  DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, count - taps, 0, {}, r.flip, r.padding, line + 64};
+  DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, count - taps, 0, {}, r.flip, r.padding, line + 64, 0, nullptr};
   DepthwiseInt8Tile t = r.tile;
   t.columns = c.to;
   t.groups = r.groups; t.kernel_w = s.kernel_w; t.taps = offsets;

@@ -35,6 +35,8 @@ struct DepthwiseInt8Columns {
   uint8_t flip;                // xor of every byte: 0x80 between u8 and s8
   uint8_t padding;             // the zero point, flipped
   void* to;
+  size_t first;                // bytes that rows with a step begin later
+  const DepthwiseInt8Columns* next;  // more of the same block, or NULL
 };
 
 struct DepthwiseInt8Tile {
@@ -56,6 +58,7 @@ struct DepthwiseInt8Tile {
   uint8_t flip;               // of the output
   uint8_t* out;
   size_t out_row, out_pixel;  // bytes; row 0 is written last, so rows that are not wanted go there by a step of 0
+  size_t lines, line;         // of pairs: rows of outputs, and bytes of interleaved columns between them
 };
 
 // KernelKind::depthwise_int8, variant kDepthwiseInt8: vector = L, mr and nr rows and columns of a tile, element s8 or u8: the same code, by `flip`.

@@ -29,7 +29,7 @@ template <class B, bool SEVERAL, bool PART, int LIVE> SKUA_INL void interleave_g
   size_t steps[G];
   SKUA_UNROLL for (int b = 0; b < G; ++b) {
     r[b] = B::bytes(t.padding);
-    p[b] = t.rows[g * G + b] + first * t.steps[g * G + b];
+    p[b] = t.rows[g * G + b] + first * t.steps[g * G + b] + (t.steps[g * G + b] ? t.first : 0);
     steps[b] = planes * t.steps[g * G + b];
   }
   for (size_t x = first; x < columns; x += planes, at += column) {
@@ -62,20 +62,23 @@ template <class B> SKUA_INL void pad_columns(const DepthwiseInt8Columns& t, type
     for (size_t g = 0; g < t.groups; ++g) SKUA_UNROLL for (int i = 0; i < 4; ++i) B::store(static_cast<uint8_t*>(t.to) + t.layout.at(c) + g * t.layout.group + size_t(i) * t.layout.vector, v);
 }
 
-template <class B, bool SEVERAL = true> void interleave(const DepthwiseInt8Columns& t) {
-  typename B::I v[4] = {B::bytes(t.padding)};
+template <class B, bool SEVERAL = true> void interleave(const DepthwiseInt8Columns& all) {
+  typename B::I v[4] = {B::bytes(all.padding)};
   if constexpr (B::G != 4) {  // of 16 bits
     typename B::I padding[B::G];
     SKUA_UNROLL for (int b = 0; b < B::G; ++b) padding[b] = v[0];
     B::group(padding, v);
   }
-  pad_columns<B>(t, v[0], 0, t.before);
-  for (size_t first = 0; first < (SEVERAL ? t.layout.planes : 1) && first < t.columns; ++first) {
-    uint8_t* to = static_cast<uint8_t*>(t.to) + (SEVERAL ? t.layout.at(t.before + first) : t.before * t.layout.column);
-    if (t.channels == B::L) interleave_plane<B, SEVERAL, false>(t, first, to);
-    else if constexpr (!SEVERAL) interleave_plane<B, SEVERAL, true>(t, first, to);
+  for (const DepthwiseInt8Columns* p = &all; p; p = p->next) {
+    const DepthwiseInt8Columns& t = *p;
+    pad_columns<B>(t, v[0], 0, t.before);
+    for (size_t first = 0; first < (SEVERAL ? t.layout.planes : 1) && first < t.columns; ++first) {
+      uint8_t* to = static_cast<uint8_t*>(t.to) + (SEVERAL ? t.layout.at(t.before + first) : t.before * t.layout.column);
+      if (t.channels == B::L) interleave_plane<B, SEVERAL, false>(t, first, to);
+      else if constexpr (!SEVERAL) interleave_plane<B, SEVERAL, true>(t, first, to);
+    }
+    pad_columns<B>(t, v[0], t.before + t.columns, t.before + t.columns + t.after);
   }
-  pad_columns<B>(t, v[0], t.before + t.columns, t.before + t.columns + t.after);
 }
 
 // What is known of sums: nothing; that products fit 32 bits; that no result is below the zero point and sums are small. Or the results are those of fixed point.
@@ -249,19 +252,22 @@ template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
 }
 
 // Pairs (int8_pairs.cc), STEP bytes from one vector of outputs to the next: 4 * L where one pixel fills a vector, L where there are several. Few outputs, and what is rare, in short tiles.
-template <class B, int RW, int STEP> void run_pairs(const DepthwiseInt8Tile& given) {
-  const DepthwiseInt8Tile t = given;  // what is stored might be it
+template <class B, int RW, Known KNOWN, int K, int STEP, int RUNS = 0> SKUA_INL void run_lines(const DepthwiseInt8Tile& given) {
+  DepthwiseInt8Tile t = given;  // what is stored might be it
+  for (size_t y = 0, lines = t.lines; y < lines; ++y, t.columns = static_cast<const uint8_t*>(t.columns) + t.line, t.out += t.out_row) run_tiles<B, 1, RW, KNOWN, K, STEP, RUNS>(t);
+}
+template <class B, int RW, int STEP> void run_pairs(const DepthwiseInt8Tile& t) {
   constexpr bool one = STEP == 4 * B::L;
-  if (t.rounding) return run_tiles<B, 1, 3, kFixed, 1, STEP>(t);
-  if (!t.fits) return run_tiles<B, 1, 3, kNothing, 1, STEP>(t);
-  if (RW > 3 && t.outputs < RW * t.layout.pixels) return run_tiles<B, 1, 3, kFits, 1, STEP>(t);
+  if (t.rounding) return run_lines<B, 3, kFixed, 1, STEP>(t);
+  if (!t.fits) return run_lines<B, 3, kNothing, 1, STEP>(t);
+  if (RW > 3 && t.outputs < RW * t.layout.pixels) return run_lines<B, 3, kFits, 1, STEP>(t);
   if constexpr (one) {
-    if (t.kernel_w == 2 && t.groups == 2) return t.positive ? run_tiles<B, 1, RW, kPositive, 2, STEP, 2>(t) : run_tiles<B, 1, RW, kFits, 2, STEP, 2>(t);
-    if (t.kernel_w == 3) return t.positive ? run_tiles<B, 1, RW, kPositive, 3, STEP>(t) : run_tiles<B, 1, RW, kFits, 3, STEP>(t);
+    if (t.kernel_w == 2 && t.groups == 2) return t.positive ? run_lines<B, RW, kPositive, 2, STEP, 2>(t) : run_lines<B, RW, kFits, 2, STEP, 2>(t);
+    if (t.kernel_w == 3) return t.positive ? run_lines<B, RW, kPositive, 3, STEP>(t) : run_lines<B, RW, kFits, 3, STEP>(t);
   } else if (t.positive) {
-    return run_tiles<B, 1, RW, kPositive, 1, STEP>(t);
+    return run_lines<B, RW, kPositive, 1, STEP>(t);
   }
-  run_tiles<B, 1, RW, kFits, 1, STEP>(t);
+  run_lines<B, RW, kFits, 1, STEP>(t);
 }
 
 constexpr int kColumns = F32::registers >= 32 ? 4 : 2;

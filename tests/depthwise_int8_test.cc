@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "dispatch/requantize.h"
+#include "tests/support/blob.h"
 #include "tests/support/fixed_point.h"
 #include "tests/support/support.h"
 
@@ -189,6 +190,11 @@ TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
       {1, 9, 17, 64, 8, 7, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 7, 5, 3, 6}},
       {1, 1, 1, 64, 3, 3, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 5, 18, 5, 3}},
       {1, 5, 70, 64, 3, 3, 2, 2, 1, 1, same, false, true},
+      // Rings of pairs that are passed several times, of blocks of 64, 32 and 16.
+      {1, 31, 30, 112, 3, 3, 2, 2, 1, 1, same},
+      {1, 31, 60, 16, 3, 3, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1}},
+      {1, 37, 29, 80, 5, 5, 2, 2, 1, 1, same, true},
+      {1, 40, 31, 64, 7, 8, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 3, 3, 3, 2}},
   };
   if (!small()) layers.push_back({1, 3, 150, 130, 3, 3, 1, 1, 1, 1, same});
   uint32_t seed = 1;
@@ -223,6 +229,46 @@ TEST_F(DepthwiseInt8, PackedWeightsComeBack) {
   ASSERT_EQ(a.size(), 1u);
   ASSERT_EQ(b.size(), 1u);
   expect_same_bits(a[0], b[0]);
+}
+
+// Weights in pairs serve strides of 2 and no other window: a blob that says so and is otherwise right would make kernels read outside of their memory.
+TEST_F(DepthwiseInt8, PairsOfOtherWindowsAreRefused) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  const Layer l = {1, 9, 9, 64, 3, 3, 2, 2, 1, 1, same};
+  Rng rng(7);
+  const skua_conv2d_desc d = desc(l, SKUA_DTYPE_S8, SKUA_DTYPE_S8, rng);
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    Context context(isa);
+    Op op;
+    SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &op));
+    const size_t size = skua_op_packed_size(op);
+    Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
+    SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+    auto* bytes = static_cast<unsigned char*>(blob.memory());
+    const auto opens = [&](uint32_t kernel, uint32_t stride_h, uint32_t stride_w, uint32_t dilation) {
+      const uint32_t window[] = {3, 3, 2, 2, 1, 1, 64, 64, 64}, other[] = {kernel, kernel, stride_h, stride_w, dilation, dilation, 64, 64, 64};
+      unsigned char* at = std::search(bytes, bytes + size, reinterpret_cast<const unsigned char*>(window), reinterpret_cast<const unsigned char*>(window + 9));
+      if (at == bytes + size) {
+        ADD_FAILURE() << "the blob does not hold its window";
+        return false;
+      }
+      std::memcpy(at, other, sizeof other);
+      reseal(bytes, size);
+      Op forged;
+      const skua_status status = skua_op_create_packed(context, bytes, size, &forged);
+      std::memcpy(at, window, sizeof window);
+      EXPECT_TRUE(status == SKUA_STATUS_OK || status == SKUA_STATUS_INCOMPATIBLE_BLOB) << isa;
+      return status == SKUA_STATUS_OK;
+    };
+    EXPECT_TRUE(opens(3, 2, 2, 1)) << isa;
+    const std::string name = isa;
+    if (name != "avx512vnni" && name != "avxvnni") continue;
+    EXPECT_FALSE(opens(3, 1, 1, 1)) << isa;
+    EXPECT_FALSE(opens(3, 1, 2, 1)) << isa;
+    EXPECT_FALSE(opens(3, 2, 1, 1)) << isa;
+    EXPECT_FALSE(opens(3, 2, 2, 2)) << isa;
+    EXPECT_FALSE(opens(4, 1, 1, 1)) << isa;  // as many pairs
+  }
 }
 
 }  // namespace
