@@ -46,7 +46,9 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   // From memory a single group of rows reads panels of 64 columns at 0.87 of the speed of panels of 48 (1x11008x4096 on AVX-512; why was not found).
   if (m <= tile->mr && bytes > double(kSoon) && tiles.b == Element::f32 && tile->nr > 48) cold *= 0.87;
   if (tiles.enter) return register_cycles(tile, m, n, depth, cold);
-  const double warm = double(tile->nr) * double(depth) * element > double(machine.l1) ? machine.l2_bytes : 64;
+  // Of a panel of bytes a little larger than L1 most is still there (measured: 5x5 of 32 channels).
+  const double panel = double(tile->nr) * double(depth) * element / double(machine.l1), beyond = panel <= 1 ? 0 : panel < 2 && tiles.bytes ? panel - 1 : 1;
+  const double warm = 1 / ((1 - beyond) / 64 + beyond / machine.l2_bytes);
   auto columns = [&](size_t vectors) {
     const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = m / tall, left = m % tall, groups = ceil_div(left, tile->mr);
     const size_t rows = groups ? ceil_div(left, groups) : tall;
@@ -66,11 +68,13 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
   const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
   const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
-  if (tiles.flip_rows) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / double(taps) / 32 + (taps > 1 ? 0 : 4));
+  // Regions and ends of their lines are found again for each panel but the first: measured at 3x3 of 32 to 64 channels on AVX-512.
+  const double again = taps > 1 && tiles.bytes && !tiles.pack_a && kArch == Arch::x86_64 ? 20 * double(m) * double(panels - 1) : 0;
+  if (tiles.flip_rows) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / double(taps) / 32 + (taps > 1 ? 0 : 4)) + again;
   if (tiles.bytes && tiles.b == Element::u8 && tile->element == Element::s8)  // sums of rows
-    return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 64 + 12);
+    return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 64 + 12) + again;
   const double packing = tiles.pack_a ? double(m) * double(depth) * double(bytes_of_a(tiles)) / 4 : 0;  // about an instruction for each four bytes
-  return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs + packing;
+  return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + pairs + packing + again;
 }
 
 static const char* type_name(Element e) { return skua_dtype_name(skua_dtype(e)); }
