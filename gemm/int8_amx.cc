@@ -388,6 +388,7 @@ template <class T, bool packed> constexpr GemmTileTable make_table() {
   table.a = element_of<T>;
   table.b = Element::s8;
   table.kr = kDeep;
+  table.rate = 32;  // of two vectors in a cycle: what explain() takes for the roofline
   table.any_c = table.bytes = table.lines = true;
   table.runs = table.sums_rows = !packed;
   table.enter = enter;
