@@ -189,6 +189,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
   return SKUA_STATUS_OK;
 }
 
+DirectOperands operands(const ConvOp& op) { return {op.weights_of[kDirect], op.bias, &op.activation, skua_residual(op.config.residual), nullptr, nullptr, nullptr, nullptr}; }
+
 skua_status finish(const skua_op* base, skua_plan* out) {
   const ConvConfig& c = static_cast<const ConvOp*>(base)->config;
   ConvPlan& p = *static_cast<ConvPlan*>(out);
@@ -202,7 +204,9 @@ skua_status finish(const skua_op* base, skua_plan* out) {
     if (!ok) return SKUA_INVALID("%s: the feature maps are larger than the address space", base->cls->name);
     if (c.residual != SKUA_RESIDUAL_NONE) p.res_floats = p.out_floats;
   }
-  return conv_choose(base, c, c.packed, p, nullptr);
+  SKUA_TRY(conv_choose(base, c, c.packed, p, nullptr));
+  if (c.layout == SKUA_LAYOUT_NHWC && p.chosen == kDirect) pointwise_row(p.direct, s, operands(*static_cast<const ConvOp*>(base)), p.row);
+  return SKUA_STATUS_OK;
 }
 
 size_t workspace(const skua_plan* plan, uint32_t concurrency) {
@@ -268,6 +272,7 @@ void run(const RunArgs& args) {
   const DirectShape& s = p.shape;
   if (!s.batch || !s.out_h || !s.out_w) return;
   const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
+  if (p.row.run && (args.concurrency() == 1 || p.cycles < kAlone)) return run_only(p.row, p.kernel, args.in<void>(0), args.out<void>(0), residual ? args.in<void>(1) : nullptr);
   const void* in = args.in<char>(0);
   const void* res = residual ? args.in<char>(1) : nullptr;
   void* out = args.out<char>(0);

@@ -81,6 +81,7 @@ struct ConvPlan : skua_plan {
   uint32_t chosen;             // ConvAlgorithm
   double cycles;
   DirectPlan direct;
+  OnlyRow row;                 // of one pixel in NHWC
   DepthwiseShape depthwise;
   WinogradShape winograd_shape;
   WinogradPlan winograd;

@@ -101,8 +101,8 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
 
 // 1x1 without padding: whether the pixels are even rows, and the run if they are.
 void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan);
-// Of one pixel: the tile as every run takes it, but for a, c and residual, and what it goes to; NULL: there are more. x has what is the operator's.
-GemmTileFn pointwise_row(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, GemmTile& t);
+// Of one pixel; run is NULL if there are more. x has what is the operator's.
+void pointwise_row(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, OnlyRow& row);
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
 // Whether taps do not fill groups of the depth and their bytes must be gathered; plan and run if so (gather.cc).

@@ -31,8 +31,7 @@ struct Int8Plan : skua_plan {
   DirectShape shape;
   DirectPlan direct;
   PlanarMaps planar;
-  GemmTileFn row;  // of one pixel in NHWC, with `tile` as it takes it: what is between a run and the product would take as long as the product
-  GemmTile tile;
+  OnlyRow row;  // of one pixel in NHWC
 };
 
 const Int8Op& op_of(const skua_plan* plan) { return *static_cast<const Int8Op*>(plan->op); }
@@ -149,7 +148,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   if (!p.kernel) return SKUA_UNSUPPORTED_("%s: no kernel in this build", base->cls->name);
   SKUA_TRY(direct_plan(base, p.shape, p.kernel, false, p.direct));
   p.algorithm = p.direct.name;
-  p.row = c.layout == SKUA_LAYOUT_NCHW ? nullptr : pointwise_row(p.direct, p.shape, operands(*static_cast<const Int8Op*>(base), {}), p.tile);
+  if (c.layout == SKUA_LAYOUT_NHWC) pointwise_row(p.direct, p.shape, operands(*static_cast<const Int8Op*>(base), {}), p.row);
   return SKUA_STATUS_OK;
 }
 
@@ -157,16 +156,7 @@ size_t workspace(const skua_plan* plan, uint32_t concurrency) { return add_sat(p
 
 void run(const RunArgs& args) {
   const Int8Plan& p = plan_of(args.plan);
-  if (p.row && (args.concurrency() == 1 || p.direct.cycles < kAlone)) {
-    note_use(p.kernel);
-    const bool adds = p.n_inputs > 1;
-    const void *a = args.in<void>(0), *residual = adds ? args.in<void>(1) : nullptr;
-    void* c = args.out<void>(0);
-    GemmTile t = p.tile;
-    t.a = &a; t.c = &c;
-    t.residual = adds ? &residual : nullptr;
-    return p.row(t);
-  }
+  if (p.row.run && (args.concurrency() == 1 || p.direct.cycles < kAlone)) return run_only(p.row, p.kernel, args.in<void>(0), args.out<void>(0), p.n_inputs > 1 ? args.in<void>(1) : nullptr);
   const PlanarRun maps = planar_begin(args, p.planar);
   direct_run(args, p.direct, p.shape, operands(op_of(args.plan), maps));
   planar_end(args, p.planar, maps);

@@ -55,21 +55,17 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
   plan.flat = s.groups == 1 && (one_row || !one_column) && even(s.in_row, s.in_pixel, s.stride_h, s.stride_w) && even(s.out_row, s.out_pixel, 1, 1) && even(s.res_row, s.res_pixel, 1, 1);
   const size_t scratch = staging(plan.tile, s.element, s.result, function, s.out_h * s.out_w, s.out_channels, 1, s.in_channels).bytes;
   const bool bytes = table_of(plan.tile).bytes;
-  plan.row = plan.flat && (!scratch || !bytes || table_of(plan.tile).flip_rows) && one_row && one_column && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
+  plan.row = plan.flat && (!scratch || !bytes || table_of(plan.tile).flip_rows) && s.out_h * s.out_w == 1 && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
   if (plan.flat) plan.scratch = !plan.row ? round_up(scratch, 64) : bytes ? 0 : row_scratch(s.element, s.result, plan.tile, function, s.in_channels);
   plan.kc = depth_per_pass(plan.tile, 1, s.in_channels);
-  // Of one vector of columns a step waits for its loads: what a tile reads of A and B stays in L1.
-  const size_t l1 = machine_for(plan.tile->isa).l1, vector = plan.tile->vector;
-  if (table_of(plan.tile).even_rows[0] > 6 && !table_of(plan.tile).bytes && s.out_channels <= vector && s.in_channels * vector * sizeof(float) > l1 / 2 && s.in_channels < 1024)
-    plan.kc = min(plan.kc, round_up(ceil_div(s.in_channels, 2), 4));
 }
 
-GemmTileFn pointwise_row(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, GemmTile& t) {
-  if (!plan.row) return nullptr;
+void pointwise_row(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, OnlyRow& row) {
+  row.run = nullptr;
+  if (!plan.row) return;
   GemmBlock g = block_of(plan, s, x, nullptr);
   quantize(s, x, g);
-  row_tile(g, 0, panel_count(g.format, g.n), t);
-  return table_of(plan.tile).panels;
+  prepare_row(g, x.activation, row);
 }
 
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {

@@ -139,9 +139,14 @@ template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   }
 }
 
+struct Row {
+  const f16* a;
+  void* c;
+  const void* residual;
+};
 // The only row, V vectors of its panels side by side: as many chains.
-template <int V> void row_part(const GemmTile& t, const f16* panel, size_t first) {
-  const f16 *a = static_cast<const f16*>(t.a[0]), *b[(V + 1) / 2];
+template <int V> void row_part(const GemmTile& t, const Row& row, const f16* panel, size_t first) {
+  const f16 *a = row.a, *b[(V + 1) / 2];
   SKUA_UNROLL for (int p = 0; p < (V + 1) / 2; ++p) b[p] = panel + size_t(p) * 2 * L * t.k;
   float sums[V * L];
   asm("" : "=m"(sums));
@@ -162,18 +167,20 @@ template <int V> void row_part(const GemmTile& t, const f16* panel, size_t first
   one.n = t.n - first < size_t(V * L) ? t.n - first : size_t(V * L);
   one.bias = t.bias ? t.bias + first : nullptr;
   const ptrdiff_t bytes = ptrdiff_t(first * element_bytes(t.c_type));
-  void* c = static_cast<char*>(t.c[0]) + bytes;
-  const void* residual = t.residual ? static_cast<const char*>(t.residual[0]) + bytes : nullptr;
-  finish_sums(one, sums, V * L, 1, &c, t.residual ? &residual : nullptr);
+  void* c = static_cast<char*>(row.c) + bytes;
+  const void* residual = row.residual ? static_cast<const char*>(row.residual) + bytes : nullptr;
+  one.residual = residual ? &residual : nullptr;
+  finish_sums(one, sums, V * L, 1, &c, one.residual);
 }
-template <int V> void row_parts(const GemmTile& t, const f16* panel, size_t first, size_t vectors) {
-  if (vectors == size_t(V)) row_part<V>(t, panel, first);
-  else if constexpr (V > 1) row_parts<V - 1>(t, panel, first, vectors);
+template <int V> void row_parts(const GemmTile& t, const Row& row, const f16* panel, size_t first, size_t vectors) {
+  if (vectors == size_t(V)) row_part<V>(t, row, panel, first);
+  else if constexpr (V > 1) row_parts<V - 1>(t, row, panel, first, vectors);
 }
-void panels(const GemmTile& t) {
+void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
   constexpr size_t most = 8 * L;
+  const Row row = {static_cast<const f16*>(a), c, residual};
   for (size_t first = 0; first < t.n; first += most)
-    row_parts<8>(t, static_cast<const f16*>(t.b) + first * t.k, first, t.n - first < most ? (t.n - first + L - 1) / L : 8);
+    row_parts<8>(t, row, static_cast<const f16*>(t.b) + first * t.k, first, t.n - first < most ? (t.n - first + L - 1) / L : 8);
 }
 
 constexpr int even_rows(int v) { return v == 1 ? 14 : 24 / v; }  // the accumulators leave registers for B

@@ -207,7 +207,7 @@ bool has_row(const Kernel* tile, size_t n, size_t depth) {
   return table_of(tile).panels && mul(n, depth, elements) && elements <= kSoon / element_bytes(table_of(tile).b);
 }
 
-void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
+static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
   const size_t first = p0 * g.format.nr;
   t.k = g.k;
   t.b = at(g.packed, g.format.element, ptrdiff_t(panel_offset(g.format, p0, g.packed_depth)));
@@ -260,25 +260,30 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
     if (row.residual) from = at(row.residual, g.c_type, first);
     GemmTile t;
     row_tile(g, p, min(p + most, p1), t);
-    t.a = &a; t.c = &c;
-    const void* const* residual = g.residual == SKUA_RESIDUAL_NONE ? nullptr : &from;
     if (strip) {
       c = strip_of(g, s, Element::f32);
       t.c_type = Element::f32;
       t.c_step = ptrdiff_t(t.n);
       t.low = -INFINITY; t.high = INFINITY;
       t.beta = 0;
-      t.residual = nullptr;
-      tiles.panels(t);
+      tiles.panels(t, a, c, nullptr);
       finish_strip(g, s, t, row, 0, 1, size_t(first));
       continue;
     }
-    t.residual = g.activation.kernel && t.residual_after ? nullptr : residual;
-    tiles.panels(t);
+    tiles.panels(t, a, c, g.residual == SKUA_RESIDUAL_NONE || (g.activation.kernel && t.residual_after) ? nullptr : from);
     if (!g.activation.kernel) continue;
-    t.residual = residual;
+    t.c = &c;
+    t.residual = &from;
     finish_rows(g, t, 1, false);
   }
+}
+
+void prepare_row(const GemmBlock& g, const Activation* activation, OnlyRow& row) {
+  const GemmTileTable& tiles = table_of(g.tile);
+  const bool staged = !tiles.bytes && row_scratch(g.a_type, g.c_type, g.tile, activation->kernel, g.k), late = activation->kernel && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+  row.run = staged || late ? nullptr : tiles.panels;
+  row.function = activation->kernel ? activation : nullptr;
+  row_tile(g, 0, panel_count(g.format, g.n), row.tile);
 }
 
 bool b_is_small(const Kernel* tile, size_t n, size_t depth) {

@@ -295,7 +295,20 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
 bool has_row(const Kernel* tile, size_t n, size_t depth);
 void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1);
 size_t row_scratch(Element a, Element c, const Kernel* tile, bool function, size_t k);  // bytes that it takes
-void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t);  // what the tile table's panels() takes, but a, c and residual
+// The same as part of a plan, for all panels and one worker: what is between a run and the product would take as long as a small product.
+struct OnlyRow {
+  GemmRowFn run;               // NULL: there are more rows, they pass through the workspace, or a residual follows a function
+  const Activation* function;  // of the operator; NULL: the clamp is all
+  GemmTile tile;
+};
+void prepare_row(const GemmBlock& g, const Activation* activation, OnlyRow& row);
+inline void run_only(const OnlyRow& row, const Kernel* tile, const void* a, void* c, const void* residual) {
+  note_use(tile);
+  row.run(row.tile, a, c, residual);
+  if (!row.function) return;
+  note_use(row.function->kernel);
+  apply_row(*row.function, row.tile.n, c);
+}
 
 // How rows and columns are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in
 // `row_units` parts that may be cut apart; `cycles` for all of them. Pieces of columns are whole panels; where those are too few for equal shares, whole vectors of them.

@@ -163,15 +163,14 @@ template <int MR, int NV, int v = NV> SKUA_INL void last_panel(const GemmTile& t
   if (vectors == size_t(v)) tile<1, v, MR == 1 && v == NV>(t);
   else if constexpr (v > 1) last_panel<MR, NV, v - 1>(t, vectors);
 }
-template <int MR, int NV> void panels(const GemmTile& t) {
+template <int MR, int NV> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
   GemmTile one = t;
   const GemmSegment whole = {0, 0};
-  const void* residual;
-  void* c;
   one.segments = &whole;
   one.segment_count = 1;
+  one.a = &a;
   one.c = &c;
-  if (t.residual) one.residual = &residual;
+  one.residual = residual ? &residual : nullptr;
   const ptrdiff_t bytes = element_bytes(t.c_type);
   for (size_t first = 0; first < t.n;) {
     const f16* b = static_cast<const f16*>(t.b) + first * t.k;
@@ -179,12 +178,12 @@ template <int MR, int NV> void panels(const GemmTile& t) {
     one.n = four ? 4 * NV * L : t.n - first < NV * L ? t.n - first : NV * L;
     one.b = b;
     one.ldb = (one.n + L - 1) / L * L;
-    c = static_cast<char*>(t.c[0]) + ptrdiff_t(first) * bytes;
-    if (t.residual) residual = static_cast<const char*>(t.residual[0]) + ptrdiff_t(first) * bytes;
     one.bias = t.bias ? t.bias + first : nullptr;
     if (four) four_panels<NV>(one, b);
     else last_panel<MR, NV>(one, one.ldb / L);
     first += one.n;
+    c = static_cast<char*>(c) + ptrdiff_t(one.n) * bytes;
+    if (residual) residual = static_cast<const char*>(residual) + ptrdiff_t(one.n) * bytes;
   }
 }
 

@@ -11,11 +11,13 @@ struct Plan : skua_plan, GemmShape {
   size_t kc;
   bool in_place;             // B is read where it is, only its last panel is packed
   bool row;                  // one row and a packed B that is not fetched ahead
+  OnlyRow only;              // and there is nothing beside it; for one worker
   const Kernel *pack_a, *pack_b;  // NULL where nothing is packed
   size_t packed_a, packed_b;      // bytes of workspace: per batch of A, per B
   size_t columns;                 // of bytes: where in the latter offsets and scales of the columns are
   size_t width_a;                 // elements from a row of the packed A to the next
   Staging staging;
+  double cycles;                  // predicted
 };
 
 const GemmOp& op_of(const skua_plan* plan) { return *static_cast<const GemmOp*>(plan->op); }
@@ -63,6 +65,14 @@ skua_status open(skua_op* base) {
   return quantized ? SKUA_STATUS_OK : resolve_activation(&op, c.activation, op.activation);
 }
 
+// What every task of a product shares. Fields by name: zeroing all of them first would take as long as a small product.
+GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
+  return {.tile = p.kernel, .format = format_of(p.kernel), .n = p.n, .segment_count = 1, .k = p.k, .segments = whole, .kc = p.kc, .packed = op.packed, .packed_depth = p.k,
+          .in_place = nullptr, .ldb = 0, .alpha = op.config.alpha, .beta = op.config.beta, .bias = op.bias, .activation = op.activation, .residual = skua_residual(op.config.residual),
+          .a_step = 0, .c_step = 0, .residual_step = 0, .more_panels = 0, .a_type = op.config.a_type, .c_type = op.config.c_type,
+          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = op.b_zeros ? 1 : packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero, .fits = op.fits, .small = op.small, .above_least = op.above_least, .shift = op.shift, .single = op.config.q.rounding == SKUA_ROUNDING_SINGLE, .residual_by = op.config.q.residual, .b_zeros = op.b_zeros};
+}
+
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   const GemmOp& op = *static_cast<const GemmOp*>(base);
   const GemmConfig& c = op.config;
@@ -97,6 +107,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   }
   ok = ok && mul(p.packed_a, p.batches, total_a) && mul(p.packed_b, p.b_batches, total_b) && add(total_a, total_b, bytes) && bytes <= SIZE_MAX / 2 && p.staging.bytes <= SIZE_MAX / 4;
   if (!ok) return SKUA_INVALID("gemm: the packed operands are larger than the address space");
+  p.cycles = gemm_cycles(p.kernel, p.m, p.n, p.k);
+  if (p.row && p.batches == 1 && !p.packed_a) prepare_row(block_of(p, op, nullptr), &op.activation, p.only);
   p.algorithm = c.constant_b ? "packed" : p.in_place ? "in_place" : "pack_and_multiply";
   return SKUA_STATUS_OK;
 }
@@ -193,14 +205,6 @@ void pack_a_task(void* arg, size_t index, uint32_t) {  // stored [K, M]: rows of
   else code_of<GemmPackFn>(p.pack_a)(m1 - m0, p.k, p.width_a, from, 1, p.lda, to);
 }
 
-// What every task of a product shares. Fields by name: zeroing all of them first would take as long as a small product.
-GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
-  return {.tile = p.kernel, .format = format_of(p.kernel), .n = p.n, .segment_count = 1, .k = p.k, .segments = whole, .kc = p.kc, .packed = op.packed, .packed_depth = p.k,
-          .in_place = nullptr, .ldb = 0, .alpha = op.config.alpha, .beta = op.config.beta, .bias = op.bias, .activation = op.activation, .residual = skua_residual(op.config.residual),
-          .a_step = 0, .c_step = 0, .residual_step = 0, .more_panels = 0, .a_type = op.config.a_type, .c_type = op.config.c_type,
-          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = op.b_zeros ? 1 : packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero, .fits = op.fits, .small = op.small, .above_least = op.above_least, .shift = op.shift, .single = op.config.q.rounding == SKUA_ROUNDING_SINGLE, .residual_by = op.config.q.residual, .b_zeros = op.b_zeros};
-}
-
 void multiply_task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = plan_of(r.args->plan);
@@ -248,11 +252,8 @@ void run(const RunArgs& args) {
   const Plan& p = plan_of(args.plan);
   const GemmOp& op = op_of(args.plan);
   if (!p.m || !p.n || !p.batches) return;
-  if (p.row && p.batches == 1 && !p.packed_a && args.concurrency() == 1) {
-    GemmBlock g = block_of(p, op, nullptr);
-    g.scratch = args.workspace;
-    return run_row(g, {args.in<void>(0), args.out<void>(0), op.config.residual ? args.in<void>(1) : nullptr, 1}, 0, ceil_div(p.n, p.kernel->nr));
-  }
+  if (p.only.run && (args.concurrency() == 1 || p.cycles < kAlone))
+    return run_only(p.only, p.kernel, args.in<void>(0), args.out<void>(0), op.config.residual ? args.in<void>(1) : nullptr);
   Run r = {};
   r.args = &args;
   r.a = args.in<void>(0);
@@ -274,7 +275,7 @@ void run(const RunArgs& args) {
     parallel(args, p.b_batches * (p.in_place ? 1 : panel_count(format_of(p.kernel), p.n)), pack_b_task, &r);
   }
   r.grid = {1, 1, p.kernel->nr};
-  if (args.concurrency() > 1) r.grid = cut_tasks(args, p.kernel, p.m, ceil_div(p.m, p.kernel->mr), p.n, p.k, gemm_cycles(p.kernel, p.m, p.n, p.k));
+  if (args.concurrency() > 1) r.grid = cut_tasks(args, p.kernel, p.m, ceil_div(p.m, p.kernel->mr), p.n, p.k, p.cycles);
   parallel(args, p.batches * r.grid.rows * r.grid.columns, multiply_task, &r);
 }
 
@@ -282,7 +283,7 @@ void explain(const skua_plan* plan, Text& text) {
   const Plan& p = plan_of(plan);
   const GemmOp& op = op_of(plan);
   const Machine m = machine_for(p.kernel->isa);
-  const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = gemm_cycles(p.kernel, p.m, p.n, p.k);
+  const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = p.cycles;
   text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches, p.kernel->mr, p.kernel->nr, p.kc);
   if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector * (is_int8(op.config.a_type) ? double(table_of(p.kernel).rate) : 1));
   explain_types(p.kernel, skua_numerics(op.config.numerics), op.config.constant_b ? "weights packed" : p.in_place ? "B read" : "B packed", text);

@@ -84,7 +84,8 @@ struct GemmTile {
 // KernelKind::gemm_tile; Kernel::element is the type of A in memory. `code` returns a table of functions: at[(vectors - 1) * mr + rows - 1] for row pointers, vectors <= nr / vector,
 // rows <= mr; row[rows - 1] for whole tiles, which fetches not a line but the whole row `ahead`; and
 // even[vectors - 1] for even rows, even_rows[vectors - 1] at a time: the fewer vectors of columns, the more rows fit the registers; NULL = none (even_rows is mr then);
-// and panels for one row and n columns of any number of panels, `b` the first, nr * k elements from a panel to the next, one segment; NULL = none. Where there is flip_rows, its row of A is as it is in memory.
+// and panels for one row and n columns of any number of panels, `b` the first, nr * k elements from a panel to the next, one segment; NULL = none. Where its rows are comes beside the tile, of
+// which a plan then needs no copy for each run. Where there is flip_rows, its row of A is as it is in memory.
 //
 // Types. A tile reads A where it is if `a` is the type in memory and there is no pack_a. Else the driver prepares blocks of rows in the workspace: widened to f32 rows (`a` is f32), or
 // by pack_a. It writes C if `c` is C's type, or any_c; else the driver has it write f32 to a strip that stays in L1, and finishes from there.
@@ -92,9 +93,11 @@ struct GemmTile {
 //            panel_bytes(segment_count * k) long, 64-byte aligned; the tile then gets a[0] = the panel, segments[s].a = s * k, even_rows must be mr, and a_step * mr elements (of `a`)
 //            are a panel.
 using GemmTileFn = void (*)(const GemmTile&);
+using GemmRowFn = void (*)(const GemmTile&, const void* a, void* c, const void* residual);  // residual NULL = none
 using GemmPackAFn = void (*)(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t k, void* panel);
 struct GemmTileTable {
-  GemmTileFn at[32], row[16], even[8], panels;
+  GemmTileFn at[32], row[16], even[8];
+  GemmRowFn panels;
   uint8_t even_rows[8];
   Element a = Element::f32, b = Element::f32, c = Element::f32;
   uint8_t kr = 1;              // steps of the depth that lie together in packed B: [depth / kr][width][kr], zeros behind an odd depth

@@ -186,13 +186,12 @@ template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const Gem
   }
   if constexpr (v > 1) row_of<T, NV, flip, v - 1>(t, vectors);
 }
-template <class T, int NV, bool flip> void panels(const GemmTile& t) {
-  if (t.n <= size_t(NV * L)) return row_of<T, NV, flip>(t, (t.n + L - 1) / L);  // a copy of what was just written waits for it
+template <class T, int NV, bool flip> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
   GemmTile one = t;
-  void* c = t.c[0];
+  one.a = &a;
   one.c = &c;
-  const void* residual = t.residual ? t.residual[0] : nullptr;
-  if (residual) one.residual = &residual;
+  one.residual = residual ? &residual : nullptr;
+  if (t.n <= size_t(NV * L)) return row_of<T, NV, flip>(one, (t.n + L - 1) / L);
   for (size_t first = 0; first < t.n; first += size_t(NV * L)) {
     one.n = t.n - first < size_t(NV * L) ? t.n - first : size_t(NV * L);
     const size_t vectors = (one.n + L - 1) / L;

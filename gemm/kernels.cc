@@ -110,6 +110,18 @@ template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a,
   }
 }
 
+#if defined(SKUA_ISA_avx512)
+template <int steps, int MR, class Halves> SKUA_INL void narrow_steps(Halves& a, const float*& b, size_t ldb, F32 (&acc)[MR][1]) {
+  SKUA_UNROLL for (int i = 0; i < steps; ++i, b += ldb) {
+    const F32 w = F32::load(b);
+    // As written: gcc would put the last sum of a step where w was and move it back.
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) asm("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(acc[r][0].v) : "m"(*a.at(r, size_t(i))), "v"(w.v));
+    a.ask(i);
+  }
+  a.move(steps);
+}
+#endif
+
 template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead) {
   constexpr int L = F32::L;
   F32 acc[MR][NV];
@@ -121,6 +133,16 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
   }
   const size_t ldb = t.ldb;
   for (size_t s = 0; s < t.segment_count; ++s) {
+#if defined(SKUA_ISA_avx512)
+    if constexpr (Rows::even && NV == 1 && lines == 0) {
+      typename Rows::template Halves<MR> a(rows, t.segments[s].a);
+      const float* b = static_cast<const float*>(t.b) + t.segments[s].b * ldb;
+      size_t left = t.k;
+      for (; left >= 4; left -= 4) narrow_steps<4>(a, b, ldb, acc);
+      for (; left; --left) narrow_steps<1>(a, b, ldb, acc);
+      continue;
+    }
+#endif
     typename Rows::template A<MR> a(rows, t.segments[s].a);
     const B* b = static_cast<const B*>(t.b) + t.segments[s].b * ldb;
     const size_t depth = t.k;  // in a register: for all the compiler knows, t may change
@@ -246,11 +268,14 @@ template <int MR, int NV, int lines, bool near = false> void even_tiles(const Ge
 }
 
 // One row, NV vectors of a panel beside NV2 of the next: twice the chains to hide the latency of the multiply-adds, half the epilogues.
-template <int NV, int NV2> SKUA_INL void two_panels(const GemmTile& t, const float* b, size_t first, size_t columns) {
+struct Row {
+  const float *a, *b, *residual;  // from here on
+  float* c;
+  const float* bias;
+};
+template <int NV, int NV2> SKUA_INL void two_panels(const GemmTile& t, const Row& row, size_t n) {
   constexpr int L = F32::L, N = NV + NV2;
-  const float *a = static_cast<const float*>(t.a[0]), *b2 = b + NV * L * t.k;
-  const float* residual = t.residual ? static_cast<const float*>(t.residual[0]) + first : nullptr;
-  float* c = static_cast<float*>(t.c[0]) + first;
+  const float *a = row.a, *b = row.b, *b2 = b + NV * L * t.k;
   F32 acc[N];
   SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = F32::zero();
   const auto w = [&](int v) __attribute__((always_inline)) { return F32::load(v < NV ? b + v * L : b2 + (v - NV) * L); };
@@ -267,34 +292,41 @@ template <int NV, int NV2> SKUA_INL void two_panels(const GemmTile& t, const flo
     const F32 x = F32::broadcast(a + k);
     SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = fma(x, w(v), acc[v]);
   }
-  const F32 alpha = F32::set1(t.alpha), beta = F32::set1(t.beta), low = F32::set1(t.low), high = F32::set1(t.high);
-  SKUA_UNROLL for (int v = 0; v < N; ++v) {
-    const size_t n = v < N - 1 ? size_t(L) : columns - size_t(v) * L;
-    F32 y = acc[v];
-    if (t.alpha != 1) y = y * alpha;
-    if (t.beta != 0) y = fma(beta, F32::load_n(c + v * L, n), y);
-    if (t.bias) y = y + F32::load(t.bias + first + v * L);
-    if (residual && !t.residual_after) y = y + F32::load_n(residual + v * L, n);
-    y = clamp_high(clamp_low(y, low), high);
-    if (residual && t.residual_after) y = y + F32::load_n(residual + v * L, n);
-    if (n == size_t(L)) y.store(c + v * L);
-    else y.store_n(c + v * L, n);
-  }
+  const size_t tail = n - size_t(N - 1) * L;
+  // A branch per step, not per vector.
+#define SKUA_EACH(statement) SKUA_UNROLL for (int v = 0; v < N; ++v) { F32& y = acc[v]; statement; }
+  if (t.alpha != 1) { const F32 alpha = F32::set1(t.alpha); SKUA_EACH(y = y * alpha) }
+  if (t.beta != 0) { const F32 beta = F32::set1(t.beta); SKUA_EACH(y = fma(beta, (columns<N>(row.c, v, tail)), y)) }
+  if (row.bias) SKUA_EACH(y = y + F32::load(row.bias + v * L))
+  if (row.residual && !t.residual_after) SKUA_EACH(y = y + columns<N>(row.residual, v, tail))
+  const F32 low = F32::set1(t.low), high = F32::set1(t.high);
+  SKUA_EACH(y = clamp_high(clamp_low(y, low), high))
+  if (row.residual && t.residual_after) SKUA_EACH(y = y + columns<N>(row.residual, v, tail))
+#undef SKUA_EACH
+  SKUA_UNROLL for (int v = 0; v < N - 1; ++v) acc[v].store(row.c + v * L);
+  if (tail == size_t(L)) acc[N - 1].store(row.c + (N - 1) * L);
+  else acc[N - 1].store_n(row.c + (N - 1) * L, tail);
 }
-template <int NV, int NV2 = NV> SKUA_INL void one_or_two_panels(const GemmTile& t, const float* b, size_t first, size_t columns, size_t vectors) {
+template <int NV, int NV2 = NV> SKUA_INL void one_or_two_panels(const GemmTile& t, const Row& row, size_t n, size_t vectors) {
   if constexpr (NV2 > 0) {
-    if (vectors == size_t(NV + NV2)) two_panels<NV, NV2>(t, b, first, columns);
-    else one_or_two_panels<NV, NV2 - 1>(t, b, first, columns, vectors);
+    if (vectors == size_t(NV + NV2)) two_panels<NV, NV2>(t, row, n);
+    else one_or_two_panels<NV, NV2 - 1>(t, row, n, vectors);
   } else {
-    if (vectors == size_t(NV)) two_panels<NV, 0>(t, b, first, columns);
-    else if constexpr (NV > 1) one_or_two_panels<NV - 1, 0>(t, b, first, columns, vectors);
+    if (vectors == size_t(NV)) two_panels<NV, 0>(t, row, n);
+    else if constexpr (NV > 1) one_or_two_panels<NV - 1, 0>(t, row, n, vectors);
   }
 }
-template <int NV> void panels(const GemmTile& t) {
+template <int NV> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
   constexpr size_t two = 2 * NV * F32::L;
-  for (size_t first = 0; first < t.n; first += two) {
-    const size_t columns = t.n - first < two ? t.n - first : two;
-    one_or_two_panels<NV>(t, static_cast<const float*>(t.b) + first * t.k, first, columns, (columns + F32::L - 1) / F32::L);
+  Row row = {static_cast<const float*>(a), static_cast<const float*>(t.b), static_cast<const float*>(residual), static_cast<float*>(c), t.bias};
+  for (size_t left = t.n;; left -= two) {
+    const size_t n = left < two ? left : two;
+    one_or_two_panels<NV>(t, row, n, (n + F32::L - 1) / F32::L);
+    if (left <= two) return;
+    row.b += two * t.k;
+    row.c += two;
+    if (row.bias) row.bias += two;
+    if (row.residual) row.residual += two;
   }
 }
 
@@ -334,7 +366,8 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
   table.any_c = full == GemmTileFn(tile<MR, NV, kOne>);
   if (full == GemmTileFn(tile<MR, NV, kOne>)) return table;
   table.at[MR * NV - 1] = table.row[MR - 1] = full;
-  table.even[NV - 1] = table.panels = nullptr;
+  table.even[NV - 1] = nullptr;
+  table.panels = nullptr;
   return table;
 }
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable table_of = make_table<MR, NV, full>();

@@ -80,6 +80,30 @@ template <bool fetch> struct EvenRows {
       ahead += MR * sizeof(float);
     }
   };
+  // The same for tiles of one vector of columns, whose multiply-adds read A themselves: with an index each is two operations for the core, and those are what the loop waits for. So half of the
+  // rows have a pointer, and a few steps share its moves.
+  template <int MR> struct Halves {
+    static constexpr int kHalf = (MR + 1) / 2;
+    const char* row[kHalf];
+    const char* ahead;
+    ptrdiff_t half;
+    SKUA_INL Halves(const EvenRows& e, ptrdiff_t segment)
+        : ahead(!fetch ? nullptr : e.next ? e.next : reinterpret_cast<const char*>(e.below + segment)), half(kHalf * e.a_step * ptrdiff_t(sizeof(float))) {
+      SKUA_UNROLL for (int i = 0; i < kHalf; ++i) row[i] = reinterpret_cast<const char*>(e.a0 + segment + i * e.a_step);
+    }
+    SKUA_INL const float* at(int r, size_t k) const { return reinterpret_cast<const float*>((r < kHalf ? row[r] : row[r - kHalf] + half) + k * sizeof(float)); }
+    SKUA_INL void ask(int step) {
+      asm("" : "+r"(half));  // else the compiler keeps sums with it for the next step, on the stack
+      if constexpr (fetch) __builtin_prefetch(ahead + step * MR * int(sizeof(float)));
+    }
+    SKUA_INL void move(int steps) {
+      SKUA_UNROLL for (int i = 0; i < kHalf; ++i) {
+        row[i] += steps * int(sizeof(float));
+        asm("" : "+r"(row[i]));  // else the compiler finds an index that they share
+      }
+      if constexpr (fetch) ahead += steps * MR * int(sizeof(float));
+    }
+  };
 #else
   template <int MR> struct A {
     static constexpr bool even = true;
