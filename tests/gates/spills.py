@@ -5,8 +5,8 @@
   spills.py --object OBJECT ...
 
 A tile with one accumulator too many still computes the right result, a third slower: the compiler quietly keeps the rest on the stack.
-A tile's inner loop is, of the innermost loops with at least half of the most multiply-accumulates in its function, the densest (a compiler's jump back from
-the tails at the function's end to its epilogue looks like a loop, too); it may neither read nor write the stack. On x86 the pointers of more rows than there are address
+A tile's inner loop is, of the innermost loops without a return and with at least half of the most multiply-accumulates in its function, the densest (a compiler's jump
+back from the tails at the function's end to its epilogue looks like a loop, too); it may neither read nor write the stack. On x86 the pointers of more rows than there are address
 registers may lie there, one access for five multiply-adds: the load ports have room for that, and no value passes through memory.
 """
 import argparse
@@ -19,6 +19,8 @@ import objcode
 
 # Fewer multiply-accumulates a turn than this are clean-up loops, not tiles.
 TILE_MACS = 16
+# A body with a return in it is a jump back to the epilogue, as long as there is any other.
+RETURN = re.compile(r"retq?|bx")
 # What lies around tiles: their multiplies convert types.
 AROUND = re.compile(r"_GLOBAL__N_1L?\d+(packI|finish_|widen_)")  # mangled
 
@@ -41,6 +43,7 @@ def tiles(path):
         if AROUND.search(function.name):
             continue
         loops = [(sum(objcode.macs(i, arch) for i in body), body) for body in objcode.innermost_loops(function)]
+        loops = [loop for loop in loops if not any(RETURN.fullmatch(i.mnemonic) for i in loop[1])] or loops
         most = max((work for work, _ in loops), default=0)
         work, body = max((loop for loop in loops if 2 * loop[0] >= most), key=lambda loop: loop[0] / len(loop[1]), default=(0, None))
         if work >= TILE_MACS:
