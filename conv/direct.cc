@@ -299,6 +299,7 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   const bool one_line = in_y == columns * in_x && out_y == columns * size_t(g.c_step) && (!residual || residual_y == columns * size_t(g.residual_step));
   g.line = one_line ? 0 : columns;
   g.a_gap = ptrdiff_t(in_y) - ptrdiff_t(columns * in_x);
+  g.dense = strip || (pixel == s.in_channels && row_step == s.in_w * pixel);
   g.c_gap = ptrdiff_t(out_y) - ptrdiff_t(columns) * g.c_step;
   g.residual_gap = ptrdiff_t(residual_y) - ptrdiff_t(columns) * g.residual_step;
   size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only after a jump

@@ -128,6 +128,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.alpha = 1;
   g.activation = *x.activation;
   g.a_step = ptrdiff_t(plan.gather_row);
+  g.dense = true;
   g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
   g.residual = x.residual_mode;
   g.residual_step = ptrdiff_t(p.x.out_step * s.res_pixel);

@@ -67,7 +67,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
   auto* steps = reinterpret_cast<size_t*>(rows + count);
   auto* offsets = steps + count;
   auto* line = reinterpret_cast<uint8_t*>(space + pointer_bytes(s, r.f));
-  DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, count - taps, 0, {}, r.flip, r.padding, line + 64, 0, nullptr};
+  DepthwiseInt8Columns c = {rows, steps, r.groups, 0, 0, 0, count - taps, 0, {}, r.flip, r.padding, line + 64, 0, nullptr, nullptr};
   DepthwiseInt8Tile t = r.tile;
   t.columns = c.to;
   t.groups = r.groups; t.kernel_w = s.kernel_w; t.taps = offsets;
@@ -91,7 +91,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
         t.output = t.layout.pixels > 1 ? block.width : t.layout.column * s.stride_w;
         for (size_t i = 0; i < s.kernel_w; ++i) offsets[i] = t.layout.at(i * s.dilation_w);
       }
-      for (size_t i = 0; b && s.multiplier == 1 && i < count; ++i) rows[i] += steps[i] ? first - before : 0;
+      for (size_t i = 0; b && s.multiplier == 1 && i < count; ++i) rows[i] += rows[i] == line ? 0 : first - before;
       for (size_t i = 0; (!b || s.multiplier > 1) && i < count; ++i) {
         const size_t y = y0 * s.stride_h + i * dilation;
         const bool is_inside = i < taps && y >= s.pad_top && y - s.pad_top < s.in_h && c.columns;

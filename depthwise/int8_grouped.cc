@@ -45,7 +45,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t block, size_t
   set_weights(t, r.packed + block * bytes, bytes);
   const uint8_t* row;
   size_t step;
-  DepthwiseInt8Columns c = {&row, &step, 1, 0, 0, 0, 0, r.f.vector, {}, r.flip, r.padding, nullptr, 0, nullptr};
+  DepthwiseInt8Columns c = {&row, &step, 1, 0, 0, 0, 0, r.f.vector, {}, r.flip, r.padding, nullptr, 0, nullptr, nullptr};
   for (size_t x0 = 0; x0 < s.out_w; x0 += most) {
     t.outputs = min(most, s.out_w - x0);
     const size_t columns = columns_under(s, t.outputs), left = x0 * s.stride_w, end = left + columns, inside = s.in_w + s.pad_left;

@@ -35,7 +35,8 @@ struct DepthwiseInt8Columns {
   uint8_t flip;                // xor of every byte: 0x80 between u8 and s8
   uint8_t padding;             // the zero point, flipped
   void* to;
-  size_t first;                // bytes that rows with a step begin later
+  size_t first;                // bytes that all rows but `line` begin later
+  const uint8_t* line;         // the row of padding; not read with first = 0
   const DepthwiseInt8Columns* next;  // more of the same block, or NULL
 };
 

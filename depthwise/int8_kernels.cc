@@ -29,7 +29,7 @@ template <class B, bool SEVERAL, bool PART, int LIVE> SKUA_INL void interleave_g
   size_t steps[G];
   SKUA_UNROLL for (int b = 0; b < G; ++b) {
     r[b] = B::bytes(t.padding);
-    p[b] = t.rows[g * G + b] + first * t.steps[g * G + b] + (t.steps[g * G + b] ? t.first : 0);
+    p[b] = t.rows[g * G + b] + first * t.steps[g * G + b] + (t.rows[g * G + b] == t.line ? 0 : t.first);
     steps[b] = planes * t.steps[g * G + b];
   }
   for (size_t x = first; x < columns; x += planes, at += column) {

@@ -90,7 +90,7 @@ struct Parts {
         p.inside[j] = span.inside[j];
         p.at[j] = span.inside[j] ? image + (spans.left + 2 * span.from + j - r.s->pad_left) * r.s->in_pixel : line;
       }
-      columns[i] = {p.rows, p.steps, 0, span.n, 0, 0, 0, 0, {}, r.flip, r.padding, nullptr, 0, i + 1 < n ? &columns[i + 1] : nullptr};
+      columns[i] = {p.rows, p.steps, 0, span.n, 0, 0, 0, 0, {}, r.flip, r.padding, nullptr, 0, line, i + 1 < n ? &columns[i + 1] : nullptr};
     }
   }
   void find(size_t new_row, size_t new_count) {

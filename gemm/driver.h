@@ -103,6 +103,7 @@ struct GemmBlock {
   // Lines of even rows: after so many rows there is a gap, in elements, and RowPointers::even is to the end of the line. line = 0: rows are as they are.
   size_t line = 0;
   ptrdiff_t a_gap = 0, c_gap = 0, residual_gap = 0;
+  bool dense = false;          // see GemmTile::dense
   size_t from = 0, to = SIZE_MAX;  // columns of this task, where it begins or ends inside a panel
 };
 constexpr size_t kSumBlock = 64;

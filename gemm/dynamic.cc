@@ -222,6 +222,7 @@ void bytes_task(void* arg, size_t index, uint32_t worker) {
   g.bias = op.bias;
   g.activation = {op.low, op.high, nullptr, 0, 0};
   g.a_step = ptrdiff_t(depth);
+  g.dense = true;
   g.c_step = ptrdiff_t(p.ldc);
   g.a_type = c.unsigned_a ? Element::u8 : Element::s8;
   g.c_type = c.c_type;

@@ -240,6 +240,7 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
   g.rows = r.rows;
   g.a_step = ptrdiff_t(lda);
+  g.dense = r.packed_a || lda == p.k;
   g.c_step = ptrdiff_t(p.ldc);
   g.residual_step = ptrdiff_t(p.ldr);
   run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), p0, p1,

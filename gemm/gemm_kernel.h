@@ -51,6 +51,7 @@ struct GemmTile {
   // Lines of even rows, where the table says that it takes them: behind `in_line` rows, and every `line` from there, rows go on so many elements further. line = 0: one line.
   size_t line, in_line;
   ptrdiff_t a_gap, c_gap, residual_gap;
+  bool dense;                    // between the first and the last of A's rows every byte is the tensor's
   // Tiles of bytes, see below.
   const float* scale;            // of each column; whole vectors readable, as in the two that follow
   const int32_t* offset;         // where the sums of a column start

@@ -43,12 +43,13 @@ template <int tall> struct EvenRows {
   const char *from, *p, *first[tall];
   ptrdiff_t step, apart;
   size_t behind;  // rows of the run
+  bool dense;
   alignas(64) char rest[tall * kRegister];
-  SKUA_INL EvenRows(const char* a, ptrdiff_t bytes, size_t rows_behind) : from(a), step(bytes), behind(rows_behind) {}
+  SKUA_INL EvenRows(const GemmTile& t, const char* a, size_t rows_behind) : from(a), step(t.a_step), behind(rows_behind), dense(t.dense) {}
   SKUA_INL void begin(const GemmTile& t, size_t s) { p = from + t.segments[s].a; }
   template <bool whole> SKUA_INL void take(size_t n) {
-    // What B's zeros meet behind a row may be anything, but only rows of this run are known to be there.
-    const bool copies = !whole && (step <= 0 || ptrdiff_t(behind) * step < ptrdiff_t(kDeep - n));
+    // What B's zeros meet behind a row may be anything, but only rows of this run are known to be there, and between them what is the tensor's.
+    const bool copies = !whole && (!dense || step <= 0 || ptrdiff_t(behind) * step < ptrdiff_t(kDeep - n));
     if (copies) copy_rows(tall * kRows, n, rest, [&](int r) __attribute__((always_inline)) { return p + r * step; });
     SKUA_UNROLL for (int i = 0; i < tall; ++i) first[i] = copies ? rest + i * kRegister : p + i * kRows * step;
     apart = copies ? ptrdiff_t(kDeep) : step;
@@ -278,7 +279,7 @@ template <class T, int wide> void rows_in_place(const GemmTile& t, const char* a
     if (left > size_t(kRows)) {
       const size_t from = left < size_t(2 * kRows) && rows >= size_t(2 * kRows) ? rows - 2 * kRows : at;
       if (rows - from >= size_t(2 * kRows)) {
-        EvenRows<2> two(a + ptrdiff_t(from) * t.a_step, t.a_step, rows - from - 2 * kRows);
+        EvenRows<2> two(t, a + ptrdiff_t(from) * t.a_step, rows - from - 2 * kRows);
         multiply<T, 2, wide>(t, two, start, sums);
         at = from + 2 * kRows;
         c.finish<T, wide>(t, sums, from, at, a);
@@ -286,7 +287,7 @@ template <class T, int wide> void rows_in_place(const GemmTile& t, const char* a
       }
     }
     const size_t from = left < size_t(kRows) ? rows - kRows : at;
-    EvenRows<1> one(a + ptrdiff_t(from) * t.a_step, t.a_step, rows - from - kRows);
+    EvenRows<1> one(t, a + ptrdiff_t(from) * t.a_step, rows - from - kRows);
     multiply<T, 1, wide>(t, one, start, sums);
     at = from + kRows;
     c.finish<T, wide>(t, sums, from, at, a);
@@ -330,7 +331,7 @@ template <class T, int wide> void even_rows(const GemmTile& t) {
   const char* a = static_cast<const char*>(t.a[0]);
   if (!t.line) return rows_in_place<T, wide>(t, a, 0, t.rows, 0);
   // Through the gaps, where these are few rows, else line by line.
-  const bool even = t.a_step > 0 && t.a_gap >= 0 && t.a_gap % t.a_step == 0;
+  const bool even = t.dense && t.a_step > 0 && t.a_gap >= 0 && t.a_gap % t.a_step == 0;
   const size_t gap = even ? size_t(t.a_gap / t.a_step) : 0;
   if (even && t.line + gap <= (t.line < kRows ? 2 * kRows : (t.line + kRows - 1) / kRows * kRows)) return rows_in_place<T, wide>(t, a, 0, t.rows, gap);
   if (t.line < kRows) return rows_of_lines<T, wide>(t);

@@ -1,6 +1,8 @@
 // Convolutions of 8-bit integers: random descriptors with a fixed seed, bit for bit against the formula of skua/conv.h in 64-bit integers.
 #include <skua/conv.h>
 #include <skua/packed.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -251,6 +253,96 @@ TEST(ConvInt8, DepthsThatFillRegisters) {
         check(c, context, rng, i % 3 == 0);
         if (testing::Test::HasFailure()) return;
       }
+    }
+}
+
+// The map at `at` with these strides, in bytes, through the operator.
+void run_strided(const skua_op* op, const skua_tensor& in, void* at, std::vector<int8_t>& out) {
+  skua_plan* plan = nullptr;
+  SKUA_EXPECT_OK(skua_op_plan(op, &in, 1, nullptr, 0, &plan));
+  if (!plan) return;
+  const size_t bytes = skua_plan_workspace(plan, 1);
+  Guarded workspace = Guarded::bytes(bytes, 64);
+  const skua_buffer from = skua_host_buffer(at), to = skua_host_buffer(out.data());
+  SKUA_EXPECT_OK(skua_plan_run(plan, &from, 1, &to, 1, workspace.memory(), bytes, nullptr));
+  skua_plan_destroy(plan);
+}
+
+// What lies between two rows of a matrix or of an image may be anybody's: here pages that are not there.
+TEST(ConvInt8, HolesBetweenRowsAreNotRead) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  const size_t page = size_t(sysconf(_SC_PAGESIZE));
+  const char* const filters[] = {nullptr, "*_16x32_amx_int8"};
+  // Also between pixels, with one that ends where a page does.
+  const struct { size_t rows, columns, channels; uint32_t kernel; bool pixels; } cases[] = {{6, 14, 512, 3, false}, {20, 14, 128, 3, false}, {6, 17, 192, 1, false}, {6, 40, 65, 1, false}, {1, 40, 65, 1, true}, {5, 36, 70, 3, true}};
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const char* filter : filters)
+      for (const auto& c : cases) {
+        if (filter && strcmp(isa, "amx_int8")) continue;
+        SCOPED_TRACE(testing::Message() << isa << " " << c.rows << "x" << c.columns << "x" << c.channels);
+        Context context(isa, filter);
+        const size_t line = c.columns * c.channels, run = c.pixels ? c.channels : line, runs = c.rows * line / run, apart = (run + page - 1) / page * page + page;
+        char* const base = static_cast<char*>(mmap(nullptr, runs * apart, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        ASSERT_NE(base, MAP_FAILED);
+        char* const first = base + apart - page - run;
+        Rng rng(7);
+        std::vector<int8_t> dense(c.rows * line), weights(size_t(c.kernel) * c.kernel * c.channels * 40);
+        for (int8_t& x : dense) x = int8_t(rng.integer(-128, 127));
+        for (int8_t& w : weights) w = int8_t(rng.integer(-128, 127));
+        for (size_t i = 0; i < runs; ++i) {
+          memcpy(first + i * apart, &dense[i * run], run);
+          ASSERT_EQ(mprotect(first + i * apart + run, page, PROT_NONE), 0);
+        }
+        skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+        d.input_type = d.weight_type = d.output_type = SKUA_DTYPE_S8;
+        d.kernel_h = d.kernel_w = c.kernel;
+        d.in_channels = uint32_t(c.channels);
+        d.out_channels = 40;
+        d.input_q.scale = d.weight_q.scale = 0.01f;
+        d.output_q.scale = 0.1f;
+        Op op;
+        SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), nullptr, &op));
+        const size_t h = c.rows - c.kernel + 1, w = c.columns - c.kernel + 1;
+        std::vector<int8_t> expected(h * w * 40), got(h * w * 40);
+        skua_tensor in = skua_tensor_4d(SKUA_DTYPE_S8, 1, int64_t(c.rows), int64_t(c.columns), int64_t(c.channels));
+        run_strided(op, in, dense.data(), expected);
+        in.stride[3] = 1, in.stride[2] = int64_t(c.pixels ? apart : c.channels), in.stride[1] = int64_t(c.pixels ? apart * c.columns : apart), in.stride[0] = int64_t(runs * apart);
+        run_strided(op, in, first, got);
+        EXPECT_EQ(expected, got);
+        munmap(base, runs * apart);
+      }
+}
+
+// All pixels of a line are one, which is read where it is, in all blocks of channels.
+TEST(ConvInt8, PixelsWithoutAStep) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  constexpr int64_t rows = 5, columns = 9, channels = 200;
+  Rng rng(9);
+  std::vector<int8_t> pixels(rows * channels), dense(rows * columns * channels), weights(9 * channels);
+  for (int8_t& x : pixels) x = int8_t(rng.integer(-128, 127));
+  for (int8_t& w : weights) w = int8_t(rng.integer(-128, 127));
+  for (size_t i = 0; i < dense.size(); ++i) dense[i] = pixels[i / (columns * channels) * channels + i % channels];
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const uint32_t stride : {1u, 2u}) {
+      SCOPED_TRACE(testing::Message() << isa << " stride " << stride);
+      Context context(isa);
+      skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+      d.input_type = d.weight_type = d.output_type = SKUA_DTYPE_S8;
+      d.kernel_h = d.kernel_w = 3;
+      d.stride_h = d.stride_w = stride;
+      d.padding.mode = SKUA_PADDING_SAME_UPPER;
+      d.in_channels = d.out_channels = d.groups = channels;
+      d.input_q.scale = d.weight_q.scale = 0.01f;
+      d.output_q.scale = 0.02f;
+      Op op;
+      SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), nullptr, &op));
+      const size_t outputs = size_t((rows + stride - 1) / stride * ((columns + stride - 1) / stride) * channels);
+      std::vector<int8_t> expected(outputs), got(outputs);
+      skua_tensor in = skua_tensor_4d(SKUA_DTYPE_S8, 1, rows, columns, channels);
+      run_strided(op, in, dense.data(), expected);
+      in.stride[3] = 1, in.stride[2] = 0, in.stride[1] = channels, in.stride[0] = rows * channels;
+      run_strided(op, in, pixels.data(), got);
+      EXPECT_EQ(expected, got);
     }
 }
 
