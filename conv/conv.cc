@@ -205,6 +205,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
     if (c.residual != SKUA_RESIDUAL_NONE) p.res_floats = p.out_floats;
   }
   SKUA_TRY(conv_choose(base, c, c.packed, p, nullptr));
+  p.named = base->ctx->filter[0] && glob_match(base->ctx->filter, candidate_name(p.chosen));
   if (c.layout == SKUA_LAYOUT_NHWC && p.chosen == kDirect) pointwise_row(p.direct, s, operands(*static_cast<const ConvOp*>(base)), p.row);
   return SKUA_STATUS_OK;
 }

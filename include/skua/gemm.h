@@ -16,7 +16,7 @@ extern "C" {
  *   C [..., M, N]; leading dimensions broadcast as in NumPy. A of rank 1 and 0 leading dimensions is not a matrix and is refused.
  * The innermost stride of A, B, C must be 1; the others are free (lda, ldb, ldc, batch strides).
  * With beta != 0, C is read before it is written (and NaN in it counts); with beta == 0 it is only written.
- * K = 0 gives act(beta * C + bias). f32 sums each element in one chain over k = 0..K-1 (fused multiply-add where the CPU has it).
+ * K = 0 gives act(beta * C + bias). f32 sums each element in one chain over k = 0..K-1 (fused where the instruction set of the chosen kernel has it: skua_plan_kernel()).
  *
  * Four ways, by the types:
  *
