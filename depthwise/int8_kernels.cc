@@ -137,10 +137,24 @@ template <class B, Known KNOWN, class H> SKUA_INL typename B::I whole_of(H a, H 
   }
 }
 
-// One tap of a group for RW outputs of RH rows.
-template <class B, int RH, int RW> SKUA_INL void column_tap(typename B::Sum (&sum)[RH][RW], const uint8_t* p, size_t step, const uint8_t* w) {
+// With 16 address registers gcc computes one for every vector that is to come, and loads through them until the sums have no register left: on AArch32 a pointer is a new one after each step.
+#if defined(__arm__) && !defined(SKUA_ISA_scalar)
+constexpr bool kSteps = true;
+#define SKUA_NEW_POINTER(p) asm volatile("" : "+r"(p))
+#else
+constexpr bool kSteps = false;
+#define SKUA_NEW_POINTER(p)
+#endif
+
+// One tap of a group for RW outputs of RH rows. kSteps: w moves on to the next tap's, else the caller moves it.
+template <class B, int RH, int RW> SKUA_INL void column_tap(typename B::Sum (&sum)[RH][RW], const uint8_t* p, size_t step, const uint8_t*& w) {
+  SKUA_NEW_POINTER(p);
   typename B::I weights[RH];
-  SKUA_UNROLL for (int y = 0; y < RH; ++y) weights[y] = B::load(w + y * B::L);
+  SKUA_UNROLL for (int y = 0; y < RH; ++y) {
+    weights[y] = B::load(kSteps ? w : w + y * B::L);
+    if (kSteps) w += B::L;
+    SKUA_NEW_POINTER(w);
+  }
   SKUA_UNROLL for (int x = 0; x < RW; ++x) {
     const typename B::I taps = B::load(p + size_t(x) * step);
     SKUA_UNROLL for (int y = 0; y < RH; ++y) B::dot(sum[y][x], taps, weights[y]);
@@ -178,15 +192,16 @@ template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 
       SKUA_UNROLL for (int y = 0; y < RH; ++y)
         SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[y][x] = start_of<B, KNOWN>(B::load(offset + v * L));
       const uint8_t* from = columns + size_t(v) * t.layout.vector;
+      SKUA_NEW_POINTER(from);
       if constexpr (RUNS > 0) {
         SKUA_UNROLL for (int r = 0; r < RUNS; ++r, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
       } else if constexpr (STEP > 0) {
         for (size_t r = 0, n = K > 1 ? groups : groups * kernel_w; r < n; ++r, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
       } else if constexpr (K > 0) {
-        SKUA_UNROLL for (int kx = 0; kx < K; ++kx, w += RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
+        SKUA_UNROLL for (int kx = 0; kx < K; ++kx, w += kSteps ? 0 : RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
       } else {
         for (size_t g = 0; g < t.groups; ++g, from += t.layout.group)
-          for (size_t kx = 0; kx < t.kernel_w; ++kx, w += RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
+          for (size_t kx = 0; kx < t.kernel_w; ++kx, w += kSteps ? 0 : RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
       }
       if constexpr (KNOWN == kFixed) {
         fix<B, RH, RW>(sum, scale + v * (L / 4), t, scaled, i);

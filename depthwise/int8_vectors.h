@@ -248,7 +248,12 @@ struct Bytes16 {
     int32x4_t v;
   };
   static SKUA_INL Sum start(I offset) { return {vreinterpretq_s32_s8(offset)}; }
-  static SKUA_INL void dot(Sum& sum, I taps, I w) { sum.v = vdotq_s32(sum.v, taps, w); }
+  static SKUA_INL void dot(Sum& sum, I taps, I w) {
+    sum.v = vdotq_s32(sum.v, taps, w);
+#if defined(__arm__)
+    asm volatile("" : "+w"(sum.v));  // one after the other: gcc would have all columns of a tile in registers first
+#endif
+  }
   static SKUA_INL int32x4_t total(Sum sum) { return sum.v; }
 #else
   // Pairs of products have their own sums until the end: two multiplications and two additions of pairs for 16 products.

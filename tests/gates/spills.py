@@ -2,12 +2,13 @@
 """Gate: the inner loop of a GEMM tile keeps everything in registers.
 
   spills.py --build DIR --family gemm    every unit of the family, save the scalar ones
-  spills.py --object OBJECT ...
+  spills.py --object OBJECT ... --share 0.15
 
 A tile with one accumulator too many still computes the right result, a third slower: the compiler quietly keeps the rest on the stack.
 A tile's inner loop is, of the innermost loops without a return and with at least half of the most multiply-accumulates in its function, the densest (a compiler's jump
 back from the tails at the function's end to its epilogue looks like a loop, too); it may neither read nor write the stack. On x86 the pointers of more rows than there are address
 registers may lie there, one access for five multiply-adds: the load ports have room for that, and no value passes through memory.
+Of tiles that are one long loop, end and all, --share is the part of its instructions that may touch the stack.
 """
 import argparse
 import os
@@ -55,6 +56,7 @@ def main():
     parser.add_argument("--build")
     parser.add_argument("--family", default="gemm")
     parser.add_argument("--object", nargs="*", default=[])
+    parser.add_argument("--share", type=float, default=0)
     options = parser.parse_args()
     paths = options.object
     if options.build:
@@ -69,10 +71,10 @@ def main():
             values = [text for text in touched if re.search(r"%[xyz]mm", text)]
             if arch == "x86_64" and not values and 5 * len(touched) <= sum(objcode.macs(i, arch) > 0 for i in body):
                 continue
-            if touched:
+            if len(touched) > options.share * len(body):
                 failures += 1
                 print(f"{os.path.relpath(path, options.build or '.')}: {objcode.demangle([function.name])[0]}: "
-                      f"{len(touched)} stack accesses in the inner loop of {work} MAC: {touched[0]}")
+                      f"{len(touched)} stack accesses in the inner loop of {len(body)} instructions and {work} MAC: {touched[0]}")
         if not seen:
             failures += 1
             print(f"{path}: no tile found")
