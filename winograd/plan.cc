@@ -28,24 +28,26 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double blocks = double(ceil_div(p.tiles, block)), ic = double(s.in_channels), oc = double(round_up(s.out_channels, p.tile->vector));
   const double u_bytes = points * ic * oc * bytes, line = double(kWinogradLine), in_line = double(ceil_div(s.in_channels, kWinogradLine)) * line * bytes, out_line = double(ceil_div(s.out_channels, kWinogradLine)) * line * 4;
   const double block_bytes = points * double(block) * (in_line > out_line ? in_line : out_line);
-  const double in_l2 = block_bytes / double(m.l2);
+  const double in_l2 = block_bytes / double(m.l2), far_level = m.l3_bytes > 12 ? 144 / (m.l3_bytes * m.l3_bytes) : 1;  // what does not fit costs less where the level behind is fast: measured at 12 and 28 bytes a cycle
 
   // Products that clips leave: n outputs of a dimension need n + (taps-1)*ceil(n/m).
   const size_t more = size_t(winograd_taps(p.variant)) - 1;
   const double products = double(s.batch) * double(s.out_h + more * p.tiles_y) * double(s.out_w + more * p.tiles_x);
-  const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows) + 1, p.tile->mr)), r = rows / parts;
+  const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows + 0.99), p.tile->mr)), r = rows / parts;
   const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
   double step = multiplies / m.fma_ports;
   if (const double issue = (multiplies * (lanes >= 16 ? 1 : 1 + 1 / vectors) + vectors + 4) / m.issue; issue > step) step = issue;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
-  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic + 30 + 2 * multiplies * (p.element == Element::f32 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * (in_l2 > 0.5 ? in_l2 - 0.5 : 0));
-  // U streams through once per block; four fifths of the shorter of the two hide behind the longer.
-  const double from = u_bytes + block_bytes < double(m.l2) ? m.l2_bytes : u_bytes < 0.75 * double(m.l3) || m.l3 <= m.l2 ? 0.8 * m.l3_bytes : m.memory_bytes;
+  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic + 30 + 2 * multiplies * (p.element == Element::f32 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * far_level * (in_l2 > 0.5 ? in_l2 - 0.5 : 0));
+  // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of the stream, nine tenths of the products.
+  // The last level is shared with others: of what fills more than two fifths of it, some comes from memory.
+  const double in_l3 = u_bytes / double(m.l3), of_memory = m.l3 <= m.l2 || in_l3 < 0.4 ? 0 : in_l3 < 0.75 ? (in_l3 - 0.4) / 0.35 : 1;
+  const double from = u_bytes + block_bytes < double(m.l2) ? m.l2_bytes : 1 / (of_memory / m.memory_bytes + (1 - of_memory) / (0.8 * m.l3_bytes));
   const double stream = blocks * u_bytes / from;
-  const double products_and_stream = multiply > stream ? multiply + 0.2 * stream : stream + 0.2 * multiply;
+  const double products_and_stream = multiply > stream ? multiply + 0.2 * stream : stream + 0.1 * multiply;
 
   // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
-  const double far = 1 + 2.2 * (in_l2 > 0.25 ? in_l2 - 0.25 : 0), slower = 2 / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
+  const double far = 1 + 2.2 * far_level * (in_l2 > 0.25 ? in_l2 - 0.25 : 0), slower = 2 / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
   const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(ceil_div(s.in_channels, p.in->vector));
   const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2
