@@ -208,11 +208,16 @@ bool has_row(const Kernel* tile, size_t n, size_t depth) {
   return table_of(tile).panels && mul(n, depth, elements) && elements <= kSoon / element_bytes(table_of(tile).b);
 }
 
+size_t panels_at_once(const Kernel* tile, const Machine& m, size_t n, size_t depth) {
+  return new_streams(tile, m, n, depth) && tile->nr >= m.fma_latency * tile->vector ? 1 : 2;
+}
+
 static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
   const size_t first = p0 * g.format.nr;
   t.k = g.k;
   t.b = at(g.packed, g.format.element, ptrdiff_t(panel_offset(g.format, p0, g.packed_depth)));
   t.n = min(p1 * g.format.nr, g.n) - first;
+  t.groups = t.n * t.k > 8192 ? panels_at_once(g.tile, machine_for(g.tile->isa), t.n, t.k) : 2;
   t.load_c = false;
   t.finish = true;
   t.block = g.block_sums ? kSumBlock : SIZE_MAX;

@@ -45,6 +45,7 @@ struct GemmTile {
   size_t block;                  // tiles that sum in half precision: terms after which sums go to f32
   size_t rows;                   // of a tile by row pointers; of even rows where the table takes runs
   // Even rows: `groups` tiles one below the other; only the first row's pointers above, and the elements from a row to the next.
+  // One row over all panels: how many of them side by side, 1 or 2.
   size_t groups;
   const void* next;              // rows of 16 bits, one behind the other, that are prepared after these: fetched meanwhile; NULL = none
   ptrdiff_t a_step, c_step, residual_step;

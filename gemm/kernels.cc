@@ -319,7 +319,7 @@ template <int NV, int NV2 = NV> SKUA_INL void one_or_two_panels(const GemmTile& 
   }
 }
 template <int NV> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
-  constexpr size_t two = 2 * NV * F32::L;
+  const size_t two = (t.groups == 1 ? 1 : 2) * NV * F32::L;
   Row row = {static_cast<const float*>(a), static_cast<const float*>(t.b), static_cast<const float*>(residual), static_cast<float*>(c), t.bias};
   for (size_t left = t.n;; left -= two) {
     const size_t n = left < two ? left : two;
