@@ -133,7 +133,7 @@ DepthwiseInt8Block depthwise_int8_block(size_t channels, size_t vector, size_t f
   if (channels < least) return {0, channels, least};
   size_t width = least;
   while (width < left) width *= 2;
-  if (width > channels || (width >= 4 * least && left <= width / 4 * 3)) width /= 2;  // two blocks
+  if (width > channels) width /= 2;  // two blocks
   return {width < left ? from : channels - width, width, width};
 }
 size_t depthwise_int8_blocks(size_t channels, size_t vector) {

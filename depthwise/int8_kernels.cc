@@ -12,18 +12,23 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-template <class B, bool PART> SKUA_INL typename B::I load_channels(const uint8_t* p, size_t n) {
-  if constexpr (!PART) return B::load(p);
-  uint8_t all[B::L] = {};
-  __builtin_memcpy(all, p, n);
-  return B::load(all);
+// PIXELS in a vector, or a part of the channels of one. `more` of them, less one, are there; the last stands for those that are not.
+template <class B, int PIXELS, bool PART> SKUA_INL typename B::I load_pixels(const uint8_t* p, size_t step, size_t more, size_t channels) {
+  if constexpr (PIXELS > 1) {
+    return B::template pixels<PIXELS>(p, step, more);
+  } else {
+    if constexpr (!PART) return B::load(p);
+    uint8_t all[B::L] = {};
+    __builtin_memcpy(all, p, channels);
+    return B::load(all);
+  }
 }
 
-// Rows of the last group that have no taps are constants: LIVE are read. SEVERAL: pixels in a vector.
-template <class B, bool SEVERAL, bool PART, int LIVE> SKUA_INL void interleave_group(const DepthwiseInt8Columns& t, size_t g, size_t first, uint8_t* at) {
+// Rows of the last group that have no taps are constants: LIVE are read. A vector of several pixels is that many columns one behind the other; what passes the last one is room, or written later.
+template <class B, int PIXELS, bool PART, int LIVE> SKUA_INL void interleave_group(const DepthwiseInt8Columns& t, size_t g, size_t first, uint8_t* at) {
   constexpr int G = B::G;
   const typename B::I by = B::bytes(t.flip);
-  const size_t planes = SEVERAL ? t.layout.planes : 1, column = t.layout.column, vector = SEVERAL ? t.layout.vector : B::L, columns = t.columns;  // stores might change what is in memory
+  const size_t planes = PIXELS > 1 ? t.layout.planes : 1, column = PIXELS > 1 ? size_t(B::L) : t.layout.column, vector = PIXELS > 1 ? t.layout.vector : B::L;  // stores might change what is in memory
   typename B::I r[G], v[4];
   const uint8_t* p[G];
   size_t steps[G];
@@ -32,37 +37,46 @@ template <class B, bool SEVERAL, bool PART, int LIVE> SKUA_INL void interleave_g
     p[b] = t.rows[g * G + b] + first * t.steps[g * G + b] + (t.rows[g * G + b] == t.line ? 0 : t.first);
     steps[b] = planes * t.steps[g * G + b];
   }
-  for (size_t x = first; x < columns; x += planes, at += column) {
+  const auto next = [&](size_t more) __attribute__((always_inline)) {
     SKUA_UNROLL for (int b = 0; b < LIVE; ++b) {
-      r[b] = B::flip(load_channels<B, PART>(p[b], t.channels), by);
-      p[b] += steps[b];
+      r[b] = B::flip(load_pixels<B, PIXELS, PART>(p[b], steps[b], more, t.channels), by);
+      p[b] += PIXELS * steps[b];
     }
     B::group(r, v);
     SKUA_UNROLL for (int i = 0; i < 4; ++i) B::store(at + size_t(i) * vector, v[i]);
-  }
+    at += column;
+  };
+  size_t left = (t.columns - first + planes - 1) / planes;
+  for (; left >= size_t(PIXELS); left -= PIXELS) next(PIXELS - 1);
+  if (PIXELS > 1 && left) next(left - 1);
 }
 // Columns of a plane.
-template <class B, bool SEVERAL, bool PART> SKUA_INL void interleave_plane(const DepthwiseInt8Columns& t, size_t first, uint8_t* to) {
+template <class B, int PIXELS, bool PART> SKUA_INL void interleave_plane(const DepthwiseInt8Columns& t, size_t first, uint8_t* to) {
   const size_t whole = t.groups - (!PART && t.spare ? 1 : 0);
-  for (size_t g = 0; g < whole; ++g) interleave_group<B, SEVERAL, PART, B::G>(t, g, first, to + g * t.layout.group);
+  for (size_t g = 0; g < whole; ++g) interleave_group<B, PIXELS, PART, B::G>(t, g, first, to + g * t.layout.group);
   if (whole == t.groups) return;
   to += whole * t.layout.group;
   if constexpr (B::G == 4 && !PART) {
-    if (t.spare == 1) interleave_group<B, SEVERAL, PART, 3>(t, whole, first, to);
-    else if (t.spare == 2) interleave_group<B, SEVERAL, PART, 2>(t, whole, first, to);
-    else interleave_group<B, SEVERAL, PART, 1>(t, whole, first, to);
+    if (t.spare == 1) interleave_group<B, PIXELS, PART, 3>(t, whole, first, to);
+    else if (t.spare == 2) interleave_group<B, PIXELS, PART, 2>(t, whole, first, to);
+    else interleave_group<B, PIXELS, PART, 1>(t, whole, first, to);
   } else {
-    interleave_group<B, SEVERAL, PART, 1>(t, whole, first, to);
+    interleave_group<B, PIXELS, PART, 1>(t, whole, first, to);
   }
 }
 
 // Columns [from, end) of padding.
-template <class B> SKUA_INL void pad_columns(const DepthwiseInt8Columns& t, typename B::I v, size_t from, size_t end) {
+template <class B, int PIXELS> SKUA_INL void pad_columns(const DepthwiseInt8Columns& t, typename B::I v, size_t from, size_t end) {
   for (size_t c = from; c < end; ++c)
-    for (size_t g = 0; g < t.groups; ++g) SKUA_UNROLL for (int i = 0; i < 4; ++i) B::store(static_cast<uint8_t*>(t.to) + t.layout.at(c) + g * t.layout.group + size_t(i) * t.layout.vector, v);
+    for (size_t g = 0; g < t.groups; ++g) SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+      auto* p = static_cast<uint8_t*>(t.to) + t.layout.at(c) + g * t.layout.group + size_t(i) * t.layout.vector;
+      if constexpr (PIXELS == 1) B::store(p, v);
+      else __builtin_memcpy(p, &v, B::L / PIXELS);
+    }
 }
 
-template <class B, bool SEVERAL = true> void interleave(const DepthwiseInt8Columns& all) {
+template <class B, int PIXELS> void interleave(const DepthwiseInt8Columns& all) {
+  constexpr bool several = PIXELS > 1;
   typename B::I v[4] = {B::bytes(all.padding)};
   if constexpr (B::G != 4) {  // of 16 bits
     typename B::I padding[B::G];
@@ -71,13 +85,13 @@ template <class B, bool SEVERAL = true> void interleave(const DepthwiseInt8Colum
   }
   for (const DepthwiseInt8Columns* p = &all; p; p = p->next) {
     const DepthwiseInt8Columns& t = *p;
-    pad_columns<B>(t, v[0], 0, t.before);
-    for (size_t first = 0; first < (SEVERAL ? t.layout.planes : 1) && first < t.columns; ++first) {
-      uint8_t* to = static_cast<uint8_t*>(t.to) + (SEVERAL ? t.layout.at(t.before + first) : t.before * t.layout.column);
-      if (t.channels == B::L) interleave_plane<B, SEVERAL, false>(t, first, to);
-      else if constexpr (!SEVERAL) interleave_plane<B, SEVERAL, true>(t, first, to);
+    pad_columns<B, PIXELS>(t, v[0], 0, t.before);
+    for (size_t first = 0; first < (several ? t.layout.planes : 1) && first < t.columns; ++first) {
+      uint8_t* to = static_cast<uint8_t*>(t.to) + (several ? t.layout.at(t.before + first) : t.before * t.layout.column);
+      if (several || t.channels == B::L) interleave_plane<B, PIXELS, false>(t, first, to);
+      else if constexpr (!several) interleave_plane<B, 1, true>(t, first, to);
     }
-    pad_columns<B>(t, v[0], t.before + t.columns, t.before + t.columns + t.after);
+    pad_columns<B, PIXELS>(t, v[0], t.before + t.columns, t.before + t.columns + t.after);
   }
 }
 
@@ -286,22 +300,22 @@ template <class B, int RW, int STEP> void run_pairs(const DepthwiseInt8Tile& t) 
 }
 
 constexpr int kColumns = F32::registers >= 32 ? 4 : 2;
-// H, Q: vectors of half and a quarter of the length, which interleave the channels of blocks with 2 and 4 pixels in a vector.
-template <class B, class H, class Q> constexpr DepthwiseInt8Table make_table() {
-  DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, false>, nullptr, nullptr}, {run<B, 1, kColumns>, run<B, 2, kColumns>}};
-  if constexpr (H::L < B::L) t.interleave[1] = interleave<H>;
-  if constexpr (Q::L < H::L) t.interleave[2] = interleave<Q>;
+// most: pixels in a vector.
+template <class B, int most> constexpr DepthwiseInt8Table make_table() {
+  DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, 1>, nullptr, nullptr}, {run<B, 1, kColumns>, run<B, 2, kColumns>}};
+  if constexpr (most >= 2) t.interleave[1] = interleave<B, 2>;
+  if constexpr (most >= 4) t.interleave[2] = interleave<B, 4>;
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
-  if constexpr (H::L < B::L) t.pairs[0] = run_pairs<B, F32::registers >= 32 ? 7 : 3, 4 * B::L>, t.pairs[1] = run_pairs<B, F32::registers >= 32 ? 7 : 3, B::L>;
+  if constexpr (most > 1) t.pairs[0] = run_pairs<B, F32::registers >= 32 ? 7 : 3, 4 * B::L>, t.pairs[1] = run_pairs<B, F32::registers >= 32 ? 7 : 3, B::L>;
 #endif
   return t;
 }
-template <class B> constexpr DepthwiseInt8Table functions = make_table<B, B, B>();
+template <class B> constexpr DepthwiseInt8Table functions = make_table<B, 1>();
 #if defined(SKUA_ISA_avx512vnni)
-template <> constexpr DepthwiseInt8Table functions<Bytes64> = make_table<Bytes64, Bytes32, Bytes16>();
+template <> constexpr DepthwiseInt8Table functions<Bytes64> = make_table<Bytes64, 4>();
 #endif
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avxvnni)
-template <> constexpr DepthwiseInt8Table functions<Bytes32> = make_table<Bytes32, Bytes16, Bytes16>();
+template <> constexpr DepthwiseInt8Table functions<Bytes32> = make_table<Bytes32, 2>();
 #endif
 template <class B> const DepthwiseInt8Table& table() { return functions<B>; }
 

@@ -8,7 +8,7 @@
 //                         that cannot leave 32 bits needs none before it is rounded (nor does any where the conversion saturates: fits_always)
 //   total                 the sums as they are
 //   half_fixed            half of what fix_columns() leaves (simd/fixed.h)
-//   parts                 stores the pixels of a vector that has 2 or 4
+//   parts, pixels         stores, and loads, the pixels of a vector that has 2 or 4; `more` than one are there, the last stands for those that are not
 //   positive              where sums below 0 all give the least result: sums of less than 2^23 in amount begin at 0x4b000000, the bits of 2^23, so that from 0 on a sum and 2^23 is what the
 //                         bits are as a float, and one operation subtracts 2^23 * scale, which is exact, from its product: rounded once, as the product of the sum. Below 0 it stays below 0
 #pragma once
@@ -156,6 +156,26 @@ SKUA_INL __m128 product_positive(__m128i x, const float* scale) { return product
 SKUA_INL __m128i bounded_unsigned(__m128i x, uint8_t low, uint8_t high) { return _mm_min_epu8(_mm_max_epu8(x, _mm_set1_epi8(char(low))), _mm_set1_epi8(char(high))); }
 SKUA_INL void store_parts(__m128i, uint8_t*, size_t, size_t) {}
 
+// Pixels in a vector: inserted from memory they take no port of shuffles.
+#if defined(__AVX2__)
+template <int n> SKUA_INL __m256i pixels_of(const uint8_t* p, size_t step, size_t more, __m256i) {
+  const auto part = [&](size_t i) __attribute__((always_inline)) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + (i < more ? i : more) * step)); };
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(part(0)), part(1), 1);
+}
+#endif
+#if defined(SKUA_ISA_avx512vnni)
+template <int n> SKUA_INL __m512i pixels_of(const uint8_t* p, size_t step, size_t more, __m512i) {
+  if constexpr (n == 2) {
+    const auto part = [&](size_t i) __attribute__((always_inline)) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + (i < more ? i : more) * step)); };
+    return _mm512_maskz_inserti64x4(0xff, _mm512_castsi256_si512(part(0)), part(1), 1);
+  } else {
+    const auto part = [&](size_t i) __attribute__((always_inline)) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + (i < more ? i : more) * step)); };
+    const __m512i first = _mm512_castsi256_si512(_mm256_inserti128_si256(_mm256_castsi128_si256(part(0)), part(1), 1));
+    return _mm512_maskz_inserti32x4(0xffff, _mm512_maskz_inserti32x4(0xffff, first, part(2), 2), part(3), 3);
+  }
+}
+#endif
+
 // Results of twice as much, rounded down (simd/fixed.h).
 #if defined(__AVX2__)
 SKUA_INL __m128i halved(__m128i x) { return _mm_mulhrs_epi16(x, _mm_set1_epi16(1 << 14)); }
@@ -212,6 +232,7 @@ SKUA_INL __m128i halved(__m128i x) { return x; }
     static SKUA_INL I whole_positive(I a, I b) { return P##_packus_epi16(a, b); }                                            \
     static SKUA_INL I bounded_positive(I x, uint8_t low, uint8_t high) { return bounded_unsigned(x, low, high); }            \
     static SKUA_INL void parts(I x, uint8_t* to, size_t step, size_t pixels) { store_parts(x, to, step, pixels); }           \
+    template <int n> static SKUA_INL I pixels(const uint8_t* p, size_t step, size_t more) { return pixels_of<n>(p, step, more, I()); } \
     static SKUA_INL I half(I a, I b, int16_t zero, int16_t) { return P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero)); }\
     static SKUA_INL I half_fixed(I a, I b, int16_t zero) { return P##_adds_epi16(halved(P##_packs_epi32(a, b)), P##_set1_epi16(zero)); } \
     static SKUA_INL I bounded(I x, int8_t low, int8_t high) { return bounded_bytes(x, low, high); }                          \
