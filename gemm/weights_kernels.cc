@@ -6,7 +6,7 @@
 //   others    put into the digits of 2^7 to 2^23, which is then taken off: -8 is 0 there           likewise
 //
 // Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros (tall tiles read those), a weight and an element of A. AVX-512: up to 12x2 = 24 sums; one or
-// two rows take four vectors, for two sums would wait for each other.
+// two rows take four vectors, or the three of a panel of 48, for two sums would wait for each other.
 #include "dispatch/kernel.h"
 #include "gemm/float_ends.h"
 #include "gemm/weights_kernel.h"
@@ -184,8 +184,10 @@ template <bool s4, int NV, int MR = 1> SKUA_INL void rows_of(const GemmWeights& 
 template <bool s4> void tile(const GemmWeights& t) {
   const size_t width = (t.n + L - 1) / L * L;
   size_t first = 0;
-  if constexpr (kWide > 2)
+  if constexpr (kWide > 2) {
     for (; t.rows <= 2 && first + kWide * L <= width; first += kWide * L) t.rows == 1 ? columns_of<s4, 1, kWide>(t, first) : columns_of<s4, 2, kWide>(t, first);
+    if (t.rows <= 2 && first + 3 * L <= width) t.rows == 1 ? columns_of<s4, 1, 3>(t, first) : columns_of<s4, 2, 3>(t, first), first += 3 * L;
+  }
   for (; first + 2 * L <= width; first += 2 * L) rows_of<s4, 2>(t, first);
   if (first < width) rows_of<s4, 1>(t, first);
 }
