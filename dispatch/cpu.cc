@@ -184,6 +184,7 @@ struct Detection {
   Cpu cpu;
   double avx512_ports;
   double l2_bytes, l3_bytes, memory_bytes;
+  bool logic_apart;
 };
 
 void detect(Detection& out) {
@@ -218,6 +219,7 @@ void detect(Detection& out) {
   if (id.amd && id.family >= 0x1a) out.l2_bytes = 56;
   // 512-bit multiply-adds per cycle: two on Intel's servers and AMD family 1Ah (Zen 5), one (as two halves) on AMD family 19h (Zen 4).
   out.avx512_ports = id.amd && id.family <= 0x19 ? 1 : 2;
+  out.logic_apart = id.amd && id.family >= 0x17;  // Zen: four pipes for logic, multiply-adds on two of them
 #endif
 }
 
@@ -249,6 +251,7 @@ Machine machine_for(Isa isa) {
   // Out-of-order cores of the last ten years: two vector multiply-adds and two loads a cycle, latency 4. SSE multiplies and adds apart.
   m.fma_ports = 2; m.load_ports = 2; m.issue = 5; m.fma_latency = 4;
   m.l2_bytes = d.l2_bytes; m.l3_bytes = d.l3_bytes; m.memory_bytes = d.memory_bytes; m.ghz = 3;
+  m.logic_apart = d.logic_apart;
   m.l1 = d.cpu.l1 ? d.cpu.l1 : 32 << 10;
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;

@@ -13,6 +13,7 @@ struct Machine {
   double issue;        // instructions per cycle
   double fma_latency;  // cycles
   double l2_bytes, l3_bytes, memory_bytes;  // bytes per cycle that one core reads from each level
+  bool logic_apart;    // logic on vectors finds ports beside those of multiply-adds
   bool in_order;       // loads and multiplies take turns unless a kernel is tuned for the core
   double ghz;          // nominal, only to print rates
   size_t l1, l2, l3;   // bytes a core can use

@@ -4,6 +4,9 @@
 namespace skua {
 namespace {
 
+// Rows of s8 become u8 in the tile, as they are spread.
+bool flips(const GemmTileTable& tiles) { return tiles.a_shift && tiles.a == Element::s8 && tiles.b == Element::s8; }
+
 double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
   const GemmTileTable& tiles = table_of(tile);
   const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32 || (tiles.bytes && kArch != Arch::x86_64 && tile->isa != Isa::scalar);
@@ -13,7 +16,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   // Products of pairs of rows move each pair together where A is in place.
   const double multiplies = double(rows * vectors), pairs = tiles.rate == 8 && !tiles.pack_a ? 0.5 * double(rows) : 0, widens = tiles.b != tiles.a && !tiles.bytes ? 0.75 * double(vectors) : pairs;
   const double loads = double(vectors) + double(rows) * (panels ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
-  double step = (multiplies + widens) / m.fma_ports;
+  double step = (multiplies + widens + (flips(tiles) && !m.logic_apart ? double(rows) : 0)) / m.fma_ports;
   if (m.in_order) step += loads * (!tiles.pack_a ? 2 : tile->tuned_for == Core::a55 ? 0 : tile->tuned_for == Core::a53 ? 1 : 2);  // a vector load is two cycles of its own unless it is in halves
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
@@ -71,7 +74,9 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
   // Regions and ends of their lines are found again for each panel but the first: measured at 3x3 of 32 to 64 channels on AVX-512.
   const double again = taps > 1 && tiles.bytes && !tiles.pack_a && kArch == Arch::x86_64 ? 20 * double(m) * double(panels - 1) : 0;
-  if (tiles.flip_rows) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / double(taps) / 32 + (taps > 1 ? 0 : 4)) + again;
+  // Rows that are flipped: before, or in the tile, for nothing where logic has ports of its own; else in no case for less than before.
+  const double flipped = flips(tiles) && machine.logic_apart ? 0 : double(m) * (double(depth) / double(taps) / 32 + (taps > 1 ? 0 : 4));
+  if (tiles.flip_rows || flips(tiles)) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + flipped + again;
   if (tiles.bytes && tiles.b == Element::u8 && tile->element == Element::s8)  // sums of rows
     return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 64 + 12) + again;
   const double packing = tiles.pack_a ? double(m) * double(depth) * double(bytes_of_a(tiles)) / 4 : 0;  // about an instruction for each four bytes

@@ -282,11 +282,10 @@ constexpr bool kPositive = false;
 template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c, [[maybe_unused]] bool positive, const int32_t* terms) {
   if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias && !t.shift && !t.residual && !t.b_zeros) {
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
-    if constexpr (NV <= 4) {
-      if (positive) return finish_wide<true>(t, acc, c);
-      if (t.fits) return finish_wide<false>(t, acc, c);
-    }
-#endif
+    static_assert(NV <= 4);
+    if (positive) return finish_wide<true>(t, acc, c);
+    if (t.fits) return finish_wide<false>(t, acc, c);
+#else
     const size_t tail = t.n - size_t(NV - 1) * L;
     const ByteStore store(t);
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
@@ -294,6 +293,7 @@ template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_
       SKUA_UNROLL for (int r = 0; r < MR; ++r) store(to_f32(acc[r][v]) * scale, static_cast<uint8_t*>(c(r)) + v * L, v < NV - 1 ? size_t(L) : tail);
     }
     return;
+#endif
   }
   alignas(sizeof(I32)) int32_t sums[MR * NV * L];
   void* rows[MR];

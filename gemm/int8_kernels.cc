@@ -53,10 +53,10 @@ template <int MR> struct Panel : Even<MR> {
   SKUA_INL Panel(const GemmTile& t, size_t row, ptrdiff_t segment) : Even<MR>(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step * 2 + segment, bytes(t)) {}
 };
 
-// The only row, of s8 as u8: flipping it is free beside the loads of B.
-struct FlippedRow : Scattered<1> {
+// Rows of s8 as u8, flipped as they are spread: free where logic has ports beside those of the products (Machine::logic_apart), and of an only row beside the loads of B.
+template <class Rows> struct Flipped : Rows {
   [[maybe_unused]] static constexpr bool flips = true;  // some units have no tile that takes it
-  using Scattered<1>::Scattered;
+  using Rows::Rows;
 };
 template <class Rows> SKUA_INL I32 spread(int32_t word) {
   if constexpr (Rows::flips) return I32::set1(word) ^ I32::set1(int32_t(0x80808080));
@@ -95,8 +95,8 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
     const char* a[MR];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = rows.at(r);
     if constexpr (Rows::flips) {
-      sum_rows<int8_t>(t, 1, a, terms);
-      terms[0] = int32_t(uint32_t(terms[0]) + uint32_t(t.b_zero) * 128 * uint32_t(t.segment_count * t.k));
+      sum_rows<int8_t>(t, MR, a, terms);
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) terms[r] = int32_t(uint32_t(terms[r]) + uint32_t(t.b_zero) * 128 * uint32_t(t.segment_count * t.k));
     } else {
       sum_rows<T>(t, MR, a, terms);
     }
@@ -124,12 +124,12 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
           b += ldb;
         }
         rows.step(sets * 4);
-        if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV>();
+        if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV + Rows::flips>();
       }
     for (; left; --left, b += ldb) {
       step<T, MR, NV, lines>(rows, 0, b, ahead, acc[0]);
       rows.step(4);
-      if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV>();
+      if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV + Rows::flips>();
     }
     if (rest)
       SKUA_UNROLL for (int r = 0; r < MR; ++r) {
@@ -169,21 +169,21 @@ template <int MR> using EvenRows = Even<MR>;
 template <int MR> using EvenRows = Panel<MR>;
 #endif
 
-template <class T, int MR, int NV, int lines> void tile(const GemmTile& t) { multiply<T, MR, NV, lines, ScatteredRows<MR>>(t, 0, t.ahead, ScatteredC{t.c}, false); }
-template <class T, int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
+template <bool flip, class Rows> struct RowsOf { using Type = Rows; };
+template <class Rows> struct RowsOf<true, Rows> { using Type = Flipped<Rows>; };
+
+template <class T, int MR, int NV, int lines, bool flip = false> void tile(const GemmTile& t) {
+  multiply<T, MR, NV, lines, typename RowsOf<flip, ScatteredRows<MR>>::Type>(t, 0, t.ahead, ScatteredC{t.c}, false);
+}
+template <class T, int MR, int NV, int lines, bool flip = false> void even_tiles(const GemmTile& t) {
   const ptrdiff_t bytes = t.c_step * ptrdiff_t(element_bytes(t.c_type));
   char* c = static_cast<char*>(t.c[0]);
   for (size_t i = 0; i < t.groups; ++i, c += MR * bytes)
-    multiply<T, MR, NV, lines, EvenRows<MR>>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, EvenC{c, bytes}, kPositive && NV <= 4 && t.positive);
+    multiply<T, MR, NV, lines, typename RowsOf<flip, EvenRows<MR>>::Type>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, EvenC{c, bytes}, kPositive && NV <= 4 && t.positive);
 }
 // One row and all panels.
-template <class T, int NV> void flipped_row(const GemmTile& t) { multiply<T, 1, NV, 0, FlippedRow>(t, 0, 0, ScatteredC{t.c}, false); }
 template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const GemmTile& t, size_t vectors) {
-  if constexpr (flip) {
-    if (vectors == size_t(v)) return flipped_row<T, v>(t);
-  } else {
-    if (vectors == size_t(v)) return tile<T, 1, v, 0>(t);
-  }
+  if (vectors == size_t(v)) return tile<T, 1, v, 0, flip>(t);
   if constexpr (v > 1) row_of<T, NV, flip, v - 1>(t, vectors);
 }
 template <class T, int NV, bool flip> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
@@ -229,21 +229,21 @@ constexpr int even_rows(int mr, int nv, int v) {
   const int rows = mr * nv / v;
   return rows > 14 ? 14 : rows;
 }
-template <class T, int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
+template <class T, int MR, int NV, bool flip, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
   constexpr int line = L > 1, lines = L > 1 ? NV * L * kr / 64 : 0;
-  table.at[(v - 1) * MR + r - 1] = tile<T, r, v, v == NV ? line : 0>;
-  if constexpr (v == NV) table.row[r - 1] = tile<T, r, v, lines>;
-  if constexpr (r < MR) fill<T, MR, NV, r + 1, v>(table);
+  table.at[(v - 1) * MR + r - 1] = tile<T, r, v, v == NV ? line : 0, flip>;
+  if constexpr (v == NV) table.row[r - 1] = tile<T, r, v, lines, flip>;
+  if constexpr (r < MR) fill<T, MR, NV, flip, r + 1, v>(table);
   else {
     constexpr int rows = even_rows(MR, NV, v);
-    table.even[v - 1] = even_tiles<T, rows, v, v == NV ? line : 0>;
+    table.even[v - 1] = even_tiles<T, rows, v, v == NV ? line : 0, flip>;
     table.even_rows[v - 1] = rows;
-    if constexpr (v < NV) fill<T, MR, NV, 1, v + 1>(table);
+    if constexpr (v < NV) fill<T, MR, NV, flip, 1, v + 1>(table);
   }
 }
-template <class T, int MR, int NV> constexpr GemmTileTable make_table() {
+template <class T, int MR, int NV, bool flip = false> constexpr GemmTileTable make_table() {
   GemmTileTable table = {};
-  fill<T, MR, NV>(table);
+  fill<T, MR, NV, flip>(table);
   table.a = element_of<T>;
   table.b = packed_b<T>;
   table.kr = kr;
@@ -292,6 +292,19 @@ template <int MR, int NV> constexpr GemmTileTable make_flipped() {
 }
 template <int MR, int NV> constexpr GemmTileTable flipped_of = make_flipped<MR, NV>();
 template <int MR, int NV> const GemmTileTable& flipped_table() { return flipped_of<MR, NV>; }
+// The tile of u8 that flips its rows itself.
+template <int MR, int NV> constexpr GemmTileTable make_flipping() {
+  GemmTileTable table = make_table<uint8_t, MR, NV, true>();
+  table.a = Element::s8;
+  table.panels = panels<uint8_t, NV, true>;
+  table.a_shift = 128;
+  return table;
+}
+template <int MR, int NV> constexpr GemmTileTable flipping_of = make_flipping<MR, NV>();
+template <int MR, int NV> const GemmTileTable& flipping_table() { return flipping_of<MR, NV>; }
+#define SKUA_TILE_FLIPPING(mr, nr, why)                                                                                    \
+  {"gemm_s8_" #mr "x" #nr "_xor_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L,  \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(flipping_table<mr, nr / L>)), Element::s8},
 #define SKUA_TILE_FLIPPED(mr, nr, why)                                                                                     \
   {"gemm_s8_" #mr "x" #nr "_flip_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
    reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(flipped_table<mr, nr / L>)), Element::s8},
@@ -309,6 +322,7 @@ const Kernel kernels[] = {
     SKUA_FOR_INT8(SKUA_TILE, 8, 48, "24 accumulators + 3 B + 1 A of 32 registers; eight rows at once: B beyond L1 is read less often")
     SKUA_TILE_FLIPPED(8, 48, "rows of s8 flipped to u8 in the workspace; eight at once")
     SKUA_TILE_FLIPPED(6, 64, "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
+    SKUA_TILE_FLIPPING(6, 64, "rows of s8 flipped to u8 in registers, where logic has ports beside those of the products")
 #elif defined(SKUA_ISA_avxvnni)
     SKUA_FOR_INT8(SKUA_TILE, 6, 16, "12 accumulators + 2 B + 1 A of 16 registers; eight loads feed 12 products of four")
     SKUA_TILE_FLIPPED(6, 16, "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")

@@ -482,7 +482,7 @@ TEST(ConvInt8, LayersOfNetworks) {
 
 // The only pixel goes to its tile past everything else: every number of vectors, depths that leave a part of a group, every end, whichever tile packs the weights.
 TEST(ConvInt8, OnePixel) {
-  const char* const filters[] = {nullptr, "*_flip_*", "*_8x48_avx512vnni"};
+  const char* const filters[] = {nullptr, "*_flip_*", "*_xor_*", "*_8x48_avx512vnni"};
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const char* filter : filters) {
       SCOPED_TRACE(testing::Message() << isa << " " << (filter ? filter : ""));
