@@ -61,6 +61,13 @@ template <int kernel, int stride> constexpr bool kInOrder = !V::fused || stride 
 template <int kernel, int stride> constexpr bool kInOrder = !V::fused;
 #endif
 constexpr int kAhead = 3;  // columns whose loads may be in flight before their use
+// Whether a load adds a multiple of the step to its row's pointer, rather than an instruction for each column: x86 has 1, 2, 4 and 8 times a register in an address, in longer instructions
+// (f32: 48 layers take 2% less time).
+#if defined(__x86_64__)
+template <class T> constexpr bool kIndexed = sizeof(T) == sizeof(float);
+#else
+template <class T> constexpr bool kIndexed = false;
+#endif
 
 SKUA_INL V clamp(V x, const float& low, const float& high) { return clamp_high(clamp_low(x, bound(low)), bound(high)); }
 
@@ -89,6 +96,17 @@ SKUA_INL size_t next_vector(size_t c, size_t channels) { return c + 2 * L <= cha
 #endif
 }
 
+// One more product of a sum. Written by hand where there is no fused multiply-add: else gcc adds the sum to the product, and moves it back to its register.
+template <int kernel, int stride> SKUA_INL void accumulate(V& sum, V x, V tap) {
+#if defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)
+  const V product = x * tap;
+  asm volatile("addps %1, %0" : "+x"(sum.v) : "x"(product.v));
+#else
+  sum = fma(x, tap, sum);
+  if constexpr (kInOrder<kernel, stride>) pin(sum);
+#endif
+}
+
 // What of a tile's input may lie outside the image, or is not needed: nothing; rows, and less than a kernel's width of columns on either side; any column, and as many outputs.
 enum Mask { kInside, kBorder, kPart };
 template <Mask mask, int K, int IW> SKUA_INL bool has_column([[maybe_unused]] const DepthwiseTile& t, [[maybe_unused]] int j) {
@@ -114,20 +132,18 @@ SKUA_INL void input_rows(const DepthwiseTile& t, size_t c, const W* w, V (&acc)[
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
         if constexpr (!fits) reread(w);
         if (has_column<MASK, K, IW>(t, j)) {
-          V x = V::load(p);
+          V x = V::load(kIndexed<T> ? p + j * step : p);
           pin(x);  // loaded once: else gcc reads it again as an operand of every multiply-add
           SKUA_UNROLL for (int y = 0; y < RH; ++y) {
             const int ky = r - y * S;
             if (ky < 0 || ky >= K) continue;
             SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
               if (j < kx || (j - kx) % S || (j - kx) / S >= RW) continue;
-              V& a = acc[y][(j - kx) / S];
-              a = fma(x, fits ? tap[ky][kx] : V::load(w + (1 + ky * K + kx) * L), a);
-              if constexpr (kInOrder<K, S>) pin(a);
+              accumulate<K, S>(acc[y][(j - kx) / S], x, fits ? tap[ky][kx] : V::load(w + (1 + ky * K + kx) * L));
             }
           }
         }
-        p += step;
+        if constexpr (!kIndexed<T>) p += step;
         if (j % kAhead == kAhead - 1) fence();
       }
       fence();
@@ -157,9 +173,7 @@ SKUA_INL void input_row(const DepthwiseTile& t, size_t c, const W* w, int r, V (
       pin(x);
       SKUA_UNROLL for (int y = Y0; y < Y1; ++y) SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
         if (j < kx || (j - kx) % S || (j - kx) / S >= RW) continue;
-        V& a = acc[y][(j - kx) / S];
-        a = fma(x, fits ? tap[y][kx] : V::load(taps + (kx - (y - Y0) * S * K) * L), a);
-        if constexpr (kInOrder<K, S>) pin(a);
+        accumulate<K, S>(acc[y][(j - kx) / S], x, fits ? tap[y][kx] : V::load(taps + (kx - (y - Y0) * S * K) * L));
       }
     }
     if (j % kAhead == kAhead - 1) fence();

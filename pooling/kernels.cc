@@ -32,6 +32,14 @@ constexpr bool kNansApart = false;
 struct Nans {};
 #endif
 
+// y or a tap, NaN of either.
+#if defined(SKUA_ISA_avx512)
+// A NaN in y stays, being the second operand; one in the tap is put back. Its comparison to a mask and a maximum under it wait for each other, where masks are slow (Zen 5: twice the time).
+SKUA_INL V larger(V y, V a) { return {_mm512_fixupimm_ps(_mm512_maskz_max_ps(0xffff, a.v, y.v), a.v, _mm512_set1_epi32(0x22), 0)}; }
+#else
+SKUA_INL V larger(V y, V a) { return max(y, a); }
+#endif
+
 // N vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
 template <class T> struct Max {
   using Element = T;
@@ -53,7 +61,7 @@ template <class T> struct Max {
             nans[v] = or_nan(nans[v], a);
             y[v] = max_fast(a, y[v]);
           } else {
-            y[v] = max(y[v], a);
+            y[v] = larger(y[v], a);
           }
         }
     }
@@ -196,7 +204,7 @@ template <class T> void average_of_many(const PoolPixels& t) {
 #endif
 template <class T> struct Average {
   using Element = T;
-  static constexpr size_t most = F32::registers == 32 ? 10 : 6, lanes = L;
+  static constexpr size_t most = F32::registers < 32 ? 6 : L == 16 && sizeof(T) == sizeof(float) ? 15 : 10, lanes = L;  // two registers each; 15: pixels of 240 channels are one stream
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     F32 y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = F32::zero();
