@@ -115,12 +115,13 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
     if constexpr (MR > 3) asm("" : "+r"(a[i]));
   }
   const auto row = [&](int r) __attribute__((always_inline)) { return a[r / 3] + size_t(r % 3) * step; };
-  [[maybe_unused]] alignas(64) int32_t room[kChunk && bytes ? MR * NV * L : 1];  // sums of chunks before the last, where registers are for one
+  constexpr bool kTotals = kChunk && (bytes || MR * NV > 12);
+  [[maybe_unused]] alignas(64) int32_t room[kTotals ? MR * NV * L : 1];  // sums of chunks before the last, where registers are for one
   [[maybe_unused]] int32_t* totals = room;
-  if constexpr (kChunk && bytes) asm("" : "+r"(totals) : : "memory");  // else gcc does not see that what is read was written
+  if constexpr (kTotals) asm("" : "+r"(totals) : : "memory");  // else gcc does not see that what is read was written
   for (size_t block = 0; block < t.blocks; ++block, scales += block_bytes) {
     I32 sums[MR][NV];
-    if constexpr (!bytes && kChunk) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) sums[r][v] = I32::set1(0);
+    if constexpr (!kTotals && kChunk) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) sums[r][v] = I32::set1(0);
     [[maybe_unused]] bool started = false;
     size_t left = t.block / 8;
     do {
@@ -153,7 +154,7 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
         }
         SKUA_UNROLL for (int i = 0; i < kBases; ++i) a[i] += 8;
       }
-      if constexpr (kChunk && bytes) {
+      if constexpr (kTotals) {
         SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
           int32_t* const total = totals + (r * NV + v) * L;
           sums[r][v] = add_chunk(started ? I32::load(total) : I32::set1(0), acc[r][v]);
