@@ -134,29 +134,70 @@ struct Scales {
 template <class T> inline float scale_of(T x) { return widen(x); }
 template <> inline float scale_of(f16 x) { return x.bits >= 0x400 ? __builtin_bit_cast(float, (uint32_t(x.bits) << 13) + (uint32_t(112) << 23)) : widen(x); }  // positive and finite
 // Scales, and scaled zero points behind those of all `nr` columns (zeros NULL: none).
-template <class T> inline void put_scales(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns, size_t nr, size_t block, const int32_t* of_block, char* to, float* sums) {
+template <class T> inline void put_scales(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns, size_t nr, size_t block, const int32_t* of_block, char* to, size_t at, float* sums) {
   const char* from = scales.from + first * scales.column_step + block * scales.block_step;
   for (size_t j = 0; j < columns; ++j, from += scales.column_step) {
     T scale;
     __builtin_memcpy(&scale, from, sizeof scale);
-    __builtin_memcpy(to + j * sizeof scale, &scale, sizeof scale);
+    __builtin_memcpy(to + (at + j) * sizeof scale, &scale, sizeof scale);
     sums[j] += scale_of(scale) * float(of_block[j]);
     if (!zeros) continue;
     const float zero = scale_of(scale) * float(zeros[j * zero_step]);
-    __builtin_memcpy(to + nr * sizeof scale + j * sizeof zero, &zero, sizeof zero);
+    __builtin_memcpy(to + nr * sizeof scale + (at + j) * sizeof zero, &zero, sizeof zero);
   }
 }
 
-// What is behind the values of columns first..first + columns of a block.
-void put_block(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, const int32_t* of_block, char* to, float* sums) {
-  const size_t zero_step = q.block_size ? dynamic_blocks(c) : 1;
-  const int32_t* const zeros = c.has_zeros ? q.zero_points + first * zero_step + (q.block_size ? block : 0) : nullptr;
-  if (c.scale_type == Element::f16) put_scales<f16>(scales, zeros, zero_step, first, columns, c.nr, block, of_block, to, sums);
-  else if (c.scale_type == Element::bf16) put_scales<bf16>(scales, zeros, zero_step, first, columns, c.nr, block, of_block, to, sums);
-  else put_scales<float>(scales, zeros, zero_step, first, columns, c.nr, block, of_block, to, sums);
+constexpr size_t kColumns = 256;  // of a panel, at most
+
+using Floats = float __attribute__((vector_size(16)));
+using Ints = int32_t __attribute__((vector_size(16)));
+using FourHalves = uint16_t __attribute__((vector_size(8)));
+// Of scales, positive and finite.
+template <class T> inline Floats scales_of(Words bits) {
+  if constexpr (sizeof(T) == 4) return Floats(bits);
+  if constexpr (element_of<T> == Element::bf16) return Floats(bits << 16);
+  const Words normal = (bits << 13) + (uint32_t(112) << 23), tiny = Words(__builtin_convertvector(Ints(bits), Floats) * 0x1p-24f), is_normal = Words(Ints(bits) >= 0x400);
+  return Floats((normal & is_normal) | (tiny & ~is_normal));
+}
+// The same of four blocks, `bytes` apart behind `to`, and of four columns at a time, whose scales and zero points of these blocks are a load each.
+template <class T> inline void put_scales_of_four(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns, size_t nr, size_t block, const int32_t* of_block, char* to, size_t bytes,
+                                                  float* sums) {
+  const char* from = scales.from + first * scales.column_step + block * scales.block_step;
+  for (size_t j = 0; j < columns; j += 4) {
+    Words x[4], z[4] = {};
+    SKUA_UNROLL for (size_t i = 0; i < 4; ++i) {
+      const char* p = from + (j + i) * scales.column_step;
+      if constexpr (sizeof(T) == 4) x[i] = load(p);
+      else x[i] = __builtin_convertvector(load<FourHalves>(p), Words);
+      __builtin_prefetch(p + 64);  // more columns than prefetchers follow
+      if (zeros) z[i] = load(zeros + (j + i) * zero_step), __builtin_prefetch(zeros + (j + i) * zero_step + 16);
+    }
+    transpose(x);
+    transpose(z);
+    SKUA_UNROLL for (size_t b = 0; b < 4; ++b) {
+      char* const put = to + b * bytes;
+      if constexpr (sizeof(T) == 4) store(x[b], put + j * sizeof(T));
+      else store(__builtin_convertvector(x[b], FourHalves), put + j * sizeof(T));
+      const Floats scale = scales_of<T>(x[b]);
+      store(load<Floats>(sums + j) + scale * __builtin_convertvector(load<Ints>(of_block + b * kColumns + j), Floats), sums + j);
+      if (zeros) store(scale * __builtin_convertvector(Ints(z[b]), Floats), put + nr * sizeof(T) + j * sizeof(float));
+    }
+  }
 }
 
-constexpr size_t kColumns = 256;  // of a panel, at most
+// What is behind the values of columns first..first + columns of `count` blocks, at most four, whose sums are kColumns apart.
+template <class T> void put_blocks_as(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, size_t count, const int32_t* of_block, char* to, size_t bytes, float* sums) {
+  const size_t zero_step = q.block_size ? dynamic_blocks(c) : 1, four = q.block_size && count == 4 ? columns / 4 * 4 : 0;
+  const auto zeros = [&](size_t i, size_t j) { return c.has_zeros ? q.zero_points + (first + j) * zero_step + (q.block_size ? block + i : 0) : nullptr; };
+  if (four) put_scales_of_four<T>(scales, zeros(0, 0), zero_step, first, four, c.nr, block, of_block, to, bytes, sums);
+  for (size_t i = 0; i < count; ++i)
+    put_scales<T>(scales, zeros(i, four), zero_step, first + four, columns - four, c.nr, block + i, of_block + i * kColumns + four, to + i * bytes, four, sums + four);
+}
+void put_blocks(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, size_t count, const int32_t* of_block, char* to, size_t bytes, float* sums) {
+  if (c.scale_type == Element::f16) put_blocks_as<f16>(scales, q, c, first, columns, block, count, of_block, to, bytes, sums);
+  else if (c.scale_type == Element::bf16) put_blocks_as<bf16>(scales, q, c, first, columns, block, count, of_block, to, bytes, sums);
+  else put_blocks_as<float>(scales, q, c, first, columns, block, count, of_block, to, bytes, sums);
+}
 
 // The values of a block of `steps` times eight of the depth, of columns first..first + columns of a panel whose columns lie in memory.
 void pack_columns(const Source& from, size_t k0, size_t steps, size_t first, size_t columns, size_t nr, char* to, int32_t* sums) {
@@ -201,7 +242,7 @@ void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b
   const size_t scale_bytes = element_bytes(c.scale_type);
   // One for all is f32.
   const Scales source = {reinterpret_cast<const char*>(q.scales ? q.scales : &q.scale), q.scales ? scale_bytes * (q.block_size ? blocks : 1) : 0, q.block_size ? scale_bytes : 0};
-  const size_t together = c.block < 128 ? 128 / c.block : 1;  // blocks of one line of memory of a column
+  const size_t together = from.transposed && c.block > 32 ? max(128 / c.block, 1) : 4;  // blocks: of one line of memory of a column; of rows as many as have their scales together
   const size_t group = from.transposed ? nr : max(kColumns / nr, 1) * nr, panel_bytes = blocks * bytes;  // columns of two lines of memory of a row
   size_t places[kColumns / 4];
   for (size_t j = 0; j < group; j += 4) places[j / 4] = j / nr * panel_bytes + j % nr * 4;
@@ -223,7 +264,7 @@ void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b
         for (size_t i = 0; i < count; ++i) pack_rows(from, (block0 + i) * c.block, c.block / 8, first, columns, nr * 4, parts + i * bytes, places, of_block[i]);
       }
       for (size_t at = 0; at < columns; at += nr)
-        for (size_t i = 0; i < count; ++i) put_block(source, q, c, first + at, min(nr, columns - at), block0 + i, of_block[i] + at, parts + at / nr * panel_bytes + i * bytes + nr * c.block / 2, sums + first + at);
+        put_blocks(source, q, c, first + at, min(nr, columns - at), block0, count, of_block[0] + at, parts + at / nr * panel_bytes + nr * c.block / 2, bytes, sums + first + at);
     }
   }
 }
