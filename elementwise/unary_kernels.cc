@@ -5,6 +5,7 @@
 // element's value depends on its place.
 #include "elementwise/unary_kernel.h"
 #include "dispatch/kernel.h"
+#include "simd/hard.h"
 #include "simd/math.h"
 #include "simd/half.h"
 #include "simd/simd.h"
@@ -28,8 +29,6 @@ struct Params {
 
 constexpr float selu_scale = 1.0507010f, selu_scale_alpha = static_cast<float>(1.0507010 * 1.6732632);
 
-// The sum with 3 is exact where the result is small, unlike x/6 + 1/2.
-SKUA_INL V up_to_3_by_6(V x) { return (clamp_high(x, V::set1(3.0f)) + V::set1(3.0f)) * V::set1(0.166666667f); }
 SKUA_INL V hard_sigmoid(V x) { return up_to_3_by_6(clamp_low(x, V::set1(-3.0f))); }
 SKUA_INL V hard_swish(V x) {
   x = clamp_low(x, V::set1(-3.0f));

@@ -1,5 +1,6 @@
 // What every operator that ends in a matrix product shares: the packed format, the choice of a tile, and the loop nest over tiles.
 #pragma once
+#include <skua/elementwise.h>
 #include "core/activation.h"
 #include "core/families.h"
 #include "core/op.h"
@@ -198,6 +199,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   const bool keeps_terms = g.b_zero && p1 - p0 > 1;
   if (keeps_terms) per_turn = min(per_turn, kTermRows);
   void* strip = s.strip ? strip_of(g, s, tiles.c) : nullptr;
+  const bool in_tile = tiles.hard_swish && !s.strip && g.alpha == 1 && g.beta == 0 && g.activation.kernel && g.activation.kernel->variant == SKUA_UNARY_HARD_SWISH;
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0 <= mr);
   Pass pass = {};
   pass.kc = g.c_type == Element::f32 && !s.strip && !tiles.bytes ? g.kc : max(depth, 1);  // sums stay in f32, or s32
@@ -229,7 +231,9 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         t.load_c = pass.done != 0;
         t.finish = pass.done + pass.count * pass.k == depth;
         const void* const* rest = g.residual != SKUA_RESIDUAL_NONE && t.finish && !s.strip ? residual : nullptr;
-        const bool apart = t.finish && g.activation.kernel && !s.strip, late = apart && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+        if (in_tile) t.low = -3;
+        t.hard_swish = in_tile;
+        const bool apart = t.finish && g.activation.kernel && !s.strip && !in_tile, late = apart && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
         const bool laps = !apart && !t.load_c && t.beta == 0 && !tiles.pack_a;
         const size_t vectors = width / g.format.vector, tall = max(tiles.even_rows[vectors - 1], 1);
         const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;

@@ -39,6 +39,7 @@ struct GemmTile {
   const float* bias;             // whole vectors readable; NULL = none
   const void* const* residual;   // row pointers, of C's type; NULL = none
   bool residual_after;           // added after the clamp
+  bool hard_swish;               // tiles whose table says so: y *= (min(y, 3) + 3) / 6 behind the clamp, whose `low` is -3, as the unary function computes it
   bool fhm;                      // the core adds halves to floats in one instruction: whole tiles that sum in half precision
   float low, high;               // clamp; NaN passes
   ptrdiff_t ahead;               // with each row of B, a line this many bytes further on is fetched into L2 (whole tiles; 0 costs nothing)
@@ -105,6 +106,7 @@ struct GemmTileTable {
   uint8_t kr = 1;              // steps of the depth that lie together in packed B: [depth / kr][width][kr], zeros behind an odd depth
   bool lines = false;          // even[] takes lines
   bool runs = false;           // even[] takes any number of even rows, GemmTile::rows, and lines
+  bool hard_swish = false;     // takes GemmTile::hard_swish
   bool near = false;           // even[] fetches nothing ahead: for segments of a few channels
   bool any_c = false;          // writes what c_type says, f32 or A's type
   bool half_sums = false;      // sums in A's type, `block` terms at a time; not for SKUA_NUMERICS_STRICT

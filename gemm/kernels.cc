@@ -8,6 +8,7 @@
 // Packed B: panels of nr columns, each [depth][width]; width = nr, in the last panel the columns left, rounded up to whole vectors.
 #include "gemm/gemm_kernel.h"
 #include "dispatch/kernel.h"
+#include "simd/hard.h"
 #include "simd/simd.h"
 #include "gemm/finish.h"
 #include "gemm/no_addresses.h"
@@ -38,6 +39,7 @@ template <class B> constexpr int kLine = 64 / sizeof(B);                        
 template <int NV, class B = float> constexpr int kLines = F32::by_lane ? 0 : (NV * F32::L + kLine<B> - 1) / kLine<B>;  // of a row of B
 constexpr int kOne = !F32::by_lane;
 constexpr float kInfinity = __builtin_inff();
+constexpr bool kSwishes = F32::L >= 8;  // elsewhere multiply-adds take so long that a pass over C of its own does not show
 
 // Where a vector of B meets all rows before the next is loaded, and the elements of A are in registers: 3x32 on AVX2, 7 loads feed 12 multiply-adds. Such a tile serves first layers: its rows are
 // near, overlapping windows of a few channels, and it asks for nothing ahead, which would cost a tenth of segments so short.
@@ -195,6 +197,7 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
     const F32 low = F32::set1(t.low), high = F32::set1(t.high);
     if (t.low > -kInfinity) SKUA_EACH(y = clamp_low(y, low))
     if (t.high < kInfinity) SKUA_EACH(y = clamp_high(y, high))
+    if constexpr (kSwishes && sizeof(B) == sizeof(float)) if (t.hard_swish) SKUA_EACH(y = y * up_to_3_by_6(y))
     if (t.residual && t.residual_after) SKUA_EACH(y = y + columns<NV>(rows.residual(r), v, tail))
   }
 #undef SKUA_EACH
@@ -365,6 +368,7 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
   fill<MR, NV, kByColumn<MR, NV>>(table);
   table.near = kByColumn<MR, NV>;
   table.panels = panels<NV>;
+  table.hard_swish = kSwishes && full == GemmTileFn(tile<MR, NV, kOne>);
   table.any_c = full == GemmTileFn(tile<MR, NV, kOne>);
   if (full == GemmTileFn(tile<MR, NV, kOne>)) return table;
   table.at[MR * NV - 1] = table.row[MR - 1] = full;

@@ -207,6 +207,36 @@ TEST_P(GemmTile, EveryActivationAndResidual) {
     }
 }
 
+// In the tile or by the unary function, behind the only row as behind many: the same bits, from below -3 to above 3 and for NaN.
+TEST_P(GemmTile, HardSwishIsTheUnaryFunction) {
+  Case c;
+  c.m = 2 * mr() + 3, c.n = 2 * nr() + 5, c.k = 7, c.bias = c.constant_b = true;
+  Inputs in = inputs_of(c);
+  for (float& x : in.a.v) x *= 4;
+  in.a.v[c.k] = NAN;
+  std::optional<Data> sums = compute(*context, c, in);
+  c.activation.kind = SKUA_ACTIVATION_HARD_SWISH;
+  std::optional<Data> got = compute(*context, c, in);
+  ASSERT_TRUE(sums && got);
+  skua_unary_desc desc = SKUA_UNARY_DESC_INIT;
+  desc.kind = SKUA_UNARY_HARD_SWISH;
+  Op op;
+  SKUA_EXPECT_OK(skua_unary_create(*context, &desc, &op));
+  const std::vector<Data> want = run(op, {*sums});
+  ASSERT_EQ(want.size(), 1u);
+  EXPECT_EQ(std::memcmp(want[0].v.data(), got->v.data(), got->v.size() * sizeof(float)), 0);
+  Case one = c;
+  one.m = 1;
+  Inputs first = in;
+  Rng rng(1);
+  first.a = make(shape({1, c.k}), rng);
+  std::copy_n(in.a.v.begin(), c.k, first.a.v.begin());
+  first.c.t = shape({1, c.n});
+  std::optional<Data> row = compute(*context, one, first);
+  ASSERT_TRUE(row);
+  EXPECT_EQ(std::memcmp(row->v.data(), got->v.data(), c.n * sizeof(float)), 0);
+}
+
 TEST_P(GemmTile, BatchesBroadcast) {
   const std::vector<std::pair<std::vector<size_t>, std::vector<size_t>>> batches = {
       {{3}, {3}}, {{3}, {}}, {{}, {3}}, {{2, 1}, {3}}, {{1}, {4}}, {{2, 3}, {2, 1}}, {{2, 1, 3}, {2, 3}}, {{1, 2, 1, 2}, {2, 1, 3, 1}}, {{0}, {1}}, {{2, 0}, {}}};
