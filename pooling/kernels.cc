@@ -1,4 +1,4 @@
-// Pooling over channels-last images, one source for every instruction set. Vectors of channels; up to six (ten) of them per pass over the window, so that each tap is read
+// Pooling over channels-last images, one source for every instruction set. Vectors of channels; four to fifteen of them per pass over the window, so that each tap is read
 // as one run of elements and as many chains of operations are in flight. Passes share the vectors of a pixel evenly; the last vector overlaps the one before it.
 #include "pooling/pool_kernel.h"
 #include "dispatch/kernel.h"
@@ -43,7 +43,7 @@ SKUA_INL V larger(V y, V a) { return max(y, a); }
 // N vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
 template <class T> struct Max {
   using Element = T;
-  static constexpr size_t most = sizeof(T) == 1 ? 4 : 6, lanes = L;
+  static constexpr size_t most = sizeof(T) == 1 ? 4 : L == 8 && sizeof(T) == sizeof(float) ? 8 : 6, lanes = L;
   static constexpr bool nans_apart = kNansApart && sizeof(T) == sizeof(float);
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     V y[N];
@@ -202,9 +202,17 @@ template <class T> void average_of_many(const PoolPixels& t) {
   }
 }
 #endif
+// Vectors of floats in a pass, two registers each. AVX-512: pixels of 240 channels are read as one stream.
+#if defined(SKUA_ISA_avx512)
+constexpr size_t kMostAverages = 15;
+#elif defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)
+constexpr size_t kMostAverages = F32::registers == 16 ? 7 : 6;
+#else
+constexpr size_t kMostAverages = F32::registers == 32 ? 10 : 6;
+#endif
 template <class T> struct Average {
   using Element = T;
-  static constexpr size_t most = F32::registers < 32 ? 6 : L == 16 && sizeof(T) == sizeof(float) ? 15 : 10, lanes = L;  // two registers each; 15: pixels of 240 channels are one stream
+  static constexpr size_t most = sizeof(T) == sizeof(float) ? kMostAverages : F32::registers == 32 ? 10 : 6, lanes = L;
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     F32 y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = F32::zero();
@@ -339,7 +347,7 @@ template <class T> void from_channels(size_t n, size_t count, const void* channe
 #define SKUA_POOL(T, type, name, why, kind, variant, fn, function)                                                                                                             \
   {"pool_" name "_" #type "_" SKUA_STRING(SKUA_ISA), "pooling", why, KernelKind::kind, Isa::SKUA_ISA, variant, 1, L, L, reinterpret_cast<AnyCode>(static_cast<fn>(function)), \
    Element::type},
-#define SKUA_POOL_MAX(T, type) SKUA_POOL(T, type, "max", "up to six vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max<T>>)
+#define SKUA_POOL_MAX(T, type) SKUA_POOL(T, type, "max", "six or eight vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max<T>>)
 #if defined(SKUA_HALF)
 const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
 #else
@@ -348,7 +356,7 @@ const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
   SKUA_POOL(T, type, "to_planes", "NCHW: blocks of vectors transposed in registers, from floats", pool_transpose, 1, PoolTransposeFn, from_channels<T>)
 #define SKUA_POOL_TYPE(T, type)                                                                                                                                     \
   SKUA_POOL_MAX(T, type)                                                                                                                                            \
-  SKUA_POOL(T, type, "average", "up to six vectors of channels per pass over the window, summed in f32 by rows", pool_average, 0, PoolFn, pixels<Average<T>>)       \
+  SKUA_POOL(T, type, "average", "six to fifteen vectors of channels per pass over the window, summed in f32 by rows", pool_average, 0, PoolFn, pixels<Average<T>>)       \
   SKUA_POOL(T, type, "indices", "a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>)          \
   SKUA_POOL_PLANES(T, type)
 #define SKUA_POOL_BYTES(T, type)                                                                                                                                    \
