@@ -14,6 +14,7 @@ struct Machine {
   double fma_latency;  // cycles
   double l2_bytes, l3_bytes, memory_bytes;  // bytes per cycle that one core reads from each level
   bool logic_apart;    // logic on vectors finds ports beside those of multiply-adds
+  bool fetch_near;     // what is asked for from L3 and memory goes to L1; else to L2
   bool in_order;       // loads and multiplies take turns unless a kernel is tuned for the core
   double ghz;          // nominal, only to print rates
   size_t l1, l2, l3;   // bytes a core can use

@@ -301,11 +301,15 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
   return mul(n, depth, floats) && floats <= machine_for(tile->isa).l1 / 2 / sizeof(float);
 }
 
-Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group) {
-  const double bytes = double(panels * g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element);
-  const bool two_fit = double(g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element) < double(machine_for(g.tile->isa).l2 / 3);  // panels: else the next one pushes itself out
-  if (one_group) return bytes > double(48 << 20) && two_fit ? Ahead::next : bytes > double(kSoon) ? Ahead::soon : Ahead::none;
-  return bytes > 65536 ? Ahead::line : Ahead::none;
+bool fetches_near(const GemmBlock& g, size_t rows) { return rows > 1 && rows <= g.tile->mr && machine_for(g.tile->isa).fetch_near && g.format.element == Element::f32; }
+
+Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
+  const size_t l2 = machine_for(g.tile->isa).l2;
+  const double panel = double(g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element), bytes = double(panels) * panel;
+  if (rows > g.tile->mr) return bytes > 65536 ? Ahead::line : Ahead::none;
+  const bool near = fetches_near(g, rows);
+  if (bytes > double(48 << 20) && (near || panel < double(l2 / 3))) return Ahead::next;  // panels: else the next one pushes itself out, which only an L3 that is near gives back in time
+  return bytes > double(kSoon) || (near && rows <= 4 && bytes > double(l2)) ? Ahead::soon : Ahead::none;  // more than 4 are multiplied as fast as L3 brings the next
 }
 
 size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even) {

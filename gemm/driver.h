@@ -166,7 +166,8 @@ size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 // one that pushes itself out takes 1.3 times as long as `soon`).
 constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which a single group of rows fetches ahead
 enum class Ahead { none, line, soon, next };
-Ahead fetch_ahead(const GemmBlock& g, size_t panels, bool one_group);
+Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows);
+bool fetches_near(const GemmBlock& g, size_t rows);  // a few rows' lines, to L1: one row is as fast as they come and gains nothing (1x1000x2048 loses a third)
 
 // The columns of a panel that are this task's.
 inline size_t first_column(const GemmBlock& g, size_t panel) { return max(panel * g.format.nr, g.from); }
@@ -200,7 +201,8 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (keeps_terms) per_turn = min(per_turn, kTermRows);
   void* strip = s.strip ? strip_of(g, s, tiles.c) : nullptr;
   const bool in_tile = tiles.hard_swish && !s.strip && g.alpha == 1 && g.beta == 0 && g.activation.kernel && g.activation.kernel->variant == SKUA_UNARY_HARD_SWISH;
-  const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0 <= mr);
+  const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0);
+  const bool near = fetches_near(g, m1 - m0);
   Pass pass = {};
   pass.kc = g.c_type == Element::f32 && !s.strip && !tiles.bytes ? g.kc : max(depth, 1);  // sums stay in f32, or s32
   if (tiles.enter) tiles.enter();
@@ -239,6 +241,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
+        t.near = near;
         t.ahead = bytes_ahead(g, pass, fetch, t.ldb, p, p0, p1, in_place);
         size_t fetched = 0;
         const bool lines = t.line && tiles.lines && !apart;

@@ -46,8 +46,12 @@ constexpr bool kSwishes = F32::L >= 8;  // elsewhere multiply-adds take so long 
 template <int MR, int NV> constexpr bool kByColumn = F32::fused && !F32::by_lane && MR > 1 && MR * NV + NV + 1 > F32::registers && MR * NV + MR + 1 <= F32::registers;
 
 // One step of the depth.
-template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
-  SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead, 0, 2);
+template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
+  if (lines > 1 && near) {
+    SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead);
+  } else {
+    SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead, 0, 2);
+  }
   if constexpr (kByColumn<MR, NV>) {
     F32 x[MR];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = F32::broadcast(a.at(r, k));
@@ -95,10 +99,10 @@ template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { acc = fma_lane
 #endif
 
 // Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
-template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, F32 (&acc)[MR][NV]) {
+template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
   size_t left = depth - k;
   const auto once = [&]() __attribute__((always_inline)) {
-    step<MR, NV, lines>(a, k, b, ahead, acc);
+    step<MR, NV, lines>(a, k, b, ahead, near, acc);
     a.step();
     ++k;
     b += ldb;
@@ -165,7 +169,7 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
 #undef SKUA_STEP
       }
     }
-    steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, acc);
+    steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, t.near, acc);
   }
   // Rare ends leave here, before the sums are pinned: with them behind it gcc stores 18 of 24 sums to the stack at the end of every tile, for paths that are not taken (Zen 5, one store a cycle: 10% of a
   // product 16 or 27 deep).
