@@ -71,15 +71,17 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
   const size_t depth = segment_count * k, b_bytes = mul_sat(mul_sat(n, depth), element_bytes(tiles.b)), mr = tile->mr;
   s.rows = max(m, 1);
   if (s.prepares) {
-    // A line more than a power of two: rows in different sets of the caches.
+    // A line more than a power of two: rows in different sets of the caches. Without a gap rows are flipped or widened as one.
     const size_t padded = tiles.bytes ? segment_count * round_up(k, tiles.pack_kr) : round_up(depth, tiles.pack_kr);
-    s.row_bytes = tiles.flip_rows ? max(padded, 1) : round_up(max(padded, 1) * bytes_of_a(tiles), 64);  // rows without a gap are flipped as one
+    s.row_bytes = max(padded, 1) * bytes_of_a(tiles);
+    if (tiles.pack_a || (tiles.bytes && !tiles.flip_rows)) s.row_bytes = round_up(s.row_bytes, 64);
     if (s.row_bytes % 512 == 0) s.row_bytes += 64;
     // Whole tiles of rows that stay in L1 beside a part of B: few where they meet one panel only; where B comes from beyond L2, as many as L2 holds take each panel.
     const size_t vectors = tile->nr / tile->vector, wide = min(ceil_div(max(n, 1), tile->vector), vectors), tall = tiles.even[wide - 1] ? tiles.even_rows[wide - 1] : mr;
     // On Arm packed rows come from L2 in order, beside a panel in L1: one turn then has rows enough for what a panel costs to begin.
     const bool from_l2 = tiles.pack_a && kArch != Arch::x86_64 && n > tile->nr;
-    const size_t fit = (b_bytes > machine.l2 / 2 || (tiles.flip_rows && n > tile->nr) ? machine.l2 / 2 : n <= tile->nr ? machine.l1 / 6 : from_l2 ? machine.l2 / 4 : machine.l1 / 2) / s.row_bytes;
+    const bool fast_l2 = machine.l2_bytes > 48;  // a line a cycle: what does not stay in L1 is soon back, and fewer turns are 3 to 5% of such layers (Zen 5)
+    const size_t fit = (b_bytes > machine.l2 / 2 || (tiles.flip_rows && n > tile->nr) ? machine.l2 / 2 : n <= tile->nr ? machine.l1 / (fast_l2 && !tiles.flip_rows ? 2 : 6) : from_l2 ? machine.l2 / 4 : machine.l1 / 2) / s.row_bytes;
     const size_t most = tiles.pack_a ? round_up(max(fit, 4 * mr), mr * mr) : max(fit / tall, n <= tile->nr ? 1 : 2) * tall;
     if (s.rows > most) s.rows = most;
     s.bytes = round_up(round_up(s.rows, mr) * s.row_bytes, 64) + round_up(segment_count * sizeof(GemmSegment), 64) + 128;  // packed loops may read a step beyond

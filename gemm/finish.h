@@ -78,14 +78,23 @@ struct FirstLanes {
 template <class C, class Rows, int MR, int NV> SKUA_INL void finish_registers(const GemmTile& t, const Rows& rows, F32 (&acc)[MR][NV], size_t tail) {
   constexpr int L = F32::L;
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
-  if (t.bias) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = acc[r][v] + F32::load(t.bias + v * L);
-  const auto column = [&](int v, auto lanes) __attribute__((always_inline)) {
-    if (t.residual) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = acc[r][v] + lanes.load(reinterpret_cast<const C*>(rows.residual(r)) + v * L);
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) lanes.store(clamp_high(clamp_low(acc[r][v], low), high), reinterpret_cast<C*>(rows.c(r)) + v * L);
+  // A pass over the registers for each step, as ends in f32: a bound that is none costs as much as one.
+#define SKUA_EACH(statement) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
+  if (t.bias) SKUA_EACH(y = y + F32::load(t.bias + v * L))
+  const auto columns = [&](auto column) __attribute__((always_inline)) {
+    SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) column(v, AllLanes{});
+    if (tail == size_t(L)) column(NV - 1, AllLanes{});
+    else column(NV - 1, FirstLanes{tail});
   };
-  SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) column(v, AllLanes{});
-  if (tail == size_t(L)) column(NV - 1, AllLanes{});
-  else column(NV - 1, FirstLanes{tail});
+  if (t.residual) columns([&](int v, auto lanes) __attribute__((always_inline)) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = acc[r][v] + lanes.load(reinterpret_cast<const C*>(rows.residual(r)) + v * L);
+  });
+  if (t.low > -__builtin_inff()) SKUA_EACH(y = clamp_low(y, low))
+  if (t.high < __builtin_inff()) SKUA_EACH(y = clamp_high(y, high))
+#undef SKUA_EACH
+  columns([&](int v, auto lanes) __attribute__((always_inline)) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) lanes.store(acc[r][v], reinterpret_cast<C*>(rows.c(r)) + v * L);
+  });
 }
 
 }  // namespace

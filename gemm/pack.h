@@ -57,6 +57,7 @@ template <class T> void widen_row(size_t n, const void* from, float* to) {
   constexpr size_t L = F32::L;
   const T* x = static_cast<const T*>(from);
   size_t i = 0;
+  for (; i + 4 * L <= n; i += 4 * L) SKUA_UNROLL for (size_t j = 0; j < 4 * L; j += L) F32::load(x + i + j).store(to + i + j);
   for (; i + L <= n; i += L) F32::load(x + i).store(to + i);
   if (i < n) F32::load_n(x + i, n - i).store_n(to + i, n - i);
 }
@@ -74,8 +75,11 @@ template <class T, class C> void finish_rows(const GemmFinish& f) {
     const T *c = static_cast<const T*>(f.c[r]), *residual = f.residual ? static_cast<const T*>(f.residual[r]) : nullptr;
     C* to = static_cast<C*>(element_of<C> == element_of<T> ? f.c[r] : sums);
     size_t j = 0;
-    if (f.beta == 0 && !residual)
+    if (f.beta == 0 && !residual) {
+      if (f.low == -__builtin_inff() && f.high == __builtin_inff())  // a function went before
+        for (; j + L <= f.n; j += L) F32::load(sums + j).store(to + j);
       for (; j + L <= f.n; j += L) clamp_high(clamp_low(F32::load(sums + j), low), high).store(to + j);
+    }
     for (; j < f.n; j += L) {
       const size_t n = f.n - j < L ? f.n - j : L;
       F32 y = F32::load(sums + j);
