@@ -182,7 +182,7 @@ IsaMask vetoes_of(const CpuId& id) {
 
 struct Detection {
   Cpu cpu;
-  double avx512_ports;
+  double avx512_ports, bf16_ports;
   double l2_bytes, l3_bytes, memory_bytes;
   bool logic_apart;
   bool fetch_near;
@@ -221,6 +221,7 @@ void detect(Detection& out) {
   out.fetch_near = id.amd && id.family >= 0x1a;  // measured; Intel's servers, whose L3 takes twice as long, have more lines on their way to L2 than to L1
   // 512-bit multiply-adds per cycle: two on Intel's servers and AMD family 1Ah (Zen 5), one (as two halves) on AMD family 19h (Zen 4).
   out.avx512_ports = id.amd && id.family <= 0x19 ? 1 : 2;
+  out.bf16_ports = id.amd ? out.avx512_ports : 0.5;  // vdpbf16ps: AMD starts as many; Sapphire Rapids one every second cycle
   out.logic_apart = id.amd && id.family >= 0x17;  // Zen: four pipes for logic, multiply-adds on two of them
 #endif
 }
@@ -258,7 +259,8 @@ Machine machine_for(Isa isa) {
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;
   switch (isa) {
-    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512bf16: case Isa::avx512fp16: case Isa::amx_int8: m.fma_ports = d.avx512_ports; break;
+    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512fp16: case Isa::amx_int8: m.fma_ports = d.avx512_ports; break;
+    case Isa::avx512bf16: m.fma_ports = d.bf16_ports; m.fma_latency = d.bf16_ports < 1 ? 8 : 6; break;  // at least, and measured
     case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;  // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
     case Isa::scalar: m.fma_ports = 1; break;
     case Isa::neon: case Isa::neon_dot: case Isa::neon_i8mm: case Isa::neon_fp16: case Isa::neon_bf16: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;

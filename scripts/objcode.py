@@ -137,13 +137,15 @@ X86_LANES = {"xmm": 4, "ymm": 8, "zmm": 16}
 
 
 def macs(instruction, arch):
-    """Multiply-accumulates one instruction does; 0 for everything else. x86 counts f32, f16 and bytes."""
+    """Multiply-accumulates one instruction does; 0 for everything else. x86 counts f32, halves and bytes."""
     op, _, args = instruction.text.removeprefix("{vex} ").partition(" ")
     if arch == "x86_64":
         if fused := re.match(r"vfn?m(?:add|sub)(?:132|213|231)p([sh])$", op):
             return X86_LANES.get(re.sub(r"\d", "", args.rsplit("%", 1)[-1].split("{")[0].strip()), 0) * (2 if fused.group(1) == "h" else 1)
         if product := re.match(r"v?(pdpbusd|pmaddwd)$", op):
             return X86_LANES.get(re.sub(r"\d", "", args.rsplit("%", 1)[-1].split("{")[0].strip()), 0) * (4 if product.group(1) == "pdpbusd" else 2)
+        if op == "vdpbf16ps":
+            return 2 * X86_LANES.get(re.sub(r"\d", "", args.rsplit("%", 1)[-1].split("{")[0].strip()), 0)
         return 4 if op == "mulps" else 0
     if arch == "aarch64":
         shape = re.match(r"v\d+\.(\d+)([bhsd])", args)

@@ -226,7 +226,11 @@ SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { _mm256_mask_storeu_epi16(p, 
 SKUA_INL F32 load_as(const bf16* p) { return as_f32(shl<16>(load_u16(&p->bits))); }
 SKUA_INL F32 load_as_n(const bf16* p, size_t n) { return as_f32(shl<16>(load_u16_n(&p->bits, n))); }
 SKUA_INL F32 broadcast_as(const bf16* p) { return as_f32(I32::set1(int32_t(uint32_t(p->bits) << 16))); }
-// To nearest even in five instructions: a NaN first becomes one that the sum cannot carry out of; an odd last digit that stays adds one. (AVX512-BF16's takes denormals for zero.)
+#if defined(SKUA_ISA_avx512bf16)
+// Takes denormals for zero, as products of this set do.
+SKUA_INL __m256i to_bf16(F32 x) { return (__m256i)_mm512_cvtneps_pbh(x.v); }
+#else
+// To nearest even in five instructions: a NaN first becomes one that the sum cannot carry out of; an odd last digit that stays adds one.
 SKUA_INL __m256i to_bf16(F32 x) {
   const __m512i u = as_i32({_mm512_fixupimm_ps(x.v, x.v, _mm512_set1_epi32(0x33), 0)}).v, half = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
   const __m512i y = _mm512_mask_sub_epi32(half, _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000)), half, _mm512_set1_epi32(-1));
@@ -234,6 +238,7 @@ SKUA_INL __m256i to_bf16(F32 x) {
   const __m512i words = _mm512_maskz_permutexvar_epi16(0xffffffff, odd, y);
   return __builtin_shufflevector(words, words, 0, 1, 2, 3);
 }
+#endif
 SKUA_INL void store_as(F32 x, bf16* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), to_bf16(x)); }
 SKUA_INL void store_as_n(F32 x, bf16* p, size_t n) { _mm256_mask_storeu_epi16(p, first_lanes(n), to_bf16(x)); }
 

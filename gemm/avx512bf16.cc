@@ -1,0 +1,183 @@
+// GEMM tiles of AVX512-BF16: a lane of sums takes two steps of the depth with one instruction.
+//
+//   acc[r][v] += a[r][k] * b[k][v] + a[r][k + 1] * b[k + 1][v]     in f32; denormals count as zero
+//
+// A pair of a row of A is 32 bits, read where it is and broadcast as f32 tiles broadcast a float; packed B has its steps in pairs (kr = 2). So this is the loop of the f32 tile with half as many steps.
+// AMD's cores start as many of these as f32 multiply-adds; where they come at a quarter of that rate the model leaves the tiles alone.
+#include "dispatch/kernel.h"
+#include "gemm/finish.h"
+#include "gemm/gemm_kernel.h"
+#include "gemm/pack.h"
+#include "simd/simd.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+constexpr int L = F32::L;
+
+typedef uint32_t Pair __attribute__((aligned(1), may_alias));
+SKUA_INL void add_pairs(F32& acc, F32 b, F32 a) { asm("vdpbf16ps %2, %1, %0" : "+v"(acc.v) : "v"(b.v), "v"(a.v)); }
+SKUA_INL void add_pairs(F32& acc, F32 b, const char* a) { asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(acc.v) : "v"(b.v), "m"(*reinterpret_cast<const Pair*>(a))); }
+
+// Rows by pointers, or by a step: eight rows from one pointer and the steps 1, 3, 5 and 7.
+template <int MR> struct Scattered {
+  static constexpr bool even = false;
+  void* const* c_rows;
+  const void* const* residual_rows;
+  const char* first;
+  ptrdiff_t to[MR];  // from the first row: a step moves one pointer
+  explicit SKUA_INL Scattered(const GemmTile& t) : c_rows(t.c), residual_rows(t.residual) {}
+  SKUA_INL void begin(const GemmTile& t, ptrdiff_t segment) {
+    first = static_cast<const char*>(t.a[0]) + segment * 2;
+    SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = reinterpret_cast<intptr_t>(t.a[r]) - reinterpret_cast<intptr_t>(t.a[0]);
+  }
+  SKUA_INL void begin(const uint32_t* pairs) {
+    first = reinterpret_cast<const char*>(pairs);
+    SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = r * 4;
+  }
+  SKUA_INL const char* at(int r) const { return r ? first + to[r] : first; }
+  SKUA_INL void step() {
+    SKUA_UNROLL for (int r = 1; r < MR; ++r) asm("" : "+r"(to[r]));  // else the compiler moves a pointer per row
+    first += 4;
+  }
+};
+template <int MR> struct Even {
+  static constexpr bool even = true;
+  const char *first, *ahead = nullptr, *block[(MR + 7) / 8];  // ahead: in the rows below, which are fetched meanwhile
+  char* c0;
+  const char* residual0;
+  ptrdiff_t a_step, c_bytes, residual_bytes, s1, s3, s5, s7;
+  explicit SKUA_INL Even(const GemmTile& t)
+      : first(static_cast<const char*>(t.a[0])), c0(static_cast<char*>(t.c[0])), residual0(t.residual ? static_cast<const char*>(t.residual[0]) : nullptr), a_step(t.a_step * 2),
+        c_bytes(t.c_step * ptrdiff_t(element_bytes(t.c_type))), residual_bytes(t.residual_step * ptrdiff_t(element_bytes(t.c_type))) {}
+  SKUA_INL void begin(const char* from, ptrdiff_t step) {
+    s1 = step, s3 = 3 * step, s5 = 5 * step, s7 = 7 * step;
+    SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = from + i * 8 * step;
+  }
+  SKUA_INL void begin(const GemmTile&, ptrdiff_t segment) {
+    begin(first + segment * 2, a_step);
+    ahead = first + segment * 2 + MR * a_step;
+  }
+  SKUA_INL void begin(const uint32_t* pairs) { begin(reinterpret_cast<const char*>(pairs), 4); }
+  SKUA_INL const char* at(int r) const {
+    return block[r >> 3] + (r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7));
+  }
+  SKUA_INL void step() {
+    asm("" : "+r"(s1), "+r"(s3));  // else the compiler multiplies them ahead and keeps the products on the stack
+    if constexpr (MR > 5) asm("" : "+r"(s5));
+    if constexpr (MR > 7) asm("" : "+r"(s7));
+    SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] += 4;
+    __builtin_prefetch(ahead);
+    ahead += MR * 4;
+  }
+  SKUA_INL char* c(int r) const { return c0 + r * c_bytes; }
+  SKUA_INL const char* residual(int r) const { return residual0 + r * residual_bytes; }
+  SKUA_INL void below() {
+    first += MR * a_step;
+    c0 += MR * c_bytes;
+    if (residual0) residual0 += MR * residual_bytes;
+  }
+};
+
+template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const GemmTile& t, Rows& rows, ptrdiff_t ahead) {
+  F32 acc[MR][NV];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
+  const size_t ldb = t.ldb, depth = t.k;
+  for (size_t s = 0; s < t.segment_count; ++s) {
+    rows.begin(t, t.segments[s].a);
+    const bf16* b = static_cast<const bf16*>(t.b) + t.segments[s].b / 2 * ldb;
+    uint32_t last[MR];
+    for (size_t left = depth / 2, odd = depth & 1;; left = 1, odd = 0) {
+      for (; left; --left, b += ldb) {
+        SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b) + i * 64 + ahead, 0, 2);
+        F32 w[NV];
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          w[v] = F32::load(reinterpret_cast<const float*>(b) + v * L);
+          pin(w[v]);
+        }
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+          if constexpr (NV == 1) {
+            add_pairs(acc[r][0], w[0], rows.at(r));
+          } else {
+            F32 pair = as_f32(I32::set1(int32_t(*reinterpret_cast<const Pair*>(rows.at(r)))));
+            pin(pair);
+            SKUA_UNROLL for (int v = 0; v < NV; ++v) add_pairs(acc[r][v], w[v], pair);
+          }
+        }
+        rows.step();
+      }
+      if (__builtin_expect(!odd, true)) break;
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) last[r] = reinterpret_cast<const bf16*>(rows.at(r))->bits;  // a zero beside it
+      rows.begin(last);
+    }
+  }
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
+  if constexpr (Rows::even)
+    if (t.c_type == Element::bf16 && plain_end(t)) return finish_registers<bf16>(t, rows, acc, t.n - size_t(NV - 1) * L);
+  float sums[MR * NV * L];
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);
+  const auto finish = t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>;
+  if constexpr (Rows::even) {
+    void* c[MR];
+    const void* residual[MR];
+    for (int r = 0; r < MR; ++r) c[r] = rows.c(r), residual[r] = rows.residual0 ? rows.residual(r) : nullptr;
+    finish(t, sums, NV * L, MR, c, rows.residual0 ? residual : nullptr);
+  } else {
+    finish(t, sums, NV * L, MR, t.c, t.residual);
+  }
+}
+
+template <int MR, int NV, int lines> void tile(const GemmTile& t) {
+  Scattered<MR> rows(t);
+  multiply<MR, NV, lines>(t, rows, t.ahead);
+}
+template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
+  Even<MR> rows(t);
+  for (size_t i = 0; i < t.groups; ++i) {
+    multiply<MR, NV, lines>(t, rows, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0);
+    rows.below();
+  }
+}
+
+#if defined(__clang__)
+constexpr int kMost = 12;  // it keeps steps of 14 rows on the stack
+#else
+constexpr int kMost = 14;
+#endif
+constexpr int even_rows(int v) {
+  const int rows = (F32::registers - 1 - v) / v;
+  return rows > kMost ? kMost : rows;
+}
+template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
+  table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV ? NV : 0>;
+  if constexpr (v == NV) table.row[r - 1] = table.at[(v - 1) * MR + r - 1];  // rows left over fetch more lines than they need: half the code
+  if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
+  else {
+    table.even[v - 1] = even_tiles<even_rows(v), v, v == NV>;
+    table.even_rows[v - 1] = even_rows(v);
+    if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
+  }
+}
+template <int MR, int NV> constexpr GemmTileTable make_table() {
+  GemmTileTable table = {};
+  fill<MR, NV>(table);
+  table.a = table.b = Element::bf16;
+  table.kr = 2;
+  table.rate = 2;
+  table.any_c = true;
+  return table;
+}
+constexpr GemmTileTable table_6x64 = make_table<6, 4>();
+const GemmTileTable& tile_table() { return table_6x64; }
+
+const Kernel kernels[] = {
+    {"gemm_bf16_6x64_" SKUA_STRING(SKUA_ISA), "gemm", "24 accumulators + 4 B + 1 A of 32 registers; 10 loads feed 24 instructions of 32 products", KernelKind::gemm_tile, Isa::SKUA_ISA, 0, 6, 64, L,
+     reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table)), Element::bf16},
+    SKUA_PACK_KERNEL(f32, float, bf16, bf16, 2) SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 2)
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(gemm, kernels)
+}  // namespace skua
