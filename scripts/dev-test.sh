@@ -34,8 +34,9 @@ if wanted clang; then build clang; fi
 if wanted sanitizers; then build asan; build tsan skua_thread_tests; fi
 if wanted fuzz; then build fuzz; fi
 if wanted arm64; then build arm64; build arm64-clang skua_gemm_neon skua_gemm_neon_fp16 skua_gemm_neon_bf16 skua_gemm_int8_neon skua_gemm_int8_neon_dot skua_gemm_int8_neon_i8mm; fi
-if wanted arm64; then build asan-arm64 gemm_test gemm_types_test depthwise_test; fi
+if wanted arm64; then build asan-arm64 gemm_test gemm_types_test depthwise_test conv_test winograd_test; fi
 if wanted armhf; then build armhf; build armhf-conv; build armhf-conv-types; fi
+if wanted armhf; then build asan-armhf gemm_test gemm_types_test depthwise_test conv_test simd_test; fi
 if wanted package; then build shared; build selection; fi
 
 account=$PWD/build/test/account

@@ -4,6 +4,8 @@
 
 #include <arm_neon.h>
 
+#include "simd/neon_checked.h"
+
 namespace skua {
 namespace SKUA_ISA {
 namespace {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -659,5 +660,25 @@ TEST_P(Simd, Powers) {
   }
   EXPECT_EQ(wrong, 0);
 }
+
+#if defined(__SANITIZE_ADDRESS__) && defined(__arm__)
+// What kernels load and store goes through these: a sanitizer that did not see it would find nothing, and say so to nobody (simd/neon_checked.h).
+TEST_P(Simd, AddressSanitizerSeesLoadsAndStores) {
+  const size_t L = u->lanes;
+  const std::unique_ptr<float[]> whole(new float[L]()), result(new float[L]());
+  const std::unique_ptr<int32_t[]> integers(new int32_t[L]()), integer_result(new int32_t[L]());
+  for (size_t n = 1; n <= L; ++n) {
+    const std::unique_ptr<float[]> less(new float[n - 1]());
+    const std::unique_ptr<int32_t[]> fewer(new int32_t[n - 1]());
+    EXPECT_DEATH(u->copy_n(less.get(), result.get(), n), "AddressSanitizer") << n;
+    EXPECT_DEATH(u->store_n(whole.get(), less.get(), n), "AddressSanitizer") << n;
+    EXPECT_DEATH(u->copy_int_n(fewer.get(), integer_result.get(), n), "AddressSanitizer") << n;
+    EXPECT_DEATH(u->store_int_n(integers.get(), fewer.get(), n), "AddressSanitizer") << n;
+  }
+  const std::unique_ptr<uint16_t[]> halves(new uint16_t[L - 1]());
+  EXPECT_DEATH(u->load_f16(halves.get(), result.get(), L), "AddressSanitizer");
+  EXPECT_DEATH(u->store_f16(whole.get(), halves.get(), L), "AddressSanitizer");
+}
+#endif
 
 }  // namespace
