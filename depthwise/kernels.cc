@@ -35,7 +35,11 @@ using W = float;
 #else
 #define SKUA_WITH_BF16(...)
 #endif
+#if defined(SKUA_ISA_neon_bf16)  // the same sums as neon's, rounded by an instruction
+#define SKUA_EACH_TYPE(entry, ...) entry(bf16, bf16, __VA_ARGS__)
+#else
 #define SKUA_EACH_TYPE(entry, ...) entry(float, f32, __VA_ARGS__) SKUA_WITH_F16(entry(f16, f16, __VA_ARGS__)) SKUA_WITH_BF16(entry(bf16, bf16, __VA_ARGS__))
+#endif
 SKUA_INL V bound(const float& x) { return V::broadcast(&x); }
 [[maybe_unused]] SKUA_INL F32 load_whole(const float* p) { return F32::load(p); }
 [[maybe_unused]] SKUA_INL void store_whole(F32 x, float* p) { x.store(p); }
@@ -346,7 +350,7 @@ const Kernel kernels[] = {
 #include "depthwise/tiles.def"
 #undef SKUA_TILE
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_GROUPED_OF, __VA_ARGS__)
-#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_neon)
+#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_bf16)
     SKUA_TILE(3, 1, 2, 7, "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 36 permuted inputs feed 126 multiply-adds")
 #if defined(SKUA_ISA_avx512)
     SKUA_ENTRY(f32, "grouped_f32_3x3s1_1x14", grouped_tile, 31, 1, 14, "groups that fill a vector: 14 sums + 3 weights + 1 input of 32 registers; 48 inputs feed 126 multiply-adds, 14 chains in every row",

@@ -37,8 +37,10 @@ SKUA_INL void store_as(F32 x, f16* p) { store_u16(narrow_f16(x), &p->bits); }
 SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { store_u16_n(narrow_f16(x), &p->bits, n); }
 #endif
 #ifndef SKUA_SIMD_CONVERTS_BF16
+#ifndef SKUA_SIMD_WIDENS_BF16
 SKUA_INL F32 load_as(const bf16* p) { return widen_bf16(load_u16(&p->bits)); }
 SKUA_INL F32 load_as_n(const bf16* p, size_t n) { return widen_bf16(load_u16_n(&p->bits, n)); }
+#endif
 SKUA_INL F32 broadcast_as(const bf16* p) { return as_f32(I32::set1(int32_t(uint32_t(p->bits) << 16))); }
 #if defined(SKUA_ISA_neon_bf16)
 SKUA_INL void store_as(F32 x, bf16* p) { vst1_u16(&p->bits, vreinterpret_u16_bf16(vcvt_bf16_f32(x.v))); }

@@ -35,7 +35,7 @@ std::string describe(const Layer& l) {
 
 bool ends(const std::string& s, const char* with) { return s.size() >= std::strlen(with) && !s.compare(s.size() - std::strlen(with), std::string::npos, with); }
 // The instruction set may be below the context's: vectors no longer than the channels.
-bool fused(const std::string& kernel) { return ends(kernel, "_avx2") || ends(kernel, "_avx512") || ends(kernel, "_neon") || ends(kernel, "_neon32"); }
+bool fused(const std::string& kernel) { return ends(kernel, "_avx2") || ends(kernel, "_avx512") || ends(kernel, "_neon") || ends(kernel, "_neon_bf16") || ends(kernel, "_neon32"); }
 bool sums_in_halves(const std::string& kernel) { return ends(kernel, "fp16"); }
 
 float activate(const skua_activation& a, float x) {

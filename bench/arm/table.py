@@ -43,6 +43,7 @@ LOOPS64 = [
     Loop("gemm_f16_8x16_a55_neon_fp16, panels of 8 columns", "gemm_neon_fp16", r"packed_rows<1, ", "f16", "A55"),
     Loop("depthwise_f32_3x3s1_2x7_neon", "depthwise_neon", r"\btile<float, 3, 1, 2, 7, .*\)0>", "f32"),
     Loop("depthwise_f16_3x3s1_2x7_neon_fp16", "depthwise_neon_fp16", r"\btile<skua::f16, 3, 1, 2, 7, .*\)0>", "f16"),
+    Loop("depthwise_bf16_3x3s1_2x7_neon_bf16", "depthwise_neon_bf16", r"\btile<skua::bf16, 3, 1, 2, 7, .*\)0>", "f32"),
     Loop("depthwise_f32_3x3s2_2x7_neon", "depthwise_neon", r"\btile<float, 3, 2, 2, 7, .*\)0>", "f32"),
     Loop("depthwise_f32_3x3s1_2x7_a53_neon", "depthwise_neon", r"scheduled_tile<float, 3, 1, 2, 7, true, 0, 0>", "f32", "A53"),
     Loop("depthwise_f32_3x3s1_2x7_a53_neon, left border", "depthwise_neon", r"scheduled_tile<float, 3, 1, 2, 7, true, 1, 0>", "f32", "A53"),
@@ -170,7 +171,7 @@ def model(work, body, core, versions, element):
 
 
 def in_order(loop, work, body, arch):
-    beyond_a53 = loop.element not in ("f32", "s8 mull")  # it has neither half arithmetic nor dot products
+    beyond_a53 = loop.element not in ("f32", "s8 mull") or loop.unit.endswith("_bf16")  # it has neither half types nor dot products
     return [("–" if core == "a53" and beyond_a53 else f"{work / inorder.cycles_per_turn(body, core, arch):.2f} ({4 * scale(loop.element):.3g})") for core in inorder.CORES]
 
 
@@ -182,7 +183,7 @@ def loop_rows64(builds):
         loop, compiler, build = job
         work, body = find_loop(build, loop)
         rules = in_order(loop, work, body, "aarch64")
-        models = ["–" if loop.tuned or (core == "neoverse-n1" and loop.element in ("bf16", "i8mm")) else model(work, body, core, versions, loop.element)
+        models = ["–" if loop.tuned or (core == "neoverse-n1" and loop.unit.endswith(("_bf16", "_i8mm"))) else model(work, body, core, versions, loop.element)
                   for core, versions in (("neoverse-n1", ("19", "22")), ("cortex-a710", ("22",)), ("cortex-x1", ("22",)))]
         return f"| `{loop.name}` | {loop.tuned or 'any'} | {compiler} | {100 * len(body) / work:.1f} | {' | '.join(rules + models)} |"
 
