@@ -131,9 +131,9 @@ void tile_band(const Run& r, Block& k, size_t band) {
     const bool masks = !rows_whole || before || after;
     if (rows_all && columns == r.kernel->nr) {
       DepthwiseTileFn whole = table.whole[masks];
-      if (masks && rows_whole)
+      if (masks)
         for (const auto& e : table.edge)
-          if (e.column_mask == t.column_mask && e.tile) whole = e.tile;
+          if (e.column_mask == t.column_mask && e.row_mask == t.row_mask && e.tile) whole = e.tile;
       whole(t);
     }
     else if (rows_all && columns == table.narrow_columns) table.narrow[masks](t);

@@ -36,6 +36,11 @@ using DepthwiseTileFn = void (*)(const DepthwiseTile&);
 // [bias], then [ky][input of the group][kx].
 // Where the second-level cache overflows, kernels up to this size and vectors of this many bytes take narrow tiles throughout.
 constexpr int kDepthwiseNarrowKernel = 3, kDepthwiseNarrowVector = 64;
+#if defined(__aarch64__)
+constexpr int kDepthwiseEdges = 11;
+#else
+constexpr int kDepthwiseEdges = 3;
+#endif
 struct DepthwiseTileTable {
   void (*copy)(size_t pixels, size_t channels, const void* from, size_t from_pixel, void* to, size_t to_pixel);  // channels >= vector
   uint32_t narrow_columns;     // of narrow tiles; 0: none
@@ -44,9 +49,9 @@ struct DepthwiseTileTable {
   DepthwiseTileFn part[2];     // 1 or 2 (if mr is) rows, 1 to nr columns, masks
   bool one_group = false;      // grouped tiles: only for groups that fill a vector
   struct Edge {
-    uint32_t column_mask;
+    uint32_t column_mask, row_mask;
     DepthwiseTileFn tile;
-  } edge[3] = {};              // mr rows, nr columns, all rows inside, exactly these columns; column_mask 0: none
+  } edge[kDepthwiseEdges] = {};  // mr rows, nr columns, exactly these columns and rows inside; column_mask 0: none
 };
 using DepthwiseTileTableFn = const DepthwiseTileTable& (*)();
 

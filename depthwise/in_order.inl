@@ -28,10 +28,10 @@ template <int steps> struct Turn {
   int n;
 };
 
-// LEFT, RIGHT: columns of the tile's input that lie outside the image there: what would read them is left out.
-template <int KERNEL, int STRIDE, int ROWS, int COLUMNS, int LEFT, int RIGHT> struct Plan {
+// LEFT, RIGHT, TOP, BOTTOM: columns and rows of the tile's input that lie outside the image there: what would read them is left out.
+template <int KERNEL, int STRIDE, int ROWS, int COLUMNS, int LEFT, int RIGHT, int TOP = 0, int BOTTOM = 0> struct Plan {
   static constexpr int K = KERNEL, S = STRIDE, RH = ROWS, RW = COLUMNS;
-  static constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K, kLeft = LEFT, kEnd = IW - RIGHT;
+  static constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K, kLeft = LEFT, kEnd = IW - RIGHT, kTop = TOP, kBottom = IH - BOTTOM;
   static constexpr bool kApart = K == 5 && S == 2 && RH == 2;  // the two rows of outputs have weights of their own, which are loaded twice
   static constexpr int kTapRows = !kWhole ? 1 : K == 3 ? 3 : 2;  // rows of weights that are there at once
   static constexpr int kTaps = RH * RW, kVectors = kWhole ? 32 : 16;
@@ -39,7 +39,7 @@ template <int KERNEL, int STRIDE, int ROWS, int COLUMNS, int LEFT, int RIGHT> st
   // Bounds take the place of weights of the last row but one, or of the last inputs.
   static constexpr int kLow = kApart ? kTaps + K - 2 : kWhole ? kTaps + (K - 2) % kTapRows * K : kVectors - 2, kHigh = kLow + 1;
   static constexpr int kLoads = 1 + K * K * (kApart ? 2 : 1) + IH * IW, kBytes = (1 + K * K) * 16;  // of weights
-  static constexpr int kFirst = !kWhole ? 2 * (kRing - 3) + 1 : K == 3 ? 1 + 3 + 4 : kApart ? 1 + 2 * 3 : 1 + 2 * 4;  // of these, loaded by the turn before
+  static constexpr int kFirst = !kWhole ? 2 * (kRing - 3) + 1 : K == 3 ? 1 + 3 + (TOP ? 0 : 4) : kApart ? 1 + 2 * 3 : 1 + 2 * 4;  // of these, loaded by the turn before; below TOP the next row of weights would be one of 8
   static constexpr int kSums = RH * RW, kWork = kSums * (3 + K * K) + 2;
   static constexpr int kMost = kWork + 4 * (kLoads + kFirst) + kSums + 4 * IH + RH + 8;
 };
@@ -74,6 +74,7 @@ template <class P, bool in_pairs, bool from_start> constexpr auto make_turn() {
       if (P::kTapRows < K) taps(r, first, end);
       else if (r == 0 && j == P::kLeft) taps(0, 0, K);
       else if (j == P::kLeft + P::IW / 2) taps(r + 1, 0, K);  // not yet among the kFirst
+      if (r < P::kTop || r >= P::kBottom) continue;
       input_of[r * P::IW + j] = loads;
       load[loads++] = {P::kInputs + n++ % P::kRing, r, j - P::kLeft, 0};
     }
@@ -101,7 +102,7 @@ template <class P, bool in_pairs, bool from_start> constexpr auto make_turn() {
   for (int r = 0; r < P::IH; ++r) {
     while (r % S == 0 && r / S < RH && moved < (r / S + 1) * RW) move();
     const int done = r < K || r <= K - 2 + (RH - 1) * S ? 0 : (r - K) / S + 1;
-    for (int j = P::kLeft; j < P::kEnd; ++j) {
+    for (int j = P::kLeft; j < P::kEnd && r >= P::kTop && r < P::kBottom; ++j) {
       for (int y = 0; y < RH; ++y)
         for (int kx = 0; kx < K; ++kx) {
           const int ky = r - y * S, x = (j - kx) / S;
@@ -409,9 +410,9 @@ template <class P, bool in_pairs, bool from_start, int from, int n> SKUA_INL voi
   }
 }
 
-// A whole tile, of which all rows are inside the image and all columns but LEFT and RIGHT ones.
-template <class T, int K, int S, int RH, int RW, bool in_pairs, int LEFT, int RIGHT> void scheduled_tile(const DepthwiseTile& t) {
-  using P = Plan<K, S, RH, RW, LEFT, RIGHT>;
+// A whole tile, of which all rows but TOP and BOTTOM ones are inside the image, and all columns but LEFT and RIGHT ones.
+template <class T, int K, int S, int RH, int RW, bool in_pairs, int LEFT, int RIGHT, int TOP = 0, int BOTTOM = 0> void scheduled_tile(const DepthwiseTile& t) {
+  using P = Plan<K, S, RH, RW, LEFT, RIGHT, TOP, BOTTOM>;
   Operands<P> o;
   Registers<P> r;
   const ptrdiff_t size = sizeof(T), pixel = ptrdiff_t(t.in_pixel) * size;
@@ -434,14 +435,24 @@ template <class T, int K, int S, int RH, int RW, bool in_pairs, int LEFT, int RI
 }
 template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseTileTable make_scheduled_table() {
   constexpr bool in_pairs = core == Core::a53 || (kWhole && S == 2);
-  constexpr uint32_t all = (uint32_t(1) << Plan<K, S, RH, RW, 0, 0>::IW) - 1;
+  constexpr uint32_t all = (uint32_t(1) << Plan<K, S, RH, RW, 0, 0>::IW) - 1, rows = (uint32_t(1) << Plan<K, S, RH, RW, 0, 0>::IH) - 1;
   DepthwiseTileTable t = make_table<T, K, S, RH, RW>();
   t.whole[0] = scheduled_tile<T, K, S, RH, RW, in_pairs, 0, 0>;
   if constexpr (K == 3 || S == 1) {  // as much padding as keeps the size, and at stride 2 one column
     constexpr int pad = K / 2;
-    t.edge[0] = {all >> pad << pad, scheduled_tile<T, K, S, RH, RW, in_pairs, pad, 0>};
-    t.edge[1] = {all >> pad, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, pad>};
-    if constexpr (S == 1) t.edge[2] = {all >> 2 * pad << pad, scheduled_tile<T, K, S, RH, RW, in_pairs, pad, pad>};
+    t.edge[0] = {all >> pad << pad, rows, scheduled_tile<T, K, S, RH, RW, in_pairs, pad, 0>};
+    t.edge[1] = {all >> pad, rows, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, pad>};
+    if constexpr (S == 1) t.edge[2] = {all >> 2 * pad << pad, rows, scheduled_tile<T, K, S, RH, RW, in_pairs, pad, pad>};
+  }
+  if constexpr (kWhole && K == 3 && S == 1) {  // first and last line. On AArch32, where programs count kilobytes, they are the compiler's, as those of larger kernels are
+    t.edge[3] = {all, rows - 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, 0, 1, 0>};
+    t.edge[4] = {all >> 1 << 1, rows - 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 1, 0, 1, 0>};
+    t.edge[5] = {all >> 1, rows - 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, 1, 1, 0>};
+    t.edge[6] = {all >> 2 << 1, rows - 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 1, 1, 1, 0>};
+    t.edge[7] = {all, rows >> 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, 0, 0, 1>};
+    t.edge[8] = {all >> 1 << 1, rows >> 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 1, 0, 0, 1>};
+    t.edge[9] = {all >> 1, rows >> 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, 1, 0, 1>};
+    t.edge[10] = {all >> 2 << 1, rows >> 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 1, 1, 0, 1>};
   }
   return t;
 }
