@@ -165,7 +165,7 @@ template <int MR, int NV> constexpr GemmTileTable make_table() {
   table.a = table.b = Element::bf16;
   table.kr = 2;
   table.rate = 2;
-  table.any_c = true;
+  table.any_c = table.hard_swish = true;
   return table;
 }
 constexpr GemmTileTable table_6x64 = make_table<6, 4>();

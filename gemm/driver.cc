@@ -233,6 +233,7 @@ static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
   t.bias = g.bias ? g.bias + first : nullptr;
   t.residual_after = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
   t.low = g.activation.low; t.high = g.activation.high;
+  t.hard_swish = false;
   if (table_of(g.tile).bytes) {
     static constexpr GemmSegment whole = {0, 0};
     set_columns(g, first, t);

@@ -194,13 +194,13 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (m1 == m0) return;
   note_use(g.tile);
   if (g.activation.kernel) note_use(g.activation.kernel);
-  const Staging s = staging(g.tile, g.a_type, g.c_type, g.activation.kernel, m1 - m0, g.n, g.segment_count, g.k);
+  const bool in_tile = tiles.hard_swish && (g.c_type == Element::f32 || tiles.any_c) && g.alpha == 1 && g.beta == 0 && g.activation.kernel && g.activation.kernel->variant == SKUA_UNARY_HARD_SWISH;
+  const Staging s = staging(g.tile, g.a_type, g.c_type, g.activation.kernel && !in_tile, m1 - m0, g.n, g.segment_count, g.k);
   size_t per_turn = s.bytes ? s.rows : p1 - p0 > 1 ? rows_per_turn(g, m1 - m0, row(m0).even) : m1 - m0;
   int32_t row_terms[kTermRows];  // bytes: what the first panel's tiles find of their rows
   const bool keeps_terms = g.b_zero && p1 - p0 > 1;
   if (keeps_terms) per_turn = min(per_turn, kTermRows);
   void* strip = s.strip ? strip_of(g, s, tiles.c) : nullptr;
-  const bool in_tile = tiles.hard_swish && !s.strip && g.alpha == 1 && g.beta == 0 && g.activation.kernel && g.activation.kernel->variant == SKUA_UNARY_HARD_SWISH;
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0);
   const bool near = fetches_near(g, m1 - m0);
   Pass pass = {};

@@ -1,11 +1,14 @@
 // The end of a tile whose sums were put down as f32: what GemmTile says is done to them, rounded once to C's type. Included by the units of this family.
 #pragma once
 #include "gemm/gemm_kernel.h"
+#include "simd/hard.h"
 #include "simd/simd.h"
 
 namespace skua {
 namespace SKUA_ISA {
 namespace {
+
+constexpr bool kSwishes = F32::L >= 8;  // elsewhere multiply-adds take so long that a pass over C of its own does not show
 
 // What most products end with; anything else is done an operation at a time.
 SKUA_INL bool plain_end(const GemmTile& t) { return t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !(t.residual && t.residual_after); }
@@ -32,7 +35,7 @@ template <class C, bool residual> SKUA_INL void finish_plain(const GemmTile& t, 
 
 // Rows of `step` floats of sums. c, residual: pointers of the rows, column 0 of the tile. Not inlined: all tiles of a unit share it.
 template <class C> __attribute__((noinline)) void finish_sums_as(const GemmTile& t, const float* sums, size_t step, size_t rows, void* const* c_rows, const void* const* residual_rows) {
-  if (plain_end(t) && t.bias) return residual_rows ? finish_plain<C, true>(t, sums, step, rows, c_rows, residual_rows) : finish_plain<C, false>(t, sums, step, rows, c_rows, nullptr);
+  if (plain_end(t) && t.bias && !(kSwishes && t.hard_swish)) return residual_rows ? finish_plain<C, true>(t, sums, step, rows, c_rows, residual_rows) : finish_plain<C, false>(t, sums, step, rows, c_rows, nullptr);
   constexpr size_t L = F32::L;
   const F32 alpha = F32::set1(t.alpha), beta = F32::set1(t.beta), low = F32::set1(t.low), high = F32::set1(t.high);
   for (size_t r = 0; r < rows; ++r, sums += step) {
@@ -48,6 +51,7 @@ template <class C> __attribute__((noinline)) void finish_sums_as(const GemmTile&
         if (t.bias) y = y + F32::load(t.bias + j);
         if (residual && !t.residual_after) y = y + F32::load_n(residual + j, n);
         y = clamp_high(clamp_low(y, low), high);
+        if (kSwishes && t.hard_swish) y = y * up_to_3_by_6(y);
         if (residual && t.residual_after) y = y + F32::load_n(residual + j, n);
       }
       if (n == L) y.store(c + j);
@@ -91,6 +95,7 @@ template <class C, class Rows, int MR, int NV> SKUA_INL void finish_registers(co
   });
   if (t.low > -__builtin_inff()) SKUA_EACH(y = clamp_low(y, low))
   if (t.high < __builtin_inff()) SKUA_EACH(y = clamp_high(y, high))
+  if constexpr (kSwishes) if (t.hard_swish) SKUA_EACH(y = y * up_to_3_by_6(y))
 #undef SKUA_EACH
   columns([&](int v, auto lanes) __attribute__((always_inline)) {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) lanes.store(acc[r][v], reinterpret_cast<C*>(rows.c(r)) + v * L);

@@ -134,6 +134,35 @@ TEST_P(GemmHalfTile, Mixed) {
   }
 }
 
+// In the tile or behind it, in whole tiles as in their parts: hard swish is the unary function's of the sum in f32, with a residual before or behind it, and rounded once.
+TEST_P(GemmHalfTile, HardSwishIsOfSumsInF32) {
+  Case c = of_type();
+  if (c.half && c.type == SKUA_DTYPE_F16) return;  // the sums are halves
+  const size_t depth = 7;
+  for (size_t m : {2 * mr() + 3, 14 * mr(), size_t(1)})
+    for (skua_residual residual : {SKUA_RESIDUAL_NONE, SKUA_RESIDUAL_BEFORE_ACTIVATION, SKUA_RESIDUAL_AFTER_ACTIVATION}) {
+      c.m = m, c.n = 2 * nr() + 5, c.k = depth, c.bias = c.constant_b = true;
+      c.c_type = c.type, c.residual = residual, c.activation.kind = SKUA_ACTIVATION_HARD_SWISH;
+      SCOPED_TRACE(c.text());
+      Inputs in = inputs_of(c);
+      for (float& x : in.a.v) x *= 4;  // from below -3 to above 3, still halves
+      if (m > 1) in.a.v[depth] = NAN;
+      std::optional<Data> got = compute(*context, c, in);
+      Case wide = c;
+      wide.c_type = SKUA_DTYPE_F32;
+      Inputs as_f32 = in;
+      as_f32.residual.t.type = as_f32.c.t.type = SKUA_DTYPE_F32;
+      std::optional<Data> want = compute(*context, wide, as_f32);
+      ASSERT_TRUE(got && want);
+      want->t.type = c.type;
+      const std::vector<unsigned char> x = in_memory(*got), y = in_memory(*want);
+      for (size_t i = 0; i < got->v.size(); ++i)
+        if (std::isnan(want->v[i])) EXPECT_TRUE(std::isnan(got->v[i])) << i;
+        else EXPECT_EQ(std::memcmp(&x[i * 2], &y[i * 2], 2), 0) << i << ": " << got->v[i] << " for " << want->v[i];
+      if (HasFailure()) return;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, GemmHalfTile, testing::ValuesIn(tiles()), [](const auto& info) { return std::string(info.param.name); });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GemmHalfTile);  // a build of f32 alone
 
