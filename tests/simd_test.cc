@@ -299,11 +299,14 @@ TEST_P(Simd, HalvesRoundToNearestEven) {
     if (in.size() % 16 == 0) in.push_back(1.0f);
     std::vector<uint16_t> out(in.size());
     (brain ? u->store_bf16 : u->store_f16)(in.data(), out.data(), in.size());
+    // The instruction of AVX512-BF16 takes denormals for zero, as the products of that set do, which alone use it.
+    const bool no_denormals = brain && std::string(u->isa) == "avx512bf16";
     int wrong = 0;
     for (size_t i = 0; i < in.size(); ++i) {
-      const bool good = std::isnan(in[i]) ? std::isnan(format.value(out[i])) : out[i] == format.nearest(in[i]);
+      const float x = no_denormals && std::fabs(in[i]) < FLT_MIN ? std::copysign(0.0f, in[i]) : in[i];
+      const bool good = std::isnan(x) ? std::isnan(format.value(out[i])) : out[i] == format.nearest(x);
       if (!good && ++wrong < 5)
-        ADD_FAILURE() << (brain ? "bf16 of " : "f16 of ") << std::hexfloat << in[i] << " gave " << std::hex << out[i] << ", not " << format.nearest(in[i]);
+        ADD_FAILURE() << (brain ? "bf16 of " : "f16 of ") << std::hexfloat << in[i] << " gave " << std::hex << out[i] << ", not " << format.nearest(x);
     }
     EXPECT_EQ(wrong, 0);
   }
