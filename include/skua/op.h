@@ -46,7 +46,7 @@ SKUA_API skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inp
                                    size_t n_outputs, void* workspace, size_t workspace_size, const skua_executor* executor);
 
 /* Algorithm, kernel, shapes and workspace; for products and convolutions also block sizes, predicted and roofline flops per cycle, and every
- * candidate with its predicted cycles or why it was turned down (less of convolutions of bytes). Lines of text. Returns the length without the final 0, like snprintf; text may be NULL when size is 0. */
+ * candidate with its predicted cycles or why it was turned down (docs/dispatch.md says of which operators less). Lines of text. Returns the length without the final 0, like snprintf; text may be NULL when size is 0. */
 SKUA_API size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size);
 
 /* Short form of the choice, e.g. "winograd_f4x4" and "gemm_f32_6x64_avx512". Static storage. */
