@@ -150,7 +150,8 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
   each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, kDepthwiseInt8, [](const Kernel* k, void* arg) {
     auto& b = *static_cast<Best*>(arg);
     if (b.kernel && b.kernel->isa != k->isa) return;  // best set first
-    // The longest vectors, unless all channels do not fill a part of one.
+    // The longest vectors, unless all channels do not fill a part of one: parts are read whole.
+    if (b.channels < kLeastInt8Block && k->vector > kLeastInt8Block) return;
     if (!b.kernel || (b.channels < kLeastInt8Block ? k->vector < b.kernel->vector : k->vector > b.kernel->vector)) b.kernel = k;
   }, &best, element);
   if (!best.kernel) return {};
@@ -181,6 +182,7 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
 
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f) {
   size_t bytes = 0, rows = 0;
+  if (channels < kLeastInt8Block && f.vector > kLeastInt8Block) return 0;
   if (!add(kernel_h, size_t(stride_h), rows) || !mul(rows + f.group, kernel_w, bytes) || !mul(bytes, size_t(8) * f.vector, bytes) ||
       !add(bytes, size_t(64), bytes) || !mul(bytes, depthwise_int8_blocks(channels, f.vector), bytes))
     return 0;

@@ -68,7 +68,7 @@ alignas(64) constexpr float tanh_piece[7][16] = {
     {0x1.ef1d02p-7f, 0x1.11c9c6p-9f, -0x1.7c9c0ep-11f, -0x1.209130p-11f, -0x1.496716p-13f, -0x1.7a017ap-16f, -0x1.9caffap-19f, -0x1.beafcep-22f, -0x1.877a60p-26f, 0, 0, 0, -0x1.30226cp-5f,
      -0x1.1f8058p-4f, -0x1.81004cp-6f, 0x1.ab58aap-7f}};
 
-// tanh x to 1.5 ULP.
+// tanh x to 1.75 ULP.
 SKUA_INL F32 tanh(F32 x) {
   const F32 a = clamp_high(abs(x), F32::set1(9.02f));
   const I32 k = shr<21>(as_i32(a + F32::set1(1.0f)));
