@@ -166,6 +166,7 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
   b += ldb;
         SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
 #undef SKUA_STEP
+        if constexpr (Rows::even && sizeof(void*) == 8) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else gcc moves one of 6x2 to and fro
       }
     }
     steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, t.near, acc);
