@@ -155,9 +155,8 @@ SKUA_INL F32 sqrt(F32 x) {
 SKUA_INL F32 sqrt(F32 x, size_t u) { return u == 2 ? F32{_mm512_maskz_sqrt_ps(0xffff, x.v)} : sqrt(x); }
 
 #define SKUA_SIMD_LOOKS_UP 1
-// table[i mod 16], table[i mod 32]; the table is aligned to a vector.
+// table[i mod 16]; the table is aligned to a vector.
 SKUA_INL F32 look_up_16(const float* table, I32 i) { return {_mm512_maskz_permutexvar_ps(0xffff, i.v, _mm512_load_ps(table))}; }
-SKUA_INL F32 look_up_32(const float* table, I32 i) { return {_mm512_permutex2var_ps(_mm512_load_ps(table), i.v, _mm512_load_ps(table + 16))}; }
 
 SKUA_INL F32 permute(F32 a, I32 index) { return {_mm512_maskz_permutexvar_ps(0xffff, index.v, a.v)}; }
 SKUA_INL F32 swap_halves(F32 a) { return {_mm512_maskz_shuffle_f32x4(0xffff, a.v, a.v, 0x4e)}; }
