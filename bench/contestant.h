@@ -45,11 +45,13 @@ class PreparedNetwork {
   virtual void read(int tensor, std::vector<float>& out) = 0; // dense; the network's output, or the last step's input
   virtual std::string kernel(size_t) const { return ""; }
   virtual std::string algorithm(size_t) const { return ""; }
-  // On a device: by its own clock as above, a step's too; what it took to get here; what the host does to record an operator, nanoseconds.
+  // On a device: by its own clock as above, a step's too; what it took to get here; what the host does to record an operator, nanoseconds; and of that the
+  // library without its backend and the driver.
   virtual double device_ns(size_t /*calls*/) { return -1; }
   virtual double step_device_ns(size_t) { return -1; }
   virtual const StartUp* start_up() const { return nullptr; }
   virtual double record_ns() { return -1; }
+  virtual double record_own_ns() { return -1; }
 };
 
 class Contestant {

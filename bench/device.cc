@@ -87,6 +87,7 @@ void print_device_network(const Session& s, const Result& r) {
   const auto ms = [](double ns) { return ns / 1e6; };
   if (r.warm.programs) printf("  %zu programs; ", r.warm.programs);
   printf("%.2f us on the host to record an operator", r.record_ns / 1e3);
+  if (r.record_own_ns >= 0) printf(" (%.2f the library's, without backend and driver)", r.record_own_ns / 1e3);
   r.distance >= 0 ? printf("; scores within %.2g of the CPU's\n", r.distance) : printf("\n");  // not known without the CPU beside it
   printf("  start without a program cache: %.0f ms (plans %.0f, first run %.0f); with it %.0f ms (plans %.0f, first run %.0f); besides, context %.0f and weights %.0f ms\n", ms(r.cold.ns()), ms(r.cold.plan_ns),
          ms(r.cold.first_ns), ms(r.warm.ns()), ms(r.warm.plan_ns), ms(r.warm.first_ns), ms(r.warm.context_ns), ms(r.warm.create_ns));

@@ -171,7 +171,7 @@ bool write_json(const Session& s, const std::string& path) {
     if (r.f32.ns > 0) fprintf(f, "\"f32_ns\": %s, ", number(r.f32.ns).c_str());
     if (r.distance >= 0) fprintf(f, on_device() ? "\"cpu_distance\": %s, " : "\"f32_distance\": %s, ", number(r.distance, 3).c_str());
     if (r.warm.first_ns > 0)
-      fprintf(f, "\"programs\": %zu, \"record_ns\": %s, \"cold_start\": %s, \"warm_start\": %s, ", r.warm.programs, number(r.record_ns, 4).c_str(), start_up(r.cold).c_str(), start_up(r.warm).c_str());
+      fprintf(f, "\"programs\": %zu, \"record_ns\": %s, \"record_own_ns\": %s, \"cold_start\": %s, \"warm_start\": %s, ", r.warm.programs, number(r.record_ns, 4).c_str(), or_null(r.record_own_ns).c_str(), start_up(r.cold).c_str(), start_up(r.warm).c_str());
     fprintf(f, "\"peak_share\": %s, \"peers\": %s, \"regret\": %s, \"regret_tuned\": %s, \"best_forced\": %s, \"error\": %s", or_null(r.peak_share).c_str(), peers(r.peers).c_str(), or_null(r.regret).c_str(), or_null(r.regret_tuned).c_str(),
             text_or_null(r.best_forced).c_str(), text_or_null(r.error).c_str());
     if (!r.steps.empty()) {

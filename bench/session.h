@@ -56,7 +56,8 @@ struct Result {
   double distance = -1;       // of a network: the largest difference of its scores from the f32 network's, as a share of the largest score
   std::vector<StepTime> steps;  // of a network
   StartUp cold, warm;         // of a network on a device: with an empty program cache, and with the one that this left
-  double record_ns = -1;      // there: what the host does for each operator
+  double record_ns = -1;      // there: what the host does for each operator,
+  double record_own_ns = -1;  // of that what is not the backend's and the driver's
   const PeerTime* best_peer() const;
 };
 

@@ -135,7 +135,7 @@ void run_case(Session& session, const Corpus& c) {
   const int before_last = c.steps.back().layer.op == Op::softmax ? c.steps.back().x : c.steps.back().y;
   nets[0]->run();
   end_turn(skua);
-  if (const StartUp* start = nets[0]->start_up()) r.warm = *start, r.record_ns = nets[0]->record_ns();
+  if (const StartUp* start = nets[0]->start_up()) r.warm = *start, r.record_ns = nets[0]->record_ns(), r.record_own_ns = nets[0]->record_own_ns();
   std::vector<float> ours, theirs;
   nets[0]->read(before_last, ours);
   for (float v : ours)

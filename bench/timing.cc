@@ -25,12 +25,13 @@ double now_ns() {
   return double(t.tv_sec) * 1e9 + double(t.tv_nsec);
 }
 
-double busy_ns() {
-  if (effort.threads > 1) return now_ns();
+double thread_ns() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return double(t.tv_sec) * 1e9 + double(t.tv_nsec);
 }
+
+double busy_ns() { return effort.threads > 1 ? now_ns() : thread_ns(); }
 
 namespace {
 

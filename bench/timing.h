@@ -10,6 +10,7 @@ namespace bench {
 class Contestant;
 
 double now_ns();
+double thread_ns();  // that this thread had a core
 double busy_ns();  // with one thread: the time it had a core, so that other work on the machine costs little; else as now_ns()
 
 // The program's effort, set from --quick and --threads.

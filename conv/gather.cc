@@ -1,7 +1,7 @@
 // Convolutions whose taps do not fill groups of the depth: three channels, or twenty under a tile that takes bytes by fours. The bytes under an output are copied next to each other into a row of
 // the workspace, tap after tap in the order of the packed weights, and rows that fit L1 are multiplied as one matrix whose depth is rounded up once.
 //
-//   band        the input under a few lines of outputs, with the zero point around the image and in the type that the tile reads: each pixel is treated once
+//   band        the input under a few lines of outputs, with the zero point around the image and in the type that the tile reads, also where that is 16 bits: each pixel is treated once
 //   row of A    [tap 0: channels][tap 1: channels] ... up to a whole group: anything, as packed B has zeros there, but zeros for tiles that sum their rows
 //
 // Every output has the same taps, and so the same sums of weights.
@@ -50,22 +50,44 @@ void copy(const char* from, size_t bytes, uint8_t flip, char* to) {
   for (; i < bytes; ++i) to[i] = char(from[i] ^ flip);
 }
 
+// What a byte of the input becomes on its way to the band: itself, with some bits flipped, or 16 bits.
+struct Wanted {
+  GemmPackAFn widen;  // NULL: a byte
+  uint8_t flip;
+  int16_t padding;
+
+  Wanted(const DirectShape& s, const GemmTileTable& tiles) : widen(takes_wide_rows(tiles) ? tiles.pack_a : nullptr), flip(tiles.flip_rows ? 0x80 : 0) {  // s8 becomes u8
+    padding = widen && s.element == Element::s8 ? int8_t(s.padding) : int16_t(s.padding ^ flip);
+  }
+  size_t bytes() const { return widen ? 2 : 1; }
+  void pad(char* to, size_t n) const {
+    if (!widen) memset(to, padding, n);
+    else
+      for (auto* p = reinterpret_cast<int16_t*>(to); n > 0; --n) *p++ = padding;
+  }
+  void take(const char* from, size_t n, char* to) const {  // widened: an odd n writes another
+    static constexpr GemmSegment whole = {0, 0};
+    const void* row = from;
+    if (widen) widen(1, &row, &whole, 1, n, to);
+    else copy(from, n, flip, to);
+  }
+};
+
 // Lines [y0, y0 + lines) and pixels [x0, x0 + width) of an image, the zero point outside it.
-void fill_band(const DirectShape& s, const char* image, ptrdiff_t y0, size_t lines, ptrdiff_t x0, size_t width, uint8_t flip, char* to) {
-  const size_t c = s.in_channels, left = x0 < 0 ? min(size_t(-x0), width) : 0, first = x0 < 0 ? 0 : min(size_t(x0), s.in_w), middle = min(s.in_w - first, width - left);
-  const int padding = s.padding ^ flip;
-  for (size_t i = 0; i < lines; ++i, to += width * c) {
+void fill_band(const DirectShape& s, const char* image, ptrdiff_t y0, size_t lines, ptrdiff_t x0, size_t width, const Wanted& as, char* to) {
+  const size_t c = s.in_channels, left = x0 < 0 ? min(size_t(-x0), width) : 0, first = x0 < 0 ? 0 : min(size_t(x0), s.in_w), middle = min(s.in_w - first, width - left), pixel = c * as.bytes();
+  for (size_t i = 0; i < lines; ++i, to += width * pixel) {
     const ptrdiff_t y = y0 + ptrdiff_t(i);
     if (y < 0 || y >= ptrdiff_t(s.in_h)) {
-      memset(to, padding, width * c);
+      as.pad(to, width * c);
       continue;
     }
     const char* line = image + size_t(y) * s.in_row + first * s.in_pixel;
-    memset(to, padding, left * c);
-    if (s.in_pixel == c) copy(line, middle * c, flip, to + left * c);
+    as.pad(to, left * c);
+    if (s.in_pixel == c) as.take(line, middle * c, to + left * pixel);
     else
-      for (size_t x = 0; x < middle; ++x) copy(line + x * s.in_pixel, c, flip, to + (left + x) * c);
-    memset(to + (left + middle) * c, padding, (width - left - middle) * c);
+      for (size_t x = 0; x < middle; ++x) as.take(line + x * s.in_pixel, c, to + (left + x) * pixel);
+    as.pad(to + (left + middle) * pixel, (width - left - middle) * c);
   }
 }
 
@@ -95,12 +117,15 @@ void gather_taps(size_t count, const char* from, size_t step, const Phase& p, si
 }
 
 // Rows of A of a part of a line: outputs from the i-th of the j-th line of a band that is `width` pixels wide.
-void gather(const DirectShape& s, const Phase& p, const char* band, size_t width, size_t j, size_t i, size_t count, size_t group, bool zeros, char* to, size_t row) {
-  const size_t in = s.in_channels / s.groups, line = width * s.in_channels, next = size_t(p.y.step) * line, step = p.x.in_step * s.in_channels, bytes = p.x.taps * in;
+void gather(const DirectShape& s, const Phase& p, const char* band, size_t element, size_t width, size_t j, size_t i, size_t count, size_t group, bool zeros, char* to, size_t row) {
+  const size_t in = s.in_channels / s.groups * element, pixel = s.in_channels * element, line = width * pixel, next = size_t(p.y.step) * line, step = p.x.in_step * pixel, bytes = p.x.taps * in;
   const char* from = band + j * p.y.in_step * line + i * step + group * in;
   if (!p.y.taps || !p.x.taps) return;
-  if (s.groups > 1 || p.x.step > 1) return gather_taps(count, from, step, p, next, size_t(p.x.step) * s.in_channels, in, to, row);
-  const auto runs = bytes <= kMove ? (p.y.taps == 3 ? gather_runs<1, 3> : gather_runs<1, 0>) : bytes <= 2 * kMove ? (p.y.taps == 7 ? gather_runs<2, 7> : gather_runs<2, 0>) : gather_runs<0, 0>;
+  if (s.groups > 1 || p.x.step > 1) return gather_taps(count, from, step, p, next, size_t(p.x.step) * pixel, in, to, row);
+  const auto runs = bytes <= kMove                      ? (p.y.taps == 3 ? gather_runs<1, 3> : gather_runs<1, 0>)
+                    : bytes <= 2 * kMove                ? (p.y.taps == 3 ? gather_runs<2, 3> : p.y.taps == 7 ? gather_runs<2, 7> : gather_runs<2, 0>)
+                    : bytes <= 3 * kMove && element > 1 ? (p.y.taps == 7 ? gather_runs<3, 7> : gather_runs<3, 0>)
+                                                        : gather_runs<0, 0>;
   runs(count, from, step, p.y.taps, next, bytes, zeros, to, row);
 }
 
@@ -127,13 +152,15 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.packed_depth = depth;
   g.alpha = 1;
   g.activation = *x.activation;
-  g.a_step = ptrdiff_t(plan.gather_row);
   g.dense = true;
   g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
   g.residual = x.residual_mode;
   g.residual_step = ptrdiff_t(p.x.out_step * s.res_pixel);
-  const uint8_t flip = table_of(g.tile).flip_rows ? 0x80 : 0;  // s8 becomes u8 on the way
-  g.a_type = flip ? Element::u8 : s.element;
+  const Wanted as(s, table_of(g.tile));
+  g.a_type = as.flip ? Element::u8 : s.element;
+  g.prepared = as.widen;
+  const size_t row = as.widen ? g.k * as.bytes() : plan.gather_row;  // as pack_a leaves them: without a gap
+  g.a_step = ptrdiff_t(row / as.bytes());
   g.c_type = s.result;
   g.kc = max(g.k, 1);
   g.scratch = scratch;
@@ -144,7 +171,7 @@ void task(void* arg, size_t index, uint32_t worker) {
     const size_t j0 = m / width, i0 = m % width, lines = i0 || m1 - m < width || width > kColumns ? 0 : min(plan.gather_lines, (m1 - m) / width);
     const size_t columns = lines ? width : min(min(width - i0, m1 - m), kColumns), pixels = span(p.x, columns, p.x.taps);
     count = columns * max(lines, 1);
-    fill_band(s, from, p.y.first + ptrdiff_t(j0 * p.y.in_step), span(p.y, max(lines, 1), p.y.taps), p.x.first + ptrdiff_t(i0 * p.x.in_step), pixels, flip, band);
+    fill_band(s, from, p.y.first + ptrdiff_t(j0 * p.y.in_step), span(p.y, max(lines, 1), p.y.taps), p.x.first + ptrdiff_t(i0 * p.x.in_step), pixels, as, band);
     for (size_t group = 0; group < s.groups; ++group) {
       g.packed = run.packed + group * packed_floats(g.format, g.n, depth);
       quantize_block(s, *x.quantized, run.first_tap, p.x.taps, {0, 0, 0, p.y.taps, false}, {0, 0, 0, p.x.taps, false}, group, 0, direct_bias_step(s.out_channels, s.groups), offsets, g);
@@ -153,14 +180,14 @@ void task(void* arg, size_t index, uint32_t worker) {
         for (size_t r = 0, n; r < turn; r += n) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
           n = min(turn - r, columns - i);
-          gather(s, p, band, pixels, j, i, n, group, g.b_zero != 0, rows + r * plan.gather_row, plan.gather_row);
+          gather(s, p, band, as.bytes(), pixels, j, i, n, group, g.b_zero != 0, rows + r * row, row);
         }
         run_block(g, 0, turn, 0, panel_count(g.format, g.n), [&](size_t r) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
           const size_t y = p.y.out_first + (j0 + j) * p.y.out_step, out_x = p.x.out_first + (i0 + i) * p.x.out_step;
           void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch + y * s.out_row + out_x * s.out_pixel + group * g.n));
           const void* residual = x.residual ? at(x.residual, s.result, ptrdiff_t(image * s.res_batch + y * s.res_row + out_x * s.res_pixel + group * g.n)) : nullptr;
-          return RowPointers{rows + r * plan.gather_row, out, residual, min(one_line ? turn - r : columns - i, turn - r)};
+          return RowPointers{rows + r * row, out, residual, min(one_line ? turn - r : columns - i, turn - r)};
         });
       }
     }
@@ -174,6 +201,7 @@ bool gathers(const DirectShape& s, const PackFormat& f) { return s.kernel_h * s.
 skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& plan) {
   const GemmTileTable& tiles = table_of(plan.tile);
   const Machine machine = machine_for(plan.tile->isa);
+  const size_t element = takes_wide_rows(tiles) ? 2 : 1, pixel = mul_sat(s.in_channels, element);
   size_t depth = 0, most = 0;
   plan.gather_lines = SIZE_MAX;
   const size_t close = tiles.enter ? machine.l2 / 8 : machine.l1 / 2;  // registers of AMX are filled from L2 as well, and B is read once for many rows
@@ -182,21 +210,21 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& pla
     depth = max(depth, p.depth(s));
     most = max(most, p.y.count * p.x.count);
     // As many lines as this has the band of.
-    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), s.in_channels), fit = close / max(line, 1), one = span(p.y, 1, p.y.taps);
+    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel), fit = close / max(line, 1), one = span(p.y, 1, p.y.taps);
     plan.gather_lines = min(plan.gather_lines, fit > one ? (fit - one) / p.y.in_step + 1 : 1);
   }
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    plan.gather_band = max(plan.gather_band, mul_sat(mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), s.in_channels), span(p.y, min(plan.gather_lines, p.y.count), p.y.taps)));
+    plan.gather_band = max(plan.gather_band, mul_sat(mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel), span(p.y, min(plan.gather_lines, p.y.count), p.y.taps)));
   }
   if (plan.gather_band > SIZE_MAX / 64) return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
   plan.gathers = true;
   plan.gather_band = round_up(plan.gather_band + kSlack, 64);
-  plan.gather_row = max(round_up(round_up(depth, tiles.kr), sizeof(int32_t)), sizeof(int32_t));
+  plan.gather_row = max(round_up(round_up(depth, tiles.kr) * element, sizeof(int32_t)), sizeof(int32_t));
   // Of L1 a quarter for the rows, as the band, the weights' panels and C want the rest; whole tiles.
   const size_t tall = max(tiles.even_rows[plan.tile->nr / plan.tile->vector - 1], plan.tile->mr);
   plan.gather_rows = min(round_up(max((tiles.enter ? close : close / 2) / plan.gather_row, 2 * tall), tall), max(most, 1));
-  plan.scratch = round_up(staging(plan.tile, tiles.flip_rows ? Element::u8 : s.element, s.result, false, plan.gather_rows, s.out_channels / s.groups, 1, plan.gather_row).bytes, 64);
+  plan.scratch = element > 1 ? 0 : round_up(staging(plan.tile, tiles.flip_rows ? Element::u8 : s.element, s.result, false, plan.gather_rows, s.out_channels / s.groups, 1, plan.gather_row).bytes, 64);
   plan.gather_bytes = round_up(plan.scratch + plan.gather_band + plan.gather_rows * plan.gather_row + kSlack + offset_bytes(s), 64);
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);

@@ -55,7 +55,7 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
   plan.flat = s.groups == 1 && (one_row || !one_column) && even(s.in_row, s.in_pixel, s.stride_h, s.stride_w) && even(s.out_row, s.out_pixel, 1, 1) && even(s.res_row, s.res_pixel, 1, 1);
   const size_t scratch = staging(plan.tile, s.element, s.result, function, s.out_h * s.out_w, s.out_channels, 1, s.in_channels).bytes;
   const bool bytes = table_of(plan.tile).bytes;
-  plan.row = plan.flat && (!scratch || !bytes || table_of(plan.tile).flip_rows) && s.out_h * s.out_w == 1 && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
+  plan.row = plan.flat && s.out_h * s.out_w == 1 && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
   if (plan.flat) plan.scratch = !plan.row ? round_up(scratch, 64) : bytes ? 0 : row_scratch(s.element, s.result, plan.tile, function, s.in_channels);
   plan.kc = depth_per_pass(plan.tile, 1, s.in_channels);
 }

@@ -25,22 +25,32 @@ inline bool is_tile(const Kernel* k) { return k->kind != KernelKind::depthwise_a
 inline size_t vector_values(const DepthwiseShape& s, size_t vector) { return (1 + size_t(s.kernel_h) * s.kernel_w * s.group) * vector; }  // of packed weights
 inline size_t span(size_t kernel, size_t dilation) { return (kernel - 1) * dilation + 1; }
 
+// In and out, once.
+inline double map_bytes(const DepthwiseShape& s, size_t each) {
+  return double(s.batch) * double(each) * (double(s.in_h) * double(s.in_w) * double(s.channels) + double(s.out_h) * double(s.out_w) * double(s.out_channels()));
+}
+
 // Rows of the input that one band of output rows needs are copied to a compact ring of one block of channels: always with a multiplier, which replicates the
 // channels on the way; and when pixels are a multiple of 2 KB apart, where the lines of a tile fall into too few sets of a first-level cache of 8 ways (measured:
-// 1.2 to 1.6 times faster with 32 KB; with 48 KB in 12 ways the copy costs more than it saves).
+// 1.2 to 1.6 times faster with 32 KB; with 48 KB in 12 ways the copy costs more than it saves, unless it reads from an L2 of nearly a line a cycle: Zen 5,
+// 14x14x512 and 7x7x1024 1.2 to 1.5 times faster, 28x28x512 from L3 1.2 to 1.6 times slower; with stride 2 vectors of SSE 1.7 times slower, of AVX2 level; on Zen 3
+// 3x3 with stride 2 1.6 times slower, 5x5 1.5 times faster).
 inline bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
   if (s.multiplier > 1) return true;
-  return is_tile(k) && s.stride_w == 1 && s.channels > strip_channels(k) && s.in_pixel * element_bytes(k->element) % 2048 == 0 && machine_for(k->isa).l1 <= 32 << 10;
+  const size_t each = element_bytes(k->element);
+  if (!is_tile(k) || s.channels <= strip_channels(k) || s.in_pixel * each % 2048) return false;
+  const Machine m = machine_for(k->isa);
+  if (m.l2_bytes > 48) return (s.stride_w == 1 || k->vector >= 16) && map_bytes(s, each) <= double(m.l2);
+  return (s.stride_w == 1 || (s.kernel_w > 3 && k->vector == 8)) && m.l1 <= 32 << 10;
 }
 
 // Tiles across a row of outputs: columns of each, but the first and the last, which have what is left between them (they meet the image's borders anyway).
 // Where a vector is a whole line and the layer does not fit the second-level cache, narrower ones: fewer lines at once of a pixel's length apart, which hardware
 // prefetchers follow better (measured with 2 MB: 4 to 10% faster; a layer that fits becomes as much slower, and so do shorter vectors and larger kernels).
-// Pixels a multiple of 1 KB apart share few sets of the first level: there from half of that size on.
+// Pixels a multiple of 1 KB apart share few sets of the first level: there from half of that size on. A ring is read as it comes.
 inline size_t tile_columns(const DepthwiseShape& s, const Kernel* k) {
   const size_t each = element_bytes(k->element);
-  const double bytes = double(s.batch) * double(each) * (double(s.in_h) * double(s.in_w) * double(s.channels) + double(s.out_h) * double(s.out_w) * double(s.out_channels()));
-  const bool narrow = k->kind == KernelKind::depthwise_tile && k->vector * each >= kDepthwiseNarrowVector && s.kernel_w <= kDepthwiseNarrowKernel && bytes > double(machine_for(k->isa).l2) * (s.in_pixel * each % 1024 ? 15 : 7) / 16;
+  const bool narrow = k->kind == KernelKind::depthwise_tile && !uses_strip(s, k) && k->vector * each >= kDepthwiseNarrowVector && s.kernel_w <= kDepthwiseNarrowKernel && map_bytes(s, each) > double(machine_for(k->isa).l2) * (s.in_pixel * each % 1024 ? 15 : 7) / 16;
   return narrow ? size_t(k->nr + 1) / 2 : k->nr;
 }
 inline size_t tiles_of(const DepthwiseShape& s, const Kernel* k) { return ceil_div(s.out_w, tile_columns(s, k)); }

@@ -92,13 +92,14 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     c = larger(c, (loads + stores) / m.load_ports);
     return larger(c, (multiplies + 2 * loads + 2 * stores) / m.issue);
   };
-  double compute = 0, calls = 0, reread = 1;  // reread: times that an input line comes from the second-level cache
+  double compute = 0, calls = 0, reread = 1, lines = 0;  // reread: times that an input line comes from the second-level cache; lines of a tile at once
   if (is_tile(k)) {
     const size_t tiles = tiles_of(s, k);
     const double columns = double(s.out_w) / double(tiles), in_columns = (columns - 1) * s.stride_w + s.kernel_w;
     auto band = [&](size_t rows) {
       const double in_rows = double(rows - 1) * s.stride_h + s.kernel_h;
-      reread = in_rows * in_columns / (double(rows) * s.stride_h * columns * s.stride_w);
+      lines = in_rows * in_columns;
+      reread = lines / (double(rows) * s.stride_h * columns * s.stride_w);
       if (s.group == 1) return double(tiles) * bound(double(rows) * columns * taps, in_rows * in_columns + taps + 1, double(rows) * columns);
       // Permutations of 512-bit vectors take a port of the multiply-adds.
       const double multiplies = double(rows) * columns * taps, inputs = in_rows * in_columns, permutes = k->vector > 8 && s.group < k->vector ? inputs : 0;
@@ -114,10 +115,15 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     const double alone = double(s.out_w - together);
     compute = double(s.out_h) * (double(together / k->nr) * bound(double(k->nr) * taps, double(k->nr + 1) * taps + taps, k->nr) + alone * bound(taps, 3 * taps, 1));
     calls = double(s.out_h) * (alone + double(together / k->nr));
-    reread = double(s.kernel_h) * (double(k->nr - 1) * s.stride_w + s.kernel_w) / (double(s.stride_h) * s.stride_w * k->nr);
+    lines = double(s.kernel_h) * (double(k->nr - 1) * s.stride_w + s.kernel_w);
+    reread = lines / (double(s.stride_h) * s.stride_w * k->nr);
   }
   const double images = double(s.batch), pixels = double(s.in_h) * double(s.in_w);
   const double each = element_bytes(k->element), in = images * pixels * double(s.channels) * each, out = images * double(s.out_h) * double(s.out_w) * double(s.out_channels()) * each;
+  // Pixels a power of two apart fall into few sets of the first level. Where a tile's lines need many more ways than these have, each comes again for every vector in it, at half of the speed
+  // (measured on Zen 3: 14x14x512 at stride 2, tiles of 2x3 outputs 22 us, of one 20; 28x28x512 106 and 84).
+  const size_t apart = s.in_pixel * size_t(each), sets = m.l1 / 8 / max(apart & -apart, 64);
+  if (kArch == Arch::x86_64 && m.l1 <= 32 << 10 && s.stride_w > 1 && lines >= 12 * double(max(sets, 1)) && !uses_strip(s, k)) reread *= 2 * larger(64 / (each * k->vector), 1);
   double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
   if (in + out > double(m.l2)) traffic = larger(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
   double cycles = larger(compute * vectors * images, traffic) + 25 * calls * images + 200;

@@ -37,6 +37,10 @@ SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[m
         SKUA_UNROLL for (int j = 0; j < IW; ++j) {
           if (PART && !SKUA_LIKELY(t.column_mask >> j & 1)) continue;
           F32 x;
+#if defined(SKUA_ISA_avx2)
+          if constexpr (!BROADCAST && sizeof(T) == sizeof(float)) x = F32{_mm256_permutevar_ps(F32::load(in[j]).v, index.v)};  // groups of 8 are broadcast
+          else
+#endif
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
           if constexpr (!BROADCAST) x = permute(F32::load(in[j]), index);
           else

@@ -1,7 +1,7 @@
 // Depthwise convolution of bytes, one source for every instruction set: int8_kernel.h has the formula and the layout, int8_vectors.h the vectors.
 //
 //   tile: 1 or 2 rows x RW outputs of L channels, a quarter of them (a vector of sums) at a time: RH*RW sums + RH weights + 1 column, and 3/4 of the tile's
-//   results, first as 32, then as 16 bits. RW = 4 of 32 registers, 2 of 16.
+//   results, first as 32, then as 16 bits. RW = 4 of 32 registers, 2 of 16; AVX2 4 in one row.
 //
 // Kernel, stride and dilation are numbers at run time: the weights of a column tap are read once for RW outputs, and what loops cost is small beside it.
 #include "depthwise/int8_kernel.h"
@@ -187,11 +187,11 @@ template <class B, int RH, int RW, int K, int STEP> SKUA_INL void shared_taps(ty
   }
 }
 
-// KNOWN: of blocks whose channels fill vectors, and all outputs of these. K: 3 of a kernel of three columns and one group, whose loops are then unrolled; 0 of any. STEP: K columns of every group are
+// KNOWN: of blocks whose channels fill vectors, and all outputs of these. K: a kernel of so many columns (and, of groups of four, one group), whose loops are then unrolled; 0 of any. STEP: K columns of every group are
 // shared_taps(), of RUNS groups, or any number (0); of K = 1 each tap is one. count: outputs of each vector that are stored.
 template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 0> SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out, size_t count) {
   constexpr int L = B::L;
-  const size_t groups = STEP ? t.groups : K ? 1 : t.groups, kernel_w = K > 1 ? size_t(K) : t.kernel_w, pixels = STEP == 4 * L ? 1 : t.layout.pixels, step = pixels * t.output, out_step = pixels * t.out_pixel;
+  const size_t groups = STEP || B::G != 4 || !K ? t.groups : 1, kernel_w = K > 1 ? size_t(K) : t.kernel_w, pixels = STEP == 4 * L ? 1 : t.layout.pixels, step = pixels * t.output, out_step = pixels * t.out_pixel;
   const uint8_t* w = static_cast<const uint8_t*>(t.w);
   const uint8_t* offset = w + 4 * groups * kernel_w * RH * L;
   const float* scale = reinterpret_cast<const float*>(offset + 4 * L);
@@ -212,7 +212,12 @@ template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 
       } else if constexpr (STEP > 0) {
         for (size_t r = 0, n = K > 1 ? groups : groups * kernel_w; r < n; ++r, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
       } else if constexpr (K > 0) {
-        SKUA_UNROLL for (int kx = 0; kx < K; ++kx, w += kSteps ? 0 : RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
+        for (size_t g = 0; g < groups; ++g, from += t.layout.group)
+          SKUA_UNROLL for (int kx = 0; kx < K; ++kx, w += kSteps ? 0 : RH * L) {
+            const uint8_t* p = from + t.taps[kx];
+            if constexpr (B::G == 2) asm("" : "+r"(p));  // else gcc has an address for each column of each tap, most of them on the stack
+            column_tap<B, RH, RW>(sum, p, step, w);
+          }
       } else {
         for (size_t g = 0; g < t.groups; ++g, from += t.layout.group)
           for (size_t kx = 0; kx < t.kernel_w; ++kx, w += kSteps ? 0 : RH * L) column_tap<B, RH, RW>(sum, from + t.taps[kx], step, w);
@@ -263,18 +268,21 @@ template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 
 template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
   const DepthwiseInt8Tile t = given;  // what is stored might be it
   constexpr int unrolled = B::G == 4 && (B::L >= 32 || B::fits_always) ? 3 : 0, once = B::takes_unsigned ? unrolled : 0;
+  constexpr bool by_columns = B::G == 2 && B::L >= 32 && RH == 1;  // two rows gain nothing
   const bool three = t.groups == 1 && t.kernel_w == 3, shared = three && t.layout.pixels == 1 && t.output == 4 * B::L && t.taps[1] == t.output && t.taps[2] == 2 * t.output;
   if (t.rounding) return run_tiles<B, RH, RW, kFixed, 0>(t);
   if constexpr (B::has_positive)
     if (t.positive && t.channels * t.layout.pixels == B::L) {
       if (once && shared) return run_tiles<B, RH, RW, kPositive, once, once ? 4 * B::L : 0, once ? 1 : 0>(t);
       if (unrolled && three) return run_tiles<B, RH, RW, kPositive, unrolled>(t);
+      if (by_columns && t.kernel_w == 3) return run_tiles<B, RH, RW, kPositive, by_columns ? 3 : 0>(t);
       return run_tiles<B, RH, RW, kPositive, 0>(t);
     }
   if constexpr (B::saturates)
     if ((B::fits_always || t.fits) && t.channels * t.layout.pixels == B::L) {
       if (once && shared) return run_tiles<B, RH, RW, kFits, once, once ? 4 * B::L : 0, once ? 1 : 0>(t);
       if (unrolled && three) return run_tiles<B, RH, RW, kFits, unrolled>(t);
+      if (by_columns && t.kernel_w == 3) return run_tiles<B, RH, RW, kFits, by_columns ? 3 : 0>(t);
       return run_tiles<B, RH, RW, kFits, 0>(t);
     }
   run_tiles<B, RH, RW, kNothing, 0>(t);
@@ -302,7 +310,7 @@ template <class B, int RW, int STEP> void run_pairs(const DepthwiseInt8Tile& t) 
 constexpr int kColumns = F32::registers >= 32 ? 4 : 2;
 // most: pixels in a vector.
 template <class B, int most> constexpr DepthwiseInt8Table make_table() {
-  DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, 1>, nullptr, nullptr}, {run<B, 1, kColumns>, run<B, 2, kColumns>}};
+  DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, 1>, nullptr, nullptr}, {run<B, 1, B::G == 2 && B::L >= 32 ? 4 : kColumns>, run<B, 2, kColumns>}};
   if constexpr (most >= 2) t.interleave[1] = interleave<B, 2>;
   if constexpr (most >= 4) t.interleave[2] = interleave<B, 4>;
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)

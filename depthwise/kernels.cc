@@ -240,7 +240,7 @@ template <class T> void copy(size_t pixels, size_t channels, const void* source,
 template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable make_table() {
   DepthwiseTileTable t = {copy<T>, 0, {tile<T, K, S, RH, RW, kInside>, tile<T, K, S, RH, RW, kBorder>}, {}, {tile<T, K, S, 1, RW, kPart>}};
   if constexpr (RH > 1) t.part[1] = tile<T, K, S, RH, RW, kPart>;
-  constexpr bool lines = K <= kDepthwiseNarrowKernel && L * sizeof(T) >= kDepthwiseNarrowVector, ends = K <= 3 && RW <= 4 && (L > 4 || sizeof(T) == sizeof(float));
+  constexpr bool lines = K <= kDepthwiseNarrowKernel && L * sizeof(T) >= kDepthwiseNarrowVector, ends = K <= 3 && RW > 1 && RW <= 4 && (L > 4 || sizeof(T) == sizeof(float));
   constexpr int columns = lines ? (RW + 1) / 2 : RW - 1;
   if constexpr (lines || ends) {
     t.narrow_columns = columns;
@@ -349,6 +349,9 @@ const Kernel kernels[] = {
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_TILE_OF, __VA_ARGS__)
 #include "depthwise/tiles.def"
 #undef SKUA_TILE
+#if defined(SKUA_ISA_avx2)
+    SKUA_TILE_OF(float, f32, 3, 2, 1, 1, "9 lines of the first-level cache at once: where pixels are a power of two apart, its sets have no room for the 35 of 2x3")
+#endif
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_GROUPED_OF, __VA_ARGS__)
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_bf16)
     SKUA_TILE(3, 1, 2, 7, "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 36 permuted inputs feed 126 multiply-adds")

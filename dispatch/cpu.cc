@@ -184,13 +184,14 @@ struct Detection {
   Cpu cpu;
   double avx512_ports, bf16_ports;
   double l2_bytes, l3_bytes, memory_bytes;
+  size_t streams;
   bool logic_apart;
   bool fetch_near;
 };
 
 void detect(Detection& out) {
   CpuId id = {};
-  out.l2_bytes = 32; out.l3_bytes = 12; out.memory_bytes = 5;
+  out.l2_bytes = 32; out.l3_bytes = 12; out.memory_bytes = 5; out.streams = 1;
   Cpu& c = out.cpu;
   c.detected = detect_own(c, id);
 #ifdef SKUA_HAVE_CPUINFO
@@ -217,6 +218,7 @@ void detect(Detection& out) {
     out.l3_bytes = 24;
     out.memory_bytes = 8;
   }
+  if (id.amd && id.family == 0x19) out.streams = 4;  // Zen 3: one gives 18 GB/s (14 with prefetches), two 23, four 26
   if (id.amd && id.family >= 0x1a) out.l2_bytes = 56;
   out.fetch_near = id.amd && id.family >= 0x1a;  // measured; Intel's servers, whose L3 takes twice as long, have more lines on their way to L2 than to L1
   // 512-bit multiply-adds per cycle: two on Intel's servers and AMD family 1Ah (Zen 5), one (as two halves) on AMD family 19h (Zen 4).
@@ -253,7 +255,7 @@ Machine machine_for(Isa isa) {
   Machine m = {};
   // Out-of-order cores of the last ten years: two vector multiply-adds and two loads a cycle, latency 4. SSE multiplies and adds apart.
   m.fma_ports = 2; m.load_ports = 2; m.issue = 5; m.fma_latency = 4;
-  m.l2_bytes = d.l2_bytes; m.l3_bytes = d.l3_bytes; m.memory_bytes = d.memory_bytes; m.fetch_near = d.fetch_near; m.ghz = 3;
+  m.l2_bytes = d.l2_bytes; m.l3_bytes = d.l3_bytes; m.memory_bytes = d.memory_bytes; m.streams = d.streams; m.fetch_near = d.fetch_near; m.ghz = 3;
   m.logic_apart = d.logic_apart;
   m.l1 = d.cpu.l1 ? d.cpu.l1 : 32 << 10;
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;

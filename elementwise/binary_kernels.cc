@@ -34,8 +34,13 @@ template <class T> struct Scalar {
   SKUA_INL V at_n(size_t, size_t) const { return v; }
 };
 
+// Short functions of f16 are clamped only where there are bounds: widening, clamping and narrowing share two ports of Zen 5, and without the clamps a product takes 0.65 of the time.
 template <int unroll, class T, template <class> class X, template <class> class Y, class F> SKUA_INL void loop(const BinaryRows& r, F f) {
   constexpr size_t L = V::L, turn = unroll * L;
+  const V low = V::set1(r.low), high = V::set1(r.high);
+  constexpr bool asks = unroll > 1 && V::L >= 8 && element_of<T> == Element::f16;
+  const bool bounded = !asks || r.low > -__builtin_inff() || r.high < __builtin_inff();
+  const auto clamped = [&](V v) __attribute__((always_inline)) { return clamp_high(clamp_low(v, low), high); };
   const size_t n = r.n;
   for (size_t row = 0; row < r.rows; ++row) {
     const X<T> x(static_cast<const T*>(r.x) + row * r.x_step);
@@ -45,18 +50,18 @@ template <int unroll, class T, template <class> class X, template <class> class 
     for (; n - i >= turn; i += turn) {
       V v[unroll];
       SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u] = f(x.at(i + u * L), y.at(i + u * L));
+      if (bounded) SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u] = clamped(v[u]);
       SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u].store(z + i + u * L);
     }
     if (unroll > 1)
-      for (; n - i >= L; i += L) f(x.at(i), y.at(i)).store(z + i);
-    if (i < n) f(x.at_n(i, n - i), y.at_n(i, n - i)).store_n(z + i, n - i);
+      for (; n - i >= L; i += L) clamped(f(x.at(i), y.at(i))).store(z + i);
+    if (i < n) clamped(f(x.at_n(i, n - i), y.at_n(i, n - i))).store_n(z + i, n - i);
   }
 }
 
 #define SKUA_ROWS(number, kind, name, cycles, expression)                                                                       \
   template <class T> void name##_rows(const BinaryRows& r) {                                                                    \
-    const V low = V::set1(r.low), high = V::set1(r.high);                                                                       \
-    const auto f = [=](V x, V y) __attribute__((always_inline)) { return clamp_high(clamp_low(expression, low), high); };   \
+    const auto f = [=](V x, V y) __attribute__((always_inline)) { return expression; };                                       \
     constexpr int unroll = cycles > 4 ? 1 : 4;                                                                                  \
     if (r.form == BinaryForm::vectors) loop<unroll, T, Vector, Vector>(r, f);                                                   \
     else if (r.form == BinaryForm::y_scalar) loop<unroll, T, Vector, Scalar>(r, f);                                             \

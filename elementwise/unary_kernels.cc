@@ -1,8 +1,9 @@
 // Unary functions: y[i] = f(x[i]), one source for every instruction set. KernelKind::unary, variant = skua_unary_kind.
 // Four vectors a turn where the function is an instruction or two, so that loads and stores bind; two where it is long, so that an in-order
-// core finds independent work, and three square roots, so that one may use the core's unit for them beside the others' multiply-adds; then
-// single vectors, and the rest by a partial load and store (long functions use those for single vectors too: one copy less of the code). No
-// element's value depends on its place.
+// core finds independent work, five of AVX-512 and three of AVX2, interleaved: 20 instructions that wait for each other for 55 cycles, and take 5, are more than a core
+// looks ahead (Zen 5: a sigmoid takes 6.4 cycles so, 7.7 otherwise), and of five square roots two may use the core's unit for them beside the others'
+// multiply-adds; then single vectors, and the rest by a partial load and store (long functions use those for single vectors too: one copy less of
+// the code). No element's value depends on its place.
 #include "elementwise/unary_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/hard.h"
@@ -41,7 +42,7 @@ SKUA_INL V hard_swish(V x) {
 }
 
 // f(x, u): of the u-th vector of a turn.
-template <size_t unroll, class T, class F> SKUA_INL void row(size_t n, const T* x, T* y, F f) {
+template <size_t unroll, bool single, class T, class F> SKUA_INL void row(size_t n, const T* x, T* y, F f) {
   constexpr size_t L = V::L;
   for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {
     V v[unroll];
@@ -49,7 +50,8 @@ template <size_t unroll, class T, class F> SKUA_INL void row(size_t n, const T* 
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = f(v[i], i);
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i].store(y + i * L);
   }
-  if (unroll == 4)
+  if constexpr (unroll > 4) return row<2, single>(n, x, y, f);  // a tile's rows are three and four vectors long
+  if (single)
     for (; n >= L; n -= L, x += L, y += L) f(V::load(x), 0).store(y);
   while (n) {
     const size_t m = n < L ? n : L;
@@ -60,12 +62,16 @@ template <size_t unroll, class T, class F> SKUA_INL void row(size_t n, const T* 
   }
 }
 
-constexpr int kSqrt = 17;
+#if defined(SKUA_ISA_scalar) || defined(SKUA_ISA_sse2)  // what old and unknown machines run: half as much code
+constexpr size_t kLong = 1;
+#else
+constexpr size_t kLong = V::L == 16 ? 5 : V::L == 8 ? 3 : 2;
+#endif
 #define SKUA_ROW(number, kind, name, cycles, expression)                                                                     \
   template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float a, float b) {                           \
     const Params p = {V::set1(a), V::set1(b)};                                                                               \
     (void)p;                                                                                                                 \
-    row<cycles <= 4 ? 4 : number == kSqrt ? 3 : 2>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row),                  \
+    row<cycles <= 4 ? 4 : kLong, cycles <= 4>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row),                  \
                                                    [&](V x, size_t u) __attribute__((always_inline)) { (void)u; return expression; }); \
   }
 #ifdef SKUA_HALF

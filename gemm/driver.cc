@@ -78,11 +78,12 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
     if (s.row_bytes % 512 == 0) s.row_bytes += 64;
     // Whole tiles of rows that stay in L1 beside a part of B: few where they meet one panel only; where B comes from beyond L2, as many as L2 holds take each panel.
     const size_t vectors = tile->nr / tile->vector, wide = min(ceil_div(max(n, 1), tile->vector), vectors), tall = tiles.even[wide - 1] ? tiles.even_rows[wide - 1] : mr;
+    // Where tiles widen rows, nothing is beside those of a turn's first tile, and turns are long: with turns of half of L1, two tiles of a depth of 576, layers of two and three panels take 4% longer (Zen 3).
     // On Arm packed rows come from L2 in order, beside a panel in L1: one turn then has rows enough for what a panel costs to begin.
     const bool from_l2 = tiles.pack_a && kArch != Arch::x86_64 && n > tile->nr;
     const bool fast_l2 = machine.l2_bytes > 48;  // a line a cycle: what does not stay in L1 is soon back, and fewer turns are 3 to 5% of such layers (Zen 5)
-    const size_t fit = (b_bytes > machine.l2 / 2 || (tiles.flip_rows && n > tile->nr) ? machine.l2 / 2 : n <= tile->nr ? machine.l1 / (fast_l2 && !tiles.flip_rows ? 2 : 6) : from_l2 ? machine.l2 / 4 : machine.l1 / 2) / s.row_bytes;
-    const size_t most = tiles.pack_a ? round_up(max(fit, 4 * mr), mr * mr) : max(fit / tall, n <= tile->nr ? 1 : 2) * tall;
+    const size_t fit = (b_bytes > machine.l2 / 2 || (tiles.flip_rows && n > tile->nr) ? machine.l2 / 2 : n <= tile->nr ? machine.l1 / (fast_l2 && !tiles.flip_rows ? 2 : 6) : from_l2 || tiles.widens ? machine.l2 / 4 : machine.l1 / 2) / s.row_bytes;
+    const size_t most = tiles.pack_a ? round_up(max(fit, 4 * mr), mr * mr) : max(fit / tall, n <= tile->nr && !tiles.widens ? 1 : 2) * tall;
     if (s.rows > most) s.rows = most;
     s.bytes = round_up(round_up(s.rows, mr) * s.row_bytes, 64) + round_up(segment_count * sizeof(GemmSegment), 64) + 128;  // packed loops may read a step beyond
   }
@@ -129,6 +130,10 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.c_step = s.strip ? ptrdiff_t(min(width, round_up(columns, 16))) : g.c_step;  // whole vectors of f32
   t.residual_step = g.residual_step;
   t.next = nullptr;
+  t.halves = nullptr;
+  t.halves_type = g.a_type;
+  t.halves_step = g.a_step;
+  t.room = SIZE_MAX;
   t.line = s.prepares && s.strip ? 0 : g.line;
   t.a_gap = s.prepares ? 0 : g.a_gap;
   t.dense = s.prepares || g.dense;
@@ -156,13 +161,14 @@ ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t 
   return ptrdiff_t((in_place ? g.format.nr : panel_offset(g.format, 1, g.packed_depth)) * element) - bytes(from);
 }
 
+void prepare_segments(const GemmBlock& g, const Pass& pass, const Staging& s) {
+  GemmSegment* to = prepared_segments(g, s);
+  for (size_t i = 0; i < pass.count; ++i) to[i] = {ptrdiff_t(i * pass.k), g.segments[pass.segment + i].b};
+}
+
 void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const void* const* a, size_t rows, size_t index) {
   const GemmTileTable& tiles = table_of(g.tile);
   const GemmSegment* from = g.segments + pass.segment;
-  if (!index) {
-    GemmSegment* to = prepared_segments(g, s);
-    for (size_t i = 0; i < pass.count; ++i) to[i] = {ptrdiff_t(i * pass.k), from[i].b};
-  }
   char* to = static_cast<char*>(g.scratch) + index * s.row_bytes;
   if (tiles.pack_a) {
     const void* first[kMaxTileRows];
@@ -209,12 +215,17 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
   }
 }
 
+// Beyond what is read without fetching ahead: as many streams as memory is read best.
+static bool in_streams(const Kernel* tile, const Machine& m, size_t n, size_t depth) { return m.streams > 2 && table_of(tile).panels_at_once > 2 && double(n) * double(depth) * element_bytes(table_of(tile).b) > double(kSoon); }
+
 bool has_row(const Kernel* tile, size_t n, size_t depth) {
   size_t elements = 0;
-  return table_of(tile).panels && mul(n, depth, elements) && elements <= kSoon / element_bytes(table_of(tile).b);
+  const GemmTileTable& tiles = table_of(tile);
+  return tiles.panels && (!takes_wide_rows(tiles) || depth <= kWideRow) && mul(n, depth, elements) && (elements <= kSoon / element_bytes(tiles.b) || in_streams(tile, machine_for(tile->isa), n, depth));
 }
 
 size_t panels_at_once(const Kernel* tile, const Machine& m, size_t n, size_t depth) {
+  if (in_streams(tile, m, n, depth)) return table_of(tile).panels_at_once;
   return new_streams(tile, m, n, depth) && tile->nr >= m.fma_latency * tile->vector ? 1 : 2;
 }
 

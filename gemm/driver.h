@@ -105,7 +105,9 @@ struct GemmBlock {
   size_t line = 0;
   ptrdiff_t a_gap = 0, c_gap = 0, residual_gap = 0;
   bool dense = false;          // see GemmTile::dense
+  bool prepared = false;       // rows lie as pack_a leaves them: takes_wide_rows()
   size_t from = 0, to = SIZE_MAX;  // columns of this task, where it begins or ends inside a panel
+  bool goes_on = false, unfinished = false;  // of a longer depth: C has sums of what came before; what comes after adds to them. C of f32, nothing staged
 };
 constexpr size_t kSumBlock = 64;
 // No sum of `depth` products reaches 2^23: see GemmTile::positive. |a| is 255 at most less its zero point; b: the most that B is in amount; bias NULL: 0.
@@ -182,6 +184,7 @@ ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t 
 inline void* strip_of(const GemmBlock& g, const Staging& s, Element type) {
   return static_cast<char*>(g.scratch) + s.bytes - kStripFloats * (type == Element::f32 ? sizeof(float) : sizeof(float) + element_bytes(type));
 }
+void prepare_segments(const GemmBlock& g, const Pass& pass, const Staging& s);  // of prepared rows; first
 // Prepares rows of a turn for the pass, the first its `index`-th: even ones from a[0] on, or with pack_a up to mr rows by pointers.
 void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const void* const* a, size_t rows, size_t index);
 // Even rows of the strip, from its `index`-th on, to C.
@@ -195,8 +198,11 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   note_use(g.tile);
   if (g.activation.kernel) note_use(g.activation.kernel);
   const bool in_tile = tiles.hard_swish && (g.c_type == Element::f32 || tiles.any_c) && g.alpha == 1 && g.beta == 0 && g.activation.kernel && g.activation.kernel->variant == SKUA_UNARY_HARD_SWISH;
-  const Staging s = staging(g.tile, g.a_type, g.c_type, g.activation.kernel && !in_tile, m1 - m0, g.n, g.segment_count, g.k);
-  size_t per_turn = s.bytes ? s.rows : p1 - p0 > 1 ? rows_per_turn(g, m1 - m0, row(m0).even) : m1 - m0;
+  const Staging s = g.prepared ? Staging{} : staging(g.tile, g.a_type, g.c_type, g.activation.kernel && !in_tile, m1 - m0, g.n, g.segment_count, g.k);
+  // Tiles widen rows themselves: of the first panel, a tile ahead. once: rows meet no other panel, and make room for those after the next.
+  const bool widens = s.prepares && tiles.widens && g.segment_count == 1 && row(m0).even >= m1 - m0;
+  const bool once = widens && p1 - p0 == 1 && s.rows >= 2 * size_t(tiles.even_rows[ceil_div(end_column(g, p0) - first_column(g, p0), g.format.vector) - 1]);
+  size_t per_turn = s.bytes && !once ? s.rows : p1 - p0 > 1 ? rows_per_turn(g, m1 - m0, row(m0).even) : m1 - m0;
   int32_t row_terms[kTermRows];  // bytes: what the first panel's tiles find of their rows
   const bool keeps_terms = g.b_zero && p1 - p0 > 1;
   if (keeps_terms) per_turn = min(per_turn, kTermRows);
@@ -208,9 +214,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (tiles.enter) tiles.enter();
   do {
     pass.begin(g);
+    if (s.prepares) prepare_segments(g, pass, s);
     for (size_t turn = m0; turn < m1; turn += per_turn) {
       const size_t end = min(turn + per_turn, m1);
-      if (s.prepares)
+      if (s.prepares && !widens)
         for (size_t m = turn, rows = 0; m < end; m += rows) {
           const void* a[kMaxTileRows];
           const RowPointers q = row(m);
@@ -229,9 +236,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         GemmTile t;
         t.a = a; t.c = c;
         set_panel(g, pass, s, p, in_place, t);
-        if (s.prepares && !tiles.pack_a && p == p0 && end < m1 && pass.count == 1 && g.a_step == ptrdiff_t(pass.k)) t.next = row(end).a;
-        t.load_c = pass.done != 0;
-        t.finish = pass.done + pass.count * pass.k == depth;
+        if (s.prepares && !tiles.pack_a && !widens && p == p0 && end < m1 && pass.count == 1 && g.a_step == ptrdiff_t(pass.k)) t.next = row(end).a;
+        if (once) t.room = 2;
+        t.load_c = g.goes_on || pass.done != 0;
+        t.finish = !g.unfinished && pass.done + pass.count * pass.k == depth;
         const void* const* rest = g.residual != SKUA_RESIDUAL_NONE && t.finish && !s.strip ? residual : nullptr;
         if (in_tile) t.low = -3;
         t.hard_swish = in_tile;
@@ -248,9 +256,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         if (!lines) t.line = 0;
         const auto point = [&](size_t i, size_t m, size_t index) __attribute__((always_inline)) {  // at row m, the index-th of the strip
           const RowPointers q = row(m);
-          a[i] = s.prepares ? static_cast<const char*>(g.scratch) + (m - turn) * s.row_bytes : at(q.a, g.a_type, ptrdiff_t(pass.off));
+          a[i] = s.prepares ? static_cast<const char*>(g.scratch) + (once ? i : m - turn) * s.row_bytes : at(q.a, g.a_type, ptrdiff_t(pass.off));
           c[i] = s.strip ? at(strip, tiles.c, ptrdiff_t(index) * t.c_step) : at(q.c, g.c_type, ptrdiff_t(first));
           residual[i] = q.residual ? at(q.residual, g.c_type, ptrdiff_t(first)) : nullptr;
+          if (widens && p == p0 && !i) t.halves = at(q.a, g.a_type, ptrdiff_t(pass.off) + g.segments[0].a);
           return q.even;
         };
         const size_t most = s.strip ? max(kStripFloats / width / tall, 1) * tall : end - turn;
@@ -269,6 +278,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           t.row_quant = g.row_quant ? g.row_quant + m : nullptr;
           if (keeps_terms) t.row_terms = row_terms + (m - turn), t.terms_known = p > p0;
           t.rows = t.groups ? run : rows;
+          if (widens && p == p0 && !t.groups) {
+            const void* from = row(m).a;
+            prepare_rows(g, pass, s, &from, rows, once ? 0 : m - turn);
+          }
           if (t.groups) even(t);
           else fn[rows - 1](t);
           if (t.groups) rows = tiles.runs ? run : t.groups * tall;

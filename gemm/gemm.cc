@@ -88,7 +88,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if ((c.transpose_a && !p.pack_a) || (!c.constant_b && !p.pack_b)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   p.staging = staging(p.kernel, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
   p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);  // beta reads C, so C cannot hold partial sums
-  p.row = c.constant_b && p.m == 1 && (!p.staging.bytes || table_of(p.kernel).flip_rows) && has_row(p.kernel, p.n, p.k);
+  p.row = c.constant_b && p.m == 1 && (!p.staging.bytes || table_of(p.kernel).bytes) && has_row(p.kernel, p.n, p.k);
   // A few rows use each element of B once or twice: packing would cost more than it saves.
   p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64 && f.element == c.a_type && f.kr == 1 && !is_int8(c.a_type);
   size_t bytes = 0;

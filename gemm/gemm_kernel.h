@@ -47,10 +47,15 @@ struct GemmTile {
   size_t block;                  // tiles that sum in half precision: terms after which sums go to f32
   size_t rows;                   // of a tile by row pointers; of even rows where the table takes runs
   // Even rows: `groups` tiles one below the other; only the first row's pointers above, and the elements from a row to the next.
-  // One row over all panels: how many of them side by side, 1 or 2.
+  // One row over all panels: how many of them side by side, 1, 2 or the table's panels_at_once.
   size_t groups;
   const void* next;              // rows of 16 bits, one behind the other, that are prepared after these: fetched meanwhile; NULL = none
   ptrdiff_t a_step, c_step, residual_step;
+  // Tables that widen: rows of halves as they are in memory. Those of each tile are widened to a[0] on while the tile before is multiplied, to as many places as there is room for: then comes the first again.
+  const void* halves;            // NULL = they are there
+  Element halves_type;
+  ptrdiff_t halves_step;
+  size_t room;
   // Lines of even rows, where the table says that it takes them: behind `in_line` rows, and every `line` from there, rows go on so many elements further. line = 0: one line.
   size_t line, in_line;
   ptrdiff_t a_gap, c_gap, residual_gap;
@@ -89,7 +94,7 @@ struct GemmTile {
 // rows <= mr; row[rows - 1] for whole tiles, which fetches not a line but the whole row `ahead`; and
 // even[vectors - 1] for even rows, even_rows[vectors - 1] at a time: the fewer vectors of columns, the more rows fit the registers; NULL = none (even_rows is mr then);
 // and panels for one row and n columns of any number of panels, `b` the first, nr * k elements from a panel to the next, one segment; NULL = none. Where its rows are comes beside the tile, of
-// which a plan then needs no copy for each run. Where there is flip_rows, its row of A is as it is in memory.
+// which a plan then needs no copy for each run. Where there is flip_rows or pack_a, its row of A is as it is in memory.
 //
 // Types. A tile reads A where it is if `a` is the type in memory and there is no pack_a. Else the driver prepares blocks of rows in the workspace: widened to f32 rows (`a` is f32), or
 // by pack_a. It writes C if `c` is C's type, or any_c; else the driver has it write f32 to a strip that stays in L1, and finishes from there.
@@ -103,6 +108,7 @@ struct GemmTileTable {
   GemmTileFn at[32], row[16], even[8];
   GemmRowFn panels;
   uint8_t even_rows[8];
+  uint8_t panels_at_once = 2;  // at most, of `panels`
   Element a = Element::f32, b = Element::f32, c = Element::f32;
   uint8_t kr = 1;              // steps of the depth that lie together in packed B: [depth / kr][width][kr], zeros behind an odd depth
   bool lines = false;          // even[] takes lines
@@ -110,6 +116,7 @@ struct GemmTileTable {
   bool hard_swish = false;     // takes GemmTile::hard_swish
   bool near = false;           // even[] fetches nothing ahead: for segments of a few channels
   bool any_c = false;          // writes what c_type says, f32 or A's type
+  bool widens = false;         // even[] of a table whose `a` is f32 takes GemmTile::halves, in one segment and one line
   bool half_sums = false;      // sums in A's type, `block` terms at a time; not for SKUA_NUMERICS_STRICT
   float rate = 1;              // multiply-adds of a lane per instruction, for the cost model: the number of `vector` columns times this
   GemmPackAFn pack_a = nullptr;
@@ -125,6 +132,9 @@ struct GemmTileTable {
   int16_t a_shift = 0;         // what it adds to elements of A (as they are in memory: a dot product of u8 by s8 may flip the upper bit)
 };
 inline size_t bytes_of_a(const GemmTileTable& t) { return t.a_bytes ? t.a_bytes : element_bytes(t.a); }
+// pack_a leaves rows one after the other, each byte as 16 bits: who copies rows anyway can write them so.
+inline bool takes_wide_rows(const GemmTileTable& t) { return t.pack_a && bytes_of_a(t) > element_bytes(t.a); }
+constexpr size_t kWideRow = 4096;  // the deepest only row that such a tile widens on its stack
 using GemmTileTableFn = const GemmTileTable& (*)();
 
 // KernelKind::gemm_pack, Kernel::element = the type of b, variant = pack_variant(type of the panel, kr): writes a panel of `depth` rows and `columns` columns, padded with zeros to

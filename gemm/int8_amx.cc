@@ -150,22 +150,23 @@ constexpr int sums_of(int tall, int wide) { return (tall * kRows + 3) * wide * L
 // Sums to `rows` rows of C. c(r), residual(r): where the rows are.
 template <bool POSITIVE, int wide, class C> SKUA_INL void finish_bytes(const GemmTile& t, const int32_t* sums, int rows, const C& c) {
   using Store = WideStore<POSITIVE>;
-  const Store store(t, t.n == size_t(wide) * L);
+  const Store store(t);
+  const size_t n = t.n;
   const typename Store::Scale s0 = Store::scale_of(t.scale), s1 = Store::scale_of(t.scale + (wide - 1) * L);
   const auto at = [](const int32_t* p) __attribute__((always_inline)) { return I32::load(p); };
   if constexpr (wide == 2) {
     for (int r = 0; r < rows; r += 2, sums += 4 * L) {
-      const __m512i q = store(at(sums), s0, at(sums + L), s1, at(sums + 2 * L), s0, at(sums + 3 * L), s1);
-      store.template half<0>(c(r), q);
-      if (r + 1 < rows) store.template half<1>(c(r + 1), q);
+      const Quad q = store(at(sums), s0, at(sums + L), s1, at(sums + 2 * L), s0, at(sums + 3 * L), s1);
+      put<2, 0>(c(r), q, n);
+      if (r + 1 < rows) put<2, 1>(c(r + 1), q, n);
     }
   } else {
     for (int r = 0; r < rows; r += 4, sums += 4 * L) {
-      const __m512i q = store(at(sums), s0, at(sums + L), s0, at(sums + 2 * L), s0, at(sums + 3 * L), s0);
-      store.template quarter<0>(c(r), q);
-      if (r + 1 < rows) store.template quarter<1>(c(r + 1), q);
-      if (r + 2 < rows) store.template quarter<2>(c(r + 2), q);
-      if (r + 3 < rows) store.template quarter<3>(c(r + 3), q);
+      const Quad q = store(at(sums), s0, at(sums + L), s0, at(sums + 2 * L), s0, at(sums + 3 * L), s0);
+      put<4, 0>(c(r), q, n);
+      if (r + 1 < rows) put<4, 1>(c(r + 1), q, n);
+      if (r + 2 < rows) put<4, 2>(c(r + 2), q, n);
+      if (r + 3 < rows) put<4, 3>(c(r + 3), q, n);
     }
   }
 }

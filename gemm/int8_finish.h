@@ -60,45 +60,112 @@ template <class C, class Store> SKUA_INL void finish_rows_as(const GemmTile& t, 
   }
 }
 
+// Four vectors of results as one of bytes, first 16 bits each: what is outside the type saturates.
+//
+//   words(a, b), bytes(x, y)   packed within 128 bits; by_vectors() puts the four one behind the other
+//   put<parts, part>(c, q, n)  a part of q, which is n columns of a row
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+#define SKUA_FOUR_AT_ONCE 1
+using Quad = __m512i;
+constexpr __mmask64 kAllBytes = ~__mmask64(0);
+SKUA_INL Quad words(I32 a, I32 b) { return _mm512_packs_epi32(a.v, b.v); }
+SKUA_INL Quad signed_bytes(Quad a, Quad b) { return _mm512_packs_epi16(a, b); }
+SKUA_INL Quad unsigned_bytes(Quad a, Quad b) { return _mm512_packus_epi16(a, b); }
+SKUA_INL Quad every_word(int x) { return _mm512_set1_epi16(int16_t(x)); }
+SKUA_INL Quad every_byte(int x) { return _mm512_set1_epi8(char(x)); }
+SKUA_INL Quad plus_words(Quad a, Quad b) { return _mm512_adds_epi16(a, b); }
+SKUA_INL Quad halved_words(Quad x) { return _mm512_maskz_mulhrs_epi16(~__mmask32(0), x, _mm512_set1_epi16(1 << 14)); }
+SKUA_INL Quad signed_within(Quad q, Quad low, Quad high) { return _mm512_maskz_min_epi8(kAllBytes, _mm512_maskz_max_epi8(kAllBytes, q, low), high); }
+SKUA_INL Quad unsigned_within(Quad q, Quad low, Quad high) { return _mm512_maskz_min_epu8(kAllBytes, _mm512_maskz_max_epu8(kAllBytes, q, low), high); }
+SKUA_INL Quad flipped(Quad q) { return _mm512_xor_si512(q, _mm512_set1_epi8(-128)); }
+SKUA_INL Quad by_vectors(Quad q) { return _mm512_maskz_permutexvar_epi32(0xffff, _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), q); }
+// A store of a whole part takes no port of the products.
+template <int parts, int part> SKUA_INL void put(void* c, Quad q, size_t n) {
+  const __mmask64 columns = kAllBytes >> (64 - n);
+  if constexpr (parts == 1) {
+    _mm512_mask_storeu_epi8(c, columns, q);
+  } else if constexpr (parts == 2) {
+    const __m256i x = _mm512_maskz_extracti64x4_epi64(0xf, q, part);
+    if (n == 32) _mm256_storeu_si256(static_cast<__m256i*>(c), x);
+    else _mm256_mask_storeu_epi8(c, __mmask32(columns), x);
+  } else {
+    const __m128i x = _mm512_maskz_extracti32x4_epi32(0xf, q, part);
+    if (n == 16) _mm_storeu_si128(static_cast<__m128i*>(c), x);
+    else _mm_mask_storeu_epi8(c, __mmask16(columns), x);
+  }
+}
+SKUA_INL I32 unsigned_of(const void* p, size_t n) { return {_mm512_maskz_cvtepu8_epi32(0xffff, _mm_maskz_loadu_epi8(n < size_t(L) ? first_lanes(n) : 0xffff, p))}; }
+#elif defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avxvnni)
+#define SKUA_FOUR_AT_ONCE 1
+using Quad = __m256i;
+SKUA_INL Quad words(I32 a, I32 b) { return _mm256_packs_epi32(a.v, b.v); }
+SKUA_INL Quad signed_bytes(Quad a, Quad b) { return _mm256_packs_epi16(a, b); }
+SKUA_INL Quad unsigned_bytes(Quad a, Quad b) { return _mm256_packus_epi16(a, b); }
+SKUA_INL Quad every_word(int x) { return _mm256_set1_epi16(int16_t(x)); }
+SKUA_INL Quad every_byte(int x) { return _mm256_set1_epi8(char(x)); }
+SKUA_INL Quad plus_words(Quad a, Quad b) { return _mm256_adds_epi16(a, b); }
+SKUA_INL Quad halved_words(Quad x) { return _mm256_mulhrs_epi16(x, _mm256_set1_epi16(1 << 14)); }
+SKUA_INL Quad signed_within(Quad q, Quad low, Quad high) { return _mm256_min_epi8(_mm256_max_epi8(q, low), high); }
+SKUA_INL Quad unsigned_within(Quad q, Quad low, Quad high) { return _mm256_min_epu8(_mm256_max_epu8(q, low), high); }
+SKUA_INL Quad flipped(Quad q) { return _mm256_xor_si256(q, _mm256_set1_epi8(-128)); }
+SKUA_INL Quad by_vectors(Quad q) { return _mm256_permutevar8x32_epi32(q, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)); }
+template <int parts, int part> SKUA_INL void put(void* c, Quad q, size_t n) {
+  static_assert(parts > 1);
+  const __m128i x = _mm256_extracti128_si256(q, part * 2 / parts);
+  uint8_t* p = static_cast<uint8_t*>(c);
+  if constexpr (parts == 2) {
+    if (n == 16) return _mm_storeu_si128(static_cast<__m128i*>(c), x);
+    store_first_bytes(uint64_t(_mm_cvtsi128_si64(x)), p, n < 8 ? n : 8);
+    if (n > 8) store_first_bytes(uint64_t(_mm_extract_epi64(x, 1)), p + 8, n - 8);
+  } else {
+    const uint64_t eight = uint64_t(_mm_extract_epi64(x, part & 1));
+    if (n == 8) __builtin_memcpy(p, &eight, 8);
+    else store_first_bytes(eight, p, n);
+  }
+}
+SKUA_INL I32 unsigned_of(const void* p, size_t n) { return load_u8(static_cast<const uint8_t*>(p), n); }
+#endif
+
+#if defined(SKUA_FOUR_AT_ONCE)
+constexpr int kAcross = L > 8 ? 4 : 2;  // vectors of a tile
 // Vectors of results to rows of bytes, four at a time: `across` of a row. End: begin(j, n, v) before the rows of columns j to j + n, for the vector that is the v-th of a row; part(row, v)
-// gives L results, which saturate as they become 16 bits; words(x): what is done to them then. Locals, as what is stored might be the tile.
+// gives L results, which saturate as they become 16 bits; words_of(x): what is done to them then. Locals, as what is stored might be the tile.
 template <int across, class End> SKUA_INL void put_rows(const GemmTile& t, size_t j, size_t n, size_t rows, void* const* c, End end) {
-  constexpr __mmask64 all = ~__mmask64(0);
   const bool is_u8 = t.c_type == Element::u8;
-  const __m512i zero = _mm512_set1_epi16(int16_t(t.zero)), low = _mm512_set1_epi8(char(int(t.low) + t.zero)), high = _mm512_set1_epi8(char(int(t.high) + t.zero));
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  const __mmask64 columns = all >> (64 - n);
+  const Quad zero = every_word(t.zero), low = every_byte(int(t.low) + t.zero), high = every_byte(int(t.high) + t.zero);
   SKUA_UNROLL for (int v = 0; v < across; ++v) end.begin(size_t(v * L) < n ? j + size_t(v * L) : j, size_t(v * L) < n ? n - size_t(v * L) : n, v);  // sums and scales are whole vectors, no more
   for (size_t r = 0; r < rows; r += 4 / across) {
-    __m512i x[4];
+    I32 x[4];
     SKUA_UNROLL for (int i = 0; i < 4; ++i) {
       const size_t row = r + size_t(i / across);
       x[i] = end.part(row < rows ? row : r, i % across);
     }
-    const __m512i first = _mm512_adds_epi16(End::words(_mm512_packs_epi32(x[0], x[1])), zero), second = _mm512_adds_epi16(End::words(_mm512_packs_epi32(x[2], x[3])), zero);
-    __m512i q = is_u8 ? _mm512_maskz_min_epu8(all, _mm512_maskz_max_epu8(all, _mm512_packus_epi16(first, second), low), high)
-                      : _mm512_maskz_min_epi8(all, _mm512_maskz_max_epi8(all, _mm512_packs_epi16(first, second), low), high);
-    q = _mm512_maskz_permutexvar_epi32(0xffff, order, q);
+    const Quad first = plus_words(End::words_of(words(x[0], x[1])), zero), second = plus_words(End::words_of(words(x[2], x[3])), zero);
+    const Quad q = by_vectors(is_u8 ? unsigned_within(unsigned_bytes(first, second), low, high) : signed_within(signed_bytes(first, second), low, high));
     const auto to = [&](size_t row) __attribute__((always_inline)) { return static_cast<char*>(c[row]) + j; };
     if constexpr (across == 4) {
-      _mm512_mask_storeu_epi8(to(r), columns, q);
+      put<1, 0>(to(r), q, n);
     } else if constexpr (across == 2) {
-      _mm256_mask_storeu_epi8(to(r), __mmask32(columns), _mm512_maskz_extracti64x4_epi64(0xf, q, 0));
-      if (r + 1 < rows) _mm256_mask_storeu_epi8(to(r + 1), __mmask32(columns), _mm512_maskz_extracti64x4_epi64(0xf, q, 1));
+      put<2, 0>(to(r), q, n);
+      if (r + 1 < rows) put<2, 1>(to(r + 1), q, n);
     } else {
-      _mm_mask_storeu_epi8(to(r), __mmask16(columns), _mm512_maskz_extracti32x4_epi32(0xf, q, 0));
-      if (r + 1 < rows) _mm_mask_storeu_epi8(to(r + 1), __mmask16(columns), _mm512_maskz_extracti32x4_epi32(0xf, q, 1));
-      if (r + 2 < rows) _mm_mask_storeu_epi8(to(r + 2), __mmask16(columns), _mm512_maskz_extracti32x4_epi32(0xf, q, 2));
-      if (r + 3 < rows) _mm_mask_storeu_epi8(to(r + 3), __mmask16(columns), _mm512_maskz_extracti32x4_epi32(0xf, q, 3));
+      put<4, 0>(to(r), q, n);
+      if (r + 1 < rows) put<4, 1>(to(r + 1), q, n);
+      if (r + 2 < rows) put<4, 2>(to(r + 2), q, n);
+      if (r + 3 < rows) put<4, 3>(to(r + 3), q, n);
     }
   }
 }
 template <class End> SKUA_INL void put_columns(const GemmTile& t, size_t rows, void* const* c, const End& end) {
-  for (size_t j = 0, columns = t.n; j < columns; j += 4 * L) {
-    const size_t n = columns - j < size_t(4 * L) ? columns - j : size_t(4 * L);
-    if (n > 2 * L) put_rows<4>(t, j, n, rows, c, end);
-    else if (n > L) put_rows<2>(t, j, n, rows, c, end);
+  constexpr size_t wide = kAcross * L;
+  for (size_t j = 0, columns = t.n; j < columns; j += wide) {
+    const size_t n = columns - j < wide ? columns - j : wide;
+    if constexpr (kAcross > 2)
+      if (n > 2 * L) {
+        put_rows<kAcross>(t, j, n, rows, c, end);
+        continue;
+      }
+    if (n > L) put_rows<2>(t, j, n, rows, c, end);
     else put_rows<1>(t, j, n, rows, c, end);
   }
 }
@@ -106,15 +173,15 @@ struct FixedEnd {
   const int32_t* sums;
   size_t step, at[4];
   SKUA_INL void begin(size_t j, size_t, int v) { at[v] = j; }
-  SKUA_INL __m512i part(size_t row, int v) const { return _mm512_loadu_si512(sums + row * step + at[v]); }
-  static SKUA_INL __m512i words(__m512i x) { return _mm512_maskz_mulhrs_epi16(~__mmask32(0), x, _mm512_set1_epi16(1 << 14)); }
+  SKUA_INL I32 part(size_t row, int v) const { return I32::load(sums + row * step + at[v]); }
+  static SKUA_INL Quad words_of(Quad x) { return halved_words(x); }
 };
 #endif
 
 // In fixed point.
 inline void finish_fixed(const GemmTile& t, int32_t* sums, size_t step, size_t rows, void* const* c) {
   for (size_t j = 0; j < t.n; j += L) fix_columns(sums + j, step, rows, reinterpret_cast<const int32_t*>(t.scale) + j, t.shift + j, t.single);
-#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+#if defined(SKUA_FOUR_AT_ONCE)
   put_columns(t, rows, c, FixedEnd{sums, step, {}});
 #else
   const ByteStore store(t);
@@ -124,35 +191,32 @@ inline void finish_fixed(const GemmTile& t, int32_t* sums, size_t step, size_t r
 }
 
 // With a residual.
-#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+#if defined(SKUA_FOUR_AT_ONCE)
 // Only the upper bound is clamped to before the conversion: what is far below becomes the least integer. Bytes of s8 are read as u8, 128 more, and become floats as the last digits of 2^23.
 struct ResidualEnd {
   const int32_t* sums;
   const void* const* residual;
   const float* scales;
-  size_t step, at[4];
-  __m512 high, by, less, scale[4];
-  __m512i bits;
-  __mmask16 columns[4];
+  size_t step, at[4], columns[4];
+  F32 high, by, less, scale[4];
+  I32 bits;
   SKUA_INL void begin(size_t j, size_t n, int v) {
     at[v] = j;
-    scale[v] = _mm512_loadu_ps(scales + j);
-    columns[v] = n < size_t(L) ? first_lanes(n) : 0xffff;
+    scale[v] = F32::load(scales + j);
+    columns[v] = n < size_t(L) ? n : size_t(L);
   }
-  SKUA_INL __m512i part(size_t row, int v) const {
-    const __m512i bytes = _mm512_maskz_cvtepu8_epi32(0xffff, _mm_maskz_loadu_epi8(columns[v], static_cast<const char*>(residual[row]) + at[v]));
-    const __m512 add = _mm512_mul_ps(_mm512_sub_ps(_mm512_castsi512_ps(_mm512_xor_si512(bytes, bits)), less), by);
-    const __m512 y = _mm512_add_ps(_mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, _mm512_loadu_si512(sums + row * step + at[v])), scale[v]), add);
-    return round_i32({_mm512_maskz_min_ps(0xffff, y, high)}).v;
+  SKUA_INL I32 part(size_t row, int v) const {
+    const F32 add = (as_f32(unsigned_of(static_cast<const char*>(residual[row]) + at[v], columns[v]) ^ bits) - less) * by;
+    return round_i32(min_fast(to_f32(I32::load(sums + row * step + at[v])) * scale[v] + add, high));
   }
-  static SKUA_INL __m512i words(__m512i x) { return x; }
+  static SKUA_INL Quad words_of(Quad x) { return x; }
 };
 inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const void* const* residual) {
   const int32_t flip = t.c_type == Element::s8 ? 128 : 0;
   ResidualEnd end;
   end.sums = sums, end.residual = residual, end.scales = t.scale, end.step = step;
-  end.high = _mm512_set1_ps(t.high), end.by = _mm512_set1_ps(t.residual_by.scale), end.less = _mm512_set1_ps(8388608.0f + float(t.residual_by.zero_point + flip));
-  end.bits = _mm512_set1_epi32(kTwoTo23 ^ flip);
+  end.high = F32::set1(t.high), end.by = F32::set1(t.residual_by.scale), end.less = F32::set1(8388608.0f + float(t.residual_by.zero_point + flip));
+  end.bits = I32::set1(kTwoTo23 ^ flip);
   put_columns(t, rows, c, end);
 }
 #else
@@ -189,20 +253,19 @@ __attribute__((noinline)) inline void finish_rows(const GemmTile& t, int32_t* su
   }
 }
 
-#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
+#if defined(SKUA_FOUR_AT_ONCE)
 // Four vectors of results at a time where products fit 32 bits (GemmTile::fits): what is outside the type saturates as it is packed, and only closer bounds are clamped to, as bytes.
 // The zero point is added in 16 bits. Branches cost less than operations here: the ports of products are what a tile waits for.
 //
 // POSITIVE (GemmTile::positive): sums began at the bits of 2^23, so that from 0 on 2^23 + sum is what the bits are as a float, and one operation takes 2^23 * scale, which is exact, off
 // its product: rounded once, as the product of the sum. Sums below 0 stay below 0, which is all that matters of them.
 template <bool POSITIVE> struct WideStore {
-  __m512i zero, low, high;
-  bool is_u8, bounded, whole;
-  __mmask64 columns;
-  explicit SKUA_INL WideStore(const GemmTile& t, bool is_whole) : zero(_mm512_set1_epi16(int16_t(t.zero))), is_u8(t.c_type == Element::u8), whole(is_whole), columns(~__mmask64(0) >> (64 - t.n)) {
+  Quad zero, low, high;
+  bool is_u8, bounded;
+  explicit SKUA_INL WideStore(const GemmTile& t) : zero(every_word(t.zero)), is_u8(t.c_type == Element::u8) {
     const int first = int(t.low) + (POSITIVE ? 0 : t.zero), last = int(t.high) + (POSITIVE ? 0 : t.zero);
-    low = _mm512_set1_epi8(char(first));
-    high = _mm512_set1_epi8(char(last));
+    low = every_byte(first);
+    high = every_byte(last);
     bounded = last - first < 255;
   }
   struct Scale {
@@ -212,64 +275,51 @@ template <bool POSITIVE> struct WideStore {
     const F32 scale = F32::load(p);
     return {scale, scale * F32::set1(-8388608.0f)};
   }
-  static SKUA_INL __m512i rounded(I32 sum, Scale s) {
-    if constexpr (POSITIVE) return round_i32({_mm512_fmadd_ps(_mm512_castsi512_ps(sum.v), s.scale.v, s.less.v)}).v;
-    else return round_i32(to_f32(sum) * s.scale).v;
+  static SKUA_INL I32 rounded(I32 sum, Scale s) {
+    if constexpr (POSITIVE) return round_i32(fma(as_f32(sum), s.scale, s.less));
+    else return round_i32(to_f32(sum) * s.scale);
   }
-  // 16 bytes of each vector, one behind the other.
-  SKUA_INL __m512i operator()(I32 a, Scale a_scale, I32 b, Scale b_scale, I32 c, Scale c_scale, I32 d, Scale d_scale) const {
-    constexpr __mmask64 all = ~__mmask64(0);
-    __m512i first = _mm512_packs_epi32(rounded(a, a_scale), rounded(b, b_scale)), second = _mm512_packs_epi32(rounded(c, c_scale), rounded(d, d_scale)), q;
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  // L bytes of each vector, one behind the other.
+  SKUA_INL Quad operator()(I32 a, Scale a_scale, I32 b, Scale b_scale, I32 c, Scale c_scale, I32 d, Scale d_scale) const {
+    Quad first = words(rounded(a, a_scale), rounded(b, b_scale)), second = words(rounded(c, c_scale), rounded(d, d_scale)), q;
     if constexpr (!POSITIVE) {
-      first = _mm512_adds_epi16(first, zero);
-      second = _mm512_adds_epi16(second, zero);
+      first = plus_words(first, zero);
+      second = plus_words(second, zero);
     }
     if (POSITIVE || is_u8) {
-      q = _mm512_packus_epi16(first, second);
-      if (bounded) q = _mm512_maskz_min_epu8(all, _mm512_maskz_max_epu8(all, q, low), high);
-      if (POSITIVE && !is_u8) q = _mm512_xor_si512(q, _mm512_set1_epi8(-128));
+      q = unsigned_bytes(first, second);
+      if (bounded) q = unsigned_within(q, low, high);
+      if (POSITIVE && !is_u8) q = flipped(q);
     } else {
-      q = _mm512_packs_epi16(first, second);
-      if (bounded) q = _mm512_maskz_min_epi8(all, _mm512_maskz_max_epi8(all, q, low), high);
+      q = signed_bytes(first, second);
+      if (bounded) q = signed_within(q, low, high);
     }
-    return _mm512_maskz_permutexvar_epi32(0xffff, order, q);
-  }
-  // Parts of q; a store of a whole part takes no port of the products.
-  template <int part> SKUA_INL void half(void* c, __m512i q) const {
-    const __m256i x = _mm512_maskz_extracti64x4_epi64(0xf, q, part);
-    if (whole) _mm256_storeu_si256(static_cast<__m256i*>(c), x);
-    else _mm256_mask_storeu_epi8(c, __mmask32(columns), x);
-  }
-  template <int part> SKUA_INL void quarter(void* c, __m512i q) const {
-    const __m128i x = _mm512_maskz_extracti32x4_epi32(0xf, q, part);
-    if (whole) _mm_storeu_si128(static_cast<__m128i*>(c), x);
-    else _mm_mask_storeu_epi8(c, __mmask16(columns), x);
+    return by_vectors(q);
   }
 };
 template <bool POSITIVE, int MR, int NV, class C> SKUA_INL void finish_wide(const GemmTile& t, I32 (&acc)[MR][NV], const C& c) {
   using Store = WideStore<POSITIVE>;
-  const Store store(t, t.n == size_t(NV) * L);
+  const Store store(t);
+  const size_t n = t.n;
   typename Store::Scale s[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) s[v] = Store::scale_of(t.scale + v * L);
   if constexpr (NV >= 3) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r)
-      _mm512_mask_storeu_epi8(c(r), store.columns, store(acc[r][0], s[0], acc[r][1], s[1], acc[r][2], s[2], acc[r][NV - 1], s[NV - 1]));
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) put<1, 0>(c(r), store(acc[r][0], s[0], acc[r][1], s[1], acc[r][2], s[2], acc[r][NV - 1], s[NV - 1]), n);
   } else if constexpr (NV == 2) {
     SKUA_UNROLL for (int r = 0; r < MR; r += 2) {
       const int next = r + 1 < MR ? r + 1 : r;
-      const __m512i q = store(acc[r][0], s[0], acc[r][1], s[1], acc[next][0], s[0], acc[next][1], s[1]);
-      store.template half<0>(c(r), q);
-      if (r + 1 < MR) store.template half<1>(c(next), q);
+      const Quad q = store(acc[r][0], s[0], acc[r][1], s[1], acc[next][0], s[0], acc[next][1], s[1]);
+      put<2, 0>(c(r), q, n);
+      if (r + 1 < MR) put<2, 1>(c(next), q, n);
     }
   } else {
     SKUA_UNROLL for (int r = 0; r < MR; r += 4) {
       const int r1 = r + 1 < MR ? r + 1 : r, r2 = r + 2 < MR ? r + 2 : r, r3 = r + 3 < MR ? r + 3 : r;
-      const __m512i q = store(acc[r][0], s[0], acc[r1][0], s[0], acc[r2][0], s[0], acc[r3][0], s[0]);
-      store.template quarter<0>(c(r), q);
-      if (r + 1 < MR) store.template quarter<1>(c(r1), q);
-      if (r + 2 < MR) store.template quarter<2>(c(r2), q);
-      if (r + 3 < MR) store.template quarter<3>(c(r3), q);
+      const Quad q = store(acc[r][0], s[0], acc[r1][0], s[0], acc[r2][0], s[0], acc[r3][0], s[0]);
+      put<4, 0>(c(r), q, n);
+      if (r + 1 < MR) put<4, 1>(c(r1), q, n);
+      if (r + 2 < MR) put<4, 2>(c(r2), q, n);
+      if (r + 3 < MR) put<4, 3>(c(r3), q, n);
     }
   }
 }
@@ -281,8 +331,8 @@ constexpr bool kPositive = false;
 // C of 8 bits from registers; all else by way of the stack. positive: GemmTile's, where sums began accordingly.
 template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c, [[maybe_unused]] bool positive, const int32_t* terms) {
   if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias && !t.shift && !t.residual && !t.b_zeros) {
-#if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
-    static_assert(NV <= 4);
+#if defined(SKUA_FOUR_AT_ONCE)
+    static_assert(NV <= kAcross);
     if (positive) return finish_wide<true>(t, acc, c);
     if (t.fits) return finish_wide<false>(t, acc, c);
 #else

@@ -86,8 +86,8 @@ template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(con
 // positive: as finish() has it, a constant where it never is.
 template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& c, bool positive) {
   // A product takes five cycles, two start in each: ten chains or more.
-  constexpr int chains = MR * NV, many = chains >= 10 ? 1 : chains >= 3 ? 2 : 4;
-  constexpr int sets = !kPrepared && L > 1 && many * chains + NV + 1 <= F32::registers ? many : 1;
+  constexpr int chains = MR * NV, many = chains >= 10 ? 1 : chains >= 3 || kPrepared ? 2 : 4;
+  constexpr int sets = (!kPrepared || MR == 1) && L > 1 && many * chains + NV + 1 <= F32::registers ? many : 1;
   const size_t ldb = t.ldb, words = kPrepared ? (t.k + kr - 1) / kr : t.k / kr, rest = kPrepared ? 0 : t.k % kr;
   int32_t own[MR], *terms = t.row_terms ? t.row_terms + row : own;
   if (t.b_zero && !t.terms_known) {
@@ -181,12 +181,31 @@ template <class T, int MR, int NV, int lines, bool flip = false> void even_tiles
   for (size_t i = 0; i < t.groups; ++i, c += MR * bytes)
     multiply<T, MR, NV, lines, typename RowsOf<flip, EvenRows<MR>>::Type>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, EvenC{c, bytes}, kPositive && NV <= 4 && t.positive);
 }
+#if !defined(SKUA_DOT_IN_PLACE)
+template <class T> void prepare(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t k, void* panel) {
+  int16_t* to = static_cast<int16_t*>(panel);
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t s = 0; s < segment_count; ++s) {
+      const T* x = static_cast<const T*>(a[r]) + segments[s].a;
+      size_t i = 0;
+      for (; i + 2 * L <= k; i += 2 * L, to += 2 * L) widen_bytes(x + i, to);
+      for (; i < k; ++i) *to++ = x[i];
+      if (k & 1) *to++ = 0;
+    }
+}
+#endif
+
 // One row and all panels.
 template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const GemmTile& t, size_t vectors) {
   if (vectors == size_t(v)) return tile<T, 1, v, 0, flip>(t);
   if constexpr (v > 1) row_of<T, NV, flip, v - 1>(t, vectors);
 }
 template <class T, int NV, bool flip> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
+#if !defined(SKUA_DOT_IN_PLACE)
+  alignas(64) int16_t wide[kWideRow];
+  prepare<T>(1, &a, t.segments, 1, t.k, wide);
+  a = wide;
+#endif
   GemmTile one = t;
   one.a = &a;
   one.c = &c;
@@ -208,20 +227,6 @@ template <class T, int NV, bool flip> void panels(const GemmTile& t, const void*
     if (t.row_quant) one.column_sums += one.n;
   }
 }
-
-#if !defined(SKUA_DOT_IN_PLACE)
-template <class T> void prepare(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t k, void* panel) {
-  int16_t* to = static_cast<int16_t*>(panel);
-  for (size_t r = 0; r < rows; ++r)
-    for (size_t s = 0; s < segment_count; ++s) {
-      const T* x = static_cast<const T*>(a[r]) + segments[s].a;
-      size_t i = 0;
-      for (; i + 2 * L <= k; i += 2 * L, to += 2 * L) widen_bytes(x + i, to);
-      for (; i < k; ++i) *to++ = x[i];
-      if (k & 1) *to++ = 0;
-    }
-}
-#endif
 
 // Even rows of narrower panels: as many as the accumulators are registers for. Prepared rows come by panels of MR.
 constexpr int even_rows(int mr, int nv, int v) {
@@ -248,9 +253,9 @@ template <class T, int MR, int NV, bool flip = false> constexpr GemmTileTable ma
   table.b = packed_b<T>;
   table.kr = kr;
   table.any_c = table.bytes = table.sums_rows = true;
+  table.panels = panels<T, NV, false>;
 #if defined(SKUA_DOT_IN_PLACE)
   table.rate = L > 1 ? 4 : 0.5f;
-  table.panels = panels<T, NV, false>;
 #else
   table.rate = 1.2f;  // a product of two, and an addition beside it
   table.pack_a = prepare<T>;

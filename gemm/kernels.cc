@@ -127,8 +127,61 @@ template <int steps, int MR, class Halves> SKUA_INL void narrow_steps(Halves& a,
 }
 #endif
 
-template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead) {
+// Results of half types are narrowed a tile later, between the products of the next one: at the end of their own tile the conversions too would wait for its last sums, in queues that the next
+// tile's multiply-adds have to pass (Zen 5: 3x32 with bias and relu6 takes 20 cycles beside the products, of f32 6, so 8). Where rows of B are kept for all rows of A, gcc has no register left for it.
+template <int MR, int NV> constexpr bool kNarrowsLater = F32::L == 8 && kByColumn<MR, NV>;
+template <int MR, int NV> struct Finished {
+  alignas(64) float rows[MR * NV * F32::L];
+  void* c[MR];
+  template <class C> SKUA_INL void narrow_as() const {
+    const float* from = rows;
+    for (int r = 0; r < MR; ++r, from += NV * F32::L) SKUA_UNROLL for (int v = 0; v < NV; ++v) F32::load(from + v * F32::L).store(static_cast<C*>(c[r]) + v * F32::L);
+  }
+  SKUA_INL void narrow(Element type) const {
+    if (type == Element::f16) return narrow_as<f16>();
+    narrow_as<bf16>();
+  }
+  __attribute__((noinline)) void narrow_now(Element type) const { narrow(type); }
+};
+
+// Rows of halves that tiles of f32 read are widened a tile ahead, between the products of the one before: conversions have ports of their own there (Zen 3: three vectors with their stores beside 24
+// multiply-adds cost nothing). Tiles that do are functions apart: with both in one gcc keeps a sum on the stack, 5 to 9% of 3x32 at depths of 24 to 64.
+constexpr bool kWidens = F32::L == 8 && F32::fused;
+struct Halves {
+  const char* from;
+  float* to;
+  ptrdiff_t from_bytes, to_step;  // from a row to the next
+  size_t rows;  // of a tile; behind the last one none
+  Element type;
+  template <class T> SKUA_INL void vectors_as(size_t k) const {
+    const char* x = from + k * sizeof(T);
+    float* y = to + k;
+    for (size_t r = 0; r < rows; ++r, x += from_bytes, y += to_step) F32::load(reinterpret_cast<const T*>(x)).store(y);
+  }
+  template <class T> SKUA_INL void rest_as(size_t k, size_t depth) const {
+    const char* x = from;
+    float* y = to;
+    for (size_t r = 0; r < rows; ++r, x += from_bytes, y += to_step)
+      for (size_t i = k; i < depth; i += F32::L) {
+        const size_t n = depth - i < F32::L ? depth - i : F32::L;
+        F32::load_n(reinterpret_cast<const T*>(x) + i, n).store_n(y + i, n);
+      }
+  }
+  SKUA_INL void vectors(size_t k) const {  // one of each row
+    if (type == Element::f16) vectors_as<f16>(k);
+    else vectors_as<bf16>(k);
+  }
+  __attribute__((noinline)) void rest(size_t k, size_t depth) const {
+    if (type == Element::f16) rest_as<f16>(k, depth);
+    else rest_as<bf16>(k, depth);
+  }
+};
+
+// is_later: C is of a half type, rows.c() are rows of f32 that are narrowed with the next tile, and the end is a plain one. before: the rows of the tile before, if there is one.
+template <int MR, int NV, int lines, class B = float, bool widens = false, class Rows>
+SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, bool is_later = false, const Finished<MR, NV>* before = nullptr, [[maybe_unused]] const Halves* halves = nullptr) {
   constexpr int L = F32::L;
+  const bool later = kNarrowsLater<MR, NV> && is_later;
   F32 acc[MR][NV];
   const size_t tail = t.n - size_t(NV - 1) * L;  // columns in the last vector, 1..L
   if (t.load_c) {
@@ -169,12 +222,35 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
         if constexpr (Rows::even && sizeof(void*) == 8) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else gcc moves one of 6x2 to and fro
       }
     }
-    steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, t.near, acc);
+    if constexpr (widens) {
+      for (size_t end = L; end <= depth; k = end, end += L, b += L * ldb) {
+        steps<MR, NV, lines>(a, b, ldb, k, end, ahead, t.near, acc);
+        halves->vectors(k);
+        if (kNarrowsLater<MR, NV> && before && end >= depth / 2) {
+          if constexpr (kNarrowsLater<MR, NV>) before->narrow(t.c_type);
+          before = nullptr;
+        }
+      }
+      steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, t.near, acc);
+      if (k < depth) halves->rest(k, depth);
+      if constexpr (kNarrowsLater<MR, NV>) if (before) before->narrow_now(t.c_type);
+    } else if constexpr (kNarrowsLater<MR, NV> && Rows::even) {
+      for (size_t to = before ? depth / 2 : depth;; to = depth) {
+        steps<MR, NV, lines>(a, b, ldb, k, to, ahead, t.near, acc);
+        if (!before) break;
+        before->narrow(t.c_type);
+        before = nullptr;
+        b += to * ldb;
+        k = to;
+      }
+    } else {
+      steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, t.near, acc);
+    }
   }
   // Rare ends leave here, before the sums are pinned: with them behind it gcc stores 18 of 24 sums to the stack at the end of every tile, for paths that are not taken (Zen 5, one store a cycle: 10% of a
   // product 16 or 27 deep).
-  if (t.c_type != Element::f32 || (t.finish && (t.alpha != 1 || t.beta != 0))) {
-    if constexpr (Rows::even && L >= 8)  // the others are few, or spend more on narrowing
+  if (!later && (t.c_type != Element::f32 || (t.finish && (t.alpha != 1 || t.beta != 0)))) {
+    if constexpr (Rows::even && L >= 8 && !kNarrowsLater<MR, NV>)  // the others are few, or spend more on narrowing
       if ((tail == size_t(L) || L == 16) && plain_end(t)) {
         if (t.c_type == Element::f16) finish_registers<f16>(t, rows, acc, tail);
         else finish_registers<bf16>(t, rows, acc, tail);
@@ -197,7 +273,11 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
   if (t.finish) {
     if (t.bias) SKUA_EACH(y = y + F32::load(t.bias + v * L))
-    if (t.residual && !t.residual_after) SKUA_EACH(y = y + columns<NV>(rows.residual(r), v, tail))
+    if (t.residual && !t.residual_after) {
+      if (!later) SKUA_EACH(y = y + columns<NV>(rows.residual(r), v, tail))
+      else if (t.c_type == Element::f16) SKUA_EACH(y = y + F32::load(reinterpret_cast<const f16*>(rows.residual(r)) + v * L))
+      else SKUA_EACH(y = y + F32::load(reinterpret_cast<const bf16*>(rows.residual(r)) + v * L))
+    }
     const F32 low = F32::set1(t.low), high = F32::set1(t.high);
     if (t.low > -kInfinity) SKUA_EACH(y = clamp_low(y, low))
     if (t.high < kInfinity) SKUA_EACH(y = clamp_high(y, high))
@@ -210,7 +290,7 @@ template <int MR, int NV, int lines, class B = float, class Rows> SKUA_INL void 
     asm("" : "+r"(c));  // else gcc has the addresses of all vectors ready before it knows which of these two comes
     return c;
   };
-  if (tail == size_t(L)) {
+  if (later || tail == size_t(L)) {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       float* c = row(r);
       SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(c + v * L);
@@ -229,8 +309,77 @@ template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTi
 // Where tiles have many rows, lines end in few of them; shorter vectors would need more registers for the pointers than there are.
 constexpr bool kTakesLines = F32::L >= 8;
 
+// What most tiles are: all of a product's depth at once, in f32, whole vectors, a bias and a clamp or less. even_tiles() spends 28 to 39 cycles beside the multiply-adds of such a tile on Zen 3: a store
+// of a vector is completed every second cycle, in order, and behind the twelve at the end the registers for results in flight run out. Here the last steps go row by row, or two by two, whose
+// stores complete while the next are multiplied, and little is left to decide for each tile: 8 to 15 cycles (3x32 with K = 16: 77 to 93% of the peak).
+template <int MR, int NV> constexpr bool kEndsByRow = F32::L == 8 && F32::fused && MR * NV == 12 && NV > 1;
+constexpr size_t kLastSteps = 4;
+enum class Clamp { none, low, both };
+template <int NV> bool ends_by_row(const GemmTile& t) {
+  return t.c_type == Element::f32 && t.n == NV * F32::L && t.segment_count == 1 && t.k >= kLastSteps && !t.line && !t.load_c && t.finish && t.alpha == 1 && t.beta == 0 && !t.residual && !t.hard_swish && !t.next;
+}
+template <int MR, int NV, int lines, bool near, Clamp clamp> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
+  constexpr int L = F32::L, together = NV < 4 ? 2 : 1;  // rows: a vector of B is loaded for each two or three multiply-adds
+  using Rows = EvenRows<!near>;
+  Rows rows = {static_cast<const float*>(t.a[0]) + t.segments->a, static_cast<char*>(t.c[0]), nullptr, nullptr, nullptr, t.a_step, t.c_step * ptrdiff_t(sizeof(float)), 0};
+  const float *const bias = t.bias, *const b0 = static_cast<const float*>(t.b) + t.segments->b * t.ldb;
+  const size_t ldb = t.ldb, depth = t.k - kLastSteps;
+  const size_t spread = t.groups < size_t(kLines<NV>) ? t.groups : size_t(kLines<NV>);  // as in even_tiles()
+  size_t due = t.groups;
+  ptrdiff_t line = t.ahead;
+  for (size_t i = t.groups; i; --i) {
+    rows.below = rows.a0 + MR * rows.a_step;
+    ptrdiff_t ahead = 0;
+    if (lines && t.ahead) {
+      if (due >= t.groups) {
+        ahead = line;
+        line += 64;
+        due -= t.groups;
+      }
+      due += spread;
+    }
+    F32 acc[MR][NV];
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
+    typename Rows::template A<MR> a(rows, 0);
+    const float* b = b0;
+    for (size_t left = depth; left; --left, b += ldb) {
+      step<MR, NV, lines>(a, 0, b, ahead, false, acc);
+      a.step();
+    }
+    SKUA_UNROLL for (int r0 = 0; r0 < MR; r0 += together) {
+      const float* w = b;
+      SKUA_UNROLL for (size_t k = 0; k < kLastSteps; ++k) {
+        F32 x[together];
+        SKUA_UNROLL for (int r = 0; r < together; ++r) x[r] = F32::broadcast(a.at(r0 + r, 0) + k);
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          F32 y = F32::load(w + v * L);
+          if constexpr (together > 1) pin(y);
+          SKUA_UNROLL for (int r = 0; r < together; ++r) acc[r0 + r][v] = fma(x[r], y, acc[r0 + r][v]);
+        }
+        w += ldb;
+        asm("" : "+r"(w));  // else gcc has an address for each vector
+      }
+      if (bias) SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = acc[r][v] + F32::load(bias + v * L);
+      SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) {
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          F32& y = acc[r][v];
+          if constexpr (clamp != Clamp::none) y = clamp_low(y, F32::set1(t.low));
+          if constexpr (clamp == Clamp::both) y = clamp_high(y, F32::set1(t.high));
+          y.store(reinterpret_cast<float*>(rows.c0) + v * L);
+        }
+        rows.c0 += rows.c_bytes;
+        asm("" : "+r"(rows.c0));  // else gcc has an address for each row, on the stack
+      }
+    }
+    rows.a0 = rows.below;
+  }
+}
+
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
-template <int MR, int NV, int lines, bool near = false> void even_tiles(const GemmTile& t) {
+template <int MR, int NV, int lines, bool near = false, bool widens = false> void even_tiles(const GemmTile& t) {
+  if constexpr (kWidens && !widens) if (t.halves) return even_tiles<MR, NV, lines, near, true>(t);
+  if constexpr (kEndsByRow<MR, NV> && !widens) if (ends_by_row<NV>(t))
+    return t.high < kInfinity ? even_by_row<MR, NV, lines, near, Clamp::both>(t) : t.low > -kInfinity ? even_by_row<MR, NV, lines, near, Clamp::low>(t) : even_by_row<MR, NV, lines, near, Clamp::none>(t);
   using Even = EvenRows<!near>;
   const ptrdiff_t size = ptrdiff_t(element_bytes(t.c_type));
   Even rows = {static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), nullptr, nullptr, t.a_step, t.c_step * size,
@@ -241,9 +390,19 @@ template <int MR, int NV, int lines, bool near = false> void even_tiles(const Ge
   const size_t spread = t.groups < size_t(kLines<NV>) ? t.groups : size_t(kLines<NV>);
   size_t due = t.groups;
   ptrdiff_t line = 0;
+  const bool later = kNarrowsLater<MR, NV> && t.c_type != Element::f32 && plain_end(t) && t.n == NV * F32::L && t.segment_count;  // none: nothing to narrow between
+  Finished<MR, NV> done[2];
+  // The rows of the next tile; those of the first are not widened beside products.
+  [[maybe_unused]] Halves halves = {static_cast<const char*>(t.halves), const_cast<float*>(rows.a0), t.halves_step * ptrdiff_t(sizeof(f16)), t.a_step, MR, t.halves_type};
+  [[maybe_unused]] const float* const first = rows.a0;
+  [[maybe_unused]] size_t room = t.room;
+  if constexpr (widens) halves.rest(0, t.k);
   for (size_t i = 0; i < t.groups; ++i) {
-    // Rows of the next turn are of 16 bits: half of the tiles fetch them.
-    if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
+    Finished<MR, NV>& out = done[i & 1];
+    const Finished<MR, NV>* const before = later && i ? &done[~i & 1] : nullptr;
+    // Rows that are not widened yet are of 16 bits: half of the tiles fetch them.
+    if constexpr (widens) rows.next = i & 1 ? reinterpret_cast<const char*>(rows.a0) : halves.from + 2 * MR * halves.from_bytes;
+    else if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
     ptrdiff_t ahead = 0;
     if (lines && t.ahead) {
       if (due >= t.groups) {
@@ -260,44 +419,61 @@ template <int MR, int NV, int lines, bool near = false> void even_tiles(const Ge
       if (ends) left = t.line;
       return count * rows.a_step + (ends ? t.a_gap : 0);
     };
-    if (kTakesLines && left < size_t(MR)) {  // a tile in two lines or more
+    if (kTakesLines && !widens && left < size_t(MR)) {  // a tile in two lines or more
       const void *a[MR], *residual[MR];
       void* c[MR];
       for (int r = 0; r < MR; ++r) {
         a[r] = rows.a0; c[r] = rows.c0; residual[r] = rows.residual0;
+        if (later) out.c[r] = c[r], c[r] = out.rows + r * NV * F32::L;
         rows.a0 += go_on(1);
       }
-      multiply<MR, NV, lines>(t, Scattered<!near>{a, c, residual, rows.a0}, ahead);
+      if constexpr (kNarrowsLater<MR, NV>) if (before) before->narrow_now(t.c_type);
+      multiply<MR, NV, lines>(t, Scattered<!near>{a, c, residual, rows.a0}, ahead, later);
     } else {
       Even tile = rows;
-      rows.a0 = tile.below = rows.a0 + go_on(MR);
-      multiply<MR, NV, lines>(t, tile, ahead);
+      if (later) {
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) out.c[r] = rows.c0 + r * rows.c_bytes;
+        tile.c0 = reinterpret_cast<char*>(out.rows);
+        tile.c_bytes = NV * F32::L * ptrdiff_t(sizeof(float));
+      }
+      rows.a0 += go_on(MR);
+      if constexpr (widens) {
+        if (--room == 0) rows.a0 = first, room = t.room;
+        halves.from += MR * halves.from_bytes;
+        halves.to = const_cast<float*>(rows.a0);
+        halves.rows = i + 1 < t.groups ? MR : 0;
+      }
+      tile.below = rows.a0;
+      multiply<MR, NV, lines, float, widens>(t, tile, ahead, later, before, &halves);
     }
   }
+  if constexpr (kNarrowsLater<MR, NV>) if (later) done[~t.groups & 1].narrow_now(t.c_type);
 }
 
-// One row, NV vectors of a panel beside NV2 of the next: twice the chains to hide the latency of the multiply-adds, half the epilogues.
+// One row, N vectors of columns of panels of NV side by side, each a stream: more chains to hide the latency of the multiply-adds, fewer epilogues.
 struct Row {
   const float *a, *b, *residual;  // from here on
   float* c;
   const float* bias;
 };
-template <int NV, int NV2> SKUA_INL void two_panels(const GemmTile& t, const Row& row, size_t n) {
-  constexpr int L = F32::L, N = NV + NV2;
-  const float *a = row.a, *b = row.b, *b2 = b + NV * L * t.k;
+template <int NV, int N> SKUA_INL void side_by_side(const GemmTile& t, const Row& row, size_t n) {
+  constexpr int L = F32::L, last = (N - 1) / NV, rest = N - last * NV;  // panel, and its vectors
+  const float *a = row.a, *b[last + 1];
+  SKUA_UNROLL for (int p = 0; p <= last; ++p) b[p] = row.b + size_t(p) * NV * L * t.k;
   F32 acc[N];
   SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = F32::zero();
-  const auto w = [&](int v) __attribute__((always_inline)) { return F32::load(v < NV ? b + v * L : b2 + (v - NV) * L); };
+  const auto w = [&](int v) __attribute__((always_inline)) { return F32::load(b[v / NV] + v % NV * L); };
+  const auto step = [&]() __attribute__((always_inline)) { SKUA_UNROLL for (int p = 0; p <= last; ++p) b[p] += (p < last ? NV : rest) * L; };
   size_t k = 0;
   if constexpr (F32::by_lane) {
     for (; k + 4 <= t.k; k += 4) {
       const F32 x = F32::load(a + k);
-#define SKUA_STEP(i) SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = fma_lane<i>(acc[v], w(v), x); b += NV * L; b2 += NV2 * L;
+#define SKUA_STEP(i) SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = fma_lane<i>(acc[v], w(v), x); step();
       SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
 #undef SKUA_STEP
     }
   }
-  for (const size_t depth = t.k; k < depth; ++k, b += NV * L, b2 += NV2 * L) {
+  for (const size_t depth = t.k; k < depth; ++k, step()) {
     const F32 x = F32::broadcast(a + k);
     SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = fma(x, w(v), acc[v]);
   }
@@ -316,26 +492,28 @@ template <int NV, int NV2> SKUA_INL void two_panels(const GemmTile& t, const Row
   if (tail == size_t(L)) acc[N - 1].store(row.c + (N - 1) * L);
   else acc[N - 1].store_n(row.c + (N - 1) * L, tail);
 }
-template <int NV, int NV2 = NV> SKUA_INL void one_or_two_panels(const GemmTile& t, const Row& row, size_t n, size_t vectors) {
-  if constexpr (NV2 > 0) {
-    if (vectors == size_t(NV + NV2)) two_panels<NV, NV2>(t, row, n);
-    else one_or_two_panels<NV, NV2 - 1>(t, row, n, vectors);
-  } else {
-    if (vectors == size_t(NV)) two_panels<NV, 0>(t, row, n);
-    else if constexpr (NV > 1) one_or_two_panels<NV - 1, 0>(t, row, n, vectors);
-  }
+template <int NV, int N = 2 * NV> SKUA_INL void one_or_two_panels(const GemmTile& t, const Row& row, size_t n, size_t vectors) {
+  if (vectors == size_t(N)) side_by_side<NV, N>(t, row, n);
+  else if constexpr (N > 1) one_or_two_panels<NV, N - 1>(t, row, n, vectors);
 }
+// Panels whose sums fit the registers.
+template <int NV> constexpr int kPanels = F32::L == 8 && 12 / NV > 2 ? 12 / NV : 2;
 template <int NV> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
-  const size_t two = (t.groups == 1 ? 1 : 2) * NV * F32::L;
+  constexpr size_t wide = NV * F32::L;
   Row row = {static_cast<const float*>(a), static_cast<const float*>(t.b), static_cast<const float*>(residual), static_cast<float*>(c), t.bias};
-  for (size_t left = t.n;; left -= two) {
+  const auto next = [&](size_t columns) __attribute__((always_inline)) {
+    row.b += columns * t.k;
+    row.c += columns;
+    if (row.bias) row.bias += columns;
+    if (row.residual) row.residual += columns;
+  };
+  size_t left = t.n;
+  if constexpr (constexpr size_t many = kPanels<NV> * wide; kPanels<NV> > 2)
+    for (; t.groups > 2 && left >= many; left -= many, next(many)) side_by_side<NV, kPanels<NV> * NV>(t, row, many);
+  for (const size_t two = (t.groups == 1 ? 1 : 2) * wide; left; next(two)) {
     const size_t n = left < two ? left : two;
     one_or_two_panels<NV>(t, row, n, (n + F32::L - 1) / F32::L);
-    if (left <= two) return;
-    row.b += two * t.k;
-    row.c += two;
-    if (row.bias) row.bias += two;
-    if (row.residual) row.residual += two;
+    left -= n;
   }
 }
 
@@ -361,6 +539,7 @@ template <int MR, int NV, bool near, int r = 1, int v = 1> constexpr void fill(G
     constexpr int rows = even_rows(v) > MR ? even_rows(v) : MR;
     table.even[v - 1] = even_tiles<rows, v, near && v == NV ? 0 : lines, near && v == NV>;
     table.even_rows[v - 1] = rows;
+    table.widens = kWidens;
     table.lines = kTakesLines;
     if constexpr (v < NV) fill<MR, NV, near, 1, v + 1>(table);
   }
@@ -372,6 +551,7 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
   fill<MR, NV, kByColumn<MR, NV>>(table);
   table.near = kByColumn<MR, NV>;
   table.panels = panels<NV>;
+  table.panels_at_once = kPanels<NV>;
   table.hard_swish = kSwishes && full == GemmTileFn(tile<MR, NV, kOne>);
   table.any_c = full == GemmTileFn(tile<MR, NV, kOne>);
   if (full == GemmTileFn(tile<MR, NV, kOne>)) return table;

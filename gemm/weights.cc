@@ -9,6 +9,13 @@ const GemmWeightsTable& table_of_weights(const Kernel* kernel) { return code_of<
 // Rows up to which weights that are converted for every few rows cost less than a panel made f32.
 size_t few(const Kernel* weights) { return max(weights->mr, 8); }
 
+// Of the depth that is made f32 at a time. In parts that leave L2 to A and C each row group finds them near (Zen 3: 12x4096x4096 of nibbles 6.3 ms instead of 8.0); measured on AVX2 only. Sums go on
+// in C, so that is of f32.
+size_t part_of_depth(const DynamicConfig& c, const Kernel* tile) {
+  const size_t k = size_t(c.k), most = tile->isa == Isa::avx2 && c.a_type == Element::f32 && c.c_type == Element::f32 ? 512 : k;
+  return round_up(ceil_div(k, ceil_div(k, most)), 8);
+}
+
 GemmWeights panel_of(const DynamicOp& op, size_t panel) {
   const DynamicConfig& c = op.config;
   GemmWeights t = {};
@@ -56,9 +63,7 @@ void many_rows(const DynamicRun& r, size_t m0, size_t m1, size_t p0, size_t p1, 
   g.tile = p.kernel;
   g.format = c.format;
   g.segment_count = 1;
-  g.k = g.packed_depth = size_t(c.k);
   g.segments = &whole;
-  g.kc = depth_per_pass(p.kernel, 1, g.k, p.rows());
   g.alpha = 1;
   g.activation = {op.low, op.high, nullptr, 0, 0};
   g.a_step = ptrdiff_t(p.lda);
@@ -69,13 +74,23 @@ void many_rows(const DynamicRun& r, size_t m0, size_t m1, size_t p0, size_t p1, 
   g.packed = scratch;
   g.scratch = scratch + p.panel_bytes;
   note_use(p.weights);
+  const size_t depth = size_t(c.k), part = part_of_depth(c, p.kernel);
   for (size_t panel = p0; panel < p1; ++panel) {
-    const GemmWeights t = panel_of(op, panel);
+    GemmWeights t = panel_of(op, panel);
     const size_t first = panel * c.nr;
-    table_of_weights(p.weights).widen(t, reinterpret_cast<float*>(scratch));
     g.n = t.n;
     g.bias = op.bias ? op.bias + first : nullptr;
-    run_block(g, m0, m1, 0, 1, [&](size_t m) { return RowPointers{dynamic_a(r, m), at(dynamic_c(r, m), c.c_type, ptrdiff_t(first)), nullptr, p.m - m % p.m}; });
+    for (t.from = 0; t.from < depth; t.from = t.k) {
+      t.k = min(t.from + part, depth);
+      table_of_weights(p.weights).widen(t, reinterpret_cast<float*>(scratch));
+      g.k = g.packed_depth = t.k - t.from;
+      g.kc = depth_per_pass(p.kernel, 1, g.k, p.rows());
+      g.goes_on = t.from > 0;
+      g.unfinished = t.k < depth;
+      run_block(g, m0, m1, 0, 1, [&](size_t m) {
+        return RowPointers{at(dynamic_a(r, m), c.a_type, ptrdiff_t(t.from)), at(dynamic_c(r, m), c.c_type, ptrdiff_t(first)), nullptr, p.m - m % p.m};
+      });
+    }
   }
 }
 
@@ -98,7 +113,14 @@ const Kernel* weights_tile(const skua_context* ctx, const DynamicConfig& c, size
   types.a = c.a_type;
   types.c = c.c_type;
   types.strict = types.exact_b = true;  // f32 all through
-  return choose_tile(ctx, m, size_t(c.n), size_t(c.k), format, nullptr, nullptr, types);
+  const Kernel* tile = choose_tile(ctx, m, size_t(c.n), size_t(c.k), format, nullptr, nullptr, types);
+  if (format || !tile || tile->isa != Isa::avx2 || m > 8) return tile;
+  // Few rows never meet that tile. Panels of two vectors fill the registers with sums of four rows, of one and two rows those of three (Zen 3: one row of 4096x4096 bytes 1.1 ms, with two 1.5; four rows
+  // 2.25 and 1.9).
+  PackFormat panels = format_of(tile);
+  panels.nr = uint16_t(tile->vector * (m <= 2 ? 3 : 2));
+  const Kernel* other = choose_tile(ctx, m, size_t(c.n), size_t(c.k), &panels, nullptr, nullptr, types);
+  return other ? other : tile;
 }
 
 skua_status weights_plan(const DynamicOp& op, DynamicPlan& p) {
@@ -118,7 +140,7 @@ skua_status weights_plan(const DynamicOp& op, DynamicPlan& p) {
     p.algorithm = "widen_in_registers";
   } else {
     p.kernel = tile;
-    if (!mul(k, size_t(c.nr) * sizeof(float), bytes) || bytes > SIZE_MAX / 4) return SKUA_INVALID("gemm: a panel in f32 is larger than the address space");
+    if (!mul(part_of_depth(c, tile), size_t(c.nr) * sizeof(float), bytes) || bytes > SIZE_MAX / 4) return SKUA_INVALID("gemm: a panel in f32 is larger than the address space");
     p.panel_bytes = round_up(bytes, 64);
     // The last panel may be narrower, and a narrow panel may take taller tiles of rows.
     const auto rows_for = [&](size_t columns) { return staging(tile, c.a_type, c.c_type, false, rows, columns, 1, k).bytes; };

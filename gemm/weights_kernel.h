@@ -13,7 +13,8 @@ namespace skua {
 //   C[r][j] = clamp(sum over k of A[r][k] * w[k][j] + bias[j])    one chain in the order of k, as in the tiles of f32: the same bits
 struct GemmWeights {
   const char* b;         // panel
-  size_t k, block, nr;   // steps of the depth, those of a block, columns of a panel in memory
+  size_t from, k;        // steps of the depth, [from, k): a tile takes all, `from` is 0; else a multiple of 8
+  size_t block, nr;      // steps of a block, columns of a panel in memory
   Element scale_type;
   bool zeros;
   size_t n;              // columns, of which whole vectors are computed
@@ -26,7 +27,7 @@ struct GemmWeights {
   float low, high;
 };
 
-// KernelKind::gemm_nibbles of this variant, Kernel::element = the type of the weights. tile: up to mr rows. widen: a panel to floats, [k][round_up(n, vector)].
+// KernelKind::gemm_nibbles of this variant, Kernel::element = the type of the weights. tile: up to mr rows. widen: a part of a panel to floats, [k - from][round_up(n, vector)].
 constexpr uint16_t kWeightsVariant = 1;
 struct GemmWeightsTable {
   void (*tile)(const GemmWeights&);

@@ -6,7 +6,7 @@
 //   others    put into the digits of 2^7 to 2^23, which is then taken off: -8 is 0 there           likewise
 //
 // Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros (tall tiles read those), a weight and an element of A. AVX-512: up to 12x2 = 24 sums; one or
-// two rows take four vectors, or the three of a panel of 48, for two sums would wait for each other.
+// two rows take four vectors, or the three of a panel of 48, for two sums would wait for each other. AVX2: 4x2 sums, 2x3, 1x4.
 #include "dispatch/kernel.h"
 #include "gemm/float_ends.h"
 #include "gemm/weights_kernel.h"
@@ -69,13 +69,12 @@ template <int NV, bool tall> struct Scales {
 
 // use(i, w) for each step of the depth, in order: NV vectors of weights from column `first` on, i steps behind those that moved(n) has passed.
 template <bool s4, int NV, bool tall, class Use, class Moved> SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use, Moved moved) {
-  const char* p = t.b;
-  const size_t data = t.nr * (s4 ? t.block / 2 : t.block), rest = weights_block_bytes(s4 ? Element::s4 : Element::s8, t.nr, t.block, t.scale_type, t.zeros) - data;
-  for (size_t k0 = 0; k0 < t.k; k0 += t.block, p += rest) {
-    const Scales<NV, tall> scales(t, p + data, first);
-    size_t k = k0;
-    const size_t end = t.k - k0 < t.block ? t.k : k0 + t.block;
-    const char* const next = p + data;
+  const size_t data = t.nr * (s4 ? t.block / 2 : t.block), bytes = weights_block_bytes(s4 ? Element::s4 : Element::s8, t.nr, t.block, t.scale_type, t.zeros);
+  size_t k = t.from, skip = k % t.block;  // of the first block
+  for (const char* block = t.b + k / t.block * bytes; k < t.k; block += bytes, skip = 0) {
+    const Scales<NV, tall> scales(t, block + data, first);
+    const char* p = block + skip * t.nr / (s4 ? 2 : 1);
+    const size_t end = t.k - k < t.block - skip ? t.k : k + t.block - skip;
     if constexpr (s4) {
       I32 x[NV];
       F32 w[NV];
@@ -92,7 +91,7 @@ template <bool s4, int NV, bool tall, class Use, class Moved> SKUA_INL void each
         from = p + first * 4;
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
           x[v] = I32::load(reinterpret_cast<const int32_t*>(from) + size_t(v) * L);
-          if constexpr (L == 16) __builtin_prefetch(from + kAhead + v * 64);
+          if (L >= 8 && v * L % 16 == 0) __builtin_prefetch(from + kAhead + v * L * 4);
         }
         p += t.nr * 4;
       };
@@ -117,7 +116,7 @@ template <bool s4, int NV, bool tall, class Use, class Moved> SKUA_INL void each
       const auto step = [&](int i) __attribute__((always_inline)) {
         F32 w[NV];
         SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = scales(v, F32::load(reinterpret_cast<const int8_t*>(p) + first + size_t(v) * L));
-        if constexpr (L == 16 && NV > 1) __builtin_prefetch(p + first + kAhead);
+        if constexpr (L >= 8 && NV > 1) __builtin_prefetch(p + first + kAhead);
         p += t.nr;
         use(i, w);
       };
@@ -130,7 +129,6 @@ template <bool s4, int NV, bool tall, class Use, class Moved> SKUA_INL void each
         moved(1);
       }
     }
-    p = next;
   }
 }
 
@@ -176,28 +174,32 @@ template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t 
 }
 
 // As many rows at once as registers hold the sums of: weights become floats once for all of them.
-constexpr int kMostRows = L == 16 ? 12 : 4, kWide = L == 16 ? 4 : 2;
-template <bool s4, int NV, int MR = 1> SKUA_INL void rows_of(const GemmWeights& t, size_t first) {
-  if (MR == kMostRows || t.rows <= size_t(MR)) return columns_of<s4, MR, NV>(t, first);
-  if constexpr (MR < kMostRows) rows_of<s4, NV, MR == 1 ? 2 : MR + 2>(t, first);
+constexpr int kMostRows = L == 16 ? 12 : 4;
+constexpr size_t wide(int rows) { return rows > 2 || L < 8 ? 2 : L == 8 && rows == 2 ? 3 : 4; }  // vectors of these rows
+template <bool s4, int MR, int NV = int(wide(MR))> SKUA_INL void columns_left(const GemmWeights& t, size_t first, size_t vectors) {
+  if (vectors >= size_t(NV)) columns_of<s4, MR, NV>(t, first);
+  else if constexpr (NV > 1) columns_left<s4, MR, NV - 1>(t, first, vectors);
 }
-template <bool s4> void tile(const GemmWeights& t) {
-  const size_t width = (t.n + L - 1) / L * L;
-  size_t first = 0;
-  if constexpr (kWide > 2) {
-    for (; t.rows <= 2 && first + kWide * L <= width; first += kWide * L) t.rows == 1 ? columns_of<s4, 1, kWide>(t, first) : columns_of<s4, 2, kWide>(t, first);
-    if (t.rows <= 2 && first + 3 * L <= width) t.rows == 1 ? columns_of<s4, 1, 3>(t, first) : columns_of<s4, 2, 3>(t, first), first += 3 * L;
+template <bool s4, int MR = 1> SKUA_INL void rows_of(const GemmWeights& t) {
+  if (MR < kMostRows && t.rows > size_t(MR)) {
+    if constexpr (MR < kMostRows) rows_of<s4, MR == 1 ? 2 : MR + 2>(t);
+    return;
   }
-  for (; first + 2 * L <= width; first += 2 * L) rows_of<s4, 2>(t, first);
-  if (first < width) rows_of<s4, 1>(t, first);
+  const size_t width = (t.n + L - 1) / L;
+  for (size_t v = 0; v < width; v += wide(MR)) columns_left<s4, MR>(t, v * L, width - v);
 }
+template <bool s4> void tile(const GemmWeights& t) { rows_of<s4>(t); }
 
+template <bool s4, int NV> SKUA_INL void widen_columns(const GemmWeights& t, size_t first, size_t width, float* to) {
+  each_step<s4, NV, false>(t, first, [&](int i, const F32 (&w)[NV]) __attribute__((always_inline)) { SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v].store(to + size_t(i) * width + v * L); },
+                           [&](size_t n) __attribute__((always_inline)) { to += n * width; });
+}
 template <bool s4> void widen_panel(const GemmWeights& t, float* to) {
   const size_t width = (t.n + L - 1) / L * L;
-  for (size_t first = 0; first < width; first += L) {
-    float* column = to + first;
-    each_step<s4, 1, false>(t, first, [&](int i, const F32 (&w)[1]) __attribute__((always_inline)) { w[0].store(column + size_t(i) * width); }, [&](size_t n) __attribute__((always_inline)) { column += n * width; });
-  }
+  size_t first = 0;
+  if constexpr (L == 8)  // whole lines, where there are registers for no more
+    for (; first + 2 * L <= width; first += 2 * L) widen_columns<s4, 2>(t, first, width, to + first);
+  for (; first < width; first += L) widen_columns<s4, 1>(t, first, width, to + first);
 }
 
 template <bool s4> constexpr GemmWeightsTable table = {tile<s4>, widen_panel<s4>};

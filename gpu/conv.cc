@@ -75,11 +75,12 @@ uint32_t winograd_allowed(const ConvConfig& c) {
   return uint32_t(fast || c.in_channels >= winograd_least_channels(WinogradVariant::f2x2, e)) << int(WinogradForm::f2x2) |
          uint32_t(fast || c.in_channels >= winograd_least_channels(WinogradVariant::f4x4, e)) << int(WinogradForm::f4x4);
 }
-// The filter's, else the device's.
+// The filter's, which takes none if it names none; else the device's.
 WinogradForm winograd_for(const skua_context* ctx, const WinogradSize& size, uint32_t allowed) {
-  for (int f = 2; f > 0 && ctx->filter[0]; --f)
+  if (!ctx->filter[0]) return choose_winograd(ctx->gpu->about, size, allowed);
+  for (int f = 2; f > 0; --f)
     if ((allowed >> f & 1) && glob_match(ctx->filter, winograd_form_name(WinogradForm(f)))) return WinogradForm(f);
-  return choose_winograd(ctx->gpu->about, size, allowed);
+  return WinogradForm::none;
 }
 
 MapSteps steps_of(const ConvConfig& c, const ConvMap& m) { return {m.image, m.row, m.pixel, c.layout == SKUA_LAYOUT_NCHW ? m.plane : 1}; }
@@ -111,9 +112,16 @@ skua_status choose_depthwise(const skua_op* base, bool vectors, Chosen& chosen) 
   const ProductSize size = {1, c.out_channels, size_t(c.kernel_h) * c.kernel_w, 1, vectors, true, true, false, c.numerics == SKUA_NUMERICS_FAST && Element(c.element) == Element::f16};
   const bool half = size.k <= 64 && choose_half(base->ctx->gpu->about, size, kRows4);
   const KernelText* text = half ? &depthwise_texts.texts[depthwise_f16_h4] : &text_of(depthwise_texts, vectors ? depthwise_f32_v4 : depthwise_f32_v1, depthwise_f16_v4 - depthwise_f32_v4, skua_dtype(c.element));
+  const auto named = [&](const KernelText* t) { return base->ctx->filter[0] && glob_match(base->ctx->filter, t->names[base->ctx->gpu->api->number]); };
+  const bool window = c.kernel_h == 3 && c.kernel_w == 3 && c.dilation_h == 1 && c.dilation_w == 1 && c.stride_h == c.stride_w && c.stride_h <= 2;
+  if (vectors && !half && window) {
+    const KernelText* const block = text + (c.stride_h == 1 ? depthwise_f32_s1 : depthwise_f32_s2) - depthwise_f32_v4;
+    const KernelText* const image = image_of(depthwise_texts, text);
+    const bool others = named(text) || named(image);
+    if (named(block) != others ? named(block) : choose_blocks(base->ctx->gpu->about)) return choose(base, {block, {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.residual, c.has_bias}}, chosen);
+  }
   if (vectors && !half && has_texels(static_cast<const Op*>(base)->weights_there)) {
     const KernelText* const image = image_of(depthwise_texts, text);
-    const auto named = [&](const KernelText* t) { return base->ctx->filter[0] && glob_match(base->ctx->filter, t->names[base->ctx->gpu->api->number]); };
     if (named(image) != named(text) ? named(image) : choose_storage(base->ctx->gpu->about, 1).first == Storage::image) text = image;
   }
   return choose(base, {text, {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.residual, c.has_bias}}, chosen);
@@ -222,7 +230,8 @@ skua_status record_depthwise(const RecordArgs& args) {
     l.add(bits_of(c.activation.a));
     l.add(bits_of(c.activation.b));
   }
-  return l.record(chosen, size_t(channels), vectors ? ceil_div(s.out_w, 4) : s.out_w, s.out_h * s.batch);
+  const bool block = strstr(chosen.text->options, "-DSTRIDE=");  // of 2 by 2 pixels
+  return l.record(chosen, size_t(channels), ceil_div(s.out_w, size_t(block ? 2 : vectors ? 4 : 1)), (block ? ceil_div(s.out_h, size_t(2)) : s.out_h) * s.batch);
 }
 
 skua_status record(const RecordArgs& args) {
@@ -272,10 +281,13 @@ skua_status create_conv(const skua_context* ctx, const ConvConfig& given, skua_d
   const Element e = Element(c.element), type = Element(weight_type);
   WeightSteps steps = {};
   size_t n = 0, size = 0;
-  // Transformed weights for the size that was hinted at, or a large map; direct ones serve others.
+  // Transformed weights for the size that was hinted at, or a large map, of one image, or of many where one goes directly; direct ones serve others.
   c.packed = 0;
   const uint32_t allowed = winograd_allowed(c);
-  const WinogradForm form = allowed ? winograd_for(ctx, {1, hint_h ? hint_h : 56, hint_w ? hint_w : 56, c.in_channels, c.out_channels}, allowed) : WinogradForm::none;
+  WinogradForm form = WinogradForm::none;
+  constexpr size_t numbers[] = {1, 16};
+  for (const size_t images : numbers)
+    if (allowed && form == WinogradForm::none) form = winograd_for(ctx, {images, hint_h ? hint_h : 56, hint_w ? hint_w : 56, c.in_channels, c.out_channels}, allowed);
   bool ok = conv_weight_steps(c, layout, steps) && weights_of(c, n) && weights_bytes(bias_of(c), e, n, size);
   if (ok && form != WinogradForm::none) {
     c.packed = 1u << int(form);

@@ -22,6 +22,9 @@ inline int32_t bits_of(float value) {
   return bits;
 }
 
+// A reduction's dispatch: of all, of the parts that its terms are cut into (choose_parts()), or of their results, which are joined. Numbers of gpu/kernels/parts.h.
+enum class Part : int32_t { all, gives, joins };
+
 struct Groups {
   size_t count[3];
 };

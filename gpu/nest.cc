@@ -1,6 +1,7 @@
 #include "gpu/nest.h"
 
 #include "core/nest.h"
+#include "gpu/choice.h"
 
 namespace skua::gpu {
 namespace {
@@ -155,6 +156,34 @@ Steps steps_of(const Nest& nest, bool one_value) {
   return s;
 }
 
+// Where memory is read along one loop and written along another: copy_tile's loops, 0 that which is written along, 1 that which is read along.
+struct Square {
+  size_t extent[4];
+  int32_t x[4], y[4];
+};
+bool square_of(const Steps& s, Square& q) {
+  constexpr size_t kLeast = 16;  // half a square
+  uint32_t along = 1;
+  while (along < s.rank && s.step[along][1] != 1) ++along;
+  if (s.rank > 4 || along >= s.rank || s.step[0][0] != 1 || s.step[0][1] == 1 || s.extent[0] < kLeast || s.extent[along] < kLeast) return false;
+  q = {{1, 1, 1, 1}, {}, {}};
+  for (uint32_t d = 0, next = 2; d < s.rank; ++d) {
+    const uint32_t to = d == 0 ? 0 : d == along ? 1 : next++;
+    q.extent[to] = s.extent[d];
+    q.x[to] = int32_t(s.step[d][1]);
+    q.y[to] = int32_t(s.step[d][0]);
+  }
+  return true;
+}
+bool by_squares(const skua_plan* plan, const Steps& steps, CopyFrom from, Square& q) {
+  const skua_dtype type = plan->outputs[0].type;
+  Grid grid;
+  return make_grid(steps, 2, 0, 1, grid) && from.kind != CopyFrom::value && type != SKUA_DTYPE_S8 && type != SKUA_DTYPE_U8 && choose_squares(plan->op->ctx->gpu->about) && square_of(steps, q);
+}
+skua_status choose_square(const skua_plan* plan, Chosen& chosen) {
+  return choose(plan->op, {&copy_tile_texts.texts[plan->outputs[0].type == SKUA_DTYPE_F32 ? copy_tile_f32_v1 : copy_tile_f16_v1], {32, 8, 1}, {}}, chosen);
+}
+
 skua_status prepare_copy(const skua_plan* plan, const Nest& nest, CopyFrom from, const size_t* at, Grid& grid, Chosen& chosen) {
   const Steps steps = steps_of(nest, from.kind == CopyFrom::value);
   if (!make_grid(steps, 2, 0, 4, grid)) return too_large(plan->op);
@@ -168,9 +197,11 @@ skua_status plan_copy(skua_plan* plan, const Nest& nest, CopyFrom from, size_t t
   if (!plan->text) plan->text = copy_kernel(plan->outputs[0].type, from).v1;
   if (nest.count() == 0) return SKUA_STATUS_OK;
   Grid grid;
+  Square square;
   Chosen chosen;
   const size_t at[] = {to, from.kind == CopyFrom::value ? to : from.offset};
-  SKUA_TRY(prepare_copy(plan, nest, from, at, grid, chosen));
+  if (by_squares(plan, steps_of(nest, false), from, square)) SKUA_TRY(choose_square(plan, chosen));
+  else SKUA_TRY(prepare_copy(plan, nest, from, at, grid, chosen));
   plan->text = chosen.text;
   return SKUA_STATUS_OK;
 }
@@ -188,7 +219,17 @@ skua_status record_copy(const RecordArgs& args, const Nest& nest, CopyFrom from,
   at[0] += to;
   if (from.kind == CopyFrom::value) at[1] = at[0];
   Grid grid;
+  Square q;
   Chosen chosen;
+  if (by_squares(args.plan, steps_of(nest, false), from, q)) {
+    SKUA_TRY(choose_square(args.plan, chosen));
+    for (int i = 0; i < 3; ++i) base.add_size(q.extent[i]);
+    base.add_offset(1, at[1]);
+    base.add(q.x[0]); base.add(q.x[2]); base.add(q.x[3]);
+    base.add_offset(0, at[0]);
+    base.add(q.y[1]); base.add(q.y[2]); base.add(q.y[3]);
+    return base.record_groups(chosen, {{ceil_div(q.extent[0], size_t(32)), ceil_div(q.extent[1], size_t(32)), q.extent[2] * q.extent[3]}});
+  }
   SKUA_TRY(prepare_copy(args.plan, nest, from, at, grid, chosen));
   return record_grid(base, copy_kernel(args.plan->outputs[0].type, from), grid, chosen, at);
 }

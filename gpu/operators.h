@@ -114,14 +114,20 @@ struct ReduceShape {
   uint32_t kind;
   bool along_rows;  // neighbouring elements are reduced: a work-group for each result, else a thread
 };
-skua_status plan_reduce(skua_plan* plan, const ReduceShape& shape, Chosen& chosen);
+// With more than one part of each result these are in the workspace, and `joins` joins them.
+struct ReduceStep {
+  Chosen chosen, joins;
+  size_t parts, share;  // share: elements of a part
+  size_t workspace;     // bytes
+};
+skua_status plan_reduce(skua_plan* plan, const ReduceShape& shape, ReduceStep& step);
 // Of bytes: zero points of `terms` terms, what the rest is multiplied by.
 struct ReduceOfBytes {
   int32_t zeros, terms;
   float factor;
   Requantize to;
 };
-skua_status record_reduce(const RecordArgs& args, const ReduceShape& shape, const Chosen& chosen, const ReduceOfBytes* bytes = nullptr);
+skua_status record_reduce(const RecordArgs& args, const ReduceShape& shape, const ReduceStep& step, const ReduceOfBytes* bytes = nullptr);
 
 struct ResizeShape {
   size_t images, planes, channels, in_h, in_w, out_h, out_w;

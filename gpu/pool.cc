@@ -1,4 +1,4 @@
-// Pooling on a device. See skua/pool.h; kernel: gpu/kernels/pool.k.
+// Pooling on a device. See skua/pool.h; kernels: gpu/kernels/pool.k and pool_bytes.k.
 #include "core/quantize.h"
 #include "gpu/maps.h"
 #include "gpu/operators.h"
@@ -16,6 +16,8 @@ struct Plan : skua_plan {
   MapSteps in, out, indices;
   Chosen chosen;
   bool vectors;
+  size_t parts;  // of a whole map's pixels; with more than 1 their results are in the workspace, and `joins` joins them
+  Chosen joins;
 };
 
 constexpr size_t kMostTaps = size_t(1) << 23;      // their sum and that of the zero points fit 32 bits
@@ -23,6 +25,7 @@ constexpr size_t kMostFactors = size_t(1) << 16;
 
 bool is_bytes(const PoolConfig& c) { return is_int8(Element(c.type)); }
 bool has_factors(const PoolConfig& c) { return is_bytes(c) && c.kind == SKUA_POOL_AVERAGE && !c.global; }
+bool is_whole(const PoolConfig& c) { return c.global && c.kind != SKUA_POOL_MAX_INDICES; }  // maps, by kernels of their own
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
@@ -52,12 +55,31 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
 skua_status choose_pool(const skua_op* base, const Plan& p, bool vectors, Chosen& chosen) {
   const PoolConfig& c = config_of(base);
   const WorkGroup group = map_group(base->ctx->gpu->about, p.shape.channels / (vectors ? 4 : 1));
+  const int32_t side = p.shape.y.kernel == p.shape.x.kernel && p.shape.x.kernel <= 3 && !c.global ? int32_t(p.shape.x.kernel) : 0;  // a program for each of the common windows
   const bool counts = c.kind == SKUA_POOL_AVERAGE && c.count_padding && !c.global;
   if (is_bytes(c)) {
     const KernelText& text = pool_bytes_texts.texts[vectors ? pool_bytes_s8_v4 : pool_bytes_s8_v1];
-    return choose(base, {&text, {group.local[0], group.local[1], group.local[2]}, {c.kind, counts, c.global, c.type == SKUA_DTYPE_U8}}, chosen);
+    return choose(base, {&text, {group.local[0], group.local[1], group.local[2]}, {c.kind, c.type == SKUA_DTYPE_U8, counts, side}}, chosen);
   }
-  return choose(base, {&text_of(pool_texts, vectors ? pool_f32_v4 : pool_f32_v1, 2, c.type), {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.kind, counts}}, chosen);
+  return choose(base, {&text_of(pool_texts, vectors ? pool_f32_v4 : pool_f32_v1, 4, c.type), {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.kind, counts, side}}, chosen);
+}
+
+// Of whole maps: 16 vectors of channels at most, by 16 slices at most.
+WorkGroup whole_group(const skua_op* base, const Plan& p, bool vectors) {
+  const WorkGroup group = map_group(base->ctx->gpu->about, p.shape.channels / (vectors ? 4 : 1));
+  const uint16_t x = min(group.local[0], uint16_t(16));
+  return {{x, uint16_t(min(group.local[0] * group.local[1] / x, 16)), 1}};
+}
+skua_status choose_whole(const skua_op* base, const Plan& p, bool vectors, Part part, Chosen& chosen) {
+  const PoolConfig& c = config_of(base);
+  const WorkGroup group = whole_group(base, p, vectors);
+  const bool line = p.in.row == p.shape.x.in * p.in.pixel || p.shape.y.in == 1;
+  if (is_bytes(c)) {
+    const KernelText& text = pool_bytes_texts.texts[vectors ? pool_bytes_s8_global4 : pool_bytes_s8_global1];
+    return choose(base, {&text, {group.local[0], group.local[1], 1}, {c.kind, c.type == SKUA_DTYPE_U8, int32_t(part), group.local[1], line}}, chosen);
+  }
+  return choose(base, {&text_of(pool_texts, vectors ? pool_f32_global4 : pool_f32_global1, 4, c.type), {group.local[0], group.local[1], 1}, {fused(c.activation).kind, c.kind, int32_t(part), group.local[1], line}},
+                chosen);
 }
 
 skua_status finish(const skua_op* base, skua_plan* out) {
@@ -80,15 +102,76 @@ skua_status finish(const skua_op* base, skua_plan* out) {
     return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu bytes, more than %zu", base->cls->name, s.y.kernel, s.x.kernel, kMostTaps);
   p.vectors = p.n_outputs == 1 && s.channels % 4 == 0 && fours(p.in) && fours(p.out);
   p.algorithm = c.global ? "global" : "window";
-  SKUA_TRY(choose_pool(base, p, p.vectors, p.chosen));
+  p.parts = 1;
+  if (is_whole(c)) {
+    const WorkGroup group = whole_group(base, p, p.vectors);
+    const size_t groups = ceil_div(s.channels / (p.vectors ? 4 : 1), group.local[0]) * s.batch;
+    p.parts = choose_parts(base->ctx->gpu->about, s.y.in * s.x.in, groups, group.local[0] * group.local[1], group.local[1]);
+    SKUA_TRY(choose_whole(base, p, p.vectors, p.parts > 1 ? Part::gives : Part::all, p.chosen));
+    if (p.parts > 1) SKUA_TRY(choose_whole(base, p, p.vectors, Part::joins, p.joins));
+  } else {
+    SKUA_TRY(choose_pool(base, p, p.vectors, p.chosen));
+  }
   p.text = p.chosen.text;
   return SKUA_STATUS_OK;
+}
+
+size_t workspace(const skua_plan* base, uint32_t) {
+  const Plan& p = *static_cast<const Plan*>(base);
+  return p.parts > 1 ? p.parts * p.shape.batch * p.shape.channels * sizeof(float) : 0;
+}
+
+// Of bytes, which kernels take as s8: zero points, of x in the lower half, of y in the upper, and the bounds of the result.
+void add_requantization(Launch& l, const PoolConfig& c) {
+  const bool average = c.kind == SKUA_POOL_AVERAGE;
+  const int32_t shift = c.type == SKUA_DTYPE_U8 ? 128 : 0;
+  l.add(int32_t(uint32_t(uint16_t(c.zero - shift)) | uint32_t(average ? c.zero_point : shift) << 16));
+  l.add(bits_of(c.low - float(average ? 0 : shift)));
+  l.add(bits_of(c.high - float(average ? 0 : shift)));
+}
+
+skua_status record_whole(const RecordArgs& args, Part part) {
+  const Plan& p = *static_cast<const Plan*>(args.plan);
+  const PoolConfig& c = config_of(p.op);
+  const PoolShape& s = p.shape;
+  Launch l(args);
+  const int32_t x = l.input(0), y = l.output(0), space = part == Part::all ? 0 : l.bind(*args.workspace, {p.workspace, sizeof(float), true}, part == Part::gives);
+  bool vectors = p.vectors;
+  Chosen chosen = part == Part::joins ? p.joins : p.chosen;
+  if (vectors && (x | y) % 4) {
+    vectors = false;
+    SKUA_TRY(choose_whole(p.op, p, false, part, chosen));  // rare: compiled now
+  }
+  const size_t v = vectors ? 4 : 1, channels = s.channels / v, pixels = s.y.in * s.x.in, share = ceil_div(pixels, p.parts), parts = ceil_div(pixels, share);
+  l.add_size(channels);
+  l.add_size(part == Part::joins ? parts : pixels);
+  l.add_size(part == Part::joins ? parts : share);
+  l.add_size(parts);
+  l.add_size(s.x.in);
+  l.add(is_bytes(c) ? bits_of(float(c.ratio / double(pixels))) : int32_t(pixels));
+  add_map(l, 0, x, p.in, int32_t(v));
+  l.add_offset(1, size_t(y), uint32_t(v));
+  l.add_size(p.out.image / v);
+  l.add_size(p.out.channel);
+  if (part == Part::all) l.bind_again(1);
+  l.add_offset(2, size_t(space), uint32_t(v));
+  if (is_bytes(c)) {
+    add_requantization(l, c);
+  } else {
+    l.add(bits_of(c.activation.a));
+    l.add(bits_of(c.activation.b));
+  }
+  return l.record_groups(chosen, {{ceil_div(channels, chosen.local[0]), part == Part::gives ? parts : 1, s.batch}});
 }
 
 skua_status record(const RecordArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
   const PoolConfig& c = config_of(p.op);
   const PoolShape& s = p.shape;
+  if (is_whole(c)) {
+    SKUA_TRY(record_whole(args, p.parts > 1 ? Part::gives : Part::all));
+    return p.parts > 1 ? record_whole(args, Part::joins) : SKUA_STATUS_OK;
+  }
   Launch l(args);
   const int32_t x = l.input(0), y = l.output(0), positions = p.n_outputs > 1 ? l.output(1) : 0;
   if (p.n_outputs == 1) l.bind_again(1);
@@ -107,20 +190,10 @@ skua_status record(const RecordArgs& args) {
   l.add(pair(s.y.stride, s.x.stride)); l.add(pair(s.y.dilation, s.x.dilation)); l.add(pair(s.y.pad_before, s.x.pad_before)); l.add(pair(s.y.pad_after, s.x.pad_after));
   add_map(l, 0, x, p.in, v);
   add_map(l, 1, y, p.out, v);
+  add_map(l, 2, positions, p.indices, 1);
   if (is_bytes(c)) {
-    const int32_t shift = c.type == SKUA_DTYPE_U8 ? 128 : 0;  // kernels take bytes as s8
-    const bool average = c.kind == SKUA_POOL_AVERAGE;
-    if (average) {
-      const int32_t unused[] = {0, bits_of(float(c.ratio / double(s.y.kernel * s.x.kernel))), 0, 0, 0};  // the factor of a global one
-      for (int32_t v : unused) l.add(v);
-    } else {
-      add_map(l, 2, positions, p.indices, 1);
-    }
-    l.add(int32_t(uint32_t(uint16_t(c.zero - shift)) | uint32_t(average ? c.zero_point : shift) << 16));
-    l.add(bits_of(c.low - float(average ? 0 : shift)));
-    l.add(bits_of(c.high - float(average ? 0 : shift)));
+    add_requantization(l, c);
   } else {
-    add_map(l, 2, positions, p.indices, 1);
     l.add(bits_of(c.activation.a));
     l.add(bits_of(c.activation.b));
   }
@@ -128,11 +201,12 @@ skua_status record(const RecordArgs& args) {
 }
 
 void explain(const skua_plan* plan, Text& text) {
-  const Chosen& chosen = static_cast<const Plan*>(plan)->chosen;
-  if (chosen.text) text.add("  work-group %ux%ux%u\n", chosen.local[0], chosen.local[1], chosen.local[2]);
+  const Plan& p = *static_cast<const Plan*>(plan);
+  if (p.chosen.text) text.add("  work-group %ux%ux%u\n", p.chosen.local[0], p.chosen.local[1], p.chosen.local[2]);
+  if (p.parts > 1) text.add("  %zu parts of the map, joined by a second dispatch\n", p.parts);
 }
 
-const OpClass pool2d_class = {"pool2d", 83, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(PoolConfig), false, open, make_plan, finish, nullptr, nullptr, explain, nullptr, record, close};
+const OpClass pool2d_class = {"pool2d", 83, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(PoolConfig), false, open, make_plan, finish, workspace, nullptr, explain, nullptr, record, close};
 
 }  // namespace
 

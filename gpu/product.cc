@@ -128,12 +128,20 @@ const KernelText* text_of(const Product& p, ProductKind kind, bool special, Stor
     case kRows8:
       if (!all) return nullptr;
       return p.conv ? SKUA_PICK(conv, v4x8, kAll) : SKUA_PICK(gemm, v4x8, kAll);
+    case kTile16:
+      if (!all) return nullptr;
+      return p.conv ? SKUA_PICK(conv_tile, v4x16, kAll) : SKUA_PICK(gemm_tile, v4x16, kAll);
+    case kTile16x32:
+      if (!all) return nullptr;
+      return p.conv ? SKUA_PICK(conv_tile, v4x16x32, kAll) : SKUA_PICK(gemm_tile, v4x16x32, kAll);
+    case kTile32:
+      if (!all) return nullptr;
+      return p.conv ? SKUA_PICK(conv_tile, v4x32, kAll) : SKUA_PICK(gemm_tile, v4x32, kAll);
     case kTile64:
       if (p.conv) return all ? SKUA_PICK(conv_tile, v4x64, kAll) : v.c ? SKUA_PICK(conv_tile, a1, kBC) : nullptr;
       return all ? SKUA_PICK(gemm_tile, v4x64, kAll) : v.b ? SKUA_PICK(gemm_tile, v1, kB) : v.along_k ? SKUA_PICK(gemm_tile, t1, kAlongK) : SKUA_PICK(gemm_tile, b1, kNone);
     case kTile128:
-      if (!all) return nullptr;
-      return p.conv ? SKUA_PICK(conv_tile, v4x128, kAll) : SKUA_PICK(gemm_tile, v4x128, kAll);
+      return p.conv || !all ? nullptr : SKUA_PICK(gemm_tile, v4x128, kAll);
     case kVector:
       if (p.conv || !p.constant) return nullptr;
       return v.a ? SKUA_PICK(gemv, a4, (Vectors{true, true, false, false})) : SKUA_PICK(gemv, v1, kB);
@@ -259,12 +267,11 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
   size_t(&groups)[3] = to.groups.count;
   groups[0] = ceil_div(columns, l[0]);
   groups[2] = p.z;
-  switch (to.kind) {
-    case kRows4: groups[1] = ceil_div(p.m, size_t(4) * l[1]); break;
-    case kRows8: groups[1] = ceil_div(p.m, size_t(8) * l[1]); break;
-    case kTile64: groups[1] = ceil_div(p.m, 64); break;
-    case kTile128: groups[0] = ceil_div(p.n, 128); groups[1] = ceil_div(p.m, 128); break;
-    default: groups[1] = p.m; break;
+  if (const ProductTile* const tile = product_tile(to.kind)) {
+    groups[0] = ceil_div(p.n, tile->columns);
+    groups[1] = ceil_div(p.m, tile->rows);
+  } else {
+    groups[1] = ceil_div(p.m, to.kind == kVector ? 1 : size_t(to.kind == kRows8 ? 8 : 4) * l[1]);
   }
   ProgramKey key = {to.text, {l[0], l[1], l[2]}, {p.activation.kind, int32_t(p.residual), p.bias, p.conv ? p.transposed : p.beta != 0}};
   if (is_int8(p.element)) {
@@ -273,6 +280,11 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
     key.constants[2] = p.bias && !p.constant;
     key.constants[4] = !p.residual ? 0 : p.q.result == Element::u8 ? 2 : 1;
     key.constants[5] = fixed_code(p.q.rounding);
+  }
+  if (to.kind == kVector) key.constants[4] = l[0];
+  if (const ProductTile* const tile = product_tile(to.kind)) {
+    const int32_t numbers[] = {tile->x, tile->y, tile->step, tile->buffers};
+    memcpy(key.constants + 4, numbers, sizeof numbers);
   }
   return device->api->program(device, key, &to.program);
 }

@@ -58,6 +58,10 @@ template <class T> SKUA_INL F32 below_largest(F32 x, const Row<T>& r) {
   else return x * F32::set1(r.scale) - F32::set1(r.largest);
 }
 
+// Powers come multiplied by power_scale: f32 keeps them so until they are divided by their sum, which is too; elements of 16 bits do not hold them.
+template <class T> constexpr float in_memory_by = sizeof(T) == 4 ? 1.0f : power_scale;
+template <class T> SKUA_INL F32 in_memory(F32 power) { return in_memory_by<T> == 1 ? power : power * F32::set1(1 / power_scale); }
+
 // e^(t - largest) into y (but not for the logarithm), and their sum.
 template <bool logarithm, class T> SKUA_INL float exponentials(size_t n, const Row<T>& r) {
   const size_t whole = n / L * L, rest = n - whole;
@@ -67,18 +71,18 @@ template <bool logarithm, class T> SKUA_INL float exponentials(size_t n, const R
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = F32::zero();
   size_t i = 0;
   for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) {
-    const F32 e = exp_below_40(below_largest(F32::load(x + i + a * L), r));
-    if (!logarithm) e.store(y + i + a * L);
+    const F32 e = scaled_power(below_largest(F32::load(x + i + a * L), r));
+    if (!logarithm) in_memory<T>(e).store(y + i + a * L);
     acc[a] = acc[a] + e;
   }
   for (; i < whole; i += L) {
-    const F32 e = exp_below_40(below_largest(F32::load(x + i), r));
-    if (!logarithm) e.store(y + i);
+    const F32 e = scaled_power(below_largest(F32::load(x + i), r));
+    if (!logarithm) in_memory<T>(e).store(y + i);
     acc[0] = acc[0] + e;
   }
   if (rest) {
-    const F32 e = exp_below_40(below_largest(F32::load_n(x + whole, rest), r));
-    if (!logarithm) e.store_n(y + whole, rest);
+    const F32 e = scaled_power(below_largest(F32::load_n(x + whole, rest), r));
+    if (!logarithm) in_memory<T>(e).store_n(y + whole, rest);
     acc[1] = acc[1] + keep_if(lanes_below(rest), e);
   }
   return sum((acc[0] + acc[2]) + (acc[1] + acc[3]));
@@ -88,11 +92,11 @@ template <bool logarithm, class T> SKUA_INL void finish(size_t n, const Row<T>& 
   const size_t whole = n / L * L, rest = n - whole;
   size_t i = 0;
   if constexpr (logarithm) {
-    const F32 log_total = log(F32::set1(total));
+    const F32 log_total = log(F32::set1(total * (1 / power_scale)));
     for (; i < whole; i += L) (below_largest(F32::load(r.x + i), r) - log_total).store(r.y + i);
     if (rest) (below_largest(F32::load_n(r.x + whole, rest), r) - log_total).store_n(r.y + whole, rest);
   } else {
-    const F32 factor = F32::set1(1.0f / total);
+    const F32 factor = F32::set1(in_memory_by<T> / total);
     for (; i < whole; i += L) (F32::load(r.y + i) * factor).store(r.y + i);
     if (rest) (F32::load_n(r.y + whole, rest) * factor).store_n(r.y + whole, rest);
   }
@@ -148,11 +152,11 @@ SKUA_INL void strip(size_t n, size_t columns, const T* x, size_t x_row, T* y, si
   }
   for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) top[v] = max_fast(top[v], load(x + r * x_row, v) * scale);
   for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) {
-    const F32 e = exp_below_40(load(x + r * x_row, v) * scale - top[v]);
-    if (!logarithm) store(e, y + r * y_row, v);
+    const F32 e = scaled_power(load(x + r * x_row, v) * scale - top[v]);
+    if (!logarithm) store(in_memory<T>(e), y + r * y_row, v);
     acc[v] = acc[v] + e;
   }
-  SKUA_UNROLL for (size_t v = 0; v < V; ++v) acc[v] = logarithm ? log(acc[v]) : F32::set1(1.0f) / acc[v];
+  SKUA_UNROLL for (size_t v = 0; v < V; ++v) acc[v] = logarithm ? log(acc[v] * F32::set1(1 / power_scale)) : F32::set1(in_memory_by<T>) / acc[v];
   for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) {
     if constexpr (logarithm) store((load(x + r * x_row, v) * scale - top[v]) - acc[v], y + r * y_row, v);
     else store(load(y + r * y_row, v) * acc[v], y + r * y_row, v);

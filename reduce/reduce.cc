@@ -40,7 +40,7 @@ struct Plan : skua_plan {
   size_t half[2];          // floats of workspace for results of even and of odd stages
   size_t reduced, results;  // elements per result
   gpu::ReduceShape on_gpu;
-  gpu::Chosen chosen;
+  gpu::ReduceStep step;
 };
 
 constexpr ReduceVariant variant_of(uint32_t kind) {
@@ -195,7 +195,7 @@ skua_status record(const RecordArgs& args) {
   const Config& c = static_cast<const Op*>(p.op)->config;
   const int32_t terms = summed(c, p.reduced);
   const gpu::ReduceOfBytes bytes = {c.zero * terms, terms, factor_of(c, p.reduced), c.to};
-  return p.reduced ? gpu::record_reduce(args, p.on_gpu, p.chosen, is_int8(Element(c.type)) ? &bytes : nullptr) : gpu::record_copy(args, all_results(p), none(p), 0);
+  return p.reduced ? gpu::record_reduce(args, p.on_gpu, p.step, is_int8(Element(c.type)) ? &bytes : nullptr) : gpu::record_copy(args, all_results(p), none(p), 0);
 }
 #endif
 
@@ -203,7 +203,7 @@ skua_status finish(const skua_op* op, skua_plan* plan) {
   [[maybe_unused]] Plan& p = *static_cast<Plan*>(plan);
   if (element_count(plan->outputs[0]) == 0) return SKUA_STATUS_OK;
   if (!is_dense(plan->outputs[0])) return SKUA_UNSUPPORTED_("reduce: output 0 has strides with holes; this operator writes dense tensors");
-  if (p.reduced) SKUA_ON_GPU(op->ctx, plan_reduce(&p, p.on_gpu, p.chosen));
+  if (p.reduced) SKUA_ON_GPU(op->ctx, plan_reduce(&p, p.on_gpu, p.step));
   SKUA_ON_GPU(op->ctx, plan_copy(&p, all_results(p), none(p), 0));
   (void)op;
   return SKUA_STATUS_OK;
@@ -211,7 +211,12 @@ skua_status finish(const skua_op* op, skua_plan* plan) {
 
 size_t workspace(const skua_plan* plan, uint32_t) {
   const Plan& p = *static_cast<const Plan*>(plan);
-  return (p.half[0] + p.half[1]) * sizeof(float);
+  return (p.half[0] + p.half[1]) * sizeof(float) + p.step.workspace;
+}
+
+void explain(const skua_plan* plan, Text& text) {
+  const Plan& p = *static_cast<const Plan*>(plan);
+  if (p.step.parts > 1) text.add("  %zu parts of each result, joined by a second dispatch\n", p.step.parts);
 }
 
 struct Task {
@@ -311,7 +316,7 @@ void run(const RunArgs& args) {
   }
 }
 
-const OpClass reduce_class = {"reduce", 42, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, nullptr, nullptr, SKUA_RECORD(record)};
+const OpClass reduce_class = {"reduce", 42, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, explain, nullptr, SKUA_RECORD(record)};
 
 }  // namespace
 }  // namespace skua

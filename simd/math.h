@@ -96,6 +96,15 @@ SKUA_INL F32 exp_below_40(F32 x) {
   const ByLn2 s = by_ln2<127 + 64>(clamp_low(x, F32::set1(-105.0f)));
   return exp_poly(s.r) * as_f32(shl<23>(s.bits)) * F32::set1(0x1p-64f);
 }
+
+// What a sum of powers is made of: e^x for x <= 0, times power_scale, so that none is denormal, to 2.5 + |x| ULP. Relative error of the polynomial 2^-23.4.
+constexpr float power_scale = 0x1p64f;
+SKUA_INL F32 scaled_power(F32 x) {
+  x = clamp_low(x, F32::set1(-105.0f));
+  ByLn2 s = by_ln2<127 + 64>(x);
+  if constexpr (F32::fused) s.r = fnma(s.n, F32::set1(0x1.62e430p-1f), x);
+  return poly(s.r, 1.0f, 0x1.fffff6p-1f, 0x1.fffdc4p-2f, 0x1.555a80p-3f, 0x1.573ad8p-5f, 0x1.0fa032p-7f) * as_f32(shl<23>(s.bits));
+}
 #endif
 
 // x for x >= 0, a (e^x - 1) below, to 2.5 ULP. n is small where the result is not nearly -a: where fma is fused, one product reduces x.
@@ -109,15 +118,19 @@ SKUA_INL F32 elu(F32 x, F32 a) {
 }
 
 #if !defined(SKUA_SIMD_LOOKS_UP)
-// tanh x to 1.75 ULP: an odd polynomial up to where it is 1/2, 1 - 2 / (e^2|x| + 1) beyond.
+// tanh x to 1.75 ULP: h = tanh r by an odd polynomial, where r is x itself up to where the result is 1/2; beyond, x = n ln 2 / 2 + r, and the
+// addition theorem gives how much is missing to 1, which divides by 2^n (1 + h) + 1 - h.
 SKUA_INL F32 tanh(F32 x) {
-  const F32 a = abs(x);
-  const ByLn2 s = by_ln2<127>(clamp_high(a + a, F32::set1(20.0f)));
-  const F32 one = F32::set1(1.0f);
-  const F32 large = fnma(quotient(one, fma(exp_poly(s.r), as_f32(shl<23>(s.bits)), one)), F32::set1(2.0f), one);
-  const F32 t = a * a;
-  const F32 small = fma(a * t, poly(t, -0x1.555452p-2f, 0x1.10cefcp-3f, -0x1.af7d36p-5f, 0x1.0d5176p-6f), a);
-  return copysign(select(lt(a, F32::set1(0.55f)), small, large), x);
+  const F32 one = F32::set1(1.0f), half = F32::set1(0.5f);
+  const F32 a = clamp_high(abs(x), F32::set1(9.02f));
+  const M32 large = gt(a, F32::set1(0.55f));
+  const F32 shifted = fma(a, F32::set1(2 * log2_e), F32::set1(rounder(126))), n = keep_if(large, shifted - F32::set1(rounder(126)));
+  F32 r = fnma(n, F32::set1(F32::fused ? 0x1.62e430p-2f : ln2_high / 2), a);
+  if constexpr (!F32::fused) r = fnma(n, F32::set1(ln2_low / 2), r);
+  const F32 t = r * r, power = as_f32(shl<23>(as_i32(shifted)));
+  const F32 h = fma(r * t, poly(t, -0x1.555452p-2f, 0x1.10cefcp-3f, -0x1.af7d36p-5f, 0x1.0d5176p-6f), r);
+  const F32 missing = quotient(one - h, fma(h, power - half, power + half));
+  return copysign(select(large, one - missing, h), x);
 }
 
 // x = -n ln 2 + r. The sign is in the first product, where it costs nothing.

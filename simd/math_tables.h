@@ -35,6 +35,9 @@ SKUA_INL F32 exp_below_40(F32 x) {
   const F32 t = look_up_16(exp_piece, as_i32(s.shifted));
   return scalef(fma(t * s.r, poly(s.r, 1.0f, 0x1.000222p-1f, 0x1.5556d4p-3f), t), s.n);
 }
+// What a sum of powers is made of.
+constexpr float power_scale = 1.0f;
+SKUA_INL F32 scaled_power(F32 x) { return exp_below_40(x); }
 // Overflows to infinity.
 SKUA_INL F32 exp(F32 x) { return exp_below_40(clamp_high(x, F32::set1(90.0f))); }
 
@@ -107,7 +110,7 @@ SKUA_INL F32 log(F32 x) {
 // 1 / sqrt(x) to 1 ULP. Of a zero the infinity of its sign.
 SKUA_INL F32 rsqrt(F32 x) {
   const F32 m = mantissa_half_to_2(x), half = F32::set1(0.5f), y = rsqrt_14(m), r = fnma(m * y, y, F32::set1(1.0f));
-  return special_root<1>(scalef(fma(y * r, fma(r, F32::set1(0.375f), half), y), exponent(x) * F32::set1(-0.5f)), x);
+  return special_root<-1>(scalef(fma(y * r, fma(r, F32::set1(0.375f), half), y), exponent(x) * F32::set1(-0.5f)), x);
 }
 
 // ln(1 + e^x) = max(x, 0) + ln(1 + t), t = e^-|x|, to 2.75 ULP. With 1 + t = m / c, c from the table, m - 1 is taken from t itself; what

@@ -232,26 +232,26 @@ TEST(GemmDynamic, NarrowLastPanels) {
       }
 }
 
-// A row is the same bits alone as among others, whichever tile it meets.
+// A row is the same bits alone as among others, whichever tile it meets and in however many parts of the depth its weights become floats.
 TEST(GemmDynamic, RowsDoNotDependOnTheirNeighbours) {
-  for (const char* isa : isas(SKUA_DTYPE_S8)) for (bool quantize_a : {true, false}) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) for (bool quantize_a : {true, false}) for (skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8}) for (size_t k : {100, 1100}) {
     SCOPED_TRACE(isa);
     Context context(isa);
     Rng rng(21);
     Case c;
     c.d.quantize_a = quantize_a;
-    c.d.b_type = SKUA_DTYPE_S4;
-    c.d.b_q.block_size = 32;
+    c.d.b_type = type;
+    c.d.b_q.block_size = type == SKUA_DTYPE_S4 ? 32 : 0;
     c.d.n = 70;
-    c.d.k = 100;
+    c.d.k = k;
     c.fill(rng);
     Op op;
     SKUA_EXPECT_OK(c.create(context, &op, true));
-    const Data all = make({29, 100}, rng);
+    const Data all = make({29, k}, rng);
     const Data y = run(op, {all})[0];
     for (size_t m : {size_t(0), size_t(11), size_t(12), size_t(25), size_t(28)}) {
-      Data one = make({1, 100}, rng);
-      for (size_t k = 0; k < 100; ++k) one.v[k] = all.v[m * 100 + k];
+      Data one = make({1, k}, rng);
+      for (size_t i = 0; i < k; ++i) one.v[i] = all.v[m * k + i];
       const Data alone = run(op, {one})[0];
       for (size_t n = 0; n < 70; ++n) EXPECT_EQ(alone.v[n], y.v[m * 70 + n]) << "row " << m << " column " << n;
     }

@@ -101,6 +101,8 @@ TEST_P(GemmTile, OneRow) {
   c.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
   c.activation.kind = SKUA_ACTIVATION_HARD_SWISH;
   check(*context, c);
+  c.k = (size_t(8) << 20) / sizeof(float) / c.n + 1;  // read as streams, or fetched ahead
+  check(*context, c);
 }
 
 // Too few panels for equal shares: workers begin and end inside one.

@@ -53,6 +53,40 @@ TEST_P(GemmHalfTile, Tails) {
     }
 }
 
+// Rows of many tiles, and of more than one turn: those that tiles widen ahead of themselves, and what is left over. One panel and two.
+TEST_P(GemmHalfTile, RowsAheadOfTiles) {
+  Rng rng(uint32_t(mr() + 3 * nr()));
+  for (size_t m : {3 * mr() + 2, size_t(45), size_t(173)})
+    for (size_t n : {size_t(5), nr() - 3, nr(), nr() + 9})
+      for (size_t k : {size_t(20), size_t(333)}) {
+        if (small() && m * k > 20000) continue;
+        Case c = of_type();
+        c.m = m, c.n = n, c.k = k;
+        c.hole = rng.next() % 2 ? 0 : 3;
+        c.constant_b = true, c.bias = rng.next() % 2;
+        c.residual = skua_residual(rng.integer(0, 2));
+        c.activation.kind = rng.next() % 2 ? SKUA_ACTIVATION_HARD_SWISH : SKUA_ACTIVATION_RELU;
+        if (rng.next() % 4 == 0) c.c_type = SKUA_DTYPE_F32;
+        c.seed = rng.next();
+        check(*context, c);
+        if (HasFailure()) return;
+      }
+}
+
+// A depth of several passes, which C of f32 keeps sums between: the rows that are left of whole tiles begin where the pass does.
+TEST_P(GemmHalfTile, RowsOfSeveralPasses) {
+  Rng rng(uint32_t(mr() + 5 * nr()));
+  for (size_t m : {size_t(2), mr() + 1}) {
+    Case c = of_type();
+    c.m = m, c.n = nr(), c.k = small() ? 1100 : 4500;
+    c.constant_b = true;
+    c.c_type = SKUA_DTYPE_F32;
+    c.seed = rng.next();
+    check(*context, c);
+    if (HasFailure()) return;
+  }
+}
+
 // One row over packed weights: panels side by side and those left over.
 TEST_P(GemmHalfTile, OneRow) {
   Rng rng(uint32_t(mr() + 2 * nr()));
@@ -134,33 +168,34 @@ TEST_P(GemmHalfTile, Mixed) {
   }
 }
 
-// In the tile or behind it, in whole tiles as in their parts: hard swish is the unary function's of the sum in f32, with a residual before or behind it, and rounded once.
-TEST_P(GemmHalfTile, HardSwishIsOfSumsInF32) {
+// In the tile or behind it, in whole tiles as in their parts, at the end of a tile or with the next one: activations are of the sum in f32, with a residual before or behind them, and rounded once.
+TEST_P(GemmHalfTile, ActivationsAreOfSumsInF32) {
   Case c = of_type();
   if (c.half && c.type == SKUA_DTYPE_F16) return;  // the sums are halves
-  const size_t depth = 7;
-  for (size_t m : {2 * mr() + 3, 14 * mr(), size_t(1)})
-    for (skua_residual residual : {SKUA_RESIDUAL_NONE, SKUA_RESIDUAL_BEFORE_ACTIVATION, SKUA_RESIDUAL_AFTER_ACTIVATION}) {
-      c.m = m, c.n = 2 * nr() + 5, c.k = depth, c.bias = c.constant_b = true;
-      c.c_type = c.type, c.residual = residual, c.activation.kind = SKUA_ACTIVATION_HARD_SWISH;
-      SCOPED_TRACE(c.text());
-      Inputs in = inputs_of(c);
-      for (float& x : in.a.v) x *= 4;  // from below -3 to above 3, still halves
-      if (m > 1) in.a.v[depth] = NAN;
-      std::optional<Data> got = compute(*context, c, in);
-      Case wide = c;
-      wide.c_type = SKUA_DTYPE_F32;
-      Inputs as_f32 = in;
-      as_f32.residual.t.type = as_f32.c.t.type = SKUA_DTYPE_F32;
-      std::optional<Data> want = compute(*context, wide, as_f32);
-      ASSERT_TRUE(got && want);
-      want->t.type = c.type;
-      const std::vector<unsigned char> x = in_memory(*got), y = in_memory(*want);
-      for (size_t i = 0; i < got->v.size(); ++i)
-        if (std::isnan(want->v[i])) EXPECT_TRUE(std::isnan(got->v[i])) << i;
-        else EXPECT_EQ(std::memcmp(&x[i * 2], &y[i * 2], 2), 0) << i << ": " << got->v[i] << " for " << want->v[i];
-      if (HasFailure()) return;
-    }
+  for (skua_activation_kind kind : {SKUA_ACTIVATION_HARD_SWISH, SKUA_ACTIVATION_RELU6, SKUA_ACTIVATION_NONE})
+    for (size_t m : {2 * mr() + 3, 14 * mr(), size_t(1)})
+      for (skua_residual residual : {SKUA_RESIDUAL_NONE, SKUA_RESIDUAL_BEFORE_ACTIVATION, SKUA_RESIDUAL_AFTER_ACTIVATION}) {
+        const size_t depth = kind == SKUA_ACTIVATION_NONE ? 1 : 7;
+        c.m = m, c.n = 2 * nr() + 5, c.k = depth, c.bias = c.constant_b = true;
+        c.c_type = c.type, c.residual = residual, c.activation.kind = kind;
+        SCOPED_TRACE(c.text());
+        Inputs in = inputs_of(c);
+        for (float& x : in.a.v) x *= 4;  // from below -3 to above 3, still halves
+        if (m > 1) in.a.v[depth] = NAN;
+        std::optional<Data> got = compute(*context, c, in);
+        Case wide = c;
+        wide.c_type = SKUA_DTYPE_F32;
+        Inputs as_f32 = in;
+        as_f32.residual.t.type = as_f32.c.t.type = SKUA_DTYPE_F32;
+        std::optional<Data> want = compute(*context, wide, as_f32);
+        ASSERT_TRUE(got && want);
+        want->t.type = c.type;
+        const std::vector<unsigned char> x = in_memory(*got), y = in_memory(*want);
+        for (size_t i = 0; i < got->v.size(); ++i)
+          if (std::isnan(want->v[i])) EXPECT_TRUE(std::isnan(got->v[i])) << i;
+          else EXPECT_EQ(std::memcmp(&x[i * 2], &y[i * 2], 2), 0) << i << ": " << got->v[i] << " for " << want->v[i];
+        if (HasFailure()) return;
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, GemmHalfTile, testing::ValuesIn(tiles()), [](const auto& info) { return std::string(info.param.name); });

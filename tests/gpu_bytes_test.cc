@@ -195,6 +195,34 @@ TEST(gpu_bytes, pooling) {
   compare_all({""}, w.all);
 }
 
+// Few results of many terms, which work-groups share and a second dispatch joins.
+TEST(gpu_bytes, pooling_and_reductions_in_parts) {
+  Works w;
+  for (const skua_dtype type : {SKUA_DTYPE_S8, SKUA_DTYPE_U8})
+    for (const skua_pool_kind kind : {SKUA_POOL_MAX, SKUA_POOL_AVERAGE})
+      for (const unsigned channels : {8, 5}) {
+        skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
+        d.type = type;
+        d.kind = kind;
+        d.global = true;
+        quantize(d.input_q, d.output_q, type, 0.02f, 0.001f);
+        if (kind != SKUA_POOL_AVERAGE) d.output_q = d.input_q;
+        w.add("pool kind " + std::to_string(kind) + " channels " + std::to_string(channels) + " " + skua_dtype_name(type), holed(shape({2, 67, 61, channels}, type), type == SKUA_DTYPE_U8 ? 4 : 0),
+              [=](skua_context* context, skua_op** op) { return skua_pool2d_create(context, &d, op); });
+      }
+  for (const skua_reduce_kind kind : {SKUA_REDUCE_MEAN, SKUA_REDUCE_MAX, SKUA_REDUCE_ARGMIN, SKUA_REDUCE_ARGMAX})
+    for (const auto& extents : {std::vector<size_t>{2, 2100, 5}, {1, 33001, 1}}) {
+      skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+      d.kind = kind;
+      d.type = extents[0] == 2 ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8;
+      d.axis_count = 1;
+      d.axes[0] = 1;
+      if (kind < SKUA_REDUCE_ARGMIN) quantize(d.input_q, d.output_q, d.type, 0.02f, 0.001f);
+      w.add("reduce kind " + std::to_string(kind) + " of " + std::to_string(extents[1]), shape(extents, d.type), [=](skua_context* context, skua_op** op) { return skua_reduce_create(context, &d, op); });
+    }
+  compare_all({""}, w.all);
+}
+
 TEST(gpu_bytes, softmax) {
   Works w;
   const std::vector<size_t> shapes[] = {{5, 7}, {3, 700}, {2, 6, 5, 4}, {1, 2049}};

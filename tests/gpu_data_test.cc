@@ -29,7 +29,7 @@ TEST(GpuData, Layout) {
       d.from = back ? SKUA_LAYOUT_NCHW : SKUA_LAYOUT_NHWC;
       d.to = back ? SKUA_LAYOUT_NHWC : SKUA_LAYOUT_NCHW;
       return skua_layout_create(context, &d, op);
-    }, {{{2, 5, 4, 8}}, {{1, 3, 3, 5}}});
+    }, {{{2, 5, 4, 8}}, {{1, 3, 3, 5}}, {{2, 7, 9, 35}}});  // the last by squares
 }
 
 TEST(GpuData, Pad) {

@@ -26,7 +26,7 @@ TEST(gpu_gemm, vectors) {
   Case large = of(131, 132, 36, true);
   Case few = of(3, 8, 4, true);
   large.activation = few.activation = {SKUA_ACTIVATION_RELU6, 0, 0};  // one program
-  const std::vector<const char*> filters = {"gemm_f*_v4x4_*", "gemm_f*_v4x8_*", "gemm_tile_*_v4x64_*", "gemm_tile_*_v4x128_*"};
+  const std::vector<const char*> filters = {"gemm_f*_v4x4_*", "gemm_f*_v4x8_*", "gemm_tile_*_v4x16_*", "gemm_tile_*_v4x16x32_*", "gemm_tile_*_v4x32_*", "gemm_tile_*_v4x64_*", "gemm_tile_*_v4x128_*"};
   check_all(filters, {of(37, 44, 20), few, large}, gpu_types(false));
   check_all(filters, {large}, gpu_types_of(SKUA_DTYPE_BF16));
 }
@@ -251,11 +251,11 @@ TEST(gpu_gemm, explains_its_choice) {
   for (const skua_device_info& device : devices) {
     for (const char* filter : {"gemm_tile_*_v4x64_*", "tile64"}) {
       expect_parts(explained(device, filter), {"gemm_tile_f32_v4x64_", "64 rows, 64 columns, 64 terms", "work-group 16x16x1", "tile64: the kernel filter asks for it", "candidates: ", "tile128", "all by vectors", "sums f32\n",
-                   "chosen by the kernel filter", (std::string("kernel filter \"") + filter + "\": leaves 1 of 4 candidates").c_str()});
+                   "chosen by the kernel filter", (std::string("kernel filter \"") + filter + "\": leaves 1 of 7 candidates").c_str()});
     }
-    expect_parts(explained(device, "rows8"), {"gemm_f32_v4x8_", "leaves 1 of 4 candidates"});
-    expect_parts(explained(device, "rows*"), {"gemm_f32_v4x4_", "leaves 2 of 4 candidates", "chosen by the model"});
-    expect_parts(explained(device, "rows9"), {"gemm_f32_v4x4_", "chosen by the model", "kernel filter \"rows9\": matches nothing here, ignored"});
+    expect_parts(explained(device, "rows8"), {"gemm_f32_v4x8_", "leaves 1 of 7 candidates"});
+    expect_parts(explained(device, "rows*"), {"gemm_f32_v4x4_", "leaves 2 of 7 candidates", "chosen by the model"});
+    expect_parts(explained(device, "rows9"), {"chosen by the model", "kernel filter \"rows9\": matches nothing here, ignored"});
     EXPECT_EQ(explained(device, "").find("kernel filter"), std::string::npos);
     if (gpu_has(SKUA_DTYPE_BF16)) expect_parts(explained(device, "", SKUA_DTYPE_BF16), {"sums f32\n"});
     if (gpu_has(SKUA_DTYPE_F16)) expect_parts(explained(device, "rows4", SKUA_DTYPE_F16), {device.has_f16 ? "sums f16" : "sums f32: the device has no f16 arithmetic\n"});

@@ -95,7 +95,7 @@ TEST(GpuReduce, KindsAndAxes) {
       if (arg && a.size() != 1) continue;
       if (!arg && kind > SKUA_REDUCE_MEAN && a.size() == 3) continue;
       SCOPED_TRACE("kind " + std::to_string(kind) + ", axes " + std::to_string(a.size()) + (a.empty() ? "" : " from " + std::to_string(a[0])));
-      compare_on_gpus({{{3, 5, 4, 70}}}, Holes::none, [&](skua_context* context, skua_dtype type, skua_op** op) {
+      compare_on_gpus({{{3, 5, 4, 72}}}, Holes::none, [&](skua_context* context, skua_dtype type, skua_op** op) {
         skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
         d.kind = skua_reduce_kind(kind);
         d.type = type;
@@ -136,6 +136,44 @@ TEST(GpuReduce, ManyResults) {
     return skua_reduce_create(context, &d, op);
   });
   gpu_groups = 0;
+}
+
+// Threads share a column.
+TEST(GpuReduce, LongColumns) {
+  for (const skua_reduce_kind kind : {SKUA_REDUCE_MEAN, SKUA_REDUCE_MIN})
+    compare_on_gpus({{{3, 71, 37}}, {{130, 5}}}, Holes::none, [&](skua_context* context, skua_dtype type, skua_op** op) {
+      skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+      d.kind = kind;
+      d.type = type;
+      d.axis_count = 1;
+      d.axes[0] = -2;
+      return skua_reduce_create(context, &d, op);
+    }, [](const Data& got, const Data& want) { compare(got, want, 2000); }, gpu_types(kind == SKUA_REDUCE_MEAN));
+}
+
+// Few results of many terms: work-groups share each, and a second dispatch joins what they have. Columns; rows by elements and by vectors, of which offsets allow none in the second pass.
+TEST(GpuReduce, FewLongResultsInParts) {
+  const std::vector<std::vector<Shape>> shapes = small() ? std::vector<std::vector<Shape>>{{{2, 2100, 5}}, {{1, 33001, 1}}} : std::vector<std::vector<Shape>>{{{2, 2100, 5}}, {{1, 33001, 1}}, {{2, 132000, 1}}};
+  for (const skua_reduce_kind kind : {SKUA_REDUCE_MEAN, SKUA_REDUCE_MIN, SKUA_REDUCE_SUM_SQUARES, SKUA_REDUCE_ARGMAX}) {
+    SCOPED_TRACE("kind " + std::to_string(kind));
+    const auto make_op = [&](skua_context* context, skua_dtype type, skua_op** op) {
+      skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+      d.kind = kind;
+      d.type = type;
+      d.axis_count = 1;
+      d.axes[0] = 1;
+      return skua_reduce_create(context, &d, op);
+    };
+    const bool exact = kind == SKUA_REDUCE_MIN || kind == SKUA_REDUCE_ARGMAX, squares = kind == SKUA_REDUCE_SUM_SQUARES;
+    const std::vector<std::vector<Shape>> some(shapes.begin(), squares || (small() && kind != SKUA_REDUCE_MEAN) ? shapes.begin() + 1 : shapes.end());
+    compare_on_gpus(some, Holes::none, make_op, [&](const Data& got, const Data& want) { exact ? expect_same_bits(got, want) : compare(got, want, squares ? 200 : 2000); },
+                    gpu_types(kind == SKUA_REDUCE_MEAN));
+    on_every_gpu([&](Context& gpu) {
+      Op op;
+      SKUA_EXPECT_OK(make_op(gpu, SKUA_DTYPE_F32, &op));
+      for (const std::vector<Shape>& s : some) expect_explained(op, shape(s[0], SKUA_DTYPE_F32), "parts of each result, joined by a second dispatch");
+    });
+  }
 }
 
 void first_nan() {
@@ -183,14 +221,15 @@ TEST(GpuRows, OtherForm) {
     }, [](const Data& got, const Data& want) { compare(got, want, 40); });
   }
   for (int kind = 0; kind < SKUA_REDUCE_ARGMIN; ++kind)
-    compare_on_gpus({{{3, 5, 70}}}, Holes::none, [&](skua_context* context, skua_dtype type, skua_op** op) {
-      skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
-      d.kind = skua_reduce_kind(kind);
-      d.type = type;
-      d.axis_count = 1;
-      d.axes[0] = 2;
-      return skua_reduce_create(context, &d, op);
-    }, [](const Data& got, const Data& want) { compare(got, want, 2000); }, types_of_kind(kind));
+    for (const size_t n : {70, 72})  // by elements and by vectors
+      compare_on_gpus({{{3, 5, n}}}, Holes::none, [&](skua_context* context, skua_dtype type, skua_op** op) {
+        skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+        d.kind = skua_reduce_kind(kind);
+        d.type = type;
+        d.axis_count = 1;
+        d.axes[0] = 2;
+        return skua_reduce_create(context, &d, op);
+      }, [](const Data& got, const Data& want) { compare(got, want, 2000); }, types_of_kind(kind));
   first_nan();
   gpu_other_rows = false;
 }

@@ -1,5 +1,6 @@
 // NaN, infinities and zeros of both signs on every GPU device: what docs/numerics.md says of them, to the bit where it can be said so.
 #include <skua/pool.h>
+#include <skua/resize.h>
 
 #include <cmath>
 
@@ -121,6 +122,30 @@ TEST(GpuSpecial, PoolsReductionsAndProducts) {
       SKUA_EXPECT_OK(skua_gemm_create(cpu, &d, nullptr, nullptr, &reference));
       compare(op, reference, {rows, one});
     }
+  });
+}
+
+// With a weight of 0 a neighbour is not touched: itself, and every second pixel of twice as many.
+TEST(GpuSpecial, Resize) {
+  Context cpu;
+  on_every_gpu([&](Context& gpu) {
+    for (const skua_dtype type : gpu_types())
+      for (const size_t channels : {3, 4})
+        for (const uint32_t to : {8u, 15u}) {
+          SCOPED_TRACE(std::string(skua_dtype_name(type)) + " to " + std::to_string(to));
+          skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
+          d.kind = SKUA_RESIZE_BILINEAR;
+          d.coordinates = SKUA_RESIZE_ALIGN_CORNERS;
+          d.type = type;
+          d.out_h = d.out_w = to;
+          Op op, reference;
+          SKUA_EXPECT_OK(skua_resize2d_create(gpu, &d, &op));
+          SKUA_EXPECT_OK(skua_resize2d_create(cpu, &d, &reference));
+          Rng rng(1);
+          Data x = make(shape({1, kCount, kCount, channels}, type), rng);
+          for (size_t i = 0; i < x.v.size(); ++i) x.v[i] = i % 5 ? x.v[i] : kSpecial[i / 5 % kCount];
+          compare(op, reference, {x});
+        }
   });
 }
 

@@ -4,6 +4,8 @@
 #include <cfloat>
 #include <cmath>
 
+#include "core/context.h"
+#include "gpu/device.h"
 #include "tests/support/gpu.h"
 #include "winograd/points.h"
 
@@ -143,6 +145,33 @@ TEST(gpu_winograd, not_where_it_may_not_be) {
         skua_plan_destroy(plan);
       }
     }
+}
+
+// As if the device were an H100 under OpenCL: one image goes directly, four by Winograd, for which the operator has weights too.
+TEST(gpu_winograd, of_many_images_where_one_goes_directly) {
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    Context context(device);
+    if (!context.context) continue;
+    skua::gpu::Description& about = context.context->gpu->about;
+    about.vendor = skua::gpu::Vendor::nvidia;
+    about.info.is_software = false;
+    about.info.compute_units = 132;
+    about.opencl = 3;
+    Layer l;
+    l.in = l.out = 64;
+    const std::vector<float> weights(9 * 64 * 64, 0.5f), bias(64);
+    Op op;
+    SKUA_EXPECT_OK(create(context, l, SKUA_DTYPE_F32, SKUA_NUMERICS_FAST, weights, bias, &op));
+    for (const size_t images : {1, 4}) {
+      const skua_tensor x = shape({images, 56, 56, 64});
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
+      EXPECT_EQ(plan && skua_plan_workspace(plan, 1), images == 4);
+      skua_plan_destroy(plan);
+    }
+  }
 }
 
 }  // namespace

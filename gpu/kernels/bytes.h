@@ -75,6 +75,7 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
 #define SPLAT_I SPLAT_I4
 #define TO_F TO_FLOAT4
 #define READI READ4I
+#define UPDATEI UPDATE4I
 #define GET_BYTES(b, at, flip) UNPACK(b[at] ^ (flip))
 #define GET_HALF(b, at) MAKE4(half_value(b[2 * (at)] & 65535), half_value(b[2 * (at)] >> 16 & 65535), half_value(b[2 * (at) + 1] & 65535), half_value(b[2 * (at) + 1] >> 16 & 65535))
 #define GET_BFLOAT(b, at) MAKE4(AS_FLOAT(b[2 * (at)] << 16), AS_FLOAT(b[2 * (at)] & -65536), AS_FLOAT(b[2 * (at) + 1] << 16), AS_FLOAT(b[2 * (at) + 1] & -65536))
@@ -86,6 +87,7 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
 #define SPLAT_I(x) (x)
 #define TO_F TO_FLOAT
 #define READI READ1I
+#define UPDATEI UPDATE1I
 #define GET_BYTES(b, at, flip) SIGNED(BYTE_OF(b, at) ^ (flip))
 #define GET_HALF(b, at) half_value(HALF_OF(b, at))
 #define GET_BFLOAT(b, at) AS_FLOAT(HALF_OF(b, at) << 16)

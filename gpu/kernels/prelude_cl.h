@@ -20,8 +20,11 @@
 #if BF16
 #define STORAGE1 ushort
 #define STORAGE4 ushort4
+#define RAW4 ushort4
+#define LDRAW4(b, i) b[i]
+#define WIDE_RAW4(v) as_float4(convert_uint4(v) << 16)
 #define LD1(b, i) as_float((uint)b[i] << 16)
-#define LD4(b, i) as_float4(convert_uint4(b[i]) << 16)
+#define LD4(b, i) WIDE_RAW4(b[i])
 #define ST1(b, i, v) b[i] = bfloat1_(v)
 #define ST4(b, i, v) b[i] = bfloat4_(v)
 static ushort bfloat1_(float v) {
@@ -31,14 +34,40 @@ static ushort bfloat1_(float v) {
 static ushort4 bfloat4_(float4 v) { return (ushort4)(bfloat1_(v.x), bfloat1_(v.y), bfloat1_(v.z), bfloat1_(v.w)); }
 #elif STORE16
 #define STORAGE1 half
-#define STORAGE4 half
 #define LD1(b, i) vload_half(i, b)
-#define LD4(b, i) vload_half4(i, b)
 #define ST1(b, i, v) vstore_half_rte(v, i, b)
+#ifdef __NV_CL_C_VERSION
+// NVIDIA's compiler makes four loads of two bytes of a vload_half4.
+#define STORAGE4 ulong
+#define RAW4 ulong
+#define LDRAW4(b, i) b[i]
+#define WIDE_RAW4(v) half4_(v)
+#define LD4(b, i) half4_(b[i])
+#define ST4(b, i, v) b[i] = halves_(v)
+static float4 half4_(ulong u) {
+  float4 v;
+  __asm__("{.reg .b16 a, b, c, d; mov.b64 {a, b, c, d}, %4; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b; cvt.f32.f16 %2, c; cvt.f32.f16 %3, d;}" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(u));
+  return v;
+}
+static ulong halves_(float4 v) {
+  ulong u;
+  __asm__("{.reg .b16 a, b, c, d; cvt.rn.f16.f32 a, %1; cvt.rn.f16.f32 b, %2; cvt.rn.f16.f32 c, %3; cvt.rn.f16.f32 d, %4; mov.b64 %0, {a, b, c, d};}" : "=l"(u) : "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w));
+  return u;
+}
+#else
+#define STORAGE4 half
+#define RAW4 float4
+#define LDRAW4 LD4
+#define WIDE_RAW4(v) (v)
+#define LD4(b, i) vload_half4(i, b)
 #define ST4(b, i, v) vstore_half4_rte(v, i, b)
+#endif
 #else
 #define STORAGE1 float
 #define STORAGE4 float4
+#define RAW4 float4
+#define LDRAW4(b, i) b[i]
+#define WIDE_RAW4(v) (v)
 #define LD1(b, i) b[i]
 #define LD4(b, i) b[i]
 #define ST1(b, i, v) b[i] = (v)
@@ -59,7 +88,7 @@ static ushort4 bfloat4_(float4 v) { return (ushort4)(bfloat1_(v.x), bfloat1_(v.y
 #define ST1B(b, i, v) b[i] = (v)
 #define ST4B(b, i, v) b[i] = (v)
 #endif
-#if ARITH16 && defined(cl_khr_fp16)
+#if ARITH16 && defined(cl_khr_fp16) && !defined(__NV_CL_C_VERSION)
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define H4 half4
 #define LDH4(b, i) vload4(i, b)
@@ -71,6 +100,7 @@ static ushort4 bfloat4_(float4 v) { return (ushort4)(bfloat1_(v.x), bfloat1_(v.y
 #define SPLAT_H4 SPLAT4
 #define WIDE4(h) (h)
 #endif
+#define RAW4_ZERO ((RAW4)(0))
 #define BITS uint
 #define BITS4 uint4
 #define READ1(i, name) __global const STORAGE1* restrict name
@@ -96,6 +126,7 @@ static ushort4 bfloat4_(float4 v) { return (ushort4)(bfloat1_(v.x), bfloat1_(v.y
 #define WRITE4B(i, name) __global STORAGE4B* name
 #define WRITE1I(i, name) __global int* name
 #define UPDATE1I WRITE1I
+#define UPDATE4I(i, name) __global int4* name
 #define UPDATE1F WRITE1F
 #define UPDATE4F WRITE4F
 #define UPDATE1 WRITE1
@@ -112,12 +143,14 @@ static ushort4 bfloat4_(float4 v) { return (ushort4)(bfloat1_(v.x), bfloat1_(v.y
 #define KERNEL5(name, a, b, c, d, e) KERNEL_ NAME(a, b, c, d, e, const Args p) {
 #define KERNEL6(name, a, b, c, d, e, f) KERNEL_ NAME(a, b, c, d, e, f, const Args p) {
 #define SHARED(type, name, n) __local type name[n];
+#define PUT_FLOAT(tile, i, v) ((__local float*)tile)[i] = (v)
 #define BODY
 #define END }
 
 #define GLOBAL(i) (GROUP(i) * L##i + LOCAL(i))
 #define LOCAL(i) ((int)get_local_id(i))
 #define GROUP(i) ((int)get_group_id(i) + p.group##i)
+#define UNROLLED _Pragma("unroll")
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 
 #define SPLAT4(x) ((F4)(x))

@@ -65,6 +65,10 @@ uvec4 bfloat_(vec4 v) { return uvec4(bfloat_(v.x), bfloat_(v.y), bfloat_(v.z), b
 #define ST4(b, i, v) b[i] = (v)
 #define STORAGE_(i, access, n, name) BLOCK_(i, access, STORAGE##n, name)
 #endif
+#define RAW4 vec4
+#define RAW4_ZERO vec4(0.0)
+#define LDRAW4 LD4
+#define WIDE_RAW4(v) (v)
 #define BITS uint
 #define BITS4 uvec4
 #define LD1B(b, i) BITS(b[i])
@@ -102,6 +106,7 @@ layout(constant_id = 13) const int TEXELS = 0;
 #define WRITE4B(i, name) BLOCK_(i, writeonly, STORAGE4B, name)
 #define WRITE1I(i, name) BLOCK_(i, writeonly, int, name)
 #define UPDATE1I(i, name) BLOCK_(i, , int, name)
+#define UPDATE4I(i, name) BLOCK_(i, , ivec4, name)
 #define UPDATE1F(i, name) BLOCK_(i, , float, name)
 #define UPDATE4F(i, name) BLOCK_(i, , vec4, name)
 #define UPDATE1(i, name) STORAGE_(i, , 1, name)
@@ -117,12 +122,14 @@ layout(constant_id = 13) const int TEXELS = 0;
 #define KERNEL5(name, a, b, c, d, e) a b c d e
 #define KERNEL6(name, a, b, c, d, e, f) a b c d e f
 #define SHARED(type, name, n) shared type name[n];
+#define PUT_FLOAT(tile, i, v) tile[(i) / 4][(i) % 4] = (v)
 #define BODY void main()
 #define END
 
 #define GLOBAL(i) (GROUP(i) * int(gl_WorkGroupSize[i]) + LOCAL(i))
 #define LOCAL(i) int(gl_LocalInvocationID[i])
 #define GROUP(i) (int(gl_WorkGroupID[i]) + p.group##i)
+#define UNROLLED [[unroll]]
 #define BARRIER barrier()
 
 #define SPLAT4(x) vec4(x)

@@ -62,19 +62,13 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #else
 #define B_BINDING READ1(1, b)
 #endif
-// Columns of a thread, j from 0 to 3, by its place: neighbours, but for a tile of B^T, where they lie 16 apart.
-#if VECTOR_B == 2 && defined(TN)
-#define SPREAD 16
-#define COLUMN_OF(place, j) ((place) + 16 * (j))
-#else
-#define SPREAD 1
 #define COLUMN_OF(place, j) (4 * (place) + (j))
-#endif
 #if VECTOR_B == 2
 #define BIAS_BINDING READ1F(2, bias)
 #define BIAS_ONE_(place, j) (COLUMN_OF(place, j) < p.n ? bias[COLUMN_OF(place, j)] : 0.0f)
 #define LOAD_BIAS(place) MAKE4(BIAS_ONE_(place, 0), BIAS_ONE_(place, 1), BIAS_ONE_(place, 2), BIAS_ONE_(place, 3))
-#define LOAD_BT(column, depth) LD4(b, p.b_offset + z * p.b_z + min(column, p.n - 1) * p.b_n + (depth))  // 4 of k
+#define BT_AT(column, depth) (p.b_offset + z * p.b_z + min(column, p.n - 1) * p.b_n + (depth))  // 4 of k
+#define LOAD_BT(column, depth) LD4(b, BT_AT(column, depth))
 #else
 #define BIAS_BINDING READ4F(2, bias)
 #define LOAD_BIAS(place) bias[A_Z_BIAS(place)]
@@ -97,10 +91,10 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #else
 #define R_BINDING R_BINDING_(1)
 #define C_BINDING C_BINDING_(1)
-#define READ_ONE_(from, at, place, j, step) (COLUMN_OF(place, j) < p.n ? LOAD_C_(1, from, (at) + SPREAD * j * (step)) : 0.0f)
+#define READ_ONE_(from, at, place, j, step) (COLUMN_OF(place, j) < p.n ? LOAD_C_(1, from, (at) + j * (step)) : 0.0f)
 #define READ_RESULT_(from, at, place, step) \
   MAKE4(READ_ONE_(from, at, place, 0, step), READ_ONE_(from, at, place, 1, step), READ_ONE_(from, at, place, 2, step), READ_ONE_(from, at, place, 3, step))
-#define WRITE_ONE_(at, place, j, v) if (COLUMN_OF(place, j) < p.n) { STORE_C_(1, (at) + SPREAD * j * p.c_n, v); }
+#define WRITE_ONE_(at, place, j, v) if (COLUMN_OF(place, j) < p.n) { STORE_C_(1, (at) + j * p.c_n, v); }
 #define WRITE_RESULT(at, place, v) WRITE_ONE_(at, place, 0, (v).x) WRITE_ONE_(at, place, 1, (v).y) WRITE_ONE_(at, place, 2, (v).z) WRITE_ONE_(at, place, 3, (v).w)
 #endif
 
@@ -169,7 +163,7 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #if VECTOR_C
 #define FINISH_AT(name, row, column) (p.name##_offset + z * p.name##_z + (row) * p.name##_m + (column))
 #else
-#define FINISH_AT(name, row, column) (p.name##_offset + z * p.name##_z + (row) * p.name##_m + COLUMN_OF(column, 0) * p.name##_n)
+#define FINISH_AT(name, row, column) (p.name##_offset + z * p.name##_z + (row) * p.name##_m + 4 * (column) * p.name##_n)
 #endif
 #endif
 #if VECTOR_C

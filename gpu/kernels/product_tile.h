@@ -1,103 +1,180 @@
-// The tile in local memory: 256 threads as 16 x 16 sum 16 * TM rows by 64 * TN columns, 16 of k at a time. A thread has TM neighbouring rows and TN vectors of columns 16 vectors apart,
-// so that threads side by side read neighbouring vectors of B. Per 4 of k it reads TM + 4 * TN vectors from local memory for 16 * TM * TN multiplications.
-//   tile_a [16 * TM rows][4 vectors along k], tile_b [16 of k][16 * TN vectors along columns]; both float. TM 4, TN 1: 8 KiB; TM 8, TN 2: 16 KiB
-#if VECTOR_A
-#define LOAD_A(i, at, depth) (INSIDE(i) && (depth) < p.k ? LD4(a, at + (depth) / 4) : SPLAT4(0.0f))
+// The tile in local memory: 256 threads in slices of TX x TY sum the same TM * TY rows by 4 * TN * TX columns, a slice every so manieth STEP_K of the depth, which runs over the taps too; in the end
+// their sums are added in local memory, always in the same order. A thread has 4 neighbouring rows (TM 8: of each half of the tile's) and TN vectors of columns TX vectors apart, so that threads side by
+// side read neighbouring vectors: for 16 * TM * TN multiplications TM + 4 * TN of them. The next step's vectors are on their way to registers while this one's are multiplied.
+//   of A [STEP_K][rows, and 4 more: what is written along k falls on other banks], of B [STEP_K][columns, likewise where B^T is written along k]; both float, BUFFERS of each
+#define SLICED (TM == 4 && VECTOR_A && VECTOR_B == 1)
+#if SLICED
+CONSTANT(4, TX, 16)
+CONSTANT(5, TY, 16)
 #else
-#define LOAD_1_(i, at, depth) (INSIDE(i) && (depth) < p.k ? LD1(a, at + (depth) * p.a_k) : 0.0f)
-#define LOAD_A(i, at, depth) MAKE4(LOAD_1_(i, at, depth), LOAD_1_(i, at, (depth) + 1), LOAD_1_(i, at, (depth) + 2), LOAD_1_(i, at, (depth) + 3))
+#define TX 16
+#define TY 16
 #endif
-#define LOADS_A CAT(LOADS_, TM)  // vectors of tile_a for each thread to load: rows 64 apart
-#define LOADS_4 1
-#define LOADS_8 2
-#define WIDTH (16 * TN)
-#if VECTOR_B == 2  // tile_b [64 columns][4 vectors along k, and one that spreads the columns over the banks]
-#define SIZE_B 320
-#define LAST p.n
-#define PLACES 64
+CONSTANT(6, STEP_K, 16)
+CONSTANT(7, BUFFERS, 2)
+#define THREADS (TX * TY)  // of a slice
+#define SLICES (256 / THREADS)
+#define ROWS (TM * TY)
+#define WIDTH (TN * TX)
+#define STRIDE_A (ROWS / 4 + 1)
+#if VECTOR_B == 2
+#define STRIDE_B (WIDTH + 1)
 #else
-#define SIZE_B (256 * TN)
-#define LAST COLUMNS
-#define PLACES WIDTH
+#define STRIDE_B WIDTH
+#endif
+#define SIZE_A (STEP_K * STRIDE_A)
+#define SIZE (STEP_K * (STRIDE_A + STRIDE_B))
+#define SIZE_ALL (BUFFERS * SLICES * SIZE)  // 4 * 256 or more where there are slices
+#if TM == 8
+#define BLOCKS(M) M(0, 0) M(0, 1) M(1, 0) M(1, 1)
+#define ROWS_OF_A F4 m0 = tile[at_a + k * STRIDE_A], m1 = tile[at_a + k * STRIDE_A + TY];
+#define COLUMNS_OF_B F4 n0 = tile[at_b + k * STRIDE_B], n1 = tile[at_b + k * STRIDE_B + TX];
+#else
+#define BLOCKS(M) M(0, 0)
+#define ROWS_OF_A F4 m0 = tile[at_a + k * STRIDE_A];
+#define COLUMNS_OF_B F4 n0 = tile[at_b + k * STRIDE_B];
 #endif
 
-KERNEL5(product, A_BINDING, B_BINDING, BIAS_BINDING, R_BINDING, C_BINDING) SHARED(F4, tile_a, 64 * TM) SHARED(F4, tile_b, SIZE_B) BODY {
-  int lx = LOCAL(0), ly = LOCAL(1), thread = ly * 16 + lx, z = GLOBAL(2);
-  int column = GROUP(0) * PLACES + lx, block = GROUP(1) * 16 * TM, first = block + ly * TM;
-  int load_row = thread / 4, load_k = thread % 4 * 4;
-#define ROW_TO_LOAD(i) PLACE(i, min(block + load_row + 64 * i, p.m - 1))
-  REPEAT(LOADS_A, ROW_TO_LOAD)
-#if TN == 2
-#define START(i) F4 sum##i = SPLAT4(0.0f), more##i = SPLAT4(0.0f);
+// A thread loads a vector of A and one of B, or two where the slices are small; along k two neighbours of a row by threads side by side. They wait in registers as they are stored (RAW4).
+#define LOAD_ROW(i, rows) ((THREADS * i + t) / 2 % (rows))
+#define LOAD_K(i, rows) ((THREADS * i + t) % 2 * 4 + (THREADS * i + t) / 2 / (rows) * 8)
+#if VECTOR_A
+#define TYPE_A RAW4
+#define ZERO_A RAW4_ZERO
+#define WIDE_A WIDE_RAW4
 #else
-#define START(i) F4 sum##i = SPLAT4(0.0f);
+#define TYPE_A F4
+#define ZERO_A SPLAT4(0.0f)
+#define WIDE_A(v) (v)
 #endif
-  REPEAT(TM, START)
-  TAPS {
-    REPEAT(LOADS_A, MOVE)
-    for (int k0 = 0; k0 < p.k; k0 += 16) {
-      BARRIER;
-#define FETCH_A(i) tile_a[thread + 256 * i] = LOAD_A(i, at##i, k0 + load_k);
-      REPEAT(LOADS_A, FETCH_A)
+#if VECTOR_B
+#define TYPE_B RAW4
+#define ZERO_B RAW4_ZERO
+#define WIDE_B WIDE_RAW4
+#define TILE_B(row, column) LDRAW4(b, B_AT(row, column))
+#else
+#define TYPE_B F4
+#define ZERO_B SPLAT4(0.0f)
+#define WIDE_B(v) (v)
+#define TILE_B LOAD_B
+#endif
+#if CONV
+#define DEPTHS (HIGH(p.kernel_) * LOW(p.kernel_) * p.k)
+#define TAKE_A(i)                                                                                                                            \
+  {                                                                                                                                          \
+    int depth = begin + LOAD_K(i, ROWS), tap = depth / p.k, k = depth - tap * p.k, ky = tap / LOW(p.kernel_), kx = tap - ky * LOW(p.kernel_); \
+    TAKE_TAPS_(i)                                                                                                                            \
+  }
+#if VECTOR_A
+#define TAKE_TAPS_(i) MOVE(i) if (INSIDE(i) && depth < depths) a##i = LDRAW4(a, at##i + k / 4); else a##i = RAW4_ZERO;
+#else
+#define TAKE_TAPS_(i) TAKE_TAP_(i, x) TAKE_TAP_(i, y) TAKE_TAP_(i, z) TAKE_TAP_(i, w)
+#define TAKE_TAP_(i, c)                                                          \
+  MOVE(i)                                                                        \
+  a##i.c = INSIDE(i) && depth < depths ? LD1(a, at##i + k * p.a_k) : 0.0f;       \
+  depth += 1;                                                                    \
+  k += 1;                                                                        \
+  if (k == p.k) { k = 0; kx += 1; }                                              \
+  if (kx == LOW(p.kernel_)) { kx = 0; ky += 1; }
+#endif
+#else
+#define DEPTHS p.k
+#if VECTOR_A
+#define TAKE_A(i) { int depth = begin + LOAD_K(i, ROWS); if (depth < depths) a##i = LDRAW4(a, at##i + depth / 4); else a##i = RAW4_ZERO; }
+#else
+#define TAKE_ONE_(i, depth) ((depth) < depths ? LD1(a, at##i + (depth) * p.a_k) : 0.0f)
+#define TAKE_A(i) { int depth = begin + LOAD_K(i, ROWS); a##i = MAKE4(TAKE_ONE_(i, depth), TAKE_ONE_(i, depth + 1), TAKE_ONE_(i, depth + 2), TAKE_ONE_(i, depth + 3)); }
+#endif
+#endif
+#define PUT_ALONG_K_(first, v, stride, i, rows)                            \
+  {                                                                        \
+    int at = 4 * ((first) + LOAD_K(i, rows) * stride) + LOAD_ROW(i, rows); \
+    PUT_FLOAT(tile, at, (v).x);                                            \
+    PUT_FLOAT(tile, at + 4 * stride, (v).y);                               \
+    PUT_FLOAT(tile, at + 8 * stride, (v).z);                               \
+    PUT_FLOAT(tile, at + 12 * stride, (v).w);                              \
+  }
 #if VECTOR_B == 2
-      tile_b[thread / 4 * 5 + thread % 4] =
-          k0 + load_k < p.k && GROUP(0) * PLACES + thread / 4 < p.n ? LOAD_BT(GROUP(0) * PLACES + thread / 4, (k0 + load_k) / 4) : SPLAT4(0.0f);
+#define TAKE_B(i)                                                                                        \
+  {                                                                                                      \
+    int depth = begin + LOAD_K(i, 4 * WIDTH), column = 4 * left + LOAD_ROW(i, 4 * WIDTH);                \
+    if (depth < depths && column < p.n) b##i = LDRAW4(b, BT_AT(column, depth / 4)); else b##i = RAW4_ZERO; \
+  }
+#define PUT_B(i) PUT_ALONG_K_(from + SIZE_A, WIDE_B(b##i), STRIDE_B, i, 4 * WIDTH)
 #else
-#define FETCH_B(i)                                                                                                             \
-  {                                                                                                                            \
-    int row = (thread + 256 * i) / WIDTH, place = GROUP(0) * WIDTH + (thread + 256 * i) % WIDTH;                               \
-    tile_b[thread + 256 * i] = k0 + row < p.k && place < COLUMNS ? LOAD_B(B_ROW(tap, k0 + row), place) : SPLAT4(0.0f);         \
+#define TAKE_B(i)                                                                                        \
+  {                                                                                                      \
+    int depth = begin + (THREADS * i + t) / WIDTH, place = left + (THREADS * i + t) % WIDTH;             \
+    if (depth < depths && place < COLUMNS) b##i = TILE_B(B_ROW(0, depth), place); else b##i = ZERO_B;    \
   }
-      REPEAT(TN, FETCH_B)
+#define PUT_B(i) tile[from + SIZE_A + THREADS * i + t] = WIDE_B(b##i);
 #endif
-      BARRIER;
-      for (int q = 0; q < 4; q++) {
-#if VECTOR_B == 2
-        F4 b0 = tile_b[lx * 5 + q], b1 = tile_b[(lx + 16) * 5 + q], b2 = tile_b[(lx + 32) * 5 + q], b3 = tile_b[(lx + 48) * 5 + q];
-#define STEP(i)                                                                  \
-  {                                                                              \
-    F4 v = tile_a[(ly * TM + i) * 4 + q];                                        \
-    sum##i = sum##i + MAKE4(dot(v, b0), dot(v, b1), dot(v, b2), dot(v, b3));     \
-  }
+#define PUT_A(i) PUT_ALONG_K_(from, WIDE_A(a##i), STRIDE_A, i, ROWS)
+#if SLICED
+#define TAKE { TAKE_A(0) if (STEP_K > TX) TAKE_A(1) TAKE_B(0) if (STEP_K > TY) TAKE_B(1) }
+#define PUT { PUT_A(0) if (STEP_K > TX) PUT_A(1) PUT_B(0) if (STEP_K > TY) { PUT_B(1) } }
 #else
-        F4 b0 = tile_b[4 * q * WIDTH + lx], b1 = tile_b[(4 * q + 1) * WIDTH + lx], b2 = tile_b[(4 * q + 2) * WIDTH + lx], b3 = tile_b[(4 * q + 3) * WIDTH + lx];
-#define STEP(i)                                        \
-  {                                                    \
-    F4 v = tile_a[(ly * TM + i) * 4 + q];              \
-    sum##i = FMA(SPLAT4(v.x), b0, sum##i);             \
-    sum##i = FMA(SPLAT4(v.y), b1, sum##i);             \
-    sum##i = FMA(SPLAT4(v.z), b2, sum##i);             \
-    sum##i = FMA(SPLAT4(v.w), b3, sum##i);             \
-  }
+#define TAKE { TAKE_A(0) TAKE_B(0) }
+#define PUT { PUT_A(0) PUT_B(0) }
 #endif
-        REPEAT(TM, STEP)
-#if TN == 2
-        b0 = tile_b[4 * q * WIDTH + lx + 16];
-        b1 = tile_b[(4 * q + 1) * WIDTH + lx + 16];
-        b2 = tile_b[(4 * q + 2) * WIDTH + lx + 16];
-        b3 = tile_b[(4 * q + 3) * WIDTH + lx + 16];
-#define STEP2(i)                                       \
-  {                                                    \
-    F4 v = tile_a[(ly * TM + i) * 4 + q];              \
-    more##i = FMA(SPLAT4(v.x), b0, more##i);           \
-    more##i = FMA(SPLAT4(v.y), b1, more##i);           \
-    more##i = FMA(SPLAT4(v.z), b2, more##i);           \
-    more##i = FMA(SPLAT4(v.w), b3, more##i);           \
+
+KERNEL5(product, A_BINDING, B_BINDING, BIAS_BINDING, R_BINDING, C_BINDING) SHARED(F4, tile, SIZE_ALL) BODY {
+  int thread = LOCAL(1) * 16 + LOCAL(0), slice = thread / THREADS, t = thread % THREADS, lx = t % TX, ly = t / TX, z = GLOBAL(2);
+  if (TX == 16) {  // 8 x 4 threads in step, pairs of rows side by side
+    lx = (t >> 1 & 7) | (t >> 2 & 8);
+    ly = (t & 1) | (t >> 3 & 2) | (t >> 4 & 12);
   }
-        REPEAT(TM, STEP2)
+  int left = GROUP(0) * WIDTH, top = GROUP(1) * ROWS, depths = DEPTHS, begin = slice * STEP_K, from = slice * SIZE;
+  TYPE_A a0 = ZERO_A, a1 = ZERO_A;
+  TYPE_B b0 = ZERO_B, b1 = ZERO_B;
+  PLACE(0, min(top + LOAD_ROW(0, ROWS), p.m - 1))
+#if SLICED
+  PLACE(1, min(top + LOAD_ROW(1, ROWS), p.m - 1))
 #endif
+#define START(r, c) F4 s##r##c##0 = SPLAT4(0.0f), s##r##c##1 = SPLAT4(0.0f), s##r##c##2 = SPLAT4(0.0f), s##r##c##3 = SPLAT4(0.0f);
+  BLOCKS(START)
+  for (int done = -SLICES * STEP_K; done < depths; done += SLICES * STEP_K) {
+    bool more = done + SLICES * STEP_K < depths;
+    if (more) TAKE
+    int at_a = from + ly, at_b = from + SIZE_A + lx;
+    if (done >= 0) {
+      UNROLLED for (int k = 0; k < STEP_K; k++) {
+        ROWS_OF_A
+        COLUMNS_OF_B
+#define MULTIPLY(r, c)                                    \
+  s##r##c##0 = FMA(SPLAT4(m##r.x), n##c, s##r##c##0);     \
+  s##r##c##1 = FMA(SPLAT4(m##r.y), n##c, s##r##c##1);     \
+  s##r##c##2 = FMA(SPLAT4(m##r.z), n##c, s##r##c##2);     \
+  s##r##c##3 = FMA(SPLAT4(m##r.w), n##c, s##r##c##3);
+        BLOCKS(MULTIPLY)
       }
     }
+    if (BUFFERS == 2) from = from < SLICES * SIZE ? from + SLICES * SIZE : from - SLICES * SIZE;
+    else BARRIER;
+    if (more) PUT
+    begin += SLICES * STEP_K;
+    BARRIER;
   }
-  for (int i = 0; i < TM * TN; i++) {
-    int row = first + i % TM, place = column + i / TM * 16;
-    F4 v = sum0;
-#define PICK(j) if (i == j) v = sum##j;
-    REPEAT(TM, PICK)
-#if TN == 2
-#define PICK2(j) if (i == TM + j) v = more##j;
-    REPEAT(TM, PICK2)
-#endif
-    if (row < p.m && place < LAST) FINISH(row, place, v)
+  for (int q = 0; q < TM / 4 * TN; q++) {
+    F4 v0 = s000, v1 = s001, v2 = s002, v3 = s003;
+#define PICK(r, c) if (q == r * TN + c) { v0 = s##r##c##0; v1 = s##r##c##1; v2 = s##r##c##2; v3 = s##r##c##3; }
+    BLOCKS(PICK)
+    int row = top + q / TN * 4 * TY + 4 * ly, place = left + q % TN * TX + lx;
+    if (SLICES > 1) {
+      BARRIER;
+      tile[thread] = v0;
+      tile[256 + thread] = v1;
+      tile[512 + thread] = v2;
+      tile[768 + thread] = v3;
+      BARRIER;
+    }
+    for (int i = slice; i < 4; i += SLICES) {
+      F4 v = i == 0 ? v0 : i == 1 ? v1 : i == 2 ? v2 : v3;
+      if (SLICES > 1) {
+        v = tile[256 * i + t];
+        for (int j = 1; j < SLICES; j++) v = v + tile[256 * i + THREADS * j + t];
+      }
+      if (row + i < p.m && place < COLUMNS) FINISH(row + i, place, v)
+    }
   }
 } END

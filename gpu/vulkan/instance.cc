@@ -95,7 +95,7 @@ skua_status create(const skua_context* ctx, Instance& in) {
   const VkResult made = in.CreateInstance(&info, nullptr, &in.handle);
   if (made != VK_SUCCESS) {
     in.handle = nullptr;
-    if (made == VK_ERROR_INCOMPATIBLE_DRIVER) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: no driver is installed");
+    if (made == VK_ERROR_INCOMPATIBLE_DRIVER) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: no driver is installed, or none that can be opened (VK_LOADER_DEBUG=error tells why)");
     return check(nullptr, made, "vkCreateInstance");
   }
   SKUA_TRY(find_functions(in));
@@ -170,10 +170,14 @@ skua_status take_instance(const skua_vulkan_objects& given, Instance& in) {
   return SKUA_STATUS_OK;
 }
 
-void close_instance(Instance& in) {  // the library stays open: the next instance finds it, and drivers have threads of their own
+// The library stays open, and so does the process's first instance: with its last one the loader closes the driver, whose destructors of threads' data would then be called where it was
+// (NVIDIA's 580 crashes or hangs so when a thread ends).
+void close_instance(Instance& in) {
+  static VkInstance kept;
   if (in.messenger)
     if (auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(in.GetInstanceProcAddr(in.handle, "vkDestroyDebugUtilsMessengerEXT"))) destroy(in.handle, in.messenger, nullptr);
-  if (in.handle && !in.is_callers)
+  VkInstance none = nullptr;
+  if (in.handle && !in.is_callers && !__atomic_compare_exchange_n(&kept, &none, in.handle, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     if (auto destroy = reinterpret_cast<PFN_vkDestroyInstance>(in.GetInstanceProcAddr(in.handle, "vkDestroyInstance"))) destroy(in.handle, nullptr);
   memset(static_cast<void*>(&in), 0, sizeof in);
 }
@@ -246,6 +250,15 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
   const VkPhysicalDeviceProperties& p = all.properties;
   const uint32_t version = properties(in, device).apiVersion;
   if (version >= VK_API_VERSION_1_2 || has_extension(in, device, "VK_KHR_driver_properties")) all.pNext = &driver;
+  // Vulkan itself does not tell how many compute units there are; three vendors do.
+  auto nvidia = vk<VkPhysicalDeviceShaderSMBuiltinsPropertiesNV>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, all.pNext);
+  if (has_extension(in, device, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) all.pNext = &nvidia;
+  auto amd = vk<VkPhysicalDeviceShaderCorePropertiesAMD>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD, all.pNext);
+  if (has_extension(in, device, VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME)) all.pNext = &amd;
+#ifdef VK_ARM_shader_core_builtins
+  auto arm = vk<VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM, all.pNext);
+  if (has_extension(in, device, VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME)) all.pNext = &arm;
+#endif
   in.GetPhysicalDeviceProperties2(device, &all);
 
   const Features f(in, device);
@@ -276,6 +289,10 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
 
   skua_device_info& info = d.info;
   info.device = {SKUA_DEVICE_API_VULKAN, index};
+  info.compute_units = nvidia.shaderSMCount + amd.shaderEngineCount * amd.shaderArraysPerEngineCount * amd.computeUnitsPerShaderArray;
+#ifdef VK_ARM_shader_core_builtins
+  info.compute_units += arm.shaderCoreCount;
+#endif
   char text[32];
   snprintf(info.name, sizeof info.name, "%.95s", p.deviceName);
   snprintf(info.vendor, sizeof info.vendor, "%s", vendor_name(p, text, sizeof text));

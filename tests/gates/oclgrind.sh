@@ -20,6 +20,6 @@ run gpu_elementwise_test 'GpuBinary.BroadcastingStridesActivations:GpuSelect.*:G
 run gpu_data_test '*'
 run gpu_rows_test '*'
 run gpu_bytes_products_test '-gpu_bytes.gemm_vectors:gpu_bytes.conv_taps:gpu_bytes.conv_transposed'
-run gpu_bytes_test 'gpu_bytes.convert:gpu_bytes.unary:gpu_bytes.data_movement:gpu_bytes.pooling:gpu_bytes.softmax:gpu_bytes.reductions:gpu_bytes.resize'
+run gpu_bytes_test 'gpu_bytes.convert:gpu_bytes.unary:gpu_bytes.data_movement:gpu_bytes.pooling:gpu_bytes.pooling_and_reductions_in_parts:gpu_bytes.softmax:gpu_bytes.reductions:gpu_bytes.resize'
 run gpu_winograd_test '*'
 exit $bad

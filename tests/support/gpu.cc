@@ -1,5 +1,7 @@
 #include "tests/support/gpu.h"
 
+#include <memory>
+
 namespace skua_test {
 
 std::vector<skua_dtype> gpu_types(bool bf16) {
@@ -17,17 +19,34 @@ bool gpu_has(skua_dtype type) {
 
 std::vector<skua_dtype> gpu_types_of(skua_dtype type) { return gpu_has(type) ? std::vector<skua_dtype>{type} : std::vector<skua_dtype>{}; }
 
-std::string filter_of(std::string filter, skua_dtype type) {
-  if (const size_t at = filter.find("_f*"); at != std::string::npos) filter.replace(at + 1, 1, skua_dtype_name(type));
-  return filter;
+namespace {
+struct Shared {
+  skua_device device;
+  std::string filter;
+  size_t groups;
+  bool other_rows;
+  std::unique_ptr<Context> context;
+};
+std::vector<Shared> shared;
+struct EndOfTest : testing::EmptyTestEventListener {
+  void OnTestEnd(const testing::TestInfo&) override { shared.clear(); }  // expects every block back
+};
+}  // namespace
+
+Context& shared_gpu(const skua_device_info& device, const std::string& filter) {
+  static const bool listens = (testing::UnitTest::GetInstance()->listeners().Append(new EndOfTest), true);
+  (void)listens;
+  for (const Shared& s : shared)
+    if (s.device.api == device.device.api && s.device.index == device.device.index && s.filter == filter && s.groups == gpu_groups && s.other_rows == gpu_other_rows) return *s.context;
+  shared.push_back({device.device, filter, gpu_groups, gpu_other_rows, std::make_unique<Context>(device, filter.empty() ? nullptr : filter.c_str())});
+  return *shared.back().context;
 }
 
 void on_every_gpu(const std::function<void(Context& gpu)>& body) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices) {
     SCOPED_TRACE(device.name);
-    Context gpu(device);
-    if (gpu.context) body(gpu);
+    if (Context& gpu = shared_gpu(device); gpu.context) body(gpu);
   }
 }
 
@@ -36,10 +55,10 @@ void by_every_kernel(const std::vector<const char*>& filters, const std::vector<
   for (const skua_device_info& device : devices)
     for (const char* filter : filters)
       for (const skua_dtype type : types) {
-        const std::string name = filter_of(filter, type);
+        std::string name = filter;  // f32's and f16's are of one name
+        if (const size_t at = name.find("_f*"); at != std::string::npos && type == SKUA_DTYPE_BF16) name.replace(at, 2, "_bf16");
         SCOPED_TRACE(std::string(device.name) + " " + name + ", " + skua_dtype_name(type));
-        Context gpu(device, name.c_str());
-        if (gpu.context) body(gpu, type);
+        if (Context& gpu = shared_gpu(device, name); gpu.context) body(gpu, type);
       }
 }
 
@@ -71,6 +90,15 @@ void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes,
         }
     }
   });
+}
+
+void expect_explained(const skua_op* op, const skua_tensor& x, const char* words) {
+  skua_plan* plan = nullptr;
+  SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
+  char text[2000] = "";
+  if (plan) skua_plan_explain(plan, text, sizeof text);
+  EXPECT_NE(std::string(text).find(words), std::string::npos) << words << " in\n" << text;
+  skua_plan_destroy(plan);
 }
 
 skua_conv2d_desc conv_desc(uint32_t kernel, uint32_t in, uint32_t out, uint32_t stride, uint32_t groups) {

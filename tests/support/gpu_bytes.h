@@ -31,7 +31,7 @@ inline void compare_all(const std::vector<const char*>& filters, const std::vect
   for (const skua_device_info& device : devices)
     for (const char* filter : filters) {
       SCOPED_TRACE(std::string(device.name) + " " + filter);
-      Context context(device, filter);
+      Context& context = shared_gpu(device, filter);
       for (const Work& w : all)
         if (context.context) compare(context, w);
     }
