@@ -10,8 +10,9 @@
 #include "dispatch/kernel.h"
 #include "simd/hard.h"
 #include "simd/simd.h"
+#include "gemm/by_row.h"
 #include "gemm/finish.h"
-#include "gemm/no_addresses.h"
+#include "gemm/halves.h"
 #if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
 #include "gemm/packed_tiles.h"
 #endif
@@ -26,156 +27,6 @@ namespace {
 template <int NV> SKUA_INL F32 columns(const float* row, int v, size_t tail) {
   return v < NV - 1 ? F32::load(row + v * F32::L) : F32::load_n(row + v * F32::L, tail);
 }
-
-// Before a loop that is worth four copies: its additions and its branch take turns with multiply-adds on their ports (256x256x256: 97% of the peak become 99).
-// Clang would load ahead across the copies and spill.
-#if defined(__clang__)
-#define SKUA_FOUR_TIMES _Pragma("clang loop unroll(disable)")
-#else
-#define SKUA_FOUR_TIMES _Pragma("GCC unroll 4")
-#endif
-
-template <class B> constexpr int kLine = 64 / sizeof(B);                            // elements of a cache line
-template <int NV, class B = float> constexpr int kLines = F32::by_lane ? 0 : (NV * F32::L + kLine<B> - 1) / kLine<B>;  // of a row of B
-constexpr int kOne = !F32::by_lane;
-constexpr float kInfinity = __builtin_inff();
-
-// Where a vector of B meets all rows before the next is loaded, and the elements of A are in registers: 3x32 on AVX2, 7 loads feed 12 multiply-adds. Such a tile serves first layers: its rows are
-// near, overlapping windows of a few channels, and it asks for nothing ahead, which would cost a tenth of segments so short.
-template <int MR, int NV> constexpr bool kByColumn = F32::fused && !F32::by_lane && MR > 1 && MR * NV + NV + 1 > F32::registers && MR * NV + MR + 1 <= F32::registers;
-
-// One step of the depth.
-template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
-  if (lines > 1 && near) {
-    SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead);
-  } else {
-    SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead, 0, 2);
-  }
-  if constexpr (kByColumn<MR, NV>) {
-    F32 x[MR];
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = F32::broadcast(a.at(r, k));
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) pin(x[r]);
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-      F32 w = F32::load(b + v * F32::L);
-      pin(w);  // else gcc loads it once per row
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = fma(x[r], w, acc[r][v]);
-    }
-    return;
-  }
-  if constexpr (!F32::fused && !F32::by_lane && F32::L > 1 && MR > 1 && MR * NV + NV + 2 > F32::registers) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-      const F32 x = F32::broadcast(a.at(r, k));
-      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, F32::load(b + v * F32::L), acc[r][v]);
-      asm("" : "+r"(b));  // a load for each row takes the place of the copy that a product needs; gcc would keep B and spill sums
-    }
-    return;
-  }
-  F32 w[NV];
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-    w[v] = F32::load(b + v * F32::L);
-    if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads B from memory once per row
-  }
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-    constexpr bool full = MR * NV + NV + 1 == F32::registers;  // no register for the next row's x: clang would load it early and spill
-    F32 x = F32::broadcast(a.at(r, k));
-    if constexpr (full) pin(x);
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
-    if constexpr (full) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
-  }
-}
-
-#if defined(__aarch64__) && !defined(__clang__)
-// Stays where it is written: gcc moves a sum of 4x12 to another register and back with every turn, which in the model of the X1 costs a quarter of the rate.
-template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc.v) : "w"(b.v), "w"(a.v), "i"(i)); }
-#elif defined(SKUA_ISA_neon32) && !defined(__clang__)
-// Likewise: gcc loads rows of A into registers that no lane can be taken from, and moves them through the stack.
-template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) {
-  const float32x2_t half = i < 2 ? vget_low_f32(a.v) : vget_high_f32(a.v);
-  asm volatile("vmla.f32 %q0, %q1, %P2[%c3]" : "+w"(acc.v) : "w"(b.v), "t"(half), "i"(i & 1));
-}
-#elif defined(__aarch64__) || defined(__arm__)
-template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { acc = fma_lane<i>(acc, b, a); }
-#endif
-
-// Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
-template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
-  size_t left = depth - k;
-  const auto once = [&]() __attribute__((always_inline)) {
-    step<MR, NV, lines>(a, k, b, ahead, near, acc);
-    a.step();
-    ++k;
-    b += ldb;
-    --left;
-    if constexpr (A::even && NV != 3) no_addresses<MR * NV>();  // 9x48 loses by it
-  };
-  if constexpr (NV > 1 && MR * NV + NV + 5 >= F32::registers && lines <= 1) {
-    SKUA_FOUR_TIMES while (left) once();
-  } else {
-    while (left) once();
-  }
-}
-
-#if defined(SKUA_ISA_avx512)
-template <int steps, int MR, class Halves> SKUA_INL void narrow_steps(Halves& a, const float*& b, size_t ldb, F32 (&acc)[MR][1]) {
-  SKUA_UNROLL for (int i = 0; i < steps; ++i, b += ldb) {
-    const F32 w = F32::load(b);
-    // As written: gcc would put the last sum of a step where w was and move it back.
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) asm("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(acc[r][0].v) : "m"(*a.at(r, size_t(i))), "v"(w.v));
-    a.ask(i);
-  }
-  a.move(steps);
-}
-#endif
-
-// Results of half types are narrowed a tile later, between the products of the next one: at the end of their own tile the conversions too would wait for its last sums, in queues that the next
-// tile's multiply-adds have to pass (Zen 5: 3x32 with bias and relu6 takes 20 cycles beside the products, of f32 6, so 8). Where rows of B are kept for all rows of A, gcc has no register left for it.
-template <int MR, int NV> constexpr bool kNarrowsLater = F32::L == 8 && kByColumn<MR, NV>;
-template <int MR, int NV> struct Finished {
-  alignas(64) float rows[MR * NV * F32::L];
-  void* c[MR];
-  template <class C> SKUA_INL void narrow_as() const {
-    const float* from = rows;
-    for (int r = 0; r < MR; ++r, from += NV * F32::L) SKUA_UNROLL for (int v = 0; v < NV; ++v) F32::load(from + v * F32::L).store(static_cast<C*>(c[r]) + v * F32::L);
-  }
-  SKUA_INL void narrow(Element type) const {
-    if (type == Element::f16) return narrow_as<f16>();
-    narrow_as<bf16>();
-  }
-  __attribute__((noinline)) void narrow_now(Element type) const { narrow(type); }
-};
-
-// Rows of halves that tiles of f32 read are widened a tile ahead, between the products of the one before: conversions have ports of their own there (Zen 3: three vectors with their stores beside 24
-// multiply-adds cost nothing). Tiles that do are functions apart: with both in one gcc keeps a sum on the stack, 5 to 9% of 3x32 at depths of 24 to 64.
-constexpr bool kWidens = F32::L == 8 && F32::fused;
-struct Halves {
-  const char* from;
-  float* to;
-  ptrdiff_t from_bytes, to_step;  // from a row to the next
-  size_t rows;  // of a tile; behind the last one none
-  Element type;
-  template <class T> SKUA_INL void vectors_as(size_t k) const {
-    const char* x = from + k * sizeof(T);
-    float* y = to + k;
-    for (size_t r = 0; r < rows; ++r, x += from_bytes, y += to_step) F32::load(reinterpret_cast<const T*>(x)).store(y);
-  }
-  template <class T> SKUA_INL void rest_as(size_t k, size_t depth) const {
-    const char* x = from;
-    float* y = to;
-    for (size_t r = 0; r < rows; ++r, x += from_bytes, y += to_step)
-      for (size_t i = k; i < depth; i += F32::L) {
-        const size_t n = depth - i < F32::L ? depth - i : F32::L;
-        F32::load_n(reinterpret_cast<const T*>(x) + i, n).store_n(y + i, n);
-      }
-  }
-  SKUA_INL void vectors(size_t k) const {  // one of each row
-    if (type == Element::f16) vectors_as<f16>(k);
-    else vectors_as<bf16>(k);
-  }
-  __attribute__((noinline)) void rest(size_t k, size_t depth) const {
-    if (type == Element::f16) rest_as<f16>(k, depth);
-    else rest_as<bf16>(k, depth);
-  }
-};
 
 // is_later: C is of a half type, rows.c() are rows of f32 that are narrowed with the next tile, and the end is a plain one. before: the rows of the tile before, if there is one.
 template <int MR, int NV, int lines, class B = float, bool widens = false, class Rows>
@@ -309,72 +160,6 @@ template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTi
 // Where tiles have many rows, lines end in few of them; shorter vectors would need more registers for the pointers than there are.
 constexpr bool kTakesLines = F32::L >= 8;
 
-// What most tiles are: all of a product's depth at once, in f32, whole vectors, a bias and a clamp or less. even_tiles() spends 28 to 39 cycles beside the multiply-adds of such a tile on Zen 3: a store
-// of a vector is completed every second cycle, in order, and behind the twelve at the end the registers for results in flight run out. Here the last steps go row by row, or two by two, whose
-// stores complete while the next are multiplied, and little is left to decide for each tile: 8 to 15 cycles (3x32 with K = 16: 77 to 93% of the peak).
-template <int MR, int NV> constexpr bool kEndsByRow = F32::L == 8 && F32::fused && MR * NV == 12 && NV > 1;
-constexpr size_t kLastSteps = 4;
-enum class Clamp { none, low, both };
-template <int NV> bool ends_by_row(const GemmTile& t) {
-  return t.c_type == Element::f32 && t.n == NV * F32::L && t.segment_count == 1 && t.k >= kLastSteps && !t.line && !t.load_c && t.finish && t.alpha == 1 && t.beta == 0 && !t.residual && !t.hard_swish && !t.next;
-}
-template <int MR, int NV, int lines, bool near, Clamp clamp> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
-  constexpr int L = F32::L, together = NV < 4 ? 2 : 1;  // rows: a vector of B is loaded for each two or three multiply-adds
-  using Rows = EvenRows<!near>;
-  Rows rows = {static_cast<const float*>(t.a[0]) + t.segments->a, static_cast<char*>(t.c[0]), nullptr, nullptr, nullptr, t.a_step, t.c_step * ptrdiff_t(sizeof(float)), 0};
-  const float *const bias = t.bias, *const b0 = static_cast<const float*>(t.b) + t.segments->b * t.ldb;
-  const size_t ldb = t.ldb, depth = t.k - kLastSteps;
-  const size_t spread = t.groups < size_t(kLines<NV>) ? t.groups : size_t(kLines<NV>);  // as in even_tiles()
-  size_t due = t.groups;
-  ptrdiff_t line = t.ahead;
-  for (size_t i = t.groups; i; --i) {
-    rows.below = rows.a0 + MR * rows.a_step;
-    ptrdiff_t ahead = 0;
-    if (lines && t.ahead) {
-      if (due >= t.groups) {
-        ahead = line;
-        line += 64;
-        due -= t.groups;
-      }
-      due += spread;
-    }
-    F32 acc[MR][NV];
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
-    typename Rows::template A<MR> a(rows, 0);
-    const float* b = b0;
-    for (size_t left = depth; left; --left, b += ldb) {
-      step<MR, NV, lines>(a, 0, b, ahead, false, acc);
-      a.step();
-    }
-    SKUA_UNROLL for (int r0 = 0; r0 < MR; r0 += together) {
-      const float* w = b;
-      SKUA_UNROLL for (size_t k = 0; k < kLastSteps; ++k) {
-        F32 x[together];
-        SKUA_UNROLL for (int r = 0; r < together; ++r) x[r] = F32::broadcast(a.at(r0 + r, 0) + k);
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-          F32 y = F32::load(w + v * L);
-          if constexpr (together > 1) pin(y);
-          SKUA_UNROLL for (int r = 0; r < together; ++r) acc[r0 + r][v] = fma(x[r], y, acc[r0 + r][v]);
-        }
-        w += ldb;
-        asm("" : "+r"(w));  // else gcc has an address for each vector
-      }
-      if (bias) SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = acc[r][v] + F32::load(bias + v * L);
-      SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) {
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-          F32& y = acc[r][v];
-          if constexpr (clamp != Clamp::none) y = clamp_low(y, F32::set1(t.low));
-          if constexpr (clamp == Clamp::both) y = clamp_high(y, F32::set1(t.high));
-          y.store(reinterpret_cast<float*>(rows.c0) + v * L);
-        }
-        rows.c0 += rows.c_bytes;
-        asm("" : "+r"(rows.c0));  // else gcc has an address for each row, on the stack
-      }
-    }
-    rows.a0 = rows.below;
-  }
-}
-
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
 template <int MR, int NV, int lines, bool near = false, bool widens = false> void even_tiles(const GemmTile& t) {
   if constexpr (kWidens && !widens) if (t.halves) return even_tiles<MR, NV, lines, near, true>(t);
@@ -386,10 +171,7 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
                t.residual_step * size};
   const ptrdiff_t residual_step = rows.residual0 ? rows.residual_bytes : 0, residual_gap = rows.residual0 ? t.residual_gap * size : 0;
   size_t left = t.line ? t.in_line : SIZE_MAX;  // rows of this line
-  // Lines of the next panel come with groups as far apart as they can be: in the first few they would be asked for faster than memory gives them.
-  const size_t spread = t.groups < size_t(kLines<NV>) ? t.groups : size_t(kLines<NV>);
-  size_t due = t.groups;
-  ptrdiff_t line = 0;
+  LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
   const bool later = kNarrowsLater<MR, NV> && t.c_type != Element::f32 && plain_end(t) && t.n == NV * F32::L && t.segment_count;  // none: nothing to narrow between
   Finished<MR, NV> done[2];
   // The rows of the next tile; those of the first are not widened beside products.
@@ -403,15 +185,7 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
     // Rows that are not widened yet are of 16 bits: half of the tiles fetch them.
     if constexpr (widens) rows.next = i & 1 ? reinterpret_cast<const char*>(rows.a0) : halves.from + 2 * MR * halves.from_bytes;
     else if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
-    ptrdiff_t ahead = 0;
-    if (lines && t.ahead) {
-      if (due >= t.groups) {
-        ahead = t.ahead + line;
-        line += 64;
-        due -= t.groups;
-      }
-      due += spread;
-    }
+    const ptrdiff_t ahead = lines ? fetch.next() : 0;
     const auto go_on = [&](int count) __attribute__((always_inline)) {
       const bool ends = (left -= size_t(count)) == 0;
       rows.c0 += count * rows.c_bytes + (ends ? t.c_gap * size : 0);
