@@ -34,12 +34,13 @@ inline double map_bytes(const DepthwiseShape& s, size_t each) {
 // channels on the way; and when pixels are a multiple of 2 KB apart, where the lines of a tile fall into too few sets of a first-level cache of 8 ways (measured:
 // 1.2 to 1.6 times faster with 32 KB; with 48 KB in 12 ways the copy costs more than it saves, unless it reads from an L2 of nearly a line a cycle: Zen 5,
 // 14x14x512 and 7x7x1024 1.2 to 1.5 times faster, 28x28x512 from L3 1.2 to 1.6 times slower; with stride 2 vectors of SSE 1.7 times slower, of AVX2 level; on Zen 3
-// 3x3 with stride 2 1.6 times slower, 5x5 1.5 times faster).
+// 3x3 with stride 2 1.6 times slower, 5x5 1.5 times faster; where a vector is a line, which a tile reads once, from 4 KB on: Zen 4, 14x14x512 7% slower by a ring, 7x7x1024 13% faster).
 inline bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
   if (s.multiplier > 1) return true;
   const size_t each = element_bytes(k->element);
   if (!is_tile(k) || s.channels <= strip_channels(k) || s.in_pixel * each % 2048) return false;
   const Machine m = machine_for(k->isa);
+  if (m.l1 <= 32 << 10 && k->vector * each >= 64 && s.in_pixel * each % 4096) return false;
   if (m.l2_bytes > 48) return (s.stride_w == 1 || k->vector >= 16) && map_bytes(s, each) <= double(m.l2);
   return (s.stride_w == 1 || (s.kernel_w > 3 && k->vector == 8)) && m.l1 <= 32 << 10;
 }

@@ -121,9 +121,13 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   const double images = double(s.batch), pixels = double(s.in_h) * double(s.in_w);
   const double each = element_bytes(k->element), in = images * pixels * double(s.channels) * each, out = images * double(s.out_h) * double(s.out_w) * double(s.out_channels()) * each;
   // Pixels a power of two apart fall into few sets of the first level. Where a tile's lines need many more ways than these have, each comes again for every vector in it, at half of the speed
-  // (measured on Zen 3: 14x14x512 at stride 2, tiles of 2x3 outputs 22 us, of one 20; 28x28x512 106 and 84).
-  const size_t apart = s.in_pixel * size_t(each), sets = m.l1 / 8 / max(apart & -apart, 64);
-  if (kArch == Arch::x86_64 && m.l1 <= 32 << 10 && s.stride_w > 1 && lines >= 12 * double(max(sets, 1)) && !uses_strip(s, k)) reread *= 2 * larger(64 / (each * k->vector), 1);
+  // (measured on Zen 3: 14x14x512 at stride 2, tiles of 2x3 outputs 22 us, of one 20; 28x28x512 106 and 84). Without a tile each comes again for every tap (Zen 4: 14x14x512 44 us, in tiles 22).
+  const size_t apart = s.in_pixel * size_t(each), sets = max(m.l1 / 8 / max(apart & -apart, 64), 1);
+  if (kArch == Arch::x86_64 && m.l1 <= 32 << 10 && !uses_strip(s, k)) {
+    if (is_tile(k)) {
+      if (s.stride_w > 1 && lines >= 12 * double(sets)) reread *= 2 * larger(64 / (each * k->vector), 1);
+    } else if (lines > 8 * double(sets)) reread = 2 * taps / (double(s.stride_h) * s.stride_w);
+  }
   double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
   if (in + out > double(m.l2)) traffic = larger(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
   double cycles = larger(compute * vectors * images, traffic) + 25 * calls * images + 200;

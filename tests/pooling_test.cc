@@ -213,6 +213,20 @@ TEST_F(Pooling, Global) {
         }
 }
 
+// AVX2 reads a map row by row, 512 channels at a time: less than a vector behind them, and behind the pass that they end with.
+TEST_F(Pooling, GlobalAverageOfManyChannels) {
+  skua_pool2d_desc d = desc(SKUA_POOL_AVERAGE, 1, 1, 1);
+  d.global = true;
+  for (const char* isa : isas())
+    for (size_t channels : {49, 63, 64, 512, 513, 519, 521, 577, 1029}) {
+      check(d, isa, make({1, 7, 5, channels}, rng));
+      d.activation = {SKUA_ACTIVATION_CLAMP, -0.05f, 0.05f};
+      check(d, isa, make(with_holes(skua_tensor_4d(SKUA_DTYPE_F32, 1, 5, 8, channels), {0, 1, 2, 3}), rng));
+      d.activation = {};
+      if (HasFailure()) return;
+    }
+}
+
 // Planes too large to copy are read where they are.
 TEST_F(Pooling, LargePlanes) {
   for (const char* isa : isas())
