@@ -57,6 +57,24 @@ struct Halves {
   }
 };
 
+// The rows of the next tile of a run of t.groups; those of the first are widened before anything is multiplied.
+template <int MR> struct HalvesAhead : Halves {
+  float* first;
+  size_t room, all, index = 0;
+  SKUA_INL HalvesAhead(const GemmTile& t, const float* a0)
+      : Halves{static_cast<const char*>(t.halves), const_cast<float*>(a0), t.halves_step * ptrdiff_t(sizeof(f16)), t.a_step, MR, t.halves_type}, first(const_cast<float*>(a0)), room(t.room), all(t.room) {}
+  // Rows that are not widened yet are of 16 bits: half of the tiles fetch them.
+  SKUA_INL const char* fetched() { return index++ & 1 ? reinterpret_cast<const char*>(to) : from + 2 * MR * from_bytes; }
+  // Where the next tile's rows are, if there is one.
+  SKUA_INL const float* next(bool is) {
+    to += MR * to_step;
+    if (--room == 0) to = first, room = all;
+    from += MR * from_bytes;
+    rows = is ? MR : 0;
+    return to;
+  }
+};
+
 }  // namespace
 }  // namespace SKUA_ISA
 }  // namespace skua

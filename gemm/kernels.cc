@@ -163,8 +163,7 @@ constexpr bool kTakesLines = F32::L >= 8;
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
 template <int MR, int NV, int lines, bool near = false, bool widens = false> void even_tiles(const GemmTile& t) {
   if constexpr (kWidens && !widens) if (t.halves) return even_tiles<MR, NV, lines, near, true>(t);
-  if constexpr (kEndsByRow<MR, NV> && !widens) if (ends_by_row<NV>(t))
-    return t.high < kInfinity ? even_by_row<MR, NV, lines, near, Clamp::both>(t) : t.low > -kInfinity ? even_by_row<MR, NV, lines, near, Clamp::low>(t) : even_by_row<MR, NV, lines, near, Clamp::none>(t);
+  if constexpr (kEndsByRow<MR, NV>) if (try_by_row<MR, NV, lines, near, widens>(t)) return;
   using Even = EvenRows<!near>;
   const ptrdiff_t size = ptrdiff_t(element_bytes(t.c_type));
   Even rows = {static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), nullptr, nullptr, t.a_step, t.c_step * size,
@@ -174,16 +173,12 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
   LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
   const bool later = kNarrowsLater<MR, NV> && t.c_type != Element::f32 && plain_end(t) && t.n == NV * F32::L && t.segment_count;  // none: nothing to narrow between
   Finished<MR, NV> done[2];
-  // The rows of the next tile; those of the first are not widened beside products.
-  [[maybe_unused]] Halves halves = {static_cast<const char*>(t.halves), const_cast<float*>(rows.a0), t.halves_step * ptrdiff_t(sizeof(f16)), t.a_step, MR, t.halves_type};
-  [[maybe_unused]] const float* const first = rows.a0;
-  [[maybe_unused]] size_t room = t.room;
+  [[maybe_unused]] HalvesAhead<MR> halves(t, rows.a0);
   if constexpr (widens) halves.rest(0, t.k);
   for (size_t i = 0; i < t.groups; ++i) {
     Finished<MR, NV>& out = done[i & 1];
     const Finished<MR, NV>* const before = later && i ? &done[~i & 1] : nullptr;
-    // Rows that are not widened yet are of 16 bits: half of the tiles fetch them.
-    if constexpr (widens) rows.next = i & 1 ? reinterpret_cast<const char*>(rows.a0) : halves.from + 2 * MR * halves.from_bytes;
+    if constexpr (widens) rows.next = halves.fetched();
     else if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
     const ptrdiff_t ahead = lines ? fetch.next() : 0;
     const auto go_on = [&](int count) __attribute__((always_inline)) {
@@ -211,12 +206,7 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
         tile.c_bytes = NV * F32::L * ptrdiff_t(sizeof(float));
       }
       rows.a0 += go_on(MR);
-      if constexpr (widens) {
-        if (--room == 0) rows.a0 = first, room = t.room;
-        halves.from += MR * halves.from_bytes;
-        halves.to = const_cast<float*>(rows.a0);
-        halves.rows = i + 1 < t.groups ? MR : 0;
-      }
+      if constexpr (widens) rows.a0 = halves.next(i + 1 < t.groups);
       tile.below = rows.a0;
       multiply<MR, NV, lines, float, widens>(t, tile, ahead, later, before, &halves);
     }
