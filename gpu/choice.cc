@@ -39,11 +39,24 @@ const ProductTile* product_tile(int kind) {
 
 namespace {
 
+// Of bytes the depth counts in words, four products an instruction, of which NVIDIA's units start half as many as f32 multiply-adds.
+constexpr double kDotRate = 0.5;
+double terms_of(const ProductSize& s) { return double(s.bytes ? over(s.k, 4) : s.k); }
+
 // What the unit with the most work-groups could multiply meanwhile: the whole tiles, at their rate, and what a work-group takes to begin and to end. Fitted to times of an H100, most of which it meets within an eighth; tiles of 16 in large squares were taken to be slower, not measured.
 double tile_cost(const ProductTile& t, const ProductSize& s, size_t units) {
   constexpr double kBegin = 20, kEnd = 6e4;  // of the depth; of a work-group
   const size_t groups = over(over(s.m, t.rows) * over(s.n, t.columns) * s.z, units);
-  return double(groups) * (t.rows * t.columns * (double(s.k) + kBegin) / double(t.rate[groups > 2 ? 2 : groups > 1]) + kEnd);
+  double rate = double(t.rate[groups > 2 ? 2 : groups > 1]);
+  if (s.bytes && rate > kDotRate) rate = kDotRate;
+  return double(groups) * (t.rows * t.columns * (terms_of(s) + kBegin) / rate + kEnd);
+}
+
+// By register tiles; sums want 8192 on a unit to hide their latency. Of bytes, ResNet-50 took an H100 three times as long as that says (4.3 ms): a load of one word for each row and 4 columns.
+double rows_cost(const ProductSize& s, size_t units) {
+  constexpr double kInFlight = 8192;
+  const double results = double(s.m) * double(s.n) * double(s.z) / double(units), busy = results > kInFlight ? results : kInFlight;
+  return terms_of(s) * busy / (s.bytes ? kDotRate / 3 : 1);
 }
 
 }  // namespace
@@ -51,7 +64,14 @@ double tile_cost(const ProductTile& t, const ProductSize& s, size_t units) {
 ProductChoice choose_product(const Description& d, const ProductSize& s) {
   const size_t units = d.info.compute_units ? d.info.compute_units : 1;
   const bool group256 = d.group_threads >= 256 && (!d.group_extent[0] || d.group_extent[0] >= 16) && (!d.group_extent[1] || d.group_extent[1] >= 16);
-  const auto tile = [&](int kind) { return group256 && !s.bytes && d.local_bytes >= product_tile(kind)->local_bytes && (s.vectors || kind == kTile64) && !(s.window && kind == kTile128); };
+  const bool dots = s.constant && s.vectors && (s.sixteens || !s.window) && (d.integer_dot || d.opencl);  // OpenCL's text has another form
+  const auto tile = [&](int kind) {
+    return group256 && d.local_bytes >= product_tile(kind)->local_bytes && (s.bytes ? dots && kind != kTile128 : (s.vectors || kind == kTile64) && !(s.window && kind == kTile128));
+  };
+  const auto cost = [&](int kind) { return tile_cost(*product_tile(kind), s, units); };
+  int shortest = kTile64;
+  for (int kind = kTile16; kind <= kTile128; ++kind)
+    if (tile(kind) && cost(kind) < cost(shortest)) shortest = kind;
   const bool vector = group256 && d.local_bytes >= 4096 && s.constant && !s.window && s.m <= 4 && !s.bytes;
   const size_t blocks64 = over(s.m, 64) * over(s.n, 64) * s.z;
   const size_t threads8 = over(s.m, 8) * over(s.n, 4) * s.z;
@@ -60,12 +80,10 @@ ProductChoice choose_product(const Description& d, const ProductSize& s) {
   if (vector && s.k >= 64 && d.vendor != Vendor::software) {
     first = kVector;
     why = "few rows: threads share the sums of a column";
-  } else if ((d.vendor == Vendor::nvidia || d.vendor == Vendor::amd) && tile(kTile64) && s.m >= 8 && s.n >= 8 && s.k >= 16) {
-    first = kTile64;
-    for (int kind = kTile16; kind <= kTile128; ++kind)
-      if (tile(kind) && tile_cost(*product_tile(kind), s, units) < tile_cost(*product_tile(first), s, units)) first = kind;
+  } else if ((d.vendor == Vendor::nvidia || d.vendor == Vendor::amd) && tile(kTile64) && (s.bytes || s.m >= 8) && s.n >= 8 && s.k >= 16 && (!s.bytes || cost(shortest) < rows_cost(s, units))) {
+    first = shortest;
     why = "the tile in local memory that keeps the busiest compute unit shortest";
-  } else if (is_desktop(d) && tile(kTile64) && s.m >= 32 && s.n >= 32 && s.k >= 16 && 2 * blocks64 >= units) {
+  } else if (is_desktop(d) && tile(kTile64) && !s.bytes && s.m >= 32 && s.n >= 32 && s.k >= 16 && 2 * blocks64 >= units) {
     first = kTile64;
     why = "large enough for tiles of 64 in local memory on half of the compute units";
   } else if (s.vectors && (d.vendor == Vendor::adreno || d.vendor == Vendor::mali || d.vendor == Vendor::nvidia || d.vendor == Vendor::amd) && s.m >= 8 &&
@@ -99,15 +117,15 @@ namespace {
 // While a byte comes from memory. By data sheets devices do 7 to 17 (H100 11, Adreno 640 13, GeForce RTX 3060 17), and products on an H100 keep to 0.6 of the rates of tile_cost().
 double multiplications_per_byte(const Description& d) { return d.vendor == Vendor::nvidia ? 5 : 15; }
 
-// What the unit with the most work does during a product by its first choice, in multiplications; at least until the weights, of f32, have come. Sums in registers want 8192 on a unit to hide
-// their latency; a row of threads reads weights for itself.
+// What the unit with the most work does during a product by its first choice, in multiplications; at least until the weights, of f32, have come. A row
+// of threads reads weights for itself.
 double product_cost(const Description& d, const ProductSize& s) {
-  constexpr double kInFlight = 8192, kVectorRate = 0.08;
+  constexpr double kVectorRate = 0.08;
   const size_t units = d.info.compute_units ? d.info.compute_units : 1;
   const int kind = choose_product(d, s).order[0];
   const double columns = double(s.n) * double(s.z) / double(units), results = double(s.m) * columns, weights = multiplications_per_byte(d) * 4 * double(s.k) * columns;
   const ProductTile* const tile = product_tile(kind);
-  const double cost = tile ? tile_cost(*tile, s, units) : double(s.k) * (kind == kVector ? results / kVectorRate : results > kInFlight ? results : kInFlight);
+  const double cost = tile ? tile_cost(*tile, s, units) : kind == kVector ? double(s.k) * results / kVectorRate : rows_cost(s, units);
   return cost > weights ? cost : weights;
 }
 

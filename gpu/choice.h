@@ -20,8 +20,9 @@ struct ProductSize {
   size_t m, n, k, z;      // rows, columns, terms of a sum (over all taps), batches or groups
   bool vectors;           // A, B and C are read as vectors of 4: all but kRows4, kTile64 and kVector need it
   bool constant, window;  // B was packed; it is a convolution with more than one tap, or a step between pixels
-  bool bytes = false;     // of s8 and u8: register tiles only
+  bool bytes = false;     // of s8 and u8: register tiles, and those in local memory up to 64 x 64
   bool half = false;      // of f16, and numerics lets 64 terms be summed in f16
+  bool sixteens = false;  // each tap has a multiple of 16 terms
 };
 
 struct WorkGroup {
@@ -57,7 +58,7 @@ WinogradForm choose_winograd(const Description& d, const WinogradSize& s, uint32
 bool choose_subgroups(const Description& d, uint32_t threads);
 
 // Into how many parts the `n` terms of each result of a reduction are cut, when without parts it has `groups` work-groups of `threads`, `slices` of which share a result: 1, or what a second dispatch
-// joins (gpu/kernels/parts.h).
+// joins (gpu/kernels/parts.h). No more than the square root of n, so that parts of equal size, rounded up, are as many.
 size_t choose_parts(const Description& d, size_t n, size_t groups, uint32_t threads, uint32_t slices);
 
 // Whether a thread of a depthwise convolution takes 2 by 2 vectors of outputs, which needs some 70 registers without losing threads that hide its loads.

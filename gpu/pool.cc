@@ -142,7 +142,7 @@ skua_status record_whole(const RecordArgs& args, Part part) {
     vectors = false;
     SKUA_TRY(choose_whole(p.op, p, false, part, chosen));  // rare: compiled now
   }
-  const size_t v = vectors ? 4 : 1, channels = s.channels / v, pixels = s.y.in * s.x.in, share = ceil_div(pixels, p.parts), parts = ceil_div(pixels, share);
+  const size_t v = vectors ? 4 : 1, channels = s.channels / v, pixels = s.y.in * s.x.in, parts = p.parts, share = ceil_div(pixels, parts);  // no part is empty: choose_parts()
   l.add_size(channels);
   l.add_size(part == Part::joins ? parts : pixels);
   l.add_size(part == Part::joins ? parts : share);

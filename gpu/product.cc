@@ -89,8 +89,10 @@ Vectors vectors_of(const Product& p, bool aligned) {
 // The text of a kind for what can be read as vectors, which becomes what the text reads so; NULL if there is none. dot: by products of four bytes in one instruction.
 const KernelText* bytes_text_of(const Product& p, ProductKind kind, bool dot, Vectors& v) {
   const bool all = v.a && v.b && v.c;
-  if ((dot && !all) || (kind != kRows4 && !(kind == kRows8 && dot))) return nullptr;
+  if ((dot && !all) || (kind != kRows4 && !dot)) return nullptr;
   const auto pick = [&](const KernelTexts& texts, int entry) { return &texts.texts[entry]; };
+  if (kind == kTile128 || kind == kVector) return nullptr;
+  if (product_tile(kind)) return p.conv ? pick(conv_bytes_texts, conv_bytes_s8_dot4x16 + int(kind - kTile16)) : pick(gemm_bytes_texts, gemm_bytes_s8_dot4x16 + int(kind - kTile16));
   if (kind == kRows8) return p.conv ? pick(conv_bytes_texts, conv_bytes_s8_dot4x8) : pick(gemm_bytes_texts, gemm_bytes_s8_dot4x8);
   if (dot) return p.conv ? pick(conv_bytes_texts, conv_bytes_s8_dot4x4) : pick(gemm_bytes_texts, gemm_bytes_s8_dot4x4);
   if (all) return p.conv ? pick(conv_bytes_texts, conv_bytes_s8_v4x4) : pick(gemm_bytes_texts, gemm_bytes_s8_v4x4);
@@ -152,7 +154,7 @@ const KernelText* text_of(const Product& p, ProductKind kind, bool special, Stor
 
 ProductSize size_of(const Product& p, bool aligned) {
   const Vectors v = vectors_of(p, aligned);
-  return {p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, v.a && v.b && v.c, p.constant, p.conv, is_int8(p.element), p.half && p.element == Element::f16};
+  return {p.m, p.n, p.k * (p.conv ? p.kernel_h * p.kernel_w : 1), p.z, v.a && v.b && v.c, p.constant, p.conv, is_int8(p.element), p.half && p.element == Element::f16, p.k % 16 == 0};
 }
 
 struct Arguments {
@@ -245,8 +247,8 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
       v = vectors_of(p, aligned);
       const ProductKind kind = ProductKind(choice.order[i / 4]);
       const bool special = i / 2 % 2 == 0;
-      // OpenCL's text of bytes takes the instruction where the compiler has it: a filter may ask for it anywhere.
-      if (special && is_int8(p.element) ? !device->about.integer_dot && !(pass == 0 && device->api->number == 0) : special && !choose_half(device->about, size_of(p, aligned), kind)) continue;
+      // OpenCL's text of bytes takes the instruction where the compiler has it: a filter may ask for it anywhere, and tiles have no other form.
+      if (special && is_int8(p.element) ? !device->about.integer_dot && !(device->api->number == 0 && (pass == 0 || product_tile(kind))) : special && !choose_half(device->about, size_of(p, aligned), kind)) continue;
       const KernelText* text = text_of(p, kind, special, Storage(i % 2 ^ uint32_t(first)), v);
       if (!text || !text->source || (pass == 0 && !names(op, *text, kind))) continue;
       any = true;
@@ -283,8 +285,9 @@ skua_status make_product(const skua_op* op, const Product& p, bool aligned, Prod
   }
   if (to.kind == kVector) key.constants[4] = l[0];
   if (const ProductTile* const tile = product_tile(to.kind)) {
-    const int32_t numbers[] = {tile->x, tile->y, tile->step, tile->buffers};
-    memcpy(key.constants + 4, numbers, sizeof numbers);
+    const int32_t numbers[] = {tile->x, tile->y, tile->step, tile->buffers}, of_bytes[] = {tile->x | tile->y << 8, tile->step | tile->buffers << 8};
+    if (to.bytes) memcpy(key.constants + 6, of_bytes, sizeof of_bytes);
+    else memcpy(key.constants + 4, numbers, sizeof numbers);
   }
   return device->api->program(device, key, &to.program);
 }

@@ -83,6 +83,16 @@ std::vector<Gemm> in_types(const std::vector<Gemm>& cases) {
   return all;
 }
 
+std::vector<Gemm> with_ends(const Gemm& c) {  // a residual, of u8 too; both roundings in fixed point; columns of u8 have zero points of their own
+  std::vector<Gemm> all = in_types({c, c});
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].residual = i < 2;
+    all[i].rounding = i < 2 ? SKUA_ROUNDING_FLOAT : i == 2 ? SKUA_ROUNDING_DOUBLE : SKUA_ROUNDING_SINGLE;
+    if (i % 2 && c.constant) all[i].b = SKUA_DTYPE_U8, all[i].zeros = true;
+  }
+  return all;
+}
+
 TEST(gpu_bytes, gemm_vectors) {
   std::vector<Gemm> cases = in_types({{37, 44, 20}, {70, 132, 36, 4}});  // programs by width: columns of one, drivers take a second for each
   cases.push_back({21, 40, 32, 0, 3});
@@ -100,6 +110,22 @@ TEST(gpu_bytes, gemm_vectors) {
   compare_all({"gemm_bytes_*_v4x4_*"}, works(cases));
   compare_all({"gemm_bytes_*_dot4x4_*"}, works(std::vector<Gemm>{cases[0], cases[1], cases.back()}));
   compare_all({"gemm_bytes_*_dot4x8_*"}, works(std::vector<Gemm>{cases[2], cases[3]}));
+}
+
+// Slices of the depth that end anywhere, rows and columns behind the tile, and the sums of rows that zero points of the weights take.
+constexpr const char* kTiles[] = {"tile16", "tile16x32", "tile32", "tile64"};
+TEST(gpu_bytes, gemm_in_local_memory) {
+  const std::vector<Gemm> some = in_types({{37, 44, 20}, {70, 132, 148, 4}});
+  compare_all({std::begin(kTiles), std::end(kTiles)}, works(std::vector<Gemm>{some[0], some[3]}));
+  Gemm floats = {9, 36, 576, 0, 3};
+  floats.c = SKUA_DTYPE_F32;
+  Gemm zero = {1, 36, 1040};
+  zero.b = SKUA_DTYPE_U8;
+  zero.b_zero = 77;
+  compare_all({"gemm_bytes_*_dot4x16_*", "gemm_bytes_*_dot4x64_*"}, works(std::vector<Gemm>{floats, zero}));
+  const std::vector<Gemm> ends = with_ends({13, 36, 144, 4, 2});
+  compare_all({"gemm_bytes_*_dot4x16_*"}, works(std::vector<Gemm>{ends[0], ends[1]}));
+  compare_all({"gemm_bytes_*_dot4x32_*"}, works(std::vector<Gemm>{ends[2], ends[3]}));
 }
 
 TEST(gpu_bytes, gemm_elements) {
@@ -124,16 +150,6 @@ TEST(gpu_bytes, gemm_of_two_inputs) {
     cases[i].transpose_b = i % 4 > 1;
   }
   compare_all({"gemm_bytes_*"}, works(cases));
-}
-
-std::vector<Gemm> with_ends(const Gemm& c) {  // a residual, of u8 too; both roundings in fixed point; columns of u8 have zero points of their own
-  std::vector<Gemm> all = in_types({c, c});
-  for (size_t i = 0; i < all.size(); ++i) {
-    all[i].residual = i < 2;
-    all[i].rounding = i < 2 ? SKUA_ROUNDING_FLOAT : i == 2 ? SKUA_ROUNDING_DOUBLE : SKUA_ROUNDING_SINGLE;
-    if (i % 2 && c.constant) all[i].b = SKUA_DTYPE_U8, all[i].zeros = true;
-  }
-  return all;
 }
 
 TEST(gpu_bytes, gemm_residual_and_fixed_point) {
@@ -223,6 +239,17 @@ std::vector<Work> works(const std::vector<Conv>& cases) {
   return all;
 }
 
+std::vector<Conv> with_ends(Conv c, bool residual) {
+  std::vector<Conv> all;
+  for (int i = residual ? 0 : 2; i < 4; ++i) {
+    all.push_back(c);
+    all.back().residual = i < 2;
+    all.back().d.requantization.rounding = i < 2 ? SKUA_ROUNDING_FLOAT : i == 2 ? SKUA_ROUNDING_DOUBLE : SKUA_ROUNDING_SINGLE;
+    if (i % 2) to_u8(all.back());
+  }
+  return all;
+}
+
 TEST(gpu_bytes, conv_taps) {
   std::vector<Conv> cases = {conv(3, 8, 36, 7, 9), conv(3, 16, 72, 12, 11, 2), conv(5, 4, 36, 6, 6), conv(1, 12, 40, 9, 5, 2), conv(3, 8, 72, 6, 7, 1, 2), conv(1, 16, 36, 6, 7)};  // programs by width
   cases[0].batch = 2;
@@ -233,6 +260,30 @@ TEST(gpu_bytes, conv_taps) {
   to_float(cases[3], SKUA_DTYPE_F32);
   compare_all({"conv_bytes_*_v4x4_*"}, works(cases));
   compare_all({"conv_bytes_*_dot4x4_*", "conv_bytes_*_dot4x8_*"}, works(std::vector<Conv>{cases[0], cases[1], cases[4]}));
+}
+
+TEST(gpu_bytes, conv_in_local_memory) {
+  std::vector<Conv> cases = {conv(3, 16, 72, 12, 11, 2), conv(3, 32, 36, 7, 9), conv(3, 64, 72, 6, 7, 1, 2), conv(1, 16, 40, 9, 5, 2), conv(3, 16, 36, 5, 6, 2)};
+  cases[0].hole = 4;
+  cases[1].batch = 2;
+  cases[2].d.dilation_h = 2;
+  cases[4].transposed = true;
+  cases[4].d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 0, 1};
+  to_u8(cases[1]);
+  to_u8(cases[4]);
+  to_float(cases[3], SKUA_DTYPE_F32);
+  compare_all({std::begin(kTiles), std::end(kTiles)}, works(std::vector<Conv>{cases[0], cases[1]}));
+  compare_all({"conv_bytes_*_dot4x16_*", "conv_bytes_*_dot4x64_*"}, works(std::vector<Conv>{cases[2], cases[3], cases[4]}));
+  compare_all({"conv_bytes_*_dot4x16x32_*"}, works(std::vector<Conv>{with_ends(cases[0], true)[0]}));
+  // Words of two taps would be loaded at once: registers do that.
+  SKUA_NEED_GPU(devices);
+  for (const skua_device_info& device : devices)
+    for (const uint32_t channels : {16, 24}) {
+      if (int8_types().empty()) continue;
+      Op op;
+      SKUA_EXPECT_OK(conv(3, channels, 36, 7, 9).work().create(shared_gpu(device, "tile32"), &op));
+      expect_explained(op, shape({1, 7, 9, channels}, SKUA_DTYPE_S8), channels == 16 ? "tile32: the kernel filter asks for it" : "rows");
+    }
 }
 
 TEST(gpu_bytes, conv_elements) {
@@ -271,17 +322,6 @@ TEST(gpu_bytes, depthwise) {
   planes.d.layout = SKUA_LAYOUT_NCHW;
   cases.push_back(planes);
   compare_all({""}, works(cases));
-}
-
-std::vector<Conv> with_ends(Conv c, bool residual) {
-  std::vector<Conv> all;
-  for (int i = residual ? 0 : 2; i < 4; ++i) {
-    all.push_back(c);
-    all.back().residual = i < 2;
-    all.back().d.requantization.rounding = i < 2 ? SKUA_ROUNDING_FLOAT : i == 2 ? SKUA_ROUNDING_DOUBLE : SKUA_ROUNDING_SINGLE;
-    if (i % 2) to_u8(all.back());
-  }
-  return all;
 }
 
 TEST(gpu_bytes, conv_residual_and_fixed_point) {

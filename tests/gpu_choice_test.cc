@@ -148,13 +148,48 @@ TEST(gpu_choice, winograd_where_it_saves_more_than_it_moves) {
   for (const char* name : {"llvmpipe", "a device with small groups"}) EXPECT_EQ(form(name, wide), WinogradForm::none);
 }
 
-TEST(gpu_choice, products_of_bytes_stay_in_registers) {
-  for (const Description& d : kDevices)
-    for (ProductSize s : {kSquare, kSmall, kConnected, kTaps, kOdd}) {
-      s.bytes = true;
-      const ProductChoice c = choose_product(d, s);
-      for (uint32_t i = 0; i < c.count; ++i) EXPECT_TRUE(c.order[i] == kRows4 || c.order[i] == kRows8) << d.info.name;
+// In local memory where few results leave most of a device idle and the depth can be shared; phones, whose local memory is no nearer than what a register tile reads, and what was not measured keep
+// to registers.
+TEST(gpu_choice, products_of_bytes) {
+  for (Description d : kDevices)
+    for (const bool dot : {false, true})
+      for (ProductSize s : {kSquare, kSmall, kConnected, kTaps, kOdd}) {
+        SCOPED_TRACE(d.info.name);
+        s.bytes = true;
+        d.integer_dot = dot;
+        const bool shared = dot && s.constant && s.vectors && !s.window;
+        const ProductChoice c = choose_product(d, s);
+        for (uint32_t i = 0; i < c.count; ++i) {
+          EXPECT_NE(c.order[i], kVector);
+          EXPECT_NE(c.order[i], kTile128);
+          EXPECT_TRUE(shared || c.order[i] == kRows4 || c.order[i] == kRows8);
+        }
+        if (d.vendor != Vendor::nvidia && d.vendor != Vendor::amd) { EXPECT_TRUE(c.order[0] == kRows4 || c.order[0] == kRows8); }
+      }
+  const auto of_bytes = [](const char* name, ProductSize s, bool sixteens = true) {
+    Description d = named(name);
+    d.integer_dot = true;
+    s.bytes = true;
+    s.sixteens = sixteens;
+    return int(choose_product(d, s).order[0]);
+  };
+  for (const char* name : {"NVIDIA H100", "NVIDIA GeForce RTX 3060", "AMD Radeon RX 6800"}) {
+    SCOPED_TRACE(name);
+    for (const ProductSize& s : {ProductSize{49, 512, 4608, 1, true, true, true}, {1, 1000, 2048, 1, true, true, false}}) {
+      const int kind = of_bytes(name, s);
+      EXPECT_TRUE(kind == kTile16 || kind == kTile16x32);
     }
+    EXPECT_EQ(of_bytes(name, {49, 512, 4608, 1, true, true, true}, false), kRows4);
+    const int brief = of_bytes(name, {112 * 112, 96, 16, 1, true, true, false});  // a tile would begin and end for 4 words
+    EXPECT_TRUE(brief == kRows4 || brief == kRows8);
+    Description cl = named(name);
+    cl.opencl = 3;
+    ProductSize s = {49, 512, 2048, 1, true, true, false};
+    s.bytes = true;
+    EXPECT_NE(choose_product(cl, s).order[0], kRows4);
+    cl.opencl = 0;
+    EXPECT_EQ(choose_product(cl, s).order[0], kRows4);  // no instruction, and no other form of the text
+  }
 }
 
 TEST(gpu_choice, subgroups_leave_few_sums) {
@@ -188,6 +223,7 @@ TEST(gpu_choice, long_reductions_of_few_results_in_parts) {
           const size_t parts = choose_parts(d, n, groups, 64, 16);
           EXPECT_GE(parts, 1u) << d.info.name;
           EXPECT_LE(parts * parts, n) << d.info.name;
+          EXPECT_EQ((n + (n + parts - 1) / parts - 1) / ((n + parts - 1) / parts), parts) << d.info.name;  // none of which is empty: what is explained is what is recorded
           EXPECT_TRUE(n < 16 * 128 ? parts == 1 : groups > 1 || parts > 1) << d.info.name;
         }
 }

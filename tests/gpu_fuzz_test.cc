@@ -33,8 +33,8 @@ void try_case(uint32_t number, const Context& cpu, const std::vector<std::unique
   const Trial t = fuzz.draw();
   const size_t skip = fuzz.odds(3) ? size_t(fuzz.rng.integer(0, 7)) : 0;
   // Kernels that no software device would choose, and more work-groups than a dispatch starts.
-  static const char* const filters[] = {"", "", "*_image_*", "*_tile_*", "*_v4x8_*", "*_v4x128_*", "gemv_*", "*winograd*"};
-  const char* const filter = filters[fuzz.rng.integer(0, 7)];
+  static const char* const filters[] = {"", "", "*_image_*", "*_tile_*", "tile*", "*_v4x8_*", "*_v4x128_*", "gemv_*", "*winograd*"};
+  const char* const filter = filters[fuzz.rng.integer(0, 8)];
   const uint32_t groups = fuzz.odds(5) ? uint32_t(fuzz.rng.integer(1, 6)) : 0;
   const bool subgroups = !fuzz.odds(3);
   SCOPED_TRACE("SKUA_FUZZ_FIRST=" + std::to_string(number) + ": " + t.text + ", offset " + std::to_string(skip) + ", filter " + filter + ", groups " + std::to_string(groups) + (subgroups ? "" : ", no subgroups"));

@@ -273,4 +273,51 @@ TEST(GpuLifetime, EventsOutliveStreamsOfOtherThreads) {
   }
 }
 
+// Threads make contexts of one device, compute on them and destroy them, all at once and beside another that lists devices; then the threads end, with what drivers keep for each of them. Between two
+// rounds no context is left, and the driver is still there.
+TEST(GpuLifetime, ContextsOfSeveralThreadsComeAndGo) {
+  SKUA_NEED_GPU(devices);
+  const Values v;
+  for (const skua_device_info& device : devices) {
+    SCOPED_TRACE(device.name);
+    for (int round = 0; round < 3; ++round) {
+      constexpr int kThreads = 4;
+      std::atomic<int> ready{0}, made{0};
+      const auto meet = [](std::atomic<int>& count, int n) {
+        for (++count; count < n;) std::this_thread::yield();
+      };
+      std::vector<std::thread> threads;
+      for (int i = 0; i < kThreads; ++i)
+        threads.emplace_back([&, i] {
+          meet(ready, kThreads + 1);
+          for (int turn = 0; turn < 2; ++turn) {
+            Context gpu(device);
+            if (turn == 0 && round % 2) meet(made, kThreads);  // all of them are there at once
+            if (!gpu.context) continue;
+            Negation negate(gpu);
+            skua_device_buffer *x = nullptr, *y = nullptr;
+            for (skua_device_buffer** b : {&x, &y}) SKUA_EXPECT_OK(skua_device_buffer_create(gpu, kBytes, b));
+            SKUA_EXPECT_OK(skua_device_buffer_write(x, 0, v.x.data(), kBytes));
+            skua_stream* stream = nullptr;
+            SKUA_EXPECT_OK(skua_stream_create(gpu, &stream));
+            const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
+            for (int n = 0; n <= i; ++n) SKUA_EXPECT_OK(skua_plan_enqueue(negate.plan, &in, 1, &out, 1, nullptr, stream));
+            SKUA_EXPECT_OK(skua_stream_wait(stream));
+            std::vector<float> got = read(y);
+            for (float& f : got) f = -f;
+            EXPECT_EQ(got, v.x);
+            skua_stream_destroy(stream);
+            skua_device_buffer_destroy(x);
+            skua_device_buffer_destroy(y);
+          }
+        });
+      threads.emplace_back([&] {
+        meet(ready, kThreads + 1);
+        for (int i = 0; i < 3; ++i) EXPECT_GT(skua_device_list(nullptr, 0), devices.size());
+      });
+      for (std::thread& thread : threads) thread.join();
+    }
+  }
+}
+
 }  // namespace

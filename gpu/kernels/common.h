@@ -3,7 +3,7 @@
 //   CONSTANT(i, KIND, 0)              the host's C<i>, known when the driver compiles; 0 is what the text is checked with
 //   ARGS(int n; int x_offset;)        32-bit arguments of a dispatch, 29 at most, used as p.n; floats travel as their bits: AS_FLOAT(p.a)
 //   KERNEL2(name, READ(0, x), WRITE(1, y)) SHARED(F4, tile, 64) BODY { ... } END
-//   PUT_FLOAT(tile, i, v)             float i of SHARED vectors
+//   PUT_FLOAT, PUT_WORD(tile, i, v)   float or int i of SHARED vectors
 //   READ1, READ4                      a binding by elements or by vectors of 4 (index in vectors); READ: by V. UPDATE is read and written
 //   READT, LDT                        one binding of a text may be read as texels of its buffer, by the same index: constant weights, by vectors of 4 (by elements they are READ and LD)
 //   LD, ST                            widen to float and round to the storage type (STORE16: f16, or bf16). READ1F, READ4F: float in any text, read as b[i]; READ1I, READ4I: int

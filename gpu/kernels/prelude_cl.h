@@ -144,6 +144,7 @@ static ulong halves_(float4 v) {
 #define KERNEL6(name, a, b, c, d, e, f) KERNEL_ NAME(a, b, c, d, e, f, const Args p) {
 #define SHARED(type, name, n) __local type name[n];
 #define PUT_FLOAT(tile, i, v) ((__local float*)tile)[i] = (v)
+#define PUT_WORD(tile, i, v) ((__local int*)tile)[i] = (v)
 #define BODY
 #define END }
 

@@ -123,6 +123,7 @@ layout(constant_id = 13) const int TEXELS = 0;
 #define KERNEL6(name, a, b, c, d, e, f) a b c d e f
 #define SHARED(type, name, n) shared type name[n];
 #define PUT_FLOAT(tile, i, v) tile[(i) / 4][(i) % 4] = (v)
+#define PUT_WORD PUT_FLOAT
 #define BODY void main()
 #define END
 

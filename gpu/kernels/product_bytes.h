@@ -1,4 +1,4 @@
-// Products of bytes by register tiles: a thread sums TM rows by 4 columns in s32, 4 of the depth at a time, and requantises them. product.h says what rows, columns and taps are.
+// What products of bytes share: operands in words, 4 of the depth each, and the end of a sum in s32, which is requantised. product.h says what rows, columns and taps are.
 //
 //   constant B   words of 4 neighbours along the depth, 4 columns to a vector: B[z][tap][ceil(k / 4)][columns / 4]; sums start at bias - a_zero * (sum of the column), so that a tap outside of
 //                the image is the zero point. ROW_SUMS: B has a zero point, which takes the sum of the row
@@ -27,79 +27,44 @@
 #endif
 
 #if VECTOR_B
-KERNEL6(product, READ1I(0, a), READ4I(1, b), READ4I(2, offsets), READ4F(3, scales), UPDATE1I(4, c), READ1I(5, r)) BODY {
+#define PRODUCT_KERNEL KERNEL6(product, READ1I(0, a), READ4I(1, b), READ4I(2, offsets), READ4F(3, scales), UPDATE1I(4, c), READ1I(5, r))
+#define PLACE_OF(column) (p.scales + A_Z_BIAS(column))
+#define SCALES scales[ends]
+#define MULTIPLIER offsets[ends]
+#define SHIFT offsets[ends + p.scales]
+#define OUTSIDE ((p.a_zero & 255) * 0x01010101)
 #else
-KERNEL6(product, READ1I(0, a), READ1I(1, b), READ1I(2, bias), READ1I(3, unused), UPDATE1I(4, c), READ1I(5, r)) BODY {
-#endif
-  int column = GLOBAL(0), first = GLOBAL(1) * TM, z = GLOBAL(2);
-  if (column >= COLUMNS || first >= p.m) return;
-#if VECTOR_B
-  I4 begin = offsets[A_Z_BIAS(column)];
-#else
-#define BIAS_(j) (BIAS == 1 && 4 * column + j < p.n ? bias[4 * column + j] : 0)
-  I4 begin = MAKE_I4(BIAS_(0), BIAS_(1), BIAS_(2), BIAS_(3));
-#endif
-#define START(i) I4 sum##i = begin; int row_sum##i = 0; PLACE(i, min(first + i, p.m - 1))
-  REPEAT(TM, START)
-#if VECTOR_B
-  int outside = (p.a_zero & 255) * 0x01010101;
-  TAPS {
-    REPEAT(TM, MOVE)
-    for (int k = 0; k < WORDS; k++) {
-      I4 w = b[B_AT(B_WORDS(tap, k), column)];
-#define STEP(i)                                                                                                   \
-  {                                                                                                               \
-    int v = A_WORD(i, k);                                                                                         \
-    sum##i = MAKE_I4(DOT4(v, w.x, sum##i.x), DOT4(v, w.y, sum##i.y), DOT4(v, w.z, sum##i.z), DOT4(v, w.w, sum##i.w)); \
-    if (ROW_SUMS != 0) row_sum##i = DOT4(v, 0x01010101, row_sum##i);                                              \
-  }
-      REPEAT(TM, STEP)
-    }
-  }
-#else
-  for (int k = 0; k < p.k; k++) {
-#define B_(j) (4 * column + j < p.n ? SIGNED(BYTE_OF(b, p.b_offset + z * p.b_z + k * p.b_k + (4 * column + j) * p.b_n) ^ p.b_flip) - p.b_zero : 0)
-    I4 w = MAKE_I4(B_(0), B_(1), B_(2), B_(3));
-#define STEP(i) sum##i = sum##i + SPLAT_I4(SIGNED(BYTE_OF(a, at##i + k * p.a_k) ^ p.a_flip) - p.a_zero) * w;
-    REPEAT(TM, STEP)
-  }
-#endif
-#if CONV
-  I4 end = offsets[3 * p.scales];
-  int zero = end.x, r_zero = end.w;
-  F low = AS_FLOAT(end.y), high = AS_FLOAT(end.z), r_scale = scales[3 * p.scales + 1].x;
-#else
-  int zero = p.zero, r_zero = p.r_zero;
-  F low = AS_FLOAT(p.low), high = AS_FLOAT(p.high), r_scale = AS_FLOAT(p.r_scale);
-#endif
-#if VECTOR_B
-  int place = p.scales + A_Z_BIAS(column);
-#define MULTIPLIER offsets[place]
-#define SHIFT offsets[place + p.scales]
-#else
+#define PRODUCT_KERNEL KERNEL6(product, READ1I(0, a), READ1I(1, b), READ1I(2, bias), READ1I(3, unused), UPDATE1I(4, c), READ1I(5, r))
+#define PLACE_OF(column) 0
+#define SCALES SPLAT4(AS_FLOAT(p.scales))
 #define MULTIPLIER SPLAT_I4(p.scales)
 #define SHIFT SPLAT_I4(p.r_scale)
 #endif
-  for (int i = 0; i < TM; i++) {
-    if (first + i >= p.m) return;
-    I4 v = sum0;
-    int row_sum = 0;
-#define PICK(j) if (i == j) { v = sum##j; row_sum = row_sum##j; }
-    REPEAT(TM, PICK)
-#if VECTOR_B
-    if (ROW_SUMS == 1) v = v - SPLAT_I4(row_sum * B_ZERO);
-    if (ROW_SUMS == 2) v = v - SPLAT_I4(row_sum) * offsets[place + 2 * p.scales];
-    F4 scale = scales[place];
+// What FINISH_SUM wants of its column, which may be any where none of it is written.
+#if CONV
+#define ENDS(column)                \
+  int ends = PLACE_OF(column);      \
+  I4 end = offsets[3 * p.scales];   \
+  int zero = end.x, r_zero = end.w; \
+  F low = AS_FLOAT(end.y), high = AS_FLOAT(end.z), r_scale = scales[3 * p.scales + 1].x;
 #else
-    F4 scale = SPLAT4(AS_FLOAT(p.scales));
+#define ENDS(column)                    \
+  int ends = PLACE_OF(column);          \
+  int zero = p.zero, r_zero = p.r_zero; \
+  F low = AS_FLOAT(p.low), high = AS_FLOAT(p.high), r_scale = AS_FLOAT(p.r_scale);
 #endif
-    EXACT F4 y = TO_FLOAT4(v) * scale;
-    if (FIXED != 0) y = TO_FLOAT4(FIXED4(FIXED, v, MULTIPLIER, SHIFT));
-    if (RESIDUAL != 0) {
-      EXACT F4 more = TO_FLOAT4(OTHER(first + i, column) - SPLAT_I4(r_zero)) * SPLAT4(r_scale);
-      y = y + more;
-    }
-    y = AT_MOST(AT_LEAST(y, SPLAT4(low)), SPLAT4(high));
-    FINISH_BYTES(first + i, column, y)
+// v less what the zero points of B make of the sum of its row.
+#define LESS_ROW_SUM(v, row_sum)                           \
+  if (ROW_SUMS == 1) v = v - SPLAT_I4((row_sum) * B_ZERO); \
+  if (ROW_SUMS == 2) v = v - SPLAT_I4(row_sum) * offsets[ends + 2 * p.scales];
+#define FINISH_SUM(row, column, v)                                                        \
+  {                                                                                       \
+    EXACT F4 y = TO_FLOAT4(v) * SCALES;                                                   \
+    if (FIXED != 0) y = TO_FLOAT4(FIXED4(FIXED, v, MULTIPLIER, SHIFT));                   \
+    if (RESIDUAL != 0) {                                                                  \
+      EXACT F4 more = TO_FLOAT4(OTHER(row, column) - SPLAT_I4(r_zero)) * SPLAT4(r_scale); \
+      y = y + more;                                                                       \
+    }                                                                                     \
+    y = AT_MOST(AT_LEAST(y, SPLAT4(low)), SPLAT4(high));                                  \
+    FINISH_BYTES(row, column, y)                                                          \
   }
-} END
