@@ -1,41 +1,64 @@
-// Tiles of AVX2 that end row by row. Included by the units of this family.
+// Tiles of AVX2 and AVX-512 that end row by row. Included by the units of this family.
 #pragma once
 #include "gemm/gemm_kernel.h"
 #include "gemm/halves.h"
 #include "gemm/step.h"
 #include "gemm/tile_rows.h"
+#include "simd/hard.h"
 
 namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// What most tiles are: all of a product's depth at once, whole vectors, a bias and a clamp or less. even_tiles() spends 28 to 39 cycles beside the multiply-adds of such a tile on Zen 3: a store
-// of a vector is completed every second cycle, in order, and behind the twelve at the end the registers for results in flight run out. Here the last steps go row by row, or two by two, whose
-// stores complete while the next are multiplied, and little is left to decide for each tile: 8 to 15 cycles (3x32 with K = 16: 77 to 93% of the peak).
-template <int MR, int NV> constexpr bool kEndsByRow = F32::L == 8 && F32::fused && MR * NV == 12 && NV > 1;
+// What most tiles are: all of a product's depth at once, whole vectors. even_tiles() spends 28 to 39 cycles beside the multiply-adds of such a tile on Zen 3: a store
+// of a vector is completed every second cycle, in order, and behind the twelve at the end the registers for results in flight run out. Here the last steps go row by row, or some together, whose
+// stores complete while the next are multiplied, and little is left to decide for each tile: 8 to 15 cycles (3x32 with K = 16: 77 to 93% of the peak). AVX-512 stores half as many vectors a cycle
+// where one is two of 32 bytes for the core, and twice as many for each step of the depth.
+template <int MR, int NV> constexpr bool kEndsByRow = F32::fused && NV > 1 && (F32::L == 8 ? MR * NV == 12 : F32::L == 16 && MR * NV >= 24);
 constexpr size_t kLastSteps = 4;
-enum class Clamp { none, low, both, asked };  // asked: of halves, whose ends are twice as long as a branch or two for each row; a tile for each clamp would be 80 KiB of code
+// none, low, both: bias and clamp of a single segment and line. asked: that for halves, whose ends are twice as long as a branch or two for each row; a tile for each clamp would be 80 KiB of code.
+// any: whatever f32 tiles have; the only one of AVX-512, whose tiles are twice as long.
+enum class End { none, low, both, asked, any };
 template <int NV> bool ends_by_row(const GemmTile& t) {
-  return t.n == NV * F32::L && t.segment_count == 1 && t.k >= kLastSteps && !t.line && !t.load_c && t.finish && t.alpha == 1 && t.beta == 0 && !t.residual && !t.hard_swish && !t.next;
+  return t.n == NV * F32::L && t.segment_count && t.k >= kLastSteps && !t.load_c && t.finish && t.alpha == 1 && t.beta == 0 && !t.next;
 }
-template <int MR, int NV, int lines, bool near, bool widens, Clamp clamp, class C> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
-  constexpr int L = F32::L, together = NV < 4 ? 2 : 1;  // rows: a vector of B is loaded for each two or three multiply-adds
+inline bool is_simple(const GemmTile& t) { return t.segment_count == 1 && !t.line && !t.residual && !t.hard_swish; }
+template <int MR, int NV, int lines, bool near> void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead, bool later);
+
+template <int MR, int NV, int lines, bool near, bool widens, End end, class C> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
+  constexpr int L = F32::L, together = L == 16 && NV == 3 ? 3 : L == 16 || NV < 4 ? 2 : 1;  // rows: a vector of B is loaded for each two or three multiply-adds
+  constexpr bool any = end == End::any;
   using Rows = EvenRows<!near>;
-  Rows rows = {static_cast<const float*>(t.a[0]) + t.segments->a, static_cast<char*>(t.c[0]), nullptr, nullptr, nullptr, t.a_step, t.c_step * ptrdiff_t(sizeof(C)), 0};
-  const float *const bias = t.bias, *const b0 = static_cast<const float*>(t.b) + t.segments->b * t.ldb;
+  Lines<Rows> walk(t);
+  Rows& rows = walk.rows;
+  const float *const bias = t.bias, *const b0 = static_cast<const float*>(t.b);
   const size_t ldb = t.ldb, depth = t.k - kLastSteps;
+  const GemmSegment* const last = t.segments + (any ? t.segment_count - 1 : 0);
   LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
   [[maybe_unused]] HalvesAhead<MR> halves(t, rows.a0);
   if constexpr (widens) halves.rest(0, t.k);
   for (size_t i = t.groups; i; --i) {
-    if constexpr (widens) rows.next = halves.fetched(), rows.below = halves.next(i > 1);
-    else rows.below = rows.a0 + MR * rows.a_step;
     const ptrdiff_t ahead = lines ? fetch.next() : 0;
+    if (any && walk.left < size_t(MR)) {
+      const typename Lines<Rows>::template Pointers<MR> p(walk);
+      across_lines<MR, NV, lines, near>(t, {p.a, p.c, p.residual, rows.a0}, ahead, false);
+      continue;
+    }
+    Rows tile = rows;
+    if constexpr (any) walk.go_on(MR);
+    else rows.c0 += MR * rows.c_bytes;
+    if constexpr (widens) tile.next = halves.fetched(), rows.a0 = halves.next(i > 1);
+    else if constexpr (!any) rows.a0 += MR * rows.a_step;
+    tile.below = rows.a0;
     F32 acc[MR][NV];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
-    typename Rows::template A<MR> a(rows, 0);
-    const float* b = b0;
-    const auto steps = [&](size_t left) __attribute__((always_inline)) {
+    if constexpr (any) for (const GemmSegment* s = t.segments; s != last; ++s) {
+      typename Rows::template A<MR> a(tile, s->a);
+      steps<MR, NV, lines>(a, b0 + s->b * ldb, ldb, 0, t.k, ahead, false, acc);
+    }
+    typename Rows::template A<MR> a(tile, last->a);
+    const float* b = b0 + last->b * ldb;
+    const auto go_on = [&](size_t left) __attribute__((always_inline)) {
       for (; left; --left, b += ldb) {
         step<MR, NV, lines>(a, 0, b, ahead, false, acc);
         a.step();
@@ -43,11 +66,14 @@ template <int MR, int NV, int lines, bool near, bool widens, Clamp clamp, class 
     };
     [[maybe_unused]] size_t k = 0;  // columns of the next tile's rows that are widened
     if constexpr (widens) {
-      for (; k + L <= depth; k += L) steps(L), halves.template vectors_as<C>(k);
-      steps(depth - k);
+      for (; k + L <= depth; k += L) go_on(L), halves.template vectors_as<C>(k);
+      go_on(depth - k);
       if (k + L <= t.k) halves.template vectors_as<C>(k), k += L;
+    } else if constexpr (any) {
+      steps<MR, NV, lines>(a, b, ldb, 0, depth, ahead, false, acc);
+      b += depth * ldb;
     } else {
-      steps(depth);
+      go_on(depth);
     }
     SKUA_UNROLL for (int r0 = 0; r0 < MR; r0 += together) {
       const float* w = b;
@@ -63,28 +89,47 @@ template <int MR, int NV, int lines, bool near, bool widens, Clamp clamp, class 
         asm("" : "+r"(w));  // else gcc has an address for each vector
       }
 #define SKUA_EACH(statement) SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
+      const auto add_residual = [&]() __attribute__((always_inline)) {
+        const char* from = tile.residual0;
+        SKUA_EACH(y = y + F32::load(reinterpret_cast<const C*>(from + (r - r0) * tile.residual_bytes) + v * L))
+      };
+      constexpr bool asks = end == End::asked || any;
       if (bias) SKUA_EACH(y = y + F32::load(bias + v * L))
-      if (clamp == Clamp::low || clamp == Clamp::both || (clamp == Clamp::asked && t.low > -kInfinity)) SKUA_EACH(y = clamp_low(y, F32::set1(t.low)))
-      if (clamp == Clamp::both || (clamp == Clamp::asked && t.high < kInfinity)) SKUA_EACH(y = clamp_high(y, F32::set1(t.high)))
+      if (any && t.residual && !t.residual_after) add_residual();
+      if (end == End::low || end == End::both || (asks && t.low > -kInfinity)) SKUA_EACH(y = clamp_low(y, F32::set1(t.low)))
+      if (end == End::both || (asks && t.high < kInfinity)) SKUA_EACH(y = clamp_high(y, F32::set1(t.high)))
+      if (any && t.hard_swish) SKUA_EACH(y = y * up_to_3_by_6(y))
+      if (any && t.residual && t.residual_after) add_residual();
+      if constexpr (any) tile.residual0 += together * tile.residual_bytes;
 #undef SKUA_EACH
       SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) {
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(reinterpret_cast<C*>(rows.c0) + v * L);
-        rows.c0 += rows.c_bytes;
-        asm("" : "+r"(rows.c0));  // else gcc has an address for each row, on the stack
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(reinterpret_cast<C*>(tile.c0) + v * L);
+        tile.c0 += tile.c_bytes;
+        asm("" : "+r"(tile.c0));  // else gcc has an address for each row, on the stack
       }
     }
     if constexpr (widens) if (k < t.k) halves.rest(k, t.k);
-    rows.a0 = rows.below;
   }
 }
 // Whether there was such a tile; widens: A and C are of one type. Of bf16 there is none: rounding to it takes integer instructions, ends by row gained nothing.
 template <int MR, int NV, int lines, bool near, bool widens> SKUA_INL bool try_by_row(const GemmTile& t) {
-  if (!ends_by_row<NV>(t) || t.c_type == Element::bf16 || (widens && t.c_type != t.halves_type)) return false;
-  if (t.c_type == Element::f16) even_by_row<MR, NV, lines, near, widens, Clamp::asked, f16>(t);
-  else if constexpr (!widens) {
-    if (t.high < kInfinity) even_by_row<MR, NV, lines, near, widens, Clamp::both, float>(t);
-    else if (t.low > -kInfinity) even_by_row<MR, NV, lines, near, widens, Clamp::low, float>(t);
-    else even_by_row<MR, NV, lines, near, widens, Clamp::none, float>(t);
+  if (!ends_by_row<NV>(t)) return false;
+  if constexpr (F32::L == 16) {
+    if (t.c_type != Element::f32) return false;
+    even_by_row<MR, NV, lines, near, false, End::any, float>(t);
+    return true;
+  }
+  const bool simple = is_simple(t);
+  if (t.c_type == Element::f16) {
+    if (!simple || (widens && t.halves_type != Element::f16)) return false;
+    even_by_row<MR, NV, lines, near, widens, End::asked, f16>(t);
+  } else if constexpr (widens) return false;
+  else {
+    if (t.c_type != Element::f32) return false;
+    if (!simple) even_by_row<MR, NV, lines, near, widens, End::any, float>(t);
+    else if (t.high < kInfinity) even_by_row<MR, NV, lines, near, widens, End::both, float>(t);
+    else if (t.low > -kInfinity) even_by_row<MR, NV, lines, near, widens, End::low, float>(t);
+    else even_by_row<MR, NV, lines, near, widens, End::none, float>(t);
   }
   return true;
 }

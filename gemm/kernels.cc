@@ -157,19 +157,16 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
 
 template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTile& t) { multiply<MR, NV, lines, B>(t, Scattered<false>{t.a, t.c, t.residual, nullptr}, t.ahead); }
 
-// Where tiles have many rows, lines end in few of them; shorter vectors would need more registers for the pointers than there are.
-constexpr bool kTakesLines = F32::L >= 8;
+// A tile in two lines or more.
+template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead, bool later) { multiply<MR, NV, lines>(t, rows, ahead, later); }
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
 template <int MR, int NV, int lines, bool near = false, bool widens = false> void even_tiles(const GemmTile& t) {
   if constexpr (kWidens && !widens) if (t.halves) return even_tiles<MR, NV, lines, near, true>(t);
   if constexpr (kEndsByRow<MR, NV>) if (try_by_row<MR, NV, lines, near, widens>(t)) return;
   using Even = EvenRows<!near>;
-  const ptrdiff_t size = ptrdiff_t(element_bytes(t.c_type));
-  Even rows = {static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), nullptr, nullptr, t.a_step, t.c_step * size,
-               t.residual_step * size};
-  const ptrdiff_t residual_step = rows.residual0 ? rows.residual_bytes : 0, residual_gap = rows.residual0 ? t.residual_gap * size : 0;
-  size_t left = t.line ? t.in_line : SIZE_MAX;  // rows of this line
+  Lines<Even> walk(t);
+  Even& rows = walk.rows;
   LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
   const bool later = kNarrowsLater<MR, NV> && t.c_type != Element::f32 && plain_end(t) && t.n == NV * F32::L && t.segment_count;  // none: nothing to narrow between
   Finished<MR, NV> done[2];
@@ -181,23 +178,11 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
     if constexpr (widens) rows.next = halves.fetched();
     else if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
     const ptrdiff_t ahead = lines ? fetch.next() : 0;
-    const auto go_on = [&](int count) __attribute__((always_inline)) {
-      const bool ends = (left -= size_t(count)) == 0;
-      rows.c0 += count * rows.c_bytes + (ends ? t.c_gap * size : 0);
-      rows.residual0 += count * residual_step + (ends ? residual_gap : 0);
-      if (ends) left = t.line;
-      return count * rows.a_step + (ends ? t.a_gap : 0);
-    };
-    if (kTakesLines && !widens && left < size_t(MR)) {  // a tile in two lines or more
-      const void *a[MR], *residual[MR];
-      void* c[MR];
-      for (int r = 0; r < MR; ++r) {
-        a[r] = rows.a0; c[r] = rows.c0; residual[r] = rows.residual0;
-        if (later) out.c[r] = c[r], c[r] = out.rows + r * NV * F32::L;
-        rows.a0 += go_on(1);
-      }
+    if (kTakesLines && !widens && walk.left < size_t(MR)) {
+      typename Lines<Even>::template Pointers<MR> p(walk);
+      if (later) for (int r = 0; r < MR; ++r) out.c[r] = p.c[r], p.c[r] = out.rows + r * NV * F32::L;
       if constexpr (kNarrowsLater<MR, NV>) if (before) before->narrow_now(t.c_type);
-      multiply<MR, NV, lines>(t, Scattered<!near>{a, c, residual, rows.a0}, ahead, later);
+      across_lines<MR, NV, lines, near>(t, {p.a, p.c, p.residual, rows.a0}, ahead, later);
     } else {
       Even tile = rows;
       if (later) {
@@ -205,7 +190,7 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
         tile.c0 = reinterpret_cast<char*>(out.rows);
         tile.c_bytes = NV * F32::L * ptrdiff_t(sizeof(float));
       }
-      rows.a0 += go_on(MR);
+      walk.go_on(MR);
       if constexpr (widens) rows.a0 = halves.next(i + 1 < t.groups);
       tile.below = rows.a0;
       multiply<MR, NV, lines, float, widens>(t, tile, ahead, later, before, &halves);

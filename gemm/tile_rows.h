@@ -115,6 +115,36 @@ template <bool fetch> struct EvenRows {
 #endif
 };
 
+// Where tiles have many rows, lines end in few of them; shorter vectors would need more registers for the pointers than there are.
+constexpr bool kTakesLines = F32::L >= 8;
+
+// From tile to tile of a run, across the ends of lines.
+template <class Even> struct Lines {
+  const GemmTile& t;
+  const ptrdiff_t size, residual_gap;
+  Even rows;
+  size_t left;  // rows of this line
+  SKUA_INL explicit Lines(const GemmTile& tile)
+      : t(tile), size(ptrdiff_t(element_bytes(t.c_type))), residual_gap(t.residual ? t.residual_gap * size : 0),
+        rows{static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), nullptr, nullptr, t.a_step, t.c_step * size, t.residual ? t.residual_step * size : 0},
+        left(t.line ? t.in_line : SIZE_MAX) {}
+  SKUA_INL void go_on(int count) {
+    const bool ends = (left -= size_t(count)) == 0;
+    rows.a0 += count * rows.a_step + (ends ? t.a_gap : 0);
+    rows.c0 += count * rows.c_bytes + (ends ? t.c_gap * size : 0);
+    rows.residual0 += count * rows.residual_bytes + (ends ? residual_gap : 0);
+    if (ends) left = t.line;
+  }
+  // The rows of a tile that lie in two lines or more.
+  template <int MR> struct Pointers {
+    const void *a[MR], *residual[MR];
+    void* c[MR];
+    SKUA_INL explicit Pointers(Lines& lines) {
+      for (int r = 0; r < MR; ++r, lines.go_on(1)) a[r] = lines.rows.a0, c[r] = lines.rows.c0, residual[r] = lines.rows.residual0;
+    }
+  };
+};
+
 }  // namespace
 }  // namespace SKUA_ISA
 }  // namespace skua

@@ -22,8 +22,8 @@ import objcode
 TILE_MACS = 16
 # A body with a return in it is a jump back to the epilogue, as long as there is any other.
 RETURN = re.compile(r"retq?|bx")
-# What lies around tiles: their multiplies convert types.
-AROUND = re.compile(r"_GLOBAL__N_1L?\d+(packI|finish_|widen_)")  # mangled
+# What lies around tiles: their multiplies convert types; and the few tiles of a run that lie in two lines, which have a pointer for each of more rows than there are registers.
+AROUND = re.compile(r"_GLOBAL__N_1L?\d+(packI|finish_|widen_|across_linesI)")  # mangled
 
 
 def stack_accesses(function, body, arch):
