@@ -121,12 +121,12 @@ template <class T> struct AverageBytes {
 // Large windows of bytes, as whole maps are: 16-bit sums of all bytes as pairs and of the upper one of each pair, from which those of the lower follow; every 256 taps they go on to 32 bits.
 // Where channels are few several pixels are one, `together` of them, whose sums are added at the end.
 #if !defined(SKUA_ISA_scalar)
-constexpr size_t kManyTaps = 64, kWide = 4 * L, kMostWide = F32::registers == 32 ? 8 : 4;  // bytes of a vector; vectors of a pass
+constexpr size_t kManyTaps = 32, kWide = 4 * L, kMostWide = F32::registers == 32 ? 8 : 4;  // bytes of a vector; vectors of a pass
 typedef uint16_t Pairs __attribute__((vector_size(kWide), may_alias));
 typedef uint16_t PairsAt __attribute__((vector_size(kWide), aligned(1), may_alias));
 
 // N vectors of `taps` pixels, the last of them `last` bytes from the first, to sums: of each vector those of the lower bytes, then those of the upper ones.
-template <int N> SKUA_INL void sum_taps(const uint8_t* in, size_t taps, size_t tap, size_t last, uint8_t flip, uint32_t* sums) {
+template <int N> [[gnu::noinline]] void sum_taps(const uint8_t* in, size_t taps, size_t tap, size_t last, uint8_t flip, uint32_t* sums) {
   const Pairs by = uint16_t(flip * 0x101) - Pairs{};
   while (taps > 0) {
     const size_t n = taps < 256 ? taps : 256;
