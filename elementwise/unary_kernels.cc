@@ -41,12 +41,26 @@ SKUA_INL V hard_swish(V x) {
   return select(lt(x, F32::zero()), y, F32::set1(selu_scale) * x);
 }
 
-// f(x, u): of the u-th vector of a turn.
-template <size_t unroll, bool single, class T, class F> SKUA_INL void row(size_t n, const T* x, T* y, F f) {
+// f(x, u): of the u-th vector of a turn. plain(x): the same of plain numbers, if there is such a function.
+struct None {};
+template <size_t unroll, bool single, class T, class F, class Plain = None> SKUA_INL void row(size_t n, const T* x, T* y, F f, [[maybe_unused]] Plain plain = {}) {
   constexpr size_t L = V::L;
   for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {
     V v[unroll];
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = V::load(x + i * L);
+#if !defined(SKUA_SIMD_LOOKS_UP) && !defined(SKUA_HALF)
+    if constexpr (!__is_same(Plain, None)) {
+      M32 are_plain = is_plain(v[0]);
+      SKUA_UNROLL for (size_t i = 1; i < unroll; ++i) are_plain = are_plain & is_plain(v[i]);
+      if (__builtin_expect(all(are_plain), 1)) {
+        SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = plain(v[i]);
+        SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i].store(y + i * L);
+      } else {
+        for (size_t i = 0; i < unroll; ++i) f(V::load(x + i * L), i).store(y + i * L);
+      }
+      continue;
+    }
+#endif
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = f(v[i], i);
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i].store(y + i * L);
   }
@@ -79,6 +93,13 @@ constexpr size_t kLong = V::L == 16 ? 5 : V::L == 8 ? 3 : 2;
 #define SKUA_UNARY_HALF SKUA_ROW
 #else
 #define SKUA_UNARY SKUA_ROW
+#if !defined(SKUA_SIMD_LOOKS_UP)
+#define SKUA_UNARY_PLAIN(number, kind, name, cycles, expression, plain)                                                      \
+  template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float, float) {                               \
+    row<kLong, false>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row), [](V x, size_t) __attribute__((always_inline)) { return expression; },  \
+                      [](V x) __attribute__((always_inline)) { return plain; });                                                                          \
+  }
+#endif
 #endif
 #include "elementwise/unary.def"
 #undef SKUA_ROW

@@ -232,6 +232,12 @@ SKUA_INL F32 log(F32 x) {
   const F32 not_positive = select(eq(x, F32::zero()), F32::set1(-infinity), F32::set1(__builtin_nanf("")));
   return select(le(x, F32::zero()), not_positive, y);
 }
+// The same of what is positive, finite and no denormal, without what only the others need: 11 operations of 36.
+SKUA_INL M32 is_plain(F32 x) { return gt(I32::set1(static_cast<int32_t>(0xff000000u)), as_i32(x) + I32::set1(0x7f800000)); }
+SKUA_INL F32 log_of_plain(F32 x) {
+  const I32 root = I32::set1(0x3f3504f3), i = as_i32(x) - root;
+  return log_sum(to_f32(shr<23>(i)), as_f32((i & I32::set1(0x007fffff)) + root) - F32::set1(1.0f));
+}
 #endif
 
 // ln(1 + x) to 1.75 ULP. log1p(-1) = -infinity, of less NaN. With 1 + x = 2^e (1 + f), f is taken from x itself, with one rounding:

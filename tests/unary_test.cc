@@ -216,6 +216,29 @@ TEST(Unary, SpecialValues) {
     }
 }
 
+// No value depends on its neighbours: where a turn of plain numbers is computed in fewer operations, one that is none changes nothing but itself.
+TEST(Unary, NeighboursOfSpecialValues) {
+  Rng rng(7);
+  for (const char* isa : isas())
+    for (const Function& f : functions) {
+      SCOPED_TRACE(testing::Message() << f.name << " " << isa);
+      Context context(isa);
+      Op op;
+      create(context, f, op);
+      const Data x = make({96}, rng, 0.25f, 4);
+      const Data want = run(op, {x})[0];
+      for (float special : {kNan, std::numeric_limits<float>::infinity(), 0.0f, -0.0f, -1.0f, FLT_MIN, std::nextafter(FLT_MIN, 0.0f), FLT_MAX})
+        for (size_t at : {size_t(0), size_t(11), size_t(47), size_t(95)}) {
+          Data y = x;
+          y.v[at] = special;
+          Data got = run(op, {y})[0];
+          got.v[at] = want.v[at];
+          expect_same_bits(got, want);
+        }
+      if (HasFailure()) return;
+    }
+}
+
 TEST(Unary, Parameters) {
   Rng rng(2);
   for (const char* isa : isas()) {
