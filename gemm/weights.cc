@@ -114,11 +114,13 @@ const Kernel* weights_tile(const skua_context* ctx, const DynamicConfig& c, size
   types.c = c.c_type;
   types.strict = types.exact_b = true;  // f32 all through
   const Kernel* tile = choose_tile(ctx, m, size_t(c.n), size_t(c.k), format, nullptr, nullptr, types);
-  if (format || !tile || tile->isa != Isa::avx2 || m > 8) return tile;
-  // Few rows never meet that tile. Panels of two vectors fill the registers with sums of four rows, of one and two rows those of three (Zen 3: one row of 4096x4096 bytes 1.1 ms, with two 1.5; four rows
-  // 2.25 and 1.9).
+  const Kernel* weights = format || m > 8 ? nullptr : find_kernel(ctx, gemm_weights_tables, KernelKind::gemm_nibbles, kWeightsVariant, c.b_type);
+  if (!tile || !weights || (weights->vector == tile->vector && weights->vector != 8)) return tile;
+  // Few rows never meet that tile; their weights become floats fastest in the longest vectors (Zen 4, where the model streams one row by AVX2: 4096x4096 nibbles 0.97 ms, 0.70 with AVX-512). On AVX2 panels
+  // of two vectors fill the registers with sums of four rows, of one and two rows those of three (Zen 3: one row of 4096x4096 bytes 1.1 ms, with two 1.5; four rows 2.25 and 1.9).
   PackFormat panels = format_of(tile);
-  panels.nr = uint16_t(tile->vector * (m <= 2 ? 3 : 2));
+  panels.vector = uint16_t(weights->vector);
+  panels.nr = uint16_t(panels.vector * (m <= 2 ? 3 : panels.vector == 16 ? 4 : 2));
   const Kernel* other = choose_tile(ctx, m, size_t(c.n), size_t(c.k), &panels, nullptr, nullptr, types);
   return other ? other : tile;
 }
