@@ -159,6 +159,39 @@ void every_call_fails(skua_device_api api, Faults* faults, std::initializer_list
   }
 }
 
+// Devices that are too old are left out of the list, and a context says why there is none.
+void old_drivers(skua_device_api api, Faults* faults, const std::vector<std::pair<int, const char*>>& kinds) {
+  ASSERT_TRUE(faults);
+  const size_t all = skua_device_list(nullptr, 0);
+  skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
+  o.device = {api, 0};
+  skua_context* context = nullptr;
+  if (skua_context_create(&o, &context) != SKUA_STATUS_OK) GTEST_SKIP() << skua_error_text();
+  skua_context_destroy(context);
+  for (const auto& [kind, why] : kinds) {
+    faults->old = kind;
+    EXPECT_LT(skua_device_list(nullptr, 0), all) << why;
+    EXPECT_EQ(skua_context_create(&o, &context), SKUA_STATUS_NO_DEVICE);
+    EXPECT_EQ(context, nullptr);
+    EXPECT_NE(strstr(skua_error_text(), why), nullptr) << skua_error_text();
+    faults->old = 0;
+  }
+  EXPECT_EQ(skua_device_list(nullptr, 0), all);
+}
+
+#ifdef SKUA_GPU_OPENCL
+TEST(GpuFaults, OldOpenCl) {
+  old_drivers(SKUA_DEVICE_API_OPENCL, faults_of("SKUA_OPENCL_LIBRARY", "libskua_faults_opencl.so"), {{1, "has OpenCL 1.1 of old, 1.2 is needed"}});
+}
+#endif
+
+#ifdef SKUA_GPU_VULKAN
+TEST(GpuFaults, OldVulkan) {
+  old_drivers(SKUA_DEVICE_API_VULKAN, faults_of("SKUA_VULKAN_LIBRARY", "libskua_faults_vulkan.so"),
+              {{1, "is of version 1.0, 1.1 is needed"}, {2, "the library is of version 1.0, 1.1 is needed"}, {3, "has no queue that computes"}});
+}
+#endif
+
 #ifdef SKUA_GPU_OPENCL
 TEST(GpuFaults, EveryOpenClCallFails) {
   // CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY

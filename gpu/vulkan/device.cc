@@ -30,7 +30,7 @@ size_t list(Description* list, size_t capacity, char* why, size_t why_size) {
   }
   const uint32_t n = in.n_devices;
   for (uint32_t i = 0; i < n && i < capacity; ++i) describe(in, i, nullptr, list[i]);
-  if (!n && why_size) snprintf(why, why_size, "Vulkan: no driver has a device of version 1.1 that computes");
+  if (!n && why_size) snprintf(why, why_size, "Vulkan: %s", in.why);
   close_instance(in);
   return n;
 }
@@ -137,7 +137,8 @@ skua_status open(const skua_context* ctx, const skua_context_options& o, Device*
   d->shared = o.vulkan != nullptr;
   const uint32_t index = d->shared ? 0 : o.device.index;
   skua_status s = d->shared ? take_instance(*o.vulkan, d->in) : open_instance(ctx, d->in);
-  if (s == SKUA_STATUS_OK && index >= d->in.n_devices)
+  if (s == SKUA_STATUS_OK && !d->in.n_devices) s = fail(SKUA_STATUS_NO_DEVICE, "context: no Vulkan device: %s", d->in.why);
+  else if (s == SKUA_STATUS_OK && index >= d->in.n_devices)
     s = fail(SKUA_STATUS_NO_DEVICE, "context: Vulkan device %u does not exist, there %s %u", index, d->in.n_devices == 1 ? "is" : "are", d->in.n_devices);
   if (s == SKUA_STATUS_OK) {
     d->physical = d->in.devices[index];

@@ -107,11 +107,14 @@ skua_status create(const skua_context* ctx, Instance& in) {
   uint32_t n = 16;
   const VkResult listed = in.EnumeratePhysicalDevices(in.handle, &n, found);
   if (listed < VK_SUCCESS) return check(nullptr, listed, "vkEnumeratePhysicalDevices");
+  snprintf(in.why, sizeof in.why, "no driver has a device");
   for (int software = 0; software < 2; ++software)
     for (uint32_t i = 0; i < n; ++i) {
       const VkPhysicalDeviceProperties p = properties(in, found[i]);
-      if ((p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) == (software != 0) && p.apiVersion >= VK_API_VERSION_1_1 && queue_family(in, found[i], nullptr) >= 0)
-        in.devices[in.n_devices++] = found[i];
+      if ((p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) != (software != 0)) continue;
+      if (p.apiVersion < VK_API_VERSION_1_1) snprintf(in.why, sizeof in.why, "%.100s is of version %u.%u, 1.1 is needed", p.deviceName, VK_API_VERSION_MAJOR(p.apiVersion), VK_API_VERSION_MINOR(p.apiVersion));
+      else if (queue_family(in, found[i], nullptr) < 0) snprintf(in.why, sizeof in.why, "%.100s has no queue that computes", p.deviceName);
+      else in.devices[in.n_devices++] = found[i];
     }
   return SKUA_STATUS_OK;
 }

@@ -36,6 +36,7 @@ struct Instance {
   bool is_callers;                     // and not destroyed
   uint32_t n_devices;
   VkPhysicalDevice devices[16];        // software ones last
+  char why[192];                       // there are none
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
   PFN_vkEnumerateInstanceVersion EnumerateInstanceVersion;
   SKUA_VK_GLOBAL(SKUA_VK_MEMBER)

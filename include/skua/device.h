@@ -34,7 +34,7 @@ typedef struct skua_device_info {
 } skua_device_info;
 
 /* Fills up to `capacity` entries and returns how many devices there are. Entry 0 is the CPU. A driver that is missing, old or
- * broken is left out, never an error. list may be NULL when capacity is 0. */
+ * broken is left out, never an error; skua_context_create() for index 0 of an api that has none says what is missing. list may be NULL when capacity is 0. */
 SKUA_API size_t skua_device_list(skua_device_info* list, size_t capacity);
 
 /* Objects of a driver that the caller made, for a context over them (skua_context_options.opencl or .vulkan): engine and library then share buffers and a queue. Handles are pointers and

@@ -10,6 +10,7 @@ struct Faults {
   long live;       // objects made and not destroyed
   long unwaited;   // OpenCL: parts unmapped since a queue was waited for
   int discrete;    // Vulkan: memory that the host sees is not the device's
+  int old;         // 1: devices say that they are of OpenCL 1.1, or Vulkan 1.0; 2: Vulkan's loader is of 1.0; 3: no device has a queue that computes
 };
 
 extern "C" Faults* skua_faults(void);

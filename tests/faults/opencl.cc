@@ -24,6 +24,11 @@ template <class T> void made_event(T) {}
 template <class T> T last(T t) { return t; }
 template <class T, class... Rest> auto last(T, Rest... rest) { return last(rest...); }
 
+template <class... A> void aged(A...) {}
+void aged(cl_device_id, cl_device_info what, size_t size, void* value, size_t*) {
+  if (faults.old && what == CL_DEVICE_VERSION && value) strncpy(static_cast<char*>(value), "OpenCL 1.1 of old", size);
+}
+
 template <class Tag, class Function> struct Wrapped;
 template <class Tag, class R, class... A> struct Wrapped<Tag, R(CL_API_CALL*)(A...)> {
   static inline R (CL_API_CALL* real)(A...);
@@ -32,6 +37,7 @@ template <class Tag, class R, class... A> struct Wrapped<Tag, R(CL_API_CALL*)(A.
       if (begins(Tag::name, "clRelease")) count(-1);
       else if (fails(Tag::name)) return faults.code;
       const R r = real(a...);
+      if (r == CL_SUCCESS) aged(a...);
       if (r == CL_SUCCESS && (begins(Tag::name, "clRetain") || begins(Tag::name, "clCreateKernels"))) count(1);
       if (r == CL_SUCCESS && begins(Tag::name, "clEnqueue")) made_event(last(a...));
       if (r == CL_SUCCESS && begins(Tag::name, "clEnqueueUnmap")) ++faults.unwaited;

@@ -57,6 +57,21 @@ VkResult VKAPI_PTR allocate_memory(VkDevice device, const VkMemoryAllocateInfo* 
   return WrappedAllocateMemory::call(device, &i, with, memory);
 }
 
+void VKAPI_PTR properties(VkPhysicalDevice device, VkPhysicalDeviceProperties2* p) {
+  WrappedGetPhysicalDeviceProperties2::real(device, p);
+  if (faults.old == 1) p->properties.apiVersion = VK_API_VERSION_1_0;
+}
+void VKAPI_PTR families(VkPhysicalDevice device, uint32_t* count, VkQueueFamilyProperties* list) {
+  WrappedGetPhysicalDeviceQueueFamilyProperties::real(device, count, list);
+  for (uint32_t i = 0; faults.old == 3 && list && i < *count; ++i) list[i].queueFlags &= ~VkQueueFlags(VK_QUEUE_COMPUTE_BIT);
+}
+PFN_vkEnumerateInstanceVersion real_version;
+VkResult VKAPI_PTR version(uint32_t* v) {
+  const VkResult r = real_version(v);
+  if (faults.old == 2) *v = VK_API_VERSION_1_0;
+  return r;
+}
+
 template <class W> PFN_vkVoidFunction wrap(PFN_vkVoidFunction real) {
   if (!real) return nullptr;
   W::real = reinterpret_cast<decltype(W::real)>(real);
@@ -71,6 +86,12 @@ PFN_vkVoidFunction wrapped(const char* name, PFN_vkVoidFunction real) {
   SKUA_VK_INSTANCE(SKUA_FIND)
   SKUA_VK_DEVICE(SKUA_FIND)
   if (!strcmp(name, "vkGetDeviceProcAddr")) return reinterpret_cast<PFN_vkVoidFunction>(device_proc);
+  if (!strcmp(name, "vkGetPhysicalDeviceProperties2")) return reinterpret_cast<PFN_vkVoidFunction>(properties);
+  if (!strcmp(name, "vkGetPhysicalDeviceQueueFamilyProperties")) return reinterpret_cast<PFN_vkVoidFunction>(families);
+  if (!strcmp(name, "vkEnumerateInstanceVersion") && real) {
+    real_version = reinterpret_cast<PFN_vkEnumerateInstanceVersion>(real);
+    return reinterpret_cast<PFN_vkVoidFunction>(version);
+  }
   if (!strcmp(name, "vkGetPhysicalDeviceMemoryProperties")) return reinterpret_cast<PFN_vkVoidFunction>(memory_properties);
   if (!strcmp(name, "vkGetBufferMemoryRequirements")) return reinterpret_cast<PFN_vkVoidFunction>(requirements);
   if (!strcmp(name, "vkAllocateMemory")) return reinterpret_cast<PFN_vkVoidFunction>(allocate_memory);

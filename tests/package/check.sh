@@ -35,10 +35,13 @@ esac
 "$work/build/$program"
 needed=$(readelf -d "$work/build/$program" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
 if grep -q 'stdc++' <<< "$needed"; then fail "the program needs libstdc++"; fi
+drivers='NEEDED.*\(OpenCL\|vulkan\)'  # are opened at run time
+if readelf -d "$work/build/$program" | grep -q "$drivers"; then fail "the program needs a GPU's driver library"; fi
 
 if [[ -e $libdir/libskua.so ]]; then
   grep -q 'libskua\.so\.[0-9]' <<< "$needed" || fail "the program does not use the versioned shared library: $needed"
   if readelf -d "$libdir/libskua.so" | grep -q 'NEEDED.*stdc++'; then fail "the shared library needs libstdc++"; fi
+  if readelf -d "$libdir/libskua.so" | grep -q "$drivers"; then fail "the shared library needs a GPU's driver library"; fi
   foreign=$(readelf --dyn-syms -W "$libdir/libskua.so" | awk '$7 ~ /^[0-9]+$/ && $8 !~ /^skua_/ { print $8 }')
   [[ -z $foreign ]] || fail "the shared library shows more than its interface: $(head -n 5 <<< "$foreign")"
 elif grep -q skua <<< "$needed"; then
