@@ -18,9 +18,9 @@ static size_t bytes_near(const Machine& m) { return m.l3_bytes >= 20 ? max(m.l2 
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows) {
   // All row groups read the part of a panel that a pass covers, so it should stay in L2; a panel streams from there as fast as the multiply-adds
   // need it, while every pass more loads and stores C (512x512x512: 98% of the peak in one pass, 89% in passes that fit L1).
-  const Machine m = machine_for(tile->isa);
   const size_t depth = segment_count * k;
   if (table_of(tile).bytes) return max(depth, 1);  // C cannot hold sums
+  const Machine m = machine_for(tile->isa);
   size_t kc = max(m.l2 / 4 / (size_t(tile->nr) * element_bytes(table_of(tile).b)), 256);
   if (double(rows) * double(depth) * 4 > double(bytes_near(m))) kc = max(kc / 2, 256);  // A's part too
   if (depth <= kc + kc / 2) return max(depth, 1);
@@ -315,13 +315,14 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
   return mul(n, depth, floats) && floats <= machine_for(tile->isa).l1 / 2 / sizeof(float);
 }
 
-bool fetches_near(const GemmBlock& g, size_t rows) { return rows > 1 && rows <= g.tile->mr && machine_for(g.tile->isa).fetch_near && g.format.element == Element::f32; }
+bool fetches_near(const GemmBlock& g, size_t rows) { return rows > 1 && rows <= g.tile->mr && g.format.element == Element::f32 && machine_for(g.tile->isa).fetch_near; }
 
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
-  const size_t l2 = machine_for(g.tile->isa).l2;
   const double panel = double(g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element), bytes = double(panels) * panel;
   if (rows > g.tile->mr) return bytes > 65536 ? Ahead::line : Ahead::none;
   const bool near = fetches_near(g, rows);
+  if (!near && bytes <= double(kSoon)) return Ahead::none;  // most regions of a convolution: before anything is asked of the machine
+  const size_t l2 = machine_for(g.tile->isa).l2;
   if (bytes > double(48 << 20) && (near || panel < double(l2 / 3))) return Ahead::next;  // panels: else the next one pushes itself out, which only an L3 that is near gives back in time
   return bytes > double(kSoon) || (near && rows <= 4 && bytes > double(l2)) ? Ahead::soon : Ahead::none;  // more than 4 are multiplied as fast as L3 brings the next
 }

@@ -272,6 +272,8 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
               run = min(lines || (s.prepares && s.strip) ? end - m : min(even_rows, end - m), most);
               t.groups = !even ? 0 : tiles.runs ? 1 : run / tall;
               if (t.groups && apart) t.groups = min(t.groups, max(4096 / (tall * columns), 1));  // the activation reads C from L1
+              // A last row alone would read the panel for itself, of bytes twice as long as it multiplies: the last tile's rows and this one are two halves.
+              if (tiles.bytes && !tiles.pack_a && tall == mr && t.groups && run == end - m && run == t.groups * tall + 1) --t.groups;
             }
           } while (!t.groups && ++rows < (end - m < 2 * mr && !tiles.pack_a ? (end - m > mr ? (end - m + 1) / 2 : end - m) : min(mr, end - m)));
           t.residual = late ? nullptr : rest;
@@ -286,7 +288,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           else fn[rows - 1](t);
           if (t.groups) rows = tiles.runs ? run : t.groups * tall;
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
-          if (const size_t left = run - rows; laps && t.groups && 3 * left >= 2 * tall && (left > mr || left * vectors < (tiles.bytes ? 10 : 8))) {
+          if (const size_t left = run - rows; laps && t.groups && left < tall && 3 * left >= 2 * tall && (left > mr || left * vectors < (tiles.bytes ? 10 : 8))) {
             const size_t back = run - tall;
             if (g.row_quant) t.row_quant += back;
             if (keeps_terms) t.row_terms += back;
