@@ -151,6 +151,7 @@ networks() {
 }
 choices() {
   for kernel in winograd_f2x2 winograd_f4x4 tile64 tile128 rows8; do forced "3x3_$kernel" $kernel "$(pick 'resnet50/3x3s1' 'resnet50/3x3s1_7x7')" f32; done
+  for kind in rows tile; do forced "bytes_$kind" "$kind*" "$(pick 'resnet50/' 'resnet50/3x3s1_7x7')" s8; done
   forced images '*_image_*' "$(pick 'gemm_f[0-9]*/device/2048|resnet50/(3x3|1x1)s1_28|mobilenet_v2/.*_56' 'resnet50/1x1s1_7x7')" f32,f16
   measure fast 4 --numerics fast --suite layers --peers none --filter "$(pick 'gemm_f16/device/|resnet50/3x3s1|depthwise_f16/device/' 'resnet50/3x3s1_7x7')" --type f16
   tell fast '^[a-z0-9_]+/|^  peak|numerics' 'fast: '
