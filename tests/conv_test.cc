@@ -506,7 +506,7 @@ TEST(Conv, GroupsOfAVector) {
         // A tile's name does not name the algorithm: that is the model's choice, which for the first layer is this one.
         if (strcmp(isa, "avx512") == 0 && (l.channels == 512 || !strcmp(filter, "grouped"))) {
           EXPECT_TRUE(grouped) << c.text();
-          if ((l.w + 2 * l.pad - 2) % 14 == 0) {
+          if ((l.w + 2 * l.pad - 2) % 14 == 0 && strcmp(filter, "grouped")) {  // without a tile's name the core's model chooses
             EXPECT_EQ(line, strstr(filter, "2x7") == nullptr) << filter << " " << c.text();
           }
         }
