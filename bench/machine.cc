@@ -105,6 +105,7 @@ Machine describe_machine() {
   if (!isa_cap.empty()) options.max_isa = isa_cap.c_str();
   if (skua_context_create(&options, &context) == SKUA_STATUS_OK) m.isa = skua_context_isa(context);
   skua_context_destroy(context);
+  if (getloadavg(&m.load, 1) != 1) m.load = 0;
   m.governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   m.mhz = atof(first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").c_str()) / 1000;
   if (m.mhz <= 0) {

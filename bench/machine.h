@@ -16,6 +16,8 @@ struct Level {
 struct Machine {
   std::string cpu, features, isa;  // isa: the highest one the library uses here
   std::string governor;
+  bool busy() const { return load > 0.5; }
+  double load = 0;                 // of the system over the last minute, as the run began; above 0.5 its times are noisy
   double mhz = 0;                  // as the system states it; 0 = not known
   size_t cores = 0;
   int pinned = -1;

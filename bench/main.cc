@@ -25,8 +25,7 @@ void print_machine(const Session& s) {
   if (!m.features.empty()) printf("  features  %s\n", m.features.c_str());
   if (m.cache[0]) printf("  caches    L1 %zu KiB, L2 %zu KiB, L3 %zu KiB\n", m.cache[0] >> 10, m.cache[1] >> 10, m.cache[2] >> 10);
   else printf("  caches    not known; taken as 32 KiB and 512 KiB\n");
-  double load = 0;
-  if (getloadavg(&load, 1) == 1 && load > 0.5) printf("  load      %.1f: other work is running, expect noise\n", load);
+  if (m.busy()) printf("  load      %.1f: other work is running, expect noise\n", m.load);
   if (m.mhz > 0 || !m.governor.empty()) printf("  clock     %.0f MHz as stated%s%s\n", m.mhz, m.governor.empty() ? "" : ", governor ", m.governor.c_str());
   std::string counts;
   for (int n : s.options.threads) counts += (counts.empty() ? "" : " and ") + std::to_string(n);

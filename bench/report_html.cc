@@ -25,15 +25,16 @@ p{margin:6px 0;max-width:80ch}.soft{color:var(--soft)}
 table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
 th{text-align:left;color:var(--soft);font-weight:600;border-bottom:1px solid var(--line);padding:4px 10px 6px 0;white-space:nowrap}
 td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:middle;white-space:nowrap}
-tr:last-child td{border-bottom:0}
+tr:last-child td,tr:last-child th{border-bottom:0}
 td.n,th.n{text-align:right}
+td.k{white-space:normal;overflow-wrap:anywhere;min-width:160px}
 code{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .bars{width:300px;min-width:180px}
 .bar{height:7px;border-radius:0 3px 3px 0;margin:1px 0;min-width:1px}
 .ours{background:var(--ours)}.p0{background:var(--p0)}.p1{background:var(--p1)}.p2{background:var(--p2)}.p3{background:var(--p3)}
 .good{color:var(--good);font-weight:600}.bad{color:var(--bad);font-weight:600}
 .split{display:flex;height:9px;width:200px;border-radius:3px;overflow:hidden}.split i{display:block;height:9px}
-.l0{background:var(--ours)}.l1{background:#8ecae6}.l2{background:#ffd166}.l3{background:#b08968}.l4{background:#a78bda}.l5{background:#9aa7b3}.l6{background:#e76f51}
+.l0{background:#2a6f97}.l1{background:#8ecae6}.l2{background:#ffd166}.l3{background:#b08968}.l4{background:#d16ba5}.l5{background:#6c757d}.l6{background:#e76f51}
 .legend{display:flex;flex-wrap:wrap;gap:6px 18px;font-size:13px;color:var(--soft);margin:4px 0 10px}
 .legend i{display:inline-block;width:12px;height:12px;border-radius:3px;margin-right:6px;vertical-align:-1px}
 details summary{cursor:pointer;color:var(--soft);margin:8px 0}
@@ -47,7 +48,7 @@ void machine_section(Html& h, const Session& s) {
           escape(s.device.driver).c_str(), escape(m.features).c_str());
     if (s.device.is_software) h.raw("<p class=bad>This device computes on the CPU: its times say nothing about GPUs.</p>\n");
   } else {
-    h.raw("<h2>This machine</h2><div class=card><table><tr><th>CPU<td>%s, %zu cores%s<tr><th>Instruction sets<td>%s", escape(m.cpu).c_str(), m.cores,
+    h.raw("<h2>This machine</h2><div class=card><table><tr><th>CPU<td class=k>%s, %zu cores%s<tr><th>Instruction sets<td class=k>%s", escape(m.cpu).c_str(), m.cores,
           m.mhz > 0 ? text(", %.0f MHz as stated", m.mhz).c_str() : "", escape(m.features).c_str());
     h.raw("<tr><th>Caches<td>L1 %zu KiB, L2 %zu KiB, L3 %zu KiB", m.cache[0] >> 10, m.cache[1] >> 10, m.cache[2] >> 10);
     h.raw("<tr><th>Threads<td>%d%s%s</table></div>\n", first_threads(s), m.pinned >= 0 ? text(", the first on core %d", m.pinned).c_str() : "",
@@ -119,6 +120,11 @@ void roofline(Html& h, const Session& s) {
 }
 
 const char* const causes[7] = {"compute at peak (model)", "bandwidth (model)", "edge (model)", "packing (measured)", "transforms (measured)", "driver (measured)", "kernel (the rest)"};
+std::string causes_legend() {
+  std::string out = "<div class=legend>";
+  for (int i = 0; i < 7; ++i) out += text("<span><i class=l%d></i>%s</span>", i, causes[i]);
+  return out + "</div>";
+}
 void split(Html& h, const Loss& l) {
   const double parts[7] = {l.compute, l.bandwidth, l.edge, l.copy, l.transform, l.driver, l.kernel};
   h.raw("<div class=split>");
@@ -133,8 +139,8 @@ void networks_section(Html& h, const Session& s) {
   for (const Result& r : s.results) any |= r.suite == "networks";
   if (!any) return;
   h.raw("<h2>Networks</h2><p class=soft>One image, %d thread%s. The same weights, chain of operators and memory plan for everybody; what a peer does not fuse runs as operators of its own. "
-        "Bars: speed, longer is faster. <b>against best</b> compares with the best peer of the same type, <b>against f32</b> with our own f32 network; <b>distance</b>: the largest difference of the scores from its, as a share of the largest score.</p><div class=card>", first_threads(s), first_threads(s) > 1 ? "s" : "");
-  legend(h, s);
+        "Bars: speed, longer is faster. <b>against best</b> compares with the best peer of the same type, <b>against f32</b> with our own f32 network; <b>distance</b>: the largest difference of the scores from its, as a share of the largest score. <b>of peak</b> counts the direct formula, of which Winograd multiplies less. Layers are timed one by one: their sum leaves out what a network loses between them.</p><div class=card>", first_threads(s), first_threads(s) > 1 ? "s" : "");
+  legend(h, s, "networks");
   h.raw("<table><tr><th>Network<th>Speed<th class=n>skua");
   for (const auto& p : s.peers)
     if (peer_colour(p->name()) < 2) h.raw("<th class=n>%s", p->name());
@@ -162,14 +168,12 @@ void networks_section(Html& h, const Session& s) {
     if (r.f32.ns > 0) h.raw("<td class=n>%s<td class=n>%.2g", verdict(r.ns, r.noise, &r.f32).c_str(), r.distance);
   }
   h.raw("</table></div>\n");
-  h.raw("<div class=legend>");
-  for (int i = 0; i < 7; ++i) h.raw("<span><i class=l%d></i>%s</span>", i, causes[i]);
-  h.raw("</div>\n");
   for (const Result& r : s.results) {
     if (r.suite != "networks" || r.steps.empty()) continue;
     double sum = 0;
     for (const StepTime& t : r.steps) sum += t.ns;
-    h.raw("<details><summary>%s%s, layer by layer</summary><div class=card><table><tr><th class=n>#<th>Layer<th>Speed<th class=n>skua<th class=n>share of time<th>Its time goes to<th class=n>GFLOP/s", escape(r.name).c_str(), thread_note(s, r).c_str());
+    h.raw("<details><summary>%s%s, layer by layer</summary><div class=card>%s<table><tr><th class=n>#<th>Layer<th>Speed<th class=n>skua<th class=n>share of time<th>Its time goes to<th class=n>GFLOP/s", escape(r.name).c_str(), thread_note(s, r).c_str(),
+          on_device() || r.threads != 1 ? "" : causes_legend().c_str());
     for (const PeerTime& p : r.peers) h.raw("<th class=n>%s", p.name.c_str());
     h.raw("<th>Algorithm, kernel</tr>");
     for (size_t i = 0; i < r.steps.size(); ++i) {
@@ -181,7 +185,7 @@ void networks_section(Html& h, const Session& s) {
       else if (r.threads == 1) split(h, t.loss);
       h.raw("<td class=n>%s", t.gflops > 0 ? text("%.0f", t.gflops).c_str() : "");
       for (const PeerTime& p : t.peers) h.raw("<td class=n>%s", duration(p.ns).c_str());
-      h.raw("<td><code>%s%s%s</code>", escape(t.algorithm).c_str(), t.algorithm.empty() ? "" : " ", escape(t.kernel).c_str());
+      h.raw("<td class=k><code>%s%s%s</code>", escape(t.algorithm).c_str(), t.algorithm.empty() ? "" : " ", escape(t.kernel).c_str());
     }
     h.raw("</table></div></details>\n");
   }
@@ -207,7 +211,7 @@ void layers_section(Html& h, const Session& s) {
       h.raw("</p>");
     }
     h.raw("<div class=card>");
-    legend(h, s);
+    legend(h, s, "layers", op);
     h.raw("<table><tr><th>Layer<th>Speed<th class=n>skua<th class=n>%s<th class=n>of roofline<th>best peer<th class=n>against best%s<th class=n>regret<th>Algorithm, kernel</tr>",
           op == "gemm" || op.find("conv") != std::string::npos || op == "depthwise" ? "GFLOP/s" : "GB/s", halves ? "<th class=n>against f32" : "");
     for (const Result& r : s.results) {
@@ -222,7 +226,7 @@ void layers_section(Html& h, const Session& s) {
       h.raw("<td class=n>%s<td class=n>%.1f<td class=n>%s<td>%s<td class=n>%s", duration(r.ns).c_str(), r.gflops > 0 ? r.gflops : r.bandwidth,
             r.peak_share >= 0 ? text("%.0f%%", 100 * r.peak_share).c_str() : "", best ? best->name.c_str() : "", verdict(r.ns, r.noise, best).c_str());
       if (halves) h.raw("<td class=n>%s", verdict(r.ns, r.noise, r.f32.ns > 0 ? &r.f32 : nullptr).c_str());
-      h.raw("<td class=n title=\"%s\">%s<td><code>%s %s</code>", escape(r.best_forced).c_str(), r.regret >= 0 ? text("%.0f%%", 100 * r.regret).c_str() : "", escape(r.algorithm).c_str(),
+      h.raw("<td class=n title=\"%s\">%s<td class=k><code>%s %s</code>", escape(r.best_forced).c_str(), r.regret >= 0 ? text("%.0f%%", 100 * r.regret).c_str() : "", escape(r.algorithm).c_str(),
             escape(r.kernel).c_str());
     }
     h.raw("</table></div>\n");
@@ -294,6 +298,7 @@ bool write_html(const Session& s, const std::string& path) {
   fputs(style, h.f);
   h.raw("</style></head><body><main><h1>Skua on %s</h1><p class=soft>skua %s, %s, %d thread%s%s%s. Medians of alternating samples%s.</p>", escape(cpu).c_str(), skua_version_string(),
         s.machine.isa.c_str(), first_threads(s), first_threads(s) > 1 ? "s" : "", s.options.quick ? ", quick run" : "", bench_numerics == SKUA_NUMERICS_DEFAULT ? "" : (std::string(", numerics ") + numerics_name(bench_numerics)).c_str(), on_device() ? " by the device's own clock; threads are the CPU's beside it" : first_threads(s) == 1 ? " of the thread's own time" : "");
+  if (s.machine.busy()) h.raw("<p class=bad>Other work was running (load %.1f): expect noise.</p>\n", s.machine.load);
   h.raw("<div class=tiles>");
   std::map<std::string, Mean> by_op;
   for (const Result& r : s.results)

@@ -57,9 +57,16 @@ inline int peer_colour(const std::string& name) {
   return int(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-inline void legend(Html& h, const Session& s) {
+// Of the peers that have a time among these results.
+inline void legend(Html& h, const Session& s, const char* suite, const std::string& op = "") {
   h.raw("<div class=legend><span><i class=ours></i>skua</span>");
-  for (const auto& p : s.peers) h.raw("<span><i class=p%d></i>%s %s</span>", peer_colour(p->name()), p->name(), escape(p->version()).c_str());
+  const auto raced = [&](const char* peer) {
+    return std::any_of(s.results.begin(), s.results.end(), [&](const Result& r) {
+      return r.suite == suite && (op.empty() || r.op == op) && std::any_of(r.peers.begin(), r.peers.end(), [&](const PeerTime& t) { return t.name == peer; });
+    });
+  };
+  for (const auto& p : s.peers)
+    if (raced(p->name())) h.raw("<span><i class=p%d></i>%s %s</span>", peer_colour(p->name()), p->name(), escape(p->version()).c_str());
   h.raw("</div>\n");
 }
 

@@ -141,8 +141,8 @@ bool write_json(const Session& s, const std::string& path) {
   FILE* f = fopen(path.c_str(), "w");
   if (!f) return false;
   const Machine& m = s.machine;
-  fprintf(f, "{\n\"skua\": %s,\n\"machine\": {\"cpu\": %s, \"features\": %s, \"isa\": %s, \"cores\": %zu, \"mhz\": %s, \"governor\": %s, \"pinned_to\": %s, \"cache_bytes\": [%zu, %zu, %zu],\n",
-          quoted(skua_version_string()).c_str(), quoted(m.cpu).c_str(), quoted(m.features).c_str(), quoted(m.isa).c_str(), m.cores, m.mhz > 0 ? number(m.mhz).c_str() : "null",
+  fprintf(f, "{\n\"skua\": %s,\n\"machine\": {\"cpu\": %s, \"features\": %s, \"isa\": %s, \"cores\": %zu, \"mhz\": %s, \"load\": %s, \"governor\": %s, \"pinned_to\": %s, \"cache_bytes\": [%zu, %zu, %zu],\n",
+          quoted(skua_version_string()).c_str(), quoted(m.cpu).c_str(), quoted(m.features).c_str(), quoted(m.isa).c_str(), m.cores, m.mhz > 0 ? number(m.mhz).c_str() : "null", number(m.load, 3).c_str(),
           text_or_null(m.governor).c_str(), m.pinned < 0 ? "null" : std::to_string(m.pinned).c_str(), m.cache[0], m.cache[1], m.cache[2]);
   fprintf(f, "  \"peak_gflops\": {");
   for (skua_dtype type : types) {

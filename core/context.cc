@@ -132,7 +132,7 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
       return SKUA_INVALID("context: options.struct_size is %zu, this library has %zu; start from SKUA_CONTEXT_OPTIONS_INIT", options->struct_size, sizeof o);
     o = *options;
   }
-  if (!o.allocator.alloc != !o.allocator.free) return SKUA_INVALID("context: allocator has only one of alloc and free");
+  if (!o.allocator.alloc != !o.allocator.free) return SKUA_INVALID("context: options.allocator has %s and no %s", o.allocator.alloc ? "alloc" : "free", o.allocator.alloc ? "free" : "alloc");
   if (!o.allocator.alloc) o.allocator = {nullptr, default_alloc, default_free};
   if (o.device.api > SKUA_DEVICE_API_VULKAN) return SKUA_INVALID("context: device.api is %d, unknown", int(o.device.api));
   const bool on_gpu = o.device.api != SKUA_DEVICE_API_CPU;

@@ -80,14 +80,14 @@ skua_status need_unquantized(const char* op, const char* field, const skua_quant
   return SKUA_INVALID("%s: %s is set, but the tensor is not quantised", op, field);
 }
 
-skua_status check_activation(const char* op, const skua_activation& a) {
-  if (a.kind < SKUA_ACTIVATION_NONE || a.kind > SKUA_ACTIVATION_GELU_TANH) return SKUA_INVALID("%s: activation.kind is %d, unknown", op, int(a.kind));
-  if (a.kind == SKUA_ACTIVATION_CLAMP && !(a.a <= a.b)) return SKUA_INVALID("%s: activation clamps to [%g, %g], a must be <= b", op, double(a.a), double(a.b));
+skua_status check_activation(const char* op, const skua_activation& a, const char* field) {
+  if (a.kind < SKUA_ACTIVATION_NONE || a.kind > SKUA_ACTIVATION_GELU_TANH) return SKUA_INVALID("%s: %s.kind is %d, unknown", op, field, int(a.kind));
+  if (a.kind == SKUA_ACTIVATION_CLAMP && !(a.a <= a.b)) return SKUA_INVALID("%s: %s clamps to [%g, %g], a must be <= b", op, field, double(a.a), double(a.b));
   return SKUA_STATUS_OK;
 }
 
 skua_status check_epilogue(const char* op, const skua_epilogue& e) {
-  SKUA_TRY(check_activation(op, e.activation));
+  SKUA_TRY(check_activation(op, e.activation, "epilogue.activation"));
   if (e.residual < SKUA_RESIDUAL_NONE || e.residual > SKUA_RESIDUAL_AFTER_ACTIVATION) return SKUA_INVALID("%s: epilogue.residual is %d, unknown", op, int(e.residual));
   return SKUA_STATUS_OK;
 }

@@ -97,7 +97,7 @@ float sum_scale(const skua_quantization& input, const skua_quantization& weight,
   return sum_scale(double(input.scale), double(weight.scales ? weight.scales[channel] : weight.scale), is_int8(result) ? double(output.scale) : 1.0);
 }
 
-skua_status quantized_bounds(const char* op, const skua_activation& activation, Element result, const skua_quantization& output, float& low, float& high) {
+skua_status quantized_bounds(const char* op, const skua_activation& activation, Element result, const skua_quantization& output, float& low, float& high, const char* field) {
   low = -INFINITY;
   high = INFINITY;
   switch (activation.kind) {
@@ -105,7 +105,7 @@ skua_status quantized_bounds(const char* op, const skua_activation& activation, 
     case SKUA_ACTIVATION_RELU: low = 0; break;
     case SKUA_ACTIVATION_RELU6: low = 0; high = 6; break;
     case SKUA_ACTIVATION_CLAMP: low = activation.a; high = activation.b; break;
-    default: return SKUA_UNSUPPORTED_("%s: activation.kind is %d; quantised operators fuse none, relu, relu6 and clamp, apply others by skua_unary_create()", op, int(activation.kind));
+    default: return SKUA_UNSUPPORTED_("%s: %s.kind is %d; quantised operators fuse none, relu, relu6 and clamp, apply others by skua_unary_create()", op, field, int(activation.kind));
   }
   if (!is_int8(result)) return SKUA_STATUS_OK;
   const double least = double(least_of(result)) - double(output.zero_point), greatest = double(greatest_of(result)) - double(output.zero_point), scale = double(output.scale);
@@ -123,7 +123,7 @@ skua_status quantized_epilogue(const char* op, const skua_epilogue& epilogue, El
   if (epilogue.residual != SKUA_RESIDUAL_NONE && !takes_residual)
     return SKUA_UNSUPPORTED_("%s: epilogue.residual is %d; this operator takes none, add it by skua_binary_create()", op, int(epilogue.residual));
   to.zero_point = is_int8(result) ? output.zero_point : 0;
-  return quantized_bounds(op, epilogue.activation, result, output, to.low, to.high);
+  return quantized_bounds(op, epilogue.activation, result, output, to.low, to.high, "epilogue.activation");
 }
 
 static bool is_unset(const skua_quantization& q) { return q.scale == 0 && !q.zero_point && !q.scales && !q.zero_points && !q.axis && !q.block_size && q.scale_type == SKUA_DTYPE_F32; }

@@ -31,7 +31,7 @@ float sum_scale(double input, double weight, double output);
 
 // What an activation clamps to. A result of bytes: bounds less the zero point, of the type and of nearest(bound / scale), for Requantize; floats: real bounds, infinite where there is none.
 // UNSUPPORTED for an activation that is no clamp.
-skua_status quantized_bounds(const char* op, const skua_activation& activation, Element result, const skua_quantization& output, float& low, float& high);
+skua_status quantized_bounds(const char* op, const skua_activation& activation, Element result, const skua_quantization& output, float& low, float& high, const char* field = "activation");
 // The whole of it, and the zero point; checks the residual too, which most quantised operators do not take.
 skua_status quantized_epilogue(const char* op, const skua_epilogue& epilogue, Element result, const skua_quantization& output, Requantize& to, bool takes_residual = false);
 

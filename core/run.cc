@@ -71,7 +71,7 @@ __attribute__((noinline)) skua_status check_run(const RunArgs& args, size_t n_in
     if (need == SIZE_MAX) return SKUA_INVALID("%s: the workspace for %u workers is larger than the address space", cls.name, args.concurrency());
     if (need && !workspace) return SKUA_INVALID("%s: workspace is NULL, %zu bytes are needed", cls.name, need);
     if (need && reinterpret_cast<uintptr_t>(workspace) % SKUA_WORKSPACE_ALIGNMENT) return SKUA_INVALID("%s: workspace is not aligned to %d bytes", cls.name, SKUA_WORKSPACE_ALIGNMENT);
-    if (workspace_size < need) return SKUA_INVALID("%s: workspace_size is %zu, %zu are needed for %u workers", cls.name, workspace_size, need, args.concurrency());
+    if (workspace_size < need) return SKUA_INVALID("%s: workspace_size is %zu, %zu are needed for %u worker%s", cls.name, workspace_size, need, args.concurrency(), args.concurrency() == 1 ? "" : "s");
     space = {reinterpret_cast<uintptr_t>(workspace), reinterpret_cast<uintptr_t>(workspace) + need};
   }
   for (size_t i = 0; i < n_inputs; ++i) {

@@ -309,6 +309,9 @@ skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, c
   if (m && n && k && lda < k) return SKUA_INVALID("gemm_f32: lda is %zu, must be %zu or more", lda, k);
   if (m && n && k && ldb < n) return SKUA_INVALID("gemm_f32: ldb is %zu, must be %zu or more", ldb, n);
   if (m && n && ldc < n) return SKUA_INVALID("gemm_f32: ldc is %zu, must be %zu or more", ldc, n);
+  if (m && n && k && !a) return SKUA_INVALID("gemm_f32: a is NULL");
+  if (m && n && k && !b) return SKUA_INVALID("gemm_f32: b is NULL");
+  if (m && n && !c) return SKUA_INVALID("gemm_f32: c is NULL");
   // The operator in this frame's memory: the same checks and the same path, without its allocations.
   GemmOp op;
   memset(static_cast<void*>(&op), 0, sizeof op);

@@ -339,9 +339,9 @@ TEST(GemmF32, BadArguments) {
   refused(skua_gemm_f32(context, 2, 2, 3, p, 2, p + 8, 2, p + 16, 2, nullptr), "lda");
   refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 1, p + 16, 2, nullptr), "ldb");
   refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 2, p + 16, 1, nullptr), "ldc");
-  refused(skua_gemm_f32(context, 2, 2, 3, nullptr, 3, p + 8, 2, p + 16, 2, nullptr), "input 0");
-  refused(skua_gemm_f32(context, 2, 2, 3, p, 3, nullptr, 2, p + 16, 2, nullptr), "input 1");
-  refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 2, nullptr, 2, nullptr), "output 0");
+  refused(skua_gemm_f32(context, 2, 2, 3, nullptr, 3, p + 8, 2, p + 16, 2, nullptr), "gemm_f32: a is NULL");
+  refused(skua_gemm_f32(context, 2, 2, 3, p, 3, nullptr, 2, p + 16, 2, nullptr), "gemm_f32: b is NULL");
+  refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 2, nullptr, 2, nullptr), "gemm_f32: c is NULL");
   refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 2, p + 2, 2, nullptr), "overlaps");
   refused(skua_gemm_f32(context, SIZE_MAX / 2, 2, 3, p, 3, p + 8, 2, p + 16, 2, nullptr), "address space");
   refused(skua_gemm_f32(context, 2, 2, 3, p, SIZE_MAX / 2, p + 8, 2, p + 16, 2, nullptr), "address space");

@@ -247,7 +247,7 @@ TEST(Descriptor, InvertedResidual) {
   BAD("residual", d.expand.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
   BAD("residual", d.depthwise.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
   BAD("n_inputs", d.project.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
-  BAD("project: activation", d.project.epilogue.activation.kind = skua_activation_kind(77));
+  BAD("project: epilogue.activation", d.project.epilogue.activation.kind = skua_activation_kind(77));
   BAD("depthwise: kernel_h", d.depthwise.kernel_h = 0);
   BAD("height", d.depthwise.kernel_h = 9);
   BAD("address space", d.expand.in_channels = d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = UINT32_MAX);

@@ -41,7 +41,8 @@ extern "C" {
  * Both: B of s8 has a scale for the tensor or for each column. B of s4 (-8..7, two's complement, two values a byte, the even index in the low nibble; ldb, or the length of a row, is even) also one for each
  *   block_size = 32, 64, 128 or 256 of K of a column (scales[column * blocks + block], blocks = ceil(K / block_size), of scale_type, cast to the pointer; axis is that of N here too), and zero_points of as many.
  *   One leading dimension of A may be above 1. transpose_a, residual, alpha and beta are not taken; activations are clamps.
- * Other mixes are UNSUPPORTED. */
+ * Other mixes are UNSUPPORTED.
+ * A map of one pixel an image ([N, 1, 1, C], as a global pool gives it) is the dense matrix [N, C]: describe the same memory so. */
 typedef struct skua_gemm_desc {
   size_t struct_size;
   skua_dtype a_type, b_type, c_type;

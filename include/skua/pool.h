@@ -18,7 +18,7 @@ typedef enum skua_pool_kind {
 
 /* Input: x, rank 4 in `layout` (rank 3 for 1D, kernel_h = 1). Outputs: y, and the indices for MAX_INDICES.
  * out = floor((in + padding - dilation*(kernel-1) - 1) / stride) + 1, or ceil with ceil_mode; with ceil_mode a window that would start outside
- * the input and its top/left padding is dropped (PyTorch). Every window must touch the image: padding < dilation*(kernel-1) + 1.
+ * the input and its top/left padding is dropped (PyTorch). Every window must touch the image: padding < dilation*(kernel-1) + 1, or the plan is refused.
  * Types: f32, f16, bf16, s8 or u8, one for input and output; of bytes (docs/quantization.md): maxima keep the quantisation (input_q = output_q), AVERAGE is exact sums of at most 2^23
  * taps and one rounding, real zeros where padding counts; activations NONE, RELU, RELU6, CLAMP; averages of NCHW are taken plane by plane, slowly. Floats: averages are summed in f32 and rounded once, an activation that is no clamp may round once more.
  * A dilation larger than the image with more than 4096 outputs in that dimension answers SKUA_STATUS_UNSUPPORTED. */

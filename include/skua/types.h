@@ -68,7 +68,7 @@ static inline skua_tensor skua_tensor_4d(skua_dtype type, size_t d0, size_t d1, 
 /* Memory that belongs to a device (see device.h). */
 typedef struct skua_device_buffer skua_device_buffer;
 
-/* Where a tensor's first element is: a host pointer (CPU), or a device buffer and an offset in bytes (GPU). One of the two. */
+/* Where a tensor's first element is: `offset` bytes behind `host` (CPU) or behind the start of `device` (GPU). One of the two pointers. */
 typedef struct skua_buffer {
   void* host;
   skua_device_buffer* device;
@@ -91,6 +91,7 @@ typedef enum skua_layout {
 
 /* How much rounding an operator may trade for speed. Bounds: docs/numerics.md. */
 typedef enum skua_numerics {
+  /* Plans call Winograd's F(4,3) in both directions winograd_f4x4, F(4,3) down and F(2,3) across winograd_f4x2 (docs/winograd.md). */
   SKUA_NUMERICS_DEFAULT = 0, /* Winograd F(2,3), F(4,3), F(2,5): at most 2.2 times the rms error of direct f32 summation; maps of f16 and bf16 */
                              /* (NHWC) take F(6,3) too, in f32: they are rounded by more. f16: products may be summed in f16, 64 terms at a   */
                              /* time, where the CPU does                                                                                     */

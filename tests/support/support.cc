@@ -219,6 +219,12 @@ std::vector<skua_device_info> gpu_devices() {
     has[info.device.api] = true;
     if (info.device.api != SKUA_DEVICE_API_CPU) gpus.push_back(info);
   }
+  [[maybe_unused]] static const bool told = [&] {  // once a program: where its GPU tests run
+    std::string names;
+    for (const skua_device_info& d : gpus) names += (names.empty() ? "" : "; ") + std::string(d.device.api == SKUA_DEVICE_API_OPENCL ? "OpenCL " : "Vulkan ") + d.name;
+    std::fprintf(stderr, "GPU devices: %s%s\n", names.empty() ? "none" : names.c_str(), gpus.empty() || has[SKUA_DEVICE_API_VULKAN] ? "" : "; no Vulkan");
+    return true;
+  }();
   const char* required = std::getenv("SKUA_TEST_GPU");
   if (required && !std::strcmp(required, "required")) {
 #ifdef SKUA_GPU_OPENCL
