@@ -257,7 +257,7 @@ static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
 
 // Of half types: tiles of f32 write f32, and so do others where a function follows.
 static bool row_strip(const GemmTileTable& tiles, Element a, Element c, bool function) {
-  return a != Element::f32 && !is_int8(a) && c != Element::f32 && (tiles.b != a || function);
+  return a != Element::f32 && !is_int8(a) && c != Element::f32 && (tiles.a != a || function);
 }
 
 size_t row_scratch(Element a, Element c, const Kernel* tile, bool function, size_t k) {

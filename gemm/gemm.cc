@@ -88,7 +88,9 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if ((c.transpose_a && !p.pack_a) || (!c.constant_b && !p.pack_b)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   p.staging = staging(p.kernel, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
   p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);  // beta reads C, so C cannot hold partial sums
-  p.row = c.constant_b && p.m == 1 && (!p.staging.bytes || table_of(p.kernel).bytes) && has_row(p.kernel, p.n, p.k);
+  const bool bytes_tile = table_of(p.kernel).bytes;
+  p.row = c.constant_b && p.m == 1 && (!p.staging.bytes || bytes_tile || c.a_type == c.c_type) && has_row(p.kernel, p.n, p.k);
+  if (p.row && p.staging.bytes && !bytes_tile) p.staging.bytes = round_up(row_scratch(c.a_type, c.c_type, p.kernel, op.activation.kernel, p.k), 64);
   // A few rows use each element of B once or twice: packing would cost more than it saves.
   p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64 && f.element == c.a_type && f.kr == 1 && !is_int8(c.a_type);
   size_t bytes = 0;
@@ -237,8 +239,8 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   g.from = range.from;
   g.to = range.to;
   g.scratch = r.scratch + worker * p.staging.bytes;
-  if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
   g.rows = r.rows;
+  if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
   g.a_step = ptrdiff_t(lda);
   g.dense = r.packed_a || lda == p.k;
   g.c_step = ptrdiff_t(p.ldc);

@@ -200,14 +200,16 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
 }
 
 // One row, N vectors of columns of panels of NV side by side, each a stream: more chains to hide the latency of the multiply-adds, fewer epilogues.
-struct Row {
-  const float *a, *b, *residual;  // from here on
+template <class B> struct Row {
+  const B* b;  // from here on
+  const float *a, *residual;
   float* c;
   const float* bias;
 };
-template <int NV, int N> SKUA_INL void side_by_side(const GemmTile& t, const Row& row, size_t n) {
+template <int NV, int N, class B> SKUA_INL void side_by_side(const GemmTile& t, const Row<B>& row, size_t n) {
   constexpr int L = F32::L, last = (N - 1) / NV, rest = N - last * NV;  // panel, and its vectors
-  const float *a = row.a, *b[last + 1];
+  const float* a = row.a;
+  const B* b[last + 1];
   SKUA_UNROLL for (int p = 0; p <= last; ++p) b[p] = row.b + size_t(p) * NV * L * t.k;
   F32 acc[N];
   SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = F32::zero();
@@ -241,15 +243,15 @@ template <int NV, int N> SKUA_INL void side_by_side(const GemmTile& t, const Row
   if (tail == size_t(L)) acc[N - 1].store(row.c + (N - 1) * L);
   else acc[N - 1].store_n(row.c + (N - 1) * L, tail);
 }
-template <int NV, int N = 2 * NV> SKUA_INL void one_or_two_panels(const GemmTile& t, const Row& row, size_t n, size_t vectors) {
+template <int NV, int N = 2 * NV, class B> SKUA_INL void one_or_two_panels(const GemmTile& t, const Row<B>& row, size_t n, size_t vectors) {
   if (vectors == size_t(N)) side_by_side<NV, N>(t, row, n);
   else if constexpr (N > 1) one_or_two_panels<NV, N - 1>(t, row, n, vectors);
 }
 // Panels whose sums fit the registers.
 template <int NV> constexpr int kPanels = F32::L == 8 && 12 / NV > 2 ? 12 / NV : 2;
-template <int NV> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
+template <int NV, class B = float> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
   constexpr size_t wide = NV * F32::L;
-  Row row = {static_cast<const float*>(a), static_cast<const float*>(t.b), static_cast<const float*>(residual), static_cast<float*>(c), t.bias};
+  Row<B> row = {static_cast<const B*>(t.b), static_cast<const float*>(a), static_cast<const float*>(residual), static_cast<float*>(c), t.bias};
   const auto next = [&](size_t columns) __attribute__((always_inline)) {
     row.b += columns * t.k;
     row.c += columns;
@@ -325,6 +327,10 @@ template <class B, int MR, int NV> constexpr GemmTileTable make_narrow() {
   GemmTileTable table = {};
   fill_narrow<B, MR, NV>(table);
   table.b = element_of<B>;
+  if constexpr (F32::L == 8) {  // a tile of three vectors alone waits for its sums; four are read as fast as L3 gives them
+    table.panels = panels<NV, B>;
+    table.panels_at_once = kPanels<NV>;
+  }
   table.any_c = true;
   return table;
 }
