@@ -35,6 +35,14 @@ struct Description {
   double tick_nanoseconds;                  // of a timestamp; 0 = none
 };
 
+// The limits that callers are told, once all of these are known.
+inline void tell_limits(Description& d) {
+  d.info.max_tensor_bytes = d.buffer_bytes < d.binding_bytes ? d.buffer_bytes : d.binding_bytes;
+  d.info.offset_alignment = d.offset_alignment;
+  d.info.work_group_threads = d.group_threads;
+  d.info.local_memory_bytes = d.local_bytes;
+}
+
 constexpr uint32_t kMaxConstants = 8, kMaxBindings = 8, kMaxArguments = 29;
 
 // One kernel: a body of gpu/kernels/ in one storage type with one set of macros. Generated from gpu/CMakeLists.txt's list.

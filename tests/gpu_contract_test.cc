@@ -63,6 +63,10 @@ TEST(GpuContract, Devices) {
     EXPECT_EQ(info.device.index, device.device.index);
     EXPECT_NE(std::strlen(info.driver), 0u);
     EXPECT_GT(info.memory_bytes, 0u);
+    EXPECT_GE(info.max_tensor_bytes, size_t(1) << 27);  // what both APIs promise, or nearly
+    EXPECT_GE(info.offset_alignment, 1u);
+    EXPECT_GE(info.work_group_threads, 128u);
+    EXPECT_GE(info.local_memory_bytes, 16u << 10);
     EXPECT_STREQ(skua_context_isa(gpu), info.device.api == SKUA_DEVICE_API_OPENCL ? "opencl" : "vulkan");
   }
 }

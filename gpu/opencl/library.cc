@@ -155,6 +155,7 @@ bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, s
   constexpr cl_device_info kMostSubgroups = 0x105C;
   d.subgroup_sums = major >= 2 && (has_name(names, "cl_khr_subgroups") || (major >= 3 && device_value<cl_uint>(cl, id, kMostSubgroups)));
   d.tick_nanoseconds = 1;  // of profiling, whatever its resolution
+  tell_limits(d);
   return true;
 }
 

@@ -163,7 +163,7 @@ skua_status buffer_import(Device* device, uint64_t handle, size_t offset, size_t
   d->GetBufferMemoryRequirements(d->handle, given, &needs);
   if (offset > needs.size || size > needs.size - offset)
     return SKUA_INVALID("%s: offset %zu and size %zu end behind the VkBuffer, which needs %llu bytes of memory", call, offset, size, static_cast<unsigned long long>(needs.size));
-  if (const uint32_t alignment = uint32_t(max(d->about.offset_alignment, 16)); offset % alignment) return SKUA_INVALID("%s: offset %zu is no multiple of %u, which the device wants of bindings", call, offset, alignment);
+  if (const uint32_t alignment = d->about.offset_alignment; offset % alignment) return SKUA_INVALID("%s: offset %zu is no multiple of %u, which the device wants of bindings", call, offset, alignment);
   auto* b = make_zeroed<VulkanBuffer>(d->ctx);
   if (!b) return out_of_memory("device_buffer", sizeof *b);
   b->device = d;

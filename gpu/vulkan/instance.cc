@@ -277,7 +277,7 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
   d.buffer_bytes = sizes.maxMemoryAllocationSize;
   d.binding_bytes = p.limits.maxStorageBufferRange;
   d.texels = p.limits.maxTexelBufferElements;
-  d.offset_alignment = uint32_t(p.limits.minStorageBufferOffsetAlignment);
+  d.offset_alignment = uint32_t(max(p.limits.minStorageBufferOffsetAlignment, 16));  // vectors of four stay whole
   d.f16_storage = f.storage16.storageBuffer16BitAccess && (!given || given->storage_16bit);
   d.f16_rounding = f.f16_rounding && (!given || given->float_controls);
   d.f16_preserve = f.f16_preserve && (!given || given->float_controls);
@@ -312,6 +312,7 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
   info.is_software = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   info.has_f16 = d.f16_arithmetic;
   info.has_int8_dot = d.integer_dot;
+  tell_limits(d);
 }
 
 }  // namespace skua::gpu::vulkan

@@ -123,7 +123,7 @@ struct Window {
 Window window_of(const Description& about, const Binding& b) {
   if (!b.bytes) return {0, 0};
   if (!b.unit) return {0, b.buffer->size > about.binding_bytes ? b.offset + b.bytes : b.buffer->size};
-  const size_t alignment = max(about.offset_alignment, 16);  // vectors of four stay whole
+  const size_t alignment = about.offset_alignment;
   const size_t begin = b.offset / alignment * alignment;
   const size_t end = round_up(b.offset + b.bytes, 4);  // kernels of bytes see words, of which an imported buffer has whole ones or is refused
   return {begin, (static_cast<const VulkanBuffer*>(b.buffer)->imported ? min(end, b.buffer->size) : end) - begin};

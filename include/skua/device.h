@@ -31,6 +31,11 @@ typedef struct skua_device_info {
   bool is_software;        /* a GPU api on a CPU (PoCL, lavapipe). The library never chooses a device                     */
   /* Arithmetic in f16, in bf16, and products of four bytes summed in 32 bits, by instructions. Tensors of these types need none of it: create says what is not supported. */
   bool has_f16, has_bf16, has_int8_dot;
+  /* Limits of a GPU; 0 on a CPU, which has none. */
+  uint64_t max_tensor_bytes;    /* from a tensor's first element to its last                                                                 */
+  uint32_t offset_alignment;    /* bytes: offsets of skua_device_buffer_import() are multiples of it                                         */
+  uint32_t work_group_threads;  /* of the largest work-group                                                                                 */
+  uint32_t local_memory_bytes;  /* that its threads share                                                                                    */
 } skua_device_info;
 
 /* Fills up to `capacity` entries and returns how many devices there are. Entry 0 is the CPU. A driver that is missing, old or
