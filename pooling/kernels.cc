@@ -339,7 +339,7 @@ void average_by_rows(const PoolPixels& t) {
 template <class T> void averages(const PoolPixels& t) {
 #if defined(SKUA_ISA_avx2)
   if constexpr (sizeof(T) == sizeof(float))
-    if (t.pixels == 1 && t.rows * t.columns >= 32 && t.channels > Average<T>::most * L) return average_by_rows(t);
+    if (const size_t taps = t.rows * t.columns; t.pixels == 1 && taps >= 32 && t.channels > Average<T>::most * L && taps * t.channels * sizeof(T) > 32 << 10) return average_by_rows(t);  // not in L1
 #endif
   pixels<Average<T>>(t);
 }

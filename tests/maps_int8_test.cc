@@ -52,7 +52,7 @@ void check_pool(skua_context* context, skua_dtype type, skua_pool_kind kind, sku
   Rng rng{uint32_t(channels)};
   const bool last = layout == SKUA_LAYOUT_NHWC;
   const skua_tensor whole = shape(std::vector<size_t>{2, h, w, channels}, type);
-  Data x = bytes(last && h != 5 && channels < 100 ? whole : with_holes(shape(last ? std::vector<size_t>{2, h, w, channels} : std::vector<size_t>{2, channels, h, w}, type), {0, 1, 1, last ? 3u : 0u}), rng);
+  Data x = bytes(last && h != 5 && (channels < 100 || constant) ? whole : with_holes(shape(last ? std::vector<size_t>{2, h, w, channels} : std::vector<size_t>{2, channels, h, w}, type), {0, 1, 1, last ? 3u : 0u}), rng);
   if (constant) std::fill(x.v.begin(), x.v.end(), float(*constant));
   const std::vector<Data> results = run(op, {x});
   const std::vector<float> v = dense(x);
@@ -92,7 +92,8 @@ TEST(PoolInt8, EveryKindBothLayouts) {
       // Constant maps, as large as sums of pairs may be: one pixel at a time, and several.
       for (int level : {0, 255}) {
         const int value = first_of(type) + level;
-        check_pool(context, type, SKUA_POOL_AVERAGE, SKUA_LAYOUT_NHWC, 64, true, level == 0, false, 17, 18, &value);
+        for (size_t channels : {64, 200})  // 200: more than 257 pixels for each sum of 16 bits
+          check_pool(context, type, SKUA_POOL_AVERAGE, SKUA_LAYOUT_NHWC, channels, true, level == 0, false, 17, 18, &value);
         if (level) check_pool(context, type, SKUA_POOL_AVERAGE, SKUA_LAYOUT_NHWC, 24, true, false, false, 29, 83, &value);
       }
     }

@@ -227,6 +227,18 @@ TEST_F(Pooling, GlobalAverageOfManyChannels) {
     }
 }
 
+// Windows as large as maps, several in a line, of more channels than a pass takes.
+TEST_F(Pooling, LargeWindowsOfManyChannels) {
+  for (const char* isa : isas()) {
+    skua_pool2d_desc d = desc(SKUA_POOL_AVERAGE, 8, 8, 2);
+    d.stride_w = 1;
+    d.padding = {SKUA_PADDING_EXPLICIT, 1, 2, 2, 3};
+    for (size_t channels : {104, 200}) check(d, isa, make({1, 8, 9, channels}, rng));
+    d.padding = {};
+    for (size_t channels : {104, 200}) check(d, isa, make({1, 9, 11, channels}, rng));
+  }
+}
+
 // Planes too large to copy are read where they are.
 TEST_F(Pooling, LargePlanes) {
   for (const char* isa : isas())

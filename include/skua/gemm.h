@@ -37,7 +37,7 @@ extern "C" {
  * quantize_a: each row of A becomes bytes over its range and 0 (docs/quantization.md), and C = row scale * sum over the blocks of B (scale * products) + bias. A row with NaN or infinity gives any values in its
  *   own row of C; one whose range is below 1e-30 or above 3e38 loses accuracy, as do weights whose scales bring row scale * scale out of the range of f32. K is 65536 at most with s8.
  * Quantised weights, without quantize_a: weights become floats, scale * (q - zero point), and all is summed in f32, one chain over k, whatever a_type is; a zero point costs one more rounding of
- *   scale * zero point. K and the rows of A have no further limits.
+ *   scale * zero point, so a weight at its zero point may be tiny instead of 0, and an infinity in A infinite instead of NaN there. K and the rows of A have no further limits.
  * Both: B of s8 has a scale for the tensor or for each column. B of s4 (-8..7, two's complement, two values a byte, the even index in the low nibble; ldb, or the length of a row, is even) also one for each
  *   block_size = 32, 64, 128 or 256 of K of a column (scales[column * blocks + block], blocks = ceil(K / block_size), of scale_type, cast to the pointer; axis is that of N here too), and zero_points of as many.
  *   One leading dimension of A may be above 1. transpose_a, residual, alpha and beta are not taken; activations are clamps.
