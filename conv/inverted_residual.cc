@@ -31,6 +31,7 @@ struct BlockPlan : skua_plan {
   size_t batch, in_h, out_h, pad_top;
   size_t band, ring;        // rows: of outputs, and of expanded rows under them
   double cycles;            // of all
+  double expand_twice;      // the share of them that one more piece of an image costs: rows that it expands, and its neighbour too
 };
 
 const BlockOp& op_of(const skua_plan* plan) { return *static_cast<const BlockOp*>(plan->op); }
@@ -109,6 +110,11 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   p.band = p.out_h;
   while (p.band > 2 && ring_of(p.band) * ring_row + p.band * row > budget) p.band = min(p.band - 1, ceil_div(p.out_h, ceil_div(p.out_h, p.band) + 1));
   p.band += p.band < p.out_h && p.band % 2;  // depthwise tiles have two rows
+  // Every band reads the weights again; whole maps are written to memory beyond L2 and read from there.
+  const uint64_t* const sizes = static_cast<const BlockOp*>(base)->config.weights_size;
+  const double weights = double(sizes[kExpand]) + double(sizes[kProject]);
+  const double maps = 2 * double(element_bytes(d.element)) * (double(p.in_h) * double(ring_row) + double(p.out_h) * double(row));
+  if (p.band && double(ceil_div(p.out_h, p.band) - 1) * weights >= maps) p.band = p.out_h;
   p.ring = ring_of(p.band);
   const double bands = p.band ? double(p.batch) * double(p.out_h) / double(p.band) : 0;
   e.batch = d.batch = j.batch = 1;
@@ -120,6 +126,8 @@ skua_status finish(const skua_op* base, skua_plan* out) {
     p.cycles += s.cycles * bands;
     p.named |= base->ctx->filter[0] && (glob_match(base->ctx->filter, s.algorithm) || glob_match(base->ctx->filter, s.kernel->name));
   }
+  const size_t shared = span - min(span, size_t(d.stride_h));
+  p.expand_twice = p.cycles > 0 ? p.stage[kExpand].cycles * bands / p.cycles * double(shared) / double(max(p.in_h * p.batch, 1)) : 0;
   p.kernel = p.stage[kExpand].kernel;
   p.algorithm = p.band < p.out_h ? "bands" : "whole";
   return SKUA_STATUS_OK;
@@ -136,7 +144,7 @@ size_t space_for(const BlockPlan& p, uint32_t concurrency) {
 }
 size_t workspace(const skua_plan* plan, uint32_t concurrency) {
   const BlockPlan& p = plan_of(plan);
-  return p.band < p.out_h ? mul_sat(space_for(p, 1), concurrency) : space_for(p, concurrency);
+  return p.band < p.out_h ? max(mul_sat(space_for(p, 1), concurrency), space_for(p, concurrency)) : space_for(p, concurrency);
 }
 
 // Output rows [y0, y1) of an image; at most a band. The ring holds the expanded rows [first, end).
@@ -177,6 +185,9 @@ void compute_band(const RunArgs& args, const BlockPlan& p, size_t image, size_t 
              at(args.out<char>(0), type, ptrdiff_t(image * s.out_batch + y0 * s.out_row)), space});
 }
 
+// Above this share of work done twice, workers that wait for each other after every stage of a band lose less (measured with two, docs/performance.md).
+constexpr double kMostTwice = 0.05;
+
 struct Run {
   RunArgs args;  // of a task: no executor
   size_t pieces, pairs;  // pairs of output rows in an image
@@ -199,18 +210,16 @@ void task(void* arg, size_t index, uint32_t worker) {
 void run(const RunArgs& args) {
   const BlockPlan& p = plan_of(args.plan);
   if (!p.batch || !p.out_h || !p.stage[kProject].shape.out_w) return;
-  if (p.band == p.out_h) {
-    for (size_t image = 0; image < p.batch; ++image) {
-      Ring ring = {static_cast<char*>(args.workspace), 0, 0};
-      compute_band(args, p, image, 0, p.out_h, ring);
-    }
-    return;
-  }
   Run r = {args, 1, ceil_div(p.out_h, 2)};
   r.args.executor = nullptr;
-  // Every piece computes rows again: no more than two a worker.
   r.pieces = min(pieces_for(args, p.batch * r.pairs, p.cycles / double(p.batch * r.pairs)), size_t(args.concurrency()) * 2);
-  parallel(args, r.pieces, task, &r);
+  const double twice = p.expand_twice * double(r.pieces - min(r.pieces, p.batch));
+  if (p.band < p.out_h && twice < kMostTwice) return parallel(args, r.pieces, task, &r);
+  // One band after the other, each by all workers.
+  for (size_t image = 0; image < p.batch; ++image) {
+    Ring ring = {static_cast<char*>(args.workspace), 0, 0};
+    for (size_t y = 0; y < p.out_h; y += p.band) compute_band(args, p, image, y, min(y + p.band, p.out_h), ring);
+  }
 }
 
 void explain(const skua_plan* plan, Text& text) {

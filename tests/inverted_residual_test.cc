@@ -153,6 +153,28 @@ TEST_F(InvertedResidual, Bands) {
     }
 }
 
+// So deep a kernel that pieces of an image would expand too many rows twice: several workers share every band instead. run() compares worker counts.
+TEST_F(InvertedResidual, BandsByAllWorkers) {
+  for (const char* isa : isas()) {
+    Block b;
+    b.h = small() ? 9 : 26; b.w = small() ? 7 : 40;
+    b.in = 24; b.expanded = small() ? 20 : 640; b.out = 8;
+    b.kernel = 5;
+    const std::string algorithm = check(b, isa);
+    if (!small()) { EXPECT_EQ(algorithm, "bands") << isa; }
+    if (HasFailure()) return;
+  }
+}
+
+// Every band reads all weights: where these are more than the maps, one band of all rows is faster.
+TEST_F(InvertedResidual, HeavyWeights) {
+  if (small()) GTEST_SKIP() << "a large product";
+  Block b;
+  b.h = b.w = 20;
+  b.in = b.expanded = b.out = 1024;
+  EXPECT_EQ(check(b, isas().back()), "whole");
+}
+
 // Bands that share no expanded row, and padding that reaches past the first band.
 TEST_F(InvertedResidual, BandsApartAndFarPadding) {
   const uint32_t channels = small() ? 9 : 106;
