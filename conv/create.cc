@@ -71,7 +71,7 @@ template <class Desc> skua_status check_shape(const char* op, const Desc& d) {
   if (unsigned(d.numerics) > SKUA_NUMERICS_FAST) return SKUA_INVALID("%s: numerics is %d, unknown", op, int(d.numerics));
   if (!d.groups) return SKUA_INVALID("%s: groups is 0, must be 1 or more", op);
   if (!d.in_channels || d.in_channels % d.groups) return SKUA_INVALID("%s: in_channels is %u, must be 1 or more and a multiple of groups = %u", op, d.in_channels, d.groups);
-  if (!d.out_channels || d.out_channels % d.groups) return SKUA_INVALID("%s: out_channels is %u, must be a multiple of groups = %u", op, d.out_channels, d.groups);
+  if (!d.out_channels || d.out_channels % d.groups) return SKUA_INVALID("%s: out_channels is %u, must be 1 or more and a multiple of groups = %u", op, d.out_channels, d.groups);
   return SKUA_STATUS_OK;
 }
 

@@ -254,6 +254,7 @@ extern "C" skua_status skua_inverted_residual_create(skua_context* context, cons
   for (int i = 0; i < kStages; ++i) {
     const char* const stage = stage_names[i];
     SKUA_TRY(check_desc(stage, descs[i], descs[i]->struct_size, sizeof *descs[i]));
+    SKUA_TRY(need_float(stage, "input_type", descs[i]->input_type));
     SKUA_TRY(conv_config(stage, *descs[i], c.stage[i]));
     if (!weights[i]) return SKUA_INVALID("%s: weights is NULL", stage);
     const char* const fields[kStages] = {"expand.input_type", "depthwise.input_type", "project.input_type"};

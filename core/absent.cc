@@ -7,7 +7,7 @@ using namespace skua;
 namespace {
 [[maybe_unused]] skua_status absent(const char* what, skua_op** out) {
   if (out) *out = nullptr;
-  return SKUA_UNSUPPORTED_("%s: not in this build", what);
+  return SKUA_UNSUPPORTED_("%s: not in this build (SKUA_OPS)", what);
 }
 [[maybe_unused]] skua_status cpu_only(const char* what) { return SKUA_UNSUPPORTED_("%s: only contexts on a GPU have it, and this build has no GPU backend", what); }
 }  // namespace

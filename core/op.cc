@@ -53,12 +53,28 @@ skua_status check_desc(const char* op, const void*, size_t seen, size_t here) {
   return SKUA_INVALID("%s: desc.struct_size is %zu, this library has %zu; start from the descriptor's INIT macro", op, seen, here);
 }
 
+// What a smaller build lacks is said to be that, and not another mistake.
+static skua_status need_built(const char* op, const char* field, skua_dtype type) {
+  bool built = type == SKUA_DTYPE_F32;
+#ifdef SKUA_TYPE_f16
+  built |= type == SKUA_DTYPE_F16;
+#endif
+#ifdef SKUA_TYPE_bf16
+  built |= type == SKUA_DTYPE_BF16;
+#endif
+#ifdef SKUA_TYPE_s8
+  built |= type != SKUA_DTYPE_F16 && type != SKUA_DTYPE_BF16;
+#endif
+  if (built) return SKUA_STATUS_OK;
+  return SKUA_UNSUPPORTED_("%s: %s is %s, which this build leaves out (SKUA_TYPES)", op, field, skua_dtype_name(type));
+}
+
 skua_status need_float(const char* op, const char* field, skua_dtype type, bool or_bytes) {
 #define SKUA_TYPE(cpp, name) if (type == skua_dtype(element_of<cpp>)) return SKUA_STATUS_OK;
   SKUA_FOR_TYPES(SKUA_TYPE)
 #undef SKUA_TYPE
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
-  if (type == SKUA_DTYPE_F16 || type == SKUA_DTYPE_BF16) return SKUA_UNSUPPORTED_("%s: %s is %s, which this build leaves out (SKUA_TYPES)", op, field, skua_dtype_name(type));
+  SKUA_TRY(need_built(op, field, type));
   return SKUA_UNSUPPORTED_("%s: %s is %s; it takes f32, f16%s", op, field, skua_dtype_name(type), or_bytes ? ", bf16, s8 and u8" : " and bf16");
 }
 
@@ -71,6 +87,7 @@ skua_status need_same_type(const char* op, const char* field, skua_dtype type, c
 skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype type, const char* other, skua_dtype wanted) {
   if (type == wanted || type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
+  SKUA_TRY(need_built(op, field, type));
   const char* name = skua_dtype_name(wanted);
   return SKUA_UNSUPPORTED_("%s: %s is %s; with %s %s it is %s%s", op, field, skua_dtype_name(type), other, name, wanted == SKUA_DTYPE_F32 ? "" : "f32 or ", name);
 }

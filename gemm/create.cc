@@ -90,6 +90,7 @@ skua_status skua::check_gemm_shape(const skua_gemm_desc& d, const void* b, const
   if (unsigned(d.numerics) > SKUA_NUMERICS_FAST) return SKUA_INVALID("gemm: numerics is %d, unknown", int(d.numerics));
   if (!b && d.k) return SKUA_INVALID("gemm: b is NULL but k is %zu; k belongs to a constant B, leave it 0 for B as an input", d.k);
   if (!b && !bias && d.n) return SKUA_INVALID("gemm: b and bias are NULL but n is %zu; n belongs to a constant B or a bias", d.n);
+  if (!b && d.ldb) return SKUA_INVALID("gemm: b is NULL but ldb is %zu; ldb belongs to a constant B, the strides of an input are in its tensor", d.ldb);
   if (b && (!d.n || !d.k)) return SKUA_INVALID("gemm: n is %zu and k is %zu, a constant B needs both", d.n, d.k);
   if (bias && !d.n) return SKUA_INVALID("gemm: n is 0, a bias needs it");
   const size_t dense = d.transpose_b ? d.k : d.n;

@@ -91,6 +91,7 @@ TEST(Descriptor, Gemm) {
   BAD("numerics", d.numerics = skua_numerics(-1));
   sweep(good, dynamic, inputs, "k is 5");
   BAD_WITH(dynamic, inputs, "n is 7", d.k = 0);
+  BAD_WITH(dynamic, inputs, "ldb is 9", d.n = d.k = 0, d.ldb = 9);
   auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(skua_gemm_desc(SKUA_GEMM_DESC_INIT), dynamic, list, text); };
   shapes({shape({5}), shape({5, 7})}, "input 0");
   shapes({shape({3, 5}), shape({7})}, "input 1");
@@ -234,6 +235,7 @@ TEST(Descriptor, InvertedResidual) {
   BAD("expand: desc.struct_size", ++d.expand.struct_size);
   BAD("project: desc.struct_size", d.project.struct_size = 0);
   BAD("depthwise: output_type", d.depthwise.output_type = SKUA_DTYPE_S8);
+  BAD("expand: input_type is s8; it takes f32, f16 and bf16", d.expand.input_type = SKUA_DTYPE_S8);
   BAD("project: hint_in_w", d.project.hint_in_h = 7);
   BAD("layout", d.expand.layout = d.depthwise.layout = d.project.layout = SKUA_LAYOUT_NCHW);
   BAD("expand", d.expand.kernel_h = 3);

@@ -48,7 +48,7 @@ typedef struct skua_gemm_desc {
   skua_dtype a_type, b_type, c_type;
   bool transpose_a, transpose_b;
   float alpha, beta;                /* taken as they are; the INIT macro sets 1 and 0                             */
-  size_t n, k;                      /* of a constant B, required then; 0 for a dynamic one                         */
+  size_t n, k;                      /* of a constant B, required then; of a dynamic one 0, but n where there is a bias */
   size_t ldb;                       /* elements from one row of the constant B, as stored, to the next; 0 = dense  */
   skua_epilogue epilogue;
   skua_quantization a_q, b_q, c_q;

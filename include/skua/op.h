@@ -4,7 +4,8 @@
  *   plan  what does: output shapes, algorithm, kernel, block sizes, workspace.                  skua_op_plan
  *   run   pointers + workspace + executor: computes. Allocates nothing, reentrant.              skua_plan_run
  *
- * Ops borrow their context, plans borrow their op: destroy in the order plan, op, context. */
+ * Ops borrow their context, plans borrow their op: destroy in the order plan, op, context. Handles must be alive: of bad ones NULL alone
+ * is recognised, by a status, or by 0 or "" where a call returns no status. */
 #ifndef SKUA_OP_H_
 #define SKUA_OP_H_
 

@@ -33,7 +33,7 @@ SKUA_API uint32_t skua_dtype_bits(skua_dtype type);
 /* Shape and strides of a tensor, without its data.
  * shape[0..rank-1]: extents, outermost first; a dimension may be 0, then nothing is computed.
  * stride[0..rank-1]: elements from one index to the next. All zero means dense row-major. Other strides must not make two
- * elements of an output overlap; what an operator can use beyond dense is stated with the operator. The innermost stride of
+ * elements of an output overlap (elements of an input may); what an operator can use beyond dense is stated with the operator. The innermost stride of
  * the operators on feature maps must be 1 (channels of NHWC next to each other; the pixel stride may be larger than the number
  * of channels: a slice of the channels of a larger tensor is a valid input or output, so concat and split cost nothing). */
 typedef struct skua_tensor {
@@ -68,7 +68,8 @@ static inline skua_tensor skua_tensor_4d(skua_dtype type, size_t d0, size_t d1, 
 /* Memory that belongs to a device (see device.h). */
 typedef struct skua_device_buffer skua_device_buffer;
 
-/* Where a tensor's first element is: `offset` bytes behind `host` (CPU) or behind the start of `device` (GPU). One of the two pointers. */
+/* Where a tensor's first element is: `offset` bytes behind `host` (CPU) or behind the start of `device` (GPU). One of the two pointers.
+ * Whether as much memory is there is the caller's to know. */
 typedef struct skua_buffer {
   void* host;
   skua_device_buffer* device;
