@@ -96,7 +96,7 @@ std::unique_ptr<Contestant> make_skua(const SkuaOptions& options = {});
 size_t library_candidates(Contestant& ours, const Layer& layer, const float* weights, const float* bias);
 
 // Its create call alone, and the tensors that a plan of the layer takes, for timing the calls themselves. `ours` comes from make_skua().
-skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op);
+skua_status library_create(Contestant& ours, const Layer& layer, const Constants& constants, skua_op** op);
 size_t library_inputs(const Layer& layer, skua_tensor inputs[2], skua_tensor* out = nullptr, size_t x_stride = 0, size_t second_stride = 0, size_t y_stride = 0);  // strides: pixels', 0 = dense
 skua_context* library_context(Contestant& ours);
 double library_start_ns(Contestant& ours);  // what making its context took

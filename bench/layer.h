@@ -45,6 +45,7 @@ struct Layer {
   std::string kind() const;     // "conv2d_f32", "depthwise_f32", ...
   std::string label() const;    // "3x3s1_56x56x64-64"
   double flops() const;         // of the direct formula, 2 per multiply-add
+  double weight_bytes() const;
   double bytes() const;         // read and written once: inputs, weights, output
   bool multiplies() const { return op == Op::gemm || op == Op::conv || op == Op::deconv; }
 };

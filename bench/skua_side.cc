@@ -109,8 +109,7 @@ class Skua : public Contestant {
     return d;
   }
 
-  skua_status create(const Layer& l, const float* values, const float* bias_values, skua_op** op) {
-    const Constants constants(l, values, bias_values);
+  skua_status create(const Layer& l, const Constants& constants, skua_op** op) {
     const void *const weights = constants.weights, *const bias = constants.bias;
     const bool bytes = l.type == SKUA_DTYPE_S8;
     const skua_quantization map_q = bytes ? byte_quantization : skua_quantization{};
@@ -256,7 +255,7 @@ class Skua : public Contestant {
       return made;
     }
     auto made = std::make_unique<SkuaLayer>();
-    if (create(l, weights, bias, &made->op) != SKUA_STATUS_OK) {
+    if (create(l, {l, weights, bias}, &made->op) != SKUA_STATUS_OK) {
       *why = skua_error_text();
       return nullptr;
     }
@@ -271,7 +270,7 @@ class Skua : public Contestant {
       }
       skua_op_destroy(made->op);  // the packed format was measured as well: create finds it
       made->op = nullptr;
-      if (create(l, weights, bias, &made->op) != SKUA_STATUS_OK) {
+      if (create(l, {l, weights, bias}, &made->op) != SKUA_STATUS_OK) {
         *why = skua_error_text();
         return nullptr;
       }
@@ -332,15 +331,15 @@ std::unique_ptr<Contestant> make_skua(const SkuaOptions& how) {
 bool library_tunes(Contestant& ours) { return static_cast<Skua&>(ours).how.tune; }
 double library_start_ns(Contestant& ours) { return static_cast<Skua&>(ours).context_ns; }
 
-skua_status library_create(Contestant& ours, const Layer& layer, const float* weights, const float* bias, skua_op** op) {
-  return static_cast<Skua&>(ours).create(layer, weights, bias, op);
+skua_status library_create(Contestant& ours, const Layer& layer, const Constants& constants, skua_op** op) {
+  return static_cast<Skua&>(ours).create(layer, constants, op);
 }
 
 size_t library_candidates(Contestant& ours, const Layer& layer, const float* weights, const float* bias) {
   size_t count = 0;
 #ifdef BENCH_INTERNALS
   skua_op* op = nullptr;
-  if (static_cast<Skua&>(ours).create(layer, weights, bias, &op) != SKUA_STATUS_OK) return 0;
+  if (static_cast<Skua&>(ours).create(layer, {layer, weights, bias}, &op) != SKUA_STATUS_OK) return 0;
   skua_tensor in[2], out;
   const size_t inputs = operands_of(layer, 0, 0, 0, in, &out);
   Memory memory(skua_op_plan_size(op) / sizeof(float));

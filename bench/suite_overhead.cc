@@ -1,4 +1,4 @@
-// What calls cost beside the work: create, plan and run of small operators.
+// What calls cost beside the work: create, plan and run of small operators; how fast weights are packed.
 #include <skua/skua.h>
 #include <algorithm>
 #include <functional>
@@ -25,12 +25,20 @@ std::vector<Overhead> all() {
   gemm.op = Op::gemm, gemm.m = 1, gemm.n = gemm.k = 16;
   Layer large = gemm;
   large.n = large.k = 1024;
+  Layer nibbles = gemm;
+  nibbles.n = nibbles.k = 4096, nibbles.quantized = SKUA_DTYPE_S4, nibbles.quantize_a = true;
+  Layer blocks = nibbles;
+  blocks.block = 32;
+  Layer row = nibbles;
+  row.n = 1, row.quantized = SKUA_DTYPE_S8;
   Layer add;
   add.op = Op::binary, add.c = add.out_c = 16;
   Layer relu = add;
   relu.op = Op::unary;
   return {{"create_conv2d_f32/3x3s1_56x56x64-64", conv, Overhead::create},
           {"create_gemm_f32/1x1024x1024", large, Overhead::create},
+          {"create_gemm_f32/1x4096x4096_s4_quantize_a", nibbles, Overhead::create},
+          {"create_gemm_f32/1x4096x4096_s4:32_quantize_a", blocks, Overhead::create},
           {"plan_conv2d_f32/3x3s1_56x56x64-64", conv, Overhead::plan},
           {"plan_init_conv2d_f32/3x3s1_56x56x64-64", conv, Overhead::plan_in_place},
           {"plan_depthwise_f32/3x3s1_56x56x64", depthwise, Overhead::plan},
@@ -38,7 +46,8 @@ std::vector<Overhead> all() {
           {"plan_binary_f32/add_16", add, Overhead::plan},
           {"run_binary_f32/add_16", add, Overhead::run},
           {"run_unary_f32/relu_16", relu, Overhead::run},
-          {"run_gemm_f32/1x16x16", gemm, Overhead::run}};
+          {"run_gemm_f32/1x16x16", gemm, Overhead::run},
+          {"run_gemm_f32/1x1x4096_s8_quantize_a", row, Overhead::run}};  // hardly more than the row's quantisation
 }
 
 std::vector<std::string> list(const Session& session) {
@@ -67,6 +76,7 @@ void run_case(Session& session, const Overhead& o) {
   std::vector<Racer> runs;
   std::vector<Contestant*> who = {session.ours.get()};
   std::vector<std::unique_ptr<Prepared>> prepared;
+  const Constants constants(l, operands.weights.data(), bias);
   skua_op* op = nullptr;
   skua_tensor inputs[2];
   const size_t count = library_inputs(l, inputs);
@@ -82,14 +92,14 @@ void run_case(Session& session, const Overhead& o) {
     for (size_t i = 0; i < prepared.size(); ++i) runs.push_back({[&p = prepared[i]] { p->run(); }, who[i]});
     r.kernel = prepared[0]->kernel();
   } else {
-    if (library_create(*session.ours, l, operands.weights.data(), bias, &op) != SKUA_STATUS_OK) {
+    if (library_create(*session.ours, l, constants, &op) != SKUA_STATUS_OK) {
       why = skua_error_text();
       return fail();
     }
     if (o.what == Overhead::create)
       runs.push_back({[&] {
         skua_op* made = nullptr;
-        library_create(*session.ours, l, operands.weights.data(), bias, &made);
+        library_create(*session.ours, l, constants, &made);
         skua_op_destroy(made);
       }});
     else if (o.what == Overhead::plan)
@@ -108,6 +118,7 @@ void run_case(Session& session, const Overhead& o) {
   const std::vector<Timing> times = race(runs);
   r.ns = times[0].ns;
   r.noise = times[0].noise;
+  if (o.what == Overhead::create) r.bandwidth = l.weight_bytes() / r.ns;
   for (size_t i = 1; i < times.size(); ++i) r.peers[i - 1].ns = times[i].ns, r.peers[i - 1].noise = times[i].noise;
   skua_op_destroy(op);
   session.add(std::move(r));

@@ -167,10 +167,10 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
   std::vector<size_t> calls(n, 1);
   std::vector<std::vector<double>> samples(n);
   double round_ns = 0;
-  std::vector<bool> leads(n);  // a call outside of the time comes first
+  std::vector<int> leads(n);  // calls outside of the time that come first
   const auto sample = [&](size_t i) {
     begin_turn(racers[i].who);
-    if (leads[i]) racers[i].run();
+    for (int c = 0; c < leads[i]; ++c) racers[i].run();
     double ns = racers[i].device_ns ? racers[i].device_ns(calls[i]) * double(calls[i]) : -1;
     if (ns < 0) {
       const double start = busy_ns();
@@ -187,9 +187,10 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
       calls[i] = std::max(calls[i] + 1, size_t(double(calls[i]) * std::min(10.0, 1.15 * effort.sample_ns / std::max(ns, 1.0))));
       ns = sample(i);
     }
-    // What it finds in the caches is then what it left itself, not what the contestant before it happened to end with.
-    leads[i] = calls[i] > 1 || ns < 5 * effort.sample_ns;
-    round_ns += ns + leads[i] * ns / double(calls[i]);
+    // What it finds in the caches is then what it left itself, not what the contestant before it happened to end with. Several calls: an L3 may keep only some lines of each pass.
+    const double call_ns = ns / double(calls[i]);
+    leads[i] = calls[i] > 1 || ns < 5 * effort.sample_ns ? std::clamp(int(5 * effort.sample_ns / call_ns), 1, 8) : 0;
+    round_ns += ns + leads[i] * call_ns;
   }
   const double budget = effort.contestant_ns * double(n) * budget_factor;
   const int rounds = std::clamp(int(budget / std::max(round_ns, 1.0)), effort.min_rounds, effort.max_rounds);
