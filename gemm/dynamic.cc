@@ -16,8 +16,8 @@ const GemmNibblesTable& nibbles_of(const Kernel* kernel) { return code_of<GemmNi
 
 const Kernel* nibbles_kernel(const skua_context* ctx, uint32_t nr) { return kernel_of_width(ctx, gemm_dynamic_tables, 0, Element::s4, nr); }
 
-// s4: up to so many rows every few of them take nibbles apart again. Beyond, a part of the depth becomes bytes that leave half of L1 to all else, for so many rows that sums and A stay in L2.
-size_t most_few(const Kernel* kernel) { return max(size_t(2) * kernel->mr, 7); }  // 7: more make groups that tiles of bytes have
+// s4: up to so many rows every few of them take nibbles apart again, where the kernel has no tiles of bytes any number. Beyond, a part of the depth becomes bytes that leave half of L1 to all else, for so many rows that sums and A stay in L2.
+size_t most_few(const Kernel* kernel) { return nibbles_of(kernel).add_rows ? max(size_t(2) * kernel->mr, 7) : SIZE_MAX; }  // 7: more make groups that tiles of bytes have
 constexpr size_t kStrip = 192, kPartBytes = 16384;
 size_t part_blocks(const DynamicConfig& c) { return min(dynamic_blocks(c), max(kPartBytes / c.nr / c.block, 1)); }
 size_t part_bytes(const DynamicConfig& c) { return round_up(part_blocks(c) * c.block * c.nr, 64); }
@@ -143,7 +143,8 @@ void rows_of(const Run& r, size_t m, size_t count, size_t panel, GemmNibbles& t,
 void few_rows(const Run& r, const GemmNibblesTable& tiles, size_t mr, size_t panel, size_t m0, size_t m1) {
   GemmNibbles t = panel_of(r, panel);
   void* to[8];
-  const size_t groups = ceil_div(m1 - m0, mr);
+  size_t groups = ceil_div(m1 - m0, mr);
+  if (!tiles.add_rows && t.block < 128) groups = max(groups, (m1 - m0) / 3);  // scaled sums of three rows are in registers
   for (size_t g = 0; g < groups; ++g) {
     const size_t m = m0 + piece_begin(m1 - m0, groups, g), count = m0 + piece_begin(m1 - m0, groups, g + 1) - m;
     rows_of(r, m, count, panel, t, to);
@@ -305,7 +306,9 @@ const Kernel* kernel_of_width(const skua_context* ctx, Family family, uint16_t v
   } s = {width, nullptr};
   each_kernel(ctx, family, KernelKind::gemm_nibbles, variant, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
-    if (!s.best && s.fits(k)) s.best = k;  // of the highest set: it comes first
+    if (!s.fits(k)) return;
+    // Of the highest set: it comes first. A second one of that set is for logic apart.
+    if (!s.best || (k->isa == s.best->isa && machine_for(k->isa).logic_apart)) s.best = k;
   }, &s, type, [](const Kernel* k, void* arg) { return static_cast<const Search*>(arg)->fits(k); });
   return s.best;
 }

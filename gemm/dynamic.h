@@ -48,7 +48,7 @@ skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, con
 void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b, float* sums, char* to);
 // Tile of s8 and its A; NULL = none.
 const Kernel* dynamic_tile(const skua_context* ctx, const DynamicConfig& c, size_t m, const PackFormat* format, bool is_unsigned);
-// The highest set's kernel of weights that takes panels of `width` columns, or vectors that divide it (0: any); NULL = none.
+// The highest set's kernel of weights, of two the one for this machine, that takes panels of `width` columns, or vectors that divide it (0: any); NULL = none.
 const Kernel* kernel_of_width(const skua_context* ctx, Family family, uint16_t variant, Element type, uint32_t width);
 
 // A run: what its tasks share.

@@ -40,8 +40,8 @@ struct GemmNibbles {
 };
 // KernelKind::gemm_nibbles: `code` returns a table.
 //
-// Few rows: at[rows - 1], rows <= mr, takes nibbles apart in registers, all of the depth at a time.
-// Many rows: unpack() makes bytes of a part of a panel, [step][2][nr][4], which stay in L1 for all rows; add[rows - 1], rows up to add_rows and at least two thirds of it, adds its products to y;
+// Few rows, or where add_rows is 0 any number: at[rows - 1], rows <= mr, takes nibbles apart in registers, all of the depth at a time.
+// Many rows, unless add_rows is 0: unpack() makes bytes of a part of a panel, [step][2][nr][4], which stay in L1 for all rows; add[rows - 1], rows up to add_rows and at least two thirds of it, adds its products to y;
 // finish() makes C of y in the end. The bits are the same.
 using GemmNibblesFn = void (*)(const GemmNibbles&);
 struct GemmNibblesTable {

@@ -2,14 +2,16 @@
 //
 //   acc[r][v] += 4 bytes of a row * 4 nibbles of L columns, of the low nibbles, then of the high ones; a block's sums are exact in 32 bits, then scaled and added in f32
 //
-// Few rows take nibbles apart in registers; for many a part of the panel becomes bytes once, in L1, and tiles as tall as the registers allow keep their scaled sums in memory: what a
-// block adds to each is then read, added and written by ports that products do not wait for. A block of 32 takes eight products of a vector, a conversion and a multiply-add.
+// Few rows take nibbles apart in registers, any number of them where logic has ports beside those of products. Else a part of the panel becomes bytes once, in L1, for many; tiles keep their scaled sums in
+// registers beside the block's where there are as many, or are as tall as the registers allow and keep them in memory: what a block adds to each is then read, added and written by ports that
+// products do not wait for. A block of 32 takes eight products of a vector, a conversion and a multiply-add.
 // Products and nibbles of each instruction set: nibble_dot.h.
 #include "dispatch/kernel.h"
 #include "dispatch/requantize.h"
 #include "gemm/dynamic_kernel.h"
 #include "gemm/float_ends.h"
 #include "gemm/nibble_dot.h"
+#include "gemm/no_addresses.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -171,6 +173,7 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
     } while (left);
     scale_block<MR, NV>(t, scales, block, sums, y);
     if constexpr (!bytes) b += block_bytes - NV * L * (t.block / 2);
+    no_addresses<32>();
   }
 }
 
@@ -199,9 +202,16 @@ template <int MR, int NV> void tile(const GemmNibbles& t) {
 }
 
 template <int MR, int NV> void add_tile(const GemmNibbles& t) {
-  InMemory<NV> y(t.y);
-  if (!t.more) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
-  add_blocks<true, MR, NV>(t, y);
+  InMemory<NV> memory(t.y);
+  if (!t.more) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) memory.set(r, v, F32::zero());
+  if constexpr (!kChunk && 2 * MR * NV + NV + 1 <= F32::registers) {
+    InRegisters<MR, NV> y;
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, memory.get(r, v));
+    add_blocks<true, MR, NV>(t, y);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) memory.set(r, v, y.get(r, v));
+  } else {
+    add_blocks<true, MR, NV>(t, memory);
+  }
 }
 template <int NV> void unpack(const char* b, size_t steps, char* to) {
   const auto* p = reinterpret_cast<const int32_t*>(b);
@@ -226,10 +236,12 @@ template <int NV, int r> constexpr void fill_few(GemmNibblesTable& table) {
 template <int MR, int NV, int AR> constexpr GemmNibblesTable make_table() {
   GemmNibblesTable table = {};
   fill_few<NV, MR>(table);
-  fill<AR, NV, AR>(table);
-  table.unpack = unpack<NV>;
-  table.finish = finish<NV>;
-  table.add_rows = AR;
+  if constexpr (AR > 0) {
+    fill<AR, NV, AR>(table);
+    table.unpack = unpack<NV>;
+    table.finish = finish<NV>;
+    table.add_rows = AR;
+  }
   table.unsigned_a = kUnsigned;
   return table;
 }
@@ -243,7 +255,11 @@ template <int MR, int NV, int AR> const GemmNibblesTable& nibbles_table() { retu
   {"gemm_quantize_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "a row's range, then its bytes", KernelKind::gemm_quantize, Isa::SKUA_ISA, 0, 0, 0, L,  \
    reinterpret_cast<AnyCode>(static_cast<GemmQuantizeFn>(quantize<T>)), Element::type},
 const Kernel kernels[] = {
-#if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avx512)
+#if defined(SKUA_ISA_avx512vnni)
+#define SKUA_NIBBLE_COLUMNS 64
+    SKUA_NIBBLES(6, 4, 3, "6x4 vectors: 24 sums + 4 of nibbles + 2 of 32 registers; 3x4, of bytes too: 12 sums + 12 scaled + 4 of nibbles + 2")
+    SKUA_NIBBLES(4, 4, 0, "any number of rows, three or four at a time, where logic has ports beside those of products")
+#elif defined(SKUA_ISA_avx512)
 #define SKUA_NIBBLE_COLUMNS 64
     SKUA_NIBBLES(6, 4, 6, "6x4 vectors: 24 sums + 4 of nibbles + 2 of 32 registers, of bytes too; 3x4: 12 sums + 12 scaled + 4 of nibbles + 2")
 #elif defined(SKUA_ISA_avxvnni) || defined(SKUA_ISA_avx2)

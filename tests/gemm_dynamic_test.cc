@@ -164,6 +164,23 @@ TEST(GemmDynamic, RandomDescriptorsAgainstTheFormula) {
   }
 }
 
+// Each by its name: of two of one instruction set the machine takes one.
+TEST(GemmDynamic, EveryTileOfNibbles) {
+  for (const skua_kernel_info& tile : kernels("gemm_s4_")) {
+    SCOPED_TRACE(tile.name);
+    Context context(tile.isa, tile.name);
+    Rng rng(7);
+    for (size_t m = 1; m <= (small() ? 9u : 26u); ++m) {
+      Case c = random_case(rng);
+      c.d.quantize_a = true;
+      if (c.d.b_type != SKUA_DTYPE_S4) continue;
+      c.m = m;
+      check(c, context, rng);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 TEST(GemmDynamic, TheHighestSetMultiplies) {
   for (const char* isa : isas(SKUA_DTYPE_S8)) {
     SCOPED_TRACE(isa);
@@ -258,11 +275,11 @@ TEST(GemmDynamic, RowsDoNotDependOnTheirNeighbours) {
   }
 }
 
-// Many rows meet bytes of a part of the depth at a time, in strips.
+// Many rows meet bytes of a part of the depth at a time, in strips, or nibbles.
 TEST(GemmDynamic, ManyRowsAndAllOfTheDepth) {
-  for (const char* isa : isas(SKUA_DTYPE_S8)) for (uint32_t block : {32, 64, 0}) {
-    SCOPED_TRACE(isa);
-    Context context(isa);
+  for (const skua_kernel_info& tile : kernels("gemm_s4_")) for (uint32_t block : {32, 64, 0}) {
+    SCOPED_TRACE(tile.name);
+    Context context(tile.isa, tile.name);
     Rng rng(23);
     Case c;
     static const int32_t some = 0;
