@@ -23,6 +23,8 @@ struct Op : skua_op {
 struct Plan : skua_plan, PoolShape {
   size_t inner_begin, inner_end;  // outputs of a row with every tap inside
   Map out, indices;
+  const Kernel* rows_kernel;  // that takes one input row of windows at a time; NULL: none does
+  size_t in_any_order;  // bytes of a window that come as fast in any order as in that of addresses
   // NCHW: a band of output rows of one vector of channels. band 0: planes too large to copy are read in place, one channel at a time.
   size_t band, band_in;      // rows of output, of input
   size_t scratch_in, scratch_out;  // floats, whatever the type of the tensors
@@ -73,9 +75,16 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu bytes, more than %zu", base->cls->name, p.y.kernel, p.x.kernel, kMostTapsOfBytes);
   const KernelKind kinds[] = {KernelKind::pool_max, KernelKind::pool_average, KernelKind::pool_indices};
   const Element element = Element(c.type);
-  const Kernel* f32 = find_kernel(op.ctx, pooling_tables, kinds[c.kind]);
-  p.kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind], -1, element);
+  const Kernel* f32 = find_kernel(op.ctx, pooling_tables, kinds[c.kind], 0);
+  p.kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind], 0, element);
   if (!p.kernel) return SKUA_UNSUPPORTED_("%s: no kernel in this build", base->cls->name);
+  const Machine machine = machine_for(p.kernel->isa);
+  p.in_any_order = machine.l2_bytes > 48 ? machine.l1 : SIZE_MAX;
+  // Windows that share rows: each row is read once, and put together once. The first and the last have the fewest taps.
+  const auto columns = [&](size_t x) { return p.x.end_tap(x) - p.x.first_tap(x); };
+  const size_t fewest = p.x.out ? min(columns(0), columns(p.x.out - 1)) : 0;
+  if (p.y.stride < p.y.kernel && p.y.dilation == 1 && p.x.dilation == 1 && fewest >= kPoolRowTaps[0] && p.x.kernel <= kPoolRowTaps[1])
+    p.rows_kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind], 1, nchw ? Element::f32 : element);  // none of positions, bytes and halves
   // Floats hold a maximum of bytes as it is, of an average not every sum.
   const bool in_place = bytes && c.kind == SKUA_POOL_AVERAGE;
   p.algorithm = !nchw ? "channels" : in_place ? "planes_in_place" : "planes";
@@ -135,6 +144,15 @@ struct Channels {
   size_t indices_pixel;
 };
 
+// f(x, pixels, left, columns): outputs of a row from x on that have the same columns of taps inside; left: the first column of the first.
+template <class F> void each_run(const Plan& p, const F& f) {
+  for (size_t x = 0, end; x < p.x.out; x = end) {
+    const size_t kx = p.x.first_tap(x);
+    end = x == p.inner_begin && x < p.inner_end ? p.inner_end : x + 1;
+    f(x, end - x, x * p.x.stride + kx * p.x.dilation - p.x.pad_before, p.x.end_tap(x) - kx);
+  }
+}
+
 void pool_row(const Plan& p, const Channels& m, size_t oy) {
   const Op& op = op_of(&p);
   const Config& c = op.config;
@@ -155,13 +173,12 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
   t.index_row = uint32_t(p.y.dilation * p.x.in);
   t.index_tap = uint32_t(p.x.dilation);
   t.index_pixel = uint32_t(p.x.stride);
-  for (size_t x = 0, end; x < p.x.out; x = end) {
-    const size_t kx = p.x.first_tap(x), last = p.x.end_tap(x), count_x = counted(p.x, c.count_padding, x);
-    end = x == p.inner_begin && x < p.inner_end ? p.inner_end : x + 1;
-    const size_t left = x * p.x.stride + kx * p.x.dilation - p.x.pad_before;
-    t.columns = last - kx;
+  each_run(p, [&](size_t x, size_t pixels, size_t left, size_t columns) {
+    const size_t count_x = counted(p.x, c.count_padding, x);
+    t.columns = columns;
     t.in = static_cast<const char*>(m.in) + ((top - m.first_row) * m.in_row + left * m.in_pixel) * bytes;
-    t.pixels = end - x;
+    t.pixels = pixels;
+    t.in_order = mul_sat(mul_sat(t.rows, t.columns), m.n * bytes) > p.in_any_order;
     t.scale = c.ratio ? float(c.ratio / double(count_y * count_x)) : 1.0f / float(count_y * count_x);
     char* to = static_cast<char*>(m.out) + x * m.out_pixel * bytes;
     t.out = to;
@@ -170,6 +187,66 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
     fn(t);
     if (activation.kernel)
       for (size_t i = 0; i < t.pixels; ++i) apply_row(activation, m.n, to + i * m.out_pixel * bytes);
+  });
+}
+
+// Output rows [y0, y1) of floats, `out_row` apart: one input row after another, each read once and in the order of addresses.
+void pool_in_order(const Plan& p, const Channels& m, size_t out_row, size_t y0, size_t y1) {
+  const Op& op = op_of(&p);
+  const Activation& activation = op.f32_activation;
+  note_use(p.rows_kernel);
+  const auto first = [&](size_t oy) { return oy * p.y.stride + p.y.first_tap(oy) - p.y.pad_before; };
+  const auto end = [&](size_t oy) { return oy * p.y.stride + p.y.end_tap(oy) - p.y.pad_before; };
+  PoolRow t = {};
+  t.tap = m.in_pixel;
+  t.pixel = p.x.stride * m.in_pixel;
+  t.out_pixel = m.out_pixel;
+  t.channels = m.n;
+  t.low = activation.low; t.high = activation.high;
+  float *ends = nullptr, *within = nullptr, *begins = nullptr;
+  size_t count_y = 1;
+  const auto run = [&](size_t r) {
+    each_run(p, [&](size_t x, size_t pixels, size_t left, size_t columns) {
+      const size_t at = x * m.out_pixel;
+      t.in = static_cast<const float*>(m.in) + (r - m.first_row) * m.in_row + left * m.in_pixel;
+      t.columns = columns;
+      t.pixels = pixels;
+      t.ends = ends ? ends + at : nullptr;
+      t.within = within ? within + at : nullptr;
+      t.begins = begins ? begins + at : nullptr;
+      t.scale = 1.0f / float(count_y * counted(p.x, op.config.count_padding, x));
+      code_of<PoolRowFn>(p.rows_kernel)(t);
+      if (ends && activation.kernel)
+        for (size_t i = 0; i < pixels; ++i) apply_row(activation, m.n, ends + at + i * m.out_pixel);
+    });
+    ends = within = begins = nullptr;
+  };
+  for (size_t r = first(y0), from = y0; from < y1; ++r) {
+    for (size_t oy = from; oy < y1 && first(oy) <= r; ++oy) {
+      const bool last = r + 1 == end(oy);
+      float*& to = last ? ends : r == first(oy) ? begins : within;
+      if (to) run(r);  // windows cut by the padding end or begin together
+      to = static_cast<float*>(m.out) + (oy - y0) * out_row;
+      if (last) {
+        count_y = counted(p.y, op.config.count_padding, oy);
+        from = oy + 1;
+      }
+    }
+    if (ends || within || begins) run(r);
+  }
+}
+
+// Output rows [y0, y1), `out_row` and `indices_row` apart; m.out and m.indices are the first.
+void pool_rows(const Plan& p, Channels m, size_t out_row, size_t indices_row, size_t y0, size_t y1) {
+  const bool in_order = p.rows_kernel && m.n % p.rows_kernel->vector == 0;
+  while (y0 < y1) {
+    size_t end = y0;
+    while (in_order && end < y1 && p.y.end_tap(end) > p.y.first_tap(end) + 1) ++end;
+    if (end > y0) pool_in_order(p, m, out_row, y0, end);
+    else pool_row(p, m, end++);
+    m.out = static_cast<char*>(m.out) + (end - y0) * out_row * element_bytes(p.kernel->element);
+    if (m.indices) m.indices += (end - y0) * indices_row;
+    y0 = end;
   }
 }
 
@@ -199,10 +276,7 @@ void pool_planes(const Run& r, const Plan& p, size_t image, size_t block, size_t
   const size_t line = p.x.in * vector, out_line = p.x.out * vector, outputs = p.band * out_line;
   float* to = scratch + p.scratch_in;
   transpose_rows(p.from_planes, n, end - first, p.x.in, in + first * p.in.row * r.bytes, p.in.row, scratch, line, p.in.plane, p.in.row);
-  for (size_t y = y0; y < y1; ++y) {
-    float* row = to + (y - y0) * out_line;
-    pool_row(p, {scratch, first, line, vector, vector, row, vector, indices ? reinterpret_cast<int32_t*>(row + outputs) : nullptr, vector}, y);
-  }
+  pool_rows(p, {scratch, first, line, vector, vector, to, vector, indices ? reinterpret_cast<int32_t*>(to + outputs) : nullptr, vector}, out_line, out_line, y0, y1);
   transpose_rows(p.to_planes, n, y1 - y0, p.x.out, to, out_line, out + y0 * p.out.row * r.bytes, p.out.row, p.out.plane, p.out.row);
   if (indices)  // moved as they are
     transpose_rows(p.indices_to_planes, n, y1 - y0, p.x.out, to + outputs, out_line, indices + y0 * p.indices.row, p.indices.row, p.indices.plane, p.indices.row);
@@ -221,15 +295,19 @@ void task(void* arg, size_t index, uint32_t worker) {
   if (const Kernel* k = p.kernel->element == Element::f32 ? op.f32_activation.kernel : op.activation.kernel) note_use(k);
   const bool nchw = op.config.layout == SKUA_LAYOUT_NCHW;
   const size_t units = p.batch * r.bands * r.blocks;
-  for (size_t u = piece_begin(units, r.pieces, index), end = piece_begin(units, r.pieces, index + 1); u < end; ++u) {
+  for (size_t u = piece_begin(units, r.pieces, index), end = piece_begin(units, r.pieces, index + 1), together; u < end; u += together) {
     const size_t band = nchw ? u % r.bands : u / r.blocks % r.bands, block = nchw ? u / r.bands % r.blocks : u % r.blocks, image = u / r.bands / r.blocks;
+    together = 1;
     if (nchw) {
       pool_planes(r, p, image, block, band, static_cast<float*>(r.args->workspace) + worker * scratch_floats(p));
       continue;
     }
-    const size_t c0 = piece_begin(p.channels, r.blocks, block), c1 = piece_begin(p.channels, r.blocks, block + 1);
-    pool_row(p, {r.in + (image * p.in.image + c0) * r.bytes, 0, p.in.row, p.in.pixel, c1 - c0, r.out + (image * p.out.image + band * p.out.row + c0) * r.bytes, p.out.pixel,
-                 r.indices ? r.indices + image * p.indices.image + band * p.indices.row + c0 : nullptr, p.indices.pixel}, band);
+    // Blocks of a row are one, and so are rows that are not cut into blocks.
+    together = min(end - u, r.blocks > 1 ? r.blocks - block : r.bands - band);
+    const size_t blocks = r.blocks > 1 ? together : 1, c0 = piece_begin(p.channels, r.blocks, block), c1 = piece_begin(p.channels, r.blocks, block + blocks);
+    const Channels m = {r.in + (image * p.in.image + c0) * r.bytes, 0, p.in.row, p.in.pixel, c1 - c0, r.out + (image * p.out.image + band * p.out.row + c0) * r.bytes, p.out.pixel,
+                        r.indices ? r.indices + image * p.indices.image + band * p.indices.row + c0 : nullptr, p.indices.pixel};
+    pool_rows(p, m, p.out.row, p.indices.row, band, r.blocks > 1 ? band + 1 : band + together);
   }
 }
 

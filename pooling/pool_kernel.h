@@ -18,6 +18,7 @@ struct PoolPixels {
   size_t row, tap, pixel;
   size_t pixels, channels;
   float scale, low, high;     // clamp; NaN passes
+  bool in_order;              // the window is in L2 or beyond, and what is read in the order of addresses arrives there much faster than anything else
   int32_t zero, zero_point;   // of the input and the output of an average of bytes
   void* out;
   size_t out_pixel;
@@ -26,6 +27,18 @@ struct PoolPixels {
   uint32_t index, index_row, index_tap, index_pixel;  // unsigned: the steps past the last tap may wrap
 };
 using PoolFn = void (*)(const PoolPixels&);
+
+// Variant 1 of pool_max and pool_average, floats: one input row of windows of several, in the order of addresses. What the output rows hold so far is where their results will be.
+struct PoolRow {
+  const float* in;                 // first tap of the first pixel
+  size_t columns;                  // taps, one of kPoolRowTaps
+  size_t tap, pixel, out_pixel;
+  size_t pixels, channels;         // whole vectors
+  float *ends, *within, *begins;   // output rows of whose windows this is the last row, one between, the first; NULL: none. Three different ones
+  float scale, low, high;          // of those that end
+};
+using PoolRowFn = void (*)(const PoolRow&);
+constexpr size_t kPoolRowTaps[] = {2, 3};
 
 // KernelKind::pool_transpose, for NCHW: `count` elements of n planes of the kernel's type, n <= L, to and from floats [count][L].
 //   variant 0: to[i*L + c] = from[c*plane + i], 0 for c >= n      variant 1: to[c*plane + i] = from[i*L + c]

@@ -213,6 +213,29 @@ TEST_F(Pooling, Global) {
         }
 }
 
+// Windows that share rows, of whole vectors: one input row at a time.
+TEST_F(Pooling, SharedRows) {
+  for (const char* isa : isas())
+    for (skua_pool_kind kind : {SKUA_POOL_MAX, SKUA_POOL_AVERAGE})
+      for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+        for (uint32_t kernel_h : {2, 3, 5})
+          for (uint32_t kernel_w : {2, 3})
+            for (int i = 0; i < (small() ? 2 : 8); ++i) {
+              skua_pool2d_desc d = desc(kind, kernel_h, kernel_w, 1);
+              d.layout = layout;
+              d.stride_h = between(1, kernel_h - 1); d.stride_w = between(1, 3);
+              d.padding = {SKUA_PADDING_EXPLICIT, between(0, kernel_h - 1), between(0, kernel_w - 2), between(0, kernel_h - 1), between(0, kernel_w - 2)};
+              d.ceil_mode = i % 2;
+              d.count_padding = i % 3;
+              if (i % 4 == 1) d.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
+              if (i % 4 == 2) d.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.25f, 0};
+              const size_t h = between(kernel_h, 9), w = between(kernel_w, 9), channels = between(1, 3) * 16;
+              const skua_tensor t = layout == SKUA_LAYOUT_NHWC ? shape({2, h, w, channels}) : shape({2, channels, h, w});
+              check(d, isa, make(i % 2 ? with_holes(t, {0, 1, 1, 3}) : t, rng), i % 2 ? std::vector<size_t>{0, 0, 2, 5} : std::vector<size_t>{});
+              if (HasFailure()) return;
+            }
+}
+
 // AVX2 reads a map row by row, 512 channels at a time: less than a vector behind them, and behind the pass that they end with.
 TEST_F(Pooling, GlobalAverageOfManyChannels) {
   skua_pool2d_desc d = desc(SKUA_POOL_AVERAGE, 1, 1, 1);
@@ -225,6 +248,7 @@ TEST_F(Pooling, GlobalAverageOfManyChannels) {
       d.activation = {};
       if (HasFailure()) return;
     }
+  for (const char* isa : isas()) check(d, isa, make({1, 3, 2, 2057}, rng));  // AVX-512, where it reads pixel by pixel: 2048 at a time
 }
 
 // Windows as large as maps, several in a line, of more channels than a pass takes.
