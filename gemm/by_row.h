@@ -17,13 +17,22 @@ namespace {
 template <int MR, int NV> constexpr bool kEndsByRow = F32::fused && NV > 1 && (F32::L == 8 ? MR * NV == 12 : F32::L == 16 && MR * NV >= 24);
 constexpr size_t kLastSteps = 4;
 // none, low, both: bias and clamp of a single segment and line. asked: that for halves, whose ends are twice as long as a branch or two for each row; a tile for each clamp would be 80 KiB of code.
-// any: whatever f32 tiles have; the only one of AVX-512, whose tiles are twice as long.
+// any: whatever tiles have; the only one of AVX-512, whose tiles are twice as long.
 enum class End { none, low, both, asked, any };
 template <int NV> bool ends_by_row(const GemmTile& t) {
   return t.n == NV * F32::L && t.segment_count && t.k >= kLastSteps && !t.load_c && t.finish && t.alpha == 1 && t.beta == 0 && !t.next;
 }
 inline bool is_simple(const GemmTile& t) { return t.segment_count == 1 && !t.line && !t.residual && !t.hard_swish; }
 template <int MR, int NV, int lines, bool near> void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead, bool later);
+
+// Does something with vectors of C. AVX-512 asks for C's type with every two rows or three: tiles for each type would be three times the code.
+struct AnyType {};
+template <class C, class F> SKUA_INL void of_type(Element type, F f) {
+  if constexpr (!__is_same(C, AnyType)) f(C());
+  else if (type == Element::f32) f(0.0f);
+  else if (type == Element::f16) f(f16());
+  else f(bf16());
+}
 
 template <int MR, int NV, int lines, bool near, bool widens, End end, class C> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
   constexpr int L = F32::L, together = L == 16 && NV == 3 ? 3 : L == 16 || NV < 4 ? 2 : 1;  // rows: a vector of B is loaded for each two or three multiply-adds
@@ -36,7 +45,8 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
   const GemmSegment* const last = t.segments + (any ? t.segment_count - 1 : 0);
   LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
   [[maybe_unused]] HalvesAhead<MR> halves(t, rows.a0);
-  if constexpr (widens) halves.rest(0, t.k);
+  const bool of_halves = widens_rows<widens>(t);
+  if (of_halves) halves.rest(0, t.k);
   for (size_t i = t.groups; i; --i) {
     const ptrdiff_t ahead = lines ? fetch.next() : 0;
     if (any && walk.left < size_t(MR)) {
@@ -47,7 +57,7 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
     Rows tile = rows;
     if constexpr (any) walk.go_on(MR);
     else rows.c0 += MR * rows.c_bytes;
-    if constexpr (widens) tile.next = halves.fetched(), rows.a0 = halves.next(i > 1);
+    if (of_halves) tile.next = halves.fetched(), rows.a0 = halves.next(i > 1);
     else if constexpr (!any) rows.a0 += MR * rows.a_step;
     tile.below = rows.a0;
     F32 acc[MR][NV];
@@ -70,8 +80,11 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
       go_on(depth - k);
       if (k + L <= t.k) halves.template vectors_as<C>(k), k += L;
     } else if constexpr (any) {
-      steps<MR, NV, lines>(a, b, ldb, 0, depth, ahead, false, acc);
-      b += depth * ldb;
+      k = steps_beside(of_halves ? &halves : nullptr, depth, [&](size_t count) __attribute__((always_inline)) {
+        steps<MR, NV, lines>(a, b, ldb, 0, count, ahead, false, acc);
+        b += count * ldb;
+      });
+      if (of_halves && k + L <= t.k) halves.vectors(k), k += L;
     } else {
       go_on(depth);
     }
@@ -91,7 +104,7 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
 #define SKUA_EACH(statement) SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
       const auto add_residual = [&]() __attribute__((always_inline)) {
         const char* from = tile.residual0;
-        SKUA_EACH(y = y + F32::load(reinterpret_cast<const C*>(from + (r - r0) * tile.residual_bytes) + v * L))
+        of_type<C>(t.c_type, [&]<class T>(T) __attribute__((always_inline)) { SKUA_EACH(y = y + F32::load(reinterpret_cast<const T*>(from + (r - r0) * tile.residual_bytes) + v * L)) });
       };
       constexpr bool asks = end == End::asked || any;
       if (bias) SKUA_EACH(y = y + F32::load(bias + v * L))
@@ -102,21 +115,22 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
       if (any && t.residual && t.residual_after) add_residual();
       if constexpr (any) tile.residual0 += together * tile.residual_bytes;
 #undef SKUA_EACH
-      SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) {
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(reinterpret_cast<C*>(tile.c0) + v * L);
-        tile.c0 += tile.c_bytes;
-        asm("" : "+r"(tile.c0));  // else gcc has an address for each row, on the stack
-      }
+      of_type<C>(t.c_type, [&]<class T>(T) __attribute__((always_inline)) {
+        SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) {
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(reinterpret_cast<T*>(tile.c0) + v * L);
+          tile.c0 += tile.c_bytes;
+          asm("" : "+r"(tile.c0));  // else gcc has an address for each row, on the stack
+        }
+      });
     }
-    if constexpr (widens) if (k < t.k) halves.rest(k, t.k);
+    if (of_halves && k < t.k) halves.rest(k, t.k);
   }
 }
-// Whether there was such a tile; widens: A and C are of one type. Of bf16 there is none: rounding to it takes integer instructions, ends by row gained nothing.
+// Whether there was such a tile; widens: A and C are of one type. Of bf16 AVX2 has none: rounding to it takes integer instructions, ends by row gained nothing.
 template <int MR, int NV, int lines, bool near, bool widens> SKUA_INL bool try_by_row(const GemmTile& t) {
   if (!ends_by_row<NV>(t)) return false;
   if constexpr (F32::L == 16) {
-    if (t.c_type != Element::f32) return false;
-    even_by_row<MR, NV, lines, near, false, End::any, float>(t);
+    even_by_row<MR, NV, lines, near, false, End::any, AnyType>(t);
     return true;
   }
   const bool simple = is_simple(t);

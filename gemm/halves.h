@@ -25,8 +25,9 @@ template <int MR, int NV> struct Finished {
 };
 
 // Rows of halves that tiles of f32 read are widened a tile ahead, between the products of the one before: conversions have ports of their own there (Zen 3: three vectors with their stores beside 24
-// multiply-adds cost nothing). Tiles that do are functions apart: with both in one gcc keeps a sum on the stack, 5 to 9% of 3x32 at depths of 24 to 64.
-constexpr bool kWidens = F32::L == 8 && F32::fused;
+// multiply-adds cost nothing). Tiles of AVX2 that do are functions apart: with both in one gcc keeps a sum on the stack, 5 to 9% of 3x32 at depths of 24 to 64. AVX-512 has registers enough.
+constexpr bool kWidens = F32::L >= 8 && F32::fused, kWidensApart = kWidens && F32::L == 8;
+template <bool apart> SKUA_INL bool widens_rows(const GemmTile& t) { return apart || (kWidens && !kWidensApart && t.halves); }
 struct Halves {
   const char* from;
   float* to;
@@ -36,16 +37,17 @@ struct Halves {
   template <class T> SKUA_INL void vectors_as(size_t k) const {
     const char* x = from + k * sizeof(T);
     float* y = to + k;
-    for (size_t r = 0; r < rows; ++r, x += from_bytes, y += to_step) F32::load(reinterpret_cast<const T*>(x)).store(y);
+    const ptrdiff_t x_step = from_bytes, y_step = to_step;  // in registers: for all the compiler knows, a store changes them
+    for (size_t left = rows; left; --left, x += x_step, y += y_step) F32::load(reinterpret_cast<const T*>(x)).store(y);
   }
   template <class T> SKUA_INL void rest_as(size_t k, size_t depth) const {
     const char* x = from;
     float* y = to;
-    for (size_t r = 0; r < rows; ++r, x += from_bytes, y += to_step)
-      for (size_t i = k; i < depth; i += F32::L) {
-        const size_t n = depth - i < F32::L ? depth - i : F32::L;
-        F32::load_n(reinterpret_cast<const T*>(x) + i, n).store_n(y + i, n);
-      }
+    for (size_t r = 0; r < rows; ++r, x += from_bytes, y += to_step) {
+      size_t i = k;
+      for (; i + F32::L <= depth; i += F32::L) F32::load(reinterpret_cast<const T*>(x) + i).store(y + i);
+      if (i < depth) F32::load_n(reinterpret_cast<const T*>(x) + i, depth - i).store_n(y + i, depth - i);
+    }
   }
   SKUA_INL void vectors(size_t k) const {  // one of each row
     if (type == Element::f16) vectors_as<f16>(k);
@@ -56,6 +58,18 @@ struct Halves {
     else rest_as<bf16>(k, depth);
   }
 };
+
+// The steps of a tile in one loop; or, beside rows to widen, as many at a time as a vector of each of these has columns. Returns the columns that are widened then.
+template <class Steps> SKUA_INL size_t steps_beside(const Halves* halves, size_t depth, Steps steps) {
+  constexpr size_t L = F32::L;
+  size_t k = 0;
+  for (size_t left = depth, some; left; left -= some) {
+    some = halves && left > L ? L : left;
+    steps(some);
+    if (halves && some == L) halves->vectors(k), k += L;
+  }
+  return k;
+}
 
 // The rows of the next tile of a run of t.groups; those of the first are widened before anything is multiplied.
 template <int MR> struct HalvesAhead : Halves {

@@ -46,9 +46,11 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
     if constexpr (Rows::even && NV == 1 && lines == 0) {
       typename Rows::template Halves<MR> a(rows, t.segments[s].a);
       const float* b = static_cast<const float*>(t.b) + t.segments[s].b * ldb;
-      size_t left = t.k;
-      for (; left >= 4; left -= 4) narrow_steps<4>(a, b, ldb, acc);
-      for (; left; --left) narrow_steps<1>(a, b, ldb, acc);
+      const size_t k = steps_beside(halves, t.k, [&](size_t left) __attribute__((always_inline)) {
+        for (; left >= 4; left -= 4) narrow_steps<4>(a, b, ldb, acc);
+        for (; left; --left) narrow_steps<1>(a, b, ldb, acc);
+      });
+      if (halves && k < t.k) halves->rest(k, t.k);
       continue;
     }
 #endif
@@ -94,6 +96,12 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
         b += to * ldb;
         k = to;
       }
+    } else if constexpr (kWidens && !kWidensApart && Rows::even) {
+      k = steps_beside(halves, depth, [&](size_t count) __attribute__((always_inline)) {
+        steps<MR, NV, lines>(a, b, ldb, 0, count, ahead, t.near, acc);
+        b += count * ldb;
+      });
+      if (halves && k < depth) halves->rest(k, depth);
     } else {
       steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, t.near, acc);
     }
@@ -162,7 +170,7 @@ template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void a
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
 template <int MR, int NV, int lines, bool near = false, bool widens = false> void even_tiles(const GemmTile& t) {
-  if constexpr (kWidens && !widens) if (t.halves) return even_tiles<MR, NV, lines, near, true>(t);
+  if constexpr (kWidensApart && !widens) if (t.halves) return even_tiles<MR, NV, lines, near, true>(t);
   if constexpr (kEndsByRow<MR, NV>) if (try_by_row<MR, NV, lines, near, widens>(t)) return;
   using Even = EvenRows<!near>;
   Lines<Even> walk(t);
@@ -171,11 +179,13 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
   const bool later = kNarrowsLater<MR, NV> && t.c_type != Element::f32 && plain_end(t) && t.n == NV * F32::L && t.segment_count;  // none: nothing to narrow between
   Finished<MR, NV> done[2];
   [[maybe_unused]] HalvesAhead<MR> halves(t, rows.a0);
-  if constexpr (widens) halves.rest(0, t.k);
+  const bool of_halves = widens_rows<widens>(t);
+  if (of_halves) halves.rest(0, t.k);
   for (size_t i = 0; i < t.groups; ++i) {
     Finished<MR, NV>& out = done[i & 1];
     const Finished<MR, NV>* const before = later && i ? &done[~i & 1] : nullptr;
     if constexpr (widens) rows.next = halves.fetched();
+    else if (of_halves) rows.next = halves.fetched();
     else if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
     const ptrdiff_t ahead = lines ? fetch.next() : 0;
     if (kTakesLines && !widens && walk.left < size_t(MR)) {
@@ -191,9 +201,9 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
         tile.c_bytes = NV * F32::L * ptrdiff_t(sizeof(float));
       }
       walk.go_on(MR);
-      if constexpr (widens) rows.a0 = halves.next(i + 1 < t.groups);
+      if (of_halves) rows.a0 = halves.next(i + 1 < t.groups);
       tile.below = rows.a0;
-      multiply<MR, NV, lines, float, widens>(t, tile, ahead, later, before, &halves);
+      multiply<MR, NV, lines, float, widens>(t, tile, ahead, later, before, of_halves ? &halves : nullptr);
     }
   }
   if constexpr (kNarrowsLater<MR, NV>) if (later) done[~t.groups & 1].narrow_now(t.c_type);
