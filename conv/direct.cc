@@ -151,6 +151,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   choose_cuts(s, representative, plan);
   plan.widens = !tiles.pack_a && tiles.a != s.element && representative.y.taps * representative.x.taps > 1;
   const unsigned strip_element = element_bytes(plan.widens ? tiles.a : s.element);  // of widened rows too
+  plan.tiles = plan.widens ? OnCores{{tile, tile, tile}} : tiles_on_cores(op->ctx, tile);
   plan.band = choose_band(s, tile, representative);
   for (size_t i = 0; i < phase_count(s);) {
     const Phase p = phase_at(s, i);
@@ -163,8 +164,8 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
         bytes = add_sat(bytes, mul_sat(strip_elements(s, p, r), strip_element));
         merged |= merges(s, p, r);
         const size_t together = merges(s, p, r) ? r.x.taps : 1, depth = s.in_channels / s.groups * together;
-        plan.scratch = max(plan.scratch, staging(tile, plan.widens ? tiles.a : s.element, s.result, function, r.rows * r.columns(), s.out_channels / s.groups,
-                                                 r.x.taps ? r.y.taps * r.x.taps / together : 0, depth).bytes);
+        plan.scratch = max(plan.scratch, scratch_on_cores(plan.tiles, plan.widens ? tiles.a : s.element, s.result, function, r.rows * r.columns(), s.out_channels / s.groups,
+                                                          r.x.taps ? r.y.taps * r.x.taps / together : 0, depth));
         plan.segments = max(plan.segments, r.y.taps * r.x.taps);
       });
       most = max(most, bytes);
@@ -351,7 +352,7 @@ void task(void* arg, size_t index, uint32_t worker) {
       regions[0] = largest;
     }
   GemmBlock g = {};
-  g.tile = run.plan->tile;
+  g.tile = run.plan->tiles.here();
   g.format = format_of(g.tile);
   g.n = s.out_channels / s.groups;
   g.segments = segments;

@@ -48,6 +48,7 @@ enum class Cut : uint8_t { exact, borders_merged, merged };  // which classes of
 
 struct DirectPlan {
   const Kernel* tile;
+  OnCores tiles;
   const Kernel* row_kernel;  // gemm_rows, for maps of another type than the tile's
   bool widens;               // rows of a band are widened before
   Cut rows, columns_inside, columns_at_borders;  // of columns: in the widest class of rows, and in the others

@@ -41,6 +41,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.to = range.to;
   quantize(s, x, g);
   if (r.plan->row) return run_row(g, {in, out, residual, 1}, p0, p1);
+  g.tile = r.plan->tiles.here();
   run_block(g, piece_begin(r.rows, r.grid.rows, piece), m1, p0, p1, [&](size_t m) {
     return RowPointers{at(in, s.element, ptrdiff_t(m) * g.a_step), at(out, s.result, ptrdiff_t(m * s.out_pixel)), residual ? at(residual, s.result, ptrdiff_t(m * s.res_pixel)) : nullptr,
                        m1 - m};
@@ -53,7 +54,7 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan) {
   const bool one_row = s.out_h <= 1, one_column = s.out_w <= 1;
   const auto even = [&](size_t row, size_t pixel, size_t stride_h, size_t stride_w) { return one_row || row * stride_h == s.out_w * pixel * stride_w; };
   plan.flat = s.groups == 1 && (one_row || !one_column) && even(s.in_row, s.in_pixel, s.stride_h, s.stride_w) && even(s.out_row, s.out_pixel, 1, 1) && even(s.res_row, s.res_pixel, 1, 1);
-  const size_t scratch = staging(plan.tile, s.element, s.result, function, s.out_h * s.out_w, s.out_channels, 1, s.in_channels).bytes;
+  const size_t scratch = scratch_on_cores(plan.tiles, s.element, s.result, function, s.out_h * s.out_w, s.out_channels, 1, s.in_channels);
   const bool bytes = table_of(plan.tile).bytes;
   plan.row = plan.flat && s.out_h * s.out_w == 1 && s.batch == 1 && has_row(plan.tile, s.out_channels, s.in_channels);
   if (plan.flat) plan.scratch = !plan.row ? round_up(scratch, 64) : bytes ? 0 : row_scratch(s.element, s.result, plan.tile, function, s.in_channels);

@@ -98,7 +98,7 @@ void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int va
       for (size_t i = 0; i < (*t)->count; ++i) {
         const Kernel* k = &(*t)->kernels[i];
         if (!(ctx->isas & isa_bit(k->isa))) break;  // one table, one instruction set
-        if (k->tuned_for != Core::any && k->tuned_for != cpu().core) continue;
+        if (k->tuned_for != Core::any && k->tuned_for != cpu().kinds.all) continue;
         if (k->kind != kind || k->element != element || (variant >= 0 && k->variant != variant)) continue;
         if ((looks || filtered) && !glob_match(ctx->filter, k->name)) continue;
         if (!looks) visit(k, arg);
@@ -115,6 +115,19 @@ const Kernel* find_kernel(const skua_context* ctx, Family family, KernelKind kin
     if (!*f) *f = k;
   }, &found, element);
   return found;
+}
+
+OnCores on_cores(const skua_context* ctx, Family family, const Kernel* chosen, bool (*serves)(const Kernel*, const Kernel*)) {
+  OnCores kernels;
+  for (const Kernel*& k : kernels.of) k = chosen;
+  if (!cpu().kinds.mixed) return kernels;
+  const bool named = glob_match(ctx->filter, chosen->name);
+  for (; *family; ++family)
+    for (const Kernel *k = (*family)->kernels, *end = k + (*family)->count; k < end; ++k) {
+      const bool fits = k->tuned_for != Core::any && k->isa == chosen->isa && k->kind == chosen->kind && k->variant == chosen->variant && k->element == chosen->element && k->vector == chosen->vector;
+      if (fits && serves(k, chosen) && (!named || glob_match(ctx->filter, k->name))) kernels.of[int(k->tuned_for)] = k;
+    }
+  return kernels;
 }
 
 }  // namespace skua
@@ -153,7 +166,7 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
     if (!capped(e, cap)) return unknown_isa("environment SKUA_MAX_ISA", e);
   }
   if (const char* e = getenv("SKUA_CORE"); e && e[0])
-    if (Core core; !core_named(e, core)) return unknown_core(e);
+    if (Cores cores; !cores_named(e, cores)) return unknown_core(e);
   if (!o.kernel_filter) o.kernel_filter = getenv("SKUA_KERNEL");
   if (o.kernel_filter) SKUA_TRY(copy_option("kernel_filter", o.kernel_filter, c.filter, sizeof c.filter));
   if (o.program_cache) SKUA_TRY(copy_option("program_cache", o.program_cache, c.program_cache, sizeof c.program_cache));

@@ -6,6 +6,7 @@
 #include "dispatch/kernel.h"
 
 namespace skua {
+struct Text;
 struct TunedChoice;
 namespace gpu {
 struct Device;
@@ -48,6 +49,15 @@ void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int va
 
 // The first of them: the kernel of the highest instruction set. NULL if there is none (left out of the build).
 const Kernel* find_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant = -1, Element element = Element::f32);
+
+// A chosen kernel, and what takes its place on cores that have one of their own, where the chip has several kinds: same packed weights, same bits. A task asks once, and stays with the answer
+// wherever its thread goes on.
+struct OnCores {
+  const Kernel* of[kCoreCount];
+  const Kernel* here() const { return of[int(core_here())]; }
+};
+void explain_cores(const OnCores& kernels, Text& text);
+OnCores on_cores(const skua_context* ctx, Family family, const Kernel* chosen, bool (*serves)(const Kernel* other, const Kernel* chosen));
 
 bool glob_match(const char* pattern, const char* text);
 

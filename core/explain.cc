@@ -14,6 +14,14 @@ void Text::add(const char* format, ...) {
   if (n > 0) length += size_t(n);
 }
 
+void explain_cores(const OnCores& kernels, Text& text) {
+  const auto add = [&](Core core, const char* name) {
+    if (kernels.of[int(core)] != kernels.of[int(Core::any)]) text.add("  on a %s: %s\n", name, kernels.of[int(core)]->name);
+  };
+  add(Core::a53, "Cortex-A53");
+  add(Core::a55, "Cortex-A55");
+}
+
 namespace {
 
 // The candidates of a plan, as tuning counts them, with the context's kernel filter and without; 0 where nothing is chosen among, or memory is short.

@@ -10,6 +10,7 @@ namespace {
 struct Run {
   const DepthwiseShape* s;
   const Kernel* kernel;
+  OnCores kernels;
   const char *packed, *in, *residual;
   char* out;
   size_t bytes;           // of an element of the feature maps
@@ -55,6 +56,7 @@ void finish_pixels(const Run& r, void* y, const void* residual, size_t pixels, s
 
 // Channels [begin, end) of an image, and the ring that holds rows of it.
 struct Block {
+  const Kernel* kernel;
   const char* image;   // at channel 0
   char *out, *ring;
   const char* residual;
@@ -97,7 +99,7 @@ const void* input_row(const Run& r, const Block& k, size_t y) {
 
 void tile_band(const Run& r, Block& k, size_t band) {
   const DepthwiseShape& s = *r.s;
-  const DepthwiseTileTable& table = code_of<DepthwiseTileTableFn>(r.kernel)();
+  const DepthwiseTileTable& table = code_of<DepthwiseTileTableFn>(k.kernel)();
   const size_t kernel = s.kernel_h, stride = s.stride_h, y0 = band * r.b.band_rows, rows = min(r.b.band_rows, s.out_h - y0);
   const size_t in_rows = (rows - 1) * stride + kernel, top = y0 * stride;
   const void* pointers[16];
@@ -181,12 +183,13 @@ void any_band(const Run& r, Block& k, size_t y, const void** pointers) {
 void task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const DepthwiseShape& s = *r.s;
-  note_use(r.kernel);
   if (r.activation.kernel) note_use(r.activation.kernel);
   const size_t units = s.batch * r.b.blocks * r.b.bands, channels = s.out_channels(), vector = r.kernel->vector;
   char* space = r.workspace + worker * r.worker_bytes;
   auto** pointers = reinterpret_cast<const void**>(space);
   Block k = {};
+  k.kernel = r.kernels.here();
+  note_use(k.kernel);
   k.ring = r.b.ring_rows ? space + pointer_bytes(s, r.kernel) : nullptr;
   const size_t from = piece_begin(units, r.pieces, index), to = piece_begin(units, r.pieces, index + 1);
   for (size_t u = from; u < to; ++u) {
@@ -212,6 +215,10 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 }  // namespace
 
+OnCores depthwise_on_cores(const skua_context* ctx, const Kernel* kernel) {
+  return on_cores(ctx, depthwise_tables, kernel, [](const Kernel* other, const Kernel* tile) { return other->mr == tile->mr && other->nr == tile->nr; });
+}
+
 size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, uint32_t concurrency) {
   size_t bytes = 0;
   worker_bytes(shape, kernel, blocks_of(shape, kernel, concurrency), bytes);
@@ -223,6 +230,7 @@ void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kerne
   Run r = {};
   r.s = &shape;
   r.kernel = kernel;
+  r.kernels = depthwise_on_cores(args.plan->op->ctx, kernel);
   r.packed = reinterpret_cast<const char*>(packed); r.in = static_cast<const char*>(in); r.out = static_cast<char*>(out);
   r.bytes = element_bytes(kernel->element);
   r.activation = activation;

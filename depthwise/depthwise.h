@@ -38,6 +38,7 @@ void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_c
 const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, DepthwiseFormat format, Text* text = nullptr, Choice* choice = nullptr);
 double depthwise_cycles(const Kernel* kernel, const DepthwiseShape& shape);
 
+OnCores depthwise_on_cores(const skua_context* ctx, const Kernel* kernel);  // of the same tiles
 size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, uint32_t concurrency);  // bytes
 // activation: of rows of the feature maps' type.
 void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, const float* packed, const Activation& activation,

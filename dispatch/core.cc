@@ -44,6 +44,13 @@ constexpr Liar kLiars[] = {
 
 uint32_t part_of(uint32_t midr) { return midr >> 24 << 12 | (midr >> 4 & 0xfff); }
 
+Cores summed_up(Cores cores, const bool (&found)[kCoreCount]) {
+  const bool any = found[int(Core::any)], a53 = found[int(Core::a53)], a55 = found[int(Core::a55)];
+  cores.all = any || !(a53 || a55) ? Core::any : a53 ? Core::a53 : Core::a55;  // the A53's loops lose less on an A55 than the other way round
+  cores.mixed = any + a53 + a55 > 1;
+  return cores;
+}
+
 #if defined(__linux__) && (defined(__aarch64__) || defined(__arm__))
 template <class Visit> void each_line(const char* path, Visit visit) {
   FILE* file = fopen(path, "re");
@@ -57,21 +64,25 @@ template <class Visit> void each_line(const char* path, Visit visit) {
 
 size_t read_midrs(uint32_t* midr, size_t capacity) {
   size_t n = 0;
-  for (long i = 0, cores = sysconf(_SC_NPROCESSORS_CONF); i < cores && n < capacity; ++i) {
+  memset(midr, 0, capacity * sizeof *midr);
+  const long cores = sysconf(_SC_NPROCESSORS_CONF);
+  for (size_t i = 0; long(i) < cores && i < capacity; ++i) {
     char path[96];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%ld/regs/identification/midr_el1", i);
-    each_line(path, [&](const char* line) { midr[n++] = uint32_t(strtoull(line, nullptr, 16)); });
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/regs/identification/midr_el1", i);
+    each_line(path, [&](const char* line) { midr[i] = uint32_t(strtoull(line, nullptr, 16)), n = i + 1; });
   }
   if (n) return n;
   // Kernels before 4.7, 32-bit ones, and those that hide the above: implementer and part.
   uint32_t above = 0;
+  size_t at = 0;
   each_line("/proc/cpuinfo", [&](const char* line) {
     const char* value = strchr(line, ':');
     if (!value) return;
     const auto number = uint32_t(strtoul(value + 1, nullptr, 0));
+    if (!strncmp(line, "processor", 9)) at = number;
     if (!strncmp(line, "CPU implementer", 15)) above = number << 24;
     if (!strncmp(line, "CPU variant", 11)) above |= number << 20;
-    if (!strncmp(line, "CPU part", 8) && n < capacity) midr[n++] = above | number << 4;
+    if (!strncmp(line, "CPU part", 8) && at < capacity) midr[at] = above | number << 4, n = ++at;
     if (!strncmp(line, "CPU revision", 12) && n) midr[n - 1] |= number & 15;
   });
 #if defined(__aarch64__)
@@ -126,23 +137,31 @@ Core core_of(uint32_t midr) {
   return Core::any;
 }
 
-Core core_of_all(const uint32_t* midr, size_t count) {
-  Core all = count ? core_of(midr[0]) : Core::any;
-  for (size_t i = 1; i < count; ++i) {
-    const Core c = core_of(midr[i]);
-    if (c == Core::any || all == Core::any) return Core::any;
-    if (c != all) all = Core::a53;  // its loops lose less on an A55 than the other way round
+Cores cores_of(const uint32_t* midr, size_t count) {
+  Cores cores = {};
+  bool found[kCoreCount] = {};
+  for (size_t i = 0; i < count && i < Cores::kMost; ++i) {
+    cores.of[i] = core_of(midr[i]);
+    if (midr[i]) found[int(cores.of[i])] = true;
   }
-  return all;
+  return summed_up(cores, found);
 }
 
-bool core_named(const char* name, Core& core) {
-  for (const Named& c : kCores)
-    if (c.name && !strcmp(name, c.name)) {
-      core = c.core;
-      return true;
-    }
-  return false;
+bool cores_named(const char* names, Cores& cores) {
+  cores = {};
+  bool found[kCoreCount] = {};
+  for (size_t i = 0; i < Cores::kMost; ++i) {
+    const size_t length = strcspn(names, ",");
+    const Named* named = nullptr;
+    for (const Named& c : kCores)
+      if (c.name && strlen(c.name) == length && !memcmp(names, c.name, length)) named = &c;
+    if (!named) return false;
+    cores.of[i] = named->core;
+    found[int(named->core)] = true;
+    if (names[length]) names += length + 1;
+  }
+  cores = summed_up(cores, found);
+  return true;
 }
 
 void list_cores(char* text, size_t size) {
@@ -151,9 +170,9 @@ void list_cores(char* text, size_t size) {
     if (c.name && n < size) n += size_t(snprintf(text + n, size - n, "%s%s", n ? ", " : "", c.name));
 }
 
-Core detect_core() {
-  uint32_t midr[256] = {};
-  return core_of_all(midr, read_midrs(midr, sizeof midr / sizeof *midr));
+Cores detect_cores() {
+  uint32_t midr[Cores::kMost] = {};
+  return cores_of(midr, read_midrs(midr, Cores::kMost));
 }
 
 }  // namespace skua

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #endif
 #if defined(__linux__)
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -132,8 +133,8 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
   const uint8_t features = arm_features(aarch64, hwcap, hwcap2);
   for (const auto& set : kArmSets)
     if ((features & set.needs) == set.needs) mask |= isa_bit(set.isa);
-  uint32_t midr[256];
-  id.vetoes = arm_vetoes(midr, read_midrs(midr, sizeof midr / sizeof *midr));
+  uint32_t midr[Cores::kMost] = {};
+  id.vetoes = arm_vetoes(midr, read_midrs(midr, Cores::kMost));
   out.fhm = (features & kArmFhm) && !(id.vetoes & kArmFp16);
 #endif
   return mask;
@@ -209,7 +210,7 @@ void detect(Detection& out) {
     c.cores = n > 0 ? unsigned(n) : 1;
   }
 #endif
-  if (const char* e = getenv("SKUA_CORE"); !e || !core_named(e, c.core)) c.core = detect_core();  // a context refuses another name
+  if (const char* e = getenv("SKUA_CORE"); !e || !cores_named(e, c.kinds)) c.kinds = detect_cores();  // a context refuses another name
   c.vetoed = c.detected & vetoes_of(id);
   c.detected &= ~c.vetoed;
 #if defined(__x86_64__)
@@ -250,6 +251,15 @@ const Detection& detection() {
 
 const Cpu& cpu() { return detection().cpu; }
 
+Core core_here() {
+  const Cores& kinds = cpu().kinds;
+#if defined(__linux__)
+  if (kinds.mixed)
+    if (const int i = sched_getcpu(); i >= 0 && size_t(i) < Cores::kMost) return kinds.of[i];
+#endif
+  return kinds.all;
+}
+
 Machine machine_for(Isa isa) {
   const Detection& d = detection();
   Machine m = {};
@@ -269,7 +279,7 @@ Machine machine_for(Isa isa) {
     case Isa::neon32: case Isa::neon32_dot: case Isa::neon32_fp16: m.in_order = true; m.fma_ports = 1; m.issue = 3; m.fma_latency = 8; m.l2_bytes = 8; m.l3_bytes = 8; m.memory_bytes = 3; m.ghz = 1.5; break;
     default: break;
   }
-  if (d.cpu.core != Core::any) {
+  if (d.cpu.kinds.all != Core::any) {
     m.in_order = true;
     m.fma_ports = m.load_ports = 1;
     m.issue = 2;

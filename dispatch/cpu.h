@@ -21,6 +21,16 @@ struct Machine {
   size_t l1, l2, l3;   // bytes a core can use
 };
 
+constexpr int kCoreCount = 3;  // values of Core
+
+// The cores of a chip, by the operating system's number. Threads move between them as they like.
+struct Cores {
+  static constexpr size_t kMost = 256;
+  Core of[kMost];  // asleep, not known: any
+  Core all;        // the choice for a plan: an in-order core's kernels where every core is in order (they cost an out-of-order core a fifth to a quarter of its rate), of both kinds those for the Cortex-A53
+  bool mixed;      // of several kinds: a task takes the kernel of the core that it finds itself on (core/context.h)
+};
+
 struct Cpu {
   char name[96];
   char vendor[48];
@@ -28,26 +38,27 @@ struct Cpu {
   IsaMask detected;  // by cpuinfo AND the operating system
   IsaMask vetoed;    // of those, switched off by the table of chips that lie
   size_t l1, l2, l3; // 0 = not known
-  Core core;         // that kernels are chosen for
+  Cores kinds;
   bool fhm;          // f16 kernels may multiply halves to floats
 };
 
 const Cpu& cpu();                 // detected once, thread-safe
 Machine machine_for(Isa isa);     // the core's limits when it runs that instruction set's kernels
 
-// dispatch/core.cc. Threads move between cores as they like, so the choice is the process's: an in-order core's kernels are used where every core is in order
-// (they cost an out-of-order core a fifth to a quarter of its rate), of both kinds those for the Cortex-A53.
+Core core_here();                 // the kind of core that the caller runs on at this moment
+
+// dispatch/core.cc
 Core core_of(uint32_t midr);                              // MIDR_EL1: implementer and part number
-Core core_of_all(const uint32_t* midr, size_t count);
-bool core_named(const char* name, Core& core);            // "cortex-a55", "any": the names of the environment's SKUA_CORE
-void list_cores(char* text, size_t size);                 // those names
-Core detect_core();
+Cores cores_of(const uint32_t* midr, size_t count);       // 0: asleep
+bool cores_named(const char* names, Cores& cores);        // the environment's SKUA_CORE: "cortex-a55"; "cortex-a55,any": of one core after the other, the last of all that follow
+void list_cores(char* text, size_t size);                 // the names that there are
+Cores detect_cores();
 
 // dispatch/core.cc: what Arm cores can do beyond the baseline. Linux tells a process by the auxiliary vector, whose bits differ between AArch64 and AArch32; not all of its cores may
 // keep the promise.
 enum : uint8_t { kArmSimd = 1, kArmFp16 = 2, kArmDot = 4, kArmI8mm = 8, kArmBf16 = 16, kArmFhm = 32 };  // FHM: halves multiplied to floats
 uint8_t arm_features(bool aarch64, uint64_t hwcap, uint64_t hwcap2);  // AT_HWCAP, AT_HWCAP2
 uint8_t arm_vetoes(const uint32_t* midr, size_t count);               // what must not be used with these cores, whatever is reported
-size_t read_midrs(uint32_t* midr, size_t capacity);                   // MIDR_EL1 of every core that is awake; 0 = not known
+size_t read_midrs(uint32_t* midr, size_t capacity);                   // MIDR_EL1 of every core, 0 of one that is asleep; 0 = not known
 
 }  // namespace skua

@@ -147,6 +147,13 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
   return s.best;
 }
 
+OnCores tiles_on_cores(const skua_context* ctx, const Kernel* tile) {
+  return on_cores(ctx, gemm_tables, tile, [](const Kernel* other, const Kernel* tile) {
+    const GemmTileTable &x = table_of(other), &y = table_of(tile);
+    return format_of(other) == format_of(tile) && x.a == y.a && x.c == y.c && (x.any_c == y.any_c || x.c == tile->element) && x.half_sums == y.half_sums && !y.bytes;
+  });
+}
+
 void explain_types(const Kernel* tile, skua_numerics numerics, const char* b, Text& text) {
   const GemmTileTable& tiles = table_of(tile);
   text.add("  %s as %s; sums %s", b, type_name(tiles.b), type_name(tiles.half_sums ? tile->element : tiles.bytes ? Element::s32 : Element::f32));

@@ -91,6 +91,12 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
   return s;
 }
 
+size_t scratch_on_cores(const OnCores& tiles, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count, size_t k) {
+  size_t bytes = 0;
+  for (const Kernel* tile : tiles.of) bytes = max(bytes, staging(tile, a, c, function, m, n, segment_count, k).bytes);
+  return bytes;
+}
+
 // What a tile of bytes is told of its columns.
 static void set_columns(const GemmBlock& g, size_t first, GemmTile& t) {
   t.scale = g.scale + first;

@@ -63,6 +63,9 @@ GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel);  // f32 
 inline GemmPackBytesFn pack_bytes(const Kernel* pack) { return code_of<GemmPackBytesFn>(pack); }  // of find_pack() from s8 or u8
 void explain_types(const Kernel* tile, skua_numerics numerics, const char* b, Text& text);  // of B ("weights packed") and of the sums
 
+// On a chip of several kinds of cores: the tile, and those of in-order cores for the same panels.
+OnCores tiles_on_cores(const skua_context* ctx, const Kernel* tile);
+
 // ---- the loop nest -------------------------------------------------------------------------------------------------------------
 constexpr size_t kMaxTileRows = 16, kTermRows = 504;  // whole tiles of 6, 8, 12 and 14
 
@@ -146,6 +149,7 @@ struct Staging {
 };
 constexpr size_t kStripFloats = 4096;
 // function: the activation is no clamp.
+size_t scratch_on_cores(const OnCores& tiles, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count, size_t k);  // the bytes that any of the tiles takes
 Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count, size_t k);
 
 // One pass over the depth: whole segments, or a part of one.

@@ -17,6 +17,7 @@ struct Plan : skua_plan, GemmShape {
   size_t columns;                 // of bytes: where in the latter offsets and scales of the columns are
   size_t width_a;                 // elements from a row of the packed A to the next
   Staging staging;
+  OnCores tiles;
   double cycles;                  // predicted
 };
 
@@ -86,11 +87,13 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.pack_a = c.transpose_a ? find_pack(op.ctx, c.a_type, c.a_type) : nullptr;
   p.pack_b = c.constant_b ? nullptr : find_pack(op.ctx, is_int8(c.a_type) ? c.b_type : c.a_type, f.element, f.kr);
   if ((c.transpose_a && !p.pack_a) || (!c.constant_b && !p.pack_b)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+  p.tiles = tiles_on_cores(op.ctx, p.kernel);
   p.staging = staging(p.kernel, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
   p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);  // beta reads C, so C cannot hold partial sums
   const bool bytes_tile = table_of(p.kernel).bytes;
   p.row = c.constant_b && p.m == 1 && (!p.staging.bytes || bytes_tile || c.a_type == c.c_type) && has_row(p.kernel, p.n, p.k);
   if (p.row && p.staging.bytes && !bytes_tile) p.staging.bytes = round_up(row_scratch(c.a_type, c.c_type, p.kernel, op.activation.kernel, p.k), 64);
+  if (!p.row) p.staging.bytes = scratch_on_cores(p.tiles, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
   // A few rows use each element of B once or twice: packing would cost more than it saves.
   p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64 && f.element == c.a_type && f.kr == 1 && !is_int8(c.a_type);
   size_t bytes = 0;
@@ -241,6 +244,7 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   g.scratch = r.scratch + worker * p.staging.bytes;
   g.rows = r.rows;
   if (p.row) return run_row(g, {a, c, residual, 1}, p0, p1);
+  g.tile = p.tiles.here();
   g.a_step = ptrdiff_t(lda);
   g.dense = r.packed_a || lda == p.k;
   g.c_step = ptrdiff_t(p.ldc);
@@ -289,6 +293,7 @@ void explain(const skua_plan* plan, Text& text) {
   const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = p.cycles;
   text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches, p.kernel->mr, p.kernel->nr, p.kc);
   if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector * (is_int8(op.config.a_type) ? double(table_of(p.kernel).rate) : 1));
+  if (!p.row) explain_cores(p.tiles, text);
   explain_types(p.kernel, skua_numerics(op.config.numerics), op.config.constant_b ? "weights packed" : p.in_place ? "B read" : "B packed", text);
   text.add("  candidates:\n");
   choose_tile(op.ctx, p.m, p.n, p.k, op.config.constant_b ? &op.config.format : nullptr, &text, nullptr, types_of(op.config));

@@ -1,11 +1,21 @@
 // Which core kernels are chosen for: MIDRs, mixtures, the environment's word, and what is detected.
+#include <skua/conv.h>
+#include <skua/gemm.h>
+#include <skua/kernel.h>
+
 #include <cstdlib>
 #include <string>
+#ifdef __linux__
+#include <sched.h>
+#endif
 
 #include "dispatch/cpu.h"
+#include "dispatch/element.h"
 #include "tests/support/support.h"
 
+using namespace skua_test;
 using skua::Core;
+using skua::Cores;
 
 namespace {
 
@@ -17,9 +27,9 @@ TEST(Core, OfAPart) {
   for (uint32_t midr : {kA72, kA76, kX1, 0x610f0221u /* Apple */, 0x500fd030u /* that part of another implementer */, 0u}) EXPECT_EQ(skua::core_of(midr), Core::any) << midr;
 }
 
-// A thread may move to any core: in-order loops only where all are in order.
+// A thread may move to any core: plans are for in-order loops only where all are in order.
 TEST(Core, OfAMixture) {
-  const auto all = [](std::initializer_list<uint32_t> midrs) { return skua::core_of_all(midrs.begin(), midrs.size()); };
+  const auto all = [](std::initializer_list<uint32_t> midrs) { return skua::cores_of(midrs.begin(), midrs.size()).all; };
   EXPECT_EQ(all({}), Core::any);
   EXPECT_EQ(all({kA53, kA53, kA53, kA53}), Core::a53);
   EXPECT_EQ(all({kA55, kA55, kA510}), Core::a55);
@@ -27,6 +37,20 @@ TEST(Core, OfAMixture) {
   EXPECT_EQ(all({kA76, kA55, kA55}), Core::any);
   EXPECT_EQ(all({kA55, kA53}), Core::a53);
   EXPECT_EQ(all({kA53, kA55}), Core::a53);
+  EXPECT_EQ(all({kA55, 0, kA55}), Core::a55) << "one is asleep";
+}
+
+TEST(Core, OfEachOfAMixture) {
+  const auto cores = [](std::initializer_list<uint32_t> midrs) { return skua::cores_of(midrs.begin(), midrs.size()); };
+  const Cores phone = cores({kA55, kA55, kA55, kA55, kA76, kA76, 0, kX1});
+  EXPECT_TRUE(phone.mixed);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(phone.of[i], Core::a55);
+  for (size_t i = 4; i < Cores::kMost; ++i) EXPECT_EQ(phone.of[i], Core::any);
+  EXPECT_TRUE(cores({kA53, kA55}).mixed);
+  EXPECT_FALSE(cores({kA55, kA510}).mixed);
+  EXPECT_FALSE(cores({kA72, kA76, kX1}).mixed);
+  EXPECT_FALSE(cores({kA53, 0}).mixed);
+  EXPECT_FALSE(cores({}).mixed);
 }
 
 // The same feature, told by other bits.
@@ -78,14 +102,22 @@ TEST(ArmFeatures, Vetoed) {
 }
 
 TEST(Core, NamedByTheEnvironment) {
-  Core core = Core::any;
-  EXPECT_TRUE(skua::core_named("cortex-a53", core));
-  EXPECT_EQ(core, Core::a53);
-  EXPECT_TRUE(skua::core_named("cortex-a510", core));
-  EXPECT_EQ(core, Core::a55);
-  EXPECT_TRUE(skua::core_named("any", core));
-  EXPECT_EQ(core, Core::any);
-  EXPECT_FALSE(skua::core_named("cortex", core));
+  Cores cores = {};
+  EXPECT_TRUE(skua::cores_named("cortex-a53", cores));
+  EXPECT_EQ(cores.all, Core::a53);
+  EXPECT_TRUE(skua::cores_named("cortex-a510", cores));
+  EXPECT_EQ(cores.all, Core::a55);
+  EXPECT_FALSE(cores.mixed);
+  EXPECT_TRUE(skua::cores_named("any", cores));
+  EXPECT_EQ(cores.all, Core::any);
+  EXPECT_TRUE(skua::cores_named("cortex-a55,cortex-a53,any", cores));
+  EXPECT_EQ(cores.all, Core::any);
+  EXPECT_TRUE(cores.mixed);
+  EXPECT_EQ(cores.of[0], Core::a55);
+  EXPECT_EQ(cores.of[1], Core::a53);
+  EXPECT_EQ(cores.of[2], Core::any);
+  EXPECT_EQ(cores.of[Cores::kMost - 1], Core::any);
+  for (const char* wrong : {"", ",", "cortex", "cortex-a5", "cortex-a55,", "cortex-a55,,any", "cortex-a55 any"}) EXPECT_FALSE(skua::cores_named(wrong, cores)) << wrong;
   const char* before = std::getenv("SKUA_CORE");
   const std::string kept = before ? before : "";
   setenv("SKUA_CORE", "cortex-z1", 1);
@@ -102,9 +134,158 @@ TEST(Core, NamedByTheEnvironment) {
 TEST(Core, Detected) {
   const char* told = std::getenv("SKUA_TEST_CORE");  // what the emulator shows
   if (!told) GTEST_SKIP() << "SKUA_TEST_CORE does not say which core this is";
-  Core core = Core::any;
-  ASSERT_TRUE(skua::core_named(told, core));
-  EXPECT_EQ(skua::cpu().core, core);
+  Cores cores = {};
+  ASSERT_TRUE(skua::cores_named(told, cores));
+  EXPECT_EQ(skua::cpu().kinds.all, cores.all);
+  EXPECT_EQ(skua::cpu().kinds.mixed, cores.mixed);
 }
+
+#ifdef __linux__
+// Where one of the processors 0 and 1 is an in-order core and the other is not, by SKUA_CORE: what runs on them.
+class MixedCores : public testing::Test {
+ protected:
+  void SetUp() override {
+    sched_getaffinity(0, sizeof before, &before);
+    const Cores& kinds = skua::cpu().kinds;
+    if ((kinds.of[0] == Core::any) == (kinds.of[1] == Core::any)) GTEST_SKIP() << "processors 0 and 1 are not an in-order core and another one";
+    if (!go_to(0) || !go_to(1)) GTEST_SKIP() << "this process may not use processors 0 and 1";
+  }
+  void TearDown() override { sched_setaffinity(0, sizeof before, &before); }
+  static bool go_to(size_t processor) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    return !sched_setaffinity(0, sizeof one, &one);
+  }
+  // Tasks on the processors `first` and `second` in turn.
+  struct Walk {
+    size_t first, second;
+    operator skua_executor() {
+      return {this, 2, [](void* ctx, size_t count, skua_task task, void* arg) {
+                const Walk& w = *static_cast<Walk*>(ctx);
+                for (size_t i = 0; i < count; ++i) {
+                  EXPECT_TRUE(go_to(i % 2 ? w.second : w.first));
+                  task(arg, i, uint32_t(i % 2));
+                }
+              }};
+    }
+  };
+  // Calls of kernels for in-order cores, and of the others of the kind of work.
+  struct Calls {
+    uint64_t in_order = 0, any = 0;
+  };
+  static Calls calls(const std::string& kind) {
+    Calls c;
+    for (size_t i = 0; i < skua_kernel_count(); ++i) {
+      skua_kernel_info info;
+      if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || std::string(info.name).compare(0, kind.size(), kind)) continue;
+      (std::string(info.name).find("_a5") == std::string::npos ? c.any : c.in_order) += info.calls;
+    }
+    return c;
+  }
+  static std::string kernel_of(const skua_op* op, const skua_tensor& x) {
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
+    if (!plan) return "";
+    char text[16384];
+    skua_plan_explain(plan, text, sizeof text);
+    EXPECT_NE(std::string(text).find("on a Cortex-A5"), std::string::npos) << text;
+    const std::string name = skua_plan_kernel(plan);
+    skua_plan_destroy(plan);
+    return name;
+  }
+  static std::vector<unsigned char> run_on(const skua_op* op, const skua_tensor& x, const std::vector<float>& values, size_t first, size_t second) {
+    skua_plan* plan = nullptr;
+    skua_tensor y;
+    SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
+    if (!plan) return {};
+    SKUA_EXPECT_OK(skua_plan_outputs(plan, &y, 1));
+    const size_t each = x.type == SKUA_DTYPE_F32 ? 4 : 2, space = skua_plan_workspace(plan, 2);
+    Guarded in = Guarded::bytes(values.size() * each, each), out = Guarded::bytes(elements(y) * each, each), workspace = Guarded::bytes(space, SKUA_WORKSPACE_ALIGNMENT);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (each == 4) in.data()[i] = values[i];
+      else skua::narrow(values[i], static_cast<skua::f16*>(in.memory())[i]);
+    const skua_buffer from = skua_host_buffer(in.memory()), to = skua_host_buffer(out.memory());
+    EXPECT_TRUE(go_to(first));  // where there is one task only
+    Walk walk = {first, second};
+    const skua_executor executor = walk;
+    SKUA_EXPECT_OK(skua_plan_run(plan, &from, 1, &to, 1, workspace.memory(), space, &executor));
+    EXPECT_TRUE(out.untouched_outside() && workspace.untouched_outside());
+    skua_plan_destroy(plan);
+    const auto* bytes = static_cast<const unsigned char*>(out.memory());
+    return std::vector<unsigned char>(bytes, bytes + elements(y) * each);
+  }
+  // On each of the two processors, and from one to the other within a run: its kernels, and the same bits.
+  static void check(const std::string& family, const skua_op* op, const skua_tensor& x) {
+    const std::string kind = family + "_" + skua_dtype_name(x.type) + "_";
+    SCOPED_TRACE(kind + ": " + kernel_of(op, x));
+    Rng rng(7);
+    std::vector<float> values(elements(x));
+    for (float& v : values) v = rng.uniform(-1, 1);
+    const size_t in_order = skua::cpu().kinds.of[0] == Core::any ? 1 : 0, other = 1 - in_order;
+    const Calls c0 = calls(kind);
+    const auto want = run_on(op, x, values, other, other);
+    const Calls c1 = calls(kind);
+    const auto little = run_on(op, x, values, in_order, in_order);
+    const Calls c2 = calls(kind);
+    const auto both = run_on(op, x, values, in_order, other);
+    const Calls c3 = calls(kind);
+    EXPECT_EQ(want, little);
+    EXPECT_EQ(want, both);
+    EXPECT_EQ(c1.in_order, c0.in_order);
+    EXPECT_GT(c1.any, c0.any);
+    EXPECT_GT(c2.in_order, c1.in_order);
+    EXPECT_EQ(c2.any, c1.any);
+    EXPECT_GT(c3.in_order, c2.in_order);
+    EXPECT_GT(c3.any, c2.any);
+  }
+  // Those that there are kernels of for the in-order core.
+  std::vector<skua_dtype> types() const {
+    const Cores& kinds = skua::cpu().kinds;
+    if (kinds.of[0] != Core::a53 && kinds.of[1] != Core::a53 && (usable("neon_fp16") || usable("neon32_fp16"))) return {SKUA_DTYPE_F32, SKUA_DTYPE_F16};
+    return {SKUA_DTYPE_F32};
+  }
+  cpu_set_t before;
+};
+
+TEST_F(MixedCores, Products) {
+  for (const skua_dtype type : types()) {
+    Context context;
+    Rng rng(1);
+    skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+    d.a_type = d.c_type = type;
+    d.n = 75;
+    d.k = 147;
+    d.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
+    const Data b = make({d.k, d.n}, rng), bias = make({d.n}, rng);
+    Op op;
+    SKUA_EXPECT_OK(skua_gemm_create(context, &d, b.v.data(), bias.v.data(), &op));
+    if (op.op) check("gemm", op, shape({811, d.k}, type));
+  }
+}
+
+TEST_F(MixedCores, Convolutions) {
+  for (const skua_dtype type : types())
+    for (const uint32_t kernel : {1u, 3u})
+      for (const bool depthwise : {false, true}) {
+        if (depthwise && kernel == 1) continue;
+        Context context(nullptr, depthwise ? nullptr : "direct");
+        Rng rng(2);
+        const uint32_t channels = depthwise ? 104 : 24, out = depthwise ? channels : 28;
+        skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+        d.weight_layout = SKUA_WEIGHTS_HWIO;
+        d.kernel_h = d.kernel_w = kernel;
+        if (depthwise) d.stride_h = d.stride_w = 2, d.groups = channels;
+        d.in_channels = channels;
+        d.out_channels = out;
+        d.padding.mode = SKUA_PADDING_SAME_UPPER;
+        d.input_type = d.output_type = type;
+        const Data w = make({kernel * kernel, depthwise ? 1u : channels, out}, rng), bias = make({out}, rng);
+        Op op;
+        SKUA_EXPECT_OK(skua_conv2d_create(context, &d, w.v.data(), bias.v.data(), &op));
+        if (op.op) check(depthwise ? "depthwise" : "gemm", op, shape({1, 45, 43, channels}, type));
+      }
+}
+#endif
 
 }  // namespace
