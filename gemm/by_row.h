@@ -16,8 +16,8 @@ namespace {
 // where one is two of 32 bytes for the core, and twice as many for each step of the depth.
 template <int MR, int NV> constexpr bool kEndsByRow = F32::fused && NV > 1 && (F32::L == 8 ? MR * NV == 12 : F32::L == 16 && MR * NV >= 24);
 constexpr size_t kLastSteps = 4;
-// none, low, both: bias and clamp of a single segment and line. asked: that for halves, whose ends are twice as long as a branch or two for each row; a tile for each clamp would be 80 KiB of code.
-// any: whatever tiles have; the only one of AVX-512, whose tiles are twice as long.
+// none, low, both: bias and clamp of a single segment and line. asked: that for halves, whose ends are twice as long as a branch or two for each row (a tile for each clamp would be 80 KiB of code), and for
+// AVX-512, whose tiles are twice as long. any: whatever tiles have.
 enum class End { none, low, both, asked, any };
 template <int NV> bool ends_by_row(const GemmTile& t) {
   return t.n == NV * F32::L && t.segment_count && t.k >= kLastSteps && !t.load_c && t.finish && t.alpha == 1 && t.beta == 0 && !t.next;
@@ -34,18 +34,30 @@ template <class C, class F> SKUA_INL void of_type(Element type, F f) {
   else f(bf16());
 }
 
+// As written with AVX-512: gcc would put a sum where a vector of B or A was, and move it back.
+SKUA_INL void multiply_add(F32& sum, F32 x, F32 y) {
+#if defined(SKUA_ISA_avx512)
+  asm("vfmadd231ps %1, %2, %0" : "+v"(sum.v) : "v"(x.v), "v"(y.v));
+#else
+  sum = fma(x, y, sum);
+#endif
+}
+
 template <int MR, int NV, int lines, bool near, bool widens, End end, class C> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
-  constexpr int L = F32::L, together = L == 16 && NV == 3 ? 3 : L == 16 || NV < 4 ? 2 : 1;  // rows: a vector of B is loaded for each two or three multiply-adds
-  constexpr bool any = end == End::any;
+  constexpr int L = F32::L;
+  constexpr bool two = L == 16 && NV == 2;  // vectors of B stay in registers while half of the rows pass: else one is loaded for each two or three multiply-adds
+  constexpr int together = two ? MR / 2 : L == 16 && NV == 3 ? 3 : L == 16 || NV < 4 ? 2 : 1;  // rows
+  constexpr bool any = end == End::any, asks = any || end == End::asked;
   using Rows = EvenRows<!near>;
   Lines<Rows> walk(t);
   Rows& rows = walk.rows;
   const float *const bias = t.bias, *const b0 = static_cast<const float*>(t.b);
   const size_t ldb = t.ldb, depth = t.k - kLastSteps;
+  const bool has_low = t.low > -kInfinity, has_high = t.high < kInfinity;  // asked once: a comparison of floats waits for the multiply-adds before it
   const GemmSegment* const last = t.segments + (any ? t.segment_count - 1 : 0);
   LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
   [[maybe_unused]] HalvesAhead<MR> halves(t, rows.a0);
-  const bool of_halves = widens_rows<widens>(t);
+  const bool of_halves = (any || L == 8) && widens_rows<widens>(t);
   if (of_halves) halves.rest(0, t.k);
   for (size_t i = t.groups; i; --i) {
     const ptrdiff_t ahead = lines ? fetch.next() : 0;
@@ -91,12 +103,21 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
     SKUA_UNROLL for (int r0 = 0; r0 < MR; r0 += together) {
       const float* w = b;
       SKUA_UNROLL for (size_t k = 0; k < kLastSteps; ++k) {
-        F32 x[together];
-        SKUA_UNROLL for (int r = 0; r < together; ++r) x[r] = F32::broadcast(a.at(r0 + r, 0) + k);
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-          F32 y = F32::load(w + v * L);
-          if constexpr (together > 1) pin(y);
-          SKUA_UNROLL for (int r = 0; r < together; ++r) acc[r0 + r][v] = fma(x[r], y, acc[r0 + r][v]);
+        if constexpr (two) {
+          F32 y[NV];
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) y[v] = F32::load(w + v * L), pin(y[v]);
+          SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) {
+            const F32 x = F32::broadcast(a.at(r, 0) + k);
+            SKUA_UNROLL for (int v = 0; v < NV; ++v) multiply_add(acc[r][v], x, y[v]);
+          }
+        } else {
+          F32 x[together];
+          SKUA_UNROLL for (int r = 0; r < together; ++r) x[r] = F32::broadcast(a.at(r0 + r, 0) + k);
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+            F32 y = F32::load(w + v * L);
+            if constexpr (together > 1) pin(y);
+            SKUA_UNROLL for (int r = 0; r < together; ++r) multiply_add(acc[r0 + r][v], x[r], y);
+          }
         }
         w += ldb;
         asm("" : "+r"(w));  // else gcc has an address for each vector
@@ -106,11 +127,18 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
         const char* from = tile.residual0;
         of_type<C>(t.c_type, [&]<class T>(T) __attribute__((always_inline)) { SKUA_EACH(y = y + F32::load(reinterpret_cast<const T*>(from + (r - r0) * tile.residual_bytes) + v * L)) });
       };
-      constexpr bool asks = end == End::asked || any;
-      if (bias) SKUA_EACH(y = y + F32::load(bias + v * L))
+      if constexpr (L == 8) {
+        if (bias) SKUA_EACH(y = y + F32::load(bias + v * L))
+      } else if (const float* from = bias) {
+        asm("" : "+r"(from));  // else gcc keeps it for the rows that follow, on the stack
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          const F32 x = F32::load(from + v * L);
+          SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) acc[r][v] = acc[r][v] + x;
+        }
+      }
       if (any && t.residual && !t.residual_after) add_residual();
-      if (end == End::low || end == End::both || (asks && t.low > -kInfinity)) SKUA_EACH(y = clamp_low(y, F32::set1(t.low)))
-      if (end == End::both || (asks && t.high < kInfinity)) SKUA_EACH(y = clamp_high(y, F32::set1(t.high)))
+      if (end == End::low || end == End::both || (asks && has_low)) SKUA_EACH(y = clamp_low(y, F32::set1(t.low)))
+      if (end == End::both || (asks && has_high)) SKUA_EACH(y = clamp_high(y, F32::set1(t.high)))
       if (any && t.hard_swish) SKUA_EACH(y = y * up_to_3_by_6(y))
       if (any && t.residual && t.residual_after) add_residual();
       if constexpr (any) tile.residual0 += together * tile.residual_bytes;
@@ -126,11 +154,48 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
     if (of_halves && k < t.k) halves.rest(k, t.k);
   }
 }
+#if defined(SKUA_ISA_avx512)
+// The same for one vector of columns, whose steps read A themselves: little is left to decide for each tile, and nothing goes row by row.
+template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) {
+  using Rows = EvenRows<true>;
+  Lines<Rows> walk(t);
+  Rows& rows = walk.rows;
+  const float *const bias = t.bias, *const b0 = static_cast<const float*>(t.b) + t.segments->b * t.ldb;
+  const bool has_low = t.low > -kInfinity, has_high = t.high < kInfinity;
+  const size_t ldb = t.ldb, depth = t.k;
+  for (size_t i = t.groups; i; --i) {
+    const Rows tile = rows;
+    rows.a0 += MR * rows.a_step;
+    rows.c0 += MR * rows.c_bytes;
+    typename Rows::template Halves<MR> a({tile.a0, nullptr, nullptr, nullptr, rows.a0, rows.a_step, 0, 0}, t.segments->a);
+    F32 acc[MR][1];
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][0] = F32::zero();
+    const float* b = b0;
+    size_t left = depth;
+    for (; left >= 4; left -= 4) narrow_steps<4>(a, b, ldb, acc);
+    for (; left; --left) narrow_steps<1>(a, b, ldb, acc);
+#define SKUA_EACH(statement) SKUA_UNROLL for (int r = 0; r < MR; ++r) { F32& y = acc[r][0]; statement; }
+    if (bias) SKUA_EACH(y = y + F32::load(bias))
+    if (has_low) SKUA_EACH(y = clamp_low(y, F32::broadcast(&t.low)))
+    if (has_high) SKUA_EACH(y = clamp_high(y, F32::broadcast(&t.high)))
+#undef SKUA_EACH
+    char* c = tile.c0;
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      acc[r][0].store(reinterpret_cast<float*>(c));
+      c += rows.c_bytes;
+      asm("" : "+r"(c));  // else gcc has an address for each row, on the stack
+    }
+    no_addresses<MR>();
+  }
+}
+#endif
+
 // Whether there was such a tile; widens: A and C are of one type. Of bf16 AVX2 has none: rounding to it takes integer instructions, ends by row gained nothing.
 template <int MR, int NV, int lines, bool near, bool widens> SKUA_INL bool try_by_row(const GemmTile& t) {
   if (!ends_by_row<NV>(t)) return false;
   if constexpr (F32::L == 16) {
-    even_by_row<MR, NV, lines, near, false, End::any, AnyType>(t);
+    if (is_simple(t) && t.c_type == Element::f32 && !t.halves) even_by_row<MR, NV, lines, near, false, End::asked, float>(t);
+    else even_by_row<MR, NV, lines, near, false, End::any, AnyType>(t);
     return true;
   }
   const bool simple = is_simple(t);

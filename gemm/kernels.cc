@@ -172,6 +172,9 @@ template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void a
 template <int MR, int NV, int lines, bool near = false, bool widens = false> void even_tiles(const GemmTile& t) {
   if constexpr (kWidensApart && !widens) if (t.halves) return even_tiles<MR, NV, lines, near, true>(t);
   if constexpr (kEndsByRow<MR, NV>) if (try_by_row<MR, NV, lines, near, widens>(t)) return;
+#if defined(SKUA_ISA_avx512)
+  if constexpr (NV == 1) if (ends_by_row<1>(t) && is_simple(t) && t.c_type == Element::f32 && !t.halves) return even_narrow<MR>(t);
+#endif
   using Even = EvenRows<!near>;
   Lines<Even> walk(t);
   Even& rows = walk.rows;
