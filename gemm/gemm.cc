@@ -17,8 +17,8 @@ struct Plan : skua_plan, GemmShape {
   size_t columns;                 // of bytes: where in the latter offsets and scales of the columns are
   size_t width_a;                 // elements from a row of the packed A to the next
   Staging staging;
-  OnCores tiles;
   double cycles;                  // predicted
+  OnCores tiles;
 };
 
 const GemmOp& op_of(const skua_plan* plan) { return *static_cast<const GemmOp*>(plan->op); }
