@@ -132,12 +132,15 @@ void table(size_t n, const void* x, void* y, const uint8_t* entries) { look_up(n
 template <class T, bool lower, bool upper> SKUA_INL void clamp_blocks(size_t& n, const T*& x, T*& y, T low, T high) {
   typedef T Block __attribute__((vector_size(4 * L), aligned(1), may_alias));
   const Block lows = low - Block{}, highs = high - Block{};
-  for (; n >= sizeof(Block); n -= sizeof(Block), x += sizeof(Block), y += sizeof(Block)) {
-    Block v = *reinterpret_cast<const Block*>(x);
+  const auto block = [&](size_t i) __attribute__((always_inline)) {
+    Block v = reinterpret_cast<const Block*>(x)[i];
     if constexpr (lower) v = v > lows ? v : lows;
     if constexpr (upper) v = v < highs ? v : highs;
-    *reinterpret_cast<Block*>(y) = v;
-  }
+    reinterpret_cast<Block*>(y)[i] = v;
+  };
+  for (; n >= 4 * sizeof(Block); n -= 4 * sizeof(Block), x += 4 * sizeof(Block), y += 4 * sizeof(Block))
+    SKUA_UNROLL for (size_t i = 0; i < 4; ++i) block(i);
+  for (; n >= sizeof(Block); n -= sizeof(Block), x += sizeof(Block), y += sizeof(Block)) block(0);
 }
 template <class T> void clamp_bytes(size_t n, const void* from, void* to, int32_t low_bound, int32_t high_bound) {
   constexpr int32_t first = T(-1) < T(0) ? -128 : 0;

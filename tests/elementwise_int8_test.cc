@@ -256,6 +256,32 @@ TEST(UnaryInt8, EveryFunction) {
     }
 }
 
+// Whole turns, whole vectors and what is left of one: tables, and clamps from below, above and both sides.
+TEST(UnaryInt8, EveryLength) {
+  Context scalar("scalar");
+  for (skua_dtype type : byte_types)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      for (skua_unary_kind kind : {SKUA_UNARY_SIGMOID, SKUA_UNARY_RELU, SKUA_UNARY_RELU6, SKUA_UNARY_CLAMP}) {
+        skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+        d.kind = kind, d.a = kind == SKUA_UNARY_CLAMP ? -100.0f : -1, d.b = 0.7f;
+        d.input_type = d.output_type = type;
+        d.input_q = d.output_q = of(0.05f, first_of(type) + 77);
+        Op reference, op;
+        SKUA_EXPECT_OK(skua_unary_create(scalar, &d, &reference));
+        SKUA_EXPECT_OK(skua_unary_create(context, &d, &op));
+        Rng rng(6);
+        for (size_t n = 1; n < 600; n += small() ? 37 : n < 140 ? 1 : 13) {
+          SCOPED_TRACE(testing::Message() << "kind " << kind << " " << skua_dtype_name(type) << " of " << n);
+          const Data x = bytes(shape({n}, type), rng);
+          expect_exactly(run(op, {x})[0], run(reference, {x})[0].v);
+          if (HasFailure()) return;
+        }
+      }
+    }
+}
+
 TEST(ElementwiseInt8, BadDescriptorsAreRefusedByName) {
   if (isas(SKUA_DTYPE_S8).empty()) GTEST_SKIP() << "no s8 in this build";
   Context context;
