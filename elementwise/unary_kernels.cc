@@ -1,7 +1,7 @@
 // Unary functions: y[i] = f(x[i]), one source for every instruction set. KernelKind::unary, variant = skua_unary_kind.
 // Four vectors a turn where the function is an instruction or two, so that loads and stores bind; two where it is long, so that an in-order
-// core finds independent work, five of AVX-512 and three of AVX2, interleaved: 20 instructions that wait for each other for 55 cycles, and take 5, are more than a core
-// looks ahead (Zen 5: a sigmoid takes 6.4 cycles so, 7.7 otherwise), and of five square roots two may use the core's unit for them beside the others'
+// core finds independent work, six of AVX-512 and three of AVX2, interleaved: 20 instructions that wait for each other for 55 cycles, and take 5, are more than a core
+// looks ahead (Zen 5: a sigmoid takes 5.8 cycles so, 6.2 five at a time, 7.7 one), and of six square roots three may use the core's unit for them beside the others'
 // multiply-adds; then single vectors, and the rest by a partial load and store (long functions use those for single vectors too: one copy less of
 // the code). No element's value depends on its place.
 #include "elementwise/unary_kernel.h"
@@ -79,7 +79,7 @@ template <size_t unroll, bool single, class T, class F, class Plain = None> SKUA
 #if defined(SKUA_ISA_scalar) || defined(SKUA_ISA_sse2)  // what old and unknown machines run: half as much code
 constexpr size_t kLong = 1;
 #else
-constexpr size_t kLong = V::L == 16 ? 5 : V::L == 8 ? 3 : 2;
+constexpr size_t kLong = V::L == 16 ? 6 : V::L == 8 ? 3 : 2;
 #endif
 #define SKUA_ROW(number, kind, name, cycles, expression)                                                                     \
   template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float a, float b) {                           \

@@ -152,7 +152,7 @@ SKUA_INL F32 sqrt(F32 x) {
   const F32 r = fnma(g, h, half), root = fma(g, r, g);
   return special_root<1>(fma(fnma(root, root, x), fma(h, r, h), root), x);
 }
-// Two of five by the instruction: its unit works beside the others' multiply-adds. The same value.
+// Every second one by the instruction: its unit works beside the others' multiply-adds. The same value.
 #define SKUA_SIMD_ROOT_UNIT 1
 SKUA_INL F32 sqrt(F32 x, size_t u) { return u % 2 ? root_by_unit(x) : sqrt(x); }
 
