@@ -77,6 +77,7 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
     if (f && dq && bw && vl && (xcr0() & 0xe6) == 0xe6) {
       mask |= isa_bit(Isa::avx512);
       if (c7 >> 11 & 1) mask |= isa_bit(Isa::avx512vnni);
+      if ((c7 >> 11 & 1) && (c7 >> 1 & 1)) mask |= isa_bit(Isa::avx512vbmi);
       if (a71 >> 5 & 1) mask |= isa_bit(Isa::avx512bf16);
       if (d7 >> 23 & 1) mask |= isa_bit(Isa::avx512fp16);
       if ((d7 >> 24 & 3) == 3 && (c7 >> 11 & 1) && tiles_allowed()) mask |= isa_bit(Isa::amx_int8);
@@ -173,7 +174,8 @@ IsaMask vetoes_of(const CpuId& id) {
   IsaMask mask = 0;
 #if defined(__x86_64__)
   // A thread may move to a core without AVX-512.
-  if (id.intel && id.hybrid) mask = isa_bit(Isa::avx512) | isa_bit(Isa::avx512vnni) | isa_bit(Isa::avx512bf16) | isa_bit(Isa::avx512fp16) | isa_bit(Isa::amx_int8);
+  if (id.intel && id.hybrid)
+    mask = isa_bit(Isa::avx512) | isa_bit(Isa::avx512vnni) | isa_bit(Isa::avx512vbmi) | isa_bit(Isa::avx512bf16) | isa_bit(Isa::avx512fp16) | isa_bit(Isa::amx_int8);
 #elif defined(__aarch64__) || defined(__arm__)
   for (const auto& set : kArmSets)
     if (set.needs & id.vetoes) mask |= isa_bit(set.isa);
@@ -271,7 +273,7 @@ Machine machine_for(Isa isa) {
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;
   switch (isa) {
-    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512fp16: case Isa::amx_int8: m.fma_ports = d.avx512_ports; break;
+    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512vbmi: case Isa::avx512fp16: case Isa::amx_int8: m.fma_ports = d.avx512_ports; break;
     case Isa::avx512bf16: m.fma_ports = d.bf16_ports; m.fma_latency = d.bf16_ports < 1 ? 8 : 6; break;  // at least, and measured
     case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;  // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
     case Isa::scalar: m.fma_ports = 1; break;

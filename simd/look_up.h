@@ -6,7 +6,24 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-#if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
+#if defined(SKUA_ISA_avx512vbmi)
+// One operation finds one of 128 entries; the highest bit of the index says which half of the table it is in.
+SKUA_INL size_t look_up_vectors(size_t n, const uint8_t* x, uint8_t* y, const uint8_t* entries, uint8_t flip, uint8_t move) {
+  const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip)), moves = _mm512_set1_epi8(static_cast<char>(move));
+  const __m512i t0 = _mm512_loadu_si512(entries), t1 = _mm512_loadu_si512(entries + 64), t2 = _mm512_loadu_si512(entries + 128), t3 = _mm512_loadu_si512(entries + 192);
+  const auto found = [&](__m512i v) __attribute__((always_inline)) {
+    v = _mm512_add_epi8(_mm512_xor_si512(v, flips), moves);
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(v), _mm512_permutex2var_epi8(t0, v, t1), _mm512_permutex2var_epi8(t2, v, t3));
+  };
+  size_t i = 0;
+  for (; i + 64 <= n; i += 64) _mm512_storeu_si512(y + i, found(_mm512_loadu_si512(x + i)));
+  if (i < n) {
+    const __mmask64 rest = ~__mmask64(0) >> (64 - (n - i));
+    _mm512_mask_storeu_epi8(y + i, rest, found(_mm512_maskz_loadu_epi8(rest, x + i)));
+  }
+  return n;
+}
+#elif defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
 // Sixteen shuffles, one for each 16 entries, of x less 16 from each to the next. A shuffle gives 0 where its index has the highest bit set, else an entry: x in
 // row r meets the last eight rows up to r (the subtractions saturate from the ninth on, so that none comes around again), and the exclusive or of what
 // stands there must be row r of the table.
