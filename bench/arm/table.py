@@ -126,6 +126,9 @@ def of_floats(layer, algorithm=None, in_order=True):
 
 
 LAYERS = of_floats(CONV, "direct") + of_floats(CONV, in_order=False) + of_floats(DEPTHWISE) + of_floats(POINTWISE)
+# Tiles that the model leaves aside here.
+LAYERS += [Layer(f"{POINTWISE} f32", "gemm_f32_6x8_neon", architectures=("arm64",)), Layer(f"{POINTWISE} f32", "gemm_f32_4x8_neon32", architectures=("armhf",)),
+           Layer(f"{POINTWISE} f16", "gemm_f16_4x16_neon32_fp16", architectures=("armhf",))]
 LAYERS += [Layer(f"{layer} s8") for layer in (CONV, DEPTHWISE, POINTWISE)]
 for s8 in (f"{CONV} s8", f"{POINTWISE} s8"):  # kernels of cores with fewer instructions
     LAYERS += [Layer(s8, "gemm_s8_*_neon_dot", NEWER, ("arm64",)), Layer(s8, "gemm_s8_*_neon", architectures=("arm64",)), Layer(s8, "gemm_s8_*_neon32", architectures=("armhf",))]
