@@ -150,11 +150,33 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   if (tiles.bytes) set_columns(g, first, t);
 }
 
+void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const void** residual) {
+  const size_t nr = g.format.nr;
+  t.b = at(t.b, g.format.element, ptrdiff_t(panel_offset(g.format, 1, g.packed_depth)));
+  for (size_t r = 0; r < rows; ++r) {
+    c[r] = at(c[r], g.c_type, ptrdiff_t(nr));
+    if (t.residual) residual[r] = at(residual[r], g.c_type, ptrdiff_t(nr));
+  }
+  if (t.bias) t.bias += nr;
+  t.next = nullptr;
+  if (!table_of(g.tile).bytes) return;
+  t.scale += nr;
+  t.offset += nr;
+  if (t.column_sums) t.column_sums += nr;
+  if (t.shift) t.shift += nr;
+  if (t.b_zeros) t.b_zeros += nr;
+  t.terms_known = t.row_terms != nullptr;
+}
+
+constexpr size_t kShortly = 3072;  // bytes ahead
+static bool beyond_l2(const Machine& m, double bytes) { return bytes > 1.5 * double(m.l2); }  // of a little more, a part stays there that lines fetched ahead would push out
+
 ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t ldb, size_t panel, size_t p0, size_t p1, bool in_place) {
   const unsigned element = element_bytes(g.format.element);
   if (fetch == Ahead::soon) {
     const size_t wide = size_t(g.format.nr) * g.format.kr * element, row = size_t(g.format.vector) * element;
-    return ptrdiff_t((row == 64 && g.format.element == Element::f32 ? 3072 : 8192) / wide * ldb * element);  // measured, lines of 64 bytes; 32 bytes a step read as fast at both
+    const bool shortly = table_of(g.tile).bytes ? double(g.n) * double(g.packed_depth) <= double(kSoon) : row == 64 && g.format.element == Element::f32;
+    return ptrdiff_t((shortly ? kShortly : 8192) / wide * ldb * element);  // measured, lines of 64 bytes; 32 bytes a step read as fast at both
   }
   if (fetch == Ahead::none) return 0;
   const auto bytes = [&](size_t rows) { return ptrdiff_t(rows * (ldb / g.format.kr) * element); };
@@ -256,7 +278,12 @@ static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
     set_columns(g, first, t);
     t.segments = &whole;
     t.segment_count = 1;
+    t.near = true;
     t.ahead = 0;
+    if (t.n * t.k > size_t(1) << 20) {
+      const Machine m = machine_for(g.tile->isa);
+      if (m.fetch_near && beyond_l2(m, double(t.n) * double(t.k))) t.ahead = kShortly;
+    }
     t.ldb = round_up(t.n, g.format.vector) * g.format.kr;  // of one panel
   }
 }
@@ -321,16 +348,22 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
   return mul(n, depth, floats) && floats <= machine_for(tile->isa).l1 / 2 / sizeof(float);
 }
 
-bool fetches_near(const GemmBlock& g, size_t rows) { return rows > 1 && rows <= g.tile->mr && g.format.element == Element::f32 && machine_for(g.tile->isa).fetch_near; }
+bool fetches_near(const GemmBlock& g, size_t rows) {
+  const bool bytes = table_of(g.tile).bytes;
+  const double size = double(g.n) * double(g.packed_depth);
+  if (rows > g.tile->mr || (bytes ? size <= double(1 << 20) : rows == 1 || g.format.element != Element::f32)) return false;  // most regions of a convolution: before anything is asked of the machine
+  const Machine m = machine_for(g.tile->isa);
+  return m.fetch_near && (rows > 1 || size <= double(m.l3));
+}
 
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
   const double panel = double(g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element), bytes = double(panels) * panel;
   if (rows > g.tile->mr) return bytes > 65536 ? Ahead::line : Ahead::none;
   const bool near = fetches_near(g, rows);
-  if (!near && bytes <= double(kSoon)) return Ahead::none;  // most regions of a convolution: before anything is asked of the machine
-  const size_t l2 = machine_for(g.tile->isa).l2;
-  if (bytes > double(48 << 20) && (near || panel < double(l2 / 3))) return Ahead::next;  // panels: else the next one pushes itself out, which only an L3 that is near gives back in time
-  return bytes > double(kSoon) || (near && rows <= 4 && bytes > double(l2)) ? Ahead::soon : Ahead::none;  // more than 4 are multiplied as fast as L3 brings the next
+  if (!near && bytes <= double(kSoon)) return Ahead::none;
+  const Machine m = machine_for(g.tile->isa);
+  if (bytes > double(48 << 20) && ((near && g.format.element == Element::f32) || panel < double(m.l2 / 3))) return Ahead::next;  // panels: else the next one pushes itself out, which only an L3 that is near gives back in time
+  return bytes > double(kSoon) || (near && rows <= 4 && beyond_l2(m, bytes)) ? Ahead::soon : Ahead::none;  // more than 4 are multiplied as fast as L3 brings the next
 }
 
 size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even) {

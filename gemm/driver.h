@@ -173,13 +173,15 @@ size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which a single group of rows fetches ahead
 enum class Ahead { none, line, soon, next };
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows);
-bool fetches_near(const GemmBlock& g, size_t rows);  // a few rows' lines, to L1: one row is as fast as they come and gains nothing (1x1000x2048 loses a third)
+bool fetches_near(const GemmBlock& g, size_t rows);  // a few rows' lines, to L1: one row of floats, or of bytes from memory, is as fast as they come and gains nothing (1x1000x2048 loses a third)
 
 // The columns of a panel that are this task's.
 inline size_t first_column(const GemmBlock& g, size_t panel) { return max(panel * g.format.nr, g.from); }
 inline size_t end_column(const GemmBlock& g, size_t panel) { return min(panel * g.format.nr + panel_columns(g.format, g.n, panel), g.to); }
 // The panel and the pass of a tile; what does not differ from one of the block's tiles to the next.
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t);
+// The same of the panel behind one of whole width, for a tile that took `rows` rows by pointers (even ones: 1).
+void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const void** residual);
 // How far on in B, for the next panel: a line of each of its rows with every group of rows, all lines if there is one group only.
 // What comes next may be the next pass's part of the only panel. b: the pass's first row of it.
 ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t ldb, size_t panel, size_t p0, size_t p1, bool in_place);
@@ -291,6 +293,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           if (t.groups) even(t);
           else fn[rows - 1](t);
           if (t.groups) rows = tiles.runs ? run : t.groups * tall;
+          const bool once_all = rows == end - turn && columns == g.format.nr && !widens && !apart && !s.strip && !g.in_place;
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
           if (const size_t left = run - rows; laps && t.groups && left < tall && 3 * left >= 2 * tall && (left > mr || left * vectors < (tiles.bytes ? 10 : 8))) {
             const size_t back = run - tall;
@@ -307,6 +310,13 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
             const RowPointers q = row(m + i);
             even_rows = min(q.even, rows - i);
             finish_strip(g, s, t, q, i, even_rows, first);
+          }
+          // Panels that one call takes with all rows differ by where they are.
+          while (once_all && p + 1 < p1 && end_column(g, p + 1) - first_column(g, p + 1) == g.format.nr) {
+            next_panel(g, t.groups ? 1 : rows, t, c, residual);
+            t.ahead = bytes_ahead(g, pass, fetch, t.ldb, ++p, p0, p1, false);
+            if (t.groups) even(t);
+            else fn[rows - 1](t);
           }
           m += rows;
           fetched += t.groups ? t.groups : 1;

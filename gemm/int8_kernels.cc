@@ -70,8 +70,9 @@ SKUA_INL int32_t last_word(const char* p, size_t n) {
   return int32_t(w);
 }
 
-template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(const Rows& rows, int a_bytes, const char* b, ptrdiff_t ahead, I32 (&acc)[MR][NV]) {
-  SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + i * 64 + ahead, 0, 2);
+template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(const Rows& rows, int a_bytes, const char* b, ptrdiff_t ahead, bool near, I32 (&acc)[MR][NV]) {
+  if (lines > 1 && near) SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + i * 64 + ahead);
+  else SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + i * 64 + ahead, 0, 2);
   I32 w[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     w[v] = load_b(b + v * L * kr);
@@ -120,14 +121,14 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
     if constexpr (sets > 1)
       for (; left >= size_t(sets); left -= size_t(sets)) {
         SKUA_UNROLL for (int i = 0; i < sets; ++i) {
-          step<T, MR, NV, lines>(rows, i * 4, b, ahead, acc[i]);
+          step<T, MR, NV, lines>(rows, i * 4, b, ahead, t.near, acc[i]);
           b += ldb;
         }
         rows.step(sets * 4);
         if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV + Rows::flips>();
       }
     for (; left; --left, b += ldb) {
-      step<T, MR, NV, lines>(rows, 0, b, ahead, acc[0]);
+      step<T, MR, NV, lines>(rows, 0, b, ahead, t.near, acc[0]);
       rows.step(4);
       if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV + Rows::flips>();
     }
@@ -197,6 +198,8 @@ template <class T> void prepare(size_t rows, const void* const* a, const GemmSeg
 
 // One row and all panels.
 template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const GemmTile& t, size_t vectors) {
+  if constexpr (v == NV && NV * L * kr >= 128)
+    if (t.ahead && vectors == size_t(v)) return tile<T, 1, v, NV * L * kr / 64, flip>(t);
   if (vectors == size_t(v)) return tile<T, 1, v, 0, flip>(t);
   if constexpr (v > 1) row_of<T, NV, flip, v - 1>(t, vectors);
 }
