@@ -66,7 +66,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
   if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
     const size_t at_once = panels_at_once(tile, machine, n, depth), vectors = ceil_div(n, tile->vector), two = at_once * tile->nr / tile->vector;
-    if (at_once == 2 && new_streams(tile, machine, n, depth)) cold *= 0.6;
+    if (at_once == 2 && bytes <= double(kSoon) && new_streams(tile, machine, n, depth)) cold *= 0.6;
     const bool sums = tiles.bytes && !tiles.flip_rows && tiles.b == Element::u8 && tile->element == Element::s8;  // of the row, for each panel
     const double row = sums ? double(panels) * (double(depth) / 64 + 12) : 0;
     return row + double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false) : 0);

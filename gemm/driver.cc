@@ -246,10 +246,13 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
 // Beyond what is read without fetching ahead: as many streams as memory is read best.
 static bool in_streams(const Kernel* tile, const Machine& m, size_t n, size_t depth) { return m.streams > 2 && table_of(tile).panels_at_once > 2 && double(n) * double(depth) * element_bytes(table_of(tile).b) > double(kSoon); }
 
+// Two streams of whole lines, where the core fetches those ahead better than prefetches do: rows of half lines gain nothing, of quarters they lose (Zen 5).
+static bool in_lines(const Kernel* tile, const Machine& m) { return m.streams == 2 && tile->vector * table_of(tile).kr * element_bytes(table_of(tile).b) == 64; }
+
 bool has_row(const Kernel* tile, size_t n, size_t depth) {
   size_t elements = 0;
   const GemmTileTable& tiles = table_of(tile);
-  return tiles.panels && (!takes_wide_rows(tiles) || depth <= kWideRow) && mul(n, depth, elements) && (elements <= kSoon / element_bytes(tiles.b) || in_streams(tile, machine_for(tile->isa), n, depth));
+  return tiles.panels && (!takes_wide_rows(tiles) || depth <= kWideRow) && mul(n, depth, elements) && (elements <= kSoon / element_bytes(tiles.b) || in_lines(tile, machine_for(tile->isa)) || in_streams(tile, machine_for(tile->isa), n, depth));
 }
 
 size_t panels_at_once(const Kernel* tile, const Machine& m, size_t n, size_t depth) {

@@ -328,7 +328,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (tiles.leave) tiles.leave();
 }
 
-// The only row of C times panels [p0, p1), without the loop nest. B is packed, in one segment, and no larger than what is read without fetching ahead: has_row().
+// The only row of C times panels [p0, p1), without the loop nest. B is packed, in one segment, and of a size and form that is read without fetching ahead: has_row().
 bool has_row(const Kernel* tile, size_t n, size_t depth);
 // Panels that it takes side by side. Two are twice the chains of sums; but they are two streams that begin anew with every pair, which costs nearly half of the speed where L2 gives almost a line a
 // cycle and there are many. One panel of as many vectors as a sum's latency keeps up with L2, as one stream through all (Zen 5: 48-1152 1.32 us instead of 1.83, 168-672 2.5 instead of 3.7).
