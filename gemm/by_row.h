@@ -116,7 +116,10 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
           SKUA_UNROLL for (int v = 0; v < NV; ++v) {
             F32 y = F32::load(w + v * L);
             if constexpr (together > 1) pin(y);
-            SKUA_UNROLL for (int r = 0; r < together; ++r) multiply_add(acc[r0 + r][v], x[r], y);
+            SKUA_UNROLL for (int r = 0; r < together; ++r) {
+              if constexpr (L == 16) multiply_add(acc[r0 + r][v], x[r], y);
+              else acc[r0 + r][v] = fma(x[r], y, acc[r0 + r][v]);
+            }
           }
         }
         w += ldb;
@@ -137,8 +140,8 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
         }
       }
       if (any && t.residual && !t.residual_after) add_residual();
-      if (end == End::low || end == End::both || (asks && has_low)) SKUA_EACH(y = clamp_low(y, F32::set1(t.low)))
-      if (end == End::both || (asks && has_high)) SKUA_EACH(y = clamp_high(y, F32::set1(t.high)))
+      if (end == End::low || end == End::both || (asks && (L == 16 ? has_low : t.low > -kInfinity))) SKUA_EACH(y = clamp_low(y, F32::set1(t.low)))
+      if (end == End::both || (asks && (L == 16 ? has_high : t.high < kInfinity))) SKUA_EACH(y = clamp_high(y, F32::set1(t.high)))
       if (any && t.hard_swish) SKUA_EACH(y = y * up_to_3_by_6(y))
       if (any && t.residual && t.residual_after) add_residual();
       if constexpr (any) tile.residual0 += together * tile.residual_bytes;
