@@ -40,10 +40,17 @@ SKUA_INL V larger(V y, V a) { return {_mm512_fixupimm_ps(_mm512_maskz_max_ps(0xf
 SKUA_INL V larger(V y, V a) { return max(y, a); }
 #endif
 
+// Maxima of halves are computed as they are, see MaxHalves, but where a register of them is more than the channels.
+#if defined(SKUA_HALF) || defined(SKUA_ISA_scalar)
+template <class T> constexpr bool kHalvesWhole = false;
+#else
+template <class T> constexpr bool kHalvesWhole = sizeof(T) == 2;
+#endif
+
 // N vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
 template <class T> struct Max {
   using Element = T;
-  static constexpr size_t most = sizeof(T) == 1 ? 4 : L == 8 && sizeof(T) == sizeof(float) ? 8 : 6, lanes = L;
+  static constexpr size_t most = sizeof(T) == 1 ? 4 : kHalvesWhole<T> ? (L == 16 ? 1 : 2) : L == 8 && sizeof(T) == sizeof(float) ? 8 : 6, lanes = L;
   static constexpr bool nans_apart = kNansApart && sizeof(T) == sizeof(float);
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     V y[N];
@@ -75,6 +82,44 @@ template <class T> struct Max {
 };
 
 #if !defined(SKUA_HALF)
+// Halves as they are, in whole registers. As integers those of each sign are in order, and every NaN is beyond its infinity: a tap takes three operations, none of which waits for another, where two
+// vectors of floats take a conversion, and a maximum that keeps NaN, each.
+template <class T> [[gnu::noinline]] void clamp_halves(size_t n, T* y, float low, float high) {
+  for (size_t i = 0; i < n; i += L) {
+    T* const x = y + (i + L <= n ? i : n - L);  // some again, and to the same
+    clamp(F32::load(x), low, high).store(x);
+  }
+}
+template <class T, size_t bytes> struct MaxHalves {
+  using Element = T;
+  static constexpr size_t most = F32::registers == 32 ? 6 : 4, lanes = bytes / sizeof(T);
+  typedef int16_t Block __attribute__((vector_size(bytes), may_alias));
+  typedef int16_t BlockAt __attribute__((vector_size(bytes), aligned(2), may_alias));
+  typedef uint16_t Bits __attribute__((vector_size(bytes), may_alias));
+  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+    constexpr uint16_t infinity = element_of<T> == skua::Element::f16 ? 0xfc00 : 0xff80;  // the negative one
+    Block most[N], least[N];
+    Bits any[N];
+    SKUA_UNROLL for (int v = 0; v < N; ++v) {
+      any[v] = infinity - Bits{};
+      most[v] = least[v] = Block(any[v]);
+    }
+    for (size_t r = 0; r < t.rows; ++r, in += t.row) {
+      const T* x = in;
+      for (size_t k = 0; k < t.columns; ++k, x += t.tap)
+        SKUA_UNROLL for (int v = 0; v < N; ++v) {
+          const Block a = *reinterpret_cast<const BlockAt*>(x + (v < N - 1 ? v * lanes : last));
+          most[v] = a > most[v] ? a : most[v];
+          least[v] = a < least[v] ? a : least[v];
+          any[v] = Bits(a) > any[v] ? Bits(a) : any[v];
+        }
+    }
+    SKUA_UNROLL for (int v = 0; v < N; ++v)  // a negative NaN; the largest positive one, or a NaN; the least negative one
+      *reinterpret_cast<BlockAt*>(out + (v < N - 1 ? v * lanes : last)) = any[v] > infinity ? Block(any[v]) : most[v] >= 0 ? most[v] : least[v];
+    if (t.low > -__builtin_inff() || t.high < __builtin_inff()) clamp_halves(last + lanes, out, t.low, t.high);
+  }
+};
+
 // Quantised bytes: as they are, in whole registers; fewer channels than fit one are widened, by the template above.
 template <class T> struct MaxBytes {
   using Element = T;
@@ -301,6 +346,16 @@ template <class What> void pixels(const PoolPixels& t) {
   }
 }
 
+template <class T> void maxima(const PoolPixels& t) {
+#if !defined(SKUA_HALF)
+  if constexpr (kHalvesWhole<T>) {
+    if constexpr (L == 16) if (t.channels % (2 * L) && t.channels >= L) return pixels<MaxHalves<T, 2 * L>>(t);  // else every second pixel's vectors would lie in two lines each
+    if (t.channels >= 2 * L) return pixels<MaxHalves<T, 4 * L>>(t);
+  }
+#endif
+  pixels<Max<T>>(t);
+}
+
 #if defined(SKUA_ISA_avx2)
 // N vectors of a row of pixels to the sums so far; the last of them `last` floats from the first.
 template <int N> SKUA_INL void add_row(size_t columns, size_t tap, const float* x, size_t last, float* sums) {
@@ -478,7 +533,7 @@ template <class T> void from_channels(size_t n, size_t count, const void* channe
 #define SKUA_POOL(T, type, name, why, kind, variant, fn, function)                                                                                                             \
   {"pool_" name "_" #type "_" SKUA_STRING(SKUA_ISA), "pooling", why, KernelKind::kind, Isa::SKUA_ISA, variant, 1, L, L, reinterpret_cast<AnyCode>(static_cast<fn>(function)), \
    Element::type},
-#define SKUA_POOL_MAX(T, type) SKUA_POOL(T, type, "max", "six or eight vectors of channels per pass over the window", pool_max, 0, PoolFn, pixels<Max<T>>)
+#define SKUA_POOL_MAX(T, type) SKUA_POOL(T, type, "max", "several vectors of channels per pass over the window", pool_max, 0, PoolFn, maxima<T>)
 #if defined(SKUA_HALF)
 const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
 #else

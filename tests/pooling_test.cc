@@ -318,6 +318,25 @@ TEST_F(Pooling, SpecialValues) {
           }
 }
 
+// Maxima of halves may be computed as integers: zeros, denormals, infinities and NaN of both signs, in windows of one sign, of both, and of NaN alone.
+TEST_F(Pooling, MaximaOfHalves) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const float special[] = {0, 1, 0x1p-14f, 32768, 0x1.8p-3f, inf, nan};
+  for (skua_dtype type : half_types())
+    for (const char* isa : isas(type))
+      for (size_t channels : {15, 16, 17, 24, 31, 32, 33, 48, 96, 150, 161, 224})
+        for (int sign : {-1, 0, 1})
+          for (bool clamped : {false, true}) {
+            skua_pool2d_desc d = desc(SKUA_POOL_MAX, 2, 3, 1);
+            if (clamped) d.activation = {SKUA_ACTIVATION_CLAMP, -0.5f, 2};
+            Data in = make(shape({1, 5, 6, channels}, type), rng);
+            for (float& v : in.v) v = std::copysign(special[rng.next() % (rng.next() % 8 ? 5 : 7)], sign ? float(sign) : rng.next() % 2 ? 1.0f : -1.0f);
+            for (size_t i = 0; i < channels; ++i) in.v[i] = in.v[channels + i] = in.v[2 * channels + i] = std::copysign(nan, -1.0f);
+            check(d, isa, in);
+            if (HasFailure()) return;
+          }
+}
+
 TEST_F(Pooling, LowestValuesOnly) {
   for (const char* isa : isas())
     for (skua_pool_kind kind : kKinds) {
