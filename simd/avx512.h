@@ -221,11 +221,7 @@ SKUA_INL F32 load_as(const f16* p) { return {_mm512_maskz_cvtph_ps(0xffff, _mm25
 SKUA_INL F32 load_as_n(const f16* p, size_t n) { return {_mm512_maskz_cvtph_ps(0xffff, _mm256_maskz_loadu_epi16(first_lanes(n), &p->bits))}; }
 SKUA_INL F32 broadcast_as(const f16* p) { return {_mm512_maskz_cvtph_ps(0xffff, _mm256_set1_epi16(static_cast<short>(p->bits)))}; }
 SKUA_INL __m256i to_f16(F32 x) { return _mm512_maskz_cvtps_ph(0xffff, x.v, _MM_FROUND_TO_NEAREST_INT); }
-SKUA_INL void store_as(F32 x, f16* p) {
-  __m256i halves = to_f16(x);
-  asm("" : "+v"(halves));  // else one instruction stores them too, which starts every third cycle on Zen 5; these two start in each
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), halves);
-}
+SKUA_INL void store_as(F32 x, f16* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), to_f16(x)); }
 SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { _mm256_mask_storeu_epi16(p, first_lanes(n), to_f16(x)); }
 #define SKUA_SIMD_CONVERTS_BF16 1
 SKUA_INL F32 load_as(const bf16* p) { return as_f32(shl<16>(load_u16(&p->bits))); }
