@@ -110,10 +110,11 @@ std::vector<skua_dtype> built_types() {
 namespace {
 std::vector<const char*> usable_isas() {
   std::vector<const char*> names;
-  const char* cap = std::getenv("SKUA_MAX_ISA");
+  const char *cap = std::getenv("SKUA_MAX_ISA"), *from = std::getenv("SKUA_TEST_FROM_ISA");
   for (size_t i = 0; i < skua_isa_count(); ++i) {
     skua_isa_info info;
     if (skua_isa_at(i, &info) != SKUA_STATUS_OK) break;
+    if (from && !std::strcmp(from, info.name)) names.clear();
     if (info.compiled && info.detected) names.push_back(info.name);
     if (cap && !std::strcmp(cap, info.name)) break;
   }

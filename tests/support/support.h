@@ -50,9 +50,9 @@ class Guarded {
   size_t map_size_ = 0, open_size_ = 0, size_ = 0;
 };
 
-// Whether this machine has the instruction set, and SKUA_MAX_ISA allows it.
+// Whether this machine has the instruction set, SKUA_MAX_ISA allows it, and it is not below SKUA_TEST_FROM_ISA: what another run of the same program covers is left out.
 bool usable(const char* isa);
-// Usable instruction sets of this machine that have kernels for the type, lowest first; not above SKUA_MAX_ISA.
+// Usable instruction sets of this machine that have kernels for the type, lowest first.
 std::vector<const char*> isas(skua_dtype type = SKUA_DTYPE_F32);
 
 // The float types of this build, f32 first; and those of 16 bits alone.
@@ -65,7 +65,7 @@ float rounded(skua_dtype type, float value);
 // Half the distance between neighbours of the type around the value: what storing a result adds to its error. 0 for f32, whose bounds hold it already.
 double half_ulp(skua_dtype type, double value);
 
-// The registered kernels that this machine can run (not above SKUA_MAX_ISA) and whose name begins so.
+// The registered kernels of usable instruction sets whose name begins so.
 std::vector<skua_kernel_info> kernels(const std::string& prefix);
 
 // The GPUs of this machine, software ones too. Empty skips a test visibly, where SKUA_TEST_GPU=required says that OpenCL and Vulkan must be there it fails.
