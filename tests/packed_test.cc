@@ -137,7 +137,7 @@ TEST(Packed, MovedBytes) {
   }
 }
 
-// With a right checksum over wrong contents: refused, or an op that plans and runs inside its memory, whatever it computes.
+// With a right checksum over wrong contents: refused, or an op that plans and runs inside its memory, whatever it computes. Emulated cores give each byte one of the values.
 TEST(Packed, Forged) {
   const unsigned char values[] = {0, 1, 2, 3, 8, 64, 0x80, 0xff};
   for (const Sample& sample : weighted()) {
@@ -152,8 +152,9 @@ TEST(Packed, Forged) {
     reseal(blob.data(), blob.size);
     ASSERT_EQ(std::memcmp(blob.data(), good.data(), blob.size), 0) << "support/blob.h does not know this format";
     size_t accepted = 0;
-    for (size_t at = 12; at < header.weights_offset; at += small() ? 3 : 1)
+    for (size_t at = 12; at < header.weights_offset; ++at)
       for (unsigned char value : values) {
+        if (small() && value != values[at % sizeof values]) continue;
         if (at >= 56 && at < 64) continue;  // the checksum itself
         if (good[at] == value) continue;
         SCOPED_TRACE(testing::Message() << "byte " << at << " is " << int(value));
