@@ -206,8 +206,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   const bool in_tile = tiles.hard_swish && (g.c_type == Element::f32 || tiles.any_c) && g.alpha == 1 && g.beta == 0 && g.activation.kernel && g.activation.kernel->variant == SKUA_UNARY_HARD_SWISH;
   const Staging s = g.prepared ? Staging{} : staging(g.tile, g.a_type, g.c_type, g.activation.kernel && !in_tile, m1 - m0, g.n, g.segment_count, g.k);
   // Tiles widen rows themselves: of the first panel, a tile ahead. once: rows meet no other panel, and make room for those after the next.
-  const bool widens = s.prepares && tiles.widens && g.segment_count == 1 && row(m0).even >= m1 - m0;
-  const bool once = widens && p1 - p0 == 1 && s.rows >= 2 * size_t(tiles.even_rows[ceil_div(end_column(g, p0) - first_column(g, p0), g.format.vector) - 1]);
+  const bool widens = s.prepares && tiles.widens && g.k >= g.format.vector && g.segment_count == 1 && row(m0).even >= m1 - m0;  // rows shorter than a vector are widened many at once
+  const size_t two = widens ? 2 * size_t(tiles.even_rows[ceil_div(end_column(g, p0) - first_column(g, p0), g.format.vector) - 1]) : 0;
+  const bool once = widens && p1 - p0 == 1 && s.rows >= two;
+  if (once) static_cast<char*>(g.scratch)[two * s.row_bytes + 63] = 0;  // a store of part of a vector whose rest meets memory nobody ever wrote takes as long as a page fault, each time
   size_t per_turn = s.bytes && !once ? s.rows : p1 - p0 > 1 ? rows_per_turn(g, m1 - m0, row(m0).even) : m1 - m0;
   int32_t row_terms[kTermRows];  // bytes: what the first panel's tiles find of their rows
   const bool keeps_terms = g.b_zero && p1 - p0 > 1;

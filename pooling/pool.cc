@@ -79,11 +79,13 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind], 0, element);
   if (!p.kernel) return SKUA_UNSUPPORTED_("%s: no kernel in this build", base->cls->name);
   const Machine machine = machine_for(p.kernel->isa);
-  p.in_any_order = machine.l2_bytes > 48 ? machine.l1 : SIZE_MAX;
-  // Windows that share rows: each row is read once, and put together once. The first and the last have the fewest taps.
+  p.in_any_order = machine.l2_bytes > 48 ? machine.l1 + machine.l1 / 2 : SIZE_MAX;
+  // Windows that share rows: each row is read once, and put together once; results so far are read and written again, which more than three windows over a row, and maps of a few outputs, do not repay.
+  // The first and the last window of a row have the fewest taps.
   const auto columns = [&](size_t x) { return p.x.end_tap(x) - p.x.first_tap(x); };
   const size_t fewest = p.x.out ? min(columns(0), columns(p.x.out - 1)) : 0;
-  if (p.y.stride < p.y.kernel && p.y.dilation == 1 && p.x.dilation == 1 && fewest >= kPoolRowTaps[0] && p.x.kernel <= kPoolRowTaps[1])
+  const bool share = p.y.stride < p.y.kernel && ceil_div(p.y.kernel, p.y.stride) <= 3 && p.y.dilation == 1 && p.x.dilation == 1 && min(p.y.out, p.x.out) > 3;
+  if (share && (nchw || p.channels % p.kernel->vector == 0) && fewest >= kPoolRowTaps[0] && p.x.kernel <= kPoolRowTaps[1])
     p.rows_kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind], 1, nchw ? Element::f32 : element);  // none of positions, bytes and halves
   // Floats hold a maximum of bytes as it is, of an average not every sum.
   const bool in_place = bytes && c.kind == SKUA_POOL_AVERAGE;
@@ -126,6 +128,7 @@ struct Run {
   int32_t* indices;
   size_t bytes;                  // of an element of in and out
   size_t blocks, bands, pieces;  // blocks of channels, bands of output rows
+  size_t grain;                  // channels that stay together: whole vectors, where there are no others
 };
 
 // Taps of output o that average pooling divides by.
@@ -238,7 +241,7 @@ void pool_in_order(const Plan& p, const Channels& m, size_t out_row, size_t y0, 
 
 // Output rows [y0, y1), `out_row` and `indices_row` apart; m.out and m.indices are the first.
 void pool_rows(const Plan& p, Channels m, size_t out_row, size_t indices_row, size_t y0, size_t y1) {
-  const bool in_order = p.rows_kernel && m.n % p.rows_kernel->vector == 0;
+  const bool in_order = p.rows_kernel;
   while (y0 < y1) {
     size_t end = y0;
     while (in_order && end < y1 && p.y.end_tap(end) > p.y.first_tap(end) + 1) ++end;
@@ -304,7 +307,7 @@ void task(void* arg, size_t index, uint32_t worker) {
     }
     // Blocks of a row are one, and so are rows that are not cut into blocks.
     together = min(end - u, r.blocks > 1 ? r.blocks - block : r.bands - band);
-    const size_t blocks = r.blocks > 1 ? together : 1, c0 = piece_begin(p.channels, r.blocks, block), c1 = piece_begin(p.channels, r.blocks, block + blocks);
+    const size_t blocks = r.blocks > 1 ? together : 1, c0 = piece_begin(p.channels / r.grain, r.blocks, block) * r.grain, c1 = piece_begin(p.channels / r.grain, r.blocks, block + blocks) * r.grain;
     const Channels m = {r.in + (image * p.in.image + c0) * r.bytes, 0, p.in.row, p.in.pixel, c1 - c0, r.out + (image * p.out.image + band * p.out.row + c0) * r.bytes, p.out.pixel,
                         r.indices ? r.indices + image * p.indices.image + band * p.indices.row + c0 : nullptr, p.indices.pixel};
     pool_rows(p, m, p.out.row, p.indices.row, band, r.blocks > 1 ? band + 1 : band + together);
@@ -322,6 +325,7 @@ void run(const RunArgs& args) {
   if (!p.batch || !p.y.out || !p.x.out || !p.channels) return;
   r.blocks = 1;
   r.bands = p.y.out;
+  r.grain = p.channels % p.kernel->vector ? 1 : p.kernel->vector;
   const uint32_t workers = args.concurrency();
   if (op_of(&p).config.layout == SKUA_LAYOUT_NCHW) {
     r.blocks = p.band ? ceil_div(p.channels, p.kernel->vector) : p.channels;

@@ -429,6 +429,24 @@ TEST(Conv, Borders) {
   }
 }
 
+// One tap of five at the borders: tiles of one segment that begins neither with the weights nor with the map.
+TEST(Conv, OneSegmentInTheMiddle) {
+  Rng rng(71);
+  for (const char* isa : isas())
+    for (uint32_t out : {16u, 32u, 64u}) {
+      Case c;
+      c.d.numerics = SKUA_NUMERICS_STRICT;
+      c.in_h = 3; c.in_w = 40;
+      c.d.kernel_h = 5;
+      c.d.padding = {SKUA_PADDING_EXPLICIT, 4, 0, 2, 0};
+      c.d.in_channels = 16; c.d.out_channels = out;
+      ASSERT_TRUE(c.prepare(rng));
+      Context context(isa);
+      check(c, context, rng, false);
+      if (HasFailure()) return;
+    }
+}
+
 // One tap with steps: lines of pixels with gaps between them, shorter and longer than a tile's rows, tiles that lie in two lines and in many; every tile.
 TEST(Conv, LinesWithGaps) {
   for (skua_dtype type : float_types())

@@ -209,6 +209,19 @@ TEST_P(GemmTile, EveryActivationAndResidual) {
     }
 }
 
+// Whole tiles of a whole depth, clamped on one side.
+TEST_P(GemmTile, OneBound) {
+  for (size_t n : {size_t(16), nr()})
+    for (bool low : {false, true}) {
+      Case c;
+      c.m = 3 * mr() + 1, c.n = n, c.k = 20;
+      c.activation = {SKUA_ACTIVATION_CLAMP, low ? -0.25f : -std::numeric_limits<float>::infinity(), low ? std::numeric_limits<float>::infinity() : 0.25f};
+      c.bias = true;
+      c.constant_b = true;
+      check(*context, c);
+    }
+}
+
 // In the tile or by the unary function, behind the only row as behind many: the same bits, from below -3 to above 3 and for NaN.
 TEST_P(GemmTile, HardSwishIsTheUnaryFunction) {
   Case c;
