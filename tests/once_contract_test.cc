@@ -108,7 +108,7 @@ TEST(ContextOptions, Isa) {
   EXPECT_EQ(isa, usable.back());
   // A set that adds arithmetic in another type stands on another one, which is named.
   const auto half = [](const std::string& name) {
-    for (const char* type : {"fp16", "bf16", "vnni", "amx", "dot", "i8mm"})
+    for (const char* type : {"fp16", "bf16", "vnni", "vbmi", "amx", "dot", "i8mm"})
       if (name.find(type) != std::string::npos) return true;
     return false;
   };
