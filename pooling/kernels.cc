@@ -82,8 +82,8 @@ template <class T> struct Max {
 };
 
 #if !defined(SKUA_HALF)
-// Halves as they are, in whole registers. As integers those of each sign are in order, and every NaN is beyond its infinity: a tap takes three operations, none of which waits for another, where two
-// vectors of floats take a conversion, and a maximum that keeps NaN, each.
+// Halves as they are, in whole registers. As integers those of each sign are in order, and every NaN is beyond its infinity: a tap takes three operations
+// for a register; vectors of floats, half as many lanes, take a conversion and a maximum that keeps NaN each.
 template <class T> [[gnu::noinline]] void clamp_halves(size_t n, T* y, float low, float high) {
   for (size_t i = 0; i < n; i += L) {
     T* const x = y + (i + L <= n ? i : n - L);  // some again, and to the same
