@@ -448,7 +448,7 @@ template <class T> void averages(const PoolPixels& t) {
   pixels<Average<T>>(t);
 }
 
-// What a row's taps are put together by; bit for bit as in the passes over whole windows.
+// What a row's taps are put together by; as in the passes over whole windows but for the sign of a maximum that is zero.
 struct RowMax {
   static SKUA_INL F32 with(F32 y, F32 a) { return larger(y, a); }
   static SKUA_INL F32 begin(F32 y) { return y; }
