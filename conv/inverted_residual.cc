@@ -185,7 +185,7 @@ void compute_band(const RunArgs& args, const BlockPlan& p, size_t image, size_t 
              at(args.out<char>(0), type, ptrdiff_t(image * s.out_batch + y0 * s.out_row)), space});
 }
 
-// Above this share of work done twice, workers that wait for each other after every stage of a band lose less (measured with two, docs/performance.md).
+// Above this share of work done twice, workers that wait for each other after every stage of a band lose less (measured with two, docs/cores.md).
 constexpr double kMostTwice = 0.05;
 
 struct Run {
