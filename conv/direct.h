@@ -59,6 +59,7 @@ struct DirectPlan {
   size_t offsets;      // bytes of a worker for the offsets of integer sums
   size_t regions, segments;  // most of a task, most of a region
   double cycles;       // predicted
+  KeptGrid grid;       // of the tasks, where there is one phase
   bool flat;           // a matrix product: the pixels of an image are rows with the same step from each to the next
   bool row;            // and there is one row only
   size_t kc;           // of a flat one

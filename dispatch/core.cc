@@ -144,6 +144,8 @@ Cores cores_of(const uint32_t* midr, size_t count) {
     cores.of[i] = core_of(midr[i]);
     if (midr[i]) found[int(cores.of[i])] = true;
   }
+  cores.alike = count ? midr[0] != 0 : kArch == Arch::x86_64;
+  for (size_t i = 1; i < count; ++i) cores.alike = cores.alike && part_of(midr[i]) == part_of(midr[0]);
   return summed_up(cores, found);
 }
 
@@ -158,6 +160,7 @@ bool cores_named(const char* names, Cores& cores) {
     if (!named) return false;
     cores.of[i] = named->core;
     found[int(named->core)] = true;
+    cores.alike = !i || (cores.alike && cores.of[i] == cores.of[0]);
     if (names[length]) names += length + 1;
   }
   cores = summed_up(cores, found);

@@ -29,6 +29,7 @@ struct Cores {
   Core of[kMost];  // asleep, not known: any
   Core all;        // the choice for a plan: an in-order core's kernels where every core is in order (they cost an out-of-order core a fifth to a quarter of its rate), of both kinds those for the Cortex-A53
   bool mixed;      // of several kinds: a task takes the kernel of the core that it finds itself on (core/context.h)
+  bool alike;      // all are known to be the same, as fast as each other; taken for granted on x86
 };
 
 struct Cpu {

@@ -187,7 +187,10 @@ static void share_columns(const Kernel* tile, size_t n, size_t workers, TaskGrid
   if (most(panels) > 1.08 * most(vectors)) grid = vectors;
 }
 
-TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, double cycles) {
+TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, size_t groups) {
+  if (args.concurrency() == 1) return {1, 1, tile->nr};
+  const double cycles = double(groups) * gemm_cycles(tile, m, n, depth);
+  if (groups > 1) n = 1;  // no piece has part of a group
   const size_t panels = ceil_div(n, tile->nr), vectors = ceil_div(n, tile->vector), workers = args.concurrency();
   const size_t most = pieces_for(args, mul_sat(row_units, panels), cycles / double(row_units) / double(panels));
   // Units in a piece on average, for the worker that has most of them.
@@ -202,15 +205,28 @@ TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row
       const size_t tasks = grid.rows * columns, each = tasks / workers, rounds = ceil_div(tasks, workers);
       if (tasks % workers == 0 && each % columns && columns % each) continue;  // one worker has the wide pieces more often than another
       const double rows = double(m) * share(row_units, grid.rows) / double(row_units), width = double(n) * share(vectors, columns) / double(vectors);
-      // With fewer tasks a worker that comes late holds up the others; parts of panels cost some 4% (measured: 196x192x480, 196x576x96).
-      const double late = 1 + 0.06 / double(rounds), parts = panels % columns ? 1.04 : 1;
-      const double c = (gemm_cycles(tile, size_t(rows + 0.5), size_t(width + 0.5), depth) + 1000) * double(rounds) * late * parts;
+      // With fewer tasks a slow worker holds up the others, on average by half a task; cores that are alike seldom do. A task finds caches without its panels and rows (1 us); parts of
+      // panels cost some 4% (measured: 196x192x480, 196x576x96).
+      const double late = 1 + (cpu().kinds.alike ? 0.01 : 0.5) / double(rounds), parts = panels % columns ? 1.04 : 1;
+      const double c = (gemm_cycles(tile, size_t(rows + 0.5), size_t(width + 0.5), depth) + 4000) * double(rounds) * late * parts;
       if (shortest != 0 && c >= shortest) continue;
       shortest = c;
       best = grid;
     }
   if (m > 1) share_columns(tile, n, workers, best);
   return best;
+}
+
+TaskGrid cut_tasks(const RunArgs& args, const KeptGrid& kept, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, size_t groups) {
+  const uint32_t workers = args.concurrency();
+  if (workers == 1 || workers > 255 || m >> 24) return cut_tasks(args, tile, m, row_units, n, depth, groups);
+  // The word: m 24 bits, workers 8; of the grid: rows 10, columns 12, grain 10.
+  const uint64_t key = uint64_t(m) << 8 | workers, word = __atomic_load_n(&kept.word, __ATOMIC_RELAXED);
+  if (word >> 32 == key) return {word >> 22 & 1023, word >> 10 & 4095, word & 1023};
+  const TaskGrid grid = cut_tasks(args, tile, m, row_units, n, depth, groups);
+  if (grid.rows < 1024 && grid.columns < 4096 && grid.grain < 1024)
+    __atomic_store_n(&kept.word, key << 32 | uint64_t(grid.rows) << 22 | uint64_t(grid.columns) << 10 | grid.grain, __ATOMIC_RELAXED);
+  return grid;
 }
 
 }  // namespace skua

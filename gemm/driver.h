@@ -356,7 +356,7 @@ inline void run_only(const OnlyRow& row, const Kernel* tile, const void* a, void
 }
 
 // How rows and columns are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in
-// `row_units` parts that may be cut apart; `cycles` for all of them. Pieces of columns are whole panels; where those are too few for equal shares, whole vectors of them.
+// `row_units` parts that may be cut apart, for each of `groups` of columns. Pieces of columns are whole panels; where those are too few for equal shares, whole vectors of them.
 struct TaskGrid {
   size_t rows, columns;  // pieces
   size_t grain;          // columns that stay together
@@ -368,6 +368,11 @@ inline ColumnRange columns_of(const TaskGrid& grid, size_t n, size_t piece) {
   const size_t units = ceil_div(n, grid.grain);
   return {piece_begin(units, grid.columns, piece) * grid.grain, min(piece_begin(units, grid.columns, piece + 1) * grid.grain, n)};
 }
-TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, double cycles);
+TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, size_t groups = 1);
+// The same, found once: a plan keeps the grid of its last number of workers and rows, for the model takes as long as a small product. Runs at once write the same.
+struct KeptGrid {
+  mutable uint64_t word;  // 0: none
+};
+TaskGrid cut_tasks(const RunArgs& args, const KeptGrid& kept, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, size_t groups = 1);
 
 }  // namespace skua

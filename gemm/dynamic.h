@@ -19,6 +19,7 @@ struct DynamicConfig {
 };
 
 struct DynamicPlan : skua_plan {
+  KeptGrid grid;
   size_t m, rows_bytes, quant_bytes, sums_bytes;  // of the quantised A: all of it; in floats of few rows of f32
   size_t lda, ldc, a_batch, c_batch, batches;
   const Kernel* quantize;  // in floats what prepares rows; NULL = they are f32

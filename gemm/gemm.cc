@@ -19,6 +19,7 @@ struct Plan : skua_plan, GemmShape {
   Staging staging;
   double cycles;                  // predicted
   OnCores tiles;
+  KeptGrid grid;
 };
 
 const GemmOp& op_of(const skua_plan* plan) { return *static_cast<const GemmOp*>(plan->op); }
@@ -281,8 +282,7 @@ void run(const RunArgs& args) {
     note_use(p.pack_b);
     parallel(args, p.b_batches * (p.in_place ? 1 : panel_count(format_of(p.kernel), p.n)), pack_b_task, &r);
   }
-  r.grid = {1, 1, p.kernel->nr};
-  if (args.concurrency() > 1) r.grid = cut_tasks(args, p.kernel, p.m, ceil_div(p.m, p.kernel->mr), p.n, p.k, p.cycles);
+  r.grid = cut_tasks(args, p.grid, p.kernel, p.m, ceil_div(p.m, p.kernel->mr), p.n, p.k);
   parallel(args, p.batches * r.grid.rows * r.grid.columns, multiply_task, &r);
 }
 

@@ -520,14 +520,19 @@ TEST(Gemm, TasksAreEqualShares) {
   for (const Tile& info : tiles()) {
     SCOPED_TRACE(info.name);
     Context context(info.isa, info.name);
-    for (size_t n : {64, 80, 96, 160, 192, 320, 1000})
+    for (size_t n : {64, 80, 96, 160, 192, 320, 1000}) {
+      skua::KeptGrid kept = {};  // what it holds is of other rows and workers, until it is asked again
       for (size_t m : {49, 196})
         for (uint32_t workers : {2, 3, 4, 7}) {
           const size_t k = 576;
           const skua::Kernel* tile = skua::choose_tile(context, m, n, k, nullptr);
           skua_executor executor = {nullptr, workers, nullptr};
           const skua::RunArgs args = {nullptr, nullptr, nullptr, nullptr, &executor};
-          const skua::TaskGrid grid = skua::cut_tasks(args, tile, m, skua::ceil_div(m, tile->mr), n, k, skua::gemm_cycles(tile, m, n, k));
+          const skua::TaskGrid grid = skua::cut_tasks(args, tile, m, skua::ceil_div(m, tile->mr), n, k);
+          for (int again = 0; again < 2; ++again) {
+            const skua::TaskGrid same = skua::cut_tasks(args, kept, tile, m, skua::ceil_div(m, tile->mr), n, k);
+            EXPECT_TRUE(same.rows == grid.rows && same.columns == grid.columns && same.grain == grid.grain);
+          }
           SCOPED_TRACE(testing::Message() << m << " rows, " << n << " columns, " << workers << " workers: " << grid.rows << " x " << grid.columns << " tasks of " << grid.grain);
           const size_t tasks = grid.rows * grid.columns;
           size_t most = 0, all = 0, end = 0;
@@ -553,6 +558,7 @@ TEST(Gemm, TasksAreEqualShares) {
             EXPECT_LE(double(most), 1.09 * double(m * skua::ceil_div(skua::ceil_div(n, tile->vector), workers) * tile->vector));
           }
         }
+    }
   }
 }
 

@@ -51,6 +51,11 @@ TEST(Core, OfEachOfAMixture) {
   EXPECT_FALSE(cores({kA72, kA76, kX1}).mixed);
   EXPECT_FALSE(cores({kA53, 0}).mixed);
   EXPECT_FALSE(cores({}).mixed);
+  EXPECT_FALSE(phone.alike);
+  EXPECT_TRUE(cores({kA53, kA53}).alike);
+  EXPECT_FALSE(cores({kA55, kA510}).alike) << "the same loops, other speeds";
+  EXPECT_FALSE(cores({kA72, kA76, kX1}).alike);
+  EXPECT_FALSE(cores({kA53, 0}).alike) << "one is asleep";
 }
 
 // The same feature, told by other bits.
@@ -108,11 +113,13 @@ TEST(Core, NamedByTheEnvironment) {
   EXPECT_TRUE(skua::cores_named("cortex-a510", cores));
   EXPECT_EQ(cores.all, Core::a55);
   EXPECT_FALSE(cores.mixed);
+  EXPECT_TRUE(cores.alike);
   EXPECT_TRUE(skua::cores_named("any", cores));
   EXPECT_EQ(cores.all, Core::any);
   EXPECT_TRUE(skua::cores_named("cortex-a55,cortex-a53,any", cores));
   EXPECT_EQ(cores.all, Core::any);
   EXPECT_TRUE(cores.mixed);
+  EXPECT_FALSE(cores.alike);
   EXPECT_EQ(cores.of[0], Core::a55);
   EXPECT_EQ(cores.of[1], Core::a53);
   EXPECT_EQ(cores.of[2], Core::any);
