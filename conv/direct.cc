@@ -398,7 +398,7 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
     const size_t depth = r.phase.depth(s), count = r.phase.y.count, n = s.out_channels / s.groups;
     if (count && r.phase.x.count) {
       const size_t m = s.batch * count * r.phase.x.count;
-      r.grid = phase_count(s) == 1 ? cut_tasks(args, plan.grid, plan.tile, m, s.batch * count, n, depth, s.groups) : cut_tasks(args, plan.tile, m, s.batch * count, n, depth, s.groups);
+      r.grid = cut_tasks(args, plan.grids[i % kKeptGrids], plan.tile, m, s.batch * count, n, depth, s.groups);
       r.bands = ceil_div(count, plan.band);
       // Tasks cut the plan's bands further, so that strips never grow.
       r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));

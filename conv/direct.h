@@ -46,6 +46,8 @@ struct WeightSteps {
 
 enum class Cut : uint8_t { exact, borders_merged, merged };  // which classes of an axis are computed together
 
+constexpr size_t kKeptGrids = 4;  // phases of stride 2 by 2; those of larger strides share
+
 struct DirectPlan {
   const Kernel* tile;
   OnCores tiles;
@@ -59,7 +61,7 @@ struct DirectPlan {
   size_t offsets;      // bytes of a worker for the offsets of integer sums
   size_t regions, segments;  // most of a task, most of a region
   double cycles;       // predicted
-  KeptGrid grid;       // of the tasks, where there is one phase
+  KeptGrid grids[kKeptGrids];  // of the tasks of a phase
   bool flat;           // a matrix product: the pixels of an image are rows with the same step from each to the next
   bool row;            // and there is one row only
   size_t kc;           // of a flat one

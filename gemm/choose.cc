@@ -171,59 +171,52 @@ GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel) {
   return code_of<GemmPackFn>(k);
 }
 
-// Whole panels, unless one worker would then have many more columns than with whole vectors: part of a panel takes a narrower tile, and what follows it is not fetched ahead.
-static void share_columns(const Kernel* tile, size_t n, size_t workers, TaskGrid& grid) {
-  const size_t tasks = grid.rows * grid.columns, each = tasks % workers ? 1 : tasks / workers;  // side by side, of one worker
-  if (grid.columns % each) return;
-  const auto most = [&](const TaskGrid& shares) {
-    size_t columns = 0;
-    for (size_t i = 0; i < shares.columns; ++i) {
-      const ColumnRange range = columns_of(shares, n, i);
-      columns = max(columns, range.to - range.from);
-    }
-    return double(columns);
-  };
-  const TaskGrid panels = {grid.rows, grid.columns / each, tile->nr}, vectors = {grid.rows, grid.columns / each, tile->vector};
-  if (most(panels) > 1.08 * most(vectors)) grid = vectors;
+// All columns of a range; one that begins or ends inside a panel takes a narrower tile there.
+static double range_cycles(const Kernel* tile, size_t rows, ColumnRange range, size_t depth) {
+  const size_t ahead = range.from % tile->nr, head = ahead ? min(tile->nr - ahead, range.to - range.from) : 0, rest = range.to - range.from - head;
+  return (head ? gemm_cycles(tile, rows, head, depth) : 0) + (rest ? gemm_cycles(tile, rows, rest, depth) : 0);
 }
 
-TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, size_t groups) {
-  if (args.concurrency() == 1) return {1, 1, tile->nr};
+static TaskGrid cut(const RunArgs& args, const Kernel* tile, size_t m, size_t lines, size_t n, size_t depth, size_t groups) {
   const double cycles = double(groups) * gemm_cycles(tile, m, n, depth);
   if (groups > 1) n = 1;  // no piece has part of a group
-  const size_t panels = ceil_div(n, tile->nr), vectors = ceil_div(n, tile->vector), workers = args.concurrency();
-  const size_t most = pieces_for(args, mul_sat(row_units, panels), cycles / double(row_units) / double(panels));
-  // Units in a piece on average, for the worker that has most of them.
-  const auto share = [&](size_t units, size_t pieces) {
-    return pieces % workers ? double(ceil_div(units, pieces)) : double(ceil_div(units, workers)) / double(pieces / workers);
-  };
+  const size_t panels = ceil_div(n, tile->nr), workers = args.concurrency(), most_rows = min(lines, ceil_div(m, tile->mr)), units = mul_sat(most_rows, panels);
+  const size_t most = pieces_for(args, units, cycles / double(units));
   TaskGrid best = {1, 1, tile->nr};
   double shortest = 0;
+  const auto consider = [&](const TaskGrid& grid) {
+    const size_t tasks = grid.rows * grid.columns, each = tasks / workers, rounds = ceil_div(tasks, workers);
+    const bool even = tasks % workers == 0;
+    if (even && each % grid.columns && grid.columns % each) return;  // one worker has the wide pieces more often than another
+    const size_t rows = ceil_div(lines, grid.rows) * (m / lines);  // of the longest piece
+    // Neighbouring tasks are one worker's: all pieces of columns some times over, or some of them.
+    const size_t of_one = !even ? 1 : min(each, grid.columns);
+    double longest = 0;
+    for (size_t i = 0; i < grid.columns; i += of_one) {
+      double c = 0;
+      for (size_t k = i; k < i + of_one; ++k) c += range_cycles(tile, rows, columns_of(grid, n, k), depth);
+      longest = longest < c ? c : longest;
+    }
+    // A slow worker holds up the others, on average by half a task; cores that are alike seldom do. A task finds caches without its panels and rows (1 us).
+    const double late = 1 + (cpu().kinds.alike ? 0.01 : 0.5) / double(rounds), c = (longest / double(of_one) + 4000) * double(rounds) * late;
+    if (shortest == 0 || c < shortest) shortest = c, best = grid;
+  };
   for (size_t pieces = most; pieces > 1; pieces = pieces > workers ? pieces - workers : 1)
     for (size_t columns = 1; columns <= min(pieces, panels); columns *= 2) {
-      const TaskGrid grid = {min(pieces / columns, row_units), columns, tile->nr};
-      const size_t tasks = grid.rows * columns, each = tasks / workers, rounds = ceil_div(tasks, workers);
-      if (tasks % workers == 0 && each % columns && columns % each) continue;  // one worker has the wide pieces more often than another
-      const double rows = double(m) * share(row_units, grid.rows) / double(row_units), width = double(n) * share(vectors, columns) / double(vectors);
-      // With fewer tasks a slow worker holds up the others, on average by half a task; cores that are alike seldom do. A task finds caches without its panels and rows (1 us); parts of
-      // panels cost some 4% (measured: 196x192x480, 196x576x96).
-      const double late = 1 + (cpu().kinds.alike ? 0.01 : 0.5) / double(rounds), parts = panels % columns ? 1.04 : 1;
-      const double c = (gemm_cycles(tile, size_t(rows + 0.5), size_t(width + 0.5), depth) + 4000) * double(rounds) * late * parts;
-      if (shortest != 0 && c >= shortest) continue;
-      shortest = c;
-      best = grid;
+      consider({min(pieces / columns, most_rows), columns, tile->nr});
+      if (m > 1 && panels % columns) consider({min(pieces / columns, most_rows), columns, tile->vector});
     }
-  if (m > 1) share_columns(tile, n, workers, best);
   return best;
 }
 
-TaskGrid cut_tasks(const RunArgs& args, const KeptGrid& kept, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, size_t groups) {
+TaskGrid cut_tasks(const RunArgs& args, const KeptGrid& kept, const Kernel* tile, size_t m, size_t lines, size_t n, size_t depth, size_t groups) {
   const uint32_t workers = args.concurrency();
-  if (workers == 1 || workers > 255 || m >> 24) return cut_tasks(args, tile, m, row_units, n, depth, groups);
+  if (workers == 1) return {1, 1, tile->nr};
+  if (workers > 255 || m >> 24) return cut(args, tile, m, lines, n, depth, groups);
   // The word: m 24 bits, workers 8; of the grid: rows 10, columns 12, grain 10.
   const uint64_t key = uint64_t(m) << 8 | workers, word = __atomic_load_n(&kept.word, __ATOMIC_RELAXED);
   if (word >> 32 == key) return {word >> 22 & 1023, word >> 10 & 4095, word & 1023};
-  const TaskGrid grid = cut_tasks(args, tile, m, row_units, n, depth, groups);
+  const TaskGrid grid = cut(args, tile, m, lines, n, depth, groups);
   if (grid.rows < 1024 && grid.columns < 4096 && grid.grain < 1024)
     __atomic_store_n(&kept.word, key << 32 | uint64_t(grid.rows) << 22 | uint64_t(grid.columns) << 10 | grid.grain, __ATOMIC_RELAXED);
   return grid;

@@ -355,8 +355,8 @@ inline void run_only(const OnlyRow& row, const Kernel* tile, const void* a, void
   apply_row(*row.function, row.tile.n, c);
 }
 
-// How rows and columns are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows in
-// `row_units` parts that may be cut apart, for each of `groups` of columns. Pieces of columns are whole panels; where those are too few for equal shares, whole vectors of them.
+// How rows and columns are cut into tasks: nearly equal pieces of both, as many for each worker. Every piece of rows streams all of its panels, so the model decides. m rows on
+// `lines` that stay whole, for each of `groups` of columns. Pieces of columns are whole panels, or whole vectors where shares of panels are unequal.
 struct TaskGrid {
   size_t rows, columns;  // pieces
   size_t grain;          // columns that stay together
@@ -368,11 +368,10 @@ inline ColumnRange columns_of(const TaskGrid& grid, size_t n, size_t piece) {
   const size_t units = ceil_div(n, grid.grain);
   return {piece_begin(units, grid.columns, piece) * grid.grain, min(piece_begin(units, grid.columns, piece + 1) * grid.grain, n)};
 }
-TaskGrid cut_tasks(const RunArgs& args, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, size_t groups = 1);
-// The same, found once: a plan keeps the grid of its last number of workers and rows, for the model takes as long as a small product. Runs at once write the same.
+// The model takes as long as a small product, so a plan keeps the grid of its last number of rows and workers. Runs at once write the same.
 struct KeptGrid {
   mutable uint64_t word;  // 0: none
 };
-TaskGrid cut_tasks(const RunArgs& args, const KeptGrid& kept, const Kernel* tile, size_t m, size_t row_units, size_t n, size_t depth, size_t groups = 1);
+TaskGrid cut_tasks(const RunArgs& args, const KeptGrid& kept, const Kernel* tile, size_t m, size_t lines, size_t n, size_t depth, size_t groups = 1);
 
 }  // namespace skua

@@ -255,7 +255,7 @@ void run(const RunArgs& args) {
   parallel(args, r.row_pieces, quantize_task, &r);
   const double products = double(rows) * double(n) * double(c.k);
   if (c.b_type == Element::s8) {
-    const TaskGrid grid = cut_tasks(args, p.grid, p.kernel, rows, ceil_div(rows, p.kernel->mr), n, size_t(c.k));
+    const TaskGrid grid = cut_tasks(args, p.grid, p.kernel, rows, rows, n, size_t(c.k));
     r.row_pieces = grid.rows;
     r.columns = grid.columns;
     r.grain = grid.grain;

@@ -282,7 +282,7 @@ void run(const RunArgs& args) {
     note_use(p.pack_b);
     parallel(args, p.b_batches * (p.in_place ? 1 : panel_count(format_of(p.kernel), p.n)), pack_b_task, &r);
   }
-  r.grid = cut_tasks(args, p.grid, p.kernel, p.m, ceil_div(p.m, p.kernel->mr), p.n, p.k);
+  r.grid = cut_tasks(args, p.grid, p.kernel, p.m, p.m, p.n, p.k);
   parallel(args, p.batches * r.grid.rows * r.grid.columns, multiply_task, &r);
 }
 

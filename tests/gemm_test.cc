@@ -528,9 +528,9 @@ TEST(Gemm, TasksAreEqualShares) {
           const skua::Kernel* tile = skua::choose_tile(context, m, n, k, nullptr);
           skua_executor executor = {nullptr, workers, nullptr};
           const skua::RunArgs args = {nullptr, nullptr, nullptr, nullptr, &executor};
-          const skua::TaskGrid grid = skua::cut_tasks(args, tile, m, skua::ceil_div(m, tile->mr), n, k);
+          const skua::TaskGrid grid = skua::cut_tasks(args, skua::KeptGrid{}, tile, m, m, n, k);
           for (int again = 0; again < 2; ++again) {
-            const skua::TaskGrid same = skua::cut_tasks(args, kept, tile, m, skua::ceil_div(m, tile->mr), n, k);
+            const skua::TaskGrid same = skua::cut_tasks(args, kept, tile, m, m, n, k);
             EXPECT_TRUE(same.rows == grid.rows && same.columns == grid.columns && same.grain == grid.grain);
           }
           SCOPED_TRACE(testing::Message() << m << " rows, " << n << " columns, " << workers << " workers: " << grid.rows << " x " << grid.columns << " tasks of " << grid.grain);
