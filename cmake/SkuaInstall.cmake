@@ -1,4 +1,4 @@
-# cmake --install: headers, library, find_package(skua) and pkg-config skua.
+# cmake --install: headers, library, find_package(skua), pkg-config skua and skua_pthreadpool.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -39,3 +39,7 @@ endif()
 file(RELATIVE_PATH skua_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/skua.pc.in ${PROJECT_BINARY_DIR}/skua.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/skua.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET skua_pthreadpool)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/skua_pthreadpool.pc.in ${PROJECT_BINARY_DIR}/skua_pthreadpool.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/skua_pthreadpool.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

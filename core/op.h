@@ -181,6 +181,7 @@ skua_status need_same_type(const char* op, const char* field, skua_dtype type, c
 skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype type, const char* other_field, skua_dtype wanted);
 // A quantisation on a tensor that is not quantised would be ignored: refused instead.
 skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q);
+const char* activation_name(skua_activation_kind kind);  // "HARD_SWISH"
 skua_status check_activation(const char* op, const skua_activation& a, const char* field = "activation");
 skua_status check_epilogue(const char* op, const skua_epilogue& e);
 

@@ -105,7 +105,7 @@ skua_status quantized_bounds(const char* op, const skua_activation& activation, 
     case SKUA_ACTIVATION_RELU: low = 0; break;
     case SKUA_ACTIVATION_RELU6: low = 0; high = 6; break;
     case SKUA_ACTIVATION_CLAMP: low = activation.a; high = activation.b; break;
-    default: return SKUA_UNSUPPORTED_("%s: %s.kind is %d; quantised operators fuse none, relu, relu6 and clamp, apply others by skua_unary_create()", op, field, int(activation.kind));
+    default: return SKUA_UNSUPPORTED_("%s: %s.kind is %s; quantised operators fuse NONE, RELU, RELU6 and CLAMP, apply others by skua_unary_create()", op, field, activation_name(activation.kind));
   }
   if (!is_int8(result)) return SKUA_STATUS_OK;
   const double least = double(least_of(result)) - double(output.zero_point), greatest = double(greatest_of(result)) - double(output.zero_point), scale = double(output.scale);
@@ -121,7 +121,7 @@ skua_status quantized_bounds(const char* op, const skua_activation& activation, 
 skua_status quantized_epilogue(const char* op, const skua_epilogue& epilogue, Element result, const skua_quantization& output, Requantize& to, bool takes_residual) {
   SKUA_TRY(check_epilogue(op, epilogue));
   if (epilogue.residual != SKUA_RESIDUAL_NONE && !takes_residual)
-    return SKUA_UNSUPPORTED_("%s: epilogue.residual is %d; this operator takes none, add it by skua_binary_create()", op, int(epilogue.residual));
+    return SKUA_UNSUPPORTED_("%s: epilogue.residual is set; this operator takes none, add it by skua_binary_create()", op);
   to.zero_point = is_int8(result) ? output.zero_point : 0;
   return quantized_bounds(op, epilogue.activation, result, output, to.low, to.high, "epilogue.activation");
 }
@@ -132,7 +132,7 @@ skua_status quantized_residual(const char* op, const skua_epilogue& epilogue, El
   to = {0, 0};
   if (epilogue.residual == SKUA_RESIDUAL_NONE) return is_unset(residual) ? SKUA_STATUS_OK : SKUA_INVALID("%s: residual_q is set, but epilogue.residual is NONE", op);
   if (!is_int8(result))
-    return SKUA_UNSUPPORTED_("%s: epilogue.residual is %d with a result of %s; results of bytes take one, add it by skua_binary_create()", op, int(epilogue.residual), skua_dtype_name(skua_dtype(result)));
+    return SKUA_UNSUPPORTED_("%s: epilogue.residual is set with a result of %s; results of bytes take one, add it by skua_binary_create()", op, skua_dtype_name(skua_dtype(result)));
   if (epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION && epilogue.activation.kind != SKUA_ACTIVATION_NONE)
     return SKUA_UNSUPPORTED_("%s: epilogue.residual is AFTER_ACTIVATION; of bytes it is added before, or by skua_binary_create()", op);
   SKUA_TRY(need_quantization(op, "residual_q", residual, skua_dtype(result)));
@@ -145,8 +145,9 @@ skua_status need_requantization(const char* op, const skua_requantization& r, El
   if (unsigned(r.rounding) > SKUA_ROUNDING_SINGLE) return SKUA_INVALID("%s: requantization.rounding is %d, unknown", op, int(r.rounding));
   if (!r.multipliers != !r.shifts) return SKUA_INVALID("%s: requantization has %s without %s", op, r.shifts ? "shifts" : "multipliers", r.shifts ? "multipliers" : "shifts");
   if (r.rounding == SKUA_ROUNDING_FLOAT) return r.shifts ? SKUA_INVALID("%s: requantization.multipliers is set, but rounding is FLOAT", op) : SKUA_STATUS_OK;
-  if (!is_int8(result)) return SKUA_UNSUPPORTED_("%s: requantization.rounding is %d with a result of %s, must be s8 or u8", op, int(r.rounding), skua_dtype_name(skua_dtype(result)));
-  if (residual != SKUA_RESIDUAL_NONE) return SKUA_UNSUPPORTED_("%s: requantization.rounding is %d beside a residual, which is added in float arithmetic only", op, int(r.rounding));
+  const char* rounding = r.rounding == SKUA_ROUNDING_DOUBLE ? "DOUBLE" : "SINGLE";
+  if (!is_int8(result)) return SKUA_UNSUPPORTED_("%s: requantization.rounding is %s with a result of %s, must be s8 or u8", op, rounding, skua_dtype_name(skua_dtype(result)));
+  if (residual != SKUA_RESIDUAL_NONE) return SKUA_UNSUPPORTED_("%s: requantization.rounding is %s beside a residual, which is added in float arithmetic only", op, rounding);
   for (size_t i = 0; r.shifts && i < channels; ++i)
     if (!are_fixed_scales(r.multipliers + i, r.shifts + i, 1))
       return SKUA_INVALID("%s: requantization.multipliers[%zu] is %d and shifts[%zu] is %d, must be 0 or more and -31..30", op, i, int(r.multipliers[i]), i, int(r.shifts[i]));

@@ -337,7 +337,7 @@ extern "C" skua_status skua_reduce_create(skua_context* context, const skua_redu
     SKUA_TRY(need_quantization_of("reduce", "output_q", d.output_q, d.type));
   }
   if (bytes && (d.kind == SKUA_REDUCE_PROD || d.kind == SKUA_REDUCE_SUM_SQUARES))
-    return SKUA_UNSUPPORTED_("reduce: kind is %d, which has no kernel for %s; convert the input", int(d.kind), skua_dtype_name(d.type));
+    return SKUA_UNSUPPORTED_("reduce: kind is %s, which has no kernel for %s; convert the input", d.kind == SKUA_REDUCE_PROD ? "PROD" : "SUM_SQUARES", skua_dtype_name(d.type));
   if (d.axis_count > SKUA_MAX_RANK) return SKUA_INVALID("reduce: axis_count is %u, must be 0..%d", d.axis_count, SKUA_MAX_RANK);
   if (is_arg(d.kind) && d.axis_count > 1) return SKUA_INVALID("reduce: axis_count is %u, an index needs one axis", d.axis_count);
   Config c = {uint32_t(d.kind), uint32_t(d.type), d.axis_count, d.keep_dims, {}, 0, 0, {}};

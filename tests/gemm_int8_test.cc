@@ -443,14 +443,14 @@ TEST(GemmInt8, WhatIsRefusedSaysWhy) {
   refused(SKUA_STATUS_UNSUPPORTED, "beta is 1", [](skua_gemm_desc& d) { d.beta = 1; });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "residual_q.scale is 0", [](skua_gemm_desc& d) { d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "residual_q is set", [](skua_gemm_desc& d) { d.residual_q.scale = 1; });
-  refused(SKUA_STATUS_UNSUPPORTED, "epilogue.residual is 1 with a result of f32", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0, d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
+  refused(SKUA_STATUS_UNSUPPORTED, "epilogue.residual is set with a result of f32", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0, d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
   refused(SKUA_STATUS_UNSUPPORTED, "AFTER_ACTIVATION", [](skua_gemm_desc& d) { d.epilogue = {{SKUA_ACTIVATION_RELU, 0, 0}, SKUA_RESIDUAL_AFTER_ACTIVATION}, d.residual_q.scale = 1; });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "requantization.rounding is 3", [](skua_gemm_desc& d) { d.requantization.rounding = skua_rounding(3); });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "multipliers without shifts", [](skua_gemm_desc& d) { d.requantization = {SKUA_ROUNDING_DOUBLE, zeros, nullptr}; });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "rounding is FLOAT", [](skua_gemm_desc& d) { d.requantization = {SKUA_ROUNDING_FLOAT, zeros, zeros}; });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "shifts[1] is 31", [](skua_gemm_desc& d) { static const int32_t far[4] = {30, 31, 0, 0}; d.requantization = {SKUA_ROUNDING_SINGLE, zeros, far}; });
   refused(SKUA_STATUS_UNSUPPORTED, "beside a residual", [](skua_gemm_desc& d) { d.requantization.rounding = SKUA_ROUNDING_SINGLE, d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, d.residual_q.scale = 1; });
-  refused(SKUA_STATUS_UNSUPPORTED, "requantization.rounding is 2 with a result of f32", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0, d.requantization.rounding = SKUA_ROUNDING_SINGLE; });
+  refused(SKUA_STATUS_UNSUPPORTED, "requantization.rounding is SINGLE with a result of f32", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0, d.requantization.rounding = SKUA_ROUNDING_SINGLE; });
   refused(SKUA_STATUS_UNSUPPORTED, "activation", [](skua_gemm_desc& d) { d.epilogue.activation.kind = SKUA_ACTIVATION_TANH; });
 }
 

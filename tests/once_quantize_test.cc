@@ -103,8 +103,8 @@ TEST(Quantize, ActivationsBecomeBounds) {
   expect(quantized_epilogue("gemm", {{SKUA_ACTIVATION_RELU, 0, 0}, SKUA_RESIDUAL_NONE}, Element::u8, one(1, 7), to), ok, "");
   EXPECT_EQ(to.zero_point, 7);
   EXPECT_EQ(to.high, 248);
-  expect(quantized_epilogue("gemm", {{SKUA_ACTIVATION_SILU, 0, 0}, SKUA_RESIDUAL_NONE}, Element::u8, one(1), to), unsupported, "activation.kind is 10; quantised operators fuse none");
-  expect(quantized_epilogue("gemm", {{SKUA_ACTIVATION_RELU, 0, 0}, SKUA_RESIDUAL_AFTER_ACTIVATION}, Element::u8, one(1), to), unsupported, "epilogue.residual is 2");
+  expect(quantized_epilogue("gemm", {{SKUA_ACTIVATION_SILU, 0, 0}, SKUA_RESIDUAL_NONE}, Element::u8, one(1), to), unsupported, "activation.kind is SILU; quantised operators fuse NONE");
+  expect(quantized_epilogue("gemm", {{SKUA_ACTIVATION_RELU, 0, 0}, SKUA_RESIDUAL_AFTER_ACTIVATION}, Element::u8, one(1), to), unsupported, "epilogue.residual is set");
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ case $how in
     export PKG_CONFIG_PATH=$libdir/pkgconfig
     [[ $(pkg-config --modversion skua) == "$(sed -n 's/.*SKUA_VERSION_STRING "\(.*\)"/\1/p' "$work/prefix/include/skua/version.h")" ]] ||
       fail "skua.pc and version.h disagree on the version"
-    read -ra flags <<< "$(pkg-config --cflags --libs skua)"
+    module=skua
+    if [[ $program == threads ]]; then module=skua_pthreadpool; fi
+    read -ra flags <<< "$(pkg-config --cflags --libs "$module")"
     cc -std=c11 -O2 "$work/source/$program.c" -o "$work/build/$program" "${flags[@]}" ;;
   *) fail "unknown way $how" ;;
 esac
