@@ -166,6 +166,7 @@ void print_summary(const Session& s) {
     if (who.second != SKUA_DTYPE_F32) printf("%s has no %s for %zu cases (%s)\n", who.first.c_str(), skua_dtype_name(who.second), lack.cases, lack.why.c_str());
   if (s.unsupported) printf("%zu cases are unsupported in this build\n", s.unsupported);
   if (s.wrong) printf("%zu cases gave WRONG RESULTS\n", s.wrong);
+  if (s.machine.busy()) printf("other work was running (load %.1f): trust no single figure\n", s.machine.load);
 }
 
 }  // namespace
