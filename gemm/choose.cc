@@ -215,7 +215,7 @@ TaskGrid cut_tasks(const RunArgs& args, const KeptGrid& kept, const Kernel* tile
   if (workers > 255 || m >> 24) return cut(args, tile, m, lines, n, depth, groups);
   // The word: m 24 bits, workers 8; of the grid: rows 10, columns 12, grain 10.
   const uint64_t key = uint64_t(m) << 8 | workers, word = __atomic_load_n(&kept.word, __ATOMIC_RELAXED);
-  if (word >> 32 == key) return {word >> 22 & 1023, word >> 10 & 4095, word & 1023};
+  if (word >> 32 == key) return {size_t(word >> 22 & 1023), size_t(word >> 10 & 4095), size_t(word & 1023)};
   const TaskGrid grid = cut(args, tile, m, lines, n, depth, groups);
   if (grid.rows < 1024 && grid.columns < 4096 && grid.grain < 1024)
     __atomic_store_n(&kept.word, key << 32 | uint64_t(grid.rows) << 22 | uint64_t(grid.columns) << 10 | grid.grain, __ATOMIC_RELAXED);
