@@ -81,6 +81,11 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
     typename Rows::template A<MR> a(tile, last->a);
     const float* b = b0 + last->b * ldb;
     const auto go_on = [&](size_t left) __attribute__((always_inline)) {
+      if constexpr (kByFour<MR, NV>) {
+        steps<MR, NV, lines>(a, b, ldb, 0, left, ahead, false, acc);
+        b += left * ldb;
+        return;
+      }
       for (; left; --left, b += ldb) {
         step<MR, NV, lines>(a, 0, b, ahead, false, acc);
         a.step();

@@ -1,5 +1,6 @@
 // A step of the depth in tiles of f32, and what is fetched meanwhile. Included by the units of this family.
 #pragma once
+#include "gemm/four_steps.h"
 #include "gemm/no_addresses.h"
 #include "simd/simd.h"
 
@@ -80,6 +81,13 @@ template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { acc = fma_lane
 // Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
 template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
   size_t left = depth - k;
+  constexpr bool by_four = A::even && kByFour<MR, NV>;
+  if constexpr (by_four) {
+    for (; left >= 4; left -= 4, k += 4, b += 4 * ldb) {
+      if (lines && ahead) SKUA_UNROLL for (int i = 0; i < 4; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + size_t(i) * ldb) + ahead, 0, 2);
+      a.four(b, ldb, acc);
+    }
+  }
   const auto once = [&]() __attribute__((always_inline)) {
     step<MR, NV, lines>(a, k, b, ahead, near, acc);
     a.step();
@@ -88,7 +96,7 @@ template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a,
     --left;
     if constexpr (A::even && NV != 3) no_addresses<MR * NV>();  // 9x48 loses by it
   };
-  if constexpr (NV > 1 && MR * NV + NV + 5 >= F32::registers && lines <= 1) {
+  if constexpr (NV > 1 && MR * NV + NV + 5 >= F32::registers && lines <= 1 && !by_four) {
     SKUA_FOUR_TIMES while (left) once();
   } else {
     while (left) once();

@@ -1,5 +1,6 @@
 // Where the rows of an f32 tile are: of A, of C and of the residual.
 #pragma once
+#include "gemm/four_steps.h"
 #include "gemm/gemm_kernel.h"
 #include "simd/simd.h"
 
@@ -78,6 +79,13 @@ template <bool fetch> struct EvenRows {
       if constexpr (!fetch) return;
       __builtin_prefetch(ahead);
       ahead += MR * sizeof(float);
+    }
+    template <int NV> SKUA_INL void four(const float* b, size_t ldb, F32 (&acc)[MR][NV]) {
+      four_steps<MR, NV>(block[0], s1, s3, MR > 5 ? s5 : s1, b, ldb, acc);
+      block[0] += 4 * sizeof(float);
+      if constexpr (!fetch) return;
+      SKUA_UNROLL for (int i = 0; i < (MR + 3) / 4; ++i) __builtin_prefetch(ahead + i * 64);
+      ahead += 4 * MR * sizeof(float);
     }
   };
   // The same for tiles of one vector of columns, whose multiply-adds read A themselves: with an index each is two operations for the core, and those are what the loop waits for. So half of the

@@ -9,6 +9,7 @@
 // Registers: MR*NV accumulators + NV of U, V as a broadcast operand (AVX-512) or + 1 (by lane: + MR). Tall tiles: MR rows per vector of U make the products
 // run at 64 bytes of U per MR*NV/2 cycles or less, what one core reads from the last cache level, without a second pass over U.
 #pragma once
+#include "gemm/four_steps.h"
 #include "simd/simd.h"
 #include "winograd/winograd_kernel.h"
 
@@ -46,6 +47,13 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
     u += NV * L;
           SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
 #undef SKUA_STEP
+        }
+      }
+      if constexpr (kByFour<MR, NV>) {
+        constexpr ptrdiff_t row = kWinogradLine * sizeof(float);
+        for (; x + 4 <= end; x += 4, u += 4 * NV * L) {
+          SKUA_UNROLL for (int i = 0; i < 4; ++i) __builtin_prefetch(u + i * NV * L + kAhead);
+          four_steps<MR, NV>(reinterpret_cast<const char*>(x), row, 3 * row, 5 * row, u, NV * L, acc);
         }
       }
       for (; x < end; ++x, u += NV * L) {
