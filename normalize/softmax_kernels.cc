@@ -93,10 +93,12 @@ template <bool logarithm, class T> SKUA_INL void finish(size_t n, const Row<T>& 
   size_t i = 0;
   if constexpr (logarithm) {
     const F32 log_total = log(F32::set1(total * (1 / power_scale)));
+    for (; i + A * L <= whole; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) (below_largest(F32::load(r.x + i + a * L), r) - log_total).store(r.y + i + a * L);
     for (; i < whole; i += L) (below_largest(F32::load(r.x + i), r) - log_total).store(r.y + i);
     if (rest) (below_largest(F32::load_n(r.x + whole, rest), r) - log_total).store_n(r.y + whole, rest);
   } else {
     const F32 factor = F32::set1(in_memory_by<T> / total);
+    for (; i + A * L <= whole; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) (F32::load(r.y + i + a * L) * factor).store(r.y + i + a * L);
     for (; i < whole; i += L) (F32::load(r.y + i) * factor).store(r.y + i);
     if (rest) (F32::load_n(r.y + whole, rest) * factor).store_n(r.y + whole, rest);
   }

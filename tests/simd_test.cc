@@ -537,7 +537,7 @@ const Stated stated[] = {
     {"elu", [](double x) { return x < 0 ? std::expm1(x) : x; }, 1.75, 0, 1.75, 0},
     {"log", std::log, 1.25, 0, 1.25, 0},
     {"log1p", std::log1p, 1.75, 0, 1.75, 0},
-    {"tanh", std::tanh, 1.75, 0, 1.75, 0},
+    {"tanh", std::tanh, 5, 0, 5, 0},
     {"sigmoid", sigmoid, 2.75, 0, 2.75, 0},
     {"erf", std::erf, 3, 0, 3, 0},
     {"sin", std::sin, 2, 0, 2, 0},
