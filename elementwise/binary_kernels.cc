@@ -62,7 +62,7 @@ template <int unroll, class T, template <class> class X, template <class> class 
 #define SKUA_ROWS(number, kind, name, cycles, expression)                                                                       \
   template <class T> void name##_rows(const BinaryRows& r) {                                                                    \
     const auto f = [=](V x, V y) __attribute__((always_inline)) { return expression; };                                       \
-    constexpr int unroll = cycles > 4 ? 1 : 4;                                                                                  \
+    constexpr int unroll = cycles > 8 ? 1 : 4;                                                                                  \
     if (r.form == BinaryForm::vectors) loop<unroll, T, Vector, Vector>(r, f);                                                   \
     else if (r.form == BinaryForm::y_scalar) loop<unroll, T, Vector, Scalar>(r, f);                                             \
     else loop<unroll, T, Scalar, Vector>(r, f);                                                                                 \

@@ -9,6 +9,7 @@
 #include "gemm/int8_finish.h"
 #include "gemm/int8_pack.h"
 #include "gemm/no_addresses.h"
+#include "gemm/step.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -127,10 +128,17 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
         rows.step(sets * 4);
         if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV + Rows::flips>();
       }
-    for (; left; --left, b += ldb) {
+    const auto once = [&]() __attribute__((always_inline)) {
       step<T, MR, NV, lines>(rows, 0, b, ahead, t.near, acc[0]);
       rows.step(4);
       if constexpr (Rows::even && !kPrepared) no_addresses<sets * MR * NV + Rows::flips>();
+      b += ldb;
+      --left;
+    };
+    if constexpr (kPrepared && L == 8 && MR * NV >= 10) {
+      SKUA_FOUR_TIMES while (left) once();
+    } else {
+      while (left) once();
     }
     if (rest)
       SKUA_UNROLL for (int r = 0; r < MR; ++r) {
@@ -189,6 +197,7 @@ template <class T> void prepare(size_t rows, const void* const* a, const GemmSeg
     for (size_t s = 0; s < segment_count; ++s) {
       const T* x = static_cast<const T*>(a[r]) + segments[s].a;
       size_t i = 0;
+      for (; i + 8 * L <= k; i += 8 * L, to += 8 * L) SKUA_UNROLL for (size_t v = 0; v < 4; ++v) widen_bytes(x + i + v * 2 * L, to + v * 2 * L);
       for (; i + 2 * L <= k; i += 2 * L, to += 2 * L) widen_bytes(x + i, to);
       for (; i < k; ++i) *to++ = x[i];
       if (k & 1) *to++ = 0;
