@@ -29,6 +29,8 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double u_bytes = points * ic * oc * bytes, line = double(kWinogradLine), in_line = double(ceil_div(s.in_channels, kWinogradLine)) * line * bytes, out_line = double(ceil_div(s.out_channels, kWinogradLine)) * line * 4;
   const double block_bytes = points * double(block) * (in_line > out_line ? in_line : out_line);
   const double in_l2 = block_bytes / double(m.l2), fast = m.l3_bytes > 12 ? m.l3_bytes / 12 : 1, far_level = 1 / (fast * fast * fast);  // what does not fit costs less where the level behind is fast: measured with 31 and 117 GB/s
+  // There it also costs no more once little of it fits (Zen 3, whose L2 is 512 KiB: 28x28x256-512 7.9 ms with 7 tiles of 0.8 MB, 6.2 with 25).
+  const auto beyond = [&](double from) { return in_l2 <= from ? 0 : fast > 1 && in_l2 > from + 1 ? 1 : in_l2 - from; };
 
   // Products that clips leave: n outputs of a dimension need n + (taps-1)*ceil(n/m).
   const size_t more = size_t(winograd_taps(p.variant)) - 1;
@@ -36,9 +38,10 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows + 0.99), p.tile->mr)), r = rows / parts;
   const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
   double step = multiplies / m.fma_ports;
-  if (const double issue = (multiplies * (lanes >= 16 ? 1 : 1 + 1 / vectors) + vectors + 4) / m.issue; issue > step) step = issue;
+  const double around = lanes == 8 ? 8 : 4;  // AVX2's tiles of fewer rows than six are longer loops for what they multiply, beside a busy thread of the core above all
+  if (const double issue = (multiplies * (lanes >= 16 ? 1 : 1 + 1 / vectors) + vectors + around) / m.issue; issue > step) step = issue;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
-  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic + 30 + 2 * multiplies * (p.element == Element::f32 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * far_level * (in_l2 > 0.5 ? in_l2 - 0.5 : 0));
+  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic + 30 + 2 * multiplies * (p.element == Element::f32 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * far_level * beyond(0.5));
   // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of the stream, nine tenths of the products.
   // The last level is shared with others: of what fills more than two fifths of it, some comes from memory.
   const double in_l3 = u_bytes / double(m.l3), of_memory = m.l3 <= m.l2 || in_l3 < 0.4 ? 0 : in_l3 < 0.75 ? (in_l3 - 0.4) / 0.35 : 1;
@@ -47,7 +50,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double products_and_stream = multiply > stream ? multiply + 0.2 * stream : stream + 0.1 * multiply;
 
   // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
-  const double far = 1 + 2.2 * far_level * (in_l2 > 0.25 ? in_l2 - 0.25 : 0), slower = 2 / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
+  const double far = 1 + 2.2 * far_level * beyond(0.25), slower = 2 / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
   const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(ceil_div(s.in_channels, p.in->vector));
   const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2

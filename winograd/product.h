@@ -9,7 +9,7 @@
 // Registers: MR*NV accumulators + NV of U, V as a broadcast operand (AVX-512) or + 1 (by lane: + MR). Tall tiles: MR rows per vector of U make the products
 // run at 64 bytes of U per MR*NV/2 cycles or less, what one core reads from the last cache level, without a second pass over U.
 #pragma once
-#include "gemm/four_steps.h"
+#include "gemm/step.h"
 #include "simd/simd.h"
 #include "winograd/winograd_kernel.h"
 
@@ -56,7 +56,7 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
           four_steps<MR, NV>(reinterpret_cast<const char*>(x), row, 3 * row, 5 * row, u, NV * L, acc);
         }
       }
-      for (; x < end; ++x, u += NV * L) {
+      const auto once = [&]() __attribute__((always_inline)) {
         F32 w[NV];
         __builtin_prefetch(u + kAhead);
         if constexpr (kFar > kAhead) __builtin_prefetch(u + kFar, 0, 2);
@@ -68,6 +68,13 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
           const F32 b = F32::broadcast(x + r * kWinogradLine);
           SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(b, w[v], acc[r][v]);
         }
+        ++x;
+        u += NV * L;
+      };
+      if constexpr (L == 8 && MR > 2 && !kByFour<MR, NV>) {
+        SKUA_FOUR_TIMES while (x < end) once();
+      } else {
+        while (x < end) once();
       }
     }
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(m + r * kWinogradLine + v * L);
