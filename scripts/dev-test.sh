@@ -13,7 +13,7 @@ everything=OFF
 if (( ! ${#parts[@]} )); then parts=("${all[@]}") everything=ON; fi
 wanted() { local part; for part; do [[ " ${parts[*]} " == *" $part "* ]] && return 0; done; return 1; }
 
-packages=(cmake ninja-build g++ pkg-config python3 libgtest-dev libgmock-dev libcpuinfo-dev libpthreadpool-dev)
+packages=(cmake ninja-build ccache g++ pkg-config python3 libgtest-dev libgmock-dev libcpuinfo-dev libpthreadpool-dev)
 if wanted native clang arm64 armhf; then packages+=(llvm-22); fi
 if wanted native clang fuzz arm64; then packages+=(clang-19); fi
 if wanted native; then packages+=(glslc spirv-tools oclgrind); fi

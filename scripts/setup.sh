@@ -67,7 +67,8 @@ build() {
   shift
   say "building $preset"
   local launcher=()
-  if command -v ccache > /dev/null; then
+  if command -v ccache > /dev/null; then  # a second clone on the same machine, CI's too, then compiles what differs
+    export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
     launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   mkdir -p build
