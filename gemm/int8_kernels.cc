@@ -135,7 +135,7 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
       b += ldb;
       --left;
     };
-    if constexpr (kPrepared && L == 8 && MR * NV >= 10) {
+    if constexpr (kPrepared && L == 8 && MR * NV == 12 && lines <= 1) {
       SKUA_FOUR_TIMES while (left) once();
     } else {
       while (left) once();

@@ -71,7 +71,7 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
         ++x;
         u += NV * L;
       };
-      if constexpr (L == 8 && MR > 2 && !kByFour<MR, NV>) {
+      if constexpr (L == 8 && MR > 2 && NV > 1 && !kByFour<MR, NV>) {
         SKUA_FOUR_TIMES while (x < end) once();
       } else {
         while (x < end) once();
