@@ -41,7 +41,7 @@ SKUA_INL V hard_swish(V x) {
   return select(lt(x, F32::zero()), y, F32::set1(selu_scale) * x);
 }
 
-// f(x, u): of the u-th vector of a turn. plain(x): the same of plain numbers, if there is such a function.
+// f(x, u): of the u-th vector of a turn. plain: the same, simpler, where plain.holds(x) for every vector of a turn.
 struct None {};
 template <size_t unroll, bool single, class T, class F, class Plain = None> SKUA_INL void row(size_t n, const T* x, T* y, F f, [[maybe_unused]] Plain plain = {}) {
   constexpr size_t L = V::L;
@@ -50,8 +50,8 @@ template <size_t unroll, bool single, class T, class F, class Plain = None> SKUA
     SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = V::load(x + i * L);
 #if !defined(SKUA_SIMD_LOOKS_UP) && !defined(SKUA_HALF)
     if constexpr (!__is_same(Plain, None)) {
-      M32 are_plain = is_plain(v[0]);
-      SKUA_UNROLL for (size_t i = 1; i < unroll; ++i) are_plain = are_plain & is_plain(v[i]);
+      M32 are_plain = plain.holds(v[0]);
+      SKUA_UNROLL for (size_t i = 1; i < unroll; ++i) are_plain = are_plain & plain.holds(v[i]);
       if (__builtin_expect(all(are_plain), 1)) {
         SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i] = plain(v[i]);
         SKUA_UNROLL for (size_t i = 0; i < unroll; ++i) v[i].store(y + i * L);
@@ -69,7 +69,10 @@ template <size_t unroll, bool single, class T, class F, class Plain = None> SKUA
     for (; n >= L; n -= L, x += L, y += L) f(V::load(x), 0).store(y);
   while (n) {
     const size_t m = n < L ? n : L;
-    f(V::load_n(x, m), 0).store_n(y, m);
+    const bool whole = L == 8 && m == L;  // AVX2's stores under a mask are some forty operations on AMD's cores
+    const V v = f(whole ? V::load(x) : V::load_n(x, m), 0);
+    if (whole) v.store(y);
+    else v.store_n(y, m);
     n -= m;
     x += m;
     y += m;
@@ -94,10 +97,14 @@ constexpr size_t kLong = V::L == 16 ? 6 : V::L == 8 ? 3 : 2;
 #else
 #define SKUA_UNARY SKUA_ROW
 #if !defined(SKUA_SIMD_LOOKS_UP)
-#define SKUA_UNARY_PLAIN(number, kind, name, cycles, expression, plain)                                                      \
-  template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float, float) {                               \
+#define SKUA_UNARY_PLAIN(number, kind, name, cycles, expression, condition, plain)                                                                      \
+  struct name##_plain {                                                                                                                                 \
+    SKUA_INL M32 holds(V x) const { return condition; }                                                                                                 \
+    SKUA_INL V operator()(V x) const { return plain; }                                                                                                  \
+  };                                                                                                                                                    \
+  template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float, float) {                                                          \
     row<kLong, false>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row), [](V x, size_t) __attribute__((always_inline)) { return expression; },  \
-                      [](V x) __attribute__((always_inline)) { return plain; });                                                                          \
+                      name##_plain());                                                                                                                  \
   }
 #endif
 #endif

@@ -91,6 +91,12 @@ SKUA_INL F32 exp(F32 x) {
   const ByLn2 s = by_ln2<power_bias>(clamp_high(clamp_low(x, F32::set1(-105.0f)), F32::set1(90.0f)));
   return times_power(exp_poly(s.r), s);
 }
+// The same where the result is normal, without what only others need: a third of it.
+SKUA_INL M32 has_normal_power(F32 x) { return lt(abs(x), F32::set1(87.0f)); }
+SKUA_INL F32 exp_of_normal(F32 x) {
+  const ByLn2 s = by_ln2<127>(x);
+  return exp_poly(s.r) * as_f32(shl<23>(s.bits));
+}
 // The same for x up to 40, whose powers of two are all normal once they are multiplied by 2^64.
 SKUA_INL F32 exp_below_40(F32 x) {
   const ByLn2 s = by_ln2<127 + 64>(clamp_low(x, F32::set1(-105.0f)));
