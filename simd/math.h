@@ -91,11 +91,12 @@ SKUA_INL F32 exp(F32 x) {
   const ByLn2 s = by_ln2<power_bias>(clamp_high(clamp_low(x, F32::set1(-105.0f)), F32::set1(90.0f)));
   return times_power(exp_poly(s.r), s);
 }
-// The same where the result is normal, without what only others need: a third of it.
+// The same where the result is normal, without what only others need: a third of it. Where x log2(e) is rounded before the rounder is added it may be a tie, so that has to be even as exp's is.
 SKUA_INL M32 has_normal_power(F32 x) { return lt(abs(x), F32::set1(87.0f)); }
 SKUA_INL F32 exp_of_normal(F32 x) {
-  const ByLn2 s = by_ln2<127>(x);
-  return exp_poly(s.r) * as_f32(shl<23>(s.bits));
+  constexpr int odd = F32::fused ? 0 : 1;
+  const ByLn2 s = by_ln2<127 + odd>(x);
+  return exp_poly(s.r) * as_f32(shl<23>(odd ? s.bits - I32::set1(odd) : s.bits));
 }
 // The same for x up to 40, whose powers of two are all normal once they are multiplied by 2^64.
 SKUA_INL F32 exp_below_40(F32 x) {

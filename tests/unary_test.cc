@@ -93,6 +93,9 @@ double want_one(const Function& f, float x, bool flush, double& bound) {
 Want want_for(const Function& f, const std::vector<float>& x, const char* isa) {
   Want w{std::vector<double>(x.size()), std::vector<double>(x.size())};
   for (size_t i = 0; i < x.size(); ++i) w.value[i] = want_one(f, x[i], flushes(isa), w.bound[i]);
+  // The quotient of polynomials is for sets that fuse multiply-adds and have no tables.
+  if (f.kind == SKUA_UNARY_TANH && std::strncmp(isa, "avx2", 4) && std::strncmp(isa, "neon", 4))
+    for (double& bound : w.bound) bound *= 1.75 / f.ulp;
   return w;
 }
 
@@ -155,7 +158,7 @@ TEST(Unary, ErrorBounds) {
     bool flush = false;
     for (const char* isa : isas()) {
       SCOPED_TRACE(testing::Message() << f.name << " " << isa);
-      if (want.value.empty() || flush != flushes(isa)) want = want_for(f, x, isa);
+      if (want.value.empty() || flush != flushes(isa) || f.kind == SKUA_UNARY_TANH) want = want_for(f, x, isa);
       flush = flushes(isa);
       Context context(isa);
       Op op;
@@ -183,6 +186,37 @@ TEST(Unary, ErrorBounds) {
       if (std::getenv("SKUA_TEST_PRINT")) std::printf("%-14s %-7s %.2f ULP at %g\n", f.name, isa, worst, double(at));
     }
   }
+}
+
+// A turn of vectors may go another way than what is left over, or than a turn with other elements in it.
+TEST(Unary, NoValueDependsOnItsPlace) {
+  Rng rng(11);
+  std::vector<float> arguments = {0x1.aafa8ap+4f, 86.9999f, 87.0f, -87.0f, -103.5f, 0x1p-127f, 0.0f, 1.0f};  // of the first, x log2(e) is a tie where the product is rounded
+  while (arguments.size() < (small() ? 20u : 300u)) arguments.push_back(rng.uniform(-90, 90));
+  constexpr size_t kCount = 101;
+  std::vector<float> x(kCount), y(kCount);
+  const Data data = vector(x);
+  const auto bits = [](float value) { return __builtin_bit_cast(uint32_t, value); };
+  for (const char* isa : isas())
+    for (const Function& f : functions) {
+      SCOPED_TRACE(testing::Message() << f.name << " " << isa);
+      Context context(isa);
+      Op op;
+      create(context, f, op);
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &data.t, 1, nullptr, 0, &plan));
+      const skua_buffer in = skua_host_buffer(x.data()), out = skua_host_buffer(y.data());
+      size_t wrong = 0;
+      for (const float argument : arguments)
+        for (const bool among_others : {false, true}) {
+          for (size_t i = 0; i < kCount; ++i) x[i] = among_others && i % 5 == 0 ? (i % 2 ? -INFINITY : 100.0f) : argument;
+          SKUA_EXPECT_OK(skua_plan_run(plan, &in, 1, &out, 1, nullptr, 0, nullptr));
+          for (size_t i = 1; i < kCount; ++i)
+            if (!(among_others && i % 5 == 0) && bits(y[i]) != bits(y[1]) && !wrong++) ADD_FAILURE() << "f(" << argument << ") is " << y[i] << " at " << i << ", " << y[1] << " at 1";
+        }
+      EXPECT_EQ(wrong, 0u);
+      skua_plan_destroy(plan);
+    }
 }
 
 TEST(Unary, SpecialValues) {
