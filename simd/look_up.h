@@ -48,6 +48,7 @@ SKUA_INL Bytes less_16_saturated(Bytes x) { return _mm256_subs_epi8(x, _mm256_se
 SKUA_INL Bytes load_all(const uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
 SKUA_INL void store_all(Bytes v, uint8_t* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
 #endif
+template <int> struct Many {};
 SKUA_INL size_t look_up_vectors(size_t n, const uint8_t* x, uint8_t* y, const uint8_t* entries, uint8_t flip, uint8_t move) {
   if (n < sizeof(Bytes)) return 0;
   const Bytes flips = all_of(flip), moves = all_of(move), less_16 = all_of(240);
@@ -58,14 +59,24 @@ SKUA_INL size_t look_up_vectors(size_t n, const uint8_t* x, uint8_t* y, const ui
     if (r >= 8) t[r] = either(t[r], t[r - 8]);
   }
   size_t i = 0;
-  for (; i + sizeof(Bytes) <= n; i += sizeof(Bytes)) {
-    Bytes v = added(either(load_all(x + i), flips), moves), sum = shuffled(t[0], v);
-    SKUA_UNROLL for (int r = 1; r < 16; ++r) {
-      v = r <= 8 ? added(v, less_16) : less_16_saturated(v);
-      sum = either(sum, shuffled(t[r], v));
+  const auto vectors = [&]<int many>(Many<many>) __attribute__((always_inline)) {
+    for (; i + many * sizeof(Bytes) <= n; i += many * sizeof(Bytes)) {
+      Bytes v[many], sum[many];
+      SKUA_UNROLL for (int u = 0; u < many; ++u) {
+        v[u] = added(either(load_all(x + i + u * sizeof(Bytes)), flips), moves);
+        sum[u] = shuffled(t[0], v[u]);
+      }
+      SKUA_UNROLL for (int r = 1; r < 16; ++r)
+        SKUA_UNROLL for (int u = 0; u < many; ++u) {
+          v[u] = r <= 8 ? added(v[u], less_16) : less_16_saturated(v[u]);
+          sum[u] = either(sum[u], shuffled(t[r], v[u]));
+          if constexpr (many > 1) asm("" : "+v"(v[u]), "+v"(sum[u]));  // else gcc takes what is left of x from x itself, and adds up all rows at the end, by way of the stack
+        }
+      SKUA_UNROLL for (int u = 0; u < many; ++u) store_all(sum[u], y + i + u * sizeof(Bytes));
     }
-    store_all(sum, y + i);
-  }
+  };
+  if constexpr (F32::registers == 16) vectors(Many<4>());  // the rows are in memory: read once for four
+  vectors(Many<1>());
   return i;
 }
 #elif defined(__aarch64__) && !defined(SKUA_ISA_scalar)
