@@ -9,7 +9,7 @@ namespace SKUA_ISA {
 namespace {
 
 #if defined(SKUA_ISA_avx2)
-template <int MR, int NV> constexpr bool kByFour = MR * NV == 12 && NV > 1;
+template <int MR, int NV> constexpr bool kByFour = (MR == 6 && NV == 2) || (MR == 4 && NV == 3) || (MR == 3 && NV == 4);
 // A row of B, `d` bytes into it, and the next one.
 #define SKUA_B0(d) #d "(%[b])"
 #define SKUA_B1(d) #d "(%[b],%[l])"
