@@ -43,6 +43,12 @@ SKUA_INL void multiply_add(F32& sum, F32 x, F32 y) {
 #endif
 }
 
+// Rows of C that come from beyond L2: a store waits for its line, and those behind it for that store. Asked for a tile ahead they are there (Zen 3: layers of 16 to 64 inputs 1.1 to 1.3 times as fast;
+// two and four tiles ahead, or row by row as sums are stored, half of that; a C that L2 holds gains nothing).
+template <int MR, int bytes> SKUA_INL void ask_for_c(const char* c, ptrdiff_t step) {
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int i = 0; i < bytes; i += 64) __builtin_prefetch(c + r * step + i);
+}
+
 template <int MR, int NV, int lines, bool near, bool widens, End end, class C> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
   constexpr int L = F32::L;
   constexpr bool two = L == 16 && NV == 2;  // vectors of B stay in registers while half of the rows pass: else one is loaded for each two or three multiply-adds
@@ -69,6 +75,7 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
     Rows tile = rows;
     if constexpr (any) walk.go_on(MR);
     else rows.c0 += MR * rows.c_bytes;
+    if constexpr (L == 8) if (t.c_far) ask_for_c<MR, NV * L * int(sizeof(C))>(rows.c0, rows.c_bytes);
     if (of_halves) tile.next = halves.fetched(), rows.a0 = halves.next(i > 1);
     else if constexpr (!any) rows.a0 += MR * rows.a_step;
     tile.below = rows.a0;

@@ -348,6 +348,11 @@ void prepare_row(const GemmBlock& g, const Activation* activation, OnlyRow& row)
   row_tile(g, 0, panel_count(g.format, g.n), row.tile);
 }
 
+bool c_is_far(const GemmBlock& g, size_t rows) {
+  const double bytes = double(rows) * double(g.n) * element_bytes(g.c_type);
+  return bytes > double(256 << 10) && bytes > double(machine_for(g.tile->isa).l2);  // most regions of a convolution are small: before anything is asked of the machine
+}
+
 bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
   size_t floats = 0;
   return mul(n, depth, floats) && floats <= machine_for(tile->isa).l1 / 2 / sizeof(float);
