@@ -163,7 +163,10 @@ struct Pass {
 
 // What a tile does not do: activations that are no clamp, and the residual after them. Rows by pointers; or, `even` of them, by steps.
 void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even);
-bool c_is_far(const GemmBlock& g, size_t rows);  // these rows of C
+struct Far {
+  bool a, c;
+};
+Far what_is_far(const GemmBlock& g, size_t rows);  // of these rows, for GemmTile
 bool b_is_small(const Kernel* tile, size_t n, size_t depth);  // stays in L1 beside rows of A and C
 // Rows that take all panels before the next do: all, a panel stays close meanwhile; but few of a C larger than L2 where B is small, so that C is written in order.
 size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
@@ -217,7 +220,8 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (keeps_terms) per_turn = min(per_turn, kTermRows);
   void* strip = s.strip ? strip_of(g, s, tiles.c) : nullptr;
   const Ahead fetch = fetch_ahead(g, p1 - p0 + g.more_panels, m1 - m0);
-  const bool near = fetches_near(g, m1 - m0), c_far = c_is_far(g, m1 - m0);
+  const bool near = fetches_near(g, m1 - m0);
+  const Far far = what_is_far(g, m1 - m0);
   Pass pass = {};
   pass.kc = g.c_type == Element::f32 && !s.strip && !tiles.bytes ? g.kc : max(depth, 1);  // sums stay in f32, or s32
   if (tiles.enter) tiles.enter();
@@ -259,7 +263,8 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         t.near = near;
-        t.c_far = c_far && !s.strip;
+        t.a_far = far.a && p == p0 && !s.prepares;
+        t.c_far = far.c && !s.strip;
         t.ahead = bytes_ahead(g, pass, fetch, t.ldb, p, p0, p1, in_place);
         size_t fetched = 0;
         const bool lines = t.line && tiles.lines && !apart;

@@ -43,7 +43,7 @@ struct GemmTile {
   bool fhm;                      // the core adds halves to floats in one instruction: whole tiles that sum in half precision
   float low, high;               // clamp; NaN passes
   ptrdiff_t ahead;               // with each row of B, a line this many bytes further on is fetched into L2 (whole tiles; 0 costs nothing)
-  bool c_far;                    // C is larger than L2
+  bool a_far, c_far;             // all rows are more than twice L2 and this is their first panel; C is larger than L2
   bool near;                     // into L1 too, where all lines of a row are fetched
   size_t block;                  // tiles that sum in half precision: terms after which sums go to f32
   size_t rows;                   // of a tile by row pointers; of even rows where the table takes runs
@@ -115,7 +115,7 @@ struct GemmTileTable {
   bool lines = false;          // even[] takes lines
   bool runs = false;           // even[] takes any number of even rows, GemmTile::rows, and lines
   bool hard_swish = false;     // takes GemmTile::hard_swish
-  bool near = false;           // even[] fetches nothing ahead: for segments of a few channels
+  bool near = false;           // even[] asks for rows of A where they are a_far only: for segments of a few channels
   bool any_c = false;          // writes what c_type says, f32 or A's type
   bool widens = false;         // even[] of a table whose `a` is f32 takes GemmTile::halves, in one segment and one line
   bool half_sums = false;      // sums in A's type, `block` terms at a time; not for SKUA_NUMERICS_STRICT
