@@ -221,7 +221,7 @@ template <int MR, int NV, int lines, bool near, bool widens> SKUA_INL bool try_b
   else {
     if (t.c_type != Element::f32) return false;
     if (!simple) {
-      if (t.segment_count * t.k > 64) return false;  // gains nothing any more (7x7 of three channels loses 1%)
+      if (t.segment_count > 1 && t.segment_count * t.k > 64) return false;  // gains nothing any more (7x7 of three channels loses 1%)
       even_by_row<MR, NV, lines, near, widens, End::any, float>(t);
     } else if (near && t.a_far) even_by_row<MR, NV, lines, false, widens, End::asked, float>(t);  // a question in the loop costs it 2 to 5%
     else if (t.high < kInfinity) even_by_row<MR, NV, lines, near, widens, End::both, float>(t);

@@ -20,19 +20,19 @@ template <int MR, int NV> constexpr bool kByFour = (MR == 6 && NV == 2) || (MR =
 #define SKUA_ROW_OF_2(a, x, s0, s1) SKUA_BROADCAST(a, x) SKUA_FMA(12, x, s0) SKUA_FMA(13, x, s1)
 #define SKUA_STEP_6x2(B, d)                                                                              \
   SKUA_LOAD(B(0), 12) SKUA_LOAD(B(32), 13)                                                               \
-  SKUA_ROW_OF_2(d "(%[a])", 14, 0, 1) SKUA_ROW_OF_2(d "(%[a],%[s])", 15, 2, 3)                           \
-  SKUA_ROW_OF_2(d "(%[a],%[s],2)", 14, 4, 5) SKUA_ROW_OF_2(d "(%[a],%[s3])", 15, 6, 7)                   \
-  SKUA_ROW_OF_2(d "(%[a],%[s],4)", 14, 8, 9) SKUA_ROW_OF_2(d "(%[a],%[s5])", 15, 10, 11)
+  SKUA_ROW_OF_2(d "(%[a])", 14, 0, 1) SKUA_ROW_OF_2(d "(%[a],%[i])", 15, 2, 3)                           \
+  SKUA_ROW_OF_2(d "(%[a],%[i],2)", 14, 4, 5) SKUA_ROW_OF_2(d "(%[a],%[j])", 15, 6, 7)                    \
+  SKUA_ROW_OF_2(d "(%[a],%[i],4)", 14, 8, 9) SKUA_ROW_OF_2(d "(%[a],%[k])", 15, 10, 11)
 
 #define SKUA_ROW_OF_3(a, s0, s1, s2) SKUA_BROADCAST(a, 15) SKUA_FMA(12, 15, s0) SKUA_FMA(13, 15, s1) SKUA_FMA(14, 15, s2)
 #define SKUA_STEP_4x3(B, d)                                                                              \
   SKUA_LOAD(B(0), 12) SKUA_LOAD(B(32), 13) SKUA_LOAD(B(64), 14)                                          \
-  SKUA_ROW_OF_3(d "(%[a])", 0, 1, 2) SKUA_ROW_OF_3(d "(%[a],%[s])", 3, 4, 5)                             \
-  SKUA_ROW_OF_3(d "(%[a],%[s],2)", 6, 7, 8) SKUA_ROW_OF_3(d "(%[a],%[s3])", 9, 10, 11)
+  SKUA_ROW_OF_3(d "(%[a])", 0, 1, 2) SKUA_ROW_OF_3(d "(%[a],%[i])", 3, 4, 5)                             \
+  SKUA_ROW_OF_3(d "(%[a],%[j])", 6, 7, 8) SKUA_ROW_OF_3(d "(%[a],%[k])", 9, 10, 11)
 
 #define SKUA_COLUMN_OF_3(b, s0, s1, s2) SKUA_LOAD(b, 12) SKUA_FMA(12, 13, s0) SKUA_FMA(12, 14, s1) SKUA_FMA(12, 15, s2)
 #define SKUA_STEP_3x4(B, d)                                                                              \
-  SKUA_BROADCAST(d "(%[a])", 13) SKUA_BROADCAST(d "(%[a],%[s])", 14) SKUA_BROADCAST(d "(%[a],%[s],2)", 15) \
+  SKUA_BROADCAST(d "(%[a])", 13) SKUA_BROADCAST(d "(%[a],%[i])", 14) SKUA_BROADCAST(d "(%[a],%[j])", 15)  \
   SKUA_COLUMN_OF_3(B(0), 0, 4, 8) SKUA_COLUMN_OF_3(B(32), 1, 5, 9)                                       \
   SKUA_COLUMN_OF_3(B(64), 2, 6, 10) SKUA_COLUMN_OF_3(B(96), 3, 7, 11)
 
@@ -42,10 +42,11 @@ template <int MR, int NV> constexpr bool kByFour = (MR == 6 && NV == 2) || (MR =
   asm volatile(step(SKUA_B0, a0) step(SKUA_B1, a1)                                                       \
                : SKUA_SUM(0), SKUA_SUM(1), SKUA_SUM(2), SKUA_SUM(3), SKUA_SUM(4), SKUA_SUM(5),           \
                  SKUA_SUM(6), SKUA_SUM(7), SKUA_SUM(8), SKUA_SUM(9), SKUA_SUM(10), SKUA_SUM(11)          \
-               : [a] "r"(a), [s] "r"(s1), [s3] "r"(s3), [s5] "r"(s5), [b] "r"(row), [l] "r"(l)           \
+               : [a] "r"(a), [i] "r"(i), [j] "r"(j), [k] "r"(k), [b] "r"(row), [l] "r"(l)                 \
                : "xmm12", "xmm13", "xmm14", "xmm15", "memory")
 #define SKUA_FOUR(step) SKUA_TWO(step, "0", "4", b); SKUA_TWO(step, "8", "12", third)
-template <int MR, int NV> SKUA_INL void four_steps(const char* a, ptrdiff_t s1, ptrdiff_t s3, ptrdiff_t s5, const float* b, size_t ldb, F32 (&acc)[MR][NV]) {
+// Rows of A: the first at a, three or four in all at i, j and k bytes from there, six at i, 2i, j, 4i and k.
+template <int MR, int NV> SKUA_INL void four_steps(const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const float* b, size_t ldb, F32 (&acc)[MR][NV]) {
   const size_t l = ldb * sizeof(float);
   const float* const third = b + 2 * ldb;
   if constexpr (NV == 2) { SKUA_FOUR(SKUA_STEP_6x2); }

@@ -81,7 +81,7 @@ template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { acc = fma_lane
 // Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
 template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
   size_t left = depth - k;
-  constexpr bool by_four = A::even && kByFour<MR, NV>;
+  constexpr bool by_four = A::template by_four<NV> && sizeof(B) == sizeof(float);
   if constexpr (by_four) {
     for (; left >= 4; left -= 4, k += 4, b += 4 * ldb) {
       if (lines && ahead) SKUA_UNROLL for (int i = 0; i < 4; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + size_t(i) * ldb) + ahead, 0, 2);

@@ -20,6 +20,7 @@ template <bool fetch> struct Scattered {
 #if defined(__x86_64__)
   template <int MR> struct A {
     static constexpr bool even = false;
+    template <int NV> static constexpr bool by_four = kByFour<MR, NV> && MR != 6;  // that has fewer registers than rows
     const char *first, *ahead;
     ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
     SKUA_INL A(const Scattered& s, ptrdiff_t segment)
@@ -34,10 +35,18 @@ template <bool fetch> struct Scattered {
       __builtin_prefetch(ahead);
       ahead += MR * sizeof(float);
     }
+    template <int NV> SKUA_INL void four(const float* b, size_t ldb, F32 (&acc)[MR][NV]) {
+      four_steps<MR, NV>(first, to[1], to[2], to[MR - 1], b, ldb, acc);
+      first += 4 * sizeof(float);
+      if constexpr (!fetch) return;
+      SKUA_UNROLL for (int i = 0; i < (MR + 3) / 4; ++i) __builtin_prefetch(ahead + i * 64);
+      ahead += 4 * MR * sizeof(float);
+    }
   };
 #else
   template <int MR> struct A {
     static constexpr bool even = false;
+    template <int NV> static constexpr bool by_four = false;
     const float* row[MR];
     SKUA_INL A(const Scattered& s, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = static_cast<const float*>(s.a[r]) + segment; }
     SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
@@ -60,6 +69,7 @@ template <bool fetch> struct EvenRows {
 #if defined(__x86_64__)
   template <int MR> struct A {
     static constexpr bool even = true;
+    template <int NV> static constexpr bool by_four = kByFour<MR, NV>;
     const char* block[(MR + 7) / 8];
     const char* ahead;  // in what comes next; a step takes MR floats of it
     ptrdiff_t s1, s3, s5, s7;
@@ -81,7 +91,8 @@ template <bool fetch> struct EvenRows {
       ahead += MR * sizeof(float);
     }
     template <int NV> SKUA_INL void four(const float* b, size_t ldb, F32 (&acc)[MR][NV]) {
-      four_steps<MR, NV>(block[0], s1, s3, MR > 5 ? s5 : s1, b, ldb, acc);
+      if constexpr (MR == 6) four_steps<MR, NV>(block[0], s1, s3, s5, b, ldb, acc);
+      else four_steps<MR, NV>(block[0], s1, 2 * s1, s3, b, ldb, acc);
       block[0] += 4 * sizeof(float);
       if constexpr (!fetch) return;
       SKUA_UNROLL for (int i = 0; i < (MR + 3) / 4; ++i) __builtin_prefetch(ahead + i * 64);
@@ -115,6 +126,7 @@ template <bool fetch> struct EvenRows {
 #else
   template <int MR> struct A {
     static constexpr bool even = true;
+    template <int NV> static constexpr bool by_four = false;
     const float* row[MR];
     SKUA_INL A(const EvenRows& e, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = e.a0 + segment + r * e.a_step; }
     SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }

@@ -53,7 +53,7 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
         constexpr ptrdiff_t row = kWinogradLine * sizeof(float);
         for (; x + 4 <= end; x += 4, u += 4 * NV * L) {
           SKUA_UNROLL for (int i = 0; i < 4; ++i) __builtin_prefetch(u + i * NV * L + kAhead);
-          four_steps<MR, NV>(reinterpret_cast<const char*>(x), row, 3 * row, 5 * row, u, NV * L, acc);
+          four_steps<MR, NV>(reinterpret_cast<const char*>(x), row, (MR == 6 ? 3 : 2) * row, (MR == 6 ? 5 : 3) * row, u, NV * L, acc);
         }
       }
       const auto once = [&]() __attribute__((always_inline)) {
