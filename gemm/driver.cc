@@ -31,15 +31,15 @@ size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t
   return round_up(ceil_div(k, ceil_div(k, kc)), 4);  // equal passes; a multiple of 4 keeps by-lane kernels on one order of sums
 }
 
-void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even) {
+void finish_rows(const GemmBlock& g, const RowPointers& row, size_t rows, size_t first, size_t columns) {
   const bool residual = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
-  const size_t columns = even && size_t(t.c_step) == t.n && !residual ? t.n * rows : t.n;  // rows without a gap are one
-  for (size_t r = 0; r < rows * t.n / columns; ++r) {
-    auto* c = static_cast<float*>(even ? at(t.c[0], Element::f32, ptrdiff_t(r) * t.c_step) : t.c[r]);
-    apply_row(g.activation, columns, c);
+  const size_t together = g.c_step == ptrdiff_t(columns) && (!residual || g.residual_step == ptrdiff_t(columns)) ? rows : 1, n = columns * together;  // rows without a gap are one
+  for (size_t r = 0; r < rows; r += together) {
+    auto* c = static_cast<float*>(at(row.c, Element::f32, ptrdiff_t(first) + ptrdiff_t(r) * g.c_step));
+    apply_row(g.activation, n, c);
     if (!residual) continue;
-    const auto* from = static_cast<const float*>(even ? at(t.residual[0], Element::f32, ptrdiff_t(r) * t.residual_step) : t.residual[r]);
-    for (size_t j = 0; j < columns; ++j) c[j] += from[j];
+    const auto* from = static_cast<const float*>(at(row.residual, Element::f32, ptrdiff_t(first) + ptrdiff_t(r) * g.residual_step));
+    for (size_t j = 0; j < n; ++j) c[j] += from[j];
   }
 }
 
@@ -334,9 +334,7 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
     }
     tiles.panels(t, a, c, g.residual == SKUA_RESIDUAL_NONE || (g.activation.kernel && t.residual_after) ? nullptr : from);
     if (!g.activation.kernel) continue;
-    t.c = &c;
-    t.residual = &from;
-    finish_rows(g, t, 1, false);
+    finish_rows(g, {nullptr, c, from, 1}, 1, 0, t.n);
   }
 }
 

@@ -161,8 +161,8 @@ struct Pass {
   bool next(const GemmBlock& g);  // false: that was the last one
 };
 
-// What a tile does not do: activations that are no clamp, and the residual after them. Rows by pointers; or, `even` of them, by steps.
-void finish_rows(const GemmBlock& g, const GemmTile& t, size_t rows, bool even);
+// What a tile does not do: activations that are no clamp, and the residual after them. `rows` even ones, of these columns of C.
+void finish_rows(const GemmBlock& g, const RowPointers& row, size_t rows, size_t first, size_t columns);
 struct Far {
   bool a, c;
 };
@@ -227,6 +227,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
   if (tiles.enter) tiles.enter();
   do {
     pass.begin(g);
+    const bool finish = !g.unfinished && pass.done + pass.count * pass.k == depth, apart = finish && g.activation.kernel && !s.strip && !in_tile;
     if (s.prepares) prepare_segments(g, pass, s);
     for (size_t turn = m0; turn < m1; turn += per_turn) {
       const size_t end = min(turn + per_turn, m1);
@@ -252,12 +253,11 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         if (s.prepares && !tiles.pack_a && !widens && p == p0 && end < m1 && pass.count == 1 && g.a_step == ptrdiff_t(pass.k)) t.next = row(end).a;
         if (once) t.room = 2;
         t.load_c = g.goes_on || pass.done != 0;
-        t.finish = !g.unfinished && pass.done + pass.count * pass.k == depth;
-        const void* const* rest = g.residual != SKUA_RESIDUAL_NONE && t.finish && !s.strip ? residual : nullptr;
+        t.finish = finish;
+        t.residual = g.residual != SKUA_RESIDUAL_NONE && finish && !s.strip && !(apart && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) ? residual : nullptr;
         if (in_tile) t.low = -3;
         t.hard_swish = in_tile;
-        const bool apart = t.finish && g.activation.kernel && !s.strip && !in_tile, late = apart && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
-        const bool laps = !apart && !t.load_c && t.beta == 0 && !tiles.pack_a;
+        const bool laps = !t.load_c && t.beta == 0 && !tiles.pack_a;
         const size_t vectors = width / g.format.vector, tall = max(tiles.even_rows[vectors - 1], 1);
         const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
@@ -267,7 +267,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         t.c_far = far.c && !s.strip;
         t.ahead = bytes_ahead(g, pass, fetch, t.ldb, p, p0, p1, in_place);
         size_t fetched = 0;
-        const bool lines = t.line && tiles.lines && !apart;
+        const bool lines = t.line && tiles.lines;
         if (!lines) t.line = 0;
         const auto point = [&](size_t i, size_t m, size_t index) __attribute__((always_inline)) {  // at row m, the index-th of the strip
           const RowPointers q = row(m);
@@ -286,12 +286,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
               t.in_line = even_rows;
               run = min(lines || (s.prepares && s.strip) ? end - m : min(even_rows, end - m), most);
               t.groups = !even ? 0 : tiles.runs ? 1 : run / tall;
-              if (t.groups && apart) t.groups = min(t.groups, max(4096 / (tall * columns), 1));  // the activation reads C from L1
               // A last row alone would read the panel for itself, of bytes twice as long as it multiplies: the last tile's rows and this one are two halves.
               if (tiles.bytes && !tiles.pack_a && tall == mr && t.groups && run == end - m && run == t.groups * tall + 1) --t.groups;
             }
           } while (!t.groups && ++rows < (end - m < 2 * mr && !tiles.pack_a ? (end - m > mr ? (end - m + 1) / 2 : end - m) : min(mr, end - m)));
-          t.residual = late ? nullptr : rest;
           t.row_quant = g.row_quant ? g.row_quant + m : nullptr;
           if (keeps_terms) t.row_terms = row_terms + (m - turn), t.terms_known = p > p0;
           t.rows = t.groups ? run : rows;
@@ -302,7 +300,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           if (t.groups) even(t);
           else fn[rows - 1](t);
           if (t.groups) rows = tiles.runs ? run : t.groups * tall;
-          const bool once_all = rows == end - turn && columns == g.format.nr && !widens && !apart && !s.strip && !g.in_place;
+          const bool once_all = rows == end - turn && columns == g.format.nr && !widens && !s.strip && !g.in_place;
           // Most of a tile's rows are left: a whole tile computes some of the rows before again, to the same bits.
           if (const size_t left = run - rows; laps && t.groups && left < tall && 3 * left >= 2 * tall && (left > mr || left * vectors < (tiles.bytes ? 10 : 8))) {
             const size_t back = run - tall;
@@ -313,8 +311,6 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
             even(t);
             rows = run;
           }
-          t.residual = rest;
-          if (apart) finish_rows(g, t, rows, t.groups != 0);
           for (size_t i = 0, even_rows = 0; s.strip && i < rows; i += even_rows) {
             const RowPointers q = row(m + i);
             even_rows = min(q.even, rows - i);
@@ -331,6 +327,11 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           fetched += t.groups ? t.groups : 1;
           t.ahead = t.ahead && fetched * 64 < size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element) ? t.ahead + ptrdiff_t(t.groups ? t.groups : 1) * 64 : 0;
         }
+      }
+      for (size_t m = turn, rows = 0; apart && m < end; m += rows) {
+        const RowPointers q = row(m);
+        rows = min(q.even, end - m);
+        finish_rows(g, q, rows, first_column(g, p0), end_column(g, p1 - 1) - first_column(g, p0));
       }
     }
   } while (pass.next(g));
