@@ -4,6 +4,7 @@
 #include "gemm/halves.h"
 #include "gemm/step.h"
 #include "gemm/tile_rows.h"
+#include "gemm/whole_tile.h"
 #include "simd/hard.h"
 
 namespace skua {
@@ -15,10 +16,6 @@ namespace {
 // stores complete while the next are multiplied, and little is left to decide for each tile: 8 to 15 cycles (3x32 with K = 16: 77 to 93% of the peak). AVX-512 stores half as many vectors a cycle
 // where one is two of 32 bytes for the core, and twice as many for each step of the depth.
 template <int MR, int NV> constexpr bool kEndsByRow = F32::fused && NV > 1 && (F32::L == 8 ? MR * NV == 12 : F32::L == 16 && MR * NV >= 24);
-constexpr size_t kLastSteps = 4;
-// none, low, both: bias and clamp of a single segment and line. asked: that for halves, whose ends are twice as long as a branch or two for each row (a tile for each clamp would be 80 KiB of code), and for
-// AVX-512, whose tiles are twice as long. any: whatever tiles have.
-enum class End { none, low, both, asked, any };
 template <int NV> bool ends_by_row(const GemmTile& t) {
   return t.n == NV * F32::L && t.segment_count && t.k >= kLastSteps && !t.load_c && t.finish && t.alpha == 1 && t.beta == 0 && !t.next;
 }
@@ -49,11 +46,11 @@ template <int MR, int bytes> SKUA_INL void ask_for_c(const char* c, ptrdiff_t st
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int i = 0; i < bytes; i += 64) __builtin_prefetch(c + r * step + i);
 }
 
-template <int MR, int NV, int lines, bool near, bool widens, End end, class C> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
+// any: what tiles have beside the bias and the clamp of a single segment and line. C: AVX2's tiles of f32 are mostly in assembly, whole_tile.h.
+template <int MR, int NV, int lines, bool near, bool widens, bool any, class C> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
   constexpr int L = F32::L;
   constexpr bool two = L == 16 && NV == 2;  // vectors of B stay in registers while half of the rows pass: else one is loaded for each two or three multiply-adds
   constexpr int together = two ? MR / 2 : L == 16 && NV == 3 ? 3 : L == 16 || NV < 4 ? 2 : 1;  // rows
-  constexpr bool any = end == End::any, asks = any || end == End::asked;
   using Rows = EvenRows<!near>;
   Lines<Rows> walk(t);
   Rows& rows = walk.rows;
@@ -152,8 +149,8 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
         }
       }
       if (any && t.residual && !t.residual_after) add_residual();
-      if (end == End::low || end == End::both || (asks && (L == 16 ? has_low : t.low > -kInfinity))) SKUA_EACH(y = clamp_low(y, F32::set1(t.low)))
-      if (end == End::both || (asks && (L == 16 ? has_high : t.high < kInfinity))) SKUA_EACH(y = clamp_high(y, F32::set1(t.high)))
+      if (L == 16 ? has_low : t.low > -kInfinity) SKUA_EACH(y = clamp_low(y, F32::set1(t.low)))
+      if (L == 16 ? has_high : t.high < kInfinity) SKUA_EACH(y = clamp_high(y, F32::set1(t.high)))
       if (any && t.hard_swish) SKUA_EACH(y = y * up_to_3_by_6(y))
       if (any && t.residual && t.residual_after) add_residual();
       if constexpr (any) tile.residual0 += together * tile.residual_bytes;
@@ -169,6 +166,38 @@ template <int MR, int NV, int lines, bool near, bool widens, End end, class C> _
     if (of_halves && k < t.k) halves.rest(k, t.k);
   }
 }
+#if defined(SKUA_ISA_avx2)
+template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void whole_tiles(const GemmTile& t) {
+  constexpr ptrdiff_t size = sizeof(float);
+  using Rows = EvenRows<!near>;
+  Lines<Rows> walk(t);
+  Rows& rows = walk.rows;
+  const GemmSegment *const s = t.segments, second = t.segment_count > 1 ? s[1] : s[0];
+  const ptrdiff_t s1 = rows.a_step * size, s2 = 2 * s1, s3 = 3 * s1, l = ptrdiff_t(t.ldb) * size, l3 = 3 * l, depth = ptrdiff_t(t.k);
+  WholeTile w = {t.segment_count, t.k / 4, t.k % 4, (second.a - s->a - depth) * size, (ptrdiff_t(second.b - s->b) - depth) * l, t.low, t.high, t.bias ? t.bias : kNoBias, rows.c_bytes, nullptr, rows.residual_bytes};
+  const char* const b = static_cast<const char*>(t.b) + ptrdiff_t(s->b) * l;
+  LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
+  const bool asks = !near || t.a_far;
+  for (size_t i = t.groups; i; --i) {
+    const ptrdiff_t panel = lines ? fetch.next() : 0;
+    if (walk.left < size_t(MR)) {
+      const typename Lines<Rows>::template Pointers<MR> p(walk);
+      across_lines<MR, NV, lines, near>(t, {p.a, p.c, p.residual, rows.a0}, panel, false);
+      continue;
+    }
+    const char* const a = reinterpret_cast<const char*>(rows.a0 + s->a);
+    char* const c = rows.c0;
+    w.residual = rows.residual0;
+    walk.go_on(MR);
+    const char* const next = reinterpret_cast<const char*>(rows.a0 + s->a);
+    if (t.c_far) ask_for_c<MR, NV * F32::L * int(size)>(rows.c0, rows.c_bytes);
+    if (lines && panel) whole_tile<MR, NV, Asks::a_and_b>(w, a, s1, MR == 6 ? s3 : s2, MR == 6 ? s3 + s2 : s3, b, l, l3, c, next, panel);
+    else if (asks) whole_tile<MR, NV, Asks::a>(w, a, s1, MR == 6 ? s3 : s2, MR == 6 ? s3 + s2 : s3, b, l, l3, c, next, 0);
+    else whole_tile<MR, NV, Asks::nothing>(w, a, s1, MR == 6 ? s3 : s2, MR == 6 ? s3 + s2 : s3, b, l, l3, c, next, 0);
+  }
+  _mm256_zeroupper();  // the compiler does not see what the assembly leaves
+}
+#endif
 #if defined(SKUA_ISA_avx512)
 // The same for one vector of columns, whose steps read A themselves: little is left to decide for each tile, and nothing goes row by row.
 template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) {
@@ -209,24 +238,24 @@ template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) 
 template <int MR, int NV, int lines, bool near, bool widens> SKUA_INL bool try_by_row(const GemmTile& t) {
   if (!ends_by_row<NV>(t)) return false;
   if constexpr (F32::L == 16) {
-    if (is_simple(t) && t.c_type == Element::f32 && !t.halves) even_by_row<MR, NV, lines, near, false, End::asked, float>(t);
-    else even_by_row<MR, NV, lines, near, false, End::any, AnyType>(t);
+    if (is_simple(t) && t.c_type == Element::f32 && !t.halves) even_by_row<MR, NV, lines, near, false, false, float>(t);
+    else even_by_row<MR, NV, lines, near, false, true, AnyType>(t);
     return true;
   }
-  const bool simple = is_simple(t);
   if (t.c_type == Element::f16) {
-    if (!simple || (widens && t.halves_type != Element::f16)) return false;
-    even_by_row<MR, NV, lines, near, widens, End::asked, f16>(t);
+    if (!is_simple(t) || (widens && t.halves_type != Element::f16)) return false;
+    even_by_row<MR, NV, lines, near, widens, false, f16>(t);
   } else if constexpr (widens) return false;
   else {
     if (t.c_type != Element::f32) return false;
-    if (!simple) {
-      if (t.segment_count > 1 && t.segment_count * t.k > 64) return false;  // gains nothing any more (7x7 of three channels loses 1%)
-      even_by_row<MR, NV, lines, near, widens, End::any, float>(t);
-    } else if (near && t.a_far) even_by_row<MR, NV, lines, false, widens, End::asked, float>(t);  // a question in the loop costs it 2 to 5%
-    else if (t.high < kInfinity) even_by_row<MR, NV, lines, near, widens, End::both, float>(t);
-    else if (t.low > -kInfinity) even_by_row<MR, NV, lines, near, widens, End::low, float>(t);
-    else even_by_row<MR, NV, lines, near, widens, End::none, float>(t);
+#if defined(SKUA_ISA_avx2)
+    if (is_whole(t)) {
+      whole_tiles<MR, NV, lines, near>(t);
+      return true;
+    }
+#endif
+    if (t.segment_count > 1 && t.segment_count * t.k > 64) return false;  // gains nothing any more
+    even_by_row<MR, NV, lines, near, widens, true, float>(t);
   }
   return true;
 }

@@ -15,7 +15,8 @@ template <int MR, int NV> constexpr bool kByFour = (MR == 6 && NV == 2) || (MR =
 #define SKUA_B1(d) #d "(%[b],%[l])"
 #define SKUA_LOAD(from, x) "vmovups " from ", %%ymm" #x "\n"
 #define SKUA_BROADCAST(from, x) "vbroadcastss " from ", %%ymm" #x "\n"
-#define SKUA_FMA(x, y, sum) "vfmadd231ps %%ymm" #x ", %%ymm" #y ", %" #sum "\n"
+#define SKUA_SUM(i) "%" #i
+#define SKUA_FMA(x, y, sum) "vfmadd231ps %%ymm" #x ", %%ymm" #y ", " SKUA_SUM(sum) "\n"
 
 #define SKUA_ROW_OF_2(a, x, s0, s1) SKUA_BROADCAST(a, x) SKUA_FMA(12, x, s0) SKUA_FMA(13, x, s1)
 #define SKUA_STEP_6x2(B, d)                                                                              \
@@ -37,11 +38,11 @@ template <int MR, int NV> constexpr bool kByFour = (MR == 6 && NV == 2) || (MR =
   SKUA_COLUMN_OF_3(B(64), 2, 6, 10) SKUA_COLUMN_OF_3(B(96), 3, 7, 11)
 
 // Two steps: an asm has thirty operands at most, and a sum is two.
-#define SKUA_SUM(i) "+x"(acc[(i) / NV][(i) % NV].v)
+#define SKUA_IN(i) "+x"(acc[(i) / NV][(i) % NV].v)
 #define SKUA_TWO(step, a0, a1, row)                                                                      \
   asm volatile(step(SKUA_B0, a0) step(SKUA_B1, a1)                                                       \
-               : SKUA_SUM(0), SKUA_SUM(1), SKUA_SUM(2), SKUA_SUM(3), SKUA_SUM(4), SKUA_SUM(5),           \
-                 SKUA_SUM(6), SKUA_SUM(7), SKUA_SUM(8), SKUA_SUM(9), SKUA_SUM(10), SKUA_SUM(11)          \
+               : SKUA_IN(0), SKUA_IN(1), SKUA_IN(2), SKUA_IN(3), SKUA_IN(4), SKUA_IN(5),           \
+                 SKUA_IN(6), SKUA_IN(7), SKUA_IN(8), SKUA_IN(9), SKUA_IN(10), SKUA_IN(11)          \
                : [a] "r"(a), [i] "r"(i), [j] "r"(j), [k] "r"(k), [b] "r"(row), [l] "r"(l)                 \
                : "xmm12", "xmm13", "xmm14", "xmm15", "memory")
 #define SKUA_FOUR(step) SKUA_TWO(step, "0", "4", b); SKUA_TWO(step, "8", "12", third)
@@ -53,20 +54,10 @@ template <int MR, int NV> SKUA_INL void four_steps(const char* a, ptrdiff_t i, p
   else if constexpr (NV == 3) { SKUA_FOUR(SKUA_STEP_4x3); }
   else { SKUA_FOUR(SKUA_STEP_3x4); }
 }
-#undef SKUA_B0
-#undef SKUA_B1
-#undef SKUA_LOAD
-#undef SKUA_BROADCAST
-#undef SKUA_FMA
-#undef SKUA_ROW_OF_2
-#undef SKUA_STEP_6x2
-#undef SKUA_ROW_OF_3
-#undef SKUA_STEP_4x3
-#undef SKUA_COLUMN_OF_3
-#undef SKUA_STEP_3x4
-#undef SKUA_SUM
+#undef SKUA_IN
 #undef SKUA_TWO
 #undef SKUA_FOUR
+// The words for loads and steps are whole_tile.h's too.
 #else
 template <int MR, int NV> constexpr bool kByFour = false;
 #endif

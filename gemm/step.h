@@ -20,6 +20,7 @@ template <class B> constexpr int kLine = 64 / sizeof(B);                        
 template <int NV, class B = float> constexpr int kLines = F32::by_lane ? 0 : (NV * F32::L + kLine<B> - 1) / kLine<B>;  // of a row of B
 constexpr int kOne = !F32::by_lane;
 constexpr float kInfinity = __builtin_inff();
+constexpr size_t kLastSteps = 4;  // of tiles that end row by row
 
 // Where a vector of B meets all rows before the next is loaded, and the elements of A are in registers: 3x32 on AVX2, 7 loads feed 12 multiply-adds. Such a tile serves first layers: its rows are
 // near, overlapping windows of a few channels, and it asks for nothing ahead, which would cost a tenth of segments so short.
