@@ -167,6 +167,8 @@ void print_summary(const Session& s) {
   if (s.unsupported) printf("%zu cases are unsupported in this build\n", s.unsupported);
   if (s.wrong) printf("%zu cases gave WRONG RESULTS\n", s.wrong);
   if (s.machine.busy()) printf("other work was running (load %.1f): trust no single figure\n", s.machine.load);
+  if (const auto shared = std::count_if(s.results.begin(), s.results.end(), [](const Result& r) { return r.ns > 0 && r.alone >= 0 && 3 * r.alone < 1; }))
+    printf("the core's other hardware thread was busy in %zu of %zu cases: what is bound by instructions took up to a quarter longer there (docs/cores.md)\n", size_t(shared), s.results.size());
 }
 
 }  // namespace
@@ -193,6 +195,7 @@ void Session::lacks(const Contestant& peer, skua_dtype type, const std::string& 
 void Session::set_time(Result& r, const Timing& t, double bytes) const {
   r.ns = t.ns;
   r.noise = t.noise;
+  r.alone = t.alone;
   r.gflops = r.flops / r.ns;
   r.bandwidth = bytes / r.ns;
   if (const double roof = machine.roofline_ns(r.isa, r.arithmetic == SKUA_DTYPE_S8 ? r.arithmetic : r.type, r.flops, bytes, on_device() ? 1 : effort.threads); roof > 0) r.peak_share = roof / r.ns;

@@ -28,6 +28,7 @@ struct Timing {
   double best = 0;   // the shortest sample
   double noise = 0;  // half the distance of the quartiles, as a share of the median
   size_t samples = 0;
+  double alone = -1; // share of the rounds in which the core was this thread's alone; -1: not looked at
 };
 
 // What is timed, and whose workers do it: they are woken before a turn and put to sleep after it. NULL: it has none.
@@ -43,7 +44,8 @@ void begin_turn(Contestant* who);
 void end_turn(Contestant* who);
 
 // Calls every racer in turn, round after round, and gives each one's statistics. With one thread, samples in which the system took the core
-// away are measured again (up to twice as many rounds).
+// away are measured again (up to twice as many rounds). Where another hardware thread of the core (SMT) is busy, which no counter tells a guest of a virtual machine, the core starts a
+// quarter fewer instructions: `nop`s between the samples show it. The statistics are of the rounds without, where they are a third or more; else of all.
 std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor = 1);
 Timing statistics(std::vector<double> samples);
 
