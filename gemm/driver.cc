@@ -76,6 +76,7 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
     s.row_bytes = max(padded, 1) * bytes_of_a(tiles);
     if (tiles.pack_a || (tiles.bytes && !tiles.flip_rows)) s.row_bytes = round_up(s.row_bytes, 64);
     if (s.row_bytes % 512 == 0) s.row_bytes += 64;
+    if (takes_wide_rows(tiles)) s.row_bytes = max(padded, 1) * bytes_of_a(tiles);  // as they lie in their panels anyway
     // Whole tiles of rows that stay in L1 beside a part of B: few where they meet one panel only; where B comes from beyond L2, as many as L2 holds take each panel.
     const size_t vectors = tile->nr / tile->vector, wide = min(ceil_div(max(n, 1), tile->vector), vectors), tall = tiles.even[wide - 1] ? tiles.even_rows[wide - 1] : mr;
     // Where tiles widen rows, nothing is beside those of a turn's first tile, and turns are long: with turns of half of L1, two tiles of a depth of 576, layers of two and three panels take 4% longer (Zen 3).
@@ -200,6 +201,10 @@ void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const 
   const GemmTileTable& tiles = table_of(g.tile);
   const GemmSegment* from = g.segments + pass.segment;
   char* to = static_cast<char*>(g.scratch) + index * s.row_bytes;
+  if (rows_as_one(g, pass)) {
+    const void* first = at(a[0], g.a_type, ptrdiff_t(pass.off));
+    return tiles.pack_a(1, &first, from, 1, rows * pass.k, to);
+  }
   if (tiles.pack_a) {
     const void* first[kMaxTileRows];
     for (size_t r = 0; r < rows; ++r) first[r] = at(a[r], g.a_type, ptrdiff_t(pass.off));

@@ -195,7 +195,12 @@ inline void* strip_of(const GemmBlock& g, const Staging& s, Element type) {
   return static_cast<char*>(g.scratch) + s.bytes - kStripFloats * (type == Element::f32 ? sizeof(float) : sizeof(float) + element_bytes(type));
 }
 void prepare_segments(const GemmBlock& g, const Pass& pass, const Staging& s);  // of prepared rows; first
-// Prepares rows of a turn for the pass, the first its `index`-th: even ones from a[0] on, or with pack_a up to mr rows by pointers.
+// Even rows without a gap, in A and as pack_a leaves them.
+inline bool rows_as_one(const GemmBlock& g, const Pass& pass) {
+  const GemmTileTable& tiles = table_of(g.tile);
+  return takes_wide_rows(tiles) && pass.count == 1 && g.a_step == ptrdiff_t(pass.k) && pass.k % tiles.pack_kr == 0;
+}
+// Prepares rows of a turn for the pass, the first its `index`-th: even ones from a[0] on, or with pack_a up to mr rows by pointers where they are not as one.
 void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const void* const* a, size_t rows, size_t index);
 // Even rows of the strip, from its `index`-th on, to C.
 void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers& row, size_t index, size_t rows, size_t first);
@@ -231,13 +236,14 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
     if (s.prepares) prepare_segments(g, pass, s);
     for (size_t turn = m0; turn < m1; turn += per_turn) {
       const size_t end = min(turn + per_turn, m1);
+      const bool as_one = rows_as_one(g, pass);
       if (s.prepares && !widens)
         for (size_t m = turn, rows = 0; m < end; m += rows) {
           const void* a[kMaxTileRows];
           const RowPointers q = row(m);
           a[0] = q.a;
-          rows = min(tiles.pack_a ? mr : q.even, end - m);
-          if (tiles.pack_a)
+          rows = min(tiles.pack_a && !as_one ? mr : q.even, end - m);
+          if (tiles.pack_a && !as_one)
             for (size_t i = 1; i < rows; ++i) a[i] = row(m + i).a;
           prepare_rows(g, pass, s, a, rows, m - turn);
         }
