@@ -119,6 +119,11 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
     Rows rows(t, row, kPrepared ? ptrdiff_t(s * words * 4) : t.segments[s].a);
     const char* b = static_cast<const char*>(t.b) + t.segments[s].b / kr * ldb;
     size_t left = words;
+    if constexpr (kPrepared && MR == 1 && sets > 1 && !lines) {
+      constexpr size_t many = 4 * sets, row_b = NV * L * kr;  // five instructions a turn are nearly as many as the products of a pair. Of two rows and more gcc spills
+      if (ldb == row_b)
+        for (; left >= many; left -= many, b += many * row_b, rows.step(many * 4)) SKUA_UNROLL for (int i = 0; i < int(many); ++i) step<T, MR, NV, lines>(rows, i * 4, b + size_t(i) * row_b, ahead, t.near, acc[i % sets]);
+    }
     if constexpr (sets > 1)
       for (; left >= size_t(sets); left -= size_t(sets)) {
         SKUA_UNROLL for (int i = 0; i < sets; ++i) {
