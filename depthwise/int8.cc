@@ -252,6 +252,7 @@ double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, Dept
 }
 
 size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uint32_t concurrency) {
+  if (depthwise_int8_is_direct(s, f)) return direct_int8_workspace(s, concurrency);
   return f.pairs ? paired_int8_workspace(s, f, concurrency) : mul_sat(worker_bytes(s, f), concurrency);
 }
 
@@ -260,6 +261,7 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kern
   if (!s.batch || !s.out_h || !s.out_w || !s.channels) return;
   const DepthwiseInt8Run common = {&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), static_cast<char*>(workspace),
                                    depthwise_int8_flip(kernel, f), uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)), depthwise_int8_tile(s, f, to, result)};
+  if (depthwise_int8_is_direct(s, f)) return direct_int8_run(args, common);
   if (f.pairs) return paired_int8_run(args, common);
   Run r = {common, ceil_div(s.out_h, f.rows), 0, worker_bytes(s, f), groups_of(s.kernel_h, s.stride_h, f), piece_of(s, f)};
   const size_t units = s.batch * r.bands;

@@ -62,12 +62,25 @@ struct DepthwiseInt8Tile {
   size_t lines, line;         // of pairs: rows of outputs, and bytes of interleaved columns between them
 };
 
+// Of pixels as they are: sets that multiply 16 bits interleave two rows in registers, for strides of 2 and more (int8_direct.cc). Three columns of taps. The tile's `columns`, `layout`, `output`, `taps`, `out_row` and `lines` are not read.
+struct DepthwiseInt8Direct {
+  DepthwiseInt8Tile tile;      // groups of two rows, no rounding
+  const uint8_t* const* rows;  // 2 * groups, at the first output's first column; where the last group has one row, that twice: the other's weights are 0
+  const size_t* steps;         // bytes from a column to the next of each; 0 for padding
+  size_t pixels;               // of a vector
+  size_t stride, dilation;     // columns
+  uint8_t flip;                // xor of every byte
+};
+constexpr int kDirectColumns = 3;        // wider windows share more than a stride of 2 leaves: 5x5 is faster interleaved
+constexpr size_t kMostDirectTaps = 256;  // sums are 256 times as large until the end
+
 // KernelKind::depthwise_int8, variant kDepthwiseInt8: vector = L, mr and nr rows and columns of a tile, element s8 or u8: the same code, by `flip`.
 struct DepthwiseInt8Table {
   uint8_t group;       // G
   bool takes_unsigned; // what products take: u8, to which s8 is flipped, or s8
   void (*interleave[3])(const DepthwiseInt8Columns&);  // of 1, 2, 4 pixels in a vector; NULL = none
   void (*run[2])(const DepthwiseInt8Tile&);  // weights packed for 1 and 2 rows
+  void (*direct)(const DepthwiseInt8Direct&) = nullptr;              // NULL = none
   void (*pairs[2])(const DepthwiseInt8Tile&) = {nullptr, nullptr};  // of pairs (int8_pairs.cc), one and several pixels in a vector; NULL = none
 };
 using DepthwiseInt8TableFn = const DepthwiseInt8Table& (*)();

@@ -307,10 +307,66 @@ template <class B, int RW, int STEP> void run_pairs(const DepthwiseInt8Tile& t) 
   run_lines<B, RW, kFits, 1, STEP>(t);
 }
 
+// Pixels as they are (int8_direct.cc): the two rows of a group are interleaved in registers for each tap of each output, L channels of it.
+template <class B, Known KNOWN, int PIXELS> SKUA_INL void direct_outputs(const DepthwiseInt8Direct& d) {
+  constexpr int L = B::L;
+  const DepthwiseInt8Tile t = d.tile;  // what is stored might be it
+  const size_t groups = t.groups, vector = groups * kDirectColumns * L;
+  const typename B::I flip = B::bytes(d.flip);
+  const uint8_t* const weights = static_cast<const uint8_t*>(t.w);
+  const uint8_t* const offset = weights + 4 * vector;
+  const float* const scale = reinterpret_cast<const float*>(offset + 4 * L);
+  uint8_t* out = t.out;
+  for (size_t x = 0; x < t.outputs; x += PIXELS, out += PIXELS * t.out_pixel) {
+    const size_t left = t.outputs - x, more = left < size_t(PIXELS) ? left - 1 : PIXELS - 1;
+    typename B::Sum high[4];
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) high[i] = B::start(B::bytes(0));
+    const uint8_t* w = weights;
+    for (size_t g = 0; g < groups; ++g) {
+      const size_t s0 = d.steps[2 * g], s1 = d.steps[2 * g + 1], next0 = d.dilation * s0, next1 = d.dilation * s1;
+      const uint8_t *p0 = d.rows[2 * g] + x * d.stride * s0, *p1 = d.rows[2 * g + 1] + x * d.stride * s1;
+      const auto tap = [&]() __attribute__((always_inline)) {
+        const typename B::I r[2] = {B::flip(load_pixels<B, PIXELS, false>(p0, d.stride * s0, more, L), flip), B::flip(load_pixels<B, PIXELS, false>(p1, d.stride * s1, more, L), flip)};
+        typename B::I v[4];
+        B::group_high(r, v);
+        SKUA_UNROLL for (int i = 0; i < 4; ++i) B::dot(high[i], v[i], B::load(w + size_t(i) * vector));
+        w += L;
+        p0 += next0;
+        p1 += next1;
+      };
+      SKUA_UNROLL for (int k = 0; k < kDirectColumns; ++k) tap();
+    }
+    using Scaled = decltype(B::scaled(high[0], scale, 0));
+    Scaled scaled[4];
+    SKUA_UNROLL for (int i = 0; i < 4; ++i) scaled[i] = scaled_sum<B, KNOWN>(B::from_high(start_of<B, KNOWN>(B::load(offset + i * L)), high[i]), scale + i * (L / 4), t);
+    const typename B::I q = whole_of<B, KNOWN>(half_of<B, KNOWN>(scaled[0], scaled[1], t), half_of<B, KNOWN>(scaled[2], scaled[3], t), t);
+    if constexpr (PIXELS == 1) {
+      B::store(out, q);
+    } else if (more) {
+      B::parts(q, out, t.out_pixel, PIXELS);
+    } else {
+      uint8_t all[L];
+      B::store(all, q);
+      __builtin_memcpy(out, all, L / PIXELS);
+    }
+  }
+}
+template <class B, Known KNOWN> SKUA_INL void direct_of(const DepthwiseInt8Direct& d) {
+  if constexpr (B::L > 16)
+    if (d.pixels > 1) return direct_outputs<B, KNOWN, 2>(d);
+  direct_outputs<B, KNOWN, 1>(d);
+}
+template <class B> void direct(const DepthwiseInt8Direct& d) {
+  if constexpr (B::has_positive)
+    if (d.tile.positive) return direct_of<B, kPositive>(d);
+  d.tile.fits ? direct_of<B, kFits>(d) : direct_of<B, kNothing>(d);
+}
+
 constexpr int kColumns = F32::registers >= 32 ? 4 : 2;
 // most: pixels in a vector.
 template <class B, int most> constexpr DepthwiseInt8Table make_table() {
   DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, 1>, nullptr, nullptr}, {run<B, 1, B::G == 2 && B::L >= 32 ? 4 : kColumns>, run<B, 2, kColumns>}};
+  if constexpr (B::G == 2 && B::L >= 16) t.direct = direct<B>;
   if constexpr (most >= 2) t.interleave[1] = interleave<B, 2>;
   if constexpr (most >= 4) t.interleave[2] = interleave<B, 4>;
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)

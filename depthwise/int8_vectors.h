@@ -3,6 +3,7 @@
 //   Name::G               bytes of a channel in a group
 //   load store flip
 //   group(rows, out)      G vectors of L channels to four of L/4 channels with G taps each
+//   group_high, from_high G = 2: the same, 256 times as large, which takes no shift for each vector; sums of such
 //   Sum: start(offset), dot(sum, taps, weights): L/4 sums
 //   scaled half whole     requantised: all L channels in order, as s8; where they saturate, bounds other than the type's are left to `bounded`, and a product
 //                         that cannot leave 32 bits needs none before it is rounded (nor does any where the conversion saturates: fits_always)
@@ -223,6 +224,14 @@ SKUA_INL __m128i halved(__m128i x) { return x; }
         to[3] = words_high(b);                                                                                               \
       }                                                                                                                      \
     }                                                                                                                        \
+    static SKUA_INL void group_high(const I (&r)[2], I (&to)[4]) {                                                           \
+      const I zero = bytes(0), a = P##_unpacklo_epi8(r[0], r[1]), b = P##_unpackhi_epi8(r[0], r[1]);                         \
+      to[0] = P##_unpacklo_epi8(zero, a);                                                                                    \
+      to[1] = P##_unpackhi_epi8(zero, a);                                                                                    \
+      to[2] = P##_unpacklo_epi8(zero, b);                                                                                    \
+      to[3] = P##_unpackhi_epi8(zero, b);                                                                                    \
+    }                                                                                                                        \
+    static SKUA_INL Sum from_high(Sum start, Sum high) { return {P##_add_epi32(start.v, P##_srai_epi32(high.v, 8))}; }       \
     static SKUA_INL I total(Sum sum) { return sum.v; }                                                                       \
     static SKUA_INL I scaled(Sum sum, const float* scale) { return nearest(product(sum.v, scale)); }                         \
     static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(at_most(product(sum.v, scale), P##_set1_ps(high))); }\
