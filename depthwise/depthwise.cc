@@ -22,7 +22,7 @@ struct Run {
   char* workspace;
 };
 
-// Residual and activation function of `pixels` neighbouring outputs, which are in the first-level cache.
+// Residual and activation function of `pixels` neighbouring outputs: a row of them, as each call begins and ends with a chain of twenty and more operations.
 template <class T> void finish_pixels(const Run& r, void* outputs, const void* residuals, size_t pixels, size_t channels) {
   const Activation& a = r.activation;
   T* y = static_cast<T*>(outputs);
@@ -127,8 +127,7 @@ void tile_band(const Run& r, Block& k, size_t band) {
     const size_t after = left + in_columns > s.in_w + s.pad_left ? left + in_columns - s.in_w - s.pad_left : 0;
     t.column_mask = before + after >= in_columns ? 0 : ((uint32_t(1) << (in_columns - before - after)) - 1) << before;
     t.column = (ptrdiff_t(left) - ptrdiff_t(s.pad_left)) * ptrdiff_t(t.in_pixel);
-    char* out = k.out + (y0 * s.out_row + x * s.out_pixel + k.begin) * r.bytes;
-    t.out = out;
+    t.out = k.out + (y0 * s.out_row + x * s.out_pixel + k.begin) * r.bytes;
     t.columns = uint32_t(columns);
     const bool masks = !rows_whole || before || after;
     if (rows_all && columns == r.kernel->nr) {
@@ -140,11 +139,10 @@ void tile_band(const Run& r, Block& k, size_t band) {
     }
     else if (rows_all && columns == table.narrow_columns) table.narrow[masks](t);
     else table.part[rows - 1](t);
-    if (finish)
-      for (size_t y = 0; y < rows; ++y)
-        finish_pixels(r, out + y * s.out_row * r.bytes, k.residual ? k.residual + ((y0 + y) * s.res_row + x * s.res_pixel + k.begin) * r.bytes : nullptr, columns, t.channels);
     x = end;
   }
+  for (size_t y = y0; finish && y < y0 + rows; ++y)
+    finish_pixels(r, k.out + (y * s.out_row + k.begin) * r.bytes, k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w, t.channels);
 }
 
 void any_band(const Run& r, Block& k, size_t y, const void** pointers) {
@@ -176,8 +174,8 @@ void any_band(const Run& r, Block& k, size_t y, const void** pointers) {
     t.w_first = (1 + ky0 * s.kernel_w + kx0) * vector;
     t.out = k.out + (y * s.out_row + x * s.out_pixel + k.begin) * r.bytes;
     table.at[part ? 2 : n > 1 ? 1 : 0](t);
-    if (finish) finish_pixels(r, t.out, k.residual ? k.residual + (y * s.res_row + x * s.res_pixel + k.begin) * r.bytes : nullptr, n, t.channels);
   }
+  if (finish) finish_pixels(r, k.out + (y * s.out_row + k.begin) * r.bytes, k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w, t.channels);
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
