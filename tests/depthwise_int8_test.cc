@@ -199,6 +199,12 @@ TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
       {1, 31, 60, 16, 3, 3, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1}},
       {1, 37, 29, 80, 5, 5, 2, 2, 1, 1, same, true},
       {1, 40, 31, 64, 7, 8, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 3, 3, 3, 2}},
+      // Windows three columns wide that are read as they lie: dilated, of one row and of many, outside on both sides.
+      {1, 11, 13, 22, 3, 3, 3, 2, 2, 2, same},
+      {2, 5, 14, 40, 1, 3, 2, 2, 1, 2, same, true},
+      {1, 7, 9, 48, 4, 3, 2, 3, 1, 2, {SKUA_PADDING_EXPLICIT, 3, 5, 2, 4}, true},
+      {1, 2, 3, 33, 9, 3, 2, 2, 1, 3, {SKUA_PADDING_EXPLICIT, 7, 6, 5, 7}},
+      {1, 3, 5, 18, 86, 3, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 50, 1, 50, 1}},
   };
   if (!small()) layers.push_back({1, 3, 150, 130, 3, 3, 1, 1, 1, 1, same});
   uint32_t seed = 1;

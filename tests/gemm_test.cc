@@ -203,6 +203,7 @@ TEST_P(GemmTile, EveryActivationAndResidual) {
       c.bias = seed % 2;
       c.beta = seed % 3 == 2 ? 0.5f : 0.0f;
       c.hole = seed % 4 == 3;
+      c.dense_c = seed % 8 == 7;
       c.constant_b = seed % 5 < 2;
       c.seed = seed++;
       check(*context, c);
@@ -462,6 +463,23 @@ TEST(Gemm, SpecialValues) {
       EXPECT_EQ(got->v[j], flushes ? 0.0f : 1e-40f);
       EXPECT_EQ(got->v[c.n + j], inf);
     }
+  }
+}
+
+// Where multiply and add are fused, products too small for a denormal leave a sum of -0, which no bias that is not there may make 0.
+TEST(Gemm, MinusZeroStays) {
+  for (const Tile& tile : tiles()) {
+    if ((std::strcmp(tile.isa, "avx2") && std::strcmp(tile.isa, "avx512")) || !std::strstr(tile.name, "gemm_f32_")) continue;
+    SCOPED_TRACE(tile.name);
+    Context context(tile.isa, tile.name);
+    Case c;
+    c.m = 29, c.n = 2 * size_t(tile.nr), c.k = 13;
+    Inputs in = inputs_of(c);
+    for (float& x : in.a.v) x = -1e-30f;
+    for (float& x : in.b.v) x = 1e-30f;
+    std::optional<Data> got = compute(context, c, in);
+    ASSERT_TRUE(got);
+    for (float y : got->v) ASSERT_TRUE(y == 0 && std::signbit(y)) << y;
   }
 }
 

@@ -45,6 +45,7 @@ struct Case {
   skua_residual residual = SKUA_RESIDUAL_NONE;
   std::vector<size_t> a_batch, b_batch;
   size_t hole = 0;       // elements between rows of A, B, C and the residual
+  bool dense_c = false;  // none between those of C
   bool integers = false; // exact
   bool narrow_b = false; // the tile rounds a constant B of f32 to A's type
   bool half = false;     // the tile may compute in A's type: B is rounded to it, f16 is summed 64 terms at a time, or all of them where numerics is FAST
@@ -58,7 +59,7 @@ struct Case {
     std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
     s += std::string(transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant B" : "") + (bias ? " bias" : "");
     s += " alpha " + std::to_string(alpha) + " beta " + std::to_string(beta) + " activation " + std::to_string(activation.kind);
-    s += " residual " + std::to_string(residual) + " hole " + std::to_string(hole);
+    s += " residual " + std::to_string(residual) + " hole " + std::to_string(hole) + (dense_c ? " none in C" : "");
     for (size_t e : a_batch) s += " a_batch " + std::to_string(e);
     for (size_t e : b_batch) s += " b_batch " + std::to_string(e);
     s += std::string(" types ") + skua_dtype_name(type) + " " + skua_dtype_name(constant_b ? b_type : type) + " " + skua_dtype_name(c_type) + " numerics " + std::to_string(numerics);
@@ -97,7 +98,7 @@ inline Inputs inputs_of(const Case& c) {
   in.batch = broadcast(c.a_batch, c.constant_b ? std::vector<size_t>{} : c.b_batch);
   in.a = values(c.transpose_a ? matrices(c.type, c.a_batch, c.k, c.m, c.hole) : matrices(c.type, c.a_batch, c.m, c.k, c.hole));
   in.b = values(c.transpose_b ? matrices(c.constant_b ? c.b_type : c.type, c.b_batch, c.n, c.k, c.hole) : matrices(c.constant_b ? c.b_type : c.type, c.b_batch, c.k, c.n, c.hole));
-  in.c = values(matrices(c.c_type, in.batch, c.m, c.n, c.hole));
+  in.c = values(matrices(c.c_type, in.batch, c.m, c.n, c.dense_c ? 0 : c.hole));
   in.residual = values(matrices(c.c_type, in.batch, c.m, c.n, c.hole));
   in.bias = values(shape({c.n})).v;
   return in;
