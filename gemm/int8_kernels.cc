@@ -122,7 +122,10 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
     if constexpr (kPrepared && MR == 1 && sets > 1 && !lines) {
       constexpr size_t many = 4 * sets, row_b = NV * L * kr;  // five instructions a turn are nearly as many as the products of a pair. Of two rows and more gcc spills
       if (ldb == row_b)
-        for (; left >= many; left -= many, b += many * row_b, rows.step(many * 4)) SKUA_UNROLL for (int i = 0; i < int(many); ++i) step<T, MR, NV, lines>(rows, i * 4, b + size_t(i) * row_b, ahead, t.near, acc[i % sets]);
+        for (; left >= many; left -= many, b += many * row_b, rows.step(many * 4)) SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+          SKUA_UNROLL for (int j = 0; j < sets; ++j) step<T, MR, NV, lines>(rows, (i * sets + j) * 4, b + size_t(i * sets + j) * row_b, ahead, t.near, acc[j]);
+          SKUA_UNROLL for (int j = 0; j < sets; ++j) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin_word(acc[j][0][v]);  // else gcc has sums on the stack
+        }
     }
     if constexpr (sets > 1)
       for (; left >= size_t(sets); left -= size_t(sets)) {
