@@ -188,7 +188,7 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
     begin_turn(racers[i].who);
     for (int c = 0; c < leads[i]; ++c) racers[i].run();
     double ns = racers[i].device_ns ? racers[i].device_ns(calls[i]) * double(calls[i]) : -1;
-    by_device = ns >= 0;
+    by_device = by_device || ns >= 0;
     if (ns < 0) {
       const double start = busy_ns();
       for (size_t c = 0; c < calls[i]; ++c) racers[i].run();

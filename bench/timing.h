@@ -44,8 +44,8 @@ void begin_turn(Contestant* who);
 void end_turn(Contestant* who);
 
 // Calls every racer in turn, round after round, and gives each one's statistics. With one thread, samples in which the system took the core
-// away are measured again (up to twice as many rounds). Where another hardware thread of the core (SMT) is busy, which no counter tells a guest of a virtual machine, the core starts a
-// quarter fewer instructions: `nop`s between the samples show it. The statistics are of the rounds without, where they are a third or more; else of all.
+// away are measured again (up to twice as many rounds). Where another hardware thread of the core (SMT) is busy, which no counter tells a guest of a virtual machine, the core starts
+// fewer instructions: `nop`s between the samples show it. The statistics are of the rounds without, where they are a third or more; else of all.
 std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor = 1);
 Timing statistics(std::vector<double> samples);
 

@@ -173,7 +173,7 @@ template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void w
   Lines<Rows> walk(t);
   Rows& rows = walk.rows;
   const GemmSegment *const s = t.segments, second = t.segment_count > 1 ? s[1] : s[0];
-  const ptrdiff_t s1 = rows.a_step * size, s2 = 2 * s1, s3 = 3 * s1, l = ptrdiff_t(t.ldb) * size, l3 = 3 * l, depth = ptrdiff_t(t.k);
+  const ptrdiff_t i1 = rows.a_step * size, j = (MR == 6 ? 3 : 2) * i1, k = (MR == 6 ? 5 : 3) * i1, l = ptrdiff_t(t.ldb) * size, l3 = 3 * l, depth = ptrdiff_t(t.k);
   WholeTile w = {t.segment_count, t.k / 4, t.k % 4, (second.a - s->a - depth) * size, (ptrdiff_t(second.b - s->b) - depth) * l, t.low, t.high, t.bias ? t.bias : kNoBias, rows.c_bytes, nullptr, rows.residual_bytes};
   const char* const b = static_cast<const char*>(t.b) + ptrdiff_t(s->b) * l;
   LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
@@ -191,9 +191,9 @@ template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void w
     walk.go_on(MR);
     const char* const next = reinterpret_cast<const char*>(rows.a0 + s->a);
     if (t.c_far) ask_for_c<MR, NV * F32::L * int(size)>(rows.c0, rows.c_bytes);
-    if (lines && panel) whole_tile<MR, NV, Asks::a_and_b>(w, a, s1, MR == 6 ? s3 : s2, MR == 6 ? s3 + s2 : s3, b, l, l3, c, next, panel);
-    else if (asks) whole_tile<MR, NV, Asks::a>(w, a, s1, MR == 6 ? s3 : s2, MR == 6 ? s3 + s2 : s3, b, l, l3, c, next, 0);
-    else whole_tile<MR, NV, Asks::nothing>(w, a, s1, MR == 6 ? s3 : s2, MR == 6 ? s3 + s2 : s3, b, l, l3, c, next, 0);
+    if (lines && panel) whole_tile<MR, NV, Asks::a_and_b>(w, a, i1, j, k, b, l, l3, c, next, panel);
+    else if (asks) whole_tile<MR, NV, Asks::a>(w, a, i1, j, k, b, l, l3, c, next, 0);
+    else whole_tile<MR, NV, Asks::nothing>(w, a, i1, j, k, b, l, l3, c, next, 0);
   }
   _mm256_zeroupper();  // the compiler does not see what the assembly leaves
 }

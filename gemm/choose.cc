@@ -132,7 +132,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     if (s.choice && s.choice->skip()) return;
     const size_t m = table_of(k).runs && s.types.line && s.types.segment % table_of(k).kr == 0 ? s.m / s.types.line * rows_with_gaps(s.types.line, s.types.line_rows, k->mr) : s.m;
     double cycles = gemm_cycles(k, m, s.n, s.depth, false, s.types.taps);
-    if (table_of(k).near) {  // nothing is fetched ahead: measured, a gain where rows are near only, a loss for few rows and where one vector of columns is left, a panel of its own that reads all rows again
+    if (table_of(k).near) {  // little is fetched ahead: measured, a gain where rows are near only, a loss for few rows and where one vector of columns is left, a panel of its own that reads all rows again
       const size_t rest = s.n % k->nr;
       if (s.types.segment && s.types.segment <= 4) cycles *= 0.95;
       else if (s.m <= k->mr) cycles *= 1.1;  // a stream of B
