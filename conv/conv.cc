@@ -20,11 +20,7 @@ void use_map(const ConvConfig& c, const ConvMap& m, size_t channels, size_t& bat
 
 // ---- choice --------------------------------------------------------------------------------------------------------------------
 const char* not_winograd(const ConvConfig& c, uint32_t algorithm) {
-  if (c.transposed) return "the convolution is transposed";
-  const uint32_t taps = uint32_t(winograd_taps(winograd_variant(algorithm)));
-  if (c.kernel_h != taps || c.kernel_w != taps) return taps == 3 ? "the kernel is not 3x3" : "the kernel is not 5x5";
-  if (c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 || c.dilation_w != 1) return "stride or dilation is not 1";
-  if (c.groups != 1) return "there are groups";
+  if (const char* why = no_winograd_window(c, winograd_variant(algorithm))) return why;
   if (c.numerics == SKUA_NUMERICS_STRICT) return "numerics is STRICT";
   if (c.winograd_element != uint32_t(Element::f32)) {
     if (algorithm == kWinogradF6x6) return "it is not computed in f16";
@@ -49,14 +45,27 @@ const char* not_applicable(const ConvConfig& c, uint32_t a) {
   return a == kDirect ? nullptr : a == kDepthwise ? not_depthwise(c) : a == kGrouped ? not_grouped(c) : not_winograd(c, a);
 }
 
-const char* candidate_name(uint32_t a) {
+}  // namespace
+
+const char* no_winograd_window(const ConvConfig& c, WinogradVariant variant) {
+  if (c.transposed) return "the convolution is transposed";
+  const uint32_t taps = uint32_t(winograd_taps(variant));
+  if (c.kernel_h != taps || c.kernel_w != taps) return taps == 3 ? "the kernel is not 3x3" : "the kernel is not 5x5";
+  if (c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 || c.dilation_w != 1) return "stride or dilation is not 1";
+  return c.groups != 1 ? "there are groups" : nullptr;
+}
+
+const char* conv_algorithm_name(uint32_t a) {
   if (a == kDirect) return "direct";
   if (a == kDepthwise) return "depthwise";
   if (a == kGrouped) return "grouped";
   return winograd_name(winograd_variant(a));
 }
 
-}  // namespace
+WinogradShape winograd_shape(const DirectShape& s) {
+  return {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch,
+          s.res_row, s.res_pixel, s.res_batch, s.element, s.result, 0};
+}
 
 bool conv_applies(const ConvConfig& c, uint32_t algorithm) { return !not_applicable(c, algorithm); }
 
@@ -65,7 +74,7 @@ static skua_status choose(const skua_op* op, const ConvConfig& c, uint32_t packe
   const skua_context* ctx = op->ctx;
   bool any = false;
   for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
-    const char* name = candidate_name(a);
+    const char* name = conv_algorithm_name(a);
     const char* why = not_applicable(c, a);
     if (!why && !(packed >> a & 1)) why = "the weights were not packed for it";
     if (!why && forced && !glob_match(ctx->filter, name)) why = "the kernel filter asks for another";
@@ -91,8 +100,7 @@ static skua_status choose(const skua_op* op, const ConvConfig& c, uint32_t packe
       if (!kernel) why = a == kGrouped ? "no kernel for this window or an image this small" : "no kernel for its packed format";
       else cycles = depthwise_cycles(kernel, ds);
     } else if (!why) {
-      ws = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch,
-            s.res_row, s.res_pixel, s.res_batch, s.element};
+      ws = winograd_shape(s);
       if (!winograd_plan(ctx, winograd_variant(a), ws, winograd_format(c), &winograd, &p.choice)) why = "no kernel for its panel format, or too large";
       else {
         cycles = winograd_cycles(winograd, ws);
@@ -122,7 +130,7 @@ static skua_status choose(const skua_op* op, const ConvConfig& c, uint32_t packe
 skua_status conv_choose(const skua_op* op, const ConvConfig& c, uint32_t packed, ConvPlan& p, Text* text) {
   const char* filter = op->ctx->filter;
   bool forced = false;  // the filter names an algorithm that can serve this convolution
-  for (uint32_t a = 0; a < kConvAlgorithms; ++a) forced |= filter[0] && (packed >> a & 1) && !not_applicable(c, a) && glob_match(filter, candidate_name(a));
+  for (uint32_t a = 0; a < kConvAlgorithms; ++a) forced |= filter[0] && (packed >> a & 1) && !not_applicable(c, a) && glob_match(filter, conv_algorithm_name(a));
   return choose(op, c, packed, p, text, forced);
 }
 
@@ -157,7 +165,7 @@ skua_status open(skua_op* base) {
       s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
       s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.stride_h = c.stride_h; s.stride_w = c.stride_w; s.dilation_h = s.dilation_w = 1;
       s.element = s.result = map_element(c); s.weights = Element(c.weights); s.numerics = skua_numerics(c.numerics);
-      const WinogradShape ws = {1, 8, 8, c.in_channels, 8, 8, c.out_channels, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, s.element};
+      const WinogradShape ws = winograd_shape(s);
       WinogradPlan winograd;
       usable |= a == kDirect ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)) != nullptr
                              : !not_winograd(c, a) && winograd_plan(op.ctx, winograd_variant(a), ws, winograd_format(c), &winograd);
@@ -205,7 +213,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
     if (c.residual != SKUA_RESIDUAL_NONE) p.res_floats = p.out_floats;
   }
   SKUA_TRY(conv_choose(base, c, c.packed, p, nullptr));
-  p.named = base->ctx->filter[0] && glob_match(base->ctx->filter, candidate_name(p.chosen));
+  p.named = base->ctx->filter[0] && glob_match(base->ctx->filter, conv_algorithm_name(p.chosen));
   if (c.layout == SKUA_LAYOUT_NHWC && p.chosen == kDirect) pointwise_row(p.direct, s, operands(*static_cast<const ConvOp*>(base)), p.row);
   return SKUA_STATUS_OK;
 }

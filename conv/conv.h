@@ -48,6 +48,10 @@ skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d
 bool conv_weight_steps(const ConvConfig& c, skua_weight_layout layout, WeightSteps& w);
 
 bool conv_applies(const ConvConfig& c, uint32_t algorithm);
+const char* conv_algorithm_name(uint32_t algorithm);
+// Why it is no convolution for Winograd's algorithm of that variant, whatever the types; NULL if it is.
+const char* no_winograd_window(const ConvConfig& c, WinogradVariant variant);
+WinogradShape winograd_shape(const DirectShape& s);
 skua_status conv_remake(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out);  // OpClass::remake
 
 // Floats of the weights block: bias, then the packed weights of each algorithm in `config.packed`. offset[a] is filled for those. False: overflow.

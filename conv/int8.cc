@@ -1,8 +1,9 @@
 // Convolutions of 8-bit integers: conv2d and conv2d_transpose where the input is s8 or u8. Exact sums in s32, one rounding to the result; see docs/quantization.md for the formula.
-// The direct form only: as one product (1x1), over regions that are read in place, or over gathered rows. create.cc sends descriptors here.
+// The direct form: as one product (1x1), over regions that are read in place, or over gathered rows; and of 3x3 Winograd's algorithm, which is exact too (winograd/int8_kernels.cc), where
+// the weights allow and direct products are no dot products of bytes. create.cc sends descriptors here.
 //
 //   weights block   [bias s32][scales f32; in fixed point multipliers and shifts][of one tap: offsets][sums of the weights under each tap s32] vectors of direct_bias_floats(),
-//                   [panels: phase by phase, group by group]
+//                   [panels: phase by phase, group by group][Winograd's weights], those that ConvConfig::packed says
 //
 // A region's sums start at bias - zero point * (sums of its live taps): padding is neither copied nor multiplied. Of one tap these offsets are packed.
 #include "conv/planar.h"
@@ -24,12 +25,15 @@ struct Int8Op : skua_op {
   Int8Config config;
   Activation clamp;
   DirectQuantized quantized;
-  const float* panels;
+  const float *panels, *winograd;  // NULL where they are not packed
 };
 
 struct Int8Plan : skua_plan {
   DirectShape shape;
+  bool by_winograd;
   DirectPlan direct;
+  WinogradShape winograd_shape;
+  WinogradPlan winograd;
   PlanarMaps planar;
   OnlyRow row;  // of one pixel in NHWC
 };
@@ -42,13 +46,24 @@ constexpr uint64_t kMaxDepth = 65536;
 
 uint64_t taps_of(const ConvConfig& c) { return uint64_t(c.kernel_h) * c.kernel_w; }
 
+constexpr uint32_t kInt8Algorithms = 1u << kDirect | 1u << kWinogradF2x2 | 1u << kWinogradF4x2 | 1u << kWinogradF4x4;
+
 size_t scale_vectors(uint32_t rounding) { return rounding != SKUA_ROUNDING_FLOAT ? 3 : 2; }
 size_t column_vectors(const ConvConfig& c, uint32_t rounding) { return scale_vectors(rounding) + (taps_of(c) == 1); }  // before the sums of taps
 
+// The variant that is packed; kConvAlgorithms = none.
+uint32_t packed_winograd(const ConvConfig& c) {
+  uint32_t a = kWinogradF2x2;
+  while (a < kConvAlgorithms && !(c.packed >> a & 1)) ++a;
+  return a;
+}
+bool is_packed(const ConvConfig& c, uint32_t algorithm) { return c.packed >> algorithm & 1; }
+
 struct Sizes {
-  size_t vector;  // values of a vector
-  size_t panels;  // bytes
+  size_t vector;            // values of a vector
+  size_t panels, winograd;  // bytes
   size_t total;
+  size_t panels_at() const { return (total - winograd - panels) / sizeof(float); }  // floats
 };
 bool sizes_of(const skua_op* op, const Int8Config& config, Sizes& z) {
   const ConvConfig& c = config.conv;
@@ -64,14 +79,19 @@ bool sizes_of(const skua_op* op, const Int8Config& config, Sizes& z) {
   z.vector = direct_bias_floats(c.out_channels, c.groups);
   size_t vectors = 0;
   if (!mul(size_t(taps_of(c)) + column_vectors(c, config.rounding), z.vector, vectors) || !mul(vectors, 4, vectors)) return false;
-  z.panels = 0;
-  for (size_t i = 0; i < phase_count(s); ++i) {
+  z.panels = z.winograd = 0;
+  for (size_t i = 0; is_packed(c, kDirect) && i < phase_count(s); ++i) {
     size_t bytes = 0;
     const size_t depth = phase_at(s, i).depth(s);
     if (!packed_bytes(c.format, c.out_channels / c.groups, depth, bytes) || !mul(round_up(bytes, 4), c.groups, bytes) || !add(z.panels, bytes, z.panels)) return false;
   }
   z.panels = round_up(z.panels, 64);
-  return add(round_up(vectors, 64), z.panels, z.total) && z.total <= SIZE_MAX / 2;
+  if (const uint32_t a = packed_winograd(c); a < kConvAlgorithms) {
+    size_t most = 0;
+    if (!c.winograd_vector || c.winograd_vector > UINT16_MAX || !mul(size_t(c.in_channels) + 1, 64, most) || !mul(most, round_up(c.out_channels, c.winograd_vector), most) || most > SIZE_MAX / 8) return false;
+    z.winograd = round_up(winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c)) * sizeof(float), 64);
+  }
+  return add(round_up(vectors, 64), z.panels, z.total) && add(z.total, z.winograd, z.total) && z.total <= SIZE_MAX / 2;
 }
 
 skua_status open(skua_op* base) {
@@ -85,14 +105,21 @@ skua_status open(skua_op* base) {
                     (eight || op.config.result <= uint32_t(Element::bf16)) && taps_of(c) * (c.in_channels / c.groups) <= kMaxDepth && c.format.vector && c.format.nr && c.format.kr &&
                     (!c.transposed || (uint64_t(c.stride_h) * c.stride_w <= 4096 && c.output_padding_h < c.stride_h && c.output_padding_w < c.stride_w)) &&
                     op.config.low <= op.config.high && op.config.rounding <= SKUA_ROUNDING_SINGLE && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION &&
-                    (eight || (c.residual == SKUA_RESIDUAL_NONE && op.config.rounding == SKUA_ROUNDING_FLOAT)) && zero_point_fits(Element(c.element), op.config.in_zero) && (!eight || zero_point_fits(result, op.config.out_zero));
+                    (eight || (c.residual == SKUA_RESIDUAL_NONE && op.config.rounding == SKUA_ROUNDING_FLOAT)) && c.packed && !(c.packed & ~kInt8Algorithms) &&
+                    (packed_winograd(c) == kConvAlgorithms || (!no_winograd_window(c, winograd_variant(packed_winograd(c))) && c.winograd_element == uint32_t(Element::s16))) && zero_point_fits(Element(c.element), op.config.in_zero) && (!eight || zero_point_fits(result, op.config.out_zero));
   Sizes z;
   if (!sane || !sizes_of(base, op.config, z) || z.total != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);
   DirectShape s = {};
   s.in_channels = c.in_channels; s.groups = c.groups; s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w;
   s.element = Element(c.element); s.result = result; s.weights = Element::s8;
-  const Kernel* tile = choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s));
-  if (!tile)
+  const Kernel* tile = is_packed(c, kDirect) ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)) : nullptr;
+  if (const uint32_t a = packed_winograd(c); !tile && a < kConvAlgorithms) {
+    WinogradShape ws = winograd_shape(s);
+    ws.out_channels = c.out_channels;
+    WinogradPlan winograd;
+    if (!winograd_plan(op.ctx, winograd_variant(a), ws, winograd_format(c), &winograd))
+      return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are transformed for vectors of %u values; this context (%s) has no such kernel", name, c.winograd_vector, skua_context_isa(op.ctx));
+  } else if (!tile)
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for panels of %u columns, %u bytes of the depth together; this context (%s) has no such kernel", name, c.format.nr, c.format.kr,
                 skua_context_isa(op.ctx));
   const auto* w = static_cast<const float*>(op.weights);
@@ -101,8 +128,9 @@ skua_status open(skua_op* base) {
   if (fixed && !are_fixed_scales(vectors + z.vector, vectors + 2 * z.vector, z.vector)) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed multipliers are outside of their bounds", name);
   op.quantized = {vectors, w + z.vector, vectors + column_vectors(c, op.config.rounding) * z.vector, taps_of(c) == 1 ? vectors + scale_vectors(op.config.rounding) * z.vector : nullptr,
                   op.config.in_zero, op.config.out_zero, !fixed && scales_fit(w + z.vector, z.vector),
-                  sums_small(taps_of(c) * (c.in_channels / c.groups), 128, vectors, z.vector), all_above_least(tile, w + (op.weights_size - z.panels) / sizeof(float), z.panels), fixed ? vectors + 2 * z.vector : nullptr, op.config.rounding == SKUA_ROUNDING_SINGLE, op.config.residual};
-  op.panels = w + (op.weights_size - z.panels) / sizeof(float);
+                  sums_small(taps_of(c) * (c.in_channels / c.groups), 128, vectors, z.vector), tile && all_above_least(tile, w + z.panels_at(), z.panels), fixed ? vectors + 2 * z.vector : nullptr, op.config.rounding == SKUA_ROUNDING_SINGLE, op.config.residual};
+  op.panels = tile ? w + z.panels_at() : nullptr;
+  op.winograd = z.winograd ? w + (z.total - z.winograd) / sizeof(float) : nullptr;
   op.clamp = {op.config.low, op.config.high, nullptr, 0, 0};
   op.n_inputs = 1 + (c.residual != SKUA_RESIDUAL_NONE);
   op.n_outputs = 1;
@@ -136,6 +164,44 @@ DirectOperands operands(const Int8Op& op, const PlanarRun& maps) {
   return {op.panels, nullptr, &op.clamp, skua_residual(op.config.conv.residual), maps.in, maps.residual, maps.out, maps.workspace, &op.quantized};
 }
 
+// Among what is packed; of an operator that is being made, of what `c` says. With text: every candidate.
+skua_status choose(const skua_op* op, const ConvConfig& c, Int8Plan& p, Text* text) {
+  const char* filter = op->ctx->filter;
+  const auto named = [&](uint32_t a) { return filter[0] && is_packed(c, a) && glob_match(filter, conv_algorithm_name(a)); };
+  const uint32_t variant = packed_winograd(c);
+  const bool forced = named(kDirect) || (variant < kConvAlgorithms && named(variant));
+  if (text)
+    for (uint32_t a = 0; a < kConvAlgorithms; ++a)
+      if ((kInt8Algorithms >> a & 1) && !is_packed(c, a)) {
+        const char* why = a == kDirect ? nullptr : no_winograd_window(c, winograd_variant(a));
+        if (!why && a != kDirect && c.numerics == SKUA_NUMERICS_STRICT) why = "numerics is STRICT";
+        text->add("    %s: turned down, %s\n", conv_algorithm_name(a), why ? why : "the weights were not packed for it");
+      }
+  p.kernel = nullptr;
+  p.by_winograd = false;
+  double cycles = 0;
+  if (is_packed(c, kDirect) && (!forced || named(kDirect)))
+    if (const Kernel* tile = direct_tile(op->ctx, p.shape, &c.format, text, &p.choice)) {
+      SKUA_TRY(direct_plan(op, p.shape, tile, false, p.direct));
+      p.kernel = tile;
+      p.algorithm = p.direct.name;
+      cycles = p.direct.cycles;
+    }
+  if (variant < kConvAlgorithms && (!forced || named(variant))) {
+    p.winograd_shape = winograd_shape(p.shape);
+    p.winograd_shape.in_zero = p.shape.element == Element::s8 ? int8_t(p.shape.padding) : p.shape.padding;
+    const bool can = winograd_plan(op->ctx, winograd_variant(variant), p.winograd_shape, winograd_format(c), &p.winograd, &p.choice);
+    if (text && can) text->add("    %s with %s: %.0f cycles predicted\n", conv_algorithm_name(variant), p.winograd.tile->name, p.winograd.cycles);
+    if (can && (!p.kernel || p.winograd.cycles < cycles)) {
+      p.by_winograd = true;
+      p.kernel = p.winograd.tile;
+      p.algorithm = conv_algorithm_name(variant);
+    }
+  }
+  p.named = forced;
+  return p.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
+}
+
 skua_status finish(const skua_op* base, skua_plan* out) {
   const Int8Config& config = static_cast<const Int8Op*>(base)->config;
   const ConvConfig& c = config.conv;
@@ -144,21 +210,39 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   SKUA_TRY(conv_map(base, c, "output", 0, p.outputs[0], c.out_channels, m));
   if (c.layout == SKUA_LAYOUT_NCHW) SKUA_TRY(planar_map(base, m, p.shape.out_h, p.shape.out_w, c.out_channels, p.shape.result, p.planar.out));
   else p.shape.out_batch = m.image, p.shape.out_row = m.row, p.shape.out_pixel = m.pixel;
-  p.kernel = direct_tile(base->ctx, p.shape, &c.format, nullptr, &p.choice);
-  if (!p.kernel) return SKUA_UNSUPPORTED_("%s: no kernel in this build", base->cls->name);
-  SKUA_TRY(direct_plan(base, p.shape, p.kernel, false, p.direct));
-  p.algorithm = p.direct.name;
-  if (c.layout == SKUA_LAYOUT_NHWC) pointwise_row(p.direct, p.shape, operands(*static_cast<const Int8Op*>(base), {}), p.row);
+  const Int8Op& op = *static_cast<const Int8Op*>(base);
+  SKUA_TRY(choose(base, c, p, nullptr));
+  if (c.layout == SKUA_LAYOUT_NHWC && !p.by_winograd) pointwise_row(p.direct, p.shape, operands(op, {}), p.row);
   return SKUA_STATUS_OK;
 }
 
-size_t workspace(const skua_plan* plan, uint32_t concurrency) { return add_sat(planar_workspace(plan_of(plan).planar), direct_workspace(plan_of(plan).direct, concurrency)); }
+size_t workspace(const skua_plan* plan, uint32_t concurrency) {
+  const Int8Plan& p = plan_of(plan);
+  return add_sat(planar_workspace(p.planar), p.by_winograd ? winograd_workspace(p.winograd, p.winograd_shape, concurrency) : direct_workspace(p.direct, concurrency));
+}
+
+void winograd(const RunArgs& args, const Int8Plan& p, const PlanarRun& maps) {
+  const Int8Op& op = op_of(args.plan);
+  const DirectQuantized& q = op.quantized;
+  GemmTile end = {};
+  end.c_type = p.shape.result;
+  end.low = op.clamp.low;
+  end.high = op.clamp.high;
+  end.scale = q.scales;
+  end.zero = q.out_zero;
+  end.fits = q.fits;
+  end.shift = q.shifts;
+  end.single = q.single;
+  end.residual_by = q.residual;
+  winograd_run(args, p.winograd, p.winograd_shape, op.winograd, q.bias, op.clamp, skua_residual(op.config.conv.residual), maps.in, maps.residual, maps.out, maps.workspace, &end);
+}
 
 void run(const RunArgs& args) {
   const Int8Plan& p = plan_of(args.plan);
   if (p.row.run && (args.concurrency() == 1 || p.direct.cycles < kAlone)) return run_only(p.row, p.kernel, args.in<void>(0), args.out<void>(0), p.n_inputs > 1 ? args.in<void>(1) : nullptr);
   const PlanarRun maps = planar_begin(args, p.planar);
-  direct_run(args, p.direct, p.shape, operands(op_of(args.plan), maps));
+  if (p.by_winograd) winograd(args, p, maps);
+  else direct_run(args, p.direct, p.shape, operands(op_of(args.plan), maps));
   planar_end(args, p.planar, maps);
 }
 
@@ -168,9 +252,14 @@ void explain(const skua_plan* plan, Text& text) {
   text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, groups %zu, padding %zu top, %zu left\n", s.in_h, s.in_w, s.in_channels, s.kernel_h, s.kernel_w, s.stride_h,
            s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.pad_top, s.pad_left);
   const double operations = 2.0 * double(s.batch * s.out_h * s.out_w) * double(s.out_channels) * double(s.in_channels / s.groups) * double(s.kernel_h) * double(s.kernel_w);
-  if (p.direct.cycles > 0) text.add("  predicted %.1f operations per cycle\n", operations / p.direct.cycles);
-  text.add("  weights packed as s8, %u of the depth together; sums s32\n  candidates:\n", op_of(plan).config.conv.format.kr);
-  direct_tile(plan->op->ctx, s, &op_of(plan).config.conv.format, &text);
+  const double cycles = p.by_winograd ? p.winograd.cycles : p.direct.cycles;
+  if (cycles > 0) text.add("  predicted %.1f operations per cycle\n", operations / cycles);
+  if (p.by_winograd) text.add("  weights transformed, as s16, two channels together; sums s32, exact\n");
+  else text.add("  weights packed as s8, %u of the depth together; sums s32\n", op_of(plan).config.conv.format.kr);
+  text.add("  candidates:\n");
+  Int8Plan again = p;
+  again.choice = {};
+  choose(plan->op, op_of(plan).config.conv, again, &text);
 }
 
 }  // namespace
@@ -208,6 +297,42 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   const Kernel* tile = direct_tile(ctx, s, nullptr);
   if (!tile) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
   c.format = format_of(tile);
+  const auto* from = static_cast<const int8_t*>(weights);
+  // Beside products of 16 bits Winograd's are as fast for fewer; what dot products of bytes make of it was not measured, and is left to a kernel filter.
+  const PackFormat transformed = winograd_int8_format(ctx);
+  const auto is_named = [&](uint32_t a) { return ctx->filter[0] && glob_match(ctx->filter, conv_algorithm_name(a)); };
+  uint32_t candidates = 1u << kDirect, named = 0;
+  if (transformed.vector && c.numerics != SKUA_NUMERICS_STRICT && !no_winograd_window(c, WinogradVariant::f4x4)) {
+    const int32_t below = config.in_zero - least_of(Element(c.element)), above = greatest_of(Element(c.element)) - config.in_zero;
+    const int64_t largest = winograd_largest(c.in_channels, c.out_channels, from, steps.o, steps.y, steps.x, steps.i, below, above);
+    for (uint32_t a = kWinogradF2x2; a <= kWinogradF4x4; ++a)
+      if ((table_of(tile).a_bytes == 2 || is_named(a)) && winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;
+  }
+  for (uint32_t a = 0; a < kConvAlgorithms; ++a)
+    if ((candidates >> a & 1) && is_named(a)) named |= 1u << a;
+  if (named) candidates = named;
+  uint32_t best = kDirect;
+  Int8Plan p;
+  memset(static_cast<void*>(&p), 0, sizeof p);
+  double cycles = 0;
+  for (uint32_t a = kWinogradF2x2; a <= kWinogradF4x4; ++a) {
+    if (!(candidates >> a & 1)) continue;
+    ConvConfig with;
+    memcpy(&with, &c, sizeof c);
+    with.winograd_vector = transformed.vector;
+    with.winograd_element = uint32_t(transformed.element);
+    with.packed = 1u << a | (candidates & 1u << kDirect);
+    p.shape = s;
+    p.shape.padding = uint8_t(config.in_zero);
+    if (choose(&probe, with, p, nullptr) != SKUA_STATUS_OK || !p.by_winograd || (best != kDirect && p.winograd.cycles >= cycles)) continue;
+    best = a;
+    cycles = p.winograd.cycles;
+  }
+  if (best != kDirect) {
+    c.winograd_vector = transformed.vector;
+    c.winograd_element = uint32_t(transformed.element);
+  }
+  c.packed = 1u << best | (hinted ? 0 : 1u << kDirect);
   const Kernel* pack = find_pack(ctx, Element::s8, c.format.element, c.format.kr);
   if (!pack) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
   Sizes z;
@@ -227,7 +352,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   memset(static_cast<void*>(w), 0, z.total);
   auto* vectors = reinterpret_cast<int32_t*>(w);
   auto* sums = vectors + column_vectors(c, config.rounding) * z.vector;
-  float* panels = w + (z.total - z.panels) / sizeof(float);
+  float* panels = w + z.panels_at();
   for (size_t g = 0; g < c.groups; ++g) {
     if (bias) memcpy(w + g * step, static_cast<const int32_t*>(bias) + g * n, n * sizeof(int32_t));
     for (size_t o = 0; o < n; ++o) {
@@ -240,9 +365,10 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
       vectors[2 * z.vector + g * step + o] = scale.shift;
     }
   }
-  note_use(pack);
-  const auto* from = static_cast<const int8_t*>(weights);
-  for (size_t i = 0; i < phase_count(s); ++i) {
+  if (best != kDirect)
+    winograd_pack(winograd_variant(best), c.in_channels, c.out_channels, winograd_format(c), from, steps.o, steps.y, steps.x, steps.i, w + (z.total - z.winograd) / sizeof(float));
+  if (is_packed(c, kDirect)) note_use(pack);
+  for (size_t i = 0; is_packed(c, kDirect) && i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     const size_t depth = p.depth(s);
     for (size_t g = 0; g < c.groups; ++g, panels += packed_floats(c.format, n, depth)) {

@@ -5,8 +5,8 @@
 
 namespace skua {
 
-// The values of skua_dtype.
-enum class Element : uint8_t { f32 = 0, f16 = 1, bf16 = 2, s8 = 3, u8 = 4, s4 = 5, s32 = 6 };
+// The values of skua_dtype, and s16: inside the library only, of bytes that Winograd's algorithm has transformed.
+enum class Element : uint8_t { f32 = 0, f16 = 1, bf16 = 2, s8 = 3, u8 = 4, s4 = 5, s32 = 6, s16 = 7 };
 
 struct f16 {
   uint16_t bits;  // IEEE 754 binary16
@@ -22,7 +22,7 @@ template <> inline constexpr Element element_of<int8_t> = Element::s8;
 template <> inline constexpr Element element_of<uint8_t> = Element::u8;
 template <> inline constexpr Element element_of<int32_t> = Element::s32;
 
-constexpr unsigned element_bytes(Element e) { return e == Element::f32 || e == Element::s32 ? 4 : e == Element::f16 || e == Element::bf16 ? 2 : 1; }
+constexpr unsigned element_bytes(Element e) { return e == Element::f32 || e == Element::s32 ? 4 : e == Element::f16 || e == Element::bf16 || e == Element::s16 ? 2 : 1; }
 
 // The types of this build: X(C++ type, name, what follows X here).
 #ifdef SKUA_TYPE_f16

@@ -162,6 +162,7 @@ template <class T> constexpr GemmTileTable bytes_table() {
   table.b = Element::s8;
   table.kr = kr;
   table.any_c = table.bytes = table.sums_rows = table.lines = true;
+  table.finish_rows = finish_rows;
   table.a_shift = a_shift<T>;
   table.rate = rate;
   table.adds_products = kr == 8 && rate == 1;

@@ -190,6 +190,22 @@ inline void finish_fixed(const GemmTile& t, int32_t* sums, size_t step, size_t r
 #endif
 }
 
+#if defined(SKUA_FOUR_AT_ONCE)
+// By scales below 1 (GemmTile::fits), which saturate as they become 16 bits.
+struct ScaledEnd {
+  const int32_t* sums;
+  const float* scales;
+  size_t step, at[4];
+  F32 scale[4];
+  SKUA_INL void begin(size_t j, size_t, int v) {
+    at[v] = j;
+    scale[v] = F32::load(scales + j);
+  }
+  SKUA_INL I32 part(size_t row, int v) const { return round_i32(to_f32(I32::load(sums + row * step + at[v])) * scale[v]); }
+  static SKUA_INL Quad words_of(Quad x) { return x; }
+};
+#endif
+
 // With a residual.
 #if defined(SKUA_FOUR_AT_ONCE)
 // Only the upper bound is clamped to before the conversion: what is far below becomes the least integer. Bytes of s8 are read as u8, 128 more, and become floats as the last digits of 2^23.
@@ -249,6 +265,9 @@ __attribute__((noinline)) inline void finish_rows(const GemmTile& t, int32_t* su
     default:
       if (t.shift) return finish_fixed(t, sums, step, rows, c);
       if (t.residual) return finish_residual(t, sums, step, rows, c, residual);
+#if defined(SKUA_FOUR_AT_ONCE)
+      if (t.fits && !quant && !t.bias) return put_columns(t, rows, c, ScaledEnd{sums, t.scale, step, {}, {}});
+#endif
       return finish_rows_as<uint8_t>(t, sums, step, rows, c, quant, ByteStore(t));
   }
 }

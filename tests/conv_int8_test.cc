@@ -453,6 +453,99 @@ TEST(ConvInt8, PlanesGiveTheSame) {
   }
 }
 
+// Winograd's algorithm is exact: every clip of every variant, borders, depths that leave half a pair and that take several passes, every end, zero points at both ends of the type.
+std::string algorithm_of(const Case& c, skua_context* context) {
+  Op op;
+  if (c.create(context, &op)) return "";
+  std::vector<skua_tensor> inputs = {c.input()};
+  if (c.d.epilogue.residual) inputs.push_back(c.output());
+  skua_plan* plan = nullptr;
+  if (skua_op_plan(op, inputs.data(), inputs.size(), nullptr, 0, &plan)) return "";
+  const std::string name = skua_plan_algorithm(plan);
+  skua_plan_destroy(plan);
+  return name;
+}
+Case random_winograd(Rng& rng) {
+  Case c = random_case(rng);
+  c.transposed = false;
+  c.output_padding_h = c.output_padding_w = 0;
+  skua_conv2d_desc& d = c.d;
+  d.kernel_h = d.kernel_w = 3;
+  d.stride_h = d.stride_w = d.dilation_h = d.dilation_w = d.groups = 1;
+  d.in_channels = uint32_t(rng.integer(0, 3) ? rng.integer(1, 20) : 16 * rng.integer(1, 4));
+  d.out_channels = uint32_t(rng.integer(1, small() ? 20 : 90));
+  c.in_h = size_t(rng.integer(1, small() ? 7 : 14));
+  c.in_w = size_t(rng.integer(1, small() ? 7 : 14));
+  d.hint_in_h = rng.integer(0, 1) ? uint32_t(c.in_h) : 0;
+  d.hint_in_w = d.hint_in_h ? uint32_t(c.in_w) : 0;
+  return c;
+}
+const char* const kWinograds[] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4"};
+TEST(ConvInt8, WinogradGivesTheFormulasBits) {
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const char* variant : kWinograds) {
+      SCOPED_TRACE(testing::Message() << isa << " " << variant);
+      Context context(isa, variant);
+      Rng rng(41);
+      for (int i = 0, done = 0; done < (small() ? 8 : 50); ++i) {
+        Case c = random_winograd(rng);
+        if (i % 8 == 0) c.d.in_channels = uint32_t(rng.integer(257, small() ? 270 : 530));
+        if (!c.prepare(rng)) continue;
+        if (i % 8 == 0)  // sums of so many weights fit when they are small
+          for (int8_t& w : c.weights) w = int8_t(w / 8);
+        ++done;
+        EXPECT_EQ(algorithm_of(c, context), variant) << c.text();
+        check(c, context, rng, i % 3 == 0);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+}
+
+// At the largest sums that an output transform can tell apart, of either sign; one more, and the operator is made otherwise.
+TEST(ConvInt8, WinogradAtItsLargestSums) {
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (int v = 0; v < 3; ++v)
+      for (int sign : {1, -1}) {
+        if (v == 0 && small()) continue;  // 2 million of weights
+        SCOPED_TRACE(testing::Message() << isa << " " << kWinograds[v] << " " << sign);
+        Context context(isa, kWinograds[v]);
+        Rng rng(43);
+        Case c = random_winograd(rng);
+        skua_conv2d_desc& d = c.d;
+        d.input_type = SKUA_DTYPE_U8;
+        d.output_type = SKUA_DTYPE_F32;
+        d.output_q = {}, d.residual_q = {}, d.requantization = {}, d.epilogue = {};
+        d.input_q.zero_point = 0;
+        d.weight_layout = SKUA_WEIGHTS_OHWI;
+        d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+        d.hint_in_h = d.hint_in_w = 0;
+        d.out_channels = 1;
+        const long most = ((1l << (31 - (v == 2 ? 6 : v == 1 ? 4 : 2))) - 1) / 255;  // of the sum of weights, for inputs of 255
+        d.in_channels = uint32_t(most / (9 * 127) + 1);
+        c.batch = 1, c.in_h = c.in_w = 5;
+        ASSERT_TRUE(c.prepare(rng));
+        long left = most;
+        for (int8_t& w : c.weights) w = int8_t(sign * std::min(left, 127l)), left -= std::min(left, 127l);
+        ASSERT_EQ(left, 0);
+        c.bias[0] = 0;
+        EXPECT_EQ(algorithm_of(c, context), kWinograds[v]);
+        Op op;
+        SKUA_EXPECT_OK(c.create(context, &op));
+        Data x = make_integers(c.input(), rng, 255, 255);
+        expect_close(run(op, {x})[0], reference(c, dense(x)), 0.0);
+        const auto room = std::find_if(c.weights.begin(), c.weights.end(), [](int8_t w) { return w > -127 && w < 127; });
+        ASSERT_NE(room, c.weights.end());
+        *room = int8_t(*room + sign);
+        EXPECT_NE(algorithm_of(c, context), kWinograds[v]);
+        if (v == 2) {  // and STRICT keeps weights in their bytes
+          *room = int8_t(*room - sign);
+          c.d.numerics = SKUA_NUMERICS_STRICT;
+          EXPECT_NE(algorithm_of(c, context), kWinograds[v]);
+        }
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
 // Layers as networks have them: first layers, 1x1 with and without stride, 3x3 at depths that fill the tiles.
 TEST(ConvInt8, LayersOfNetworks) {
   struct { uint32_t k, stride, pad, in, out; size_t h; } const layers[] = {{3, 2, 1, 3, 32, 23}, {7, 2, 3, 3, 64, 20}, {1, 1, 0, 64, 96, 9}, {1, 2, 0, 32, 130, 9}, {3, 1, 1, 64, 64, 10},
@@ -531,8 +624,8 @@ TEST(ConvInt8, WideWindows) {
 TEST(ConvInt8, PackedWeightsComeBack) {
   Context context;
   Rng rng(11);
-  for (int i = 0; i < 12; ++i) {
-    Case c = random_case(rng);
+  for (int i = 0; i < 24; ++i) {
+    Case c = i % 2 ? random_winograd(rng) : random_case(rng);
     if (!c.prepare(rng)) continue;
     SCOPED_TRACE(c.text());
     Op op, again;

@@ -54,7 +54,7 @@ skua_status make_plan(const skua_op* op, const PlanShapes& s, skua_plan* out) {
   const size_t h = x.shape[1] + l.top + l.bottom + 1 - l.taps(), w = x.shape[2] + l.left + l.right + 1 - l.taps();
   p.outputs[0] = skua_tensor_4d(l.type, x.shape[0], h, w, l.out_channels);
   p.shape = {x.shape[0], x.shape[1], x.shape[2], l.in_channels, h, w, l.out_channels, l.top, l.left, x.stride[1], x.stride[2], x.stride[0], 0, 0, 0, 0, 0, 0,
-             skua::Element(l.type)};
+             skua::Element(l.type), skua::Element(l.type)};
   if (l.residual) {
     const skua_tensor& r = s.inputs[1];
     p.shape.res_row = r.stride[1]; p.shape.res_pixel = r.stride[2]; p.shape.res_batch = r.stride[0];
@@ -303,7 +303,7 @@ TEST(Winograd, HalfArithmetic) {
       check(context, l, {1, 7, 7, false}, rng);
       if (HasFailure()) return;
     }
-    skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0, skua::Element::f16};
+    skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0, skua::Element::f16, skua::Element::f16};
     skua::WinogradPlan plan;
     EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f6x6, s, skua::winograd_half_format(context), &plan));
   }

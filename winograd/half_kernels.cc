@@ -29,7 +29,7 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
   constexpr int H = F16::L;
   const f16* u = static_cast<const f16*>(p.u);
   for (size_t column = 0; column < p.groups * (NV * H); column += NV * H) {
-    float* const m = p.m + column / kWinogradLine * p.line + column % kWinogradLine;
+    float* const m = static_cast<float*>(p.m) + column / kWinogradLine * p.line + column % kWinogradLine;
     const f16* a = static_cast<const f16*>(p.v);
     bool add = p.add;
     for (size_t left = p.k; left;) {

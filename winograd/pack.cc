@@ -16,25 +16,31 @@ consteval Taps taps(int m, int count) {
   return t;
 }
 constexpr Taps kTaps[4] = {taps(2, 3), taps(4, 3), taps(6, 3), taps(4, 5)};
+// Rows for bytes, without their denominators (int8_kernels.cc): points 0, +-1 and +-2, infinity.
+constexpr Taps kWhole[2] = {{{{1}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}}}, {{{1}, {1, 1, 1}, {1, -1, 1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}}}};
 
-template <class T>
-void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
-          T* packed) {
+void put(double x, float* to) { *to = float(x); }
+void put(double x, f16* to) { narrow(float(x), *to); }
+void put(double x, int16_t* to) { *to = int16_t(x); }
+
+template <class T, class W>
+void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const W* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, T* packed) {
   const int ay = winograd_height(variant), ax = winograd_width(variant), count = winograd_taps(variant);
-  const Taps &gy = kTaps[count == 5 ? 3 : ay / 2 - 2], &gx = kTaps[count == 5 ? 3 : ax / 2 - 2];
-  const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector);
-  const size_t step = in_channels * wide;  // from one point to the next
+  const Taps* const of = format.element == Element::s16 ? kWhole : kTaps;
+  const Taps &gy = of[count == 5 ? 3 : ay / 2 - 2], &gx = of[count == 5 ? 3 : ax / 2 - 2];
+  const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector), kr = winograd_together(format.element);
+  const size_t step = round_up(in_channels, kr) * wide;  // from one point to the next
   for (size_t first = 0; first < out_channels; first += nr) {
     const size_t columns = min(nr, out_channels - first), width = round_up(columns, format.vector);
-    for (size_t i = 0; i < in_channels; ++i) {
-      const size_t begin = i / kWinogradDepth * kWinogradDepth, depth = min(kWinogradDepth, in_channels - begin);
+    for (size_t i = 0; i < round_up(in_channels, kr); ++i) {
+      const size_t begin = i / kWinogradDepth * kWinogradDepth, depth = min(kWinogradDepth, round_up(in_channels, kr) - begin);
       for (size_t j = 0; j < width; ++j) {
-        T* to = packed + begin * wide + depth * first + (i - begin) * width + j;
-        if (j >= columns) {
+        T* to = packed + begin * wide + depth * first + ((i - begin) / kr * width + j) * kr + (i - begin) % kr;
+        if (j >= columns || i >= in_channels) {
           for (size_t q = 0; q < points; ++q) to[q * step] = {};
           continue;
         }
-        const float* w = weights + (first + j) * stride_o + i * stride_i;
+        const W* w = weights + (first + j) * stride_o + i * stride_i;
         double half[kMostTaps][8];  // w Gx^T
         for (int y = 0; y < count; ++y)
           for (int b = 0; b < ax; ++b) {
@@ -46,7 +52,7 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
           for (int b = 0; b < ax; ++b, to += step) {
             double sum = 0;
             for (int k = 0; k < count; ++k) sum += gy.at[a][k] * half[k][b];
-            narrow(float(sum), *to);
+            put(sum, to);
           }
       }
     }
@@ -56,13 +62,40 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
 }  // namespace
 
 size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format) {
-  return ceil_div(winograd_points(variant) * in_channels * round_up(out_channels, format.vector) * element_bytes(format.element), sizeof(float));
+  return ceil_div(winograd_points(variant) * round_up(in_channels, winograd_together(format.element)) * round_up(out_channels, format.vector) * element_bytes(format.element), sizeof(float));
 }
 
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
                    size_t stride_x, size_t stride_i, float* packed) {
   if (format.element == Element::f16) pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i, reinterpret_cast<f16*>(packed));
   else pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i, packed);
+}
+void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const int8_t* weights, size_t stride_o, size_t stride_y,
+                   size_t stride_x, size_t stride_i, float* packed) {
+  pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i, reinterpret_cast<int16_t*>(packed));
+}
+
+int64_t winograd_largest(size_t in_channels, size_t out_channels, const int8_t* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, int32_t below, int32_t above) {
+  int64_t largest = 0;
+  for (size_t o = 0; o < out_channels; ++o) {
+    int64_t positive = 0, negative = 0;
+    for (size_t y = 0; y < 3; ++y)
+      for (size_t x = 0; x < 3; ++x) {
+        const int8_t* w = weights + o * stride_o + y * stride_y + x * stride_x;
+        int64_t sum = 0, amounts = 0;
+        for (size_t i = 0; i < in_channels; ++i, w += stride_i) sum += *w, amounts += *w < 0 ? -*w : *w;
+        positive += (amounts + sum) / 2;
+        negative += (amounts - sum) / 2;
+      }
+    largest = max(largest, max(positive * above + negative * below, positive * below + negative * above));
+  }
+  return largest;
+}
+
+bool winograd_fits(WinogradVariant variant, int64_t largest) {
+  if (winograd_taps(variant) != 3 || winograd_rows(variant) > 4) return false;
+  const int more = (winograd_rows(variant) == 4 ? 3 : 1) + (winograd_columns(variant) == 4 ? 3 : 1);
+  return largest < int64_t(1) << (31 - more);
 }
 
 }  // namespace skua

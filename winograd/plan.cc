@@ -5,13 +5,21 @@ namespace skua {
 
 namespace {
 
+#ifdef SKUA_TYPE_s8
+Family tables_for(Element e) { return is_int8(e) ? winograd_int8_tables : winograd_tables; }
+const Kernel* tile_of_bytes(const skua_context* ctx) { return find_kernel(ctx, gemm_int8_tables, KernelKind::gemm_tile, 0, Element::s8); }
+#else
+Family tables_for(Element) { return winograd_tables; }
+const Kernel* tile_of_bytes(const skua_context*) { return nullptr; }
+#endif
+
 // The first kernel of that kind for vectors of that length, 0: of any. V, U and M are laid out in vectors.
 const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32_t vector, Element element) {
   struct Search {
     uint32_t vector;
     const Kernel* found;
   } s = {vector, nullptr};
-  each_kernel(ctx, winograd_tables, kind, variant, [](const Kernel* k, void* arg) {
+  each_kernel(ctx, tables_for(element), kind, variant, [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
     if (!s.found && (!s.vector || k->vector == s.vector)) s.found = k;
   }, &s, element, [](const Kernel* k, void* arg) {
@@ -37,11 +45,12 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double products = double(s.batch) * double(s.out_h + more * p.tiles_y) * double(s.out_w + more * p.tiles_x);
   const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows + 0.99), p.tile->mr)), r = rows / parts;
   const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
-  double step = multiplies / m.fma_ports;
+  const double together = double(winograd_together(p.element));  // channels of a step: of two a product and an addition, three of which start at once
+  double step = together > 1 ? multiplies * 2 / 3.1 : multiplies / m.fma_ports;
   const double around = lanes == 8 ? 8 : 4;  // AVX2's tiles of fewer rows than six are longer loops for what they multiply, beside a busy thread of the core above all
-  if (const double issue = (multiplies * (lanes >= 16 ? 1 : 1 + 1 / vectors) + vectors + around) / m.issue; issue > step) step = issue;
+  if (const double issue = (multiplies * (lanes >= 16 ? 1 : together + 1 / vectors) + vectors + around) / m.issue; issue > step) step = issue;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
-  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic + 30 + 2 * multiplies * (p.element == Element::f32 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * far_level * beyond(0.5));
+  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic / together + 30 + 2 * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * far_level * beyond(0.5));
   // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of the stream, nine tenths of the products.
   // The last level is shared with others: of what fills more than two fifths of it, some comes from memory.
   const double in_l3 = u_bytes / double(m.l3), of_memory = m.l3 <= m.l2 || in_l3 < 0.4 ? 0 : in_l3 < 0.75 ? (in_l3 - 0.4) / 0.35 : 1;
@@ -59,6 +68,12 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
 
 }  // namespace
 
+PackFormat winograd_int8_format(const skua_context* ctx) {
+  const Kernel* k = find(ctx, KernelKind::winograd_product, 0, 0, Element::s8);
+  const uint16_t vector = k ? k->vector : 0;
+  return {vector, vector, Element::s16, 2, 0};
+}
+
 PackFormat winograd_half_format(const skua_context* ctx) {
   const Kernel* k = find_kernel(ctx, winograd_tables, KernelKind::winograd_product, 0, Element::f16);
   const uint16_t vector = k ? k->vector : 0;
@@ -70,13 +85,16 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   p = {};
   p.variant = variant;
   p.element = format.element;
-  const bool half = p.element != Element::f32;
-  const uint32_t vector = half ? 0 : format.vector;
+  const bool half = p.element == Element::f16, bytes = p.element == Element::s16;
+  const uint32_t vector = half || bytes ? 0 : format.vector;
   p.in = find(ctx, KernelKind::winograd_in, int(winograd_input(variant)) + (half ? kWinogradHalf : 0), vector, s.element);
-  p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector, p.element);
-  p.out = find(ctx, KernelKind::winograd_out, int(variant), vector, s.element);
+  p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector, bytes ? Element::s8 : p.element);
+  p.out = find(ctx, KernelKind::winograd_out, int(variant), vector, bytes ? Element::s8 : s.element);
   if (!p.in || !p.tile || !p.out) return false;
-  if (s.element != Element::f32) {
+  if (bytes) {
+    p.rows = tile_of_bytes(ctx);
+    if (!p.rows) return false;
+  } else if (s.element != Element::f32) {
     p.out_f32 = find(ctx, KernelKind::winograd_out, int(variant), vector, Element::f32);
     p.rows = find_kernel(ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
     if (!p.out_f32 || !p.rows) return false;

@@ -26,7 +26,7 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
   constexpr int L = F32::L;
   const float* u = static_cast<const float*>(p.u);
   for (size_t column = 0; column < p.groups * (NV * L); column += NV * L) {
-    float* const m = p.m + column / kWinogradLine * p.line + column % kWinogradLine;
+    float* const m = static_cast<float*>(p.m) + column / kWinogradLine * p.line + column % kWinogradLine;
     F32 acc[MR][NV];
     if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::load(m + r * kWinogradLine + v * L);
     else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();

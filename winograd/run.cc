@@ -67,7 +67,9 @@ struct Run {
   const RunArgs* args;
   const WinogradPlan* plan;
   const WinogradShape* shape;
-  const float *packed, *bias;
+  const float* packed;
+  const void* bias;
+  const GemmTile* end;
   const char *in, *residual;
   char* out;
   Activation activation;
@@ -77,7 +79,9 @@ struct Run {
   char* workspace;
   size_t transform_pieces;
 
-  ptrdiff_t bytes(ptrdiff_t elements) const { return elements * ptrdiff_t(element_bytes(shape->element)); }
+  static ptrdiff_t bytes(Element e, ptrdiff_t elements) { return elements * ptrdiff_t(element_bytes(e)); }
+  ptrdiff_t in_bytes(ptrdiff_t elements) const { return bytes(shape->element, elements); }
+  ptrdiff_t out_bytes(ptrdiff_t elements) const { return bytes(shape->result, elements); }
   char* slot(size_t i) const { return workspace + i * (layout.list + layout.v); }  // list and V: of a worker, or of a range where shared
   Tile* list(size_t i) const { return reinterpret_cast<Tile*>(slot(i)); }
   char* v(size_t i) const { return slot(i) + layout.list + layout.shift; }
@@ -122,6 +126,7 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
   WinogradIn t = {};
   t.row = s.in_row;
   t.pixel = s.in_pixel;
+  t.zero = s.in_zero;
   t.channels = s.in_channels;
   t.step = r.layout.v_step / element_bytes(p.element);
   t.line = n * kWinogradLine;
@@ -136,40 +141,73 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
     t.bottom = inside(ptrdiff_t(s.in_h) - y, rows);
     t.left = inside(-x, columns);
     t.right = inside(ptrdiff_t(s.in_w) - x, columns);
-    t.in = r.in + r.bytes(ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel));
+    t.in = r.in + r.in_bytes(ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel));
     t.v = at(v, p.element, ptrdiff_t(i * kWinogradLine));
     fn(t);
   }
 }
 
+constexpr size_t kStrip = 64, kMostOutputs = 36;  // channels and pixels of a tile's outputs on the stack
+
+// Where the outputs of a tile from a channel on are, and its residual.
+struct Pixels {
+  void* to[kMostOutputs];
+  const void* from[kMostOutputs];
+};
+Pixels pixels_of(const Run& r, size_t rows, size_t columns, size_t channel, char* out, const char* residual) {
+  const WinogradShape& s = *r.shape;
+  Pixels p;
+  for (size_t y = 0, i = 0; y < rows; ++y)
+    for (size_t x = 0; x < columns; ++x, ++i) {
+      p.to[i] = out + r.out_bytes(ptrdiff_t(y * s.out_row + x * s.out_pixel + channel));
+      p.from[i] = residual ? residual + r.out_bytes(ptrdiff_t(y * s.res_row + x * s.res_pixel + channel)) : nullptr;
+    }
+  return p;
+}
+
 // Outputs of a tile with an activation that is no clamp, rounded to the maps' type after it. t: as for the kernel, but the residual.
 void finish_function(const Run& r, WinogradOut t, size_t rows, size_t columns, char* out, const char* residual) {
-  constexpr size_t wide = 64, most = 36;
-  const WinogradShape& s = *r.shape;
   const WinogradOutFn fn = code_of<WinogradOutFn>(r.plan->out_f32);
   const GemmRowTable& finish = code_of<GemmRowTableFn>(r.plan->rows)();
-  alignas(64) float sums[most * wide];
+  alignas(64) float sums[kMostOutputs * kStrip];
   const size_t all = t.channels, pixels = rows * columns;
   t.residual = nullptr;
   t.out = sums;
-  t.row = columns * wide;
-  t.pixel = wide;
-  for (size_t c = 0; c < all; c += wide, t.m += wide / kWinogradLine * t.line, t.bias += t.bias ? wide : 0) {
-    void* to[most];
-    const void* from[most];
-    for (size_t i = 0; i < pixels; ++i) {
-      to[i] = out + r.bytes(ptrdiff_t(i / columns * s.out_row + i % columns * s.out_pixel + c));
-      from[i] = residual ? residual + r.bytes(ptrdiff_t(i / columns * s.res_row + i % columns * s.res_pixel + c)) : nullptr;
-    }
-    t.channels = min(all - c, wide);
+  t.row = columns * kStrip;
+  t.pixel = kStrip;
+  for (size_t c = 0; c < all; c += kStrip, t.m = static_cast<const float*>(t.m) + kStrip / kWinogradLine * t.line, t.bias = t.bias ? static_cast<const float*>(t.bias) + kStrip : nullptr) {
+    Pixels p = pixels_of(r, rows, columns, c, out, residual);
+    t.channels = min(all - c, kStrip);
     fn(t);
-    GemmFinish f = {pixels, t.channels, sums, wide, to, residual ? from : nullptr, false, 0, -INFINITY, INFINITY};
+    GemmFinish f = {pixels, t.channels, sums, kStrip, p.to, residual ? p.from : nullptr, false, 0, -INFINITY, INFINITY};
     if (residual && !t.residual_after) finish.finish_in_sums(f);
-    if (t.channels == wide) apply_row(r.activation, pixels * wide, sums);
+    if (t.channels == kStrip) apply_row(r.activation, pixels * kStrip, sums);
     else
-      for (size_t i = 0; i < pixels; ++i) apply_row(r.activation, t.channels, sums + i * wide);
+      for (size_t i = 0; i < pixels; ++i) apply_row(r.activation, t.channels, sums + i * kStrip);
     if (!t.residual_after) f.residual = nullptr;
     finish.finish(f);
+  }
+}
+
+// Outputs of a tile of maps of bytes, from channel `first` on.
+void finish_bytes(const Run& r, WinogradOut t, size_t rows, size_t columns, size_t first, char* out, const char* residual) {
+  const WinogradOutFn fn = code_of<WinogradOutFn>(r.plan->out);
+  const GemmTileTable& ends = table_of(r.plan->rows);
+  alignas(64) int32_t sums[kMostOutputs * kStrip];
+  const size_t all = t.channels, pixels = rows * columns;
+  GemmTile end = *r.end;
+  end.scale += first;
+  end.shift += end.shift ? first : 0;
+  t.out = sums;
+  t.row = columns * kStrip;
+  t.pixel = kStrip;
+  for (size_t c = 0; c < all; c += kStrip, end.scale += kStrip, end.shift += end.shift ? kStrip : 0, t.m = static_cast<const int32_t*>(t.m) + kStrip / kWinogradLine * t.line,
+              t.bias = t.bias ? static_cast<const int32_t*>(t.bias) + kStrip : nullptr) {
+    Pixels p = pixels_of(r, rows, columns, c, out, residual);
+    end.n = t.channels = min(all - c, kStrip);
+    end.residual = residual ? p.from : nullptr;
+    fn(t);
+    ends.finish_rows(end, sums, kStrip, pixels, p.to, nullptr, end.residual, nullptr);
   }
 }
 
@@ -184,7 +222,7 @@ void transform_out(const Run& r, const Tile* list, size_t n, const char* m, size
   t.step = r.layout.m_step / sizeof(float);
   t.line = n * kWinogradLine;
   t.channels = channels;
-  t.bias = r.bias ? r.bias + first : nullptr;
+  t.bias = r.bias ? static_cast<const float*>(r.bias) + first : nullptr;
   t.residual_row = s.res_row;
   t.residual_pixel = s.res_pixel;
   t.residual_after = residual_after;
@@ -197,9 +235,13 @@ void transform_out(const Run& r, const Tile* list, size_t n, const char* m, size
     t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
     t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
     t.m = reinterpret_cast<const float*>(m) + i * kWinogradLine;
-    char* const out = r.out + r.bytes(ptrdiff_t(tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first));
+    char* const out = r.out + r.out_bytes(ptrdiff_t(tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first));
     const char* const residual = r.residual_mode == SKUA_RESIDUAL_NONE ? nullptr
-                                 : r.residual + r.bytes(ptrdiff_t(tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first));
+                                 : r.residual + r.out_bytes(ptrdiff_t(tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first));
+    if (r.end) {
+      finish_bytes(r, t, my - t.clip_y, mx - t.clip_x, first, out, residual);
+      continue;
+    }
     if (rows_after && s.element != Element::f32) {
       finish_function(r, t, my - t.clip_y, mx - t.clip_x, out, residual);
       continue;
@@ -246,7 +288,7 @@ void multiply(const Run& r, const Tile* list, size_t n, const char* v, char* m, 
       const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
       const size_t parts = ceil_div(to - from, mr), less = parts ? (to - from) / parts : 0, more = to - from - parts * less;  // tiles per product
       for (size_t k = 0; k < s.in_channels; k += kWinogradDepth, u = at(u, e, ptrdiff_t(t.k * wide))) {
-        t.k = min(kWinogradDepth, s.in_channels - k);
+        t.k = min(kWinogradDepth, round_up(s.in_channels - k, winograd_together(e)));
         t.add = k != 0;
         t.u = at(u, e, ptrdiff_t(t.k * first));
         // Groups inside tiles where there is one product of tiles, or where the first-level cache holds U; else tiles inside groups.
@@ -331,10 +373,10 @@ size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, 
   return fits && total <= SIZE_MAX / 2 ? total : SIZE_MAX / 2;
 }
 
-void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const float* bias, const Activation& activation,
-                  skua_residual residual_mode, const void* in, const void* residual, void* out, void* workspace) {
+void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const void* bias, const Activation& activation,
+                  skua_residual residual_mode, const void* in, const void* residual, void* out, void* workspace, const GemmTile* end) {
   const Cut c = cut(args, plan, shape);
-  Run r = {&args, &plan, &shape, packed, bias, static_cast<const char*>(in), static_cast<const char*>(residual), static_cast<char*>(out), activation, residual_mode, c,
+  Run r = {&args, &plan, &shape, packed, bias, end, static_cast<const char*>(in), static_cast<const char*>(residual), static_cast<char*>(out), activation, residual_mode, c,
            layout_of(plan, shape, c), static_cast<char*>(workspace), 1};
   const size_t tasks = c.ranges * ceil_div(shape.out_channels, c.columns);
   if (!c.shared) return parallel(args, tasks, range_task, &r);

@@ -274,8 +274,8 @@ template <int my, int mx, int oy, int ox, class T>
 void transform_tile_out(const WinogradOut& t) {
   const bool whole = !t.clip_y && !t.clip_x;
   for (size_t c = 0; c < t.channels; c += L) {
-    const float* m = t.m + c / kWinogradLine * t.line + c % kWinogradLine;
-    const F32 bias = t.bias ? F32::load(t.bias + c) : F32::zero();
+    const float* m = static_cast<const float*>(t.m) + c / kWinogradLine * t.line + c % kWinogradLine;
+    const F32 bias = t.bias ? F32::load(static_cast<const float*>(t.bias) + c) : F32::zero();
     const size_t n = t.channels - c;
     const T* residual = t.residual ? static_cast<const T*>(t.residual) + c : nullptr;
     T* out = static_cast<T*>(t.out) + c;

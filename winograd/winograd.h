@@ -23,6 +23,8 @@ struct WinogradShape {
   size_t out_row, out_pixel, out_batch;
   size_t res_row, res_pixel, res_batch;
   Element element = Element::f32;  // of the feature maps
+  Element result = Element::f32;   // of output and residual
+  int32_t in_zero = 0;             // of maps of bytes
 };
 
 // Whether SKUA_NUMERICS_DEFAULT takes it with products in f16; docs/winograd.md.
@@ -32,7 +34,7 @@ struct WinogradPlan {
   WinogradVariant variant;
   Element element;                  // of V and U
   const Kernel *tile, *in, *out;    // product and transforms
-  const Kernel *out_f32, *rows;     // for maps of half precision and an activation that is no clamp: outputs to f32, and from there to memory (gemm_rows)
+  const Kernel *out_f32, *rows;     // for maps of half precision and an activation that is no clamp: outputs to f32, and from there to memory (gemm_rows). Of bytes `rows` is a tile, for its ends
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
   uint8_t clip_y, clip_x;           // outputs of the last row and column of tiles outside the image
   size_t block;                     // most tiles per block
@@ -51,6 +53,9 @@ constexpr size_t winograd_least_channels(WinogradVariant v, Element element) {
   return element == Element::f32 ? least[int(v)] : 1;
 }
 
+// The format of U for products of maps of bytes; where there are none a vector of 0.
+PackFormat winograd_int8_format(const skua_context* ctx);
+
 // The format of U for products in f16, where the context has them: its type and vector; else a vector of 0.
 PackFormat winograd_half_format(const skua_context* ctx);
 
@@ -61,14 +66,22 @@ size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
                    size_t stride_x, size_t stride_i, float* packed);
 
+// The same of bytes, exactly, for format.element s16. It serves where no sum leaves what the output transform can tell apart: the largest amount of a sum of these 3x3 weights, for inputs
+// from zero point - below to zero point + above, must fit the variant.
+void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const int8_t* weights, size_t stride_o, size_t stride_y,
+                   size_t stride_x, size_t stride_i, float* packed);
+int64_t winograd_largest(size_t in_channels, size_t out_channels, const int8_t* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, int32_t below, int32_t above);
+bool winograd_fits(WinogradVariant variant, int64_t largest);
+
 // False: a kernel is not in this build or not for vectors of this format, or a size does not fit. An empty output is
 // planned, never run. Strides may change after.
 bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& shape, const PackFormat& format, WinogradPlan* plan, Choice* choice = nullptr);
 inline double winograd_cycles(const WinogradPlan& plan, const WinogradShape&) { return plan.cycles; }  // predicted, one thread
 size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, uint32_t concurrency);  // bytes
 
-// bias: round_up(out_channels, vector) values, or NULL. residual: NULL without one.
-void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const float* bias, const Activation& activation,
-                  skua_residual residual_mode, const void* in, const void* residual, void* out, void* workspace);
+// bias: round_up(out_channels, vector) values, or NULL; of maps of bytes s32. residual: NULL without one. end: of maps of bytes, what becomes of sums, as a tile is told (of its columns the
+// first one, `bias` and `activation` are not in it); else NULL.
+void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed, const void* bias, const Activation& activation,
+                  skua_residual residual_mode, const void* in, const void* residual, void* out, void* workspace, const GemmTile* end = nullptr);
 
 }  // namespace skua

@@ -2,6 +2,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include "dispatch/element.h"
 
 namespace skua {
 
@@ -28,15 +29,17 @@ constexpr WinogradVariant winograd_input(WinogradVariant v) { return v == Winogr
 constexpr size_t kWinogradLine = 16;
 constexpr size_t kWinogradDepth = 256;
 constexpr size_t kWinogradHalfDepth = 64;
+constexpr size_t winograd_together(Element u) { return u == Element::s16 ? 2 : 1; }  // channels that lie together in U of that type
 // Columns of a group for weights packed for vectors of that many floats: the same for all instruction sets of that vector, so that they share packed weights.
 constexpr size_t winograd_group(size_t vector) { return vector >= 16 ? vector : vector >= 4 ? 2 * vector : 4; }
 // KernelKind::winograd_in, variant = winograd_input(): V of one tile; point = i*width + j. Points that a clip drops are not written.
-// Feature maps are of the kernel's type; V of f32, or where kWinogradHalf is added to the variant of f16.
+// Feature maps are of the kernel's type; V of f32, or where kWinogradHalf is added to the variant of f16; of maps of bytes s16.
 struct WinogradIn {
   const void* in;             // first value of the tile, which may lie outside the image
   size_t row, pixel;          // elements from one row, one pixel to the next
   uint8_t clip_y, clip_x;     // outputs of the tile outside the image: values and points that fall away
   uint8_t top, bottom, left, right;  // rows [top, bottom) and columns [left, right) of the tile lie inside the image, the others are 0
+  int32_t zero;               // maps of bytes: taken off each, and what lies outside the image
   size_t channels;
   void* v;                    // whole vectors are written
   size_t step, line;          // elements from one point, one line of channels to the next
@@ -45,7 +48,8 @@ using WinogradInFn = void (*)(const WinogradIn&);
 constexpr uint16_t kWinogradHalf = 16;
 
 // KernelKind::winograd_product: M[r][j] = sum over k of V[r][k] * U[k][j] for some groups of columns, one chain of multiply-adds in the order of k;
-// Kernel::element is the type of V and U. In f16 a chain has kWinogradHalfDepth terms, and sums of chains are f32. `code` returns a table of functions:
+// Kernel::element is the type of V and U, M of f32. In f16 a chain has kWinogradHalfDepth terms, and sums of chains are f32. Of s8, which serves u8 too: V and U are s16, M s32, and two
+// channels lie together in U, [k / 2][width][2], zeros behind an odd depth. `code` returns a table of functions:
 // at[(vectors - 1) * mr + rows - 1], vectors <= nr / vector, rows <= mr.
 struct WinogradProduct {
   const void* v;
@@ -53,7 +57,7 @@ struct WinogradProduct {
   size_t k;
   const void* u;              // groups of k rows of whole vectors
   size_t groups;              // more than one only of nr columns
-  float* m;                   // a line per tile; column j is at j / 16 lines of tiles, j % 16
+  void* m;                    // a line per tile; column j is at j / 16 lines of tiles, j % 16
   bool add;                   // to what m holds: the sums over the channels before
 };
 using WinogradProductFn = void (*)(const WinogradProduct&);
@@ -62,13 +66,14 @@ struct WinogradProductTable {
 };
 using WinogradProductTableFn = const WinogradProductTable& (*)();
 
-// KernelKind::winograd_out, variant = WinogradVariant. y = finish(A^T M A) for the channels of one tile.
+// KernelKind::winograd_out, variant = WinogradVariant. y = finish(A^T M A) for the channels of one tile. Of s8: M and bias are s32, `out` takes the sums as s32, whole vectors of them,
+// and nothing else is done to them.
 struct WinogradOut {
-  const float* m;             // whole vectors readable
-  size_t step, line;          // floats from one point, one line of channels to the next
+  const void* m;              // whole vectors readable
+  size_t step, line;          // values of M from one point, one line of channels to the next
   uint8_t clip_y, clip_x;
   size_t channels;
-  const float* bias;          // whole vectors readable; NULL = none
+  const void* bias;           // whole vectors readable; NULL = none
   const void* residual;       // NULL = none
   size_t residual_row, residual_pixel;
   bool residual_after;        // added after the clamp

@@ -96,7 +96,7 @@ typedef enum skua_numerics {
   SKUA_NUMERICS_DEFAULT = 0, /* Winograd F(2,3), F(4,3), F(2,5): at most 2.2 times the rms error of direct f32 summation; maps of f16 and bf16 */
                              /* (NHWC) take F(6,3) too, in f32: they are rounded by more. f16: products may be summed in f16, 64 terms at a   */
                              /* time, where the CPU does                                                                                     */
-  SKUA_NUMERICS_STRICT = 1,  /* f32 accumulation of the direct formula only                                                                  */
+  SKUA_NUMERICS_STRICT = 1,  /* f32 accumulation of the direct formula only; weights of bytes stay bytes                                     */
   SKUA_NUMERICS_FAST = 2     /* also Winograd F(6,3) for f32 (about 8 times the rms error); f16: products may be summed in f16 altogether      */
 } skua_numerics;
 

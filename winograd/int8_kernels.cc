@@ -1,0 +1,312 @@
+// Winograd's algorithm for bytes, exact: points 0, +-1, +-2 and infinity have integer transforms once their denominators are left out, 2 of F(2,3) and 24 of F(4,3) in each
+// dimension. V and U fit 16 bits, and what the output transform comes to is that many times the sum, in 32 bits that may wrap.
+//
+//   V = B^T (a - zero) B   at most 100 * 255 of F(4,3)        U = G w G^T      at most 49 * 128
+//   D S = A^T (V . U) A    D = 4, 48 or 576 = 2^shift * odd: S = D S / odd mod 2^32, >> shift, right where S fits 32 - shift bits. winograd_fits() knows it of the weights
+//
+//   ->  M[r][j] += V[r][k] * U[k][j] + V[r][k+1] * U[k+1][j]   two products and their sum at a time, as in tiles of bytes (gemm/int8_dot.h)
+//
+// A tile clipped by the image's end has fewer points, as in points.h: what is left of its V is 4 or 3 times as large, which U does not know of.
+#include "dispatch/kernel.h"
+#include "gemm/int8_dot.h"
+#include "gemm/step.h"
+#include "winograd/points.h"
+#include "winograd/winograd_kernel.h"
+
+namespace skua {
+namespace SKUA_ISA {
+namespace {
+
+#define SKUA_INL_LAMBDA __attribute__((always_inline))
+
+// Lanes of 16 bits, a channel each. + and - wrap.
+#if defined(SKUA_ISA_avx2)
+struct I16 {
+  static constexpr int L = 16;
+  __m256i v;
+  static SKUA_INL I16 set1(int x) { return {_mm256_set1_epi16(int16_t(x))}; }
+  static SKUA_INL I16 widened(__m128i x, int8_t) { return {_mm256_cvtepi8_epi16(x)}; }
+  static SKUA_INL I16 widened(__m128i x, uint8_t) { return {_mm256_cvtepu8_epi16(x)}; }
+  template <class T> static SKUA_INL I16 load(const T* p) { return widened(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)), T()); }
+  template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(_mm_set_epi64x(int64_t(n > 8 ? first_bytes(p + 8, n - 8) : 0), int64_t(first_bytes(p, n))), T()); }
+  SKUA_INL void store(int16_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+};
+SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm256_add_epi16(a.v, b.v)}; }
+SKUA_INL I16 operator-(I16 a, I16 b) { return {_mm256_sub_epi16(a.v, b.v)}; }
+#elif defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)
+struct I16 {
+  static constexpr int L = 8;
+  __m128i v;
+  static SKUA_INL I16 set1(int x) { return {_mm_set1_epi16(int16_t(x))}; }
+  static SKUA_INL I16 widened(__m128i x, int8_t) { return {_mm_srai_epi16(_mm_unpacklo_epi8(x, x), 8)}; }
+  static SKUA_INL I16 widened(__m128i x, uint8_t) { return {_mm_unpacklo_epi8(x, _mm_setzero_si128())}; }
+  template <class T> static SKUA_INL I16 load(const T* p) { return widened(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)), T()); }
+  template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(_mm_cvtsi64_si128(int64_t(first_bytes(p, n))), T()); }
+  SKUA_INL void store(int16_t* p) const { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
+};
+SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm_add_epi16(a.v, b.v)}; }
+SKUA_INL I16 operator-(I16 a, I16 b) { return {_mm_sub_epi16(a.v, b.v)}; }
+#else
+struct I16 {
+  static constexpr int L = 1;
+  int16_t v;
+  static SKUA_INL I16 set1(int x) { return {int16_t(x)}; }
+  template <class T> static SKUA_INL I16 load(const T* p) { return {*p}; }
+  template <class T> static SKUA_INL I16 load_n(const T* p, size_t) { return {*p}; }
+  SKUA_INL void store(int16_t* p) const { *p = v; }
+};
+SKUA_INL I16 operator+(I16 a, I16 b) { return {int16_t(a.v + b.v)}; }
+SKUA_INL I16 operator-(I16 a, I16 b) { return {int16_t(a.v - b.v)}; }
+#endif
+template <class V> SKUA_INL V twice(V x) { return x + x; }
+template <class V> SKUA_INL V by_four(V x) { return twice(twice(x)); }
+
+// acc + the products of two neighbours of V, broadcast, and of U.
+#if defined(SKUA_ISA_scalar)
+SKUA_INL I32 pair(I32 acc, I32 v, I32 u) {
+  const uint32_t low = uint32_t(int16_t(v.v) * int16_t(u.v)), high = uint32_t((v.v >> 16) * (u.v >> 16));
+  return {int32_t(uint32_t(acc.v) + low + high)};
+}
+#else
+SKUA_INL I32 pair(I32 acc, I32 v, I32 u) { return dot<int8_t>(acc, v, u); }
+#endif
+
+// ---- input ---------------------------------------------------------------------------------------------------------------------
+// One dimension of B^T: m+2-clip values -> the points that are left, in the order of points.h.
+template <int m, int clip> SKUA_INL void transform_in(const I16* d, I16* t) {
+  if constexpr (m == 2) {
+    t[0] = d[2] - d[0];
+    t[1] = d[2] + d[1];
+    t[2] = d[2] - d[1];
+    if constexpr (clip == 0) t[3] = d[3] - d[1];
+  } else if constexpr (clip < 2) {
+    const I16 two = d[4] - d[2], odd = twice(d[3] - d[1]), even4 = d[4] - by_four(d[2]), odd4 = d[3] - by_four(d[1]);
+    t[0] = by_four(d[0] - d[2]) + two;
+    t[1] = even4 + odd4;
+    t[2] = even4 - odd4;
+    t[3] = two + odd;
+    t[4] = two - odd;
+    if constexpr (clip == 0) t[5] = by_four(d[1] - d[3]) + (d[5] - d[3]);
+  } else {
+    const I16 sum = d[2] + d[1], difference = d[1] - d[2];
+    t[0] = by_four(d[0] - d[2]);
+    t[1] = I16::set1(0) - (twice(sum) + sum);
+    t[2] = twice(difference) + difference;
+    if constexpr (clip == 2) t[5] = d[3] - d[1];
+  }
+}
+
+template <int m, int clip = 0> void transform_in_clipped(int by, const I16* d, I16* t) {
+  if (by == clip) transform_in<m, clip>(d, t);
+  else if constexpr (clip + 1 < m) transform_in_clipped<m, clip + 1>(by, d, t);
+}
+
+// A vector of channels of a whole tile; value(i, j): a - zero.
+template <int my, int mx, class Value> SKUA_INL void in_whole(const Value& value, int16_t* v, size_t step) {
+  I16 tile[my + 2][mx + 2];
+  SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) {
+    I16 d[my + 2], t[my + 2];
+    SKUA_UNROLL for (int i = 0; i < my + 2; ++i) d[i] = value(i, j);
+    transform_in<my, 0>(d, t);
+    SKUA_UNROLL for (int i = 0; i < my + 2; ++i) tile[i][j] = t[i];
+  }
+  SKUA_UNROLL for (int i = 0; i < my + 2; ++i) {
+    I16 t[mx + 2];
+    transform_in<mx, 0>(tile[i], t);
+    SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) t[j].store(v + size_t(i * (mx + 2) + j) * step);
+  }
+}
+// Of any tile, out of a copy.
+template <int my, int mx> void in_copied(const I16 (&edge)[mx + 2][my + 2], int clip_y, int clip_x, int16_t* v, size_t step) {
+  if (!clip_y && !clip_x) return in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return edge[j][i]; }, v, step);
+  I16 tile[my + 2][mx + 2];
+  for (int j = 0; j < mx + 2 - clip_x; ++j) {
+    I16 t[my + 2];
+    transform_in_clipped<my>(clip_y, edge[j], t);
+    for (int i = 0; i < my + 2; ++i)
+      if (winograd::has_point(my, clip_y, i)) tile[i][j] = t[i];
+  }
+  for (int i = 0; i < my + 2; ++i) {
+    if (!winograd::has_point(my, clip_y, i)) continue;
+    I16 t[mx + 2];
+    transform_in_clipped<mx>(clip_x, tile[i], t);
+    for (int j = 0; j < mx + 2; ++j)
+      if (winograd::has_point(mx, clip_x, j)) t[j].store(v + size_t(i * (mx + 2) + j) * step);
+  }
+}
+
+template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
+  const int rows = my + 2 - t.clip_y, columns = mx + 2 - t.clip_x;
+  const bool plain = !t.clip_y && !t.clip_x && t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns;
+  const I16 zero = I16::set1(t.zero);
+  for (size_t c = 0; c < t.channels; c += I16::L) {
+    const size_t n = t.channels - c;
+    const T* in = static_cast<const T*>(t.in) + c;
+    int16_t* v = static_cast<int16_t*>(t.v) + c / kWinogradLine * t.line + c % kWinogradLine;
+    if (plain && n >= size_t(I16::L)) {
+      in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return I16::load(in + size_t(i) * t.row + size_t(j) * t.pixel) - zero; }, v, t.step);
+      continue;
+    }
+    I16 edge[mx + 2][my + 2];
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < columns; ++j) {
+        const bool image = i >= t.top && i < t.bottom && j >= t.left && j < t.right;
+        const T* p = in + size_t(i) * t.row + size_t(j) * t.pixel;
+        edge[j][i] = !image ? I16::set1(0) : (n < size_t(I16::L) ? I16::load_n(p, n) : I16::load(p)) - zero;
+      }
+    in_copied<my, mx>(edge, t.clip_y, t.clip_x, v, t.step);
+  }
+}
+
+// ---- products ------------------------------------------------------------------------------------------------------------------
+constexpr size_t kAhead = 4096;  // bytes of U
+
+template <int MR, int NV> void product(const WinogradProduct& p) {
+  const int16_t* u = static_cast<const int16_t*>(p.u);
+  for (size_t column = 0; column < p.groups * (NV * L); column += NV * L) {
+    int32_t* const m = static_cast<int32_t*>(p.m) + column / kWinogradLine * p.line + column % kWinogradLine;
+    I32 acc[MR][NV];
+    if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = I32::load(m + r * kWinogradLine + v * L);
+    else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = I32::set1(0);
+    const int16_t* a = static_cast<const int16_t*>(p.v);
+    for (size_t left = p.k; left; a += p.line) {
+      const size_t steps = left < kWinogradLine ? left : kWinogradLine;
+      left -= steps;
+      const int16_t *x = a, *const end = a + steps;
+      const auto once = [&]() SKUA_INL_LAMBDA {
+        I32 w[NV];
+        __builtin_prefetch(reinterpret_cast<const char*>(u) + kAhead);
+        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+          w[v] = I32::load(reinterpret_cast<const int32_t*>(u + v * 2 * L));
+          if constexpr (MR > 1) pin_word(w[v]);  // else gcc reads U from memory once per row
+        }
+        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+          const I32 b = I32::set1(word_at(x + r * kWinogradLine));
+          SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = pair(acc[r][v], b, w[v]);
+        }
+        x += 2;
+        u += 2 * NV * L;
+      };
+      if constexpr (L == 8 && MR > 2 && NV > 1) {
+        SKUA_FOUR_TIMES while (x < end) once();
+      } else {
+        while (x < end) once();
+      }
+    }
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(m + r * kWinogradLine + v * L);
+  }
+}
+
+template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(WinogradProductTable& table) {
+  table.at[(v - 1) * MR + r - 1] = product<r, v>;
+  if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
+  else if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
+}
+template <int MR, int NV> constexpr WinogradProductTable make_table() {
+  WinogradProductTable table = {};
+  fill<MR, NV>(table);
+  return table;
+}
+template <int MR, int NV> constexpr WinogradProductTable table_of = make_table<MR, NV>();
+template <int MR, int NV> const WinogradProductTable& table() { return table_of<MR, NV>; }
+
+// ---- output --------------------------------------------------------------------------------------------------------------------
+// One dimension of A^T times its denominator: the points that are left -> m-clip outputs.
+template <int m, int clip> SKUA_INL void transform_out(const I32* t, I32* y) {
+  const I32 sum = t[1] + t[2], difference = t[1] - t[2];
+  if constexpr (m == 2) {
+    y[0] = sum - twice(t[0]);
+    if constexpr (clip == 0) y[1] = difference + twice(t[3]);
+  } else {
+    const I32 even = twice(twice(t[0]) + t[0]) - by_four(sum);
+    if constexpr (clip < 2) {
+      const I32 sum2 = t[3] + t[4], difference2 = t[3] - t[4];
+      y[0] = even + sum2;
+      y[1] = twice(difference2) - by_four(difference);
+      y[2] = by_four(sum2 - sum);
+      if constexpr (clip == 0) y[3] = by_four(twice(difference2 + twice(t[5]) + t[5]) - difference);
+    } else {
+      y[0] = even;
+      if constexpr (clip == 2) y[1] = by_four(twice(twice(t[5]) + t[5]) - difference);
+    }
+  }
+}
+
+template <int m, int clip = 0> void transform_out_clipped(int by, const I32* t, I32* y) {
+  if (by == clip) transform_out<m, clip>(t, y);
+  else if constexpr (clip + 1 < m) transform_out_clipped<m, clip + 1>(by, t, y);
+}
+
+template <int my, int mx> SKUA_INL I32 sum_of(I32 x) {
+  constexpr int shift = (my == 4 ? 3 : 1) + (mx == 4 ? 3 : 1);
+  constexpr uint32_t odd = (my == 4 ? 3 : 1) * (mx == 4 ? 3 : 1), inverse = odd == 9 ? 0x38e38e39 : odd == 3 ? 0xaaaaaaab : 1;
+  static_assert(odd * inverse == 1);
+  return shr<shift>(odd == 1 ? x : product(x, I32::set1(int32_t(inverse))));
+}
+template <int my, int mx> void transform_tile_out(const WinogradOut& t) {
+  for (size_t c = 0; c < t.channels; c += L) {
+    const int32_t* from = static_cast<const int32_t*>(t.m) + c / kWinogradLine * t.line + c % kWinogradLine;
+    int32_t* to = static_cast<int32_t*>(t.out) + c;
+    const I32 bias = t.bias ? I32::load(static_cast<const int32_t*>(t.bias) + c) : I32::set1(0);
+    I32 tile[my][mx + 2];
+    if (!t.clip_y && !t.clip_x) {
+      SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) {
+        I32 p[my + 2], y[my];
+        SKUA_UNROLL for (int i = 0; i < my + 2; ++i) p[i] = I32::load(from + size_t(i * (mx + 2) + j) * t.step);
+        transform_out<my, 0>(p, y);
+        SKUA_UNROLL for (int i = 0; i < my; ++i) tile[i][j] = y[i];
+      }
+      SKUA_UNROLL for (int i = 0; i < my; ++i) {
+        I32 y[mx];
+        transform_out<mx, 0>(tile[i], y);
+        SKUA_UNROLL for (int j = 0; j < mx; ++j) (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
+      }
+      continue;
+    }
+    for (int j = 0; j < mx + 2; ++j) {
+      if (!winograd::has_point(mx, t.clip_x, j)) continue;
+      I32 p[my + 2], y[my];
+      for (int i = 0; i < my + 2; ++i)
+        if (winograd::has_point(my, t.clip_y, i)) p[i] = I32::load(from + size_t(i * (mx + 2) + j) * t.step);
+      transform_out_clipped<my>(t.clip_y, p, y);
+      for (int i = 0; i < my - t.clip_y; ++i) tile[i][j] = y[i];
+    }
+    for (int i = 0; i < my - t.clip_y; ++i) {
+      I32 y[mx];
+      transform_out_clipped<mx>(t.clip_x, tile[i], y);
+      for (int j = 0; j < mx - t.clip_x; ++j) (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
+    }
+  }
+}
+
+const Kernel kernels[] = {
+#define SKUA_WINOGRAD_IN(T, type, my, mx, name, why)                                                                                             \
+  {"winograd_in_" #type "_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform in 16 bits of " why, KernelKind::winograd_in, Isa::SKUA_ISA, \
+   uint16_t(WinogradVariant::name), my, mx, I16::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, T>)), Element::type},
+#define SKUA_WINOGRAD_OUT(my, mx, name, why)                                                                                                              \
+  {"winograd_out_s8_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "output transform to sums of 32 bits of " why, KernelKind::winograd_out, Isa::SKUA_ISA, \
+   uint16_t(WinogradVariant::name), my, mx, L, reinterpret_cast<AnyCode>(static_cast<WinogradOutFn>(transform_tile_out<my, mx>)), Element::s8},
+#define SKUA_WINOGRAD(my, mx, name, why) SKUA_FOR_INT8(SKUA_WINOGRAD_IN, my, mx, name, why) SKUA_WINOGRAD_OUT(my, mx, name, why)
+    SKUA_WINOGRAD(2, 2, f2x2, "F(2,3): 4 products per output")
+    SKUA_WINOGRAD(4, 2, f4x2, "F(4,3) x F(2,3): 3 products per output, sums of 28 bits")
+    SKUA_WINOGRAD(4, 4, f4x4, "F(4,3) with the points 0, +-1, +-2: 2.25 products per output, sums of 26 bits")
+#undef SKUA_WINOGRAD_IN
+#undef SKUA_WINOGRAD_OUT
+#undef SKUA_WINOGRAD
+#define SKUA_PRODUCT(mr, nr, why)                                                                                                            \
+  {"winograd_product_s8_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, L, \
+   reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / L>)), Element::s8},
+#if defined(SKUA_ISA_avx2)
+    SKUA_PRODUCT(6, 16, "12 accumulators + 2 U + 1 V + 1 product of 16 registers, of 16 bits two deep")
+#elif defined(SKUA_ISA_scalar)
+    SKUA_PRODUCT(4, 4, "portable C++: sixteen sums in registers")
+#else
+    SKUA_PRODUCT(4, 8, "8 accumulators + 2 U + 1 V + 1 product of 16 registers, of 16 bits two deep")
+#endif
+#undef SKUA_PRODUCT
+};
+
+}  // namespace
+}  // namespace SKUA_ISA
+SKUA_KERNEL_TABLE(winograd_int8, kernels)
+}  // namespace skua
