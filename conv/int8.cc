@@ -298,7 +298,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   if (!tile) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
   c.format = format_of(tile);
   const auto* from = static_cast<const int8_t*>(weights);
-  // Beside products of 16 bits Winograd's are as fast for fewer; what dot products of bytes make of it was not measured, and is left to a kernel filter.
+  // Beside products that go through 16 bits Winograd's are as fast and fewer; next to dot products of bytes, four at a time, it was not measured, and is left to a kernel filter.
   const PackFormat transformed = winograd_int8_format(ctx);
   const auto is_named = [&](uint32_t a) { return ctx->filter[0] && glob_match(ctx->filter, conv_algorithm_name(a)); };
   uint32_t candidates = 1u << kDirect, named = 0;
@@ -306,7 +306,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
     const int32_t below = config.in_zero - least_of(Element(c.element)), above = greatest_of(Element(c.element)) - config.in_zero;
     const int64_t largest = winograd_largest(c.in_channels, c.out_channels, from, steps.o, steps.y, steps.x, steps.i, below, above);
     for (uint32_t a = kWinogradF2x2; a <= kWinogradF4x4; ++a)
-      if ((table_of(tile).a_bytes == 2 || is_named(a)) && winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;
+      if ((table_of(tile).rate < 2 || is_named(a)) && winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;
   }
   for (uint32_t a = 0; a < kConvAlgorithms; ++a)
     if ((candidates >> a & 1) && is_named(a)) named |= 1u << a;

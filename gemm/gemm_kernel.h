@@ -127,9 +127,8 @@ struct GemmTileTable {
   uint8_t a_bytes = 0;         // of an element of the panel that pack_a writes; 0 = of `a`
   bool sums_rows = false;      // takes a b_zero that is not 0
   bool adds_products = false;  // two at a time in 16 bits where the tile is told above_least
-  // The end of a tile by itself: `n` columns of rows of sums, `step` from a row to the next, whole vectors of scales and sums readable; what else it takes of a tile is as for one. Sums
-  // may be overwritten. quant, residual: of the rows, NULL = none; terms: with b_zeros.
-  void (*finish_rows)(const GemmTile&, int32_t* sums, size_t step, size_t rows, void* const* c, const GemmRowQuant* quant, const void* const* residual, const int32_t* terms) = nullptr;
+  // The end of a tile by itself: `n` columns of rows of sums, `step` from a row to the next, whole vectors of scales and sums readable. Sums may be overwritten. terms: of rows, with b_zero.
+  void (*finish_sums)(const GemmTile&, void* const* c, int32_t* sums, size_t step, size_t rows, const int32_t* terms) = nullptr;
   // Where `a` is u8 and memory holds s8: rows with the upper bit flipped, in the workspace; NULL = none.
   void (*flip_rows)(size_t rows, size_t n, const void* from, ptrdiff_t from_step, void* to, ptrdiff_t to_step) = nullptr;
   void (*enter)() = nullptr, (*leave)() = nullptr;  // around the tiles of a block, on its thread: the state of the core that they need; NULL = none

@@ -392,7 +392,7 @@ template <class T, bool packed> constexpr GemmTileTable make_table() {
   table.kr = kDeep;
   table.rate = 32;  // of two vectors in a cycle: what explain() takes for the roofline
   table.any_c = table.bytes = table.lines = true;
-  table.finish_rows = finish_rows;
+  table.finish_sums = finish_sums;
   table.runs = table.sums_rows = !packed;
   table.enter = enter;
   table.leave = leave;

@@ -29,7 +29,7 @@ template <class T> constexpr int a_shift = is_unsigned<T> ? -128 : 0;
 #endif
 
 // From memory to C, whatever is asked for. Not inlined: a tile that ends otherwise pays nothing for it. sum: of the rows of A', where B has a zero point.
-template <int MR, class Sum> __attribute__((noinline)) void finish_kept(const GemmTile& t, void* const* c, const int32_t* kept, size_t step, size_t rows, const Sum& sum) {
+template <int MR, class Sum> __attribute__((noinline)) void finish_kept(const GemmTile& t, void* const* c, int32_t* kept, size_t step, size_t rows, const Sum& sum) {
   int32_t terms[MR];
   find_terms(t, rows, terms, sum);
   finish_sums(t, c, kept, step, rows, terms);
@@ -162,7 +162,7 @@ template <class T> constexpr GemmTileTable bytes_table() {
   table.b = Element::s8;
   table.kr = kr;
   table.any_c = table.bytes = table.sums_rows = table.lines = true;
-  table.finish_rows = finish_rows;
+  table.finish_sums = finish_sums;
   table.a_shift = a_shift<T>;
   table.rate = rate;
   table.adds_products = kr == 8 && rate == 1;

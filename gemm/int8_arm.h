@@ -113,7 +113,7 @@ template <class C> SKUA_INL void finish_row(const GemmTile& t, const int32_t* su
 SKUA_INL bool ends_plain(const GemmTile& t) { return (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.b_zero && !t.row_quant && !t.bias && !t.shift && !t.residual; }
 
 // Sums, which begin at the offset, `step` from a row to the next, to rows of C. terms: of each row where B has a zero point. Not inlined: all tiles of a unit share it.
-__attribute__((noinline)) void finish_sums(const GemmTile& t, void* const* c_rows, const int32_t* sums, size_t step, size_t rows, const int32_t* terms) {
+__attribute__((noinline)) void finish_sums(const GemmTile& t, void* const* c_rows, int32_t* sums, size_t step, size_t rows, const int32_t* terms) {
   const bool plain = ends_plain(t);
   const ByteEnd end(t);
   for (size_t r = 0; r < rows; ++r, sums += step) {

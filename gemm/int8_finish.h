@@ -272,6 +272,8 @@ __attribute__((noinline)) inline void finish_rows(const GemmTile& t, int32_t* su
   }
 }
 
+inline void finish_sums(const GemmTile& t, void* const* c, int32_t* sums, size_t step, size_t rows, const int32_t* terms) { finish_rows(t, sums, step, rows, c, t.row_quant, t.residual, terms); }
+
 #if defined(SKUA_FOUR_AT_ONCE)
 // Four vectors of results at a time where products fit 32 bits (GemmTile::fits): what is outside the type saturates as it is packed, and only closer bounds are clamped to, as bytes.
 // The zero point is added in 16 bits. Branches cost less than operations here: the ports of products are what a tile waits for.

@@ -487,11 +487,11 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
       SCOPED_TRACE(testing::Message() << isa << " " << variant);
       Context context(isa, variant);
       Rng rng(41);
-      for (int i = 0, done = 0; done < (small() ? 8 : 50); ++i) {
+      for (int i = 0, done = 0; done < (small() ? 5 : 50); ++i) {
         Case c = random_winograd(rng);
-        if (i % 8 == 0) c.d.in_channels = uint32_t(rng.integer(257, small() ? 270 : 530));
+        if (i % 8 == 4) c.d.in_channels = uint32_t(rng.integer(257, small() ? 270 : 530));
         if (!c.prepare(rng)) continue;
-        if (i % 8 == 0)  // sums of so many weights fit when they are small
+        if (i % 8 == 4)  // sums of so many weights fit when they are small
           for (int8_t& w : c.weights) w = int8_t(w / 8);
         ++done;
         EXPECT_EQ(algorithm_of(c, context), variant) << c.text();

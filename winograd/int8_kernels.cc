@@ -4,11 +4,15 @@
 //   V = B^T (a - zero) B   at most 100 * 255 of F(4,3)        U = G w G^T      at most 49 * 128
 //   D S = A^T (V . U) A    D = 4, 48 or 576 = 2^shift * odd: S = D S / odd mod 2^32, >> shift, right where S fits 32 - shift bits. winograd_fits() knows it of the weights
 //
-//   ->  M[r][j] += V[r][k] * U[k][j] + V[r][k+1] * U[k+1][j]   two products and their sum at a time, as in tiles of bytes (gemm/int8_dot.h)
+//   ->  M[r][j] += V[r][k] * U[k][j] + V[r][k+1] * U[k+1][j]   two products and their sum at a time, as in tiles of bytes (gemm/int8_dot.h); on Arm one, by lane of V
 //
 // A tile clipped by the image's end has fewer points, as in points.h: what is left of its V is 4 or 3 times as large, which U does not know of.
 #include "dispatch/kernel.h"
+#if defined(__ARM_NEON) && !defined(SKUA_ISA_scalar)
+#include "gemm/int8_finish.h"
+#else
 #include "gemm/int8_dot.h"
+#endif
 #include "gemm/step.h"
 #include "winograd/points.h"
 #include "winograd/winograd_kernel.h"
@@ -46,6 +50,19 @@ struct I16 {
 };
 SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm_add_epi16(a.v, b.v)}; }
 SKUA_INL I16 operator-(I16 a, I16 b) { return {_mm_sub_epi16(a.v, b.v)}; }
+#elif defined(__ARM_NEON) && !defined(SKUA_ISA_scalar)
+struct I16 {
+  static constexpr int L = 8;
+  int16x8_t v;
+  static SKUA_INL I16 set1(int x) { return {vdupq_n_s16(int16_t(x))}; }
+  static SKUA_INL I16 widened(uint8x8_t x, int8_t) { return {vmovl_s8(vreinterpret_s8_u8(x))}; }
+  static SKUA_INL I16 widened(uint8x8_t x, uint8_t) { return {vreinterpretq_s16_u16(vmovl_u8(x))}; }
+  template <class T> static SKUA_INL I16 load(const T* p) { return widened(vld1_u8(reinterpret_cast<const uint8_t*>(p)), T()); }
+  template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(vcreate_u8(first_bytes(p, n)), T()); }
+  SKUA_INL void store(int16_t* p) const { vst1q_s16(p, v); }
+};
+SKUA_INL I16 operator+(I16 a, I16 b) { return {vaddq_s16(a.v, b.v)}; }
+SKUA_INL I16 operator-(I16 a, I16 b) { return {vsubq_s16(a.v, b.v)}; }
 #else
 struct I16 {
   static constexpr int L = 1;
@@ -60,16 +77,6 @@ SKUA_INL I16 operator-(I16 a, I16 b) { return {int16_t(a.v - b.v)}; }
 #endif
 template <class V> SKUA_INL V twice(V x) { return x + x; }
 template <class V> SKUA_INL V by_four(V x) { return twice(twice(x)); }
-
-// acc + the products of two neighbours of V, broadcast, and of U.
-#if defined(SKUA_ISA_scalar)
-SKUA_INL I32 pair(I32 acc, I32 v, I32 u) {
-  const uint32_t low = uint32_t(int16_t(v.v) * int16_t(u.v)), high = uint32_t((v.v >> 16) * (u.v >> 16));
-  return {int32_t(uint32_t(acc.v) + low + high)};
-}
-#else
-SKUA_INL I32 pair(I32 acc, I32 v, I32 u) { return dot<int8_t>(acc, v, u); }
-#endif
 
 // ---- input ---------------------------------------------------------------------------------------------------------------------
 // One dimension of B^T: m+2-clip values -> the points that are left, in the order of points.h.
@@ -160,6 +167,60 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
 
 // ---- products ------------------------------------------------------------------------------------------------------------------
 constexpr size_t kAhead = 4096;  // bytes of U
+constexpr size_t kTogether = winograd_together(Element::s16);
+
+// `steps` <= 16 of V's channels, from x on, each a line apart in rows; u moves on.
+#if defined(__ARM_NEON) && !defined(SKUA_ISA_scalar)
+template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
+  const int16_t* const end = x + steps;
+  for (; x + 4 <= end; x += 4) {
+    int16x4_t b[MR], w[NV];
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) b[r] = vld1_s16(x + r * kWinogradLine);
+    __builtin_prefetch(reinterpret_cast<const char*>(u) + kAhead);
+#define SKUA_STEP(i)                                                                                                                              \
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = vld1_s16(u + v * L);                                                                          \
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].v = vmlal_lane_s16(acc[r][v].v, w[v], b[r], i);   \
+    u += NV * L;
+    SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
+#undef SKUA_STEP
+  }
+  for (; x < end; ++x, u += NV * L)
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      const int16x4_t b = vdup_n_s16(x[r * kWinogradLine]);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].v = vmlal_s16(acc[r][v].v, vld1_s16(u + v * L), b);
+    }
+}
+#elif defined(SKUA_ISA_scalar)
+template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
+  for (size_t k = 0; k < steps; k += kTogether, u += NV * kTogether)
+    for (size_t i = 0; i < kTogether; ++i)
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        acc[r][v].v = int32_t(uint32_t(acc[r][v].v) + uint32_t(x[size_t(r) * kWinogradLine + k + i] * u[size_t(v) * kTogether + i]));
+}
+#else
+template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
+  const int16_t* const end = x + steps;
+  const auto once = [&]() SKUA_INL_LAMBDA {
+    I32 w[NV];
+    __builtin_prefetch(reinterpret_cast<const char*>(u) + kAhead);
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {
+      w[v] = I32::load(reinterpret_cast<const int32_t*>(u + v * 2 * L));
+      if constexpr (MR > 1) pin_word(w[v]);  // else gcc reads U from memory once per row
+    }
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      const I32 b = I32::set1(word_at(x + r * kWinogradLine));
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot<int8_t>(acc[r][v], b, w[v]);
+    }
+    x += 2;
+    u += 2 * NV * L;
+  };
+  if constexpr (L == 8 && MR > 2 && NV > 1) {
+    SKUA_FOUR_TIMES while (x < end) once();
+  } else {
+    while (x < end) once();
+  }
+}
+#endif
 
 template <int MR, int NV> void product(const WinogradProduct& p) {
   const int16_t* u = static_cast<const int16_t*>(p.u);
@@ -169,29 +230,9 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
     if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = I32::load(m + r * kWinogradLine + v * L);
     else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = I32::set1(0);
     const int16_t* a = static_cast<const int16_t*>(p.v);
-    for (size_t left = p.k; left; a += p.line) {
-      const size_t steps = left < kWinogradLine ? left : kWinogradLine;
-      left -= steps;
-      const int16_t *x = a, *const end = a + steps;
-      const auto once = [&]() SKUA_INL_LAMBDA {
-        I32 w[NV];
-        __builtin_prefetch(reinterpret_cast<const char*>(u) + kAhead);
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-          w[v] = I32::load(reinterpret_cast<const int32_t*>(u + v * 2 * L));
-          if constexpr (MR > 1) pin_word(w[v]);  // else gcc reads U from memory once per row
-        }
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-          const I32 b = I32::set1(word_at(x + r * kWinogradLine));
-          SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = pair(acc[r][v], b, w[v]);
-        }
-        x += 2;
-        u += 2 * NV * L;
-      };
-      if constexpr (L == 8 && MR > 2 && NV > 1) {
-        SKUA_FOUR_TIMES while (x < end) once();
-      } else {
-        while (x < end) once();
-      }
+    for (size_t left = p.k, steps; left; left -= steps, a += p.line) {
+      steps = left < kWinogradLine ? left : kWinogradLine;
+      multiply(a, steps, u, acc);
     }
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(m + r * kWinogradLine + v * L);
   }
@@ -300,6 +341,10 @@ const Kernel kernels[] = {
     SKUA_PRODUCT(6, 16, "12 accumulators + 2 U + 1 V + 1 product of 16 registers, of 16 bits two deep")
 #elif defined(SKUA_ISA_scalar)
     SKUA_PRODUCT(4, 4, "portable C++: sixteen sums in registers")
+#elif defined(SKUA_ISA_neon)
+    SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers, of 16 bits")
+#elif defined(SKUA_ISA_neon32)
+    SKUA_PRODUCT(4, 8, "8 accumulators + 2 V (four deep, by lane) + 1 U of 16 registers, of 16 bits")
 #else
     SKUA_PRODUCT(4, 8, "8 accumulators + 2 U + 1 V + 1 product of 16 registers, of 16 bits two deep")
 #endif

@@ -45,10 +45,12 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double products = double(s.batch) * double(s.out_h + more * p.tiles_y) * double(s.out_w + more * p.tiles_x);
   const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows + 0.99), p.tile->mr)), r = rows / parts;
   const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
-  const double together = double(winograd_together(p.element));  // channels of a step: of two a product and an addition, three of which start at once
-  double step = together > 1 ? multiplies * 2 / 3.1 : multiplies / m.fma_ports;
+  // Of bytes: on x86 two channels by a product and an addition, three of which start at once; on Arm one by the only pipe that multiplies integers.
+  const bool integer = p.element == Element::s16;
+  const double together = double(winograd_together(p.element)), operations = multiplies * together;
+  double step = !integer ? multiplies / m.fma_ports : together > 1 ? operations / 3.1 : multiplies;
   const double around = lanes == 8 ? 8 : 4;  // AVX2's tiles of fewer rows than six are longer loops for what they multiply, beside a busy thread of the core above all
-  if (const double issue = (multiplies * (lanes >= 16 ? 1 : together + 1 / vectors) + vectors + around) / m.issue; issue > step) step = issue;
+  if (const double issue = ((lanes >= 16 ? multiplies : operations + multiplies / vectors) + vectors + around) / m.issue; issue > step) step = issue;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
   const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic / together + 30 + 2 * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * far_level * beyond(0.5));
   // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of the stream, nine tenths of the products.

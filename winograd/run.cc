@@ -207,7 +207,7 @@ void finish_bytes(const Run& r, WinogradOut t, size_t rows, size_t columns, size
     end.n = t.channels = min(all - c, kStrip);
     end.residual = residual ? p.from : nullptr;
     fn(t);
-    ends.finish_rows(end, sums, kStrip, pixels, p.to, nullptr, end.residual, nullptr);
+    ends.finish_sums(end, p.to, sums, kStrip, pixels, nullptr);
   }
 }
 

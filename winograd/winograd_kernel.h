@@ -29,7 +29,12 @@ constexpr WinogradVariant winograd_input(WinogradVariant v) { return v == Winogr
 constexpr size_t kWinogradLine = 16;
 constexpr size_t kWinogradDepth = 256;
 constexpr size_t kWinogradHalfDepth = 64;
-constexpr size_t winograd_together(Element u) { return u == Element::s16 ? 2 : 1; }  // channels that lie together in U of that type
+// Channels that lie together in U of that type.
+#if defined(__aarch64__) || defined(__arm__)
+constexpr size_t winograd_together(Element) { return 1; }
+#else
+constexpr size_t winograd_together(Element u) { return u == Element::s16 ? 2 : 1; }
+#endif
 // Columns of a group for weights packed for vectors of that many floats: the same for all instruction sets of that vector, so that they share packed weights.
 constexpr size_t winograd_group(size_t vector) { return vector >= 16 ? vector : vector >= 4 ? 2 * vector : 4; }
 // KernelKind::winograd_in, variant = winograd_input(): V of one tile; point = i*width + j. Points that a clip drops are not written.
@@ -48,8 +53,8 @@ using WinogradInFn = void (*)(const WinogradIn&);
 constexpr uint16_t kWinogradHalf = 16;
 
 // KernelKind::winograd_product: M[r][j] = sum over k of V[r][k] * U[k][j] for some groups of columns, one chain of multiply-adds in the order of k;
-// Kernel::element is the type of V and U, M of f32. In f16 a chain has kWinogradHalfDepth terms, and sums of chains are f32. Of s8, which serves u8 too: V and U are s16, M s32, and two
-// channels lie together in U, [k / 2][width][2], zeros behind an odd depth. `code` returns a table of functions:
+// Kernel::element is the type of V and U, M of f32. In f16 a chain has kWinogradHalfDepth terms, and sums of chains are f32. Of s8, which serves u8 too: V and U are s16, M s32, and
+// winograd_together() channels lie together in U, [k / 2][width][2] but on Arm, zeros behind an odd depth. `code` returns a table of functions:
 // at[(vectors - 1) * mr + rows - 1], vectors <= nr / vector, rows <= mr.
 struct WinogradProduct {
   const void* v;
