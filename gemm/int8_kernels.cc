@@ -220,23 +220,71 @@ template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const Gem
   if (vectors == size_t(v)) return tile<T, 1, v, 0, flip>(t);
   if constexpr (v > 1) row_of<T, NV, flip, v - 1>(t, vectors);
 }
+SKUA_INL size_t round_up_to_kr(size_t k) { return (k + kr - 1) / kr * kr; }
+#if defined(SKUA_FOUR_AT_ONCE) && !defined(SKUA_DOT_IN_PLACE)
+// Its first columns, four vectors of whole panels at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Returns how many.
+template <int NV, bool POSITIVE> size_t first_panels(const GemmTile& t, const int16_t* a, void* c) {
+  using Store = WideStore<POSITIVE>;
+  constexpr int at_once = 4 / NV;
+  const Store store(t);
+  const size_t depth = round_up_to_kr(t.k), panel = depth * NV * L;
+  const char* b = static_cast<const char*>(t.b);
+  size_t j = 0;
+  for (; j + 4 * L <= t.n; j += 4 * L, b += at_once * panel) {
+    I32 sum[4];
+    typename Store::Scale scale[4];
+    SKUA_UNROLL for (int v = 0; v < 4; ++v) {
+      sum[v] = I32::load(t.offset + j + size_t(v) * L);
+      if (POSITIVE) sum[v] = sum[v] + I32::set1(kTwoTo23);
+    }
+    const char* w = b;
+    const int16_t *x = a, *const end = a + depth;
+    SKUA_FOUR_TIMES while (x < end) {
+      const I32 pair = I32::set1(word_at(x));
+      SKUA_UNROLL for (int i = 0; i < at_once; ++i) SKUA_UNROLL for (int v = 0; v < NV; ++v) sum[i * NV + v] = dot<int8_t>(sum[i * NV + v], pair, load_b(w + size_t(i) * panel + v * L * kr));
+      x += kr;
+      w += NV * L * kr;
+    }
+    SKUA_UNROLL for (int v = 0; v < 4; ++v) scale[v] = Store::scale_of(t.scale + j + size_t(v) * L);
+    const Quad q = store(sum[0], scale[0], sum[1], scale[1], sum[2], scale[2], sum[3], scale[3]);
+    __builtin_memcpy(static_cast<char*>(c) + j, &q, sizeof q);
+  }
+  return j;
+}
+#endif
 template <class T, int NV, bool flip> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
+  size_t done = 0;
 #if !defined(SKUA_DOT_IN_PLACE)
   alignas(64) int16_t wide[kWideRow];
   prepare<T>(1, &a, t.segments, 1, t.k, wide);
   a = wide;
+#if defined(SKUA_FOUR_AT_ONCE)
+  if (t.fits && (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.b_zero && !t.row_quant && !t.bias && !t.shift && !residual) {
+    done = t.positive ? first_panels<NV, true>(t, wide, c) : first_panels<NV, false>(t, wide, c);
+    if (done == t.n) return;
+  }
+#endif
 #endif
   GemmTile one = t;
+  one.b = static_cast<const char*>(t.b) + done * round_up_to_kr(t.k);
+  one.scale += done;
+  one.offset += done;
+  one.n -= done;
+  c = static_cast<char*>(c) + done;
   one.a = &a;
   one.c = &c;
   one.residual = residual ? &residual : nullptr;
-  if (t.n <= size_t(NV * L)) return row_of<T, NV, flip>(one, (t.n + L - 1) / L);
-  for (size_t first = 0; first < t.n; first += size_t(NV * L)) {
-    one.n = t.n - first < size_t(NV * L) ? t.n - first : size_t(NV * L);
+  const size_t n = one.n;
+  if (n <= size_t(NV * L)) {
+    one.ldb = (n + L - 1) / L * L * kr;
+    return row_of<T, NV, flip>(one, (n + L - 1) / L);
+  }
+  for (size_t first = 0; first < n; first += size_t(NV * L)) {
+    one.n = n - first < size_t(NV * L) ? n - first : size_t(NV * L);
     const size_t vectors = (one.n + L - 1) / L;
     one.ldb = vectors * L * kr;
     row_of<T, NV, flip>(one, vectors);
-    one.b = static_cast<const char*>(one.b) + (t.k + kr - 1) / kr * one.ldb;
+    one.b = static_cast<const char*>(one.b) + round_up_to_kr(t.k) / kr * one.ldb;
     c = static_cast<char*>(c) + one.n * element_bytes(t.c_type);
     one.scale += one.n;
     one.offset += one.n;
