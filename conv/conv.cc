@@ -20,6 +20,7 @@ void use_map(const ConvConfig& c, const ConvMap& m, size_t channels, size_t& bat
 
 // ---- choice --------------------------------------------------------------------------------------------------------------------
 const char* not_winograd(const ConvConfig& c, uint32_t algorithm) {
+  if (algorithm == kWinogradF4x4_5x5) return "it is for bytes";
   if (const char* why = no_winograd_window(c, winograd_variant(algorithm))) return why;
   if (c.numerics == SKUA_NUMERICS_STRICT) return "numerics is STRICT";
   if (c.winograd_element != uint32_t(Element::f32)) {

@@ -46,7 +46,7 @@ constexpr uint64_t kMaxDepth = 65536;
 
 uint64_t taps_of(const ConvConfig& c) { return uint64_t(c.kernel_h) * c.kernel_w; }
 
-constexpr uint32_t kInt8Algorithms = 1u << kDirect | 1u << kWinogradF2x2 | 1u << kWinogradF4x2 | 1u << kWinogradF4x4;
+constexpr uint32_t kInt8Algorithms = 1u << kDirect | 1u << kWinogradF2x2 | 1u << kWinogradF4x2 | 1u << kWinogradF4x4 | 1u << kWinogradF4x4_5x5;
 
 size_t scale_vectors(uint32_t rounding) { return rounding != SKUA_ROUNDING_FLOAT ? 3 : 2; }
 size_t column_vectors(const ConvConfig& c, uint32_t rounding) { return scale_vectors(rounding) + (taps_of(c) == 1); }  // before the sums of taps
@@ -302,11 +302,11 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   const PackFormat transformed = winograd_int8_format(ctx);
   const auto is_named = [&](uint32_t a) { return ctx->filter[0] && glob_match(ctx->filter, conv_algorithm_name(a)); };
   uint32_t candidates = 1u << kDirect, named = 0;
-  if (transformed.vector && c.numerics != SKUA_NUMERICS_STRICT && !no_winograd_window(c, WinogradVariant::f4x4)) {
+  if (const char* three = no_winograd_window(c, WinogradVariant::f4x4); transformed.vector && c.numerics != SKUA_NUMERICS_STRICT && (!three || !no_winograd_window(c, WinogradVariant::f4x4_5x5))) {
     const int32_t below = config.in_zero - least_of(Element(c.element)), above = greatest_of(Element(c.element)) - config.in_zero;
-    const int64_t largest = winograd_largest(c.in_channels, c.out_channels, from, steps.o, steps.y, steps.x, steps.i, below, above);
-    for (uint32_t a = kWinogradF2x2; a <= kWinogradF4x4; ++a)
-      if ((table_of(tile).rate < 2 || is_named(a)) && winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;
+    const int64_t largest = winograd_largest(c.kernel_h, c.in_channels, c.out_channels, from, steps.o, steps.y, steps.x, steps.i, below, above);
+    for (uint32_t a = kWinogradF2x2; a < kConvAlgorithms; ++a)
+      if ((kInt8Algorithms >> a & 1) && !no_winograd_window(c, winograd_variant(a)) && (table_of(tile).rate < 2 || is_named(a)) && winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;
   }
   for (uint32_t a = 0; a < kConvAlgorithms; ++a)
     if ((candidates >> a & 1) && is_named(a)) named |= 1u << a;
@@ -315,7 +315,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   Int8Plan p;
   memset(static_cast<void*>(&p), 0, sizeof p);
   double cycles = 0;
-  for (uint32_t a = kWinogradF2x2; a <= kWinogradF4x4; ++a) {
+  for (uint32_t a = kWinogradF2x2; a < kConvAlgorithms; ++a) {
     if (!(candidates >> a & 1)) continue;
     ConvConfig with;
     memcpy(&with, &c, sizeof c);

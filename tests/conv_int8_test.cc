@@ -480,7 +480,7 @@ Case random_winograd(Rng& rng) {
   d.hint_in_w = d.hint_in_h ? uint32_t(c.in_w) : 0;
   return c;
 }
-const char* const kWinograds[] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4"};
+const char* const kWinograds[] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f4x4_5x5"};
 TEST(ConvInt8, WinogradGivesTheFormulasBits) {
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const char* variant : kWinograds) {
@@ -489,10 +489,11 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
       Rng rng(41);
       for (int i = 0, done = 0; done < (small() ? 5 : 50); ++i) {
         Case c = random_winograd(rng);
+        if (variant == kWinograds[3]) c.d.kernel_h = c.d.kernel_w = 5;
         if (i % 8 == 4) c.d.in_channels = uint32_t(rng.integer(257, small() ? 270 : 530));
         if (!c.prepare(rng)) continue;
         if (i % 8 == 4)  // sums of so many weights fit when they are small
-          for (int8_t& w : c.weights) w = int8_t(w / 8);
+          for (int8_t& w : c.weights) w = int8_t(w / (variant == kWinograds[3] ? 32 : 8));
         ++done;
         EXPECT_EQ(algorithm_of(c, context), variant) << c.text();
         check(c, context, rng, i % 3 == 0);

@@ -146,6 +146,10 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
   const int rows = my + 2 - t.clip_y, columns = mx + 2 - t.clip_x;
   const bool plain = !t.clip_y && !t.clip_x && t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns;
   const I16 zero = I16::set1(t.zero);
+  I16 edge[mx + 2][my + 2];
+  if (!plain)  // what lies outside stays 0 for all channels
+    for (int j = 0; j < mx + 2; ++j)
+      for (int i = 0; i < my + 2; ++i) edge[j][i] = I16::set1(0);
   for (size_t c = 0; c < t.channels; c += I16::L) {
     const size_t n = t.channels - c;
     const T* in = static_cast<const T*>(t.in) + c;
@@ -154,13 +158,11 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
       in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return I16::load(in + size_t(i) * t.row + size_t(j) * t.pixel) - zero; }, v, t.step);
       continue;
     }
-    I16 edge[mx + 2][my + 2];
-    for (int i = 0; i < rows; ++i)
-      for (int j = 0; j < columns; ++j) {
-        const bool image = i >= t.top && i < t.bottom && j >= t.left && j < t.right;
-        const T* p = in + size_t(i) * t.row + size_t(j) * t.pixel;
-        edge[j][i] = !image ? I16::set1(0) : (n < size_t(I16::L) ? I16::load_n(p, n) : I16::load(p)) - zero;
-      }
+    for (int i = t.top; i < t.bottom; ++i) {
+      const T* p = in + size_t(i) * t.row + size_t(t.left) * t.pixel;
+      if (n < size_t(I16::L)) for (int j = t.left; j < t.right; ++j, p += t.pixel) edge[j][i] = I16::load_n(p, n) - zero;
+      else for (int j = t.left; j < t.right; ++j, p += t.pixel) edge[j][i] = I16::load(p) - zero;
+    }
     in_copied<my, mx>(edge, t.clip_y, t.clip_x, v, t.step);
   }
 }

@@ -33,15 +33,15 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
 double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, size_t block) {
   const double mean = (winograd_height(p.variant) + winograd_width(p.variant)) / 2.0 - 2, mean_out = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0, points = double(winograd_points(p.variant)), lanes = p.tile->vector;
   const double bytes = element_bytes(p.element);  // of a value of V and U
-  const double blocks = double(ceil_div(p.tiles, block)), ic = double(s.in_channels), oc = double(round_up(s.out_channels, p.tile->vector));
-  const double u_bytes = points * ic * oc * bytes, line = double(kWinogradLine), in_line = double(ceil_div(s.in_channels, kWinogradLine)) * line * bytes, out_line = double(ceil_div(s.out_channels, kWinogradLine)) * line * 4;
+  const double blocks = double(ceil_div(p.tiles, block)), ic = double(winograd_depth(p.variant, s.in_channels, p.element)), oc = double(round_up(s.out_channels, p.tile->vector));
+  const double u_bytes = points * ic * oc * bytes, line = double(kWinogradLine), in_line = double(winograd_parts(p.variant) * ceil_div(s.in_channels, kWinogradLine)) * line * bytes, out_line = double(ceil_div(s.out_channels, kWinogradLine)) * line * 4;
   const double block_bytes = points * double(block) * (in_line > out_line ? in_line : out_line);
   const double in_l2 = block_bytes / double(m.l2), fast = m.l3_bytes > 12 ? m.l3_bytes / 12 : 1, far_level = 1 / (fast * fast * fast);  // what does not fit costs less where the level behind is fast: measured with 31 and 117 GB/s
   // There it also costs no more once little of it fits (Zen 3, whose L2 is 512 KiB: 28x28x256-512 7.9 ms with 7 tiles of 0.8 MB, 6.2 with 25).
   const auto beyond = [&](double from) { return in_l2 <= from ? 0 : fast > 1 && in_l2 > from + 1 ? 1 : in_l2 - from; };
 
   // Products that clips leave: n outputs of a dimension need n + (taps-1)*ceil(n/m).
-  const size_t more = size_t(winograd_taps(p.variant)) - 1;
+  const size_t more = size_t(winograd_height(p.variant) - winograd_rows(p.variant));
   const double products = double(s.batch) * double(s.out_h + more * p.tiles_y) * double(s.out_w + more * p.tiles_x);
   const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows + 0.99), p.tile->mr)), r = rows / parts;
   const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
@@ -62,7 +62,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
 
   // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
   const double far = 1 + 2.2 * far_level * beyond(0.25), slower = 2 / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
-  const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(ceil_div(s.in_channels, p.in->vector));
+  const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(winograd_parts(p.variant) * ceil_div(s.in_channels, p.in->vector));
   const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2
   return products_and_stream + double(p.tiles) * (in + 30 + out + 40) + cold;
@@ -91,7 +91,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   const uint32_t vector = half || bytes ? 0 : format.vector;
   p.in = find(ctx, KernelKind::winograd_in, int(winograd_input(variant)) + (half ? kWinogradHalf : 0), vector, s.element);
   p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector, bytes ? Element::s8 : p.element);
-  p.out = find(ctx, KernelKind::winograd_out, int(variant), vector, bytes ? Element::s8 : s.element);
+  p.out = find(ctx, KernelKind::winograd_out, int(winograd_output(variant)), vector, bytes ? Element::s8 : s.element);
   if (!p.in || !p.tile || !p.out) return false;
   if (bytes) {
     p.rows = tile_of_bytes(ctx);
@@ -126,7 +126,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   }
   // A worker's V and M are far from the end of the address space.
   size_t floats;
-  return p.block && mul(winograd_points(variant) * p.block, round_up(s.in_channels, kWinogradLine) + round_up(s.out_channels, kWinogradLine), floats) && floats <= SIZE_MAX / 1024;
+  return p.block && mul(winograd_points(variant) * p.block, winograd_parts(variant) * round_up(s.in_channels, kWinogradLine) + round_up(s.out_channels, kWinogradLine), floats) && floats <= SIZE_MAX / 1024;
 }
 
 }  // namespace skua

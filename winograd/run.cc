@@ -34,7 +34,7 @@ struct Layout {
 };
 
 Layout layout_of(const WinogradPlan& p, const WinogradShape& s, const Cut& cut) {
-  const size_t points = winograd_points(p.variant), depth = round_up(s.in_channels, kWinogradLine) * element_bytes(p.element), columns = round_up(cut.columns, kWinogradLine) * sizeof(float);
+  const size_t points = winograd_points(p.variant), depth = winograd_parts(p.variant) * round_up(s.in_channels, kWinogradLine) * element_bytes(p.element), columns = round_up(cut.columns, kWinogradLine) * sizeof(float);
   const bool together = !cut.shared && cut.columns >= s.out_channels;
   Layout l;
   l.v_step = odd_lines(p.block * (together ? max(depth, columns) : depth));
@@ -51,7 +51,7 @@ Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
   if (pieces == 1) return {1, all, false};
   // Ranges for each worker alone: as many blocks as one thread would do; where U stays in L2 also smaller ones, as long as a product has rows enough.
-  const double u_bytes = double(winograd_points(p.variant)) * double(s.in_channels) * double(s.out_channels) * element_bytes(p.element);
+  const double u_bytes = double(winograd_points(p.variant)) * double(winograd_depth(p.variant, s.in_channels, p.element)) * double(s.out_channels) * element_bytes(p.element);
   const size_t mr = p.tile->mr, workers = args.concurrency(), blocks = ceil_div(p.tiles, p.block);
   size_t own = max(p.tiles / min(p.block, 2 * mr), blocks);
   if (u_bytes < double(machine_for(p.tile->isa).l2)) own = max(own, max(p.tiles / mr, min(workers, 2 * p.tiles / mr)));
@@ -121,7 +121,8 @@ void list_tiles(const WinogradPlan& p, size_t from, size_t to, Tile* list) {
 void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t n, char* v) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
-  const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant);
+  const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant), sides = winograd_sides(p.variant);
+  const size_t lines = ceil_div(s.in_channels, kWinogradLine);
   const WinogradInFn fn = code_of<WinogradInFn>(p.in);
   WinogradIn t = {};
   t.row = s.in_row;
@@ -135,15 +136,17 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
     const Tile& tile = list[i];
     t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
     t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
-    const ptrdiff_t y = ptrdiff_t(tile.y) * my - ptrdiff_t(s.pad_top), x = ptrdiff_t(tile.x) * mx - ptrdiff_t(s.pad_left);
     const int rows = winograd_height(p.variant) - t.clip_y, columns = winograd_width(p.variant) - t.clip_x;
-    t.top = inside(-y, rows);
-    t.bottom = inside(ptrdiff_t(s.in_h) - y, rows);
-    t.left = inside(-x, columns);
-    t.right = inside(ptrdiff_t(s.in_w) - x, columns);
-    t.in = r.in + r.in_bytes(ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel));
-    t.v = at(v, p.element, ptrdiff_t(i * kWinogradLine));
-    fn(t);
+    for (int part = 0; part < sides * sides; ++part) {
+      const ptrdiff_t y = ptrdiff_t(tile.y) * my + part / sides * 3 - ptrdiff_t(s.pad_top), x = ptrdiff_t(tile.x) * mx + part % sides * 3 - ptrdiff_t(s.pad_left);
+      t.top = inside(-y, rows);
+      t.bottom = inside(ptrdiff_t(s.in_h) - y, rows);
+      t.left = inside(-x, columns);
+      t.right = inside(ptrdiff_t(s.in_w) - x, columns);
+      t.in = r.in + r.in_bytes(ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel));
+      t.v = at(v, p.element, ptrdiff_t((size_t(part) * lines * n + i) * kWinogradLine));
+      fn(t);
+    }
   }
 }
 
@@ -268,7 +271,7 @@ void multiply(const Run& r, const Tile* list, size_t n, const char* v, char* m, 
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int height = winograd_height(p.variant), width = winograd_width(p.variant);
-  const size_t mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector, wide = round_up(s.out_channels, L);
+  const size_t mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector, wide = round_up(s.out_channels, L), depth = winograd_depth(p.variant, s.in_channels, p.element);
   size_t first_whole = 0, first_clipped_y = n, first_clipped_both = n;
   for (size_t i = n; i-- > 0;) {
     if (list[i].cls >= clipped_y) first_clipped_y = i;
@@ -287,8 +290,8 @@ void multiply(const Run& r, const Tile* list, size_t n, const char* v, char* m, 
       const bool drop_y = !winograd::has_point(height - 2, p.clip_y, i), drop_x = !winograd::has_point(width - 2, p.clip_x, j);
       const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
       const size_t parts = ceil_div(to - from, mr), less = parts ? (to - from) / parts : 0, more = to - from - parts * less;  // tiles per product
-      for (size_t k = 0; k < s.in_channels; k += kWinogradDepth, u = at(u, e, ptrdiff_t(t.k * wide))) {
-        t.k = min(kWinogradDepth, round_up(s.in_channels - k, winograd_together(e)));
+      for (size_t k = 0; k < depth; k += kWinogradDepth, u = at(u, e, ptrdiff_t(t.k * wide))) {
+        t.k = min(kWinogradDepth, depth - k);
         t.add = k != 0;
         t.u = at(u, e, ptrdiff_t(t.k * first));
         // Groups inside tiles where there is one product of tiles, or where the first-level cache holds U; else tiles inside groups.

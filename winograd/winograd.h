@@ -42,14 +42,14 @@ struct WinogradPlan {
 };
 
 constexpr const char* winograd_name(WinogradVariant v) {
-  constexpr const char* names[kWinogradVariants] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6", "winograd_f2x2_5x5"};
+  constexpr const char* names[kWinogradVariants] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6", "winograd_f2x2_5x5", "winograd_f4x4_5x5"};
   return names[int(v)];
 }
 
 // From this many input channels on the rms error is at most about twice that of direct sums in f32, what SKUA_NUMERICS_DEFAULT promises; docs/winograd.md.
 // Results in half precision are rounded by more than that of any variant.
 constexpr size_t winograd_least_channels(WinogradVariant v, Element element) {
-  constexpr size_t least[kWinogradVariants] = {1, 8, 32, SIZE_MAX, 8};
+  constexpr size_t least[kWinogradVariants] = {1, 8, 32, SIZE_MAX, 8, SIZE_MAX};
   return element == Element::f32 ? least[int(v)] : 1;
 }
 
@@ -66,11 +66,11 @@ size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,
                    size_t stride_x, size_t stride_i, float* packed);
 
-// The same of bytes, exactly, for format.element s16. It serves where no sum leaves what the output transform can tell apart: the largest amount of a sum of these 3x3 weights, for inputs
+// The same of bytes, exactly, for format.element s16. It serves where no sum leaves what the output transform can tell apart: the largest amount of a sum of these weights, for inputs
 // from zero point - below to zero point + above, must fit the variant.
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const int8_t* weights, size_t stride_o, size_t stride_y,
                    size_t stride_x, size_t stride_i, float* packed);
-int64_t winograd_largest(size_t in_channels, size_t out_channels, const int8_t* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, int32_t below, int32_t above);
+int64_t winograd_largest(size_t taps, size_t in_channels, size_t out_channels, const int8_t* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, int32_t below, int32_t above);
 bool winograd_fits(WinogradVariant variant, int64_t largest);
 
 // False: a kernel is not in this build or not for vectors of this format, or a size does not fit. An empty output is
