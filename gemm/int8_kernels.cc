@@ -222,8 +222,9 @@ template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const Gem
 }
 SKUA_INL size_t round_up_to_kr(size_t k) { return (k + kr - 1) / kr * kr; }
 #if defined(SKUA_FOUR_AT_ONCE) && !defined(SKUA_DOT_IN_PLACE)
-// Its first columns, four vectors of whole panels at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Returns how many.
-template <int NV, bool POSITIVE> size_t first_panels(const GemmTile& t, const int16_t* a, void* c) {
+// Its first columns, four vectors of whole panels at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Returns how many. Not inlined: its row is on its caller's
+// stack, where gates/spills looks for sums.
+template <int NV, bool POSITIVE> __attribute__((noinline)) size_t first_panels(const GemmTile& t, const int16_t* a, void* c) {
   using Store = WideStore<POSITIVE>;
   constexpr int at_once = 4 / NV;
   const Store store(t);

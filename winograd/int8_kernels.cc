@@ -168,8 +168,7 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
 }
 
 // ---- products ------------------------------------------------------------------------------------------------------------------
-constexpr size_t kAhead = 4096;  // bytes of U
-constexpr size_t kTogether = winograd_together(Element::s16);
+[[maybe_unused]] constexpr size_t kAhead = 4096;  // bytes of U
 
 // `steps` <= 16 of V's channels, from x on, each a line apart in rows; u moves on.
 #if defined(__ARM_NEON) && !defined(SKUA_ISA_scalar)
@@ -194,10 +193,11 @@ template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps,
 }
 #elif defined(SKUA_ISA_scalar)
 template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
-  for (size_t k = 0; k < steps; k += kTogether, u += NV * kTogether)
-    for (size_t i = 0; i < kTogether; ++i)
+  constexpr size_t together = winograd_together(Element::s16);
+  for (size_t k = 0; k < steps; k += together, u += NV * together)
+    for (size_t i = 0; i < together; ++i)
       SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v)
-        acc[r][v].v = int32_t(uint32_t(acc[r][v].v) + uint32_t(x[size_t(r) * kWinogradLine + k + i] * u[size_t(v) * kTogether + i]));
+        acc[r][v].v = int32_t(uint32_t(acc[r][v].v) + uint32_t(x[size_t(r) * kWinogradLine + k + i] * u[size_t(v) * together + i]));
 }
 #else
 template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
