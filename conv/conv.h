@@ -24,6 +24,7 @@ struct ConvConfig {
   DepthwiseFormat depthwise;   // of the depthwise or grouped weights
   uint32_t winograd_vector;    // of Winograd's
   uint32_t winograd_element;
+  uint32_t winograd_together;  // channels that lie together: not the same on every architecture
 };
 
 // What the algorithms see: NCHW maps of floats are f32 in the workspace, whatever they are in memory.
@@ -31,7 +32,7 @@ inline Element map_element(const ConvConfig& c) { return c.layout == SKUA_LAYOUT
 inline bool has_function(const skua_activation& a) {  // that is no clamp
   return a.kind != SKUA_ACTIVATION_NONE && a.kind != SKUA_ACTIVATION_RELU && a.kind != SKUA_ACTIVATION_RELU6 && a.kind != SKUA_ACTIVATION_CLAMP;
 }
-inline PackFormat winograd_format(const ConvConfig& c) { return {uint16_t(c.winograd_vector), uint16_t(c.winograd_vector), Element(c.winograd_element), 1, 0}; }
+inline PackFormat winograd_format(const ConvConfig& c) { return {uint16_t(c.winograd_vector), uint16_t(c.winograd_vector), Element(c.winograd_element), uint8_t(c.winograd_together), 0}; }
 
 struct ConvOp : skua_op {
   ConvConfig config;

@@ -116,6 +116,7 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
   // Winograd's products are f32 for every type: the vectors of the tile that the direct form would take.
   const Kernel* product = p.shape.element == Element::f32 ? tile : choose_tile(ctx, 64, c.out_channels, c.in_channels, nullptr);
   c.winograd_vector = product ? product->vector : 0;
+  c.winograd_together = 1;
   const PackFormat half = p.shape.element == Element::f16 && c.numerics != SKUA_NUMERICS_STRICT ? winograd_half_format(ctx) : PackFormat{};
   if (choice.wanted) {
     uint32_t only = 0;
@@ -235,7 +236,7 @@ skua_status conv_remake(const skua_op* base, const skua_tensor* inputs, uint32_t
   c.packed = 0;
   c.format = {};
   c.depthwise = {};
-  c.winograd_vector = c.winograd_element = 0;
+  c.winograd_vector = c.winograd_element = c.winograd_together = 0;
   const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
   const skua_tensor& x = inputs[0];
   const size_t h = x.rank == 4 ? x.shape[nchw ? 2 : 1] : 1, w = x.shape[nchw ? x.rank - 1 : x.rank - 2];

@@ -88,7 +88,7 @@ bool sizes_of(const skua_op* op, const Int8Config& config, Sizes& z) {
   z.panels = round_up(z.panels, 64);
   if (const uint32_t a = packed_winograd(c); a < kConvAlgorithms) {
     size_t most = 0;
-    if (!c.winograd_vector || c.winograd_vector > UINT16_MAX || !mul(size_t(c.in_channels) + 1, 64, most) || !mul(most, round_up(c.out_channels, c.winograd_vector), most) || most > SIZE_MAX / 8) return false;
+    if (!c.winograd_vector || c.winograd_vector > UINT16_MAX || !mul(size_t(c.in_channels) + kWinogradLine, 64, most) || !mul(most, round_up(c.out_channels, c.winograd_vector), most) || most > SIZE_MAX / 8) return false;
     z.winograd = round_up(winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c)) * sizeof(float), 64);
   }
   return add(round_up(vectors, 64), z.panels, z.total) && add(z.total, z.winograd, z.total) && z.total <= SIZE_MAX / 2;
@@ -118,7 +118,8 @@ skua_status open(skua_op* base) {
     ws.out_channels = c.out_channels;
     WinogradPlan winograd;
     if (!winograd_plan(op.ctx, winograd_variant(a), ws, winograd_format(c), &winograd))
-      return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are transformed for vectors of %u values; this context (%s) has no such kernel", name, c.winograd_vector, skua_context_isa(op.ctx));
+      return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are transformed for vectors of %u values, %u channels together; this context (%s) has no such kernel", name, c.winograd_vector, c.winograd_together,
+                  skua_context_isa(op.ctx));
   } else if (!tile)
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for panels of %u columns, %u bytes of the depth together; this context (%s) has no such kernel", name, c.format.nr, c.format.kr,
                 skua_context_isa(op.ctx));
@@ -165,9 +166,9 @@ DirectOperands operands(const Int8Op& op, const PlanarRun& maps) {
 }
 
 // Among what is packed; of an operator that is being made, of what `c` says. With text: every candidate.
-skua_status choose(const skua_op* op, const ConvConfig& c, Int8Plan& p, Text* text) {
+skua_status choose(const skua_op* op, const ConvConfig& c, Int8Plan& p, Text* text, bool filtered = true) {
   const char* filter = op->ctx->filter;
-  const auto named = [&](uint32_t a) { return filter[0] && is_packed(c, a) && glob_match(filter, conv_algorithm_name(a)); };
+  const auto named = [&](uint32_t a) { return filtered && filter[0] && is_packed(c, a) && glob_match(filter, conv_algorithm_name(a)); };
   const uint32_t variant = packed_winograd(c);
   const bool forced = named(kDirect) || (variant < kConvAlgorithms && named(variant));
   if (text)
@@ -175,7 +176,7 @@ skua_status choose(const skua_op* op, const ConvConfig& c, Int8Plan& p, Text* te
       if ((kInt8Algorithms >> a & 1) && !is_packed(c, a)) {
         const char* why = a == kDirect ? nullptr : no_winograd_window(c, winograd_variant(a));
         if (!why && a != kDirect && c.numerics == SKUA_NUMERICS_STRICT) why = "numerics is STRICT";
-        text->add("    %s: turned down, %s\n", conv_algorithm_name(a), why ? why : "the weights were not packed for it");
+        text->add("    %s: turned down, %s\n", conv_algorithm_name(a), why ? why : a == kDirect ? "the weights were not packed for it" : "the weights were not packed for it: slower by the model, beside dot products, or of sums that may not fit");
       }
   p.kernel = nullptr;
   p.by_winograd = false;
@@ -198,8 +199,11 @@ skua_status choose(const skua_op* op, const ConvConfig& c, Int8Plan& p, Text* te
       p.algorithm = conv_algorithm_name(variant);
     }
   }
-  p.named = forced;
-  return p.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
+  p.named = forced && p.kernel;
+  if (p.kernel) return SKUA_STATUS_OK;
+  if (forced && is_packed(c, kDirect) && !named(kDirect)) return choose(op, c, p, text, false);  // not this shape
+  if (variant < kConvAlgorithms) return SKUA_UNSUPPORTED_("%s: the feature maps are too large for %s, which alone the weights are packed for; numerics STRICT packs them otherwise", op->cls->name, conv_algorithm_name(variant));
+  return SKUA_UNSUPPORTED_("%s: no kernel in this build", op->cls->name);
 }
 
 skua_status finish(const skua_op* base, skua_plan* out) {
@@ -254,7 +258,7 @@ void explain(const skua_plan* plan, Text& text) {
   const double operations = 2.0 * double(s.batch * s.out_h * s.out_w) * double(s.out_channels) * double(s.in_channels / s.groups) * double(s.kernel_h) * double(s.kernel_w);
   const double cycles = p.by_winograd ? p.winograd.cycles : p.direct.cycles;
   if (cycles > 0) text.add("  predicted %.1f operations per cycle\n", operations / cycles);
-  if (p.by_winograd) text.add("  weights transformed, as s16, two channels together; sums s32, exact\n");
+  if (p.by_winograd) text.add("  weights transformed, as s16, %u of the depth together; sums s32, exact\n", op_of(plan).config.conv.winograd_together);
   else text.add("  weights packed as s8, %u of the depth together; sums s32\n", op_of(plan).config.conv.format.kr);
   text.add("  candidates:\n");
   Int8Plan again = p;
@@ -321,6 +325,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
     memcpy(&with, &c, sizeof c);
     with.winograd_vector = transformed.vector;
     with.winograd_element = uint32_t(transformed.element);
+    with.winograd_together = transformed.kr;
     with.packed = 1u << a | (candidates & 1u << kDirect);
     p.shape = s;
     p.shape.padding = uint8_t(config.in_zero);
@@ -331,6 +336,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   if (best != kDirect) {
     c.winograd_vector = transformed.vector;
     c.winograd_element = uint32_t(transformed.element);
+    c.winograd_together = transformed.kr;
   }
   c.packed = 1u << best | (hinted ? 0 : 1u << kDirect);
   const Kernel* pack = find_pack(ctx, Element::s8, c.format.element, c.format.kr);

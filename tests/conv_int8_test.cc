@@ -151,7 +151,7 @@ void check(const Case& c, skua_context* context, Rng& rng, bool holes = false) {
   std::vector<Data> operands = {x};
   if (c.d.epilogue.residual != SKUA_RESIDUAL_NONE) {
     const int first = c.d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
-    operands.push_back(make_integers(holes ? with_holes(c.output(), room) : c.output(), rng, first, first + 255));
+    operands.push_back(make_integers(holes ? with_holes(c.output(), {0, 2, 1, 3}) : c.output(), rng, first, first + 255));
   }
   const std::vector<double> want = reference(c, dense(x), operands.size() > 1 ? dense(operands[1]) : std::vector<float>());
   const std::vector<Data> got = run(op, operands, {holes ? with_holes(c.output(), room) : c.output()});
@@ -487,9 +487,17 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
       SCOPED_TRACE(testing::Message() << isa << " " << variant);
       Context context(isa, variant);
       Rng rng(41);
-      for (int i = 0, done = 0; done < (small() ? 5 : 50); ++i) {
+      for (int i = 0, done = 0; done < (small() ? 5 : 32); ++i) {
         Case c = random_winograd(rng);
         if (variant == kWinograds[3]) c.d.kernel_h = c.d.kernel_w = 5;
+        if (i % 4 == 1) {  // once rounded, by scales so large that twice would show
+          c.d.output_type = i % 8 == 1 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8;
+          c.d.output_q.scale = 30, c.d.output_q.zero_point = 3;
+          c.d.epilogue.residual = SKUA_RESIDUAL_NONE, c.d.residual_q = {};
+          c.d.requantization.rounding = SKUA_ROUNDING_SINGLE;
+        } else if (i % 8 == 7 && is_integer(c.d.output_type) && !c.d.epilogue.residual && !c.d.requantization.rounding) {
+          c.d.output_q.scale = 1e-7f;  // sums times scale leave 32 bits
+        }
         if (i % 8 == 4) c.d.in_channels = uint32_t(rng.integer(257, small() ? 270 : 530));
         if (!c.prepare(rng)) continue;
         if (i % 8 == 4)  // sums of so many weights fit when they are small
@@ -502,13 +510,14 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
     }
 }
 
-// At the largest sums that an output transform can tell apart, of either sign; one more, and the operator is made otherwise.
+// At the largest sums that an output transform can tell apart, at both ends of the type, of one sign and of both, in the last of several channels; one more, and the operator is made otherwise.
 TEST(ConvInt8, WinogradAtItsLargestSums) {
+  struct { int zero, first, second; } const cases[] = {{0, 127, 127}, {0, -128, -128}, {255, 127, 127}, {127, 127, 127}, {127, 127, -128}, {100, -128, -128}};
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (int v = 0; v < 3; ++v)
-      for (int sign : {1, -1}) {
-        if (v == 0 && small()) continue;  // 2 million of weights
-        SCOPED_TRACE(testing::Message() << isa << " " << kWinograds[v] << " " << sign);
+      for (const auto& kind : cases) {
+        if (v == 0 && (small() || kind.zero != 127)) continue;  // 4000 channels
+        SCOPED_TRACE(testing::Message() << isa << " " << kWinograds[v] << " zero point " << kind.zero << " weights " << kind.first << " " << kind.second);
         Context context(isa, kWinograds[v]);
         Rng rng(43);
         Case c = random_winograd(rng);
@@ -516,35 +525,77 @@ TEST(ConvInt8, WinogradAtItsLargestSums) {
         d.input_type = SKUA_DTYPE_U8;
         d.output_type = SKUA_DTYPE_F32;
         d.output_q = {}, d.residual_q = {}, d.requantization = {}, d.epilogue = {};
-        d.input_q.zero_point = 0;
+        d.input_q.zero_point = kind.zero;
         d.weight_layout = SKUA_WEIGHTS_OHWI;
         d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
         d.hint_in_h = d.hint_in_w = 0;
-        d.out_channels = 1;
-        const long most = ((1l << (31 - (v == 2 ? 6 : v == 1 ? 4 : 2))) - 1) / 255;  // of the sum of weights, for inputs of 255
-        d.in_channels = uint32_t(most / (9 * 127) + 1);
-        c.batch = 1, c.in_h = c.in_w = 5;
-        ASSERT_TRUE(c.prepare(rng));
-        long left = most;
-        for (int8_t& w : c.weights) w = int8_t(sign * std::min(left, 127l)), left -= std::min(left, 127l);
-        ASSERT_EQ(left, 0);
-        c.bias[0] = 0;
-        EXPECT_EQ(algorithm_of(c, context), kWinograds[v]);
-        Op op;
-        SKUA_EXPECT_OK(c.create(context, &op));
-        Data x = make_integers(c.input(), rng, 255, 255);
-        expect_close(run(op, {x})[0], reference(c, dense(x)), 0.0);
-        const auto room = std::find_if(c.weights.begin(), c.weights.end(), [](int8_t w) { return w > -127 && w < 127; });
-        ASSERT_NE(room, c.weights.end());
-        *room = int8_t(*room + sign);
-        EXPECT_NE(algorithm_of(c, context), kWinograds[v]);
-        if (v == 2) {  // and STRICT keeps weights in their bytes
-          *room = int8_t(*room - sign);
-          c.d.numerics = SKUA_NUMERICS_STRICT;
+        d.out_channels = 3;
+        // For inputs of 255 where weights are positive and 0 where they are not, or the other way: what a unit of weight adds.
+        const long limit = 1l << (31 - (v == 2 ? 6 : v == 1 ? 4 : 2)), above = 255 - kind.zero, below = kind.zero;
+        long positive = 0, negative = 0;
+        const auto largest = [&] { return std::max(positive * above + negative * below, positive * below + negative * above); };
+        const auto add = [&](long x) { (x > 0 ? positive : negative) += std::labs(x); };
+        const bool mixed = kind.first * kind.second < 0;
+        const long by = mixed ? 127 * above + 128 * below : std::labs(kind.first) * std::max(above, below);
+        std::vector<long> w(size_t(limit / by) * (mixed ? 2 : 1) + 2);
+        for (size_t i = 0;; ++i) {
+          w[i] = i % 2 ? kind.second : kind.first;
+          add(w[i]);
+          if (largest() < limit) continue;
+          const long sign = w[i] < 0 ? -1 : 1;
+          for (long& of = sign > 0 ? positive : negative; largest() >= limit; --of) w[i] -= sign;
+          d.in_channels = uint32_t(w.size() / 9 + 1);
+          c.batch = 1, c.in_h = c.in_w = 4;
+          ASSERT_TRUE(c.prepare(rng));
+          const size_t all = c.weights.size() / 3, from = 2 * all;
+          for (int8_t& x : c.weights) x = 1;
+          for (size_t j = 0; j < all; ++j) c.weights[from + j] = int8_t(j < w.size() ? w[j] : 0);
+          EXPECT_EQ(algorithm_of(c, context), kWinograds[v]);
+          Op op;
+          SKUA_EXPECT_OK(c.create(context, &op));
+          for (bool turned : {false, true}) {
+            Data x = make_integers(c.input(), rng, 255, 255);
+            // Values are [y][x][channel]: the sign of a weight of this channel at the middle tap decides.
+            for (size_t e = 0; e < x.v.size(); ++e) x.v[e] = (c.weight(2, 1, 1, e % d.in_channels) < 0) != turned ? 0.0f : 255.0f;
+            expect_close(run(op, {x})[0], reference(c, dense(x)), 0.0);
+          }
+          c.weights[from + i] = int8_t(c.weights[from + i] + sign);
           EXPECT_NE(algorithm_of(c, context), kWinograds[v]);
+          if (v == 2) {  // and STRICT keeps weights in their bytes
+            c.weights[from + i] = int8_t(c.weights[from + i] - sign);
+            c.d.numerics = SKUA_NUMERICS_STRICT;
+            EXPECT_NE(algorithm_of(c, context), kWinograds[v]);
+          }
+          break;
         }
         if (testing::Test::HasFailure()) return;
       }
+}
+
+// Weights packed by one set are another's, or are refused.
+TEST(ConvInt8, WinogradsWeightsOnOtherSets) {
+  for (const char* by : isas(SKUA_DTYPE_S8))
+    for (const char* to : isas(SKUA_DTYPE_S8)) {
+      SCOPED_TRACE(testing::Message() << by << " to " << to);
+      Context context(by, "winograd_f4x4"), other(to);
+      Rng rng(47);
+      Case c = random_winograd(rng);
+      c.d.in_channels = 16, c.d.out_channels = 24, c.d.epilogue.residual = SKUA_RESIDUAL_NONE, c.d.residual_q = {};
+      c.d.hint_in_h = uint32_t(c.in_h), c.d.hint_in_w = uint32_t(c.in_w);
+      ASSERT_TRUE(c.prepare(rng));
+      Op op, again;
+      SKUA_EXPECT_OK(c.create(context, &op));
+      const size_t size = skua_op_packed_size(op);
+      Guarded blob = Guarded::bytes(size, 64);
+      SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+      const skua_status status = skua_op_create_packed(other, blob.memory(), size, &again);
+      EXPECT_TRUE(status == SKUA_STATUS_OK || status == SKUA_STATUS_INCOMPATIBLE_BLOB) << skua_error_text();
+      EXPECT_TRUE(status == SKUA_STATUS_OK || strcmp(by, to)) << skua_error_text();
+      if (status) continue;
+      const int least = c.d.input_type == SKUA_DTYPE_S8 ? -128 : 0;
+      const Data x = make_integers(c.input(), rng, least, least + 255);
+      expect_close(run(again, {x})[0], reference(c, dense(x)), 0.0);
+    }
 }
 
 // Layers as networks have them: first layers, 1x1 with and without stride, 3x3 at depths that fill the tiles.

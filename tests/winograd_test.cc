@@ -528,6 +528,15 @@ TEST(Winograd, NoPlanForAnotherVector) {
   skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0, skua::Element::f32};
   skua::WinogradPlan plan;
   EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, {28, 5, skua::Element::f32, 1, 0}, &plan));
+  // Weights of another architecture, of which more or fewer channels lie together.
+  skua::PackFormat bytes = skua::winograd_int8_format(context);
+  if (bytes.vector) {
+    s.element = s.result = skua::Element::s8;
+    EXPECT_TRUE(skua::winograd_plan(context, WinogradVariant::f4x4, s, bytes, &plan));
+    bytes.kr = uint8_t(3 - bytes.kr);
+    EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, bytes, &plan));
+    s.element = s.result = skua::Element::f32;
+  }
   s.batch = SIZE_MAX / 2;
   const skua::Kernel* tile = skua::choose_tile(context, 12, 8, 8, nullptr);
   EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, skua::format_of(tile), &plan));

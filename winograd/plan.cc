@@ -73,7 +73,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
 PackFormat winograd_int8_format(const skua_context* ctx) {
   const Kernel* k = find(ctx, KernelKind::winograd_product, 0, 0, Element::s8);
   const uint16_t vector = k ? k->vector : 0;
-  return {vector, vector, Element::s16, 2, 0};
+  return {vector, vector, Element::s16, uint8_t(winograd_together(Element::s16)), 0};
 }
 
 PackFormat winograd_half_format(const skua_context* ctx) {
@@ -87,6 +87,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   p = {};
   p.variant = variant;
   p.element = format.element;
+  if (format.kr != winograd_together(p.element)) return false;
   const bool half = p.element == Element::f16, bytes = p.element == Element::s16;
   const uint32_t vector = half || bytes ? 0 : format.vector;
   p.in = find(ctx, KernelKind::winograd_in, int(winograd_input(variant)) + (half ? kWinogradHalf : 0), vector, s.element);
