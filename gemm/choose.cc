@@ -64,6 +64,10 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     return cycles;
   };
   const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
+  if (m == 1 && tiles.row_at_once && depth <= kWideRow) {  // of bytes: twelve operations for four vectors of columns, two deep, three of them a cycle; a beginning and an end
+    const double products = double(ceil_div(n, tile->vector)) * double(depth) / 2;
+    return max(products, bytes / cold) + 30 * double(ceil_div(n, size_t(4 * tile->vector))) + 30;
+  }
   if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
     const size_t at_once = panels_at_once(tile, machine, n, depth), vectors = ceil_div(n, tile->vector), two = at_once * tile->nr / tile->vector;
     if (at_once == 2 && bytes <= double(kSoon) && new_streams(tile, machine, n, depth)) cold *= 0.6;

@@ -115,6 +115,7 @@ struct GemmTileTable {
   bool lines = false;          // even[] takes lines
   bool runs = false;           // even[] takes any number of even rows, GemmTile::rows, and lines
   bool hard_swish = false;     // takes GemmTile::hard_swish
+  bool row_at_once = false;    // `panels` goes over four vectors of columns at a time
   bool near = false;           // even[] asks for rows of A where they are a_far only: for segments of a few channels
   bool any_c = false;          // writes what c_type says, f32 or A's type
   bool widens = false;         // even[] of a table whose `a` is f32 takes GemmTile::halves, in one segment and one line

@@ -222,66 +222,70 @@ template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const Gem
 }
 SKUA_INL size_t round_up_to_kr(size_t k) { return (k + kr - 1) / kr * kr; }
 #if defined(SKUA_FOUR_AT_ONCE) && !defined(SKUA_DOT_IN_PLACE)
-// Its first columns, four vectors of whole panels at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Returns how many. Not inlined: its row is on its caller's
+// Four vectors of columns at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Not inlined: its row is on its caller's
 // stack, where gates/spills looks for sums.
-template <int NV, bool POSITIVE> __attribute__((noinline)) size_t first_panels(const GemmTile& t, const int16_t* a, void* c) {
-  using Store = WideStore<POSITIVE>;
-  constexpr int at_once = 4 / NV;
-  const Store store(t);
-  const size_t depth = round_up_to_kr(t.k), panel = depth * NV * L;
-  const char* b = static_cast<const char*>(t.b);
-  size_t j = 0;
-  for (; j + 4 * L <= t.n; j += 4 * L, b += at_once * panel) {
-    I32 sum[4];
-    typename Store::Scale scale[4];
-    SKUA_UNROLL for (int v = 0; v < 4; ++v) {
-      sum[v] = I32::load(t.offset + j + size_t(v) * L);
-      if (POSITIVE) sum[v] = sum[v] + I32::set1(kTwoTo23);
-    }
-    const char* w = b;
-    const int16_t *x = a, *const end = a + depth;
-    SKUA_FOUR_TIMES while (x < end) {
-      const I32 pair = I32::set1(word_at(x));
-      SKUA_UNROLL for (int i = 0; i < at_once; ++i) SKUA_UNROLL for (int v = 0; v < NV; ++v) sum[i * NV + v] = dot<int8_t>(sum[i * NV + v], pair, load_b(w + size_t(i) * panel + v * L * kr));
-      x += kr;
-      w += NV * L * kr;
-    }
-    SKUA_UNROLL for (int v = 0; v < 4; ++v) scale[v] = Store::scale_of(t.scale + j + size_t(v) * L);
-    const Quad q = store(sum[0], scale[0], sum[1], scale[1], sum[2], scale[2], sum[3], scale[3]);
-    __builtin_memcpy(static_cast<char*>(c) + j, &q, sizeof q);
+// V vectors of columns from `b` on: whole panels of NV, then what is left of one.
+template <int NV, bool POSITIVE, int V> SKUA_INL Quad columns_of(const GemmTile& t, const WideStore<POSITIVE>& store, size_t depth, const int16_t* x, const char* b, size_t j) {
+  using Scale = typename WideStore<POSITIVE>::Scale;
+  I32 sum[4];
+  Scale scale[4];
+  SKUA_UNROLL for (int v = 0; v < V; ++v) {
+    sum[v] = I32::load(t.offset + j + size_t(v) * L);
+    if (POSITIVE) sum[v] = sum[v] + I32::set1(kTwoTo23);
   }
-  return j;
+  constexpr int whole = V / NV * NV, left = V - whole;  // the vectors of whole panels, and of a part of one
+  const size_t panel = depth * NV * L;
+  const char *w = b, *part = b + size_t(whole) * L * depth;
+  const int16_t* const end = x + depth;
+  SKUA_FOUR_TIMES while (x < end) {
+    const I32 pair = I32::set1(word_at(x));
+    SKUA_UNROLL for (int v = 0; v < whole; ++v) sum[v] = dot<int8_t>(sum[v], pair, load_b(w + size_t(v / NV) * panel + v % NV * L * kr));
+    SKUA_UNROLL for (int v = 0; v < left; ++v) sum[whole + v] = dot<int8_t>(sum[whole + v], pair, load_b(part + v * L * kr));
+    x += kr;
+    w += NV * L * kr;
+    part += left * L * kr;
+  }
+  SKUA_UNROLL for (int v = 0; v < V; ++v) scale[v] = WideStore<POSITIVE>::scale_of(t.scale + j + size_t(v) * L);
+  SKUA_UNROLL for (int v = V; v < 4; ++v) sum[v] = sum[0], scale[v] = scale[0];
+  return store(sum[0], scale[0], sum[1], scale[1], sum[2], scale[2], sum[3], scale[3]);
+}
+template <int NV, bool POSITIVE> __attribute__((noinline)) void only_row(const GemmTile& t, const int16_t* a, void* to) {
+  const WideStore<POSITIVE> store(t);
+  const size_t depth = round_up_to_kr(t.k);
+  const char* b = static_cast<const char*>(t.b);
+  char* c = static_cast<char*>(to);
+  size_t j = 0;
+  for (; j + 4 * L <= t.n; j += 4 * L, b += 4 * L * depth) {
+    const Quad q = columns_of<NV, POSITIVE, 4>(t, store, depth, a, b, j);
+    __builtin_memcpy(c + j, &q, sizeof q);
+  }
+  if (j == t.n) return;
+  size_t n = t.n - j;
+  const Quad q = n <= L ? columns_of<NV, POSITIVE, 1>(t, store, depth, a, b, j) : n <= 2 * L ? columns_of<NV, POSITIVE, 2>(t, store, depth, a, b, j)
+               : n <= 3 * L ? columns_of<NV, POSITIVE, 3>(t, store, depth, a, b, j) : columns_of<NV, POSITIVE, 4>(t, store, depth, a, b, j);
+  uint64_t eight[sizeof q / 8];
+  __builtin_memcpy(eight, &q, sizeof q);
+  const uint64_t* from = eight;
+  for (c += j; n >= 8; n -= 8, c += 8) __builtin_memcpy(c, from++, 8);
+  if (n) store_first_bytes(*from, reinterpret_cast<uint8_t*>(c), n);
 }
 #endif
 template <class T, int NV, bool flip> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
-  size_t done = 0;
 #if !defined(SKUA_DOT_IN_PLACE)
   alignas(64) int16_t wide[kWideRow];
   prepare<T>(1, &a, t.segments, 1, t.k, wide);
   a = wide;
 #if defined(SKUA_FOUR_AT_ONCE)
-  if (t.fits && (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.b_zero && !t.row_quant && !t.bias && !t.shift && !residual) {
-    done = t.positive ? first_panels<NV, true>(t, wide, c) : first_panels<NV, false>(t, wide, c);
-    if (done == t.n) return;
-  }
+  if (t.fits && (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.b_zero && !t.row_quant && !t.bias && !t.shift && !residual) return t.positive ? only_row<NV, true>(t, wide, c) : only_row<NV, false>(t, wide, c);
 #endif
 #endif
   GemmTile one = t;
-  one.b = static_cast<const char*>(t.b) + done * round_up_to_kr(t.k);
-  one.scale += done;
-  one.offset += done;
-  one.n -= done;
-  c = static_cast<char*>(c) + done;
   one.a = &a;
   one.c = &c;
   one.residual = residual ? &residual : nullptr;
-  const size_t n = one.n;
-  if (n <= size_t(NV * L)) {
-    one.ldb = (n + L - 1) / L * L * kr;
-    return row_of<T, NV, flip>(one, (n + L - 1) / L);
-  }
-  for (size_t first = 0; first < n; first += size_t(NV * L)) {
-    one.n = n - first < size_t(NV * L) ? n - first : size_t(NV * L);
+  if (t.n <= size_t(NV * L)) return row_of<T, NV, flip>(one, (t.n + L - 1) / L);
+  for (size_t first = 0; first < t.n; first += size_t(NV * L)) {
+    one.n = t.n - first < size_t(NV * L) ? t.n - first : size_t(NV * L);
     const size_t vectors = (one.n + L - 1) / L;
     one.ldb = vectors * L * kr;
     row_of<T, NV, flip>(one, vectors);
@@ -331,6 +335,9 @@ template <class T, int MR, int NV, bool flip = false> constexpr GemmTileTable ma
   table.pack_a = prepare<T>;
   table.pack_kr = 2;
   table.a_bytes = 2;
+#if defined(SKUA_FOUR_AT_ONCE)
+  table.row_at_once = true;
+#endif
 #endif
   return table;
 }
