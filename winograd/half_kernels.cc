@@ -7,6 +7,7 @@
 // Registers: as for f32 (product.h), with twice the columns.
 #include "dispatch/kernel.h"
 #include "simd/half.h"
+#include "winograd/product_table.h"
 #include "winograd/transforms.h"
 
 namespace skua {
@@ -84,19 +85,10 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
   }
 }
 
-template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(WinogradProductTable& table) {
-  table.at[(v - 1) * MR + r - 1] = product<r, v>;
-  if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
-  else if constexpr (v < NV) fill<MR, NV, 1, v + 1>(table);
-}
-template <int MR, int NV> constexpr WinogradProductTable make_table() {
-  static_assert(MR * NV <= 32);
-  WinogradProductTable table = {};
-  fill<MR, NV>(table);
-  return table;
-}
-template <int MR, int NV> constexpr WinogradProductTable table_of = make_table<MR, NV>();
-template <int MR, int NV> const WinogradProductTable& table() { return table_of<MR, NV>; }
+struct EveryProduct {
+  template <int MR, int NV> static constexpr WinogradProductFn of = product<MR, NV>;
+};
+template <int MR, int NV> const WinogradProductTable& table() { return table_of<EveryProduct, MR, NV>; }
 
 const Kernel kernels[] = {
 #define SKUA_WINOGRAD_IN(my, mx, name, why)                                                                                                 \
