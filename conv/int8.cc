@@ -1,5 +1,5 @@
 // Convolutions of 8-bit integers: conv2d and conv2d_transpose where the input is s8 or u8. Exact sums in s32, one rounding to the result; see docs/quantization.md for the formula.
-// The direct form: as one product (1x1), over regions that are read in place, or over gathered rows; and of 3x3 Winograd's algorithm, which is exact too (winograd/int8_kernels.cc), where
+// The direct form: as one product (1x1), over regions that are read in place, or over gathered rows; and of 3x3 and 5x5 Winograd's algorithm, which is exact too (winograd/int8_kernels.cc), where
 // the weights allow and direct products are no dot products of bytes. create.cc sends descriptors here.
 //
 //   weights block   [bias s32][scales f32; in fixed point multipliers and shifts][of one tap: offsets][sums of the weights under each tap s32] vectors of direct_bias_floats(),
@@ -306,11 +306,12 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   const PackFormat transformed = winograd_int8_format(ctx);
   const auto is_named = [&](uint32_t a) { return ctx->filter[0] && glob_match(ctx->filter, conv_algorithm_name(a)); };
   uint32_t candidates = 1u << kDirect, named = 0;
-  if (const char* three = no_winograd_window(c, WinogradVariant::f4x4); transformed.vector && c.numerics != SKUA_NUMERICS_STRICT && (!three || !no_winograd_window(c, WinogradVariant::f4x4_5x5))) {
+  int64_t largest = -1;
+  for (uint32_t a = kWinogradF2x2; a < kConvAlgorithms; ++a) {
+    if (!(kInt8Algorithms >> a & 1) || !transformed.vector || c.numerics == SKUA_NUMERICS_STRICT || no_winograd_window(c, winograd_variant(a)) || (table_of(tile).rate >= 2 && !is_named(a))) continue;
     const int32_t below = config.in_zero - least_of(Element(c.element)), above = greatest_of(Element(c.element)) - config.in_zero;
-    const int64_t largest = winograd_largest(c.kernel_h, c.in_channels, c.out_channels, from, steps.o, steps.y, steps.x, steps.i, below, above);
-    for (uint32_t a = kWinogradF2x2; a < kConvAlgorithms; ++a)
-      if ((kInt8Algorithms >> a & 1) && !no_winograd_window(c, winograd_variant(a)) && (table_of(tile).rate < 2 || is_named(a)) && winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;
+    if (largest < 0) largest = winograd_largest(c.kernel_h, c.in_channels, c.out_channels, from, steps.o, steps.y, steps.x, steps.i, below, above);
+    if (winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;
   }
   for (uint32_t a = 0; a < kConvAlgorithms; ++a)
     if ((candidates >> a & 1) && is_named(a)) named |= 1u << a;

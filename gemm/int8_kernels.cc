@@ -222,8 +222,6 @@ template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const Gem
 }
 SKUA_INL size_t round_up_to_kr(size_t k) { return (k + kr - 1) / kr * kr; }
 #if defined(SKUA_FOUR_AT_ONCE) && !defined(SKUA_DOT_IN_PLACE)
-// Four vectors of columns at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Not inlined: its row is on its caller's
-// stack, where gates/spills looks for sums.
 // V vectors of columns from `b` on: whole panels of NV, then what is left of one.
 template <int NV, bool POSITIVE, int V> SKUA_INL Quad columns_of(const GemmTile& t, const WideStore<POSITIVE>& store, size_t depth, const int16_t* x, const char* b, size_t j) {
   using Scale = typename WideStore<POSITIVE>::Scale;
@@ -249,6 +247,8 @@ template <int NV, bool POSITIVE, int V> SKUA_INL Quad columns_of(const GemmTile&
   SKUA_UNROLL for (int v = V; v < 4; ++v) sum[v] = sum[0], scale[v] = scale[0];
   return store(sum[0], scale[0], sum[1], scale[1], sum[2], scale[2], sum[3], scale[3]);
 }
+// Four of them at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Not inlined: its row is on its caller's stack, where
+// gates/spills looks for sums.
 template <int NV, bool POSITIVE> __attribute__((noinline)) void only_row(const GemmTile& t, const int16_t* a, void* to) {
   const WideStore<POSITIVE> store(t);
   const size_t depth = round_up_to_kr(t.k);

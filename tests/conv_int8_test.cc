@@ -514,7 +514,7 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
 TEST(ConvInt8, WinogradAtItsLargestSums) {
   struct { int zero, first, second; } const cases[] = {{0, 127, 127}, {0, -128, -128}, {255, 127, 127}, {127, 127, 127}, {127, 127, -128}, {100, -128, -128}};
   for (const char* isa : isas(SKUA_DTYPE_S8))
-    for (int v = 0; v < 3; ++v)
+    for (int v = 0; v < 4; ++v)
       for (const auto& kind : cases) {
         if (v == 0 && (small() || kind.zero != 127)) continue;  // 4000 channels
         SCOPED_TRACE(testing::Message() << isa << " " << kWinograds[v] << " zero point " << kind.zero << " weights " << kind.first << " " << kind.second);
@@ -527,11 +527,12 @@ TEST(ConvInt8, WinogradAtItsLargestSums) {
         d.output_q = {}, d.residual_q = {}, d.requantization = {}, d.epilogue = {};
         d.input_q.zero_point = kind.zero;
         d.weight_layout = SKUA_WEIGHTS_OHWI;
-        d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+        d.padding = {SKUA_PADDING_EXPLICIT, 2, 2, 2, 2};
+        if (v == 3) d.kernel_h = d.kernel_w = 5;
         d.hint_in_h = d.hint_in_w = 0;
         d.out_channels = 3;
         // For inputs of 255 where weights are positive and 0 where they are not, or the other way: what a unit of weight adds.
-        const long limit = 1l << (31 - (v == 2 ? 6 : v == 1 ? 4 : 2)), above = 255 - kind.zero, below = kind.zero;
+        const long limit = 1l << (31 - (v >= 2 ? 6 : v == 1 ? 4 : 2)), above = 255 - kind.zero, below = kind.zero;
         long positive = 0, negative = 0;
         const auto largest = [&] { return std::max(positive * above + negative * below, positive * below + negative * above); };
         const auto add = [&](long x) { (x > 0 ? positive : negative) += std::labs(x); };
@@ -544,7 +545,7 @@ TEST(ConvInt8, WinogradAtItsLargestSums) {
           if (largest() < limit) continue;
           const long sign = w[i] < 0 ? -1 : 1;
           for (long& of = sign > 0 ? positive : negative; largest() >= limit; --of) w[i] -= sign;
-          d.in_channels = uint32_t(w.size() / 9 + 1);
+          d.in_channels = uint32_t(w.size() / (d.kernel_h * d.kernel_w) + 1);
           c.batch = 1, c.in_h = c.in_w = 4;
           ASSERT_TRUE(c.prepare(rng));
           const size_t all = c.weights.size() / 3, from = 2 * all;
