@@ -69,7 +69,7 @@ skua_status conv_map(const skua_op* op, const ConvConfig& c, const char* what, s
 // What every plan begins with: the input, the shape that the algorithms see, and the output's extents.
 skua_status conv_plan_shapes(const skua_op* op, const ConvConfig& c, const PlanShapes& shapes, skua_dtype result, ConvMap& in, DirectShape& s, skua_tensor& y);
 
-// Convolutions of 8-bit integers (int8.cc): the checked description, what the types are quantised with, and the caller's weights. The other classes end here.
+// Convolutions of 8-bit integers (int8.cc), in builds with s8: the checked description, what the types are quantised with, and the caller's weights. The other classes end here.
 struct ConvQuantization {
   skua_quantization input, weight, output;
   skua_requantization requantization;
@@ -77,7 +77,7 @@ struct ConvQuantization {
 };
 skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps, const void* weights, const void* bias,
                              size_t hint_h, size_t hint_w, skua_op** out);
-// By depthwise kernels of bytes (int8_depthwise.cc), in builds with s8. NULL in `out` and OK where there is none for it, as for results of floats.
+// By depthwise kernels of bytes (int8_depthwise.cc). NULL in `out` and OK where there is none for it, as for results of floats.
 skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& conv, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,
                                   const void* weights, const void* bias, skua_op** out);
 

@@ -196,6 +196,7 @@ skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c
   return SKUA_STATUS_OK;
 }
 
+#ifdef SKUA_TYPE_s8
 // An input of s8 or u8.
 template <class Desc> static skua_status create_int8(const char* op, const skua_context* ctx, const Desc& d, const ConvConfig& c, const void* weights, const void* bias, size_t hint_h, size_t hint_w,
                                                      skua_op** out) {
@@ -216,12 +217,15 @@ template <class Desc> static skua_status create_int8(const char* op, const skua_
   WeightSteps steps = {};
   if (!conv_weight_steps(c, d.weight_layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", op);
   SKUA_ON_GPU(ctx, create_conv_bytes(ctx, c, d.output_type, bounds, q, steps, weights, bias, out));
-#ifdef SKUA_TYPE_s8
   SKUA_TRY(depthwise_int8_create(ctx, c, d.output_type, bounds, q, steps, weights, bias, out));
   if (*out) return SKUA_STATUS_OK;
-#endif
   return int8_conv_create(ctx, c, d.output_type, bounds, q, steps, weights, bias, hint_h, hint_w, out);
 }
+#else
+template <class Desc> static skua_status create_int8(const char* op, const skua_context*, const Desc& d, const ConvConfig&, const void*, const void*, size_t, size_t, skua_op**) {
+  return need_int8(op, "input_type", d.input_type);
+}
+#endif
 
 skua_status conv_create(const OpClass& cls, skua_context* ctx, const skua_conv2d_desc& d, uint32_t algorithms, const void* weights, const void* bias, skua_op** out) {
   ConvConfig c;

@@ -12,10 +12,10 @@ inline constexpr const OpClass* op_classes[] = {
     &gemm_dynamic_class,
 #endif
 #ifdef SKUA_BUILT_conv
-    &conv2d_class, &conv2d_transpose_class, &inverted_residual_class, &conv2d_int8_class, &conv2d_transpose_int8_class,
+    &conv2d_class, &conv2d_transpose_class, &inverted_residual_class,
 #endif
 #if defined(SKUA_BUILT_conv) && defined(SKUA_TYPE_s8)
-    &depthwise_int8_class,
+    &conv2d_int8_class, &conv2d_transpose_int8_class, &depthwise_int8_class,
 #endif
 #ifdef SKUA_BUILT_normalize
     &norm_class,
