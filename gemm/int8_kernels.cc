@@ -8,6 +8,7 @@
 #include "gemm/int8_dot.h"
 #include "gemm/int8_finish.h"
 #include "gemm/int8_pack.h"
+#include "gemm/int8_whole_tile.h"
 #include "gemm/no_addresses.h"
 #include "gemm/step.h"
 
@@ -193,6 +194,10 @@ template <class T, int MR, int NV, int lines, bool flip = false> void tile(const
   multiply<T, MR, NV, lines, typename RowsOf<flip, ScatteredRows<MR>>::Type>(t, 0, t.ahead, ScatteredC{t.c}, false);
 }
 template <class T, int MR, int NV, int lines, bool flip = false> void even_tiles(const GemmTile& t) {
+#if defined(SKUA_ISA_avx2)
+  if constexpr (MR == 6 && NV == 2)
+    if (is_whole(t)) return t.positive ? whole_tiles<true>(t) : whole_tiles<false>(t);
+#endif
   const ptrdiff_t bytes = t.c_step * ptrdiff_t(element_bytes(t.c_type));
   char* c = static_cast<char*>(t.c[0]);
   for (size_t i = 0; i < t.groups; ++i, c += MR * bytes)

@@ -655,7 +655,7 @@ TEST(ConvInt8, OnePixel) {
 TEST(ConvInt8, WideWindows) {
   Context context;
   Rng rng(17);
-  struct { uint32_t kernel, dilation, pad, groups; bool transposed; size_t h; } const cases[] = {{3, 4, 0, 1, false, 11}, {9, 1, 0, 1, false, 12}, {11, 1, 1, 2, false, 12}, {3, 1, 5, 1, true, 16}, {20, 1, 14, 1, true, 16}};
+  struct { uint32_t kernel, dilation, pad, groups; bool transposed; size_t h; } const cases[] = {{3, 7, 7, 1, false, 25}, {3, 4, 0, 1, false, 11}, {9, 1, 0, 1, false, 12}, {11, 1, 1, 2, false, 12}, {3, 1, 5, 1, true, 16}, {20, 1, 14, 1, true, 16}};
   for (const auto& w : cases) {
     Case c;
     c.transposed = w.transposed;
@@ -664,7 +664,7 @@ TEST(ConvInt8, WideWindows) {
     c.d.dilation_h = c.d.dilation_w = w.dilation;
     c.d.groups = w.groups;
     c.d.padding = {SKUA_PADDING_EXPLICIT, w.pad, w.pad, w.pad, w.pad};
-    c.d.in_channels = c.d.out_channels = 8;
+    c.d.in_channels = 8, c.d.out_channels = 16;  // a whole panel, so that it is seen whether runs of taps lie one behind the other
     c.d.input_q.scale = 0.05f; c.d.input_q.zero_point = 7;
     c.d.output_q.scale = 3; c.d.output_q.zero_point = -3;
     c.in_h = c.in_w = w.h;
