@@ -2,6 +2,7 @@
 // entries, clamps. Bytes are widened to integers, computed in f32 without fused operations, and rounded once: every set gives the same bits. Four vectors of f32
 // a turn, which leave as one of bytes.
 #include "elementwise/byte_kernel.h"
+#include "elementwise/byte_turn.h"
 #include "dispatch/kernel.h"
 #include "simd/look_up.h"
 #include "simd/simd.h"
@@ -44,12 +45,21 @@ template <class X, class Y> void convert_bytes(const ConvertBytes& c) {
   const F32 factor = F32::set1(c.factor);
   const I32 zero = I32::set1(c.zero);
   size_t n = c.n;
+  if constexpr (is_byte<X> && is_byte<Y>) {
+    const Ends<Y> end(c.to, 256 * c.factor);
+    for (; n >= 4 * L; n -= 4 * L, x += 4 * L, y += 4 * L) {
+      F32 t[4];
+      centred_four(x, c.zero, t);
+      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = t[u] * factor;
+      end(t, y);
+    }
+  }
   for (; n >= 4 * L; n -= 4 * L, x += 4 * L, y += 4 * L) {
     F32 t[4];
     SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = centred(x + u * L, zero) * factor;
     if constexpr (is_byte<Y>) {
       I32 q[4];
-      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) q[u] = to.rounded(is_byte<X> ? t[u] : without_nan(t[u]));
+      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) q[u] = to.rounded(without_nan(t[u]));
       store_bytes(q, y);
     } else {
       SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u].store(y + u * L);
@@ -66,56 +76,61 @@ template <class X, class Y> void convert_bytes(const ConvertBytes& c) {
 // ---- binary ----------------------------------------------------------------------------------------------------------------------
 template <class T> struct Vector {
   const T* p;
-  I32 zero;
-  SKUA_INL F32 at(size_t i) const { return centred(p + i, zero); }
-  SKUA_INL F32 at_n(size_t i, size_t n) const { return centred_n(p + i, zero, n); }
+  int32_t zero;
+  SKUA_INL void four(size_t i, F32 (&x)[4]) const { centred_four(p + i, zero, x); }
+  SKUA_INL F32 at_n(size_t i, size_t n) const { return centred_n(p + i, I32::set1(zero), n); }
 };
 struct Scalar {
   F32 v;
-  SKUA_INL F32 at(size_t) const { return v; }
+  SKUA_INL void four(size_t, F32 (&x)[4]) const {
+    SKUA_UNROLL for (int u = 0; u < 4; ++u) x[u] = v;
+  }
   SKUA_INL F32 at_n(size_t, size_t) const { return v; }
 };
-template <class T, class X, class Y, class F> SKUA_INL void row(size_t n, X x, Y y, T* z, const Requantizer& to, F f) {
+template <class T, class X, class Y, class F> SKUA_INL void row(size_t n, X x, Y y, T* z, const Requantize& requantize, const Ends<T>& end, F f) {
   size_t i = 0;
   for (; n - i >= 4 * L; i += 4 * L) {
-    I32 q[4];
-    SKUA_UNROLL for (size_t u = 0; u < 4; ++u) q[u] = to.rounded(f(x.at(i + u * L), y.at(i + u * L)));
-    store_bytes(q, z + i);
+    F32 a[4], b[4], t[4];
+    x.four(i, a);
+    y.four(i, b);
+    SKUA_UNROLL for (int u = 0; u < 4; ++u) t[u] = f(a[u], b[u]);
+    end(t, z + i);
   }
+  if (i == n) return;
+  const Requantizer to(requantize);
   for (size_t m; i < n; i += m) {
     m = n - i < L ? n - i : L;
     to.rounded(f(x.at_n(i, m), y.at_n(i, m))).store_n(z + i, m);
   }
 }
-template <class T, class F> SKUA_INL void rows(const BinaryBytes& r, F f) {
-  const Requantizer to(r.to);
-  const I32 x_zero = I32::set1(r.x_zero), y_zero = I32::set1(r.y_zero);
+template <class T, class F> SKUA_INL void rows(const BinaryBytes& r, float most, F f) {
+  const Ends<T> end(r.to, most);
   const T *x = static_cast<const T*>(r.x), *y = static_cast<const T*>(r.y);
   T* z = static_cast<T*>(r.z);
   for (size_t i = 0; i < r.rows; ++i, x += r.x_step, y += r.y_step, z += r.z_step) {
-    if (r.form == BinaryForm::vectors) row(r.n, Vector<T>{x, x_zero}, Vector<T>{y, y_zero}, z, to, f);
-    else if (r.form == BinaryForm::y_scalar) row(r.n, Vector<T>{x, x_zero}, Scalar{F32::set1(float(*y - r.y_zero))}, z, to, f);
-    else row(r.n, Scalar{F32::set1(float(*x - r.x_zero))}, Vector<T>{y, y_zero}, z, to, f);
+    if (r.form == BinaryForm::vectors) row(r.n, Vector<T>{x, r.x_zero}, Vector<T>{y, r.y_zero}, z, r.to, end, f);
+    else if (r.form == BinaryForm::y_scalar) row(r.n, Vector<T>{x, r.x_zero}, Scalar{F32::set1(float(*y - r.y_zero))}, z, r.to, end, f);
+    else row(r.n, Scalar{F32::set1(float(*x - r.x_zero))}, Vector<T>{y, r.y_zero}, z, r.to, end, f);
   }
 }
+SKUA_INL float amount(float x) { return x < 0 ? -x : x; }
 template <class T> void add_bytes(const BinaryBytes& r) {
   const F32 a = F32::set1(r.a), b = F32::set1(r.b);
-  rows<T>(r, [a, b](F32 x, F32 y) __attribute__((always_inline)) { return x * a + y * b; });
+  rows<T>(r, 256 * (amount(r.a) + amount(r.b)), [a, b](F32 x, F32 y) __attribute__((always_inline)) { return x * a + y * b; });
 }
 template <class T> void mul_bytes(const BinaryBytes& r) {
   const F32 a = F32::set1(r.a);
-  rows<T>(r, [a](F32 x, F32 y) __attribute__((always_inline)) { return x * y * a; });
+  rows<T>(r, 65536 * amount(r.a), [a](F32 x, F32 y) __attribute__((always_inline)) { return x * y * a; });
 }
 
 // Of whole vectors only: what repeats is repeated in a buffer.
 template <int variant, class T> void other_bytes(const BinaryBytes& r) {
-  const Requantizer to(r.to);
-  const I32 x_zero = I32::set1(r.x_zero), y_zero = I32::set1(r.y_zero);
   const F32 a = F32::set1(r.a), b = F32::set1(r.b), c = F32::set1(r.c);
+  const Ends<T> end(r.to, __builtin_inff());
   const T *x = static_cast<const T*>(r.x), *y = static_cast<const T*>(r.y);
   T* z = static_cast<T*>(r.z);
   for (size_t i = 0; i < r.rows; ++i, x += r.x_step, y += r.y_step, z += r.z_step)
-    row(r.n, Vector<T>{x, x_zero}, Vector<T>{y, y_zero}, z, to, [&](F32 p, F32 q) __attribute__((always_inline)) {
+    row(r.n, Vector<T>{x, r.x_zero}, Vector<T>{y, r.y_zero}, z, r.to, end, [&](F32 p, F32 q) __attribute__((always_inline)) {
       if constexpr (variant == 2) return without_nan(p / q * a);
       else if constexpr (variant == 3) return min_fast(p * a, q * b);
       else if constexpr (variant == 4) return max_fast(p * a, q * b);
