@@ -3,6 +3,7 @@
 //
 // Registers: ymm0-11 sums, row after row; 12, 13 B, then scales; 14, 15 A and a product, then what comes to the scaled sums.
 #pragma once
+#include <stddef.h>
 #include "gemm/int8_finish.h"
 
 namespace skua {
@@ -22,6 +23,8 @@ struct WholeBytes {
   const int32_t* offset; // 240
   const float* scale;    // 248
 };
+
+static_assert(offsetof(WholeBytes, fours) == 224 && offsetof(WholeBytes, scale) == 248);
 
 // One run of the depth, all 16 columns, and an end that the assembly has.
 inline bool is_whole(const GemmTile& t) {

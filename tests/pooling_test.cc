@@ -343,7 +343,7 @@ TEST_F(Pooling, MaximaOfHalves) {
   const float special[] = {0, 1, 0x1p-14f, 32768, 0x1.8p-3f, inf, nan};
   for (skua_dtype type : half_types())
     for (const char* isa : isas(type))
-      for (size_t channels : {15, 16, 17, 24, 31, 32, 33, 48, 96, 150, 161, 224})
+      for (size_t channels : small() ? std::vector<size_t>{17, 24, 48, 161} : std::vector<size_t>{15, 16, 17, 24, 31, 32, 33, 48, 96, 150, 161, 224})
         for (int sign : {-1, 0, 1})
           for (int clamped : {0, 1, 2}) {
             skua_pool2d_desc d = desc(SKUA_POOL_MAX, 2, 3, 1);
