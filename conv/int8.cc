@@ -289,7 +289,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   config.rounding = uint32_t(q.requantization.rounding);
   config.residual = q.residual;
   if (taps_of(c) * (c.in_channels / c.groups) > kMaxDepth)
-    return SKUA_UNSUPPORTED_("%s: %llu products for an output, sums of more than %llu could pass 32 bits", cls.name, (unsigned long long)(taps_of(c) * (c.in_channels / c.groups)), (unsigned long long)kMaxDepth);
+    return SKUA_UNSUPPORTED_("%s: kernel_h * kernel_w * in_channels / groups is %llu, with bytes %llu at most: sums of more products could pass 32 bits", cls.name, (unsigned long long)(taps_of(c) * (c.in_channels / c.groups)), (unsigned long long)kMaxDepth);
   skua_op probe = {};
   probe.cls = &cls;
   probe.ctx = ctx;

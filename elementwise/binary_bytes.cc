@@ -73,7 +73,7 @@ const OpClass binary_bytes_class = {"binary", 53, sizeof(Op), sizeof(Plan), offs
 skua_status create_binary_bytes(skua_context* context, const skua_binary_desc& d, skua_op** out) {
   SKUA_TRY(need_int8("binary", "type", d.type));
   if (!function_of(uint32_t(d.kind)))
-    return SKUA_UNSUPPORTED_("binary: kind is none that %s has: ADD, SUB, MUL, DIV, MIN, MAX, SQUARED_DIFFERENCE and PRELU; convert the inputs for others", skua_dtype_name(d.type));
+    return SKUA_UNSUPPORTED_("binary: kind is %d, %s has ADD, SUB, MUL, DIV, MIN, MAX, SQUARED_DIFFERENCE and PRELU; convert the inputs for others", int(d.kind), skua_dtype_name(d.type));
   SKUA_TRY(need_bytes("binary", "type", d.type, "x_q", d.x_q));
   SKUA_TRY(need_bytes("binary", "type", d.type, "y_q", d.y_q));
   SKUA_TRY(need_bytes("binary", "type", d.type, "output_q", d.output_q));

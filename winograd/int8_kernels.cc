@@ -16,6 +16,7 @@
 #include "gemm/step.h"
 #include "winograd/points.h"
 #include "winograd/product_table.h"
+#include "winograd/whole_line.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -200,47 +201,13 @@ template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps,
         acc[r][v].v = int32_t(uint32_t(acc[r][v].v) + uint32_t(x[size_t(r) * kWinogradLine + k + i] * u[size_t(v) * together + i]));
 }
 #else
-#if defined(SKUA_ISA_avx2)
-// The 16 channels of a line as written: rows and pairs are numbers in addresses, where gcc moves two pointers with every pair (MR 5: 229 instructions instead of 271).
-template <int MR, int NV> constexpr bool kByLine = MR > 2 && NV == 2;
-#define SKUA_ROW(x, s0, s1)                                                                                                          \
-  "vpbroadcastd " x "(%[x]), %%ymm14\n vpmaddwd %%ymm12, %%ymm14, %%ymm15\n vpmaddwd %%ymm13, %%ymm14, %%ymm14\n"                    \
-  "vpaddd %%ymm15, %" #s0 ", %" #s0 "\n vpaddd %%ymm14, %" #s1 ", %" #s1 "\n"
-#define SKUA_3_ROWS(i) SKUA_ROW("4*" #i, 0, 1) SKUA_ROW("32+4*" #i, 2, 3) SKUA_ROW("64+4*" #i, 4, 5)
-#define SKUA_4_ROWS(i) SKUA_3_ROWS(i) SKUA_ROW("96+4*" #i, 6, 7)
-#define SKUA_5_ROWS(i) SKUA_4_ROWS(i) SKUA_ROW("128+4*" #i, 8, 9)
-#define SKUA_6_ROWS(i) SKUA_5_ROWS(i) SKUA_ROW("160+4*" #i, 10, 11)
-#define SKUA_PAIR(rows, i) "prefetcht0 4096+64*" #i "(%[u])\n vmovdqu 64*" #i "(%[u]), %%ymm12\n vmovdqu 32+64*" #i "(%[u]), %%ymm13\n" rows(i)
-#define SKUA_LINE(rows, ...)                                                                                                         \
-  asm volatile(SKUA_PAIR(rows, 0) SKUA_PAIR(rows, 1) SKUA_PAIR(rows, 2) SKUA_PAIR(rows, 3)                                           \
-               SKUA_PAIR(rows, 4) SKUA_PAIR(rows, 5) SKUA_PAIR(rows, 6) SKUA_PAIR(rows, 7)                                           \
-               : __VA_ARGS__ : [x] "r"(x), [u] "r"(u) : "xmm12", "xmm13", "xmm14", "xmm15", "memory")
-#define SKUA_SUMS(r) "+x"(acc[r][0].v), "+x"(acc[r][1].v)
-template <int MR, int NV> SKUA_INL void multiply_line(const int16_t* x, const int16_t* u, I32 (&acc)[MR][NV]) {
-  static_assert(kWinogradLine == 16 && kAhead == 4096);
-  if constexpr (MR == 3) SKUA_LINE(SKUA_3_ROWS, SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2));
-  else if constexpr (MR == 4) SKUA_LINE(SKUA_4_ROWS, SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2), SKUA_SUMS(3));
-  else if constexpr (MR == 5) SKUA_LINE(SKUA_5_ROWS, SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2), SKUA_SUMS(3), SKUA_SUMS(4));
-  else SKUA_LINE(SKUA_6_ROWS, SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2), SKUA_SUMS(3), SKUA_SUMS(4), SKUA_SUMS(5));
-}
-#undef SKUA_ROW
-#undef SKUA_3_ROWS
-#undef SKUA_4_ROWS
-#undef SKUA_5_ROWS
-#undef SKUA_6_ROWS
-#undef SKUA_PAIR
-#undef SKUA_LINE
-#undef SKUA_SUMS
-#endif
 template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
-#if defined(SKUA_ISA_avx2)
   if constexpr (kByLine<MR, NV>)
     if (steps == kWinogradLine) {
       multiply_line(x, u, acc);
       u += kWinogradLine * NV * L;
       return;
     }
-#endif
   const int16_t* const end = x + steps;
   const auto once = [&]() SKUA_INL_LAMBDA {
     I32 w[NV];

@@ -12,6 +12,7 @@
 #include "gemm/step.h"
 #include "simd/simd.h"
 #include "winograd/product_table.h"
+#include "winograd/whole_line.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -49,13 +50,12 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
 #undef SKUA_STEP
         }
       }
-      if constexpr (kByFour<MR, NV>) {
-        constexpr ptrdiff_t row = kWinogradLine * sizeof(float);
-        for (; x + 4 <= end; x += 4, u += 4 * NV * L) {
-          SKUA_UNROLL for (int i = 0; i < 4; ++i) __builtin_prefetch(u + i * NV * L + kAhead);
-          four_steps<MR, NV>(reinterpret_cast<const char*>(x), row, (MR == 6 ? 3 : 2) * row, (MR == 6 ? 5 : 3) * row, u, NV * L, acc);
+      if constexpr (kByLine<MR, NV>)
+        if (steps == kWinogradLine) {
+          multiply_line(x, u, acc);
+          u += kWinogradLine * NV * L;
+          continue;
         }
-      }
       const auto once = [&]() __attribute__((always_inline)) {
         F32 w[NV];
         __builtin_prefetch(u + kAhead);
@@ -71,11 +71,7 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
         ++x;
         u += NV * L;
       };
-      if constexpr (L == 8 && MR > 2 && NV > 1 && !kByFour<MR, NV>) {
-        SKUA_FOUR_TIMES while (x < end) once();
-      } else {
-        while (x < end) once();
-      }
+      while (x < end) once();
     }
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(m + r * kWinogradLine + v * L);
   }

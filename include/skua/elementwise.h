@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* NaN gives NaN everywhere (sign: NaN; comparisons of binary operators: 0, NOT_EQUAL: 1). Error bounds in ULP: docs/numerics.md. */
+/* NaN gives NaN everywhere (sign: NaN; comparisons of binary operators: 0, NOT_EQUAL: 1). Error bounds in ULP: elementwise/README.md. */
 typedef enum skua_unary_kind {
   SKUA_UNARY_RELU = 0,     /* max(x, 0)                                    */
   SKUA_UNARY_RELU6,        /* min(max(x, 0), 6)                            */
