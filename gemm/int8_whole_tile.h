@@ -24,7 +24,9 @@ struct WholeBytes {
   const float* scale;    // 248
 };
 
-static_assert(offsetof(WholeBytes, fours) == 224 && offsetof(WholeBytes, scale) == 248);
+static_assert(alignof(WholeBytes) == 32 && offsetof(WholeBytes, high) == 32 && offsetof(WholeBytes, flip) == 64 && offsetof(WholeBytes, zero) == 96 && offsetof(WholeBytes, order) == 128 &&
+              offsetof(WholeBytes, start) == 160 && offsetof(WholeBytes, minus) == 192 && offsetof(WholeBytes, fours) == 224 && offsetof(WholeBytes, ones) == 232 &&
+              offsetof(WholeBytes, offset) == 240 && offsetof(WholeBytes, scale) == 248);
 
 // One run of the depth, all 16 columns, and an end that the assembly has.
 inline bool is_whole(const GemmTile& t) {
@@ -82,7 +84,7 @@ inline bool is_whole(const GemmTile& t) {
 template <bool positive> SKUA_INL void whole_tile(const WholeBytes& w, const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const char* b, ptrdiff_t ahead, char* c, ptrdiff_t l) {
   size_t q;
 #define SKUA_AS_WRITTEN(text)                                                                                     \
-  asm volatile(text : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [q] "=&r"(q)                                         \
+  asm volatile(text : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [q] "=&r"(q)                                         \
                : [p] "r"(&w), [i] "r"(i), [j] "r"(j), [k] "r"(k), [ahead] "r"(ahead), [l] "r"(l)                  \
                : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
   if constexpr (positive) SKUA_AS_WRITTEN(SKUA_SUMS SKUA_END_FROM_2_23);

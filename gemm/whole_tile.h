@@ -129,7 +129,7 @@ template <int MR, int NV, Asks asks> SKUA_INL void whole_tile(const WholeTile& w
   else if constexpr (asks == Asks::a) { SKUA_AS_WRITTEN(SKUA_DEPTH(step, ask_a) end); }                                  \
   else { SKUA_AS_WRITTEN(SKUA_DEPTH(step, ask_a SKUA_ASK_B) end); }
 #define SKUA_AS_WRITTEN(text)                                                                                            \
-  asm volatile(text : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [ahead] "+r"(ahead), [panel] "+r"(panel), [q] "=&r"(q), [n] "=&r"(n) \
+  asm volatile(text : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [ahead] "+&r"(ahead), [panel] "+&r"(panel), [q] "=&r"(q), [n] "=&r"(n) \
                : [p] "r"(&w), [i] "r"(i), [j] "r"(j), [k] "r"(k), [l] "r"(l), [l3] "r"(l3), [bytes] "i"(16 * MR)      \
                : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
   if constexpr (NV == 2) { SKUA_BY_ASKS(SKUA_STEP_6x2, SKUA_ASK_A_2, SKUA_END_6x2) }

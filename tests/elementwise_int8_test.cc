@@ -156,9 +156,9 @@ TEST(ConvertInt8, Channels) {
     }
 }
 
-void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type, const skua_tensor& x_shape, const skua_tensor& y_shape, int x_zero, int y_zero, int zero, skua_activation_kind activation = SKUA_ACTIVATION_NONE) {
+void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type, const skua_tensor& x_shape, const skua_tensor& y_shape, int x_zero, int y_zero, int zero, skua_activation_kind activation = SKUA_ACTIVATION_NONE, std::initializer_list<float> scales = {}) {
   SCOPED_TRACE(testing::Message() << "kind " << kind << " " << skua_dtype_name(type) << " " << elements(x_shape) << " with " << elements(y_shape) << ", zero points " << x_zero << " " << y_zero << " " << zero);
-  const float xs = 0.031f, ys = kind == SKUA_BINARY_MUL ? 0.5f : 0.0625f, zs = kind == SKUA_BINARY_MUL ? 1.0f : 0.0625f;
+  const float usual[] = {0.031f, kind == SKUA_BINARY_MUL ? 0.5f : 0.0625f, kind == SKUA_BINARY_MUL ? 1.0f : 0.0625f}, *const s = scales.size() ? scales.begin() : usual, xs = s[0], ys = s[1], zs = s[2];
   skua_binary_desc d = SKUA_BINARY_DESC_INIT;
   d.kind = kind, d.type = type, d.x_q = of(xs, x_zero), d.y_q = of(ys, y_zero), d.output_q = of(zs, zero);
   d.activation.kind = activation;
@@ -324,6 +324,53 @@ TEST(ElementwiseInt8, BadDescriptorsAreRefusedByName) {
   u.output_type = SKUA_DTYPE_S8;
   expect_text(skua_unary_create(context, &u, &op), bad, "input_q.scale");
   EXPECT_EQ(op, nullptr);
+}
+
+// Results beyond 16 bits, beyond 32 and beyond floats, of either sign: what saturates on the way ends where it should.
+TEST(BinaryInt8, ScalesFarApart) {
+  for (skua_dtype type : byte_types)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      const int first = first_of(type), middle = first + 117;
+      const skua_tensor t = shape({150}, type);
+      for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_DIV, SKUA_BINARY_MIN, SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU})
+        for (int zero : {first, middle, first + 255}) {
+          for (const float far : {300.0f, 4e4f, 3e7f, 1e10f, 3e15f, 1e30f}) {
+            check_binary(context, kind, type, t, t, middle, middle, zero, SKUA_ACTIVATION_NONE, {far, 0.5f, 1.0f});
+            check_binary(context, kind, type, t, t, middle, middle, zero, SKUA_ACTIVATION_NONE, {0.5f, far, 1.0f});
+          }
+          check_binary(context, kind, type, t, t, first, first, zero, SKUA_ACTIVATION_RELU, {3.37f, 14.2f, 7.68e-5f});
+        }
+    }
+}
+// 0 / 0 is 0.
+TEST(BinaryInt8, NothingByNothing) {
+  for (skua_dtype type : byte_types)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      skua_binary_desc d = SKUA_BINARY_DESC_INIT;
+      d.kind = SKUA_BINARY_DIV, d.type = type;
+      d.x_q = of(0.5f, first_of(type)), d.y_q = of(0.25f, first_of(type) + 30), d.output_q = of(1, first_of(type) + 18);
+      Op op;
+      SKUA_EXPECT_OK(skua_binary_create(context, &d, &op));
+      Data x, y;
+      x.t = y.t = shape({150}, type);
+      for (int i = 0; i < 150; ++i) x.v.push_back(float(first_of(type) + i % 3)), y.v.push_back(float(first_of(type) + 30));
+      const Data z = run(op, {x, y})[0];
+      for (int i = 0; i < 150; ++i) EXPECT_EQ(z.v[size_t(i)], i % 3 ? last_of(type) : first_of(type) + 18) << i;
+    }
+}
+TEST(ConvertInt8, ScalesFarApart) {
+  for (skua_dtype from : byte_types)
+    for (skua_dtype to : byte_types)
+      for (const char* isa : isas(to)) {
+        SCOPED_TRACE(isa);
+        Context context(isa);
+        for (int zero : {first_of(to), first_of(to) + 99, last_of(to)})
+          for (const float far : {300.0f, 1.1e4f, 3e7f, 1.3e9f, 1e30f}) check_convert(context, {from, to, far, 1, first_of(from) + 90, zero}, shape({150}, from));
+      }
 }
 
 // Steps of inputs that are far larger than the output's still cancel: no NaN, the same bits everywhere.

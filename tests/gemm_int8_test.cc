@@ -31,6 +31,8 @@ struct Case {
   skua_rounding rounding = SKUA_ROUNDING_FLOAT;
   bool given = false;    // multipliers and shifts: any there are
   bool far = false;      // these, shifts of small scales only, and results beyond 16 bits before they are clamped
+  int32_t most_bias = 0;  // where not 0 biases are that, less that, or nothing
+  float finer = 1;        // C's scale by this
   uint32_t seed = 1;
   std::string text() const {
     std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant" : "") +
@@ -76,11 +78,12 @@ struct Product {
     for (size_t j = 0; j < c.n; ++j) {
       bias.push_back(c.given && rng.next() % 4 == 0 ? int32_t(rng.next()) : rng.integer(-20000, 20000));  // fixed point meets sums of all sizes
       if (c.far) bias.back() = j % 3 == 2 ? bias.back() : j % 3 ? -(1 << 22) : 1 << 22;
+      if (c.most_bias) bias.back() = (int(j % 3) - 1) * c.most_bias;
       scales.push_back(c.per_column ? rng.uniform(0.001f, 0.02f) : 0.01f);
       zeros.push_back(c.each_zero && rng.next() % 4 ? rng.integer(least(c.b_type), greatest(c.b_type)) : c.b_zero);
     }
     // The results' spread is about that of a byte, less of it clamped than not.
-    c_scale = is_int(c.c_type) ? 0.02f * 0.01f * 80 * std::sqrt(float(c.k) + 1) : 1;
+    c_scale = is_int(c.c_type) ? 0.02f * 0.01f * 80 * std::sqrt(float(c.k) + 1) * c.finer : 1;
     desc.a_type = c.a_type, desc.b_type = c.b_type, desc.c_type = c.c_type;
     desc.transpose_a = c.transpose_a, desc.transpose_b = c.transpose_b;
     desc.hint_m = c.hint_m;
@@ -351,6 +354,29 @@ TEST(GemmInt8, FarResultsInFixedPoint) {
         check(context, c);
       }
     }
+}
+
+// Results beyond 16 bits and beyond 32 on their way to bytes, and sums beyond 2^23, whatever C's zero point.
+TEST(GemmInt8, FarResults) {
+  for (skua_dtype type : kBytes)
+    for (skua_dtype to : kBytes)
+      for (const char* isa : isas(type)) {
+        SCOPED_TRACE(isa);
+        Context context(isa);
+        for (int zero : {0, 40, 255})
+          for (size_t m : {1, 13}) {
+            Case c;
+            c.a_type = type, c.c_type = to, c.c_zero = least(to) + zero, c.m = m, c.n = 37, c.k = 19;
+            c.finer = 1e-20f;
+            check(context, c);
+            c.finer = 1;
+            for (int32_t bias : {(1 << 23) + 5, 1 << 27, 1 << 30}) {
+              c.most_bias = bias;
+              check(context, c);
+            }
+            if (HasFailure()) return;
+          }
+      }
 }
 
 // A blob gives the same operator; one whose tile is for other bytes is refused.

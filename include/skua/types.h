@@ -122,7 +122,7 @@ typedef enum skua_rounding {
 /* Zeroed: SKUA_ROUNDING_FLOAT. Fixed point stands for a scale by multiplier * 2^(shift - 31); without arrays both come from input scale * weight scale / output scale. */
 typedef struct skua_requantization {
   skua_rounding rounding;
-  const int32_t* multipliers; /* one for each output channel or column, 0 or more; NULL = from the scales. Read at create */
+  const int32_t* multipliers; /* one for each output channel or column (of a product whose B is an input: one), 0 or more; NULL = from the scales. Read at create */
   const int32_t* shifts;      /* likewise, -31..30; both or neither                                                     */
 } skua_requantization;
 
