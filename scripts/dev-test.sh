@@ -29,6 +29,7 @@ if wanted native; then need_lavapipe; fi
 if wanted arm64; then need_sysroot arm64; fi
 if wanted armhf; then need_sysroot armhf; fi
 
+export SKUA_SPIRV_CACHE=$PWD/build/spirv
 if wanted native x86-emulated package; then build native; fi
 if wanted clang; then build clang; fi
 if wanted sanitizers; then build asan; build tsan skua_thread_tests; fi

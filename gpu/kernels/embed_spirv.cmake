@@ -1,5 +1,20 @@
 # Run with -P: compiles IN (.comp) with the options in DEFINES to OUT.spv and writes it to OUT.inc as C++ numbers, half as many: how many words there are, then of each word the number of its
 # hexadecimal digits and these, eight digits to a number (most words are small; gpu/vulkan/program.cc reads them).
+#
+# What is compiled takes minutes and is the same for every compiler of C++: builds with the environment's SKUA_SPIRV_CACHE, a folder, share it (./dev test sets it).
+set(shared "")
+if(DEFINED ENV{SKUA_SPIRV_CACHE})
+  file(SHA256 ${IN} text)
+  file(SHA256 ${CMAKE_CURRENT_LIST_FILE} script)
+  file(SHA256 ${GLSLC} compiler)
+  string(SHA256 key "${text} ${DEFINES} ${script} ${compiler}")
+  set(shared $ENV{SKUA_SPIRV_CACHE}/${key})
+  if(EXISTS ${shared}.inc)
+    file(COPY_FILE ${shared}.spv ${OUT}.spv)
+    file(COPY_FILE ${shared}.inc ${OUT}.inc)
+    return()
+  endif()
+endif()
 separate_arguments(defines UNIX_COMMAND "${DEFINES}")
 execute_process(COMMAND ${GLSLC} -fshader-stage=compute --target-env=vulkan1.1 -O ${defines} ${IN} -o ${OUT}.spv RESULT_VARIABLE failed)
 if(failed)
@@ -20,3 +35,10 @@ string(APPEND digits "0000000")  # the last number is whole
 string(REGEX REPLACE "(........)" "0x\\1," digits "${digits}")
 string(REGEX REPLACE ",[0-9a-f]*$" "," digits "${digits}")
 file(WRITE ${OUT}.inc "${count},${digits}\n")
+if(shared)
+  file(MAKE_DIRECTORY $ENV{SKUA_SPIRV_CACHE})
+  foreach(kind IN ITEMS spv inc)  # .inc last: it says that both are there
+    file(COPY_FILE ${OUT}.${kind} ${shared}.${kind}.new)
+    file(RENAME ${shared}.${kind}.new ${shared}.${kind})
+  endforeach()
+endif()
