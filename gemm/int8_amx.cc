@@ -174,7 +174,7 @@ template <bool POSITIVE, int wide, class C> SKUA_INL void finish_bytes(const Gem
 template <int wide, class C> __attribute__((noinline)) void finish_sums(const GemmTile& t, size_t row, int32_t* sums, int rows, const C& c, const int32_t* terms) {
   for (int i = 0; t.b_zero && !t.b_zeros && i < rows * wide; ++i) (I32::load(sums + i * L) - I32::set1(terms[i / wide])).store(sums + i * L);
   if (t.positive) return finish_bytes<true, wide>(t, sums, rows, c);
-  if ((t.c_type == Element::s8 || t.c_type == Element::u8) && t.fits && !t.row_quant && !t.bias && !t.shift && !t.residual && !t.b_zeros) return finish_bytes<false, wide>(t, sums, rows, c);
+  if (t.fits && plain_bytes(t)) return finish_bytes<false, wide>(t, sums, rows, c);
   void* to[2 * kRows];
   const void* residual[2 * kRows];
   for (int r = 0; r < rows; ++r) to[r] = c(r);

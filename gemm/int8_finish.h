@@ -60,6 +60,9 @@ template <class C, class Store> SKUA_INL void finish_rows_as(const GemmTile& t, 
   }
 }
 
+// C is bytes, and nothing but columns' scales and its zero point come to the sums.
+SKUA_INL bool plain_bytes(const GemmTile& t) { return (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias && !t.shift && !t.residual && !t.b_zeros; }
+
 // Four vectors of results as one of bytes, first 16 bits each: what is outside the type saturates.
 //
 //   words(a, b), bytes(x, y)   packed within 128 bits; by_vectors() puts the four one behind the other
@@ -351,7 +354,7 @@ constexpr bool kPositive = false;
 
 // C of 8 bits from registers; all else by way of the stack. positive: GemmTile's, where sums began accordingly.
 template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c, [[maybe_unused]] bool positive, const int32_t* terms) {
-  if ((t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias && !t.shift && !t.residual && !t.b_zeros) {
+  if (plain_bytes(t)) {
 #if defined(SKUA_FOUR_AT_ONCE)
     static_assert(NV <= kAcross);
     if (positive) return finish_wide<true>(t, acc, c);

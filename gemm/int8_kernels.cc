@@ -281,7 +281,7 @@ template <class T, int NV, bool flip> void panels(const GemmTile& t, const void*
   prepare<T>(1, &a, t.segments, 1, t.k, wide);
   a = wide;
 #if defined(SKUA_FOUR_AT_ONCE)
-  if (t.fits && (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.b_zero && !t.row_quant && !t.bias && !t.shift && !residual) return t.positive ? only_row<NV, true>(t, wide, c) : only_row<NV, false>(t, wide, c);
+  if (t.fits && plain_bytes(t) && !t.b_zero && !residual) return t.positive ? only_row<NV, true>(t, wide, c) : only_row<NV, false>(t, wide, c);
 #endif
 #endif
   GemmTile one = t;

@@ -30,7 +30,7 @@ static_assert(alignof(WholeBytes) == 32 && offsetof(WholeBytes, high) == 32 && o
 
 // One run of the depth, all 16 columns, and an end that the assembly has.
 inline bool is_whole(const GemmTile& t) {
-  if (!t.fits || t.b_zero || t.n != 2 * L || t.ldb != 2 * L * 2 || (t.c_type != Element::s8 && t.c_type != Element::u8) || t.row_quant || t.bias || t.shift || t.residual) return false;
+  if (!t.fits || !plain_bytes(t) || t.b_zero || t.n != 2 * L || t.ldb != 2 * L * 2) return false;
   const size_t depth = (t.k + 1) / 2 * 2;  // of a segment
   for (size_t s = 1; s < t.segment_count; ++s)
     if (t.segments[s].b != t.segments[s - 1].b + ptrdiff_t(depth)) return false;
@@ -84,7 +84,7 @@ inline bool is_whole(const GemmTile& t) {
 template <bool positive> SKUA_INL void whole_tile(const WholeBytes& w, const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const char* b, ptrdiff_t ahead, char* c, ptrdiff_t l) {
   size_t q;
 #define SKUA_AS_WRITTEN(text)                                                                                     \
-  asm volatile(text : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [q] "=&r"(q)                                         \
+  asm volatile(text : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [q] "=&r"(q)                                      \
                : [p] "r"(&w), [i] "r"(i), [j] "r"(j), [k] "r"(k), [ahead] "r"(ahead), [l] "r"(l)                  \
                : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
   if constexpr (positive) SKUA_AS_WRITTEN(SKUA_SUMS SKUA_END_FROM_2_23);
