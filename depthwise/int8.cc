@@ -11,7 +11,10 @@ size_t tap_rows(size_t kernel_h, size_t stride_h, size_t rows) { return kernel_h
 size_t groups_of(size_t kernel_h, size_t stride_h, const DepthwiseInt8Format& f) { return f.pairs ? ceil_div(kernel_h, 2) : ceil_div(tap_rows(kernel_h, stride_h, f.rows), f.group); }
 size_t columns_of(size_t kernel_w, const DepthwiseInt8Format& f) { return f.pairs ? ceil_div(kernel_w, 2) : kernel_w; }
 
-size_t taps_of(size_t kernel_h, size_t kernel_w, size_t stride_h, const DepthwiseInt8Format& f) { return groups_of(kernel_h, stride_h, f) * columns_of(kernel_w, f) * f.rows; }
+size_t taps_of(size_t kernel_h, size_t kernel_w, size_t stride_h, const DepthwiseInt8Format& f) {
+  if (f.group == 1) return ceil_div(kernel_h * kernel_w, 4);
+  return groups_of(kernel_h, stride_h, f) * columns_of(kernel_w, f) * f.rows;
+}
 
 // Outputs of a row whose columns are interleaved at once, and these columns.
 struct Piece {
@@ -142,7 +145,7 @@ size_t depthwise_int8_blocks(size_t channels, size_t vector) {
   return n;
 }
 
-DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element) {
+DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element, uint16_t rounding) {
   struct Best {
     size_t channels;
     const Kernel* kernel;
@@ -156,7 +159,9 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
   }, &best, element);
   if (!best.kernel) return {};
   const DepthwiseInt8Table& table = depthwise_int8_table(best.kernel);
-  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, 0, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window)};
+  // By three columns and a stride of 2 that takes a fifth less instructions than dot products; by five as many.
+  if (table.by_taps && !rounding && depthwise_int8_goes_by_taps(window) && (table.by_taps == 1 || (window.stride_w >= table.by_taps && window.kernel_w <= 3))) return {best.kernel->vector, 1, 1, table.takes_unsigned, rounding, 0, 0};
+  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, rounding, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window)};
   const size_t two = groups_of(window.kernel_h, window.stride_h, f);
   f.rows = 1;
   if (!f.pairs && window.dilation_h == 1 && two == groups_of(window.kernel_h, window.stride_h, f)) f.rows = 2;
@@ -175,7 +180,7 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
   each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, format.per_group ? kGroupedInt8 : kDepthwiseInt8, [](const Kernel* k, void* arg) {
     auto& f = *static_cast<Found*>(arg);
     const DepthwiseInt8Table& table = depthwise_int8_table(k);
-    if (!f.kernel && k->vector == f.format.vector && table.group == f.format.group && table.takes_unsigned == bool(f.format.takes_unsigned) && (table.pairs[0] || !f.format.pairs)) f.kernel = k;
+    if (!f.kernel && k->vector == f.format.vector && (table.group == f.format.group || (table.by_taps && f.format.group == 1)) && table.takes_unsigned == bool(f.format.takes_unsigned) && (table.pairs[0] || !f.format.pairs)) f.kernel = k;
   }, &found, element);
   return found.kernel;
 }
@@ -192,14 +197,14 @@ size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t st
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f, Element element, int32_t zero_point, const int8_t* weights,
                          size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
   const size_t groups = groups_of(kernel_h, stride_h, f), columns = columns_of(kernel_w, f), lanes = f.vector / 4;
-  const size_t bytes = depthwise_int8_block_bytes(groups * columns * f.rows, f);
+  const size_t taps = taps_of(kernel_h, kernel_w, stride_h, f), bytes = depthwise_int8_block_bytes(taps, f);
   DepthwiseInt8Block block = {};
   memset(packed, 0, bytes * depthwise_int8_blocks(channels, f.vector));
   for (size_t b = 0; block.end() < channels; ++b) {
     block = depthwise_int8_block(channels, f.vector, block.end());
     const size_t own = block.width / 4;  // lanes of an output
     char* to = static_cast<char*>(packed) + b * bytes;
-    DepthwiseInt8End end = {to + 4 * groups * columns * f.rows * f.vector, f, seen_zero_point(f, element, zero_point), bias, scale, shift};
+    DepthwiseInt8End end = {to + 4 * taps * f.vector, f, seen_zero_point(f, element, zero_point), bias, scale, shift};
     for (size_t v = 0; v < 4; ++v)
       for (size_t e = 0; e < lanes; ++e) {
         const size_t c = block.first + depthwise_int8_channel(own, v, e % own);
@@ -211,7 +216,9 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
             const int8_t value = weights[c * stride_c + ky * stride_ky + kx * stride_kx];
             sum += uint32_t(int32_t(value));
             amount += fabs(double(value));
-            if (f.pairs) to[((v * groups + ky / 2) * columns + kx / 2) * f.vector + e * 4 + ky % 2 * 2 + kx % 2] = char(value);
+            end.least |= value == -128;
+            if (f.group == 1) to[depthwise_int8_tap(kernel_h, kernel_w, ky, kx) * f.vector + v * lanes + e] = char(value);
+            else if (f.pairs) to[((v * groups + ky / 2) * columns + kx / 2) * f.vector + e * 4 + ky % 2 * 2 + kx % 2] = char(value);
             else for (size_t y = 0; y < f.rows; ++y) {
               const size_t row = ky + y * stride_h;
               char* vector = to + (((v * groups + row / f.group) * kernel_w + kx) * f.rows + y) * f.vector;
@@ -236,11 +243,11 @@ bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_
 }
 
 // Per output and vector of L bytes: its share of interleaving (measured: about 12 cycles for a column of a group), dot products at two ports of which the set may do one with two
-// instructions, and about 10 for the end.
+// instructions, and about 10 for the end. Tap by tap: four operations for each.
 double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, DepthwiseInt8Format f) {
-  const double groups = double(groups_of(s.kernel_h, s.stride_h, f)), wide = kernel->vector > 32 ? 1 : 0.7, pairs = f.group == 4 ? 1 : 2;
+  const double groups = double(f.group == 1 ? 0 : groups_of(s.kernel_h, s.stride_h, f)), taps = f.group == 1 ? double(size_t(s.kernel_h) * s.kernel_w) : 0, wide = kernel->vector > 32 ? 1 : 0.7, pairs = f.group == 4 ? 1 : 2;
   const double interleaving = f.pairs ? 12 : groups * double(s.stride_w) * 12 / double(f.rows);
-  const double each = interleaving + groups * double(columns_of(s.kernel_w, f)) * 4 * pairs * 0.75 + 12;
+  const double each = interleaving + groups * double(columns_of(s.kernel_w, f)) * 4 * pairs * 0.75 + taps * 4 + 12;
   const size_t channels = s.out_channels(), whole = channels / f.vector;
   double vectors = double(whole);
   for (size_t from = whole * f.vector; from < channels;) {

@@ -7,7 +7,7 @@ namespace skua {
 
 // What weights are packed for; vector 0: no kernel.
 struct DepthwiseInt8Format {
-  uint16_t vector, group;  // channels of a block; taps of a column that are multiplied together
+  uint16_t vector, group;  // channels of a block; taps of a column that are multiplied together (1: tap by tap, int8_by_taps.h)
   uint16_t rows;           // of a tile: 2 where the taps of both rows fit the groups that one needs
   uint16_t takes_unsigned;
   uint16_t rounding;       // skua_rounding: not FLOAT: multipliers in the place of scales, and shifts
@@ -16,7 +16,9 @@ struct DepthwiseInt8Format {
 };
 
 // Of a window only kernel, stride, dilation and channels.
-DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element);
+DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element, uint16_t rounding);
+// Whether a window may be packed tap by tap.
+inline bool depthwise_int8_goes_by_taps(const DepthwiseShape& window) { return window.multiplier == 1 && window.channels >= 16; }
 bool depthwise_int8_takes_pairs(const DepthwiseShape& window);
 // channels: of the output.
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format);  // 0 if that overflows
@@ -34,7 +36,7 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& shape, const 
                         Element result, const void* in, void* out, void* workspace);
 
 // Convolutions in groups of 4, 8 or 16 inputs and as many outputs (int8_grouped.cc): the same for them. Of a window only kernel, stride, dilation, channels and group count; vector 0: no kernel.
-DepthwiseInt8Format grouped_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element);
+DepthwiseInt8Format grouped_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element, uint16_t rounding);
 size_t grouped_int8_packed_bytes(const DepthwiseShape& window, DepthwiseInt8Format format);
 // weights[o*stride_o + i*stride_i + ky*stride_ky + kx*stride_kx], i inside the group.
 void grouped_int8_pack(const DepthwiseShape& window, DepthwiseInt8Format format, Element element, int32_t zero_point, const int8_t* weights, size_t stride_o, size_t stride_i, size_t stride_ky,

@@ -20,6 +20,8 @@ constexpr size_t kLeastInt8Block = 16;  // widest block that has no parts
 DepthwiseInt8Block depthwise_int8_block(size_t channels, size_t vector, size_t from);
 size_t depthwise_int8_blocks(size_t channels, size_t vector);
 
+// Where tap ky, kx is of those that are multiplied one by one: two rows column by column, then a last row.
+inline size_t depthwise_int8_tap(size_t kernel_h, size_t kernel_w, size_t ky, size_t kx) { return ky < kernel_h / 2 * 2 ? (ky / 2 * kernel_w + kx) * 2 + ky % 2 : ky * kernel_w + kx; }
 // Of weights that are `taps` vectors for each of the four vectors of sums.
 inline size_t depthwise_int8_block_bytes(size_t taps, DepthwiseInt8Format f) { return (taps + (f.rounding ? 3 : 2)) * 4 * f.vector + 64; }
 
@@ -45,8 +47,8 @@ inline DepthwiseInt8Tile depthwise_int8_tile(const DepthwiseShape& s, DepthwiseI
 // A block's weights, of `bytes`.
 inline void set_weights(DepthwiseInt8Tile& t, const char* packed, size_t bytes) {
   t.w = packed;
-  t.fits = packed[bytes - 64];
-  t.positive = packed[bytes - 64] == 3 && t.zero_point == -128;
+  t.fits = packed[bytes - 64] & kFitsInt8;
+  t.positive = is_positive(packed[bytes - 64], t);
 }
 
 // What the walks are about.
@@ -63,10 +65,10 @@ struct DepthwiseInt8Run {
 };
 inline uint8_t depthwise_int8_flip(const Kernel* kernel, DepthwiseInt8Format f) { return (kernel->element == Element::s8) == bool(f.takes_unsigned) ? 0x80 : 0; }
 
-// Pixels as they are (int8_direct.cc): sets that multiply 16 bits, where outputs share little: strides of 2 and more.
+// Pixels as they are (int8_direct.cc): tap by tap, or sets that multiply 16 bits, where outputs share little: strides of 2 and more.
 inline bool depthwise_int8_is_direct(const DepthwiseShape& s, DepthwiseInt8Format f) {
-  return f.group == 2 && f.vector >= kLeastInt8Block && f.rows == 1 && !f.rounding && !f.pairs && s.multiplier == 1 && s.channels >= kLeastInt8Block && s.stride_w >= 2 &&
-         s.kernel_w == kDirectColumns && size_t(s.kernel_h) < kMostDirectTaps / kDirectColumns;
+  return f.group == 1 || (f.group == 2 && f.vector >= kLeastInt8Block && f.rows == 1 && !f.rounding && !f.pairs && s.multiplier == 1 && s.channels >= kLeastInt8Block && s.stride_w >= 2 &&
+                          s.kernel_w == kDirectColumns && size_t(s.kernel_h) < kMostDirectTaps / kDirectColumns);
 }
 void direct_int8_run(const RunArgs& args, const DepthwiseInt8Run& common);
 size_t direct_int8_workspace(const DepthwiseShape& shape, uint32_t concurrency);
@@ -83,7 +85,7 @@ struct DepthwiseInt8End {
   const int32_t* bias;
   const void* scale;
   const int32_t* shift;
-  bool fits = true, small = true;
+  bool fits = true, small = true, least = false;
 
   // Channel c, in `lane` of the block's four vectors of sums. sum: of its weights; amount: of their amounts.
   void set(size_t lane, size_t c, uint32_t sum, double amount) {
@@ -97,7 +99,7 @@ struct DepthwiseInt8End {
     small = small && most < 8388608;
     fits = fits && most < 2147483000.0 && most * double(by) < 2147483000.0;  // 2^31 less more than two roundings to f32
   }
-  void finish() { to[(f.rounding ? 12 : 8) * f.vector] = char(fits + 2 * (fits && small)); }
+  void finish() { to[(f.rounding ? 12 : 8) * f.vector] = char((fits ? kFitsInt8 : 0) | (fits && small ? kSmallInt8 : 0) | (least ? kLeastInt8Weight : 0)); }
 };
 
 }  // namespace skua

@@ -1,5 +1,5 @@
-// Depthwise convolution of bytes on sets that multiply 16 bits, where outputs share few columns: a stride of 2 and more. Nothing is interleaved in memory; kernels read pixels as they are and interleave
-// two rows in registers, for each tap (int8_kernels.cc). Outputs whose windows leave the image at the left or right read a copy of their window.
+// Depthwise convolution of bytes whose pixels kernels read as they are; nothing is interleaved in memory. On sets that multiply 16 bits, where outputs share few columns: a stride of 2 and more; they interleave
+// two rows in registers, for each tap (int8_kernels.cc). On NEON without dot products always, tap by tap (int8_by_taps.h). Outputs whose windows leave the image at the left or right read a copy of their window.
 #include "depthwise/int8_blocks.h"
 
 namespace skua {
@@ -7,6 +7,8 @@ namespace {
 
 // Rows of a window, in whole groups of two.
 size_t rows_of(const DepthwiseShape& s) { return 2 * ceil_div(s.kernel_h, 2); }
+// Vectors of weights, for each of the four of sums.
+size_t taps_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return f.group == 1 ? ceil_div(size_t(s.kernel_h) * s.kernel_w, 4) : rows_of(s) / 2 * s.kernel_w; }
 size_t pointers_bytes(const DepthwiseShape& s) { return round_up(rows_of(s) * (sizeof(void*) + sizeof(size_t)), 64); }
 size_t window_bytes(const DepthwiseShape& s) { return round_up(mul_sat(rows_of(s) * s.kernel_w, s.channels), 64); }
 // Pointers and steps, a window, a line of padding.
@@ -20,13 +22,14 @@ struct Run : DepthwiseInt8Run {
 // Output row y.
 void row(const Run& r, const uint8_t* image, uint8_t* out, size_t y, char* space) {
   const DepthwiseShape& s = *r.s;
-  const size_t count = rows_of(s), vector = r.f.vector, bytes = depthwise_int8_block_bytes(count / 2 * s.kernel_w, r.f);
+  const size_t count = rows_of(s), vector = r.f.vector, bytes = depthwise_int8_block_bytes(taps_of(s, r.f), r.f);
   auto** const rows = reinterpret_cast<const uint8_t**>(space);
   auto* const steps = reinterpret_cast<size_t*>(rows + count);
   auto* const window = reinterpret_cast<uint8_t*>(space + pointers_bytes(s));
   const uint8_t* const line = window + window_bytes(s);
-  DepthwiseInt8Direct d = {r.tile, rows, steps, 1, s.stride_w, s.dilation_w, r.flip};
+  DepthwiseInt8Direct d = {r.tile, 0, bytes, rows, steps, line, s.kernel_h, 1, s.stride_w, s.dilation_w, r.flip};
   d.tile.groups = count / 2;
+  d.tile.kernel_w = s.kernel_w;
   // Row i of the window, at column 0 of the image; NULL outside. The one behind the last is the last again.
   const auto row_at = [&](size_t i) -> const uint8_t* {
     const size_t at = y * s.stride_h + min(i, size_t(s.kernel_h) - 1) * s.dilation_h - s.pad_top;  // above the image: more than any row
@@ -35,16 +38,24 @@ void row(const Run& r, const uint8_t* image, uint8_t* out, size_t y, char* space
   // Outputs [x, x + n) of all channels.
   const auto outputs = [&](size_t x, size_t n) {
     d.tile.outputs = n;
-    DepthwiseInt8Block block = {};
-    for (size_t b = 0; block.end() < s.channels; ++b) {
-      const size_t before = block.first;
-      block = depthwise_int8_block(s.channels, vector, block.end());
-      for (size_t i = 0; i < count; ++i) rows[i] += rows[i] == line ? 0 : block.first - before;  // not by their step: that may be 0
-      d.pixels = vector / block.width;
-      d.tile.channels = block.channels;
-      set_weights(d.tile, r.packed + b * bytes, bytes);
-      d.tile.out = out + y * s.out_row + x * s.out_pixel + block.first;
+    const size_t whole = s.channels / vector;
+    const auto blocks = [&](size_t first, size_t from, size_t width) {
+      d.pixels = vector / width;
+      d.tile.channels = width;
+      d.tile.w = r.packed + first * bytes;
+      d.tile.out = out + y * s.out_row + x * s.out_pixel + from;
       depthwise_int8_table(r.kernel).direct(d);
+    };
+    d.blocks = whole;
+    if (whole) blocks(0, 0, vector);
+    d.blocks = 1;
+    size_t done = 0;
+    for (size_t b = whole, at = whole * vector; at < s.channels; ++b) {
+      const DepthwiseInt8Block block = depthwise_int8_block(s.channels, vector, at);
+      for (size_t i = 0; i < count; ++i) rows[i] += rows[i] == line ? 0 : block.first - done;  // not by their step: that may be 0
+      blocks(b, block.first, block.width);
+      done = block.first;
+      at = block.end();
     }
   };
   if (r.from < r.to) {

@@ -7,7 +7,8 @@
 // each other in the packed weights, with zeros above and below. A padded tap reads the zero point, so all taps count and `offset` folds it: bias - zero point * (sum of the weights).
 //
 // Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then offset (s32) and scale (f32; in fixed point multiplier and shift), 4 vectors each,
-// and 64 bytes of which the first is 1 if |sum * scale| < 2^31 for any input, 3 if |sum| < 2^23 too. A vector has L bytes; weights of fewer channels are repeated.
+// and 64 bytes of which the first has bits: |sum * scale| < 2^31 for any input (1), |sum| < 2^23 too (2), a weight is -128 (4). A vector has L bytes; weights of fewer channels are repeated.
+// In a group of 1 (tap by tap) a vector for each tap serves the four: first those of each two rows, column by column, then a last row's; filled up to a multiple of four.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,9 @@ struct DepthwiseInt8Columns {
   const DepthwiseInt8Columns* next;  // more of the same block, or NULL
 };
 
+// What is known of a block, in a byte behind its weights.
+constexpr char kFitsInt8 = 1, kSmallInt8 = 2, kLeastInt8Weight = 4;  // |sum * scale| < 2^31; |sum| < 2^23 too; a weight is -128
+
 struct DepthwiseInt8Tile {
   const void* columns;        // as interleaved, for the first output
   const void* w;
@@ -62,11 +66,16 @@ struct DepthwiseInt8Tile {
   size_t lines, line;         // of pairs: rows of outputs, and bytes of interleaved columns between them
 };
 
-// Of pixels as they are: sets that multiply 16 bits interleave two rows in registers, for strides of 2 and more (int8_direct.cc). Three columns of taps. The tile's `columns`, `layout`, `output`, `taps`, `out_row` and `lines` are not read.
+// Of pixels as they are (int8_direct.cc). Sets that multiply 16 bits interleave two rows in registers, for strides of 2 and more and three columns of taps; NEON multiplies tap by tap, with
+// dot products only where outputs share few columns.
+// The tile's `columns`, `layout`, `output`, `taps`, `out_row` and `lines` are not read; no rounding.
 struct DepthwiseInt8Direct {
-  DepthwiseInt8Tile tile;      // groups of two rows, no rounding
-  const uint8_t* const* rows;  // 2 * groups, at the first output's first column; where the last group has one row, that twice: the other's weights are 0
+  DepthwiseInt8Tile tile;      // of the first block; its groups are of two rows
+  size_t blocks, bytes;        // of a vector's channels each, one behind the other, and of their packed weights
+  const uint8_t* const* rows;  // at the first output's first column. Of groups: 2 * groups; where the last has one row, that twice: the other's weights are 0
   const size_t* steps;         // bytes from a column to the next of each; 0 for padding
+  const uint8_t* line;         // the row of padding, the same for all blocks
+  size_t height;               // rows that have taps
   size_t pixels;               // of a vector
   size_t stride, dilation;     // columns
   uint8_t flip;                // xor of every byte
@@ -80,10 +89,14 @@ struct DepthwiseInt8Table {
   bool takes_unsigned; // what products take: u8, to which s8 is flipped, or s8
   void (*interleave[3])(const DepthwiseInt8Columns&);  // of 1, 2, 4 pixels in a vector; NULL = none
   void (*run[2])(const DepthwiseInt8Tile&);  // weights packed for 1 and 2 rows
-  void (*direct)(const DepthwiseInt8Direct&) = nullptr;              // NULL = none
+  void (*direct)(const DepthwiseInt8Direct&) = nullptr;              // NULL = none; weights as interleaved, or
+  uint8_t by_taps = 0;                                               // in a group of 1: where strides are at least this; 0 = never
   void (*pairs[2])(const DepthwiseInt8Tile&) = {nullptr, nullptr};  // of pairs (int8_pairs.cc), one and several pixels in a vector; NULL = none
 };
 using DepthwiseInt8TableFn = const DepthwiseInt8Table& (*)();
+
+// No result of such a block is below its zero point, the least s8.
+inline __attribute__((always_inline)) bool is_positive(char known, const DepthwiseInt8Tile& t) { return (known & (kFitsInt8 | kSmallInt8)) == (kFitsInt8 | kSmallInt8) && t.zero_point == -128; }
 
 // variant kGroupedInt8, by the same structs: groups of 4, 8 or 16 inputs and as many outputs, whole blocks of L channels.
 //   interleave[0]   spreads one row of pixels: to 16/G vectors of L bytes each, the d-th G bytes of every 16 repeated (int8_grouped.inl)

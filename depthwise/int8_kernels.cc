@@ -188,10 +188,11 @@ template <class B, int RH, int RW, int K, int STEP> SKUA_INL void shared_taps(ty
 }
 
 // KNOWN: of blocks whose channels fill vectors, and all outputs of these. K: a kernel of so many columns (and, of groups of four, one group), whose loops are then unrolled; 0 of any. STEP: K columns of every group are
-// shared_taps(), of RUNS groups, or any number (0); of K = 1 each tap is one. count: outputs of each vector that are stored.
+// shared_taps(), of RUNS groups, of those that lie one behind the other (kGroups), or of any number (0); of K = 1 each tap is one. count: outputs of each vector that are stored.
+constexpr int kGroups = -1;
 template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 0> SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out, size_t count) {
   constexpr int L = B::L;
-  const size_t groups = STEP || B::G != 4 || !K ? t.groups : 1, kernel_w = K > 1 ? size_t(K) : t.kernel_w, pixels = STEP == 4 * L ? 1 : t.layout.pixels, step = pixels * t.output, out_step = pixels * t.out_pixel;
+  const size_t groups = STEP || B::G != 4 || !K ? t.groups : 1, kernel_w = K > 1 ? size_t(K) : t.kernel_w, pixels = STEP >= 4 * L ? 1 : t.layout.pixels, step = pixels * t.output, out_step = pixels * t.out_pixel;
   const uint8_t* w = static_cast<const uint8_t*>(t.w);
   const uint8_t* offset = w + 4 * groups * kernel_w * RH * L;
   const float* scale = reinterpret_cast<const float*>(offset + 4 * L);
@@ -207,7 +208,9 @@ template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 
         SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[y][x] = start_of<B, KNOWN>(B::load(offset + v * L));
       const uint8_t* from = columns + size_t(v) * t.layout.vector;
       SKUA_NEW_POINTER(from);
-      if constexpr (RUNS > 0) {
+      if constexpr (RUNS == kGroups) {
+        SKUA_UNROLL for (int g = 0; g < STEP / (4 * L); ++g, from += 4 * L, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from, w);
+      } else if constexpr (RUNS > 0) {
         SKUA_UNROLL for (int r = 0; r < RUNS; ++r, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
       } else if constexpr (STEP > 0) {
         for (size_t r = 0, n = K > 1 ? groups : groups * kernel_w; r < n; ++r, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
@@ -254,10 +257,10 @@ template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 
 // The last tile of RW vectors of outputs overlaps the one before it.
 template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 0> SKUA_INL void run_tiles(const DepthwiseInt8Tile& t) {
   const uint8_t* columns = static_cast<const uint8_t*>(t.columns);
-  const size_t pixels = STEP == 4 * B::L ? 1 : t.layout.pixels, all = RW * pixels;
+  const size_t pixels = STEP >= 4 * B::L ? 1 : t.layout.pixels, all = RW * pixels;
   if (t.outputs < all) {
     for (size_t x = 0; x < t.outputs; x += pixels)
-      tile<B, RH, 1, KNOWN == kFixed ? kFixed : kNothing, RUNS == 1 ? 0 : STEP ? 1 : 0, RUNS == 1 ? 0 : STEP>(t, columns + x * t.output, t.out + x * t.out_pixel, t.outputs - x < pixels ? t.outputs - x : pixels);
+      tile<B, RH, 1, KNOWN == kFixed ? kFixed : kNothing, RUNS == 1 || RUNS == kGroups ? 0 : STEP ? 1 : 0, RUNS == 1 || RUNS == kGroups ? 0 : STEP>(t, columns + x * t.output, t.out + x * t.out_pixel, t.outputs - x < pixels ? t.outputs - x : pixels);
     return;
   }
   for (size_t x = 0;; x = x + 2 * all <= t.outputs ? x + all : t.outputs - all) {
@@ -267,9 +270,9 @@ template <class B, int RH, int RW, Known KNOWN, int K, int STEP = 0, int RUNS = 
 }
 template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
   const DepthwiseInt8Tile t = given;  // what is stored might be it
-  constexpr int unrolled = B::G == 4 && (B::L >= 32 || B::fits_always) ? 3 : 0, once = B::takes_unsigned ? unrolled : 0;
+  constexpr int unrolled = B::G == 4 && (B::L >= 32 || SKUA_BY_TAPS == 2) ? 3 : 0, once = kSteps ? 0 : unrolled, twice = once && SKUA_BY_TAPS == 2 && RH == 2 ? 5 : 0;
   constexpr bool by_columns = B::G == 2 && B::L >= 32 && RH == 1;  // two rows gain nothing
-  const bool three = t.groups == 1 && t.kernel_w == 3, shared = three && t.layout.pixels == 1 && t.output == 4 * B::L && t.taps[1] == t.output && t.taps[2] == 2 * t.output;
+  const bool three = t.groups == 1 && t.kernel_w == 3, one = t.layout.pixels == 1 && t.output == t.layout.column && t.kernel_w > 1 && t.taps[1] == t.output, shared = three && one;
   if (t.rounding) return run_tiles<B, RH, RW, kFixed, 0>(t);
   if constexpr (B::has_positive)
     if (t.positive && t.channels * t.layout.pixels == B::L) {
@@ -282,6 +285,7 @@ template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
     if ((B::fits_always || t.fits) && t.channels * t.layout.pixels == B::L) {
       if (once && shared) return run_tiles<B, RH, RW, kFits, once, once ? 4 * B::L : 0, once ? 1 : 0>(t);
       if (unrolled && three) return run_tiles<B, RH, RW, kFits, unrolled>(t);
+      if (twice && t.groups == 2 && t.kernel_w == 5 && one) return run_tiles<B, RH, RW, kFits, twice, twice ? 8 * B::L : 0, twice ? kGroups : 0>(t);
       if (by_columns && t.kernel_w == 3) return run_tiles<B, RH, RW, kFits, by_columns ? 3 : 0>(t);
       return run_tiles<B, RH, RW, kFits, 0>(t);
     }
@@ -307,10 +311,9 @@ template <class B, int RW, int STEP> void run_pairs(const DepthwiseInt8Tile& t) 
   run_lines<B, RW, kFits, 1, STEP>(t);
 }
 
-// Pixels as they are (int8_direct.cc): the two rows of a group are interleaved in registers for each tap of each output, L channels of it.
-template <class B, Known KNOWN, int PIXELS> SKUA_INL void direct_outputs(const DepthwiseInt8Direct& d) {
+// Pixels as they are (int8_direct.cc): the two rows of a group are interleaved in registers for each tap of each output, L channels of it, of a block that begins at `channel`.
+template <class B, Known KNOWN, int PIXELS> SKUA_INL void direct_outputs(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, size_t channel) {
   constexpr int L = B::L;
-  const DepthwiseInt8Tile t = d.tile;  // what is stored might be it
   const size_t groups = t.groups, vector = groups * kDirectColumns * L;
   const typename B::I flip = B::bytes(d.flip);
   const uint8_t* const weights = static_cast<const uint8_t*>(t.w);
@@ -324,7 +327,8 @@ template <class B, Known KNOWN, int PIXELS> SKUA_INL void direct_outputs(const D
     const uint8_t* w = weights;
     for (size_t g = 0; g < groups; ++g) {
       const size_t s0 = d.steps[2 * g], s1 = d.steps[2 * g + 1], next0 = d.dilation * s0, next1 = d.dilation * s1;
-      const uint8_t *p0 = d.rows[2 * g] + x * d.stride * s0, *p1 = d.rows[2 * g + 1] + x * d.stride * s1;
+      const auto row = [&](size_t i) __attribute__((always_inline)) { return d.rows[i] + (d.rows[i] == d.line ? 0 : channel) + x * d.stride * d.steps[i]; };
+      const uint8_t *p0 = row(2 * g), *p1 = row(2 * g + 1);
       const auto tap = [&]() __attribute__((always_inline)) {
         const typename B::I r[2] = {B::flip(load_pixels<B, PIXELS, false>(p0, d.stride * s0, more, L), flip), B::flip(load_pixels<B, PIXELS, false>(p1, d.stride * s1, more, L), flip)};
         typename B::I v[4];
@@ -351,22 +355,45 @@ template <class B, Known KNOWN, int PIXELS> SKUA_INL void direct_outputs(const D
     }
   }
 }
-template <class B, Known KNOWN> SKUA_INL void direct_of(const DepthwiseInt8Direct& d) {
+template <class B, Known KNOWN> SKUA_INL void direct_of(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, size_t channel) {
   if constexpr (B::L > 16)
-    if (d.pixels > 1) return direct_outputs<B, KNOWN, 2>(d);
-  direct_outputs<B, KNOWN, 1>(d);
-}
-template <class B> void direct(const DepthwiseInt8Direct& d) {
-  if constexpr (B::has_positive)
-    if (d.tile.positive) return direct_of<B, kPositive>(d);
-  d.tile.fits ? direct_of<B, kFits>(d) : direct_of<B, kNothing>(d);
+    if (d.pixels > 1) return direct_outputs<B, KNOWN, 2>(d, t, channel);
+  direct_outputs<B, KNOWN, 1>(d, t, channel);
 }
 
-constexpr int kColumns = F32::registers >= 32 ? 4 : 2;
+#if SKUA_BY_TAPS
+constexpr int kTapColumns = F32::registers >= 32 ? 2 : 1;
+#include "depthwise/int8_by_taps.h"
+#endif
+
+template <class B> void direct(const DepthwiseInt8Direct& d) {
+  DepthwiseInt8Tile t = d.tile;  // what is stored might be it
+  for (size_t b = 0; b < d.blocks; ++b, t.w = static_cast<const char*>(t.w) + d.bytes, t.out += B::L) {
+    const char known = static_cast<const char*>(t.w)[d.bytes - 64];
+#if SKUA_BY_TAPS
+    d.flip ? taps_of<B, true>(d, t, b * B::L, known & kLeastInt8Weight) : taps_of<B, false>(d, t, b * B::L, known & kLeastInt8Weight);
+#else
+    if constexpr (B::has_positive)
+      if (is_positive(known, t)) {
+        direct_of<B, kPositive>(d, t, b * B::L);
+        continue;
+      }
+    known & kFitsInt8 ? direct_of<B, kFits>(d, t, b * B::L) : direct_of<B, kNothing>(d, t, b * B::L);
+#endif
+  }
+}
+
+// Of two rows; four columns of NEON would keep results on the stack.
+#if defined(SKUA_ISA_avx512vnni)
+#define SKUA_COLUMNS 4
+#else
+#define SKUA_COLUMNS 2
+#endif
+constexpr int kColumns = SKUA_COLUMNS, kColumnsOfRow = F32::registers >= 32 ? 4 : 2;
 // most: pixels in a vector.
 template <class B, int most> constexpr DepthwiseInt8Table make_table() {
-  DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, 1>, nullptr, nullptr}, {run<B, 1, B::G == 2 && B::L >= 32 ? 4 : kColumns>, run<B, 2, kColumns>}};
-  if constexpr (B::G == 2 && B::L >= 16) t.direct = direct<B>;
+  DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, 1>, nullptr, nullptr}, {run<B, 1, B::G == 2 && B::L >= 32 ? 4 : kColumnsOfRow>, run<B, 2, kColumns>}};
+  if constexpr ((B::G == 2 || SKUA_BY_TAPS) && B::L >= 16) t.direct = direct<B>, t.by_taps = SKUA_BY_TAPS;
   if constexpr (most >= 2) t.interleave[1] = interleave<B, 2>;
   if constexpr (most >= 4) t.interleave[2] = interleave<B, 4>;
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
@@ -386,13 +413,6 @@ template <class B> const DepthwiseInt8Table& table() { return functions<B>; }
 #define SKUA_ENTRY(T, type, bytes, why)                                                                                                                                           \
   {"depthwise_" #type "_2x" SKUA_STRING(SKUA_COLUMNS) "x" #bytes "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_int8, Isa::SKUA_ISA, kDepthwiseInt8, 2, kColumns, bytes, \
    reinterpret_cast<AnyCode>(static_cast<DepthwiseInt8TableFn>(table<Bytes##bytes>)), Element::type},
-#if defined(SKUA_ISA_avx512vnni) || (defined(__aarch64__) && !defined(SKUA_ISA_scalar))
-#define SKUA_COLUMNS 4
-#else
-#define SKUA_COLUMNS 2
-#endif
-static_assert(kColumns == SKUA_COLUMNS);
-
 #if !defined(SKUA_ISA_scalar) && !defined(__arm__)  // 32-bit Arm has programs that count kilobytes: products of each group
 #if defined(SKUA_ISA_avx512vnni) || (defined(__aarch64__) && !defined(SKUA_ISA_scalar))
 #define SKUA_GROUPED_COLUMNS 7

@@ -259,14 +259,15 @@ SKUA_BYTE_VECTOR(Bytes64, __m512i, _mm512, si512)
 
 #else  // NEON
 
+#if defined(SKUA_ISA_neon_dot) || defined(SKUA_ISA_neon32_dot)
+#define SKUA_BY_TAPS 2
+#else
+#define SKUA_BY_TAPS 1
+#endif
 struct Bytes16 {
   static constexpr int L = 16, G = 4;
-  // From ARMv8 on floats become the nearest integers that there are.
-#if __ARM_ARCH >= 8
+  // What is far outside stays so on its way through narrower and narrower numbers.
   static constexpr bool saturates = true, fits_always = true;
-#else
-  static constexpr bool saturates = false, fits_always = false;
-#endif
   static constexpr bool takes_unsigned = false, has_positive = false;
   using I = int8x16_t;
   static SKUA_INL I load(const void* p) { return vld1q_s8(static_cast<const int8_t*>(p)); }
@@ -300,6 +301,55 @@ struct Bytes16 {
     return vaddq_s32(sum.offset, vcombine_s32(low, high));
   }
 #endif
+  // Tap by tap (int8_by_taps.h): sums of 16 channels in order.
+  struct Sums {
+    int32x4_t v[4];
+  };
+  static SKUA_INL Sums offsets(const void* p) {
+    const auto* from = static_cast<const int32_t*>(p);
+    return {{vld1q_s32(from), vld1q_s32(from + 4), vld1q_s32(from + 8), vld1q_s32(from + 12)}};
+  }
+  template <bool FLIP> static SKUA_INL I pixel(const void* p) { return FLIP ? flip(load(p), bytes(0x80)) : load(p); }
+  static SKUA_INL void widen(Sums& sums, int16x8_t low, int16x8_t high) {
+    sums.v[0] = vaddw_s16(sums.v[0], vget_low_s16(low));
+    sums.v[1] = vaddw_s16(sums.v[1], vget_high_s16(low));
+    sums.v[2] = vaddw_s16(sums.v[2], vget_low_s16(high));
+    sums.v[3] = vaddw_s16(sums.v[3], vget_high_s16(high));
+  }
+  static SKUA_INL void widen_less(Sums& sums, int16x8_t low, int16x8_t high) {
+    sums.v[0] = vsubw_s16(sums.v[0], vget_low_s16(low));
+    sums.v[1] = vsubw_s16(sums.v[1], vget_high_s16(low));
+    sums.v[2] = vsubw_s16(sums.v[2], vget_low_s16(high));
+    sums.v[3] = vsubw_s16(sums.v[3], vget_high_s16(high));
+  }
+  static SKUA_INL void tap(Sums& sums, I a, I w) { widen(sums, vmull_s8(vget_low_s8(a), vget_low_s8(w)), vmull_s8(vget_high_s8(a), vget_high_s8(w))); }
+  // Two taps of two outputs, in an order that waits for no result, and with no copy of a vector's upper half, which gcc makes.
+  static SKUA_INL void two_taps(Sums& p, I pa, I pwa, I pb, I pwb, Sums& q, I qa, I qwa, I qb, I qwb) {
+#if defined(__aarch64__)
+    int16x8_t t0, t1, t2, t3;
+    asm("smull %[t0].8h, %[pa].8b, %[pwa].8b\n\tsmull2 %[t1].8h, %[pa].16b, %[pwa].16b\n\tsmull %[t2].8h, %[qa].8b, %[qwa].8b\n\tsmull2 %[t3].8h, %[qa].16b, %[qwa].16b\n\t"
+        "smlal %[t0].8h, %[pb].8b, %[pwb].8b\n\tsmlal2 %[t1].8h, %[pb].16b, %[pwb].16b\n\tsmlal %[t2].8h, %[qb].8b, %[qwb].8b\n\tsmlal2 %[t3].8h, %[qb].16b, %[qwb].16b\n\t"
+        "saddw %[p0].4s, %[p0].4s, %[t0].4h\n\tsaddw2 %[p1].4s, %[p1].4s, %[t0].8h\n\tsaddw %[p2].4s, %[p2].4s, %[t1].4h\n\tsaddw2 %[p3].4s, %[p3].4s, %[t1].8h\n\t"
+        "saddw %[q0].4s, %[q0].4s, %[t2].4h\n\tsaddw2 %[q1].4s, %[q1].4s, %[t2].8h\n\tsaddw %[q2].4s, %[q2].4s, %[t3].4h\n\tsaddw2 %[q3].4s, %[q3].4s, %[t3].8h"
+        : [t0] "=&w"(t0), [t1] "=&w"(t1), [t2] "=&w"(t2), [t3] "=&w"(t3), [p0] "+w"(p.v[0]), [p1] "+w"(p.v[1]), [p2] "+w"(p.v[2]), [p3] "+w"(p.v[3]), [q0] "+w"(q.v[0]), [q1] "+w"(q.v[1]),
+          [q2] "+w"(q.v[2]), [q3] "+w"(q.v[3])
+        : [pa] "w"(pa), [pwa] "w"(pwa), [pb] "w"(pb), [pwb] "w"(pwb), [qa] "w"(qa), [qwa] "w"(qwa), [qb] "w"(qb), [qwb] "w"(qwb));
+#else
+    two_taps<false>(p, pa, pwa, pb, pwb);
+    two_taps<false>(q, qa, qwa, qb, qwb);
+#endif
+  }
+  // Two products fit 16 bits unless all four numbers are -128; less than nothing they do even then.
+  template <bool LEAST> static SKUA_INL void two_taps(Sums& sums, I a, I wa, I b, I wb) {
+    if constexpr (LEAST) {
+      const int16x8_t zero = vdupq_n_s16(0);
+      widen_less(sums, vmlsl_s8(vmlsl_s8(zero, vget_low_s8(a), vget_low_s8(wa)), vget_low_s8(b), vget_low_s8(wb)),
+                 vmlsl_s8(vmlsl_s8(zero, vget_high_s8(a), vget_high_s8(wa)), vget_high_s8(b), vget_high_s8(wb)));
+    } else {
+      widen(sums, vmlal_s8(vmull_s8(vget_low_s8(a), vget_low_s8(wa)), vget_low_s8(b), vget_low_s8(wb)),
+            vmlal_s8(vmull_s8(vget_high_s8(a), vget_high_s8(wa)), vget_high_s8(b), vget_high_s8(wb)));
+    }
+  }
   static SKUA_INL void group(const I (&r)[G], I (&to)[4]) {
     const int8x16x2_t a = vzipq_s8(r[0], r[1]), c = vzipq_s8(r[2], r[3]);
     const int16x8x2_t x = vzipq_s16(vreinterpretq_s16_s8(a.val[0]), vreinterpretq_s16_s8(c.val[0])), y = vzipq_s16(vreinterpretq_s16_s8(a.val[1]), vreinterpretq_s16_s8(c.val[1]));
@@ -308,35 +358,29 @@ struct Bytes16 {
     to[2] = vreinterpretq_s8_s16(y.val[0]);
     to[3] = vreinterpretq_s8_s16(y.val[1]);
   }
-#if __ARM_ARCH >= 8
-  static SKUA_INL int32x4_t scaled(Sum sum, const float* scale) {
-    const F32 y = to_f32({total(sum)}) * F32::load(scale);
+  static SKUA_INL int32x4_t scaled(int32x4_t sum, const float* scale, float = 0) {
+    const F32 y = to_f32({sum}) * F32::load(scale);
 #if defined(__aarch64__)
     return vcvtnq_s32_f32(y.v);
-#else
+#elif __ARM_ARCH >= 8
     int32x4_t n;  // gcc has no name for it
     asm("vcvtn.s32.f32 %q0, %q1" : "=w"(n) : "w"(y.v));
     return n;
+#else
+    // Beyond 2^22 the last bit is no integer's, but the bits of a float grow as it does.
+    return vqsubq_s32(as_i32(y + F32::set1(kRoundsToInteger)).v, vdupq_n_s32(kRoundsToIntegerBits));
 #endif
   }
-  static SKUA_INL int32x4_t scaled(Sum sum, const float* scale, float) { return scaled(sum, scale); }
+  static SKUA_INL int32x4_t scaled(Sum sum, const float* scale, float = 0) { return scaled(total(sum), scale); }
   static SKUA_INL int16x8_t half(int32x4_t a, int32x4_t b, int16_t zero, int16_t) { return vqaddq_s16(vcombine_s16(vqmovn_s32(a), vqmovn_s32(b)), vdupq_n_s16(zero)); }
   static SKUA_INL I whole(int16x8_t a, int16x8_t b) { return vcombine_s8(vqmovn_s16(a), vqmovn_s16(b)); }
   static SKUA_INL I bounded(I x, int8_t low, int8_t high) { return vminq_s8(vmaxq_s8(x, vdupq_n_s8(low)), vdupq_n_s8(high)); }
   static SKUA_INL void parts(I, uint8_t*, size_t, size_t) {}
-#else
-  // The bounds are integers: below them rounding changes nothing that the lower one does not make good.
-  static SKUA_INL int32x4_t scaled(Sum sum, const float* scale, float high) {
-    const F32 y = clamp_high(to_f32({total(sum)}) * F32::load(scale), F32::set1(high));
-    return nearest_small(clamp_low(y, F32::set1(-512.0f))).v;
-  }
-  static SKUA_INL int16x8_t half(int32x4_t a, int32x4_t b, int16_t zero, int16_t low) {
-    return vmaxq_s16(vaddq_s16(vcombine_s16(vmovn_s32(a), vmovn_s32(b)), vdupq_n_s16(zero)), vdupq_n_s16(low));
-  }
-  static SKUA_INL I whole(int16x8_t a, int16x8_t b) { return vcombine_s8(vmovn_s16(a), vmovn_s16(b)); }
-#endif
 };
 
+#endif
+#if !defined(SKUA_BY_TAPS)
+#define SKUA_BY_TAPS 0
 #endif
 
 }  // namespace

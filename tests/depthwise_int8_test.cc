@@ -24,6 +24,7 @@ struct Layer {
   bool holes = false, extreme = false;
   size_t multiplier = 1;
   int large = -1;  // a skua_rounding, with sums beyond 2^23 and, in fixed point, results beyond 16 bits before they are clamped
+  int least = 0;   // of weights: not 0: they and the inputs are the ends of their types, or this, and results are as a rule not clamped
   size_t outputs() const { return channels * multiplier; }
 };
 
@@ -45,7 +46,7 @@ class DepthwiseInt8 : public testing::Test {
     d.weight_layout = rng.integer(0, 1) ? SKUA_WEIGHTS_HWIO : SKUA_WEIGHTS_OHWI;
     const auto zero = [&](skua_dtype type) { return (type == SKUA_DTYPE_S8 ? -128 : 0) + (l.extreme ? 255 * rng.integer(0, 1) : rng.integer(0, 255)); };
     d.input_q.scale = 0.5f; d.input_q.zero_point = zero(from);
-    d.output_q.scale = l.extreme ? 1e-6f : 0.25f;
+    d.output_q.scale = l.extreme ? 1e-6f : l.least ? 12 : 0.25f;
     d.output_q.zero_point = rng.integer(0, 1) ? zero(to) : to == SKUA_DTYPE_S8 ? -128 : 0;  // where no result is below it, other arithmetic may serve
     const size_t taps = size_t(l.kernel_h) * l.kernel_w;
     weights.resize(taps * l.outputs()), bias.resize(l.outputs()), scales.resize(l.outputs());
@@ -54,7 +55,7 @@ class DepthwiseInt8 : public testing::Test {
     for (float& s : scales) s = rng.uniform(0.001f, 0.02f);
     if (rng.integer(0, 3)) d.weight_q.scales = scales.data(), d.weight_q.axis = d.weight_layout == SKUA_WEIGHTS_HWIO ? 3 : 0;
     else d.weight_q.scale = 0.007f;
-    switch (rng.integer(0, 3)) {
+    switch (l.least ? 0 : rng.integer(0, 3)) {
       case 1: d.epilogue.activation.kind = SKUA_ACTIVATION_RELU; break;
       case 2: d.epilogue.activation.kind = SKUA_ACTIVATION_RELU6; break;
       case 3: d.epilogue.activation = {SKUA_ACTIVATION_CLAMP, -3.1f, 4.7f}; break;
@@ -84,6 +85,12 @@ class DepthwiseInt8 : public testing::Test {
     skua_tensor t = shape({l.batch, l.h, l.w, l.channels}, from);
     if (l.holes) t = with_holes(t, {0, 3, 1, 5});
     in = make_bytes(t, rng);
+    if (l.least) {
+      const float low = from == SKUA_DTYPE_S8 ? -128 : 0;
+      for (int8_t& w : weights) w = int8_t(rng.integer(0, 2) ? l.least : 127);
+      for (float& v : in.v)
+        if (!std::isnan(v)) v = rng.integer(0, 2) ? low : low + 255;
+    }
     return d;
   }
 
@@ -221,6 +228,21 @@ TEST_F(DepthwiseInt8, LargeSums) {
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const skua_dtype type : int8_types())
       for (l.large = SKUA_ROUNDING_FLOAT; l.large <= SKUA_ROUNDING_SINGLE; ++l.large) check(l, isa, type, type, 3);
+}
+
+// Sums of two products that 16 bits hold, and of two that they do not: -128 by -128 twice.
+TEST_F(DepthwiseInt8, EndsOfTheTypes) {
+  Layer layers[] = {{1, 6, 9, 48, 3, 3, 1, 1, 1, 1, same}, {1, 7, 10, 35, 3, 3, 2, 2, 1, 1, same, true}, {1, 7, 9, 32, 5, 5, 1, 1, 1, 1, same},       {1, 8, 11, 16, 5, 5, 2, 2, 1, 1, same},
+                    {1, 7, 8, 40, 3, 3, 1, 1, 2, 2, same}, {1, 5, 9, 19, 4, 3, 1, 2, 1, 1, same},       {1, 6, 7, 16, 1, 2, 1, 1, 1, 1, same, true}, {1, 9, 8, 64, 7, 7, 1, 1, 1, 1, same},
+                    {1, 5, 8, 64, 3, 3, 1, 1, 1, 1, {}},   {1, 7, 7, 16, 3, 3, 3, 3, 1, 1, same}};
+  uint32_t seed = 200;
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (Layer& l : layers)
+      for (const int least : {-128, -127})
+        for (const skua_dtype type : int8_types()) {
+          l.least = least;
+          check(l, isa, type, type, ++seed);
+        }
 }
 
 // A filter may leave long vectors only, for layers of fewer channels than the shortest: they read whole parts of a vector, and are not taken.

@@ -2,7 +2,7 @@
  *
  *   skua-arm-layer conv HEIGHT WIDTH IN OUT KERNEL TYPE | depthwise HEIGHT WIDTH CHANNELS KERNEL TYPE | gemm M N K TYPE
  *
- * Stride 1, as much padding as keeps the size, ReLU6. TYPE: f32, f16, bf16, of the activations, weights and bias are f32; or s8 and u8, weights
+ * KERNEL: 3, or 3s2 with a stride of 2. As much padding as keeps the size (by a stride of 2 half of it), ReLU6. TYPE: f32, f16, bf16, of the activations, weights and bias are f32; or s8 and u8, weights
  * s8 and bias s32. What is chosen follows the environment (SKUA_MAX_ISA, SKUA_KERNEL, SKUA_CORE) and the core that qemu shows. Prints multiply-accumulates of the direct formula, algorithm, kernel.
  */
 #include <skua/skua.h>
@@ -37,8 +37,12 @@ int main(int argc, char** argv) {
     fprintf(stderr, "skua-arm-layer conv HEIGHT WIDTH IN OUT KERNEL TYPE | depthwise HEIGHT WIDTH CHANNELS KERNEL TYPE | gemm M N K TYPE\n");
     return 2;
   }
-  size_t v[5];
-  for (int i = 0; i < argc - 3; ++i) v[i] = strtoul(argv[i + 2], NULL, 10);
+  size_t v[5], stride = 1;
+  for (int i = 0; i < argc - 3; ++i) {
+    char* end;
+    v[i] = strtoul(argv[i + 2], &end, 10);
+    if (*end == 's') stride = strtoul(end + 1, NULL, 10);
+  }
   skua_dtype type = SKUA_DTYPE_F32;
   while (strcmp(skua_dtype_name(type), argv[argc - 1])) {
     if (type++ == SKUA_DTYPE_U8) return 2;
@@ -75,13 +79,14 @@ int main(int argc, char** argv) {
     d.in_channels = (uint32_t)v[2]; d.out_channels = (uint32_t)out;
     d.groups = depthwise ? (uint32_t)v[2] : 1;
     d.kernel_h = d.kernel_w = (uint32_t)kernel;
+    d.stride_h = d.stride_w = (uint32_t)stride;
     d.padding.mode = SKUA_PADDING_SAME_UPPER;
     d.hint_in_h = (uint32_t)v[0]; d.hint_in_w = (uint32_t)v[1];
     d.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
     const size_t depth = kernel * kernel * (depthwise ? 1 : v[2]);
     check(skua_conv2d_create(context, &d, zeros(depth * out * 4), zeros(out * 4), &op));
     in = skua_tensor_4d(type, 1, v[0], v[1], v[2]);
-    macs = (double)(v[0] * v[1]) * (double)depth * (double)out;
+    macs = (double)((v[0] + stride - 1) / stride * ((v[1] + stride - 1) / stride)) * (double)depth * (double)out;
   }
   skua_plan* plan;
   skua_tensor outputs;

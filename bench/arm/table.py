@@ -129,7 +129,8 @@ LAYERS = of_floats(CONV, "direct") + of_floats(CONV, in_order=False) + of_floats
 # Tiles that the model leaves aside here.
 LAYERS += [Layer(f"{POINTWISE} f32", "gemm_f32_6x8_neon", architectures=("arm64",)), Layer(f"{POINTWISE} f32", "gemm_f32_4x8_neon32", architectures=("armhf",)),
            Layer(f"{POINTWISE} f16", "gemm_f16_4x16_neon32_fp16", architectures=("armhf",))]
-LAYERS += [Layer(f"{layer} s8") for layer in (CONV, DEPTHWISE, POINTWISE)]
+LAYERS += [Layer(f"{layer} s8") for layer in (CONV, DEPTHWISE, POINTWISE, "depthwise 112 112 64 3s2", "depthwise 14 14 512 3", "depthwise 28 28 120 5")]
+LAYERS += [Layer(f"{DEPTHWISE} s8", kernel, architectures=(arch,)) for kernel, arch in (("depthwise_s8_*_neon", "arm64"), ("depthwise_s8_*_neon32", "armhf"))]
 for s8 in (f"{CONV} s8", f"{POINTWISE} s8"):  # kernels of cores with fewer instructions
     LAYERS += [Layer(s8, "gemm_s8_*_neon_dot", NEWER, ("arm64",)), Layer(s8, "gemm_s8_*_neon", architectures=("arm64",)), Layer(s8, "gemm_s8_*_neon32", architectures=("armhf",))]
 
