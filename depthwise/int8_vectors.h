@@ -358,19 +358,7 @@ struct Bytes16 {
     to[2] = vreinterpretq_s8_s16(y.val[0]);
     to[3] = vreinterpretq_s8_s16(y.val[1]);
   }
-  static SKUA_INL int32x4_t scaled(int32x4_t sum, const float* scale, float = 0) {
-    const F32 y = to_f32({sum}) * F32::load(scale);
-#if defined(__aarch64__)
-    return vcvtnq_s32_f32(y.v);
-#elif __ARM_ARCH >= 8
-    int32x4_t n;  // gcc has no name for it
-    asm("vcvtn.s32.f32 %q0, %q1" : "=w"(n) : "w"(y.v));
-    return n;
-#else
-    // Beyond 2^22 the last bit is no integer's, but the bits of a float grow as it does.
-    return vqsubq_s32(as_i32(y + F32::set1(kRoundsToInteger)).v, vdupq_n_s32(kRoundsToIntegerBits));
-#endif
-  }
+  static SKUA_INL int32x4_t scaled(int32x4_t sum, const float* scale, float = 0) { return nearest_saturated(to_f32({sum}) * F32::load(scale)).v; }
   static SKUA_INL int32x4_t scaled(Sum sum, const float* scale, float = 0) { return scaled(total(sum), scale); }
   static SKUA_INL int16x8_t half(int32x4_t a, int32x4_t b, int16_t zero, int16_t) { return vqaddq_s16(vcombine_s16(vqmovn_s32(a), vqmovn_s32(b)), vdupq_n_s16(zero)); }
   static SKUA_INL I whole(int16x8_t a, int16x8_t b) { return vcombine_s8(vqmovn_s16(a), vqmovn_s16(b)); }

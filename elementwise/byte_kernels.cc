@@ -2,8 +2,8 @@
 // entries, clamps. Bytes are widened to integers, computed in f32 without fused operations, and rounded once: every set gives the same bits. Four vectors of f32
 // a turn, which leave as one of bytes.
 #include "elementwise/byte_kernel.h"
-#include "elementwise/byte_turn.h"
 #include "dispatch/kernel.h"
+#include "simd/byte_turn.h"
 #include "simd/look_up.h"
 #include "simd/simd.h"
 
@@ -22,7 +22,11 @@ template <class T> SKUA_INL F32 centred_n(const T* p, I32 zero, size_t n) {
   if constexpr (is_byte<T>) return to_f32(I32::load_n(p, n) - zero);
   else return F32::load_n(p, n);
 }
+#if defined(__aarch64__) && !defined(SKUA_ISA_scalar)
+SKUA_INL F32 without_nan(F32 x) { return x; }  // becomes the integer 0
+#else
 SKUA_INL F32 without_nan(F32 x) { return keep_if(eq(x, x), x); }
+#endif
 
 template <class X, class Y> SKUA_INL void convert_channels(const ConvertBytes& c) {
   const X* x = static_cast<const X*>(c.x);
@@ -45,18 +49,21 @@ template <class X, class Y> void convert_bytes(const ConvertBytes& c) {
   const F32 factor = F32::set1(c.factor);
   const I32 zero = I32::set1(c.zero);
   size_t n = c.n;
-  if constexpr (is_byte<X> && is_byte<Y>) {
-    const Ends<Y> end(c.to, 256 * c.factor);
+  if constexpr (is_byte<Y> && (is_byte<X> || kTurnInOrder)) {
+    const Ends<Y> end(c.to, is_byte<X> ? 256 * c.factor : __builtin_inff());
     for (; n >= 4 * L; n -= 4 * L, x += 4 * L, y += 4 * L) {
       F32 t[4];
-      centred_four(x, c.zero, t);
-      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = t[u] * factor;
+      if constexpr (is_byte<X>) centred_four(x, c.zero, t);
+      else SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = F32::load(x + u * L);
+      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = is_byte<X> ? t[u] * factor : without_nan(t[u] * factor);
       end(t, y);
     }
   }
   for (; n >= 4 * L; n -= 4 * L, x += 4 * L, y += 4 * L) {
     F32 t[4];
-    SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = centred(x + u * L, zero) * factor;
+    if constexpr (is_byte<X> && kTurnInOrder) centred_four(x, c.zero, t);
+    else SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = centred(x + u * L, zero);
+    SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = t[u] * factor;
     if constexpr (is_byte<Y>) {
       I32 q[4];
       SKUA_UNROLL for (size_t u = 0; u < 4; ++u) q[u] = to.rounded(without_nan(t[u]));

@@ -144,7 +144,7 @@ template <class T> struct MaxBytes {
 // Sums are exact in 32 bits.
 template <class T> struct AverageBytes {
   using Element = T;
-  static constexpr size_t most = 4, lanes = L;
+  static constexpr size_t most = 1, lanes = L;
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     I32 y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = I32::set1(-t.zero * int32_t(t.rows * t.columns));
@@ -159,6 +159,42 @@ template <class T> struct AverageBytes {
       const I32 q = to(y[v], scale);
       if (part) q.store_n(out, t.channels);
       else q.store(out + (v < N - 1 ? v * L : last));
+    }
+  }
+};
+
+// The same of whole registers of bytes: sums in 16 bits of all bytes as pairs and of the upper one of each pair, from which those of the lower follow.
+constexpr size_t kMostTaps = 256;  // whose sums fit
+template <class T> struct AverageOfWholes {
+  using Element = T;
+  static constexpr size_t most = 2, lanes = 4 * L;
+  typedef uint16_t Pairs __attribute__((vector_size(lanes), may_alias));
+  typedef uint16_t PairsAt __attribute__((vector_size(lanes), aligned(1), may_alias));
+  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+    constexpr bool flips = T(-1) < T(0);
+    Pairs all[N], upper[N];
+    SKUA_UNROLL for (int v = 0; v < N; ++v) all[v] = upper[v] = Pairs{};
+    for (size_t r = 0; r < t.rows; ++r, in += t.row) {
+      const T* x = in;
+      for (size_t k = 0; k < t.columns; ++k, x += t.tap)
+        SKUA_UNROLL for (int v = 0; v < N; ++v) {
+          Pairs pairs = *reinterpret_cast<const PairsAt*>(x + (v < N - 1 ? v * lanes : last));
+          if constexpr (flips) pairs ^= uint16_t(0x8080) - Pairs{};
+          all[v] += pairs;
+          upper[v] += pairs >> 8;
+        }
+    }
+    const Requantizer to(Requantize{t.low, t.high, t.zero_point});
+    const F32 scale = F32::set1(t.scale);
+    const I32 start = I32::set1((t.zero + (flips ? 128 : 0)) * int32_t(t.rows * t.columns)), word = I32::set1(0xffff), byte = I32::set1(0xff);
+    SKUA_UNROLL for (int v = 0; v < N; ++v) {
+      const Pairs of_lower = all[v] - (upper[v] << 8);
+      I32 even, odd;
+      __builtin_memcpy(&even, &of_lower, sizeof even);
+      __builtin_memcpy(&odd, &upper[v], sizeof odd);
+      const auto result = [&](I32 sum) __attribute__((always_inline)) { return to(sum - start, scale); };
+      const I32 q0 = result(even & word), q1 = result(odd & word), q2 = result(shr_logical<16>(even)), q3 = result(shr_logical<16>(odd));
+      ((q0 & byte) | shl<8>(q1 & byte) | shl<16>((q2 & byte) | shl<8>(q3))).store(reinterpret_cast<int32_t*>(out + (v < N - 1 ? v * lanes : last)));
     }
   }
 };
@@ -497,6 +533,7 @@ template <class T> void average_bytes(const PoolPixels& t) {
 #if !defined(SKUA_ISA_scalar)
   // A vector of bytes or more, one pixel after another if that takes several.
   if (t.pixels == 1 && t.rows * t.columns >= kManyTaps && (t.channels >= kWide || (t.tap == t.channels && t.channels * 8 >= kWide && t.row == t.columns * t.tap))) return average_of_many<T>(t);
+  if (t.channels >= AverageOfWholes<T>::lanes && t.rows <= kMostTaps && t.columns <= kMostTaps && t.rows * t.columns <= kMostTaps) return pixels<AverageOfWholes<T>>(t);
 #endif
   pixels<AverageBytes<T>>(t);
 }
@@ -547,7 +584,7 @@ const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
   SKUA_POOL_PLANES(T, type)
 #define SKUA_POOL_BYTES(T, type)                                                                                                                                    \
   SKUA_POOL(T, type, "max", "bytes in whole registers, up to four per pass over the window", pool_max, 0, PoolFn, max_bytes<T>)                                     \
-  SKUA_POOL(T, type, "average", "exact sums of up to four vectors of channels per pass, of large windows in 16 bits first; requantised once", pool_average, 0, PoolFn, average_bytes<T>) \
+  SKUA_POOL(T, type, "average", "exact sums, of whole registers of bytes in 16 bits first; requantised once", pool_average, 0, PoolFn, average_bytes<T>) \
   SKUA_POOL(T, type, "indices", "widened; a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>) \
   SKUA_POOL_PLANES(T, type)
 #define SKUA_POOL_ROWS                                                                                                                        \

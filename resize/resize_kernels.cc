@@ -6,7 +6,7 @@
 // Every blend is a + w * (b - a): equal neighbours stay what they are. Weights of bytes are multiples of 1/256: nothing is rounded before the result is.
 #include "resize/resize_kernel.h"
 #include "dispatch/kernel.h"
-#include "simd/simd.h"
+#include "simd/byte_turn.h"
 
 namespace skua {
 namespace SKUA_ISA {
@@ -16,23 +16,29 @@ constexpr size_t L = F32::L;
 
 SKUA_INL F32 blend(F32 a, F32 b, F32 w) { return fma(w, b - a, a); }
 
-// Of words, halves and bytes, bits kept.
-SKUA_INL void copy_vector(const uint32_t* x, uint32_t* y) { I32::load(reinterpret_cast<const int32_t*>(x)).store(reinterpret_cast<int32_t*>(y)); }
-SKUA_INL void copy_vector(const uint16_t* x, uint16_t* y) { store_u16(load_u16(x), y); }
-SKUA_INL void copy_vector(const uint8_t* x, uint8_t* y) { I32::load(x).store(y); }
-SKUA_INL void copy_n(const uint8_t* x, uint8_t* y, size_t n) { I32::load_n(x, n).store_n(y, n); }
-SKUA_INL void copy_n(const uint32_t* x, uint32_t* y, size_t n) { I32::load_n(reinterpret_cast<const int32_t*>(x), n).store_n(reinterpret_cast<int32_t*>(y), n); }
-SKUA_INL void copy_n(const uint16_t* x, uint16_t* y, size_t n) { store_u16_n(load_u16_n(x, n), y, n); }
-
-template <class T> void copy_pixels(size_t pixels, size_t channels, const void* x, const size_t* at, void* to, size_t y_pixel) {
-  T* y = static_cast<T*>(to);
-  for (size_t p = 0; p < pixels; ++p, y += y_pixel) {
-    const T* from = static_cast<const T*>(x) + at[p];
-    size_t c = 0;
-    for (; c + L <= channels; c += L) copy_vector(from + c, y + c);
-    if (c < channels) copy_n(from + c, y + c, channels - c);
+// n bytes in pieces of `most` and, at the end, of the largest power of two that they have, the last one again in part.
+template <size_t most> SKUA_INL void copy_bytes(const char* x, char* y, size_t n) {
+  if constexpr (most > 1)
+    if (n < most) return copy_bytes<most / 2>(x, y, n);
+  typedef char Piece __attribute__((vector_size(most), aligned(1), may_alias));
+  const auto piece = [&](size_t i) __attribute__((always_inline)) { *reinterpret_cast<Piece*>(y + i) = *reinterpret_cast<const Piece*>(x + i); };
+  if (!n) return;
+  size_t i = 0;
+  if constexpr (most >= 4 * L) {
+    for (; i + 4 * most <= n; i += 4 * most) SKUA_UNROLL for (size_t k = 0; k < 4; ++k) piece(i + k * most);
+    for (; i + most <= n; i += most) piece(i);
+    if (i == n) return;
+  } else {
+    piece(0);
   }
+  piece(n - most);
 }
+
+[[gnu::noinline]] void copy_pixels_of(size_t element, size_t pixels, size_t channels, const void* x, const size_t* at, void* to, size_t y_pixel) {
+  auto* y = static_cast<char*>(to);
+  for (size_t p = 0; p < pixels; ++p, y += y_pixel * element) copy_bytes<4 * L>(static_cast<const char*>(x) + at[p] * element, y, channels * element);
+}
+template <class T> void copy_pixels(size_t pixels, size_t channels, const void* x, const size_t* at, void* y, size_t y_pixel) { copy_pixels_of(sizeof(T), pixels, channels, x, at, y, y_pixel); }
 
 template <class T> void copy_elements(size_t n, const void* from, const size_t* at, void* to) {
   const T* x = static_cast<const T*>(from);
@@ -82,6 +88,18 @@ template <class T> void blend_rows(size_t rows, size_t n, const float* a, const 
   const M32 first = gt(always, F32::zero());
   for (; rows; --rows, a += n, b += n, y += y_row) {
     size_t i = 0;
+    if constexpr (sizeof(T) == 1 && kTurnInOrder) {
+      constexpr float low = T(-1) < T(0) ? -128.0f : 0.0f;
+      const Ends<T> end(Requantize{low, low + 255, 0}, 256);
+      for (; i + 4 * L <= n; i += 4 * L) {
+        F32 v[4];
+        SKUA_UNROLL for (size_t u = 0; u < 4; ++u) {
+          v[u] = F32::load(a + i + u * L);
+          v[u] = select(first, v[u], blend(v[u], F32::load(b + i + u * L), weight));
+        }
+        end(v, y + i);
+      }
+    }
     for (; i + L <= n; i += L) {
       const F32 v = F32::load(a + i);
       select(first, v, blend(v, F32::load(b + i), weight)).store(y + i);

@@ -27,6 +27,21 @@ SKUA_INL I32 nearest_small(F32 y) { return as_i32(y + F32::set1(kRoundsToInteger
 SKUA_INL I32 nearest_small(F32 y) { return round_i32(y); }
 #endif
 
+// The same of any y that is no NaN; beyond 2^22 some integer that is too, on the same side.
+#if defined(__ARM_NEON) && !defined(SKUA_ISA_scalar)
+SKUA_INL I32 nearest_saturated(F32 y) {
+#if defined(__aarch64__)
+  return round_i32(y);
+#elif __ARM_ARCH >= 8
+  I32 n;  // gcc has no name for it
+  asm("vcvtn.s32.f32 %q0, %q1" : "=w"(n.v) : "w"(y.v));
+  return n;
+#else
+  return {vqsubq_s32(as_i32(y + F32::set1(kRoundsToInteger)).v, vdupq_n_s32(kRoundsToIntegerBits))};  // the bits of a float grow as it does
+#endif
+}
+#endif
+
 struct Requantizer {
   F32 low, high;
   I32 zero_point;
