@@ -164,7 +164,7 @@ template <class T> struct AverageBytes {
 };
 
 // The same of whole registers of bytes: sums in 16 bits of all bytes as pairs and of the upper one of each pair, from which those of the lower follow.
-constexpr size_t kMostTaps = 256;  // whose sums fit
+constexpr size_t kMostTaps = 257;  // whose sums fit
 template <class T> struct AverageOfWholes {
   using Element = T;
   static constexpr size_t most = 2, lanes = 4 * L;

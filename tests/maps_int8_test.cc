@@ -99,6 +99,40 @@ TEST(PoolInt8, EveryKindBothLayouts) {
     }
 }
 
+// Windows whose sums 16 bits just hold, and larger ones, several of them in a row; of the greatest byte and of any.
+TEST(PoolInt8, AveragesOfLargeWindows) {
+  for (skua_dtype type : byte_types)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      for (const auto& [kernel_h, kernel_w] : {std::pair<size_t, size_t>{16, 16}, {1, 257}, {1, 258}, {258, 1}, {3, 11}})
+        for (size_t channels : {64, 75})
+          for (bool greatest : {true, false}) {
+            SCOPED_TRACE(testing::Message() << skua_dtype_name(type) << " " << kernel_h << "x" << kernel_w << " channels " << channels);
+            const int zero = first_of(type) + 3;
+            skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
+            d.kind = SKUA_POOL_AVERAGE, d.type = type, d.kernel_h = uint32_t(kernel_h), d.kernel_w = uint32_t(kernel_w);
+            d.input_q = of(0.1f, zero), d.output_q = of(0.11f, zero);
+            Op op;
+            SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
+            Rng rng{7};
+            const size_t h = kernel_h + 1, w = kernel_w + 2;
+            Data x = bytes(shape({1, h, w, channels}, type), rng);
+            if (greatest) std::fill(x.v.begin(), x.v.end(), float(first_of(type) + 255));
+            std::vector<float> want;
+            for (size_t oy = 0; oy < 2; ++oy)
+              for (size_t ox = 0; ox < 3; ++ox)
+                for (size_t c = 0; c < channels; ++c) {
+                  int64_t sum = 0;
+                  for (size_t ky = 0; ky < kernel_h; ++ky)
+                    for (size_t kx = 0; kx < kernel_w; ++kx) sum += int64_t(x.v[((oy + ky) * w + ox + kx) * channels + c]) - zero;
+                  want.push_back(requantised(sum, float(0.1f / double(0.11f) / double(kernel_h * kernel_w)), type, zero));
+                }
+            expect_exactly(run(op, {x})[0], want);
+          }
+    }
+}
+
 // ---- reductions --------------------------------------------------------------------------------------------------------------------
 void check_reduce(skua_context* context, skua_dtype type, skua_reduce_kind kind, size_t outer, size_t n, size_t inner) {
   SCOPED_TRACE(testing::Message() << skua_dtype_name(type) << " kind " << kind << " of " << outer << " x " << n << " x " << inner);
