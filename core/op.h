@@ -190,6 +190,8 @@ skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_input
 inline void* op_weights(skua_op* op) { return const_cast<void*>(op->weights); }
 // open(); on failure the op is destroyed.
 skua_status open_op(skua_op* op, skua_op** out);
+// What the blobs of a class hold, whether this build has it or not; "" of an id that has none.
+const char* packed_operator(uint32_t class_id);
 
 // ---- checking a plan's inputs ----------------------------------------------------------------------------------------------------
 // "conv2d: input 0 has rank 3, must be 4"

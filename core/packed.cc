@@ -49,6 +49,21 @@ uint64_t blob_checksum(const BlobHeader& header, const void* blob) {
 skua_status refuse(const char* why) { return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: %s", why); }
 
 }  // namespace
+
+const char* packed_operator(uint32_t class_id) {
+  switch (class_id) {
+    case 1: return "gemm";
+    case 3: return "conv2d";
+    case 4: return "conv2d_transpose";
+    case 24: return "conv2d of bytes";
+    case 25: return "conv2d_transpose of bytes";
+    case 26: return "depthwise conv2d of bytes";
+    case 27: return "gemm of bytes";
+    case 41: return "norm";
+    case 50: return "inverted_residual";
+    default: return "";
+  }
+}
 }  // namespace skua
 
 using namespace skua;
@@ -103,7 +118,10 @@ skua_status skua_op_create_packed(skua_context* context, const void* blob, size_
   const OpClass* cls = nullptr;
   for (const OpClass* const* c = op_classes; *c; ++c)
     if ((*c)->id == h.op_class) cls = *c;
-  if (!cls) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: operator %u is not in this build", h.op_class);
+  if (!cls) {
+    if (const char* name = packed_operator(h.op_class); *name) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: %s is not in this build (SKUA_OPS, SKUA_TYPES)", name);
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: this library has no operator %u", h.op_class);
+  }
   if (h.config_size != cls->config_size || h.weights_offset != round_up(sizeof h + cls->config_size, SKUA_PACKED_ALIGNMENT) ||
       h.weights_size == 0 || h.total_size < h.weights_offset || h.weights_size != h.total_size - h.weights_offset)
     return refuse("sizes in the header are inconsistent");

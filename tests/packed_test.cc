@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/op.h"
 #include "tests/support/blob.h"
 #include "tests/support/operators.h"
 
@@ -213,6 +214,23 @@ TEST(Packed, Foreign) {
   EXPECT_EQ(open(context, nullptr, 4096), SKUA_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(open(nullptr, bytes, 4096), SKUA_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(skua_op_create_packed(context, bytes, 4096, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
+}
+
+// A blob of an operator that this build lacks is refused by its name, one of no operator by its number.
+TEST(Packed, OperatorsOfOtherBuildsHaveNames) {
+  Context context;
+  for (const Sample& sample : weighted()) {
+    Planned original(sample, context);
+    Blob blob(original.op);
+    BlobHeader header;
+    std::memcpy(&header, blob.data(), sizeof header);
+    EXPECT_NE(std::string(skua::packed_operator(header.op_class)).find(original.op->cls->name), std::string::npos) << sample.name << ": " << skua::packed_operator(header.op_class);
+    header.op_class = 9999;
+    std::memcpy(blob.data(), &header, sizeof header);
+    reseal(blob.data(), blob.size);
+    expect_refused(context, blob.data(), blob.size, sample.name);
+    EXPECT_NE(std::string(skua_error_text()).find("no operator 9999"), std::string::npos) << skua_error_text();
+  }
 }
 
 TEST(Packed, OtherFormatVersionSaysSo) {
