@@ -25,9 +25,9 @@ template <class B, int PIXELS, bool PART> SKUA_INL typename B::I load_pixels(con
 }
 
 // Rows of the last group that have no taps are constants: LIVE are read. A vector of several pixels is that many columns one behind the other; what passes the last one is room, or written later.
-template <class B, int PIXELS, bool PART, int LIVE> SKUA_INL void interleave_group(const DepthwiseInt8Columns& t, size_t g, size_t first, uint8_t* at) {
+template <class B, int PIXELS, bool PART, bool FLIPS, int LIVE> SKUA_INL void interleave_group(const DepthwiseInt8Columns& t, size_t g, size_t first, uint8_t* at) {
   constexpr int G = B::G;
-  const typename B::I by = B::bytes(t.flip);
+  [[maybe_unused]] const typename B::I by = B::bytes(t.flip);
   const size_t planes = PIXELS > 1 ? t.layout.planes : 1, column = PIXELS > 1 ? size_t(B::L) : t.layout.column, vector = PIXELS > 1 ? t.layout.vector : B::L;  // stores might change what is in memory
   typename B::I r[G], v[4];
   const uint8_t* p[G];
@@ -39,7 +39,8 @@ template <class B, int PIXELS, bool PART, int LIVE> SKUA_INL void interleave_gro
   }
   const auto next = [&](size_t more) __attribute__((always_inline)) {
     SKUA_UNROLL for (int b = 0; b < LIVE; ++b) {
-      r[b] = B::flip(load_pixels<B, PIXELS, PART>(p[b], steps[b], more, t.channels), by);
+      r[b] = load_pixels<B, PIXELS, PART>(p[b], steps[b], more, t.channels);
+      if constexpr (FLIPS) r[b] = B::flip(r[b], by);
       p[b] += PIXELS * steps[b];
     }
     B::group(r, v);
@@ -51,17 +52,17 @@ template <class B, int PIXELS, bool PART, int LIVE> SKUA_INL void interleave_gro
   if (PIXELS > 1 && left) next(left - 1);
 }
 // Columns of a plane.
-template <class B, int PIXELS, bool PART> SKUA_INL void interleave_plane(const DepthwiseInt8Columns& t, size_t first, uint8_t* to) {
+template <class B, int PIXELS, bool PART, bool FLIPS> SKUA_INL void interleave_plane(const DepthwiseInt8Columns& t, size_t first, uint8_t* to) {
   const size_t whole = t.groups - (!PART && t.spare ? 1 : 0);
-  for (size_t g = 0; g < whole; ++g) interleave_group<B, PIXELS, PART, B::G>(t, g, first, to + g * t.layout.group);
+  for (size_t g = 0; g < whole; ++g) interleave_group<B, PIXELS, PART, FLIPS, B::G>(t, g, first, to + g * t.layout.group);
   if (whole == t.groups) return;
   to += whole * t.layout.group;
   if constexpr (B::G == 4 && !PART) {
-    if (t.spare == 1) interleave_group<B, PIXELS, PART, 3>(t, whole, first, to);
-    else if (t.spare == 2) interleave_group<B, PIXELS, PART, 2>(t, whole, first, to);
-    else interleave_group<B, PIXELS, PART, 1>(t, whole, first, to);
+    if (t.spare == 1) interleave_group<B, PIXELS, PART, FLIPS, 3>(t, whole, first, to);
+    else if (t.spare == 2) interleave_group<B, PIXELS, PART, FLIPS, 2>(t, whole, first, to);
+    else interleave_group<B, PIXELS, PART, FLIPS, 1>(t, whole, first, to);
   } else {
-    interleave_group<B, PIXELS, PART, 1>(t, whole, first, to);
+    interleave_group<B, PIXELS, PART, FLIPS, 1>(t, whole, first, to);
   }
 }
 
@@ -75,7 +76,7 @@ template <class B, int PIXELS> SKUA_INL void pad_columns(const DepthwiseInt8Colu
     }
 }
 
-template <class B, int PIXELS> void interleave(const DepthwiseInt8Columns& all) {
+template <class B, int PIXELS, bool FLIPS> SKUA_INL void interleave_all(const DepthwiseInt8Columns& all) {
   constexpr bool several = PIXELS > 1;
   typename B::I v[4] = {B::bytes(all.padding)};
   if constexpr (B::G != 4) {  // of 16 bits
@@ -88,11 +89,16 @@ template <class B, int PIXELS> void interleave(const DepthwiseInt8Columns& all) 
     pad_columns<B, PIXELS>(t, v[0], 0, t.before);
     for (size_t first = 0; first < (several ? t.layout.planes : 1) && first < t.columns; ++first) {
       uint8_t* to = static_cast<uint8_t*>(t.to) + (several ? t.layout.at(t.before + first) : t.before * t.layout.column);
-      if (several || t.channels == B::L) interleave_plane<B, PIXELS, false>(t, first, to);
-      else if constexpr (!several) interleave_plane<B, 1, true>(t, first, to);
+      if (several || t.channels == B::L) interleave_plane<B, PIXELS, false, FLIPS>(t, first, to);
+      else if constexpr (!several) interleave_plane<B, 1, true, FLIPS>(t, first, to);
     }
     pad_columns<B, PIXELS>(t, v[0], t.before + t.columns, t.before + t.columns + t.after);
   }
+}
+template <class B, int PIXELS> void interleave(const DepthwiseInt8Columns& t) {
+  if constexpr (SKUA_BY_TAPS == 2)  // flips would be four of 25 instructions for a column
+    if (!t.flip) return interleave_all<B, PIXELS, false>(t);
+  interleave_all<B, PIXELS, true>(t);
 }
 
 // What is known of sums: nothing; that products fit 32 bits; that no result is below the zero point and sums are small. Or the results are those of fixed point.
