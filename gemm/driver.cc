@@ -259,7 +259,9 @@ static bool in_lines(const Kernel* tile, const Machine& m) { return m.streams ==
 bool has_row(const Kernel* tile, size_t n, size_t depth) {
   size_t elements = 0;
   const GemmTileTable& tiles = table_of(tile);
-  return tiles.panels && (!takes_wide_rows(tiles) || depth <= kWideRow) && mul(n, depth, elements) && (elements <= kSoon / element_bytes(tiles.b) || in_lines(tile, machine_for(tile->isa)) || in_streams(tile, machine_for(tile->isa), n, depth));
+  if (!tiles.panels || (takes_wide_rows(tiles) && depth > kWideRow) || !mul(n, depth, elements)) return false;
+  const Machine m = machine_for(tile->isa);
+  return elements <= kSoon / element_bytes(tiles.b) || in_lines(tile, m) || in_streams(tile, m, n, depth) || (m.streams > 2 && tiles.row_at_once);
 }
 
 size_t panels_at_once(const Kernel* tile, const Machine& m, size_t n, size_t depth) {

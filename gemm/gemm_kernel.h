@@ -138,7 +138,7 @@ struct GemmTileTable {
 inline size_t bytes_of_a(const GemmTileTable& t) { return t.a_bytes ? t.a_bytes : element_bytes(t.a); }
 // pack_a leaves rows one after the other, each byte as 16 bits: who copies rows anyway can write them so.
 inline bool takes_wide_rows(const GemmTileTable& t) { return t.pack_a && bytes_of_a(t) > element_bytes(t.a); }
-constexpr size_t kWideRow = 4096;  // the deepest only row that such a tile widens on its stack
+constexpr size_t kWideRow = 16384;  // the deepest only row that such a tile widens on its stack
 using GemmTileTableFn = const GemmTileTable& (*)();
 
 // KernelKind::gemm_pack, Kernel::element = the type of b, variant = pack_variant(type of the panel, kr): writes a panel of `depth` rows and `columns` columns, padded with zeros to

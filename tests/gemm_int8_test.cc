@@ -320,6 +320,24 @@ TEST(GemmInt8, WithoutAFilter) {
     }
 }
 
+// One row about as deep as kernels widen whole, on their stack.
+TEST(GemmInt8, OneDeepRow) {
+  Rng rng(9);
+  for (skua_dtype type : kBytes)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      for (size_t k : {4097, 16383, 16384, 16385}) {
+        Case c = any_case(rng, type);
+        c.constant_b = true, c.m = 1, c.n = 21 + k % 2 * 50, c.k = k, c.batch = 1;
+        if (c.b_type == SKUA_DTYPE_S8) c.b_zero = 0, c.each_zero = false;
+        check(context, c);
+        c.b_type = SKUA_DTYPE_S8, c.b_zero = 0, c.each_zero = c.residual = c.bias = false, c.c_type = type, c.c_zero = least(type), c.rounding = SKUA_ROUNDING_FLOAT;  // the shortest end
+        check(context, c);
+      }
+    }
+}
+
 // The largest sums: every value at the end of its type, the zero point at the other.
 TEST_P(GemmInt8Tile, LargestSums) {
   const Tile& tile = GetParam();
