@@ -3,7 +3,7 @@
 //
 // Weights of 16 channels: a vector for each tap, in the order in which they are multiplied (int8_blocks.h).
 
-// A window whose first column begins at the rows p, outputs S columns apart. LEAST: some weight is -128. FLIP: inputs are u8.
+// Windows of K x K taps of two outputs S columns apart, and of one. rows: at the first column of the first. FLIP: inputs are u8.
 template <class B, int K, int S, bool FLIP> SKUA_INL void square_taps(typename B::Sums (&sums)[2], const uint8_t* const (&rows)[K], const size_t (&steps)[K], const uint8_t* w) {
   constexpr int columns = S + K;
   using I = typename B::I;
@@ -52,7 +52,7 @@ template <class B, int K, int S, bool FLIP> SKUA_INL void square_taps(typename B
   B::tap(sums[0], a, weights());
 }
 
-// Any window.
+// Any window, output x of its row. LEAST: some weight is -128.
 template <class B, bool LEAST, bool FLIP> SKUA_INL void any_taps(typename B::Sums& sums, const DepthwiseInt8Direct& d, size_t x, size_t channel, const uint8_t* w) {
   const size_t height = d.height, width = d.tile.kernel_w;
   const auto row = [&](size_t i) __attribute__((always_inline)) { return d.rows[i] + (d.rows[i] == d.line ? 0 : channel) + x * d.stride * d.steps[i]; };

@@ -1,7 +1,7 @@
 // Depthwise convolution of bytes, one source for every instruction set: int8_kernel.h has the formula and the layout, int8_vectors.h the vectors.
 //
 //   tile: 1 or 2 rows x RW outputs of L channels, a quarter of them (a vector of sums) at a time: RH*RW sums + RH weights + 1 column, and 3/4 of the tile's
-//   results, first as 32, then as 16 bits. RW = 4 of 32 registers, 2 of 16; AVX2 4 in one row.
+//   results, first as 32, then as 16 bits. RW = 4 of 32 registers, 2 of 16; NEON 2 in two rows, AVX2 4 in one.
 //
 // Kernel, stride and dilation are numbers at run time: the weights of a column tap are read once for RW outputs, and what loops cost is small beside it.
 #include "depthwise/int8_kernel.h"
@@ -453,7 +453,7 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_sse2)
     SKUA_FOR_INT8(SKUA_ENTRY, 16, "two rows of 16 channels widened to 16 bits and interleaved: pmaddwd adds two taps")
 #elif !defined(SKUA_ISA_scalar)
-    SKUA_FOR_INT8(SKUA_ENTRY, 16, "four rows of 16 channels zipped: a dot product, or two multiplications and two additions of pairs, for four taps")
+    SKUA_FOR_INT8(SKUA_ENTRY, 16, "four rows of 16 channels zipped for dot products; without, and where strides are 2, pixels as they lie, tap by tap")
 #else
     SKUA_FOR_INT8(SKUA_ENTRY, 4, "portable C++, one byte at a time")
 #endif
