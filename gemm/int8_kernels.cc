@@ -227,15 +227,9 @@ template <class T, int NV, bool flip, int v = NV> SKUA_INL void row_of(const Gem
 }
 SKUA_INL size_t round_up_to_kr(size_t k) { return (k + kr - 1) / kr * kr; }
 #if defined(SKUA_FOUR_AT_ONCE) && !defined(SKUA_DOT_IN_PLACE)
-// V vectors of columns from `b` on: whole panels of NV, then what is left of one.
-template <int NV, bool POSITIVE, int V> SKUA_INL Quad columns_of(const GemmTile& t, const WideStore<POSITIVE>& store, size_t depth, const int16_t* x, const char* b, size_t j) {
-  using Scale = typename WideStore<POSITIVE>::Scale;
-  I32 sum[4];
-  Scale scale[4];
-  SKUA_UNROLL for (int v = 0; v < V; ++v) {
-    sum[v] = I32::load(t.offset + j + size_t(v) * L);
-    if (POSITIVE) sum[v] = sum[v] + I32::set1(kTwoTo23);
-  }
+// V vectors of columns from `b` on: whole panels of NV, then what is left of one. Sums that begin with `more`.
+template <int NV, int V> SKUA_INL void sum_columns(const GemmTile& t, size_t depth, const int16_t* x, const char* b, size_t j, int32_t more, I32 (&sum)[4]) {
+  SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = I32::load(t.offset + j + size_t(v) * L) + I32::set1(more);
   constexpr int whole = V / NV * NV, left = V - whole;  // the vectors of whole panels, and of a part of one
   const size_t panel = depth * NV * L;
   const char *w = b, *part = b + size_t(whole) * L * depth;
@@ -248,6 +242,11 @@ template <int NV, bool POSITIVE, int V> SKUA_INL Quad columns_of(const GemmTile&
     w += NV * L * kr;
     part += left * L * kr;
   }
+}
+template <int NV, bool POSITIVE, int V> SKUA_INL Quad columns_of(const GemmTile& t, const WideStore<POSITIVE>& store, size_t depth, const int16_t* x, const char* b, size_t j) {
+  I32 sum[4];
+  typename WideStore<POSITIVE>::Scale scale[4];
+  sum_columns<NV, V>(t, depth, x, b, j, POSITIVE ? kTwoTo23 : 0, sum);
   SKUA_UNROLL for (int v = 0; v < V; ++v) scale[v] = WideStore<POSITIVE>::scale_of(t.scale + j + size_t(v) * L);
   SKUA_UNROLL for (int v = V; v < 4; ++v) sum[v] = sum[0], scale[v] = scale[0];
   return store(sum[0], scale[0], sum[1], scale[1], sum[2], scale[2], sum[3], scale[3]);
@@ -274,6 +273,33 @@ template <int NV, bool POSITIVE> __attribute__((noinline)) void only_row(const G
   for (c += j; n >= 8; n -= 8, c += 8) __builtin_memcpy(c, from++, 8);
   if (n) store_first_bytes(*from, reinterpret_cast<uint8_t*>(c), n);
 }
+// The same for any other results.
+template <int NV> __attribute__((noinline)) void row_by_sums(const GemmTile& t, const int16_t* a, void* to, const void* residual) {
+  const size_t depth = round_up_to_kr(t.k), element = element_bytes(t.c_type);
+  const char* b = static_cast<const char*>(t.b);
+  GemmTile part = t;
+  for (size_t j = 0; j < t.n; j += 4 * L, b += 4 * L * depth) {
+    part.n = t.n - j < 4 * L ? t.n - j : 4 * L;
+    I32 sum[4];
+    const size_t vectors = (part.n + L - 1) / L;
+    if (vectors == 4) sum_columns<NV, 4>(t, depth, a, b, j, 0, sum);
+    else if (vectors == 3) sum_columns<NV, 3>(t, depth, a, b, j, 0, sum);
+    else if (vectors == 2) sum_columns<NV, 2>(t, depth, a, b, j, 0, sum);
+    else sum_columns<NV, 1>(t, depth, a, b, j, 0, sum);
+    alignas(64) int32_t sums[4 * L];
+    for (size_t v = 0; v < vectors; ++v) {
+      if (t.row_quant) sum[v] = sum[v] - product(I32::load(t.column_sums + j + v * L), I32::set1(t.row_quant->zero));
+      sum[v].store(sums + v * L);
+    }
+    part.scale = t.scale + j;
+    part.bias = t.bias ? t.bias + j : nullptr;
+    part.shift = t.shift ? t.shift + j : nullptr;
+    const void* from = residual ? static_cast<const char*>(residual) + j * element : nullptr;
+    part.residual = residual ? &from : nullptr;
+    void* c = static_cast<char*>(to) + j * element;
+    finish_sums(part, &c, sums, 4 * L, 1, nullptr);
+  }
+}
 #endif
 template <class T, int NV, bool flip> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
 #if !defined(SKUA_DOT_IN_PLACE)
@@ -282,6 +308,7 @@ template <class T, int NV, bool flip> void panels(const GemmTile& t, const void*
   a = wide;
 #if defined(SKUA_FOUR_AT_ONCE)
   if (t.fits && plain_bytes(t) && !t.b_zero && !residual) return t.positive ? only_row<NV, true>(t, wide, c) : only_row<NV, false>(t, wide, c);
+  if (!t.b_zero) return row_by_sums<NV>(t, wide, c, residual);
 #endif
 #endif
   GemmTile one = t;
