@@ -251,6 +251,7 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
   for (size_t i = 0; i < op->n_outputs; ++i) plan->output_spans[i] = span_of(plan->outputs[i]);
   if (cls.finish) SKUA_TRY(cls.finish(op, plan));
   plan->workspace = cls.workspace ? cls.workspace(plan, 1) : 0;
+  if (plan->workspace > SIZE_MAX / 2) return SKUA_INVALID("%s: the workspace is larger than the address space", cls.name);
   const skua_span y = plan->output_spans[0];
   plan->plain = op->n_outputs == 1 && y.dense && y.bytes && n_inputs <= kMaxPlanInputs && !op->ctx->gpu;
   for (size_t i = 0; plan->plain && i < n_inputs; ++i) {

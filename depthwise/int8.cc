@@ -28,7 +28,7 @@ Piece piece_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
 }
 
 size_t pointer_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
-  return round_up(add_sat(mul_sat(groups_of(s.kernel_h, s.stride_h, f) * f.group, sizeof(void*) + sizeof(size_t)), mul_sat(s.kernel_w, sizeof(size_t))), 64);
+  return whole_lines(add_sat(mul_sat(groups_of(s.kernel_h, s.stride_h, f) * f.group, sizeof(void*) + sizeof(size_t)), mul_sat(s.kernel_w, sizeof(size_t))));
 }
 // Where the columns of a piece are interleaved.
 DepthwiseInt8Layout layout_of(const DepthwiseInt8Block& b, const DepthwiseInt8Format& f, size_t groups, size_t stride_w, size_t columns) {
@@ -44,7 +44,7 @@ size_t room_of(const DepthwiseShape& s, const Piece& piece) { return add_sat(pie
 size_t worker_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
   if (!s.out_w) return 0;
   const size_t rows = mul_sat(groups_of(s.kernel_h, s.stride_h, f), (s.multiplier > 1 ? 4 + f.group : 4) * size_t(f.vector));
-  return round_up(add_sat(add_sat(pointer_bytes(s, f), 64), mul_sat(rows, room_of(s, piece_of(s, f)))), 64);
+  return whole_lines(add_sat(add_sat(pointer_bytes(s, f), 64), mul_sat(rows, room_of(s, piece_of(s, f)))));
 }
 
 // n channels from `first` on of a row of pixels, each repeated m times.
@@ -188,7 +188,7 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f) {
   size_t bytes = 0, rows = 0;
   if (channels < kLeastInt8Block && f.vector > kLeastInt8Block) return 0;
-  if (!add(kernel_h, size_t(stride_h), rows) || !mul(rows + f.group, kernel_w, bytes) || !mul(bytes, size_t(8) * f.vector, bytes) ||
+  if (!add(kernel_h, size_t(stride_h), rows) || !add(rows, size_t(f.group), rows) || !mul(rows, kernel_w, bytes) || !mul(bytes, size_t(8) * f.vector, bytes) ||
       !add(bytes, size_t(64), bytes) || !mul(bytes, depthwise_int8_blocks(channels, f.vector), bytes))
     return 0;
   return depthwise_int8_block_bytes(taps_of(kernel_h, kernel_w, stride_h, f), f) * depthwise_int8_blocks(channels, f.vector);

@@ -10,6 +10,9 @@ namespace skua {
 
 inline const DepthwiseInt8Table& depthwise_int8_table(const Kernel* kernel) { return code_of<DepthwiseInt8TableFn>(kernel)(); }
 
+// Bytes in lines of 64; what does not fit stays more than there is.
+inline size_t whole_lines(size_t bytes) { return add_sat(bytes, 63) / 64 * 64; }
+
 // Channels that share vectors: `width` of them fill one, or the part of one that an output has of several; only a layer of fewer does not.
 struct DepthwiseInt8Block {
   size_t first, channels, width;

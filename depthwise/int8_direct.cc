@@ -10,7 +10,7 @@ size_t rows_of(const DepthwiseShape& s) { return 2 * ceil_div(s.kernel_h, 2); }
 // Vectors of weights, for each of the four of sums.
 size_t taps_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return f.group == 1 ? ceil_div(size_t(s.kernel_h) * s.kernel_w, 4) : rows_of(s) / 2 * s.kernel_w; }
 size_t pointers_bytes(const DepthwiseShape& s) { return round_up(rows_of(s) * (sizeof(void*) + sizeof(size_t)), 64); }
-size_t window_bytes(const DepthwiseShape& s) { return round_up(mul_sat(rows_of(s) * s.kernel_w, s.channels), 64); }
+size_t window_bytes(const DepthwiseShape& s) { return whole_lines(mul_sat(rows_of(s) * s.kernel_w, s.channels)); }
 // Pointers and steps, a window, a line of padding.
 size_t worker_bytes(const DepthwiseShape& s) { return add_sat(window_bytes(s), pointers_bytes(s) + 64); }
 

@@ -22,10 +22,11 @@ template <class T> SKUA_INL F32 centred_n(const T* p, I32 zero, size_t n) {
   if constexpr (is_byte<T>) return to_f32(I32::load_n(p, n) - zero);
   else return F32::load_n(p, n);
 }
-#if defined(__aarch64__) && !defined(SKUA_ISA_scalar)
-SKUA_INL F32 without_nan(F32 x) { return x; }  // becomes the integer 0
-#else
 SKUA_INL F32 without_nan(F32 x) { return keep_if(eq(x, x), x); }
+#if defined(__aarch64__) && !defined(SKUA_ISA_scalar)
+constexpr bool kNanIsZero = true;  // once it is an integer; bounds of conversions have 0 between them
+#else
+constexpr bool kNanIsZero = false;
 #endif
 
 template <class X, class Y> SKUA_INL void convert_channels(const ConvertBytes& c) {
@@ -55,7 +56,7 @@ template <class X, class Y> void convert_bytes(const ConvertBytes& c) {
       F32 t[4];
       if constexpr (is_byte<X>) centred_four(x, c.zero, t);
       else SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = F32::load(x + u * L);
-      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = is_byte<X> ? t[u] * factor : without_nan(t[u] * factor);
+      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = is_byte<X> || kNanIsZero ? t[u] * factor : without_nan(t[u] * factor);
       end(t, y);
     }
   }

@@ -25,6 +25,7 @@ struct Layer {
   size_t multiplier = 1;
   int large = -1;  // a skua_rounding, with sums beyond 2^23 and, in fixed point, results beyond 16 bits before they are clamped
   int least = 0;   // of weights: not 0: they and the inputs are the ends of their types, or this, and results are as a rule not clamped
+  bool far = false;  // with `least`: results beyond 32 bits instead
   size_t outputs() const { return channels * multiplier; }
 };
 
@@ -46,7 +47,7 @@ class DepthwiseInt8 : public testing::Test {
     d.weight_layout = rng.integer(0, 1) ? SKUA_WEIGHTS_HWIO : SKUA_WEIGHTS_OHWI;
     const auto zero = [&](skua_dtype type) { return (type == SKUA_DTYPE_S8 ? -128 : 0) + (l.extreme ? 255 * rng.integer(0, 1) : rng.integer(0, 255)); };
     d.input_q.scale = 0.5f; d.input_q.zero_point = zero(from);
-    d.output_q.scale = l.extreme ? 1e-6f : l.least ? 12 : 0.25f;
+    d.output_q.scale = l.extreme ? 1e-6f : l.far ? 1e-9f : l.least ? 12 : 0.25f;
     d.output_q.zero_point = rng.integer(0, 1) ? zero(to) : to == SKUA_DTYPE_S8 ? -128 : 0;  // where no result is below it, other arithmetic may serve
     const size_t taps = size_t(l.kernel_h) * l.kernel_w;
     weights.resize(taps * l.outputs()), bias.resize(l.outputs()), scales.resize(l.outputs());
@@ -239,10 +240,11 @@ TEST_F(DepthwiseInt8, EndsOfTheTypes) {
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (Layer& l : layers)
       for (const int least : {-128, -127})
-        for (const skua_dtype type : int8_types()) {
-          l.least = least;
-          check(l, isa, type, type, ++seed);
-        }
+        for (const skua_dtype type : int8_types())
+          for (const bool far : {false, true}) {
+            l.least = least, l.far = far;
+            check(l, isa, type, type, ++seed);
+          }
 }
 
 // A filter may leave long vectors only, for layers of fewer channels than the shortest: they read whole parts of a vector, and are not taken.
@@ -271,6 +273,53 @@ TEST_F(DepthwiseInt8, PackedWeightsComeBack) {
   ASSERT_EQ(a.size(), 1u);
   ASSERT_EQ(b.size(), 1u);
   expect_same_bits(a[0], b[0]);
+}
+
+// A workspace that does not fit is refused, not taken for none.
+TEST_F(DepthwiseInt8, DilationsBeyondTheAddressSpace) {
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (size_t channels : {8, 32}) {
+      const Layer l = {1, 1, 2, channels, 1, 3, 1, 1, 1, 0x10000000, same};
+      Rng rng(5);
+      const skua_conv2d_desc d = desc(l, SKUA_DTYPE_S8, SKUA_DTYPE_S8, rng);
+      Context context(isa);
+      Op op;
+      SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &op));
+      skua_plan* plan = nullptr;
+      if (skua_op_plan(op, &in.t, 1, nullptr, 0, &plan) == SKUA_STATUS_OK) {
+        EXPECT_GT(skua_plan_workspace(plan, 1), 0u) << isa;
+      } else {
+        EXPECT_NE(std::string(skua_error_text()).find("address space"), std::string::npos) << skua_error_text();
+      }
+      skua_plan_destroy(plan);
+    }
+}
+
+// Tap by tap whole blocks of 16 channels are read: a blob of fewer would make kernels read outside of their memory.
+TEST_F(DepthwiseInt8, TapByTapOfFewChannelsIsRefused) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  const Layer l = {1, 9, 9, 16, 3, 3, 3, 3, 1, 1, same};
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    Rng rng(7);
+    skua_conv2d_desc d = desc(l, SKUA_DTYPE_S8, SKUA_DTYPE_S8, rng);
+    d.requantization = {};
+    Context context(isa);
+    Op op;
+    SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &op));
+    const size_t size = skua_op_packed_size(op);
+    Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
+    SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+    auto* bytes = static_cast<unsigned char*>(blob.memory());
+    const uint32_t window[] = {3, 3, 3, 3, 1, 1, 16, 16, 16}, fewer[] = {3, 3, 3, 3, 1, 1, 5, 5, 5};
+    unsigned char* at = std::search(bytes, bytes + size, reinterpret_cast<const unsigned char*>(window), reinterpret_cast<const unsigned char*>(window + 9));
+    ASSERT_NE(at, bytes + size);
+    std::memcpy(at, fewer, sizeof fewer);
+    reseal(bytes, size);
+    Op forged;
+    const skua_status status = skua_op_create_packed(context, bytes, size, &forged);
+    if (std::string(isa).find("neon") == 0) EXPECT_EQ(status, SKUA_STATUS_INCOMPATIBLE_BLOB) << isa;
+    else EXPECT_TRUE(status == SKUA_STATUS_OK || status == SKUA_STATUS_INCOMPATIBLE_BLOB) << isa;
+  }
 }
 
 // Weights in pairs serve strides of 2 and no other window: a blob that says so and is otherwise right would make kernels read outside of their memory.

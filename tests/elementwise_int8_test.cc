@@ -353,13 +353,16 @@ TEST(BinaryInt8, NothingByNothing) {
       skua_binary_desc d = SKUA_BINARY_DESC_INIT;
       d.kind = SKUA_BINARY_DIV, d.type = type;
       d.x_q = of(0.5f, first_of(type)), d.y_q = of(0.25f, first_of(type) + 30), d.output_q = of(1, first_of(type) + 18);
-      Op op;
-      SKUA_EXPECT_OK(skua_binary_create(context, &d, &op));
-      Data x, y;
-      x.t = y.t = shape({150}, type);
-      for (int i = 0; i < 150; ++i) x.v.push_back(float(first_of(type) + i % 3)), y.v.push_back(float(first_of(type) + 30));
-      const Data z = run(op, {x, y})[0];
-      for (int i = 0; i < 150; ++i) EXPECT_EQ(z.v[size_t(i)], i % 3 ? last_of(type) : first_of(type) + 18) << i;
+      for (bool clamped : {false, true}) {  // to what 0 is not within
+        if (clamped) d.activation = {SKUA_ACTIVATION_CLAMP, 5, 9};
+        Op op;
+        SKUA_EXPECT_OK(skua_binary_create(context, &d, &op));
+        Data x, y;
+        x.t = y.t = shape({150}, type);
+        for (int i = 0; i < 150; ++i) x.v.push_back(float(first_of(type) + i % 3)), y.v.push_back(float(first_of(type) + 30));
+        const Data z = run(op, {x, y})[0];
+        for (int i = 0; i < 150; ++i) EXPECT_EQ(z.v[size_t(i)], i % 3 ? (clamped ? first_of(type) + 27 : last_of(type)) : first_of(type) + (clamped ? 23 : 18)) << i;
+      }
     }
 }
 TEST(ConvertInt8, ScalesFarApart) {
