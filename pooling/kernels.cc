@@ -163,6 +163,7 @@ template <class T> struct AverageBytes {
   }
 };
 
+#if !defined(SKUA_ISA_scalar)
 // The same of whole registers of bytes: sums in 16 bits of all bytes as pairs and of the upper one of each pair, from which those of the lower follow.
 constexpr size_t kMostTaps = 257;  // whose sums fit
 template <class T> struct AverageOfWholes {
@@ -201,7 +202,6 @@ template <class T> struct AverageOfWholes {
 
 // Large windows of bytes, as whole maps are: 16-bit sums of all bytes as pairs and of the upper one of each pair, from which those of the lower follow; every 256 taps they go on to 32 bits.
 // Where channels are few several pixels are one, `together` of them, whose sums are added at the end.
-#if !defined(SKUA_ISA_scalar)
 constexpr size_t kManyTaps = 32, kWide = 4 * L, kMostWide = F32::registers == 32 ? 8 : 4;  // bytes of a vector; vectors of a pass
 typedef uint16_t Pairs __attribute__((vector_size(kWide), may_alias));
 typedef uint16_t PairsAt __attribute__((vector_size(kWide), aligned(1), may_alias));
