@@ -11,11 +11,6 @@ size_t tap_rows(size_t kernel_h, size_t stride_h, size_t rows) { return kernel_h
 size_t groups_of(size_t kernel_h, size_t stride_h, const DepthwiseInt8Format& f) { return f.pairs ? ceil_div(kernel_h, 2) : ceil_div(tap_rows(kernel_h, stride_h, f.rows), f.group); }
 size_t columns_of(size_t kernel_w, const DepthwiseInt8Format& f) { return f.pairs ? ceil_div(kernel_w, 2) : kernel_w; }
 
-size_t taps_of(size_t kernel_h, size_t kernel_w, size_t stride_h, const DepthwiseInt8Format& f) {
-  if (f.group == 1) return ceil_div(kernel_h * kernel_w, 4);
-  return groups_of(kernel_h, stride_h, f) * columns_of(kernel_w, f) * f.rows;
-}
-
 // Outputs of a row whose columns are interleaved at once, and these columns.
 struct Piece {
   size_t outputs, columns;
@@ -130,6 +125,10 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 }  // namespace
 
+size_t depthwise_int8_taps(size_t kernel_h, size_t kernel_w, size_t stride_h, DepthwiseInt8Format f) {
+  if (f.group == 1) return ceil_div(kernel_h * kernel_w, 4);
+  return groups_of(kernel_h, stride_h, f) * columns_of(kernel_w, f) * f.rows;
+}
 DepthwiseInt8Block depthwise_int8_block(size_t channels, size_t vector, size_t from) {
   const size_t left = channels - from, least = min(vector, kLeastInt8Block);
   if (left >= vector) return {from, vector, vector};
@@ -191,13 +190,13 @@ size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t st
   if (!add(kernel_h, size_t(stride_h), rows) || !add(rows, size_t(f.group), rows) || !mul(rows, kernel_w, bytes) || !mul(bytes, size_t(8) * f.vector, bytes) ||
       !add(bytes, size_t(64), bytes) || !mul(bytes, depthwise_int8_blocks(channels, f.vector), bytes))
     return 0;
-  return depthwise_int8_block_bytes(taps_of(kernel_h, kernel_w, stride_h, f), f) * depthwise_int8_blocks(channels, f.vector);
+  return depthwise_int8_block_bytes(depthwise_int8_taps(kernel_h, kernel_w, stride_h, f), f) * depthwise_int8_blocks(channels, f.vector);
 }
 
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f, Element element, int32_t zero_point, const int8_t* weights,
                          size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
   const size_t groups = groups_of(kernel_h, stride_h, f), columns = columns_of(kernel_w, f), lanes = f.vector / 4;
-  const size_t taps = taps_of(kernel_h, kernel_w, stride_h, f), bytes = depthwise_int8_block_bytes(taps, f);
+  const size_t taps = depthwise_int8_taps(kernel_h, kernel_w, stride_h, f), bytes = depthwise_int8_block_bytes(taps, f);
   DepthwiseInt8Block block = {};
   memset(packed, 0, bytes * depthwise_int8_blocks(channels, f.vector));
   for (size_t b = 0; block.end() < channels; ++b) {
@@ -234,7 +233,7 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
 }
 
 bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f, const void* packed) {
-  const size_t taps = taps_of(kernel_h, kernel_w, stride_h, f), bytes = depthwise_int8_block_bytes(taps, f);
+  const size_t taps = depthwise_int8_taps(kernel_h, kernel_w, stride_h, f), bytes = depthwise_int8_block_bytes(taps, f);
   for (size_t b = 0; b < depthwise_int8_blocks(channels, f.vector); ++b) {
     const auto* multipliers = reinterpret_cast<const int32_t*>(static_cast<const char*>(packed) + b * bytes + (taps + 1) * 4 * f.vector);
     if (!are_fixed_scales(multipliers, multipliers + f.vector, f.vector)) return false;

@@ -25,7 +25,9 @@ size_t depthwise_int8_blocks(size_t channels, size_t vector);
 
 // Where tap ky, kx is of those that are multiplied one by one: two rows column by column, then a last row.
 inline size_t depthwise_int8_tap(size_t kernel_h, size_t kernel_w, size_t ky, size_t kx) { return ky < kernel_h / 2 * 2 ? (ky / 2 * kernel_w + kx) * 2 + ky % 2 : ky * kernel_w + kx; }
-// Of weights that are `taps` vectors for each of the four vectors of sums.
+// Vectors of weights for each of the four vectors of sums.
+size_t depthwise_int8_taps(size_t kernel_h, size_t kernel_w, size_t stride_h, DepthwiseInt8Format f);
+// Of weights that are `taps` such vectors.
 inline size_t depthwise_int8_block_bytes(size_t taps, DepthwiseInt8Format f) { return (taps + (f.rounding ? 3 : 2)) * 4 * f.vector + 64; }
 
 // Kernels see q ^ 0x80 where the type is not theirs: q + 128 of s8, q - 128 of u8.

@@ -7,8 +7,6 @@ namespace {
 
 // Rows of a window, in whole groups of two.
 size_t rows_of(const DepthwiseShape& s) { return 2 * ceil_div(s.kernel_h, 2); }
-// Vectors of weights, for each of the four of sums.
-size_t taps_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return f.group == 1 ? ceil_div(size_t(s.kernel_h) * s.kernel_w, 4) : rows_of(s) / 2 * s.kernel_w; }
 size_t pointers_bytes(const DepthwiseShape& s) { return round_up(rows_of(s) * (sizeof(void*) + sizeof(size_t)), 64); }
 size_t window_bytes(const DepthwiseShape& s) { return whole_lines(mul_sat(rows_of(s) * s.kernel_w, s.channels)); }
 // Pointers and steps, a window, a line of padding.
@@ -22,7 +20,7 @@ struct Run : DepthwiseInt8Run {
 // Output row y.
 void row(const Run& r, const uint8_t* image, uint8_t* out, size_t y, char* space) {
   const DepthwiseShape& s = *r.s;
-  const size_t count = rows_of(s), vector = r.f.vector, bytes = depthwise_int8_block_bytes(taps_of(s, r.f), r.f);
+  const size_t count = rows_of(s), vector = r.f.vector, bytes = depthwise_int8_block_bytes(depthwise_int8_taps(s.kernel_h, s.kernel_w, s.stride_h, r.f), r.f);
   auto** const rows = reinterpret_cast<const uint8_t**>(space);
   auto* const steps = reinterpret_cast<size_t*>(rows + count);
   auto* const window = reinterpret_cast<uint8_t*>(space + pointers_bytes(s));

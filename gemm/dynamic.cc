@@ -233,7 +233,7 @@ void bytes_task(void* arg, size_t index, uint32_t worker) {
   g.offset = g.column_sums + dynamic_vector(c);
   g.row_quant = r.quant;
   g.b_zero = packed_zero(Element::s8, 0, c.format.element);
-  if (rows == 1 && has_row(p.kernel, n, g.k)) return run_row(g, {r.rows, dynamic_c(r, 0), nullptr, 1}, range.from / c.format.nr, ceil_div(range.to, c.format.nr));
+  if (rows == 1 && table_of(p.kernel).row_at_once && has_row(p.kernel, n, g.k)) return run_row(g, {r.rows, dynamic_c(r, 0), nullptr, 1}, range.from / c.format.nr, ceil_div(range.to, c.format.nr));
   g.from = range.from;
   g.to = range.to;
   run_block(g, piece_begin(rows, r.row_pieces, piece), piece_begin(rows, r.row_pieces, piece + 1), range.from / c.format.nr, ceil_div(range.to, c.format.nr), [&](size_t m) {
