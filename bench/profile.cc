@@ -185,11 +185,13 @@ Loss split_time(const Machine& m, const std::string& isa, const Layer& l, const 
     unsigned my = 0, mx = 0;
     if (sscanf(algorithm.c_str(), "winograd_f%ux%u", &my, &mx) == 2 && my && mx) {
       // Multiplications of one dimension, with the last tile clipped; and as if there were whole tiles only.
-      const size_t more = l.kh - 1;  // points beyond the outputs of a tile
-      const auto products = [more](size_t n, size_t tile) { return double(n / tile * (tile + more) + (n % tile ? n % tile + more : 0)); };
-      const double whole = double(l.out_h) * (my + more) / my * (double(l.out_w) * (mx + more) / mx), clipped = products(l.out_h, my) * products(l.out_w, mx);
+      const bool twice = l.sh == 2;                    // even rows, of two taps, and odd ones, of one: as many products as outputs
+      const size_t more = twice ? 1 : l.kh - 1;        // points beyond the outputs of a tile
+      const auto of_tile = [=](size_t outputs) { return outputs + more + (twice ? outputs : 0); };
+      const auto products = [=](size_t n, size_t tile) { return double(n / tile * of_tile(tile) + (n % tile ? of_tile(n % tile) + (twice && (tile - n % tile) % 2) : 0)); };
+      const double whole = double(l.out_h) * double(of_tile(my)) / my * (double(l.out_w) * double(of_tile(mx)) / mx), clipped = products(l.out_h, my) * products(l.out_w, mx);
       flops = 2 * whole * double(l.c) * double(l.out_c);
-      layer_weights *= double((my + more) * (mx + more)) / double(l.kh * l.kw);  // as they are streamed: transformed
+      layer_weights *= double(of_tile(my) * of_tile(mx)) / double(l.kh * l.kw);  // as they are streamed: transformed
       wider *= clipped / whole;
       rows = double((l.out_h + my - 1) / my * ((l.out_w + mx - 1) / mx));
     }

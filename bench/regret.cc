@@ -82,7 +82,7 @@ std::vector<Forced> force_all(LayerBench& bench, Entry& ours, Regret& result) {
   };
   force("", false);
   if (bench.layer.op == Op::conv) {
-    for (const char* algorithm : {"direct", "depthwise", "winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6", "winograd_f2x2_5x5", "winograd_f4x4_5x5"}) force(algorithm, false);
+    for (const char* algorithm : {"direct", "depthwise", "winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6", "winograd_f2x2_5x5", "winograd_f4x4_5x5", "winograd_f3x3_s2"}) force(algorithm, false);
     force("", true);
   }
   // Tiles of every algorithm met so far; one of a product also decides the format of the panels, and with it what fits them.

@@ -52,7 +52,9 @@ const char* no_winograd_window(const ConvConfig& c, WinogradVariant variant) {
   if (c.transposed) return "the convolution is transposed";
   const uint32_t taps = uint32_t(winograd_taps(variant));
   if (c.kernel_h != taps || c.kernel_w != taps) return taps == 3 ? "the kernel is not 3x3" : "the kernel is not 5x5";
-  if (c.stride_h != 1 || c.stride_w != 1 || c.dilation_h != 1 || c.dilation_w != 1) return "stride or dilation is not 1";
+  const uint32_t stride = uint32_t(winograd_stride(variant));
+  if (c.stride_h != stride || c.stride_w != stride) return stride == 1 ? "the stride is not 1" : "the stride is not 2";
+  if (c.dilation_h != 1 || c.dilation_w != 1) return "the dilation is not 1";
   return c.groups != 1 ? "there are groups" : nullptr;
 }
 

@@ -8,7 +8,7 @@
 namespace skua {
 
 // Ways to compute a convolution. Each has its own packed weights, or shares the direct ones.
-enum ConvAlgorithm : uint32_t { kDirect, kDepthwise, kGrouped, kWinogradF2x2, kWinogradF4x2, kWinogradF4x4, kWinogradF6x6, kWinogradF2x2_5x5, kWinogradF4x4_5x5, kConvAlgorithms };
+enum ConvAlgorithm : uint32_t { kDirect, kDepthwise, kGrouped, kWinogradF2x2, kWinogradF4x2, kWinogradF4x4, kWinogradF6x6, kWinogradF2x2_5x5, kWinogradF4x4_5x5, kWinogradF3x3S2, kConvAlgorithms };
 inline WinogradVariant winograd_variant(uint32_t algorithm) { return WinogradVariant(algorithm - kWinogradF2x2); }
 
 struct ConvConfig {

@@ -22,7 +22,7 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
       if (!n) return false;
     } else {
       size_t most = 0;
-      if (!c.winograd_vector || c.winograd_vector > UINT16_MAX || !mul(size_t(c.in_channels) * 64, round_up(c.out_channels, c.winograd_vector), most)) return false;
+      if (!c.winograd_vector || c.winograd_vector > UINT16_MAX || !mul((size_t(c.in_channels) + kWinogradLine) * 64, round_up(c.out_channels, c.winograd_vector), most)) return false;
       n = winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c));
     }
     if (!add(floats, round_up(n, 16), floats)) return false;

@@ -46,7 +46,7 @@ constexpr uint64_t kMaxDepth = 65536;
 
 uint64_t taps_of(const ConvConfig& c) { return uint64_t(c.kernel_h) * c.kernel_w; }
 
-constexpr uint32_t kInt8Algorithms = 1u << kDirect | 1u << kWinogradF2x2 | 1u << kWinogradF4x2 | 1u << kWinogradF4x4 | 1u << kWinogradF4x4_5x5;
+constexpr uint32_t kInt8Algorithms = 1u << kDirect | 1u << kWinogradF2x2 | 1u << kWinogradF4x2 | 1u << kWinogradF4x4 | 1u << kWinogradF4x4_5x5 | 1u << kWinogradF3x3S2;
 
 size_t scale_vectors(uint32_t rounding) { return rounding != SKUA_ROUNDING_FLOAT ? 3 : 2; }
 size_t column_vectors(const ConvConfig& c, uint32_t rounding) { return scale_vectors(rounding) + (taps_of(c) == 1); }  // before the sums of taps

@@ -480,7 +480,12 @@ Case random_winograd(Rng& rng) {
   d.hint_in_w = d.hint_in_h ? uint32_t(c.in_w) : 0;
   return c;
 }
-const char* const kWinograds[] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f4x4_5x5"};
+const char* const kWinograds[] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f4x4_5x5", "winograd_f3x3_s2"};
+// The window of a variant.
+void set_window(skua_conv2d_desc& d, const char* variant) {
+  if (strstr(variant, "_5x5")) d.kernel_h = d.kernel_w = 5;
+  if (strstr(variant, "_s2")) d.stride_h = d.stride_w = 2;
+}
 TEST(ConvInt8, WinogradGivesTheFormulasBits) {
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const char* variant : kWinograds) {
@@ -489,7 +494,7 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
       Rng rng(41);
       for (int i = 0, done = 0; done < (small() ? 5 : 32); ++i) {
         Case c = random_winograd(rng);
-        if (variant == kWinograds[3]) c.d.kernel_h = c.d.kernel_w = 5;
+        set_window(c.d, variant);
         if (i % 4 == 1) {  // once rounded, by scales so large that twice would show
           c.d.output_type = i % 8 == 1 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8;
           c.d.output_q.scale = 30, c.d.output_q.zero_point = 3;
@@ -501,7 +506,7 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
         if (i % 8 == 4) c.d.in_channels = uint32_t(rng.integer(257, small() ? 270 : 530));
         if (!c.prepare(rng)) continue;
         if (i % 8 == 4)  // sums of so many weights fit when they are small
-          for (int8_t& w : c.weights) w = int8_t(w / (variant == kWinograds[3] ? 32 : 8));
+          for (int8_t& w : c.weights) w = int8_t(w / (c.d.kernel_h == 5 ? 32 : 8));
         ++done;
         EXPECT_EQ(algorithm_of(c, context), variant) << c.text();
         check(c, context, rng, i % 3 == 0);
@@ -514,9 +519,9 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
 TEST(ConvInt8, WinogradAtItsLargestSums) {
   struct { int zero, first, second; } const cases[] = {{0, 127, 127}, {0, -128, -128}, {255, 127, 127}, {127, 127, 127}, {127, 127, -128}, {100, -128, -128}};
   for (const char* isa : isas(SKUA_DTYPE_S8))
-    for (int v = 0; v < 4; ++v)
+    for (int v = 0; v < 5; ++v)
       for (const auto& kind : cases) {
-        if (v == 0 && (small() || kind.zero != 127)) continue;  // 4000 channels
+        if ((v == 0 || v == 4) && (small() || kind.zero != 127)) continue;  // 4000 channels
         SCOPED_TRACE(testing::Message() << isa << " " << kWinograds[v] << " zero point " << kind.zero << " weights " << kind.first << " " << kind.second);
         Context context(isa, kWinograds[v]);
         Rng rng(43);
@@ -528,11 +533,11 @@ TEST(ConvInt8, WinogradAtItsLargestSums) {
         d.input_q.zero_point = kind.zero;
         d.weight_layout = SKUA_WEIGHTS_OHWI;
         d.padding = {SKUA_PADDING_EXPLICIT, 2, 2, 2, 2};
-        if (v == 3) d.kernel_h = d.kernel_w = 5;
+        set_window(d, kWinograds[v]);
         d.hint_in_h = d.hint_in_w = 0;
         d.out_channels = 3;
         // For inputs of 255 where weights are positive and 0 where they are not, or the other way: what a unit of weight adds.
-        const long limit = 1l << (31 - (v >= 2 ? 6 : v == 1 ? 4 : 2)), above = 255 - kind.zero, below = kind.zero;
+        const long limit = 1l << (31 - (v == 0 || v == 4 ? 2 : v == 1 ? 4 : 6)), above = 255 - kind.zero, below = kind.zero;
         long positive = 0, negative = 0;
         const auto largest = [&] { return std::max(positive * above + negative * below, positive * below + negative * above); };
         const auto add = [&](long x) { (x > 0 ? positive : negative) += std::labs(x); };

@@ -670,12 +670,12 @@ TEST(Conv, OneDimensionIsATensorOfRankThree) {
 // A filter that names an algorithm forces it where it can serve, and is no obstacle elsewhere.
 TEST(Conv, FilterOnAnAlgorithmLeavesOtherLayersAlone) {
   Rng rng(23);
-  for (const char* filter : {"winograd_f2x2", "winograd_f2x2_5x5", "winograd*", "depthwise", "direct"}) {
+  for (const char* filter : {"winograd_f2x2", "winograd_f2x2_5x5", "winograd_f3x3_s2", "winograd*", "depthwise", "direct"}) {
     SCOPED_TRACE(filter);
     Context context(nullptr, filter);
     struct Layer { uint32_t kernel, stride, groups; const char *only, *algorithm; };
     for (const Layer& l : {Layer{3, 2, 1, "", ""}, Layer{1, 1, 1, "", ""}, Layer{3, 1, 32, "depthwise", "depthwise"}, Layer{3, 1, 1, "winograd_f2x2", "winograd_f2x2"},
-                           Layer{5, 1, 1, "winograd_f2x2_5x5", "winograd_f2x2_5x5"}}) {
+                           Layer{5, 1, 1, "winograd_f2x2_5x5", "winograd_f2x2_5x5"}, Layer{3, 2, 1, "winograd_f3x3_s2", "winograd_f3x3_s2"}}) {
       Case c;
       c.d.kernel_h = c.d.kernel_w = l.kernel; c.d.stride_h = c.d.stride_w = l.stride; c.d.groups = l.groups;
       c.d.in_channels = c.d.out_channels = 32;

@@ -18,7 +18,7 @@ using skua::WinogradVariant;
 
 namespace {
 
-constexpr WinogradVariant kVariants[] = {WinogradVariant::f2x2, WinogradVariant::f4x2, WinogradVariant::f4x4, WinogradVariant::f6x6, WinogradVariant::f2x2_5x5};
+constexpr WinogradVariant kVariants[] = {WinogradVariant::f2x2, WinogradVariant::f4x2, WinogradVariant::f4x4, WinogradVariant::f6x6, WinogradVariant::f3x3_s2, WinogradVariant::f2x2_5x5};
 
 struct Layer {
   WinogradVariant variant;
@@ -30,6 +30,9 @@ struct Layer {
   skua_dtype type = SKUA_DTYPE_F32;  // of the feature maps
   bool half = false;                 // products in f16
   size_t taps() const { return size_t(winograd_taps(variant)); }
+  size_t stride() const { return size_t(winograd_stride(variant)); }
+  size_t out_h(size_t h) const { return (h + top + bottom - taps()) / stride() + 1; }
+  size_t out_w(size_t w) const { return (w + left + right - taps()) / stride() + 1; }
 };
 
 // ---- the operator --------------------------------------------------------------------------------------------------------------
@@ -51,7 +54,7 @@ skua_status make_plan(const skua_op* op, const PlanShapes& s, skua_plan* out) {
   const Layer& l = conv.layer;
   ConvPlan& p = *static_cast<ConvPlan*>(out);
   const skua_tensor& x = s.inputs[0];
-  const size_t h = x.shape[1] + l.top + l.bottom + 1 - l.taps(), w = x.shape[2] + l.left + l.right + 1 - l.taps();
+  const size_t h = l.out_h(x.shape[1]), w = l.out_w(x.shape[2]);
   p.outputs[0] = skua_tensor_4d(l.type, x.shape[0], h, w, l.out_channels);
   p.shape = {x.shape[0], x.shape[1], x.shape[2], l.in_channels, h, w, l.out_channels, l.top, l.left, x.stride[1], x.stride[2], x.stride[0], 0, 0, 0, 0, 0, 0,
              skua::Element(l.type), skua::Element(l.type)};
@@ -97,19 +100,22 @@ skua_status create(skua_context* context, const Layer& l, const std::vector<floa
 
 // ---- the truth -----------------------------------------------------------------------------------------------------------------
 skua::winograd::Growth growth(int points, int taps) {
-  constexpr skua::winograd::Growth g[] = {skua::winograd::growth(2, 3), skua::winograd::growth(4, 3), skua::winograd::growth(6, 3)}, five = skua::winograd::growth(4, 5);
-  return taps == 5 ? five : g[points / 2 - 2];
+  constexpr skua::winograd::Growth g[] = {skua::winograd::growth(2, 3), skua::winograd::growth(4, 3), skua::winograd::growth(6, 3)}, five = skua::winograd::growth(4, 5), two = skua::winograd::growth(2, 2);
+  return taps == 5 ? five : taps == 2 ? two : g[points / 2 - 2];
 }
-skua::winograd::Growth growth_y(WinogradVariant v) { return growth(winograd_height(v), winograd_taps(v)); }
-skua::winograd::Growth growth_x(WinogradVariant v) { return growth(winograd_width(v), winograd_taps(v)); }
+skua::winograd::Growth growth_y(WinogradVariant v) { return growth(winograd_height(v), winograd_part_taps(v)); }
+skua::winograd::Growth growth_x(WinogradVariant v) { return growth(winograd_width(v), winograd_part_taps(v)); }
+// Terms of a product's sums.
+size_t depth(WinogradVariant v, size_t in_channels) { return winograd_parts(v) * in_channels; }
+size_t depth(const Layer& l) { return depth(l.variant, l.in_channels); }
 double worst(WinogradVariant v) { return growth_y(v).worst * growth_x(v).worst; }
 double amplification(WinogradVariant v) { return std::sqrt(growth_y(v).variance * growth_x(v).variance); }
 constexpr double u = FLT_EPSILON / 2;
 // rms error over rms of y for operands of mean 0.
-double expected_rms(WinogradVariant v, size_t in_channels) { return 0.41 * u * amplification(v) * std::sqrt(double(in_channels) / 2 + 4); }
+double expected_rms(WinogradVariant v, size_t in_channels) { return 0.41 * u * amplification(v) * std::sqrt(double(depth(v, in_channels)) / 2 + 4); }
 // With products in f16: chains of 64 at most.
 constexpr double u_half = 1.0 / 2048;
-double expected_half_rms(WinogradVariant v, size_t in_channels) { return 0.41 * u_half * amplification(v) * std::sqrt(double(std::min(in_channels, size_t(64))) / 2 + 4); }
+double expected_half_rms(WinogradVariant v, size_t in_channels) { return 0.41 * u_half * amplification(v) * std::sqrt(double(std::min(depth(v, in_channels), size_t(64))) / 2 + 4); }
 
 struct Truth {
   std::vector<double> value, bound;  // before the epilogue
@@ -117,12 +123,12 @@ struct Truth {
 };
 Truth convolve(const Data& x, const Layer& l, const std::vector<float>& weights, const std::vector<float>& bias) {
   const std::vector<float> in = dense(x);
-  const size_t N = x.t.shape[0], H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, O = l.out_channels, T = l.taps(), h = H + l.top + l.bottom + 1 - T, w = W + l.left + l.right + 1 - T;
+  const size_t N = x.t.shape[0], H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, O = l.out_channels, T = l.taps(), S = l.stride(), h = l.out_h(H), w = l.out_w(W);
   double largest = 0;
   for (float v : in) largest = std::max(largest, double(std::fabs(v)));
   std::vector<double> sums(O);
   for (size_t i = 0; i < weights.size(); ++i) sums[i / (T * T * I)] += std::fabs(double(weights[i]));
-  const double terms = double(l.half ? std::min(I, size_t(64)) : I) + 3 * (winograd_height(l.variant) + winograd_width(l.variant) - 4) / 2 + 8;
+  const double terms = double(l.half ? std::min(depth(l), size_t(64)) : depth(l)) + 3 * (winograd_height(l.variant) + winograd_width(l.variant) - 4) / 2 + 8;
   Truth t;
   std::vector<double> acc(O);
   for (size_t n = 0; n < N; ++n)
@@ -132,7 +138,7 @@ Truth convolve(const Data& x, const Layer& l, const std::vector<float>& weights,
           double sum = 0;
           for (size_t ky = 0; ky < T; ++ky)
             for (size_t kx = 0; kx < T; ++kx) {
-              const size_t iy = y + ky - l.top, ix = x0 + kx - l.left;  // wraps below 0
+              const size_t iy = y * S + ky - l.top, ix = x0 * S + kx - l.left;  // wraps below 0
               if (iy >= H || ix >= W) continue;
               const float *a = &in[((n * H + iy) * W + ix) * I], *b = &weights[((o * T + ky) * T + kx) * I];
               for (size_t i = 0; i < I; ++i) sum += double(a[i]) * double(b[i]);
@@ -173,7 +179,7 @@ void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) 
                                   << " padding " << l.top << l.left << l.bottom << l.right << " bias " << l.has_bias << " activation " << int(l.activation.kind) << " residual "
                                   << int(l.residual) << (image.holes ? " strided" : ""));
   const std::vector<float> weights = values(l.taps() * l.taps() * l.in_channels * l.out_channels, rng), bias = values(l.out_channels, rng);
-  const size_t h = image.h + l.top + l.bottom + 1 - l.taps(), w = image.w + l.left + l.right + 1 - l.taps();
+  const size_t h = l.out_h(image.h), w = l.out_w(image.w);
   skua_tensor xt = shape({image.batch, image.h, image.w, l.in_channels}, l.type), yt = shape({image.batch, h, w, l.out_channels}, l.type), rt = yt;
   if (image.holes) {
     xt = with_holes(xt, {0, 1, 2, 3});
@@ -216,8 +222,10 @@ TEST(Winograd, EveryImageSize) {
       const int my = winograd_rows(v), mx = winograd_columns(v);
       for (int y = 1; y <= my; ++y)
         for (int x = 1; x <= mx; ++x) {
-          const size_t h = size_t(y + my * rng.integer(0, 2)), w = size_t(x + mx * rng.integer(0, 2));
-          check(context, plain(v, size_t(rng.integer(1, 20)), size_t(rng.integer(1, 40))), {1, h, w, false}, rng);
+          // Of stride 2 also both parities of the image's size.
+          const Layer l = plain(v, size_t(rng.integer(1, 20)), size_t(rng.integer(1, 40)));
+          const auto extent = [&](int outputs) { return size_t(outputs) * l.stride() - size_t(l.stride() == 2 && rng.integer(0, 1)); };
+          check(context, l, {1, extent(y + my * rng.integer(0, 2)), extent(x + mx * rng.integer(0, 2)), false}, rng);
           if (HasFailure()) return;
         }
     }
@@ -280,7 +288,7 @@ std::vector<const char*> half_isas() {
   }
   return found;
 }
-constexpr WinogradVariant kHalfVariants[] = {WinogradVariant::f2x2, WinogradVariant::f4x2, WinogradVariant::f4x4, WinogradVariant::f2x2_5x5};
+constexpr WinogradVariant kHalfVariants[] = {WinogradVariant::f2x2, WinogradVariant::f4x2, WinogradVariant::f4x4, WinogradVariant::f3x3_s2, WinogradVariant::f2x2_5x5};
 
 TEST(Winograd, HalfArithmetic) {
   Rng rng(8);
@@ -353,9 +361,9 @@ TEST(Winograd, NotFinite) {
       const std::vector<Data> got = run(op, {x});
       ASSERT_EQ(got.size(), 1u);
       for (size_t i = 0; i < got[0].v.size(); ++i) {
-        const size_t y = i / 3 / w, z = i / 3 % w;
-        const bool window = y + pad >= row && y <= row + pad && z + pad >= column && z <= column + pad;
-        const bool tile = y / my * my <= row + pad && y / my * my + my + pad > row && z / mx * mx <= column + pad && z / mx * mx + mx + pad > column;
+        const size_t y = i / 3 / l.out_w(w), z = i / 3 % l.out_w(w);
+        const auto reads = [&](size_t first, size_t outputs, size_t at) { return first * l.stride() <= at + pad && (first + outputs - 1) * l.stride() + l.taps() > at + pad; };
+        const bool window = reads(y, 1, row) && reads(z, 1, column), tile = reads(y / my * my, my, row) && reads(z / mx * mx, mx, column);
         SCOPED_TRACE(testing::Message() << isa << " " << winograd_name(v) << " " << y << ", " << z);
         if (window) { EXPECT_TRUE(std::isnan(got[0].v[i])); }
         if (!tile) { EXPECT_TRUE(std::isfinite(got[0].v[i])); }
@@ -366,15 +374,15 @@ TEST(Winograd, NotFinite) {
 
 // Sums in f32, rounded after every product and every sum, in the order of the weights.
 std::vector<double> one_chain(const Data& x, const Layer& l, const std::vector<float>& weights) {
-  const size_t H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, T = l.taps();
+  const size_t H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, T = l.taps(), S = l.stride();
   std::vector<double> y;
-  for (size_t oy = 0; oy < H; ++oy)
-    for (size_t ox = 0; ox < W; ++ox)
+  for (size_t oy = 0; oy < l.out_h(H); ++oy)
+    for (size_t ox = 0; ox < l.out_w(W); ++ox)
       for (size_t o = 0; o < l.out_channels; ++o) {
         float sum = 0;
         for (size_t ky = 0; ky < T; ++ky)
           for (size_t kx = 0; kx < T; ++kx) {
-            const size_t iy = oy + ky - l.top, ix = ox + kx - l.left;
+            const size_t iy = oy * S + ky - l.top, ix = ox * S + kx - l.left;
             if (iy >= H || ix >= W) continue;
             for (size_t i = 0; i < I; ++i) {
               const float product = x.v[(iy * W + ix) * I + i] * weights[((o * T + ky) * T + kx) * I + i];
@@ -407,7 +415,7 @@ TEST(Winograd, Accuracy) {
   for (size_t channels : {size_t(8), size_t(32), size_t(64), size_t(512)}) {
     if (small() && channels > 64) continue;
     for (float mean : {0.0f, 1.0f}) {
-      size_t taps = 0;
+      size_t taps = 0, stride = 0;
       Errors direct = {};
       for (WinogradVariant v : kVariants) {
         Rng rng(5);
@@ -416,8 +424,9 @@ TEST(Winograd, Accuracy) {
         const std::vector<float> weights = values(l.taps() * l.taps() * channels * 16, rng);
         const Data x = make({1, 24, 24, channels}, rng, mean - 1, mean + 1);
         const Truth want = convolve(x, l, weights, {});
-        if (l.taps() != taps) {
+        if (l.taps() != taps || l.stride() != stride) {
           taps = l.taps();
+          stride = l.stride();
           direct = errors(one_chain(x, l, weights), want);
           if (print) printf("direct %zux%zu             %3zu channels, mean %g: rms %.2e largest %.2e\n", taps, taps, channels, double(mean), direct.rms, direct.largest);
         }
@@ -445,16 +454,16 @@ TEST(Winograd, Accuracy) {
 
 // Sums of 64 products in f16, rounded after every step, and these sums in f32.
 std::vector<double> half_chains(const Data& x, const Layer& l, const std::vector<float>& weights) {
-  const size_t H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, T = l.taps();
+  const size_t H = x.t.shape[1], W = x.t.shape[2], I = l.in_channels, T = l.taps(), S = l.stride();
   std::vector<double> y;
-  for (size_t oy = 0; oy < H; ++oy)
-    for (size_t ox = 0; ox < W; ++ox)
+  for (size_t oy = 0; oy < l.out_h(H); ++oy)
+    for (size_t ox = 0; ox < l.out_w(W); ++ox)
       for (size_t o = 0; o < l.out_channels; ++o) {
         float sum = 0, chain = 0;
         size_t terms = 0;
         for (size_t ky = 0; ky < T; ++ky)
           for (size_t kx = 0; kx < T; ++kx) {
-            const size_t iy = oy + ky - l.top, ix = ox + kx - l.left;
+            const size_t iy = oy * S + ky - l.top, ix = ox * S + kx - l.left;
             if (iy >= H || ix >= W) continue;
             for (size_t i = 0; i < I; ++i) {
               chain = rounded(SKUA_DTYPE_F16, chain + x.v[(iy * W + ix) * I + i] * weights[((o * T + ky) * T + kx) * I + i]);
@@ -474,7 +483,7 @@ TEST(Winograd, HalfAccuracy) {
   const bool print = std::getenv("SKUA_WINOGRAD_TABLE") != nullptr;
   for (size_t channels : {size_t(8), size_t(32), size_t(64), size_t(512)}) {
     if (small() && channels > 32) continue;
-    size_t taps = 0;
+    size_t taps = 0, stride = 0;
     Errors direct = {};
     for (WinogradVariant v : kHalfVariants) {
       Rng rng(5);
@@ -486,8 +495,9 @@ TEST(Winograd, HalfAccuracy) {
       for (float& w : weights) w = rounded(SKUA_DTYPE_F16, w);
       const Data x = make(shape({1, 16, 16, channels}, SKUA_DTYPE_F16), rng);
       const Truth want = convolve(x, l, weights, {});
-      if (l.taps() != taps) {
+      if (l.taps() != taps || l.stride() != stride) {
         taps = l.taps();
+        stride = l.stride();
         direct = errors(half_chains(x, l, weights), want);
         if (print) printf("f16 direct %zux%zu             %3zu channels: rms %.2e largest %.2e\n", taps, taps, channels, direct.rms, direct.largest);
       }
@@ -514,11 +524,13 @@ TEST(Winograd, HalfAccuracy) {
 
 TEST(Winograd, Growth) {
   EXPECT_NEAR(worst(WinogradVariant::f2x2), 16, 0.1);
+  EXPECT_NEAR(worst(WinogradVariant::f3x3_s2), 16, 0.1);
   EXPECT_NEAR(worst(WinogradVariant::f4x4), 157, 1);
   EXPECT_NEAR(worst(WinogradVariant::f6x6), 1565, 5);
   EXPECT_NEAR(worst(WinogradVariant::f2x2_5x5), 157, 1);
   EXPECT_NEAR(amplification(WinogradVariant::f2x2_5x5), 5.53, 0.01);
   EXPECT_NEAR(amplification(WinogradVariant::f2x2), 1.67, 0.01);
+  EXPECT_NEAR(amplification(WinogradVariant::f3x3_s2), 1.67, 0.01);
   EXPECT_NEAR(amplification(WinogradVariant::f4x4), 5.02, 0.01);
   EXPECT_NEAR(amplification(WinogradVariant::f6x6), 20.6, 0.1);
 }

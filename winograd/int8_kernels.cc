@@ -82,7 +82,10 @@ template <class V> SKUA_INL V by_four(V x) { return twice(twice(x)); }
 // ---- input ---------------------------------------------------------------------------------------------------------------------
 // One dimension of B^T: m+2-clip values -> the points that are left, in the order of points.h.
 template <int m, int clip> SKUA_INL void transform_in(const I16* d, I16* t) {
-  if constexpr (m == 2) {
+  if constexpr (m == 2 && clip >= 2) {  // of F(3,2)
+    t[0] = I16::set1(0) - d[0];
+    if constexpr (clip == 2) t[3] = d[1];
+  } else if constexpr (m == 2) {
     t[0] = d[2] - d[0];
     t[1] = d[2] + d[1];
     t[2] = d[2] - d[1];
@@ -106,27 +109,38 @@ template <int m, int clip> SKUA_INL void transform_in(const I16* d, I16* t) {
 
 template <int m, int clip = 0> void transform_in_clipped(int by, const I16* d, I16* t) {
   if (by == clip) transform_in<m, clip>(d, t);
-  else if constexpr (clip + 1 < m) transform_in_clipped<m, clip + 1>(by, d, t);
+  else if constexpr (clip + 1 < kClips<m>) transform_in_clipped<m, clip + 1>(by, d, t);
 }
 
-// A vector of channels of a whole tile; value(i, j): a - zero.
-template <int my, int mx, class Value> SKUA_INL void in_whole(const Value& value, int16_t* v, size_t step) {
+// A vector of channels of a tile; value(i, j): a - zero.
+template <int my, int mx, int clip_y, int clip_x, class Value> SKUA_INL void in_tile(const Value& value, int16_t* v, size_t step) {
   I16 tile[my + 2][mx + 2];
-  SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) {
+  SKUA_UNROLL for (int j = 0; j < mx + 2 - clip_x; ++j) {
     I16 d[my + 2], t[my + 2];
-    SKUA_UNROLL for (int i = 0; i < my + 2; ++i) d[i] = value(i, j);
-    transform_in<my, 0>(d, t);
-    SKUA_UNROLL for (int i = 0; i < my + 2; ++i) tile[i][j] = t[i];
+    SKUA_UNROLL for (int i = 0; i < my + 2 - clip_y; ++i) d[i] = value(i, j);
+    transform_in<my, clip_y>(d, t);
+    SKUA_UNROLL for (int i = 0; i < my + 2; ++i) if (winograd::has_point(my, clip_y, i)) tile[i][j] = t[i];
   }
   SKUA_UNROLL for (int i = 0; i < my + 2; ++i) {
+    if (!winograd::has_point(my, clip_y, i)) continue;
     I16 t[mx + 2];
-    transform_in<mx, 0>(tile[i], t);
-    SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) t[j].store(v + size_t(i * (mx + 2) + j) * step);
+    transform_in<mx, clip_x>(tile[i], t);
+    SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) if (winograd::has_point(mx, clip_x, j)) t[j].store(v + size_t(i * (mx + 2) + j) * step);
   }
 }
+// Whole tiles, and the odd rows and columns of F(3,2).
+template <int my, int mx, class Value> SKUA_INL void in_whole(const Value& value, int clip_y, int clip_x, int16_t* v, size_t step) {
+  if constexpr (my == 2 && mx == 2) {
+    if (clip_y && clip_x) return in_tile<2, 2, 1, 1>(value, v, step);
+    if (clip_y) return in_tile<2, 2, 1, 0>(value, v, step);
+    if (clip_x) return in_tile<2, 2, 0, 1>(value, v, step);
+  }
+  in_tile<my, mx, 0, 0>(value, v, step);
+}
+template <int my, int mx> constexpr bool is_whole(int clip_y, int clip_x) { return my == 2 && mx == 2 ? clip_y < 2 && clip_x < 2 : !clip_y && !clip_x; }
 // Of any tile, out of a copy.
 template <int my, int mx> void in_copied(const I16 (&edge)[mx + 2][my + 2], int clip_y, int clip_x, int16_t* v, size_t step) {
-  if (!clip_y && !clip_x) return in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return edge[j][i]; }, v, step);
+  if (is_whole<my, mx>(clip_y, clip_x)) return in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return edge[j][i]; }, clip_y, clip_x, v, step);
   I16 tile[my + 2][mx + 2];
   for (int j = 0; j < mx + 2 - clip_x; ++j) {
     I16 t[my + 2];
@@ -145,7 +159,7 @@ template <int my, int mx> void in_copied(const I16 (&edge)[mx + 2][my + 2], int 
 
 template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
   const int rows = my + 2 - t.clip_y, columns = mx + 2 - t.clip_x;
-  const bool plain = !t.clip_y && !t.clip_x && t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns;
+  const bool plain = is_whole<my, mx>(t.clip_y, t.clip_x) && t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns;
   const I16 zero = I16::set1(t.zero);
   I16 edge[mx + 2][my + 2];
   if (!plain)  // what lies outside stays 0 for all channels
@@ -156,7 +170,7 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
     const T* in = static_cast<const T*>(t.in) + c;
     int16_t* v = static_cast<int16_t*>(t.v) + c / kWinogradLine * t.line + c % kWinogradLine;
     if (plain && n >= size_t(I16::L)) {
-      in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return I16::load(in + size_t(i) * t.row + size_t(j) * t.pixel) - zero; }, v, t.step);
+      in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return I16::load(in + size_t(i) * t.row + size_t(j) * t.pixel) - zero; }, t.clip_y, t.clip_x, v, t.step);
       continue;
     }
     for (int i = t.top; i < t.bottom; ++i) {
@@ -249,13 +263,18 @@ struct EveryProduct {
 template <int MR, int NV> const WinogradProductTable& table() { return table_of<EveryProduct, MR, NV>; }
 
 // ---- output --------------------------------------------------------------------------------------------------------------------
-// One dimension of A^T times its denominator: the points that are left -> m-clip outputs.
-template <int m, int clip> SKUA_INL void transform_out(const I32* t, I32* y) {
-  const I32 sum = t[1] + t[2], difference = t[1] - t[2];
-  if constexpr (m == 2) {
+// One dimension of A^T times its denominator: the points that are left -> o-clip outputs.
+template <int m, int o, int clip> SKUA_INL void transform_out(const I32* t, I32* y) {
+  if constexpr (m == 2 && clip == 2) {
+    y[0] = twice(t[3] - t[0]);
+  } else if constexpr (m == 2) {
+    const I32 sum = t[1] + t[2], difference = t[1] - t[2];
     y[0] = sum - twice(t[0]);
-    if constexpr (clip == 0) y[1] = difference + twice(t[3]);
+    if constexpr (o - clip > 1) y[1] = difference;
+    if constexpr (o - clip > 2) y[2] = sum;
+    if constexpr (clip == 0) y[o - 1] = y[o - 1] + twice(t[3]);
   } else {
+    const I32 sum = t[1] + t[2], difference = t[1] - t[2];
     const I32 even = twice(twice(t[0]) + t[0]) - by_four(sum);
     if constexpr (clip < 2) {
       const I32 sum2 = t[3] + t[4], difference2 = t[3] - t[4];
@@ -270,9 +289,9 @@ template <int m, int clip> SKUA_INL void transform_out(const I32* t, I32* y) {
   }
 }
 
-template <int m, int clip = 0> void transform_out_clipped(int by, const I32* t, I32* y) {
-  if (by == clip) transform_out<m, clip>(t, y);
-  else if constexpr (clip + 1 < m) transform_out_clipped<m, clip + 1>(by, t, y);
+template <int m, int o, int clip = 0> void transform_out_clipped(int by, const I32* t, I32* y) {
+  if (by == clip) transform_out<m, o, clip>(t, y);
+  else if constexpr (clip + 1 < o) transform_out_clipped<m, o, clip + 1>(by, t, y);
 }
 
 template <int my, int mx> SKUA_INL I32 sum_of(I32 x) {
@@ -281,38 +300,38 @@ template <int my, int mx> SKUA_INL I32 sum_of(I32 x) {
   static_assert(odd * inverse == 1);
   return shr<shift>(odd == 1 ? x : product(x, I32::set1(int32_t(inverse))));
 }
-template <int my, int mx> void transform_tile_out(const WinogradOut& t) {
+template <int my, int mx, int oy, int ox> void transform_tile_out(const WinogradOut& t) {
   for (size_t c = 0; c < t.channels; c += L) {
     const int32_t* from = static_cast<const int32_t*>(t.m) + c / kWinogradLine * t.line + c % kWinogradLine;
     int32_t* to = static_cast<int32_t*>(t.out) + c;
     const I32 bias = t.bias ? I32::load(static_cast<const int32_t*>(t.bias) + c) : I32::set1(0);
-    I32 tile[my][mx + 2];
+    I32 tile[oy][mx + 2];
     if (!t.clip_y && !t.clip_x) {
       SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) {
-        I32 p[my + 2], y[my];
+        I32 p[my + 2], y[oy];
         SKUA_UNROLL for (int i = 0; i < my + 2; ++i) p[i] = I32::load(from + size_t(i * (mx + 2) + j) * t.step);
-        transform_out<my, 0>(p, y);
-        SKUA_UNROLL for (int i = 0; i < my; ++i) tile[i][j] = y[i];
+        transform_out<my, oy, 0>(p, y);
+        SKUA_UNROLL for (int i = 0; i < oy; ++i) tile[i][j] = y[i];
       }
-      SKUA_UNROLL for (int i = 0; i < my; ++i) {
-        I32 y[mx];
-        transform_out<mx, 0>(tile[i], y);
-        SKUA_UNROLL for (int j = 0; j < mx; ++j) (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
+      SKUA_UNROLL for (int i = 0; i < oy; ++i) {
+        I32 y[ox];
+        transform_out<mx, ox, 0>(tile[i], y);
+        SKUA_UNROLL for (int j = 0; j < ox; ++j) (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
       }
       continue;
     }
     for (int j = 0; j < mx + 2; ++j) {
       if (!winograd::has_point(mx, t.clip_x, j)) continue;
-      I32 p[my + 2], y[my];
+      I32 p[my + 2], y[oy];
       for (int i = 0; i < my + 2; ++i)
         if (winograd::has_point(my, t.clip_y, i)) p[i] = I32::load(from + size_t(i * (mx + 2) + j) * t.step);
-      transform_out_clipped<my>(t.clip_y, p, y);
-      for (int i = 0; i < my - t.clip_y; ++i) tile[i][j] = y[i];
+      transform_out_clipped<my, oy>(t.clip_y, p, y);
+      for (int i = 0; i < oy - t.clip_y; ++i) tile[i][j] = y[i];
     }
-    for (int i = 0; i < my - t.clip_y; ++i) {
-      I32 y[mx];
-      transform_out_clipped<mx>(t.clip_x, tile[i], y);
-      for (int j = 0; j < mx - t.clip_x; ++j) (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
+    for (int i = 0; i < oy - t.clip_y; ++i) {
+      I32 y[ox];
+      transform_out_clipped<mx, ox>(t.clip_x, tile[i], y);
+      for (int j = 0; j < ox - t.clip_x; ++j) (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
     }
   }
 }
@@ -321,13 +340,14 @@ const Kernel kernels[] = {
 #define SKUA_WINOGRAD_IN(T, type, my, mx, name, why)                                                                                             \
   {"winograd_in_" #type "_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform in 16 bits of " why, KernelKind::winograd_in, Isa::SKUA_ISA, \
    uint16_t(WinogradVariant::name), my, mx, I16::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, T>)), Element::type},
-#define SKUA_WINOGRAD_OUT(my, mx, name, why)                                                                                                              \
+#define SKUA_WINOGRAD_OUT(my, mx, oy, ox, name, why)                                                                                                              \
   {"winograd_out_s8_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "output transform to sums of 32 bits of " why, KernelKind::winograd_out, Isa::SKUA_ISA, \
-   uint16_t(WinogradVariant::name), my, mx, L, reinterpret_cast<AnyCode>(static_cast<WinogradOutFn>(transform_tile_out<my, mx>)), Element::s8},
-#define SKUA_WINOGRAD(my, mx, name, why) SKUA_FOR_INT8(SKUA_WINOGRAD_IN, my, mx, name, why) SKUA_WINOGRAD_OUT(my, mx, name, why)
+   uint16_t(WinogradVariant::name), oy, ox, L, reinterpret_cast<AnyCode>(static_cast<WinogradOutFn>(transform_tile_out<my, mx, oy, ox>)), Element::s8},
+#define SKUA_WINOGRAD(my, mx, name, why) SKUA_FOR_INT8(SKUA_WINOGRAD_IN, my, mx, name, why) SKUA_WINOGRAD_OUT(my, mx, my, mx, name, why)
     SKUA_WINOGRAD(2, 2, f2x2, "F(2,3): 4 products per output")
     SKUA_WINOGRAD(4, 2, f4x2, "F(4,3) x F(2,3): 3 products per output, sums of 28 bits")
     SKUA_WINOGRAD(4, 4, f4x4, "F(4,3) with the points 0, +-1, +-2: 2.25 products per output, sums of 26 bits")
+    SKUA_WINOGRAD_OUT(2, 2, 3, 3, f3x3_s2, "F(3,2) of stride 2: 5.4 products per output instead of 9")
 #undef SKUA_WINOGRAD_IN
 #undef SKUA_WINOGRAD_OUT
 #undef SKUA_WINOGRAD

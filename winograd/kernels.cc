@@ -21,7 +21,8 @@ const Kernel kernels[] = {
     SKUA_WINOGRAD(T, type, 4, 2, f4x2, "F(4,3) x F(2,3): 3 products per output, less weight to stream than F(4,3)")          \
     SKUA_WINOGRAD(T, type, 4, 4, f4x4, "F(4,3) with the points 0, +-sqrt(1/2), +-sqrt(2): 2.25 products per output")         \
     SKUA_WINOGRAD(T, type, 6, 6, f6x6, "F(6,3): 1.78 products per output, about 8 times the rounding error")                 \
-    SKUA_WINOGRAD_OUT(T, type, 4, 4, 2, 2, f2x2_5x5, "F(2,5) with the points and the input transform of F(4,3): 9 products per output instead of 25")
+    SKUA_WINOGRAD_OUT(T, type, 4, 4, 2, 2, f2x2_5x5, "F(2,5) with the points and the input transform of F(4,3): 9 products per output instead of 25") \
+    SKUA_WINOGRAD_OUT(T, type, 2, 2, 3, 3, f3x3_s2, "F(3,2) of stride 2 with the points and the input transform of F(2,3): 5.4 products per output instead of 9")
     SKUA_FOR_TYPES(SKUA_VARIANTS)
 #undef SKUA_WINOGRAD_IN
 #undef SKUA_WINOGRAD_OUT

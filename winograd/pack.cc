@@ -15,9 +15,9 @@ consteval Taps taps(int m, int count) {
     for (int k = 0; k < count; ++k) t.at[i][k] = winograd::tap(m, i, k, count);
   return t;
 }
-constexpr Taps kTaps[4] = {taps(2, 3), taps(4, 3), taps(6, 3), taps(4, 5)};
+constexpr Taps kTaps[4] = {taps(2, 3), taps(4, 3), taps(6, 3), taps(4, 5)}, kTwo = taps(2, 2);
 // Rows for bytes, without their denominators (int8_kernels.cc): points 0, +-1 and +-2, infinity.
-constexpr Taps kWhole[2] = {{{{1}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}}}, {{{1}, {1, 1, 1}, {1, -1, 1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}}}};
+constexpr Taps kWhole[2] = {{{{1}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}}}, {{{1}, {1, 1, 1}, {1, -1, 1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}}}}, kWholeTwo = {{{1}, {1, 1}, {1, -1}, {0, 1}}};
 
 void put(double x, float* to) { *to = float(x); }
 void put(double x, f16* to) { narrow(float(x), *to); }
@@ -25,20 +25,33 @@ void put(double x, int16_t* to) { *to = int16_t(x); }
 
 template <class T, class W>
 void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const W* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, T* packed) {
-  const int ay = winograd_height(variant), ax = winograd_width(variant), sides = winograd_sides(variant), all = winograd_taps(variant), count = sides > 1 ? 3 : all;
-  const Taps* const of = format.element == Element::s16 ? kWhole : kTaps;
-  const Taps &gy = of[count == 5 ? 3 : ay / 2 - 2], &gx = of[count == 5 ? 3 : ax / 2 - 2];
-  const size_t points = winograd_points(variant), nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector), kr = winograd_together(format.element);
-  const size_t depth = winograd_depth(variant, in_channels, format.element), channels = depth / winograd_parts(variant), step = depth * wide;  // from one point to the next
+  const int ay = winograd_height(variant), ax = winograd_width(variant), all = winograd_taps(variant), count = winograd_part_taps(variant), stride = winograd_stride(variant);
+  const bool whole = format.element == Element::s16;
+  const Taps *const of = whole ? kWhole : kTaps, *const two = whole ? &kWholeTwo : &kTwo;
+  const Taps &gy = count == 2 ? *two : of[count == 5 ? 3 : ay / 2 - 2], &gx = count == 2 ? *two : of[count == 5 ? 3 : ax / 2 - 2];
+  const size_t nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector), kr = winograd_together(format.element), parts = winograd_parts(variant);
+  const size_t channels = winograd_channels(variant, in_channels, format.element);
   for (size_t first = 0; first < out_channels; first += nr) {
     const size_t columns = min(nr, out_channels - first), width = round_up(columns, format.vector);
-    for (size_t d = 0; d < depth; ++d) {
-      const size_t begin = d / kWinogradDepth * kWinogradDepth, deep = min(kWinogradDepth, depth - begin), i = d % channels;
-      const int part = int(d / channels), from_y = part / sides * 3, from_x = part % sides * 3;
+    for (size_t d = 0; d < parts * channels; ++d) {
+      const size_t part = d / channels, i = d % channels;
+      const int from_y = parts > 1 ? winograd_part_y(part) * winograd_apart(variant) : 0, from_x = parts > 1 ? winograd_part_x(part) * winograd_apart(variant) : 0;
       for (size_t j = 0; j < width; ++j) {
-        T* to = packed + begin * wide + deep * first + ((d - begin) / kr * width + j) * kr + (d - begin) % kr;
+        const auto put_all = [&](auto value) {
+          T* to = packed;
+          for (int a = 0; a < ay; ++a)
+            for (int b = 0; b < ax; ++b) {
+              const WinogradPoint p = winograd_point(variant, a, b);
+              const size_t depth = (p.end - p.begin) * channels;
+              if (part >= p.begin && part < p.end) {
+                const size_t k = d - p.begin * channels, begin = k / kWinogradDepth * kWinogradDepth, deep = min(kWinogradDepth, depth - begin);
+                put(value(a, b), to + begin * wide + deep * first + ((k - begin) / kr * width + j) * kr + (k - begin) % kr);
+              }
+              to += depth * wide;
+            }
+        };
         if (j >= columns || i >= in_channels) {
-          for (size_t q = 0; q < points; ++q) to[q * step] = {};
+          put_all([](int, int) { return 0.0; });
           continue;
         }
         const W* w = weights + (first + j) * stride_o + i * stride_i;
@@ -46,15 +59,15 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
         for (int y = 0; y < count; ++y)
           for (int b = 0; b < ax; ++b) {
             double sum = 0;
-            for (int k = 0; k < count && from_y + y < all && from_x + k < all; ++k) sum += double(w[size_t(from_y + y) * stride_y + size_t(from_x + k) * stride_x]) * gx.at[b][k];
+            const int tap_y = from_y + y * stride;
+            for (int k = 0, tap_x = from_x; k < count && tap_y < all && tap_x < all; ++k, tap_x += stride) sum += double(w[size_t(tap_y) * stride_y + size_t(tap_x) * stride_x]) * gx.at[b][k];
             half[y][b] = sum;
           }
-        for (int a = 0; a < ay; ++a)
-          for (int b = 0; b < ax; ++b, to += step) {
-            double sum = 0;
-            for (int k = 0; k < count; ++k) sum += gy.at[a][k] * half[k][b];
-            put(sum, to);
-          }
+        put_all([&](int a, int b) {
+          double sum = 0;
+          for (int k = 0; k < count; ++k) sum += gy.at[a][k] * half[k][b];
+          return sum;
+        });
       }
     }
   }
@@ -63,7 +76,7 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
 }  // namespace
 
 size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format) {
-  return ceil_div(winograd_points(variant) * winograd_depth(variant, in_channels, format.element) * round_up(out_channels, format.vector) * element_bytes(format.element), sizeof(float));
+  return ceil_div(winograd_products(variant) * winograd_channels(variant, in_channels, format.element) * round_up(out_channels, format.vector) * element_bytes(format.element), sizeof(float));
 }
 
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,

@@ -33,16 +33,18 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
 double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, size_t block) {
   const double mean = (winograd_height(p.variant) + winograd_width(p.variant)) / 2.0 - 2, mean_out = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0, points = double(winograd_points(p.variant)), lanes = p.tile->vector;
   const double bytes = element_bytes(p.element);  // of a value of V and U
-  const double blocks = double(ceil_div(p.tiles, block)), ic = double(winograd_depth(p.variant, s.in_channels, p.element)), oc = double(round_up(s.out_channels, p.tile->vector));
+  const double blocks = double(ceil_div(p.tiles, block)), ic = double(winograd_products(p.variant) * winograd_channels(p.variant, s.in_channels, p.element)) / points, oc = double(round_up(s.out_channels, p.tile->vector));
   const double u_bytes = points * ic * oc * bytes, line = double(kWinogradLine), in_line = double(winograd_parts(p.variant) * ceil_div(s.in_channels, kWinogradLine)) * line * bytes, out_line = double(ceil_div(s.out_channels, kWinogradLine)) * line * 4;
   const double block_bytes = points * double(block) * (in_line > out_line ? in_line : out_line);
   const double in_l2 = block_bytes / double(m.l2), fast = m.l3_bytes > 12 ? m.l3_bytes / 12 : 1, far_level = 1 / (fast * fast * fast);  // what does not fit costs less where the level behind is fast: measured with 31 and 117 GB/s
   // There it also costs no more once little of it fits (Zen 3, whose L2 is 512 KiB: 28x28x256-512 7.9 ms with 7 tiles of 0.8 MB, 6.2 with 25).
   const auto beyond = [&](double from) { return in_l2 <= from ? 0 : fast > 1 && in_l2 > from + 1 ? 1 : in_l2 - from; };
 
-  // Products that clips leave: n outputs of a dimension need n + (taps-1)*ceil(n/m).
-  const size_t more = size_t(winograd_height(p.variant) - winograd_rows(p.variant));
-  const double products = double(s.batch) * double(s.out_h + more * p.tiles_y) * double(s.out_w + more * p.tiles_x);
+  // Products that clips leave: n outputs of a dimension need n + (taps-1)*ceil(n/m), and of odd rows n, one more where the clip left an even number of points.
+  const size_t more = size_t(winograd_part_taps(p.variant) - 1);
+  const bool odd = winograd_stride(p.variant) == 2;
+  const auto left = [&](size_t n, size_t tiles, uint8_t clip) { return double(n + more * tiles + (odd ? n + clip % 2 : 0)); };
+  const double products = double(s.batch) * left(s.out_h, p.tiles_y, p.clip_y) * left(s.out_w, p.tiles_x, p.clip_x) * (odd ? points / double(winograd_products(p.variant)) : 1);
   const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows + 0.99), p.tile->mr)), r = rows / parts;
   const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
   // Of bytes: on x86 two channels by a product and an addition, three of which start at once; on Arm one by the only pipe that multiplies integers.
@@ -62,7 +64,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
 
   // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
   const double far = 1 + 2.2 * far_level * beyond(0.25), slower = 2 / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
-  const double in = points * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(winograd_parts(p.variant) * ceil_div(s.in_channels, p.in->vector));
+  const double in = double(winograd_products(p.variant)) * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(ceil_div(s.in_channels, p.in->vector));
   const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2
   return products_and_stream + double(p.tiles) * (in + 30 + out + 40) + cold;

@@ -1,5 +1,6 @@
 // The loop of winograd.h: blocks of tiles, cut over workers.
 #include <math.h>
+#include <string.h>
 #include "winograd/points.h"
 #include "winograd/winograd.h"
 
@@ -51,7 +52,7 @@ Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
   if (pieces == 1) return {1, all, false};
   // Ranges for each worker alone: as many blocks as one thread would do; where U stays in L2 also smaller ones, as long as a product has rows enough.
-  const double u_bytes = double(winograd_points(p.variant)) * double(winograd_depth(p.variant, s.in_channels, p.element)) * double(s.out_channels) * element_bytes(p.element);
+  const double u_bytes = double(winograd_products(p.variant)) * double(winograd_channels(p.variant, s.in_channels, p.element)) * double(s.out_channels) * element_bytes(p.element);
   const size_t mr = p.tile->mr, workers = args.concurrency(), blocks = ceil_div(p.tiles, p.block);
   size_t own = max(p.tiles / min(p.block, 2 * mr), blocks);
   if (u_bytes < double(machine_for(p.tile->isa).l2)) own = max(own, max(p.tiles / mr, min(workers, 2 * p.tiles / mr)));
@@ -121,30 +122,38 @@ void list_tiles(const WinogradPlan& p, size_t from, size_t to, Tile* list) {
 void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t n, char* v) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
-  const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant), sides = winograd_sides(p.variant);
+  const int my = winograd_rows(p.variant), mx = winograd_columns(p.variant), stride = winograd_stride(p.variant), apart = winograd_apart(p.variant);
   const size_t lines = ceil_div(s.in_channels, kWinogradLine);
   const WinogradInFn fn = code_of<WinogradInFn>(p.in);
   WinogradIn t = {};
-  t.row = s.in_row;
-  t.pixel = s.in_pixel;
+  t.row = s.in_row * size_t(stride);
+  t.pixel = s.in_pixel * size_t(stride);
   t.zero = s.in_zero;
   t.channels = s.in_channels;
   t.step = r.layout.v_step / element_bytes(p.element);
   t.line = n * kWinogradLine;
-  const auto inside = [](ptrdiff_t n, int most) { return uint8_t(n < 0 ? 0 : n > most ? most : n); };
+  // Behind the last channel of a part come those of the next one: U is 0 there, and V of floats must not be a NaN.
+  const size_t last_line = winograd_parts(p.variant) > 1 && p.element != Element::s16 && s.in_channels % kWinogradLine ? kWinogradLine * element_bytes(p.element) : 0;
+  // Values of a tile before the n-th pixel from its first one.
+  const auto before = [stride](ptrdiff_t n, int most) { return uint8_t(n <= 0 ? 0 : min(ceil_div(size_t(n), size_t(stride)), size_t(most))); };
   for (size_t i = from; i < to; ++i) {
     const Tile& tile = list[i];
-    t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
-    t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
-    const int rows = winograd_height(p.variant) - t.clip_y, columns = winograd_width(p.variant) - t.clip_x;
-    for (int part = 0; part < sides * sides; ++part) {
-      const ptrdiff_t y = ptrdiff_t(tile.y) * my + part / sides * 3 - ptrdiff_t(s.pad_top), x = ptrdiff_t(tile.x) * mx + part % sides * 3 - ptrdiff_t(s.pad_left);
-      t.top = inside(-y, rows);
-      t.bottom = inside(ptrdiff_t(s.in_h) - y, rows);
-      t.left = inside(-x, columns);
-      t.right = inside(ptrdiff_t(s.in_w) - x, columns);
+    const int clip_y = tile.cls >= clipped_y ? p.clip_y : 0, clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
+    for (size_t part = 0; part < winograd_parts(p.variant); ++part) {
+      const int part_y = winograd_sides(p.variant) > 1 ? winograd_part_y(part) : 0, part_x = winograd_sides(p.variant) > 1 ? winograd_part_x(part) : 0;
+      const ptrdiff_t y = ptrdiff_t(tile.y) * my * stride + part_y * apart - ptrdiff_t(s.pad_top), x = ptrdiff_t(tile.x) * mx * stride + part_x * apart - ptrdiff_t(s.pad_left);
+      // Odd rows and columns of stride 2 have no infinity, nor the value that only it takes.
+      t.clip_y = uint8_t(stride == 2 ? clip_y | part_y : clip_y);
+      t.clip_x = uint8_t(stride == 2 ? clip_x | part_x : clip_x);
+      const int rows = winograd_height(p.variant) - t.clip_y, columns = winograd_width(p.variant) - t.clip_x;
+      t.top = before(-y, rows);
+      t.bottom = before(ptrdiff_t(s.in_h) - y, rows);
+      t.left = before(-x, columns);
+      t.right = before(ptrdiff_t(s.in_w) - x, columns);
       t.in = r.in + r.in_bytes(ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel));
-      t.v = at(v, p.element, ptrdiff_t((size_t(part) * lines * n + i) * kWinogradLine));
+      t.v = at(v, p.element, ptrdiff_t((part * lines * n + i) * kWinogradLine));
+      if (last_line)
+        for (size_t point = 0; point < winograd_points(p.variant); ++point) memset(at(t.v, p.element, ptrdiff_t(point * t.step + (lines - 1) * t.line)), 0, last_line);
       fn(t);
     }
   }
@@ -271,7 +280,7 @@ void multiply(const Run& r, const Tile* list, size_t n, const char* v, char* m, 
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int height = winograd_height(p.variant), width = winograd_width(p.variant);
-  const size_t mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector, wide = round_up(s.out_channels, L), depth = winograd_depth(p.variant, s.in_channels, p.element);
+  const size_t mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector, wide = round_up(s.out_channels, L), channels = winograd_channels(p.variant, s.in_channels, p.element);
   size_t first_whole = 0, first_clipped_y = n, first_clipped_both = n;
   for (size_t i = n; i-- > 0;) {
     if (list[i].cls >= clipped_y) first_clipped_y = i;
@@ -290,9 +299,11 @@ void multiply(const Run& r, const Tile* list, size_t n, const char* v, char* m, 
       const bool drop_y = !winograd::has_point(height - 2, p.clip_y, i), drop_x = !winograd::has_point(width - 2, p.clip_x, j);
       const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
       const size_t parts = ceil_div(to - from, mr), less = parts ? (to - from) / parts : 0, more = to - from - parts * less;  // tiles per product
-      for (size_t k = 0; k < depth; k += kWinogradDepth, u = at(u, e, ptrdiff_t(t.k * wide))) {
+      const WinogradPoint point = winograd_point(p.variant, i, j);
+      const size_t begin = point.begin * channels, depth = point.end * channels;
+      for (size_t k = begin; k < depth; k += t.k, u = at(u, e, ptrdiff_t(t.k * wide))) {
         t.k = min(kWinogradDepth, depth - k);
-        t.add = k != 0;
+        t.add = k != begin;
         t.u = at(u, e, ptrdiff_t(t.k * first));
         // Groups inside tiles where there is one product of tiles, or where the first-level cache holds U; else tiles inside groups.
         const bool groups_inside = parts == 1 || t.k * columns * element_bytes(e) <= kNearBytes;

@@ -81,7 +81,7 @@ SKUA_INL void transform_in(const F32* d, F32* t) {
 template <int m, int o, int clip>
 SKUA_INL void transform_out(const F32* t, F32* y) {
   constexpr int n = m / 2 - clip / 2;
-  F32 sum[n], difference[n];
+  F32 sum[n ? n : 1], difference[n ? n : 1];
   each<0, n>([&](auto q) SKUA_INL_LAMBDA {
     sum[q.value] = t[1 + 2 * q.value] + t[2 + 2 * q.value];
     difference[q.value] = t[1 + 2 * q.value] - t[2 + 2 * q.value];
@@ -99,7 +99,8 @@ SKUA_INL void transform_out(const F32* t, F32* y) {
         else r = fma(x, F32::set1(c), r);
       }
     });
-    if constexpr (k.value == 0) r = r + t[0];
+    if constexpr (n == 0) r = t[0];
+    else if constexpr (k.value == 0) r = r + t[0];
     if constexpr (k.value == o - clip - 1 && clip % 2 == 0) r = r + t[m + 1];
     y[k.value] = r;
   });
@@ -130,12 +131,12 @@ void in_row(const F32* from, U* v, size_t step) {
 template <int my, int mx, class U>
 void in_clipped(const float* in, size_t row, size_t pixel, int clip_y, int clip_x, U* v, size_t step) {
   F32 tile[my + 2][mx + 2];
-  each<0, my>([&](auto clip) SKUA_INL_LAMBDA {
+  each<0, kClips<my>>([&](auto clip) SKUA_INL_LAMBDA {
     if (clip_y == clip.value) in_columns<my, clip.value, mx + 2>(in, row, pixel, tile, mx + 2 - clip_x);
   });
   for (int i = 0; i < my + 2; ++i)
     if (winograd::has_point(my, clip_y, i))
-      each<0, mx>([&](auto clip) SKUA_INL_LAMBDA {
+      each<0, kClips<mx>>([&](auto clip) SKUA_INL_LAMBDA {
         if (clip_x == clip.value) in_row<mx, clip.value>(tile[i], v + size_t(i * (mx + 2)) * step, step);
       });
 }

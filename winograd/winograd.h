@@ -1,4 +1,4 @@
-// Winograd's algorithm for 3x3 and 5x5 convolutions of stride 1 and dilation 1, as plain functions for the conv2d operator.
+// Winograd's algorithm for 3x3 and 5x5 convolutions of stride 1, 3x3 of stride 2 too, and dilation 1, as plain functions for the conv2d operator.
 //
 //   tasks = ranges of tiles; each: for block of tiles {
 //     V = input transform                                                       winograd_in
@@ -42,14 +42,14 @@ struct WinogradPlan {
 };
 
 constexpr const char* winograd_name(WinogradVariant v) {
-  constexpr const char* names[kWinogradVariants] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6", "winograd_f2x2_5x5", "winograd_f4x4_5x5"};
+  constexpr const char* names[kWinogradVariants] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f6x6", "winograd_f2x2_5x5", "winograd_f4x4_5x5", "winograd_f3x3_s2"};
   return names[int(v)];
 }
 
 // From this many input channels on the rms error is at most about twice that of direct sums in f32, what SKUA_NUMERICS_DEFAULT promises; docs/winograd.md.
 // Results in half precision are rounded by more than that of any variant.
 constexpr size_t winograd_least_channels(WinogradVariant v, Element element) {
-  constexpr size_t least[kWinogradVariants] = {1, 8, 32, SIZE_MAX, 8, SIZE_MAX};
+  constexpr size_t least[kWinogradVariants] = {1, 8, 32, SIZE_MAX, 8, SIZE_MAX, 1};
   return element == Element::f32 ? least[int(v)] : 1;
 }
 
@@ -59,7 +59,7 @@ PackFormat winograd_int8_format(const skua_context* ctx);
 // The format of U for products in f16, where the context has them: its type and vector; else a vector of 0.
 PackFormat winograd_half_format(const skua_context* ctx);
 
-// Floats of packed weights, of which only format.vector and format.element matter; sizes were checked so that in_channels * round_up(out_channels, vector) * 64 fits.
+// Floats of packed weights, of which only format.vector and format.element matter; sizes were checked so that (in_channels + kWinogradLine) * round_up(out_channels, vector) * 64 fits.
 size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format);
 
 // Transforms in double and rounds once. weights: value [o][y][x][i] at o*stride_o + y*stride_y + x*stride_x + i*stride_i.

@@ -8,25 +8,56 @@ namespace skua {
 
 // F(m_y,r) x F(m_x,r): m_y rows and m_x columns of outputs per tile, (m_y+r-1)(m_x+r-1) products per tile, input and output channel. r taps: 3, and 5 for
 // f2x2_5x5.
-enum class WinogradVariant : uint8_t { f2x2, f4x2, f4x4, f6x6, f2x2_5x5, f4x4_5x5 };
-constexpr int kWinogradVariants = 6;
+enum class WinogradVariant : uint8_t { f2x2, f4x2, f4x4, f6x6, f2x2_5x5, f4x4_5x5, f3x3_s2 };
+constexpr int kWinogradVariants = 7;
 constexpr int winograd_taps(WinogradVariant v) { return v == WinogradVariant::f2x2_5x5 || v == WinogradVariant::f4x4_5x5 ? 5 : 3; }
-// f4x4_5x5: a window of 5 as two of 3 beside each other in each dimension, the last tap 0. Their tiles begin 3 apart, their products have one sum: parts are as good as input channels.
-constexpr int winograd_sides(WinogradVariant v) { return v == WinogradVariant::f4x4_5x5 ? 2 : 1; }
+// Of the convolution, and of the values that one part of a window reads.
+constexpr int winograd_stride(WinogradVariant v) { return v == WinogradVariant::f3x3_s2 ? 2 : 1; }
+// A window in parts, two in each dimension, whose tiles begin `apart` pixels from each other. Their products have one sum: parts are as good as input channels.
+//   f4x4_5x5: a window of 5 as two of 3 beside each other, the last tap 0.
+//   f3x3_s2:  a window of stride 2 as one of the even rows, 2 taps, and one of the odd rows, 1 tap, both of stride 1: F(3,2), whose infinity takes the last tap, which odd rows do not have.
+constexpr int winograd_sides(WinogradVariant v) { return v == WinogradVariant::f4x4_5x5 || v == WinogradVariant::f3x3_s2 ? 2 : 1; }
+constexpr int winograd_apart(WinogradVariant v) { return v == WinogradVariant::f4x4_5x5 ? 3 : 1; }
+constexpr int winograd_part_taps(WinogradVariant v) { return v == WinogradVariant::f4x4_5x5 ? 3 : v == WinogradVariant::f3x3_s2 ? 2 : winograd_taps(v); }
 constexpr size_t winograd_parts(WinogradVariant v) { return size_t(winograd_sides(v)) * size_t(winograd_sides(v)); }
-constexpr int winograd_rows(WinogradVariant v) { return v == WinogradVariant::f2x2 || v == WinogradVariant::f2x2_5x5 ? 2 : v == WinogradVariant::f6x6 ? 6 : 4; }
-constexpr int winograd_columns(WinogradVariant v) { return v == WinogradVariant::f6x6 ? 6 : v == WinogradVariant::f4x4 || v == WinogradVariant::f4x4_5x5 ? 4 : 2; }
+// The order of parts: what an infinity of rows, of columns or of both takes part in lies together.
+constexpr int winograd_part_y(size_t part) { return part >= 2; }
+constexpr int winograd_part_x(size_t part) { return part == 0 || part == 3; }
+constexpr int winograd_rows(WinogradVariant v) {
+  return v == WinogradVariant::f2x2 || v == WinogradVariant::f2x2_5x5 ? 2 : v == WinogradVariant::f6x6 ? 6 : v == WinogradVariant::f3x3_s2 ? 3 : 4;
+}
+constexpr int winograd_columns(WinogradVariant v) { return v == WinogradVariant::f4x2 ? 2 : winograd_rows(v); }
 // Values of a tile, and points, of each dimension.
-constexpr int winograd_height(WinogradVariant v) { return winograd_rows(v) + (winograd_sides(v) > 1 ? 3 : winograd_taps(v)) - 1; }
-constexpr int winograd_width(WinogradVariant v) { return winograd_columns(v) + (winograd_sides(v) > 1 ? 3 : winograd_taps(v)) - 1; }
+constexpr int winograd_height(WinogradVariant v) { return winograd_rows(v) + winograd_part_taps(v) - 1; }
+constexpr int winograd_width(WinogradVariant v) { return winograd_columns(v) + winograd_part_taps(v) - 1; }
 constexpr size_t winograd_points(WinogradVariant v) { return size_t(winograd_height(v)) * size_t(winograd_width(v)); }
 // The variants of the input transform, which depends on the points only, and of the output transform.
 constexpr WinogradVariant winograd_output(WinogradVariant v) { return v == WinogradVariant::f4x4_5x5 ? WinogradVariant::f4x4 : v; }
-constexpr WinogradVariant winograd_input(WinogradVariant v) { return v == WinogradVariant::f2x2_5x5 ? WinogradVariant::f4x4 : winograd_output(v); }
+constexpr WinogradVariant winograd_input(WinogradVariant v) {
+  return v == WinogradVariant::f2x2_5x5 ? WinogradVariant::f4x4 : v == WinogradVariant::f3x3_s2 ? WinogradVariant::f2x2 : winograd_output(v);
+}
+// Clips of an input transform of m + 2 points: of F(m,3), and of 2 points F(3,2), which has one output more and of odd rows one value less.
+template <int m> constexpr int kClips = m == 2 ? 4 : m;
+// Parts [begin, end) that point (i, j) sums.
+struct WinogradPoint {
+  size_t begin, end;
+};
+constexpr WinogradPoint winograd_point(WinogradVariant v, int i, int j) {
+  if (winograd_sides(v) == 1 || winograd_stride(v) == 1) return {0, winograd_parts(v)};
+  const bool y = i == winograd_height(v) - 1, x = j == winograd_width(v) - 1;
+  return {size_t(x), y ? 2u : x ? 3u : 4u};
+}
+// Products of a tile for a pair of channels: the parts of all points.
+constexpr size_t winograd_products(WinogradVariant v) {
+  size_t sum = 0;
+  for (int i = 0; i < winograd_height(v); ++i)
+    for (int j = 0; j < winograd_width(v); ++j) sum += winograd_point(v, i, j).end - winograd_point(v, i, j).begin;
+  return sum;
+}
 
-// Transformed tiles V: [point][part][IC / 16][tile][16 channels], the depth of a product, winograd_depth(): a cache line per tile, so the tiles of a product are a constant distance apart and a line is
+// Transformed tiles V: [point][part][IC / 16][tile][16 channels], the depth of a product: a cache line per tile, so the tiles of a product are a constant distance apart and a line is
 // written whole before the next. What is past the last channel is not read.
-// Transformed weights U: [point][depth / kWinogradDepth][group][kWinogradDepth][width]. A group is what one product multiplies by, width = nr columns, in the last
+// Transformed weights U: [point][depth / kWinogradDepth][group][kWinogradDepth][width], of the parts that the point sums. A group is what one product multiplies by, width = nr columns, in the last
 // group the columns left rounded up to whole vectors. The depth is cut so that V of a product stays in L1 while the groups' U stream past: loads of V from
 // farther away would wait behind that stream.
 // Products M: [point][column / 16][tile][16 columns].
@@ -39,9 +70,10 @@ constexpr size_t winograd_together(Element) { return 1; }
 #else
 constexpr size_t winograd_together(Element u) { return u == Element::s16 ? 2 : 1; }
 #endif
-constexpr size_t winograd_depth(WinogradVariant v, size_t in_channels, Element u) {
-  const size_t whole = winograd_parts(v) > 1 ? kWinogradLine : winograd_together(u);  // channels of a part, zeros in U behind the last
-  return (in_channels + whole - 1) / whole * whole * winograd_parts(v);
+// Channels of a part, zeros in U behind the last.
+constexpr size_t winograd_channels(WinogradVariant v, size_t in_channels, Element u) {
+  const size_t whole = winograd_parts(v) > 1 ? kWinogradLine : winograd_together(u);
+  return (in_channels + whole - 1) / whole * whole;
 }
 // Columns of a group for weights packed for vectors of that many floats: the same for all instruction sets of that vector, so that they share packed weights.
 constexpr size_t winograd_group(size_t vector) { return vector >= 16 ? vector : vector >= 4 ? 2 * vector : 4; }
