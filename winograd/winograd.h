@@ -28,7 +28,7 @@ struct WinogradShape {
 };
 
 // Whether SKUA_NUMERICS_DEFAULT takes it with products in f16; docs/winograd.md.
-constexpr bool winograd_half_by_default(WinogradVariant v) { return v == WinogradVariant::f2x2; }
+constexpr bool winograd_half_by_default(WinogradVariant v) { return v == WinogradVariant::f2x2 || v == WinogradVariant::f3x3_s2; }
 
 struct WinogradPlan {
   WinogradVariant variant;

@@ -93,9 +93,9 @@ typedef enum skua_layout {
 /* How much rounding an operator may trade for speed. Bounds: docs/numerics.md. */
 typedef enum skua_numerics {
   /* Plans call Winograd's F(4,3) in both directions winograd_f4x4, F(4,3) down and F(2,3) across winograd_f4x2 (docs/winograd.md). */
-  SKUA_NUMERICS_DEFAULT = 0, /* Winograd F(2,3), F(4,3), F(2,5): at most 2.2 times the rms error of direct f32 summation; maps of f16 and bf16 */
-                             /* (NHWC) take F(6,3) too, in f32: they are rounded by more. f16: products may be summed in f16, 64 terms at a   */
-                             /* time, where the CPU does                                                                                     */
+  SKUA_NUMERICS_DEFAULT = 0, /* Winograd F(2,3), F(4,3), F(2,5), F(3,2): at most 2.2 times the rms error of direct f32 sums; maps of f16     */
+                             /* and bf16 (NHWC) take F(6,3) too, in f32: they are rounded by more. f16: products may be summed in f16, 64    */
+                             /* terms at a time, where the CPU does                                                                          */
   SKUA_NUMERICS_STRICT = 1,  /* f32 accumulation of the direct formula only; weights of bytes stay bytes                                     */
   SKUA_NUMERICS_FAST = 2     /* also Winograd F(6,3) for f32 (about 8 times the rms error); f16: products may be summed in f16 altogether      */
 } skua_numerics;
