@@ -17,7 +17,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   const double multiplies = double(rows * vectors), pairs = tiles.rate == 8 && !tiles.pack_a ? 0.5 * double(rows) : 0, widens = tiles.b != tiles.a && !tiles.bytes ? 0.75 * double(vectors) : pairs;
   const double loads = double(vectors) + double(rows) * (panels ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
   double step = (multiplies + widens + (flips(tiles) && !m.logic_apart ? double(rows) : 0)) / m.fma_ports;
-  if (m.in_order) step += loads * (!tiles.pack_a ? 2 : tile->tuned_for == Core::a55 ? 0 : tile->tuned_for == Core::a53 ? 1 : 2);  // a vector load is two cycles of its own unless it is in halves
+  if (m.in_order) step += loads * (tile->tuned_for == Core::a53 ? 1 : tile->tuned_for == Core::a55 && tiles.pack_a ? 0 : 2);  // a vector load is two cycles of its own unless it is in halves
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
@@ -152,9 +152,10 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
 }
 
 OnCores tiles_on_cores(const skua_context* ctx, const Kernel* tile) {
-  return on_cores(ctx, gemm_tables, tile, [](const Kernel* other, const Kernel* tile) {
+  return on_cores(ctx, tables_of(tile->element), tile, [](const Kernel* other, const Kernel* tile) {
     const GemmTileTable &x = table_of(other), &y = table_of(tile);
-    return format_of(other) == format_of(tile) && x.a == y.a && x.c == y.c && (x.any_c == y.any_c || x.c == tile->element) && x.half_sums == y.half_sums && !y.bytes;
+    if (y.bytes && (x.pack_a || y.pack_a)) return false;
+    return format_of(other) == format_of(tile) && x.a == y.a && x.c == y.c && (x.any_c == y.any_c || x.c == tile->element) && x.half_sums == y.half_sums;
   });
 }
 

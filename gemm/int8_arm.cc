@@ -36,7 +36,7 @@ template <int MR, class Sum> __attribute__((noinline)) void finish_kept(const Ge
 }
 
 // Rows where they are. `whole` tiles finish from registers: whole rows of bytes at once.
-template <class T, int MR, int NV, bool whole> __attribute__((noinline)) void row_tile(const GemmTile& t) {
+template <class T, int MR, int NV, bool whole, Core core> __attribute__((noinline)) void row_tile(const GemmTile& t) {
   [[maybe_unused]] const bool plain = whole && t.n == size_t(NV * L) && ends_plain(t);
 #if defined(SKUA_ISA_neon_i8mm)
   int32x4_t acc[(MR + 1) / 2][2 * NV];
@@ -57,7 +57,7 @@ template <class T, int MR, int NV, bool whole> __attribute__((noinline)) void ro
 #else
   int32x4_t acc[MR][NV * L];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int j = 0; j < NV * L; ++j) acc[r][j] = vdupq_n_s32(0);
-  mull_sums<is_unsigned<T>>(t, acc);
+  mull_sums<is_unsigned<T>, core>(t, acc);
   total(t, acc, sums);
 #endif
   if (plain) return put_rows(t, t.c, sums);
@@ -79,17 +79,18 @@ template <int MR, bool A, class Tile> SKUA_INL void each_tile(const GemmTile& t,
     if (t.row_terms) one.row_terms += MR;
   }
 }
-template <class T, int MR, int NV, bool whole> void even_rows(const GemmTile& t) {
-  each_tile<MR, true>(t, [](const GemmTile& one, size_t) __attribute__((always_inline)) { row_tile<T, MR, NV, whole>(one); });
+template <class T, int MR, int NV, bool whole, Core core> void even_rows(const GemmTile& t) {
+  each_tile<MR, true>(t, [](const GemmTile& one, size_t) __attribute__((always_inline)) { row_tile<T, MR, NV, whole, core>(one); });
 }
-template <class T, int MR, int NV, int r = 1, int v = 1> constexpr void fill_rows(GemmTileTable& table) {
-  table.at[(v - 1) * MR + r - 1] = row_tile<T, r, v, v == NV>;
-  if constexpr (v == NV) table.row[r - 1] = row_tile<T, r, v, true>;
-  if constexpr (r < MR) fill_rows<T, MR, NV, r + 1, v>(table);
+template <class T, int MR, int NV, Core core, int r = 1, int v = 1> constexpr void fill_rows(GemmTileTable& table) {
+  constexpr Core schedule = r == MR && v == NV ? core : Core::any;  // of whole tiles only
+  table.at[(v - 1) * MR + r - 1] = row_tile<T, r, v, v == NV, schedule>;
+  if constexpr (v == NV) table.row[r - 1] = row_tile<T, r, v, true, schedule>;
+  if constexpr (r < MR) fill_rows<T, MR, NV, core, r + 1, v>(table);
   else {
-    table.even[v - 1] = even_rows<T, MR, v, v == NV>;
+    table.even[v - 1] = even_rows<T, MR, v, v == NV, schedule>;
     table.even_rows[v - 1] = MR;
-    if constexpr (v < NV) fill_rows<T, MR, NV, 1, v + 1>(table);
+    if constexpr (v < NV) fill_rows<T, MR, NV, core, 1, v + 1>(table);
   }
 }
 
@@ -156,6 +157,7 @@ constexpr float rate = 4;
 constexpr unsigned kr = 8;
 constexpr float rate = 1;
 #endif
+[[maybe_unused]] constexpr bool kMull = kr == 8 && rate == 1;  // its rows have schedules
 template <class T> constexpr GemmTileTable bytes_table() {
   GemmTileTable table = {};
   table.a = element_of<T>;
@@ -165,19 +167,19 @@ template <class T> constexpr GemmTileTable bytes_table() {
   table.finish_sums = finish_sums;
   table.a_shift = a_shift<T>;
   table.rate = rate;
-  table.adds_products = kr == 8 && rate == 1;
+  table.adds_products = kMull;
   return table;
 }
-template <class T, int MR, int NV> constexpr GemmTileTable make_rows() {
+template <class T, int MR, int NV, Core core> constexpr GemmTileTable make_rows() {
   GemmTileTable table = bytes_table<T>();
-  fill_rows<T, MR, NV>(table);
+  fill_rows<T, MR, NV, core>(table);
   return table;
 }
-template <class T, int MR, int NV> constexpr GemmTileTable rows_of_bytes = make_rows<T, MR, NV>();
-template <class T, int MR, int NV> const GemmTileTable& row_table() { return rows_of_bytes<T, MR, NV>; }
+template <class T, int MR, int NV, Core core> constexpr GemmTileTable rows_of_bytes = make_rows<T, MR, NV, core>();
+template <class T, int MR, int NV, Core core> const GemmTileTable& row_table() { return rows_of_bytes<T, MR, NV, core>; }
 #define SKUA_ROWS(T, type, mr, nr, core, suffix, why)                                                                                       \
   {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(row_table<T, mr, nr / L>)), Element::type, Core::core},
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(row_table<T, mr, nr / L, kMull ? Core::core : Core::any>)), Element::type, Core::core},
 #if defined(__ARM_FEATURE_DOTPROD)
 template <class T, int NV, Core core> constexpr GemmTileTable make_packed() {
   GemmTileTable table = bytes_table<T>();
@@ -239,6 +241,7 @@ const Kernel kernels[] = {
     SKUA_FOR_INT8(SKUA_ROWS, 4, 8, any, "", "A in place: 8 accumulators + 4 of A (sixteen deep, by lane) + 1 of B of 16 registers")
 #elif defined(SKUA_ISA_neon)
     SKUA_FOR_INT8(SKUA_ROWS, 4, 4, any, "", "16 accumulators, four parts each + 4 of A + 1 of B + 8 products of 32 registers")
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 4, a53, "_a53", "scheduled for the Cortex-A53: 16 accumulators + 4 of A + 4 of B + 4 products, arithmetic in six of seven cycles")
     SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
 #else
     SKUA_FOR_INT8(SKUA_ROWS, 2, 4, any, "", "8 accumulators, four parts each + 1 of A + 1 of B + 4 products of 16 registers")

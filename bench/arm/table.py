@@ -69,7 +69,8 @@ LOOPS64 = [
     Loop("gemm_s8_6x16_neon_i8mm", "gemm_int8_neon_i8mm", r"panel<signed char, 4, ", "i8mm"),
     Loop("gemm_s8_4x16_neon_i8mm", "gemm_int8_neon_i8mm", r"row_tile<signed char, 4, 4, ", "i8mm"),
     Loop("gemm_u8_4x16_neon_i8mm", "gemm_int8_neon_i8mm", r"row_tile<unsigned char, 4, 4, ", "i8mm"),
-    Loop("gemm_s8_4x4_neon", "gemm_int8_neon", r"row_tile<signed char, 4, 1, ", "s8 mull"),
+    Loop("gemm_s8_4x4_neon", "gemm_int8_neon", r"row_tile<signed char, 4, 1, .*\(skua::Core\)0>", "s8 mull"),
+    Loop("gemm_s8_4x4_a53_neon", "gemm_int8_neon", r"row_tile<signed char, 4, 1, .*\(skua::Core\)1>", "s8 mull", "A53"),
     Loop("gemm_s8_8x12_a55_neon_dot", "gemm_int8_neon_dot", r"panel<signed char, 3, ", "s8", "A55"),
     Loop("gemm_s8_8x12_a55_neon_dot, panels of 8 columns", "gemm_int8_neon_dot", r"panel<signed char, 2, ", "s8", "A55"),
 ]
