@@ -264,6 +264,7 @@ void explain(const skua_plan* plan, Text& text) {
   Int8Plan again = p;
   again.choice = {};
   choose(plan->op, op_of(plan).config.conv, again, &text);
+  if (!p.by_winograd && !p.direct.row) explain_cores(p.direct.tiles, text);
 }
 
 }  // namespace

@@ -158,8 +158,8 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
   }, &best, element);
   if (!best.kernel) return {};
   const DepthwiseInt8Table& table = depthwise_int8_table(best.kernel);
-  // By three columns and a stride of 2 that takes a fifth less instructions than dot products; by five as many.
-  if (table.by_taps && !rounding && depthwise_int8_goes_by_taps(window) && (table.by_taps == 1 || (window.stride_w >= table.by_taps && window.kernel_w <= 3))) return {best.kernel->vector, 1, 1, table.takes_unsigned, rounding, 0, 0};
+  // By three columns and a stride of 2 that takes a fifth less instructions than dot products, by five as many; in-order cores wait for dot products' ends at a stride of 1 too.
+  if (table.by_taps && !rounding && depthwise_int8_goes_by_taps(window) && window.stride_w >= table.by_taps && (table.wide_by_taps || window.kernel_w <= 3)) return {best.kernel->vector, 1, 1, table.takes_unsigned, rounding, 0, 0};
   DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, rounding, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window)};
   const size_t two = groups_of(window.kernel_h, window.stride_h, f);
   f.rows = 1;
@@ -182,6 +182,11 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
     if (!f.kernel && k->vector == f.format.vector && (table.group == f.format.group || (table.by_taps && f.format.group == 1)) && table.takes_unsigned == bool(f.format.takes_unsigned) && (table.pairs[0] || !f.format.pairs)) f.kernel = k;
   }, &found, element);
   return found.kernel;
+}
+
+OnCores depthwise_int8_on_cores(const skua_context* ctx, const Kernel* kernel, DepthwiseInt8Format format) {
+  if (format.group != 1) return {{kernel, kernel, kernel}};  // only windows tap by tap have kernels for cores
+  return on_cores(ctx, depthwise_int8_tables, kernel, [](const Kernel* other, const Kernel* chosen) { return depthwise_int8_table(other).takes_unsigned == depthwise_int8_table(chosen).takes_unsigned; });
 }
 
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f) {

@@ -80,7 +80,7 @@ template <class B> SKUA_INL void finish_taps(const typename B::Sums& sums, const
 }
 
 // Outputs of a row, L channels from `channel` on. K: a window of K x K without dilation, S columns from one output to the next; 0: any.
-template <class B, int K, int S, bool LEAST, bool FLIP> void taps_of_block(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, size_t channel) {
+template <class B, int K, int S, bool LEAST, bool FLIP, Core core> void taps_of_block(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, size_t channel) {
   const auto* const w = static_cast<const uint8_t*>(t.w);
   const uint8_t* offset = w + (d.height * t.kernel_w + 3) / 4 * 4 * B::L;
   const auto* const scale = reinterpret_cast<const float*>(offset + 4 * B::L);
@@ -99,6 +99,16 @@ template <class B, int K, int S, bool LEAST, bool FLIP> void taps_of_block(const
       SKUA_UNROLL for (int i = 0; i < K; ++i) rows[i] += n * S * steps[i];
     };
     size_t left = t.outputs;
+#if defined(__aarch64__)
+    if constexpr (core != Core::any)
+      if (left >= 2) {
+        taps_in_order<S>(t, rows, steps);
+        const size_t done = left / 2 * 2;
+        SKUA_UNROLL for (int i = 0; i < K; ++i) rows[i] += done * S * steps[i];
+        out += done * t.out_pixel;
+        left -= done;
+      }
+#endif
     for (; left >= size_t(RW); left -= RW) {
       typename B::Sums sums[RW];
       tile(sums);
@@ -115,11 +125,11 @@ template <class B, int K, int S, bool LEAST, bool FLIP> void taps_of_block(const
     }
   }
 }
-template <class B, bool FLIP> SKUA_INL void taps_of(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, size_t channel, bool least) {
+template <class B, bool FLIP, Core core> SKUA_INL void taps_of(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, size_t channel, bool least) {
   const size_t k = d.height == t.kernel_w && d.dilation == 1 && !least && (d.stride == 1 || d.stride == 2) ? d.height : 0;
-  if (k == 3 && d.stride == 1) return taps_of_block<B, 3, 1, false, FLIP>(d, t, channel);
-  if (k == 3) return taps_of_block<B, 3, 2, false, FLIP>(d, t, channel);
-  if (k == 5 && d.stride == 1) return taps_of_block<B, 5, 1, false, FLIP>(d, t, channel);
-  if (k == 5) return taps_of_block<B, 5, 2, false, FLIP>(d, t, channel);
-  least ? taps_of_block<B, 0, 0, true, FLIP>(d, t, channel) : taps_of_block<B, 0, 0, false, FLIP>(d, t, channel);
+  if (k == 3 && d.stride == 1) return taps_of_block<B, 3, 1, false, FLIP, FLIP ? Core::any : core>(d, t, channel);
+  if (k == 3) return taps_of_block<B, 3, 2, false, FLIP, FLIP ? Core::any : core>(d, t, channel);
+  if (k == 5 && d.stride == 1) return taps_of_block<B, 5, 1, false, FLIP, Core::any>(d, t, channel);
+  if (k == 5) return taps_of_block<B, 5, 2, false, FLIP, Core::any>(d, t, channel);
+  least ? taps_of_block<B, 0, 0, true, FLIP, Core::any>(d, t, channel) : taps_of_block<B, 0, 0, false, FLIP, Core::any>(d, t, channel);
 }

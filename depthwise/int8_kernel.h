@@ -90,7 +90,8 @@ struct DepthwiseInt8Table {
   void (*interleave[3])(const DepthwiseInt8Columns&);  // of 1, 2, 4 pixels in a vector; NULL = none
   void (*run[2])(const DepthwiseInt8Tile&);  // weights packed for 1 and 2 rows
   void (*direct)(const DepthwiseInt8Direct&) = nullptr;              // NULL = none; weights as interleaved, or
-  uint8_t by_taps = 0;                                               // in a group of 1: where strides are at least this; 0 = never
+  uint8_t by_taps = 0;                                               // in a group of 1: where strides are at least this; 0 = never.
+  bool wide_by_taps = false;                                         // Windows of more than three columns too
   void (*pairs[2])(const DepthwiseInt8Tile&) = {nullptr, nullptr};  // of pairs (int8_pairs.cc), one and several pixels in a vector; NULL = none
 };
 using DepthwiseInt8TableFn = const DepthwiseInt8Table& (*)();

@@ -369,15 +369,18 @@ template <class B, Known KNOWN> SKUA_INL void direct_of(const DepthwiseInt8Direc
 
 #if SKUA_BY_TAPS
 constexpr int kTapColumns = F32::registers >= 32 ? 2 : 1;
+#if defined(__aarch64__)
+#include "depthwise/int8_in_order.h"
+#endif
 #include "depthwise/int8_by_taps.h"
 #endif
 
-template <class B> void direct(const DepthwiseInt8Direct& d) {
+template <class B, Core core> void direct(const DepthwiseInt8Direct& d) {
   DepthwiseInt8Tile t = d.tile;  // what is stored might be it
   for (size_t b = 0; b < d.blocks; ++b, t.w = static_cast<const char*>(t.w) + d.bytes, t.out += B::L) {
     const char known = static_cast<const char*>(t.w)[d.bytes - 64];
 #if SKUA_BY_TAPS
-    d.flip ? taps_of<B, true>(d, t, b * B::L, known & kLeastInt8Weight) : taps_of<B, false>(d, t, b * B::L, known & kLeastInt8Weight);
+    d.flip ? taps_of<B, true, core>(d, t, b * B::L, known & kLeastInt8Weight) : taps_of<B, false, core>(d, t, b * B::L, known & kLeastInt8Weight);
 #else
     if constexpr (B::has_positive)
       if (is_positive(known, t)) {
@@ -397,9 +400,13 @@ template <class B> void direct(const DepthwiseInt8Direct& d) {
 #endif
 constexpr int kColumns = SKUA_COLUMNS, kColumnsOfRow = F32::registers >= 32 ? 4 : 2;
 // most: pixels in a vector.
-template <class B, int most> constexpr DepthwiseInt8Table make_table() {
+template <class B, int most, Core core = Core::any> constexpr DepthwiseInt8Table make_table() {
   DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, 1>, nullptr, nullptr}, {run<B, 1, B::G == 2 && B::L >= 32 ? 4 : kColumnsOfRow>, run<B, 2, kColumns>}};
-  if constexpr ((B::G == 2 || SKUA_BY_TAPS) && B::L >= 16) t.direct = direct<B>, t.by_taps = SKUA_BY_TAPS;
+  if constexpr ((B::G == 2 || SKUA_BY_TAPS) && B::L >= 16) {
+    t.direct = direct<B, core>;
+    t.by_taps = core == Core::any ? SKUA_BY_TAPS : SKUA_BY_TAPS != 0;
+    t.wide_by_taps = SKUA_BY_TAPS == 1;
+  }
   if constexpr (most >= 2) t.interleave[1] = interleave<B, 2>;
   if constexpr (most >= 4) t.interleave[2] = interleave<B, 4>;
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
@@ -408,17 +415,22 @@ template <class B, int most> constexpr DepthwiseInt8Table make_table() {
   return t;
 }
 template <class B> constexpr DepthwiseInt8Table functions = make_table<B, 1>();
+template <class B, Core core> constexpr DepthwiseInt8Table functions_of_core = make_table<B, 1, core>();
 #if defined(SKUA_ISA_avx512vnni)
 template <> constexpr DepthwiseInt8Table functions<Bytes64> = make_table<Bytes64, 4>();
 #endif
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avxvnni)
 template <> constexpr DepthwiseInt8Table functions<Bytes32> = make_table<Bytes32, 2>();
 #endif
-template <class B> const DepthwiseInt8Table& table() { return functions<B>; }
+template <class B, Core core = Core::any> const DepthwiseInt8Table& table() {
+  if constexpr (core == Core::any) return functions<B>;
+  else return functions_of_core<B, core>;
+}
 
-#define SKUA_ENTRY(T, type, bytes, why)                                                                                                                                           \
-  {"depthwise_" #type "_2x" SKUA_STRING(SKUA_COLUMNS) "x" #bytes "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_int8, Isa::SKUA_ISA, kDepthwiseInt8, 2, kColumns, bytes, \
-   reinterpret_cast<AnyCode>(static_cast<DepthwiseInt8TableFn>(table<Bytes##bytes>)), Element::type},
+#define SKUA_ENTRY(T, type, bytes, why) SKUA_CORE_ENTRY(T, type, bytes, any, "", why)
+#define SKUA_CORE_ENTRY(T, type, bytes, core, suffix, why)                                                                                                                                \
+  {"depthwise_" #type "_2x" SKUA_STRING(SKUA_COLUMNS) "x" #bytes suffix "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_int8, Isa::SKUA_ISA, kDepthwiseInt8, 2, kColumns, bytes, \
+   reinterpret_cast<AnyCode>(static_cast<DepthwiseInt8TableFn>(table<Bytes##bytes, Core::core>)), Element::type, Core::core},
 #if !defined(SKUA_ISA_scalar) && !defined(__arm__)  // 32-bit Arm has programs that count kilobytes: products of each group
 #if defined(SKUA_ISA_avx512vnni) || (defined(__aarch64__) && !defined(SKUA_ISA_scalar))
 #define SKUA_GROUPED_COLUMNS 7
@@ -453,6 +465,11 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_sse2)
     SKUA_FOR_INT8(SKUA_ENTRY, 16, "two rows of 16 channels widened to 16 bits and interleaved: pmaddwd adds two taps")
 #elif !defined(SKUA_ISA_scalar)
+#if defined(SKUA_ISA_neon)
+    SKUA_CORE_ENTRY(int8_t, s8, 16, a53, "_a53", "3x3 tap by tap, scheduled for the Cortex-A53 and A55: two outputs in 122 vector instructions, loads in halves beside them")
+#elif defined(SKUA_ISA_neon_dot)
+    SKUA_CORE_ENTRY(int8_t, s8, 16, a55, "_a55", "3x3 tap by tap, scheduled for the Cortex-A53 and A55: two outputs in 122 vector instructions, loads in halves beside them")
+#endif
     SKUA_FOR_INT8(SKUA_ENTRY, 16, "four rows of 16 channels zipped for dot products; without, and where strides are 2, pixels as they lie, tap by tap")
 #else
     SKUA_FOR_INT8(SKUA_ENTRY, 4, "portable C++, one byte at a time")

@@ -207,10 +207,11 @@ class MixedCores : public testing::Test {
     SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
     if (!plan) return {};
     SKUA_EXPECT_OK(skua_plan_outputs(plan, &y, 1));
-    const size_t each = x.type == SKUA_DTYPE_F32 ? 4 : 2, space = skua_plan_workspace(plan, 2);
+    const size_t each = x.type == SKUA_DTYPE_F32 ? 4 : x.type == SKUA_DTYPE_S8 ? 1 : 2, space = skua_plan_workspace(plan, 2);
     Guarded in = Guarded::bytes(values.size() * each, each), out = Guarded::bytes(elements(y) * each, each), workspace = Guarded::bytes(space, SKUA_WORKSPACE_ALIGNMENT);
     for (size_t i = 0; i < values.size(); ++i)
       if (each == 4) in.data()[i] = values[i];
+      else if (each == 1) static_cast<int8_t*>(in.memory())[i] = int8_t(values[i] * 128);
       else skua::narrow(values[i], static_cast<skua::f16*>(in.memory())[i]);
     const skua_buffer from = skua_host_buffer(in.memory()), to = skua_host_buffer(out.memory());
     EXPECT_TRUE(go_to(first));  // where there is one task only
@@ -293,6 +294,32 @@ TEST_F(MixedCores, Convolutions) {
         if (op.op) check(depthwise ? "depthwise" : "gemm", op, shape({1, 45, 43, channels}, type));
       }
 }
+
+#if defined(__aarch64__)
+// Products on the Cortex-A53; windows of 3x3 on either, where dot products do not take their place: with a stride of 2.
+TEST_F(MixedCores, Bytes) {
+  const bool a53 = skua::cpu().kinds.of[0] == Core::a53 || skua::cpu().kinds.of[1] == Core::a53;
+  for (const bool depthwise : {false, true}) {
+    if (!depthwise && !a53) continue;
+    Context context(a53 ? "neon" : nullptr, depthwise ? nullptr : "direct");
+    Rng rng(3);
+    const uint32_t channels = depthwise ? 104 : 50, out = depthwise ? channels : 37;
+    skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+    d.input_type = d.weight_type = d.output_type = SKUA_DTYPE_S8;
+    d.input_q.scale = d.output_q.scale = 0.02f;
+    d.weight_q.scale = 0.01f;
+    d.kernel_h = d.kernel_w = depthwise ? 3 : 1;
+    if (depthwise) d.stride_h = d.stride_w = 2, d.groups = channels;
+    d.in_channels = channels;
+    d.out_channels = out;
+    std::vector<int8_t> w(size_t(out) * (depthwise ? 9 : channels));
+    for (int8_t& x : w) x = int8_t(rng.integer(-127, 127));
+    Op op;
+    SKUA_EXPECT_OK(skua_conv2d_create(context, &d, w.data(), nullptr, &op));
+    if (op.op) check(depthwise ? "depthwise" : "gemm", op, shape({1, 45, 43, channels}, SKUA_DTYPE_S8));
+  }
+}
+#endif
 #endif
 
 }  // namespace

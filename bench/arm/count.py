@@ -5,7 +5,8 @@
 
 qemu logs every translated block that it enters (-d exec, blocks not chained) and, once each, the instructions of a block (-d in_asm): the sum between
 count_begin() and count_end() of the program is what a core would retire, library and C library alike. --check takes one instruction per block instead, which
-is slow and must give the same number. Counts say nothing about cycles; nothing here is measured on silicon.
+is slow and must give the same number. Counts say nothing about cycles; nothing here is measured on silicon. --rule gives the blocks, in their order, to the rules of inorder.py:
+cycles of a Cortex-A53 and A55 without caches and branches; with --top, where they go on the A53.
 """
 import argparse
 import bisect
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
+import inorder
 import objcode
 
 TRACE = re.compile(rb"Trace \d+: 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/")
@@ -31,6 +33,7 @@ class Count:
     algorithm: str
     kernel: str
     functions: Counter  # instructions by function
+    cycles: dict        # by core: cycles by function, by the rules
 
     @property
     def rate(self):
@@ -61,7 +64,25 @@ def single_step(qemu):
     return "-one-insn-per-tb" if "-one-insn-per-tb" in subprocess.run([qemu, "-h"], capture_output=True, text=True).stdout else "-singlestep"
 
 
-def count(program, arguments, cpu="max", core=None, kernel=None, sysroot=None, check=False):
+def cycles_of(program, order, function_of):
+    """By core and function, for blocks (address, length) in the order in which they were entered."""
+    arch = objcode.architecture(program)
+    everything = sorted((i for f in objcode.disassemble(program) for i in f.instructions), key=lambda i: i.address)
+    starts = [i.address for i in everything]
+    first = {at: bisect.bisect_left(starts, at) for at, _ in set(order)}
+    blocks = {(at, n): inorder.operations_of(everything[first[at]:first[at] + n], arch) for at, n in set(order)}
+    cycles = {}
+    for core in inorder.CORES:
+        run, before, spent = inorder.Run(core), 0, Counter()
+        for block in order:
+            now = run.execute(block, blocks[block])
+            spent[function_of(block[0])] += now - before
+            before = now
+        cycles[core] = spent
+    return cycles
+
+
+def count(program, arguments, cpu="max", core=None, kernel=None, sysroot=None, check=False, rule=False):
     """Runs `program arguments` and returns its Count."""
     symbols = text_symbols(program)
     known = instruction_addresses(program) if objcode.architecture(program) == "arm" else None
@@ -70,7 +91,7 @@ def count(program, arguments, cpu="max", core=None, kernel=None, sysroot=None, c
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SKUA_")}
     environment.update({k: v for k, v in (("SKUA_CORE", core), ("SKUA_KERNEL", kernel)) if v})
     command = [qemu, "-cpu", cpu, *(["-L", sysroot] if sysroot else []), "-d", "exec,nochain,in_asm", *([single_step(qemu)] if check else []), program, *arguments]
-    blocks, entered, counting = {}, Counter(), False
+    blocks, entered, order, counting = {}, Counter(), [], False
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as run:
         new, error = [], b""
         for line in run.stderr:
@@ -84,7 +105,10 @@ def count(program, arguments, cpu="max", core=None, kernel=None, sysroot=None, c
                 elif at == end:
                     counting = False
                 elif counting:
-                    entered[at, 1 if check else blocks[at]] += 1
+                    block = at, 1 if check else blocks[at]
+                    entered[block] += 1
+                    if rule:
+                        order.append(block)
             elif line.startswith(b"0x"):
                 address = int(line.split(b":", 1)[0], 16)
                 if not known or address in known:
@@ -97,9 +121,12 @@ def count(program, arguments, cpu="max", core=None, kernel=None, sysroot=None, c
     if run.returncode or len(said) != 3:
         raise SystemExit(f"{' '.join(arguments)}: {error.decode().strip() or 'no result'}")
     functions, starts = Counter(), [a for a, _ in symbols]
+
+    def function_of(at):
+        return symbols[bisect.bisect_right(starts, at) - 1][1]
     for (at, length), times in entered.items():
-        functions[symbols[bisect.bisect_right(starts, at) - 1][1]] += length * times
-    return Count(int(said[0]), sum(functions.values()), said[1], said[2], functions)
+        functions[function_of(at)] += length * times
+    return Count(int(said[0]), sum(functions.values()), said[1], said[2], functions, cycles_of(program, order, function_of) if rule else {})
 
 
 def main():
@@ -111,12 +138,16 @@ def main():
     parser.add_argument("--kernel", help="glob on kernels and algorithms (SKUA_KERNEL)")
     parser.add_argument("--sysroot", help="for a program that is not static")
     parser.add_argument("--check", action="store_true", help="one instruction per block")
+    parser.add_argument("--rule", action="store_true", help="cycles of in-order cores by rule as well")
     parser.add_argument("--top", type=int, default=0, help="the functions with the most instructions")
     o = parser.parse_args()
-    c = count(o.program, o.layer, o.cpu, o.core, o.kernel, o.sysroot, o.check)
+    c = count(o.program, o.layer, o.cpu, o.core, o.kernel, o.sysroot, o.check, o.rule)
     print(f"{' '.join(o.layer)}: {c.algorithm}, {c.kernel}: {c.macs} MAC, {c.instructions} instructions, {c.rate:.3f} MAC per instruction [counted]")
-    for name, n in c.functions.most_common(o.top):
-        print(f"  {100 * n / c.instructions:5.1f} %  {objcode.demangle([name])[0]}")
+    for core, cycles in c.cycles.items():
+        print(f"  {core}: {cycles.total() / 1e6:.3f} M cycles, {c.macs / cycles.total():.2f} MAC per cycle [rule]")
+    shares = c.cycles.get("a53", c.functions)
+    for name, n in shares.most_common(o.top):
+        print(f"  {100 * n / shares.total():5.1f} %  {objcode.demangle([name])[0]}")
     return 0
 
 

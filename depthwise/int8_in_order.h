@@ -1,0 +1,239 @@
+// Depthwise convolution of s8 by windows of 3x3, tap by tap as int8_by_taps.h does it, for in-order cores of AArch64: the order of instructions is the kernel. Included by int8_kernels.cc.
+//
+//   a turn      two outputs of 16 channels: five groups of products and their sums, then what makes bytes of them; one vector instruction in every cycle
+//   beside it   one helper: `ldr x` of the upper half of a vector; `ldr d` of its lower half, with the insert of an upper half that came before, which on the Cortex-A53 go beside each other only
+//   ahead       inputs are loaded as soon as the vector they go to is free, the first four and the offsets of the next turn at the end of this one
+//
+// Registers: 9 weights, 8 sums, 4 products, 6 inputs (and scales), zero point, bounds and flip of the output: 31. make_taps_turn() puts a turn together when this is compiled; every step of it is
+// one instruction that stays where it is written. The sums are the same as in any order: they are of integers.
+
+enum class TapsDo : uint8_t { mull, mull2, mlal, mlal2, addw, addw2, to_float, scale, round, narrow, narrow2, zero, byte, byte2, max, min, flip, move, next, high, low, insert };
+struct TapsStep {
+  TapsDo what;
+  uint8_t a, b, c;  // vectors; of loads: the vector, or one of four registers for the half on its way, then source and place; of move and next: row, columns
+};
+enum TapsSource : uint8_t { kRow0, kRow1, kRow2, kOffset, kScale };  // the last two: vectors behind the weights
+constexpr int kTapWeights = 0, kTapSums = 9, kTapProducts = 17, kTapInputs = 21, kTapRing = 6, kTapZero = 27, kTapLow = 28, kTapHigh = 29, kTapFlip = 30, kTapVectors = 31;
+struct TapsTurn {
+  TapsStep at[360];
+  int n;
+};
+
+// S: columns from an output to the next. start: what the turn before would have loaded, and nothing else.
+template <int S, bool start> consteval TapsTurn make_taps_turn() {
+  TapsTurn turn = {};
+  const auto put = [&](TapsDo what, int a, int b = 0, int c = 0) { turn.at[turn.n++] = {what, uint8_t(a), uint8_t(b), uint8_t(c)}; };
+  struct Load { int to, source, column, first_use; } load[48] = {};
+  struct Work { TapsStep step; int needs; } work[160] = {};
+  int loads = 0, works = 0, ring = 0, of[3][5] = {};
+  const auto input = [&](int row, int column) {  // in the order of use
+    if (!of[row][column]) {
+      load[loads] = {kTapInputs + ring++ % kTapRing, row, column, works};
+      of[row][column] = ++loads;
+    }
+    return of[row][column] - 1;
+  };
+  const auto add = [&](TapsDo what, int a, int b, int c, int needs = -1) { work[works++] = {{what, uint8_t(a), uint8_t(b), uint8_t(c)}, needs}; };
+  // One tap of each output: row, columns, weights.
+  struct Tap { int row, column[2], weight[2]; };
+  const auto multiply = [&](TapsDo low, TapsDo high, const Tap& t) {
+    for (int o = 0; o < 2; ++o) {
+      const int x = input(t.row, t.column[o]);
+      add(low, kTapProducts + 2 * o, load[x].to, kTapWeights + t.weight[o], x);
+      add(high, kTapProducts + 2 * o + 1, load[x].to, kTapWeights + t.weight[o], x);
+    }
+  };
+  int offsets = 0, ahead = 0;
+  const auto sum = [&](const Tap& a, const Tap* b) {
+    multiply(TapsDo::mull, TapsDo::mull2, a);
+    if (b) multiply(TapsDo::mlal, TapsDo::mlal2, *b);
+    const bool first = !ahead;  // these sums begin at the offsets, which are where the second output's will be
+    if (first) {
+      offsets = loads;
+      for (int i = 0; i < 4; ++i) load[loads++] = {kTapSums + 4 + i, kOffset, i, works};
+      ahead = loads;
+    }
+    for (int o = 0; o < 2; ++o)
+      for (int i = 0; i < 4; ++i)
+        add(i % 2 ? TapsDo::addw2 : TapsDo::addw, kTapSums + 4 * o + i, kTapSums + (first ? 4 : 4 * o) + i, kTapProducts + 2 * o + i / 2, first ? offsets + i : -1);
+  };
+  // Weights are those of column k of rows 0 and 1 at 2k and 2k + 1, then the last row's. A column that both outputs take comes first where they share only one.
+  const auto rows = [&](int c0, int k0, int c1, int k1) {
+    const Tap below = {1, {c0, c1}, {2 * k0 + 1, 2 * k1 + 1}};
+    sum({0, {c0, c1}, {2 * k0, 2 * k1}}, &below);
+  };
+  const auto last = [&](int c0, int k0, int c1, int k1) { return Tap{2, {c0, c1}, {6 + k0, 6 + k1}}; };
+  if constexpr (S == 1) {
+    for (int k = 0; k < 3; ++k) rows(k, k, k + 1, k);
+    const Tap second = last(1, 1, 2, 1);
+    sum(last(0, 0, 1, 0), &second);
+    sum(last(2, 2, 3, 2), nullptr);
+  } else {
+    rows(2, 2, 2, 0);
+    rows(0, 0, 3, 1);
+    rows(1, 1, 4, 2);
+    const Tap second = last(0, 0, 3, 1);
+    sum(last(2, 2, 2, 0), &second);
+    sum(last(1, 1, 4, 2), nullptr);
+  }
+  for (int i = 0; i < 8; ++i) add(TapsDo::to_float, kTapSums + i, 0, 0);
+  for (int i = 0; i < 4; ++i) {
+    const int x = loads++;
+    load[x] = {kTapInputs + ring++ % kTapRing, kScale, i, works};
+    for (int o = 0; o < 2; ++o) add(TapsDo::scale, kTapSums + 4 * o + i, load[x].to, 0, x);
+  }
+  for (int i = 0; i < 8; ++i) add(TapsDo::round, kTapSums + i, 0, 0);
+  for (int i = 0; i < 4; ++i) add(TapsDo::narrow, kTapProducts + i, kTapSums + 2 * i, 0);
+  for (int i = 0; i < 4; ++i) add(TapsDo::narrow2, kTapProducts + i, kTapSums + 2 * i + 1, 0);
+  for (int i = 0; i < 4; ++i) add(TapsDo::zero, kTapProducts + i, 0, 0);
+  constexpr TapsDo bytes[] = {TapsDo::byte, TapsDo::byte2, TapsDo::max, TapsDo::min, TapsDo::flip};
+  for (TapsDo what : bytes)
+    for (int o = 0; o < 2; ++o) add(what, kTapProducts + 2 * o, kTapProducts + 2 * o + 1, 0);
+  // The next turn's first ones, in the same vectors.
+  for (int i = 0; i < ahead; ++i) {
+    load[loads] = load[i];
+    load[loads++].first_use = works;
+  }
+
+  const int all = start ? ahead : loads;
+  int n = start ? 0 : ahead, inserted = n, now = start ? works : -1;
+  bool halfway = false;
+  // Pointers stand at the column that was loaded last, and go on to the next turn's first one when the last one has been.
+  constexpr int first = S == 1 ? 0 : 2;
+  int at[3] = {first, first, first}, left[3] = {};
+  if (!start) at[0] = at[1] = S == 1 ? 1 : 2;
+  for (int i = ahead; i < loads - ahead; ++i)
+    if (load[i].source < 3) ++left[load[i].source];
+  TapsStep moves[48] = {};  // that wait, one beside each multiply
+  int queued = 0, moved = 0;
+  const auto point = [&](int row, int column) {
+    while (at[row] != column) {
+      const int by = column - at[row] > 1 ? 2 : column > at[row] ? 1 : at[row] - column > 1 ? -2 : -1;
+      moves[queued++] = {TapsDo::move, uint8_t(row), uint8_t(by + 2), 0};
+      at[row] += by;
+    }
+  };
+  const auto is_free = [&](int m) {  // nothing before its first use reads or writes its vector any more
+    for (int i = load[m].first_use - 1; i > now; --i) {
+      const TapsStep& s = work[i].step;
+      if (s.a == load[m].to || s.b == load[m].to) return false;
+    }
+    return true;
+  };
+  const auto insert = [&] { put(TapsDo::insert, load[inserted].to, inserted % 4), ++inserted; };
+  const auto help = [&] {
+    if (n < all && !halfway && load[n].source < 3) point(load[n].source, load[n].column);
+    if (moved < queued) {
+      turn.at[turn.n++] = moves[moved++];
+      return true;
+    }
+    if (n == all) {
+      if (inserted < all) insert();
+      return inserted < all;
+    }
+    if (!halfway) {
+      put(TapsDo::high, n % 4, load[n].source, load[n].column);
+      return halfway = true;
+    }
+    if (!is_free(n)) return false;
+    if (inserted + 2 <= n) insert();
+    put(TapsDo::low, load[n].to, load[n].source, load[n].column);
+    if (const int row = load[n].source; !start && row < 3 && !--left[row]) {
+      point(row, first);
+      moves[queued++] = {TapsDo::next, uint8_t(row), 0, 0};
+    }
+    halfway = false;
+    ++n;
+    return true;
+  };
+  if (!start)
+    for (int i = 0; i < works; ++i) {
+      while (work[i].needs >= inserted)
+        if (!help() && inserted < n) insert();
+      turn.at[turn.n++] = work[i].step;
+      now = i;
+      help();
+    }
+  while (n < all || inserted < all || moved < queued) help();
+  return turn;
+}
+template <int S, bool start> constexpr TapsTurn taps_turn = make_taps_turn<S, start>();
+
+struct TapsRegisters {
+  int8x16_t v[kTapVectors];
+  uint64_t half[4];
+  const uint8_t *rows[3], *behind;  // offsets, then scales
+  size_t steps[3], mask;            // all bits, or none: the last turn
+};
+template <int S, int what, int a, int b, int c> SKUA_INL void taps_step(TapsRegisters& r) {
+  constexpr TapsDo d = TapsDo(what);
+#define SKUA_TAPS_3(op, A, B, C, mode) asm volatile(op " %0" A ", %1" B ", %2" C : mode(r.v[a]) : "w"(r.v[b]), "w"(r.v[c]))
+#define SKUA_TAPS_2(op, A, B, from) asm volatile(op " %0" A ", %1" B : "+w"(r.v[a]) : "w"(r.v[from]))
+#define SKUA_TAPS_SELF(op, A, by) asm volatile(op " %0" A ", %0" A ", %1" A : "+w"(r.v[a]) : "w"(r.v[by]))
+  if constexpr (d == TapsDo::mull) SKUA_TAPS_3("smull", ".8h", ".8b", ".8b", "+w");
+  else if constexpr (d == TapsDo::mull2) SKUA_TAPS_3("smull2", ".8h", ".16b", ".16b", "+w");
+  else if constexpr (d == TapsDo::mlal) SKUA_TAPS_3("smlal", ".8h", ".8b", ".8b", "+w");
+  else if constexpr (d == TapsDo::mlal2) SKUA_TAPS_3("smlal2", ".8h", ".16b", ".16b", "+w");
+  else if constexpr (d == TapsDo::addw) SKUA_TAPS_3("saddw", ".4s", ".4s", ".4h", "+w");
+  else if constexpr (d == TapsDo::addw2) SKUA_TAPS_3("saddw2", ".4s", ".4s", ".8h", "+w");
+  else if constexpr (d == TapsDo::to_float) SKUA_TAPS_2("scvtf", ".4s", ".4s", a);
+  else if constexpr (d == TapsDo::scale) SKUA_TAPS_SELF("fmul", ".4s", b);
+  else if constexpr (d == TapsDo::round) SKUA_TAPS_2("fcvtns", ".4s", ".4s", a);
+  else if constexpr (d == TapsDo::narrow) SKUA_TAPS_2("sqxtn", ".4h", ".4s", b);
+  else if constexpr (d == TapsDo::narrow2) SKUA_TAPS_2("sqxtn2", ".8h", ".4s", b);
+  else if constexpr (d == TapsDo::zero) SKUA_TAPS_SELF("sqadd", ".8h", kTapZero);
+  else if constexpr (d == TapsDo::byte) SKUA_TAPS_2("sqxtn", ".8b", ".8h", a);
+  else if constexpr (d == TapsDo::byte2) SKUA_TAPS_2("sqxtn2", ".16b", ".8h", b);
+  else if constexpr (d == TapsDo::max) SKUA_TAPS_SELF("smax", ".16b", kTapLow);
+  else if constexpr (d == TapsDo::min) SKUA_TAPS_SELF("smin", ".16b", kTapHigh);
+  else if constexpr (d == TapsDo::flip) SKUA_TAPS_SELF("eor", ".16b", kTapFlip);
+  else if constexpr (d == TapsDo::insert) asm volatile("mov %0.d[1], %1" : "+w"(r.v[a]) : "r"(r.half[b]));
+  else if constexpr (d == TapsDo::move) {
+    if constexpr (b == 3) asm volatile("add %0, %0, %1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
+    else if constexpr (b == 4) asm volatile("add %0, %0, %1, lsl #1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
+    else if constexpr (b == 1) asm volatile("sub %0, %0, %1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
+    else asm volatile("sub %0, %0, %1, lsl #1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
+  } else if constexpr (d == TapsDo::next) {
+    // The last turn loads its own first inputs once more: nothing else is known to be there.
+    r.rows[a] += 2 * S * (r.steps[a] & r.mask);
+    asm volatile("" : "+r"(r.rows[a]));
+  } else {
+    const auto* p = reinterpret_cast<const int8_t (*)[8]>(b >= kOffset ? r.behind + 16 * (c + (b == kScale ? 4 : 0)) : r.rows[b % 3]);
+    if constexpr (d == TapsDo::high) asm volatile("ldr %0, %1" : "=r"(r.half[a]) : "m"(p[1]));
+    else asm volatile("ldr %d0, %1" : "+w"(r.v[a]) : "m"(p[0]));
+  }
+#undef SKUA_TAPS_3
+#undef SKUA_TAPS_2
+#undef SKUA_TAPS_SELF
+}
+template <int S, bool start, int from, int n> SKUA_INL void taps_steps(TapsRegisters& r) {
+  if constexpr (n == 1) {
+    constexpr TapsStep s = taps_turn<S, start>.at[from];
+    taps_step<S, int(s.what), s.a, s.b, s.c>(r);
+  } else {
+    taps_steps<S, start, from, n / 2>(r);
+    taps_steps<S, start, from + n / 2, n - n / 2>(r);
+  }
+}
+
+// The first outputs / 2 pairs of a row, L channels from rows on, S columns apart.
+template <int S> __attribute__((noinline)) void taps_in_order(const DepthwiseInt8Tile& t, const uint8_t* const (&rows)[3], const size_t (&steps)[3]) {
+  TapsRegisters r;
+  const auto* w = static_cast<const int8_t*>(t.w);
+  SKUA_UNROLL for (int i = 0; i < kTapVectors; ++i) asm("" : "=w"(r.v[i]));
+  SKUA_UNROLL for (int i = 0; i < 9; ++i) r.v[kTapWeights + i] = vld1q_s8(w + 16 * i);
+  r.v[kTapZero] = vreinterpretq_s8_s16(vdupq_n_s16(t.zero_point));
+  r.v[kTapLow] = vdupq_n_s8(t.is_bounded ? int8_t(t.low) : int8_t(-128));
+  r.v[kTapHigh] = vdupq_n_s8(t.is_bounded ? t.top : int8_t(127));
+  r.v[kTapFlip] = vdupq_n_s8(int8_t(t.flip));
+  r.behind = reinterpret_cast<const uint8_t*>(w) + 12 * 16;
+  SKUA_UNROLL for (int i = 0; i < 3; ++i) r.steps[i] = steps[i], r.rows[i] = rows[i] + (S == 1 ? 0 : 2 * steps[i]);
+  const size_t out_pixel = t.out_pixel;
+  uint8_t* out = t.out;
+  taps_steps<S, true, 0, taps_turn<S, true>.n>(r);
+  for (size_t left = t.outputs / 2; left; --left) {
+    r.mask = left > 1 ? ~size_t(0) : 0;
+    taps_steps<S, false, 0, taps_turn<S, false>.n>(r);
+    SKUA_UNROLL for (int o = 0; o < 2; ++o, out += out_pixel) asm volatile("str %q1, %0" : "=m"(*reinterpret_cast<int8_t (*)[16]>(out)) : "w"(r.v[kTapProducts + 2 * o]));
+  }
+}
