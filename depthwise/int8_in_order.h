@@ -1,61 +1,63 @@
 // Depthwise convolution of s8 by windows of 3x3, tap by tap as int8_by_taps.h does it, for in-order cores of AArch64: the order of instructions is the kernel. Included by int8_kernels.cc.
 //
-//   a turn      two outputs of 16 channels: five groups of products and their sums, then what makes bytes of them; one vector instruction in every cycle
-//   beside it   one helper: `ldr x` of the upper half of a vector; `ldr d` of its lower half, with the insert of an upper half that came before, which on the Cortex-A53 go beside each other only
+//   a turn      two outputs of 16 channels: five groups of products and their sums, then what makes bytes of them; a program of simd/in_order.h
 //   ahead       inputs are loaded as soon as the vector they go to is free, the first four and the offsets of the next turn at the end of this one
 //
 // Registers: 9 weights, 8 sums, 4 products, 6 inputs (and scales), zero point, bounds and flip of the output: 31. make_taps_turn() puts a turn together when this is compiled; every step of it is
 // one instruction that stays where it is written. The sums are the same as in any order: they are of integers.
 
-enum class TapsDo : uint8_t { mull, mull2, mlal, mlal2, addw, addw2, to_float, scale, round, narrow, narrow2, zero, byte, byte2, max, min, flip, move, next, high, low, insert };
-struct TapsStep {
-  TapsDo what;
-  uint8_t a, b, c;  // vectors; of loads: the vector, or one of four registers for the half on its way, then source and place; of move and next: row, columns
-};
+enum class TapsDo : uint8_t { mull, mull2, mlal, mlal2, addw, addw2, to_float, scale, round, narrow, narrow2, zero, byte, byte2, max, min, flip, move, next };
 enum TapsSource : uint8_t { kRow0, kRow1, kRow2, kOffset, kScale };  // the last two: vectors behind the weights
 constexpr int kTapWeights = 0, kTapSums = 9, kTapProducts = 17, kTapInputs = 21, kTapRing = 6, kTapZero = 27, kTapLow = 28, kTapHigh = 29, kTapFlip = 30, kTapVectors = 31;
-struct TapsTurn {
-  TapsStep at[360];
-  int n;
-};
 
 // S: columns from an output to the next. start: what the turn before would have loaded, and nothing else.
-template <int S, bool start> consteval TapsTurn make_taps_turn() {
-  TapsTurn turn = {};
-  const auto put = [&](TapsDo what, int a, int b = 0, int c = 0) { turn.at[turn.n++] = {what, uint8_t(a), uint8_t(b), uint8_t(c)}; };
-  struct Load { int to, source, column, first_use; } load[48] = {};
-  struct Work { TapsStep step; int needs; } work[160] = {};
-  int loads = 0, works = 0, ring = 0, of[3][5] = {};
-  const auto input = [&](int row, int column) {  // in the order of use
-    if (!of[row][column]) {
-      load[loads] = {kTapInputs + ring++ % kTapRing, row, column, works};
-      of[row][column] = ++loads;
+template <int S, bool start> consteval auto make_taps_turn() {
+  InOrderBuilder<160, 80> turn;
+  struct Input { int helper, to; } inputs[3][5] = {};
+  int ring = 0, left[3] = {3 + S, 3 + S, 3 + S};  // columns of each row that are not loaded yet
+  // Pointers stand at the column that was loaded last, and go on to the next turn's first one when the last one has been.
+  constexpr int first = S == 1 ? 0 : 2;
+  int at[3] = {first, first, first};
+  const auto point = [&](int row, int column) {
+    while (at[row] != column) {
+      const int by = column - at[row] > 1 ? 2 : column > at[row] ? 1 : at[row] - column > 1 ? -2 : -1;
+      turn.single(TapsDo::move, row, by + 2);
+      at[row] += by;
     }
-    return of[row][column] - 1;
   };
-  const auto add = [&](TapsDo what, int a, int b, int c, int needs = -1) { work[works++] = {{what, uint8_t(a), uint8_t(b), uint8_t(c)}, needs}; };
+  const auto input = [&](int row, int column) {  // in the order of use
+    Input& x = inputs[row][column];
+    if (!x.to) {
+      point(row, column);
+      x.to = kTapInputs + ring++ % kTapRing;
+      x.helper = turn.load(x.to, row, 0);
+      if (!--left[row]) {
+        point(row, first);
+        turn.single(TapsDo::next, row);
+      }
+    }
+    return x;
+  };
   // One tap of each output: row, columns, weights.
   struct Tap { int row, column[2], weight[2]; };
   const auto multiply = [&](TapsDo low, TapsDo high, const Tap& t) {
     for (int o = 0; o < 2; ++o) {
-      const int x = input(t.row, t.column[o]);
-      add(low, kTapProducts + 2 * o, load[x].to, kTapWeights + t.weight[o], x);
-      add(high, kTapProducts + 2 * o + 1, load[x].to, kTapWeights + t.weight[o], x);
+      const Input x = input(t.row, t.column[o]);
+      turn.add(low, kTapProducts + 2 * o, x.to, kTapWeights + t.weight[o], x.helper);
+      turn.add(high, kTapProducts + 2 * o + 1, x.to, kTapWeights + t.weight[o], x.helper);
     }
   };
-  int offsets = 0, ahead = 0;
+  int ahead = 0;
   const auto sum = [&](const Tap& a, const Tap* b) {
     multiply(TapsDo::mull, TapsDo::mull2, a);
     if (b) multiply(TapsDo::mlal, TapsDo::mlal2, *b);
-    const bool first = !ahead;  // these sums begin at the offsets, which are where the second output's will be
-    if (first) {
-      offsets = loads;
-      for (int i = 0; i < 4; ++i) load[loads++] = {kTapSums + 4 + i, kOffset, i, works};
-      ahead = loads;
-    }
+    const bool begins = !ahead;  // at the offsets, which are where the second output's sums will be
+    const int offsets = turn.helpers;
+    for (int i = 0; begins && i < 4; ++i) turn.load(kTapSums + 4 + i, kOffset, i);
+    if (begins) ahead = turn.helpers;
     for (int o = 0; o < 2; ++o)
       for (int i = 0; i < 4; ++i)
-        add(i % 2 ? TapsDo::addw2 : TapsDo::addw, kTapSums + 4 * o + i, kTapSums + (first ? 4 : 4 * o) + i, kTapProducts + 2 * o + i / 2, first ? offsets + i : -1);
+        turn.add(i % 2 ? TapsDo::addw2 : TapsDo::addw, kTapSums + 4 * o + i, kTapSums + (begins ? 4 : 4 * o) + i, kTapProducts + 2 * o + i / 2, begins ? offsets + i : -1);
   };
   // Weights are those of column k of rows 0 and 1 at 2k and 2k + 1, then the last row's. A column that both outputs take comes first where they share only one.
   const auto rows = [&](int c0, int k0, int c1, int k1) {
@@ -76,92 +78,30 @@ template <int S, bool start> consteval TapsTurn make_taps_turn() {
     sum(last(2, 2, 2, 0), &second);
     sum(last(1, 1, 4, 2), nullptr);
   }
-  for (int i = 0; i < 8; ++i) add(TapsDo::to_float, kTapSums + i, 0, 0);
+  for (int i = 0; i < 8; ++i) turn.add(TapsDo::to_float, kTapSums + i, 0, 0);
   for (int i = 0; i < 4; ++i) {
-    const int x = loads++;
-    load[x] = {kTapInputs + ring++ % kTapRing, kScale, i, works};
-    for (int o = 0; o < 2; ++o) add(TapsDo::scale, kTapSums + 4 * o + i, load[x].to, 0, x);
+    const int to = kTapInputs + ring++ % kTapRing, x = turn.load(to, kScale, i);
+    for (int o = 0; o < 2; ++o) turn.add(TapsDo::scale, kTapSums + 4 * o + i, to, 0, x);
   }
-  for (int i = 0; i < 8; ++i) add(TapsDo::round, kTapSums + i, 0, 0);
-  for (int i = 0; i < 4; ++i) add(TapsDo::narrow, kTapProducts + i, kTapSums + 2 * i, 0);
-  for (int i = 0; i < 4; ++i) add(TapsDo::narrow2, kTapProducts + i, kTapSums + 2 * i + 1, 0);
-  for (int i = 0; i < 4; ++i) add(TapsDo::zero, kTapProducts + i, 0, 0);
+  for (int i = 0; i < 8; ++i) turn.add(TapsDo::round, kTapSums + i, 0, 0);
+  for (int i = 0; i < 4; ++i) turn.add(TapsDo::narrow, kTapProducts + i, kTapSums + 2 * i, 0);
+  for (int i = 0; i < 4; ++i) turn.add(TapsDo::narrow2, kTapProducts + i, kTapSums + 2 * i + 1, 0);
+  for (int i = 0; i < 4; ++i) turn.add(TapsDo::zero, kTapProducts + i, 0, 0);
   constexpr TapsDo bytes[] = {TapsDo::byte, TapsDo::byte2, TapsDo::max, TapsDo::min, TapsDo::flip};
   for (TapsDo what : bytes)
-    for (int o = 0; o < 2; ++o) add(what, kTapProducts + 2 * o, kTapProducts + 2 * o + 1, 0);
+    for (int o = 0; o < 2; ++o) turn.add(what, kTapProducts + 2 * o, kTapProducts + 2 * o + 1, 0);
   // The next turn's first ones, in the same vectors.
   for (int i = 0; i < ahead; ++i) {
-    load[loads] = load[i];
-    load[loads++].first_use = works;
+    turn.helper[turn.helpers] = turn.helper[i];
+    turn.helper[turn.helpers++].first_use = turn.works;
   }
-
-  const int all = start ? ahead : loads;
-  int n = start ? 0 : ahead, inserted = n, now = start ? works : -1;
-  bool halfway = false;
-  // Pointers stand at the column that was loaded last, and go on to the next turn's first one when the last one has been.
-  constexpr int first = S == 1 ? 0 : 2;
-  int at[3] = {first, first, first}, left[3] = {};
-  if (!start) at[0] = at[1] = S == 1 ? 1 : 2;
-  for (int i = ahead; i < loads - ahead; ++i)
-    if (load[i].source < 3) ++left[load[i].source];
-  TapsStep moves[48] = {};  // that wait, one beside each multiply
-  int queued = 0, moved = 0;
-  const auto point = [&](int row, int column) {
-    while (at[row] != column) {
-      const int by = column - at[row] > 1 ? 2 : column > at[row] ? 1 : at[row] - column > 1 ? -2 : -1;
-      moves[queued++] = {TapsDo::move, uint8_t(row), uint8_t(by + 2), 0};
-      at[row] += by;
-    }
-  };
-  const auto is_free = [&](int m) {  // nothing before its first use reads or writes its vector any more
-    for (int i = load[m].first_use - 1; i > now; --i) {
-      const TapsStep& s = work[i].step;
-      if (s.a == load[m].to || s.b == load[m].to) return false;
-    }
-    return true;
-  };
-  const auto insert = [&] { put(TapsDo::insert, load[inserted].to, inserted % 4), ++inserted; };
-  const auto help = [&] {
-    if (n < all && !halfway && load[n].source < 3) point(load[n].source, load[n].column);
-    if (moved < queued) {
-      turn.at[turn.n++] = moves[moved++];
-      return true;
-    }
-    if (n == all) {
-      if (inserted < all) insert();
-      return inserted < all;
-    }
-    if (!halfway) {
-      put(TapsDo::high, n % 4, load[n].source, load[n].column);
-      return halfway = true;
-    }
-    if (!is_free(n)) return false;
-    if (inserted + 2 <= n) insert();
-    put(TapsDo::low, load[n].to, load[n].source, load[n].column);
-    if (const int row = load[n].source; !start && row < 3 && !--left[row]) {
-      point(row, first);
-      moves[queued++] = {TapsDo::next, uint8_t(row), 0, 0};
-    }
-    halfway = false;
-    ++n;
-    return true;
-  };
-  if (!start)
-    for (int i = 0; i < works; ++i) {
-      while (work[i].needs >= inserted)
-        if (!help() && inserted < n) insert();
-      turn.at[turn.n++] = work[i].step;
-      now = i;
-      help();
-    }
-  while (n < all || inserted < all || moved < queued) help();
-  return turn;
+  return start ? turn.template program<360>(0, ahead, false) : turn.template program<360>(ahead, turn.helpers, true, S == 1);
 }
-template <int S, bool start> constexpr TapsTurn taps_turn = make_taps_turn<S, start>();
+template <int S, bool start> constexpr auto taps_turn = make_taps_turn<S, start>();
 
 struct TapsRegisters {
   int8x16_t v[kTapVectors];
-  uint64_t half[4];
+  uint64_t half[kHalves];
   const uint8_t *rows[3], *behind;  // offsets, then scales
   size_t steps[3], mask;            // all bits, or none: the last turn
 };
@@ -187,7 +127,6 @@ template <int S, int what, int a, int b, int c> SKUA_INL void taps_step(TapsRegi
   else if constexpr (d == TapsDo::max) SKUA_TAPS_SELF("smax", ".16b", kTapLow);
   else if constexpr (d == TapsDo::min) SKUA_TAPS_SELF("smin", ".16b", kTapHigh);
   else if constexpr (d == TapsDo::flip) SKUA_TAPS_SELF("eor", ".16b", kTapFlip);
-  else if constexpr (d == TapsDo::insert) asm volatile("mov %0.d[1], %1" : "+w"(r.v[a]) : "r"(r.half[b]));
   else if constexpr (d == TapsDo::move) {
     if constexpr (b == 3) asm volatile("add %0, %0, %1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
     else if constexpr (b == 4) asm volatile("add %0, %0, %1, lsl #1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
@@ -197,10 +136,12 @@ template <int S, int what, int a, int b, int c> SKUA_INL void taps_step(TapsRegi
     // The last turn loads its own first inputs once more: nothing else is known to be there.
     r.rows[a] += 2 * S * (r.steps[a] & r.mask);
     asm volatile("" : "+r"(r.rows[a]));
+  } else if constexpr (what == kInsertUpper) {
+    insert_upper(r.v[a], r.half[b]);
   } else {
-    const auto* p = reinterpret_cast<const int8_t (*)[8]>(b >= kOffset ? r.behind + 16 * (c + (b == kScale ? 4 : 0)) : r.rows[b % 3]);
-    if constexpr (d == TapsDo::high) asm volatile("ldr %0, %1" : "=r"(r.half[a]) : "m"(p[1]));
-    else asm volatile("ldr %d0, %1" : "+w"(r.v[a]) : "m"(p[0]));
+    const uint8_t* p = b >= kOffset ? r.behind + 16 * (c + (b == kScale ? 4 : 0)) : r.rows[b % 3];
+    if constexpr (what == kLoadUpper) load_upper(r.half[a], p);
+    else load_lower(r.v[a], p);
   }
 #undef SKUA_TAPS_3
 #undef SKUA_TAPS_2
@@ -208,8 +149,8 @@ template <int S, int what, int a, int b, int c> SKUA_INL void taps_step(TapsRegi
 }
 template <int S, bool start, int from, int n> SKUA_INL void taps_steps(TapsRegisters& r) {
   if constexpr (n == 1) {
-    constexpr TapsStep s = taps_turn<S, start>.at[from];
-    taps_step<S, int(s.what), s.a, s.b, s.c>(r);
+    constexpr InOrderStep s = taps_turn<S, start>.at[from];
+    taps_step<S, s.what, s.a, s.b, s.c>(r);
   } else {
     taps_steps<S, start, from, n / 2>(r);
     taps_steps<S, start, from + n / 2, n - n / 2>(r);

@@ -7,6 +7,9 @@
 #include "depthwise/int8_kernel.h"
 #include "depthwise/int8_vectors.h"
 #include "dispatch/kernel.h"
+#if defined(__aarch64__) && !defined(SKUA_ISA_scalar)
+#include "simd/in_order.h"
+#endif
 
 namespace skua {
 namespace SKUA_ISA {

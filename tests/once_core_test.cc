@@ -4,6 +4,7 @@
 #include <skua/kernel.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #ifdef __linux__
 #include <sched.h>
@@ -275,9 +276,13 @@ TEST_F(MixedCores, Products) {
 TEST_F(MixedCores, Convolutions) {
   for (const skua_dtype type : types())
     for (const uint32_t kernel : {1u, 3u})
-      for (const bool depthwise : {false, true}) {
-        if (depthwise && kernel == 1) continue;
-        Context context(nullptr, depthwise ? nullptr : "direct");
+      for (const char* way : {"gemm", "depthwise", "winograd_product"}) {
+        const bool depthwise = !strcmp(way, "depthwise"), winograd = !strcmp(way, "winograd_product");
+#if !defined(__aarch64__)
+        if (winograd) continue;
+#endif
+        if ((kernel == 1 && way[0] != 'g') || (winograd && type != SKUA_DTYPE_F32)) continue;
+        Context context(nullptr, depthwise ? nullptr : winograd ? "winograd_f4x4" : "direct");
         Rng rng(2);
         const uint32_t channels = depthwise ? 104 : 24, out = depthwise ? channels : 28;
         skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
@@ -291,7 +296,7 @@ TEST_F(MixedCores, Convolutions) {
         const Data w = make({kernel * kernel, depthwise ? 1u : channels, out}, rng), bias = make({out}, rng);
         Op op;
         SKUA_EXPECT_OK(skua_conv2d_create(context, &d, w.v.data(), bias.v.data(), &op));
-        if (op.op) check(depthwise ? "depthwise" : "gemm", op, shape({1, 45, 43, channels}, type));
+        if (op.op) check(way, op, shape({1, 45, 43, channels}, type));
       }
 }
 

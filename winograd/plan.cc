@@ -53,6 +53,8 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   double step = !integer ? multiplies / m.fma_ports : together > 1 ? operations / 3.1 : multiplies;
   const double around = lanes == 8 ? 8 : 4;  // AVX2's tiles of fewer rows than six are longer loops for what they multiply, beside a busy thread of the core above all
   if (const double issue = ((lanes >= 16 ? multiplies : operations + multiplies / vectors) + vectors + around) / m.issue; issue > step) step = issue;
+  // Loads take turns with multiply-adds, those of 128 bits two: of bytes there are half as many.
+  if (m.in_order) step += (vectors + r / 4) * (integer || p.tile->tuned_for == Core::a53 ? 1 : p.tile->tuned_for == Core::a55 ? 0 : 2);
   if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
   const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic / together + 30 + 2 * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * far_level * beyond(0.5));
   // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of the stream, nine tenths of the products.
@@ -96,6 +98,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector, bytes ? Element::s8 : p.element);
   p.out = find(ctx, KernelKind::winograd_out, int(winograd_output(variant)), vector, bytes ? Element::s8 : s.element);
   if (!p.in || !p.tile || !p.out) return false;
+  p.on_cores = on_cores(ctx, tables_for(s.element), p.tile, [](const Kernel* other, const Kernel* tile) { return other->mr == tile->mr && other->nr == tile->nr; });
   if (bytes) {
     p.rows = tile_of_bytes(ctx);
     if (!p.rows) return false;

@@ -13,6 +13,9 @@
 #include "simd/simd.h"
 #include "winograd/product_table.h"
 #include "winograd/whole_line.h"
+#if defined(SKUA_ISA_neon)
+#include "winograd/in_order.h"
+#endif
 
 namespace skua {
 namespace SKUA_ISA {
@@ -23,7 +26,7 @@ constexpr size_t kAhead = 1024;
 // warm by themselves, with U in L3, up to 5% more. Narrower vectors use a line for longer.
 constexpr size_t kFar = F32::L == 16 ? 6144 : kAhead;
 
-template <int MR, int NV> void product(const WinogradProduct& p) {
+template <int MR, int NV, Core core> void product(const WinogradProduct& p) {
   constexpr int L = F32::L;
   const float* u = static_cast<const float*>(p.u);
   for (size_t column = 0; column < p.groups * (NV * L); column += NV * L) {
@@ -32,7 +35,17 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
     if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::load(m + r * kWinogradLine + v * L);
     else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
     const float* a = static_cast<const float*>(p.v);
-    for (size_t left = p.k; left; a += p.line) {
+    size_t left = p.k;
+#if defined(SKUA_ISA_neon)
+    if constexpr (core != Core::any && kInOrderRows<MR> && NV == 2)
+      if (const size_t lines = left / kWinogradLine) {
+        multiply_in_order(a, p.line, lines, u, acc);
+        a += lines * p.line;
+        u += lines * kWinogradLine * NV * L;
+        left -= lines * kWinogradLine;
+      }
+#endif
+    for (; left; a += p.line) {
       const size_t steps = left < kWinogradLine ? left : kWinogradLine;
       left -= steps;
       const float *x = a, *const end = a + steps;
@@ -77,10 +90,10 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
   }
 }
 
-struct EveryProduct {
-  template <int MR, int NV> static constexpr WinogradProductFn of = product<MR, NV>;
+template <Core core> struct EveryProduct {
+  template <int MR, int NV> static constexpr WinogradProductFn of = product<MR, NV, core>;
 };
-template <int MR, int NV> const WinogradProductTable& table() { return table_of<EveryProduct, MR, NV>; }
+template <int MR, int NV, Core core = Core::any> const WinogradProductTable& table() { return table_of<EveryProduct<core>, MR, NV>; }
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -276,7 +276,7 @@ void transform_out(const Run& r, const Tile* list, size_t n, const char* m, size
 constexpr size_t kNearBytes = 16 << 10;
 
 // Products and output transform of columns [first, first + columns) of n transformed tiles; first begins a group.
-void multiply(const Run& r, const Tile* list, size_t n, const char* v, char* m, size_t first, size_t columns) {
+void multiply(const Run& r, const Kernel* product, const Tile* list, size_t n, const char* v, char* m, size_t first, size_t columns) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int height = winograd_height(p.variant), width = winograd_width(p.variant);
@@ -287,7 +287,7 @@ void multiply(const Run& r, const Tile* list, size_t n, const char* v, char* m, 
     if (list[i].cls == clipped_both) first_clipped_both = i;
     if (list[i].cls == clipped_x && !first_whole) first_whole = i + 1;
   }
-  const WinogradProductTable& table = code_of<WinogradProductTableFn>(p.tile)();
+  const WinogradProductTable& table = code_of<WinogradProductTableFn>(product)();
   WinogradProduct t = {};
   t.line = n * kWinogradLine;
   const Element e = p.element;
@@ -325,12 +325,15 @@ void multiply(const Run& r, const Tile* list, size_t n, const char* v, char* m, 
   transform_out(r, list, n, m, first, columns);
 }
 
-void note_kernels(const Run& r) {
-  note_use(r.plan->tile);
+// The product for the core that a task is on, and the notes of all that it uses.
+const Kernel* note_kernels(const Run& r) {
+  const Kernel* product = r.plan->on_cores.here();
+  note_use(product);
   const bool function = r.activation.kernel && r.plan->out_f32;
   note_use(function ? r.plan->out_f32 : r.plan->out);
   if (function) note_use(r.plan->rows);
   if (r.activation.kernel) note_use(r.activation.kernel);
+  return product;
 }
 
 // Not shared: everything for some columns of one range of tiles, block by block.
@@ -338,7 +341,7 @@ void range_task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const WinogradPlan& p = *r.plan;
   note_use(p.in);
-  note_kernels(r);
+  const Kernel* const product = note_kernels(r);
   const size_t out_channels = r.shape->out_channels, passes = ceil_div(out_channels, r.cut.columns), range = index / passes, first = index % passes * r.cut.columns;
   const size_t begin = piece_begin(p.tiles, r.cut.ranges, range), end = piece_begin(p.tiles, r.cut.ranges, range + 1);
   const size_t blocks = ceil_div(end - begin, p.block);
@@ -346,7 +349,7 @@ void range_task(void* arg, size_t index, uint32_t worker) {
     const size_t from = begin + piece_begin(end - begin, blocks, b), to = begin + piece_begin(end - begin, blocks, b + 1);
     list_tiles(p, from, to, r.list(worker));
     transform_in(r, r.list(worker), 0, to - from, to - from, r.v(worker));
-    multiply(r, r.list(worker), to - from, r.v(worker), r.m(worker), first, min(r.cut.columns, out_channels - first));
+    multiply(r, product, r.list(worker), to - from, r.v(worker), r.m(worker), first, min(r.cut.columns, out_channels - first));
   }
 }
 
@@ -367,10 +370,10 @@ void transform_task(void* arg, size_t index, uint32_t) {
 void columns_task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const WinogradPlan& p = *r.plan;
-  note_kernels(r);
+  const Kernel* const product = note_kernels(r);
   const size_t out_channels = r.shape->out_channels, passes = ceil_div(out_channels, r.cut.columns), range = index / passes, first = index % passes * r.cut.columns;
   const size_t n = piece_begin(p.tiles, r.cut.ranges, range + 1) - piece_begin(p.tiles, r.cut.ranges, range);
-  multiply(r, r.list(range), n, r.v(range), r.m(worker), first, min(r.cut.columns, out_channels - first));
+  multiply(r, product, r.list(range), n, r.v(range), r.m(worker), first, min(r.cut.columns, out_channels - first));
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct WinogradPlan {
   WinogradVariant variant;
   Element element;                  // of V and U
   const Kernel *tile, *in, *out;    // product and transforms
+  OnCores on_cores;                 // the product
   const Kernel *out_f32, *rows;     // for maps of half precision and an activation that is no clamp: outputs to f32, and from there to memory (gemm_rows). Of bytes `rows` is a tile, for its ends
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
   uint8_t clip_y, clip_x;           // outputs of the last row and column of tiles outside the image
