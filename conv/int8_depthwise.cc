@@ -109,7 +109,7 @@ void explain(const skua_plan* plan, Text& text) {
            s.dilation_h, s.dilation_w, s.pad_top, s.pad_left);
   text.add("  weights packed as s8 for %u channels, %u taps of %s together, %u rows; sums s32\n", config.format.vector, config.format.group, config.format.pairs ? "two columns" : "a column",
            config.format.rows);
-  if (!config.format.per_group) explain_cores(depthwise_int8_on_cores(plan->op->ctx, plan->kernel, config.format), text);
+  if (!config.format.per_group) explain_cores(depthwise_int8_on_cores(plan->op->ctx, plan->kernel), text);
 }
 
 }  // namespace

@@ -111,8 +111,9 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
-  const Run& r = *static_cast<const Run*>(arg);
+  Run r = *static_cast<const Run*>(arg);
   const DepthwiseShape& s = *r.s;
+  r.kernel = r.kernels.here();
   note_use(r.kernel);
   char* space = r.workspace + worker * r.worker_bytes;
   memset(space + pointer_bytes(s, r.f), r.padding ^ r.flip, 64);
@@ -158,7 +159,7 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
   }, &best, element);
   if (!best.kernel) return {};
   const DepthwiseInt8Table& table = depthwise_int8_table(best.kernel);
-  // By three columns and a stride of 2 that takes a fifth less instructions than dot products, by five as many; in-order cores wait for dot products' ends at a stride of 1 too.
+  // By three columns and a stride of 2 that takes a fifth less instructions than dot products; by five as many.
   if (table.by_taps && !rounding && depthwise_int8_goes_by_taps(window) && window.stride_w >= table.by_taps && (table.wide_by_taps || window.kernel_w <= 3)) return {best.kernel->vector, 1, 1, table.takes_unsigned, rounding, 0, 0};
   DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, rounding, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window)};
   const size_t two = groups_of(window.kernel_h, window.stride_h, f);
@@ -184,8 +185,7 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
   return found.kernel;
 }
 
-OnCores depthwise_int8_on_cores(const skua_context* ctx, const Kernel* kernel, DepthwiseInt8Format format) {
-  if (format.group != 1) return {{kernel, kernel, kernel}};  // only windows tap by tap have kernels for cores
+OnCores depthwise_int8_on_cores(const skua_context* ctx, const Kernel* kernel) {
   return on_cores(ctx, depthwise_int8_tables, kernel, [](const Kernel* other, const Kernel* chosen) { return depthwise_int8_table(other).takes_unsigned == depthwise_int8_table(chosen).takes_unsigned; });
 }
 
@@ -271,7 +271,8 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kern
                         const void* in, void* out, void* workspace) {
   if (!s.batch || !s.out_h || !s.out_w || !s.channels) return;
   const DepthwiseInt8Run common = {&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), static_cast<char*>(workspace),
-                                   depthwise_int8_flip(kernel, f), uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)), depthwise_int8_tile(s, f, to, result)};
+                                   depthwise_int8_flip(kernel, f), uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)), depthwise_int8_tile(s, f, to, result),
+                                   depthwise_int8_on_cores(args.plan->op->ctx, kernel)};
   if (depthwise_int8_is_direct(s, f)) return direct_int8_run(args, common);
   if (f.pairs) return paired_int8_run(args, common);
   Run r = {common, ceil_div(s.out_h, f.rows), 0, worker_bytes(s, f), groups_of(s.kernel_h, s.stride_h, f), piece_of(s, f)};

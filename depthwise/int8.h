@@ -29,7 +29,7 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
 bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format, const void* packed);
 // The kernel of the best instruction set for this format; NULL if the context has none.
 const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format format, Element element);
-OnCores depthwise_int8_on_cores(const skua_context* ctx, const Kernel* kernel, DepthwiseInt8Format format);  // for the same weights
+OnCores depthwise_int8_on_cores(const skua_context* ctx, const Kernel* kernel);  // for the same weights
 double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& shape, DepthwiseInt8Format format);
 size_t depthwise_int8_workspace(const DepthwiseShape& shape, DepthwiseInt8Format format, uint32_t concurrency);  // bytes
 // zero_point: of the input; to: of the output, of type `result`.

@@ -67,6 +67,7 @@ struct DepthwiseInt8Run {
   char* workspace;
   uint8_t flip, padding;
   DepthwiseInt8Tile tile;  // what all have in common
+  OnCores kernels;         // in the place of `kernel`, for a task's core
 };
 inline uint8_t depthwise_int8_flip(const Kernel* kernel, DepthwiseInt8Format f) { return (kernel->element == Element::s8) == bool(f.takes_unsigned) ? 0x80 : 0; }
 

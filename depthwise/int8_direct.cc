@@ -15,7 +15,6 @@ size_t worker_bytes(const DepthwiseShape& s) { return add_sat(window_bytes(s), p
 struct Run : DepthwiseInt8Run {
   size_t pieces, worker_bytes;
   size_t from, to;  // outputs of a row whose windows stay inside
-  OnCores kernels;
 };
 
 // Output row y.
@@ -99,7 +98,7 @@ size_t direct_int8_workspace(const DepthwiseShape& s, uint32_t concurrency) { re
 
 void direct_int8_run(const RunArgs& args, const DepthwiseInt8Run& common) {
   const DepthwiseShape& s = *common.s;
-  Run r = {common, 0, worker_bytes(s), 0, 0, depthwise_int8_on_cores(args.plan->op->ctx, common.kernel, common.f)};
+  Run r = {common, 0, worker_bytes(s), 0, 0};
   const size_t span = (size_t(s.kernel_w) - 1) * s.dilation_w, last = s.in_w + s.pad_left > span ? (s.in_w + s.pad_left - span - 1) / s.stride_w + 1 : 0;  // windows that end inside
   r.to = min(last, size_t(s.out_w));
   r.from = min(ceil_div(s.pad_left, s.stride_w), r.to);

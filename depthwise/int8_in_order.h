@@ -78,18 +78,18 @@ template <int S, bool start> consteval auto make_taps_turn() {
     sum(last(2, 2, 2, 0), &second);
     sum(last(1, 1, 4, 2), nullptr);
   }
-  for (int i = 0; i < 8; ++i) turn.add(TapsDo::to_float, kTapSums + i, 0, 0);
+  for (int i = 0; i < 8; ++i) turn.add(TapsDo::to_float, kTapSums + i);
   for (int i = 0; i < 4; ++i) {
     const int to = kTapInputs + ring++ % kTapRing, x = turn.load(to, kScale, i);
-    for (int o = 0; o < 2; ++o) turn.add(TapsDo::scale, kTapSums + 4 * o + i, to, 0, x);
+    for (int o = 0; o < 2; ++o) turn.add(TapsDo::scale, kTapSums + 4 * o + i, to, kNoVector, x);
   }
-  for (int i = 0; i < 8; ++i) turn.add(TapsDo::round, kTapSums + i, 0, 0);
-  for (int i = 0; i < 4; ++i) turn.add(TapsDo::narrow, kTapProducts + i, kTapSums + 2 * i, 0);
-  for (int i = 0; i < 4; ++i) turn.add(TapsDo::narrow2, kTapProducts + i, kTapSums + 2 * i + 1, 0);
-  for (int i = 0; i < 4; ++i) turn.add(TapsDo::zero, kTapProducts + i, 0, 0);
+  for (int i = 0; i < 8; ++i) turn.add(TapsDo::round, kTapSums + i);
+  for (int i = 0; i < 4; ++i) turn.add(TapsDo::narrow, kTapProducts + i, kTapSums + 2 * i);
+  for (int i = 0; i < 4; ++i) turn.add(TapsDo::narrow2, kTapProducts + i, kTapSums + 2 * i + 1);
+  for (int i = 0; i < 4; ++i) turn.add(TapsDo::zero, kTapProducts + i);
   constexpr TapsDo bytes[] = {TapsDo::byte, TapsDo::byte2, TapsDo::max, TapsDo::min, TapsDo::flip};
   for (TapsDo what : bytes)
-    for (int o = 0; o < 2; ++o) turn.add(what, kTapProducts + 2 * o, kTapProducts + 2 * o + 1, 0);
+    for (int o = 0; o < 2; ++o) turn.add(what, kTapProducts + 2 * o, kTapProducts + 2 * o + 1);
   // The next turn's first ones, in the same vectors.
   for (int i = 0; i < ahead; ++i) {
     turn.helper[turn.helpers] = turn.helper[i];
@@ -139,9 +139,10 @@ template <int S, int what, int a, int b, int c> SKUA_INL void taps_step(TapsRegi
   } else if constexpr (what == kInsertUpper) {
     insert_upper(r.v[a], r.half[b]);
   } else {
-    const uint8_t* p = b >= kOffset ? r.behind + 16 * (c + (b == kScale ? 4 : 0)) : r.rows[b % 3];
-    if constexpr (what == kLoadUpper) load_upper(r.half[a], p);
-    else load_lower(r.v[a], p);
+    const uint8_t* p = b >= kOffset ? r.behind : r.rows[b % 3];
+    constexpr int at = b < kOffset ? 0 : 16 * (c + (b == kScale ? 4 : 0));
+    if constexpr (what == kLoadUpper) load_upper<at>(r.half[a], p);
+    else load_lower<at>(r.v[a], p);
   }
 #undef SKUA_TAPS_3
 #undef SKUA_TAPS_2

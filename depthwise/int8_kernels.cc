@@ -301,6 +301,16 @@ template <class B, int RH, int RW> void run(const DepthwiseInt8Tile& given) {
   run_tiles<B, RH, RW, kNothing, 0>(t);
 }
 
+#if defined(SKUA_ISA_neon_dot)
+#include "depthwise/int8_dot_in_order.h"
+// The same, but what in-order cores have a program for.
+void run_in_order(const DepthwiseInt8Tile& t) {
+  const bool shared = t.groups == 1 && t.kernel_w == 3 && t.layout.pixels == 1 && t.output == 4 * 16 && t.output == t.layout.column && t.taps[1] == t.output;
+  if (shared && !t.rounding && t.channels == 16 && t.outputs >= 2) return dot_in_order(t);
+  run<Bytes16, 2, 2>(t);
+}
+#endif
+
 // Pairs (int8_pairs.cc), STEP bytes from one vector of outputs to the next: 4 * L where one pixel fills a vector, L where there are several. Few outputs, and what is rare, in short tiles.
 template <class B, int RW, Known KNOWN, int K, int STEP, int RUNS = 0> SKUA_INL void run_lines(const DepthwiseInt8Tile& given) {
   DepthwiseInt8Tile t = given;  // what is stored might be it
@@ -407,11 +417,14 @@ template <class B, int most, Core core = Core::any> constexpr DepthwiseInt8Table
   DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, 1>, nullptr, nullptr}, {run<B, 1, B::G == 2 && B::L >= 32 ? 4 : kColumnsOfRow>, run<B, 2, kColumns>}};
   if constexpr ((B::G == 2 || SKUA_BY_TAPS) && B::L >= 16) {
     t.direct = direct<B, core>;
-    t.by_taps = core == Core::any ? SKUA_BY_TAPS : SKUA_BY_TAPS != 0;
+    t.by_taps = SKUA_BY_TAPS;
     t.wide_by_taps = SKUA_BY_TAPS == 1;
   }
   if constexpr (most >= 2) t.interleave[1] = interleave<B, 2>;
   if constexpr (most >= 4) t.interleave[2] = interleave<B, 4>;
+#if defined(SKUA_ISA_neon_dot)
+  if constexpr (core != Core::any) t.run[1] = run_in_order;
+#endif
 #if defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avxvnni)
   if constexpr (most > 1) t.pairs[0] = run_pairs<B, F32::registers >= 32 ? 7 : 3, 4 * B::L>, t.pairs[1] = run_pairs<B, F32::registers >= 32 ? 7 : 3, B::L>;
 #endif
@@ -469,9 +482,9 @@ const Kernel kernels[] = {
     SKUA_FOR_INT8(SKUA_ENTRY, 16, "two rows of 16 channels widened to 16 bits and interleaved: pmaddwd adds two taps")
 #elif !defined(SKUA_ISA_scalar)
 #if defined(SKUA_ISA_neon)
-    SKUA_CORE_ENTRY(int8_t, s8, 16, a53, "_a53", "3x3 tap by tap, scheduled for the Cortex-A53 and A55: two outputs in 122 vector instructions, loads in halves beside them")
+    SKUA_FOR_INT8(SKUA_CORE_ENTRY, 16, a53, "_a53", "3x3 tap by tap, scheduled for the Cortex-A53 and A55: two outputs in 122 vector instructions, loads in halves beside them")
 #elif defined(SKUA_ISA_neon_dot)
-    SKUA_CORE_ENTRY(int8_t, s8, 16, a55, "_a55", "3x3 tap by tap, scheduled for the Cortex-A53 and A55: two outputs in 122 vector instructions, loads in halves beside them")
+    SKUA_FOR_INT8(SKUA_CORE_ENTRY, 16, a55, "_a55", "3x3 scheduled for the Cortex-A55: tiles of 2x2 outputs in 152 vector instructions, loads in halves beside them; strides of 2 tap by tap")
 #endif
     SKUA_FOR_INT8(SKUA_ENTRY, 16, "four rows of 16 channels zipped for dot products; without, and where strides are 2, pixels as they lie, tap by tap")
 #else

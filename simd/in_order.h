@@ -17,7 +17,7 @@ struct InOrderStep {
 };
 // Steps that every program has; its own ones come before. a: the vector, or one of kHalves registers for the upper half on its way; b, c: where it comes from, as the program takes it.
 enum : uint8_t { kLoadUpper = 253, kLoadLower, kInsertUpper };
-constexpr int kHalves = 4;
+constexpr int kHalves = 4, kNoVector = 255;
 
 template <int most> struct InOrderProgram {
   InOrderStep at[most];
@@ -36,8 +36,8 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
   } helper[most_helpers] = {};
   int works = 0, helpers = 0;
 
-  // kinds of steps are of the program's own enumeration
-  template <class What> constexpr void add(What what, int a, int b, int c, int needs = -1) { work[works++] = {{uint8_t(what), uint8_t(a), uint8_t(b), uint8_t(c)}, needs}; }
+  // Kinds of steps are of the program's own enumeration; a, b, c: vectors.
+  template <class What> constexpr void add(What what, int a, int b = kNoVector, int c = kNoVector, int needs = -1) { work[works++] = {{uint8_t(what), uint8_t(a), uint8_t(b), uint8_t(c)}, needs}; }
   constexpr int load(int to, int from, int place) {  // before the work that uses it first is added
     helper[helpers] = {{0, 0, uint8_t(from), uint8_t(place)}, to, works};
     return helpers++;
@@ -98,9 +98,9 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
   }
 };
 
-// One instruction each.
-SKUA_INL void load_lower(int8x16_t& v, const void* p) { asm volatile("ldr %d0, %1" : "+w"(v) : "m"(*static_cast<const int8_t (*)[8]>(p))); }
-SKUA_INL void load_upper(uint64_t& half, const void* p) { asm volatile("ldr %0, %1" : "=r"(half) : "m"(static_cast<const int8_t (*)[8]>(p)[1])); }
+// One instruction each. at: bytes from p, written down: compilers would keep an address in a register for every place that does not move.
+template <int at> SKUA_INL void load_lower(int8x16_t& v, const void* p) { asm volatile("ldr %d0, [%1, %2]" : "+w"(v) : "r"(p), "i"(at)); }
+template <int at> SKUA_INL void load_upper(uint64_t& half, const void* p) { asm volatile("ldr %0, [%1, %2]" : "=r"(half) : "r"(p), "i"(at + 8)); }
 SKUA_INL void insert_upper(int8x16_t& v, uint64_t half) { asm volatile("mov %0.d[1], %1" : "+w"(v) : "r"(half)); }
 
 }  // namespace

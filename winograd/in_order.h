@@ -60,8 +60,8 @@ template <int what, int a, int b, int c> SKUA_INL void product_step(ProductRegis
   else if constexpr (d == ProductDo::next_u) asm volatile("add %0, %0, %1" : "+r"(r.weights) : "r"(r.next_u));
   else if constexpr (d == ProductDo::fetch) asm volatile("prfm pldl1keep, [%0, %1]" : : "r"(r.weights), "i"(4096 + 64 * a));
   else if constexpr (what == kInsertUpper) insert_upper(r.v[a], r.half[b]);
-  else if constexpr (what == kLoadUpper) load_upper(r.half[a], (b == kTiles ? r.tiles : r.weights) + 16 * c);
-  else load_lower(r.v[a], (b == kTiles ? r.tiles : r.weights) + 16 * c);
+  else if constexpr (what == kLoadUpper) load_upper<16 * c>(r.half[a], b == kTiles ? r.tiles : r.weights);
+  else load_lower<16 * c>(r.v[a], b == kTiles ? r.tiles : r.weights);
 }
 template <int MR, bool start, int from, int n> SKUA_INL void product_steps(ProductRegisters& r) {
   if constexpr (n == 1) {
