@@ -9,6 +9,9 @@
 // Registers, 4x4: 16 accumulators + 4 of A + 2 of B + products of 32. AArch32, 2x4: 8 + 1 + 2 + products of 16.
 #pragma once
 #include "gemm/int8_arm.h"
+#if defined(__aarch64__)
+#include "simd/in_order.h"
+#endif
 
 namespace skua {
 namespace SKUA_ISA {
@@ -55,9 +58,9 @@ template <class T> SKUA_INL int8x16_t load_here(const T*& p) {  // and moves on
 struct Halves {
   int8x16_t v;
   uint64_t high;  // on its way
-  SKUA_INL void load_low(const void* p) { asm volatile("ldr %d0, %1" : "=w"(v) : "m"(*static_cast<const int8_t (*)[8]>(p))); }
-  SKUA_INL void load_high(const void* p) { asm volatile("ldr %0, %1" : "=r"(high) : "m"(*static_cast<const int8_t (*)[8]>(p))); }
-  SKUA_INL void insert() { asm volatile("ins %0.d[1], %1" : "+w"(v) : "r"(high)); }
+  template <int at = 0> SKUA_INL void load_low(const void* p) { load_lower<at>(v, p); }
+  template <int at = 0> SKUA_INL void load_high(const void* p) { load_upper<at - 8>(high, p); }
+  SKUA_INL void insert() { insert_upper(v, high); }
   // Of rows of u8, in the order of s8.
   template <bool flip> SKUA_INL void flip_low(int8x8_t sign) { if constexpr (flip) asm volatile("eor %0.8b, %0.8b, %1.8b" : "+w"(v) : "w"(sign)); }
   template <bool flip> SKUA_INL void insert_high() {
@@ -72,17 +75,18 @@ SKUA_INL void multiply_high(int16x8_t& y, const Halves& w, const Halves& x) { as
 template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const int8_t*& b, size_t ldb, size_t turns, int32x4_t (&acc)[4][4]) {
   const int8x8_t sign = vdup_n_s8(-128);
   Halves x[4], w[4];
+  SKUA_UNROLL for (int i = 0; i < 4; ++i) asm("" : "=w"(x[i].v), "=w"(w[i].v));
   int16x8_t y[4];
   const int8_t* below = b + ldb;
   const size_t step = 2 * ldb;
   const auto move = [](auto*& p, size_t bytes) __attribute__((always_inline)) { asm volatile("add %0, %0, %1" : "+r"(p) : "rI"(bytes)); };  // at its place too
   SKUA_UNROLL for (int r = 0; r < 4; ++r) {
     x[r].load_low(a[r]);
-    x[r].load_high(a[r] + 8);
+    x[r].load_high<8>(a[r]);
     x[r].template flip_low<flip>(sign);
     if (r < 3) x[r].template insert_high<flip>();
   }
-  SKUA_UNROLL for (int j = 0; j < 3; ++j) w[j].load_low(b + 8 * j), w[j].load_high(below + 8 * j);
+  w[0].load_low(b), w[0].load_high(below), w[1].load_low<8>(b), w[1].load_high<8>(below), w[2].load_low<16>(b), w[2].load_high<16>(below);
   w[0].insert();
   // A turn begins with rows 0 to 2 and column 0 in place, of row 3 and columns 1 and 2 the low half. more: another turn's operands are loaded.
   const auto turn = [&]<bool more>() __attribute__((always_inline)) {
@@ -92,9 +96,9 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const 
     const auto row = [&](int r) __attribute__((always_inline)) { if constexpr (more) x[r].load_low(a[r]); };
     const auto insert = [&](int r) __attribute__((always_inline)) { if constexpr (more) x[r].template insert_high<flip>(); };
     low(0);
-    w[3].load_high(below + 24);
+    w[3].load_high<24>(below);
     x[3].template insert_high<flip>();
-    w[3].load_low(b + 24);
+    w[3].load_low<24>(b);
     multiply_high(y[0], w[0], x[0]);
     move(b, step);
     multiply_high(y[1], w[0], x[1]);
@@ -108,17 +112,17 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const 
     low(1);
     high(1);
     w[2].insert();
-    if constexpr (more) w[1].load_low(b + 8), w[1].load_high(below + 8);
+    if constexpr (more) w[1].load_low<8>(b), w[1].load_high<8>(below);
     add(1);
     low(2);
     high(2);
     w[3].insert();
-    if constexpr (more) w[2].load_low(b + 16), w[2].load_high(below + 16);
+    if constexpr (more) w[2].load_low<16>(b), w[2].load_high<16>(below);
     add(2);
     // The rows of the next turn, each when its last product of this one has begun.
     SKUA_UNROLL for (int r = 0; r < 4; ++r) {
       multiply_low(y[r], w[3], x[r]);
-      if constexpr (more) x[r].load_high(a[r] + 24);
+      if constexpr (more) x[r].load_high<24>(a[r]);
     }
     multiply_high(y[0], w[3], x[0]);
     move(a[0], 16);
