@@ -3,12 +3,12 @@
 //   a turn      two outputs of 16 channels: five groups of products and their sums, then what makes bytes of them; a program of simd/in_order.h
 //   ahead       inputs are loaded as soon as the vector they go to is free, the first four and the offsets of the next turn at the end of this one
 //
-// Registers: 9 weights, 8 sums, 4 products, 6 inputs (and scales), zero point, bounds and flip of the output: 31. make_taps_turn() puts a turn together when this is compiled; every step of it is
+// Registers: 9 weights, 8 sums, 4 products, 6 inputs (and scales), and what ends need: 31. make_taps_turn() puts a turn together when this is compiled; every step of it is
 // one instruction that stays where it is written. The sums are the same as in any order: they are of integers.
 
-enum class TapsDo : uint8_t { mull, mull2, mlal, mlal2, addw, addw2, to_float, scale, round, narrow, narrow2, zero, byte, byte2, max, min, flip, move, next };
+enum class TapsDo : uint8_t { mull = uint8_t(EndDo::count), mull2, mlal, mlal2, addw, addw2, move, next };
 enum TapsSource : uint8_t { kRow0, kRow1, kRow2, kOffset, kScale };  // the last two: vectors behind the weights
-constexpr int kTapWeights = 0, kTapSums = 9, kTapProducts = 17, kTapInputs = 21, kTapRing = 6, kTapZero = 27, kTapLow = 28, kTapHigh = 29, kTapFlip = 30, kTapVectors = 31;
+constexpr int kTapWeights = 0, kTapSums = 9, kTapProducts = 17, kTapInputs = 21, kTapRing = 6;
 
 // S: columns from an output to the next. start: what the turn before would have loaded, and nothing else.
 template <int S, bool start> consteval auto make_taps_turn() {
@@ -78,104 +78,71 @@ template <int S, bool start> consteval auto make_taps_turn() {
     sum(last(2, 2, 2, 0), &second);
     sum(last(1, 1, 4, 2), nullptr);
   }
-  for (int i = 0; i < 8; ++i) turn.add(TapsDo::to_float, kTapSums + i);
+  for (int i = 0; i < 8; ++i) turn.add(EndDo::to_float, kTapSums + i);
   for (int i = 0; i < 4; ++i) {
     const int to = kTapInputs + ring++ % kTapRing, x = turn.load(to, kScale, i);
-    for (int o = 0; o < 2; ++o) turn.add(TapsDo::scale, kTapSums + 4 * o + i, to, kNoVector, x);
+    for (int o = 0; o < 2; ++o) turn.add(EndDo::scale, kTapSums + 4 * o + i, to, kNoVector, x);
   }
-  for (int i = 0; i < 8; ++i) turn.add(TapsDo::round, kTapSums + i);
-  for (int i = 0; i < 4; ++i) turn.add(TapsDo::narrow, kTapProducts + i, kTapSums + 2 * i);
-  for (int i = 0; i < 4; ++i) turn.add(TapsDo::narrow2, kTapProducts + i, kTapSums + 2 * i + 1);
-  for (int i = 0; i < 4; ++i) turn.add(TapsDo::zero, kTapProducts + i);
-  constexpr TapsDo bytes[] = {TapsDo::byte, TapsDo::byte2, TapsDo::max, TapsDo::min, TapsDo::flip};
-  for (TapsDo what : bytes)
-    for (int o = 0; o < 2; ++o) turn.add(what, kTapProducts + 2 * o, kTapProducts + 2 * o + 1);
-  // The next turn's first ones, in the same vectors.
-  for (int i = 0; i < ahead; ++i) {
-    turn.helper[turn.helpers] = turn.helper[i];
-    turn.helper[turn.helpers++].first_use = turn.works;
-  }
-  return start ? turn.template program<360>(0, ahead, false) : turn.template program<360>(ahead, turn.helpers, true, S == 1);
+  for (int i = 0; i < 8; ++i) turn.add(EndDo::round, kTapSums + i);
+  for (int i = 0; i < 4; ++i) turn.add(EndDo::narrow, kTapProducts + i, kTapSums + 2 * i);
+  for (int i = 0; i < 4; ++i) turn.add(EndDo::narrow2, kTapProducts + i, kTapSums + 2 * i + 1);
+  for (int i = 0; i < 4; ++i) turn.add(EndDo::zero, kTapProducts + i);
+  add_bytes(turn, 2, kTapProducts, 2, 1);
+  return turn.template turn<360>(start, ahead, S == 1);
 }
 template <int S, bool start> constexpr auto taps_turn = make_taps_turn<S, start>();
 
-struct TapsRegisters {
-  int8x16_t v[kTapVectors];
+template <int S> struct TapsRegisters {
+  int8x16_t v[kEndVectors];
   uint64_t half[kHalves];
   const uint8_t *rows[3], *behind;  // offsets, then scales
   size_t steps[3], mask;            // all bits, or none: the last turn
-};
-template <int S, int what, int a, int b, int c> SKUA_INL void taps_step(TapsRegisters& r) {
-  constexpr TapsDo d = TapsDo(what);
-#define SKUA_TAPS_3(op, A, B, C, mode) asm volatile(op " %0" A ", %1" B ", %2" C : mode(r.v[a]) : "w"(r.v[b]), "w"(r.v[c]))
-#define SKUA_TAPS_2(op, A, B, from) asm volatile(op " %0" A ", %1" B : "+w"(r.v[a]) : "w"(r.v[from]))
-#define SKUA_TAPS_SELF(op, A, by) asm volatile(op " %0" A ", %0" A ", %1" A : "+w"(r.v[a]) : "w"(r.v[by]))
-  if constexpr (d == TapsDo::mull) SKUA_TAPS_3("smull", ".8h", ".8b", ".8b", "+w");
-  else if constexpr (d == TapsDo::mull2) SKUA_TAPS_3("smull2", ".8h", ".16b", ".16b", "+w");
-  else if constexpr (d == TapsDo::mlal) SKUA_TAPS_3("smlal", ".8h", ".8b", ".8b", "+w");
-  else if constexpr (d == TapsDo::mlal2) SKUA_TAPS_3("smlal2", ".8h", ".16b", ".16b", "+w");
-  else if constexpr (d == TapsDo::addw) SKUA_TAPS_3("saddw", ".4s", ".4s", ".4h", "+w");
-  else if constexpr (d == TapsDo::addw2) SKUA_TAPS_3("saddw2", ".4s", ".4s", ".8h", "+w");
-  else if constexpr (d == TapsDo::to_float) SKUA_TAPS_2("scvtf", ".4s", ".4s", a);
-  else if constexpr (d == TapsDo::scale) SKUA_TAPS_SELF("fmul", ".4s", b);
-  else if constexpr (d == TapsDo::round) SKUA_TAPS_2("fcvtns", ".4s", ".4s", a);
-  else if constexpr (d == TapsDo::narrow) SKUA_TAPS_2("sqxtn", ".4h", ".4s", b);
-  else if constexpr (d == TapsDo::narrow2) SKUA_TAPS_2("sqxtn2", ".8h", ".4s", b);
-  else if constexpr (d == TapsDo::zero) SKUA_TAPS_SELF("sqadd", ".8h", kTapZero);
-  else if constexpr (d == TapsDo::byte) SKUA_TAPS_2("sqxtn", ".8b", ".8h", a);
-  else if constexpr (d == TapsDo::byte2) SKUA_TAPS_2("sqxtn2", ".16b", ".8h", b);
-  else if constexpr (d == TapsDo::max) SKUA_TAPS_SELF("smax", ".16b", kTapLow);
-  else if constexpr (d == TapsDo::min) SKUA_TAPS_SELF("smin", ".16b", kTapHigh);
-  else if constexpr (d == TapsDo::flip) SKUA_TAPS_SELF("eor", ".16b", kTapFlip);
-  else if constexpr (d == TapsDo::move) {
-    if constexpr (b == 3) asm volatile("add %0, %0, %1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
-    else if constexpr (b == 4) asm volatile("add %0, %0, %1, lsl #1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
-    else if constexpr (b == 1) asm volatile("sub %0, %0, %1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
-    else asm volatile("sub %0, %0, %1, lsl #1" : "+r"(r.rows[a]) : "r"(r.steps[a]));
-  } else if constexpr (d == TapsDo::next) {
-    // The last turn loads its own first inputs once more: nothing else is known to be there.
-    r.rows[a] += 2 * S * (r.steps[a] & r.mask);
-    asm volatile("" : "+r"(r.rows[a]));
-  } else if constexpr (what == kInsertUpper) {
-    insert_upper(r.v[a], r.half[b]);
-  } else {
-    const uint8_t* p = b >= kOffset ? r.behind : r.rows[b % 3];
-    constexpr int at = b < kOffset ? 0 : 16 * (c + (b == kScale ? 4 : 0));
-    if constexpr (what == kLoadUpper) load_upper<at>(r.half[a], p);
-    else load_lower<at>(r.v[a], p);
-  }
+
+  template <int what, int a, int b, int c> SKUA_INL void step() {
+    constexpr TapsDo d = TapsDo(what);
+#define SKUA_TAPS_3(op, A, B, C) asm volatile(op " %0" A ", %1" B ", %2" C : "+w"(v[a]) : "w"(v[b]), "w"(v[c]))
+    if constexpr (what < int(EndDo::count)) end_step<what, a, b>(v);
+    else if constexpr (d == TapsDo::mull) SKUA_TAPS_3("smull", ".8h", ".8b", ".8b");
+    else if constexpr (d == TapsDo::mull2) SKUA_TAPS_3("smull2", ".8h", ".16b", ".16b");
+    else if constexpr (d == TapsDo::mlal) SKUA_TAPS_3("smlal", ".8h", ".8b", ".8b");
+    else if constexpr (d == TapsDo::mlal2) SKUA_TAPS_3("smlal2", ".8h", ".16b", ".16b");
+    else if constexpr (d == TapsDo::addw) SKUA_TAPS_3("saddw", ".4s", ".4s", ".4h");
+    else if constexpr (d == TapsDo::addw2) SKUA_TAPS_3("saddw2", ".4s", ".4s", ".8h");
+    else if constexpr (d == TapsDo::move) {
+      if constexpr (b == 3) asm volatile("add %0, %0, %1" : "+r"(rows[a]) : "r"(steps[a]));
+      else if constexpr (b == 4) asm volatile("add %0, %0, %1, lsl #1" : "+r"(rows[a]) : "r"(steps[a]));
+      else if constexpr (b == 1) asm volatile("sub %0, %0, %1" : "+r"(rows[a]) : "r"(steps[a]));
+      else asm volatile("sub %0, %0, %1, lsl #1" : "+r"(rows[a]) : "r"(steps[a]));
+    } else if constexpr (d == TapsDo::next) {
+      // The last turn loads its own first inputs once more: nothing else is known to be there.
+      rows[a] += 2 * S * (steps[a] & mask);
+      asm volatile("" : "+r"(rows[a]));
+    } else if constexpr (what == kInsertUpper) {
+      insert_upper(v[a], half[b]);
+    } else {
+      const uint8_t* p = b >= kOffset ? behind : rows[b % 3];
+      constexpr int at = b < kOffset ? 0 : 16 * (c + (b == kScale ? 4 : 0));
+      if constexpr (what == kLoadUpper) load_upper<at>(half[a], p);
+      else load_lower<at>(v[a], p);
+    }
 #undef SKUA_TAPS_3
-#undef SKUA_TAPS_2
-#undef SKUA_TAPS_SELF
-}
-template <int S, bool start, int from, int n> SKUA_INL void taps_steps(TapsRegisters& r) {
-  if constexpr (n == 1) {
-    constexpr InOrderStep s = taps_turn<S, start>.at[from];
-    taps_step<S, s.what, s.a, s.b, s.c>(r);
-  } else {
-    taps_steps<S, start, from, n / 2>(r);
-    taps_steps<S, start, from + n / 2, n - n / 2>(r);
   }
-}
+};
 
 // The first outputs / 2 pairs of a row, L channels from rows on, S columns apart.
 template <int S> __attribute__((noinline)) void taps_in_order(const DepthwiseInt8Tile& t, const uint8_t* const (&rows)[3], const size_t (&steps)[3]) {
-  TapsRegisters r;
+  TapsRegisters<S> r;
   const auto* w = static_cast<const int8_t*>(t.w);
-  SKUA_UNROLL for (int i = 0; i < kTapVectors; ++i) asm("" : "=w"(r.v[i]));
+  end_vectors(t, r.v);
   SKUA_UNROLL for (int i = 0; i < 9; ++i) r.v[kTapWeights + i] = vld1q_s8(w + 16 * i);
-  r.v[kTapZero] = vreinterpretq_s8_s16(vdupq_n_s16(t.zero_point));
-  r.v[kTapLow] = vdupq_n_s8(t.is_bounded ? int8_t(t.low) : int8_t(-128));
-  r.v[kTapHigh] = vdupq_n_s8(t.is_bounded ? t.top : int8_t(127));
-  r.v[kTapFlip] = vdupq_n_s8(int8_t(t.flip));
   r.behind = reinterpret_cast<const uint8_t*>(w) + 12 * 16;
   SKUA_UNROLL for (int i = 0; i < 3; ++i) r.steps[i] = steps[i], r.rows[i] = rows[i] + (S == 1 ? 0 : 2 * steps[i]);
   const size_t out_pixel = t.out_pixel;
   uint8_t* out = t.out;
-  taps_steps<S, true, 0, taps_turn<S, true>.n>(r);
+  run_steps<taps_turn<S, true>>(r);
   for (size_t left = t.outputs / 2; left; --left) {
     r.mask = left > 1 ? ~size_t(0) : 0;
-    taps_steps<S, false, 0, taps_turn<S, false>.n>(r);
-    SKUA_UNROLL for (int o = 0; o < 2; ++o, out += out_pixel) asm volatile("str %q1, %0" : "=m"(*reinterpret_cast<int8_t (*)[16]>(out)) : "w"(r.v[kTapProducts + 2 * o]));
+    run_steps<taps_turn<S, false>>(r);
+    SKUA_UNROLL for (int o = 0; o < 2; ++o, out += out_pixel) put_16(r.v[kTapProducts + 2 * o], out);
   }
 }

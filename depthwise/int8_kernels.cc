@@ -8,7 +8,7 @@
 #include "depthwise/int8_vectors.h"
 #include "dispatch/kernel.h"
 #if defined(__aarch64__) && !defined(SKUA_ISA_scalar)
-#include "simd/in_order.h"
+#include "depthwise/int8_end_in_order.h"
 #endif
 
 namespace skua {

@@ -44,9 +44,19 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
   }
   template <class What> constexpr void single(What what, int a, int b = 0) { helper[helpers++] = {{uint8_t(what), uint8_t(a), uint8_t(b), 0}, -1, works}; }
 
-  // All works, and helpers [from, to) beside them: those before were done by the turn before. in_threes: after two helpers one after the other the second goes beside the next work on the A55,
-  // whose own helper would leave the next two to each other; for turns with work enough.
-  template <int most> constexpr InOrderProgram<most> program(int from, int to, bool with_works = true, bool in_threes = false) const {
+  // A turn: all works, and beside them the helpers but the first `ahead`, which are those of the next turn, to the same vectors. start: only these, before the first turn. in_threes: after two helpers
+  // one after the other the second goes beside the next work on the A55, whose own helper would leave the next two to each other; for turns with work enough.
+  template <int most> constexpr InOrderProgram<most> turn(bool start, int ahead, bool in_threes = false) {
+    if (start) return program<most>(0, ahead, false, false);
+    for (int i = 0; i < ahead; ++i) {
+      helper[helpers] = helper[i];
+      helper[helpers++].first_use = works;
+    }
+    return program<most>(ahead, helpers, true, in_threes);
+  }
+
+  // Helpers [from, to), beside all works or alone.
+  template <int most> constexpr InOrderProgram<most> program(int from, int to, bool with_works, bool in_threes) const {
     InOrderProgram<most> p = {};
     const auto put = [&](int what, int a, int b = 0, int c = 0) { p.at[p.n++] = {uint8_t(what), uint8_t(a), uint8_t(b), uint8_t(c)}; };
     int next = from, now = with_works ? -1 : works, waiting[most_helpers] = {}, begin = 0, end = 0, loads = 0, inserted = 0;
@@ -97,6 +107,17 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
     return p;
   }
 };
+
+// All steps of a program; of r, which holds the registers, step<what, a, b, c>() is one.
+template <const auto& program, class Registers, int from = 0, int n = program.n> SKUA_INL void run_steps(Registers& r) {
+  if constexpr (n == 1) {
+    constexpr InOrderStep s = program.at[from];
+    r.template step<s.what, s.a, s.b, s.c>();
+  } else {
+    run_steps<program, Registers, from, n / 2>(r);
+    run_steps<program, Registers, from + n / 2, n - n / 2>(r);
+  }
+}
 
 // One instruction each. at: bytes from p, written down: compilers would keep an address in a register for every place that does not move.
 template <int at> SKUA_INL void load_lower(int8x16_t& v, const void* p) { asm volatile("ldr %d0, [%1, %2]" : "+w"(v) : "r"(p), "i"(at)); }

@@ -34,11 +34,7 @@ template <int MR, bool start> consteval auto make_product_turn() {
   }
   turn.single(ProductDo::next_v, 0);
   turn.single(ProductDo::next_u, 0);
-  for (int i = 0; i < ahead; ++i) {
-    turn.helper[turn.helpers] = turn.helper[i];
-    turn.helper[turn.helpers++].first_use = turn.works;
-  }
-  return start ? turn.template program<400>(0, ahead, false) : turn.template program<400>(ahead, turn.helpers, true, MR >= 5);
+  return turn.template turn<400>(start, ahead, MR >= 5);
 }
 template <int MR, bool start> constexpr auto product_turn = make_product_turn<MR, start>();
 
@@ -47,31 +43,23 @@ struct ProductRegisters {
   uint64_t half[kHalves];
   const char *tiles, *weights;
   size_t next_v, next_u;  // bytes from this turn to the next; 0 of the last: it loads its own first ones once more
-};
-template <int what, int a, int b, int c> SKUA_INL void product_step(ProductRegisters& r) {
-  constexpr ProductDo d = ProductDo(what);
-#define SKUA_LANE(i) asm volatile("fmla %0.4s, %1.4s, %2.s[" #i "]" : "+w"(r.v[a]) : "w"(r.v[b]), "w"(r.v[c]))
-  if constexpr (d == ProductDo::lane0) SKUA_LANE(0);
-  else if constexpr (d == ProductDo::lane1) SKUA_LANE(1);
-  else if constexpr (d == ProductDo::lane2) SKUA_LANE(2);
-  else if constexpr (d == ProductDo::lane3) SKUA_LANE(3);
+
+  template <int what, int a, int b, int c> SKUA_INL void step() {
+    constexpr ProductDo d = ProductDo(what);
+#define SKUA_LANE(i) asm volatile("fmla %0.4s, %1.4s, %2.s[" #i "]" : "+w"(v[a]) : "w"(v[b]), "w"(v[c]))
+    if constexpr (d == ProductDo::lane0) SKUA_LANE(0);
+    else if constexpr (d == ProductDo::lane1) SKUA_LANE(1);
+    else if constexpr (d == ProductDo::lane2) SKUA_LANE(2);
+    else if constexpr (d == ProductDo::lane3) SKUA_LANE(3);
 #undef SKUA_LANE
-  else if constexpr (d == ProductDo::next_v) asm volatile("add %0, %0, %1" : "+r"(r.tiles) : "r"(r.next_v));
-  else if constexpr (d == ProductDo::next_u) asm volatile("add %0, %0, %1" : "+r"(r.weights) : "r"(r.next_u));
-  else if constexpr (d == ProductDo::fetch) asm volatile("prfm pldl1keep, [%0, %1]" : : "r"(r.weights), "i"(4096 + 64 * a));
-  else if constexpr (what == kInsertUpper) insert_upper(r.v[a], r.half[b]);
-  else if constexpr (what == kLoadUpper) load_upper<16 * c>(r.half[a], b == kTiles ? r.tiles : r.weights);
-  else load_lower<16 * c>(r.v[a], b == kTiles ? r.tiles : r.weights);
-}
-template <int MR, bool start, int from, int n> SKUA_INL void product_steps(ProductRegisters& r) {
-  if constexpr (n == 1) {
-    constexpr InOrderStep s = product_turn<MR, start>.at[from];
-    product_step<s.what, s.a, s.b, s.c>(r);
-  } else {
-    product_steps<MR, start, from, n / 2>(r);
-    product_steps<MR, start, from + n / 2, n - n / 2>(r);
+    else if constexpr (d == ProductDo::next_v) asm volatile("add %0, %0, %1" : "+r"(tiles) : "r"(next_v));
+    else if constexpr (d == ProductDo::next_u) asm volatile("add %0, %0, %1" : "+r"(weights) : "r"(next_u));
+    else if constexpr (d == ProductDo::fetch) asm volatile("prfm pldl1keep, [%0, %1]" : : "r"(weights), "i"(4096 + 64 * a));
+    else if constexpr (what == kInsertUpper) insert_upper(v[a], half[b]);
+    else if constexpr (what == kLoadUpper) load_upper<16 * c>(half[a], b == kTiles ? tiles : weights);
+    else load_lower<16 * c>(v[a], b == kTiles ? tiles : weights);
   }
-}
+};
 
 // acc[r][v] += the products of `lines` >= 1 lines of channels, `line` floats apart.
 template <int MR> SKUA_INL void multiply_in_order(const float* tiles, size_t line, size_t lines, const float* weights, F32 (&acc)[MR][2]) {
@@ -81,11 +69,11 @@ template <int MR> SKUA_INL void multiply_in_order(const float* tiles, size_t lin
   SKUA_UNROLL for (int i = 0; i < 2 * MR; ++i) r.v[kSumsAt + i] = vreinterpretq_s8_f32(acc[i / 2][i % 2].v);
   r.tiles = reinterpret_cast<const char*>(tiles);
   r.weights = reinterpret_cast<const char*>(weights);
-  product_steps<MR, true, 0, product_turn<MR, true>.n>(r);
+  run_steps<product_turn<MR, true>>(r);
   for (size_t left = 2 * lines; left; --left) {
     r.next_v = left == 1 ? 0 : left % 2 ? line * sizeof(float) - 32 : 32;
     r.next_u = left == 1 ? 0 : 256;
-    product_steps<MR, false, 0, product_turn<MR, false>.n>(r);
+    run_steps<product_turn<MR, false>>(r);
   }
   SKUA_UNROLL for (int i = 0; i < 2 * MR; ++i) acc[i / 2][i % 2].v = vreinterpretq_f32_s8(r.v[kSumsAt + i]);
 }
