@@ -334,6 +334,7 @@ void explain(const skua_plan* plan, Text& text) {
   if (p.cycles > 0) text.add("  predicted %.1f direct flops per cycle, roofline of the multiply-adds %.1f\n", flops / p.cycles, 2 * m.fma_ports * p.kernel->vector);
   if (p.chosen == kDirect && !p.direct.row) explain_cores(p.direct.tiles, text);
   if (p.chosen == kDepthwise) explain_cores(depthwise_on_cores(op.ctx, p.kernel), text);
+  if (p.chosen >= kWinogradF2x2) text.add("  %zu tiles, %zu at a time\n", p.winograd.tiles, p.winograd.block);
   if (p.chosen >= kWinogradF2x2) explain_cores(p.winograd.on_cores, text);
   if (p.chosen == kDirect) explain_types(p.kernel, s.numerics, "weights packed", text);
   else {

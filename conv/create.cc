@@ -21,9 +21,7 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
       n = depthwise_packed_floats(c.kernel_h, c.kernel_w, a == kGrouped ? c.in_channels / c.groups : 1, c.out_channels, c.depthwise);
       if (!n) return false;
     } else {
-      size_t most = 0;
-      if (!c.winograd_vector || c.winograd_vector > UINT16_MAX || !mul((size_t(c.in_channels) + kWinogradLine) * 64, round_up(c.out_channels, c.winograd_vector), most)) return false;
-      n = winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c));
+      if (c.winograd_vector > UINT16_MAX || !winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c), n)) return false;
     }
     if (!add(floats, round_up(n, 16), floats)) return false;
   }

@@ -87,9 +87,9 @@ bool sizes_of(const skua_op* op, const Int8Config& config, Sizes& z) {
   }
   z.panels = round_up(z.panels, 64);
   if (const uint32_t a = packed_winograd(c); a < kConvAlgorithms) {
-    size_t most = 0;
-    if (!c.winograd_vector || c.winograd_vector > UINT16_MAX || !mul(size_t(c.in_channels) + kWinogradLine, 64, most) || !mul(most, round_up(c.out_channels, c.winograd_vector), most) || most > SIZE_MAX / 8) return false;
-    z.winograd = round_up(winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c)) * sizeof(float), 64);
+    size_t floats = 0;
+    if (c.winograd_vector > UINT16_MAX || !winograd_packed_floats(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c), floats)) return false;
+    z.winograd = round_up(floats * sizeof(float), 64);
   }
   return add(round_up(vectors, 64), z.panels, z.total) && add(z.total, z.winograd, z.total) && z.total <= SIZE_MAX / 2;
 }
@@ -258,6 +258,7 @@ void explain(const skua_plan* plan, Text& text) {
   const double operations = 2.0 * double(s.batch * s.out_h * s.out_w) * double(s.out_channels) * double(s.in_channels / s.groups) * double(s.kernel_h) * double(s.kernel_w);
   const double cycles = p.by_winograd ? p.winograd.cycles : p.direct.cycles;
   if (cycles > 0) text.add("  predicted %.1f operations per cycle\n", operations / cycles);
+  if (p.by_winograd) text.add("  %zu tiles, %zu at a time\n", p.winograd.tiles, p.winograd.block);
   if (p.by_winograd) text.add("  weights transformed, as s16, %u of the depth together; sums s32, exact\n", op_of(plan).config.conv.winograd_together);
   else text.add("  weights packed as s8, %u of the depth together; sums s32\n", op_of(plan).config.conv.format.kr);
   text.add("  candidates:\n");

@@ -2,6 +2,20 @@
 //
 //   work       a vector instruction: one in every cycle
 //   helpers    what goes beside them, in an order of their own: loads of vectors, in pieces, and single instructions (pointers)
+//   a turn     the body of a loop: works, and the helpers of most of them and of the next turn's first ones
+//
+//   consteval auto make(bool start) {
+//     InOrderBuilder<16, 8> turn;
+//     const int x = turn.load(4, kInputs, 0);             // vector 4, from place 0 of the inputs
+//     const int ahead = turn.helpers;                     // so many helpers are done when a turn begins: by the turn before
+//     turn.add(Do::multiply, 0, 4, 5, x);                 // v0 += v4 * v5; needs the load
+//     turn.single(Do::next);                              // moves the pointer, before the next turn's loads
+//     return turn.turn<64>(start, ahead);
+//   }
+//   run_steps<first>(registers);                          // of start: the loads alone
+//   while (...) run_steps<body>(registers);               // the last turn's pointer stays: it loads what is there once more
+//
+// What a program reads must be in memory before its function is called: no step tells the compiler what it reads.
 //
 // A 128-bit load would go beside nothing for two cycles, so a vector comes in three pieces: `ldr x` of its upper half, `ldr d`, and the insert of the half. On the Cortex-A55 each of them goes
 // beside a vector instruction; on the A53 only `ldr x` does, and `ldr d` and an insert beside each other: so the insert of a load comes right before the `ldr d` of one after it, and a vector costs a cycle.
@@ -15,7 +29,7 @@ namespace {
 struct InOrderStep {
   uint8_t what, a, b, c;
 };
-// Steps that every program has; its own ones come before. a: the vector, or one of kHalves registers for the upper half on its way; b, c: where it comes from, as the program takes it.
+// Steps that every program has, beside its own, which count from 0: its registers' step() does them by the functions below. a: the vector, or one of kHalves registers for the upper half on its way; b, c: where it comes from, as the program takes it.
 enum : uint8_t { kLoadUpper = 253, kLoadLower, kInsertUpper };
 constexpr int kHalves = 4, kNoVector = 255;
 
@@ -36,16 +50,18 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
   } helper[most_helpers] = {};
   int works = 0, helpers = 0;
 
-  // Kinds of steps are of the program's own enumeration; a, b, c: vectors.
+  // Kinds of steps are of the program's own enumeration; a, b, c: vectors. needs: the last of the loads that it waits for.
   template <class What> constexpr void add(What what, int a, int b = kNoVector, int c = kNoVector, int needs = -1) { work[works++] = {{uint8_t(what), uint8_t(a), uint8_t(b), uint8_t(c)}, needs}; }
-  constexpr int load(int to, int from, int place) {  // before the work that uses it first is added
+  // After all works that have to do with what the vector held, before the first that uses it.
+  constexpr int load(int to, int from, int place) {
     helper[helpers] = {{0, 0, uint8_t(from), uint8_t(place)}, to, works};
     return helpers++;
   }
   template <class What> constexpr void single(What what, int a, int b = 0) { helper[helpers++] = {{uint8_t(what), uint8_t(a), uint8_t(b), 0}, -1, works}; }
 
-  // A turn: all works, and beside them the helpers but the first `ahead`, which are those of the next turn, to the same vectors. start: only these, before the first turn. in_threes: after two helpers
-  // one after the other the second goes beside the next work on the A55, whose own helper would leave the next two to each other; for turns with work enough.
+  // A turn: all works, and beside them the helpers but the first `ahead`, which are those of the next turn, to the same vectors. start: only these, before the first turn. in_threes: no helper after
+  // the work that follows an insert and a load. On the A55 these two go beside the works before and after them; another helper there would leave the next insert and load to each other. For turns of
+  // three works for each load and more; others would wait for their loads.
   template <int most> constexpr InOrderProgram<most> turn(bool start, int ahead, bool in_threes = false) {
     if (start) return program<most>(0, ahead, false, false);
     for (int i = 0; i < ahead; ++i) {

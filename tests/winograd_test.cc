@@ -87,7 +87,9 @@ const skua::OpClass kClass = {"winograd", 99, sizeof(ConvOp), sizeof(ConvPlan), 
 skua_status create(skua_context* context, const Layer& l, const std::vector<float>& weights, const std::vector<float>& bias, skua_op** out) {
   const skua::Kernel* tile = skua::choose_tile(context, 12, l.out_channels, l.in_channels, nullptr);
   const skua::PackFormat format = l.half ? skua::winograd_half_format(context) : skua::format_of(tile);
-  const size_t floats = bias_floats(l) + skua::winograd_packed_floats(l.variant, l.in_channels, l.out_channels, format);
+  size_t floats = 0;
+  if (!skua::winograd_packed_floats(l.variant, l.in_channels, l.out_channels, format, floats)) return SKUA_UNSUPPORTED_("winograd: too large");
+  floats += bias_floats(l);
   if (skua_status s = skua::new_op(kClass, context, l.residual ? 2 : 1, 1, floats * sizeof(float), out)) return s;
   ConvOp& op = *static_cast<ConvOp*>(*out);
   op.layer = l;
@@ -370,6 +372,40 @@ TEST(Winograd, NotFinite) {
       }
     }
   }
+}
+
+// Of stride 2 the last row and column may be in no window: whatever is there stays there.
+TEST(Winograd, NotFiniteInNoWindow) {
+  Rng rng(9);
+  for (const char* isa : isas()) {
+    Context context(isa);
+    for (size_t outputs = 3; outputs < 9; ++outputs) {
+      Layer l = plain(WinogradVariant::f3x3_s2, 5, 3);
+      l.top = l.left = l.bottom = l.right = 0;
+      const size_t extent = 2 * outputs + 2;
+      const std::vector<float> weights = values(9 * 5 * 3, rng), bias = values(3, rng);
+      Data x = make({1, extent, extent, 5}, rng);
+      for (size_t i = 0; i < x.v.size(); ++i)
+        if (i / 5 % extent == extent - 1 || i / 5 / extent == extent - 1) x.v[i] = NAN;
+      Op op;
+      SKUA_EXPECT_OK(create(context, l, weights, bias, &op));
+      for (float y : run(op, {x})[0].v) EXPECT_TRUE(std::isfinite(y)) << isa << " " << outputs;
+    }
+  }
+}
+
+// At the size where the bytes of packed weights no longer fit, and at those where they would wrap around to few.
+TEST(Winograd, PackedBytesFit) {
+  for (const WinogradVariant v : {WinogradVariant::f2x2, WinogradVariant::f4x2, WinogradVariant::f4x4, WinogradVariant::f6x6, WinogradVariant::f2x2_5x5, WinogradVariant::f4x4_5x5, WinogradVariant::f3x3_s2})
+    for (const skua::Element e : {skua::Element::f32, skua::Element::f16, skua::Element::s16}) {
+      const skua::PackFormat format = {16, 16, e, uint8_t(skua::winograd_together(e)), 0};
+      const size_t pair = winograd_products(v) * skua::element_bytes(e), most = SIZE_MAX / 2 / pair / 16 / 16 * 16;  // input channels of 16 outputs
+      size_t floats = 0;
+      EXPECT_TRUE(skua::winograd_packed_floats(v, most, 16, format, floats));
+      EXPECT_EQ(floats, most * 16 * pair / 4);
+      for (const size_t channels : {most + 32, 2 * most + 32, 4 * most + 64, SIZE_MAX / 64, SIZE_MAX / 2, SIZE_MAX}) EXPECT_FALSE(skua::winograd_packed_floats(v, channels, 16, format, floats)) << skua::winograd_name(v) << " " << channels;
+      EXPECT_FALSE(skua::winograd_packed_floats(v, 16, SIZE_MAX - 3, format, floats));
+    }
 }
 
 // Sums in f32, rounded after every product and every sum, in the order of the weights.

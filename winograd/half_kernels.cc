@@ -14,7 +14,7 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-constexpr size_t kAhead = 2048;
+constexpr size_t kAhead = kWinogradAhead / sizeof(f16);
 
 // acc + b * *a. On x86 as one instruction: compilers load and broadcast apart, on a port that multiplies.
 SKUA_INL F16 fma_broadcast(F16 acc, F16 b, const f16* a) {

@@ -11,7 +11,7 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-template <int MR> constexpr bool kInOrderRows = MR >= 4 && MR <= 6;
+template <int MR> constexpr bool kInOrderRows = MR >= 4 && MR <= 6;  // eight chains of sums at least; 32 registers
 
 enum class ProductDo : uint8_t { lane0, lane1, lane2, lane3, next_v, next_u, fetch };
 enum ProductSource : uint8_t { kTiles, kWeights };
@@ -54,7 +54,7 @@ struct ProductRegisters {
 #undef SKUA_LANE
     else if constexpr (d == ProductDo::next_v) asm volatile("add %0, %0, %1" : "+r"(tiles) : "r"(next_v));
     else if constexpr (d == ProductDo::next_u) asm volatile("add %0, %0, %1" : "+r"(weights) : "r"(next_u));
-    else if constexpr (d == ProductDo::fetch) asm volatile("prfm pldl1keep, [%0, %1]" : : "r"(weights), "i"(4096 + 64 * a));
+    else if constexpr (d == ProductDo::fetch) asm volatile("prfm pldl1keep, [%0, %1]" : : "r"(weights), "i"(kWinogradAhead + 64 * a));
     else if constexpr (what == kInsertUpper) insert_upper(v[a], half[b]);
     else if constexpr (what == kLoadUpper) load_upper<16 * c>(half[a], b == kTiles ? tiles : weights);
     else load_lower<16 * c>(v[a], b == kTiles ? tiles : weights);

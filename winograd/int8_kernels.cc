@@ -183,8 +183,6 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
 }
 
 // ---- products ------------------------------------------------------------------------------------------------------------------
-[[maybe_unused]] constexpr size_t kAhead = 4096;  // bytes of U
-
 // `steps` <= 16 of V's channels, from x on, each a line apart in rows; u moves on.
 #if defined(__ARM_NEON) && !defined(SKUA_ISA_scalar)
 template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
@@ -192,7 +190,7 @@ template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps,
   for (; x + 4 <= end; x += 4) {
     int16x4_t b[MR], w[NV];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) b[r] = vld1_s16(x + r * kWinogradLine);
-    __builtin_prefetch(reinterpret_cast<const char*>(u) + kAhead);
+    __builtin_prefetch(reinterpret_cast<const char*>(u) + kWinogradAhead);
 #define SKUA_STEP(i)                                                                                                                              \
     SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = vld1_s16(u + v * L);                                                                          \
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].v = vmlal_lane_s16(acc[r][v].v, w[v], b[r], i);   \
@@ -225,7 +223,7 @@ template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps,
   const int16_t* const end = x + steps;
   const auto once = [&]() SKUA_INL_LAMBDA {
     I32 w[NV];
-    __builtin_prefetch(reinterpret_cast<const char*>(u) + kAhead);
+    __builtin_prefetch(reinterpret_cast<const char*>(u) + kWinogradAhead);
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
       w[v] = I32::load(reinterpret_cast<const int32_t*>(u + v * 2 * L));
       if constexpr (MR > 1) pin_word(w[v]);  // else gcc reads U from memory once per row

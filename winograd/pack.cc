@@ -75,8 +75,12 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
 
 }  // namespace
 
-size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format) {
-  return ceil_div(winograd_products(variant) * winograd_channels(variant, in_channels, format.element) * round_up(out_channels, format.vector) * element_bytes(format.element), sizeof(float));
+bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, size_t& floats) {
+  if (!format.vector || in_channels > SIZE_MAX / 2 || out_channels > SIZE_MAX / 2) return false;
+  size_t bytes = 0;
+  if (!mul(winograd_channels(variant, in_channels, format.element), round_up(out_channels, format.vector), bytes) || !mul(bytes, winograd_products(variant) * element_bytes(format.element), bytes)) return false;
+  floats = ceil_div(bytes, sizeof(float));
+  return bytes <= SIZE_MAX / 2;
 }
 
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,

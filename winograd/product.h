@@ -21,7 +21,7 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-constexpr size_t kAhead = 1024;
+constexpr size_t kAhead = kWinogradAhead / sizeof(float);
 // In a network U comes from memory: more lines must be on their way than L1 can wait for, so L2 asks first. MobileNets have no such layers; in ResNet-18 and -50 these products take 7 to 10% less time;
 // warm by themselves, with U in L3, up to 5% more. Narrower vectors use a line for longer.
 constexpr size_t kFar = F32::L == 16 ? 6144 : kAhead;

@@ -146,10 +146,11 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
       t.clip_y = uint8_t(stride == 2 ? clip_y | part_y : clip_y);
       t.clip_x = uint8_t(stride == 2 ? clip_x | part_x : clip_x);
       const int rows = winograd_height(p.variant) - t.clip_y, columns = winograd_width(p.variant) - t.clip_x;
+      // Of odd rows no more than a tile has outputs: what lies behind may be in no window at all, and not finite.
       t.top = before(-y, rows);
-      t.bottom = before(ptrdiff_t(s.in_h) - y, rows);
+      t.bottom = before(ptrdiff_t(s.in_h) - y, stride == 2 && part_y ? my - clip_y : rows);
       t.left = before(-x, columns);
-      t.right = before(ptrdiff_t(s.in_w) - x, columns);
+      t.right = before(ptrdiff_t(s.in_w) - x, stride == 2 && part_x ? mx - clip_x : columns);
       t.in = r.in + r.in_bytes(ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel));
       t.v = at(v, p.element, ptrdiff_t((part * lines * n + i) * kWinogradLine));
       if (last_line)

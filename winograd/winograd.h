@@ -60,8 +60,8 @@ PackFormat winograd_int8_format(const skua_context* ctx);
 // The format of U for products in f16, where the context has them: its type and vector; else a vector of 0.
 PackFormat winograd_half_format(const skua_context* ctx);
 
-// Floats of packed weights, of which only format.vector and format.element matter; sizes were checked so that (in_channels + kWinogradLine) * round_up(out_channels, vector) * 64 fits.
-size_t winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format);
+// Floats of packed weights, of which only format.vector and format.element matter; false: their bytes do not fit half of the address space.
+bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, size_t& floats);
 
 // Transforms in double and rounds once. weights: value [o][y][x][i] at o*stride_o + y*stride_y + x*stride_x + i*stride_i.
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const float* weights, size_t stride_o, size_t stride_y,

@@ -64,6 +64,7 @@ constexpr size_t winograd_products(WinogradVariant v) {
 constexpr size_t kWinogradLine = 16;
 constexpr size_t kWinogradDepth = 256;
 constexpr size_t kWinogradHalfDepth = 64;
+constexpr size_t kWinogradAhead = 4096;  // bytes of U that products ask for before they need them
 // Channels that lie together in U of that type.
 #if defined(__aarch64__) || defined(__arm__)
 constexpr size_t winograd_together(Element) { return 1; }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Counts the instructions of one run of a layer, exactly, under qemu's user emulation.
 
-  bench/arm/count.py build/evidence/arm64/bench/arm/skua-arm-layer [--cpu max] [--core cortex-a55] [--kernel GLOB] [--top N] -- conv 28 28 128 128 3 f32
+  bench/arm/count.py build/evidence-arm64/bench/arm/skua-arm-layer [--cpu max] [--core cortex-a55] [--kernel GLOB] [--top N] -- conv 28 28 128 128 3 f32
 
 qemu logs every translated block that it enters (-d exec, blocks not chained) and, once each, the instructions of a block (-d in_asm): the sum between
 count_begin() and count_end() of the program is what a core would retire, library and C library alike. --check takes one instruction per block instead, which
 is slow and must give the same number. Counts say nothing about cycles; nothing here is measured on silicon. --rule gives the blocks, in their order, to the rules of inorder.py:
-cycles of a Cortex-A53 and A55 without caches and branches; with --top, where they go on the A53.
+cycles of a Cortex-A53 (where it has the instructions) and A55 without caches and branches; with --top, where they go on the core of --cpu or --core.
 """
 import argparse
 import bisect
@@ -23,6 +23,8 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import inorder
 import objcode
 
+# Dot products, halves: what an A53 has not.
+BEYOND_A53 = re.compile(r"v?[us]+dot|\w*mmla|bf|\w+ v\d+\.[48]h, v\d+\.[48]h, v\d+\.h\[|f(?!cvt)\w+ v\d+\.8h|v\w+\.f16 q\d+, q")
 TRACE = re.compile(rb"Trace \d+: 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/")
 
 
@@ -72,7 +74,8 @@ def cycles_of(program, order, function_of):
     first = {at: bisect.bisect_left(starts, at) for at, _ in set(order)}
     blocks = {(at, n): inorder.operations_of(everything[first[at]:first[at] + n], arch) for at, n in set(order)}
     cycles = {}
-    for core in inorder.CORES:
+    beyond_a53 = any(BEYOND_A53.match(i.text) for at, n in set(order) for i in everything[first[at]:first[at] + n])
+    for core in inorder.CORES[beyond_a53:]:
         run, before, spent = inorder.Run(core), 0, Counter()
         for block in order:
             now = run.execute(block, blocks[block])
@@ -145,7 +148,8 @@ def main():
     print(f"{' '.join(o.layer)}: {c.algorithm}, {c.kernel}: {c.macs} MAC, {c.instructions} instructions, {c.rate:.3f} MAC per instruction [counted]")
     for core, cycles in c.cycles.items():
         print(f"  {core}: {cycles.total() / 1e6:.3f} M cycles, {c.macs / cycles.total():.2f} MAC per cycle [rule]")
-    shares = c.cycles.get("a53", c.functions)
+    asked = [core for core in c.cycles if core in f"{o.cpu} {o.core}"] or list(c.cycles)
+    shares = c.cycles[asked[0]] if asked else c.functions
     for name, n in shares.most_common(o.top):
         print(f"  {100 * n / shares.total():5.1f} %  {objcode.demangle([name])[0]}")
     return 0

@@ -128,11 +128,11 @@ EVERY = ("any", "cortex-a53", "cortex-a55")
 NEWER = ("any", "cortex-a55")  # the A53 has neither half arithmetic nor dot products
 
 
-def of_floats(layer, algorithm=None, in_order=True):
-    return [Layer(f"{layer} {element}", algorithm, cores if in_order else ("any",)) for element, cores in (("f32", EVERY), ("f16", NEWER), ("bf16", NEWER))]
+def of_floats(layer, algorithm=None):
+    return [Layer(f"{layer} {element}", algorithm, cores) for element, cores in (("f32", EVERY), ("f16", NEWER), ("bf16", NEWER))]
 
 
-LAYERS = of_floats(CONV, "direct") + of_floats(CONV, in_order=False) + of_floats(DEPTHWISE) + of_floats(POINTWISE)
+LAYERS = of_floats(CONV, "direct") + of_floats(CONV) + of_floats(DEPTHWISE) + of_floats(POINTWISE)
 # Tiles that the model leaves aside here.
 LAYERS += [Layer(f"{POINTWISE} f32", "gemm_f32_6x8_neon", architectures=("arm64",)), Layer(f"{POINTWISE} f32", "gemm_f32_4x8_neon32", architectures=("armhf",)),
            Layer(f"{POINTWISE} f16", "gemm_f16_4x16_neon32_fp16", architectures=("armhf",))]

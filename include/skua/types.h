@@ -92,7 +92,8 @@ typedef enum skua_layout {
 
 /* How much rounding an operator may trade for speed. Bounds: docs/numerics.md. */
 typedef enum skua_numerics {
-  /* Plans call Winograd's F(4,3) in both directions winograd_f4x4, F(4,3) down and F(2,3) across winograd_f4x2 (docs/winograd.md). */
+  /* Plans call Winograd's F(4,3) in both directions winograd_f4x4, F(4,3) down and F(2,3) across winograd_f4x2, F(3,2) of stride 2 winograd_f3x3_s2, F(2,5) */
+  /* winograd_f2x2_5x5 (docs/winograd.md). */
   SKUA_NUMERICS_DEFAULT = 0, /* Winograd F(2,3), F(4,3), F(2,5), F(3,2): at most 2.2 times the rms error of direct f32 sums; maps of f16     */
                              /* and bf16 (NHWC) take F(6,3) too, in f32: they are rounded by more. f16: products may be summed in f16, 64    */
                              /* terms at a time, where the CPU does                                                                          */
