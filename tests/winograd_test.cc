@@ -389,7 +389,8 @@ TEST(Winograd, NotFiniteInNoWindow) {
         if (i / 5 % extent == extent - 1 || i / 5 / extent == extent - 1) x.v[i] = NAN;
       Op op;
       SKUA_EXPECT_OK(create(context, l, weights, bias, &op));
-      for (float y : run(op, {x})[0].v) EXPECT_TRUE(std::isfinite(y)) << isa << " " << outputs;
+      const std::vector<Data> got = run(op, {x});
+      for (float y : got[0].v) EXPECT_TRUE(std::isfinite(y)) << isa << " " << outputs;
     }
   }
 }
