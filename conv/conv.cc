@@ -54,7 +54,6 @@ const char* no_winograd_window(const ConvConfig& c, WinogradVariant variant) {
   if (c.kernel_h != taps || c.kernel_w != taps) return taps == 3 ? "the kernel is not 3x3" : "the kernel is not 5x5";
   const uint32_t stride = uint32_t(winograd_stride(variant));
   if (c.stride_h != stride || c.stride_w != stride) return stride == 1 ? "the stride is not 1" : "the stride is not 2";
-  if (c.dilation_h != 1 || c.dilation_w != 1) return "the dilation is not 1";
   return c.groups != 1 ? "there are groups" : nullptr;
 }
 
@@ -66,8 +65,8 @@ const char* conv_algorithm_name(uint32_t a) {
 }
 
 WinogradShape winograd_shape(const DirectShape& s) {
-  return {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel, s.out_batch,
-          s.res_row, s.res_pixel, s.res_batch, s.element, s.result, 0};
+  return {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left, s.dilation_h, s.dilation_w, s.in_row, s.in_pixel, s.in_batch, s.out_row, s.out_pixel,
+          s.out_batch, s.res_row, s.res_pixel, s.res_batch, s.element, s.result, 0};
 }
 
 bool conv_applies(const ConvConfig& c, uint32_t algorithm) { return !not_applicable(c, algorithm); }

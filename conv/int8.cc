@@ -110,7 +110,7 @@ skua_status open(skua_op* base) {
   Sizes z;
   if (!sane || !sizes_of(base, op.config, z) || z.total != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", name);
   DirectShape s = {};
-  s.in_channels = c.in_channels; s.groups = c.groups; s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w;
+  s.in_channels = c.in_channels; s.groups = c.groups; s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w; s.dilation_h = s.dilation_w = 1;
   s.element = Element(c.element); s.result = result; s.weights = Element::s8;
   const Kernel* tile = is_packed(c, kDirect) ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)) : nullptr;
   if (const uint32_t a = packed_winograd(c); !tile && a < kConvAlgorithms) {

@@ -471,7 +471,9 @@ Case random_winograd(Rng& rng) {
   c.output_padding_h = c.output_padding_w = 0;
   skua_conv2d_desc& d = c.d;
   d.kernel_h = d.kernel_w = 3;
-  d.stride_h = d.stride_w = d.dilation_h = d.dilation_w = d.groups = 1;
+  d.stride_h = d.stride_w = d.groups = 1;
+  d.dilation_h = d.dilation_w = 1;
+  if (rng.integer(0, 2) == 0) d.dilation_h = uint32_t(rng.integer(1, 4)), d.dilation_w = uint32_t(rng.integer(1, 4));
   d.in_channels = uint32_t(rng.integer(0, 3) ? rng.integer(1, 20) : 16 * rng.integer(1, 4));
   d.out_channels = uint32_t(rng.integer(1, small() ? 20 : 90));
   c.in_h = size_t(rng.integer(1, small() ? 7 : 14));

@@ -29,10 +29,13 @@ struct Layer {
   skua_residual residual;
   skua_dtype type = SKUA_DTYPE_F32;  // of the feature maps
   bool half = false;                 // products in f16
+  size_t dilation_h = 1, dilation_w = 1;
   size_t taps() const { return size_t(winograd_taps(variant)); }
   size_t stride() const { return size_t(winograd_stride(variant)); }
-  size_t out_h(size_t h) const { return (h + top + bottom - taps()) / stride() + 1; }
-  size_t out_w(size_t w) const { return (w + left + right - taps()) / stride() + 1; }
+  size_t span_h() const { return dilation_h * (taps() - 1) + 1; }
+  size_t span_w() const { return dilation_w * (taps() - 1) + 1; }
+  size_t out_h(size_t h) const { return (h + top + bottom - span_h()) / stride() + 1; }
+  size_t out_w(size_t w) const { return (w + left + right - span_w()) / stride() + 1; }
 };
 
 // ---- the operator --------------------------------------------------------------------------------------------------------------
@@ -56,7 +59,7 @@ skua_status make_plan(const skua_op* op, const PlanShapes& s, skua_plan* out) {
   const skua_tensor& x = s.inputs[0];
   const size_t h = l.out_h(x.shape[1]), w = l.out_w(x.shape[2]);
   p.outputs[0] = skua_tensor_4d(l.type, x.shape[0], h, w, l.out_channels);
-  p.shape = {x.shape[0], x.shape[1], x.shape[2], l.in_channels, h, w, l.out_channels, l.top, l.left, x.stride[1], x.stride[2], x.stride[0], 0, 0, 0, 0, 0, 0,
+  p.shape = {x.shape[0], x.shape[1], x.shape[2], l.in_channels, h, w, l.out_channels, l.top, l.left, l.dilation_h, l.dilation_w, x.stride[1], x.stride[2], x.stride[0], 0, 0, 0, 0, 0, 0,
              skua::Element(l.type), skua::Element(l.type)};
   if (l.residual) {
     const skua_tensor& r = s.inputs[1];
@@ -140,7 +143,7 @@ Truth convolve(const Data& x, const Layer& l, const std::vector<float>& weights,
           double sum = 0;
           for (size_t ky = 0; ky < T; ++ky)
             for (size_t kx = 0; kx < T; ++kx) {
-              const size_t iy = y * S + ky - l.top, ix = x0 * S + kx - l.left;  // wraps below 0
+              const size_t iy = y * S + ky * l.dilation_h - l.top, ix = x0 * S + kx * l.dilation_w - l.left;  // wraps below 0
               if (iy >= H || ix >= W) continue;
               const float *a = &in[((n * H + iy) * W + ix) * I], *b = &weights[((o * T + ky) * T + kx) * I];
               for (size_t i = 0; i < I; ++i) sum += double(a[i]) * double(b[i]);
@@ -178,7 +181,7 @@ struct Image {
 // far too wide to notice a wrong coefficient in a few outputs.
 void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) {
   SCOPED_TRACE(testing::Message() << skua::winograd_name(l.variant) << " " << image.batch << "x" << image.h << "x" << image.w << "x" << l.in_channels << " -> " << l.out_channels
-                                  << " padding " << l.top << l.left << l.bottom << l.right << " bias " << l.has_bias << " activation " << int(l.activation.kind) << " residual "
+                                  << " padding " << l.top << l.left << l.bottom << l.right << " dilation " << l.dilation_h << "x" << l.dilation_w << " bias " << l.has_bias << " activation " << int(l.activation.kind) << " residual "
                                   << int(l.residual) << (image.holes ? " strided" : ""));
   const std::vector<float> weights = values(l.taps() * l.taps() * l.in_channels * l.out_channels, rng), bias = values(l.out_channels, rng);
   const size_t h = l.out_h(image.h), w = l.out_w(image.w);
@@ -254,6 +257,50 @@ TEST(Winograd, AnyLayer) {
   }
 }
 
+// Every length that phases of a dilation can have, phases without outputs among them, and phases whose last tiles are clipped otherwise.
+TEST(Winograd, Dilated) {
+  Rng rng(10);
+  for (const char* isa : isas()) {
+    Context context(isa);
+    for (WinogradVariant v : kVariants)
+      for (size_t dilation = 2; dilation < 5; ++dilation)
+        for (int i = 0; i < (small() ? 4 : 12); ++i) {
+          Layer l = plain(v, size_t(rng.integer(1, 20)), size_t(rng.integer(1, 40)));
+          l.dilation_h = dilation;
+          l.dilation_w = size_t(rng.integer(1, 4));
+          l.top = size_t(rng.integer(0, int(l.span_h()) - 1)); l.left = size_t(rng.integer(0, int(l.span_w()) - 1));
+          l.bottom = l.span_h() - 1 - l.top; l.right = l.span_w() - 1 - l.left;
+          l.residual = skua_residual(rng.integer(0, 2));
+          if (i % 3 == 1) l.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0};
+          const auto extent = [&](int outputs) { return size_t(rng.integer(1, (small() ? 1 : 2) * outputs * int(dilation) + 1)); };
+          check(context, l, {size_t(rng.integer(1, 2)), extent(winograd_rows(v)), extent(winograd_columns(v)), rng.integer(0, 1) == 1}, rng);
+          if (HasFailure()) return;
+        }
+  }
+}
+
+// Tiles along one dimension cover every output once, in whole tiles of one phase.
+TEST(Winograd, TilesOfPhases) {
+  for (size_t dilation = 1; dilation < 9; ++dilation)
+    for (size_t out = 1; out < 40; ++out) {
+      Context context;
+      skua::WinogradShape s = {1, 8, out, 8, 8, out, 8, 1, 1, 1, dilation, 8 * out, 8, 64 * out, 8 * out, 8, 64 * out, 0, 0, 0, skua::Element::f32};
+      skua::WinogradPlan plan;
+      ASSERT_TRUE(skua::winograd_plan(context, WinogradVariant::f4x4, s, skua::format_of(skua::choose_tile(context, 12, 8, 8, nullptr)), &plan));
+      std::vector<int> times(out);
+      for (uint32_t i = 0; i < plan.tiles_x; ++i) {
+        const skua::WinogradTiles::Tile t = plan.x.at(i);
+        ASSERT_LT(t.clip, 4);
+        for (size_t k = 0; k < 4u - t.clip; ++k) {
+          ASSERT_LT(t.first + k * dilation, out);
+          ++times[t.first + k * dilation];
+        }
+        EXPECT_GE(t.first + (4u - t.clip) * dilation, t.clip ? out : 0);
+      }
+      for (size_t k = 0; k < out; ++k) EXPECT_EQ(times[k], 1) << dilation << " " << out << " " << k;
+    }
+}
+
 // Maps of half precision: whole and clipped tiles, whole and part vectors, every place for the residual, an activation that is no clamp. The errors are those of f32 and one rounding.
 TEST(Winograd, HalfPrecision) {
   Rng rng(7);
@@ -313,7 +360,7 @@ TEST(Winograd, HalfArithmetic) {
       check(context, l, {1, 7, 7, false}, rng);
       if (HasFailure()) return;
     }
-    skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0, skua::Element::f16, skua::Element::f16};
+    skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0, skua::Element::f16, skua::Element::f16};
     skua::WinogradPlan plan;
     EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f6x6, s, skua::winograd_half_format(context), &plan));
   }
@@ -574,7 +621,7 @@ TEST(Winograd, Growth) {
 
 TEST(Winograd, NoPlanForAnotherVector) {
   Context context;
-  skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0, skua::Element::f32};
+  skua::WinogradShape s = {1, 8, 8, 8, 8, 8, 8, 1, 1, 1, 1, 64, 8, 512, 64, 8, 512, 0, 0, 0, skua::Element::f32};
   skua::WinogradPlan plan;
   EXPECT_FALSE(skua::winograd_plan(context, WinogradVariant::f4x4, s, {28, 5, skua::Element::f32, 1, 0}, &plan));
   // Weights of another architecture, of which more or fewer channels lie together.

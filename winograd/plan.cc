@@ -44,7 +44,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const size_t more = size_t(winograd_part_taps(p.variant) - 1);
   const bool odd = winograd_stride(p.variant) == 2;
   const auto left = [&](size_t n, size_t tiles, uint8_t clip) { return double(n + more * tiles + (odd ? n + clip % 2 : 0)); };
-  const double products = double(s.batch) * left(s.out_h, p.tiles_y, p.clip_y) * left(s.out_w, p.tiles_x, p.clip_x) * (odd ? points / double(winograd_products(p.variant)) : 1);
+  const double products = double(s.batch) * left(s.out_h, p.tiles_y, p.y.clip[1]) * left(s.out_w, p.tiles_x, p.x.clip[1]) * (odd ? points / double(winograd_products(p.variant)) : 1);
   const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows + 0.99), p.tile->mr)), r = rows / parts;
   const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
   // Of bytes: on x86 two channels by a product and an addition, three of which start at once; on Arm one by the only pipe that multiplies integers.
@@ -70,6 +70,21 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2
   return products_and_stream + double(p.tiles) * (in + 30 + out + 40) + cold;
+}
+
+// False: too many.
+bool cut_tiles(size_t out, size_t dilation, int outputs, WinogradTiles& t, size_t& tiles) {
+  if (out > UINT32_MAX || dilation > UINT32_MAX) return false;
+  t.outputs = uint32_t(outputs);
+  t.dilation = uint32_t(dilation);
+  t.longer = uint32_t(out % dilation);
+  for (uint32_t other = 0; other < 2; ++other) {
+    const size_t n = out / dilation + (other ? 0 : 1);
+    t.tiles[other] = uint32_t(ceil_div(n, size_t(outputs)));
+    t.clip[other] = uint8_t(t.tiles[other] * size_t(outputs) - n);
+  }
+  tiles = size_t(t.longer) * t.tiles[0] + (dilation - t.longer) * t.tiles[1];
+  return tiles <= UINT32_MAX;
 }
 
 }  // namespace
@@ -107,12 +122,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
     p.rows = find_kernel(ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
     if (!p.out_f32 || !p.rows) return false;
   }
-  const size_t my = size_t(winograd_rows(variant)), mx = size_t(winograd_columns(variant));
-  p.tiles_y = ceil_div(s.out_h, my);
-  p.tiles_x = ceil_div(s.out_w, mx);
-  p.clip_y = uint8_t(p.tiles_y * my - s.out_h);
-  p.clip_x = uint8_t(p.tiles_x * mx - s.out_w);
-  if (!mul(p.tiles_y, p.tiles_x, p.tiles) || !mul(p.tiles, s.batch, p.tiles) || p.tiles > UINT32_MAX || s.in_channels > SIZE_MAX / 65536) return false;
+  if (!cut_tiles(s.out_h, s.dilation_h, winograd_rows(variant), p.y, p.tiles_y) || !cut_tiles(s.out_w, s.dilation_w, winograd_columns(variant), p.x, p.tiles_x) || !mul(p.tiles_y, p.tiles_x, p.tiles) || !mul(p.tiles, s.batch, p.tiles) || p.tiles > UINT32_MAX || s.in_channels > SIZE_MAX / 65536) return false;
   if (!p.tiles) {
     p.block = 1;
     return true;

@@ -7,13 +7,17 @@
 namespace skua {
 namespace {
 
-// Tiles of a block stand in this order, so that the rows of the product of any point are one range: a clip in x drops points of the first and the
-// last class, a clip in y those of the last two.
-enum Class : uint32_t { clipped_x, whole, clipped_y, clipped_both, kClasses };
+// Tiles of a block stand in the order of their classes, kinds in y and x, so that those of the product of a point are one range, without a dilation: a clip in y drops the last classes, a
+// clip in x the first of the whole rows and the last of the others.
+using Kind = WinogradTiles::Kind;
+constexpr int kKinds = 3, kClasses = kKinds * kKinds;
+constexpr int class_of(int y, int x) { return kKinds * y + (y == WinogradTiles::whole ? kKinds - 1 - x : x); }
+constexpr int kind_y(int cls) { return cls / kKinds; }
+constexpr int kind_x(int cls) { return kind_y(cls) == WinogradTiles::whole ? kKinds - 1 - cls % kKinds : cls % kKinds; }
 
 struct Tile {
-  uint32_t image, y, x;
-  Class cls;
+  uint32_t image, y, x;  // y, x: its first output
+  uint8_t clip_y, clip_x, cls;
 };
 
 // Work for several workers: ranges of tiles; where there are too few, every range is also cut into columns.
@@ -100,9 +104,9 @@ void list_tiles(const WinogradPlan& p, size_t from, size_t to, Tile* list) {
   for (int pass = 0; pass < 2; ++pass) {
     size_t image = from / per_image, y = from % per_image / p.tiles_x, x = from % p.tiles_x;
     for (size_t t = from; t < to; ++t) {
-      const bool cy = p.clip_y && y + 1 == p.tiles_y, cx = p.clip_x && x + 1 == p.tiles_x;
-      const Class cls = cy ? cx ? clipped_both : clipped_y : cx ? clipped_x : whole;
-      if (pass) list[count[cls]] = {uint32_t(image), uint32_t(y), uint32_t(x), cls};
+      const WinogradTiles::Tile row = p.y.at(uint32_t(y)), column = p.x.at(uint32_t(x));
+      const int cls = class_of(row.kind, column.kind);
+      if (pass) list[count[cls]] = {uint32_t(image), row.first, column.first, row.clip, column.clip, uint8_t(cls)};
       ++count[cls];
       if (++x == p.tiles_x) {
         x = 0;
@@ -126,8 +130,9 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
   const size_t lines = ceil_div(s.in_channels, kWinogradLine);
   const WinogradInFn fn = code_of<WinogradInFn>(p.in);
   WinogradIn t = {};
-  t.row = s.in_row * size_t(stride);
-  t.pixel = s.in_pixel * size_t(stride);
+  const size_t step_y = size_t(stride) * s.dilation_h, step_x = size_t(stride) * s.dilation_w;  // pixels from one value of a tile to the next
+  t.row = s.in_row * step_y;
+  t.pixel = s.in_pixel * step_x;
   t.zero = s.in_zero;
   t.channels = s.in_channels;
   t.step = r.layout.v_step / element_bytes(p.element);
@@ -135,22 +140,22 @@ void transform_in(const Run& r, const Tile* list, size_t from, size_t to, size_t
   // Behind the last channel of a part come those of the next one: U is 0 there, and V of floats must not be a NaN.
   const size_t last_line = winograd_parts(p.variant) > 1 && p.element != Element::s16 && s.in_channels % kWinogradLine ? kWinogradLine * element_bytes(p.element) : 0;
   // Values of a tile before the n-th pixel from its first one.
-  const auto before = [stride](ptrdiff_t n, int most) { return uint8_t(n <= 0 ? 0 : min(ceil_div(size_t(n), size_t(stride)), size_t(most))); };
+  const auto before = [](ptrdiff_t n, size_t step, int most) { return uint8_t(n <= 0 ? 0 : min(ceil_div(size_t(n), step), size_t(most))); };
   for (size_t i = from; i < to; ++i) {
     const Tile& tile = list[i];
-    const int clip_y = tile.cls >= clipped_y ? p.clip_y : 0, clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
     for (size_t part = 0; part < winograd_parts(p.variant); ++part) {
       const int part_y = winograd_sides(p.variant) > 1 ? winograd_part_y(part) : 0, part_x = winograd_sides(p.variant) > 1 ? winograd_part_x(part) : 0;
-      const ptrdiff_t y = ptrdiff_t(tile.y) * my * stride + part_y * apart - ptrdiff_t(s.pad_top), x = ptrdiff_t(tile.x) * mx * stride + part_x * apart - ptrdiff_t(s.pad_left);
+      const ptrdiff_t y = ptrdiff_t(tile.y) * stride + ptrdiff_t(s.dilation_h) * part_y * apart - ptrdiff_t(s.pad_top);
+      const ptrdiff_t x = ptrdiff_t(tile.x) * stride + ptrdiff_t(s.dilation_w) * part_x * apart - ptrdiff_t(s.pad_left);
       // Odd rows and columns of stride 2 have no infinity, nor the value that only it takes.
-      t.clip_y = uint8_t(stride == 2 ? clip_y | part_y : clip_y);
-      t.clip_x = uint8_t(stride == 2 ? clip_x | part_x : clip_x);
+      t.clip_y = uint8_t(stride == 2 ? tile.clip_y | part_y : tile.clip_y);
+      t.clip_x = uint8_t(stride == 2 ? tile.clip_x | part_x : tile.clip_x);
       const int rows = winograd_height(p.variant) - t.clip_y, columns = winograd_width(p.variant) - t.clip_x;
       // Of odd rows no more than a tile has outputs: what lies behind may be in no window at all, and not finite.
-      t.top = before(-y, rows);
-      t.bottom = before(ptrdiff_t(s.in_h) - y, stride == 2 && part_y ? my - clip_y : rows);
-      t.left = before(-x, columns);
-      t.right = before(ptrdiff_t(s.in_w) - x, stride == 2 && part_x ? mx - clip_x : columns);
+      t.top = before(-y, step_y, rows);
+      t.bottom = before(ptrdiff_t(s.in_h) - y, step_y, stride == 2 && part_y ? my - tile.clip_y : rows);
+      t.left = before(-x, step_x, columns);
+      t.right = before(ptrdiff_t(s.in_w) - x, step_x, stride == 2 && part_x ? mx - tile.clip_x : columns);
       t.in = r.in + r.in_bytes(ptrdiff_t(tile.image * s.in_batch) + y * ptrdiff_t(s.in_row) + x * ptrdiff_t(s.in_pixel));
       t.v = at(v, p.element, ptrdiff_t((part * lines * n + i) * kWinogradLine));
       if (last_line)
@@ -172,8 +177,8 @@ Pixels pixels_of(const Run& r, size_t rows, size_t columns, size_t channel, char
   Pixels p;
   for (size_t y = 0, i = 0; y < rows; ++y)
     for (size_t x = 0; x < columns; ++x, ++i) {
-      p.to[i] = out + r.out_bytes(ptrdiff_t(y * s.out_row + x * s.out_pixel + channel));
-      p.from[i] = residual ? residual + r.out_bytes(ptrdiff_t(y * s.res_row + x * s.res_pixel + channel)) : nullptr;
+      p.to[i] = out + r.out_bytes(ptrdiff_t(y * s.dilation_h * s.out_row + x * s.dilation_w * s.out_pixel + channel));
+      p.from[i] = residual ? residual + r.out_bytes(ptrdiff_t(y * s.dilation_h * s.res_row + x * s.dilation_w * s.res_pixel + channel)) : nullptr;
     }
   return p;
 }
@@ -236,21 +241,21 @@ void transform_out(const Run& r, const Tile* list, size_t n, const char* m, size
   t.line = n * kWinogradLine;
   t.channels = channels;
   t.bias = r.bias ? static_cast<const float*>(r.bias) + first : nullptr;
-  t.residual_row = s.res_row;
-  t.residual_pixel = s.res_pixel;
+  t.residual_row = s.res_row * s.dilation_h;
+  t.residual_pixel = s.res_pixel * s.dilation_w;
   t.residual_after = residual_after;
   t.low = r.activation.low;
   t.high = r.activation.high;
-  t.row = s.out_row;
-  t.pixel = s.out_pixel;
+  t.row = s.out_row * s.dilation_h;
+  t.pixel = s.out_pixel * s.dilation_w;
   for (size_t i = 0; i < n; ++i) {
     const Tile& tile = list[i];
-    t.clip_y = tile.cls >= clipped_y ? p.clip_y : 0;
-    t.clip_x = tile.cls == clipped_x || tile.cls == clipped_both ? p.clip_x : 0;
+    t.clip_y = tile.clip_y;
+    t.clip_x = tile.clip_x;
     t.m = reinterpret_cast<const float*>(m) + i * kWinogradLine;
-    char* const out = r.out + r.out_bytes(ptrdiff_t(tile.image * s.out_batch + tile.y * my * s.out_row + tile.x * mx * s.out_pixel + first));
+    char* const out = r.out + r.out_bytes(ptrdiff_t(tile.image * s.out_batch + tile.y * s.out_row + tile.x * s.out_pixel + first));
     const char* const residual = r.residual_mode == SKUA_RESIDUAL_NONE ? nullptr
-                                 : r.residual + r.out_bytes(ptrdiff_t(tile.image * s.res_batch + tile.y * my * s.res_row + tile.x * mx * s.res_pixel + first));
+                                 : r.residual + r.out_bytes(ptrdiff_t(tile.image * s.res_batch + tile.y * s.res_row + tile.x * s.res_pixel + first));
     if (r.end) {
       finish_bytes(r, t, my - t.clip_y, mx - t.clip_x, first, out, residual);
       continue;
@@ -265,10 +270,10 @@ void transform_out(const Run& r, const Tile* list, size_t n, const char* m, size
     if (!rows_after) continue;
     for (size_t y = 0; y < my - t.clip_y; ++y)
       for (size_t x = 0; x < mx - t.clip_x; ++x) {
-        auto* to = reinterpret_cast<float*>(out) + y * s.out_row + x * s.out_pixel;
+        auto* to = reinterpret_cast<float*>(out) + y * t.row + x * t.pixel;
         apply_row(r.activation, channels, to);
         if (residual_after)
-          for (size_t c = 0; c < channels; ++c) to[c] += reinterpret_cast<const float*>(residual)[y * s.res_row + x * s.res_pixel + c];
+          for (size_t c = 0; c < channels; ++c) to[c] += reinterpret_cast<const float*>(residual)[y * t.residual_row + x * t.residual_pixel + c];
       }
   }
 }
@@ -276,18 +281,41 @@ void transform_out(const Run& r, const Tile* list, size_t n, const char* m, size
 // Bytes of U that a first-level cache holds beside V.
 constexpr size_t kNearBytes = 16 << 10;
 
+// Tiles of one product.
+struct Part {
+  uint8_t from, tiles;
+};
+constexpr size_t kMostTiles = 128;
+
+// The parts that have point (i, j), of up to mr tiles and as even as they can be. begin: of each class of tiles, the last one's end behind them.
+size_t parts_of_point(const WinogradPlan& p, const uint8_t* begin, int i, int j, Part* parts) {
+  bool has_y[kKinds], has_x[kKinds];
+  for (int k = 0; k < kKinds; ++k) {
+    has_y[k] = winograd::has_point(winograd_height(p.variant) - 2, p.y.clip_of(Kind(k)), i);
+    has_x[k] = winograd::has_point(winograd_width(p.variant) - 2, p.x.clip_of(Kind(k)), j);
+  }
+  size_t count = 0;
+  for (int c = 0; c < kClasses; ++c) {
+    const size_t from = begin[c];
+    while (c < kClasses && has_y[kind_y(c)] && has_x[kind_x(c)]) ++c;
+    const size_t tiles = begin[c] - from, pieces = ceil_div(tiles, size_t(p.tile->mr)), less = pieces ? tiles / pieces : 0, more = tiles - pieces * less;
+    for (size_t k = 0, at = from; k < pieces; ++k, ++count) {
+      parts[count] = {uint8_t(at), uint8_t(less + (k < more))};
+      at += parts[count].tiles;
+    }
+  }
+  return count;
+}
+
 // Products and output transform of columns [first, first + columns) of n transformed tiles; first begins a group.
 void multiply(const Run& r, const Kernel* product, const Tile* list, size_t n, const char* v, char* m, size_t first, size_t columns) {
   const WinogradPlan& p = *r.plan;
   const WinogradShape& s = *r.shape;
   const int height = winograd_height(p.variant), width = winograd_width(p.variant);
   const size_t mr = p.tile->mr, nr = p.tile->nr, L = p.tile->vector, wide = round_up(s.out_channels, L), channels = winograd_channels(p.variant, s.in_channels, p.element);
-  size_t first_whole = 0, first_clipped_y = n, first_clipped_both = n;
-  for (size_t i = n; i-- > 0;) {
-    if (list[i].cls >= clipped_y) first_clipped_y = i;
-    if (list[i].cls == clipped_both) first_clipped_both = i;
-    if (list[i].cls == clipped_x && !first_whole) first_whole = i + 1;
-  }
+  uint8_t begin[kClasses + 1] = {};
+  for (size_t i = 0; i < n; ++i) ++begin[list[i].cls + 1];
+  for (int cls = 0; cls < kClasses; ++cls) begin[cls + 1] = uint8_t(begin[cls + 1] + begin[cls]);
   const WinogradProductTable& table = code_of<WinogradProductTableFn>(product)();
   WinogradProduct t = {};
   t.line = n * kWinogradLine;
@@ -297,9 +325,8 @@ void multiply(const Run& r, const Kernel* product, const Tile* list, size_t n, c
   char* c = m;
   for (int i = 0; i < height; ++i)
     for (int j = 0; j < width; ++j, a += r.layout.v_step, c += r.layout.m_step) {
-      const bool drop_y = !winograd::has_point(height - 2, p.clip_y, i), drop_x = !winograd::has_point(width - 2, p.clip_x, j);
-      const size_t from = drop_x ? first_whole : 0, to = max(from, drop_y ? first_clipped_y : drop_x ? first_clipped_both : n);
-      const size_t parts = ceil_div(to - from, mr), less = parts ? (to - from) / parts : 0, more = to - from - parts * less;  // tiles per product
+      Part part[kMostTiles];
+      const size_t parts = parts_of_point(p, begin, i, j, part);
       const WinogradPoint point = winograd_point(p.variant, i, j);
       const size_t begin = point.begin * channels, depth = point.end * channels;
       for (size_t k = begin; k < depth; k += t.k, u = at(u, e, ptrdiff_t(t.k * wide))) {
@@ -313,11 +340,10 @@ void multiply(const Run& r, const Kernel* product, const Tile* list, size_t n, c
           next = column + t.groups * nr;
           const size_t vectors = ceil_div(min(nr, columns - column), L);
           float* const to_column = reinterpret_cast<float*>(c) + column / kWinogradLine * t.line + column % kWinogradLine;
-          for (size_t part = 0, row = from, rows; part < parts; ++part, row += rows) {
-            rows = less + (part < more);
-            t.v = at(a, e, ptrdiff_t(k / kWinogradLine * t.line + row * kWinogradLine));
-            t.m = to_column + row * kWinogradLine;
-            table.at[(vectors - 1) * mr + rows - 1](t);
+          for (size_t q = 0; q < parts; ++q) {
+            t.v = at(a, e, ptrdiff_t(k / kWinogradLine * t.line + part[q].from * kWinogradLine));
+            t.m = to_column + part[q].from * kWinogradLine;
+            table.at[(vectors - 1) * mr + part[q].tiles - 1](t);
           }
           t.u = at(t.u, e, ptrdiff_t(t.groups * t.k * vectors * L));
         }

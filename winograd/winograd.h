@@ -1,4 +1,4 @@
-// Winograd's algorithm for 3x3 and 5x5 convolutions of stride 1, 3x3 of stride 2 too, and dilation 1, as plain functions for the conv2d operator.
+// Winograd's algorithm for 3x3 and 5x5 convolutions of stride 1, 3x3 of stride 2 too, and any dilation, as plain functions for the conv2d operator.
 //
 //   tasks = ranges of tiles; each: for block of tiles {
 //     V = input transform                                                       winograd_in
@@ -19,6 +19,7 @@ namespace skua {
 // Sizes, and strides in elements of the feature maps. Padding at the bottom and right follows from the output's size.
 struct WinogradShape {
   size_t batch, in_h, in_w, in_channels, out_h, out_w, out_channels, pad_top, pad_left;
+  size_t dilation_h, dilation_w;
   size_t in_row, in_pixel, in_batch;
   size_t out_row, out_pixel, out_batch;
   size_t res_row, res_pixel, res_batch;
@@ -30,14 +31,37 @@ struct WinogradShape {
 // Whether SKUA_NUMERICS_DEFAULT takes it with products in f16; docs/winograd.md.
 constexpr bool winograd_half_by_default(WinogradVariant v) { return v == WinogradVariant::f2x2 || v == WinogradVariant::f3x3_s2; }
 
+// The tiles along one dimension. Outputs that are a dilation apart are a convolution without one, of inputs as far apart: each such phase has tiles of its own, and phases of one output
+// more come first.
+struct WinogradTiles {
+  uint32_t outputs, dilation;  // of a tile; phases
+  uint32_t longer;             // phases of one output more than the others
+  uint32_t tiles[2];           // of a longer phase, of another
+  uint8_t clip[2];             // outputs of its last tile outside the image
+  enum Kind : uint8_t { clipped_longer, whole, clipped };
+  struct Tile {
+    uint32_t first;  // output
+    uint8_t clip;
+    Kind kind;
+  };
+  uint8_t clip_of(Kind k) const { return k == whole ? 0 : clip[k == clipped]; }
+  Tile at(uint32_t i) const {
+    const uint32_t before = longer * tiles[0], other = i >= before;
+    if (other) i -= before;
+    const uint32_t phase = i / tiles[other], tile = i % tiles[other];
+    const Kind kind = tile + 1 < tiles[other] || !clip[other] ? whole : other ? clipped : clipped_longer;
+    return {phase + (other ? longer : 0) + tile * outputs * dilation, clip_of(kind), kind};
+  }
+};
+
 struct WinogradPlan {
   WinogradVariant variant;
   Element element;                  // of V and U
   const Kernel *tile, *in, *out;    // product and transforms
   OnCores on_cores;                 // the product
   const Kernel *out_f32, *rows;     // for maps of half precision and an activation that is no clamp: outputs to f32, and from there to memory (gemm_rows). Of bytes `rows` is a tile, for its ends
+  WinogradTiles y, x;
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
-  uint8_t clip_y, clip_x;           // outputs of the last row and column of tiles outside the image
   size_t block;                     // most tiles per block
   double cycles;                    // predicted, one thread
 };
