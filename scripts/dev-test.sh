@@ -1,4 +1,4 @@
-# ./dev test [PART ...] [-R REGEX]: every build, then one ctest run over all of them (tests/matrix).
+# ./dev test [PART ...] [-R REGEX]: every build, then one ctest run over all of them (tests/matrix). With -R only what its tests run is built.
 all=(native clang sanitizers fuzz x86-emulated arm64 armhf package)
 parts=() filter=()
 while (( $# )); do
@@ -30,22 +30,35 @@ if wanted arm64; then need_sysroot arm64; fi
 if wanted armhf; then need_sysroot armhf; fi
 
 export SKUA_SPIRV_CACHE=$PWD/build/spirv
-if wanted native x86-emulated package; then build native; fi
-if wanted clang; then build clang; fi
-if wanted sanitizers; then build asan; build tsan skua_thread_tests; fi
-if wanted fuzz; then build fuzz; fi
-if wanted arm64; then build arm64; build arm64-clang skua_gemm_neon skua_gemm_neon_fp16 skua_gemm_neon_bf16 skua_gemm_int8_neon skua_gemm_int8_neon_dot skua_gemm_int8_neon_i8mm; fi
-if wanted arm64; then build asan-arm64 gemm_test gemm_types_test depthwise_test conv_test winograd_test; fi
-if wanted armhf; then build armhf; build armhf-conv; build armhf-conv-types; fi
-if wanted armhf; then build asan-armhf gemm_test gemm_types_test depthwise_test conv_test simd_test; fi
-if wanted package; then build shared; build selection; fi
+builds=()
+if wanted native x86-emulated package; then builds+=(native); fi
+if wanted clang; then builds+=(clang); fi
+if wanted sanitizers; then builds+=(asan "tsan skua_thread_tests"); fi
+if wanted fuzz; then builds+=(fuzz); fi
+if wanted arm64; then builds+=(arm64 "arm64-clang skua_gemm_neon skua_gemm_neon_fp16 skua_gemm_neon_bf16 skua_gemm_int8_neon skua_gemm_int8_neon_dot skua_gemm_int8_neon_i8mm"); fi
+if wanted arm64; then builds+=("asan-arm64 gemm_test gemm_types_test depthwise_test conv_test winograd_test"); fi
+if wanted armhf; then builds+=(armhf armhf-conv armhf-conv-types); fi
+if wanted armhf; then builds+=("asan-armhf gemm_test gemm_types_test depthwise_test conv_test simd_test"); fi
+if wanted package; then builds+=(shared selection); fi
 
 account=$PWD/build/test/account
-rm -rf build/test
-mkdir -p "$account"
-matrix=(-DSKUA_BUILDS="$PWD/build" -DSKUA_PARTS="$(IFS=';'; echo "${parts[*]}")" -DSKUA_PARTS_ARE_ALL=$everything -DSKUA_ACCOUNT="$account")
-cmake -G Ninja -S tests/matrix -B build/test "${matrix[@]}" --no-warn-unused-cli > build/test.configure.log 2>&1 ||
-  { cat build/test.configure.log; exit 1; }
+list_tests() {
+  rm -rf build/test
+  mkdir -p "$account"
+  local matrix=(-DSKUA_BUILDS="$PWD/build" -DSKUA_PARTS="$(IFS=';'; echo "${parts[*]}")" -DSKUA_PARTS_ARE_ALL=$everything -DSKUA_ACCOUNT="$account")
+  cmake -G Ninja -S tests/matrix -B build/test "${matrix[@]}" --no-warn-unused-cli > build/test.configure.log 2>&1 ||
+    { cat build/test.configure.log; exit 1; }
+}
+if (( ${#filter[@]} )); then
+  for each in "${builds[@]}"; do configure ${each%% *}; done
+  list_tests
+  found=$(ctest --test-dir build/test "${filter[@]}" --show-only=json-v1 | python3 tests/matrix/builds_of.py "$PWD/build" "${builds[@]}")
+  mapfile -t builds <<< "$found"
+fi
+for each in "${builds[@]}"; do
+  if [[ $each ]]; then build $each; fi
+done
+list_tests
 say "testing: ${parts[*]}"
 # ctest's own summary is held back and closes the output, after the account.
 set +e

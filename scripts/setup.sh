@@ -61,20 +61,25 @@ need_sysroot() {
   scripts/sysroot.sh "$1" "$dir" "${packages[@]}"
 }
 
-# build PRESET [TARGET ...]
-build() {
-  local preset=$1 start=$SECONDS
-  shift
-  say "building $preset"
+# configure PRESET
+configure() {
   local launcher=()
   if command -v ccache > /dev/null; then  # a second clone on the same machine, CI's too, then compiles what differs
     export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
     launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   mkdir -p build
-  local log=build/$preset.log
-  if ! { cmake --preset "$preset" "${launcher[@]}" && cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"}; } > "$log" 2>&1; then
-    tail -n 60 "$log"
+  cmake --preset "$1" "${launcher[@]}" > "build/$1.log" 2>&1 || { tail -n 60 "build/$1.log"; return 1; }
+}
+
+# build PRESET [TARGET ...]
+build() {
+  local preset=$1 start=$SECONDS
+  shift
+  say "building $preset${1:+: $*}"
+  configure "$preset"
+  if ! cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} >> "build/$preset.log" 2>&1; then
+    tail -n 60 "build/$preset.log"
     return 1
   fi
   echo "   done in $((SECONDS - start)) s"

@@ -301,29 +301,67 @@ TEST_F(MixedCores, Convolutions) {
 }
 
 #if defined(__aarch64__)
+// A convolution of bytes, for a map of the shape returned: depthwise of 3x3, of stride 0 a product.
+skua_tensor make_bytes(skua_context* context, uint32_t stride, skua_op** op) {
+  Rng rng(3);
+  const uint32_t channels = stride ? 104 : 50, out = stride ? channels : 37;
+  skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+  d.input_type = d.weight_type = d.output_type = SKUA_DTYPE_S8;
+  d.input_q.scale = d.output_q.scale = 0.02f;
+  d.weight_q.scale = 0.01f;
+  d.kernel_h = d.kernel_w = stride ? 3 : 1;
+  if (stride) d.stride_h = d.stride_w = stride, d.groups = channels;
+  d.in_channels = channels;
+  d.out_channels = out;
+  std::vector<int8_t> w(size_t(out) * (stride ? 9 : channels));
+  for (int8_t& x : w) x = int8_t(rng.integer(-127, 127));
+  SKUA_EXPECT_OK(skua_conv2d_create(context, &d, w.data(), nullptr, op));
+  return shape({1, 45, 43, channels}, SKUA_DTYPE_S8);
+}
+
+std::vector<skua_kernel_info> kernels() {
+  std::vector<skua_kernel_info> all(skua_kernel_count());
+  for (size_t i = 0; i < all.size(); ++i) SKUA_EXPECT_OK(skua_kernel_at(i, &all[i]));
+  return all;
+}
+
 // Products on the Cortex-A53; windows of 3x3 on either, by dot products on the A55 but with a stride of 2.
 TEST_F(MixedCores, Bytes) {
   const bool a53 = skua::cpu().kinds.of[0] == Core::a53 || skua::cpu().kinds.of[1] == Core::a53;
-  for (const uint32_t stride : {0u, 1u, 2u}) {  // 0: of a product
-    const bool depthwise = stride != 0;
-    if (!depthwise && !a53) continue;
-    Context context(a53 ? "neon" : nullptr, depthwise ? nullptr : "direct");
-    Rng rng(3);
-    const uint32_t channels = depthwise ? 104 : 50, out = depthwise ? channels : 37;
-    skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
-    d.input_type = d.weight_type = d.output_type = SKUA_DTYPE_S8;
-    d.input_q.scale = d.output_q.scale = 0.02f;
-    d.weight_q.scale = 0.01f;
-    d.kernel_h = d.kernel_w = depthwise ? 3 : 1;
-    if (depthwise) d.stride_h = d.stride_w = stride, d.groups = channels;
-    d.in_channels = channels;
-    d.out_channels = out;
-    std::vector<int8_t> w(size_t(out) * (depthwise ? 9 : channels));
-    for (int8_t& x : w) x = int8_t(rng.integer(-127, 127));
+  for (const uint32_t stride : {0u, 1u, 2u}) {
+    if (!stride && !a53) continue;
+    Context context(a53 ? "neon" : nullptr, stride ? nullptr : "direct");
     Op op;
-    SKUA_EXPECT_OK(skua_conv2d_create(context, &d, w.data(), nullptr, &op));
-    if (op.op) check(depthwise ? "depthwise" : "gemm", op, shape({1, 45, 43, channels}, SKUA_DTYPE_S8));
+    const skua_tensor x = make_bytes(context, stride, &op);
+    if (op.op) check(stride ? "depthwise" : "gemm", op, x);
   }
+}
+
+// A kernel for the in-order core is of the instruction set that the plan took: neither of a higher one than the context may use nor, where big cores have more, of a lower one.
+TEST_F(MixedCores, KernelsOfOneSet) {
+  for (const char* isa : {"neon", "neon_dot", static_cast<const char*>(nullptr)})
+    for (const uint32_t stride : {0u, 1u, 2u}) {
+      if (isa && !usable(isa)) continue;
+      SCOPED_TRACE(testing::Message() << (isa ? isa : "") << " stride " << stride);
+      Context context(isa, stride ? nullptr : "direct");
+      Op op;
+      const skua_tensor x = make_bytes(context, stride, &op);
+      if (!op.op) continue;
+      std::vector<float> values(elements(x), 0.5f);
+      const std::string kind = stride ? "depthwise_s8_" : "gemm_s8_";
+      std::vector<skua_kernel_info> before = kernels();
+      EXPECT_EQ(run_on(op, x, values, 0, 0), run_on(op, x, values, 1, 1));
+      std::string set;
+      size_t called = 0;
+      for (size_t i = 0; i < before.size(); ++i) {
+        const skua_kernel_info now = kernels()[i];
+        if (std::string(now.name).compare(0, kind.size(), kind) || !now.mr || now.calls == before[i].calls) continue;
+        if (set.empty()) set = now.isa;
+        EXPECT_EQ(set, now.isa) << now.name;
+        ++called;
+      }
+      EXPECT_GT(called, 0u);
+    }
 }
 #endif
 #endif

@@ -8,6 +8,7 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include "tests/support/support.h"
 #include "winograd/points.h"
@@ -604,6 +605,42 @@ TEST(Winograd, HalfAccuracy) {
       }
     }
   }
+}
+
+// What docs/winograd.md says of SKUA_NUMERICS_DEFAULT: f2x2 and f3x3_s2 are computed in f16, the others only under SKUA_NUMERICS_FAST.
+TEST(Winograd, InHalvesByDefault) {
+  int checked = 0;
+  for (const char* isa : half_isas())
+    for (WinogradVariant v : kHalfVariants) {
+      SCOPED_TRACE(testing::Message() << isa << " " << winograd_name(v));
+      Context context(isa, skua::winograd_name(v));
+      const auto in_halves = [&](skua_numerics numerics) {
+        skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+        d.input_type = d.output_type = SKUA_DTYPE_F16;
+        d.kernel_h = d.kernel_w = uint32_t(winograd_taps(v));
+        d.stride_h = d.stride_w = uint32_t(winograd_stride(v));
+        d.in_channels = d.out_channels = 128;
+        d.padding.mode = SKUA_PADDING_SAME_UPPER;
+        d.hint_in_h = d.hint_in_w = 28;
+        d.numerics = numerics;
+        const std::vector<float> weights(winograd_taps(v) * winograd_taps(v) * 128 * 128, 0.25f);
+        Op op;
+        SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), nullptr, &op));
+        const skua_tensor x = shape({1, 28, 28, 128}, SKUA_DTYPE_F16);
+        skua_plan* plan = nullptr;
+        SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
+        if (!plan) return false;
+        char text[8192];
+        skua_plan_explain(plan, text, sizeof text);
+        EXPECT_STREQ(skua_plan_algorithm(plan), skua::winograd_name(v)) << text;
+        skua_plan_destroy(plan);
+        return std::strstr(text, "f16, 64 terms at a time") != nullptr;
+      };
+      if (!in_halves(SKUA_NUMERICS_FAST)) continue;  // in f32 they are faster
+      checked += v == WinogradVariant::f2x2;
+      EXPECT_EQ(in_halves(SKUA_NUMERICS_DEFAULT), v == WinogradVariant::f2x2 || v == WinogradVariant::f3x3_s2);
+    }
+  EXPECT_TRUE(checked > 0 || half_isas().empty());
 }
 
 TEST(Winograd, Growth) {
