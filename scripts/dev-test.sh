@@ -52,7 +52,7 @@ list_tests() {
 if (( ${#filter[@]} )); then
   for each in "${builds[@]}"; do configure ${each%% *}; done
   list_tests
-  found=$(ctest --test-dir build/test "${filter[@]}" --show-only=json-v1 | python3 tests/matrix/builds_of.py "$PWD/build" "${builds[@]}")
+  found=$(ctest --test-dir build/test "${filter[@]}" --show-only=json-v1 | python3 tests/matrix/builds_of.py build/test/CTestTestfile.cmake "$PWD/build" "${builds[@]}")
   mapfile -t builds <<< "$found"
 fi
 for each in "${builds[@]}"; do

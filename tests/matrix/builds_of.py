@@ -1,15 +1,17 @@
-"""What the tests of a ctest list run: ctest --show-only=json-v1 | builds_of.py FOLDER "BUILD [TARGET ...]" ...
+"""What the tests of a ctest list run: ctest --show-only=json-v1 | builds_of.py CTestTestfile.cmake FOLDER "BUILD [TARGET ...]" ...
 
 Prints a line for each of these builds that a test names a file of: the build and the programs, or where a test wants more than programs the line as it was given."""
 import json
 import re
 import sys
 
-folder, *lines = sys.argv[1:]
+file, folder, *lines = sys.argv[1:]
 given = {line.split()[0]: line for line in lines}
+# The list has no command of a program that is not there yet; the file has.
+commands = {m[1]: re.findall(r'"([^"]*)"', m[2]) for m in re.finditer(r"^add_test\(\[=\[(.*?)\]=\] (.*)\)$", open(file).read(), re.M)}
 wanted = {}
 for test in json.load(sys.stdin)["tests"]:
-    for word in test["command"]:
+    for word in commands[test["name"]]:
         at = re.match(re.escape(folder) + r"/([^/]+)(?:/(.*))?$", word)
         if at and at[1] in given:
             wanted.setdefault(at[1], set()).add(at[2] if re.search(r"(_test|_fuzz|/example_\w+|/skua-bench)$", at[2] or "") else "")
