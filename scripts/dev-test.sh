@@ -66,7 +66,7 @@ ctest --test-dir build/test -j "$jobs" --output-on-failure --no-tests=error "${f
   awk -v summary=build/test/summary '/ tests passed, / { held = 1 } held { print > summary; next } { print; fflush() }'
 status=${PIPESTATUS[0]}
 set -e
-if [[ $everything == ON ]]; then
+if [[ $everything == ON && ! ${filter[*]} ]]; then
   say "what was executed, where"
   python3 tests/account.py "$account" || true
 fi
