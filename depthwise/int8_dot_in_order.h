@@ -41,9 +41,7 @@ template <bool start> consteval auto make_dot_turn() {
 }
 template <bool start> constexpr auto dot_turn = make_dot_turn<start>();
 
-struct DotRegisters {
-  int8x16_t v[kEndVectors];
-  uint64_t half[kHalves];
+struct DotRegisters : InOrderRegisters<kEndVectors> {
   const uint8_t *columns, *w;  // behind the weights offsets, then scales
   size_t next;
 
@@ -53,12 +51,9 @@ struct DotRegisters {
     else if constexpr (d == DotDo::copy) asm volatile("mov %0.16b, %1.16b" : "+w"(v[a]) : "w"(v[b]));
     else if constexpr (d == DotDo::dot) asm volatile("sdot %0.4s, %1.16b, %2.16b" : "+w"(v[a]) : "w"(v[b]), "w"(v[c]));
     else if constexpr (d == DotDo::next) asm volatile("add %0, %0, %1" : "+r"(columns) : "r"(next));
-    else if constexpr (what == kInsertUpper) insert_upper(v[a], half[b]);
     else {
-      const uint8_t* p = b == kColumnsOf ? columns : w;
-      constexpr int behind = 4 * 3 * 2, at = 16 * (c + (b == kOffsetOf ? behind : b == kScaleOf ? behind + 4 : 0));
-      if constexpr (what == kLoadUpper) load_upper<at>(half[a], p);
-      else load_lower<at>(v[a], p);
+      constexpr int behind = 4 * 3 * 2;
+      load_step<what, a, b, 16 * (c + (b == kOffsetOf ? behind : b == kScaleOf ? behind + 4 : 0))>(b == kColumnsOf ? columns : w);
     }
   }
 };

@@ -92,9 +92,8 @@ template <int S, bool start> consteval auto make_taps_turn() {
 }
 template <int S, bool start> constexpr auto taps_turn = make_taps_turn<S, start>();
 
-template <int S> struct TapsRegisters {
-  int8x16_t v[kEndVectors];
-  uint64_t half[kHalves];
+template <int S> struct TapsRegisters : InOrderRegisters<kEndVectors> {
+  using InOrderRegisters<kEndVectors>::v;
   const uint8_t *rows[3], *behind;  // offsets, then scales
   size_t steps[3], mask;            // all bits, or none: the last turn
 
@@ -117,13 +116,8 @@ template <int S> struct TapsRegisters {
       // The last turn loads its own first inputs once more: nothing else is known to be there.
       rows[a] += 2 * S * (steps[a] & mask);
       asm volatile("" : "+r"(rows[a]));
-    } else if constexpr (what == kInsertUpper) {
-      insert_upper(v[a], half[b]);
     } else {
-      const uint8_t* p = b >= kOffset ? behind : rows[b % 3];
-      constexpr int at = b < kOffset ? 0 : 16 * (c + (b == kScale ? 4 : 0));
-      if constexpr (what == kLoadUpper) load_upper<at>(half[a], p);
-      else load_lower<at>(v[a], p);
+      this->template load_step<what, a, b, b < kOffset ? 0 : 16 * (c + (b == kScale ? 4 : 0))>(b >= kOffset ? behind : rows[b % 3]);
     }
 #undef SKUA_TAPS_3
   }

@@ -1,4 +1,4 @@
-// Programs for in-order cores of AArch64, which issue two instructions a cycle as they come: put together when a unit is compiled, one step an instruction that stays where it is written.
+// Programs for in-order cores of Arm, which issue two instructions a cycle as they come: put together when a unit is compiled, one step an instruction that stays where it is written.
 //
 //   work       a vector instruction: one in every cycle
 //   helpers    what goes beside them, in an order of their own: loads of vectors, in pieces, and single instructions (pointers)
@@ -17,8 +17,9 @@
 //
 // What a program reads must be in memory before its function is called: no step tells the compiler what it reads.
 //
-// A 128-bit load would go beside nothing for two cycles, so a vector comes in three pieces: `ldr x` of its upper half, `ldr d`, and the insert of the half. On the Cortex-A55 each of them goes
+// A 128-bit load would go beside nothing for two cycles, so a vector comes in pieces: `ldr x` of its upper half, `ldr d`, and the insert of the half. On the Cortex-A55 each of them goes
 // beside a vector instruction; on the A53 only `ldr x` does, and `ldr d` and an insert beside each other: so the insert of a load comes right before the `ldr d` of one after it, and a vector costs a cycle.
+// AArch32 loads the upper half in two words for the A53; for the A55 either half is a D register, which is loaded beside a vector instruction.
 #pragma once
 #include "simd/simd.h"
 
@@ -29,9 +30,10 @@ namespace {
 struct InOrderStep {
   uint8_t what, a, b, c;
 };
-// Steps that every program has, beside its own, which count from 0: its registers' step() does them by the functions below. a: the vector, or one of kHalves registers for the upper half on its way; b, c: where it comes from, as the program takes it.
-enum : uint8_t { kLoadUpper = 253, kLoadLower, kInsertUpper };
+// Steps that every program has, beside its own, which count from 0: load_step() does them. a: the vector, or which of kHalves upper halves on their way; b, c: where it comes from, as the program takes it.
+enum : uint8_t { kLoadUpper = 251, kLoadUpperWord, kLoadLower, kLoadHigh, kInsertUpper };  // kLoadUpperWord: the second one, on AArch32; kLoadHigh: into the vector
 constexpr int kHalves = 4, kNoVector = 255;
+enum class Pieces : uint8_t { halves, words, registers };  // `ldr x` and an insert; two words and an insert; a D register each
 
 template <int most> struct InOrderProgram {
   InOrderStep at[most];
@@ -49,6 +51,7 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
     int first_use;  // the first work that may read it
   } helper[most_helpers] = {};
   int works = 0, helpers = 0;
+  Pieces pieces = Pieces::halves;
 
   // Kinds of steps are of the program's own enumeration; a, b, c: vectors. needs: the last of the loads that it waits for.
   template <class What> constexpr void add(What what, int a, int b = kNoVector, int c = kNoVector, int needs = -1) { work[works++] = {{uint8_t(what), uint8_t(a), uint8_t(b), uint8_t(c)}, needs}; }
@@ -75,8 +78,8 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
   template <int most> constexpr InOrderProgram<most> program(int from, int to, bool with_works, bool in_threes) const {
     InOrderProgram<most> p = {};
     const auto put = [&](int what, int a, int b = 0, int c = 0) { p.at[p.n++] = {uint8_t(what), uint8_t(a), uint8_t(b), uint8_t(c)}; };
-    int next = from, now = with_works ? -1 : works, waiting[most_helpers] = {}, begin = 0, end = 0, loads = 0, inserted = 0;
-    bool halfway = false, rests = false;
+    int next = from, now = with_works ? -1 : works, waiting[most_helpers] = {}, begin = 0, end = 0, loads = 0, inserted = 0, piece = 0;
+    bool rests = false;
     const auto is_free = [&](int vector, int before) {  // nothing before its first use has to do with what was there
       for (int i = before - 1; i > now; --i)
         if (work[i].step.a == vector || work[i].step.b == vector || work[i].step.c == vector) return false;
@@ -92,16 +95,21 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
       if (h.to < 0) {
         p.at[p.n++] = h.step;
         ++next;
-      } else if (!halfway) {
-        put(kLoadUpper, loads % kHalves, h.step.b, h.step.c);
-        halfway = true;
+      } else if (pieces == Pieces::registers) {
+        if (!is_free(h.to, h.first_use)) return false;
+        put(piece ? kLoadHigh : kLoadLower, h.to, h.step.b, h.step.c);
+        next += piece;
+        piece = !piece;
+      } else if (piece < (pieces == Pieces::words ? 2 : 1)) {
+        put(piece ? kLoadUpperWord : kLoadUpper, loads % kHalves, h.step.b, h.step.c);
+        ++piece;
       } else {
         if (!is_free(h.to, h.first_use)) return false;
-        if (begin + 2 <= end) insert(), rests = in_threes;
+        if (begin + (pieces == Pieces::words ? 1 : 2) <= end) insert(), rests = in_threes;
         put(kLoadLower, h.to, h.step.b, h.step.c);
         waiting[end++] = next++;
         ++loads;
-        halfway = false;
+        piece = 0;
       }
       return true;
     };
@@ -136,9 +144,36 @@ template <const auto& program, class Registers, int from = 0, int n = program.n>
 }
 
 // One instruction each. at: bytes from p, written down: compilers would keep an address in a register for every place that does not move.
+#if defined(__aarch64__)
 template <int at> SKUA_INL void load_lower(int8x16_t& v, const void* p) { asm volatile("ldr %d0, [%1, %2]" : "+w"(v) : "r"(p), "i"(at)); }
 template <int at> SKUA_INL void load_upper(uint64_t& half, const void* p) { asm volatile("ldr %0, [%1, %2]" : "=r"(half) : "r"(p), "i"(at + 8)); }
 SKUA_INL void insert_upper(int8x16_t& v, uint64_t half) { asm volatile("mov %0.d[1], %1" : "+w"(v) : "r"(half)); }
+using Half = uint64_t;
+#else
+template <int at> SKUA_INL void load_lower(int8x16_t& v, const void* p) { asm volatile("vldr %e0, [%1, %2]" : "+w"(v) : "r"(p), "i"(at)); }
+template <int at> SKUA_INL void load_high(int8x16_t& v, const void* p) { asm volatile("vldr %f0, [%1, %2]" : "+w"(v) : "r"(p), "i"(at + 8)); }
+template <int at> SKUA_INL void load_word(uint32_t& word, const void* p) { asm volatile("ldr %0, [%1, %2]" : "=r"(word) : "r"(p), "i"(at)); }
+struct Half {
+  uint32_t word[2];
+};
+template <int at> SKUA_INL void load_upper(Half& half, const void* p) { load_word<at + 8>(half.word[0], p); }
+SKUA_INL void insert_upper(int8x16_t& v, const Half& half) { asm volatile("vmov %f0, %1, %2" : "+w"(v) : "r"(half.word[0]), "r"(half.word[1])); }
+#endif
+
+// Registers of a program. from: what step() takes b to be, of loads.
+template <int vectors> struct InOrderRegisters {
+  int8x16_t v[vectors];
+  Half half[kHalves];
+  template <int what, int a, int b, int at> SKUA_INL void load_step(const void* from) {
+    if constexpr (what == kInsertUpper) insert_upper(v[a], half[b]);
+    else if constexpr (what == kLoadUpper) load_upper<at>(half[a], from);
+#if !defined(__aarch64__)
+    else if constexpr (what == kLoadUpperWord) load_word<at + 12>(half[a].word[1], from);
+    else if constexpr (what == kLoadHigh) load_high<at>(v[a], from);
+#endif
+    else load_lower<at>(v[a], from);
+  }
+};
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -278,9 +278,6 @@ TEST_F(MixedCores, Convolutions) {
     for (const uint32_t kernel : {1u, 3u})
       for (const char* way : {"gemm", "depthwise", "winograd_product"}) {
         const bool depthwise = !strcmp(way, "depthwise"), winograd = !strcmp(way, "winograd_product");
-#if !defined(__aarch64__)
-        if (winograd) continue;
-#endif
         if ((kernel == 1 && way[0] != 'g') || (winograd && type != SKUA_DTYPE_F32)) continue;
         Context context(nullptr, depthwise ? nullptr : winograd ? "winograd_f4x4" : "direct");
         Rng rng(2);

@@ -43,6 +43,8 @@ const Kernel kernels[] = {
     SKUA_CORE_PRODUCT(6, 8, a55, "_a55", "the same program, of the Cortex-A55")
     SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers")
 #elif defined(SKUA_ISA_neon32)
+    SKUA_CORE_PRODUCT(4, 8, a53, "_a53", "scheduled for the Cortex-A53: 8 accumulators + 4 V + 4 U, a vector in a D register and two words beside multiplies")
+    SKUA_CORE_PRODUCT(4, 8, a55, "_a55", "scheduled for the Cortex-A55: the same registers, loads of D registers beside multiplies")
     SKUA_PRODUCT(4, 8, "8 accumulators + 4 V (four deep, by lane) + 2 U of 16 registers")
 #else
     SKUA_PRODUCT(4, 4, "portable C++: sixteen sums in registers")

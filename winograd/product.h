@@ -13,7 +13,7 @@
 #include "simd/simd.h"
 #include "winograd/product_table.h"
 #include "winograd/whole_line.h"
-#if defined(SKUA_ISA_neon)
+#if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
 #include "winograd/in_order.h"
 #endif
 
@@ -26,7 +26,7 @@ constexpr size_t kAhead = kWinogradAhead / sizeof(float);
 // warm by themselves, with U in L3, up to 5% more. Narrower vectors use a line for longer.
 constexpr size_t kFar = F32::L == 16 ? 6144 : kAhead;
 
-template <int MR, int NV, Core core> void product(const WinogradProduct& p) {
+template <int MR, int NV> void product(const WinogradProduct& p) {
   constexpr int L = F32::L;
   const float* u = static_cast<const float*>(p.u);
   for (size_t column = 0; column < p.groups * (NV * L); column += NV * L) {
@@ -36,15 +36,6 @@ template <int MR, int NV, Core core> void product(const WinogradProduct& p) {
     else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
     const float* a = static_cast<const float*>(p.v);
     size_t left = p.k;
-#if defined(SKUA_ISA_neon)
-    if constexpr (core != Core::any && kInOrderRows<MR> && NV == 2)
-      if (const size_t lines = left / kWinogradLine) {
-        multiply_in_order(a, p.line, lines, u, acc);
-        a += lines * p.line;
-        u += lines * kWinogradLine * NV * L;
-        left -= lines * kWinogradLine;
-      }
-#endif
     for (; left; a += p.line) {
       const size_t steps = left < kWinogradLine ? left : kWinogradLine;
       left -= steps;
@@ -90,8 +81,40 @@ template <int MR, int NV, Core core> void product(const WinogradProduct& p) {
   }
 }
 
+#if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
+// Whole lines of channels by a program, the others as above.
+template <int MR, Core core> void product_in_order(const WinogradProduct& p) {
+  const size_t lines = p.k / kWinogradLine, whole = lines * kWinogradLine, columns = 2 * F32::L;
+  if (!lines) return product<MR, 2>(p);
+  WinogradProduct rest = p;
+  rest.k = p.k - whole;
+  rest.v = static_cast<const float*>(p.v) + lines * p.line;
+  rest.groups = 1;
+  rest.add = true;
+  for (size_t i = 0; i < p.groups; ++i) {
+    const float* const u = static_cast<const float*>(p.u) + i * p.k * columns;
+    float* const m = static_cast<float*>(p.m) + i * columns / kWinogradLine * p.line + i * columns % kWinogradLine;
+    F32 acc[MR][2];
+    if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < 2; ++v) acc[r][v] = F32::load(m + r * kWinogradLine + v * F32::L);
+    else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < 2; ++v) acc[r][v] = F32::zero();
+    multiply_in_order<MR, core>(static_cast<const float*>(p.v), p.line, lines, u, acc);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < 2; ++v) acc[r][v].store(m + r * kWinogradLine + v * F32::L);
+    if (!rest.k) continue;
+    rest.u = u + whole * columns;
+    rest.m = m;
+    product<MR, 2>(rest);
+  }
+}
+template <int MR, int NV> constexpr WinogradProductFn product_for(Core core) {
+  if constexpr (kInOrderRows<MR> && NV == 2)
+    if (core != Core::any) return kVSets == 1 && core == Core::a55 ? product_in_order<MR, Core::a55> : product_in_order<MR, Core::a53>;  // on AArch64 one is for both
+  return product<MR, NV>;
+}
+#else
+template <int MR, int NV> constexpr WinogradProductFn product_for(Core) { return product<MR, NV>; }
+#endif
 template <Core core> struct EveryProduct {
-  template <int MR, int NV> static constexpr WinogradProductFn of = product<MR, NV, core>;
+  template <int MR, int NV> static constexpr WinogradProductFn of = product_for<MR, NV>(core);
 };
 template <int MR, int NV, Core core = Core::any> const WinogradProductTable& table() { return table_of<EveryProduct<core>, MR, NV>; }
 
