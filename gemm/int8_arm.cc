@@ -35,9 +35,11 @@ template <int MR, class Sum> __attribute__((noinline)) void finish_kept(const Ge
   finish_sums(t, c, kept, step, rows, terms);
 }
 
-// Rows where they are. `whole` tiles finish from registers: whole rows of bytes at once.
-template <class T, int MR, int NV, bool whole, Core core> __attribute__((noinline)) void row_tile(const GemmTile& t) {
-  [[maybe_unused]] const bool plain = whole && t.n == size_t(NV * L) && ends_plain(t);
+// Whether tiles finish from registers, whole rows of bytes at once.
+template <int NV, bool whole> SKUA_INL bool is_plain(const GemmTile& t) { return whole && t.n == size_t(NV * L) && ends_plain(t); }
+
+// Rows where they are.
+template <class T, int MR, int NV, Core core> SKUA_INL void multiply_rows(const GemmTile& t, [[maybe_unused]] bool plain) {
 #if defined(SKUA_ISA_neon_i8mm)
   int32x4_t acc[(MR + 1) / 2][2 * NV];
   start_pairs(t, acc);
@@ -56,7 +58,6 @@ template <class T, int MR, int NV, bool whole, Core core> __attribute__((noinlin
   dot_sums<is_unsigned<T>>(t, sums);
 #else
   int32x4_t acc[MR][NV * L];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int j = 0; j < NV * L; ++j) acc[r][j] = vdupq_n_s32(0);
   mull_sums<is_unsigned<T>, core>(t, acc);
   total(t, acc, sums);
 #endif
@@ -66,6 +67,8 @@ template <class T, int MR, int NV, bool whole, Core core> __attribute__((noinlin
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) vst1q_s32(&kept[r][v * L], sums[r][v]);
   finish_kept<MR>(t, t.c, kept[0], NV * L, MR, [&t](int32_t* to) { sum_rows<is_unsigned<T>>(t, MR, a_shift<T>, to); });
 }
+
+template <class T, int MR, int NV, bool whole, Core core> __attribute__((noinline)) void row_tile(const GemmTile& t) { multiply_rows<T, MR, NV, core>(t, is_plain<NV, whole>(t)); }
 
 // Whole tiles one below the other.
 template <int MR, bool A, class Tile> SKUA_INL void each_tile(const GemmTile& t, const Tile& tile) {
@@ -80,7 +83,12 @@ template <int MR, bool A, class Tile> SKUA_INL void each_tile(const GemmTile& t,
   }
 }
 template <class T, int MR, int NV, bool whole, Core core> void even_rows(const GemmTile& t) {
-  each_tile<MR, true>(t, [](const GemmTile& one, size_t) __attribute__((always_inline)) { row_tile<T, MR, NV, whole, core>(one); });
+  if constexpr (core == Core::any) {
+    each_tile<MR, true>(t, [](const GemmTile& one, size_t) __attribute__((always_inline)) { row_tile<T, MR, NV, whole, core>(one); });
+  } else {  // a call and what it asks are 60 cycles of an in-order core, as many as four rows of 16 products
+    const bool plain = is_plain<NV, whole>(t);
+    each_tile<MR, true>(t, [plain](const GemmTile& one, size_t) __attribute__((always_inline)) { multiply_rows<T, MR, NV, core>(one, plain); });
+  }
 }
 template <class T, int MR, int NV, Core core, int r = 1, int v = 1> constexpr void fill_rows(GemmTileTable& table) {
   constexpr Core schedule = r == MR && v == NV ? core : Core::any;  // of whole tiles only

@@ -68,6 +68,13 @@ struct ByteEnd {
     const uint32_t four = vget_lane_u32(vreinterpret_u32_s8(bytes_8(a, a)), 0);
     __builtin_memcpy(to, &four, 4);
   }
+  // Four columns of two rows.
+  SKUA_INL void put_two_4(int32x4_t a, int32x4_t b, uint8_t* to, uint8_t* below) const {
+    const uint32x2_t x = vreinterpret_u32_s8(bytes_8(a, b));
+    const uint32_t first = vget_lane_u32(x, 0), second = vget_lane_u32(x, 1);
+    __builtin_memcpy(to, &first, 4);
+    __builtin_memcpy(below, &second, 4);
+  }
 };
 
 // What is subtracted from the sums of a row beside the offset: by its zero point, and by B's.
@@ -177,7 +184,10 @@ template <int MR, int NV> SKUA_INL void put_rows(const GemmTile& t, void* const*
     uint8_t* c = static_cast<uint8_t*>(c_rows[r]);
     SKUA_UNROLL for (int v = 0; v + 4 <= NV; v += 4) end.put_16(sums[r][v], sums[r][v + 1], sums[r][v + 2], sums[r][v + 3], c + v * 4);
     if constexpr (NV % 4 >= 2) end.put_8(sums[r][NV / 4 * 4], sums[r][NV / 4 * 4 + 1], c + NV / 4 * 16);
-    if constexpr (NV % 2) end.put_4(sums[r][NV - 1], c + (NV - 1) * 4);
+    if constexpr (NV % 2) {
+      if constexpr (MR % 2) end.put_4(sums[r][NV - 1], c + (NV - 1) * 4);
+      else if (r % 2 == 0) end.put_two_4(sums[r][NV - 1], sums[r + 1][NV - 1], c + (NV - 1) * 4, static_cast<uint8_t*>(c_rows[r + 1]) + (NV - 1) * 4);
+    }
   }
 }
 

@@ -71,8 +71,8 @@ struct Halves {
 SKUA_INL void multiply_low(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("smull %0.8h, %1.8b, %2.8b" : "=w"(y) : "w"(w.v), "w"(x.v)); }
 SKUA_INL void multiply_high(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("smlal2 %0.8h, %1.16b, %2.16b" : "+w"(y) : "w"(w.v), "w"(x.v)); }
 
-// acc += rows a[0..3] times columns 0..3 of b, 16 * turns deep, turns >= 1; a and b move on. Nothing is read beyond.
-template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const int8_t*& b, size_t ldb, size_t turns, int32x4_t (&acc)[4][4]) {
+// acc += rows a[0..3] times columns 0..3 of b, 16 * turns deep, turns >= 1; a and b move on. Nothing is read beyond. first: acc begins at 0, which is told beside the first loads.
+template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const int8_t*& b, size_t ldb, size_t turns, int32x4_t (&acc)[4][4], bool first) {
   const int8x8_t sign = vdup_n_s8(-128);
   Halves x[4], w[4];
   SKUA_UNROLL for (int i = 0; i < 4; ++i) asm("" : "=w"(x[i].v), "=w"(w[i].v));
@@ -80,14 +80,25 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const 
   const int8_t* below = b + ldb;
   const size_t step = 2 * ldb;
   const auto move = [](auto*& p, size_t bytes) __attribute__((always_inline)) { asm volatile("add %0, %0, %1" : "+r"(p) : "rI"(bytes)); };  // at its place too
-  SKUA_UNROLL for (int r = 0; r < 4; ++r) {
-    x[r].load_low(a[r]);
-    x[r].load_high<8>(a[r]);
-    x[r].template flip_low<flip>(sign);
-    if (r < 3) x[r].template insert_high<flip>();
-  }
-  w[0].load_low(b), w[0].load_high(below), w[1].load_low<8>(b), w[1].load_high<8>(below), w[2].load_low<16>(b), w[2].load_high<16>(below);
-  w[0].insert();
+  const auto start = [&]<bool zero>() __attribute__((always_inline)) {
+    const auto clear = [&](int r, int j) __attribute__((always_inline)) { if constexpr (zero) asm volatile("movi %0.4s, #0" : "=w"(acc[r][j])); };
+    SKUA_UNROLL for (int r = 0; r < 4; ++r) {
+      x[r].load_high<8>(a[r]);
+      clear(r, 0);
+      x[r].load_low(a[r]);
+      clear(r, 1);
+    }
+    w[0].load_low(b), w[0].load_high(below), clear(0, 2), w[1].load_low<8>(b), w[1].load_high<8>(below), clear(1, 2), w[2].load_low<16>(b), w[2].load_high<16>(below), clear(2, 2);
+    clear(3, 2);
+    SKUA_UNROLL for (int r = 0; r < 4; ++r) {
+      x[r].template flip_low<flip>(sign);
+      if (r < 3) x[r].template insert_high<flip>();
+      clear(r, 3);
+    }
+    w[0].insert();
+  };
+  if (first) start.template operator()<true>();
+  else start.template operator()<false>();
   // A turn begins with rows 0 to 2 and column 0 in place, of row 3 and columns 1 and 2 the low half. more: another turn's operands are loaded.
   const auto turn = [&]<bool more>() __attribute__((always_inline)) {
     const auto low = [&](int j) __attribute__((always_inline)) { SKUA_UNROLL for (int r = 0; r < 4; ++r) multiply_low(y[r], w[j], x[r]); };
@@ -157,6 +168,10 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const 
 template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const GemmTile& t, int32x4_t (&acc)[MR][N]) {
   const size_t ldb = t.ldb;
   const bool two = t.above_least;
+  if (core != Core::a53 || MR < 4 || N < 4 || !two || t.k < 16)
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int j = 0; j < N; ++j) acc[r][j] = vdupq_n_s32(0);
+  else
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int j = 0; j < N; ++j) asm volatile("" : "=w"(acc[r][j]));
   for (size_t s = 0; s < t.segment_count; ++s) {
     const uint8_t* a[MR];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = static_cast<const uint8_t*>(t.a[r]) + t.segments[s].a;
@@ -185,7 +200,7 @@ template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const Ge
 #if defined(__aarch64__)
     if constexpr (core == Core::a53 && MR == 4 && N == 4)
       if (two && k >= 16) {
-        scheduled_sums<is_u8>(a, b, ldb, k / 16, acc);
+        scheduled_sums<is_u8>(a, b, ldb, k / 16, acc, s == 0);
         k %= 16;
       }
 #endif
