@@ -29,6 +29,16 @@ const Kernel* find(const skua_context* ctx, KernelKind kind, int variant, uint32
   return s.found;
 }
 
+// Along a dimension: points that clipped tiles drop, and the share of tiles that have them all.
+struct Dropped {
+  double points, tiles;
+};
+Dropped dropped(const WinogradTiles& t, size_t tiles) {
+  const uint32_t longer = t.clip[0] ? t.longer : 0, others = t.clip[1] && t.tiles[1] ? t.dilation - t.longer : 0;
+  if (!longer && !others) return {0, 1};
+  return {double(longer * t.clip[0] + others * t.clip[1]) / double(longer + others), 1 - double(longer + others) / double(tiles)};
+}
+
 // Cycles on one thread with blocks of this size. The constants are fits, in cycles, to cores with 2 vector multiply-adds per cycle.
 double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, size_t block) {
   const double mean = (winograd_height(p.variant) + winograd_width(p.variant)) / 2.0 - 2, mean_out = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0, points = double(winograd_points(p.variant)), lanes = p.tile->vector;
@@ -40,23 +50,32 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   // There it also costs no more once little of it fits (Zen 3, whose L2 is 512 KiB: 28x28x256-512 7.9 ms with 7 tiles of 0.8 MB, 6.2 with 25).
   const auto beyond = [&](double from) { return in_l2 <= from ? 0 : fast > 1 && in_l2 > from + 1 ? 1 : in_l2 - from; };
 
-  // Products that clips leave: n outputs of a dimension need n + (taps-1)*ceil(n/m), and of odd rows n, one more where the clip left an even number of points.
-  const size_t more = size_t(winograd_part_taps(p.variant) - 1);
-  const bool odd = winograd_stride(p.variant) == 2;
-  const auto left = [&](size_t n, size_t tiles, uint8_t clip) { return double(n + more * tiles + (odd ? n + clip % 2 : 0)); };
-  const double products = double(s.batch) * left(s.out_h, p.tiles_y, p.y.clip[1]) * left(s.out_w, p.tiles_x, p.x.clip[1]) * (odd ? points / double(winograd_products(p.variant)) : 1);
-  const double rows = products / points / blocks, parts = double(ceil_div(size_t(rows + 0.99), p.tile->mr)), r = rows / parts;
-  const double vectors = double(p.tile->nr) / lanes, multiplies = r * vectors;
+  const double vectors = double(p.tile->nr) / lanes;
   // Of bytes: on x86 two channels by a product and an addition, three of which start at once; on Arm one by the only pipe that multiplies integers.
   const bool integer = p.element == Element::s16;
-  const double together = double(winograd_together(p.element)), operations = multiplies * together;
-  double step = !integer ? multiplies / m.fma_ports : together > 1 ? operations / 3.1 : multiplies;
+  const double together = double(winograd_together(p.element));
   const double around = lanes == 8 ? 8 : 4;  // AVX2's tiles of fewer rows than six are longer loops for what they multiply, beside a busy thread of the core above all
-  if (const double issue = ((lanes >= 16 ? multiplies : operations + multiplies / vectors) + vectors + around) / m.issue; issue > step) step = issue;
-  // Loads take turns with multiply-adds, those of 128 bits two: of bytes there are half as many.
-  if (m.in_order) step += (vectors + r / 4) * (integer || p.tile->tuned_for == Core::a53 ? 1 : p.tile->tuned_for == Core::a55 ? 0 : 2);
-  if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
-  const double multiply = blocks * points * (oc / double(p.tile->nr)) * parts * (step * ic / together + 30 + 2 * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth))) * (1 + 0.3 * far_level * beyond(0.5));
+  const auto product = [&](double r, Core core) {  // of r rows and one group
+    const double multiplies = r * vectors, operations = multiplies * together;
+    double step = !integer ? multiplies / m.fma_ports : together > 1 ? operations / 3.1 : multiplies;
+    if (const double issue = ((lanes >= 16 ? multiplies : operations + multiplies / vectors) + vectors + around) / m.issue; issue > step) step = issue;
+    // Loads take turns with multiply-adds, those of 128 bits two: of bytes there are half as many.
+    if (m.in_order) step += (vectors + r / 4) * (integer || core == Core::a53 ? 1 : core == Core::a55 ? 0 : 2);
+    if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
+    return step * ic / together + 30 + 2 * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth));
+  };
+  const size_t mr = p.tile->mr;
+  const auto products = [&](double tiles) {  // of one point; run.cc has the parts
+    const size_t n = size_t(tiles + 0.99), pieces = ceil_div(n, mr);
+    if (!p.full) return double(pieces) * product(pieces ? tiles / double(pieces) : 0, p.tile->tuned_for);
+    return double(n / mr) * product(double(mr), p.tile->tuned_for) + (n % mr ? product(double(n % mr), Core::any) : 0);
+  };
+  // A point that a clip drops is one of the tiles that are not clipped.
+  const Dropped y = dropped(p.y, p.tiles_y), x = dropped(p.x, p.tiles_x);
+  const double height = winograd_height(p.variant), width = winograd_width(p.variant), tiles = p.full && block < p.tiles ? double(block) : double(p.tiles) / blocks;
+  const double all_points = (height - y.points) * (width - x.points) * products(tiles) + y.points * (width - x.points) * products(tiles * y.tiles) + (height - y.points) * x.points * products(tiles * x.tiles) +
+                            y.points * x.points * products(tiles * y.tiles * x.tiles);
+  const double multiply = double(p.tiles) / tiles * (oc / double(p.tile->nr)) * all_points * (1 + 0.3 * far_level * beyond(0.5));
   // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of the stream, nine tenths of the products.
   // The last level is shared with others: of what fills more than two fifths of it, some comes from memory.
   const double in_l3 = u_bytes / double(m.l3), of_memory = m.l3 <= m.l2 || in_l3 < 0.4 ? 0 : in_l3 < 0.75 ? (in_l3 - 0.4) / 0.35 : 1;
@@ -113,6 +132,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector, bytes ? Element::s8 : p.element);
   p.out = find(ctx, KernelKind::winograd_out, int(winograd_output(variant)), vector, bytes ? Element::s8 : s.element);
   if (!p.in || !p.tile || !p.out) return false;
+  p.full = code_of<WinogradProductTableFn>(p.tile)().full;
   p.on_cores = on_cores(ctx, tables_for(s.element), p.tile, [](const Kernel* other, const Kernel* tile) { return other->mr == tile->mr && other->nr == tile->nr; });
   if (bytes) {
     p.rows = tile_of_bytes(ctx);
@@ -131,7 +151,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   size_t last = 0;
   constexpr size_t candidates[] = {8, 12, 16, 20, 24, 28, 40, 56, 84, 128};
   for (size_t most : candidates) {
-    const size_t block = ceil_div(p.tiles, ceil_div(p.tiles, most));
+    const size_t even = ceil_div(p.tiles, ceil_div(p.tiles, most)), block = p.full ? round_up(even, size_t(p.tile->mr)) : even;
     if (block == last) continue;
     last = block;
     if (choice && choice->skip()) continue;

@@ -114,6 +114,9 @@ template <int MR, int NV> constexpr WinogradProductFn product_for(Core core) {
 template <int MR, int NV> constexpr WinogradProductFn product_for(Core) { return product<MR, NV>; }
 #endif
 template <Core core> struct EveryProduct {
+#if defined(SKUA_ISA_neon32)
+  static constexpr bool full = core != Core::any;
+#endif
   template <int MR, int NV> static constexpr WinogradProductFn of = product_for<MR, NV>(core);
 };
 template <int MR, int NV, Core core = Core::any> const WinogradProductTable& table() { return table_of<EveryProduct<core>, MR, NV>; }

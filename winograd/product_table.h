@@ -16,6 +16,7 @@ template <class Of, int MR, int NV> constexpr WinogradProductTable make_table() 
   static_assert(MR * NV <= 32);
   WinogradProductTable table = {};
   fill<Of, MR, NV>(table);
+  if constexpr (requires { Of::full; }) table.full = Of::full;
   return table;
 }
 template <class Of, int MR, int NV> constexpr WinogradProductTable table_of = make_table<Of, MR, NV>();

@@ -287,8 +287,8 @@ struct Part {
 };
 constexpr size_t kMostTiles = 128;
 
-// The parts that have point (i, j), of up to mr tiles and as even as they can be. begin: of each class of tiles, the last one's end behind them.
-size_t parts_of_point(const WinogradPlan& p, const uint8_t* begin, int i, int j, Part* parts) {
+// The parts that have point (i, j), of up to mr tiles, as even as they can be or, full, of mr tiles and a rest. begin: of each class of tiles, the last one's end behind them.
+size_t parts_of_point(const WinogradPlan& p, const uint8_t* begin, bool full, int i, int j, Part* parts) {
   bool has_y[kKinds], has_x[kKinds];
   for (int k = 0; k < kKinds; ++k) {
     has_y[k] = winograd::has_point(winograd_height(p.variant) - 2, p.y.clip_of(Kind(k)), i);
@@ -298,9 +298,9 @@ size_t parts_of_point(const WinogradPlan& p, const uint8_t* begin, int i, int j,
   for (int c = 0; c < kClasses; ++c) {
     const size_t from = begin[c];
     while (c < kClasses && has_y[kind_y(c)] && has_x[kind_x(c)]) ++c;
-    const size_t tiles = begin[c] - from, pieces = ceil_div(tiles, size_t(p.tile->mr)), less = pieces ? tiles / pieces : 0, more = tiles - pieces * less;
+    const size_t mr = p.tile->mr, tiles = begin[c] - from, pieces = ceil_div(tiles, mr), less = pieces ? tiles / pieces : 0, more = tiles - pieces * less;
     for (size_t k = 0, at = from; k < pieces; ++k, ++count) {
-      parts[count] = {uint8_t(at), uint8_t(less + (k < more))};
+      parts[count] = {uint8_t(at), uint8_t(full ? min(mr, from + tiles - at) : less + (k < more))};
       at += parts[count].tiles;
     }
   }
@@ -326,7 +326,7 @@ void multiply(const Run& r, const Kernel* product, const Tile* list, size_t n, c
   for (int i = 0; i < height; ++i)
     for (int j = 0; j < width; ++j, a += r.layout.v_step, c += r.layout.m_step) {
       Part part[kMostTiles];
-      const size_t parts = parts_of_point(p, begin, i, j, part);
+      const size_t parts = parts_of_point(p, begin, table.full, i, j, part);
       const WinogradPoint point = winograd_point(p.variant, i, j);
       const size_t begin = point.begin * channels, depth = point.end * channels;
       for (size_t k = begin; k < depth; k += t.k, u = at(u, e, ptrdiff_t(t.k * wide))) {
@@ -373,7 +373,7 @@ void range_task(void* arg, size_t index, uint32_t worker) {
   const size_t begin = piece_begin(p.tiles, r.cut.ranges, range), end = piece_begin(p.tiles, r.cut.ranges, range + 1);
   const size_t blocks = ceil_div(end - begin, p.block);
   for (size_t b = 0; b < blocks; ++b) {
-    const size_t from = begin + piece_begin(end - begin, blocks, b), to = begin + piece_begin(end - begin, blocks, b + 1);
+    const size_t from = begin + (p.full ? b * p.block : piece_begin(end - begin, blocks, b)), to = p.full ? min(end, from + p.block) : begin + piece_begin(end - begin, blocks, b + 1);
     list_tiles(p, from, to, r.list(worker));
     transform_in(r, r.list(worker), 0, to - from, to - from, r.v(worker));
     multiply(r, product, r.list(worker), to - from, r.v(worker), r.m(worker), first, min(r.cut.columns, out_channels - first));

@@ -63,6 +63,7 @@ struct WinogradPlan {
   WinogradTiles y, x;
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
   size_t block;                     // most tiles per block
+  bool full;                        // WinogradProductTable's: blocks are multiples of mr and a rest; else as even as they can be
   double cycles;                    // predicted, one thread
 };
 

@@ -109,6 +109,7 @@ struct WinogradProduct {
 using WinogradProductFn = void (*)(const WinogradProduct&);
 struct WinogradProductTable {
   WinogradProductFn at[32];
+  bool full;  // products of fewer than mr rows take as long: as many of mr rows as there can be, and a rest
 };
 using WinogradProductTableFn = const WinogradProductTable& (*)();
 
