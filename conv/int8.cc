@@ -187,6 +187,7 @@ skua_status choose(const skua_op* op, const ConvConfig& c, Int8Plan& p, Text* te
       p.kernel = tile;
       p.algorithm = p.direct.name;
       cycles = p.direct.cycles;
+      if (text) text->add("    %s with %s: %.0f cycles predicted, taps in the padding left out\n", p.algorithm, tile->name, cycles);
     }
   if (variant < kConvAlgorithms && (!forced || named(variant))) {
     p.winograd_shape = winograd_shape(p.shape);

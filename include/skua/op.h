@@ -50,7 +50,8 @@ SKUA_API skua_status skua_plan_run(const skua_plan* plan, const skua_buffer* inp
  * candidate with its predicted cycles or why it was turned down (docs/dispatch.md says of which operators less). Lines of text. Returns the length without the final 0, like snprintf; text may be NULL when size is 0. */
 SKUA_API size_t skua_plan_explain(const skua_plan* plan, char* text, size_t size);
 
-/* Short form of the choice, e.g. "winograd_f4x4" and "gemm_f32_6x64_avx512". Static storage. */
+/* Short form of the choice, e.g. "winograd_f4x4" and "gemm_f32_6x64_avx512". Static storage. Direct forms of convolutions have several names, "implicit_gemm" say, which are one
+ * to skua_context_options.kernel_filter: "direct". */
 SKUA_API const char* skua_plan_algorithm(const skua_plan* plan);
 SKUA_API const char* skua_plan_kernel(const skua_plan* plan);
 
