@@ -288,6 +288,7 @@ TEST(Winograd, TilesOfPhases) {
       skua::WinogradShape s = {1, 8, out, 8, 8, out, 8, 1, 1, 1, dilation, 8 * out, 8, 64 * out, 8 * out, 8, 64 * out, 0, 0, 0, skua::Element::f32};
       skua::WinogradPlan plan;
       ASSERT_TRUE(skua::winograd_plan(context, WinogradVariant::f4x4, s, skua::format_of(skua::choose_tile(context, 12, 8, 8, nullptr)), &plan));
+      EXPECT_TRUE(plan.x.longer || !plan.x.clip[0]) << "phases that there are none of would cut products";
       std::vector<int> times(out);
       for (uint32_t i = 0; i < plan.tiles_x; ++i) {
         const skua::WinogradTiles::Tile t = plan.x.at(i);
@@ -417,6 +418,38 @@ TEST(Winograd, NotFinite) {
         SCOPED_TRACE(testing::Message() << isa << " " << winograd_name(v) << " " << y << ", " << z);
         if (window) { EXPECT_TRUE(std::isnan(got[0].v[i])); }
         if (!tile) { EXPECT_TRUE(std::isfinite(got[0].v[i])); }
+      }
+    }
+  }
+}
+
+// With a dilation it stays among the outputs of its phase.
+TEST(Winograd, NotFiniteInOnePhase) {
+  Rng rng(11);
+  for (const char* isa : isas()) {
+    Context context(isa);
+    for (WinogradVariant v : kVariants) {
+      Layer l = plain(v, 5, 3);
+      l.dilation_h = 3;
+      l.dilation_w = 2;
+      l.top = l.bottom = l.left = l.right = 3;
+      const size_t extent = 20, row = 10, column = 9;
+      const std::vector<float> weights = values(l.taps() * l.taps() * 5 * 3, rng), bias = values(3, rng);
+      Data x = make({1, extent, extent, 5}, rng);
+      x.v[(row * extent + column) * 5 + 2] = NAN;
+      Op op;
+      SKUA_EXPECT_OK(create(context, l, weights, bias, &op));
+      const std::vector<Data> got = run(op, {x});
+      ASSERT_EQ(got.size(), 1u);
+      for (size_t i = 0; i < got[0].v.size(); ++i) {
+        const size_t y = i / 3 / l.out_w(extent), z = i / 3 % l.out_w(extent);
+        SCOPED_TRACE(testing::Message() << isa << " " << winograd_name(v) << " " << y << ", " << z);
+        // Windows begin at y * stride - padding and step by the dilation.
+        const auto tap = [&](size_t first, size_t dilation, size_t at) { return at + 3 >= first * l.stride() && (at + 3 - first * l.stride()) % dilation == 0; };
+        const auto reads = [&](size_t first, size_t dilation, size_t at) { return tap(first, dilation, at) && (at + 3 - first * l.stride()) / dilation < l.taps(); };
+        if (reads(y, 3, row) && reads(z, 2, column)) { EXPECT_TRUE(std::isnan(got[0].v[i])); }
+        const bool phase = (y * l.stride() + 3 * extent - row - 3) % 3 == 0 && (z * l.stride() + 2 * extent - column - 3) % 2 == 0;
+        if (!phase) { EXPECT_TRUE(std::isfinite(got[0].v[i])); }
       }
     }
   }

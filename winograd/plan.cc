@@ -34,9 +34,8 @@ struct Dropped {
   double points, tiles;
 };
 Dropped dropped(const WinogradTiles& t, size_t tiles) {
-  const uint32_t longer = t.clip[0] ? t.longer : 0, others = t.clip[1] && t.tiles[1] ? t.dilation - t.longer : 0;
-  if (!longer && !others) return {0, 1};
-  return {double(longer * t.clip[0] + others * t.clip[1]) / double(longer + others), 1 - double(longer + others) / double(tiles)};
+  const double longer = t.clip[0] ? t.longer : 0, others = t.clip[1] ? t.dilation - t.longer : 0, clipped = longer + others;
+  return clipped > 0 ? Dropped{(longer * t.clip[0] + others * t.clip[1]) / clipped, 1 - clipped / double(tiles)} : Dropped{0, 1};
 }
 
 // Cycles on one thread with blocks of this size. The constants are fits, in cycles, to cores with 2 vector multiply-adds per cycle.
@@ -100,7 +99,7 @@ bool cut_tiles(size_t out, size_t dilation, int outputs, WinogradTiles& t, size_
   for (uint32_t other = 0; other < 2; ++other) {
     const size_t n = out / dilation + (other ? 0 : 1);
     t.tiles[other] = uint32_t(ceil_div(n, size_t(outputs)));
-    t.clip[other] = uint8_t(t.tiles[other] * size_t(outputs) - n);
+    t.clip[other] = other || t.longer ? uint8_t(t.tiles[other] * size_t(outputs) - n) : uint8_t(0);
   }
   tiles = size_t(t.longer) * t.tiles[0] + (dilation - t.longer) * t.tiles[1];
   return tiles <= UINT32_MAX;

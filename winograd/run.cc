@@ -297,7 +297,7 @@ size_t parts_of_point(const WinogradPlan& p, const uint8_t* begin, bool full, in
   size_t count = 0;
   for (int c = 0; c < kClasses; ++c) {
     const size_t from = begin[c];
-    while (c < kClasses && has_y[kind_y(c)] && has_x[kind_x(c)]) ++c;
+    while (c < kClasses && (begin[c] == begin[c + 1] || (has_y[kind_y(c)] && has_x[kind_x(c)]))) ++c;
     const size_t mr = p.tile->mr, tiles = begin[c] - from, pieces = ceil_div(tiles, mr), less = pieces ? tiles / pieces : 0, more = tiles - pieces * less;
     for (size_t k = 0, at = from; k < pieces; ++k, ++count) {
       parts[count] = {uint8_t(at), uint8_t(full ? min(mr, from + tiles - at) : less + (k < more))};
