@@ -148,7 +148,7 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   }
   const Machine m = machine_for(p.tile->isa);
   size_t last = 0;
-  constexpr size_t candidates[] = {8, 12, 16, 20, 24, 28, 40, 56, 84, 128};
+  constexpr size_t candidates[] = {8, 12, 16, 20, 24, 28, 40, 56, 84, kWinogradBlock};
   for (size_t most : candidates) {
     const size_t even = ceil_div(p.tiles, ceil_div(p.tiles, most)), block = p.full ? round_up(even, size_t(p.tile->mr)) : even;
     if (block == last) continue;

@@ -285,7 +285,7 @@ constexpr size_t kNearBytes = 16 << 10;
 struct Part {
   uint8_t from, tiles;
 };
-constexpr size_t kMostTiles = 128;
+static_assert(kWinogradBlock < 256);
 
 // The parts that have point (i, j), of up to mr tiles, as even as they can be or, full, of mr tiles and a rest. begin: of each class of tiles, the last one's end behind them.
 size_t parts_of_point(const WinogradPlan& p, const uint8_t* begin, bool full, int i, int j, Part* parts) {
@@ -325,7 +325,7 @@ void multiply(const Run& r, const Kernel* product, const Tile* list, size_t n, c
   char* c = m;
   for (int i = 0; i < height; ++i)
     for (int j = 0; j < width; ++j, a += r.layout.v_step, c += r.layout.m_step) {
-      Part part[kMostTiles];
+      Part part[kWinogradBlock];
       const size_t parts = parts_of_point(p, begin, table.full, i, j, part);
       const WinogradPoint point = winograd_point(p.variant, i, j);
       const size_t begin = point.begin * channels, depth = point.end * channels;

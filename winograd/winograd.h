@@ -54,6 +54,8 @@ struct WinogradTiles {
   }
 };
 
+constexpr size_t kWinogradBlock = 128;  // most tiles of a block
+
 struct WinogradPlan {
   WinogradVariant variant;
   Element element;                  // of V and U
@@ -62,7 +64,7 @@ struct WinogradPlan {
   const Kernel *out_f32, *rows;     // for maps of half precision and an activation that is no clamp: outputs to f32, and from there to memory (gemm_rows). Of bytes `rows` is a tile, for its ends
   WinogradTiles y, x;
   size_t tiles_y, tiles_x, tiles;   // rows and columns of tiles in an image, tiles in the batch
-  size_t block;                     // most tiles per block
+  size_t block;                     // most tiles per block, no more than kWinogradBlock
   bool full;                        // WinogradProductTable's: blocks are multiples of mr and a rest; else as even as they can be
   double cycles;                    // predicted, one thread
 };
