@@ -71,6 +71,10 @@ struct Halves {
 SKUA_INL void multiply_low(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("smull %0.8h, %1.8b, %2.8b" : "=w"(y) : "w"(w.v), "w"(x.v)); }
 SKUA_INL void multiply_high(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("smlal2 %0.8h, %1.16b, %2.16b" : "+w"(y) : "w"(w.v), "w"(x.v)); }
 
+template <bool zero> SKUA_INL void clear(int32x4_t& x) {
+  if constexpr (zero) asm volatile("movi %0.4s, #0" : "=w"(x));
+}
+
 // acc += rows a[0..3] times columns 0..3 of b, 16 * turns deep, turns >= 1; a and b move on. Nothing is read beyond. first: acc begins at 0, which is told beside the first loads.
 template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const int8_t*& b, size_t ldb, size_t turns, int32x4_t (&acc)[4][4], bool first) {
   const int8x8_t sign = vdup_n_s8(-128);
@@ -81,19 +85,18 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const 
   const size_t step = 2 * ldb;
   const auto move = [](auto*& p, size_t bytes) __attribute__((always_inline)) { asm volatile("add %0, %0, %1" : "+r"(p) : "rI"(bytes)); };  // at its place too
   const auto start = [&]<bool zero>() __attribute__((always_inline)) {
-    const auto clear = [&](int r, int j) __attribute__((always_inline)) { if constexpr (zero) asm volatile("movi %0.4s, #0" : "=w"(acc[r][j])); };
     SKUA_UNROLL for (int r = 0; r < 4; ++r) {
       x[r].load_high<8>(a[r]);
-      clear(r, 0);
+      clear<zero>(acc[r][0]);
       x[r].load_low(a[r]);
-      clear(r, 1);
+      clear<zero>(acc[r][1]);
     }
-    w[0].load_low(b), w[0].load_high(below), clear(0, 2), w[1].load_low<8>(b), w[1].load_high<8>(below), clear(1, 2), w[2].load_low<16>(b), w[2].load_high<16>(below), clear(2, 2);
-    clear(3, 2);
+    w[0].load_low(b), w[0].load_high(below), clear<zero>(acc[0][2]), w[1].load_low<8>(b), w[1].load_high<8>(below), clear<zero>(acc[1][2]), w[2].load_low<16>(b), w[2].load_high<16>(below), clear<zero>(acc[2][2]);
+    clear<zero>(acc[3][2]);
     SKUA_UNROLL for (int r = 0; r < 4; ++r) {
       x[r].template flip_low<flip>(sign);
       if (r < 3) x[r].template insert_high<flip>();
-      clear(r, 3);
+      clear<zero>(acc[r][3]);
     }
     w[0].insert();
   };
