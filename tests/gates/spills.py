@@ -59,7 +59,7 @@ def main():
     parser.add_argument("--share", type=float, default=0)
     options = parser.parse_args()
     paths = options.object
-    if options.build:
+    if options.build and not paths:
         found, _ = units.objects(options.build)
         paths = [p for p, isa in found.items() if isa != "scalar" and f"/skua_{options.family}_{isa}.dir/" in p]
     count = failures = 0
