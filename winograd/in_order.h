@@ -70,9 +70,13 @@ struct ProductRegisters : InOrderRegisters<kProductVectors> {
     else if constexpr (d == ProductDo::next_v) asm volatile("add %0, %0, %1" : "+r"(tiles) : "r"(next_v));
     else if constexpr (d == ProductDo::next_u) asm volatile("add %0, %0, %1" : "+r"(weights) : "r"(next_u));
     else if constexpr (d == ProductDo::fetch) asm volatile(SKUA_FETCH : : "r"(weights), "i"(kFetched + 64 * a));
-    else load_step<what, a, b, what == kInsertUpper ? 0 : 16 * c>(b == kTiles ? tiles : weights);
+    else load_step<what, a, b, 16 * c>(b == kTiles ? tiles : weights);
 #undef SKUA_LANE
 #undef SKUA_FETCH
+#undef SKUA_HALF_OF_0
+#undef SKUA_HALF_OF_1
+#undef SKUA_HALF_OF_2
+#undef SKUA_HALF_OF_3
   }
 };
 
