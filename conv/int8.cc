@@ -176,7 +176,7 @@ skua_status choose(const skua_op* op, const ConvConfig& c, Int8Plan& p, Text* te
       if ((kInt8Algorithms >> a & 1) && !is_packed(c, a)) {
         const char* why = a == kDirect ? nullptr : no_winograd_window(c, winograd_variant(a));
         if (!why && a != kDirect && c.numerics == SKUA_NUMERICS_STRICT) why = "numerics is STRICT";
-        text->add("    %s: turned down, %s\n", conv_algorithm_name(a), why ? why : a == kDirect ? "the weights were not packed for it" : "the weights were not packed for it: slower by the model, beside dot products, or of sums that may not fit");
+        text->add("    %s: turned down, %s\n", conv_algorithm_name(a), why ? why : a == kDirect ? "the weights were not packed for it" : "the weights were not packed for it: slower by the model, beside faster products of bytes, or of sums that may not fit");
       }
   p.kernel = nullptr;
   p.by_winograd = false;
@@ -305,13 +305,14 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   if (!tile) return SKUA_UNSUPPORTED_("%s: no kernel in this build", cls.name);
   c.format = format_of(tile);
   const auto* from = static_cast<const int8_t*>(weights);
-  // Beside products that go through 16 bits Winograd's are as fast and fewer; next to dot products of bytes, four at a time, it was not measured, and is left to a kernel filter.
-  const PackFormat transformed = winograd_int8_format(ctx);
+  // A tenth to a half of the products: worth a look where they are half as fast or faster. On Arm next to dot products they are slower than that, and left to a kernel filter.
+  double rate = 0;
+  const PackFormat transformed = winograd_int8_format(ctx, &rate);
   const auto is_named = [&](uint32_t a) { return ctx->filter[0] && glob_match(ctx->filter, conv_algorithm_name(a)); };
   uint32_t candidates = 1u << kDirect, named = 0;
   int64_t largest = -1;
   for (uint32_t a = kWinogradF2x2; a < kConvAlgorithms; ++a) {
-    if (!(kInt8Algorithms >> a & 1) || !transformed.vector || c.numerics == SKUA_NUMERICS_STRICT || no_winograd_window(c, winograd_variant(a)) || (table_of(tile).rate >= 2 && !is_named(a))) continue;
+    if (!(kInt8Algorithms >> a & 1) || !transformed.vector || c.numerics == SKUA_NUMERICS_STRICT || no_winograd_window(c, winograd_variant(a)) || (double(table_of(tile).rate) * tile->vector > 2 * rate && !is_named(a))) continue;
     const int32_t below = config.in_zero - least_of(Element(c.element)), above = greatest_of(Element(c.element)) - config.in_zero;
     if (largest < 0) largest = winograd_largest(c.kernel_h, c.in_channels, c.out_channels, from, steps.o, steps.y, steps.x, steps.i, below, above);
     if (winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;

@@ -142,7 +142,7 @@ def macs(instruction, arch):
     if arch == "x86_64":
         if fused := re.match(r"vfn?m(?:add|sub)(?:132|213|231)p([sh])$", op):
             return X86_LANES.get(re.sub(r"\d", "", args.rsplit("%", 1)[-1].split("{")[0].strip()), 0) * (2 if fused.group(1) == "h" else 1)
-        if product := re.match(r"v?(pdpbusd|pmaddwd)$", op):
+        if product := re.match(r"v?(pdpbusd|pdpwssd|pmaddwd)$", op):
             return X86_LANES.get(re.sub(r"\d", "", args.rsplit("%", 1)[-1].split("{")[0].strip()), 0) * (4 if product.group(1) == "pdpbusd" else 2)
         if op == "vdpbf16ps":
             return 2 * X86_LANES.get(re.sub(r"\d", "", args.rsplit("%", 1)[-1].split("{")[0].strip()), 0)

@@ -24,8 +24,26 @@ namespace {
 
 #define SKUA_INL_LAMBDA __attribute__((always_inline))
 
-// Lanes of 16 bits, a channel each. + and - wrap.
-#if defined(SKUA_ISA_avx2)
+// VNNI adds products only; its transforms are AVX2's and AVX-512's.
+#if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni)
+// Lanes of 16 bits, a channel each. + and - wrap. store(): to a line of V, of 32 lanes the second half to the next one, `next` from there, 0 where there is none.
+#if defined(SKUA_ISA_avx512)
+struct I16 {
+  static constexpr int L = 32;
+  __m512i v;
+  static SKUA_INL I16 set1(int x) { return {_mm512_set1_epi16(int16_t(x))}; }
+  static SKUA_INL I16 widened(__m256i x, int8_t) { return {_mm512_maskz_cvtepi8_epi16(~__mmask32(0), x)}; }
+  static SKUA_INL I16 widened(__m256i x, uint8_t) { return {_mm512_maskz_cvtepu8_epi16(~__mmask32(0), x)}; }
+  template <class T> static SKUA_INL I16 load(const T* p) { return widened(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)), T()); }
+  template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(_mm256_maskz_loadu_epi8(__mmask32((uint64_t(1) << n) - 1), p), T()); }
+  SKUA_INL void store(int16_t* p, size_t next) const {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + next), _mm512_maskz_extracti64x4_epi64(0xf, v, 1));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_extracti64x4_epi64(0xf, v, 0));
+  }
+};
+SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm512_add_epi16(a.v, b.v)}; }
+SKUA_INL I16 operator-(I16 a, I16 b) { return {_mm512_sub_epi16(a.v, b.v)}; }
+#elif defined(SKUA_ISA_avx2)
 struct I16 {
   static constexpr int L = 16;
   __m256i v;
@@ -34,7 +52,7 @@ struct I16 {
   static SKUA_INL I16 widened(__m128i x, uint8_t) { return {_mm256_cvtepu8_epi16(x)}; }
   template <class T> static SKUA_INL I16 load(const T* p) { return widened(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)), T()); }
   template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(_mm_set_epi64x(int64_t(n > 8 ? first_bytes(p + 8, n - 8) : 0), int64_t(first_bytes(p, n))), T()); }
-  SKUA_INL void store(int16_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  SKUA_INL void store(int16_t* p, size_t) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
 };
 SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm256_add_epi16(a.v, b.v)}; }
 SKUA_INL I16 operator-(I16 a, I16 b) { return {_mm256_sub_epi16(a.v, b.v)}; }
@@ -47,7 +65,7 @@ struct I16 {
   static SKUA_INL I16 widened(__m128i x, uint8_t) { return {_mm_unpacklo_epi8(x, _mm_setzero_si128())}; }
   template <class T> static SKUA_INL I16 load(const T* p) { return widened(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)), T()); }
   template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(_mm_cvtsi64_si128(int64_t(first_bytes(p, n))), T()); }
-  SKUA_INL void store(int16_t* p) const { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
+  SKUA_INL void store(int16_t* p, size_t) const { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
 };
 SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm_add_epi16(a.v, b.v)}; }
 SKUA_INL I16 operator-(I16 a, I16 b) { return {_mm_sub_epi16(a.v, b.v)}; }
@@ -60,7 +78,7 @@ struct I16 {
   static SKUA_INL I16 widened(uint8x8_t x, uint8_t) { return {vreinterpretq_s16_u16(vmovl_u8(x))}; }
   template <class T> static SKUA_INL I16 load(const T* p) { return widened(vld1_u8(reinterpret_cast<const uint8_t*>(p)), T()); }
   template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(vcreate_u8(first_bytes(p, n)), T()); }
-  SKUA_INL void store(int16_t* p) const { vst1q_s16(p, v); }
+  SKUA_INL void store(int16_t* p, size_t) const { vst1q_s16(p, v); }
 };
 SKUA_INL I16 operator+(I16 a, I16 b) { return {vaddq_s16(a.v, b.v)}; }
 SKUA_INL I16 operator-(I16 a, I16 b) { return {vsubq_s16(a.v, b.v)}; }
@@ -71,7 +89,7 @@ struct I16 {
   static SKUA_INL I16 set1(int x) { return {int16_t(x)}; }
   template <class T> static SKUA_INL I16 load(const T* p) { return {*p}; }
   template <class T> static SKUA_INL I16 load_n(const T* p, size_t) { return {*p}; }
-  SKUA_INL void store(int16_t* p) const { *p = v; }
+  SKUA_INL void store(int16_t* p, size_t) const { *p = v; }
 };
 SKUA_INL I16 operator+(I16 a, I16 b) { return {int16_t(a.v + b.v)}; }
 SKUA_INL I16 operator-(I16 a, I16 b) { return {int16_t(a.v - b.v)}; }
@@ -113,7 +131,7 @@ template <int m, int clip = 0> void transform_in_clipped(int by, const I16* d, I
 }
 
 // A vector of channels of a tile; value(i, j): a - zero.
-template <int my, int mx, int clip_y, int clip_x, class Value> SKUA_INL void in_tile(const Value& value, int16_t* v, size_t step) {
+template <int my, int mx, int clip_y, int clip_x, class Value> SKUA_INL void in_tile(const Value& value, int16_t* v, size_t step, size_t next) {
   I16 tile[my + 2][mx + 2];
   SKUA_UNROLL for (int j = 0; j < mx + 2 - clip_x; ++j) {
     I16 d[my + 2], t[my + 2];
@@ -125,22 +143,22 @@ template <int my, int mx, int clip_y, int clip_x, class Value> SKUA_INL void in_
     if (!winograd::has_point(my, clip_y, i)) continue;
     I16 t[mx + 2];
     transform_in<mx, clip_x>(tile[i], t);
-    SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) if (winograd::has_point(mx, clip_x, j)) t[j].store(v + size_t(i * (mx + 2) + j) * step);
+    SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) if (winograd::has_point(mx, clip_x, j)) t[j].store(v + size_t(i * (mx + 2) + j) * step, next);
   }
 }
 // Whole tiles, and the odd rows and columns of F(3,2).
-template <int my, int mx, class Value> SKUA_INL void in_whole(const Value& value, int clip_y, int clip_x, int16_t* v, size_t step) {
+template <int my, int mx, class Value> SKUA_INL void in_whole(const Value& value, int clip_y, int clip_x, int16_t* v, size_t step, size_t next) {
   if constexpr (my == 2 && mx == 2) {
-    if (clip_y && clip_x) return in_tile<2, 2, 1, 1>(value, v, step);
-    if (clip_y) return in_tile<2, 2, 1, 0>(value, v, step);
-    if (clip_x) return in_tile<2, 2, 0, 1>(value, v, step);
+    if (clip_y && clip_x) return in_tile<2, 2, 1, 1>(value, v, step, next);
+    if (clip_y) return in_tile<2, 2, 1, 0>(value, v, step, next);
+    if (clip_x) return in_tile<2, 2, 0, 1>(value, v, step, next);
   }
-  in_tile<my, mx, 0, 0>(value, v, step);
+  in_tile<my, mx, 0, 0>(value, v, step, next);
 }
 template <int my, int mx> constexpr bool is_whole(int clip_y, int clip_x) { return my == 2 && mx == 2 ? clip_y < 2 && clip_x < 2 : !clip_y && !clip_x; }
 // Of any tile, out of a copy.
-template <int my, int mx> void in_copied(const I16 (&edge)[mx + 2][my + 2], int clip_y, int clip_x, int16_t* v, size_t step) {
-  if (is_whole<my, mx>(clip_y, clip_x)) return in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return edge[j][i]; }, clip_y, clip_x, v, step);
+template <int my, int mx> void in_copied(const I16 (&edge)[mx + 2][my + 2], int clip_y, int clip_x, int16_t* v, size_t step, size_t next) {
+  if (is_whole<my, mx>(clip_y, clip_x)) return in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return edge[j][i]; }, clip_y, clip_x, v, step, next);
   I16 tile[my + 2][mx + 2];
   for (int j = 0; j < mx + 2 - clip_x; ++j) {
     I16 t[my + 2];
@@ -153,7 +171,7 @@ template <int my, int mx> void in_copied(const I16 (&edge)[mx + 2][my + 2], int 
     I16 t[mx + 2];
     transform_in_clipped<mx>(clip_x, tile[i], t);
     for (int j = 0; j < mx + 2; ++j)
-      if (winograd::has_point(mx, clip_x, j)) t[j].store(v + size_t(i * (mx + 2) + j) * step);
+      if (winograd::has_point(mx, clip_x, j)) t[j].store(v + size_t(i * (mx + 2) + j) * step, next);
   }
 }
 
@@ -169,8 +187,9 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
     const size_t n = t.channels - c;
     const T* in = static_cast<const T*>(t.in) + c;
     int16_t* v = static_cast<int16_t*>(t.v) + c / kWinogradLine * t.line + c % kWinogradLine;
+    const size_t next = n > kWinogradLine ? t.line : 0;
     if (plain && n >= size_t(I16::L)) {
-      in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return I16::load(in + size_t(i) * t.row + size_t(j) * t.pixel) - zero; }, t.clip_y, t.clip_x, v, t.step);
+      in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return I16::load(in + size_t(i) * t.row + size_t(j) * t.pixel) - zero; }, t.clip_y, t.clip_x, v, t.step, next);
       continue;
     }
     for (int i = t.top; i < t.bottom; ++i) {
@@ -178,9 +197,11 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
       if (n < size_t(I16::L)) for (int j = t.left; j < t.right; ++j, p += t.pixel) edge[j][i] = I16::load_n(p, n) - zero;
       else for (int j = t.left; j < t.right; ++j, p += t.pixel) edge[j][i] = I16::load(p) - zero;
     }
-    in_copied<my, mx>(edge, t.clip_y, t.clip_x, v, t.step);
+    in_copied<my, mx>(edge, t.clip_y, t.clip_x, v, t.step, next);
   }
 }
+
+#endif
 
 // ---- products ------------------------------------------------------------------------------------------------------------------
 // `steps` <= 16 of V's channels, from x on, each a line apart in rows; u moves on.
@@ -213,6 +234,17 @@ template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps,
         acc[r][v].v = int32_t(uint32_t(acc[r][v].v) + uint32_t(x[size_t(r) * kWinogradLine + k + i] * u[size_t(v) * together + i]));
 }
 #else
+// The sum of two products of 16 bits, added.
+#if defined(SKUA_ISA_avx512vnni)
+constexpr float kRate = 2;
+SKUA_INL I32 dot_pair(I32 acc, I32 a, I32 b) { return {_mm512_dpwssd_epi32(acc.v, a.v, b.v)}; }
+#elif defined(SKUA_ISA_avxvnni)
+constexpr float kRate = 2;
+SKUA_INL I32 dot_pair(I32 acc, I32 a, I32 b) { return {_mm256_dpwssd_avx_epi32(acc.v, a.v, b.v)}; }
+#else
+constexpr float kRate = L >= 16 ? 1.2f : 1.55f;  // a product and an addition, of 512 bits 2.4 of which start at once, else three
+SKUA_INL I32 dot_pair(I32 acc, I32 a, I32 b) { return dot<int8_t>(acc, a, b); }
+#endif
 template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
   if constexpr (kByLine<MR, NV>)
     if (steps == kWinogradLine) {
@@ -230,7 +262,7 @@ template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps,
     }
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       const I32 b = I32::set1(word_at(x + r * kWinogradLine));
-      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot<int8_t>(acc[r][v], b, w[v]);
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = dot_pair(acc[r][v], b, w[v]);
     }
     x += 2;
     u += 2 * NV * L;
@@ -256,10 +288,14 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
 }
 
 struct EveryProduct {
+#if defined(__SSE2__) && !defined(SKUA_ISA_scalar)
+  static constexpr float rate = kRate;
+#endif
   template <int MR, int NV> static constexpr WinogradProductFn of = product<MR, NV>;
 };
 template <int MR, int NV> const WinogradProductTable& table() { return table_of<EveryProduct, MR, NV>; }
 
+#if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni)
 // ---- output --------------------------------------------------------------------------------------------------------------------
 // One dimension of A^T times its denominator: the points that are left -> o-clip outputs.
 template <int m, int o, int clip> SKUA_INL void transform_out(const I32* t, I32* y) {
@@ -334,7 +370,10 @@ template <int my, int mx, int oy, int ox> void transform_tile_out(const Winograd
   }
 }
 
+#endif
+
 const Kernel kernels[] = {
+#if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni)
 #define SKUA_WINOGRAD_IN(T, type, my, mx, name, why)                                                                                             \
   {"winograd_in_" #type "_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform in 16 bits of " why, KernelKind::winograd_in, Isa::SKUA_ISA, \
    uint16_t(WinogradVariant::name), my, mx, I16::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, T>)), Element::type},
@@ -349,10 +388,17 @@ const Kernel kernels[] = {
 #undef SKUA_WINOGRAD_IN
 #undef SKUA_WINOGRAD_OUT
 #undef SKUA_WINOGRAD
+#endif
 #define SKUA_PRODUCT(mr, nr, why)                                                                                                            \
   {"winograd_product_s8_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, L, \
    reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / L>)), Element::s8},
-#if defined(SKUA_ISA_avx2)
+#if defined(SKUA_ISA_avx512vnni)
+    SKUA_PRODUCT(28, 16, "28 accumulators + 1 U of 32 registers, V as a broadcast operand, of 16 bits two deep")
+#elif defined(SKUA_ISA_avx512)
+    SKUA_PRODUCT(28, 16, "28 accumulators + 1 U + 1 V, then the product, of 32 registers, of 16 bits two deep")
+#elif defined(SKUA_ISA_avxvnni)
+    SKUA_PRODUCT(6, 16, "12 accumulators + 2 U + 1 V of 16 registers, of 16 bits two deep")
+#elif defined(SKUA_ISA_avx2)
     SKUA_PRODUCT(6, 16, "12 accumulators + 2 U + 1 V + 1 product of 16 registers, of 16 bits two deep")
 #elif defined(SKUA_ISA_scalar)
     SKUA_PRODUCT(4, 4, "portable C++: sixteen sums in registers")

@@ -17,6 +17,7 @@ template <class Of, int MR, int NV> constexpr WinogradProductTable make_table() 
   WinogradProductTable table = {};
   fill<Of, MR, NV>(table);
   if constexpr (requires { Of::full; }) table.full = Of::full;
+  if constexpr (requires { Of::rate; }) table.rate = Of::rate;
   return table;
 }
 template <class Of, int MR, int NV> constexpr WinogradProductTable table_of = make_table<Of, MR, NV>();

@@ -81,8 +81,8 @@ constexpr size_t winograd_least_channels(WinogradVariant v, Element element) {
   return element == Element::f32 ? least[int(v)] : 1;
 }
 
-// The format of U for products of maps of bytes; where there are none a vector of 0.
-PackFormat winograd_int8_format(const skua_context* ctx);
+// The format of U for products of maps of bytes, and their multiply-adds per instruction; where there are none a vector of 0.
+PackFormat winograd_int8_format(const skua_context* ctx, double* rate = nullptr);
 
 // The format of U for products in f16, where the context has them: its type and vector; else a vector of 0.
 PackFormat winograd_half_format(const skua_context* ctx);

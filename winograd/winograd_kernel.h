@@ -109,7 +109,8 @@ struct WinogradProduct {
 using WinogradProductFn = void (*)(const WinogradProduct&);
 struct WinogradProductTable {
   WinogradProductFn at[32];
-  bool full;  // products of fewer than mr rows take as long: as many of mr rows as there can be, and a rest
+  bool full;       // products of fewer than mr rows take as long: as many of mr rows as there can be, and a rest
+  float rate = 1;  // multiply-adds of a lane per instruction, as GemmTileTable's
 };
 using WinogradProductTableFn = const WinogradProductTable& (*)();
 
