@@ -1,6 +1,6 @@
 // Convolutions of 8-bit integers: conv2d and conv2d_transpose where the input is s8 or u8. Exact sums in s32, one rounding to the result; see docs/quantization.md for the formula.
 // The direct form: as one product (1x1), over regions that are read in place, or over gathered rows; and of 3x3 and 5x5 Winograd's algorithm, which is exact too (winograd/int8_kernels.cc), where
-// the weights allow and direct products are no dot products of bytes. create.cc sends descriptors here.
+// the weights allow and its products of 16 bits are at least half as fast as direct ones. create.cc sends descriptors here.
 //
 //   weights block   [bias s32][scales f32; in fixed point multipliers and shifts][of one tap: offsets][sums of the weights under each tap s32] vectors of direct_bias_floats(),
 //                   [panels: phase by phase, group by group][Winograd's weights], those that ConvConfig::packed says

@@ -20,11 +20,13 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   if (m.in_order) step += loads * (tile->tuned_for == Core::a53 ? 1 : tile->tuned_for == Core::a55 && tiles.pack_a ? 0 : 2);  // a vector load is two cycles of its own unless it is in halves
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
-  if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
+  // One accumulator, one multiply-add per step; a row of bytes has up to four for each vector, and products of five cycles.
+  const bool row = rows == 1 && tiles.bytes && !tiles.pack_a && kArch == Arch::x86_64 && tile->isa != Isa::scalar;
+  if (const double c = !row ? m.fma_latency : vectors < 3 ? 5.0 / 4 : vectors < 10 ? 5.0 / 2 : 5; c > step) step = c;
   step /= tiles.rate;
   const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
   // Products of bytes and pairs are over so soon that loads of B show: measured at 4 to 8 rows of bytes. Not those of bytes by one a cycle (Zen 4: 6x64 multiplies out of L2 as out of L1).
-  const bool soon = tiles.bytes ? m.fma_ports > 1 : tile->isa == Isa::avx512bf16;
+  const bool soon = tiles.bytes ? m.fma_ports > 1 && !row : tile->isa == Isa::avx512bf16;
   step = (stream > step ? stream : step) + (soon ? 0.15 * stream : 0);
   if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 2 : 5) * double(rows);  // requantised: measured on AVX-512
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
@@ -65,8 +67,8 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   };
   const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
   if (m == 1 && tiles.row_at_once && depth <= kWideRow) {  // of bytes: twelve operations for four vectors of columns, two deep, three of them a cycle; a beginning and an end
-    const double products = double(ceil_div(n, tile->vector)) * double(depth) / 2;
-    return max(products, bytes / cold) + 30 * double(ceil_div(n, size_t(4 * tile->vector))) + 30;
+    const double products = double(ceil_div(n, tile->vector)) * double(depth) / 2, waits = tile->vector >= 16 ? 0.15 : 0;  // of 512 bits so few that loads show
+    return max(products, bytes / cold) + waits * bytes / cold + 30 * double(ceil_div(n, size_t(4 * tile->vector))) + 30;
   }
   if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
     const size_t at_once = panels_at_once(tile, machine, n, depth), vectors = ceil_div(n, tile->vector), two = at_once * tile->nr / tile->vector;
