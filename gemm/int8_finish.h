@@ -325,6 +325,7 @@ template <bool POSITIVE, int MR, int NV, class C> SKUA_INL void finish_wide(cons
   using Store = WideStore<POSITIVE>;
   const Store store(t);
   const size_t n = t.n;
+  const bool dense = MR > 1 && n == size_t(NV) * L && c.dense(n);  // rows of C are one behind the other: a vector of them is one store
   typename Store::Scale s[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) s[v] = Store::scale_of(t.scale + v * L);
   if constexpr (NV >= 3) {
@@ -333,6 +334,10 @@ template <bool POSITIVE, int MR, int NV, class C> SKUA_INL void finish_wide(cons
     SKUA_UNROLL for (int r = 0; r < MR; r += 2) {
       const int next = r + 1 < MR ? r + 1 : r;
       const Quad q = store(acc[r][0], s[0], acc[r][1], s[1], acc[next][0], s[0], acc[next][1], s[1]);
+      if (dense && r + 1 < MR) {
+        __builtin_memcpy(c(r), &q, sizeof q);
+        continue;
+      }
       put<2, 0>(c(r), q, n);
       if (r + 1 < MR) put<2, 1>(c(next), q, n);
     }
@@ -340,6 +345,10 @@ template <bool POSITIVE, int MR, int NV, class C> SKUA_INL void finish_wide(cons
     SKUA_UNROLL for (int r = 0; r < MR; r += 4) {
       const int r1 = r + 1 < MR ? r + 1 : r, r2 = r + 2 < MR ? r + 2 : r, r3 = r + 3 < MR ? r + 3 : r;
       const Quad q = store(acc[r][0], s[0], acc[r1][0], s[0], acc[r2][0], s[0], acc[r3][0], s[0]);
+      if (dense && r + 3 < MR) {
+        __builtin_memcpy(c(r), &q, sizeof q);
+        continue;
+      }
       put<4, 0>(c(r), q, n);
       if (r + 1 < MR) put<4, 1>(c(r1), q, n);
       if (r + 2 < MR) put<4, 2>(c(r2), q, n);

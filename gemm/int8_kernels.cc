@@ -169,12 +169,14 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
 struct ScatteredC {
   void* const* c;
   SKUA_INL void* operator()(int r) const { return c[r]; }
+  static constexpr bool dense(size_t) { return false; }
   static SKUA_INL const void* residual(const GemmTile& t, size_t, int r) { return t.residual[r]; }
 };
 struct EvenC {
   char* c;
   ptrdiff_t bytes;
   SKUA_INL void* operator()(int r) const { return c + r * bytes; }
+  SKUA_INL bool dense(size_t row) const { return size_t(bytes) == row; }
   static SKUA_INL const void* residual(const GemmTile& t, size_t row, int r) { return static_cast<const char*>(t.residual[0]) + (ptrdiff_t(row) + r) * t.residual_step; }
 };
 
@@ -367,6 +369,7 @@ template <class T, int NV, bool flip> void panels(const GemmTile& t, const void*
 constexpr int even_rows(int mr, int nv, int v) {
   if (kPrepared || L == 1) return mr;
   const int rows = mr * nv / v;
+  if (L == 16 && v == 1) return 24;  // whole vectors of results; what begins a tile is a fifth of one that is 16 deep
   return rows > 14 ? 14 : rows;
 }
 template <class T, int MR, int NV, bool flip, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
