@@ -247,6 +247,15 @@ TEST(Packed, OtherFormatVersionSaysSo) {
   EXPECT_NE(std::strstr(skua_error_text(), "format"), nullptr) << skua_error_text();
 }
 
+void expect_sum(Blob& blob, [[maybe_unused]] uint64_t x86, [[maybe_unused]] uint64_t arm, const char* what) {
+  const uint64_t sum = blob_sum(blob.data() + sizeof(BlobHeader), blob.size - sizeof(BlobHeader), 0);
+#if defined(__aarch64__) || defined(__arm__)
+  EXPECT_EQ(sum, arm) << what << std::hex << " 0x" << sum;
+#else
+  EXPECT_EQ(sum, x86) << what << std::hex << " 0x" << sum;
+#endif
+}
+
 // kFormat of core/packed.cc stands for what blobs hold. Where this fails, a config or a packed layout has changed, and blobs of before would be misread: raise kFormat, and put its number and the
 // new sums (of configs and weights for scalar kernels) here. On Arm channels of Winograd's bytes do not lie together.
 TEST(Packed, TheFormatVersionStandsForTheLayout) {
@@ -293,12 +302,31 @@ TEST(Packed, TheFormatVersionStandsForTheLayout) {
     uint32_t format;
     std::memcpy(&format, blob.data() + 8, 4);
     EXPECT_EQ(format, kFormat);
-    const uint64_t sum = blob_sum(blob.data() + sizeof(BlobHeader), blob.size - sizeof(BlobHeader), 0);
-#if defined(__aarch64__) || defined(__arm__)
-    EXPECT_EQ(sum, k->arm) << sample.name << std::hex << " 0x" << sum;
-#else
-    EXPECT_EQ(sum, k->x86) << sample.name << std::hex << " 0x" << sum;
-#endif
+    expect_sum(blob, k->x86, k->arm, sample.name);
+  }
+}
+
+// So deep that Winograd's weights are cut (winograd_kernel.h: kWinogradDepth); no sample is, they would be large.
+TEST(Packed, TheFormatVersionStandsForTheLayoutOfDeepWeights) {
+  constexpr uint32_t kInputs = 272, kOutputs = 4;
+  for (const skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_S8}) {
+    if (isas(type).empty()) continue;
+    Context context("scalar", "winograd_f4x4");
+    skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+    d.kernel_h = d.kernel_w = 3;
+    d.in_channels = kInputs, d.out_channels = kOutputs;
+    d.input_type = d.output_type = d.weight_type = type;
+    if (type == SKUA_DTYPE_S8) d.input_q.scale = d.weight_q.scale = d.output_q.scale = 0.5f;
+    std::vector<float> floats(9 * kInputs * kOutputs);
+    std::vector<int8_t> bytes(floats.size());
+    for (size_t i = 0; i < floats.size(); ++i) floats[i] = float(bytes[i] = int8_t(i * 37 % 101) - 50);
+    skua_op* op = nullptr;
+    SKUA_EXPECT_OK(skua_conv2d_create(context, &d, type == SKUA_DTYPE_F32 ? static_cast<void*>(floats.data()) : bytes.data(), nullptr, &op));
+    ASSERT_NE(op, nullptr);
+    Blob blob(op);
+    skua_op_destroy(op);
+    if (type == SKUA_DTYPE_F32) expect_sum(blob, 0x94b007956a22f8fc, 0x94b007956a22f8fc, "f32");
+    else expect_sum(blob, 0xc248e01bd9cf36f3, 0, "s8");
   }
 }
 
