@@ -7,7 +7,8 @@ namespace {
 // Rows of s8 become u8 in the tile, as they are spread.
 bool flips(const GemmTileTable& tiles) { return tiles.a_shift && tiles.a == Element::s8 && tiles.b == Element::s8; }
 
-double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even) {
+// first: its rows bring the panel near.
+double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even, bool first) {
   const GemmTileTable& tiles = table_of(tile);
   const bool by_lane = tile->isa == Isa::neon || tile->isa == Isa::neon32 || (tiles.bytes && kArch != Arch::x86_64 && tile->isa != Isa::scalar);
   const bool panels = tiles.pack_a && bytes_of_a(tiles) == element_bytes(tiles.a);  // of rows side by side, not one after the other
@@ -26,7 +27,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   step /= tiles.rate;
   const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
   // Products of bytes and pairs are over so soon that loads of B show: measured at 4 to 8 rows of bytes. Not those of bytes by one a cycle (Zen 4: 6x64 multiplies out of L2 as out of L1).
-  const bool soon = tiles.bytes ? m.fma_ports > 1 && !row : tile->isa == Isa::avx512bf16;
+  const bool soon = tiles.bytes ? first && m.fma_ports > 1 && !row : tile->isa == Isa::avx512bf16;
   step = (stream > step ? stream : step) + (soon ? 0.15 * stream : 0);
   if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 2 : 5) * double(rows);  // requantised: measured on AVX-512
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
@@ -60,9 +61,9 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = m / tall, left = m % tall, groups = ceil_div(left, tile->mr);
     const size_t rows = groups ? ceil_div(left, groups) : tall;
     // The first group of rows brings the panel near; even rows come first.
-    double cycles = even ? tile_cycles(machine, tile, tall, vectors, depth, cold, true) + double(even - 1) * tile_cycles(machine, tile, tall, vectors, depth, warm, true) : 0;
-    if (groups && !even) cycles = tile_cycles(machine, tile, rows, vectors, depth, cold, false);
-    if (const size_t rest = even ? groups : max(groups, 1) - 1) cycles += double(rest) * tile_cycles(machine, tile, rows, vectors, depth, warm, false);
+    double cycles = even ? tile_cycles(machine, tile, tall, vectors, depth, cold, true, true) + double(even - 1) * tile_cycles(machine, tile, tall, vectors, depth, warm, true, false) : 0;
+    if (groups && !even) cycles = tile_cycles(machine, tile, rows, vectors, depth, cold, false, true);
+    if (const size_t rest = even ? groups : max(groups, 1) - 1) cycles += double(rest) * tile_cycles(machine, tile, rows, vectors, depth, warm, false, false);
     return cycles;
   };
   const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
@@ -75,15 +76,15 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     if (at_once == 2 && bytes <= double(kSoon) && new_streams(tile, machine, n, depth)) cold *= 0.6;
     const bool sums = tiles.bytes && !tiles.flip_rows && tiles.b == Element::u8 && tile->element == Element::s8;  // of the row, for each panel
     const double row = sums ? double(panels) * (double(depth) / 64 + 12) : 0;
-    return row + double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false) : 0);
+    return row + double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false, true) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false, true) : 0);
   }
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
   const size_t bytes_wide = tile->nr * sizeof(float), ends = panels - 1, meet = bytes_wide % 128 == 0 ? 0 : ends - ends / (bytes_wide % 64 == 0 ? 2 : bytes_wide % 32 == 0 ? 4 : 8);
   const double pairs = double(m) * double(meet) * (double(m) * double(n) * 4 > double(machine.l2) ? 16 : 6);
   // Regions and ends of their lines are found again for each panel but the first: measured at 3x3 of 32 to 64 channels on AVX-512.
   const double again = taps > 1 && tiles.bytes && !tiles.pack_a && kArch == Arch::x86_64 ? 20 * double(m) * double(panels - 1) : 0;
-  // Rows that are flipped: before, or in the tile, for nothing where logic has ports of its own; else in no case for less than before.
-  const double flipped = flips(tiles) && machine.logic_apart ? 0 : double(m) * (double(depth) / double(taps) / 32 + (taps > 1 ? 0 : 4));
+  // Rows that are flipped: before, or in the tile, for next to nothing where logic has ports of its own (Zen 5: seven cycles a tile); else in no case for less than before.
+  const double flipped = flips(tiles) && machine.logic_apart ? 1.2 * double(m) * double(panels) : double(m) * (double(depth) / double(taps) / 32 + (taps > 1 ? 0 : 1));
   if (tiles.flip_rows || flips(tiles)) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + flipped + again;
   if (tiles.bytes && tiles.b == Element::u8 && tile->element == Element::s8)  // sums of rows
     return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 64 + 12) + again;
