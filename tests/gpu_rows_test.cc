@@ -22,6 +22,7 @@ TEST(GpuSoftmax, Axes) {
   for (const Shape& s : shapes)
     for (int axis = 0; axis < int(s.size()); ++axis)
       for (const bool logarithm : {false, true}) {
+        if (small() && logarithm && s[0] != 5) continue;  // minutes of a simulated device
         SCOPED_TRACE("axis " + std::to_string(axis) + " of " + std::to_string(s.size()) + (logarithm ? ", log" : ""));
         compare_on_gpus({{s}}, Holes::outer, [&](skua_context* context, skua_dtype type, skua_op** op) {
           skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
@@ -121,14 +122,15 @@ TEST(GpuReduce, ManyResults) {
   };
   if (!small()) compare_on_gpus({{{70000, 3}}}, Holes::none, maxima);  // minutes of a simulated device
   gpu_groups = 2;
+  const Shape many = small() ? Shape{20, 601} : Shape{200, 601};
   for (const int axis : {0, 1})
-    compare_on_gpus({{{200, 201}}}, Holes::outer, [&](skua_context* context, skua_dtype type, skua_op** op) {
+    compare_on_gpus({{many}}, Holes::outer, [&](skua_context* context, skua_dtype type, skua_op** op) {
       skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
       d.input_type = d.output_type = type;
       d.axis = axis;
       return skua_softmax_create(context, &d, op);
     }, [](const Data& got, const Data& want) { compare(got, want, 40); });
-  compare_on_gpus({{{2000, 3}}}, Holes::none, maxima);
+  compare_on_gpus({{{size_t(small() ? 700 : 2000), 3}}}, Holes::none, maxima);
   gpu_groups = 0;
 }
 
