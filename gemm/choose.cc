@@ -7,6 +7,9 @@ namespace {
 // Rows of s8 become u8 in the tile, as they are spread.
 bool flips(const GemmTileTable& tiles) { return tiles.a_shift && tiles.a == Element::s8 && tiles.b == Element::s8; }
 
+// An only row of bytes that meets a panel after the other.
+bool by_panel(const Kernel* tile) { return kArch == Arch::x86_64 && table_of(tile).bytes && !table_of(tile).pack_a && tile->isa != Isa::scalar; }
+
 // first: its rows bring the panel near.
 double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vectors, size_t depth, double b_bytes_per_cycle, bool even, bool first) {
   const GemmTileTable& tiles = table_of(tile);
@@ -21,9 +24,9 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   if (m.in_order) step += loads * (tile->tuned_for == Core::a53 ? 1 : tile->tuned_for == Core::a55 && tiles.pack_a ? 0 : 2);  // a vector load is two cycles of its own unless it is in halves
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
-  // One accumulator, one multiply-add per step; a row of bytes has up to four for each vector, and products of five cycles.
-  const bool row = rows == 1 && tiles.bytes && !tiles.pack_a && kArch == Arch::x86_64 && tile->isa != Isa::scalar;
-  if (const double c = !row ? m.fma_latency : vectors < 3 ? 5.0 / 4 : vectors < 10 ? 5.0 / 2 : 5; c > step) step = c;
+  // One accumulator, one multiply-add per step; a row of bytes has two to four for each vector, and products of five cycles.
+  const bool row = rows == 1 && by_panel(tile);
+  if (const double c = !row ? m.fma_latency : vectors < 3 ? 5.0 / 4 : 5.0 / 2; c > step) step = c;
   step /= tiles.rate;
   const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
   // Products of bytes and pairs are over so soon that loads of B show: measured at 4 to 8 rows of bytes. Not those of bytes by one a cycle (Zen 4: 6x64 multiplies out of L2 as out of L1).
@@ -72,7 +75,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     return max(products, bytes / cold) + waits * bytes / cold + 30 * double(ceil_div(n, size_t(4 * tile->vector))) + 30;
   }
   if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
-    const size_t at_once = panels_at_once(tile, machine, n, depth), vectors = ceil_div(n, tile->vector), two = at_once * tile->nr / tile->vector;
+    const size_t at_once = by_panel(tile) ? 1 : panels_at_once(tile, machine, n, depth), vectors = ceil_div(n, tile->vector), two = at_once * tile->nr / tile->vector;
     if (at_once == 2 && bytes <= double(kSoon) && new_streams(tile, machine, n, depth)) cold *= 0.6;
     const bool sums = tiles.bytes && !tiles.flip_rows && tiles.b == Element::u8 && tile->element == Element::s8;  // of the row, for each panel
     const double row = sums ? double(panels) * (double(depth) / 64 + 12) : 0;

@@ -262,8 +262,8 @@ template <class T, bool flip, int NV, bool POSITIVE, int V> SKUA_INL Quad column
   SKUA_UNROLL for (int v = V; v < 4; ++v) sum[v] = sum[0], scale[v] = scale[0];
   return store(sum[0], scale[0], sum[1], scale[1], sum[2], scale[2], sum[3], scale[3]);
 }
-// As many of them at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Not inlined: its row is on its caller's stack, where
-// gates/spills looks for sums.
+// As many of them at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Not inlined: a prepared row is on its caller's stack,
+// where gates/spills looks for sums.
 template <class T, bool flip, int NV, bool POSITIVE> __attribute__((noinline)) void only_row(const GemmTile& t, const OnlyRow& row, void* to) {
   constexpr size_t wide = kAtOnce<NV> * L;
   const WideStore<POSITIVE> store(t);
@@ -279,7 +279,8 @@ template <class T, bool flip, int NV, bool POSITIVE> __attribute__((noinline)) v
   if (j == t.n) return;
   size_t n = t.n - j;
   const Quad q = n <= L ? columns_of<T, flip, NV, POSITIVE, 1>(t, store, row, b, j) : n <= 2 * L ? columns_of<T, flip, NV, POSITIVE, 2>(t, store, row, b, j)
-               : n <= 3 * L ? columns_of<T, flip, NV, POSITIVE, 3>(t, store, row, b, j) : columns_of<T, flip, NV, POSITIVE, 4>(t, store, row, b, j);
+               : n <= 3 * L && kAtOnce<NV> > 3 ? columns_of<T, flip, NV, POSITIVE, 3>(t, store, row, b, j)
+               : columns_of<T, flip, NV, POSITIVE, kAtOnce<NV>>(t, store, row, b, j);
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
   put<1, 0>(c + j, q, n);
 #else
@@ -329,9 +330,10 @@ template <class T, int NV, bool flip> void panels(const GemmTile& t, const void*
 #if defined(SKUA_FOUR_AT_ONCE)
 #if defined(SKUA_DOT_IN_PLACE)
   using Product = T;
-  // Deep columns that a first-level cache holds take several chains of sums each: measured on a Zen 5, 1.4 to 1.8 times as fast for 240 to 672 deep, 10 to 28 wide.
-  constexpr size_t kShort = 128, kNear = 32768;
-  const bool at_once = !t.ahead && (t.k <= kShort || t.n * t.k > kNear);
+  // Each vector of columns has one chain of sums then. A tile of few has up to four: 1.4 to 1.9 times as fast for 240 and more deep and up to 64 wide. Where B comes from beyond L1 and there are
+  // many columns, loads of 64 bytes wait for longer than sums do. (All measured on a Zen 5.)
+  constexpr size_t kShort = L == 16 ? 128 : 256, kNear = 32768, kManyColumns = L == 16 ? 6 * L : SIZE_MAX;
+  const bool at_once = !t.ahead && (t.k <= kShort || (t.n > kManyColumns && t.n * t.k > kNear));
   const OnlyRow row = {static_cast<const char*>(a), t.k / kr, t.k % kr};
 #else
   using Product = int8_t;

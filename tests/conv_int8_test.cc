@@ -580,6 +580,59 @@ TEST(ConvInt8, WinogradAtItsLargestSums) {
       }
 }
 
+// Sums of a point leave 32 bits though no output does: weights of the signs of G's rows, a pair of rows for each output channel, and images of one tile of the signs of B^T's.
+TEST(ConvInt8, WinogradsProductsWrap) {
+  const int rows_b[6][6] = {{4, 0, -5, 0, 1, 0}, {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0}, {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
+  const int rows_g[6][3] = {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}};
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa, "winograd_f4x4");
+    Rng rng(53);
+    Case c = random_winograd(rng);
+    skua_conv2d_desc& d = c.d;
+    d.input_type = SKUA_DTYPE_U8, d.output_type = SKUA_DTYPE_F32;
+    d.output_q = {}, d.residual_q = {}, d.requantization = {}, d.epilogue = {};
+    d.input_q.zero_point = 0;
+    d.weight_layout = SKUA_WEIGHTS_OHWI;
+    d.padding = {SKUA_PADDING_EXPLICIT, 0, 0, 0, 0};
+    d.dilation_h = d.dilation_w = 1;
+    d.in_channels = 100, d.out_channels = 36;  // of the points +-2 and +-2: 49 * 127 * 64 * 255 * 100, eight times what 32 bits hold
+    c.batch = 72, c.in_h = c.in_w = d.hint_in_h = d.hint_in_w = 6;
+    ASSERT_TRUE(c.prepare(rng));
+    for (size_t i = 0; i < c.weights.size(); ++i) {
+      const size_t o = i / 900, tap = i / 100 % 9;
+      c.weights[i] = rows_g[o / 6][tap / 3] * rows_g[o % 6][tap % 3] < 0 ? -127 : 127;
+    }
+    EXPECT_EQ(algorithm_of(c, context), "winograd_f4x4");
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op));
+    Data x = make_integers(c.input(), rng, 0, 255);
+    for (size_t i = 0; i < x.v.size(); ++i) {
+      const size_t n = i / 3600, pixel = i / 100 % 36;
+      x.v[i] = (rows_b[n % 36 / 6][pixel / 6] * rows_b[n % 6][pixel % 6] > 0) == (n < 36) ? 255.0f : 0.0f;
+    }
+    expect_close(run(op, {x})[0], reference(c, dense(x)), 0.0);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// Where an instruction multiplies bytes at most twice as fast as words, a quarter of the products pays.
+TEST(ConvInt8, WinogradIsTakenBesideVnni) {
+  for (const char* isa : {"avxvnni", "avx512vnni"}) {
+    if (!usable(isa)) continue;
+    Context context(isa);
+    Rng rng(59);
+    Case c = random_winograd(rng);
+    c.d.dilation_h = c.d.dilation_w = 1;
+    c.d.in_channels = c.d.out_channels = 128;
+    c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+    c.in_h = c.in_w = c.d.hint_in_h = c.d.hint_in_w = 28;
+    ASSERT_TRUE(c.prepare(rng));
+    for (int8_t& w : c.weights) w = int8_t(w / 4);  // sums fit
+    EXPECT_EQ(algorithm_of(c, context), "winograd_f4x4") << isa;
+  }
+}
+
 // Weights packed by one set are another's, or are refused.
 TEST(ConvInt8, WinogradsWeightsOnOtherSets) {
   for (const char* by : isas(SKUA_DTYPE_S8))

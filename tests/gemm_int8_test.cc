@@ -338,6 +338,26 @@ TEST(GemmInt8, OneDeepRow) {
     }
 }
 
+// Rows and ends of every length for kernels that take several vectors of columns at once, and weights whose one zero point keeps them from it.
+TEST(GemmInt8, OneRow) {
+  Rng rng(10);
+  for (skua_dtype type : kBytes)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      for (size_t k : {3, 18, 64, 129, 260})
+        for (size_t n : {1, 16, 33, 65, 100, 200, 400}) {
+          if (small() && n > 100) continue;
+          Case c;
+          c.a_type = type, c.c_type = k % 2 ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8, c.n = n, c.k = k, c.seed = uint32_t(n + k), c.hint_m = 1;
+          c.a_zero = least(type) + int(rng.integer(0, 255)), c.c_zero = n % 3 ? least(c.c_type) : 7, c.bias = n % 2;
+          check(context, c);
+          c.b_type = SKUA_DTYPE_U8, c.b_zero = n % 3 ? 128 : int(rng.integer(0, 255)), c.per_column = false;
+          check(context, c);
+        }
+    }
+}
+
 // The largest sums: every value at the end of its type, the zero point at the other.
 TEST_P(GemmInt8Tile, LargestSums) {
   const Tile& tile = GetParam();

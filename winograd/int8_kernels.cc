@@ -26,7 +26,7 @@ namespace {
 
 // VNNI adds products only; its transforms are AVX2's and AVX-512's.
 #if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni)
-// Lanes of 16 bits, a channel each. + and - wrap. store(): to a line of V, of 32 lanes the second half to the next one, `next` from there, 0 where there is none.
+// Lanes of 16 bits, a channel each. + and - wrap. store(): to a line of V, of 32 lanes the second half to the next one, `next` from there; where there is none `next` is 0, and the first half takes the second's place.
 #if defined(SKUA_ISA_avx512)
 struct I16 {
   static constexpr int L = 32;

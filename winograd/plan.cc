@@ -61,7 +61,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
     if (const double issue = ((lanes >= 16 && operations == multiplies ? multiplies : operations + multiplies / vectors) + vectors + around) / m.issue; issue > step) step = issue;
     // Loads take turns with multiply-adds, those of 128 bits two: of bytes there are half as many.
     if (m.in_order) step += (vectors + r / 4) * (integer || core == Core::a53 ? 1 : core == Core::a55 ? 0 : 2);
-    if (m.fma_latency > step) step = m.fma_latency;  // one accumulator, one multiply-add per step
+    if (const double latency = rate < 2 ? m.fma_latency : 5; latency > step) step = latency;  // one accumulator, one multiply-add per step; VNNI's take five cycles
     return step * ic / together + 30 + 2 * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth));
   };
   const size_t mr = p.tile->mr;

@@ -45,7 +45,7 @@ typedef enum skua_weight_layout {
  *   "depthwise" sums in f16 the bias is rounded to f16. Winograd in f16 holds the transformed input in f16: it may become infinite for inputs beyond 16000, with FAST 2500. NCHW maps are
  *   computed in f32 and rounded once.
  * Integers: input_q is per tensor, with any zero point; weight_q has zero point 0 and, for a scale each, the axis of O in weight_layout (0, or 3 of HWIO). Sums of 32 bits are scaled and rounded once,
- *   docs/quantization.md: the same bits on every CPU, whatever numerics says. Where the CPU multiplies bytes as 16 bits, 3x3 and 5x5 weights may be packed for Winograd, exact too, but up to 8
+ *   docs/quantization.md: the same bits on every CPU, whatever numerics says. On x86, and on Arm without dot products, 3x3 and 5x5 weights may be packed for Winograd, exact too, but up to 8
  *   bytes for a weight (11 of stride 2, 12 of 5x5); STRICT keeps them at one. Outside the image x is the input's zero point. NCHW maps are transposed in the workspace; activations are NONE,
  *   RELU, RELU6 and CLAMP. A residual has residual_q and is added before the activation; not to depthwise convolutions and not in fixed point (requantization).
  *   kernel_h * kernel_w * in_channels / groups may be 65536 at most. */
