@@ -38,9 +38,14 @@ static size_t line_of(const DirectShape& s) {
 }
 
 GemmTypes direct_types(const DirectShape& s) {
+  size_t taps = size_t(s.kernel_h) * s.kernel_w;
+  if (s.transposed) {  // of the phase whose depth direct_tile() chooses by
+    const Phase first = phase_at(s, 0);
+    taps = max(first.y.taps * first.x.taps, 1);
+  }
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
-  return {s.element, s.result, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32, false, size_t(s.kernel_h) * s.kernel_w,
+  return {s.element, s.result, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32, false, taps,
           one_tap && s.stride_h == 1 ? 0 : line_of(s), s.in_w};
 }
 
