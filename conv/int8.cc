@@ -165,7 +165,7 @@ DirectOperands operands(const Int8Op& op, const PlanarRun& maps) {
   return {op.panels, nullptr, &op.clamp, skua_residual(op.config.conv.residual), maps.in, maps.residual, maps.out, maps.workspace, &op.quantized};
 }
 
-// Whether products of the format's words, so many multiply-adds an instruction, are worth a look beside the direct form's tile: a tenth to a half of the products, half as fast or faster. On Arm
+// Whether products of the format's words, so many multiply-adds an instruction, are worth a look beside the direct form's tile: a quarter to three fifths of the products, half as fast or faster. On Arm
 // next to dot products they are slower than that, and left to a kernel filter.
 bool is_beside(const Kernel* tile, double rate) { return double(table_of(tile).rate) * tile->vector <= 2 * rate; }
 

@@ -30,7 +30,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   step /= tiles.rate;
   const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
   // Products of bytes and pairs are over so soon that loads of B show: measured at 4 to 8 rows of bytes, and at one of half lines (Zen 5: 1x1000x4096 41 us by AVX-VNNI, 32 by lines). Not those of bytes by one a cycle (Zen 4: 6x64 multiplies out of L2 as out of L1).
-  const bool soon = tiles.bytes ? first && m.fma_ports > 1 && !(row && tile->vector >= 16) : tile->isa == Isa::avx512bf16;
+  const bool soon = tiles.bytes ? (first || kArch != Arch::x86_64) && m.fma_ports > 1 && !(row && tile->vector >= 16) : tile->isa == Isa::avx512bf16;
   step = (stream > step ? stream : step) + (soon ? 0.15 * stream : 0);
   if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 2 : 5) * double(rows);  // requantised: measured on AVX-512
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
