@@ -306,7 +306,7 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
   g.residual_step = ptrdiff_t(p.x.out_step * s.res_pixel);
   // Where a line follows the one before at the same steps, all lines are one.
-  const bool one_line = in_y == columns * in_x && out_y == columns * size_t(g.c_step) && (!residual || residual_y == columns * size_t(g.residual_step));
+  const bool one_line_of_c = out_y == columns * size_t(g.c_step) && (!residual || residual_y == columns * size_t(g.residual_step)), one_line = in_y == columns * in_x && one_line_of_c;
   g.line = one_line ? 0 : columns;
   g.a_gap = ptrdiff_t(in_y) - ptrdiff_t(columns * in_x);
   g.dense = strip || (pixel == s.in_channels && row_step == s.in_w * pixel);
@@ -316,7 +316,7 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   run_block(g, 0, r.rows * columns, p0, p1, [&](size_t m) {
     if (m != next) { j = m ? m / columns : 0; i = m ? m % columns : 0; }
     const RowPointers q = {at(a, g.a_type, ptrdiff_t(j * in_y + i * in_x)), at(out, s.result, ptrdiff_t(j * out_y + i * size_t(g.c_step))),
-                           residual ? at(residual, s.result, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr, one_line ? r.rows * columns - m : columns - i};
+                           residual ? at(residual, s.result, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr, one_line ? r.rows * columns - m : columns - i, one_line_of_c ? r.rows * columns - m : 0};
     if (++i == columns) { i = 0; ++j; }
     next = m + 1;
     return q;

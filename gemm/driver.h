@@ -131,12 +131,14 @@ inline bool scales_fit(const float* scale, size_t n) {
 }
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows = 0);  // rows that read A where it is; 0 = it is close
 
-// Pointers of one row of C, A and the residual (residual NULL without one), column 0; `even` rows from here on, 1 or more, follow at the block's steps.
+// Pointers of one row of C, A and the residual (residual NULL without one), column 0; `even` rows from here on, 1 or more, follow at the block's steps. even_c: of C and the residual, where it is
+// known to be more; rows of A that were copied are even anyway.
 struct RowPointers {
   const void* a;
   void* c;
   const void* residual;
   size_t even;
+  size_t even_c = 0;
 };
 
 // Where tile and memory differ in type, or the tile wants A in its own order, rows pass through the workspace: turns of rows are prepared once for all their panels, and C comes
@@ -281,7 +283,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           c[i] = s.strip ? at(strip, tiles.c, ptrdiff_t(index) * t.c_step) : at(q.c, g.c_type, ptrdiff_t(first));
           residual[i] = q.residual ? at(q.residual, g.c_type, ptrdiff_t(first)) : nullptr;
           if (widens && p == p0 && !i) t.halves = at(q.a, g.a_type, ptrdiff_t(pass.off) + g.segments[0].a);
-          return q.even;
+          return tiles.flip_rows && s.prepares ? max(q.even, q.even_c) : q.even;
         };
         const size_t most = s.strip ? max(kStripFloats / width / tall, 1) * tall : end - turn;
         for (size_t m = turn; m < end;) {

@@ -580,6 +580,36 @@ TEST(ConvInt8, WinogradAtItsLargestSums) {
       }
 }
 
+// One tap with a stride: rows that were copied are even over lines where C is, and the residual.
+TEST(ConvInt8, StridedPointwiseWithGaps) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(61);
+    for (int gaps = 0; gaps < 8; ++gaps)
+      for (uint32_t channels : {20u, 64u}) {
+        Case c;
+        skua_conv2d_desc& d = c.d;
+        d.input_type = d.output_type = d.weight_type = SKUA_DTYPE_S8;
+        d.input_q.scale = 0.05f, d.input_q.zero_point = 3, d.weight_q.scale = 0.02f, d.output_q.scale = 0.5f;
+        d.residual_q.scale = 0.3f, d.residual_q.zero_point = -7;
+        d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+        d.stride_h = d.stride_w = 2;
+        d.in_channels = channels, d.out_channels = channels + 10;
+        c.in_h = c.d.hint_in_h = 13, c.in_w = c.d.hint_in_w = 14;
+        ASSERT_TRUE(c.prepare(rng));
+        c.scales.clear(), d.weight_q = {}, d.weight_q.scale = 0.02f;
+        Op op;
+        SKUA_EXPECT_OK(c.create(context, &op));
+        if (testing::Test::HasFailure()) return;
+        const auto laid_out = [&](skua_tensor t, int gap) { return gaps & gap ? with_holes(t, {0, 0, 3, 0}) : t; };
+        const Data x = make_integers(laid_out(c.input(), 1), rng, -128, 127), residual = make_integers(laid_out(c.output(), 2), rng, -128, 127);
+        expect_close(run(op, {x, residual}, {laid_out(c.output(), 4)})[0], reference(c, dense(x), dense(residual)), 0.0);
+        if (testing::Test::HasFailure()) return;
+      }
+  }
+}
+
 // Sums of a point leave 32 bits though no output does: weights of the signs of G's rows, a pair of rows for each output channel, and images of one tile of the signs of B^T's.
 TEST(ConvInt8, WinogradsProductsWrap) {
   const int rows_b[6][6] = {{4, 0, -5, 0, 1, 0}, {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0}, {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
