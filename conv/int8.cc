@@ -165,9 +165,9 @@ DirectOperands operands(const Int8Op& op, const PlanarRun& maps) {
   return {op.panels, nullptr, &op.clamp, skua_residual(op.config.conv.residual), maps.in, maps.residual, maps.out, maps.workspace, &op.quantized};
 }
 
-// Whether products of the format's words, so many multiply-adds an instruction, are worth a look beside the direct form's tile: a quarter to three fifths of the products, half as fast or faster. On Arm
+// Whether Winograd's products of words, `rate` multiply-adds an instruction, are worth a look beside the direct form's tile: a quarter to three fifths of the products, half as fast or faster. On Arm
 // next to dot products they are slower than that, and left to a kernel filter.
-bool is_beside(const Kernel* tile, double rate) { return double(table_of(tile).rate) * tile->vector <= 2 * rate; }
+bool pays_beside(const Kernel* tile, double rate) { return double(table_of(tile).rate) * tile->vector <= 2 * rate; }
 
 // Why a variant is not: what it would take here, where nothing but the model or its sums can be the reason.
 void explain_not_packed(const skua_context* ctx, const ConvConfig& c, const DirectShape& s, uint32_t algorithm, Text& text) {
@@ -177,7 +177,7 @@ void explain_not_packed(const skua_context* ctx, const ConvConfig& c, const Dire
   WinogradPlan plan;
   if (const char* why = no_winograd_window(c, winograd_variant(algorithm))) text.add("%s\n", why);
   else if (c.numerics == SKUA_NUMERICS_STRICT) text.add("numerics is STRICT\n");
-  else if (tile && format.vector && !is_beside(tile, rate)) text.add("products of bytes are more than twice as fast here as its own\n");
+  else if (tile && format.vector && !pays_beside(tile, rate)) text.add("products of bytes are more than twice as fast here as its own\n");
   else if (!format.vector || !winograd_plan(ctx, winograd_variant(algorithm), winograd_shape(s), format, &plan)) text.add("no kernel in this build, or too large\n");
   else text.add("the weights were not packed for it: slower by the model where they were, or of sums that may not fit; %.0f cycles predicted here\n", plan.cycles);
 }
@@ -328,7 +328,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   uint32_t candidates = 1u << kDirect, named = 0;
   int64_t largest = -1;
   for (uint32_t a = kWinogradF2x2; a < kConvAlgorithms; ++a) {
-    if (!(kInt8Algorithms >> a & 1) || !transformed.vector || c.numerics == SKUA_NUMERICS_STRICT || no_winograd_window(c, winograd_variant(a)) || (!is_beside(tile, rate) && !is_named(a))) continue;
+    if (!(kInt8Algorithms >> a & 1) || !transformed.vector || c.numerics == SKUA_NUMERICS_STRICT || no_winograd_window(c, winograd_variant(a)) || (!pays_beside(tile, rate) && !is_named(a))) continue;
     const int32_t below = config.in_zero - least_of(Element(c.element)), above = greatest_of(Element(c.element)) - config.in_zero;
     if (largest < 0) largest = winograd_largest(c.kernel_h, c.in_channels, c.out_channels, from, steps.o, steps.y, steps.x, steps.i, below, above);
     if (winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;

@@ -283,7 +283,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           c[i] = s.strip ? at(strip, tiles.c, ptrdiff_t(index) * t.c_step) : at(q.c, g.c_type, ptrdiff_t(first));
           residual[i] = q.residual ? at(q.residual, g.c_type, ptrdiff_t(first)) : nullptr;
           if (widens && p == p0 && !i) t.halves = at(q.a, g.a_type, ptrdiff_t(pass.off) + g.segments[0].a);
-          return tiles.bytes && s.prepares ? max(q.even, q.even_c) : q.even;
+          return tiles.bytes && s.prepares && !lines ? max(q.even, q.even_c) : q.even;
         };
         const size_t most = s.strip ? max(kStripFloats / width / tall, 1) * tall : end - turn;
         for (size_t m = turn; m < end;) {

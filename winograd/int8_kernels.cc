@@ -24,8 +24,11 @@ namespace {
 
 #define SKUA_INL_LAMBDA __attribute__((always_inline))
 
-// VNNI adds products only; its transforms are AVX2's and AVX-512's.
 #if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni)
+#define SKUA_TRANSFORMS 1  // VNNI's products go with AVX-512's and AVX2's
+#endif
+
+#if defined(SKUA_TRANSFORMS)
 // Lanes of 16 bits, a channel each. + and - wrap. store(): to a line of V, of 32 lanes the second half to the next one, `next` from there; where there is none `next` is 0, and the first half takes the second's place.
 #if defined(SKUA_ISA_avx512)
 struct I16 {
@@ -242,7 +245,7 @@ SKUA_INL I32 dot_pair(I32 acc, I32 a, I32 b) { return {_mm512_dpwssd_epi32(acc.v
 constexpr float kRate = 2;
 SKUA_INL I32 dot_pair(I32 acc, I32 a, I32 b) { return {_mm256_dpwssd_avx_epi32(acc.v, a.v, b.v)}; }
 #else
-constexpr float kRate = L >= 16 ? 1.2f : 1.55f;  // a product and an addition, of 512 bits 2.4 of which start at once, else three
+constexpr float kRate = 1.2f;  // a product of two, and an addition beside it
 SKUA_INL I32 dot_pair(I32 acc, I32 a, I32 b) { return dot<int8_t>(acc, a, b); }
 #endif
 template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
@@ -295,7 +298,7 @@ struct EveryProduct {
 };
 template <int MR, int NV> const WinogradProductTable& table() { return table_of<EveryProduct, MR, NV>; }
 
-#if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni)
+#if defined(SKUA_TRANSFORMS)
 // ---- output --------------------------------------------------------------------------------------------------------------------
 // One dimension of A^T times its denominator: the points that are left -> o-clip outputs.
 template <int m, int o, int clip> SKUA_INL void transform_out(const I32* t, I32* y) {
@@ -373,7 +376,7 @@ template <int my, int mx, int oy, int ox> void transform_tile_out(const Winograd
 #endif
 
 const Kernel kernels[] = {
-#if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni)
+#if defined(SKUA_TRANSFORMS)
 #define SKUA_WINOGRAD_IN(T, type, my, mx, name, why)                                                                                             \
   {"winograd_in_" #type "_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform in 16 bits of " why, KernelKind::winograd_in, Isa::SKUA_ISA, \
    uint16_t(WinogradVariant::name), my, mx, I16::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, T>)), Element::type},

@@ -50,14 +50,14 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const auto beyond = [&](double from) { return in_l2 <= from ? 0 : fast > 1 && in_l2 > from + 1 ? 1 : in_l2 - from; };
 
   const double vectors = double(p.tile->nr) / lanes;
-  // Of bytes: on x86 two channels by one instruction, or by a product and an addition; on Arm one by the only pipe that multiplies integers.
+  // Of bytes: on x86 two channels by one instruction, or by a product and an addition, three of which start at once (of 512 bits 2.4); on Arm one by the only pipe that multiplies integers.
   const bool integer = p.element == Element::s16;
   const double rate = double(code_of<WinogradProductTableFn>(p.tile)().rate);
   const double together = double(winograd_together(p.element));
   const double around = lanes == 8 ? 8 : 4;  // AVX2's tiles of fewer rows than six are longer loops for what they multiply, beside a busy thread of the core above all
   const auto product = [&](double r, Core core) {  // of r rows and one group
     const double multiplies = r * vectors, operations = rate < 2 ? multiplies * together : multiplies;
-    double step = integer && together == 1 ? multiplies : multiplies * together / (rate * m.fma_ports);
+    double step = !integer || lanes >= 16 || rate >= 2 ? multiplies * together / (rate * m.fma_ports) : together > 1 ? operations / 3.1 : multiplies;
     if (const double issue = ((lanes >= 16 && operations == multiplies ? multiplies : operations + multiplies / vectors) + vectors + around) / m.issue; issue > step) step = issue;
     // Loads take turns with multiply-adds, those of 128 bits two: of bytes there are half as many.
     if (m.in_order) step += (vectors + r / 4) * (integer || core == Core::a53 ? 1 : core == Core::a55 ? 0 : 2);
