@@ -25,6 +25,7 @@ if wanted native arm64; then packages+=(g++-aarch64-linux-gnu); fi
 if wanted native armhf; then packages+=(g++-arm-linux-gnueabihf); fi
 need "${packages[@]}"
 if wanted x86-emulated arm64 armhf; then need_qemu; fi
+if wanted x86-emulated; then need_bochs; fi
 if wanted native; then need_lavapipe; fi
 if wanted arm64; then need_sysroot arm64; fi
 if wanted armhf; then need_sysroot armhf; fi

@@ -53,6 +53,18 @@ need_lavapipe() {
   fi
 }
 
+# Bochs, a processor with AVX-512 in software, and what a Linux that runs on it is made of (tests/matrix/guest.py), of the release after Debian 12, whose own Bochs is too old.
+need_bochs() {
+  local dir=build/tools/bochs
+  [[ -f $dir/.unpacked ]] && return 0
+  say "fetching bochs into $dir"
+  if scripts/sysroot.sh --suite trixie amd64 "$dir" bochs bochs-term bochsbios vgabios linux-image-cloud-amd64 isolinux syslinux-common busybox-static xorriso; then
+    rm -rf "$dir"/usr/share/{doc,icons,locale,X11,man} "$dir"/usr/lib/modules
+  else
+    echo "dev: Debian 13 cannot be reached; instruction sets above AVX2 run only where this machine has them" >&2
+  fi
+}
+
 # need_sysroot ARCH: the libraries that tests of that architecture link with and run on.
 need_sysroot() {
   local dir=build/sysroot/$1
