@@ -15,6 +15,9 @@
 #endif
 #include "gemm/step.h"
 #include "winograd/points.h"
+#if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
+#include "winograd/in_order.h"
+#endif
 #include "winograd/product_table.h"
 #include "winograd/whole_line.h"
 
@@ -290,13 +293,21 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
   }
 }
 
-struct EveryProduct {
+template <Core core> struct EveryProduct {
 #if defined(__SSE2__) && !defined(SKUA_ISA_scalar)
   static constexpr float rate = kRate;
+#elif defined(SKUA_ISA_neon32)
+  static constexpr bool full = core != Core::any;
 #endif
-  template <int MR, int NV> static constexpr WinogradProductFn of = product<MR, NV>;
+  template <int MR, int NV> static constexpr WinogradProductFn for_core() {
+#if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
+    if constexpr (core != Core::any && kInOrderRows<MR> && NV == 2) return product_in_order<int16_t, int32_t, I32, MR, core, product<MR, NV>>;
+#endif
+    return product<MR, NV>;
+  }
+  template <int MR, int NV> static constexpr WinogradProductFn of = for_core<MR, NV>();
 };
-template <int MR, int NV> const WinogradProductTable& table() { return table_of<EveryProduct, MR, NV>; }
+template <int MR, int NV, Core core> const WinogradProductTable& table() { return table_of<EveryProduct<core>, MR, NV>; }
 
 #if defined(SKUA_TRANSFORMS)
 // ---- output --------------------------------------------------------------------------------------------------------------------
@@ -392,9 +403,10 @@ const Kernel kernels[] = {
 #undef SKUA_WINOGRAD_OUT
 #undef SKUA_WINOGRAD
 #endif
-#define SKUA_PRODUCT(mr, nr, why)                                                                                                            \
-  {"winograd_product_s8_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, L, \
-   reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / L>)), Element::s8},
+#define SKUA_PRODUCT(mr, nr, why) SKUA_CORE_PRODUCT(mr, nr, any, "", why)
+#define SKUA_CORE_PRODUCT(mr, nr, core, suffix, why)                                                                                                \
+  {"winograd_product_s8_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, L, \
+   reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / L, Core::core>)), Element::s8, Core::core},
 #if defined(SKUA_ISA_avx512vnni)
     SKUA_PRODUCT(28, 16, "28 accumulators + 1 U of 32 registers, V as a broadcast operand, of 16 bits two deep")
 #elif defined(SKUA_ISA_avx512)
@@ -406,13 +418,16 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_scalar)
     SKUA_PRODUCT(4, 4, "portable C++: sixteen sums in registers")
 #elif defined(SKUA_ISA_neon)
+    SKUA_CORE_PRODUCT(6, 8, a53, "_a53", "scheduled for the Cortex-A53: 12 accumulators + 6 V (eight deep, by lane) + 8 U of 32 registers, of 16 bits; loads in halves beside multiply-adds")
     SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers, of 16 bits")
 #elif defined(SKUA_ISA_neon32)
+    SKUA_CORE_PRODUCT(4, 8, a53, "_a53", "scheduled for the Cortex-A53: 8 accumulators + 4 V (eight deep, by lane) + 4 U, of 16 bits; a vector in a D register and two words beside multiply-adds")
     SKUA_PRODUCT(4, 8, "8 accumulators + 2 V (four deep, by lane) + 1 U of 16 registers, of 16 bits")
 #else
     SKUA_PRODUCT(4, 8, "8 accumulators + 2 U + 1 V + 1 product of 16 registers, of 16 bits two deep")
 #endif
 #undef SKUA_PRODUCT
+#undef SKUA_CORE_PRODUCT
 };
 
 }  // namespace

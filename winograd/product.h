@@ -82,32 +82,12 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
 }
 
 #if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
-// Whole lines of channels by a program, the others as above.
-template <int MR, Core core> void product_in_order(const WinogradProduct& p) {
-  const size_t lines = p.k / kWinogradLine, whole = lines * kWinogradLine, columns = 2 * F32::L;
-  if (!lines) return product<MR, 2>(p);
-  WinogradProduct rest = p;
-  rest.k = p.k - whole;
-  rest.v = static_cast<const float*>(p.v) + lines * p.line;
-  rest.groups = 1;
-  rest.add = true;
-  for (size_t i = 0; i < p.groups; ++i) {
-    const float* const u = static_cast<const float*>(p.u) + i * p.k * columns;
-    float* const m = static_cast<float*>(p.m) + i * columns / kWinogradLine * p.line + i * columns % kWinogradLine;
-    F32 acc[MR][2];
-    if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < 2; ++v) acc[r][v] = F32::load(m + r * kWinogradLine + v * F32::L);
-    else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < 2; ++v) acc[r][v] = F32::zero();
-    multiply_in_order<MR, core>(static_cast<const float*>(p.v), p.line, lines, u, acc);
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < 2; ++v) acc[r][v].store(m + r * kWinogradLine + v * F32::L);
-    if (!rest.k) continue;
-    rest.u = u + whole * columns;
-    rest.m = m;
-    product<MR, 2>(rest);
-  }
-}
 template <int MR, int NV> constexpr WinogradProductFn product_for(Core core) {
   if constexpr (kInOrderRows<MR> && NV == 2)
-    if (core != Core::any) return kVSets == 1 && core == Core::a55 ? product_in_order<MR, Core::a55> : product_in_order<MR, Core::a53>;  // on AArch64 one is for both
+    if (core != Core::any) {  // on AArch64 one is for both
+      constexpr Core a55 = kProductVectors == 16 ? Core::a55 : Core::a53;
+      return core == Core::a55 ? product_in_order<float, float, F32, MR, a55, product<MR, 2>> : product_in_order<float, float, F32, MR, Core::a53, product<MR, 2>>;
+    }
   return product<MR, NV>;
 }
 #else

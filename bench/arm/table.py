@@ -25,7 +25,7 @@ class Loop:
     name: str       # the kernel's
     unit: str       # family_isa
     function: str   # regular expression on the demangled name
-    element: str    # what it multiplies: f32, f16, bf16, s8 (products of four), i8mm (of eight), s8 mull (two products in 16 bits, added to 32)
+    element: str    # what it multiplies: f32, f16, bf16, s8 (products of four), i8mm (of eight), s8 mull (two products in 16 bits, added to 32), s16 mlal
     tuned: str = "" # the cores it is written for; "" = any
     longest: bool = False  # the loop of the most multiply-accumulates, not the densest one
 
@@ -72,8 +72,10 @@ LOOPS64 = [
     Loop("gemm_u8_4x16_neon_i8mm", "gemm_int8_neon_i8mm", r"row_tile<unsigned char, 4, 4, ", "i8mm"),
     Loop("gemm_s8_4x4_neon", "gemm_int8_neon", r"row_tile<signed char, 4, 1, .*\(skua::Core\)0>", "s8 mull"),
     Loop("gemm_s8_4x4_a53_neon", "gemm_int8_neon", r"row_tile<signed char, 4, 1, .*\(skua::Core\)1>", "s8 mull", "A53"),
-    Loop("winograd_product_f32_6x8_neon", "winograd_neon", r"\bproduct<6, 2>", "f32"),
-    Loop("winograd_product_f32_6x8_*", "winograd_neon", r"product_in_order<6, ", "f32", "A53, A55", longest=True),
+    Loop("winograd_product_f32_6x8_neon", "winograd_neon", r"\bproduct<6, 2>\(skua::WinogradProduct const&\)$", "f32"),
+    Loop("winograd_product_f32_6x8_*", "winograd_neon", r"product_in_order<float, .*, 6, \(skua::Core\)1, ", "f32", "A53, A55", longest=True),
+    Loop("winograd_product_s8_6x8_neon", "winograd_int8_neon", r"\bproduct<6, 2>\(skua::WinogradProduct const&\)$", "s16 mlal"),
+    Loop("winograd_product_s8_6x8_a53_neon", "winograd_int8_neon", r"product_in_order<short, .*, 6, \(skua::Core\)1, ", "s16 mlal", "A53", longest=True),
     Loop("depthwise_s8_2x2x16_a55_neon_dot, 3x3", "depthwise_int8_neon_dot", r"dot_in_order", "s8", "A55"),
     Loop("depthwise_s8_2x2x16_a53_neon, 3x3", "depthwise_int8_neon", r"taps_in_order<1>", "s8 mull", "A53"),
     Loop("depthwise_s8_2x2x16_a53_neon, 3x3 of stride 2", "depthwise_int8_neon", r"taps_in_order<2>", "s8 mull", "A53"),
@@ -108,9 +110,11 @@ LOOPS32 = [
     Loop("depthwise_f16_3x3s2_1x7_a55_neon32_fp16", "depthwise_neon32_fp16", r"scheduled_tile<skua::f16, 3, 2, 1, 7, false, 0, 0, 0, 0>", "f16", "A55"),
     Loop("depthwise_f16_5x5s1_1x7_a55_neon32_fp16", "depthwise_neon32_fp16", r"scheduled_tile<skua::f16, 5, 1, 1, 7, false, 0, 0, 0, 0>", "f16", "A55"),
     Loop("depthwise_f16_5x5s1_1x7_a55_neon32_fp16, left border", "depthwise_neon32_fp16", r"scheduled_tile<skua::f16, 5, 1, 1, 7, false, 2, 0, 0, 0>", "f16", "A55"),
-    Loop("winograd_product_f32_4x8_neon32", "winograd_neon32", r"\bproduct<4, 2>", "f32"),
-    Loop("winograd_product_f32_4x8_a53_neon32", "winograd_neon32", r"product_in_order<4, \(skua::Core\)1>", "f32", "A53", longest=True),
-    Loop("winograd_product_f32_4x8_a55_neon32", "winograd_neon32", r"product_in_order<4, \(skua::Core\)2>", "f32", "A55", longest=True),
+    Loop("winograd_product_f32_4x8_neon32", "winograd_neon32", r"\bproduct<4, 2>\(skua::WinogradProduct const&\)$", "f32"),
+    Loop("winograd_product_f32_4x8_a53_neon32", "winograd_neon32", r"product_in_order<float, .*, 4, \(skua::Core\)1, ", "f32", "A53", longest=True),
+    Loop("winograd_product_f32_4x8_a55_neon32", "winograd_neon32", r"product_in_order<float, .*, 4, \(skua::Core\)2, ", "f32", "A55", longest=True),
+    Loop("winograd_product_s8_4x8_neon32", "winograd_int8_neon32", r"\bproduct<4, 2>\(skua::WinogradProduct const&\)$", "s16 mlal"),
+    Loop("winograd_product_s8_4x8_a53_neon32", "winograd_int8_neon32", r"product_in_order<short, .*, 4, \(skua::Core\)1, ", "s16 mlal", "A53", longest=True),
     Loop("gemm_s8_2x4_neon32", "gemm_int8_neon32", r"row_tile<signed char, 2, 1, ", "s8 mull"),
     Loop("gemm_s8_6x8_neon32_dot", "gemm_int8_neon32_dot", r"panel<signed char, 2, \(skua::Core\)0>", "s8"),
     Loop("gemm_s8_6x8_a55_neon32_dot", "gemm_int8_neon32_dot", r"panel<signed char, 2, \(skua::Core\)2>", "s8", "A55"),
@@ -177,7 +181,7 @@ def find_loop(build, loop):
 
 
 def scale(element):
-    return {"f32": 1, "f16": 2, "bf16": 4, "s8": 4, "i8mm": 8, "s8 mull": 4 / 3}[element]
+    return {"f32": 1, "f16": 2, "bf16": 4, "s8": 4, "i8mm": 8, "s8 mull": 4 / 3, "s16 mlal": 1}[element]
 
 
 def model(work, body, core, versions, element):
@@ -186,7 +190,7 @@ def model(work, body, core, versions, element):
 
 
 def in_order(loop, work, body, arch):
-    beyond_a53 = loop.element not in ("f32", "s8 mull") or loop.unit.endswith("_bf16")  # it has neither half types nor dot products
+    beyond_a53 = loop.element not in ("f32", "s8 mull", "s16 mlal") or loop.unit.endswith("_bf16")  # it has neither half types nor dot products
     return [("–" if core == "a53" and beyond_a53 else f"{work / inorder.cycles_per_turn(body, core, arch):.2f} ({4 * scale(loop.element):.3g})") for core in inorder.CORES]
 
 
