@@ -337,6 +337,7 @@ TEST(BinaryInt8, ScalesFarApart) {
       for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_DIV, SKUA_BINARY_MIN, SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU})
         for (int zero : {first, middle, first + 255}) {
           for (const float far : {300.0f, 4e4f, 3e7f, 1e10f, 3e15f, 1e30f}) {
+            if (small() && far != 4e4f && far != 1e30f) continue;
             check_binary(context, kind, type, t, t, middle, middle, zero, SKUA_ACTIVATION_NONE, {far, 0.5f, 1.0f});
             check_binary(context, kind, type, t, t, middle, middle, zero, SKUA_ACTIVATION_NONE, {0.5f, far, 1.0f});
           }

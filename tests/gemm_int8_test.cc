@@ -328,8 +328,9 @@ TEST(GemmInt8, OneDeepRow) {
       SCOPED_TRACE(isa);
       Context context(isa);
       for (size_t k : {4097, 16383, 16384, 16385}) {
+        if (small() && (k == 16383 || k == 16384)) continue;
         Case c = any_case(rng, type);
-        c.constant_b = true, c.m = 1, c.n = 21 + k % 2 * 50, c.k = k, c.batch = 1;
+        c.constant_b = true, c.m = 1, c.n = 21 + (small() ? 0 : k % 2 * 50), c.k = k, c.batch = 1;
         if (c.b_type == SKUA_DTYPE_S8) c.b_zero = 0, c.each_zero = false;
         check(context, c);
         c.b_type = SKUA_DTYPE_S8, c.b_zero = 0, c.each_zero = c.residual = c.bias = false, c.c_type = type, c.c_zero = least(type), c.rounding = SKUA_ROUNDING_FLOAT;  // the shortest end

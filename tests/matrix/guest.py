@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs a test program on a processor that this machine is not: in Linux on Bochs.
+"""Runs test programs on a processor that this machine is not: in Linux on Bochs.
 
-  guest.py TOOLS PROGRAM [ARGUMENT ...]
+  guest.py TOOLS PROGRAM ... [-- ARGUMENT ...]
 
 TOOLS is what need_bochs of scripts/setup.sh unpacked: Bochs, a Linux kernel, a boot loader, busybox. The processor is Bochs' Sapphire Rapids: AVX-512 with VNNI, VBMI, BF16 and FP16, and AVX-VNNI; without AMX,
 as Bochs lacks the switch (XFD) that Linux wants before it hands out tiles: tests/support/amx.cc stands in. qemu has none of these.
 
-The program gets the environment's SKUA_*; what it prints, its files in SKUA_TEST_ACCOUNT and its exit status come back.
+Programs run one after the other, with the environment's SKUA_* and GTEST_*. What they print, their files in SKUA_TEST_ACCOUNT and the first exit status that is not 0 come back.
 """
 import base64
 import ctypes
@@ -30,11 +30,15 @@ INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mount -t proc none /proc; mount -t sysfs none /sys; mount -t devtmpfs none /dev
 stty -onlcr < /dev/console
-export GTEST_COLOR=no
 cd /tmp
-echo guest: up
-{environment} {command}
-status=$?
+export {environment}
+status=0
+for program in {programs}; do
+  echo "== $program"
+  /programs/$program {arguments}
+  ended=$?
+  [ $status != 0 ] || status=$ended
+done
 cd /account
 if [ -n "$(ls)" ]; then echo guest: account; tar c * | gzip | base64; fi
 echo guest: exit $status
@@ -94,21 +98,22 @@ def libraries(program):
     return re.findall(r"(/\S+) \(", text)
 
 
-def make_disk(tools, folder, run, program, arguments):
+def make_disk(tools, folder, run, programs, arguments):
     root, disk = os.path.join(folder, "root"), os.path.join(folder, "disk")
-    for name in ("bin", "proc", "sys", "dev", "tmp", "account"):
+    for name in ("bin", "proc", "sys", "dev", "tmp", "account", "programs"):
         os.makedirs(os.path.join(root, name))
     os.makedirs(disk)
     shutil.copy(f"{tools}/usr/bin/busybox", f"{root}/bin/busybox")
-    subprocess.run(["strip", "-o", f"{root}/program", program], check=True)
-    for path in libraries(program):
+    for program in programs:
+        subprocess.run(["strip", "-o", f"{root}/programs/{os.path.basename(program)}", program], check=True)
+    for path in {library for program in programs for library in libraries(program)}:
         os.makedirs(root + os.path.dirname(path), exist_ok=True)
         shutil.copy(path, root + path)
-    environment = {k: v for k, v in os.environ.items() if k.startswith("SKUA_")}
+    environment = {"GTEST_COLOR": "no", **{k: v for k, v in os.environ.items() if k.startswith(("SKUA_", "GTEST_"))}}
     if "SKUA_TEST_ACCOUNT" in environment:
         environment["SKUA_TEST_ACCOUNT"] = "/account"
     with open(f"{root}/init", "w") as file:
-        file.write(INIT.format(environment=" ".join(f"{k}={shlex.quote(v)}" for k, v in environment.items()), command=shlex.join(["/program", *arguments])))
+        file.write(INIT.format(environment=" ".join(f"{k}={shlex.quote(v)}" for k, v in environment.items()), programs=shlex.join(os.path.basename(p) for p in programs), arguments=shlex.join(arguments)))
     os.chmod(f"{root}/init", 0o755)
     with open(f"{disk}/initrd", "wb") as file:
         file.write(gzip.compress(archive(root), 6))
@@ -121,14 +126,20 @@ def make_disk(tools, folder, run, program, arguments):
 
 
 def main():
-    tools, program, arguments = os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    tools, *programs = sys.argv[1:]
+    arguments = []
+    if "--" in programs:
+        programs, arguments = programs[:programs.index("--")], programs[programs.index("--") + 1:]
+    if not programs:
+        raise SystemExit(__doc__)
+    tools = os.path.realpath(tools)
     lib = f"{tools}/usr/lib/x86_64-linux-gnu"
 
     def command(name, *words):  # the tools are of another release, with libraries of their own
         return [f"{lib}/ld-linux-x86-64.so.2", "--library-path", lib, f"{tools}/usr/bin/{name}", *words]
 
     with tempfile.TemporaryDirectory() as folder:
-        make_disk(tools, folder, lambda *words: subprocess.run(command(*words), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), program, arguments)
+        make_disk(tools, folder, lambda *words: subprocess.run(command(*words), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), programs, arguments)
         serial, serial_end = pty.openpty()
         screen, screen_end = pty.openpty()
         tty.setraw(serial_end)
@@ -154,12 +165,12 @@ def main():
                         status = int(text.split()[-1])
                     elif account is not None and status is None:
                         account += text
-                    elif text != "guest: up":
+                    else:
                         print(text, flush=True)
         if status is None:
             with open(f"{folder}/bochs.log", errors="replace") as file:
                 sys.stdout.writelines(file.readlines()[-40:])
-            print("the emulated machine stopped before the program did")
+            print("the emulated machine stopped before the programs did")
             return 1
     if account:
         with tarfile.open(fileobj=io.BytesIO(base64.b64decode(account))) as files:
