@@ -99,7 +99,6 @@ template <class B, int K, int S, bool LEAST, bool FLIP, Core core> void taps_of_
       SKUA_UNROLL for (int i = 0; i < K; ++i) rows[i] += n * S * steps[i];
     };
     size_t left = t.outputs;
-#if defined(__aarch64__)
     if constexpr (core != Core::any)
       if (left >= 2) {
         taps_in_order<S>(t, rows, steps);
@@ -108,7 +107,6 @@ template <class B, int K, int S, bool LEAST, bool FLIP, Core core> void taps_of_
         out += done * t.out_pixel;
         left -= done;
       }
-#endif
     for (; left >= size_t(RW); left -= RW) {
       typename B::Sums sums[RW];
       tile(sums);

@@ -9,6 +9,8 @@
 #include "dispatch/kernel.h"
 #if defined(__aarch64__) && !defined(SKUA_ISA_scalar)
 #include "depthwise/int8_end_in_order.h"
+#elif defined(__arm__) && !defined(SKUA_ISA_scalar)
+#include "simd/in_order.h"
 #endif
 
 namespace skua {
@@ -384,6 +386,8 @@ template <class B, Known KNOWN> SKUA_INL void direct_of(const DepthwiseInt8Direc
 constexpr int kTapColumns = F32::registers >= 32 ? 2 : 1;
 #if defined(__aarch64__)
 #include "depthwise/int8_in_order.h"
+#else
+#include "depthwise/int8_in_order32.h"
 #endif
 #include "depthwise/int8_by_taps.h"
 #endif
@@ -483,6 +487,8 @@ const Kernel kernels[] = {
 #elif !defined(SKUA_ISA_scalar)
 #if defined(SKUA_ISA_neon)
     SKUA_FOR_INT8(SKUA_CORE_ENTRY, 16, a53, "_a53", "3x3 tap by tap, scheduled for the Cortex-A53 and A55: two outputs in 122 vector instructions, loads in halves beside them")
+#elif defined(SKUA_ISA_neon32)
+    SKUA_FOR_INT8(SKUA_CORE_ENTRY, 16, a53, "_a53", "3x3 tap by tap, scheduled for the Cortex-A53: two outputs of eight channels in 60 vector instructions, 24 loads of D registers between them")
 #elif defined(SKUA_ISA_neon_dot)
     SKUA_FOR_INT8(SKUA_CORE_ENTRY, 16, a55, "_a55", "3x3 scheduled for the Cortex-A55: tiles of 2x2 outputs in 152 vector instructions, loads in halves beside them; strides of 2 tap by tap")
 #endif

@@ -33,7 +33,7 @@ struct InOrderStep {
 // Steps that every program has, beside its own, which count from 0: load_step() does them. a: the vector, or which of kHalves upper halves on their way; b, c: where it comes from, as the program takes it.
 enum : uint8_t { kLoadUpper = 251, kLoadUpperWord, kLoadLower, kLoadHigh, kInsertUpper };  // kLoadUpperWord: the second one, on AArch32; kLoadHigh: into the vector
 constexpr int kHalves = 4, kNoVector = 255;
-enum class Pieces : uint8_t { halves, words, registers };  // `ldr x` and an insert; two words and an insert; a D register each
+enum class Pieces : uint8_t { halves, words, registers, one };  // `ldr x` and an insert; two words and an insert; a D register each; the vector is one D register
 
 template <int most> struct InOrderProgram {
   InOrderStep at[most];
@@ -49,6 +49,7 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
     InOrderStep step;
     int to;         // the vector that is loaded; -1: one instruction
     int first_use;  // the first work that may read it
+    int pair;       // 1: numbers that differ by their last bit are of one vector
   } helper[most_helpers] = {};
   int works = 0, helpers = 0;
   Pieces pieces = Pieces::halves;
@@ -56,11 +57,11 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
   // Kinds of steps are of the program's own enumeration; a, b, c: vectors. needs: the last of the loads that it waits for.
   template <class What> constexpr void add(What what, int a, int b = kNoVector, int c = kNoVector, int needs = -1) { work[works++] = {{uint8_t(what), uint8_t(a), uint8_t(b), uint8_t(c)}, needs}; }
   // After all works that have to do with what the vector held, before the first that uses it.
-  constexpr int load(int to, int from, int place) {
-    helper[helpers] = {{0, 0, uint8_t(from), uint8_t(place)}, to, works};
+  constexpr int load(int to, int from, int place, int pair = 0) {
+    helper[helpers] = {{0, 0, uint8_t(from), uint8_t(place)}, to, works, pair};
     return helpers++;
   }
-  template <class What> constexpr void single(What what, int a, int b = 0) { helper[helpers++] = {{uint8_t(what), uint8_t(a), uint8_t(b), 0}, -1, works}; }
+  template <class What> constexpr void single(What what, int a, int b = 0) { helper[helpers++] = {{uint8_t(what), uint8_t(a), uint8_t(b), 0}, -1, works, 0}; }
 
   // A turn: all works, and beside them the helpers but the first `ahead`, which are those of the next turn, to the same vectors. start: only these, before the first turn. in_threes: no helper after
   // the work that follows an insert and a load. On the A55 these two go beside the works before and after them; another helper there would leave the next insert and load to each other. For turns of
@@ -80,9 +81,10 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
     const auto put = [&](int what, int a, int b = 0, int c = 0) { p.at[p.n++] = {uint8_t(what), uint8_t(a), uint8_t(b), uint8_t(c)}; };
     int next = from, now = with_works ? -1 : works, waiting[most_helpers] = {}, begin = 0, end = 0, loads = 0, inserted = 0, piece = 0;
     bool rests = false;
-    const auto is_free = [&](int vector, int before) {  // nothing before its first use has to do with what was there
-      for (int i = before - 1; i > now; --i)
-        if (work[i].step.a == vector || work[i].step.b == vector || work[i].step.c == vector) return false;
+    const auto is_free = [&](const Helper& h) {  // nothing before its first use has to do with what was there
+      const auto is = [&](int vector) { return (vector | h.pair) == (h.to | h.pair); };
+      for (int i = h.first_use - 1; i > now; --i)
+        if (is(work[i].step.a) || is(work[i].step.b) || is(work[i].step.c)) return false;
       return true;
     };
     const auto insert = [&] { put(kInsertUpper, helper[waiting[begin++]].to, inserted++ % kHalves); };
@@ -95,16 +97,16 @@ template <int most_works, int most_helpers> struct InOrderBuilder {
       if (h.to < 0) {
         p.at[p.n++] = h.step;
         ++next;
-      } else if (pieces == Pieces::registers) {
-        if (!is_free(h.to, h.first_use)) return false;
+      } else if (pieces == Pieces::registers || pieces == Pieces::one) {
+        if (!is_free(h)) return false;
         put(piece ? kLoadHigh : kLoadLower, h.to, h.step.b, h.step.c);
-        next += piece;
-        piece = !piece;
+        if (pieces == Pieces::registers) piece = !piece;
+        next += !piece;
       } else if (piece < (pieces == Pieces::words ? 2 : 1)) {
         put(piece ? kLoadUpperWord : kLoadUpper, loads % kHalves, h.step.b, h.step.c);
         ++piece;
       } else {
-        if (!is_free(h.to, h.first_use)) return false;
+        if (!is_free(h)) return false;
         if (begin + (pieces == Pieces::words ? 1 : 2) <= end) insert(), rests = in_threes;
         put(kLoadLower, h.to, h.step.b, h.step.c);
         waiting[end++] = next++;
