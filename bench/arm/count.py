@@ -24,7 +24,7 @@ import inorder
 import objcode
 
 # Dot products, halves: what an A53 has not.
-BEYOND_A53 = re.compile(r"v?[us]+dot|\w*mmla|bf|\w+ v\d+\.[48]h, v\d+\.[48]h, v\d+\.h\[|f(?!cvt)\w+ v\d+\.8h|v\w+\.f16 q\d+, q")
+BEYOND_A53 = re.compile(r"v?[us]+dot|\w*mmla|bf(?:dot|mmla|mlal|cvt)|\w+ v\d+\.[48]h, v\d+\.[48]h, v\d+\.h\[|f(?!cvt)\w+ v\d+\.8h|v\w+\.f16 q\d+, q")
 TRACE = re.compile(rb"Trace \d+: 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/")
 
 

@@ -6,7 +6,8 @@
 TOOLS is what need_bochs of scripts/setup.sh unpacked: Bochs, a Linux kernel, a boot loader, busybox. The processor is Bochs' Sapphire Rapids: AVX-512 with VNNI, VBMI, BF16 and FP16, and AVX-VNNI; without AMX,
 as Bochs lacks the switch (XFD) that Linux wants before it hands out tiles: tests/support/amx.cc stands in. qemu has none of these.
 
-Programs run one after the other, with the environment's SKUA_* and GTEST_*. What they print, their files in SKUA_TEST_ACCOUNT and the first exit status that is not 0 come back.
+Programs run one after the other, with the environment's SKUA_* and GTEST_*. What they print, their files in SKUA_TEST_ACCOUNT and the first exit status that is not 0 come back; 77
+where the machine does not start.
 """
 import base64
 import ctypes
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import tty
 
 INIT = """#!/bin/busybox sh
@@ -148,8 +150,10 @@ def main():
         environment = dict(os.environ, LTDL_LIBRARY_PATH=f"{lib}/bochs/plugins", BXSHARE=f"{tools}/usr/share/bochs", TERM="linux")
         bochs = subprocess.Popen(command("bochs-bin", "-q", "-f", f"{folder}/bochsrc"), env=environment, stdin=screen_end, stdout=screen_end, stderr=screen_end,
                                  preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL))  # PR_SET_PDEATHSIG
-        status, account, rest, ended = None, None, b"", False
+        status, account, rest, ended, started, patience = None, None, b"", False, False, time.monotonic() + 300
         while not ended:
+            if not started and time.monotonic() > patience:
+                bochs.kill()
             ended = bochs.poll() is not None
             while ready := select.select([serial, screen], [], [], 0 if ended else 1)[0]:
                 if screen in ready:
@@ -159,6 +163,7 @@ def main():
                 *lines, rest = (rest + os.read(serial, 1 << 16)).split(b"\n")
                 for line in lines:
                     text = line.decode(errors="replace").rstrip("\r")
+                    started = started or text.startswith("== ")
                     if text == "guest: account":
                         account = ""
                     elif text.startswith("guest: exit "):
@@ -170,8 +175,8 @@ def main():
         if status is None:
             with open(f"{folder}/bochs.log", errors="replace") as file:
                 sys.stdout.writelines(file.readlines()[-40:])
-            print("the emulated machine stopped before the programs did")
-            return 1
+            print("the emulated machine stopped before the programs did" if started else "the emulated machine did not start")
+            return 1 if started else 77
     if account:
         with tarfile.open(fileobj=io.BytesIO(base64.b64decode(account))) as files:
             files.extractall(os.environ["SKUA_TEST_ACCOUNT"])
