@@ -6,49 +6,23 @@
 // Registers: 9 weights, 8 sums, 4 products, 6 inputs (and scales), and what ends need: 31. make_taps_turn() puts a turn together when this is compiled; every step of it is
 // one instruction that stays where it is written. The sums are the same as in any order: they are of integers.
 
-enum class TapsDo : uint8_t { mull = uint8_t(EndDo::count), mull2, mlal, mlal2, addw, addw2, move, next };
+enum class TapsDo : uint8_t { mull = uint8_t(EndDo::count), mull2, mlal, mlal2, addw, addw2 };
 enum TapsSource : uint8_t { kRow0, kRow1, kRow2, kOffset, kScale };  // the last two: vectors behind the weights
 constexpr int kTapWeights = 0, kTapSums = 9, kTapProducts = 17, kTapInputs = 21, kTapRing = 6;
 
 // S: columns from an output to the next. start: what the turn before would have loaded, and nothing else.
 template <int S, bool start> consteval auto make_taps_turn() {
   InOrderBuilder<160, 80> turn;
-  struct Input { int helper, to; } inputs[3][5] = {};
-  int ring = 0, left[3] = {3 + S, 3 + S, 3 + S};  // columns of each row that are not loaded yet
-  // Pointers stand at the column that was loaded last, and go on to the next turn's first one when the last one has been.
-  constexpr int first = S == 1 ? 0 : 2;
-  int at[3] = {first, first, first};
-  const auto point = [&](int row, int column) {
-    while (at[row] != column) {
-      const int by = column - at[row] > 1 ? 2 : column > at[row] ? 1 : at[row] - column > 1 ? -2 : -1;
-      turn.single(TapsDo::move, row, by + 2);
-      at[row] += by;
-    }
-  };
-  const auto input = [&](int row, int column) {  // in the order of use
-    Input& x = inputs[row][column];
-    if (!x.to) {
-      point(row, column);
-      x.to = kTapInputs + ring++ % kTapRing;
-      x.helper = turn.load(x.to, row, 0);
-      if (!--left[row]) {
-        point(row, first);
-        turn.single(TapsDo::next, row);
-      }
-    }
-    return x;
-  };
-  // One tap of each output: row, columns, weights.
-  struct Tap { int row, column[2], weight[2]; };
-  const auto multiply = [&](TapsDo low, TapsDo high, const Tap& t) {
+  TapInputs<S, decltype(turn)> input = {turn, kTapInputs, kTapRing};
+  const auto multiply = [&](TapsDo low, TapsDo high, const OutputTaps& t) {
     for (int o = 0; o < 2; ++o) {
-      const Input x = input(t.row, t.column[o]);
+      const auto x = input(t.row, t.column[o]);
       turn.add(low, kTapProducts + 2 * o, x.to, kTapWeights + t.weight[o], x.helper);
       turn.add(high, kTapProducts + 2 * o + 1, x.to, kTapWeights + t.weight[o], x.helper);
     }
   };
   int ahead = 0;
-  const auto sum = [&](const Tap& a, const Tap* b) {
+  each_pair_of_taps<S>([&](const OutputTaps& a, const OutputTaps* b) {
     multiply(TapsDo::mull, TapsDo::mull2, a);
     if (b) multiply(TapsDo::mlal, TapsDo::mlal2, *b);
     const bool begins = !ahead;  // at the offsets, which are where the second output's sums will be
@@ -58,29 +32,10 @@ template <int S, bool start> consteval auto make_taps_turn() {
     for (int o = 0; o < 2; ++o)
       for (int i = 0; i < 4; ++i)
         turn.add(i % 2 ? TapsDo::addw2 : TapsDo::addw, kTapSums + 4 * o + i, kTapSums + (begins ? 4 : 4 * o) + i, kTapProducts + 2 * o + i / 2, begins ? offsets + i : -1);
-  };
-  // Weights are those of column k of rows 0 and 1 at 2k and 2k + 1, then the last row's. A column that both outputs take comes first where they share only one.
-  const auto rows = [&](int c0, int k0, int c1, int k1) {
-    const Tap below = {1, {c0, c1}, {2 * k0 + 1, 2 * k1 + 1}};
-    sum({0, {c0, c1}, {2 * k0, 2 * k1}}, &below);
-  };
-  const auto last = [&](int c0, int k0, int c1, int k1) { return Tap{2, {c0, c1}, {6 + k0, 6 + k1}}; };
-  if constexpr (S == 1) {
-    for (int k = 0; k < 3; ++k) rows(k, k, k + 1, k);
-    const Tap second = last(1, 1, 2, 1);
-    sum(last(0, 0, 1, 0), &second);
-    sum(last(2, 2, 3, 2), nullptr);
-  } else {
-    rows(2, 2, 2, 0);
-    rows(0, 0, 3, 1);
-    rows(1, 1, 4, 2);
-    const Tap second = last(0, 0, 3, 1);
-    sum(last(2, 2, 2, 0), &second);
-    sum(last(1, 1, 4, 2), nullptr);
-  }
+  });
   for (int i = 0; i < 8; ++i) turn.add(EndDo::to_float, kTapSums + i);
   for (int i = 0; i < 4; ++i) {
-    const int to = kTapInputs + ring++ % kTapRing, x = turn.load(to, kScale, i);
+    const int to = input.next_vector(), x = turn.load(to, kScale, i);
     for (int o = 0; o < 2; ++o) turn.add(EndDo::scale, kTapSums + 4 * o + i, to, kNoVector, x);
   }
   for (int i = 0; i < 8; ++i) turn.add(EndDo::round, kTapSums + i);
@@ -94,8 +49,8 @@ template <int S, bool start> constexpr auto taps_turn = make_taps_turn<S, start>
 
 template <int S> struct TapsRegisters : InOrderRegisters<kEndVectors> {
   using InOrderRegisters<kEndVectors>::v;
-  const uint8_t *rows[3], *behind;  // offsets, then scales
-  size_t steps[3], mask;            // all bits, or none: the last turn
+  TapRows<S> rows;
+  const uint8_t* behind;  // offsets, then scales
 
   template <int what, int a, int b, int c> SKUA_INL void step() {
     constexpr TapsDo d = TapsDo(what);
@@ -107,17 +62,9 @@ template <int S> struct TapsRegisters : InOrderRegisters<kEndVectors> {
     else if constexpr (d == TapsDo::mlal2) SKUA_TAPS_3("smlal2", ".8h", ".16b", ".16b");
     else if constexpr (d == TapsDo::addw) SKUA_TAPS_3("saddw", ".4s", ".4s", ".4h");
     else if constexpr (d == TapsDo::addw2) SKUA_TAPS_3("saddw2", ".4s", ".4s", ".8h");
-    else if constexpr (d == TapsDo::move) {
-      if constexpr (b == 3) asm volatile("add %0, %0, %1" : "+r"(rows[a]) : "r"(steps[a]));
-      else if constexpr (b == 4) asm volatile("add %0, %0, %1, lsl #1" : "+r"(rows[a]) : "r"(steps[a]));
-      else if constexpr (b == 1) asm volatile("sub %0, %0, %1" : "+r"(rows[a]) : "r"(steps[a]));
-      else asm volatile("sub %0, %0, %1, lsl #1" : "+r"(rows[a]) : "r"(steps[a]));
-    } else if constexpr (d == TapsDo::next) {
-      // The last turn loads its own first inputs once more: nothing else is known to be there.
-      rows[a] += 2 * S * (steps[a] & mask);
-      asm volatile("" : "+r"(rows[a]));
-    } else {
-      this->template load_step<what, a, b, b < kOffset ? 0 : 16 * (c + (b == kScale ? 4 : 0))>(b >= kOffset ? behind : rows[b % 3]);
+    else if constexpr (what >= int(RowDo::move) && what <= int(RowDo::next)) rows.template step<what, a, b>();
+    else {
+      this->template load_step<what, a, b, b < kOffset ? 0 : 16 * (c + (b == kScale ? 4 : 0))>(b >= kOffset ? behind : rows.at[b % 3]);
     }
 #undef SKUA_TAPS_3
   }
@@ -130,12 +77,12 @@ template <int S> __attribute__((noinline)) void taps_in_order(const DepthwiseInt
   end_vectors(t, r.v);
   SKUA_UNROLL for (int i = 0; i < 9; ++i) r.v[kTapWeights + i] = vld1q_s8(w + 16 * i);
   r.behind = reinterpret_cast<const uint8_t*>(w) + 12 * 16;
-  SKUA_UNROLL for (int i = 0; i < 3; ++i) r.steps[i] = steps[i], r.rows[i] = rows[i] + (S == 1 ? 0 : 2 * steps[i]);
+  r.rows.begin(rows, steps);
   const size_t out_pixel = t.out_pixel;
   uint8_t* out = t.out;
   run_steps<taps_turn<S, true>>(r);
   for (size_t left = t.outputs / 2; left; --left) {
-    r.mask = left > 1 ? ~size_t(0) : 0;
+    r.rows.mask = left > 1 ? ~size_t(0) : 0;
     run_steps<taps_turn<S, false>>(r);
     SKUA_UNROLL for (int o = 0; o < 2; ++o, out += out_pixel) put_16(r.v[kTapProducts + 2 * o], out);
   }

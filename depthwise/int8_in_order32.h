@@ -6,7 +6,7 @@
 // Registers, of 32 D: 9 weights, 8 sums, 8 products in two sets, 7 inputs. What ends need comes from memory to products that are free: rounded is by the addition of 1.5 * 2^23, whose bits
 // less those of the result are the zero point; what is not within 2^22 stays beyond every byte.
 
-enum class TapsDo : uint8_t { mull, mlal, addw, to_float, scale, magic, less, narrow, byte, max, min, flip, move, next };
+enum class TapsDo : uint8_t { mull, mlal, addw, to_float, scale, magic, less, narrow, byte, max, min, flip };
 // Rows, then `ends`, in steps of 8 bytes: offsets, scales, vectors of the magic number, of what is taken off, of bounds and flip. kEndsUpper: to the D register behind.
 enum TapsSource : uint8_t { kRow0, kRow1, kRow2, kEnds, kEndsUpper };
 constexpr int kOffsetsAt = 0, kScalesAt = 4, kMagicAt = 8, kLessAt = 10, kLowAt = 12, kHighAt = 14, kFlipAt = 16, kEndsBytes = 18 * 8;
@@ -17,39 +17,15 @@ constexpr int kTapSums = 0, kTapProducts = 8, kTapWeights = 16, kTapInputs = 25,
 template <int S, bool bounds, bool start> consteval auto make_taps_turn() {
   InOrderBuilder<160, 80> turn;
   turn.pieces = Pieces::one;
-  struct Input { int helper, to; } inputs[3][5] = {};
-  int ring = 0, left[3] = {3 + S, 3 + S, 3 + S};
-  constexpr int first = S == 1 ? 0 : 2;  // the column that is loaded first
-  int at[3] = {first, first, first};
-  const auto point = [&](int row, int column) {
-    while (at[row] != column) {
-      const int by = column - at[row] > 1 ? 2 : column > at[row] ? 1 : at[row] - column > 1 ? -2 : -1;
-      turn.single(TapsDo::move, row, by + 2);
-      at[row] += by;
-    }
-  };
-  const auto input = [&](int row, int column) {
-    Input& x = inputs[row][column];
-    if (!x.to) {
-      point(row, column);
-      x.to = kTapInputs + ring++ % kTapRing;
-      x.helper = turn.load(x.to, row, 0);
-      if (!--left[row]) {
-        point(row, first);
-        turn.single(TapsDo::next, row);
-      }
-    }
-    return x;
-  };
+  TapInputs<S, decltype(turn)> input = {turn, kTapInputs, kTapRing};
   const auto load_two = [&](int to, int place) {
     turn.load(to, kEnds, place, 1);
     return turn.load(to, kEndsUpper, place + 1, 1);
   };
-  struct Tap { int row, column[2], weight[2]; };
   int ahead = 0, group = 0;
-  const auto multiply = [&](TapsDo what, const Tap& t, int products) {
+  const auto multiply = [&](TapsDo what, const OutputTaps& t, int products) {
     for (int o = 0; o < 2; ++o) {
-      const Input x = input(t.row, t.column[o]);
+      const auto x = input(t.row, t.column[o]);
       turn.add(what, products + 2 * o, x.to, kTapWeights + t.weight[o], x.helper);
     }
   };
@@ -59,7 +35,7 @@ template <int S, bool bounds, bool start> consteval auto make_taps_turn() {
     const int o = i / 2, h = i % 2, from = of_group ? o : 1;
     turn.add(TapsDo::addw, kTapSums + 4 * o + 2 * h, kTapSums + 4 * from + 2 * h, kTapProducts + of_group % 2 * 4 + 2 * o + h, of_group ? -1 : offsets[h]);
   };
-  const auto sum = [&](const Tap& a, const Tap* b) {
+  each_pair_of_taps<S>([&](const OutputTaps& a, const OutputTaps* b) {
     const int products = kTapProducts + group % 2 * 4;
     multiply(TapsDo::mull, a, products);
     if (!group) {
@@ -70,26 +46,7 @@ template <int S, bool bounds, bool start> consteval auto make_taps_turn() {
     if (b) multiply(TapsDo::mlal, *b, products);
     for (int i = 2; group && i < 4; ++i) add_sum(group - 1, i);
     ++group;
-  };
-  // Weights are those of column k of rows 0 and 1 at 2k and 2k + 1, then the last row's. A column that both outputs take comes first where they share only one.
-  const auto rows = [&](int c0, int k0, int c1, int k1) {
-    const Tap below = {1, {c0, c1}, {2 * k0 + 1, 2 * k1 + 1}};
-    sum({0, {c0, c1}, {2 * k0, 2 * k1}}, &below);
-  };
-  const auto last = [&](int c0, int k0, int c1, int k1) { return Tap{2, {c0, c1}, {6 + k0, 6 + k1}}; };
-  if constexpr (S == 1) {
-    for (int k = 0; k < 3; ++k) rows(k, k, k + 1, k);
-    const Tap second = last(1, 1, 2, 1);
-    sum(last(0, 0, 1, 0), &second);
-    sum(last(2, 2, 3, 2), nullptr);
-  } else {
-    rows(2, 2, 2, 0);
-    rows(0, 0, 3, 1);
-    rows(1, 1, 4, 2);
-    const Tap second = last(0, 0, 3, 1);
-    sum(last(2, 2, 2, 0), &second);
-    sum(last(1, 1, 4, 2), nullptr);
-  }
+  });
   for (int i = 0; i < 4; ++i) add_sum(group - 1, i);
   constexpr int free[4] = {kTapProducts + 4, kTapProducts + 6, kTapProducts, kTapProducts + 2};  // the last group's were the first set
   const int scales[2] = {load_two(free[0], kScalesAt), load_two(free[1], kScalesAt + 2)};
@@ -115,8 +72,8 @@ constexpr int kTapResults = kTapProducts;
 
 template <int S> struct TapsRegisters {
   int8x16_t v[16];
-  const uint8_t *rows[3], *ends;
-  size_t steps[3], mask;  // all bits, or none: the last turn
+  TapRows<S> rows;
+  const uint8_t* ends;
 
   // Of D register d: vector d / 2, its lower half or its upper.
 #define SKUA_TAPS_OF(d, op, lower, upper, ...) \
@@ -140,22 +97,13 @@ template <int S> struct TapsRegisters {
     } else if constexpr (d == TapsDo::max) asm volatile("vmax.s8 %q0, %q0, %q1" : "+w"(v[a / 2]) : "w"(v[b / 2]));
     else if constexpr (d == TapsDo::min) asm volatile("vmin.s8 %q0, %q0, %q1" : "+w"(v[a / 2]) : "w"(v[b / 2]));
     else if constexpr (d == TapsDo::flip) asm volatile("veor %q0, %q0, %q1" : "+w"(v[a / 2]) : "w"(v[b / 2]));
-    else if constexpr (d == TapsDo::move) {
-      if constexpr (b == 3) asm volatile("add %0, %0, %1" : "+r"(rows[a]) : "r"(steps[a]));
-      else if constexpr (b == 4) asm volatile("add %0, %0, %1, lsl #1" : "+r"(rows[a]) : "r"(steps[a]));
-      else if constexpr (b == 1) asm volatile("sub %0, %0, %1" : "+r"(rows[a]) : "r"(steps[a]));
-      else asm volatile("sub %0, %0, %1, lsl #1" : "+r"(rows[a]) : "r"(steps[a]));
-    } else if constexpr (d == TapsDo::next) {
-      // The last turn loads its own first inputs once more: nothing else is known to be there.
-      rows[a] += 2 * S * (steps[a] & mask);
-      asm volatile("" : "+r"(rows[a]));
-    }
+    else if constexpr (what >= int(RowDo::move) && what <= int(RowDo::next)) rows.template step<what, a, b>();
   }
 
   template <int to, int from, int place> SKUA_INL void load() {
     constexpr int d = to + (from == kEndsUpper);
     if constexpr (from < kEnds) {  // at any address; vldr wants words
-      SKUA_TAPS_OF(d, "vld1.8 ", "{%e0}", "{%f0}", ", [%1]" : "+w"(v[d / 2]) : "r"(rows[from % 3]));
+      SKUA_TAPS_OF(d, "vld1.8 ", "{%e0}", "{%f0}", ", [%1]" : "+w"(v[d / 2]) : "r"(rows.at[from % 3]));
     } else {
       SKUA_TAPS_OF(d, "vldr ", "%e0", "%f0", ", [%1, %2]" : "+w"(v[d / 2]) : "r"(ends), "i"(8 * place));
     }
@@ -183,11 +131,11 @@ template <int S, bool bounds> __attribute__((noinline)) void taps_of_eight(const
     v = i % 2 ? vcombine_s8(vget_low_s8(v), tap) : vcombine_s8(tap, vget_high_s8(v));
   }
   r.ends = ends;
-  SKUA_UNROLL for (int i = 0; i < 3; ++i) r.steps[i] = steps[i], r.rows[i] = rows[i] + (S == 1 ? 0 : 2 * steps[i]);
+  r.rows.begin(rows, steps);
   const size_t out_pixel = t.out_pixel;
   run_steps<taps_turn<S, bounds, true>>(r);
   for (size_t left = t.outputs / 2; left; --left) {
-    r.mask = left > 1 ? ~size_t(0) : 0;
+    r.rows.mask = left > 1 ? ~size_t(0) : 0;
     run_steps<taps_turn<S, bounds, false>>(r);
     asm volatile("vst1.8 {%e1}, [%0]" : : "r"(out), "w"(r.v[kTapResults / 2]) : "memory");
     out += out_pixel;

@@ -9,8 +9,9 @@
 #include "dispatch/kernel.h"
 #if defined(__aarch64__) && !defined(SKUA_ISA_scalar)
 #include "depthwise/int8_end_in_order.h"
-#elif defined(__arm__) && !defined(SKUA_ISA_scalar)
-#include "simd/in_order.h"
+#endif
+#if defined(__ARM_NEON) && !defined(SKUA_ISA_scalar)
+#include "depthwise/int8_taps_in_order.h"
 #endif
 
 namespace skua {
