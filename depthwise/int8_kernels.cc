@@ -490,6 +490,8 @@ const Kernel kernels[] = {
     SKUA_FOR_INT8(SKUA_CORE_ENTRY, 16, a53, "_a53", "3x3 tap by tap, scheduled for the Cortex-A53 and A55: two outputs in 122 vector instructions, loads in halves beside them")
 #elif defined(SKUA_ISA_neon32)
     SKUA_FOR_INT8(SKUA_CORE_ENTRY, 16, a53, "_a53", "3x3 tap by tap, scheduled for the Cortex-A53: two outputs of eight channels in 60 vector instructions, 24 loads of D registers between them")
+#elif defined(SKUA_ISA_neon32_dot)
+    SKUA_FOR_INT8(SKUA_CORE_ENTRY, 16, a55, "_a55", "strides of 2 tap by tap, scheduled for the Cortex-A55: the same program, loads beside multiplies")
 #elif defined(SKUA_ISA_neon_dot)
     SKUA_FOR_INT8(SKUA_CORE_ENTRY, 16, a55, "_a55", "3x3 scheduled for the Cortex-A55: tiles of 2x2 outputs in 152 vector instructions, loads in halves beside them; strides of 2 tap by tap")
 #endif
