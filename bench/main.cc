@@ -288,7 +288,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (!s.total) {
-    fprintf(stderr, "skua-bench: --filter \"%s\" matches no case of these suites; --list shows them\n", s.options.filter.c_str());
+    fprintf(stderr, "skua-bench: --filter \"%s\" matches, as a regular expression, no case of these suites; --list shows them\n", s.options.filter.c_str());
     return 2;
   }
   s.terminal = isatty(STDERR_FILENO);

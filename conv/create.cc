@@ -187,9 +187,13 @@ skua_status create(const OpClass& cls, const skua_context* ctx, const ConvConfig
 
 }  // namespace
 
+static skua_status check_hints(const char* op, const skua_conv2d_desc& d) {
+  if (!d.hint_in_h != !d.hint_in_w) return SKUA_INVALID("%s: hint_in_%c is 0, but hint_in_%c is set: give both (1D: a height of 1) or none", op, d.hint_in_h ? 'w' : 'h', d.hint_in_h ? 'h' : 'w');
+  return SKUA_STATUS_OK;
+}
 skua_status conv_config(const char* op, const skua_conv2d_desc& d, ConvConfig& c) {
   SKUA_TRY(check(op, d));
-  if (!d.hint_in_h != !d.hint_in_w) return SKUA_INVALID("%s: hint_in_%c is 0, but hint_in_%c is set: give both (1D: a height of 1) or none", op, d.hint_in_h ? 'w' : 'h', d.hint_in_h ? 'h' : 'w');
+  SKUA_TRY(check_hints(op, d));
   c = config_of(d, false);
   return SKUA_STATUS_OK;
 }
@@ -263,7 +267,10 @@ extern "C" {
 skua_status skua_conv2d_create(skua_context* context, const skua_conv2d_desc* desc, const void* weights, const void* bias, skua_op** out) {
   skua_conv2d_desc d;
   SKUA_TRY(read_desc("conv2d", context, desc, d, out));
-  if (is_int8(Element(d.input_type))) return create_int8("conv2d", context, d, config_of(d, false), weights, bias, d.hint_in_h, d.hint_in_w, out);
+  if (is_int8(Element(d.input_type))) {
+    SKUA_TRY(check_hints("conv2d", d));
+    return create_int8("conv2d", context, d, config_of(d, false), weights, bias, d.hint_in_h, d.hint_in_w, out);
+  }
   [[maybe_unused]] ConvConfig c;
   if (context->gpu) SKUA_TRY(conv_config("conv2d", d, c));
   SKUA_ON_GPU(context, create_conv(context, c, d.weight_type, d.weight_layout, weights, bias, d.hint_in_h, d.hint_in_w, out));

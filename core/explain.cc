@@ -71,12 +71,15 @@ extern "C" size_t skua_plan_explain(const skua_plan* plan, char* text, size_t si
   const char* const filter = plan->op->ctx->filter;
   const Candidates c = filter[0] ? count_candidates(plan) : Candidates{};
   const bool named = plan->named || (filter[0] && (glob_match(filter, plan->algorithm) || glob_match(filter, skua_plan_kernel(plan))));
+  // An algorithm by its whole name, which the weights were packed for: the others are no candidates any more.
+  const bool packed_for = c.left == c.all && plan->op->weights_size && !plan->op->ctx->gpu && filter[0] && !strcmp(filter, plan->algorithm);
+  const bool of_tiles = !strncmp(filter, "gemm_", 5) && !strncmp(plan->algorithm, "winograd", 8) && !plan->op->ctx->gpu;  // products of Winograd's algorithm share panels with tiles, but no names
   t.add("  %s\n", plan->choice.wanted ? "chosen by measurement" : plan->confirmed ? "the model's choice, confirmed by measurement" :
-        c.left == 1 && c.all > 1 ? "chosen by the kernel filter" : "chosen by the model");
+        (c.left == 1 && c.all > 1) || packed_for ? "chosen by the kernel filter" : "chosen by the model");
   if (filter[0]) {
     t.add("  kernel filter \"%s\": ", filter);
     if (c.left && (named || c.left < c.all)) t.add("leaves %u of %u candidate%s\n", c.left, c.left > c.all ? c.left : c.all, c.left > 1 || c.all > 1 ? "s" : "");
-    else t.add("%s\n", named ? "names this kernel" : "matches nothing here, ignored");
+    else t.add("%s\n", named ? "names this kernel" : of_tiles ? "matches no candidate; a tile that it names decides the panels which the weights are packed for" : "matches nothing here, ignored");
   }
   for (size_t i = 0; i < plan->n_outputs; ++i) {
     t.add("  output %zu: %s [", i, skua_dtype_name(plan->outputs[i].type));

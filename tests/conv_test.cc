@@ -667,6 +667,55 @@ TEST(Conv, OneDimensionIsATensorOfRankThree) {
   expect_close(got[0], want, bound);
 }
 
+// explain() does not deny what a filter did: a tile's name decides the panels, and with them which product of Winograd's algorithm there is; an algorithm's name what weights are packed for.
+TEST(Conv, ExplainSaysWhatAFilterDecided) {
+  Rng rng(24);
+  const auto explained = [&](const char* filter, std::string& kernel) {
+    Context context(nullptr, filter);
+    Case c;
+    c.d.kernel_h = c.d.kernel_w = 3, c.d.in_channels = c.d.out_channels = 32, c.d.padding.mode = SKUA_PADDING_SAME_UPPER;
+    c.in_h = c.in_w = c.d.hint_in_h = c.d.hint_in_w = 28;
+    EXPECT_TRUE(c.prepare(rng));
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op));
+    skua_plan* plan = nullptr;
+    const skua_tensor input = c.input();
+    SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
+    char text[4000];
+    skua_plan_explain(plan, text, sizeof text);
+    kernel = skua_plan_kernel(plan);
+    skua_plan_destroy(plan);
+    return std::string(text);
+  };
+  std::string plain, kernel;
+  explained(nullptr, plain);
+  for (const skua_kernel_info& info : kernels("gemm_f32_")) {
+    const std::string text = explained(info.name, kernel);
+    if (kernel != plain) {
+      EXPECT_EQ(text.find("matches nothing here, ignored"), std::string::npos) << text;
+    }
+  }
+  const std::string text = explained("winograd_f2x2", kernel);
+  EXPECT_NE(text.find("chosen by the kernel filter"), std::string::npos) << text;
+}
+
+TEST(Conv, OneHintAlone) {
+  Context context(nullptr);
+  for (skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_S8}) {
+    skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+    d.input_type = d.output_type = d.weight_type = type, d.in_channels = d.out_channels = 1;
+    if (type == SKUA_DTYPE_S8) d.input_q.scale = d.output_q.scale = d.weight_q.scale = 1;
+    d.hint_in_h = 5;
+    skua_op* op = nullptr;
+    const float weight = 0;
+    const skua_status status = skua_conv2d_create(context, &d, &weight, nullptr, &op);
+    if (status == SKUA_STATUS_UNSUPPORTED) continue;  // a build without the type
+    EXPECT_EQ(status, SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(skua_error_text()).find("hint_in_w is 0"), std::string::npos) << skua_error_text();
+    EXPECT_EQ(op, nullptr);
+  }
+}
+
 // A filter that names an algorithm forces it where it can serve, and is no obstacle elsewhere.
 TEST(Conv, FilterOnAnAlgorithmLeavesOtherLayersAlone) {
   Rng rng(23);

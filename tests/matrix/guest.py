@@ -135,6 +135,8 @@ def main():
     if not programs:
         raise SystemExit(__doc__)
     tools = os.path.realpath(tools)
+    if not os.path.exists(f"{tools}/.unpacked"):
+        raise SystemExit(f"guest.py: {tools} is not there; bash -c 'source scripts/setup.sh; need_bochs' unpacks build/tools/bochs")
     lib = f"{tools}/usr/lib/x86_64-linux-gnu"
 
     def command(name, *words):  # the tools are of another release, with libraries of their own
