@@ -517,6 +517,28 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
     }
 }
 
+// Products of whole lines of channels and of a rest behind them, in one piece of the depth and added to the piece before, for tiles that fill a kernel's rows and some that do not.
+TEST(ConvInt8, WinogradsProductsInPieces) {
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const char* variant : kWinograds)
+      for (const uint32_t channels : {73u, 281u}) {
+        SCOPED_TRACE(testing::Message() << isa << " " << variant << " " << channels);
+        Context context(isa, variant);
+        Rng rng(47);
+        Case c = random_winograd(rng);
+        set_window(c.d, variant);
+        c.d.dilation_h = c.d.dilation_w = 1;
+        c.d.in_channels = channels, c.d.out_channels = 11;
+        c.in_h = 13, c.in_w = 14;
+        c.d.hint_in_h = c.d.hint_in_w = 0;
+        ASSERT_TRUE(c.prepare(rng));
+        for (int8_t& w : c.weights) w = int8_t(w / (c.d.kernel_h == 5 ? 32 : 8));
+        EXPECT_EQ(algorithm_of(c, context), variant) << c.text();
+        check(c, context, rng, true);
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
 // At the largest sums that an output transform can tell apart, at both ends of the type, of one sign and of both, in the last of several channels; one more, and the operator is made otherwise.
 TEST(ConvInt8, WinogradAtItsLargestSums) {
   struct { int zero, first, second; } const cases[] = {{0, 127, 127}, {0, -128, -128}, {255, 127, 127}, {127, 127, 127}, {127, 127, -128}, {100, -128, -128}};

@@ -25,7 +25,8 @@ struct Layer {
   size_t multiplier = 1;
   int large = -1;  // a skua_rounding, with sums beyond 2^23 and, in fixed point, results beyond 16 bits before they are clamped
   int least = 0;   // of weights: not 0: they and the inputs are the ends of their types, or this, and results are as a rule not clamped
-  bool far = false;  // with `least`: results beyond 32 bits instead
+  bool far = false;  // results beyond 32 bits instead
+  bool tame = false;  // no weight is -128: two products fit 16 bits
   size_t outputs() const { return channels * multiplier; }
 };
 
@@ -52,6 +53,8 @@ class DepthwiseInt8 : public testing::Test {
     const size_t taps = size_t(l.kernel_h) * l.kernel_w;
     weights.resize(taps * l.outputs()), bias.resize(l.outputs()), scales.resize(l.outputs());
     for (int8_t& w : weights) w = int8_t(l.extreme ? (rng.integer(0, 1) ? 127 : -128) : rng.integer(-128, 127));
+    for (int8_t& w : weights)
+      if (l.tame && w == -128) w = -127;
     for (int32_t& b : bias) b = rng.integer(-9000, 9000);
     for (float& s : scales) s = rng.uniform(0.001f, 0.02f);
     if (rng.integer(0, 3)) d.weight_q.scales = scales.data(), d.weight_q.axis = d.weight_layout == SKUA_WEIGHTS_HWIO ? 3 : 0;
@@ -244,6 +247,22 @@ TEST_F(DepthwiseInt8, EndsOfTheTypes) {
           for (const bool far : {false, true}) {
             l.least = least, l.far = far;
             check(l, isa, type, type, ++seed);
+          }
+}
+
+// Windows of 3x3 whose products fit 16 bits two by two have programs on in-order cores, of two outputs a turn: few turns and many, an output over, every end, products far outside of what is rounded. The last
+// row of windows begins with the last row of the input, behind which nothing may be read.
+TEST_F(DepthwiseInt8, ThreeByThree) {
+  uint32_t seed = 400;
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const uint32_t stride : {1u, 2u})
+      for (const size_t width : {2, 3, 4, 5, 12})
+        for (const size_t channels : {16, 40})
+          for (const int kind : {0, 1, 2}) {
+            Layer l = {1, 5, width * stride, channels, 3, 3, stride, stride, 1, 1, {SKUA_PADDING_EXPLICIT, 0, 1, stride, 1}};
+            l.tame = true, l.extreme = kind == 1, l.far = kind == 2;
+            for (const skua_dtype from : int8_types())
+              for (const skua_dtype to : int8_types()) check(l, isa, from, to, ++seed);
           }
 }
 

@@ -6,7 +6,7 @@
 TOOLS is what need_bochs of scripts/setup.sh unpacked: Bochs, a Linux kernel, a boot loader, busybox. The processor is Bochs' Sapphire Rapids: AVX-512 with VNNI, VBMI, BF16 and FP16, and AVX-VNNI; without AMX,
 as Bochs lacks the switch (XFD) that Linux wants before it hands out tiles: tests/support/amx.cc stands in. qemu has none of these.
 
-Programs run one after the other, with the environment's SKUA_* and GTEST_*. What they print, their files in SKUA_TEST_ACCOUNT and the first exit status that is not 0 come back; 77
+Programs run one after the other, with the environment's SKUA_* and GTEST_*. Lines of the machine itself begin with a number that no program knows. What they print, their files in SKUA_TEST_ACCOUNT and the first exit status that is not 0 come back; 77
 where the machine does not start.
 """
 import base64
@@ -17,6 +17,7 @@ import io
 import os
 import pty
 import re
+import secrets
 import select
 import shlex
 import shutil
@@ -36,14 +37,14 @@ cd /tmp
 export {environment}
 status=0
 for program in {programs}; do
-  echo "== $program"
+  echo "{mark} begin $program"
   /programs/$program {arguments}
   ended=$?
   [ $status != 0 ] || status=$ended
 done
 cd /account
-if [ -n "$(ls)" ]; then echo guest: account; tar c * | gzip | base64; fi
-echo guest: exit $status
+if [ -n "$(ls)" ]; then echo "{mark} account"; tar c * | gzip | base64; fi
+echo "{mark} exit $status"
 sleep 1  # what the line still holds
 poweroff -f
 """
@@ -100,7 +101,7 @@ def libraries(program):
     return re.findall(r"(/\S+) \(", text)
 
 
-def make_disk(tools, folder, run, programs, arguments):
+def make_disk(tools, folder, run, programs, arguments, mark):
     root, disk = os.path.join(folder, "root"), os.path.join(folder, "disk")
     for name in ("bin", "proc", "sys", "dev", "tmp", "account", "programs"):
         os.makedirs(os.path.join(root, name))
@@ -115,7 +116,7 @@ def make_disk(tools, folder, run, programs, arguments):
     if "SKUA_TEST_ACCOUNT" in environment:
         environment["SKUA_TEST_ACCOUNT"] = "/account"
     with open(f"{root}/init", "w") as file:
-        file.write(INIT.format(environment=" ".join(f"{k}={shlex.quote(v)}" for k, v in environment.items()), programs=shlex.join(os.path.basename(p) for p in programs), arguments=shlex.join(arguments)))
+        file.write(INIT.format(mark=mark, environment=" ".join(f"{k}={shlex.quote(v)}" for k, v in environment.items()), programs=shlex.join(os.path.basename(p) for p in programs), arguments=shlex.join(arguments)))
     os.chmod(f"{root}/init", 0o755)
     with open(f"{disk}/initrd", "wb") as file:
         file.write(gzip.compress(archive(root), 6))
@@ -142,8 +143,10 @@ def main():
     def command(name, *words):  # the tools are of another release, with libraries of their own
         return [f"{lib}/ld-linux-x86-64.so.2", "--library-path", lib, f"{tools}/usr/bin/{name}", *words]
 
+    mark = secrets.token_hex(8)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of the folder's end
     with tempfile.TemporaryDirectory() as folder:
-        make_disk(tools, folder, lambda *words: subprocess.run(command(*words), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), programs, arguments)
+        make_disk(tools, folder, lambda *words: subprocess.run(command(*words), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), programs, arguments, mark)
         serial, serial_end = pty.openpty()
         screen, screen_end = pty.openpty()
         tty.setraw(serial_end)
@@ -165,11 +168,14 @@ def main():
                 *lines, rest = (rest + os.read(serial, 1 << 16)).split(b"\n")
                 for line in lines:
                     text = line.decode(errors="replace").rstrip("\r")
-                    started = started or text.startswith("== ")
-                    if text == "guest: account":
+                    said = text.split()[1:] if text.startswith(mark) else [""]
+                    if said[0] == "begin":
+                        started = True
+                        print("==", said[1], flush=True)
+                    elif said[0] == "account":
                         account = ""
-                    elif text.startswith("guest: exit "):
-                        status = int(text.split()[-1])
+                    elif said[0] == "exit":
+                        status = int(said[1])
                     elif account is not None and status is None:
                         account += text
                     else:
@@ -182,7 +188,7 @@ def main():
     if account:
         with tarfile.open(fileobj=io.BytesIO(base64.b64decode(account))) as files:
             files.extractall(os.environ["SKUA_TEST_ACCOUNT"])
-    return status
+    return 1 if status == 77 else status  # which would say that nothing was run
 
 
 if __name__ == "__main__":

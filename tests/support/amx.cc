@@ -90,6 +90,7 @@ bool decode(const ucontext_t& context, Instruction& i) {
 void configure(const uint8_t* from) {
   TileConfig config;
   memcpy(&config, from, sizeof config);
+  demand(!tiles.config.palette, "AMX: tiles of before were not released\n");  // no fault: other code of the thread would carry them along
   demand(config.palette == 1 && !config.start_row, "AMX: only palette 1 from row 0 is expected\n");
   for (uint8_t r : config.reserved) demand(!r, "AMX: reserved bytes of the configuration are not zero\n");
   for (int t = 0; t < 16; ++t) {
