@@ -522,6 +522,7 @@ TEST(ConvInt8, WinogradsProductsInPieces) {
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const char* variant : kWinograds)
       for (const uint32_t channels : {73u, 281u}) {
+        if (small() && channels == 73) continue;
         SCOPED_TRACE(testing::Message() << isa << " " << variant << " " << channels);
         Context context(isa, variant);
         Rng rng(47);
@@ -529,7 +530,7 @@ TEST(ConvInt8, WinogradsProductsInPieces) {
         set_window(c.d, variant);
         c.d.dilation_h = c.d.dilation_w = 1;
         c.d.in_channels = channels, c.d.out_channels = 11;
-        c.in_h = 13, c.in_w = 14;
+        c.in_h = small() ? 9 : 13, c.in_w = small() ? 10 : 14;
         c.d.hint_in_h = c.d.hint_in_w = 0;
         ASSERT_TRUE(c.prepare(rng));
         for (int8_t& w : c.weights) w = int8_t(w / (c.d.kernel_h == 5 ? 32 : 8));
