@@ -125,8 +125,9 @@ template <class B, int K, int S, bool LEAST, bool FLIP, Core core> void taps_of_
 }
 template <class B, bool FLIP, Core core> SKUA_INL void taps_of(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, size_t channel, bool least) {
   const size_t k = d.height == t.kernel_w && d.dilation == 1 && !least && (d.stride == 1 || d.stride == 2) ? d.height : 0;
-  if (k == 3 && d.stride == 1) return taps_of_block<B, 3, 1, false, FLIP, FLIP ? Core::any : core>(d, t, channel);
-  if (k == 3) return taps_of_block<B, 3, 2, false, FLIP, FLIP ? Core::any : core>(d, t, channel);
+  constexpr Core tuned = FLIP ? Core::any : core, tuned_for_one = SKUA_BY_TAPS == 1 ? tuned : Core::any;  // beside dot products strides of 1 come with weights packed elsewhere only
+  if (k == 3 && d.stride == 1) return taps_of_block<B, 3, 1, false, FLIP, tuned_for_one>(d, t, channel);
+  if (k == 3) return taps_of_block<B, 3, 2, false, FLIP, tuned>(d, t, channel);
   if (k == 5 && d.stride == 1) return taps_of_block<B, 5, 1, false, FLIP, Core::any>(d, t, channel);
   if (k == 5) return taps_of_block<B, 5, 2, false, FLIP, Core::any>(d, t, channel);
   least ? taps_of_block<B, 0, 0, true, FLIP, Core::any>(d, t, channel) : taps_of_block<B, 0, 0, false, FLIP, Core::any>(d, t, channel);
