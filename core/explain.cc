@@ -71,9 +71,8 @@ extern "C" size_t skua_plan_explain(const skua_plan* plan, char* text, size_t si
   const char* const filter = plan->op->ctx->filter;
   const Candidates c = filter[0] ? count_candidates(plan) : Candidates{};
   const bool named = plan->named || (filter[0] && (glob_match(filter, plan->algorithm) || glob_match(filter, skua_plan_kernel(plan))));
-  // An algorithm by its whole name, which the weights were packed for: the others are no candidates any more.
-  const bool packed_for = c.left == c.all && plan->op->weights_size && !plan->op->ctx->gpu && filter[0] && !strcmp(filter, plan->algorithm);
-  const bool of_tiles = !strncmp(filter, "gemm_", 5) && !strncmp(plan->algorithm, "winograd", 8) && !plan->op->ctx->gpu;  // products of Winograd's algorithm share panels with tiles, but no names
+  // Weights of Winograd's algorithm are packed for one variant, whose name leaves no other candidate, and in panels that a tile's name decides.
+  const bool winograd = !plan->op->ctx->gpu && !strncmp(plan->algorithm, "winograd", 8), of_tiles = winograd && !strncmp(filter, "gemm_", 5), packed_for = winograd && !strcmp(filter, plan->algorithm);
   t.add("  %s\n", plan->choice.wanted ? "chosen by measurement" : plan->confirmed ? "the model's choice, confirmed by measurement" :
         (c.left == 1 && c.all > 1) || packed_for ? "chosen by the kernel filter" : "chosen by the model");
   if (filter[0]) {

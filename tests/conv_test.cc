@@ -613,6 +613,20 @@ TEST(Conv, ResidualHasItsOwnStrides) {
   }
 }
 
+// What the case's plan says of itself, and its kernel.
+std::string explained(const Case& c, skua_context* context, std::string* kernel = nullptr) {
+  Op op;
+  SKUA_EXPECT_OK(c.create(context, &op));
+  skua_plan* plan = nullptr;
+  const skua_tensor input = c.input();
+  SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
+  char text[4096];
+  skua_plan_explain(plan, text, sizeof text);
+  if (kernel) *kernel = skua_plan_kernel(plan);
+  skua_plan_destroy(plan);
+  return text;
+}
+
 // Rows of a layer whose image is larger than the second-level cache are computed in bands.
 TEST(Conv, ManyBands) {
   if (small()) GTEST_SKIP() << "large";
@@ -629,15 +643,8 @@ TEST(Conv, ManyBands) {
     size_t band = SIZE_MAX;
     for (c.in_h = 63; c.in_h < 4000 && band > size_t(c.out_h) / 4; c.in_h *= 2) {
       ASSERT_TRUE(c.prepare(rng));
-      Op op;
-      SKUA_EXPECT_OK(c.create(context, &op));
-      skua_plan* plan = nullptr;
-      const skua_tensor input = c.input();
-      SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
-      char text[4096];
-      skua_plan_explain(plan, text, sizeof text);
-      skua_plan_destroy(plan);
-      const char* at = strstr(text, "bands of ");
+      const std::string text = explained(c, context);
+      const char* at = strstr(text.c_str(), "bands of ");
       ASSERT_NE(at, nullptr) << text;
       band = size_t(strtoull(at + 9, nullptr, 10));
       if (band <= size_t(c.out_h) / 4) break;
@@ -670,32 +677,23 @@ TEST(Conv, OneDimensionIsATensorOfRankThree) {
 // explain() does not deny what a filter did: a tile's name decides the panels, and with them which product of Winograd's algorithm there is; an algorithm's name what weights are packed for.
 TEST(Conv, ExplainSaysWhatAFilterDecided) {
   Rng rng(24);
-  const auto explained = [&](const char* filter, std::string& kernel) {
+  const auto filtered = [&](const char* filter, std::string& kernel) {
     Context context(nullptr, filter);
     Case c;
     c.d.kernel_h = c.d.kernel_w = 3, c.d.in_channels = c.d.out_channels = 32, c.d.padding.mode = SKUA_PADDING_SAME_UPPER;
     c.in_h = c.in_w = c.d.hint_in_h = c.d.hint_in_w = 28;
     EXPECT_TRUE(c.prepare(rng));
-    Op op;
-    SKUA_EXPECT_OK(c.create(context, &op));
-    skua_plan* plan = nullptr;
-    const skua_tensor input = c.input();
-    SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
-    char text[4000];
-    skua_plan_explain(plan, text, sizeof text);
-    kernel = skua_plan_kernel(plan);
-    skua_plan_destroy(plan);
-    return std::string(text);
+    return explained(c, context, &kernel);
   };
   std::string plain, kernel;
-  explained(nullptr, plain);
+  filtered(nullptr, plain);
   for (const skua_kernel_info& info : kernels("gemm_f32_")) {
-    const std::string text = explained(info.name, kernel);
+    const std::string text = filtered(info.name, kernel);
     if (kernel != plain) {
       EXPECT_EQ(text.find("matches nothing here, ignored"), std::string::npos) << text;
     }
   }
-  const std::string text = explained("winograd_f2x2", kernel);
+  const std::string text = filtered("winograd_f2x2", kernel);
   EXPECT_NE(text.find("chosen by the kernel filter"), std::string::npos) << text;
 }
 

@@ -184,6 +184,9 @@ def main():
             with open(f"{folder}/bochs.log", errors="replace") as file:
                 sys.stdout.writelines(file.readlines()[-40:])
             print("the emulated machine stopped before the programs did" if started else "the emulated machine did not start")
+            if not started and (folder := os.environ.get("SKUA_TEST_ACCOUNT")):
+                with open(f"{folder}/account.{mark}", "w") as file:
+                    file.writelines(f"skip {os.path.basename(program)} the emulated machine did not start\n" for program in programs)
             return 1 if started else 77
     if account:
         with tarfile.open(fileobj=io.BytesIO(base64.b64decode(account))) as files:
