@@ -1,5 +1,5 @@
 // Multiply-adds of integers in sums of 32 bits: products of four bytes in one instruction where a set has it, else of pairs of 16-bit numbers and an addition, to which bytes
-// are widened. Twelve chains, as in peak_loops.cc; of AMX's registers four.
+// are widened. Twelve chains, as in peak_loops.cc.
 #include "bench/peak.h"
 #include "dispatch/kernel.h"
 #include <stddef.h>
@@ -14,25 +14,6 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-#if SKUA_ISA_amx_int8
-double multiply_add(size_t rounds) {
-  struct alignas(64) {
-    uint8_t palette = 1, start = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } config;
-  asm volatile("" : : "r"(&config) : "memory");
-  _tile_loadconfig(&config);
-  for (size_t r = 0; r < rounds; ++r) {
-    _tile_dpbssd(0, 4, 6);
-    _tile_dpbssd(1, 4, 7);
-    _tile_dpbssd(2, 5, 6);
-    _tile_dpbssd(3, 5, 7);
-  }
-  _tile_release();
-  return double(rounds) * 4 * 16 * 16 * 64;
-}
-#else
 #if SKUA_ISA_avx512vnni
 using Sum = __m512i;
 constexpr int kProducts = 64;  // of a step
@@ -103,7 +84,6 @@ double multiply_add(size_t rounds) {
   sink = all;
   return double(rounds) * 12 * kProducts;
 }
-#endif
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -80,7 +80,8 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
       if ((c7 >> 11 & 1) && (c7 >> 1 & 1)) mask |= isa_bit(Isa::avx512vbmi);
       if (a71 >> 5 & 1) mask |= isa_bit(Isa::avx512bf16);
       if (d7 >> 23 & 1) mask |= isa_bit(Isa::avx512fp16);
-      if ((d7 >> 24 & 3) == 3 && (c7 >> 11 & 1) && tiles_allowed()) mask |= isa_bit(Isa::amx_int8);
+      const bool tiles = d7 >> 24 & 1, of_bytes = d7 >> 25 & 1 && (c7 >> 11 & 1), of_bf16 = d7 >> 22 & 1 && (a71 >> 5 & 1);
+      if (tiles && (of_bytes || of_bf16) && tiles_allowed()) mask |= (of_bytes ? isa_bit(Isa::amx_int8) : 0) | (of_bf16 ? isa_bit(Isa::amx_bf16) : 0);
     }
   }
   unsigned brand[12] = {};
@@ -175,7 +176,7 @@ IsaMask vetoes_of(const CpuId& id) {
 #if defined(__x86_64__)
   // A thread may move to a core without AVX-512.
   if (id.intel && id.hybrid)
-    mask = isa_bit(Isa::avx512) | isa_bit(Isa::avx512vnni) | isa_bit(Isa::avx512vbmi) | isa_bit(Isa::avx512bf16) | isa_bit(Isa::avx512fp16) | isa_bit(Isa::amx_int8);
+    mask = isa_bit(Isa::avx512) | isa_bit(Isa::avx512vnni) | isa_bit(Isa::avx512vbmi) | isa_bit(Isa::avx512bf16) | isa_bit(Isa::avx512fp16) | isa_bit(Isa::amx_bf16) | isa_bit(Isa::amx_int8);
 #elif defined(__aarch64__) || defined(__arm__)
   for (const auto& set : kArmSets)
     if (set.needs & id.vetoes) mask |= isa_bit(set.isa);
@@ -273,7 +274,7 @@ Machine machine_for(Isa isa) {
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;
   switch (isa) {
-    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512vbmi: case Isa::avx512fp16: case Isa::amx_int8: m.fma_ports = d.avx512_ports; break;
+    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512vbmi: case Isa::avx512fp16: case Isa::amx_bf16: case Isa::amx_int8: m.fma_ports = d.avx512_ports; break;
     case Isa::avx512bf16: m.fma_ports = d.bf16_ports; m.fma_latency = d.bf16_ports < 1 ? 8 : 6; break;  // at least, and measured
     case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;  // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
     case Isa::scalar: m.fma_ports = 1; break;

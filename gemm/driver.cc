@@ -28,7 +28,7 @@ size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t
     const size_t per_pass = kc / k, passes = ceil_div(segment_count, per_pass);
     return ceil_div(segment_count, passes) * k;
   }
-  return round_up(ceil_div(k, ceil_div(k, kc)), 4);  // equal passes; a multiple of 4 keeps by-lane kernels on one order of sums
+  return round_up(ceil_div(k, ceil_div(k, kc)), max(table_of(tile).kr, 4));  // equal passes; a multiple of 4 keeps by-lane kernels on one order of sums
 }
 
 void finish_rows(const GemmBlock& g, const RowPointers& row, size_t rows, size_t first, size_t columns) {

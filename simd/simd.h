@@ -125,7 +125,7 @@ SKUA_INL void store_first_bytes(uint64_t x, uint8_t* p, size_t n) {
 #elif defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avxvnni)
 #include "simd/avx2.h"
 #elif defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avx512vbmi) || defined(SKUA_ISA_avx512bf16) || \
-    defined(SKUA_ISA_avx512fp16) || defined(SKUA_ISA_amx_int8)
+    defined(SKUA_ISA_avx512fp16) || defined(SKUA_ISA_amx_bf16) || defined(SKUA_ISA_amx_int8)
 #include "simd/avx512.h"
 #elif defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_fp16) || defined(SKUA_ISA_neon_dot) || defined(SKUA_ISA_neon_i8mm) || \
     defined(SKUA_ISA_neon_bf16)

@@ -473,6 +473,35 @@ TEST(Conv, LinesWithGaps) {
     }
 }
 
+// Depths of whole registers (AMX) are multiplied where they are, in taps: lines longer and shorter than a tile, gaps between them that are rows and that are not; every tile of halves.
+TEST(Conv, DepthsOfWholeRegisters) {
+  for (skua_dtype type : half_types())
+    for (const skua_kernel_info& tile : kernels("gemm_" + std::string(skua_dtype_name(type)) + "_")) {
+      SCOPED_TRACE(tile.name);
+      Context context(tile.isa, tile.name);
+      const bool registers = std::string(tile.isa) == "amx_bf16";
+      Rng rng(31);
+      for (int i = 0, done = 0; done < (registers && !small() ? 40 : 4); ++i) {
+        Case c = random_case(rng);
+        skua_conv2d_desc& d = c.d;
+        d.input_type = type;
+        c.half_weights = true;
+        d.groups = i % 5 ? 1 : 2;
+        d.in_channels = d.groups * (i % 3 ? 32 : 64);
+        d.out_channels = d.groups * uint32_t(rng.integer(1, 70));
+        if (i % 2) d.kernel_h = d.kernel_w = 3, d.dilation_h = d.dilation_w = 1, d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
+        c.output_padding_h = c.output_padding_w = 0;
+        d.hint_in_h = d.hint_in_w = 0;
+        c.in_h = size_t(rng.integer(1, 6));
+        c.in_w = size_t(rng.integer(1, i % 4 ? 40 : 12));
+        if (!c.prepare(rng)) continue;
+        ++done;
+        check(c, context, rng, i % 3 == 0);
+        if (HasFailure()) return;
+      }
+    }
+}
+
 // Groups of as many outputs as inputs, several of them in a vector.
 TEST(Conv, Groups) {
   struct Layer {

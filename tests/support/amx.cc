@@ -1,4 +1,4 @@
-// AMX in software, linked into every test program: with SKUA_TEST_AMX=software, on a processor with AVX512-VNNI and without AMX, the tile instructions, which it refuses (SIGILL), are computed here, so that the
+// AMX in software, linked into every test program: with SKUA_TEST_AMX=software, on a processor with AVX512-VNNI (of bf16: AVX512-BF16) and without AMX, the tile instructions, which it refuses (SIGILL), are computed here, so that the
 // kernels' own code runs. Encodings and meaning: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. What the manual makes a fault ends the program.
 #if defined(__x86_64__) && defined(__linux__)
 #include <signal.h>
@@ -6,6 +6,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -101,11 +102,20 @@ void configure(const uint8_t* from) {
   tiles.config = config;
 }
 
-void multiply(unsigned sum, unsigned a, unsigned b, bool a_signed, bool b_signed) {
+// Of a product: rows, columns, and words of the depth.
+struct Shape {
+  int rows, columns, deep;
+};
+Shape shape_of(unsigned sum, unsigned a, unsigned b) {
   const TileConfig& c = tiles.config;
-  const int rows = c.rows[sum], columns = c.row_bytes[sum] / 4, fours = c.row_bytes[a] / 4;
+  const Shape s = {c.rows[sum], c.row_bytes[sum] / 4, c.row_bytes[a] / 4};
   demand(sum != a && sum != b && a != b, "AMX: a product of a tile by itself\n");
-  demand(rows && c.rows[a] == rows && c.rows[b] == fours && c.row_bytes[b] == c.row_bytes[sum] && c.row_bytes[sum] % 4 == 0 && c.row_bytes[a] % 4 == 0, "AMX: tiles of a product do not match\n");
+  demand(s.rows && c.rows[a] == s.rows && c.rows[b] == s.deep && c.row_bytes[b] == c.row_bytes[sum] && c.row_bytes[sum] % 4 == 0 && c.row_bytes[a] % 4 == 0, "AMX: tiles of a product do not match\n");
+  return s;
+}
+
+void multiply(unsigned sum, unsigned a, unsigned b, bool a_signed, bool b_signed) {
+  const auto [rows, columns, fours] = shape_of(sum, a, b);
   for (int m = 0; m < rows; ++m)
     for (int n = 0; n < columns; ++n) {
       uint32_t total;
@@ -115,6 +125,38 @@ void multiply(unsigned sum, unsigned a, unsigned b, bool a_signed, bool b_signed
           const uint8_t x = tiles.data[a][m][4 * k + i], y = tiles.data[b][k][4 * n + i];
           total += uint32_t((a_signed ? int8_t(x) : int(x)) * (b_signed ? int8_t(y) : int(y)));
         }
+      memcpy(&tiles.data[sum][m][4 * n], &total, 4);
+    }
+}
+
+// A float, or 0 for a denormal: what these products read and leave.
+float plain(uint32_t bits) {
+  if (!(bits & 0x7f800000)) bits &= 0x80000000;
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+float plain(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, 4);
+  return plain(bits);
+}
+
+// Of each row and column the products of even and of odd places are summed apart, then both, then what was there.
+void multiply_bf16(unsigned sum, unsigned a, unsigned b) {
+  const auto [rows, columns, pairs] = shape_of(sum, a, b);
+  for (int m = 0; m < rows; ++m)
+    for (int n = 0; n < columns; ++n) {
+      float part[2] = {}, total;
+      for (int k = 0; k < pairs; ++k)
+        for (int i = 0; i < 2; ++i) {
+          uint16_t x, y;
+          memcpy(&x, &tiles.data[a][m][4 * k + 2 * i], 2);
+          memcpy(&y, &tiles.data[b][k][4 * n + 2 * i], 2);
+          part[i] = plain(std::fmaf(plain(uint32_t(x) << 16), plain(uint32_t(y) << 16), part[i]));
+        }
+      memcpy(&total, &tiles.data[sum][m][4 * n], 4);
+      total = plain(plain(total) + plain(part[0] + part[1]));
       memcpy(&tiles.data[sum][m][4 * n], &total, 4);
     }
 }
@@ -145,6 +187,7 @@ bool execute(const Instruction& i) {
     multiply(i.reg, i.rm, i.vvvv, i.prefix == kF2 || i.prefix == kF3, i.prefix == kF2 || i.prefix == k66);
     return true;
   }
+  if (i.opcode == 0x5c && !i.memory && i.vvvv < kTiles && i.prefix == kF3) return multiply_bf16(i.reg, i.rm, i.vvvv), true;  // tdpbf16ps
   return false;
 }
 
@@ -164,12 +207,13 @@ const bool installed = [] {
   if (!asked) return false;
   if (strcmp(asked, "software")) refuse("SKUA_TEST_AMX is something else than software\n");
   auto& detected = const_cast<skua::Cpu&>(skua::cpu()).detected;
-  if (!(detected & isa_bit(Isa::avx512vnni)) || (detected & isa_bit(Isa::amx_int8))) return false;
+  const skua::IsaMask missing = ((detected & isa_bit(Isa::avx512vnni) ? isa_bit(Isa::amx_int8) : 0) | (detected & isa_bit(Isa::avx512bf16) ? isa_bit(Isa::amx_bf16) : 0)) & ~detected;
+  if (!missing || (detected & (isa_bit(Isa::amx_int8) | isa_bit(Isa::amx_bf16)))) return false;
   struct sigaction action = {};
   action.sa_sigaction = on_illegal;
   action.sa_flags = SA_SIGINFO;
   if (sigaction(SIGILL, &action, nullptr)) return false;
-  detected |= isa_bit(Isa::amx_int8);
+  detected |= missing;
   return true;
 }();
 
