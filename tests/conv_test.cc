@@ -463,7 +463,7 @@ TEST(Conv, LinesWithGaps) {
           c.in_h = 2 * (40 / width + 2) - 1; c.in_w = 2 * width;
           c.d.stride_h = c.d.stride_w = 2;
           c.d.in_channels = 5; c.d.out_channels = out;
-          c.d.epilogue.residual = skua_residual(width % 3);
+          c.d.epilogue.residual = skua_residual((width + 1) % 3);
           c.d.epilogue.activation.kind = width % 4 == 3 ? SKUA_ACTIVATION_LEAKY_RELU : SKUA_ACTIVATION_RELU6;
           c.d.epilogue.activation.a = 0.25f;
           ASSERT_TRUE(c.prepare(rng));
