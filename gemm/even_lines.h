@@ -31,13 +31,20 @@ template <int MR, bool A> struct EvenLines {
     one.c = c;
     if (next_residual) one.residual = residual;
   }
+  // Between stores of four pointers, which GCC 12 would put into a vector by way of the stack on AArch32.
+  static SKUA_INL void alone() {
+#if defined(__arm__)
+    if constexpr (MR % 4 == 0) asm volatile("" : : : "memory");
+#endif
+  }
   SKUA_INL void tile() {
     const char* x = next_a;
     char* y = next_c;
     if (left > size_t(MR)) {
       left -= MR;
-      SKUA_UNROLL for (int r = 0; r < MR; ++r, y += c_step) c[r] = y;
-      if (A) SKUA_UNROLL for (int r = 0; r < MR; ++r, x += a_step) a[r] = x;
+      const ptrdiff_t to_c = c_step, to_a = a_step;
+      SKUA_UNROLL for (int r = 0; r < MR; ++r, y += to_c) c[r] = y, alone();
+      if (A) SKUA_UNROLL for (int r = 0; r < MR; ++r, x += to_a) a[r] = x, alone();
       if (next_residual) SKUA_UNROLL for (int r = 0; r < MR; ++r, next_residual += residual_step) residual[r] = next_residual;
     } else {
       for (int r = 0; r < MR; ++r) {

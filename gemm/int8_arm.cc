@@ -58,7 +58,7 @@ template <class T, int MR, int NV, Core core> SKUA_INL void multiply_rows(const 
   dot_sums<is_unsigned<T>>(t, sums);
 #else
   int32x4_t acc[MR][NV * L];
-  mull_sums<is_unsigned<T>, core>(t, acc);
+  mull_sums<is_unsigned<T>, core>(t, t.a, acc);
   total(t, acc, sums);
 #endif
   if (plain) return put_rows(t, t.c, sums);
@@ -90,6 +90,52 @@ template <class T, int MR, int NV, bool whole, Core core> void even_rows(const G
     each_tile<MR, true>(t, [plain](const GemmTile& one, size_t) __attribute__((always_inline)) { multiply_rows<T, MR, NV, core>(one, plain); });
   }
 }
+#if defined(SKUA_ISA_neon32)
+// Two to four rows for in-order cores, two at a time, as many as the schedule has registers for; all end together, which hides what they wait for. By pointers, where there are no groups, or even rows.
+constexpr int kPairedRows = 4;
+template <bool is_u8> __attribute__((noinline)) void pair_sums(const GemmTile& t, const void* const* rows, int32x4_t (*sums)[1]) {
+  int32x4_t acc[2][L];
+  mull_sums<is_u8, Core::a53>(t, rows, acc);
+  total(t, acc, sums);
+}
+template <class T> void paired_rows(const GemmTile& t) {
+  GemmTile one = t;
+  if (!t.above_least || t.k < 16 || !t.segment_count) {  // nothing to schedule
+    one.groups = kPairedRows / 2 * t.groups;
+    if (one.groups) return even_rows<T, 2, 1, true, Core::any>(one);
+    for (size_t r = 0; r < t.rows; r += 2) {
+      (t.rows - r > 1 ? row_tile<T, 2, 1, true, Core::any> : row_tile<T, 1, 1, true, Core::any>)(one);
+      one.a += 2;
+      one.c += 2;
+      if (t.residual) one.residual += 2;
+      if (t.row_quant) one.row_quant += 2;
+      if (t.row_terms) one.row_terms += 2;
+    }
+    return;
+  }
+  EvenLines<kPairedRows, true> lines(t, 1);
+  if (t.groups) lines.point(one);
+  const bool even = t.groups != 0;
+  const size_t rows = even ? size_t(kPairedRows) : t.rows;
+  const bool plain = rows == kPairedRows && is_plain<1, true>(t);
+  for (size_t left = even ? t.groups : 1; left; --left) {
+    if (even) lines.tile();
+    int32x4_t sums[kPairedRows][1];
+    const void* const* const a = one.a;
+    for (size_t r = 2; r < rows; r += 2) pair_sums<is_unsigned<T>>(one, a + r - 2, sums + r - 2);
+    pair_sums<is_unsigned<T>>(one, a + rows - 2, sums + rows - 2);  // of three rows the second is summed twice
+    if (plain) {
+      int32x4_t y[kPairedRows][1];
+      SKUA_UNROLL for (int r = 0; r < kPairedRows; ++r) y[r][0] = sums[r][0];
+      put_rows(one, one.c, y);
+      continue;  // which has no terms of rows
+    }
+    finish_kept<kPairedRows>(one, one.c, reinterpret_cast<int32_t*>(sums), L, rows, [&one, rows](int32_t* to) { sum_rows<is_unsigned<T>>(one, rows, a_shift<T>, to); });
+    if (t.row_quant) one.row_quant += kPairedRows;
+    if (t.row_terms) one.row_terms += kPairedRows;
+  }
+}
+#endif
 template <class T, int MR, int NV, Core core, int r = 1, int v = 1> constexpr void fill_rows(GemmTileTable& table) {
   constexpr Core schedule = r == MR && v == NV ? core : Core::any;  // of whole tiles only
   table.at[(v - 1) * MR + r - 1] = row_tile<T, r, v, v == NV, schedule>;
@@ -185,6 +231,21 @@ template <class T, int MR, int NV, Core core> constexpr GemmTileTable make_rows(
 }
 template <class T, int MR, int NV, Core core> constexpr GemmTileTable rows_of_bytes = make_rows<T, MR, NV, core>();
 template <class T, int MR, int NV, Core core> const GemmTileTable& row_table() { return rows_of_bytes<T, MR, NV, core>; }
+#if defined(SKUA_ISA_neon32)
+template <class T> constexpr GemmTileTable make_paired() {
+  GemmTileTable table = bytes_table<T>();
+  table.at[0] = table.row[0] = row_tile<T, 1, 1, true, Core::any>;
+  for (int r = 1; r < kPairedRows; ++r) table.at[r] = table.row[r] = paired_rows<T>;
+  table.even[0] = paired_rows<T>;
+  table.even_rows[0] = kPairedRows;
+  return table;
+}
+template <class T> constexpr GemmTileTable paired_of_bytes = make_paired<T>();
+template <class T> const GemmTileTable& paired_table() { return paired_of_bytes<T>; }
+#define SKUA_PAIRED(T, type, core, why)                                                                                                    \
+  {"gemm_" #type "_4x4_" #core "_neon32", "gemm", why, KernelKind::gemm_tile, Isa::neon32, 0, kPairedRows, L, L, \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(paired_table<T>)), Element::type, Core::core},
+#endif
 #define SKUA_ROWS(T, type, mr, nr, core, suffix, why)                                                                                       \
   {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
    reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(row_table<T, mr, nr / L, kMull ? Core::core : Core::any>)), Element::type, Core::core},
@@ -252,6 +313,8 @@ const Kernel kernels[] = {
     SKUA_FOR_INT8(SKUA_ROWS, 4, 4, a53, "_a53", "scheduled for the Cortex-A53: 16 accumulators + 4 of A + 4 of B + 4 products, arithmetic in six of seven cycles")
     SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
 #else
+    SKUA_FOR_INT8(SKUA_PAIRED, a53, "scheduled for the Cortex-A53, two rows at a time: 8 accumulators + 2 of A + 2 of B + 4 products, arithmetic in four of five cycles")
+    SKUA_FOR_INT8(SKUA_PAIRED, a55, "the same for a Cortex-A55 whose system does not tell 32-bit programs of dot products")
     SKUA_FOR_INT8(SKUA_ROWS, 2, 4, any, "", "8 accumulators, four parts each + 1 of A + 1 of B + 4 products of 16 registers")
     SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
 #endif

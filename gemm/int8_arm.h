@@ -69,8 +69,8 @@ struct ByteEnd {
     __builtin_memcpy(to, &four, 4);
   }
   // Four columns of two rows.
-  SKUA_INL void put_two_4(int32x4_t a, int32x4_t b, uint8_t* to, uint8_t* below) const {
-    const uint32x2_t x = vreinterpret_u32_s8(bytes_8(a, b));
+  static SKUA_INL void put_two_4(int8x8_t bytes, uint8_t* to, uint8_t* below) {
+    const uint32x2_t x = vreinterpret_u32_s8(bytes);
     const uint32_t first = vget_lane_u32(x, 0), second = vget_lane_u32(x, 1);
     __builtin_memcpy(to, &first, 4);
     __builtin_memcpy(below, &second, 4);
@@ -180,13 +180,17 @@ template <int MR, int NV> SKUA_INL void put_rows(const GemmTile& t, void* const*
     const F32 scale = F32::load(t.scale + v * 4);
     SKUA_UNROLL for (int r = 0; r < MR; ++r) sums[r][v] = end.rounded(sums[r][v], scale);
   }
+  constexpr bool pairs = NV % 2 && MR % 2 == 0;  // the last four columns of two rows together
+  int8x8_t last[pairs ? MR / 2 : 1];
+  if constexpr (pairs) SKUA_UNROLL for (int r = 0; r < MR; r += 2) last[r / 2] = end.bytes_8(sums[r][NV - 1], sums[r + 1][NV - 1]);
   SKUA_UNROLL for (int r = 0; r < MR; ++r) {
     uint8_t* c = static_cast<uint8_t*>(c_rows[r]);
     SKUA_UNROLL for (int v = 0; v + 4 <= NV; v += 4) end.put_16(sums[r][v], sums[r][v + 1], sums[r][v + 2], sums[r][v + 3], c + v * 4);
     if constexpr (NV % 4 >= 2) end.put_8(sums[r][NV / 4 * 4], sums[r][NV / 4 * 4 + 1], c + NV / 4 * 16);
-    if constexpr (NV % 2) {
-      if constexpr (MR % 2) end.put_4(sums[r][NV - 1], c + (NV - 1) * 4);
-      else if (r % 2 == 0) end.put_two_4(sums[r][NV - 1], sums[r + 1][NV - 1], c + (NV - 1) * 4, static_cast<uint8_t*>(c_rows[r + 1]) + (NV - 1) * 4);
+    if constexpr (pairs) {
+      if (r % 2 == 0) end.put_two_4(last[r / 2], c + (NV - 1) * 4, static_cast<uint8_t*>(c_rows[r + 1]) + (NV - 1) * 4);
+    } else if constexpr (NV % 2) {
+      end.put_4(sums[r][NV - 1], c + (NV - 1) * 4);
     }
   }
 }

@@ -9,9 +9,7 @@
 // Registers, 4x4: 16 accumulators + 4 of A + 2 of B + products of 32. AArch32, 2x4: 8 + 1 + 2 + products of 16.
 #pragma once
 #include "gemm/int8_arm.h"
-#if defined(__aarch64__)
 #include "simd/in_order.h"
-#endif
 
 namespace skua {
 namespace SKUA_ISA {
@@ -166,18 +164,117 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const 
   for (; turns > 1; --turns) turn.template operator()<true>();
   turn.template operator()<false>();
 }
+#else
+// The same on AArch32: two rows by four columns, 30 cycles for 24 of arithmetic, 4.27 multiply-adds a cycle. All 16 registers are taken: each of their halves is loaded after the last product that
+// reads what it held, one by `vldr` beside the insert of two words to another. Rows of A come in words, which may be at any address, and whose signs change beside the arithmetic.
+struct Halves {
+  int8x16_t v;
+  template <int at> SKUA_INL void load_low(const void* p) { load_lower<at>(v, p); }
+  template <int at> SKUA_INL void load_high(const void* p) { skua::SKUA_ISA::load_high<at - 8>(v, p); }
+  SKUA_INL void insert_low(const Half& x) { asm volatile("vmov %e0, %1, %2" : "+w"(v) : "r"(x.word[0]), "r"(x.word[1])); }
+  SKUA_INL void insert_high(const Half& x) { insert_upper(v, x); }
+};
+SKUA_INL void multiply_low(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("vmull.s8 %q0, %e1, %e2" : "=w"(y) : "w"(w.v), "w"(x.v)); }
+SKUA_INL void multiply_high(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("vmlal.s8 %q0, %f1, %f2" : "+w"(y) : "w"(w.v), "w"(x.v)); }
+
+template <bool zero> SKUA_INL void clear(int32x4_t& x) {
+  if constexpr (zero) asm volatile("vmov.i32 %q0, #0" : "=w"(x));
+}
+
+// acc += rows a[0], a[1] times columns 0..3 of b, 16 * turns deep, turns >= 1; a and b move on. Nothing is read beyond. first: acc begins at 0, which is told beside the first loads.
+template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[2], const int8_t*& b, size_t, size_t turns, int32x4_t (&acc)[2][4], bool first) {
+  constexpr int below = 32;  // from eight steps of B to the next: a panel is four columns
+  Halves x[2], w[2];
+  SKUA_UNROLL for (int i = 0; i < 2; ++i) asm("" : "=w"(x[i].v), "=w"(w[i].v));
+  Half h[2];  // on their way
+  const auto sign = [](uint32_t& word) __attribute__((always_inline)) { if constexpr (flip) asm volatile("eor %0, %0, %1" : "+r"(word) : "rI"(0x80808080)); };
+  const auto start = [&]<bool zero>() __attribute__((always_inline)) {
+    load_word<0>(h[0].word[0], a[0]), clear<zero>(acc[0][0]);
+    load_word<4>(h[0].word[1], a[0]), clear<zero>(acc[1][0]);
+    load_word<0>(h[1].word[0], a[1]), clear<zero>(acc[0][1]);
+    load_word<4>(h[1].word[1], a[1]), sign(h[0].word[0]), sign(h[0].word[1]), clear<zero>(acc[1][1]);
+    x[0].insert_low(h[0]), w[0].load_low<0>(b);
+    load_word<8>(h[0].word[0], a[0]), sign(h[1].word[0]), clear<zero>(acc[0][2]);
+    load_word<12>(h[0].word[1], a[0]), sign(h[1].word[1]), clear<zero>(acc[1][2]);
+    x[1].insert_low(h[1]), w[1].load_low<8>(b);
+    load_word<8>(h[1].word[0], a[1]), sign(h[0].word[0]), clear<zero>(acc[0][3]);
+    load_word<12>(h[1].word[1], a[1]), sign(h[0].word[1]), clear<zero>(acc[1][3]);
+    x[0].insert_high(h[0]), w[0].load_high<below>(b);
+    sign(h[1].word[0]), sign(h[1].word[1]);
+    x[1].insert_high(h[1]), w[1].load_high<below + 8>(b);
+  };
+  if (first) start.template operator()<true>();
+  else start.template operator()<false>();
+  // A turn begins with both rows and columns 0 and 1 in place. more: another turn's are loaded.
+  const auto turn = [&]<bool more>() __attribute__((always_inline)) {
+    int16x8_t y[2][2];
+    const auto low = [&](int r, int j) __attribute__((always_inline)) { multiply_low(y[r][j], w[j], x[r]); };
+    const auto high = [&](int r, int j) __attribute__((always_inline)) { multiply_high(y[r][j], w[j], x[r]); };
+    const auto add = [&](int r, int j) __attribute__((always_inline)) { add_pairs(acc[r][j], y[r][j % 2]); };
+    const auto first_word = [&](Half& to, const uint8_t*& p) __attribute__((always_inline)) { if constexpr (more) asm volatile("ldr %0, [%1, #16]!" : "=&r"(to.word[0]), "+r"(p)); };  // which moves on
+    const auto word = [&]<int i, int at>(Half& to, const uint8_t* p) __attribute__((always_inline)) { if constexpr (more) load_word<at>(to.word[i], p); };
+    const auto flip_word = [&](uint32_t& word) __attribute__((always_inline)) { if constexpr (more) sign(word); };
+    low(0, 0), load_word<24>(h[0].word[0], b);
+    low(1, 0), load_word<28>(h[0].word[1], b);
+    low(0, 1), load_word<below + 24>(h[1].word[0], b);
+    low(1, 1), load_word<below + 28>(h[1].word[1], b);
+    high(0, 0);
+    w[1].insert_low(h[0]), w[0].load_low<16>(b);
+    high(1, 0), first_word(h[0], a[0]);
+    high(0, 1), word.template operator()<1, 4>(h[0], a[0]);
+    high(1, 1);
+    w[1].insert_high(h[1]), w[0].load_high<below + 16>(b);
+    add(0, 0), first_word(h[1], a[1]);
+    add(1, 0), word.template operator()<1, 4>(h[1], a[1]);
+    add(0, 1), flip_word(h[0].word[0]);
+    add(1, 1), flip_word(h[0].word[1]);
+    low(0, 0), flip_word(h[1].word[0]);
+    low(1, 0), flip_word(h[1].word[1]);
+    low(0, 1);
+    asm volatile("add %0, %0, %1" : "+r"(b) : "i"(2 * below));
+    if constexpr (more) x[0].insert_low(h[0]), w[0].load_low<0>(b);
+    low(1, 1), word.template operator()<0, 8>(h[0], a[0]);
+    high(0, 0), word.template operator()<1, 12>(h[0], a[0]);
+    if constexpr (more) x[1].insert_low(h[1]), w[1].load_low<8>(b);
+    high(1, 0), word.template operator()<0, 8>(h[1], a[1]);
+    high(0, 1), word.template operator()<1, 12>(h[1], a[1]);
+    high(1, 1), flip_word(h[0].word[0]);
+    add(0, 2), flip_word(h[0].word[1]);
+    if constexpr (more) x[0].insert_high(h[0]), w[0].load_high<below>(b);
+    add(1, 2), flip_word(h[1].word[0]);
+    add(0, 3), flip_word(h[1].word[1]);
+    if constexpr (more) x[1].insert_high(h[1]), w[1].load_high<below + 8>(b);
+    add(1, 3);
+  };
+  while (--turns) turn.template operator()<true>();
+  turn.template operator()<false>();
+  a[0] += 16, a[1] += 16;
+}
 #endif
 
-template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const GemmTile& t, int32x4_t (&acc)[MR][N]) {
-  const size_t ldb = t.ldb;
-  const bool two = t.above_least;
-  if (core != Core::a53 || MR < 4 || N < 4 || !two || t.k < 16)
+// Rows whose sums are in registers together, of a tile with a schedule.
+#if defined(__aarch64__)
+constexpr int kMullRows = 4;
+#else
+constexpr int kMullRows = 2;
+#endif
+
+// Two rows with a schedule come here for it alone: products may be added, and k and the segments are not too few for it.
+template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const GemmTile& tile, const void* const* rows, int32x4_t (&acc)[MR][N]) {
+  const GemmTile* at = &tile;
+  constexpr bool scheduled = core == Core::a53 && MR == kMullRows && N == 4, always = scheduled && MR == 2;
+  if (!scheduled || (!always && (!tile.above_least || tile.k < 16)))
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int j = 0; j < N; ++j) acc[r][j] = vdupq_n_s32(0);
   else
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int j = 0; j < N; ++j) asm volatile("" : "=w"(acc[r][j]));
-  for (size_t s = 0; s < t.segment_count; ++s) {
+  if (always && !tile.segment_count) __builtin_unreachable();
+  for (size_t s = 0; s < at->segment_count; ++s) {
+    if constexpr (always) asm("" : "+r"(at), "+r"(rows));  // read anew: else all that a segment needs would wait to be put on the stack before the first
+    const GemmTile& t = *at;
+    const size_t ldb = t.ldb;
+    const bool two = t.above_least;
     const uint8_t* a[MR];
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = static_cast<const uint8_t*>(t.a[r]) + t.segments[s].a;
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = static_cast<const uint8_t*>(rows[r]) + t.segments[s].a;
     const int8_t* b = static_cast<const int8_t*>(t.b) + t.segments[s].b / 8 * ldb;
     const auto step = [&](const int8x8_t (&x)[MR]) __attribute__((always_inline)) {
       SKUA_UNROLL for (int j = 0; j < N; j += 2) {
@@ -200,17 +297,15 @@ template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const Ge
       b += ldb;
     };
     size_t k = t.k;
-#if defined(__aarch64__)
-    if constexpr (core == Core::a53 && MR == 4 && N == 4)
-      if (two && k >= 16) {
+    if constexpr (scheduled)
+      if (always || (two && k >= 16)) {
         scheduled_sums<is_u8>(a, b, ldb, k / 16, acc, s == 0);
         k %= 16;
       }
-#endif
 #if !defined(__aarch64__)
     const int8_t* below = b + ldb;
 #endif
-    if (two)
+    if (two && !always)
       for (; k >= 16; k -= 16) {
         // Four products at once, none of which waits for itself.
 #if defined(__aarch64__)
@@ -268,7 +363,7 @@ template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const Ge
 }
 
 // The parts of a sum come together, and the offset with them.
-template <int MR, int N> SKUA_INL void total(const GemmTile& t, const int32x4_t (&acc)[MR][N], int32x4_t (&sums)[MR][N / 4]) {
+template <int MR, int N> SKUA_INL void total(const GemmTile& t, const int32x4_t (&acc)[MR][N], int32x4_t (*sums)[N / 4]) {
   SKUA_UNROLL for (int j = 0; j < N; j += 4) {
     const int32x4_t offset = vld1q_s32(t.offset + j);
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {

@@ -787,6 +787,33 @@ TEST(ConvInt8, WideWindows) {
   }
 }
 
+// Sums go on from tap to tap in loops that are sixteen and more deep, with and without a tail, where products are added in 16 bits; pixels that see no tap are none.
+TEST(ConvInt8, TapsOfWholeTurns) {
+  struct { uint32_t stride, dilation, pad, in; } const layers[] = {{1, 1, 1, 16}, {1, 2, 2, 32}, {2, 1, 0, 24}, {1, 1, 5, 40}};
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa, "direct");
+    Rng rng(23);
+    for (skua_dtype type : {SKUA_DTYPE_S8, SKUA_DTYPE_U8})
+      for (const auto& l : layers) {
+        Case c;
+        c.d.input_type = c.d.output_type = type, c.d.weight_type = SKUA_DTYPE_S8;
+        c.d.kernel_h = c.d.kernel_w = 3;
+        c.d.stride_h = c.d.stride_w = l.stride;
+        c.d.dilation_h = c.d.dilation_w = l.dilation;
+        c.d.padding = {SKUA_PADDING_EXPLICIT, l.pad, l.pad, l.pad, l.pad};
+        c.d.in_channels = l.in, c.d.out_channels = 9;
+        c.d.input_q.scale = 0.05f, c.d.input_q.zero_point = 5;
+        c.d.output_q.scale = 2, c.d.output_q.zero_point = 100;
+        c.in_h = 7, c.in_w = 9;
+        ASSERT_TRUE(c.prepare(rng));
+        for (int8_t& w : c.weights) w = std::max<int8_t>(w, -127);
+        check(c, context, rng);
+        if (testing::Test::HasFailure()) return;
+      }
+  }
+}
+
 TEST(ConvInt8, PackedWeightsComeBack) {
   Context context;
   Rng rng(11);

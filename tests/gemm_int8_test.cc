@@ -257,6 +257,20 @@ TEST_P(GemmInt8Tile, Tails) {
     }
 }
 
+// Whole turns of loops that are sixteen and more deep, alone and with a tail, where products are added in 16 bits: the last turn reads nothing behind a row.
+TEST_P(GemmInt8Tile, WholeTurns) {
+  const Tile& tile = GetParam();
+  Rng rng(uint32_t(tile.mr * 10 + tile.nr));
+  for (size_t k : {16, 32, 48, 64, 72, 80})
+    for (size_t m : {size_t(2), size_t(tile.mr), 2 * size_t(tile.mr) + 3}) {
+      Case c = any_case(rng, tile.type);
+      c.m = m, c.n = tile.nr + m % 2, c.k = k;
+      c.transpose_a = false, c.hole = 0, c.above_least = true, c.b_type = SKUA_DTYPE_S8, c.b_zero = 0, c.each_zero = false;
+      check(*context, c);
+      if (HasFailure()) return;
+    }
+}
+
 TEST_P(GemmInt8Tile, ManyRows) {
   const Tile& tile = GetParam();
   Rng rng(tile.nr);

@@ -119,7 +119,7 @@ def decode32(instruction):
         return Operation(kind, count, [r for r in rest if r not in base] + base, listed, "!" in args or bool(rest) or re.search(r"\], #", args) is not None)
     if re.match(r"v?st[rm1]", op):
         return Operation("load_x", 1, used, [], False)
-    if op.startswith("vmov") and re.match(r"d\d+(\[\d\])?, r", args):
+    if op.startswith("vmov") and re.match(r"d\d+(\[\d\])?, (r|lr)", args):
         return Operation("insert", 1, used if "[" in args else used[1:], used[:1], False)
     if op.startswith("v"):
         return Operation("simd", 1, used, registers32(args.split(",")[0]), False)

@@ -89,7 +89,7 @@ class Rules32(unittest.TestCase):
         self.beside((12, 12), "vld1.32 {{d{0}, d1, d2}}, [r1]!")
 
     def test_a_vector_load_and_a_move_go_together_on_both(self):
-        self.both((2, 2), "vldr d0, [r1]", "vmov d1, r2, r3", "vldr d2, [r1]", "vmov d3, r2, r3")
+        self.both((2, 2), "vldr d0, [r1]", "vmov d1, r2, r3", "vldr d2, [r1]", "vmov d3, lr, r3")
 
     def test_a_load_moves_its_base_on(self):
         self.both((1, 1), "vld1.16 {d0}, [r1]!")

@@ -119,6 +119,7 @@ LOOPS32 = [
     Loop("depthwise_s8_2x2x16_a53_neon32, 3x3, bounds", "depthwise_int8_neon32", r"taps_of_eight<1, true>", "s8 mull", "A53"),
     Loop("depthwise_s8_2x2x16_a53_neon32, 3x3 of stride 2", "depthwise_int8_neon32", r"taps_of_eight<2, false>", "s8 mull", "A53"),
     Loop("gemm_s8_2x4_neon32", "gemm_int8_neon32", r"row_tile<signed char, 2, 1, ", "s8 mull"),
+    Loop("gemm_s8_4x4_a53_neon32", "gemm_int8_neon32", r"pair_sums<false>", "s8 mull", "A53, A55"),
     Loop("gemm_s8_6x8_neon32_dot", "gemm_int8_neon32_dot", r"panel<signed char, 2, \(skua::Core\)0>", "s8"),
     Loop("gemm_s8_6x8_a55_neon32_dot", "gemm_int8_neon32_dot", r"panel<signed char, 2, \(skua::Core\)2>", "s8", "A55"),
     Loop("gemm_s8_4x8_neon32_dot", "gemm_int8_neon32_dot", r"row_tile<signed char, 4, 2, ", "s8"),
