@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gate: the inner loop of a GEMM tile keeps everything in registers.
 
-  spills.py --build DIR --family gemm    every unit of the family, save the scalar ones
+  spills.py --build DIR --family gemm    every unit of the family, save the scalar ones and AMX's, whose registers of sums the code names itself
   spills.py --object OBJECT ... --share 0.15
 
 A tile with one accumulator too many still computes the right result, a third slower: the compiler quietly keeps the rest on the stack.
@@ -61,7 +61,7 @@ def main():
     paths = options.object
     if options.build and not paths:
         found, _ = units.objects(options.build)
-        paths = [p for p, isa in found.items() if isa != "scalar" and f"/skua_{options.family}_{isa}.dir/" in p]
+        paths = [p for p, isa in found.items() if isa != "scalar" and not isa.startswith("amx_") and f"/skua_{options.family}_{isa}.dir/" in p]
     count = failures = 0
     for path in sorted(paths):
         seen, arch = 0, objcode.architecture(path)
