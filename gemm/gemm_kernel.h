@@ -22,7 +22,7 @@ struct GemmRowQuant {
 //
 //   C[r][j] = finish( [C[r][j] if load_c] + sum over s, k of A[r][segments[s].a + k] * B[segments[s].b + k][j] )
 //
-// Every element is one chain of multiply-adds in the order of k, whatever the tile: all tiles of an instruction set give the same bits, of those that sum in f32.
+// Every element is one chain of multiply-adds in the order of k (of bf16 where a set multiplies it: in that set's order), whatever the tile: all tiles of an instruction set give the same bits, of those that sum in f32.
 // The types of A, B and C are the table's.
 struct GemmTile {
   const void* const* a;          // row pointers: rows may be anywhere (overlapping, in a padded image); with pack_a the first one is the panel

@@ -51,7 +51,6 @@ template <int wide, class C> __attribute__((noinline)) void finish_sums(const Ge
   finish_rows(t, sums, wide * L, size_t(rows), to, t.row_quant ? t.row_quant + row : nullptr, residual, terms);
 }
 
-
 template <class T> struct Bytes {
   using Row = T;
   using Sum = int32_t;
