@@ -45,6 +45,7 @@ skua_status open(skua_op* base) {
   op.scales = w + dynamic_vector(c);
   op.sums = w + 2 * dynamic_vector(c);
   op.panels = static_cast<const char*>(op.weights) + vectors;
+  op.above_least = !s4 && !c.in_floats && all_above_least(kernel, op.panels, total - vectors);
   op.n_inputs = op.n_outputs = 1;
   return SKUA_STATUS_OK;
 }
@@ -233,6 +234,7 @@ void bytes_task(void* arg, size_t index, uint32_t worker) {
   g.offset = g.column_sums + dynamic_vector(c);
   g.row_quant = r.quant;
   g.b_zero = packed_zero(Element::s8, 0, c.format.element);
+  g.above_least = op.above_least;
   if (rows == 1 && table_of(p.kernel).row_at_once && has_row(p.kernel, n, g.k)) return run_row(g, {r.rows, dynamic_c(r, 0), nullptr, 1}, range.from / c.format.nr, ceil_div(range.to, c.format.nr));
   g.from = range.from;
   g.to = range.to;

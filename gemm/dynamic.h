@@ -34,6 +34,7 @@ struct DynamicOp : skua_op {
   float low, high;
   const float *bias, *scales, *sums;  // dynamic_vector() values: NULL or f32; s8: scales of columns; sums of the weights of a column, s8: s32, s4: f32, scaled. In floats the bias alone
   const char* panels;
+  bool above_least;  // of the panels of s8: all_above_least()
 };
 
 inline size_t dynamic_vector(const DynamicConfig& c) { return round_up(size_t(c.n), 64); }

@@ -93,8 +93,7 @@ SKUA_INL F32 max(F32 a, F32 b) { return {_mm512_mask_max_ps(a.v, _mm512_cmp_ps_m
 
 SKUA_INL F32 abs(F32 a) { return {_mm512_and_ps(a.v, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff)))}; }
 SKUA_INL F32 copysign(F32 magnitude, F32 sign) {
-  const __m512i bit = _mm512_set1_epi32(INT32_MIN);
-  return as_f32({_mm512_ternarylogic_epi32(bit, as_i32(sign).v, as_i32(magnitude).v, 0xca)});
+  return as_f32({_mm512_ternarylogic_epi32(as_i32(magnitude).v, as_i32(sign).v, _mm512_set1_epi32(0x7fffffff), 0xe4)});  // abs() has that mask too
 }
 SKUA_INL F32 trunc(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
 SKUA_INL F32 round(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }

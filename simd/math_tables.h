@@ -50,34 +50,33 @@ SKUA_INL F32 sigmoid_in_range(F32 x) {
   return quotient(unit, fma(power * s.r, poly(s.r, -1.0f, 0x1.000222p-1f, -0x1.5556d4p-3f), power + unit));
 }
 
-// tanh x = sum of piece[i][k] (x - middle[k])^i, where k is the exponent of 1 + x and two digits of its mantissa: intervals of 1/4 below 1, of 1/2 below 3, of 1 below 7, of 2 beyond. Fits of the
-// relative error, below 2^-27.2. A middle's hyperbolic tangent is a float to within 2^-8 of its last digit. (32 pieces of two vectors take a permutation of two sources, slow on Zen 5.)
+// tanh x = sum of piece[i][k] (x - middle[k])^i, where k is the exponent of 1 + 1.66 x and two digits of its mantissa: intervals of 0.15 below 0.6, of 0.3 below 1.8, of 0.6 below 4.2, of 1.2 beyond,
+// which end where tanh x rounds to 1. Fits of the relative error, below 2^-25.4. A middle's hyperbolic tangent is a float to within 2^-8 of its last digit. (32 pieces of two vectors take a permutation
+// of two sources, slow on Zen 5.)
 alignas(64) constexpr float tanh_middle[16] = {
-    0x1.400036p+0f, 0x1.bfff90p+0f, 0x1.1ffedcp+1f, 0x1.5fffe6p+1f, 0x1.bfff5cp+1f, 0x1.2000dcp+2f, 0x1.6005f2p+2f, 0x1.9fef28p+2f, 0x1.fe2804p+2f, 0x1.200000p+3f, 0x1.200000p+3f,
-     0x1.200000p+3f, 0, 0x1.80002ep-2f, 0x1.3ffe62p-1f, 0x1.c0003ep-1f};
-alignas(64) constexpr float tanh_piece[7][16] = {
-    {0x1.b2525ap-1f, 0x1.e1fbe0p-1f, 0x1.f4bfa4p-1f, 0x1.fbd508p-1f, 0x1.ff112ap-1f, 0x1.ffdfa8p-1f, 0x1.fffba0p-1f, 0x1.ffff68p-1f, 0x1.fffff8p-1f, 1, 1, 1, 0, 0x1.6ef566p-2f,
-     0x1.1bf360p-1f, 0x1.686670p-1f},
-    {0x1.1f24a4p-2f, 0x1.d22e14p-4f, 0x1.6416bep-5f, 0x1.09a814p-6f, 0x1.dd3efap-9f, 0x1.02b94ap-11f, 0x1.18006cp-14f, 0x1.30018ep-17f, 0x1.0064fep-21f, 0, 0, 0, 1, 0x1.be3facp-1f,
-     0x1.628602p-1f, 0x1.024fdep-1f},
-    {-0x1.e7288ap-3f, -0x1.b6d9a0p-4f, -0x1.5c438ap-5f, -0x1.077e88p-6f, -0x1.dc5ed6p-9f, -0x1.02a846p-11f, -0x1.17fd7cp-14f, -0x1.300022p-17f, -0x1.ffda1cp-22f, 0, 0, 0, -0x1.343d66p-20f,
-     -0x1.3fd56ep-2f, -0x1.893b26p-2f, -0x1.6ba7acp-2f},
-    {0x1.bbb444p-4f, 0x1.01c1a2p-4f, 0x1.bbd592p-6f, 0x1.5994f4p-7f, 0x1.3c1f3ap-9f, 0x1.58571cp-12f, 0x1.74e464p-15f, 0x1.94e536p-18f, 0x1.4f1ff6p-22f, 0, 0, 0, -0x1.554450p-2f,
-     -0x1.6dc386p-3f, -0x1.246834p-6f, 0x1.4f142ap-4f},
-    {-0x1.9c6fe8p-7f, -0x1.8169fcp-6f, -0x1.93cb60p-7f, -0x1.4e330ap-8f, -0x1.39f1bep-10f, -0x1.581ca0p-13f, -0x1.74ef50p-16f, -0x1.951144p-19f, -0x1.552e74p-23f, 0, 0, 0, -0x1.3ba50ep-10f,
-     0x1.5856eap-3f, 0x1.1a6306p-3f, 0x1.f20356p-5f},
-    {-0x1.42a7e8p-6f, 0x1.c88122p-9f, 0x1.04a28cp-8f, 0x1.f5f862p-10f, 0x1.011b9cp-11f, 0x1.1e75b4p-14f, 0x1.372832p-17f, 0x1.51fc2ep-20f, 0x1.41a19ep-24f, 0, 0, 0, 0x1.253a3cp-3f,
-     0x1.339b8ap-6f, -0x1.bc2c88p-5f, -0x1.dffa4cp-5f},
-    {0x1.ef1d02p-7f, 0x1.11c9c6p-9f, -0x1.7c9c0ep-11f, -0x1.209130p-11f, -0x1.496716p-13f, -0x1.7a017ap-16f, -0x1.9caffap-19f, -0x1.beafcep-22f, -0x1.877a60p-26f, 0, 0, 0, -0x1.30226cp-5f,
-     -0x1.1f8058p-4f, -0x1.81004cp-6f, 0x1.ab58aap-7f}};
+    0x1.818ac4p-1f, 0x1.0de162p+0f, 0x1.5afc62p+0f, 0x1.a818d8p+0f, 0x1.0de180p+1f, 0x1.5afcf8p+1f, 0x1.a81824p+1f, 0x1.f5349ap+1f, 0x1.346d32p+2f, 0x1.819e06p+2f,
+    0x1.ce085ap+2f, 0x1.0a32f8p+3f, 0, 0x1.cea6a0p-3f, 0x1.818af4p-2f, 0x1.0de098p-1f};
+alignas(64) constexpr float tanh_piece[6][16] = {
+    {0x1.461d4ep-1f, 0x1.911f46p-1f, 0x1.c02a9ap-1f, 0x1.dc09bap-1f, 0x1.f11efep-1f, 0x1.fb7e82p-1f, 0x1.fea52ap-1f, 0x1.ff97f2p-1f, 0x1.ffeeeap-1f, 0x1.fffe78p-1f,
+     0x1.ffffdcp-1f, 0x1.fffffcp-1f, 0, 0x1.c6f02ep-3f, 0x1.704d4ap-2f, 0x1.eec2a4p-2f},
+    {0x1.3048aep-1f, 0x1.8b7d02p-2f, 0x1.ded5bap-3f, 0x1.1597a8p-3f, 0x1.d5351ep-5f, 0x1.1f1ab6p-6f, 0x1.5a60a0p-8f, 0x1.a00ddap-10f, 0x1.116194p-12f, 0x1.880a82p-16f,
+     0x1.1fef0ap-19f, 0x1.ff0c48p-23f, 1, 0x1.e6bc3ap-1f, 0x1.bdc436p-1f, 0x1.887988p-1f},
+    {-0x1.839f58p-2f, -0x1.35d8aap-2f, -0x1.a32434p-3f, -0x1.0218acp-3f, -0x1.c78ee6p-5f, -0x1.1c8b58p-6f, -0x1.5968f8p-8f, -0x1.9fa8dep-10f, -0x1.109b48p-12f,
+     -0x1.87051ep-16f, -0x1.1ebf38p-19f, -0x1.f06b66p-23f, 0x1.2cfd2ap-20f, -0x1.b07cbcp-3f, -0x1.40a814p-2f, -0x1.7b424cp-2f},
+    {0x1.603484p-5f, 0x1.bbaaeep-4f, 0x1.9e8d62p-4f, 0x1.26e0dap-4f, 0x1.1df496p-5f, 0x1.74b63cp-7f, 0x1.ca1c1ap-9f, 0x1.14aa32p-10f, 0x1.6b56f6p-13f, 0x1.04930cp-16f,
+     0x1.7fe514p-20f, 0x1.4f0562p-23f, -0x1.5563b0p-2f, -0x1.14759ap-2f, -0x1.6bb39cp-3f, -0x1.39a162p-4f},
+    {0x1.948a9cp-4f, 0x1.1015b6p-6f, -0x1.47b766p-6f, -0x1.96940ep-6f, -0x1.f91fbap-7f, -0x1.6c3cbep-8f, -0x1.cc7e66p-10f, -0x1.186676p-11f, -0x1.85520cp-14f,
+     -0x1.1737dap-17f, -0x1.9ece72p-21f, -0x1.cb1908p-24f, 0x1.d45b18p-11f, 0x1.09e7c6p-3f, 0x1.57783ep-3f, 0x1.47e2c6p-3f},
+    {-0x1.029464p-4f, -0x1.49200ep-5f, -0x1.670136p-7f, 0x1.0f3614p-9f, 0x1.25cad0p-8f, 0x1.0d29e6p-9f, 0x1.680cf6p-11f, 0x1.bd8914p-13f, 0x1.36a97cp-15f, 0x1.bf7444p-19f,
+     0x1.3cccb4p-22f, 0x1.b280c4p-25f, 0x1.06bc02p-3f, 0x1.5320b6p-4f, 0x1.320eeap-6f, -0x1.1a0c74p-5f}};
 
-// tanh x to 1.75 ULP.
+// tanh x to 1.11 ULP, of every float.
 SKUA_INL F32 tanh(F32 x) {
   const F32 a = clamp_high(abs(x), F32::set1(9.02f));
-  const I32 k = shr<21>(as_i32(a + F32::set1(1.0f)));
+  const I32 k = shr<21>(as_i32(fma(a, F32::set1(1.66f), F32::set1(1.0f))));
   const F32 t = a - look_up_16(tanh_middle, k);
-  F32 y = look_up_16(tanh_piece[6], k);
-  SKUA_UNROLL for (int i = 5; i >= 0; --i) y = fma(y, t, look_up_16(tanh_piece[i], k));
+  F32 y = look_up_16(tanh_piece[5], k);
+  SKUA_UNROLL for (int i = 4; i >= 0; --i) y = fma(y, t, look_up_16(tanh_piece[i], k));
   return copysign(y, x);
 }
 

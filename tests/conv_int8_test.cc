@@ -8,34 +8,21 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/support/conv_shape.h"
 #include "tests/support/fixed_point.h"
-#include "tests/support/support.h"
 
 using namespace skua_test;
 
 namespace {
 
-struct Case {
-  skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
-  bool transposed = false;
-  uint32_t output_padding_h = 0, output_padding_w = 0;
-  size_t batch = 1, in_h = 1, in_w = 1;
-  long out_h = 0, out_w = 0, top = 0, left = 0;
+struct Case : ConvShape {
   std::vector<int8_t> weights;
   std::vector<int32_t> bias;
   std::vector<float> scales;
   std::vector<int32_t> multipliers, shifts;
 
   bool prepare(Rng& rng) {  // false: no output
-    const auto extent = [&](size_t in, long kernel, long stride, long dilation, long before, long after, long extra, long& out, long& pad) {
-      const long span = dilation * (kernel - 1) + 1, n = long(in);
-      pad = before;
-      if (transposed) out = stride * (n - 1) + span + extra - before - after;
-      else out = n + before + after < span ? 0 : (n + before + after - span) / stride + 1;
-    };
-    extent(in_h, d.kernel_h, d.stride_h, d.dilation_h, d.padding.top, d.padding.bottom, output_padding_h, out_h, top);
-    extent(in_w, d.kernel_w, d.stride_w, d.dilation_w, d.padding.left, d.padding.right, output_padding_w, out_w, left);
-    weights.resize(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels);
+    weights.resize(weight_count());
     bias.resize(d.out_channels);
     const bool extreme = rng.integer(0, 3) == 0;
     for (int8_t& w : weights) w = int8_t(extreme ? (rng.integer(0, 1) ? 127 : -128) : rng.integer(-128, 127));
@@ -56,19 +43,12 @@ struct Case {
       shifts.push_back(shift);
     }
     if (given && !shifts.empty()) d.requantization.multipliers = multipliers.data(), d.requantization.shifts = shifts.data();
-    return out_h > 0 && out_w > 0;
+    return place();
   }
   double scale_of(size_t o) const { return double(scales.empty() ? d.weight_q.scale : scales[o]); }
   skua_tensor input() const { return shape({batch, in_h, in_w, d.in_channels}, d.input_type); }
   skua_tensor output() const { return shape({batch, size_t(out_h), size_t(out_w), d.out_channels}, d.output_type); }
-  int weight(size_t o, size_t ky, size_t kx, size_t i) const {
-    const size_t in = d.in_channels / d.groups;
-    switch (d.weight_layout) {
-      case SKUA_WEIGHTS_OIHW: return weights[((o * in + i) * d.kernel_h + ky) * d.kernel_w + kx];
-      case SKUA_WEIGHTS_HWIO: return weights[((ky * d.kernel_w + kx) * in + i) * d.out_channels + o];
-      default: return weights[((o * d.kernel_h + ky) * d.kernel_w + kx) * in + i];
-    }
-  }
+  int weight(size_t o, size_t ky, size_t kx, size_t i) const { return weights[weight_at(o, ky, kx, i)]; }
   skua_status create(skua_context* context, skua_op** op, bool has_bias = true) const {
     const int32_t* b = has_bias ? bias.data() : nullptr;
     if (!transposed) return skua_conv2d_create(context, &d, weights.data(), b, op);
@@ -239,15 +219,7 @@ TEST(ConvInt8, DepthsThatFillRegisters) {
       Rng rng(31);
       for (int i = 0, done = 0; done < (small() ? 4 : filter ? 40 : 12); ++i) {
         Case c = random_case(rng);
-        skua_conv2d_desc& d = c.d;
-        d.groups = i % 5 ? 1 : 2;
-        d.in_channels = d.groups * (i % 3 ? 64 : 128);
-        d.out_channels = d.groups * uint32_t(rng.integer(1, 70));
-        if (i % 2) d.kernel_h = d.kernel_w = 3, d.dilation_h = d.dilation_w = 1, d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
-        c.output_padding_h = c.output_padding_w = 0;
-        d.hint_in_h = d.hint_in_w = 0;
-        c.in_h = size_t(rng.integer(1, 6));
-        c.in_w = size_t(rng.integer(1, i % 4 ? 40 : 12));
+        c.fill_depth(rng, i, 64);
         if (!c.prepare(rng)) continue;
         ++done;
         check(c, context, rng, i % 3 == 0);

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "dispatch/element.h"
-#include "tests/support/support.h"
+#include "tests/support/conv_shape.h"
 
 using namespace skua_test;
 
@@ -21,51 +21,23 @@ uint16_t half_bits(skua_dtype type, float value) {
   return skua::narrow(value, b), b.bits;
 }
 
-struct Case {
-  skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
-  bool transposed = false;
-  uint32_t output_padding_h = 0, output_padding_w = 0;
-  size_t batch = 1, in_h = 1, in_w = 1;
-  // filled by prepare()
-  long out_h = 0, out_w = 0, top = 0, left = 0;
-  std::vector<float> weights, bias;
-  bool half_weights = false;  // the caller's are of the maps' type, not of f32
+struct Case : ConvShape {
+  std::vector<float> weights, bias;  // filled by prepare()
+  bool half_weights = false;         // the caller's are of the maps' type, not of f32
 
-  void extent(size_t in, long kernel, long stride, long dilation, long before, long after, long extra, long& out, long& pad) const {
-    const long span = dilation * (kernel - 1) + 1, n = long(in);
-    const auto mode = d.padding.mode;
-    if (mode != SKUA_PADDING_EXPLICIT) {
-      out = transposed ? n * stride : (n + stride - 1) / stride;
-      const long total = transposed ? std::max(span - stride, 0l) : std::max((out - 1) * stride + span - n, 0l);
-      pad = mode == SKUA_PADDING_SAME_UPPER ? total / 2 : total - total / 2;
-      return;
-    }
-    pad = before;
-    if (transposed) out = stride * (n - 1) + span + extra - before - after;
-    else out = n + before + after < span ? 0 : (n + before + after - span) / stride + 1;
-  }
   bool prepare(Rng& rng) {  // false: no output
-    extent(in_h, d.kernel_h, d.stride_h, d.dilation_h, d.padding.top, d.padding.bottom, output_padding_h, out_h, top);
-    extent(in_w, d.kernel_w, d.stride_w, d.dilation_w, d.padding.left, d.padding.right, output_padding_w, out_w, left);
-    weights.resize(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels);
+    weights.resize(weight_count());
     bias.resize(d.out_channels);
     for (float& v : weights) v = rounded(d.input_type, rng.uniform(-1, 1));  // they may be packed in half precision
     for (float& v : bias) v = rng.uniform(-1, 1);
-    return out_h > 0 && out_w > 0;
+    return place();
   }
   bool nchw() const { return d.layout == SKUA_LAYOUT_NCHW; }
   skua_tensor map(size_t h, size_t w, size_t c) const { return nchw() ? shape({batch, c, h, w}, d.input_type) : shape({batch, h, w, c}, d.input_type); }
   skua_tensor input() const { return map(in_h, in_w, d.in_channels); }
   skua_tensor output() const { return map(size_t(out_h), size_t(out_w), d.out_channels); }
   size_t at(size_t h, size_t w, size_t c, size_t n, size_t y, size_t x, size_t k) const { return nchw() ? ((n * c + k) * h + y) * w + x : ((n * h + y) * w + x) * c + k; }
-  double weight(size_t o, size_t ky, size_t kx, size_t i) const {
-    const size_t in = d.in_channels / d.groups;
-    switch (d.weight_layout) {
-      case SKUA_WEIGHTS_OIHW: return double(weights[((o * in + i) * d.kernel_h + ky) * d.kernel_w + kx]);
-      case SKUA_WEIGHTS_HWIO: return double(weights[((ky * d.kernel_w + kx) * in + i) * d.out_channels + o]);
-      default: return double(weights[((o * d.kernel_h + ky) * d.kernel_w + kx) * in + i]);
-    }
-  }
+  double weight(size_t o, size_t ky, size_t kx, size_t i) const { return double(weights[weight_at(o, ky, kx, i)]); }
   skua_status create(skua_context* context, skua_op** op) const {
     std::vector<uint16_t> halves;
     const void* w = weights.data();
@@ -483,17 +455,9 @@ TEST(Conv, DepthsOfWholeRegisters) {
       Rng rng(31);
       for (int i = 0, done = 0; done < (registers && !small() ? 40 : 4); ++i) {
         Case c = random_case(rng);
-        skua_conv2d_desc& d = c.d;
-        d.input_type = type;
+        c.d.input_type = type;
         c.half_weights = true;
-        d.groups = i % 5 ? 1 : 2;
-        d.in_channels = d.groups * (i % 3 ? 32 : 64);
-        d.out_channels = d.groups * uint32_t(rng.integer(1, 70));
-        if (i % 2) d.kernel_h = d.kernel_w = 3, d.dilation_h = d.dilation_w = 1, d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
-        c.output_padding_h = c.output_padding_w = 0;
-        d.hint_in_h = d.hint_in_w = 0;
-        c.in_h = size_t(rng.integer(1, 6));
-        c.in_w = size_t(rng.integer(1, i % 4 ? 40 : 12));
+        c.fill_depth(rng, i, 32);
         if (!c.prepare(rng)) continue;
         ++done;
         check(c, context, rng, i % 3 == 0);

@@ -29,7 +29,8 @@ struct Case {
     const bool s4 = d.b_type == SKUA_DTYPE_S4;
     b.resize(d.k * d.n);
     const bool extreme = rng.integer(0, 3) == 0;
-    for (int& v : b) v = s4 ? (extreme ? (rng.integer(0, 1) ? 7 : -8) : rng.integer(-8, 7)) : extreme ? (rng.integer(0, 1) ? 127 : -128) : rng.integer(-128, 127);
+    const int most = s4 ? 7 : 127, least = s4 ? -8 : rng.integer(0, 1) ? -127 : -128;  // where none is -128, kernels may add products in 16 bits
+    for (int& v : b) v = extreme ? (rng.integer(0, 1) ? most : least) : rng.integer(least, most);
     for (size_t i = 0; high && i < b.size(); ++i)
       if (i % d.n % 2 == 0) b[i] = 7;
     const size_t rows = d.transpose_b ? d.n : d.k, dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense;
