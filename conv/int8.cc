@@ -378,7 +378,8 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
   auto* w = static_cast<float*>(op_weights(base));
   memset(static_cast<void*>(w), 0, z.total);
   auto* vectors = reinterpret_cast<int32_t*>(w);
-  auto* sums = vectors + column_vectors(c, config.rounding) * z.vector;
+  auto* sums = reinterpret_cast<uint32_t*>(w) + column_vectors(c, config.rounding) * z.vector;
+  const auto zero = uint32_t(config.in_zero + c.format.a_shift);
   float* panels = w + z.panels_at();
   for (size_t g = 0; g < c.groups; ++g) {
     if (bias) memcpy(w + g * step, static_cast<const int32_t*>(bias) + g * n, n * sizeof(int32_t));
@@ -406,8 +407,13 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
             int8_t* to = rows + o * depth + (ty * p.x.taps + tx) * in;
             int32_t sum = 0;
             for (size_t k = 0; k < in; ++k) sum += to[k] = tap[k * steps.i];
-            sums[(ty * p.x.taps + tx) * z.vector + g * step + o] = sum;
-            if (taps_of(c) == 1) sums[g * step + o - z.vector] = int32_t(uint32_t(vectors[g * step + o]) - uint32_t(config.in_zero + c.format.a_shift) * uint32_t(sum));
+            // With those of the taps before it: see DirectQuantized::tap_sums.
+            uint32_t* const at = sums + (ty * p.x.taps + tx) * z.vector + g * step + o;
+            *at = zero * uint32_t(sum);
+            if (tx) *at += *(at - z.vector);
+            if (ty) *at += *(at - p.x.taps * z.vector);
+            if (ty && tx) *at -= *(at - (p.x.taps + 1) * z.vector);
+            if (taps_of(c) == 1) *(at - z.vector) = uint32_t(vectors[g * step + o]) - *at;
           }
       for (size_t panel = 0; depth && panel < panel_count(c.format, n); ++panel)
         pack_bytes(pack)(depth, panel_columns(c.format, n, panel), panel_width(c.format, n, panel), rows + panel * c.format.nr * depth, 1, depth,

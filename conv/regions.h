@@ -138,22 +138,26 @@ inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_
   g.single = q.single;
   g.residual_by = q.residual;
 }
-// The same with the offsets of columns [c0, c1) of a group, whole fours, of the taps of `y` and `x`. first_tap, taps_x: of the phase. As for every region and panel: by fours, which not every
-// compiler would make of it; and where the zero point is the least value of the type, as after relu, A as multiplied has none, so that the offsets are the bias.
+// The same with the offsets of columns [c0, c1) of a group, whole fours, of the taps of `y` and `x`, which are the rectangle between four of DirectQuantized::tap_sums. first_tap, taps_x: of the phase.
+// As for every region and panel: by fours, which not every compiler would make of it; and where the zero point is the least value of the type, as after relu, A as multiplied has none, so that the
+// offsets are the bias.
 typedef uint32_t FourSums __attribute__((vector_size(16), aligned(4), may_alias));
 inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_t first_tap, size_t taps_x, const Part& y, const Part& x, size_t group, size_t c0, size_t c1, int32_t* offsets,
                            GemmBlock& g) {
   const size_t step = direct_bias_step(s.out_channels, s.groups), vector = direct_bias_floats(s.out_channels, s.groups);
-  const int32_t *bias = q.bias + group * step, zero = q.in_zero + table_of(g.tile).a_shift, *from = zero ? offsets : bias;
-  if (zero)
-    for (size_t j = c0; j < c1; j += 4) {
-      FourSums sum = {};
-      for (size_t ty = 0; ty < y.taps; ++ty) {
-        const int32_t* tap = q.tap_sums + (first_tap + (y.tap + ty) * taps_x + x.tap) * vector + group * step + j;
-        for (size_t tx = 0; tx < x.taps; ++tx, tap += vector) sum += *reinterpret_cast<const FourSums*>(tap);
-      }
-      *reinterpret_cast<FourSums*>(offsets + j) = *reinterpret_cast<const FourSums*>(bias + j) - sum * uint32_t(zero);
-    }
+  const int32_t *bias = q.bias + group * step, *from = bias;
+  if (q.in_zero + table_of(g.tile).a_shift && y.taps && x.taps) {
+    static constexpr int32_t no_sums[4] = {};
+    struct Sums {
+      const int32_t* at;
+      size_t step;
+      FourSums next() { return *reinterpret_cast<const FourSums*>((at += step) - step); }
+    };
+    const auto before = [&](size_t ty, size_t tx) { return ty && tx ? Sums{q.tap_sums + (first_tap + (ty - 1) * taps_x + tx - 1) * vector + group * step + c0, 4} : Sums{no_sums, 0}; };
+    Sums all = before(y.tap + y.taps, x.tap + x.taps), above = before(y.tap, x.tap + x.taps), left = before(y.tap + y.taps, x.tap), both = before(y.tap, x.tap);
+    for (size_t j = c0; j < c1; j += 4) *reinterpret_cast<FourSums*>(offsets + j) = *reinterpret_cast<const FourSums*>(bias + j) - (all.next() - above.next() - left.next() + both.next());
+    from = offsets;
+  }
   quantize_block(s, q, group, from, g);
 }
 inline size_t offset_bytes(const DirectShape& s) { return direct_bias_step(s.out_channels, s.groups) * sizeof(int32_t); }
