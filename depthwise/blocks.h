@@ -21,7 +21,8 @@ inline size_t vector_begin(size_t channels, size_t vector, size_t v) {
   return v * vector + vector > channels && channels >= vector ? channels - vector : v * vector;
 }
 
-inline bool is_tile(const Kernel* k) { return k->kind != KernelKind::depthwise_any; }
+inline bool is_tile(const Kernel* k) { return k->kind == KernelKind::depthwise_tile || k->kind == KernelKind::grouped_tile; }
+inline bool is_rows(const Kernel* k) { return k->kind == KernelKind::depthwise_row; }
 inline size_t vector_values(const DepthwiseShape& s, size_t vector) { return (1 + size_t(s.kernel_h) * s.kernel_w * s.group) * vector; }  // of packed weights
 inline size_t span(size_t kernel, size_t dilation) { return (kernel - 1) * dilation + 1; }
 
@@ -73,7 +74,11 @@ inline Blocks blocks_of(const DepthwiseShape& s, const Kernel* k, size_t workers
   b.vectors = vectors_of(s.out_channels(), k->vector);
   b.blocks = 1;
   const size_t most = max(b.vectors / 2, 1);
-  if (uses_strip(s, k)) {
+  if (is_rows(k)) {  // two bands for each worker: each reads a row that the one above reads too
+    b.band_rows = workers > 1 ? ceil_div(s.out_h, max(ceil_div(2 * workers, max(s.batch, 1)), 1)) : s.out_h;
+    b.bands = ceil_div(s.out_h, max(b.band_rows, 1));
+    if (workers > 1 && s.batch * b.bands < workers) b.blocks = min(ceil_div(2 * workers, max(s.batch * b.bands, 1)), most);
+  } else if (uses_strip(s, k)) {
     b.blocks = min(ceil_div(b.vectors * k->vector, strip_channels(k)), most);
     b.ring_rows = (b.band_rows - 1) * s.stride_h + span(s.kernel_h, s.dilation_h);
     b.ring_pixel = ceil_div(b.vectors, b.blocks) * k->vector;
@@ -83,10 +88,12 @@ inline Blocks blocks_of(const DepthwiseShape& s, const Kernel* k, size_t workers
   return b;
 }
 
-// Per worker: row pointers of the kernel for any shape, then the ring. False: larger than the address space, with room for many workers.
-inline size_t pointer_bytes(const DepthwiseShape& s, const Kernel* k) { return is_tile(k) ? 0 : round_up(size_t(s.kernel_h) * sizeof(void*), 64); }
+// Per worker: row pointers of the kernel for any shape, then the ring, or a row of sums. False: larger than the address space, with room for many workers.
+inline size_t pointer_bytes(const DepthwiseShape& s, const Kernel* k) { return k->kind != KernelKind::depthwise_any ? 0 : round_up(size_t(s.kernel_h) * sizeof(void*), 64); }
+inline size_t sums_pixel(const Kernel* k, const Blocks& b) { return ceil_div(b.vectors, b.blocks) * k->vector; }
 inline bool worker_bytes(const DepthwiseShape& s, const Kernel* k, const Blocks& b, size_t& bytes) {
   size_t pixels = 0;
+  if (is_rows(k)) return mul(s.out_w, sums_pixel(k, b) * sizeof(float), bytes) && bytes <= SIZE_MAX / 4096;
   if (!mul(b.ring_rows, s.in_w, pixels) || !mul(pixels, b.ring_pixel * element_bytes(k->element), bytes) || bytes > SIZE_MAX / 4096) return false;
   bytes = pointer_bytes(s, k) + round_up(bytes, 64);
   return true;

@@ -17,6 +17,11 @@ const char* unfit(const Kernel* k, const DepthwiseShape& s) {
   if (s.out_channels() < k->vector) return "fewer channels than a vector";
   if (s.group > 1 && !holds_groups(k, s.channels, s.group)) return "vectors do not hold whole groups";
   if (s.group > 1 && s.group < k->vector && code_of<DepthwiseTileTableFn>(k)().one_group) return "a vector holds several groups";
+  if (is_rows(k)) {
+    const size_t right = (s.out_w - 1) * stride + kernel, bottom = (s.out_h - 1) * stride;
+    if (s.multiplier > 1) return "a multiplier above 1";
+    if (s.pad_left > 1 || right > s.in_w + s.pad_left + 1 || s.pad_top >= kernel || bottom >= s.in_h + s.pad_top) return "padding of more than a pixel, or outputs of nothing else";
+  }
   if (s.pad_left >= kernel || (s.out_w - 1) * stride + kernel > s.in_w + s.pad_left + kernel - 1) return "as much padding as kernel";
   return nullptr;
 }
@@ -36,6 +41,7 @@ DepthwiseFormat depthwise_format(const skua_context* ctx, size_t out_channels, E
   };
   const auto usable = [](const Kernel* k, void* arg) { return !static_cast<const Search*>(arg)->f32_sums || summed_in(k) == Element::f32; };
   each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s, element, usable);
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_row, -1, visit, &s, element, usable);
   each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s, element, usable);
   return s.format;
 }
@@ -92,6 +98,8 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     c = larger(c, (loads + stores) / m.load_ports);
     return larger(c, (multiplies + 2 * loads + 2 * stores) / m.issue);
   };
+  const double each = element_bytes(k->element), line = each * k->vector / 64;  // of the cache, in a vector
+  const size_t apart = s.in_pixel * size_t(each);
   double compute = 0, calls = 0, reread = 1, lines = 0;  // reread: times that an input line comes from the second-level cache; lines of a tile at once
   if (is_tile(k)) {
     const size_t tiles = tiles_of(s, k);
@@ -110,6 +118,10 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     compute = s.out_h % k->mr ? band(s.out_h % k->mr) : 0;
     if (s.out_h >= k->mr) compute += double(s.out_h / k->mr) * band(k->mr);
     calls = double(tiles) * double(ceil_div(s.out_h, k->mr));
+  } else if (is_rows(k)) {
+    // Each of three rows: inputs and taps, and sums that are read but at first and written but at last; the bias.
+    compute = double(s.out_h) * double(s.out_w) * (bound(taps, 3 * (2 + 1.0 / k->nr) + (taps + 1) / k->nr + 4, 1) + 3 * line);
+    calls = double(s.in_h) * (1 + double(ceil_div(s.out_w, k->nr)) / 8);
   } else {
     const size_t reach = span(s.kernel_w, s.dilation_w), inner = s.in_w >= reach ? min((s.in_w - reach) / s.stride_w + 1, s.out_w) : 0, together = inner / k->nr * k->nr;
     const double alone = double(s.out_w - together);
@@ -118,11 +130,15 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     lines = double(s.kernel_h) * (double(k->nr - 1) * s.stride_w + s.kernel_w);
     reread = lines / (double(s.stride_h) * s.stride_w * k->nr);
   }
+  // With strides of 2 these inputs are no stream: each of the reads takes a cycle and a quarter and what it brings at 45 bytes a cycle, all a seventh more where pixels share few sets of the first level
+  // (Zen 5, AVX-512: 13.5 to 15 cycles an output, and 16 to 18; by rows of input 14 to 15).
+  const bool scattered = kArch == Arch::x86_64 && s.group == 1 && s.stride_w > 1 && !is_rows(k);
+  if (scattered) compute = larger(compute, double(s.out_h) * double(s.out_w) * reread * s.stride_h * s.stride_w * (1.25 + 64 * line / 45));
   const double images = double(s.batch), pixels = double(s.in_h) * double(s.in_w);
-  const double each = element_bytes(k->element), in = images * pixels * double(s.channels) * each, out = images * double(s.out_h) * double(s.out_w) * double(s.out_channels()) * each;
+  const double in = images * pixels * double(s.channels) * each, out = images * double(s.out_h) * double(s.out_w) * double(s.out_channels()) * each;
   // Pixels a power of two apart fall into few sets of the first level. Where a tile's lines need many more ways than these have, each comes again for every vector in it, at half of the speed
-  // (measured on Zen 3: 14x14x512 at stride 2, tiles of 2x3 outputs 22 us, of one 20; 28x28x512 106 and 84). Without a tile each comes again for every tap (Zen 4: 14x14x512 44 us, in tiles 22).
-  const size_t apart = s.in_pixel * size_t(each), sets = max(m.l1 / 8 / max(apart & -apart, 64), 1);
+  // (measured on Zen 3: 14x14x512 at stride 2, tiles of 2x3 outputs 22 us; 28x28x512 106). Without a tile each comes again for every tap (Zen 4: 14x14x512 44 us, in tiles 22).
+  const size_t sets = max(m.l1 / 8 / max(apart & -apart, 64), 1);
   if (kArch == Arch::x86_64 && m.l1 <= 32 << 10 && !uses_strip(s, k)) {
     if (is_tile(k)) {
       if (s.stride_w > 1 && lines >= 12 * double(sets)) reread *= 2 * larger(64 / (each * k->vector), 1);
@@ -130,7 +146,7 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   }
   double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
   if (in + out > double(m.l2)) traffic = larger(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
-  double cycles = larger(compute * vectors * images, traffic) + 25 * calls * images + 200;
+  double cycles = larger(compute * vectors * images, traffic) * (scattered && apart % 512 == 0 && !uses_strip(s, k) ? 1.15 : 1) + 25 * calls * images + 200;
   if (uses_strip(s, k)) cycles += in * double(s.multiplier) / (s.multiplier > 1 ? 2 : m.l2_bytes);
   return cycles;
 }
@@ -141,13 +157,15 @@ const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& sh
     DepthwiseFormat format;
     Text* text;
     Choice* choice;
+    const char* filter;
     const Kernel* best;
     double cycles;
-  } s = {&shape, format, text, choice, nullptr, 0};
+    bool forced;  // the filter names the best: it comes before what is of a kind that it does not name
+  } s = {&shape, format, text, choice, ctx->filter, nullptr, 0, false};
   auto visit = [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
     if (!has_format(k, s.format)) return;
-    if (const char* why = is_tile(k) ? unfit(k, *s.shape) : nullptr) {
+    if (const char* why = k->kind != KernelKind::depthwise_any ? unfit(k, *s.shape) : nullptr) {
       if (s.text) s.text->add("    %s: turned down, %s\n", k->name, why);
       return;
     }
@@ -156,13 +174,18 @@ const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& sh
     if (s.choice && s.choice->skip()) return;
     const double cycles = depthwise_cycles(k, *s.shape);
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
-    if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
+    const bool forced = s.filter[0] && glob_match(s.filter, k->name);
+    if (s.best && (forced != s.forced ? s.forced : cycles >= s.cycles)) return;
+    s.best = k;
+    s.cycles = cycles;
+    s.forced = forced;
   };
   const auto usable = [](const Kernel* k, void* arg) { return has_format(k, static_cast<const Search*>(arg)->format); };
   if (shape.group > 1) {
     each_kernel(ctx, depthwise_tables, KernelKind::grouped_tile, -1, visit, &s, format.element, usable);
     return s.best;
   }
+  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_row, -1, visit, &s, format.element, usable);
   each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s, format.element, usable);
   each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s, format.element, usable);
   return s.best;

@@ -145,6 +145,41 @@ void tile_band(const Run& r, Block& k, size_t band) {
     finish_pixels(r, k.out + (y * s.out_row + k.begin) * r.bytes, k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w, t.channels);
 }
 
+// One row of input after another: see DepthwiseRow.
+void rows_band(const Run& r, const Block& k, size_t band, float* sums) {
+  const DepthwiseShape& s = *r.s;
+  const DepthwiseRowTable& table = code_of<DepthwiseRowTableFn>(k.kernel)();
+  const Window1d v = {s.in_h, s.out_h, s.kernel_h, s.stride_h, 1, s.pad_top, 0};
+  const size_t last_tap = s.kernel_h - 1, y0 = band * r.b.band_rows, y1 = min(s.out_h, y0 + r.b.band_rows);
+  const bool finish = r.activation.kernel || r.residual_mode != SKUA_RESIDUAL_NONE;
+  DepthwiseRow t;
+  t.in_pixel = s.in_pixel;
+  t.channels = k.end - k.begin;
+  t.outputs = s.out_w;
+  t.left = s.pad_left != 0;
+  t.right = (s.out_w - 1) * s.stride_w + s.kernel_w > s.in_w + s.pad_left;
+  t.w = reinterpret_cast<const float*>(k.w);
+  t.sums = sums;
+  t.sums_pixel = sums_pixel(k.kernel, r.b);
+  t.low = r.low; t.high = r.high;
+  t.out_pixel = s.out_pixel;
+  bool begun = false;  // by the row that was the last of the outputs above
+  for (size_t y = y0; y < y1; ++y) {
+    const size_t first = v.first_tap(y), end = v.end_tap(y);
+    t.out = reinterpret_cast<float*>(k.out) + y * s.out_row + k.begin;
+    for (size_t tap = first + begun; tap < end; ++tap) {
+      const bool begins = tap == first, done = tap + 1 == end;
+      t.in = static_cast<const float*>(input_row(r, k, y * s.stride_h + tap - s.pad_top));
+      t.tap = uint32_t(tap);
+      begun = tap == last_tap && !begins && y + 1 < y1 && v.end_tap(y + 1) > 1;
+      if (begun) table.next(t);
+      else table.at[begins + 2 * done](t);
+    }
+    if (finish)
+      finish_pixels(r, t.out, k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w, t.channels);
+  }
+}
+
 void any_band(const Run& r, Block& k, size_t y, const void** pointers) {
   const DepthwiseShape& s = *r.s;
   const DepthwisePixelsTable& table = code_of<DepthwisePixelsTableFn>(r.kernel)();
@@ -207,6 +242,7 @@ void task(void* arg, size_t index, uint32_t worker) {
       k.filled = 0;
     }
     if (is_tile(r.kernel)) tile_band(r, k, band);
+    else if (is_rows(r.kernel)) rows_band(r, k, band, reinterpret_cast<float*>(space));
     else any_band(r, k, band, pointers);
   }
 }

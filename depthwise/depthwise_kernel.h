@@ -55,6 +55,27 @@ struct DepthwiseTileTable {
 };
 using DepthwiseTileTableFn = const DepthwiseTileTable& (*)();
 
+// KernelKind::depthwise_row, variant = 32: 3x3 with a stride of 2 and a multiplier of 1. One row of input meets the row of outputs that it is under, tap row `tap`; a row under two is tap row 2 of the
+// upper one and begins the lower one too. Sums of outputs that are not done are in memory, f32, so that the chain is that of a tile. At most one column of taps is outside on either side.
+struct DepthwiseRow {
+  const float* in;                // its first pixel
+  size_t in_pixel, channels, outputs;
+  uint8_t left, right;            // 1: the first output's first tap is outside, the last one's last
+  uint32_t tap;
+  const float* w;                 // packed weights of the block's first vector
+  float* sums;                    // of outputs; of a pixel whole vectors, also where the last one overlaps the one before
+  size_t sums_pixel;
+  float low, high;                // clamp; NaN passes
+  float* out;
+  size_t out_pixel;
+};
+using DepthwiseRowFn = void (*)(const DepthwiseRow&);
+struct DepthwiseRowTable {
+  DepthwiseRowFn at[4];  // + 1: sums begin, at the bias; + 2: they are done, and go to `out`
+  DepthwiseRowFn next;   // done, and those of the next row of outputs begin in the same place
+};
+using DepthwiseRowTableFn = const DepthwiseRowTable& (*)();
+
 // KernelKind::depthwise_any: any kernel size, stride and dilation. `pixels` neighbouring outputs of a row that all have the same taps inside the image.
 struct DepthwisePixels {
   const void* const* rows;   // one per tap row, only those inside the image

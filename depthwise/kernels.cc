@@ -258,6 +258,11 @@ template <class T, int K, int S, int RH, int RW> const DepthwiseTileTable& tile_
 #endif
 #endif
 
+#if defined(__x86_64__) && !defined(SKUA_ISA_scalar) && !defined(SKUA_ISA_sse2) && !defined(SKUA_HALF)
+#define SKUA_HAS_ROWS
+#include "depthwise/rows.inl"
+#endif
+
 // ---- any kernel size, stride and dilation -----------------------------------------------------------------------------------------
 // P pixels times N vectors at vector offset w, channel c.
 template <class T, int P, int N, bool PART> SKUA_INL void pixels(const DepthwisePixels& t, const W* w, const size_t (&c)[N]) {
@@ -346,12 +351,12 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_neon_fp16)
     SKUA_SCHEDULED(f16, f16, 3, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 3, 2, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 2, 2, 7, a55)
 #endif
+#if defined(SKUA_HAS_ROWS)
+    SKUA_ENTRY(f32, "depthwise_f32_3x3s2_rows", depthwise_row, 32, 1, kRowOutputs, "one row of input at a time, its pixels in their order; sums wait in memory", DepthwiseRowTableFn, row_table)
+#endif
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_TILE_OF, __VA_ARGS__)
 #include "depthwise/tiles.def"
 #undef SKUA_TILE
-#if defined(SKUA_ISA_avx2)
-    SKUA_TILE_OF(float, f32, 3, 2, 1, 1, "9 lines of the first-level cache at once: where pixels are a power of two apart, its sets have no room for the 35 of 2x3")
-#endif
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_GROUPED_OF, __VA_ARGS__)
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_bf16)
 #if defined(SKUA_ISA_avx512)  // above the next one: where one port multiplies the model finds both equal, and this is 2% faster (Zen 4)

@@ -154,6 +154,7 @@ class Depthwise : public testing::Test {
   // On an in-order core a tile scheduled for it, of the same kernel and stride, stands for the one for any core.
   void expect_all_used(const std::string& prefix) {
     for (const skua_kernel_info& k : kernels(prefix)) {
+      if (std::strstr(k.name, "_rows_")) continue;  // RowsOfInput names them
       const std::string name = k.name, kernel = name.substr(0, name.find('_', name.find('s', prefix.size())) + 1);
       const bool scheduled = !kernel.empty() && std::any_of(used.begin(), used.end(), [&](const std::string& u) { return !u.compare(0, kernel.size(), kernel) && u.find("_a5") != u.npos; });
       EXPECT_TRUE(used.count(name) || scheduled) << name << " was never chosen";
@@ -197,12 +198,6 @@ TEST_F(Depthwise, EveryTile) {
           l.kernel_h = l.kernel_w = kernel; l.stride_h = l.stride_w = stride;
           random_layer(l, isa);
         }
-      if (std::strcmp(isa, "avx2")) continue;
-      l.kernel_h = l.kernel_w = 3;
-      l.kernels = "depthwise_f32_3x3s2_1x1_avx2";  // chosen where a first-level cache of 32 KB has few sets for the pixels
-      random_layer(l, isa);
-      l.h = 3; l.w = 2;  // no output without a border
-      random_layer(l, isa);
     }
   }
   if (small()) return;
@@ -298,7 +293,37 @@ TEST_F(Depthwise, PixelsOnePageApart) {
       l.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
       l.in_room = {0, 0, 0, 512 - channels};
       random_layer(l, isa);
+      l.kernels = "depthwise_*_2x?_*";  // tiles, where rows of input come first
+      if (stride > 1) random_layer(l, isa);
     }
+}
+
+// 3x3 with a stride of 2 by rows of input: outputs of one, two and three live rows of taps, first and last ones without a column, bands for several workers.
+TEST_F(Depthwise, RowsOfInput) {
+  for (const skua_kernel_info& k : kernels("depthwise_f32_3x3s2_rows_")) {
+    SCOPED_TRACE(k.name);
+    used.clear();
+    for (int i = 0; i < (small() ? 40 : 300); ++i) {
+      Layer l;
+      l.batch = i % 7 ? 1 : 2;
+      l.kernels = k.name;
+      l.kernel_h = l.kernel_w = 3;
+      l.stride_h = l.stride_w = 2;
+      l.channels = size_t(rng.integer(16, 50));  // a vector of any set and more
+      l.h = size_t(rng.integer(1, i % 4 ? 9 : 24));
+      l.w = size_t(rng.integer(1, i % 3 ? 9 : 24));
+      l.padding = {SKUA_PADDING_EXPLICIT, between(0, 2), between(0, 1), between(0, 2), between(0, 2)};
+      if (l.h + l.padding.top + l.padding.bottom < 3 || l.w + l.padding.left + l.padding.right < 3) l.padding.mode = SKUA_PADDING_SAME_UPPER;
+      if (i % 2) l.epilogue.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
+      else if (i % 5 == 0) l.epilogue.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0};
+      l.in_room = {0, size_t(i % 2), 0, size_t(rng.integer(0, 2))};
+      l.out_room = {0, 0, 0, size_t(rng.integer(0, 2))};
+      l.bias = i % 6 != 0;
+      random_layer(l, k.isa);
+      if (HasFailure()) return;
+    }
+    EXPECT_TRUE(used.count(k.name));
+  }
 }
 
 TEST_F(Depthwise, Epilogues) {
