@@ -128,7 +128,7 @@ struct GemmTileTable {
   uint8_t a_bytes = 0;         // of an element of the panel that pack_a writes; 0 = of `a`
   bool sums_rows = false;      // takes a b_zero that is not 0
   bool adds_products = false;  // two at a time in 16 bits where the tile is told above_least
-  // The end of a tile by itself: `n` columns of rows of sums, `step` from a row to the next, whole vectors of scales and sums readable. Sums may be overwritten. terms: of rows, with b_zero.
+  // The end of a tile by itself: `n` columns of rows of sums, `step` from a row to the next, whole vectors of scales and sums readable. Sums may be overwritten. Without row_quant and a zero point of B: terms is NULL (Winograd's sums).
   void (*finish_sums)(const GemmTile&, void* const* c, int32_t* sums, size_t step, size_t rows, const int32_t* terms) = nullptr;
   // Where `a` is u8 and memory holds s8: rows with the upper bit flipped, in the workspace; NULL = none.
   void (*flip_rows)(size_t rows, size_t n, const void* from, ptrdiff_t from_step, void* to, ptrdiff_t to_step) = nullptr;

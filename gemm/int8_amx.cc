@@ -34,7 +34,7 @@ template <bool POSITIVE, int wide, class C> SKUA_INL void finish_bytes(const Gem
   }
 }
 // Of up to 2 * kRows rows, `row` the tile's first of them; terms: theirs where B has a zero point. Not inlined: all products share it.
-template <int wide, class C> __attribute__((noinline)) void finish_sums(const GemmTile& t, size_t row, int32_t* sums, int rows, const C& c, const int32_t* terms) {
+template <int wide, class C> __attribute__((noinline)) void finish_tile(const GemmTile& t, size_t row, int32_t* sums, int rows, const C& c, const int32_t* terms) {
   for (int i = 0; t.b_zero && !t.b_zeros && i < rows * wide; ++i) (I32::load(sums + i * L) - I32::set1(terms[i / wide])).store(sums + i * L);
   if (t.positive) return finish_bytes<true, wide>(t, sums, rows, c);
   if (t.fits && plain_bytes(t)) return finish_bytes<false, wide>(t, sums, rows, c);
@@ -75,7 +75,7 @@ template <class T> struct Bytes {
     if constexpr (element_of<T> == Element::s8) asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
     else asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
   }
-  template <int wide, class C> static SKUA_INL void finish(const GemmTile& t, size_t row, int32_t* sums, int rows, const C& c, const int32_t* terms) { finish_sums<wide>(t, row, sums, rows, c, terms); }
+  template <int wide, class C> static SKUA_INL void finish(const GemmTile& t, size_t row, int32_t* sums, int rows, const C& c, const int32_t* terms) { finish_tile<wide>(t, row, sums, rows, c, terms); }
   static SKUA_INL bool sums_rows(const GemmTile& t) { return t.b_zero; }
   // b_zero times the sums of rows: known from an earlier panel, or added up.
   static SKUA_INL const int32_t* terms_of(const GemmTile& t, size_t row, size_t rows, const char* const* a, int32_t* own) {

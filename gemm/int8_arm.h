@@ -152,7 +152,7 @@ template <int MR, class Sum> SKUA_INL void find_terms(const GemmTile& t, size_t 
   if (!t.b_zero) return;
   if (!t.terms_known) {
     sum(terms);
-    for (int r = 0; r < MR; ++r) terms[r] = int32_t(uint32_t(terms[r]) * uint32_t(t.b_zero));
+    for (size_t r = 0; r < rows; ++r) terms[r] = int32_t(uint32_t(terms[r]) * uint32_t(t.b_zero));
   }
   if (t.row_terms)
     for (size_t r = 0; r < rows; ++r) (t.terms_known ? terms[r] : t.row_terms[r]) = t.terms_known ? t.row_terms[r] : terms[r];

@@ -183,7 +183,7 @@ template <bool zero> SKUA_INL void clear(int32x4_t& x) {
 
 // acc += rows a[0], a[1] times columns 0..3 of b, 16 * turns deep, turns >= 1; a and b move on. Nothing is read beyond. first: acc begins at 0, which is told beside the first loads.
 template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[2], const int8_t*& b, size_t, size_t turns, int32x4_t (&acc)[2][4], bool first) {
-  constexpr int below = 32;  // from eight steps of B to the next: a panel is four columns
+  constexpr int below = 32;  // from eight steps of B to the next, ldb: panels are four columns wide here
   Halves x[2], w[2];
   SKUA_UNROLL for (int i = 0; i < 2; ++i) asm("" : "=w"(x[i].v), "=w"(w[i].v));
   Half h[2];  // on their way
@@ -259,7 +259,7 @@ constexpr int kMullRows = 4;
 constexpr int kMullRows = 2;
 #endif
 
-// Two rows with a schedule come here for it alone: products may be added, and k and the segments are not too few for it.
+// AArch32: two rows with a schedule come here only if the tile is above_least, of k >= 16 and a segment or more; paired_rows() looks.
 template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const GemmTile& tile, const void* const* rows, int32x4_t (&acc)[MR][N]) {
   const GemmTile* at = &tile;
   constexpr bool scheduled = core == Core::a53 && MR == kMullRows && N == 4, always = scheduled && MR == 2;

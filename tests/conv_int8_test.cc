@@ -120,24 +120,24 @@ std::vector<double> reference(const Case& c, const std::vector<float>& x, const 
   return y;
 }
 
-void check(const Case& c, skua_context* context, Rng& rng, bool holes = false) {
+void check(const Case& c, skua_context* context, Rng& rng, const Rooms& rooms) {
   SCOPED_TRACE(c.text());
   Op op;
   SKUA_EXPECT_OK(c.create(context, &op));
   if (testing::Test::HasFailure()) return;
   const int least = c.d.input_type == SKUA_DTYPE_S8 ? -128 : 0;
-  const std::vector<size_t> room = {0, 1, 1, 5};
-  const Data x = make_integers(holes ? with_holes(c.input(), room) : c.input(), rng, least, least + 255);
+  const Data x = make_integers(with_holes(c.input(), rooms.in), rng, least, least + 255);
   std::vector<Data> operands = {x};
   if (c.d.epilogue.residual != SKUA_RESIDUAL_NONE) {
     const int first = c.d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
-    operands.push_back(make_integers(holes ? with_holes(c.output(), {0, 2, 1, 3}) : c.output(), rng, first, first + 255));
+    operands.push_back(make_integers(with_holes(c.output(), rooms.residual), rng, first, first + 255));
   }
   const std::vector<double> want = reference(c, dense(x), operands.size() > 1 ? dense(operands[1]) : std::vector<float>());
-  const std::vector<Data> got = run(op, operands, {holes ? with_holes(c.output(), room) : c.output()});
+  const std::vector<Data> got = run(op, operands, {with_holes(c.output(), rooms.out)});
   ASSERT_EQ(got.size(), 1u);
   expect_close(got[0], want, 0.0);
 }
+void check(const Case& c, skua_context* context, Rng& rng, bool holes = false) { check(c, context, rng, holes ? Rooms{{0, 1, 1, 5}, {0, 1, 1, 5}, {0, 2, 1, 3}} : Rooms{}); }
 
 bool is_depthwise(const Case& c) { return !c.transposed && c.d.groups > 1 && c.d.groups == c.d.in_channels; }
 
@@ -208,6 +208,33 @@ TEST(ConvInt8, RandomDescriptorsGiveTheFormulasBits) {
   }
 }
 
+// Turns of 168 rows that end inside lines of more pixels, and go on there: 1x1, lines with a gap behind, a C larger than half of L2, several panels.
+TEST(ConvInt8, LinesCutByTurns) {
+  const char* const filters[] = {nullptr, "*_16x32_amx_int8", "*_16x32_packed_amx_int8"};
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const char* filter : filters) {
+      if (filter && strcmp(isa, "amx_int8")) continue;
+      SCOPED_TRACE(testing::Message() << isa << " " << (filter ? filter : ""));
+      Context context(isa, filter);
+      Rng rng(1);
+      for (int i = 0; i < (small() ? 2 : 6); ++i) {
+        Case c;
+        skua_conv2d_desc& d = c.d;
+        d.input_type = i % 2 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.weight_type = d.output_type = SKUA_DTYPE_S8;
+        d.in_channels = uint32_t(rng.integer(17, 33)), d.out_channels = uint32_t(rng.integer(65, 120));
+        d.stride_w = d.stride_h = uint32_t(1 + i % 3 / 2);
+        d.input_q.scale = 0.05f, d.input_q.zero_point = 5;
+        d.output_q.scale = 2, d.output_q.zero_point = 10;
+        if (i % 3 == 0) d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, d.residual_q.scale = 1;
+        c.in_h = 12 * d.stride_h, c.in_w = size_t(rng.integer(170, 230)) * d.stride_w;
+        if (!c.prepare(rng)) continue;
+        const std::vector<size_t> rooms[] = {{0, 0, 1, 0}, {0, 0, 3, 0}, {0, 0, 1, 5}};
+        check(c, context, rng, Rooms{rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)]});
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+}
+
 // Depths that fill AMX's registers are multiplied where they are: lines longer and shorter than a tile, gaps between them that are rows and that are not, rows packed.
 TEST(ConvInt8, DepthsThatFillRegisters) {
   const char* const filters[] = {nullptr, "*_16x32_amx_int8", "*_16x32_packed_amx_int8"};
@@ -245,15 +272,19 @@ TEST(ConvInt8, HolesBetweenRowsAreNotRead) {
   if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
   const size_t page = size_t(sysconf(_SC_PAGESIZE));
   const char* const filters[] = {nullptr, "*_16x32_amx_int8"};
-  // Also between pixels, with one that ends where a page does.
-  const struct { size_t rows, columns, channels; uint32_t kernel; bool pixels; } cases[] = {{6, 14, 512, 3, false}, {20, 14, 128, 3, false}, {6, 17, 192, 1, false}, {6, 40, 65, 1, false}, {1, 40, 65, 1, true}, {5, 36, 70, 3, true}};
+  // Also between pixels, with one that ends where a page does; and such that with a stride all pixels are as far apart, across the ends of lines too.
+  const struct { size_t rows, columns, channels; uint32_t kernel; bool pixels; uint32_t stride; } cases[] = {{6, 14, 512, 3, false, 1}, {20, 14, 128, 3, false, 1}, {6, 17, 192, 1, false, 1},
+                                                                                                             {6, 40, 65, 1, false, 1}, {1, 40, 65, 1, true, 1},   {5, 36, 70, 3, true, 1},
+                                                                                                             {3, 497, 520, 1, false, 16}};
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const char* filter : filters)
       for (const auto& c : cases) {
         if (filter && strcmp(isa, "amx_int8")) continue;
         SCOPED_TRACE(testing::Message() << isa << " " << c.rows << "x" << c.columns << "x" << c.channels);
         Context context(isa, filter);
-        const size_t line = c.columns * c.channels, run = c.pixels ? c.channels : line, runs = c.rows * line / run, apart = (run + page - 1) / page * page + page;
+        const size_t line = c.columns * c.channels, run = c.pixels ? c.channels : line, runs = c.rows * line / run;
+        const size_t apart = c.stride > 1 ? (c.columns + c.stride - 1) * c.channels : (run + page - 1) / page * page + page;
+        if (apart % page) continue;  // pages of 64 KB
         char* const base = static_cast<char*>(mmap(nullptr, runs * apart, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         ASSERT_NE(base, MAP_FAILED);
         char* const first = base + apart - page - run;
@@ -268,13 +299,14 @@ TEST(ConvInt8, HolesBetweenRowsAreNotRead) {
         skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
         d.input_type = d.weight_type = d.output_type = SKUA_DTYPE_S8;
         d.kernel_h = d.kernel_w = c.kernel;
+        d.stride_w = c.stride;
         d.in_channels = uint32_t(c.channels);
         d.out_channels = 40;
         d.input_q.scale = d.weight_q.scale = 0.01f;
         d.output_q.scale = 0.1f;
         Op op;
         SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), nullptr, &op));
-        const size_t h = c.rows - c.kernel + 1, w = c.columns - c.kernel + 1;
+        const size_t h = c.rows - c.kernel + 1, w = (c.columns - c.kernel) / c.stride + 1;
         std::vector<int8_t> expected(h * w * 40), got(h * w * 40);
         skua_tensor in = skua_tensor_4d(SKUA_DTYPE_S8, 1, int64_t(c.rows), int64_t(c.columns), int64_t(c.channels));
         run_strided(op, in, dense.data(), expected);

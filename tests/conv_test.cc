@@ -113,10 +113,6 @@ void reference(const Case& c, const std::vector<float>& x, const std::vector<flo
         }
 }
 
-// What with_holes() adds to each dimension; the strides of each tensor are its own.
-struct Rooms {
-  std::vector<size_t> in, out, residual;
-};
 void check(const Case& c, skua_context* context, Rng& rng, const Rooms& rooms) {
   SCOPED_TRACE(c.text());
   Op op;
@@ -442,6 +438,36 @@ TEST(Conv, LinesWithGaps) {
           check(c, context, rng, width % 2 == 0);
           if (HasFailure()) return;
         }
+    }
+}
+
+// Strips of rows that end inside a line, and go on there: a function behind the sums, lines with and without a gap.
+TEST(Conv, LinesCutByStrips) {
+  for (skua_dtype type : half_types())
+    for (const skua_kernel_info& tile : kernels("gemm_" + std::string(skua_dtype_name(type)) + "_")) {
+      SCOPED_TRACE(tile.name);
+      Context context(tile.isa, tile.name);
+      const bool registers = std::string(tile.isa) == "amx_bf16";
+      Rng rng(1);
+      for (int i = 0; i < (!registers ? (small() ? 1 : 3) : small() ? 8 : 30); ++i) {
+        Case c;
+        skua_conv2d_desc& d = c.d;
+        d.input_type = type;
+        c.half_weights = true;
+        d.numerics = SKUA_NUMERICS_STRICT;
+        d.kernel_h = d.kernel_w = rng.integer(0, 1) ? 1 : 3;
+        d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
+        d.in_channels = rng.integer(0, 1) ? 32 : 64;
+        d.out_channels = uint32_t(rng.integer(1, 70));
+        d.epilogue.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.25f, 0};
+        d.epilogue.residual = skua_residual(rng.integer(0, 2));
+        c.in_h = size_t(rng.integer(8, small() ? 16 : 30));
+        c.in_w = size_t(rng.integer(5, small() ? 30 : 60));
+        if (!c.prepare(rng)) continue;
+        const std::vector<size_t> rooms[] = {{0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 1, 5}};
+        check(c, context, rng, Rooms{rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)]});
+        if (HasFailure()) return;
+      }
     }
 }
 

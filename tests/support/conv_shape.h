@@ -8,6 +8,11 @@
 
 namespace skua_test {
 
+// What with_holes() adds to each dimension; the strides of each tensor are its own.
+struct Rooms {
+  std::vector<size_t> in, out, residual;
+};
+
 struct ConvShape {
   skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
   bool transposed = false;
