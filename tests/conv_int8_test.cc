@@ -208,51 +208,53 @@ TEST(ConvInt8, RandomDescriptorsGiveTheFormulasBits) {
   }
 }
 
-// Turns of 168 rows that end inside lines of more pixels, and go on there: 1x1, lines with a gap behind, a C larger than half of L2, several panels.
-TEST(ConvInt8, LinesCutByTurns) {
-  const char* const filters[] = {nullptr, "*_16x32_amx_int8", "*_16x32_packed_amx_int8"};
+// On every instruction set, and with either of AMX's tiles.
+template <class Test> void on_each_set(const Test& test) {
   for (const char* isa : isas(SKUA_DTYPE_S8))
-    for (const char* filter : filters) {
+    for (const char* filter : {static_cast<const char*>(nullptr), "*_16x32_amx_int8", "*_16x32_packed_amx_int8"}) {
       if (filter && strcmp(isa, "amx_int8")) continue;
       SCOPED_TRACE(testing::Message() << isa << " " << (filter ? filter : ""));
       Context context(isa, filter);
-      Rng rng(1);
-      for (int i = 0; i < (small() ? 2 : 6); ++i) {
-        Case c;
-        skua_conv2d_desc& d = c.d;
-        d.input_type = i % 2 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.weight_type = d.output_type = SKUA_DTYPE_S8;
-        d.in_channels = uint32_t(rng.integer(17, 33)), d.out_channels = uint32_t(rng.integer(65, 120));
-        d.stride_w = d.stride_h = uint32_t(1 + i % 3 / 2);
-        d.input_q.scale = 0.05f, d.input_q.zero_point = 5;
-        d.output_q.scale = 2, d.output_q.zero_point = 10;
-        if (i % 3 == 0) d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, d.residual_q.scale = 1;
-        c.in_h = 12 * d.stride_h, c.in_w = size_t(rng.integer(170, 230)) * d.stride_w;
-        if (!c.prepare(rng)) continue;
-        const std::vector<size_t> rooms[] = {{0, 0, 1, 0}, {0, 0, 3, 0}, {0, 0, 1, 5}};
-        check(c, context, rng, Rooms{rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)]});
-        if (testing::Test::HasFailure()) return;
-      }
+      test(context, filter);
+      if (testing::Test::HasFailure()) return;
     }
+}
+
+// Turns of 168 rows that end inside lines of more pixels, and go on there: 1x1, lines with a gap behind, a C larger than half of L2, several panels.
+TEST(ConvInt8, LinesCutByTurns) {
+  on_each_set([](Context& context, const char*) {
+    Rng rng(1);
+    for (int i = 0; i < (small() ? 2 : 6); ++i) {
+      Case c;
+      skua_conv2d_desc& d = c.d;
+      d.input_type = i % 2 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.weight_type = d.output_type = SKUA_DTYPE_S8;
+      d.in_channels = uint32_t(rng.integer(17, 33)), d.out_channels = uint32_t(rng.integer(65, 120));
+      d.stride_w = d.stride_h = uint32_t(1 + i % 3 / 2);
+      d.input_q.scale = 0.05f, d.input_q.zero_point = 5;
+      d.output_q.scale = 2, d.output_q.zero_point = 10;
+      if (i % 3 == 0) d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, d.residual_q.scale = 1;
+      c.in_h = 12 * d.stride_h, c.in_w = size_t(rng.integer(170, 230)) * d.stride_w;
+      if (!c.prepare(rng)) continue;
+      const std::vector<size_t> rooms[] = {{0, 0, 1, 0}, {0, 0, 3, 0}, {0, 0, 1, 5}};
+      check(c, context, rng, Rooms{rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)]});
+      if (testing::Test::HasFailure()) return;
+    }
+  });
 }
 
 // Depths that fill AMX's registers are multiplied where they are: lines longer and shorter than a tile, gaps between them that are rows and that are not, rows packed.
 TEST(ConvInt8, DepthsThatFillRegisters) {
-  const char* const filters[] = {nullptr, "*_16x32_amx_int8", "*_16x32_packed_amx_int8"};
-  for (const char* isa : isas(SKUA_DTYPE_S8))
-    for (const char* filter : filters) {
-      if (filter && strcmp(isa, "amx_int8")) continue;
-      SCOPED_TRACE(testing::Message() << isa << " " << (filter ? filter : ""));
-      Context context(isa, filter);
-      Rng rng(31);
-      for (int i = 0, done = 0; done < (small() ? 4 : filter ? 40 : 12); ++i) {
-        Case c = random_case(rng);
-        c.fill_depth(rng, i, 64);
-        if (!c.prepare(rng)) continue;
-        ++done;
-        check(c, context, rng, i % 3 == 0);
-        if (testing::Test::HasFailure()) return;
-      }
+  on_each_set([](Context& context, const char* filter) {
+    Rng rng(31);
+    for (int i = 0, done = 0; done < (small() ? 4 : filter ? 40 : 12); ++i) {
+      Case c = random_case(rng);
+      c.fill_depth(rng, i, 64);
+      if (!c.prepare(rng)) continue;
+      ++done;
+      check(c, context, rng, i % 3 == 0);
+      if (testing::Test::HasFailure()) return;
     }
+  });
 }
 
 // The map at `at` with these strides, in bytes, through the operator.
