@@ -84,7 +84,7 @@ size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency);  // bytes
 struct DirectQuantized {
   const int32_t* bias;
   const float* scales;      // of the sums
-  const int32_t* tap_sums;  // vectors, in the order of the panels: for each tap the zero point of A as multiplied times the weights of all taps of its phase that are neither below it nor to its right; mod 2^32
+  const int32_t* tap_sums;  // vectors, in the order of the panels: for each tap the zero point of A as multiplied times the weights of all taps of its phase that are neither below it nor to its right; mod 2^32. With the a_shift of the panels' format, which all its tiles have
   const int32_t* offsets;   // of sums that have the only tap, or NULL: a kernel of several
   int32_t in_zero, out_zero;
   bool fits, small, above_least;  // scales_fit(), sums_small(), all_above_least()

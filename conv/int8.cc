@@ -408,12 +408,12 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
             int32_t sum = 0;
             for (size_t k = 0; k < in; ++k) sum += to[k] = tap[k * steps.i];
             // With those of the taps before it: see DirectQuantized::tap_sums.
-            uint32_t* const at = sums + (ty * p.x.taps + tx) * z.vector + g * step + o;
-            *at = zero * uint32_t(sum);
-            if (tx) *at += *(at - z.vector);
-            if (ty) *at += *(at - p.x.taps * z.vector);
-            if (ty && tx) *at -= *(at - (p.x.taps + 1) * z.vector);
-            if (taps_of(c) == 1) *(at - z.vector) = uint32_t(vectors[g * step + o]) - *at;
+            uint32_t* const up_to = sums + (ty * p.x.taps + tx) * z.vector + g * step + o;
+            *up_to = zero * uint32_t(sum);
+            if (tx) *up_to += *(up_to - z.vector);
+            if (ty) *up_to += *(up_to - p.x.taps * z.vector);
+            if (ty && tx) *up_to -= *(up_to - (p.x.taps + 1) * z.vector);
+            if (taps_of(c) == 1) *(up_to - z.vector) = uint32_t(vectors[g * step + o]) - *up_to;
           }
       for (size_t panel = 0; depth && panel < panel_count(c.format, n); ++panel)
         pack_bytes(pack)(depth, panel_columns(c.format, n, panel), panel_width(c.format, n, panel), rows + panel * c.format.nr * depth, 1, depth,

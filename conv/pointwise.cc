@@ -12,12 +12,15 @@ struct Run {
   TaskGrid grid;
 };
 
+// Lines follow one another: with a stride, pixels may be as far apart across a hole behind a line.
+bool dense(const DirectShape& s) { return s.in_pixel == s.in_channels && (s.out_h <= 1 || s.in_row == s.in_w * s.in_pixel); }
+
 // Fields by name: zeroing all of them first would take as long as a small product.
 GemmBlock block_of(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, const GemmSegment* whole) {
   return {.tile = plan.tile, .format = format_of(plan.tile), .n = s.out_channels, .segment_count = 1, .k = s.in_channels, .segments = whole, .kc = plan.kc, .packed = x.packed,
           .packed_depth = s.in_channels, .in_place = nullptr, .ldb = 0, .alpha = 1, .beta = 0, .bias = x.bias, .activation = *x.activation, .residual = x.residual_mode,
           .a_step = ptrdiff_t(s.stride_w * s.in_pixel), .c_step = ptrdiff_t(s.out_pixel), .residual_step = ptrdiff_t(s.res_pixel), .more_panels = 0,
-          .a_type = s.element, .c_type = s.result, .block_sums = s.numerics != SKUA_NUMERICS_FAST, .rows = plan.row_kernel, .scratch = nullptr, .dense = s.in_pixel == s.in_channels && (s.out_h <= 1 || s.in_row == s.in_w * s.in_pixel)};  // with a stride, pixels may be as far apart across a hole behind a line
+          .a_type = s.element, .c_type = s.result, .block_sums = s.numerics != SKUA_NUMERICS_FAST, .rows = plan.row_kernel, .scratch = nullptr, .dense = dense(s)};
 }
 
 void quantize(const DirectShape& s, const DirectOperands& x, GemmBlock& g) {

@@ -146,7 +146,7 @@ inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_
                            GemmBlock& g) {
   const size_t step = direct_bias_step(s.out_channels, s.groups), vector = direct_bias_floats(s.out_channels, s.groups);
   const int32_t *bias = q.bias + group * step, *from = bias;
-  if (q.in_zero + table_of(g.tile).a_shift && y.taps && x.taps) {
+  if (q.in_zero + table_of(g.tile).a_shift != 0 && y.taps && x.taps) {
     static constexpr int32_t no_sums[4] = {};
     struct Sums {
       const int32_t* at;

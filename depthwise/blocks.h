@@ -93,7 +93,11 @@ inline size_t pointer_bytes(const DepthwiseShape& s, const Kernel* k) { return k
 inline size_t sums_pixel(const Kernel* k, const Blocks& b) { return ceil_div(b.vectors, b.blocks) * k->vector; }
 inline bool worker_bytes(const DepthwiseShape& s, const Kernel* k, const Blocks& b, size_t& bytes) {
   size_t pixels = 0;
-  if (is_rows(k)) return mul(s.out_w, sums_pixel(k, b) * sizeof(float), bytes) && bytes <= SIZE_MAX / 4096;
+  if (is_rows(k)) {
+    if (!mul(s.out_w, sums_pixel(k, b) * sizeof(float), bytes) || bytes > SIZE_MAX / 4096) return false;
+    bytes = round_up(bytes, 64);
+    return true;
+  }
   if (!mul(b.ring_rows, s.in_w, pixels) || !mul(pixels, b.ring_pixel * element_bytes(k->element), bytes) || bytes > SIZE_MAX / 4096) return false;
   bytes = pointer_bytes(s, k) + round_up(bytes, 64);
   return true;

@@ -9,7 +9,7 @@ bool has_format(const Kernel* k, DepthwiseFormat f) { return k->vector == f.vect
 // Whole groups in whole vectors; a vector of several groups takes a permutation, which instruction sets of 4 lanes have not.
 bool holds_groups(const Kernel* k, size_t channels, size_t group) { return channels % k->vector == 0 && k->vector % group == 0 && (k->vector > 4 || k->vector == group); }
 
-// Why a tile kernel cannot compute this shape; NULL if it can.
+// Why a kernel of one window, a tile or by rows, cannot compute this shape; NULL if it can.
 const char* unfit(const Kernel* k, const DepthwiseShape& s) {
   const size_t kernel = k->variant / 10, stride = k->variant % 10;
   if (s.kernel_h != kernel || s.kernel_w != kernel || s.stride_h != stride || s.stride_w != stride) return "another kernel or stride";
@@ -17,11 +17,8 @@ const char* unfit(const Kernel* k, const DepthwiseShape& s) {
   if (s.out_channels() < k->vector) return "fewer channels than a vector";
   if (s.group > 1 && !holds_groups(k, s.channels, s.group)) return "vectors do not hold whole groups";
   if (s.group > 1 && s.group < k->vector && code_of<DepthwiseTileTableFn>(k)().one_group) return "a vector holds several groups";
-  if (is_rows(k)) {
-    const size_t right = (s.out_w - 1) * stride + kernel, bottom = (s.out_h - 1) * stride;
-    if (s.multiplier > 1) return "a multiplier above 1";
-    if (s.pad_left > 1 || right > s.in_w + s.pad_left + 1 || s.pad_top >= kernel || bottom >= s.in_h + s.pad_top) return "padding of more than a pixel, or outputs of nothing else";
-  }
+  if (is_rows(k) && s.multiplier > 1) return "a multiplier above 1";
+  if (is_rows(k) && (s.pad_left > 1 || (s.out_w - 1) * stride + kernel > s.in_w + s.pad_left + 1)) return "more than a column of taps is outside at a side";
   if (s.pad_left >= kernel || (s.out_w - 1) * stride + kernel > s.in_w + s.pad_left + kernel - 1) return "as much padding as kernel";
   return nullptr;
 }
@@ -121,7 +118,7 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   } else if (is_rows(k)) {
     // Each of three rows: inputs and taps, and sums that are read but at first and written but at last; the bias.
     compute = double(s.out_h) * double(s.out_w) * (bound(taps, 3 * (2 + 1.0 / k->nr) + (taps + 1) / k->nr + 4, 1) + 3 * line);
-    calls = double(s.in_h) * (1 + double(ceil_div(s.out_w, k->nr)) / 8);
+    calls = double(s.in_h) * (1 + double(ceil_div(s.out_w, k->nr)) / 4);
   } else {
     const size_t reach = span(s.kernel_w, s.dilation_w), inner = s.in_w >= reach ? min((s.in_w - reach) / s.stride_w + 1, s.out_w) : 0, together = inner / k->nr * k->nr;
     const double alone = double(s.out_w - together);
@@ -146,7 +143,7 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   }
   double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
   if (in + out > double(m.l2)) traffic = larger(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
-  double cycles = larger(compute * vectors * images, traffic) * (scattered && apart % 512 == 0 && !uses_strip(s, k) ? 1.15 : 1) + 25 * calls * images + 200;
+  double cycles = larger(compute * vectors * images, traffic) * (scattered && apart % (line < 0.5 ? 2048 : 512) == 0 && !uses_strip(s, k) ? 1.15 : 1) + 25 * calls * images + 200;
   if (uses_strip(s, k)) cycles += in * double(s.multiplier) / (s.multiplier > 1 ? 2 : m.l2_bytes);
   return cycles;
 }
@@ -158,10 +155,14 @@ const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& sh
     Text* text;
     Choice* choice;
     const char* filter;
+    bool named;  // the filter names kernels that fit, of whatever kind: only these are candidates
     const Kernel* best;
     double cycles;
-    bool forced;  // the filter names the best: it comes before what is of a kind that it does not name
-  } s = {&shape, format, text, choice, ctx->filter, nullptr, 0, false};
+    bool fits(const Kernel* k) const {
+      size_t bytes;
+      return has_format(k, format) && (k->kind == KernelKind::depthwise_any || !unfit(k, *shape)) && worker_bytes(*shape, k, blocks_of(*shape, k, 1), bytes);
+    }
+  } s = {&shape, format, text, choice, ctx->filter, false, nullptr, 0};
   auto visit = [](const Kernel* k, void* arg) {
     auto& s = *static_cast<Search*>(arg);
     if (!has_format(k, s.format)) return;
@@ -169,25 +170,28 @@ const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& sh
       if (s.text) s.text->add("    %s: turned down, %s\n", k->name, why);
       return;
     }
-    size_t bytes;
-    if (!worker_bytes(*s.shape, k, blocks_of(*s.shape, k, 1), bytes)) return;
+    if (!s.fits(k) || (s.named && !glob_match(s.filter, k->name))) return;
     if (s.choice && s.choice->skip()) return;
     const double cycles = depthwise_cycles(k, *s.shape);
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
-    const bool forced = s.filter[0] && glob_match(s.filter, k->name);
-    if (s.best && (forced != s.forced ? s.forced : cycles >= s.cycles)) return;
-    s.best = k;
-    s.cycles = cycles;
-    s.forced = forced;
+    if (!s.best || cycles < s.cycles) { s.best = k; s.cycles = cycles; }
   };
   const auto usable = [](const Kernel* k, void* arg) { return has_format(k, static_cast<const Search*>(arg)->format); };
   if (shape.group > 1) {
     each_kernel(ctx, depthwise_tables, KernelKind::grouped_tile, -1, visit, &s, format.element, usable);
     return s.best;
   }
-  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_row, -1, visit, &s, format.element, usable);
-  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, visit, &s, format.element, usable);
-  each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, visit, &s, format.element, usable);
+  const auto each = [&](void (*f)(const Kernel*, void*)) {
+    each_kernel(ctx, depthwise_tables, KernelKind::depthwise_row, -1, f, &s, format.element, usable);
+    each_kernel(ctx, depthwise_tables, KernelKind::depthwise_tile, -1, f, &s, format.element, usable);
+    each_kernel(ctx, depthwise_tables, KernelKind::depthwise_any, -1, f, &s, format.element, usable);
+  };
+  if (ctx->filter[0])
+    each([](const Kernel* k, void* arg) {
+      auto& s = *static_cast<Search*>(arg);
+      s.named |= glob_match(s.filter, k->name) && s.fits(k);
+    });
+  each(visit);
   return s.best;
 }
 

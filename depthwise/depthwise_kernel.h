@@ -58,7 +58,7 @@ using DepthwiseTileTableFn = const DepthwiseTileTable& (*)();
 // KernelKind::depthwise_row, variant = 32: 3x3 with a stride of 2 and a multiplier of 1. One row of input meets the row of outputs that it is under, tap row `tap`; a row under two is tap row 2 of the
 // upper one and begins the lower one too. Sums of outputs that are not done are in memory, f32, so that the chain is that of a tile. At most one column of taps is outside on either side.
 struct DepthwiseRow {
-  const float* in;                // its first pixel
+  const float* in;                // its first pixel; with `left` a pixel before it is pointed to, not read
   size_t in_pixel, channels, outputs;
   uint8_t left, right;            // 1: the first output's first tap is outside, the last one's last
   uint32_t tap;

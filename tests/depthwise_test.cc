@@ -148,7 +148,13 @@ class Depthwise : public testing::Test {
     std::vector<float> weights(l.kernel_h * l.kernel_w * l.out_channels()), bias(l.out_channels());
     for (float& w : weights) w = rng.uniform(-1, 1);
     for (float& b : bias) b = rng.uniform(-1, 1);
-    check(l, isa, in, weights, bias);
+    if (l.epilogue.residual == SKUA_RESIDUAL_NONE) return check(l, isa, in, weights, bias);
+    const auto outputs = [&](size_t n, size_t kernel, size_t stride, size_t dilation, size_t padding) {
+      return l.padding.mode == SKUA_PADDING_EXPLICIT ? (n + padding - dilation * (kernel - 1) - 1) / stride + 1 : (n + stride - 1) / stride;
+    };
+    const skua_tensor y = shape({l.batch, outputs(l.h, l.kernel_h, l.stride_h, l.dilation_h, l.padding.top + l.padding.bottom), outputs(l.w, l.kernel_w, l.stride_w, l.dilation_w, l.padding.left + l.padding.right), l.out_channels()}, l.type);
+    const Data residual = make(with_holes(y, {0, 0, 1, 1}), rng);
+    check(l, isa, in, weights, bias, &residual);
   }
 
   // On an in-order core a tile scheduled for it, of the same kernel and stride, stands for the one for any core.
@@ -294,28 +300,31 @@ TEST_F(Depthwise, PixelsOnePageApart) {
       l.in_room = {0, 0, 0, 512 - channels};
       random_layer(l, isa);
       l.kernels = "depthwise_*_2x?_*";  // tiles, where rows of input come first
-      if (stride > 1) random_layer(l, isa);
+      if (stride > 1 && !kernels(std::string("depthwise_f32_3x3s2_rows_") + isa).empty()) random_layer(l, isa);
     }
 }
 
-// 3x3 with a stride of 2 by rows of input: outputs of one, two and three live rows of taps, first and last ones without a column, bands for several workers.
+// 3x3 with a stride of 2 by rows of input: outputs of no, one, two and three live rows of taps, first and last ones without a column, bands and blocks of channels for several workers, residuals.
 TEST_F(Depthwise, RowsOfInput) {
   for (const skua_kernel_info& k : kernels("depthwise_f32_3x3s2_rows_")) {
     SCOPED_TRACE(k.name);
     used.clear();
-    for (int i = 0; i < (small() ? 40 : 300); ++i) {
+    for (int i = 0; i < (small() ? 60 : 400); ++i) {
       Layer l;
       l.batch = i % 7 ? 1 : 2;
       l.kernels = k.name;
       l.kernel_h = l.kernel_w = 3;
       l.stride_h = l.stride_w = 2;
-      l.channels = size_t(rng.integer(16, 50));  // a vector of any set and more
+      l.channels = size_t(rng.integer(16, i % 4 ? 50 : 100));  // a vector of any set and more
       l.h = size_t(rng.integer(1, i % 4 ? 9 : 24));
       l.w = size_t(rng.integer(1, i % 3 ? 9 : 24));
-      l.padding = {SKUA_PADDING_EXPLICIT, between(0, 2), between(0, 1), between(0, 2), between(0, 2)};
-      if (l.h + l.padding.top + l.padding.bottom < 3 || l.w + l.padding.left + l.padding.right < 3) l.padding.mode = SKUA_PADDING_SAME_UPPER;
+      const size_t far = i % 5 ? 2 : 4;  // rows of outputs that no tap reaches
+      l.padding = {SKUA_PADDING_EXPLICIT, between(0, far), between(0, 1), between(0, far), between(0, 2)};
+      if (l.h + l.padding.top + l.padding.bottom < 3 || l.w + l.padding.left + l.padding.right < 3) l.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
+      if (i % 11 == 0) l.multiplier = 2, l.channels /= 2;  // turned down
       if (i % 2) l.epilogue.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
       else if (i % 5 == 0) l.epilogue.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0};
+      if (i % 3 == 0) l.epilogue.residual = skua_residual(rng.integer(1, 2));
       l.in_room = {0, size_t(i % 2), 0, size_t(rng.integer(0, 2))};
       l.out_room = {0, 0, 0, size_t(rng.integer(0, 2))};
       l.bias = i % 6 != 0;
@@ -323,6 +332,24 @@ TEST_F(Depthwise, RowsOfInput) {
       if (HasFailure()) return;
     }
     EXPECT_TRUE(used.count(k.name));
+  }
+}
+
+// A filter that names kernels of one kind leaves no others, under the cap of any set.
+TEST_F(Depthwise, FiltersNameAKind) {
+  if (kernels("depthwise_f32_3x3s2_rows_").empty()) GTEST_SKIP() << "of tiles and of any window the shape decides";
+  for (const skua_kernel_info& k : kernels("depthwise_f32_")) {
+    const std::string name = k.name;
+    if ((name.find("_3x3s2_") == name.npos && name.find("_any_") == name.npos) || name.find("_a5") != name.npos) continue;
+    Layer l;
+    l.h = l.w = 4; l.channels = 512;
+    l.kernels = k.name;
+    l.kernel_h = l.kernel_w = 3;
+    l.stride_h = l.stride_w = 2;
+    l.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+    used.clear();
+    random_layer(l, isas().back());
+    EXPECT_TRUE(used.count(name)) << name << " was named, not taken";
   }
 }
 

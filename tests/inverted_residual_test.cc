@@ -175,10 +175,10 @@ TEST_F(InvertedResidual, HeavyWeights) {
   EXPECT_EQ(check(b, isas().back()), "whole");
 }
 
-// Bands that share no expanded row, and padding that reaches past the first band.
+// Bands that share no expanded row, and padding that reaches past the first band, or is all that a last row of outputs sees.
 TEST_F(InvertedResidual, BandsApartAndFarPadding) {
   const uint32_t channels = small() ? 9 : 106;
-  Block point, far, apart;
+  Block point, far, apart, below;
   point.h = small() ? 7 : 40; point.w = small() ? 5 : 148;
   point.in = 6; point.expanded = channels; point.out = 5;
   point.kernel = 1;
@@ -189,8 +189,12 @@ TEST_F(InvertedResidual, BandsApartAndFarPadding) {
   far.h = small() ? 5 : 24; far.w = small() ? 5 : 95;
   far.kernel = 3;
   far.padding = {SKUA_PADDING_EXPLICIT, 44, 1, 1, 1};
+  below.h = small() ? 8 : 112; below.w = small() ? 6 : 112;
+  below.in = 16; below.expanded = small() ? 33 : 128; below.out = 24;
+  below.kernel = 3; below.stride = 2;
+  below.padding = {SKUA_PADDING_EXPLICIT, 0, 1, 3, 1};
   for (const char* isa : isas())
-    for (const Block& b : {point, apart, far}) {
+    for (const Block& b : {point, apart, far, below}) {
       check(b, isa);
       if (HasFailure()) return;
     }

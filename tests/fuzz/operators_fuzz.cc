@@ -99,7 +99,7 @@ skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_d
     case 5: {
       skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
       d.kind = bytes.value<skua_reduce_kind>(SKUA_REDUCE_KIND_COUNT), d.axis_count = bytes.extent(4), d.keep_dims = bytes.flag();
-      for (int32_t& axis : d.axes) axis = int32_t(bytes.extent(8)) - 3;
+      for (int32_t& axis : d.axes) axis = int32_t(uint32_t(bytes.extent(8)) - 3);
       d.type = type, d.input_q = quantization(bytes, type), d.output_q = quantization(bytes, type);
       return skua_reduce_create(context(), &d, op);
     }
