@@ -22,7 +22,7 @@ inline size_t vector_begin(size_t channels, size_t vector, size_t v) {
 }
 
 inline bool is_tile(const Kernel* k) { return k->kind == KernelKind::depthwise_tile || k->kind == KernelKind::grouped_tile; }
-inline bool is_rows(const Kernel* k) { return k->kind == KernelKind::depthwise_row; }
+inline bool is_rows(const Kernel* k) { return kArch == Arch::x86_64 && k->kind == KernelKind::depthwise_row; }  // no code for them elsewhere
 inline size_t vector_values(const DepthwiseShape& s, size_t vector) { return (1 + size_t(s.kernel_h) * s.kernel_w * s.group) * vector; }  // of packed weights
 inline size_t span(size_t kernel, size_t dilation) { return (kernel - 1) * dilation + 1; }
 
