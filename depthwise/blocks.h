@@ -75,7 +75,7 @@ inline Blocks blocks_of(const DepthwiseShape& s, const Kernel* k, size_t workers
   b.blocks = 1;
   const size_t most = max(b.vectors / 2, 1);
   if (is_rows(k)) {  // two bands for each worker: each reads a row that the one above reads too
-    b.band_rows = workers > 1 ? ceil_div(s.out_h, max(ceil_div(2 * workers, max(s.batch, 1)), 1)) : s.out_h;
+    b.band_rows = workers > 1 ? ceil_div(s.out_h, ceil_div(2 * workers, max(s.batch, 1))) : s.out_h;
     b.bands = ceil_div(s.out_h, max(b.band_rows, 1));
     if (workers > 1 && s.batch * b.bands < workers) b.blocks = min(ceil_div(2 * workers, max(s.batch * b.bands, 1)), most);
   } else if (uses_strip(s, k)) {

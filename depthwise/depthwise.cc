@@ -146,11 +146,11 @@ void tile_band(const Run& r, Block& k, size_t band) {
 }
 
 // Outputs that no tap reaches, which no kernel is called for.
-void put_bias(const DepthwiseRow& t, size_t vector) {
-  const size_t vectors = vectors_of(t.channels, vector), taps = 9;
+void put_bias(const DepthwiseRow& t, size_t vector, size_t values) {
+  const size_t vectors = vectors_of(t.channels, vector);
   for (size_t p = 0; p < t.outputs; ++p)
     for (size_t v = 0; v < vectors; ++v) {
-      const float* bias = t.w + v * (1 + taps) * vector;
+      const float* bias = t.w + v * values;
       float* out = t.out + p * t.out_pixel + vector_begin(t.channels, vector, v);
       for (size_t i = 0; i < vector; ++i) {
         const float x = bias[i] < t.low ? t.low : bias[i];
@@ -180,7 +180,7 @@ void rows_band(const Run& r, const Block& k, size_t band, float* sums) {
   for (size_t y = y0; y < y1; ++y) {
     const size_t first = v.first_tap(y), end = v.end_tap(y);
     t.out = reinterpret_cast<float*>(k.out) + y * s.out_row + k.begin;
-    if (first >= end) put_bias(t, k.kernel->vector);
+    if (first >= end) put_bias(t, k.kernel->vector, vector_values(s, k.kernel->vector));
     for (size_t tap = first + begun; tap < end; ++tap) {
       const bool begins = tap == first, done = tap + 1 == end;
       t.in = static_cast<const float*>(input_row(r, k, y * s.stride_h + tap - s.pad_top));

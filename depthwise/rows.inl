@@ -3,7 +3,7 @@
 // A tile reads a vector of each of its pixels, then the next one: 35 to 75 lines at a pixel's distance, which hardware does not fetch ahead. Here whole pixels are read one after another, every line once,
 // and sums that wait for their next row of taps are in memory, close.
 
-// Outputs side by side share weights and every other column. AVX-512: one, a pixel's lines in their order matter more (28x28x256 9.5 us, of two 10.7).
+// Outputs side by side share weights and every other column. AVX-512: one, a pixel's lines in their order matter more (28x28x256 in a loop 9.5 us, of two 10.7).
 constexpr int kRowOutputs = L == 16 ? 1 : 3;
 
 // Outputs p to p + P - 1. edge: a column of taps may be outside on either side of the only one.

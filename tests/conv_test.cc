@@ -415,81 +415,83 @@ TEST(Conv, OneSegmentInTheMiddle) {
     }
 }
 
-// One tap with steps: lines of pixels with gaps between them, shorter and longer than a tile's rows, tiles that lie in two lines and in many; every tile.
-TEST(Conv, LinesWithGaps) {
-  for (skua_dtype type : float_types())
+// On every tile of these types, named.
+template <class Test> void on_each_tile(const std::vector<skua_dtype>& types, const Test& test) {
+  for (skua_dtype type : types)
     for (const skua_kernel_info& tile : kernels("gemm_" + std::string(skua_dtype_name(type)) + "_")) {
       SCOPED_TRACE(tile.name);
       Context context(tile.isa, tile.name);
-      Rng rng(67);
-      for (uint32_t width = 1; width <= (small() ? 7u : 17u); width += type == SKUA_DTYPE_F32 ? 1 : 5)
-        for (const uint32_t out : {17u, 66u, 128u}) {
-          if (out == 128 && (small() || type != SKUA_DTYPE_F32)) continue;
-          Case c;
-          c.d.input_type = type;
-          c.d.numerics = type == SKUA_DTYPE_F32 ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
-          c.in_h = 2 * (40 / width + 2) - 1; c.in_w = 2 * width;
-          c.d.stride_h = c.d.stride_w = 2;
-          c.d.in_channels = 5; c.d.out_channels = out;
-          c.d.epilogue.residual = skua_residual((width + 1) % 3);
-          c.d.epilogue.activation.kind = width % 4 == 3 ? SKUA_ACTIVATION_LEAKY_RELU : SKUA_ACTIVATION_RELU6;
-          c.d.epilogue.activation.a = 0.25f;
-          ASSERT_TRUE(c.prepare(rng));
-          check(c, context, rng, width % 2 == 0);
-          if (HasFailure()) return;
-        }
+      test(type, tile, context);
+      if (testing::Test::HasFailure()) return;
     }
+}
+
+// One tap with steps: lines of pixels with gaps between them, shorter and longer than a tile's rows, tiles that lie in two lines and in many; every tile.
+TEST(Conv, LinesWithGaps) {
+  on_each_tile(float_types(), [](skua_dtype type, const skua_kernel_info&, Context& context) {
+    Rng rng(67);
+    for (uint32_t width = 1; width <= (small() ? 7u : 17u); width += type == SKUA_DTYPE_F32 ? 1 : 5)
+      for (const uint32_t out : {17u, 66u, 128u}) {
+        if (out == 128 && (small() || type != SKUA_DTYPE_F32)) continue;
+        Case c;
+        c.d.input_type = type;
+        c.d.numerics = type == SKUA_DTYPE_F32 ? SKUA_NUMERICS_STRICT : SKUA_NUMERICS_DEFAULT;
+        c.in_h = 2 * (40 / width + 2) - 1; c.in_w = 2 * width;
+        c.d.stride_h = c.d.stride_w = 2;
+        c.d.in_channels = 5; c.d.out_channels = out;
+        c.d.epilogue.residual = skua_residual((width + 1) % 3);
+        c.d.epilogue.activation.kind = width % 4 == 3 ? SKUA_ACTIVATION_LEAKY_RELU : SKUA_ACTIVATION_RELU6;
+        c.d.epilogue.activation.a = 0.25f;
+        ASSERT_TRUE(c.prepare(rng));
+        check(c, context, rng, width % 2 == 0);
+        if (testing::Test::HasFailure()) return;
+      }
+  });
 }
 
 // Strips of rows that end inside a line, and go on there: a function behind the sums, lines with and without a gap.
 TEST(Conv, LinesCutByStrips) {
-  for (skua_dtype type : half_types())
-    for (const skua_kernel_info& tile : kernels("gemm_" + std::string(skua_dtype_name(type)) + "_")) {
-      SCOPED_TRACE(tile.name);
-      Context context(tile.isa, tile.name);
-      const bool registers = std::string(tile.isa) == "amx_bf16";
-      Rng rng(1);
-      for (int i = 0; i < (!registers ? (small() ? 1 : 3) : small() ? 8 : 30); ++i) {
-        Case c;
-        skua_conv2d_desc& d = c.d;
-        d.input_type = type;
-        c.half_weights = true;
-        d.numerics = SKUA_NUMERICS_STRICT;
-        d.kernel_h = d.kernel_w = rng.integer(0, 1) ? 1 : 3;
-        d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
-        d.in_channels = rng.integer(0, 1) ? 32 : 64;
-        d.out_channels = uint32_t(rng.integer(1, 70));
-        d.epilogue.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.25f, 0};
-        d.epilogue.residual = skua_residual(rng.integer(0, 2));
-        c.in_h = size_t(rng.integer(8, small() ? 16 : 30));
-        c.in_w = size_t(rng.integer(5, small() ? 30 : 60));
-        if (!c.prepare(rng)) continue;
-        const std::vector<size_t> rooms[] = {{0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 1, 5}};
-        check(c, context, rng, Rooms{rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)]});
-        if (HasFailure()) return;
-      }
+  on_each_tile(half_types(), [](skua_dtype type, const skua_kernel_info& tile, Context& context) {
+    const bool registers = std::string(tile.isa) == "amx_bf16";
+    Rng rng(1);
+    for (int i = 0; i < (!registers ? (small() ? 1 : 3) : small() ? 8 : 30); ++i) {
+      Case c;
+      skua_conv2d_desc& d = c.d;
+      d.input_type = type;
+      c.half_weights = true;
+      d.numerics = SKUA_NUMERICS_STRICT;
+      d.kernel_h = d.kernel_w = rng.integer(0, 1) ? 1 : 3;
+      d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
+      d.in_channels = rng.integer(0, 1) ? 32 : 64;
+      d.out_channels = uint32_t(rng.integer(1, 70));
+      d.epilogue.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.25f, 0};
+      d.epilogue.residual = skua_residual(rng.integer(0, 2));
+      c.in_h = size_t(rng.integer(8, small() ? 16 : 30));
+      c.in_w = size_t(rng.integer(5, small() ? 30 : 60));
+      if (!c.prepare(rng)) continue;
+      const std::vector<size_t> rooms[] = {{0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 1, 5}};
+      check(c, context, rng, Rooms{rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)], rooms[rng.integer(0, 2)]});
+      if (testing::Test::HasFailure()) return;
     }
+  });
 }
 
 // Depths of whole registers (AMX) are multiplied where they are, in taps: lines longer and shorter than a tile, gaps between them that are rows and that are not; every tile of halves.
 TEST(Conv, DepthsOfWholeRegisters) {
-  for (skua_dtype type : half_types())
-    for (const skua_kernel_info& tile : kernels("gemm_" + std::string(skua_dtype_name(type)) + "_")) {
-      SCOPED_TRACE(tile.name);
-      Context context(tile.isa, tile.name);
-      const bool registers = std::string(tile.isa) == "amx_bf16";
-      Rng rng(31);
-      for (int i = 0, done = 0; done < (registers && !small() ? 40 : 4); ++i) {
-        Case c = random_case(rng);
-        c.d.input_type = type;
-        c.half_weights = true;
-        c.fill_depth(rng, i, 32);
-        if (!c.prepare(rng)) continue;
-        ++done;
-        check(c, context, rng, i % 3 == 0);
-        if (HasFailure()) return;
-      }
+  on_each_tile(half_types(), [](skua_dtype type, const skua_kernel_info& tile, Context& context) {
+    const bool registers = std::string(tile.isa) == "amx_bf16";
+    Rng rng(31);
+    for (int i = 0, done = 0; done < (registers && !small() ? 40 : 4); ++i) {
+      Case c = random_case(rng);
+      c.d.input_type = type;
+      c.half_weights = true;
+      c.fill_depth(rng, i, 32);
+      if (!c.prepare(rng)) continue;
+      ++done;
+      check(c, context, rng, i % 3 == 0);
+      if (testing::Test::HasFailure()) return;
     }
+  });
 }
 
 // Groups of as many outputs as inputs, several of them in a vector.

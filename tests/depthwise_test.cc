@@ -337,7 +337,7 @@ TEST_F(Depthwise, RowsOfInput) {
 
 // A filter that names kernels of one kind leaves no others, under the cap of any set.
 TEST_F(Depthwise, FiltersNameAKind) {
-  if (kernels("depthwise_f32_3x3s2_rows_").empty()) GTEST_SKIP() << "of tiles and of any window the shape decides";
+  if (kernels("depthwise_f32_3x3s2_rows_").empty()) GTEST_SKIP() << "no kernels by rows of input here, which are a kind of their own";
   for (const skua_kernel_info& k : kernels("depthwise_f32_")) {
     const std::string name = k.name;
     if ((name.find("_3x3s2_") == name.npos && name.find("_any_") == name.npos) || name.find("_a5") != name.npos) continue;
