@@ -3,10 +3,26 @@
 namespace skua {
 
 bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats) {
-  // Every tap's rows are whole groups of kr, unless it is the only one of its phase.
+  // Every tap's rows are whole groups of kr, unless it is the only one of its phase. Those of runs are less.
   size_t depth = 0, bytes = 0;
   if (!mul(s.kernel_h, s.kernel_w, depth) || !mul(depth, round_up(s.in_channels / s.groups, f.kr), depth) || !packed_bytes(f, s.out_channels / s.groups, depth, bytes)) return false;
   return mul(ceil_div(bytes, sizeof(float)), s.groups, floats);
+}
+
+// A row of taps for a panel whose first column is at `weights`; see packs_runs().
+static void pack_run(GemmPackFn pack, size_t in, size_t run, size_t columns, size_t width, const float* weights, size_t step_x, size_t step_i, size_t step_o, Element type, void* to) {
+  constexpr size_t kSteps = 32, kColumns = 64;  // even; the most of a panel
+  const size_t twice = run % 2 ? run - 2 : SIZE_MAX, end = round_up(run, 2);  // the element that two pairs have
+  for (size_t k0 = 0, steps; k0 < end; k0 += steps) {
+    float rows[kSteps * kColumns];
+    steps = min(end - k0, kSteps);
+    for (size_t i = 0; i < steps; ++i) {
+      const size_t k = k0 + i > twice ? k0 + i - 1 : k0 + i;
+      const float* const from = weights + k / in * step_x + k % in * step_i;
+      for (size_t j = 0; j < columns; ++j) rows[i * kColumns + j] = k == twice ? from[j * step_o] / 2 : from[j * step_o];
+    }
+    pack(steps, columns, width, rows, kColumns, 1, at(to, type, ptrdiff_t(k0 * width)));
+  }
 }
 
 void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights, const WeightSteps& w, float* packed) {
@@ -16,16 +32,18 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
   const size_t in = s.in_channels / s.groups, out = s.out_channels / s.groups;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    const size_t depth = p.depth(s);
+    const size_t depth = p.packed_depth(s, f), run = p.x.taps * in;
+    const ptrdiff_t step_x = p.x.k_step * ptrdiff_t(w.x);
     for (size_t g = 0; g < s.groups; ++g, packed += packed_floats(f, out, depth))
       for (size_t panel = 0; panel < panel_count(f, out); ++panel) {
         const size_t columns = panel_columns(f, out, panel), width = panel_width(f, out, panel);
         void* to = at(packed, f.element, ptrdiff_t(panel_offset(f, panel, depth)));
-        for (size_t ty = 0; ty < p.y.taps; ++ty)
-          for (size_t tx = 0; tx < p.x.taps; ++tx, to = at(to, f.element, ptrdiff_t(in * width)))
-            pack(in, columns, width,
-                 weights + (g * out + panel * f.nr) * w.o + (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * w.y + (p.x.k_first + size_t(ptrdiff_t(tx) * p.x.k_step)) * w.x,
-                 w.i, w.o, to);
+        for (size_t ty = 0; ty < p.y.taps; ++ty) {
+          const float* const row = weights + (g * out + panel * f.nr) * w.o + (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * w.y + p.x.k_first * w.x;
+          if (packs_runs(s, f)) pack_run(pack, in, run, columns, width, row, w.x, w.i, w.o, f.element, to);
+          for (size_t tx = 0; tx < p.x.taps && !packs_runs(s, f); ++tx) pack(in, columns, width, row + ptrdiff_t(tx) * step_x, w.i, w.o, at(to, f.element, ptrdiff_t(tx * in * width)));
+          to = at(to, f.element, ptrdiff_t(p.packed_run(s, f) * width));
+        }
       }
   }
 }
@@ -45,8 +63,9 @@ GemmTypes direct_types(const DirectShape& s) {
   }
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
-  return {s.element, s.result, strict, one_tap ? 0 : s.in_channels / s.groups, strict && s.weights == Element::f32, false, taps,
-          one_tap && s.stride_h == 1 ? 0 : line_of(s), s.in_w};
+  const size_t in = s.in_channels / s.groups;
+  return {s.element, s.result, strict, one_tap ? 0 : in, strict && s.weights == Element::f32, false, taps,
+          one_tap && s.stride_h == 1 ? 0 : line_of(s), s.in_w, !s.transposed && s.groups == 1 && s.dilation_w == 1 && s.kernel_w * in > 1};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {
@@ -72,19 +91,21 @@ static double region_cycles(const DirectShape& s, const Kernel* tile, const Phas
 // Chooses the cuts for a phase.
 static void choose_cuts(const DirectShape& s, const Phase& p, DirectPlan& plan) {
   constexpr size_t kMostClasses = 16;  // of an axis that are regions by themselves
+  const bool runs = packs_runs(s, format_of(plan.tile));
+  plan.copies = runs && s.in_pixel != s.in_channels;
   constexpr Cut cuts[3] = {Cut::exact, Cut::borders_merged, Cut::merged};
   double best = 0;
   for (const Cut rows : cuts) {
     if (rows == Cut::exact && p.y.classes > kMostClasses) continue;
     double cycles[2][3] = {};  // the widest class of rows, and the others; by the cut of the columns
     for (const Cut columns : cuts) {
-      if (columns == Cut::exact && p.x.classes > kMostClasses) {
-        cycles[0][0] = cycles[1][0] = 1e300;
+      if (runs ? columns != Cut::merged : columns == Cut::exact && p.x.classes > kMostClasses) {
+        cycles[0][int(columns)] = cycles[1][int(columns)] = 1e300;
         continue;
       }
       DirectPlan d = {};
       d.rows = rows;
-      d.columns_inside = d.columns_at_borders = columns;
+      d.columns_inside = d.columns_at_borders = runs ? Cut::whole : columns;
       each_region(d, p, 0, p.y.count, [&](const Region& r) { cycles[!is_widest(p.y, r.y)][int(columns)] += region_cycles(s, plan.tile, p, r, true); });
     }
     int at[2];
@@ -97,8 +118,8 @@ static void choose_cuts(const DirectShape& s, const Phase& p, DirectPlan& plan) 
     if (best != 0 && total >= best) continue;
     best = total;
     plan.rows = rows;
-    plan.columns_inside = cuts[at[0]];
-    plan.columns_at_borders = cuts[at[1]];
+    plan.columns_inside = runs ? Cut::whole : cuts[at[0]];
+    plan.columns_at_borders = runs ? Cut::whole : cuts[at[1]];
   }
 }
 
@@ -278,7 +299,7 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
-  const size_t in = s.in_channels / s.groups, channel = group * g.n;
+  const size_t in = s.in_channels / s.groups, channel = group * g.n, packed_row = p.packed_run(s, g.format);
   // Where the pixel under the first tap of the region's first output is, and the steps from there.
   const size_t pixel = strip ? s.in_channels : in_image.pixel, row_step = strip ? span(p.x, r.columns(), r.x.taps) * pixel : in_image.row;
   const void* a = strip;
@@ -292,7 +313,7 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
     g.k = in * together;
     for (size_t ty = 0; ty < r.y.taps; ++ty)
       for (size_t tx = 0; tx < r.x.taps; tx += together)
-        segments[g.segment_count++] = {ptrdiff_t(ty) * p.y.step * ptrdiff_t(row_step) + ptrdiff_t(tx) * p.x.step * ptrdiff_t(pixel), ((r.y.tap + ty) * p.x.taps + r.x.tap + tx) * in};
+        segments[g.segment_count++] = {ptrdiff_t(ty) * p.y.step * ptrdiff_t(row_step) + ptrdiff_t(tx) * p.x.step * ptrdiff_t(pixel), (r.y.tap + ty) * packed_row + (r.x.tap + tx) * in};
   } else {
     a = in_image.rows;  // not read: no tap, only the bias
   }
@@ -361,7 +382,8 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.format = format_of(g.tile);
   g.n = s.out_channels / s.groups;
   g.segments = segments;
-  g.packed_depth = p.depth(s);
+  g.packed_depth = p.packed_depth(s, g.format);
+  g.overlaps = packs_runs(s, g.format);
   g.alpha = 1;
   g.activation = *x.activation;
   g.residual = x.residual_mode;
@@ -377,7 +399,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t pass = min(depth_per_pass(g.tile, p.y.taps * p.x.taps, s.in_channels / s.groups), max(g.packed_depth, 1));
   const bool two_fit = double(pass) * g.format.nr * 2 * element_bytes(g.format.element) < 0.6 * double(machine_for(g.tile->isa).l2);  // panels, or a pass's parts of them, beside the image
   for (size_t group = 0; group < s.groups; ++group) {
-    g.packed = run.packed + group * packed_floats(g.format, g.n, p.depth(s));
+    g.packed = run.packed + group * packed_floats(g.format, g.n, g.packed_depth);
     g.bias = x.bias ? x.bias + group * direct_bias_step(s.out_channels, s.groups) : nullptr;
     // Panels outside: a panel of weights comes from far away once for all regions. Few weights stay close: C is written in order. Where rows are packed, they are packed once.
     const size_t end = ceil_div(range.to, g.format.nr), together = count == 1 || table_of(g.tile).pack_a || (panels > 1 && b_is_small(g.tile, g.n, g.packed_depth)) ? max(panels, 1) : 1;
@@ -409,7 +431,7 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
       r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));
       parallel(args, s.batch * r.bands * r.pieces * r.grid.columns, task, &r);
     }
-    r.packed += s.groups * packed_floats(format_of(plan.tile), n, depth);
+    r.packed += s.groups * packed_floats(format_of(plan.tile), n, r.phase.packed_depth(s, format_of(plan.tile)));
     r.first_tap += r.phase.y.taps * r.phase.x.taps;
   }
 }

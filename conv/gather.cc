@@ -196,7 +196,7 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 }  // namespace
 
-bool gathers(const DirectShape& s, const PackFormat& f) { return s.kernel_h * s.kernel_w > 1 && s.in_channels / s.groups % f.kr != 0; }
+bool gathers(const DirectShape& s, const PackFormat& f) { return is_int8(s.element) && s.kernel_h * s.kernel_w > 1 && s.in_channels / s.groups % f.kr != 0; }
 
 skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& plan) {
   const GemmTileTable& tiles = table_of(plan.tile);

@@ -69,6 +69,9 @@ inline Axis make_axis(bool transposed, size_t phase, size_t kernel, size_t strid
 struct Phase {
   Axis y, x;
   size_t depth(const DirectShape& s) const { return y.taps * x.taps * (s.in_channels / s.groups); }
+  // Elements of a row of taps as they are packed, and of all.
+  size_t packed_run(const DirectShape& s, const PackFormat& f) const { return packs_runs(s, f) ? round_up(x.taps * (s.in_channels / s.groups), f.kr) : x.taps * (s.in_channels / s.groups); }
+  size_t packed_depth(const DirectShape& s, const PackFormat& f) const { return y.taps * packed_run(s, f); }
 };
 
 inline size_t phase_count(const DirectShape& s) { return s.transposed ? size_t(s.stride_h) * s.stride_w : 1; }
@@ -83,8 +86,8 @@ struct Part {
   bool padded;  // some taps of some outputs are outside the image
 };
 inline Part part_from(const Axis& a, Cut cut, size_t j) {
-  const size_t end = cut == Cut::merged ? a.count : cut == Cut::exact ? class_end(a, j) : j < a.wide_first ? a.wide_first : j < a.wide_end ? a.wide_end : a.count;
-  const size_t t0 = live_taps(a, end - 1).first, t1 = live_taps(a, j).end;
+  const size_t end = cut >= Cut::merged ? a.count : cut == Cut::exact ? class_end(a, j) : j < a.wide_first ? a.wide_first : j < a.wide_end ? a.wide_end : a.count;
+  const size_t t0 = cut == Cut::whole ? 0 : live_taps(a, end - 1).first, t1 = cut == Cut::whole ? a.taps : live_taps(a, j).end;
   if (t0 >= t1) return {j, end, 0, 0, false};
   const ptrdiff_t low = a.first + ptrdiff_t(j * a.in_step) + ptrdiff_t(t0) * a.step, high = a.first + ptrdiff_t((end - 1) * a.in_step) + ptrdiff_t(t1 - 1) * a.step;
   return {j, end, t0, t1 - t0, low < 0 || high >= ptrdiff_t(a.in)};
@@ -119,6 +122,7 @@ template <class Visit> void each_region(const DirectPlan& plan, const Phase& p, 
     r.rows = min(r.y.end, j1) - r.j;
     for (size_t i = 0; i < p.x.count; i = r.x.end) {
       r.x = part_from(p.x, is_widest(p.y, r.y) ? plan.columns_inside : plan.columns_at_borders, i);
+      r.x.padded |= plan.copies;
       visit(r);
     }
   }

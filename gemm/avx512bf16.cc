@@ -3,6 +3,8 @@
 //   acc[r][v] += a[r][k] * b[k][v] + a[r][k + 1] * b[k + 1][v]     in f32; denormals count as zero
 //
 // A pair of a row of A is 32 bits, read where it is and broadcast as f32 tiles broadcast a float; packed B has its steps in pairs (kr = 2). So this is the loop of the f32 tile with half as many steps.
+// An odd depth ends with an element and a zero beside it; where taps of three channels are read in place (GemmTile::overlaps) with the last two elements, one of which the pair before had too: each of
+// the two has half of its weight, so that an infinity stays one.
 // AMD's cores start as many of these as f32 multiply-adds; where they come at a quarter of that rate the model leaves the tiles alone.
 #include "dispatch/kernel.h"
 #include "gemm/finish.h"
@@ -37,6 +39,7 @@ template <int MR> struct Scattered {
     SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = r * 4;
   }
   SKUA_INL const char* at(int r) const { return r ? first + to[r] : first; }
+  SKUA_INL void back() { first -= 2; }
   SKUA_INL void step() {
     SKUA_UNROLL for (int r = 1; r < MR; ++r) asm("" : "+r"(to[r]));  // else the compiler moves a pointer per row
     first += 4;
@@ -63,6 +66,7 @@ template <int MR> struct Even {
   SKUA_INL const char* at(int r) const {
     return block[r >> 3] + (r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7));
   }
+  SKUA_INL void back() { SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] -= 2; }
   SKUA_INL void step() {
     asm("" : "+r"(s1), "+r"(s3));  // else the compiler multiplies them ahead and keeps the products on the stack
     if constexpr (MR > 5) asm("" : "+r"(s5));
@@ -108,6 +112,10 @@ template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const Ge
         rows.step();
       }
       if (__builtin_expect(!odd, true)) break;
+      if (t.overlaps) {
+        rows.back();
+        continue;
+      }
       SKUA_UNROLL for (int r = 0; r < MR; ++r) last[r] = reinterpret_cast<const bf16*>(rows.at(r))->bits;  // a zero beside it
       rows.begin(last);
     }
@@ -165,7 +173,7 @@ template <int MR, int NV> constexpr GemmTileTable make_table() {
   table.a = table.b = Element::bf16;
   table.kr = 2;
   table.rate = 2;
-  table.any_c = table.hard_swish = true;
+  table.overlaps = table.any_c = table.hard_swish = true;
   return table;
 }
 constexpr GemmTileTable table_6x64 = make_table<6, 4>();

@@ -149,6 +149,7 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.c_gap = s.strip ? 0 : g.c_gap;
   t.residual_gap = s.strip ? 0 : g.residual_gap;
   t.block = g.block_sums ? kSumBlock : SIZE_MAX;
+  t.overlaps = g.overlaps;
   t.fhm = tiles.half_sums && cpu().fhm;
   if (tiles.bytes) set_columns(g, first, t);
 }

@@ -45,6 +45,7 @@ struct GemmTypes {
   bool b_zero = false;                         // bytes: B has a zero point (of u8; s8 is symmetric)
   size_t taps = 1;                             // see gemm_cycles()
   size_t line = 0, line_rows = 0;              // rows without a gap, and with the gap behind them in A; 0 = there is none
+  bool runs = false;                           // taps of a row lie next to each other: a segment may be several
 };
 
 // What a line of rows costs a tile that takes runs: it multiplies the rows of the gap too, or begins again with each line.
@@ -88,6 +89,7 @@ struct GemmBlock {
   ptrdiff_t a_step, c_step, residual_step;  // from a row to the next where rows are even
   size_t more_panels;          // that follow in calls of their own: the next one is fetched ahead all the same
   Element a_type, c_type;      // of A, of C and the residual, in memory
+  bool overlaps = false;       // see GemmTile::overlaps
   bool block_sums;             // sums of a tile in half precision go to f32 after kSumBlock terms
   const Kernel* rows;          // gemm_rows of a_type, where C's strips need it
   void* scratch;               // this worker's staging().bytes, 64-byte aligned; unused where that is 0

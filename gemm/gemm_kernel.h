@@ -40,6 +40,7 @@ struct GemmTile {
   const void* const* residual;   // row pointers, of C's type; NULL = none
   bool residual_after;           // added after the clamp
   bool hard_swish;               // tiles whose table says so: y *= (min(y, 3) + 3) / 6 behind the clamp, whose `low` is -3, as the unary function computes it
+  bool overlaps;                 // tables that say so, segments of an odd k: the last pair of B has half a weight for the last but one element, whose other half is in the pair before, and the last one
   bool fhm;                      // the core adds halves to floats in one instruction: whole tiles that sum in half precision
   float low, high;               // clamp; NaN passes
   ptrdiff_t ahead;               // with each row of B, a line this many bytes further on is fetched into L2 (whole tiles; 0 costs nothing)
@@ -117,6 +118,7 @@ struct GemmTileTable {
   bool hard_swish = false;     // takes GemmTile::hard_swish
   bool row_at_once = false;    // `panels` goes over four vectors of columns at a time
   bool near = false;           // even[] asks for rows of A where they are a_far only: for segments of a few channels
+  bool overlaps = false;       // takes GemmTile::overlaps
   bool any_c = false;          // writes what c_type says, f32 or A's type
   bool widens = false;         // even[] of a table whose `a` is f32 takes GemmTile::halves, in one segment and one line
   bool half_sums = false;      // sums in A's type, `block` terms at a time; not for SKUA_NUMERICS_STRICT

@@ -476,6 +476,67 @@ TEST(Conv, LinesCutByStrips) {
   });
 }
 
+// Channels that are no whole pairs: a row of taps is one run, whose last pair may overlap the one before. Images narrower than the kernel, pixels with and without gaps, padding on all sides; every
+// tile of halves.
+TEST(Conv, RunsOfOddChannels) {
+  on_each_tile(half_types(), [](skua_dtype type, const skua_kernel_info& tile, Context& context) {
+    const bool pairs = std::string(tile.isa) == "avx512bf16";
+    Rng rng(37);
+    for (int i = 0, done = 0; done < (pairs ? (small() ? 20 : 120) : 2); ++i) {
+      Case c = random_case(rng);
+      skua_conv2d_desc& d = c.d;
+      d.input_type = type;
+      c.half_weights = true;
+      c.transposed = false;
+      if (i % 8) d.groups = d.dilation_w = 1;
+      d.in_channels = d.groups * uint32_t(2 * rng.integer(0, i % 3 ? 2 : 20) + 1);
+      d.out_channels = d.groups * uint32_t(rng.integer(1, 80));
+      d.hint_in_h = d.hint_in_w = 0;
+      c.output_padding_h = c.output_padding_w = 0;
+      if (i % 4 == 0) c.in_w = size_t(rng.integer(14, 40));
+      if (!c.prepare(rng)) continue;
+      ++done;
+      check(c, context, rng, i % 3 == 0);
+      if (testing::Test::HasFailure()) return;
+    }
+  });
+}
+
+// An infinity of the input makes infinities of the weights' signs, of the outputs that see it and of no others.
+TEST(Conv, InfinityStaysInItsReceptiveField) {
+  on_each_tile(half_types(), [](skua_dtype type, const skua_kernel_info&, Context& context) {
+    constexpr size_t kIn = 3, kOut = 20, kSize = 9;
+    Rng rng(41);
+    Case c;
+    c.d.kernel_h = c.d.kernel_w = 3; c.d.in_channels = kIn; c.d.out_channels = kOut; c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+    c.d.input_type = type;
+    c.d.numerics = SKUA_NUMERICS_STRICT;
+    c.half_weights = true;
+    c.in_h = c.in_w = kSize;
+    ASSERT_TRUE(c.prepare(rng));
+    for (float& w : c.weights) w = w < 0 ? -1.5f : 1.5f;
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op));
+    for (size_t channel = 0; channel < kIn; ++channel)
+      for (size_t column : {size_t(0), size_t(4), kSize - 1}) {
+        Data x = make(c.input(), rng);
+        x.v[c.at(kSize, kSize, kIn, 0, 3, column, channel)] = INFINITY;
+        const std::vector<Data> got = run(op, {x});
+        ASSERT_EQ(got.size(), 1u);
+        const std::vector<float> y = dense(got[0]);
+        for (size_t h = 0; h < kSize; ++h)
+          for (size_t w = 0; w < kSize; ++w)
+            for (size_t o = 0; o < kOut; ++o) {
+              const float value = y[(h * kSize + w) * kOut + o];
+              const bool sees = h >= 2 && h <= 4 && w + 1 >= column && w <= column + 1;
+              if (!sees) EXPECT_TRUE(std::isfinite(value)) << h << " " << w << " " << o;
+              else EXPECT_EQ(value, std::copysign(INFINITY, float(c.weight(o, 3 + 1 - h, column + 1 - w, channel)))) << h << " " << w << " " << o;
+            }
+        if (testing::Test::HasFailure()) return;
+      }
+  });
+}
+
 // Depths of whole registers (AMX) are multiplied where they are, in taps: lines longer and shorter than a tile, gaps between them that are rows and that are not; every tile of halves.
 TEST(Conv, DepthsOfWholeRegisters) {
   on_each_tile(half_types(), [](skua_dtype type, const skua_kernel_info& tile, Context& context) {
