@@ -174,8 +174,8 @@ skua_status open(skua_op* base) {
     }
   }
   if (!usable)
-    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed for vectors of %u floats and panels of %u columns; this context (%s) has no such kernel", name, c.format.vector,
-                c.format.nr, skua_context_isa(op.ctx));
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: weights are packed as %s for panels of %u columns and vectors of %u, %u of the depth together; this context (%s) has no such kernel", name,
+                skua_dtype_name(skua_dtype(c.format.element)), c.format.nr, c.format.vector, c.format.kr, skua_context_isa(op.ctx));
   op.n_inputs = 1 + (c.residual != SKUA_RESIDUAL_NONE);
   op.n_outputs = 1;
   SKUA_TRY(resolve_activation(&op, c.activation, op.activation));
@@ -330,7 +330,7 @@ void explain(const skua_plan* plan, Text& text) {
   text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, groups %zu, padding %zu top, %zu left\n", s.in_h, s.in_w, s.in_channels, s.kernel_h, s.kernel_w, s.stride_h,
            s.stride_w, s.dilation_h, s.dilation_w, s.groups, s.pad_top, s.pad_left);
   if (p.chosen == kDirect) text.add("  bands of %zu output rows, %zu regions, strips %zu bytes, tile %ux%u\n", p.direct.band, p.direct.regions, p.direct.strip, p.kernel->mr, p.kernel->nr);
-  if (p.cycles > 0) text.add("  predicted %.1f direct flops per cycle, roofline of the multiply-adds %.1f\n", flops / p.cycles, 2 * m.fma_ports * p.kernel->vector);
+  if (p.cycles > 0) text.add("  predicted %.1f direct flops per cycle, roofline of the multiply-adds %.1f\n", flops / p.cycles, 2 * m.fma_ports * p.kernel->vector * (p.chosen == kDirect ? double(table_of(p.kernel).rate) : 1));
   if (p.chosen == kDirect && !p.direct.row) explain_cores(p.direct.tiles, text);
   if (p.chosen == kDepthwise) explain_cores(depthwise_on_cores(op.ctx, p.kernel), text);
   if (p.chosen >= kWinogradF2x2) text.add("  %zu tiles, %zu at a time\n", p.winograd.tiles, p.winograd.block);

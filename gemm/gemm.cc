@@ -38,8 +38,8 @@ skua_status open(skua_op* base) {
   SKUA_TRY(check_activation("gemm", c.activation));
   const Kernel* tile = c.constant_b ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, types_of(c)) : nullptr;
   if (c.constant_b && !tile)
-    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed for panels of %u columns of vectors of %u; this context (%s) has no such kernel", c.format.nr,
-                c.format.vector, skua_context_isa(op.ctx));
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed as %s for panels of %u columns and vectors of %u, %u of the depth together; this context (%s) has no such kernel",
+                skua_dtype_name(skua_dtype(c.format.element)), c.format.nr, c.format.vector, c.format.kr, skua_context_isa(op.ctx));
   if (c.a_type != Element::f32 && !quantized && !find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   op.n_inputs = 1 + !c.constant_b + (c.residual != SKUA_RESIDUAL_NONE);
   op.n_outputs = 1;
@@ -292,7 +292,7 @@ void explain(const skua_plan* plan, Text& text) {
   const Machine m = machine_for(p.kernel->isa);
   const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = p.cycles;
   text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches, p.kernel->mr, p.kernel->nr, p.kc);
-  if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector * (is_int8(op.config.a_type) ? double(table_of(p.kernel).rate) : 1));
+  if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector * double(table_of(p.kernel).rate));
   if (!p.row) explain_cores(p.tiles, text);
   explain_types(p.kernel, skua_numerics(op.config.numerics), op.config.constant_b ? "weights packed" : p.in_place ? "B read" : "B packed", text);
   text.add("  candidates:\n");

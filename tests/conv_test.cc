@@ -777,6 +777,7 @@ TEST(Conv, ExplainSaysWhatAFilterDecided) {
   }
   const std::string text = filtered("winograd_f2x2", kernel);
   EXPECT_NE(text.find("chosen by the kernel filter"), std::string::npos) << text;
+  EXPECT_NE(text.find("names the algorithm that the weights are packed for"), std::string::npos) << text;
 }
 
 TEST(Conv, OneHintAlone) {
