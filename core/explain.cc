@@ -77,7 +77,7 @@ extern "C" size_t skua_plan_explain(const skua_plan* plan, char* text, size_t si
         (c.left == 1 && c.all > 1) || packed_for ? "chosen by the kernel filter" : "chosen by the model");
   if (filter[0]) {
     t.add("  kernel filter \"%s\": ", filter);
-    if (c.left && packed_for) t.add("names the algorithm that the weights are packed for\n");
+    if (c.left >= c.all && c.left && packed_for) t.add("names the algorithm that the weights are packed for\n");
     else if (c.left && (named || c.left < c.all)) t.add("leaves %u of %u candidate%s\n", c.left, c.left > c.all ? c.left : c.all, c.left > 1 || c.all > 1 ? "s" : "");
     else t.add("%s\n", named ? "names this kernel" : of_tiles ? "matches no candidate; a tile that it names decides the panels which the weights are packed for" : "matches nothing here, ignored");
   }

@@ -9,9 +9,13 @@
 #include "dispatch/kernel.h"
 #include "gemm/finish.h"
 #include "gemm/gemm_kernel.h"
+#include "gemm/no_addresses.h"
 #include "gemm/pack.h"
 #include "simd/simd.h"
 
+#if !defined(__clang__)  // else addresses of rows are made out of each other, and wait in vector registers
+#pragma GCC optimize("no-tree-slsr")
+#endif
 namespace skua {
 namespace SKUA_ISA {
 namespace {
@@ -94,7 +98,11 @@ template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const Ge
     uint32_t last[MR];
     for (size_t left = depth / 2, odd = depth & 1;; left = 1, odd = 0) {
       for (; left; --left, b += ldb) {
-        SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b) + i * 64 + ahead, 0, 2);
+        if constexpr (lines > 0) {
+          const char* next = reinterpret_cast<const char*>(b) + ahead;
+          if constexpr (lines > 1) asm("" : "+r"(next));  // else a register for each line
+          SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(next + i * 64, 0, 2);
+        }
         F32 w[NV];
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
           w[v] = F32::load(reinterpret_cast<const float*>(b) + v * L);
@@ -110,6 +118,7 @@ template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const Ge
           }
         }
         rows.step();
+        if constexpr (Rows::even) no_addresses<MR * NV>();
       }
       if (__builtin_expect(!odd, true)) break;
       if (t.overlaps) {
@@ -120,7 +129,7 @@ template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const Ge
       rows.begin(last);
     }
   }
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
+
   if constexpr (Rows::even)
     if (t.c_type == Element::bf16 && plain_end(t)) return finish_registers<bf16>(t, rows, acc, t.n - size_t(NV - 1) * L);
   float sums[MR * NV * L];
@@ -176,12 +185,16 @@ template <int MR, int NV> constexpr GemmTileTable make_table() {
   table.overlaps = table.any_c = table.hard_swish = true;
   return table;
 }
-constexpr GemmTileTable table_6x64 = make_table<6, 4>();
-const GemmTileTable& tile_table() { return table_6x64; }
+template <int MR, int NV> constexpr GemmTileTable table_of = make_table<MR, NV>();
+template <int MR, int NV> const GemmTileTable& tile_table() { return table_of<MR, NV>; }
+
+#define SKUA_TILE(rows, columns, why)                                                                                                                            \
+  {"gemm_bf16_" #rows "x" #columns "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, rows, columns, L,                            \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<rows, columns / L>)), Element::bf16},
 
 const Kernel kernels[] = {
-    {"gemm_bf16_6x64_" SKUA_STRING(SKUA_ISA), "gemm", "24 accumulators + 4 B + 1 A of 32 registers; 10 loads feed 24 instructions of 32 products", KernelKind::gemm_tile, Isa::SKUA_ISA, 0, 6, 64, L,
-     reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table)), Element::bf16},
+    SKUA_TILE(6, 64, "24 accumulators + 4 B + 1 A of 32 registers; 10 loads feed 24 instructions of 32 products")
+    SKUA_TILE(8, 48, "24 accumulators + 3 B + 1 A of 32 registers; B beyond L2 is read less often")
     SKUA_PACK_KERNEL(f32, float, bf16, bf16, 2) SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 2)
 };
 

@@ -30,7 +30,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   step /= tiles.rate;
   const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
   // Products of bytes and pairs are over so soon that loads of B show: measured at 4 to 8 rows of bytes, and at one of half lines (Zen 5: 1x1000x4096 41 us by AVX-VNNI, 32 by lines). Not those of bytes by one a cycle (Zen 4: 6x64 multiplies out of L2 as out of L1).
-  const bool soon = tiles.bytes ? (first || kArch != Arch::x86_64) && m.fma_ports > 1 && !(row && tile->vector >= 16) : tile->isa == Isa::avx512bf16;
+  const bool soon = tiles.bytes ? (first || kArch != Arch::x86_64) && m.fma_ports > 1 && !(row && tile->vector >= 16) : tile->isa == Isa::avx512bf16 && rows != 2;
   step = (stream > step ? stream : step) + (soon ? 0.15 * stream : 0);
   if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 2 : 5) * double(rows);  // requantised: measured on AVX-512
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
@@ -148,6 +148,8 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
       else if (s.m <= k->mr || (s.m <= 2 * size_t(k->mr) && double(s.n) * double(s.depth) * sizeof(float) > double(machine_for(k->isa).l2))) cycles *= 1.1;  // a stream of B
       else if (s.n > k->nr && rest && rest <= k->vector) cycles *= 1 + 0.8 * k->vector / double(s.n);
     }
+    // Pairs of bf16: panels of 48 columns are for a B beyond L2, which eight rows read less often; else, and where lines end within tiles, those of 64 are 1 to 7% faster (measured on a Zen 5).
+    if (table_of(k).overlaps && k->nr < 64) cycles *= s.types.line ? 1.1 : double(s.n) * double(s.depth) * element_bytes(table_of(k).b) <= double(machine_for(k->isa).l2) ? 1.04 : 1;
     // Of one tap with a stride lines end within tiles, but not of rows that were copied (RowPointers::even_c): measured on a Zen 5, 5 to 14%.
     if (kArch == Arch::x86_64 && table_of(k).bytes && !table_of(k).flip_rows && !table_of(k).pack_a && !table_of(k).lines && s.types.line && !s.types.segment) cycles *= 1.06;
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);

@@ -296,8 +296,8 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
               t.in_line = even_rows;
               run = min(lines || (s.prepares && s.strip) ? end - m : min(even_rows, end - m), most);
               t.groups = !even ? 0 : tiles.runs ? 1 : run / tall;
-              // A last row alone would read the panel for itself, of bytes twice as long as it multiplies: the last tile's rows and this one are two halves.
-              if (tiles.bytes && !tiles.pack_a && tall == mr && t.groups && run == end - m && run == t.groups * tall + 1) --t.groups;
+              // A last row alone would read the panel for itself, of bytes and pairs twice as long as it multiplies: the last tile's rows and this one are two halves.
+              if ((tiles.bytes || tiles.overlaps) && !tiles.pack_a && tall == mr && t.groups && run == end - m && run == t.groups * tall + 1) --t.groups;
             }
           } while (!t.groups && ++rows < (end - m < 2 * mr && !tiles.pack_a ? (end - m > mr ? (end - m + 1) / 2 : end - m) : min(mr, end - m)));
           t.row_quant = g.row_quant ? g.row_quant + m : nullptr;
