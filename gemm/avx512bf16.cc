@@ -8,6 +8,7 @@
 // AMD's cores start as many of these as f32 multiply-adds; where they come at a quarter of that rate the model leaves the tiles alone.
 #include "dispatch/kernel.h"
 #include "gemm/finish.h"
+#include "gemm/float_ends.h"
 #include "gemm/gemm_kernel.h"
 #include "gemm/no_addresses.h"
 #include "gemm/pack.h"
@@ -157,6 +158,52 @@ template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   }
 }
 
+struct Row {
+  const char* a;
+  void* c;
+  const void* residual;
+};
+// The only row, V vectors of one or two panels of NV side by side: as many chains of sums.
+template <int NV, int V> void row_part(const GemmTile& t, const Row& row, size_t first) {
+  constexpr int P = (V + NV - 1) / NV;
+  const size_t pairs = t.k / 2;
+  const char *a = row.a, *const end = a + pairs * 4, *b[P];
+  SKUA_UNROLL for (int p = 0; p < P; ++p) b[p] = static_cast<const char*>(t.b) + (first + size_t(p) * NV * L) * (t.k + t.k % 2) * 2;
+  F32 acc[V];
+  SKUA_UNROLL for (int v = 0; v < V; ++v) acc[v] = F32::zero();
+  const auto add = [&](uint32_t pair) __attribute__((always_inline)) {
+    const F32 x = as_f32(I32::set1(int32_t(pair)));
+    SKUA_UNROLL for (int v = 0; v < V; ++v) add_pairs(acc[v], F32::load(reinterpret_cast<const float*>(b[v / NV] + v % NV * 64)), x);
+    SKUA_UNROLL for (int p = 0; p < P; ++p) b[p] += (p + 1 < P ? NV : V - (P - 1) * NV) * 64;
+  };
+  for (; a < end; a += 4) add(*reinterpret_cast<const Pair*>(a));
+  if (t.k % 2) add(reinterpret_cast<const bf16*>(a)->bits);
+  if (plain_end(t) && !row.residual) {
+    const FloatEnd finish(t);
+    SKUA_UNROLL for (int v = 0; v < V; ++v) finish(acc[v], row.c, first + size_t(v) * L);
+    return;
+  }
+  float sums[V * L];
+  SKUA_UNROLL for (int v = 0; v < V; ++v) acc[v].store(sums + v * L);
+  GemmTile part = t;
+  part.n = t.n - first < size_t(V * L) ? t.n - first : size_t(V * L);
+  part.bias = t.bias ? t.bias + first : nullptr;
+  const size_t bytes = first * element_bytes(t.c_type);
+  void* c = static_cast<char*>(row.c) + bytes;
+  const void* residual = row.residual ? static_cast<const char*>(row.residual) + bytes : nullptr;
+  part.residual = residual ? &residual : nullptr;
+  (t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>)(part, sums, V * L, 1, &c, part.residual);
+}
+template <int NV, int V = 2 * NV> SKUA_INL void row_parts(const GemmTile& t, const Row& row, size_t first, size_t vectors) {
+  if (vectors == size_t(V)) row_part<NV, V>(t, row, first);
+  else if constexpr (V > 1) row_parts<NV, V - 1>(t, row, first, vectors);
+}
+template <int NV> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
+  const Row row = {static_cast<const char*>(a), c, residual};
+  const size_t most = size_t(t.groups == 1 ? NV : 2 * NV) * L;
+  for (size_t first = 0; first < t.n; first += most) row_parts<NV>(t, row, first, t.n - first < most ? (t.n - first + L - 1) / L : most / L);
+}
+
 #if defined(__clang__)
 constexpr int kMost = 12;  // it keeps steps of 14 rows on the stack
 #else
@@ -179,6 +226,7 @@ template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTabl
 template <int MR, int NV> constexpr GemmTileTable make_table() {
   GemmTileTable table = {};
   fill<MR, NV>(table);
+  table.panels = panels<NV>;
   table.a = table.b = Element::bf16;
   table.kr = 2;
   table.rate = 2;

@@ -30,7 +30,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   step /= tiles.rate;
   const double stream = double(vectors * tile->vector * element_bytes(tiles.b)) / b_bytes_per_cycle;
   // Products of bytes and pairs are over so soon that loads of B show: measured at 4 to 8 rows of bytes, and at one of half lines (Zen 5: 1x1000x4096 41 us by AVX-VNNI, 32 by lines). Not those of bytes by one a cycle (Zen 4: 6x64 multiplies out of L2 as out of L1).
-  const bool soon = tiles.bytes ? (first || kArch != Arch::x86_64) && m.fma_ports > 1 && !(row && tile->vector >= 16) : tile->isa == Isa::avx512bf16 && rows != 2;
+  const bool soon = tiles.bytes ? (first || kArch != Arch::x86_64) && m.fma_ports > 1 && !(row && tile->vector >= 16) : tile->isa == Isa::avx512bf16 && rows > 2;
   step = (stream > step ? stream : step) + (soon ? 0.15 * stream : 0);
   if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 2 : 5) * double(rows);  // requantised: measured on AVX-512
   return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));  // measured on AVX2 and AVX-512, C in L1
@@ -76,9 +76,10 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   }
   if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
     const size_t at_once = by_panel(tile) ? 1 : panels_at_once(tile, machine, n, depth), vectors = ceil_div(n, tile->vector), two = at_once * tile->nr / tile->vector;
-    if (at_once == 2 && bytes <= double(kSoon) && new_streams(tile, machine, n, depth)) cold *= 0.6;
+    if (at_once == 2 && bytes <= (tiles.overlaps ? double(machine.l2) : double(kSoon)) && new_streams(tile, machine, n, depth)) cold *= 0.6;
     const bool sums = tiles.bytes && !tiles.flip_rows && tiles.b == Element::u8 && tile->element == Element::s8;  // of the row, for each panel
     const double row = sums ? double(panels) * (double(depth) / 64 + 12) : 0;
+    if (tiles.b != tiles.a && !tiles.bytes) cold *= 0.8;  // each vector is widened on its way: a Zen 5 reads 100 GB/s of L3 so, 126 in pairs
     return row + double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false, true) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false, true) : 0);
   }
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
