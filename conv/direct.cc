@@ -80,7 +80,7 @@ static double region_cycles(const DirectShape& s, const Kernel* tile, const Phas
   const size_t m = r.rows * (tiles.runs ? rows_with_gaps(r.columns(), r.strip() ? span(p.x, r.columns(), r.x.taps) : s.in_w, tile->mr) : r.columns());
   // What a region and a panel begin with: of bytes, whose products are soon over, as long as some 600 cycles of them (measured on Zen 4: 5x5 of 28x28x16-32 47 us with 25 regions, 43 with nine).
   const double begin = kArch == Arch::x86_64 && is_int8(s.element) ? 600 : 100;
-  double cycles = double(s.groups) * (gemm_cycles(tile, m, n, depth, cached, max(r.y.taps * r.x.taps, 1)) + begin * double(ceil_div(n, tile->nr)));
+  double cycles = double(s.groups) * (gemm_cycles(tile, m, n, depth, cached, max(r.y.taps * r.x.taps, 1), tiles.overlaps && r.rows > 1 ? r.columns() : 0) + begin * double(ceil_div(n, tile->nr)));
   // Groups of few channels: a tile begins a segment for each tap and is at its end after a few steps (measured with 8 channels on AVX2: 14 cycles each).
   if (kArch == Arch::x86_64 && s.groups > 1 && !is_int8(s.element)) cycles += 14 * double(s.groups * ceil_div(m, tile->mr) * ceil_div(n, tile->nr) * r.y.taps * r.x.taps);
   // A strip is read from L2 or L3 and written to L2: about 8 bytes a cycle.

@@ -47,7 +47,7 @@ double register_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, dou
 
 }  // namespace
 
-double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached, size_t taps) {
+double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached, size_t taps, size_t line) {
   if (!m || !n) return 0;
   const Machine machine = machine_for(tile->isa);
   const GemmTileTable& tiles = table_of(tile);
@@ -61,7 +61,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   const double panel = double(tile->nr) * double(depth) * element / double(machine.l1), beyond = panel <= 1 ? 0 : panel < 2 && tiles.bytes ? panel - 1 : 1;
   const double warm = 1 / ((1 - beyond) / 64 + beyond / machine.l2_bytes);
   auto columns = [&](size_t vectors) {
-    const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = m / tall, left = m % tall, groups = ceil_div(left, tile->mr);
+    const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = line ? m / line * (line / tall) : m / tall, left = m - even * tall, groups = ceil_div(left, tile->mr);
     const size_t rows = groups ? ceil_div(left, groups) : tall;
     // The first group of rows brings the panel near; even rows come first.
     double cycles = even ? tile_cycles(machine, tile, tall, vectors, depth, cold, true, true) + double(even - 1) * tile_cycles(machine, tile, tall, vectors, depth, warm, true, false) : 0;

@@ -33,8 +33,8 @@ inline void* at(void* p, Element e, ptrdiff_t elements) { return static_cast<cha
 
 // ---- choice --------------------------------------------------------------------------------------------------------------------
 // Cycles of C[m x n] += A * B at this depth with this tile, from the ports, the latency and the bandwidth B streams through. cached: B was used just before.
-// taps: of the depth, when each element of A is prepared once for all of them.
-double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached = false, size_t taps = 1);
+// taps: of the depth, when each element of A is prepared once for all of them. line: rows that are even, then others of another line; 0: all are.
+double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool cached = false, size_t taps = 1, size_t line = 0);
 
 // What a tile must be able to do beside its shape.
 struct GemmTypes {
