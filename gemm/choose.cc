@@ -142,15 +142,15 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     if (!serves(k, s.format, s.types, s.text)) return;
     if (s.choice && s.choice->skip()) return;
     const size_t m = table_of(k).runs && s.types.line && s.types.segment % table_of(k).kr == 0 ? s.m / s.types.line * rows_with_gaps(s.types.line, s.types.line_rows, k->mr) : s.m;
-    double cycles = gemm_cycles(k, m, s.n, s.depth, false, s.types.taps);
+    double cycles = gemm_cycles(k, m, s.n, s.depth, false, s.types.taps, table_of(k).overlaps ? s.types.line : 0);
     if (table_of(k).near) {  // little is fetched ahead: measured, a gain where rows are near only, a loss for few rows and where one vector of columns is left, a panel of its own that reads all rows again
       const size_t rest = s.n % k->nr;
       if (s.types.segment && s.types.segment <= 4) cycles *= 0.95;
       else if (s.m <= k->mr || (s.m <= 2 * size_t(k->mr) && double(s.n) * double(s.depth) * sizeof(float) > double(machine_for(k->isa).l2))) cycles *= 1.1;  // a stream of B
       else if (s.n > k->nr && rest && rest <= k->vector) cycles *= 1 + 0.8 * k->vector / double(s.n);
     }
-    // Pairs of bf16: panels of 48 columns are for a B beyond L2, which eight rows read less often; else, and where lines end within tiles, those of 64 are 1 to 7% faster (measured on a Zen 5).
-    if (table_of(k).overlaps && k->nr < 64) cycles *= s.types.line ? 1.1 : double(s.n) * double(s.depth) * element_bytes(table_of(k).b) <= double(machine_for(k->isa).l2) ? 1.04 : 1;
+    // Pairs of bf16: panels of 48 columns are for a B beyond L2, which eight rows read less often; else those of 64 are 1 to 5% faster (measured on a Zen 5).
+    if (table_of(k).overlaps && k->nr < 64 && double(s.n) * double(s.depth) * element_bytes(table_of(k).b) <= double(machine_for(k->isa).l2)) cycles *= 1.04;
     // Of one tap with a stride lines end within tiles, but not of rows that were copied (RowPointers::even_c): measured on a Zen 5, 5 to 14%.
     if (kArch == Arch::x86_64 && table_of(k).bytes && !table_of(k).flip_rows && !table_of(k).pack_a && !table_of(k).lines && s.types.line && !s.types.segment) cycles *= 1.06;
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);

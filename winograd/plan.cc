@@ -52,6 +52,8 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double vectors = double(p.tile->nr) / lanes;
   // Of bytes: on x86 two channels by one instruction, or by a product and an addition, three of which start at once (of 512 bits 2.4); on Arm one by the only pipe that multiplies integers.
   const bool integer = p.element == Element::s16;
+  // Zen 5 moves and adds beside its multiply-adds; of few channels all of this is half of the time (16: a sixth less than elsewhere).
+  const bool apart = m.logic_apart && fast > 1 && !integer;
   const double rate = double(code_of<WinogradProductTableFn>(p.tile)().rate);
   const double together = double(winograd_together(p.element));
   const double around = lanes == 8 ? 8 : 4;  // AVX2's tiles of fewer rows than six are longer loops for what they multiply, beside a busy thread of the core above all
@@ -62,7 +64,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
     // Loads take turns with multiply-adds, those of 128 bits two: of bytes there are half as many.
     if (m.in_order) step += (vectors + r / 4) * (integer || core == Core::a53 ? 1 : core == Core::a55 ? 0 : 2);
     if (const double latency = rate < 2 ? m.fma_latency : 5; latency > step) step = latency;  // one accumulator, one multiply-add per step; VNNI's take five cycles
-    return step * ic / together + 30 + 2 * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth));
+    return step * ic / together + 30 + (apart ? 1 : 2) * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth));
   };
   const size_t mr = p.tile->mr;
   const auto products = [&](double tiles) {  // of one point; run.cc has the parts
@@ -84,7 +86,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double products_and_stream = multiply > stream ? multiply + 0.2 * stream : stream + 0.1 * multiply;
 
   // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
-  const double far = 1 + 2.2 * far_level * beyond(0.25), slower = 2 / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
+  const double far = 1 + 2.2 * far_level * beyond(0.25), slower = (apart ? 1.5 : 2) / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
   const double in = double(winograd_products(p.variant)) * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(ceil_div(s.in_channels, p.in->vector));
   const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2
