@@ -36,28 +36,14 @@ template <size_t moves> inline void move(const char* from, char* to) {
 inline void move(const char* from, size_t bytes, char* to) {
   for (size_t i = 0; i < bytes; i += kMove) move<1>(from + i, to + i);
 }
-// With some bits flipped, and no byte more.
-void copy(const char* from, size_t bytes, uint8_t flip, char* to) {
-  size_t i = 0;
-  const auto flipped = [&](size_t at) {
-    Bytes x;
-    __builtin_memcpy(&x, from + at, kMove);
-    x ^= flip - Bytes{};
-    __builtin_memcpy(to + at, &x, kMove);
-  };
-  for (; i + kMove <= bytes; i += kMove) flipped(i);
-  if (bytes >= kMove && i < bytes) return flipped(bytes - kMove);
-  for (; i < bytes; ++i) to[i] = char(from[i] ^ flip);
-}
-
-// What a byte of the input becomes on its way to the band: itself, with some bits flipped, or 16 bits.
+// What a byte of the input becomes on its way to the band: itself, with the upper bit flipped, or 16 bits.
 struct Wanted {
   GemmPackAFn widen;  // NULL: a byte
-  uint8_t flip;
+  decltype(GemmTileTable::flip_rows) flip;  // s8 becomes u8
   int16_t padding;
 
-  Wanted(const DirectShape& s, const GemmTileTable& tiles) : widen(takes_wide_rows(tiles) ? tiles.pack_a : nullptr), flip(tiles.flip_rows ? 0x80 : 0) {  // s8 becomes u8
-    padding = widen && s.element == Element::s8 ? int8_t(s.padding) : int16_t(s.padding ^ flip);
+  Wanted(const DirectShape& s, const GemmTileTable& tiles) : widen(takes_wide_rows(tiles) ? tiles.pack_a : nullptr), flip(tiles.flip_rows) {
+    padding = widen && s.element == Element::s8 ? int8_t(s.padding) : int16_t(s.padding ^ (flip ? 0x80 : 0));
   }
   size_t bytes() const { return widen ? 2 : 1; }
   void pad(char* to, size_t n) const {
@@ -69,7 +55,8 @@ struct Wanted {
     static constexpr GemmSegment whole = {0, 0};
     const void* row = from;
     if (widen) widen(1, &row, &whole, 1, n, to);
-    else copy(from, n, flip, to);
+    else if (flip) flip(1, n, from, ptrdiff_t(n), to, ptrdiff_t(n));
+    else memcpy(to, from, n);
   }
 };
 
