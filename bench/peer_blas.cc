@@ -89,9 +89,8 @@ std::unique_ptr<Contestant> make_blas(const char* name, std::string* why) {
   // (1024x1024x1024 on Zen 5: BLIS 39 GFLOP/s without, 204 with it; OpenBLAS 215 either way).
   else if (__builtin_cpu_supports("avx512dq")) wanted = blis ? "skx" : "SkylakeX";
 #endif
-  // What an environment has for other programs would have half of the kernels' speed here (Haswell's on Zen 5), and blocks for another cache.
+  // What an environment has for other programs would have half of the kernels' speed here (Haswell's on Zen 5).
   unsetenv(variable);
-  if (!blis) unsetenv("OPENBLAS_L2_SIZE");
   if (!wanted.empty() && !blis) setenv(variable, wanted.c_str(), 1);
   void* library = dlopen(blis ? "libblis.so.4" : "libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   if (!library) {

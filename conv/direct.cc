@@ -3,9 +3,10 @@
 namespace skua {
 
 bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats) {
-  // Every tap's rows are whole groups of kr, unless it is the only one of its phase. Those of runs are less.
+  // Every tap's rows are whole groups of kr, unless it is the only one of its phase; or every run of them.
   size_t depth = 0, bytes = 0;
-  if (!mul(s.kernel_h, s.kernel_w, depth) || !mul(depth, round_up(s.in_channels / s.groups, f.kr), depth) || !packed_bytes(f, s.out_channels / s.groups, depth, bytes)) return false;
+  const bool runs = packs_runs(s, f) && !s.transposed;
+  if (!mul(runs ? s.kernel_w : 1, s.in_channels / s.groups, depth) || depth > SIZE_MAX / 2 || !mul(round_up(depth, f.kr), runs ? 1 : s.kernel_w, depth) || !mul(depth, s.kernel_h, depth) || !packed_bytes(f, s.out_channels / s.groups, depth, bytes)) return false;
   return mul(ceil_div(bytes, sizeof(float)), s.groups, floats);
 }
 
@@ -65,7 +66,8 @@ GemmTypes direct_types(const DirectShape& s) {
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
   const size_t in = s.in_channels / s.groups;
   return {s.element, s.result, strict, one_tap ? 0 : in, strict && s.weights == Element::f32, false, taps,
-          one_tap && s.stride_h == 1 ? 0 : line_of(s), s.in_w, !s.transposed && s.groups == 1 && s.dilation_w == 1 && s.kernel_w * in > 1};
+          one_tap && s.stride_h == 1 ? 0 : line_of(s), s.in_w, !s.transposed && s.groups == 1 && s.dilation_w == 1 && s.kernel_w * in > 1,
+          s.in_w && s.in_w < s.kernel_w ? double(s.kernel_w) / double(s.in_w) : 1};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {

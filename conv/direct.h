@@ -44,7 +44,7 @@ struct WeightSteps {
   size_t o, i, y, x;
 };
 
-enum class Cut : uint8_t { exact, borders_merged, merged, whole };  // which classes of an axis are computed together; whole: all of them, with all taps
+enum class Cut : uint8_t { exact, borders_merged, merged, whole };  // which classes of an axis are computed together; whole: all that see a pixel, with all taps
 
 constexpr size_t kKeptGrids = 4;  // phases of stride 2 by 2; those of larger strides share
 
@@ -53,7 +53,7 @@ struct DirectPlan {
   OnCores tiles;
   const Kernel* row_kernel;  // gemm_rows, for maps of another type than the tile's
   bool widens;               // rows of a band are widened before
-  bool copies;               // all outputs are computed out of strips: pixels of the input are apart, and taps of a row must not be
+  bool copies;               // all of them out of strips: pixels of the input are apart, and taps of a row must not be
   Cut rows, columns_inside, columns_at_borders;  // of columns: in the widest class of rows, and in the others
   size_t band;         // output rows of a phase that a task works on at most
   size_t strip;        // bytes of a worker's strips
@@ -111,8 +111,8 @@ void pointwise_row(const DirectPlan& plan, const DirectShape& s, const DirectOpe
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
 // Floats whose taps do not fill pairs of the depth: those of a row are packed as one run of whole pairs, and read as one where they lie or out of a strip, always all of them. The last pair of an odd
-// run overlaps the one before (GemmTile::overlaps).
-inline bool packs_runs(const DirectShape& s, const PackFormat& f) { return !is_int8(s.element) && s.in_channels / s.groups % f.kr != 0 && s.kernel_h * s.kernel_w > 1; }
+// run overlaps the one before (GemmTile::overlaps). On x86: no tile of Arm does so.
+inline bool packs_runs(const DirectShape& s, const PackFormat& f) { return kArch == Arch::x86_64 && !is_int8(s.element) && s.in_channels / s.groups % f.kr != 0 && s.kernel_h * s.kernel_w > 1; }
 
 // Whether taps do not fill groups of the depth and their bytes must be gathered; plan and run if so (gather.cc).
 bool gathers(const DirectShape& s, const PackFormat& f);

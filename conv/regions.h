@@ -86,8 +86,13 @@ struct Part {
   bool padded;  // some taps of some outputs are outside the image
 };
 inline Part part_from(const Axis& a, Cut cut, size_t j) {
-  const size_t end = cut >= Cut::merged ? a.count : cut == Cut::exact ? class_end(a, j) : j < a.wide_first ? a.wide_first : j < a.wide_end ? a.wide_end : a.count;
-  const size_t t0 = cut == Cut::whole ? 0 : live_taps(a, end - 1).first, t1 = cut == Cut::whole ? a.taps : live_taps(a, j).end;
+  if (kArch == Arch::x86_64 && cut == Cut::whole) {  // but for outputs that see no pixel
+    if (const Live live = live_taps(a, j); live.first >= live.end) return {j, class_end(a, j), 0, 0, false};
+    const size_t end = min(a.count, ceil_div(size_t(ptrdiff_t(a.in) - a.first), a.in_step));
+    return {j, end, 0, a.taps, a.first + ptrdiff_t(j * a.in_step) < 0 || a.first + ptrdiff_t((end - 1) * a.in_step) + ptrdiff_t(a.taps - 1) * a.step >= ptrdiff_t(a.in)};
+  }
+  const size_t end = cut == Cut::merged ? a.count : cut == Cut::exact ? class_end(a, j) : j < a.wide_first ? a.wide_first : j < a.wide_end ? a.wide_end : a.count;
+  const size_t t0 = live_taps(a, end - 1).first, t1 = live_taps(a, j).end;
   if (t0 >= t1) return {j, end, 0, 0, false};
   const ptrdiff_t low = a.first + ptrdiff_t(j * a.in_step) + ptrdiff_t(t0) * a.step, high = a.first + ptrdiff_t((end - 1) * a.in_step) + ptrdiff_t(t1 - 1) * a.step;
   return {j, end, t0, t1 - t0, low < 0 || high >= ptrdiff_t(a.in)};
@@ -122,7 +127,7 @@ template <class Visit> void each_region(const DirectPlan& plan, const Phase& p, 
     r.rows = min(r.y.end, j1) - r.j;
     for (size_t i = 0; i < p.x.count; i = r.x.end) {
       r.x = part_from(p.x, is_widest(p.y, r.y) ? plan.columns_inside : plan.columns_at_borders, i);
-      r.x.padded |= plan.copies;
+      if (kArch == Arch::x86_64) r.x.padded |= plan.copies;
       visit(r);
     }
   }

@@ -4,7 +4,7 @@
 //
 // A pair of a row of A is 32 bits, read where it is and broadcast as f32 tiles broadcast a float; packed B has its steps in pairs (kr = 2). So this is the loop of the f32 tile with half as many steps.
 // An odd depth ends with an element and a zero beside it; where taps of three channels are read in place (GemmTile::overlaps) with the last two elements, one of which the pair before had too: each of
-// the two has half of its weight, so that an infinity stays one.
+// the two has half of its weight, so that an infinity stays one (but for weights below 2^-125, whose halves are denormals).
 // AMD's cores start as many of these as f32 multiply-adds; where they come at a quarter of that rate the model leaves the tiles alone.
 #include "dispatch/kernel.h"
 #include "gemm/finish.h"

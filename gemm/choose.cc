@@ -151,6 +151,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     }
     // Pairs of bf16: panels of 48 columns are for a B beyond L2, which eight rows read less often; else those of 64 are 1 to 5% faster (measured on a Zen 5).
     if (table_of(k).overlaps && k->nr < 64 && double(s.n) * double(s.depth) * element_bytes(table_of(k).b) <= double(machine_for(k->isa).l2)) cycles *= 1.04;
+    if (s.types.segment % table_of(k).kr && table_of(k).overlaps) cycles *= s.types.dead;
     // Of one tap with a stride lines end within tiles, but not of rows that were copied (RowPointers::even_c): measured on a Zen 5, 5 to 14%.
     if (kArch == Arch::x86_64 && table_of(k).bytes && !table_of(k).flip_rows && !table_of(k).pack_a && !table_of(k).lines && s.types.line && !s.types.segment) cycles *= 1.06;
     if (s.text) s.text->add("    %s: %.0f cycles predicted\n", k->name, cycles);
@@ -166,7 +167,7 @@ OnCores tiles_on_cores(const skua_context* ctx, const Kernel* tile) {
   return on_cores(ctx, tables_of(tile->element), tile, [](const Kernel* other, const Kernel* tile) {
     const GemmTileTable &x = table_of(other), &y = table_of(tile);
     if (y.bytes && (x.pack_a || y.pack_a)) return false;
-    return format_of(other) == format_of(tile) && x.a == y.a && x.c == y.c && (x.any_c == y.any_c || x.c == tile->element) && x.half_sums == y.half_sums;
+    return format_of(other) == format_of(tile) && x.a == y.a && x.c == y.c && (x.any_c == y.any_c || x.c == tile->element) && x.half_sums == y.half_sums && x.overlaps == y.overlaps;
   });
 }
 

@@ -357,8 +357,8 @@ void prepare_row(const GemmBlock& g, const Activation* activation, OnlyRow& row)
 Far what_is_far(const GemmBlock& g, size_t rows) {
   const double a = g.segment_count > 1 ? 0 : double(rows) * double(g.k) * element_bytes(g.a_type), c = double(rows) * double(g.n) * element_bytes(g.c_type);  // rows of several segments overlap
   if (max(a, c) < double(256 << 10)) return {};  // most regions of a convolution: before anything is asked of the machine
-  const double l2 = double(machine_for(g.tile->isa).l2);
-  return {a > 2 * l2, c > l2};
+  const Machine m = machine_for(g.tile->isa);
+  return {a > 2 * double(m.l2), c > (g.tile->vector < 16 ? double(m.l2) : double(m.l3) / 4)};
 }
 
 bool b_is_small(const Kernel* tile, size_t n, size_t depth) {

@@ -44,7 +44,7 @@ struct GemmTile {
   bool fhm;                      // the core adds halves to floats in one instruction: whole tiles that sum in half precision
   float low, high;               // clamp; NaN passes
   ptrdiff_t ahead;               // with each row of B, a line this many bytes further on is fetched into L2 (whole tiles; 0 costs nothing)
-  bool a_far, c_far;             // all rows are more than twice L2 and this is their first panel; C is larger than L2
+  bool a_far, c_far;             // all rows are more than twice L2 and this is their first panel; C is larger than L2, with vectors of 16 floats than a quarter of L3
   bool near;                     // into L1 too, where all lines of a row are fetched
   size_t block;                  // tiles that sum in half precision: terms after which sums go to f32
   size_t rows;                   // of a tile by row pointers; of even rows where the table takes runs

@@ -502,6 +502,53 @@ TEST(Conv, RunsOfOddChannels) {
   });
 }
 
+// Odd channels are multiplied in pairs where a set has them, but for taps that are apart; and padding that outputs lie in alone takes no workspace.
+TEST(Conv, OddChannelsAreMultipliedInPairs) {
+  const auto types = half_types();
+  if (std::find(types.begin(), types.end(), SKUA_DTYPE_BF16) == types.end()) GTEST_SKIP() << "no bf16 in this build";
+  const auto sets = isas(SKUA_DTYPE_BF16);
+  if (std::none_of(sets.begin(), sets.end(), [](const char* isa) { return !strcmp(isa, "avx512bf16"); })) GTEST_SKIP() << "no avx512bf16 here";
+  Context context("avx512bf16");
+  Rng rng(43);
+  struct Layer { uint32_t dilation_h, dilation_w, groups; bool transposed, f32_weights; skua_numerics numerics; bool pairs; };
+  for (const Layer& l : {Layer{1, 1, 1, false, true, SKUA_NUMERICS_DEFAULT, true}, Layer{2, 1, 1, false, false, SKUA_NUMERICS_STRICT, true}, Layer{1, 2, 1, false, true, SKUA_NUMERICS_DEFAULT, false},
+                         Layer{1, 1, 3, false, true, SKUA_NUMERICS_DEFAULT, false}, Layer{1, 1, 1, true, true, SKUA_NUMERICS_DEFAULT, false}, Layer{1, 1, 1, false, true, SKUA_NUMERICS_STRICT, false}}) {
+    Case c;
+    skua_conv2d_desc& d = c.d;
+    d.input_type = SKUA_DTYPE_BF16;
+    d.numerics = l.numerics;
+    d.kernel_h = d.kernel_w = 3; d.stride_h = d.stride_w = 2; d.dilation_h = l.dilation_h; d.dilation_w = l.dilation_w; d.groups = l.groups;
+    d.in_channels = 3 * l.groups; d.out_channels = 32 * l.groups;
+    c.transposed = l.transposed;
+    c.half_weights = !l.f32_weights;
+    c.in_h = c.in_w = 32;
+    ASSERT_TRUE(c.prepare(rng));
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op));
+    skua_plan* plan = nullptr;
+    const skua_tensor input = c.input();
+    SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
+    EXPECT_EQ(std::string(skua_plan_kernel(plan)).find("avx512bf16") != std::string::npos, l.pairs) << c.text() << skua_plan_kernel(plan);
+    skua_plan_destroy(plan);
+  }
+  Case far;
+  far.d.input_type = SKUA_DTYPE_BF16;
+  far.d.kernel_h = far.d.kernel_w = 3; far.d.in_channels = 3; far.d.out_channels = 32;
+  far.d.stride_w = far.d.padding.left = 1u << 24;
+  far.d.padding.mode = SKUA_PADDING_EXPLICIT;
+  far.d.padding.right = 1u << 25;
+  far.in_h = far.in_w = 16;
+  ASSERT_TRUE(far.prepare(rng));
+  Op op;
+  SKUA_EXPECT_OK(far.create(context, &op));
+  skua_plan* plan = nullptr;
+  const skua_tensor input = far.input();
+  SKUA_EXPECT_OK(skua_op_plan(op, &input, 1, nullptr, 0, &plan));
+  EXPECT_LT(skua_plan_workspace(plan, 1), size_t(1) << 16);
+  skua_plan_destroy(plan);
+  check(far, context, rng, false);
+}
+
 // An infinity of the input makes infinities of the weights' signs, of the outputs that see it and of no others.
 TEST(Conv, InfinityStaysInItsReceptiveField) {
   on_each_tile(half_types(), [](skua_dtype type, const skua_kernel_info&, Context& context) {
