@@ -113,7 +113,7 @@ skua_status skua_op_create_packed(skua_context* context, const void* blob, size_
   if (size < sizeof h) return refuse("shorter than its header");
   memcpy(&h, blob, sizeof h);
   if (memcmp(h.magic, kMagic, 8)) return refuse("not a Skua blob");
-  if (h.format != kFormat) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: format %u, this library reads %u", h.format, kFormat);
+  if (h.format != kFormat) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: format %u, this library reads %u: pack the weights again", h.format, kFormat);
   if (h.total_size > size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: truncated: size is %zu, its header says %llu", size, static_cast<unsigned long long>(h.total_size));
   const OpClass* cls = nullptr;
   for (const OpClass* const* c = op_classes; *c; ++c)
