@@ -41,8 +41,8 @@ SKUA_INL void multiply_add(F32& sum, F32 x, F32 y) {
 }
 
 // Rows of C that come from beyond L2: a store waits for its line, and those behind it for that store. Asked for a tile ahead they are there (Zen 3: layers of 16 to 64 inputs 1.1 to 1.3 times as fast;
-// two and four tiles ahead, or row by row as sums are stored, half of that; a C that L2 holds gains nothing). With AVX-512 L3 is soon enough, memory is not (Zen 5: VGG's first layer 1.0 to 0.83 ms
-// where others have their 12.8 MB too; layers of 5 MB take 2% longer so).
+// two and four tiles ahead, or row by row as sums are stored, half of that; a C that L2 holds gains nothing). With AVX-512 L3 is soon enough, memory is not (Zen 5: VGG's first layer 1.0 to 0.81 ms
+// where others have their 12.8 MB too; those of 5 MB take up to 2% longer so).
 template <int MR, int bytes> SKUA_INL void ask_for_c(const char* c, ptrdiff_t step) {
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int i = 0; i < bytes; i += 64) __builtin_prefetch(c + r * step + i);
 }
@@ -73,7 +73,7 @@ template <int MR, int NV, int lines, bool near, bool widens, bool any, class C> 
     Rows tile = rows;
     if constexpr (any) walk.go_on(MR);
     else rows.c0 += MR * rows.c_bytes;
-    if (t.c_far) ask_for_c<MR, NV * L * int(sizeof(C))>(rows.c0, rows.c_bytes);
+    if (t.c_far) ask_for_c<MR, NV * L * int(__is_same(C, AnyType) ? sizeof(float) : sizeof(C))>(rows.c0, rows.c_bytes);
     if (of_halves) tile.next = halves.fetched(), rows.a0 = halves.next(i > 1);
     else if constexpr (!any) rows.a0 += MR * rows.a_step;
     tile.below = rows.a0;
