@@ -11,7 +11,7 @@ bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& flo
 }
 
 // A row of taps for a panel whose first column is at `weights`; see packs_runs().
-static void pack_run(GemmPackFn pack, size_t in, size_t run, size_t columns, size_t width, const float* weights, size_t step_x, size_t step_i, size_t step_o, Element type, void* to) {
+static void pack_run(GemmPackFn pack, size_t in, size_t run, size_t columns, size_t width, const float* weights, const WeightSteps& w, Element type, void* to) {
   constexpr size_t kSteps = 32, kColumns = 64;  // even; the most of a panel
   const size_t twice = run % 2 ? run - 2 : SIZE_MAX, end = round_up(run, 2);  // the element that two pairs have
   for (size_t k0 = 0, steps; k0 < end; k0 += steps) {
@@ -19,8 +19,8 @@ static void pack_run(GemmPackFn pack, size_t in, size_t run, size_t columns, siz
     steps = min(end - k0, kSteps);
     for (size_t i = 0; i < steps; ++i) {
       const size_t k = k0 + i > twice ? k0 + i - 1 : k0 + i;
-      const float* const from = weights + k / in * step_x + k % in * step_i;
-      for (size_t j = 0; j < columns; ++j) rows[i * kColumns + j] = k == twice ? from[j * step_o] / 2 : from[j * step_o];
+      const float* const from = weights + k / in * w.x + k % in * w.i;
+      for (size_t j = 0; j < columns; ++j) rows[i * kColumns + j] = k == twice ? from[j * w.o] / 2 : from[j * w.o];
     }
     pack(steps, columns, width, rows, kColumns, 1, at(to, type, ptrdiff_t(k0 * width)));
   }
@@ -41,7 +41,7 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
         void* to = at(packed, f.element, ptrdiff_t(panel_offset(f, panel, depth)));
         for (size_t ty = 0; ty < p.y.taps; ++ty) {
           const float* const row = weights + (g * out + panel * f.nr) * w.o + (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * w.y + p.x.k_first * w.x;
-          if (packs_runs(s, f)) pack_run(pack, in, run, columns, width, row, w.x, w.i, w.o, f.element, to);
+          if (packs_runs(s, f)) pack_run(pack, in, run, columns, width, row, w, f.element, to);
           for (size_t tx = 0; tx < p.x.taps && !packs_runs(s, f); ++tx) pack(in, columns, width, row + ptrdiff_t(tx) * step_x, w.i, w.o, at(to, f.element, ptrdiff_t(tx * in * width)));
           to = at(to, f.element, ptrdiff_t(p.packed_run(s, f) * width));
         }

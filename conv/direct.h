@@ -53,7 +53,7 @@ struct DirectPlan {
   OnCores tiles;
   const Kernel* row_kernel;  // gemm_rows, for maps of another type than the tile's
   bool widens;               // rows of a band are widened before
-  bool copies;               // all of them out of strips: pixels of the input are apart, and taps of a row must not be
+  bool copies;               // every region with taps has a strip: pixels of the input are apart, and taps of a row must not be
   Cut rows, columns_inside, columns_at_borders;  // of columns: in the widest class of rows, and in the others
   size_t band;         // output rows of a phase that a task works on at most
   size_t strip;        // bytes of a worker's strips

@@ -185,14 +185,7 @@ template <int NV, int V> void row_part(const GemmTile& t, const Row& row, size_t
   }
   float sums[V * L];
   SKUA_UNROLL for (int v = 0; v < V; ++v) acc[v].store(sums + v * L);
-  GemmTile part = t;
-  part.n = t.n - first < size_t(V * L) ? t.n - first : size_t(V * L);
-  part.bias = t.bias ? t.bias + first : nullptr;
-  const size_t bytes = first * element_bytes(t.c_type);
-  void* c = static_cast<char*>(row.c) + bytes;
-  const void* residual = row.residual ? static_cast<const char*>(row.residual) + bytes : nullptr;
-  part.residual = residual ? &residual : nullptr;
-  (t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>)(part, sums, V * L, 1, &c, part.residual);
+  finish_row_part(t, t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>, sums, first, V * L, row.c, row.residual);
 }
 template <int NV, int V = 2 * NV> SKUA_INL void row_parts(const GemmTile& t, const Row& row, size_t first, size_t vectors) {
   if (vectors == size_t(V)) row_part<NV, V>(t, row, first);

@@ -163,14 +163,7 @@ template <int V> void row_part(const GemmTile& t, const Row& row, const f16* pan
     }
     move_on(acc, sums, more);
   } while (k < t.k);
-  GemmTile one = t;
-  one.n = t.n - first < size_t(V * L) ? t.n - first : size_t(V * L);
-  one.bias = t.bias ? t.bias + first : nullptr;
-  const ptrdiff_t bytes = ptrdiff_t(first * element_bytes(t.c_type));
-  void* c = static_cast<char*>(row.c) + bytes;
-  const void* residual = row.residual ? static_cast<const char*>(row.residual) + bytes : nullptr;
-  one.residual = residual ? &residual : nullptr;
-  finish_sums(one, sums, V * L, 1, &c, one.residual);
+  finish_row_part(t, finish_sums, sums, first, V * L, row.c, row.residual);
 }
 template <int V> void row_parts(const GemmTile& t, const Row& row, const f16* panel, size_t first, size_t vectors) {
   if (vectors == size_t(V)) row_part<V>(t, row, panel, first);

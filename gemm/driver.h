@@ -45,8 +45,8 @@ struct GemmTypes {
   bool b_zero = false;                         // bytes: B has a zero point (of u8; s8 is symmetric)
   size_t taps = 1;                             // see gemm_cycles()
   size_t line = 0, line_rows = 0;              // rows without a gap, and with the gap behind them in A; 0 = there is none
-  bool runs = false;                           // taps of a row lie next to each other: a segment may be several,
-  double dead = 1;                             // then of all taps of a row; so many times as many as an image has pixels for
+  bool runs = false;                           // taps of a row lie next to each other: a segment may be several
+  double run_waste = 1;                        // products of all taps of a row over those that have a pixel, in an image narrower than the kernel
 };
 
 // What a line of rows costs a tile that takes runs: it multiplies the rows of the gap too, or begins again with each line.

@@ -69,6 +69,18 @@ SKUA_INL void finish_sums(const GemmTile& t, const float* sums, size_t step, siz
   finish_sums_as<float>(t, sums, step, rows, c, residual);
 }
 
+// Columns [first, first + width) of the only row of `c`, by finish_sums() or, of known types, finish_sums_as().
+template <class Finish> __attribute__((noinline)) void finish_row_part(const GemmTile& t, const Finish& finish, const float* sums, size_t first, size_t width, void* c, const void* residual) {
+  GemmTile part = t;
+  part.n = t.n - first < width ? t.n - first : width;
+  part.bias = t.bias ? t.bias + first : nullptr;
+  const size_t bytes = first * element_bytes(t.c_type);
+  c = static_cast<char*>(c) + bytes;
+  residual = residual ? static_cast<const char*>(residual) + bytes : nullptr;
+  part.residual = residual ? &residual : nullptr;
+  finish(part, sums, width, 1, &c, part.residual);
+}
+
 // The plain end of sums in registers, of even rows. The last vector has `tail` columns.
 struct AllLanes {
   template <class T> SKUA_INL F32 load(const T* p) const { return F32::load(p); }
