@@ -13,7 +13,8 @@ bool all_above_least(const Kernel* tile, const void* panels, size_t bytes) { ret
 
 // Where rows of A stay while all panels pass. A tile reads 2 to 3 bytes of A in a cycle, asked for a tile ahead. An L3 with many times as much to give does for L2, and every pass or turn less is a gain
 // (1024x1024x1024 on Zen 5: 219 GFLOP/s in two passes, 248 in one of all rows).
-static size_t bytes_near(const Machine& m) { return m.l3_bytes >= 20 ? max(m.l2 / 2, m.l3 / 4) : m.l2 / 2; }
+static bool l3_is_near(const Machine& m) { return m.l3_bytes >= 20; }
+static size_t bytes_near(const Machine& m) { return l3_is_near(m) ? max(m.l2 / 2, m.l3 / 4) : m.l2 / 2; }
 
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows) {
   // All row groups read the part of a panel that a pass covers, so it should stay in L2; a panel streams from there as fast as the multiply-adds
@@ -21,8 +22,10 @@ size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t
   const size_t depth = segment_count * k;
   if (table_of(tile).bytes) return max(depth, 1);  // C cannot hold sums
   const Machine m = machine_for(tile->isa);
-  size_t kc = max(m.l2 / 4 / (size_t(tile->nr) * element_bytes(table_of(tile).b)), 256);
-  if (double(rows) * double(depth) * 4 > double(bytes_near(m))) kc = max(kc / 2, 256);  // A's part too
+  // Of an L3 that brings A as fast as it is needed, B's part may have half of L2 (Zen 5: 2048x2048x2048 230 to 260 GFLOP/s, 128x4096x4096 240 to 249); else a quarter, and less where A's part is to fit as well.
+  const bool near = l3_is_near(m);
+  size_t kc = max(m.l2 / (near ? 2 : 4) / (size_t(tile->nr) * element_bytes(table_of(tile).b)), 256);
+  if (!near && double(rows) * double(depth) * 4 > double(bytes_near(m))) kc = max(kc / 2, 256);
   if (depth <= kc + kc / 2) return max(depth, 1);
   if (segment_count > 1 && k <= kc) {
     const size_t per_pass = kc / k, passes = ceil_div(segment_count, per_pass);
