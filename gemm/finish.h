@@ -109,9 +109,16 @@ template <class C, class Rows, int MR, int NV> SKUA_INL void finish_registers(co
   if (t.high < __builtin_inff()) SKUA_EACH(y = clamp_high(y, high))
   if constexpr (kSwishes) if (t.hard_swish) SKUA_EACH(y = y * up_to_3_by_6(y))
 #undef SKUA_EACH
-  columns([&](int v, auto lanes) __attribute__((always_inline)) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) lanes.store(acc[r][v], reinterpret_cast<C*>(rows.c(r)) + v * L);
-  });
+  // Row after row: stores to rows 4096 bytes apart, one behind the other, wait for each other's lines (Zen 5: 512x2048x16 of bf16 100 GFLOP/s, so 400).
+  const auto store = [&](auto last) __attribute__((always_inline)) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r) {
+      C* const c = reinterpret_cast<C*>(rows.c(r));
+      SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) acc[r][v].store(c + v * L);
+      last.store(acc[r][NV - 1], c + (NV - 1) * L);
+    }
+  };
+  if (tail == size_t(L)) store(AllLanes{});
+  else store(FirstLanes{tail});
 }
 
 }  // namespace
