@@ -177,9 +177,9 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth);  // stays in L1 bes
 size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 
 // What is fetched into L2 ahead of its use: nothing of small B; a line of each row of the next panel with each group of rows (in a network B comes from beyond L2 whatever its size); and for the only
-// group all lines, `soon` (3 or 8 KB on: costs L3 3%, at 8 rows memory gives 1.5 times as much) or, of a B that is likely to come from memory, of the `next` panel where L2 holds two (another 1.1; L3 0.8;
+// group, or the first of few, all lines, `soon` (3 or 8 KB on: costs L3 3%, at 8 rows memory gives 1.5 times as much) or, of a B that is likely to come from memory, of the `next` panel where L2 holds two (another 1.1; L3 0.8;
 // one that pushes itself out takes 1.3 times as long as `soon`).
-constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which a single group of rows fetches ahead
+constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which the first group of a few rows fetches ahead
 enum class Ahead { none, line, soon, next };
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows);
 bool fetches_near(const GemmBlock& g, size_t rows);  // a few rows' lines, to L1: one row of floats, or of bytes from memory, is as fast as they come and gains nothing (1x1000x2048 loses a third)
@@ -272,7 +272,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         const size_t vectors = width / g.format.vector, tall = max(tiles.even_rows[vectors - 1], 1);
         const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
-        const GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
+        GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         t.near = near;
         t.a_far = far.a && p == p0 && !s.prepares;
         t.c_far = far.c && !s.strip;
@@ -335,6 +335,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
             else fn[rows - 1](t);
           }
           m += rows;
+          if (whole_rows) fn = tiles.at + (vectors - 1) * mr, even = tiles.even[vectors - 1], t.ahead = 0;  // the rest finds B in L2
           fetched += t.groups ? t.groups : 1;
           t.ahead = t.ahead && fetched * 64 < size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element) ? t.ahead + ptrdiff_t(t.groups ? t.groups : 1) * 64 : 0;
         }

@@ -289,6 +289,18 @@ TEST_P(GemmInt8Tile, ManyRows) {
   }
 }
 
+// A few groups of rows against a B from beyond the caches: the first group fetches it ahead for the others.
+TEST_P(GemmInt8Tile, FewRowsOfALargeB) {
+  if (small()) GTEST_SKIP() << "large";
+  const Tile& tile = GetParam();
+  Rng rng(tile.nr);
+  Case c = any_case(rng, tile.type);
+  c.m = size_t(tile.mr) + 1, c.n = 20 * size_t(tile.nr) + 3, c.k = (size_t(8) << 20) / c.n + 1;
+  c.constant_b = true, c.batch = 1;
+  if (c.b_type == SKUA_DTYPE_S8) c.b_zero = 0, c.each_zero = false;
+  check(*context, c);
+}
+
 // Too few panels for equal shares: workers begin and end inside one.
 TEST_P(GemmInt8Tile, TasksInsidePanels) {
   const Tile& tile = GetParam();

@@ -105,6 +105,16 @@ TEST_P(GemmTile, OneRow) {
   check(*context, c);
 }
 
+// A few groups of rows against a B from beyond the caches: the first group fetches it ahead for the others.
+TEST_P(GemmTile, FewRowsOfALargeB) {
+  if (small()) GTEST_SKIP() << "large";
+  Case c;
+  c.m = mr() + 1, c.n = 5 * nr() + 3, c.k = (size_t(8) << 20) / sizeof(float) / c.n + 1;
+  c.constant_b = c.bias = true;
+  c.activation.kind = SKUA_ACTIVATION_RELU;
+  check(*context, c);
+}
+
 // Too few panels for equal shares: workers begin and end inside one.
 TEST_P(GemmTile, TasksInsidePanels) {
   for (size_t n : {nr() + nr() / 2, 2 * nr() + nr() / 2 + 1})
@@ -170,7 +180,7 @@ TEST_P(GemmTile, SeveralPasses) {
 TEST_P(GemmTile, TurnsOfRowsInSeveralPasses) {
   if (small()) GTEST_SKIP() << "large";
   Case c;
-  c.m = std::max(7 * nr(), size_t(96)), c.n = nr() + 1;  // a pass covers at most L2 / 4 of a panel, a turn at most L2 / 2 of A
+  c.m = std::max(7 * nr(), size_t(96)), c.n = nr() + 1;  // a pass covers at most L2 / 2 of a panel, a turn at most L2 / 2 of A
   c.k = depth_of_several_passes(*context, c.m, c.n);
   c.constant_b = true;
   check(*context, c);

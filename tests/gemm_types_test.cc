@@ -106,6 +106,15 @@ TEST_P(GemmHalfTile, OneRow) {
     }
 }
 
+// A few groups of rows against a B from beyond the caches: the first group fetches it ahead for the others.
+TEST_P(GemmHalfTile, FewRowsOfALargeB) {
+  if (small()) GTEST_SKIP() << "large";
+  Case c = of_type();
+  c.m = mr() + 1, c.n = 5 * nr() + 3, c.k = (size_t(8) << 20) / 2 / c.n + 1;
+  c.constant_b = c.bias = true;
+  check(*context, c);
+}
+
 // Too few panels for equal shares: workers begin and end inside one.
 TEST_P(GemmHalfTile, TasksInsidePanels) {
   for (size_t n : {nr() + nr() / 2, 2 * nr() + nr() / 2 + 1}) {
