@@ -43,19 +43,40 @@ struct Nest {
   }
 };
 
-// Positions [from, to) of the nest in runs along its last dimension: run(x offset, y offset, length). No extent may be 0.
-template <class Run> void walk(const Nest& nest, size_t from, size_t to, Run run) {
-  const uint32_t last = nest.rank - 1;
-  while (from < to) {
-    size_t outer = from / nest.extent[last];
-    const size_t first = from % nest.extent[last], length = min(nest.extent[last] - first, to - from);
-    ptrdiff_t x = ptrdiff_t(first) * nest.x[last], y = ptrdiff_t(first) * nest.y[last];
-    for (uint32_t d = last; d-- > 0; outer /= nest.extent[d]) {
-      const ptrdiff_t i = ptrdiff_t(outer % nest.extent[d]);
-      x += i * nest.x[d];
-      y += i * nest.y[d];
+// The offsets of a place in the first `rank` dimensions of a nest, and of the places after it: counted on, for a run may be as short as a division. No extent may be 0.
+struct Place {
+  const Nest& nest;
+  const uint32_t rank;
+  size_t at[Nest::kMaxRank];
+  ptrdiff_t x = 0, y = 0;
+
+  Place(const Nest& n, uint32_t dimensions, size_t index) : nest(n), rank(dimensions) {
+    for (uint32_t d = rank; d-- > 0; index /= nest.extent[d]) {
+      at[d] = index % nest.extent[d];
+      x += ptrdiff_t(at[d]) * nest.x[d];
+      y += ptrdiff_t(at[d]) * nest.y[d];
     }
-    run(x, y, length);
+  }
+  void next() {
+    for (uint32_t d = rank; d-- > 0;) {
+      x += nest.x[d];
+      y += nest.y[d];
+      if (++at[d] < nest.extent[d]) return;
+      x -= ptrdiff_t(at[d]) * nest.x[d];
+      y -= ptrdiff_t(at[d]) * nest.y[d];
+      at[d] = 0;
+    }
+  }
+};
+
+// Positions [from, to) of the nest in runs along its last dimension: run(x offset, y offset, length).
+template <class Run> void walk(const Nest& nest, size_t from, size_t to, Run run) {
+  if (from >= to) return;
+  const uint32_t last = nest.rank - 1;
+  size_t first = from % nest.extent[last];
+  for (Place outer(nest, last, from / nest.extent[last]); from < to; outer.next(), first = 0) {
+    const size_t length = min(nest.extent[last] - first, to - from);
+    run(outer.x + ptrdiff_t(first) * nest.x[last], outer.y + ptrdiff_t(first) * nest.y[last], length);
     from += length;
   }
 }

@@ -96,23 +96,17 @@ void run_copy(const Copy& c, const void* from_x, void* to_y, size_t piece, size_
   const char* x = static_cast<const char*>(from_x) + ptrdiff_t(first) * n.x[last] * bytes;
   char* y = static_cast<char*>(to_y) + ptrdiff_t(first) * n.y[last] * bytes;
   const size_t count = end - first;
-  for (size_t g = from; g < to;) {
-    size_t outer = g / groups_per_nest;
-    const size_t in = g % groups_per_nest, taken = min(groups_per_nest - in, to - g), row = in * c.group, many = min(rows - row, taken * c.group);
-    ptrdiff_t x_off = ptrdiff_t(row) * n.x[row_dim], y_off = ptrdiff_t(row) * n.y[row_dim];
-    for (uint32_t d = row_dim; d-- > 0; outer /= n.extent[d]) {
-      const ptrdiff_t i = ptrdiff_t(outer % n.extent[d]);
-      x_off += i * n.x[d];
-      y_off += i * n.y[d];
-    }
-    const char* a = x + x_off * bytes;
-    char* b = y + y_off * bytes;
+  size_t in = from % groups_per_nest;
+  for (Place outer(n, row_dim, from / groups_per_nest); from < to; outer.next(), in = 0) {
+    const size_t taken = min(groups_per_nest - in, to - from), row = in * c.group, many = min(rows - row, taken * c.group);
+    const char* a = x + (outer.x + ptrdiff_t(row) * n.x[row_dim]) * bytes;
+    char* b = y + (outer.y + ptrdiff_t(row) * n.y[row_dim]) * bytes;
     switch (c.kernel->kind) {
       case KernelKind::copy_rows: code_of<CopyRowsFn>(c.kernel)(many, count, a, n.x[row_dim], b, n.y[row_dim]); break;
       case KernelKind::copy_transposed: code_of<CopyTransposedFn>(c.kernel)(many, count, a, n.x[last], b, n.y[row_dim]); break;
       default: code_of<CopyStridedFn>(c.kernel)(many, count, a, n.x[row_dim], n.x[last], b, n.y[row_dim], n.y[last]); break;
     }
-    g += taken;
+    from += taken;
   }
 }
 

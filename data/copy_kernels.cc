@@ -3,8 +3,8 @@
 // Transpose: x is [n][rows] (rows contiguous), y is [rows][n]. Tiles of L x L words pass through registers: L loads, L*log2(L) shuffles, L stores;
 // a word is an element of 32 bits, or two of 16 bits. Bytes go in tiles of 16 x 16, in vectors of 16 on every instruction set. Tiles are taken in squares of a
 // cache line's elements (16 x 16, 32 x 32, 64 x 64): every line of x and of y is touched by one square only (when aligned, else two), however long the strides are. Four squares along x follow each other: x is read 256
-// bytes at a time from as many pages as it has rows. Edges are the same tile with partial loads and stores; up to four runs are woven element by
-// element.
+// bytes at a time from as many pages as it has rows. Edges are the same tile with partial loads and stores; up to four runs, or eight without gaps, are
+// woven into one, or one is taken apart.
 #include "data/copy_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
@@ -134,11 +134,69 @@ template <> struct Tile<uint8_t> {
   }
 };
 
-// G runs of x woven into one of y, or one of x taken apart into G: tiles would be mostly empty.
+// Vectors of 16 bytes whose elements take turns, and back.
+template <class T, size_t... I> struct Turns {
+  static constexpr size_t W = sizeof...(I);
+  typedef T V __attribute__((vector_size(16), aligned(1), may_alias));
+  template <size_t G> static SKUA_INL void weave(const V (&x)[G], V* y) {
+    if constexpr (G == 1) y[0] = x[0];
+    else {
+      V low[G / 2], high[G / 2];
+      SKUA_UNROLL for (size_t i = 0; i < G / 2; ++i) {
+        low[i] = __builtin_shufflevector(x[i], x[i + G / 2], (I % 2 * W + I / 2)...);
+        high[i] = __builtin_shufflevector(x[i], x[i + G / 2], (I % 2 * W + (W + I) / 2)...);
+      }
+      weave(low, y);
+      weave(high, y + G / 2);
+    }
+  }
+  template <size_t G> static SKUA_INL void unweave(const V (&x)[G], T* y, ptrdiff_t y_row) {
+    if constexpr (G == 1) *reinterpret_cast<V*>(y) = x[0];
+    else {
+      V even[G / 2], odd[G / 2];
+      SKUA_UNROLL for (size_t i = 0; i < G / 2; ++i) {
+        even[i] = __builtin_shufflevector(x[2 * i], x[2 * i + 1], (2 * I)...);
+        odd[i] = __builtin_shufflevector(x[2 * i], x[2 * i + 1], (2 * I + 1)...);
+      }
+      unweave(even, y, 2 * y_row);
+      unweave(odd, y + y_row, 2 * y_row);
+    }
+  }
+};
+template <class T> struct TurnsOf;
+template <> struct TurnsOf<uint32_t> : Turns<uint32_t, 0, 1, 2, 3> {};
+template <> struct TurnsOf<uint16_t> : Turns<uint16_t, 0, 1, 2, 3, 4, 5, 6, 7> {};
+template <> struct TurnsOf<uint8_t> : Turns<uint8_t, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15> {};
+template <size_t G> constexpr bool kTurns = L > 1 && G > 1 && (G & (G - 1)) == 0;
+
+// G runs of x woven into one of y, or one of x taken apart into G: tiles would be mostly empty. Without gaps by vectors, the last of which may overlap the one before.
 template <size_t G, class T> SKUA_INL void weave(size_t rows, const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_row) {
+  using Of = TurnsOf<T>;
+  using V = typename Of::V;
+  if constexpr (kTurns<G>)
+    if (y_row == ptrdiff_t(G) && rows >= Of::W) {
+      for (size_t r = 0;; r = rows - r < 2 * Of::W ? rows - Of::W : r + Of::W) {
+        V in[G], out[G];
+        SKUA_UNROLL for (size_t i = 0; i < G; ++i) in[i] = *reinterpret_cast<const V*>(x + ptrdiff_t(i) * x_step + ptrdiff_t(r));
+        Of::weave(in, out);
+        SKUA_UNROLL for (size_t i = 0; i < G; ++i) *reinterpret_cast<V*>(y + r * G + i * Of::W) = out[i];
+        if (r + Of::W == rows) return;
+      }
+    }
   for (size_t r = 0; r < rows; ++r, y += y_row) SKUA_UNROLL for (size_t i = 0; i < G; ++i) y[i] = x[ptrdiff_t(i) * x_step + ptrdiff_t(r)];
 }
 template <size_t G, class T> SKUA_INL void unweave(size_t n, const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_row) {
+  using Of = TurnsOf<T>;
+  using V = typename Of::V;
+  if constexpr (kTurns<G>)
+    if (x_step == ptrdiff_t(G) && n >= Of::W) {
+      for (size_t i = 0;; i = n - i < 2 * Of::W ? n - Of::W : i + Of::W) {
+        V in[G];
+        SKUA_UNROLL for (size_t r = 0; r < G; ++r) in[r] = *reinterpret_cast<const V*>(x + i * G + r * Of::W);
+        Of::unweave(in, y + i, y_row);
+        if (i + Of::W == n) return;
+      }
+    }
   for (size_t i = 0; i < n; ++i, x += x_step) SKUA_UNROLL for (size_t r = 0; r < G; ++r) y[ptrdiff_t(r) * y_row + ptrdiff_t(i)] = x[r];
 }
 
@@ -146,6 +204,8 @@ template <class T> void transposed(size_t rows, size_t n, const void* x_bits, pt
   const T* x = static_cast<const T*>(x_bits);
   T* y = static_cast<T*>(y_bits);
   constexpr size_t kHigh = Tile<T>::high, kWide = Tile<T>::wide, kThin = kWide > 1 ? 4 : 0;
+  if (kTurns<8> && n == 8 && y_row == 8) return weave<8>(rows, x, x_step, y, y_row);
+  if (kTurns<8> && rows == 8 && x_step == 8) return unweave<8>(n, x, x_step, y, y_row);
   // What is left beside whole tiles is woven when it is thin.
   const size_t n_thin = n % kWide <= kThin ? n % kWide : n <= kThin ? n : 0;
   n -= n_thin;

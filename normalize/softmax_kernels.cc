@@ -119,11 +119,16 @@ template <bool logarithm, class T> SKUA_INL void row_passes(size_t rows, size_t 
   }
 }
 
-// Rows of 16-bit elements are widened into a buffer, as many as it holds, done there in f32 and rounded once: a conversion each way instead of five.
+// Rows of 16-bit elements are widened into a buffer, as many as it holds, done there in f32 and rounded once: a conversion each way instead of five. They are whole vectors there, what is behind them
+// adds no power: a load of what part of a vector stored waits until it is in cache (Zen 5: 128 rows of 65 of bf16 5.2 to 3.2 us).
 constexpr size_t kBuffer = 2048;
 template <class X, class Y> SKUA_INL void convert(size_t n, const X* x, Y* y) {
   for (; n >= L; n -= L, x += L, y += L) F32::load(x).store(y);
   if (n) F32::load_n(x, n).store_n(y, n);
+}
+template <class T> SKUA_INL void widen_row(size_t n, const T* x, float* y, F32 behind) {
+  for (; n >= L; n -= L, x += L, y += L) F32::load(x).store(y);
+  if (n) select(lanes_below(n), F32::load_n(x, n), behind).store(y);
 }
 template <bool logarithm, class T> void rows(size_t count, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
   if constexpr (sizeof(T) == 2) {
@@ -131,11 +136,13 @@ template <bool logarithm, class T> void rows(size_t count, size_t n, const void*
       alignas(64) float buffer[kBuffer];
       const T* x = static_cast<const T*>(from);
       T* y = static_cast<T*>(to);
+      const size_t step = (n + L - 1) / L * L;
+      const F32 behind = F32::set1(scale < 0 ? -kLowest : kLowest);
       for (size_t many; count; count -= many) {
-        many = count < kBuffer / n ? count : kBuffer / n;
-        for (size_t r = 0; r < many; ++r, x += x_row) convert(n, x, buffer + r * n);
-        rows<logarithm, float>(many, n, buffer, n, buffer, n, scale);
-        for (size_t r = 0; r < many; ++r, y += y_row) convert(n, buffer + r * n, y);
+        many = count < kBuffer / step ? count : kBuffer / step;
+        for (size_t r = 0; r < many; ++r, x += x_row) widen_row(n, x, buffer + r * step, behind);
+        rows<logarithm, float>(many, scale == 0 ? n : step, buffer, step, buffer, step, scale);
+        for (size_t r = 0; r < many; ++r, y += y_row) convert(n, buffer + r * step, y);
       }
       return;
     }

@@ -6,6 +6,8 @@
 #include "core/families.h"
 #include "core/nest.h"
 #include "core/quantize.h"
+#include "elementwise/byte_kernel.h"
+#include "elementwise/quantized.h"
 #include "elementwise/unary_kernel.h"
 #include "gpu/operators.h"
 #include "reduce/reduce_kernel.h"
@@ -65,8 +67,8 @@ skua_status open(skua_op* base) {
   op.columns = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, first, type);
   op.rows_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, later);
   op.columns_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, later);
-  const bool converts = type != Element::f32 && !is_int8(type) && !is_arg(op.config.kind);
-  if (converts) op.convert = find_kernel(op.ctx, convert_tables, KernelKind::convert, int(Element::f32), type);
+  const bool converts = type != Element::f32 && !is_arg(op.config.kind);
+  if (converts) op.convert = is_int8(type) ? find_byte_kernel(op.ctx, KernelKind::convert_bytes, int(Element::f32), type) : find_kernel(op.ctx, convert_tables, KernelKind::convert, int(Element::f32), type);
   if (!op.rows || !op.columns || !op.rows_later || !op.columns_later || (converts && !op.convert)) return SKUA_UNSUPPORTED_("reduce: no kernel in this build");
   return SKUA_STATUS_OK;
 }
@@ -224,9 +226,9 @@ struct Task {
   const char* x;
   size_t x_element;       // bytes
   char* y;
-  const Kernel* convert;  // of the results, f32, to 16 bits in y; NULL = they stay f32
-  const Config* bytes;    // of the results, integers in f32, to bytes in y; NULL = they are not
-  int32_t offset;         // for these: the zero points in a sum
+  const Kernel* convert;  // of the results, f32, to the type in y; NULL = they stay
+  const Config* bytes;    // of bytes, whose results are integers in f32; else NULL
+  float offset;           // for these: the zero points in a sum
   float factor;
   float divisor;
   bool arg;
@@ -236,15 +238,13 @@ constexpr size_t kResults = 2048;  // that wait in the first-level cache to be c
 
 // compute(y) for the results [at, at + count).
 template <class Compute> void put(const Task& t, size_t at, size_t count, Compute compute) {
-  if (!t.convert && !t.bytes) return compute(reinterpret_cast<float*>(t.y) + at);
+  if (!t.convert) return compute(reinterpret_cast<float*>(t.y) + at);
   float results[kResults];
   compute(results);
-  if (t.bytes) {
-    for (size_t i = 0; i < count; ++i) t.y[at + i] = char(requantize(int32_t(results[i]) - t.offset, t.factor, t.bytes->to));
-    return;
-  }
   note_use(t.convert);
-  code_of<ConvertFn>(t.convert)(count, results, t.y + at * 2);
+  if (!t.bytes) return code_of<ConvertFn>(t.convert)(count, results, t.y + at * 2);
+  for (size_t i = 0; i < count; ++i) results[i] -= t.offset;  // exact
+  code_of<ConvertBytesFn>(t.convert)({count, results, t.y + at, t.factor, 0, t.bytes->to, nullptr, nullptr});
 }
 
 void task(void* arg, size_t index, uint32_t) {
@@ -257,7 +257,7 @@ void task(void* arg, size_t index, uint32_t) {
   if (s.inner == 1 && s.chunks == 1) {
     if (t.arg) return code_of<ArgRowsFn>(s.kernel)(to - from, s.n, t.x + from * s.n * t.x_element, s.n, reinterpret_cast<int32_t*>(t.y) + from);
     for (size_t r = from, rows; r < to; r += rows) {
-      rows = t.convert || t.bytes ? min(to - r, kResults) : to - r;
+      rows = t.convert ? min(to - r, kResults) : to - r;
       put(t, r, rows, [&](float* y) { code_of<ReduceRowsFn>(s.kernel)(rows, s.n, t.x + r * s.n * t.x_element, s.n, y, t.divisor); });
     }
     return;
@@ -303,14 +303,14 @@ void run(const RunArgs& args) {
     Task t = {&s, x, i ? sizeof(float) : element_bytes(Element(c.type)), last ? y : space + i % 2 * p.half[0] * sizeof(float), last ? op.convert : nullptr,
               last && bytes ? &c : nullptr, 0, 0, last && c.kind == SKUA_REDUCE_MEAN && !bytes ? float(p.reduced) : 1.0f, is_arg(c.kind), 1, 1};
     if (t.bytes) {
-      t.offset = c.zero * summed(c, p.reduced);
+      t.offset = float(c.zero * summed(c, p.reduced));
       t.factor = factor_of(c, p.reduced);
     }
     const size_t groups = s.outer * s.chunks, lines = ceil_div(s.inner, 16);
     const double cycles = t.arg ? 0.6 : 0.3;
     t.pieces = pieces_for(args, groups * lines, double(s.chunk) * double(s.inner) / double(lines) * cycles + (s.inner == 1 ? 10 : 0));
     if (groups < t.pieces) t.blocks = min(ceil_div(t.pieces, groups), lines);
-    if (t.convert || t.bytes) t.blocks = max(t.blocks, ceil_div(lines, kResults / 16));
+    if (t.convert) t.blocks = max(t.blocks, ceil_div(lines, kResults / 16));
     parallel(args, t.pieces, task, &t);
     x = t.y;
   }
