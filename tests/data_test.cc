@@ -117,10 +117,14 @@ TEST(Transpose, EveryInstructionSetEveryTail) {
     check_transpose(context, {2, 3, 2, 5, 3, 4}, {5, 3, 1, 0, 4, 2}, false);
     check_transpose(context, {2, 3, 2, 5, 3, 4}, {3, 1, 5, 4, 2, 0}, true, SKUA_DTYPE_S32);
     check_transpose(context, {7}, {0}, false);
+    check_transpose(context, {37, 8}, {1, 0}, false);     // taken apart
+    check_transpose(context, {1536, 19}, {1, 0}, false);  // rows of the output share sets of the caches
     check_transpose(context, {5, 0, 3}, {2, 1, 0}, false);
     for (skua_dtype type : narrow_types()) {
       for (size_t m : {3, 5, 16, 31, 37, 64, 83})
         for (size_t n : {1, 4, 15, 32, 35, 41}) check_transpose(context, {m, n}, {1, 0}, (m + n) % 2, type);
+      check_transpose(context, {37, 8}, {1, 0}, false, type);
+      check_transpose(context, {2048, 67}, {1, 0}, false, type);
       check_transpose(context, {3, 4, 17, 5}, {2, 0, 3, 1}, true, type);
       check_transpose(context, {2, 3, 4, 5}, {0, 1, 2, 3}, false, type);
     }
