@@ -376,7 +376,7 @@ constexpr int even_rows(int mr, int nv, int v) {
   return rows > 14 ? 14 : rows;
 }
 template <class T, int MR, int NV, bool flip, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
-  constexpr int line = L > 1, lines = L > 1 ? NV * L * kr / 64 : 0;
+  constexpr int line = L > 1, lines = L > 1 ? (NV * L * kr + 63) / 64 : 0;
   table.at[(v - 1) * MR + r - 1] = tile<T, r, v, v == NV ? line : 0, flip>;
   if constexpr (v == NV) table.row[r - 1] = tile<T, r, v, lines, flip>;
   if constexpr (r < MR) fill<T, MR, NV, flip, r + 1, v>(table);
