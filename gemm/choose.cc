@@ -53,7 +53,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   const GemmTileTable& tiles = table_of(tile);
   const unsigned element = element_bytes(tiles.b);
   const double bytes = double(n) * double(depth) * element;
-  double cold = cached ? machine.l2_bytes : bytes > double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
+  double cold = cached ? machine.l2_bytes : bytes > 0.75 * double(machine.l3) ? machine.memory_bytes : bytes > double(machine.l2) ? machine.l3_bytes : machine.l2_bytes;
   // From memory a single group of rows reads panels of 64 columns at 0.87 of the speed of panels of 48 (1x11008x4096 on AVX-512; why was not found).
   if (m <= tile->mr && bytes > double(kSoon) && tiles.b == Element::f32 && tile->nr > 48) cold *= 0.87;
   if (tiles.enter) return register_cycles(tile, m, n, depth, cold);
@@ -76,10 +76,11 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   }
   if (m == 1 && has_row(tile, n, depth)) {  // two panels at a time
     const size_t at_once = by_panel(tile) ? 1 : panels_at_once(tile, machine, n, depth), vectors = ceil_div(n, tile->vector), two = at_once * tile->nr / tile->vector;
-    if (at_once == 2 && bytes <= (tiles.overlaps ? double(machine.l2) : double(kSoon)) && new_streams(tile, machine, n, depth)) cold *= 0.6;
+    const bool widens = tiles.b != tiles.a && !tiles.bytes;
+    if (at_once == 2 && bytes <= (tiles.overlaps || widens ? double(machine.l2) : double(kSoon)) && new_streams(tile, machine, n, depth)) cold *= 0.6;
     const bool sums = tiles.bytes && !tiles.flip_rows && tiles.b == Element::u8 && tile->element == Element::s8;  // of the row, for each panel
     const double row = sums ? double(panels) * (double(depth) / 64 + 12) : 0;
-    if (tiles.b != tiles.a && !tiles.bytes) cold *= 0.8;  // each vector is widened on its way: a Zen 5 reads 100 GB/s of L3 so, 126 in pairs
+    if (widens) cold *= 0.8;  // each vector is widened on its way: a Zen 5 reads 100 GB/s of L3 so, 126 in pairs
     return row + double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false, true) + (vectors % two ? tile_cycles(machine, tile, 1, vectors % two, depth, cold, false, true) : 0);
   }
   // Caches fetch and write lines in pairs: where a panel ends inside a pair of C's, two panels meet in it.
