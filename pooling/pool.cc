@@ -29,6 +29,8 @@ struct Plan : skua_plan, PoolShape {
   size_t band, band_in;      // rows of output, of input
   size_t scratch_in, scratch_out;  // floats, whatever the type of the tensors
   const Kernel *from_planes, *to_planes, *indices_to_planes;
+  // Separable: the taps of a row are put together once, in the workspace, for all windows over it. NHWC: bands of output rows and blocks of channels that stay in L2. separable_band 0: not so.
+  size_t separable_band, separable_blocks, separable_bytes;
 };
 
 const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op); }
@@ -61,6 +63,37 @@ const Kernel* transposer(const skua_context* ctx, int variant, size_t vector, El
   return s.found;
 }
 
+// Channels of a block: whole lines, but for the last one's.
+size_t block_begin(const Plan& p, size_t i) {
+  const size_t line = 64 / element_bytes(p.kernel->element), at = piece_begin(p.channels / line, p.separable_blocks, i) * line;
+  return i == p.separable_blocks ? p.channels : at;
+}
+
+// Whether windows of rows first and of columns then take so much less that what lies between is repaid; `band` output rows if it is given, of `n` channels. Of sums f32 only, whose order is the same.
+void plan_separable(const Config& c, size_t band, size_t n, Plan& p) {
+  const Element element = p.kernel->element;
+  const bool may = c.kind == SKUA_POOL_MAX || (c.kind == SKUA_POOL_AVERAGE && element == Element::f32);
+  if (!may || p.rows_kernel || p.y.dilation != 1 || !p.y.out || !p.x.out || p.y.kernel < 2 || p.x.kernel < 2) return;
+  const size_t bytes = element_bytes(element);
+  constexpr size_t kBlock = 384;  // bytes of a block at least: a pass over a window
+  size_t blocks = 1;
+  if (!band) {
+    const size_t line = 64 / bytes, limit = machine_for(p.kernel->isa).l2 / 4;
+    blocks = max(n * bytes / kBlock, 1);
+    n = ceil_div(n / line, blocks) * line + (n % line);
+    band = min(p.y.out, p.y.kernel);
+    while (band < p.y.out && mul_sat(band_rows(p.y, band + 1), p.x.out * n * bytes) <= limit) ++band;
+  }
+  // In loads of a vector: a window begins and ends in as long as some (measured on a Zen 5), what lies between is written and read.
+  const double vectors = max(double(n * bytes) / double(p.kernel->vector * sizeof(float)), 1.0), rows = double(band_rows(p.y, band)), again = rows / double(band), ends = c.kind == SKUA_POOL_MAX ? 7 : 13;
+  const double whole = double(p.y.kernel) * double(p.x.kernel) * vectors + ends, apart = (double(p.x.kernel) * vectors + ends) * again + double(p.y.kernel) * vectors + ends + vectors * again;
+  const double map = double(p.y.in + p.y.out) * double(p.x.in) * double(p.channels) * bytes;  // beyond L2 a window waits less for loads than for what it has not read yet
+  if (whole < (map > double(machine_for(p.kernel->isa).l2) ? 1.8 : 1.35) * apart || rows * double(p.x.out) * double(n) * bytes > kLargestScratch * sizeof(float)) return;
+  p.separable_band = band;
+  p.separable_blocks = blocks;
+  p.separable_bytes = round_up(size_t(rows) * p.x.out * n * bytes, 64);
+}
+
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
   const Config& c = op.config;
@@ -91,6 +124,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const bool in_place = bytes && c.kind == SKUA_POOL_AVERAGE;
   p.algorithm = !nchw ? "channels" : in_place ? "planes_in_place" : "planes";
   if (in_place) return SKUA_STATUS_OK;
+  if (!nchw) plan_separable(c, 0, p.channels, p);
+  if (p.separable_band) p.algorithm = "separable";
   if (!nchw || !p.y.out || !p.x.out) return SKUA_STATUS_OK;
   p.from_planes = transposer(op.ctx, 0, f32->vector, element);
   p.to_planes = transposer(op.ctx, 1, f32->vector, element);
@@ -108,6 +143,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.band_in = band_rows(p.y, p.band);
   p.scratch_in = round_up(p.band_in * line, 16);
   p.scratch_out = round_up(p.band * out_line, 16);
+  plan_separable(c, p.band, p.kernel->vector, p);
+  if (p.separable_band) p.algorithm = "separable_planes";
   return SKUA_STATUS_OK;
 }
 
@@ -119,7 +156,8 @@ skua_status finish(const skua_op* base, skua_plan* out) {
 }
 
 size_t scratch_floats(const Plan& p) { return p.band ? p.scratch_in + p.scratch_out : 0; }
-size_t workspace(const skua_plan* plan, uint32_t concurrency) { return mul_sat(scratch_floats(plan_of(plan)) * sizeof(float), concurrency); }
+size_t worker_bytes(const Plan& p) { return round_up(scratch_floats(p) * sizeof(float), 64) + p.separable_bytes; }
+size_t workspace(const skua_plan* plan, uint32_t concurrency) { return mul_sat(worker_bytes(plan_of(plan)), concurrency); }
 
 struct Run {
   const RunArgs* args;
@@ -239,6 +277,53 @@ void pool_in_order(const Plan& p, const Channels& m, size_t out_row, size_t y0, 
   }
 }
 
+// Output rows [y0, y1), a band at most, `out_row` apart: first what each row's windows have in every input row, then those of the columns.
+void pool_separably(const Plan& p, const Channels& m, size_t out_row, size_t y0, size_t y1, void* scratch) {
+  const Op& op = op_of(&p);
+  const Config& c = op.config;
+  const PoolFn fn = code_of<PoolFn>(p.kernel);
+  const Element element = p.kernel->element;
+  const Activation& activation = element == Element::f32 ? op.f32_activation : op.activation;
+  const size_t bytes = element_bytes(element), line = p.x.out * m.n;
+  const auto first = [&](size_t oy) { return oy * p.y.stride + p.y.first_tap(oy) - p.y.pad_before; };
+  const size_t begin = first(y0), end = (y1 - 1) * p.y.stride + p.y.end_tap(y1 - 1) - p.y.pad_before;
+  PoolPixels t = {};
+  t.channels = t.out_pixel = m.n;
+  t.rows = 1;
+  t.tap = p.x.dilation * m.in_pixel;
+  t.pixel = p.x.stride * m.in_pixel;
+  t.scale = 1;
+  t.low = is_int8(element) ? float(least_of(element)) : -INFINITY;
+  t.high = is_int8(element) ? float(greatest_of(element)) : INFINITY;
+  for (size_t r = begin; r < end; ++r)
+    each_run(p, [&](size_t x, size_t pixels, size_t left, size_t columns) {
+      t.in = static_cast<const char*>(m.in) + ((r - m.first_row) * m.in_row + left * m.in_pixel) * bytes;
+      t.columns = columns;
+      t.pixels = pixels;
+      t.out = static_cast<char*>(scratch) + ((r - begin) * line + x * m.n) * bytes;
+      fn(t);
+    });
+  t.columns = 1;
+  t.row = line;
+  t.pixel = m.n;
+  t.low = activation.low; t.high = activation.high;
+  t.out_pixel = m.out_pixel;
+  for (size_t oy = y0; oy < y1; ++oy) {
+    const size_t count_y = counted(p.y, c.count_padding, oy);
+    t.rows = p.y.end_tap(oy) - p.y.first_tap(oy);
+    each_run(p, [&](size_t x, size_t pixels, size_t, size_t) {
+      char* const to = static_cast<char*>(m.out) + ((oy - y0) * out_row + x * m.out_pixel) * bytes;
+      t.in = static_cast<const char*>(scratch) + ((first(oy) - begin) * line + x * m.n) * bytes;
+      t.pixels = pixels;
+      t.out = to;
+      t.scale = 1.0f / float(count_y * counted(p.x, c.count_padding, x));
+      fn(t);
+      if (activation.kernel)
+        for (size_t i = 0; i < pixels; ++i) apply_row(activation, m.n, to + i * m.out_pixel * bytes);
+    });
+  }
+}
+
 // Output rows [y0, y1), `out_row` and `indices_row` apart; m.out and m.indices are the first.
 void pool_rows(const Plan& p, Channels m, size_t out_row, size_t indices_row, size_t y0, size_t y1) {
   const bool in_order = p.rows_kernel;
@@ -265,7 +350,7 @@ void transpose_rows(const Kernel* kernel, size_t n, size_t rows, size_t columns,
 }
 
 // A band of output rows of one vector of channels, or of one channel in place.
-void pool_planes(const Run& r, const Plan& p, size_t image, size_t block, size_t band, float* scratch) {
+void pool_planes(const Run& r, const Plan& p, size_t image, size_t block, size_t band, float* scratch, void* separable) {
   const size_t vector = p.kernel->vector, c0 = block * (p.band ? vector : 1), n = p.band ? min(vector, p.channels - c0) : 1;
   const char* in = r.in + (image * p.in.image + c0 * p.in.plane) * r.bytes;
   char* out = r.out + (image * p.out.image + c0 * p.out.plane) * r.bytes;
@@ -279,7 +364,9 @@ void pool_planes(const Run& r, const Plan& p, size_t image, size_t block, size_t
   const size_t line = p.x.in * vector, out_line = p.x.out * vector, outputs = p.band * out_line;
   float* to = scratch + p.scratch_in;
   transpose_rows(p.from_planes, n, end - first, p.x.in, in + first * p.in.row * r.bytes, p.in.row, scratch, line, p.in.plane, p.in.row);
-  pool_rows(p, {scratch, first, line, vector, vector, to, vector, indices ? reinterpret_cast<int32_t*>(to + outputs) : nullptr, vector}, out_line, out_line, y0, y1);
+  const Channels m = {scratch, first, line, vector, vector, to, vector, indices ? reinterpret_cast<int32_t*>(to + outputs) : nullptr, vector};
+  if (p.separable_band) pool_separably(p, m, out_line, y0, y1, separable);
+  else pool_rows(p, m, out_line, out_line, y0, y1);
   transpose_rows(p.to_planes, n, y1 - y0, p.x.out, to, out_line, out + y0 * p.out.row * r.bytes, p.out.row, p.out.plane, p.out.row);
   if (indices)  // moved as they are
     transpose_rows(p.indices_to_planes, n, y1 - y0, p.x.out, to + outputs, out_line, indices + y0 * p.indices.row, p.indices.row, p.indices.plane, p.indices.row);
@@ -301,8 +388,16 @@ void task(void* arg, size_t index, uint32_t worker) {
   for (size_t u = piece_begin(units, r.pieces, index), end = piece_begin(units, r.pieces, index + 1), together; u < end; u += together) {
     const size_t band = nchw ? u % r.bands : u / r.blocks % r.bands, block = nchw ? u / r.bands % r.blocks : u % r.blocks, image = u / r.bands / r.blocks;
     together = 1;
+    char* const scratch = static_cast<char*>(r.args->workspace) + worker * worker_bytes(p);
+    void* const separable = scratch + worker_bytes(p) - p.separable_bytes;
     if (nchw) {
-      pool_planes(r, p, image, block, band, static_cast<float*>(r.args->workspace) + worker * scratch_floats(p));
+      pool_planes(r, p, image, block, band, reinterpret_cast<float*>(scratch), separable);
+      continue;
+    }
+    if (p.separable_band) {
+      const size_t c0 = block_begin(p, block), y0 = band * p.separable_band;
+      const Channels m = {r.in + (image * p.in.image + c0) * r.bytes, 0, p.in.row, p.in.pixel, block_begin(p, block + 1) - c0, r.out + (image * p.out.image + y0 * p.out.row + c0) * r.bytes, p.out.pixel, nullptr, 0};
+      pool_separably(p, m, p.out.row, y0, min(y0 + p.separable_band, p.y.out), separable);
       continue;
     }
     // Blocks of a row are one, and so are rows that are not cut into blocks.
@@ -330,12 +425,16 @@ void run(const RunArgs& args) {
   if (op_of(&p).config.layout == SKUA_LAYOUT_NCHW) {
     r.blocks = p.band ? ceil_div(p.channels, p.kernel->vector) : p.channels;
     if (p.band) r.bands = ceil_div(p.y.out, p.band);
+  } else if (p.separable_band) {
+    r.blocks = p.separable_blocks;
+    r.bands = ceil_div(p.y.out, p.separable_band);
   } else if (workers > 1 && p.batch * r.bands < 4 * workers) {
     // Too few rows for the workers: cut the channels as well, in pieces of a pass or more.
     r.blocks = min(ceil_div(4 * workers, p.batch * r.bands), max(p.channels / (4 * p.kernel->vector), 1));
   }
   const size_t units = p.batch * r.bands * r.blocks;
-  const double taps = double(p.y.out) * double(p.y.kernel) * double(p.x.kernel) * double(p.x.out) * double(p.channels) * double(p.batch);
+  const double window = p.separable_band ? double(p.x.kernel) * double(min(p.y.stride, p.y.kernel)) + double(p.y.kernel) : double(p.y.kernel) * double(p.x.kernel);
+  const double taps = double(p.y.out) * window * double(p.x.out) * double(p.channels) * double(p.batch);
   const Machine m = machine_for(p.kernel->isa);  // what is read comes from the last cache level, or from what another core wrote
   const double bytes = double(p.batch) * double(p.channels) * double(r.bytes) * (double(p.y.in) * double(p.x.in) + double(p.y.out) * double(p.x.out)), traffic = bytes / m.l3_bytes;
   const double cycles = taps / p.kernel->vector;

@@ -133,6 +133,42 @@ TEST(PoolInt8, AveragesOfLargeWindows) {
     }
 }
 
+// Separable ones: the rows of windows first, whose maxima no activation bounds yet.
+TEST(PoolInt8, MaximaOfLargeWindows) {
+  for (skua_dtype type : byte_types)
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+        for (size_t channels : {3, 70, 200}) {
+          SCOPED_TRACE(testing::Message() << skua_dtype_name(type) << " layout " << layout << " channels " << channels);
+          constexpr size_t h = 13, w = 14, kernel_h = 9, kernel_w = 11, top = kernel_h / 2, left = kernel_w / 2;
+          const bool last = layout == SKUA_LAYOUT_NHWC;
+          const int zero = first_of(type) + 100;
+          skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
+          d.kind = SKUA_POOL_MAX, d.type = type, d.layout = layout, d.kernel_h = kernel_h, d.kernel_w = kernel_w, d.padding.mode = SKUA_PADDING_SAME_UPPER;
+          d.input_q = d.output_q = of(0.1f, zero);
+          if (channels == 70) d.activation = {SKUA_ACTIVATION_CLAMP, 1, 12};
+          Op op;
+          SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
+          Rng rng{uint32_t(channels)};
+          Data x = bytes(shape(last ? std::vector<size_t>{1, h, w, channels} : std::vector<size_t>{1, channels, h, w}, type), rng);
+          std::vector<float> want(x.v.size());
+          const auto at = [&](size_t y, size_t x, size_t c) { return last ? (y * w + x) * channels + c : (c * h + y) * w + x; };
+          for (size_t oy = 0; oy < h; ++oy)
+            for (size_t ox = 0; ox < w; ++ox)
+              for (size_t c = 0; c < channels; ++c) {
+                float most = float(first_of(type));
+                for (size_t y = oy > top ? oy - top : 0; y < std::min(oy - top + kernel_h, h); ++y)
+                  for (size_t px = ox > left ? ox - left : 0; px < std::min(ox - left + kernel_w, w); ++px) most = std::max(most, x.v[at(y, px, c)]);
+                if (channels == 70) most = std::min(std::max(most, float(zero + 10)), float(zero + 120));
+                want[at(oy, ox, c)] = most;
+              }
+          expect_exactly(run(op, {x})[0], want);
+        }
+    }
+}
+
 // ---- reductions --------------------------------------------------------------------------------------------------------------------
 void check_reduce(skua_context* context, skua_dtype type, skua_reduce_kind kind, size_t outer, size_t n, size_t inner) {
   SCOPED_TRACE(testing::Message() << skua_dtype_name(type) << " kind " << kind << " of " << outer << " x " << n << " x " << inner);

@@ -3,6 +3,7 @@
 
 #include <cfloat>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -298,6 +299,49 @@ TEST_F(Pooling, LargeWindowsOfManyChannels) {
     for (size_t channels : {104, 200}) check(d, isa, make({1, 8, 9, channels}, rng));
     d.padding = {};
     for (size_t channels : {104, 200}) check(d, isa, make({1, 9, 11, channels}, rng));
+  }
+}
+
+// Rows of a window once for all windows over them, then its columns: several bands of rows and blocks of channels, whatever they are.
+TEST_F(Pooling, SeparableWindows) {
+  std::vector<skua_dtype> types = half_types();
+  types.push_back(SKUA_DTYPE_F32);
+  for (skua_dtype type : types)
+    for (const char* isa : isas(type))
+      for (skua_pool_kind kind : {SKUA_POOL_MAX, SKUA_POOL_AVERAGE})
+        for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
+          for (int i = 0; i < (small() ? 2 : 4); ++i) {
+            skua_pool2d_desc d = desc(kind, between(7, 13), between(7, 13), 1);
+            d.layout = layout;
+            d.stride_h = between(1, 2); d.stride_w = between(1, 3);
+            d.dilation_w = between(1, 2);
+            d.padding = {SKUA_PADDING_EXPLICIT, between(0, 6), between(0, 6), between(0, 6), between(0, 6)};
+            d.ceil_mode = i % 2;
+            d.count_padding = i % 3;
+            if (i % 4 == 1) d.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
+            if (i % 4 == 2) d.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.25f, 0};
+            const size_t h = between(13, i % 3 || small() ? 17 : 45), w = between(25, 28), channels = i % 3 == 1 ? between(1, 20) : between(90, 130);
+            const skua_tensor t = shape(layout == SKUA_LAYOUT_NHWC ? std::vector<size_t>{1, h, w, channels} : std::vector<size_t>{1, channels, h, w}, type);
+            check(d, isa, make(i % 2 ? with_holes(t, {0, 1, 1, 3}) : t, rng), i % 2 ? std::vector<size_t>{0, 0, 2, 5} : std::vector<size_t>{});
+            if (HasFailure()) return;
+          }
+}
+
+TEST_F(Pooling, ExplainSaysThatWindowsAreSeparable) {
+  Context context;
+  for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW}) {
+    skua_pool2d_desc d = desc(SKUA_POOL_MAX, 13, 13, 1);
+    d.padding.mode = SKUA_PADDING_SAME_UPPER;
+    d.layout = layout;
+    Op op;
+    SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
+    const skua_tensor t = shape(layout == SKUA_LAYOUT_NHWC ? std::vector<size_t>{1, 13, 13, 512} : std::vector<size_t>{1, 512, 13, 13});
+    skua_plan* plan = nullptr;
+    SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+    char text[1024];
+    skua_plan_explain(plan, text, sizeof text);
+    EXPECT_NE(strstr(text, "algorithm separable"), nullptr) << text;
+    skua_plan_destroy(plan);
   }
 }
 
