@@ -56,11 +56,22 @@ static size_t line_of(const DirectShape& s) {
   return s.dilation_w == 1 ? s.out_w : max(s.out_w > apart ? s.out_w - apart : 1, min(s.dilation_w, s.out_w));
 }
 
+// Where stride and dilation have a common factor the first phase may have no tap at all: a tile chosen for its depth took twice as long (32x32x160-64, 3x3 of stride and dilation 2 in bf16).
+static Phase deepest_phase(const DirectShape& s) {
+  Phase deepest = phase_at(s, 0);
+  for (size_t i = 1; s.transposed && i < max(s.stride_h, s.stride_w); ++i) {
+    const Phase p = phase_at(s, min(i, s.stride_h - 1) * s.stride_w + min(i, s.stride_w - 1));
+    if (p.y.taps > deepest.y.taps) deepest.y = p.y;
+    if (p.x.taps > deepest.x.taps) deepest.x = p.x;
+  }
+  return deepest;
+}
+
 GemmTypes direct_types(const DirectShape& s) {
   size_t taps = size_t(s.kernel_h) * s.kernel_w;
   if (s.transposed) {  // of the phase whose depth direct_tile() chooses by
-    const Phase first = phase_at(s, 0);
-    taps = max(first.y.taps * first.x.taps, 1);
+    const Phase deep = deepest_phase(s);
+    taps = max(deep.y.taps * deep.x.taps, 1);
   }
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
@@ -71,7 +82,7 @@ GemmTypes direct_types(const DirectShape& s) {
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {
-  const size_t depth = phase_at(s, 0).depth(s);
+  const size_t depth = deepest_phase(s).depth(s);
   return choose_tile(ctx, s.batch * s.out_h * s.out_w / phase_count(s), s.out_channels / s.groups, depth, format, text, choice, direct_types(s));
 }
 
@@ -170,12 +181,7 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   if (s.element != Element::f32 && !is_int8(s.element)) plan.row_kernel = find_kernel(op->ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
   const size_t budget = max(machine_for(tile->isa).l2 / 4, 16384);  // bytes
   bool merged = false;
-  Phase representative = phase_at(s, 0);  // the deepest
-  for (size_t i = 1; s.transposed && i < max(s.stride_h, s.stride_w); ++i) {
-    const Phase p = phase_at(s, min(i, s.stride_h - 1) * s.stride_w + min(i, s.stride_w - 1));
-    if (p.y.taps > representative.y.taps) representative.y = p.y;
-    if (p.x.taps > representative.x.taps) representative.x = p.x;
-  }
+  const Phase representative = deepest_phase(s);
   choose_cuts(s, representative, plan);
   plan.widens = !tiles.pack_a && tiles.a != s.element && representative.y.taps * representative.x.taps > 1;
   const unsigned strip_element = element_bytes(plan.widens ? tiles.a : s.element);  // of widened rows too
