@@ -42,10 +42,12 @@ template <class S, class T, size_t kr = 1> void pack(size_t depth, size_t column
     size_t k = 0;
     if (stride_k == 1 && j < whole)
       for (; k + L <= depth; k += L) {
-        F32 block[L];
-        SKUA_UNROLL for (size_t i = 0; i < L; ++i) block[i] = F32::load(b + (j + i) * stride_n + k);
+        F32 block[L];  // one pointer for each side: addresses of all rows would not fit into registers
+        const S* row = b + j * stride_n + k;
+        T* to_row = panel + k * width + j;
+        SKUA_UNROLL for (size_t i = 0; i < L; ++i, row += stride_n) block[i] = F32::load(row);
         transpose(block);
-        SKUA_UNROLL for (size_t i = 0; i < L; ++i) block[i].store(panel + (k + i) * width + j);
+        SKUA_UNROLL for (size_t i = 0; i < L; ++i, to_row += width) block[i].store(to_row);
       }
     for (; k < depth; ++k)
       for (size_t i = j; i < j + L && i < width; ++i) narrow(i < columns ? widen(b[k * stride_k + i * stride_n]) : 0.0f, panel[k * width + i]);

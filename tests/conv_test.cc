@@ -664,6 +664,34 @@ TEST(Conv, Groups) {
   }
 }
 
+// NCHW in several stretches, whole sixteens of pixels and channels and what is left of them, lines with a gap and without.
+TEST(Conv, PlanarStretches) {
+  for (skua_dtype type : float_types()) {
+    Context context(nullptr);
+    Rng rng(43);
+    struct Layer {
+      size_t h, w;
+      uint32_t in, out, stride;
+    };
+    for (const Layer& l : {Layer{19, 23, 3, 70, 2}, Layer{17, 16, 100, 33, 1}, Layer{5, 3, 129, 5, 1}, Layer{14, 14, 48, 64, 1}})
+      for (const bool holes : {false, true}) {
+        Case c;
+        c.batch = 2;
+        c.in_h = l.h; c.in_w = l.w;
+        c.d.numerics = SKUA_NUMERICS_STRICT;
+        c.d.input_type = type;
+        c.d.layout = SKUA_LAYOUT_NCHW;
+        c.d.kernel_h = c.d.kernel_w = 3; c.d.stride_h = c.d.stride_w = l.stride;
+        c.d.in_channels = l.in; c.d.out_channels = l.out;
+        c.d.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
+        c.d.epilogue.residual = l.in == 100 ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE;
+        ASSERT_TRUE(c.prepare(rng));
+        check(c, context, rng, holes);
+        if (HasFailure()) return;
+      }
+  }
+}
+
 // Groups that fill a vector: as wide as tiles and not, padding at either end of a row; the same bits from every tile.
 TEST(Conv, GroupsOfAVector) {
   struct Layer {
