@@ -261,6 +261,36 @@ void task(void* arg, size_t index, uint32_t worker) {
   }
 }
 
+// A task of a dilated layer is one of a phase.
+struct Phases {
+  Run run;
+  size_t workers;
+};
+void phase_task(void* arg, size_t index, uint32_t worker) {
+  const Phases& p = *static_cast<const Phases*>(arg);
+  const DepthwiseShape& s = *p.run.s;
+  const size_t phase = index / p.run.pieces;
+  PhaseBegin begin;
+  const DepthwiseShape shape = float_phase(s, p.run.bytes, phase / phases_x(s), phase % phases_x(s), &begin);
+  Run r = p.run;
+  r.s = &shape;
+  r.in += begin.in * r.bytes;
+  r.out += begin.out * r.bytes;
+  if (r.residual) r.residual += begin.residual * r.bytes;
+  r.b = blocks_of(shape, r.kernel, p.workers);
+  task(&r, index % r.pieces, worker);
+}
+void run_phases(const RunArgs& args, const Run& run) {
+  const DepthwiseShape& s = *run.s;
+  const size_t phases = phases_y(s) * phases_x(s);
+  if (!s.batch || !phases || !s.channels) return;
+  Phases p = {run, args.concurrency()};
+  const Blocks b = blocks_of(float_phase(s, run.bytes, 0, 0), run.kernel, p.workers);
+  const size_t units = s.batch * b.blocks * b.bands;
+  p.run.pieces = max(pieces_for(args, phases * units, depthwise_cycles(run.kernel, s) / double(phases * units)) / phases, 1);
+  parallel(args, phases * p.run.pieces, phase_task, &p);
+}
+
 }  // namespace
 
 OnCores depthwise_on_cores(const skua_context* ctx, const Kernel* kernel) {
@@ -269,7 +299,7 @@ OnCores depthwise_on_cores(const skua_context* ctx, const Kernel* kernel) {
 
 size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, uint32_t concurrency) {
   size_t bytes = 0;
-  worker_bytes(shape, kernel, blocks_of(shape, kernel, concurrency), bytes);
+  worker_bytes(shape, kernel, concurrency, bytes);
   return mul_sat(bytes, concurrency);
 }
 
@@ -287,9 +317,10 @@ void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kerne
   const bool clamps = !activation.kernel && r.residual_mode != SKUA_RESIDUAL_BEFORE_ACTIVATION;
   r.low = clamps ? activation.low : -INFINITY;
   r.high = clamps ? activation.high : INFINITY;
-  r.b = blocks_of(shape, kernel, args.concurrency());
-  worker_bytes(shape, kernel, r.b, r.worker_bytes);
+  worker_bytes(shape, kernel, args.concurrency(), r.worker_bytes);
   r.workspace = static_cast<char*>(workspace);
+  if (by_phases(shape, kernel)) return run_phases(args, r);
+  r.b = blocks_of(shape, kernel, args.concurrency());
   const size_t units = shape.batch * r.b.blocks * r.b.bands;
   if (!units || !shape.out_w || !shape.channels) return;
   r.pieces = pieces_for(args, units, depthwise_cycles(kernel, shape) / double(units));

@@ -12,6 +12,7 @@ struct DepthwiseShape {
   size_t pad_top, pad_left;
   size_t in_row, in_pixel, in_batch, out_row, out_pixel, out_batch, res_row, res_pixel, res_batch;
   size_t group = 1;  // inputs, and outputs, per group; above 1 for grouped convolution
+  double layer_bytes = 0;  // of a phase of a dilated layer: in and out of all of them; else 0
   size_t out_channels() const { return channels * multiplier; }
 };
 

@@ -624,7 +624,7 @@ TEST(Conv, DepthsOfWholeRegisters) {
 // Groups of as many outputs as inputs, several of them in a vector.
 TEST(Conv, Groups) {
   struct Layer {
-    uint32_t h, w, group, channels, stride, pad, residual;
+    uint32_t h, w, group, channels, stride, pad, residual, dilation = 1;
   };
   for (skua_dtype type : float_types()) for (const char* isa : isas(type)) {
     SCOPED_TRACE(isa);
@@ -632,7 +632,8 @@ TEST(Conv, Groups) {
     Rng rng(37);
     for (const Layer& l : {Layer{14, 14, 4, 64, 1, 1, 0}, Layer{9, 11, 4, 16, 1, 1, 1}, Layer{9, 11, 8, 48, 1, 1, 2}, Layer{7, 5, 16, 32, 1, 2, 0}, Layer{6, 30, 2, 32, 1, 0, 0},
                            Layer{15, 17, 4, 32, 2, 1, 2}, Layer{8, 13, 8, 32, 2, 1, 0}, Layer{12, 16, 16, 16, 2, 1, 1}, Layer{3, 3, 4, 16, 1, 1, 0}, Layer{1, 9, 4, 32, 1, 1, 0},
-                           Layer{8, 8, 4, 24, 1, 1, 0}, Layer{8, 8, 3, 48, 1, 1, 0}})
+                           Layer{8, 8, 4, 24, 1, 1, 0}, Layer{8, 8, 3, 48, 1, 1, 0},
+                           Layer{13, 15, 4, 32, 1, 2, 1, 2}, Layer{14, 14, 8, 32, 1, 3, 0, 3}, Layer{17, 20, 16, 32, 2, 2, 2, 2}, Layer{5, 9, 4, 16, 1, 4, 0, 4}})
       for (const bool hinted : {false, true}) {
         if (type != SKUA_DTYPE_F32 && hinted) continue;
         Case c;
@@ -640,7 +641,7 @@ TEST(Conv, Groups) {
         c.d.input_type = type;
         c.batch = 2;
         c.in_h = l.h; c.in_w = l.w;
-        c.d.kernel_h = c.d.kernel_w = 3; c.d.stride_h = c.d.stride_w = l.stride;
+        c.d.kernel_h = c.d.kernel_w = 3; c.d.stride_h = c.d.stride_w = l.stride; c.d.dilation_h = c.d.dilation_w = l.dilation;
         c.d.in_channels = c.d.out_channels = l.channels; c.d.groups = l.channels / l.group;
         c.d.padding = {SKUA_PADDING_EXPLICIT, l.pad, l.pad, l.pad, l.pad};
         c.d.weight_layout = skua_weight_layout(rng.integer(0, 2));

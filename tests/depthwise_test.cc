@@ -276,6 +276,35 @@ TEST_F(Depthwise, EveryShape) {
     }
 }
 
+// Dilated layers in tiles: phases of unequal numbers of rows and columns, with all of their padding and without, of pixels a page apart, of two rows and columns.
+TEST_F(Depthwise, Dilated) {
+  const size_t sizes[] = {8, 9, 13, 16, 23};
+  for (const char* isa : isas())
+    for (uint32_t kernel : {3u, 5u, 7u})
+      for (uint32_t stride : {1u, 2u})
+        for (const auto& [dilation_h, dilation_w] : {std::pair{2u, 2u}, {3u, 1u}, {1u, 2u}, {4u, 3u}}) {
+          Layer l;
+          l.batch = between(1, 2);
+          l.h = sizes[rng.next() % (small() ? 3 : 5)]; l.w = sizes[rng.next() % (small() ? 3 : 5)];
+          l.channels = kernel == 5 && dilation_h == 2 && !small() ? 512 : some_channels();
+          l.kernel_h = l.kernel_w = kernel;
+          l.stride_h = l.stride_w = stride;
+          l.dilation_h = dilation_h; l.dilation_w = dilation_w;
+          const uint32_t span_h = dilation_h * (kernel - 1) + 1, span_w = dilation_w * (kernel - 1) + 1;
+          l.padding = {SKUA_PADDING_EXPLICIT, between(0, span_h - 1), between(0, span_w - 1), between(0, span_h - 1), between(0, span_w - 1)};
+          if (dilation_h == 2 || l.h + l.padding.top + l.padding.bottom < span_h || l.w + l.padding.left + l.padding.right < span_w) l.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
+          if (dilation_w == 3) l.in_room = {0, 0, 1, 3}, l.out_room = {0, 1, 0, 5};
+          l.epilogue.residual = skua_residual(between(0, 2));
+          l.epilogue.activation = {l.epilogue.residual ? SKUA_ACTIVATION_LEAKY_RELU : SKUA_ACTIVATION_RELU6, 0.25f, 0};
+          used.clear();
+          random_layer(l, isa);
+          if (HasFailure()) return;
+          if (dilation_h == 2 && stride == 1 && l.channels >= 16 && std::strcmp(isa, "scalar") != 0) {
+            EXPECT_NE(used.begin()->find(std::to_string(kernel) + "x" + std::to_string(kernel) + "s1_"), std::string::npos) << *used.begin();
+          }
+        }
+}
+
 TEST_F(Depthwise, Multipliers) {
   for (const char* isa : isas())
     for (size_t multiplier : {2, 3, 8, 40}) {
