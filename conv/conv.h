@@ -79,7 +79,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
                              size_t hint_h, size_t hint_w, skua_op** out);
 // By depthwise kernels of bytes (int8_depthwise.cc). NULL in `out` and OK where there is none for it, as for results of floats.
 skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& conv, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,
-                                  const void* weights, const void* bias, skua_op** out);
+                                  const void* weights, const void* bias, size_t hint_h, size_t hint_w, skua_op** out);
 
 struct ConvPlan : skua_plan {
   DirectShape shape;

@@ -220,7 +220,7 @@ template <class Desc> static skua_status create_int8(const char* op, const skua_
   WeightSteps steps = {};
   if (!conv_weight_steps(c, d.weight_layout, steps)) return SKUA_INVALID("%s: the weights are larger than the address space", op);
   SKUA_ON_GPU(ctx, create_conv_bytes(ctx, c, d.output_type, bounds, q, steps, weights, bias, out));
-  SKUA_TRY(depthwise_int8_create(ctx, c, d.output_type, bounds, q, steps, weights, bias, out));
+  SKUA_TRY(depthwise_int8_create(ctx, c, d.output_type, bounds, q, steps, weights, bias, hint_h, hint_w, out));
   if (*out) return SKUA_STATUS_OK;
   return int8_conv_create(ctx, c, d.output_type, bounds, q, steps, weights, bias, hint_h, hint_w, out);
 }

@@ -44,7 +44,7 @@ skua_status open(skua_op* op) {
                     (f.per_group ? c.out_channels == c.in_channels && c.in_channels == uint64_t(c.groups) * f.per_group : c.groups == c.in_channels) &&
                     c.layout <= SKUA_LAYOUT_NCHW && !c.transposed && c.padding_mode <= SKUA_PADDING_SAME_LOWER && is_int8(Element(c.element)) && is_int8(Element(config.result)) &&
                     zero_point_fits(Element(c.element), config.in_zero) && zero_point_fits(Element(config.result), config.to.zero_point) && config.to.low >= -255 && config.to.high <= 255 &&
-                    config.to.low <= config.to.high && f.vector && f.vector % 4 == 0 && f.rounding <= SKUA_ROUNDING_SINGLE && (f.group == 2 || f.group == 4 || (f.group == 1 && f.rows == 1 && !f.per_group && !f.pairs && !f.rounding && depthwise_int8_goes_by_taps(window_of(c)))) && (f.rows == 1 || (f.rows == 2 && c.dilation_h == 1)) &&
+                    config.to.low <= config.to.high && f.vector && f.vector % 4 == 0 && f.rounding <= SKUA_ROUNDING_SINGLE && (f.group == 2 || f.group == 4 || (f.group == 1 && f.rows == 1 && !f.per_group && !f.pairs && !f.rounding && depthwise_int8_goes_by_taps(window_of(c)))) && (f.rows == 1 || (f.rows == 2 && (c.dilation_h == 1 || !f.per_group))) &&
                     (!f.pairs || (f.pairs == 1 && !f.per_group && f.group == 4 && f.rows == 1 && f.vector >= 32 && depthwise_int8_takes_pairs(window_of(c))));
   const size_t bytes = fits ? packed_bytes(c, f) : 0;
   if (!bytes || bytes != op->weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", op->cls->name);
@@ -119,13 +119,14 @@ const OpClass depthwise_int8_class = {"conv2d", 26, sizeof(DepthwiseInt8Op), siz
                                       finish, workspace, run, explain};
 
 skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& c, skua_dtype result, const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,
-                                  const void* weights, const void* bias, skua_op** out) {
+                                  const void* weights, const void* bias, size_t hint_h, size_t hint_w, skua_op** out) {
   *out = nullptr;
   const uint64_t taps = uint64_t(c.kernel_h) * c.kernel_w;
   const bool grouped = c.groups > 1 && c.groups < c.in_channels && c.in_channels == c.out_channels;
   if (c.transposed || (c.groups != c.in_channels && !grouped) || (c.in_channels == 1 && c.out_channels > 1) || !is_int8(Element(result)) || taps > 65536 || !weights || c.residual != SKUA_RESIDUAL_NONE)
     return SKUA_STATUS_OK;
-  const DepthwiseShape window = window_of(c);
+  DepthwiseShape window = window_of(c);
+  window.in_h = hint_h; window.in_w = hint_w;
   const auto rounding = uint16_t(q.requantization.rounding);
   const DepthwiseInt8Format f = (grouped ? grouped_int8_format : depthwise_int8_format)(ctx, window, Element(c.element), rounding);
   if (!f.vector) return SKUA_STATUS_OK;

@@ -1,5 +1,6 @@
 // Depthwise convolution of bytes: packing, and the walk over images, bands of one or two rows, pieces of a row, blocks of channels.
 #include "depthwise/int8_blocks.h"
+#include "depthwise/phases.h"
 
 namespace skua {
 namespace {
@@ -164,7 +165,11 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
   DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, rounding, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window)};
   const size_t two = groups_of(window.kernel_h, window.stride_h, f);
   f.rows = 1;
-  if (!f.pairs && window.dilation_h == 1 && two == groups_of(window.kernel_h, window.stride_h, f)) f.rows = 2;
+  // Dilated layers have two rows in phases, which pay where they are not too small (Zen 5: 56x56x40 of 5x5 with a dilation of 4 89 us, in phases 64; 33x33x480 of 3x3 with 2 67 and 46; but 28x28x256 with
+  // 12 28 and 56) and no stride shares out their columns anyway (64x64x100, stride 3: 12 and 14). Unhinted: an image of 56 pixels.
+  const auto large = [](size_t in, size_t dilation) { return (in ? in : 56) >= 6 * dilation; };
+  const bool phases = window.stride_h == 1 && window.stride_w == 1 && large(window.in_h, window.dilation_h) && large(window.in_w, window.dilation_w);
+  if (!f.pairs && (window.dilation_h == 1 || phases) && two == groups_of(window.kernel_h, window.stride_h, f)) f.rows = 2;
   return f;
 }
 // Strides of 2, of windows whose rows stay close.
@@ -262,14 +267,56 @@ double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, Dept
   return double(s.batch * s.out_h * s.out_w) * vectors * each * wide;
 }
 
+// Two rows of outputs that share taps: of a phase.
+static bool by_phases(const DepthwiseShape& s, DepthwiseInt8Format f) { return f.rows > 1 && s.dilation_h > 1; }
+
 size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uint32_t concurrency) {
+  if (by_phases(s, f) && s.out_h && s.out_w)  // what they need depends on their outputs in a row, which are of two numbers
+    return max(depthwise_int8_workspace(depthwise::phase_of(s, 0, 0, nullptr), f, concurrency), depthwise_int8_workspace(depthwise::phase_of(s, 0, depthwise::phases_x(s) - 1, nullptr), f, concurrency));
   if (depthwise_int8_is_direct(s, f)) return direct_int8_workspace(s, concurrency);
   return f.pairs ? paired_int8_workspace(s, f, concurrency) : mul_sat(worker_bytes(s, f), concurrency);
 }
 
+namespace {
+
+// Phases by themselves, where they are many for the workers; else one after the other.
+struct Phases {
+  RunArgs args;
+  const DepthwiseShape* s;
+  const Kernel* kernel;
+  DepthwiseInt8Format f;
+  const void* packed;
+  int32_t zero_point;
+  const Requantize* to;
+  Element result;
+  const char* in;
+  char *out, *workspace;
+  size_t worker_bytes;
+};
+void phase_task(void* arg, size_t index, uint32_t worker) {
+  const Phases& p = *static_cast<const Phases*>(arg);
+  const size_t across = depthwise::phases_x(*p.s);
+  depthwise::PhaseBegin begin;
+  const DepthwiseShape s = depthwise::phase_of(*p.s, index / across, index % across, &begin);
+  depthwise_int8_run(p.args, s, p.kernel, p.f, p.packed, p.zero_point, *p.to, p.result, p.in + begin.in, p.out + begin.out, p.workspace + worker * p.worker_bytes);
+}
+
+}  // namespace
+
 void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kernel* kernel, DepthwiseInt8Format f, const void* packed, int32_t zero_point, const Requantize& to, Element result,
                         const void* in, void* out, void* workspace) {
   if (!s.batch || !s.out_h || !s.out_w || !s.channels) return;
+  if (by_phases(s, f)) {
+    const size_t phases = depthwise::phases_y(s) * depthwise::phases_x(s);
+    Phases p = {args, &s, kernel, f, packed, zero_point, &to, result, static_cast<const char*>(in), static_cast<char*>(out), static_cast<char*>(workspace), 0};
+    if (phases < 2 * size_t(args.concurrency())) {
+      for (size_t i = 0; i < phases; ++i) phase_task(&p, i, 0);
+      return;
+    }
+    p.worker_bytes = depthwise_int8_workspace(s, f, 1);
+    p.args.executor = nullptr;
+    return parallel(args, phases, phase_task, &p);
+  }
   const DepthwiseInt8Run common = {&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), static_cast<char*>(workspace),
                                    depthwise_int8_flip(kernel, f), uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)), depthwise_int8_tile(s, f, to, result),
                                    depthwise_int8_on_cores(args.plan->op->ctx, kernel)};

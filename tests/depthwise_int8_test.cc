@@ -266,6 +266,16 @@ TEST_F(DepthwiseInt8, ThreeByThree) {
           }
 }
 
+// Two rows of outputs at a time, in phases.
+TEST_F(DepthwiseInt8, Dilated) {
+  const Layer layers[] = {{2, 13, 15, 40, 3, 3, 1, 1, 2, 2, same}, {1, 16, 11, 100, 3, 3, 1, 1, 3, 1, same}, {1, 17, 14, 7, 5, 5, 1, 1, 4, 2, same}, {1, 9, 20, 64, 3, 3, 1, 1, 2, 3, {SKUA_PADDING_EXPLICIT, 0, 3, 1, 0}},
+                          {1, 3, 4, 24, 3, 3, 1, 1, 4, 4, same}, {1, 12, 13, 16, 3, 3, 1, 1, 2, 2, same, false, false, 3}};
+  uint32_t seed = 500;
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (const Layer& l : layers)
+      for (const skua_dtype type : int8_types()) check(l, isa, type, type, ++seed);
+}
+
 // A filter may leave long vectors only, for layers of fewer channels than the shortest: they read whole parts of a vector, and are not taken.
 TEST_F(DepthwiseInt8, FewChannelsAndLongVectors) {
   const Layer layers[] = {{1, 8, 8, 8, 3, 3, 1, 1, 1, 1, same}, {2, 5, 9, 3, 3, 3, 2, 2, 1, 1, same, true}, {1, 6, 7, 15, 5, 5, 1, 1, 1, 1, same}, {1, 4, 5, 2, 3, 3, 1, 1, 1, 1, same, false, false, 3}};
