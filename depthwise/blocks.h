@@ -33,7 +33,7 @@ inline double map_bytes(const DepthwiseShape& s, size_t each) {
   return double(s.batch) * double(each) * (double(s.in_h) * double(s.in_w) * double(s.channels) + double(s.out_h) * double(s.out_w) * double(s.out_channels()));
 }
 
-// A dilated layer in tiles is its phases. Kernels for any shape read each pixel again for every tap (128x128x96 of 5x5 with a dilation of 2: 1210 us on a Zen 5, in phases 535).
+// A dilated layer in tiles is its phases. Kernels for any shape read each pixel again for every tap (128x128x96 of 5x5 with a dilation of 2: 1210 us on a Zen 5, in phases 535; 33x33x1024 of 3x3 with 4, of which the ring below is a part, 1430 and 190).
 inline bool by_phases(const DepthwiseShape& s, const Kernel* k) { return k->kind != KernelKind::depthwise_any && is_dilated(s); }
 // each: bytes of an element. A ring is chosen by the whole layer.
 inline DepthwiseShape float_phase(const DepthwiseShape& s, size_t each, size_t py, size_t px, PhaseBegin* begin = nullptr) {
@@ -43,16 +43,19 @@ inline DepthwiseShape float_phase(const DepthwiseShape& s, size_t each, size_t p
 }
 
 // Rows of the input that one band of output rows needs are copied to a compact ring of one block of channels: always with a multiplier, which replicates the
-// channels on the way; and when pixels are a multiple of 2 KB apart, where the lines of a tile fall into too few sets of a first-level cache of 8 ways (measured:
-// 1.2 to 1.6 times faster with 32 KB; with 48 KB in 12 ways the copy costs more than it saves, unless it reads from an L2 of nearly a line a cycle: Zen 5,
-// 14x14x512 and 7x7x1024 1.2 to 1.5 times faster, 28x28x512 from L3 1.2 to 1.6 times slower; with stride 2 vectors of SSE 1.7 times slower, of AVX2 level; on Zen 3
+// channels on the way; and when pixels are a multiple of 2 KB apart, where the lines of a tile fall into too few sets of a first-level cache (measured with 32 KB in 8 ways:
+// 1.2 to 1.6 times faster; with 48 KB in 12 ways the copy costs more than it saves, unless it reads from an L2 of nearly a line a cycle; on Zen 3
 // 3x3 with stride 2 1.6 times slower, 5x5 1.5 times faster; where a vector is a line, which a tile reads once, from 4 KB on: Zen 4, 14x14x512 7% slower by a ring, 7x7x1024 13% faster).
+// On a Zen 5 out of L3 too: with AVX-512 28x28x512 1.3 times faster, of 5x5 1.7, 19x19x1024 of 7x7 2.3, with AVX2 and SSE4.1 1.0 to 2.4; larger kernels also where pixels are 1 KB apart (28x28x256 of
+// 5x5: 1.3), and kernels for any shape, to which each line comes for every tap (32x32x512 of 7x1 2.3, 56x56x1024 4.3).
 inline bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
   if (s.multiplier > 1) return true;
-  const size_t each = element_bytes(k->element);
-  if (!is_tile(k) || s.channels <= strip_channels(k) || s.in_pixel * each % 2048) return false;
+  const size_t each = element_bytes(k->element), apart = s.in_pixel * each;
+  if (is_rows(k) || s.channels <= strip_channels(k) || apart % 1024) return false;
   const Machine m = machine_for(k->isa);
-  if (m.l1 <= 32 << 10 && k->vector * each >= 64 && s.in_pixel * each % 4096) return false;
+  if (m.l2_bytes > 48 && s.group == 1) return s.kernel_h > 1 && s.dilation_h == 1 && apart % (is_tile(k) && s.kernel_w > 3 ? 1024 : 2048) == 0 && map_bytes(s, each) <= double(m.l3);
+  if (!is_tile(k) || apart % 2048) return false;
+  if (m.l1 <= 32 << 10 && k->vector * each >= 64 && apart % 4096) return false;
   if (m.l2_bytes > 48) return (s.stride_w == 1 || k->vector >= 16) && map_bytes(s, each) <= double(m.l2);
   return (s.stride_w == 1 || (s.kernel_w > 3 && k->vector == 8)) && m.l1 <= 32 << 10;
 }

@@ -85,7 +85,9 @@ void fill_ring(const Run& r, Block& k, size_t first, size_t end) {
   for (size_t y = max(k.filled, first); y < end; ++y) {
     char* to = k.ring + y % r.b.ring_rows * s.in_w * r.b.ring_pixel * r.bytes;
     const char* from = k.image + (y * s.in_row + k.begin / m) * r.bytes;
-    if (m == 1) code_of<DepthwiseTileTableFn>(r.kernel)().copy(s.in_w, n, from, s.in_pixel, to, r.b.ring_pixel);  // only tiles use the ring then
+    if (m == 1 && is_tile(r.kernel)) code_of<DepthwiseTileTableFn>(r.kernel)().copy(s.in_w, n, from, s.in_pixel, to, r.b.ring_pixel);
+    else if (m == 1)
+      for (size_t x = 0; x < s.in_w; ++x) memcpy(to + x * r.b.ring_pixel * r.bytes, from + x * s.in_pixel * r.bytes, n * r.bytes);
     else if (r.bytes == 4) replicate<float>(from, s.in_pixel, to, r.b.ring_pixel, s.in_w, k.begin % m, n, m);
     else replicate<uint16_t>(from, s.in_pixel, to, r.b.ring_pixel, s.in_w, k.begin % m, n, m);
   }

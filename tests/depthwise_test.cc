@@ -330,6 +330,12 @@ TEST_F(Depthwise, PixelsOnePageApart) {
       random_layer(l, isa);
       l.kernels = "depthwise_*_2x?_*";  // tiles, where rows of input come first
       if (stride > 1 && !kernels(std::string("depthwise_f32_3x3s2_rows_") + isa).empty()) random_layer(l, isa);
+      l.kernels = "depthwise*";
+      l.kernel_h = 5; l.kernel_w = stride > 1 ? 1 : 5;
+      l.padding = {SKUA_PADDING_EXPLICIT, 2, l.kernel_w / 2, 1, l.kernel_w / 2};
+      random_layer(l, isa);
+      l.kernel_w = 3; l.stride_h = 3; l.stride_w = stride;  // kernels for any shape
+      random_layer(l, isa);
     }
 }
 
