@@ -36,11 +36,28 @@ DepthwiseInt8Layout layout_of(const DepthwiseInt8Block& b, const DepthwiseInt8Fo
 }
 // Room for interleaved columns, as many of a whole vector: more than layout_of() takes.
 size_t room_of(const DepthwiseShape& s, const Piece& piece) { return add_sat(piece.columns, 2 * min(size_t(s.stride_w), piece.columns)); }
-// A line of padding, interleaved columns, and, with a multiplier, the rows under them with every channel repeated.
+// Fewer channels than the least block are copied to pixels of as many, and so are their outputs: parts of pixels would be loaded and stored byte by byte (VNNI: 48x48x8 of 3x3 32 us, by copies 7).
+bool fills(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return s.out_channels() < kLeastInt8Block && f.vector >= kLeastInt8Block; }
+size_t filled_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return fills(s, f) ? f.rows * piece_of(s, f).outputs * kLeastInt8Block : 0; }
+// A line of padding, interleaved columns, where pixels are copied the rows under them, with every channel repeated, and outputs of few channels.
 size_t worker_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
   if (!s.out_w) return 0;
-  const size_t rows = mul_sat(groups_of(s.kernel_h, s.stride_h, f), (s.multiplier > 1 ? 4 + f.group : 4) * size_t(f.vector));
-  return whole_lines(add_sat(add_sat(pointer_bytes(s, f), 64), mul_sat(rows, room_of(s, piece_of(s, f)))));
+  const size_t rows = mul_sat(groups_of(s.kernel_h, s.stride_h, f), (s.multiplier > 1 || fills(s, f) ? 4 + f.group : 4) * size_t(f.vector));
+  return whole_lines(add_sat(add_sat(add_sat(pointer_bytes(s, f), 64), mul_sat(rows, room_of(s, piece_of(s, f)))), filled_bytes(s, f)));
+}
+
+// The n bytes of a pixel, less than 16, by two moves that overlap.
+template <class T> void copy_ends(const uint8_t* from, size_t from_step, uint8_t* to, size_t to_step, size_t pixels, size_t n) {
+  for (; pixels; --pixels, from += from_step, to += to_step) {
+    T first, last;
+    memcpy(&first, from, sizeof first);
+    memcpy(&last, from + n - sizeof last, sizeof last);
+    memcpy(to, &first, sizeof first);
+    memcpy(to + n - sizeof last, &last, sizeof last);
+  }
+}
+void copy_pixels(const uint8_t* from, size_t from_step, uint8_t* to, size_t to_step, size_t pixels, size_t n) {
+  (n >= 8 ? copy_ends<uint64_t> : n >= 4 ? copy_ends<uint32_t> : n >= 2 ? copy_ends<uint16_t> : copy_ends<uint8_t>)(from, from_step, to, to_step, pixels, n);
 }
 
 // n channels from `first` on of a row of pixels, each repeated m times.
@@ -72,6 +89,10 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
   t.groups = r.groups; t.kernel_w = s.kernel_w; t.taps = offsets;
   t.out_row = y0 + 1 < s.out_h ? s.out_row : 0;
   const size_t channels = s.out_channels(), bytes = depthwise_int8_block_bytes(r.groups * s.kernel_w * r.f.rows, r.f);
+  const bool filled = fills(s, r.f), copies = s.multiplier > 1 || filled;
+  const size_t step = filled ? kLeastInt8Block : r.f.vector;  // of pixels that are copied
+  auto* const copied = line + 64 + r.groups * 4 * room_of(s, r.piece) * r.f.vector;
+  auto* const outputs = copied + count * room_of(s, r.piece) * r.f.vector;
   for (size_t x0 = 0; x0 < s.out_w; x0 += r.piece.outputs) {
     t.outputs = min(r.piece.outputs, s.out_w - x0);
     const size_t columns = (t.outputs - 1) * s.stride_w + (size_t(s.kernel_w) - 1) * s.dilation_w + 1, left = x0 * s.stride_w;
@@ -90,23 +111,32 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
         t.output = t.layout.pixels > 1 ? block.width : t.layout.column * s.stride_w;
         for (size_t i = 0; i < s.kernel_w; ++i) offsets[i] = t.layout.at(i * s.dilation_w);
       }
-      for (size_t i = 0; b && s.multiplier == 1 && i < count; ++i) rows[i] += rows[i] == line ? 0 : first - before;
-      for (size_t i = 0; (!b || s.multiplier > 1) && i < count; ++i) {
+      if (filled) c.channels = t.channels = kLeastInt8Block;
+      for (size_t i = 0; b && !copies && i < count; ++i) rows[i] += rows[i] == line ? 0 : first - before;
+      for (size_t i = 0; (!b || copies) && i < count; ++i) {
         const size_t y = y0 * s.stride_h + i * dilation;
         const bool is_inside = i < taps && y >= s.pad_top && y - s.pad_top < s.in_h && c.columns;
         const uint8_t* row = is_inside ? image + (y - s.pad_top) * s.in_row + (left + c.before - s.pad_left) * s.in_pixel : line;
         rows[i] = is_inside ? row + first : line;
         steps[i] = is_inside ? s.in_pixel : 0;
-        if (s.multiplier == 1 || !is_inside) continue;
-        uint8_t* repeated = line + 64 + (r.groups * 4 * room_of(s, r.piece) + i * r.piece.columns) * r.f.vector;
-        repeat(row, s.in_pixel, repeated, r.f.vector, c.columns, first, c.channels, s.multiplier);
-        rows[i] = repeated;
-        steps[i] = r.f.vector;
+        if (!copies || !is_inside) continue;
+        uint8_t* const to = copied + i * r.piece.columns * r.f.vector;
+        if (s.multiplier > 1) repeat(row, s.in_pixel, to, step, c.columns, first, block.channels, s.multiplier);
+        else copy_pixels(row, s.in_pixel, to, step, c.columns, channels);
+        rows[i] = to;
+        steps[i] = step;
       }
       table.interleave[t.layout.pixels / 2](c);
       set_weights(t, r.packed + b * bytes, bytes);
-      t.out = out + y0 * s.out_row + x0 * s.out_pixel + first;
+      uint8_t* const to = out + y0 * s.out_row + x0 * s.out_pixel + first;
+      t.out = to;
+      if (filled) {
+        t.out = outputs;
+        t.out_pixel = kLeastInt8Block;
+        t.out_row = t.outputs * kLeastInt8Block;
+      }
       table.run[r.f.rows - 1](t);
+      for (size_t y = 0; filled && y < min(r.f.rows, s.out_h - y0); ++y) copy_pixels(outputs + y * t.out_row, kLeastInt8Block, to + y * s.out_row, s.out_pixel, t.outputs, channels);
     }
   }
 }
@@ -147,22 +177,17 @@ size_t depthwise_int8_blocks(size_t channels, size_t vector) {
 }
 
 DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element, uint16_t rounding) {
-  struct Best {
-    size_t channels;
-    const Kernel* kernel;
-  } best = {window.out_channels(), nullptr};
+  const Kernel* best = nullptr;
   each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, kDepthwiseInt8, [](const Kernel* k, void* arg) {
-    auto& b = *static_cast<Best*>(arg);
-    if (b.kernel && b.kernel->isa != k->isa) return;  // best set first
-    // The longest vectors, unless all channels do not fill a part of one: parts are read whole.
-    if (b.channels < kLeastInt8Block && k->vector > kLeastInt8Block) return;
-    if (!b.kernel || (b.channels < kLeastInt8Block ? k->vector < b.kernel->vector : k->vector > b.kernel->vector)) b.kernel = k;
+    auto& best = *static_cast<const Kernel**>(arg);
+    if (best && best->isa != k->isa) return;  // best set first
+    if (!best || k->vector > best->vector) best = k;
   }, &best, element);
-  if (!best.kernel) return {};
-  const DepthwiseInt8Table& table = depthwise_int8_table(best.kernel);
+  if (!best) return {};
+  const DepthwiseInt8Table& table = depthwise_int8_table(best);
   // By three columns and a stride of 2 that takes a fifth less instructions than dot products; by five as many.
-  if (table.by_taps && !rounding && depthwise_int8_goes_by_taps(window) && window.stride_w >= table.by_taps && (table.wide_by_taps || window.kernel_w <= 3)) return {best.kernel->vector, 1, 1, table.takes_unsigned, rounding, 0, 0};
-  DepthwiseInt8Format f = {best.kernel->vector, table.group, 2, table.takes_unsigned, rounding, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window)};
+  if (table.by_taps && !rounding && depthwise_int8_goes_by_taps(window) && window.stride_w >= table.by_taps && (table.wide_by_taps || window.kernel_w <= 3)) return {best->vector, 1, 1, table.takes_unsigned, rounding, 0, 0};
+  DepthwiseInt8Format f = {best->vector, table.group, 2, table.takes_unsigned, rounding, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window)};
   const size_t two = groups_of(window.kernel_h, window.stride_h, f);
   f.rows = 1;
   // Dilated layers have two rows in phases, which pay where they are not too small (Zen 5: 56x56x40 of 5x5 with a dilation of 4 89 us, in phases 64; 33x33x480 of 3x3 with 2 67 and 46; but 28x28x256 with
@@ -174,7 +199,7 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
 }
 // Strides of 2, of windows whose rows stay close.
 bool depthwise_int8_takes_pairs(const DepthwiseShape& s) {
-  return s.stride_h == 2 && s.stride_w == 2 && s.dilation_h == 1 && s.dilation_w == 1 && s.multiplier == 1 && s.kernel_h >= 2 && s.kernel_h <= 8 && s.kernel_w >= 2 && s.kernel_w <= 8;
+  return s.stride_h == 2 && s.stride_w == 2 && s.dilation_h == 1 && s.dilation_w == 1 && s.multiplier == 1 && s.channels >= kLeastInt8Block && s.kernel_h >= 2 && s.kernel_h <= 8 && s.kernel_w >= 2 && s.kernel_w <= 8;
 }
 
 const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format format, Element element) {
@@ -196,7 +221,6 @@ OnCores depthwise_int8_on_cores(const skua_context* ctx, const Kernel* kernel) {
 
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f) {
   size_t bytes = 0, rows = 0;
-  if (channels < kLeastInt8Block && f.vector > kLeastInt8Block) return 0;
   if (!add(kernel_h, size_t(stride_h), rows) || !add(rows, size_t(f.group), rows) || !mul(rows, kernel_w, bytes) || !mul(bytes, size_t(8) * f.vector, bytes) ||
       !add(bytes, size_t(64), bytes) || !mul(bytes, depthwise_int8_blocks(channels, f.vector), bytes))
     return 0;

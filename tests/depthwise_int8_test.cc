@@ -276,7 +276,7 @@ TEST_F(DepthwiseInt8, Dilated) {
       for (const skua_dtype type : int8_types()) check(l, isa, type, type, ++seed);
 }
 
-// A filter may leave long vectors only, for layers of fewer channels than the shortest: they read whole parts of a vector, and are not taken.
+// Fewer channels than the shortest vectors, copied to pixels of as many: also by those that a filter leaves.
 TEST_F(DepthwiseInt8, FewChannelsAndLongVectors) {
   const Layer layers[] = {{1, 8, 8, 8, 3, 3, 1, 1, 1, 1, same}, {2, 5, 9, 3, 3, 3, 2, 2, 1, 1, same, true}, {1, 6, 7, 15, 5, 5, 1, 1, 1, 1, same}, {1, 4, 5, 2, 3, 3, 1, 1, 1, 1, same, false, false, 3}};
   uint32_t seed = 100;
