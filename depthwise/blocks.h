@@ -46,14 +46,18 @@ inline DepthwiseShape float_phase(const DepthwiseShape& s, size_t each, size_t p
 // channels on the way; and when pixels are a multiple of 2 KB apart, where the lines of a tile fall into too few sets of a first-level cache (measured with 32 KB in 8 ways:
 // 1.2 to 1.6 times faster; with 48 KB in 12 ways the copy costs more than it saves, unless it reads from an L2 of nearly a line a cycle; on Zen 3
 // 3x3 with stride 2 1.6 times slower, 5x5 1.5 times faster; where a vector is a line, which a tile reads once, from 4 KB on: Zen 4, 14x14x512 7% slower by a ring, 7x7x1024 13% faster).
-// On a Zen 5 out of L3 too: with AVX-512 28x28x512 1.3 times faster, of 5x5 1.7, 19x19x1024 of 7x7 2.3, with AVX2 and SSE4.1 1.0 to 2.4; larger kernels also where pixels are 1 KB apart (28x28x256 of
-// 5x5: 1.3), and kernels for any shape, to which each line comes for every tap (32x32x512 of 7x1 2.3, 56x56x1024 4.3).
+// On a Zen 5 out of L3 too: with AVX-512 28x28x512 1.3 times faster, of 5x5 1.7, 19x19x1024 of 7x7 2.3, with AVX2 and SSE4.1 1.0 to 2.4; larger kernels with a stride of 1 also where pixels are 1 KB apart (28x28x256 of
+// 5x5: 1.3), and kernels for any shape, to which each line comes for every tap (32x32x512 of 7x1 2.3, 56x56x1024 4.3), but
+// where rows of outputs share none (14x14x512 of 2x2 with a stride of 2: half as fast).
 inline bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
   if (s.multiplier > 1) return true;
   const size_t each = element_bytes(k->element), apart = s.in_pixel * each;
   if (is_rows(k) || s.channels <= strip_channels(k) || apart % 1024) return false;
   const Machine m = machine_for(k->isa);
-  if (m.l2_bytes > 48 && s.group == 1) return s.kernel_h > 1 && s.dilation_h == 1 && apart % (is_tile(k) && s.kernel_w > 3 ? 1024 : 2048) == 0 && map_bytes(s, each) <= double(m.l3);
+  if (m.l2_bytes > 48 && s.group == 1) {
+    const bool large = is_tile(k) && s.kernel_w > 3 && s.stride_w == 1 && s.out_w > k->nr, again = s.kernel_h > s.stride_h && s.dilation_h == 1 && map_bytes(s, each) > 2 * double(m.l1);  // lines come for more than one row
+    return (is_tile(k) || again) && apart % (large ? 1024 : 2048) == 0 && map_bytes(s, each) <= double(m.l3);
+  }
   if (!is_tile(k) || apart % 2048) return false;
   if (m.l1 <= 32 << 10 && k->vector * each >= 64 && apart % 4096) return false;
   if (m.l2_bytes > 48) return (s.stride_w == 1 || k->vector >= 16) && map_bytes(s, each) <= double(m.l2);
