@@ -286,11 +286,17 @@ void to_nchw_task(void* arg, size_t index, uint32_t) {
   const size_t begin = index % c.per_line * c.stretch, y = index / c.per_line % c.lines, n = index / c.per_line / c.lines, count = min(c.stretch, c.width - begin);
   const float* from = static_cast<const float*>(c.from) + n * c.batch + y * c.row + begin * c.channels;
   void* const to = at(c.to, c.element, ptrdiff_t(n * c.image + y * c.line + begin));
+  if (c.rows) note_use(c.rows);
+  if (count == 1 && c.plane == 1) {  // the only pixel
+    void* row = to;
+    if (c.rows) code_of<GemmRowTableFn>(c.rows)().finish({1, c.channels, const_cast<float*>(from), c.channels, &row, nullptr, false, 0, -INFINITY, INFINITY});
+    else copy_floats(c.channels, from, static_cast<float*>(to));
+    return;
+  }
   constexpr size_t kWide = 64, kDeep = 2 * kTogether;
   float block[kDeep * kWide];
   void* rows[kDeep];
   note_use(c.kernel);
-  if (c.rows) note_use(c.rows);
   for (size_t x0 = 0; x0 < count;) {
     const Piece x = next_piece(x0, count, kWide);
     for (size_t k0 = 0; k0 < c.channels;) {
