@@ -60,14 +60,21 @@ void copy_pixels(const uint8_t* from, size_t from_step, uint8_t* to, size_t to_s
   (n >= 8 ? copy_ends<uint64_t> : n >= 4 ? copy_ends<uint32_t> : n >= 2 ? copy_ends<uint16_t> : copy_ends<uint8_t>)(from, from_step, to, to_step, pixels, n);
 }
 
-// n channels from `first` on of a row of pixels, each repeated m times.
-void repeat(const uint8_t* from, size_t in_pixel, uint8_t* to, size_t to_pixel, size_t pixels, size_t first, size_t n, size_t m) {
-  for (; pixels; --pixels, from += in_pixel, to += to_pixel) {
-    const uint8_t* p = from + first / m;
+// n channels from `first` on of a row of pixels, each repeated m times. M: m, or 0 of any.
+template <size_t M> void repeat_times(const uint8_t* from, size_t in_pixel, uint8_t* to, size_t to_pixel, size_t pixels, size_t first, size_t n, size_t times) {
+  const size_t m = M ? M : times, before = first % m ? min(m - first % m, n) : 0;
+  for (from += first / m; pixels; --pixels, from += in_pixel, to += to_pixel) {
+    const uint8_t* p = from;
     size_t i = 0;
-    for (size_t j = first % m; i < n; ++p, j = 0)
-      for (; j < m && i < n; ++j) to[i++] = *p;
+    for (; i < before; ++i) to[i] = *p;
+    p += before != 0;
+    for (; i + m <= n; i += m, ++p)
+      for (size_t j = 0; j < m; ++j) to[i + j] = *p;
+    for (; i < n; ++i) to[i] = *p;
   }
+}
+void repeat(const uint8_t* from, size_t in_pixel, uint8_t* to, size_t to_pixel, size_t pixels, size_t first, size_t n, size_t m) {
+  (m == 2 ? repeat_times<2> : m == 3 ? repeat_times<3> : m == 4 ? repeat_times<4> : repeat_times<0>)(from, in_pixel, to, to_pixel, pixels, first, n, m);
 }
 
 struct Run : DepthwiseInt8Run {
