@@ -15,19 +15,41 @@ template <class S, class T, size_t kr = 1> void pack(size_t depth, size_t column
   T* panel = static_cast<T*>(to);
   const size_t whole = columns / L * L;
   if constexpr (kr > 1) {
-    for (size_t k = 0; k < depth; k += kr, panel += width * kr)
+    // Pairs of the depth are words: rows of B are woven, or words transposed where the pairs of a column lie together.
+    static_assert(kr == 2 && sizeof(T) == 2);
+    auto* words = reinterpret_cast<float*>(panel);
+    const size_t pairs = depth / 2, all = pairs + depth % 2, transposed = __is_same(S, T) && stride_k == 1 ? pairs : 0;
+    const auto left = [&](size_t j) { return j >= columns ? 0 : columns - j < L ? columns - j : L; };
+    for (size_t j = 0; transposed && j < width; j += L)
+      for (size_t k = 0, n = left(j); k < transposed; k += L) {
+        const size_t count = transposed - k < L ? transposed - k : L;
+        F32 block[L];
+        const S* row = b + j * stride_n + 2 * k;
+        for (size_t i = 0; i < L; ++i, row += stride_n) block[i] = i >= n ? F32::zero() : count == L ? F32::load(reinterpret_cast<const float*>(row)) : F32::load_n(reinterpret_cast<const float*>(row), count);
+        transpose(block);
+        for (size_t i = 0; i < count; ++i) block[i].store(words + (k + i) * width + j);
+      }
+    for (size_t k = transposed; k < all; ++k)
       for (size_t j = 0; j < width; j += L) {
-        T row[kr][L];  // of the group, for these columns
-        const size_t n = j >= columns ? 0 : columns - j < L ? columns - j : L;
-        for (size_t i = 0; i < kr; ++i) {
-          const S* x = b + (k + i) * stride_k + j * stride_n;
-          if (k + i >= depth || !n) F32::zero().store(row[i]);
-          else if (stride_n == 1) F32::load_n(x, n).store(row[i]);
+        I32 row[2];
+        for (size_t i = 0, n = left(j); i < 2; ++i) {
+          const S* x = b + (2 * k + i) * stride_k + j * stride_n;
+          if (2 * k + i >= depth || !n) {
+            row[i] = I32::set1(0);
+            continue;
+          }
+          if constexpr (__is_same(S, T))
+            if (stride_n == 1) {
+              row[i] = n == L ? load_u16(&x->bits) : load_u16_n(&x->bits, n);
+              continue;
+            }
+          alignas(4 * L) T of[L];
+          if (stride_n == 1) F32::load_n(x, n).store(of);
           else
-            for (size_t l = 0; l < L; ++l) narrow(l < n ? widen(x[l * stride_n]) : 0.0f, row[i][l]);
+            for (size_t l = 0; l < L; ++l) narrow(l < n ? widen(x[l * stride_n]) : 0.0f, of[l]);
+          row[i] = load_u16(&of->bits);
         }
-        for (size_t l = 0; l < L && j + l < width; ++l)
-          for (size_t i = 0; i < kr; ++i) panel[(j + l) * kr + i] = row[i][l];
+        as_f32(row[0] | shl<16>(row[1])).store(words + k * width + j);
       }
     return;
   }
