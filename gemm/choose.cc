@@ -152,6 +152,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     }
     // Pairs of bf16: panels of 48 columns are for a B beyond L2, which eight rows read less often; else those of 64 are 1 to 5% faster (measured on a Zen 5).
     if (table_of(k).overlaps && k->nr < 64 && double(s.n) * double(s.depth) * element_bytes(table_of(k).b) <= double(machine_for(k->isa).l2)) cycles *= 1.04;
+    if (s.types.in_place && !reads_in_place(k, s.types.a, s.m)) cycles += 0.4 * double(s.n) * double(s.depth);  // measured on a Zen 5, bf16 in pairs
     if (s.types.segment % table_of(k).kr && table_of(k).overlaps) cycles *= s.types.run_waste;
     // Of one tap with a stride lines end within tiles, but not of rows that were copied (RowPointers::even_c): measured on a Zen 5, 5 to 14%.
     if (kArch == Arch::x86_64 && table_of(k).bytes && !table_of(k).flip_rows && !table_of(k).pack_a && !table_of(k).lines && s.types.line && !s.types.segment) cycles *= 1.06;

@@ -47,6 +47,7 @@ struct GemmTypes {
   size_t line = 0, line_rows = 0;              // rows without a gap, and with the gap behind them in A; 0 = there is none
   bool runs = false;                           // taps of a row lie next to each other: a segment may be several
   double run_waste = 1;                        // products of all taps of a row over those that have a pixel, in an image narrower than the kernel
+  bool in_place = false;                       // B is an input that some tiles read where it is; others have it packed in each run
 };
 
 // What a line of rows costs a tile that takes runs: it multiplies the rows of the gap too, or begins again with each line.
@@ -59,6 +60,8 @@ inline const GemmTileTable& table_of(const Kernel* tile) { return code_of<GemmTi
 // The zero point of B as it lies in panels of that format, from that of B as given.
 inline int32_t packed_zero(Element given, int32_t zero, Element packed) { return given == packed ? zero : given == Element::s8 ? zero + 128 : zero - 128; }
 inline PackFormat format_of(const Kernel* tile) { return {tile->nr, tile->vector, table_of(tile).b, table_of(tile).kr, table_of(tile).a_shift}; }
+// A few rows use each element of B once or twice: packing would cost more than it saves.
+inline bool reads_in_place(const Kernel* tile, Element b, size_t m) { return m <= 64 && table_of(tile).b == b && table_of(tile).kr == 1 && !is_int8(b); }
 // Of the highest instruction set; NULL if there is none from that type to that format.
 const Kernel* find_pack(const skua_context* ctx, Element from, Element to, unsigned kr = 1);
 GemmPackFn pack_kernel(const skua_context* ctx, const Kernel** kernel);  // f32 to f32

@@ -95,8 +95,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.row = c.constant_b && p.m == 1 && (!p.staging.bytes || bytes_tile || c.a_type == c.c_type) && has_row(p.kernel, p.n, p.k);
   if (p.row && p.staging.bytes && !bytes_tile) p.staging.bytes = round_up(row_scratch(c.a_type, c.c_type, p.kernel, op.activation.kernel, p.k), 64);
   if (!p.row) p.staging.bytes = scratch_on_cores(p.tiles, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
-  // A few rows use each element of B once or twice: packing would cost more than it saves.
-  p.in_place = !c.constant_b && !c.transpose_b && p.m <= 64 && f.element == c.a_type && f.kr == 1 && !is_int8(c.a_type);
+  p.in_place = !c.constant_b && !c.transpose_b && reads_in_place(p.kernel, c.a_type, p.m);
   size_t bytes = 0;
   bool ok = true;
   if (c.transpose_a) {

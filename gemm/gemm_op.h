@@ -43,7 +43,8 @@ struct GemmOp : skua_op {
 
 inline GemmTypes types_of(const GemmConfig& c) {
   const bool strict = c.numerics == SKUA_NUMERICS_STRICT;
-  return {c.a_type, c.c_type, strict, 0, strict && c.constant_b && c.b_type == Element::f32, is_int8(c.a_type) && (c.q.b_zero != 0 || c.q.each_zero || c.b_type == Element::u8)};
+  return {.a = c.a_type, .c = c.c_type, .strict = strict, .exact_b = strict && c.constant_b && c.b_type == Element::f32,
+          .b_zero = is_int8(c.a_type) && (c.q.b_zero != 0 || c.q.each_zero || c.b_type == Element::u8), .in_place = !c.constant_b && !c.transpose_b};
 }
 
 // Vectors of columns that a product of bytes has: offsets, scales, in fixed point shifts, zero points.
