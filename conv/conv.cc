@@ -214,6 +214,7 @@ skua_status finish(const skua_op* base, skua_plan* out) {
     size_t total = 0;
     bool ok = mul(s.batch, s.in_batch, p.in_floats) && mul(s.batch, s.out_batch, p.out_floats) && add(p.in_floats, p.out_floats, total) && add(total, p.out_floats, total) && total <= SIZE_MAX / 16;
     p.in_floats = round_up(p.in_floats, 16), p.out_floats = round_up(p.out_floats, 16);  // whole lines
+    if (Element(c.element) != Element::f32) p.out_floats += 16;                            // the last row of one pixel is narrowed by whole vectors
     if (!ok) return SKUA_INVALID("%s: the feature maps are larger than the address space", base->cls->name);
     if (c.residual != SKUA_RESIDUAL_NONE) p.res_floats = p.out_floats;
   }

@@ -665,6 +665,31 @@ TEST(Conv, Groups) {
   }
 }
 
+// NCHW of one pixel: rows of channels, of several images, whose last one ends with the workspace; the same and a column of pixels with planes that lie apart.
+TEST(Conv, PlanarPixels) {
+  for (skua_dtype type : float_types())
+    for (const char* isa : isas(type)) {
+      SCOPED_TRACE(isa);
+      Context context(isa);
+      Rng rng(44);
+      for (size_t channels : {3, 5, 33})
+        for (const bool holes : {false, true})
+          for (const bool column : {false, true}) {
+            Case c;
+            c.batch = 3;
+            c.in_h = column ? 18 : 1; c.in_w = column ? 3 : 1;
+            c.d.numerics = SKUA_NUMERICS_STRICT;
+            c.d.input_type = type;
+            c.d.layout = SKUA_LAYOUT_NCHW;
+            c.d.stride_h = c.d.stride_w = column ? 3 : 1;
+            c.d.in_channels = 7; c.d.out_channels = uint32_t(channels);
+            ASSERT_TRUE(c.prepare(rng));
+            check(c, context, rng, holes);
+            if (HasFailure()) return;
+          }
+    }
+}
+
 // NCHW in several stretches, whole sixteens of pixels and channels and what is left of them, lines with a gap and without.
 TEST(Conv, PlanarStretches) {
   for (skua_dtype type : float_types()) {

@@ -187,6 +187,8 @@ TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
       {1, 4, 5, 23, 3, 3, 1, 1, 1, 1, same, true, false, 3},
       {1, 4, 5, 32, 3, 3, 2, 2, 1, 1, same, false, false, 2},
       {1, 3, 4, 2, 3, 3, 1, 1, 1, 1, same, false, false, 5},
+      {1, 3, 4, 3, 3, 3, 1, 1, 1, 1, same, false, false, 21},
+      {1, 3, 3, 3, 3, 3, 1, 1, 1, 1, same, false, false, 150},
       // Several outputs in a vector.
       {1, 5, 37, 16, 3, 3, 1, 1, 1, 1, same},
       {1, 6, 41, 24, 3, 3, 2, 2, 1, 1, same, true},

@@ -307,7 +307,7 @@ TEST_F(Depthwise, Dilated) {
 
 TEST_F(Depthwise, Multipliers) {
   for (const char* isa : isas())
-    for (size_t multiplier : {2, 3, 8, 40}) {
+    for (size_t multiplier : {2, 3, 8, 40, 300}) {
       Layer l;
       l.h = 6; l.w = 9; l.channels = 5; l.multiplier = multiplier;
       l.kernel_h = l.kernel_w = 3;

@@ -210,6 +210,7 @@ TEST(ReduceInt8, EveryKind) {
         for (size_t n : {1, 9, 67, 300}) check_reduce(context, type, kind, 3, n, 1);
         check_reduce(context, type, kind, 2, 49, 37);
       }
+      for (size_t results : {2048, 5000}) check_reduce(context, type, SKUA_REDUCE_MEAN, results, 3, 1), check_reduce(context, type, SKUA_REDUCE_SUM, 1, 3, results);  // requantised 2048 at a time
       check_reduce(context, type, SKUA_REDUCE_SUM, 1, small() ? 9000 : 65793, 2);  // in two stages where it is long
       check_reduce(context, type, SKUA_REDUCE_MEAN, 1, small() ? 3000 : 20000, 3);
     }
