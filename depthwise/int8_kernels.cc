@@ -474,8 +474,7 @@ const Kernel kernels[] = {
 #endif
 #if defined(SKUA_ISA_avx512vnni)
     SKUA_FOR_INT8(SKUA_ENTRY, 64, "8 sums + 2 weights + 1 column of 32 registers; four rows of 64 channels interleaved feed 6 dot products of each 3x3 output")
-#endif
-#if defined(SKUA_ISA_avxvnni)
+#elif defined(SKUA_ISA_avxvnni)
     SKUA_FOR_INT8(SKUA_ENTRY, 32, "6 dot products of each 3x3 output of 32 channels, or of two outputs of 16")
 #elif defined(SKUA_ISA_avx2)
     SKUA_FOR_INT8(SKUA_ENTRY, 32, "two rows of 32 channels widened to 16 bits and interleaved: vpmaddwd adds two taps")
