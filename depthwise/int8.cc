@@ -1,6 +1,7 @@
 // Depthwise convolution of bytes: packing, and the walk over images, bands of one or two rows, pieces of a row, blocks of channels.
 #include "depthwise/int8_blocks.h"
 #include "depthwise/phases.h"
+#include "depthwise/replicate.h"
 
 namespace skua {
 namespace {
@@ -60,23 +61,6 @@ void copy_pixels(const uint8_t* from, size_t from_step, uint8_t* to, size_t to_s
   (n >= 8 ? copy_ends<uint64_t> : n >= 4 ? copy_ends<uint32_t> : n >= 2 ? copy_ends<uint16_t> : copy_ends<uint8_t>)(from, from_step, to, to_step, pixels, n);
 }
 
-// n channels from `first` on of a row of pixels, each repeated m times. M: m, or 0 of any.
-template <size_t M> void repeat_times(const uint8_t* from, size_t in_pixel, uint8_t* to, size_t to_pixel, size_t pixels, size_t first, size_t n, size_t times) {
-  const size_t m = M ? M : times, before = first % m ? min(m - first % m, n) : 0;
-  for (from += first / m; pixels; --pixels, from += in_pixel, to += to_pixel) {
-    const uint8_t* p = from;
-    size_t i = 0;
-    for (; i < before; ++i) to[i] = *p;
-    p += before != 0;
-    for (; i + m <= n; i += m, ++p)
-      for (size_t j = 0; j < m; ++j) to[i + j] = *p;
-    for (; i < n; ++i) to[i] = *p;
-  }
-}
-void repeat(const uint8_t* from, size_t in_pixel, uint8_t* to, size_t to_pixel, size_t pixels, size_t first, size_t n, size_t m) {
-  (m == 2 ? repeat_times<2> : m == 3 ? repeat_times<3> : m == 4 ? repeat_times<4> : repeat_times<0>)(from, in_pixel, to, to_pixel, pixels, first, n, m);
-}
-
 struct Run : DepthwiseInt8Run {
   size_t bands, pieces, worker_bytes, groups;
   Piece piece;
@@ -128,7 +112,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t y0, char* spa
         steps[i] = is_inside ? s.in_pixel : 0;
         if (!copies || !is_inside) continue;
         uint8_t* const to = copied + i * r.piece.columns * r.f.vector;
-        if (s.multiplier > 1) repeat(row, s.in_pixel, to, step, c.columns, first, block.channels, s.multiplier);
+        if (s.multiplier > 1) depthwise::replicate<uint8_t>(row + first / s.multiplier, s.in_pixel, to, step, c.columns, first % s.multiplier, block.channels, s.multiplier);
         else copy_pixels(row, s.in_pixel, to, step, c.columns, channels);
         rows[i] = to;
         steps[i] = step;

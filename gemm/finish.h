@@ -109,7 +109,7 @@ template <class C, class Rows, int MR, int NV> SKUA_INL void finish_registers(co
   if (t.high < __builtin_inff()) SKUA_EACH(y = clamp_high(y, high))
   if constexpr (kSwishes) if (t.hard_swish) SKUA_EACH(y = y * up_to_3_by_6(y))
 #undef SKUA_EACH
-  // Row after row: stores to rows 4096 bytes apart, one behind the other, wait for each other's lines (Zen 5: 512x2048x16 of bf16 100 GFLOP/s, so 400).
+  // Row after row: stores to rows 4096 bytes apart, one behind the other, wait for each other's lines (Zen 5: 512x2048x16 of bf16 100 GFLOP/s, so 230).
   const auto store = [&](auto last) __attribute__((always_inline)) {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       C* const c = reinterpret_cast<C*>(rows.c(r));
