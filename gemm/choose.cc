@@ -89,7 +89,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   // Regions and ends of their lines are found again for each panel but the first: measured at 3x3 of 32 to 64 channels on AVX-512.
   const double again = taps > 1 && tiles.bytes && !tiles.pack_a && kArch == Arch::x86_64 ? 20 * double(m) * double(panels - 1) : 0;
   // Rows that are flipped: before, or in the tile, for next to nothing where logic has ports of its own (Zen 5: seven cycles a tile); else in no case for less than before.
-  const double flipped = flips(tiles) && machine.logic_apart ? 1.2 * double(m) * double(panels) : double(m) * (double(depth) / double(taps) / 32 + (taps > 1 ? 0 : 1));
+  const double flipped = flips(tiles) && machine.logic_apart ? 1.2 * double(m) * double(panels) : double(m) * (double(depth) / double(taps) / 32 + 1);
   if (tiles.flip_rows || flips(tiles)) return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + flipped + again;
   if (tiles.bytes && tiles.b == Element::u8 && tile->element == Element::s8)  // sums of rows
     return double(full) * columns(tile->nr / tile->vector) + (rest ? columns(rest) : 0) + double(m) * (double(depth) / 64 + 12) + again;

@@ -237,10 +237,13 @@ template <int NV, int N, class B> SKUA_INL void side_by_side(const GemmTile& t, 
 #undef SKUA_STEP
     }
   }
-  for (const size_t depth = t.k; k < depth; ++k, step()) {
+  const auto once = [&]() __attribute__((always_inline)) {
     const F32 x = F32::broadcast(a + k);
     SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = fma(x, w(v), acc[v]);
-  }
+  };
+  // A few chains of additions wait for three cycles a step: so short a loop takes up to five where it crosses a line of code.
+  if constexpr (!F32::fused && N <= 4) SKUA_FOUR_TIMES for (const size_t depth = t.k; k < depth; ++k, step()) once();
+  else for (const size_t depth = t.k; k < depth; ++k, step()) once();
   const size_t tail = n - size_t(N - 1) * L;
   // A branch per step, not per vector.
 #define SKUA_EACH(statement) SKUA_UNROLL for (int v = 0; v < N; ++v) { F32& y = acc[v]; statement; }

@@ -61,6 +61,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
     const double multiplies = r * vectors, operations = rate < 2 ? multiplies * together : multiplies;
     double step = !integer || lanes >= 16 || rate >= 2 ? multiplies * together / (rate * m.fma_ports) : together > 1 ? operations / 3.1 : multiplies;
     if (const double issue = ((lanes >= 16 && operations == multiplies ? multiplies : operations + multiplies / vectors) + vectors + around) / m.issue; issue > step) step = issue;
+    if (const double loads = (r + vectors) / m.load_ports; lanes >= 16 && loads > step) step = loads;  // every multiply-add of a group of one vector loads its value of V
     // Loads take turns with multiply-adds, those of 128 bits two: of bytes there are half as many.
     if (m.in_order) step += (vectors + r / 4) * (integer || core == Core::a53 ? 1 : core == Core::a55 ? 0 : 2);
     if (const double latency = rate < 2 ? m.fma_latency : 5; latency > step) step = latency;  // one accumulator, one multiply-add per step; VNNI's take five cycles
