@@ -261,6 +261,7 @@ struct Run {
   const float* packed;   // of the phase
   size_t bands, pieces;  // the plan's bands, tasks per band
   TaskGrid grid;         // its pieces of columns
+  bool own_columns;      // each worker has pieces of columns for itself: neighbouring tasks are all bands of one
 };
 
 // Rows of an image, as they lie in memory or widened; the first is row `first` of the image.
@@ -363,8 +364,8 @@ void task(void* arg, size_t index, uint32_t worker) {
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
-  const size_t column = index % run.grid.columns, piece = index / run.grid.columns % run.pieces, band = index / run.grid.columns / run.pieces % run.bands;
-  const size_t image = index / run.grid.columns / run.pieces / run.bands;
+  const size_t rows = s.batch * run.bands * run.pieces, column = run.own_columns ? index / rows : index % run.grid.columns, row = run.own_columns ? index % rows : index / run.grid.columns;
+  const size_t piece = row % run.pieces, band = row / run.pieces % run.bands, image = row / run.pieces / run.bands;
   const size_t band_begin = band * run.plan->band, band_rows = min(run.plan->band, p.y.count - band_begin);
   const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
   char* const scratch = static_cast<char*>(x.workspace) + worker * worker_bytes(*run.plan);
@@ -433,7 +434,7 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
   if (!s.batch || !s.out_h || !s.out_w) return;
   if (plan.gathers) return gather_run(args, plan, s, x);
   if (plan.flat) return pointwise_run(args, plan, s, x);
-  Run r = {&plan, &s, &x, {}, 0, x.packed, 0, 0, {}};
+  Run r = {&plan, &s, &x, {}, 0, x.packed, 0, 0, {}, false};
   for (size_t i = 0; i < phase_count(s); ++i) {
     r.phase = phase_at(s, i);
     const size_t depth = r.phase.depth(s), count = r.phase.y.count, n = s.out_channels / s.groups;
@@ -443,6 +444,9 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
       r.bands = ceil_div(count, plan.band);
       // Tasks cut the plan's bands further, so that strips never grow.
       r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));
+      // Where bands are not alike (Zen 5, two workers: 14x14x1024-2048 with a stride of 2, in bands of four rows and three, 490 us, so 430); else both read less of A (56x56x64-128 26 us, so 39).
+      const uint32_t workers = args.concurrency();
+      r.own_columns = r.grid.columns % workers == 0 && (s.batch * r.bands * r.pieces % workers || (count % plan.band && r.bands < 4 * workers));
       parallel(args, s.batch * r.bands * r.pieces * r.grid.columns, task, &r);
     }
     r.packed += s.groups * packed_floats(format_of(plan.tile), n, r.phase.packed_depth(s, format_of(plan.tile)));

@@ -26,7 +26,7 @@ size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t
   const bool near = l3_is_near(m);
   size_t kc = max(m.l2 / (near ? 2 : 4) / (size_t(tile->nr) * element_bytes(table_of(tile).b)), 256);
   if (!near && double(rows) * double(depth) * 4 > double(bytes_near(m))) kc = max(kc / 2, 256);
-  if (depth <= kc + kc / 2) return max(depth, 1);
+  if (depth <= kc + kc / (near ? 4 : 2)) return max(depth, 1);
   if (segment_count > 1 && k <= kc) {
     const size_t per_pass = kc / k, passes = ceil_div(segment_count, per_pass);
     return ceil_div(segment_count, passes) * k;
