@@ -73,7 +73,8 @@ template <class T, int K, int S, int RH, int RW, bool BROADCAST, bool PART> void
   }
   const size_t channels = t.channels, weights = (1 + K * K * t.group) * L;
   const float* w = static_cast<const float*>(t.w);
-  for (size_t c = 0; c < channels; c += L, w += weights) {
+  for (size_t from = 0; from < channels; from += L, w += weights) {
+    const size_t c = from + L <= channels ? from : channels - L;
     F32 acc[RH][RW];
     const F32 bias = F32::load(w);
     SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = bias;
@@ -115,7 +116,8 @@ void grouped_line(const DepthwiseTile& t) {
   const size_t channels = t.channels;
   const float* w = static_cast<const float*>(t.w);
   const ptrdiff_t pixel = ptrdiff_t(t.in_pixel * sizeof(float)), pixel3 = 3 * pixel;
-  for (size_t c = 0; c < channels; c += L) {
+  for (size_t from = 0; from < channels; from += L) {
+    const size_t c = from + L <= channels ? from : channels - L;
     F32 acc[RW];
     const F32 bias = F32::load(w);
     SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[x] = bias;

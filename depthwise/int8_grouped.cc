@@ -14,6 +14,10 @@ size_t block_bytes(const DepthwiseShape& s, const DepthwiseInt8Format& f) { retu
 size_t pixel_bytes(const DepthwiseInt8Format& f) { return kSubblock / f.group * f.vector; }
 size_t span_h(const DepthwiseShape& s) { return (size_t(s.kernel_h) - 1) * s.dilation_h + 1; }
 size_t span_w(const DepthwiseShape& s) { return (size_t(s.kernel_w) - 1) * s.dilation_w + 1; }
+// Blocks of channels: the last one ends with them, and so overlaps the one before where they are no multiple. Fewer than a block are a part of one.
+size_t blocks_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return ceil_div(s.channels, size_t(f.vector)); }
+size_t block_channels(const DepthwiseShape& s, const DepthwiseInt8Format& f) { return min(s.channels, size_t(f.vector)); }
+size_t block_begin(const DepthwiseShape& s, const DepthwiseInt8Format& f, size_t i) { return min(i * f.vector, s.channels - block_channels(s, f)); }
 bool has_runs(const DepthwiseShape& s) { return s.kernel_w == 3 && s.dilation_w == 1; }  // of three columns
 
 // Outputs of a row whose inputs are spread at once: whole tiles whose ring fills half of a first-level cache.
@@ -28,14 +32,14 @@ size_t worker_bytes(const DepthwiseShape& s, const Kernel* kernel, const Depthwi
 }
 
 struct Run : DepthwiseInt8Run {
-  size_t blocks, bands, pieces, worker_bytes;
+  size_t blocks, bands, pieces, worker_bytes;  // blocks of one task: two that overlap are
 };
 
 // A block of channels of output rows [y0, y1).
 void band(const Run& r, const uint8_t* image, uint8_t* out, size_t block, size_t y0, size_t y1, char* space) {
   const DepthwiseShape& s = *r.s;
   const DepthwiseInt8Table& table = depthwise_int8_table(r.kernel);
-  const size_t pixel = pixel_bytes(r.f), ring = span_h(s), words = words_of(r.f), most = piece_outputs(s, r.kernel, r.f), first = block * r.f.vector, bytes = block_bytes(s, r.f);
+  const size_t pixel = pixel_bytes(r.f), ring = span_h(s), words = words_of(r.f), most = piece_outputs(s, r.kernel, r.f), first = block_begin(s, r.f, block), bytes = block_bytes(s, r.f);
   auto* taps = reinterpret_cast<size_t*>(space);
   const auto* line = reinterpret_cast<const uint8_t*>(space + taps_bytes(s, r.f));
   auto* rows = reinterpret_cast<uint8_t*>(space + taps_bytes(s, r.f) + 64);
@@ -45,7 +49,7 @@ void band(const Run& r, const uint8_t* image, uint8_t* out, size_t block, size_t
   set_weights(t, r.packed + block * bytes, bytes);
   const uint8_t* row;
   size_t step;
-  DepthwiseInt8Columns c = {&row, &step, 1, 0, 0, 0, 0, r.f.vector, {}, r.flip, r.padding, nullptr, 0, nullptr, nullptr};
+  DepthwiseInt8Columns c = {&row, &step, 1, 0, 0, 0, 0, t.channels, {}, r.flip, r.padding, nullptr, 0, nullptr, nullptr};
   for (size_t x0 = 0; x0 < s.out_w; x0 += most) {
     t.outputs = min(most, s.out_w - x0);
     const size_t columns = columns_under(s, t.outputs), left = x0 * s.stride_w, end = left + columns, inside = s.in_w + s.pad_left;
@@ -81,7 +85,8 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t units = s.batch * r.bands * r.blocks, from = piece_begin(units, r.pieces, index), to = piece_begin(units, r.pieces, index + 1);
   for (size_t u = from; u < to; ++u) {
     const size_t block = u % r.blocks, i = u / r.blocks % r.bands, image = u / r.blocks / r.bands;
-    band(r, r.in + image * s.in_batch, r.out + image * s.out_batch, block, piece_begin(s.out_h, r.bands, i), piece_begin(s.out_h, r.bands, i + 1), space);
+    for (size_t b = block; b < (block + 1 < r.blocks ? block + 1 : blocks_of(s, r.f)); ++b)
+      band(r, r.in + image * s.in_batch, r.out + image * s.out_batch, b, piece_begin(s.out_h, r.bands, i), piece_begin(s.out_h, r.bands, i + 1), space);
   }
 }
 
@@ -100,10 +105,10 @@ DepthwiseInt8Format grouped_int8_format(const skua_context* ctx, const Depthwise
     size_t channels;
     const Kernel* kernel;
   } best = {s.channels, nullptr};
-  if ((s.group != 4 && s.group != 8 && s.group != 16) || s.channels % kSubblock || s.stride_w > 2 || s.multiplier != 1) return {};
+  if ((s.group != 4 && s.group != 8 && s.group != 16) || s.channels % s.group || s.stride_w > 2 || s.multiplier != 1) return {};
   each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, kGroupedInt8, [](const Kernel* k, void* arg) {
     auto& b = *static_cast<Best*>(arg);
-    if (b.channels % k->vector == 0 && (!b.kernel || (b.kernel->isa == k->isa && k->vector > b.kernel->vector))) b.kernel = k;
+    if ((b.channels >= k->vector || k->vector == kPartlyGrouped) && (!b.kernel || (b.kernel->isa == k->isa && k->vector > b.kernel->vector))) b.kernel = k;
   }, &best, element);
   if (!best.kernel) return {};
   const DepthwiseInt8Table& table = depthwise_int8_table(best.kernel);
@@ -114,8 +119,8 @@ DepthwiseInt8Format grouped_int8_format(const skua_context* ctx, const Depthwise
 size_t grouped_int8_packed_bytes(const DepthwiseShape& window, DepthwiseInt8Format f) {
   const DepthwiseShape& s = window;
   size_t bytes = 0;
-  const bool sane = (f.group == 2 || f.group == 4) && (f.per_group == 4 || f.per_group == 8 || f.per_group == 16) && f.rows == 1 && f.vector % kSubblock == 0 && s.channels % f.vector == 0 && s.stride_w <= 2 && is_small(s, f);
-  if (!sane || !mul(block_bytes(s, f), s.channels / f.vector, bytes)) return 0;
+  const bool sane = (f.group == 2 || f.group == 4) && (f.per_group == 4 || f.per_group == 8 || f.per_group == 16) && f.rows == 1 && f.vector >= kSubblock && f.vector % kSubblock == 0 && s.channels >= (f.vector == kPartlyGrouped ? 1 : f.vector) && s.channels % f.per_group == 0 && s.stride_w <= 2 && is_small(s, f);
+  if (!sane || !mul(block_bytes(s, f), blocks_of(s, f), bytes)) return 0;
   return bytes;
 }
 
@@ -123,13 +128,14 @@ void grouped_int8_pack(const DepthwiseShape& window, DepthwiseInt8Format f, Elem
                        size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
   const DepthwiseShape& s = window;
   const size_t terms = vectors_of(s, f), lanes = f.vector / 4, bytes = block_bytes(s, f), words = words_of(f);
-  memset(packed, 0, bytes * (s.channels / f.vector));
-  for (size_t b = 0; b < s.channels / f.vector; ++b) {
+  memset(packed, 0, bytes * blocks_of(s, f));
+  for (size_t b = 0; b < blocks_of(s, f); ++b) {
     char* to = static_cast<char*>(packed) + b * bytes;
     DepthwiseInt8End end = {to + 4 * terms * f.vector, f, seen_zero_point(f, element, zero_point), bias, scale, shift};
     for (size_t v = 0; v < 4; ++v)
       for (size_t e = 0; e < lanes; ++e) {
-        const size_t c = b * f.vector + depthwise_int8_channel(lanes, v, e);
+        const size_t c = block_begin(s, f, b) + depthwise_int8_channel(lanes, v, e);
+        if (c >= s.channels) continue;
         uint32_t sum = 0;
         double amount = 0;
         for (size_t ky = 0; ky < s.kernel_h; ++ky)
@@ -150,7 +156,7 @@ void grouped_int8_pack(const DepthwiseShape& window, DepthwiseInt8Format f, Elem
 }
 
 bool grouped_int8_fixed_fit(const DepthwiseShape& window, DepthwiseInt8Format f, const void* packed) {
-  for (size_t b = 0; b < window.channels / f.vector; ++b) {
+  for (size_t b = 0; b < blocks_of(window, f); ++b) {
     const auto* multipliers = reinterpret_cast<const int32_t*>(static_cast<const char*>(packed) + b * block_bytes(window, f) + (vectors_of(window, f) + 1) * 4 * f.vector);
     if (!are_fixed_scales(multipliers, multipliers + f.vector, f.vector)) return false;
   }
@@ -163,9 +169,9 @@ void grouped_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kernel
                       const void* in, void* out, void* workspace) {
   if (!s.batch || !s.out_h || !s.out_w) return;
   Run r = {{&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), static_cast<char*>(workspace), depthwise_int8_flip(kernel, f),
-            uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)), depthwise_int8_tile(s, f, to, result), {{kernel, kernel, kernel}}}, s.channels / f.vector, 1, 0, worker_bytes(s, kernel, f)};
+            uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)), depthwise_int8_tile(s, f, to, result), {{kernel, kernel, kernel}}}, max(s.channels / f.vector, 1), 1, 0, worker_bytes(s, kernel, f)};
   r.tile.kernel_w = has_runs(s) ? 3 : 1;
-  r.tile.channels = f.vector;
+  r.tile.channels = block_channels(s, f);
   r.tile.layout.pixels = 1;
   r.tile.layout.group = f.per_group == 4 ? words_of(f) * f.vector : 0;
   r.tile.layout.column = size_t(8) / f.per_group * words_of(f) * f.vector;

@@ -35,14 +35,31 @@ template <class B> SKUA_INL void spread_pixel(typename B::I x, uint8_t* to) {
 }
 template <class B> constexpr int spread_bytes = 16 / B::G * B::L;  // of a pixel
 
+// The channels of a block: a vector, or a part of one of kPartlyGrouped.
+template <class B> struct Block {
+  explicit SKUA_INL Block(size_t) {}
+  SKUA_INL typename B::I load(const uint8_t* p) const { return B::load(p); }
+  SKUA_INL void store(uint8_t* p, typename B::I x) const { B::store(p, x); }
+};
+#if defined(SKUA_ISA_avx512vnni)
+template <> struct Block<Bytes64> {
+  static_assert(Bytes64::L == kPartlyGrouped);
+  __mmask64 channels;
+  explicit SKUA_INL Block(size_t n) : channels(~uint64_t(0) >> (64 - n)) {}
+  SKUA_INL __m512i load(const uint8_t* p) const { return _mm512_maskz_loadu_epi8(channels, p); }
+  SKUA_INL void store(uint8_t* p, __m512i x) const { _mm512_mask_storeu_epi8(p, channels, x); }
+};
+#endif
+
 // One row of pixels.
 template <class B> void spread(const DepthwiseInt8Columns& t) {
   const typename B::I by = B::bytes(t.flip);
   const uint8_t* p = t.rows[0];
   const size_t step = t.steps[0], columns = t.columns, after = t.after;
   uint8_t* to = static_cast<uint8_t*>(t.to);
+  const Block<B> block(t.channels);
   for (size_t n = t.before; n > 0; --n, to += spread_bytes<B>) spread_pixel<B>(B::bytes(t.padding), to);
-  for (size_t n = columns; n > 0; --n, to += spread_bytes<B>, p += step) spread_pixel<B>(B::flip(B::load(p), by), to);
+  for (size_t n = columns; n > 0; --n, to += spread_bytes<B>, p += step) spread_pixel<B>(B::flip(block.load(p), by), to);
   for (size_t n = after; n > 0; --n, to += spread_bytes<B>) spread_pixel<B>(B::bytes(t.padding), to);
 }
 
@@ -80,7 +97,8 @@ template <class B, int RW, Known KNOWN, int K, int S> SKUA_INL void grouped_tile
     }
     SKUA_UNROLL for (int x = 0; x < RW; ++x) halves[x][h] = half_of<B, KNOWN>(scaled[0][x][0], scaled[0][x][1], t);
   }
-  SKUA_UNROLL for (int x = 0; x < RW; ++x) B::store(out + size_t(x) * t.out_pixel, whole_of<B, KNOWN>(halves[x][0], halves[x][1], t));
+  const Block<B> block(t.channels);
+  SKUA_UNROLL for (int x = 0; x < RW; ++x) block.store(out + size_t(x) * t.out_pixel, whole_of<B, KNOWN>(halves[x][0], halves[x][1], t));
 }
 
 constexpr int kGroupedColumns = F32::registers >= 32 ? 7 : 3;

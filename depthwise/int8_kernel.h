@@ -16,6 +16,7 @@
 namespace skua {
 
 constexpr uint16_t kDepthwiseInt8 = 0, kGroupedInt8 = 1;  // variants
+constexpr uint16_t kPartlyGrouped = 64;                   // vectors of grouped kernels that load and store a part of their channels
 
 // Where interleaved columns are: vector v of group g of column c at c % planes * plane + c / planes * column + g * group + v * vector. One pixel in a vector: a column's vectors are
 // one behind the other. Several: columns of outputs that follow each other do so too, planes is the stride.

@@ -465,7 +465,6 @@ static_assert(kGroupedColumns == SKUA_GROUPED_COLUMNS);
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni)
     SKUA_FOR_INT8(SKUA_GROUPED, 64, "two vectors of sums for seven outputs; groups of 4, 8 and 16 channels")
-    SKUA_FOR_INT8(SKUA_GROUPED, 16, "channels that do not fill blocks of 64")
 #elif defined(SKUA_ISA_avxvnni) || defined(SKUA_ISA_avx2)
     SKUA_FOR_INT8(SKUA_GROUPED, 32, "two vectors of sums for three outputs; groups of 4, 8 and 16 channels")
     SKUA_FOR_INT8(SKUA_GROUPED, 16, "channels that do not fill blocks of 32")

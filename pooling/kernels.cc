@@ -120,11 +120,11 @@ template <class T, size_t bytes> struct MaxHalves {
   }
 };
 
-// Quantised bytes: as they are, in whole registers; fewer channels than fit one are widened, by the template above.
-template <class T> struct MaxBytes {
+// Quantised bytes: as they are, in registers of so many; fewer channels than fit the shortest are widened, by the template above.
+template <class T, size_t bytes = 4 * L> struct MaxBytes {
   using Element = T;
-  static constexpr size_t most = 4, lanes = 4 * L;
-  typedef T Block __attribute__((vector_size(4 * L), aligned(1), may_alias));
+  static constexpr size_t most = 4, lanes = bytes;
+  typedef T Block __attribute__((vector_size(bytes), aligned(1), may_alias));
   template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     Block y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = T(t.low) - Block{};
@@ -425,8 +425,12 @@ template <class What> void row(const PoolRow& t) {
 }
 
 template <class T> void max_bytes(const PoolPixels& t) {
-  if (L == 1 || t.channels < MaxBytes<T>::lanes) pixels<Max<T>>(t);
-  else pixels<MaxBytes<T>>(t);
+  if constexpr (L > 1) {
+    if (t.channels >= 4 * L) return pixels<MaxBytes<T>>(t);
+    if constexpr (L > 8) if (t.channels >= 2 * L) return pixels<MaxBytes<T, 2 * L>>(t);
+    if constexpr (L > 4) if (t.channels >= 16) return pixels<MaxBytes<T, 16>>(t);
+  }
+  pixels<Max<T>>(t);
 }
 
 template <class T> void average_bytes(const PoolPixels& t) {

@@ -63,6 +63,17 @@ const Kernel* transposer(const skua_context* ctx, int variant, size_t vector, El
   return s.found;
 }
 
+// The kernel for rows of windows whose vectors these channels are, of half of the longest at least (Zen 5: 112x112x24 30 us by windows, 22 by rows and AVX2's); NULL: none.
+const Kernel* row_kernel(const skua_context* ctx, KernelKind kind, size_t channels, Element element) {
+  struct Search { size_t channels, longest; const Kernel* found; } s = {channels, 0, nullptr};
+  each_kernel(ctx, pooling_tables, kind, 1, [](const Kernel* k, void* arg) {
+    auto& s = *static_cast<Search*>(arg);
+    s.longest = max(s.longest, size_t(k->vector));
+    if (!s.found && s.channels % k->vector == 0 && 2 * size_t(k->vector) >= s.longest) s.found = k;
+  }, &s, element);
+  return s.found;
+}
+
 // Channels of a block: whole lines, but for the last one's.
 size_t block_begin(const Plan& p, size_t i) {
   const size_t line = 64 / element_bytes(p.kernel->element), at = piece_begin(p.channels / line, p.separable_blocks, i) * line;
@@ -118,8 +129,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const auto columns = [&](size_t x) { return p.x.end_tap(x) - p.x.first_tap(x); };
   const size_t fewest = p.x.out ? min(columns(0), columns(p.x.out - 1)) : 0;
   const bool share = p.y.stride < p.y.kernel && ceil_div(p.y.kernel, p.y.stride) <= 3 && p.y.dilation == 1 && p.x.dilation == 1 && min(p.y.out, p.x.out) > 3;
-  if (share && (nchw || p.channels % p.kernel->vector == 0) && fewest >= kPoolRowTaps[0] && p.x.kernel <= kPoolRowTaps[1])
-    p.rows_kernel = find_kernel(op.ctx, pooling_tables, kinds[c.kind], 1, nchw ? Element::f32 : element);  // none of positions, bytes and halves
+  if (share && fewest >= kPoolRowTaps[0] && p.x.kernel <= kPoolRowTaps[1])
+    p.rows_kernel = nchw ? find_kernel(op.ctx, pooling_tables, kinds[c.kind], 1, Element::f32) : row_kernel(op.ctx, kinds[c.kind], p.channels, element);  // none of positions, bytes and halves
   // Floats hold a maximum of bytes as it is, of an average not every sum.
   const bool in_place = bytes && c.kind == SKUA_POOL_AVERAGE;
   p.algorithm = !nchw ? "channels" : in_place ? "planes_in_place" : "planes";

@@ -632,7 +632,7 @@ TEST(Conv, Groups) {
     Rng rng(37);
     for (const Layer& l : {Layer{14, 14, 4, 64, 1, 1, 0}, Layer{9, 11, 4, 16, 1, 1, 1}, Layer{9, 11, 8, 48, 1, 1, 2}, Layer{7, 5, 16, 32, 1, 2, 0}, Layer{6, 30, 2, 32, 1, 0, 0},
                            Layer{15, 17, 4, 32, 2, 1, 2}, Layer{8, 13, 8, 32, 2, 1, 0}, Layer{12, 16, 16, 16, 2, 1, 1}, Layer{3, 3, 4, 16, 1, 1, 0}, Layer{1, 9, 4, 32, 1, 1, 0},
-                           Layer{8, 8, 4, 24, 1, 1, 0}, Layer{8, 8, 3, 48, 1, 1, 0},
+                           Layer{8, 8, 4, 24, 1, 1, 0}, Layer{8, 8, 3, 48, 1, 1, 0}, Layer{9, 10, 4, 20, 1, 1, 1}, Layer{7, 9, 8, 104, 1, 1, 2}, Layer{5, 12, 4, 68, 2, 1, 0}, Layer{6, 15, 8, 24, 1, 2, 0, 2},
                            Layer{13, 15, 4, 32, 1, 2, 1, 2}, Layer{14, 14, 8, 32, 1, 3, 0, 3}, Layer{17, 20, 16, 32, 2, 2, 2, 2}, Layer{5, 9, 4, 16, 1, 4, 0, 4}})
       for (const bool hinted : {false, true}) {
         if (type != SKUA_DTYPE_F32 && hinted) continue;
