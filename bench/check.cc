@@ -8,6 +8,8 @@ namespace bench {
 namespace {
 
 bool fast_winograd(const Layer& l) { return bench_numerics == SKUA_NUMERICS_FAST && l.op == Op::conv && l.groups == 1 && l.kh == l.kw && (l.kh == 3 || l.kh == 5) && l.sh == 1 && l.sw == 1; }
+// What a peer may be off by: a weight of a blend computed in f32 loses as many digits as its coordinate has.
+double coordinates(const Layer& l) { return l.op == Op::resize ? 6e-8 * double(std::max(l.h, l.w)) * 2 : 0; }
 // Of a chain of f32: with room for Winograd (about twice a direct sum's error, rms; under FAST eight times) and for approximated functions.
 double chain(const Layer& l) { return (fast_winograd(l) ? 24e-8 : 6e-8) * (64 + 16 * sqrt(double(l.reduction()))); }
 // Sums of so many terms in halves: the roundings of the partial sums of a random walk of n are about 0.4 sqrt(n) of the last one's; five times as far for the worst of many.
@@ -52,8 +54,8 @@ std::string check_against_formula(const Layer& l, const Operands& o, const float
     const double want = reference(l, o, index, &magnitude);
     // Winograd's error goes with the size of the tile's values, not of the one element: hence the output's usual size.
     const double usual = magnitude / sqrt(double(l.reduction())) + fabs(want) + (l.multiplies() ? 1 : 0);
-    // s8: half a step, and what the bias is off in its own units; and what a curve adds; a peer may be a step away where it rounds in between.
-    const double bound = l.type == SKUA_DTYPE_S8 ? roundoff(l.type) * ((kernel ? 1.02 : 3.02) + curve_steps(l))
+    // s8: half a step, and what the bias is off in its own units; and what a curve adds; a peer may be a step away where it rounds in between, and a blend whose weights are rounded (docs/quantization.md).
+    const double bound = l.type == SKUA_DTYPE_S8 ? roundoff(l.type) * ((l.op == Op::resize ? 3.02 : kernel ? 1.02 : 3.02) + curve_steps(l))
                                                  : (l.type == SKUA_DTYPE_F16 ? 0x1p-24 : 0) + (chain(l) + quantized_rows(l) + halves(l, half_terms(l, kernel))) * usual + rounded(l, l.multiplies() ? fabs(want) : usual);
     if (!(fabs(got[index] - want) <= bound)) return report(index, got[index], want);
   }
@@ -64,7 +66,7 @@ std::string check_against(const Layer& l, const float* ours, const float* theirs
   const size_t count = l.out_count();
   double scale = 0;
   for (size_t i = 0; i < count; ++i) scale = std::max(scale, fabs(double(theirs[i])));
-  const double bound = l.type == SKUA_DTYPE_S8 ? (2.02 + curve_steps(l)) * roundoff(l.type) : (chain(l) + quantized_rows(l) + halves(l, half_terms(l, nullptr))) * scale + rounded(l, scale);
+  const double bound = l.type == SKUA_DTYPE_S8 ? ((l.op == Op::resize ? 4.02 : 2.02) + curve_steps(l)) * roundoff(l.type) : (chain(l) + coordinates(l) + quantized_rows(l) + halves(l, half_terms(l, nullptr))) * scale + rounded(l, scale);
   for (size_t i = 0; i < count; ++i)
     if (!(fabs(double(ours[i]) - double(theirs[i])) <= bound)) return report(i, ours[i], theirs[i]);
   return "";

@@ -52,7 +52,7 @@ inline DepthwiseShape float_phase(const DepthwiseShape& s, size_t each, size_t p
 inline bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
   if (s.multiplier > 1) return true;
   const size_t each = element_bytes(k->element), apart = s.in_pixel * each;
-  if (is_rows(k) || s.channels <= strip_channels(k) || apart % 1024) return false;
+  if (is_rows(k) || s.channels <= strip_channels(k) || apart % 1024 || s.group > k->vector) return false;
   const Machine m = machine_for(k->isa);
   if (m.l2_bytes > 48 && s.group == 1) {
     const bool large = is_tile(k) && s.kernel_w > 3 && s.stride_w == 1 && s.out_w > k->nr, again = s.kernel_h > s.stride_h && s.dilation_h == 1 && map_bytes(s, each) > 2 * double(m.l1);  // lines come for more than one row
@@ -91,7 +91,7 @@ inline Blocks blocks_of(const DepthwiseShape& s, const Kernel* k, size_t workers
   b.bands = ceil_div(s.out_h, b.band_rows);
   b.vectors = vectors_of(s.out_channels(), k->vector);
   b.blocks = 1;
-  const size_t most = max(b.vectors / 2, 1);
+  const size_t most = s.group > k->vector ? 1 : max(b.vectors / 2, 1);  // a group's inputs stay together
   if (is_rows(k)) {  // two bands for each worker: each reads a row that the one above reads too
     b.band_rows = workers > 1 ? ceil_div(s.out_h, ceil_div(2 * workers, max(s.batch, 1))) : s.out_h;
     b.bands = ceil_div(s.out_h, max(b.band_rows, 1));

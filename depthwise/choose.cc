@@ -6,8 +6,11 @@ using namespace depthwise;
 namespace {
 
 bool has_format(const Kernel* k, DepthwiseFormat f) { return k->vector == f.vector && k->element == f.element && summed_in(k) == f.weights; }
-// Whole groups in vectors, the last of which may overlap the one before; one of several groups takes a permutation, which instruction sets of 4 lanes have not.
-bool holds_groups(const Kernel* k, size_t channels, size_t group) { return channels >= k->vector && channels % group == 0 && k->vector % group == 0 && (k->vector > 4 || k->vector == group); }
+// Whole groups in vectors, the last of which may overlap the one before, or of floats whole vectors in groups; one of several groups takes a permutation, which instruction sets of 4 lanes have not.
+bool holds_groups(const Kernel* k, size_t channels, size_t group) {
+  const bool several = k->vector % group == 0, some = group % k->vector == 0 && group <= kMostGrouped && k->element == Element::f32;
+  return channels >= k->vector && channels % group == 0 && (k->vector > 4 ? several || some : k->vector == group);
+}
 
 // Why a kernel of one window, a tile or by rows, cannot compute this shape; NULL if it can.
 const char* unfit(const Kernel* k, const DepthwiseShape& s) {

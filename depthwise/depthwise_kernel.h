@@ -32,8 +32,9 @@ struct DepthwiseTile {
 // KernelKind::depthwise_tile, variant = kernel * 10 + stride (square kernels, dilation 1). `code` returns a table of functions for tiles of mr rows and nr columns, and parts
 // of them. channels >= vector.
 using DepthwiseTileFn = void (*)(const DepthwiseTile&);
-// KernelKind::grouped_tile: the same for groups of `group` inputs and as many outputs; a vector holds whole groups, channels are whole vectors. Weights of a vector:
-// [bias], then [ky][input of the group][kx].
+// KernelKind::grouped_tile: the same for groups of `group` inputs and as many outputs; a vector holds whole groups, or of floats a group of kMostGrouped at most holds whole vectors and begins with the
+// block. Weights of a vector: [bias], then [ky][input of the group][kx].
+constexpr int kMostGrouped = 64;
 // Where the second-level cache overflows, kernels up to this size and vectors of this many bytes take narrow tiles throughout.
 constexpr int kDepthwiseNarrowKernel = 3, kDepthwiseNarrowVector = 64;
 #if defined(__aarch64__)
@@ -47,7 +48,7 @@ struct DepthwiseTileTable {
   DepthwiseTileFn whole[2];    // mr rows, nr columns; [1]: masks leave something out
   DepthwiseTileFn narrow[2];   // mr rows, narrow_columns
   DepthwiseTileFn part[2];     // 1 or 2 (if mr is) rows, 1 to nr columns, masks
-  bool one_group = false;      // grouped tiles: only for groups that fill a vector
+  bool one_group = false;      // grouped tiles: only for groups that fill a vector, or some
   struct Edge {
     uint32_t column_mask, row_mask;
     DepthwiseTileFn tile;

@@ -1,21 +1,23 @@
-// Tiles for grouped convolution with as many outputs as inputs per group (G of them), where G or more lanes make a vector: several groups share one, so no lane is empty.
+// Tiles for grouped convolution with as many outputs as inputs per group (G of them): several groups share a vector, one fills it, or (floats) it fills some, so no lane is empty.
 //
 //   lane l of output vector c:  out[c + l] += in[c + l/G*G + i] * w[ky][i][kx][c + l]      i < G
 //
-// The inputs of a vector of outputs are the vector at the same channels; for every i its lanes are permuted, or with one group per vector one of them is broadcast, and
+// The inputs of a vector of outputs are the vector at the same channels, or all of their group; for every i its lanes are permuted, or with one group per vector one of them is broadcast, and
 // then used by up to RH * K sums, like a vector of a depthwise tile. Order of a chain: bias, ky, i, kx.
 //
 // Registers: RH*RW sums + RH*K weights + permuted input + permutation.
+SKUA_INL size_t group_begin(size_t c, size_t group) { return group > size_t(L) ? c / group * group : c; }
 template <class T, int K, int S, int RH, int RW, bool BROADCAST, bool PART, int r = 0>
 SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[maybe_unused]] I32 first, F32 (&acc)[RH][RW]) {
   constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
   if constexpr (r < IH) {
     if (t.row_mask >> r & 1) {
       // Columns outside the image are zeros: no tests in the loop, but in a part of a tile.
-      static const T zeros[16] = {};
+      static const T zeros[kMostGrouped] = {};
       const T* in[IW];
+      const size_t inputs = BROADCAST ? group_begin(c, t.group) : c;
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
-        in[j] = static_cast<const T*>(t.rows[r]) + t.column + c + size_t(j) * t.in_pixel;
+        in[j] = static_cast<const T*>(t.rows[r]) + t.column + inputs + size_t(j) * t.in_pixel;
         if (!PART && (j < K - 1 || j >= IW - K + 1) && !(t.column_mask >> j & 1)) in[j] = zeros;  // less than a kernel's width of padding on either side
       }
       {  // The next row is far behind this one's products: its lines would be waited for (measured: 5% where pixels stay in L2).
@@ -108,11 +110,11 @@ template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable gr
 template <class T, int K, int S, int RH, int RW> const DepthwiseTileTable& grouped_table() { return grouped_table_of<T, K, S, RH, RW>; }
 
 #if defined(SKUA_ISA_avx512)
-// One row of fourteen outputs where a group fills the vector: fourteen chains of sums in every row of pixels. Of a tile of two rows, a row of pixels that serves one of them has
+// One row of fourteen outputs where a group fills the vector, or some: fourteen chains of sums in every row of pixels. Of a tile of two rows, a row of pixels that serves one of them has
 // half as many, which wait for their latency.
 void grouped_line(const DepthwiseTile& t) {
   constexpr int K = 3, RW = 14, IW = RW + K - 1;
-  static const float zeros[L] = {};  // columns outside the image
+  static const float zeros[kMostGrouped] = {};  // columns outside the image
   const size_t channels = t.channels;
   const float* w = static_cast<const float*>(t.w);
   const ptrdiff_t pixel = ptrdiff_t(t.in_pixel * sizeof(float)), pixel3 = 3 * pixel;
@@ -122,12 +124,13 @@ void grouped_line(const DepthwiseTile& t) {
     const F32 bias = F32::load(w);
     SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[x] = bias;
     w += L;
+    const size_t inputs = group_begin(c, t.group), taps = K * L * t.group;
     for (int r = 0; r < K; ++r) {
       if (!(t.row_mask >> r & 1)) {
-        w += K * L * L;
+        w += taps;
         continue;
       }
-      const char* row = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r]) + t.column + c);
+      const char* row = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r]) + t.column + inputs);
       const char* next = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r + 1 < K ? r + 1 : 0]) + t.column + c + (r + 1 < K ? 0 : L));
       SKUA_UNROLL for (int j = 0; j < IW; ++j, next += pixel) __builtin_prefetch(next);
       // Pointers of the four columns that may be outside; the others are at 0 to 3 pixels from three more, all in registers.
@@ -136,7 +139,7 @@ void grouped_line(const DepthwiseTile& t) {
         const int j = e < 2 ? e : RW - 2 + e;
         in[e] = t.column_mask >> j & 1 ? row + j * pixel : reinterpret_cast<const char*>(zeros);
       }
-      for (const float* end = w + K * L * L; w != end; w += K * L) {
+      for (const float* end = w + taps; w != end; w += K * L) {
         F32 tap[K];
         SKUA_UNROLL for (int kx = 0; kx < K; ++kx) {
           tap[kx] = F32::load(w + kx * L);
