@@ -105,8 +105,8 @@ void run(const RunArgs& args) {
 void explain(const skua_plan* plan, Text& text) {
   const DepthwiseInt8Config& config = config_of(plan->op);
   const DepthwiseShape& s = static_cast<const DepthwiseInt8Plan*>(plan)->shape;
-  text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, padding %zu top, %zu left\n", s.in_h, s.in_w, s.channels, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
-           s.dilation_h, s.dilation_w, s.pad_top, s.pad_left);
+  text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, groups %u, padding %zu top, %zu left\n", s.in_h, s.in_w, s.channels, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
+           s.dilation_h, s.dilation_w, config.conv.groups, s.pad_top, s.pad_left);
   text.add("  weights packed as s8 for %u channels, %u taps of %s together, %u rows; sums s32\n", config.format.vector, config.format.group, config.format.pairs ? "two columns" : "a column",
            config.format.rows);
   if (!config.format.per_group) explain_cores(depthwise_int8_on_cores(plan->op->ctx, plan->kernel), text);

@@ -94,7 +94,7 @@ skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype 
 
 skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q) {
   if (q.scale == 0 && !q.zero_point && !q.scales && !q.zero_points && !q.axis && !q.block_size && q.scale_type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
-  return SKUA_INVALID("%s: %s is set, but the tensor is not quantised", op, field);
+  return SKUA_INVALID("%s: %s is set, but the tensor is not quantised: it must be all zero", op, field);
 }
 
 const char* activation_name(skua_activation_kind kind) {
@@ -190,7 +190,7 @@ skua_status check_tensor(const char* op, const char* what, size_t index, const s
 }
 
 // Two different indices of an output must not be the same element: sorted by stride, each stride must reach past all smaller ones.
-bool overlaps_itself(const skua_tensor& t) {
+bool overlaps_itself(const skua_tensor& t, uint32_t& dimension, size_t& reach) {
   uint32_t order[SKUA_MAX_RANK], n = 0;
   for (uint32_t d = 0; d < t.rank; ++d) {
     if (t.shape[d] == 0) return false;
@@ -199,9 +199,9 @@ bool overlaps_itself(const skua_tensor& t) {
     for (; at > 0 && t.stride[order[at - 1]] > t.stride[d]; --at) order[at] = order[at - 1];
     order[at] = d;
   }
-  size_t reach = 0;
+  reach = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    const uint32_t d = order[i];
+    const uint32_t d = dimension = order[i];
     if (t.stride[d] <= reach) return true;
     reach += (t.shape[d] - 1) * t.stride[d];
   }
@@ -212,7 +212,7 @@ bool overlaps_itself(const skua_tensor& t) {
 skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, uint32_t wanted, const TunedChoice*& tuned, skua_plan* plan) {
   const OpClass& cls = *op->cls;
   constexpr size_t kMost = 64;
-  if (!inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
+  if (!inputs && n_inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
   if (op->n_inputs ? n_inputs != op->n_inputs : (n_inputs < 1 || n_inputs > kMost))
     return op->n_inputs ? SKUA_INVALID("%s: n_inputs is %zu, must be %u", cls.name, n_inputs, op->n_inputs)
                         : SKUA_INVALID("%s: n_inputs is %zu, must be 1..%zu", cls.name, n_inputs, kMost);
@@ -244,7 +244,9 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
     if (given.rank != t.rank) return SKUA_INVALID("%s: output %zu has rank %u, must be %u", cls.name, i, given.rank, t.rank);
     for (uint32_t d = 0; d < t.rank; ++d)
       if (given.shape[d] != t.shape[d]) return SKUA_INVALID("%s: output %zu has extent %zu in dimension %u, must be %zu", cls.name, i, given.shape[d], d, t.shape[d]);
-    if (overlaps_itself(given)) return SKUA_INVALID("%s: output %zu has strides that make elements overlap", cls.name, i);
+    uint32_t d;
+    size_t reach;
+    if (overlaps_itself(given, d, reach)) return SKUA_INVALID("%s: output %zu has stride %zu in dimension %u, which makes elements overlap: must be more than %zu", cls.name, i, given.stride[d], d, reach);
     t = given;
   }
   for (size_t i = 0; i < n_inputs && i < kMaxPlanInputs; ++i) plan->input_spans[i] = span_of(shapes[i]);
