@@ -381,6 +381,21 @@ TEST(ConvInt8, GroupsOfAFewChannels) {
       check(c, context, rng, i % 3 == 0);
       if (testing::Test::HasFailure()) return;
     }
+    // Blocks that overlap are one task's.
+    for (const uint32_t channels : {20u, 40u, 104u}) {
+      Case c;
+      skua_conv2d_desc& d = c.d;
+      d.input_type = d.output_type = SKUA_DTYPE_S8, d.weight_type = SKUA_DTYPE_S8;
+      d.kernel_h = d.kernel_w = 3, d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+      d.in_channels = d.out_channels = channels, d.groups = channels / 4;
+      d.input_q.scale = d.output_q.scale = 0.1f;
+      c.in_h = c.in_w = small() ? 12 : 20;
+      ASSERT_TRUE(c.prepare(rng));
+      Op op;
+      SKUA_EXPECT_OK(c.create(context, &op));
+      expect_tasks_apart(op, {make_integers(c.input(), rng, -128, 127)}, 7);
+      if (testing::Test::HasFailure()) return;
+    }
   }
 }
 

@@ -661,7 +661,12 @@ TEST(Conv, Groups) {
         if (l.group == 4 && l.channels % 4 == 0 && l.w >= 9 && strcmp(isa, "scalar") != 0 && (type == SKUA_DTYPE_F32 || strncmp(isa, "sse", 3) != 0)) {
           EXPECT_STREQ(skua_plan_algorithm(plan), "grouped") << c.text();
         }
+        if (l.group > 64) {
+          EXPECT_STRNE(skua_plan_algorithm(plan), "grouped") << c.text();
+        }
         skua_plan_destroy(plan);
+        if (!l.residual && !hinted) expect_tasks_apart(op, {make(c.input(), rng)}, 7);
+        if (HasFailure()) return;
       }
   }
 }
@@ -719,20 +724,21 @@ TEST(Conv, PlanarStretches) {
   }
 }
 
-// Groups that fill a vector: as wide as tiles and not, padding at either end of a row; the same bits from every tile.
+// Groups that fill a vector, or some: as wide as tiles and not, padding at either end of a row; the same bits from every tile.
 TEST(Conv, GroupsOfAVector) {
   struct Layer {
-    uint32_t h, w, channels, pad, residual;
+    uint32_t h, w, channels, pad, residual, group = 16;
   };
   for (const char* isa : isas()) {
     SCOPED_TRACE(isa);
     Rng rng(41);
-    for (const Layer& l : {Layer{14, 14, 512, 1, 0}, Layer{5, 26, 48, 2, 1}, Layer{3, 16, 32, 0, 2}, Layer{2, 42, 32, 1, 0}, Layer{4, 31, 32, 2, 0}, Layer{3, 7, 32, 1, 0}}) {
+    for (const Layer& l : {Layer{14, 14, 512, 1, 0}, Layer{5, 26, 48, 2, 1}, Layer{3, 16, 32, 0, 2}, Layer{2, 42, 32, 1, 0}, Layer{4, 31, 32, 2, 0}, Layer{3, 7, 32, 1, 0}, Layer{5, 14, 96, 1, 0, 32}, Layer{3, 28, 96, 1, 1, 48},
+                           Layer{2, 14, 128, 1, 0, 64}}) {
       Case c;
       c.in_h = c.d.hint_in_h = l.h; c.in_w = c.d.hint_in_w = l.w;
       c.d.numerics = SKUA_NUMERICS_STRICT;
       c.d.kernel_h = c.d.kernel_w = 3; c.d.stride_h = c.d.stride_w = 1;
-      c.d.in_channels = c.d.out_channels = l.channels; c.d.groups = l.channels / 16;
+      c.d.in_channels = c.d.out_channels = l.channels; c.d.groups = l.channels / l.group;
       c.d.padding = {SKUA_PADDING_EXPLICIT, l.pad, l.pad, l.pad, l.pad};
       c.d.epilogue.residual = skua_residual(l.residual);
       c.d.epilogue.activation.kind = l.residual ? SKUA_ACTIVATION_RELU6 : SKUA_ACTIVATION_NONE;

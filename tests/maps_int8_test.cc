@@ -84,7 +84,7 @@ TEST(PoolInt8, EveryKindBothLayouts) {
       Context context(isa);
       for (skua_pool_kind kind : {SKUA_POOL_MAX, SKUA_POOL_AVERAGE, SKUA_POOL_MAX_INDICES})
         for (bool global : {false, true}) {
-          for (size_t channels : {1, 13, 16, 37, 70, 150}) check_pool(context, type, kind, SKUA_LAYOUT_NHWC, channels, global, channels % 2, channels == 37);
+          for (size_t channels : {1, 13, 15, 16, 24, 31, 37, 63, 70, 150}) check_pool(context, type, kind, SKUA_LAYOUT_NHWC, channels, global, channels % 2, channels == 37);
           for (size_t channels : {5, 33}) check_pool(context, type, kind, SKUA_LAYOUT_NCHW, channels, global, global, channels == 33);
         }
       // Large maps, with pixels side by side and with gaps: several pixels together, several passes, sums beyond 16 bits.

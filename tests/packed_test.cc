@@ -199,6 +199,53 @@ TEST(Packed, Forged) {
   }
 }
 
+// Of grouped bytes: fewer channels than a block has, which only vectors of 64 take; a multiplier of the last block, which overlaps the one before, out of its bounds.
+TEST(Packed, ForgedGroups) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(5);
+    for (const uint32_t channels : {16u, 32u, 24u, 40u})
+      for (const skua_rounding rounding : {SKUA_ROUNDING_FLOAT, SKUA_ROUNDING_DOUBLE}) {
+        skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
+        d.input_type = d.output_type = SKUA_DTYPE_S8, d.weight_type = SKUA_DTYPE_S8;
+        d.kernel_h = d.kernel_w = 3;
+        d.in_channels = d.out_channels = channels, d.groups = channels / 4;
+        d.input_q.scale = d.weight_q.scale = 0.1f, d.output_q.scale = 1;
+        d.requantization.rounding = rounding;
+        const std::vector<signed char> weights(size_t(channels) * 36, 3);
+        Op op;
+        SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), nullptr, &op));
+        const skua_tensor x = skua_tensor_4d(SKUA_DTYPE_S8, 1, 6, 7, channels);
+        skua_plan* plan = nullptr;
+        SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
+        const bool grouped = !std::strcmp(skua_plan_algorithm(plan), "grouped");
+        skua_plan_destroy(plan);
+        if (!grouped) continue;
+        Blob blob(op);
+        BlobHeader header;
+        std::memcpy(&header, blob.data(), sizeof header);
+        const std::vector<unsigned char> good(blob.data(), blob.data() + blob.size);
+        if (rounding != SKUA_ROUNDING_FLOAT) {
+          const int32_t shift = 1000;
+          std::memcpy(blob.data() + header.weights_offset + header.weights_size - 64 - sizeof shift, &shift, sizeof shift);
+          reseal(blob.data(), blob.size);
+          expect_refused(context, blob.data(), blob.size, "shift of the last channel");
+          continue;
+        }
+        const uint32_t before[] = {d.groups, channels, channels}, after[] = {d.groups / 2, channels / 2, channels / 2};
+        const auto end = good.begin() + ptrdiff_t(header.weights_offset), at = std::search(good.begin(), end, reinterpret_cast<const unsigned char*>(before), reinterpret_cast<const unsigned char*>(before + 3));
+        ASSERT_NE(at, end) << "groups and channels are not in the config as they were";
+        std::memcpy(blob.data() + (at - good.begin()), after, sizeof after);
+        reseal(blob.data(), blob.size);
+        skua_op* forged = nullptr;
+        if (skua_op_create_packed(context, blob.data(), blob.size, &forged) != SKUA_STATUS_OK) continue;
+        run(forged, {make_integers(skua_tensor_4d(SKUA_DTYPE_S8, 1, 6, 7, channels / 2), rng, -128, 127)});
+        skua_op_destroy(forged);
+      }
+  }
+}
+
 TEST(Packed, Foreign) {
   Context context;
   Guarded noise = Guarded::bytes(4096, 64);

@@ -633,6 +633,56 @@ std::vector<Data> run_in_place(const skua_op* op, const std::vector<Data>& input
   return run_all(op, inputs, {resolved(inputs[which].t)}, {}, int(which));
 }
 
+namespace {
+// Runs each task over an output of one byte, and over one of another: what differs from both is what the task wrote.
+struct Apart {
+  skua_executor executor;
+  unsigned char* output;
+  std::vector<unsigned char> writers;
+  size_t tasks = 0;
+};
+void run_apart(void* ctx, size_t count, skua_task task, void* arg) {
+  auto& self = *static_cast<Apart*>(ctx);
+  std::vector<unsigned char> wrote(self.writers.size());
+  for (size_t i = 0; i < count; ++i, ++self.tasks) {
+    std::fill(wrote.begin(), wrote.end(), 0);
+    for (const int poison : {0x5a, 0xa5}) {
+      std::memset(self.output, poison, wrote.size());
+      task(arg, i, uint32_t(i) % self.executor.concurrency);
+      for (size_t b = 0; b < wrote.size(); ++b) wrote[b] |= self.output[b] != poison;
+    }
+    for (size_t b = 0; b < wrote.size(); ++b) self.writers[b] = static_cast<unsigned char>(std::min(2, self.writers[b] + wrote[b]));
+  }
+}
+}  // namespace
+
+void expect_tasks_apart(const skua_op* op, const std::vector<Data>& inputs, uint32_t workers) {
+  std::vector<skua_tensor> shapes;
+  for (const Data& d : inputs) shapes.push_back(d.t);
+  Plan plan;
+  SKUA_EXPECT_OK(skua_op_plan(op, shapes.data(), shapes.size(), nullptr, 0, &plan.plan));
+  if (!plan.plan) return;
+  skua_tensor y;
+  SKUA_EXPECT_OK(skua_plan_outputs(plan.plan, &y, 1));
+  std::vector<Guarded> in;
+  std::vector<skua_buffer> buffers;
+  for (const Data& d : inputs) {
+    in.push_back(place(d.t, Place::end));
+    put(d, in.back());
+    buffers.push_back(skua_host_buffer(in.back().memory()));
+  }
+  Guarded out = place(y, Place::end), workspace = Guarded::bytes(skua_plan_workspace(plan.plan, workers), SKUA_WORKSPACE_ALIGNMENT, true);
+  Apart apart = {{nullptr, workers, run_apart}, static_cast<unsigned char*>(out.memory()), std::vector<unsigned char>(extent(y) * element_size(y))};
+  apart.executor.ctx = &apart;
+  const skua_buffer output = skua_host_buffer(out.memory());
+  const size_t size = skua_plan_workspace(plan.plan, workers);
+  SKUA_EXPECT_OK(skua_plan_run(plan.plan, buffers.data(), buffers.size(), &output, 1, size ? workspace.memory() : nullptr, size, &apart.executor));
+  if (!apart.tasks) return;  // done by the caller
+  const auto twice = std::find(apart.writers.begin(), apart.writers.end(), 2);
+  EXPECT_EQ(twice, apart.writers.end()) << "two of " << apart.tasks << " tasks write byte " << twice - apart.writers.begin() << "; kernel " << skua_plan_kernel(plan.plan);
+  EXPECT_EQ(std::count(apart.writers.begin(), apart.writers.end(), 0), 0) << "bytes that no task writes; kernel " << skua_plan_kernel(plan.plan);
+}
+
 // ---- comparison ----------------------------------------------------------------------------------------------------------------
 namespace {
 std::string index_text(const skua_tensor& t, size_t flat) {

@@ -129,6 +129,9 @@ std::vector<Data> run(const skua_op* op, const std::vector<Data>& inputs, const 
 // The same with output 0 in the memory of input `which`.
 std::vector<Data> run_in_place(const skua_op* op, const std::vector<Data>& inputs, size_t which = 0);
 
+// No two tasks of a run with so many workers write one byte, not even the same to it. For operators on the CPU whose tasks read no output.
+void expect_tasks_apart(const skua_op* op, const std::vector<Data>& inputs, uint32_t workers);
+
 // Elements before a tensor in its device buffer, so that kernels meet offsets that are no multiple of their vectors.
 extern size_t gpu_skip;
 // Work-groups that contexts made from now on start in a dimension of a dispatch; 0: as many as the device does.
