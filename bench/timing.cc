@@ -219,7 +219,11 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
     const long before = preemptions();
     std::vector<double> ns(n);
     bool free = looks && alone_on_core();
-    for (size_t i = 0; i < n; ++i) ns[i] = sample(i), free = free && alone_on_core();
+    for (size_t j = 0; j < n; ++j) {  // each begins as often as the others: what comes behind the gap between rounds may find less in a cache that strangers share
+      const size_t i = (j + size_t(tries)) % n;
+      ns[i] = sample(i);
+      free = free && alone_on_core();
+    }
     if (preemptions() != before && tries < 2 * rounds - (rounds - round)) continue;
     for (size_t i = 0; i < n; ++i) samples[i].push_back(ns[i] / double(calls[i]));
     alone.push_back(free);

@@ -96,6 +96,8 @@ void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_c
 }
 
 static double larger(double a, double b) { return a > b ? a : b; }  // fmax() would make a C program link libm
+static double smaller(double a, double b) { return a < b ? a : b; }
+constexpr double kWindow = 224;  // instructions that out-of-order cores look ahead: a Zen 3, of which others have more
 
 double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   if (by_phases(s, k) && s.out_h && s.out_w) return double(phases_y(s) * phases_x(s)) * depthwise_cycles(k, float_phase(s, element_bytes(k->element), 0, 0));
@@ -107,8 +109,11 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     c = larger(c, (loads + stores) / m.load_ports);
     return larger(c, (multiplies + 2 * loads + 2 * stores) / m.issue);
   };
+  // Sums that are few wait for their latency, but for what the core does ahead of them. (Zen 3: one output of 7x7, 64 vectors, 6.2 us in a tile, 2.5 four vectors at once.)
+  auto wait = [&](double cycles, double instructions) { return m.in_order ? cycles : larger(cycles, taps * m.fma_latency / larger(kWindow / instructions, 1)); };
   const double each = element_bytes(k->element), line = each * k->vector / 64;  // of the cache, in a vector
   const size_t apart = s.in_pixel * size_t(each);
+  const double images = double(s.batch), pixels = double(s.in_h) * double(s.in_w), served = smaller(1.0 / (double(s.stride_h) * s.stride_w), double(s.out_h) * double(s.out_w) / larger(pixels, 1));  // outputs for a pixel
   double compute = 0, calls = 0, reread = 1, lines = 0;  // reread: times that an input line comes from the second-level cache; lines of a tile at once
   if (is_tile(k)) {
     const size_t tiles = tiles_of(s, k);
@@ -116,8 +121,9 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     auto band = [&](size_t rows) {
       const double in_rows = double(rows - 1) * s.stride_h + s.kernel_h;
       lines = in_rows * in_columns;
-      reread = lines / (double(rows) * s.stride_h * columns * s.stride_w);
-      if (s.group == 1) return double(tiles) * bound(double(rows) * columns * taps, in_rows * in_columns + taps + 1, double(rows) * columns);
+      const double outputs = double(rows) * columns;
+      reread = lines / outputs * served;
+      if (s.group == 1) return double(tiles) * wait(bound(outputs * taps, lines + taps + 1, outputs), outputs * taps + lines + taps);
       // Permutations of 512-bit vectors take a port of the multiply-adds.
       const double multiplies = double(rows) * columns * taps, inputs = in_rows * in_columns, permutes = k->vector > 8 && s.group < k->vector ? inputs : 0;
       // Rows of inputs that serve one row of outputs wait for the latency of its sums where these are few.
@@ -134,17 +140,19 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   } else {
     const size_t reach = span(s.kernel_w, s.dilation_w), inner = s.in_w >= reach ? min((s.in_w - reach) / s.stride_w + 1, s.out_w) : 0, together = inner / k->nr * k->nr;
     const double alone = double(s.out_w - together);
-    compute = double(s.out_h) * (double(together / k->nr) * bound(double(k->nr) * taps, double(k->nr + 1) * taps + taps, k->nr) + alone * bound(taps, 3 * taps, 1));
+    const double pixel = s.out_channels() >= 4 * size_t(k->vector) ? 4 : 1;  // vectors at once, of one output
+    compute = double(s.out_h) * (double(together / k->nr) * wait(bound(double(k->nr) * taps, double(k->nr + 1) * taps + taps, k->nr), double(2 * k->nr + 1) * taps) +
+                                 alone * wait(pixel * bound(taps, 3 * taps, 1), 3 * pixel * taps) / pixel);
     calls = double(s.out_h) * (alone + double(together / k->nr));
-    lines = double(s.kernel_h) * (double(k->nr - 1) * s.stride_w + s.kernel_w);
-    reread = lines / (double(s.stride_h) * s.stride_w * k->nr);
+    const double outputs = together ? k->nr : 1;
+    lines = double(s.kernel_h) * ((outputs - 1) * s.stride_w + s.kernel_w);
+    reread = lines / outputs * served;
     if (is_dilated(s)) compute *= 1.5;  // windows of neighbours share no pixel: measured on a Zen 5, 56x56x256 of 3x3 with a dilation of 2 262 us, in phases 143
   }
   // With strides of 2 these inputs are no stream: each of the reads takes a cycle and a quarter and what it brings at 45 bytes a cycle, all a seventh more where pixels share few sets of the first level
   // (Zen 5, AVX-512: 13.5 to 15 cycles an output, and 16 to 18; by rows of input 14 to 15).
   const bool scattered = kArch == Arch::x86_64 && s.group == 1 && s.stride_w > 1 && !is_rows(k);
   if (scattered) compute = larger(compute, double(s.out_h) * double(s.out_w) * reread * s.stride_h * s.stride_w * (1.25 + 64 * line / 45));
-  const double images = double(s.batch), pixels = double(s.in_h) * double(s.in_w);
   const double in = images * pixels * double(s.channels) * each, out = images * double(s.out_h) * double(s.out_w) * double(s.out_channels()) * each;
   // Pixels a power of two apart fall into few sets of the first level. Where a tile's lines need many more ways than these have, each comes again for every vector in it, at half of the speed
   // (measured on Zen 3: 14x14x512 at stride 2, tiles of 2x3 outputs 22 us; 28x28x512 106). Without a tile each comes again for every tap (Zen 4: 14x14x512 44 us, in tiles 22).
@@ -152,7 +160,7 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   if (kArch == Arch::x86_64 && m.l1 <= 32 << 10 && !uses_strip(s, k)) {
     if (is_tile(k)) {
       if (s.stride_w > 1 && lines >= 12 * double(sets)) reread *= 2 * larger(64 / (each * k->vector), 1);
-    } else if (lines > 8 * double(sets)) reread = 2 * taps / (double(s.stride_h) * s.stride_w);
+    } else if (lines > 8 * double(sets)) reread = 2 * taps * served;
   }
   double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
   if (in + out > double(m.l2)) traffic = larger(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));

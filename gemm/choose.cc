@@ -147,7 +147,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     if (table_of(k).near) {  // little is fetched ahead: measured, a gain where rows are near only, a loss for few rows and where one vector of columns is left, a panel of its own that reads all rows again
       const size_t rest = s.n % k->nr;
       if (s.types.segment && s.types.segment <= 4) cycles *= 0.95;
-      else if (s.m <= k->mr || (s.m <= 2 * size_t(k->mr) && double(s.n) * double(s.depth) * sizeof(float) > double(machine_for(k->isa).l2))) cycles *= 1.1;  // a stream of B
+      else if (s.m <= k->mr || (s.m <= 32 && double(s.n) * double(s.depth) * sizeof(float) > double(machine_for(k->isa).l2))) cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1)
       else if (s.n > k->nr && rest && rest <= k->vector) cycles *= 1 + 0.8 * k->vector / double(s.n);
     }
     // Pairs of bf16: panels of 48 columns are for a B beyond L2, which eight rows read less often; else those of 64 are 1 to 5% faster (measured on a Zen 5).

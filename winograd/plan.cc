@@ -89,8 +89,8 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
   const double far = 1 + 2.2 * far_level * beyond(0.25), slower = (apart ? 1.5 : 2) / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
   const double in = double(winograd_products(p.variant)) * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(ceil_div(s.in_channels, p.in->vector));
-  // With a stride of 2 pixels two apart are four transforms (Zen 5: 250 cycles more for each line, at 16 to 64 channels).
-  const double parted = apart && winograd_stride(p.variant) > 1 ? 250 * far * double(ceil_div(s.in_channels, kWinogradLine)) : 0;
+  // With a stride of 2 pixels two apart are four transforms (Zen 5: 250 cycles more for each line, at 16 to 64 channels; Zen 3, whose vectors are half as long: 750 at 16).
+  const double parted = apart && winograd_stride(p.variant) > 1 ? 250 * 16 / in_lanes * far * double(ceil_div(s.in_channels, kWinogradLine)) : 0;
   const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
   const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2
   return products_and_stream + double(p.tiles) * (in + parted + 30 + out + 40) + cold;
