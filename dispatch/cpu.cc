@@ -222,7 +222,7 @@ void detect(Detection& out) {
     out.l3_bytes = 24;
     out.memory_bytes = 8;
   }
-  if (id.amd && id.family == 0x19 && !(c.detected & isa_bit(Isa::avx512))) out.l3_bytes = 17, out.memory_bytes = 6;  // Zen 3
+  if (id.amd && id.family == 0x19 && !(c.detected & isa_bit(Isa::avx512))) out.l3_bytes = 17, out.memory_bytes = 5;  // Zen 3: 50 to 57 and 14 to 20 GB/s
   if (id.amd && id.family == 0x19) out.streams = 4;  // Zen 3: one gives 18 GB/s (14 with prefetches), two 23, four 26
   if (id.amd && id.family >= 0x1a) out.l2_bytes = 56, out.streams = 2;  // Zen 5: two streams that nothing asks for ahead are read up to a third faster from L3, a tenth from memory
   out.fetch_near = id.amd && id.family >= 0x1a;  // measured; Intel's servers, whose L3 takes twice as long, have more lines on their way to L2 than to L1

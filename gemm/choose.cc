@@ -150,8 +150,12 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
       else if (s.m <= k->mr || (s.m <= 32 && double(s.n) * double(s.depth) * sizeof(float) > double(machine_for(k->isa).l2))) cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1)
       else if (s.n > k->nr && rest && rest <= k->vector) cycles *= 1 + 0.8 * k->vector / double(s.n);
     }
-    // A few rows of f16: half as much of B comes from beyond L2, and a vector of it is widened as it is loaded (Zen 3: 8x1024x1024 195 us for 243, 20x3072x768 1.4 ms for 1.7; bf16, two instructions, level).
-    if (k->isa == Isa::avx2 && table_of(k).b == Element::f16 && s.m <= 32 && double(s.n) * double(s.depth) * sizeof(float) > double(machine_for(k->isa).l2)) cycles *= 0.82;
+    // A few rows of f16: half as much of B comes from beyond L2, and a vector of it is widened as it is loaded (Zen 3: 8x1024x1024 195 us for 243, 20x3072x768 1.4 ms for 1.7, 3x3 of 14x14x512-512 with a
+    // stride of 2 3.3 for 4.2; bf16, which takes two instructions, is level).
+    if (k->isa == Isa::avx2 && table_of(k).b == Element::f16 && s.m <= 64) {
+      const Machine m = machine_for(k->isa);
+      if (double(s.n) * double(s.depth) * sizeof(float) > double(s.m <= 32 ? m.l2 : m.l3 / 8)) cycles *= 0.82;
+    }
     // Pairs of bf16: panels of 48 columns are for a B beyond L2, which eight rows read less often; else those of 64 are 1 to 5% faster (measured on a Zen 5).
     if (table_of(k).overlaps && k->nr < 64 && double(s.n) * double(s.depth) * element_bytes(table_of(k).b) <= double(machine_for(k->isa).l2)) cycles *= 1.04;
     if (s.types.in_place && !reads_in_place(k, s.types.a, s.m)) cycles += 0.4 * double(s.n) * double(s.depth);  // measured on a Zen 5, bf16 in pairs
