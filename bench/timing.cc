@@ -219,8 +219,8 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
     const long before = preemptions();
     std::vector<double> ns(n);
     bool free = looks && alone_on_core();
-    for (size_t j = 0; j < n; ++j) {  // each begins as often as the others: what comes behind the gap between rounds may find less in a cache that strangers share
-      const size_t i = (j + size_t(tries)) % n;
+    for (size_t j = 0; j < n; ++j) {  // Every order in turn: what a shared L3 still holds of the layer depends on who came before, and is less behind the gap between rounds.
+      const size_t turn = size_t(tries), i = (turn / 2 + (turn % 2 ? n - j : j)) % n;
       ns[i] = sample(i);
       free = free && alone_on_core();
     }
