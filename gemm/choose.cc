@@ -144,7 +144,8 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     if (s.choice && s.choice->skip()) return;
     const size_t m = table_of(k).runs && s.types.line && s.types.segment % table_of(k).kr == 0 ? s.m / s.types.line * rows_with_gaps(s.types.line, s.types.line_rows, k->mr) : s.m;
     double cycles = gemm_cycles(k, m, s.n, s.depth, false, s.types.taps, table_of(k).overlaps ? s.types.line : 0);
-    if (table_of(k).near) {  // little is fetched ahead: measured, a gain where rows are near only, a loss for few rows and where one vector of columns is left, a panel of its own that reads all rows again
+    const bool by_row = s.m == 1 && double(s.n) * double(s.depth) * sizeof(float) <= double(kSoon) && has_row(k, s.n, s.depth);  // not by the tile's loop (Zen 3: one pixel of 672-168 7.6 us, by 4x24 9.5)
+    if (table_of(k).near && !by_row) {  // little is fetched ahead: measured, a gain where rows are near only, a loss for few rows and where one vector of columns is left, a panel of its own that reads all rows again
       const size_t rest = s.n % k->nr;
       if (s.types.segment && s.types.segment <= 4) cycles *= 0.95;
       else if (s.m <= k->mr || (s.m <= 32 && double(s.n) * double(s.depth) * sizeof(float) > double(machine_for(k->isa).l2))) cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1)
