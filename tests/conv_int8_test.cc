@@ -78,24 +78,21 @@ std::vector<double> reference(const Case& c, const std::vector<float>& x, const 
   const size_t in = d.in_channels / d.groups, out = d.out_channels / d.groups;
   const bool integer = is_integer(d.output_type);
   std::vector<double> y(c.batch * size_t(c.out_h) * size_t(c.out_w) * d.out_channels);
+  const std::vector<int32_t> w = c.by_tap<int32_t>(c.weights.data());
+  std::vector<int64_t> sums(d.out_channels);
   for (size_t n = 0; n < c.batch; ++n)
     for (long oy = 0; oy < c.out_h; ++oy)
-      for (long ox = 0; ox < c.out_w; ++ox)
-        for (size_t o = 0; o < d.out_channels; ++o) {
-          int64_t sum = c.bias[o];
-          for (long ky = 0; ky < long(d.kernel_h); ++ky)
-            for (long kx = 0; kx < long(d.kernel_w); ++kx) {
-              long iy = c.transposed ? oy + c.top - ky * long(d.dilation_h) : oy * long(d.stride_h) + ky * long(d.dilation_h) - c.top;
-              long ix = c.transposed ? ox + c.left - kx * long(d.dilation_w) : ox * long(d.stride_w) + kx * long(d.dilation_w) - c.left;
-              if (c.transposed) {
-                if (iy < 0 || ix < 0 || iy % long(d.stride_h) || ix % long(d.stride_w)) continue;
-                iy /= long(d.stride_h);
-                ix /= long(d.stride_w);
-              }
-              if (iy < 0 || ix < 0 || iy >= long(c.in_h) || ix >= long(c.in_w)) continue;
-              for (size_t i = 0; i < in; ++i)
-                sum += (int64_t(x[((n * c.in_h + size_t(iy)) * c.in_w + size_t(ix)) * d.in_channels + o / out * in + i]) - d.input_q.zero_point) * c.weight(o, size_t(ky), size_t(kx), i);
+      for (long ox = 0; ox < c.out_w; ++ox) {
+        std::copy(c.bias.begin(), c.bias.end(), sums.begin());
+        c.taps(oy, ox, [&](size_t tap, size_t iy, size_t ix) {
+          for (size_t g = 0; g < d.groups; ++g)
+            for (size_t i = 0; i < in; ++i) {
+              const int32_t value = int32_t(x[((n * c.in_h + iy) * c.in_w + ix) * d.in_channels + g * in + i]) - d.input_q.zero_point;
+              add_products(value, &w[(tap * in + i) * d.out_channels + g * out], out, &sums[g * out]);
             }
+        });
+        for (size_t o = 0; o < d.out_channels; ++o) {
+          const int64_t sum = sums[o];
           const double real = double(d.input_q.scale) * c.scale_of(o);
           const auto kind = d.epilogue.activation.kind;
           const double low = kind == SKUA_ACTIVATION_NONE ? -INFINITY : kind == SKUA_ACTIVATION_CLAMP ? double(d.epilogue.activation.a) : 0;
@@ -117,6 +114,7 @@ std::vector<double> reference(const Case& c, const std::vector<float>& x, const 
           if (d.requantization.rounding != SKUA_ROUNDING_FLOAT) value = fixed_point(d.requantization.rounding, int32_t(sum), c.multipliers[o], c.shifts[o]);
           to = std::min(std::max(std::nearbyint(value) + zero, std::max(bound(low), least)), std::min(bound(high), least + 255));
         }
+      }
   return y;
 }
 

@@ -74,27 +74,22 @@ void reference(const Case& c, const std::vector<float>& x, const std::vector<flo
   const size_t in = d.in_channels / d.groups, out = d.out_channels / d.groups;
   y.assign(c.batch * size_t(c.out_h) * size_t(c.out_w) * d.out_channels, 0);
   bound = y;
+  const std::vector<double> w = c.by_tap<double>(c.weights.data());
+  std::vector<double> sums(d.out_channels), absolutes(d.out_channels);
   for (size_t n = 0; n < c.batch; ++n)
     for (long oy = 0; oy < c.out_h; ++oy)
-      for (long ox = 0; ox < c.out_w; ++ox)
-        for (size_t o = 0; o < d.out_channels; ++o) {
-          double sum = double(c.bias[o]), absolute = std::fabs(sum);
-          for (long ky = 0; ky < long(d.kernel_h); ++ky)
-            for (long kx = 0; kx < long(d.kernel_w); ++kx) {
-              long iy = c.transposed ? oy + c.top - ky * long(d.dilation_h) : oy * long(d.stride_h) + ky * long(d.dilation_h) - c.top;
-              long ix = c.transposed ? ox + c.left - kx * long(d.dilation_w) : ox * long(d.stride_w) + kx * long(d.dilation_w) - c.left;
-              if (c.transposed) {
-                if (iy < 0 || ix < 0 || iy % long(d.stride_h) || ix % long(d.stride_w)) continue;
-                iy /= long(d.stride_h);
-                ix /= long(d.stride_w);
-              }
-              if (iy < 0 || ix < 0 || iy >= long(c.in_h) || ix >= long(c.in_w)) continue;
-              for (size_t i = 0; i < in; ++i) {
-                const double p = double(x[c.at(c.in_h, c.in_w, d.in_channels, n, size_t(iy), size_t(ix), o / out * in + i)]) * c.weight(o, size_t(ky), size_t(kx), i);
-                sum += p;
-                absolute += std::fabs(p);
-              }
+      for (long ox = 0; ox < c.out_w; ++ox) {
+        for (size_t o = 0; o < d.out_channels; ++o) sums[o] = double(c.bias[o]), absolutes[o] = std::fabs(sums[o]);
+        c.taps(oy, ox, [&](size_t tap, size_t iy, size_t ix) {
+          for (size_t g = 0; g < d.groups; ++g)
+            for (size_t i = 0; i < in; ++i) {
+              const double value = double(x[c.at(c.in_h, c.in_w, d.in_channels, n, iy, ix, g * in + i)]);
+              add_products(value, &w[(tap * in + i) * d.out_channels + g * out], out, &sums[g * out], &absolutes[g * out]);
             }
+        });
+        for (size_t o = 0; o < d.out_channels; ++o) {
+          const double absolute = absolutes[o];
+          double sum = sums[o];
           const size_t at = c.at(size_t(c.out_h), size_t(c.out_w), d.out_channels, n, size_t(oy), size_t(ox), o);
           const double r = residual.empty() ? 0 : double(residual[at]);
           if (d.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) sum += r;
@@ -111,6 +106,7 @@ void reference(const Case& c, const std::vector<float>& x, const std::vector<flo
           const int steps = (d.epilogue.residual != SKUA_RESIDUAL_NONE) + (d.epilogue.activation.kind == SKUA_ACTIVATION_LEAKY_RELU);
           if (d.groups > 1) bound[at] += steps * half_ulp(d.input_type, absolute + std::fabs(r));
         }
+      }
 }
 
 void check(const Case& c, skua_context* context, Rng& rng, const Rooms& rooms) {

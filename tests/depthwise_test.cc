@@ -98,6 +98,7 @@ class Depthwise : public testing::Test {
     }
     const std::vector<float> x = dense(in), out = dense(got[0]), r = residual ? dense(*residual) : std::vector<float>();
     const size_t channels = l.out_channels();
+    const bool one_rounding = fused(kernel), halves = sums_in_halves(kernel);
     size_t wrong = 0;
     for (size_t i = 0; i < out.size() && wrong < 3; ++i) {
       const size_t c = i % channels, ox = i / channels % y.shape[2], oy = i / channels / y.shape[2] % y.shape[1], n = i / channels / y.shape[2] / y.shape[1];
@@ -108,15 +109,14 @@ class Depthwise : public testing::Test {
           const size_t iy = oy * l.stride_h + ky * l.dilation_h - top, ix = ox * l.stride_w + kx * l.dilation_w - left;  // wraps when outside
           if (iy >= l.h || ix >= l.w) continue;
           const float xi = x[((n * l.h + iy) * l.w + ix) * l.channels + c / l.multiplier], w = weights[(ky * l.kernel_w + kx) * channels + c];
-          exact += double(xi) * double(w);
-          absolute += std::fabs(double(xi) * double(w));
-          if (fused(kernel)) a = std::fma(xi, w, a);
+          if (halves) exact += double(xi) * double(w), absolute += std::fabs(double(xi) * double(w));
+          if (one_rounding) a = std::fma(xi, w, a);
           else {
             volatile float product = xi * w;
             a = product + a;
           }
         }
-      if (sums_in_halves(kernel)) {  // (K + 2) roundings to f16 of sums and weights, some of them denormal; an activation or residual after them rounds once more
+      if (halves) {  // (K + 2) roundings to f16 of sums and weights, some of them denormal; an activation or residual after them rounds once more
         const auto finish = [&](double v) {
           if (l.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) v += double(r[i]);
           v = double(activate(l.epilogue.activation, float(v)));

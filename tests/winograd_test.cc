@@ -135,25 +135,28 @@ Truth convolve(const Data& x, const Layer& l, const std::vector<float>& weights,
   std::vector<double> sums(O);
   for (size_t i = 0; i < weights.size(); ++i) sums[i / (T * T * I)] += std::fabs(double(weights[i]));
   const double terms = double(l.half ? std::min(depth(l), size_t(64)) : depth(l)) + 3 * (winograd_height(l.variant) + winograd_width(l.variant) - 4) / 2 + 8;
+  std::vector<double> columns(weights.size());  // [T][T][I][O], which the inner loop goes along
+  for (size_t i = 0; i < weights.size(); ++i) columns[i % (T * T * I) * O + i / (T * T * I)] = double(weights[i]);
   Truth t;
   std::vector<double> acc(O);
   for (size_t n = 0; n < N; ++n)
     for (size_t y = 0; y < h; ++y)
-      for (size_t x0 = 0; x0 < w; ++x0)
+      for (size_t x0 = 0; x0 < w; ++x0) {
+        std::fill(acc.begin(), acc.end(), 0.0);
+        for (size_t ky = 0; ky < T; ++ky)
+          for (size_t kx = 0; kx < T; ++kx) {
+            const size_t iy = y * S + ky * l.dilation_h - l.top, ix = x0 * S + kx * l.dilation_w - l.left;  // wraps below 0
+            if (iy >= H || ix >= W) continue;
+            const float* const a = &in[((n * H + iy) * W + ix) * I];
+            for (size_t i = 0; i < I; ++i) add_products(double(a[i]), &columns[((ky * T + kx) * I + i) * O], O, acc.data());
+          }
         for (size_t o = 0; o < O; ++o) {
-          double sum = 0;
-          for (size_t ky = 0; ky < T; ++ky)
-            for (size_t kx = 0; kx < T; ++kx) {
-              const size_t iy = y * S + ky * l.dilation_h - l.top, ix = x0 * S + kx * l.dilation_w - l.left;  // wraps below 0
-              if (iy >= H || ix >= W) continue;
-              const float *a = &in[((n * H + iy) * W + ix) * I], *b = &weights[((o * T + ky) * T + kx) * I];
-              for (size_t i = 0; i < I; ++i) sum += double(a[i]) * double(b[i]);
-            }
-          t.rms += sum * sum;
-          const double value = sum + (l.has_bias ? double(bias[o]) : 0);
+          t.rms += acc[o] * acc[o];
+          const double value = acc[o] + (l.has_bias ? double(bias[o]) : 0);
           t.value.push_back(value);
           t.bound.push_back(terms * (l.half ? u_half : u) * worst(l.variant) * largest * sums[o] + 4 * u * std::fabs(value));
         }
+      }
   t.rms = std::sqrt(t.rms / double(t.value.size()));
   return t;
 }
@@ -531,7 +534,7 @@ Errors errors(const std::vector<double>& got, const Truth& want) {
 TEST(Winograd, Accuracy) {
   const bool print = std::getenv("SKUA_WINOGRAD_TABLE") != nullptr;
   for (size_t channels : {size_t(8), size_t(32), size_t(64), size_t(512)}) {
-    if (small() && channels > 64) continue;
+    if (small() && channels > 32) continue;
     for (float mean : {0.0f, 1.0f}) {
       size_t taps = 0, stride = 0;
       Errors direct = {};

@@ -53,7 +53,7 @@ class Account : public testing::EmptyTestEventListener {
       for (size_t i = 0; i < n_devices && i < 32; ++i) has |= devices[i].device.api == api;
       std::fprintf(file, "isa %s %d\n", api == SKUA_DEVICE_API_OPENCL ? "opencl" : "vulkan", has);
     }
-    for (size_t i = 0; i < skua_kernel_count(); ++i) {
+    for (size_t i = 0, n = skua_kernel_count(); i < n; ++i) {
       skua_kernel_info info;
       if (skua_kernel_at(i, &info) == SKUA_STATUS_OK)
         std::fprintf(file, "kernel %s %s %llu\n", info.name, info.isa, static_cast<unsigned long long>(info.calls));

@@ -34,6 +34,34 @@ struct ConvShape {
       default: return ((o * d.kernel_h + ky) * d.kernel_w + kx) * in + i;
     }
   }
+  // visit(tap, y, x) for each tap of an output that meets a pixel; taps are counted row by row.
+  template <class Visit> void taps(long oy, long ox, Visit visit) const {
+    const auto input = [this](long o, long k, uint32_t stride, uint32_t dilation, long before, size_t size) -> long {  // < 0: outside, or between the pixels
+      const long at = transposed ? o + before - k * long(dilation) : o * long(stride) + k * long(dilation) - before;
+      if (at < 0 || (transposed && at % long(stride))) return -1;
+      const long pixel = transposed ? at / long(stride) : at;
+      return pixel < long(size) ? pixel : -1;
+    };
+    for (long ky = 0; ky < long(d.kernel_h); ++ky) {
+      const long y = input(oy, ky, d.stride_h, d.dilation_h, top, in_h);
+      if (y < 0) continue;
+      for (long kx = 0; kx < long(d.kernel_w); ++kx) {
+        const long x = input(ox, kx, d.stride_w, d.dilation_w, left, in_w);
+        if (x >= 0) visit(size_t(ky) * d.kernel_w + size_t(kx), size_t(y), size_t(x));
+      }
+    }
+  }
+  // Weights as [tap][input of a group][output], which the formulas' inner loops go along.
+  template <class To, class From> std::vector<To> by_tap(const From* weights) const {
+    const size_t in = d.in_channels / d.groups;
+    std::vector<To> w;
+    w.reserve(weight_count());
+    for (size_t ky = 0; ky < d.kernel_h; ++ky)
+      for (size_t kx = 0; kx < d.kernel_w; ++kx)
+        for (size_t i = 0; i < in; ++i)
+          for (size_t o = 0; o < d.out_channels; ++o) w.push_back(To(weights[weight_at(o, ky, kx, i)]));
+    return w;
+  }
   // The i-th of many: groups of one or two times `depth` channels, as fill whole registers; lines of up to 40 pixels; every other one 3x3.
   void fill_depth(Rng& rng, int i, uint32_t depth) {
     d.groups = i % 5 ? 1 : 2;

@@ -88,14 +88,18 @@ bool Guarded::untouched_outside() const {
 
 // ---- instruction sets, contexts ------------------------------------------------------------------------------------------------
 namespace {
+const std::vector<skua_kernel_info>& registry() {  // without calls
+  static const std::vector<skua_kernel_info> all = [] {
+    std::vector<skua_kernel_info> infos(skua_kernel_count());
+    for (size_t i = 0; i < infos.size(); ++i) SKUA_EXPECT_OK(skua_kernel_at(i, &infos[i]));
+    return infos;
+  }();
+  return all;
+}
 bool has_kernels(const char* isa, skua_dtype type) {
   for (const skua::IsaEntry& entry : skua::kIsas)
     if (type == SKUA_DTYPE_F32 && entry.type != skua::Element::f32 && !std::strcmp(isa, entry.name)) return false;  // it may convert from f32, no more
-  for (size_t i = 0; i < skua_kernel_count(); ++i) {
-    skua_kernel_info info;
-    if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && info.type == type && !std::strcmp(info.isa, isa)) return true;
-  }
-  return false;
+  return std::any_of(registry().begin(), registry().end(), [&](const skua_kernel_info& info) { return info.type == type && !std::strcmp(info.isa, isa); });
 }
 std::vector<skua_dtype> built_types() {
   std::vector<skua_dtype> types;
@@ -168,11 +172,8 @@ double half_ulp(skua_dtype type, double value) {
 
 std::vector<skua_kernel_info> kernels(const std::string& prefix) {
   std::vector<skua_kernel_info> found;
-  for (size_t i = 0; i < skua_kernel_count(); ++i) {
-    skua_kernel_info info;
-    if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || std::string(info.name).compare(0, prefix.size(), prefix) != 0) continue;
-    if (info.usable && usable(info.isa)) found.push_back(info);
-  }
+  for (const skua_kernel_info& info : registry())
+    if (!std::strncmp(info.name, prefix.c_str(), prefix.size()) && info.usable && usable(info.isa)) found.push_back(info);
   return found;
 }
 
@@ -329,11 +330,22 @@ size_t offset(const skua_tensor& t, size_t flat) {
 }
 
 namespace {
+// visit(flat, offset) for each element in row-major order; strides filled in.
+template <class Visit> void each_element(const skua_tensor& t, Visit visit) {
+  const size_t n = elements(t), line = t.rank ? t.shape[t.rank - 1] : 1, step = t.rank ? t.stride[t.rank - 1] : 0;
+  for (size_t flat = 0; flat < n;)
+    for (size_t i = 0, at = offset(t, flat); i < line; ++i, at += step) visit(flat++, at);
+}
+bool is_dense(const skua_tensor& t) {
+  const skua_tensor dense = with_holes(t, {});
+  return std::equal(t.stride, t.stride + t.rank, dense.stride);
+}
+
 template <class Value> Data fill(const skua_tensor& t, Value value) {
   Data data;
   data.t = resolved(t);
   data.v.assign(extent(t), std::numeric_limits<float>::quiet_NaN());
-  for (size_t i = 0, n = elements(t); i < n; ++i) data.v[offset(data.t, i)] = value();
+  each_element(data.t, [&](size_t, size_t at) { data.v[at] = value(); });
   return data;
 }
 }  // namespace
@@ -353,7 +365,7 @@ Data make_integers(const skua_tensor& t, Rng& rng, int low, int high) {
 std::vector<float> dense(const Data& data) {
   const skua_tensor t = resolved(data.t);
   std::vector<float> values(elements(t));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = data.v[offset(t, i)];
+  each_element(t, [&](size_t i, size_t at) { values[i] = data.v[at]; });
   return values;
 }
 std::vector<double> dense_double(const Data& data) {
@@ -438,11 +450,10 @@ void poison(const skua_tensor& t, Guarded& memory) {
 
 void put(const Data& data, Guarded& to) {
   const skua_tensor t = resolved(data.t);
-  poison(t, to);
-  for (size_t i = 0, n = elements(t), size = element_size(t); i < n; ++i) {
-    const size_t at = offset(t, i);
-    write(t.type, data.v[at], static_cast<unsigned char*>(to.memory()) + at * size);
-  }
+  if (!is_dense(t)) poison(t, to);
+  auto* const bytes = static_cast<unsigned char*>(to.memory());
+  const size_t size = element_size(t);
+  each_element(t, [&](size_t, size_t at) { write(t.type, data.v[at], bytes + at * size); });
 }
 
 Data get(const skua_tensor& shape, Guarded& from) {
@@ -451,25 +462,20 @@ Data get(const skua_tensor& shape, Guarded& from) {
   data.v.assign(extent(shape), std::numeric_limits<float>::quiet_NaN());
   const auto* bytes = static_cast<const unsigned char*>(from.memory());
   const size_t size = element_size(shape);
-  std::vector<bool> element(data.v.size());
-  for (size_t i = 0, n = elements(shape); i < n; ++i) {
-    const size_t at = offset(data.t, i);
-    element[at] = true;
-    data.v[at] = read(shape.type, bytes + at * size);
-  }
+  each_element(data.t, [&](size_t, size_t at) { data.v[at] = read(shape.type, bytes + at * size); });
   size_t spoiled = 0;
-  for (size_t i = 0; i < element.size(); ++i) spoiled += !element[i] && std::memcmp(bytes + i * size, &kPoison, size);
+  if (!is_dense(data.t)) {
+    std::vector<bool> element(data.v.size());
+    each_element(data.t, [&](size_t, size_t at) { element[at] = true; });
+    for (size_t i = 0; i < element.size(); ++i) spoiled += !element[i] && std::memcmp(bytes + i * size, &kPoison, size);
+  }
   EXPECT_EQ(spoiled, 0u) << "values between the elements of an output were written";
   EXPECT_TRUE(from.untouched_outside()) << "bytes around an output were written";
   return data;
 }
 
-bool same_bits(const Data& a, const Data& b) {
-  if (a.v.size() != b.v.size()) return false;
-  for (size_t i = 0, n = elements(a.t); i < n; ++i)
-    if (std::memcmp(&a.v[offset(a.t, i)], &b.v[offset(b.t, i)], 4)) return false;
-  return true;
-}
+// Of two results of one plan; what get() holds between the elements is the same.
+bool same_bits(const Data& a, const Data& b) { return a.v.size() == b.v.size() && (a.v.empty() || !std::memcmp(a.v.data(), b.v.data(), a.v.size() * sizeof(float))); }
 
 struct Plan {
   ~Plan() { skua_plan_destroy(plan); }
@@ -697,14 +703,13 @@ void expect_close(const Data& got, const std::vector<double>& want, const std::v
   ASSERT_EQ(elements(t), want.size());
   ASSERT_TRUE(bound.size() == want.size() || bound.size() == 1);
   size_t wrong = 0;
-  for (size_t i = 0; i < want.size(); ++i) {
-    const double g = double(got.v[offset(t, i)]), w = want[i], b = bound[bound.size() == 1 ? 0 : i];
-    bool good;
-    if (std::isnan(w)) good = std::isnan(g);
-    else if (std::isinf(rounded(got.t.type, float(w)))) good = g == double(rounded(got.t.type, float(w))) || std::fabs(g - w) <= b;
-    else good = std::fabs(g - w) <= b;
+  each_element(t, [&](size_t i, size_t at) {
+    const double g = double(got.v[at]), w = want[i], b = bound[bound.size() == 1 ? 0 : i];
+    if (std::fabs(g - w) <= b && !std::isinf(g)) return;  // neither is NaN
+    const double limit = double(rounded(got.t.type, float(w)));
+    const bool good = std::isnan(w) ? std::isnan(g) : std::isinf(limit) ? g == limit || std::fabs(g - w) <= b : std::fabs(g - w) <= b;
     if (!good && ++wrong <= 4) ADD_FAILURE() << "element " << index_text(t, i) << " is " << g << ", must be " << w << " within " << b << "; off by " << g - w;
-  }
+  });
   EXPECT_EQ(wrong, 0u) << "of " << want.size() << " elements";
 }
 void expect_close(const Data& got, const std::vector<double>& want, double bound) { expect_close(got, want, std::vector<double>{bound}); }

@@ -139,6 +139,11 @@ extern size_t gpu_groups;
 // Rows are reduced by subgroups where the device would not, and by local memory where it would. (OpenCL's texts fall back to local memory where the compiler has no subgroups.)
 extern bool gpu_other_rows;
 
+// sums[i] += x * w[i], and the same of their absolute values: what formulas go along.
+void add_products(double x, const double* w, size_t n, double* sums);
+void add_products(double x, const double* w, size_t n, double* sums, double* absolutes);
+void add_products(int32_t x, const int32_t* w, size_t n, int64_t* sums);
+
 // |got - want| <= bound for each element, in row-major order; NaN and infinities must match. One bound for all, or one each.
 void expect_close(const Data& got, const std::vector<double>& want, const std::vector<double>& bound);
 void expect_close(const Data& got, const std::vector<double>& want, double bound);
