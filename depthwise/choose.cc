@@ -140,9 +140,9 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   } else {
     const size_t reach = span(s.kernel_w, s.dilation_w), inner = s.in_w >= reach ? min((s.in_w - reach) / s.stride_w + 1, s.out_w) : 0, together = inner / k->nr * k->nr;
     const double alone = double(s.out_w - together);
-    const double pixel = s.out_channels() >= 4 * size_t(k->vector) ? 4 : 1;  // vectors at once, of one output
+    const double at_once = s.out_channels() >= 4 * size_t(k->vector) ? 4 : 1;  // vectors of one output
     compute = double(s.out_h) * (double(together / k->nr) * wait(bound(double(k->nr) * taps, double(k->nr + 1) * taps + taps, k->nr), double(2 * k->nr + 1) * taps) +
-                                 alone * wait(pixel * bound(taps, 3 * taps, 1), 3 * pixel * taps) / pixel);
+                                 alone * wait(at_once * bound(taps, 3 * taps, 1), 3 * at_once * taps) / at_once);
     calls = double(s.out_h) * (alone + double(together / k->nr));
     const double outputs = together ? k->nr : 1;
     lines = double(s.kernel_h) * ((outputs - 1) * s.stride_w + s.kernel_w);

@@ -187,7 +187,7 @@ IsaMask vetoes_of(const CpuId& id) {
 struct Detection {
   Cpu cpu;
   double avx512_ports, bf16_ports;
-  double l2_bytes, l3_bytes, memory_bytes;
+  double l2_bytes, l3_bytes, memory_bytes, l3_own, l3_lost;
   size_t streams;
   bool logic_apart;
   bool fetch_near;
@@ -195,7 +195,7 @@ struct Detection {
 
 void detect(Detection& out) {
   CpuId id = {};
-  out.l2_bytes = 32; out.l3_bytes = 12; out.memory_bytes = 5; out.streams = 1;
+  out.l2_bytes = 32; out.l3_bytes = 12; out.memory_bytes = 5; out.l3_own = 0.4; out.l3_lost = 0.75; out.streams = 1;
   Cpu& c = out.cpu;
   c.detected = detect_own(c, id);
 #ifdef SKUA_HAVE_CPUINFO
@@ -222,7 +222,10 @@ void detect(Detection& out) {
     out.l3_bytes = 24;
     out.memory_bytes = 8;
   }
-  if (id.amd && id.family == 0x19 && !(c.detected & isa_bit(Isa::avx512))) out.l3_bytes = 17, out.memory_bytes = 5;  // Zen 3: 50 to 57 and 14 to 20 GB/s
+  if (id.amd && id.family == 0x19 && !(c.detected & isa_bit(Isa::avx512))) {
+    out.l3_bytes = 17, out.memory_bytes = 5;   // Zen 3: 50 to 57 and 14 to 20 GB/s
+    out.l3_own = 0.25, out.l3_lost = 0.65;     // Winograd of 7x7x512 and 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss
+  }
   if (id.amd && id.family == 0x19) out.streams = 4;  // Zen 3: one gives 18 GB/s (14 with prefetches), two 23, four 26
   if (id.amd && id.family >= 0x1a) out.l2_bytes = 56, out.streams = 2;  // Zen 5: two streams that nothing asks for ahead are read up to a third faster from L3, a tenth from memory
   out.fetch_near = id.amd && id.family >= 0x1a;  // measured; Intel's servers, whose L3 takes twice as long, have more lines on their way to L2 than to L1
@@ -269,7 +272,7 @@ Machine machine_for(Isa isa) {
   Machine m = {};
   // Out-of-order cores of the last ten years: two vector multiply-adds and two loads a cycle, latency 4. SSE multiplies and adds apart.
   m.fma_ports = 2; m.load_ports = 2; m.issue = 5; m.fma_latency = 4;
-  m.l2_bytes = d.l2_bytes; m.l3_bytes = d.l3_bytes; m.memory_bytes = d.memory_bytes; m.streams = d.streams; m.fetch_near = d.fetch_near; m.ghz = 3;
+  m.l2_bytes = d.l2_bytes; m.l3_bytes = d.l3_bytes; m.memory_bytes = d.memory_bytes; m.l3_own = d.l3_own; m.l3_lost = d.l3_lost; m.streams = d.streams; m.fetch_near = d.fetch_near; m.ghz = 3;
   m.logic_apart = d.logic_apart;
   m.l1 = d.cpu.l1 ? d.cpu.l1 : 32 << 10;
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;

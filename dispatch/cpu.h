@@ -13,6 +13,7 @@ struct Machine {
   double issue;        // instructions per cycle
   double fma_latency;  // cycles
   double l2_bytes, l3_bytes, memory_bytes;  // bytes per cycle that one core reads from each level
+  double l3_own, l3_lost;  // parts of L3, which is shared with others: data up to the first stay there, of data beyond the second nothing does
   size_t streams;      // parts of memory read at once that give the most; where it is more than 1 the core fetches ahead better than prefetches do
   bool logic_apart;    // logic on vectors finds ports beside those of multiply-adds
   bool fetch_near;     // what is asked for from L3 and memory goes to L1; else to L2

@@ -88,8 +88,9 @@ Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t 
     const bool fast_l2 = machine.l2_bytes > 48;  // a line a cycle: what does not stay in L1 is soon back, and fewer turns are 3 to 5% of such layers (Zen 5)
     // A B from beyond L2 is read anew with every turn: an L3 that is near gives back what a longer turn pushes out of L2 (1024 channels, 14x14 in one turn instead of two: 1 to 2%).
     // Of what fills a good part of that L3, or comes from memory, every turn less is worth rows from L3 (Zen 3, f16: 128x4096x11008 395 ms in turns of 8 rows, 152 in one; 128x4096x4096 76 and 62).
-    const bool once = tiles.widens && double(b_bytes) > double(machine.l3) / 4;
-    const size_t in_l2 = !tiles.widens ? machine.l2 / 2 : once ? bytes_near(machine) : min(bytes_near(machine), machine.l2);
+    // The rows are each worker's own: those of all cores that share an L3, eight at most, have half of it.
+    const bool once = tiles.widens && l3_is_near(machine) && double(b_bytes) > double(machine.l3) / 4;
+    const size_t in_l2 = !tiles.widens ? machine.l2 / 2 : once ? max(machine.l3 / (2 * min(max(cpu().cores, 2), 8)), machine.l2 / 2) : min(bytes_near(machine), machine.l2);
     const size_t fit = (b_bytes > machine.l2 / 2 || (tiles.flip_rows && n > tile->nr) ? in_l2 : n <= tile->nr ? machine.l1 / (fast_l2 && !tiles.flip_rows ? 2 : 6) : from_l2 || tiles.widens ? machine.l2 / 4 : machine.l1 / 2) / s.row_bytes;
     const size_t most = tiles.pack_a ? round_up(max(fit, 4 * mr), mr * mr) : max(fit / tall, n <= tile->nr && !tiles.widens ? 1 : 2) * tall;
     if (s.rows > most) s.rows = most;

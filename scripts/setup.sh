@@ -79,7 +79,7 @@ configure() {
   # AddressSanitizer runs on this processor alone: kernels above AVX2 are half of that build.
   if [[ $1 == asan ]] && ! grep -q avx512f /proc/cpuinfo; then isas=(-DSKUA_ISAS=avx2); fi
   if command -v ccache > /dev/null; then  # a second clone on the same machine, CI's too, then compiles what differs
-    export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+    export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime  # for the tests' precompiled header
     launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   mkdir -p build

@@ -80,10 +80,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
                             y.points * x.points * products(tiles * y.tiles * x.tiles);
   const double multiply = double(p.tiles) / tiles * (oc / double(p.tile->nr)) * all_points * (1 + 0.3 * far_level * beyond(0.5));
   // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of the stream, nine tenths of the products.
-  // The last level is shared with others: of what fills more than two fifths of it, some comes from memory (Zen 5; Zen 3, whose L3 brings less, from a quarter on: 7x7x512 and 14x14x256 by tiles of fewer points
-  // 1.2 to 1.4 times as fast).
-  const bool less = m.l3_bytes > 12 && m.l3_bytes < 20;
-  const double in_l3 = u_bytes / double(m.l3), mine = less ? 0.25 : 0.4, most = less ? 0.65 : 0.75, of_memory = m.l3 <= m.l2 || in_l3 < mine ? 0 : in_l3 < most ? (in_l3 - mine) / (most - mine) : 1;
+  const double in_l3 = u_bytes / double(m.l3), of_memory = m.l3 <= m.l2 || in_l3 < m.l3_own ? 0 : in_l3 < m.l3_lost ? (in_l3 - m.l3_own) / (m.l3_lost - m.l3_own) : 1;
   const double from = u_bytes + block_bytes < double(m.l2) ? m.l2_bytes : 1 / (of_memory / m.memory_bytes + (1 - of_memory) / (0.8 * m.l3_bytes));
   const double stream = blocks * u_bytes / from;
   const double products_and_stream = multiply > stream ? multiply + 0.2 * stream : stream + 0.1 * multiply;
