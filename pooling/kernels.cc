@@ -400,7 +400,7 @@ template <class What, int K, bool ends, bool within, bool begins> SKUA_INL void 
   const size_t pixels = t.pixels, n = t.channels, tap = t.tap, pixel = t.pixel, out_pixel = t.out_pixel;
   const float* in = t.in;
   for (size_t p = 0, o = 0; p < pixels; ++p, in += pixel, o += out_pixel) {
-    float *const e = t.ends + o, *const w = t.within + o, *const b = t.begins + o;
+    float *const e = ends ? t.ends + o : nullptr, *const w = within ? t.within + o : nullptr, *const b = begins ? t.begins + o : nullptr;
     for (size_t c = 0; c < n; c += L) {
       F32 y = F32::load(in + c);
       SKUA_UNROLL for (int k = 1; k < K; ++k) y = What::with(y, F32::load(in + k * tap + c));

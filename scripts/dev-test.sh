@@ -1,5 +1,5 @@
 # ./dev test [PART ...] [-R REGEX]: every build, then one ctest run over all of them (tests/matrix). With -R only what its tests run is built.
-all=(native clang sanitizers fuzz x86-emulated arm64 armhf package)
+all=(native clang sanitizers x86-emulated arm64 armhf package)
 parts=() filter=()
 while (( $# )); do
   case $1 in
@@ -15,11 +15,11 @@ wanted() { local part; for part; do [[ " ${parts[*]} " == *" $part "* ]] && retu
 
 packages=(cmake ninja-build ccache g++ pkg-config python3 libgtest-dev libgmock-dev libcpuinfo-dev libpthreadpool-dev)
 if wanted native clang arm64 armhf; then packages+=(llvm-22); fi
-if wanted native clang fuzz arm64; then packages+=(clang-19); fi
+if wanted native clang sanitizers arm64; then packages+=(clang-19); fi
 if wanted native; then packages+=(glslc spirv-tools oclgrind); fi
 if wanted native clang package; then packages+=(glslc opencl-c-headers libvulkan-dev); fi
 if wanted native; then packages+=(ocl-icd-libopencl1 pocl-opencl-icd libvulkan1 vulkan-validationlayers); fi
-if wanted fuzz; then packages+=(libclang-rt-19-dev); fi
+if wanted sanitizers; then packages+=(libclang-rt-19-dev); fi
 if wanted native arm64; then packages+=(llvm-19); fi
 if wanted native arm64; then packages+=(g++-aarch64-linux-gnu); fi
 if wanted native armhf; then packages+=(g++-arm-linux-gnueabihf); fi
@@ -35,7 +35,6 @@ builds=()
 if wanted native x86-emulated package; then builds+=(native); fi
 if wanted clang; then builds+=(clang); fi
 if wanted sanitizers; then builds+=(asan "tsan skua_thread_tests"); fi
-if wanted fuzz; then builds+=(fuzz); fi
 if wanted arm64; then builds+=(arm64 "arm64-clang skua_gemm_neon skua_gemm_neon_fp16 skua_gemm_neon_bf16 skua_gemm_int8_neon skua_gemm_int8_neon_dot skua_gemm_int8_neon_i8mm"); fi
 if wanted arm64; then builds+=("asan-arm64 gemm_test gemm_types_test depthwise_test conv_test winograd_test"); fi
 if wanted armhf; then builds+=(armhf armhf-conv armhf-conv-types); fi
