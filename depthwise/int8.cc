@@ -150,6 +150,7 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 size_t depthwise_int8_taps(size_t kernel_h, size_t kernel_w, size_t stride_h, DepthwiseInt8Format f) {
   if (f.group == 1) return ceil_div(kernel_h * kernel_w, 4);
+  if (f.streamed) return kernel_h / 2 * kernel_w + (kernel_w + 1) / 2;
   return groups_of(kernel_h, stride_h, f) * columns_of(kernel_w, f) * f.rows;
 }
 DepthwiseInt8Block depthwise_int8_block(size_t channels, size_t vector, size_t from) {
@@ -177,8 +178,9 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
   if (!best) return {};
   const DepthwiseInt8Table& table = depthwise_int8_table(best);
   // By three columns and a stride of 2 that takes a fifth less instructions than dot products; by five as many.
-  if (table.by_taps && !rounding && depthwise_int8_goes_by_taps(window) && window.stride_w >= table.by_taps && (table.wide_by_taps || window.kernel_w <= 3)) return {best->vector, 1, 1, table.takes_unsigned, rounding, 0, 0};
-  DepthwiseInt8Format f = {best->vector, table.group, 2, table.takes_unsigned, rounding, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window)};
+  if (table.by_taps && !rounding && depthwise_int8_goes_by_taps(window) && window.stride_w >= table.by_taps && (table.wide_by_taps || window.kernel_w <= 3)) return {best->vector, 1, 1, table.takes_unsigned, rounding, 0, 0, 0};
+  if (table.streamed && !rounding && depthwise_int8_is_streamed(window, best->vector)) return {best->vector, 2, 1, 1, rounding, 0, 0, 1};
+  DepthwiseInt8Format f = {best->vector, table.group, 2, table.takes_unsigned, rounding, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window), 0};
   const size_t two = groups_of(window.kernel_h, window.stride_h, f);
   f.rows = 1;
   // Dilated layers have two rows in phases, which pay where they are not too small (Zen 5: 56x56x40 of 5x5 with a dilation of 4 89 us, in phases 64; 33x33x480 of 3x3 with 2 67 and 46; but 28x28x256 with
@@ -201,7 +203,7 @@ const Kernel* depthwise_int8_kernel(const skua_context* ctx, DepthwiseInt8Format
   each_kernel(ctx, depthwise_int8_tables, KernelKind::depthwise_int8, format.per_group ? kGroupedInt8 : kDepthwiseInt8, [](const Kernel* k, void* arg) {
     auto& f = *static_cast<Found*>(arg);
     const DepthwiseInt8Table& table = depthwise_int8_table(k);
-    if (!f.kernel && k->vector == f.format.vector && (table.group == f.format.group || (table.by_taps && f.format.group == 1)) && table.takes_unsigned == bool(f.format.takes_unsigned) && (table.pairs[0] || !f.format.pairs)) f.kernel = k;
+    if (!f.kernel && k->vector == f.format.vector && (table.group == f.format.group || (table.by_taps && f.format.group == 1)) && (f.format.streamed ? table.streamed != nullptr : table.takes_unsigned == bool(f.format.takes_unsigned)) && (table.pairs[0] || !f.format.pairs)) f.kernel = k;
   }, &found, element);
   return found.kernel;
 }
@@ -242,7 +244,11 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
             amount += fabs(double(value));
             end.least |= value == -128;
             if (f.group == 1) to[depthwise_int8_tap(kernel_h, kernel_w, ky, kx) * f.vector + v * lanes + e] = char(value);
-            else if (f.pairs) to[((v * groups + ky / 2) * columns + kx / 2) * f.vector + e * 4 + ky % 2 * 2 + kx % 2] = char(value);
+            else if (f.streamed) {
+              const size_t at = ky + 1 < kernel_h ? ky / 2 * kernel_w + kx : kernel_h / 2 * kernel_w + (kx + 1) / 2, half = ky + 1 < kernel_h ? ky % 2 : (kx + 1) % 2;
+              const int16_t wide = value;
+              memcpy(to + (at * 4 + v) * f.vector + (e * 2 + half) * 2, &wide, 2);
+            } else if (f.pairs) to[((v * groups + ky / 2) * columns + kx / 2) * f.vector + e * 4 + ky % 2 * 2 + kx % 2] = char(value);
             else for (size_t y = 0; y < f.rows; ++y) {
               const size_t row = ky + y * stride_h;
               char* vector = to + (((v * groups + row / f.group) * kernel_w + kx) * f.rows + y) * f.vector;
@@ -267,11 +273,12 @@ bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_
 }
 
 // Per output and vector of L bytes: its share of interleaving (measured: about 12 cycles for a column of a group), dot products at two ports of which the set may do one with two
-// instructions, and about 10 for the end. Tap by tap: four operations for each.
+// instructions, and about 10 for the end. Tap by tap: four operations for each. By columns: nothing is written, eight operations for each two taps.
 double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, DepthwiseInt8Format f) {
   const double groups = double(f.group == 1 ? 0 : groups_of(s.kernel_h, s.stride_h, f)), taps = f.group == 1 ? double(size_t(s.kernel_h) * s.kernel_w) : 0, wide = kernel->vector > 32 ? 1 : 0.7, pairs = f.group == 4 ? 1 : 2;
   const double interleaving = f.pairs ? 12 : groups * double(s.stride_w) * 12 / double(f.rows);
-  const double each = interleaving + groups * double(columns_of(s.kernel_w, f)) * 4 * pairs * 0.75 + taps * 4 + 12;
+  const double each = f.streamed ? double(s.stride_w * s.kernel_h) * 1.5 + double(depthwise_int8_taps(s.kernel_h, s.kernel_w, s.stride_h, f)) * 2 + 8
+                                 : interleaving + groups * double(columns_of(s.kernel_w, f)) * 4 * pairs * 0.75 + taps * 4 + 12;
   const size_t channels = s.out_channels(), whole = channels / f.vector;
   double vectors = double(whole);
   for (size_t from = whole * f.vector; from < channels;) {
@@ -288,7 +295,8 @@ static bool by_phases(const DepthwiseShape& s, DepthwiseInt8Format f) { return f
 size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uint32_t concurrency) {
   if (by_phases(s, f) && s.out_h && s.out_w)  // what they need depends on their outputs in a row, which are of two numbers
     return max(depthwise_int8_workspace(depthwise::phase_of(s, 0, 0, nullptr), f, concurrency), depthwise_int8_workspace(depthwise::phase_of(s, 0, depthwise::phases_x(s) - 1, nullptr), f, concurrency));
-  if (depthwise_int8_is_direct(s, f)) return direct_int8_workspace(s, concurrency);
+  if (f.streamed) return 0;
+  if (f.group == 1) return direct_int8_workspace(s, concurrency);
   return f.pairs ? paired_int8_workspace(s, f, concurrency) : mul_sat(worker_bytes(s, f), concurrency);
 }
 
@@ -335,7 +343,8 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kern
   const DepthwiseInt8Run common = {&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), static_cast<char*>(workspace),
                                    depthwise_int8_flip(kernel, f), uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)), depthwise_int8_tile(s, f, to, result),
                                    depthwise_int8_on_cores(args.plan->op->ctx, kernel)};
-  if (depthwise_int8_is_direct(s, f)) return direct_int8_run(args, common);
+  if (f.streamed) return streamed_int8_run(args, common);
+  if (f.group == 1) return direct_int8_run(args, common);
   if (f.pairs) return paired_int8_run(args, common);
   Run r = {common, ceil_div(s.out_h, f.rows), 0, worker_bytes(s, f), groups_of(s.kernel_h, s.stride_h, f), piece_of(s, f)};
   const size_t units = s.batch * r.bands;

@@ -13,6 +13,7 @@ struct DepthwiseInt8Format {
   uint16_t rounding;       // skua_rounding: not FLOAT: multipliers in the place of scales, and shifts
   uint16_t per_group;      // 0: depthwise; else inputs, and as many outputs, of a group
   uint16_t pairs;          // 1: two taps of two columns are multiplied together (int8_pairs.cc)
+  uint16_t streamed;       // 1: each column meets the outputs that it is under at once (int8_streamed.cc)
 };
 
 // Of a window only kernel, stride, dilation and channels.
@@ -20,6 +21,7 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
 // Whether a window may be packed tap by tap.
 inline bool depthwise_int8_goes_by_taps(const DepthwiseShape& window) { return window.multiplier == 1 && window.channels >= 16; }
 bool depthwise_int8_takes_pairs(const DepthwiseShape& window);
+bool depthwise_int8_is_streamed(const DepthwiseShape& window, size_t vector);  // may be
 // channels: of the output.
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format);  // 0 if that overflows
 // weights[c*stride_c + ky*stride_ky + kx*stride_kx]; bias: NULL or channels values; scale: of each channel's sum, in fixed point its multiplier, and `shift`.

@@ -71,13 +71,12 @@ struct DepthwiseInt8Run {
 };
 inline uint8_t depthwise_int8_flip(const Kernel* kernel, DepthwiseInt8Format f) { return (kernel->element == Element::s8) == bool(f.takes_unsigned) ? 0x80 : 0; }
 
-// Pixels as they are (int8_direct.cc): tap by tap, or sets that multiply 16 bits, where outputs share little: strides of 2 and more.
-inline bool depthwise_int8_is_direct(const DepthwiseShape& s, DepthwiseInt8Format f) {
-  return f.group == 1 || (f.group == 2 && f.vector >= kLeastInt8Block && f.rows == 1 && !f.rounding && !f.pairs && s.multiplier == 1 && s.channels >= kLeastInt8Block && s.stride_w >= 2 &&
-                          s.kernel_w == kDirectColumns && size_t(s.kernel_h) < kMostDirectTaps / kDirectColumns);
-}
+// Tap by tap (int8_direct.cc).
 void direct_int8_run(const RunArgs& args, const DepthwiseInt8Run& common);
 size_t direct_int8_workspace(const DepthwiseShape& shape, uint32_t concurrency);
+
+// By columns (int8_streamed.cc), with no workspace.
+void streamed_int8_run(const RunArgs& args, const DepthwiseInt8Run& common);
 
 // By pairs (int8_pairs.cc).
 void paired_int8_run(const RunArgs& args, const DepthwiseInt8Run& common);

@@ -1,5 +1,5 @@
-// Depthwise convolution of bytes whose pixels kernels read as they are; nothing is interleaved in memory. On sets that multiply 16 bits, where outputs share few columns: a stride of 2 and more; they interleave
-// two rows in registers, for each tap (int8_kernels.cc). On NEON without dot products always, tap by tap (int8_by_taps.h). Outputs whose windows leave the image at the left or right read a copy of their window.
+// Depthwise convolution of bytes tap by tap (int8_by_taps.h), on NEON: kernels read pixels as they are, nothing is interleaved in memory. Outputs whose windows leave the image at the left or right read a
+// copy of their window.
 #include "depthwise/int8_blocks.h"
 
 namespace skua {
@@ -25,7 +25,7 @@ void row(const Run& r, const uint8_t* image, uint8_t* out, size_t y, char* space
   auto* const steps = reinterpret_cast<size_t*>(rows + count);
   auto* const window = reinterpret_cast<uint8_t*>(space + pointers_bytes(s));
   const uint8_t* const line = window + window_bytes(s);
-  DepthwiseInt8Direct d = {r.tile, 0, bytes, rows, steps, line, s.kernel_h, 1, s.stride_w, s.dilation_w, r.flip};
+  DepthwiseInt8Direct d = {r.tile, 0, bytes, rows, steps, line, s.kernel_h, s.stride_w, s.dilation_w, r.flip};
   d.tile.groups = count / 2;
   d.tile.kernel_w = s.kernel_w;
   // Row i of the window, at column 0 of the image; NULL outside. The one behind the last is the last again.
@@ -38,7 +38,6 @@ void row(const Run& r, const uint8_t* image, uint8_t* out, size_t y, char* space
     d.tile.outputs = n;
     const size_t whole = s.channels / vector;
     const auto blocks = [&](size_t first, size_t from, size_t width) {
-      d.pixels = vector / width;
       d.tile.channels = width;
       d.tile.w = r.packed + first * bytes;
       d.tile.out = out + y * s.out_row + x * s.out_pixel + from;

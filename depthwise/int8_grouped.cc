@@ -112,7 +112,7 @@ DepthwiseInt8Format grouped_int8_format(const skua_context* ctx, const Depthwise
   }, &best, element);
   if (!best.kernel) return {};
   const DepthwiseInt8Table& table = depthwise_int8_table(best.kernel);
-  const DepthwiseInt8Format f = {best.kernel->vector, table.group, 1, table.takes_unsigned, rounding, uint16_t(s.group), 0};
+  const DepthwiseInt8Format f = {best.kernel->vector, table.group, 1, table.takes_unsigned, rounding, uint16_t(s.group), 0, 0};
   return is_small(s, f) ? f : DepthwiseInt8Format{};
 }
 

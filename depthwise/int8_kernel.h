@@ -8,6 +8,7 @@
 //
 // Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then offset (s32) and scale (f32; in fixed point multiplier and shift), 4 vectors each,
 // and 64 bytes of which the first has bits: |sum * scale| < 2^31 for any input (1), |sum| < 2^23 too (2), a weight is -128 (4). A vector has L bytes; weights of fewer channels are repeated.
+// Streamed: for each two rows, for each kx, four vectors, one for each vector of sums; of the last row one before each pair of columns, with 0 and tap 0, then pairs.
 // In a group of 1 (tap by tap) a vector for each tap serves the four: first those of each two rows, column by column, then a last row's; filled up to a multiple of four.
 #pragma once
 #include <stddef.h>
@@ -67,8 +68,7 @@ struct DepthwiseInt8Tile {
   size_t lines, line;         // of pairs: rows of outputs, and bytes of interleaved columns between them
 };
 
-// Of pixels as they are (int8_direct.cc). Sets that multiply 16 bits interleave two rows in registers, for strides of 2 and more and three columns of taps; NEON multiplies tap by tap, with
-// dot products only where outputs share few columns.
+// Of pixels as they are, tap by tap (int8_direct.cc).
 // The tile's `columns`, `layout`, `output`, `taps`, `out_row` and `lines` are not read; no rounding.
 struct DepthwiseInt8Direct {
   DepthwiseInt8Tile tile;      // of the first block; its groups are of two rows
@@ -77,12 +77,21 @@ struct DepthwiseInt8Direct {
   const size_t* steps;         // bytes from a column to the next of each; 0 for padding
   const uint8_t* line;         // the row of padding, the same for all blocks
   size_t height;               // rows that have taps
-  size_t pixels;               // of a vector
   size_t stride, dilation;     // columns
   uint8_t flip;                // xor of every byte
 };
-constexpr int kDirectColumns = 3;        // wider windows share more than a stride of 2 leaves: 5x5 is faster interleaved
-constexpr size_t kMostDirectTaps = 256;  // sums are 256 times as large until the end
+
+// A row of outputs by columns (int8_streamed.h): windows of 3x3, and of 5x5 with a stride of 2. Outputs of the tile are out_pixel apart; of it `w`, `out`, `out_row` (of two rows), `kernel_w`, `outputs`, `channels` and what results are made by are read.
+struct DepthwiseInt8Streamed {
+  DepthwiseInt8Tile tile;      // of the first block
+  size_t blocks, bytes;        // of a vector's channels each, one behind the other, and of their packed weights
+  const uint8_t* const* rows;  // of the window, at the first column inside the image, or `line`; then those of the row below, read where channels are half a vector
+  size_t step;                 // bytes between columns
+  const uint8_t* line;         // a vector of padding, flipped back
+  size_t before, inside, after;  // columns: outside, inside, outside; (outputs - 1) * stride + kernel_w at least
+  size_t stride;
+  uint8_t flip;                // xor of every byte
+};
 
 // KernelKind::depthwise_int8, variant kDepthwiseInt8: vector = L, mr and nr rows and columns of a tile, element s8 or u8: the same code, by `flip`.
 struct DepthwiseInt8Table {
@@ -90,7 +99,8 @@ struct DepthwiseInt8Table {
   bool takes_unsigned; // what products take: u8, to which s8 is flipped, or s8
   void (*interleave[3])(const DepthwiseInt8Columns&);  // of 1, 2, 4 pixels in a vector; NULL = none
   void (*run[2])(const DepthwiseInt8Tile&);  // weights packed for 1 and 2 rows
-  void (*direct)(const DepthwiseInt8Direct&) = nullptr;              // NULL = none; weights as interleaved, or
+  void (*streamed)(const DepthwiseInt8Streamed&) = nullptr;          // NULL = none
+  void (*direct)(const DepthwiseInt8Direct&) = nullptr;              // NULL = none
   uint8_t by_taps = 0;                                               // in a group of 1: where strides are at least this; 0 = never.
   bool wide_by_taps = false;                                         // Windows of more than three columns too
   void (*pairs[2])(const DepthwiseInt8Tile&) = {nullptr, nullptr};  // of pairs (int8_pairs.cc), one and several pixels in a vector; NULL = none

@@ -333,55 +333,9 @@ template <class B, int RW, int STEP> void run_pairs(const DepthwiseInt8Tile& t) 
   run_lines<B, RW, kFits, 1, STEP>(t);
 }
 
-// Pixels as they are (int8_direct.cc): the two rows of a group are interleaved in registers for each tap of each output, L channels of it, of a block that begins at `channel`.
-template <class B, Known KNOWN, int PIXELS> SKUA_INL void direct_outputs(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, size_t channel) {
-  constexpr int L = B::L;
-  const size_t groups = t.groups, vector = groups * kDirectColumns * L;
-  const typename B::I flip = B::bytes(d.flip);
-  const uint8_t* const weights = static_cast<const uint8_t*>(t.w);
-  const uint8_t* const offset = weights + 4 * vector;
-  const float* const scale = reinterpret_cast<const float*>(offset + 4 * L);
-  uint8_t* out = t.out;
-  for (size_t x = 0; x < t.outputs; x += PIXELS, out += PIXELS * t.out_pixel) {
-    const size_t left = t.outputs - x, more = left < size_t(PIXELS) ? left - 1 : PIXELS - 1;
-    typename B::Sum high[4];
-    SKUA_UNROLL for (int i = 0; i < 4; ++i) high[i] = B::start(B::bytes(0));
-    const uint8_t* w = weights;
-    for (size_t g = 0; g < groups; ++g) {
-      const size_t s0 = d.steps[2 * g], s1 = d.steps[2 * g + 1], next0 = d.dilation * s0, next1 = d.dilation * s1;
-      const auto row = [&](size_t i) __attribute__((always_inline)) { return d.rows[i] + (d.rows[i] == d.line ? 0 : channel) + x * d.stride * d.steps[i]; };
-      const uint8_t *p0 = row(2 * g), *p1 = row(2 * g + 1);
-      const auto tap = [&]() __attribute__((always_inline)) {
-        const typename B::I r[2] = {B::flip(load_pixels<B, PIXELS, false>(p0, d.stride * s0, more, L), flip), B::flip(load_pixels<B, PIXELS, false>(p1, d.stride * s1, more, L), flip)};
-        typename B::I v[4];
-        B::group_high(r, v);
-        SKUA_UNROLL for (int i = 0; i < 4; ++i) B::dot(high[i], v[i], B::load(w + size_t(i) * vector));
-        w += L;
-        p0 += next0;
-        p1 += next1;
-      };
-      SKUA_UNROLL for (int k = 0; k < kDirectColumns; ++k) tap();
-    }
-    using Scaled = decltype(B::scaled(high[0], scale, 0));
-    Scaled scaled[4];
-    SKUA_UNROLL for (int i = 0; i < 4; ++i) scaled[i] = scaled_sum<B, KNOWN>(B::from_high(start_of<B, KNOWN>(B::load(offset + i * L)), high[i]), scale + i * (L / 4), t);
-    const typename B::I q = whole_of<B, KNOWN>(half_of<B, KNOWN>(scaled[0], scaled[1], t), half_of<B, KNOWN>(scaled[2], scaled[3], t), t);
-    if constexpr (PIXELS == 1) {
-      B::store(out, q);
-    } else if (more) {
-      B::parts(q, out, t.out_pixel, PIXELS);
-    } else {
-      uint8_t all[L];
-      B::store(all, q);
-      __builtin_memcpy(out, all, L / PIXELS);
-    }
-  }
-}
-template <class B, Known KNOWN> SKUA_INL void direct_of(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, size_t channel) {
-  if constexpr (B::L > 16)
-    if (d.pixels > 1) return direct_outputs<B, KNOWN, 2>(d, t, channel);
-  direct_outputs<B, KNOWN, 1>(d, t, channel);
-}
+#if SKUA_STREAMED
+#include "depthwise/int8_streamed.h"
+#endif
 
 #if SKUA_BY_TAPS
 constexpr int kTapColumns = F32::registers >= 32 ? 2 : 1;
@@ -393,22 +347,15 @@ constexpr int kTapColumns = F32::registers >= 32 ? 2 : 1;
 #include "depthwise/int8_by_taps.h"
 #endif
 
+#if SKUA_BY_TAPS
 template <class B, Core core> void direct(const DepthwiseInt8Direct& d) {
   DepthwiseInt8Tile t = d.tile;  // what is stored might be it
   for (size_t b = 0; b < d.blocks; ++b, t.w = static_cast<const char*>(t.w) + d.bytes, t.out += B::L) {
     const char known = static_cast<const char*>(t.w)[d.bytes - 64];
-#if SKUA_BY_TAPS
     d.flip ? taps_of<B, true, core>(d, t, b * B::L, known & kLeastInt8Weight) : taps_of<B, false, core>(d, t, b * B::L, known & kLeastInt8Weight);
-#else
-    if constexpr (B::has_positive)
-      if (is_positive(known, t)) {
-        direct_of<B, kPositive>(d, t, b * B::L);
-        continue;
-      }
-    known & kFitsInt8 ? direct_of<B, kFits>(d, t, b * B::L) : direct_of<B, kNothing>(d, t, b * B::L);
-#endif
   }
 }
+#endif
 
 // Of two rows; four columns of NEON would keep results on the stack.
 #if defined(SKUA_ISA_avx512vnni)
@@ -420,11 +367,13 @@ constexpr int kColumns = SKUA_COLUMNS, kColumnsOfRow = F32::registers >= 32 ? 4 
 // most: pixels in a vector.
 template <class B, int most, Core core = Core::any> constexpr DepthwiseInt8Table make_table() {
   DepthwiseInt8Table t = {B::G, B::takes_unsigned, {interleave<B, 1>, nullptr, nullptr}, {run<B, 1, B::G == 2 && B::L >= 32 ? 4 : kColumnsOfRow>, run<B, 2, kColumns>}};
-  if constexpr ((B::G == 2 || SKUA_BY_TAPS) && B::L >= 16) {
-    t.direct = direct<B, core>;
-    t.by_taps = SKUA_BY_TAPS;
-    t.wide_by_taps = SKUA_BY_TAPS == 1;
-  }
+#if SKUA_BY_TAPS
+  t.direct = direct<B, core>;
+  t.by_taps = SKUA_BY_TAPS;
+  t.wide_by_taps = SKUA_BY_TAPS == 1;
+#elif SKUA_STREAMED
+  t.streamed = streamed<B>;
+#endif
   if constexpr (most >= 2) t.interleave[1] = interleave<B, 2>;
   if constexpr (most >= 4) t.interleave[2] = interleave<B, 4>;
 #if defined(SKUA_ISA_neon_dot)

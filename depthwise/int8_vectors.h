@@ -3,7 +3,7 @@
 //   Name::G               bytes of a channel in a group
 //   load store flip
 //   group(rows, out)      G vectors of L channels to four of L/4 channels with G taps each
-//   group_high, from_high G = 2: the same, 256 times as large, which takes no shift for each vector; sums of such
+//   widen_pairs           G = 2, bytes of two rows, as u8: a half of the pairs of 16 bits
 //   Sum: start(offset), dot(sum, taps, weights): L/4 sums
 //   scaled half whole     requantised: all L channels in order, as s8; where they saturate, bounds other than the type's are left to `bounded`, and a product
 //                         that cannot leave 32 bits needs none before it is rounded (nor does any where the conversion saturates: fits_always)
@@ -154,6 +154,24 @@ SKUA_INL void store_parts(__m256i x, uint8_t* to, size_t step, size_t) {
 #else
 SKUA_INL __m128 product_positive(__m128i x, const float* scale) { return product(x, scale); }
 #endif
+SKUA_INL __m128i within_unsigned(__m128i x, __m128i low, __m128i high) { return _mm_min_epu8(_mm_max_epu8(x, low), high); }
+#if defined(__AVX2__)
+SKUA_INL __m256i within_unsigned(__m256i x, __m256i low, __m256i high) { return _mm256_min_epu8(_mm256_max_epu8(x, low), high); }
+#endif
+// The same in two steps; without FMA not called.
+SKUA_INL __m128i less_of(const float* scale, __m128i) { return _mm_castps_si128(_mm_mul_ps(_mm_loadu_ps(scale), _mm_set1_ps(-8388608.0f))); }
+#if SKUA_POSITIVE
+SKUA_INL __m128 product_less(__m128i x, const float* scale, __m128i less) { return _mm_fmadd_ps(_mm_castsi128_ps(x), _mm_loadu_ps(scale), _mm_castsi128_ps(less)); }
+SKUA_INL __m256i less_of(const float* scale, __m256i) { return _mm256_castps_si256(_mm256_mul_ps(_mm256_loadu_ps(scale), _mm256_set1_ps(-8388608.0f))); }
+SKUA_INL __m256 product_less(__m256i x, const float* scale, __m256i less) { return _mm256_fmadd_ps(_mm256_castsi256_ps(x), _mm256_loadu_ps(scale), _mm256_castsi256_ps(less)); }
+#else
+SKUA_INL __m128 product_less(__m128i x, const float* scale, __m128i) { return product(x, scale); }
+#endif
+#if defined(SKUA_ISA_avx512vnni)  // streams nothing
+SKUA_INL __m512i within_unsigned(__m512i x, __m512i, __m512i) { return x; }
+SKUA_INL __m512i less_of(const float*, __m512i less) { return less; }
+SKUA_INL __m512 product_less(__m512i x, const float* scale, __m512i) { return product(x, scale); }
+#endif
 SKUA_INL __m128i bounded_unsigned(__m128i x, uint8_t low, uint8_t high) { return _mm_min_epu8(_mm_max_epu8(x, _mm_set1_epi8(char(low))), _mm_set1_epi8(char(high))); }
 SKUA_INL void store_parts(__m128i, uint8_t*, size_t, size_t) {}
 
@@ -224,22 +242,22 @@ SKUA_INL __m128i halved(__m128i x) { return x; }
         to[3] = words_high(b);                                                                                               \
       }                                                                                                                      \
     }                                                                                                                        \
-    static SKUA_INL void group_high(const I (&r)[2], I (&to)[4]) {                                                           \
-      const I zero = bytes(0), a = P##_unpacklo_epi8(r[0], r[1]), b = P##_unpackhi_epi8(r[0], r[1]);                         \
-      to[0] = P##_unpacklo_epi8(zero, a);                                                                                    \
-      to[1] = P##_unpackhi_epi8(zero, a);                                                                                    \
-      to[2] = P##_unpacklo_epi8(zero, b);                                                                                    \
-      to[3] = P##_unpackhi_epi8(zero, b);                                                                                    \
+    static SKUA_INL void widen_pairs(I a, I b, int half, I (&to)[2]) {                                                       \
+      const I zero = P##_setzero_##SI(), pairs = half ? P##_unpackhi_epi8(a, b) : P##_unpacklo_epi8(a, b);                   \
+      to[0] = P##_unpacklo_epi8(pairs, zero);                                                                                \
+      to[1] = P##_unpackhi_epi8(pairs, zero);                                                                                \
     }                                                                                                                        \
-    static SKUA_INL Sum from_high(Sum start, Sum high) { return {P##_add_epi32(start.v, P##_srai_epi32(high.v, 8))}; }       \
     static SKUA_INL I total(Sum sum) { return sum.v; }                                                                       \
     static SKUA_INL I scaled(Sum sum, const float* scale) { return nearest(product(sum.v, scale)); }                         \
     static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(at_most(product(sum.v, scale), P##_set1_ps(high))); }\
     static SKUA_INL Sum start_positive(I offset) { return {P##_add_epi32(offset, P##_set1_epi32(0x4b000000))}; }           \
     static SKUA_INL I positive(Sum sum, const float* scale) { return nearest(product_positive(sum.v, scale)); }              \
+    static SKUA_INL I less_positive(const float* scale) { return less_of(scale, I()); }                                      \
+    static SKUA_INL I positive(Sum sum, const float* scale, I less) { return nearest(product_less(sum.v, scale, less)); }     \
     static SKUA_INL I half_positive(I a, I b) { return P##_packs_epi32(a, b); }                                              \
     static SKUA_INL I whole_positive(I a, I b) { return P##_packus_epi16(a, b); }                                            \
     static SKUA_INL I bounded_positive(I x, uint8_t low, uint8_t high) { return bounded_unsigned(x, low, high); }            \
+    static SKUA_INL I bounded_positive(I x, I low, I high) { return within_unsigned(x, low, high); }                         \
     static SKUA_INL void parts(I x, uint8_t* to, size_t step, size_t pixels) { store_parts(x, to, step, pixels); }           \
     template <int n> static SKUA_INL I pixels(const uint8_t* p, size_t step, size_t more) { return pixels_of<n>(p, step, more, I()); } \
     static SKUA_INL I half(I a, I b, int16_t zero, int16_t) { return P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero)); }\
@@ -369,6 +387,11 @@ struct Bytes16 {
 #endif
 #if !defined(SKUA_BY_TAPS)
 #define SKUA_BY_TAPS 0
+#endif
+#if defined(__x86_64__) && !defined(SKUA_ISA_scalar) && !SKUA_TAKES_UNSIGNED
+#define SKUA_STREAMED 1
+#else
+#define SKUA_STREAMED 0
 #endif
 
 }  // namespace

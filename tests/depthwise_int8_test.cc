@@ -212,7 +212,16 @@ TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
       {1, 31, 60, 16, 3, 3, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1}},
       {1, 37, 29, 80, 5, 5, 2, 2, 1, 1, same, true},
       {1, 40, 31, 64, 7, 8, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 3, 3, 3, 2}},
-      // Windows three columns wide that are read as they lie: dilated, of one row and of many, outside on both sides.
+      // By columns: one output, windows that lie outside altogether, dilations as wide as the image, rows further apart than columns, blocks of 32 and 16.
+      {1, 3, 3, 64, 3, 3, 1, 1, 1, 1, {}},
+      {1, 2, 2, 80, 3, 3, 1, 1, 1, 1, {SKUA_PADDING_EXPLICIT, 6, 5, 7, 9}},
+      {2, 6, 23, 96, 3, 3, 1, 1, 1, 5, same, true},
+      {1, 5, 7, 72, 3, 3, 2, 1, 3, 9, same},
+      {1, 5, 1, 64, 3, 3, 1, 1, 2, 1, same, true, true},
+      {1, 9, 8, 48, 3, 3, 3, 2, 2, 1, {SKUA_PADDING_EXPLICIT, 2, 1, 2, 2}},
+      {1, 6, 9, 72, 5, 5, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 7, 9, 8, 9}, true},
+      {1, 7, 6, 32, 5, 5, 1, 2, 2, 1, same},
+      // Windows three columns wide: dilated, of one row and of many, outside on both sides.
       {1, 11, 13, 22, 3, 3, 3, 2, 2, 2, same},
       {2, 5, 14, 40, 1, 3, 2, 2, 1, 2, same, true},
       {1, 7, 9, 48, 4, 3, 2, 3, 1, 2, {SKUA_PADDING_EXPLICIT, 3, 5, 2, 4}, true},
@@ -353,7 +362,7 @@ TEST_F(DepthwiseInt8, TapByTapOfFewChannelsIsRefused) {
   }
 }
 
-// Weights in pairs serve strides of 2 and no other window: a blob that says so and is otherwise right would make kernels read outside of their memory.
+// Weights in pairs serve strides of 2 and no other window, those of columns no stride above and no dilation beside it: a blob that says so and is otherwise right would make kernels read outside of their memory.
 TEST_F(DepthwiseInt8, PairsOfOtherWindowsAreRefused) {
   if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
   const Layer l = {1, 9, 9, 64, 3, 3, 2, 2, 1, 1, same};
@@ -384,6 +393,12 @@ TEST_F(DepthwiseInt8, PairsOfOtherWindowsAreRefused) {
     };
     EXPECT_TRUE(opens(3, 2, 2, 1)) << isa;
     const std::string name = isa;
+    if (name == "sse2" || name == "sse41" || name == "avx2") {
+      EXPECT_FALSE(opens(3, 3, 3, 1)) << isa;
+      EXPECT_EQ(opens(3, 1, 1, 1), name == "avx2") << isa;
+      EXPECT_FALSE(opens(3, 2, 2, 2)) << isa;
+      EXPECT_FALSE(opens(4, 2, 2, 1)) << isa;
+    }
     if (name != "avx512vnni" && name != "avxvnni") continue;
     EXPECT_FALSE(opens(3, 1, 1, 1)) << isa;
     EXPECT_FALSE(opens(3, 1, 2, 1)) << isa;

@@ -1,0 +1,144 @@
+// Depthwise convolution of bytes by columns, for sets that multiply 16 bits; included by int8_kernels.cc. A row of outputs goes over its columns once: K pixels are loaded, widened to 16 bits and interleaved in
+// registers, two rows together, and meet at once the sums of all outputs that they are under. Nothing is written but results.
+//
+// Of a last row without a partner two columns go together: the one before and this one, where taps 1 and 2 of a window, 3 and 4, ... are under them; tap 0 takes the second of two alone.
+//
+// A block of L/2 channels has two rows of outputs at once, one in each half of the vectors: OUTPUTS is 2.
+//
+// Sums: of (K-1)/S outputs (the column that ends one begins the next) four vectors of L/4 channels. Weights are operands in memory: the load ports are what a column waits for.
+
+template <class B, int K, int S, int OUTPUTS> struct Streamed {
+  using I = typename B::I;
+  static constexpr int outputs = (K - 1) / S, phases = outputs * S, rows = K * OUTPUTS;
+  const uint8_t* p[rows];
+  size_t step[rows], left;     // of a stretch of columns: outside at the left, inside, outside at the right
+  int stretch;
+  size_t warm, done;           // results that are not there yet, and those that are
+  typename B::Sum sum[outputs][4];
+  I before;                    // the last row's pixel in the column before
+};
+// What stays in memory for a block, ready to be an operand.
+template <class B> struct StreamedBlock {
+  using I = typename B::I;
+  alignas(64) I start[4], less[4], low, high, flip;
+};
+
+template <class B, int K, int S, int OUTPUTS> SKUA_INL void next_stretch(Streamed<B, K, S, OUTPUTS>& s, const DepthwiseInt8Streamed& d, size_t channel) {
+  while (!s.left && s.stretch < 3) {
+    const bool inside = s.stretch == 1;
+    s.left = inside ? d.inside : s.stretch ? d.after : d.before;
+    SKUA_UNROLL for (int i = 0; i < s.rows; ++i) {
+      const bool is_line = !inside || d.rows[i] == d.line;
+      s.p[i] = is_line ? d.line : d.rows[i] + channel;
+      s.step[i] = is_line ? 0 : d.step;
+    }
+    ++s.stretch;
+  }
+}
+
+// A column, PHASE of those that go by before all sums have moved on. Whether it was the last.
+template <class B, Known KNOWN, int K, int S, int OUTPUTS, int PHASE>
+SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const StreamedBlock<B>& block, const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t, const uint8_t* w, const float* scale, size_t channel, typename B::I flip) {
+  using All = Streamed<B, K, S, OUTPUTS>;
+  using I = typename B::I;
+  constexpr bool ends = PHASE % S == 0;  // an output, begins another, and two columns of the last row go together
+  asm volatile("" : "+r"(w), "+r"(scale));  // else gcc keeps weights, all on the stack, from column to column
+  I r[K];
+  SKUA_UNROLL for (int i = 0; i < K; ++i) {
+    if constexpr (OUTPUTS == 1) r[i] = B::load(s.p[i]);
+    else r[i] = B::template pixels<2>(s.p[i], size_t(s.p[K + i] - s.p[i]), 1);
+    r[i] = B::flip(r[i], flip);
+  }
+  SKUA_UNROLL for (int i = 0; i < All::rows; ++i) s.p[i] += s.step[i];
+  using Scaled = decltype(B::scaled(s.sum[0][0], scale, 0));
+  decltype(B::half(Scaled(), Scaled(), 0, 0)) halves[2];
+  SKUA_UNROLL for (int h = 0; h < 2; ++h) {
+    I rows[K / 2 + 1][2];
+    SKUA_UNROLL for (int g = 0; g < K / 2; ++g) B::widen_pairs(r[2 * g], r[2 * g + 1], h, rows[g]);
+    if (ends) B::widen_pairs(s.before, r[K - 1], h, rows[K / 2]);
+    SKUA_UNROLL for (int k = K - 1; k >= 0; --k) {
+      if (k % S != PHASE % S) continue;
+      const int slot = (PHASE - k + 2 * All::phases) % All::phases / S;  // the output that tap k is of
+      Scaled scaled[2];
+      SKUA_UNROLL for (int i = 0; i < 2; ++i) {
+        const int q = 2 * h + i;
+        typename B::Sum& sum = s.sum[slot][q];
+        if (k == 0) sum = B::start(block.start[q]);
+        SKUA_UNROLL for (int g = 0; g < K / 2; ++g) B::dot(sum, rows[g][i], B::load(w + ((g * K + k) * 4 + q) * B::L));
+        if (ends && k % 2 == 0) B::dot(sum, rows[K / 2][i], B::load(w + ((K / 2 * K + k / 2) * 4 + q) * B::L));
+        if (k == K - 1) asm volatile("" : "+r"(scale));  // else it loads scales early, and these go to the stack
+        if constexpr (KNOWN == kPositive) {
+          if (k == K - 1) scaled[i] = B::positive(sum, scale + q * (B::L / 4), block.less[q]);
+        } else {
+          if (k == K - 1) scaled[i] = scaled_sum<B, KNOWN>(sum, scale + q * (B::L / 4), t);
+        }
+      }
+      if (k == K - 1) halves[h] = half_of<B, KNOWN>(scaled[0], scaled[1], t);
+    }
+  }
+  s.before = r[K - 1];
+  if (!--s.left) next_stretch(s, d, channel);
+  if (!ends) return false;
+  if (s.warm) {
+    --s.warm;
+    return false;
+  }
+  I q;
+  if constexpr (KNOWN == kPositive) q = B::flip(B::bounded_positive(B::whole_positive(halves[0], halves[1]), block.low, block.high), block.flip);
+  else q = whole_of<B, KNOWN>(halves[0], halves[1], t);
+  uint8_t* const to = t.out + channel + s.done * t.out_pixel;
+  if constexpr (OUTPUTS == 1) B::store(to, q);
+  else B::parts(q, to, t.out_row, 2);
+  return ++s.done == t.outputs;
+}
+
+template <class B, Known KNOWN, int K, int S, int OUTPUTS> void stream(const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t, size_t channel) {
+  const auto* const w = static_cast<const uint8_t*>(t.w);
+  constexpr int taps = K / 2 * K + (K + 1) / 2;
+  const uint8_t* const offset = w + 4 * taps * B::L;
+  const float* const scale = reinterpret_cast<const float*>(offset + 4 * B::L);
+  const typename B::I flip = B::bytes(d.flip);
+  StreamedBlock<B> block;
+  block.low = B::bytes(uint8_t(t.low ^ 0x80)), block.high = B::bytes(uint8_t(t.top ^ 0x80)), block.flip = B::bytes(t.flip ^ 0x80);
+  SKUA_UNROLL for (int q = 0; q < 4; ++q) {
+    block.start[q] = start_of<B, KNOWN>(B::load(offset + q * B::L)).v;
+    block.less[q] = B::less_positive(scale + q * (B::L / 4));
+  }
+  Streamed<B, K, S, OUTPUTS> s;
+  s.left = s.done = 0, s.stretch = 0, s.warm = (K - 1) / S;
+  SKUA_UNROLL for (int a = 0; a < s.outputs; ++a) SKUA_UNROLL for (int q = 0; q < 4; ++q) s.sum[a][q] = B::start(block.start[q]);
+  s.before = B::bytes(0);
+  next_stretch(s, d, channel);
+  for (;;) {
+    if (column<B, KNOWN, K, S, OUTPUTS, 0>(s, block, d, t, w, scale, channel, flip)) break;
+    if constexpr (s.phases > 1)
+      if (column<B, KNOWN, K, S, OUTPUTS, 1>(s, block, d, t, w, scale, channel, flip)) break;
+    if constexpr (s.phases > 2)
+      if (column<B, KNOWN, K, S, OUTPUTS, 2>(s, block, d, t, w, scale, channel, flip)) break;
+    if constexpr (s.phases > 3)
+      if (column<B, KNOWN, K, S, OUTPUTS, 3>(s, block, d, t, w, scale, channel, flip)) break;
+  }
+}
+
+template <class B, int K, int S, int OUTPUTS> void stream_blocks(const DepthwiseInt8Streamed& d) {
+  DepthwiseInt8Tile t = d.tile;  // what is stored might be it
+  for (size_t b = 0; b < d.blocks; ++b, t.w = static_cast<const char*>(t.w) + d.bytes) {
+    const char known = static_cast<const char*>(t.w)[d.bytes - 64];
+    if constexpr (B::has_positive)
+      if (is_positive(known, t)) {
+        stream<B, kPositive, K, S, OUTPUTS>(d, t, b * B::L);
+        continue;
+      }
+    known & kFitsInt8 ? stream<B, kFits, K, S, OUTPUTS>(d, t, b * B::L) : stream<B, kNothing, K, S, OUTPUTS>(d, t, b * B::L);
+  }
+}
+template <class B, int OUTPUTS> SKUA_INL void stream_of(const DepthwiseInt8Streamed& d) {
+  if constexpr (B::L > 16)
+    if (d.stride == 1) return stream_blocks<B, 3, 1, OUTPUTS>(d);
+  d.tile.kernel_w == 3 ? stream_blocks<B, 3, 2, OUTPUTS>(d) : stream_blocks<B, 5, 2, OUTPUTS>(d);
+}
+template <class B> void streamed(const DepthwiseInt8Streamed& d) {
+  if constexpr (B::L > 16)
+    if (d.tile.channels < size_t(B::L)) return stream_of<B, 2>(d);
+  stream_of<B, 1>(d);
+}
