@@ -99,7 +99,7 @@ skua_status open(skua_op* base) {
   const ConvConfig& c = op.config.conv;
   const char* name = op.cls->name;
   const auto result = Element(op.config.result);
-  const bool eight = result == Element::s8 || result == Element::u8;
+  const bool eight = op.config.result == uint32_t(Element::s8) || op.config.result == uint32_t(Element::u8);  // a blob may hold any number
   const bool sane = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.groups && c.in_channels && c.out_channels && c.in_channels % c.groups == 0 &&
                     c.out_channels % c.groups == 0 && c.padding_mode <= SKUA_PADDING_SAME_LOWER && c.layout <= SKUA_LAYOUT_NCHW && (c.element == uint8_t(Element::s8) || c.element == uint8_t(Element::u8)) &&
                     (eight || op.config.result <= uint32_t(Element::bf16)) && taps_of(c) * (c.in_channels / c.groups) <= kMaxDepth && c.format.vector && c.format.nr && c.format.kr &&
@@ -204,7 +204,7 @@ skua_status choose(const skua_op* op, const ConvConfig& c, Int8Plan& p, Text* te
       p.kernel = tile;
       p.algorithm = p.direct.name;
       cycles = p.direct.cycles;
-      if (text) text->add("    %s with %s: %.0f cycles predicted, taps in the padding left out\n", p.algorithm, tile->name, cycles);
+      if (text) text->add("    %s with %s: %.0f cycles predicted%s\n", p.algorithm, tile->name, cycles, taps_of(c) > 1 ? ", taps in the padding left out" : "");
     }
   if (variant < kConvAlgorithms && (!forced || named(variant))) {
     p.winograd_shape = winograd_shape(p.shape);

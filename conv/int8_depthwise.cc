@@ -42,7 +42,7 @@ skua_status open(skua_op* op) {
   const DepthwiseInt8Format& f = config.format;
   const bool fits = c.kernel_h && c.kernel_w && c.stride_h && c.stride_w && c.dilation_h && c.dilation_w && c.in_channels && c.groups && c.out_channels && c.out_channels % c.in_channels == 0 &&
                     (f.per_group ? c.out_channels == c.in_channels && c.in_channels == uint64_t(c.groups) * f.per_group : c.groups == c.in_channels) &&
-                    c.layout <= SKUA_LAYOUT_NCHW && !c.transposed && c.padding_mode <= SKUA_PADDING_SAME_LOWER && is_int8(Element(c.element)) && is_int8(Element(config.result)) &&
+                    c.layout <= SKUA_LAYOUT_NCHW && !c.transposed && c.padding_mode <= SKUA_PADDING_SAME_LOWER && is_int8(Element(c.element)) && config.result <= uint32_t(Element::u8) && is_int8(Element(config.result)) &&
                     zero_point_fits(Element(c.element), config.in_zero) && zero_point_fits(Element(config.result), config.to.zero_point) && config.to.low >= -255 && config.to.high <= 255 &&
                     config.to.low <= config.to.high && f.vector && f.vector % 4 == 0 && f.rounding <= SKUA_ROUNDING_SINGLE && (f.group == 2 || f.group == 4 || (f.group == 1 && f.rows == 1 && !f.per_group && !f.pairs && !f.rounding && depthwise_int8_goes_by_taps(window_of(c)))) && (f.rows == 1 || (f.rows == 2 && (c.dilation_h == 1 || !f.per_group))) &&
                     (!f.pairs || (f.pairs == 1 && !f.per_group && f.group == 4 && f.rows == 1 && f.vector >= 32 && depthwise_int8_takes_pairs(window_of(c)))) &&
@@ -108,8 +108,10 @@ void explain(const skua_plan* plan, Text& text) {
   const DepthwiseShape& s = static_cast<const DepthwiseInt8Plan*>(plan)->shape;
   text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, groups %u, padding %zu top, %zu left\n", s.in_h, s.in_w, s.channels, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w,
            s.dilation_h, s.dilation_w, config.conv.groups, s.pad_top, s.pad_left);
-  text.add("  weights packed as s8 for %u channels, %u taps of %s together, %u rows; sums s32\n", config.format.vector, config.format.group, config.format.pairs ? "two columns" : "a column",
-           config.format.rows);
+  const DepthwiseInt8Format& f = config.format;
+  const char* walk = f.per_group ? "pixels spread over their groups" : f.streamed ? "by columns, in registers" : f.pairs ? "pairs of rows and columns interleaved" : f.group == 1 ? "tap by tap" : "rows interleaved";
+  text.add("  %s (depthwise/README.md)\n", walk);
+  text.add("  weights packed as %s for %u channels, %u taps of %s together, for %u row%s of outputs; sums s32\n", f.group == 2 ? "16 bits" : "s8", f.vector, f.group, f.pairs ? "two columns" : "a column", f.rows, f.rows > 1 ? "s" : "");
   if (!config.format.per_group) explain_cores(depthwise_int8_on_cores(plan->op->ctx, plan->kernel), text);
 }
 

@@ -81,7 +81,7 @@ struct DepthwiseInt8Direct {
   uint8_t flip;                // xor of every byte
 };
 
-// A row of outputs by columns (int8_streamed.h): windows of 3x3, and of 5x5 with a stride of 2. Outputs of the tile are out_pixel apart; of it `w`, `out`, `out_row` (of two rows), `kernel_w`, `outputs`, `channels` and what results are made by are read.
+// A row of outputs by columns (int8_streamed.h): windows of 3x3 with a stride of 1 to 3, and of 5x5 with one of 2. Outputs of the tile are out_pixel apart; of it `w`, `out`, `out_row` (of two rows), `kernel_w`, `outputs`, `channels` and what results are made by are read.
 struct DepthwiseInt8Streamed {
   DepthwiseInt8Tile tile;      // of the first block
   size_t blocks, bytes;        // of a vector's channels each, one behind the other, and of their packed weights

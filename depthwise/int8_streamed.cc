@@ -69,8 +69,8 @@ void task(void* arg, size_t index, uint32_t) {
 
 // With a stride of 1 an interleaved column serves three outputs: of 16 channels streaming it loses (Zen 3: 112x112x32 by SSE2 402 us, interleaved 328; by AVX2 123 and 161).
 bool depthwise_int8_is_streamed(const DepthwiseShape& window, size_t vector) {
-  const bool one = window.stride_w == 1 && vector >= 32, two = window.stride_w == 2 && window.dilation_w == 1;
-  return window.multiplier == 1 && window.channels >= kLeastInt8Block && window.kernel_h == window.kernel_w && (window.kernel_w == 3 ? one || two : window.kernel_w == 5 && two);
+  const bool one = window.stride_w == 1 && vector >= 32, two = window.stride_w == 2 && window.dilation_w == 1, three = window.stride_w == 3 && window.dilation_w == 1;
+  return window.multiplier == 1 && window.channels >= kLeastInt8Block && window.kernel_h == window.kernel_w && (window.kernel_w == 3 ? one || two || three : window.kernel_w == 5 && two);
 }
 
 void streamed_int8_run(const RunArgs& args, const DepthwiseInt8Run& common) {

@@ -5,11 +5,11 @@
 //
 // A block of L/2 channels has two rows of outputs at once, one in each half of the vectors: OUTPUTS is 2.
 //
-// Sums: of (K-1)/S outputs (the column that ends one begins the next) four vectors of L/4 channels. Weights are operands in memory: the load ports are what a column waits for.
+// Sums: of (K-1)/S outputs (the column that ends one begins the next; with a stride of 3 of one) four vectors of L/4 channels. Weights are operands in memory: the load ports are what a column waits for.
 
 template <class B, int K, int S, int OUTPUTS> struct Streamed {
   using I = typename B::I;
-  static constexpr int outputs = (K - 1) / S, phases = outputs * S, rows = K * OUTPUTS;
+  static constexpr int outputs = K > S ? (K - 1) / S : 1, phases = outputs * S, rows = K * OUTPUTS;
   const uint8_t* p[rows];
   size_t step[rows], left;     // of a stretch of columns: outside at the left, inside, outside at the right
   int stretch;
@@ -41,7 +41,9 @@ template <class B, Known KNOWN, int K, int S, int OUTPUTS, int PHASE>
 SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const StreamedBlock<B>& block, const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t, const uint8_t* w, const float* scale, size_t channel, typename B::I flip) {
   using All = Streamed<B, K, S, OUTPUTS>;
   using I = typename B::I;
-  constexpr bool ends = PHASE % S == 0;  // an output, begins another, and two columns of the last row go together
+  constexpr bool ends = PHASE % S == (K - 1) % S;        // an output
+  constexpr bool twos = S == 3 ? PHASE != 1 : PHASE % S == 0;  // under tap 0, 2, ...: two columns of the last row go together
+  static_assert(K % 2 == 1 && (S < 3 || K == S));
   asm volatile("" : "+r"(w), "+r"(scale));  // else gcc keeps weights, all on the stack, from column to column
   I r[K];
   SKUA_UNROLL for (int i = 0; i < K; ++i) {
@@ -55,7 +57,7 @@ SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const StreamedBlock<B>& bloc
   SKUA_UNROLL for (int h = 0; h < 2; ++h) {
     I rows[K / 2 + 1][2];
     SKUA_UNROLL for (int g = 0; g < K / 2; ++g) B::widen_pairs(r[2 * g], r[2 * g + 1], h, rows[g]);
-    if (ends) B::widen_pairs(s.before, r[K - 1], h, rows[K / 2]);
+    if (twos) B::widen_pairs(s.before, r[K - 1], h, rows[K / 2]);
     SKUA_UNROLL for (int k = K - 1; k >= 0; --k) {
       if (k % S != PHASE % S) continue;
       const int slot = (PHASE - k + 2 * All::phases) % All::phases / S;  // the output that tap k is of
@@ -65,7 +67,7 @@ SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const StreamedBlock<B>& bloc
         typename B::Sum& sum = s.sum[slot][q];
         if (k == 0) sum = B::start(block.start[q]);
         SKUA_UNROLL for (int g = 0; g < K / 2; ++g) B::dot(sum, rows[g][i], B::load(w + ((g * K + k) * 4 + q) * B::L));
-        if (ends && k % 2 == 0) B::dot(sum, rows[K / 2][i], B::load(w + ((K / 2 * K + k / 2) * 4 + q) * B::L));
+        if (twos && k % 2 == 0) B::dot(sum, rows[K / 2][i], B::load(w + ((K / 2 * K + k / 2) * 4 + q) * B::L));
         if (k == K - 1) asm volatile("" : "+r"(scale));  // else it loads scales early, and these go to the stack
         if constexpr (KNOWN == kPositive) {
           if (k == K - 1) scaled[i] = B::positive(sum, scale + q * (B::L / 4), block.less[q]);
@@ -135,6 +137,7 @@ template <class B, int K, int S, int OUTPUTS> void stream_blocks(const Depthwise
 template <class B, int OUTPUTS> SKUA_INL void stream_of(const DepthwiseInt8Streamed& d) {
   if constexpr (B::L > 16)
     if (d.stride == 1) return stream_blocks<B, 3, 1, OUTPUTS>(d);
+  if (d.stride == 3) return stream_blocks<B, 3, 3, OUTPUTS>(d);
   d.tile.kernel_w == 3 ? stream_blocks<B, 3, 2, OUTPUTS>(d) : stream_blocks<B, 5, 2, OUTPUTS>(d);
 }
 template <class B> void streamed(const DepthwiseInt8Streamed& d) {

@@ -22,7 +22,7 @@ constexpr int kOne = !F32::by_lane;
 constexpr float kInfinity = __builtin_inff();
 constexpr size_t kLastSteps = 4;  // of tiles that end row by row
 
-// Where a vector of B meets all rows before the next is loaded, and the elements of A are in registers: 3x32 on AVX2, 7 loads feed 12 multiply-adds. Such a tile serves first layers: its rows are
+// Where a vector of B meets all rows before the next is loaded, and the elements of A are in registers: 3x32 on AVX2, 7 loads feed 12 multiply-adds. Such a tile serves layers whose rows are
 // near, overlapping windows of a few channels, and it asks for nothing ahead but rows that are far, which would cost a tenth of segments so short.
 template <int MR, int NV> constexpr bool kByColumn = F32::fused && !F32::by_lane && MR > 1 && MR * NV + NV + 1 > F32::registers && MR * NV + MR + 1 <= F32::registers;
 

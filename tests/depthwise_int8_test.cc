@@ -221,6 +221,8 @@ TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
       {1, 9, 8, 48, 3, 3, 3, 2, 2, 1, {SKUA_PADDING_EXPLICIT, 2, 1, 2, 2}},
       {1, 6, 9, 72, 5, 5, 2, 2, 1, 1, {SKUA_PADDING_EXPLICIT, 7, 9, 8, 9}, true},
       {1, 7, 6, 32, 5, 5, 1, 2, 2, 1, same},
+      {1, 8, 11, 48, 3, 3, 3, 3, 1, 1, {SKUA_PADDING_EXPLICIT, 2, 2, 4, 1}, true},
+      {1, 5, 17, 96, 3, 3, 1, 3, 2, 1, {}},
       // Windows three columns wide: dilated, of one row and of many, outside on both sides.
       {1, 11, 13, 22, 3, 3, 3, 2, 2, 2, same},
       {2, 5, 14, 40, 1, 3, 2, 2, 1, 2, same, true},
@@ -394,7 +396,8 @@ TEST_F(DepthwiseInt8, PairsOfOtherWindowsAreRefused) {
     EXPECT_TRUE(opens(3, 2, 2, 1)) << isa;
     const std::string name = isa;
     if (name == "sse2" || name == "sse41" || name == "avx2") {
-      EXPECT_FALSE(opens(3, 3, 3, 1)) << isa;
+      EXPECT_FALSE(opens(3, 3, 4, 1)) << isa;
+      EXPECT_FALSE(opens(3, 3, 3, 2)) << isa;
       EXPECT_EQ(opens(3, 1, 1, 1), name == "avx2") << isa;
       EXPECT_FALSE(opens(3, 2, 2, 2)) << isa;
       EXPECT_FALSE(opens(4, 2, 2, 1)) << isa;
@@ -405,6 +408,49 @@ TEST_F(DepthwiseInt8, PairsOfOtherWindowsAreRefused) {
     EXPECT_FALSE(opens(3, 2, 1, 1)) << isa;
     EXPECT_FALSE(opens(3, 2, 2, 2)) << isa;
     EXPECT_FALSE(opens(4, 1, 1, 1)) << isa;  // as many pairs
+  }
+}
+
+// The type of the results is a number of four bytes in a blob, of which a type has one. Of depthwise layers and of others.
+TEST_F(DepthwiseInt8, ResultsOfNoTypeAreRefused) {
+  if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
+  const Layer l = {1, 9, 9, 16, 3, 3, 1, 1, 1, 1, same};
+  Rng rng(7);
+  skua_conv2d_desc d = desc(l, SKUA_DTYPE_S8, SKUA_DTYPE_S8, rng);
+  d.epilogue.activation = {};
+  d.requantization = {};
+  d.output_q.zero_point = 1;
+  weights.resize(9 * 16 * 16);
+  for (const uint32_t groups : {16u, 1u}) {
+    d.groups = groups;
+    std::vector<unsigned char> blobs[2];
+    Context context("scalar");
+    for (const skua_dtype to : {SKUA_DTYPE_S8, SKUA_DTYPE_U8}) {
+      d.output_type = to;
+      Op op;
+      SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &op));
+      auto& blob = blobs[to == SKUA_DTYPE_U8];
+      blob.resize(skua_op_packed_size(op));
+      Guarded memory = Guarded::bytes(blob.size(), SKUA_PACKED_ALIGNMENT);
+      SKUA_EXPECT_OK(skua_op_packed_write(op, memory.memory(), blob.size()));
+      std::memcpy(blob.data(), memory.memory(), blob.size());
+    }
+    ASSERT_EQ(blobs[0].size(), blobs[1].size());
+    size_t places = 0;
+    Guarded memory = Guarded::bytes(blobs[0].size(), SKUA_PACKED_ALIGNMENT);
+    for (size_t at = 0; at + 4 <= blobs[0].size(); at += 4) {
+      if (blobs[0][at] != 3 || blobs[1][at] != 4 || std::memcmp(&blobs[0][at + 1], "\0\0\0", 3) || std::memcmp(&blobs[1][at + 1], "\0\0\0", 3)) continue;
+      ++places;
+      for (const uint32_t type : {0x103u, 0x02000003u, 0xffffff04u, 0x01000000u, 7u}) {
+        auto* bytes = static_cast<unsigned char*>(memory.memory());
+        std::memcpy(bytes, blobs[0].data(), blobs[0].size());
+        std::memcpy(bytes + at, &type, 4);
+        reseal(bytes, blobs[0].size());
+        Op forged;
+        EXPECT_EQ(skua_op_create_packed(context, bytes, blobs[0].size(), &forged), SKUA_STATUS_INCOMPATIBLE_BLOB) << groups << " groups, " << type;
+      }
+    }
+    EXPECT_EQ(places, 1u) << groups;
   }
 }
 

@@ -63,7 +63,7 @@ typedef struct skua_conv2d_desc {
   uint32_t hint_in_h, hint_in_w;    /* size to choose and pack an algorithm for, both or neither (one alone is an error); 0 = unknown: packed for the direct form and for */
                                     /* the winner at 56x56 (up to 5 times a 3x3 layer's weights, 7 of stride 2, 8 with FAST, 13 of bytes; of groups more, hinted or not: those of 2 to 16 channels */
                                     /* fill whole vectors each). Small and odd sizes gain most from a hint */
-  skua_quantization residual_q;     /* of a residual of bytes                                                      */
+  skua_quantization residual_q;     /* of a residual of bytes; zeroed without one                                  */
   skua_requantization requantization; /* of sums of bytes, to bytes                                                */
 } skua_conv2d_desc;
 

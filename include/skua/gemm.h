@@ -55,7 +55,7 @@ typedef struct skua_gemm_desc {
   skua_numerics numerics;
   size_t hint_m;                    /* M to choose the packed format for; 0 = unknown                              */
   bool quantize_a;                  /* float A, weights of s8 or s4: rows of A become bytes as they are read; else weights become floats */
-  skua_quantization residual_q;     /* of a residual of bytes                                                      */
+  skua_quantization residual_q;     /* of a residual of bytes; zeroed without one                                  */
   skua_requantization requantization; /* of sums of bytes, to bytes                                                */
 } skua_gemm_desc;
 

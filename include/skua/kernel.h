@@ -14,7 +14,7 @@ typedef struct skua_kernel_info {
   const char* family;     /* "gemm", "depthwise", "unary", ...                                          */
   const char* isa;        /* "avx512"; of kernels for GPUs "opencl" or "vulkan"                         */
   const char* why;        /* one sentence: why it exists, or its formula                               */
-  uint32_t mr, nr, kr;    /* rows, columns and depth of the tile; 0 where it has none                   */
+  uint32_t mr, nr, kr;    /* rows and columns of the tile (docs/naming.md), depth where it is fixed; else 0 */
   skua_dtype type;        /* of the feature maps in memory; with float maps of quantised weights theirs   */
   bool usable;            /* this CPU has the instruction set; this build has the backend               */
   uint64_t calls;         /* times it was chosen for a run since the start (relaxed counter); 0 if the  */

@@ -15,7 +15,7 @@ SKUA_API skua_status skua_widen_range(const float* x, size_t n, float* min, floa
 /* Scale and zero point of s8 or u8 for reals in [min, max], which is widened to hold 0: 0 is always exact (padding, relu).
  *   symmetric   scale = max(|min|, |max|) / 127, zero point 0 (u8: 128)
  *   otherwise   scale = (max - min) / 255, zero point = first - nearest(min / scale), within the type; first = -128 (u8: 0)
- * A range of 0 gives scale 1, one below 2^-100 the scale 2^-100. Other fields are cleared. */
+ * A range of 0 gives scale 1, one below 2^-100 the scale 2^-100. Other fields are cleared. INVALID_ARGUMENT: min or max not finite (nothing was seen), min > max, another type. */
 SKUA_API skua_status skua_choose_quantization(skua_dtype type, bool symmetric, float min, float max, skua_quantization* out);
 
 /* Weights of s8, symmetric, a scale for each channel: w is [outer][channels][inner], dense (for the channels of the last dimension inner is 1). For each channel

@@ -1,4 +1,4 @@
-/* Errors are values: every function that can fail returns one of these, and leaves a sentence in skua_error_text(). */
+/* Errors are values: every function that can fail returns one of these, and leaves a sentence in skua_error_text(). What it would have given (*out) is then NULL. */
 #ifndef SKUA_STATUS_H_
 #define SKUA_STATUS_H_
 
@@ -10,7 +10,7 @@ extern "C" {
 
 typedef enum skua_status {
   SKUA_STATUS_OK = 0,
-  SKUA_STATUS_INVALID_ARGUMENT = 1,  /* an argument is out of range, inconsistent, or NULL; nothing was changed, *out is NULL */
+  SKUA_STATUS_INVALID_ARGUMENT = 1,  /* an argument is out of range, inconsistent, or NULL; nothing was changed               */
   SKUA_STATUS_UNSUPPORTED = 2,       /* valid, but this build or this version has no kernel for it; the text says what      */
   SKUA_STATUS_OUT_OF_MEMORY = 3,     /* the allocator returned NULL; everything taken so far was given back                 */
   SKUA_STATUS_INCOMPATIBLE_BLOB = 4, /* packed weights or a cache file: damaged, or from another version or format          */

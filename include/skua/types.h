@@ -109,7 +109,7 @@ typedef struct skua_quantization {
   int32_t zero_point;         /* per tensor; 0 beside scales                                                           */
   const float* scales;        /* per channel or block: channel_count * blocks values of scale_type (cast those of 16 bits), read at create; NULL = per tensor */
   const int32_t* zero_points; /* likewise; NULL = all zero                                                             */
-  uint32_t axis;              /* of the channels in the weight tensor                                                  */
+  uint32_t axis;              /* of the dimension that has a scale each: of weights that of the channels               */
   uint32_t block_size;        /* 0 = none; else 32, 64, 128 or 256 elements of the reduction share a scale              */
   skua_dtype scale_type;      /* F32; F16 or BF16 for block scales                                                     */
 } skua_quantization;
@@ -148,7 +148,7 @@ typedef enum skua_activation_kind {
 
 typedef struct skua_activation {
   skua_activation_kind kind;
-  float a, b; /* parameters, as in the list above; ignored where it names none */
+  float a, b; /* parameters, as in the list above; ignored where it names none. Real numbers, of bytes too: not in steps of a scale */
 } skua_activation;
 
 /* When a second input of the output's shape is added: y = act(x + r) or y = act(x) + r. */

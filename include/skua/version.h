@@ -1,5 +1,5 @@
-/* Version of the library. Semantic: a major step may break source or binary compatibility, a minor step only adds. Until 1.0 any
- * step may change descriptors: struct_size must be that of the library which runs, another is refused. */
+/* Version of the library. Semantic: a major step may break source or binary compatibility, a minor step only adds. Until 1.0 a
+ * minor step may break it, a patch does not; struct_size must be that of the library which runs, another is refused. */
 #ifndef SKUA_VERSION_H_
 #define SKUA_VERSION_H_
 
