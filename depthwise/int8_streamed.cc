@@ -1,4 +1,4 @@
-// Depthwise convolution of bytes by columns (int8_streamed.h): rows of outputs one by one, all their channels, straight from the pixels. What lies outside is a line of padding. A dilated row is
+// Depthwise convolution of bytes by columns (int8_streamed.h): two rows of outputs with all their channels, straight from the pixels. What lies outside is a line of padding. A dilated row is
 // as many rows without dilation, whose pixels lie further apart.
 #include "depthwise/int8_blocks.h"
 #include "depthwise/phases.h"
@@ -12,8 +12,8 @@ struct Run : DepthwiseInt8Run {
   size_t pieces;
 };
 
-// Output rows y and, of two, the next. Blocks of half a vector have both at once, of one row that twice.
-void rows(const Run& r, const uint8_t* image, uint8_t* out, size_t y, size_t count, const uint8_t* line) {
+// Output row y and, where count is 2, the next. Blocks of half a vector have both at once, of one row that twice.
+void two_rows(const Run& r, const uint8_t* image, uint8_t* out, size_t y, size_t count, const uint8_t* line) {
   const DepthwiseShape& s = *r.s;
   const size_t vector = r.f.vector, bytes = depthwise_int8_block_bytes(depthwise_int8_taps(s.kernel_h, s.kernel_w, s.stride_h, r.f), r.f);
   const uint8_t* rows[2 * kMostRows];
@@ -60,7 +60,7 @@ void task(void* arg, size_t index, uint32_t) {
   const size_t units = s.batch * s.out_h, to = piece_begin(units, r.pieces, index + 1);
   for (size_t u = piece_begin(units, r.pieces, index); u < to;) {
     const size_t y = u % s.out_h, count = min(min(s.out_h - y, to - u), 2);
-    rows(r, r.in + u / s.out_h * s.in_batch, r.out + u / s.out_h * s.out_batch, y, count, line);
+    two_rows(r, r.in + u / s.out_h * s.in_batch, r.out + u / s.out_h * s.out_batch, y, count, line);
     u += count;
   }
 }

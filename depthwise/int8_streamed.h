@@ -17,12 +17,6 @@ template <class B, int K, int S, int OUTPUTS> struct Streamed {
   typename B::Sum sum[outputs][4];
   I before;                    // the last row's pixel in the column before
 };
-// What stays in memory for a block, ready to be an operand.
-template <class B> struct StreamedBlock {
-  using I = typename B::I;
-  alignas(64) I start[4], less[4], low, high, flip;
-};
-
 template <class B, int K, int S, int OUTPUTS> SKUA_INL void next_stretch(Streamed<B, K, S, OUTPUTS>& s, const DepthwiseInt8Streamed& d, size_t channel) {
   while (!s.left && s.stretch < 3) {
     const bool inside = s.stretch == 1;
@@ -38,7 +32,7 @@ template <class B, int K, int S, int OUTPUTS> SKUA_INL void next_stretch(Streame
 
 // A column, PHASE of those that go by before all sums have moved on. Whether it was the last.
 template <class B, Known KNOWN, int K, int S, int OUTPUTS, int PHASE>
-SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const StreamedBlock<B>& block, const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t, const uint8_t* w, const float* scale, size_t channel, typename B::I flip) {
+SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const typename B::I (&start)[4], const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t, const uint8_t* w, const float* scale, size_t channel, typename B::I flip) {
   using All = Streamed<B, K, S, OUTPUTS>;
   using I = typename B::I;
   constexpr bool ends = PHASE % S == (K - 1) % S;        // an output
@@ -65,15 +59,10 @@ SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const StreamedBlock<B>& bloc
       SKUA_UNROLL for (int i = 0; i < 2; ++i) {
         const int q = 2 * h + i;
         typename B::Sum& sum = s.sum[slot][q];
-        if (k == 0) sum = B::start(block.start[q]);
+        if (k == 0) sum = B::start(start[q]);
         SKUA_UNROLL for (int g = 0; g < K / 2; ++g) B::dot(sum, rows[g][i], B::load(w + ((g * K + k) * 4 + q) * B::L));
         if (twos && k % 2 == 0) B::dot(sum, rows[K / 2][i], B::load(w + ((K / 2 * K + k / 2) * 4 + q) * B::L));
-        if (k == K - 1) asm volatile("" : "+r"(scale));  // else it loads scales early, and these go to the stack
-        if constexpr (KNOWN == kPositive) {
-          if (k == K - 1) scaled[i] = B::positive(sum, scale + q * (B::L / 4), block.less[q]);
-        } else {
-          if (k == K - 1) scaled[i] = scaled_sum<B, KNOWN>(sum, scale + q * (B::L / 4), t);
-        }
+        if (k == K - 1) scaled[i] = scaled_sum<B, KNOWN>(sum, scale + q * (B::L / 4), t);
       }
       if (k == K - 1) halves[h] = half_of<B, KNOWN>(scaled[0], scaled[1], t);
     }
@@ -85,9 +74,7 @@ SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const StreamedBlock<B>& bloc
     --s.warm;
     return false;
   }
-  I q;
-  if constexpr (KNOWN == kPositive) q = B::flip(B::bounded_positive(B::whole_positive(halves[0], halves[1]), block.low, block.high), block.flip);
-  else q = whole_of<B, KNOWN>(halves[0], halves[1], t);
+  const I q = whole_of<B, KNOWN>(halves[0], halves[1], t);
   uint8_t* const to = t.out + channel + s.done * t.out_pixel;
   if constexpr (OUTPUTS == 1) B::store(to, q);
   else B::parts(q, to, t.out_row, 2);
@@ -100,25 +87,21 @@ template <class B, Known KNOWN, int K, int S, int OUTPUTS> void stream(const Dep
   const uint8_t* const offset = w + 4 * taps * B::L;
   const float* const scale = reinterpret_cast<const float*>(offset + 4 * B::L);
   const typename B::I flip = B::bytes(d.flip);
-  StreamedBlock<B> block;
-  block.low = B::bytes(uint8_t(t.low ^ 0x80)), block.high = B::bytes(uint8_t(t.top ^ 0x80)), block.flip = B::bytes(t.flip ^ 0x80);
-  SKUA_UNROLL for (int q = 0; q < 4; ++q) {
-    block.start[q] = start_of<B, KNOWN>(B::load(offset + q * B::L)).v;
-    block.less[q] = B::less_positive(scale + q * (B::L / 4));
-  }
+  typename B::I start[4];
+  SKUA_UNROLL for (int q = 0; q < 4; ++q) start[q] = start_of<B, KNOWN>(B::load(offset + q * B::L)).v;
   Streamed<B, K, S, OUTPUTS> s;
   s.left = s.done = 0, s.stretch = 0, s.warm = (K - 1) / S;
-  SKUA_UNROLL for (int a = 0; a < s.outputs; ++a) SKUA_UNROLL for (int q = 0; q < 4; ++q) s.sum[a][q] = B::start(block.start[q]);
+  SKUA_UNROLL for (int a = 0; a < s.outputs; ++a) SKUA_UNROLL for (int q = 0; q < 4; ++q) s.sum[a][q] = B::start(start[q]);
   s.before = B::bytes(0);
   next_stretch(s, d, channel);
   for (;;) {
-    if (column<B, KNOWN, K, S, OUTPUTS, 0>(s, block, d, t, w, scale, channel, flip)) break;
+    if (column<B, KNOWN, K, S, OUTPUTS, 0>(s, start, d, t, w, scale, channel, flip)) break;
     if constexpr (s.phases > 1)
-      if (column<B, KNOWN, K, S, OUTPUTS, 1>(s, block, d, t, w, scale, channel, flip)) break;
+      if (column<B, KNOWN, K, S, OUTPUTS, 1>(s, start, d, t, w, scale, channel, flip)) break;
     if constexpr (s.phases > 2)
-      if (column<B, KNOWN, K, S, OUTPUTS, 2>(s, block, d, t, w, scale, channel, flip)) break;
+      if (column<B, KNOWN, K, S, OUTPUTS, 2>(s, start, d, t, w, scale, channel, flip)) break;
     if constexpr (s.phases > 3)
-      if (column<B, KNOWN, K, S, OUTPUTS, 3>(s, block, d, t, w, scale, channel, flip)) break;
+      if (column<B, KNOWN, K, S, OUTPUTS, 3>(s, start, d, t, w, scale, channel, flip)) break;
   }
 }
 

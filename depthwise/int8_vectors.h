@@ -154,24 +154,6 @@ SKUA_INL void store_parts(__m256i x, uint8_t* to, size_t step, size_t) {
 #else
 SKUA_INL __m128 product_positive(__m128i x, const float* scale) { return product(x, scale); }
 #endif
-SKUA_INL __m128i within_unsigned(__m128i x, __m128i low, __m128i high) { return _mm_min_epu8(_mm_max_epu8(x, low), high); }
-#if defined(__AVX2__)
-SKUA_INL __m256i within_unsigned(__m256i x, __m256i low, __m256i high) { return _mm256_min_epu8(_mm256_max_epu8(x, low), high); }
-#endif
-// The same in two steps; without FMA not called.
-SKUA_INL __m128i less_of(const float* scale, __m128i) { return _mm_castps_si128(_mm_mul_ps(_mm_loadu_ps(scale), _mm_set1_ps(-8388608.0f))); }
-#if SKUA_POSITIVE
-SKUA_INL __m128 product_less(__m128i x, const float* scale, __m128i less) { return _mm_fmadd_ps(_mm_castsi128_ps(x), _mm_loadu_ps(scale), _mm_castsi128_ps(less)); }
-SKUA_INL __m256i less_of(const float* scale, __m256i) { return _mm256_castps_si256(_mm256_mul_ps(_mm256_loadu_ps(scale), _mm256_set1_ps(-8388608.0f))); }
-SKUA_INL __m256 product_less(__m256i x, const float* scale, __m256i less) { return _mm256_fmadd_ps(_mm256_castsi256_ps(x), _mm256_loadu_ps(scale), _mm256_castsi256_ps(less)); }
-#else
-SKUA_INL __m128 product_less(__m128i x, const float* scale, __m128i) { return product(x, scale); }
-#endif
-#if defined(SKUA_ISA_avx512vnni)  // streams nothing
-SKUA_INL __m512i within_unsigned(__m512i x, __m512i, __m512i) { return x; }
-SKUA_INL __m512i less_of(const float*, __m512i less) { return less; }
-SKUA_INL __m512 product_less(__m512i x, const float* scale, __m512i) { return product(x, scale); }
-#endif
 SKUA_INL __m128i bounded_unsigned(__m128i x, uint8_t low, uint8_t high) { return _mm_min_epu8(_mm_max_epu8(x, _mm_set1_epi8(char(low))), _mm_set1_epi8(char(high))); }
 SKUA_INL void store_parts(__m128i, uint8_t*, size_t, size_t) {}
 
@@ -252,12 +234,9 @@ SKUA_INL __m128i halved(__m128i x) { return x; }
     static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(at_most(product(sum.v, scale), P##_set1_ps(high))); }\
     static SKUA_INL Sum start_positive(I offset) { return {P##_add_epi32(offset, P##_set1_epi32(0x4b000000))}; }           \
     static SKUA_INL I positive(Sum sum, const float* scale) { return nearest(product_positive(sum.v, scale)); }              \
-    static SKUA_INL I less_positive(const float* scale) { return less_of(scale, I()); }                                      \
-    static SKUA_INL I positive(Sum sum, const float* scale, I less) { return nearest(product_less(sum.v, scale, less)); }     \
     static SKUA_INL I half_positive(I a, I b) { return P##_packs_epi32(a, b); }                                              \
     static SKUA_INL I whole_positive(I a, I b) { return P##_packus_epi16(a, b); }                                            \
     static SKUA_INL I bounded_positive(I x, uint8_t low, uint8_t high) { return bounded_unsigned(x, low, high); }            \
-    static SKUA_INL I bounded_positive(I x, I low, I high) { return within_unsigned(x, low, high); }                         \
     static SKUA_INL void parts(I x, uint8_t* to, size_t step, size_t pixels) { store_parts(x, to, step, pixels); }           \
     template <int n> static SKUA_INL I pixels(const uint8_t* p, size_t step, size_t more) { return pixels_of<n>(p, step, more, I()); } \
     static SKUA_INL I half(I a, I b, int16_t zero, int16_t) { return P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero)); }\
