@@ -291,6 +291,12 @@ int run(int argc, char** argv) {
     fprintf(stderr, "skua-bench: --filter \"%s\" matches, as a regular expression, no case of these suites; --list shows them\n", s.options.filter.c_str());
     return 2;
   }
+  if (s.options.choices) {
+    s.ours = make_skua();
+    if (!s.ours) return 1;
+    print_choices(s);
+    return 0;
+  }
   s.terminal = isatty(STDERR_FILENO);
   if (on_device()) {
     if (!begin_device(s)) return 3;

@@ -71,6 +71,7 @@ void print_help() {
       "  --html FILE          a report that needs no other file\n"
       "  --compare FILE       an earlier --json: prints what changed since\n"
       "  --list               names of the cases, without running them\n"
+      "  --choices            the algorithm and the kernel that would be chosen for each layer, nothing measured; SKUA_CORE=zen5 asks for those of another chip\n"
       "  --help\n");
 }
 
@@ -83,7 +84,7 @@ bool parse_options(int argc, char** argv, Options* o) {
       value = flag.substr(eq + 1);
       flag.resize(eq);
     }
-    const bool plain = flag == "--quick" || flag == "--list" || flag == "--help" || flag == "-h";
+    const bool plain = flag == "--quick" || flag == "--list" || flag == "--choices" || flag == "--help" || flag == "-h";
     const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--type" || flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" || flag == "--html" ||
                         flag == "--compare" || flag == "--device" || flag == "--resolution" || flag == "--numerics";
     if (!plain && !valued) return fail("unknown argument \"" + std::string(argv[i]) + "\"; --help lists them");
@@ -94,6 +95,7 @@ bool parse_options(int argc, char** argv, Options* o) {
     }
     if (flag == "--quick") o->quick = true;
     else if (flag == "--list") o->list = true;
+    else if (flag == "--choices") o->choices = true;
     else if (plain) o->help = true;
     else if (flag == "--suite") o->suites = split(value);
     else if (flag == "--filter") o->filter = value;

@@ -20,7 +20,7 @@ struct Options {
   std::vector<skua_dtype> types;   // and in each of these
   std::string isa;                 // the cap; "" = none
   int cpu = -1;
-  bool quick = false, list = false, help = false;
+  bool quick = false, list = false, choices = false, help = false;
 };
 constexpr int suite_count = 6;
 
@@ -98,6 +98,9 @@ struct Session {
   void progress(const std::string& name);  // "[12/300] name" on a terminal, nothing elsewhere
   void add(Result result);                 // prints its line
 };
+
+// --choices: what our library would do for each of these layers. No clock runs.
+void print_choices(const Session& session);
 
 // Each suite lists the names of its cases when it is not to run them.
 struct Suite {

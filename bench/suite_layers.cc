@@ -28,6 +28,17 @@ std::vector<LayerCase> layer_cases(const std::vector<skua_dtype>& types) {
   return cases;
 }
 
+void print_choices(const Session& session) {
+  for (const LayerCase& c : layer_cases(session.options.types)) {
+    if (!session.wanted(c.name)) continue;
+    LayerBench bench(c.layer);
+    std::string why;
+    const Entry ours = bench.prepare(*session.ours, &why);
+    if (ours.prepared) printf("%s: %s\n", c.name.c_str(), ours.choice().c_str());
+    else printf("%s: unsupported: %s\n", c.name.c_str(), why.c_str());
+  }
+}
+
 void each_layer_case(Session& session, const std::vector<std::string>& names, void (*run_case)(Session&, const LayerCase&)) {
   const std::set<std::string> wanted(names.begin(), names.end());
   for (const LayerCase& c : layer_cases(session.options.types))

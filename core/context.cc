@@ -54,8 +54,9 @@ skua_status unknown_isa(const char* where, const char* name) {
 }
 
 skua_status unknown_core(const char* name) {
-  char list[160];
+  char list[240];
   list_cores(list, sizeof list);
+  list_chips(list + strlen(list), sizeof list - strlen(list));
   return SKUA_INVALID("context: environment SKUA_CORE \"%.40s\" is no core that kernels are written for; known: %s", name, list);
 }
 
@@ -166,7 +167,7 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
     if (!capped(e, cap)) return unknown_isa("environment SKUA_MAX_ISA", e);
   }
   if (const char* e = getenv("SKUA_CORE"); e && e[0])
-    if (Cores cores; !cores_named(e, cores)) return unknown_core(e);
+    if (Cores cores; !chip_named(e) && !cores_named(e, cores)) return unknown_core(e);
   if (!o.kernel_filter) o.kernel_filter = getenv("SKUA_KERNEL");
   if (o.kernel_filter) SKUA_TRY(copy_option("kernel_filter", o.kernel_filter, c.filter, sizeof c.filter));
   if (o.program_cache) SKUA_TRY(copy_option("program_cache", o.program_cache, c.program_cache, sizeof c.program_cache));

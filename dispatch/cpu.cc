@@ -1,5 +1,6 @@
 #include "dispatch/cpu.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,18 +185,49 @@ IsaMask vetoes_of(const CpuId& id) {
   return mask;
 }
 
-struct Detection {
-  Cpu cpu;
-  double avx512_ports, bf16_ports;
+// What the caches of a chip give a core, and what its core does beside multiply-adds of 256 bits (Machine). Measured where there is a name (docs/cores.md), else supposed.
+struct Chip {
+  const char* name;
   double l2_bytes, l3_bytes, memory_bytes, l3_own, l3_lost;
   size_t streams;
-  bool logic_apart;
-  bool fetch_near;
+  bool logic_apart, fetch_near;
+  double avx512_ports, bf16_ports;  // multiply-adds of 512 bits in a cycle, as halves or whole; vdpbf16ps
+  size_t l1, l2, l3;                // bytes, where SKUA_CORE names it
+};
+constexpr size_t kKiB = 1 << 10, kMiB = 1 << 20;
+constexpr Chip kAnyChip = {nullptr, 32, 12, 5, 0.4, 0.75, 1, false, false, 2, 0.5, 0, 0, 0};
+#if defined(__x86_64__)
+// Zen's L3 belongs to a few cores and hands each of them most of a line in two cycles; it has four pipes for logic, and multiply-adds on two of them.
+constexpr Chip kAnyZen = {nullptr, 32, 24, 8, 0.4, 0.75, 1, true, false, 1, 1, 0, 0, 0};
+constexpr Chip kNamed[] = {
+    {"sapphire-rapids", 32, 12, 5, 0.4, 0.75, 1, false, false, 2, 0.5, 48 * kKiB, 2 * kMiB, 480 * kMiB},  // vdpbf16ps every second cycle. An L3 that takes twice as long as Zen's; more lines on their way to L2 than to L1
+    // 50 to 57 and 14 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss
+    {"zen3", 32, 17, 5, 0.25, 0.65, 4, true, false, 1, 1, 32 * kKiB, 512 * kKiB, 32 * kMiB},
+    {"zen4", 32, 24, 8, 0.4, 0.75, 4, true, false, 1, 1, 32 * kKiB, 1 * kMiB, 32 * kMiB},
+    // A path of a line a cycle to L2 (measured: 58, 30 and 10 to 14 bytes); two streams that nothing asks for ahead are read up to a third faster from L3, a tenth from memory
+    {"zen5", 56, 24, 8, 0.4, 0.75, 2, true, true, 2, 2, 48 * kKiB, 1 * kMiB, 32 * kMiB},
+};
+const Chip* chip_named_as(const char* name) {
+  for (const Chip& c : kNamed)
+    if (name && !strcmp(name, c.name)) return &c;
+  return nullptr;
+}
+const Chip& chip_of(const CpuId& id, IsaMask isas) {
+  if (!id.amd || id.family < 0x17) return kAnyChip;
+  return id.family < 0x19 ? kAnyZen : *chip_named_as(id.family > 0x19 ? "zen5" : isas & isa_bit(Isa::avx512) ? "zen4" : "zen3");
+}
+#else
+const Chip* chip_named_as(const char*) { return nullptr; }
+const Chip& chip_of(const CpuId&, IsaMask) { return kAnyChip; }
+#endif
+
+struct Detection {
+  Cpu cpu;
+  Chip chip;
 };
 
 void detect(Detection& out) {
   CpuId id = {};
-  out.l2_bytes = 32; out.l3_bytes = 12; out.memory_bytes = 5; out.l3_own = 0.4; out.l3_lost = 0.75; out.streams = 1;
   Cpu& c = out.cpu;
   c.detected = detect_own(c, id);
 #ifdef SKUA_HAVE_CPUINFO
@@ -213,27 +245,13 @@ void detect(Detection& out) {
     c.cores = n > 0 ? unsigned(n) : 1;
   }
 #endif
-  if (const char* e = getenv("SKUA_CORE"); !e || !cores_named(e, c.kinds)) c.kinds = detect_cores();  // a context refuses another name
+  const char* core = getenv("SKUA_CORE");
+  const Chip* named = chip_named_as(core);
+  if (!core || !cores_named(core, c.kinds)) c.kinds = detect_cores();  // a context refuses another name
   c.vetoed = c.detected & vetoes_of(id);
   c.detected &= ~c.vetoed;
-#if defined(__x86_64__)
-  // Bytes that a core reads in a cycle. Zen's L3 belongs to a few cores and hands each of them most of a line in two cycles; Zen 5 also has a path of a line a cycle to L2 (measured: 58, 30 and 10 to 14).
-  if (id.amd && id.family >= 0x17) {
-    out.l3_bytes = 24;
-    out.memory_bytes = 8;
-  }
-  if (id.amd && id.family == 0x19 && !(c.detected & isa_bit(Isa::avx512))) {
-    out.l3_bytes = 17, out.memory_bytes = 5;   // Zen 3: 50 to 57 and 14 to 20 GB/s
-    out.l3_own = 0.25, out.l3_lost = 0.65;     // Winograd of 7x7x512 and 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss
-  }
-  if (id.amd && id.family == 0x19) out.streams = 4;  // Zen 3: one gives 18 GB/s (14 with prefetches), two 23, four 26
-  if (id.amd && id.family >= 0x1a) out.l2_bytes = 56, out.streams = 2;  // Zen 5: two streams that nothing asks for ahead are read up to a third faster from L3, a tenth from memory
-  out.fetch_near = id.amd && id.family >= 0x1a;  // measured; Intel's servers, whose L3 takes twice as long, have more lines on their way to L2 than to L1
-  // 512-bit multiply-adds per cycle: two on Intel's servers and AMD family 1Ah (Zen 5), one (as two halves) on AMD family 19h (Zen 4).
-  out.avx512_ports = id.amd && id.family <= 0x19 ? 1 : 2;
-  out.bf16_ports = id.amd ? out.avx512_ports : 0.5;  // vdpbf16ps: AMD starts as many; Sapphire Rapids one every second cycle
-  out.logic_apart = id.amd && id.family >= 0x17;  // Zen: four pipes for logic, multiply-adds on two of them
-#endif
+  out.chip = named ? *named : chip_of(id, c.detected);
+  if (named) c.l1 = named->l1, c.l2 = named->l2, c.l3 = named->l3;
 }
 
 const Detection& detection() {
@@ -258,6 +276,15 @@ const Detection& detection() {
 
 const Cpu& cpu() { return detection().cpu; }
 
+bool chip_named(const char* name) { return chip_named_as(name); }
+void list_chips([[maybe_unused]] char* text, [[maybe_unused]] size_t size) {
+#if defined(__x86_64__)
+  size_t n = 0;
+  for (const Chip& c : kNamed)
+    if (n < size) n += size_t(snprintf(text + n, size - n, ", %s", c.name));
+#endif
+}
+
 Core core_here() {
   const Cores& kinds = cpu().kinds;
 #if defined(__linux__)
@@ -269,17 +296,18 @@ Core core_here() {
 
 Machine machine_for(Isa isa) {
   const Detection& d = detection();
+  const Chip& chip = d.chip;
   Machine m = {};
   // Out-of-order cores of the last ten years: two vector multiply-adds and two loads a cycle, latency 4. SSE multiplies and adds apart.
   m.fma_ports = 2; m.load_ports = 2; m.issue = 5; m.fma_latency = 4;
-  m.l2_bytes = d.l2_bytes; m.l3_bytes = d.l3_bytes; m.memory_bytes = d.memory_bytes; m.l3_own = d.l3_own; m.l3_lost = d.l3_lost; m.streams = d.streams; m.fetch_near = d.fetch_near; m.ghz = 3;
-  m.logic_apart = d.logic_apart;
+  m.l2_bytes = chip.l2_bytes; m.l3_bytes = chip.l3_bytes; m.memory_bytes = chip.memory_bytes; m.l3_own = chip.l3_own; m.l3_lost = chip.l3_lost; m.streams = chip.streams; m.fetch_near = chip.fetch_near; m.ghz = 3;
+  m.logic_apart = chip.logic_apart;
   m.l1 = d.cpu.l1 ? d.cpu.l1 : 32 << 10;
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;
   switch (isa) {
-    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512vbmi: case Isa::avx512fp16: case Isa::amx_bf16: case Isa::amx_int8: m.fma_ports = d.avx512_ports; break;
-    case Isa::avx512bf16: m.fma_ports = d.bf16_ports; m.fma_latency = d.bf16_ports < 1 ? 8 : 6; break;  // at least, and measured
+    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512vbmi: case Isa::avx512fp16: case Isa::amx_bf16: case Isa::amx_int8: m.fma_ports = chip.avx512_ports; break;
+    case Isa::avx512bf16: m.fma_ports = chip.bf16_ports; m.fma_latency = chip.bf16_ports < 1 ? 8 : 6; break;  // at least, and measured
     case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;  // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
     case Isa::scalar: m.fma_ports = 1; break;
     case Isa::neon: case Isa::neon_dot: case Isa::neon_i8mm: case Isa::neon_fp16: case Isa::neon_bf16: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;

@@ -49,6 +49,10 @@ Machine machine_for(Isa isa);     // the core's limits when it runs that instruc
 
 Core core_here();                 // the kind of core that the caller runs on at this moment
 
+// The environment's SKUA_CORE on x86, "zen3": choices by that chip's limits and caches. The instruction sets are the machine's all the same.
+bool chip_named(const char* name);
+void list_chips(char* text, size_t size);  // the names that there are, ", " before each
+
 // dispatch/core.cc
 Core core_of(uint32_t midr);                              // MIDR_EL1: implementer and part number
 Cores cores_of(const uint32_t* midr, size_t count);       // 0: asleep

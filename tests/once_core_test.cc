@@ -135,6 +135,13 @@ TEST(Core, NamedByTheEnvironment) {
   EXPECT_NE(text.find("SKUA_CORE \"cortex-z1\""), std::string::npos) << text;
   EXPECT_NE(text.find("cortex-a34"), std::string::npos) << text;
   EXPECT_NE(text.find("cortex-a520"), std::string::npos) << text;
+#if defined(__x86_64__)
+  EXPECT_NE(text.find(", zen3, "), std::string::npos) << text;
+  setenv("SKUA_CORE", "zen3", 1);
+  ASSERT_EQ(skua_context_create(nullptr, &context), SKUA_STATUS_OK) << skua_error_text();
+  skua_context_destroy(context);
+#endif
+  for (const char* wrong : {"", "zen", "zen33", "zen3,zen3"}) EXPECT_FALSE(skua::chip_named(wrong)) << wrong;
   if (before) setenv("SKUA_CORE", kept.c_str(), 1);
   else unsetenv("SKUA_CORE");
 }
