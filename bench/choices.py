@@ -47,7 +47,9 @@ def by_chip(text):
         name, chosen = line.split(": ", 1)
         if not line.startswith(" "):
             layer = name
-        result[layer, name.strip() if line.startswith(" ") else CHIPS[0]] = chosen
+            result |= {(layer, chip): chosen for chip in CHIPS}
+        else:
+            result[layer, name.strip()] = chosen
     return result
 
 
@@ -55,6 +57,6 @@ was, now = by_chip(expected), by_chip(lines)
 changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
 for layer, chip in changed:
     key = (layer, chip)
-    print(f"{layer} on {chip}: {was.get(key, 'as ' + CHIPS[0])} -> {now.get(key, 'as ' + CHIPS[0])}")
+    print(f"{layer} on {chip}: {was.get(key, 'no such layer')} -> {now.get(key, 'no such layer')}")
 print(f"{len(first)} layers on {len(CHIPS)} chips, {len(changed)} choices changed" + ("; where that is meant: bench/choices.py PROGRAM " + cap + " --update" if changed else ""))
 sys.exit(1 if changed else 0)

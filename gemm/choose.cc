@@ -147,8 +147,12 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     const bool by_row = s.m == 1 && double(s.n) * double(s.depth) * sizeof(float) <= double(kSoon) && has_row(k, s.n, s.depth);  // not by the tile's loop (Zen 3: one pixel of 672-168 7.6 us, by 4x24 9.5)
     if (table_of(k).near && !by_row) {  // little is fetched ahead: measured, a gain where rows are near only, a loss for few rows and where one vector of columns is left, a panel of its own that reads all rows again
       const size_t rest = s.n % k->nr;
+      const double b = double(s.n) * double(s.depth) * sizeof(float);
+      const Machine m = machine_for(k->isa);
       if (s.types.segment && s.types.segment <= 4) cycles *= 0.95;
-      else if (s.m <= k->mr || (s.m <= 32 && double(s.n) * double(s.depth) * sizeof(float) > double(machine_for(k->isa).l2))) cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1)
+      else if (s.m <= k->mr || (s.m <= 32 && b > double(m.l2))) cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1)
+      // A slow L3 (Zen 3, by 4x24 from 1 MB on: 7x7 0.92 to 0.96 of the time, 14x14 0.95 to 1.0; from 2 MB on where those leave a vector alone: 7x7x960-320 1.04).
+      else if (m.l3_bytes < 20 && b > double(m.l2) * (s.n % (3 * k->vector) == k->vector ? 4 : 2)) cycles *= 1 + 4 / double(s.m);
       else if (s.n > k->nr && rest && rest <= k->vector) cycles *= 1 + 0.8 * k->vector / double(s.n);
     }
     // A few rows of f16: half as much of B comes from beyond L2, and a vector of it is widened as it is loaded (Zen 3: 8x1024x1024 195 us for 243, 20x3072x768 1.4 ms for 1.7, 3x3 of 14x14x512-512 with a
