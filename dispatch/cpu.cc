@@ -185,27 +185,28 @@ IsaMask vetoes_of(const CpuId& id) {
   return mask;
 }
 
-// What the caches of a chip give a core, and what its core does beside multiply-adds of 256 bits (Machine). Measured where there is a name (docs/cores.md), else supposed.
+// What the caches of a chip give a core, and what its core does beside multiply-adds of 256 bits: see Machine. Measured where there is a name (docs/cores.md), else supposed.
 struct Chip {
-  const char* name;
-  double l2_bytes, l3_bytes, memory_bytes, l3_own, l3_lost;
-  size_t streams;
-  bool logic_apart, fetch_near;
-  double avx512_ports, bf16_ports;  // multiply-adds of 512 bits in a cycle, as halves or whole; vdpbf16ps
-  size_t l1, l2, l3;                // bytes, where SKUA_CORE names it
+  const char* name = nullptr;
+  double l2_bytes = 32, l3_bytes = 12, memory_bytes = 5;
+  double l3_own = 0.4, l3_lost = 0.75;
+  size_t streams = 1;
+  bool logic_apart = false, fetch_near = false;
+  double avx512_ports = 2, bf16_ports = 0.5;  // multiply-adds of 512 bits in a cycle; vdpbf16ps
+  size_t l1 = 0, l2 = 0, l3 = 0;              // KiB, where SKUA_CORE names it
 };
-constexpr size_t kKiB = 1 << 10, kMiB = 1 << 20;
-constexpr Chip kAnyChip = {nullptr, 32, 12, 5, 0.4, 0.75, 1, false, false, 2, 0.5, 0, 0, 0};
+constexpr Chip kAnyChip = {};
 #if defined(__x86_64__)
-// Zen's L3 belongs to a few cores and hands each of them most of a line in two cycles; it has four pipes for logic, and multiply-adds on two of them.
-constexpr Chip kAnyZen = {nullptr, 32, 24, 8, 0.4, 0.75, 1, true, false, 1, 1, 0, 0, 0};
+// Zen's L3 belongs to a few cores and hands each of them most of a line in two cycles. Four pipes for logic, multiply-adds on two of them; of 512 bits one, as two halves, before Zen 5.
+constexpr Chip kAnyZen = {.l3_bytes = 24, .memory_bytes = 8, .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1};
 constexpr Chip kNamed[] = {
-    {"sapphire-rapids", 32, 12, 5, 0.4, 0.75, 1, false, false, 2, 0.5, 48 * kKiB, 2 * kMiB, 480 * kMiB},  // vdpbf16ps every second cycle. An L3 that takes twice as long as Zen's; more lines on their way to L2 than to L1
-    // 50 to 57 and 12 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss
-    {"zen3", 32, 17, 4.5, 0.25, 0.65, 4, true, false, 1, 1, 32 * kKiB, 512 * kKiB, 32 * kMiB},
-    {"zen4", 32, 24, 8, 0.4, 0.75, 4, true, false, 1, 1, 32 * kKiB, 1 * kMiB, 32 * kMiB},
-    // A path of a line a cycle to L2 (measured: 58, 30 and 10 to 14 bytes); two streams that nothing asks for ahead are read up to a third faster from L3, a tenth from memory
-    {"zen5", 56, 24, 8, 0.4, 0.75, 2, true, true, 2, 2, 48 * kKiB, 1 * kMiB, 32 * kMiB},
+    // An L3 that takes twice as long as Zen's: more lines are on their way to L2 than to L1.
+    {.name = "sapphire-rapids", .l1 = 48, .l2 = 2048, .l3 = 480 << 10},
+    // 50 to 57 and 12 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss.
+    {.name = "zen3", .l3_bytes = 17, .memory_bytes = 4.5, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4, .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1, .l1 = 32, .l2 = 512, .l3 = 32 << 10},
+    {.name = "zen4", .l3_bytes = 24, .memory_bytes = 8, .streams = 4, .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1, .l1 = 32, .l2 = 1024, .l3 = 32 << 10},
+    // A path of a line a cycle to L2 (measured: 58, 30 and 10 to 14 bytes); two streams that nothing asks for ahead are read up to a third faster from L3, a tenth from memory.
+    {.name = "zen5", .l2_bytes = 56, .l3_bytes = 24, .memory_bytes = 8, .streams = 2, .logic_apart = true, .fetch_near = true, .bf16_ports = 2, .l1 = 48, .l2 = 1024, .l3 = 32 << 10},
 };
 const Chip* chip_named_as(const char* name) {
   for (const Chip& c : kNamed)
@@ -251,11 +252,11 @@ void detect(Detection& out) {
   c.vetoed = c.detected & vetoes_of(id);
   c.detected &= ~c.vetoed;
   out.chip = named ? *named : chip_of(id, c.detected);
-  if (named) c.l1 = named->l1, c.l2 = named->l2, c.l3 = named->l3;
+  if (named) c.l1 = named->l1 << 10, c.l2 = named->l2 << 10, c.l3 = named->l3 << 10;
 }
 
 const Detection& detection() {
-  static Detection result;
+  static constinit Detection result = {};
   static int state;  // 0 not started, 1 running, 2 done
   if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == 2) return result;
   int expected = 0;
