@@ -213,18 +213,18 @@ const Chip* chip_named_as(const char* name) {
     if (name && !strcmp(name, c.name)) return &c;
   return nullptr;
 }
-const Chip& chip_of(const CpuId& id, IsaMask isas) {
-  if (!id.amd || id.family < 0x17) return kAnyChip;
-  return id.family < 0x19 ? kAnyZen : *chip_named_as(id.family > 0x19 ? "zen5" : isas & isa_bit(Isa::avx512) ? "zen4" : "zen3");
+const Chip* chip_of(const CpuId& id, IsaMask isas) {
+  if (!id.amd || id.family < 0x17) return &kAnyChip;
+  return id.family < 0x19 ? &kAnyZen : chip_named_as(id.family > 0x19 ? "zen5" : isas & isa_bit(Isa::avx512) ? "zen4" : "zen3");
 }
 #else
 const Chip* chip_named_as(const char*) { return nullptr; }
-const Chip& chip_of(const CpuId&, IsaMask) { return kAnyChip; }
+const Chip* chip_of(const CpuId&, IsaMask) { return &kAnyChip; }
 #endif
 
 struct Detection {
   Cpu cpu;
-  Chip chip;
+  const Chip* chip;
 };
 
 void detect(Detection& out) {
@@ -251,7 +251,7 @@ void detect(Detection& out) {
   if (!core || !cores_named(core, c.kinds)) c.kinds = detect_cores();  // a context refuses another name
   c.vetoed = c.detected & vetoes_of(id);
   c.detected &= ~c.vetoed;
-  out.chip = named ? *named : chip_of(id, c.detected);
+  out.chip = named ? named : chip_of(id, c.detected);
   if (named) c.l1 = named->l1 << 10, c.l2 = named->l2 << 10, c.l3 = named->l3 << 10;
 }
 
@@ -297,7 +297,7 @@ Core core_here() {
 
 Machine machine_for(Isa isa) {
   const Detection& d = detection();
-  const Chip& chip = d.chip;
+  const Chip& chip = *d.chip;
   Machine m = {};
   // Out-of-order cores of the last ten years: two vector multiply-adds and two loads a cycle, latency 4. SSE multiplies and adds apart.
   m.fma_ports = 2; m.load_ports = 2; m.issue = 5; m.fma_latency = 4;
