@@ -125,16 +125,25 @@ SKUA_INL F32 elu(F32 x, F32 a) {
 }
 
 #if !defined(SKUA_SIMD_LOOKS_UP)
-// tanh x. Where fma is fused to 5 ULP: a quotient of polynomials of x^2, fitted for |x| up to 8, beyond which it keeps growing as x and is held at 1: 14 operations, where what follows
-// takes 23. Elsewhere, where each of its steps would round twice, to 1.75 ULP: h = tanh r by an odd polynomial, where r is x itself up to where the result is 1/2; beyond, x = n ln 2 / 2 + r,
-// and the addition theorem gives how much is missing to 1, which divides by 2^n (1 + h) + 1 - h.
+// tanh x. Where fma is fused to 5 ULP: a quotient of polynomials of x^2, fitted up to 8, whose coefficients and whose end are such that no quotient rounds to more than 1 and that of the end
+// to 1: 13 operations, where what follows takes 23. Where no instruction divides, quotients grow with x beyond the end and are held at 1. Elsewhere, where each of its steps would round twice, to
+// 1.75 ULP: h = tanh r by an odd polynomial, where r is x itself up to where the result is 1/2; beyond, x = n ln 2 / 2 + r, and the addition theorem gives how much is missing to 1, which divides by
+// 2^n (1 + h) + 1 - h.
 SKUA_INL F32 tanh(F32 x) {
   const F32 one = F32::set1(1.0f);
   if constexpr (F32::fused) {
-    const F32 t = clamp_high(x * x, F32::set1(64.0f));
-    const F32 p = poly(t, 1.0f, 0x1.136416p-3f, 0x1.d47e30p-9f, 0x1.700ea6p-16f, 0x1.06a756p-26f);
-    const F32 q = poly(t, 1.0f, 0x1.df075ep-2f, 0x1.acd97cp-6f, 0x1.6628b4p-12f, 0x1.cad6d0p-21f);
-    return clamp_high(clamp_low(quotient(x * p, q), -one), one);
+#if defined(SKUA_ISA_neon32)
+    constexpr bool divides = false;
+#else
+    constexpr bool divides = true;
+#endif
+    constexpr float end = 0x1.01044cp+3f;
+    if constexpr (divides) x = clamp_high(clamp_low(x, F32::set1(-end)), F32::set1(end));
+    const F32 t = divides ? x * x : clamp_high(x * x, F32::set1(end * end));
+    const F32 p = poly(t, 1.0f, 0x1.1353fcp-3f, 0x1.d402b4p-9f, 0x1.6f018ap-16f, 0x1.050aacp-26f);
+    const F32 q = poly(t, 1.0f, 0x1.deff54p-2f, 0x1.ac9f1ep-6f, 0x1.658522p-12f, 0x1.c8de1ep-21f);
+    const F32 y = quotient(x * p, q);
+    return divides ? y : clamp_high(clamp_low(y, -one), one);
   }
   const F32 half = F32::set1(0.5f), a = clamp_high(abs(x), F32::set1(9.02f));
   const M32 large = gt(a, F32::set1(0.55f));
@@ -174,11 +183,22 @@ SKUA_INL F32 silu(F32 x) {
 
 // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)) to 4 ULP + 2^-26: far below zero the result
 // shrinks as e to the rounded cube does.
+#if defined(SKUA_SIMD_LOOKS_UP)
 SKUA_INL F32 gelu_tanh(F32 x) {
   x = clamp_low(x, F32::set1(-11.0f));
   const F32 z = x * fma(x * x, F32::set1(0.07135481627f), F32::set1(1.595769122f));
   return x * sigmoid_in_range<false>(clamp_high(z, F32::set1(30.0f)));
 }
+#else
+// A power of two, log2(e) in the coefficients: what its exponent is rounded by is exact then. Relative error of the polynomial, which is of 2^-r, 2^-28.3.
+SKUA_INL F32 gelu_tanh(F32 x) {
+  x = clamp_low(x, F32::set1(-11.0f));
+  const F32 z = clamp_high(x * fma(x * x, F32::set1(0.10294324f), F32::set1(2.3022082f)), F32::set1(43.0f));
+  const F32 shifted = F32::set1(rounder(127 - 64)) - z, r = z + (shifted - F32::set1(rounder(127 - 64))), unit = F32::set1(0x1p-64f);
+  const F32 power = poly(r, 1.0f, -0x1.62e430p-1f, 0x1.ebfbdcp-3f, -0x1.c6af7ap-5f, 0x1.3b2ddap-7f, -0x1.5f0976p-10f, 0x1.417284p-13f);
+  return x * quotient(unit, fma(power, as_f32(shl<23>(as_i32(shifted))), unit));
+}
+#endif
 
 // The square root of the u-th vector of a turn.
 #if !defined(SKUA_SIMD_ROOT_UNIT)

@@ -254,7 +254,7 @@ SKUA_INL I32 dot_pair(I32 acc, I32 a, I32 b) { return dot<int8_t>(acc, a, b); }
 template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
   if constexpr (kByLine<MR, NV>)
     if (steps == kWinogradLine) {
-      multiply_line(x, u, acc);
+      multiply_line(x, u, kWinogradAhead, acc);
       u += kWinogradLine * NV * L;
       return;
     }

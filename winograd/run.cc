@@ -328,7 +328,7 @@ void multiply(const Run& r, const Kernel* product, const Tile* list, size_t n, c
   for (int i = 0; i < height; ++i)
     for (int j = 0; j < width; ++j, a += r.layout.v_step, c += r.layout.m_step) {
       Part part[kWinogradBlock];
-      const size_t parts = parts_of_point(p, begin, table.full, i, j, part);
+      const size_t parts = t.parts = parts_of_point(p, begin, table.full, i, j, part);
       const WinogradPoint point = winograd_point(p.variant, i, j);
       const size_t begin = point.begin * channels, depth = point.end * channels;
       for (size_t k = begin; k < depth; k += t.k, u = at(u, e, ptrdiff_t(t.k * wide))) {
@@ -343,6 +343,7 @@ void multiply(const Run& r, const Kernel* product, const Tile* list, size_t n, c
           const size_t vectors = ceil_div(min(nr, columns - column), L);
           float* const to_column = reinterpret_cast<float*>(c) + column / kWinogradLine * t.line + column % kWinogradLine;
           for (size_t q = 0; q < parts; ++q) {
+            t.part = q;
             t.v = at(a, e, ptrdiff_t(k / kWinogradLine * t.line + part[q].from * kWinogradLine));
             t.m = to_column + part[q].from * kWinogradLine;
             table.at[(vectors - 1) * mr + part[q].tiles - 1](t);

@@ -105,6 +105,7 @@ struct WinogradProduct {
   size_t groups;              // more than one only of nr columns
   void* m;                    // a line per tile; column j is at j / 16 lines of tiles, j % 16
   bool add;                   // to what m holds: the sums over the channels before
+  size_t part, parts;         // which of so many products of rows by the same u, one after the other, this is
 };
 using WinogradProductFn = void (*)(const WinogradProduct&);
 struct WinogradProductTable {
