@@ -168,8 +168,8 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
   }
   if (const char* e = getenv("SKUA_CORE"); e && e[0])
     if (Cores cores; !chip_named(e) && !cores_named(e, cores)) return unknown_core(e);
-  if (!o.kernel_filter) o.kernel_filter = getenv("SKUA_KERNEL");
-  if (o.kernel_filter) SKUA_TRY(copy_option("kernel_filter", o.kernel_filter, c.filter, sizeof c.filter));
+  const char* const filter = o.kernel_filter ? o.kernel_filter : getenv("SKUA_KERNEL");
+  if (filter) SKUA_TRY(copy_option(o.kernel_filter ? "kernel_filter" : "environment SKUA_KERNEL", filter, c.filter, sizeof c.filter));
   if (o.program_cache) SKUA_TRY(copy_option("program_cache", o.program_cache, c.program_cache, sizeof c.program_cache));
   if (o.tuning_cache) SKUA_TRY(copy_option("tuning_cache", o.tuning_cache, c.tuning_cache, sizeof c.tuning_cache));
   c.isas = kCompiled & cpu().detected & cap;

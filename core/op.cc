@@ -310,7 +310,7 @@ skua_status skua_op_plan_init(const skua_op* op, const skua_tensor* inputs, size
   if (!op) return SKUA_INVALID("plan_init: op is NULL");
   if (!memory) return SKUA_INVALID("plan_init: memory is NULL");
   if (reinterpret_cast<uintptr_t>(memory) % 16) return SKUA_INVALID("plan_init: memory is not aligned to 16 bytes");
-  if (size < op->cls->plan_size) return SKUA_INVALID("plan_init: size is %zu, must be %zu or more", size, skua_op_plan_size(op));
+  if (size < skua_op_plan_size(op)) return SKUA_INVALID("plan_init: size is %zu, must be %zu or more", size, skua_op_plan_size(op));
   auto* plan = static_cast<skua_plan*>(memory);
   SKUA_TRY(fill_plan(op, inputs, n_inputs, outputs, n_outputs, kAskTuned, plan));
   plan->in_caller_memory = true;

@@ -46,6 +46,7 @@ skua_status need_weight_quantization(const char* op, const char* field, const sk
     if (!zero_point_fits(Element(type), zero))
       return given ? SKUA_INVALID("%s: %s.zero_points[%zu] is %d, outside of %s", op, field, i, int(zero), skua_dtype_name(type))
                    : SKUA_INVALID("%s: %s.zero_point is %d, outside of %s", op, field, int(zero), skua_dtype_name(type));
+    if (zero != 0 && type == SKUA_DTYPE_S4 && !q.scales) return SKUA_UNSUPPORTED_("%s: %s.zero_point is %d; weights of s4 with one scale have none: give scales and zero_points", op, field, int(zero));
     if (zero != 0 && !asymmetric && type != SKUA_DTYPE_U8)
       return given ? SKUA_UNSUPPORTED_("%s: %s.zero_points[%zu] is %d; weights of %s are symmetric, zero point 0", op, field, i, int(zero), skua_dtype_name(type))
                    : SKUA_UNSUPPORTED_("%s: %s.zero_point is %d; weights of %s are symmetric, zero point 0", op, field, int(zero), skua_dtype_name(type));

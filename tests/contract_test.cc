@@ -182,7 +182,7 @@ TEST(Plan, InCallersMemory) {
     skua_plan_destroy(usual.plan);  // allowed, and nothing
     std::swap(usual.plan, plan);
     plan = nullptr;
-    EXPECT_EQ(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, memory.memory(), size - 16, &plan), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, memory.memory(), size - 1, &plan), SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_NE(std::strstr(skua_error_text(), "size"), nullptr) << skua_error_text();
     EXPECT_EQ(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, static_cast<char*>(memory.memory()) + 8, size, &plan), SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_NE(std::strstr(skua_error_text(), "aligned"), nullptr) << skua_error_text();

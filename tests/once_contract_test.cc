@@ -182,6 +182,12 @@ TEST(ContextOptions, KernelFilter) {
     EXPECT_EQ(gemm_kernel_with(nullptr), tile.name);
     EXPECT_EQ(gemm_kernel_with("*"), free_choice);  // the option is stronger than the environment
   }
+  {
+    const Environment filter("SKUA_KERNEL", std::string(64, '*').c_str());
+    skua_context* context = nullptr;
+    EXPECT_EQ(skua_context_create(nullptr, &context), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_STREQ(skua_error_text(), "context: environment SKUA_KERNEL has 64 characters, at most 63 are possible");
+  }
   std::string text;
   const std::vector<skua_kernel_info> tiles = kernels("gemm_f32_");
   gemm_kernel_with(tiles[0].name, &text);

@@ -65,6 +65,7 @@ TEST(Quantize, OfWeights) {
   q = one(0.5f, 1);
   expect(check(), unsupported, "weight_q.zero_point is 1; weights of s8 are symmetric");
   expect(need_weight_quantization("gemm", "b_q", q, SKUA_DTYPE_S8, 6, 3, 0, true), ok, "");
+  expect(check(SKUA_DTYPE_S4), unsupported, "weight_q.zero_point is 1; weights of s4 with one scale have none");
   q.zero_points = zeros;
   expect(check(), invalid, "weight_q.zero_points is set, but scales is NULL");
 }

@@ -27,7 +27,7 @@ typedef struct skua_context_options {
   const char* max_isa;       /* "avx2": nothing above it is used; NULL = environment SKUA_MAX_ISA, then no cap. An unknown  */
                              /* name is refused, with the list of names; of one that the build lacks, what is below it is */
                              /* used. "scalar" = portable C++ only. Nothing on a GPU                                      */
-  const char* kernel_filter; /* glob (* and ?) that kernel names must match where several could serve, e.g. "*_6x16_*";    */
+  const char* kernel_filter; /* glob (* and ?, at most 63 characters) that kernel names must match where several could serve, e.g. "*_6x16_*"; */
                              /* NULL = environment SKUA_KERNEL, then no filter. Ignored for kinds where nothing matches    */
   const char* tuning_cache;  /* file of measured choices: read now, written by skua_op_tune(); NULL = none. A file of another */
                              /* machine or version, or a damaged line, is ignored, never an error; the log says what and why. One file serves the CPU and GPUs */

@@ -18,8 +18,8 @@ extern "C" {
 
 #define SKUA_WORKSPACE_ALIGNMENT 64
 
-/* Plans for these input shapes. outputs: NULL for dense outputs of the inferred shapes; or n_outputs tensors whose shapes must be
- * the inferred ones and whose strides are taken. One allocation; microseconds. Thread-safe. */
+/* Plans for these input shapes. outputs: NULL for dense outputs of the inferred shapes, whatever n_outputs is; or n_outputs tensors whose
+ * shapes must be the inferred ones and whose strides are taken. One allocation; microseconds. Thread-safe. */
 SKUA_API skua_status skua_op_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs,
                                   size_t n_outputs, skua_plan** out);
 
