@@ -55,13 +55,14 @@ Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
   const size_t nr = p.tile->nr, groups = ceil_div(s.out_channels, nr), units = p.tiles * groups, all = groups * nr;
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
   if (pieces == 1) return {1, all, false};
-  // Ranges for each worker alone: as many blocks as one thread would do; where U stays in L2 also smaller ones, as long as a product has rows enough.
+  // Ranges for each worker alone: as many blocks as one thread would do; where U is little also smaller ones, as long as a product has rows enough.
+  // (Zen 3, two workers, U of one to two L2: 14x14x64-64 55 to 47 us, 5x5 of 7x7x32-128 51 to 46, bytes of 14x14x64-128 68 to 60. Of 2.4 MB and more it is no better.)
   const double u_bytes = double(winograd_products(p.variant)) * double(winograd_channels(p.variant, s.in_channels, p.element)) * double(s.out_channels) * element_bytes(p.element);
   const size_t mr = p.tile->mr, workers = args.concurrency(), blocks = ceil_div(p.tiles, p.block);
   size_t own = max(p.tiles / min(p.block, 2 * mr), blocks);
   // 24 tiles are nearly a whole product of 28 rows (Zen 5, two workers: 49 tiles of 28x28x512-512 in halves 2.36 ms, each with half of the columns 2.48; of 16 tiles columns are 10% faster).
   if (own < workers) own = max(own, p.tiles / 24);
-  if (u_bytes < double(machine_for(p.tile->isa).l2)) own = max(own, max(p.tiles / mr, min(workers, 2 * p.tiles / mr)));
+  if (u_bytes < 2 * double(machine_for(p.tile->isa).l2)) own = max(own, max(p.tiles / mr, min(workers, 2 * p.tiles / mr)));
   own = min(own, pieces);
   if (own >= workers || groups == 1) return {min(round_up(own, workers), p.tiles), all, false};
   // Fewer: their output channels are cut, one part for each worker, for each part reads all of V. A few workers transform for themselves rather than wait for each other and
