@@ -29,7 +29,7 @@ constexpr size_t kFar = F32::L == 16 ? 6144 : kAhead;
 template <int MR, int NV> void product(const WinogradProduct& p) {
   constexpr int L = F32::L;
   const float* u = static_cast<const float*>(p.u);
-  [[maybe_unused]] Ahead ahead(p, u, NV * L);
+  [[maybe_unused]] Ahead ahead(p, NV * L * sizeof(float));
   for (size_t column = 0; column < p.groups * (NV * L); column += NV * L) {
     float* const m = static_cast<float*>(p.m) + column / kWinogradLine * p.line + column % kWinogradLine;
     F32 acc[MR][NV];

@@ -20,7 +20,7 @@ static_assert(kWinogradLine == 16);
 // of 28x28x256-256 with a stride of 2: 1.2 to 1.4 times as fast; two and three parts are bound by memory all the same, more keep L1 and hide the first).
 class Ahead {
  public:
-  template <class T> Ahead(const WinogradProduct& p, const T*, size_t width) : next_u_(p.groups * p.k * width * sizeof(T)), parts_(p.parts), until_(p.part) {}
+  Ahead(const WinogradProduct& p, size_t row) : next_u_(p.groups * p.k * row), parts_(p.parts), until_(p.part) {}  // row: bytes of a group for one channel
   SKUA_INL size_t next() {
     if (parts_ < 4 || parts_ > 6) return kWinogradAhead;
     const bool now = until_ == 0;
@@ -76,7 +76,7 @@ SKUA_WHOLE_LINE(int16_t, I32, SKUA_STEPS_8, SKUA_WORDS, 32)
 #else
 template <int MR, int NV> constexpr bool kByLine = false;
 struct Ahead {
-  template <class T> Ahead(const WinogradProduct&, const T*, size_t) {}
+  Ahead(const WinogradProduct&, size_t) {}
   size_t next() { return 0; }
 };
 template <int MR, int NV, class T, class V> SKUA_INL void multiply_line(const T*, const T*, size_t, V (&)[MR][NV]) {}
