@@ -36,7 +36,7 @@ def run(*command, **options):
     return subprocess.run([str(c) for c in command], check=True, text=True, **options)
 
 
-run(cmake, "-S", copy, "-B", build, "-DSKUA_ISAS=avx2", "-DSKUA_OPS=gemm", "-DSKUA_BUILD_EXAMPLES=OFF", "-DSKUA_BUILD_BENCH=OFF", "-G", "Ninja", stdout=subprocess.DEVNULL)
+run(cmake, "-S", copy, "-B", build, "-DSKUA_ISAS=avx2", "-DSKUA_OPS=gemm", "-DSKUA_TYPES=f32", "-DSKUA_GPU=OFF", "-DSKUA_BUILD_EXAMPLES=OFF", "-DSKUA_BUILD_BENCH=OFF", "-G", "Ninja", stdout=subprocess.DEVNULL)
 run(cmake, "--build", build, "--target", "gemm_test", stdout=subprocess.DEVNULL)
 account = work / "account"
 shutil.rmtree(account, ignore_errors=True)
