@@ -82,6 +82,24 @@ TEST_P(GemmTile, ManyRows) {
     }
 }
 
+// Rows 4096 bytes apart fall into one set of L1: fewer of them are taken at a time.
+TEST_P(GemmTile, RowsThatShareASetOfL1) {
+  Rng rng(uint32_t(mr() * 100 + nr() + 7));
+  for (size_t m : {13, 14, 28, 31, 57})
+    for (size_t n = 3; n < nr() + 16; n += small() ? 9 : 4) {
+      Case c;
+      c.m = m, c.n = n;
+      c.k = kDepths[size_t(rng.integer(1, 7))] % 1024;
+      c.hole = 1024 - c.k;
+      c.constant_b = true, c.bias = rng.next() % 2;
+      c.residual = skua_residual(rng.integer(0, 2));
+      c.activation.kind = rng.next() % 2 ? SKUA_ACTIVATION_RELU : SKUA_ACTIVATION_HARD_SWISH;
+      c.seed = rng.next();
+      check(*context, c);
+      if (HasFailure()) return;
+    }
+}
+
 // The only row of C takes two panels of a packed B at a time; large enough, workers share the panels.
 TEST_P(GemmTile, OneRow) {
   Rng rng(uint32_t(mr() * 100 + nr() + 2));
