@@ -24,6 +24,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   if (m.in_order) step += loads * (tile->tuned_for == Core::a53 ? 1 : tile->tuned_for == Core::a55 && tiles.pack_a ? 0 : 2);  // a vector load is two cycles of its own unless it is in halves
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
+  if (tile->isa == Isa::avx2 && vectors == 1 && rows > 6 && !tiles.bytes) step *= 1.25;  // a load of A for each product (Zen 3: 9.4 cycles for 14 rows; why not 7.5 was not found)
   // One accumulator, one multiply-add per step; a row of bytes has two to four for each vector, and products of five cycles.
   const bool row = rows == 1 && by_panel(tile);
   if (const double c = !row ? m.fma_latency : vectors < 3 ? 5.0 / 4 : 5.0 / 2; c > step) step = c;
@@ -212,6 +213,9 @@ static TaskGrid cut(const RunArgs& args, const Kernel* tile, size_t m, size_t li
   if (groups > 1) n = 1;  // no piece has part of a group
   const size_t panels = ceil_div(n, tile->nr), workers = args.concurrency(), most_rows = min(lines, ceil_div(m, tile->mr)), units = mul_sat(most_rows, panels);
   const size_t most = pieces_for(args, units, cycles / double(units));
+  // A B beyond L2 comes anew for each piece of rows, and what is multiplied meanwhile does not hide it (Zen 3, two workers, 49x512x2048: two pieces of columns 770 us, of rows 840, eight of rows 1180).
+  const Machine machine = machine_for(tile->isa);
+  const double column = double(depth) * element_bytes(table_of(tile).b), anew = column * double(n) > double(machine.l2) ? column / machine.l3_bytes : 0;
   TaskGrid best = {1, 1, tile->nr};
   double shortest = 0;
   const auto consider = [&](const TaskGrid& grid) {
@@ -224,7 +228,10 @@ static TaskGrid cut(const RunArgs& args, const Kernel* tile, size_t m, size_t li
     double longest = 0;
     for (size_t i = 0; i < grid.columns; i += of_one) {
       double c = 0;
-      for (size_t k = i; k < i + of_one; ++k) c += range_cycles(tile, rows, columns_of(grid, n, k), depth);
+      for (size_t k = i; k < i + of_one; ++k) {
+        const ColumnRange range = columns_of(grid, n, k);
+        c += range_cycles(tile, rows, range, depth) + anew * double(range.to - range.from);
+      }
       longest = longest < c ? c : longest;
     }
     // A slow worker holds up the others, on average by half a task; cores that are alike seldom do. A task finds caches without its panels and rows (1 us).

@@ -562,6 +562,21 @@ TEST(Gemm, F32InOneCall) {
 }
 
 // Tasks cover C once, and where panels are few no worker has much more than its share of the columns: 160 columns are 96 and 64 in whole panels of 48 or of 64.
+// Each piece of rows reads all of its columns of B: where those come from beyond L2, two workers halve the columns.
+TEST(Gemm, TasksReadALargeBOnce) {
+  for (const Tile& info : tiles()) {
+    SCOPED_TRACE(info.name);
+    Context context(info.isa, info.name);
+    const size_t m = 128, n = 1536, k = 4608;  // 28 MB
+    const skua::Kernel* tile = skua::choose_tile(context, m, n, k, nullptr);
+    skua_executor executor = {nullptr, 2, nullptr};
+    const skua::RunArgs args = {nullptr, nullptr, nullptr, nullptr, &executor};
+    const skua::TaskGrid grid = skua::cut_tasks(args, skua::KeptGrid{}, tile, m, m, n, k);
+    EXPECT_EQ(grid.rows, 1u);
+    EXPECT_EQ(grid.columns % 2, 0u);
+  }
+}
+
 TEST(Gemm, TasksAreEqualShares) {
   for (const Tile& info : tiles()) {
     SCOPED_TRACE(info.name);
