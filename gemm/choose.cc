@@ -64,10 +64,14 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
   auto columns = [&](size_t vectors) {
     const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = line ? m / line * (line / tall) : m / tall, left = m - even * tall, groups = ceil_div(left, tile->mr);
     const size_t rows = groups ? ceil_div(left, groups) : tall;
+    // AVX2's parts of whole tiles take a turn of the loop for each step, whole ones for four (Zen 3: five rows of 6x16 0.82 of six, two of 3x32 0.8 to 0.95 of three). Of many rows they are few.
+    const bool turns = tile->isa == Isa::avx2 && !tiles.bytes && m > 4 && m <= 16 && rows < tile->mr && vectors * tile->vector == tile->nr;
+    const double least = turns ? double(depth) * double(vectors) / machine.fma_ports * (0.55 * double(tile->mr) + 0.4 * double(rows)) : 0;
+    const auto part = [&](double bytes, bool first) { return max(tile_cycles(machine, tile, rows, vectors, depth, bytes, false, first), least); };
     // The first group of rows brings the panel near; even rows come first.
     double cycles = even ? tile_cycles(machine, tile, tall, vectors, depth, cold, true, true) + double(even - 1) * tile_cycles(machine, tile, tall, vectors, depth, warm, true, false) : 0;
-    if (groups && !even) cycles = tile_cycles(machine, tile, rows, vectors, depth, cold, false, true);
-    if (const size_t rest = even ? groups : max(groups, 1) - 1) cycles += double(rest) * tile_cycles(machine, tile, rows, vectors, depth, warm, false, false);
+    if (groups && !even) cycles = part(cold, true);
+    if (const size_t rest = even ? groups : max(groups, 1) - 1) cycles += double(rest) * part(warm, false);
     return cycles;
   };
   const size_t full = n / tile->nr, rest = ceil_div(n % tile->nr, tile->vector), panels = full + (rest != 0);
@@ -151,7 +155,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
       const double b = double(s.n) * double(s.depth) * sizeof(float);
       const Machine m = machine_for(k->isa);
       if (s.types.segment && s.types.segment <= 4) cycles *= 0.95;
-      else if (s.m <= k->mr || (s.m <= 32 && b > double(m.l2))) cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1)
+      else if (s.m <= 32 && b > double(m.l2)) cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1; three rows of 256x256, which L2 has, 0.88)
       // A slow L3 (Zen 3, by 4x24 from 1 MB on: 7x7 0.92 to 0.96 of the time, 14x14 0.95 to 1.0; from 2 MB on where those leave a vector alone: 7x7x960-320 1.04).
       else if (m.l3_bytes < 20 && b > double(m.l2) * (s.n % (3 * k->vector) == k->vector ? 4 : 2)) cycles *= 1 + 4 / double(s.m);
       else if (s.n > k->nr && rest && rest <= k->vector) cycles *= 1 + 0.8 * k->vector / double(s.n);
