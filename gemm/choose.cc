@@ -24,7 +24,7 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   if (m.in_order) step += loads * (tile->tuned_for == Core::a53 ? 1 : tile->tuned_for == Core::a55 && tiles.pack_a ? 0 : 2);  // a vector load is two cycles of its own unless it is in halves
   if (const double c = loads / m.load_ports; c > step) step = c;
   if (const double c = (multiplies + loads + 3) / m.issue; c > step) step = c;
-  if (tile->isa == Isa::avx2 && vectors == 1 && rows > 6 && !tiles.bytes) step *= 1.25;  // a load of A for each product (Zen 3: 9.4 cycles for 14 rows; why not 7.5 was not found)
+  if (kArch == Arch::x86_64 && tile->isa == Isa::avx2 && vectors == 1 && rows > 6 && !tiles.bytes) step *= 1.25;  // a load of A for each product (Zen 3: 9.4 cycles for 14 rows; why not 7.5 was not found)
   // One accumulator, one multiply-add per step; a row of bytes has two to four for each vector, and products of five cycles.
   const bool row = rows == 1 && by_panel(tile);
   if (const double c = !row ? m.fma_latency : vectors < 3 ? 5.0 / 4 : 5.0 / 2; c > step) step = c;
@@ -65,7 +65,7 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     const size_t tall = tiles.even[vectors - 1] ? tiles.even_rows[vectors - 1] : m + 1, even = line ? m / line * (line / tall) : m / tall, left = m - even * tall, groups = ceil_div(left, tile->mr);
     const size_t rows = groups ? ceil_div(left, groups) : tall;
     // AVX2's parts of whole tiles take a turn of the loop for each step, whole ones for four (Zen 3: five rows of 6x16 0.82 of six, two of 3x32 0.8 to 0.95 of three). Of many rows they are few.
-    const bool turns = tile->isa == Isa::avx2 && !tiles.bytes && m > 4 && m <= 16 && rows < tile->mr && vectors * tile->vector == tile->nr;
+    const bool turns = kArch == Arch::x86_64 && tile->isa == Isa::avx2 && !tiles.bytes && m > 4 && m <= 16 && rows < tile->mr && vectors * tile->vector == tile->nr;
     const double least = turns ? double(depth) * double(vectors) / machine.fma_ports * (0.55 * double(tile->mr) + 0.4 * double(rows)) : 0;
     const auto part = [&](double bytes, bool first) { return max(tile_cycles(machine, tile, rows, vectors, depth, bytes, false, first), least); };
     // The first group of rows brings the panel near; even rows come first.

@@ -168,13 +168,13 @@ template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTi
 // A tile in two lines or more.
 template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead, bool later) { multiply<MR, NV, lines>(t, rows, ahead, later); }
 
-// Where the lines of rows fall into one set of L1, as those of 1024 channels do, a tile takes half as many: more than it has ways push each other out before their sixteen values are used (Zen 3, eight ways: 196 rows of 1024
+// Where the lines of rows fall into one set of L1, as those of 1024 channels do, a tile of one vector takes half as many: more than it has ways push each other out before their sixteen values are used (Zen 3, eight ways: 196 rows of 1024
 // and one vector of columns 138 us, 48 of 1000; 50 so).
-template <int MR> constexpr bool kManyRows = F32::L >= 8 && MR > 9;
+template <int MR, int NV> constexpr bool kManyRows = F32::L >= 8 && NV == 1 && MR > 9;
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
 template <int MR, int NV, int lines, bool near = false, bool widens = false> void even_tiles(const GemmTile& t) {
-  if constexpr (kManyRows<MR> && !widens) {
+  if constexpr (kManyRows<MR, NV> && !widens) {
     static_assert(MR % 2 == 0, "two halves");
     if (t.a_step * ptrdiff_t(sizeof(float)) % 4096 == 0 && !t.halves) {
       GemmTile half = t;
