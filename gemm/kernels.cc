@@ -168,8 +168,8 @@ template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTi
 // A tile in two lines or more.
 template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead, bool later) { multiply<MR, NV, lines>(t, rows, ahead, later); }
 
-// Where the lines of rows fall into one set of L1, as those of 1024 channels do, a tile of one vector takes half as many: more than it has ways push each other out before their sixteen values are used (Zen 3, eight ways: 196 rows of 1024
-// and one vector of columns 138 us, 48 of 1000; 50 so).
+// Where the lines of rows fall into one set of L1, as those of 1024 channels do, a tile of one vector takes half as many: more than it has ways push each other out before their sixteen values are used
+// (Zen 3, eight ways: 196 rows of 1024 and one vector of columns 138 us, of 1000 48; 50 so).
 template <int MR, int NV> constexpr bool kManyRows = F32::L >= 8 && NV == 1 && MR > 9;
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.
