@@ -562,11 +562,19 @@ TEST(Gemm, F32InOneCall) {
 }
 
 // Tasks cover C once, and where panels are few no worker has much more than its share of the columns: 160 columns are 96 and 64 in whole panels of 48 or of 64.
+// How products are cut is the model's, for the tiles that it takes: one that it would not take may be cut badly.
+std::vector<const char*> isas_of_tiles() {
+  std::vector<const char*> found;
+  for (const Tile& t : tiles())
+    if (std::none_of(found.begin(), found.end(), [&](const char* isa) { return !strcmp(isa, t.isa); })) found.push_back(t.isa);
+  return found;
+}
+
 // Each piece of rows reads all of its columns of B: where those come from beyond L2, two workers halve the columns.
 TEST(Gemm, TasksReadALargeBOnce) {
-  for (const Tile& info : tiles()) {
-    SCOPED_TRACE(info.name);
-    Context context(info.isa, info.name);
+  for (const char* isa : isas_of_tiles()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
     const size_t m = 128, n = 1536, k = 4608;  // 28 MB
     const skua::Kernel* tile = skua::choose_tile(context, m, n, k, nullptr);
     skua_executor executor = {nullptr, 2, nullptr};
@@ -578,9 +586,9 @@ TEST(Gemm, TasksReadALargeBOnce) {
 }
 
 TEST(Gemm, TasksAreEqualShares) {
-  for (const Tile& info : tiles()) {
-    SCOPED_TRACE(info.name);
-    Context context(info.isa, info.name);
+  for (const char* isa : isas_of_tiles()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
     for (size_t n : {64, 80, 96, 160, 192, 320, 1000}) {
       skua::KeptGrid kept = {};  // what it holds is of other rows and workers, until it is asked again
       for (size_t m : {49, 196})
