@@ -154,10 +154,11 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
       const size_t rest = s.n % k->nr;
       const double b = double(s.n) * double(s.depth) * sizeof(float);
       const Machine m = machine_for(k->isa);
+      const bool ahead_itself = s.m <= k->mr && m.streams > 2 && b <= double(kSoon);  // the core, of a B that one group of rows reads once (Zen 3: 2x1024x1024 0.93 of the time)
       if (s.types.segment && s.types.segment <= 4) cycles *= 0.95;
-      else if (s.m <= 32 && b > double(m.l2) && (s.m > k->mr || m.streams <= 2 || b > double(kSoon))) cycles *= 1.1;  // a stream of B for several groups (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1; but 2x1024x1024 0.93, which its core fetches ahead itself)
+      else if (s.m <= 32 && b > double(m.l2) && !ahead_itself) cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1)
       // A slow L3 (Zen 3, by 4x24 from 1 MB on: 7x7 0.92 to 0.96 of the time, 14x14 0.95 to 1.0; from 2 MB on where those leave a vector alone: 7x7x960-320 1.04).
-      else if ((s.m > k->mr || m.streams <= 2) && m.l3_bytes < 20 && b > double(m.l2) * (s.n % (3 * k->vector) == k->vector ? 4 : 2)) cycles *= 1 + 4 / double(s.m);
+      else if (!ahead_itself && m.l3_bytes < 20 && b > double(m.l2) * (s.n % (3 * k->vector) == k->vector ? 4 : 2)) cycles *= 1 + 4 / double(s.m);
       else if (s.n > k->nr && rest && rest <= k->vector) cycles *= 1 + 0.8 * k->vector / double(s.n);
     }
     // A few rows of f16: half as much of B comes from beyond L2, and a vector of it is widened as it is loaded (Zen 3: 8x1024x1024 195 us for 243, 20x3072x768 1.4 ms for 1.7, 3x3 of 14x14x512-512 with a

@@ -561,7 +561,6 @@ TEST(Gemm, F32InOneCall) {
   }
 }
 
-// Tasks cover C once, and where panels are few no worker has much more than its share of the columns: 160 columns are 96 and 64 in whole panels of 48 or of 64.
 // How products are cut is the model's, for the tiles that it takes: one that it would not take may be cut badly.
 std::vector<const char*> isas_of_tiles() {
   std::vector<const char*> found;
@@ -585,6 +584,7 @@ TEST(Gemm, TasksReadALargeBOnce) {
   }
 }
 
+// Tasks cover C once, and where panels are few no worker has much more than its share of the columns: 160 columns are 96 and 64 in whole panels of 48 or of 64.
 TEST(Gemm, TasksAreEqualShares) {
   for (const char* isa : isas_of_tiles()) {
     SCOPED_TRACE(isa);
