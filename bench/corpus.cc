@@ -1,5 +1,6 @@
 #include "contestant.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <algorithm>
@@ -215,6 +216,23 @@ struct Parser {
     corpus.steps.push_back(step);
     return true;
   }
+
+  // "8..64:8 conv 1x1 32 in=14x14x?"
+  bool series(const std::string& text) {
+    size_t from = 0, to = 0, by = 1;
+    int end = 0;
+    if (sscanf(text.c_str(), "%zu..%zu%n:%zu%n", &from, &to, &end, &by, &end) < 2 || text[size_t(end)] != ' ' || !by || from >= to || text.find('?') == std::string::npos || corpus.network)
+      return fail("a series is A..B or A..B:BY and a layer with ? for its extent, in no network");
+    Series all = {corpus.steps.size(), 0};
+    for (; from <= to; from += by, ++all.count) {
+      std::string one = text.substr(size_t(end) + 1);
+      for (size_t at; (at = one.find('?')) != std::string::npos;) one.replace(at, 1, std::to_string(from));
+      if (!line(one)) return false;
+      corpus.steps.back().in_series = true;
+    }
+    corpus.series.push_back(all);
+    return true;
+  }
 };
 
 }  // namespace
@@ -228,7 +246,7 @@ bool parse_corpus(const char* file, const char* text, Corpus* out, std::string* 
     if (const size_t hash = line.find('#'); hash != std::string::npos) line.resize(hash);
     line.erase(line.find_last_not_of(" \t\r") + 1);
     if (line.empty()) continue;
-    if (!parser.line(line)) {
+    if (!(isdigit(static_cast<unsigned char>(line[0])) ? parser.series(line) : parser.line(line))) {
       *error = std::string(file) + ":" + std::to_string(number) + ": " + parser.error;
       return false;
     }
@@ -237,6 +255,7 @@ bool parse_corpus(const char* file, const char* text, Corpus* out, std::string* 
 }
 
 size_t network_extent = 0;
+std::vector<Corpus> own_shapes;
 
 size_t Corpus::stride(int tensor) const {
   if (tensor < 0) return 0;
@@ -246,7 +265,8 @@ size_t Corpus::stride(int tensor) const {
 
 const std::vector<Corpus>& corpora(skua_dtype type) {
   static const std::vector<Corpus> all = [] {
-    std::vector<Corpus> list;
+    std::vector<Corpus> list = own_shapes;
+    if (!list.empty()) return list;
     for (const ShapesFile& file : shapes_files) {
       Corpus c;
       std::string error;

@@ -11,6 +11,7 @@ struct Step {
   Layer layer;
   std::string name;
   int x = -1, second = -1, y = -1;  // tensors; -1 = none
+  bool in_series = false;           // of --suite steps only
 };
 
 struct FeatureMap {
@@ -21,9 +22,15 @@ struct FeatureMap {
   size_t count() const { return h * w * c; }
 };
 
+// Layers that differ in one extent, each larger than the one before.
+struct Series {
+  size_t first = 0, count = 0;
+};
+
 struct Corpus {
   std::string name, source;
   bool network = false, of_device = false;  // of_device: of --device only
+  std::vector<Series> series;
   skua_dtype type = SKUA_DTYPE_F32;  // of every layer
   int input = -1, output = -1;
   std::vector<Step> steps;
@@ -32,6 +39,7 @@ struct Corpus {
 };
 
 extern size_t network_extent;  // height and width of the networks' images; 0 = as their files say. Set before corpora()
+extern std::vector<Corpus> own_shapes;  // of --shapes, in place of bench/shapes. Set before corpora()
 const std::vector<Corpus>& corpora(skua_dtype type = SKUA_DTYPE_F32);
 
 // False with a text that names the line when the file is not one.

@@ -30,11 +30,19 @@ struct Entry {
 };
 
 // Everybody reads and writes the same memory: where a tensor happens to lie in the cache's sets can be worth a third of the time.
+struct Maps {
+  Memory x, second, y;
+};
+
 struct LayerBench {
   const Layer& layer;
   Operands operands;
-  Memory x, second, y;
-  explicit LayerBench(const Layer& l) : layer(l), operands(make_operands(l, 1)), x(operands.x, l.type), second(operands.second, l.type), y(l.out_count()) {}
+  std::shared_ptr<Maps> maps;  // may be those of a larger layer: the last one made fills them
+  explicit LayerBench(const Layer& l, std::shared_ptr<Maps> of_larger = nullptr) : layer(l), operands(make_operands(l, 1)), maps(std::move(of_larger)) {
+    if (!maps) maps = std::make_shared<Maps>(Maps{Memory(operands.x.size()), Memory(operands.second.size()), Memory(l.out_count())});
+    store(operands.x.data(), operands.x.size(), l.type, maps->x.data());
+    store(operands.second.data(), operands.second.size(), l.type, maps->second.data());
+  }
 
   // Packed, planned and run once. Without `prepared` when there is no such operator.
   Entry prepare(Contestant& who, std::string* why) {
@@ -42,14 +50,14 @@ struct LayerBench {
     e.name = who.name();
     e.who = &who;
     begin_turn(&who);
-    e.prepared = who.prepare(layer, operands.weights.data(), operands.bias.empty() ? nullptr : operands.bias.data(), {x.data(), 0},
-                             {operands.second.empty() ? nullptr : second.data(), 0}, {y.data(), 0}, why);
+    e.prepared = who.prepare(layer, operands.weights.data(), operands.bias.empty() ? nullptr : operands.bias.data(), {maps->x.data(), 0},
+                             {operands.second.empty() ? nullptr : maps->second.data(), 0}, {maps->y.data(), 0}, why);
     if (e.prepared) {
-      memset(y.data(), 0xff, y.size() * sizeof(float));  // NaN in every type: an element that is never written cannot pass
+      memset(maps->y.data(), 0xff, maps->y.size() * sizeof(float));  // NaN in every type: an element that is never written cannot pass
       e.prepared->run();
       e.prepared->fetch();
-      e.result.resize(y.size());
-      load(y.data(), y.size(), layer.type, e.result.data());
+      e.result.resize(layer.out_count());
+      load(maps->y.data(), e.result.size(), layer.type, e.result.data());
     }
     end_turn(&who);
     return e;

@@ -13,7 +13,7 @@ namespace bench {
 namespace {
 
 const Suite* suite_of(const std::string& name) {
-  const Suite* const suites[] = {&machine_suite, &overhead_suite, &kernels_suite, &layers_suite, &networks_suite, &regret_suite};
+  const Suite* const suites[] = {&machine_suite, &overhead_suite, &kernels_suite, &layers_suite, &networks_suite, &regret_suite, &steps_suite};
   for (int i = 0; i < suite_count; ++i)
     if (name == suite_names[i]) return suites[i];
   return nullptr;
@@ -95,6 +95,25 @@ void print_regret(const Session& s) {
     }
 }
 
+// Of layers that had better been padded.
+void print_steps(const Session& s) {
+  for (const auto& [type, n] : s.kinds_of_run()) {
+    size_t layers = 0, steps = 0, series = 0;
+    double worst = 0;
+    std::string name;
+    for (const Result& r : s.results) {
+      if (r.worst_step < 0 || r.threads != n || r.type != type || !r.error.empty()) continue;
+      ++series;
+      for (const StepTime& t : r.steps) {
+        ++layers, steps += !t.larger.empty();
+        if (t.longer > worst) worst = t.longer, name = ", worst " + std::to_string(int(lround(100 * worst))) + "% (" + t.name + " of " + t.larger + ")";
+      }
+    }
+    if (series)
+      printf("steps, %s, %d thread%s: %zu of %zu layers in %zu series take more than 10%% longer than a larger one%s\n", skua_dtype_name(type), n, n > 1 ? "s" : "", steps, layers, series, name.c_str());
+  }
+}
+
 // "conv2d 3x3s2", "gemm, 16 rows at most", "softmax": layers that are alike.
 std::string kind_of(const Result& r) {
   if (r.op == "gemm") return atoi(r.name.c_str() + r.name.rfind('/') + 1) <= 16 ? "gemm, 16 rows at most" : "gemm, more rows";
@@ -162,6 +181,7 @@ void print_summary(const Session& s) {
     }
   print_scaling(s);
   print_regret(s);
+  print_steps(s);
   for (const auto& [who, lack] : s.lacking)
     if (who.second != SKUA_DTYPE_F32) printf("%s has no %s for %zu cases (%s)\n", who.first.c_str(), skua_dtype_name(who.second), lack.cases, lack.why.c_str());
   if (s.unsupported) printf("%zu cases are unsupported in this build\n", s.unsupported);
@@ -251,6 +271,8 @@ void Session::add(Result r) {
     if (r.regret > (r.suite == "regret" ? 0.005 : 0.03)) printf("  regret %.1f%% (%s)", 100 * r.regret, r.best_forced.c_str());
     if (r.regret_tuned > 0.005) printf("  %.1f%% after tuning", 100 * r.regret_tuned);
     printf("\n");
+    for (const StepTime& t : r.steps)
+      if (!t.larger.empty()) printf("    %s takes %.0f%% longer than %s (%s %s, %s)\n", t.name.c_str(), 100 * t.longer, t.larger.c_str(), t.algorithm.c_str(), t.kernel.c_str(), duration(t.ns).c_str());
   }
   fflush(stdout);
   results.push_back(std::move(r));

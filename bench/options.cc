@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <algorithm>
+#include <fstream>
 #include <sstream>
 
 #include <skua/skua.h>
@@ -10,7 +11,7 @@
 
 namespace bench {
 
-const char* const suite_names[suite_count] = {"machine", "overhead", "kernels", "layers", "networks", "regret"};
+const char* const suite_names[suite_count] = {"machine", "overhead", "kernels", "layers", "networks", "regret", "steps"};
 
 namespace {
 
@@ -45,6 +46,19 @@ bool known(const std::vector<std::string>& names, const std::vector<std::string>
   return true;
 }
 
+bool read_shapes(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) return fail(path + ": " + (errno ? strerror(errno) : "empty"));
+  Corpus c;
+  std::string error;
+  c.name = path.substr(path.rfind('/') + 1);
+  if (!parse_corpus(path.c_str(), text.str().c_str(), &c, &error)) return fail(error);
+  if (c.steps.empty()) return fail(path + ": no layer");
+  own_shapes.push_back(std::move(c));
+  return true;
+}
+
 }  // namespace
 
 void print_help() {
@@ -56,7 +70,8 @@ void print_help() {
       "                       layers    products, convolutions, pooling, ... of real networks (bench/shapes)\n"
       "                       networks  whole networks as chains of operators\n"
       "                       regret    what the choice of algorithm and tile costs against the best that can be forced, no peers\n"
-      "                       default: all of them but regret\n"
+      "                       steps     series of one extent each (bench/shapes/steps.txt): which layers take longer than a larger one, no peers\n"
+      "                       default: all of them but regret and steps\n"
       "  --filter REGEX       only the cases whose name contains a match, e.g. 'gemm_f32/512' or 'resnet50/3x3'\n"
       "  --type T[,T]         element types of kernels, layers, networks, regret: f32 (default), f16, bf16, s8; all but f32 also against our own f32\n"
       "  --threads N[,N]      workers (default 1: one thread, pinned to a core); \"1,2\" runs each case with both and prints the scaling\n"
@@ -64,6 +79,7 @@ void print_help() {
       "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
       "  --device API:N       layers and networks on a GPU, opencl:0 or vulkan:0 as skua_device_list() numbers them, by its own clock, with the CPU's time beside them\n"
       "  --numerics NAME      default, strict or fast: what our products and convolutions of layers, networks, regret may trade for speed, on the CPU beside a device too\n"
+      "  --shapes FILE        layers, a network or series of yours instead of the corpus, written as those of bench/shapes; may be given more than once\n"
       "  --resolution N       images of the networks are N x N\n"
       "  --peers LIST|none    xnnpack,onednn,openblas,blis; on a device cpu,clblast,cublas (default: those that are there)\n"
       "  --quick              fewer samples: minutes instead of half an hour\n"
@@ -76,6 +92,7 @@ void print_help() {
 }
 
 bool parse_options(int argc, char** argv, Options* o) {
+  std::vector<std::string> shapes;
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i], value;
     const size_t eq = flag.find('=');
@@ -86,7 +103,7 @@ bool parse_options(int argc, char** argv, Options* o) {
     }
     const bool plain = flag == "--quick" || flag == "--list" || flag == "--choices" || flag == "--help" || flag == "-h";
     const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--type" || flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" || flag == "--html" ||
-                        flag == "--compare" || flag == "--device" || flag == "--resolution" || flag == "--numerics";
+                        flag == "--compare" || flag == "--device" || flag == "--resolution" || flag == "--shapes" || flag == "--numerics";
     if (!plain && !valued) return fail("unknown argument \"" + std::string(argv[i]) + "\"; --help lists them");
     if (plain && has_value) return fail(flag + " takes no value");
     if (valued && !has_value) {
@@ -99,6 +116,7 @@ bool parse_options(int argc, char** argv, Options* o) {
     else if (plain) o->help = true;
     else if (flag == "--suite") o->suites = split(value);
     else if (flag == "--filter") o->filter = value;
+    else if (flag == "--shapes") shapes.push_back(value);
     else if (flag == "--json") o->json = value;
     else if (flag == "--html") o->html = value;
     else if (flag == "--compare") o->compare = value;
@@ -137,9 +155,12 @@ bool parse_options(int argc, char** argv, Options* o) {
       if (o->threads.empty()) return fail("--threads: no number");
     } else if (!number(value.c_str(), 0, 1023, &o->cpu)) return fail("--cpu: \"" + value + "\" is not a number from 0 to 1023");
   }
+  for (const std::string& path : shapes)  // after --resolution
+    if (!read_shapes(path)) return false;
   std::vector<std::string> all(suite_names, suite_names + suite_count);
   if (on_device()) all.erase(std::remove_if(all.begin(), all.end(), [](const std::string& name) { return !is_device_suite(name); }), all.end());
-  if (o->suites.empty()) o->suites.assign(all.begin(), all.end() - !on_device());  // regret: on request
+  if (o->suites.empty() && !own_shapes.empty()) o->suites = {"layers", "networks"};
+  if (o->suites.empty()) o->suites.assign(all.begin(), all.end() - (on_device() ? 0 : suites_on_request));
   if (!known(o->suites, all, "--suite")) return false;
   if (o->types.empty()) o->types = {SKUA_DTYPE_F32};
   if (o->peers.empty()) o->peers = peer_names();

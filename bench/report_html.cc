@@ -37,6 +37,7 @@ code{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .l0{background:#2a6f97}.l1{background:#8ecae6}.l2{background:#ffd166}.l3{background:#b08968}.l4{background:#d16ba5}.l5{background:#6c757d}.l6{background:#e76f51}
 .legend{display:flex;flex-wrap:wrap;gap:6px 18px;font-size:13px;color:var(--soft);margin:4px 0 10px}
 .legend i{display:inline-block;width:12px;height:12px;border-radius:3px;margin-right:6px;vertical-align:-1px}
+.series{display:grid;grid-template-columns:repeat(auto-fill,minmax(340px,1fr));gap:0 12px}
 details summary{cursor:pointer;color:var(--soft);margin:8px 0}
 svg text{fill:var(--soft);font:12px system-ui,sans-serif}
 )css";
@@ -275,6 +276,32 @@ void kernels_section(Html& h, const Session& s) {
   h.raw("</table></div>\n");
 }
 
+// A curve for each series, steps marked.
+void steps_section(Html& h, const Session& s) {
+  bool any = false;
+  for (const Result& r : s.results) any |= r.worst_step >= 0;
+  if (!any) return;
+  h.raw("<h2>Steps</h2><p class=soft>Time by one extent, each series scaled to its longest. A mark: this layer takes more than 10%% longer than a larger one (confirmed in three races of the two), so padding it would be faster.</p><div class=series>");
+  for (const Result& r : s.results) {
+    if (r.worst_step < 0 || r.steps.size() < 2) continue;
+    double longest = 0;
+    for (const StepTime& t : r.steps) longest = std::max(longest, t.ns);
+    const auto px = [&](size_t i) { return 6 + 328 * double(i) / double(r.steps.size() - 1); };
+    const auto py = [&](double ns) { return 104 - 94 * ns / longest; };
+    h.raw("<div class=card><code>%s</code>%s%s<svg viewBox=\"0 0 340 110\" width=\"100%%\"><polyline fill=none stroke=\"var(--ours)\" stroke-width=1.5 points=\"", escape(r.name).c_str(), type_note(r).c_str(), thread_note(s, r).c_str());
+    for (size_t i = 0; i < r.steps.size(); ++i) h.raw("%.1f,%.1f ", px(i), py(r.steps[i].ns));
+    h.raw("\"/>");
+    for (size_t i = 0; i < r.steps.size(); ++i) {
+      const StepTime& t = r.steps[i];
+      const bool step = !t.larger.empty();
+      h.raw("<circle cx=%.1f cy=%.1f r=%s fill=\"var(--%s)\"><title>%s: %s, %s %s%s</title></circle>", px(i), py(t.ns), step ? "4" : "2", step ? "bad" : "ours", escape(t.name).c_str(), duration(t.ns).c_str(),
+            escape(t.algorithm).c_str(), escape(t.kernel).c_str(), step ? text("; %.0f%% longer than %s", 100 * t.longer, escape(t.larger).c_str()).c_str() : "");
+    }
+    h.raw("</svg><span class=soft>%s at the end</span></div>\n", duration(r.steps.back().ns).c_str());
+  }
+  h.raw("</div>\n");
+}
+
 void overhead_section(Html& h, const Session& s) {
   bool any = false;
   for (const Result& r : s.results) any |= r.suite == "overhead";
@@ -316,6 +343,7 @@ bool write_html(const Session& s, const std::string& path) {
   scaling_section(h, s);
   kernels_section(h, s);
   overhead_section(h, s);
+  steps_section(h, s);
   h.raw("</main></body></html>\n");
   return fclose(h.f) == 0;
 }

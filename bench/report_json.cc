@@ -179,7 +179,8 @@ bool write_json(const Session& s, const std::string& path) {
       for (size_t k = 0; k < r.steps.size(); ++k) {
         const StepTime& t = r.steps[k];
         fprintf(f, "%s\n  {\"name\": %s, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"gflops\": %s, %s\"peers\": %s%s}", k ? "," : "", quoted(t.name).c_str(), text_or_null(t.algorithm).c_str(),
-                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", t.f32_ns > 0 ? ("\"f32_ns\": " + number(t.f32_ns) + ", ").c_str() : "", peers(t.peers).c_str(), on_device() ? (", \"peak_share\": " + or_null(t.peak_share)).c_str() : r.threads == 1 ? loss(t.loss).c_str() : "");
+                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", t.f32_ns > 0 ? ("\"f32_ns\": " + number(t.f32_ns) + ", ").c_str() : "", peers(t.peers).c_str(),
+                (r.worst_step >= 0 ? ", \"longer\": " + number(t.longer, 3) + ", \"larger\": " + text_or_null(t.larger) : on_device() ? ", \"peak_share\": " + or_null(t.peak_share) : r.threads == 1 ? loss(t.loss) : "").c_str());
       }
       fprintf(f, "]");
     }

@@ -22,7 +22,7 @@ struct Options {
   int cpu = -1;
   bool quick = false, list = false, choices = false, help = false;
 };
-constexpr int suite_count = 6;
+constexpr int suite_count = 7, suites_on_request = 2;  // the last ones
 
 // False after a message on stderr.
 bool parse_options(int argc, char** argv, Options* options);
@@ -40,13 +40,15 @@ struct StepTime {
   double ns = 0, gflops = 0, f32_ns = 0;  // f32_ns: our own f32 layer, where the type is another
   std::vector<PeerTime> peers;
   Loss loss;                            // one thread only
+  std::string larger;                   // of a series: the larger layer that takes less time, "" = there is none,
+  double longer = 0;                    // and how much longer this one takes, as a share of that one's
 };
 
 struct Result {
   std::string suite, name, op, algorithm, kernel, isa;
   skua_dtype type = SKUA_DTYPE_F32, arithmetic = SKUA_DTYPE_F32;  // of maps; of products, where their rate is another
   int threads = 1;
-  double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1, regret_tuned = -1;  // -1: not known; bandwidth: GB/s of operands
+  double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1, regret_tuned = -1, worst_step = -1;  // -1: not known; bandwidth: GB/s of operands
   double flops = 0, bytes = 0;
   double alone = -1;          // Timing::alone
   size_t tried = 0;           // other choices that were forced
@@ -55,7 +57,7 @@ struct Result {
   std::vector<PeerTime> peers;
   PeerTime f32;               // our own f32 in the same race, where the type or that of the weights is another; ns 0: not known
   double distance = -1;       // of a network: the largest difference of its scores from the f32 network's, as a share of the largest score
-  std::vector<StepTime> steps;  // of a network
+  std::vector<StepTime> steps;  // of a network, or of a series
   StartUp cold, warm;         // of a network on a device: with an empty program cache, and with the one that this left
   double record_ns = -1;      // there: what the host does for each operator,
   double record_own_ns = -1;  // of that what is not the backend's and the driver's
@@ -107,7 +109,7 @@ struct Suite {
   std::vector<std::string> (*list)(const Session&);
   void (*run)(Session&, const std::vector<std::string>& names);
 };
-extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, networks_suite, regret_suite;
+extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, networks_suite, regret_suite, steps_suite;
 
 // Compares a result with the formula in double precision at some places, and with another contestant's everywhere. "" = good. kernel: ours; NULL = a peer's result, which may be summed in halves.
 std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got, const std::string* kernel);

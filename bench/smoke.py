@@ -100,6 +100,22 @@ with tempfile.TemporaryDirectory() as folder:
     with open(page, encoding="utf-8") as f:
         for case in json.load(f)["cases"]:
             assert case["error"] is None and case["regret"] >= 0 and case["best_forced"] and "regret_tuned" in case, case
+    out, _ = run("--quick", "--suite", "steps", "--filter", r"gemm_f32/1\.\.24x64x96", "--json", file + ".steps", "--html", page)
+    assert re.search(r"^steps, f32, 1 thread: \d+ of 24 layers in 1 series", out, re.M), out
+    with open(file + ".steps", encoding="utf-8") as f:
+        members = json.load(f)["cases"][0]["steps"]
+    assert [m["name"] for m in members] == [f"{n}x64x96" for n in range(1, 25)] and all(m["ns"] > 0 and (m["longer"] > 0.1) == bool(m["larger"]) for m in members), members
+    with open(page, encoding="utf-8") as f:
+        assert "<polyline" in f.read(), "no curve of the series"
+    own = os.path.join(folder, "own.txt")
+    with open(own, "w", encoding="utf-8") as f:
+        f.write("conv 3x3 8 in=6x6x8 pad=1  # ours\n1..3 gemm ?x8x8\n")
+    assert run("--shapes", own, "--suite", "layers,steps,networks", "--list")[0].split() == ["conv2d_f32/own.txt/3x3s1_6x6x8-8", "gemm_f32/1..3x8x8"]
+    for text, why in (("1..3 gemm 2x8x8", "a series is"), ("gemm 8", "gemm MxNxK"), ("", "no layer")):
+        with open(own, "w", encoding="utf-8") as f:
+            f.write(f"name x\n{text}\n")
+        assert why in run("--shapes", own, "--list", code=2)[1], text
+    assert "No such file" in run("--shapes", own + "x", "--list", code=2)[1]
     out, err = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--peers", "none", "--compare", file)
     assert "geometric mean" in out and "of both and of the code" not in err
     out, err = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--peers", "none", "--numerics", "fast", "--compare", file)

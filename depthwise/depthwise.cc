@@ -235,7 +235,7 @@ void task(void* arg, size_t index, uint32_t worker) {
     const size_t unit = k.ring ? u : from + to - 1 - u, image = unit / r.b.bands / r.b.blocks;
     const size_t band = k.ring ? unit % r.b.bands : unit / r.b.blocks % r.b.bands, block = k.ring ? unit / r.b.bands % r.b.blocks : unit % r.b.blocks;
     if (u == from || !k.ring || band == 0) {
-      const size_t v0 = piece_begin(r.b.vectors, r.b.blocks, block), v1 = piece_begin(r.b.vectors, r.b.blocks, block + 1);
+      const size_t v0 = block_begin(s, r.kernel, r.b, block), v1 = block_begin(s, r.kernel, r.b, block + 1);
       k.image = r.in + image * s.in_batch * r.bytes;
       k.out = r.out + image * s.out_batch * r.bytes;
       k.residual = r.residual ? r.residual + image * s.res_batch * r.bytes : nullptr;
