@@ -102,7 +102,7 @@ constexpr double kWindow = 224;  // instructions that out-of-order cores look ah
 double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   if (by_phases(s, k) && s.out_h && s.out_w) return double(phases_y(s) * phases_x(s)) * depthwise_cycles(k, float_phase(s, element_bytes(k->element), 0, 0));
   const Machine m = machine_for(k->isa);
-  const bool in_halves = k->vector == 16 && m.fma_ports < 2;  // 512 bits in two steps: a Zen 4, which stores 256 a cycle
+  const bool in_halves = kArch == Arch::x86_64 && k->vector == 16 && m.fma_ports < 2;  // 512 bits in two steps: a Zen 4, which stores 256 a cycle
   const double vectors = double(vectors_of(s.out_channels(), k->vector)), taps = double(s.kernel_h) * s.kernel_w;
   auto bound = [&](double multiplies, double loads, double stores) {
     if (m.in_order) return multiplies + 2 * stores + loads * (k->tuned_for == Core::any ? 2 : 1);  // a vector load goes beside nothing unless it is in halves
@@ -126,8 +126,8 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
       reread = lines / outputs * served;
       if (s.group == 1) return double(tiles) * wait(bound(outputs * taps, lines + taps + 1, outputs), outputs * taps + lines + taps);
       // Permutations of 512-bit vectors take a port of the multiply-adds.
-      // Rows of taps outside the image are passed over.
-      const double outside = double(s.pad_top) + double(max((s.out_h - 1) * s.stride_h + s.kernel_h, s.in_h + s.pad_top) - s.in_h - s.pad_top), inside = 1 - smaller(outside / (double(s.out_h) * s.kernel_h), 0.5);
+      // Rows of taps outside the image are passed over (x86: elsewhere not in what is predicted).
+      const double outside = double(s.pad_top) + double(max((s.out_h - 1) * s.stride_h + s.kernel_h, s.in_h + s.pad_top) - s.in_h - s.pad_top), inside = kArch == Arch::x86_64 ? 1 - smaller(outside / (double(s.out_h) * s.kernel_h), 0.5) : 1;
       const double multiplies = double(rows) * columns * taps * inside, inputs = in_rows * in_columns * inside, permutes = k->vector > 8 && s.group < k->vector ? inputs : 0;
       // Rows of inputs that serve one row of outputs wait for the latency of its sums where these are few.
       const double single = rows == 1 ? double(s.kernel_h) : 2 * double(s.stride_h), waits = larger(m.fma_latency - columns / m.fma_ports, 0) * single * double(s.kernel_w);
