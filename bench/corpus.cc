@@ -12,6 +12,8 @@
 namespace bench {
 namespace {
 
+constexpr size_t kMostInSeries = 1000;
+
 struct Parser {
   Corpus& corpus;
   std::string error;
@@ -221,13 +223,14 @@ struct Parser {
   bool series(const std::string& text) {
     size_t from = 0, to = 0, by = 1;
     int end = 0;
-    if (sscanf(text.c_str(), "%zu..%zu%n:%zu%n", &from, &to, &end, &by, &end) < 2 || text[size_t(end)] != ' ' || !by || from >= to || text.find('?') == std::string::npos || corpus.network)
-      return fail("a series is A..B or A..B:BY and a layer with ? for its extent, in no network");
+    if (sscanf(text.c_str(), "%zu..%zu%n:%zu%n", &from, &to, &end, &by, &end) < 2 || text[size_t(end)] != ' ' || !by || from >= to || (to - from) / by >= kMostInSeries || text.find('?') == std::string::npos || corpus.network)
+      return fail("a series is A..B or A..B:BY, of 1000 layers at most, and a layer with ? for its extent, in no network");
     Series all = {corpus.steps.size(), 0};
     for (; from <= to; from += by, ++all.count) {
       std::string one = text.substr(size_t(end) + 1);
       for (size_t at; (at = one.find('?')) != std::string::npos;) one.replace(at, 1, std::to_string(from));
       if (!line(one)) return false;
+      if (corpus.steps.size() != all.first + all.count + 1) return fail("a series is of layers");
       corpus.steps.back().in_series = true;
     }
     corpus.series.push_back(all);

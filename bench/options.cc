@@ -47,6 +47,7 @@ bool known(const std::vector<std::string>& names, const std::vector<std::string>
 }
 
 bool read_shapes(const std::string& path) {
+  errno = 0;
   std::ifstream file(path);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) return fail(path + ": " + (errno ? strerror(errno) : "empty"));

@@ -111,7 +111,7 @@ with tempfile.TemporaryDirectory() as folder:
     with open(own, "w", encoding="utf-8") as f:
         f.write("conv 3x3 8 in=6x6x8 pad=1  # ours\n1..3 gemm ?x8x8\n")
     assert run("--shapes", own, "--suite", "layers,steps,networks", "--list")[0].split() == ["conv2d_f32/own.txt/3x3s1_6x6x8-8", "gemm_f32/1..3x8x8"]
-    for text, why in (("1..3 gemm 2x8x8", "a series is"), ("gemm 8", "gemm MxNxK"), ("", "no layer")):
+    for text, why in (("1..3 gemm 2x8x8", "a series is"), ("1..3 name a?", "of layers"), ("1..9999 gemm ?x8x8", "1000"), ("gemm 8", "gemm MxNxK"), ("", "no layer")):
         with open(own, "w", encoding="utf-8") as f:
             f.write(f"name x\n{text}\n")
         assert why in run("--shapes", own, "--list", code=2)[1], text

@@ -46,18 +46,17 @@ inline DepthwiseShape float_phase(const DepthwiseShape& s, size_t each, size_t p
 // channels on the way; and when pixels are a multiple of 2 KB apart, where the lines of a tile fall into too few sets of a first-level cache (measured with 32 KB in 8 ways:
 // 1.2 to 1.6 times faster; with 48 KB in 12 ways the copy costs more than it saves, unless it reads from an L2 of nearly a line a cycle; on Zen 3
 // 3x3 with stride 2 1.6 times slower, 5x5 1.5 times faster; where a vector is a line, which a tile reads once, from 4 KB on: Zen 4, 14x14x512 7% slower by a ring, 7x7x1024 13% faster).
-// Grouped tiles read each line for as many inputs as a vector has lanes: where a row of their pixels is in one set of the first level they take 1.2 to 1.5 times as long (Zen 4, 14x14x1024 in 32
-// groups, 28x28x1024 in 64 with a stride of 2), of pixels 2 KB apart the copy costs 5%.
+// Grouped tiles whose groups fill vectors read each line once for each lane (Zen 4: with AVX-512 the ring is 1.2 to 1.5 times as fast at 4 KB, 14x14x1024 in 32 groups and with a stride of 2, and 5% slower at 2 KB; with AVX2
+// 1.0 to 1.26 at 2 KB, 28x28x1024 in 64 groups with a stride of 2 2.9).
 // On a Zen 5 out of L3 too: with AVX-512 28x28x512 1.3 times faster, of 5x5 1.7, 19x19x1024 of 7x7 2.3, with AVX2 and SSE4.1 1.0 to 2.4; larger kernels with a stride of 1 also where pixels are 1 KB apart (28x28x256 of
 // 5x5: 1.3), and kernels for any shape, to which each line comes for every tap (32x32x512 of 7x1 2.3, 56x56x1024 4.3), but
 // where rows of outputs share none (14x14x512 of 2x2 with a stride of 2: half as fast).
 inline bool uses_strip(const DepthwiseShape& s, const Kernel* k) {
   if (s.multiplier > 1) return true;
   const size_t each = element_bytes(k->element), apart = s.in_pixel * each;
-  if (is_rows(k) || s.channels <= strip_channels(k) || apart % 1024 || (kArch != Arch::x86_64 && s.group > k->vector)) return false;
+  if (is_rows(k) || s.channels <= strip_channels(k) || apart % 1024) return false;
   const Machine m = machine_for(k->isa);
-  if (kArch == Arch::x86_64 && s.group >= k->vector && m.l2_bytes <= 48) return apart % 4096 == 0;
-  if (kArch == Arch::x86_64 && s.group > k->vector) return false;
+  if (kArch == Arch::x86_64 && s.group > 1 && s.group >= k->vector && (s.group > k->vector || m.l2_bytes <= 48)) return m.l2_bytes <= 48 && apart % (k->vector * each < 64 ? 2048 : 4096) == 0;
   if (m.l2_bytes > 48 && s.group == 1) {
     const bool large = is_tile(k) && s.kernel_w > 3 && s.stride_w == 1 && s.out_w > k->nr, again = s.kernel_h > s.stride_h && s.dilation_h == 1 && map_bytes(s, each) > 2 * double(m.l1);  // lines come for more than one row
     return (is_tile(k) || again) && apart % (large ? 1024 : 2048) == 0 && map_bytes(s, each) <= double(m.l3);
@@ -91,12 +90,12 @@ struct Blocks {
   size_t blocks, vectors;       // of channels; vectors in all
   size_t ring_rows, ring_pixel; // strip
 };
-// The first vector of block i (i may be one past the last), and how many a block has at most.
+// The first vector of block i (i may be one past the last), and the channels that a block has at most.
 inline size_t block_begin(const DepthwiseShape& s, const Kernel* k, const Blocks& b, size_t i) {
   const size_t together = vectors_of_group(s, k);
   return piece_begin(b.vectors / together, b.blocks, i) * together;
 }
-inline size_t widest_block(const DepthwiseShape& s, const Kernel* k, const Blocks& b) { return ceil_div(b.vectors / vectors_of_group(s, k), b.blocks) * vectors_of_group(s, k); }
+inline size_t block_channels(const DepthwiseShape& s, const Kernel* k, const Blocks& b) { return ceil_div(b.vectors / vectors_of_group(s, k), b.blocks) * vectors_of_group(s, k) * k->vector; }
 // Every block has two vectors or more if there are two: the last vector may overlap the one before it, and two tasks must not write the same output. Not in line: 0.6 KiB on armhf.
 __attribute__((noinline)) inline Blocks blocks_of(const DepthwiseShape& s, const Kernel* k, size_t workers) {
   Blocks b = {};
@@ -112,7 +111,7 @@ __attribute__((noinline)) inline Blocks blocks_of(const DepthwiseShape& s, const
   } else if (uses_strip(s, k)) {
     b.blocks = min(ceil_div(b.vectors * k->vector, strip_channels(k)), most);
     b.ring_rows = (b.band_rows - 1) * s.stride_h + span(s.kernel_h, s.dilation_h);
-    b.ring_pixel = widest_block(s, k, b) * k->vector;
+    b.ring_pixel = block_channels(s, k, b);
   } else if (workers > 1 && s.batch * b.bands < 4 * workers) {
     b.blocks = min(ceil_div(4 * workers, max(s.batch * b.bands, 1)), most);
   }
@@ -121,7 +120,6 @@ __attribute__((noinline)) inline Blocks blocks_of(const DepthwiseShape& s, const
 
 // Per worker: row pointers of the kernel for any shape, then the ring, or a row of sums. False: larger than the address space, with room for many workers.
 inline size_t pointer_bytes(const DepthwiseShape& s, const Kernel* k) { return k->kind != KernelKind::depthwise_any ? 0 : round_up(size_t(s.kernel_h) * sizeof(void*), 64); }
-inline size_t sums_pixel(const Kernel* k, const Blocks& b) { return ceil_div(b.vectors, b.blocks) * k->vector; }
 inline bool worker_bytes(const DepthwiseShape& s, const Kernel* k, size_t workers, size_t& bytes) {
   if (by_phases(s, k)) {  // the widest of them
     DepthwiseShape p = float_phase(s, element_bytes(k->element), 0, 0);
@@ -131,7 +129,7 @@ inline bool worker_bytes(const DepthwiseShape& s, const Kernel* k, size_t worker
   const Blocks b = blocks_of(s, k, workers);
   size_t pixels = 0;
   if (is_rows(k)) {
-    if (!mul(s.out_w, sums_pixel(k, b) * sizeof(float), bytes) || bytes > SIZE_MAX / 4096) return false;
+    if (!mul(s.out_w, block_channels(s, k, b) * sizeof(float), bytes) || bytes > SIZE_MAX / 4096) return false;
     bytes = round_up(bytes, 64);
     return true;
   }

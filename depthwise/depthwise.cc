@@ -162,7 +162,7 @@ void rows_band(const Run& r, const Block& k, size_t band, float* sums) {
   t.right = (s.out_w - 1) * s.stride_w + s.kernel_w > s.in_w + s.pad_left;
   t.w = reinterpret_cast<const float*>(k.w);
   t.sums = sums;
-  t.sums_pixel = sums_pixel(k.kernel, r.b);
+  t.sums_pixel = block_channels(s, k.kernel, r.b);
   t.low = r.low; t.high = r.high;
   t.out_pixel = s.out_pixel;
   bool begun = false;  // by the row that was the last of the outputs above
