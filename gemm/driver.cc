@@ -160,6 +160,33 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   if (tiles.bytes) set_columns(g, first, t);
 }
 
+size_t across_lines(const GemmBlock& g, GemmTile& t, GemmTileFn tile, size_t rows, const void** a, void** c, const void** residual) {
+  const size_t mr = g.tile->mr, lines_of_b = ceil_div(size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element), 64);
+  const ptrdiff_t a_bytes = element_bytes(g.a_type), c_bytes = element_bytes(t.c_type);
+  const ptrdiff_t a_step = t.a_step * a_bytes, a_gap = t.a_gap * a_bytes, c_step = t.c_step * c_bytes, c_gap = t.c_gap * c_bytes, residual_step = t.residual_step * c_bytes, residual_gap = t.residual_gap * c_bytes;
+  const char *x = static_cast<const char*>(a[0]), *z = t.residual ? static_cast<const char*>(residual[0]) : nullptr;
+  char* y = static_cast<char*>(c[0]);
+  size_t done = 0;
+  t.groups = 0;
+  t.rows = mr;
+  for (size_t tiles = 1; rows - done >= 2 * mr || rows - done == mr; ++tiles, done += mr) {
+    for (size_t r = 0; r < mr; ++r) {
+      a[r] = x, x += a_step;
+      c[r] = y, y += c_step;
+      if (z) residual[r] = z, z += residual_step;
+      if (--t.in_line) continue;
+      t.in_line = g.line;
+      x += a_gap, y += c_gap;
+      if (z) z += residual_gap;
+    }
+    tile(t);
+    if (t.row_quant) t.row_quant += mr;
+    if (t.row_terms) t.row_terms += mr;
+    t.ahead = t.ahead && tiles < lines_of_b ? t.ahead + 64 : 0;
+  }
+  return done;
+}
+
 void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const void** residual) {
   const size_t nr = g.format.nr;
   t.b = at(t.b, g.format.element, ptrdiff_t(panel_offset(g.format, 1, g.packed_depth)));
