@@ -180,7 +180,6 @@ size_t across_lines(const GemmBlock& g, GemmTile& t, GemmTileFn tile, size_t row
       if (z) z += residual_gap;
     }
     tile(t);
-    if (t.row_quant) t.row_quant += mr;
     if (t.row_terms) t.row_terms += mr;
     t.ahead = t.ahead && tiles < lines_of_b ? t.ahead + 64 : 0;
   }

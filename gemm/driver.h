@@ -297,8 +297,9 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         };
         const size_t most = s.strip ? max(kStripFloats / width / tall, 1) * tall : end - turn;
         size_t m = turn;
-        if (g.line && g.line < kShortLine && !tiles.lines && !s.prepares && !s.strip && !whole_rows && end - turn >= 2 * mr) {
+        if (g.line && g.line < kShortLine && !tiles.lines && !g.row_quant && !s.prepares && !s.strip && !whole_rows && end - turn >= 2 * mr) {
           t.in_line = point(0, m, 0);
+          if (keeps_terms) t.row_terms = row_terms, t.terms_known = p > p0;
           m += across_lines(g, t, fn[mr - 1], end - turn, a, c, residual);
         }
         while (m < end) {

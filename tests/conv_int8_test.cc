@@ -240,6 +240,37 @@ TEST(ConvInt8, LinesCutByTurns) {
   });
 }
 
+// Lines shorter than a few tiles, whose rows go on behind a gap: by each tile of each set, also those that sum their rows for the panels that follow.
+TEST(ConvInt8, ShortLines) {
+  const std::vector<const char*> sets = isas(SKUA_DTYPE_S8);
+  const auto tested = [&](const char* isa) { return std::any_of(sets.begin(), sets.end(), [&](const char* s) { return !strcmp(s, isa); }); };
+  const size_t kernels = skua_kernel_count();
+  for (size_t k = 0; k < kernels; ++k) {
+    skua_kernel_info info;
+    SKUA_EXPECT_OK(skua_kernel_at(k, &info));
+    const bool is_s8 = !strncmp(info.name, "gemm_s8_", 8);
+    if (!info.usable || !tested(info.isa) || (!is_s8 && strncmp(info.name, "gemm_u8_", 8))) continue;
+    SCOPED_TRACE(info.name);
+    Context context(info.isa, info.name);
+    Rng rng(int(k) + 1);
+    for (int i = 0; i < (small() ? 3 : 8); ++i) {
+      Case c;
+      skua_conv2d_desc& d = c.d;
+      d.input_type = is_s8 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.weight_type = d.output_type = SKUA_DTYPE_S8;
+      d.kernel_h = d.kernel_w = 3;
+      d.padding.mode = i % 2 ? SKUA_PADDING_SAME_UPPER : SKUA_PADDING_EXPLICIT;
+      d.in_channels = uint32_t(4 * rng.integer(1, 3)), d.out_channels = uint32_t(rng.integer(1, 140));
+      d.input_q.scale = 0.05f, d.input_q.zero_point = 5;
+      d.output_q.scale = 2, d.output_q.zero_point = 10;
+      if (i % 3 == 0) d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, d.residual_q.scale = 1;
+      c.in_h = size_t(rng.integer(4, 9)), c.in_w = size_t(rng.integer(4, 40));
+      if (!c.prepare(rng)) continue;
+      check(c, context, rng, i % 4 == 1);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 // Depths that fill AMX's registers are multiplied where they are: lines longer and shorter than a tile, gaps between them that are rows and that are not, rows packed.
 TEST(ConvInt8, DepthsThatFillRegisters) {
   on_each_set([](Context& context, const char* filter) {
