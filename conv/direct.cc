@@ -350,7 +350,7 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   g.c_gap = ptrdiff_t(out_y) - ptrdiff_t(columns) * g.c_step;
   g.residual_gap = ptrdiff_t(residual_y) - ptrdiff_t(columns) * g.residual_step;
   size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only after a jump
-  run_block(g, 0, r.rows * columns, p0, p1, [&](size_t m) {
+  run_block<true>(g, 0, r.rows * columns, p0, p1, [&](size_t m) {
     if (m != next) { j = m ? m / columns : 0; i = m ? m % columns : 0; }
     const RowPointers q = {at(a, g.a_type, ptrdiff_t(j * in_y + i * in_x)), at(out, s.result, ptrdiff_t(j * out_y + i * size_t(g.c_step))),
                            residual ? at(residual, s.result, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr, one_line ? r.rows * columns - m : columns - i, one_line_of_c ? r.rows * columns - m : 0};

@@ -160,30 +160,34 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   if (tiles.bytes) set_columns(g, first, t);
 }
 
-size_t across_lines(const GemmBlock& g, GemmTile& t, GemmTileFn tile, size_t rows, const void** a, void** c, const void** residual) {
+void across_lines(const GemmBlock& g, const GemmTile& t, GemmTileFn tile) {
   const size_t mr = g.tile->mr, lines_of_b = ceil_div(size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element), 64);
-  const ptrdiff_t a_bytes = element_bytes(g.a_type), c_bytes = element_bytes(t.c_type);
-  const ptrdiff_t a_step = t.a_step * a_bytes, a_gap = t.a_gap * a_bytes, c_step = t.c_step * c_bytes, c_gap = t.c_gap * c_bytes, residual_step = t.residual_step * c_bytes, residual_gap = t.residual_gap * c_bytes;
-  const char *x = static_cast<const char*>(a[0]), *z = t.residual ? static_cast<const char*>(residual[0]) : nullptr;
-  char* y = static_cast<char*>(c[0]);
-  size_t done = 0;
-  t.groups = 0;
-  t.rows = mr;
-  for (size_t tiles = 1; rows - done >= 2 * mr || rows - done == mr; ++tiles, done += mr) {
+  const void *a[kMaxTileRows], *residual[kMaxTileRows];
+  void* c[kMaxTileRows];
+  GemmTile one = t;
+  one.a = a; one.c = c;
+  if (t.residual) one.residual = residual;
+  one.rows = mr;
+  const void *next_a = t.a[0], *next_residual = t.residual ? t.residual[0] : nullptr;
+  void* next_c = t.c[0];
+  size_t left = t.in_line;
+  const auto go_on = [&](ptrdiff_t by_a, ptrdiff_t by_c, ptrdiff_t by_residual) {
+    next_a = at(next_a, g.a_type, by_a);
+    next_c = at(next_c, t.c_type, by_c);
+    if (t.residual) next_residual = at(next_residual, t.c_type, by_residual);
+  };
+  for (size_t i = 0; i < t.groups; ++i) {
     for (size_t r = 0; r < mr; ++r) {
-      a[r] = x, x += a_step;
-      c[r] = y, y += c_step;
-      if (z) residual[r] = z, z += residual_step;
-      if (--t.in_line) continue;
-      t.in_line = g.line;
-      x += a_gap, y += c_gap;
-      if (z) z += residual_gap;
+      a[r] = next_a; c[r] = next_c; residual[r] = next_residual;
+      go_on(t.a_step, t.c_step, t.residual_step);
+      if (--left) continue;
+      left = t.line;
+      go_on(t.a_gap, t.c_gap, t.residual_gap);
     }
-    tile(t);
-    if (t.row_terms) t.row_terms += mr;
-    t.ahead = t.ahead && tiles < lines_of_b ? t.ahead + 64 : 0;
+    one.ahead = t.ahead && i < lines_of_b ? t.ahead + ptrdiff_t(i) * 64 : 0;
+    tile(one);
+    if (one.row_terms) one.row_terms += mr;
   }
-  return done;
 }
 
 void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const void** residual) {

@@ -190,10 +190,10 @@ bool fetches_near(const GemmBlock& g, size_t rows);  // a few rows' lines, to L1
 // The columns of a panel that are this task's.
 inline size_t first_column(const GemmBlock& g, size_t panel) { return max(panel * g.format.nr, g.from); }
 inline size_t end_column(const GemmBlock& g, size_t panel) { return min(panel * g.format.nr + panel_columns(g.format, g.n, panel), g.to); }
-// Whole tiles of rows by pointers, from the row that a, c and residual begin with on, beyond the ends of lines, for tables that take none: even rows leave too much of a short line to tiles that are asked
-// for one by one (Zen 4, bytes: 3x3 of 14x14x8-8 4.5 us, now 2.5, of 28x28x16-16 18.4 and 11.8, of 7x7x16-64 2.9 and 2.6; from 48 on the same). Returns how many rows that were.
+// Even rows beyond the ends of lines by tiles that take pointers, for tables that take no lines: even rows leave too much of a short line to tiles whose rows are asked for one by one (Zen 4, bytes: 3x3 of
+// 14x14x8-8 4.5 us, so 2.5, of 28x28x16-16 18.4 and 11.8, of 7x7x16-64 2.9 and 2.6; lines of 48 and more gain nothing).
 constexpr size_t kShortLine = 48;
-size_t across_lines(const GemmBlock& g, GemmTile& t, GemmTileFn tile, size_t rows, const void** a, void** c, const void** residual);
+void across_lines(const GemmBlock& g, const GemmTile& t, GemmTileFn tile);
 // The panel and the pass of a tile; what does not differ from one of the block's tiles to the next.
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t);
 // The same of the panel behind one of whole width, for a tile that took `rows` rows by pointers (even ones: 1).
@@ -217,8 +217,8 @@ void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const 
 // Even rows of the strip, from its `index`-th on, to C.
 void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers& row, size_t index, size_t rows, size_t first);
 
-// Rows [m0, m1) times panels [p0, p1). `row(m)` gives a row's pointers.
-template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, Row row) {
+// Rows [m0, m1) times panels [p0, p1). `row(m)` gives a row's pointers. has_lines: GemmBlock::line may be set.
+template <bool has_lines = false, class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, size_t p0, size_t p1, Row row) {
   const GemmTileTable& tiles = table_of(g.tile);
   const size_t mr = g.tile->mr, depth = g.segment_count * g.k;
   if (m1 == m0) return;
@@ -276,8 +276,10 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         if (in_tile) t.low = -3;
         t.hard_swish = in_tile;
         const bool laps = !t.load_c && t.beta == 0 && !tiles.pack_a;
-        const size_t vectors = width / g.format.vector, tall = max(tiles.even_rows[vectors - 1], 1);
+        const size_t vectors = width / g.format.vector;
         const bool whole_rows = (fetch == Ahead::soon || fetch == Ahead::next) && width == g.format.nr;
+        const bool walks = has_lines && g.line && g.line < kShortLine && !tiles.lines && !g.row_quant && !s.prepares && !s.strip && !whole_rows;
+        const size_t tall = walks ? mr : max(tiles.even_rows[vectors - 1], 1);
         const GemmTileFn* fn = whole_rows ? tiles.row : tiles.at + (vectors - 1) * mr;
         GemmTileFn even = whole_rows ? nullptr : tiles.even[vectors - 1];
         t.near = near;
@@ -285,7 +287,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
         t.c_far = far.c && !s.strip;
         t.ahead = bytes_ahead(g, pass, fetch, t.ldb, p, p0, p1, in_place);
         size_t fetched = 0;
-        const bool lines = t.line && tiles.lines;
+        const bool lines = has_lines && t.line && (tiles.lines || walks);
         if (!lines) t.line = 0;
         const auto point = [&](size_t i, size_t m, size_t index) __attribute__((always_inline)) {  // at row m, the index-th of the strip
           const RowPointers q = row(m);
@@ -296,20 +298,14 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           return tiles.bytes && s.prepares && !lines ? max(q.even, q.even_c) : q.even;
         };
         const size_t most = s.strip ? max(kStripFloats / width / tall, 1) * tall : end - turn;
-        size_t m = turn;
-        if (g.line && g.line < kShortLine && !tiles.lines && !g.row_quant && !s.prepares && !s.strip && !whole_rows && end - turn >= 2 * mr) {
-          t.in_line = point(0, m, 0);
-          if (keeps_terms) t.row_terms = row_terms, t.terms_known = p > p0;
-          m += across_lines(g, t, fn[mr - 1], end - turn, a, c, residual);
-        }
-        while (m < end) {
+        for (size_t m = turn; m < end;) {
           size_t rows = 0, run = 0;
           do {
             const size_t even_rows = point(rows, m + rows, rows);
             if (!rows) {
               t.in_line = even_rows;
               run = min(lines || (s.prepares && s.strip) ? end - m : min(even_rows, end - m), most);
-              t.groups = !even ? 0 : tiles.runs ? 1 : run / tall;
+              t.groups = walks ? run / mr - (run > mr && run % mr) : !even ? 0 : tiles.runs ? 1 : run / tall;
               // A last row alone would read the panel for itself, of bytes and pairs twice as long as it multiplies: the last tile's rows and this one are two halves.
               if ((tiles.bytes || tiles.overlaps) && !tiles.pack_a && tall == mr && t.groups && run == end - m && run == t.groups * tall + 1) --t.groups;
             }
@@ -321,7 +317,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
             const void* from = row(m).a;
             prepare_rows(g, pass, s, &from, rows, once ? 0 : m - turn);
           }
-          if (t.groups) even(t);
+          if (t.groups) walks ? across_lines(g, t, fn[mr - 1]) : even(t);
           else fn[rows - 1](t);
           if (t.groups) rows = tiles.runs ? run : t.groups * tall;
           const bool once_all = rows == end - turn && columns == g.format.nr && !widens && !s.strip && !g.in_place;
@@ -332,7 +328,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
             if (keeps_terms) t.row_terms += back;
             t.in_line = point(0, m + back, back);
             t.groups = 1;
-            even(t);
+            walks ? across_lines(g, t, fn[mr - 1]) : even(t);
             rows = run;
           }
           for (size_t i = 0, even_rows = 0; s.strip && i < rows; i += even_rows) {
@@ -344,7 +340,7 @@ template <class Row> void run_block(const GemmBlock& g, size_t m0, size_t m1, si
           while (once_all && p + 1 < p1 && end_column(g, p + 1) - first_column(g, p + 1) == g.format.nr) {
             next_panel(g, t.groups ? 1 : rows, t, c, residual);
             t.ahead = bytes_ahead(g, pass, fetch, t.ldb, ++p, p0, p1, false);
-            if (t.groups) even(t);
+            if (t.groups) walks ? across_lines(g, t, fn[mr - 1]) : even(t);
             else fn[rows - 1](t);
           }
           m += rows;
