@@ -411,7 +411,8 @@ bool fetches_near(const GemmBlock& g, size_t rows) {
 }
 
 // One stream of B beside so few products that the core runs lines ahead by itself, and prefetches hold it up (Zen 4: 4096x4096 under 2 to 8 rows of f32 0.55 to 0.8 of the time, by AVX2 under 2 to 4 0.5
-// to 0.75, 1.7 times as long under 6; bytes of VNNI under 1 to 6 0.5 to 1, 1.2 under 8. Without VNNI, and halves, they are asked for).
+// to 0.75, 1.7 times as long under 6; bytes of VNNI under 1 to 6 0.5 to 1, under two tiles of 6 0.75 to 1, under 8 1.2. Without VNNI, and halves, they
+// are asked for).
 static bool fetched_by_core(const GemmBlock& g, const Machine& m, size_t rows) {
   if (kArch != Arch::x86_64 || m.streams <= 2) return false;
   return table_of(g.tile).bytes ? rows <= 6 && g.tile->isa == Isa::avx512vnni : g.format.element == Element::f32 && (rows <= 4 || g.tile->vector == 16);
@@ -422,7 +423,7 @@ Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
   if (rows > g.tile->mr) {
     // Fewer groups of rows than a row of B has lines leave some to be waited for (Zen 5, beside others: 12x4096x4096 of f32 4.3 to 3.2 ms).
     const size_t lines = ceil_div(size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element), 64);
-    if (bytes > double(kSoon) && rows < lines * g.tile->mr) return Ahead::soon;
+    if (bytes > double(kSoon) && rows < lines * g.tile->mr) return table_of(g.tile).bytes && rows <= 2 * g.tile->mr && fetched_by_core(g, machine_for(g.tile->isa), g.tile->mr) ? Ahead::none : Ahead::soon;
     return bytes > 65536 ? Ahead::line : Ahead::none;
   }
   const bool near = fetches_near(g, rows);
