@@ -64,7 +64,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
     if (const double loads = (r + vectors) / m.load_ports; lanes >= 16 && loads > step) step = loads;  // every multiply-add of a group of one vector loads its value of V
     // Loads take turns with multiply-adds, those of 128 bits two: of bytes there are half as many.
     if (m.in_order) step += (vectors + r / 4) * (integer || core == Core::a53 ? 1 : core == Core::a55 ? 0 : 2);
-    if (const double latency = rate < 2 ? m.fma_latency : 5; latency > step) step = latency;  // one accumulator, one multiply-add per step; VNNI's take five cycles
+    if (const double latency = rate < 2 || m.fma_ports < 2 ? m.fma_latency : 5; latency > step) step = latency;  // one accumulator, one multiply-add per step; VNNI's take five cycles, four where 512 bits are two halves
     return step * ic / together + 30 + (apart ? 1 : 2) * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth));
   };
   const size_t mr = p.tile->mr;
