@@ -158,7 +158,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
       const bool ahead_itself = s.m <= k->mr && m.streams > 2 && b <= double(kSoon);  // the core, of a B that one group of rows reads once (Zen 3: 2x1024x1024 0.93 of the time)
       // Tiles of AVX-512 in two halves are level when quiet, and half the instructions: beside a busy thread of the core they take a tenth to a quarter less (Zen 4: 7x7 with a stride of 2 of 224x224x3-64
       // 2.48 ms and 2.22, 16x16 of 224x224x3-768 2.90 and 2.19).
-      if (s.types.segment && s.types.segment <= 4) cycles *= s.halves ? 1.02 : 0.95;
+      if (s.types.segment && s.types.segment <= 4) cycles *= kArch == Arch::x86_64 && s.halves ? 1.02 : 0.95;
       else if (s.m <= 32 && b > double(m.l2) && !ahead_itself) cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1)
       // A slow L3 (Zen 3, by 4x24 from 1 MB on: 7x7 0.92 to 0.96 of the time, 14x14 0.95 to 1.0; from 2 MB on where those leave a vector alone: 7x7x960-320 1.04).
       else if (!ahead_itself && m.l3_bytes < 20 && b > double(m.l2) * (s.n % (3 * k->vector) == k->vector ? 4 : 2)) cycles *= 1 + 4 / double(s.m);

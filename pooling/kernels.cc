@@ -284,7 +284,43 @@ template <class What> void pixels(const PoolPixels& t) {
   }
 }
 
+#if !defined(SKUA_HALF)
+// What a row's taps are put together by; as in the passes over whole windows but for the sign of a maximum that is zero.
+struct RowMax {
+  static SKUA_INL F32 with(F32 y, F32 a) { return larger(y, a); }
+  static SKUA_INL F32 begin(F32 y) { return y; }
+  static SKUA_INL F32 end(F32 y, F32) { return y; }
+};
+struct RowAverage {
+  static SKUA_INL F32 with(F32 y, F32 a) { return y + a; }
+  static SKUA_INL F32 begin(F32 y) { return y + F32::zero(); }  // no sum is -0
+  static SKUA_INL F32 end(F32 y, F32 scale) { return y * scale; }
+};
+#if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
+// 2x2 of floats: all channels of an output, then the next, without loops over taps; passes read every pixel in parts (Zen 4: averages of 56x56x256 66 to 50 us, of 28x28x32 1.8 to 1.4, AVX2's 2.0 to 1.4).
+// The results are the same: of equal zeros the first tap's stays, and a sum of -0 is 0.
+template <class What> void four_taps(const PoolPixels& t) {
+  const F32 scale = F32::broadcast(&t.scale), low = F32::broadcast(&t.low), high = F32::broadcast(&t.high);
+  const float* in = static_cast<const float*>(t.in);
+  float* out = static_cast<float*>(t.out);
+  const size_t last = t.channels - L, right = t.tap, below = t.row;
+  for (size_t p = t.pixels; p > 0; --p, in += t.pixel, out += t.out_pixel)
+    for (size_t c = 0;; c = c + L < last ? c + L : last) {
+      const float* const x = in + c;
+      const F32 y = What::begin(What::with(What::with(F32::load(x), F32::load(x + right)), What::with(F32::load(x + below), F32::load(x + below + right))));
+      clamp_high(clamp_low(What::end(y, scale), low), high).store(out + c);
+      if (c == last) break;
+    }
+}
+template <class T> bool has_four_taps(const PoolPixels& t) { return sizeof(T) == sizeof(float) && t.rows == 2 && t.columns == 2 && t.channels >= L; }
+#endif
+
+#endif
+
 template <class T> void maxima(const PoolPixels& t) {
+#if defined(SKUA_ISA_avx2) || (defined(SKUA_ISA_avx512) && !defined(SKUA_HALF))
+  if (has_four_taps<T>(t)) return four_taps<RowMax>(t);
+#endif
 #if !defined(SKUA_HALF)
   if constexpr (kHalvesWhole<T>) {
     if constexpr (L == 16) if (t.channels % (2 * L) && t.channels >= L) return pixels<MaxHalves<T, 2 * L>>(t);  // else every second pixel's vectors would lie in two lines each
@@ -380,6 +416,9 @@ template <class T> void averages(const PoolPixels& t) {
   if constexpr (element_of<T> == skua::Element::bf16)
     if (t.channels >= AverageWhole::lanes) return pixels<AverageWhole>(t);
 #endif
+#if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
+  if (has_four_taps<T>(t)) return four_taps<RowAverage>(t);
+#endif
 #if defined(SKUA_ISA_avx512)
   if constexpr (sizeof(T) == sizeof(float))
     if (t.in_order && t.pixels == 1 && t.columns > 1 && t.channels > Average<T>::most * L) return average_by_pixels(t);
@@ -390,17 +429,6 @@ template <class T> void averages(const PoolPixels& t) {
   pixels<Average<T>>(t);
 }
 
-// What a row's taps are put together by; as in the passes over whole windows but for the sign of a maximum that is zero.
-struct RowMax {
-  static SKUA_INL F32 with(F32 y, F32 a) { return larger(y, a); }
-  static SKUA_INL F32 begin(F32 y) { return y; }
-  static SKUA_INL F32 end(F32 y, F32) { return y; }
-};
-struct RowAverage {
-  static SKUA_INL F32 with(F32 y, F32 a) { return y + a; }
-  static SKUA_INL F32 begin(F32 y) { return y + F32::zero(); }  // no sum is -0
-  static SKUA_INL F32 end(F32 y, F32 scale) { return y * scale; }
-};
 template <class What, int K, bool ends, bool within, bool begins> SKUA_INL void row_of(const PoolRow& t) {
   const F32 scale = F32::broadcast(&t.scale), low = F32::broadcast(&t.low), high = F32::broadcast(&t.high);
   const size_t pixels = t.pixels, n = t.channels, tap = t.tap, pixel = t.pixel, out_pixel = t.out_pixel;
