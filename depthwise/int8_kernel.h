@@ -112,7 +112,8 @@ inline __attribute__((always_inline)) bool is_positive(char known, const Depthwi
 
 // variant kGroupedInt8, by the same structs: groups of 4, 8 or 16 inputs and as many outputs, blocks of L channels; of kPartlyGrouped also fewer.
 //   interleave[0]   spreads one row of pixels: to 16/G vectors of L bytes each, the d-th G bytes of every 16 repeated (int8_grouped.inl)
-//   run             strides 1 and 2 of a row of outputs: `groups` runs of kernel_w (1 or 3) columns of taps, which begin at `taps` for the first output; layout.group: bytes from the inputs of
+//   run             strides 1 and 2 of a row of outputs: `groups` runs of kernel_w (1 or 3) columns of taps, which begin at `taps` for the first output, of the `rows` that there are weights of those
+//                   behind the first `lines`; layout.group: bytes from the inputs of
 //                   an even vector of sums to those of the next; layout.column: from those of the first two to those of the others
 //   weights         for each half of the 4 vectors, each run and column, a vector for each of two; the rest as above
 
