@@ -64,12 +64,12 @@ template <class B> void spread(const DepthwiseInt8Columns& t) {
 }
 
 constexpr int kGroupedColumns = F32::registers >= 32 ? 7 : 3;
-// K columns of taps in each of t.groups runs, which begin at t.taps; of t.rows that there are weights of they are those behind t.lines. ONE: two vectors of sums side by side have the same inputs, as groups of 8 and 16 do.
+// K columns of taps in each of t.groups runs, which begin at t.taps. ONE: two vectors of sums side by side have the same inputs, as groups of 8 and 16 do.
 template <class B, int RW, Known KNOWN, int K, int S, bool ONE = false> SKUA_INL void grouped_tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out) {
   constexpr int L = B::L, IW = (RW - 1) * S + K;
-  const size_t runs = t.groups, half = t.rows * 2 * K * L;
-  const auto weights_of = static_cast<const uint8_t*>(t.w);
-  const uint8_t* offset = weights_of + 2 * half;
+  const size_t runs = t.groups, half = t.all_runs * 2 * K * L;
+  const auto block_weights = static_cast<const uint8_t*>(t.w);
+  const uint8_t* offset = block_weights + 2 * half;
   const float* scale = reinterpret_cast<const float*>(offset + 4 * L);
   using Scaled = decltype(B::scaled(B::start(B::load(offset)), scale, 0));
   using Half = decltype(B::half(Scaled(), Scaled(), 0, 0));
@@ -78,7 +78,7 @@ template <class B, int RW, Known KNOWN, int K, int S, bool ONE = false> SKUA_INL
     typename B::Sum sum[2][1][RW];
     SKUA_UNROLL for (int i = 0; i < 2; ++i)
       SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[i][0][x] = start_of<B, KNOWN>(B::load(offset + (2 * h + i) * L));
-    const uint8_t *w = weights_of + size_t(h) * half + t.lines * 2 * K * L, *first = columns + size_t(h) * t.layout.column, *second = first + t.layout.group;
+    const uint8_t *w = block_weights + size_t(h) * half + t.skipped_runs * 2 * K * L, *first = columns + size_t(h) * t.layout.column, *second = first + t.layout.group;
     for (size_t r = 0; r < runs; ++r, w += 2 * K * L) {
       const uint8_t* p[2] = {first + t.taps[r], second + t.taps[r]};
       typename B::I weights[2][K];

@@ -65,7 +65,9 @@ struct DepthwiseInt8Tile {
   uint8_t flip;               // of the output
   uint8_t* out;
   size_t out_row, out_pixel;  // bytes; row 0 is written last, so rows that are not wanted go there by a step of 0
-  size_t lines, line;         // of pairs: rows of outputs, and bytes of interleaved columns between them
+  // Of pairs: rows of outputs, and bytes of interleaved columns between them. Of grouped kernels: the runs that there are weights of, and those of them before the first of `groups`.
+  union { size_t lines, all_runs; };
+  union { size_t line, skipped_runs; };
 };
 
 // Of pixels as they are, tap by tap (int8_direct.cc).
@@ -112,9 +114,8 @@ inline __attribute__((always_inline)) bool is_positive(char known, const Depthwi
 
 // variant kGroupedInt8, by the same structs: groups of 4, 8 or 16 inputs and as many outputs, blocks of L channels; of kPartlyGrouped also fewer.
 //   interleave[0]   spreads one row of pixels: to 16/G vectors of L bytes each, the d-th G bytes of every 16 repeated (int8_grouped.inl)
-//   run             strides 1 and 2 of a row of outputs: `groups` runs of kernel_w (1 or 3) columns of taps, which begin at `taps` for the first output, of the `rows` that there are weights of those
-//                   behind the first `lines`; layout.group: bytes from the inputs of
-//                   an even vector of sums to those of the next; layout.column: from those of the first two to those of the others
+//   run             strides 1 and 2 of a row of outputs: `groups` runs of kernel_w (1 or 3) columns of taps, which begin at `taps` for the first output, of `all_runs` those
+//                   behind `skipped_runs`; layout.group: bytes from the inputs of an even vector of sums to those of the next; layout.column: from those of the first two to those of the others
 //   weights         for each half of the 4 vectors, each run and column, a vector for each of two; the rest as above
 
 // Channel of a block in which lane e of vector v of `lanes` is: unpacking and packing work within 128 bits.

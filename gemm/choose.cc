@@ -216,6 +216,10 @@ static double range_cycles(const Kernel* tile, size_t rows, ColumnRange range, s
   return (head ? gemm_cycles(tile, rows, head, depth) : 0) + (rest ? gemm_cycles(tile, rows, rest, depth) : 0);
 }
 
+// Cycles for each row of C that workers write in parts: what a core fetches ahead behind its part another writes (Zen 4, two workers: 28x28x32-128 45 to 104 us by columns, 32 by rows; 56x56x16-128 101 and
+// 68, 28x28x32-256 83 and 70).
+constexpr double kPartOfRow = 40;
+
 static TaskGrid cut(const RunArgs& args, const Kernel* tile, size_t m, size_t lines, size_t n, size_t depth, size_t groups) {
   const double cycles = double(groups) * gemm_cycles(tile, m, n, depth);
   if (groups > 1) n = 1;  // no piece has part of a group
@@ -224,7 +228,6 @@ static TaskGrid cut(const RunArgs& args, const Kernel* tile, size_t m, size_t li
   // A B beyond L2 comes anew for each piece of rows, and what is multiplied meanwhile does not hide it (Zen 3, two workers, 49x512x2048: two pieces of columns 770 us, of rows 840, eight of rows 1180).
   const Machine machine = machine_for(tile->isa);
   const double column = double(depth) * element_bytes(table_of(tile).b), anew = column * double(n) > double(machine.l2) ? column / machine.l3_bytes : 0;
-  // Rows of C in parts: what is fetched ahead behind a part is what another worker writes (Zen 4, two workers: 28x28x32-128 45 to 104 us by columns, 32 by rows; 56x56x16-128 101 and 68, 28x28x32-256 83 and 70).
   TaskGrid best = {1, 1, tile->nr};
   double shortest = 0;
   const auto consider = [&](const TaskGrid& grid) {
@@ -239,7 +242,7 @@ static TaskGrid cut(const RunArgs& args, const Kernel* tile, size_t m, size_t li
       double c = 0;
       for (size_t k = i; k < i + of_one; ++k) {
         const ColumnRange range = columns_of(grid, n, k);
-        c += range_cycles(tile, rows, range, depth) + anew * double(range.to - range.from) + (grid.columns > 1 ? 40 * double(rows) : 0);
+        c += range_cycles(tile, rows, range, depth) + anew * double(range.to - range.from) + (grid.columns > 1 ? kPartOfRow * double(rows) : 0);
       }
       longest = longest < c ? c : longest;
     }

@@ -160,7 +160,7 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   if (tiles.bytes) set_columns(g, first, t);
 }
 
-void across_lines(const GemmBlock& g, const GemmTile& t, GemmTileFn tile) {
+void tiles_across_lines(const GemmBlock& g, const GemmTile& t, GemmTileFn tile) {
   const size_t mr = g.tile->mr, lines_of_b = ceil_div(size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element), 64);
   const void *a[kMaxTileRows], *residual[kMaxTileRows];
   void* c[kMaxTileRows];
@@ -414,8 +414,8 @@ bool fetches_near(const GemmBlock& g, size_t rows) {
 }
 
 // One stream of B beside so few products that the core runs lines ahead by itself, and prefetches hold it up (Zen 4: 4096x4096 under 2 to 8 rows of f32 0.55 to 0.8 of the time, by AVX2 under 2 to 4 0.5
-// to 0.75, 1.7 times as long under 6; bytes of VNNI under 1 to 6 0.5 to 1, under two tiles of 6 0.75 to 1, under 8 1.2. Without VNNI, and halves, they
-// are asked for).
+// to 0.75, 1.7 times as long under 6; bytes of VNNI under 1 to 6 0.5 to 1, under two tiles of 6 0.75 to 1, under 8 1.2. Without VNNI, and halves,
+// they are asked for).
 static bool fetched_by_core(const GemmBlock& g, const Machine& m, size_t rows) {
   if (kArch != Arch::x86_64 || m.streams <= 2) return false;
   return table_of(g.tile).bytes ? rows <= 6 && g.tile->isa == Isa::avx512vnni : g.format.element == Element::f32 && (rows <= 4 || g.tile->vector == 16);

@@ -193,7 +193,7 @@ inline size_t end_column(const GemmBlock& g, size_t panel) { return min(panel * 
 // Even rows beyond the ends of lines by tiles that take pointers, for tables that take no lines: even rows leave too much of a short line to tiles whose rows are asked for one by one (Zen 4, bytes: 3x3 of
 // 14x14x8-8 4.5 us, so 2.5, of 28x28x16-16 18.4 and 11.8, of 7x7x16-64 2.9 and 2.6; lines of 48 and more gain nothing).
 constexpr size_t kShortLine = 48;
-void across_lines(const GemmBlock& g, const GemmTile& t, GemmTileFn tile);
+void tiles_across_lines(const GemmBlock& g, const GemmTile& t, GemmTileFn tile);
 // The panel and the pass of a tile; what does not differ from one of the block's tiles to the next.
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t);
 // The same of the panel behind one of whole width, for a tile that took `rows` rows by pointers (even ones: 1).
@@ -317,7 +317,7 @@ template <bool has_lines = false, class Row> void run_block(const GemmBlock& g, 
             const void* from = row(m).a;
             prepare_rows(g, pass, s, &from, rows, once ? 0 : m - turn);
           }
-          if (t.groups) walks ? across_lines(g, t, fn[mr - 1]) : even(t);
+          if (t.groups) walks ? tiles_across_lines(g, t, fn[mr - 1]) : even(t);
           else fn[rows - 1](t);
           if (t.groups) rows = tiles.runs ? run : t.groups * tall;
           const bool once_all = rows == end - turn && columns == g.format.nr && !widens && !s.strip && !g.in_place;
@@ -328,7 +328,7 @@ template <bool has_lines = false, class Row> void run_block(const GemmBlock& g, 
             if (keeps_terms) t.row_terms += back;
             t.in_line = point(0, m + back, back);
             t.groups = 1;
-            walks ? across_lines(g, t, fn[mr - 1]) : even(t);
+            walks ? tiles_across_lines(g, t, fn[mr - 1]) : even(t);
             rows = run;
           }
           for (size_t i = 0, even_rows = 0; s.strip && i < rows; i += even_rows) {
@@ -340,7 +340,7 @@ template <bool has_lines = false, class Row> void run_block(const GemmBlock& g, 
           while (once_all && p + 1 < p1 && end_column(g, p + 1) - first_column(g, p + 1) == g.format.nr) {
             next_panel(g, t.groups ? 1 : rows, t, c, residual);
             t.ahead = bytes_ahead(g, pass, fetch, t.ldb, ++p, p0, p1, false);
-            if (t.groups) walks ? across_lines(g, t, fn[mr - 1]) : even(t);
+            if (t.groups) walks ? tiles_across_lines(g, t, fn[mr - 1]) : even(t);
             else fn[rows - 1](t);
           }
           m += rows;

@@ -314,14 +314,13 @@ template <class What> void four_taps(const PoolPixels& t) {
 }
 template <class T> bool has_four_taps(const PoolPixels& t) { return sizeof(T) == sizeof(float) && t.rows == 2 && t.columns == 2 && t.channels >= L; }
 #endif
-
 #endif
 
 template <class T> void maxima(const PoolPixels& t) {
-#if defined(SKUA_ISA_avx2) || (defined(SKUA_ISA_avx512) && !defined(SKUA_HALF))
+#if !defined(SKUA_HALF)
+#if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
   if (has_four_taps<T>(t)) return four_taps<RowMax>(t);
 #endif
-#if !defined(SKUA_HALF)
   if constexpr (kHalvesWhole<T>) {
     if constexpr (L == 16) if (t.channels % (2 * L) && t.channels >= L) return pixels<MaxHalves<T, 2 * L>>(t);  // else every second pixel's vectors would lie in two lines each
     if (t.channels >= 2 * L) return pixels<MaxHalves<T, 4 * L>>(t);

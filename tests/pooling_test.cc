@@ -274,6 +274,28 @@ TEST_F(Pooling, ZerosOfBothSigns) {
       }
 }
 
+// Windows of four taps have kernels of their own from a vector of channels on, with the bits of the passes that fewer channels go by.
+TEST_F(Pooling, WindowsOfFour) {
+  const float of_maxima[] = {0, -0.0f, -1, 3, -INFINITY}, of_sums[] = {-0.0f, -0.0f, -0.0f, 0.1f, 1e8f};
+  constexpr size_t kFew = 3, kMany = 40;
+  for (const char* isa : isas())
+    for (const skua_pool_kind kind : {SKUA_POOL_MAX, SKUA_POOL_AVERAGE}) {
+      Context context(isa);
+      Data many = make({2, 7, 9, kMany}, rng), few = make({2, 7, 9, kFew}, rng);
+      for (size_t i = 0; i < many.v.size(); ++i) {
+        many.v[i] = (kind == SKUA_POOL_MAX ? of_maxima : of_sums)[rng.next() % 5];
+        if (i % kMany < kFew) few.v[i / kMany * kFew + i % kMany] = many.v[i];
+      }
+      skua_pool2d_desc d = desc(kind, 2, 2, 2);
+      Op wide, narrow;
+      SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &wide));
+      SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &narrow));
+      const Data a = run(wide, {many})[0], b = run(narrow, {few})[0];
+      for (size_t i = 0; i < b.v.size(); ++i) ASSERT_EQ(std::signbit(a.v[i / kFew * kMany + i % kFew]), std::signbit(b.v[i])) << isa << " " << i;
+      for (size_t i = 0; i < b.v.size(); ++i) ASSERT_EQ(a.v[i / kFew * kMany + i % kFew], b.v[i]) << isa << " " << i;
+    }
+}
+
 // AVX2 reads a map row by row, 512 channels at a time: less than a vector behind them, and behind the pass that they end with.
 TEST_F(Pooling, GlobalAverageOfManyChannels) {
   skua_pool2d_desc d = desc(SKUA_POOL_AVERAGE, 1, 1, 1);
