@@ -85,6 +85,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if (!p.quantize || !p.kernel) return SKUA_UNSUPPORTED_("gemm: a_type is %s, which is not in this build", skua_dtype_name(skua_dtype(c.a_type)));
   if (c.b_type == Element::s4) p.scratch = rows <= most_few(p.kernel) ? 0 : part_bytes(c) + round_up(min(rows, kStrip) * c.nr * sizeof(float), 64);
   else p.scratch = round_up(staging(p.kernel, c.unsigned_a ? Element::u8 : Element::s8, c.c_type, false, rows, size_t(c.n), 1, size_t(c.k)).bytes, 64);
+  // Zen 4: 1x4096x4096 0.81 of the time, in blocks of 32 0.85; two rows take as long.
+  p.fetched_by_core = kArch == Arch::x86_64 && machine_for(p.kernel->isa).streams > 2;
   p.algorithm = p.scratch && c.b_type == Element::s4 ? "quantize_and_multiply_s4_by_bytes" : c.b_type == Element::s4 ? "quantize_and_multiply_s4" : "quantize_and_multiply_s8";
   return SKUA_STATUS_OK;
 }
@@ -131,6 +133,7 @@ GemmNibbles panel_of(const Run& r, size_t panel) {
   t.n = min(c.nr, size_t(c.n) - first);
   t.low = op.low;
   t.high = op.high;
+  t.fetched_by_core = r.p->fetched_by_core;
   return t;
 }
 void rows_of(const Run& r, size_t m, size_t count, size_t panel, GemmNibbles& t, void** to) {

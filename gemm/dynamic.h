@@ -26,6 +26,7 @@ struct DynamicPlan : skua_plan {
   const Kernel* weights;   // in floats
   size_t panel_bytes;      // in floats, of a panel made f32; 0 = few rows
   size_t scratch;          // of a worker
+  bool fetched_by_core;    // GemmNibbles
   size_t rows() const { return m * batches; }
 };
 

@@ -106,7 +106,7 @@ template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& 
 template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const GemmNibbles& t, Y& y) {
   constexpr int kBases = (MR + 2) / 3;  // rows are a base, and one or two steps: what an address can say
   constexpr size_t line = NV * L * (bytes ? 8 : 4);
-  constexpr size_t ahead = 8192;  // bytes: from memory a prefetcher of the core alone does not keep up
+  constexpr size_t ahead = 8192;  // bytes: from memory most cores' prefetchers alone do not keep up
   const char *b = bytes ? t.bytes : t.b, *scales = t.b + NV * L * (t.block / 2);
   [[maybe_unused]] const char* next = t.next;
   const size_t block_bytes = weights_block_bytes(Element::s4, NV * L, t.block, t.scale_type, t.sums != nullptr);
@@ -134,7 +134,8 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
       for (; steps; --steps, b += line) {
         const auto* p = reinterpret_cast<const int32_t*>(b);
         I32 w[NV];
-        if constexpr (!bytes && L >= 8) SKUA_UNROLL for (int i = 0; i < NV * L / 16; ++i) __builtin_prefetch(b + ahead + i * 64);
+        if constexpr (!bytes && L >= 8)
+          if (MR > 1 || !t.fetched_by_core) SKUA_UNROLL for (int i = 0; i < NV * L / 16; ++i) __builtin_prefetch(b + ahead + i * 64);
         if constexpr (bytes && L == 16)
           if (next) __builtin_prefetch(next, 0, 2), next += 64;
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
