@@ -46,7 +46,7 @@ skua_status open(skua_op* op) {
                     zero_point_fits(Element(c.element), config.in_zero) && zero_point_fits(Element(config.result), config.to.zero_point) && config.to.low >= -255 && config.to.high <= 255 &&
                     config.to.low <= config.to.high && f.vector && f.vector % 4 == 0 && f.rounding <= SKUA_ROUNDING_SINGLE && (f.group == 2 || f.group == 4 || (f.group == 1 && f.rows == 1 && !f.per_group && !f.pairs && !f.rounding && depthwise_int8_goes_by_taps(window_of(c)))) && (f.rows == 1 || (f.rows == 2 && (c.dilation_h == 1 || !f.per_group))) &&
                     (!f.pairs || (f.pairs == 1 && !f.per_group && f.group == 4 && f.rows == 1 && f.vector >= 32 && depthwise_int8_takes_pairs(window_of(c)))) &&
-                    (!f.streamed || (f.streamed == 1 && f.takes_unsigned == 1 && f.group == 2 && f.rows == 1 && !f.per_group && !f.pairs && !f.rounding && depthwise_int8_is_streamed(window_of(c), f.vector)));
+                    (!f.streamed || (f.streamed == 1 && f.takes_unsigned == 1 && f.group >= 2 && f.rows == 1 && !f.per_group && !f.pairs && !f.rounding && depthwise_int8_is_streamed(window_of(c), f.vector, f.group)));
   const size_t bytes = fits ? packed_bytes(c, f) : 0;
   if (!bytes || bytes != op->weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", op->cls->name);
   if (f.rounding && !(f.per_group ? grouped_int8_fixed_fit(window_of(c), f, op->weights) : depthwise_int8_fixed_fit(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f, op->weights)))

@@ -150,7 +150,7 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 size_t depthwise_int8_taps(size_t kernel_h, size_t kernel_w, size_t stride_h, DepthwiseInt8Format f) {
   if (f.group == 1) return ceil_div(kernel_h * kernel_w, 4);
-  if (f.streamed) return kernel_h / 2 * kernel_w + (kernel_w + 1) / 2;
+  if (f.streamed) return f.group == 4 ? kernel_w : kernel_h / 2 * kernel_w + (kernel_w + 1) / 2;
   return groups_of(kernel_h, stride_h, f) * columns_of(kernel_w, f) * f.rows;
 }
 DepthwiseInt8Block depthwise_int8_block(size_t channels, size_t vector, size_t from) {
@@ -179,7 +179,8 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
   const DepthwiseInt8Table& table = depthwise_int8_table(best);
   // By three columns and a stride of 2 that takes a fifth less instructions than dot products; by five as many.
   if (table.by_taps && !rounding && depthwise_int8_goes_by_taps(window) && window.stride_w >= table.by_taps && (table.wide_by_taps || window.kernel_w <= 3)) return {best->vector, 1, 1, table.takes_unsigned, rounding, 0, 0, 0};
-  if (table.streamed && !rounding && depthwise_int8_is_streamed(window, best->vector)) return {best->vector, 2, 1, 1, rounding, 0, 0, 1};
+  // VNNI by columns: 16 unpackings an output, which by pairs are 8 and four stores. Where they have ports to choose from that takes 0.6 to 0.75 of the time (Zen 4).
+  if (table.streamed && !rounding && (table.group == 2 || machine_for(best->isa).logic_apart) && depthwise_int8_is_streamed(window, best->vector, table.group)) return {best->vector, table.group, 1, 1, rounding, 0, 0, 1};
   DepthwiseInt8Format f = {best->vector, table.group, 2, table.takes_unsigned, rounding, 0, table.pairs[0] != nullptr && depthwise_int8_takes_pairs(window), 0};
   const size_t two = groups_of(window.kernel_h, window.stride_h, f);
   f.rows = 1;
@@ -244,6 +245,7 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
             amount += fabs(double(value));
             end.least |= value == -128;
             if (f.group == 1) to[depthwise_int8_tap(kernel_h, kernel_w, ky, kx) * f.vector + v * lanes + e] = char(value);
+            else if (f.streamed && f.group == 4) to[(kx * 4 + v) * f.vector + e * 4 + ky] = char(value);
             else if (f.streamed) {
               const size_t at = ky + 1 < kernel_h ? ky / 2 * kernel_w + kx : kernel_h / 2 * kernel_w + (kx + 1) / 2, half = ky + 1 < kernel_h ? ky % 2 : (kx + 1) % 2;
               const int16_t wide = value;
@@ -273,11 +275,12 @@ bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_
 }
 
 // Per output and vector of L bytes: its share of interleaving (measured: about 12 cycles for a column of a group), dot products at two ports of which the set may do one with two
-// instructions, and about 10 for the end. Tap by tap: four operations for each. By columns: nothing is written, eight operations for each two taps.
+// instructions, and about 10 for the end. Tap by tap: four operations for each. By columns: nothing is written, eight operations for each two taps; of VNNI measured.
 double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, DepthwiseInt8Format f) {
   const double groups = double(f.group == 1 ? 0 : groups_of(s.kernel_h, s.stride_h, f)), taps = f.group == 1 ? double(size_t(s.kernel_h) * s.kernel_w) : 0, wide = kernel->vector > 32 ? 1 : 0.7, pairs = f.group == 4 ? 1 : 2;
   const double interleaving = f.pairs ? 12 : groups * double(s.stride_w) * 12 / double(f.rows);
-  const double each = f.streamed ? double(s.stride_w * s.kernel_h) * 1.5 + double(depthwise_int8_taps(s.kernel_h, s.kernel_w, s.stride_h, f)) * 2 + 8
+  const double each = f.streamed && f.group == 4 ? 33
+                      : f.streamed ? double(s.stride_w * s.kernel_h) * 1.5 + double(depthwise_int8_taps(s.kernel_h, s.kernel_w, s.stride_h, f)) * 2 + 8
                                  : interleaving + groups * double(columns_of(s.kernel_w, f)) * 4 * pairs * 0.75 + taps * 4 + 12;
   const size_t channels = s.out_channels(), whole = channels / f.vector;
   double vectors = double(whole);

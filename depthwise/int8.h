@@ -21,7 +21,7 @@ DepthwiseInt8Format depthwise_int8_format(const skua_context* ctx, const Depthwi
 // Whether a window may be packed tap by tap.
 inline bool depthwise_int8_goes_by_taps(const DepthwiseShape& window) { return window.multiplier == 1 && window.channels >= 16; }
 bool depthwise_int8_takes_pairs(const DepthwiseShape& window);
-bool depthwise_int8_is_streamed(const DepthwiseShape& window, size_t vector);  // may be
+bool depthwise_int8_is_streamed(const DepthwiseShape& window, size_t vector, size_t group);  // may be
 // channels: of the output.
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format format);  // 0 if that overflows
 // weights[c*stride_c + ky*stride_ky + kx*stride_kx]; bias: NULL or channels values; scale: of each channel's sum, in fixed point its multiplier, and `shift`.

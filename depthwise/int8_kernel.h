@@ -65,7 +65,7 @@ struct DepthwiseInt8Tile {
   uint8_t flip;               // of the output
   uint8_t* out;
   size_t out_row, out_pixel;  // bytes; row 0 is written last, so rows that are not wanted go there by a step of 0
-  // Of pairs: rows of outputs, and bytes of interleaved columns between them. Of grouped kernels: the runs that there are weights of, and those of them before the first of `groups`.
+  // Of pairs and by columns: rows of outputs. Of pairs: bytes of interleaved columns between them. Of grouped kernels: the runs that there are weights of, and those of them before the first of `groups`.
   union { size_t lines, all_runs; };
   union { size_t line, skipped_runs; };
 };
@@ -83,11 +83,11 @@ struct DepthwiseInt8Direct {
   uint8_t flip;                // xor of every byte
 };
 
-// A row of outputs by columns (int8_streamed.h): windows of 3x3 with a stride of 1 to 3, and of 5x5 with one of 2. Outputs of the tile are out_pixel apart; of it `w`, `out`, `out_row` (of two rows), `kernel_w`, `outputs`, `channels` and what results are made by are read.
+// Rows of outputs by columns (int8_streamed.h): windows of 3x3 with a stride of 1 to 3, and of 5x5 with one of 2. Outputs of the tile are out_pixel apart; of it `w`, `out`, `out_row`, `lines`, `kernel_w`, `outputs`, `channels` and what results are made by are read.
 struct DepthwiseInt8Streamed {
   DepthwiseInt8Tile tile;      // of the first block
   size_t blocks, bytes;        // of a vector's channels each, one behind the other, and of their packed weights
-  const uint8_t* const* rows;  // of the window, at the first column inside the image, or `line`; then those of the row below, read where channels are half a vector
+  const uint8_t* const* rows;  // of the window, at the first column inside the image, or `line`; then those of each line below; where channels are half a vector of an even number of lines
   size_t step;                 // bytes between columns
   const uint8_t* line;         // a vector of padding, flipped back
   size_t before, inside, after;  // columns: outside, inside, outside; (outputs - 1) * stride + kernel_w at least

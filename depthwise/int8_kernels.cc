@@ -372,7 +372,7 @@ template <class B, int most, Core core = Core::any> constexpr DepthwiseInt8Table
   t.by_taps = SKUA_BY_TAPS;
   t.wide_by_taps = SKUA_BY_TAPS == 1;
 #elif SKUA_STREAMED
-  t.streamed = streamed<B>;
+  if constexpr (B::G == 2 || B::L == 64) t.streamed = streamed<B>;
 #endif
   if constexpr (most >= 2) t.interleave[1] = interleave<B, 2>;
   if constexpr (most >= 4) t.interleave[2] = interleave<B, 4>;
@@ -421,7 +421,7 @@ const Kernel kernels[] = {
     SKUA_FOR_INT8(SKUA_GROUPED, 16, "two vectors of sums for three or seven outputs; groups of 4, 8 and 16 channels")
 #endif
 #if defined(SKUA_ISA_avx512vnni)
-    SKUA_FOR_INT8(SKUA_ENTRY, 64, "8 sums + 2 weights + 1 column of 32 registers; four rows of 64 channels interleaved feed 6 dot products of each 3x3 output")
+    SKUA_FOR_INT8(SKUA_ENTRY, 64, "8 sums + 2 weights + 1 column of 32 registers; four rows of 64 channels interleaved feed 6 dot products of each 3x3 output; strides of 2 by columns or pairs")
 #elif defined(SKUA_ISA_avxvnni)
     SKUA_FOR_INT8(SKUA_ENTRY, 32, "6 dot products of each 3x3 output of 32 channels, or of two outputs of 16")
 #elif defined(SKUA_ISA_avx2)

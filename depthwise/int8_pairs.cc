@@ -1,4 +1,4 @@
-// Depthwise convolution of bytes with a stride of 2 in both directions. A pair is two rows of two columns of the image, the four taps that a dot product takes: outputs are a stride, and windows
+// Depthwise convolution of bytes with a stride of 2 in both directions, where it does not go by columns. A pair is two rows of two columns of the image, the four taps that a dot product takes: outputs are a stride, and windows
 // half the size, of pairs. So every pixel is interleaved once for all outputs, where columns of four rows would be interleaved for one output each:
 //
 //   rows 2p, 2p+1   a0 b0 | a1 b1 | a2 b2        ->   a0 b0 c0 d0 | a1 b1 c1 d1 | ...   of each channel; 3x3: an output is four dot products, of its pair and those to the right and below

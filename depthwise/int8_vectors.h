@@ -122,6 +122,12 @@ SKUA_INL __m512 product_positive(__m512i x, const float* scale) {
   const __m512 s = _mm512_loadu_ps(scale);
   return _mm512_fmadd_ps(_mm512_castsi512_ps(x), s, _mm512_mul_ps(s, _mm512_set1_ps(-8388608.0f)));
 }
+SKUA_INL __m512i less_positive(__m512i, const float* scale) { return _mm512_castps_si512(_mm512_mul_ps(_mm512_loadu_ps(scale), _mm512_set1_ps(-8388608.0f))); }
+SKUA_INL __m256i less_positive(__m256i, const float* scale) { return _mm256_castps_si256(_mm256_mul_ps(_mm256_loadu_ps(scale), _mm256_set1_ps(-8388608.0f))); }
+SKUA_INL __m128i less_positive(__m128i, const float* scale) { return _mm_castps_si128(_mm_mul_ps(_mm_loadu_ps(scale), _mm_set1_ps(-8388608.0f))); }
+SKUA_INL __m512 product_positive(__m512i x, const float* scale, __m512i less) { return _mm512_fmadd_ps(_mm512_castsi512_ps(x), _mm512_loadu_ps(scale), _mm512_castsi512_ps(less)); }
+SKUA_INL __m256 product_positive(__m256i x, const float* scale, __m256i less) { return _mm256_fmadd_ps(_mm256_castsi256_ps(x), _mm256_loadu_ps(scale), _mm256_castsi256_ps(less)); }
+SKUA_INL __m128 product_positive(__m128i x, const float* scale, __m128i less) { return _mm_fmadd_ps(_mm_castsi128_ps(x), _mm_loadu_ps(scale), _mm_castsi128_ps(less)); }
 SKUA_INL __m512i bounded_unsigned(__m512i x, uint8_t low, uint8_t high) {
   return _mm512_maskz_min_epu8(~__mmask64(0), _mm512_maskz_max_epu8(~__mmask64(0), x, _mm512_set1_epi8(char(low))), _mm512_set1_epi8(char(high)));
 }
@@ -188,6 +194,13 @@ SKUA_INL __m512i halved(__m512i x) { return _mm512_maskz_mulhrs_epi16(~__mmask32
 SKUA_INL __m128i halved(__m128i x) { return x; }
 #endif
 
+#if defined(SKUA_ISA_avx512vnni)
+#define SKUA_LESS_POSITIVE                                                                                                   \
+    static SKUA_INL I less(const float* scale) { return less_positive(I{}, scale); }                                         \
+    static SKUA_INL I positive(Sum sum, const float* scale, I less) { return nearest(product_positive(sum.v, scale, less)); }
+#else
+#define SKUA_LESS_POSITIVE
+#endif
 // P: prefix of the intrinsics, SI: of the whole register. Only the upper bound is needed before the conversion: what is far below becomes the least integer, packing saturates, and
 // the lower bound follows in 16 bits.
 #define SKUA_BYTE_VECTOR(Name, T, P, SI)                                                                                     \
@@ -234,6 +247,7 @@ SKUA_INL __m128i halved(__m128i x) { return x; }
     static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(at_most(product(sum.v, scale), P##_set1_ps(high))); }\
     static SKUA_INL Sum start_positive(I offset) { return {P##_add_epi32(offset, P##_set1_epi32(0x4b000000))}; }           \
     static SKUA_INL I positive(Sum sum, const float* scale) { return nearest(product_positive(sum.v, scale)); }              \
+    SKUA_LESS_POSITIVE                                                                                                       \
     static SKUA_INL I half_positive(I a, I b) { return P##_packs_epi32(a, b); }                                              \
     static SKUA_INL I whole_positive(I a, I b) { return P##_packus_epi16(a, b); }                                            \
     static SKUA_INL I bounded_positive(I x, uint8_t low, uint8_t high) { return bounded_unsigned(x, low, high); }            \
@@ -367,7 +381,7 @@ struct Bytes16 {
 #if !defined(SKUA_BY_TAPS)
 #define SKUA_BY_TAPS 0
 #endif
-#if defined(__x86_64__) && !defined(SKUA_ISA_scalar) && !SKUA_TAKES_UNSIGNED
+#if defined(__x86_64__) && !defined(SKUA_ISA_scalar) && !defined(SKUA_ISA_avxvnni)
 #define SKUA_STREAMED 1
 #else
 #define SKUA_STREAMED 0

@@ -147,7 +147,7 @@ template <class T> inline void put_scales(const Scales& scales, const int32_t* z
   }
 }
 
-constexpr size_t kColumns = 256;  // of a panel, at most
+constexpr size_t kColumns = 256, kSums = 4 * kColumns;  // of a panel, at most; of blocks, at a time
 
 using Floats = float __attribute__((vector_size(16)));
 using Ints = int32_t __attribute__((vector_size(16)));
@@ -160,7 +160,7 @@ template <class T> inline Floats scales_of(Words bits) {
   return Floats((normal & is_normal) | (tiny & ~is_normal));
 }
 // The same of four blocks, `bytes` apart behind `to`, and of four columns at a time, whose scales and zero points of these blocks are a load each.
-template <class T> inline void put_scales_of_four(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns, size_t nr, size_t block, const int32_t* of_block, char* to, size_t bytes,
+template <class T> inline void put_scales_of_four(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns, size_t nr, size_t block, const int32_t* of_block, size_t apart, char* to, size_t bytes,
                                                   float* sums) {
   const char* from = scales.from + first * scales.column_step + block * scales.block_step;
   for (size_t j = 0; j < columns; j += 4) {
@@ -179,24 +179,24 @@ template <class T> inline void put_scales_of_four(const Scales& scales, const in
       if constexpr (sizeof(T) == 4) store(x[b], put + j * sizeof(T));
       else store(__builtin_convertvector(x[b], FourHalves), put + j * sizeof(T));
       const Floats scale = scales_of<T>(x[b]);
-      store(load<Floats>(sums + j) + scale * __builtin_convertvector(load<Ints>(of_block + b * kColumns + j), Floats), sums + j);
+      store(load<Floats>(sums + j) + scale * __builtin_convertvector(load<Ints>(of_block + b * apart + j), Floats), sums + j);
       if (zeros) store(scale * __builtin_convertvector(Ints(z[b]), Floats), put + nr * sizeof(T) + j * sizeof(float));
     }
   }
 }
 
-// What is behind the values of columns first..first + columns of `count` blocks, at most four, whose sums are kColumns apart.
-template <class T> void put_blocks_as(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, size_t count, const int32_t* of_block, char* to, size_t bytes, float* sums) {
+// What is behind the values of columns first..first + columns of `count` blocks, at most four, whose sums are `apart`.
+template <class T> void put_blocks_as(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, size_t count, const int32_t* of_block, size_t apart, char* to, size_t bytes, float* sums) {
   const size_t zero_step = q.block_size ? dynamic_blocks(c) : 1, four = q.block_size && count == 4 ? columns / 4 * 4 : 0;
   const auto zeros = [&](size_t i, size_t j) { return c.has_zeros ? q.zero_points + (first + j) * zero_step + (q.block_size ? block + i : 0) : nullptr; };
-  if (four) put_scales_of_four<T>(scales, zeros(0, 0), zero_step, first, four, c.nr, block, of_block, to, bytes, sums);
+  if (four) put_scales_of_four<T>(scales, zeros(0, 0), zero_step, first, four, c.nr, block, of_block, apart, to, bytes, sums);
   for (size_t i = 0; i < count; ++i)
-    put_scales<T>(scales, zeros(i, four), zero_step, first + four, columns - four, c.nr, block + i, of_block + i * kColumns + four, to + i * bytes, four, sums + four);
+    put_scales<T>(scales, zeros(i, four), zero_step, first + four, columns - four, c.nr, block + i, of_block + i * apart + four, to + i * bytes, four, sums + four);
 }
-void put_blocks(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, size_t count, const int32_t* of_block, char* to, size_t bytes, float* sums) {
-  if (c.scale_type == Element::f16) put_blocks_as<f16>(scales, q, c, first, columns, block, count, of_block, to, bytes, sums);
-  else if (c.scale_type == Element::bf16) put_blocks_as<bf16>(scales, q, c, first, columns, block, count, of_block, to, bytes, sums);
-  else put_blocks_as<float>(scales, q, c, first, columns, block, count, of_block, to, bytes, sums);
+void put_blocks(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, size_t count, const int32_t* of_block, size_t apart, char* to, size_t bytes, float* sums) {
+  if (c.scale_type == Element::f16) put_blocks_as<f16>(scales, q, c, first, columns, block, count, of_block, apart, to, bytes, sums);
+  else if (c.scale_type == Element::bf16) put_blocks_as<bf16>(scales, q, c, first, columns, block, count, of_block, apart, to, bytes, sums);
+  else put_blocks_as<float>(scales, q, c, first, columns, block, count, of_block, apart, to, bytes, sums);
 }
 
 // The values of a block of `steps` times eight of the depth, of columns first..first + columns of a panel whose columns lie in memory.
@@ -242,29 +242,32 @@ void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b
   const size_t scale_bytes = element_bytes(c.scale_type);
   // One for all is f32.
   const Scales source = {reinterpret_cast<const char*>(q.scales ? q.scales : &q.scale), q.scales ? scale_bytes * (q.block_size ? blocks : 1) : 0, q.block_size ? scale_bytes : 0};
-  const size_t together = from.transposed && c.block > 32 ? max(128 / c.block, 1) : 4;  // blocks: of one line of memory of a column; of rows as many as have their scales together
   const size_t group = from.transposed ? nr : max(kColumns / nr, 1) * nr, panel_bytes = blocks * bytes;  // columns of two lines of memory of a row
+  // Blocks at a time: of four lines of memory of a column, one after the other (Zen 4: one line is read at half of the speed); of rows as many as have their scales together.
+  const size_t together = from.transposed ? min(max(512 / c.block, 1), kSums / nr) : 4;
   size_t places[kColumns / 4];
   for (size_t j = 0; j < group; j += 4) places[j / 4] = j / nr * panel_bytes + j % nr * 4;
   for (size_t first = 0; first < n; first += group, to += group / nr * panel_bytes) {
     const size_t columns = min(group, n - first);
     for (size_t block0 = 0; block0 < blocks; block0 += together) {
       const size_t count = min(together, blocks - block0);
-      alignas(64) int32_t of_block[4][kColumns];
+      alignas(64) int32_t of_block[kSums];
+      const auto sums_of = [&](size_t i) { return of_block + i * group; };
       char* const parts = to + block0 * bytes;
       for (size_t i = 0; i < count; ++i) {
-        memset(of_block[i], 0, columns * sizeof(int32_t));
+        memset(sums_of(i), 0, columns * sizeof(int32_t));
         for (size_t j = 0; j < columns; j += nr)
           if (j + nr > columns || (block0 + i + 1) * c.block > k) memset(parts + j / nr * panel_bytes + i * bytes, 0, bytes);
       }
       if (from.transposed) {
         for (size_t j = 0; j < columns; j += 8)  // along the memory
-          for (size_t i = 0; i < count; ++i) pack_columns(from, (block0 + i) * c.block, c.block / 8, first + j, min(columns - j, 8), nr, parts + i * bytes + j * 4, of_block[i] + j);
+          for (size_t i = 0; i < count; ++i) pack_columns(from, (block0 + i) * c.block, c.block / 8, first + j, min(columns - j, 8), nr, parts + i * bytes + j * 4, sums_of(i) + j);
       } else {
-        for (size_t i = 0; i < count; ++i) pack_rows(from, (block0 + i) * c.block, c.block / 8, first, columns, nr * 4, parts + i * bytes, places, of_block[i]);
+        for (size_t i = 0; i < count; ++i) pack_rows(from, (block0 + i) * c.block, c.block / 8, first, columns, nr * 4, parts + i * bytes, places, sums_of(i));
       }
       for (size_t at = 0; at < columns; at += nr)
-        put_blocks(source, q, c, first + at, min(nr, columns - at), block0, count, of_block[0] + at, parts + at / nr * panel_bytes + nr * c.block / 2, bytes, sums + first + at);
+        for (size_t i = 0; i < count; i += 4)
+          put_blocks(source, q, c, first + at, min(nr, columns - at), block0 + i, min(count - i, 4), sums_of(i) + at, group, parts + at / nr * panel_bytes + i * bytes + nr * c.block / 2, bytes, sums + first + at);
     }
   }
 }

@@ -367,48 +367,49 @@ TEST_F(DepthwiseInt8, TapByTapOfFewChannelsIsRefused) {
 // Weights in pairs serve strides of 2 and no other window, those of columns no stride above and no dilation beside it: a blob that says so and is otherwise right would make kernels read outside of their memory.
 TEST_F(DepthwiseInt8, PairsOfOtherWindowsAreRefused) {
   if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
-  const Layer l = {1, 9, 9, 64, 3, 3, 2, 2, 1, 1, same};
-  Rng rng(7);
-  const skua_conv2d_desc d = desc(l, SKUA_DTYPE_S8, SKUA_DTYPE_S8, rng);
-  for (const char* isa : isas(SKUA_DTYPE_S8)) {
-    Context context(isa);
-    Op op;
-    SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &op));
-    const size_t size = skua_op_packed_size(op);
-    Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
-    SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
-    auto* bytes = static_cast<unsigned char*>(blob.memory());
-    const auto opens = [&](uint32_t kernel, uint32_t stride_h, uint32_t stride_w, uint32_t dilation) {
-      const uint32_t window[] = {3, 3, 2, 2, 1, 1, 64, 64, 64}, other[] = {kernel, kernel, stride_h, stride_w, dilation, dilation, 64, 64, 64};
-      unsigned char* at = std::search(bytes, bytes + size, reinterpret_cast<const unsigned char*>(window), reinterpret_cast<const unsigned char*>(window + 9));
-      if (at == bytes + size) {
-        ADD_FAILURE() << "the blob does not hold its window";
-        return false;
+  for (const uint32_t width : {3u, 5u})
+    for (const char* isa : isas(SKUA_DTYPE_S8)) {
+      const Layer l = {1, 9, 9, 64, width, width, 2, 2, 1, 1, same};
+      Rng rng(7);
+      const skua_conv2d_desc d = desc(l, SKUA_DTYPE_S8, SKUA_DTYPE_S8, rng);
+      Context context(isa);
+      Op op;
+      SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &op));
+      const size_t size = skua_op_packed_size(op);
+      Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
+      SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+      auto* bytes = static_cast<unsigned char*>(blob.memory());
+      const auto opens = [&](uint32_t kernel, uint32_t stride_h, uint32_t stride_w, uint32_t dilation) {
+        const uint32_t window[] = {width, width, 2, 2, 1, 1, 64, 64, 64}, other[] = {kernel, kernel, stride_h, stride_w, dilation, dilation, 64, 64, 64};
+        unsigned char* at = std::search(bytes, bytes + size, reinterpret_cast<const unsigned char*>(window), reinterpret_cast<const unsigned char*>(window + 9));
+        if (at == bytes + size) {
+          ADD_FAILURE() << "the blob does not hold its window";
+          return false;
+        }
+        std::memcpy(at, other, sizeof other);
+        reseal(bytes, size);
+        Op forged;
+        const skua_status status = skua_op_create_packed(context, bytes, size, &forged);
+        std::memcpy(at, window, sizeof window);
+        EXPECT_TRUE(status == SKUA_STATUS_OK || status == SKUA_STATUS_INCOMPATIBLE_BLOB) << isa;
+        return status == SKUA_STATUS_OK;
+      };
+      EXPECT_TRUE(opens(width, 2, 2, 1)) << isa;
+      const std::string name = isa;
+      if (width == 3 && (name == "sse2" || name == "sse41" || name == "avx2")) {
+        EXPECT_FALSE(opens(3, 3, 4, 1)) << isa;
+        EXPECT_FALSE(opens(3, 3, 3, 2)) << isa;
+        EXPECT_EQ(opens(3, 1, 1, 1), name == "avx2") << isa;
+        EXPECT_FALSE(opens(3, 2, 2, 2)) << isa;
+        EXPECT_FALSE(opens(4, 2, 2, 1)) << isa;
       }
-      std::memcpy(at, other, sizeof other);
-      reseal(bytes, size);
-      Op forged;
-      const skua_status status = skua_op_create_packed(context, bytes, size, &forged);
-      std::memcpy(at, window, sizeof window);
-      EXPECT_TRUE(status == SKUA_STATUS_OK || status == SKUA_STATUS_INCOMPATIBLE_BLOB) << isa;
-      return status == SKUA_STATUS_OK;
-    };
-    EXPECT_TRUE(opens(3, 2, 2, 1)) << isa;
-    const std::string name = isa;
-    if (name == "sse2" || name == "sse41" || name == "avx2") {
-      EXPECT_FALSE(opens(3, 3, 4, 1)) << isa;
-      EXPECT_FALSE(opens(3, 3, 3, 2)) << isa;
-      EXPECT_EQ(opens(3, 1, 1, 1), name == "avx2") << isa;
-      EXPECT_FALSE(opens(3, 2, 2, 2)) << isa;
-      EXPECT_FALSE(opens(4, 2, 2, 1)) << isa;
+      if (name != "avx512vnni" && name != "avxvnni") continue;
+      EXPECT_FALSE(opens(width, 1, 1, 1)) << isa;
+      EXPECT_TRUE(!opens(width, 1, 2, 1) || width == 3) << isa;  // by columns any rows would do
+      EXPECT_FALSE(opens(width, 2, 1, 1)) << isa;
+      EXPECT_FALSE(opens(width, 2, 2, 2)) << isa;
+      EXPECT_FALSE(opens(width + 1, 1, 1, 1)) << isa;  // as many pairs
     }
-    if (name != "avx512vnni" && name != "avxvnni") continue;
-    EXPECT_FALSE(opens(3, 1, 1, 1)) << isa;
-    EXPECT_FALSE(opens(3, 1, 2, 1)) << isa;
-    EXPECT_FALSE(opens(3, 2, 1, 1)) << isa;
-    EXPECT_FALSE(opens(3, 2, 2, 2)) << isa;
-    EXPECT_FALSE(opens(4, 1, 1, 1)) << isa;  // as many pairs
-  }
 }
 
 // The type of the results is a number of four bytes in a blob, of which a type has one. Of depthwise layers and of others.
