@@ -137,11 +137,11 @@ inline void parallel(const RunArgs& args, size_t count, skua_task task, void* ar
   for (size_t i = 0; i < count; ++i) task(arg, i, 0);
 }
 
-// Pieces to cut `units` of work into, when one unit costs `cycles_per_unit`: one below ~4 microseconds in all (kAlone), so that a small operator does not pay for another
-// core's cache lines; else at least ~2 microseconds each, four per worker at most, so that fast and slow cores both stay busy, and as many for each worker. Executors give a
+// Pieces to cut `units` of work into, when one unit costs `cycles_per_unit`: one below ~2.5 microseconds in all (kAlone), so that a small operator does not pay for another
+// core's cache lines; else at least half of that each, four per worker at most, so that fast and slow cores both stay busy, and as many for each worker. Executors give a
 // worker neighbouring pieces first: pieces in the order of the outputs find in its cache what it wrote in the operator before. What one worker does alone it reads from the
 // caches of all: 10 GB/s on a Xeon (measured), which is why the limit is low.
-constexpr double kAlone = 12e3;  // cycles
+constexpr double kAlone = 8e3;  // cycles
 size_t pieces_for(const RunArgs& args, size_t units, double cycles_per_unit);
 // The i-th of `pieces` nearly equal parts of [0, units): begin; the end is the next one's begin.
 inline size_t piece_begin(size_t units, size_t pieces, size_t i) { return size_t((unsigned long long)units * i / pieces); }
