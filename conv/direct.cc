@@ -261,6 +261,7 @@ struct Run {
   size_t first_tap;      // of the phase
   const float* packed;   // of the phase
   size_t bands, pieces;  // the plan's bands, tasks per band
+  size_t across;         // parts of lines, where workers are more than lines
   TaskGrid grid;         // its pieces of columns
   bool own_columns;      // each worker has pieces of columns for itself: neighbouring tasks are all bands of one
 };
@@ -365,8 +366,9 @@ void task(void* arg, size_t index, uint32_t worker) {
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
-  const size_t rows = s.batch * run.bands * run.pieces, column = run.own_columns ? index / rows : index % run.grid.columns, row = run.own_columns ? index % rows : index / run.grid.columns;
-  const size_t piece = row % run.pieces, band = row / run.pieces % run.bands, image = row / run.pieces / run.bands;
+  const size_t rows = s.batch * run.bands * run.pieces * run.across, column = run.own_columns ? index / rows : index % run.grid.columns, row = run.own_columns ? index % rows : index / run.grid.columns;
+  const size_t part = row % run.across, piece = row / run.across % run.pieces, band = row / run.across / run.pieces % run.bands, image = row / run.across / run.pieces / run.bands;
+  const size_t i0 = piece_begin(p.x.count, run.across, part), i1 = piece_begin(p.x.count, run.across, part + 1);
   const size_t band_begin = band * run.plan->band, band_rows = min(run.plan->band, p.y.count - band_begin);
   const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
   char* const scratch = static_cast<char*>(x.workspace) + worker * worker_bytes(*run.plan);
@@ -378,7 +380,10 @@ void task(void* arg, size_t index, uint32_t worker) {
   size_t count = 0, used = 0;
   const Image in = run.plan->widens ? widen_rows(run, image, rows_under(*run.plan, p, j0, j1), wide)
                                     : Image{at(x.in, s.element, ptrdiff_t(image * s.in_batch)), s.element, 0, s.in_row, s.in_pixel};
-  each_region(*run.plan, p, j0, j1, [&](const Region& r) {
+  each_region(*run.plan, p, j0, j1, [&](Region r) {
+    r.x.first = max(r.x.first, i0);
+    r.x.end = min(r.x.end, i1);
+    if (r.x.first >= r.x.end) return;
     regions[count] = r;
     regions[count++].at = used;
     if (!r.strip()) return;
@@ -435,20 +440,22 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
   if (!s.batch || !s.out_h || !s.out_w) return;
   if (plan.gathers) return gather_run(args, plan, s, x);
   if (plan.flat) return pointwise_run(args, plan, s, x);
-  Run r = {&plan, &s, &x, {}, 0, x.packed, 0, 0, {}, false};
+  Run r = {&plan, &s, &x, {}, 0, x.packed, 0, 0, 1, {}, false};
   for (size_t i = 0; i < phase_count(s); ++i) {
     r.phase = phase_at(s, i);
     const size_t depth = r.phase.depth(s), count = r.phase.y.count, n = s.out_channels / s.groups;
     if (count && r.phase.x.count) {
-      const size_t m = s.batch * count * r.phase.x.count;
-      r.grid = cut_tasks(args, plan.grids[i % kKeptGrids], plan.tile, m, s.batch * count, n, depth, s.groups);
+      const size_t lines = s.batch * count, m = lines * r.phase.x.count, most = lines < args.concurrency() && !plan.widens ? max(r.phase.x.count / plan.tile->mr, 1) : 1;
+      r.grid = cut_tasks(args, plan.grids[i % kKeptGrids], plan.tile, m, lines * most, n, depth, s.groups);
+      r.across = min(most, ceil_div(r.grid.rows, lines));
       r.bands = ceil_div(count, plan.band);
       // Tasks cut the plan's bands further, so that strips never grow.
       r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));
       // Where bands are not alike (Zen 5, two workers: 14x14x1024-2048 with a stride of 2, in bands of four rows and three, 490 us, so 430); else both read less of A (56x56x64-128 26 us, so 39).
       const uint32_t workers = args.concurrency();
-      r.own_columns = r.grid.columns % workers == 0 && (s.batch * r.bands * r.pieces % workers || (count % plan.band && r.bands < 4 * workers));
-      parallel(args, s.batch * r.bands * r.pieces * r.grid.columns, task, &r);
+      const size_t rows = s.batch * r.bands * r.pieces * r.across;
+      r.own_columns = r.grid.columns % workers == 0 && (rows % workers || (count % plan.band && r.bands < 4 * workers));
+      parallel(args, rows * r.grid.columns, task, &r);
     }
     r.packed += s.groups * packed_floats(format_of(plan.tile), n, r.phase.packed_depth(s, format_of(plan.tile)));
     r.first_tap += r.phase.y.taps * r.phase.x.taps;

@@ -240,6 +240,27 @@ TEST(ConvInt8, LinesCutByTurns) {
   });
 }
 
+// Fewer lines than workers are cut along the line.
+TEST(ConvInt8, FewLinesForManyWorkers) {
+  on_each_set([](Context& context, const char*) {
+    Rng rng(3);
+    for (int i = 0; i < (small() ? 3 : 8); ++i) {
+      Case c;
+      skua_conv2d_desc& d = c.d;
+      d.input_type = i % 2 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.weight_type = d.output_type = SKUA_DTYPE_S8;
+      d.kernel_h = uint32_t(1 + i % 2), d.kernel_w = uint32_t(rng.integer(2, 9)), d.stride_w = uint32_t(1 + i % 3 / 2);
+      d.padding.top = d.padding.bottom = d.kernel_h - 1, d.padding.left = uint32_t(rng.integer(0, 40)), d.padding.right = uint32_t(rng.integer(0, 40));
+      d.in_channels = uint32_t(4 * rng.integer(1, 10)), d.out_channels = uint32_t(rng.integer(1, 70));
+      d.input_q.scale = 0.05f, d.input_q.zero_point = 5;
+      d.output_q.scale = 2, d.output_q.zero_point = 10;
+      c.in_h = size_t(rng.integer(1, 2)), c.in_w = size_t(rng.integer(150, 400));
+      if (!c.prepare(rng)) continue;
+      check(c, context, rng, i % 2 == 1);
+      if (testing::Test::HasFailure()) return;
+    }
+  });
+}
+
 // Lines shorter than a few tiles, whose rows go on behind a gap: by each tile of each set, also those that sum their rows for the panels that follow.
 TEST(ConvInt8, ShortLines) {
   const std::vector<const char*> sets = isas(SKUA_DTYPE_S8);

@@ -860,6 +860,30 @@ TEST(Conv, ManyBands) {
   }
 }
 
+// Fewer lines than workers are cut along the line: borders and what lies between them in several parts, one of which may see padding alone; strides, dilations, the phases of a transposed one.
+TEST(Conv, FewLinesForManyWorkers) {
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(11);
+    for (int i = 0; i < (small() ? 4 : 12); ++i) {
+      Case c;
+      skua_conv2d_desc& d = c.d;
+      d.numerics = SKUA_NUMERICS_STRICT;
+      d.kernel_h = uint32_t(1 + i % 2), d.kernel_w = uint32_t(rng.integer(2, 9));
+      d.stride_w = uint32_t(i % 3 ? 1 : 2), d.dilation_w = uint32_t(i % 4 == 1 ? 3 : 1);
+      d.padding.top = d.padding.bottom = d.kernel_h - 1, d.padding.left = uint32_t(rng.integer(0, 40)), d.padding.right = uint32_t(rng.integer(0, 40));
+      d.in_channels = uint32_t(rng.integer(3, 40)), d.out_channels = uint32_t(rng.integer(1, 40));
+      if (i % 5 == 4) c.transposed = true, d.padding = {SKUA_PADDING_EXPLICIT, 0, 0, 1, 1};
+      if (i % 3 == 1) d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+      c.in_h = size_t(rng.integer(1, 2)), c.in_w = size_t(rng.integer(60, 200)), c.batch = size_t(rng.integer(1, 2));
+      if (!c.prepare(rng)) continue;
+      check(c, context, rng, i % 2 == 1);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST(Conv, OneDimensionIsATensorOfRankThree) {
   Context context;
   Rng rng(5);
