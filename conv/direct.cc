@@ -367,7 +367,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
   const size_t rows = s.batch * run.bands * run.pieces * run.across, column = run.own_columns ? index / rows : index % run.grid.columns, row = run.own_columns ? index % rows : index / run.grid.columns;
-  const size_t part = row % run.across, piece = row / run.across % run.pieces, band = row / run.across / run.pieces % run.bands, image = row / run.across / run.pieces / run.bands;
+  const size_t line = row / run.across, part = row % run.across, piece = line % run.pieces, band = line / run.pieces % run.bands, image = line / run.pieces / run.bands;
   const size_t i0 = piece_begin(p.x.count, run.across, part), i1 = piece_begin(p.x.count, run.across, part + 1);
   const size_t band_begin = band * run.plan->band, band_rows = min(run.plan->band, p.y.count - band_begin);
   const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
@@ -447,7 +447,7 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
     if (count && r.phase.x.count) {
       const size_t lines = s.batch * count, m = lines * r.phase.x.count, most = lines < args.concurrency() && !plan.widens ? max(r.phase.x.count / plan.tile->mr, 1) : 1;
       r.grid = cut_tasks(args, plan.grids[i % kKeptGrids], plan.tile, m, lines * most, n, depth, s.groups);
-      r.across = min(most, ceil_div(r.grid.rows, lines));
+      r.across = ceil_div(r.grid.rows, lines);
       r.bands = ceil_div(count, plan.band);
       // Tasks cut the plan's bands further, so that strips never grow.
       r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));

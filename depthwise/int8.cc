@@ -20,7 +20,8 @@ struct Piece {
 Piece piece_of(const DepthwiseShape& s, const DepthwiseInt8Format& f) {
   const size_t column = groups_of(s.kernel_h, s.stride_h, f) * 4 * f.vector, span = (size_t(s.kernel_w) - 1) * s.dilation_w + 1;
   const size_t fit = kScratchBytes / column, most = fit > span ? (fit - span) / s.stride_w + 1 : 1;
-  const size_t outputs = ceil_div(s.out_w, ceil_div(s.out_w, max(most, 8)));
+  // Pieces of a dilated row share most of their columns, which each interleaves for itself (Zen 4, 3x3 dilated by 36, 65x65x64: 190 us in pieces of eight outputs, 72 as one).
+  const size_t outputs = ceil_div(s.out_w, ceil_div(s.out_w, max(most, s.dilation_w > 1 ? 2 * span : 8)));
   return {outputs, (outputs - 1) * s.stride_w + span};
 }
 

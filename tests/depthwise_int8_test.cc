@@ -282,7 +282,7 @@ TEST_F(DepthwiseInt8, ThreeByThree) {
 // Two rows of outputs at a time, in phases.
 TEST_F(DepthwiseInt8, Dilated) {
   const Layer layers[] = {{2, 13, 15, 40, 3, 3, 1, 1, 2, 2, same}, {1, 16, 11, 100, 3, 3, 1, 1, 3, 1, same}, {1, 17, 14, 7, 5, 5, 1, 1, 4, 2, same}, {1, 9, 20, 64, 3, 3, 1, 1, 2, 3, {SKUA_PADDING_EXPLICIT, 0, 3, 1, 0}},
-                          {1, 3, 4, 24, 3, 3, 1, 1, 4, 4, same}, {1, 12, 13, 16, 3, 3, 1, 1, 2, 2, same, false, false, 3}};
+                          {1, 3, 70, 64, 3, 3, 1, 1, 1, 30, same}, {1, 4, 150, 32, 3, 3, 2, 1, 1, 20, same, true}, {1, 3, 4, 24, 3, 3, 1, 1, 4, 4, same}, {1, 12, 13, 16, 3, 3, 1, 1, 2, 2, same, false, false, 3}};
   uint32_t seed = 500;
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const Layer& l : layers)
