@@ -304,14 +304,14 @@ int run(int argc, char** argv) {
     work.push_back({suite, suite->list(s)});
     s.total += work.back().second.size();
   }
+  if (!s.total) {
+    fprintf(stderr, "skua-bench: --filter \"%s\" matches, as a regular expression, no case of these suites and types (--type); --list without it shows them\n", s.options.filter.c_str());
+    return 2;
+  }
   if (s.options.list) {
     for (const auto& w : work)
       for (const std::string& name : w.second) printf("%s\n", name.c_str());
     return 0;
-  }
-  if (!s.total) {
-    fprintf(stderr, "skua-bench: --filter \"%s\" matches, as a regular expression, no case of these suites; --list shows them\n", s.options.filter.c_str());
-    return 2;
   }
   if (s.options.choices) {
     s.ours = make_skua();

@@ -31,8 +31,8 @@ skua_status skua_widen_range(const float* x, size_t n, float* min, float* max) {
   float low = *min, high = *max;
   for (size_t i = 0; i < n; ++i) {
     if (!is_finite(x[i])) continue;
-    low = x[i] < low ? x[i] : low;
-    high = x[i] > high ? x[i] : high;
+    low = x[i] >= low ? low : x[i];  // also of a NaN
+    high = x[i] <= high ? high : x[i];
   }
   *min = low;
   *max = high;

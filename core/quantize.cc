@@ -61,7 +61,7 @@ skua_status need_weight_quantization(const char* op, const char* field, const sk
   }
   if (q.zero_point && !q.zero_points)
     return SKUA_INVALID("%s: %s.zero_point is %d beside scales; %s", op, field, int(q.zero_point),
-                        asymmetric || type == SKUA_DTYPE_U8 ? "give zero_points, one for each scale" : "these weights are symmetric, all zero_points are 0");
+                        type != SKUA_DTYPE_S8 ? "give zero_points, one for each scale" : "these weights are symmetric, all zero_points are 0");
   if (q.axis != axis) return SKUA_INVALID("%s: %s.axis is %u, the channels are axis %u", op, field, q.axis, axis);
   size_t count = channels;
   if (q.block_size) {

@@ -42,13 +42,15 @@ skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, con
   if (d.epilogue.residual != SKUA_RESIDUAL_NONE) return SKUA_UNSUPPORTED_("gemm: epilogue.residual is %d, with quantised weights there is none", int(d.epilogue.residual));
   SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
   SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));
-  SKUA_TRY(need_weight_quantization("gemm", "b_q", d.b_q, d.b_type, d.n, d.transpose_b ? 0 : 1, s4 ? d.k : 0, s4 && d.b_q.zero_points));
-  if (d.n > SIZE_MAX / 512 || d.k > (size_t(1) << 31) || (!s4 && d.quantize_a && d.k > 65536)) return SKUA_UNSUPPORTED_("gemm: n is %zu and k is %zu, too large with quantised weights", d.n, d.k);
+  // Sizes before scales, of which there are as many as these say.
+  const size_t most_k = !s4 && d.quantize_a ? 65536 : size_t(1) << 31, most_n = SIZE_MAX / 512;
+  if (d.n > most_n || d.k > most_k) return SKUA_UNSUPPORTED_("gemm: n is %zu and k is %zu, must be %zu and %zu at most with these weights", d.n, d.k, most_n, most_k);
   const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, rows = d.transpose_b ? d.n : d.k;
   size_t reach = 0;
   if (ldb < dense) return SKUA_INVALID("gemm: ldb is %zu, must be %zu or more", d.ldb, dense);
   if (s4 && ldb % 2 && rows > 1) return SKUA_INVALID("gemm: ldb is %zu, so rows of B of s4 are %zu values apart; must be an even number: a row begins at a byte", d.ldb, ldb);
   if (!mul(rows - 1, ldb, reach) || !add(reach, dense, reach) || reach > SIZE_MAX / 8) return SKUA_INVALID("gemm: B of %zu rows is larger than the address space", rows);
+  SKUA_TRY(need_weight_quantization("gemm", "b_q", d.b_q, d.b_type, d.n, d.transpose_b ? 0 : 1, s4 ? d.k : 0, s4 && d.b_q.zero_points));
   DynamicConfig c;
   memset(&c, 0, sizeof c);
   c.a_type = Element(d.a_type); c.b_type = Element(d.b_type); c.c_type = Element(d.c_type);

@@ -451,6 +451,19 @@ TEST(GemmDynamic, WhatIsRefused) {
   d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual", SKUA_STATUS_UNSUPPORTED, b);
   d = good; d.epilogue.activation.kind = SKUA_ACTIVATION_GELU; refused(d, "activation", SKUA_STATUS_UNSUPPORTED, b);
   d = good; d.c_type = SKUA_DTYPE_S8; refused(d, "c_type", SKUA_STATUS_UNSUPPORTED, b);
+  d = good; d.b_q.scales = ones; d.b_q.axis = 1; d.b_q.zero_point = 1; refused(d, "one for each scale", SKUA_STATUS_INVALID_ARGUMENT, b);
+  d = good; d.b_type = SKUA_DTYPE_S8; d.k = 65537; refused(d, "65536", SKUA_STATUS_UNSUPPORTED, b);
+  // No scale is read of sizes that nothing has.
+  Guarded few(64);
+  std::fill(few.data(), few.data() + 64, 0.5f);
+  for (const skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8})
+    for (const bool quantize : {false, true})
+      for (const uint32_t block : {0u, 32u}) {
+        d = good; d.b_type = type; d.quantize_a = quantize;
+        d.b_q.scales = few.data(); d.b_q.axis = 1; d.b_q.block_size = block;
+        d.n = size_t(1) << (sizeof(size_t) * 8 - 4); refused(d, "n is", SKUA_STATUS_UNSUPPORTED, b);
+        d.n = SIZE_MAX / 512 - 1; d.k = 60000; refused(d, "address space", SKUA_STATUS_INVALID_ARGUMENT, b);
+      }
 }
 
 }  // namespace

@@ -312,6 +312,10 @@ TEST(Calibration, RangesScalesAndWeights) {
   SKUA_EXPECT_OK(skua_widen_range(later, 2, &low, &high));
   EXPECT_EQ(low, -1);
   EXPECT_EQ(high, 4);
+  float none = NAN, most = NAN;
+  SKUA_EXPECT_OK(skua_widen_range(later, 2, &none, &most));
+  EXPECT_EQ(none, -0.5f);
+  EXPECT_EQ(most, 4);
   skua_quantization q = {};
   SKUA_EXPECT_OK(skua_choose_quantization(SKUA_DTYPE_U8, false, low, high, &q));
   EXPECT_EQ(q.scale, 5.0f / 255);

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Widens [*min, *max] to hold n floats; NaN and infinities are left out. Begin with {INFINITY, -INFINITY}, call it for every tensor that was seen. */
+/* Widens [*min, *max] to hold n floats; NaN and infinities are left out. Begin with {INFINITY, -INFINITY} (a NaN there counts as nothing seen too), call it for every tensor that was seen. */
 SKUA_API skua_status skua_widen_range(const float* x, size_t n, float* min, float* max);
 
 /* Scale and zero point of s8 or u8 for reals in [min, max], which is widened to hold 0: 0 is always exact (padding, relu).
