@@ -1,8 +1,29 @@
 // XNNPACK of today (XNNPACK_ROOT): create packs the weights, reshape takes sizes and says how much workspace, setup takes pointers. Operators on one and two
 // tensors are one function each, with the kind as an argument, and without a clamp of their own.
 #include <math.h>
+#include <skua/skua.h>
 #include <algorithm>
+#include <string>
 #include "peer_xnnpack.h"
+
+// Rows quantised to u8, which products by vpdpbusd take: on x86 its graphs rewrite rows of s8 to these, but xnnpack.h does not declare them. NULL: a library that has none.
+extern "C" {
+#define BENCH_WEAK __attribute__((weak))
+BENCH_WEAK xnn_status xnn_create_convert_nc_f32_qdu8(uint32_t, xnn_operator_t*);
+BENCH_WEAK xnn_status xnn_reshape_convert_nc_f32_qdu8(xnn_operator_t, size_t, size_t, size_t, size_t, pthreadpool_t);
+BENCH_WEAK xnn_status xnn_setup_convert_nc_f32_qdu8(xnn_operator_t, const float*, uint8_t*, float*, xnn_quantization_params*);
+BENCH_WEAK xnn_status xnn_create_fully_connected_nc_qdu8_f32_qc8w(size_t, size_t, size_t, size_t, const float*, const int8_t*, const float*, float, float, uint32_t, xnn_weights_cache_t, xnn_operator_t*);
+BENCH_WEAK xnn_status xnn_create_fully_connected_nc_qdu8_f32_qc4w(size_t, size_t, size_t, size_t, uint8_t, const float*, const void*, const float*, float, float, uint32_t, xnn_weights_cache_t, xnn_operator_t*);
+BENCH_WEAK xnn_status xnn_create_fully_connected_nc_qdu8_f32_qb4w(size_t, size_t, size_t, size_t, size_t, uint8_t, const uint16_t*, const void*, const float*, float, float, uint32_t, xnn_weights_cache_t, xnn_operator_t*);
+#define BENCH_QDU8(type, input)                                                                                               \
+  BENCH_WEAK xnn_status xnn_reshape_fully_connected_nc_qdu8_f32_##type(xnn_operator_t, size_t, size_t*, pthreadpool_t);       \
+  BENCH_WEAK xnn_status xnn_setup_fully_connected_nc_qdu8_f32_##type(xnn_operator_t, const input*, float*, void*, const xnn_quantization_params*);
+BENCH_QDU8(qc8w, int8_t)
+BENCH_QDU8(qc4w, uint8_t)
+BENCH_QDU8(qb4w, int8_t)
+#undef BENCH_QDU8
+#undef BENCH_WEAK
+}
 
 namespace bench {
 namespace {
@@ -32,6 +53,20 @@ bool clamp(XnnOps& o, size_t rows, size_t channels, View x, View y, float low, f
          o.good(xnn_reshape_unary_elementwise_nc(op, rows, channels, x.stride, y.stride, o.pool)) && o.good(xnn_setup_unary_elementwise_nc(op, x.data, y.data));
 }
 
+// Whether its kernels for rows of u8 are above those for s8: where the core has VNNI and not AMX.
+bool rows_are_unsigned() {
+  if (!xnn_create_convert_nc_f32_qdu8 || !xnn_create_fully_connected_nc_qdu8_f32_qb4w) return false;
+  bool vnni = false, amx = false;
+  skua_isa_info info;
+  for (size_t i = 0; i < skua_isa_count(); ++i)
+    if (skua_isa_at(i, &info) == SKUA_STATUS_OK && info.detected) {
+      const std::string name = info.name;
+      vnni |= name == "avx512vnni" || name == "avxvnni";
+      amx |= name == "amx_int8";
+    }
+  return vnni && !amx;
+}
+
 }  // namespace
 
 const char* const xnnpack_version = "current";
@@ -59,17 +94,24 @@ static bool quantized_weights(XnnOps& o, const Layer& l, const float* weights, c
   // Rows become bytes in an operator of its own.
   auto* const rows = reinterpret_cast<int8_t*>(workspace(o, l.m * l.k + 64));
   auto* const params = reinterpret_cast<xnn_quantization_params*>(workspace(o, (l.m + 16) * sizeof(xnn_quantization_params)));
-  if (!o.keep(xnn_create_convert_nc_f32_qd8(0, &op), op) || !o.good(xnn_reshape_convert_nc_f32_qd8(op, l.m, l.k, l.k, l.k, o.pool)) ||
-      !o.good(xnn_setup_convert_nc_f32_qd8(op, x.data, rows, nullptr, params)))
-    return false;
-  op = nullptr;
   size_t room = 0;
-#define BENCH_ROWS(suffix, ...)                                                                                                                                \
-  (o.keep(xnn_create_fully_connected_nc_##suffix(l.k, l.n, l.k, l.n, __VA_ARGS__, bias, low, high, 0, nullptr, &op), op) &&                                    \
-   o.good(xnn_reshape_fully_connected_nc_##suffix(op, l.m, &room, o.pool)) && o.good(xnn_setup_fully_connected_nc_##suffix(op, rows, y.data, workspace(o, room), params)))
-  if (!s4) return BENCH_ROWS(qd8_f32_qc8w, scales, c.bytes());
-  if (!l.block) return BENCH_ROWS(qd8_f32_qc4w, 8, scales, flipped.data());
-  return BENCH_ROWS(qd8_f32_qb4w, l.block, 8, c.block_scales.data(), flipped.data());
+#define BENCH_CONVERT(suffix, type)                                                                                                                            \
+  (o.keep(xnn_create_convert_nc_f32_##suffix(0, &op), op) && o.good(xnn_reshape_convert_nc_f32_##suffix(op, l.m, l.k, l.k, l.k, o.pool)) &&                    \
+   o.good(xnn_setup_convert_nc_f32_##suffix(op, x.data, reinterpret_cast<type*>(rows), nullptr, params)))
+#define BENCH_ROWS(suffix, type, ...)                                                                                                                          \
+  (op = nullptr, o.keep(xnn_create_fully_connected_nc_##suffix(l.k, l.n, l.k, l.n, __VA_ARGS__, bias, low, high, 0, nullptr, &op), op) &&                      \
+   o.good(xnn_reshape_fully_connected_nc_##suffix(op, l.m, &room, o.pool)) && o.good(xnn_setup_fully_connected_nc_##suffix(op, reinterpret_cast<const type*>(rows), y.data, workspace(o, room), params)))
+  if (rows_are_unsigned()) {
+    if (!BENCH_CONVERT(qdu8, uint8_t)) return false;
+    if (!s4) return BENCH_ROWS(qdu8_f32_qc8w, int8_t, scales, c.bytes());
+    if (!l.block) return BENCH_ROWS(qdu8_f32_qc4w, uint8_t, 8, scales, flipped.data());
+    return BENCH_ROWS(qdu8_f32_qb4w, int8_t, l.block, 8, c.block_scales.data(), flipped.data());
+  }
+  if (!BENCH_CONVERT(qd8, int8_t)) return false;
+  if (!s4) return BENCH_ROWS(qd8_f32_qc8w, int8_t, scales, c.bytes());
+  if (!l.block) return BENCH_ROWS(qd8_f32_qc4w, int8_t, 8, scales, flipped.data());
+  return BENCH_ROWS(qd8_f32_qb4w, int8_t, l.block, 8, c.block_scales.data(), flipped.data());
+#undef BENCH_CONVERT
 #undef BENCH_ROWS
 }
 

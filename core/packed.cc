@@ -132,7 +132,8 @@ skua_status skua_op_create_packed(skua_context* context, const void* blob, size_
   op->weights_size = size_t(h.weights_size);
   op->borrowed = true;
   memcpy(reinterpret_cast<char*>(op) + cls->config_offset, static_cast<const char*>(blob) + sizeof h, cls->config_size);
-  return open_op(op, out);
+  const skua_status status = open_op(op, out);
+  return status == SKUA_STATUS_INVALID_ARGUMENT ? SKUA_STATUS_INCOMPATIBLE_BLOB : status;  // what is wrong is in the blob
 }
 
 }  // extern "C"

@@ -241,10 +241,31 @@ TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
 }
 
 TEST_F(DepthwiseInt8, LargeSums) {
-  Layer l = {1, 3, 18, 64, 3, 3, 1, 1, 1, 1, same};
-  for (const char* isa : isas(SKUA_DTYPE_S8))
-    for (const skua_dtype type : int8_types())
-      for (l.large = SKUA_ROUNDING_FLOAT; l.large <= SKUA_ROUNDING_SINGLE; ++l.large) check(l, isa, type, type, 3);
+  for (const uint32_t stride : {1u, 2u})
+    for (const size_t channels : {16, 32, 64}) {
+      Layer l = {1, 5, 18, channels, 3, 3, stride, stride, 1, 1, same};
+      for (const char* isa : isas(SKUA_DTYPE_S8))
+        for (const skua_dtype type : int8_types())
+          for (l.large = SKUA_ROUNDING_FLOAT; l.large <= SKUA_ROUNDING_SINGLE; ++l.large) check(l, isa, type, type, 3);
+    }
+}
+
+// Which of two forms of VNNI a core takes: one kernel has both. The matrix runs this program as a Zen 4 and as a Sapphire Rapids.
+TEST_F(DepthwiseInt8, StridesOfTwoByTheCore) {
+  const char* core = getenv("SKUA_CORE");
+  if (!core || !*core || !usable("avx512vnni") || int8_types().empty()) GTEST_SKIP() << "no core is named, or no VNNI";
+  const Layer l = {1, 9, 9, 64, 3, 3, 2, 2, 1, 1, same};
+  Rng rng(7);
+  const skua_conv2d_desc d = desc(l, SKUA_DTYPE_S8, SKUA_DTYPE_S8, rng);
+  Context context("avx512vnni");
+  Op op;
+  SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &op));
+  skua_plan* plan = nullptr;
+  SKUA_EXPECT_OK(skua_op_plan(op, &in.t, 1, nullptr, 0, &plan));
+  char text[4000] = "";
+  skua_plan_explain(plan, text, sizeof text);
+  skua_plan_destroy(plan);
+  EXPECT_NE(strstr(text, std::string(core).substr(0, 3) == "zen" ? "by columns" : "pairs of rows and columns"), nullptr) << text;
 }
 
 // Sums of two products that 16 bits hold, and of two that they do not: -128 by -128 twice.

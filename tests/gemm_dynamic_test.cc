@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "dispatch/element.h"
+#include "tests/support/blob.h"
 #include "tests/support/support.h"
 
 using namespace skua_test;
@@ -412,6 +413,29 @@ TEST(GemmDynamic, BatchesAndPackedWeights) {
     reference(c, dense(a), true, want, bound);
     expect_close(y, want, bound);
   }
+}
+
+// What a description would be told, a blob is: that it is none of this library's.
+TEST(GemmDynamic, BlobsOfUnknownActivationsAreIncompatible) {
+  Context context;
+  const uint8_t b[64 * 32] = {};
+  skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
+  d.b_type = SKUA_DTYPE_S4, d.quantize_a = true, d.n = d.k = 64, d.b_q.scale = 0.1f;
+  d.epilogue.activation = {SKUA_ACTIVATION_CLAMP, -1.25f, 2.5f};
+  Op op;
+  SKUA_EXPECT_OK(skua_gemm_create(context, &d, b, nullptr, &op));
+  const size_t size = skua_op_packed_size(op);
+  Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
+  SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
+  auto *bytes = static_cast<unsigned char*>(blob.memory()), *kind = reinterpret_cast<unsigned char*>(&d.epilogue.activation);
+  unsigned char* at = std::search(bytes, bytes + size, kind, kind + sizeof d.epilogue.activation);
+  ASSERT_NE(at, bytes + size);
+  const uint32_t unknown = 54272;
+  std::memcpy(at, &unknown, sizeof unknown);
+  reseal(bytes, size);
+  Op forged;
+  EXPECT_EQ(skua_op_create_packed(context, bytes, size, &forged), SKUA_STATUS_INCOMPATIBLE_BLOB);
+  EXPECT_NE(strstr(skua_error_text(), "activation.kind"), nullptr) << skua_error_text();
 }
 
 TEST(GemmDynamic, WhatIsRefused) {
