@@ -48,9 +48,9 @@ skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, con
   const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, rows = d.transpose_b ? d.n : d.k;
   size_t reach = 0;
   if (ldb < dense) return SKUA_INVALID("gemm: ldb is %zu, must be %zu or more", d.ldb, dense);
-  if (s4 && ldb % 2 && rows > 1) return SKUA_INVALID("gemm: ldb is %zu, so rows of B of s4 are %zu values apart; must be an even number: a row begins at a byte", d.ldb, ldb);
   if (!mul(rows - 1, ldb, reach) || !add(reach, dense, reach) || reach > SIZE_MAX / 8) return SKUA_INVALID("gemm: B of %zu rows is larger than the address space", rows);
   SKUA_TRY(need_weight_quantization("gemm", "b_q", d.b_q, d.b_type, d.n, d.transpose_b ? 0 : 1, s4 ? d.k : 0, s4 && d.b_q.zero_points));
+  if (s4 && ldb % 2 && rows > 1) return SKUA_INVALID("gemm: ldb is %zu, so rows of B of s4 are %zu values apart; must be an even number: a row begins at a byte", d.ldb, ldb);
   DynamicConfig c;
   memset(&c, 0, sizeof c);
   c.a_type = Element(d.a_type); c.b_type = Element(d.b_type); c.c_type = Element(d.c_type);
