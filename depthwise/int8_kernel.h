@@ -8,7 +8,7 @@
 //
 // Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then offset (s32) and scale (f32; in fixed point multiplier and shift), 4 vectors each,
 // and 64 bytes of which the first has bits: |sum * scale| < 2^31 for any input (1), |sum| < 2^23 too (2), a weight is -128 (4). A vector has L bytes; weights of fewer channels are repeated.
-// Streamed: for each two rows, for each kx, four vectors, one for each vector of sums; of the last row one before each pair of columns, with 0 and tap 0, then pairs.
+// Streamed: for each two rows, for each kx, four vectors, one for each vector of sums; of the last row one before each pair of columns, with 0 and tap 0, then pairs. In groups of four: for each kx, four vectors.
 // In a group of 1 (tap by tap) a vector for each tap serves the four: first those of each two rows, column by column, then a last row's; filled up to a multiple of four.
 #pragma once
 #include <stddef.h>

@@ -30,8 +30,9 @@ template <class B, int K, int S, int OUTPUTS> SKUA_INL void next_stretch(Streame
   }
 }
 
-template <class B, int K> struct StreamedWeights {  // VNNI
-  typename B::I w[B::G == 4 ? K : 1][4], less[4];  // less: B::less()
+// What VNNI keeps for all columns: weights, and B::less() of the scales.
+template <class B, int K> struct StreamedWeights {
+  typename B::I w[B::G == 4 ? K : 1][4], less[4];
 };
 
 // A column, PHASE of those that go by before all sums have moved on. Whether it was the last.

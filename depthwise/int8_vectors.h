@@ -12,6 +12,7 @@
 //   parts, pixels         stores, and loads, the pixels of a vector that has 2 or 4; `more` than one are there, the last stands for those that are not
 //   positive              where sums below 0 all give the least result: sums of less than 2^23 in amount begin at 0x4b000000, the bits of 2^23, so that from 0 on a sum and 2^23 is what the
 //                         bits are as a float, and one operation subtracts 2^23 * scale, which is exact, from its product: rounded once, as the product of the sum. Below 0 it stays below 0
+//   less                  -2^23 * scale, for a positive() that is given it: where it is used again and again
 #pragma once
 #include "simd/fixed.h"
 
