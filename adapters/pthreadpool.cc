@@ -8,41 +8,41 @@ namespace {
 
 constexpr size_t kMostShares = 32;
 
+// All that its worker needs to begin, on one cache line: each that comes from the caller's core is another 50 to 200 ns.
 struct alignas(64) Share {
   size_t next, end;  // next is shared by the workers, atomic: released when the work is complete, by each worker when it is done, and acquired back
-};
-
-struct Work {
   skua_task task;
   void* arg;
   size_t shares;
-  Share share[kMostShares];
 };
 
 void take_tasks(void* context, size_t worker) {
-  Work& work = *static_cast<Work*>(context);
-  __atomic_load_n(&work.share[0].next, __ATOMIC_ACQUIRE);
-  const skua_task task = work.task;
-  void* const arg = work.arg;
-  const size_t shares = work.shares;
+  Share* const all = static_cast<Share*>(context);
+  Share& own = all[worker % kMostShares];
+  __atomic_load_n(&own.next, __ATOMIC_ACQUIRE);
+  const skua_task task = own.task;
+  void* const arg = own.arg;
+  const size_t shares = own.shares;
   for (size_t s = 0; s < shares; ++s) {
-    Share& share = work.share[(worker + s) % shares];
-    const size_t end = share.end;  // read before the last release of `next`, after which the caller may be gone
-    for (size_t i; (i = __atomic_fetch_add(&share.next, 1, __ATOMIC_ACQ_REL)) < end;) task(arg, i, uint32_t(worker));
+    Share& share = all[(worker + s) % shares];
+    // Looking first leaves the line of a share that is done where it is; taking would not.
+    for (size_t i; (i = __atomic_load_n(&share.next, __ATOMIC_ACQUIRE)) < share.end;)
+      if ((i = __atomic_fetch_add(&share.next, 1, __ATOMIC_ACQ_REL)) < share.end) task(arg, i, uint32_t(worker));
   }
+  __atomic_fetch_add(&own.next, 1, __ATOMIC_RELEASE);  // after all that this worker reads: the caller may be gone
 }
 
 void parallel_for(void* pool, size_t count, skua_task task, void* arg) {
   const size_t threads = pthreadpool_get_threads_count(static_cast<pthreadpool_t>(pool)), workers = threads < count ? threads : count;
-  Work work;
-  work.task = task, work.arg = arg;
-  work.shares = workers < kMostShares ? workers : kMostShares;
-  for (size_t s = work.shares; s-- > 0;) {
-    work.share[s].end = size_t((unsigned long long)count * (s + 1) / work.shares);
-    __atomic_store_n(&work.share[s].next, size_t((unsigned long long)count * s / work.shares), __ATOMIC_RELEASE);
+  Share work[kMostShares];
+  const size_t shares = workers < kMostShares ? workers : kMostShares;
+  for (size_t s = 0; s < shares; ++s) {
+    work[s].end = size_t((unsigned long long)count * (s + 1) / shares);
+    work[s].task = task, work[s].arg = arg, work[s].shares = shares;
+    __atomic_store_n(&work[s].next, size_t((unsigned long long)count * s / shares), __ATOMIC_RELEASE);
   }
-  pthreadpool_parallelize_1d(static_cast<pthreadpool_t>(pool), take_tasks, &work, workers, 0);
-  for (size_t s = 0; s < work.shares; ++s) __atomic_load_n(&work.share[s].next, __ATOMIC_ACQUIRE);
+  pthreadpool_parallelize_1d(static_cast<pthreadpool_t>(pool), take_tasks, work, workers, 0);
+  for (size_t s = 0; s < shares; ++s) __atomic_load_n(&work[s].next, __ATOMIC_ACQUIRE);
 }
 
 }  // namespace

@@ -189,6 +189,10 @@ void print_summary(const Session& s) {
   if (s.machine.busy()) printf("other work was running (load %.1f): trust no single figure\n", s.machine.load);
   if (const auto shared = std::count_if(s.results.begin(), s.results.end(), [](const Result& r) { return r.ns > 0 && r.alone >= 0 && 3 * r.alone < 1; }))
     printf("the core's other hardware thread was busy in %zu of %zu cases: what is bound by instructions took up to a quarter longer there (docs/cores.md)\n", size_t(shared), s.results.size());
+  double least = 0, most = 0;
+  for (const Result& r : s.results)
+    if (r.ns > 0 && r.line_ns > 0) least = least > 0 ? std::min(least, r.line_ns) : r.line_ns, most = std::max(most, r.line_ns);
+  if (most > 0) printf("a cache line went from core to core and back in %.0f to %.0f ns: a call on several threads waits for two to four of them (docs/benchmarks.md)\n", least, most);
 }
 
 }  // namespace
@@ -216,6 +220,7 @@ void Session::set_time(Result& r, const Timing& t, double bytes) const {
   r.ns = t.ns;
   r.noise = t.noise;
   r.alone = t.alone;
+  r.line_ns = t.line_ns;
   r.gflops = r.flops / r.ns;
   r.bandwidth = bytes / r.ns;
   if (const double roof = machine.roofline_ns(r.isa, r.arithmetic == SKUA_DTYPE_S8 ? r.arithmetic : r.type, r.flops, bytes, on_device() ? 1 : effort.threads); roof > 0) r.peak_share = roof / r.ns;

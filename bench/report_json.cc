@@ -163,9 +163,9 @@ bool write_json(const Session& s, const std::string& path) {
   for (size_t i = 0; i < s.results.size(); ++i) {
     const Result& r = s.results[i];
     const bool timed = r.error.empty();
-    fprintf(f, "{\"suite\": %s, \"name\": %s, \"op\": %s, \"type\": %s, \"threads\": %d, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"noise\": %s, \"alone\": %s, \"gflops\": %s, \"gb_s\": %s, ",
+    fprintf(f, "{\"suite\": %s, \"name\": %s, \"op\": %s, \"type\": %s, \"threads\": %d, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"noise\": %s, \"alone\": %s, \"line_ns\": %s, \"gflops\": %s, \"gb_s\": %s, ",
             quoted(r.suite).c_str(), quoted(r.name).c_str(), quoted(r.op).c_str(), quoted(skua_dtype_name(r.type)).c_str(), r.threads, text_or_null(r.algorithm).c_str(), text_or_null(r.kernel).c_str(),
-            timed ? number(r.ns).c_str() : "null", timed ? number(r.noise, 3).c_str() : "null", timed && r.alone >= 0 ? number(r.alone, 2).c_str() : "null", timed && r.gflops > 0 ? number(r.gflops, 5).c_str() : "null",
+            timed ? number(r.ns).c_str() : "null", timed ? number(r.noise, 3).c_str() : "null", timed && r.alone >= 0 ? number(r.alone, 2).c_str() : "null", timed && r.line_ns > 0 ? number(r.line_ns, 3).c_str() : "null", timed && r.gflops > 0 ? number(r.gflops, 5).c_str() : "null",
             timed && r.bandwidth > 0 ? number(r.bandwidth, 5).c_str() : "null");
     if (const Result* one = s.one_thread(r)) fprintf(f, "\"scaling\": %s, ", number(one->ns / r.ns, 4).c_str());
     if (r.f32.ns > 0) fprintf(f, "\"f32_ns\": %s, ", number(r.f32.ns).c_str());

@@ -50,7 +50,7 @@ struct Result {
   int threads = 1;
   double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1, regret_tuned = -1, worst_step = -1;  // -1: not known; bandwidth: GB/s of operands
   double flops = 0, bytes = 0;
-  double alone = -1;          // Timing::alone
+  double alone = -1, line_ns = -1;  // Timing's
   size_t tried = 0;           // other choices that were forced
   std::string best_forced;    // what the best forced choice was, where regret is known
   std::string error;          // "unsupported: ...", "wrong result: ...": then there is no time

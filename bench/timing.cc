@@ -43,61 +43,77 @@ long preemptions() {
   return 0;
 }
 
-// A worker's share of the tasks, on a cache line of its own.
-struct alignas(64) Share {
+// What a call of the pool costs are lines that go from core to core, 50 to 200 ns each way. So a worker finds all it needs in one line, its seat: what it is called to and its share of
+// the tasks; and it answers in another one.
+struct alignas(64) Seat {
+  std::atomic<uint32_t> state{0};  // 4 * number of the run + what the seat is in it
   std::atomic<size_t> next{0};
   size_t end = 0;
-};
-
-struct Pool {
-  std::vector<std::thread> threads;
-  std::atomic<uint32_t> generation{0}, running{0}, inside{0};
-  std::unique_ptr<Share[]> shares;
-  std::atomic<bool> parked{false};
   skua_task task = nullptr;
   void* arg = nullptr;
+  alignas(64) std::atomic<uint32_t> done{0};  // the number of the last run that its worker has left
+};
+constexpr uint32_t kCalled = 1, kEntered = 2, kClosed = 3;
 
-  // Its own share first, so that a worker finds in its cache what it wrote the time before; then what others have left.
-  void take(uint32_t worker) {
-    const uint32_t n = uint32_t(threads.size()) + 1;
-    for (uint32_t s = 0; s < n; ++s) {
-      Share& share = shares[(worker + s) % n];
-      for (size_t i; (i = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) task(arg, i, worker);
+struct Pool {
+  size_t workers;
+  std::unique_ptr<Seat[]> seats;  // seat 0 is the caller's
+  alignas(64) std::atomic<bool> parked{false};
+  uint32_t number = 0;  // of the run, modulo 2^30
+
+  Pool(size_t n) : workers(n), seats(new Seat[n]) {
+    for (size_t w = 1; w < n; ++w) std::thread([this, w] { work(w); }).detach();
+  }
+
+  // Its own share first, so that a worker finds in its cache what it wrote the time before; then what others have left: looking costs them less than taking does.
+  void take(size_t worker, skua_task task, void* arg) {
+    for (size_t s = 0; s < workers; ++s) {
+      Seat& seat = seats[(worker + s) % workers];
+      const size_t end = seat.end;
+      while (seat.next.load(std::memory_order_relaxed) < end) {
+        const size_t i = seat.next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= end) break;
+        task(arg, i, uint32_t(worker));
+      }
     }
   }
 
-  void work(uint32_t worker) {
-    uint32_t seen = 0;
-    for (;;) {
-      for (int spin = 0; spin < 20000 && !parked.load(std::memory_order_relaxed) && generation.load(std::memory_order_acquire) == seen; ++spin) {
+  void work(size_t worker) {
+    Seat& seat = seats[worker];
+    for (uint32_t seen = 0;;) {
+      for (int spin = 0; spin < 20000 && !parked.load(std::memory_order_relaxed) && seat.state.load(std::memory_order_relaxed) == seen; ++spin) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
       }
-      generation.wait(seen, std::memory_order_acquire);
-      seen = generation.load(std::memory_order_acquire);
-      // A late worker must not touch a run that is over: it enters only while one is open.
-      inside.fetch_add(1);
-      if (running.load()) take(worker);
-      inside.fetch_sub(1);
+      seat.state.wait(seen, std::memory_order_relaxed);
+      seen = seat.state.load(std::memory_order_acquire);
+      // It enters only a run that is still open: one that came late must not touch the next one's tasks.
+      if (seen % 4 != kCalled || !seat.state.compare_exchange_strong(seen, seen - kCalled + kEntered, std::memory_order_acq_rel)) continue;
+      seen = seen - kCalled + kEntered;
+      take(worker, seat.task, seat.arg);
+      seat.done.store(seen / 4, std::memory_order_release);
     }
   }
 
-  void run(size_t n, skua_task t, void* a) {
-    task = t;
-    arg = a;
-    const size_t workers = threads.size() + 1;
-    for (size_t w = 0; w < workers; ++w) {
-      shares[w].next.store(n * w / workers, std::memory_order_relaxed);
-      shares[w].end = n * (w + 1) / workers;
+  void run(size_t n, skua_task task, void* arg) {
+    number = (number + 1) % (1u << 30);
+    if (parked.load(std::memory_order_relaxed)) parked.store(false, std::memory_order_relaxed);
+    for (size_t w = workers; w-- > 0;) {
+      Seat& seat = seats[w];
+      seat.next.store(n * w / workers, std::memory_order_relaxed);
+      seat.end = n * (w + 1) / workers;
+      seat.task = task, seat.arg = arg;
     }
-    parked.store(false, std::memory_order_relaxed);
-    running.store(1);
-    generation.fetch_add(1, std::memory_order_release);
-    generation.notify_all();
-    take(0);
-    running.store(0);
-    while (inside.load()) {
+    for (size_t w = 1; w < workers; ++w) {
+      seats[w].state.store(4 * number + kCalled, std::memory_order_release);
+      seats[w].state.notify_one();
+    }
+    take(0, task, arg);
+    for (size_t w = 1; w < workers; ++w) {
+      uint32_t called = 4 * number + kCalled;
+      if (!seats[w].state.compare_exchange_strong(called, 4 * number + kClosed, std::memory_order_acq_rel))
+        while (seats[w].done.load(std::memory_order_acquire) != number) {}
     }
   }
 };
@@ -109,14 +125,7 @@ const skua_executor* executor() {
   static std::map<int, skua_executor> all;  // pools live until the program ends: so do their threads
   skua_executor& made = all[effort.threads];
   if (!made.ctx) {
-    Pool* pool = new Pool;
-    pool->shares.reset(new Share[size_t(effort.threads)]);
-    pool->threads.reserve(size_t(effort.threads));
-    for (int i = 1; i < effort.threads; ++i) {
-      pool->threads.emplace_back([pool, i] { pool->work(uint32_t(i)); });
-      pool->threads.back().detach();
-    }
-    made.ctx = pool;
+    made.ctx = new Pool(size_t(effort.threads));
     made.concurrency = uint32_t(effort.threads);
     made.parallel_for = [](void* ctx, size_t count, skua_task task, void* arg) { static_cast<Pool*>(ctx)->run(count, task, arg); };
   }
@@ -175,6 +184,29 @@ static bool alone_on_core() {
   return now > 0.94 * most;
 }
 
+// A cache line's way to another worker's core and back, ns: the mean of 256.
+static double line_round_trip() {
+  const skua_executor* e = executor();
+  if (!e) return -1;
+  struct Line {
+    alignas(64) std::atomic<uint32_t> at{0};  // even: the first task's turn
+    alignas(64) double ns = 0;
+  } line;
+  constexpr uint32_t kTrips = 256;
+  // Each task waits for the other, so two workers have them.
+  e->parallel_for(e->ctx, 2, [](void* arg, size_t i, uint32_t) {
+    Line& line = *static_cast<Line*>(arg);
+    double start = 0;
+    for (uint32_t trip = 0; trip <= kTrips; ++trip) {
+      while (line.at.load(std::memory_order_acquire) != 2 * trip + i) {}
+      if (i == 0 && trip == 0) start = now_ns();
+      if (i == 0 && trip == kTrips) line.ns = (now_ns() - start) / kTrips;
+      line.at.exchange(2 * trip + uint32_t(i) + 1);  // leaves the core sooner than a store
+    }
+  }, &line);
+  return line.ns;
+}
+
 void end_turn(Contestant* who) {
   if (who && effort.threads > 1) who->park();
 }
@@ -214,6 +246,7 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
   const double budget = effort.contestant_ns * double(n) * budget_factor;
   const int rounds = std::clamp(int(budget / std::max(round_ns, 1.0)), effort.min_rounds, effort.max_rounds);
   const bool looks = effort.threads == 1 && !by_device;
+  const double trip_before = by_device ? -1 : line_round_trip();
   std::vector<bool> alone;
   for (int round = 0, tries = 0; round < rounds && tries < 2 * rounds; ++tries) {
     const long before = preemptions();
@@ -229,6 +262,8 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
     alone.push_back(free);
     ++round;
   }
+  const double trip = by_device ? -1 : std::max(trip_before, line_round_trip());
+  park_executor();
   const auto quiet = std::count(alone.begin(), alone.end(), true);
   std::vector<Timing> result;
   for (auto& s : samples) {
@@ -240,6 +275,7 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
     }
     result.push_back(statistics(s));
     if (looks) result.back().alone = double(quiet) / double(rounds);
+    result.back().line_ns = trip;
   }
   return result;
 }

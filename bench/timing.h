@@ -29,6 +29,7 @@ struct Timing {
   double noise = 0;  // half the distance of the quartiles, as a share of the median
   size_t samples = 0;
   double alone = -1; // share of the rounds in which the core was this thread's alone; -1: not looked at
+  double line_ns = -1;  // several threads: a cache line's way to another worker's core and back, the longer of before and after the race; -1: not looked at
 };
 
 // What is timed, and whose workers do it: they are woken before a turn and put to sleep after it. NULL: it has none.

@@ -260,7 +260,7 @@ struct Run {
   Phase phase;
   size_t first_tap;      // of the phase
   const float* packed;   // of the phase
-  size_t bands, pieces;  // the plan's bands, tasks per band
+  size_t bands, pieces;  // the plan's bands, tasks per band; or one band of pieces no larger than the plan's
   size_t across;         // parts of lines, where workers are more than lines
   TaskGrid grid;         // its pieces of columns
   bool own_columns;      // each worker has pieces of columns for itself: neighbouring tasks are all bands of one
@@ -369,7 +369,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t rows = s.batch * run.bands * run.pieces * run.across, column = run.own_columns ? index / rows : index % run.grid.columns, row = run.own_columns ? index % rows : index / run.grid.columns;
   const size_t line = row / run.across, part = row % run.across, piece = line % run.pieces, band = line / run.pieces % run.bands, image = line / run.pieces / run.bands;
   const size_t i0 = piece_begin(p.x.count, run.across, part), i1 = piece_begin(p.x.count, run.across, part + 1);
-  const size_t band_begin = band * run.plan->band, band_rows = min(run.plan->band, p.y.count - band_begin);
+  const size_t whole = run.bands == 1 ? p.y.count : run.plan->band, band_begin = band * whole, band_rows = min(whole, p.y.count - band_begin);
   const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
   char* const scratch = static_cast<char*>(x.workspace) + worker * worker_bytes(*run.plan);
   char* const strips = scratch + run.plan->scratch;
@@ -451,8 +451,14 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
       r.bands = ceil_div(count, plan.band);
       // Tasks cut the plan's bands further, so that strips never grow.
       r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));
-      // Where bands are not alike (Zen 5, two workers: 14x14x1024-2048 with a stride of 2, in bands of four rows and three, 490 us, so 430); else both read less of A (56x56x64-128 26 us, so 39).
       const uint32_t workers = args.concurrency();
+      // Without strips any rows may be together: as many tasks for each worker (Zen 4, two workers: 28x28 outputs of 256-512 in seven bands of four rows 1070 us, in eight tasks 900).
+      if (plan.regions == 1 && !plan.strip && !plan.wide && r.grid.columns % workers && s.batch * r.bands * r.pieces * r.across < 8 * workers) {
+        size_t tasks = r.bands * r.pieces;
+        while (tasks < count && s.batch * tasks * r.across * r.grid.columns % workers) ++tasks;
+        r.bands = 1, r.pieces = tasks;
+      }
+      // Where bands are not alike (Zen 5, two workers: 14x14x1024-2048 with a stride of 2, in bands of four rows and three, 490 us, so 430); else both read less of A (56x56x64-128 26 us, so 39).
       const size_t rows = s.batch * r.bands * r.pieces * r.across;
       r.own_columns = r.grid.columns % workers == 0 && (rows % workers || (count % plan.band && r.bands < 4 * workers));
       parallel(args, rows * r.grid.columns, task, &r);

@@ -361,7 +361,9 @@ const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_bf16)
 #if defined(SKUA_ISA_avx512)  // above the next one: where one port multiplies the model finds both equal, and this is 2% faster (Zen 4)
     SKUA_ENTRY(f32, "grouped_f32_3x3s1_1x14", grouped_tile, 31, 1, 14, "groups that fill a vector: 14 sums + 3 weights + 1 input of 32 registers; 48 inputs feed 126 multiply-adds, 14 chains in every row",
-               DepthwiseTileTableFn, grouped_line_table)
+               DepthwiseTileTableFn, (grouped_line_table<1, 14>))
+    SKUA_ENTRY(f32, "grouped_f32_3x3s2_1x7", grouped_tile, 32, 1, 7, "groups that fill a vector: 7 sums + 3 weights + 1 input of 32 registers; 45 inputs feed 63 multiply-adds, 21 of them broadcast by these",
+               DepthwiseTileTableFn, (grouped_line_table<2, 7>))
 #endif
     SKUA_TILE(3, 1, 2, 7, "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 36 permuted inputs feed 126 multiply-adds")
     SKUA_TILE(3, 2, 2, 7, "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 75 permuted inputs feed 126 multiply-adds")
