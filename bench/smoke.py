@@ -62,6 +62,18 @@ with tempfile.TemporaryDirectory() as folder:
         text = f.read()
     assert "gemm_f32" in text and not re.search(r"(src|href)=|@import|url\(", text), "the report refers to something outside"
     isas = list(result["machine"]["peak_gflops"])
+
+    # The bars: what is twice as fast as its peer meets them, what is half as fast misses them, and each says so.
+    for peer, code in ((2, 0), (0.5, 1)):
+        for case in result["cases"]:
+            case["peers"] = {"onednn": peer * case["ns"]} if case["ns"] else {}
+            case["peak_share"] = 0.5
+        with open(file + ".bars", "w", encoding="utf-8") as f:
+            json.dump(dict(result, cases=[c for c in result["cases"] if c["name"].startswith("conv2d_f32/resnet18")]), f)
+        done = subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "bars.py"), file + ".bars"], capture_output=True, text=True)
+        assert done.returncode == code and ("MISSED by 1: conv2d_f32/resnet18/1x1s2_14" in done.stdout) == (code == 1), done.stdout + done.stderr
+        assert "0 missed" in done.stdout or code == 1
+
     out, _ = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--threads", "1,2", "--isa", isas[0], "--json", page)
     assert "scaling" in out
     with open(page, encoding="utf-8") as f:
