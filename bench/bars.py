@@ -5,7 +5,7 @@
     bench/bars.py run.json
 
 A ratio is a peer's time over ours, a share the roofline's. A bar is of a mean (geometric), of every layer, or of both; with none that it is of in the run it is left out. Exit status 1: some
-are missed."""
+are missed; 2: no such file."""
 import json
 import math
 import re
@@ -92,8 +92,13 @@ REGRET = [("choice, %d thread%s: regret at most" % (t, "s" if t > 1 else ""), la
 def main(paths):
     cases = []
     for path in paths:
-        with open(path, encoding="utf-8") as f:
-            run = json.load(f)
+        try:
+            with open(path, encoding="utf-8") as f:
+                run = json.load(f)
+            run["cases"], run["machine"]["cpu"], run["peers"]
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            print("%s: no results of skua-bench --json (%s)" % (path, e), file=sys.stderr)
+            return 2
         cases += [Case(c) for c in run["cases"] if not c["error"] and c["ns"]]
         print("%s: %s, %s; peers %s" % (path, run["machine"]["cpu"], run["machine"]["isa"], ", ".join("%s %s" % p for p in run["peers"].items()) or "none"))
     missed = 0
