@@ -184,7 +184,7 @@ static bool alone_on_core() {
   return now > 0.94 * most;
 }
 
-// A cache line's way to another worker's core and back, ns: the mean of 256.
+// A cache line's way to another worker's core and back, ns: the mean of 32, of eight such the shortest.
 static double line_round_trip() {
   const skua_executor* e = executor();
   if (!e) return -1;
@@ -192,15 +192,18 @@ static double line_round_trip() {
     alignas(64) std::atomic<uint32_t> at{0};  // even: the first task's turn
     alignas(64) double ns = 0;
   } line;
-  constexpr uint32_t kTrips = 256;
+  constexpr uint32_t kTrips = 256, kMean = 32;
   // Each task waits for the other, so two workers have them.
   e->parallel_for(e->ctx, 2, [](void* arg, size_t i, uint32_t) {
     Line& line = *static_cast<Line*>(arg);
     double start = 0;
     for (uint32_t trip = 0; trip <= kTrips; ++trip) {
       while (line.at.load(std::memory_order_acquire) != 2 * trip + i) {}
-      if (i == 0 && trip == 0) start = now_ns();
-      if (i == 0 && trip == kTrips) line.ns = (now_ns() - start) / kTrips;
+      if (i == 0 && trip % kMean == 0) {
+        const double now = now_ns(), mean = (now - start) / kMean;
+        if (trip && (line.ns == 0 || mean < line.ns)) line.ns = mean;
+        start = now;
+      }
       line.at.exchange(2 * trip + uint32_t(i) + 1);  // leaves the core sooner than a store
     }
   }, &line);
