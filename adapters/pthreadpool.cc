@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMostShares = 32;
 
-// All that its worker needs to begin, on one cache line: each that comes from the caller's core is another 50 to 200 ns.
+// All that its worker needs to begin, on one cache line: each that comes from the caller's core is another 25 to 200 ns.
 struct alignas(64) Share {
   size_t next, end;  // next is shared by the workers, atomic: released when the work is complete, by each worker when it is done, and acquired back
   skua_task task;

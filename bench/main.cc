@@ -192,7 +192,7 @@ void print_summary(const Session& s) {
   double least = 0, most = 0;
   for (const Result& r : s.results)
     if (r.ns > 0 && r.line_ns > 0) least = least > 0 ? std::min(least, r.line_ns) : r.line_ns, most = std::max(most, r.line_ns);
-  if (most > 0) printf("a cache line went from core to core and back in %.0f to %.0f ns: a call on several threads waits for two to four of them (docs/benchmarks.md)\n", least, most);
+  if (most > 0) printf("a cache line went from core to core and back in %.0f to %.0f ns: a call on several threads takes three to six of these more (docs/benchmarks.md)\n", least, most);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ long preemptions() {
   return 0;
 }
 
-// What a call of the pool costs are lines that go from core to core, 50 to 200 ns each way. So a worker finds all it needs in one line, its seat: what it is called to and its share of
+// What a call of the pool costs are lines that go from core to core, 25 to 200 ns each way. So a worker finds all it needs in one line, its seat: what it is called to and its share of
 // the tasks; and it answers in another one.
 struct alignas(64) Seat {
   std::atomic<uint32_t> state{0};  // 4 * number of the run + what the seat is in it
