@@ -26,8 +26,12 @@ void take_tasks(void* context, size_t worker) {
   for (size_t s = 0; s < shares; ++s) {
     Share& share = all[(worker + s) % shares];
     // Looking first leaves the line of a share that is done where it is; taking would not.
-    for (size_t i; (i = __atomic_load_n(&share.next, __ATOMIC_ACQUIRE)) < share.end;)
-      if ((i = __atomic_fetch_add(&share.next, 1, __ATOMIC_ACQ_REL)) < share.end) task(arg, i, uint32_t(worker));
+    for (;;) {
+      size_t i = __atomic_load_n(&share.next, __ATOMIC_ACQUIRE);
+      const size_t end = share.end;
+      if (i >= end || (i = __atomic_fetch_add(&share.next, 1, __ATOMIC_ACQ_REL)) >= end) break;
+      task(arg, i, uint32_t(worker));
+    }
   }
   __atomic_fetch_add(&own.next, 1, __ATOMIC_RELEASE);  // after all that this worker reads: the caller may be gone
 }

@@ -4,8 +4,8 @@
     skua-bench --suite layers,networks,regret --type f32,s8 --threads 1,2 --quick --json run.json
     bench/bars.py run.json
 
-A ratio is a peer's time over ours, a share the roofline's. A bar is of a mean (geometric), of every layer, or of both; with none that it is of in the run it is left out. Exit status 1: some
-are missed; 2: no such file."""
+A ratio is a peer's time over ours, a share the roofline's. A bar is of a mean (geometric), of every layer, or of both; those that the run has no case of are named at the end. Exit status 1: some
+are missed, or cases failed; 2: a file holds no results."""
 import json
 import math
 import re
@@ -29,18 +29,18 @@ class Case:
 
     def against(self, *names):
         times = [t for n, t in self.peers.items() if not names or n in names]
-        return min(times) / self.ns if times else None
+        return min(times) / self.ns if times and self.ns else None
 
 
 def mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
+    return math.exp(sum(map(math.log, values)) / len(values)) if min(values) > 0 else 0.0
 
 
 best = lambda c: c.against()
 xnnpack = lambda c: c.against("xnnpack")
 onednn = lambda c: c.against("onednn")
-share = lambda c: c.peak_share or None
-faster_or_bound = lambda c: max(c.against() or 0, 1 if (c.peak_share or 0) >= 0.85 else 0) or None  # else at 85% of the bandwidth
+share = lambda c: c.peak_share
+faster_or_bound = lambda c: 1 if (c.peak_share or 0) >= 0.85 and (c.against() or 0) < 1 else c.against()
 regret = lambda c: None if c.regret is None else 1 + c.regret
 scaling = lambda c: getattr(c, "scaling", None) if c.ns > 0.5e6 and (getattr(c, "scaling", None) or 0) * c.ns > 1e6 else None
 
@@ -48,23 +48,24 @@ layer = lambda t, test, threads=1: lambda c: c.suite == "layers" and c.type == t
 network = lambda t, name: lambda c: c.suite == "networks" and c.type == t and c.threads == 1 and name in c.name
 simple = ("max_pool", "average_pool", "global_pool", "resize", "softmax", "unary", "binary")
 conv = lambda c: c.kind.startswith("conv2d")
-direct = lambda c: conv(c) and not (c.window == "3x3" and c.stride == 1 and c.inputs >= 16)
+plain = lambda c: not re.search(r"[gd]\d", c.label.split("_")[0])  # neither groups nor dilation
+winograd = lambda c: c.kind == "conv2d" and c.window == "3x3" and c.stride == 1 and c.inputs >= 16 and plain(c)
 first = lambda c: conv(c) and 0 < c.inputs <= 4
 few, two_to_eight = lambda c: c.kind == "gemm" and not c.weights and c.rows <= 16, lambda c: c.kind == "gemm" and not c.weights and 2 <= c.rows <= 8
-many = lambda c: c.kind == "gemm" and not c.weights and c.rows >= 32
-depthwise = lambda stride: lambda c: c.kind == "depthwise" and c.stride == stride and "d" not in c.label.split("_")[0]
+many = lambda c: c.kind == "gemm" and not c.weights and c.rows > 16
+depthwise = lambda stride: lambda c: c.kind == "depthwise" and c.stride == stride and plain(c)
 s4_row = lambda c: c.label.startswith("1x4096x4096_s4") and "quantize_a" in c.label
 
 # what it is of, which cases, their figure, the least mean and the least of each (None: no such bar)
 BARS = [
     ("f32 layers", layer("f32", lambda c: True), best, 1.35, 0.95),
     ("f32 layers, XNNPACK", layer("f32", lambda c: True), xnnpack, 1.70, None),
-    ("f32 products of 32 rows and more, share", layer("f32", many), share, 0.95, None),
-    ("f32 products of 32 rows and more", layer("f32", many), best, None, 0.98),
+    ("f32 products of 32 rows and more, share", layer("f32", lambda c: many(c) and c.rows >= 32), share, 0.95, None),
+    ("f32 products of more than 16 rows", layer("f32", many), best, None, 0.98),
     ("f32 products of 1 to 16 rows", layer("f32", few), best, None, 1.0),
     ("f32 products of 2 to 8 rows, XNNPACK", layer("f32", two_to_eight), xnnpack, None, 1.7),
-    ("f32 3x3, XNNPACK (direct)", layer("f32", lambda c: c.kind == "conv2d" and not direct(c) and not re.search(r"[gd]\d", c.label.split("_")[0])), xnnpack, 3.0, 1.9),
-    ("f32 other convolutions", layer("f32", direct), best, None, 0.98),
+    ("f32 3x3, XNNPACK (direct)", layer("f32", winograd), xnnpack, 3.0, 1.9),
+    ("f32 other convolutions", layer("f32", lambda c: conv(c) and not winograd(c)), best, None, 0.98),
     ("f32 first layers, XNNPACK", layer("f32", first), xnnpack, None, 1.2),
     ("f32 depthwise, stride 1", layer("f32", depthwise(1)), best, 1.25, None),
     ("f32 depthwise, stride 2", layer("f32", depthwise(2)), best, 1.15, None),
@@ -89,28 +90,37 @@ BARS = [
 REGRET = [("choice, %d thread%s: regret at most" % (t, "s" if t > 1 else ""), lambda c, t=t: c.suite == "regret" and c.threads == t, regret, 1.03, 1.15) for t in (1, 2)]
 
 
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        run = json.load(f)
+    machine, peers = run["machine"], run["peers"]
+    lacking = [p for p in ("xnnpack", "onednn") if p not in peers]
+    doubts = [text for text, on in (("capped at %s" % run.get("isa_cap"), run.get("isa_cap")), ("numerics are %s" % run.get("numerics"), run.get("numerics", "default") != "default"), ("on a device", run.get("device")),
+                                    ("the machine was busy", (machine.get("load") or 0) > 0.5), ("without " + " and ".join(lacking), lacking)) if on]
+    if doubts:
+        print("%s does not compare: %s" % (path, "; ".join(doubts)))
+    print("%s: %s, %s; peers %s" % (path, machine["cpu"], machine["isa"], ", ".join("%s %s" % p for p in peers.items()) or "none"))
+    failed = [c["name"] for c in run["cases"] if c["error"] and not c["error"].startswith("unsupported")]
+    return [Case(c) for c in run["cases"] if not c["error"]], failed
+
+
 def main(paths):
-    cases = []
+    cases, failed = [], []
     for path in paths:
         try:
-            with open(path, encoding="utf-8") as f:
-                run = json.load(f)
-            run["cases"], run["machine"]["cpu"], run["peers"]
-        except (OSError, ValueError, KeyError, TypeError) as e:
-            print("%s: no results of skua-bench --json (%s)" % (path, e), file=sys.stderr)
+            of_path = read(path)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+            print("%s: no results of skua-bench --json (%s: %s)" % (path, type(e).__name__, e), file=sys.stderr)
             return 2
-        cases += [Case(c) for c in run["cases"] if not c["error"] and c["ns"]]
-        doubts = [d for d, on in (("capped at %s" % run.get("isa_cap"), run.get("isa_cap")), ("the machine was busy", (run["machine"].get("load") or 0) > 0.5),
-                                  ("without " + " and ".join(p for p in ("xnnpack", "onednn") if p not in run["peers"]), not {"xnnpack", "onednn"} <= set(run["peers"]))) if on]
-        if doubts:
-            print("%s does not compare: %s" % (path, "; ".join(doubts)))
-        print("%s: %s, %s; peers %s" % (path, run["machine"]["cpu"], run["machine"]["isa"], ", ".join("%s %s" % p for p in run["peers"].items()) or "none"))
-    missed = 0
+        cases += of_path[0]
+        failed += of_path[1]
+    missed, absent = 0, []
     print("%-66s %6s %15s %15s  %s" % ("", "cases", "mean (bar)", "worst (bar)", "the worst"))
     for bars, most in ((BARS, False), (REGRET, True)):
         for what, wanted, figure, of_mean, of_each in bars:
-            values = sorted(((figure(c), c.name) for c in cases if wanted(c) and figure(c)), reverse=most)
+            values = sorted(((figure(c), c.name) for c in cases if wanted(c) and figure(c) is not None), reverse=most)
             if not values:
+                absent.append(what)
                 continue
             m, worst = mean([v for v, _ in values]), values[0]
             beyond = (lambda v, bar: v > bar) if most else (lambda v, bar: v < bar)
@@ -120,8 +130,10 @@ def main(paths):
             missed += miss
             bar = lambda b: "(%.2f)" % b if b else ""
             print("%-66s %6d %6.2f %8s %6.2f %8s  %s" % (what, len(values), m, bar(of_mean), worst[0], bar(of_each), ("MISSED " + " and ".join(["in the mean"] * of_all + ["by %d" % behind] * bool(behind)) + ": " if miss else "") + worst[1]))
-    print("%d missed" % missed)
-    return 1 if missed else 0
+    print("%d of %d missed" % (missed, len(BARS) + len(REGRET) - len(absent)) + ("; no case of: " + "; ".join(absent) if absent else ""))
+    if failed:
+        print("%d cases FAILED: %s" % (len(failed), ", ".join(failed[:5])))
+    return 1 if missed or failed or not cases else 0
 
 
 if __name__ == "__main__":

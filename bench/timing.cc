@@ -88,8 +88,9 @@ struct Pool {
       }
       seat.state.wait(seen, std::memory_order_relaxed);
       seen = seat.state.load(std::memory_order_acquire);
-      // It enters only a run that is still open: one that came late must not touch the next one's tasks.
-      if (seen % 4 != kCalled || !seat.state.compare_exchange_strong(seen, seen - kCalled + kEntered, std::memory_order_acq_rel)) continue;
+      // It enters only a run that is still open: one that came late must not touch the next one's tasks. (What it finds instead may be the call to the next run: `seen` stays as it was.)
+      uint32_t called = seen;
+      if (seen % 4 != kCalled || !seat.state.compare_exchange_strong(called, seen - kCalled + kEntered, std::memory_order_acq_rel)) continue;
       seen = seen - kCalled + kEntered;
       take(worker, seat.task, seat.arg);
       seat.done.store(seen / 4, std::memory_order_release);
@@ -106,7 +107,7 @@ struct Pool {
       seat.task = task, seat.arg = arg;
     }
     for (size_t w = 1; w < workers; ++w) {
-      seats[w].state.store(4 * number + kCalled, std::memory_order_release);
+      seats[w].state.store(4 * number + kCalled);  // sequentially consistent: before notify_one() looks whether someone sleeps
       seats[w].state.notify_one();
     }
     take(0, task, arg);
@@ -184,24 +185,27 @@ static bool alone_on_core() {
   return now > 0.94 * most;
 }
 
-// A cache line's way to another worker's core and back, ns: the mean of 32, of eight such the shortest.
+// A cache line's way to another worker's core and back, ns: the mean of 32, of eight such the shortest, or of fewer where they take a millisecond. -1: workers share cores.
 static double line_round_trip() {
   const skua_executor* e = executor();
-  if (!e) return -1;
+  if (!e || effort.threads > permitted_cores()) return -1;
   struct Line {
     alignas(64) std::atomic<uint32_t> at{0};  // even: the first task's turn
     alignas(64) double ns = 0;
   } line;
-  constexpr uint32_t kTrips = 256, kMean = 32;
+  constexpr uint32_t kTrips = 256, kMean = 32, kOver = UINT32_MAX;
   // Each task waits for the other, so two workers have them.
   e->parallel_for(e->ctx, 2, [](void* arg, size_t i, uint32_t) {
     Line& line = *static_cast<Line*>(arg);
-    double start = 0;
+    double start = 0, began = 0;
     for (uint32_t trip = 0; trip <= kTrips; ++trip) {
-      while (line.at.load(std::memory_order_acquire) != 2 * trip + i) {}
+      for (uint32_t at; (at = line.at.load(std::memory_order_acquire)) != 2 * trip + i;)
+        if (at == kOver) return;
       if (i == 0 && trip % kMean == 0) {
         const double now = now_ns(), mean = (now - start) / kMean;
-        if (trip && (line.ns == 0 || mean < line.ns)) line.ns = mean;
+        if (!trip) began = now;
+        else if (line.ns == 0 || mean < line.ns) line.ns = mean;
+        if (now > began + 1e6) return line.at.store(kOver, std::memory_order_release);
         start = now;
       }
       line.at.exchange(2 * trip + uint32_t(i) + 1);  // leaves the core sooner than a store

@@ -223,13 +223,12 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
     }
   }
   if (plan.strip > SIZE_MAX / 64 || plan.wide > SIZE_MAX / 64) return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
+  plan.uniform = !plan.strip && !plan.wide;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    bool first = true;
-    each_region(plan, p, 0, p.y.count, [&](const Region& r) {
-      plan.cycles += double(s.batch) * region_cycles(s, tile, p, r, !first);
-      first = false;
-    });
+    size_t regions = 0;
+    each_region(plan, p, 0, p.y.count, [&](const Region& r) { plan.cycles += double(s.batch) * region_cycles(s, tile, p, r, regions++ != 0); });
+    plan.uniform = plan.uniform && regions <= 1;
   }
   if (plan.widens && is_int8(s.element)) plan.cycles += double(s.batch * s.in_h) * double(s.in_w * s.in_channels) / 32;
   else if (plan.widens) plan.cycles += 0.3 * double(s.batch * s.in_h) * double(s.in_w * s.in_channels) * 16 / tile->vector;
@@ -452,8 +451,8 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
       // Tasks cut the plan's bands further, so that strips never grow.
       r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));
       const uint32_t workers = args.concurrency();
-      // Without strips any rows may be together: as many tasks for each worker (Zen 4, two workers: 28x28 outputs of 256-512 in seven bands of four rows 1070 us, in eight tasks 900).
-      if (plan.regions == 1 && !plan.strip && !plan.wide && r.grid.columns % workers && s.batch * r.bands * r.pieces * r.across < 8 * workers) {
+      // Lines that are all alike may be together as they like: as many tasks for each worker (Zen 4, two workers: 28x28 outputs of 256-512 in seven bands of four rows 1070 us, in eight tasks 900).
+      if (plan.uniform && r.grid.columns % workers && s.batch * r.bands * r.pieces * r.across < 8 * workers) {
         size_t tasks = r.bands * r.pieces;
         while (tasks < count && s.batch * tasks * r.across * r.grid.columns % workers) ++tasks;
         r.bands = 1, r.pieces = tasks;

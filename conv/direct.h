@@ -61,6 +61,7 @@ struct DirectPlan {
   size_t scratch;      // bytes of a worker for the driver
   size_t offsets;      // bytes of a worker for the offsets of integer sums
   size_t regions, segments;  // most of a task, most of a region
+  bool uniform;        // all lines of a phase are one region in place: any of them may be together
   double cycles;       // predicted
   KeptGrid grids[kKeptGrids];  // of the tasks of a phase
   bool flat;           // a matrix product: the pixels of an image are rows with the same step from each to the next

@@ -906,6 +906,29 @@ TEST(Conv, LinesOfAStrideForEveryWorker) {
   }
 }
 
+// Bands whose lines are alike, each, but not those of the next: where a window leaves the padding as a band ends. They are not cut anew.
+TEST(Conv, BandsThatEndWhereThePaddingDoes) {
+  struct Layer { uint32_t dilation, stride, in, out, h, w; };
+  for (const char* isa : isas()) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(13);
+    for (const Layer& l : {Layer{3, 1, 640, 80, 24, 18}, Layer{5, 1, 512, 96, 38, 12}, Layer{8, 1, 320, 112, 32, 17}, Layer{3, 1, 448, 80, 20, 35}, Layer{4, 1, 448, 96, 16, 25}, Layer{20, 2, 192, 80, 76, 22}}) {
+      if (small() && l.h > 20) continue;
+      Case c;
+      c.d.numerics = SKUA_NUMERICS_STRICT;
+      c.d.kernel_h = 2, c.d.kernel_w = 1;
+      c.d.stride_h = l.stride, c.d.dilation_h = l.dilation;
+      c.d.padding.top = l.dilation;
+      c.d.in_channels = l.in, c.d.out_channels = l.out;
+      c.in_h = l.h, c.in_w = l.w;
+      ASSERT_TRUE(c.prepare(rng));
+      check(c, context, rng, false);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST(Conv, OneDimensionIsATensorOfRankThree) {
   Context context;
   Rng rng(5);
