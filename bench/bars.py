@@ -74,11 +74,13 @@ BARS = [
     ("f32 layers above 1 ms, two threads over one", layer("f32", lambda c: True, 2), scaling, None, 1.85),
     *[("f32 network " + n, network("f32", n), best, b, None) for n, b in
       (("mobilenet_v1", 1.08), ("mobilenet_v2", 1.12), ("mobilenet_v3_large", 1.15), ("resnet18", 1.4), ("resnet50", 1.2), ("vgg16", 1.2))],
+    ("f16 networks, our f32", network("f16", ""), lambda c: c.f32_ns / c.ns if getattr(c, "f32_ns", None) else None, None, 1.0),
     ("s8 depthwise, stride 1, oneDNN", layer("s8", depthwise(1)), onednn, 2.0, None),
     ("s8 depthwise, stride 2, oneDNN", layer("s8", depthwise(2)), onednn, 1.5, None),
     ("s8 depthwise, XNNPACK", layer("s8", lambda c: c.kind == "depthwise"), xnnpack, 3.0, None),
     ("s8 convolutions of ResNet-50, oneDNN", layer("s8", lambda c: conv(c) and c.corpus == "resnet50"), onednn, None, 1.0),
     ("s8 convolutions of ResNet-50, XNNPACK", layer("s8", lambda c: conv(c) and c.corpus == "resnet50"), xnnpack, None, 1.07),
+    ("s8 products of 3 rows and more, share", layer("s8", lambda c: c.rows >= 3), share, 0.95, None),
     ("s8 products of 1 to 16 rows", layer("s8", few), best, None, 1.05),
     ("s8 products of 2 to 8 rows, XNNPACK", layer("s8", two_to_eight), xnnpack, None, 1.8),
     ("s8 first layers, XNNPACK", layer("s8", first), xnnpack, 2.0, None),

@@ -211,6 +211,7 @@ static double line_round_trip() {
       line.at.exchange(2 * trip + uint32_t(i) + 1);  // leaves the core sooner than a store
     }
   }, &line);
+  park_executor();  // else the worker spins beside who comes next
   return line.ns;
 }
 
@@ -270,7 +271,6 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
     ++round;
   }
   const double trip = by_device ? -1 : std::max(trip_before, line_round_trip());
-  park_executor();
   const auto quiet = std::count(alone.begin(), alone.end(), true);
   std::vector<Timing> result;
   for (auto& s : samples) {
