@@ -52,6 +52,8 @@ constexpr double kLargestScratch = 1 << 20;  // floats of a worker
 
 // Input rows that a band of output rows needs, at most.
 size_t band_rows(const Window1d& w, size_t band) { return min((band - 1) * w.stride + w.span(), w.in); }
+// Output rows that so many input rows are enough for. (No loop: rows of no channels, and rows that padding makes, may be any number.)
+size_t band_of(const Window1d& w, size_t rows) { return rows >= w.in ? w.out : rows < w.span() ? 0 : min((rows - w.span()) / w.stride + 1, w.out); }
 
 // The kernel that transposes vectors of this length; NULL if the kernel filter leaves none.
 const Kernel* transposer(const skua_context* ctx, int variant, size_t vector, Element element) {
@@ -92,8 +94,7 @@ void plan_separable(const Config& c, size_t band, size_t n, Plan& p) {
     const size_t line = 64 / bytes, limit = machine_for(p.kernel->isa).l2 / 4;
     blocks = max(n * bytes / kBlock, 1);
     n = ceil_div(n / line, blocks) * line + (n % line);
-    band = min(p.y.out, p.y.kernel);
-    while (band < p.y.out && mul_sat(band_rows(p.y, band + 1), p.x.out * n * bytes) <= limit) ++band;
+    band = max(min(p.y.out, p.y.kernel), band_of(p.y, limit / max(mul_sat(p.x.out, n * bytes), 1)));
   }
   // In loads of a vector: a window begins and ends in as long as some (measured on a Zen 5), what lies between is written and read.
   const double vectors = max(double(n * bytes) / double(p.kernel->vector * sizeof(float)), 1.0), rows = double(band_rows(p.y, band)), again = rows / double(band), ends = c.kind == SKUA_POOL_MAX ? 7 : 13;
