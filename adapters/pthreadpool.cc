@@ -1,5 +1,6 @@
-// skua_executor over a pthreadpool. The pool hands out one index per worker. Each worker has a share of the tasks, the same neighbouring ones every time, so that it finds in
-// its cache what it wrote in the operator before; then it takes what others have left, so that a fast core does more. No two calls at once have the same worker.
+// skua_executor over a pthreadpool. The pool hands out one index per worker. Each worker has a share of the tasks, the
+// same neighbouring ones every time, so that it finds in its cache what it wrote in the operator before; then it takes
+// what others have left, so that a fast core does more. No two calls at once have the same worker.
 #include <skua/pthreadpool.h>
 
 #include <pthreadpool.h>
@@ -8,9 +9,12 @@ namespace {
 
 constexpr size_t kMostShares = 32;
 
-// All that its worker needs to begin, on one cache line: each that comes from the caller's core is another 25 to 200 ns.
+// All that its worker needs to begin, on one cache line: each that comes from the caller's core is another 25 to 200
+// ns.
 struct alignas(64) Share {
-  size_t next, end;  // next is shared by the workers, atomic: released when the work is complete, by each worker when it is done, and acquired back
+  // next is shared by the workers, atomic: released when the work is complete, by each worker when it is done, and
+  // acquired back
+  size_t next, end;
   skua_task task;
   void* arg;
   size_t shares;
@@ -37,7 +41,8 @@ void take_tasks(void* context, size_t worker) {
 }
 
 void parallel_for(void* pool, size_t count, skua_task task, void* arg) {
-  const size_t threads = pthreadpool_get_threads_count(static_cast<pthreadpool_t>(pool)), workers = threads < count ? threads : count;
+  const size_t threads = pthreadpool_get_threads_count(static_cast<pthreadpool_t>(pool)),
+               workers = threads < count ? threads : count;
   Share work[kMostShares];
   const size_t shares = workers < kMostShares ? workers : kMostShares;
   for (size_t s = 0; s < shares; ++s) {

@@ -9,7 +9,9 @@ namespace bench {
 std::string isa_cap;
 skua_device bench_device = SKUA_DEVICE_CPU;
 skua_numerics bench_numerics = SKUA_NUMERICS_DEFAULT;
-const char* numerics_name(skua_numerics numerics) { return numerics == SKUA_NUMERICS_FAST ? "fast" : numerics == SKUA_NUMERICS_STRICT ? "strict" : "default"; }
+const char* numerics_name(skua_numerics numerics) {
+  return numerics == SKUA_NUMERICS_FAST ? "fast" : numerics == SKUA_NUMERICS_STRICT ? "strict" : "default";
+}
 
 namespace {
 
@@ -20,9 +22,12 @@ class Chain : public PreparedNetwork {
   Arena plan;
   Memory arena;
   std::vector<std::vector<float>> constants;
-  std::vector<std::unique_ptr<Prepared>> steps, blocks;  // blocks: three steps in one, at the first of them; steps are there for the time per layer
+  // blocks: three steps in one, at the first of them; steps are there for the time per layer
+  std::vector<std::unique_ptr<Prepared>> steps, blocks;
 
-  float* at(float* base, size_t elements) const { return reinterpret_cast<float*>(reinterpret_cast<char*>(base) + elements * size_of(network->type)); }
+  float* at(float* base, size_t elements) const {
+    return reinterpret_cast<float*>(reinterpret_cast<char*>(base) + elements * size_of(network->type));
+  }
   View view(int tensor) {
     if (tensor < 0) return {};
     return {at(arena.data(), plan.offset[size_t(tensor)]), network->stride(tensor)};
@@ -58,7 +63,8 @@ std::unique_ptr<PreparedNetwork> Contestant::prepare_network(const Corpus& netwo
     const Step& s = network.steps[i];
     std::vector<float>& weights = chain->constants.emplace_back(make_weights(s.layer, unsigned(100 + i)));
     const std::vector<float> bias = make_bias(s.layer, unsigned(500 + i));
-    auto step = prepare(s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), chain->view(s.x), chain->view(s.second), chain->view(s.y), why);
+    auto step = prepare(s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), chain->view(s.x),
+                        chain->view(s.second), chain->view(s.y), why);
     if (!step) {
       *why = s.layer.kind() + "/" + s.layer.label() + ": " + *why;
       return nullptr;
@@ -71,8 +77,11 @@ std::unique_ptr<PreparedNetwork> Contestant::prepare_network(const Corpus& netwo
     if (!is_block(network, i)) continue;
     const Step* s = &network.steps[i];
     std::vector<float> weights[3], bias[3];
-    for (size_t k = 0; k < 3; ++k) weights[k] = make_weights(s[k].layer, unsigned(100 + i + k)), bias[k] = make_bias(s[k].layer, unsigned(500 + i + k));
-    chain->blocks[i] = prepare_block(s, weights, bias, chain->view(s[0].x), chain->view(s[2].second), chain->view(s[2].y));
+    for (size_t k = 0; k < 3; ++k)
+      weights[k] = make_weights(s[k].layer, unsigned(100 + i + k)),
+      bias[k] = make_bias(s[k].layer, unsigned(500 + i + k));
+    chain->blocks[i] =
+        prepare_block(s, weights, bias, chain->view(s[0].x), chain->view(s[2].second), chain->view(s[2].y));
   }
   return chain;
 }
@@ -89,7 +98,8 @@ void Memory::resize(size_t floats) {
 
 #if defined(BENCH_ONEDNN) || defined(BENCH_BLAS)  // a static program without peers has no need of dlsym
 void wake_openmp() {
-  static const auto parallel = reinterpret_cast<void (*)(void (*)(void*), void*, unsigned, unsigned)>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
+  static const auto parallel =
+      reinterpret_cast<void (*)(void (*)(void*), void*, unsigned, unsigned)>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
   if (parallel) parallel([](void*) {}, nullptr, 0, 0);
 }
 
@@ -100,11 +110,13 @@ void park_openmp() {
 #endif
 
 const std::vector<std::string>& peer_names() {
-  static const std::vector<std::string> names = {"xnnpack", "onednn", "openblas", "blis"}, of_device = {"cpu", "clblast", "cublas"};
+  static const std::vector<std::string> names = {"xnnpack", "onednn", "openblas", "blis"},
+                                        of_device = {"cpu", "clblast", "cublas"};
   return on_device() ? of_device : names;
 }
 
-std::vector<std::unique_ptr<Contestant>> find_peers(const std::vector<std::string>& names, std::vector<std::string>* missing) {
+std::vector<std::unique_ptr<Contestant>> find_peers(const std::vector<std::string>& names,
+                                                    std::vector<std::string>* missing) {
   std::vector<std::unique_ptr<Contestant>> found;
   for (const std::string& name : names) {
     std::string why = "not in this build";
@@ -113,7 +125,9 @@ std::vector<std::unique_ptr<Contestant>> find_peers(const std::vector<std::strin
     if (on_device() && find_device(bench_device, &device)) {
       SkuaOptions cpu;
       cpu.name = name;
-      peer = name == "cpu" ? make_skua(cpu) : name == "clblast" ? make_clblast(device, &why) : make_cublas(device, &why);
+      peer = name == "cpu"       ? make_skua(cpu)
+             : name == "clblast" ? make_clblast(device, &why)
+                                 : make_cublas(device, &why);
     }
 #ifdef BENCH_XNNPACK
     if (name == "xnnpack") peer = make_xnnpack(&why);

@@ -109,7 +109,8 @@ struct Parser {
       return true;
     }
     std::string name;
-    if (const size_t at = text.find("name="); at != std::string::npos) name = text.substr(at + 5, text.find(' ', at) - at - 5);
+    if (const size_t at = text.find("name="); at != std::string::npos)
+      name = text.substr(at + 5, text.find(' ', at) - at - 5);
     if (verb == "concat") return concat(words, name);
 
     Step step;
@@ -121,7 +122,8 @@ struct Parser {
     size_t times = 1;
     while (words >> word) {
       const size_t eq = word.find('=');
-      const std::string key = eq == std::string::npos ? "" : word.substr(0, eq), value = eq == std::string::npos ? "" : word.substr(eq + 1);
+      const std::string key = eq == std::string::npos ? "" : word.substr(0, eq),
+                        value = eq == std::string::npos ? "" : word.substr(eq + 1);
       if (key == "in") {
         if (sizes(value, v) && v.size() == 3) {
           l.h = v[0];
@@ -145,7 +147,8 @@ struct Parser {
       else if (key == "weights") {
         const size_t colon = value.find(':');
         const std::string type = value.substr(0, colon);
-        if ((type != "s8" && type != "s4") || (colon != std::string::npos && !sizes(value.substr(colon + 1), v))) return fail("weights=s8, weights=s4 or weights=s4:BLOCK");
+        if ((type != "s8" && type != "s4") || (colon != std::string::npos && !sizes(value.substr(colon + 1), v)))
+          return fail("weights=s8, weights=s4 or weights=s4:BLOCK");
         l.quantized = type == "s8" ? SKUA_DTYPE_S8 : SKUA_DTYPE_S4;
         if (colon != std::string::npos) l.block = v[0];
       } else if (key == "name") continue;
@@ -158,7 +161,9 @@ struct Parser {
       else return fail("unknown: " + word);
     }
     if (corpus.network && !l.c) take_input(l, step.x);
-    const auto plain_sizes = [&](size_t i, size_t count) { return i < plain.size() && sizes(plain[i], v) && v.size() == count; };
+    const auto plain_sizes = [&](size_t i, size_t count) {
+      return i < plain.size() && sizes(plain[i], v) && v.size() == count;
+    };
     l.out_c = l.c;
     if (verb == "gemm") {
       if (!plain_sizes(0, 3)) return fail("gemm MxNxK");
@@ -172,11 +177,15 @@ struct Parser {
       if (plain_sizes(0, 2)) l.m = v[0], l.n = v[1];
       else l.m = 1, l.n = l.h * l.w * l.c;
       l.out_h = l.h, l.out_w = l.w;
-    } else if (verb == "conv" || verb == "depthwise" || verb == "deconv" || verb == "max_pool" || verb == "average_pool") {
+    } else if (verb == "conv" || verb == "depthwise" || verb == "deconv" || verb == "max_pool" ||
+               verb == "average_pool") {
       if (!plain_sizes(0, 2)) return fail(verb + " KHxKW");
       if (!l.c) return fail("in=HxWxC is missing");
       l.kh = v[0], l.kw = v[1];
-      l.op = verb == "deconv" ? Op::deconv : verb == "max_pool" ? Op::max_pool : verb == "average_pool" ? Op::average_pool : Op::conv;
+      l.op = verb == "deconv"         ? Op::deconv
+             : verb == "max_pool"     ? Op::max_pool
+             : verb == "average_pool" ? Op::average_pool
+                                      : Op::conv;
       if (verb == "depthwise") l.groups = l.c, l.out_c = l.c * times;
       else if (verb == "conv" || verb == "deconv") {
         if (!plain_sizes(1, 1)) return fail(verb + " KHxKW OUT");
@@ -189,7 +198,8 @@ struct Parser {
     } else if (verb == "global_pool") {
       l.op = Op::global_pool, l.out_h = l.out_w = 1;
     } else if (verb == "unary" || verb == "binary") {
-      if (plain.empty() || !(verb == "unary" ? parse_unary(plain[0], &l.unary) : parse_binary(plain[0], &l.binary))) return fail(verb + " KIND [COUNT]");
+      if (plain.empty() || !(verb == "unary" ? parse_unary(plain[0], &l.unary) : parse_binary(plain[0], &l.binary)))
+        return fail(verb + " KIND [COUNT]");
       l.op = verb == "unary" ? Op::unary : Op::binary;
       if (plain_sizes(1, 1)) l.c = l.out_c = v[0];
       if (l.op == Op::binary && corpus.network) {
@@ -210,7 +220,8 @@ struct Parser {
     } else {
       return fail("unknown operator " + verb);
     }
-    if ((l.quantize_a || l.zero_points || l.quantized_weights()) && (verb != "gemm" || !l.quantized_weights())) return fail("weights= belongs to gemm, quantize_a and zero_points to weights=");
+    if ((l.quantize_a || l.zero_points || l.quantized_weights()) && (verb != "gemm" || !l.quantized_weights()))
+      return fail("weights= belongs to gemm, quantize_a and zero_points to weights=");
     if (multiplier && verb != "depthwise") return fail("multiplier= belongs to depthwise");
     if (corpus.network) {
       step.y = corpus.output = add_tensor(l, name);
@@ -223,8 +234,10 @@ struct Parser {
   bool series(const std::string& text) {
     size_t from = 0, to = 0, by = 1;
     int end = 0;
-    if (sscanf(text.c_str(), "%zu..%zu%n:%zu%n", &from, &to, &end, &by, &end) < 2 || text[size_t(end)] != ' ' || !by || from >= to || (to - from) / by >= kMostInSeries || text.find('?') == std::string::npos || corpus.network)
-      return fail("a series is A..B or A..B:BY, of 1000 layers at most, and a layer with ? for its extent, in no network");
+    if (sscanf(text.c_str(), "%zu..%zu%n:%zu%n", &from, &to, &end, &by, &end) < 2 || text[size_t(end)] != ' ' || !by ||
+        from >= to || (to - from) / by >= kMostInSeries || text.find('?') == std::string::npos || corpus.network)
+      return fail(
+          "a series is A..B or A..B:BY, of 1000 layers at most, and a layer with ? for its extent, in no network");
     Series all = {corpus.steps.size(), 0};
     for (; from <= to; from += by, ++all.count) {
       std::string one = text.substr(size_t(end) + 1);
@@ -301,8 +314,12 @@ const std::vector<Corpus>& corpora(skua_dtype type) {
 bool is_block(const Corpus& net, size_t first) {
   if (first + 3 > net.steps.size()) return false;
   const Step* s = &net.steps[first];
-  const auto point = [](const Layer& l) { return l.op == Op::conv && l.kh * l.kw * l.sh * l.sw * l.groups == 1 && l.top + l.left + l.bottom + l.right == 0; };
-  if (!point(s[0].layer) || !point(s[2].layer) || !s[1].layer.depthwise() || s[1].layer.c != s[1].layer.out_c || s[0].layer.residual || s[1].layer.residual) return false;
+  const auto point = [](const Layer& l) {
+    return l.op == Op::conv && l.kh * l.kw * l.sh * l.sw * l.groups == 1 && l.top + l.left + l.bottom + l.right == 0;
+  };
+  if (!point(s[0].layer) || !point(s[2].layer) || !s[1].layer.depthwise() || s[1].layer.c != s[1].layer.out_c ||
+      s[0].layer.residual || s[1].layer.residual)
+    return false;
   for (size_t k = 0; k < 2; ++k) {
     const int between = s[k].y;
     if (s[k + 1].x != between || net.tensors[size_t(between)].parent >= 0) return false;
@@ -354,7 +371,8 @@ Arena plan_memory(const Corpus& net, bool blocks) {
       moved = false;
       for (size_t o : placed) {
         const size_t o_size = (net.tensors[o].count() + line - 1) / line * line;
-        if (first[o] <= last[t] && first[t] <= last[o] && at < arena.offset[o] + o_size && arena.offset[o] < at + size) {
+        if (first[o] <= last[t] && first[t] <= last[o] && at < arena.offset[o] + o_size &&
+            arena.offset[o] < at + size) {
           at = arena.offset[o] + o_size;
           moved = true;
         }
@@ -367,7 +385,8 @@ Arena plan_memory(const Corpus& net, bool blocks) {
   for (size_t t = 0; t < count; ++t)
     if (net.tensors[t].parent >= 0) {
       size_t channel = 0;
-      for (int p = int(t); net.tensors[size_t(p)].parent >= 0; p = net.tensors[size_t(p)].parent) channel += net.tensors[size_t(p)].channel;
+      for (int p = int(t); net.tensors[size_t(p)].parent >= 0; p = net.tensors[size_t(p)].parent)
+        channel += net.tensors[size_t(p)].channel;
       arena.offset[t] = arena.offset[root(int(t))] + channel;
     }
   return arena;

@@ -1,5 +1,5 @@
-// The corpus: bench/shapes/*.txt, built into the program. A file is a list of layers, or a network (it has an `input` line), where each line's
-// input is the line before unless it says otherwise.
+// The corpus: bench/shapes/*.txt, built into the program. A file is a list of layers, or a network (it has an `input`
+// line), where each line's input is the line before unless it says otherwise.
 #pragma once
 #include <string>
 #include <vector>
@@ -45,14 +45,16 @@ const std::vector<Corpus>& corpora(skua_dtype type = SKUA_DTYPE_F32);
 // False with a text that names the line when the file is not one.
 bool parse_corpus(const char* file, const char* text, Corpus* out, std::string* error);
 
-// Places every tensor of a network in one arena: those that live at the same time do not overlap. Offsets in elements, multiples of 64 bytes.
+// Places every tensor of a network in one arena: those that live at the same time do not overlap. Offsets in elements,
+// multiples of 64 bytes.
 struct Arena {
   std::vector<size_t> offset;
   size_t size = 0;
 };
 Arena plan_memory(const Corpus& network, bool blocks);  // blocks: the input of one lives until its end
 
-// Steps first .. first + 2 are a 1x1 convolution, the depthwise convolution of its result and a 1x1 convolution of that, and nobody else needs what is in between.
+// Steps first .. first + 2 are a 1x1 convolution, the depthwise convolution of its result and a 1x1 convolution of
+// that, and nobody else needs what is in between.
 bool is_block(const Corpus& network, size_t first);
 
 }  // namespace bench

@@ -26,14 +26,19 @@ struct Run {
 };
 
 // Nanoseconds of one of `times` in a row, the shortest of several; < 0: a status.
-double time(skua_context* context, const KernelText& text, bool copy, int32_t n, uint32_t groups, size_t from_bytes, size_t to_bytes) {
+double time(skua_context* context, const KernelText& text, bool copy, int32_t n, uint32_t groups, size_t from_bytes,
+            size_t to_bytes) {
   Device* const device = context->gpu;
   const uint16_t threads = uint16_t(std::min(device->about.group_threads, 256u));
   Run r;
   const Program* program = nullptr;
-  if (skua_device_buffer_create(context, from_bytes, &r.from) != SKUA_STATUS_OK || skua_device_buffer_create(context, to_bytes, &r.to) != SKUA_STATUS_OK) return -1;
+  if (skua_device_buffer_create(context, from_bytes, &r.from) != SKUA_STATUS_OK ||
+      skua_device_buffer_create(context, to_bytes, &r.to) != SKUA_STATUS_OK)
+    return -1;
   const float start[8] = {0.5f, 0.5f, 0.5f, 0.5f, 0.25f, 0.25f, 0.25f, 0.25f};
-  if (skua_device_buffer_write(r.from, 0, start, sizeof start) != SKUA_STATUS_OK || skua_stream_create(context, &r.stream) != SKUA_STATUS_OK) return -1;
+  if (skua_device_buffer_write(r.from, 0, start, sizeof start) != SKUA_STATUS_OK ||
+      skua_stream_create(context, &r.stream) != SKUA_STATUS_OK)
+    return -1;
   if (device->api->program(device, {&text, {threads, 1, 1}, {copy}}, &program) != SKUA_STATUS_OK) return -1;
   Dispatch d = {};
   d.program = program;
@@ -49,7 +54,8 @@ double time(skua_context* context, const KernelText& text, bool copy, int32_t n,
     double ns = -1;
     bool ok = skua_event_record(r.stream, &begin) == SKUA_STATUS_OK;
     for (int k = 0; k < times && ok; ++k) ok = device->api->record(r.stream, d) == SKUA_STATUS_OK;
-    ok = ok && skua_event_record(r.stream, &end) == SKUA_STATUS_OK && skua_stream_wait(r.stream) == SKUA_STATUS_OK && skua_event_nanoseconds(begin, end, &ns) == SKUA_STATUS_OK && ns > 0;
+    ok = ok && skua_event_record(r.stream, &end) == SKUA_STATUS_OK && skua_stream_wait(r.stream) == SKUA_STATUS_OK &&
+         skua_event_nanoseconds(begin, end, &ns) == SKUA_STATUS_OK && ns > 0;
     skua_event_destroy(begin);
     skua_event_destroy(end);
     if (!ok) return -1;
@@ -60,7 +66,8 @@ double time(skua_context* context, const KernelText& text, bool copy, int32_t n,
 }
 
 uint32_t groups_of(const Device* device, uint32_t for_each_unit) {
-  const uint32_t units = device->about.info.compute_units ? device->about.info.compute_units : 16, most = device->about.group_count[0] ? device->about.group_count[0] : 65535;
+  const uint32_t units = device->about.info.compute_units ? device->about.info.compute_units : 16,
+                 most = device->about.group_count[0] ? device->about.group_count[0] : 65535;
   return std::min(units * for_each_unit, most);
 }
 

@@ -13,7 +13,8 @@
 namespace bench {
 namespace {
 
-// Operators with their buffers on one stream. Every operator's workspace is the same memory: a stream does one thing after the other.
+// Operators with their buffers on one stream. Every operator's workspace is the same memory: a stream does one thing
+// after the other.
 class Resident {
  public:
   struct Step {
@@ -48,10 +49,15 @@ class Resident {
     return true;
   }
   // In pieces: a discrete device is written by way of memory that both see, which need not be as large as its own.
-  bool write(const skua_buffer& to, const void* from, size_t bytes) { return skua_device_buffer_write(to.device, to.offset, from, bytes) == SKUA_STATUS_OK; }
-  bool read(const skua_buffer& from, void* to, size_t bytes) { return skua_device_buffer_read(from.device, from.offset, to, bytes) == SKUA_STATUS_OK; }
+  bool write(const skua_buffer& to, const void* from, size_t bytes) {
+    return skua_device_buffer_write(to.device, to.offset, from, bytes) == SKUA_STATUS_OK;
+  }
+  bool read(const skua_buffer& from, void* to, size_t bytes) {
+    return skua_device_buffer_read(from.device, from.offset, to, bytes) == SKUA_STATUS_OK;
+  }
 
-  bool add(Contestant& ours, const Layer& l, const float* weights, const float* bias, size_t x_stride, size_t second_stride, size_t y_stride) {
+  bool add(Contestant& ours, const Layer& l, const float* weights, const float* bias, size_t x_stride,
+           size_t second_stride, size_t y_stride) {
     Step& s = steps.emplace_back();
     const Constants constants(l, weights, bias);
     double at = now_ns();
@@ -81,14 +87,18 @@ class Resident {
   bool enqueue(size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
       const Step& s = steps[i];
-      if (skua_plan_enqueue(s.plan, s.in, s.n_inputs, &s.out, 1, workspace_size ? &workspace : nullptr, stream) != SKUA_STATUS_OK) return false;
+      if (skua_plan_enqueue(s.plan, s.in, s.n_inputs, &s.out, 1, workspace_size ? &workspace : nullptr, stream) !=
+          SKUA_STATUS_OK)
+        return false;
     }
     return true;
   }
   void run(size_t first, size_t last) {
-    if (!enqueue(first, last) || skua_stream_wait(stream) != SKUA_STATUS_OK) fprintf(stderr, "skua-bench: %s\n", skua_error_text());
+    if (!enqueue(first, last) || skua_stream_wait(stream) != SKUA_STATUS_OK)
+      fprintf(stderr, "skua-bench: %s\n", skua_error_text());
   }
-  // GPUs that were idle while the host prepared a layer need some tenths of a second of work to be at their full clock again: an H100 falls to a sixth of it under Vulkan, and stays there through short samples.
+  // GPUs that were idle while the host prepared a layer need some tenths of a second of work to be at their full clock
+  // again: an H100 falls to a sixth of it under Vulkan, and stays there through short samples.
   void wake(size_t first, size_t last) {
 #ifdef BENCH_INTERNALS
     if (context->gpu->about.info.is_software) return;
@@ -102,7 +112,8 @@ class Resident {
     double elapsed = -1;
     bool ok = skua_event_record(stream, &begin) == SKUA_STATUS_OK;
     for (size_t i = 0; i < calls && ok; ++i) ok = enqueue(first, last);
-    ok = ok && skua_event_record(stream, &end) == SKUA_STATUS_OK && skua_stream_wait(stream) == SKUA_STATUS_OK && skua_event_nanoseconds(begin, end, &elapsed) == SKUA_STATUS_OK;
+    ok = ok && skua_event_record(stream, &end) == SKUA_STATUS_OK && skua_stream_wait(stream) == SKUA_STATUS_OK &&
+         skua_event_nanoseconds(begin, end, &elapsed) == SKUA_STATUS_OK;
     skua_event_destroy(begin);
     skua_event_destroy(end);
     awake_until = now_ns() + 5e8;
@@ -176,17 +187,21 @@ class DeviceNetwork : public PreparedNetwork {
 
 }  // namespace
 
-std::unique_ptr<Prepared> device_layer(Contestant& ours, const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) {
+std::unique_ptr<Prepared> device_layer(Contestant& ours, const Layer& l, const float* weights, const float* bias,
+                                       View x, View second, View y, std::string* why) {
   auto made = std::make_unique<DeviceLayer>(library_context(ours));
   Resident& r = made->there;
   const size_t size = size_of(l.type);
   made->y = y;
   made->bytes = l.out_count() * size;
-  const std::vector<unsigned char> poison(made->bytes, 0xff);  // NaN in every float type: an element that is never written cannot pass
+  // NaN in every float type: an element that is never written cannot pass
+  const std::vector<unsigned char> poison(made->bytes, 0xff);
   Resident::Step* s = nullptr;
-  if (!r.add(ours, l, weights, bias, 0, 0, 0) || !(s = &r.steps[0], r.allocate(l.in_count() * size, &s->in[0])) || !r.write(s->in[0], x.data, l.in_count() * size) ||
-      (s->n_inputs > 1 && (!r.allocate(l.second_count() * size, &s->in[1]) || !r.write(s->in[1], second.data, l.second_count() * size))) || !r.allocate(made->bytes, &s->out) ||
-      !r.write(s->out, poison.data(), made->bytes) || !r.finish()) {
+  if (!r.add(ours, l, weights, bias, 0, 0, 0) || !(s = &r.steps[0], r.allocate(l.in_count() * size, &s->in[0])) ||
+      !r.write(s->in[0], x.data, l.in_count() * size) ||
+      (s->n_inputs > 1 &&
+       (!r.allocate(l.second_count() * size, &s->in[1]) || !r.write(s->in[1], second.data, l.second_count() * size))) ||
+      !r.allocate(made->bytes, &s->out) || !r.write(s->out, poison.data(), made->bytes) || !r.finish()) {
     *why = skua_error_text();
     return nullptr;
   }
@@ -201,15 +216,18 @@ std::unique_ptr<PreparedNetwork> device_network(Contestant& ours, const Corpus& 
   r.start.context_ns = library_start_ns(ours);
   std::vector<unsigned char> typed(input.size() * size_of(network.type));
   store(input.data(), input.size(), network.type, typed.data());
-  if (!r.allocate(made->plan.size * size_of(network.type), &made->arena) || !r.write(made->at(network.input), typed.data(), typed.size())) {
+  if (!r.allocate(made->plan.size * size_of(network.type), &made->arena) ||
+      !r.write(made->at(network.input), typed.data(), typed.size())) {
     *why = skua_error_text();
     return nullptr;
   }
   r.steps.reserve(network.steps.size());
   for (size_t i = 0; i < network.steps.size(); ++i) {
     const Step& s = network.steps[i];
-    const std::vector<float> weights = make_weights(s.layer, unsigned(100 + i)), bias = make_bias(s.layer, unsigned(500 + i));
-    if (!r.add(ours, s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), network.stride(s.x), network.stride(s.second), network.stride(s.y))) {
+    const std::vector<float> weights = make_weights(s.layer, unsigned(100 + i)),
+                             bias = make_bias(s.layer, unsigned(500 + i));
+    if (!r.add(ours, s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), network.stride(s.x),
+               network.stride(s.second), network.stride(s.y))) {
       *why = s.layer.kind() + "/" + s.layer.label() + ": " + skua_error_text();
       return nullptr;
     }
@@ -241,11 +259,14 @@ Machine measure_device(Contestant& ours, const skua_device_info& info, bool quic
     const std::vector<float> x(l.in_count(), 0.5f), weights(l.weight_count(), 0.5f);
     std::vector<float> y(l.out_count());
     std::string why;
-    const auto made = device_layer(ours, l, weights.data(), nullptr, {const_cast<float*>(x.data()), 0}, {}, {y.data(), 0}, &why);
+    const auto made =
+        device_layer(ours, l, weights.data(), nullptr, {const_cast<float*>(x.data()), 0}, {}, {y.data(), 0}, &why);
     double best = INFINITY;
     for (int i = 0; made && i < (quick ? 3 : 7); ++i) {
       const double once = made->device_ns(1);
-      if (const double ns = once < 0 ? -1 : made->device_ns(size_t(std::clamp(2e6 / std::max(once, 1.0), 1.0, 200.0))); ns > 0) best = std::min(best, ns);
+      if (const double ns = once < 0 ? -1 : made->device_ns(size_t(std::clamp(2e6 / std::max(once, 1.0), 1.0, 200.0)));
+          ns > 0)
+        best = std::min(best, ns);
     }
     return best;
   };
@@ -258,7 +279,9 @@ Machine measure_device(Contestant& ours, const skua_device_info& info, bool quic
     ns = time(l);
   }
   m.peaks.push_back({m.isa, flops / ns, SKUA_DTYPE_F32});
-  if (bench_numerics == SKUA_NUMERICS_FAST && device_multiply_adds(library_context(ours), true, &flops, &ns)) m.peaks.push_back({m.isa, flops / ns, SKUA_DTYPE_F16});  // else sums are f32
+  // else sums are f32
+  if (bench_numerics == SKUA_NUMERICS_FAST && device_multiply_adds(library_context(ours), true, &flops, &ns))
+    m.peaks.push_back({m.isa, flops / ns, SKUA_DTYPE_F16});
   static const char* const names[] = {"256 KiB", "4 MiB", "32 MiB", "memory"};
   static const size_t sizes[] = {256u << 10, 4u << 20, 32u << 20, 1u << 30};  // read and written together
   for (int i = 0; i < 4; ++i) {
@@ -274,9 +297,12 @@ Machine measure_device(Contestant& ours, const skua_device_info& info, bool quic
   return m;
 }
 
-bool dense_product(const Layer& l, const float* weights, const float* bias, bool half, DenseProduct* out, std::string* why) {
-  if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual || l.quantized_weights()) return *why = "matrix products only", false;
-  if (l.type != SKUA_DTYPE_F32 && (l.type != SKUA_DTYPE_F16 || !half)) return *why = std::string("no ") + skua_dtype_name(l.type) + " on this device", false;
+bool dense_product(const Layer& l, const float* weights, const float* bias, bool half, DenseProduct* out,
+                   std::string* why) {
+  if (l.op != Op::gemm || l.activation != SKUA_ACTIVATION_NONE || l.residual || l.quantized_weights())
+    return *why = "matrix products only", false;
+  if (l.type != SKUA_DTYPE_F32 && (l.type != SKUA_DTYPE_F16 || !half))
+    return *why = std::string("no ") + skua_dtype_name(l.type) + " on this device", false;
   const size_t size = size_of(l.type);
   out->a_bytes = l.m * l.k * size;
   out->c_bytes = l.m * l.n * size;

@@ -40,7 +40,9 @@ double apply_binary(skua_binary_kind kind, double x, double y) {
 
 // What a map of bytes can hold.
 double within_map(const Layer& l, double value) {
-  return l.type == SKUA_DTYPE_S8 ? std::min(std::max(value, double(byte_scale) * (-128 - byte_zero)), double(byte_scale) * (127 - byte_zero)) : value;
+  return l.type == SKUA_DTYPE_S8 ? std::min(std::max(value, double(byte_scale) * (-128 - byte_zero)),
+                                            double(byte_scale) * (127 - byte_zero))
+                                 : value;
 }
 
 }  // namespace
@@ -90,7 +92,8 @@ double apply_activation(skua_activation_kind kind, double x) {
 
 double reference(const Layer& l, const Operands& o, size_t index, double* magnitude) {
   double sum = 0, size = 0;
-  const size_t oc = l.out_c ? index % l.out_c : 0, ox = l.out_c ? index / l.out_c % l.out_w : 0, oy = l.out_c ? index / l.out_c / l.out_w : 0;
+  const size_t oc = l.out_c ? index % l.out_c : 0, ox = l.out_c ? index / l.out_c % l.out_w : 0,
+               oy = l.out_c ? index / l.out_c / l.out_w : 0;
   const auto add = [&](double a, double b) {
     sum += a * b;
     size += fabs(a * b);
@@ -111,7 +114,8 @@ double reference(const Layer& l, const Operands& o, size_t index, double* magnit
     case Op::conv: {
       const size_t per = l.c / l.groups, first = oc / (l.out_c / l.groups) * per;
       window([&](size_t y, size_t x, size_t ky, size_t kx) {
-        for (size_t i = 0; i < per; ++i) add(o.x[(y * l.w + x) * l.c + first + i], o.weights[((oc * l.kh + ky) * l.kw + kx) * per + i]);
+        for (size_t i = 0; i < per; ++i)
+          add(o.x[(y * l.w + x) * l.c + first + i], o.weights[((oc * l.kh + ky) * l.kw + kx) * per + i]);
       });
       if (l.bias) add(o.bias[oc], 1);
       break;
@@ -120,9 +124,12 @@ double reference(const Layer& l, const Operands& o, size_t index, double* magnit
       const size_t per = l.c / l.groups, first = oc / (l.out_c / l.groups) * per;
       for (size_t ky = 0; ky < l.kh; ++ky)
         for (size_t kx = 0; kx < l.kw; ++kx) {
-          const size_t y = oy + l.top - ky * l.dh, x = ox + l.left - kx * l.dw;  // wraps when negative: then larger than the image
+          // wraps when negative: then larger than the image
+          const size_t y = oy + l.top - ky * l.dh, x = ox + l.left - kx * l.dw;
           if (y % l.sh || x % l.sw || y / l.sh >= l.h || x / l.sw >= l.w) continue;
-          for (size_t i = 0; i < per; ++i) add(o.x[(y / l.sh * l.w + x / l.sw) * l.c + first + i], o.weights[((oc * l.kh + ky) * l.kw + kx) * per + i]);
+          for (size_t i = 0; i < per; ++i)
+            add(o.x[(y / l.sh * l.w + x / l.sw) * l.c + first + i],
+                o.weights[((oc * l.kh + ky) * l.kw + kx) * per + i]);
         }
       if (l.bias) add(o.bias[oc], 1);
       break;

@@ -9,13 +9,18 @@ namespace bench {
 namespace {
 
 const char* const unary_names[] = {
-    "relu", "relu6", "clamp", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "silu", "mish", "gelu", "gelu_tanh",
-    "softplus", "exp", "log", "sqrt", "rsqrt", "reciprocal", "abs", "neg", "square", "floor", "ceil", "round", "trunc", "sign", "erf", "sin", "cos"};
-const char* const binary_names[] = {"add", "sub", "mul", "div", "min", "max", "pow", "squared_difference", "copysign", "prelu",
-                                                         "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
-static_assert(sizeof unary_names / sizeof *unary_names == SKUA_UNARY_KIND_COUNT && sizeof binary_names / sizeof *binary_names == SKUA_BINARY_KIND_COUNT);
-const char* const activation_names[] = {"none", "relu", "relu6", "clamp", "leaky_relu", "elu", "sigmoid", "tanh", "hard_sigmoid", "hard_swish", "silu",
-                                        "mish", "gelu", "gelu_tanh"};
+    "relu",         "relu6",      "clamp", "leaky_relu", "elu",  "selu",      "sigmoid",  "tanh",
+    "hard_sigmoid", "hard_swish", "silu",  "mish",       "gelu", "gelu_tanh", "softplus", "exp",
+    "log",          "sqrt",       "rsqrt", "reciprocal", "abs",  "neg",       "square",   "floor",
+    "ceil",         "round",      "trunc", "sign",       "erf",  "sin",       "cos"};
+const char* const binary_names[] = {
+    "add",      "sub",   "mul",   "div",       "min",  "max",        "pow",     "squared_difference",
+    "copysign", "prelu", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
+static_assert(sizeof unary_names / sizeof *unary_names == SKUA_UNARY_KIND_COUNT &&
+              sizeof binary_names / sizeof *binary_names == SKUA_BINARY_KIND_COUNT);
+const char* const activation_names[] = {"none", "relu",    "relu6", "clamp",        "leaky_relu",
+                                        "elu",  "sigmoid", "tanh",  "hard_sigmoid", "hard_swish",
+                                        "silu", "mish",    "gelu",  "gelu_tanh"};
 
 template <class Kind, size_t N> bool find(const char* const (&names)[N], const std::string& name, Kind* kind) {
   for (size_t i = 0; i < N; ++i)
@@ -48,15 +53,25 @@ unsigned next_random(unsigned& state) {
 const char* unary_name(skua_unary_kind kind) { return unary_names[kind]; }
 const char* binary_name(skua_binary_kind kind) { return binary_names[kind]; }
 const char* activation_name(skua_activation_kind kind) { return activation_names[kind]; }
-bool is_clamp(skua_activation_kind kind) { return kind == SKUA_ACTIVATION_NONE || kind == SKUA_ACTIVATION_RELU || kind == SKUA_ACTIVATION_RELU6 || kind == SKUA_ACTIVATION_CLAMP; }
+bool is_clamp(skua_activation_kind kind) {
+  return kind == SKUA_ACTIVATION_NONE || kind == SKUA_ACTIVATION_RELU || kind == SKUA_ACTIVATION_RELU6 ||
+         kind == SKUA_ACTIVATION_CLAMP;
+}
 bool parse_unary(const std::string& name, skua_unary_kind* kind) { return find(unary_names, name, kind); }
 bool parse_binary(const std::string& name, skua_binary_kind* kind) { return find(binary_names, name, kind); }
-bool parse_activation(const std::string& name, skua_activation_kind* kind) { return find(activation_names, name, kind); }
+bool parse_activation(const std::string& name, skua_activation_kind* kind) {
+  return find(activation_names, name, kind);
+}
 
 static size_t blocks_of(const Layer& l) { return l.block ? (l.k + l.block - 1) / l.block : 1; }
-// Of quantised weights below maps of floats: a bf16, different for neighbouring columns and blocks; 3 bits of it, and so exact in every type.
-static float block_scale(const Layer& l, size_t n, size_t block) { return ldexpf(float(4 + (n + 3 * block) % 4), -7 - (l.quantized == SKUA_DTYPE_S8 ? 5 : 1)); }
-static int zero_point(const Layer& l, size_t n, size_t block) { return l.zero_points ? int((n * 5 + block) % 8) - 4 : 0; }
+// Of quantised weights below maps of floats: a bf16, different for neighbouring columns and blocks; 3 bits of it, and
+// so exact in every type.
+static float block_scale(const Layer& l, size_t n, size_t block) {
+  return ldexpf(float(4 + (n + 3 * block) % 4), -7 - (l.quantized == SKUA_DTYPE_S8 ? 5 : 1));
+}
+static int zero_point(const Layer& l, size_t n, size_t block) {
+  return l.zero_points ? int((n * 5 + block) % 8) - 4 : 0;
+}
 static size_t block_of(const Layer& l, size_t k) { return l.block ? k / l.block : 0; }
 
 size_t Layer::in_count() const { return op == Op::gemm ? m * k : op == Op::softmax ? m * n : h * w * c; }
@@ -103,7 +118,9 @@ std::string Layer::label() const {
   const std::string image = format("_%zux%zux%zu", h, w, c);
   switch (op) {
     case Op::gemm:
-      if (quantized_weights()) return format("%zux%zux%zu_%s", m, n, k, skua_dtype_name(quantized)) + (block ? format(":%zu", block) : "") + (zero_points ? "_zero_points" : "") + (quantize_a ? "_quantize_a" : "");
+      if (quantized_weights())
+        return format("%zux%zux%zu_%s", m, n, k, skua_dtype_name(quantized)) + (block ? format(":%zu", block) : "") +
+               (zero_points ? "_zero_points" : "") + (quantize_a ? "_quantize_a" : "");
       return format("%zux%zux%zu", m, n, k);
     case Op::conv:
       if (depthwise()) return window + (out_c > c ? format("m%zu", out_c / c) : "") + image;
@@ -112,7 +129,8 @@ std::string Layer::label() const {
     case Op::max_pool: case Op::average_pool: return window + image;
     case Op::global_pool: return image.substr(1);
     case Op::unary: return unary_name(unary) + format("_%zu", h * w * c);
-    case Op::binary: return binary_name(binary) + (h * w == 1 ? format("_%zu", c) : image) + (broadcast ? "_by_channel" : "");
+    case Op::binary:
+      return binary_name(binary) + (h * w == 1 ? format("_%zu", c) : image) + (broadcast ? "_by_channel" : "");
     case Op::softmax: return format("%zux%zu", m, n);
     case Op::resize: return image.substr(1) + format("-%zux%zu", out_h, out_w);
     case Op::concat: return image.substr(1);
@@ -120,12 +138,19 @@ std::string Layer::label() const {
   return "";
 }
 
-double Layer::flops() const { return (op == Op::deconv ? double(in_count()) / double(groups) * double(out_c * kh * kw) : double(out_count()) * double(multiplies() ? reduction() : 0)) * 2; }
+double Layer::flops() const {
+  return (op == Op::deconv ? double(in_count()) / double(groups) * double(out_c * kh * kw)
+                           : double(out_count()) * double(multiplies() ? reduction() : 0)) *
+         2;
+}
 double Layer::weight_bytes() const {
-  return quantized_weights() ? double(skua_dtype_bits(quantized)) / 8 * double(weight_count()) + double(n * blocks_of(*this)) * (block ? 2 : 4) : double(size_of(type)) * double(weight_count());
+  return quantized_weights() ? double(skua_dtype_bits(quantized)) / 8 * double(weight_count()) +
+                                   double(n * blocks_of(*this)) * (block ? 2 : 4)
+                             : double(size_of(type)) * double(weight_count());
 }
 double Layer::bytes() const {
-  return double(size_of(type)) * double(in_count() + second_count() + out_count()) + weight_bytes() + 4.0 * double(bias_count());
+  return double(size_of(type)) * double(in_count() + second_count() + out_count()) + weight_bytes() +
+         4.0 * double(bias_count());
 }
 
 void set_same_padding(Layer& l) {
@@ -159,8 +184,12 @@ void fill(std::vector<float>& values, size_t count, unsigned seed, float low, fl
   for (float& v : values) v = low + (high - low) * float(next_random(state) >> 8) * (1.0f / 16777216.0f);
 }
 
-// Of s8 the same with and without an activation: contestants that apply it by an operator of its own describe a layer without one.
-static float weight_range(const Layer& l) { return sqrtf((l.activation == SKUA_ACTIVATION_NONE || l.type == SKUA_DTYPE_S8 ? 3.0f : 6.0f) / float(std::max<size_t>(1, l.reduction()))); }
+// Of s8 the same with and without an activation: contestants that apply it by an operator of its own describe a layer
+// without one.
+static float weight_range(const Layer& l) {
+  return sqrtf((l.activation == SKUA_ACTIVATION_NONE || l.type == SKUA_DTYPE_S8 ? 3.0f : 6.0f) /
+               float(std::max<size_t>(1, l.reduction())));
+}
 float weight_scale(const Layer& l) { return weight_range(l) / 127; }
 
 Constants::Constants(const Layer& l, const float* w, const float* b) : weights(w), bias(b) {
@@ -171,7 +200,8 @@ Constants::Constants(const Layer& l, const float* w, const float* b) : weights(w
     weights = typed_.data();
     for (size_t k = 0; k < l.k; ++k)
       for (size_t n = 0; n < l.n; ++n) {
-        const int q = int(nearbyintf(w[k * l.n + n] / block_scale(l, n, block_of(l, k)))) + zero_point(l, n, block_of(l, k));
+        const int q =
+            int(nearbyintf(w[k * l.n + n] / block_scale(l, n, block_of(l, k)))) + zero_point(l, n, block_of(l, k));
         unsigned char& to = typed_[n * row + (s4 ? k / 2 : k)];
         to = static_cast<unsigned char>(s4 ? to | (q & 15) << (k % 2 ? 4 : 0) : q);
       }
@@ -197,7 +227,8 @@ Constants::Constants(const Layer& l, const float* w, const float* b) : weights(w
   const float scale = weight_scale(l);
   for (size_t i = 0; i < count; ++i) typed_[i] = static_cast<unsigned char>(int8_t(nearbyintf(w[i] / scale)));
   scales.assign(l.op == Op::gemm ? l.n : l.out_c, scale);
-  for (size_t i = 0; b && i < l.bias_count(); ++i) integers_.push_back(int32_t(nearbyintf(b[i] / (byte_scale * scale))));
+  for (size_t i = 0; b && i < l.bias_count(); ++i)
+    integers_.push_back(int32_t(nearbyintf(b[i] / (byte_scale * scale))));
   if (b) bias = integers_.data();
 }
 
@@ -234,12 +265,17 @@ Folded fold_hard_sigmoid(const Layer& l, const float* weights, const float* bias
 
 Operands make_operands(const Layer& l, unsigned seed) {
   Operands o;
-  const bool positive = l.op == Op::unary && (l.unary == SKUA_UNARY_LOG || l.unary == SKUA_UNARY_SQRT || l.unary == SKUA_UNARY_RSQRT || l.unary == SKUA_UNARY_RECIPROCAL);
+  const bool positive = l.op == Op::unary && (l.unary == SKUA_UNARY_LOG || l.unary == SKUA_UNARY_SQRT ||
+                                              l.unary == SKUA_UNARY_RSQRT || l.unary == SKUA_UNARY_RECIPROCAL);
   const float range = l.op == Op::unary || l.op == Op::softmax ? 4.0f : 1.0f;
   fill(o.x, l.in_count(), seed + 1, positive ? 0.1f : l.type == SKUA_DTYPE_S8 ? 0.0f : -range, range);
   const bool divisor = l.op == Op::binary && (l.binary == SKUA_BINARY_DIV || l.binary == SKUA_BINARY_POW);
   if (divisor && l.binary == SKUA_BINARY_POW) fill(o.x, l.in_count(), seed + 1, 0.1f, 2.0f);
-  fill(o.second, l.second_count(), seed + 2, divisor ? 0.5f : l.type == SKUA_DTYPE_S8 ? 0.0f : -1.0f, divisor ? 2.0f : 1.0f);
+  fill(o.second, l.second_count(), seed + 2,
+       divisor                   ? 0.5f
+       : l.type == SKUA_DTYPE_S8 ? 0.0f
+                                 : -1.0f,
+       divisor ? 2.0f : 1.0f);
   round_to(l.type, o.x);
   round_to(l.type, o.second);
   o.weights = make_weights(l, seed + 3);

@@ -25,7 +25,8 @@ struct Layer {
   skua_activation_kind activation = SKUA_ACTIVATION_NONE;
   skua_unary_kind unary = SKUA_UNARY_RELU;
   skua_binary_kind binary = SKUA_BINARY_ADD;
-  // Weights of a gemm that are bytes or nibbles while its maps are floats: [N][K], a scale for each column, or for each `block` of one.
+  // Weights of a gemm that are bytes or nibbles while its maps are floats: [N][K], a scale for each column, or for each
+  // `block` of one.
   skua_dtype quantized = SKUA_DTYPE_F32;   // S8, S4; F32: none
   size_t block = 0;
   bool zero_points = false;
@@ -63,15 +64,16 @@ void fill(std::vector<float>& values, size_t count, unsigned seed, float low, fl
 std::vector<float> make_weights(const Layer& layer, unsigned seed);
 std::vector<float> make_bias(const Layer& layer, unsigned seed);
 
-// The constants as a library takes them: weights in the layer's type, those of s8 with weight_scale() and a zero point of 0, bias f32 or, for s8, s32 in units of
-// byte_scale * weight_scale().
+// The constants as a library takes them: weights in the layer's type, those of s8 with weight_scale() and a zero point
+// of 0, bias f32 or, for s8, s32 in units of byte_scale * weight_scale().
 float weight_scale(const Layer& layer);
 class Constants {
  public:
   Constants(const Layer& layer, const float* weights, const float* bias);
   const void* weights = nullptr;
   const void* bias = nullptr;
-  std::vector<float> scales;  // of s8 weights, one for each output channel; of quantised weights below maps of floats, those without blocks
+  // of s8 weights, one for each output channel; of quantised weights below maps of floats, those without blocks
+  std::vector<float> scales;
   std::vector<uint16_t> block_scales;  // bf16, [N][blocks]
   std::vector<int32_t> zero_points;
   const int8_t* bytes() const { return static_cast<const int8_t*>(weights); }
@@ -88,7 +90,8 @@ struct Folded {
 };
 Folded fold_hard_sigmoid(const Layer& layer, const float* weights, const float* bias);
 
-// One output element in double precision, for checks (formula.cc). index counts the dense output. `magnitude` gets the sum of the terms' absolute values.
+// One output element in double precision, for checks (formula.cc). index counts the dense output. `magnitude` gets the
+// sum of the terms' absolute values.
 double reference(const Layer& layer, const Operands& o, size_t index, double* magnitude);
 
 const char* unary_name(skua_unary_kind kind);

@@ -14,7 +14,8 @@ struct LayerCase {
   std::string name;
   Layer layer;
 };
-std::vector<LayerCase> layer_cases(const std::vector<skua_dtype>& types);  // every different layer of the corpus, in each of these
+// every different layer of the corpus, in each of these
+std::vector<LayerCase> layer_cases(const std::vector<skua_dtype>& types);
 
 struct Entry {
   std::string name;
@@ -29,7 +30,8 @@ struct Entry {
   }
 };
 
-// Everybody reads and writes the same memory: where a tensor happens to lie in the cache's sets can be worth a third of the time.
+// Everybody reads and writes the same memory: where a tensor happens to lie in the cache's sets can be worth a third of
+// the time.
 struct Maps {
   Memory x, second, y;
 };
@@ -38,8 +40,11 @@ struct LayerBench {
   const Layer& layer;
   Operands operands;
   std::shared_ptr<Maps> maps;  // may be those of a larger layer: the last one made fills them
-  explicit LayerBench(const Layer& l, std::shared_ptr<Maps> of_larger = nullptr) : layer(l), operands(make_operands(l, 1)), maps(std::move(of_larger)) {
-    if (!maps) maps = std::make_shared<Maps>(Maps{Memory(operands.x.size()), Memory(operands.second.size()), Memory(l.out_count())});
+  explicit LayerBench(const Layer& l, std::shared_ptr<Maps> of_larger = nullptr)
+      : layer(l), operands(make_operands(l, 1)), maps(std::move(of_larger)) {
+    if (!maps)
+      maps = std::make_shared<Maps>(
+          Maps{Memory(operands.x.size()), Memory(operands.second.size()), Memory(l.out_count())});
     store(operands.x.data(), operands.x.size(), l.type, maps->x.data());
     store(operands.second.data(), operands.second.size(), l.type, maps->second.data());
   }
@@ -50,10 +55,12 @@ struct LayerBench {
     e.name = who.name();
     e.who = &who;
     begin_turn(&who);
-    e.prepared = who.prepare(layer, operands.weights.data(), operands.bias.empty() ? nullptr : operands.bias.data(), {maps->x.data(), 0},
-                             {operands.second.empty() ? nullptr : maps->second.data(), 0}, {maps->y.data(), 0}, why);
+    e.prepared = who.prepare(layer, operands.weights.data(), operands.bias.empty() ? nullptr : operands.bias.data(),
+                             {maps->x.data(), 0}, {operands.second.empty() ? nullptr : maps->second.data(), 0},
+                             {maps->y.data(), 0}, why);
     if (e.prepared) {
-      memset(maps->y.data(), 0xff, maps->y.size() * sizeof(float));  // NaN in every type: an element that is never written cannot pass
+      // NaN in every type: an element that is never written cannot pass
+      memset(maps->y.data(), 0xff, maps->y.size() * sizeof(float));
       e.prepared->run();
       e.prepared->fetch();
       e.result.resize(layer.out_count());
@@ -65,14 +72,17 @@ struct LayerBench {
 };
 
 // Calls run_case for those of `names`, with every number of threads that was asked for.
-void each_layer_case(Session& session, const std::vector<std::string>& names, void (*run_case)(Session&, const LayerCase&));
+void each_layer_case(Session& session, const std::vector<std::string>& names,
+                     void (*run_case)(Session&, const LayerCase&));
 
-// What layers and regret write down of a case before the clock runs: its sizes; our way to do it, checked. The error is set where there is none, or a wrong one.
+// What layers and regret write down of a case before the clock runs: its sizes; our way to do it, checked. The error is
+// set where there is none, or a wrong one.
 Result result_of(const Session& session, const char* suite, const LayerCase& c);
 Entry prepare_ours(Session& session, LayerBench& bench, Result& r);
 
-// How much longer the library's choice takes than the best it could have made: every other algorithm and tile is forced and timed; the fastest race against
-// the choice, and what seems to beat it races against it alone, so that noise does not look like regret. Shares of the best time; -1 = not known.
+// How much longer the library's choice takes than the best it could have made: every other algorithm and tile is forced
+// and timed; the fastest race against the choice, and what seems to beat it races against it alone, so that noise does
+// not look like regret. Shares of the best time; -1 = not known.
 struct Regret {
   double regret = -1, tuned = -1;  // of the model's choice; of the choice after skua_op_tune()
   std::string best;                // algorithm and kernel of the best

@@ -37,7 +37,8 @@ float* aligned(size_t floats) {
   return static_cast<float*>(p);
 }
 
-// The shortest of several samples; of long ones, which other work on the machine always interrupts, the time the thread had a core.
+// The shortest of several samples; of long ones, which other work on the machine always interrupts, the time the thread
+// had a core.
 double fastest(const std::function<void()>& f, int samples) {
   double best = 1e300;
   const double until = now_ns() + 400e6;
@@ -137,7 +138,8 @@ void measure_machine(Machine& m, bool quick) {
       const auto& convert = loops[i]->convert[half];
       const double widen = fastest([&] { for (int r = 0; r < 16; ++r) convert.widen(halves, 8192); }, samples);
       const double narrow = fastest([&] { for (int r = 0; r < 16; ++r) convert.narrow(halves, 8192); }, samples);
-      m.converts.push_back({isa, half ? SKUA_DTYPE_BF16 : SKUA_DTYPE_F16, 16 * sizeof halves / widen, 16 * sizeof halves / narrow});
+      m.converts.push_back(
+          {isa, half ? SKUA_DTYPE_BF16 : SKUA_DTYPE_F16, 16 * sizeof halves / widen, 16 * sizeof halves / narrow});
     }
   }
   if (!count) return;

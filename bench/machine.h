@@ -17,7 +17,8 @@ struct Machine {
   std::string cpu, features, isa;  // isa: the highest one the library uses here
   std::string governor;
   bool busy() const { return load > 0.5; }
-  double load = 0;                 // of the system over the last minute, as the run began; above 0.5 its times are noisy
+  // of the system over the last minute, as the run began; above 0.5 its times are noisy
+  double load = 0;
   double mhz = 0;                  // as the system states it; 0 = not known
   size_t cores = 0;
   int pinned = -1;
@@ -31,12 +32,14 @@ struct Machine {
   struct Convert {
     std::string isa;
     skua_dtype type;
-    double widen, narrow;            // GB/s of halves that are loaded as f32, and stored from it; in the first-level cache
+    // GB/s of halves that are loaded as f32, and stored from it; in the first-level cache
+    double widen, narrow;
   };
   std::vector<Convert> converts;
   std::vector<Level> levels;
 
-  // The set in which products of this type are fastest: the one that adds the type, or, where there is none below the cap or widening to f32 is faster than it, the highest of f32.
+  // The set in which products of this type are fastest: the one that adds the type, or, where there is none below the
+  // cap or widening to f32 is faster than it, the highest of f32.
   const std::string& isa_for(skua_dtype type) const;
   // Of that set: in the type, or else in f32; of the highest where nothing of it is known.
   double peak(const std::string& of, skua_dtype type = SKUA_DTYPE_F32) const;

@@ -11,7 +11,8 @@
 
 namespace bench {
 
-const char* const suite_names[suite_count] = {"machine", "overhead", "kernels", "layers", "networks", "regret", "steps"};
+const char* const suite_names[suite_count] = {"machine",  "overhead", "kernels", "layers",
+                                              "networks", "regret",   "steps"};
 
 namespace {
 
@@ -65,30 +66,41 @@ bool read_shapes(const std::string& path) {
 void print_help() {
   printf(
       "skua-bench: how fast the library is on this machine, beside its peers.\n\n"
-      "  --suite NAME[,NAME]  machine   measured peaks of a core: multiply-adds per instruction set, bandwidth per cache level\n"
+      "  --suite NAME[,NAME]  machine   measured peaks of a core: multiply-adds per instruction set, bandwidth per "
+      "cache level\n"
       "                       overhead  time of create, plan and run themselves\n"
       "                       kernels   every kernel this CPU can run, warm\n"
       "                       layers    products, convolutions, pooling, ... of real networks (bench/shapes)\n"
       "                       networks  whole networks as chains of operators\n"
-      "                       regret    what the choice of algorithm and tile costs against the best that can be forced, no peers\n"
-      "                       steps     series of one extent each (bench/shapes/steps.txt): which layers take longer than a larger one, no peers\n"
+      "                       regret    what the choice of algorithm and tile costs against the best that can be "
+      "forced, no peers\n"
+      "                       steps     series of one extent each (bench/shapes/steps.txt): which layers take longer "
+      "than a larger one, no peers\n"
       "                       default: all of them but regret and steps\n"
       "  --filter REGEX       only the cases whose name contains a match, e.g. 'gemm_f32/512' or 'resnet50/3x3'\n"
-      "  --type T[,T]         element types of kernels, layers, networks, regret: f32 (default), f16, bf16, s8; all but f32 also against our own f32\n"
-      "  --threads N[,N]      workers (default 1: one thread, pinned to a core); \"1,2\" runs each case with both and prints the scaling\n"
-      "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are left out\n"
+      "  --type T[,T]         element types of kernels, layers, networks, regret: f32 (default), f16, bf16, s8; all "
+      "but f32 also against our own f32\n"
+      "  --threads N[,N]      workers (default 1: one thread, pinned to a core); \"1,2\" runs each case with both and "
+      "prints the scaling\n"
+      "  --isa NAME           nothing above this instruction set, for the peers too; those that cannot be capped are "
+      "left out\n"
       "  --cpu N              the core to pin to with one thread (default: the fastest)\n"
-      "  --device API:N       layers and networks on a GPU, opencl:0 or vulkan:0 as skua_device_list() numbers them, by its own clock, with the CPU's time beside them\n"
-      "  --numerics NAME      default, strict or fast: what our products and convolutions of layers, networks, regret may trade for speed, on the CPU beside a device too\n"
-      "  --shapes FILE        layers, a network or series of yours instead of the corpus, written as those of bench/shapes; may be given more than once\n"
+      "  --device API:N       layers and networks on a GPU, opencl:0 or vulkan:0 as skua_device_list() numbers them, "
+      "by its own clock, with the CPU's time beside them\n"
+      "  --numerics NAME      default, strict or fast: what our products and convolutions of layers, networks, regret "
+      "may trade for speed, on the CPU beside a device too\n"
+      "  --shapes FILE        layers, a network or series of yours instead of the corpus, written as those of "
+      "bench/shapes; may be given more than once\n"
       "  --resolution N       images of the networks are N x N\n"
-      "  --peers LIST|none    xnnpack,onednn,openblas,blis; on a device cpu,clblast,cublas (default: those that are there)\n"
+      "  --peers LIST|none    xnnpack,onednn,openblas,blis; on a device cpu,clblast,cublas (default: those that are "
+      "there)\n"
       "  --quick              fewer samples: minutes instead of half an hour\n"
       "  --json FILE          results, one object per case\n"
       "  --html FILE          a report that needs no other file\n"
       "  --compare FILE       an earlier --json: prints what changed since\n"
       "  --list               names of the cases, without running them\n"
-      "  --choices            the algorithm and the kernel that would be chosen for each layer, nothing measured; SKUA_CORE=zen5 asks for those of another chip\n"
+      "  --choices            the algorithm and the kernel that would be chosen for each layer, nothing measured; "
+      "SKUA_CORE=zen5 asks for those of another chip\n"
       "  --help\n");
 }
 
@@ -103,8 +115,10 @@ bool parse_options(int argc, char** argv, Options* o) {
       flag.resize(eq);
     }
     const bool plain = flag == "--quick" || flag == "--list" || flag == "--choices" || flag == "--help" || flag == "-h";
-    const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--type" || flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" || flag == "--html" ||
-                        flag == "--compare" || flag == "--device" || flag == "--resolution" || flag == "--shapes" || flag == "--numerics";
+    const bool valued = flag == "--suite" || flag == "--filter" || flag == "--threads" || flag == "--type" ||
+                        flag == "--cpu" || flag == "--isa" || flag == "--peers" || flag == "--json" ||
+                        flag == "--html" || flag == "--compare" || flag == "--device" || flag == "--resolution" ||
+                        flag == "--shapes" || flag == "--numerics";
     if (!plain && !valued) return fail("unknown argument \"" + std::string(argv[i]) + "\"; --help lists them");
     if (plain && has_value) return fail(flag + " takes no value");
     if (valued && !has_value) {
@@ -127,19 +141,22 @@ bool parse_options(int argc, char** argv, Options* o) {
       const size_t colon = value.find(':');
       const std::string api = value.substr(0, colon);
       int index = 0;
-      if ((api != "opencl" && api != "vulkan") || (colon != std::string::npos && !number(value.c_str() + colon + 1, 0, 31, &index)))
+      if ((api != "opencl" && api != "vulkan") ||
+          (colon != std::string::npos && !number(value.c_str() + colon + 1, 0, 31, &index)))
         return fail("--device: \"" + value + "\" is not opencl:N or vulkan:N");
       bench_device = {api == "opencl" ? SKUA_DEVICE_API_OPENCL : SKUA_DEVICE_API_VULKAN, uint32_t(index)};
     }
     else if (flag == "--numerics") {
       const skua_numerics all[] = {SKUA_NUMERICS_DEFAULT, SKUA_NUMERICS_STRICT, SKUA_NUMERICS_FAST};
-      const auto* named = std::find_if(std::begin(all), std::end(all), [&](skua_numerics n) { return value == numerics_name(n); });
+      const auto* named =
+          std::find_if(std::begin(all), std::end(all), [&](skua_numerics n) { return value == numerics_name(n); });
       if (named == std::end(all)) return fail("--numerics: \"" + value + "\" is not one of default, strict, fast");
       bench_numerics = *named;
     }
     else if (flag == "--resolution") {
       int extent = 0;
-      if (!number(value.c_str(), 32, 4096, &extent)) return fail("--resolution: \"" + value + "\" is not a number from 32 to 4096");
+      if (!number(value.c_str(), 32, 4096, &extent))
+        return fail("--resolution: \"" + value + "\" is not a number from 32 to 4096");
       network_extent = size_t(extent);
     }
     else if (flag == "--type") {
@@ -154,12 +171,15 @@ bool parse_options(int argc, char** argv, Options* o) {
         if (int n; number(part.c_str(), 1, 1024, &n)) o->threads.push_back(n);
         else return fail("--threads: \"" + part + "\" is not a number from 1 to 1024");
       if (o->threads.empty()) return fail("--threads: no number");
-    } else if (!number(value.c_str(), 0, 1023, &o->cpu)) return fail("--cpu: \"" + value + "\" is not a number from 0 to 1023");
+    } else if (!number(value.c_str(), 0, 1023, &o->cpu))
+      return fail("--cpu: \"" + value + "\" is not a number from 0 to 1023");
   }
   for (const std::string& path : shapes)  // after --resolution
     if (!read_shapes(path)) return false;
   std::vector<std::string> all(suite_names, suite_names + suite_count);
-  if (on_device()) all.erase(std::remove_if(all.begin(), all.end(), [](const std::string& name) { return !is_device_suite(name); }), all.end());
+  if (on_device())
+    all.erase(std::remove_if(all.begin(), all.end(), [](const std::string& name) { return !is_device_suite(name); }),
+              all.end());
   if (o->suites.empty() && !own_shapes.empty()) o->suites = {"layers", "networks"};
   if (o->suites.empty()) o->suites.assign(all.begin(), all.end() - (on_device() ? 0 : suites_on_request));
   if (!known(o->suites, all, "--suite")) return false;

@@ -1,5 +1,5 @@
-// Loops that measure what a core can do at most, one set per instruction set: peak_loops.cc for those of f32, peak_half.cc for those that add arithmetic in a half type,
-// peak_int.cc for products of integers.
+// Loops that measure what a core can do at most, one set per instruction set: peak_loops.cc for those of f32,
+// peak_half.cc for those that add arithmetic in a half type, peak_int.cc for products of integers.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

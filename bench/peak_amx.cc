@@ -41,6 +41,7 @@ double multiply_add(size_t rounds) {
 }  // namespace SKUA_ISA
 
 extern const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA);
-const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {SKUA_STRING(SKUA_ISA), SKUA_ISA::kElement, SKUA_ISA::multiply_add, nullptr, nullptr, {}};
+const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {
+    SKUA_STRING(SKUA_ISA), SKUA_ISA::kElement, SKUA_ISA::multiply_add, nullptr, nullptr, {}};
 
 }  // namespace skua

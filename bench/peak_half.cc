@@ -1,5 +1,6 @@
-// Multiply-adds of a set's own half type, compiled for those sets alone: f16 in sums of f16, bf16 in pairs that are summed in f32. Sixteen chains where there are
-// registers for them: a pair of bf16 takes six cycles on a Zen 5, which starts two in each.
+// Multiply-adds of a set's own half type, compiled for those sets alone: f16 in sums of f16, bf16 in pairs that are
+// summed in f32. Sixteen chains where there are registers for them: a pair of bf16 takes six cycles on a Zen 5, which
+// starts two in each.
 #include "bench/peak.h"
 #include "dispatch/kernel.h"
 #if defined(__x86_64__)
@@ -80,6 +81,7 @@ double multiply_add(size_t rounds) {
 }  // namespace SKUA_ISA
 
 extern const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA);
-const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {SKUA_STRING(SKUA_ISA), SKUA_ISA::kElement, SKUA_ISA::multiply_add, nullptr, nullptr, {}};
+const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {
+    SKUA_STRING(SKUA_ISA), SKUA_ISA::kElement, SKUA_ISA::multiply_add, nullptr, nullptr, {}};
 
 }  // namespace skua

@@ -1,5 +1,5 @@
-// Multiply-adds of integers in sums of 32 bits: products of four bytes in one instruction where a set has it, else of pairs of 16-bit numbers and an addition, to which bytes
-// are widened. Twelve chains, as in peak_loops.cc.
+// Multiply-adds of integers in sums of 32 bits: products of four bytes in one instruction where a set has it, else of
+// pairs of 16-bit numbers and an addition, to which bytes are widened. Twelve chains, as in peak_loops.cc.
 #include "bench/peak.h"
 #include "dispatch/kernel.h"
 #include <stddef.h>
@@ -47,13 +47,19 @@ using Sum = int32x4_t;
 inline Sum start(int x) { return vdupq_n_s32(x); }
 #if SKUA_ISA_neon_i8mm
 constexpr int kProducts = 32;  // 2x8 by 8x2
-inline Sum step(Sum sum, Sum factor) { return vmmlaq_s32(sum, vreinterpretq_s8_s32(factor), vreinterpretq_s8_s32(factor)); }
+inline Sum step(Sum sum, Sum factor) {
+  return vmmlaq_s32(sum, vreinterpretq_s8_s32(factor), vreinterpretq_s8_s32(factor));
+}
 #elif SKUA_ISA_neon_dot || SKUA_ISA_neon32_dot
 constexpr int kProducts = 16;
-inline Sum step(Sum sum, Sum factor) { return vdotq_s32(sum, vreinterpretq_s8_s32(factor), vreinterpretq_s8_s32(factor)); }
+inline Sum step(Sum sum, Sum factor) {
+  return vdotq_s32(sum, vreinterpretq_s8_s32(factor), vreinterpretq_s8_s32(factor));
+}
 #else
 constexpr int kProducts = 4;
-inline Sum step(Sum sum, Sum factor) { return vmlal_s16(sum, vget_low_s16(vreinterpretq_s16_s32(factor)), vget_low_s16(vreinterpretq_s16_s32(factor))); }
+inline Sum step(Sum sum, Sum factor) {
+  return vmlal_s16(sum, vget_low_s16(vreinterpretq_s16_s32(factor)), vget_low_s16(vreinterpretq_s16_s32(factor)));
+}
 #endif
 #endif
 #if defined(__x86_64__)
@@ -89,6 +95,7 @@ double multiply_add(size_t rounds) {
 }  // namespace SKUA_ISA
 
 extern const bench::PeakLoops SKUA_PASTE(bench_peak_int, SKUA_ISA);
-const bench::PeakLoops SKUA_PASTE(bench_peak_int, SKUA_ISA) = {SKUA_STRING(SKUA_ISA), Element::s8, SKUA_ISA::multiply_add, nullptr, nullptr, {}};
+const bench::PeakLoops SKUA_PASTE(bench_peak_int, SKUA_ISA) = {
+    SKUA_STRING(SKUA_ISA), Element::s8, SKUA_ISA::multiply_add, nullptr, nullptr, {}};
 
 }  // namespace skua

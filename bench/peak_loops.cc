@@ -1,5 +1,5 @@
-// Compiled once per instruction set. Twelve independent chains hide the latency of a multiply-add (4 cycles, two a cycle) on every core so far,
-// and fit 16 registers with the two factors.
+// Compiled once per instruction set. Twelve independent chains hide the latency of a multiply-add (4 cycles, two a
+// cycle) on every core so far, and fit 16 registers with the two factors.
 #include "bench/peak.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
@@ -76,6 +76,11 @@ template <class T> void narrow(uint16_t* y, size_t count) {
 
 extern const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA);
 const bench::PeakLoops SKUA_PASTE(bench_peak, SKUA_ISA) = {
-    SKUA_STRING(SKUA_ISA), Element::f32, SKUA_ISA::multiply_add, SKUA_ISA::read, SKUA_ISA::copy, {{SKUA_ISA::widen<f16>, SKUA_ISA::narrow<f16>}, {SKUA_ISA::widen<bf16>, SKUA_ISA::narrow<bf16>}}};
+    SKUA_STRING(SKUA_ISA),
+    Element::f32,
+    SKUA_ISA::multiply_add,
+    SKUA_ISA::read,
+    SKUA_ISA::copy,
+    {{SKUA_ISA::widen<f16>, SKUA_ISA::narrow<f16>}, {SKUA_ISA::widen<bf16>, SKUA_ISA::narrow<bf16>}}};
 
 }  // namespace skua

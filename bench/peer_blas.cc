@@ -1,4 +1,5 @@
-// OpenBLAS and BLIS. Both export cblas_sgemm, so each is opened when the program starts, with its symbols kept to itself.
+// OpenBLAS and BLIS. Both export cblas_sgemm, so each is opened when the program starts, with its symbols kept to
+// itself.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 namespace bench {
 namespace {
 
-using Sgemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb, float beta,
-                       float* c, int ldc);
+using Sgemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a,
+                       int lda, const float* b, int ldb, float beta, float* c, int ldc);
 constexpr int kRowMajor = 101, kNoTranspose = 111;
 
 class BlasLayer : public Prepared {
@@ -43,7 +44,8 @@ class Blas : public Contestant {
   void wake() override { start ? start() : wake_openmp(); }
   void park() override { stop ? void(stop()) : park_openmp(); }
   std::string version() const override { return text; }
-  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
+  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y,
+                                    std::string* why) override {
     if (l.type != SKUA_DTYPE_F32 || l.quantized_weights()) {
       *why = "f32 only";
       return nullptr;
@@ -74,7 +76,8 @@ std::unique_ptr<Contestant> make_blas(const char* name, std::string* why) {
     struct Cap {
       const char *isa, *openblas, *blis;
     };
-    static const Cap caps[] = {{"avx2", "Haswell", "haswell"}, {"sse41", "Penryn", "penryn"}, {"sse2", nullptr, "generic"}};
+    static const Cap caps[] = {
+        {"avx2", "Haswell", "haswell"}, {"sse41", "Penryn", "penryn"}, {"sse2", nullptr, "generic"}};
     const char* core = nullptr;
     for (const Cap& c : caps)
       if (isa_cap == c.isa) core = blis ? c.blis : c.openblas;
@@ -85,7 +88,8 @@ std::unique_ptr<Contestant> make_blas(const char* name, std::string* why) {
     wanted = core;
   }
 #if defined(__x86_64__)
-  // Both pick their kernels by lists of models that end before today's: without a hint they take SSE, AVX2 or no vector kernels at all on a CPU with AVX-512, Intel's or AMD's
+  // Both pick their kernels by lists of models that end before today's: without a hint they take SSE, AVX2 or no vector
+  // kernels at all on a CPU with AVX-512, Intel's or AMD's
   // (1024x1024x1024 on Zen 5: BLIS 39 GFLOP/s without, 204 with it; OpenBLAS 215 either way).
   else if (__builtin_cpu_supports("avx512dq")) wanted = blis ? "skx" : "SkylakeX";
 #endif
@@ -117,7 +121,8 @@ std::unique_ptr<Contestant> make_blas(const char* name, std::string* why) {
       return nullptr;
     }
     made->set_ways = reinterpret_cast<void (*)(long)>(dlsym(library, "bli_thread_set_num_threads"));
-    if (auto get = reinterpret_cast<const char* (*)()>(dlsym(library, "bli_info_get_version_str"))) made->text = get() + std::string(" ") + arch;
+    if (auto get = reinterpret_cast<const char* (*)()>(dlsym(library, "bli_info_get_version_str")))
+      made->text = get() + std::string(" ") + arch;
   } else {
     made->set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
     made->start = reinterpret_cast<void (*)()>(dlsym(library, "blas_thread_init"));
@@ -126,7 +131,8 @@ std::unique_ptr<Contestant> make_blas(const char* name, std::string* why) {
     if (auto get = reinterpret_cast<const char* (*)()>(dlsym(library, "openblas_get_config"))) made->text = get();
     if (const size_t space = made->text.find(' ', 9); space != std::string::npos) made->text.resize(space);
     if (made->text.rfind("OpenBLAS ", 0) == 0) made->text.erase(0, 9);
-    if (auto core = reinterpret_cast<const char* (*)()>(dlsym(library, "openblas_get_corename"))) made->text += std::string(" ") + core();
+    if (auto core = reinterpret_cast<const char* (*)()>(dlsym(library, "openblas_get_corename")))
+      made->text += std::string(" ") + core();
   }
   return made;
 }

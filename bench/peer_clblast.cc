@@ -1,4 +1,5 @@
-// CLBlast, on the OpenCL device of --device, in a context and with buffers of its own. Opened at run time, as is OpenCL: nothing to link with.
+// CLBlast, on the OpenCL device of --device, in a context and with buffers of its own. Opened at run time, as is
+// OpenCL: nothing to link with.
 #include "device_side.h"
 
 #ifdef BENCH_OPENCL
@@ -11,10 +12,12 @@ namespace bench {
 namespace {
 
 // clblast_c.h's, whose header need not be there.
-using Sgemm = int (*)(int layout, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, float alpha, cl_mem a, size_t a_offset, size_t lda, cl_mem b, size_t b_offset, size_t ldb, float beta,
+using Sgemm = int (*)(int layout, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, float alpha, cl_mem a,
+                      size_t a_offset, size_t lda, cl_mem b, size_t b_offset, size_t ldb, float beta, cl_mem c,
+                      size_t c_offset, size_t ldc, cl_command_queue* queue, cl_event* event);
+using Hgemm = int (*)(int layout, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, cl_half alpha,
+                      cl_mem a, size_t a_offset, size_t lda, cl_mem b, size_t b_offset, size_t ldb, cl_half beta,
                       cl_mem c, size_t c_offset, size_t ldc, cl_command_queue* queue, cl_event* event);
-using Hgemm = int (*)(int layout, int transpose_a, int transpose_b, size_t m, size_t n, size_t k, cl_half alpha, cl_mem a, size_t a_offset, size_t lda, cl_mem b, size_t b_offset, size_t ldb,
-                      cl_half beta, cl_mem c, size_t c_offset, size_t ldc, cl_command_queue* queue, cl_event* event);
 constexpr int kRowMajor = 101, kNoTranspose = 111;
 constexpr cl_half kHalfOne = 0x3c00;
 
@@ -31,10 +34,12 @@ class ClBlastLayer : public Prepared {
  public:
   const Functions& f;
   cl_command_queue queue;
-  cl_mem a = nullptr, b = nullptr, c = nullptr, bias = nullptr;  // bias: repeated for each row, copied to C before each product
+  // bias: repeated for each row, copied to C before each product
+  cl_mem a = nullptr, b = nullptr, c = nullptr, bias = nullptr;
   Layer layer;
   View y;
-  ClBlastLayer(const Functions& functions, cl_command_queue q, const Layer& l, View to) : f(functions), queue(q), layer(l), y(to) {}
+  ClBlastLayer(const Functions& functions, cl_command_queue q, const Layer& l, View to)
+      : f(functions), queue(q), layer(l), y(to) {}
   ~ClBlastLayer() override {
     for (cl_mem m : {a, b, c, bias})
       if (m) f.ReleaseMemObject(m);
@@ -44,8 +49,10 @@ class ClBlastLayer : public Prepared {
     const size_t m = layer.m, n = layer.n, k = layer.k;
     if (bias && f.EnqueueCopyBuffer(queue, bias, c, 0, 0, c_bytes(), 0, nullptr, nullptr) != CL_SUCCESS) return false;
     if (layer.type == SKUA_DTYPE_F16)
-      return f.hgemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, kHalfOne, a, 0, k, b, 0, n, bias ? kHalfOne : cl_half(0), c, 0, n, &queue, nullptr) == 0;
-    return f.sgemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1.0f, a, 0, k, b, 0, n, bias ? 1.0f : 0.0f, c, 0, n, &queue, nullptr) == 0;
+      return f.hgemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, kHalfOne, a, 0, k, b, 0, n,
+                     bias ? kHalfOne : cl_half(0), c, 0, n, &queue, nullptr) == 0;
+    return f.sgemm(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1.0f, a, 0, k, b, 0, n, bias ? 1.0f : 0.0f, c, 0, n,
+                   &queue, nullptr) == 0;
   }
   void run() override {
     once();
@@ -59,7 +66,8 @@ class ClBlastLayer : public Prepared {
     for (size_t i = 0; ok && i < calls; ++i) ok = once();
     ok = ok && f.EnqueueMarkerWithWaitList(queue, 0, nullptr, &event[1]) == CL_SUCCESS && f.Finish(queue) == CL_SUCCESS;
     for (int i = 0; i < 2; ++i) {
-      ok = ok && f.GetEventProfilingInfo(event[i], CL_PROFILING_COMMAND_END, sizeof at[i], &at[i], nullptr) == CL_SUCCESS;
+      ok = ok &&
+           f.GetEventProfilingInfo(event[i], CL_PROFILING_COMMAND_END, sizeof at[i], &at[i], nullptr) == CL_SUCCESS;
       if (event[i]) f.ReleaseEvent(event[i]);
     }
     return ok ? double(at[1] - at[0]) / double(calls) : -1;
@@ -79,7 +87,8 @@ class ClBlast : public Contestant {
   }
   const char* name() const override { return "clblast"; }
   bool open(const skua_device_info& wanted, std::string* why) {
-    void *const cl = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL), *const blast = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *const cl = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL), *const blast = dlopen("libclblast.so.1",
+                                                                                            RTLD_NOW | RTLD_LOCAL);
     if (!cl || !blast) return *why = dlerror(), false;
     bool found = true;
 #define BENCH_LOAD(name) found = (f.name = reinterpret_cast<decltype(f.name)>(dlsym(cl, "cl" #name))) && found;
@@ -112,7 +121,8 @@ class ClBlast : public Contestant {
     if (made && from) f.EnqueueWriteBuffer(queue, made, CL_TRUE, 0, bytes, from, 0, nullptr, nullptr);
     return made;
   }
-  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
+  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y,
+                                    std::string* why) override {
     DenseProduct product;
     if (!dense_product(l, weights, bias, half, &product, why)) return nullptr;
     auto made = std::make_unique<ClBlastLayer>(f, queue, l, y);
@@ -120,7 +130,8 @@ class ClBlast : public Contestant {
     made->b = buffer(product.b.size(), product.b.data());
     made->c = buffer(product.c_bytes, nullptr);
     if (bias) made->bias = buffer(product.c_bytes, product.bias.data());
-    if (!made->a || !made->b || !made->c || (bias && !made->bias) || !made->once() || f.Finish(queue) != CL_SUCCESS) return *why = "a call failed", nullptr;
+    if (!made->a || !made->b || !made->c || (bias && !made->bias) || !made->once() || f.Finish(queue) != CL_SUCCESS)
+      return *why = "a call failed", nullptr;
     return made;
   }
 };

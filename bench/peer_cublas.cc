@@ -1,4 +1,5 @@
-// NVIDIA's own matrix products, where its libraries are: opened at run time, by prototypes of our own. f32 in f32 (no TF32), f16 summed in f32.
+// NVIDIA's own matrix products, where its libraries are: opened at run time, by prototypes of our own. f32 in f32 (no
+// TF32), f16 summed in f32.
 #include "device_side.h"
 
 #ifdef BENCH_GPU
@@ -30,7 +31,8 @@ struct Functions {
   int (*create)(void**) = nullptr;
   int (*destroy)(void*) = nullptr;
   int (*version)(void*, int*) = nullptr;
-  int (*gemm)(void*, int, int, int, int, int, const void*, Pointer, int, int, Pointer, int, int, const void*, Pointer, int, int, int, int) = nullptr;
+  int (*gemm)(void*, int, int, int, int, int, const void*, Pointer, int, int, Pointer, int, int, const void*, Pointer,
+              int, int, int, int) = nullptr;
 };
 constexpr int kF32 = 0, kF16 = 2, kComputeF32 = 68, kDefault = -1;
 
@@ -42,7 +44,8 @@ class CublasLayer : public Prepared {
   void* events[2] = {};
   Layer layer;
   View y;
-  CublasLayer(const Functions& functions, void* h, const Layer& l, View to) : f(functions), handle(h), layer(l), y(to) {}
+  CublasLayer(const Functions& functions, void* h, const Layer& l, View to)
+      : f(functions), handle(h), layer(l), y(to) {}
   ~CublasLayer() override {
     for (Pointer p : {a, b, c, bias})
       if (p) f.MemFree(p);
@@ -94,19 +97,35 @@ class Cublas : public Contestant {
       to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(from, symbol));
       found = found && to;
     };
-    load(cuda, f.Init, "cuInit"); load(cuda, f.DeviceGetCount, "cuDeviceGetCount"); load(cuda, f.DeviceGet, "cuDeviceGet"); load(cuda, f.DeviceGetName, "cuDeviceGetName");
-    load(cuda, f.DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain"); load(cuda, f.DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2"); load(cuda, f.CtxSetCurrent, "cuCtxSetCurrent");
-    load(cuda, f.MemAlloc, "cuMemAlloc_v2"); load(cuda, f.MemFree, "cuMemFree_v2"); load(cuda, f.MemcpyHtoD, "cuMemcpyHtoD_v2"); load(cuda, f.MemcpyDtoH, "cuMemcpyDtoH_v2");
-    load(cuda, f.MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2"); load(cuda, f.EventCreate, "cuEventCreate"); load(cuda, f.EventRecord, "cuEventRecord");
+    load(cuda, f.Init, "cuInit");
+    load(cuda, f.DeviceGetCount, "cuDeviceGetCount");
+    load(cuda, f.DeviceGet, "cuDeviceGet");
+    load(cuda, f.DeviceGetName, "cuDeviceGetName");
+    load(cuda, f.DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+    load(cuda, f.DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
+    load(cuda, f.CtxSetCurrent, "cuCtxSetCurrent");
+    load(cuda, f.MemAlloc, "cuMemAlloc_v2");
+    load(cuda, f.MemFree, "cuMemFree_v2");
+    load(cuda, f.MemcpyHtoD, "cuMemcpyHtoD_v2");
+    load(cuda, f.MemcpyDtoH, "cuMemcpyDtoH_v2");
+    load(cuda, f.MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
+    load(cuda, f.EventCreate, "cuEventCreate");
+    load(cuda, f.EventRecord, "cuEventRecord");
     load(cuda, f.EventSynchronize, "cuEventSynchronize"); load(cuda, f.EventElapsedTime, "cuEventElapsedTime");
-    load(blas, f.create, "cublasCreate_v2"); load(blas, f.destroy, "cublasDestroy_v2"); load(blas, f.version, "cublasGetVersion_v2"); load(blas, f.gemm, "cublasGemmEx");
+    load(blas, f.create, "cublasCreate_v2");
+    load(blas, f.destroy, "cublasDestroy_v2");
+    load(blas, f.version, "cublasGetVersion_v2");
+    load(blas, f.gemm, "cublasGemmEx");
     if (!found) return *why = "a function is missing", false;
     int count = 0;
     if (f.Init(0) || f.DeviceGetCount(&count)) return *why = "CUDA does not start", false;
     for (int i = 0; i < count; ++i) {
       char name[256] = "";
-      if (f.DeviceGet(&device, i) || f.DeviceGetName(name, sizeof name, device) || strncmp(name, wanted.name, strlen(name))) continue;
-      if (f.DevicePrimaryCtxRetain(&context, device) || f.CtxSetCurrent(context) || f.create(&handle)) return *why = "no context on this device", false;
+      if (f.DeviceGet(&device, i) || f.DeviceGetName(name, sizeof name, device) ||
+          strncmp(name, wanted.name, strlen(name)))
+        continue;
+      if (f.DevicePrimaryCtxRetain(&context, device) || f.CtxSetCurrent(context) || f.create(&handle))
+        return *why = "no context on this device", false;
       int number = 0;
       f.version(handle, &number);
       text = std::to_string(number);
@@ -120,7 +139,8 @@ class Cublas : public Contestant {
     if (from) f.MemcpyHtoD(made, from, bytes);
     return made;
   }
-  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y, std::string* why) override {
+  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View, View y,
+                                    std::string* why) override {
     DenseProduct product;
     if (!dense_product(l, weights, bias, true, &product, why)) return nullptr;
     auto made = std::make_unique<CublasLayer>(f, handle, l, y);
@@ -128,7 +148,8 @@ class Cublas : public Contestant {
     made->b = buffer(product.b.size(), product.b.data());
     made->c = buffer(product.c_bytes, nullptr);
     if (bias) made->bias = buffer(product.c_bytes, product.bias.data());
-    if (!made->a || !made->b || !made->c || (bias && !made->bias) || f.EventCreate(&made->events[0], 0) || f.EventCreate(&made->events[1], 0) || !made->once() || !made->wait())
+    if (!made->a || !made->b || !made->c || (bias && !made->bias) || f.EventCreate(&made->events[0], 0) ||
+        f.EventCreate(&made->events[1], 0) || !made->once() || !made->wait())
       return *why = "a call failed", nullptr;
     return made;
   }

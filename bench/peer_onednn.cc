@@ -1,5 +1,6 @@
-// oneDNN 2.x, with f32 and bf16 (f16 is refused by every primitive of it). Convolutions and products let the library choose every layout (format_tag::any); what has to be brought into it is reordered outside of
-// the timing for single layers, and inside it for networks. A single layer tries the channels-last layout too, and a product tries matmul and
+// oneDNN 2.x, with f32 and bf16 (f16 is refused by every primitive of it). Convolutions and products let the library
+// choose every layout (format_tag::any); what has to be brought into it is reordered outside of the timing for single
+// layers, and inside it for networks. A single layer tries the channels-last layout too, and a product tries matmul and
 // inner product: the faster one races.
 #include <dlfcn.h>
 #include <math.h>
@@ -19,7 +20,8 @@ void execute(Engine& cpu, const Call& call) {
 
 // s8 with a zero point of -128 to u8 with one of 0, and back.
 void flip(const void* from, size_t bytes, void* to) {
-  for (size_t i = 0; i < bytes; ++i) static_cast<unsigned char*>(to)[i] = static_cast<const unsigned char*>(from)[i] ^ 0x80;
+  for (size_t i = 0; i < bytes; ++i)
+    static_cast<unsigned char*>(to)[i] = static_cast<const unsigned char*>(from)[i] ^ 0x80;
 }
 
 class OnednnLayer : public Prepared {
@@ -60,7 +62,8 @@ class OnednnNetwork : public PreparedNetwork {
     const FeatureMap& t = network->tensors[size_t(tensor)];
     out.resize(t.count());
     memory& from = tensors[size_t(tensor)];
-    const memory::desc md = from.get_desc().data.ndims == 2 ? memory::desc({1, d(t.c)}, f32, tag::ab) : map_desc(f32, t.h, t.w, t.c, t.c);
+    const memory::desc md =
+        from.get_desc().data.ndims == 2 ? memory::desc({1, d(t.c)}, f32, tag::ab) : map_desc(f32, t.h, t.w, t.c, t.c);
     memory to(md, cpu.engine, out.data());
     dnnl::reorder(from, to).execute(cpu.stream, from, to);
     cpu.stream.wait();
@@ -83,19 +86,29 @@ class Onednn : public Contestant {
     return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
   }
 
-  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
-    const bool flat = l.op == Op::gemm || l.op == Op::softmax || ((l.op == Op::unary || l.op == Op::binary) && l.h * l.w == 1);
+  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second,
+                                    View y, std::string* why) override {
+    const bool flat =
+        l.op == Op::gemm || l.op == Op::softmax || ((l.op == Op::unary || l.op == Op::binary) && l.h * l.w == 1);
     const size_t rows = l.op == Op::gemm || l.op == Op::softmax ? l.m : 1;
     const auto desc = [&](size_t h, size_t w, size_t c, size_t stride) {
-      return flat ? memory::desc({d(rows), d(c)}, data_type(l.type), tag::ab) : map_desc(data_type(l.type), h, w, c, stride ? stride : c);
+      return flat ? memory::desc({d(rows), d(c)}, data_type(l.type), tag::ab)
+                  : map_desc(data_type(l.type), h, w, c, stride ? stride : c);
     };
-    const size_t in_c = l.op == Op::gemm ? l.k : l.op == Op::softmax ? l.n : l.c, out_c = l.op == Op::gemm || l.op == Op::softmax ? l.n : l.out_c;
+    const size_t in_c = l.op == Op::gemm      ? l.k
+                        : l.op == Op::softmax ? l.n
+                                              : l.c,
+                 out_c = l.op == Op::gemm || l.op == Op::softmax ? l.n : l.out_c;
     std::unique_ptr<OnednnLayer> best;
     double best_ns = INFINITY;
     *why = "no such operator";
     if (l.quantized_weights()) return nullptr;
     const View given_x = x, given_second = second;
-    for (int variant = 0; variant < (has_winograd(l) && l.type != SKUA_DTYPE_S8 ? 3 : l.multiplies() ? 2 : 1); ++variant) try {
+    for (int variant = 0; variant < (has_winograd(l) && l.type != SKUA_DTYPE_S8 ? 3
+                                     : l.multiplies()                           ? 2
+                                                                                : 1);
+         ++variant)
+      try {
         auto made = std::make_unique<OnednnLayer>(cpu);
         if (l.type == SKUA_DTYPE_S8) {
           made->x.resize(l.in_count() / sizeof(float) + 1);
@@ -107,16 +120,25 @@ class Onednn : public Contestant {
           if (second.data) second.data = made->second.data();
         }
         memory src(desc(l.h, l.w, in_c, x.stride), cpu.engine, x.data), other;
-        if (second.data) other = memory(l.broadcast ? desc(1, 1, l.c, second.stride) : desc(l.out_h, l.out_w, out_c, second.stride), cpu.engine, second.data);
+        if (second.data)
+          other = memory(l.broadcast ? desc(1, 1, l.c, second.stride) : desc(l.out_h, l.out_w, out_c, second.stride),
+                         cpu.engine, second.data);
         if (l.residual) {  // the sum overwrites it
           memory copy = made->places.get(other.get_desc());
           dnnl::reorder(other, copy).execute(cpu.stream, other, copy);
           other = copy;
         }
-        if (!build(cpu, made->places, l, weights, bias, src, &other, variant == 0 ? Layout::any : variant == 1 ? Layout::nhwc : Layout::winograd, variant ? Product::matmul : Product::inner,
-                   made->built)) continue;
+        if (!build(cpu, made->places, l, weights, bias, src, &other,
+                   variant == 0   ? Layout::any
+                   : variant == 1 ? Layout::nhwc
+                                  : Layout::winograd,
+                   variant ? Product::matmul : Product::inner, made->built))
+          continue;
         made->result = memory(desc(l.out_h, l.out_w, out_c, y.stride), cpu.engine, y.data);
-        made->variant = l.op == Op::gemm ? (variant ? "matmul" : "inner_product") : variant == 0 ? "any" : variant == 1 ? "nhwc" : "winograd";
+        made->variant = l.op == Op::gemm ? (variant ? "matmul" : "inner_product")
+                        : variant == 0   ? "any"
+                        : variant == 1   ? "nhwc"
+                                         : "winograd";
         for (const Call& c : made->built.reorders) execute(cpu, c);
         double ns = INFINITY;
         made->run();
@@ -160,7 +182,8 @@ class Onednn : public Contestant {
         std::vector<memory::desc> parts;  // a concatenation, on its first use
         std::vector<memory> sources;
         for (size_t t = 0; t < net.tensors.size(); ++t)
-          if (net.tensors[t].parent == tensor) parts.push_back(made->tensors[t].get_desc()), sources.push_back(made->tensors[t]);
+          if (net.tensors[t].parent == tensor)
+            parts.push_back(made->tensors[t].get_desc()), sources.push_back(made->tensors[t]);
         const dnnl::concat::primitive_desc pd(1, parts, cpu.engine);
         m = made->places.get(pd.dst_desc());
         Call call{dnnl::concat(pd), {{DNNL_ARG_DST, m}}};
@@ -172,14 +195,17 @@ class Onednn : public Contestant {
       const memory src = ready(s.x);
       memory second;
       if (s.second >= 0) second = ready(s.second);
-      const std::vector<float> weights = make_weights(s.layer, unsigned(100 + i)), bias = make_bias(s.layer, unsigned(500 + i));
+      const std::vector<float> weights = make_weights(s.layer, unsigned(100 + i)),
+                               bias = make_bias(s.layer, unsigned(500 + i));
       Built built;
       const auto with = [&](Layout layout) {
         built = {};
-        return build(cpu, made->places, s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), src, &second, layout, Product::inner, built);
+        return build(cpu, made->places, s.layer, weights.data(), bias.empty() ? nullptr : bias.data(), src, &second,
+                     layout, Product::inner, built);
       };
       bool done = false;
-      if (has_winograd(s.layer) && s.layer.c >= 32 && net.type != SKUA_DTYPE_S8) try {  // faster than the direct form on every such layer that was measured
+      // faster than the direct form on every such layer that was measured
+      if (has_winograd(s.layer) && s.layer.c >= 32 && net.type != SKUA_DTYPE_S8) try {
           done = with(Layout::winograd);
         } catch (const dnnl::error&) {  // not for this shape
         }
@@ -212,7 +238,8 @@ std::unique_ptr<Contestant> make_onednn(std::string* why) try {
   if (!isa_cap.empty()) {
     const std::map<std::string, const char*> caps = {{"sse41", "SSE41"}, {"avx2", "AVX2"}};
     const auto cap = caps.find(isa_cap);
-    if (cap == caps.end() || dnnl::set_max_cpu_isa(isa_cap == "avx2" ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41) != dnnl::status::success) {
+    if (cap == caps.end() || dnnl::set_max_cpu_isa(isa_cap == "avx2" ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41) !=
+                                 dnnl::status::success) {
       *why = "cannot be capped at " + isa_cap;
       return nullptr;
     }

@@ -11,7 +11,12 @@ using dnnl::memory;
 using tag = dnnl::memory::format_tag;
 constexpr auto f32 = memory::data_type::f32;
 // Maps of s8 are u8 without a zero point for it, the form it is fastest with; weights are s8.
-inline memory::data_type data_type(skua_dtype type) { return type == SKUA_DTYPE_F16 ? memory::data_type::f16 : type == SKUA_DTYPE_BF16 ? memory::data_type::bf16 : type == SKUA_DTYPE_S8 ? memory::data_type::u8 : f32; }
+inline memory::data_type data_type(skua_dtype type) {
+  return type == SKUA_DTYPE_F16    ? memory::data_type::f16
+         : type == SKUA_DTYPE_BF16 ? memory::data_type::bf16
+         : type == SKUA_DTYPE_S8   ? memory::data_type::u8
+                                   : f32;
+}
 
 struct Call {
   dnnl::primitive primitive;
@@ -61,12 +66,17 @@ struct Built {
   memory output;
 };
 
-enum class Layout { any, nhwc, winograd };  // winograd: any, and Winograd's algorithm, which convolution_auto never takes
-inline bool has_winograd(const Layer& l) { return l.op == Op::conv && l.groups == 1 && l.kh == 3 && l.kw == 3 && l.sh == 1 && l.sw == 1 && l.dh == 1 && l.dw == 1; }
+// winograd: any, and Winograd's algorithm, which convolution_auto never takes
+enum class Layout { any, nhwc, winograd };
+inline bool has_winograd(const Layer& l) {
+  return l.op == Op::conv && l.groups == 1 && l.kh == 3 && l.kw == 3 && l.sh == 1 && l.sw == 1 && l.dh == 1 &&
+         l.dw == 1;
+}
 enum class Product { inner, matmul };
 
-// Prepares one layer on an input that lies in `src`. Constants are packed here. Throws dnnl::error where oneDNN has no implementation.
-bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, const float* bias, const memory& src, const memory* second, Layout layout,
-           Product product, Built& out);
+// Prepares one layer on an input that lies in `src`. Constants are packed here. Throws dnnl::error where oneDNN has no
+// implementation.
+bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, const float* bias, const memory& src,
+           const memory* second, Layout layout, Product product, Built& out);
 
 }  // namespace bench::onednn

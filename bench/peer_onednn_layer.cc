@@ -49,8 +49,8 @@ bool unary_algorithm(skua_unary_kind kind, algorithm* a, float* alpha, float* be
 
 }  // namespace
 
-bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, const float* bias, const memory& src, const memory* second, Layout layout,
-           Product product, Built& out) {
+bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, const float* bias, const memory& src,
+           const memory* second, Layout layout, Product product, Built& out) {
   const memory::data_type type = data_type(l.type);  // of maps; constants come as floats, bias stays f32
   const bool bytes = l.type == SKUA_DTYPE_S8;
   const memory::data_type weight_type = bytes ? memory::data_type::s8 : type;
@@ -62,18 +62,22 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
     const float scale = weight_scale(l);
     if (l.multiplies()) {
       for (size_t i = 0; i < l.weight_count(); ++i) integers.push_back(nearbyintf(weights[i] / scale));
-      for (size_t i = 0; bias && i < l.bias_count(); ++i) integer_bias.push_back(nearbyintf(bias[i] / (byte_scale * scale)));
+      for (size_t i = 0; bias && i < l.bias_count(); ++i)
+        integer_bias.push_back(nearbyintf(bias[i] / (byte_scale * scale)));
       weights = integers.data();
       if (bias) bias = integer_bias.data();
     }
     if (l.op == Op::unary || l.op == Op::softmax) return false;
-    const bool clamps = l.activation == SKUA_ACTIVATION_NONE || l.activation == SKUA_ACTIVATION_RELU || l.activation == SKUA_ACTIVATION_RELU6;
+    const bool clamps = l.activation == SKUA_ACTIVATION_NONE || l.activation == SKUA_ACTIVATION_RELU ||
+                        l.activation == SKUA_ACTIVATION_RELU6;
     if (l.residual && !clamps) return false;
     // Sums become steps of the output, which is not negative as it is; functions need the real values.
     if (l.multiplies()) attr.set_output_scales(0, {clamps ? scale : scale * byte_scale});
     if (l.activation == SKUA_ACTIVATION_RELU6) ops.append_eltwise(1, algorithm::eltwise_clip, 0, 6 / byte_scale);
-    if (l.op == Op::binary && l.binary == SKUA_BINARY_MUL) ops.append_eltwise(1, algorithm::eltwise_linear, byte_scale, 0);
-    if (l.activation == SKUA_ACTIVATION_HARD_SIGMOID) {  // in steps at once: of two linear functions oneDNN 2.6 keeps one
+    if (l.op == Op::binary && l.binary == SKUA_BINARY_MUL)
+      ops.append_eltwise(1, algorithm::eltwise_linear, byte_scale, 0);
+    // in steps at once: of two linear functions oneDNN 2.6 keeps one
+    if (l.activation == SKUA_ACTIVATION_HARD_SIGMOID) {
       ops.append_eltwise(1, algorithm::eltwise_linear, 1 / (6 * byte_scale), 0.5f / byte_scale);
       ops.append_eltwise(1, algorithm::eltwise_clip, 0, 1 / byte_scale);
     } else if (!clamps) {
@@ -84,7 +88,9 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
     return false;
   }
   attr.set_post_ops(ops);
-  const auto wish = [&](const memory::dims& dims, tag plain) { return memory::desc(dims, type, layout == Layout::nhwc ? plain : tag::any); };
+  const auto wish = [&](const memory::dims& dims, tag plain) {
+    return memory::desc(dims, type, layout == Layout::nhwc ? plain : tag::any);
+  };
   const auto constant = [&](const float* values, const memory::desc& from, const memory::desc& to) {
     memory plain(from, cpu.engine, const_cast<float*>(values)), packed(to, cpu.engine);
     if (layout == Layout::winograd && from.dims().size() == 4) {  // its weights can only be made from plain OIHW
@@ -103,7 +109,9 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
     out.reorders.push_back({dnnl::reorder(src, to), {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, to}}});
     return to;
   };
-  const auto output = [&](const memory::desc& md) { return l.residual ? memory(md, cpu.engine, second->get_data_handle()) : places.get(md); };
+  const auto output = [&](const memory::desc& md) {
+    return l.residual ? memory(md, cpu.engine, second->get_data_handle()) : places.get(md);
+  };
   const auto result = [&](memory::desc md) { return l.residual ? second->get_desc() : md; };
   std::unordered_map<int, memory>& args = out.call.args;
   const memory::dims strides = {d(l.sh), d(l.sw)}, before = {d(l.top), d(l.left)};
@@ -119,21 +127,29 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
       if (product == Product::matmul && source.data.ndims == 2) {
         const memory::desc plain({d(l.k), d(l.n)}, f32, tag::ab), any_w({d(l.k), d(l.n)}, weight_type, tag::any);
         const memory::desc row_bias({1, d(l.n)}, f32, tag::ab), dst({d(l.m), d(l.n)}, type, tag::ab);
-        const auto desc = bias ? dnnl::matmul::desc(source, any_w, row_bias, dst) : dnnl::matmul::desc(source, any_w, dst);
+        const auto desc =
+            bias ? dnnl::matmul::desc(source, any_w, row_bias, dst) : dnnl::matmul::desc(source, any_w, dst);
         const dnnl::matmul::primitive_desc pd(desc, attr, cpu.engine);
-        args = {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())}, {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
+        args = {{DNNL_ARG_SRC, src},
+                {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())},
+                {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
         if (bias) args[DNNL_ARG_BIAS] = constant(bias, row_bias, row_bias);
         out.call.primitive = dnnl::matmul(pd);
         return true;
       }
       memory::dims dims = {d(l.n), d(l.k)}, steps = {1, d(l.n)};
-      if (source.data.ndims == 4) dims = {d(l.n), d(l.c), d(l.h), d(l.w)}, steps = {1, d(l.n), d(l.w * l.c * l.n), d(l.c * l.n)};
-      const memory::desc plain(dims, f32, steps), any_w(dims, weight_type, tag::any), dst({d(l.m), d(l.n)}, type, tag::any);
+      if (source.data.ndims == 4)
+        dims = {d(l.n), d(l.c), d(l.h), d(l.w)}, steps = {1, d(l.n), d(l.w * l.c * l.n), d(l.c * l.n)};
+      const memory::desc plain(dims, f32, steps), any_w(dims, weight_type, tag::any),
+          dst({d(l.m), d(l.n)}, type, tag::any);
       const memory::desc any_src(source.dims(), type, tag::any);
-      const auto desc = bias ? dnnl::inner_product_forward::desc(prop_kind::forward_inference, any_src, any_w, bias_md, dst)
-                             : dnnl::inner_product_forward::desc(prop_kind::forward_inference, any_src, any_w, dst);
+      const auto desc =
+          bias ? dnnl::inner_product_forward::desc(prop_kind::forward_inference, any_src, any_w, bias_md, dst)
+               : dnnl::inner_product_forward::desc(prop_kind::forward_inference, any_src, any_w, dst);
       const dnnl::inner_product_forward::primitive_desc pd(desc, attr, cpu.engine);
-      args = {{DNNL_ARG_SRC, input(pd.src_desc())}, {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())}, {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
+      args = {{DNNL_ARG_SRC, input(pd.src_desc())},
+              {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())},
+              {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
       if (bias) args[DNNL_ARG_BIAS] = constant(bias, bias_md, bias_md);
       out.call.primitive = dnnl::inner_product_forward(pd);
       return true;
@@ -145,26 +161,37 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
         dims = {d(l.groups), d(l.out_c / l.groups), d(per), d(l.kh), d(l.kw)};
         steps = {d(l.out_c / l.groups * area * per), d(area * per), 1, d(l.kw * per), d(per)};
       }
-      const memory::desc plain(dims, f32, steps), any_w(dims, weight_type, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
-      const memory::dims end = {after(l.h, l.out_h, l.kh, l.sh, l.dh, l.top), after(l.w, l.out_w, l.kw, l.sw, l.dw, l.left)};
+      const memory::desc plain(dims, f32, steps), any_w(dims, weight_type, tag::any),
+          bias_md({d(l.out_c)}, f32, tag::a);
+      const memory::dims end = {after(l.h, l.out_h, l.kh, l.sh, l.dh, l.top),
+                                after(l.w, l.out_w, l.kw, l.sw, l.dw, l.left)};
       const auto how = layout == Layout::winograd ? algorithm::convolution_winograd : algorithm::convolution_direct;
-      const dnnl::convolution_forward::desc desc(prop_kind::forward_inference, how, wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
-                                                 result(wish(map_dims(l.out_h, l.out_w, l.out_c), tag::nhwc)), strides, {d(l.dh - 1), d(l.dw - 1)}, before, end);
+      const dnnl::convolution_forward::desc desc(prop_kind::forward_inference, how,
+                                                 wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
+                                                 result(wish(map_dims(l.out_h, l.out_w, l.out_c), tag::nhwc)), strides,
+                                                 {d(l.dh - 1), d(l.dw - 1)}, before, end);
       const dnnl::convolution_forward::primitive_desc pd(desc, attr, cpu.engine);
-      args = {{DNNL_ARG_SRC, input(pd.src_desc())}, {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())}, {DNNL_ARG_BIAS, constant(bias, bias_md, bias_md)},
+      args = {{DNNL_ARG_SRC, input(pd.src_desc())},
+              {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())},
+              {DNNL_ARG_BIAS, constant(bias, bias_md, bias_md)},
               {DNNL_ARG_DST, out.output = output(pd.dst_desc())}};
       out.call.primitive = dnnl::convolution_forward(pd);
       return true;
     }
     case Op::deconv: {
       if (l.groups > 1) return false;
-      const memory::dims dims = {d(l.out_c), d(l.c), d(l.kh), d(l.kw)}, steps = {d(l.kh * l.kw * l.c), 1, d(l.kw * l.c), d(l.c)};
-      const memory::desc plain(dims, f32, steps), any_w(dims, weight_type, tag::any), bias_md({d(l.out_c)}, f32, tag::a);
-      const dnnl::deconvolution_forward::desc desc(prop_kind::forward_inference, algorithm::deconvolution_direct, wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
-                                                   wish(map_dims(l.out_h, l.out_w, l.out_c), tag::nhwc), strides, {d(l.dh - 1), d(l.dw - 1)}, before,
-                                                   {d(l.bottom), d(l.right)});
+      const memory::dims dims = {d(l.out_c), d(l.c), d(l.kh), d(l.kw)},
+                         steps = {d(l.kh * l.kw * l.c), 1, d(l.kw * l.c), d(l.c)};
+      const memory::desc plain(dims, f32, steps), any_w(dims, weight_type, tag::any),
+          bias_md({d(l.out_c)}, f32, tag::a);
+      const dnnl::deconvolution_forward::desc desc(prop_kind::forward_inference, algorithm::deconvolution_direct,
+                                                   wish(map_dims(l.h, l.w, l.c), tag::nhwc), any_w, bias_md,
+                                                   wish(map_dims(l.out_h, l.out_w, l.out_c), tag::nhwc), strides,
+                                                   {d(l.dh - 1), d(l.dw - 1)}, before, {d(l.bottom), d(l.right)});
       const dnnl::deconvolution_forward::primitive_desc pd(desc, attr, cpu.engine);
-      args = {{DNNL_ARG_SRC, input(pd.src_desc())}, {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())}, {DNNL_ARG_BIAS, constant(bias, bias_md, bias_md)},
+      args = {{DNNL_ARG_SRC, input(pd.src_desc())},
+              {DNNL_ARG_WEIGHTS, constant(weights, plain, pd.weights_desc())},
+              {DNNL_ARG_BIAS, constant(bias, bias_md, bias_md)},
               {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
       out.call.primitive = dnnl::deconvolution_forward(pd);
       return true;
@@ -172,9 +199,12 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
     case Op::max_pool: case Op::average_pool: case Op::global_pool: {
       const bool global = l.op == Op::global_pool;
       const size_t kh = global ? l.h : l.kh, kw = global ? l.w : l.kw;
-      const memory::dims end = {std::max<memory::dim>(0, after(l.h, l.out_h, kh, l.sh, 1, l.top)), std::max<memory::dim>(0, after(l.w, l.out_w, kw, l.sw, 1, l.left))};
-      const dnnl::pooling_forward::desc desc(prop_kind::forward_inference, l.op == Op::max_pool ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding,
-                                             src.get_desc(), memory::desc(map_dims(l.out_h, l.out_w, l.out_c), type, tag::any), strides, {d(kh), d(kw)}, before, end);
+      const memory::dims end = {std::max<memory::dim>(0, after(l.h, l.out_h, kh, l.sh, 1, l.top)),
+                                std::max<memory::dim>(0, after(l.w, l.out_w, kw, l.sw, 1, l.left))};
+      const dnnl::pooling_forward::desc desc(
+          prop_kind::forward_inference,
+          l.op == Op::max_pool ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding, src.get_desc(),
+          memory::desc(map_dims(l.out_h, l.out_w, l.out_c), type, tag::any), strides, {d(kh), d(kw)}, before, end);
       const dnnl::pooling_forward::primitive_desc pd(desc, attr, cpu.engine);
       args = {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
       out.call.primitive = dnnl::pooling_forward(pd);
@@ -184,7 +214,8 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
       algorithm a;
       float alpha, beta;
       if (!unary_algorithm(l.unary, &a, &alpha, &beta)) return false;
-      const dnnl::eltwise_forward::primitive_desc pd({prop_kind::forward_inference, a, src.get_desc(), alpha, beta}, attr, cpu.engine);
+      const dnnl::eltwise_forward::primitive_desc pd({prop_kind::forward_inference, a, src.get_desc(), alpha, beta},
+                                                     attr, cpu.engine);
       args = {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
       out.call.primitive = dnnl::eltwise_forward(pd);
       return true;
@@ -202,14 +233,16 @@ bool build(Engine& cpu, Places& places, const Layer& l, const float* weights, co
       return true;
     }
     case Op::softmax: {
-      const dnnl::softmax_forward::primitive_desc pd({prop_kind::forward_inference, src.get_desc(), 1}, attr, cpu.engine);
+      const dnnl::softmax_forward::primitive_desc pd({prop_kind::forward_inference, src.get_desc(), 1}, attr,
+                                                     cpu.engine);
       args = {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};
       out.call.primitive = dnnl::softmax_forward(pd);
       return true;
     }
     case Op::resize: {
       if (l.coordinates != SKUA_RESIZE_HALF_PIXEL) return false;
-      const dnnl::resampling_forward::desc desc(prop_kind::forward_inference, algorithm::resampling_linear, src.get_desc(),
+      const dnnl::resampling_forward::desc desc(prop_kind::forward_inference, algorithm::resampling_linear,
+                                                src.get_desc(),
                                                 memory::desc(map_dims(l.out_h, l.out_w, l.out_c), type, tag::any));
       const dnnl::resampling_forward::primitive_desc pd(desc, attr, cpu.engine);
       args = {{DNNL_ARG_SRC, src}, {DNNL_ARG_DST, out.output = places.get(pd.dst_desc())}};

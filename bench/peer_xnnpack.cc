@@ -1,5 +1,6 @@
 // XNNPACK through its operators. What it does not fuse
-// (residuals, hard swish, sigmoid, silu) runs as operators of its own, as its users do it; hard sigmoid is folded into the convolution's weights and clamp.
+// (residuals, hard swish, sigmoid, silu) runs as operators of its own, as its users do it; hard sigmoid is folded into
+// the convolution's weights and clamp.
 #include <math.h>
 #include <algorithm>
 
@@ -31,13 +32,16 @@ class Xnnpack : public Contestant {
     park();
   }
   void each_worker(uint32_t flags) {
-    if (pool) pthreadpool_parallelize_1d(pool, [](void*, size_t) {}, nullptr, pthreadpool_get_threads_count(pool), flags);
+    if (pool)
+      pthreadpool_parallelize_1d(
+          pool, [](void*, size_t) {}, nullptr, pthreadpool_get_threads_count(pool), flags);
   }
   void wake() override { each_worker(0); }
   void park() override { each_worker(PTHREADPOOL_FLAG_YIELD_WORKERS); }
   std::string version() const override { return xnnpack_version; }
 
-  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
+  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second,
+                                    View y, std::string* why) override {
     auto made = std::make_unique<XnnLayer>();
     XnnOps& o = made->o;
     o.pool = pool;
@@ -52,7 +56,9 @@ class Xnnpack : public Contestant {
       case SKUA_ACTIVATION_NONE: break;
       case SKUA_ACTIVATION_RELU: low = 0; break;
       case SKUA_ACTIVATION_RELU6: low = 0, high = 6; break;
-      case SKUA_ACTIVATION_HARD_SWISH: case SKUA_ACTIVATION_SIGMOID: case SKUA_ACTIVATION_SILU: after = l.activation, o.curve = !l.residual; break;
+      case SKUA_ACTIVATION_HARD_SWISH:
+      case SKUA_ACTIVATION_SIGMOID:
+      case SKUA_ACTIVATION_SILU: after = l.activation, o.curve = !l.residual; break;
       case SKUA_ACTIVATION_HARD_SIGMOID:
         if (!l.multiplies() || !bias) return nullptr;
         folded = fold_hard_sigmoid(l, weights, bias);
@@ -76,7 +82,8 @@ class Xnnpack : public Contestant {
           const size_t reach = (out - 1) * stride + kernel;
           return uint32_t(std::max(reach, in + before + after) - in - before);
         };
-        done = o.max_pool(l, end(l.out_h, l.sh, l.kh, l.h, l.top, l.bottom), end(l.out_w, l.sw, l.kw, l.w, l.left, l.right), low, high, x, y);
+        done = o.max_pool(l, end(l.out_h, l.sh, l.kh, l.h, l.top, l.bottom),
+                          end(l.out_w, l.sw, l.kw, l.w, l.left, l.right), low, high, x, y);
         break;
       }
       case Op::average_pool: done = o.average_pool(l, low, high, x, y); break;
@@ -86,17 +93,23 @@ class Xnnpack : public Contestant {
       case Op::unary: {
         // One row of channels when dense: the longest runs it can have.
         const size_t count = l.h * l.w * l.c;
-        done = dense && x.stride == l.c ? o.unary(l.unary, 1, count, {x.data, count}, {y.data, count}) : o.unary(l.unary, l.h * l.w, l.c, x, y);
+        done = dense && x.stride == l.c ? o.unary(l.unary, 1, count, {x.data, count}, {y.data, count})
+                                        : o.unary(l.unary, l.h * l.w, l.c, x, y);
         break;
       }
-      case Op::binary: done = dense && x.stride == l.c && o.binary(l.binary, l.h * l.w, l.broadcast ? 1 : l.h * l.w, l.c, low, high, x.data, second.data, y.data); break;
+      case Op::binary:
+        done = dense && x.stride == l.c &&
+               o.binary(l.binary, l.h * l.w, l.broadcast ? 1 : l.h * l.w, l.c, low, high, x.data, second.data, y.data);
+        break;
       case Op::concat: break;
     }
     const size_t count = l.out_count();
     const View whole = {y.data, count};
-    if (done && l.residual) done = dense && o.binary(SKUA_BINARY_ADD, 1, 1, count, low, high, y.data, second.data, y.data);
+    if (done && l.residual)
+      done = dense && o.binary(SKUA_BINARY_ADD, 1, 1, count, low, high, y.data, second.data, y.data);
     if (done && after == SKUA_ACTIVATION_HARD_SWISH)
-      done = dense ? o.unary(SKUA_UNARY_HARD_SWISH, 1, count, whole, whole) : o.unary(SKUA_UNARY_HARD_SWISH, count / l.out_c, l.out_c, y, y);
+      done = dense ? o.unary(SKUA_UNARY_HARD_SWISH, 1, count, whole, whole)
+                   : o.unary(SKUA_UNARY_HARD_SWISH, count / l.out_c, l.out_c, y, y);
     if (done && after == SKUA_ACTIVATION_SIGMOID) done = dense && o.unary(SKUA_UNARY_SIGMOID, 1, count, whole, whole);
     if (done && after == SKUA_ACTIVATION_SILU) {
       made->gate.resize(count);

@@ -32,7 +32,8 @@ Where where_is(std::string name) {
   const std::string anonymous = "(anonymous namespace)";
   for (size_t at; (at = name.find(anonymous)) != std::string::npos;) name.replace(at, anonymous.size(), "anonymous");
   name.resize(std::min(name.size(), name.find('(')));
-  if (name.rfind("mem", 0) == 0 || name.rfind("__mem", 0) == 0) return Where::copy;  // memcpy, memmove, memset of a static C library
+  // memcpy, memmove, memset of a static C library
+  if (name.rfind("mem", 0) == 0 || name.rfind("__mem", 0) == 0) return Where::copy;
   if (!has(name, "skua::")) return name.rfind("skua_", 0) == 0 ? Where::driver : Where::outside;
   static const std::vector<std::string> isas = [] {
     std::vector<std::string> list;
@@ -41,7 +42,8 @@ Where where_is(std::string name) {
       if (skua_isa_at(i, &info) == SKUA_STATUS_OK) list.push_back("skua::" + std::string(info.name) + "::");
     return list;
   }();
-  const bool unit = std::any_of(isas.begin(), isas.end(), [&](const std::string& isa) { return has(name, isa.c_str()); });
+  const bool unit =
+      std::any_of(isas.begin(), isas.end(), [&](const std::string& isa) { return has(name, isa.c_str()); });
   if (has(name, "transform") || has(name, "list_tiles")) return Where::transform;
   for (const char* word : {"pack", "copy", "strip", "ring", "to_nhwc", "to_nchw", "transpose"})
     if (has(name, word)) return Where::copy;
@@ -58,7 +60,12 @@ void Sampler::read_symbols() {
   close(fd);
   if (map == MAP_FAILED) return;
   size_t base = 0;  // where the program was loaded
-  dl_iterate_phdr([](dl_phdr_info* info, size_t, void* to) { *static_cast<size_t*>(to) = size_t(info->dlpi_addr); return 1; }, &base);
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* to) {
+        *static_cast<size_t*>(to) = size_t(info->dlpi_addr);
+        return 1;
+      },
+      &base);
   const char* file = static_cast<const char*>(map);
   const auto* head = reinterpret_cast<const ElfW(Ehdr)*>(file);
   const auto* sections = reinterpret_cast<const ElfW(Shdr)*>(file + head->e_shoff);
@@ -80,14 +87,16 @@ Where Sampler::where(size_t address) {
   const auto found = known_.find(address);
   if (found != known_.end()) return found->second;
   Where w = Where::outside;
-  auto next = std::upper_bound(symbols_.begin(), symbols_.end(), address, [](size_t a, const Symbol& s) { return a < s.begin; });
+  auto next = std::upper_bound(symbols_.begin(), symbols_.end(), address,
+                               [](size_t a, const Symbol& s) { return a < s.begin; });
   if (next != symbols_.begin() && address < (--next)->end) {
     char* plain = abi::__cxa_demangle(next->name.c_str(), nullptr, nullptr, nullptr);
     w = where_is(plain ? plain : next->name);
     free(plain);
   } else if (!symbols_.empty() && address >= symbols_.front().begin && address < symbols_.back().end) {
     w = Where::driver;  // a jump through the linkage table, which has no symbol
-  } else if (Dl_info info; dladdr(reinterpret_cast<void*>(address), &info) && info.dli_fname && has(info.dli_fname, "libc.so")) {
+  } else if (Dl_info info;
+             dladdr(reinterpret_cast<void*>(address), &info) && info.dli_fname && has(info.dli_fname, "libc.so")) {
     w = Where::copy;  // the library takes memcpy, memmove and memset from there
   }
   return known_[address] = w;
@@ -96,7 +105,8 @@ Where Sampler::where(size_t address) {
 Sampler::Sampler() {
 #if defined(__linux__)
   read_symbols();
-  const bool symbols = std::any_of(symbols_.begin(), symbols_.end(), [](const Symbol& s) { return has(s.name, "4skua"); });
+  const bool symbols =
+      std::any_of(symbols_.begin(), symbols_.end(), [](const Symbol& s) { return has(s.name, "4skua"); });
   if (!symbols) return;  // stripped
   perf_event_attr attr;
   memset(&attr, 0, sizeof attr);
@@ -108,7 +118,8 @@ Sampler::Sampler() {
   attr.disabled = attr.exclude_kernel = attr.exclude_hv = 1;
   fd_ = int(syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
   if (fd_ < 0) return;
-  void* map = mmap(nullptr, (1 + kRingPages) * size_t(sysconf(_SC_PAGESIZE)), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  void* map =
+      mmap(nullptr, (1 + kRingPages) * size_t(sysconf(_SC_PAGESIZE)), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (map != MAP_FAILED) ring_ = static_cast<char*>(map);
 #endif
 }
@@ -160,8 +171,8 @@ size_t lanes_of(const std::string& isa) {
 
 double padded(size_t n, size_t to) { return n ? double((n + to - 1) / to * to) / double(n) : 1; }
 
-// Multiply-adds per cycle that tiles of fewer rows than the kernel's lose: a step of the depth loads its vectors of B and a value of A per row, two loads and two multiply-adds a cycle,
-// and waits four cycles for its accumulators.
+// Multiply-adds per cycle that tiles of fewer rows than the kernel's lose: a step of the depth loads its vectors of B
+// and a value of A per row, two loads and two multiply-adds a cycle, and waits four cycles for its accumulators.
 double small_tiles(double rows, double mr, double vectors) {
   const auto step = [&](double r) { return std::max({r * vectors / 2, (r + vectors) / 2, 4.0}) / (r * vectors); };
   return step(rows) / std::max(step(mr), 1e-9);
@@ -169,11 +180,12 @@ double small_tiles(double rows, double mr, double vectors) {
 
 }  // namespace
 
-Loss split_time(const Machine& m, const std::string& isa, const Layer& l, const std::string& algorithm, const std::string& kernel, double ns, double weights,
-                const size_t samples[int(Where::count)]) {
+Loss split_time(const Machine& m, const std::string& isa, const Layer& l, const std::string& algorithm,
+                const std::string& kernel, double ns, double weights, const size_t samples[int(Where::count)]) {
   Loss loss;
   const double element = double(size_of(l.type));
-  double flops = l.flops(), layer_weights = element * double(l.weight_count()), wider = 1;  // wider: what edges make of them
+  // wider: what edges make of them
+  double flops = l.flops(), layer_weights = element * double(l.weight_count()), wider = 1;
   skua_kernel_info info = {};
   for (size_t i = 0; i < skua_kernel_count(); ++i)
     if (skua_kernel_at(i, &info) == SKUA_STATUS_OK && kernel == info.name) break;
@@ -185,11 +197,15 @@ Loss split_time(const Machine& m, const std::string& isa, const Layer& l, const 
     unsigned my = 0, mx = 0;
     if (sscanf(algorithm.c_str(), "winograd_f%ux%u", &my, &mx) == 2 && my && mx) {
       // Multiplications of one dimension, with the last tile clipped; and as if there were whole tiles only.
-      const bool twice = l.sh == 2;                    // even rows, of two taps, and odd ones, of one: as many products as outputs
+      // even rows, of two taps, and odd ones, of one: as many products as outputs
+      const bool twice = l.sh == 2;
       const size_t more = twice ? 1 : l.kh - 1;        // points beyond the outputs of a tile
       const auto of_tile = [=](size_t outputs) { return outputs + more + (twice ? outputs : 0); };
-      const auto products = [=](size_t n, size_t tile) { return double(n / tile * of_tile(tile) + (n % tile ? of_tile(n % tile) + (twice && (tile - n % tile) % 2) : 0)); };
-      const double whole = double(l.out_h) * double(of_tile(my)) / my * (double(l.out_w) * double(of_tile(mx)) / mx), clipped = products(l.out_h, my) * products(l.out_w, mx);
+      const auto products = [=](size_t n, size_t tile) {
+        return double(n / tile * of_tile(tile) + (n % tile ? of_tile(n % tile) + (twice && (tile - n % tile) % 2) : 0));
+      };
+      const double whole = double(l.out_h) * double(of_tile(my)) / my * (double(l.out_w) * double(of_tile(mx)) / mx),
+                   clipped = products(l.out_h, my) * products(l.out_w, mx);
       flops = 2 * whole * double(l.c) * double(l.out_c);
       layer_weights *= double(of_tile(my) * of_tile(mx)) / double(l.kh * l.kw);  // as they are streamed: transformed
       wider *= clipped / whole;
@@ -197,14 +213,17 @@ Loss split_time(const Machine& m, const std::string& isa, const Layer& l, const 
     }
     if (!l.depthwise() && info.mr && info.nr) {
       const double groups = ceil(rows / info.mr);
-      wider *= small_tiles(rows / groups, info.mr, double(std::min<size_t>(info.nr, (columns + lanes - 1) / lanes * lanes)) / double(lanes));
+      wider *= small_tiles(rows / groups, info.mr,
+                           double(std::min<size_t>(info.nr, (columns + lanes - 1) / lanes * lanes)) / double(lanes));
     }
   }
   const double compute = flops / m.peak(isa, l.type);
-  const Level *from = m.level_of(weights), *maps = m.level_of(element * double(l.in_count() + l.second_count() + l.out_count()));
+  const Level *from = m.level_of(weights),
+              *maps = m.level_of(element * double(l.in_count() + l.second_count() + l.out_count()));
   double traffic = 0;
   if (from) traffic += layer_weights / from->read;
-  if (maps) traffic += element * double(l.in_count() + l.second_count() + l.out_count()) / std::max(maps->read, maps->copy);
+  if (maps)
+    traffic += element * double(l.in_count() + l.second_count() + l.out_count()) / std::max(maps->read, maps->copy);
   double left = 1;
   const auto take = [&](double share) {
     share = std::clamp(share, 0.0, left);

@@ -25,7 +25,9 @@ inline std::string thread_note(const Session& s, const Result& r) {
   return r.threads == first_threads(s) ? "" : " <span class=soft>" + std::to_string(r.threads) + " threads</span>";
 }
 
-inline std::string type_note(const Result& r) { return r.type == SKUA_DTYPE_F32 ? "" : std::string(" <span class=soft>") + skua_dtype_name(r.type) + "</span>"; }
+inline std::string type_note(const Result& r) {
+  return r.type == SKUA_DTYPE_F32 ? "" : std::string(" <span class=soft>") + skua_dtype_name(r.type) + "</span>";
+}
 inline bool any_halves(const Session& s) {
   return std::any_of(s.results.begin(), s.results.end(), [](const Result& r) { return r.f32.ns > 0; });
 }
@@ -62,11 +64,13 @@ inline void legend(Html& h, const Session& s, const char* suite, const std::stri
   h.raw("<div class=legend><span><i class=ours></i>skua</span>");
   const auto raced = [&](const char* peer) {
     return std::any_of(s.results.begin(), s.results.end(), [&](const Result& r) {
-      return r.suite == suite && (op.empty() || r.op == op) && std::any_of(r.peers.begin(), r.peers.end(), [&](const PeerTime& t) { return t.name == peer; });
+      return r.suite == suite && (op.empty() || r.op == op) &&
+             std::any_of(r.peers.begin(), r.peers.end(), [&](const PeerTime& t) { return t.name == peer; });
     });
   };
   for (const auto& p : s.peers)
-    if (raced(p->name())) h.raw("<span><i class=p%d></i>%s %s</span>", peer_colour(p->name()), p->name(), escape(p->version()).c_str());
+    if (raced(p->name()))
+      h.raw("<span><i class=p%d></i>%s %s</span>", peer_colour(p->name()), p->name(), escape(p->version()).c_str());
   h.raw("</div>\n");
 }
 
@@ -74,7 +78,8 @@ inline void legend(Html& h, const Session& s, const char* suite, const std::stri
 inline std::string verdict(double ours, double noise, const PeerTime* best) {
   if (!best) return "<span class=soft>–</span>";
   const double ratio = best->ns / ours;
-  if (fabs(ratio - 1) <= noise + best->noise) return text("<span title=\"within the noise of %.0f%%\">%.2f×</span>", 100 * (noise + best->noise), ratio);
+  if (fabs(ratio - 1) <= noise + best->noise)
+    return text("<span title=\"within the noise of %.0f%%\">%.2f×</span>", 100 * (noise + best->noise), ratio);
   return text("<span class=%s>%.2f×</span>", ratio > 1 ? "good" : "bad", ratio);
 }
 
@@ -82,13 +87,17 @@ inline std::string verdict(double ours, double noise, const PeerTime* best) {
 inline void bars(Html& h, double ours, const std::vector<PeerTime>& peers) {
   double shortest = ours;
   for (const PeerTime& p : peers) shortest = std::min(shortest, p.ns);
-  h.raw("<td class=bars><div class=\"bar ours\" style=\"width:%.1f%%\" title=\"skua %s\"></div>", 100 * shortest / ours, duration(ours).c_str());
+  h.raw("<td class=bars><div class=\"bar ours\" style=\"width:%.1f%%\" title=\"skua %s\"></div>", 100 * shortest / ours,
+        duration(ours).c_str());
   for (const PeerTime& p : peers)
-    h.raw("<div class=\"bar p%d\" style=\"width:%.1f%%\" title=\"%s %s\"></div>", peer_colour(p.name), 100 * shortest / p.ns, p.name.c_str(), duration(p.ns).c_str());
+    h.raw("<div class=\"bar p%d\" style=\"width:%.1f%%\" title=\"%s %s\"></div>", peer_colour(p.name),
+          100 * shortest / p.ns, p.name.c_str(), duration(p.ns).c_str());
   h.raw("</td>");
 }
 
-inline void tile(Html& h, const std::string& value, const std::string& what) { h.raw("<div class=tile><b>%s</b><span>%s</span></div>", value.c_str(), what.c_str()); }
+inline void tile(Html& h, const std::string& value, const std::string& what) {
+  h.raw("<div class=tile><b>%s</b><span>%s</span></div>", value.c_str(), what.c_str());
+}
 
 struct Mean {
   double logs = 0, regrets = 0;

@@ -46,14 +46,16 @@ std::string peers(const std::vector<PeerTime>& list) {
 // Shares of a layer's time; null: not measured.
 std::string loss(const Loss& l) {
   std::string out = ", \"loss\": {\"samples\": " + std::to_string(l.samples);
-  const std::pair<const char*, double> parts[] = {{"compute", l.compute}, {"bandwidth", l.bandwidth}, {"edge", l.edge},    {"pack", l.copy},
-                                                  {"transform", l.transform}, {"driver", l.driver},   {"kernel", l.kernel}};
+  const std::pair<const char*, double> parts[] = {
+      {"compute", l.compute},     {"bandwidth", l.bandwidth}, {"edge", l.edge},    {"pack", l.copy},
+      {"transform", l.transform}, {"driver", l.driver},       {"kernel", l.kernel}};
   for (const auto& p : parts) out += ", \"" + std::string(p.first) + "\": " + or_null(p.second);
   return out + "}";
 }
 
 std::string start_up(const StartUp& t) {
-  return "{\"context_ns\": " + number(t.context_ns, 4) + ", \"weights_ns\": " + number(t.create_ns, 4) + ", \"plans_ns\": " + number(t.plan_ns, 4) + ", \"first_run_ns\": " + number(t.first_ns, 4) + "}";
+  return "{\"context_ns\": " + number(t.context_ns, 4) + ", \"weights_ns\": " + number(t.create_ns, 4) +
+         ", \"plans_ns\": " + number(t.plan_ns, 4) + ", \"first_run_ns\": " + number(t.first_ns, 4) + "}";
 }
 
 // Just enough of a reader for what write_json() writes.
@@ -141,46 +143,75 @@ bool write_json(const Session& s, const std::string& path) {
   FILE* f = fopen(path.c_str(), "w");
   if (!f) return false;
   const Machine& m = s.machine;
-  fprintf(f, "{\n\"skua\": %s,\n\"machine\": {\"cpu\": %s, \"features\": %s, \"isa\": %s, \"cores\": %zu, \"mhz\": %s, \"load\": %s, \"governor\": %s, \"pinned_to\": %s, \"cache_bytes\": [%zu, %zu, %zu],\n",
-          quoted(skua_version_string()).c_str(), quoted(m.cpu).c_str(), quoted(m.features).c_str(), quoted(m.isa).c_str(), m.cores, m.mhz > 0 ? number(m.mhz).c_str() : "null", number(m.load, 3).c_str(),
-          text_or_null(m.governor).c_str(), m.pinned < 0 ? "null" : std::to_string(m.pinned).c_str(), m.cache[0], m.cache[1], m.cache[2]);
+  fprintf(f,
+          "{\n\"skua\": %s,\n\"machine\": {\"cpu\": %s, \"features\": %s, \"isa\": %s, \"cores\": %zu, \"mhz\": %s, "
+          "\"load\": %s, \"governor\": %s, \"pinned_to\": %s, \"cache_bytes\": [%zu, %zu, %zu],\n",
+          quoted(skua_version_string()).c_str(), quoted(m.cpu).c_str(), quoted(m.features).c_str(),
+          quoted(m.isa).c_str(), m.cores, m.mhz > 0 ? number(m.mhz).c_str() : "null", number(m.load, 3).c_str(),
+          text_or_null(m.governor).c_str(), m.pinned < 0 ? "null" : std::to_string(m.pinned).c_str(), m.cache[0],
+          m.cache[1], m.cache[2]);
   fprintf(f, "  \"peak_gflops\": {");
   for (skua_dtype type : types) {
     if (type != SKUA_DTYPE_F32) fprintf(f, "},\n  \"peak_gflops_%s\": {", skua_dtype_name(type));
     const char* comma = "";
     for (const auto& p : m.peaks)
-      if (p.type == type) fprintf(f, "%s%s: %s", comma, quoted(p.isa).c_str(), number(p.gflops, 5).c_str()), comma = ", ";
+      if (p.type == type)
+        fprintf(f, "%s%s: %s", comma, quoted(p.isa).c_str(), number(p.gflops, 5).c_str()), comma = ", ";
   }
   fprintf(f, "},\n  \"bandwidth_gb_s\": {");
   for (const auto& l : m.levels)
-    fprintf(f, "%s%s: {\"read\": %s, \"copy\": %s, \"bytes\": %zu}", &l == &m.levels[0] ? "" : ", ", quoted(l.name).c_str(), number(l.read, 4).c_str(), number(l.copy, 4).c_str(), l.bytes);
+    fprintf(f, "%s%s: {\"read\": %s, \"copy\": %s, \"bytes\": %zu}", &l == &m.levels[0] ? "" : ", ",
+            quoted(l.name).c_str(), number(l.read, 4).c_str(), number(l.copy, 4).c_str(), l.bytes);
   fprintf(f, "}},\n");
   if (on_device())
-    fprintf(f, "\"device\": {\"api\": %s, \"driver\": %s, \"is_software\": %s},\n", quoted(m.isa).c_str(), quoted(s.device.driver).c_str(), s.device.is_software ? "true" : "false");
+    fprintf(f, "\"device\": {\"api\": %s, \"driver\": %s, \"is_software\": %s},\n", quoted(m.isa).c_str(),
+            quoted(s.device.driver).c_str(), s.device.is_software ? "true" : "false");
   fprintf(f, "\"peers\": {");
-  for (size_t i = 0; i < s.peers.size(); ++i) fprintf(f, "%s%s: %s", i ? ", " : "", quoted(s.peers[i]->name()).c_str(), quoted(s.peers[i]->version()).c_str());
-  fprintf(f, "},\n\"isa_cap\": %s,\n\"numerics\": %s,\n\"quick\": %s,\n\"cases\": [\n", text_or_null(isa_cap).c_str(), quoted(numerics_name(bench_numerics)).c_str(), s.options.quick ? "true" : "false");
+  for (size_t i = 0; i < s.peers.size(); ++i)
+    fprintf(f, "%s%s: %s", i ? ", " : "", quoted(s.peers[i]->name()).c_str(), quoted(s.peers[i]->version()).c_str());
+  fprintf(f, "},\n\"isa_cap\": %s,\n\"numerics\": %s,\n\"quick\": %s,\n\"cases\": [\n", text_or_null(isa_cap).c_str(),
+          quoted(numerics_name(bench_numerics)).c_str(), s.options.quick ? "true" : "false");
   for (size_t i = 0; i < s.results.size(); ++i) {
     const Result& r = s.results[i];
     const bool timed = r.error.empty();
-    fprintf(f, "{\"suite\": %s, \"name\": %s, \"op\": %s, \"type\": %s, \"threads\": %d, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"noise\": %s, \"alone\": %s, \"line_ns\": %s, \"gflops\": %s, \"gb_s\": %s, ",
-            quoted(r.suite).c_str(), quoted(r.name).c_str(), quoted(r.op).c_str(), quoted(skua_dtype_name(r.type)).c_str(), r.threads, text_or_null(r.algorithm).c_str(), text_or_null(r.kernel).c_str(),
-            timed ? number(r.ns).c_str() : "null", timed ? number(r.noise, 3).c_str() : "null", timed && r.alone >= 0 ? number(r.alone, 2).c_str() : "null", timed && r.line_ns > 0 ? number(r.line_ns, 3).c_str() : "null", timed && r.gflops > 0 ? number(r.gflops, 5).c_str() : "null",
+    fprintf(f,
+            "{\"suite\": %s, \"name\": %s, \"op\": %s, \"type\": %s, \"threads\": %d, \"algorithm\": %s, \"kernel\": "
+            "%s, \"ns\": %s, \"noise\": %s, \"alone\": %s, \"line_ns\": %s, \"gflops\": %s, \"gb_s\": %s, ",
+            quoted(r.suite).c_str(), quoted(r.name).c_str(), quoted(r.op).c_str(),
+            quoted(skua_dtype_name(r.type)).c_str(), r.threads, text_or_null(r.algorithm).c_str(),
+            text_or_null(r.kernel).c_str(), timed ? number(r.ns).c_str() : "null",
+            timed ? number(r.noise, 3).c_str() : "null", timed && r.alone >= 0 ? number(r.alone, 2).c_str() : "null",
+            timed && r.line_ns > 0 ? number(r.line_ns, 3).c_str() : "null",
+            timed && r.gflops > 0 ? number(r.gflops, 5).c_str() : "null",
             timed && r.bandwidth > 0 ? number(r.bandwidth, 5).c_str() : "null");
     if (const Result* one = s.one_thread(r)) fprintf(f, "\"scaling\": %s, ", number(one->ns / r.ns, 4).c_str());
     if (r.f32.ns > 0) fprintf(f, "\"f32_ns\": %s, ", number(r.f32.ns).c_str());
-    if (r.distance >= 0) fprintf(f, on_device() ? "\"cpu_distance\": %s, " : "\"f32_distance\": %s, ", number(r.distance, 3).c_str());
+    if (r.distance >= 0)
+      fprintf(f, on_device() ? "\"cpu_distance\": %s, " : "\"f32_distance\": %s, ", number(r.distance, 3).c_str());
     if (r.warm.first_ns > 0)
-      fprintf(f, "\"programs\": %zu, \"record_ns\": %s, \"record_own_ns\": %s, \"cold_start\": %s, \"warm_start\": %s, ", r.warm.programs, number(r.record_ns, 4).c_str(), or_null(r.record_own_ns).c_str(), start_up(r.cold).c_str(), start_up(r.warm).c_str());
-    fprintf(f, "\"peak_share\": %s, \"peers\": %s, \"regret\": %s, \"regret_tuned\": %s, \"best_forced\": %s, \"error\": %s", or_null(r.peak_share).c_str(), peers(r.peers).c_str(), or_null(r.regret).c_str(), or_null(r.regret_tuned).c_str(),
-            text_or_null(r.best_forced).c_str(), text_or_null(r.error).c_str());
+      fprintf(f,
+              "\"programs\": %zu, \"record_ns\": %s, \"record_own_ns\": %s, \"cold_start\": %s, \"warm_start\": %s, ",
+              r.warm.programs, number(r.record_ns, 4).c_str(), or_null(r.record_own_ns).c_str(),
+              start_up(r.cold).c_str(), start_up(r.warm).c_str());
+    fprintf(
+        f,
+        "\"peak_share\": %s, \"peers\": %s, \"regret\": %s, \"regret_tuned\": %s, \"best_forced\": %s, \"error\": %s",
+        or_null(r.peak_share).c_str(), peers(r.peers).c_str(), or_null(r.regret).c_str(),
+        or_null(r.regret_tuned).c_str(), text_or_null(r.best_forced).c_str(), text_or_null(r.error).c_str());
     if (!r.steps.empty()) {
       fprintf(f, ", \"steps\": [");
       for (size_t k = 0; k < r.steps.size(); ++k) {
         const StepTime& t = r.steps[k];
-        fprintf(f, "%s\n  {\"name\": %s, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"gflops\": %s, %s\"peers\": %s%s}", k ? "," : "", quoted(t.name).c_str(), text_or_null(t.algorithm).c_str(),
-                text_or_null(t.kernel).c_str(), number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null", t.f32_ns > 0 ? ("\"f32_ns\": " + number(t.f32_ns) + ", ").c_str() : "", peers(t.peers).c_str(),
-                (r.worst_step >= 0 ? ", \"longer\": " + number(t.longer, 3) + ", \"larger\": " + text_or_null(t.larger) : on_device() ? ", \"peak_share\": " + or_null(t.peak_share) : r.threads == 1 ? loss(t.loss) : "").c_str());
+        fprintf(
+            f, "%s\n  {\"name\": %s, \"algorithm\": %s, \"kernel\": %s, \"ns\": %s, \"gflops\": %s, %s\"peers\": %s%s}",
+            k ? "," : "", quoted(t.name).c_str(), text_or_null(t.algorithm).c_str(), text_or_null(t.kernel).c_str(),
+            number(t.ns).c_str(), t.gflops > 0 ? number(t.gflops, 5).c_str() : "null",
+            t.f32_ns > 0 ? ("\"f32_ns\": " + number(t.f32_ns) + ", ").c_str() : "", peers(t.peers).c_str(),
+            (r.worst_step >= 0 ? ", \"longer\": " + number(t.longer, 3) + ", \"larger\": " + text_or_null(t.larger)
+             : on_device()     ? ", \"peak_share\": " + or_null(t.peak_share)
+             : r.threads == 1  ? loss(t.loss)
+                               : "")
+                .c_str());
       }
       fprintf(f, "]");
     }
@@ -206,9 +237,14 @@ bool load_results(const std::string& path, std::vector<Result>* results) {
     fprintf(stderr, "skua-bench: %s is not a result file of skua-bench\n", path.c_str());
     return false;
   }
-  const auto conditions = [](const std::string& cap, const std::string& numerics) { return "numerics " + (numerics.empty() ? "default" : numerics) + (cap.empty() ? "" : ", --isa " + cap); };
-  const std::string before = conditions(root.string("isa_cap"), root.string("numerics")), now = conditions(isa_cap, numerics_name(bench_numerics));
-  if (before != now) fprintf(stderr, "skua-bench: %s is of a run with %s, this one has %s: the comparison is of both and of the code\n", path.c_str(), before.c_str(), now.c_str());
+  const auto conditions = [](const std::string& cap, const std::string& numerics) {
+    return "numerics " + (numerics.empty() ? "default" : numerics) + (cap.empty() ? "" : ", --isa " + cap);
+  };
+  const std::string before = conditions(root.string("isa_cap"), root.string("numerics")),
+                    now = conditions(isa_cap, numerics_name(bench_numerics));
+  if (before != now)
+    fprintf(stderr, "skua-bench: %s is of a run with %s, this one has %s: the comparison is of both and of the code\n",
+            path.c_str(), before.c_str(), now.c_str());
   for (const Value& v : cases->items) {
     Result r;
     r.suite = v.string("suite");
@@ -246,10 +282,14 @@ void print_comparison(const Session& s, const std::vector<Result>& earlier) {
       continue;
     }
     ratio > 1 ? ++faster : ++slower;
-    printf("  %-8s %6.2fx  %10s -> %-10s %s%s\n", ratio > 1 ? "faster" : "SLOWER", ratio, duration(old.ns).c_str(), duration(r.ns).c_str(), r.name.c_str(),
-           old.kernel == r.kernel && old.algorithm == r.algorithm ? "" : ("  (was " + old.algorithm + " " + old.kernel + ")").c_str());
+    printf("  %-8s %6.2fx  %10s -> %-10s %s%s\n", ratio > 1 ? "faster" : "SLOWER", ratio, duration(old.ns).c_str(),
+           duration(r.ns).c_str(), r.name.c_str(),
+           old.kernel == r.kernel && old.algorithm == r.algorithm
+               ? ""
+               : ("  (was " + old.algorithm + " " + old.kernel + ")").c_str());
   }
-  printf("%zu faster, %zu slower, %zu the same, %zu only in one of the two; geometric mean %.3fx\n", faster, slower, same, unknown, counted ? exp(logs / double(counted)) : 1.0);
+  printf("%zu faster, %zu slower, %zu the same, %zu only in one of the two; geometric mean %.3fx\n", faster, slower,
+         same, unknown, counted ? exp(logs / double(counted)) : 1.0);
 }
 
 }  // namespace bench

@@ -48,15 +48,18 @@ struct Result {
   std::string suite, name, op, algorithm, kernel, isa;
   skua_dtype type = SKUA_DTYPE_F32, arithmetic = SKUA_DTYPE_F32;  // of maps; of products, where their rate is another
   int threads = 1;
-  double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1, regret_tuned = -1, worst_step = -1;  // -1: not known; bandwidth: GB/s of operands
+  // -1: not known; bandwidth: GB/s of operands
+  double ns = 0, noise = 0, gflops = 0, bandwidth = 0, peak_share = -1, regret = -1, regret_tuned = -1, worst_step = -1;
   double flops = 0, bytes = 0;
   double alone = -1, line_ns = -1;  // Timing's
   size_t tried = 0;           // other choices that were forced
   std::string best_forced;    // what the best forced choice was, where regret is known
   std::string error;          // "unsupported: ...", "wrong result: ...": then there is no time
   std::vector<PeerTime> peers;
-  PeerTime f32;               // our own f32 in the same race, where the type or that of the weights is another; ns 0: not known
-  double distance = -1;       // of a network: the largest difference of its scores from the f32 network's, as a share of the largest score
+  // our own f32 in the same race, where the type or that of the weights is another; ns 0: not known
+  PeerTime f32;
+  // of a network: the largest difference of its scores from the f32 network's, as a share of the largest score
+  double distance = -1;
   std::vector<StepTime> steps;  // of a network, or of a series
   StartUp cold, warm;         // of a network on a device: with an empty program cache, and with the one that this left
   double record_ns = -1;      // there: what the host does for each operator,
@@ -94,7 +97,8 @@ struct Session {
   }
   // Notes a case that a peer cannot do in this type, with its reason.
   void lacks(const Contestant& peer, skua_dtype type, const std::string& why);
-  void set_time(Result& r, const Timing& t, double bytes) const;  // the time and what follows from it; bytes: of operands, for the roofline
+  // the time and what follows from it; bytes: of operands, for the roofline
+  void set_time(Result& r, const Timing& t, double bytes) const;
   std::vector<std::pair<skua_dtype, int>> kinds_of_run() const;  // every type with every number of threads
   const Result* one_thread(const Result& of) const;  // the same case with one thread; NULL when it was not run
   void progress(const std::string& name);  // "[12/300] name" on a terminal, nothing elsewhere
@@ -109,21 +113,27 @@ struct Suite {
   std::vector<std::string> (*list)(const Session&);
   void (*run)(Session&, const std::vector<std::string>& names);
 };
-extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, networks_suite, regret_suite, steps_suite;
+extern const Suite machine_suite, overhead_suite, kernels_suite, layers_suite, networks_suite, regret_suite,
+    steps_suite;
 
-// Compares a result with the formula in double precision at some places, and with another contestant's everywhere. "" = good. kernel: ours; NULL = a peer's result, which may be summed in halves.
-std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got, const std::string* kernel);
+// Compares a result with the formula in double precision at some places, and with another contestant's everywhere. "" =
+// good. kernel: ours; NULL = a peer's result, which may be summed in halves.
+std::string check_against_formula(const Layer& layer, const Operands& operands, const float* got,
+                                  const std::string* kernel);
 std::string check_against(const Layer& layer, const float* ours, const float* theirs);
 std::string check_close(const std::vector<float>& ours, const std::vector<float>& theirs, double relative);
 
-// --device: the suites that are of a device, its limits as the machine's, and what is printed about both. begin_device() is false after a message.
+// --device: the suites that are of a device, its limits as the machine's, and what is printed about both.
+// begin_device() is false after a message.
 bool is_device_suite(const std::string& name);
 bool begin_device(Session& session);
 void print_device(const Session& session);
 void print_numerics();  // where they are not the default
-// A contestant that finds its programs in the file that another, thrown away, left: what starting costs. NULL with a reason.
+// A contestant that finds its programs in the file that another, thrown away, left: what starting costs. NULL with a
+// reason.
 std::unique_ptr<Contestant> start_on_device(const Corpus& network, Result& r, std::string* why);
-double score_bound(const Corpus& network);  // docs/numerics.md: of the scores' differences between a device and the CPU, as a share of the largest
+// docs/numerics.md: of the scores' differences between a device and the CPU, as a share of the largest
+double score_bound(const Corpus& network);
 void print_device_network(const Session& session, const Result& r);
 
 bool write_json(const Session& session, const std::string& path);

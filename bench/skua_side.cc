@@ -24,14 +24,18 @@ class SkuaLayer : public Prepared {
     skua_plan_destroy(skua);
     skua_op_destroy(op);
   }
-  void run() override { skua_plan_run(skua, inputs, n_inputs, &output, 1, workspace_size ? workspace->data() : nullptr, workspace_size, executor()); }
+  void run() override {
+    skua_plan_run(skua, inputs, n_inputs, &output, 1, workspace_size ? workspace->data() : nullptr, workspace_size,
+                  executor());
+  }
   std::string algorithm() const override { return skua_plan_algorithm(skua); }
   std::string kernel() const override { return skua_plan_kernel(skua); }
   std::string plan() const override {
     std::string text(skua_plan_explain(skua, nullptr, 0) + 1, 0);
     skua_plan_explain(skua, text.data(), text.size());
     const size_t by = text.find('\n');  // the line behind says who chose
-    return text.substr(0, by) + text.substr(text.find('\n', by + 1), text.find("candidates:") - text.find('\n', by + 1));
+    return text.substr(0, by) +
+           text.substr(text.find('\n', by + 1), text.find("candidates:") - text.find('\n', by + 1));
   }
 };
 
@@ -58,7 +62,8 @@ skua_tensor map_tensor(skua_dtype type, size_t h, size_t w, size_t c, size_t str
   return t;
 }
 
-size_t operands_of(const Layer& l, size_t x_stride, size_t second_stride, size_t y_stride, skua_tensor in[2], skua_tensor* out) {
+size_t operands_of(const Layer& l, size_t x_stride, size_t second_stride, size_t y_stride, skua_tensor in[2],
+                   skua_tensor* out) {
   if (l.op == Op::gemm) {
     in[0] = skua_tensor_2d(l.type, l.m, l.k);
     in[1] = *out = skua_tensor_2d(l.type, l.m, l.n);
@@ -69,7 +74,8 @@ size_t operands_of(const Layer& l, size_t x_stride, size_t second_stride, size_t
   } else {
     in[0] = map_tensor(l.type, l.h, l.w, l.c, x_stride);
     *out = map_tensor(l.type, l.out_h, l.out_w, l.out_c, y_stride);
-    in[1] = l.broadcast ? map_tensor(l.type, 1, 1, l.c, second_stride) : map_tensor(l.type, l.out_h, l.out_w, l.out_c, second_stride);
+    in[1] = l.broadcast ? map_tensor(l.type, 1, 1, l.c, second_stride)
+                        : map_tensor(l.type, l.out_h, l.out_w, l.out_c, second_stride);
   }
   return l.second_count() ? 2 : 1;
 }
@@ -83,7 +89,8 @@ class Skua : public Contestant {
   double context_ns = 0;
   const char* name() const override { return how.name.c_str(); }
   std::string version() const override { return skua_version_string(); }
-  // Returns when every worker has come, as peers' pools do: a sample is shorter than it may take a sleeping thread to get a core.
+  // Returns when every worker has come, as peers' pools do: a sample is shorter than it may take a sleeping thread to
+  // get a core.
   void wake() override {
     const skua_executor* e = executor();
     if (!e) return;
@@ -134,7 +141,9 @@ class Skua : public Contestant {
           d.b_type = l.quantized;
           d.transpose_b = true;
           d.quantize_a = l.quantize_a;
-          if (l.block) d.b_q.scales = reinterpret_cast<const float*>(constants.block_scales.data()), d.b_q.scale_type = SKUA_DTYPE_BF16, d.b_q.block_size = uint32_t(l.block);
+          if (l.block)
+            d.b_q.scales = reinterpret_cast<const float*>(constants.block_scales.data()),
+            d.b_q.scale_type = SKUA_DTYPE_BF16, d.b_q.block_size = uint32_t(l.block);
           else d.b_q.scales = constants.scales.data();
           if (l.zero_points) d.b_q.zero_points = constants.zero_points.data();
         }
@@ -149,7 +158,8 @@ class Skua : public Contestant {
       case Op::deconv: {
         skua_conv2d_transpose_desc d = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
         d.input_type = d.weight_type = d.output_type = l.type;
-        d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
+        d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh),
+        d.stride_w = uint32_t(l.sw);
         d.dilation_h = uint32_t(l.dh), d.dilation_w = uint32_t(l.dw), d.groups = uint32_t(l.groups);
         d.in_channels = uint32_t(l.c), d.out_channels = uint32_t(l.out_c);
         d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
@@ -163,7 +173,8 @@ class Skua : public Contestant {
         d.type = l.type;
         d.kind = l.op == Op::max_pool ? SKUA_POOL_MAX : SKUA_POOL_AVERAGE;
         d.global = l.op == Op::global_pool;
-        d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh), d.stride_w = uint32_t(l.sw);
+        d.kernel_h = uint32_t(l.kh), d.kernel_w = uint32_t(l.kw), d.stride_h = uint32_t(l.sh),
+        d.stride_w = uint32_t(l.sw);
         d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(l.top), uint32_t(l.left), uint32_t(l.bottom), uint32_t(l.right)};
         d.ceil_mode = l.ceil_mode;
         d.activation = act;
@@ -228,12 +239,16 @@ class Skua : public Contestant {
     made.workspace_size = skua_plan_workspace(made.skua, uint32_t(effort.threads));
     if (made.workspace_size > workspace.size() * sizeof(float)) workspace.resize((made.workspace_size + 3) / 4);
     made.workspace = &workspace;
-    return skua_plan_run(made.skua, made.inputs, made.n_inputs, &made.output, 1, made.workspace_size ? workspace.data() : nullptr, made.workspace_size, executor()) == SKUA_STATUS_OK;
+    return skua_plan_run(made.skua, made.inputs, made.n_inputs, &made.output, 1,
+                         made.workspace_size ? workspace.data() : nullptr, made.workspace_size,
+                         executor()) == SKUA_STATUS_OK;
   }
 
-  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second, View y, std::string* why) override {
+  std::unique_ptr<Prepared> prepare(const Layer& l, const float* weights, const float* bias, View x, View second,
+                                    View y, std::string* why) override {
     if (how.device.api != SKUA_DEVICE_API_CPU) return device_layer(*this, l, weights, bias, x, second, y, why);
-    if (l.type == SKUA_DTYPE_S8 && l.multiplies() && l.activation == SKUA_ACTIVATION_HARD_SIGMOID && bias && !l.residual) {
+    if (l.type == SKUA_DTYPE_S8 && l.multiplies() && l.activation == SKUA_ACTIVATION_HARD_SIGMOID && bias &&
+        !l.residual) {
       const Folded folded = fold_hard_sigmoid(l, weights, bias);
       Layer clamped = l;
       clamped.activation = SKUA_ACTIVATION_CLAMP;
@@ -246,7 +261,8 @@ class Skua : public Contestant {
       product.activation = SKUA_ACTIVATION_NONE;
       then.type = l.type;
       then.op = l.residual ? Op::binary : Op::unary;
-      then.h = then.out_h = l.op == Op::gemm ? 1 : l.out_h, then.w = then.out_w = l.op == Op::gemm ? 1 : l.out_w, then.c = then.out_c = l.op == Op::gemm ? l.m * l.n : l.out_c;
+      then.h = then.out_h = l.op == Op::gemm ? 1 : l.out_h, then.w = then.out_w = l.op == Op::gemm ? 1 : l.out_w,
+      then.c = then.out_c = l.op == Op::gemm ? l.m * l.n : l.out_c;
       if (l.residual) then.activation = l.activation;
       else parse_unary(activation_name(l.activation), &then.unary), product.curve_y = then.curve_x = true;
       made->steps.push_back(prepare(product, weights, bias, x, {}, y, why));
@@ -286,24 +302,33 @@ class Skua : public Contestant {
     return made;
   }
 
-  // Only where the expanded maps would leave the cache: a block that is computed whole takes the time of its three layers.
-  bool has_blocks() const override { return how.filter.empty() && !how.wanted && how.device.api == SKUA_DEVICE_API_CPU; }
-  std::unique_ptr<PreparedNetwork> prepare_network(const Corpus& network, std::string* why) override {
-    return how.device.api == SKUA_DEVICE_API_CPU ? Contestant::prepare_network(network, why) : device_network(*this, network, why);
+  // Only where the expanded maps would leave the cache: a block that is computed whole takes the time of its three
+  // layers.
+  bool has_blocks() const override {
+    return how.filter.empty() && !how.wanted && how.device.api == SKUA_DEVICE_API_CPU;
   }
-  std::unique_ptr<Prepared> prepare_block(const Step* s, const std::vector<float>* weights, const std::vector<float>* bias, View x, View second, View y) override {
+  std::unique_ptr<PreparedNetwork> prepare_network(const Corpus& network, std::string* why) override {
+    return how.device.api == SKUA_DEVICE_API_CPU ? Contestant::prepare_network(network, why)
+                                                 : device_network(*this, network, why);
+  }
+  std::unique_ptr<Prepared> prepare_block(const Step* s, const std::vector<float>* weights,
+                                          const std::vector<float>* bias, View x, View second, View y) override {
     auto made = std::make_unique<SkuaLayer>();
     skua_inverted_residual_desc d = SKUA_INVERTED_RESIDUAL_DESC_INIT;
     d.expand = conv_desc(s[0].layer), d.depthwise = conv_desc(s[1].layer), d.project = conv_desc(s[2].layer);
     const void *w[3], *b[3];
     std::vector<Constants> constants;
-    for (int i = 0; i < 3; ++i) constants.emplace_back(s[i].layer, weights[i].data(), bias[i].empty() ? nullptr : bias[i].data());
+    for (int i = 0; i < 3; ++i)
+      constants.emplace_back(s[i].layer, weights[i].data(), bias[i].empty() ? nullptr : bias[i].data());
     for (int i = 0; i < 3; ++i) w[i] = constants[size_t(i)].weights, b[i] = constants[size_t(i)].bias;
     if (skua_inverted_residual_create(context, &d, w, b, &made->op) != SKUA_STATUS_OK) return nullptr;
-    const skua_tensor in[2] = {map_tensor(s[0].layer.type, s[0].layer.h, s[0].layer.w, s[0].layer.c, x.stride), map_tensor(s[2].layer.type, s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, second.stride)};
+    const skua_tensor in[2] = {
+        map_tensor(s[0].layer.type, s[0].layer.h, s[0].layer.w, s[0].layer.c, x.stride),
+        map_tensor(s[2].layer.type, s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, second.stride)};
     const skua_tensor out = map_tensor(s[2].layer.type, s[2].layer.out_h, s[2].layer.out_w, s[2].layer.out_c, y.stride);
     made->n_inputs = s[2].layer.residual ? 2 : 1;
-    if (plan(*made, in, &out) != SKUA_STATUS_OK || made->algorithm() != "bands" || !ready(*made, x, second, y)) return nullptr;
+    if (plan(*made, in, &out) != SKUA_STATUS_OK || made->algorithm() != "bands" || !ready(*made, x, second, y))
+      return nullptr;
     return made;
   }
 };
@@ -355,7 +380,8 @@ size_t library_candidates(Contestant& ours, const Layer& layer, const float* wei
 
 skua_context* library_context(Contestant& ours) { return static_cast<Skua&>(ours).context; }
 
-size_t library_inputs(const Layer& layer, skua_tensor inputs[2], skua_tensor* out, size_t x_stride, size_t second_stride, size_t y_stride) {
+size_t library_inputs(const Layer& layer, skua_tensor inputs[2], skua_tensor* out, size_t x_stride,
+                      size_t second_stride, size_t y_stride) {
   skua_tensor y;
   return operands_of(layer, x_stride, second_stride, y_stride, inputs, out ? out : &y);
 }

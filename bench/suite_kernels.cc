@@ -1,5 +1,5 @@
-// Every kernel of the registry that a plan can be made to name: the same small problem in the first two cache levels, with the instruction set capped and
-// the kernel forced.
+// Every kernel of the registry that a plan can be made to name: the same small problem in the first two cache levels,
+// with the instruction set capped and the kernel forced.
 #include <skua/skua.h>
 #include <string.h>
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace {
 
 Layer conv(size_t size, size_t c, size_t out_c, size_t kernel, size_t stride, size_t groups) {
   Layer l;
-  l.op = Op::conv, l.h = l.w = size, l.c = c, l.out_c = out_c, l.kh = l.kw = kernel, l.sh = l.sw = stride, l.groups = groups, l.bias = true;
+  l.op = Op::conv, l.h = l.w = size, l.c = c, l.out_c = out_c, l.kh = l.kw = kernel, l.sh = l.sw = stride,
+  l.groups = groups, l.bias = true;
   l.top = l.left = l.bottom = l.right = kernel / 2;
   infer_output(l);
   return l;
@@ -25,7 +26,8 @@ std::vector<Layer> untyped_probes(const skua_kernel_info& k) {
   const std::string name = k.name, family = k.family;
   if (family == "gemm" && k.mr && k.nr) {
     Layer l;
-    l.op = Op::gemm, l.k = 256, l.n = k.nr * std::max<size_t>(1, 96 / k.nr), l.m = k.mr * std::max<size_t>(1, 48 / k.mr);
+    l.op = Op::gemm, l.k = 256, l.n = k.nr * std::max<size_t>(1, 96 / k.nr),
+    l.m = k.mr * std::max<size_t>(1, 48 / k.mr);
     list.push_back(l);
   }
   if (family == "unary" || family == "binary" || family == "elementwise") {
@@ -45,7 +47,9 @@ std::vector<Layer> untyped_probes(const skua_kernel_info& k) {
         list.push_back(conv(28, 64, 64, kernel, stride, 16));
       }
   if (family == "conv" || family == "winograd")
-    for (const Layer& l : {conv(28, 64, 64, 3, 1, 1), conv(56, 3, 32, 3, 2, 1), conv(56, 3, 64, 7, 2, 1), conv(28, 64, 64, 1, 1, 1)}) list.push_back(l);
+    for (const Layer& l :
+         {conv(28, 64, 64, 3, 1, 1), conv(56, 3, 32, 3, 2, 1), conv(56, 3, 64, 7, 2, 1), conv(28, 64, 64, 1, 1, 1)})
+      list.push_back(l);
   if (family == "pooling")
     for (Op op : {Op::max_pool, Op::average_pool, Op::global_pool})
       for (size_t stride : {1, 2}) {
@@ -117,7 +121,8 @@ std::vector<Call> calls(const std::string& family, skua_dtype type) {
                           d.kind = kind, d.type = type, d.layout = layout, d.groups = kind == SKUA_NORM_GROUP ? 2 : 1;
                           d.channels = rows ? 256 : layout == SKUA_LAYOUT_NHWC ? 64 : 14;
                           const bool batch = kind == SKUA_NORM_BATCH;
-                          return skua_norm_create(c, &d, values, kind == SKUA_NORM_RMS ? nullptr : values, batch ? values : nullptr, batch ? values : nullptr, op);
+                          return skua_norm_create(c, &d, values, kind == SKUA_NORM_RMS ? nullptr : values,
+                                                  batch ? values : nullptr, batch ? values : nullptr, op);
                         },
                         {rows ? wide : image}});
       }
@@ -196,7 +201,9 @@ struct Ready {
   }
   void run() {
     if (prepared) prepared->run();
-    else skua_plan_run(plan, inputs.data(), inputs.size(), outputs.data(), outputs.size(), workspace.data(), workspace_size, executor());
+    else
+      skua_plan_run(plan, inputs.data(), inputs.size(), outputs.data(), outputs.size(), workspace.data(),
+                    workspace_size, executor());
   }
 };
 
@@ -209,7 +216,8 @@ bool prepare(const std::string& kernel, const std::string& isa, const Layer& l, 
   r.second = Memory(r.operands.second, l.type);
   r.y.resize(l.out_count());
   std::string why;
-  r.prepared = r.context->prepare(l, r.operands.weights.data(), r.operands.bias.empty() ? nullptr : r.operands.bias.data(), {r.x.data(), 0},
+  r.prepared = r.context->prepare(l, r.operands.weights.data(),
+                                  r.operands.bias.empty() ? nullptr : r.operands.bias.data(), {r.x.data(), 0},
                                   {r.operands.second.empty() ? nullptr : r.second.data(), 0}, {r.y.data(), 0}, &why);
   r.bytes = l.bytes();
   return r.prepared && r.prepared->kernel() == kernel;
@@ -219,8 +227,11 @@ bool prepare(const std::string& kernel, const std::string& isa, const Call& call
   skua_context_options options = SKUA_CONTEXT_OPTIONS_INIT;
   options.kernel_filter = kernel.c_str();
   options.max_isa = isa.c_str();
-  if (skua_context_create(&options, &r.plain) != SKUA_STATUS_OK || call.create(r.plain, &r.op) != SKUA_STATUS_OK) return false;
-  if (skua_op_plan(r.op, call.inputs.data(), call.inputs.size(), nullptr, 0, &r.plan) != SKUA_STATUS_OK || kernel != skua_plan_kernel(r.plan)) return false;
+  if (skua_context_create(&options, &r.plain) != SKUA_STATUS_OK || call.create(r.plain, &r.op) != SKUA_STATUS_OK)
+    return false;
+  if (skua_op_plan(r.op, call.inputs.data(), call.inputs.size(), nullptr, 0, &r.plan) != SKUA_STATUS_OK ||
+      kernel != skua_plan_kernel(r.plan))
+    return false;
   std::vector<skua_tensor> outputs(skua_op_output_count(r.op));
   if (skua_plan_outputs(r.plan, outputs.data(), outputs.size()) != SKUA_STATUS_OK) return false;
   for (const std::vector<skua_tensor>* list : {&call.inputs, static_cast<const std::vector<skua_tensor>*>(&outputs)})
@@ -235,7 +246,8 @@ bool prepare(const std::string& kernel, const std::string& isa, const Call& call
     }
   r.workspace_size = skua_plan_workspace(r.plan, uint32_t(effort.threads));
   r.workspace.resize(r.workspace_size / 4 + 1);
-  return skua_plan_run(r.plan, r.inputs.data(), r.inputs.size(), r.outputs.data(), r.outputs.size(), r.workspace.data(), r.workspace_size, executor()) == SKUA_STATUS_OK;
+  return skua_plan_run(r.plan, r.inputs.data(), r.inputs.size(), r.outputs.data(), r.outputs.size(), r.workspace.data(),
+                       r.workspace_size, executor()) == SKUA_STATUS_OK;
 }
 
 std::vector<Case> all_cases(const Session& session) {
@@ -248,7 +260,9 @@ std::vector<Case> all_cases(const Session& session) {
   }
   skua_kernel_info info;
   for (size_t i = 0; i < skua_kernel_count(); ++i) {
-    if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || !info.usable || !sets.count(info.isa) || !session.wanted(info.name)) continue;
+    if (skua_kernel_at(i, &info) != SKUA_STATUS_OK || !info.usable || !sets.count(info.isa) ||
+        !session.wanted(info.name))
+      continue;
     const std::vector<skua_dtype>& types = session.options.types;
     if (std::find(types.begin(), types.end(), info.type) == types.end()) continue;
     Case c = {info.name, info.isa, info.family};
@@ -289,7 +303,8 @@ void run_case(Session& session, const Case& c) {
     ready.run();
     std::vector<float> result(ready.y.size());
     load(ready.y.data(), result.size(), l.type, result.data());
-    if (const std::string wrong = check_against_formula(l, ready.operands, result.data(), &c.name); !wrong.empty()) r.error = "wrong result: " + wrong;
+    if (const std::string wrong = check_against_formula(l, ready.operands, result.data(), &c.name); !wrong.empty())
+      r.error = "wrong result: " + wrong;
   } else {
     if (!prepare(c.name, c.isa, calls(c.family, r.type)[size_t(c.call)], ready)) return;
     r.algorithm = skua_plan_algorithm(ready.plan);

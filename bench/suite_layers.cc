@@ -39,7 +39,8 @@ void print_choices(const Session& session) {
   }
 }
 
-void each_layer_case(Session& session, const std::vector<std::string>& names, void (*run_case)(Session&, const LayerCase&)) {
+void each_layer_case(Session& session, const std::vector<std::string>& names,
+                     void (*run_case)(Session&, const LayerCase&)) {
   const std::set<std::string> wanted(names.begin(), names.end());
   for (const LayerCase& c : layer_cases(session.options.types))
     if (wanted.count(c.name)) {
@@ -71,7 +72,9 @@ Entry prepare_ours(Session& session, LayerBench& bench, Result& r) {
   }
   r.algorithm = ours.algorithm();
   r.kernel = ours.prepared->kernel();
-  if (const std::string wrong = check_against_formula(bench.layer, bench.operands, ours.result.data(), &r.kernel); !wrong.empty()) r.error = "wrong result: " + wrong;
+  if (const std::string wrong = check_against_formula(bench.layer, bench.operands, ours.result.data(), &r.kernel);
+      !wrong.empty())
+    r.error = "wrong result: " + wrong;
   return ours;
 }
 
@@ -98,11 +101,14 @@ void run_case(Session& session, const LayerCase& c) {
         session.lacks(*peer, l.type, why);
         continue;
       }
-      if (const std::string differs = check_against_formula(l, bench.operands, e.result.data(), nullptr); !differs.empty()) {
-        fprintf(stderr, "skua-bench: %s: %s left out, its result is not the layer's: %s\n", c.name.c_str(), e.name.c_str(), differs.c_str());
+      if (const std::string differs = check_against_formula(l, bench.operands, e.result.data(), nullptr);
+          !differs.empty()) {
+        fprintf(stderr, "skua-bench: %s: %s left out, its result is not the layer's: %s\n", c.name.c_str(),
+                e.name.c_str(), differs.c_str());
         continue;
       }
-      if (const std::string differs = check_against(l, entries[0].result.data(), e.result.data()); !differs.empty() && r.error.empty())
+      if (const std::string differs = check_against(l, entries[0].result.data(), e.result.data());
+          !differs.empty() && r.error.empty())
         r.error = "wrong result: differs from " + e.name + ": " + differs;
       entries.push_back(std::move(e));
     }
@@ -114,7 +120,8 @@ void run_case(Session& session, const LayerCase& c) {
   for (Entry& e : entries) runs.push_back(e.racer());
   Layer as_f32 = l;
   as_f32.type = SKUA_DTYPE_F32;
-  if (l.type == SKUA_DTYPE_F32) as_f32.quantized = SKUA_DTYPE_F32, as_f32.block = 0, as_f32.quantize_a = as_f32.zero_points = false;
+  if (l.type == SKUA_DTYPE_F32)
+    as_f32.quantized = SKUA_DTYPE_F32, as_f32.block = 0, as_f32.quantize_a = as_f32.zero_points = false;
   LayerBench f32_bench(as_f32);
   Entry f32;
   if (l.type != SKUA_DTYPE_F32 || l.quantized_weights()) f32 = f32_bench.prepare(*session.ours, &why);
@@ -126,8 +133,11 @@ void run_case(Session& session, const LayerCase& c) {
   std::vector<Timing> times = race(runs);
   if (tuned.prepared) r.regret = 0, r.best_forced = tuned.choice();
   if (other) {
-    if (const std::string wrong = check_against_formula(l, bench.operands, tuned.result.data(), &r.kernel); !wrong.empty()) r.error = "wrong result: " + wrong + " (" + tuned.choice() + ")";
-    if (times[0].ns / times.back().ns - 1 > times[0].noise + times.back().noise) r.regret = times[0].ns / times.back().ns - 1;
+    if (const std::string wrong = check_against_formula(l, bench.operands, tuned.result.data(), &r.kernel);
+        !wrong.empty())
+      r.error = "wrong result: " + wrong + " (" + tuned.choice() + ")";
+    if (times[0].ns / times.back().ns - 1 > times[0].noise + times.back().noise)
+      r.regret = times[0].ns / times.back().ns - 1;
     times.pop_back();
   }
   session.set_time(r, times[0], r.bytes);

@@ -35,7 +35,8 @@ void run(Session& session, const std::vector<std::string>& names) {
     r.name = name;
     r.op = what;
     for (const auto& p : m.peaks)
-      if (what == std::string("peak_") + skua_dtype_name(p.type) && p.isa == which) r.gflops = p.gflops, r.ns = 1 / p.gflops, r.isa = which, r.type = p.type;
+      if (what == std::string("peak_") + skua_dtype_name(p.type) && p.isa == which)
+        r.gflops = p.gflops, r.ns = 1 / p.gflops, r.isa = which, r.type = p.type;
     for (const auto& c : m.converts)
       for (const bool widen : {true, false})
         if (what == (widen ? "widen_" : "narrow_") + std::string(skua_dtype_name(c.type)) && c.isa == which)

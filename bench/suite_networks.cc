@@ -1,4 +1,5 @@
-// Whole networks: the same chain, weights and memory plan for every contestant; results compared before the clock starts.
+// Whole networks: the same chain, weights and memory plan for every contestant; results compared before the clock
+// starts.
 #include <math.h>
 #include <stdio.h>
 #include <algorithm>
@@ -40,7 +41,9 @@ std::vector<double> step_times(PreparedNetwork& net, size_t steps, int passes) {
 // The largest difference, as a share of the largest value.
 double distance(const std::vector<float>& ours, const std::vector<float>& theirs) {
   double largest = 0, apart = 0;
-  for (size_t i = 0; i < theirs.size(); ++i) largest = std::max(largest, fabs(double(theirs[i]))), apart = std::max(apart, fabs(double(ours[i]) - double(theirs[i])));
+  for (size_t i = 0; i < theirs.size(); ++i)
+    largest = std::max(largest, fabs(double(theirs[i]))),
+    apart = std::max(apart, fabs(double(ours[i]) - double(theirs[i])));
   return apart / largest;
 }
 
@@ -62,7 +65,8 @@ void profile(Session& session, PreparedNetwork& net, const Corpus& c, Result& r)
   double weights = 0;
   for (const Step& s : c.steps) weights += double(size_of(c.type)) * double(s.layer.weight_count());
   for (size_t i = 0; i < c.steps.size(); ++i)
-    r.steps[i].loss = split_time(session.machine, r.isa, c.steps[i].layer, r.steps[i].algorithm, r.steps[i].kernel, r.steps[i].ns, weights, samples[i].data());
+    r.steps[i].loss = split_time(session.machine, r.isa, c.steps[i].layer, r.steps[i].algorithm, r.steps[i].kernel,
+                                 r.steps[i].ns, weights, samples[i].data());
 }
 
 // Shares of the layer's time, layers of less than a hundredth of the network's together.
@@ -70,15 +74,19 @@ void print_profile(const Result& r) {
   double sum = 0, whole[7] = {}, small = 0;
   bool measured = false;
   for (const StepTime& t : r.steps) sum += t.ns, measured |= t.loss.copy >= 0;
-  printf("  %-46s %9s %6s  compute bandwidth edge  pack transform driver  kernel   %% of the layer's time\n", "layer", "time", "share");
+  printf("  %-46s %9s %6s  compute bandwidth edge  pack transform driver  kernel   %% of the layer's time\n", "layer",
+         "time", "share");
   const auto line = [](const std::string& name, double ns, double share, const double* v) {
-    printf("  %-46s %9s %5.1f%%  %6.0f%% %8.0f%% %3.0f%% %4.0f%% %8.0f%% %5.0f%% %6.0f%%\n", name.c_str(), duration(ns).c_str(), 100 * share, 100 * v[0], 100 * v[1], 100 * v[2], 100 * v[3],
-           100 * v[4], 100 * v[5], 100 * v[6]);
+    printf("  %-46s %9s %5.1f%%  %6.0f%% %8.0f%% %3.0f%% %4.0f%% %8.0f%% %5.0f%% %6.0f%%\n", name.c_str(),
+           duration(ns).c_str(), 100 * share, 100 * v[0], 100 * v[1], 100 * v[2], 100 * v[3], 100 * v[4], 100 * v[5],
+           100 * v[6]);
   };
   double rest[7] = {};
   for (const StepTime& t : r.steps) {
     const Loss& l = t.loss;
-    const double v[7] = {l.compute, l.bandwidth, l.edge, std::max(l.copy, 0.0), std::max(l.transform, 0.0), std::max(l.driver, 0.0), l.kernel};
+    const double v[7] = {
+        l.compute, l.bandwidth, l.edge, std::max(l.copy, 0.0), std::max(l.transform, 0.0), std::max(l.driver, 0.0),
+        l.kernel};
     for (int i = 0; i < 7; ++i) whole[i] += v[i] * t.ns / sum, rest[i] += t.ns < 0.01 * sum ? v[i] * t.ns : 0;
     if (t.ns < 0.01 * sum) small += t.ns;
     else line(t.name, t.ns, t.ns / sum, v);
@@ -86,8 +94,10 @@ void print_profile(const Result& r) {
   for (double& v : rest) v /= std::max(small, 1.0);
   if (small > 0) line("layers below 1%", small, small / sum, rest);
   line("all", sum, 1, whole);
-  printf("  %s\n", measured ? "measured by sampling: pack, transform, driver; model: compute (at peak), bandwidth (beyond compute), edge; kernel: what is left"
-                            : "model: compute (at peak), bandwidth (beyond compute), edge; no sampling here, so that kernel holds packing, transforms and the driver too");
+  printf("  %s\n", measured ? "measured by sampling: pack, transform, driver; model: compute (at peak), bandwidth "
+                              "(beyond compute), edge; kernel: what is left"
+                            : "model: compute (at peak), bandwidth (beyond compute), edge; no sampling here, so that "
+                              "kernel holds packing, transforms and the driver too");
   fflush(stdout);
 }
 
@@ -104,7 +114,8 @@ void print_lost(const Session& session, const Result& r) {
   std::sort(all.begin(), all.end(), [](const Lost& a, const Lost& b) { return a.ns > b.ns; });
   for (size_t i = 0; i < std::min<size_t>(6, all.size()) && all[i].ns > 0.005 * r.ns; ++i) {
     const StepTime &now = r.steps[all[i].step], &before = one->steps[all[i].step];
-    printf("  %-46s %9s -> %9s, %.2fx, %s lost\n", now.name.c_str(), duration(before.ns).c_str(), duration(now.ns).c_str(), before.ns / now.ns, duration(all[i].ns).c_str());
+    printf("  %-46s %9s -> %9s, %.2fx, %s lost\n", now.name.c_str(), duration(before.ns).c_str(),
+           duration(now.ns).c_str(), before.ns / now.ns, duration(all[i].ns).c_str());
   }
   fflush(stdout);
 }
@@ -117,7 +128,8 @@ void run_case(Session& session, const Corpus& c) {
   r.type = c.type;
   r.threads = effort.threads;
   r.isa = session.machine.isa_for(r.type);
-  for (const Step& s : c.steps) r.flops += s.layer.flops(), r.bytes += double(size_of(c.type)) * double(s.layer.weight_count());
+  for (const Step& s : c.steps)
+    r.flops += s.layer.flops(), r.bytes += double(size_of(c.type)) * double(s.layer.weight_count());
 
   std::string why;
   const std::unique_ptr<Contestant> started = on_device() ? start_on_device(c, r, &why) : nullptr;
@@ -135,13 +147,16 @@ void run_case(Session& session, const Corpus& c) {
   const int before_last = c.steps.back().layer.op == Op::softmax ? c.steps.back().x : c.steps.back().y;
   nets[0]->run();
   end_turn(skua);
-  if (const StartUp* start = nets[0]->start_up()) r.warm = *start, r.record_ns = nets[0]->record_ns(), r.record_own_ns = nets[0]->record_own_ns();
+  if (const StartUp* start = nets[0]->start_up())
+    r.warm = *start, r.record_ns = nets[0]->record_ns(), r.record_own_ns = nets[0]->record_own_ns();
   std::vector<float> ours, theirs;
   nets[0]->read(before_last, ours);
   for (float v : ours)
     if (!std::isfinite(v)) r.error = "wrong result: the scores are not finite";
   // Layers in f32 round and sum differently by 3000 times 2^-24; a half is rounded once or twice a layer.
-  const double close = on_device() ? score_bound(c) : (c.type == SKUA_DTYPE_F32 ? 3360 : 8) * roundoff(c.type) * sqrt(double(c.steps.size()));
+  const double close = on_device()
+                           ? score_bound(c)
+                           : (c.type == SKUA_DTYPE_F32 ? 3360 : 8) * roundoff(c.type) * sqrt(double(c.steps.size()));
   for (auto& peer : session.peers) {
     begin_turn(peer.get());
     auto net = peer->prepare_network(c, &why);
@@ -153,18 +168,25 @@ void run_case(Session& session, const Corpus& c) {
     }
     net->read(before_last, theirs);
     if (c.type == SKUA_DTYPE_S8 && !on_device()) {
-      // The same arithmetic gives the same bytes, layer after layer; a rounding apart grows with the depth. Other networks,
-      // whose layers are checked one by one: we and oneDNN add residuals before rounding, others after it; functions are rounded between their parts by some.
+      // The same arithmetic gives the same bytes, layer after layer; a rounding apart grows with the depth. Other
+      // networks, whose layers are checked one by one: we and oneDNN add residuals before rounding, others after it;
+      // functions are rounded between their parts by some.
       double apart = 0, size = 0;
-      for (size_t i = 0; i < theirs.size(); ++i) apart += fabs(double(ours[i]) - double(theirs[i])), size += fabs(double(theirs[i]));
+      for (size_t i = 0; i < theirs.size(); ++i)
+        apart += fabs(double(ours[i]) - double(theirs[i])), size += fabs(double(theirs[i]));
       const bool fuses = std::string(peer->name()) == "onednn";
       const bool other = std::any_of(c.steps.begin(), c.steps.end(), [&](const Step& s) {
-        return (!fuses && s.layer.residual) || s.layer.activation == SKUA_ACTIVATION_HARD_SWISH || s.layer.activation == SKUA_ACTIVATION_SILU || s.layer.activation == SKUA_ACTIVATION_HARD_SIGMOID;
+        return (!fuses && s.layer.residual) || s.layer.activation == SKUA_ACTIVATION_HARD_SWISH ||
+               s.layer.activation == SKUA_ACTIVATION_SILU || s.layer.activation == SKUA_ACTIVATION_HARD_SIGMOID;
       });
-      if (!other && !(apart <= 0.05 * size) && r.error.empty()) r.error = std::string("wrong result: differs from ") + peer->name() + " by " + std::to_string(apart / size) + " of the scores in the mean";
+      if (!other && !(apart <= 0.05 * size) && r.error.empty())
+        r.error = std::string("wrong result: differs from ") + peer->name() + " by " + std::to_string(apart / size) +
+                  " of the scores in the mean";
     } else if (on_device()) {
       r.distance = distance(ours, theirs);
-      if (!(r.distance <= close)) r.error = "wrong result: " + std::to_string(r.distance) + " of the largest score from the CPU's, the bound is " + std::to_string(close);
+      if (!(r.distance <= close))
+        r.error = "wrong result: " + std::to_string(r.distance) +
+                  " of the largest score from the CPU's, the bound is " + std::to_string(close);
     } else if (const std::string differs = check_close(ours, theirs, close); !differs.empty() && r.error.empty())
       r.error = std::string("wrong result: differs from ") + peer->name() + ": " + differs;
     nets.push_back(std::move(net));
@@ -190,7 +212,9 @@ void run_case(Session& session, const Corpus& c) {
     }
   }
   std::vector<Racer> runs;
-  for (size_t i = 0; i < nets.size(); ++i) runs.push_back({[&n = nets[i]] { n->run(); }, who[i], [&n = nets[i]](size_t calls) { return n->device_ns(calls); }});
+  for (size_t i = 0; i < nets.size(); ++i)
+    runs.push_back(
+        {[&n = nets[i]] { n->run(); }, who[i], [&n = nets[i]](size_t calls) { return n->device_ns(calls); }});
   const std::vector<Timing> times = race(runs, 8);
   session.set_time(r, times[0], 0);
   for (size_t i = 1; i < times.size(); ++i) {
@@ -220,7 +244,9 @@ void run_case(Session& session, const Corpus& c) {
       t.kernel = nets[0]->kernel(k);
       t.ns = ns[k];
       t.gflops = l.flops() / ns[k];
-      if (const double roof = on_device() ? session.machine.roofline_ns(r.isa, r.type, l.flops(), l.bytes(), 1) : 0; roof > 0) t.peak_share = roof / ns[k];
+      if (const double roof = on_device() ? session.machine.roofline_ns(r.isa, r.type, l.flops(), l.bytes(), 1) : 0;
+          roof > 0)
+        t.peak_share = roof / ns[k];
     }
   }
   if (effort.threads == 1 && !on_device()) profile(session, *nets[0], c, r);

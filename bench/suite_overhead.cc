@@ -17,7 +17,8 @@ struct Overhead {
 std::vector<Overhead> all() {
   Layer conv;
   conv.op = Op::conv;
-  conv.h = conv.w = 56, conv.c = conv.out_c = 64, conv.kh = conv.kw = 3, conv.top = conv.left = conv.bottom = conv.right = 1, conv.bias = true;
+  conv.h = conv.w = 56, conv.c = conv.out_c = 64, conv.kh = conv.kw = 3,
+  conv.top = conv.left = conv.bottom = conv.right = 1, conv.bias = true;
   infer_output(conv);
   Layer depthwise = conv;
   depthwise.groups = 64;

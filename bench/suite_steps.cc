@@ -1,4 +1,5 @@
-// One extent at a time: a layer that takes longer than a larger one of its series had better been padded to it, so something was chosen or cut badly.
+// One extent at a time: a layer that takes longer than a larger one of its series had better been padded to it, so
+// something was chosen or cut badly.
 #include <ctype.h>
 #include <stdio.h>
 #include <algorithm>
@@ -9,7 +10,8 @@
 namespace bench {
 namespace {
 
-constexpr double counted_from = 0.1;  // a step: ratios of two cases in turns repeat to 2-3%, and elements beyond whole vectors may cost something
+// a step: ratios of two cases in turns repeat to 2-3%, and elements beyond whole vectors may cost something
+constexpr double counted_from = 0.1;
 
 // "1..24x64x96" of "1x64x96" and "24x64x96".
 std::string range(const std::string& first, const std::string& last) {
@@ -30,7 +32,8 @@ void each_series(const Session& session, const EachSeries& call) {
     for (const Corpus& c : corpora(type))
       for (const Series& s : c.series) {
         const Step* steps = &c.steps[s.first];
-        call(steps[0].layer.kind() + "/" + range(steps[0].layer.label(), steps[s.count - 1].layer.label()), steps, s.count);
+        call(steps[0].layer.kind() + "/" + range(steps[0].layer.label(), steps[s.count - 1].layer.label()), steps,
+             s.count);
       }
 }
 

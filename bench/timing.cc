@@ -43,8 +43,8 @@ long preemptions() {
   return 0;
 }
 
-// What a call of the pool costs are lines that go from core to core, 25 to 200 ns each way. So a worker finds all it needs in one line, its seat: what it is called to and its share of
-// the tasks; and it answers in another one.
+// What a call of the pool costs are lines that go from core to core, 25 to 200 ns each way. So a worker finds all it
+// needs in one line, its seat: what it is called to and its share of the tasks; and it answers in another one.
 struct alignas(64) Seat {
   std::atomic<uint32_t> state{0};  // 4 * number of the run + what the seat is in it
   std::atomic<size_t> next{0};
@@ -65,7 +65,8 @@ struct Pool {
     for (size_t w = 1; w < n; ++w) std::thread([this, w] { work(w); }).detach();
   }
 
-  // Its own share first, so that a worker finds in its cache what it wrote the time before; then what others have left: looking costs them less than taking does.
+  // Its own share first, so that a worker finds in its cache what it wrote the time before; then what others have left:
+  // looking costs them less than taking does.
   void take(size_t worker, skua_task task, void* arg) {
     for (size_t s = 0; s < workers; ++s) {
       Seat& seat = seats[(worker + s) % workers];
@@ -81,16 +82,21 @@ struct Pool {
   void work(size_t worker) {
     Seat& seat = seats[worker];
     for (uint32_t seen = 0;;) {
-      for (int spin = 0; spin < 20000 && !parked.load(std::memory_order_relaxed) && seat.state.load(std::memory_order_relaxed) == seen; ++spin) {
+      for (int spin = 0; spin < 20000 && !parked.load(std::memory_order_relaxed) &&
+                         seat.state.load(std::memory_order_relaxed) == seen;
+           ++spin) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
       }
       seat.state.wait(seen, std::memory_order_relaxed);
       seen = seat.state.load(std::memory_order_acquire);
-      // It enters only a run that is still open: one that came late must not touch the next one's tasks. (What it finds instead may be the call to the next run: `seen` stays as it was.)
+      // It enters only a run that is still open: one that came late must not touch the next one's tasks. (What it finds
+      // instead may be the call to the next run: `seen` stays as it was.)
       uint32_t called = seen;
-      if (seen % 4 != kCalled || !seat.state.compare_exchange_strong(called, seen - kCalled + kEntered, std::memory_order_acq_rel)) continue;
+      if (seen % 4 != kCalled ||
+          !seat.state.compare_exchange_strong(called, seen - kCalled + kEntered, std::memory_order_acq_rel))
+        continue;
       seen = seen - kCalled + kEntered;
       take(worker, seat.task, seat.arg);
       seat.done.store(seen / 4, std::memory_order_release);
@@ -107,7 +113,8 @@ struct Pool {
       seat.task = task, seat.arg = arg;
     }
     for (size_t w = 1; w < workers; ++w) {
-      seats[w].state.store(4 * number + kCalled);  // sequentially consistent: before notify_one() looks whether someone sleeps
+      // sequentially consistent: before notify_one() looks whether someone sleeps
+      seats[w].state.store(4 * number + kCalled);
       seats[w].state.notify_one();
     }
     take(0, task, arg);
@@ -128,7 +135,9 @@ const skua_executor* executor() {
   if (!made.ctx) {
     made.ctx = new Pool(size_t(effort.threads));
     made.concurrency = uint32_t(effort.threads);
-    made.parallel_for = [](void* ctx, size_t count, skua_task task, void* arg) { static_cast<Pool*>(ctx)->run(count, task, arg); };
+    made.parallel_for = [](void* ctx, size_t count, skua_task task, void* arg) {
+      static_cast<Pool*>(ctx)->run(count, task, arg);
+    };
   }
   return &made;
 }
@@ -171,7 +180,8 @@ void begin_turn(Contestant* who) {
 // Instructions started in a nanosecond: `nop`s need nothing else. One copy of the loop: where it lies makes a seventh.
 [[gnu::noinline, gnu::aligned(64)]] static double nop_rate() {
   const double start = thread_ns();
-  for (int i = 0; i < 4000; ++i) asm volatile("nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop");
+  for (int i = 0; i < 4000; ++i)
+    asm volatile("nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop;nop");
   return 96000 / std::max(thread_ns() - start, 1.0);
 }
 // Whether the core starts as many instructions as it ever did.
@@ -185,7 +195,8 @@ static bool alone_on_core() {
   return now > 0.94 * most;
 }
 
-// A cache line's way to another worker's core and back, ns: the mean of 32, of eight such the shortest, or of fewer where they take a millisecond. -1: workers share cores.
+// A cache line's way to another worker's core and back, ns: the mean of 32, of eight such the shortest, or of fewer
+// where they take a millisecond. -1: workers share cores.
 static double line_round_trip() {
   const skua_executor* e = executor();
   if (!e || effort.threads > permitted_cores()) return -1;
@@ -243,10 +254,12 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
     sample(i);  // first touch of memory
     double ns = sample(i);
     while (ns < effort.sample_ns) {
-      calls[i] = std::max(calls[i] + 1, size_t(double(calls[i]) * std::min(10.0, 1.15 * effort.sample_ns / std::max(ns, 1.0))));
+      calls[i] = std::max(calls[i] + 1,
+                          size_t(double(calls[i]) * std::min(10.0, 1.15 * effort.sample_ns / std::max(ns, 1.0))));
       ns = sample(i);
     }
-    // What it finds in the caches is then what it left itself, not what the contestant before it happened to end with. Several calls: an L3 may keep only some lines of each pass.
+    // What it finds in the caches is then what it left itself, not what the contestant before it happened to end with.
+    // Several calls: an L3 may keep only some lines of each pass.
     const double call_ns = ns / double(calls[i]);
     leads[i] = calls[i] > 1 || ns < 5 * effort.sample_ns ? std::clamp(int(5 * effort.sample_ns / call_ns), 1, 8) : 0;
     round_ns += ns + leads[i] * call_ns;
@@ -260,7 +273,9 @@ std::vector<Timing> race(const std::vector<Racer>& racers, double budget_factor)
     const long before = preemptions();
     std::vector<double> ns(n);
     bool free = looks && alone_on_core();
-    for (size_t j = 0; j < n; ++j) {  // Every order in turn: what a shared L3 still holds of the layer depends on who came before, and is less behind the gap between rounds.
+    // Every order in turn: what a shared L3 still holds of the layer depends on who came before, and is less behind the
+    // gap between rounds.
+    for (size_t j = 0; j < n; ++j) {
       const size_t turn = size_t(tries), i = (turn / 2 + (turn % 2 ? n - j : j)) % n;
       ns[i] = sample(i);
       free = free && alone_on_core();

@@ -27,7 +27,8 @@ uint16_t to_f16(float v) {
   const uint32_t bits = bits_of(v), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
   if (size > 0x7f800000) return uint16_t(sign | 0x7e00);
   if (size >= 0x477ff000) return uint16_t(sign | 0x7c00);  // 65520 and more
-  if (size < 0x38800000) return uint16_t(sign | (bits_of(float_of(size) + 0.5f) - 0x3f000000));  // denormal: a sum whose last bit is 2^-24
+  // denormal: a sum whose last bit is 2^-24
+  if (size < 0x38800000) return uint16_t(sign | (bits_of(float_of(size) + 0.5f) - 0x3f000000));
   return uint16_t(sign | (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13);
 }
 
@@ -41,7 +42,12 @@ float from_f16(uint16_t h) {
 }  // namespace
 
 size_t size_of(skua_dtype type) { return skua_dtype_bits(type) / 8; }
-double roundoff(skua_dtype type) { return type == SKUA_DTYPE_F16 ? 0x1p-11 : type == SKUA_DTYPE_BF16 ? 0x1p-8 : type == SKUA_DTYPE_S8 ? double(byte_scale) / 2 : 0x1p-24; }
+double roundoff(skua_dtype type) {
+  return type == SKUA_DTYPE_F16    ? 0x1p-11
+         : type == SKUA_DTYPE_BF16 ? 0x1p-8
+         : type == SKUA_DTYPE_S8   ? double(byte_scale) / 2
+                                   : 0x1p-24;
+}
 
 bool parse_type(const std::string& name, skua_dtype* type) {
   for (skua_dtype t : types)
@@ -58,7 +64,9 @@ void store(const float* values, size_t count, skua_dtype type, void* to) {
     return;
   }
   if (type == SKUA_DTYPE_S8) {
-    for (size_t i = 0; i < count; ++i) static_cast<int8_t*>(to)[i] = int8_t(std::clamp(nearbyintf(values[i] / byte_scale) + float(byte_zero), -128.0f, 127.0f));
+    for (size_t i = 0; i < count; ++i)
+      static_cast<int8_t*>(to)[i] =
+          int8_t(std::clamp(nearbyintf(values[i] / byte_scale) + float(byte_zero), -128.0f, 127.0f));
     return;
   }
   for (size_t i = 0; i < count; ++i) {

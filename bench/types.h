@@ -9,11 +9,13 @@ namespace bench {
 
 constexpr skua_dtype types[] = {SKUA_DTYPE_F32, SKUA_DTYPE_F16, SKUA_DTYPE_BF16, SKUA_DTYPE_S8};
 
-// Maps of s8: all have this scale and zero point, values from 0 to 8. Their bytes with the upper bit flipped are u8 with a zero point of 0, which is what oneDNN is fastest with.
+// Maps of s8: all have this scale and zero point, values from 0 to 8. Their bytes with the upper bit flipped are u8
+// with a zero point of 0, which is what oneDNN is fastest with.
 constexpr float byte_scale = 1.0f / 32;
 constexpr int byte_zero = -128;
 constexpr skua_quantization byte_quantization = {byte_scale, byte_zero, nullptr, nullptr, 0, 0, SKUA_DTYPE_F32};
-// Where a curve (sigmoid, hard swish, ..) is an operator of its own, the map between the product and it: values from -8 to 8.
+// Where a curve (sigmoid, hard swish, ..) is an operator of its own, the map between the product and it: values from -8
+// to 8.
 constexpr skua_quantization curve_quantization = {2 * byte_scale, 0, nullptr, nullptr, 0, 0, SKUA_DTYPE_F32};
 
 size_t size_of(skua_dtype type);  // bytes of an element

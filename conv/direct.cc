@@ -6,12 +6,16 @@ bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& flo
   // Every tap's rows are whole groups of kr, unless it is the only one of its phase; or every run of them.
   size_t depth = 0, bytes = 0;
   const bool runs = packs_runs(s, f) && !s.transposed;
-  if (!mul(runs ? s.kernel_w : 1, s.in_channels / s.groups, depth) || depth > SIZE_MAX / 2 || !mul(round_up(depth, f.kr), runs ? 1 : s.kernel_w, depth) || !mul(depth, s.kernel_h, depth) || !packed_bytes(f, s.out_channels / s.groups, depth, bytes)) return false;
+  if (!mul(runs ? s.kernel_w : 1, s.in_channels / s.groups, depth) || depth > SIZE_MAX / 2 ||
+      !mul(round_up(depth, f.kr), runs ? 1 : s.kernel_w, depth) || !mul(depth, s.kernel_h, depth) ||
+      !packed_bytes(f, s.out_channels / s.groups, depth, bytes))
+    return false;
   return mul(ceil_div(bytes, sizeof(float)), s.groups, floats);
 }
 
 // A row of taps for a panel whose first column is at `weights`; see packs_runs().
-static void pack_run(GemmPackFn pack, size_t in, size_t run, size_t columns, size_t width, const float* weights, const WeightSteps& w, Element type, void* to) {
+static void pack_run(GemmPackFn pack, size_t in, size_t run, size_t columns, size_t width, const float* weights,
+                     const WeightSteps& w, Element type, void* to) {
   constexpr size_t kSteps = 32, kColumns = 64;  // even; the most of a panel
   const size_t twice = run % 2 ? run - 2 : SIZE_MAX, end = round_up(run, 2);  // the element that two pairs have
   for (size_t k0 = 0, steps; k0 < end; k0 += steps) {
@@ -26,7 +30,8 @@ static void pack_run(GemmPackFn pack, size_t in, size_t run, size_t columns, siz
   }
 }
 
-void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights, const WeightSteps& w, float* packed) {
+void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights,
+                 const WeightSteps& w, float* packed) {
   const Kernel* kernel = find_pack(ctx, Element::f32, f.element, f.kr);
   const auto pack = code_of<GemmPackFn>(kernel);
   note_use(kernel);
@@ -40,9 +45,12 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
         const size_t columns = panel_columns(f, out, panel), width = panel_width(f, out, panel);
         void* to = at(packed, f.element, ptrdiff_t(panel_offset(f, panel, depth)));
         for (size_t ty = 0; ty < p.y.taps; ++ty) {
-          const float* const row = weights + (g * out + panel * f.nr) * w.o + (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * w.y + p.x.k_first * w.x;
+          const float* const row = weights + (g * out + panel * f.nr) * w.o +
+                                   (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * w.y + p.x.k_first * w.x;
           if (packs_runs(s, f)) pack_run(pack, in, run, columns, width, row, w, f.element, to);
-          for (size_t tx = 0; tx < p.x.taps && !packs_runs(s, f); ++tx) pack(in, columns, width, row + ptrdiff_t(tx) * step_x, w.i, w.o, at(to, f.element, ptrdiff_t(tx * in * width)));
+          for (size_t tx = 0; tx < p.x.taps && !packs_runs(s, f); ++tx)
+            pack(in, columns, width, row + ptrdiff_t(tx) * step_x, w.i, w.o,
+                 at(to, f.element, ptrdiff_t(tx * in * width)));
           to = at(to, f.element, ptrdiff_t(p.packed_run(s, f) * width));
         }
       }
@@ -56,7 +64,8 @@ static size_t line_of(const DirectShape& s) {
   return s.dilation_w == 1 ? s.out_w : max(s.out_w > apart ? s.out_w - apart : 1, min(s.dilation_w, s.out_w));
 }
 
-// Where stride and dilation have a common factor the first phase may have no tap at all: a tile chosen for its depth took twice as long (32x32x160-64, 3x3 of stride and dilation 2 in bf16).
+// Where stride and dilation have a common factor the first phase may have no tap at all: a tile chosen for its depth
+// took twice as long (32x32x160-64, 3x3 of stride and dilation 2 in bf16).
 static Phase deepest_phase(const DirectShape& s) {
   Phase deepest = phase_at(s, 0);
   for (size_t i = 1; s.transposed && i < max(s.stride_h, s.stride_w); ++i) {
@@ -67,7 +76,8 @@ static Phase deepest_phase(const DirectShape& s) {
   return deepest;
 }
 
-// Of the phases that have any, on average: a tile chosen for the deepest alone (depths of 128, 64, 64 and 32: 56x56x32-32, 3x3 of bytes) took a tenth longer.
+// Of the phases that have any, on average: a tile chosen for the deepest alone (depths of 128, 64, 64 and 32:
+// 56x56x32-32, 3x3 of bytes) took a tenth longer.
 static double taps_of_phases(const DirectShape& s) {
   if (!s.transposed) return double(s.kernel_h) * s.kernel_w;
   const size_t y = s.stride_h / gcd(s.stride_h, s.dilation_h), x = s.stride_w / gcd(s.stride_w, s.dilation_w);
@@ -79,29 +89,50 @@ GemmTypes direct_types(const DirectShape& s) {
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
   const size_t in = s.in_channels / s.groups;
-  return {s.element, s.result, strict, one_tap ? 0 : in, strict && s.weights == Element::f32, false, taps,
-          one_tap && s.stride_h == 1 ? 0 : line_of(s), s.in_w, !s.transposed && s.groups == 1 && s.dilation_w == 1 && s.kernel_w * in > 1,
+  return {s.element,
+          s.result,
+          strict,
+          one_tap ? 0 : in,
+          strict && s.weights == Element::f32,
+          false,
+          taps,
+          one_tap && s.stride_h == 1 ? 0 : line_of(s),
+          s.in_w,
+          !s.transposed && s.groups == 1 && s.dilation_w == 1 && s.kernel_w * in > 1,
           s.in_w && s.in_w < s.kernel_w ? double(s.kernel_w) / double(s.in_w) : 1};
 }
 
-const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text, Choice* choice) {
+const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text,
+                          Choice* choice) {
   const size_t depth = size_t(taps_of_phases(s) * double(s.in_channels / s.groups) + 0.5);
-  return choose_tile(ctx, s.batch * s.out_h * s.out_w / phase_count(s), s.out_channels / s.groups, depth, format, text, choice, direct_types(s));
+  return choose_tile(ctx, s.batch * s.out_h * s.out_w / phase_count(s), s.out_channels / s.groups, depth, format, text,
+                     choice, direct_types(s));
 }
 
 // What a region costs in one image. cached: its weights were used just before.
 static double region_cycles(const DirectShape& s, const Kernel* tile, const Phase& p, const Region& r, bool cached) {
   const size_t n = s.out_channels / s.groups, depth = r.y.taps * r.x.taps * (s.in_channels / s.groups);
   const GemmTileTable& tiles = table_of(tile);
-  const size_t m = r.rows * (tiles.runs ? rows_with_gaps(r.columns(), r.strip() ? span(p.x, r.columns(), r.x.taps) : s.in_w, tile->mr) : r.columns());
-  // What a region and a panel begin with: of bytes, whose products are soon over, as long as some 600 cycles of them (measured on Zen 4: 5x5 of 28x28x16-32 47 us with 25 regions, 43 with nine), else some 350
-  // (Zen 5: 3x3 of 7x7x1024 in 32 groups 135 us; Zen 3, with a stride of 2: 9x9x24-40 8.0 us in nine regions, 6.0 as one strip, 15x15x3-32 2.6 in five, 2.0).
+  const size_t m =
+      r.rows * (tiles.runs
+                    ? rows_with_gaps(r.columns(), r.strip() ? span(p.x, r.columns(), r.x.taps) : s.in_w, tile->mr)
+                    : r.columns());
+  // What a region and a panel begin with: of bytes, whose products are soon over, as long as some 600 cycles of them
+  // (measured on Zen 4: 5x5 of 28x28x16-32 47 us with 25 regions, 43 with nine), else some 350
+  // (Zen 5: 3x3 of 7x7x1024 in 32 groups 135 us; Zen 3, with a stride of 2: 9x9x24-40 8.0 us in nine regions, 6.0 as
+  // one strip, 15x15x3-32 2.6 in five, 2.0).
   const double begin = kArch != Arch::x86_64 ? 100 : is_int8(s.element) ? 600 : 350;
-  double cycles = double(s.groups) * (gemm_cycles(tile, m, n, depth, cached, max(r.y.taps * r.x.taps, 1), tiles.overlaps && r.rows > 1 ? r.columns() : 0) + begin * double(ceil_div(n, tile->nr)));
-  // Groups of few channels: a tile begins a segment for each tap and is at its end after a few steps (measured with 8 channels on AVX2: 14 cycles each).
-  if (kArch == Arch::x86_64 && s.groups > 1 && !is_int8(s.element)) cycles += 14 * double(s.groups * ceil_div(m, tile->mr) * ceil_div(n, tile->nr) * r.y.taps * r.x.taps);
+  double cycles = double(s.groups) * (gemm_cycles(tile, m, n, depth, cached, max(r.y.taps * r.x.taps, 1),
+                                                  tiles.overlaps && r.rows > 1 ? r.columns() : 0) +
+                                      begin * double(ceil_div(n, tile->nr)));
+  // Groups of few channels: a tile begins a segment for each tap and is at its end after a few steps (measured with 8
+  // channels on AVX2: 14 cycles each).
+  if (kArch == Arch::x86_64 && s.groups > 1 && !is_int8(s.element))
+    cycles += 14 * double(s.groups * ceil_div(m, tile->mr) * ceil_div(n, tile->nr) * r.y.taps * r.x.taps);
   // A strip is read from L2 or L3 and written to L2: about 8 bytes a cycle.
-  if (r.strip()) cycles += double(span(p.y, r.rows, r.y.taps)) * double(span(p.x, r.columns(), r.x.taps)) * double(s.in_channels) * element_bytes(table_of(tile).a) / 8;
+  if (r.strip())
+    cycles += double(span(p.y, r.rows, r.y.taps)) * double(span(p.x, r.columns(), r.x.taps)) * double(s.in_channels) *
+              element_bytes(table_of(tile).a) / 8;
   return cycles;
 }
 
@@ -123,7 +154,9 @@ static void choose_cuts(const DirectShape& s, const Phase& p, DirectPlan& plan) 
       DirectPlan d = {};
       d.rows = rows;
       d.columns_inside = d.columns_at_borders = runs ? Cut::whole : columns;
-      each_region(d, p, 0, p.y.count, [&](const Region& r) { cycles[!is_widest(p.y, r.y)][int(columns)] += region_cycles(s, plan.tile, p, r, true); });
+      each_region(d, p, 0, p.y.count, [&](const Region& r) {
+        cycles[!is_widest(p.y, r.y)][int(columns)] += region_cycles(s, plan.tile, p, r, true);
+      });
     }
     int at[2];
     for (int i = 0; i < 2; ++i) {
@@ -140,12 +173,15 @@ static void choose_cuts(const DirectShape& s, const Phase& p, DirectPlan& plan) 
   }
 }
 
-// Output rows of a task: all panels of weights go over one band of the image before the next. Halved from the whole image as long as less comes from beyond L2: the image
-// comes once per panel unless a band of it stays beside the panel, the weights come once per band unless all of them stay beside it.
+// Output rows of a task: all panels of weights go over one band of the image before the next. Halved from the whole
+// image as long as less comes from beyond L2: the image comes once per panel unless a band of it stays beside the
+// panel, the weights come once per band unless all of them stay beside it.
 static size_t choose_band(const DirectShape& s, const Kernel* tile, const Phase& p) {
   const GemmTileTable& tiles = table_of(tile);
-  const double room = 0.7 * double(machine_for(tile->isa).l2), row = double(s.in_w) * double(s.in_channels) * element_bytes(tiles.a), image = double(s.in_h) * row;
-  const double column = double(p.depth(s)) * element_bytes(tiles.b), weights = column * double(s.out_channels), panel = column * double(min(tile->nr, s.out_channels / s.groups));
+  const double room = 0.7 * double(machine_for(tile->isa).l2),
+               row = double(s.in_w) * double(s.in_channels) * element_bytes(tiles.a), image = double(s.in_h) * row;
+  const double column = double(p.depth(s)) * element_bytes(tiles.b), weights = column * double(s.out_channels),
+               panel = column * double(min(tile->nr, s.out_channels / s.groups));
   const double panels = double(ceil_div(s.out_channels / s.groups, tile->nr));
   size_t best = max(p.y.count, 1);
   double least = 0;
@@ -168,7 +204,8 @@ static Rows rows_under(const DirectPlan& plan, const Phase& p, size_t j0, size_t
   ptrdiff_t first = PTRDIFF_MAX, end = 0;
   each_region(plan, p, j0, j1, [&](const Region& r) {
     if (!r.y.taps || !r.x.taps) return;
-    const ptrdiff_t y = p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step, to = y + ptrdiff_t(span(p.y, r.rows, r.y.taps));
+    const ptrdiff_t y = p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step,
+                    to = y + ptrdiff_t(span(p.y, r.rows, r.y.taps));
     if (y < first) first = y;
     if (to > end) end = to;
   });
@@ -182,10 +219,14 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   plan.tile = tile;
   const GemmTileTable& tiles = table_of(tile);
   if (gathers(s, format_of(tile))) return gather_plan(op, s, plan);
-  if (s.element != Element::f32 && !is_int8(s.element)) plan.row_kernel = find_kernel(op->ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
-  // Bytes of strips. Every band reads weights beyond L2 again, while its strips shrink by little where windows are as large as the image: 8x8x256-160 of 7x7 in bands of one row 2700 us on a Zen 5, 1190 in one.
+  if (s.element != Element::f32 && !is_int8(s.element))
+    plan.row_kernel = find_kernel(op->ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
+  // Bytes of strips. Every band reads weights beyond L2 again, while its strips shrink by little where windows are as
+  // large as the image: 8x8x256-160 of 7x7 in bands of one row 2700 us on a Zen 5, 1190 in one.
   const size_t l2 = machine_for(tile->isa).l2;
-  const bool far = double(s.kernel_h) * s.kernel_w * double(s.in_channels / s.groups) * double(s.out_channels) * element_bytes(tiles.b) > double(l2);
+  const bool far = double(s.kernel_h) * s.kernel_w * double(s.in_channels / s.groups) * double(s.out_channels) *
+                       element_bytes(tiles.b) >
+                   double(l2);
   const size_t budget = max(l2 / (far ? 2 : 4), 16384);
   bool merged = false;
   const Phase representative = deepest_phase(s);
@@ -196,16 +237,20 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   plan.band = choose_band(s, tile, representative);
   for (size_t i = 0; i < phase_count(s);) {
     const Phase p = phase_at(s, i);
-    const size_t most_wide = plan.widens ? mul_sat(min(p.y.in, span(p.y, min(plan.band, p.y.count), p.y.taps)), s.in_w * s.in_channels * strip_element) : 0;
+    const size_t most_wide = plan.widens ? mul_sat(min(p.y.in, span(p.y, min(plan.band, p.y.count), p.y.taps)),
+                                                   s.in_w * s.in_channels * strip_element)
+                                         : 0;
     size_t most = 0;
     for (size_t j = 0; j < p.y.count;) {
       size_t bytes = 0, regions = 0, next = j + plan.band;
       each_region(plan, p, j, min(j + plan.band, p.y.count), [&](const Region& r) {
-        if (!regions++ && r.y.end >= next + plan.band) next = r.y.end / plan.band * plan.band;  // bands inside one part are alike
+        // bands inside one part are alike
+        if (!regions++ && r.y.end >= next + plan.band) next = r.y.end / plan.band * plan.band;
         bytes = add_sat(bytes, mul_sat(strip_elements(s, p, r), strip_element));
         merged |= merges(s, p, r);
         const size_t together = merges(s, p, r) ? r.x.taps : 1, depth = s.in_channels / s.groups * together;
-        plan.scratch = max(plan.scratch, scratch_on_cores(plan.tiles, plan.widens ? tiles.a : s.element, s.result, function, r.rows * r.columns(), s.out_channels / s.groups,
+        plan.scratch = max(plan.scratch, scratch_on_cores(plan.tiles, plan.widens ? tiles.a : s.element, s.result,
+                                                          function, r.rows * r.columns(), s.out_channels / s.groups,
                                                           r.x.taps ? r.y.taps * r.x.taps / together : 0, depth));
         plan.segments = max(plan.segments, r.y.taps * r.x.taps);
       });
@@ -222,22 +267,27 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
       i = 0;  // bands are the same for all phases
     }
   }
-  if (plan.strip > SIZE_MAX / 64 || plan.wide > SIZE_MAX / 64) return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
+  if (plan.strip > SIZE_MAX / 64 || plan.wide > SIZE_MAX / 64)
+    return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
   plan.uniform = !plan.strip && !plan.wide;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     size_t regions = 0;
-    each_region(plan, p, 0, p.y.count, [&](const Region& r) { plan.cycles += double(s.batch) * region_cycles(s, tile, p, r, regions++ != 0); });
+    each_region(plan, p, 0, p.y.count, [&](const Region& r) {
+      plan.cycles += double(s.batch) * region_cycles(s, tile, p, r, regions++ != 0);
+    });
     plan.uniform = plan.uniform && regions <= 1;
   }
   if (plan.widens && is_int8(s.element)) plan.cycles += double(s.batch * s.in_h) * double(s.in_w * s.in_channels) / 32;
-  else if (plan.widens) plan.cycles += 0.3 * double(s.batch * s.in_h) * double(s.in_w * s.in_channels) * 16 / tile->vector;
+  else if (plan.widens)
+    plan.cycles += 0.3 * double(s.batch * s.in_h) * double(s.in_w * s.in_channels) * 16 / tile->vector;
   plan.strip = round_up(plan.strip, 64);
   plan.wide = round_up(plan.wide, 64);
   plan.scratch = round_up(plan.scratch, 64);
   if (is_int8(s.element)) plan.offsets = round_up(offset_bytes(s), 64);
   // Every output has its pixel inside the image.
-  const bool inside = !s.pad_top && !s.pad_left && s.out_h && s.out_w && (s.out_h - 1) * s.stride_h < s.in_h && (s.out_w - 1) * s.stride_w < s.in_w;
+  const bool inside = !s.pad_top && !s.pad_left && s.out_h && s.out_w && (s.out_h - 1) * s.stride_h < s.in_h &&
+                      (s.out_w - 1) * s.stride_w < s.in_w;
   const bool point = s.kernel_h == 1 && s.kernel_w == 1 && !s.transposed && inside;
   if (point) pointwise_plan(s, function, plan);
   plan.name = merged ? "direct_rows" : point ? "gemm_1x1" : "implicit_gemm";
@@ -246,9 +296,12 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
 
 // The driver's scratch, strips, widened rows, lists.
 static size_t worker_bytes(const DirectPlan& plan) {
-  return plan.scratch + plan.strip + plan.wide + round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64) + plan.offsets;
+  return plan.scratch + plan.strip + plan.wide +
+         round_up(plan.segments * sizeof(GemmSegment) + plan.regions * sizeof(Region), 64) + plan.offsets;
 }
-size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) { return mul_sat(plan.gathers ? plan.gather_bytes : plan.flat ? plan.scratch : worker_bytes(plan), concurrency); }
+size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency) {
+  return mul_sat(plan.gathers ? plan.gather_bytes : plan.flat ? plan.scratch : worker_bytes(plan), concurrency);
+}
 
 namespace {
 
@@ -270,7 +323,9 @@ struct Image {
   const void* rows;
   Element element;
   size_t first, row, pixel;
-  const void* at(ptrdiff_t y, ptrdiff_t x) const { return skua::at(rows, element, (y - ptrdiff_t(first)) * ptrdiff_t(row) + x * ptrdiff_t(pixel)); }
+  const void* at(ptrdiff_t y, ptrdiff_t x) const {
+    return skua::at(rows, element, (y - ptrdiff_t(first)) * ptrdiff_t(row) + x * ptrdiff_t(pixel));
+  }
 };
 
 // Each pixel once, however many taps read it: as f32, or s8 as u8.
@@ -283,19 +338,25 @@ Image widen_rows(const Run& run, size_t image, Rows rows, char* to) {
   for (size_t y = rows.first; y < rows.first + rows.count; ++y, to += wide.row * element_bytes(tiles.a)) {
     const void* from = at(run.x->in, s.element, ptrdiff_t(image * s.in_batch + y * s.in_row));
     const bool dense = s.in_pixel == s.in_channels;
-    if (!widen) tiles.flip_rows(dense ? 1 : s.in_w, dense ? wide.row : s.in_channels, from, ptrdiff_t(s.in_pixel), to, ptrdiff_t(s.in_channels));
+    if (!widen)
+      tiles.flip_rows(dense ? 1 : s.in_w, dense ? wide.row : s.in_channels, from, ptrdiff_t(s.in_pixel), to,
+                      ptrdiff_t(s.in_channels));
     else if (dense) widen(wide.row, from, reinterpret_cast<float*>(to));
     else
-      for (size_t x = 0; x < s.in_w; ++x) widen(s.in_channels, at(from, s.element, ptrdiff_t(x * s.in_pixel)), reinterpret_cast<float*>(to) + x * s.in_channels);
+      for (size_t x = 0; x < s.in_w; ++x)
+        widen(s.in_channels, at(from, s.element, ptrdiff_t(x * s.in_pixel)),
+              reinterpret_cast<float*>(to) + x * s.in_channels);
   }
   return wide;
 }
 
 // Rows [y0, y0 + rows) and columns [x0, x0 + width) of an image, padding outside it.
-void copy_strip(const DirectShape& s, const Image& image, ptrdiff_t y0, size_t rows, ptrdiff_t x0, size_t width, char* to) {
+void copy_strip(const DirectShape& s, const Image& image, ptrdiff_t y0, size_t rows, ptrdiff_t x0, size_t width,
+                char* to) {
   const size_t c = s.in_channels * element_bytes(image.element);  // bytes of a pixel
   const int padding = s.padding ^ (image.element == Element::u8 && s.element == Element::s8 ? 0x80 : 0);
-  const size_t left = min(x0 < 0 ? size_t(-x0) : 0, width), from = x0 < 0 ? 0 : min(size_t(x0), s.in_w), middle = min(s.in_w - from, width - left);
+  const size_t left = min(x0 < 0 ? size_t(-x0) : 0, width), from = x0 < 0 ? 0 : min(size_t(x0), s.in_w),
+               middle = min(s.in_w - from, width - left);
   for (size_t r = 0; r < rows; ++r, to += width * c) {
     const ptrdiff_t y = y0 + ptrdiff_t(r);
     if (y < 0 || size_t(y) >= s.in_h) {
@@ -311,39 +372,52 @@ void copy_strip(const DirectShape& s, const Image& image, ptrdiff_t y0, size_t r
 }
 
 // Panels [p0, p1) of one group over the pixels of a region. strip: its strip, if it has one.
-void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region& r, const Image& in_image, const char* strip, size_t image, size_t group, size_t p0, size_t p1, int32_t* offsets) {
+void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region& r, const Image& in_image,
+              const char* strip, size_t image, size_t group, size_t p0, size_t p1, int32_t* offsets) {
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
   const size_t in = s.in_channels / s.groups, channel = group * g.n, packed_row = p.packed_run(s, g.format);
   // Where the pixel under the first tap of the region's first output is, and the steps from there.
-  const size_t pixel = strip ? s.in_channels : in_image.pixel, row_step = strip ? span(p.x, r.columns(), r.x.taps) * pixel : in_image.row;
+  const size_t pixel = strip ? s.in_channels : in_image.pixel,
+               row_step = strip ? span(p.x, r.columns(), r.x.taps) * pixel : in_image.row;
   const void* a = strip;
   g.segment_count = 0;
   g.k = 0;
   if (r.y.taps && r.x.taps) {
     if (!strip)
-      a = in_image.at(p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step, p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step);
+      a = in_image.at(p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step,
+                      p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step);
     a = at(a, g.a_type, ptrdiff_t(group * in));
     const size_t together = merges(s, p, r) ? r.x.taps : 1;
     g.k = in * together;
     for (size_t ty = 0; ty < r.y.taps; ++ty)
       for (size_t tx = 0; tx < r.x.taps; tx += together)
-        segments[g.segment_count++] = {ptrdiff_t(ty) * p.y.step * ptrdiff_t(row_step) + ptrdiff_t(tx) * p.x.step * ptrdiff_t(pixel), (r.y.tap + ty) * packed_row + (r.x.tap + tx) * in};
+        segments[g.segment_count++] = {
+            ptrdiff_t(ty) * p.y.step * ptrdiff_t(row_step) + ptrdiff_t(tx) * p.x.step * ptrdiff_t(pixel),
+            (r.y.tap + ty) * packed_row + (r.x.tap + tx) * in};
   } else {
     a = in_image.rows;  // not read: no tap, only the bias
   }
   g.kc = depth_per_pass(g.tile, g.segment_count, g.k);
-  if (x.quantized) quantize_block(s, *x.quantized, run.first_tap, p.x.taps, r.y, r.x, group, p0 * g.format.nr, min(p1 * g.format.nr, direct_bias_step(s.out_channels, s.groups)), offsets, g);
-  const size_t oy = p.y.out_first + r.j * p.y.out_step, ox = p.x.out_first + r.x.first * p.x.out_step, columns = r.columns();
+  if (x.quantized)
+    quantize_block(s, *x.quantized, run.first_tap, p.x.taps, r.y, r.x, group, p0 * g.format.nr,
+                   min(p1 * g.format.nr, direct_bias_step(s.out_channels, s.groups)), offsets, g);
+  const size_t oy = p.y.out_first + r.j * p.y.out_step, ox = p.x.out_first + r.x.first * p.x.out_step,
+               columns = r.columns();
   void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch + oy * s.out_row + ox * s.out_pixel + channel));
-  const void* residual = x.residual ? at(x.residual, s.result, ptrdiff_t(image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel)) : nullptr;
-  const size_t in_y = g.k ? p.y.in_step * row_step : 0, in_x = g.k ? p.x.in_step * pixel : 0, out_y = p.y.out_step * s.out_row, residual_y = p.y.out_step * s.res_row;
+  const void* residual = x.residual ? at(x.residual, s.result,
+                                         ptrdiff_t(image * s.res_batch + oy * s.res_row + ox * s.res_pixel + channel))
+                                    : nullptr;
+  const size_t in_y = g.k ? p.y.in_step * row_step : 0, in_x = g.k ? p.x.in_step * pixel : 0,
+               out_y = p.y.out_step * s.out_row, residual_y = p.y.out_step * s.res_row;
   g.a_step = ptrdiff_t(in_x);
   g.c_step = ptrdiff_t(p.x.out_step * s.out_pixel);
   g.residual_step = ptrdiff_t(p.x.out_step * s.res_pixel);
   // Where a line follows the one before at the same steps, all lines are one.
-  const bool one_line_of_c = out_y == columns * size_t(g.c_step) && (!residual || residual_y == columns * size_t(g.residual_step)), one_line = in_y == columns * in_x && one_line_of_c;
+  const bool one_line_of_c =
+                 out_y == columns * size_t(g.c_step) && (!residual || residual_y == columns * size_t(g.residual_step)),
+             one_line = in_y == columns * in_x && one_line_of_c;
   g.line = one_line ? 0 : columns;
   g.a_gap = ptrdiff_t(in_y) - ptrdiff_t(columns * in_x);
   g.dense = strip || (pixel == s.in_channels && row_step == s.in_w * pixel);
@@ -352,8 +426,10 @@ void multiply(const Run& run, GemmBlock& g, GemmSegment* segments, const Region&
   size_t next = SIZE_MAX, i = 0, j = 0;  // pixels come in order: divide only after a jump
   run_block<true>(g, 0, r.rows * columns, p0, p1, [&](size_t m) {
     if (m != next) { j = m ? m / columns : 0; i = m ? m % columns : 0; }
-    const RowPointers q = {at(a, g.a_type, ptrdiff_t(j * in_y + i * in_x)), at(out, s.result, ptrdiff_t(j * out_y + i * size_t(g.c_step))),
-                           residual ? at(residual, s.result, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr, one_line ? r.rows * columns - m : columns - i, one_line_of_c ? r.rows * columns - m : 0};
+    const RowPointers q = {
+        at(a, g.a_type, ptrdiff_t(j * in_y + i * in_x)), at(out, s.result, ptrdiff_t(j * out_y + i * size_t(g.c_step))),
+        residual ? at(residual, s.result, ptrdiff_t(j * residual_y + i * size_t(g.residual_step))) : nullptr,
+        one_line ? r.rows * columns - m : columns - i, one_line_of_c ? r.rows * columns - m : 0};
     if (++i == columns) { i = 0; ++j; }
     next = m + 1;
     return q;
@@ -365,11 +441,16 @@ void task(void* arg, size_t index, uint32_t worker) {
   const DirectShape& s = *run.s;
   const DirectOperands& x = *run.x;
   const Phase& p = run.phase;
-  const size_t rows = s.batch * run.bands * run.pieces * run.across, column = run.own_columns ? index / rows : index % run.grid.columns, row = run.own_columns ? index % rows : index / run.grid.columns;
-  const size_t line = row / run.across, part = row % run.across, piece = line % run.pieces, band = line / run.pieces % run.bands, image = line / run.pieces / run.bands;
+  const size_t rows = s.batch * run.bands * run.pieces * run.across,
+               column = run.own_columns ? index / rows : index % run.grid.columns,
+               row = run.own_columns ? index % rows : index / run.grid.columns;
+  const size_t line = row / run.across, part = row % run.across, piece = line % run.pieces,
+               band = line / run.pieces % run.bands, image = line / run.pieces / run.bands;
   const size_t i0 = piece_begin(p.x.count, run.across, part), i1 = piece_begin(p.x.count, run.across, part + 1);
-  const size_t whole = run.bands == 1 ? p.y.count : run.plan->band, band_begin = band * whole, band_rows = min(whole, p.y.count - band_begin);
-  const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece), j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
+  const size_t whole = run.bands == 1 ? p.y.count : run.plan->band, band_begin = band * whole,
+               band_rows = min(whole, p.y.count - band_begin);
+  const size_t j0 = band_begin + piece_begin(band_rows, run.pieces, piece),
+               j1 = band_begin + piece_begin(band_rows, run.pieces, piece + 1);
   char* const scratch = static_cast<char*>(x.workspace) + worker * worker_bytes(*run.plan);
   char* const strips = scratch + run.plan->scratch;
   char* const wide = strips + run.plan->strip;
@@ -377,8 +458,9 @@ void task(void* arg, size_t index, uint32_t worker) {
   auto* regions = reinterpret_cast<Region*>(segments + run.plan->segments);
   auto* offsets = reinterpret_cast<int32_t*>(regions + run.plan->regions);
   size_t count = 0, used = 0;
-  const Image in = run.plan->widens ? widen_rows(run, image, rows_under(*run.plan, p, j0, j1), wide)
-                                    : Image{at(x.in, s.element, ptrdiff_t(image * s.in_batch)), s.element, 0, s.in_row, s.in_pixel};
+  const Image in = run.plan->widens
+                       ? widen_rows(run, image, rows_under(*run.plan, p, j0, j1), wide)
+                       : Image{at(x.in, s.element, ptrdiff_t(image * s.in_batch)), s.element, 0, s.in_row, s.in_pixel};
   each_region(*run.plan, p, j0, j1, [&](Region r) {
     r.x.first = max(r.x.first, i0);
     r.x.end = min(r.x.end, i1);
@@ -386,8 +468,10 @@ void task(void* arg, size_t index, uint32_t worker) {
     regions[count] = r;
     regions[count++].at = used;
     if (!r.strip()) return;
-    copy_strip(s, in, p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step, span(p.y, r.rows, r.y.taps),
-               p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step, span(p.x, r.columns(), r.x.taps), strips + used);
+    copy_strip(s, in, p.y.first + ptrdiff_t(r.j * p.y.in_step) + ptrdiff_t(r.y.tap) * p.y.step,
+               span(p.y, r.rows, r.y.taps),
+               p.x.first + ptrdiff_t(r.x.first * p.x.in_step) + ptrdiff_t(r.x.tap) * p.x.step,
+               span(p.x, r.columns(), r.x.taps), strips + used);
     used += strip_elements(s, p, r) * element_bytes(in.element);
   });
   // The largest first: it has the most to multiply while weights come from far away, and fetches the next panel ahead.
@@ -416,18 +500,27 @@ void task(void* arg, size_t index, uint32_t worker) {
   const ColumnRange range = columns_of(run.grid, g.n, column);
   g.from = range.from;
   g.to = range.to;
-  const size_t pass = min(depth_per_pass(g.tile, p.y.taps * p.x.taps, s.in_channels / s.groups), max(g.packed_depth, 1));
-  const bool two_fit = double(pass) * g.format.nr * 2 * element_bytes(g.format.element) < 0.6 * double(machine_for(g.tile->isa).l2);  // panels, or a pass's parts of them, beside the image
+  const size_t pass =
+      min(depth_per_pass(g.tile, p.y.taps * p.x.taps, s.in_channels / s.groups), max(g.packed_depth, 1));
+  // panels, or a pass's parts of them, beside the image
+  const bool two_fit =
+      double(pass) * g.format.nr * 2 * element_bytes(g.format.element) < 0.6 * double(machine_for(g.tile->isa).l2);
   for (size_t group = 0; group < s.groups; ++group) {
     g.packed = run.packed + group * packed_floats(g.format, g.n, g.packed_depth);
     g.bias = x.bias ? x.bias + group * direct_bias_step(s.out_channels, s.groups) : nullptr;
-    // Panels outside: a panel of weights comes from far away once for all regions. Few weights stay close: C is written in order. Where rows are packed, they are packed once.
-    const size_t end = ceil_div(range.to, g.format.nr), together = count == 1 || table_of(g.tile).pack_a || (panels > 1 && b_is_small(g.tile, g.n, g.packed_depth)) ? max(panels, 1) : 1;
+    // Panels outside: a panel of weights comes from far away once for all regions. Few weights stay close: C is written
+    // in order. Where rows are packed, they are packed once.
+    const size_t end = ceil_div(range.to, g.format.nr),
+                 together =
+                     count == 1 || table_of(g.tile).pack_a || (panels > 1 && b_is_small(g.tile, g.n, g.packed_depth))
+                         ? max(panels, 1)
+                         : 1;
     for (size_t panel = range.from / g.format.nr; panel < end; panel += together) {
       const size_t next = min(panel + together, end);
       for (size_t i = 0; i < count; ++i) {
         g.more_panels = i || !two_fit ? 0 : end - next;
-        multiply(run, g, segments, regions[i], in, regions[i].strip() ? strips + regions[i].at : nullptr, image, group, panel, next, offsets);
+        multiply(run, g, segments, regions[i], in, regions[i].strip() ? strips + regions[i].at : nullptr, image, group,
+                 panel, next, offsets);
       }
     }
   }
@@ -444,20 +537,23 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
     r.phase = phase_at(s, i);
     const size_t depth = r.phase.depth(s), count = r.phase.y.count, n = s.out_channels / s.groups;
     if (count && r.phase.x.count) {
-      const size_t lines = s.batch * count, m = lines * r.phase.x.count, most = lines < args.concurrency() && !plan.widens ? max(r.phase.x.count / plan.tile->mr, 1) : 1;
+      const size_t lines = s.batch * count, m = lines * r.phase.x.count,
+                   most = lines < args.concurrency() && !plan.widens ? max(r.phase.x.count / plan.tile->mr, 1) : 1;
       r.grid = cut_tasks(args, plan.grids[i % kKeptGrids], plan.tile, m, lines * most, n, depth, s.groups);
       r.across = ceil_div(r.grid.rows, lines);
       r.bands = ceil_div(count, plan.band);
       // Tasks cut the plan's bands further, so that strips never grow.
       r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));
       const uint32_t workers = args.concurrency();
-      // Lines that are all alike may be together as they like: as many tasks for each worker (Zen 4, two workers: 28x28 outputs of 256-512 in seven bands of four rows 1070 us, in eight tasks 900).
+      // Lines that are all alike may be together as they like: as many tasks for each worker (Zen 4, two workers: 28x28
+      // outputs of 256-512 in seven bands of four rows 1070 us, in eight tasks 900).
       if (plan.uniform && r.grid.columns % workers && s.batch * r.bands * r.pieces * r.across < 8 * workers) {
         size_t tasks = r.bands * r.pieces;
         while (tasks < count && s.batch * tasks * r.across * r.grid.columns % workers) ++tasks;
         r.bands = 1, r.pieces = tasks;
       }
-      // Where bands are not alike (Zen 5, two workers: 14x14x1024-2048 with a stride of 2, in bands of four rows and three, 490 us, so 430); else both read less of A (56x56x64-128 26 us, so 39).
+      // Where bands are not alike (Zen 5, two workers: 14x14x1024-2048 with a stride of 2, in bands of four rows and
+      // three, 490 us, so 430); else both read less of A (56x56x64-128 26 us, so 39).
       const size_t rows = s.batch * r.bands * r.pieces * r.across;
       r.own_columns = r.grid.columns % workers == 0 && (rows % workers || (count % plan.band && r.bands < 4 * workers));
       parallel(args, rows * r.grid.columns, task, &r);

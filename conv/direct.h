@@ -1,24 +1,33 @@
-// Convolution as a product over rows that are read where they are: no im2col matrix. Serves every kernel size, stride, dilation and group count, and the
-// transposed convolution, which is stride_h * stride_w such products (phases) with interleaved outputs.
+// Convolution as a product over rows that are read where they are: no im2col matrix. Serves every kernel size, stride,
+// dilation and group count, and the transposed convolution, which is stride_h * stride_w such products (phases) with
+// interleaved outputs.
 //
-//   a phase        out[oy0 + j*oy_step][ox0 + i*ox_step] = sum over taps (ty, tx) of in[j*step_y + ey(ty)][i*step_x + ex(tx)] * W[ty][tx]
-//   ey, ex         arithmetic progressions: convolution ey(t) = t*dilation - top; transposed ey(t) = (phase + top - dilation*k(t)) / stride
+//   a phase        out[oy0 + j*oy_step][ox0 + i*ox_step] = sum over taps (ty, tx) of in[j*step_y + ey(ty)][i*step_x +
+//                  ex(tx)] * W[ty][tx]
+//   ey, ex         arithmetic progressions: convolution ey(t) = t*dilation - top; transposed ey(t) = (phase + top -
+//                  dilation*k(t)) / stride
 //   rows of A      one per output pixel: a pointer to the pixel under the first tap
-//   segments       one per tap, channels deep; when taps of a row lie next to each other (dilation 1, one group), one per tap row, kernel_w*channels
+//   segments       one per tap, channels deep; when taps of a row lie next to each other (dilation 1, one group), one
+//                  per tap row, kernel_w*channels
 //                  deep: first layers with 3 channels multiply 9 or 21 deep without a copy
 //
-// Live taps only: outputs that have the same taps inside the image form a class, along each axis a few ranges of outputs (the interior and what is near a border).
-// A region is a class of rows times a class of columns: one product over its own taps that reads the image in place, padding is neither copied nor multiplied.
+// Live taps only: outputs that have the same taps inside the image form a class, along each axis a few ranges of
+// outputs (the interior and what is near a border).
+// A region is a class of rows times a class of columns: one product over its own taps that reads the image in place,
+// padding is neither copied nor multiplied.
 //
-//   columns   0   1   2..w-3  w-2 w-1     5x5 with padding 2: 5 classes along each axis, 25 regions, the corners of one pixel each
+//   columns   0   1   2..w-3  w-2 w-1     5x5 with padding 2: 5 classes along each axis, 25 regions, the corners of one
+//             pixel each
 //   taps     2-4 1-4   0-4    0-3 0-2
 //
-// Where classes are too small to fill a tile (corners, images smaller than the kernel), neighbouring classes are computed together with the taps of all of them, out of
-// a strip: a copy of the pixels under them with zeros around. The cost model decides, per axis: every class by itself, all but the widest one merged, or all of them.
+// Where classes are too small to fill a tile (corners, images smaller than the kernel), neighbouring classes are
+// computed together with the taps of all of them, out of a strip: a copy of the pixels under them with zeros around.
+// The cost model decides, per axis: every class by itself, all but the widest one merged, or all of them.
 //
-// Feature maps of half precision. A tile that computes in that type reads them like those of f32. For a tile of f32 a task first widens the rows under its band into the
-// workspace, each pixel once however many taps read it, and goes on from there; with one tap the driver widens the rows of a turn. Results are rounded once, on their
-// way from the sums to memory.
+// Feature maps of half precision. A tile that computes in that type reads them like those of f32. For a tile of f32 a
+// task first widens the rows under its band into the workspace, each pixel once however many taps read it, and goes on
+// from there; with one tap the driver widens the rows of a turn. Results are rounded once, on their way from the sums
+// to memory.
 #pragma once
 #include "core/quantize.h"
 #include "gemm/driver.h"
@@ -44,7 +53,8 @@ struct WeightSteps {
   size_t o, i, y, x;
 };
 
-enum class Cut : uint8_t { exact, borders_merged, merged, whole };  // which classes of an axis are computed together; whole: all that see a pixel, with all taps
+// which classes of an axis are computed together; whole: all that see a pixel, with all taps
+enum class Cut : uint8_t { exact, borders_merged, merged, whole };
 
 constexpr size_t kKeptGrids = 4;  // phases of stride 2 by 2; those of larger strides share
 
@@ -53,7 +63,8 @@ struct DirectPlan {
   OnCores tiles;
   const Kernel* row_kernel;  // gemm_rows, for maps of another type than the tile's
   bool widens;               // rows of a band are widened before
-  bool copies;               // every region with taps has a strip: pixels of the input are apart, and taps of a row must not be
+  // every region with taps has a strip: pixels of the input are apart, and taps of a row must not be
+  bool copies;
   Cut rows, columns_inside, columns_at_borders;  // of columns: in the widest class of rows, and in the others
   size_t band;         // output rows of a phase that a task works on at most
   size_t strip;        // bytes of a worker's strips
@@ -73,20 +84,27 @@ struct DirectPlan {
   const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm", "gathered_rows"
 };
 
-bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats);  // false: overflow. Depends on channels, kernel and stride only
-void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights, const WeightSteps& steps, float* packed);
+// false: overflow. Depends on channels, kernel and stride only
+bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats);
+void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights,
+                 const WeightSteps& steps, float* packed);
 GemmTypes direct_types(const DirectShape& s);  // what its tiles must do
 
 // function: the activation is no clamp.
 skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* tile, bool function, DirectPlan& plan);
-const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text = nullptr, Choice* choice = nullptr);
+const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text = nullptr,
+                          Choice* choice = nullptr);
 size_t direct_workspace(const DirectPlan& plan, uint32_t concurrency);  // bytes
 
-// What integer maps need beside panels. Vectors have direct_bias_floats() values; the activation's clamp is what the sums meet before out_zero is added.
+// What integer maps need beside panels. Vectors have direct_bias_floats() values; the activation's clamp is what the
+// sums meet before out_zero is added.
 struct DirectQuantized {
   const int32_t* bias;
   const float* scales;      // of the sums
-  const int32_t* tap_sums;  // vectors, in the order of the panels: for each tap the zero point of A as multiplied times the weights of all taps of its phase that are neither below it nor to its right; mod 2^32. With the a_shift of the panels' format, which all its tiles have
+  // vectors, in the order of the panels: for each tap the zero point of A as multiplied times the weights of all taps
+  // of its phase that are neither below it nor to its right; mod 2^32. With the a_shift of the panels' format, which
+  // all its tiles have
+  const int32_t* tap_sums;
   const int32_t* offsets;   // of sums that have the only tap, or NULL: a kernel of several
   int32_t in_zero, out_zero;
   bool fits, small, above_least;  // scales_fit(), sums_small(), all_above_least()
@@ -111,9 +129,13 @@ void pointwise_plan(const DirectShape& s, bool function, DirectPlan& plan);
 void pointwise_row(const DirectPlan& plan, const DirectShape& s, const DirectOperands& x, OnlyRow& row);
 void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
-// Floats whose taps do not fill pairs of the depth: those of a row are packed as one run of whole pairs, and read as one where they lie or out of a strip, always all of them. The last pair of an odd
-// run overlaps the one before (GemmTile::overlaps). On x86: no tile of Arm does so.
-inline bool packs_runs(const DirectShape& s, const PackFormat& f) { return kArch == Arch::x86_64 && !is_int8(s.element) && s.in_channels / s.groups % f.kr != 0 && s.kernel_h * s.kernel_w > 1; }
+// Floats whose taps do not fill pairs of the depth: those of a row are packed as one run of whole pairs, and read as
+// one where they lie or out of a strip, always all of them. The last pair of an odd run overlaps the one before
+// (GemmTile::overlaps). On x86: no tile of Arm does so.
+inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
+  return kArch == Arch::x86_64 && !is_int8(s.element) && s.in_channels / s.groups % f.kr != 0 &&
+         s.kernel_h * s.kernel_w > 1;
+}
 
 // Whether taps do not fill groups of the depth and their bytes must be gathered; plan and run if so (gather.cc).
 bool gathers(const DirectShape& s, const PackFormat& f);
@@ -122,6 +144,8 @@ void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
 
 // Whole vectors of every tile, of 32 values in half precision.
 inline size_t direct_bias_step(size_t out_channels, size_t groups) { return round_up(out_channels / groups, 32); }
-inline size_t direct_bias_floats(size_t out_channels, size_t groups) { return groups * direct_bias_step(out_channels, groups); }
+inline size_t direct_bias_floats(size_t out_channels, size_t groups) {
+  return groups * direct_bias_step(out_channels, groups);
+}
 
 }  // namespace skua

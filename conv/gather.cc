@@ -1,8 +1,11 @@
-// Convolutions whose taps do not fill groups of the depth: three channels, or twenty under a tile that takes bytes by fours. The bytes under an output are copied next to each other into a row of
-// the workspace, tap after tap in the order of the packed weights, and rows that fit L1 are multiplied as one matrix whose depth is rounded up once.
+// Convolutions whose taps do not fill groups of the depth: three channels, or twenty under a tile that takes bytes by
+// fours. The bytes under an output are copied next to each other into a row of the workspace, tap after tap in the
+// order of the packed weights, and rows that fit L1 are multiplied as one matrix whose depth is rounded up once.
 //
-//   band        the input under a few lines of outputs, with the zero point around the image and in the type that the tile reads, also where that is 16 bits: each pixel is treated once
-//   row of A    [tap 0: channels][tap 1: channels] ... up to a whole group: anything, as packed B has zeros there, but zeros for tiles that sum their rows
+//   band        the input under a few lines of outputs, with the zero point around the image and in the type that the
+//               tile reads, also where that is 16 bits: each pixel is treated once
+//   row of A    [tap 0: channels][tap 1: channels] ... up to a whole group: anything, as packed B has zeros there, but
+//               zeros for tiles that sum their rows
 //
 // Every output has the same taps, and so the same sums of weights.
 #include "conv/regions.h"
@@ -42,7 +45,8 @@ struct Wanted {
   decltype(GemmTileTable::flip_rows) flip;  // s8 becomes u8
   int16_t padding;
 
-  Wanted(const DirectShape& s, const GemmTileTable& tiles) : widen(takes_wide_rows(tiles) ? tiles.pack_a : nullptr), flip(tiles.flip_rows) {
+  Wanted(const DirectShape& s, const GemmTileTable& tiles)
+      : widen(takes_wide_rows(tiles) ? tiles.pack_a : nullptr), flip(tiles.flip_rows) {
     padding = widen && s.element == Element::s8 ? int8_t(s.padding) : int16_t(s.padding ^ (flip ? 0x80 : 0));
   }
   size_t bytes() const { return widen ? 2 : 1; }
@@ -61,8 +65,11 @@ struct Wanted {
 };
 
 // Lines [y0, y0 + lines) and pixels [x0, x0 + width) of an image, the zero point outside it.
-void fill_band(const DirectShape& s, const char* image, ptrdiff_t y0, size_t lines, ptrdiff_t x0, size_t width, const Wanted& as, char* to) {
-  const size_t c = s.in_channels, left = x0 < 0 ? min(size_t(-x0), width) : 0, first = x0 < 0 ? 0 : min(size_t(x0), s.in_w), middle = min(s.in_w - first, width - left), pixel = c * as.bytes();
+void fill_band(const DirectShape& s, const char* image, ptrdiff_t y0, size_t lines, ptrdiff_t x0, size_t width,
+               const Wanted& as, char* to) {
+  const size_t c = s.in_channels, left = x0 < 0 ? min(size_t(-x0), width) : 0,
+               first = x0 < 0 ? 0 : min(size_t(x0), s.in_w), middle = min(s.in_w - first, width - left),
+               pixel = c * as.bytes();
   for (size_t i = 0; i < lines; ++i, to += width * pixel) {
     const ptrdiff_t y = y0 + ptrdiff_t(i);
     if (y < 0 || y >= ptrdiff_t(s.in_h)) {
@@ -79,7 +86,9 @@ void fill_band(const DirectShape& s, const char* image, ptrdiff_t y0, size_t lin
 }
 
 // Rows of A for `count` outputs, `step` bytes apart, each of `runs` runs of bytes that are `next` apart.
-template <size_t moves, size_t all> void gather_runs(size_t count, const char* from, size_t step, size_t runs, size_t next, size_t bytes, bool zeros, char* to, size_t row) {
+template <size_t moves, size_t all>
+void gather_runs(size_t count, const char* from, size_t step, size_t runs, size_t next, size_t bytes, bool zeros,
+                 char* to, size_t row) {
   if (all) runs = all;
   const size_t depth = runs * bytes;
   for (; count > 0; --count, from += step, to += row) {
@@ -94,7 +103,8 @@ template <size_t moves, size_t all> void gather_runs(size_t count, const char* f
   }
 }
 // Taps that are apart, or of a group.
-void gather_taps(size_t count, const char* from, size_t step, const Phase& p, size_t line_bytes, size_t tap_bytes, size_t bytes, char* to, size_t row) {
+void gather_taps(size_t count, const char* from, size_t step, const Phase& p, size_t line_bytes, size_t tap_bytes,
+                 size_t bytes, char* to, size_t row) {
   for (; count > 0; --count, from += step, to += row) {
     char* tap = to;
     for (size_t ty = 0; ty < p.y.taps; ++ty)
@@ -104,13 +114,18 @@ void gather_taps(size_t count, const char* from, size_t step, const Phase& p, si
 }
 
 // Rows of A of a part of a line: outputs from the i-th of the j-th line of a band that is `width` pixels wide.
-void gather(const DirectShape& s, const Phase& p, const char* band, size_t element, size_t width, size_t j, size_t i, size_t count, size_t group, bool zeros, char* to, size_t row) {
-  const size_t in = s.in_channels / s.groups * element, pixel = s.in_channels * element, line = width * pixel, next = size_t(p.y.step) * line, step = p.x.in_step * pixel, bytes = p.x.taps * in;
+void gather(const DirectShape& s, const Phase& p, const char* band, size_t element, size_t width, size_t j, size_t i,
+            size_t count, size_t group, bool zeros, char* to, size_t row) {
+  const size_t in = s.in_channels / s.groups * element, pixel = s.in_channels * element, line = width * pixel,
+               next = size_t(p.y.step) * line, step = p.x.in_step * pixel, bytes = p.x.taps * in;
   const char* from = band + j * p.y.in_step * line + i * step + group * in;
   if (!p.y.taps || !p.x.taps) return;
-  if (s.groups > 1 || p.x.step > 1) return gather_taps(count, from, step, p, next, size_t(p.x.step) * pixel, in, to, row);
+  if (s.groups > 1 || p.x.step > 1)
+    return gather_taps(count, from, step, p, next, size_t(p.x.step) * pixel, in, to, row);
   const auto runs = bytes <= kMove                      ? (p.y.taps == 3 ? gather_runs<1, 3> : gather_runs<1, 0>)
-                    : bytes <= 2 * kMove                ? (p.y.taps == 3 ? gather_runs<2, 3> : p.y.taps == 7 ? gather_runs<2, 7> : gather_runs<2, 0>)
+                    : bytes <= 2 * kMove                ? (p.y.taps == 3   ? gather_runs<2, 3>
+                                                           : p.y.taps == 7 ? gather_runs<2, 7>
+                                                                           : gather_runs<2, 0>)
                     : bytes <= 3 * kMove && element > 1 ? (p.y.taps == 7 ? gather_runs<3, 7> : gather_runs<3, 0>)
                                                         : gather_runs<0, 0>;
   runs(count, from, step, p.y.taps, next, bytes, zeros, to, row);
@@ -151,17 +166,22 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.c_type = s.result;
   g.kc = max(g.k, 1);
   g.scratch = scratch;
-  const bool one_line = p.y.out_step * s.out_row == width * size_t(g.c_step) && (!x.residual || p.y.out_step * s.res_row == width * size_t(g.residual_step));
+  const bool one_line = p.y.out_step * s.out_row == width * size_t(g.c_step) &&
+                        (!x.residual || p.y.out_step * s.res_row == width * size_t(g.residual_step));
   const size_t units = run.rows / run.unit, m1 = piece_begin(units, run.pieces, piece + 1) * run.unit;
   for (size_t m = piece_begin(units, run.pieces, piece) * run.unit, count; m < m1; m += count) {
     // Whole lines, or a part of one.
-    const size_t j0 = m / width, i0 = m % width, lines = i0 || m1 - m < width || width > kColumns ? 0 : min(plan.gather_lines, (m1 - m) / width);
-    const size_t columns = lines ? width : min(min(width - i0, m1 - m), kColumns), pixels = span(p.x, columns, p.x.taps);
+    const size_t j0 = m / width, i0 = m % width,
+                 lines = i0 || m1 - m < width || width > kColumns ? 0 : min(plan.gather_lines, (m1 - m) / width);
+    const size_t columns = lines ? width : min(min(width - i0, m1 - m), kColumns),
+                 pixels = span(p.x, columns, p.x.taps);
     count = columns * max(lines, 1);
-    fill_band(s, from, p.y.first + ptrdiff_t(j0 * p.y.in_step), span(p.y, max(lines, 1), p.y.taps), p.x.first + ptrdiff_t(i0 * p.x.in_step), pixels, as, band);
+    fill_band(s, from, p.y.first + ptrdiff_t(j0 * p.y.in_step), span(p.y, max(lines, 1), p.y.taps),
+              p.x.first + ptrdiff_t(i0 * p.x.in_step), pixels, as, band);
     for (size_t group = 0; group < s.groups; ++group) {
       g.packed = run.packed + group * packed_floats(g.format, g.n, depth);
-      quantize_block(s, *x.quantized, run.first_tap, p.x.taps, {0, 0, 0, p.y.taps, false}, {0, 0, 0, p.x.taps, false}, group, 0, direct_bias_step(s.out_channels, s.groups), offsets, g);
+      quantize_block(s, *x.quantized, run.first_tap, p.x.taps, {0, 0, 0, p.y.taps, false}, {0, 0, 0, p.x.taps, false},
+                     group, 0, direct_bias_step(s.out_channels, s.groups), offsets, g);
       for (size_t r0 = 0, turn; r0 < count; r0 += turn) {
         turn = min(plan.gather_rows, count - r0);
         for (size_t r = 0, n; r < turn; r += n) {
@@ -172,8 +192,12 @@ void task(void* arg, size_t index, uint32_t worker) {
         run_block(g, 0, turn, 0, panel_count(g.format, g.n), [&](size_t r) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
           const size_t y = p.y.out_first + (j0 + j) * p.y.out_step, out_x = p.x.out_first + (i0 + i) * p.x.out_step;
-          void* out = at(x.out, s.result, ptrdiff_t(image * s.out_batch + y * s.out_row + out_x * s.out_pixel + group * g.n));
-          const void* residual = x.residual ? at(x.residual, s.result, ptrdiff_t(image * s.res_batch + y * s.res_row + out_x * s.res_pixel + group * g.n)) : nullptr;
+          void* out =
+              at(x.out, s.result, ptrdiff_t(image * s.out_batch + y * s.out_row + out_x * s.out_pixel + group * g.n));
+          const void* residual =
+              x.residual ? at(x.residual, s.result,
+                              ptrdiff_t(image * s.res_batch + y * s.res_row + out_x * s.res_pixel + group * g.n))
+                         : nullptr;
           return RowPointers{rows + r * row, out, residual, min(one_line ? turn - r : columns - i, turn - r)};
         });
       }
@@ -183,7 +207,9 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 }  // namespace
 
-bool gathers(const DirectShape& s, const PackFormat& f) { return is_int8(s.element) && s.kernel_h * s.kernel_w > 1 && s.in_channels / s.groups % f.kr != 0; }
+bool gathers(const DirectShape& s, const PackFormat& f) {
+  return is_int8(s.element) && s.kernel_h * s.kernel_w > 1 && s.in_channels / s.groups % f.kr != 0;
+}
 
 skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& plan) {
   const GemmTileTable& tiles = table_of(plan.tile);
@@ -191,32 +217,44 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& pla
   const size_t element = takes_wide_rows(tiles) ? 2 : 1, pixel = mul_sat(s.in_channels, element);
   size_t depth = 0, most = 0;
   plan.gather_lines = SIZE_MAX;
-  const size_t close = tiles.enter ? machine.l2 / 8 : machine.l1 / 2;  // registers of AMX are filled from L2 as well, and B is read once for many rows
+  // registers of AMX are filled from L2 as well, and B is read once for many rows
+  const size_t close = tiles.enter ? machine.l2 / 8 : machine.l1 / 2;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     depth = max(depth, p.depth(s));
     most = max(most, p.y.count * p.x.count);
     // As many lines as this has the band of.
-    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel), fit = close / max(line, 1), one = span(p.y, 1, p.y.taps);
+    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel), fit = close / max(line, 1),
+                 one = span(p.y, 1, p.y.taps);
     plan.gather_lines = min(plan.gather_lines, fit > one ? (fit - one) / p.y.in_step + 1 : 1);
   }
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    plan.gather_band = max(plan.gather_band, mul_sat(mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel), span(p.y, min(plan.gather_lines, p.y.count), p.y.taps)));
+    plan.gather_band = max(plan.gather_band, mul_sat(mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel),
+                                                     span(p.y, min(plan.gather_lines, p.y.count), p.y.taps)));
   }
-  if (plan.gather_band > SIZE_MAX / 64) return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
+  if (plan.gather_band > SIZE_MAX / 64)
+    return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
   plan.gathers = true;
   plan.gather_band = round_up(plan.gather_band + kSlack, 64);
   plan.gather_row = max(round_up(round_up(depth, tiles.kr) * element, sizeof(int32_t)), sizeof(int32_t));
   // Of L1 a quarter for the rows, as the band, the weights' panels and C want the rest; whole tiles.
   const size_t tall = max(tiles.even_rows[plan.tile->nr / plan.tile->vector - 1], plan.tile->mr);
-  plan.gather_rows = min(round_up(max((tiles.enter ? close : close / 2) / plan.gather_row, 2 * tall), tall), max(most, 1));
-  plan.scratch = element > 1 ? 0 : round_up(staging(plan.tile, tiles.flip_rows ? Element::u8 : s.element, s.result, false, plan.gather_rows, s.out_channels / s.groups, 1, plan.gather_row).bytes, 64);
-  plan.gather_bytes = round_up(plan.scratch + plan.gather_band + plan.gather_rows * plan.gather_row + kSlack + offset_bytes(s), 64);
+  plan.gather_rows =
+      min(round_up(max((tiles.enter ? close : close / 2) / plan.gather_row, 2 * tall), tall), max(most, 1));
+  plan.scratch = element > 1 ? 0
+                             : round_up(staging(plan.tile, tiles.flip_rows ? Element::u8 : s.element, s.result, false,
+                                                plan.gather_rows, s.out_channels / s.groups, 1, plan.gather_row)
+                                            .bytes,
+                                        64);
+  plan.gather_bytes =
+      round_up(plan.scratch + plan.gather_band + plan.gather_rows * plan.gather_row + kSlack + offset_bytes(s), 64);
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     const size_t m = s.batch * p.y.count * p.x.count;
-    plan.cycles += double(s.groups) * (gemm_cycles(plan.tile, m, s.out_channels / s.groups, p.depth(s)) + double(m) * double(p.y.taps) * (1 + double(p.x.taps * s.in_channels / s.groups) / 16));
+    plan.cycles +=
+        double(s.groups) * (gemm_cycles(plan.tile, m, s.out_channels / s.groups, p.depth(s)) +
+                            double(m) * double(p.y.taps) * (1 + double(p.x.taps * s.in_channels / s.groups) / 16));
   }
   plan.name = "gathered_rows";
   return SKUA_STATUS_OK;
@@ -230,9 +268,13 @@ void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
     r.rows = r.phase.y.count * r.phase.x.count;
     r.unit = r.phase.y.count >= 2 * args.concurrency() ? r.phase.x.count : 1;
     if (r.rows) {
-      const double row = double(s.groups) * gemm_cycles(plan.tile, r.rows, n, depth) / double(r.rows) + double(s.groups * r.phase.y.taps) * 2;
+      const double row = double(s.groups) * gemm_cycles(plan.tile, r.rows, n, depth) / double(r.rows) +
+                         double(s.groups * r.phase.y.taps) * 2;
       const size_t together = max(r.unit, plan.tile->mr);
-      r.pieces = s.batch < 4 * args.concurrency() ? min(max(pieces_for(args, ceil_div(r.rows, together), row * double(together)), 1), r.rows / r.unit) : 1;
+      r.pieces =
+          s.batch < 4 * args.concurrency()
+              ? min(max(pieces_for(args, ceil_div(r.rows, together), row * double(together)), 1), r.rows / r.unit)
+              : 1;
       parallel(args, s.batch * r.pieces, task, &r);
     }
     r.packed += s.groups * packed_floats(format_of(plan.tile), n, depth);

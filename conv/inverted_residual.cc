@@ -1,11 +1,14 @@
-// Inverted residual block: expand (1x1), depthwise, project (1x1) as one operator made of three convolutions that run over bands of output rows.
+// Inverted residual block: expand (1x1), depthwise, project (1x1) as one operator made of three convolutions that run
+// over bands of output rows.
 //
-//   x  ----1x1---->  ring: the expanded rows under a band  ----depthwise---->  rows of the band  ----1x1 (+ residual)---->  y
+//   x  ----1x1---->  ring: the expanded rows under a band  ----depthwise---->  rows of the band  ----1x1 (+
+//      residual)---->  y
 //                    the next band keeps the rows that both need
 //
-// Ring and rows of a band take half of the second-level cache: the expanded maps, the largest of the three by far, never go to the third and back. Every element is
-// the same chain of operations as with three operators. A block that fits whole is one band, computed by all workers; else tasks are runs of output rows, each with
-// its own ring, and compute the rows under their first outputs again.
+// Ring and rows of a band take half of the second-level cache: the expanded maps, the largest of the three by far,
+// never go to the third and back. Every element is the same chain of operations as with three operators. A block that
+// fits whole is one band, computed by all workers; else tasks are runs of output rows, each with its own ring, and
+// compute the rows under their first outputs again.
 #include "conv/conv.h"
 #include "core/window.h"
 #include "gpu/operators.h"
@@ -31,7 +34,8 @@ struct BlockPlan : skua_plan {
   size_t batch, in_h, out_h, pad_top;
   size_t band, ring;        // rows: of outputs, and of expanded rows under them
   double cycles;            // of all
-  double expand_twice;      // the share of them that one more piece of an image costs: rows that it expands, and its neighbour too
+  // the share of them that one more piece of an image costs: rows that it expands, and its neighbour too
+  double expand_twice;
 };
 
 const BlockOp& op_of(const skua_plan* plan) { return *static_cast<const BlockOp*>(plan->op); }
@@ -49,7 +53,8 @@ const char* unfit(const ConvConfig (&s)[kStages]) {
         (c->padding_mode == SKUA_PADDING_EXPLICIT && (c->pad_top || c->pad_left || c->pad_bottom || c->pad_right)))
       return "expand and project must be 1x1 convolutions of one group without stride or padding";
   const ConvConfig& d = s[kDepthwiseStage];
-  if (d.groups != d.in_channels || d.out_channels != d.in_channels || d.groups < 2) return "depthwise must have groups = in_channels = out_channels, 2 or more";
+  if (d.groups != d.in_channels || d.out_channels != d.in_channels || d.groups < 2)
+    return "depthwise must have groups = in_channels = out_channels, 2 or more";
   if (s[kExpand].out_channels != d.in_channels) return "depthwise in_channels must be what expand gives";
   if (s[kProject].in_channels != d.out_channels) return "project in_channels must be what depthwise gives";
   if (s[kExpand].residual || d.residual) return "residual must be NONE in expand and depthwise";
@@ -74,7 +79,8 @@ skua_status open(skua_op* base) {
     SKUA_TRY(inverted_residual_part_class.open(&s));
     at += s.weights_size;
   }
-  if (!sane || at != op.weights_size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", op.cls->name);
+  if (!sane || at != op.weights_size)
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "%s: the packed description is inconsistent", op.cls->name);
   op.n_inputs = op.stage[kProject].n_inputs;
   op.n_outputs = 1;
   return SKUA_STATUS_OK;
@@ -104,16 +110,19 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   p.in_h = d.in_h;
   p.out_h = d.out_h;
   p.pad_top = d.pad_top;
-  const size_t span = size_t(d.dilation_h) * (d.kernel_h - 1) + 1, ring_row = d.in_w * d.in_channels, row = d.out_w * d.out_channels;
+  const size_t span = size_t(d.dilation_h) * (d.kernel_h - 1) + 1, ring_row = d.in_w * d.in_channels,
+               row = d.out_w * d.out_channels;
   const size_t budget = machine_for(Isa::scalar).l2 / 2 / element_bytes(d.element);
   const auto ring_of = [&](size_t rows) { return rows ? min((rows - 1) * d.stride_h + span, p.in_h) : 0; };
   p.band = p.out_h;
-  while (p.band > 2 && ring_of(p.band) * ring_row + p.band * row > budget) p.band = min(p.band - 1, ceil_div(p.out_h, ceil_div(p.out_h, p.band) + 1));
+  while (p.band > 2 && ring_of(p.band) * ring_row + p.band * row > budget)
+    p.band = min(p.band - 1, ceil_div(p.out_h, ceil_div(p.out_h, p.band) + 1));
   p.band += p.band < p.out_h && p.band % 2;  // depthwise tiles have two rows
   // Every band reads the weights again; whole maps are written to memory beyond L2 and read from there.
   const uint64_t* const sizes = static_cast<const BlockOp*>(base)->config.weights_size;
   const double weights = double(sizes[kExpand]) + double(sizes[kProject]);
-  const double maps = 2 * double(element_bytes(d.element)) * (double(p.in_h) * double(ring_row) + double(p.out_h) * double(row));
+  const double maps =
+      2 * double(element_bytes(d.element)) * (double(p.in_h) * double(ring_row) + double(p.out_h) * double(row));
   if (p.band && double(ceil_div(p.out_h, p.band) - 1) * weights >= maps) p.band = p.out_h;
   p.ring = ring_of(p.band);
   const double bands = p.band ? double(p.batch) * double(p.out_h) / double(p.band) : 0;
@@ -124,27 +133,36 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   for (ConvPlan& s : p.stage) {
     SKUA_TRY(inverted_residual_part_class.finish(s.op, &s));
     p.cycles += s.cycles * bands;
-    p.named |= base->ctx->filter[0] && (glob_match(base->ctx->filter, s.algorithm) || glob_match(base->ctx->filter, s.kernel->name));
+    p.named |= base->ctx->filter[0] &&
+               (glob_match(base->ctx->filter, s.algorithm) || glob_match(base->ctx->filter, s.kernel->name));
   }
   const size_t shared = span - min(span, size_t(d.stride_h));
-  p.expand_twice = p.cycles > 0 ? p.stage[kExpand].cycles * bands / p.cycles * double(shared) / double(max(p.in_h * p.batch, 1)) : 0;
+  p.expand_twice =
+      p.cycles > 0 ? p.stage[kExpand].cycles * bands / p.cycles * double(shared) / double(max(p.in_h * p.batch, 1)) : 0;
   p.kernel = p.stage[kExpand].kernel;
   p.algorithm = p.band < p.out_h ? "bands" : "whole";
   return SKUA_STATUS_OK;
 }
 
 Element element_in(const BlockPlan& p) { return p.stage[kDepthwiseStage].shape.element; }
-size_t ring_bytes(const BlockPlan& p) { return round_up(p.ring * p.stage[kDepthwiseStage].shape.in_row * element_bytes(element_in(p)), 64); }
-size_t rows_bytes(const BlockPlan& p) { return round_up(p.band * p.stage[kDepthwiseStage].shape.out_row * element_bytes(element_in(p)), 64); }
+size_t ring_bytes(const BlockPlan& p) {
+  return round_up(p.ring * p.stage[kDepthwiseStage].shape.in_row * element_bytes(element_in(p)), 64);
+}
+size_t rows_bytes(const BlockPlan& p) {
+  return round_up(p.band * p.stage[kDepthwiseStage].shape.out_row * element_bytes(element_in(p)), 64);
+}
 // Bytes of one ring with its band, and of what the stages need beside it.
 size_t space_for(const BlockPlan& p, uint32_t concurrency) {
-  size_t stage = max(direct_workspace(p.stage[kExpand].direct, concurrency), direct_workspace(p.stage[kProject].direct, concurrency));
-  stage = max(stage, depthwise_workspace(p.stage[kDepthwiseStage].depthwise, p.stage[kDepthwiseStage].kernel, concurrency));
+  size_t stage = max(direct_workspace(p.stage[kExpand].direct, concurrency),
+                     direct_workspace(p.stage[kProject].direct, concurrency));
+  stage =
+      max(stage, depthwise_workspace(p.stage[kDepthwiseStage].depthwise, p.stage[kDepthwiseStage].kernel, concurrency));
   return add_sat(ring_bytes(p) + rows_bytes(p), stage > SIZE_MAX - 64 ? stage : round_up(stage, 64));
 }
 size_t workspace(const skua_plan* plan, uint32_t concurrency) {
   const BlockPlan& p = plan_of(plan);
-  return p.band < p.out_h ? max(mul_sat(space_for(p, 1), concurrency), space_for(p, concurrency)) : space_for(p, concurrency);
+  return p.band < p.out_h ? max(mul_sat(space_for(p, 1), concurrency), space_for(p, concurrency))
+                          : space_for(p, concurrency);
 }
 
 // Output rows [y0, y1) of an image; at most a band. The ring holds the expanded rows [first, end).
@@ -157,35 +175,43 @@ void compute_band(const RunArgs& args, const BlockPlan& p, size_t image, size_t 
   const DirectShape &e = p.stage[kExpand].shape, &j = p.stage[kProject].shape;
   DepthwiseShape d = p.stage[kDepthwiseStage].depthwise;
   const size_t top = y0 * d.stride_h, bottom = (y1 - 1) * d.stride_h + size_t(d.dilation_h) * (d.kernel_h - 1) + 1;
-  const size_t first = top > p.pad_top ? min(top - p.pad_top, p.in_h) : 0, end = max(bottom > p.pad_top ? min(bottom - p.pad_top, p.in_h) : 0, first);
+  const size_t first = top > p.pad_top ? min(top - p.pad_top, p.in_h) : 0,
+               end = max(bottom > p.pad_top ? min(bottom - p.pad_top, p.in_h) : 0, first);
   char *rows = ring.rows + ring_bytes(p), *space = rows + rows_bytes(p);
   const Element type = element_in(p);
   const size_t ring_row = d.in_row * element_bytes(type);
-  if (first < ring.end && first > ring.first) memmove(ring.rows, ring.rows + (first - ring.first) * ring_row, (ring.end - first) * ring_row);
+  if (first < ring.end && first > ring.first)
+    memmove(ring.rows, ring.rows + (first - ring.first) * ring_row, (ring.end - first) * ring_row);
   if (first >= ring.end) ring.end = first;
   ring.first = first;
   if (end > ring.end) {
     DirectShape s = e;
     s.in_h = s.out_h = end - ring.end;
     const ConvOp& o = op.stage[kExpand];
-    direct_run(args, p.stage[kExpand].direct, s, {o.weights_of[kDirect], o.bias, &o.activation, SKUA_RESIDUAL_NONE,
-               at(args.in<char>(0), type, ptrdiff_t(image * s.in_batch + ring.end * s.in_row)), nullptr, ring.rows + (ring.end - first) * ring_row, space});
+    direct_run(args, p.stage[kExpand].direct, s,
+               {o.weights_of[kDirect], o.bias, &o.activation, SKUA_RESIDUAL_NONE,
+                at(args.in<char>(0), type, ptrdiff_t(image * s.in_batch + ring.end * s.in_row)), nullptr,
+                ring.rows + (ring.end - first) * ring_row, space});
     ring.end = end;
   }
   d.in_h = end - first;
   d.out_h = y1 - y0;
   d.pad_top = p.pad_top > top ? p.pad_top - top : 0;
   const ConvOp& o = op.stage[kDepthwiseStage];
-  depthwise_run(args, d, p.stage[kDepthwiseStage].kernel, o.weights_of[kDepthwise], o.map_activation, SKUA_RESIDUAL_NONE, ring.rows, nullptr, rows, space);
+  depthwise_run(args, d, p.stage[kDepthwiseStage].kernel, o.weights_of[kDepthwise], o.map_activation,
+                SKUA_RESIDUAL_NONE, ring.rows, nullptr, rows, space);
   DirectShape s = j;
   s.in_h = s.out_h = y1 - y0;
   const ConvOp& q = op.stage[kProject];
-  const void* residual = q.config.residual ? at(args.in<char>(1), type, ptrdiff_t(image * s.res_batch + y0 * s.res_row)) : nullptr;
-  direct_run(args, p.stage[kProject].direct, s, {q.weights_of[kDirect], q.bias, &q.activation, skua_residual(q.config.residual), rows, residual,
-             at(args.out<char>(0), type, ptrdiff_t(image * s.out_batch + y0 * s.out_row)), space});
+  const void* residual =
+      q.config.residual ? at(args.in<char>(1), type, ptrdiff_t(image * s.res_batch + y0 * s.res_row)) : nullptr;
+  direct_run(args, p.stage[kProject].direct, s,
+             {q.weights_of[kDirect], q.bias, &q.activation, skua_residual(q.config.residual), rows, residual,
+              at(args.out<char>(0), type, ptrdiff_t(image * s.out_batch + y0 * s.out_row)), space});
 }
 
-// Above this share of work done twice, workers that wait for each other after every stage of a band lose less (measured with two, docs/cores.md).
+// Above this share of work done twice, workers that wait for each other after every stage of a band lose less (measured
+// with two, docs/cores.md).
 constexpr double kMostTwice = 0.05;
 
 struct Run {
@@ -212,7 +238,8 @@ void run(const RunArgs& args) {
   if (!p.batch || !p.out_h || !p.stage[kProject].shape.out_w) return;
   Run r = {args, 1, ceil_div(p.out_h, 2)};
   r.args.executor = nullptr;
-  r.pieces = min(pieces_for(args, p.batch * r.pairs, p.cycles / double(p.batch * r.pairs)), size_t(args.concurrency()) * 2);
+  r.pieces =
+      min(pieces_for(args, p.batch * r.pairs, p.cycles / double(p.batch * r.pairs)), size_t(args.concurrency()) * 2);
   const double twice = p.expand_twice * double(r.pieces - min(r.pieces, p.batch));
   if (p.band < p.out_h && twice < kMostTwice) return parallel(args, r.pieces, task, &r);
   // One band after the other, each by all workers.
@@ -224,23 +251,40 @@ void run(const RunArgs& args) {
 
 void explain(const skua_plan* plan, Text& text) {
   const BlockPlan& p = plan_of(plan);
-  text.add("  bands of %zu output rows of %zu, over %zu expanded rows: %zu bytes\n", p.band, p.out_h, p.ring, ring_bytes(p) + rows_bytes(p));
+  text.add("  bands of %zu output rows of %zu, over %zu expanded rows: %zu bytes\n", p.band, p.out_h, p.ring,
+           ring_bytes(p) + rows_bytes(p));
   const char* const names[kStages] = {"expand", "depthwise", "project"};
-  for (int i = 0; i < kStages; ++i) text.add("  %s: algorithm %s, kernel %s\n", names[i], p.stage[i].algorithm, p.stage[i].kernel->name);
+  for (int i = 0; i < kStages; ++i)
+    text.add("  %s: algorithm %s, kernel %s\n", names[i], p.stage[i].algorithm, p.stage[i].kernel->name);
 }
 
 }  // namespace
 
 extern const OpClass inverted_residual_class;
-const OpClass inverted_residual_class = {"inverted_residual", 50, sizeof(BlockOp), sizeof(BlockPlan), offsetof(BlockOp, config), sizeof(Config), false, open, make_plan, finish, workspace, run, explain};
+const OpClass inverted_residual_class = {"inverted_residual",
+                                         50,
+                                         sizeof(BlockOp),
+                                         sizeof(BlockPlan),
+                                         offsetof(BlockOp, config),
+                                         sizeof(Config),
+                                         false,
+                                         open,
+                                         make_plan,
+                                         finish,
+                                         workspace,
+                                         run,
+                                         explain};
 
 }  // namespace skua
 
 using namespace skua;
 
-extern "C" skua_status skua_inverted_residual_create(skua_context* context, const skua_inverted_residual_desc* desc, const void* const* weights, const void* const* biases, skua_op** out) {
+extern "C" skua_status skua_inverted_residual_create(skua_context* context, const skua_inverted_residual_desc* desc,
+                                                     const void* const* weights, const void* const* biases,
+                                                     skua_op** out) {
   const char* name = inverted_residual_class.name;
-  const char* const stage_names[kStages] = {"inverted_residual: expand", "inverted_residual: depthwise", "inverted_residual: project"};
+  const char* const stage_names[kStages] = {"inverted_residual: expand", "inverted_residual: depthwise",
+                                            "inverted_residual: project"};
   skua_inverted_residual_desc d;
   SKUA_TRY(read_desc(name, context, desc, d, out));
   if (!weights) return SKUA_INVALID("%s: weights is NULL", name);
@@ -264,7 +308,8 @@ extern "C" skua_status skua_inverted_residual_create(skua_context* context, cons
   SKUA_ON_GPU(context, create_inverted_residual(context, c.stage, d, weights, biases, out));
   size_t size = 0;
   for (int i = 0; i < kStages && status == SKUA_STATUS_OK; ++i) {
-    status = conv_create(inverted_residual_part_class, context, *descs[i], algorithms[i], weights[i], biases ? biases[i] : nullptr, &stages[i]);
+    status = conv_create(inverted_residual_part_class, context, *descs[i], algorithms[i], weights[i],
+                         biases ? biases[i] : nullptr, &stages[i]);
     if (status != SKUA_STATUS_OK) break;
     c.stage[i] = static_cast<const ConvOp*>(stages[i])->config;
     c.weights_size[i] = stages[i]->weights_size;

@@ -37,9 +37,12 @@ template <class T> void transpose(size_t rows, size_t columns, const T* from, si
     for (size_t r = whole; r < rows; ++r)
       for (size_t c = c0; c < min(c0 + 16, columns); ++c) to[c * to_step + r] = from[r * from_step + c];
 }
-void transpose_elements(size_t bytes, size_t rows, size_t columns, const void* from, size_t from_step, void* to, size_t to_step) {
-  if (bytes == 1) transpose(rows, columns, static_cast<const uint8_t*>(from), from_step, static_cast<uint8_t*>(to), to_step);
-  else if (bytes == 2) transpose(rows, columns, static_cast<const uint16_t*>(from), from_step, static_cast<uint16_t*>(to), to_step);
+void transpose_elements(size_t bytes, size_t rows, size_t columns, const void* from, size_t from_step, void* to,
+                        size_t to_step) {
+  if (bytes == 1)
+    transpose(rows, columns, static_cast<const uint8_t*>(from), from_step, static_cast<uint8_t*>(to), to_step);
+  else if (bytes == 2)
+    transpose(rows, columns, static_cast<const uint16_t*>(from), from_step, static_cast<uint16_t*>(to), to_step);
   else transpose(rows, columns, static_cast<const uint32_t*>(from), from_step, static_cast<uint32_t*>(to), to_step);
 }
 
@@ -63,7 +66,8 @@ void task(void* arg, size_t index, uint32_t) {
   else transpose_elements(p.element, count, p.channels, dense, p.channels, planes, p.map.plane);
 }
 void convert(const RunArgs& args, const PlanarMap& p, const void* planes, void* dense, bool to_dense) {
-  Convert c = {&p, static_cast<char*>(const_cast<void*>(planes)), static_cast<char*>(dense), to_dense, p.map.h, p.map.w, 0};
+  Convert c = {&p, static_cast<char*>(const_cast<void*>(planes)), static_cast<char*>(dense), to_dense, p.map.h, p.map.w,
+               0};
   if (p.map.row == p.map.w || p.map.h == 1) c.width *= c.lines, c.lines = 1;
   c.per_line = ceil_div(c.width, kStretch);
   parallel(args, p.map.batch * c.lines * c.per_line, task, &c);
@@ -71,19 +75,22 @@ void convert(const RunArgs& args, const PlanarMap& p, const void* planes, void* 
 
 }  // namespace
 
-skua_status planar_map(const skua_op* op, const ConvMap& map, size_t h, size_t w, size_t channels, Element element, PlanarMap& to) {
+skua_status planar_map(const skua_op* op, const ConvMap& map, size_t h, size_t w, size_t channels, Element element,
+                       PlanarMap& to) {
   to = {map, channels, 0, element_bytes(element)};
   to.map.h = h;
   to.map.w = w;
   size_t bytes = 0;
-  if (!mul(map.batch, h, bytes) || !mul(bytes, w, bytes) || !mul(bytes, channels, bytes) || !mul(bytes, to.element, bytes) || bytes > SIZE_MAX / 4)
+  if (!mul(map.batch, h, bytes) || !mul(bytes, w, bytes) || !mul(bytes, channels, bytes) ||
+      !mul(bytes, to.element, bytes) || bytes > SIZE_MAX / 4)
     return SKUA_INVALID("%s: the feature maps are larger than the address space", op->cls->name);
   to.bytes = round_up(max(bytes, 1), 64);
   return SKUA_STATUS_OK;
 }
 
 PlanarRun planar_begin(const RunArgs& args, const PlanarMaps& p) {
-  PlanarRun r = {args.in<char>(0), args.plan->n_inputs > 1 ? args.in<char>(1) : nullptr, args.out<char>(0), args.workspace};
+  PlanarRun r = {args.in<char>(0), args.plan->n_inputs > 1 ? args.in<char>(1) : nullptr, args.out<char>(0),
+                 args.workspace};
   if (!p.in.bytes) return r;
   auto* const space = static_cast<char*>(args.workspace);
   convert(args, p.in, r.in, space, true);

@@ -1,4 +1,5 @@
-// NCHW maps of bytes: converted in the workspace to dense NHWC maps, which the algorithms see, and back. (Those of floats: conv.cc.)
+// NCHW maps of bytes: converted in the workspace to dense NHWC maps, which the algorithms see, and back. (Those of
+// floats: conv.cc.)
 #pragma once
 #include "conv/conv.h"
 
@@ -13,8 +14,11 @@ struct PlanarMaps {
 };
 
 // With the strides of the shape those of dense maps. INVALID: larger than the address space.
-skua_status planar_map(const skua_op* op, const ConvMap& map, size_t h, size_t w, size_t channels, Element element, PlanarMap& to);
-inline size_t planar_workspace(const PlanarMaps& p) { return add_sat(add_sat(p.in.bytes, p.out.bytes), p.residual.bytes); }
+skua_status planar_map(const skua_op* op, const ConvMap& map, size_t h, size_t w, size_t channels, Element element,
+                       PlanarMap& to);
+inline size_t planar_workspace(const PlanarMaps& p) {
+  return add_sat(add_sat(p.in.bytes, p.out.bytes), p.residual.bytes);
+}
 
 // What a run begins and ends with. begin() gives the maps and the workspace that the algorithm is to use.
 struct PlanarRun {

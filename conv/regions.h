@@ -1,4 +1,5 @@
-// Phases of a direct convolution, the classes of their outputs and the regions that these make; direct.cc plans and runs them. The picture: direct.h.
+// Phases of a direct convolution, the classes of their outputs and the regions that these make; direct.cc plans and
+// runs them. The picture: direct.h.
 #pragma once
 #include "conv/direct.h"
 
@@ -23,7 +24,8 @@ struct Live {
 };
 inline Live live_taps(const Axis& a, size_t j) {
   const ptrdiff_t p = a.first + ptrdiff_t(j * a.in_step);
-  return {p < 0 ? min(ceil_div(size_t(-p), size_t(a.step)), a.taps) : 0, p < ptrdiff_t(a.in) ? min(ceil_div(size_t(ptrdiff_t(a.in) - p), size_t(a.step)), a.taps) : 0};
+  return {p < 0 ? min(ceil_div(size_t(-p), size_t(a.step)), a.taps) : 0,
+          p < ptrdiff_t(a.in) ? min(ceil_div(size_t(ptrdiff_t(a.in) - p), size_t(a.step)), a.taps) : 0};
 }
 // The end of the class that begins at output j.
 inline size_t class_end(const Axis& a, size_t j) {
@@ -31,21 +33,25 @@ inline size_t class_end(const Axis& a, size_t j) {
   size_t end = a.count;
   // A tap enters when its input position becomes 0, the last one leaves when its becomes `in`.
   if (live.first) end = min(end, ceil_div(size_t(-ptrdiff_t(live.first - 1) * a.step - a.first), a.in_step));
-  if (live.end) end = min(end, ceil_div(size_t(ptrdiff_t(a.in) - ptrdiff_t(live.end - 1) * a.step - a.first), a.in_step));
+  if (live.end)
+    end = min(end, ceil_div(size_t(ptrdiff_t(a.in) - ptrdiff_t(live.end - 1) * a.step - a.first), a.in_step));
   return end;
 }
 
 inline size_t gcd(size_t a, size_t b) { return b ? gcd(b, a % b) : a; }
 
-inline Axis make_axis(bool transposed, size_t phase, size_t kernel, size_t stride, size_t dilation, size_t pad, size_t in, size_t out) {
+inline Axis make_axis(bool transposed, size_t phase, size_t kernel, size_t stride, size_t dilation, size_t pad,
+                      size_t in, size_t out) {
   Axis a = {0, 1, out, stride, kernel, -ptrdiff_t(pad), ptrdiff_t(dilation), 0, 1, in, 0, 0, 0};
   if (transposed) {
     a = {phase, stride, out > phase ? ceil_div(out - phase, stride) : 0, 1, 0, 0, 1, 0, 0, in, 0, 0, 0};
-    // Kernel positions k with (phase + pad - k*dilation) divisible by the stride; the input offset falls as k grows, so the largest k comes first.
+    // Kernel positions k with (phase + pad - k*dilation) divisible by the stride; the input offset falls as k grows, so
+    // the largest k comes first.
     const size_t between = stride / gcd(stride, dilation);
     const size_t least = min(kernel, between), back = dilation % stride;
     size_t k = 0;
-    for (size_t rest = (phase + pad) % stride; rest && k < least; ++k) rest = rest >= back ? rest - back : rest + stride - back;
+    for (size_t rest = (phase + pad) % stride; rest && k < least; ++k)
+      rest = rest >= back ? rest - back : rest + stride - back;
     if (k < kernel && k < between) {
       a.taps = (kernel - 1 - k) / between + 1;
       a.k_first = k + (a.taps - 1) * between;
@@ -61,7 +67,11 @@ inline Axis make_axis(bool transposed, size_t phase, size_t kernel, size_t strid
     end = class_end(a, j);
     const size_t widest = a.wide_end - a.wide_first;
     const Live live = live_taps(a, j), best = live_taps(a, a.wide_first);
-    if (end - j > widest || (end - j == widest && live.end - live.first > best.end - best.first && live.end > live.first)) { a.wide_first = j; a.wide_end = end; }
+    if (end - j > widest ||
+        (end - j == widest && live.end - live.first > best.end - best.first && live.end > live.first)) {
+      a.wide_first = j;
+      a.wide_end = end;
+    }
   }
   return a;
 }
@@ -70,7 +80,9 @@ struct Phase {
   Axis y, x;
   size_t depth(const DirectShape& s) const { return y.taps * x.taps * (s.in_channels / s.groups); }
   // Elements of a row of taps as they are packed, and of all.
-  size_t packed_run(const DirectShape& s, const PackFormat& f) const { return packs_runs(s, f) ? round_up(x.taps * (s.in_channels / s.groups), f.kr) : x.taps * (s.in_channels / s.groups); }
+  size_t packed_run(const DirectShape& s, const PackFormat& f) const {
+    return packs_runs(s, f) ? round_up(x.taps * (s.in_channels / s.groups), f.kr) : x.taps * (s.in_channels / s.groups);
+  }
   size_t packed_depth(const DirectShape& s, const PackFormat& f) const { return y.taps * packed_run(s, f); }
 };
 
@@ -89,18 +101,27 @@ inline Part part_from(const Axis& a, Cut cut, size_t j) {
   if (kArch == Arch::x86_64 && cut == Cut::whole) {  // but for outputs that see no pixel
     if (const Live live = live_taps(a, j); live.first >= live.end) return {j, class_end(a, j), 0, 0, false};
     const size_t end = min(a.count, ceil_div(size_t(ptrdiff_t(a.in) - a.first), a.in_step));
-    return {j, end, 0, a.taps, a.first + ptrdiff_t(j * a.in_step) < 0 || a.first + ptrdiff_t((end - 1) * a.in_step) + ptrdiff_t(a.taps - 1) * a.step >= ptrdiff_t(a.in)};
+    return {j, end, 0, a.taps,
+            a.first + ptrdiff_t(j * a.in_step) < 0 ||
+                a.first + ptrdiff_t((end - 1) * a.in_step) + ptrdiff_t(a.taps - 1) * a.step >= ptrdiff_t(a.in)};
   }
-  const size_t end = cut == Cut::merged ? a.count : cut == Cut::exact ? class_end(a, j) : j < a.wide_first ? a.wide_first : j < a.wide_end ? a.wide_end : a.count;
+  const size_t end = cut == Cut::merged  ? a.count
+                     : cut == Cut::exact ? class_end(a, j)
+                     : j < a.wide_first  ? a.wide_first
+                     : j < a.wide_end    ? a.wide_end
+                                         : a.count;
   const size_t t0 = live_taps(a, end - 1).first, t1 = live_taps(a, j).end;
   if (t0 >= t1) return {j, end, 0, 0, false};
-  const ptrdiff_t low = a.first + ptrdiff_t(j * a.in_step) + ptrdiff_t(t0) * a.step, high = a.first + ptrdiff_t((end - 1) * a.in_step) + ptrdiff_t(t1 - 1) * a.step;
+  const ptrdiff_t low = a.first + ptrdiff_t(j * a.in_step) + ptrdiff_t(t0) * a.step,
+                  high = a.first + ptrdiff_t((end - 1) * a.in_step) + ptrdiff_t(t1 - 1) * a.step;
   return {j, end, t0, t1 - t0, low < 0 || high >= ptrdiff_t(a.in)};
 }
 inline bool is_widest(const Axis& a, const Part& p) { return p.first == a.wide_first && p.end == a.wide_end; }
 
 // Input positions under `count` outputs with `taps` taps.
-inline size_t span(const Axis& a, size_t count, size_t taps) { return taps && count ? (count - 1) * a.in_step + (taps - 1) * size_t(a.step) + 1 : 0; }
+inline size_t span(const Axis& a, size_t count, size_t taps) {
+  return taps && count ? (count - 1) * a.in_step + (taps - 1) * size_t(a.step) + 1 : 0;
+}
 
 // Rows [j, j + rows) of a part of y times a part of x.
 struct Region {
@@ -134,7 +155,8 @@ template <class Visit> void each_region(const DirectPlan& plan, const Phase& p, 
 }
 
 // What a block of integers needs, and the offsets from which its sums start.
-inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_t group, const int32_t* offsets, GemmBlock& g) {
+inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_t group, const int32_t* offsets,
+                           GemmBlock& g) {
   const size_t step = direct_bias_step(s.out_channels, s.groups);
   g.scale = q.scales + group * step;
   g.offset = offsets;
@@ -147,11 +169,13 @@ inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_
   g.single = q.single;
   g.residual_by = q.residual;
 }
-// The same with the offsets of columns [c0, c1) of a group, whole fours, of the taps of `y` and `x`, which are the rectangle between four of DirectQuantized::tap_sums. first_tap, taps_x: of the phase.
-// As for every region and panel: by fours, which not every compiler would make of it; and where the zero point is the least value of the type, as after relu, A as multiplied has none, so that the
-// offsets are the bias.
+// The same with the offsets of columns [c0, c1) of a group, whole fours, of the taps of `y` and `x`, which are the
+// rectangle between four of DirectQuantized::tap_sums. first_tap, taps_x: of the phase.
+// As for every region and panel: by fours, which not every compiler would make of it; and where the zero point is the
+// least value of the type, as after relu, A as multiplied has none, so that the offsets are the bias.
 typedef uint32_t FourSums __attribute__((vector_size(16), aligned(4), may_alias));
-inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_t first_tap, size_t taps_x, const Part& y, const Part& x, size_t group, size_t c0, size_t c1, int32_t* offsets,
+inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_t first_tap, size_t taps_x,
+                           const Part& y, const Part& x, size_t group, size_t c0, size_t c1, int32_t* offsets,
                            GemmBlock& g) {
   const size_t step = direct_bias_step(s.out_channels, s.groups), vector = direct_bias_floats(s.out_channels, s.groups);
   const int32_t *bias = q.bias + group * step, *from = bias;
@@ -162,14 +186,22 @@ inline void quantize_block(const DirectShape& s, const DirectQuantized& q, size_
       size_t step;
       FourSums next() { return *reinterpret_cast<const FourSums*>((at += step) - step); }
     };
-    const auto before = [&](size_t ty, size_t tx) { return ty && tx ? Sums{q.tap_sums + (first_tap + (ty - 1) * taps_x + tx - 1) * vector + group * step + c0, 4} : Sums{no_sums, 0}; };
-    Sums all = before(y.tap + y.taps, x.tap + x.taps), above = before(y.tap, x.tap + x.taps), left = before(y.tap + y.taps, x.tap), both = before(y.tap, x.tap);
-    for (size_t j = c0; j < c1; j += 4) *reinterpret_cast<FourSums*>(offsets + j) = *reinterpret_cast<const FourSums*>(bias + j) - (all.next() - above.next() - left.next() + both.next());
+    const auto before = [&](size_t ty, size_t tx) {
+      return ty && tx ? Sums{q.tap_sums + (first_tap + (ty - 1) * taps_x + tx - 1) * vector + group * step + c0, 4}
+                      : Sums{no_sums, 0};
+    };
+    Sums all = before(y.tap + y.taps, x.tap + x.taps), above = before(y.tap, x.tap + x.taps),
+         left = before(y.tap + y.taps, x.tap), both = before(y.tap, x.tap);
+    for (size_t j = c0; j < c1; j += 4)
+      *reinterpret_cast<FourSums*>(offsets + j) =
+          *reinterpret_cast<const FourSums*>(bias + j) - (all.next() - above.next() - left.next() + both.next());
     from = offsets;
   }
   quantize_block(s, q, group, from, g);
 }
-inline size_t offset_bytes(const DirectShape& s) { return direct_bias_step(s.out_channels, s.groups) * sizeof(int32_t); }
+inline size_t offset_bytes(const DirectShape& s) {
+  return direct_bias_step(s.out_channels, s.groups) * sizeof(int32_t);
+}
 
 // Taps of a row are one segment of A.
 inline bool merges(const DirectShape& s, const Phase& p, const Region& r) {

@@ -26,7 +26,9 @@ skua_status resolve_activation(const skua_op* op, const skua_activation& from, A
     case SKUA_ACTIVATION_GELU_TANH: unary = SKUA_UNARY_GELU_TANH; break;
   }
   to.kernel = find_kernel(op->ctx, elementwise_tables, KernelKind::unary, int(unary), element);
-  return to.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("%s: activation %s has no kernel in this build", op->cls->name, activation_name(from.kind));
+  return to.kernel ? SKUA_STATUS_OK
+                   : SKUA_UNSUPPORTED_("%s: activation %s has no kernel in this build", op->cls->name,
+                                       activation_name(from.kind));
 }
 
 }  // namespace skua

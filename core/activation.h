@@ -1,4 +1,5 @@
-// The epilogue's activation: a clamp that kernels apply in registers, or a row function applied while the result is in the first-level cache.
+// The epilogue's activation: a clamp that kernels apply in registers, or a row function applied while the result is in
+// the first-level cache.
 #pragma once
 #include <float.h>
 #include "core/op.h"
@@ -14,7 +15,8 @@ struct Activation {
 
 // Resolves an activation whose kind was checked; UNSUPPORTED if the function's kernel was left out of the build.
 // element: what apply_row() finds in memory.
-skua_status resolve_activation(const skua_op* op, const skua_activation& from, Activation& to, Element element = Element::f32);
+skua_status resolve_activation(const skua_op* op, const skua_activation& from, Activation& to,
+                               Element element = Element::f32);
 
 inline void apply_row(const Activation& act, size_t n, void* y) { code_of<UnaryFn>(act.kernel)(n, y, y, act.a, act.b); }
 

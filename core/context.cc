@@ -19,7 +19,8 @@ void* default_alloc(void*, size_t size, size_t align) {
   void* p = nullptr;
   if (posix_memalign(&p, align < sizeof(void*) ? sizeof(void*) : align, size) != 0) return nullptr;
 #if defined(__linux__)
-  // Weights that stream from memory through every run: with large pages they arrive a tenth faster. Where the system declines, nothing is lost.
+  // Weights that stream from memory through every run: with large pages they arrive a tenth faster. Where the system
+  // declines, nothing is lost.
   if (constexpr size_t page = size_t(2) << 20; align >= page) madvise(p, size / page * page, MADV_HUGEPAGE);
 #endif
   return p;
@@ -57,7 +58,8 @@ skua_status unknown_core(const char* name) {
   char list[240];
   list_cores(list, sizeof list);
   list_chips(list + strlen(list), sizeof list - strlen(list));
-  return SKUA_INVALID("context: environment SKUA_CORE \"%.40s\" is no core that kernels are written for; known: %s", name, list);
+  return SKUA_INVALID("context: environment SKUA_CORE \"%.40s\" is no core that kernels are written for; known: %s",
+                      name, list);
 }
 
 // The backend of a GPU api; NULL when the build has none.
@@ -91,7 +93,8 @@ bool glob_match(const char* p, const char* s) {
   return !*p;
 }
 
-void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant, void (*visit)(const Kernel*, void*), void* arg, Element element,
+void each_kernel(const skua_context* ctx, Family family, KernelKind kind, int variant,
+                 void (*visit)(const Kernel*, void*), void* arg, Element element,
                  bool (*usable)(const Kernel*, void*)) {
   bool filtered = false;
   for (bool looks = ctx->filter[0] != 0;; looks = false) {  // at first: whether the filter leaves one
@@ -118,14 +121,16 @@ const Kernel* find_kernel(const skua_context* ctx, Family family, KernelKind kin
   return found;
 }
 
-OnCores on_cores(const skua_context* ctx, Family family, const Kernel* chosen, bool (*serves)(const Kernel*, const Kernel*)) {
+OnCores on_cores(const skua_context* ctx, Family family, const Kernel* chosen,
+                 bool (*serves)(const Kernel*, const Kernel*)) {
   OnCores kernels;
   for (const Kernel*& k : kernels.of) k = chosen;
   if (!cpu().kinds.mixed) return kernels;
   const bool named = glob_match(ctx->filter, chosen->name);
   for (; *family; ++family)
     for (const Kernel *k = (*family)->kernels, *end = k + (*family)->count; k < end; ++k) {
-      const bool fits = k->tuned_for != Core::any && k->isa == chosen->isa && k->kind == chosen->kind && k->variant == chosen->variant && k->element == chosen->element && k->vector == chosen->vector;
+      const bool fits = k->tuned_for != Core::any && k->isa == chosen->isa && k->kind == chosen->kind &&
+                        k->variant == chosen->variant && k->element == chosen->element && k->vector == chosen->vector;
       if (fits && serves(k, chosen) && (!named || glob_match(ctx->filter, k->name))) kernels.of[int(k->tuned_for)] = k;
     }
   return kernels;
@@ -143,18 +148,28 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
   skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
   if (options) {
     if (options->struct_size != sizeof o)
-      return SKUA_INVALID("context: options.struct_size is %zu, this library has %zu; start from SKUA_CONTEXT_OPTIONS_INIT", options->struct_size, sizeof o);
+      return SKUA_INVALID(
+          "context: options.struct_size is %zu, this library has %zu; start from SKUA_CONTEXT_OPTIONS_INIT",
+          options->struct_size, sizeof o);
     o = *options;
   }
-  if (!o.allocator.alloc != !o.allocator.free) return SKUA_INVALID("context: options.allocator has %s and no %s", o.allocator.alloc ? "alloc" : "free", o.allocator.alloc ? "free" : "alloc");
+  if (!o.allocator.alloc != !o.allocator.free)
+    return SKUA_INVALID("context: options.allocator has %s and no %s", o.allocator.alloc ? "alloc" : "free",
+                        o.allocator.alloc ? "free" : "alloc");
   if (!o.allocator.alloc) o.allocator = {nullptr, default_alloc, default_free};
-  if (o.device.api > SKUA_DEVICE_API_VULKAN) return SKUA_INVALID("context: device.api is %d, unknown", int(o.device.api));
+  if (o.device.api > SKUA_DEVICE_API_VULKAN)
+    return SKUA_INVALID("context: device.api is %d, unknown", int(o.device.api));
   const bool on_gpu = o.device.api != SKUA_DEVICE_API_CPU;
   const gpu::Api* const api = on_gpu ? backend(o.device.api) : nullptr;
-  if (on_gpu && !api) return fail(SKUA_STATUS_NO_DEVICE, "context: this build has no %s backend", o.device.api == SKUA_DEVICE_API_OPENCL ? "OpenCL" : "Vulkan");
-  if (o.opencl && o.device.api != SKUA_DEVICE_API_OPENCL) return SKUA_INVALID("context: opencl is given, device.api must be SKUA_DEVICE_API_OPENCL");
-  if (o.vulkan && o.device.api != SKUA_DEVICE_API_VULKAN) return SKUA_INVALID("context: vulkan is given, device.api must be SKUA_DEVICE_API_VULKAN");
-  if (!on_gpu && o.device.index != 0) return fail(SKUA_STATUS_NO_DEVICE, "context: CPU device %u does not exist, there is only 0", o.device.index);
+  if (on_gpu && !api)
+    return fail(SKUA_STATUS_NO_DEVICE, "context: this build has no %s backend",
+                o.device.api == SKUA_DEVICE_API_OPENCL ? "OpenCL" : "Vulkan");
+  if (o.opencl && o.device.api != SKUA_DEVICE_API_OPENCL)
+    return SKUA_INVALID("context: opencl is given, device.api must be SKUA_DEVICE_API_OPENCL");
+  if (o.vulkan && o.device.api != SKUA_DEVICE_API_VULKAN)
+    return SKUA_INVALID("context: vulkan is given, device.api must be SKUA_DEVICE_API_VULKAN");
+  if (!on_gpu && o.device.index != 0)
+    return fail(SKUA_STATUS_NO_DEVICE, "context: CPU device %u does not exist, there is only 0", o.device.index);
 
   skua_context c = {};
   c.allocator = o.allocator;
@@ -169,7 +184,9 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
   if (const char* e = getenv("SKUA_CORE"); e && e[0])
     if (Cores cores; !chip_named(e) && !cores_named(e, cores)) return unknown_core(e);
   const char* const filter = o.kernel_filter ? o.kernel_filter : getenv("SKUA_KERNEL");
-  if (filter) SKUA_TRY(copy_option(o.kernel_filter ? "kernel_filter" : "environment SKUA_KERNEL", filter, c.filter, sizeof c.filter));
+  if (filter)
+    SKUA_TRY(
+        copy_option(o.kernel_filter ? "kernel_filter" : "environment SKUA_KERNEL", filter, c.filter, sizeof c.filter));
   if (o.program_cache) SKUA_TRY(copy_option("program_cache", o.program_cache, c.program_cache, sizeof c.program_cache));
   if (o.tuning_cache) SKUA_TRY(copy_option("tuning_cache", o.tuning_cache, c.tuning_cache, sizeof c.tuning_cache));
   c.isas = kCompiled & cpu().detected & cap;
@@ -187,7 +204,8 @@ skua_status skua_context_create(const skua_context_options* options, skua_contex
     }
   if (on_gpu) {
     const skua_device_info& info = context->gpu->about.info;
-    context->gpu_key = hash(info.name, strlen(info.name), hash(info.driver, strlen(info.driver), hash(api->isa, strlen(api->isa))));
+    context->gpu_key =
+        hash(info.name, strlen(info.name), hash(info.driver, strlen(info.driver), hash(api->isa, strlen(api->isa))));
   }
   if (c.tuning_cache[0])
     if (const skua_status s = load_tuned(context); s != SKUA_STATUS_OK) {
@@ -219,7 +237,8 @@ static void describe_cpu(skua_device_info* info) {
   size_t n = 0;
   for (int i = 0; i < kIsaCount; ++i)
     if ((c.detected | c.vetoed) & isa_bit(Isa(i)))
-      n += size_t(snprintf(info->features + n, sizeof info->features - n, c.vetoed & isa_bit(Isa(i)) ? "%s[%s]" : "%s%s", n ? " " : "", kIsas[i].name));
+      n += size_t(snprintf(info->features + n, sizeof info->features - n,
+                           c.vetoed & isa_bit(Isa(i)) ? "%s[%s]" : "%s%s", n ? " " : "", kIsas[i].name));
   for (int i = 0; i < kIsaCount; ++i)
     if (c.detected & isa_bit(Isa(i))) {
       info->has_f16 |= kIsas[i].type == Element::f16;

@@ -16,7 +16,8 @@ void Text::add(const char* format, ...) {
 
 void explain_cores(const OnCores& kernels, Text& text) {
   const auto add = [&](Core core, const char* name) {
-    if (kernels.of[int(core)] != kernels.of[int(Core::any)]) text.add("  on a %s: %s\n", name, kernels.of[int(core)]->name);
+    if (kernels.of[int(core)] != kernels.of[int(Core::any)])
+      text.add("  on a %s: %s\n", name, kernels.of[int(core)]->name);
   };
   add(Core::a53, "Cortex-A53");
   add(Core::a55, "Cortex-A55");
@@ -24,7 +25,8 @@ void explain_cores(const OnCores& kernels, Text& text) {
 
 namespace {
 
-// The candidates of a plan, as tuning counts them, with the context's kernel filter and without; 0 where nothing is chosen among, or memory is short.
+// The candidates of a plan, as tuning counts them, with the context's kernel filter and without; 0 where nothing is
+// chosen among, or memory is short.
 struct Candidates {
   uint32_t left, all;
 };
@@ -70,24 +72,39 @@ extern "C" size_t skua_plan_explain(const skua_plan* plan, char* text, size_t si
   if (plan->text) t.add("  %s\n", plan->text->why);
   const char* const filter = plan->op->ctx->filter;
   const Candidates c = filter[0] ? count_candidates(plan) : Candidates{};
-  const bool named = plan->named || (filter[0] && (glob_match(filter, plan->algorithm) || glob_match(filter, skua_plan_kernel(plan))));
-  // Weights of Winograd's algorithm are packed for one variant, whose name leaves no other candidate, and in panels that a tile's name decides.
-  const bool winograd = !plan->op->ctx->gpu && !strncmp(plan->algorithm, "winograd", 8), of_tiles = winograd && !strncmp(filter, "gemm_", 5), packed_for = winograd && !strcmp(filter, plan->algorithm);
-  t.add("  %s\n", plan->choice.wanted ? "chosen by measurement" : plan->confirmed ? "the model's choice, confirmed by measurement" :
-        (c.left == 1 && c.all > 1) || packed_for ? "chosen by the kernel filter" : "chosen by the model");
+  const bool named =
+      plan->named || (filter[0] && (glob_match(filter, plan->algorithm) || glob_match(filter, skua_plan_kernel(plan))));
+  // Weights of Winograd's algorithm are packed for one variant, whose name leaves no other candidate, and in panels
+  // that a tile's name decides.
+  const bool winograd = !plan->op->ctx->gpu && !strncmp(plan->algorithm, "winograd", 8),
+             of_tiles = winograd && !strncmp(filter, "gemm_", 5),
+             packed_for = winograd && !strcmp(filter, plan->algorithm);
+  t.add("  %s\n", plan->choice.wanted                        ? "chosen by measurement"
+                  : plan->confirmed                          ? "the model's choice, confirmed by measurement"
+                  : (c.left == 1 && c.all > 1) || packed_for ? "chosen by the kernel filter"
+                                                             : "chosen by the model");
   if (filter[0]) {
     t.add("  kernel filter \"%s\": ", filter);
     if (c.left >= c.all && c.left && packed_for) t.add("names the algorithm that the weights are packed for\n");
-    else if (c.left && (named || c.left < c.all)) t.add("leaves %u of %u candidate%s\n", c.left, c.left > c.all ? c.left : c.all, c.left > 1 || c.all > 1 ? "s" : "");
-    else t.add("%s\n", named ? "names this kernel" : of_tiles ? "matches no candidate; a tile that it names decides the panels which the weights are packed for" : "matches nothing here, ignored");
+    else if (c.left && (named || c.left < c.all))
+      t.add("leaves %u of %u candidate%s\n", c.left, c.left > c.all ? c.left : c.all,
+            c.left > 1 || c.all > 1 ? "s" : "");
+    else
+      t.add("%s\n",
+            named ? "names this kernel"
+            : of_tiles
+                ? "matches no candidate; a tile that it names decides the panels which the weights are packed for"
+                : "matches nothing here, ignored");
   }
   for (size_t i = 0; i < plan->n_outputs; ++i) {
     t.add("  output %zu: %s [", i, skua_dtype_name(plan->outputs[i].type));
     for (uint32_t d = 0; d < plan->outputs[i].rank; ++d) t.add(d ? ", %zu" : "%zu", plan->outputs[i].shape[d]);
     t.add("]\n");
   }
-  t.add("  workspace: %zu bytes for one worker, %zu for two\n", skua_plan_workspace(plan, 1), skua_plan_workspace(plan, 2));
-  if (plan->op->weights_size) t.add("  packed weights: %zu bytes%s\n", plan->op->weights_size, plan->op->borrowed ? ", borrowed" : "");
+  t.add("  workspace: %zu bytes for one worker, %zu for two\n", skua_plan_workspace(plan, 1),
+        skua_plan_workspace(plan, 2));
+  if (plan->op->weights_size)
+    t.add("  packed weights: %zu bytes%s\n", plan->op->weights_size, plan->op->borrowed ? ", borrowed" : "");
   if (plan->op->cls->explain) plan->op->cls->explain(plan, t);
   return t.length;
 }

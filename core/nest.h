@@ -43,7 +43,8 @@ struct Nest {
   }
 };
 
-// The offsets of a place in the first `rank` dimensions of a nest, and of the places after it: counted on, for a run may be as short as a division. No extent may be 0.
+// The offsets of a place in the first `rank` dimensions of a nest, and of the places after it: counted on, for a run
+// may be as short as a division. No extent may be 0.
 struct Place {
   const Nest& nest;
   const uint32_t rank;

@@ -50,7 +50,8 @@ skua_span span_of(const skua_tensor& t) {
 
 skua_status check_desc(const char* op, const void*, size_t seen, size_t here) {
   if (seen == here) return SKUA_STATUS_OK;
-  return SKUA_INVALID("%s: desc.struct_size is %zu, this library has %zu; start from the descriptor's INIT macro", op, seen, here);
+  return SKUA_INVALID("%s: desc.struct_size is %zu, this library has %zu; start from the descriptor's INIT macro", op,
+                      seen, here);
 }
 
 // What a smaller build lacks is said to be that, and not another mistake.
@@ -75,48 +76,62 @@ skua_status need_float(const char* op, const char* field, skua_dtype type, bool 
 #undef SKUA_TYPE
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
   SKUA_TRY(need_built(op, field, type));
-  return SKUA_UNSUPPORTED_("%s: %s is %s; it takes f32, f16%s", op, field, skua_dtype_name(type), or_bytes ? ", bf16, s8 and u8" : " and bf16");
+  return SKUA_UNSUPPORTED_("%s: %s is %s; it takes f32, f16%s", op, field, skua_dtype_name(type),
+                           or_bytes ? ", bf16, s8 and u8" : " and bf16");
 }
 
 skua_status need_same_type(const char* op, const char* field, skua_dtype type, const char* other, skua_dtype wanted) {
   if (type == wanted) return SKUA_STATUS_OK;
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
-  return SKUA_UNSUPPORTED_("%s: %s is %s and %s is %s; they must be of one type", op, field, skua_dtype_name(type), other, skua_dtype_name(wanted));
+  return SKUA_UNSUPPORTED_("%s: %s is %s and %s is %s; they must be of one type", op, field, skua_dtype_name(type),
+                           other, skua_dtype_name(wanted));
 }
 
-skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype type, const char* other, skua_dtype wanted) {
+skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype type, const char* other,
+                                  skua_dtype wanted) {
   if (type == wanted || type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: %s is %d, unknown type", op, field, int(type));
   SKUA_TRY(need_built(op, field, type));
   const char* name = skua_dtype_name(wanted);
-  return SKUA_UNSUPPORTED_("%s: %s is %s; with %s %s it is %s%s", op, field, skua_dtype_name(type), other, name, wanted == SKUA_DTYPE_F32 ? "" : "f32 or ", name);
+  return SKUA_UNSUPPORTED_("%s: %s is %s; with %s %s it is %s%s", op, field, skua_dtype_name(type), other, name,
+                           wanted == SKUA_DTYPE_F32 ? "" : "f32 or ", name);
 }
 
 skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q) {
-  if (q.scale == 0 && !q.zero_point && !q.scales && !q.zero_points && !q.axis && !q.block_size && q.scale_type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
+  if (q.scale == 0 && !q.zero_point && !q.scales && !q.zero_points && !q.axis && !q.block_size &&
+      q.scale_type == SKUA_DTYPE_F32)
+    return SKUA_STATUS_OK;
   return SKUA_INVALID("%s: %s is set, but the tensor is not quantised: it must be all zero", op, field);
 }
 
 const char* activation_name(skua_activation_kind kind) {
-  static const char* const names[] = {"NONE", "RELU", "RELU6", "CLAMP", "LEAKY_RELU", "ELU", "SIGMOID", "TANH", "HARD_SIGMOID", "HARD_SWISH", "SILU", "MISH", "GELU", "GELU_TANH"};
+  static const char* const names[] = {"NONE", "RELU",         "RELU6",      "CLAMP", "LEAKY_RELU", "ELU",  "SIGMOID",
+                                      "TANH", "HARD_SIGMOID", "HARD_SWISH", "SILU",  "MISH",       "GELU", "GELU_TANH"};
   static_assert(sizeof names / sizeof *names == SKUA_ACTIVATION_GELU_TANH + 1, "one for each kind");
   return unsigned(kind) <= SKUA_ACTIVATION_GELU_TANH ? names[kind] : "unknown";
 }
 
 skua_status check_activation(const char* op, const skua_activation& a, const char* field) {
-  if (a.kind < SKUA_ACTIVATION_NONE || a.kind > SKUA_ACTIVATION_GELU_TANH) return SKUA_INVALID("%s: %s.kind is %d, unknown", op, field, int(a.kind));
-  if (a.kind == SKUA_ACTIVATION_CLAMP && !(a.a <= a.b)) return SKUA_INVALID("%s: %s clamps to [%g, %g], a must be <= b", op, field, double(a.a), double(a.b));
+  if (a.kind < SKUA_ACTIVATION_NONE || a.kind > SKUA_ACTIVATION_GELU_TANH)
+    return SKUA_INVALID("%s: %s.kind is %d, unknown", op, field, int(a.kind));
+  if (a.kind == SKUA_ACTIVATION_CLAMP && !(a.a <= a.b))
+    return SKUA_INVALID("%s: %s clamps to [%g, %g], a must be <= b", op, field, double(a.a), double(a.b));
   return SKUA_STATUS_OK;
 }
 
 skua_status check_epilogue(const char* op, const skua_epilogue& e) {
   SKUA_TRY(check_activation(op, e.activation, "epilogue.activation"));
-  if (e.residual < SKUA_RESIDUAL_NONE || e.residual > SKUA_RESIDUAL_AFTER_ACTIVATION) return SKUA_INVALID("%s: epilogue.residual is %d, unknown", op, int(e.residual));
+  if (e.residual < SKUA_RESIDUAL_NONE || e.residual > SKUA_RESIDUAL_AFTER_ACTIVATION)
+    return SKUA_INVALID("%s: epilogue.residual is %d, unknown", op, int(e.residual));
   return SKUA_STATUS_OK;
 }
 
-skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs, size_t weights_size, skua_op** out) {
-  if (ctx->gpu && !cls.record) return SKUA_UNSUPPORTED_("%s: these types, or this form of the operator, have no kernel for %s yet (docs/gpu.md lists those there are)", cls.name, ctx->gpu->api->name);
+skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs,
+                   size_t weights_size, skua_op** out) {
+  if (ctx->gpu && !cls.record)
+    return SKUA_UNSUPPORTED_(
+        "%s: these types, or this form of the operator, have no kernel for %s yet (docs/gpu.md lists those there are)",
+        cls.name, ctx->gpu->api->name);
   if (!ctx->gpu && !cls.run) return SKUA_UNSUPPORTED_("%s: made for a GPU, the context is on the CPU", cls.name);
   auto* op = static_cast<skua_op*>(allocate(ctx, cls.op_size, 64));
   if (!op) return out_of_memory(cls.name, cls.op_size);
@@ -153,7 +168,8 @@ skua_status need_rank(const skua_op* op, const PlanShapes& s, size_t i, uint32_t
 }
 skua_status need_type(const skua_op* op, const PlanShapes& s, size_t i, skua_dtype type) {
   if (s.inputs[i].type == type) return SKUA_STATUS_OK;
-  return SKUA_INVALID("%s: input %zu has type %s, must be %s", op->cls->name, i, skua_dtype_name(s.inputs[i].type), skua_dtype_name(type));
+  return SKUA_INVALID("%s: input %zu has type %s, must be %s", op->cls->name, i, skua_dtype_name(s.inputs[i].type),
+                      skua_dtype_name(type));
 }
 skua_status need_dense(const skua_op* op, const PlanShapes& s, size_t i) {
   if (is_dense(s.inputs[i]) || element_count(s.inputs[i]) == 0) return SKUA_STATUS_OK;
@@ -163,7 +179,9 @@ skua_status need_same_shape(const skua_op* op, const PlanShapes& s, size_t i, co
   const skua_tensor& x = s.inputs[i];
   if (x.rank != t.rank) return SKUA_INVALID("%s: input %zu has rank %u, must be %u", op->cls->name, i, x.rank, t.rank);
   for (uint32_t d = 0; d < t.rank; ++d)
-    if (x.shape[d] != t.shape[d]) return SKUA_INVALID("%s: input %zu has extent %zu in dimension %u, must be %zu", op->cls->name, i, x.shape[d], d, t.shape[d]);
+    if (x.shape[d] != t.shape[d])
+      return SKUA_INVALID("%s: input %zu has extent %zu in dimension %u, must be %zu", op->cls->name, i, x.shape[d], d,
+                          t.shape[d]);
   return SKUA_STATUS_OK;
 }
 
@@ -172,7 +190,8 @@ namespace {
 // Bytes from the first element to one past the last; also refuses shapes whose element or byte count overflows.
 skua_status check_tensor(const char* op, const char* what, size_t index, const skua_tensor& t, skua_tensor& to) {
   if (!skua_dtype_bits(t.type)) return SKUA_INVALID("%s: %s %zu has type %d, unknown", op, what, index, int(t.type));
-  if (t.rank < 1 || t.rank > SKUA_MAX_RANK) return SKUA_INVALID("%s: %s %zu has rank %u, must be 1..%d", op, what, index, t.rank, SKUA_MAX_RANK);
+  if (t.rank < 1 || t.rank > SKUA_MAX_RANK)
+    return SKUA_INVALID("%s: %s %zu has rank %u, must be 1..%d", op, what, index, t.rank, SKUA_MAX_RANK);
   to = t;
   bool dense = true;
   for (uint32_t d = 0; d < t.rank; ++d) dense &= t.stride[d] == 0;
@@ -189,7 +208,8 @@ skua_status check_tensor(const char* op, const char* what, size_t index, const s
   return SKUA_STATUS_OK;
 }
 
-// Two different indices of an output must not be the same element: sorted by stride, each stride must reach past all smaller ones.
+// Two different indices of an output must not be the same element: sorted by stride, each stride must reach past all
+// smaller ones.
 bool overlaps_itself(const skua_tensor& t, uint32_t& dimension, size_t& reach) {
   uint32_t order[SKUA_MAX_RANK], n = 0;
   for (uint32_t d = 0; d < t.rank; ++d) {
@@ -209,14 +229,16 @@ bool overlaps_itself(const skua_tensor& t, uint32_t& dimension, size_t& reach) {
 }
 
 // `tuned` becomes what the context remembers, when that was wanted and is there.
-skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, uint32_t wanted, const TunedChoice*& tuned, skua_plan* plan) {
+skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs,
+                 size_t n_outputs, uint32_t wanted, const TunedChoice*& tuned, skua_plan* plan) {
   const OpClass& cls = *op->cls;
   constexpr size_t kMost = 64;
   if (!inputs && n_inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
   if (op->n_inputs ? n_inputs != op->n_inputs : (n_inputs < 1 || n_inputs > kMost))
     return op->n_inputs ? SKUA_INVALID("%s: n_inputs is %zu, must be %u", cls.name, n_inputs, op->n_inputs)
                         : SKUA_INVALID("%s: n_inputs is %zu, must be 1..%zu", cls.name, n_inputs, kMost);
-  if (outputs && n_outputs != op->n_outputs) return SKUA_INVALID("%s: n_outputs is %zu, must be %u", cls.name, n_outputs, op->n_outputs);
+  if (outputs && n_outputs != op->n_outputs)
+    return SKUA_INVALID("%s: n_outputs is %zu, must be %u", cls.name, n_outputs, op->n_outputs);
   skua_tensor shapes[kMost];
   for (size_t i = 0; i < n_inputs; ++i) SKUA_TRY(check_tensor(cls.name, "input", i, inputs[i], shapes[i]));
   memset(static_cast<void*>(plan), 0, cls.plan_size);
@@ -225,7 +247,9 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
   plan->n_outputs = op->n_outputs;
   plan->algorithm = cls.name;
   if (wanted == kAskTuned) {
-    tuned = __atomic_load_n(&op->ctx->any_tuned, __ATOMIC_ACQUIRE) ? find_tuned(op->ctx, tuning_key(op, {shapes, n_inputs})) : nullptr;
+    tuned = __atomic_load_n(&op->ctx->any_tuned, __ATOMIC_ACQUIRE)
+                ? find_tuned(op->ctx, tuning_key(op, {shapes, n_inputs}))
+                : nullptr;
     wanted = tuned ? tuned->index : 0;
   }
   plan->choice.wanted = wanted;
@@ -240,20 +264,29 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
     if (!outputs) continue;
     skua_tensor given;
     SKUA_TRY(check_tensor(cls.name, "output", i, outputs[i], given));
-    if (given.type != t.type) return SKUA_INVALID("%s: output %zu has type %s, must be %s", cls.name, i, skua_dtype_name(given.type), skua_dtype_name(t.type));
-    if (given.rank != t.rank) return SKUA_INVALID("%s: output %zu has rank %u, must be %u", cls.name, i, given.rank, t.rank);
+    if (given.type != t.type)
+      return SKUA_INVALID("%s: output %zu has type %s, must be %s", cls.name, i, skua_dtype_name(given.type),
+                          skua_dtype_name(t.type));
+    if (given.rank != t.rank)
+      return SKUA_INVALID("%s: output %zu has rank %u, must be %u", cls.name, i, given.rank, t.rank);
     for (uint32_t d = 0; d < t.rank; ++d)
-      if (given.shape[d] != t.shape[d]) return SKUA_INVALID("%s: output %zu has extent %zu in dimension %u, must be %zu", cls.name, i, given.shape[d], d, t.shape[d]);
+      if (given.shape[d] != t.shape[d])
+        return SKUA_INVALID("%s: output %zu has extent %zu in dimension %u, must be %zu", cls.name, i, given.shape[d],
+                            d, t.shape[d]);
     uint32_t d;
     size_t reach;
-    if (overlaps_itself(given, d, reach)) return SKUA_INVALID("%s: output %zu has stride %zu in dimension %u, which makes elements overlap: must be more than %zu", cls.name, i, given.stride[d], d, reach);
+    if (overlaps_itself(given, d, reach))
+      return SKUA_INVALID(
+          "%s: output %zu has stride %zu in dimension %u, which makes elements overlap: must be more than %zu",
+          cls.name, i, given.stride[d], d, reach);
     t = given;
   }
   for (size_t i = 0; i < n_inputs && i < kMaxPlanInputs; ++i) plan->input_spans[i] = span_of(shapes[i]);
   for (size_t i = 0; i < op->n_outputs; ++i) plan->output_spans[i] = span_of(plan->outputs[i]);
   if (cls.finish) SKUA_TRY(cls.finish(op, plan));
   plan->workspace = cls.workspace ? cls.workspace(plan, 1) : 0;
-  if (plan->workspace > SIZE_MAX / 2) return SKUA_INVALID("%s: the workspace is larger than the address space", cls.name);
+  if (plan->workspace > SIZE_MAX / 2)
+    return SKUA_INVALID("%s: the workspace is larger than the address space", cls.name);
   const skua_span y = plan->output_spans[0];
   plan->plain = op->n_outputs == 1 && y.dense && y.bytes && n_inputs <= kMaxPlanInputs && !op->ctx->gpu;
   for (size_t i = 0; plan->plain && i < n_inputs; ++i) {
@@ -266,7 +299,8 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
 
 }  // namespace
 
-skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, uint32_t wanted, skua_plan* plan) {
+skua_status fill_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs,
+                      size_t n_outputs, uint32_t wanted, skua_plan* plan) {
   const TunedChoice* tuned = nullptr;
   const ErrorText before;
   skua_status s = fill(op, inputs, n_inputs, outputs, n_outputs, wanted, tuned, plan);
@@ -291,7 +325,8 @@ size_t skua_op_plan_size(const skua_op* op) { return op ? round_up(op->cls->plan
 size_t skua_op_input_count(const skua_op* op) { return op ? op->n_inputs : 0; }
 size_t skua_op_output_count(const skua_op* op) { return op ? op->n_outputs : 0; }
 
-skua_status skua_op_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs, skua_plan** out) {
+skua_status skua_op_plan(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs,
+                         size_t n_outputs, skua_plan** out) {
   if (!out) return SKUA_INVALID("plan: out is NULL");
   *out = nullptr;
   if (!op) return SKUA_INVALID("plan: op is NULL");
@@ -303,14 +338,15 @@ skua_status skua_op_plan(const skua_op* op, const skua_tensor* inputs, size_t n_
   return s;
 }
 
-skua_status skua_op_plan_init(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs, size_t n_outputs,
-                              void* memory, size_t size, skua_plan** out) {
+skua_status skua_op_plan_init(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* outputs,
+                              size_t n_outputs, void* memory, size_t size, skua_plan** out) {
   if (!out) return SKUA_INVALID("plan_init: out is NULL");
   *out = nullptr;
   if (!op) return SKUA_INVALID("plan_init: op is NULL");
   if (!memory) return SKUA_INVALID("plan_init: memory is NULL");
   if (reinterpret_cast<uintptr_t>(memory) % 16) return SKUA_INVALID("plan_init: memory is not aligned to 16 bytes");
-  if (size < skua_op_plan_size(op)) return SKUA_INVALID("plan_init: size is %zu, must be %zu or more", size, skua_op_plan_size(op));
+  if (size < skua_op_plan_size(op))
+    return SKUA_INVALID("plan_init: size is %zu, must be %zu or more", size, skua_op_plan_size(op));
   auto* plan = static_cast<skua_plan*>(memory);
   SKUA_TRY(fill_plan(op, inputs, n_inputs, outputs, n_outputs, kAskTuned, plan));
   plan->in_caller_memory = true;
@@ -321,7 +357,8 @@ skua_status skua_op_plan_init(const skua_op* op, const skua_tensor* inputs, size
 skua_status skua_plan_outputs(const skua_plan* plan, skua_tensor* outputs, size_t n_outputs) {
   if (!plan) return SKUA_INVALID("plan_outputs: plan is NULL");
   if (!outputs) return SKUA_INVALID("plan_outputs: outputs is NULL");
-  if (n_outputs != plan->n_outputs) return SKUA_INVALID("plan_outputs: n_outputs is %zu, must be %zu", n_outputs, plan->n_outputs);
+  if (n_outputs != plan->n_outputs)
+    return SKUA_INVALID("plan_outputs: n_outputs is %zu, must be %zu", n_outputs, plan->n_outputs);
   for (size_t i = 0; i < n_outputs; ++i) outputs[i] = plan->outputs[i];
   return SKUA_STATUS_OK;
 }

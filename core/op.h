@@ -1,4 +1,5 @@
-// What every operator is made of. An operator is a config (plain data, no pointers), a block of packed weights (position independent), and a class of functions.
+// What every operator is made of. An operator is a config (plain data, no pointers), a block of packed weights
+// (position independent), and a class of functions.
 //
 //   create   checks the descriptor, fills the config, packs the weights, open()                  <operator>.cc
 //   open     from config + weights alone: derives pointers and kernels; a blob comes in here too
@@ -37,17 +38,19 @@ struct OpClass {
   size_t config_size;
   bool in_place;           // an output may be exactly an input
   skua_status (*open)(skua_op* op);
-  // Fills plan->outputs (shapes; strides too if they are not dense), algorithm, kernel and the derived struct. What it sees is dense or strided as given.
+  // Fills plan->outputs (shapes; strides too if they are not dense), algorithm, kernel and the derived struct. What it
+  // sees is dense or strided as given.
   skua_status (*plan)(const skua_op* op, const PlanShapes& shapes, skua_plan* plan);
   // After the outputs' strides are final (NULL if they do not matter): checks them, finishes the plan.
   skua_status (*finish)(const skua_op* op, skua_plan* plan);
   size_t (*workspace)(const skua_plan* plan, uint32_t concurrency);  // NULL = none
   void (*run)(const RunArgs& args);
   void (*explain)(const skua_plan* plan, Text& text);                // NULL = the standard lines only
-  // For tuning: an operator with this one's config and made-up weights, packed in the format of candidate `wanted` of its creation for these inputs; NULL in `out` when there is no
-  // such candidate. NULL = one format only.
+  // For tuning: an operator with this one's config and made-up weights, packed in the format of candidate `wanted` of
+  // its creation for these inputs; NULL in `out` when there is no such candidate. NULL = one format only.
   skua_status (*remake)(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out) = nullptr;
-  // What it does on a GPU context, instead of run or beside it: adds its dispatches to a stream. Its open() uploads what close() frees.
+  // What it does on a GPU context, instead of run or beside it: adds its dispatches to a stream. Its open() uploads
+  // what close() frees.
   skua_status (*record)(const RecordArgs& args) = nullptr;
   void (*close)(skua_op* op) = nullptr;  // also of an op whose open() failed half way; NULL = nothing to free
 };
@@ -92,7 +95,8 @@ struct skua_plan {
   size_t n_inputs, n_outputs;
   bool in_caller_memory;
   bool confirmed;                 // by measurement: the model's choice
-  bool named;                     // by the kernel filter, by another name than its algorithm's or kernel's: of a part, or of a kind of kernels
+  // by the kernel filter, by another name than its algorithm's or kernel's: of a part, or of a kind of kernels
+  bool named;
   const char* algorithm;          // "winograd_f4x4"
   const skua::Kernel* kernel;     // the one that does most of the work
   const skua::gpu::KernelText* text;  // on a GPU, instead of it
@@ -118,8 +122,14 @@ struct RunArgs {
   void* workspace;
   const skua_executor* executor;  // NULL = this thread
 
-  template <class T> const T* in(size_t i) const { return reinterpret_cast<const T*>(static_cast<const char*>(inputs[i].host) + inputs[i].offset); }
-  template <class T> T* out(size_t i) const { return reinterpret_cast<T*>(static_cast<char*>(outputs[i].host) + outputs[i].offset); }
+  template <class T>
+  const T* in(size_t i) const {
+    return reinterpret_cast<const T*>(static_cast<const char*>(inputs[i].host) + inputs[i].offset);
+  }
+  template <class T>
+  T* out(size_t i) const {
+    return reinterpret_cast<T*>(static_cast<char*>(outputs[i].host) + outputs[i].offset);
+  }
   uint32_t concurrency() const { return executor && executor->concurrency ? executor->concurrency : 1; }
 };
 
@@ -137,16 +147,20 @@ inline void parallel(const RunArgs& args, size_t count, skua_task task, void* ar
   for (size_t i = 0; i < count; ++i) task(arg, i, 0);
 }
 
-// Pieces to cut `units` of work into, when one unit costs `cycles_per_unit`: one below ~2.5 microseconds in all (kAlone), so that a small operator does not pay for another
-// core's cache lines; else at least half of that each, four per worker at most, so that fast and slow cores both stay busy, and as many for each worker. Executors give a
-// worker neighbouring pieces first: pieces in the order of the outputs find in its cache what it wrote in the operator before. What one worker does alone it reads from the
-// caches of all: 10 GB/s on a Xeon (measured), which is why the limit is low.
+// Pieces to cut `units` of work into, when one unit costs `cycles_per_unit`: one below ~2.5 microseconds in all
+// (kAlone), so that a small operator does not pay for another core's cache lines; else at least half of that each, four
+// per worker at most, so that fast and slow cores both stay busy, and as many for each worker. Executors give a worker
+// neighbouring pieces first: pieces in the order of the outputs find in its cache what it wrote in the operator before.
+// What one worker does alone it reads from the caches of all: 10 GB/s on a Xeon (measured), which is why the limit is
+// low.
 constexpr double kAlone = 8e3;  // cycles
 size_t pieces_for(const RunArgs& args, size_t units, double cycles_per_unit);
 // The i-th of `pieces` nearly equal parts of [0, units): begin; the end is the next one's begin.
-inline size_t piece_begin(size_t units, size_t pieces, size_t i) { return size_t((unsigned long long)units * i / pieces); }
+inline size_t piece_begin(size_t units, size_t pieces, size_t i) {
+  return size_t((unsigned long long)units * i / pieces);
+}
 
-// ---- sizes -------------------------------------------------------------------------------------------------------------------
+// ---- sizes ----------------------------------------------------------------------------------------------------------
 inline bool mul(size_t a, size_t b, size_t& out) { return !__builtin_mul_overflow(a, b, &out); }
 inline bool add(size_t a, size_t b, size_t& out) { return !__builtin_add_overflow(a, b, &out); }
 // Saturating: SIZE_MAX for what does not fit, which no workspace can be.
@@ -158,14 +172,21 @@ inline size_t min(size_t a, size_t b) { return a < b ? a : b; }
 inline size_t max(size_t a, size_t b) { return a > b ? a : b; }
 
 size_t element_count(const skua_tensor& t);       // product of the shape; the shape was checked
-bool is_dense(const skua_tensor& t);              // strides are row-major without holes (dimensions of extent 1 do not count)
+// strides are row-major without holes (dimensions of extent 1 do not count)
+bool is_dense(const skua_tensor& t);
 void set_dense(skua_tensor& t);                   // fills the strides
-inline skua_tensor tensor(skua_dtype type, uint32_t rank) { skua_tensor t = {}; t.type = type; t.rank = rank; return t; }
+inline skua_tensor tensor(skua_dtype type, uint32_t rank) {
+  skua_tensor t = {};
+  t.type = type;
+  t.rank = rank;
+  return t;
+}
 
-// ---- making ops ----------------------------------------------------------------------------------------------------------------
+// ---- making ops -----------------------------------------------------------------------------------------------------
 // Copies a caller's descriptor after checking struct_size.
 skua_status check_desc(const char* op, const void* desc, size_t struct_size_seen, size_t struct_size_here);
-template <class Desc> skua_status read_desc(const char* op, skua_context* ctx, const Desc* desc, Desc& to, skua_op** out) {
+template <class Desc>
+skua_status read_desc(const char* op, skua_context* ctx, const Desc* desc, Desc& to, skua_op** out) {
   if (!out) return SKUA_INVALID("%s: out is NULL", op);
   *out = nullptr;
   if (!ctx) return SKUA_INVALID("%s: context is NULL", op);
@@ -175,25 +196,30 @@ template <class Desc> skua_status read_desc(const char* op, skua_context* ctx, c
   return SKUA_STATUS_OK;
 }
 
-// One of the float types of this build. or_bytes: the text names s8 and u8 too, which the operator takes by another way.
+// One of the float types of this build. or_bytes: the text names s8 and u8 too, which the operator takes by another
+// way.
 skua_status need_float(const char* op, const char* field, skua_dtype type, bool or_bytes = false);
-skua_status need_same_type(const char* op, const char* field, skua_dtype type, const char* other_field, skua_dtype wanted);
-skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype type, const char* other_field, skua_dtype wanted);
+skua_status need_same_type(const char* op, const char* field, skua_dtype type, const char* other_field,
+                           skua_dtype wanted);
+skua_status need_same_type_or_f32(const char* op, const char* field, skua_dtype type, const char* other_field,
+                                  skua_dtype wanted);
 // A quantisation on a tensor that is not quantised would be ignored: refused instead.
 skua_status need_unquantized(const char* op, const char* field, const skua_quantization& q);
 const char* activation_name(skua_activation_kind kind);  // "HARD_SWISH"
 skua_status check_activation(const char* op, const skua_activation& a, const char* field = "activation");
 skua_status check_epilogue(const char* op, const skua_epilogue& e);
 
-// A zeroed op of this class with `weights_size` bytes for packed weights (64-byte aligned, or huge-page aligned when large), or a status. Fill config and weights, then open_op().
-skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs, size_t weights_size, skua_op** out);
+// A zeroed op of this class with `weights_size` bytes for packed weights (64-byte aligned, or huge-page aligned when
+// large), or a status. Fill config and weights, then open_op().
+skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs,
+                   size_t weights_size, skua_op** out);
 inline void* op_weights(skua_op* op) { return const_cast<void*>(op->weights); }
 // open(); on failure the op is destroyed.
 skua_status open_op(skua_op* op, skua_op** out);
 // What the blobs of a class hold, whether this build has it or not; "" of an id that has none.
 const char* packed_operator(uint32_t class_id);
 
-// ---- checking a plan's inputs ----------------------------------------------------------------------------------------------------
+// ---- checking a plan's inputs ---------------------------------------------------------------------------------------
 // "conv2d: input 0 has rank 3, must be 4"
 skua_status need_rank(const skua_op* op, const PlanShapes& s, size_t i, uint32_t rank);
 skua_status need_type(const skua_op* op, const PlanShapes& s, size_t i, skua_dtype type);

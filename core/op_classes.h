@@ -3,7 +3,8 @@
 #include "core/op.h"
 
 namespace skua {
-extern const OpClass gemm_class, conv2d_class, conv2d_transpose_class, inverted_residual_class, norm_class, gemm_dynamic_class, conv2d_int8_class, conv2d_transpose_int8_class, depthwise_int8_class;
+extern const OpClass gemm_class, conv2d_class, conv2d_transpose_class, inverted_residual_class, norm_class,
+    gemm_dynamic_class, conv2d_int8_class, conv2d_transpose_int8_class, depthwise_int8_class;
 inline constexpr const OpClass* op_classes[] = {
 #ifdef SKUA_BUILT_gemm
     &gemm_class,

@@ -23,7 +23,8 @@ static_assert(sizeof(BlobHeader) == 64);
 // FNV-1a over 8-byte words with a final mix; four chains so that it runs at memory speed.
 uint64_t checksum(const void* data, size_t size, uint64_t seed) {
   constexpr uint64_t prime = 0x100000001b3;
-  uint64_t h[4] = {seed ^ 0xcbf29ce484222325, seed ^ 0x9ae16a3b2f90404f, seed ^ 0xc3a5c85c97cb3127, seed ^ 0xb492b66fbe98f273};
+  uint64_t h[4] = {seed ^ 0xcbf29ce484222325, seed ^ 0x9ae16a3b2f90404f, seed ^ 0xc3a5c85c97cb3127,
+                   seed ^ 0xb492b66fbe98f273};
   const char* p = static_cast<const char*>(data);
   size_t i = 0;
   for (; i + 32 <= size; i += 32)
@@ -78,10 +79,12 @@ size_t skua_op_packed_size(const skua_op* op) {
 skua_status skua_op_packed_write(const skua_op* op, void* dst, size_t size) {
   if (!op) return SKUA_INVALID("packed_write: op is NULL");
   if (!dst) return SKUA_INVALID("packed_write: dst is NULL");
-  if (op->ctx->gpu) return SKUA_UNSUPPORTED_("packed_write: %s is on a GPU, whose weights are not written to blobs yet", op->cls->name);
+  if (op->ctx->gpu)
+    return SKUA_UNSUPPORTED_("packed_write: %s is on a GPU, whose weights are not written to blobs yet", op->cls->name);
   const size_t need = skua_op_packed_size(op);
   if (!need) return SKUA_UNSUPPORTED_("packed_write: %s has no packed weights", op->cls->name);
-  if (reinterpret_cast<uintptr_t>(dst) % SKUA_PACKED_ALIGNMENT) return SKUA_INVALID("packed_write: dst is not aligned to %d bytes", SKUA_PACKED_ALIGNMENT);
+  if (reinterpret_cast<uintptr_t>(dst) % SKUA_PACKED_ALIGNMENT)
+    return SKUA_INVALID("packed_write: dst is not aligned to %d bytes", SKUA_PACKED_ALIGNMENT);
   if (size < need) return SKUA_INVALID("packed_write: size is %zu, %zu are needed", size, need);
   BlobHeader h = {};
   memcpy(h.magic, kMagic, 8);
@@ -107,23 +110,32 @@ skua_status skua_op_create_packed(skua_context* context, const void* blob, size_
   *out = nullptr;
   if (!context) return SKUA_INVALID("create_packed: context is NULL");
   if (!blob) return SKUA_INVALID("create_packed: blob is NULL");
-  if (context->gpu) return SKUA_UNSUPPORTED_("create_packed: blobs hold weights packed for the CPU; on a GPU an operator is created from its weights");
-  if (reinterpret_cast<uintptr_t>(blob) % SKUA_PACKED_ALIGNMENT) return SKUA_INVALID("create_packed: blob is not aligned to %d bytes", SKUA_PACKED_ALIGNMENT);
+  if (context->gpu)
+    return SKUA_UNSUPPORTED_(
+        "create_packed: blobs hold weights packed for the CPU; on a GPU an operator is created from its weights");
+  if (reinterpret_cast<uintptr_t>(blob) % SKUA_PACKED_ALIGNMENT)
+    return SKUA_INVALID("create_packed: blob is not aligned to %d bytes", SKUA_PACKED_ALIGNMENT);
   BlobHeader h;
   if (size < sizeof h) return refuse("shorter than its header");
   memcpy(&h, blob, sizeof h);
   if (memcmp(h.magic, kMagic, 8)) return refuse("not a Skua blob");
-  if (h.format != kFormat) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: format %u, this library reads %u: pack the weights again", h.format, kFormat);
-  if (h.total_size > size) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: truncated: size is %zu, its header says %llu", size, static_cast<unsigned long long>(h.total_size));
+  if (h.format != kFormat)
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: format %u, this library reads %u: pack the weights again",
+                h.format, kFormat);
+  if (h.total_size > size)
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: truncated: size is %zu, its header says %llu", size,
+                static_cast<unsigned long long>(h.total_size));
   const OpClass* cls = nullptr;
   for (const OpClass* const* c = op_classes; *c; ++c)
     if ((*c)->id == h.op_class) cls = *c;
   if (!cls) {
-    if (const char* name = packed_operator(h.op_class); *name) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: %s is not in this build (SKUA_OPS, SKUA_TYPES)", name);
+    if (const char* name = packed_operator(h.op_class); *name)
+      return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: %s is not in this build (SKUA_OPS, SKUA_TYPES)", name);
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: this library has no operator %u", h.op_class);
   }
-  if (h.config_size != cls->config_size || h.weights_offset != round_up(sizeof h + cls->config_size, SKUA_PACKED_ALIGNMENT) ||
-      h.weights_size == 0 || h.total_size < h.weights_offset || h.weights_size != h.total_size - h.weights_offset)
+  if (h.config_size != cls->config_size ||
+      h.weights_offset != round_up(sizeof h + cls->config_size, SKUA_PACKED_ALIGNMENT) || h.weights_size == 0 ||
+      h.total_size < h.weights_offset || h.weights_size != h.total_size - h.weights_offset)
     return refuse("sizes in the header are inconsistent");
   if (blob_checksum(h, blob) != h.checksum) return refuse("checksum does not match: the blob is damaged");
   skua_op* op;
@@ -133,7 +145,8 @@ skua_status skua_op_create_packed(skua_context* context, const void* blob, size_
   op->borrowed = true;
   memcpy(reinterpret_cast<char*>(op) + cls->config_offset, static_cast<const char*>(blob) + sizeof h, cls->config_size);
   const skua_status status = open_op(op, out);
-  return status == SKUA_STATUS_INVALID_ARGUMENT ? SKUA_STATUS_INCOMPATIBLE_BLOB : status;  // what is wrong is in the blob
+  // what is wrong is in the blob
+  return status == SKUA_STATUS_INVALID_ARGUMENT ? SKUA_STATUS_INCOMPATIBLE_BLOB : status;
 }
 
 }  // extern "C"

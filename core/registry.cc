@@ -1,4 +1,5 @@
-// The registry of all kernels, for tools and tests (skua/kernel.h). A program that does not ask links only the families of its operators.
+// The registry of all kernels, for tools and tests (skua/kernel.h). A program that does not ask links only the families
+// of its operators.
 #include <skua/kernel.h>
 #include "core/context.h"
 #include "core/families.h"
@@ -16,7 +17,8 @@ const Family families[] = {
 };
 
 #ifdef SKUA_BUILT_gpu
-// The kernels of GPUs, which stand behind those of the CPU: each text once for every backend, but those without a source, which this build has not.
+// The kernels of GPUs, which stand behind those of the CPU: each text once for every backend, but those without a
+// source, which this build has not.
 constexpr skua_device_api gpu_apis[] = {SKUA_DEVICE_API_OPENCL, SKUA_DEVICE_API_VULKAN};
 
 size_t gpu_kernel_count() {

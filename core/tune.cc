@@ -1,4 +1,5 @@
-// skua_op_tune: the candidates of a plan take turns, the one with the smallest median is remembered. See tuning.h, docs/tuning.md.
+// skua_op_tune: the candidates of a plan take turns, the one with the smallest median is remembered. See tuning.h,
+// docs/tuning.md.
 #include <skua/stream.h>
 #include <skua/tune.h>
 
@@ -78,7 +79,8 @@ struct Tuning {
     if (stream) return sample_on_device(c, runs, ns);
     const double start = now_ns();
     for (size_t i = 0; i < runs; ++i)
-      SKUA_TRY(skua_plan_run(c.plan, inputs, c.plan->n_inputs, outputs, c.plan->n_outputs, workspace, workspace_size, executor));
+      SKUA_TRY(skua_plan_run(c.plan, inputs, c.plan->n_inputs, outputs, c.plan->n_outputs, workspace, workspace_size,
+                             executor));
     ns = (now_ns() - start) / double(runs);
     return SKUA_STATUS_OK;
   }
@@ -91,7 +93,8 @@ skua_status Tuning::sample_on_device(Candidate& c, size_t runs, double& ns) {
   const double start = now_ns();
   skua_status status = skua_event_record(stream, &begin);
   for (size_t i = 0; i < runs && status == SKUA_STATUS_OK; ++i)
-    status = skua_plan_enqueue(c.plan, inputs, c.plan->n_inputs, outputs, c.plan->n_outputs, workspace_size ? &space : nullptr, stream);
+    status = skua_plan_enqueue(c.plan, inputs, c.plan->n_inputs, outputs, c.plan->n_outputs,
+                               workspace_size ? &space : nullptr, stream);
   if (status == SKUA_STATUS_OK) status = skua_event_record(stream, &end);
   if (status == SKUA_STATUS_OK) status = skua_stream_wait(stream);
   double elapsed = now_ns() - start, by_device = 0;  // the host's time where the device has no clock
@@ -103,7 +106,8 @@ skua_status Tuning::sample_on_device(Candidate& c, size_t runs, double& ns) {
 }
 
 skua_status Tuning::measure(Candidate*& winner) {
-  // Twice each, the first time to warm up; only those within a third of the fastest stay. When there is no time for all, the last ones have lost: the model's own is the first.
+  // Twice each, the first time to warm up; only those within a third of the fastest stay. When there is no time for
+  // all, the last ones have lost: the model's own is the first.
   double best = INFINITY;
   for (size_t i = 0; i < count; ++i) {
     Candidate& c = candidates[i];
@@ -154,7 +158,8 @@ struct Device {
     if (!block) return out_of_memory("tune", size);
     memset(block, kFill, size);
     skua_status status = SKUA_STATUS_OK;
-    for (size_t at = 0; at < bytes && status == SKUA_STATUS_OK; at += size) status = skua_device_buffer_write(memory, at, block, min(size, bytes - at));
+    for (size_t at = 0; at < bytes && status == SKUA_STATUS_OK; at += size)
+      status = skua_device_buffer_write(memory, at, block, min(size, bytes - at));
     release(ctx, block, size);
     return status;
   }
@@ -166,7 +171,8 @@ size_t place(size_t& total, size_t bytes) {
   return at;
 }
 
-// What the candidates are, all of one class and for the same inputs: those of an operator's plan, or the model's plans of several operators.
+// What the candidates are, all of one class and for the same inputs: those of an operator's plan, or the model's plans
+// of several operators.
 struct Field {
   const skua_op* const* ops;
   size_t n_ops;
@@ -174,25 +180,32 @@ struct Field {
   const skua_tensor* inputs;
   size_t n_inputs;
 
-  skua_status plan(size_t i, skua_plan* to) const { return fill_plan(ops[i % n_ops], inputs, n_inputs, nullptr, 0, uint32_t(i / n_ops), to); }
+  skua_status plan(size_t i, skua_plan* to) const {
+    return fill_plan(ops[i % n_ops], inputs, n_inputs, nullptr, 0, uint32_t(i / n_ops), to);
+  }
 };
 
-// What was found: the winner's index, time and name, and its key; how many different plans there were; the first one's time over the winner's.
+// What was found: the winner's index, time and name, and its key; how many different plans there were; the first one's
+// time over the winner's.
 struct Found {
   TunedChoice choice;
   size_t different;
   double gain;
 };
 
-// "conv2d: 12 candidates, winograd_f4x4 KERNEL 7.1% faster than the model's choice"; a name begins with that of the operator.
+// "conv2d: 12 candidates, winograd_f4x4 KERNEL 7.1% faster than the model's choice"; a name begins with that of the
+// operator.
 void tell_found(const skua_op* op, const char* what, const Found& f) {
   const char* const name = op->cls->name;
   if (f.different < 2) tell(op->ctx, "%s%s: one candidate, nothing to tune", name, what);
   else if (!f.choice.index) tell(op->ctx, "%s%s: %zu candidates, the model's choice stays", name, what, f.different);
-  else tell(op->ctx, "%s%s: %zu candidates, %s %.1f%% faster than the model's choice", name, what, f.different, f.choice.name + strlen(name) + 1, 100 * (f.gain - 1));
+  else
+    tell(op->ctx, "%s%s: %zu candidates, %s %.1f%% faster than the model's choice", name, what, f.different,
+         f.choice.name + strlen(name) + 1, 100 * (f.gain - 1));
 }
 
-// Lets them take turns for so long; the first is kept unless another is faster. A plan that is the same as an earlier one is passed over: it would win by noise.
+// Lets them take turns for so long; the first is kept unless another is faster. A plan that is the same as an earlier
+// one is passed over: it would win by noise.
 skua_status find_fastest(const Field& field, const skua_executor* executor, double milliseconds, Found& found) {
   const skua_context* ctx = field.ops[0]->ctx;
   const size_t plan_size = skua_op_plan_size(field.ops[0]);
@@ -213,7 +226,8 @@ skua_status find_fastest(const Field& field, const skua_executor* executor, doub
   Device device;
   if (ctx->gpu) SKUA_TRY(device.open(ctx, there));
   if (ctx->gpu) total = 0;
-  const size_t at_candidates = place(total, field.count * sizeof(Candidate)), at_plans = place(total, field.count * plan_size);
+  const size_t at_candidates = place(total, field.count * sizeof(Candidate)),
+               at_plans = place(total, field.count * plan_size);
   char* memory = total > SIZE_MAX / 2 ? nullptr : static_cast<char*>(allocate(ctx, total, SKUA_WORKSPACE_ALIGNMENT));
   if (!memory) return out_of_memory("tune", total);
   if (!ctx->gpu) memset(memory, kFill, at_workspace);
@@ -226,8 +240,10 @@ skua_status find_fastest(const Field& field, const skua_executor* executor, doub
   t.until = now_ns() + 1e6 * milliseconds;
   t.stream = device.stream;
   t.space = device.at(at_workspace);
-  for (size_t i = 0; i < kMaxPlanInputs; ++i) t.inputs[i] = ctx->gpu ? device.at(at_input[i]) : skua_host_buffer(memory + at_input[i]);
-  for (size_t i = 0; i < 2; ++i) t.outputs[i] = ctx->gpu ? device.at(at_output[i]) : skua_host_buffer(memory + at_output[i]);
+  for (size_t i = 0; i < kMaxPlanInputs; ++i)
+    t.inputs[i] = ctx->gpu ? device.at(at_input[i]) : skua_host_buffer(memory + at_input[i]);
+  for (size_t i = 0; i < 2; ++i)
+    t.outputs[i] = ctx->gpu ? device.at(at_output[i]) : skua_host_buffer(memory + at_output[i]);
   for (size_t i = 0; i < field.count; ++i) {
     Candidate& c = t.candidates[t.count];
     c.plan = reinterpret_cast<skua_plan*>(memory + at_plans + t.count * plan_size);
@@ -254,8 +270,10 @@ skua_status find_fastest(const Field& field, const skua_executor* executor, doub
   return status;
 }
 
-// The candidates of an operator's plan; `what` stands behind its name in the log. `key` becomes that of operator and shapes, 0 when there is nothing to compute.
-skua_status tune_plan(const skua_op* op, const char* what, const skua_tensor* inputs, size_t n_inputs, const skua_executor* executor, double milliseconds, uint64_t& key) {
+// The candidates of an operator's plan; `what` stands behind its name in the log. `key` becomes that of operator and
+// shapes, 0 when there is nothing to compute.
+skua_status tune_plan(const skua_op* op, const char* what, const skua_tensor* inputs, size_t n_inputs,
+                      const skua_executor* executor, double milliseconds, uint64_t& key) {
   const size_t plan_size = skua_op_plan_size(op);
   auto* probe = static_cast<skua_plan*>(allocate(op->ctx, plan_size, 16));
   if (!probe) return out_of_memory("tune", plan_size);
@@ -276,13 +294,16 @@ skua_status tune_plan(const skua_op* op, const char* what, const skua_tensor* in
   if (empty) return tell(op->ctx, "%s: the outputs are empty, nothing to tune", op->cls->name), status;
   Found found = {{}, 1, 1};
   // Where there are packed formats, one candidate is remembered as well: explain then says that this shape was tuned.
-  if (key && (count > 2 || op->cls->remake)) SKUA_TRY(find_fastest({&op, 1, count, inputs, n_inputs}, executor, milliseconds, found));
+  if (key && (count > 2 || op->cls->remake))
+    SKUA_TRY(find_fastest({&op, 1, count, inputs, n_inputs}, executor, milliseconds, found));
   tell_found(op, what, found);
   return found.choice.key && (found.different > 1 || op->cls->remake) ? remember_tuned(op->ctx, found.choice) : status;
 }
 
-// The packed formats: operators with made-up weights meet the best so far, one after the other, so that there are two of them at most; then the plan of the best is tuned.
-skua_status tune_format(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_executor* executor, double milliseconds, uint64_t own_key) {
+// The packed formats: operators with made-up weights meet the best so far, one after the other, so that there are two
+// of them at most; then the plan of the best is tuned.
+skua_status tune_format(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_executor* executor,
+                        double milliseconds, uint64_t own_key) {
   skua_op* pair[2] = {};
   Found best = {{}, 1, 1};
   skua_status status = op->cls->remake(op, inputs, 0, &pair[0]);
@@ -317,7 +338,8 @@ skua_status tune_format(const skua_op* op, const skua_tensor* inputs, size_t n_i
       tell_found(op, ", packed formats", best);
       if (best.choice.key) status = remember_tuned(op->ctx, best.choice);
       uint64_t key;
-      if (status == SKUA_STATUS_OK && plan_key != own_key) status = tune_plan(pair[0], ", created with the hint", inputs, n_inputs, executor, milliseconds, key);
+      if (status == SKUA_STATUS_OK && plan_key != own_key)
+        status = tune_plan(pair[0], ", created with the hint", inputs, n_inputs, executor, milliseconds, key);
     }
   }
   skua_op_destroy(pair[0]);
@@ -334,14 +356,17 @@ skua_status skua_op_tune(skua_op* op, const skua_tensor* inputs, size_t n_inputs
   if (!op) return SKUA_INVALID("tune: op is NULL");
   skua_tune_options o = SKUA_TUNE_OPTIONS_INIT;
   if (options) {
-    if (options->struct_size != sizeof o) return SKUA_INVALID("tune: options.struct_size is %zu, this library has %zu; start from SKUA_TUNE_OPTIONS_INIT", options->struct_size, sizeof o);
+    if (options->struct_size != sizeof o)
+      return SKUA_INVALID("tune: options.struct_size is %zu, this library has %zu; start from SKUA_TUNE_OPTIONS_INIT",
+                          options->struct_size, sizeof o);
     o = *options;
   }
   if (o.executor && !o.executor->parallel_for) return SKUA_INVALID("tune: executor.parallel_for is NULL");
   const double milliseconds = o.max_milliseconds ? o.max_milliseconds : 200;
   uint64_t key = 0;
   SKUA_TRY(tune_plan(op, "", inputs, n_inputs, o.executor, milliseconds, key));
-  skua_status status = key && op->cls->remake ? tune_format(op, inputs, n_inputs, o.executor, milliseconds, key) : SKUA_STATUS_OK;
+  skua_status status =
+      key && op->cls->remake ? tune_format(op, inputs, n_inputs, o.executor, milliseconds, key) : SKUA_STATUS_OK;
   if (status == SKUA_STATUS_OK && op->ctx->tuning_cache[0]) status = save_tuned(op->ctx);
   return status == SKUA_STATUS_OK ? before.restore() : status;
 }

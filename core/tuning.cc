@@ -43,7 +43,8 @@ size_t header_line(char (&line)[kMaxLine]) {
 
 // <key> <candidate> <threads> <ns> <operator algorithm kernel> #<checksum of what stands before the space>
 size_t entry_line(const TunedChoice& t, char (&line)[kMaxLine]) {
-  const int n = snprintf(line, sizeof line - 16, "%016llx %u %u %llu %s", static_cast<unsigned long long>(t.key), t.index, t.threads, static_cast<unsigned long long>(t.ns), t.name);
+  const int n = snprintf(line, sizeof line - 16, "%016llx %u %u %llu %s", static_cast<unsigned long long>(t.key),
+                         t.index, t.threads, static_cast<unsigned long long>(t.ns), t.name);
   return size_t(n) + size_t(snprintf(line + n, 16, " #%08x\n", uint32_t(hash(line, size_t(n)))));
 }
 
@@ -51,7 +52,9 @@ bool number(const char*& p, const char* end, unsigned base, uint64_t most, uint6
   value = 0;
   const char* const first = p;
   for (; p < end && *p != ' '; ++p) {
-    const unsigned digit = *p >= '0' && *p <= '9' ? unsigned(*p - '0') : *p >= 'a' && *p <= 'f' ? unsigned(*p - 'a') + 10 : 99;
+    const unsigned digit = *p >= '0' && *p <= '9'   ? unsigned(*p - '0')
+                           : *p >= 'a' && *p <= 'f' ? unsigned(*p - 'a') + 10
+                                                    : 99;
     if (digit >= base || value > (most - digit) / base) return false;
     value = value * base + digit;
   }
@@ -67,7 +70,9 @@ bool parse(const char* line, size_t size, TunedChoice& t) {
   if (memcmp(p, sum, 8)) return false;
   uint64_t index, threads;
   p = line;
-  if (!number(p, end, 16, UINT64_MAX, t.key) || !number(p, end, 10, UINT16_MAX, index) || !number(p, end, 10, UINT32_MAX, threads) || !number(p, end, 10, UINT64_MAX, t.ns)) return false;
+  if (!number(p, end, 16, UINT64_MAX, t.key) || !number(p, end, 10, UINT16_MAX, index) ||
+      !number(p, end, 10, UINT32_MAX, threads) || !number(p, end, 10, UINT64_MAX, t.ns))
+    return false;
   t.index = uint32_t(index);
   t.threads = uint32_t(threads);
   const size_t n = size_t(end - p);
@@ -86,8 +91,10 @@ struct Contents {
 // Reads an open file. False after a word in the log, or (status) without memory.
 bool read_file(const skua_context* ctx, int fd, Contents& c, skua_status& status) {
   struct stat s;
-  if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) return say(ctx, SKUA_LOG_WARNING, "not a regular file; ignored"), false;
-  if (s.st_size < 0 || uint64_t(s.st_size) > kMaxFile) return say(ctx, SKUA_LOG_WARNING, "larger than %zu bytes; ignored", kMaxFile), false;
+  if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+    return say(ctx, SKUA_LOG_WARNING, "not a regular file; ignored"), false;
+  if (s.st_size < 0 || uint64_t(s.st_size) > kMaxFile)
+    return say(ctx, SKUA_LOG_WARNING, "larger than %zu bytes; ignored", kMaxFile), false;
   c = {nullptr, 0, size_t(s.st_size) + 1};
   c.text = static_cast<char*>(allocate(ctx, c.capacity, 16));
   if (!c.text) return status = out_of_memory("tuning cache", c.capacity), false;
@@ -102,7 +109,8 @@ bool read_file(const skua_context* ctx, int fd, Contents& c, skua_status& status
 
 // The first field of the first line that is not as expected; the last one ends with the line.
 void say_header(const skua_context* ctx, const Contents& c, const char* expected, size_t n) {
-  const void* const newline = c.size >= sizeof kMagic && !memcmp(c.text, kMagic, sizeof kMagic - 1) ? memchr(c.text, '\n', c.size) : nullptr;
+  const void* const newline =
+      c.size >= sizeof kMagic && !memcmp(c.text, kMagic, sizeof kMagic - 1) ? memchr(c.text, '\n', c.size) : nullptr;
   if (!newline) return say(ctx, SKUA_LOG_WARNING, "not a tuning cache, or damaged; ignored");
   const char *found = c.text, *const found_end = static_cast<const char*>(newline), *const end = expected + n - 1;
   static const char* const fields[] = {"format", "library version", "CPU", "instruction sets"};
@@ -117,7 +125,8 @@ void say_header(const skua_context* ctx, const Contents& c, const char* expected
       size_t k = 0;
       for (; k < sizeof text - 1 && found + k < f; ++k) text[k] = found[k] < ' ' || found[k] > '~' ? '?' : found[k];
       text[k] = 0;
-      return say(ctx, SKUA_LOG_WARNING, "its %s is \"%s\", here it is \"%.*s\"; ignored", what, text, int(e - expected), expected);
+      return say(ctx, SKUA_LOG_WARNING, "its %s is \"%s\", here it is \"%.*s\"; ignored", what, text, int(e - expected),
+                 expected);
     }
     found = f + min(3, size_t(found_end - f));
     expected = e + min(3, size_t(end - e));
@@ -155,14 +164,17 @@ bool write_all(int fd, const char* data, size_t size) {
   return true;
 }
 
-// The file, open and locked, or -1 after a word in the log. The lock belongs to the file that has the name now: a writer replaces it while others wait.
+// The file, open and locked, or -1 after a word in the log. The lock belongs to the file that has the name now: a
+// writer replaces it while others wait.
 int lock_file(const skua_context* ctx) {
   for (int tries = 0; tries < 4000; ++tries) {
     const int fd = open(ctx->tuning_cache, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0) return say(ctx, SKUA_LOG_WARNING, "%s; not written", strerror(errno)), -1;
     struct stat mine, named;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-      if (fstat(fd, &mine) == 0 && stat(ctx->tuning_cache, &named) == 0 && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev) return fd;
+      if (fstat(fd, &mine) == 0 && stat(ctx->tuning_cache, &named) == 0 && mine.st_ino == named.st_ino &&
+          mine.st_dev == named.st_dev)
+        return fd;
     } else if (errno != EWOULDBLOCK && errno != EINTR) {
       say(ctx, SKUA_LOG_WARNING, "cannot be locked: %s; not written", strerror(errno));
       close(fd);
@@ -176,7 +188,9 @@ int lock_file(const skua_context* ctx) {
 }
 
 // " @<device>" at the end of a name: whose choice it is, where it is not the CPU's.
-void device_mark(const skua_context* ctx, char* to, size_t size) { snprintf(to, size, " @%08x", uint32_t(ctx->gpu_key)); }
+void device_mark(const skua_context* ctx, char* to, size_t size) {
+  snprintf(to, size, " @%08x", uint32_t(ctx->gpu_key));
+}
 bool is_ours(const skua_context* ctx, const TunedChoice& t) {
   const char* const mark = strstr(t.name, " @");
   char own[16] = "";
@@ -185,7 +199,9 @@ bool is_ours(const skua_context* ctx, const TunedChoice& t) {
 }
 
 TunedChoice*& bucket(const skua_context* ctx, uint64_t key) { return ctx->tuned[key % kTunedBuckets]; }
-TunedChoice* first(const skua_context* ctx, uint64_t key) { return __atomic_load_n(&bucket(ctx, key), __ATOMIC_ACQUIRE); }
+TunedChoice* first(const skua_context* ctx, uint64_t key) {
+  return __atomic_load_n(&bucket(ctx, key), __ATOMIC_ACQUIRE);
+}
 
 }  // namespace
 
@@ -211,7 +227,8 @@ uint64_t tuning_key(const skua_op* op, const PlanShapes& shapes) {
   return h ? h : 1;
 }
 
-uint64_t creation_key(const skua_context* ctx, uint32_t op_class, const void* config, size_t size, uint64_t hint_h, uint64_t hint_w) {
+uint64_t creation_key(const skua_context* ctx, uint32_t op_class, const void* config, size_t size, uint64_t hint_h,
+                      uint64_t hint_w) {
   if (!hint_h || !hint_w || ctx->filter[0]) return 0;
   const uint64_t numbers[] = {op_class, ctx->isas, hint_h, hint_w, 1};
   const uint64_t h = hash(numbers, sizeof numbers, hash(config, size));
@@ -226,7 +243,8 @@ uint32_t tuned_creation(const skua_context* ctx, uint64_t key) {
 void tuned_name(const skua_plan* plan, char (&name)[sizeof TunedChoice::name]) {
   const char* const kernel = skua_plan_kernel(plan);
   const int n = snprintf(name, sizeof name, "%s %s %s", plan->op->cls->name, plan->algorithm, kernel[0] ? kernel : "-");
-  if (plan->op->ctx->gpu && n > 0 && size_t(n) < sizeof name) device_mark(plan->op->ctx, name + n, sizeof name - size_t(n));
+  if (plan->op->ctx->gpu && n > 0 && size_t(n) < sizeof name)
+    device_mark(plan->op->ctx, name + n, sizeof name - size_t(n));
 }
 
 const TunedChoice* find_tuned(const skua_context* ctx, uint64_t key) {
@@ -236,12 +254,16 @@ const TunedChoice* find_tuned(const skua_context* ctx, uint64_t key) {
 }
 
 skua_status remember_tuned(const skua_context* ctx, const TunedChoice& choice) {
-  if (const TunedChoice* t = find_tuned(ctx, choice.key); t && t->measured == choice.measured && t->index == choice.index && !strcmp(t->name, choice.name)) return SKUA_STATUS_OK;
+  if (const TunedChoice* t = find_tuned(ctx, choice.key);
+      t && t->measured == choice.measured && t->index == choice.index && !strcmp(t->name, choice.name))
+    return SKUA_STATUS_OK;
   auto* t = static_cast<TunedChoice*>(allocate(ctx, sizeof choice, alignof(TunedChoice)));
   if (!t) return out_of_memory("tune", sizeof choice);
   *t = choice;
   t->next = first(ctx, choice.key);
-  while (!__atomic_compare_exchange_n(&bucket(ctx, choice.key), &t->next, t, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {}
+  while (
+      !__atomic_compare_exchange_n(&bucket(ctx, choice.key), &t->next, t, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+  }
   __atomic_store_n(&ctx->any_tuned, true, __ATOMIC_RELEASE);
   return SKUA_STATUS_OK;
 }
@@ -303,7 +325,8 @@ skua_status save_tuned(const skua_context* ctx) {
       });
       for (size_t b = 0; b < kTunedBuckets; ++b)
         for (const TunedChoice* t = first(ctx, b); t; t = t->next) {
-          if (!t->measured || find_tuned(ctx, t->key) != t || capacity - size < kMaxLine) continue;  // others may tune meanwhile: they write theirs
+          // others may tune meanwhile: they write theirs
+          if (!t->measured || find_tuned(ctx, t->key) != t || capacity - size < kMaxLine) continue;
           const size_t n = entry_line(*t, line);
           memcpy(text + size, line, n);
           size += n;
@@ -313,7 +336,8 @@ skua_status save_tuned(const skua_context* ctx) {
       unlink(temporary);
       const int to = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
       struct stat mode;
-      const bool written = to >= 0 && fstat(fd, &mode) == 0 && fchmod(to, mode.st_mode & 0777) == 0 && write_all(to, text, size);
+      const bool written =
+          to >= 0 && fstat(fd, &mode) == 0 && fchmod(to, mode.st_mode & 0777) == 0 && write_all(to, text, size);
       const bool closed = to >= 0 && close(to) == 0;
       if (!written || !closed || rename(temporary, ctx->tuning_cache) != 0) {
         say(ctx, SKUA_LOG_WARNING, "%s; not written", strerror(errno));

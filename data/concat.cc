@@ -28,14 +28,16 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   skua_tensor& y = p.outputs[0];
   y = s.inputs[0];
   const int32_t rank = int32_t(y.rank), axis = op.config.axis < 0 ? op.config.axis + rank : op.config.axis;
-  if (axis < 0 || axis >= rank) return SKUA_INVALID("concat: axis is %d, the inputs have rank %d", op.config.axis, rank);
+  if (axis < 0 || axis >= rank)
+    return SKUA_INVALID("concat: axis is %d, the inputs have rank %d", op.config.axis, rank);
   p.axis = uint32_t(axis);
   for (size_t i = 0; i < s.n_inputs; ++i) {
     SKUA_TRY(need_type(base, s, i, skua_dtype(op.config.type)));
     skua_tensor like = y;
     if (s.inputs[i].rank == y.rank) like.shape[axis] = s.inputs[i].shape[axis];
     SKUA_TRY(need_same_shape(base, s, i, like));
-    if (i && !add(y.shape[axis], s.inputs[i].shape[axis], y.shape[axis])) return SKUA_INVALID("concat: output 0 is larger than the address space");
+    if (i && !add(y.shape[axis], s.inputs[i].shape[axis], y.shape[axis]))
+      return SKUA_INVALID("concat: output 0 is larger than the address space");
     p.list[i] = s.inputs[i];
   }
   memset(y.stride, 0, sizeof y.stride);
@@ -92,7 +94,8 @@ void task(void* arg, size_t index, uint32_t) {
   const size_t i = index / r.pieces;
   size_t to;
   const Copy copy = make_copy(r.op->kernels, part(*r.plan, i, to));
-  if (copy.elements) run_copy(copy, r.args->in<char>(i), r.args->out<char>(0) + to * copy.element, index % r.pieces, r.pieces);
+  if (copy.elements)
+    run_copy(copy, r.args->in<char>(i), r.args->out<char>(0) + to * copy.element, index % r.pieces, r.pieces);
 }
 
 void run(const RunArgs& args) {
@@ -109,7 +112,9 @@ void run(const RunArgs& args) {
   parallel(args, r.pieces * p.n_inputs, task, &r);
 }
 
-const OpClass concat_class = {"concat", 48, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run, nullptr, nullptr, SKUA_RECORD(record)};
+const OpClass concat_class = {"concat",       48,    sizeof(Op),      sizeof(Plan), offsetof(Op, config),
+                              sizeof(Config), false, open_copies<Op>, make_plan,    finish,
+                              nullptr,        run,   nullptr,         nullptr,      SKUA_RECORD(record)};
 
 }  // namespace
 }  // namespace skua
@@ -120,7 +125,8 @@ extern "C" skua_status skua_concat_create(skua_context* context, const skua_conc
   skua_concat_desc d = {};
   SKUA_TRY(read_desc("concat", context, desc, d, out));
   SKUA_TRY(need_movable("concat", d.type));
-  if (d.axis < -SKUA_MAX_RANK || d.axis >= SKUA_MAX_RANK) return SKUA_INVALID("concat: axis is %d, must be within -%d..%d", d.axis, SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
+  if (d.axis < -SKUA_MAX_RANK || d.axis >= SKUA_MAX_RANK)
+    return SKUA_INVALID("concat: axis is %d, must be within -%d..%d", d.axis, SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
   skua_op* op;
   SKUA_TRY(new_op(concat_class, context, 0, 1, 0, &op));
   static_cast<Op*>(op)->config = {uint32_t(d.type), d.axis};

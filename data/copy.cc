@@ -7,7 +7,9 @@ namespace skua {
 
 skua_status need_movable(const char* op, skua_dtype type) {
   if (!skua_dtype_bits(type)) return SKUA_INVALID("%s: type is %d, unknown", op, int(type));
-  if (skua_dtype_bits(type) < 8) return SKUA_UNSUPPORTED_("%s: type is %s, whose elements are parts of bytes; it takes types of 32, 16 and 8 bits", op, skua_dtype_name(type));
+  if (skua_dtype_bits(type) < 8)
+    return SKUA_UNSUPPORTED_("%s: type is %s, whose elements are parts of bytes; it takes types of 32, 16 and 8 bits",
+                             op, skua_dtype_name(type));
   return SKUA_STATUS_OK;
 }
 
@@ -79,7 +81,8 @@ void run_copy(const Copy& c, const void* from_x, void* to_y, size_t piece, size_
   if (!c.elements) return;
   const Nest& n = c.nest;
   const uint32_t row_dim = n.rank - 2, last = n.rank - 1;
-  const size_t rows = n.extent[row_dim], groups_per_nest = ceil_div(rows, c.group), groups = c.lines / rows * groups_per_nest;
+  const size_t rows = n.extent[row_dim], groups_per_nest = ceil_div(rows, c.group),
+               groups = c.lines / rows * groups_per_nest;
   // Whole lines are shared out when there are enough, parts of lines otherwise.
   size_t from = 0, to = groups, first = 0, end = n.extent[last];
   if (groups >= pieces) {
@@ -98,13 +101,18 @@ void run_copy(const Copy& c, const void* from_x, void* to_y, size_t piece, size_
   const size_t count = end - first;
   size_t in = from % groups_per_nest;
   for (Place outer(n, row_dim, from / groups_per_nest); from < to; outer.next(), in = 0) {
-    const size_t taken = min(groups_per_nest - in, to - from), row = in * c.group, many = min(rows - row, taken * c.group);
+    const size_t taken = min(groups_per_nest - in, to - from), row = in * c.group,
+                 many = min(rows - row, taken * c.group);
     const char* a = x + (outer.x + ptrdiff_t(row) * n.x[row_dim]) * bytes;
     char* b = y + (outer.y + ptrdiff_t(row) * n.y[row_dim]) * bytes;
     switch (c.kernel->kind) {
       case KernelKind::copy_rows: code_of<CopyRowsFn>(c.kernel)(many, count, a, n.x[row_dim], b, n.y[row_dim]); break;
-      case KernelKind::copy_transposed: code_of<CopyTransposedFn>(c.kernel)(many, count, a, n.x[last], b, n.y[row_dim]); break;
-      default: code_of<CopyStridedFn>(c.kernel)(many, count, a, n.x[row_dim], n.x[last], b, n.y[row_dim], n.y[last]); break;
+      case KernelKind::copy_transposed:
+        code_of<CopyTransposedFn>(c.kernel)(many, count, a, n.x[last], b, n.y[row_dim]);
+        break;
+      default:
+        code_of<CopyStridedFn>(c.kernel)(many, count, a, n.x[row_dim], n.x[last], b, n.y[row_dim], n.y[last]);
+        break;
     }
     from += taken;
   }

@@ -11,7 +11,10 @@ struct CopyKernels {
 };
 // For elements of this type; UNSUPPORTED if the build has none.
 skua_status find_copy_kernels(const skua_op* op, skua_dtype type, CopyKernels& to);
-template <class Op> skua_status open_copies(skua_op* op) { return find_copy_kernels(op, skua_dtype(static_cast<Op*>(op)->config.type), static_cast<Op*>(op)->kernels); }
+template <class Op>
+skua_status open_copies(skua_op* op) {
+  return find_copy_kernels(op, skua_dtype(static_cast<Op*>(op)->config.type), static_cast<Op*>(op)->kernels);
+}
 
 // A nest in the form that a kernel takes: the last two dimensions are the kernel's, the others are walked around it.
 struct Copy {

@@ -1,10 +1,12 @@
 // Moves of elements of 32, 16 and 8 bits: contiguous runs, transposes of matrices, and everything else.
 //
-// Transpose: x is [n][rows] (rows contiguous), y is [rows][n]. Tiles of L x L words pass through registers: L loads, L*log2(L) shuffles, L stores;
-// a word is an element of 32 bits, or two of 16 bits. Bytes go in tiles of 16 x 16, in vectors of 16 on every instruction set. Tiles are taken in
-// squares of a cache line's elements (16 x 16, 32 x 32, 64 x 64): every line of x and of y is touched by one square only (when aligned, else two), however
-// long the strides are. Mostly four squares along x follow each other: x is read 256 bytes at a time from as many pages as it has rows. Edges are the same
-// tile with partial loads and stores; up to four runs, or eight without gaps, are woven into one, or one is taken apart.
+// Transpose: x is [n][rows] (rows contiguous), y is [rows][n]. Tiles of L x L words pass through registers: L loads,
+// L*log2(L) shuffles, L stores;
+// a word is an element of 32 bits, or two of 16 bits. Bytes go in tiles of 16 x 16, in vectors of 16 on every
+// instruction set. Tiles are taken in squares of a cache line's elements (16 x 16, 32 x 32, 64 x 64): every line of x
+// and of y is touched by one square only (when aligned, else two), however long the strides are. Mostly four squares
+// along x follow each other: x is read 256 bytes at a time from as many pages as it has rows. Edges are the same tile
+// with partial loads and stores; up to four runs, or eight without gaps, are woven into one, or one is taken apart.
 #include "data/copy_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
@@ -45,7 +47,9 @@ template <class T> void rows(size_t rows, size_t n, const void* from, ptrdiff_t 
   for (; rows; --rows, x += x_row, y += y_row) copy_run(n, x, y);
 }
 
-template <class T> void strided(size_t rows, size_t n, const void* x_bits, ptrdiff_t x_row, ptrdiff_t x_step, void* y_bits, ptrdiff_t y_row, ptrdiff_t y_step) {
+template <class T>
+void strided(size_t rows, size_t n, const void* x_bits, ptrdiff_t x_row, ptrdiff_t x_step, void* y_bits,
+             ptrdiff_t y_row, ptrdiff_t y_step) {
   const T* x = static_cast<const T*>(x_bits);
   T* y = static_cast<T*>(y_bits);
   for (; rows; --rows, x += x_row, y += y_row) {
@@ -73,7 +77,8 @@ template <class T> void strided(size_t rows, size_t n, const void* x_bits, ptrdi
 template <class T> struct Tile;
 template <> struct Tile<uint32_t> {
   static constexpr size_t high = L, wide = L;
-  static SKUA_INL void edge(size_t rows, size_t n, const uint32_t* x_bits, ptrdiff_t x_step, uint32_t* y_bits, ptrdiff_t y_row) {
+  static SKUA_INL void edge(size_t rows, size_t n, const uint32_t* x_bits, ptrdiff_t x_step, uint32_t* y_bits,
+                            ptrdiff_t y_row) {
     const float* x = reinterpret_cast<const float*>(x_bits);
     F32 t[L];
     for (size_t i = 0; i < L; ++i) t[i] = i < n ? F32::load_n(x + ptrdiff_t(i) * x_step, rows) : F32::zero();
@@ -87,7 +92,8 @@ template <> struct Tile<uint32_t> {
     SKUA_UNROLL for (size_t r = 0; r < L; ++r) t[r].store(reinterpret_cast<float*>(y_bits) + ptrdiff_t(r) * y_row);
   }
 };
-// Neighbouring runs of x in the halves of 32 bits: a vector of them has L rows of two runs, and leaves the transpose as two elements of y next to each other.
+// Neighbouring runs of x in the halves of 32 bits: a vector of them has L rows of two runs, and leaves the transpose as
+// two elements of y next to each other.
 template <> struct Tile<uint16_t> {
   static constexpr size_t high = L, wide = 2 * L;
   static SKUA_INL F32 pair(I32 even, I32 odd) { return as_f32(even | shl<16>(odd)); }
@@ -108,7 +114,8 @@ template <> struct Tile<uint16_t> {
     SKUA_UNROLL for (size_t r = 0; r < L; ++r) *reinterpret_cast<Block*>(y + ptrdiff_t(r) * y_row) = __builtin_bit_cast(Block, t[r].v);
   }
 };
-// Four times every vector is interleaved with the one eight behind it: the four bits of an element's row and column change places.
+// Four times every vector is interleaved with the one eight behind it: the four bits of an element's row and column
+// change places.
 typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1), may_alias));
 template <> struct Tile<uint8_t> {
   static constexpr size_t high = 16, wide = 16;
@@ -169,7 +176,8 @@ template <> struct TurnsOf<uint16_t> : Turns<uint16_t, 0, 1, 2, 3, 4, 5, 6, 7> {
 template <> struct TurnsOf<uint8_t> : Turns<uint8_t, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15> {};
 template <size_t G> constexpr bool kTurns = L > 1 && G > 1 && (G & (G - 1)) == 0;
 
-// G runs of x woven into one of y, or one of x taken apart into G: tiles would be mostly empty. Without gaps by vectors, the last of which may overlap the one before.
+// G runs of x woven into one of y, or one of x taken apart into G: tiles would be mostly empty. Without gaps by
+// vectors, the last of which may overlap the one before.
 template <size_t G, class T> SKUA_INL void weave(size_t rows, const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_row) {
   using Of = TurnsOf<T>;
   using V = typename Of::V;
@@ -200,7 +208,8 @@ template <size_t G, class T> SKUA_INL void unweave(size_t n, const T* x, ptrdiff
   for (size_t i = 0; i < n; ++i, x += x_step) SKUA_UNROLL for (size_t r = 0; r < G; ++r) y[ptrdiff_t(r) * y_row + ptrdiff_t(i)] = x[r];
 }
 
-template <class T> void transposed(size_t rows, size_t n, const void* x_bits, ptrdiff_t x_step, void* y_bits, ptrdiff_t y_row) {
+template <class T>
+void transposed(size_t rows, size_t n, const void* x_bits, ptrdiff_t x_step, void* y_bits, ptrdiff_t y_row) {
   const T* x = static_cast<const T*>(x_bits);
   T* y = static_cast<T*>(y_bits);
   constexpr size_t kHigh = Tile<T>::high, kWide = Tile<T>::wide, kThin = kWide > 1 ? 4 : 0;
@@ -227,7 +236,8 @@ template <class T> void transposed(size_t rows, size_t n, const void* x_bits, pt
     case 4: unweave<4>(n, x + rows, x_step, y_end, y_row); break;
     default: break;
   }
-  // Rows of y that share sets of the caches push each other out: they are written 1024 bytes at a time then (Zen 5: 1024x1024 of f32 410 to 180 us).
+  // Rows of y that share sets of the caches push each other out: they are written 1024 bytes at a time then (Zen 5:
+  // 1024x1024 of f32 410 to 180 us).
   constexpr size_t kLine = 64 / sizeof(T);
   const bool share = y_row * ptrdiff_t(sizeof(T)) % 2048 == 0;
   const size_t block = share ? kLine : 4 * kLine, across = share ? 16 * kLine : n;
@@ -242,7 +252,9 @@ template <class T> void transposed(size_t rows, size_t n, const void* x_bits, pt
               const T* from = x + ptrdiff_t(i) * x_step + r;
               T* to = y + ptrdiff_t(r) * y_row + i;
               if (r2 - r >= kHigh && i1 - i >= kWide) Tile<T>::full(from, x_step, to, y_row);
-              else Tile<T>::edge(r2 - r < kHigh ? r2 - r : kHigh, i1 - i < kWide ? i1 - i : kWide, from, x_step, to, y_row);
+              else
+                Tile<T>::edge(r2 - r < kHigh ? r2 - r : kHigh, i1 - i < kWide ? i1 - i : kWide, from, x_step, to,
+                              y_row);
             }
         }
       }

@@ -17,7 +17,8 @@ inline skua_status finish_move(const MoveOp& op, MovePlan& plan, const Nest& nes
   plan.copy = make_copy(op.kernels, nest);
   plan.kernel = plan.copy.kernel;
   plan.algorithm = algorithm;
-  if (plan.copy.elements) SKUA_ON_GPU(op.ctx, plan_copy(&plan, plan.copy.nest, {gpu::CopyFrom::input, 0, plan.x_offset, 0}, 0));
+  if (plan.copy.elements)
+    SKUA_ON_GPU(op.ctx, plan_copy(&plan, plan.copy.nest, {gpu::CopyFrom::input, 0, plan.x_offset, 0}, 0));
   return SKUA_STATUS_OK;
 }
 

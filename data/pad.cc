@@ -1,5 +1,6 @@
-// Padding. The input is copied into the middle; then, from the innermost dimension outwards, what lies before and after the middle is filled: with
-// the value, or from what is already there - mirrored (a copy with a negative stride) or the edge repeated (a stride of 0).
+// Padding. The input is copied into the middle; then, from the innermost dimension outwards, what lies before and after
+// the middle is filled: with the value, or from what is already there - mirrored (a copy with a negative stride) or the
+// edge repeated (a stride of 0).
 #include <skua/data.h>
 
 #include "data/copy.h"
@@ -53,14 +54,20 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   y = tensor(skua_dtype(c.type), c.rank);
   for (uint32_t d = 0; d < c.rank; ++d) {
     const size_t extent = s.inputs[0].shape[d], before = size_t(c.before[d]), after = size_t(c.after[d]);
-    if (!add(extent, before, y.shape[d]) || !add(y.shape[d], after, y.shape[d])) return SKUA_INVALID("pad: output 0 is larger than the address space");
+    if (!add(extent, before, y.shape[d]) || !add(y.shape[d], after, y.shape[d]))
+      return SKUA_INVALID("pad: output 0 is larger than the address space");
     if (c.mode == SKUA_PAD_CONSTANT || (!before && !after)) continue;
-    if (c.mode == SKUA_PAD_EDGE && !extent) return SKUA_INVALID("pad: input 0 has extent 0 in dimension %u: there is no edge to repeat", d);
+    if (c.mode == SKUA_PAD_EDGE && !extent)
+      return SKUA_INVALID("pad: input 0 has extent 0 in dimension %u: there is no edge to repeat", d);
     if (c.mode != SKUA_PAD_REFLECT) continue;
-    if (before >= extent) return SKUA_INVALID("pad: before[%u] is %zu, must be below the extent %zu to be reflected", d, before, extent);
-    if (after >= extent) return SKUA_INVALID("pad: after[%u] is %zu, must be below the extent %zu to be reflected", d, after, extent);
+    if (before >= extent)
+      return SKUA_INVALID("pad: before[%u] is %zu, must be below the extent %zu to be reflected", d, before, extent);
+    if (after >= extent)
+      return SKUA_INVALID("pad: after[%u] is %zu, must be below the extent %zu to be reflected", d, after, extent);
   }
-  out->algorithm = c.mode == SKUA_PAD_CONSTANT ? "pad_constant" : c.mode == SKUA_PAD_REFLECT ? "pad_reflect" : "pad_edge";
+  out->algorithm = c.mode == SKUA_PAD_CONSTANT  ? "pad_constant"
+                   : c.mode == SKUA_PAD_REFLECT ? "pad_reflect"
+                                                : "pad_edge";
   return SKUA_STATUS_OK;
 }
 
@@ -117,12 +124,16 @@ void run(const RunArgs& args) {
     const Step& s = p.step[i];
     if (!s.copy.elements) continue;
     const size_t bytes = s.copy.element;
-    const void* from = i == 0 ? args.in<void>(0) : c.mode == SKUA_PAD_CONSTANT ? static_cast<const void*>(&c.value) : y + s.from * bytes;
+    const void* from = i == 0                        ? args.in<void>(0)
+                       : c.mode == SKUA_PAD_CONSTANT ? static_cast<const void*>(&c.value)
+                                                     : y + s.from * bytes;
     run_copy(args, s.copy, from, y + s.to * bytes);
   }
 }
 
-const OpClass pad_class = {"pad", 46, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run, nullptr, nullptr, SKUA_RECORD(record)};
+const OpClass pad_class = {"pad",          46,    sizeof(Op),      sizeof(Plan), offsetof(Op, config),
+                           sizeof(Config), false, open_copies<Op>, make_plan,    finish,
+                           nullptr,        run,   nullptr,         nullptr,      SKUA_RECORD(record)};
 
 // Rounded to nearest even, saturated to [low, high]; NaN gives 0.
 int32_t to_integer(float x, int32_t low, int32_t high) {
@@ -152,7 +163,8 @@ extern "C" skua_status skua_pad_create(skua_context* context, const skua_pad_des
   SKUA_TRY(read_desc("pad", context, desc, d, out));
   SKUA_TRY(need_movable("pad", d.type));
   if (unsigned(d.mode) > SKUA_PAD_EDGE) return SKUA_INVALID("pad: mode is %d, unknown", int(d.mode));
-  if (d.rank < 1 || d.rank > SKUA_MAX_RANK) return SKUA_INVALID("pad: rank is %u, must be 1..%d", d.rank, SKUA_MAX_RANK);
+  if (d.rank < 1 || d.rank > SKUA_MAX_RANK)
+    return SKUA_INVALID("pad: rank is %u, must be 1..%d", d.rank, SKUA_MAX_RANK);
   Config c = {};
   c.type = uint32_t(d.type);
   c.mode = uint32_t(d.mode);

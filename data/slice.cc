@@ -26,7 +26,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     if (begin > extent) return SKUA_INVALID("slice: begin[%u] is %zu, input 0 has extent %zu there", d, begin, extent);
     const size_t most = ceil_div(extent - begin, step);
     const size_t size = c.size[d] == SIZE_MAX ? most : size_t(c.size[d]);
-    if (size > most) return SKUA_INVALID("slice: size[%u] is %zu, from %zu in steps of %zu there are %zu", d, size, begin, step, most);
+    if (size > most)
+      return SKUA_INVALID("slice: size[%u] is %zu, from %zu in steps of %zu there are %zu", d, size, begin, step, most);
     p.outputs[0].shape[d] = size;
     if (begin < extent) p.x_offset += begin * x.stride[d];
   }
@@ -43,7 +44,9 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   return finish_move(op, *static_cast<MovePlan*>(out), nest, "slice");
 }
 
-const OpClass slice_class = {"slice", 47, sizeof(Op), sizeof(MovePlan), offsetof(Op, config), sizeof(Config), false, open_copies<Op>, make_plan, finish, nullptr, run_move, nullptr, nullptr, SKUA_RECORD(record_move)};
+const OpClass slice_class = {"slice",        47,       sizeof(Op),      sizeof(MovePlan), offsetof(Op, config),
+                             sizeof(Config), false,    open_copies<Op>, make_plan,        finish,
+                             nullptr,        run_move, nullptr,         nullptr,          SKUA_RECORD(record_move)};
 
 }  // namespace
 }  // namespace skua
@@ -54,7 +57,8 @@ extern "C" skua_status skua_slice_create(skua_context* context, const skua_slice
   skua_slice_desc d = {};
   SKUA_TRY(read_desc("slice", context, desc, d, out));
   SKUA_TRY(need_movable("slice", d.type));
-  if (d.rank < 1 || d.rank > SKUA_MAX_RANK) return SKUA_INVALID("slice: rank is %u, must be 1..%d", d.rank, SKUA_MAX_RANK);
+  if (d.rank < 1 || d.rank > SKUA_MAX_RANK)
+    return SKUA_INVALID("slice: rank is %u, must be 1..%d", d.rank, SKUA_MAX_RANK);
   Config c = {};
   c.type = uint32_t(d.type);
   c.rank = d.rank;

@@ -1,4 +1,5 @@
-// Transpose, change of layout, and the rearrangements of depth and space: permutations of dimensions, seen through strides.
+// Transpose, change of layout, and the rearrangements of depth and space: permutations of dimensions, seen through
+// strides.
 #include <skua/data.h>
 
 #include "data/move.h"
@@ -6,7 +7,7 @@
 namespace skua {
 namespace {
 
-// ---- transpose and layout ------------------------------------------------------------------------------------------------------
+// ---- transpose and layout -------------------------------------------------------------------------------------------
 struct TransposeConfig {
   uint32_t type, rank, perm[SKUA_MAX_RANK];
 };
@@ -31,19 +32,46 @@ skua_status finish_transpose(const skua_op* base, skua_plan* plan) {
   return finish_move(op, *static_cast<MovePlan*>(plan), nest, "permute");
 }
 
-const OpClass transpose_class = {"transpose", 44, sizeof(TransposeOp), sizeof(MovePlan), offsetof(TransposeOp, config), sizeof(TransposeConfig), false,
-                                 open_copies<TransposeOp>, plan_transpose, finish_transpose, nullptr, run_move, nullptr, nullptr, SKUA_RECORD(record_move)};
-const OpClass layout_class = {"layout", 45, sizeof(TransposeOp), sizeof(MovePlan), offsetof(TransposeOp, config), sizeof(TransposeConfig), false,
-                              open_copies<TransposeOp>, plan_transpose, finish_transpose, nullptr, run_move, nullptr, nullptr, SKUA_RECORD(record_move)};
+const OpClass transpose_class = {"transpose",
+                                 44,
+                                 sizeof(TransposeOp),
+                                 sizeof(MovePlan),
+                                 offsetof(TransposeOp, config),
+                                 sizeof(TransposeConfig),
+                                 false,
+                                 open_copies<TransposeOp>,
+                                 plan_transpose,
+                                 finish_transpose,
+                                 nullptr,
+                                 run_move,
+                                 nullptr,
+                                 nullptr,
+                                 SKUA_RECORD(record_move)};
+const OpClass layout_class = {"layout",
+                              45,
+                              sizeof(TransposeOp),
+                              sizeof(MovePlan),
+                              offsetof(TransposeOp, config),
+                              sizeof(TransposeConfig),
+                              false,
+                              open_copies<TransposeOp>,
+                              plan_transpose,
+                              finish_transpose,
+                              nullptr,
+                              run_move,
+                              nullptr,
+                              nullptr,
+                              SKUA_RECORD(record_move)};
 
-skua_status new_transpose(const OpClass& cls, const skua_context* context, const TransposeConfig& config, skua_op** out) {
+skua_status new_transpose(const OpClass& cls, const skua_context* context, const TransposeConfig& config,
+                          skua_op** out) {
   skua_op* op;
   SKUA_TRY(new_op(cls, context, 1, 1, 0, &op));
   static_cast<TransposeOp*>(op)->config = config;
   return open_op(op, out);
 }
 
-// ---- depth to space, space to depth, channel shuffle -----------------------------------------------------------------------------
+// ---- depth to space, space to depth, channel shuffle ----------------------------------------------------------------
 struct RearrangeConfig {
   uint32_t type, kind, layout, block;
 };
@@ -70,19 +98,27 @@ skua_status plan_rearrange(const skua_op* base, const PlanShapes& s, skua_plan* 
   if (!mul(b, b, square)) return SKUA_INVALID("rearrange: block is %u, too large", c.block);
   switch (c.kind) {
     case SKUA_REARRANGE_DEPTH_TO_SPACE:
-      if (x.shape[a.c] % square) return SKUA_INVALID("rearrange: input 0 has %zu channels, not a multiple of block * block = %zu", x.shape[a.c], square);
+      if (x.shape[a.c] % square)
+        return SKUA_INVALID("rearrange: input 0 has %zu channels, not a multiple of block * block = %zu", x.shape[a.c],
+                            square);
       y.shape[a.c] = x.shape[a.c] / square;
-      if (!mul(x.shape[a.h], b, y.shape[a.h]) || !mul(x.shape[a.w], b, y.shape[a.w])) return SKUA_INVALID("rearrange: output 0 is larger than the address space");
+      if (!mul(x.shape[a.h], b, y.shape[a.h]) || !mul(x.shape[a.w], b, y.shape[a.w]))
+        return SKUA_INVALID("rearrange: output 0 is larger than the address space");
       return SKUA_STATUS_OK;
     case SKUA_REARRANGE_SPACE_TO_DEPTH:
-      if (x.shape[a.h] % b) return SKUA_INVALID("rearrange: input 0 has height %zu, not a multiple of block = %u", x.shape[a.h], c.block);
-      if (x.shape[a.w] % b) return SKUA_INVALID("rearrange: input 0 has width %zu, not a multiple of block = %u", x.shape[a.w], c.block);
+      if (x.shape[a.h] % b)
+        return SKUA_INVALID("rearrange: input 0 has height %zu, not a multiple of block = %u", x.shape[a.h], c.block);
+      if (x.shape[a.w] % b)
+        return SKUA_INVALID("rearrange: input 0 has width %zu, not a multiple of block = %u", x.shape[a.w], c.block);
       y.shape[a.h] = x.shape[a.h] / b;
       y.shape[a.w] = x.shape[a.w] / b;
-      if (!mul(x.shape[a.c], square, y.shape[a.c])) return SKUA_INVALID("rearrange: output 0 is larger than the address space");
+      if (!mul(x.shape[a.c], square, y.shape[a.c]))
+        return SKUA_INVALID("rearrange: output 0 is larger than the address space");
       return SKUA_STATUS_OK;
     default:
-      if (x.shape[a.c] % b) return SKUA_INVALID("rearrange: input 0 has %zu channels, not a multiple of block = %u groups", x.shape[a.c], c.block);
+      if (x.shape[a.c] % b)
+        return SKUA_INVALID("rearrange: input 0 has %zu channels, not a multiple of block = %u groups", x.shape[a.c],
+                            c.block);
       return SKUA_STATUS_OK;
   }
 }
@@ -107,7 +143,9 @@ skua_status finish_rearrange(const skua_op* base, skua_plan* plan) {
     const bool to_space = op.config.kind == SKUA_REARRANGE_DEPTH_TO_SPACE;
     const skua_tensor &deep = to_space ? x : y, &wide = to_space ? y : x;
     const size_t channels = wide.shape[a.c];
-    auto add = [&](size_t extent, size_t of_deep, size_t of_wide) { nest.add(extent, to_space ? of_deep : of_wide, to_space ? of_wide : of_deep); };
+    auto add = [&](size_t extent, size_t of_deep, size_t of_wide) {
+      nest.add(extent, to_space ? of_deep : of_wide, to_space ? of_wide : of_deep);
+    };
     add(deep.shape[a.h], stride(deep, a.h), stride(wide, a.h) * b);
     add(deep.shape[a.w], stride(deep, a.w), stride(wide, a.w) * b);
     add(b, stride(deep, a.c) * b * channels, stride(wide, a.h));
@@ -118,8 +156,21 @@ skua_status finish_rearrange(const skua_op* base, skua_plan* plan) {
   return finish_move(op, *static_cast<MovePlan*>(plan), nest, algorithm);
 }
 
-const OpClass rearrange_class = {"rearrange", 49, sizeof(RearrangeOp), sizeof(MovePlan), offsetof(RearrangeOp, config), sizeof(RearrangeConfig), false,
-                                 open_copies<RearrangeOp>, plan_rearrange, finish_rearrange, nullptr, run_move, nullptr, nullptr, SKUA_RECORD(record_move)};
+const OpClass rearrange_class = {"rearrange",
+                                 49,
+                                 sizeof(RearrangeOp),
+                                 sizeof(MovePlan),
+                                 offsetof(RearrangeOp, config),
+                                 sizeof(RearrangeConfig),
+                                 false,
+                                 open_copies<RearrangeOp>,
+                                 plan_rearrange,
+                                 finish_rearrange,
+                                 nullptr,
+                                 run_move,
+                                 nullptr,
+                                 nullptr,
+                                 SKUA_RECORD(record_move)};
 
 }  // namespace
 }  // namespace skua
@@ -132,11 +183,13 @@ skua_status skua_transpose_create(skua_context* context, const skua_transpose_de
   skua_transpose_desc d = {};
   SKUA_TRY(read_desc("transpose", context, desc, d, out));
   SKUA_TRY(need_movable("transpose", d.type));
-  if (d.rank < 1 || d.rank > SKUA_MAX_RANK) return SKUA_INVALID("transpose: rank is %u, must be 1..%d", d.rank, SKUA_MAX_RANK);
+  if (d.rank < 1 || d.rank > SKUA_MAX_RANK)
+    return SKUA_INVALID("transpose: rank is %u, must be 1..%d", d.rank, SKUA_MAX_RANK);
   TransposeConfig c = {uint32_t(d.type), d.rank, {}};
   uint32_t seen = 0;
   for (uint32_t i = 0; i < d.rank; ++i) {
-    if (d.perm[i] >= d.rank) return SKUA_INVALID("transpose: perm[%u] is %u, must be below rank = %u", i, d.perm[i], d.rank);
+    if (d.perm[i] >= d.rank)
+      return SKUA_INVALID("transpose: perm[%u] is %u, must be below rank = %u", i, d.perm[i], d.rank);
     if (seen >> d.perm[i] & 1) return SKUA_INVALID("transpose: perm[%u] is %u, which is there already", i, d.perm[i]);
     seen |= 1u << d.perm[i];
     c.perm[i] = d.perm[i];
@@ -162,7 +215,8 @@ skua_status skua_rearrange_create(skua_context* context, const skua_rearrange_de
   SKUA_TRY(read_desc("rearrange", context, desc, d, out));
   SKUA_TRY(need_movable("rearrange", d.type));
   SKUA_TRY(check_layout("rearrange", "layout", d.layout));
-  if (unsigned(d.kind) > SKUA_REARRANGE_CHANNEL_SHUFFLE) return SKUA_INVALID("rearrange: kind is %d, unknown", int(d.kind));
+  if (unsigned(d.kind) > SKUA_REARRANGE_CHANNEL_SHUFFLE)
+    return SKUA_INVALID("rearrange: kind is %d, unknown", int(d.kind));
   if (!d.block) return SKUA_INVALID("rearrange: block is 0, must be 1 or more");
   skua_op* op;
   SKUA_TRY(new_op(rearrange_class, context, 1, 1, 0, &op));

@@ -23,13 +23,16 @@ struct Run {
   char* workspace;
 };
 
-// Residual and activation function of `pixels` neighbouring outputs: a row of them, as each call begins and ends with a chain of twenty and more operations.
-template <class T> void finish_pixels(const Run& r, void* outputs, const void* residuals, size_t pixels, size_t channels) {
+// Residual and activation function of `pixels` neighbouring outputs: a row of them, as each call begins and ends with a
+// chain of twenty and more operations.
+template <class T>
+void finish_pixels(const Run& r, void* outputs, const void* residuals, size_t pixels, size_t channels) {
   const Activation& a = r.activation;
   T* y = static_cast<T*>(outputs);
   const T* residual = static_cast<const T*>(residuals);
   const bool clamps = r.residual_mode == SKUA_RESIDUAL_BEFORE_ACTIVATION && !a.kernel;
-  if (channels == r.s->out_pixel && (!residual || channels == r.s->res_pixel)) { channels *= pixels; pixels = 1; }  // pixels without a gap are one: short ones end often
+  // pixels without a gap are one: short ones end often
+  if (channels == r.s->out_pixel && (!residual || channels == r.s->res_pixel)) { channels *= pixels; pixels = 1; }
   for (size_t p = 0; p < pixels; ++p, y += r.s->out_pixel) {
     if (r.residual_mode == SKUA_RESIDUAL_BEFORE_ACTIVATION)
       for (size_t c = 0; c < channels; ++c) {
@@ -72,9 +75,11 @@ void fill_ring(const Run& r, Block& k, size_t first, size_t end) {
   for (size_t y = max(k.filled, first); y < end; ++y) {
     char* to = k.ring + y % r.b.ring_rows * s.in_w * r.b.ring_pixel * r.bytes;
     const char* from = k.image + (y * s.in_row + k.begin / m) * r.bytes;
-    if (m == 1 && is_tile(r.kernel)) code_of<DepthwiseTileTableFn>(r.kernel)().copy(s.in_w, n, from, s.in_pixel, to, r.b.ring_pixel);
+    if (m == 1 && is_tile(r.kernel))
+      code_of<DepthwiseTileTableFn>(r.kernel)().copy(s.in_w, n, from, s.in_pixel, to, r.b.ring_pixel);
     else if (m == 1)
-      for (size_t x = 0; x < s.in_w; ++x) memcpy(to + x * r.b.ring_pixel * r.bytes, from + x * s.in_pixel * r.bytes, n * r.bytes);
+      for (size_t x = 0; x < s.in_w; ++x)
+        memcpy(to + x * r.b.ring_pixel * r.bytes, from + x * s.in_pixel * r.bytes, n * r.bytes);
     else if (r.bytes == 4) replicate<float>(from, s.in_pixel, to, r.b.ring_pixel, s.in_w, k.begin % m, n, m);
     else replicate<uint16_t>(from, s.in_pixel, to, r.b.ring_pixel, s.in_w, k.begin % m, n, m);
   }
@@ -83,19 +88,23 @@ void fill_ring(const Run& r, Block& k, size_t first, size_t end) {
 
 // Pointer to input row y at the block's first channel, column 0.
 const void* input_row(const Run& r, const Block& k, size_t y) {
-  return k.ring ? k.ring + y % r.b.ring_rows * r.s->in_w * r.b.ring_pixel * r.bytes : k.image + (y * r.s->in_row + k.begin) * r.bytes;
+  return k.ring ? k.ring + y % r.b.ring_rows * r.s->in_w * r.b.ring_pixel * r.bytes
+                : k.image + (y * r.s->in_row + k.begin) * r.bytes;
 }
 
 void tile_band(const Run& r, Block& k, size_t band) {
   const DepthwiseShape& s = *r.s;
   const DepthwiseTileTable& table = code_of<DepthwiseTileTableFn>(k.kernel)();
-  const size_t kernel = s.kernel_h, stride = s.stride_h, y0 = band * r.b.band_rows, rows = min(r.b.band_rows, s.out_h - y0);
+  const size_t kernel = s.kernel_h, stride = s.stride_h, y0 = band * r.b.band_rows,
+               rows = min(r.b.band_rows, s.out_h - y0);
   const size_t in_rows = (rows - 1) * stride + kernel, top = y0 * stride;
   const void* pointers[16];
   DepthwiseTile t;
   t.rows = pointers;
   t.row_mask = 0;
-  if (k.ring) fill_ring(r, k, top > s.pad_top ? top - s.pad_top : 0, min(s.in_h, top + in_rows > s.pad_top ? top + in_rows - s.pad_top : 0));
+  if (k.ring)
+    fill_ring(r, k, top > s.pad_top ? top - s.pad_top : 0,
+              min(s.in_h, top + in_rows > s.pad_top ? top + in_rows - s.pad_top : 0));
   for (size_t i = 0; i < in_rows; ++i) {
     const bool inside = top + i >= s.pad_top && top + i - s.pad_top < s.in_h;
     t.row_mask |= uint32_t(inside) << i;
@@ -107,12 +116,15 @@ void tile_band(const Run& r, Block& k, size_t band) {
   t.group = s.group;
   t.low = r.low; t.high = r.high;
   t.out_row = s.out_row; t.out_pixel = s.out_pixel;
-  const bool rows_whole = t.row_mask == (1u << in_rows) - 1, finish = r.activation.kernel || r.residual_mode != SKUA_RESIDUAL_NONE;
+  const bool rows_whole = t.row_mask == (1u << in_rows) - 1,
+             finish = r.activation.kernel || r.residual_mode != SKUA_RESIDUAL_NONE;
   const size_t tiles = tiles_of(s, r.kernel), most = tile_columns(s, r.kernel);
   const bool rows_all = rows == r.kernel->mr;
   for (size_t i = 0, x = 0; i < tiles; ++i) {
-    const size_t end = tile_begin(s, most, tiles, i + 1), columns = end - x, in_columns = (columns - 1) * stride + kernel, left = x * stride;
-    const size_t before = left < s.pad_left ? s.pad_left - left : 0;                                                        // columns of padding in the tile
+    const size_t end = tile_begin(s, most, tiles, i + 1), columns = end - x,
+                 in_columns = (columns - 1) * stride + kernel, left = x * stride;
+    // columns of padding in the tile
+    const size_t before = left < s.pad_left ? s.pad_left - left : 0;
     const size_t after = left + in_columns > s.in_w + s.pad_left ? left + in_columns - s.in_w - s.pad_left : 0;
     t.column_mask = before + after >= in_columns ? 0 : ((uint32_t(1) << (in_columns - before - after)) - 1) << before;
     t.column = (ptrdiff_t(left) - ptrdiff_t(s.pad_left)) * ptrdiff_t(t.in_pixel);
@@ -131,7 +143,8 @@ void tile_band(const Run& r, Block& k, size_t band) {
     x = end;
   }
   for (size_t y = y0; finish && y < y0 + rows; ++y)
-    finish_pixels(r, k.out + (y * s.out_row + k.begin) * r.bytes, k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w, t.channels);
+    finish_pixels(r, k.out + (y * s.out_row + k.begin) * r.bytes,
+                  k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w, t.channels);
 }
 
 // Outputs that no tap reaches, which no kernel is called for.
@@ -179,17 +192,20 @@ void rows_band(const Run& r, const Block& k, size_t band, float* sums) {
       else table.at[begins + 2 * done](t);
     }
     if (finish)
-      finish_pixels(r, t.out, k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w, t.channels);
+      finish_pixels(r, t.out, k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w,
+                    t.channels);
   }
 }
 
 void any_band(const Run& r, Block& k, size_t y, const void** pointers) {
   const DepthwiseShape& s = *r.s;
   const DepthwisePixelsTable& table = code_of<DepthwisePixelsTableFn>(r.kernel)();
-  const Window1d v = {s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, 0}, h = {s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, 0};
+  const Window1d v = {s.in_h, s.out_h, s.kernel_h, s.stride_h, s.dilation_h, s.pad_top, 0},
+                 h = {s.in_w, s.out_w, s.kernel_w, s.stride_w, s.dilation_w, s.pad_left, 0};
   const size_t ky0 = v.first_tap(y), ky1 = max(v.end_tap(y), ky0);
   const size_t top = y * s.stride_h;
-  if (k.ring && ky1 > ky0) fill_ring(r, k, top > s.pad_top ? top - s.pad_top : 0, top + (ky1 - 1) * s.dilation_h + 1 - s.pad_top);
+  if (k.ring && ky1 > ky0)
+    fill_ring(r, k, top > s.pad_top ? top - s.pad_top : 0, top + (ky1 - 1) * s.dilation_h + 1 - s.pad_top);
   for (size_t ky = ky0; ky < ky1; ++ky) pointers[ky - ky0] = input_row(r, k, top + ky * s.dilation_h - s.pad_top);
   const size_t pixel = k.ring ? r.b.ring_pixel : s.in_pixel, vector = r.kernel->vector;
   DepthwisePixels t;
@@ -213,7 +229,9 @@ void any_band(const Run& r, Block& k, size_t y, const void** pointers) {
     t.out = k.out + (y * s.out_row + x * s.out_pixel + k.begin) * r.bytes;
     table.at[part ? 2 : n > 1 ? 1 : 0](t);
   }
-  if (finish) finish_pixels(r, k.out + (y * s.out_row + k.begin) * r.bytes, k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w, t.channels);
+  if (finish)
+    finish_pixels(r, k.out + (y * s.out_row + k.begin) * r.bytes,
+                  k.residual ? k.residual + (y * s.res_row + k.begin) * r.bytes : nullptr, s.out_w, t.channels);
 }
 
 void task(void* arg, size_t index, uint32_t worker) {
@@ -229,11 +247,13 @@ void task(void* arg, size_t index, uint32_t worker) {
   k.ring = r.b.ring_rows ? space + pointer_bytes(s, r.kernel) : nullptr;
   const size_t from = piece_begin(units, r.pieces, index), to = piece_begin(units, r.pieces, index + 1);
   for (size_t u = from; u < to; ++u) {
-    // From the bottom of the piece up where no ring of rows forbids it: the layer before ended there, so these rows are still in the second-level cache, as the upper rows of
-    // the output are when the layer after begins with them (MobileNet V1 to V3: 2 to 3% less time). Without a ring neighbouring units are neighbouring rows, also when the
+    // From the bottom of the piece up where no ring of rows forbids it: the layer before ended there, so these rows are
+    // still in the second-level cache, as the upper rows of the output are when the layer after begins with them
+    // (MobileNet V1 to V3: 2 to 3% less time). Without a ring neighbouring units are neighbouring rows, also when the
     // channels are cut: a worker has the part of the image that it had in the layer before.
     const size_t unit = k.ring ? u : from + to - 1 - u, image = unit / r.b.bands / r.b.blocks;
-    const size_t band = k.ring ? unit % r.b.bands : unit / r.b.blocks % r.b.bands, block = k.ring ? unit / r.b.bands % r.b.blocks : unit % r.b.blocks;
+    const size_t band = k.ring ? unit % r.b.bands : unit / r.b.blocks % r.b.bands,
+                 block = k.ring ? unit / r.b.bands % r.b.blocks : unit % r.b.blocks;
     if (u == from || !k.ring || band == 0) {
       const size_t v0 = block_begin(s, r.kernel, r.b, block), v1 = block_begin(s, r.kernel, r.b, block + 1);
       k.image = r.in + image * s.in_batch * r.bytes;
@@ -276,14 +296,17 @@ void run_phases(const RunArgs& args, const Run& run) {
   Phases p = {run, args.concurrency()};
   const Blocks b = blocks_of(float_phase(s, run.bytes, 0, 0), run.kernel, p.workers);
   const size_t units = s.batch * b.blocks * b.bands;
-  p.run.pieces = max(pieces_for(args, phases * units, depthwise_cycles(run.kernel, s) / double(phases * units)) / phases, 1);
+  p.run.pieces =
+      max(pieces_for(args, phases * units, depthwise_cycles(run.kernel, s) / double(phases * units)) / phases, 1);
   parallel(args, phases * p.run.pieces, phase_task, &p);
 }
 
 }  // namespace
 
 OnCores depthwise_on_cores(const skua_context* ctx, const Kernel* kernel) {
-  return on_cores(ctx, depthwise_tables, kernel, [](const Kernel* other, const Kernel* tile) { return other->mr == tile->mr && other->nr == tile->nr; });
+  return on_cores(ctx, depthwise_tables, kernel, [](const Kernel* other, const Kernel* tile) {
+    return other->mr == tile->mr && other->nr == tile->nr;
+  });
 }
 
 size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, uint32_t concurrency) {
@@ -292,13 +315,16 @@ size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, ui
   return mul_sat(bytes, concurrency);
 }
 
-void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, const float* packed, const Activation& activation,
-                   skua_residual residual_mode, const void* in, const void* residual, void* out, void* workspace) {
+void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, const float* packed,
+                   const Activation& activation, skua_residual residual_mode, const void* in, const void* residual,
+                   void* out, void* workspace) {
   Run r = {};
   r.s = &shape;
   r.kernel = kernel;
   r.kernels = depthwise_on_cores(args.plan->op->ctx, kernel);
-  r.packed = reinterpret_cast<const char*>(packed); r.in = static_cast<const char*>(in); r.out = static_cast<char*>(out);
+  r.packed = reinterpret_cast<const char*>(packed);
+  r.in = static_cast<const char*>(in);
+  r.out = static_cast<char*>(out);
   r.bytes = element_bytes(kernel->element);
   r.activation = activation;
   r.residual_mode = residual ? residual_mode : SKUA_RESIDUAL_NONE;

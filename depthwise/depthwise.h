@@ -1,4 +1,5 @@
-// Depthwise convolution in NHWC: the packed weights, the choice of a kernel, and the loop nest. conv/ owns the operator and calls this.
+// Depthwise convolution in NHWC: the packed weights, the choice of a kernel, and the loop nest. conv/ owns the operator
+// and calls this.
 #pragma once
 #include "core/activation.h"
 #include "core/op.h"
@@ -16,7 +17,8 @@ struct DepthwiseShape {
   size_t out_channels() const { return channels * multiplier; }
 };
 
-// What packed weights are for: kernels of this vector (values) for feature maps of `element`. weights: the type they are packed as, in which these kernels sum too.
+// What packed weights are for: kernels of this vector (values) for feature maps of `element`. weights: the type they
+// are packed as, in which these kernels sum too.
 // vector 0: there is none.
 struct DepthwiseFormat {
   uint16_t vector;
@@ -30,19 +32,25 @@ DepthwiseFormat depthwise_format(const skua_context* ctx, size_t out_channels, E
 DepthwiseFormat grouped_format(const skua_context* ctx, size_t channels, size_t group, Element element);
 
 // Packed weights in floats, whatever their type; 0 if that overflows. Layout: depthwise_kernel.h.
-size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, DepthwiseFormat format);
-// weights[o*stride_o + i*stride_i + ky*stride_ky + kx*stride_kx], i inside the group; bias: out_channels values, or NULL.
-void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, DepthwiseFormat format, const float* weights, size_t stride_o, size_t stride_i,
-                    size_t stride_ky, size_t stride_kx, const float* bias, float* packed);
+size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels,
+                               DepthwiseFormat format);
+// weights[o*stride_o + i*stride_i + ky*stride_ky + kx*stride_kx], i inside the group; bias: out_channels values, or
+// NULL.
+void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, DepthwiseFormat format,
+                    const float* weights, size_t stride_o, size_t stride_i, size_t stride_ky, size_t stride_kx,
+                    const float* bias, float* packed);
 
-// The cheapest kernel for weights of this format; NULL if the context has none. With text, every candidate and its predicted cycles is added to it.
-const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, DepthwiseFormat format, Text* text = nullptr, Choice* choice = nullptr);
+// The cheapest kernel for weights of this format; NULL if the context has none. With text, every candidate and its
+// predicted cycles is added to it.
+const Kernel* depthwise_choose(const skua_context* ctx, const DepthwiseShape& shape, DepthwiseFormat format,
+                               Text* text = nullptr, Choice* choice = nullptr);
 double depthwise_cycles(const Kernel* kernel, const DepthwiseShape& shape);
 
 OnCores depthwise_on_cores(const skua_context* ctx, const Kernel* kernel);  // of the same tiles
 size_t depthwise_workspace(const DepthwiseShape& shape, const Kernel* kernel, uint32_t concurrency);  // bytes
 // activation: of rows of the feature maps' type.
-void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, const float* packed, const Activation& activation,
-                   skua_residual residual_mode, const void* in, const void* residual, void* out, void* workspace);
+void depthwise_run(const RunArgs& args, const DepthwiseShape& shape, const Kernel* kernel, const float* packed,
+                   const Activation& activation, skua_residual residual_mode, const void* in, const void* residual,
+                   void* out, void* workspace);
 
 }  // namespace skua

@@ -5,18 +5,22 @@
 
 namespace skua {
 
-// Feature maps hold the kernel's type (Kernel::element), steps are in its elements; packed weights are f16 for kernels of instruction sets that sum in f16, else f32.
+// Feature maps hold the kernel's type (Kernel::element), steps are in its elements; packed weights are f16 for kernels
+// of instruction sets that sum in f16, else f32.
 //
-// Packed weights: for each vector of L output channels [bias][tap (0,0)] ... [tap (kernel_h-1, kernel_w-1)], L values each. The last vector holds the channels
-// channels-L .. channels-1: when L does not divide the channels it overlaps the one before it, so kernels only load and store whole vectors. With fewer
-// channels than L there is one vector, padded with zeros.
+// Packed weights: for each vector of L output channels [bias][tap (0,0)] ... [tap (kernel_h-1, kernel_w-1)], L values
+// each. The last vector holds the channels channels-L .. channels-1: when L does not divide the channels it overlaps
+// the one before it, so kernels only load and store whole vectors. With fewer channels than L there is one vector,
+// padded with zeros.
 //
 // One tile of outputs times all channels of a block, channels innermost:
 //   out[y][x][c] = clamp(bias[c] + sum over ky, kx of rows[y*stride + ky][(x*stride + kx) pixels + c] * w[ky][kx][c])
-// in the order of ky, kx; a tap whose row or column the masks leave out is not computed at all. So every output is one fixed chain, wherever it lies in a tile.
+// in the order of ky, kx; a tap whose row or column the masks leave out is not computed at all. So every output is one
+// fixed chain, wherever it lies in a tile.
 struct DepthwiseTile {
   const void* const* rows;   // input rows; what lies outside the image is never read
-  ptrdiff_t column;          // elements from rows[r] to the first channel of the tile's first input column; may lie before the row
+  // elements from rows[r] to the first channel of the tile's first input column; may lie before the row
+  ptrdiff_t column;
   size_t in_pixel;           // elements between neighbouring input columns
   uint32_t row_mask;         // bit r: input row r is inside the image
   uint32_t column_mask;      // bit j: input column j is inside the image, and one of these `columns` needs it
@@ -29,13 +33,15 @@ struct DepthwiseTile {
   size_t out_row, out_pixel;
 };
 
-// KernelKind::depthwise_tile, variant = kernel * 10 + stride (square kernels, dilation 1). `code` returns a table of functions for tiles of mr rows and nr columns, and parts
-// of them. channels >= vector.
+// KernelKind::depthwise_tile, variant = kernel * 10 + stride (square kernels, dilation 1). `code` returns a table of
+// functions for tiles of mr rows and nr columns, and parts of them. channels >= vector.
 using DepthwiseTileFn = void (*)(const DepthwiseTile&);
-// KernelKind::grouped_tile: the same for groups of `group` inputs and as many outputs; a vector holds whole groups, or of floats a group of kMostGrouped at most holds whole vectors and begins with the
-// block. Weights of a vector: [bias], then [ky][input of the group][kx].
+// KernelKind::grouped_tile: the same for groups of `group` inputs and as many outputs; a vector holds whole groups, or
+// of floats a group of kMostGrouped at most holds whole vectors and begins with the block. Weights of a vector: [bias],
+// then [ky][input of the group][kx].
 constexpr int kMostGrouped = 64;
-// Where the second-level cache overflows, kernels up to this size and vectors of this many bytes take narrow tiles throughout.
+// Where the second-level cache overflows, kernels up to this size and vectors of this many bytes take narrow tiles
+// throughout.
 constexpr int kDepthwiseNarrowKernel = 3, kDepthwiseNarrowVector = 64;
 #if defined(__aarch64__)
 constexpr int kDepthwiseEdges = 11;
@@ -43,7 +49,8 @@ constexpr int kDepthwiseEdges = 11;
 constexpr int kDepthwiseEdges = 3;
 #endif
 struct DepthwiseTileTable {
-  void (*copy)(size_t pixels, size_t channels, const void* from, size_t from_pixel, void* to, size_t to_pixel);  // channels >= vector
+  // channels >= vector
+  void (*copy)(size_t pixels, size_t channels, const void* from, size_t from_pixel, void* to, size_t to_pixel);
   uint32_t narrow_columns;     // of narrow tiles; 0: none
   DepthwiseTileFn whole[2];    // mr rows, nr columns; [1]: masks leave something out
   DepthwiseTileFn narrow[2];   // mr rows, narrow_columns
@@ -56,15 +63,18 @@ struct DepthwiseTileTable {
 };
 using DepthwiseTileTableFn = const DepthwiseTileTable& (*)();
 
-// KernelKind::depthwise_row, variant = 32: 3x3 with a stride of 2 and a multiplier of 1. One row of input meets the row of outputs that it is under, tap row `tap`; a row under two is tap row 2 of the
-// upper one and begins the lower one too. Sums of outputs that are not done are in memory, f32, so that the chain is that of a tile. At most one column of taps is outside on either side.
+// KernelKind::depthwise_row, variant = 32: 3x3 with a stride of 2 and a multiplier of 1. One row of input meets the row
+// of outputs that it is under, tap row `tap`; a row under two is tap row 2 of the upper one and begins the lower one
+// too. Sums of outputs that are not done are in memory, f32, so that the chain is that of a tile. At most one column of
+// taps is outside on either side.
 struct DepthwiseRow {
   const float* in;                // its first pixel; with `left` a pixel before it is pointed to, not read
   size_t in_pixel, channels, outputs;
   uint8_t left, right;            // 1: the first output's first tap is outside, the last one's last
   uint32_t tap;
   const float* w;                 // packed weights of the block's first vector
-  float* sums;                    // of outputs; of a pixel whole vectors, also where the last one overlaps the one before
+  // of outputs; of a pixel whole vectors, also where the last one overlaps the one before
+  float* sums;
   size_t sums_pixel;
   float low, high;                // clamp; NaN passes
   float* out;
@@ -77,7 +87,8 @@ struct DepthwiseRowTable {
 };
 using DepthwiseRowTableFn = const DepthwiseRowTable& (*)();
 
-// KernelKind::depthwise_any: any kernel size, stride and dilation. `pixels` neighbouring outputs of a row that all have the same taps inside the image.
+// KernelKind::depthwise_any: any kernel size, stride and dilation. `pixels` neighbouring outputs of a row that all have
+// the same taps inside the image.
 struct DepthwisePixels {
   const void* const* rows;   // one per tap row, only those inside the image
   size_t n_rows, n_columns;  // taps that are inside

@@ -1,14 +1,17 @@
-// Tiles for grouped convolution with as many outputs as inputs per group (G of them): several groups share a vector, one fills it, or (floats) it fills some, so no lane is empty.
+// Tiles for grouped convolution with as many outputs as inputs per group (G of them): several groups share a vector,
+// one fills it, or (floats) it fills some, so no lane is empty.
 //
 //   lane l of output vector c:  out[c + l] += in[c + l/G*G + i] * w[ky][i][kx][c + l]      i < G
 //
-// The inputs of a vector of outputs are the vector at the same channels, or all of their group; for every i its lanes are permuted, or with one group per vector one of them is broadcast, and
-// then used by up to RH * K sums, like a vector of a depthwise tile. Order of a chain: bias, ky, i, kx.
+// The inputs of a vector of outputs are the vector at the same channels, or all of their group; for every i its lanes
+// are permuted, or with one group per vector one of them is broadcast, and then used by up to RH * K sums, like a
+// vector of a depthwise tile. Order of a chain: bias, ky, i, kx.
 //
 // Registers: RH*RW sums + RH*K weights + permuted input + permutation.
 SKUA_INL size_t group_begin(size_t c, size_t group) { return group > size_t(L) ? c / group * group : c; }
 template <class T, int K, int S, int RH, int RW, bool BROADCAST, bool PART, int r = 0>
-SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[maybe_unused]] I32 first, F32 (&acc)[RH][RW]) {
+SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[maybe_unused]] I32 first,
+                           F32 (&acc)[RH][RW]) {
   constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K;
   if constexpr (r < IH) {
     if (t.row_mask >> r & 1) {
@@ -18,9 +21,12 @@ SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[m
       const size_t inputs = BROADCAST ? group_begin(c, t.group) : c;
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
         in[j] = static_cast<const T*>(t.rows[r]) + t.column + inputs + size_t(j) * t.in_pixel;
-        if (!PART && (j < K - 1 || j >= IW - K + 1) && !(t.column_mask >> j & 1)) in[j] = zeros;  // less than a kernel's width of padding on either side
+        // less than a kernel's width of padding on either side
+        if (!PART && (j < K - 1 || j >= IW - K + 1) && !(t.column_mask >> j & 1)) in[j] = zeros;
       }
-      {  // The next row is far behind this one's products: its lines would be waited for (measured: 5% where pixels stay in L2).
+      // The next row is far behind this one's products: its lines would be waited for (measured: 5% where pixels stay
+      // in L2).
+      {
         const T* p = static_cast<const T*>(t.rows[r + 1 < IH ? r + 1 : 0]) + t.column + c + (r + 1 < IH ? 0 : L);
         SKUA_UNROLL for (int j = 0; j < IW; ++j, p += t.in_pixel) __builtin_prefetch(p);
       }
@@ -40,7 +46,9 @@ SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[m
           if (PART && !SKUA_LIKELY(t.column_mask >> j & 1)) continue;
           F32 x;
 #if defined(SKUA_ISA_avx2)
-          if constexpr (!BROADCAST && sizeof(T) == sizeof(float)) x = F32{_mm256_permutevar_ps(F32::load(in[j]).v, index.v)};  // groups of 8 are broadcast
+          // groups of 8 are broadcast
+          if constexpr (!BROADCAST && sizeof(T) == sizeof(float))
+            x = F32{_mm256_permutevar_ps(F32::load(in[j]).v, index.v)};
           else
 #endif
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
@@ -59,7 +67,8 @@ SKUA_INL void grouped_rows(const DepthwiseTile& t, size_t c, const float* w, [[m
             }
           }
         }
-        SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) pin(acc[y][x]);  // else gcc moves sums between registers
+        // else gcc moves sums between registers
+        SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) pin(acc[y][x]);
         if constexpr (!BROADCAST) index = index + I32::set1(1);
       }
     }
@@ -106,13 +115,21 @@ template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable ma
   if constexpr (RH > 1) t.part[1] = grouped_any<T, K, S, RH, RW, true>;
   return t;
 }
-template <class T, int K, int S, int RH, int RW> constexpr DepthwiseTileTable grouped_table_of = make_grouped_table<T, K, S, RH, RW>();
-template <class T, int K, int S, int RH, int RW> const DepthwiseTileTable& grouped_table() { return grouped_table_of<T, K, S, RH, RW>; }
+template <class T, int K, int S, int RH, int RW>
+constexpr DepthwiseTileTable grouped_table_of = make_grouped_table<T, K, S, RH, RW>();
+template <class T, int K, int S, int RH, int RW>
+const DepthwiseTileTable& grouped_table() {
+  return grouped_table_of<T, K, S, RH, RW>;
+}
 
 #if defined(SKUA_ISA_avx512)
-// One row of outputs where a group fills the vector, or some. Of a tile of two rows a row of pixels that serves one of them has half of the chains, which wait for their latency (stride 1), and
-// its pixels have more pointers than there are registers: each comes back from a vector (stride 2). An input of one product is broadcast by it (Zen 4: 0.95 of the time of a tile of two rows).
-SKUA_INL void add_product(F32& sum, const F32& tap, const float* input) { asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum.v) : "v"(tap.v), "m"(*input)); }
+// One row of outputs where a group fills the vector, or some. Of a tile of two rows a row of pixels that serves one of
+// them has half of the chains, which wait for their latency (stride 1), and its pixels have more pointers than there
+// are registers: each comes back from a vector (stride 2). An input of one product is broadcast by it (Zen 4: 0.95 of
+// the time of a tile of two rows).
+SKUA_INL void add_product(F32& sum, const F32& tap, const float* input) {
+  asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum.v) : "v"(tap.v), "m"(*input));
+}
 template <int S, int RW> void grouped_line(const DepthwiseTile& t) {
   constexpr int K = 3, IW = (RW - 1) * S + K;
   static_assert(IW <= 16);
@@ -135,7 +152,8 @@ template <int S, int RW> void grouped_line(const DepthwiseTile& t) {
       const char* row = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r]) + t.column + inputs);
       const char* next = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r + 1 < K ? r + 1 : 0]) + t.column + c + (r + 1 < K ? 0 : L));
       SKUA_UNROLL for (int j = 0; j < IW; ++j, next += pixel) __builtin_prefetch(next);
-      // Pointers of the four columns that may be outside; the others are at 0 to 3 pixels from three more, all in registers.
+      // Pointers of the four columns that may be outside; the others are at 0 to 3 pixels from three more, all in
+      // registers.
       const char *in[4], *inner[3] = {row + 2 * pixel, row + 6 * pixel, row + 10 * pixel};
       SKUA_UNROLL for (int e = 0; e < 4; ++e) {
         const int j = e < 2 ? e : IW - 4 + e;
@@ -171,6 +189,9 @@ template <int S, int RW> void grouped_line(const DepthwiseTile& t) {
     SKUA_UNROLL for (int x = 0; x < RW; ++x, q += t.out_pixel) clamp(acc[x], t.low, t.high).store(q);
   }
 }
-template <int S, int RW> constexpr DepthwiseTileTable grouped_line_table_of = {copy<float>, 0, {grouped_line<S, RW>, grouped_line<S, RW>}, {}, {grouped_tile<float, 3, S, 1, RW, true, true>}, true};
+template <int S, int RW>
+constexpr DepthwiseTileTable grouped_line_table_of = {
+    copy<float>, 0, {grouped_line<S, RW>, grouped_line<S, RW>}, {}, {grouped_tile<float, 3, S, 1, RW, true, true>},
+    true};
 template <int S, int RW> const DepthwiseTileTable& grouped_line_table() { return grouped_line_table_of<S, RW>; }
 #endif

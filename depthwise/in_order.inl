@@ -1,21 +1,46 @@
-// Depthwise tiles for in-order cores, which issue two instructions a cycle as they come: the order of instructions is the kernel. Included by kernels.cc.
+// Depthwise tiles for in-order cores, which issue two instructions a cycle as they come: the order of instructions is
+// the kernel. Included by kernels.cc.
 //
-//   a turn      one vector of channels of a whole tile: RH*RW moves of the bias, the multiply-adds input row by input row, clamps; one of these in every cycle
-//   beside it   one helper: inputs and weights come in halves (`ldr d`, `ldr x`, and `mov v.d[1], x`), pointers move, results are stored
-//   in pairs    on the Cortex-A53 a 64-bit vector load and an insert go beside each other only, so a load takes a cycle, and `ldr x` goes beside a multiply; on either core at
+//   a turn      one vector of channels of a whole tile: RH*RW moves of the bias, the multiply-adds input row by input
+//               row, clamps; one of these in every cycle
+//   beside it   one helper: inputs and weights come in halves (`ldr d`, `ldr x`, and `mov v.d[1], x`), pointers move,
+//               results are stored
+//   in pairs    on the Cortex-A53 a 64-bit vector load and an insert go beside each other only, so a load takes a
+//               cycle, and `ldr x` goes beside a multiply; on either core at
 //               stride 2, where there are more halves than multiplies
-//   ahead       loads run as far ahead as the registers of inputs let them, at the end of a turn into the next one's first inputs
+//   ahead       loads run as far ahead as the registers of inputs let them, at the end of a turn into the next one's
+//               first inputs
 //
-// AArch32 has D registers of their own name: both halves are loaded (`vld1` or `vldr`) beside multiplies on the A55; on the A53 one is, in a cycle with the move of two words into the other.
+// AArch32 has D registers of their own name: both halves are loaded (`vld1` or `vldr`) beside multiplies on the A55; on
+// the A53 one is, in a cycle with the move of two words into the other.
 //
-// Registers: 14 sums, the bias, and 9 weights + 8 inputs (3x3) or 10 weights of two rows + 7 inputs (5x5; at stride 2 two rows of outputs share no row of weights, so each has its own,
-// which are loaded once for either): all 32. AArch32: 7 sums, weights of one row, 6 inputs (3x3) or 4 (5x5), of which the bias is the first: all 16. make_turn() puts the program of a turn
-// together when this is compiled; every step of it is one instruction that stays where it is written. The order of the sums is that of the other tiles.
+// Registers: 14 sums, the bias, and 9 weights + 8 inputs (3x3) or 10 weights of two rows + 7 inputs (5x5; at stride 2
+// two rows of outputs share no row of weights, so each has its own, which are loaded once for either): all 32. AArch32:
+// 7 sums, weights of one row, 6 inputs (3x3) or 4 (5x5), of which the bias is the first: all 16. make_turn() puts the
+// program of a turn together when this is compiled; every step of it is one instruction that stays where it is written.
+// The order of the sums is that of the other tiles.
 
-enum class Do : uint8_t { move, multiply, bound_low, bound_high, clamp_low, clamp_high, next, row, skip, load_low, load_high, load_word, insert, store };
+enum class Do : uint8_t {
+  move,
+  multiply,
+  bound_low,
+  bound_high,
+  clamp_low,
+  clamp_high,
+  next,
+  row,
+  skip,
+  load_low,
+  load_high,
+  load_word,
+  insert,
+  store
+};
 struct Step {
   Do what;
-  uint8_t a, b, c;  // vectors; of loads: the vector (load_high, load_word, insert: and one of three registers for the half on its way), row of inputs or kWeights, column
+  // vectors; of loads: the vector (load_high, load_word, insert: and one of three registers for the half on its way),
+  // row of inputs or kWeights, column
+  uint8_t a, b, c;
 };
 constexpr int kWeights = 255, kOffsets = 8;
 #if defined(__aarch64__)
@@ -28,18 +53,29 @@ template <int steps> struct Turn {
   int n;
 };
 
-// LEFT, RIGHT, TOP, BOTTOM: columns and rows of the tile's input that lie outside the image there: what would read them is left out.
+// LEFT, RIGHT, TOP, BOTTOM: columns and rows of the tile's input that lie outside the image there: what would read them
+// is left out.
 template <int KERNEL, int STRIDE, int ROWS, int COLUMNS, int LEFT, int RIGHT, int TOP = 0, int BOTTOM = 0> struct Plan {
   static constexpr int K = KERNEL, S = STRIDE, RH = ROWS, RW = COLUMNS;
-  static constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K, kLeft = LEFT, kEnd = IW - RIGHT, kTop = TOP, kBottom = IH - BOTTOM;
-  static constexpr bool kApart = K == 5 && S == 2 && RH == 2;  // the two rows of outputs have weights of their own, which are loaded twice
+  static constexpr int IH = (RH - 1) * S + K, IW = (RW - 1) * S + K, kLeft = LEFT, kEnd = IW - RIGHT, kTop = TOP,
+                       kBottom = IH - BOTTOM;
+  // the two rows of outputs have weights of their own, which are loaded twice
+  static constexpr bool kApart = K == 5 && S == 2 && RH == 2;
   static constexpr int kTapRows = !kWhole ? 1 : K == 3 ? 3 : 2;  // rows of weights that are there at once
   static constexpr int kTaps = RH * RW, kVectors = kWhole ? 32 : 16;
-  static constexpr int kBias = kTaps + kTapRows * K, kInputs = kBias + kWhole, kRing = kVectors - kInputs;  // AArch32: the bias is the first of the inputs
+  // AArch32: the bias is the first of the inputs
+  static constexpr int kBias = kTaps + kTapRows * K, kInputs = kBias + kWhole, kRing = kVectors - kInputs;
   // Bounds take the place of weights of the last row but one, or of the last inputs.
-  static constexpr int kLow = kApart ? kTaps + K - 2 : kWhole ? kTaps + (K - 2) % kTapRows * K : kVectors - 2, kHigh = kLow + 1;
+  static constexpr int kLow = kApart   ? kTaps + K - 2
+                              : kWhole ? kTaps + (K - 2) % kTapRows * K
+                                       : kVectors - 2,
+                       kHigh = kLow + 1;
   static constexpr int kLoads = 1 + K * K * (kApart ? 2 : 1) + IH * IW, kBytes = (1 + K * K) * 16;  // of weights
-  static constexpr int kFirst = !kWhole ? 2 * (kRing - 3) + 1 : K == 3 ? 1 + 3 + (TOP ? 0 : 4) : kApart ? 1 + 2 * 3 : 1 + 2 * 4;  // of these, loaded by the turn before; below TOP the next row of weights would be one of 8
+  // of these, loaded by the turn before; below TOP the next row of weights would be one of 8
+  static constexpr int kFirst = !kWhole  ? 2 * (kRing - 3) + 1
+                                : K == 3 ? 1 + 3 + (TOP ? 0 : 4)
+                                : kApart ? 1 + 2 * 3
+                                         : 1 + 2 * 4;
   static constexpr int kSums = RH * RW, kWork = kSums * (3 + K * K) + 2;
   static constexpr int kMost = kWork + 4 * (kLoads + kFirst) + kSums + 4 * IH + RH + 8;
 };
@@ -48,12 +84,15 @@ template <int KERNEL, int STRIDE, int ROWS, int COLUMNS, int LEFT, int RIGHT, in
 template <class P, bool in_pairs, bool from_start> constexpr auto make_turn() {
   constexpr int K = P::K, S = P::S, RH = P::RH, RW = P::RW;
   Turn<P::kMost> turn = {};
-  const auto put = [&](Do what, int a, int b = 0, int c = 0) { turn.at[turn.n++] = {what, uint8_t(a), uint8_t(b), uint8_t(c)}; };
+  const auto put = [&](Do what, int a, int b = 0, int c = 0) {
+    turn.at[turn.n++] = {what, uint8_t(a), uint8_t(b), uint8_t(c)};
+  };
 
-  // Loads in the order of use: bias; weights of the first row; rows of inputs, in their middle the weights of the next row; or, where only two rows of weights
-  // fit, each weight just before the first input that needs it.
+  // Loads in the order of use: bias; weights of the first row; rows of inputs, in their middle the weights of the next
+  // row; or, where only two rows of weights fit, each weight just before the first input that needs it.
   struct Load { int to, row, column, last_use; } load[P::kLoads + P::kFirst] = {};
-  int loads = 0, tap_of[K * K] = {}, input_of[P::IH * P::IW] = {}, tap_below[K * K] = {};  // tap_below: of the second row of outputs
+  // tap_below: of the second row of outputs
+  int loads = 0, tap_of[K * K] = {}, input_of[P::IH * P::IW] = {}, tap_below[K * K] = {};
   const auto taps = [&](int ky, int first, int end) {
     for (int k = first; k < end && ky < K; ++k) {
       tap_of[ky * K + k] = loads;
@@ -83,8 +122,11 @@ template <class P, bool in_pairs, bool from_start> constexpr auto make_turn() {
   // What takes a cycle of the multiplier, and the last load that it waits for.
   struct Work { Step step; int needs; } work[P::kWork] = {};
   int works = 0, clamped[RH * RW] = {};
-  const auto add = [&](Do what, int a, int b, int c, int needs) { work[works++] = {{what, uint8_t(a), uint8_t(b), uint8_t(c)}, needs}; };
-  // Fillers go between the columns of the first and the last rows, where sums would wait for themselves: moves of later rows of sums, and clamps of earlier ones.
+  const auto add = [&](Do what, int a, int b, int c, int needs) {
+    work[works++] = {{what, uint8_t(a), uint8_t(b), uint8_t(c)}, needs};
+  };
+  // Fillers go between the columns of the first and the last rows, where sums would wait for themselves: moves of later
+  // rows of sums, and clamps of earlier ones.
   int moved = 0, ended = 0;
   const auto move = [&]() {
     load[0].last_use = works;
@@ -107,7 +149,8 @@ template <class P, bool in_pairs, bool from_start> constexpr auto make_turn() {
         for (int kx = 0; kx < K; ++kx) {
           const int ky = r - y * S, x = (j - kx) / S;
           if (ky < 0 || ky >= K || j < kx || (j - kx) % S || x >= RW) continue;
-          const int input = input_of[r * P::IW + j], tap = P::kApart && y ? tap_below[ky * K + kx] : tap_of[ky * K + kx];
+          const int input = input_of[r * P::IW + j],
+                    tap = P::kApart && y ? tap_below[ky * K + kx] : tap_of[ky * K + kx];
           load[input].last_use = load[tap].last_use = works;
           add(Do::multiply, y * RW + x, load[input].to, load[tap].to, input > tap ? input : tap);
         }
@@ -132,7 +175,8 @@ template <class P, bool in_pairs, bool from_start> constexpr auto make_turn() {
     ++inserted;
   };
   const auto store = [&]() {
-    if (from_start || stored >= P::kSums || !clamped[stored] || now < clamped[stored] + (stored + 1 < P::kSums ? 3 : 0)) return false;
+    if (from_start || stored >= P::kSums || !clamped[stored] || now < clamped[stored] + (stored + 1 < P::kSums ? 3 : 0))
+      return false;
     put(Do::store, stored, stored % RW == RW - 1);
     ++stored;
     return true;
@@ -218,7 +262,8 @@ SKUA_INL uint32_t bits_of(float x) {
 
 template <class P> struct Operands {
   const char* rows[P::IH];
-  ptrdiff_t offset[kWhole ? kOffsets + 1 : 2], out_row, out_pixel, last;  // bytes, of columns too; last: where the last vector begins
+  // bytes, of columns too; last: where the last vector begins
+  ptrdiff_t offset[kWhole ? kOffsets + 1 : 2], out_row, out_pixel, last;
   char* out;
   uint32_t low, high;
 };
@@ -232,7 +277,8 @@ template <class P> struct Registers {
   bool more;
 };
 
-// Every vector keeps its register from turn to turn: what writes one takes what it held, or compilers would move vectors around.
+// Every vector keeps its register from turn to turn: what writes one takes what it held, or compilers would move
+// vectors around.
 SKUA_INL V any_value() {
   V y;
   asm("" : "=w"(y.v));
@@ -347,7 +393,8 @@ SKUA_INL char* stored(V x, char* to, ptrdiff_t step) {  // where the next one go
   return to;
 }
 
-template <class P, bool in_pairs, int what, int a, int b, int c> SKUA_INL void do_step(const Operands<P>& o, Registers<P>& r) {
+template <class P, bool in_pairs, int what, int a, int b, int c>
+SKUA_INL void do_step(const Operands<P>& o, Registers<P>& r) {
   constexpr Do d = Do(what);
   if constexpr (d == Do::move) r.v[a] = moved(r.v[a], r.v[b]);
   else if constexpr (d == Do::multiply) r.v[a] = multiply(r.v[a], r.v[b], r.v[c]);
@@ -400,7 +447,8 @@ template <class P, bool in_pairs, int what, int a, int b, int c> SKUA_INL void d
 }
 
 template <class P, bool in_pairs, bool from_start> constexpr auto turn_of = make_turn<P, in_pairs, from_start>();
-template <class P, bool in_pairs, bool from_start, int from, int n> SKUA_INL void do_steps(const Operands<P>& o, Registers<P>& r) {
+template <class P, bool in_pairs, bool from_start, int from, int n>
+SKUA_INL void do_steps(const Operands<P>& o, Registers<P>& r) {
   if constexpr (n == 1) {
     constexpr Step s = turn_of<P, in_pairs, from_start>.at[from];
     do_step<P, in_pairs, int(s.what), s.a, s.b, s.c>(o, r);
@@ -410,8 +458,10 @@ template <class P, bool in_pairs, bool from_start, int from, int n> SKUA_INL voi
   }
 }
 
-// A whole tile, of which all rows but TOP and BOTTOM ones are inside the image, and all columns but LEFT and RIGHT ones.
-template <class T, int K, int S, int RH, int RW, bool in_pairs, int LEFT, int RIGHT, int TOP = 0, int BOTTOM = 0> void scheduled_tile(const DepthwiseTile& t) {
+// A whole tile, of which all rows but TOP and BOTTOM ones are inside the image, and all columns but LEFT and RIGHT
+// ones.
+template <class T, int K, int S, int RH, int RW, bool in_pairs, int LEFT, int RIGHT, int TOP = 0, int BOTTOM = 0>
+void scheduled_tile(const DepthwiseTile& t) {
   using P = Plan<K, S, RH, RW, LEFT, RIGHT, TOP, BOTTOM>;
   Operands<P> o;
   Registers<P> r;
@@ -435,16 +485,20 @@ template <class T, int K, int S, int RH, int RW, bool in_pairs, int LEFT, int RI
 }
 template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseTileTable make_scheduled_table() {
   constexpr bool in_pairs = core == Core::a53 || (kWhole && S == 2);
-  constexpr uint32_t all = (uint32_t(1) << Plan<K, S, RH, RW, 0, 0>::IW) - 1, rows = (uint32_t(1) << Plan<K, S, RH, RW, 0, 0>::IH) - 1;
+  constexpr uint32_t all = (uint32_t(1) << Plan<K, S, RH, RW, 0, 0>::IW) - 1,
+                     rows = (uint32_t(1) << Plan<K, S, RH, RW, 0, 0>::IH) - 1;
   DepthwiseTileTable t = make_table<T, K, S, RH, RW>();
   t.whole[0] = scheduled_tile<T, K, S, RH, RW, in_pairs, 0, 0>;
   if constexpr (K == 3 || S == 1) {  // as much padding as keeps the size, and at stride 2 one column
     constexpr int pad = K / 2;
     t.edge[0] = {all >> pad << pad, rows, scheduled_tile<T, K, S, RH, RW, in_pairs, pad, 0>};
     t.edge[1] = {all >> pad, rows, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, pad>};
-    if constexpr (S == 1) t.edge[2] = {all >> 2 * pad << pad, rows, scheduled_tile<T, K, S, RH, RW, in_pairs, pad, pad>};
+    if constexpr (S == 1)
+      t.edge[2] = {all >> 2 * pad << pad, rows, scheduled_tile<T, K, S, RH, RW, in_pairs, pad, pad>};
   }
-  if constexpr (kWhole && K == 3 && S == 1) {  // first and last line. On AArch32, where programs count kilobytes, they are the compiler's, as those of larger kernels are
+  // first and last line. On AArch32, where programs count kilobytes, they are the compiler's, as those of larger
+  // kernels are
+  if constexpr (kWhole && K == 3 && S == 1) {
     t.edge[3] = {all, rows - 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, 0, 1, 0>};
     t.edge[4] = {all >> 1 << 1, rows - 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 1, 0, 1, 0>};
     t.edge[5] = {all >> 1, rows - 1, scheduled_tile<T, K, S, RH, RW, in_pairs, 0, 1, 1, 0>};
@@ -456,8 +510,12 @@ template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseT
   }
   return t;
 }
-template <class T, int K, int S, int RH, int RW, Core core> constexpr DepthwiseTileTable scheduled_table_of = make_scheduled_table<T, K, S, RH, RW, core>();
-template <class T, int K, int S, int RH, int RW, Core core> const DepthwiseTileTable& scheduled_table() { return scheduled_table_of<T, K, S, RH, RW, core>; }
+template <class T, int K, int S, int RH, int RW, Core core>
+constexpr DepthwiseTileTable scheduled_table_of = make_scheduled_table<T, K, S, RH, RW, core>();
+template <class T, int K, int S, int RH, int RW, Core core>
+const DepthwiseTileTable& scheduled_table() {
+  return scheduled_table_of<T, K, S, RH, RW, core>;
+}
 
 #undef SKUA_LANES
 #undef SKUA_BITS

@@ -1,4 +1,5 @@
-// What the packers and walks of depthwise and grouped convolutions of bytes share: blocks of channels, and how the weights of one end.
+// What the packers and walks of depthwise and grouped convolutions of bytes share: blocks of channels, and how the
+// weights of one end.
 #pragma once
 #include <math.h>
 
@@ -8,12 +9,15 @@
 
 namespace skua {
 
-inline const DepthwiseInt8Table& depthwise_int8_table(const Kernel* kernel) { return code_of<DepthwiseInt8TableFn>(kernel)(); }
+inline const DepthwiseInt8Table& depthwise_int8_table(const Kernel* kernel) {
+  return code_of<DepthwiseInt8TableFn>(kernel)();
+}
 
 // Bytes in lines of 64; what does not fit stays more than there is.
 inline size_t whole_lines(size_t bytes) { return add_sat(bytes, 63) / 64 * 64; }
 
-// Channels that share vectors: `width` of them fill one, or the part of one that an output has of several; only a layer of fewer does not.
+// Channels that share vectors: `width` of them fill one, or the part of one that an output has of several; only a layer
+// of fewer does not.
 struct DepthwiseInt8Block {
   size_t first, channels, width;
   size_t end() const { return first + channels; }
@@ -24,18 +28,23 @@ DepthwiseInt8Block depthwise_int8_block(size_t channels, size_t vector, size_t f
 size_t depthwise_int8_blocks(size_t channels, size_t vector);
 
 // Where tap ky, kx is of those that are multiplied one by one: two rows column by column, then a last row.
-inline size_t depthwise_int8_tap(size_t kernel_h, size_t kernel_w, size_t ky, size_t kx) { return ky < kernel_h / 2 * 2 ? (ky / 2 * kernel_w + kx) * 2 + ky % 2 : ky * kernel_w + kx; }
+inline size_t depthwise_int8_tap(size_t kernel_h, size_t kernel_w, size_t ky, size_t kx) {
+  return ky < kernel_h / 2 * 2 ? (ky / 2 * kernel_w + kx) * 2 + ky % 2 : ky * kernel_w + kx;
+}
 // Vectors of weights for each of the four vectors of sums.
 size_t depthwise_int8_taps(size_t kernel_h, size_t kernel_w, size_t stride_h, DepthwiseInt8Format f);
 // Of weights that are `taps` such vectors.
-inline size_t depthwise_int8_block_bytes(size_t taps, DepthwiseInt8Format f) { return (taps + (f.rounding ? 3 : 2)) * 4 * f.vector + 64; }
+inline size_t depthwise_int8_block_bytes(size_t taps, DepthwiseInt8Format f) {
+  return (taps + (f.rounding ? 3 : 2)) * 4 * f.vector + 64;
+}
 
 // Kernels see q ^ 0x80 where the type is not theirs: q + 128 of s8, q - 128 of u8.
 inline int32_t seen_zero_point(DepthwiseInt8Format f, Element element, int32_t zero_point) {
   return zero_point + (f.takes_unsigned ? element == Element::s8 ? 128 : 0 : element == Element::u8 ? -128 : 0);
 }
 
-inline DepthwiseInt8Tile depthwise_int8_tile(const DepthwiseShape& s, DepthwiseInt8Format f, const Requantize& to, Element result) {
+inline DepthwiseInt8Tile depthwise_int8_tile(const DepthwiseShape& s, DepthwiseInt8Format f, const Requantize& to,
+                                             Element result) {
   const int32_t less = result == Element::u8 ? 128 : 0;
   DepthwiseInt8Tile t = {};
   t.rows = f.rows;
@@ -69,7 +78,9 @@ struct DepthwiseInt8Run {
   DepthwiseInt8Tile tile;  // what all have in common
   OnCores kernels;         // in the place of `kernel`, for a task's core
 };
-inline uint8_t depthwise_int8_flip(const Kernel* kernel, DepthwiseInt8Format f) { return (kernel->element == Element::s8) == bool(f.takes_unsigned) ? 0x80 : 0; }
+inline uint8_t depthwise_int8_flip(const Kernel* kernel, DepthwiseInt8Format f) {
+  return (kernel->element == Element::s8) == bool(f.takes_unsigned) ? 0x80 : 0;
+}
 
 // Tap by tap (int8_direct.cc).
 void direct_int8_run(const RunArgs& args, const DepthwiseInt8Run& common);
@@ -104,7 +115,10 @@ struct DepthwiseInt8End {
     small = small && most < 8388608;
     fits = fits && most < 2147483000.0 && most * double(by) < 2147483000.0;  // 2^31 less more than two roundings to f32
   }
-  void finish() { to[(f.rounding ? 12 : 8) * f.vector] = char((fits ? kFitsInt8 : 0) | (fits && small ? kSmallInt8 : 0) | (least ? kLeastInt8Weight : 0)); }
+  void finish() {
+    to[(f.rounding ? 12 : 8) * f.vector] =
+        char((fits ? kFitsInt8 : 0) | (fits && small ? kSmallInt8 : 0) | (least ? kLeastInt8Weight : 0));
+  }
 };
 
 }  // namespace skua

@@ -1,5 +1,5 @@
-// Depthwise convolution of bytes tap by tap (int8_by_taps.h), on NEON: kernels read pixels as they are, nothing is interleaved in memory. Outputs whose windows leave the image at the left or right read a
-// copy of their window.
+// Depthwise convolution of bytes tap by tap (int8_by_taps.h), on NEON: kernels read pixels as they are, nothing is
+// interleaved in memory. Outputs whose windows leave the image at the left or right read a copy of their window.
 #include "depthwise/int8_blocks.h"
 
 namespace skua {
@@ -20,7 +20,8 @@ struct Run : DepthwiseInt8Run {
 // Output row y.
 void row(const Run& r, const uint8_t* image, uint8_t* out, size_t y, char* space) {
   const DepthwiseShape& s = *r.s;
-  const size_t count = rows_of(s), vector = r.f.vector, bytes = depthwise_int8_block_bytes(depthwise_int8_taps(s.kernel_h, s.kernel_w, s.stride_h, r.f), r.f);
+  const size_t count = rows_of(s), vector = r.f.vector,
+               bytes = depthwise_int8_block_bytes(depthwise_int8_taps(s.kernel_h, s.kernel_w, s.stride_h, r.f), r.f);
   auto** const rows = reinterpret_cast<const uint8_t**>(space);
   auto* const steps = reinterpret_cast<size_t*>(rows + count);
   auto* const window = reinterpret_cast<uint8_t*>(space + pointers_bytes(s));
@@ -30,7 +31,8 @@ void row(const Run& r, const uint8_t* image, uint8_t* out, size_t y, char* space
   d.tile.kernel_w = s.kernel_w;
   // Row i of the window, at column 0 of the image; NULL outside. The one behind the last is the last again.
   const auto row_at = [&](size_t i) -> const uint8_t* {
-    const size_t at = y * s.stride_h + min(i, size_t(s.kernel_h) - 1) * s.dilation_h - s.pad_top;  // above the image: more than any row
+    // above the image: more than any row
+    const size_t at = y * s.stride_h + min(i, size_t(s.kernel_h) - 1) * s.dilation_h - s.pad_top;
     return at < s.in_h ? image + at * s.in_row : nullptr;
   };
   // Outputs [x, x + n) of all channels.
@@ -49,7 +51,8 @@ void row(const Run& r, const uint8_t* image, uint8_t* out, size_t y, char* space
     size_t done = 0;
     for (size_t b = whole, at = whole * vector; at < s.channels; ++b) {
       const DepthwiseInt8Block block = depthwise_int8_block(s.channels, vector, at);
-      for (size_t i = 0; i < count; ++i) rows[i] += rows[i] == line ? 0 : block.first - done;  // not by their step: that may be 0
+      // not by their step: that may be 0
+      for (size_t i = 0; i < count; ++i) rows[i] += rows[i] == line ? 0 : block.first - done;
       blocks(b, block.first, block.width);
       done = block.first;
       at = block.end();
@@ -88,17 +91,22 @@ void task(void* arg, size_t index, uint32_t worker) {
   char* space = r.workspace + worker * r.worker_bytes;
   memset(space + pointers_bytes(s) + window_bytes(s), r.padding ^ r.flip, 64);
   const size_t units = s.batch * s.out_h, to = piece_begin(units, r.pieces, index + 1);
-  for (size_t u = piece_begin(units, r.pieces, index); u < to; ++u) row(r, r.in + u / s.out_h * s.in_batch, r.out + u / s.out_h * s.out_batch, u % s.out_h, space);
+  for (size_t u = piece_begin(units, r.pieces, index); u < to; ++u)
+    row(r, r.in + u / s.out_h * s.in_batch, r.out + u / s.out_h * s.out_batch, u % s.out_h, space);
 }
 
 }  // namespace
 
-size_t direct_int8_workspace(const DepthwiseShape& s, uint32_t concurrency) { return mul_sat(worker_bytes(s), concurrency); }
+size_t direct_int8_workspace(const DepthwiseShape& s, uint32_t concurrency) {
+  return mul_sat(worker_bytes(s), concurrency);
+}
 
 void direct_int8_run(const RunArgs& args, const DepthwiseInt8Run& common) {
   const DepthwiseShape& s = *common.s;
   Run r = {common, 0, worker_bytes(s), 0, 0};
-  const size_t span = (size_t(s.kernel_w) - 1) * s.dilation_w, last = s.in_w + s.pad_left > span ? (s.in_w + s.pad_left - span - 1) / s.stride_w + 1 : 0;  // windows that end inside
+  // windows that end inside
+  const size_t span = (size_t(s.kernel_w) - 1) * s.dilation_w,
+               last = s.in_w + s.pad_left > span ? (s.in_w + s.pad_left - span - 1) / s.stride_w + 1 : 0;
   r.to = min(last, size_t(s.out_w));
   r.from = min(ceil_div(s.pad_left, s.stride_w), r.to);
   const size_t units = s.batch * s.out_h;

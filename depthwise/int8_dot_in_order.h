@@ -1,8 +1,11 @@
-// Depthwise convolution of bytes by dot products on in-order cores of AArch64: 3x3, two rows of two outputs of 16 channels, a program of simd/in_order.h. Included by int8_kernels.cc.
+// Depthwise convolution of bytes by dot products on in-order cores of AArch64: 3x3, two rows of two outputs of 16
+// channels, a program of simd/in_order.h. Included by int8_kernels.cc.
 //
-//   a turn   one tile, a quarter of its channels after the other: 12 dot products, and what makes bytes of four vectors of sums
+//   a turn   one tile, a quarter of its channels after the other: 12 dot products, and what makes bytes of four vectors
+//            of sums
 //
-// Registers: 8 sums (of two quarters), 8 halves of results, rings of 8 weights and of 4 columns or scales, and what ends need: 32.
+// Registers: 8 sums (of two quarters), 8 halves of results, rings of 8 weights and of 4 columns or scales, and what
+// ends need: 32.
 
 enum class DotDo : uint8_t { copy = uint8_t(EndDo::count), dot, next };
 enum DotSource : uint8_t { kColumnsOf, kWeightsOf, kOffsetOf, kScaleOf };
@@ -14,7 +17,8 @@ template <bool start> consteval auto make_dot_turn() {
   for (int v = 0; v < 4; ++v) {
     const int sums = v % 2 * 4, offset = turn.load(sums, kOffsetOf, v);
     for (int o = 1; o < 4; ++o) turn.add(DotDo::copy, sums + o, sums, kNoVector, offset);
-    // A column serves the output it begins, the one it is in the middle of, and the one it ends; sums of 2 * column + row.
+    // A column serves the output it begins, the one it is in the middle of, and the one it ends; sums of 2 * column +
+    // row.
     int w[3][2] = {}, w_to[3][2] = {};
     for (int j = 0; j < 4; ++j) {
       const int column = kDotRing + ring++ % 4, x = turn.load(column, kColumnsOf, 4 * j + v);
@@ -53,12 +57,16 @@ struct DotRegisters : InOrderRegisters<kEndVectors> {
     else if constexpr (d == DotDo::next) asm volatile("add %0, %0, %1" : "+r"(columns) : "r"(next));
     else {
       constexpr int behind = 4 * 3 * 2;
-      load_step<what, a, b, 16 * (c + (b == kOffsetOf ? behind : b == kScaleOf ? behind + 4 : 0))>(b == kColumnsOf ? columns : w);
+      load_step<what, a, b,
+                16 * (c + (b == kOffsetOf  ? behind
+                           : b == kScaleOf ? behind + 4
+                                           : 0))>(b == kColumnsOf ? columns : w);
     }
   }
 };
 
-// Two rows of two or more outputs, whose interleaved columns are a column apart; the last tile overlaps the one before it.
+// Two rows of two or more outputs, whose interleaved columns are a column apart; the last tile overlaps the one before
+// it.
 __attribute__((noinline)) void dot_in_order(const DepthwiseInt8Tile& t) {
   DotRegisters r;
   end_vectors(t, r.v);

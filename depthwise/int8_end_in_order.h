@@ -1,4 +1,5 @@
-// What makes bytes of sums in programs for in-order cores (int8_in_order.h, int8_dot_in_order.h): scaled in f32, rounded, narrowed twice with the zero point between, bounded, flipped.
+// What makes bytes of sums in programs for in-order cores (int8_in_order.h, int8_dot_in_order.h): scaled in f32,
+// rounded, narrowed twice with the zero point between, bounded, flipped.
 #pragma once
 #include "depthwise/int8_kernel.h"
 #include "simd/in_order.h"
@@ -38,13 +39,17 @@ template <int what, int a, int b> SKUA_INL void end_step(int8x16_t (&v)[kEndVect
 #undef SKUA_END_BY
 }
 
-// Bytes of `outputs` results, whose first eight channels are in vectors from `first` on, `step` apart, and the others `other` behind these.
+// Bytes of `outputs` results, whose first eight channels are in vectors from `first` on, `step` apart, and the others
+// `other` behind these.
 template <class Builder> constexpr void add_bytes(Builder& turn, int outputs, int first, int step, int other) {
   constexpr EndDo bytes[] = {EndDo::byte, EndDo::byte2, EndDo::max, EndDo::min, EndDo::flip};
   for (EndDo what : bytes)
-    for (int o = 0; o < outputs; ++o) turn.add(what, first + o * step, what == EndDo::byte2 ? first + o * step + other : kNoVector);
+    for (int o = 0; o < outputs; ++o)
+      turn.add(what, first + o * step, what == EndDo::byte2 ? first + o * step + other : kNoVector);
 }
-SKUA_INL void put_16(int8x16_t x, uint8_t* to) { asm volatile("str %q1, %0" : "=m"(*reinterpret_cast<int8_t (*)[16]>(to)) : "w"(x)); }
+SKUA_INL void put_16(int8x16_t x, uint8_t* to) {
+  asm volatile("str %q1, %0" : "=m"(*reinterpret_cast<int8_t(*)[16]>(to)) : "w"(x));
+}
 
 }  // namespace
 }  // namespace SKUA_ISA

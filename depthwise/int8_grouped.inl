@@ -1,9 +1,13 @@
-// Grouped convolution of bytes: groups of 4, 8 or 16 inputs and as many outputs. A block of L channels, a vector of L/4 sums at a time, as in the depthwise tile.
+// Grouped convolution of bytes: groups of 4, 8 or 16 inputs and as many outputs. A block of L channels, a vector of L/4
+// sums at a time, as in the depthwise tile.
 //
-//   spread   of every 16 bytes of a pixel the d-th G (as bytes, or widened to 16 bits) are repeated four times: 16/G vectors, so that each lane of sums has inputs of its own group
-//   dot      lane e of vector v of sums is channel e/4*16 + v*4 + e%4; its group's inputs are `words` of these vectors, the first of them v*4/group * words
+//   spread   of every 16 bytes of a pixel the d-th G (as bytes, or widened to 16 bits) are repeated four times: 16/G
+//            vectors, so that each lane of sums has inputs of its own group
+//   dot      lane e of vector v of sums is channel e/4*16 + v*4 + e%4; its group's inputs are `words` of these vectors,
+//            the first of them v*4/group * words
 //
-//   tile: RW outputs of a row, two vectors of sums at a time: 2*RW sums + RW halves of results + 2*K weights + 1 pixel. RW = 7 of 32 registers, 3 of 16. Where the kernel is three columns
+//   tile: RW outputs of a row, two vectors of sums at a time: 2*RW sums + RW halves of results + 2*K weights + 1 pixel.
+//   RW = 7 of 32 registers, 3 of 16. Where the kernel is three columns
 //   wide a pixel feeds three outputs (K).
 #if defined(__x86_64__)
 template <int d> SKUA_INL __m128i word_of(__m128i x) { return _mm_shuffle_epi32(x, d * 0x55); }
@@ -11,7 +15,10 @@ template <int d> SKUA_INL __m128i word_of(__m128i x) { return _mm_shuffle_epi32(
 template <int d> SKUA_INL __m256i word_of(__m256i x) { return _mm256_shuffle_epi32(x, d * 0x55); }
 #endif
 #if defined(SKUA_ISA_avx512vnni)
-template <int d> SKUA_INL __m512i word_of(__m512i x) { return _mm512_maskz_shuffle_epi32(0xffff, x, _MM_PERM_ENUM(d * 0x55)); }
+template <int d>
+SKUA_INL __m512i word_of(__m512i x) {
+  return _mm512_maskz_shuffle_epi32(0xffff, x, _MM_PERM_ENUM(d * 0x55));
+}
 #endif
 #else
 template <int d> SKUA_INL int8x16_t word_of(int8x16_t x) {
@@ -59,13 +66,16 @@ template <class B> void spread(const DepthwiseInt8Columns& t) {
   uint8_t* to = static_cast<uint8_t*>(t.to);
   const Block<B> block(t.channels);
   for (size_t n = t.before; n > 0; --n, to += spread_bytes<B>) spread_pixel<B>(B::bytes(t.padding), to);
-  for (size_t n = columns; n > 0; --n, to += spread_bytes<B>, p += step) spread_pixel<B>(B::flip(block.load(p), by), to);
+  for (size_t n = columns; n > 0; --n, to += spread_bytes<B>, p += step)
+    spread_pixel<B>(B::flip(block.load(p), by), to);
   for (size_t n = after; n > 0; --n, to += spread_bytes<B>) spread_pixel<B>(B::bytes(t.padding), to);
 }
 
 constexpr int kGroupedColumns = F32::registers >= 32 ? 7 : 3;
-// K columns of taps in each of t.groups runs, which begin at t.taps. ONE: two vectors of sums side by side have the same inputs, as groups of 8 and 16 do.
-template <class B, int RW, Known KNOWN, int K, int S, bool ONE = false> SKUA_INL void grouped_tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out) {
+// K columns of taps in each of t.groups runs, which begin at t.taps. ONE: two vectors of sums side by side have the
+// same inputs, as groups of 8 and 16 do.
+template <class B, int RW, Known KNOWN, int K, int S, bool ONE = false>
+SKUA_INL void grouped_tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* out) {
   constexpr int L = B::L, IW = (RW - 1) * S + K;
   const size_t runs = t.groups, half = t.all_runs * 2 * K * L;
   const auto block_weights = static_cast<const uint8_t*>(t.w);
@@ -99,7 +109,8 @@ template <class B, int RW, Known KNOWN, int K, int S, bool ONE = false> SKUA_INL
       else SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[0][x][i] = scaled_sum<B, KNOWN>(sum[i][0][x], by, t);
     }
     SKUA_UNROLL for (int x = 0; x < RW; ++x) halves[x][h] = half_of<B, KNOWN>(scaled[0][x][0], scaled[0][x][1], t);
-    if constexpr (!ONE && kGroupedColumns > 3) SKUA_UNROLL for (int x = 0; x < RW; ++x) if (!h) asm("" : "+m"(halves[x][0]));  // else weights are there, and read with every product
+    // else weights are there, and read with every product
+    if constexpr (!ONE && kGroupedColumns > 3) SKUA_UNROLL for (int x = 0; x < RW; ++x) if (!h) asm("" : "+m"(halves[x][0]));
   }
   const Block<B> block(t.channels);
   SKUA_UNROLL for (int x = 0; x < RW; ++x) block.store(out + size_t(x) * t.out_pixel, whole_of<B, KNOWN>(halves[x][0], halves[x][1], t));
@@ -110,7 +121,9 @@ template <class B, Known KNOWN, int K, int S, bool ONE = false> SKUA_INL void gr
   constexpr int RW = sizeof(typename B::Sum) > size_t(B::L) ? 3 : kGroupedColumns;
   const uint8_t* columns = static_cast<const uint8_t*>(t.columns);
   if (t.outputs < size_t(RW)) {
-    for (size_t x = 0; x < t.outputs; ++x) grouped_tile<B, 1, KNOWN == kFixed ? kFixed : kNothing, K, 1>(t, columns + x * S * spread_bytes<B>, t.out + x * t.out_pixel);
+    for (size_t x = 0; x < t.outputs; ++x)
+      grouped_tile<B, 1, KNOWN == kFixed ? kFixed : kNothing, K, 1>(t, columns + x * S * spread_bytes<B>,
+                                                                    t.out + x * t.out_pixel);
     return;
   }
   for (size_t x = 0;; x = x + 2 * RW <= t.outputs ? x + RW : t.outputs - RW) {
@@ -122,17 +135,22 @@ template <class B, int S> void grouped(const DepthwiseInt8Tile& given) {
   const DepthwiseInt8Tile t = given;  // what is stored might be it
   const bool three = t.kernel_w == 3;
   if (t.rounding) return three ? grouped_row<B, kFixed, 3, S>(t) : grouped_row<B, kFixed, 1, S>(t);
-  // Stride 2: 21 loads for 42 products in place of 36, where one of each starts in a cycle (Zen 4: 112x112x64 in 4 groups 203 to 180 us; stride 1, 14x14x512 in 32, 88 to 80).
+  // Stride 2: 21 loads for 42 products in place of 36, where one of each starts in a cycle (Zen 4: 112x112x64 in 4
+  // groups 203 to 180 us; stride 1, 14x14x512 in 32, 88 to 80).
   constexpr bool may_share = kGroupedColumns > 3;
   const bool one = may_share && !t.layout.group;
   if constexpr (B::has_positive)
-    if (t.positive && three) return one ? grouped_row<B, kPositive, 3, S, may_share>(t) : grouped_row<B, kPositive, 3, S>(t);
+    if (t.positive && three)
+      return one ? grouped_row<B, kPositive, 3, S, may_share>(t) : grouped_row<B, kPositive, 3, S>(t);
   if constexpr (B::saturates)
-    if ((B::fits_always || t.fits) && three) return one ? grouped_row<B, kFits, 3, S, may_share>(t) : grouped_row<B, kFits, 3, S>(t);
+    if ((B::fits_always || t.fits) && three)
+      return one ? grouped_row<B, kFits, 3, S, may_share>(t) : grouped_row<B, kFits, 3, S>(t);
   three ? grouped_row<B, kNothing, 3, S>(t) : grouped_row<B, kNothing, 1, S>(t);
 }
 // run: strides 1 and 2.
-template <class B> constexpr DepthwiseInt8Table grouped_functions = {B::G, B::takes_unsigned, {spread<B>, nullptr, nullptr}, {grouped<B, 1>, grouped<B, 2>}};
+template <class B>
+constexpr DepthwiseInt8Table grouped_functions = {
+    B::G, B::takes_unsigned, {spread<B>, nullptr, nullptr}, {grouped<B, 1>, grouped<B, 2>}};
 template <class B> const DepthwiseInt8Table& grouped_functions_of() { return grouped_functions<B>; }
 #define SKUA_GROUPED(T, type, bytes, why)                                                                                                                           \
   {"grouped_" #type "_" SKUA_STRING(SKUA_GROUPED_COLUMNS) "x" #bytes "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_int8, Isa::SKUA_ISA, kGroupedInt8, 1, \

@@ -1,10 +1,14 @@
-// Depthwise convolution of s8 by windows of 3x3, tap by tap as int8_by_taps.h does it, for in-order cores of AArch64: the order of instructions is the kernel. Included by int8_kernels.cc.
+// Depthwise convolution of s8 by windows of 3x3, tap by tap as int8_by_taps.h does it, for in-order cores of AArch64:
+// the order of instructions is the kernel. Included by int8_kernels.cc.
 //
-//   a turn      two outputs of 16 channels: five groups of products and their sums, then what makes bytes of them; a program of simd/in_order.h
-//   ahead       inputs are loaded as soon as the vector they go to is free, the first four and the offsets of the next turn at the end of this one
+//   a turn      two outputs of 16 channels: five groups of products and their sums, then what makes bytes of them; a
+//               program of simd/in_order.h
+//   ahead       inputs are loaded as soon as the vector they go to is free, the first four and the offsets of the next
+//               turn at the end of this one
 //
-// Registers: 9 weights, 8 sums, 4 products, 6 inputs (and scales), and what ends need: 31. make_taps_turn() puts a turn together when this is compiled; every step of it is
-// one instruction that stays where it is written. The sums are the same as in any order: they are of integers.
+// Registers: 9 weights, 8 sums, 4 products, 6 inputs (and scales), and what ends need: 31. make_taps_turn() puts a turn
+// together when this is compiled; every step of it is one instruction that stays where it is written. The sums are the
+// same as in any order: they are of integers.
 
 enum class TapsDo : uint8_t { mull = uint8_t(EndDo::count), mull2, mlal, mlal2, addw, addw2 };
 enum TapsSource : uint8_t { kRow0, kRow1, kRow2, kOffset, kScale };  // the last two: vectors behind the weights
@@ -31,7 +35,8 @@ template <int S, bool start> consteval auto make_taps_turn() {
     if (begins) ahead = turn.helpers;
     for (int o = 0; o < 2; ++o)
       for (int i = 0; i < 4; ++i)
-        turn.add(i % 2 ? TapsDo::addw2 : TapsDo::addw, kTapSums + 4 * o + i, kTapSums + (begins ? 4 : 4 * o) + i, kTapProducts + 2 * o + i / 2, begins ? offsets + i : -1);
+        turn.add(i % 2 ? TapsDo::addw2 : TapsDo::addw, kTapSums + 4 * o + i, kTapSums + (begins ? 4 : 4 * o) + i,
+                 kTapProducts + 2 * o + i / 2, begins ? offsets + i : -1);
   });
   for (int i = 0; i < 8; ++i) turn.add(EndDo::to_float, kTapSums + i);
   for (int i = 0; i < 4; ++i) {
@@ -64,14 +69,17 @@ template <int S> struct TapsRegisters : InOrderRegisters<kEndVectors> {
     else if constexpr (d == TapsDo::addw2) SKUA_TAPS_3("saddw2", ".4s", ".4s", ".8h");
     else if constexpr (what >= int(RowDo::move) && what <= int(RowDo::next)) rows.template step<what, a, b>();
     else {
-      this->template load_step<what, a, b, b < kOffset ? 0 : 16 * (c + (b == kScale ? 4 : 0))>(b >= kOffset ? behind : rows.at[b % 3]);
+      this->template load_step < what, a, b,
+          b<kOffset ? 0 : 16 * (c + (b == kScale ? 4 : 0))>(b >= kOffset ? behind : rows.at[b % 3]);
     }
 #undef SKUA_TAPS_3
   }
 };
 
 // The first outputs / 2 pairs of a row, L channels from rows on, S columns apart.
-template <int S> __attribute__((noinline)) void taps_in_order(const DepthwiseInt8Tile& t, const uint8_t* const (&rows)[3], const size_t (&steps)[3]) {
+template <int S>
+__attribute__((noinline)) void taps_in_order(const DepthwiseInt8Tile& t, const uint8_t* const (&rows)[3],
+                                             const size_t (&steps)[3]) {
   TapsRegisters<S> r;
   const auto* w = static_cast<const int8_t*>(t.w);
   end_vectors(t, r.v);

@@ -1,19 +1,25 @@
-// Depthwise convolution of bytes by windows of 3x3, tap by tap as int8_by_taps.h does it, for in-order cores of AArch32: the order of instructions is the kernel. Included by int8_kernels.cc.
+// Depthwise convolution of bytes by windows of 3x3, tap by tap as int8_by_taps.h does it, for in-order cores of
+// AArch32: the order of instructions is the kernel. Included by int8_kernels.cc.
 //
-//   a turn      two outputs of eight channels: five groups of products, whose sums are added beside the next group's products, then what makes bytes of them; a program of simd/in_order.h
+//   a turn      two outputs of eight channels: five groups of products, whose sums are added beside the next group's
+//               products, then what makes bytes of them; a program of simd/in_order.h
 //   ahead       the first inputs and the offsets of the next turn at the end of this one
 //
-// Registers, of 32 D: 9 weights, 8 sums, 8 products in two sets, 7 inputs. What ends need comes from memory to products that are free: rounded is by the addition of 1.5 * 2^23, whose bits
-// less those of the result are the zero point; what is not within 2^22 stays beyond every byte.
+// Registers, of 32 D: 9 weights, 8 sums, 8 products in two sets, 7 inputs. What ends need comes from memory to products
+// that are free: rounded is by the addition of 1.5 * 2^23, whose bits less those of the result are the zero point; what
+// is not within 2^22 stays beyond every byte.
 
 enum class TapsDo : uint8_t { mull, mlal, addw, to_float, scale, magic, less, narrow, byte, max, min, flip };
-// Rows, then `ends`, in steps of 8 bytes: offsets, scales, vectors of the magic number, of what is taken off, of bounds and flip. kEndsUpper: to the D register behind.
+// Rows, then `ends`, in steps of 8 bytes: offsets, scales, vectors of the magic number, of what is taken off, of bounds
+// and flip. kEndsUpper: to the D register behind.
 enum TapsSource : uint8_t { kRow0, kRow1, kRow2, kEnds, kEndsUpper };
-constexpr int kOffsetsAt = 0, kScalesAt = 4, kMagicAt = 8, kLessAt = 10, kLowAt = 12, kHighAt = 14, kFlipAt = 16, kEndsBytes = 18 * 8;
+constexpr int kOffsetsAt = 0, kScalesAt = 4, kMagicAt = 8, kLessAt = 10, kLowAt = 12, kHighAt = 14, kFlipAt = 16,
+              kEndsBytes = 18 * 8;
 // D registers. A vector of two begins at an even one.
 constexpr int kTapSums = 0, kTapProducts = 8, kTapWeights = 16, kTapInputs = 25, kTapRing = 7;
 
-// S: columns from an output to the next. start: what the turn before would have loaded, and nothing else. bounds: other than those of s8, or u8.
+// S: columns from an output to the next. start: what the turn before would have loaded, and nothing else. bounds: other
+// than those of s8, or u8.
 template <int S, bool bounds, bool start> consteval auto make_taps_turn() {
   InOrderBuilder<160, 80> turn;
   turn.pieces = Pieces::one;
@@ -29,11 +35,13 @@ template <int S, bool bounds, bool start> consteval auto make_taps_turn() {
       turn.add(what, products + 2 * o, x.to, kTapWeights + t.weight[o], x.helper);
     }
   };
-  // Of output o, half h of the channels. The first begin at the offsets, which are where the second output's sums will be.
+  // Of output o, half h of the channels. The first begin at the offsets, which are where the second output's sums will
+  // be.
   int offsets[2] = {};
   const auto add_sum = [&](int of_group, int i) {
     const int o = i / 2, h = i % 2, from = of_group ? o : 1;
-    turn.add(TapsDo::addw, kTapSums + 4 * o + 2 * h, kTapSums + 4 * from + 2 * h, kTapProducts + of_group % 2 * 4 + 2 * o + h, of_group ? -1 : offsets[h]);
+    turn.add(TapsDo::addw, kTapSums + 4 * o + 2 * h, kTapSums + 4 * from + 2 * h,
+             kTapProducts + of_group % 2 * 4 + 2 * o + h, of_group ? -1 : offsets[h]);
   };
   each_pair_of_taps<S>([&](const OutputTaps& a, const OutputTaps* b) {
     const int products = kTapProducts + group % 2 * 4;
@@ -48,7 +56,8 @@ template <int S, bool bounds, bool start> consteval auto make_taps_turn() {
     ++group;
   });
   for (int i = 0; i < 4; ++i) add_sum(group - 1, i);
-  constexpr int free[4] = {kTapProducts + 4, kTapProducts + 6, kTapProducts, kTapProducts + 2};  // the last group's were the first set
+  // the last group's were the first set
+  constexpr int free[4] = {kTapProducts + 4, kTapProducts + 6, kTapProducts, kTapProducts + 2};
   const int scales[2] = {load_two(free[0], kScalesAt), load_two(free[1], kScalesAt + 2)};
   for (int i = 0; i < 4; ++i) turn.add(TapsDo::to_float, kTapSums + 2 * i);
   for (int i = 0; i < 4; ++i) turn.add(TapsDo::scale, kTapSums + 2 * i, free[i % 2], kNoVector, scales[i % 2]);
@@ -59,7 +68,10 @@ template <int S, bool bounds, bool start> consteval auto make_taps_turn() {
   for (int o = 0; o < 2; ++o) turn.add(TapsDo::byte, free[2] + o, free[0] + 2 * o);
   if constexpr (bounds) {
     int to = 0;
-    constexpr struct { TapsDo what; int at; } ends[] = {{TapsDo::max, kLowAt}, {TapsDo::min, kHighAt}, {TapsDo::flip, kFlipAt}};
+    constexpr struct {
+      TapsDo what;
+      int at;
+    } ends[] = {{TapsDo::max, kLowAt}, {TapsDo::min, kHighAt}, {TapsDo::flip, kFlipAt}};
     for (const auto& e : ends) {
       const int vector = to++ % 2 ? free[1] : free[3], x = load_two(vector, e.at);
       turn.add(e.what, free[2], vector, kNoVector, x);
@@ -122,7 +134,10 @@ template <int S> struct TapsRegisters {
 };
 
 // The first outputs / 2 pairs of a row, eight channels from rows on, S columns apart.
-template <int S, bool bounds> __attribute__((noinline)) void taps_of_eight(const DepthwiseInt8Tile& t, const uint8_t* const (&rows)[3], const size_t (&steps)[3], const uint8_t* w, const uint8_t* ends, uint8_t* out) {
+template <int S, bool bounds>
+__attribute__((noinline)) void taps_of_eight(const DepthwiseInt8Tile& t, const uint8_t* const (&rows)[3],
+                                             const size_t (&steps)[3], const uint8_t* w, const uint8_t* ends,
+                                             uint8_t* out) {
   TapsRegisters<S> r;
   SKUA_UNROLL for (int i = 0; i < 16; ++i) asm("" : "=w"(r.v[i]));
   SKUA_UNROLL for (int i = 0; i < 9; ++i) {
@@ -144,7 +159,9 @@ template <int S, bool bounds> __attribute__((noinline)) void taps_of_eight(const
   }
 }
 // Of 16 channels.
-template <int S> __attribute__((noinline)) void taps_in_order(const DepthwiseInt8Tile& t, const uint8_t* const (&rows)[3], const size_t (&steps)[3]) {
+template <int S>
+__attribute__((noinline)) void taps_in_order(const DepthwiseInt8Tile& t, const uint8_t* const (&rows)[3],
+                                             const size_t (&steps)[3]) {
   const auto* const w = static_cast<const uint8_t*>(t.w);
   const uint8_t* const behind = w + 12 * 16;
   const bool bounds = t.is_bounded || t.flip;

@@ -1,11 +1,16 @@
-// Depthwise convolution of bytes by columns; included by int8_kernels.cc. A row of outputs goes over its columns once: K pixels are loaded and interleaved in registers, and meet at once the sums of all outputs
-// that they are under. Nothing is written but results. VNNI: all three rows together; weights stay in registers.
+// Depthwise convolution of bytes by columns; included by int8_kernels.cc. A row of outputs goes over its columns once:
+// K pixels are loaded and interleaved in registers, and meet at once the sums of all outputs that they are under.
+// Nothing is written but results. VNNI: all three rows together; weights stay in registers.
 //
-// Sets that multiply 16 bits: pixels are widened, two rows together. Of a last row without a partner two columns go together: the one before and this one, where taps 1 and 2 of a window, 3 and 4, ... are under them; tap 0 takes the second of two alone.
+// Sets that multiply 16 bits: pixels are widened, two rows together. Of a last row without a partner two columns go
+// together: the one before and this one, where taps 1 and 2 of a window, 3 and 4, ... are under them; tap 0 takes the
+// second of two alone.
 //
-// A block of L/2 channels has two rows of outputs at once, one in each half of the vectors: OUTPUTS is 2. Of L/4 the vectors are half as long: W is the bytes of those that weights are packed for.
+// A block of L/2 channels has two rows of outputs at once, one in each half of the vectors: OUTPUTS is 2. Of L/4 the
+// vectors are half as long: W is the bytes of those that weights are packed for.
 //
-// Sums: of (K-1)/S outputs (the column that ends one begins the next; with a stride of 3 of one) four vectors of L/4 channels. Weights of 16 bits are operands in memory: the load ports are what a column waits for.
+// Sums: of (K-1)/S outputs (the column that ends one begins the next; with a stride of 3 of one) four vectors of L/4
+// channels. Weights of 16 bits are operands in memory: the load ports are what a column waits for.
 
 template <class B, int K, int S, int OUTPUTS> struct Streamed {
   using I = typename B::I;
@@ -17,7 +22,8 @@ template <class B, int K, int S, int OUTPUTS> struct Streamed {
   typename B::Sum sum[outputs][4];
   I before;                    // the last row's pixel in the column before
 };
-template <class B, int K, int S, int OUTPUTS> SKUA_INL void next_stretch(Streamed<B, K, S, OUTPUTS>& s, const DepthwiseInt8Streamed& d, size_t channel) {
+template <class B, int K, int S, int OUTPUTS>
+SKUA_INL void next_stretch(Streamed<B, K, S, OUTPUTS>& s, const DepthwiseInt8Streamed& d, size_t channel) {
   while (!s.left && s.stretch < 3) {
     const bool inside = s.stretch == 1;
     s.left = inside ? d.inside : s.stretch ? d.after : d.before;
@@ -37,11 +43,14 @@ template <class B, int K> struct StreamedWeights {
 
 // A column, PHASE of those that go by before all sums have moved on. Whether it was the last.
 template <class B, Known KNOWN, int K, int S, int OUTPUTS, int W, int PHASE>
-SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const typename B::I (&start)[4], const StreamedWeights<B, K>& weights, const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t, const uint8_t* w, const float* scale, size_t channel, typename B::I flip) {
+SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const typename B::I (&start)[4],
+                     const StreamedWeights<B, K>& weights, const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t,
+                     const uint8_t* w, const float* scale, size_t channel, typename B::I flip) {
   using All = Streamed<B, K, S, OUTPUTS>;
   using I = typename B::I;
   constexpr bool ends = PHASE % S == (K - 1) % S;        // an output
-  constexpr bool twos = S == 3 ? PHASE != 1 : PHASE % S == 0;  // under tap 0, 2, ...: two columns of the last row go together
+  // under tap 0, 2, ...: two columns of the last row go together
+  constexpr bool twos = S == 3 ? PHASE != 1 : PHASE % S == 0;
   static_assert(K % 2 == 1 && (S < 3 || K == S));
   asm volatile("" : "+r"(w), "+r"(scale));  // else gcc keeps what is there, all on the stack, from column to column
   I r[K];
@@ -80,7 +89,8 @@ SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const typename B::I (&start)
           if (twos && k % 2 == 0) B::dot(sum, rows[K / 2][i], B::load(w + ((K / 2 * K + k / 2) * 4 + q) * W));
         }
         if (k < K - 1) continue;
-        if constexpr (B::G == 4 && KNOWN == kPositive) scaled[i] = B::positive(sum, scale + q * (W / 4), weights.less[q]);
+        if constexpr (B::G == 4 && KNOWN == kPositive)
+          scaled[i] = B::positive(sum, scale + q * (W / 4), weights.less[q]);
         else scaled[i] = scaled_sum<B, KNOWN>(sum, scale + q * (W / 4), t);
       }
       if (k == K - 1) halves[h] = half_of<B, KNOWN>(scaled[0], scaled[1], t);
@@ -100,7 +110,8 @@ SKUA_INL bool column(Streamed<B, K, S, OUTPUTS>& s, const typename B::I (&start)
   return ++s.done == t.outputs;
 }
 
-template <class B, Known KNOWN, int K, int S, int OUTPUTS, int W> void stream(const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t, size_t channel) {
+template <class B, Known KNOWN, int K, int S, int OUTPUTS, int W>
+void stream(const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t, size_t channel) {
   const auto* const w = static_cast<const uint8_t*>(t.w);
   constexpr int taps = B::G == 4 ? K : K / 2 * K + (K + 1) / 2;
   const uint8_t* const offset = w + 4 * taps * W;
@@ -129,7 +140,8 @@ template <class B, Known KNOWN, int K, int S, int OUTPUTS, int W> void stream(co
   };
   if constexpr (B::G == 4) {
     DepthwiseInt8Streamed e = d;  // what is stored might be it
-    for (DepthwiseInt8Tile u = t; u.lines; u.lines -= u.lines < OUTPUTS ? 1 : OUTPUTS, e.rows += OUTPUTS * K, u.out += OUTPUTS * t.out_row) {
+    for (DepthwiseInt8Tile u = t; u.lines;
+         u.lines -= u.lines < OUTPUTS ? 1 : OUTPUTS, e.rows += OUTPUTS * K, u.out += OUTPUTS * t.out_row) {
       if (u.lines < OUTPUTS) u.out_row = 0;
       line(e, u);
     }
@@ -146,13 +158,15 @@ template <class B, int K, int S, int OUTPUTS, int W> void stream_blocks(const De
       if constexpr (B::has_positive)
         if (is_positive(known, t)) return stream<B, kPositive, K, S, OUTPUTS, W>(d, t, b * B::L);
       constexpr Known fits = B::G == 4 ? kNothing : kFits;  // four operations in sixty, not a program of its own
-      known & kFitsInt8 ? stream<B, fits, K, S, OUTPUTS, W>(d, t, b * B::L) : stream<B, kNothing, K, S, OUTPUTS, W>(d, t, b * B::L);
+      known& kFitsInt8 ? stream<B, fits, K, S, OUTPUTS, W>(d, t, b * B::L)
+                       : stream<B, kNothing, K, S, OUTPUTS, W>(d, t, b * B::L);
     };
     if constexpr (B::G == 4) {
       lines(d);
     } else {  // one after the other: sixteen registers have no room for what gcc would keep of all
       DepthwiseInt8Streamed e = d;
-      for (size_t left = d.tile.lines; left; left -= left < OUTPUTS ? 1 : OUTPUTS, e.rows += OUTPUTS * K, t.out += OUTPUTS * d.tile.out_row) {
+      for (size_t left = d.tile.lines; left;
+           left -= left < OUTPUTS ? 1 : OUTPUTS, e.rows += OUTPUTS * K, t.out += OUTPUTS * d.tile.out_row) {
         t.out_row = left < OUTPUTS ? 0 : d.tile.out_row;
         lines(e);
       }

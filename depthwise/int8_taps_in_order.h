@@ -1,4 +1,5 @@
-// What the programs for windows of 3x3 of bytes share that multiply tap by tap (int8_in_order.h, int8_in_order32.h): the order of taps and of inputs, and the pointers to the window's three rows.
+// What the programs for windows of 3x3 of bytes share that multiply tap by tap (int8_in_order.h, int8_in_order32.h):
+// the order of taps and of inputs, and the pointers to the window's three rows.
 #pragma once
 #include "simd/in_order.h"
 
@@ -23,7 +24,8 @@ template <int S, class Builder> struct TapInputs {
   int at[3] = {kFirstColumn<S>, kFirstColumn<S>, kFirstColumn<S>};
 
   constexpr int next_vector() { return first_vector + loaded++ % vectors; }
-  // Pointers stand at the column that was loaded last, and go on to the next turn's first one when the last one has been.
+  // Pointers stand at the column that was loaded last, and go on to the next turn's first one when the last one has
+  // been.
   constexpr void point(int row, int column) {
     while (at[row] != column) {
       const int by = column - at[row] > 1 ? 2 : column > at[row] ? 1 : at[row] - column > 1 ? -2 : -1;
@@ -46,11 +48,13 @@ template <int S, class Builder> struct TapInputs {
   }
 };
 
-// One tap of each output: row, columns, weights. Weights are those of column k of rows 0 and 1 at 2k and 2k + 1, then the last row's.
+// One tap of each output: row, columns, weights. Weights are those of column k of rows 0 and 1 at 2k and 2k + 1, then
+// the last row's.
 struct OutputTaps {
   int row, column[2], weight[2];
 };
-// sum(a, b): taps whose products are added in 16 bits; b of the last is nullptr. A column that both outputs take comes first where they share only one.
+// sum(a, b): taps whose products are added in 16 bits; b of the last is nullptr. A column that both outputs take comes
+// first where they share only one.
 template <int S, class Sum> constexpr void each_pair_of_taps(const Sum& sum) {
   const auto rows = [&](int c0, int k0, int c1, int k1) {
     const OutputTaps above = {0, {c0, c1}, {2 * k0, 2 * k1}}, below = {1, {c0, c1}, {2 * k0 + 1, 2 * k1 + 1}};

@@ -1,5 +1,6 @@
-// Phases of a dilated layer: every dilation_w-th output of every dilation_h-th row sees only pixels that are as far apart, so for each remainder of the two these are a layer without dilation, over
-// pixels and rows that lie further apart.
+// Phases of a dilated layer: every dilation_w-th output of every dilation_h-th row sees only pixels that are as far
+// apart, so for each remainder of the two these are a layer without dilation, over pixels and rows that lie further
+// apart.
 #pragma once
 #include "core/op.h"
 #include "depthwise/depthwise.h"
@@ -18,7 +19,8 @@ struct PhaseAxis {
 };
 inline PhaseAxis phase_axis(size_t phase, size_t stride, size_t dilation, size_t pad, size_t in, size_t out) {
   const size_t from = phase * stride;  // of the first tap, `pad` to the right
-  PhaseAxis a = {from >= pad ? from - pad : (dilation - (pad - from) % dilation) % dilation, 0, ceil_div(out - phase, dilation), from >= pad ? 0 : ceil_div(pad - from, dilation)};
+  PhaseAxis a = {from >= pad ? from - pad : (dilation - (pad - from) % dilation) % dilation, 0,
+                 ceil_div(out - phase, dilation), from >= pad ? 0 : ceil_div(pad - from, dilation)};
   a.in = in > a.first ? ceil_div(in - a.first, dilation) : 0;
   if (!a.in) a.first = 0;  // nothing is read
   return a;
@@ -28,8 +30,11 @@ struct PhaseBegin {
   size_t in, out, residual;
 };
 inline DepthwiseShape phase_of(const DepthwiseShape& s, size_t py, size_t px, PhaseBegin* begin) {
-  const PhaseAxis y = phase_axis(py, s.stride_h, s.dilation_h, s.pad_top, s.in_h, s.out_h), x = phase_axis(px, s.stride_w, s.dilation_w, s.pad_left, s.in_w, s.out_w);
-  if (begin) *begin = {y.first * s.in_row + x.first * s.in_pixel, py * s.out_row + px * s.out_pixel, py * s.res_row + px * s.res_pixel};
+  const PhaseAxis y = phase_axis(py, s.stride_h, s.dilation_h, s.pad_top, s.in_h, s.out_h),
+                  x = phase_axis(px, s.stride_w, s.dilation_w, s.pad_left, s.in_w, s.out_w);
+  if (begin)
+    *begin = {y.first * s.in_row + x.first * s.in_pixel, py * s.out_row + px * s.out_pixel,
+              py * s.res_row + px * s.res_pixel};
   DepthwiseShape p = s;
   p.dilation_h = p.dilation_w = 1;
   p.in_h = y.in; p.out_h = y.out; p.pad_top = y.pad;

@@ -1,15 +1,19 @@
 // 3x3 with a stride of 2, one row of input at a time: see DepthwiseRow. Included by kernels.cc.
 //
-// A tile reads a vector of each of its pixels, then the next one: 35 to 75 lines at a pixel's distance, which hardware does not fetch ahead. Here whole pixels are read one after another, every line once,
-// and sums that wait for their next row of taps are in memory, close.
+// A tile reads a vector of each of its pixels, then the next one: 35 to 75 lines at a pixel's distance, which hardware
+// does not fetch ahead. Here whole pixels are read one after another, every line once, and sums that wait for their
+// next row of taps are in memory, close.
 
-// Outputs side by side share weights and every other column. AVX-512: one, a pixel's lines in their order matter more (28x28x256 in a loop 9.5 us, of two 10.7).
+// Outputs side by side share weights and every other column. AVX-512: one, a pixel's lines in their order matter more
+// (28x28x256 in a loop 9.5 us, of two 10.7).
 constexpr int kRowOutputs = L == 16 ? 1 : 3;
 
 // Outputs p to p + P - 1. edge: a column of taps may be outside on either side of the only one.
-template <int P, bool first, bool last, bool next, bool edge> SKUA_INL void row_outputs(const DepthwiseRow& t, size_t p) {
+template <int P, bool first, bool last, bool next, bool edge>
+SKUA_INL void row_outputs(const DepthwiseRow& t, size_t p) {
   static_assert(P == 1 || !edge);
-  const size_t in_pixel = t.in_pixel, out_pixel = t.out_pixel, sums_pixel = t.sums_pixel, channels = t.channels, last_vector = channels - L;
+  const size_t in_pixel = t.in_pixel, out_pixel = t.out_pixel, sums_pixel = t.sums_pixel, channels = t.channels,
+               last_vector = channels - L;
   const bool left = !edge || p || !t.left, right = !edge || p + 1 < t.outputs || !t.right;  // inside
   const float* const in = t.in + (ptrdiff_t(2 * p) - t.left) * ptrdiff_t(in_pixel);
   const float* w = t.w + (next ? 0 : 1 + 3 * t.tap) * L;  // at the bias, or at the row of taps
@@ -58,5 +62,7 @@ template <bool first, bool last, bool next> void row(const DepthwiseRow& given) 
   for (; p < t.outputs; ++p) row_outputs<1, first, last, next, true>(t, p);
 }
 
-constexpr DepthwiseRowTable row_functions = {{row<false, false, false>, row<true, false, false>, row<false, true, false>, row<true, true, false>}, row<false, true, true>};
+constexpr DepthwiseRowTable row_functions = {
+    {row<false, false, false>, row<true, false, false>, row<false, true, false>, row<true, true, false>},
+    row<false, true, true>};
 const DepthwiseRowTable& row_table() { return row_functions; }

@@ -21,8 +21,10 @@ struct Named {
 constexpr Named kCores[] = {
     {"any", 0, Core::any},
     {"cortex-a34", 0x41d02, Core::a53}, {"cortex-a35", 0x41d04, Core::a53},
-    {"cortex-a53", 0x41d03, Core::a53}, {nullptr, 0x51801, Core::a53},                                      // Kryo 2xx Silver
-    {"cortex-a55", 0x41d05, Core::a55}, {nullptr, 0x51803, Core::a55}, {nullptr, 0x51805, Core::a55},  // Kryo 3xx, 4xx Silver
+    // Kryo 2xx Silver
+    {"cortex-a53", 0x41d03, Core::a53}, {nullptr, 0x51801, Core::a53},
+    // Kryo 3xx, 4xx Silver
+    {"cortex-a55", 0x41d05, Core::a55}, {nullptr, 0x51803, Core::a55}, {nullptr, 0x51805, Core::a55},
     {"cortex-a510", 0x41d46, Core::a55}, {"cortex-a520", 0x41d80, Core::a55},
 };
 
@@ -32,12 +34,14 @@ struct Liar {
   uint8_t lacks;               // kArm bits
 };
 constexpr Liar kLiars[] = {
-    // Exynos 9810: M3 cores of ARMv8.0 beside A55 of ARMv8.2, and a kernel before Android 9 that reports what the A55 have (cpuinfo, src/arm/linux/aarch64-isa.c; LLVM review D114523).
+    // Exynos 9810: M3 cores of ARMv8.0 beside A55 of ARMv8.2, and a kernel before Android 9 that reports what the A55
+    // have (cpuinfo, src/arm/linux/aarch64-isa.c; LLVM review D114523).
     {0x53002, 0x00, 0xff, kArmFp16 | kArmDot | kArmI8mm | kArmBf16},
-    // Erratum 2658417: pairs of A510 up to r1p1 that share a vector unit may compute BFMMLA wrongly; Linux hides BF16 since 6.0 (arch/arm64/Kconfig). A part of r1p1 is mended, which
-    // only the kernel can read.
+    // Erratum 2658417: pairs of A510 up to r1p1 that share a vector unit may compute BFMMLA wrongly; Linux hides BF16
+    // since 6.0 (arch/arm64/Kconfig). A part of r1p1 is mended, which only the kernel can read.
     {0x41d46, 0x00, 0x11, kArmBf16},
-    // No dot product before A55 r1p0 and A75 r2p0; chips that mix revisions die of it now and then (cpuinfo, src/arm/linux/aarch32-isa.c: SC9863A, T310, UMS312).
+    // No dot product before A55 r1p0 and A75 r2p0; chips that mix revisions die of it now and then (cpuinfo,
+    // src/arm/linux/aarch32-isa.c: SC9863A, T310, UMS312).
     {0x41d05, 0x00, 0x0f, kArmDot},
     {0x41d0a, 0x00, 0x1f, kArmDot},
 };
@@ -46,7 +50,8 @@ uint32_t part_of(uint32_t midr) { return midr >> 24 << 12 | (midr >> 4 & 0xfff);
 
 Cores summed_up(Cores cores, const bool (&found)[kCoreCount]) {
   const bool any = found[int(Core::any)], a53 = found[int(Core::a53)], a55 = found[int(Core::a55)];
-  cores.all = any || !(a53 || a55) ? Core::any : a53 ? Core::a53 : Core::a55;  // the A53's loops lose less on an A55 than the other way round
+  // the A53's loops lose less on an A55 than the other way round
+  cores.all = any || !(a53 || a55) ? Core::any : a53 ? Core::a53 : Core::a55;
   cores.mixed = any + a53 + a55 > 1;
   return cores;
 }
@@ -86,7 +91,8 @@ size_t read_midrs(uint32_t* midr, size_t capacity) {
     if (!strncmp(line, "CPU revision", 12) && n) midr[n - 1] |= number & 15;
   });
 #if defined(__aarch64__)
-  if (!n && (getauxval(AT_HWCAP) >> 11 & 1)) {  // HWCAP_CPUID: the kernel reads it for us, of the core we happen to be on
+  // HWCAP_CPUID: the kernel reads it for us, of the core we happen to be on
+  if (!n && (getauxval(AT_HWCAP) >> 11 & 1)) {
     uint64_t here;
     __asm__("mrs %0, midr_el1" : "=r"(here));
     midr[n++] = uint32_t(here);

@@ -1,4 +1,5 @@
-// Which core a kernel is scheduled for. Out-of-order cores order instructions themselves; on the in-order ones a loop must be written for what issues together.
+// Which core a kernel is scheduled for. Out-of-order cores order instructions themselves; on the in-order ones a loop
+// must be written for what issues together.
 // Plain data: kernel units include it.
 #pragma once
 #include <stddef.h>

@@ -29,7 +29,8 @@ void copy_text(char* to, size_t size, const char* from) {
   to[n] = 0;
 }
 
-// What the processor (CPUID) and the operating system (XCR0, HWCAP) say, without help from any library. An unknown CPU gets the baseline.
+// What the processor (CPUID) and the operating system (XCR0, HWCAP) say, without help from any library. An unknown CPU
+// gets the baseline.
 #if defined(__x86_64__)
 struct CpuId {
   unsigned family, model;
@@ -81,8 +82,10 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
       if ((c7 >> 11 & 1) && (c7 >> 1 & 1)) mask |= isa_bit(Isa::avx512vbmi);
       if (a71 >> 5 & 1) mask |= isa_bit(Isa::avx512bf16);
       if (d7 >> 23 & 1) mask |= isa_bit(Isa::avx512fp16);
-      const bool tiles = d7 >> 24 & 1, of_bytes = d7 >> 25 & 1 && (c7 >> 11 & 1), of_bf16 = d7 >> 22 & 1 && (a71 >> 5 & 1);
-      if (tiles && (of_bytes || of_bf16) && tiles_allowed()) mask |= (of_bytes ? isa_bit(Isa::amx_int8) : 0) | (of_bf16 ? isa_bit(Isa::amx_bf16) : 0);
+      const bool tiles = d7 >> 24 & 1, of_bytes = d7 >> 25 & 1 && (c7 >> 11 & 1),
+                 of_bf16 = d7 >> 22 & 1 && (a71 >> 5 & 1);
+      if (tiles && (of_bytes || of_bf16) && tiles_allowed())
+        mask |= (of_bytes ? isa_bit(Isa::amx_int8) : 0) | (of_bf16 ? isa_bit(Isa::amx_bf16) : 0);
     }
   }
   unsigned brand[12] = {};
@@ -145,7 +148,8 @@ IsaMask detect_own(Cpu& out, CpuId& id) {
 #endif
 
 #ifdef SKUA_HAVE_CPUINFO
-// Arithmetic in half types is left to the operating system's word, on AArch64 unless cpuinfo, which knows chips by name too, has it otherwise.
+// Arithmetic in half types is left to the operating system's word, on AArch64 unless cpuinfo, which knows chips by name
+// too, has it otherwise.
 IsaMask detect_cpuinfo(Cpu& out) {
   IsaMask mask = isa_bit(Isa::scalar);
   for (int i = 0; i < kIsaCount; ++i)
@@ -154,7 +158,8 @@ IsaMask detect_cpuinfo(Cpu& out) {
   mask |= isa_bit(Isa::sse2);
   if (cpuinfo_has_x86_sse4_1()) mask |= isa_bit(Isa::sse41);
   if (cpuinfo_has_x86_avx2() && cpuinfo_has_x86_fma3() && cpuinfo_has_x86_f16c()) mask |= isa_bit(Isa::avx2);
-  if (cpuinfo_has_x86_avx512f() && cpuinfo_has_x86_avx512bw() && cpuinfo_has_x86_avx512dq() && cpuinfo_has_x86_avx512vl())
+  if (cpuinfo_has_x86_avx512f() && cpuinfo_has_x86_avx512bw() && cpuinfo_has_x86_avx512dq() &&
+      cpuinfo_has_x86_avx512vl())
     mask |= isa_bit(Isa::avx512);
 #elif defined(__aarch64__)
   mask |= isa_bit(Isa::neon);
@@ -177,7 +182,8 @@ IsaMask vetoes_of(const CpuId& id) {
 #if defined(__x86_64__)
   // A thread may move to a core without AVX-512.
   if (id.intel && id.hybrid)
-    mask = isa_bit(Isa::avx512) | isa_bit(Isa::avx512vnni) | isa_bit(Isa::avx512vbmi) | isa_bit(Isa::avx512bf16) | isa_bit(Isa::avx512fp16) | isa_bit(Isa::amx_bf16) | isa_bit(Isa::amx_int8);
+    mask = isa_bit(Isa::avx512) | isa_bit(Isa::avx512vnni) | isa_bit(Isa::avx512vbmi) | isa_bit(Isa::avx512bf16) |
+           isa_bit(Isa::avx512fp16) | isa_bit(Isa::amx_bf16) | isa_bit(Isa::amx_int8);
 #elif defined(__aarch64__) || defined(__arm__)
   for (const auto& set : kArmSets)
     if (set.needs & id.vetoes) mask |= isa_bit(set.isa);
@@ -185,7 +191,8 @@ IsaMask vetoes_of(const CpuId& id) {
   return mask;
 }
 
-// What the caches of a chip give a core, and what its core does beside multiply-adds of 256 bits: see Machine. Measured where there is a name (docs/cores.md), else supposed.
+// What the caches of a chip give a core, and what its core does beside multiply-adds of 256 bits: see Machine. Measured
+// where there is a name (docs/cores.md), else supposed.
 struct Chip {
   const char* name = nullptr;
   double l2_bytes = 32, l3_bytes = 12, memory_bytes = 5;
@@ -197,16 +204,20 @@ struct Chip {
 };
 constexpr Chip kAnyChip = {};
 #if defined(__x86_64__)
-// Zen's L3 belongs to a few cores and hands each of them most of a line in two cycles. Four pipes for logic, multiply-adds on two of them; of 512 bits one, as two halves, before Zen 5.
+// Zen's L3 belongs to a few cores and hands each of them most of a line in two cycles. Four pipes for logic,
+// multiply-adds on two of them; of 512 bits one, as two halves, before Zen 5.
 constexpr Chip kAnyZen = {.l3_bytes = 24, .memory_bytes = 8, .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1};
 constexpr Chip kNamed[] = {
     // An L3 that takes twice as long as Zen's: more lines are on their way to L2 than to L1.
     {.name = "sapphire-rapids", .l1 = 48, .l2 = 2048, .l3 = 480 << 10},
-    // 50 to 57 and 12 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss.
+    // 50 to 57 and 12 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and
+    // 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss.
     {.name = "zen3", .l3_bytes = 17, .memory_bytes = 4.5, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4, .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1, .l1 = 32, .l2 = 512, .l3 = 32 << 10},
-    // An L3 of L2's speed once it streams, which strangers use as well: 12.6 MB of Winograd's weights of bytes (7x7x512) 0.8 to 0.98 of the speed of 2.3 MB by the direct form.
+    // An L3 of L2's speed once it streams, which strangers use as well: 12.6 MB of Winograd's weights of bytes
+    // (7x7x512) 0.8 to 0.98 of the speed of 2.3 MB by the direct form.
     {.name = "zen4", .l3_bytes = 24, .memory_bytes = 8, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4, .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1, .l1 = 32, .l2 = 1024, .l3 = 32 << 10},
-    // A path of a line a cycle to L2 (measured: 58, 30 and 10 to 14 bytes); two streams that nothing asks for ahead are read up to a third faster from L3, a tenth from memory.
+    // A path of a line a cycle to L2 (measured: 58, 30 and 10 to 14 bytes); two streams that nothing asks for ahead are
+    // read up to a third faster from L3, a tenth from memory.
     {.name = "zen5", .l2_bytes = 56, .l3_bytes = 24, .memory_bytes = 8, .streams = 2, .logic_apart = true, .fetch_near = true, .bf16_ports = 2, .l1 = 48, .l2 = 1024, .l3 = 32 << 10},
 };
 const Chip* chip_named_as(const char* name) {
@@ -216,7 +227,10 @@ const Chip* chip_named_as(const char* name) {
 }
 const Chip* chip_of(const CpuId& id, IsaMask isas) {
   if (!id.amd || id.family < 0x17) return &kAnyChip;
-  return id.family < 0x19 ? &kAnyZen : chip_named_as(id.family > 0x19 ? "zen5" : isas & isa_bit(Isa::avx512) ? "zen4" : "zen3");
+  return id.family < 0x19 ? &kAnyZen
+                          : chip_named_as(id.family > 0x19              ? "zen5"
+                                          : isas & isa_bit(Isa::avx512) ? "zen4"
+                                                                        : "zen3");
 }
 #else
 const Chip* chip_named_as(const char*) { return nullptr; }
@@ -237,7 +251,8 @@ void detect(Detection& out) {
     c.detected &= detect_cpuinfo(c);
 #if defined(__arm__)
     // Linux tells 32-bit processes since 6.3; before that cpuinfo's list of cores has to do.
-    if ((c.detected & isa_bit(Isa::neon32)) && cpuinfo_has_arm_neon_fp16_arith()) c.detected |= isa_bit(Isa::neon32_fp16);
+    if ((c.detected & isa_bit(Isa::neon32)) && cpuinfo_has_arm_neon_fp16_arith())
+      c.detected |= isa_bit(Isa::neon32_fp16);
 #endif
   }
 #endif
@@ -300,20 +315,56 @@ Machine machine_for(Isa isa) {
   const Detection& d = detection();
   const Chip& chip = *d.chip;
   Machine m = {};
-  // Out-of-order cores of the last ten years: two vector multiply-adds and two loads a cycle, latency 4. SSE multiplies and adds apart.
+  // Out-of-order cores of the last ten years: two vector multiply-adds and two loads a cycle, latency 4. SSE multiplies
+  // and adds apart.
   m.fma_ports = 2; m.load_ports = 2; m.issue = 5; m.fma_latency = 4;
-  m.l2_bytes = chip.l2_bytes; m.l3_bytes = chip.l3_bytes; m.memory_bytes = chip.memory_bytes; m.l3_own = chip.l3_own; m.l3_lost = chip.l3_lost; m.streams = chip.streams; m.fetch_near = chip.fetch_near; m.ghz = 3;
+  m.l2_bytes = chip.l2_bytes;
+  m.l3_bytes = chip.l3_bytes;
+  m.memory_bytes = chip.memory_bytes;
+  m.l3_own = chip.l3_own;
+  m.l3_lost = chip.l3_lost;
+  m.streams = chip.streams;
+  m.fetch_near = chip.fetch_near;
+  m.ghz = 3;
   m.logic_apart = chip.logic_apart;
   m.l1 = d.cpu.l1 ? d.cpu.l1 : 32 << 10;
   m.l2 = d.cpu.l2 ? d.cpu.l2 : 256 << 10;
   m.l3 = d.cpu.l3 ? d.cpu.l3 : m.l2;
   switch (isa) {
-    case Isa::avx512: case Isa::avx512vnni: case Isa::avx512vbmi: case Isa::avx512fp16: case Isa::amx_bf16: case Isa::amx_int8: m.fma_ports = chip.avx512_ports; break;
-    case Isa::avx512bf16: m.fma_ports = chip.bf16_ports; m.fma_latency = chip.bf16_ports < 1 ? 8 : 6; break;  // at least, and measured
-    case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;  // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
+    case Isa::avx512:
+    case Isa::avx512vnni:
+    case Isa::avx512vbmi:
+    case Isa::avx512fp16:
+    case Isa::amx_bf16:
+    case Isa::amx_int8: m.fma_ports = chip.avx512_ports; break;
+    // at least, and measured
+    case Isa::avx512bf16: m.fma_ports = chip.bf16_ports; m.fma_latency = chip.bf16_ports < 1 ? 8 : 6; break;
+    // a multiply and an add each; sums wait for the add only, 3 cycles on some, 4 on others
+    case Isa::sse2: case Isa::sse41: m.fma_ports = 1; m.fma_latency = 3.5; break;
     case Isa::scalar: m.fma_ports = 1; break;
-    case Isa::neon: case Isa::neon_dot: case Isa::neon_i8mm: case Isa::neon_fp16: case Isa::neon_bf16: m.issue = 4; m.l2_bytes = 16; m.l3_bytes = 8; m.memory_bytes = 4; m.ghz = 2; break;
-    case Isa::neon32: case Isa::neon32_dot: case Isa::neon32_fp16: m.in_order = true; m.fma_ports = 1; m.issue = 3; m.fma_latency = 8; m.l2_bytes = 8; m.l3_bytes = 8; m.memory_bytes = 3; m.ghz = 1.5; break;
+    case Isa::neon:
+    case Isa::neon_dot:
+    case Isa::neon_i8mm:
+    case Isa::neon_fp16:
+    case Isa::neon_bf16:
+      m.issue = 4;
+      m.l2_bytes = 16;
+      m.l3_bytes = 8;
+      m.memory_bytes = 4;
+      m.ghz = 2;
+      break;
+    case Isa::neon32:
+    case Isa::neon32_dot:
+    case Isa::neon32_fp16:
+      m.in_order = true;
+      m.fma_ports = 1;
+      m.issue = 3;
+      m.fma_latency = 8;
+      m.l2_bytes = 8;
+      m.l3_bytes = 8;
+      m.memory_bytes = 3;
+      m.ghz = 1.5;
+      break;
     default: break;
   }
   if (d.cpu.kinds.all != Core::any) {

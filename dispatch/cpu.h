@@ -13,8 +13,11 @@ struct Machine {
   double issue;        // instructions per cycle
   double fma_latency;  // cycles
   double l2_bytes, l3_bytes, memory_bytes;  // bytes per cycle that one core reads from each level
-  double l3_own, l3_lost;  // parts of L3, which is shared with others: data up to the first stay there, of data beyond the second nothing does
-  size_t streams;      // parts of memory read at once that give the most; where it is more than 1 the core fetches ahead better than prefetches do
+  // parts of L3, which is shared with others: data up to the first stay there, of data beyond the second nothing does
+  double l3_own, l3_lost;
+  // parts of memory read at once that give the most; where it is more than 1 the core fetches ahead better than
+  // prefetches do
+  size_t streams;
   bool logic_apart;    // logic on vectors finds ports beside those of multiply-adds
   bool fetch_near;     // what is asked for from L3 and memory goes to L1; else to L2
   bool in_order;       // loads and multiplies take turns unless a kernel is tuned for the core
@@ -28,7 +31,9 @@ constexpr int kCoreCount = 3;  // values of Core
 struct Cores {
   static constexpr size_t kMost = 256;
   Core of[kMost];  // asleep, not known: any
-  Core all;        // the choice for a plan: an in-order core's kernels where every core is in order (they cost an out-of-order core a fifth to a quarter of its rate), of both kinds those for the Cortex-A53
+  // the choice for a plan: an in-order core's kernels where every core is in order (they cost an out-of-order core a
+  // fifth to a quarter of its rate), of both kinds those for the Cortex-A53
+  Core all;
   bool mixed;      // of several kinds: a task takes the kernel of the core that it finds itself on (core/context.h)
   bool alike;      // all are known to be the same, as fast as each other; taken for granted on x86
 };
@@ -49,22 +54,27 @@ Machine machine_for(Isa isa);     // the core's limits when it runs that instruc
 
 Core core_here();                 // the kind of core that the caller runs on at this moment
 
-// The environment's SKUA_CORE on x86, "zen3": choices by that chip's limits and caches. The instruction sets are the machine's all the same.
+// The environment's SKUA_CORE on x86, "zen3": choices by that chip's limits and caches. The instruction sets are the
+// machine's all the same.
 bool chip_named(const char* name);
 void list_chips(char* text, size_t size);  // the names that there are, ", " before each
 
 // dispatch/core.cc
 Core core_of(uint32_t midr);                              // MIDR_EL1: implementer and part number
 Cores cores_of(const uint32_t* midr, size_t count);       // 0: asleep
-bool cores_named(const char* names, Cores& cores);        // the environment's SKUA_CORE: "cortex-a55"; "cortex-a55,any": of one core after the other, the last of all that follow
+// the environment's SKUA_CORE: "cortex-a55"; "cortex-a55,any": of one core after the other, the last of all that follow
+bool cores_named(const char* names, Cores& cores);
 void list_cores(char* text, size_t size);                 // the names that there are
 Cores detect_cores();
 
-// dispatch/core.cc: what Arm cores can do beyond the baseline. Linux tells a process by the auxiliary vector, whose bits differ between AArch64 and AArch32; not all of its cores may
-// keep the promise.
-enum : uint8_t { kArmSimd = 1, kArmFp16 = 2, kArmDot = 4, kArmI8mm = 8, kArmBf16 = 16, kArmFhm = 32 };  // FHM: halves multiplied to floats
+// dispatch/core.cc: what Arm cores can do beyond the baseline. Linux tells a process by the auxiliary vector, whose
+// bits differ between AArch64 and AArch32; not all of its cores may keep the promise.
+// FHM: halves multiplied to floats
+enum : uint8_t { kArmSimd = 1, kArmFp16 = 2, kArmDot = 4, kArmI8mm = 8, kArmBf16 = 16, kArmFhm = 32 };
 uint8_t arm_features(bool aarch64, uint64_t hwcap, uint64_t hwcap2);  // AT_HWCAP, AT_HWCAP2
-uint8_t arm_vetoes(const uint32_t* midr, size_t count);               // what must not be used with these cores, whatever is reported
-size_t read_midrs(uint32_t* midr, size_t capacity);                   // MIDR_EL1 of every core, 0 of one that is asleep; 0 = not known
+// what must not be used with these cores, whatever is reported
+uint8_t arm_vetoes(const uint32_t* midr, size_t count);
+// MIDR_EL1 of every core, 0 of one that is asleep; 0 = not known
+size_t read_midrs(uint32_t* midr, size_t capacity);
 
 }  // namespace skua

@@ -1,4 +1,5 @@
-// Types of the elements that kernels read and write. Plain data: kernel units include it, so what is a function here is inlined everywhere.
+// Types of the elements that kernels read and write. Plain data: kernel units include it, so what is a function here is
+// inlined everywhere.
 #pragma once
 #include <stdint.h>
 #include "dispatch/requantize.h"
@@ -22,7 +23,11 @@ template <> inline constexpr Element element_of<int8_t> = Element::s8;
 template <> inline constexpr Element element_of<uint8_t> = Element::u8;
 template <> inline constexpr Element element_of<int32_t> = Element::s32;
 
-constexpr unsigned element_bytes(Element e) { return e == Element::f32 || e == Element::s32 ? 4 : e == Element::f16 || e == Element::bf16 || e == Element::s16 ? 2 : 1; }
+constexpr unsigned element_bytes(Element e) {
+  return e == Element::f32 || e == Element::s32                         ? 4
+         : e == Element::f16 || e == Element::bf16 || e == Element::s16 ? 2
+                                                                        : 1;
+}
 
 // The types of this build: X(C++ type, name, what follows X here).
 #ifdef SKUA_TYPE_f16
@@ -37,7 +42,8 @@ constexpr unsigned element_bytes(Element e) { return e == Element::f32 || e == E
 #endif
 #define SKUA_FOR_TYPES(X, ...) \
   X(float, f32 __VA_OPT__(,) __VA_ARGS__) SKUA_FOR_F16(X __VA_OPT__(,) __VA_ARGS__) SKUA_FOR_BF16(X __VA_OPT__(,) __VA_ARGS__)
-// Bytes, quantised; apart from the types above, which are numbers as they stand. The type s8 of a build stands for all kernels on integers.
+// Bytes, quantised; apart from the types above, which are numbers as they stand. The type s8 of a build stands for all
+// kernels on integers.
 #ifdef SKUA_TYPE_s8
 #define SKUA_FOR_INT8(X, ...) X(int8_t, s8 __VA_OPT__(,) __VA_ARGS__) X(uint8_t, u8 __VA_OPT__(,) __VA_ARGS__)
 #else
@@ -58,12 +64,14 @@ inline __attribute__((always_inline)) void narrow(float x, uint8_t& to) {
   to = uint8_t(nearest_small(x != x ? 0.0f : x));
 }
 
-// One element at a time, in integers. Widening is exact; narrowing rounds to nearest, ties to even. A NaN stays one (quiet, with the upper bits of its payload).
+// One element at a time, in integers. Widening is exact; narrowing rounds to nearest, ties to even. A NaN stays one
+// (quiet, with the upper bits of its payload).
 inline __attribute__((always_inline)) float widen(float x) { return x; }
 inline __attribute__((always_inline)) float widen(bf16 x) { return __builtin_bit_cast(float, uint32_t(x.bits) << 16); }
 inline __attribute__((always_inline)) float widen(f16 x) {
   const uint32_t sign = uint32_t(x.bits & 0x8000) << 16, m = x.bits & 0x7fff;
-  const uint32_t special = 0x7f800000 | m << 13 | (m > 0x7c00 ? 0x400000 : 0), normal = (m << 13) + (uint32_t(112) << 23);
+  const uint32_t special = 0x7f800000 | m << 13 | (m > 0x7c00 ? 0x400000 : 0),
+                 normal = (m << 13) + (uint32_t(112) << 23);
   const uint32_t tiny = __builtin_bit_cast(uint32_t, float(m) * 0x1p-24f);
   return __builtin_bit_cast(float, sign | (m >= 0x7c00 ? special : m >= 0x400 ? normal : tiny));
 }

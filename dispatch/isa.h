@@ -34,7 +34,8 @@ struct IsaEntry {
   const char* name;
   Arch arch;
   int vector_bytes;
-  Element type;  // f32: with kernels of every family; else arithmetic in that type (s8: on bytes) for the families that name it
+  // f32: with kernels of every family; else arithmetic in that type (s8: on bytes) for the families that name it
+  Element type;
 };
 constexpr IsaEntry kIsas[kIsaCount] = {
 #define SKUA_ISA_ENTRY(name, arch, bytes, type, flags) {#name, Arch::arch, bytes, Element::type},

@@ -1,4 +1,5 @@
-// What a kernel says of itself, and the table in which a unit (one family compiled for one instruction set) lists its kernels.
+// What a kernel says of itself, and the table in which a unit (one family compiled for one instruction set) lists its
+// kernels.
 // Plain data, no standard library: this header is compiled with every instruction set's flags.
 #pragma once
 #include <stddef.h>
@@ -23,7 +24,8 @@ struct Kernel {
   const char* why;     // one sentence
   KernelKind kind;
   Isa isa;
-  uint16_t variant;    // which function or shape of the kind: a skua_unary_kind, a stride, ...; 0 where there is one only
+  // which function or shape of the kind: a skua_unary_kind, a stride, ...; 0 where there is one only
+  uint16_t variant;
   uint16_t mr, nr;     // tile: rows and columns (elements); 0 where the kind has none
   uint16_t vector;     // floats per vector register
   AnyCode code;
@@ -48,7 +50,8 @@ template <class Fn> inline Fn code_of(const Kernel* kernel) { return reinterpret
 #define SKUA_STRING(x) SKUA_STRING_(x)
 #define SKUA_PASTE_(a, b) a##_##b
 #define SKUA_PASTE(a, b) SKUA_PASTE_(a, b)
-// In namespace skua: defines the one external symbol of a unit: `skua::<family>_<isa>`, e.g. SKUA_KERNEL_TABLE(gemm, kernels).
+// In namespace skua: defines the one external symbol of a unit: `skua::<family>_<isa>`, e.g. SKUA_KERNEL_TABLE(gemm,
+// kernels).
 #define SKUA_KERNEL_TABLE(family, array) \
   extern const KernelTable SKUA_PASTE(family, SKUA_ISA); \
   const KernelTable SKUA_PASTE(family, SKUA_ISA) = {SKUA_ISA::array, sizeof(SKUA_ISA::array) / sizeof(SKUA_ISA::array[0])};

@@ -65,8 +65,11 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor* const tensors[] = {&p.outputs[0], &p.inputs[0], &p.inputs[1]};
   plan_loops(tensors, 3, 1u << 1 | 1u << 2, op.activation.kernel ? kActivationRow : SIZE_MAX, p.loops);
-  p.form = p.loops.feed[1] == Feed::scalar ? BinaryForm::x_scalar : p.loops.feed[2] == Feed::scalar ? BinaryForm::y_scalar : BinaryForm::vectors;
-  const double arithmetic = double(cycles_per_vector[op.config.kind] + (op.activation.kernel ? 12 : 0)) / op.kernel->vector;
+  p.form = p.loops.feed[1] == Feed::scalar   ? BinaryForm::x_scalar
+           : p.loops.feed[2] == Feed::scalar ? BinaryForm::y_scalar
+                                             : BinaryForm::vectors;
+  const double arithmetic =
+      double(cycles_per_vector[op.config.kind] + (op.activation.kernel ? 12 : 0)) / op.kernel->vector;
   const double memory = 0.375 * p.loops.size[0];  // 1.5 for 12 bytes through it
   p.cycles = arithmetic > memory ? arithmetic : memory;
   return SKUA_STATUS_OK;
@@ -76,7 +79,8 @@ void compute_rows(const void* arg, const RowArgs& row) {
   const Plan& p = *static_cast<const Plan*>(arg);
   const Op& op = *static_cast<const Op*>(p.op);
   const size_t* const step = row.step;
-  const BinaryRows rows = {row.n, row.rows, p.form, row.at[1], row.at[2], row.at[0], step[1], step[2], step[0], op.activation.low, op.activation.high};
+  const BinaryRows rows = {row.n,   row.rows, p.form,  row.at[1],         row.at[2],         row.at[0],
+                           step[1], step[2],  step[0], op.activation.low, op.activation.high};
   code_of<BinaryFn>(op.kernel)(rows);
   if (op.activation.kernel)
     for (size_t r = 0; r < row.rows; ++r) apply_row(op.activation, row.n, row.row(0, r));
@@ -87,20 +91,24 @@ void run(const RunArgs& args) {
   const Activation& activation = static_cast<const Op*>(p.op)->activation;
   if (one_call(args, p.loops)) {
     note_use(p.kernel);
-    code_of<BinaryFn>(p.kernel)({p.loops.row, 1, p.form, args.in<void>(0), args.in<void>(1), args.out<void>(0), 0, 0, 0, activation.low, activation.high});
+    code_of<BinaryFn>(p.kernel)({p.loops.row, 1, p.form, args.in<void>(0), args.in<void>(1), args.out<void>(0), 0, 0, 0,
+                                 activation.low, activation.high});
     if (!activation.kernel) return;
     note_use(activation.kernel);
     return apply_row(activation, p.loops.row, args.out<void>(0));
   }
-  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0)), const_cast<char*>(args.in<char>(1))};
+  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0)),
+                                     const_cast<char*>(args.in<char>(1))};
   run_loops(args, p.loops, base, p.cycles, compute_rows, &p, p.kernel, activation.kernel);
 }
 
 void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }
 
-const OpClass binary_class = {"binary", 9, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, explain};
+const OpClass binary_class = {"binary",       9,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
+                              sizeof(Config), true, open,       make_plan,    finish,
+                              nullptr,        run,  explain};
 
-// ---- select --------------------------------------------------------------------------------------------------------------------
+// ---- select ---------------------------------------------------------------------------------------------------------
 struct SelectOp : skua_op {
   uint32_t config;  // the type
   const Kernel* kernel;
@@ -134,15 +142,20 @@ void select_rows(const void* arg, const RowArgs& row) {
 }
 
 void select_run(const RunArgs& args) {
-  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0)), const_cast<char*>(args.in<char>(1)), const_cast<char*>(args.in<char>(2))};
+  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0)),
+                                     const_cast<char*>(args.in<char>(1)), const_cast<char*>(args.in<char>(2))};
   const Kernel* kernel = args.plan->kernel;
   run_loops(args, static_cast<const SelectPlan*>(args.plan)->loops, base, 2, select_rows, kernel, kernel);
 }
 
-void select_explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const SelectPlan*>(plan)->loops, text); }
+void select_explain(const skua_plan* plan, Text& text) {
+  explain_loops(static_cast<const SelectPlan*>(plan)->loops, text);
+}
 
-const OpClass select_class = {"select", 10, sizeof(SelectOp), sizeof(SelectPlan), offsetof(SelectOp, config), sizeof(uint32_t), true, select_open, select_plan, select_finish,
-                              nullptr, select_run, select_explain};
+const OpClass select_class = {
+    "select",         10,         sizeof(SelectOp), sizeof(SelectPlan), offsetof(SelectOp, config),
+    sizeof(uint32_t), true,       select_open,      select_plan,        select_finish,
+    nullptr,          select_run, select_explain};
 
 }  // namespace
 }  // namespace skua

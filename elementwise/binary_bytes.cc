@@ -31,7 +31,8 @@ constexpr int kTakesScalars = 1;  // variants up to here
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
-  op.kernel = find_byte_kernel(op.ctx, KernelKind::binary_bytes, function_of(op.config.kind)->variant, Element(op.config.type));
+  op.kernel =
+      find_byte_kernel(op.ctx, KernelKind::binary_bytes, function_of(op.config.kind)->variant, Element(op.config.type));
   return op.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("binary: no kernel in this build");
 }
 
@@ -47,7 +48,9 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor* const tensors[] = {&p.outputs[0], &p.inputs[0], &p.inputs[1]};
   plan_loops(tensors, 3, scalars ? 1u << 1 | 1u << 2 : 0, SIZE_MAX, p.loops);
-  p.form = p.loops.feed[1] == Feed::scalar ? BinaryForm::x_scalar : p.loops.feed[2] == Feed::scalar ? BinaryForm::y_scalar : BinaryForm::vectors;
+  p.form = p.loops.feed[1] == Feed::scalar   ? BinaryForm::x_scalar
+           : p.loops.feed[2] == Feed::scalar ? BinaryForm::y_scalar
+                                             : BinaryForm::vectors;
   return SKUA_STATUS_OK;
 }
 
@@ -55,25 +58,32 @@ void compute_rows(const void* arg, const RowArgs& row) {
   const Plan& p = *static_cast<const Plan*>(arg);
   const Config& c = static_cast<const Op*>(p.op)->config;
   const size_t* const step = row.step;
-  code_of<BinaryBytesFn>(p.kernel)({row.n, row.rows, p.form, row.at[1], row.at[2], row.at[0], step[1], step[2], step[0], c.a, c.b, c.c, c.x_zero, c.y_zero, c.to});
+  code_of<BinaryBytesFn>(p.kernel)({row.n, row.rows, p.form, row.at[1], row.at[2], row.at[0], step[1], step[2], step[0],
+                                    c.a, c.b, c.c, c.x_zero, c.y_zero, c.to});
 }
 
 void run(const RunArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
-  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0)), const_cast<char*>(args.in<char>(1))};
+  char* const base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0)),
+                                     const_cast<char*>(args.in<char>(1))};
   run_loops(args, p.loops, base, 10.0 / p.kernel->vector, compute_rows, &p, p.kernel);
 }
 
 void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }
 
-const OpClass binary_bytes_class = {"binary", 53, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, explain};
+const OpClass binary_bytes_class = {"binary",       53,   sizeof(Op), sizeof(Plan), offsetof(Op, config),
+                                    sizeof(Config), true, open,       make_plan,    finish,
+                                    nullptr,        run,  explain};
 
 }  // namespace
 
 skua_status create_binary_bytes(skua_context* context, const skua_binary_desc& d, skua_op** out) {
   SKUA_TRY(need_int8("binary", "type", d.type));
   if (!function_of(uint32_t(d.kind)))
-    return SKUA_UNSUPPORTED_("binary: kind is %d, %s has ADD, SUB, MUL, DIV, MIN, MAX, SQUARED_DIFFERENCE and PRELU; convert the inputs for others", int(d.kind), skua_dtype_name(d.type));
+    return SKUA_UNSUPPORTED_(
+        "binary: kind is %d, %s has ADD, SUB, MUL, DIV, MIN, MAX, SQUARED_DIFFERENCE and PRELU; convert the inputs for "
+        "others",
+        int(d.kind), skua_dtype_name(d.type));
   SKUA_TRY(need_bytes("binary", "type", d.type, "x_q", d.x_q));
   SKUA_TRY(need_bytes("binary", "type", d.type, "y_q", d.y_q));
   SKUA_TRY(need_bytes("binary", "type", d.type, "output_q", d.output_q));
@@ -89,8 +99,11 @@ skua_status create_binary_bytes(skua_context* context, const skua_binary_desc& d
   switch (d.kind) {
     case SKUA_BINARY_SUB: c.b = -c.b; break;
     case SKUA_BINARY_MUL: c.a = sum_scale(x, y, z); break;
-    case SKUA_BINARY_DIV: c.a = sum_scale(x / y, 1, z), c.a = c.a < FLT_MIN ? FLT_MIN : c.a; break;  // no infinity times 0
-    case SKUA_BINARY_SQUARED_DIFFERENCE: c.a = float(x / larger), c.b = float(y / larger), c.c = sum_scale(larger, larger, z); break;
+    // no infinity times 0
+    case SKUA_BINARY_DIV: c.a = sum_scale(x / y, 1, z), c.a = c.a < FLT_MIN ? FLT_MIN : c.a; break;
+    case SKUA_BINARY_SQUARED_DIFFERENCE:
+      c.a = float(x / larger), c.b = float(y / larger), c.c = sum_scale(larger, larger, z);
+      break;
     case SKUA_BINARY_PRELU: c.c = sum_scale(x, y, z); break;
     default: break;
   }

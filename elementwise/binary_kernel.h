@@ -23,7 +23,8 @@ struct BinaryRows {
 // KernelKind::binary, variant = skua_binary_kind: z[i] = min(max(f(x, y), low), high), NaN passes. z may be x or y.
 using BinaryFn = void (*)(const BinaryRows&);
 
-// KernelKind::select, variant = bytes of an element, 4 or 2: z[i] = condition[i] != 0 ? x[i] : y[i] for n elements, bits kept. z may be any of them.
+// KernelKind::select, variant = bytes of an element, 4 or 2: z[i] = condition[i] != 0 ? x[i] : y[i] for n elements,
+// bits kept. z may be any of them.
 using SelectFn = void (*)(size_t n, const void* condition, const void* x, const void* y, void* z);
 
 }  // namespace skua

@@ -1,6 +1,7 @@
-// Binary functions and select: z[i] = clamp(f(x[i], y[i])), one source for every instruction set. KernelKind::binary, variant = skua_binary_kind.
-// One loop for each form; in it four vectors a turn (one where the function is long), then single vectors, and the rest by partial loads and
-// a partial store. A value that repeats along the row stays in a register.
+// Binary functions and select: z[i] = clamp(f(x[i], y[i])), one source for every instruction set. KernelKind::binary,
+// variant = skua_binary_kind.
+// One loop for each form; in it four vectors a turn (one where the function is long), then single vectors, and the rest
+// by partial loads and a partial store. A value that repeats along the row stays in a register.
 #include "elementwise/binary_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/math.h"
@@ -34,9 +35,11 @@ template <class T> struct Scalar {
   SKUA_INL V at_n(size_t, size_t) const { return v; }
 };
 
-// Short functions of halves are clamped only where there are bounds: widening, clamping and narrowing share two ports of Zen 5, and without the clamps a product of f16 takes 0.65 of the time, of bf16 0.85
+// Short functions of halves are clamped only where there are bounds: widening, clamping and narrowing share two ports
+// of Zen 5, and without the clamps a product of f16 takes 0.65 of the time, of bf16 0.85
 // (AVX2 0.8).
-template <int unroll, class T, template <class> class X, template <class> class Y, class F> SKUA_INL void loop(const BinaryRows& r, F f) {
+template <int unroll, class T, template <class> class X, template <class> class Y, class F>
+SKUA_INL void loop(const BinaryRows& r, F f) {
   constexpr size_t L = V::L, turn = unroll * L;
   const V low = V::set1(r.low), high = V::set1(r.high);
   constexpr bool asks = unroll > 1 && V::L >= 8 && sizeof(T) == 2;
@@ -79,7 +82,9 @@ template <int unroll, class T, template <class> class X, template <class> class 
 
 #ifndef SKUA_HALF
 // Select: in integers, since AArch32 compares denormals as zero.
-SKUA_INL I32 choose(I32 condition, I32 x, I32 y, int32_t digits) { return select(eq(condition & I32::set1(digits), I32::set1(0)), y, x); }
+SKUA_INL I32 choose(I32 condition, I32 x, I32 y, int32_t digits) {
+  return select(eq(condition & I32::set1(digits), I32::set1(0)), y, x);
+}
 struct Words {
   using T = int32_t;
   static constexpr int32_t digits = 0x7fffffff;  // without the sign
@@ -96,9 +101,11 @@ struct Halves {
   static SKUA_INL void put(I32 v, T* p) { store_u16(v, p); }
   static SKUA_INL void put_n(I32 v, T* p, size_t n) { store_u16_n(v, p, n); }
 };
-template <class E> void select_row(size_t n, const void* condition_row, const void* x_row, const void* y_row, void* z_row) {
+template <class E>
+void select_row(size_t n, const void* condition_row, const void* x_row, const void* y_row, void* z_row) {
   using T = typename E::T;
-  const T *condition = static_cast<const T*>(condition_row), *x = static_cast<const T*>(x_row), *y = static_cast<const T*>(y_row);
+  const T *condition = static_cast<const T*>(condition_row), *x = static_cast<const T*>(x_row),
+          *y = static_cast<const T*>(y_row);
   T* z = static_cast<T*>(z_row);
   constexpr size_t L = F32::L;
   size_t i = 0;

@@ -1,4 +1,5 @@
-// What elementwise kernels on quantised bytes take: real = scale * (q - zero point), docs/quantization.md. Plain data, included by the kernel units.
+// What elementwise kernels on quantised bytes take: real = scale * (q - zero point), docs/quantization.md. Plain data,
+// included by the kernel units.
 #pragma once
 #include <stddef.h>
 #include "dispatch/requantize.h"
@@ -6,7 +7,8 @@
 
 namespace skua {
 
-// KernelKind::convert_bytes, variant = skua_dtype of x, element = that of y, one of them bytes. With t = x[i] * factor, or (x[i] - zero) * factor of bytes:
+// KernelKind::convert_bytes, variant = skua_dtype of x, element = that of y, one of them bytes. With t = x[i] * factor,
+// or (x[i] - zero) * factor of bytes:
 //   y floats: y[i] = t, rounded to the type
 //   y bytes:  y[i] = t clamped and rounded as dispatch/requantize.h says; a NaN is the zero point
 // y is not x.
@@ -17,13 +19,15 @@ struct ConvertBytes {
   float factor;
   int32_t zero;          // zero point of x
   Requantize to;         // of y
-  // Of each element, or NULL: factors, and zero points of x in the low half and of y in the high one. `to` then has the bounds of the type for a zero point of 0.
+  // Of each element, or NULL: factors, and zero points of x in the low half and of y in the high one. `to` then has the
+  // bounds of the type for a zero point of 0.
   const float* factors;
   const int32_t* zeros;
 };
 using ConvertBytesFn = void (*)(const ConvertBytes&);
 
-// KernelKind::binary_bytes, x, y and z of one type; z may be x or y. The result is clamped and rounded as dispatch/requantize.h says from t =
+// KernelKind::binary_bytes, x, y and z of one type; z may be x or y. The result is clamped and rounded as
+// dispatch/requantize.h says from t =
 //   variant 0: (x - x_zero) * a + (y - y_zero) * b, each product and the sum rounded to f32 (never fused)
 //   variant 1: (x - x_zero) * (y - y_zero) * a, the first product exact
 //   others, of form `vectors` only, with p = x - x_zero and q = y - y_zero (no operation is fused):

@@ -1,6 +1,7 @@
-// Elementwise kernels on quantised bytes, one source for every instruction set: conversions, binary functions of tensors of different scales, tables of 256
-// entries, clamps. Bytes are widened to integers, computed in f32 without fused operations, and rounded once: every set gives the same bits. Four vectors of f32
-// a turn, which leave as one of bytes.
+// Elementwise kernels on quantised bytes, one source for every instruction set: conversions, binary functions of
+// tensors of different scales, tables of 256 entries, clamps. Bytes are widened to integers, computed in f32 without
+// fused operations, and rounded once: every set gives the same bits. Four vectors of f32 a turn, which leave as one of
+// bytes.
 #include "elementwise/byte_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/byte_turn.h"
@@ -37,7 +38,8 @@ template <class X, class Y> SKUA_INL void convert_channels(const ConvertBytes& c
     m = c.n - i < L ? c.n - i : L;
     const I32 zeros = I32::load_n(c.zeros + i, m), to = shr<16>(zeros);
     const F32 t = centred_n(x + i, shr<16>(shl<16>(zeros)), m) * F32::load_n(c.factors + i, m), to_f = to_f32(to);
-    if constexpr (is_byte<Y>) (nearest_small(clamp_high(clamp_low(without_nan(t), low - to_f), high - to_f)) + to).store_n(y + i, m);
+    if constexpr (is_byte<Y>)
+      (nearest_small(clamp_high(clamp_low(without_nan(t), low - to_f), high - to_f)) + to).store_n(y + i, m);
     else t.store_n(y + i, m);
   }
 }
@@ -81,7 +83,7 @@ template <class X, class Y> void convert_bytes(const ConvertBytes& c) {
   }
 }
 
-// ---- binary ----------------------------------------------------------------------------------------------------------------------
+// ---- binary ---------------------------------------------------------------------------------------------------------
 template <class T> struct Vector {
   const T* p;
   int32_t zero;
@@ -95,7 +97,8 @@ struct Scalar {
   }
   SKUA_INL F32 at_n(size_t, size_t) const { return v; }
 };
-template <class T, class X, class Y, class F> SKUA_INL void row(size_t n, X x, Y y, T* z, const Requantize& requantize, const Ends<T>& end, F f) {
+template <class T, class X, class Y, class F>
+SKUA_INL void row(size_t n, X x, Y y, T* z, const Requantize& requantize, const Ends<T>& end, F f) {
   size_t i = 0;
   for (; n - i >= 4 * L; i += 4 * L) {
     F32 a[4], b[4], t[4];
@@ -117,14 +120,17 @@ template <class T, class F> SKUA_INL void rows(const BinaryBytes& r, float most,
   T* z = static_cast<T*>(r.z);
   for (size_t i = 0; i < r.rows; ++i, x += r.x_step, y += r.y_step, z += r.z_step) {
     if (r.form == BinaryForm::vectors) row(r.n, Vector<T>{x, r.x_zero}, Vector<T>{y, r.y_zero}, z, r.to, end, f);
-    else if (r.form == BinaryForm::y_scalar) row(r.n, Vector<T>{x, r.x_zero}, Scalar{F32::set1(float(*y - r.y_zero))}, z, r.to, end, f);
+    else if (r.form == BinaryForm::y_scalar)
+      row(r.n, Vector<T>{x, r.x_zero}, Scalar{F32::set1(float(*y - r.y_zero))}, z, r.to, end, f);
     else row(r.n, Scalar{F32::set1(float(*x - r.x_zero))}, Vector<T>{y, r.y_zero}, z, r.to, end, f);
   }
 }
 SKUA_INL float amount(float x) { return x < 0 ? -x : x; }
 template <class T> void add_bytes(const BinaryBytes& r) {
   const F32 a = F32::set1(r.a), b = F32::set1(r.b);
-  rows<T>(r, 256 * (amount(r.a) + amount(r.b)), [a, b](F32 x, F32 y) __attribute__((always_inline)) { return x * a + y * b; });
+  rows<T>(
+      r, 256 * (amount(r.a) + amount(r.b)),
+      [ a, b ](F32 x, F32 y) __attribute__((always_inline)) { return x * a + y * b; });
 }
 template <class T> void mul_bytes(const BinaryBytes& r) {
   const F32 a = F32::set1(r.a);
@@ -138,20 +144,30 @@ template <int variant, class T> void other_bytes(const BinaryBytes& r) {
   const T *x = static_cast<const T*>(r.x), *y = static_cast<const T*>(r.y);
   T* z = static_cast<T*>(r.z);
   for (size_t i = 0; i < r.rows; ++i, x += r.x_step, y += r.y_step, z += r.z_step)
-    row(r.n, Vector<T>{x, r.x_zero}, Vector<T>{y, r.y_zero}, z, r.to, end, [&](F32 p, F32 q) __attribute__((always_inline)) {
-      if constexpr (variant == 2) return without_nan(p / q * a);
-      else if constexpr (variant == 3) return min_fast(p * a, q * b);
-      else if constexpr (variant == 4) return max_fast(p * a, q * b);
-      else if constexpr (variant == 5) return (p * a - q * b) * (p * a - q * b) * c;
-      else return select(lt(p, F32::zero()), p * q * c, p * a);
-    });
+    row(
+        r.n, Vector<T>{x, r.x_zero}, Vector<T>{y, r.y_zero}, z, r.to,
+        end, [&](F32 p, F32 q) __attribute__((always_inline)) {
+          if constexpr (variant == 2)
+            return without_nan(p / q * a);
+          else if constexpr (variant == 3)
+            return min_fast(p * a, q * b);
+          else if constexpr (variant == 4)
+            return max_fast(p * a, q * b);
+          else if constexpr (variant == 5)
+            return (p * a - q * b) * (p * a - q * b) * c;
+          else
+            return select(lt(p, F32::zero()), p * q * c, p * a);
+        });
 }
 
-// ---- table -----------------------------------------------------------------------------------------------------------------------
-void table(size_t n, const void* x, void* y, const uint8_t* entries) { look_up(n, static_cast<const uint8_t*>(x), static_cast<uint8_t*>(y), entries); }
+// ---- table ----------------------------------------------------------------------------------------------------------
+void table(size_t n, const void* x, void* y, const uint8_t* entries) {
+  look_up(n, static_cast<const uint8_t*>(x), static_cast<uint8_t*>(y), entries);
+}
 
-// ---- clamp -----------------------------------------------------------------------------------------------------------------------
-// Whole blocks of what is left. A bound that is the type's own is not compared with: the comparisons of a block are slower than its load and store.
+// ---- clamp ----------------------------------------------------------------------------------------------------------
+// Whole blocks of what is left. A bound that is the type's own is not compared with: the comparisons of a block are
+// slower than its load and store.
 template <class T, bool lower, bool upper> SKUA_INL void clamp_blocks(size_t& n, const T*& x, T*& y, T low, T high) {
   typedef T Block __attribute__((vector_size(4 * L), aligned(1), may_alias));
   const Block lows = low - Block{}, highs = high - Block{};

@@ -1,5 +1,7 @@
-// Sums and products of two maps of bytes, for VNNI: `vpdpbusd` with a one in one place takes every fourth byte of a register out, widens it and takes the zero point off, in one operation and
-// without the port of shuffles; what four registers of results saturate to as they become bytes again is most of the clamp. 38 operations for 64 sums where byte_kernels.cc takes 56.
+// Sums and products of two maps of bytes, for VNNI: `vpdpbusd` with a one in one place takes every fourth byte of a
+// register out, widens it and takes the zero point off, in one operation and without the port of shuffles; what four
+// registers of results saturate to as they become bytes again is most of the clamp. 38 operations for 64 sums where
+// byte_kernels.cc takes 56.
 #include "elementwise/byte_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"
@@ -33,21 +35,28 @@ template <bool large> SKUA_INL __m512i rounded(F32 y, [[maybe_unused]] F32 high)
   if constexpr (large) y = clamp_high(y, high);
   return round_i32(y).v;
 }
-template <class T, bool large, class X, class Y, class F> void row(size_t n, const X& x, const Y& y, T* z, const Requantize& to, F f) {
+template <class T, bool large, class X, class Y, class F>
+void row(size_t n, const X& x, const Y& y, T* z, const Requantize& to, F f) {
   constexpr __mmask64 all = ~__mmask64(0);
   const int first = int(to.low) + to.zero_point, last = int(to.high) + to.zero_point;
   const bool bounded = last - first < 255;
-  const __m512i zero = _mm512_set1_epi16(int16_t(to.zero_point)), low = _mm512_set1_epi8(char(first)), high = _mm512_set1_epi8(char(last));
+  const __m512i zero = _mm512_set1_epi16(int16_t(to.zero_point)), low = _mm512_set1_epi8(char(first)),
+                high = _mm512_set1_epi8(char(last));
   const F32 most = F32::set1(to.high);
-  const __m512i order = _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const __m512i order =
+      _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   const auto turn = [&](size_t i, __mmask64 m) __attribute__((always_inline)) {
     const __m512i a = x.bytes(i, m), b = y.bytes(i, m);
-    const __m512i q0 = rounded<large>(f(x.template part<0>(a), y.template part<0>(b)), most), q1 = rounded<large>(f(x.template part<1>(a), y.template part<1>(b)), most);
-    const __m512i q2 = rounded<large>(f(x.template part<2>(a), y.template part<2>(b)), most), q3 = rounded<large>(f(x.template part<3>(a), y.template part<3>(b)), most);
-    const __m512i even = _mm512_adds_epi16(_mm512_packs_epi32(q0, q1), zero), odd = _mm512_adds_epi16(_mm512_packs_epi32(q2, q3), zero);
+    const __m512i q0 = rounded<large>(f(x.template part<0>(a), y.template part<0>(b)), most),
+                  q1 = rounded<large>(f(x.template part<1>(a), y.template part<1>(b)), most);
+    const __m512i q2 = rounded<large>(f(x.template part<2>(a), y.template part<2>(b)), most),
+                  q3 = rounded<large>(f(x.template part<3>(a), y.template part<3>(b)), most);
+    const __m512i even = _mm512_adds_epi16(_mm512_packs_epi32(q0, q1), zero),
+                  odd = _mm512_adds_epi16(_mm512_packs_epi32(q2, q3), zero);
     __m512i q = is_signed<T> ? _mm512_packs_epi16(even, odd) : _mm512_packus_epi16(even, odd);
     if (bounded)
-      q = is_signed<T> ? _mm512_maskz_min_epi8(all, _mm512_maskz_max_epi8(all, q, low), high) : _mm512_maskz_min_epu8(all, _mm512_maskz_max_epu8(all, q, low), high);
+      q = is_signed<T> ? _mm512_maskz_min_epi8(all, _mm512_maskz_max_epi8(all, q, low), high)
+                       : _mm512_maskz_min_epu8(all, _mm512_maskz_max_epu8(all, q, low), high);
     return _mm512_maskz_shuffle_epi8(all, q, order);
   };
   size_t i = 0;
@@ -71,13 +80,16 @@ template <class T, class F> SKUA_INL void rows(const BinaryBytes& r, float most,
 // The scalar, if one operand is, as y: sums and products are the same the other way round.
 SKUA_INL BinaryBytes ordered(const BinaryBytes& r) {
   if (r.form != BinaryForm::x_scalar) return r;
-  return {r.n, r.rows, BinaryForm::y_scalar, r.y, r.x, r.z, r.y_step, r.x_step, r.z_step, r.b, r.a, r.c, r.y_zero, r.x_zero, r.to};
+  return {r.n,      r.rows, BinaryForm::y_scalar, r.y, r.x, r.z, r.y_step, r.x_step, r.z_step, r.b, r.a, r.c, r.y_zero,
+          r.x_zero, r.to};
 }
 SKUA_INL float amount(float x) { return x < 0 ? -x : x; }
 template <class T> void add_bytes(const BinaryBytes& any) {
   const BinaryBytes r = ordered(any);
   const F32 a = F32::set1(r.a), b = F32::set1(r.b);
-  rows<T>(r, 256 * (amount(r.a) + amount(r.b)), [a, b](F32 x, F32 y) __attribute__((always_inline)) { return x * a + y * b; });
+  rows<T>(
+      r, 256 * (amount(r.a) + amount(r.b)),
+      [ a, b ](F32 x, F32 y) __attribute__((always_inline)) { return x * a + y * b; });
 }
 template <class T> void mul_bytes(const BinaryBytes& r) {
   const F32 a = F32::set1(r.a);

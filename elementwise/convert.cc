@@ -18,7 +18,8 @@ struct Config {
   int32_t from_zero;
   Requantize requantize;
   uint32_t axis;
-  uint64_t channels;  // 0 = one factor for all; else the weights are a factor for each, then zero points of both sides in one word for each
+  // 0 = one factor for all; else the weights are a factor for each, then zero points of both sides in one word for each
+  uint64_t channels;
 };
 struct Op : skua_op {
   Config config;
@@ -31,7 +32,8 @@ struct Plan : skua_plan {
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
   const skua_dtype from = skua_dtype(op.config.from), to = skua_dtype(op.config.to);
-  if (is_bytes(from) || is_bytes(to)) op.kernel = find_byte_kernel(op.ctx, KernelKind::convert_bytes, int(from), Element(to));
+  if (is_bytes(from) || is_bytes(to))
+    op.kernel = find_byte_kernel(op.ctx, KernelKind::convert_bytes, int(from), Element(to));
   else op.kernel = find_kernel(op.ctx, convert_tables, KernelKind::convert, int(from), Element(to));
   return op.kernel ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("convert: no kernel in this build");
 }
@@ -44,7 +46,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* plan)
   if (!op.config.channels) return SKUA_STATUS_OK;
   if (op.config.axis >= y.rank) return SKUA_INVALID("convert: axis is %u, input 0 has rank %u", op.config.axis, y.rank);
   if (y.shape[op.config.axis] != op.config.channels)
-    return SKUA_INVALID("convert: input 0 has extent %zu in dimension %u, channels is %zu", y.shape[op.config.axis], op.config.axis, size_t(op.config.channels));
+    return SKUA_INVALID("convert: input 0 has extent %zu in dimension %u, channels is %zu", y.shape[op.config.axis],
+                        op.config.axis, size_t(op.config.channels));
   return SKUA_STATUS_OK;
 }
 
@@ -73,7 +76,9 @@ void convert_byte_rows(const void* arg, const RowArgs& row) {
   for (size_t r = 0; r < row.rows; ++r) {
     of.x = row.row(1, r);
     of.y = row.row(0, r);
-    if (c.channels) of.factors = reinterpret_cast<const float*>(row.row(2, r)), of.zeros = reinterpret_cast<const int32_t*>(row.row(3, r));
+    if (c.channels)
+      of.factors = reinterpret_cast<const float*>(row.row(2, r)),
+      of.zeros = reinterpret_cast<const int32_t*>(row.row(3, r));
     code_of<ConvertBytesFn>(op.kernel)(of);
   }
 }
@@ -82,7 +87,8 @@ void run(const RunArgs& args) {
   const Op& op = *static_cast<const Op*>(args.plan->op);
   char* base[kMostOperands] = {args.out<char>(0), const_cast<char*>(args.in<char>(0))};
   const Loops& loops = static_cast<const Plan*>(args.plan)->loops;
-  if (op.kernel->kind == KernelKind::convert) return run_loops(args, loops, base, 1, convert_rows, op.kernel, op.kernel);
+  if (op.kernel->kind == KernelKind::convert)
+    return run_loops(args, loops, base, 1, convert_rows, op.kernel, op.kernel);
   if (op.config.channels) {
     base[2] = static_cast<char*>(op_weights(const_cast<Op*>(&op)));
     base[3] = base[2] + op.config.channels * sizeof(float);
@@ -95,12 +101,16 @@ void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<cons
 skua_status need_tensor_or_channels(const char* field, const skua_quantization& q, skua_dtype type, size_t channels) {
   if (!q.scales) return need_quantization("convert", field, q, type);
   if (!channels) return SKUA_INVALID("convert: %s.scales is set and channels is 0", field);
-  if (q.block_size) return SKUA_UNSUPPORTED_("convert: %s.block_size is %u; blocks are for weights", field, q.block_size);
-  if (q.axis >= SKUA_MAX_RANK) return SKUA_INVALID("convert: %s.axis is %u, must be below %d", field, q.axis, SKUA_MAX_RANK);
+  if (q.block_size)
+    return SKUA_UNSUPPORTED_("convert: %s.block_size is %u; blocks are for weights", field, q.block_size);
+  if (q.axis >= SKUA_MAX_RANK)
+    return SKUA_INVALID("convert: %s.axis is %u, must be below %d", field, q.axis, SKUA_MAX_RANK);
   return need_weight_quantization("convert", field, q, type, channels, q.axis, 0, true);
 }
 
-const OpClass convert_class = {"convert", 51, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, nullptr, run, explain};
+const OpClass convert_class = {"convert",      51,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
+                               sizeof(Config), false, open,       make_plan,    finish,
+                               nullptr,        run,   explain};
 
 }  // namespace
 }  // namespace skua
@@ -128,12 +138,17 @@ extern "C" skua_status skua_convert_create(skua_context* context, const skua_con
   const bool per_channel = d.input_q.scales || d.output_q.scales;
   if (!per_channel && d.channels) return SKUA_INVALID("convert: channels is %zu without scales for them", d.channels);
   if (d.input_q.scales && d.output_q.scales && d.input_q.axis != d.output_q.axis)
-    return SKUA_INVALID("convert: input_q.axis is %u and output_q.axis is %u, must be the same", d.input_q.axis, d.output_q.axis);
+    return SKUA_INVALID("convert: input_q.axis is %u and output_q.axis is %u, must be the same", d.input_q.axis,
+                        d.output_q.axis);
   if (d.channels > SIZE_MAX / 8) return SKUA_INVALID("convert: channels is %zu, too many", d.channels);
   SKUA_ON_GPU(context, create_convert(context, d, out));
   const auto scale = [](const skua_quantization& q, size_t i) { return double(q.scales ? q.scales[i] : q.scale); };
-  const auto zero = [](const skua_quantization& q, size_t i) { return q.scales ? q.zero_points ? q.zero_points[i] : 0 : q.zero_point; };
-  const auto factor = [&](size_t i) { return sum_scale(from_bytes ? scale(d.input_q, i) : 1.0, 1, to_bytes ? scale(d.output_q, i) : 1.0); };
+  const auto zero = [](const skua_quantization& q, size_t i) {
+    return q.scales ? q.zero_points ? q.zero_points[i] : 0 : q.zero_point;
+  };
+  const auto factor = [&](size_t i) {
+    return sum_scale(from_bytes ? scale(d.input_q, i) : 1.0, 1, to_bytes ? scale(d.output_q, i) : 1.0);
+  };
   Config c = {};
   c.from = uint32_t(d.input_type);
   c.to = uint32_t(d.output_type);

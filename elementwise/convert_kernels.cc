@@ -1,5 +1,5 @@
-// Conversions between float types: y[i] = x[i], rounded to nearest even; one source for every instruction set. Four vectors a turn: loads and stores
-// bind. KernelKind::convert, variant = type of x, element = type of y.
+// Conversions between float types: y[i] = x[i], rounded to nearest even; one source for every instruction set. Four
+// vectors a turn: loads and stores bind. KernelKind::convert, variant = type of x, element = type of y.
 #include "elementwise/unary_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"

@@ -45,8 +45,10 @@ template <class T> void scatter(const T* from, size_t rows, size_t row_step, siz
   }
 }
 
-// Units [first, first + units) of the turn whose operands begin at `turn`, some of them staged; and as many again, `buffers` times in all.
-void staged_call(const Loops& l, Stage& stage, char* const* turn, size_t first, size_t units, size_t buffers, RowFn fn, const void* op) {
+// Units [first, first + units) of the turn whose operands begin at `turn`, some of them staged; and as many again,
+// `buffers` times in all.
+void staged_call(const Loops& l, Stage& stage, char* const* turn, size_t first, size_t units, size_t buffers, RowFn fn,
+                 const void* op) {
   RowArgs row;
   size_t step[kMostOperands];
   row.n = units * (l.joined ? l.row : 1);
@@ -63,9 +65,15 @@ void staged_call(const Loops& l, Stage& stage, char* const* turn, size_t first, 
       if (o == 0) {
         out = p;
       } else if (unit_step != 0 || stage.filled_from[o] != p || stage.filled[o] < units) {
-        if (l.size[o] == 4) gather(reinterpret_cast<const uint32_t*>(p), rows, unit_step, n, l.row_step[o], reinterpret_cast<uint32_t*>(stage.buffer[o]));
-        else if (l.size[o] == 2) gather(reinterpret_cast<const uint16_t*>(p), rows, unit_step, n, l.row_step[o], reinterpret_cast<uint16_t*>(stage.buffer[o]));
-        else gather(reinterpret_cast<const uint8_t*>(p), rows, unit_step, n, l.row_step[o], reinterpret_cast<uint8_t*>(stage.buffer[o]));
+        if (l.size[o] == 4)
+          gather(reinterpret_cast<const uint32_t*>(p), rows, unit_step, n, l.row_step[o],
+                 reinterpret_cast<uint32_t*>(stage.buffer[o]));
+        else if (l.size[o] == 2)
+          gather(reinterpret_cast<const uint16_t*>(p), rows, unit_step, n, l.row_step[o],
+                 reinterpret_cast<uint16_t*>(stage.buffer[o]));
+        else
+          gather(reinterpret_cast<const uint8_t*>(p), rows, unit_step, n, l.row_step[o],
+                 reinterpret_cast<uint8_t*>(stage.buffer[o]));
         stage.filled_from[o] = p;
         stage.filled[o] = units;
       }
@@ -76,9 +84,15 @@ void staged_call(const Loops& l, Stage& stage, char* const* turn, size_t first, 
   fn(op, row);
   if (!out) return;
   const size_t row_step = l.joined ? l.step[0][0] : 0;
-  if (l.size[0] == 4) scatter(reinterpret_cast<const uint32_t*>(row.at[0]), rows, row_step, n, l.row_step[0], reinterpret_cast<uint32_t*>(out));
-  else if (l.size[0] == 2) scatter(reinterpret_cast<const uint16_t*>(row.at[0]), rows, row_step, n, l.row_step[0], reinterpret_cast<uint16_t*>(out));
-  else scatter(reinterpret_cast<const uint8_t*>(row.at[0]), rows, row_step, n, l.row_step[0], reinterpret_cast<uint8_t*>(out));
+  if (l.size[0] == 4)
+    scatter(reinterpret_cast<const uint32_t*>(row.at[0]), rows, row_step, n, l.row_step[0],
+            reinterpret_cast<uint32_t*>(out));
+  else if (l.size[0] == 2)
+    scatter(reinterpret_cast<const uint16_t*>(row.at[0]), rows, row_step, n, l.row_step[0],
+            reinterpret_cast<uint16_t*>(out));
+  else
+    scatter(reinterpret_cast<const uint8_t*>(row.at[0]), rows, row_step, n, l.row_step[0],
+            reinterpret_cast<uint8_t*>(out));
 }
 
 // Calls turn_fn(operands' pointers, first unit, units) for the units [begin, end), turn by turn.
@@ -153,7 +167,8 @@ struct Task {
 
 void task(void* arg, size_t i, uint32_t) {
   const Task& t = *static_cast<const Task*>(arg);
-  const size_t begin = piece_begin(t.grains, t.pieces, i) * t.grain, end = min(piece_begin(t.grains, t.pieces, i + 1) * t.grain, t.units);
+  const size_t begin = piece_begin(t.grains, t.pieces, i) * t.grain,
+               end = min(piece_begin(t.grains, t.pieces, i + 1) * t.grain, t.units);
   for (int k = 0; k < 2; ++k)
     if (t.kernels[k]) note_use(t.kernels[k]);
   (t.loops->staged ? walk_staged : walk)(*t.loops, t.base, begin, end, t.fn, t.op);
@@ -182,7 +197,8 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
   uint32_t merged = 0;
   for (uint32_t d = 1; d < n; ++d) {
     bool together = true;
-    for (uint32_t o = 0; o < operands; ++o) together = together && dims[d].step[o] == dims[merged].step[o] * dims[merged].extent;
+    for (uint32_t o = 0; o < operands; ++o)
+      together = together && dims[d].step[o] == dims[merged].step[o] * dims[merged].extent;
     if (together) dims[merged].extent *= dims[d].extent;
     else dims[++merged] = dims[d];
   }
@@ -200,7 +216,8 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
 
   bool staged[2] = {}, copied = false;  // by way of feeding: long rows, short rows
   Feed feed[2][kMostOperands];
-  bool repeats = true;  // all inputs along the row, by strides of 0 that the caller gave: one of them then counts as a vector
+  // all inputs along the row, by strides of 0 that the caller gave: one of them then counts as a vector
+  bool repeats = true;
   for (uint32_t o = 1; o < operands; ++o) repeats = repeats && l.row_step[o] == 0;
   if (repeats) scalars &= ~2u;
   for (uint32_t o = 0; o < operands; ++o) {
@@ -211,9 +228,10 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
     for (int way = 0; way < 2; ++way) staged[way] = staged[way] || feed[way][o] == Feed::staged;
     copied = copied || (outer && feed[1][o] == Feed::staged && l.step[0][o] != 0);
   }
-  // A row costs about as much as copying eight elements, and a partial vector in each of them more than a copy made once; so do stores across
-  // cache lines.
-  l.joined = l.rank != 0 && l.row <= kStage / 2 && staged[1] && (l.row < 8 || (!copied && (staged[0] || l.row < 24 || l.row % 16)));
+  // A row costs about as much as copying eight elements, and a partial vector in each of them more than a copy made
+  // once; so do stores across cache lines.
+  l.joined = l.rank != 0 && l.row <= kStage / 2 && staged[1] &&
+             (l.row < 8 || (!copied && (staged[0] || l.row < 24 || l.row % 16)));
   l.staged = staged[l.joined];
   l.by_rows = l.joined || (l.rank != 0 && !l.staged && l.row <= kLongRow);
   memcpy(l.feed, feed[l.joined], sizeof l.feed);
@@ -229,7 +247,8 @@ void plan_loops(const skua_tensor* const* tensors, uint32_t operands, uint32_t s
   l.buffers = max(most / (l.most * l.row), 1);
 }
 
-void run_loops(const RunArgs& args, const Loops& l, char* const* base, double cycles_per_element, RowFn fn, const void* op, const Kernel* kernel, const Kernel* second) {
+void run_loops(const RunArgs& args, const Loops& l, char* const* base, double cycles_per_element, RowFn fn,
+               const void* op, const Kernel* kernel, const Kernel* second) {
   if (l.elements == 0) return;
   const Kernel* const kernels[] = {kernel, second};
   const size_t unit = l.by_rows ? l.row : 1;
@@ -258,7 +277,8 @@ skua_status broadcast_shape(const skua_op* op, skua_dtype type, const PlanShapes
       const uint32_t behind = out.rank - d;
       const size_t e = behind <= t.rank ? t.shape[t.rank - behind] : 1;
       if (e != 1 && extent != 1 && e != extent)
-        return SKUA_INVALID("%s: input %zu has extent %zu in dimension %u, which does not broadcast to %zu", op->cls->name, i, e, t.rank - behind, extent);
+        return SKUA_INVALID("%s: input %zu has extent %zu in dimension %u, which does not broadcast to %zu",
+                            op->cls->name, i, e, t.rank - behind, extent);
       if (e != 1) extent = e;
     }
     out.shape[d] = extent;
@@ -268,7 +288,8 @@ skua_status broadcast_shape(const skua_op* op, skua_dtype type, const PlanShapes
 
 void explain_loops(const Loops& l, Text& text) {
   static const char* const feeds[] = {"vector", "scalar", "staged"};
-  text.add("  %zu elements; rows of %zu%s, %u loops outside; output %s, inputs", l.elements, l.row, l.joined ? " taken several at a time" : "", l.rank, feeds[int(l.feed[0])]);
+  text.add("  %zu elements; rows of %zu%s, %u loops outside; output %s, inputs", l.elements, l.row,
+           l.joined ? " taken several at a time" : "", l.rank, feeds[int(l.feed[0])]);
   for (uint32_t o = 1; o < l.operands; ++o) text.add(" %s", feeds[int(l.feed[o])]);
   text.add("\n");
 }

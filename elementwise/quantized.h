@@ -11,7 +11,8 @@ inline int32_t first_of(skua_dtype type) { return least_of(Element(type)); }
 inline int32_t last_of(skua_dtype type) { return greatest_of(Element(type)); }
 
 // A tensor of s8 or u8 with one scale, in a build that has them.
-inline skua_status need_bytes(const char* op, const char* type_field, skua_dtype type, const char* field, const skua_quantization& q) {
+inline skua_status need_bytes(const char* op, const char* type_field, skua_dtype type, const char* field,
+                              const skua_quantization& q) {
   SKUA_TRY(need_int8(op, type_field, type));
   return need_quantization(op, field, q, type);
 }

@@ -84,7 +84,9 @@ void run(const RunArgs& args) {
 
 void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }
 
-const OpClass unary_class = {"unary", 8, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, explain};
+const OpClass unary_class = {"unary",        8,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
+                             sizeof(Config), true, open,       make_plan,    finish,
+                             nullptr,        run,  explain};
 
 }  // namespace
 }  // namespace skua
@@ -97,7 +99,8 @@ skua_status skua_unary_create(skua_context* context, const skua_unary_desc* desc
   skua_unary_desc d = {};
   SKUA_TRY(read_desc("unary", context, desc, d, out));
   if (unsigned(d.kind) >= SKUA_UNARY_KIND_COUNT) return SKUA_INVALID("unary: kind is %d, unknown", int(d.kind));
-  if (d.kind == SKUA_UNARY_CLAMP && !(d.a <= d.b)) return SKUA_INVALID("unary: clamps to [%g, %g], a must be <= b", double(d.a), double(d.b));
+  if (d.kind == SKUA_UNARY_CLAMP && !(d.a <= d.b))
+    return SKUA_INVALID("unary: clamps to [%g, %g], a must be <= b", double(d.a), double(d.b));
   if (is_bytes(d.input_type)) return create_unary_bytes(context, d, out);
   SKUA_TRY(need_float("unary", "input_type", d.input_type, true));
   SKUA_TRY(need_same_type("unary", "output_type", d.output_type, "input_type", d.input_type));

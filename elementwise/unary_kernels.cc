@@ -1,9 +1,10 @@
 // Unary functions: y[i] = f(x[i]), one source for every instruction set. KernelKind::unary, variant = skua_unary_kind.
-// Four vectors a turn where the function is an instruction or two, so that loads and stores bind; two where it is long, so that an in-order
-// core finds independent work, six of AVX-512 and three of AVX2, interleaved: 20 instructions that wait for each other for 55 cycles, and take 5, are more than a core
-// looks ahead (Zen 5: a sigmoid takes 5.8 cycles so, 6.2 five at a time, 7.7 one), and of six square roots three may use the core's unit for them beside the others'
-// multiply-adds; then single vectors, and the rest by a partial load and store (long functions use those for single vectors too: one copy less of
-// the code). No element's value depends on its place.
+// Four vectors a turn where the function is an instruction or two, so that loads and stores bind; two where it is long,
+// so that an in-order core finds independent work, six of AVX-512 and three of AVX2, interleaved: 20 instructions that
+// wait for each other for 55 cycles, and take 5, are more than a core looks ahead (Zen 5: a sigmoid takes 5.8 cycles
+// so, 6.2 five at a time, 7.7 one), and of six square roots three may use the core's unit for them beside the others'
+// multiply-adds; then single vectors, and the rest by a partial load and store (long functions use those for single
+// vectors too: one copy less of the code). No element's value depends on its place.
 #include "elementwise/unary_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/hard.h"
@@ -15,7 +16,8 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// A set that adds arithmetic in halves has the functions of an instruction or two, on f16; the others are those of the set below it, in f32.
+// A set that adds arithmetic in halves has the functions of an instruction or two, on f16; the others are those of the
+// set below it, in f32.
 #ifdef SKUA_HALF
 using V = F16;
 #define SKUA_HERE(X, ...) X(f16, f16, __VA_ARGS__)
@@ -43,7 +45,8 @@ SKUA_INL V hard_swish(V x) {
 
 // f(x, u): of the u-th vector of a turn. plain: the same, simpler, where plain.holds(x) for every vector of a turn.
 struct None {};
-template <size_t unroll, bool single, class T, class F, class Plain = None> SKUA_INL void row(size_t n, const T* x, T* y, F f, [[maybe_unused]] Plain plain = {}) {
+template <size_t unroll, bool single, class T, class F, class Plain = None>
+SKUA_INL void row(size_t n, const T* x, T* y, F f, [[maybe_unused]] Plain plain = {}) {
   constexpr size_t L = V::L;
   for (; n >= unroll * L; n -= unroll * L, x += unroll * L, y += unroll * L) {
     V v[unroll];

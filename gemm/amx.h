@@ -1,20 +1,28 @@
-// Tiles in AMX's registers of 16 rows of 64 bytes, of bytes and of bf16: one instruction multiplies 16 rows of A by 16 columns of B, 64 bytes of the depth. Included by the units of this kind.
+// Tiles in AMX's registers of 16 rows of 64 bytes, of bytes and of bf16: one instruction multiplies 16 rows of A by 16
+// columns of B, 64 bytes of the depth. Included by the units of this kind.
 //
-//   packed B   panels of 32 columns, [segment][ceil(depth / kDeep)][width / 16][16 words of the depth][16 columns][4 bytes]: a register as it lies, zeros behind the depth
-//   A          in place, a register's rows at the step of even rows (other rows, and what is behind the last whole 64 bytes, by way of the stack);
+//   packed B   panels of 32 columns, [segment][ceil(depth / kDeep)][width / 16][16 words of the depth][16 columns][4
+//              bytes]: a register as it lies, zeros behind the depth
+//   A          in place, a register's rows at the step of even rows (other rows, and what is behind the last whole 64
+//              bytes, by way of the stack);
 //              or packed: panels of 16 rows, [segment][ceil(depth / kDeep)][16 rows][64 bytes]
 //
-// Registers: 2x2 of sums + 2 of A + 2 of B of 8, four loads feed four products. Sums end in vectors by way of the stack.
+// Registers: 2x2 of sums + 2 of A + 2 of B of 8, four loads feed four products. Sums end in vectors by way of the
+// stack.
 //
-// All registers are whole: one configuration serves every tile, enter() and leave() stand around a block's tiles, as loading it takes as long as a small product.
+// All registers are whole: one configuration serves every tile, enter() and leave() stand around a block's tiles, as
+// loading it takes as long as a small product.
 //
 // A product P has
 //   Row, Sum                                             types: of A, of 1 or 2 bytes; of the sums
 //   kAnyBehind                                           what zeros of B meet may be anything: 0 times it is 0
-//   Start<wide>(tile); begin<tall, wide>(start)          where sums begin, for a panel; that to the registers of sums, before each tile
+//   Start<wide>(tile); begin<tall, wide>(start)          where sums begin, for a panel; that to the registers of sums,
+//   before each tile
 //   multiply<sum, a, b>()                                registers
-//   finish<wide>(tile, row, sums, rows, c, terms)        rows of sums to rows of C, c(r) and c.residual(r); `row` is the first one's number in the tile
-//   sums_rows(tile); terms_of(tile, row, rows, a, own)   whether the end takes sums of rows of A; these, of rows by pointers, or NULL
+//   finish<wide>(tile, row, sums, rows, c, terms)        rows of sums to rows of C, c(r) and c.residual(r); `row` is
+//   the first one's number in the tile
+//   sums_rows(tile); terms_of(tile, row, rows, a, own)   whether the end takes sums of rows of A; these, of rows by
+//   pointers, or NULL
 #pragma once
 #include "dispatch/kernel.h"
 #include "gemm/gemm_kernel.h"
@@ -46,7 +54,8 @@ template <class Row> SKUA_INL void copy_rows(int rows, size_t n, char* to, const
   for (int r = 0; r < rows; ++r) _mm512_store_si512(to + r * kLine, _mm512_maskz_loadu_epi8(bytes, row(r)));
 }
 
-// Where `tall` registers of rows of A are: begin() at a segment; take() what a step of n bytes reads, at first[i], rows `apart`.
+// Where `tall` registers of rows of A are: begin() at a segment; take() what a step of n bytes reads, at first[i], rows
+// `apart`.
 template <class P, int tall> struct EvenRows {
   static constexpr bool padded = false, copies = false;
   const char *from, *p, *first[tall];
@@ -54,11 +63,14 @@ template <class P, int tall> struct EvenRows {
   size_t behind;  // rows of the run
   bool dense;
   alignas(64) char rest[tall * kRegister];
-  SKUA_INL EvenRows(const GemmTile& t, const char* a, size_t rows_behind) : from(a), step(t.a_step * kElement<P>), behind(rows_behind), dense(t.dense) {}
+  SKUA_INL EvenRows(const GemmTile& t, const char* a, size_t rows_behind)
+      : from(a), step(t.a_step * kElement<P>), behind(rows_behind), dense(t.dense) {}
   SKUA_INL void begin(const GemmTile& t, size_t s) { p = from + t.segments[s].a * kElement<P>; }
   template <bool whole> SKUA_INL void take(size_t n) {
-    // Where what B's zeros meet behind a row may be anything, still only rows of this run are known to be there, and between them what is the tensor's.
-    const bool copies = !whole && (!P::kAnyBehind || !dense || step <= 0 || ptrdiff_t(behind) * step < ptrdiff_t(kLine - n));
+    // Where what B's zeros meet behind a row may be anything, still only rows of this run are known to be there, and
+    // between them what is the tensor's.
+    const bool copies =
+        !whole && (!P::kAnyBehind || !dense || step <= 0 || ptrdiff_t(behind) * step < ptrdiff_t(kLine - n));
     if (copies) copy_rows(tall * kRows, n, rest, [&](int r) __attribute__((always_inline)) { return p + r * step; });
     SKUA_UNROLL for (int i = 0; i < tall; ++i) first[i] = copies ? rest + i * kRegister : p + i * kRows * step;
     apart = copies ? ptrdiff_t(kLine) : step;
@@ -80,7 +92,8 @@ template <class P> struct AnyRows {
   }
   SKUA_INL void begin(const GemmTile& t, size_t s) { at = t.segments[s].a * kElement<P>; }
   template <bool whole> SKUA_INL void take(size_t n) {
-    copy_rows(count, whole ? size_t(kLine) : n, copy, [&](int r) __attribute__((always_inline)) { return rows[r] + at; });
+    copy_rows(
+        count, whole ? size_t(kLine) : n, copy, [&](int r) __attribute__((always_inline)) { return rows[r] + at; });
     at += ptrdiff_t(n);
   }
 };
@@ -113,10 +126,12 @@ template <class P, int tall, int wide, class A> SKUA_INL void step(const A& a, c
 }
 
 // The sums of tall * 16 rows and wide * 16 columns.
-template <class P, int tall, int wide, class A> SKUA_INL void multiply(const GemmTile& t, A& a, const typename P::template Start<wide>& start, typename P::Sum* sums) {
+template <class P, int tall, int wide, class A>
+SKUA_INL void multiply(const GemmTile& t, A& a, const typename P::template Start<wide>& start, typename P::Sum* sums) {
   constexpr ptrdiff_t row = wide * kLine;
   P::template begin<tall, wide>(start);
-  const size_t whole = A::padded ? (t.k + kDeep<P> - 1) / kDeep<P> : t.k / kDeep<P>, rest = A::padded ? 0 : t.k % kDeep<P> * kElement<P>;
+  const size_t whole = A::padded ? (t.k + kDeep<P> - 1) / kDeep<P> : t.k / kDeep<P>,
+               rest = A::padded ? 0 : t.k % kDeep<P> * kElement<P>;
   for (size_t s = 0; s < t.segment_count; ++s) {
     a.begin(t, s);
     const char* b = static_cast<const char*>(t.b) + t.segments[s].b / kDeep<P> * t.ldb * kElement<P>;
@@ -175,7 +190,8 @@ template <class P, int wide> void packed_tile(const GemmTile& t) {
 struct Lines {
   size_t row, end, line_end, at, gap;  // at: of sums, where `row` is
   ptrdiff_t done;                      // lines
-  SKUA_INL Lines(const GemmTile& t, size_t first, size_t last, size_t gap_rows) : row(first), end(last), at(0), gap(gap_rows), done(0) {
+  SKUA_INL Lines(const GemmTile& t, size_t first, size_t last, size_t gap_rows)
+      : row(first), end(last), at(0), gap(gap_rows), done(0) {
     line_end = t.line ? t.in_line : end;
     if (t.line && row >= t.in_line) {
       done = ptrdiff_t(1 + (row - t.in_line) / t.line);
@@ -183,12 +199,16 @@ struct Lines {
     }
   }
   // Those whose sums lie before the stop; sums: from `from` on. a: where rows begin, if they are in place.
-  template <class P, int wide> SKUA_INL void finish(const GemmTile& t, typename P::Sum* sums, size_t from, size_t stop, const char* a = nullptr) {
+  template <class P, int wide>
+  SKUA_INL void finish(const GemmTile& t, typename P::Sum* sums, size_t from, size_t stop, const char* a = nullptr) {
     const ptrdiff_t element = ptrdiff_t(element_bytes(t.c_type));
     while (row < end && at < stop) {
       const size_t left = (line_end < end ? line_end : end) - row, count = left < stop - at ? left : stop - at;
       const EvenC c = {static_cast<char*>(t.c[0]) + (ptrdiff_t(row) * t.c_step + done * t.c_gap) * element,
-                       t.residual ? static_cast<const char*>(t.residual[0]) + (ptrdiff_t(row) * t.residual_step + done * t.residual_gap) * element : nullptr, t.c_step * element, t.residual_step * element};
+                       t.residual ? static_cast<const char*>(t.residual[0]) +
+                                        (ptrdiff_t(row) * t.residual_step + done * t.residual_gap) * element
+                                  : nullptr,
+                       t.c_step * element, t.residual_step * element};
       const int32_t* terms = nullptr;
       int32_t own[2 * kRows];
       if (a && P::sums_rows(t)) {
@@ -208,13 +228,16 @@ struct Lines {
   }
 };
 
-// Rows [first, last), even ones from a on, the gaps between lines among them; the last tile begins earlier rather than to go on behind them.
-template <class P, int wide> void rows_in_place(const GemmTile& t, const char* a, size_t first, size_t last, size_t gap) {
+// Rows [first, last), even ones from a on, the gaps between lines among them; the last tile begins earlier rather than
+// to go on behind them.
+template <class P, int wide>
+void rows_in_place(const GemmTile& t, const char* a, size_t first, size_t last, size_t gap) {
   alignas(64) typename P::Sum sums[sums_of(2, wide)];
   const typename P::template Start<wide> start(t);
   const ptrdiff_t step = t.a_step * kElement<P>;
   Lines c(t, first, last, gap);
-  const size_t across = first < c.line_end && last > c.line_end ? 1 + (last - 1 - c.line_end) / t.line : 0, rows = last - first + across * gap;
+  const size_t across = first < c.line_end && last > c.line_end ? 1 + (last - 1 - c.line_end) / t.line : 0,
+               rows = last - first + across * gap;
   if (rows < size_t(kRows)) {
     const char* p[kRows];
     for (size_t r = 0; r < rows; ++r) p[r] = a + ptrdiff_t(r) * step;
@@ -271,7 +294,8 @@ template <class P, int wide> void rows_of_lines(const GemmTile& t) {
     }
     AnyRows<P> few(rows, count);
     multiply<P, 1, wide>(t, few, start, sums);
-    P::template finish<wide>(t, row, sums, int(count), AnyC{to, t.residual ? rest : nullptr}, P::terms_of(t, row, count, rows, own_terms));
+    P::template finish<wide>(t, row, sums, int(count), AnyC{to, t.residual ? rest : nullptr},
+                             P::terms_of(t, row, count, rows, own_terms));
     row += count;
   }
 }
@@ -281,7 +305,8 @@ template <class P, int wide> void even_rows(const GemmTile& t) {
   // Through the gaps, where these are few rows, else line by line.
   const bool even = t.dense && t.a_step > 0 && t.a_gap >= 0 && t.a_gap % t.a_step == 0;
   const size_t gap = even ? size_t(t.a_gap / t.a_step) : 0;
-  if (even && t.line + gap <= (t.line < kRows ? 2 * kRows : (t.line + kRows - 1) / kRows * kRows)) return rows_in_place<P, wide>(t, a, 0, t.rows, gap);
+  if (even && t.line + gap <= (t.line < kRows ? 2 * kRows : (t.line + kRows - 1) / kRows * kRows))
+    return rows_in_place<P, wide>(t, a, 0, t.rows, gap);
   if (t.line < kRows) return rows_of_lines<P, wide>(t);
   for (size_t row = 0, end = t.in_line; row < t.rows; row = end, end += t.line) {
     if (row) a += t.a_gap * kElement<P>;
@@ -312,14 +337,18 @@ template <class P, int wide> void even_panels(const GemmTile& t) {
   }
 }
 
-template <class P> void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t k, void* panel) {
+template <class P>
+void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t k,
+               void* panel) {
   char* to = static_cast<char*>(panel);
   const char* row[kRows];
   const size_t bytes = k * kElement<P>;
   for (size_t s = 0; s < segment_count; ++s) {
     for (size_t r = 0; r < rows; ++r) row[r] = static_cast<const char*>(a[r]) + segments[s].a * kElement<P>;
     for (size_t i = 0; i < bytes; i += kLine, to += kRegister)
-      copy_rows(int(rows), bytes - i < size_t(kLine) ? bytes - i : size_t(kLine), to, [&](int r) __attribute__((always_inline)) { return row[r] + i; });
+      copy_rows(
+          int(rows), bytes - i < size_t(kLine) ? bytes - i : size_t(kLine),
+          to, [&](int r) __attribute__((always_inline)) { return row[r] + i; });
   }
 }
 

@@ -2,10 +2,13 @@
 //
 //   acc[r][v] += a[r][k] * b[k][v] + a[r][k + 1] * b[k + 1][v]     in f32; denormals count as zero
 //
-// A pair of a row of A is 32 bits, read where it is and broadcast as f32 tiles broadcast a float; packed B has its steps in pairs (kr = 2). So this is the loop of the f32 tile with half as many steps.
-// An odd depth ends with an element and a zero beside it; where taps of three channels are read in place (GemmTile::overlaps) with the last two elements, one of which the pair before had too: each of
-// the two has half of its weight, so that an infinity stays one (but for weights below 2^-125, whose halves are denormals).
-// AMD's cores start as many of these as f32 multiply-adds; where they come at a quarter of that rate the model leaves the tiles alone.
+// A pair of a row of A is 32 bits, read where it is and broadcast as f32 tiles broadcast a float; packed B has its
+// steps in pairs (kr = 2). So this is the loop of the f32 tile with half as many steps.
+// An odd depth ends with an element and a zero beside it; where taps of three channels are read in place
+// (GemmTile::overlaps) with the last two elements, one of which the pair before had too: each of the two has half of
+// its weight, so that an infinity stays one (but for weights below 2^-125, whose halves are denormals).
+// AMD's cores start as many of these as f32 multiply-adds; where they come at a quarter of that rate the model leaves
+// the tiles alone.
 #include "dispatch/kernel.h"
 #include "gemm/finish.h"
 #include "gemm/float_ends.h"
@@ -25,7 +28,9 @@ constexpr int L = F32::L;
 
 typedef uint32_t Pair __attribute__((aligned(1), may_alias));
 SKUA_INL void add_pairs(F32& acc, F32 b, F32 a) { asm("vdpbf16ps %2, %1, %0" : "+v"(acc.v) : "v"(b.v), "v"(a.v)); }
-SKUA_INL void add_pairs(F32& acc, F32 b, const char* a) { asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(acc.v) : "v"(b.v), "m"(*reinterpret_cast<const Pair*>(a))); }
+SKUA_INL void add_pairs(F32& acc, F32 b, const char* a) {
+  asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(acc.v) : "v"(b.v), "m"(*reinterpret_cast<const Pair*>(a)));
+}
 
 // Rows by pointers, or by a step: eight rows from one pointer and the steps 1, 3, 5 and 7.
 template <int MR> struct Scattered {
@@ -57,8 +62,12 @@ template <int MR> struct Even {
   const char* residual0;
   ptrdiff_t a_step, c_bytes, residual_bytes, s1, s3, s5, s7;
   explicit SKUA_INL Even(const GemmTile& t)
-      : first(static_cast<const char*>(t.a[0])), c0(static_cast<char*>(t.c[0])), residual0(t.residual ? static_cast<const char*>(t.residual[0]) : nullptr), a_step(t.a_step * 2),
-        c_bytes(t.c_step * ptrdiff_t(element_bytes(t.c_type))), residual_bytes(t.residual_step * ptrdiff_t(element_bytes(t.c_type))) {}
+      : first(static_cast<const char*>(t.a[0])),
+        c0(static_cast<char*>(t.c[0])),
+        residual0(t.residual ? static_cast<const char*>(t.residual[0]) : nullptr),
+        a_step(t.a_step * 2),
+        c_bytes(t.c_step * ptrdiff_t(element_bytes(t.c_type))),
+        residual_bytes(t.residual_step * ptrdiff_t(element_bytes(t.c_type))) {}
   SKUA_INL void begin(const char* from, ptrdiff_t step) {
     s1 = step, s3 = 3 * step, s5 = 5 * step, s7 = 7 * step;
     SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = from + i * 8 * step;
@@ -69,7 +78,13 @@ template <int MR> struct Even {
   }
   SKUA_INL void begin(const uint32_t* pairs) { begin(reinterpret_cast<const char*>(pairs), 4); }
   SKUA_INL const char* at(int r) const {
-    return block[r >> 3] + (r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7));
+    return block[r >> 3] + (r & 1          ? ((r & 7) == 1   ? s1
+                                              : (r & 7) == 3 ? s3
+                                              : (r & 7) == 5 ? s5
+                                                             : s7)
+                            : (r & 7) == 0 ? 0
+                            : (r & 7) == 6 ? s3 * 2
+                                           : s1 * (r & 7));
   }
   SKUA_INL void back() { SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] -= 2; }
   SKUA_INL void step() {
@@ -89,7 +104,8 @@ template <int MR> struct Even {
   }
 };
 
-template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const GemmTile& t, Rows& rows, ptrdiff_t ahead) {
+template <int MR, int NV, int lines, class Rows>
+SKUA_INL void multiply(const GemmTile& t, Rows& rows, ptrdiff_t ahead) {
   F32 acc[MR][NV];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
   const size_t ldb = t.ldb, depth = t.k;
@@ -126,13 +142,15 @@ template <int MR, int NV, int lines, class Rows> SKUA_INL void multiply(const Ge
         rows.back();
         continue;
       }
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) last[r] = reinterpret_cast<const bf16*>(rows.at(r))->bits;  // a zero beside it
+      // a zero beside it
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) last[r] = reinterpret_cast<const bf16*>(rows.at(r))->bits;
       rows.begin(last);
     }
   }
 
   if constexpr (Rows::even)
-    if (t.c_type == Element::bf16 && plain_end(t)) return finish_registers<bf16>(t, rows, acc, t.n - size_t(NV - 1) * L);
+    if (t.c_type == Element::bf16 && plain_end(t))
+      return finish_registers<bf16>(t, rows, acc, t.n - size_t(NV - 1) * L);
   float sums[MR * NV * L];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);
   const auto finish = t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>;
@@ -187,14 +205,16 @@ template <int NV, int V> void row_part(const GemmTile& t, const Row& row, size_t
   SKUA_UNROLL for (int v = 0; v < V; ++v) acc[v].store(sums + v * L);
   finish_row_part(t, t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>, sums, first, V * L, row.c, row.residual);
 }
-template <int NV, int V = 2 * NV> SKUA_INL void row_parts(const GemmTile& t, const Row& row, size_t first, size_t vectors) {
+template <int NV, int V = 2 * NV>
+SKUA_INL void row_parts(const GemmTile& t, const Row& row, size_t first, size_t vectors) {
   if (vectors == size_t(V)) row_part<NV, V>(t, row, first);
   else if constexpr (V > 1) row_parts<NV, V - 1>(t, row, first, vectors);
 }
 template <int NV> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
   const Row row = {static_cast<const char*>(a), c, residual};
   const size_t most = size_t(t.groups == 1 ? NV : 2 * NV) * L;
-  for (size_t first = 0; first < t.n; first += most) row_parts<NV>(t, row, first, t.n - first < most ? (t.n - first + L - 1) / L : most / L);
+  for (size_t first = 0; first < t.n; first += most)
+    row_parts<NV>(t, row, first, t.n - first < most ? (t.n - first + L - 1) / L : most / L);
 }
 
 #if defined(__clang__)
@@ -208,7 +228,8 @@ constexpr int even_rows(int v) {
 }
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
   table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV ? NV : 0>;
-  if constexpr (v == NV) table.row[r - 1] = table.at[(v - 1) * MR + r - 1];  // rows left over fetch more lines than they need: half the code
+  // rows left over fetch more lines than they need: half the code
+  if constexpr (v == NV) table.row[r - 1] = table.at[(v - 1) * MR + r - 1];
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
   else {
     table.even[v - 1] = even_tiles<even_rows(v), v, v == NV>;

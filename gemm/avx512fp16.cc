@@ -1,9 +1,11 @@
 // GEMM tiles that multiply and add in f16 with AVX512-FP16: 32 lanes where f32 has 16.
 //
-//   acc[r][v] += a[r][k] * b[k][v]   in f16 for at most t.block terms, then into sums of f32 on the stack: 64 terms of twelve rows are 768 cycles, moving them on is 90.
+//   acc[r][v] += a[r][k] * b[k][v]   in f16 for at most t.block terms, then into sums of f32 on the stack: 64 terms of
+//                                    twelve rows are 768 cycles, moving them on is 90.
 //
-// A is read where it is: the multiply-add broadcasts its element from memory by itself (measured: two a cycle with 24 such and 2 loads of B; a broadcast of 16 bits
-// into a register takes the port of multiply-adds). So a vector of B beside it serves no second purpose, and tall tiles of two vectors are best: 24 accumulators + 2 B of 32 registers.
+// A is read where it is: the multiply-add broadcasts its element from memory by itself (measured: two a cycle with 24
+// such and 2 loads of B; a broadcast of 16 bits into a register takes the port of multiply-adds). So a vector of B
+// beside it serves no second purpose, and tall tiles of two vectors are best: 24 accumulators + 2 B of 32 registers.
 #include "dispatch/kernel.h"
 #include "gemm/finish.h"
 #include "gemm/gemm_kernel.h"
@@ -30,10 +32,17 @@ template <int MR> struct Even {
     SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = static_cast<const char*>(t.a[0]) + (segment + (ptrdiff_t(first) + i * 8) * t.a_step) * 2;
   }
   SKUA_INL const char* at(int r, size_t) const {
-    return block[r >> 3] + (r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7));
+    return block[r >> 3] + (r & 1          ? ((r & 7) == 1   ? s1
+                                              : (r & 7) == 3 ? s3
+                                              : (r & 7) == 5 ? s5
+                                                             : s7)
+                            : (r & 7) == 0 ? 0
+                            : (r & 7) == 6 ? s3 * 2
+                                           : s1 * (r & 7));
   }
   SKUA_INL void step() {
-    asm("" : "+r"(s1), "+r"(s3), "+r"(s5), "+r"(s7));  // else the compiler multiplies them ahead and keeps the products on the stack
+    // else the compiler multiplies them ahead and keeps the products on the stack
+    asm("" : "+r"(s1), "+r"(s3), "+r"(s5), "+r"(s7));
     SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] += 2;
   }
 };
@@ -52,7 +61,8 @@ template <int MR, int NV> SKUA_INL void move_on(F16 (&acc)[MR][NV], float* sums,
 }
 
 // The plain end of even rows whose sums never left the registers: a product of no more terms than a block has.
-template <class C, int MR, int NV> SKUA_INL void finish_halves(const GemmTile& t, size_t first, const F16 (&acc)[MR][NV]) {
+template <class C, int MR, int NV>
+SKUA_INL void finish_halves(const GemmTile& t, size_t first, const F16 (&acc)[MR][NV]) {
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   C* c = static_cast<C*>(t.c[0]) + ptrdiff_t(first) * t.c_step;
   const C* residual = t.residual ? static_cast<const C*>(t.residual[0]) + ptrdiff_t(first) * t.residual_step : nullptr;
@@ -74,7 +84,8 @@ template <class C, int MR, int NV> SKUA_INL void finish_halves(const GemmTile& t
 }
 
 // direct: of no more terms than a block has, with a plain end.
-template <int MR, int NV, int lines, template <int> class Rows, bool direct = false> SKUA_INL void multiply(const GemmTile& t, size_t first, ptrdiff_t ahead, float* sums) {
+template <int MR, int NV, int lines, template <int> class Rows, bool direct = false>
+SKUA_INL void multiply(const GemmTile& t, size_t first, ptrdiff_t ahead, float* sums) {
   F16 acc[MR][NV];
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F16::zero();
   bool moved = false;
@@ -118,7 +129,9 @@ template <int MR, int NV, int lines = 0> void tile(const GemmTile& t) {
 }
 template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   if (t.segment_count * t.k <= t.block && t.bias && plain_end(t)) {
-    for (size_t i = 0; i < t.groups; ++i) multiply<MR, NV, lines, Even, true>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, nullptr);
+    for (size_t i = 0; i < t.groups; ++i)
+      multiply<MR, NV, lines, Even, true>(
+          t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, nullptr);
     return;
   }
   const ptrdiff_t size = ptrdiff_t(element_bytes(t.c_type));
@@ -127,7 +140,8 @@ template <int MR, int NV, int lines> void even_tiles(const GemmTile& t) {
   for (size_t i = 0; i < t.groups; ++i) {
     float sums[MR * NV * L];
     asm("" : "=m"(sums));
-    multiply<MR, NV, lines, Even>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, sums);
+    multiply<MR, NV, lines, Even>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0,
+                                  sums);
     void* c[MR];
     const void* residual[MR];
     for (int r = 0; r < MR; ++r) {
@@ -173,14 +187,16 @@ void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
   constexpr size_t most = 8 * L;
   const Row row = {static_cast<const f16*>(a), c, residual};
   for (size_t first = 0; first < t.n; first += most)
-    row_parts<8>(t, row, static_cast<const f16*>(t.b) + first * t.k, first, t.n - first < most ? (t.n - first + L - 1) / L : 8);
+    row_parts<8>(t, row, static_cast<const f16*>(t.b) + first * t.k, first,
+                 t.n - first < most ? (t.n - first + L - 1) / L : 8);
 }
 
 constexpr int even_rows(int v) { return v == 1 ? 14 : 24 / v; }  // the accumulators leave registers for B
 template <int MR, int NV, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
   static_assert(r * v <= 28 && even_rows(v) * v <= 28 && even_rows(v) <= 16, "32 registers");
   table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV ? NV : 0>;
-  if constexpr (v == NV) table.row[r - 1] = table.at[(v - 1) * MR + r - 1];  // rows left over fetch a line more than they need: half the code
+  // rows left over fetch a line more than they need: half the code
+  if constexpr (v == NV) table.row[r - 1] = table.at[(v - 1) * MR + r - 1];
   if constexpr (r < MR) fill<MR, NV, r + 1, v>(table);
   else {
     table.even[v - 1] = even_tiles<even_rows(v), v, v == NV>;

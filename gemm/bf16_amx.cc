@@ -1,6 +1,7 @@
 // Products of bf16 in AMX's registers, the tiles of amx.h: a step is 32 deep, packed B has pairs of the depth.
 //
-//   sum[r][j] += (a[r][0] b[0][j] + a[r][2] b[2][j] + ... + a[r][30] b[30][j]) + (a[r][1] b[1][j] + ... + a[r][31] b[31][j])     for each step, in f32; denormals count as zero
+//   sum[r][j] += (a[r][0] b[0][j] + a[r][2] b[2][j] + ... + a[r][30] b[30][j]) + (a[r][1] b[1][j] + ... + a[r][31]
+//   b[31][j])     for each step, in f32; denormals count as zero
 #define SKUA_ISA_avx512bf16 1  // the vectors beside
 #include "gemm/amx.h"
 #include "gemm/finish.h"
@@ -23,16 +24,23 @@ struct Pairs {
     if constexpr (tall > 1) _tile_zero(2);
     if constexpr (wide * tall > 2) _tile_zero(3);
   }
-  template <int sum, int a, int b> static SKUA_INL void multiply() { asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b)); }
-  template <int wide, class C> static SKUA_INL void finish(const GemmTile& t, size_t, const float* sums, int rows, const C& c, const int32_t*) {
+  template <int sum, int a, int b>
+  static SKUA_INL void multiply() {
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
+  }
+  template <int wide, class C>
+  static SKUA_INL void finish(const GemmTile& t, size_t, const float* sums, int rows, const C& c, const int32_t*) {
     void* to[2 * kRows];
     const void* residual[2 * kRows];
     for (int r = 0; r < rows; ++r) to[r] = c(r);
     for (int r = 0; t.residual && r < rows; ++r) residual[r] = c.residual(r);
-    (t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>)(t, sums, wide * kLanes, size_t(rows), to, t.residual ? residual : nullptr);
+    (t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>)(t, sums, wide * kLanes, size_t(rows), to,
+                                                                               t.residual ? residual : nullptr);
   }
   static constexpr bool sums_rows(const GemmTile&) { return false; }
-  static constexpr const int32_t* terms_of(const GemmTile&, size_t, size_t, const char* const*, int32_t*) { return nullptr; }
+  static constexpr const int32_t* terms_of(const GemmTile&, size_t, size_t, const char* const*, int32_t*) {
+    return nullptr;
+  }
 };
 
 template <bool packed> constexpr GemmTileTable make_pairs() {
@@ -46,13 +54,17 @@ template <bool packed> constexpr GemmTileTable table_of = make_pairs<packed>();
 template <bool packed> const GemmTileTable& tile_table() { return table_of<packed>; }
 
 // A panel: registers of 16 columns, each packed as panels of so many columns are for products of pairs.
-template <class S> void pack_registers(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n, void* panel) {
+template <class S>
+void pack_registers(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n,
+                    void* panel) {
   constexpr size_t kSteps = kDeep<Pairs>, L = size_t(kLanes);
   const S* b = static_cast<const S*>(from);
   char* to = static_cast<char*>(panel);
   for (size_t k = 0; k < depth; k += kSteps)
     for (size_t j = 0; j < width; j += L, to += kRegister) {
-      const size_t deep = depth - k < kSteps ? depth - k : kSteps, n = columns < j ? 0 : columns - j < L ? columns - j : L;
+      const size_t deep = depth - k < kSteps ? depth - k : kSteps, n = columns < j       ? 0
+                                                                       : columns - j < L ? columns - j
+                                                                                         : L;
       pack<S, bf16, 2>(deep, n, L, b + k * stride_k + (n ? j : 0) * stride_n, stride_k, stride_n, to);
       for (size_t i = (deep + 1) / 2; i < kRows; ++i) _mm512_storeu_si512(to + i * kLine, _mm512_setzero_si512());
     }
@@ -67,9 +79,10 @@ template <class S> void pack_registers(size_t depth, size_t columns, size_t widt
 
 const Kernel kernels[] = {
     SKUA_TILE(false, "", "A in place: 4 of sums + 2 of A + 2 of B of 8 registers; two tiles of rows at a time")
-    SKUA_TILE(true, "_packed", "rows of A packed in the workspace, once for all panels: windows of images whose lines do not fill tiles")
-    SKUA_PACK(f32, float) SKUA_PACK(bf16, bf16)
-};
+        SKUA_TILE(
+            true, "_packed",
+            "rows of A packed in the workspace, once for all panels: windows of images whose lines do not fill tiles")
+            SKUA_PACK(f32, float) SKUA_PACK(bf16, bf16)};
 
 }  // namespace
 }  // namespace SKUA_ISA

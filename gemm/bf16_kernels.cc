@@ -1,11 +1,15 @@
-// GEMM tiles of bfmmla: every operand register is a pair of rows of A or of columns of B, four steps of the depth each; every accumulator two by two sums in f32.
+// GEMM tiles of bfmmla: every operand register is a pair of rows of A or of columns of B, four steps of the depth each;
+// every accumulator two by two sums in f32.
 //
-//   packed A  [depth / 4][row pairs][r0k0..3 r1k0..3]       written by pack_a into the workspace, once for all panels of B
-//   packed B  [depth / 4][width][4]                         the format of kr = 4: [c0k0..3 c1k0..3] is a register as it lies
-//   acc[p][q] = [r0c0 r0c1 r1c0 r1c1]                       rows come apart at the end: the lower and the upper halves of two neighbours
+//   packed A  [depth / 4][row pairs][r0k0..3 r1k0..3]       written by pack_a into the workspace, once for all panels
+//             of B
+//   packed B  [depth / 4][width][4]                         the format of kr = 4: [c0k0..3 c1k0..3] is a register as it
+//             lies
+//   acc[p][q] = [r0c0 r0c1 r1c0 r1c1]                       rows come apart at the end: the lower and the upper halves
+//   of two neighbours
 //
-// Registers, 8x12: 24 accumulators + 4 of A + 2 of B of 32; 10 loads feed 24 instructions of 32 multiply-adds. The instruction rounds to odd, twice for four products, and takes
-// denormals for zero.
+// Registers, 8x12: 24 accumulators + 4 of A + 2 of B of 32; 10 loads feed 24 instructions of 32 multiply-adds. The
+// instruction rounds to odd, twice for four products, and takes denormals for zero.
 #include "dispatch/kernel.h"
 #include "gemm/even_lines.h"
 #include "gemm/gemm_kernel.h"
@@ -19,9 +23,12 @@ namespace {
 constexpr int L = F32::L;
 
 // Stays where it is written: gcc 12 hoists the loads of a step over its multiplies, more than there are registers for.
-SKUA_INL void multiply(float32x4_t& acc, uint16x8_t a, uint16x8_t b) { asm volatile("bfmmla %0.4s, %1.8h, %2.8h" : "+w"(acc) : "w"(a), "w"(b)); }
+SKUA_INL void multiply(float32x4_t& acc, uint16x8_t a, uint16x8_t b) {
+  asm volatile("bfmmla %0.4s, %1.8h, %2.8h" : "+w"(acc) : "w"(a), "w"(b));
+}
 
-// The usual end of a whole tile: bias and clamp in pairs, rounded by the instruction; [r0 c0 c1 | r1 c0 c1 | r0 c2 c3 | ...] of 16 bits then come apart as words.
+// The usual end of a whole tile: bias and clamp in pairs, rounded by the instruction; [r0 c0 c1 | r1 c0 c1 | r0 c2 c3 |
+// ...] of 16 bits then come apart as words.
 template <int MP, int NQ> SKUA_INL void put_pairs(const GemmTile& t, float32x4_t (&acc)[MP][NQ]) {
   const float* bias = t.bias ? t.bias : kNoBias;
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
@@ -45,7 +52,8 @@ template <int MP, int NQ> SKUA_INL void put_pairs(const GemmTile& t, float32x4_t
 }
 
 // The first `rows` rows of a panel of MR; NV vectors of four columns. plain: all of them, with the usual end.
-template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const GemmTile& t, const bf16* panel, size_t rows, bool plain) {
+template <int MP, int NV, int MR>
+__attribute__((noinline)) void pairs(const GemmTile& t, const bf16* panel, size_t rows, bool plain) {
   float32x4_t acc[MP][2 * NV];
   SKUA_UNROLL for (int p = 0; p < MP; ++p) SKUA_UNROLL for (int q = 0; q < 2 * NV; ++q) acc[p][q] = vdupq_n_f32(0);
   const size_t steps = (t.k + 3) / 4;
@@ -73,7 +81,10 @@ template <int MP, int NV, int MR> __attribute__((noinline)) void pairs(const Gem
   finish_tile<bf16, NV>(t, sums[0], rows);
 }
 
-template <int R, int NV, int MR> void tile(const GemmTile& t) { pairs<(R + 1) / 2, NV, MR>(t, static_cast<const bf16*>(t.a[0]), R, R == MR && ends_plain(t, NV * L, Element::bf16)); }
+template <int R, int NV, int MR>
+void tile(const GemmTile& t) {
+  pairs<(R + 1) / 2, NV, MR>(t, static_cast<const bf16*>(t.a[0]), R, R == MR && ends_plain(t, NV * L, Element::bf16));
+}
 
 // MR rows, one below the other, in each group.
 template <int NV, int MR> void even_tiles(const GemmTile& t) {
@@ -91,11 +102,14 @@ template <int NV, int MR> void even_tiles(const GemmTile& t) {
 // Four elements from k on, zeros behind the depth.
 SKUA_INL uint16x4_t four(const bf16* row, size_t k, size_t depth) { return first_u16(&row[k].bits, depth - k); }
 
-template <int MR> void pack_a(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t depth, void* panel) {
+template <int MR>
+void pack_a(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t depth,
+            void* panel) {
   uint16_t* to = static_cast<uint16_t*>(panel);
   for (size_t s = 0; s < segment_count; ++s) {
     const bf16* row[MR];
-    for (size_t r = 0; r < MR; ++r) row[r] = static_cast<const bf16*>(a[r < rows ? r : 0]) + segments[s].a;  // any values for rows that are not there
+    // any values for rows that are not there
+    for (size_t r = 0; r < MR; ++r) row[r] = static_cast<const bf16*>(a[r < rows ? r : 0]) + segments[s].a;
     size_t k = 0;
     for (; k + 8 <= depth; k += 8, to += 8 * MR)
       SKUA_UNROLL for (int p = 0; p < MR / 2; ++p) {
@@ -104,7 +118,8 @@ template <int MR> void pack_a(size_t rows, const void* const* a, const GemmSegme
         vst1q_u16(to + (MR / 2 + p) * 8, vreinterpretq_u16_u64(vzip2q_u64(x, y)));
       }
     for (; k < depth; k += 4, to += 4 * MR)
-      for (int p = 0; p < MR / 2; ++p) vst1q_u16(to + p * 8, vcombine_u16(four(row[2 * p], k, depth), four(row[2 * p + 1], k, depth)));
+      for (int p = 0; p < MR / 2; ++p)
+        vst1q_u16(to + p * 8, vcombine_u16(four(row[2 * p], k, depth), four(row[2 * p + 1], k, depth)));
   }
 }
 
@@ -115,7 +130,9 @@ SKUA_INL uint16_t bits_of(float x) {
   return y.bits;
 }
 // [k / 4][width][4] of b[k * stride_k + j * stride_n].
-template <class T> void pack_b(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n, void* panel) {
+template <class T>
+void pack_b(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n,
+            void* panel) {
   const T* b = static_cast<const T*>(from);
   uint16_t* to = static_cast<uint16_t*>(panel);
   for (size_t k = 0; k < depth; k += 4, to += width * 4) {
@@ -133,7 +150,8 @@ template <class T> void pack_b(size_t depth, size_t columns, size_t width, const
     if (k + 4 <= depth && stride_k == 1)
       for (; j < columns; ++j) F32::load(b + k + j * stride_n).store(reinterpret_cast<bf16*>(to) + j * 4);
     for (; j < width; ++j)
-      for (size_t i = 0; i < 4; ++i) to[j * 4 + i] = j < columns && k + i < depth ? bits_of(b[(k + i) * stride_k + j * stride_n]) : uint16_t{0};
+      for (size_t i = 0; i < 4; ++i)
+        to[j * 4 + i] = j < columns && k + i < depth ? bits_of(b[(k + i) * stride_k + j * stride_n]) : uint16_t{0};
   }
 }
 

@@ -11,18 +11,24 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// What most tiles are: all of a product's depth at once, whole vectors. even_tiles() spends 28 to 39 cycles beside the multiply-adds of such a tile on Zen 3: a store
-// of a vector is completed every second cycle, in order, and behind the twelve at the end the registers for results in flight run out. Here the last steps go row by row, or some together, whose
-// stores complete while the next are multiplied, and little is left to decide for each tile: 8 to 15 cycles (3x32 with K = 16: 77 to 93% of the peak). AVX-512 stores half as many vectors a cycle
-// where one is two of 32 bytes for the core, and twice as many for each step of the depth.
-template <int MR, int NV> constexpr bool kEndsByRow = F32::fused && NV > 1 && (F32::L == 8 ? MR * NV == 12 : F32::L == 16 && MR * NV >= 24);
+// What most tiles are: all of a product's depth at once, whole vectors. even_tiles() spends 28 to 39 cycles beside the
+// multiply-adds of such a tile on Zen 3: a store of a vector is completed every second cycle, in order, and behind the
+// twelve at the end the registers for results in flight run out. Here the last steps go row by row, or some together,
+// whose stores complete while the next are multiplied, and little is left to decide for each tile: 8 to 15 cycles (3x32
+// with K = 16: 77 to 93% of the peak). AVX-512 stores half as many vectors a cycle where one is two of 32 bytes for the
+// core, and twice as many for each step of the depth.
+template <int MR, int NV>
+constexpr bool kEndsByRow = F32::fused&& NV > 1 && (F32::L == 8 ? MR * NV == 12 : F32::L == 16 && MR * NV >= 24);
 template <int NV> bool ends_by_row(const GemmTile& t) {
-  return t.n == NV * F32::L && t.segment_count && t.k >= kLastSteps && !t.load_c && t.finish && t.alpha == 1 && t.beta == 0 && !t.next;
+  return t.n == NV * F32::L && t.segment_count && t.k >= kLastSteps && !t.load_c && t.finish && t.alpha == 1 &&
+         t.beta == 0 && !t.next;
 }
 inline bool is_simple(const GemmTile& t) { return t.segment_count == 1 && !t.line && !t.residual && !t.hard_swish; }
-template <int MR, int NV, int lines, bool near> void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead, bool later);
+template <int MR, int NV, int lines, bool near>
+void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead, bool later);
 
-// Does something with vectors of C. AVX-512 asks for C's type with every two rows or three: tiles for each type would be three times the code.
+// Does something with vectors of C. AVX-512 asks for C's type with every two rows or three: tiles for each type would
+// be three times the code.
 struct AnyType {};
 template <class C, class F> SKUA_INL void of_type(Element type, F f) {
   if constexpr (!__is_same(C, AnyType)) f(C());
@@ -40,24 +46,30 @@ SKUA_INL void multiply_add(F32& sum, F32 x, F32 y) {
 #endif
 }
 
-// Rows of C that come from beyond L2: a store waits for its line, and those behind it for that store. Asked for a tile ahead they are there (Zen 3: layers of 16 to 64 inputs 1.1 to 1.3 times as fast;
-// two and four tiles ahead, or row by row as sums are stored, half of that; a C that L2 holds gains nothing). With AVX-512 L3 is soon enough, memory is not (Zen 5: VGG's first layer 1.0 to 0.81 ms
-// where others have their 12.8 MB too; those of 5 MB take up to 2% longer so).
+// Rows of C that come from beyond L2: a store waits for its line, and those behind it for that store. Asked for a tile
+// ahead they are there (Zen 3: layers of 16 to 64 inputs 1.1 to 1.3 times as fast;
+// two and four tiles ahead, or row by row as sums are stored, half of that; a C that L2 holds gains nothing). With
+// AVX-512 L3 is soon enough, memory is not (Zen 5: VGG's first layer 1.0 to 0.81 ms where others have their 12.8 MB
+// too; those of 5 MB take up to 2% longer so).
 template <int MR, int bytes> SKUA_INL void ask_for_c(const char* c, ptrdiff_t step) {
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int i = 0; i < bytes; i += 64) __builtin_prefetch(c + r * step + i);
 }
 
-// any: what tiles have beside the bias and the clamp of a single segment and line. C: AVX2's tiles of f32 are mostly in assembly, whole_tile.h.
-template <int MR, int NV, int lines, bool near, bool widens, bool any, class C> __attribute__((noinline)) void even_by_row(const GemmTile& t) {
+// any: what tiles have beside the bias and the clamp of a single segment and line. C: AVX2's tiles of f32 are mostly in
+// assembly, whole_tile.h.
+template <int MR, int NV, int lines, bool near, bool widens, bool any, class C>
+__attribute__((noinline)) void even_by_row(const GemmTile& t) {
   constexpr int L = F32::L;
-  constexpr bool two = L == 16 && NV == 2;  // vectors of B stay in registers while half of the rows pass: else one is loaded for each two or three multiply-adds
+  // vectors of B stay in registers while half of the rows pass: else one is loaded for each two or three multiply-adds
+  constexpr bool two = L == 16 && NV == 2;
   constexpr int together = two ? MR / 2 : L == 16 && NV == 3 ? 3 : L == 16 || NV < 4 ? 2 : 1;  // rows
   using Rows = EvenRows<!near>;
   Lines<Rows> walk(t);
   Rows& rows = walk.rows;
   const float *const bias = t.bias, *const b0 = static_cast<const float*>(t.b);
   const size_t ldb = t.ldb, depth = t.k - kLastSteps;
-  const bool has_low = t.low > -kInfinity, has_high = t.high < kInfinity;  // asked once: a comparison of floats waits for the multiply-adds before it
+  // asked once: a comparison of floats waits for the multiply-adds before it
+  const bool has_low = t.low > -kInfinity, has_high = t.high < kInfinity;
   const GemmSegment* const last = t.segments + (any ? t.segment_count - 1 : 0);
   LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
   [[maybe_unused]] HalvesAhead<MR> halves(t, rows.a0);
@@ -138,7 +150,9 @@ template <int MR, int NV, int lines, bool near, bool widens, bool any, class C> 
 #define SKUA_EACH(statement) SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
       const auto add_residual = [&]() __attribute__((always_inline)) {
         const char* from = tile.residual0;
-        of_type<C>(t.c_type, [&]<class T>(T) __attribute__((always_inline)) { SKUA_EACH(y = y + F32::load(reinterpret_cast<const T*>(from + (r - r0) * tile.residual_bytes) + v * L)) });
+        of_type<C>(t.c_type, [&]<class T>(T) __attribute__((always_inline)){SKUA_EACH(
+                                 y = y + F32::load(reinterpret_cast<const T*>(from + (r - r0) * tile.residual_bytes) +
+                                                   v * L))});
       };
       if constexpr (L == 8) {
         if (bias) SKUA_EACH(y = y + F32::load(bias + v * L))
@@ -174,8 +188,19 @@ template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void w
   Lines<Rows> walk(t);
   Rows& rows = walk.rows;
   const GemmSegment *const s = t.segments, second = t.segment_count > 1 ? s[1] : s[0];
-  const ptrdiff_t i1 = rows.a_step * size, j = (MR == 6 ? 3 : 2) * i1, k = (MR == 6 ? 5 : 3) * i1, l = ptrdiff_t(t.ldb) * size, l3 = 3 * l, depth = ptrdiff_t(t.k);
-  WholeTile w = {t.segment_count, t.k / 4, t.k % 4, (second.a - s->a - depth) * size, (ptrdiff_t(second.b - s->b) - depth) * l, t.low, t.high, t.bias ? t.bias : kNoBias, rows.c_bytes, nullptr, rows.residual_bytes};
+  const ptrdiff_t i1 = rows.a_step * size, j = (MR == 6 ? 3 : 2) * i1, k = (MR == 6 ? 5 : 3) * i1,
+                  l = ptrdiff_t(t.ldb) * size, l3 = 3 * l, depth = ptrdiff_t(t.k);
+  WholeTile w = {t.segment_count,
+                 t.k / 4,
+                 t.k % 4,
+                 (second.a - s->a - depth) * size,
+                 (ptrdiff_t(second.b - s->b) - depth) * l,
+                 t.low,
+                 t.high,
+                 t.bias ? t.bias : kNoBias,
+                 rows.c_bytes,
+                 nullptr,
+                 rows.residual_bytes};
   const char* const b = static_cast<const char*>(t.b) + ptrdiff_t(s->b) * l;
   LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
   const bool asks = !near || t.a_far;
@@ -200,7 +225,8 @@ template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void w
 }
 #endif
 #if defined(SKUA_ISA_avx512)
-// The same for one vector of columns, whose steps read A themselves: little is left to decide for each tile, and nothing goes row by row.
+// The same for one vector of columns, whose steps read A themselves: little is left to decide for each tile, and
+// nothing goes row by row.
 template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) {
   using Rows = EvenRows<true>;
   Lines<Rows> walk(t);
@@ -212,7 +238,8 @@ template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) 
     const Rows tile = rows;
     rows.a0 += MR * rows.a_step;
     rows.c0 += MR * rows.c_bytes;
-    typename Rows::template Halves<MR> a({tile.a0, nullptr, nullptr, nullptr, rows.a0, rows.a_step, 0, 0}, t.segments->a);
+    typename Rows::template Halves<MR> a({tile.a0, nullptr, nullptr, nullptr, rows.a0, rows.a_step, 0, 0},
+                                         t.segments->a);
     F32 acc[MR][1];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][0] = F32::zero();
     const float* b = b0;
@@ -235,7 +262,8 @@ template <int MR> __attribute__((noinline)) void even_narrow(const GemmTile& t) 
 }
 #endif
 
-// Whether there was such a tile; widens: A and C are of one type. Of bf16 AVX2 has none: rounding to it takes integer instructions, ends by row gained nothing.
+// Whether there was such a tile; widens: A and C are of one type. Of bf16 AVX2 has none: rounding to it takes integer
+// instructions, ends by row gained nothing.
 template <int MR, int NV, int lines, bool near, bool widens> SKUA_INL bool try_by_row(const GemmTile& t) {
   if (!ends_by_row<NV>(t)) return false;
   if constexpr (F32::L == 16) {

@@ -7,7 +7,8 @@ namespace skua {
 namespace {
 
 // wanted: which packed format (Choice), kAskTuned for what was measured to be best; out is NULL when there is no such.
-skua_status make(const skua_context* context, const skua_gemm_desc& d, const void* b, const void* bias, uint32_t wanted, skua_op** out) {
+skua_status make(const skua_context* context, const skua_gemm_desc& d, const void* b, const void* bias, uint32_t wanted,
+                 skua_op** out) {
   GemmConfig c;
   memset(&c, 0, sizeof c);
   c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;
@@ -35,7 +36,8 @@ skua_status make(const skua_context* context, const skua_gemm_desc& d, const voi
     }
     if (!pack) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   }
-  if ((b && !packed_bytes(c.format, d.n, d.k, packed)) || !mul(gemm_bias_floats(c), sizeof(float), bytes) || !add(bytes, packed, bytes) || bytes > SIZE_MAX / 2)
+  if ((b && !packed_bytes(c.format, d.n, d.k, packed)) || !mul(gemm_bias_floats(c), sizeof(float), bytes) ||
+      !add(bytes, packed, bytes) || bytes > SIZE_MAX / 2)
     return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
   skua_op* base;
   SKUA_TRY(new_op(gemm_class, context, 0, 1, bytes, &base));
@@ -50,9 +52,11 @@ skua_status make(const skua_context* context, const skua_gemm_desc& d, const voi
   }
   if (b) {
     note_use(pack);
-    const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, stride_k = d.transpose_b ? 1 : ldb, stride_n = d.transpose_b ? ldb : 1;
+    const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, stride_k = d.transpose_b ? 1 : ldb,
+                 stride_n = d.transpose_b ? ldb : 1;
     for (size_t p = 0; p < panel_count(c.format, d.n); ++p)
-      code_of<GemmPackFn>(pack)(d.k, panel_columns(c.format, d.n, p), panel_width(c.format, d.n, p), at(b, Element(d.b_type), ptrdiff_t(p * c.format.nr * stride_n)), stride_k, stride_n,
+      code_of<GemmPackFn>(pack)(d.k, panel_columns(c.format, d.n, p), panel_width(c.format, d.n, p),
+                                at(b, Element(d.b_type), ptrdiff_t(p * c.format.nr * stride_n)), stride_k, stride_n,
                                 at(static_cast<void*>(w), c.format.element, ptrdiff_t(panel_offset(c.format, p, d.k))));
   }
   return open_op(base, out);
@@ -88,14 +92,20 @@ using namespace skua;
 
 skua_status skua::check_gemm_shape(const skua_gemm_desc& d, const void* b, const void* bias) {
   if (unsigned(d.numerics) > SKUA_NUMERICS_FAST) return SKUA_INVALID("gemm: numerics is %d, unknown", int(d.numerics));
-  if (!b && d.k) return SKUA_INVALID("gemm: b is NULL but k is %zu; k belongs to a constant B, leave it 0 for B as an input", d.k);
-  if (!b && !bias && d.n) return SKUA_INVALID("gemm: b and bias are NULL but n is %zu; n belongs to a constant B or a bias", d.n);
-  if (!b && d.ldb) return SKUA_INVALID("gemm: b is NULL but ldb is %zu; ldb belongs to a constant B, the strides of an input are in its tensor", d.ldb);
+  if (!b && d.k)
+    return SKUA_INVALID("gemm: b is NULL but k is %zu; k belongs to a constant B, leave it 0 for B as an input", d.k);
+  if (!b && !bias && d.n)
+    return SKUA_INVALID("gemm: b and bias are NULL but n is %zu; n belongs to a constant B or a bias", d.n);
+  if (!b && d.ldb)
+    return SKUA_INVALID(
+        "gemm: b is NULL but ldb is %zu; ldb belongs to a constant B, the strides of an input are in its tensor",
+        d.ldb);
   if (b && (!d.n || !d.k)) return SKUA_INVALID("gemm: n is %zu and k is %zu, a constant B needs both", d.n, d.k);
   if (bias && !d.n) return SKUA_INVALID("gemm: n is 0, a bias needs it");
   const size_t dense = d.transpose_b ? d.k : d.n;
   if (b && d.ldb && d.ldb < dense) return SKUA_INVALID("gemm: ldb is %zu, must be %zu or more", d.ldb, dense);
-  if (size_t rows = d.transpose_b ? d.n : d.k, reach = 0; b && d.ldb && (!mul(rows - 1, d.ldb, reach) || !add(reach, dense, reach) || reach > SIZE_MAX / 8))
+  if (size_t rows = d.transpose_b ? d.n : d.k, reach = 0;
+      b && d.ldb && (!mul(rows - 1, d.ldb, reach) || !add(reach, dense, reach) || reach > SIZE_MAX / 8))
     return SKUA_INVALID("gemm: ldb is %zu, B of %zu rows is larger than the address space", d.ldb, rows);
   if (d.n > SIZE_MAX / 64 || d.k > SIZE_MAX / 64) return SKUA_INVALID("gemm: n or k is larger than the address space");
   return SKUA_STATUS_OK;
@@ -103,15 +113,21 @@ skua_status skua::check_gemm_shape(const skua_gemm_desc& d, const void* b, const
 
 extern "C" {
 
-skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, const void* b, const void* bias, skua_op** out) {
+skua_status skua_gemm_create(skua_context* context, const skua_gemm_desc* desc, const void* b, const void* bias,
+                             skua_op** out) {
   skua_gemm_desc d;
   SKUA_TRY(read_desc("gemm", context, desc, d, out));
-  if (d.quantize_a && (d.a_type == SKUA_DTYPE_S8 || d.a_type == SKUA_DTYPE_U8)) return SKUA_INVALID("gemm: quantize_a is set, but a_type is %s: it is bytes as it is", skua_dtype_name(d.a_type));
-  if (d.a_type == SKUA_DTYPE_S8 || d.a_type == SKUA_DTYPE_U8) return gemm_create_bytes(context, d, b, static_cast<const int32_t*>(bias), out);
+  if (d.quantize_a && (d.a_type == SKUA_DTYPE_S8 || d.a_type == SKUA_DTYPE_U8))
+    return SKUA_INVALID("gemm: quantize_a is set, but a_type is %s: it is bytes as it is", skua_dtype_name(d.a_type));
+  if (d.a_type == SKUA_DTYPE_S8 || d.a_type == SKUA_DTYPE_U8)
+    return gemm_create_bytes(context, d, b, static_cast<const int32_t*>(bias), out);
   if (context->gpu && (d.b_type == SKUA_DTYPE_S8 || d.b_type == SKUA_DTYPE_S4) && skua_dtype_bits(d.a_type) >= 16)
-    return SKUA_UNSUPPORTED_("gemm: b_type is %s; on a GPU, with a_type %s, it is f32 or a_type", skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
+    return SKUA_UNSUPPORTED_("gemm: b_type is %s; on a GPU, with a_type %s, it is f32 or a_type",
+                             skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
 #ifdef SKUA_TYPE_s8
-  if (d.quantize_a || ((d.b_type == SKUA_DTYPE_S8 || d.b_type == SKUA_DTYPE_S4) && skua_dtype_bits(d.a_type) >= 16 && d.a_type != SKUA_DTYPE_S32)) return dynamic_create(context, d, b, bias, out);
+  if (d.quantize_a || ((d.b_type == SKUA_DTYPE_S8 || d.b_type == SKUA_DTYPE_S4) && skua_dtype_bits(d.a_type) >= 16 &&
+                       d.a_type != SKUA_DTYPE_S32))
+    return dynamic_create(context, d, b, bias, out);
 #else
   if (d.quantize_a) return SKUA_UNSUPPORTED_("gemm: quantize_a is set, which this build leaves out (SKUA_TYPES: s8)");
 #endif

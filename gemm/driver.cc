@@ -6,23 +6,29 @@
 namespace skua {
 
 static GemmSegment* prepared_segments(const GemmBlock& g, const Staging& s) {  // behind the prepared rows
-  return reinterpret_cast<GemmSegment*>(static_cast<char*>(g.scratch) + round_up(round_up(s.rows, g.tile->mr) * s.row_bytes, 64));
+  return reinterpret_cast<GemmSegment*>(static_cast<char*>(g.scratch) +
+                                        round_up(round_up(s.rows, g.tile->mr) * s.row_bytes, 64));
 }
 
-bool all_above_least(const Kernel* tile, const void* panels, size_t bytes) { return table_of(tile).adds_products && (!bytes || !memchr(panels, 0x80, bytes)); }
+bool all_above_least(const Kernel* tile, const void* panels, size_t bytes) {
+  return table_of(tile).adds_products && (!bytes || !memchr(panels, 0x80, bytes));
+}
 
-// Where rows of A stay while all panels pass. A tile reads 2 to 3 bytes of A in a cycle, asked for a tile ahead. An L3 with many times as much to give does for L2, and every pass or turn less is a gain
+// Where rows of A stay while all panels pass. A tile reads 2 to 3 bytes of A in a cycle, asked for a tile ahead. An L3
+// with many times as much to give does for L2, and every pass or turn less is a gain
 // (1024x1024x1024 on Zen 5: 219 GFLOP/s in two passes, 248 in one of all rows; Zen 3: 66 and 76).
 static bool l3_is_near(const Machine& m) { return m.l3_bytes >= 16; }
 static size_t bytes_near(const Machine& m) { return l3_is_near(m) ? max(m.l2 / 2, m.l3 / 4) : m.l2 / 2; }
 
 size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t rows) {
-  // All row groups read the part of a panel that a pass covers, so it should stay in L2; a panel streams from there as fast as the multiply-adds
-  // need it, while every pass more loads and stores C (512x512x512: 98% of the peak in one pass, 89% in passes that fit L1).
+  // All row groups read the part of a panel that a pass covers, so it should stay in L2; a panel streams from there as
+  // fast as the multiply-adds need it, while every pass more loads and stores C (512x512x512: 98% of the peak in one
+  // pass, 89% in passes that fit L1).
   const size_t depth = segment_count * k;
   if (table_of(tile).bytes) return max(depth, 1);  // C cannot hold sums
   const Machine m = machine_for(tile->isa);
-  // Of an L3 that brings A as fast as it is needed, B's part may have half of L2 (Zen 5: 2048x2048x2048 230 to 260 GFLOP/s, 128x4096x4096 240 to 249); else a quarter, and less where A's part is to fit as well.
+  // Of an L3 that brings A as fast as it is needed, B's part may have half of L2 (Zen 5: 2048x2048x2048 230 to 260
+  // GFLOP/s, 128x4096x4096 240 to 249); else a quarter, and less where A's part is to fit as well.
   const bool near = l3_is_near(m);
   size_t kc = max(m.l2 / (near ? 2 : 4) / (size_t(tile->nr) * element_bytes(table_of(tile).b)), 256);
   if (!near && double(rows) * double(depth) * 4 > double(bytes_near(m))) kc = max(kc / 2, 256);
@@ -31,17 +37,22 @@ size_t depth_per_pass(const Kernel* tile, size_t segment_count, size_t k, size_t
     const size_t per_pass = kc / k, passes = ceil_div(segment_count, per_pass);
     return ceil_div(segment_count, passes) * k;
   }
-  return round_up(ceil_div(k, ceil_div(k, kc)), max(table_of(tile).kr, 4));  // equal passes; a multiple of 4 keeps by-lane kernels on one order of sums
+  // equal passes; a multiple of 4 keeps by-lane kernels on one order of sums
+  return round_up(ceil_div(k, ceil_div(k, kc)), max(table_of(tile).kr, 4));
 }
 
 void finish_rows(const GemmBlock& g, const RowPointers& row, size_t rows, size_t first, size_t columns) {
   const bool residual = g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
-  const size_t together = g.c_step == ptrdiff_t(columns) && (!residual || g.residual_step == ptrdiff_t(columns)) ? rows : 1, n = columns * together;  // rows without a gap are one
+  // rows without a gap are one
+  const size_t together =
+                   g.c_step == ptrdiff_t(columns) && (!residual || g.residual_step == ptrdiff_t(columns)) ? rows : 1,
+               n = columns * together;
   for (size_t r = 0; r < rows; r += together) {
     auto* c = static_cast<float*>(at(row.c, Element::f32, ptrdiff_t(first) + ptrdiff_t(r) * g.c_step));
     apply_row(g.activation, n, c);
     if (!residual) continue;
-    const auto* from = static_cast<const float*>(at(row.residual, Element::f32, ptrdiff_t(first) + ptrdiff_t(r) * g.residual_step));
+    const auto* from =
+        static_cast<const float*>(at(row.residual, Element::f32, ptrdiff_t(first) + ptrdiff_t(r) * g.residual_step));
     for (size_t j = 0; j < n; ++j) c[j] += from[j];
   }
 }
@@ -66,41 +77,61 @@ bool Pass::next(const GemmBlock& g) {
   return done < g.segment_count * g.k;
 }
 
-Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count, size_t k) {
+Staging staging(const Kernel* tile, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count,
+                size_t k) {
   const GemmTileTable& tiles = table_of(tile);
-  Staging s = {tiles.pack_a || tiles.a != a, (tiles.c != c && !tiles.any_c) || (function && c != Element::f32), 0, 0, 0};
+  Staging s = {tiles.pack_a || tiles.a != a, (tiles.c != c && !tiles.any_c) || (function && c != Element::f32), 0, 0,
+               0};
   if (!s.prepares && !s.strip) return s;
   const Machine machine = machine_for(tile->isa);
   const size_t depth = segment_count * k, b_bytes = mul_sat(mul_sat(n, depth), element_bytes(tiles.b)), mr = tile->mr;
   s.rows = max(m, 1);
   if (s.prepares) {
-    // A line more than a power of two: rows in different sets of the caches. Without a gap rows are flipped or widened as one.
+    // A line more than a power of two: rows in different sets of the caches. Without a gap rows are flipped or widened
+    // as one.
     const size_t padded = tiles.bytes ? segment_count * round_up(k, tiles.pack_kr) : round_up(depth, tiles.pack_kr);
     s.row_bytes = max(padded, 1) * bytes_of_a(tiles);
     if (tiles.pack_a || (tiles.bytes && !tiles.flip_rows)) s.row_bytes = round_up(s.row_bytes, 64);
     if (s.row_bytes % 512 == 0) s.row_bytes += 64;
     if (takes_wide_rows(tiles)) s.row_bytes = max(padded, 1) * bytes_of_a(tiles);  // as they lie in their panels anyway
-    // Whole tiles of rows that stay in L1 beside a part of B: few where they meet one panel only; where B comes from beyond L2, as many as L2 holds take each panel.
-    const size_t vectors = tile->nr / tile->vector, wide = min(ceil_div(max(n, 1), tile->vector), vectors), tall = tiles.even[wide - 1] ? tiles.even_rows[wide - 1] : mr;
-    // Where tiles widen rows, nothing is beside those of a turn's first tile, and turns are long: with turns of half of L1, two tiles of a depth of 576, layers of two and three panels take 4% longer (Zen 3).
-    // On Arm packed rows come from L2 in order, beside a panel in L1: one turn then has rows enough for what a panel costs to begin.
+    // Whole tiles of rows that stay in L1 beside a part of B: few where they meet one panel only; where B comes from
+    // beyond L2, as many as L2 holds take each panel.
+    const size_t vectors = tile->nr / tile->vector, wide = min(ceil_div(max(n, 1), tile->vector), vectors),
+                 tall = tiles.even[wide - 1] ? tiles.even_rows[wide - 1] : mr;
+    // Where tiles widen rows, nothing is beside those of a turn's first tile, and turns are long: with turns of half of
+    // L1, two tiles of a depth of 576, layers of two and three panels take 4% longer (Zen 3).
+    // On Arm packed rows come from L2 in order, beside a panel in L1: one turn then has rows enough for what a panel
+    // costs to begin.
     const bool from_l2 = tiles.pack_a && kArch != Arch::x86_64 && n > tile->nr;
-    const bool fast_l2 = machine.l2_bytes > 48;  // a line a cycle: what does not stay in L1 is soon back, and fewer turns are 3 to 5% of such layers (Zen 5)
-    // A B from beyond L2 is read anew with every turn: an L3 that is near gives back what a longer turn pushes out of L2 (1024 channels, 14x14 in one turn instead of two: 1 to 2%).
-    // Of what fills a good part of that L3, or comes from memory, every turn less is worth rows from L3 (Zen 3, f16: 128x4096x11008 395 ms in turns of 8 rows, 152 in one; 128x4096x4096 76 and 62).
+    // a line a cycle: what does not stay in L1 is soon back, and fewer turns are 3 to 5% of such layers (Zen 5)
+    const bool fast_l2 = machine.l2_bytes > 48;
+    // A B from beyond L2 is read anew with every turn: an L3 that is near gives back what a longer turn pushes out of
+    // L2 (1024 channels, 14x14 in one turn instead of two: 1 to 2%).
+    // Of what fills a good part of that L3, or comes from memory, every turn less is worth rows from L3 (Zen 3, f16:
+    // 128x4096x11008 395 ms in turns of 8 rows, 152 in one; 128x4096x4096 76 and 62).
     // The rows are each worker's own: those of all cores that share an L3, eight at most, have half of it.
     const bool once = tiles.widens && l3_is_near(machine) && double(b_bytes) > double(machine.l3) / 4;
-    const size_t in_l2 = !tiles.widens ? machine.l2 / 2 : once ? max(machine.l3 / (2 * min(max(cpu().cores, 2), 8)), machine.l2 / 2) : min(bytes_near(machine), machine.l2);
-    const size_t fit = (b_bytes > machine.l2 / 2 || (tiles.flip_rows && n > tile->nr) ? in_l2 : n <= tile->nr ? machine.l1 / (fast_l2 && !tiles.flip_rows ? 2 : 6) : from_l2 || tiles.widens ? machine.l2 / 4 : machine.l1 / 2) / s.row_bytes;
-    const size_t most = tiles.pack_a ? round_up(max(fit, 4 * mr), mr * mr) : max(fit / tall, n <= tile->nr && !tiles.widens ? 1 : 2) * tall;
+    const size_t in_l2 = !tiles.widens ? machine.l2 / 2
+                         : once        ? max(machine.l3 / (2 * min(max(cpu().cores, 2), 8)), machine.l2 / 2)
+                                       : min(bytes_near(machine), machine.l2);
+    const size_t fit = (b_bytes > machine.l2 / 2 || (tiles.flip_rows && n > tile->nr) ? in_l2
+                        : n <= tile->nr           ? machine.l1 / (fast_l2 && !tiles.flip_rows ? 2 : 6)
+                        : from_l2 || tiles.widens ? machine.l2 / 4
+                                                  : machine.l1 / 2) /
+                       s.row_bytes;
+    const size_t most = tiles.pack_a ? round_up(max(fit, 4 * mr), mr * mr)
+                                     : max(fit / tall, n <= tile->nr && !tiles.widens ? 1 : 2) * tall;
     if (s.rows > most) s.rows = most;
-    s.bytes = round_up(round_up(s.rows, mr) * s.row_bytes, 64) + round_up(segment_count * sizeof(GemmSegment), 64) + 128;  // packed loops may read a step beyond
+    // packed loops may read a step beyond
+    s.bytes =
+        round_up(round_up(s.rows, mr) * s.row_bytes, 64) + round_up(segment_count * sizeof(GemmSegment), 64) + 128;
   }
   if (s.strip) s.bytes += kStripFloats * (sizeof(float) + (tiles.c == Element::f32 ? 0 : element_bytes(tiles.c)));
   return s;
 }
 
-size_t scratch_on_cores(const OnCores& tiles, Element a, Element c, bool function, size_t m, size_t n, size_t segment_count, size_t k) {
+size_t scratch_on_cores(const OnCores& tiles, Element a, Element c, bool function, size_t m, size_t n,
+                        size_t segment_count, size_t k) {
   size_t bytes = 0;
   for (const Kernel* tile : tiles.of) bytes = max(bytes, staging(tile, a, c, function, m, n, segment_count, k).bytes);
   return bytes;
@@ -122,7 +153,8 @@ static void set_columns(const GemmBlock& g, size_t first, GemmTile& t) {
   t.single = g.single;
   t.b_zeros = g.b_zeros ? g.b_zeros + first : nullptr;
   t.residual_by = g.residual_by;
-  t.positive = g.fits && g.small && !g.row_quant && !g.shift && !g.residual && !g.b_zeros && ((g.c_type == Element::s8 && g.zero == -128) || (g.c_type == Element::u8 && g.zero == 0));
+  t.positive = g.fits && g.small && !g.row_quant && !g.shift && !g.residual && !g.b_zeros &&
+               ((g.c_type == Element::s8 && g.zero == -128) || (g.c_type == Element::u8 && g.zero == 0));
 }
 
 void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t panel, bool in_place, GemmTile& t) {
@@ -134,7 +166,10 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
   t.segment_count = pass.count;
   t.k = pass.k;
   t.ldb = in_place ? g.ldb : of_panel * g.format.kr;
-  t.b = in_place ? at(g.in_place, type, ptrdiff_t(pass.off * g.ldb + first)) : at(g.packed, type, ptrdiff_t(panel_offset(g.format, panel, g.packed_depth) + pass.off * of_panel + (first - begin) * g.format.kr));
+  t.b = in_place ? at(g.in_place, type, ptrdiff_t(pass.off * g.ldb + first))
+                 : at(g.packed, type,
+                      ptrdiff_t(panel_offset(g.format, panel, g.packed_depth) + pass.off * of_panel +
+                                (first - begin) * g.format.kr));
   t.n = columns;
   t.c_type = s.strip ? tiles.c : g.c_type;
   t.alpha = g.alpha; t.beta = s.strip ? 0 : g.beta;
@@ -161,7 +196,8 @@ void set_panel(const GemmBlock& g, const Pass& pass, const Staging& s, size_t pa
 }
 
 void tiles_across_lines(const GemmBlock& g, const GemmTile& t, GemmTileFn tile) {
-  const size_t mr = g.tile->mr, lines_of_b = ceil_div(size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element), 64);
+  const size_t mr = g.tile->mr,
+               lines_of_b = ceil_div(size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element), 64);
   const void *a[kMaxTileRows], *residual[kMaxTileRows];
   void* c[kMaxTileRows];
   GemmTile one = t;
@@ -209,16 +245,21 @@ void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const vo
 }
 
 constexpr size_t kShortly = 3072;  // bytes ahead
-static bool beyond_l2(const Machine& m, double bytes) { return bytes > 1.5 * double(m.l2); }  // of a little more, a part stays there that lines fetched ahead would push out
+// of a little more, a part stays there that lines fetched ahead would push out
+static bool beyond_l2(const Machine& m, double bytes) { return bytes > 1.5 * double(m.l2); }
 
-ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t ldb, size_t panel, size_t p0, size_t p1, bool in_place) {
+ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t ldb, size_t panel, size_t p0, size_t p1,
+                      bool in_place) {
   const unsigned element = element_bytes(g.format.element);
   if (fetch == Ahead::soon) {
     const size_t wide = size_t(g.format.nr) * g.format.kr * element, row = size_t(g.format.vector) * element;
-    const bool shortly = table_of(g.tile).bytes ? double(g.n) * double(g.packed_depth) <= double(kSoon) : row == 64 && g.format.element == Element::f32;
-    // Measured, lines of 64 bytes; 32 bytes a step read as fast at both. Rows behind the first group read L2: a Zen 4 begins them sooner where more is on its way (XNNPACK over ours 20x3072x768 0.85 to 1.06,
-    // 16x4096x4096 1.23 to 1.40, 12x2048x2048 1.57 to 1.52).
-    const bool far = kArch == Arch::x86_64 && shortly && !table_of(g.tile).bytes && machine_for(g.tile->isa).streams > 2;
+    const bool shortly = table_of(g.tile).bytes ? double(g.n) * double(g.packed_depth) <= double(kSoon)
+                                                : row == 64 && g.format.element == Element::f32;
+    // Measured, lines of 64 bytes; 32 bytes a step read as fast at both. Rows behind the first group read L2: a Zen 4
+    // begins them sooner where more is on its way (XNNPACK over ours 20x3072x768 0.85 to 1.06, 16x4096x4096 1.23 to
+    // 1.40, 12x2048x2048 1.57 to 1.52).
+    const bool far =
+        kArch == Arch::x86_64 && shortly && !table_of(g.tile).bytes && machine_for(g.tile->isa).streams > 2;
     return ptrdiff_t((far ? 16384 : shortly ? kShortly : 8192) / wide * ldb * element);
   }
   if (fetch == Ahead::none) return 0;
@@ -226,7 +267,8 @@ ptrdiff_t bytes_ahead(const GemmBlock& g, const Pass& pass, Ahead fetch, size_t 
   size_t from = 0;  // of the only panel, where the pass begins
   if (p1 - p0 == 1 && pass.kc < g.segment_count * g.k) {
     from = g.segments[pass.segment].b + pass.off;
-    if (pass.done + pass.count * pass.k < g.segment_count * g.k) return bytes(pass.kc < g.k ? pass.k : g.segments[pass.segment + pass.count].b - from);
+    if (pass.done + pass.count * pass.k < g.segment_count * g.k)
+      return bytes(pass.kc < g.k ? pass.k : g.segments[pass.segment + pass.count].b - from);
   }
   if ((panel + 2) * g.format.nr > g.n || panel + 1 >= p1 + g.more_panels) return 0;
   return ptrdiff_t((in_place ? g.format.nr : panel_offset(g.format, 1, g.packed_depth)) * element) - bytes(from);
@@ -237,7 +279,8 @@ void prepare_segments(const GemmBlock& g, const Pass& pass, const Staging& s) {
   for (size_t i = 0; i < pass.count; ++i) to[i] = {ptrdiff_t(i * pass.k), g.segments[pass.segment + i].b};
 }
 
-void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const void* const* a, size_t rows, size_t index) {
+void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const void* const* a, size_t rows,
+                  size_t index) {
   const GemmTileTable& tiles = table_of(g.tile);
   const GemmSegment* from = g.segments + pass.segment;
   char* to = static_cast<char*>(g.scratch) + index * s.row_bytes;
@@ -250,14 +293,18 @@ void prepare_rows(const GemmBlock& g, const Pass& pass, const Staging& s, const 
     for (size_t r = 0; r < rows; ++r) first[r] = at(a[r], g.a_type, ptrdiff_t(pass.off));
     return tiles.pack_a(rows, first, from, pass.count, pass.k, to);
   }
-  for (size_t i = 0; tiles.flip_rows && i < pass.count; ++i) tiles.flip_rows(rows, pass.k, at(a[0], g.a_type, from[i].a), g.a_step, to + i * pass.k, ptrdiff_t(s.row_bytes));
+  for (size_t i = 0; tiles.flip_rows && i < pass.count; ++i)
+    tiles.flip_rows(rows, pass.k, at(a[0], g.a_type, from[i].a), g.a_step, to + i * pass.k, ptrdiff_t(s.row_bytes));
   if (tiles.flip_rows) return;
   if (!index) note_use(g.rows);
   for (size_t i = 0; i < pass.count; ++i)
-    code_of<GemmRowTableFn>(g.rows)().widen_rows(rows, pass.k, at(a[0], g.a_type, ptrdiff_t(pass.off) + from[i].a), g.a_step, reinterpret_cast<float*>(to) + i * pass.k, s.row_bytes / sizeof(float));
+    code_of<GemmRowTableFn>(g.rows)().widen_rows(rows, pass.k, at(a[0], g.a_type, ptrdiff_t(pass.off) + from[i].a),
+                                                 g.a_step, reinterpret_cast<float*>(to) + i * pass.k,
+                                                 s.row_bytes / sizeof(float));
 }
 
-void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers& row, size_t index, size_t rows, size_t first) {
+void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const RowPointers& row, size_t index,
+                  size_t rows, size_t first) {
   const Element type = table_of(g.tile).c;
   const GemmRowTable& kernel = code_of<GemmRowTableFn>(g.rows)();
   note_use(g.rows);
@@ -266,7 +313,10 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
   if (type != Element::f32) kernel.widen(rows * step, at(strip_of(g, s, type), type, ptrdiff_t(index * step)), sums);
   const bool any = g.residual != SKUA_RESIDUAL_NONE;
   // Rows without a gap are one.
-  const size_t together = step == t.n && g.c_step == ptrdiff_t(step) && (!any || g.residual_step == ptrdiff_t(step)) ? rows : 1, wide = together * step, n = together > 1 ? wide : t.n;
+  const size_t together = step == t.n && g.c_step == ptrdiff_t(step) && (!any || g.residual_step == ptrdiff_t(step))
+                              ? rows
+                              : 1,
+               wide = together * step, n = together > 1 ? wide : t.n;
   constexpr size_t kAtOnce = 64;
   for (size_t r0 = 0; r0 < rows; r0 += kAtOnce * together, sums += kAtOnce * wide) {
     const size_t count = min(kAtOnce, (rows - r0) / together);
@@ -276,7 +326,16 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
       c[r] = at(row.c, g.c_type, ptrdiff_t(first) + ptrdiff_t(r0 + r) * g.c_step);
       if (any) residual[r] = at(row.residual, g.c_type, ptrdiff_t(first) + ptrdiff_t(r0 + r) * g.residual_step);
     }
-    GemmFinish f = {count, n, sums, wide, c, any ? residual : nullptr, t.residual_after, g.beta, g.activation.low, g.activation.high};
+    GemmFinish f = {count,
+                    n,
+                    sums,
+                    wide,
+                    c,
+                    any ? residual : nullptr,
+                    t.residual_after,
+                    g.beta,
+                    g.activation.low,
+                    g.activation.high};
     if (g.activation.kernel) {
       if (t.residual_after) f.residual = nullptr;
       if (f.residual || f.beta != 0) kernel.finish_in_sums(f);
@@ -291,22 +350,33 @@ void finish_strip(const GemmBlock& g, const Staging& s, const GemmTile& t, const
 }
 
 // Beyond what is read without fetching ahead: as many streams as memory is read best.
-static bool in_streams(const Kernel* tile, const Machine& m, size_t n, size_t depth) { return m.streams > 2 && table_of(tile).panels_at_once > 2 && double(n) * double(depth) * element_bytes(table_of(tile).b) > double(kSoon); }
+static bool in_streams(const Kernel* tile, const Machine& m, size_t n, size_t depth) {
+  return m.streams > 2 && table_of(tile).panels_at_once > 2 &&
+         double(n) * double(depth) * element_bytes(table_of(tile).b) > double(kSoon);
+}
 
-// Two streams of whole lines, where the core fetches those ahead better than prefetches do: rows of half lines gain nothing, of quarters they lose (Zen 5).
-static bool in_lines(const Kernel* tile, const Machine& m) { return m.streams == 2 && tile->vector * table_of(tile).kr * element_bytes(table_of(tile).b) == 64; }
+// Two streams of whole lines, where the core fetches those ahead better than prefetches do: rows of half lines gain
+// nothing, of quarters they lose (Zen 5).
+static bool in_lines(const Kernel* tile, const Machine& m) {
+  return m.streams == 2 && tile->vector * table_of(tile).kr * element_bytes(table_of(tile).b) == 64;
+}
 
 bool has_row(const Kernel* tile, size_t n, size_t depth) {
   size_t elements = 0;
   const GemmTileTable& tiles = table_of(tile);
   if (!tiles.panels || (takes_wide_rows(tiles) && depth > kWideRow) || !mul(n, depth, elements)) return false;
   const Machine m = machine_for(tile->isa);
-  return elements <= kSoon / element_bytes(tiles.b) || in_lines(tile, m) || in_streams(tile, m, n, depth) || (m.streams > 2 && tiles.row_at_once);
+  return elements <= kSoon / element_bytes(tiles.b) || in_lines(tile, m) || in_streams(tile, m, n, depth) ||
+         (m.streams > 2 && tiles.row_at_once);
 }
 
 size_t panels_at_once(const Kernel* tile, const Machine& m, size_t n, size_t depth) {
   if (in_streams(tile, m, n, depth)) return table_of(tile).panels_at_once;
-  return new_streams(tile, m, n, depth) && (tile->nr >= m.fma_latency * tile->vector || (table_of(tile).overlaps && double(n) * double(depth) * 2 <= double(m.l2))) ? 1 : 2;  // pairs of bf16: L3 brings two as fast as one
+  // pairs of bf16: L3 brings two as fast as one
+  return new_streams(tile, m, n, depth) && (tile->nr >= m.fma_latency * tile->vector ||
+                                            (table_of(tile).overlaps && double(n) * double(depth) * 2 <= double(m.l2)))
+             ? 1
+             : 2;
 }
 
 static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
@@ -347,7 +417,8 @@ static bool row_strip(const GemmTileTable& tiles, Element a, Element c, bool fun
 
 size_t row_scratch(Element a, Element c, const Kernel* tile, bool function, size_t k) {
   const GemmTileTable& tiles = table_of(tile);
-  return (tiles.a == a ? 0 : round_up(k * sizeof(float), 64)) + (row_strip(tiles, a, c, function) ? kStripFloats * sizeof(float) : 0);
+  return (tiles.a == a ? 0 : round_up(k * sizeof(float), 64)) +
+         (row_strip(tiles, a, c, function) ? kStripFloats * sizeof(float) : 0);
 }
 
 void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
@@ -379,7 +450,8 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
       finish_strip(g, s, t, row, 0, 1, size_t(first));
       continue;
     }
-    tiles.panels(t, a, c, g.residual == SKUA_RESIDUAL_NONE || (g.activation.kernel && t.residual_after) ? nullptr : from);
+    tiles.panels(t, a, c,
+                 g.residual == SKUA_RESIDUAL_NONE || (g.activation.kernel && t.residual_after) ? nullptr : from);
     if (!g.activation.kernel) continue;
     finish_rows(g, {nullptr, c, from, 1}, 1, 0, t.n);
   }
@@ -387,15 +459,19 @@ void run_row(const GemmBlock& g, const RowPointers& row, size_t p0, size_t p1) {
 
 void prepare_row(const GemmBlock& g, const Activation* activation, OnlyRow& row) {
   const GemmTileTable& tiles = table_of(g.tile);
-  const bool staged = !tiles.bytes && row_scratch(g.a_type, g.c_type, g.tile, activation->kernel, g.k), late = activation->kernel && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
+  const bool staged = !tiles.bytes && row_scratch(g.a_type, g.c_type, g.tile, activation->kernel, g.k),
+             late = activation->kernel && g.residual == SKUA_RESIDUAL_AFTER_ACTIVATION;
   row.run = staged || late ? nullptr : tiles.panels;
   row.function = activation->kernel ? activation : nullptr;
   row_tile(g, 0, panel_count(g.format, g.n), row.tile);
 }
 
 Far what_is_far(const GemmBlock& g, size_t rows) {
-  const double a = g.segment_count > 1 ? 0 : double(rows) * double(g.k) * element_bytes(g.a_type), c = double(rows) * double(g.n) * element_bytes(g.c_type);  // rows of several segments overlap
-  if (max(a, c) < double(256 << 10)) return {};  // most regions of a convolution: before anything is asked of the machine
+  // rows of several segments overlap
+  const double a = g.segment_count > 1 ? 0 : double(rows) * double(g.k) * element_bytes(g.a_type),
+               c = double(rows) * double(g.n) * element_bytes(g.c_type);
+  // most regions of a convolution: before anything is asked of the machine
+  if (max(a, c) < double(256 << 10)) return {};
   const Machine m = machine_for(g.tile->isa);
   return {a > 2 * double(m.l2), c > (g.tile->vector < 16 ? double(m.l2) : double(m.l3) / 4)};
 }
@@ -408,40 +484,54 @@ bool b_is_small(const Kernel* tile, size_t n, size_t depth) {
 bool fetches_near(const GemmBlock& g, size_t rows) {
   const bool bytes = table_of(g.tile).bytes;
   const double size = double(g.n) * double(g.packed_depth);
-  if (rows > g.tile->mr || (bytes ? size <= double(1 << 20) : rows == 1 || g.format.element != Element::f32)) return false;  // most regions of a convolution: before anything is asked of the machine
+  // most regions of a convolution: before anything is asked of the machine
+  if (rows > g.tile->mr || (bytes ? size <= double(1 << 20) : rows == 1 || g.format.element != Element::f32))
+    return false;
   const Machine m = machine_for(g.tile->isa);
   return m.fetch_near && (rows > 1 || size <= double(m.l3));
 }
 
-// One stream of B beside so few products that the core runs lines ahead by itself, and prefetches hold it up (Zen 4: 4096x4096 under 2 to 8 rows of f32 0.55 to 0.8 of the time, by AVX2 under 2 to 4 0.5
-// to 0.75, 1.7 times as long under 6; bytes of VNNI under 1 to 6 0.5 to 1, under two tiles of 6 0.75 to 1, under 8 1.2. Without VNNI, and halves,
-// they are asked for).
+// One stream of B beside so few products that the core runs lines ahead by itself, and prefetches hold it up (Zen 4:
+// 4096x4096 under 2 to 8 rows of f32 0.55 to 0.8 of the time, by AVX2 under 2 to 4 0.5 to 0.75, 1.7 times as long under
+// 6; bytes of VNNI under 1 to 6 0.5 to 1, under two tiles of 6 0.75 to 1, under 8 1.2. Without VNNI, and halves, they
+// are asked for).
 static bool fetched_by_core(const GemmBlock& g, const Machine& m, size_t rows) {
   if (kArch != Arch::x86_64 || m.streams <= 2) return false;
-  return table_of(g.tile).bytes ? rows <= 6 && g.tile->isa == Isa::avx512vnni : g.format.element == Element::f32 && (rows <= 4 || g.tile->vector == 16);
+  return table_of(g.tile).bytes ? rows <= 6 && g.tile->isa == Isa::avx512vnni
+                                : g.format.element == Element::f32 && (rows <= 4 || g.tile->vector == 16);
 }
 
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows) {
-  const double panel = double(g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element), bytes = double(panels) * panel;
+  const double panel = double(g.format.nr) * double(g.packed_depth) * element_bytes(g.format.element),
+               bytes = double(panels) * panel;
   if (rows > g.tile->mr) {
-    // Fewer groups of rows than a row of B has lines leave some to be waited for (Zen 5, beside others: 12x4096x4096 of f32 4.3 to 3.2 ms).
+    // Fewer groups of rows than a row of B has lines leave some to be waited for (Zen 5, beside others: 12x4096x4096 of
+    // f32 4.3 to 3.2 ms).
     const size_t lines = ceil_div(size_t(g.format.nr) * g.format.kr * element_bytes(g.format.element), 64);
-    if (bytes > double(kSoon) && rows < lines * g.tile->mr) return table_of(g.tile).bytes && rows <= 2 * g.tile->mr && fetched_by_core(g, machine_for(g.tile->isa), g.tile->mr) ? Ahead::none : Ahead::soon;
+    if (bytes > double(kSoon) && rows < lines * g.tile->mr)
+      return table_of(g.tile).bytes && rows <= 2 * g.tile->mr &&
+                     fetched_by_core(g, machine_for(g.tile->isa), g.tile->mr)
+                 ? Ahead::none
+                 : Ahead::soon;
     return bytes > 65536 ? Ahead::line : Ahead::none;
   }
   const bool near = fetches_near(g, rows);
   if (!near && bytes <= double(kSoon)) return Ahead::none;
   const Machine m = machine_for(g.tile->isa);
   if (fetched_by_core(g, m, rows)) return Ahead::none;
-  if (bytes > double(48 << 20) && ((near && g.format.element == Element::f32) || panel < double(m.l2 / 3))) return Ahead::next;  // panels: else the next one pushes itself out, which only an L3 that is near gives back in time
-  return bytes > double(kSoon) || (near && rows <= 4 && beyond_l2(m, bytes)) ? Ahead::soon : Ahead::none;  // more than 4 are multiplied as fast as L3 brings the next
+  // panels: else the next one pushes itself out, which only an L3 that is near gives back in time
+  if (bytes > double(48 << 20) && ((near && g.format.element == Element::f32) || panel < double(m.l2 / 3)))
+    return Ahead::next;
+  // more than 4 are multiplied as fast as L3 brings the next
+  return bytes > double(kSoon) || (near && rows <= 4 && beyond_l2(m, bytes)) ? Ahead::soon : Ahead::none;
 }
 
 size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even) {
   const Machine machine = machine_for(g.tile->isa);
   const size_t l2 = machine.l2, depth = min(g.kc, g.packed_depth);
   constexpr size_t kTurn = 168;  // whole tiles of 6 and of 14
-  if (g.kc >= g.packed_depth && rows > kTurn && double(rows) * double(g.n) * sizeof(float) > double(l2 / 2) && b_is_small(g.tile, g.n, g.packed_depth))
+  if (g.kc >= g.packed_depth && rows > kTurn && double(rows) * double(g.n) * sizeof(float) > double(l2 / 2) &&
+      b_is_small(g.tile, g.n, g.packed_depth))
     return even < kTurn ? (kTurn + even - 1) / even * even : kTurn;  // whole lines
   const size_t fit = max(bytes_near(machine) / sizeof(float) / max(depth, 1), 64);
   if (rows <= fit + fit / 4 || g.segment_count > 1) return rows;  // the rows of several segments overlap

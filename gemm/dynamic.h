@@ -1,4 +1,5 @@
-// Products of a float A and constant weights in 8 or 4 bits: of an A quantised row by row as it is read (dynamic.cc), or of an A and weights in float arithmetic (weights.cc).
+// Products of a float A and constant weights in 8 or 4 bits: of an A quantised row by row as it is read (dynamic.cc),
+// or of an A and weights in float arithmetic (weights.cc).
 // dynamic_create.cc checks and packs.
 #pragma once
 #include <skua/gemm.h>
@@ -33,7 +34,9 @@ struct DynamicPlan : skua_plan {
 struct DynamicOp : skua_op {
   DynamicConfig config;
   float low, high;
-  const float *bias, *scales, *sums;  // dynamic_vector() values: NULL or f32; s8: scales of columns; sums of the weights of a column, s8: s32, s4: f32, scaled. In floats the bias alone
+  // dynamic_vector() values: NULL or f32; s8: scales of columns; sums of the weights of a column, s8: s32, s4: f32,
+  // scaled. In floats the bias alone
+  const float *bias, *scales, *sums;
   const char* panels;
   bool above_least;  // of the panels of s8: all_above_least()
 };
@@ -41,17 +44,26 @@ struct DynamicOp : skua_op {
 inline size_t dynamic_vector(const DynamicConfig& c) { return round_up(size_t(c.n), 64); }
 inline size_t dynamic_blocks(const DynamicConfig& c) { return ceil_div(size_t(c.k), c.block); }
 // Bytes of a block of the depth of a panel.
-inline size_t dynamic_block_bytes(const DynamicConfig& c) { return weights_block_bytes(c.b_type, c.nr, c.block, c.scale_type, c.has_zeros); }
-inline size_t dynamic_depth(const DynamicConfig& c) { return c.b_type == Element::s4 ? dynamic_blocks(c) * c.block : round_up(size_t(c.k), 32); }  // bytes of a quantised row
-bool dynamic_sizes(const DynamicConfig& c, size_t& vectors, size_t& total);  // bytes of the weights block, and of what is before the panels; false: overflow
+inline size_t dynamic_block_bytes(const DynamicConfig& c) {
+  return weights_block_bytes(c.b_type, c.nr, c.block, c.scale_type, c.has_zeros);
+}
+// bytes of a quantised row
+inline size_t dynamic_depth(const DynamicConfig& c) {
+  return c.b_type == Element::s4 ? dynamic_blocks(c) * c.block : round_up(size_t(c.k), 32);
+}
+// bytes of the weights block, and of what is before the panels; false: overflow
+bool dynamic_sizes(const DynamicConfig& c, size_t& vectors, size_t& total);
 
 extern const OpClass gemm_dynamic_class;
-skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, const void* b, const void* bias, skua_op** out);
+skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, const void* b, const void* bias,
+                           skua_op** out);
 // Panels, and the sums of their scaled columns (nibbles_pack.cc).
 void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b, float* sums, char* to);
 // Tile of s8 and its A; NULL = none.
-const Kernel* dynamic_tile(const skua_context* ctx, const DynamicConfig& c, size_t m, const PackFormat* format, bool is_unsigned);
-// The highest set's kernel of weights, of two the one for this machine, that takes panels of `width` columns, or vectors that divide it (0: any); NULL = none.
+const Kernel* dynamic_tile(const skua_context* ctx, const DynamicConfig& c, size_t m, const PackFormat* format,
+                           bool is_unsigned);
+// The highest set's kernel of weights, of two the one for this machine, that takes panels of `width` columns, or
+// vectors that divide it (0: any); NULL = none.
 const Kernel* kernel_of_width(const skua_context* ctx, Family family, uint16_t variant, Element type, uint32_t width);
 
 // A run: what its tasks share.
@@ -66,11 +78,16 @@ struct DynamicRun {
   char* scratch;
   size_t row_pieces, columns, grain;  // grain: of columns, for tiles of bytes
 };
-inline const void* dynamic_a(const DynamicRun& r, size_t m) { return at(r.a, r.op->config.a_type, ptrdiff_t(m / r.p->m * r.p->a_batch + m % r.p->m * r.p->lda)); }
-inline void* dynamic_c(const DynamicRun& r, size_t m) { return at(r.c, r.op->config.c_type, ptrdiff_t(m / r.p->m * r.p->c_batch + m % r.p->m * r.p->ldc)); }
+inline const void* dynamic_a(const DynamicRun& r, size_t m) {
+  return at(r.a, r.op->config.a_type, ptrdiff_t(m / r.p->m * r.p->a_batch + m % r.p->m * r.p->lda));
+}
+inline void* dynamic_c(const DynamicRun& r, size_t m) {
+  return at(r.c, r.op->config.c_type, ptrdiff_t(m / r.p->m * r.p->c_batch + m % r.p->m * r.p->ldc));
+}
 
 // In floats (weights.cc).
-const Kernel* weights_kernel(const skua_context* ctx, const DynamicConfig& c);  // that takes panels of c.format; NULL = none
+// that takes panels of c.format; NULL = none
+const Kernel* weights_kernel(const skua_context* ctx, const DynamicConfig& c);
 const Kernel* weights_tile(const skua_context* ctx, const DynamicConfig& c, size_t m, const PackFormat* format);
 skua_status weights_plan(const DynamicOp& op, DynamicPlan& p);
 void weights_run(const RunArgs& args, DynamicRun& r);

@@ -1,10 +1,14 @@
-// Rows of A quantised as they are read, and tiles of weights in four bits. The formulas and the layout of a panel: dynamic_kernel.h.
+// Rows of A quantised as they are read, and tiles of weights in four bits. The formulas and the layout of a panel:
+// dynamic_kernel.h.
 //
-//   acc[r][v] += 4 bytes of a row * 4 nibbles of L columns, of the low nibbles, then of the high ones; a block's sums are exact in 32 bits, then scaled and added in f32
+//   acc[r][v] += 4 bytes of a row * 4 nibbles of L columns, of the low nibbles, then of the high ones; a block's sums
+//   are exact in 32 bits, then scaled and added in f32
 //
-// Few rows take nibbles apart in registers, any number of them where logic has ports beside those of products. Else a part of the panel becomes bytes once, in L1, for many; tiles keep their scaled sums in
-// registers beside the block's where there are as many, or are as tall as the registers allow and keep them in memory: what a block adds to each is then read, added and written by ports that
-// products do not wait for. A block of 32 takes eight products of a vector, a conversion and a multiply-add.
+// Few rows take nibbles apart in registers, any number of them where logic has ports beside those of products. Else a
+// part of the panel becomes bytes once, in L1, for many; tiles keep their scaled sums in registers beside the block's
+// where there are as many, or are as tall as the registers allow and keep them in memory: what a block adds to each is
+// then read, added and written by ports that products do not wait for. A block of 32 takes eight products of a vector,
+// a conversion and a multiply-add.
 // Products and nibbles of each instruction set: nibble_dot.h.
 #include "dispatch/kernel.h"
 #include "dispatch/requantize.h"
@@ -17,8 +21,10 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// ---- rows of A -----------------------------------------------------------------------------------------------------------------
-template <class T> void quantize(size_t k, const void* from, bool is_unsigned, void* to, size_t padded, GemmRowQuant& row, size_t block, int32_t* sums) {
+// ---- rows of A ------------------------------------------------------------------------------------------------------
+template <class T>
+void quantize(size_t k, const void* from, bool is_unsigned, void* to, size_t padded, GemmRowQuant& row, size_t block,
+              int32_t* sums) {
   const T* x = static_cast<const T*>(from);
   F32 least = F32::zero(), most = F32::zero(), least2 = least, most2 = most;
   size_t i = 0;
@@ -38,7 +44,8 @@ template <class T> void quantize(size_t k, const void* from, bool is_unsigned, v
   float range = high - low;
   range = range > 1e-30f ? range : 1e-30f;  // zeros, or as good as
   range = range < 3e38f ? range : 3e38f;    // beyond it the ends are cut off
-  row.scale = high > low ? range * (1.0f / 254) : 0;  // zeros give the bias: sums of blocks are rounded, and what is left of them has no size to be small beside
+  // zeros give the bias: sums of blocks are rounded, and what is left of them has no size to be small beside
+  row.scale = high > low ? range * (1.0f / 254) : 0;
   const float inverse = 254.0f / range;
   const int32_t zero = skua::nearest_small(-127.0f - low * inverse);
   row.zero = zero + (is_unsigned ? 128 : 0);
@@ -66,7 +73,7 @@ template <class T> void quantize(size_t k, const void* from, bool is_unsigned, v
   }
 }
 
-// ---- tiles ---------------------------------------------------------------------------------------------------------------------
+// ---- tiles ----------------------------------------------------------------------------------------------------------
 // Scaled sums of a tile: in registers next to the sums of a block, or in memory where those take most registers.
 template <int MR, int NV> struct InRegisters {
   F32 y[MR][NV];
@@ -84,7 +91,8 @@ template <int NV> struct InMemory {
 };
 
 // A block's sums, scaled.
-template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& t, const char* scales, size_t block, const I32 (&sums)[MR][NV], Y& y) {
+template <int MR, int NV, class Y>
+SKUA_INL void scale_block(const GemmNibbles& t, const char* scales, size_t block, const I32 (&sums)[MR][NV], Y& y) {
   const auto of = [&](auto* p) __attribute__((always_inline)) {
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
       const F32 scale = F32::load(p + v * L);
@@ -97,7 +105,8 @@ template <int MR, int NV, class Y> SKUA_INL void scale_block(const GemmNibbles& 
       SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, fnma(sum, F32::load(zeros + v * L), y.get(r, v)));
     }
   };
-  if (t.scale_type == Element::f16) return of(reinterpret_cast<const f16*>(scales));  // whatever types of maps the build has
+  // whatever types of maps the build has
+  if (t.scale_type == Element::f16) return of(reinterpret_cast<const f16*>(scales));
   if (t.scale_type == Element::bf16) return of(reinterpret_cast<const bf16*>(scales));
   of(reinterpret_cast<const float*>(scales));
 }
@@ -118,7 +127,8 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
   }
   const auto row = [&](int r) __attribute__((always_inline)) { return a[r / 3] + size_t(r % 3) * step; };
   constexpr bool kTotals = kChunk && (bytes || MR * NV > 12);
-  [[maybe_unused]] alignas(64) int32_t room[kTotals ? MR * NV * L : 1];  // sums of chunks before the last, where registers are for one
+  // sums of chunks before the last, where registers are for one
+  [[maybe_unused]] alignas(64) int32_t room[kTotals ? MR * NV * L : 1];
   [[maybe_unused]] int32_t* totals = room;
   if constexpr (kTotals) asm("" : "+r"(totals) : : "memory");  // else gcc does not see that what is read was written
   for (size_t block = 0; block < t.blocks; ++block, scales += block_bytes) {
@@ -170,7 +180,8 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
           else sums[r][v] = add_chunk(sums[r][v], acc[r][v]);
         }
       }
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) hold(sums[r][v]);  // else the scaling's copies spill inside the loop
+      // else the scaling's copies spill inside the loop
+      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) hold(sums[r][v]);
     } while (left);
     scale_block<MR, NV>(t, scales, block, sums, y);
     if constexpr (!bytes) b += block_bytes - NV * L * (t.block / 2);
@@ -183,7 +194,8 @@ __attribute__((noinline)) void finish_rows(const GemmNibbles& t, const float* y,
   const FloatEnd end(t);
   for (size_t r = 0; r < rows; ++r, y += step) {
     const F32 zero = F32::set1(float(t.rows[r].zero)), scale = F32::set1(t.rows[r].scale);
-    for (size_t j = 0; j < t.n; j += L) end(fnma(zero, F32::load(t.column_sums + j), F32::load(y + j) * F32::set1(1 / kFactor)) * scale, t.c[r], j);
+    for (size_t j = 0; j < t.n; j += L)
+      end(fnma(zero, F32::load(t.column_sums + j), F32::load(y + j) * F32::set1(1 / kFactor)) * scale, t.c[r], j);
   }
 }
 
@@ -258,35 +270,46 @@ template <int MR, int NV, int AR> const GemmNibblesTable& nibbles_table() { retu
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni)
 #define SKUA_NIBBLE_COLUMNS 64
-    SKUA_NIBBLES(6, 4, 3, "6x4 vectors: 24 sums + 4 of nibbles + 2 of 32 registers; 3x4, of bytes too: 12 sums + 12 scaled + 4 of nibbles + 2")
-    SKUA_NIBBLES(4, 4, 0, "any number of rows, three or four at a time, where logic has ports beside those of products")
+    SKUA_NIBBLES(6, 4, 3,
+                 "6x4 vectors: 24 sums + 4 of nibbles + 2 of 32 registers; 3x4, of bytes too: 12 sums + 12 scaled + 4 "
+                 "of nibbles + 2")
+        SKUA_NIBBLES(4, 4, 0,
+                     "any number of rows, three or four at a time, where logic has ports beside those of products")
 #elif defined(SKUA_ISA_avx512)
 #define SKUA_NIBBLE_COLUMNS 64
-    SKUA_NIBBLES(6, 4, 6, "6x4 vectors: 24 sums + 4 of nibbles + 2 of 32 registers, of bytes too; 3x4: 12 sums + 12 scaled + 4 of nibbles + 2")
+    SKUA_NIBBLES(6, 4, 6,
+                 "6x4 vectors: 24 sums + 4 of nibbles + 2 of 32 registers, of bytes too; 3x4: 12 sums + 12 scaled + 4 "
+                 "of nibbles + 2")
 #elif defined(SKUA_ISA_avxvnni) || defined(SKUA_ISA_avx2)
 #define SKUA_NIBBLE_COLUMNS 16
-    SKUA_NIBBLES(2, 2, 6, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 6x2: 12 sums + 2 + 1")
+    SKUA_NIBBLES(2, 2, 6,
+                 "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 6x2: 12 sums + 2 + 1")
 #elif defined(SKUA_ISA_sse41) || defined(SKUA_ISA_sse2)
 #define SKUA_NIBBLE_COLUMNS 8
-    SKUA_NIBBLES(2, 2, 4, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 4x2: 8 sums + 2 + 1")
+    SKUA_NIBBLES(2, 2, 4,
+                 "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 4x2: 8 sums + 2 + 1")
 #elif defined(SKUA_ISA_scalar)
 #define SKUA_NIBBLE_COLUMNS 4
     SKUA_NIBBLES(1, 4, 2, "portable C++")
 #elif defined(SKUA_ISA_neon_dot)
 #define SKUA_NIBBLE_COLUMNS 16
-    SKUA_NIBBLES(3, 4, 6, "12 sums + 12 scaled sums + 4 of bytes + 4 of nibbles of 32 registers; of bytes 6x4: 24 sums + 4 + 1")
+    SKUA_NIBBLES(3, 4, 6,
+                 "12 sums + 12 scaled sums + 4 of bytes + 4 of nibbles of 32 registers; of bytes 6x4: 24 sums + 4 + 1")
 #elif defined(__aarch64__)
 #define SKUA_NIBBLE_COLUMNS 16
-    SKUA_NIBBLES(3, 4, 3, "12 sums + 12 scaled sums + 4 of bytes + 4 of nibbles of 32 registers; of bytes 3x4: sums in 16 bits take twice the registers")
+    SKUA_NIBBLES(3, 4, 3,
+                 "12 sums + 12 scaled sums + 4 of bytes + 4 of nibbles of 32 registers; of bytes 3x4: sums in 16 bits "
+                 "take twice the registers")
 #elif defined(SKUA_ISA_neon32_dot)
 #define SKUA_NIBBLE_COLUMNS 8
-    SKUA_NIBBLES(2, 2, 4, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 4x2: 8 sums + 2 + 1")
+    SKUA_NIBBLES(2, 2, 4,
+                 "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes 4x2: 8 sums + 2 + 1")
 #else
 #define SKUA_NIBBLE_COLUMNS 8
     SKUA_NIBBLES(2, 2, 2, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes likewise")
 #endif
 #if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni) && !defined(SKUA_ISA_neon_dot) && !defined(SKUA_ISA_neon32_dot)
-    SKUA_FOR_TYPES(SKUA_QUANTIZE)
+            SKUA_FOR_TYPES(SKUA_QUANTIZE)
 #endif
 };
 

@@ -1,4 +1,5 @@
-// The rows of tiles one below the other, beyond the ends of lines: what even[] of a table with `lines` walks over (GemmTile::line). A tile that lies in two lines costs a few instructions.
+// The rows of tiles one below the other, beyond the ends of lines: what even[] of a table with `lines` walks over
+// (GemmTile::line). A tile that lies in two lines costs a few instructions.
 #pragma once
 #include "gemm/gemm_kernel.h"
 #include "simd/simd.h"
@@ -22,7 +23,8 @@ template <int MR, bool A> struct EvenLines {
     next_residual = t.residual ? static_cast<const char*>(t.residual[0]) : nullptr;
     a_step = t.a_step * ptrdiff_t(a_bytes), a_gap = t.a_gap * ptrdiff_t(a_bytes);
     c_step = t.c_step * c_bytes, c_gap = t.c_gap * c_bytes;
-    residual_step = t.residual ? t.residual_step * c_bytes : 0, residual_gap = t.residual ? t.residual_gap * c_bytes : 0;
+    residual_step = t.residual ? t.residual_step * c_bytes : 0,
+    residual_gap = t.residual ? t.residual_gap * c_bytes : 0;
     line = t.line;
     left = line ? t.in_line : SIZE_MAX;
   }

@@ -1,11 +1,15 @@
 // GEMM tiles that multiply and add in f16, one source for every instruction set that can.
 //
-//   acc[r][v] += a[r][k] * b[k][v]   in f16 for at most t.block terms, then into sums of f32, which wait on the stack: 64 terms of an accumulator are 64 multiply-adds,
+//   acc[r][v] += a[r][k] * b[k][v]   in f16 for at most t.block terms, then into sums of f32, which wait on the stack:
+//                                    64 terms of an accumulator are 64 multiply-adds,
 //   moving it on is 8 instructions. What is done at the end is done in f32 and rounded once.
 //
-// A is read where it is, eight steps of a row per load, and used by lane; B is packed, [depth][width], or rows of a matrix.
-// Registers, 8x16: 16 accumulators + 8 of A + 2 of B of 32. AArch32, 4x16: 8 + 4 + 2 of 16; a lane that multiplies must lie in q0..q3, which decides the 4.
-// Every multiply stays where it is written (fma_lane), so the order below is the order of the instructions: accumulators apart by a step of the depth.
+// A is read where it is, eight steps of a row per load, and used by lane; B is packed, [depth][width], or rows of a
+// matrix.
+// Registers, 8x16: 16 accumulators + 8 of A + 2 of B of 32. AArch32, 4x16: 8 + 4 + 2 of 16; a lane that multiplies must
+// lie in q0..q3, which decides the 4.
+// Every multiply stays where it is written (fma_lane), so the order below is the order of the instructions:
+// accumulators apart by a step of the depth.
 #include "dispatch/kernel.h"
 #include "gemm/even_lines.h"
 #include "gemm/gemm_kernel.h"
@@ -32,7 +36,8 @@ template <int NV> SKUA_INL void next_row(const f16*& b, size_t ldb, F16 (&w)[NV]
 #endif
 }
 // One step of eight: lane i of every row times row i of B. first: sums begin with it.
-template <int i, int MR, int NV, bool first = false> SKUA_INL void lane_step(F16 (&acc)[MR][NV], const F16 (&x)[MR], const f16*& b, size_t ldb) {
+template <int i, int MR, int NV, bool first = false>
+SKUA_INL void lane_step(F16 (&acc)[MR][NV], const F16 (&x)[MR], const f16*& b, size_t ldb) {
   if constexpr (i < L) {
     F16 w[NV];
     next_row(b, ldb, w);
@@ -127,7 +132,8 @@ template <int MR, int NV, bool whole> void even_tiles(const GemmTile& t) {
   }
 }
 
-// One row over panels of NV vectors, four of them side by side: eight chains of multiply-adds, where one panel would wait for its two. Sums are those of the tile of one row.
+// One row over panels of NV vectors, four of them side by side: eight chains of multiply-adds, where one panel would
+// wait for its two. Sums are those of the tile of one row.
 template <int i, int NV> SKUA_INL void panel_step(F16 (&acc)[1][4 * NV], const f16* const (&b)[4], F16 x) {
   if constexpr (i < L) {
     SKUA_UNROLL for (int v = 0; v < 4 * NV; ++v) acc[0][v] = fma_lane<i>(acc[0][v], F16::load(b[v / NV] + (i * NV + v % NV) * L), x);
@@ -211,15 +217,20 @@ template <int MR, int NV> const GemmTileTable& tile_table() { return table_of<MR
    reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F16::L>)), Element::f16},
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_neon_fp16)
-    SKUA_TILE(8, 16, "16 accumulators + 8 of A (eight deep, by lane) + 2 of B of 32 registers; 24 loads feed 128 multiply-adds")
-    SKUA_PACKED_TILE(f16, 8, 16, a55, "_a55", "scheduled for the Cortex-A55: 16 accumulators, a multiply in every cycle, its loads in halves beside it")
+    SKUA_TILE(
+        8, 16,
+        "16 accumulators + 8 of A (eight deep, by lane) + 2 of B of 32 registers; 24 loads feed 128 multiply-adds")
+        SKUA_PACKED_TILE(
+            f16, 8, 16, a55, "_a55",
+            "scheduled for the Cortex-A55: 16 accumulators, a multiply in every cycle, its loads in halves beside it")
 #elif defined(SKUA_ISA_neon32_fp16)
-    SKUA_TILE(4, 16, "8 accumulators + 4 of A (eight deep, by lane) + 2 of B of 16 registers")
-    SKUA_PACKED_TILE(f16, 6, 16, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
-    SKUA_PACKED_TILE(f16, 6, 16, a55, "_a55", "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
+    SKUA_TILE(4, 16, "8 accumulators + 4 of A (eight deep, by lane) + 2 of B of 16 registers") SKUA_PACKED_TILE(
+        f16, 6, 16, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
+        SKUA_PACKED_TILE(
+            f16, 6, 16, a55, "_a55",
+            "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
 #endif
-    SKUA_PACK_KERNEL(f32, float, f16, f16, 1)
-};
+            SKUA_PACK_KERNEL(f32, float, f16, f16, 1)};
 
 }  // namespace
 }  // namespace SKUA_ISA

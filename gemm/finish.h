@@ -1,4 +1,5 @@
-// The end of a tile whose sums were put down as f32: what GemmTile says is done to them, rounded once to C's type. Included by the units of this family.
+// The end of a tile whose sums were put down as f32: what GemmTile says is done to them, rounded once to C's type.
+// Included by the units of this family.
 #pragma once
 #include "gemm/gemm_kernel.h"
 #include "simd/hard.h"
@@ -8,12 +9,17 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-constexpr bool kSwishes = F32::L >= 8;  // elsewhere multiply-adds take so long that a pass over C of its own does not show
+// elsewhere multiply-adds take so long that a pass over C of its own does not show
+constexpr bool kSwishes = F32::L >= 8;
 
 // What most products end with; anything else is done an operation at a time.
-SKUA_INL bool plain_end(const GemmTile& t) { return t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !(t.residual && t.residual_after); }
+SKUA_INL bool plain_end(const GemmTile& t) {
+  return t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !(t.residual && t.residual_after);
+}
 
-template <class C, bool residual> SKUA_INL void finish_plain(const GemmTile& t, const float* sums, size_t step, size_t rows, void* const* c_rows, const void* const* residual_rows) {
+template <class C, bool residual>
+SKUA_INL void finish_plain(const GemmTile& t, const float* sums, size_t step, size_t rows, void* const* c_rows,
+                           const void* const* residual_rows) {
   constexpr size_t L = F32::L;
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   const size_t whole = t.n / L * L, tail = t.n - whole;
@@ -33,9 +39,14 @@ template <class C, bool residual> SKUA_INL void finish_plain(const GemmTile& t, 
   }
 }
 
-// Rows of `step` floats of sums. c, residual: pointers of the rows, column 0 of the tile. Not inlined: all tiles of a unit share it.
-template <class C> __attribute__((noinline)) void finish_sums_as(const GemmTile& t, const float* sums, size_t step, size_t rows, void* const* c_rows, const void* const* residual_rows) {
-  if (plain_end(t) && t.bias && !(kSwishes && t.hard_swish)) return residual_rows ? finish_plain<C, true>(t, sums, step, rows, c_rows, residual_rows) : finish_plain<C, false>(t, sums, step, rows, c_rows, nullptr);
+// Rows of `step` floats of sums. c, residual: pointers of the rows, column 0 of the tile. Not inlined: all tiles of a
+// unit share it.
+template <class C>
+__attribute__((noinline)) void finish_sums_as(const GemmTile& t, const float* sums, size_t step, size_t rows,
+                                              void* const* c_rows, const void* const* residual_rows) {
+  if (plain_end(t) && t.bias && !(kSwishes && t.hard_swish))
+    return residual_rows ? finish_plain<C, true>(t, sums, step, rows, c_rows, residual_rows)
+                         : finish_plain<C, false>(t, sums, step, rows, c_rows, nullptr);
   constexpr size_t L = F32::L;
   const F32 alpha = F32::set1(t.alpha), beta = F32::set1(t.beta), low = F32::set1(t.low), high = F32::set1(t.high);
   for (size_t r = 0; r < rows; ++r, sums += step) {
@@ -59,7 +70,8 @@ template <class C> __attribute__((noinline)) void finish_sums_as(const GemmTile&
     }
   }
 }
-SKUA_INL void finish_sums(const GemmTile& t, const float* sums, size_t step, size_t rows, void* const* c, const void* const* residual) {
+SKUA_INL void finish_sums(const GemmTile& t, const float* sums, size_t step, size_t rows, void* const* c,
+                          const void* const* residual) {
 #ifdef SKUA_TYPE_f16
   if (t.c_type == Element::f16) return finish_sums_as<f16>(t, sums, step, rows, c, residual);
 #endif
@@ -70,7 +82,9 @@ SKUA_INL void finish_sums(const GemmTile& t, const float* sums, size_t step, siz
 }
 
 // Columns [first, first + width) of the only row of `c`, by finish_sums() or, of known types, finish_sums_as().
-template <class Finish> __attribute__((noinline)) void finish_row_part(const GemmTile& t, const Finish& finish, const float* sums, size_t first, size_t width, void* c, const void* residual) {
+template <class Finish>
+__attribute__((noinline)) void finish_row_part(const GemmTile& t, const Finish& finish, const float* sums, size_t first,
+                                               size_t width, void* c, const void* residual) {
   GemmTile part = t;
   part.n = t.n - first < width ? t.n - first : width;
   part.bias = t.bias ? t.bias + first : nullptr;
@@ -91,7 +105,8 @@ struct FirstLanes {
   template <class T> SKUA_INL F32 load(const T* p) const { return F32::load_n(p, n); }
   template <class T> SKUA_INL void store(F32 x, T* p) const { x.store_n(p, n); }
 };
-template <class C, class Rows, int MR, int NV> SKUA_INL void finish_registers(const GemmTile& t, const Rows& rows, F32 (&acc)[MR][NV], size_t tail) {
+template <class C, class Rows, int MR, int NV>
+SKUA_INL void finish_registers(const GemmTile& t, const Rows& rows, F32 (&acc)[MR][NV], size_t tail) {
   constexpr int L = F32::L;
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   // A pass over the registers for each step, as ends in f32: a bound that is none costs as much as one.
@@ -109,7 +124,8 @@ template <class C, class Rows, int MR, int NV> SKUA_INL void finish_registers(co
   if (t.high < __builtin_inff()) SKUA_EACH(y = clamp_high(y, high))
   if constexpr (kSwishes) if (t.hard_swish) SKUA_EACH(y = y * up_to_3_by_6(y))
 #undef SKUA_EACH
-  // Row after row: stores to rows 4096 bytes apart, one behind the other, wait for each other's lines (Zen 5: 512x2048x16 of bf16 100 GFLOP/s, so 230).
+  // Row after row: stores to rows 4096 bytes apart, one behind the other, wait for each other's lines (Zen 5:
+  // 512x2048x16 of bf16 100 GFLOP/s, so 230).
   const auto store = [&](auto last) __attribute__((always_inline)) {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       C* const c = reinterpret_cast<C*>(rows.c(r));

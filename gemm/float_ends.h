@@ -12,7 +12,9 @@ struct FloatEnd {
   Element type;
   size_t n;           // columns
   F32 low, high;
-  template <class T> SKUA_INL FloatEnd(const T& t) : bias(t.bias), type(t.c_type), n(t.n), low(F32::set1(t.low)), high(F32::set1(t.high)) {}
+  template <class T>
+  SKUA_INL FloatEnd(const T& t)
+      : bias(t.bias), type(t.c_type), n(t.n), low(F32::set1(t.low)), high(F32::set1(t.high)) {}
   template <class C> SKUA_INL void put(F32 y, void* c, size_t j) const {
     if (n - j >= size_t(F32::L)) y.store(static_cast<C*>(c) + j);
     else y.store_n(static_cast<C*>(c) + j, n - j);

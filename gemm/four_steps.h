@@ -1,6 +1,8 @@
-// Four steps of the depth of AVX2's whole tiles, as written: 12 sums and four more vectors fill the registers, and gcc, which unrolls such a loop by itself, moves sums to the stack and back.
-// Beside a busy neighbour on the core (the other hardware thread) it is the instructions that count, and a loop that turns with every step most of all: 3x32 ran at 70 GFLOP/s there, and runs
-// at 90 by turns of four; alone on the core both run at 100 (Zen 3).
+// Four steps of the depth of AVX2's whole tiles, as written: 12 sums and four more vectors fill the registers, and gcc,
+// which unrolls such a loop by itself, moves sums to the stack and back.
+// Beside a busy neighbour on the core (the other hardware thread) it is the instructions that count, and a loop that
+// turns with every step most of all: 3x32 ran at 70 GFLOP/s there, and runs at 90 by turns of four; alone on the core
+// both run at 100 (Zen 3).
 #pragma once
 #include "simd/simd.h"
 
@@ -47,7 +49,9 @@ template <int MR, int NV> constexpr bool kByFour = (MR == 6 && NV == 2) || (MR =
                : "xmm12", "xmm13", "xmm14", "xmm15", "memory")
 #define SKUA_FOUR(step) SKUA_TWO(step, "0", "4", b); SKUA_TWO(step, "8", "12", third)
 // Rows of A: the first at a, three or four in all at i, j and k bytes from there, six at i, 2i, j, 4i and k.
-template <int MR, int NV> SKUA_INL void four_steps(const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const float* b, size_t ldb, F32 (&acc)[MR][NV]) {
+template <int MR, int NV>
+SKUA_INL void four_steps(const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const float* b, size_t ldb,
+                         F32 (&acc)[MR][NV]) {
   const size_t l = ldb * sizeof(float);
   const float* const third = b + 2 * ldb;
   if constexpr (NV == 2) { SKUA_FOUR(SKUA_STEP_6x2); }

@@ -31,16 +31,24 @@ skua_status open(skua_op* base) {
   size_t packed = 0, bytes = 0;
   const bool quantized = is_int8(c.a_type);
   bool ok = c.n <= SIZE_MAX / 64 && c.k <= SIZE_MAX / 64;
-  ok = ok && (quantized ? gemm_open_bytes(op) : (c.c_type == Element::f32 || c.c_type == c.a_type) && (c.b_type == Element::f32 || c.b_type == c.a_type));
-  if (ok && c.constant_b) ok = c.format.vector && c.format.nr && c.format.kr && packed_bytes(c.format, size_t(c.n), size_t(c.k), packed);
-  ok = ok && mul(gemm_bias_floats(c), sizeof(float), bytes) && add(bytes, packed, bytes) && bytes == op.weights_size && c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION;
+  ok = ok && (quantized ? gemm_open_bytes(op)
+                        : (c.c_type == Element::f32 || c.c_type == c.a_type) &&
+                              (c.b_type == Element::f32 || c.b_type == c.a_type));
+  if (ok && c.constant_b)
+    ok = c.format.vector && c.format.nr && c.format.kr && packed_bytes(c.format, size_t(c.n), size_t(c.k), packed);
+  ok = ok && mul(gemm_bias_floats(c), sizeof(float), bytes) && add(bytes, packed, bytes) && bytes == op.weights_size &&
+       c.residual <= SKUA_RESIDUAL_AFTER_ACTIVATION;
   if (!ok) return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: packed weights have a wrong size");
   SKUA_TRY(check_activation("gemm", c.activation));
   const Kernel* tile = c.constant_b ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, types_of(c)) : nullptr;
   if (c.constant_b && !tile)
-    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: weights are packed as %s for panels of %u columns and vectors of %u, %u of the depth together; this context (%s) has no such kernel",
-                skua_dtype_name(skua_dtype(c.format.element)), c.format.nr, c.format.vector, c.format.kr, skua_context_isa(op.ctx));
-  if (c.a_type != Element::f32 && !quantized && !find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+    return fail(SKUA_STATUS_INCOMPATIBLE_BLOB,
+                "gemm: weights are packed as %s for panels of %u columns and vectors of %u, %u of the depth together; "
+                "this context (%s) has no such kernel",
+                skua_dtype_name(skua_dtype(c.format.element)), c.format.nr, c.format.vector, c.format.kr,
+                skua_context_isa(op.ctx));
+  if (c.a_type != Element::f32 && !quantized && !find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type))
+    return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   op.n_inputs = 1 + !c.constant_b + (c.residual != SKUA_RESIDUAL_NONE);
   op.n_outputs = 1;
   const float* w = static_cast<const float*>(op.weights);
@@ -50,12 +58,14 @@ skua_status open(skua_op* base) {
     op.scale = c.constant_b ? w + vector : nullptr;
     if (c.q.rounding != SKUA_ROUNDING_FLOAT) {
       if (c.constant_b) op.shift = reinterpret_cast<const int32_t*>(w + 2 * vector);
-      if (!are_fixed_scales(&c.q.fixed.multiplier, &c.q.fixed.shift, 1) || (op.shift && !are_fixed_scales(reinterpret_cast<const int32_t*>(op.scale), op.shift, vector)))
+      if (!are_fixed_scales(&c.q.fixed.multiplier, &c.q.fixed.shift, 1) ||
+          (op.shift && !are_fixed_scales(reinterpret_cast<const int32_t*>(op.scale), op.shift, vector)))
         return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "gemm: the packed multipliers are outside of their bounds");
     } else {
       op.fits = op.scale ? scales_fit(op.scale, size_t(c.n)) : c.q.scale < 1;
     }
-    if (c.q.each_zero && c.constant_b) op.b_zeros = reinterpret_cast<const int32_t*>(w + (gemm_column_vectors(c) - 1) * vector);
+    if (c.q.each_zero && c.constant_b)
+      op.b_zeros = reinterpret_cast<const int32_t*>(w + (gemm_column_vectors(c) - 1) * vector);
     op.small = c.small;
     op.activation.low = c.q.low;
     op.activation.high = c.q.high;
@@ -69,10 +79,42 @@ skua_status open(skua_op* base) {
 
 // What every task of a product shares. Fields by name: zeroing all of them first would take as long as a small product.
 GemmBlock block_of(const Plan& p, const GemmOp& op, const GemmSegment* whole) {
-  return {.tile = p.kernel, .format = format_of(p.kernel), .n = p.n, .segment_count = 1, .k = p.k, .segments = whole, .kc = p.kc, .packed = op.packed, .packed_depth = p.k,
-          .in_place = nullptr, .ldb = 0, .alpha = op.config.alpha, .beta = op.config.beta, .bias = op.bias, .activation = op.activation, .residual = skua_residual(op.config.residual),
-          .a_step = 0, .c_step = 0, .residual_step = 0, .more_panels = 0, .a_type = op.config.a_type, .c_type = op.config.c_type,
-          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST, .rows = nullptr, .scratch = nullptr, .scale = op.scale, .offset = op.offset, .b_zero = op.b_zeros ? 1 : packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b), .zero = op.config.q.zero, .fits = op.fits, .small = op.small, .above_least = op.above_least, .shift = op.shift, .single = op.config.q.rounding == SKUA_ROUNDING_SINGLE, .residual_by = op.config.q.residual, .b_zeros = op.b_zeros};
+  return {.tile = p.kernel,
+          .format = format_of(p.kernel),
+          .n = p.n,
+          .segment_count = 1,
+          .k = p.k,
+          .segments = whole,
+          .kc = p.kc,
+          .packed = op.packed,
+          .packed_depth = p.k,
+          .in_place = nullptr,
+          .ldb = 0,
+          .alpha = op.config.alpha,
+          .beta = op.config.beta,
+          .bias = op.bias,
+          .activation = op.activation,
+          .residual = skua_residual(op.config.residual),
+          .a_step = 0,
+          .c_step = 0,
+          .residual_step = 0,
+          .more_panels = 0,
+          .a_type = op.config.a_type,
+          .c_type = op.config.c_type,
+          .block_sums = op.config.numerics != SKUA_NUMERICS_FAST,
+          .rows = nullptr,
+          .scratch = nullptr,
+          .scale = op.scale,
+          .offset = op.offset,
+          .b_zero = op.b_zeros ? 1 : packed_zero(op.config.b_type, op.config.q.b_zero, table_of(p.kernel).b),
+          .zero = op.config.q.zero,
+          .fits = op.fits,
+          .small = op.small,
+          .above_least = op.above_least,
+          .shift = op.shift,
+          .single = op.config.q.rounding == SKUA_ROUNDING_SINGLE,
+          .residual_by = op.config.q.residual,
+          .b_zeros = op.b_zeros};
 }
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
@@ -87,13 +129,17 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   const PackFormat f = format_of(p.kernel);
   p.pack_a = c.transpose_a ? find_pack(op.ctx, c.a_type, c.a_type) : nullptr;
   p.pack_b = c.constant_b ? nullptr : find_pack(op.ctx, is_int8(c.a_type) ? c.b_type : c.a_type, f.element, f.kr);
-  if ((c.transpose_a && !p.pack_a) || (!c.constant_b && !p.pack_b)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+  if ((c.transpose_a && !p.pack_a) || (!c.constant_b && !p.pack_b))
+    return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   p.tiles = tiles_on_cores(op.ctx, p.kernel);
   p.staging = staging(p.kernel, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
-  p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);  // beta reads C, so C cannot hold partial sums
+  // beta reads C, so C cannot hold partial sums
+  p.kc = c.beta != 0 ? max(p.k, 1) : depth_per_pass(p.kernel, 1, p.k, p.m);
   const bool bytes_tile = table_of(p.kernel).bytes;
-  p.row = c.constant_b && p.m == 1 && (!p.staging.bytes || bytes_tile || c.a_type == c.c_type) && has_row(p.kernel, p.n, p.k);
-  if (p.row && p.staging.bytes && !bytes_tile) p.staging.bytes = round_up(row_scratch(c.a_type, c.c_type, p.kernel, op.activation.kernel, p.k), 64);
+  p.row = c.constant_b && p.m == 1 && (!p.staging.bytes || bytes_tile || c.a_type == c.c_type) &&
+          has_row(p.kernel, p.n, p.k);
+  if (p.row && p.staging.bytes && !bytes_tile)
+    p.staging.bytes = round_up(row_scratch(c.a_type, c.c_type, p.kernel, op.activation.kernel, p.k), 64);
   if (!p.row) p.staging.bytes = scratch_on_cores(p.tiles, c.a_type, c.c_type, op.activation.kernel, p.m, p.n, 1, p.k);
   p.in_place = !c.constant_b && !c.transpose_b && reads_in_place(p.kernel, c.a_type, p.m);
   size_t bytes = 0;
@@ -102,7 +148,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     p.width_a = round_up(p.k, p.pack_a->vector);
     ok = mul(p.m, p.width_a, p.packed_a) && mul(p.packed_a, element_bytes(c.a_type), p.packed_a);
   }
-  if (ok && !c.constant_b && (!p.in_place || p.n % f.vector)) ok = packed_bytes(f, p.in_place ? panel_columns(f, p.n, panel_count(f, p.n) - 1) : p.n, p.k, p.packed_b);
+  if (ok && !c.constant_b && (!p.in_place || p.n % f.vector))
+    ok = packed_bytes(f, p.in_place ? panel_columns(f, p.n, panel_count(f, p.n) - 1) : p.n, p.k, p.packed_b);
   size_t total_a = 0, total_b = 0, columns = 0;
   p.packed_a = round_up(p.packed_a, 64);
   p.packed_b = round_up(p.packed_b, 64);
@@ -110,7 +157,8 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     p.columns = p.packed_b;
     ok = ok && mul(round_up(p.n, 16), gemm_column_vectors(c) * 4, columns) && add(p.packed_b, columns, p.packed_b);
   }
-  ok = ok && mul(p.packed_a, p.batches, total_a) && mul(p.packed_b, p.b_batches, total_b) && add(total_a, total_b, bytes) && bytes <= SIZE_MAX / 2 && p.staging.bytes <= SIZE_MAX / 4;
+  ok = ok && mul(p.packed_a, p.batches, total_a) && mul(p.packed_b, p.b_batches, total_b) &&
+       add(total_a, total_b, bytes) && bytes <= SIZE_MAX / 2 && p.staging.bytes <= SIZE_MAX / 4;
   if (!ok) return SKUA_INVALID("gemm: the packed operands are larger than the address space");
   p.cycles = gemm_cycles(p.kernel, p.m, p.n, p.k);
   if (p.row && p.batches == 1 && !p.packed_a) prepare_row(block_of(p, op, nullptr), &op.activation, p.only);
@@ -168,14 +216,17 @@ void pack_bytes_panel(const Run& r, size_t which, size_t panel) {
   const Plan& p = plan_of(r.args->plan);
   const GemmOp& op = op_of(r.args->plan);
   const PackFormat f = format_of(p.kernel);
-  const size_t stride_k = op.config.transpose_b ? 1 : p.ldb, stride_n = op.config.transpose_b ? p.ldb : 1, first = panel * f.nr, width = panel_width(f, p.n, panel);
+  const size_t stride_k = op.config.transpose_b ? 1 : p.ldb, stride_n = op.config.transpose_b ? p.ldb : 1,
+               first = panel * f.nr, width = panel_width(f, p.n, panel);
   char* to = r.packed_b + which * p.packed_b;
   auto* offset = reinterpret_cast<int32_t*>(to + p.columns) + first;
   float* scale = reinterpret_cast<float*>(to + p.columns) + round_up(p.n, 16) + first;
   memset(offset, 0, width * sizeof *offset);
-  pack_bytes(p.pack_b)(p.k, panel_columns(f, p.n, panel), width, at(r.b, op.config.b_type, ptrdiff_t(b_begin(p, which) + first * stride_n)), stride_k, stride_n,
+  pack_bytes(p.pack_b)(p.k, panel_columns(f, p.n, panel), width,
+                       at(r.b, op.config.b_type, ptrdiff_t(b_begin(p, which) + first * stride_n)), stride_k, stride_n,
                        to + panel_offset(f, panel, p.k), offset);
-  gemm_offsets(op.config.q, p.kernel, panel_columns(f, p.n, panel), p.k, op.offset ? op.offset + first : nullptr, offset);
+  gemm_offsets(op.config.q, p.kernel, panel_columns(f, p.n, panel), p.k, op.offset ? op.offset + first : nullptr,
+               offset);
   if (op.config.q.rounding != SKUA_ROUNDING_FLOAT) {
     int32_t *multiplier = reinterpret_cast<int32_t*>(scale), *shift = multiplier + round_up(p.n, 16);
     for (size_t j = 0; j < width; ++j) multiplier[j] = op.config.q.fixed.multiplier, shift[j] = op.config.q.fixed.shift;
@@ -194,8 +245,9 @@ void pack_b_task(void* arg, size_t index, uint32_t) {
   const size_t stride_k = c.transpose_b ? 1 : p.ldb, stride_n = c.transpose_b ? p.ldb : 1;
   void* to = r.packed_b + which * p.packed_b;
   if (is_int8(c.a_type)) return pack_bytes_panel(r, which, panel);
-  code_of<GemmPackFn>(p.pack_b)(p.k, panel_columns(f, p.n, panel), panel_width(f, p.n, panel), at(r.b, c.a_type, ptrdiff_t(b_begin(p, which) + panel * f.nr * stride_n)), stride_k, stride_n,
-                                p.in_place ? to : at(to, f.element, ptrdiff_t(panel_offset(f, panel, p.k))));
+  code_of<GemmPackFn>(p.pack_b)(p.k, panel_columns(f, p.n, panel), panel_width(f, p.n, panel),
+                                at(r.b, c.a_type, ptrdiff_t(b_begin(p, which) + panel * f.nr * stride_n)), stride_k,
+                                stride_n, p.in_place ? to : at(to, f.element, ptrdiff_t(panel_offset(f, panel, p.k))));
 }
 
 void pack_a_task(void* arg, size_t index, uint32_t) {  // stored [K, M]: rows of K with a stride of round_up(K, vector)
@@ -214,7 +266,8 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   const Run& r = *static_cast<const Run*>(arg);
   const Plan& p = plan_of(r.args->plan);
   const GemmOp& op = op_of(r.args->plan);
-  const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows, batch = index / r.grid.columns / r.grid.rows;
+  const size_t columns = index % r.grid.columns, rows = index / r.grid.columns % r.grid.rows,
+               batch = index / r.grid.columns / r.grid.rows;
   const GemmSegment whole = {0, 0};
   GemmBlock g = block_of(p, op, &whole);
   const PackFormat f = g.format;
@@ -224,16 +277,19 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
     if (is_int8(op.config.a_type)) {
       g.offset = reinterpret_cast<const int32_t*>(static_cast<const char*>(g.packed) + p.columns);
       g.scale = reinterpret_cast<const float*>(g.offset) + round_up(p.n, 16);
-      if (op.config.q.rounding != SKUA_ROUNDING_FLOAT) g.shift = reinterpret_cast<const int32_t*>(g.scale) + round_up(p.n, 16);
+      if (op.config.q.rounding != SKUA_ROUNDING_FLOAT)
+        g.shift = reinterpret_cast<const int32_t*>(g.scale) + round_up(p.n, 16);
     }
     if (p.in_place) {
       g.in_place = at(r.b, f.element, ptrdiff_t(batch_offset(p, p.b_step, batch)));
       g.ldb = p.ldb;
-      if (p.packed_b) g.packed = at(g.packed, f.element, -ptrdiff_t(panel_offset(f, panel_count(f, p.n) - 1, p.k)));  // only the last panel is there
+      // only the last panel is there
+      if (p.packed_b) g.packed = at(g.packed, f.element, -ptrdiff_t(panel_offset(f, panel_count(f, p.n) - 1, p.k)));
     }
   }
   const Element a_type = op.config.a_type, c_type = op.config.c_type;
-  const void* a = r.packed_a ? r.packed_a + batch * p.packed_a : at(r.a, a_type, ptrdiff_t(batch_offset(p, p.a_step, batch)));
+  const void* a =
+      r.packed_a ? r.packed_a + batch * p.packed_a : at(r.a, a_type, ptrdiff_t(batch_offset(p, p.a_step, batch)));
   const size_t lda = r.packed_a ? p.width_a : p.lda;
   void* c = at(r.c, c_type, ptrdiff_t(batch_offset(p, p.c_step, batch)));
   const void* residual = r.residual ? at(r.residual, c_type, ptrdiff_t(batch_offset(p, p.r_step, batch))) : nullptr;
@@ -249,10 +305,10 @@ void multiply_task(void* arg, size_t index, uint32_t worker) {
   g.dense = r.packed_a || lda == p.k;
   g.c_step = ptrdiff_t(p.ldc);
   g.residual_step = ptrdiff_t(p.ldr);
-  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), p0, p1,
-            [&](size_t m) {
-              return RowPointers{at(a, a_type, ptrdiff_t(m * lda)), at(c, c_type, ptrdiff_t(m * p.ldc)), residual ? at(residual, c_type, ptrdiff_t(m * p.ldr)) : nullptr, p.m - m};
-            });
+  run_block(g, piece_begin(p.m, r.grid.rows, rows), piece_begin(p.m, r.grid.rows, rows + 1), p0, p1, [&](size_t m) {
+    return RowPointers{at(a, a_type, ptrdiff_t(m * lda)), at(c, c_type, ptrdiff_t(m * p.ldc)),
+                       residual ? at(residual, c_type, ptrdiff_t(m * p.ldr)) : nullptr, p.m - m};
+  });
 }
 
 void run(const RunArgs& args) {
@@ -260,7 +316,8 @@ void run(const RunArgs& args) {
   const GemmOp& op = op_of(args.plan);
   if (!p.m || !p.n || !p.batches) return;
   if (p.only.run && (args.concurrency() == 1 || p.cycles < kAlone))
-    return run_only(p.only, p.kernel, args.in<void>(0), args.out<void>(0), op.config.residual ? args.in<void>(1) : nullptr);
+    return run_only(p.only, p.kernel, args.in<void>(0), args.out<void>(0),
+                    op.config.residual ? args.in<void>(1) : nullptr);
   Run r = {};
   r.args = &args;
   r.a = args.in<void>(0);
@@ -271,7 +328,8 @@ void run(const RunArgs& args) {
   r.packed_a = p.packed_a ? space : nullptr;
   r.packed_b = space + p.packed_a * p.batches;
   r.scratch = r.packed_b + p.packed_b * p.b_batches;
-  if (p.staging.bytes && !is_int8(op.config.a_type)) r.rows = find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, op.config.a_type);
+  if (p.staging.bytes && !is_int8(op.config.a_type))
+    r.rows = find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, op.config.a_type);
   if (p.packed_a) {
     note_use(p.pack_a);
     r.pieces = pieces_for(args, ceil_div(p.m, 16), double(p.k) * 16);
@@ -290,17 +348,38 @@ void explain(const skua_plan* plan, Text& text) {
   const GemmOp& op = op_of(plan);
   const Machine m = machine_for(p.kernel->isa);
   const double flops = 2.0 * double(p.m) * double(p.n) * double(p.k), cycles = p.cycles;
-  text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches, p.kernel->mr, p.kernel->nr, p.kc);
-  if (cycles > 0) text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles, 2 * m.fma_ports * p.kernel->vector * double(table_of(p.kernel).rate));
+  text.add("  M %zu, N %zu, K %zu, batches %zu; tile %ux%u, %zu of K per pass\n", p.m, p.n, p.k, p.batches,
+           p.kernel->mr, p.kernel->nr, p.kc);
+  if (cycles > 0)
+    text.add("  predicted %.1f flops per cycle, roofline %.1f\n", flops / cycles,
+             2 * m.fma_ports * p.kernel->vector * double(table_of(p.kernel).rate));
   if (!p.row) explain_cores(p.tiles, text);
-  explain_types(p.kernel, skua_numerics(op.config.numerics), op.config.constant_b ? "weights packed" : p.in_place ? "B read" : "B packed", text);
+  explain_types(p.kernel, skua_numerics(op.config.numerics),
+                op.config.constant_b ? "weights packed"
+                : p.in_place         ? "B read"
+                                     : "B packed",
+                text);
   text.add("  candidates:\n");
-  choose_tile(op.ctx, p.m, p.n, p.k, op.config.constant_b ? &op.config.format : nullptr, &text, nullptr, types_of(op.config));
+  choose_tile(op.ctx, p.m, p.n, p.k, op.config.constant_b ? &op.config.format : nullptr, &text, nullptr,
+              types_of(op.config));
 }
 
 }  // namespace
 
-const OpClass gemm_class = {"gemm", 1, sizeof(GemmOp), sizeof(Plan), offsetof(GemmOp, config), sizeof(GemmConfig), false, open, make_plan, finish, workspace, run, explain, gemm_remake};
+const OpClass gemm_class = {"gemm",
+                            1,
+                            sizeof(GemmOp),
+                            sizeof(Plan),
+                            offsetof(GemmOp, config),
+                            sizeof(GemmConfig),
+                            false,
+                            open,
+                            make_plan,
+                            finish,
+                            workspace,
+                            run,
+                            explain,
+                            gemm_remake};
 
 }  // namespace skua
 
@@ -308,10 +387,12 @@ using namespace skua;
 
 extern "C" {
 
-skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, const float* a, size_t lda, const float* b, size_t ldb, float* c, size_t ldc,
-                          const skua_executor* executor) {
+skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, const float* a, size_t lda,
+                          const float* b, size_t ldb, float* c, size_t ldc, const skua_executor* executor) {
   if (!context) return SKUA_INVALID("gemm_f32: context is NULL");
-  if (context->gpu) return SKUA_UNSUPPORTED_("gemm_f32: the context is on a GPU, the matrices are in the host's memory: use skua_gemm_create()");
+  if (context->gpu)
+    return SKUA_UNSUPPORTED_(
+        "gemm_f32: the context is on a GPU, the matrices are in the host's memory: use skua_gemm_create()");
   if (m && n && k && lda < k) return SKUA_INVALID("gemm_f32: lda is %zu, must be %zu or more", lda, k);
   if (m && n && k && ldb < n) return SKUA_INVALID("gemm_f32: ldb is %zu, must be %zu or more", ldb, n);
   if (m && n && ldc < n) return SKUA_INVALID("gemm_f32: ldc is %zu, must be %zu or more", ldc, n);

@@ -5,14 +5,18 @@
 
 namespace skua {
 
-// Products of bytes: zero points of A, of B as given, and of C, bounds of C less its zero point (C of floats: real ones), and the scale of sums, where it is one for all columns.
+// Products of bytes: zero points of A, of B as given, and of C, bounds of C less its zero point (C of floats: real
+// ones), and the scale of sums, where it is one for all columns.
 struct GemmQuantized {
   int32_t a_zero, b_zero, zero;
   float low, high, scale;
-  uint32_t rounding;           // skua_rounding; not FLOAT: `fixed` is in the place of scale, and scales of columns are multipliers, shifts behind them
+  // skua_rounding; not FLOAT: `fixed` is in the place of scale, and scales of columns are multipliers, shifts behind
+  // them
+  uint32_t rounding;
   FixedScale fixed;
   QuantizedResidual residual;
-  uint32_t each_zero;          // columns of B have zero points of their own: as packed, behind the other vectors of columns; b_zero is 0
+  // columns of B have zero points of their own: as packed, behind the other vectors of columns; b_zero is 0
+  uint32_t each_zero;
 };
 
 struct GemmConfig {
@@ -43,12 +47,18 @@ struct GemmOp : skua_op {
 
 inline GemmTypes types_of(const GemmConfig& c) {
   const bool strict = c.numerics == SKUA_NUMERICS_STRICT;
-  return {.a = c.a_type, .c = c.c_type, .strict = strict, .exact_b = strict && c.constant_b && c.b_type == Element::f32,
-          .b_zero = is_int8(c.a_type) && (c.q.b_zero != 0 || c.q.each_zero || c.b_type == Element::u8), .in_place = !c.constant_b && !c.transpose_b};
+  return {.a = c.a_type,
+          .c = c.c_type,
+          .strict = strict,
+          .exact_b = strict && c.constant_b && c.b_type == Element::f32,
+          .b_zero = is_int8(c.a_type) && (c.q.b_zero != 0 || c.q.each_zero || c.b_type == Element::u8),
+          .in_place = !c.constant_b && !c.transpose_b};
 }
 
 // Vectors of columns that a product of bytes has: offsets, scales, in fixed point shifts, zero points.
-inline size_t gemm_column_vectors(const GemmConfig& c) { return 2 + (c.q.rounding != SKUA_ROUNDING_FLOAT) + (c.q.each_zero != 0); }
+inline size_t gemm_column_vectors(const GemmConfig& c) {
+  return 2 + (c.q.rounding != SKUA_ROUNDING_FLOAT) + (c.q.each_zero != 0);
+}
 // In front of the panels: the bias; of bytes these vectors, or the bias alone.
 inline size_t gemm_bias_floats(const GemmConfig& c) {
   const size_t one = round_up(size_t(c.n), 16);
@@ -59,7 +69,8 @@ struct GemmShape {
   static constexpr size_t kMaxBatch = SKUA_MAX_RANK - 2;
   size_t m, n, k;
   size_t batch_rank, batch[kMaxBatch];                                                // of the output
-  size_t a_step[kMaxBatch], b_step[kMaxBatch], c_step[kMaxBatch], r_step[kMaxBatch];  // elements per batch index; 0 where it repeats
+  // elements per batch index; 0 where it repeats
+  size_t a_step[kMaxBatch], b_step[kMaxBatch], c_step[kMaxBatch], r_step[kMaxBatch];
   size_t batches;
   size_t lda, ldb, ldc, ldr;
 };
@@ -68,13 +79,17 @@ skua_status gemm_shape(const skua_op* op, const GemmConfig& c, const PlanShapes&
 skua_status gemm_output(const skua_tensor& y, GemmShape& p);
 
 // int8.cc
-skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, const void* b, const int32_t* bias, skua_op** out);
+skua_status gemm_create_bytes(skua_context* context, const skua_gemm_desc& d, const void* b, const int32_t* bias,
+                              skua_op** out);
 bool gemm_open_bytes(GemmOp& op);  // false: the blob is damaged
 skua_status check_gemm_shape(const skua_gemm_desc& d, const void* b, const void* bias);  // create.cc
-// offset[j] = bias[j] - (a_zero + shift) * (sums[j] - depth * b_zero), modulo 2^32; `offset` holds the sums of B as given. NULL = no bias. b_zeros: of each column; NULL = q.b_zero.
-void gemm_offsets(const GemmQuantized& q, const Kernel* tile, size_t n, size_t depth, const int32_t* bias, int32_t* offset, const int32_t* b_zeros = nullptr);
+// offset[j] = bias[j] - (a_zero + shift) * (sums[j] - depth * b_zero), modulo 2^32; `offset` holds the sums of B as
+// given. NULL = no bias. b_zeros: of each column; NULL = q.b_zero.
+void gemm_offsets(const GemmQuantized& q, const Kernel* tile, size_t n, size_t depth, const int32_t* bias,
+                  int32_t* offset, const int32_t* b_zeros = nullptr);
 
 extern const OpClass gemm_class;
-skua_status gemm_remake(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out);  // OpClass::remake
+// OpClass::remake
+skua_status gemm_remake(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out);
 
 }  // namespace skua

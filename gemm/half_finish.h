@@ -11,7 +11,9 @@ namespace {
 [[maybe_unused]] SKUA_INL bool ends_plain(const GemmTile& t, size_t columns, Element type) {
   return t.finish && !t.load_c && t.alpha == 1 && t.beta == 0 && !t.residual && t.c_type == type && t.n == columns;
 }
-alignas(16) [[maybe_unused]] const float kNoBias[16] = {-0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f};  // changes no sum, -0 neither
+// changes no sum, -0 neither
+alignas(16) [[maybe_unused]] const float kNoBias[16] = {-0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f,
+                                                        -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f};
 
 // Vector v of a row of T, of which n columns are there.
 template <class T> SKUA_INL F32 columns(const T* row, int v, size_t n) {
@@ -58,7 +60,8 @@ template <class T, int N> SKUA_INL void finish_as(const GemmTile& t, const float
 }
 
 // Rows of N vectors each, to f32 or T. Not inlined: what every tile of a width shares.
-template <class T, int N> __attribute__((noinline)) void finish_tile(const GemmTile& t, const float* sums, size_t rows) {
+template <class T, int N>
+__attribute__((noinline)) void finish_tile(const GemmTile& t, const float* sums, size_t rows) {
   if (t.c_type == Element::f32) finish_as<float, N>(t, sums, rows);
   else finish_as<T, N>(t, sums, rows);
 }

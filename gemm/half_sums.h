@@ -1,4 +1,5 @@
-// Sums of halves: a block of at most GemmTile::block terms is summed in f16, blocks in f32, which wait in memory as rows of NV * F16::L floats. Included by units that have F16.
+// Sums of halves: a block of at most GemmTile::block terms is summed in f16, blocks in f32, which wait in memory as
+// rows of NV * F16::L floats. Included by units that have F16.
 #pragma once
 #include "gemm/gemm_kernel.h"
 #include "gemm/half_finish.h"
@@ -8,7 +9,8 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-enum class Then { keep, move, finish };  // what is done with the sums of a block: they stay halves, go on to f32, or are the last
+// what is done with the sums of a block: they stay halves, go on to f32, or are the last
+enum class Then { keep, move, finish };
 
 // A vector of sums goes on to f32.
 template <bool more> SKUA_INL void move_sum(F16 c, float*& sum) {
@@ -22,16 +24,23 @@ template <bool more> SKUA_INL void move_sum(F16 c, float*& sum) {
 #if defined(__aarch64__)
 // FHM widens halves and adds them, to the same bits: a product by 1 is exact.
 SKUA_INL void add_halves(F16 c, F16 one, F32& low, F32& high) {
-  asm(".arch_extension fp16fml\n fmlal %0.4s, %2.4h, %3.4h\n fmlal2 %1.4s, %2.4h, %3.4h" : "+&w"(low.v), "+w"(high.v) : "w"(c.v), "w"(one.v));
+  asm(".arch_extension fp16fml\n fmlal %0.4s, %2.4h, %3.4h\n fmlal2 %1.4s, %2.4h, %3.4h"
+      : "+&w"(low.v), "+w"(high.v)
+      : "w"(c.v), "w"(one.v));
 }
 #endif
 template <bool is> struct More {
   static constexpr bool more = is;
 };
-// Sums of a tile are [rows][vectors], or [vectors][rows] where by_vector. An array that a closure refers to would stay in memory.
-template <bool by_vector, int A, int B> SKUA_INL F16 sum_of(const F16 (&c)[A][B], int r, int v) { return by_vector ? c[v % A][r % B] : c[r % A][v % B]; }
+// Sums of a tile are [rows][vectors], or [vectors][rows] where by_vector. An array that a closure refers to would stay
+// in memory.
+template <bool by_vector, int A, int B>
+SKUA_INL F16 sum_of(const F16 (&c)[A][B], int r, int v) {
+  return by_vector ? c[v % A][r % B] : c[r % A][v % B];
+}
 // more: to those that are there already. fhm: GemmTile::fhm.
-template <bool by_vector, int A, int B> SKUA_INL void move_sums(const F16 (&c)[A][B], bool more, float* sums, [[maybe_unused]] bool fhm = false) {
+template <bool by_vector, int A, int B>
+SKUA_INL void move_sums(const F16 (&c)[A][B], bool more, float* sums, [[maybe_unused]] bool fhm = false) {
   constexpr int MR = by_vector ? B : A, NV = by_vector ? A : B;
 #if defined(__aarch64__)
   if (more && fhm) {
@@ -50,7 +59,8 @@ template <bool by_vector, int A, int B> SKUA_INL void move_sums(const F16 (&c)[A
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) {
       move_sum<decltype(to)::more>(sum_of<by_vector>(c, r, v), sums);
 #if defined(__aarch64__)
-      if constexpr (!by_vector) asm volatile("" ::: "memory");  // else gcc mixes the stores of several, so that fewer are pairs; only in-order cores would gain by it
+      // else gcc mixes the stores of several, so that fewer are pairs; only in-order cores would gain by it
+      if constexpr (!by_vector) asm volatile("" ::: "memory");
 #endif
     }
   };
@@ -58,8 +68,10 @@ template <bool by_vector, int A, int B> SKUA_INL void move_sums(const F16 (&c)[A
   else all(More<false>());
 }
 
-// The usual end: the last sums need not be put down for it. Clamping what is rounded gives what rounding what is clamped does, to rounded bounds.
-template <bool by_vector, bool more, bool fhm, int A, int B> SKUA_INL void finish_plain_sums(const GemmTile& t, const F16 (&c)[A][B], const float* sums) {
+// The usual end: the last sums need not be put down for it. Clamping what is rounded gives what rounding what is
+// clamped does, to rounded bounds.
+template <bool by_vector, bool more, bool fhm, int A, int B>
+SKUA_INL void finish_plain_sums(const GemmTile& t, const F16 (&c)[A][B], const float* sums) {
   constexpr int MR = by_vector ? B : A, NV = by_vector ? A : B;
   const float* bias = t.bias ? t.bias : kNoBias;
   const F16 low = F16::set1(t.low), high = F16::set1(t.high);
@@ -88,7 +100,9 @@ template <bool by_vector, bool more, bool fhm, int A, int B> SKUA_INL void finis
 #endif
   }
 }
-template <bool by_vector, int A, int B> SKUA_INL void finish_plain(const GemmTile& t, const F16 (&c)[A][B], bool more, const float* sums, [[maybe_unused]] bool fhm = false) {
+template <bool by_vector, int A, int B>
+SKUA_INL void finish_plain(const GemmTile& t, const F16 (&c)[A][B], bool more, const float* sums,
+                           [[maybe_unused]] bool fhm = false) {
 #if defined(__aarch64__)
   if (more && fhm) return finish_plain_sums<by_vector, true, true>(t, c, sums);
 #endif

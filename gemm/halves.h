@@ -1,4 +1,5 @@
-// Rows of f16 and bf16 beside the products of f32 tiles: widened a tile ahead, narrowed a tile later. Included by the units of this family.
+// Rows of f16 and bf16 beside the products of f32 tiles: widened a tile ahead, narrowed a tile later. Included by the
+// units of this family.
 #pragma once
 #include "gemm/gemm_kernel.h"
 #include "gemm/step.h"
@@ -7,8 +8,10 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// Results of half types are narrowed a tile later, between the products of the next one: at the end of their own tile the conversions too would wait for its last sums, in queues that the next
-// tile's multiply-adds have to pass (Zen 5: 3x32 with bias and relu6 takes 20 cycles beside the products, of f32 6, so 8). Where rows of B are kept for all rows of A, gcc has no register left for it.
+// Results of half types are narrowed a tile later, between the products of the next one: at the end of their own tile
+// the conversions too would wait for its last sums, in queues that the next tile's multiply-adds have to pass (Zen 5:
+// 3x32 with bias and relu6 takes 20 cycles beside the products, of f32 6, so 8). Where rows of B are kept for all rows
+// of A, gcc has no register left for it.
 template <int MR, int NV> constexpr bool kNarrowsLater = F32::L == 8 && kByColumn<MR, NV>;
 template <int MR, int NV> struct Finished {
   alignas(64) float rows[MR * NV * F32::L];
@@ -24,10 +27,15 @@ template <int MR, int NV> struct Finished {
   __attribute__((noinline)) void narrow_now(Element type) const { narrow(type); }
 };
 
-// Rows of halves that tiles of f32 read are widened a tile ahead, between the products of the one before: conversions have ports of their own there (Zen 3: three vectors with their stores beside 24
-// multiply-adds cost nothing). Tiles of AVX2 that do are functions apart: with both in one gcc keeps a sum on the stack, 5 to 9% of 3x32 at depths of 24 to 64. AVX-512 has registers enough.
+// Rows of halves that tiles of f32 read are widened a tile ahead, between the products of the one before: conversions
+// have ports of their own there (Zen 3: three vectors with their stores beside 24 multiply-adds cost nothing). Tiles of
+// AVX2 that do are functions apart: with both in one gcc keeps a sum on the stack, 5 to 9% of 3x32 at depths of 24 to
+// 64. AVX-512 has registers enough.
 constexpr bool kWidens = F32::L >= 8 && F32::fused, kWidensApart = kWidens && F32::L == 8;
-template <bool apart> SKUA_INL bool widens_rows(const GemmTile& t) { return apart || (kWidens && !kWidensApart && t.halves); }
+template <bool apart>
+SKUA_INL bool widens_rows(const GemmTile& t) {
+  return apart || (kWidens && !kWidensApart && t.halves);
+}
 struct Halves {
   const char* from;
   float* to;
@@ -37,7 +45,8 @@ struct Halves {
   template <class T> SKUA_INL void vectors_as(size_t k) const {
     const char* x = from + k * sizeof(T);
     float* y = to + k;
-    const ptrdiff_t x_step = from_bytes, y_step = to_step;  // in registers: for all the compiler knows, a store changes them
+    // in registers: for all the compiler knows, a store changes them
+    const ptrdiff_t x_step = from_bytes, y_step = to_step;
     for (size_t left = rows; left; --left, x += x_step, y += y_step) F32::load(reinterpret_cast<const T*>(x)).store(y);
   }
   template <class T> SKUA_INL void rest_as(size_t k, size_t depth) const {
@@ -59,7 +68,8 @@ struct Halves {
   }
 };
 
-// The steps of a tile in one loop; or, beside rows to widen, as many at a time as a vector of each of these has columns. Returns the columns that are widened then.
+// The steps of a tile in one loop; or, beside rows to widen, as many at a time as a vector of each of these has
+// columns. Returns the columns that are widened then.
 template <class Steps> SKUA_INL size_t steps_beside(const Halves* halves, size_t depth, Steps steps) {
   constexpr size_t L = F32::L;
   size_t k = 0;
@@ -76,9 +86,19 @@ template <int MR> struct HalvesAhead : Halves {
   float* first;
   size_t room, all, index = 0;
   SKUA_INL HalvesAhead(const GemmTile& t, const float* a0)
-      : Halves{static_cast<const char*>(t.halves), const_cast<float*>(a0), t.halves_step * ptrdiff_t(sizeof(f16)), t.a_step, MR, t.halves_type}, first(const_cast<float*>(a0)), room(t.room), all(t.room) {}
+      : Halves{static_cast<const char*>(t.halves),
+               const_cast<float*>(a0),
+               t.halves_step * ptrdiff_t(sizeof(f16)),
+               t.a_step,
+               MR,
+               t.halves_type},
+        first(const_cast<float*>(a0)),
+        room(t.room),
+        all(t.room) {}
   // Rows that are not widened yet are of 16 bits: half of the tiles fetch them.
-  SKUA_INL const char* fetched() { return index++ & 1 ? reinterpret_cast<const char*>(to) : from + 2 * MR * from_bytes; }
+  SKUA_INL const char* fetched() {
+    return index++ & 1 ? reinterpret_cast<const char*>(to) : from + 2 * MR * from_bytes;
+  }
   // Where the next tile's rows are, if there is one.
   SKUA_INL const float* next(bool is) {
     to += MR * to_step;

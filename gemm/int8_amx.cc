@@ -1,6 +1,8 @@
-// Products of bytes in AMX's registers. The formula is GemmTile's, the tiles are amx.h's: a step is 64 deep, packed B has fours of the depth.
+// Products of bytes in AMX's registers. The formula is GemmTile's, the tiles are amx.h's: a step is 64 deep, packed B
+// has fours of the depth.
 //
-// There is a product for either sign of A, so nothing is flipped. Sums begin at the columns' offsets, by a load whose 16 rows are no bytes apart.
+// There is a product for either sign of A, so nothing is flipped. Sums begin at the columns' offsets, by a load whose
+// 16 rows are no bytes apart.
 #define SKUA_ISA_avx512vnni 1  // the vectors beside
 #include "gemm/amx.h"
 #include "gemm/int8_finish.h"
@@ -11,7 +13,8 @@ namespace SKUA_ISA {
 namespace {
 
 // Sums to `rows` rows of C.
-template <bool POSITIVE, int wide, class C> SKUA_INL void finish_bytes(const GemmTile& t, const int32_t* sums, int rows, const C& c) {
+template <bool POSITIVE, int wide, class C>
+SKUA_INL void finish_bytes(const GemmTile& t, const int32_t* sums, int rows, const C& c) {
   using Store = WideStore<POSITIVE>;
   const Store store(t);
   const size_t n = t.n;
@@ -33,9 +36,13 @@ template <bool POSITIVE, int wide, class C> SKUA_INL void finish_bytes(const Gem
     }
   }
 }
-// Of up to 2 * kRows rows, `row` the tile's first of them; terms: theirs where B has a zero point. Not inlined: all products share it.
-template <int wide, class C> __attribute__((noinline)) void finish_tile(const GemmTile& t, size_t row, int32_t* sums, int rows, const C& c, const int32_t* terms) {
-  for (int i = 0; t.b_zero && !t.b_zeros && i < rows * wide; ++i) (I32::load(sums + i * L) - I32::set1(terms[i / wide])).store(sums + i * L);
+// Of up to 2 * kRows rows, `row` the tile's first of them; terms: theirs where B has a zero point. Not inlined: all
+// products share it.
+template <int wide, class C>
+__attribute__((noinline)) void finish_tile(const GemmTile& t, size_t row, int32_t* sums, int rows, const C& c,
+                                           const int32_t* terms) {
+  for (int i = 0; t.b_zero && !t.b_zeros && i < rows * wide; ++i)
+    (I32::load(sums + i * L) - I32::set1(terms[i / wide])).store(sums + i * L);
   if (t.positive) return finish_bytes<true, wide>(t, sums, rows, c);
   if (t.fits && plain_bytes(t)) return finish_bytes<false, wide>(t, sums, rows, c);
   void* to[2 * kRows];
@@ -72,13 +79,19 @@ template <class T> struct Bytes {
     if constexpr (wide * tall > 2) _tile_loadd(3, start.at + L, 0);
   }
   template <int sum, int a, int b> static SKUA_INL void multiply() {
-    if constexpr (element_of<T> == Element::s8) asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
+    if constexpr (element_of<T> == Element::s8)
+      asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
     else asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sum), "i"(a), "i"(b));
   }
-  template <int wide, class C> static SKUA_INL void finish(const GemmTile& t, size_t row, int32_t* sums, int rows, const C& c, const int32_t* terms) { finish_tile<wide>(t, row, sums, rows, c, terms); }
+  template <int wide, class C>
+  static SKUA_INL void finish(const GemmTile& t, size_t row, int32_t* sums, int rows, const C& c,
+                              const int32_t* terms) {
+    finish_tile<wide>(t, row, sums, rows, c, terms);
+  }
   static SKUA_INL bool sums_rows(const GemmTile& t) { return t.b_zero; }
   // b_zero times the sums of rows: known from an earlier panel, or added up.
-  static SKUA_INL const int32_t* terms_of(const GemmTile& t, size_t row, size_t rows, const char* const* a, int32_t* own) {
+  static SKUA_INL const int32_t* terms_of(const GemmTile& t, size_t row, size_t rows, const char* const* a,
+                                          int32_t* own) {
     if (!t.b_zero) return nullptr;
     int32_t* terms = t.row_terms ? t.row_terms + row : own;
     if (!t.terms_known) sum_rows<T>(t, rows, a, terms);
@@ -102,13 +115,20 @@ template <class T, bool packed> const GemmTileTable& tile_table() { return table
 constexpr size_t kSteps = kDeep<Bytes<int8_t>>;
 
 // A panel: registers of 16 columns, each packed as panels of so many columns are for products of four.
-template <class S, bool flip> void pack_registers(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n, void* panel, int32_t* sums) {
+template <class S, bool flip>
+void pack_registers(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n,
+                    void* panel, int32_t* sums) {
   const S* b = static_cast<const S*>(from);
   uint8_t* to = static_cast<uint8_t*>(panel);
   for (size_t k = 0; k < depth; k += kSteps)
     for (size_t j = 0; j < width; j += L, to += kRegister) {
-      const size_t deep = depth - k < kSteps ? depth - k : kSteps, n = columns < j ? 0 : columns - j < size_t(L) ? columns - j : size_t(L), fours = (deep + 3) / 4;
-      pack_bytes<S, flip, 4>(deep, n, L, b + k * stride_k + (n ? j : 0) * stride_n, stride_k, stride_n, to, sums ? sums + j : nullptr);
+      const size_t deep = depth - k < kSteps ? depth - k : kSteps,
+                   n = columns < j               ? 0
+                       : columns - j < size_t(L) ? columns - j
+                                                 : size_t(L),
+                   fours = (deep + 3) / 4;
+      pack_bytes<S, flip, 4>(deep, n, L, b + k * stride_k + (n ? j : 0) * stride_n, stride_k, stride_n, to,
+                             sums ? sums + j : nullptr);
       for (size_t i = fours; i < kSteps / 4; ++i) _mm512_storeu_si512(to + i * 64, _mm512_setzero_si512());
     }
 }
@@ -121,11 +141,12 @@ template <class S, bool flip> void pack_registers(size_t depth, size_t columns, 
    Isa::SKUA_ISA, pack_variant(Element::s8, kSteps), 0, 0, L, reinterpret_cast<AnyCode>(static_cast<GemmPackBytesFn>(pack_registers<S, flip>)), Element::from},
 
 const Kernel kernels[] = {
-    SKUA_FOR_INT8(SKUA_TILE, false, "", "A in place: 4 of sums + 2 of A + 2 of B of 8 registers; two tiles of rows at a time")
-    SKUA_FOR_INT8(SKUA_TILE, true, "_packed", "rows of A packed in the workspace, once for all panels: windows of images whose lines do not fill tiles")
-    SKUA_PACK(s8, int8_t, false)
-    SKUA_PACK(u8, uint8_t, true)
-};
+    SKUA_FOR_INT8(SKUA_TILE, false, "",
+                  "A in place: 4 of sums + 2 of A + 2 of B of 8 registers; two tiles of rows at a time")
+        SKUA_FOR_INT8(
+            SKUA_TILE, true, "_packed",
+            "rows of A packed in the workspace, once for all panels: windows of images whose lines do not fill tiles")
+            SKUA_PACK(s8, int8_t, false) SKUA_PACK(u8, uint8_t, true)};
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -28,18 +28,25 @@ template <class T> constexpr int a_shift = 0;
 template <class T> constexpr int a_shift = is_unsigned<T> ? -128 : 0;
 #endif
 
-// From memory to C, whatever is asked for. Not inlined: a tile that ends otherwise pays nothing for it. sum: of the rows of A', where B has a zero point.
-template <int MR, class Sum> __attribute__((noinline)) void finish_kept(const GemmTile& t, void* const* c, int32_t* kept, size_t step, size_t rows, const Sum& sum) {
+// From memory to C, whatever is asked for. Not inlined: a tile that ends otherwise pays nothing for it. sum: of the
+// rows of A', where B has a zero point.
+template <int MR, class Sum>
+__attribute__((noinline)) void finish_kept(const GemmTile& t, void* const* c, int32_t* kept, size_t step, size_t rows,
+                                           const Sum& sum) {
   int32_t terms[MR];
   find_terms(t, rows, terms, sum);
   finish_sums(t, c, kept, step, rows, terms);
 }
 
 // Whether tiles finish from registers, whole rows of bytes at once.
-template <int NV, bool whole> SKUA_INL bool is_plain(const GemmTile& t) { return whole && t.n == size_t(NV * L) && ends_plain(t); }
+template <int NV, bool whole>
+SKUA_INL bool is_plain(const GemmTile& t) {
+  return whole && t.n == size_t(NV * L) && ends_plain(t);
+}
 
 // Rows where they are.
-template <class T, int MR, int NV, Core core> SKUA_INL void multiply_rows(const GemmTile& t, [[maybe_unused]] bool plain) {
+template <class T, int MR, int NV, Core core>
+SKUA_INL void multiply_rows(const GemmTile& t, [[maybe_unused]] bool plain) {
 #if defined(SKUA_ISA_neon_i8mm)
   int32x4_t acc[(MR + 1) / 2][2 * NV];
   start_pairs(t, acc);
@@ -68,7 +75,10 @@ template <class T, int MR, int NV, Core core> SKUA_INL void multiply_rows(const 
   finish_kept<MR>(t, t.c, kept[0], NV * L, MR, [&t](int32_t* to) { sum_rows<is_unsigned<T>>(t, MR, a_shift<T>, to); });
 }
 
-template <class T, int MR, int NV, bool whole, Core core> __attribute__((noinline)) void row_tile(const GemmTile& t) { multiply_rows<T, MR, NV, core>(t, is_plain<NV, whole>(t)); }
+template <class T, int MR, int NV, bool whole, Core core>
+__attribute__((noinline)) void row_tile(const GemmTile& t) {
+  multiply_rows<T, MR, NV, core>(t, is_plain<NV, whole>(t));
+}
 
 // Whole tiles one below the other.
 template <int MR, bool A, class Tile> SKUA_INL void each_tile(const GemmTile& t, const Tile& tile) {
@@ -84,16 +94,21 @@ template <int MR, bool A, class Tile> SKUA_INL void each_tile(const GemmTile& t,
 }
 template <class T, int MR, int NV, bool whole, Core core> void even_rows(const GemmTile& t) {
   if constexpr (core == Core::any) {
-    each_tile<MR, true>(t, [](const GemmTile& one, size_t) __attribute__((always_inline)) { row_tile<T, MR, NV, whole, core>(one); });
+    each_tile<MR, true>(
+        t, [](const GemmTile& one, size_t) __attribute__((always_inline)) { row_tile<T, MR, NV, whole, core>(one); });
   } else {  // a call and what it asks are 60 cycles of an in-order core, as many as four rows of 16 products
     const bool plain = is_plain<NV, whole>(t);
-    each_tile<MR, true>(t, [plain](const GemmTile& one, size_t) __attribute__((always_inline)) { multiply_rows<T, MR, NV, core>(one, plain); });
+    each_tile<MR, true>(
+        t, [plain](const GemmTile& one, size_t)
+               __attribute__((always_inline)) { multiply_rows<T, MR, NV, core>(one, plain); });
   }
 }
 #if defined(SKUA_ISA_neon32)
-// Two to four rows for in-order cores, two at a time, as many as the schedule has registers for; all end together, which hides what they wait for. By pointers, where there are no groups, or even rows.
+// Two to four rows for in-order cores, two at a time, as many as the schedule has registers for; all end together,
+// which hides what they wait for. By pointers, where there are no groups, or even rows.
 constexpr int kPairedRows = 4;
-template <bool is_u8> __attribute__((noinline)) void pair_sums(const GemmTile& t, const void* const* rows, int32x4_t (*sums)[1]) {
+template <bool is_u8>
+__attribute__((noinline)) void pair_sums(const GemmTile& t, const void* const* rows, int32x4_t (*sums)[1]) {
   int32x4_t acc[2][L];
   mull_sums<is_u8, Core::a53>(t, rows, acc);
   total(t, acc, sums);
@@ -130,7 +145,8 @@ template <class T> void paired_rows(const GemmTile& t) {
       put_rows(one, one.c, y);
       continue;  // which has no terms of rows
     }
-    finish_kept<kPairedRows>(one, one.c, reinterpret_cast<int32_t*>(sums), L, rows, [&one, rows](int32_t* to) { sum_rows<is_unsigned<T>>(one, rows, a_shift<T>, to); });
+    finish_kept<kPairedRows>(one, one.c, reinterpret_cast<int32_t*>(sums), L, rows,
+                             [&one, rows](int32_t* to) { sum_rows<is_unsigned<T>>(one, rows, a_shift<T>, to); });
     if (t.row_quant) one.row_quant += kPairedRows;
     if (t.row_terms) one.row_terms += kPairedRows;
   }
@@ -152,7 +168,8 @@ template <class T, int MR, int NV, Core core, int r = 1, int v = 1> constexpr vo
 #if defined(__ARM_FEATURE_DOTPROD)
 #if defined(SKUA_ISA_neon_i8mm)
 constexpr int kPackedRows = 6;
-template <class T, int NV, Core> __attribute__((noinline)) void panel(const GemmTile& t, const int8_t* a, void* const* c, size_t rows) {
+template <class T, int NV, Core>
+__attribute__((noinline)) void panel(const GemmTile& t, const int8_t* a, void* const* c, size_t rows) {
   constexpr int MR = kPackedRows;
   int32x4_t acc[MR / 2][2 * NV];
   start_pairs(t, acc);
@@ -166,7 +183,8 @@ template <class T, int NV, Core> __attribute__((noinline)) void panel(const Gemm
 }
 template <class T> constexpr GemmPackAFn pack_rows = pack_pairs<kPackedRows>;
 #else
-template <class, int NV, Core core> __attribute__((noinline)) void panel(const GemmTile& t, const int8_t* a, void* const* c, size_t rows) {
+template <class, int NV, Core core>
+__attribute__((noinline)) void panel(const GemmTile& t, const int8_t* a, void* const* c, size_t rows) {
   constexpr int MR = kPackedRows;
   int32_t kept[MR * NV * L];
   if (packed_sums<NV, core>(t, a, c, rows, kept)) return;
@@ -182,11 +200,16 @@ template <class T> struct PackedAs {
   using Type = int8_t;
 #endif
 };
-template <class T, int R, int NV, Core core> void packed_tile(const GemmTile& t) { panel<T, NV, core>(t, static_cast<const int8_t*>(t.a[0]), t.c, R); }
+template <class T, int R, int NV, Core core>
+void packed_tile(const GemmTile& t) {
+  panel<T, NV, core>(t, static_cast<const int8_t*>(t.a[0]), t.c, R);
+}
 template <class T, int NV, Core core> void packed_even_tiles(const GemmTile& t) {
   const auto* a = static_cast<const int8_t*>(t.a[0]);
   const ptrdiff_t step = kPackedRows * t.a_step;
-  each_tile<kPackedRows, false>(t, [a, step](const GemmTile& one, size_t i) __attribute__((always_inline)) { panel<T, NV, core>(one, a + ptrdiff_t(i) * step, one.c, kPackedRows); });
+  each_tile<kPackedRows, false>(
+      t, [ a, step ](const GemmTile& one, size_t i)
+             __attribute__((always_inline)) { panel<T, NV, core>(one, a + ptrdiff_t(i) * step, one.c, kPackedRows); });
 }
 template <class T, int NV, Core core, int r = 1, int v = 1> constexpr void fill_packed(GemmTileTable& table) {
   constexpr Core schedule = v == NV ? core : Core::any;  // of whole tiles only
@@ -230,7 +253,10 @@ template <class T, int MR, int NV, Core core> constexpr GemmTileTable make_rows(
   return table;
 }
 template <class T, int MR, int NV, Core core> constexpr GemmTileTable rows_of_bytes = make_rows<T, MR, NV, core>();
-template <class T, int MR, int NV, Core core> const GemmTileTable& row_table() { return rows_of_bytes<T, MR, NV, core>; }
+template <class T, int MR, int NV, Core core>
+const GemmTileTable& row_table() {
+  return rows_of_bytes<T, MR, NV, core>;
+}
 #if defined(SKUA_ISA_neon32)
 template <class T> constexpr GemmTileTable make_paired() {
   GemmTileTable table = bytes_table<T>();
@@ -267,7 +293,9 @@ template <class T, int NV, Core core> const GemmTileTable& packed_table() { retu
 
 #if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
 // Panels of groups of eight; those of four are portable C++'s.
-template <class S, bool flip> void pack_b(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n, void* panel, int32_t* sums) {
+template <class S, bool flip>
+void pack_b(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n, void* panel,
+            int32_t* sums) {
   const S* b = static_cast<const S*>(from);
   uint8_t* to = static_cast<uint8_t*>(panel);
   for (size_t k = 0; k < depth; k += 8) {
@@ -298,25 +326,39 @@ template <class S, bool flip> void pack_b(size_t depth, size_t columns, size_t w
 
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_neon_i8mm)
-    SKUA_FOR_INT8(SKUA_PACKED, 6, 16, any, "", "24 accumulators + 3 of A (packed) + 1 of B of 32 registers; 11 loads feed 24 smmla")
-    SKUA_FOR_INT8(SKUA_ROWS, 4, 16, any, "", "A in place: 16 accumulators + 4 of A (pairs made in registers) + 1 of B of 32 registers")
+    SKUA_FOR_INT8(SKUA_PACKED, 6, 16, any, "",
+                  "24 accumulators + 3 of A (packed) + 1 of B of 32 registers; 11 loads feed 24 smmla")
+        SKUA_FOR_INT8(SKUA_ROWS, 4, 16, any, "",
+                      "A in place: 16 accumulators + 4 of A (pairs made in registers) + 1 of B of 32 registers")
 #elif defined(SKUA_ISA_neon_dot)
-    SKUA_FOR_INT8(SKUA_ROWS, 6, 16, any, "", "24 accumulators + 6 of A (sixteen deep, by lane) + 1 of B of 32 registers; 22 loads feed 96 sdot")
-    SKUA_FOR_INT8(SKUA_PACKED, 8, 12, a55, "_a55", "scheduled for the Cortex-A55: 24 accumulators, a sdot in every cycle, its loads in halves beside it")
-    SKUA_FOR_INT8(SKUA_ROWS, 4, 12, a55, "_a55", "A in place, for few rows over the panels of the tile above")
+    SKUA_FOR_INT8(SKUA_ROWS, 6, 16, any, "",
+                  "24 accumulators + 6 of A (sixteen deep, by lane) + 1 of B of 32 registers; 22 loads feed 96 sdot")
+        SKUA_FOR_INT8(
+            SKUA_PACKED, 8, 12, a55, "_a55",
+            "scheduled for the Cortex-A55: 24 accumulators, a sdot in every cycle, its loads in halves beside it")
+            SKUA_FOR_INT8(SKUA_ROWS, 4, 12, a55, "_a55", "A in place, for few rows over the panels of the tile above")
 #elif defined(SKUA_ISA_neon32_dot)
     SKUA_FOR_INT8(SKUA_PACKED, 6, 8, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
-    SKUA_FOR_INT8(SKUA_PACKED, 6, 8, a55, "_a55", "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
-    SKUA_FOR_INT8(SKUA_ROWS, 4, 8, any, "", "A in place: 8 accumulators + 4 of A (sixteen deep, by lane) + 1 of B of 16 registers")
+        SKUA_FOR_INT8(
+            SKUA_PACKED, 6, 8, a55, "_a55",
+            "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
+            SKUA_FOR_INT8(SKUA_ROWS, 4, 8, any, "",
+                          "A in place: 8 accumulators + 4 of A (sixteen deep, by lane) + 1 of B of 16 registers")
 #elif defined(SKUA_ISA_neon)
-    SKUA_FOR_INT8(SKUA_ROWS, 4, 4, any, "", "16 accumulators, four parts each + 4 of A + 1 of B + 8 products of 32 registers")
-    SKUA_FOR_INT8(SKUA_ROWS, 4, 4, a53, "_a53", "scheduled for the Cortex-A53: 16 accumulators + 4 of A + 4 of B + 4 products, arithmetic in six of seven cycles")
-    SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 4, any, "",
+                  "16 accumulators, four parts each + 4 of A + 1 of B + 8 products of 32 registers")
+        SKUA_FOR_INT8(SKUA_ROWS, 4, 4, a53, "_a53",
+                      "scheduled for the Cortex-A53: 16 accumulators + 4 of A + 4 of B + 4 products, arithmetic in six "
+                      "of seven cycles") SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
 #else
-    SKUA_FOR_INT8(SKUA_PAIRED, a53, "scheduled for the Cortex-A53, two rows at a time: 8 accumulators + 2 of A + 2 of B + 4 products, arithmetic in four of five cycles")
-    SKUA_FOR_INT8(SKUA_PAIRED, a55, "the same for a Cortex-A55 whose system does not tell 32-bit programs of dot products")
-    SKUA_FOR_INT8(SKUA_ROWS, 2, 4, any, "", "8 accumulators, four parts each + 1 of A + 1 of B + 4 products of 16 registers")
-    SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
+    SKUA_FOR_INT8(SKUA_PAIRED, a53,
+                  "scheduled for the Cortex-A53, two rows at a time: 8 accumulators + 2 of A + 2 of B + 4 products, "
+                  "arithmetic in four of five cycles")
+        SKUA_FOR_INT8(SKUA_PAIRED, a55,
+                      "the same for a Cortex-A55 whose system does not tell 32-bit programs of dot products")
+            SKUA_FOR_INT8(SKUA_ROWS, 2, 4, any, "",
+                          "8 accumulators, four parts each + 1 of A + 1 of B + 4 products of 16 registers")
+                SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
 #endif
 };
 

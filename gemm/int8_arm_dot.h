@@ -3,8 +3,8 @@
 //   packed B  [depth / 4][width][4]     kr = 4: a register is four columns, four deep
 //   acc[r][v] += a[r] lane i (4 deep) . b[v] (4 columns, 4 deep)
 //
-// Registers, 6x16: 24 accumulators + 6 of A + 1 of B of 32; 22 loads feed 96 instructions of 16 multiply-adds. AArch32, 4x8: 8 + 4 + 1 of 16; a lane that multiplies must
-// lie in q0..q7.
+// Registers, 6x16: 24 accumulators + 6 of A + 1 of B of 32; 22 loads feed 96 instructions of 16 multiply-adds. AArch32,
+// 4x8: 8 + 4 + 1 of 16; a lane that multiplies must lie in q0..q7.
 #pragma once
 #include "gemm/int8_arm.h"
 
@@ -22,7 +22,8 @@ SKUA_INL void flip(int8x16_t& x, int8x16_t bits) {
 }
 
 // Lane i of every row times one step of B, and those behind it.
-template <int i, int lanes, int MR, int NV> SKUA_INL void lane_steps(int32x4_t (&acc)[MR][NV], const int8x16_t (&x)[MR], const int8_t*& b, size_t ldb) {
+template <int i, int lanes, int MR, int NV>
+SKUA_INL void lane_steps(int32x4_t (&acc)[MR][NV], const int8x16_t (&x)[MR], const int8_t*& b, size_t ldb) {
   if constexpr (i < lanes) {
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
       const int8x16_t w = vld1q_s8(b + v * 16);

@@ -1,11 +1,16 @@
-// Tiles of smmla, and usmmla of u8: every operand register is a pair of rows of A or of columns of B, eight steps of the depth each; every accumulator two by two sums.
+// Tiles of smmla, and usmmla of u8: every operand register is a pair of rows of A or of columns of B, eight steps of
+// the depth each; every accumulator two by two sums.
 //
-//   packed A  [depth / 8][row pairs][r0k0..7 r1k0..7]       written by pack_a into the workspace, once for all panels of B
-//   packed B  [depth / 8][width][8]                         the format of kr = 8: [c0k0..7 c1k0..7] is a register as it lies
-//   acc[p][q] = [r0c0 r0c1 r1c0 r1c1]                       rows come apart at the end: the lower and the upper halves of two neighbours
+//   packed A  [depth / 8][row pairs][r0k0..7 r1k0..7]       written by pack_a into the workspace, once for all panels
+//             of B
+//   packed B  [depth / 8][width][8]                         the format of kr = 8: [c0k0..7 c1k0..7] is a register as it
+//             lies
+//   acc[p][q] = [r0c0 r0c1 r1c0 r1c1]                       rows come apart at the end: the lower and the upper halves
+//   of two neighbours
 //
-// Registers, 6x16: 24 accumulators + 3 of A + 1 of B of 32; 11 loads feed 24 instructions of 32 multiply-adds. Rows where they are, 4x16: 16 accumulators + 4 of A (16 deep, put
-// together in registers) + 1 of B; 20 loads and 4 moves feed 32. Both read the same panels of B, so the number of rows decides.
+// Registers, 6x16: 24 accumulators + 3 of A + 1 of B of 32; 11 loads feed 24 instructions of 32 multiply-adds. Rows
+// where they are, 4x16: 16 accumulators + 4 of A (16 deep, put together in registers) + 1 of B; 20 loads and 4 moves
+// feed 32. Both read the same panels of B, so the number of rows decides.
 #pragma once
 #include "gemm/int8_arm.h"
 
@@ -19,8 +24,12 @@ template <bool is_u8 = false> SKUA_INL void multiply(int32x4_t& acc, int8x16_t a
   else asm volatile("smmla %0.4s, %1.16b, %2.16b" : "+w"(acc) : "w"(a), "w"(b));
 }
 
-SKUA_INL int8x16_t low_halves(int8x16_t x, int8x16_t y) { return vreinterpretq_s8_s64(vzip1q_s64(vreinterpretq_s64_s8(x), vreinterpretq_s64_s8(y))); }
-SKUA_INL int8x16_t high_halves(int8x16_t x, int8x16_t y) { return vreinterpretq_s8_s64(vzip2q_s64(vreinterpretq_s64_s8(x), vreinterpretq_s64_s8(y))); }
+SKUA_INL int8x16_t low_halves(int8x16_t x, int8x16_t y) {
+  return vreinterpretq_s8_s64(vzip1q_s64(vreinterpretq_s64_s8(x), vreinterpretq_s64_s8(y)));
+}
+SKUA_INL int8x16_t high_halves(int8x16_t x, int8x16_t y) {
+  return vreinterpretq_s8_s64(vzip2q_s64(vreinterpretq_s64_s8(x), vreinterpretq_s64_s8(y)));
+}
 
 template <bool is_u8, int MP, int NQ> SKUA_INL void pair_step(int32x4_t (&acc)[MP][NQ], const int8x16_t (&x)[MP], const int8_t* b) {
   SKUA_UNROLL for (int q = 0; q < NQ; q += 2) {  // two vectors by one load
@@ -31,7 +40,8 @@ template <bool is_u8, int MP, int NQ> SKUA_INL void pair_step(int32x4_t (&acc)[M
 }
 
 // A panel of MR rows, 2 * MP of which are multiplied.
-template <bool is_u8, int MR, int MP, int NQ> SKUA_INL void pair_sums(const GemmTile& t, const int8_t* panel, int32x4_t (&acc)[MP][NQ]) {
+template <bool is_u8, int MR, int MP, int NQ>
+SKUA_INL void pair_sums(const GemmTile& t, const int8_t* panel, int32x4_t (&acc)[MP][NQ]) {
   const size_t ldb = t.ldb, steps = (t.k + 7) / 8;
   for (size_t s = 0; s < t.segment_count; ++s) {
     const int8_t *a = panel + s * steps * 8 * MR, *b = static_cast<const int8_t*>(t.b) + t.segments[s].b / 8 * ldb;
@@ -92,7 +102,8 @@ template <int MR, int NQ> SKUA_INL void rows_of(const int32x4_t (&acc)[(MR + 1) 
   }
 }
 
-// Whole rows of bytes, an even number of them: sums stay pairs until they are bytes. [r0 c0 c1 | r1 c0 c1] of 32 bits, four of them [r0 c0 c1 | r1 c0 c1 | r0 c2 c3 | ...] of 8, whose halves of 16 bits come apart.
+// Whole rows of bytes, an even number of them: sums stay pairs until they are bytes. [r0 c0 c1 | r1 c0 c1] of 32 bits,
+// four of them [r0 c0 c1 | r1 c0 c1 | r0 c2 c3 | ...] of 8, whose halves of 16 bits come apart.
 template <int MP, int NQ> SKUA_INL void put_pairs(const GemmTile& t, void* const* c_rows, int32x4_t (&acc)[MP][NQ]) {
   const ByteEnd end(t);
   SKUA_UNROLL for (int q = 0; q < NQ; ++q) {
@@ -124,23 +135,29 @@ template <int MP, int NQ> SKUA_INL void put_pairs(const GemmTile& t, void* const
 }
 
 // Of each row of a panel over the depth.
-template <bool is_u8, int MR> __attribute__((noinline)) void sum_pairs(const GemmTile& t, const int8_t* panel, int32_t* sums) {
+template <bool is_u8, int MR>
+__attribute__((noinline)) void sum_pairs(const GemmTile& t, const int8_t* panel, int32_t* sums) {
   for (int p = 0; p < MR / 2; ++p) {
     int32x4_t acc = vdupq_n_s32(0);
     const int8_t* a = panel + p * 16;
     for (size_t left = t.segment_count * ((t.k + 7) / 8); left; --left, a += 8 * MR) {
-      if constexpr (is_u8) acc = vreinterpretq_s32_u32(vpadalq_u16(vreinterpretq_u32_s32(acc), vpaddlq_u8(vreinterpretq_u8_s8(vld1q_s8(a)))));
+      if constexpr (is_u8)
+        acc = vreinterpretq_s32_u32(
+            vpadalq_u16(vreinterpretq_u32_s32(acc), vpaddlq_u8(vreinterpretq_u8_s8(vld1q_s8(a)))));
       else acc = vpadalq_s16(acc, vpaddlq_s8(vld1q_s8(a)));
     }
     vst1_s32(sums + 2 * p, vpadd_s32(vget_low_s32(acc), vget_high_s32(acc)));
   }
 }
 
-template <int MR> void pack_pairs(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t depth, void* panel) {
+template <int MR>
+void pack_pairs(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t depth,
+                void* panel) {
   int8_t* to = static_cast<int8_t*>(panel);
   for (size_t s = 0; s < segment_count; ++s) {
     const uint8_t* row[MR];
-    for (size_t r = 0; r < MR; ++r) row[r] = static_cast<const uint8_t*>(a[r < rows ? r : 0]) + segments[s].a;  // any values for rows that are not there
+    // any values for rows that are not there
+    for (size_t r = 0; r < MR; ++r) row[r] = static_cast<const uint8_t*>(a[r < rows ? r : 0]) + segments[s].a;
     size_t k = 0;
     for (; k + 16 <= depth; k += 16, to += 16 * MR)
       SKUA_UNROLL for (int p = 0; p < MR / 2; ++p) {
@@ -149,7 +166,9 @@ template <int MR> void pack_pairs(size_t rows, const void* const* a, const GemmS
         vst1q_s8(to + (MR / 2 + p) * 16, high_halves(x, y));
       }
     for (; k < depth; k += 8, to += 8 * MR)
-      for (int p = 0; p < MR / 2; ++p) vst1q_s8(to + p * 16, vcombine_s8(eight<false>(row[2 * p] + k, depth - k), eight<false>(row[2 * p + 1] + k, depth - k)));
+      for (int p = 0; p < MR / 2; ++p)
+        vst1q_s8(to + p * 16,
+                 vcombine_s8(eight<false>(row[2 * p] + k, depth - k), eight<false>(row[2 * p + 1] + k, depth - k)));
   }
 }
 

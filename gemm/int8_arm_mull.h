@@ -1,11 +1,13 @@
-// The integer tile of instruction sets without dot products: products of eight bytes in 16 bits, added in pairs to sums of 32. Where no weight is -128 the products of two groups of
-// eight are added in 16 bits before (2 * 127 * 128 fits): three instructions for sixteen multiply-adds. Else no two products are, so weights and activations of -128 are as good as others.
+// The integer tile of instruction sets without dot products: products of eight bytes in 16 bits, added in pairs to sums
+// of 32. Where no weight is -128 the products of two groups of eight are added in 16 bits before (2 * 127 * 128 fits):
+// three instructions for sixteen multiply-adds. Else no two products are, so weights and activations of -128 are as
+// good as others.
 //
 //   packed B    [depth / 8][width][8]     kr = 8: half a register is a column, eight deep
 //   acc[r][j]   four parts of the sum of row r and column j, which come together at the end
 //
-// At most two instructions for eight multiply-adds, as many as smlal by lane of s16 takes, but A and B are bytes where they are; and on cores with two pipes one multiplies while
-// the other adds (smlal by lane: one of them only).
+// At most two instructions for eight multiply-adds, as many as smlal by lane of s16 takes, but A and B are bytes where
+// they are; and on cores with two pipes one multiplies while the other adds (smlal by lane: one of them only).
 // Registers, 4x4: 16 accumulators + 4 of A + 2 of B + products of 32. AArch32, 2x4: 8 + 1 + 2 + products of 16.
 #pragma once
 #include "gemm/int8_arm.h"
@@ -15,8 +17,8 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// Products of a column's eight weights; and their sums in pairs. Both stay where they are written: compilers would multiply more than there are registers for, or turn
-// accumulators around.
+// Products of a column's eight weights; and their sums in pairs. Both stay where they are written: compilers would
+// multiply more than there are registers for, or turn accumulators around.
 SKUA_INL int16x8_t products(int8x8_t w, int8x8_t x) {
   int16x8_t y;
 #if defined(__aarch64__)
@@ -50,9 +52,11 @@ template <class T> SKUA_INL int8x16_t load_here(const T*& p) {  // and moves on
 #endif
 
 #if defined(__aarch64__)
-// Whole tiles on the Cortex-A53, sixteen deep, where no weight is -128. One vector instruction a cycle, and beside it a load to a general register or an addition; a load of 64 bits goes beside
-// nothing but an insert. So registers of A (sixteen bytes of a row) and B (a column's, of two groups) are filled in halves, `ldr d`, `ldr x` and `ins`, and the low half of one is loaded beside the
-// insert of another: 8 cycles for 48 of arithmetic, 4.57 multiply-adds a cycle. Every statement is one instruction that stays where it is written.
+// Whole tiles on the Cortex-A53, sixteen deep, where no weight is -128. One vector instruction a cycle, and beside it a
+// load to a general register or an addition; a load of 64 bits goes beside nothing but an insert. So registers of A
+// (sixteen bytes of a row) and B (a column's, of two groups) are filled in halves, `ldr d`, `ldr x` and `ins`, and the
+// low half of one is loaded beside the insert of another: 8 cycles for 48 of arithmetic, 4.57 multiply-adds a cycle.
+// Every statement is one instruction that stays where it is written.
 struct Halves {
   int8x16_t v;
   uint64_t high;  // on its way
@@ -60,28 +64,41 @@ struct Halves {
   template <int at = 0> SKUA_INL void load_high(const void* p) { load_upper<at - 8>(high, p); }
   SKUA_INL void insert() { insert_upper(v, high); }
   // Of rows of u8, in the order of s8.
-  template <bool flip> SKUA_INL void flip_low(int8x8_t sign) { if constexpr (flip) asm volatile("eor %0.8b, %0.8b, %1.8b" : "+w"(v) : "w"(sign)); }
+  template <bool flip>
+  SKUA_INL void flip_low(int8x8_t sign) {
+    if constexpr (flip) asm volatile("eor %0.8b, %0.8b, %1.8b" : "+w"(v) : "w"(sign));
+  }
   template <bool flip> SKUA_INL void insert_high() {
     if constexpr (flip) high ^= 0x8080808080808080;
     insert();
   }
 };
-SKUA_INL void multiply_low(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("smull %0.8h, %1.8b, %2.8b" : "=w"(y) : "w"(w.v), "w"(x.v)); }
-SKUA_INL void multiply_high(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("smlal2 %0.8h, %1.16b, %2.16b" : "+w"(y) : "w"(w.v), "w"(x.v)); }
+SKUA_INL void multiply_low(int16x8_t& y, const Halves& w, const Halves& x) {
+  asm volatile("smull %0.8h, %1.8b, %2.8b" : "=w"(y) : "w"(w.v), "w"(x.v));
+}
+SKUA_INL void multiply_high(int16x8_t& y, const Halves& w, const Halves& x) {
+  asm volatile("smlal2 %0.8h, %1.16b, %2.16b" : "+w"(y) : "w"(w.v), "w"(x.v));
+}
 
 template <bool zero> SKUA_INL void clear(int32x4_t& x) {
   if constexpr (zero) asm volatile("movi %0.4s, #0" : "=w"(x));
 }
 
-// acc += rows a[0..3] times columns 0..3 of b, 16 * turns deep, turns >= 1; a and b move on. Nothing is read beyond. first: acc begins at 0, which is told beside the first loads.
-template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const int8_t*& b, size_t ldb, size_t turns, int32x4_t (&acc)[4][4], bool first) {
+// acc += rows a[0..3] times columns 0..3 of b, 16 * turns deep, turns >= 1; a and b move on. Nothing is read beyond.
+// first: acc begins at 0, which is told beside the first loads.
+template <bool flip>
+SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const int8_t*& b, size_t ldb, size_t turns, int32x4_t (&acc)[4][4],
+                             bool first) {
   const int8x8_t sign = vdup_n_s8(-128);
   Halves x[4], w[4];
   SKUA_UNROLL for (int i = 0; i < 4; ++i) asm("" : "=w"(x[i].v), "=w"(w[i].v));
   int16x8_t y[4];
   const int8_t* below = b + ldb;
   const size_t step = 2 * ldb;
-  const auto move = [](auto*& p, size_t bytes) __attribute__((always_inline)) { asm volatile("add %0, %0, %1" : "+r"(p) : "rI"(bytes)); };  // at its place too
+  // at its place too
+  const auto move = [](auto*& p, size_t bytes) __attribute__((always_inline)) {
+    asm volatile("add %0, %0, %1" : "+r"(p) : "rI"(bytes));
+  };
   const auto start = [&]<bool zero>() __attribute__((always_inline)) {
     SKUA_UNROLL for (int r = 0; r < 4; ++r) {
       x[r].load_high<8>(a[r]);
@@ -89,7 +106,8 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const 
       x[r].load_low(a[r]);
       clear<zero>(acc[r][1]);
     }
-    w[0].load_low(b), w[0].load_high(below), clear<zero>(acc[0][2]), w[1].load_low<8>(b), w[1].load_high<8>(below), clear<zero>(acc[1][2]), w[2].load_low<16>(b), w[2].load_high<16>(below), clear<zero>(acc[2][2]);
+    w[0].load_low(b), w[0].load_high(below), clear<zero>(acc[0][2]), w[1].load_low<8>(b), w[1].load_high<8>(below),
+        clear<zero>(acc[1][2]), w[2].load_low<16>(b), w[2].load_high<16>(below), clear<zero>(acc[2][2]);
     clear<zero>(acc[3][2]);
     SKUA_UNROLL for (int r = 0; r < 4; ++r) {
       x[r].template flip_low<flip>(sign);
@@ -100,7 +118,8 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const 
   };
   if (first) start.template operator()<true>();
   else start.template operator()<false>();
-  // A turn begins with rows 0 to 2 and column 0 in place, of row 3 and columns 1 and 2 the low half. more: another turn's operands are loaded.
+  // A turn begins with rows 0 to 2 and column 0 in place, of row 3 and columns 1 and 2 the low half. more: another
+  // turn's operands are loaded.
   const auto turn = [&]<bool more>() __attribute__((always_inline)) {
     const auto low = [&](int j) __attribute__((always_inline)) { SKUA_UNROLL for (int r = 0; r < 4; ++r) multiply_low(y[r], w[j], x[r]); };
     const auto high = [&](int j) __attribute__((always_inline)) { SKUA_UNROLL for (int r = 0; r < 4; ++r) multiply_high(y[r], w[j], x[r]); };
@@ -165,24 +184,35 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const 
   turn.template operator()<false>();
 }
 #else
-// The same on AArch32: two rows by four columns, 30 cycles for 24 of arithmetic, 4.27 multiply-adds a cycle. All 16 registers are taken: each of their halves is loaded after the last product that
-// reads what it held, one by `vldr` beside the insert of two words to another. Rows of A come in words, which may be at any address, and whose signs change beside the arithmetic.
+// The same on AArch32: two rows by four columns, 30 cycles for 24 of arithmetic, 4.27 multiply-adds a cycle. All 16
+// registers are taken: each of their halves is loaded after the last product that reads what it held, one by `vldr`
+// beside the insert of two words to another. Rows of A come in words, which may be at any address, and whose signs
+// change beside the arithmetic.
 struct Halves {
   int8x16_t v;
   template <int at> SKUA_INL void load_low(const void* p) { load_lower<at>(v, p); }
   template <int at> SKUA_INL void load_high(const void* p) { skua::SKUA_ISA::load_high<at - 8>(v, p); }
-  SKUA_INL void insert_low(const Half& x) { asm volatile("vmov %e0, %1, %2" : "+w"(v) : "r"(x.word[0]), "r"(x.word[1])); }
+  SKUA_INL void insert_low(const Half& x) {
+    asm volatile("vmov %e0, %1, %2" : "+w"(v) : "r"(x.word[0]), "r"(x.word[1]));
+  }
   SKUA_INL void insert_high(const Half& x) { insert_upper(v, x); }
 };
-SKUA_INL void multiply_low(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("vmull.s8 %q0, %e1, %e2" : "=w"(y) : "w"(w.v), "w"(x.v)); }
-SKUA_INL void multiply_high(int16x8_t& y, const Halves& w, const Halves& x) { asm volatile("vmlal.s8 %q0, %f1, %f2" : "+w"(y) : "w"(w.v), "w"(x.v)); }
+SKUA_INL void multiply_low(int16x8_t& y, const Halves& w, const Halves& x) {
+  asm volatile("vmull.s8 %q0, %e1, %e2" : "=w"(y) : "w"(w.v), "w"(x.v));
+}
+SKUA_INL void multiply_high(int16x8_t& y, const Halves& w, const Halves& x) {
+  asm volatile("vmlal.s8 %q0, %f1, %f2" : "+w"(y) : "w"(w.v), "w"(x.v));
+}
 
 template <bool zero> SKUA_INL void clear(int32x4_t& x) {
   if constexpr (zero) asm volatile("vmov.i32 %q0, #0" : "=w"(x));
 }
 
-// acc += rows a[0], a[1] times columns 0..3 of b, 16 * turns deep, turns >= 1; a and b move on. Nothing is read beyond. first: acc begins at 0, which is told beside the first loads.
-template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[2], const int8_t*& b, size_t, size_t turns, int32x4_t (&acc)[2][4], bool first) {
+// acc += rows a[0], a[1] times columns 0..3 of b, 16 * turns deep, turns >= 1; a and b move on. Nothing is read beyond.
+// first: acc begins at 0, which is told beside the first loads.
+template <bool flip>
+SKUA_INL void scheduled_sums(const uint8_t* (&a)[2], const int8_t*& b, size_t, size_t turns, int32x4_t (&acc)[2][4],
+                             bool first) {
   constexpr int below = 32;  // from eight steps of B to the next, ldb: panels are four columns wide here
   Halves x[2], w[2];
   SKUA_UNROLL for (int i = 0; i < 2; ++i) asm("" : "=w"(x[i].v), "=w"(w[i].v));
@@ -211,8 +241,13 @@ template <bool flip> SKUA_INL void scheduled_sums(const uint8_t* (&a)[2], const 
     const auto low = [&](int r, int j) __attribute__((always_inline)) { multiply_low(y[r][j], w[j], x[r]); };
     const auto high = [&](int r, int j) __attribute__((always_inline)) { multiply_high(y[r][j], w[j], x[r]); };
     const auto add = [&](int r, int j) __attribute__((always_inline)) { add_pairs(acc[r][j], y[r][j % 2]); };
-    const auto first_word = [&](Half& to, const uint8_t*& p) __attribute__((always_inline)) { if constexpr (more) asm volatile("ldr %0, [%1, #16]!" : "=&r"(to.word[0]), "+r"(p)); };  // which moves on
-    const auto word = [&]<int i, int at>(Half& to, const uint8_t* p) __attribute__((always_inline)) { if constexpr (more) load_word<at>(to.word[i], p); };
+    // which moves on
+    const auto first_word = [&](Half & to, const uint8_t*& p) __attribute__((always_inline)) {
+      if constexpr (more) asm volatile("ldr %0, [%1, #16]!" : "=&r"(to.word[0]), "+r"(p));
+    };
+    const auto word = [&]<int i, int at>(Half & to, const uint8_t* p) __attribute__((always_inline)) {
+      if constexpr (more) load_word<at>(to.word[i], p);
+    };
     const auto flip_word = [&](uint32_t& word) __attribute__((always_inline)) { if constexpr (more) sign(word); };
     low(0, 0), load_word<24>(h[0].word[0], b);
     low(1, 0), load_word<28>(h[0].word[1], b);
@@ -259,8 +294,10 @@ constexpr int kMullRows = 4;
 constexpr int kMullRows = 2;
 #endif
 
-// AArch32: two rows with a schedule come here only if the tile is above_least, of k >= 16 and a segment or more; paired_rows() looks.
-template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const GemmTile& tile, const void* const* rows, int32x4_t (&acc)[MR][N]) {
+// AArch32: two rows with a schedule come here only if the tile is above_least, of k >= 16 and a segment or more;
+// paired_rows() looks.
+template <bool is_u8, Core core, int MR, int N>
+SKUA_INL void mull_sums(const GemmTile& tile, const void* const* rows, int32x4_t (&acc)[MR][N]) {
   const GemmTile* at = &tile;
   constexpr bool scheduled = core == Core::a53 && MR == kMullRows && N == 4, always = scheduled && MR == 2;
   if (!scheduled || (!always && (!tile.above_least || tile.k < 16)))
@@ -269,7 +306,8 @@ template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const Ge
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int j = 0; j < N; ++j) asm volatile("" : "=w"(acc[r][j]));
   if (always && !tile.segment_count) __builtin_unreachable();
   for (size_t s = 0; s < at->segment_count; ++s) {
-    if constexpr (always) asm("" : "+r"(at), "+r"(rows));  // read anew: else all that a segment needs would wait to be put on the stack before the first
+    // read anew: else all that a segment needs would wait to be put on the stack before the first
+    if constexpr (always) asm("" : "+r"(at), "+r"(rows));
     const GemmTile& t = *at;
     const size_t ldb = t.ldb;
     const bool two = t.above_least;
@@ -322,7 +360,8 @@ template <bool is_u8, Core core, int MR, int N> SKUA_INL void mull_sums(const Ge
           SKUA_UNROLL for (int r = 0; r < MR; ++r) add_pairs(acc[r][j], y[r]);
         }
 #else
-        // Loads stay where they are as well: in-order cores need them four cycles and more before their use, and all 16 registers are taken.
+        // Loads stay where they are as well: in-order cores need them four cycles and more before their use, and all 16
+        // registers are taken.
         int8x16_t x[MR], w0, w1;
         SKUA_UNROLL for (int r = 0; r < MR; ++r) {
           x[r] = load_here(a[r]);

@@ -1,8 +1,10 @@
 // Tiles of dot products of four bytes over packed A, whose inner loop is assembly: in-order AArch64 cores and AArch32.
 //
-//   packed A  [depth / 4][kPackedRows][4], written by pack_fours(); rows that are not there repeat the first, and are not stored
+//   packed A  [depth / 4][kPackedRows][4], written by pack_fours(); rows that are not there repeat the first, and are
+//             not stored
 //   packed B  [depth / 4][width][4]
-//   whole tiles: packed_loop() or packed_turns(); panels of fewer vectors of columns: the template below, over the same A
+//   whole tiles: packed_loop() or packed_turns(); panels of fewer vectors of columns: the template below, over the same
+//   A
 #pragma once
 #include "gemm/int8_arm.h"
 
@@ -20,15 +22,18 @@ constexpr int kPackedRows = 6;
 #endif
 
 // One step for row r and those behind it.
-template <int r, int NV> SKUA_INL void packed_lanes(I32 (&c)[NV][kPackedRows], const int8x16_t (&w)[NV], const int8x16_t (&x)[2]) {
+template <int r, int NV>
+SKUA_INL void packed_lanes(I32 (&c)[NV][kPackedRows], const int8x16_t (&w)[NV], const int8x16_t (&x)[2]) {
   if constexpr (r < kPackedRows) {
     SKUA_UNROLL for (int v = 0; v < NV; ++v) dot_lane<r % 4>(c[v][r].v, w[v], x[r / 4]);
     packed_lanes<r + 1>(c, w, x);
   }
 }
-template <int NV> SKUA_INL void packed_steps(I32 (&c)[NV][kPackedRows], const int8_t* a, const int8_t* b, size_t ldb, size_t k) {
+template <int NV>
+SKUA_INL void packed_steps(I32 (&c)[NV][kPackedRows], const int8_t* a, const int8_t* b, size_t ldb, size_t k) {
   for (; k; --k, a += 4 * kPackedRows, b += ldb) {
-    const int8x16_t x[2] = {vld1q_s8(a), kPackedRows == 8 ? vld1q_s8(a + 16) : vcombine_s8(vld1_s8(a + 16), vdup_n_s8(0))};
+    const int8x16_t x[2] = {vld1q_s8(a),
+                            kPackedRows == 8 ? vld1q_s8(a + 16) : vcombine_s8(vld1_s8(a + 16), vdup_n_s8(0))};
     int8x16_t w[NV];
     SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = vld1q_s8(b + v * 16);
     packed_lanes<0>(c, w, x);
@@ -36,7 +41,9 @@ template <int NV> SKUA_INL void packed_steps(I32 (&c)[NV][kPackedRows], const in
 }
 
 // c = [from] + k steps over one run of A and B. ldb in bytes.
-template <int NV, Core core> SKUA_INL void packed_run(I32 (&c)[NV][kPackedRows], const int8_t* a, const int8_t* b, size_t ldb, size_t k, const I32* from) {
+template <int NV, Core core>
+SKUA_INL void packed_run(I32 (&c)[NV][kPackedRows], const int8_t* a, const int8_t* b, size_t ldb, size_t k,
+                         const I32* from) {
 #if defined(__aarch64__)
   if constexpr (NV == 3) return packed_loop<core>(c, a, b, ldb, k, from);
 #else
@@ -50,8 +57,10 @@ template <int NV, Core core> SKUA_INL void packed_run(I32 (&c)[NV][kPackedRows],
   packed_steps(c, a, b, ldb, k);
 }
 
-// The sums of all rows of a panel of A, from the offset on: to C where that is whole rows of bytes (true), else sums[row][column].
-template <int NV, Core core> SKUA_INL bool packed_sums(const GemmTile& t, const int8_t* panel, void* const* c_rows, size_t rows, int32_t* sums) {
+// The sums of all rows of a panel of A, from the offset on: to C where that is whole rows of bytes (true), else
+// sums[row][column].
+template <int NV, Core core>
+SKUA_INL bool packed_sums(const GemmTile& t, const int8_t* panel, void* const* c_rows, size_t rows, int32_t* sums) {
   constexpr int MR = kPackedRows;
   I32 c[NV][MR], kept[NV * MR];  // kept: sums between runs, at first where they start
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
@@ -62,7 +71,8 @@ template <int NV, Core core> SKUA_INL bool packed_sums(const GemmTile& t, const 
   for (size_t s = 0; s < segments;) {
     const int8_t *a = panel + s * steps * 4 * MR, *b = static_cast<const int8_t*>(t.b) + t.segments[s].b / 4 * ldb;
     size_t k = steps;
-    for (++s; s < segments && t.segments[s].b == t.segments[s - 1].b + steps * 4; ++s) k += steps;  // segments that follow each other in B too are one run
+    // segments that follow each other in B too are one run
+    for (++s; s < segments && t.segments[s].b == t.segments[s - 1].b + steps * 4; ++s) k += steps;
     packed_run<NV, core>(c, a, b, ldb, k, kept);
     if (s < segments) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) kept[v * MR + r] = c[v][r];
   }
@@ -81,14 +91,17 @@ __attribute__((noinline)) void sum_fours(const GemmTile& t, const int8_t* panel,
   int32x4_t acc[2] = {vdupq_n_s32(0), vdupq_n_s32(0)};
   for (size_t left = t.segment_count * ((t.k + 3) / 4); left; --left, panel += 4 * kPackedRows) {
     acc[0] = vpadalq_s16(acc[0], vpaddlq_s8(vld1q_s8(panel)));
-    acc[1] = vpadalq_s16(acc[1], vpaddlq_s8(kPackedRows == 8 ? vld1q_s8(panel + 16) : vcombine_s8(vld1_s8(panel + 16), vdup_n_s8(0))));
+    acc[1] = vpadalq_s16(
+        acc[1], vpaddlq_s8(kPackedRows == 8 ? vld1q_s8(panel + 16) : vcombine_s8(vld1_s8(panel + 16), vdup_n_s8(0))));
   }
   vst1q_s32(sums, acc[0]);
   vst1q_s32(sums + 4, acc[1]);
 }
 
 // Sixteen steps of four rows at a time, turned in registers in groups of four.
-template <bool is_u8> void pack_fours(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t depth, void* panel) {
+template <bool is_u8>
+void pack_fours(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t depth,
+                void* panel) {
   constexpr int MR = kPackedRows;
   int8_t* to = static_cast<int8_t*>(panel);
   for (size_t s = 0; s < segment_count; ++s) {

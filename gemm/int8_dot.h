@@ -1,12 +1,16 @@
-// What tiles of bytes need beside F32 and I32: products of a group of kr bytes of A by those of L columns of B, added in 32 bits, exactly.
+// What tiles of bytes need beside F32 and I32: products of a group of kr bytes of A by those of L columns of B, added
+// in 32 bits, exactly.
 //
 //   set                     kr  A                                      B                      products of L columns
-//   avx512vnni, avxvnni     4   in place                               s8 for u8, u8 for s8   vpdpbusd: one operand is signed, the other is not
-//   avx512, avx2, sse41, 2  2   prepared: widened to 16 bits           s8                     widened as it is loaded, pmaddwd and an addition
+//   avx512vnni, avxvnni     4   in place                               s8 for u8, u8 for s8   vpdpbusd: one operand is
+//                           signed, the other is not
+//   avx512, avx2, sse41, 2  2   prepared: widened to 16 bits           s8                     widened as it is loaded,
+//                           pmaddwd and an addition
 //   scalar                  4   in place                               s8                     four multiplications
 //
-// vpdpbusd takes u8 by s8. With A of s8 the weights are the operand without a sign, w + 128, and 128 times the sum of the row is taken off: to flip A's bits instead would take a
-// port of the products (measured on Sapphire Rapids: 6x64 runs at 99% of the peak, with flips 80%).
+// vpdpbusd takes u8 by s8. With A of s8 the weights are the operand without a sign, w + 128, and 128 times the sum of
+// the row is taken off: to flip A's bits instead would take a port of the products (measured on Sapphire Rapids: 6x64
+// runs at 99% of the peak, with flips 80%).
 #pragma once
 #include "gemm/int8_finish.h"
 
@@ -40,11 +44,21 @@ SKUA_INL I32 load_b(const char* p) { return I32::load(reinterpret_cast<const int
 constexpr int kr = 2;
 template <class T> constexpr Element packed_b = Element::s8;
 #if defined(SKUA_ISA_avx512)
-template <class T> SKUA_INL I32 dot(I32 acc, I32 a, I32 b) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(a.v, b.v))}; }
-SKUA_INL I32 load_b(const char* p) { return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))}; }
+template <class T>
+SKUA_INL I32 dot(I32 acc, I32 a, I32 b) {
+  return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(a.v, b.v))};
+}
+SKUA_INL I32 load_b(const char* p) {
+  return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
 #elif defined(SKUA_ISA_avx2)
-template <class T> SKUA_INL I32 dot(I32 acc, I32 a, I32 b) { return {_mm256_add_epi32(acc.v, _mm256_madd_epi16(a.v, b.v))}; }
-SKUA_INL I32 load_b(const char* p) { return {_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))}; }
+template <class T>
+SKUA_INL I32 dot(I32 acc, I32 a, I32 b) {
+  return {_mm256_add_epi32(acc.v, _mm256_madd_epi16(a.v, b.v))};
+}
+SKUA_INL I32 load_b(const char* p) {
+  return {_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
 #else
 template <class T> SKUA_INL I32 dot(I32 acc, I32 a, I32 b) { return {_mm_add_epi32(acc.v, _mm_madd_epi16(a.v, b.v))}; }
 SKUA_INL I32 load_b(const char* p) {
@@ -83,26 +97,44 @@ SKUA_INL I32 load_words(const void* p) { return {word_at(p)}; }
 SKUA_INL I32 load_words(const void* p) { return I32::load(static_cast<const int32_t*>(p)); }
 // The sums of four vectors' lanes: a four by four transpose in every 128 bits, added up on the way.
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
-SKUA_INL I32 add_32(I32 a, I32 b) { return {_mm512_add_epi32(_mm512_maskz_unpacklo_epi32(0xffff, a.v, b.v), _mm512_maskz_unpackhi_epi32(0xffff, a.v, b.v))}; }
-SKUA_INL I32 add_64(I32 a, I32 b) { return {_mm512_add_epi32(_mm512_maskz_unpacklo_epi64(0xff, a.v, b.v), _mm512_maskz_unpackhi_epi64(0xff, a.v, b.v))}; }
+SKUA_INL I32 add_32(I32 a, I32 b) {
+  return {
+      _mm512_add_epi32(_mm512_maskz_unpacklo_epi32(0xffff, a.v, b.v), _mm512_maskz_unpackhi_epi32(0xffff, a.v, b.v))};
+}
+SKUA_INL I32 add_64(I32 a, I32 b) {
+  return {_mm512_add_epi32(_mm512_maskz_unpacklo_epi64(0xff, a.v, b.v), _mm512_maskz_unpackhi_epi64(0xff, a.v, b.v))};
+}
 SKUA_INL __m128i fold(I32 x) {
-  const __m256i h = _mm256_add_epi32(_mm512_maskz_extracti64x4_epi64(0xf, x.v, 0), _mm512_maskz_extracti64x4_epi64(0xf, x.v, 1));
+  const __m256i h =
+      _mm256_add_epi32(_mm512_maskz_extracti64x4_epi64(0xf, x.v, 0), _mm512_maskz_extracti64x4_epi64(0xf, x.v, 1));
   return _mm_add_epi32(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));
 }
 #elif defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avxvnni)
-SKUA_INL I32 add_32(I32 a, I32 b) { return {_mm256_add_epi32(_mm256_unpacklo_epi32(a.v, b.v), _mm256_unpackhi_epi32(a.v, b.v))}; }
-SKUA_INL I32 add_64(I32 a, I32 b) { return {_mm256_add_epi32(_mm256_unpacklo_epi64(a.v, b.v), _mm256_unpackhi_epi64(a.v, b.v))}; }
+SKUA_INL I32 add_32(I32 a, I32 b) {
+  return {_mm256_add_epi32(_mm256_unpacklo_epi32(a.v, b.v), _mm256_unpackhi_epi32(a.v, b.v))};
+}
+SKUA_INL I32 add_64(I32 a, I32 b) {
+  return {_mm256_add_epi32(_mm256_unpacklo_epi64(a.v, b.v), _mm256_unpackhi_epi64(a.v, b.v))};
+}
 SKUA_INL __m128i fold(I32 x) { return _mm_add_epi32(_mm256_castsi256_si128(x.v), _mm256_extracti128_si256(x.v, 1)); }
 #else
-SKUA_INL I32 add_32(I32 a, I32 b) { return {_mm_add_epi32(_mm_unpacklo_epi32(a.v, b.v), _mm_unpackhi_epi32(a.v, b.v))}; }
-SKUA_INL I32 add_64(I32 a, I32 b) { return {_mm_add_epi32(_mm_unpacklo_epi64(a.v, b.v), _mm_unpackhi_epi64(a.v, b.v))}; }
+SKUA_INL I32 add_32(I32 a, I32 b) {
+  return {_mm_add_epi32(_mm_unpacklo_epi32(a.v, b.v), _mm_unpackhi_epi32(a.v, b.v))};
+}
+SKUA_INL I32 add_64(I32 a, I32 b) {
+  return {_mm_add_epi32(_mm_unpacklo_epi64(a.v, b.v), _mm_unpackhi_epi64(a.v, b.v))};
+}
 SKUA_INL __m128i fold(I32 x) { return x.v; }
 #endif
-SKUA_INL void store_totals(const I32 (&x)[4], int32_t* to) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), fold(add_64(add_32(x[0], x[1]), add_32(x[2], x[3])))); }
+SKUA_INL void store_totals(const I32 (&x)[4], int32_t* to) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), fold(add_64(add_32(x[0], x[1]), add_32(x[2], x[3]))));
+}
 #endif
 
-// terms[r] = b_zero times the sum of a row (prepared rows: of pairs of 16 bits), four rows at a time. Not inlined: all tiles of a unit share it.
-template <class T> __attribute__((noinline)) void sum_rows(const GemmTile& t, size_t rows, const char* const* a, int32_t* terms) {
+// terms[r] = b_zero times the sum of a row (prepared rows: of pairs of 16 bits), four rows at a time. Not inlined: all
+// tiles of a unit share it.
+template <class T>
+__attribute__((noinline)) void sum_rows(const GemmTile& t, size_t rows, const char* const* a, int32_t* terms) {
   const I32 ones = I32::set1(kPrepared ? 0x00010001 : 0x01010101);
   const size_t n = kPrepared ? (t.k + kr - 1) / kr * 4 : t.k;
   for (size_t first = 0; first < rows; first += 4) {
@@ -125,7 +157,8 @@ template <class T> __attribute__((noinline)) void sum_rows(const GemmTile& t, si
     }
     int32_t totals[4];
     store_totals(acc, totals);
-    for (size_t r = 0; r < 4 && first + r < rows; ++r) terms[first + r] = int32_t(uint32_t(t.b_zero) * (uint32_t(totals[r]) + sums[r]));
+    for (size_t r = 0; r < 4 && first + r < rows; ++r)
+      terms[first + r] = int32_t(uint32_t(t.b_zero) * (uint32_t(totals[r]) + sums[r]));
   }
 }
 

@@ -48,7 +48,9 @@ template <class C> struct FloatStore {
     else y.store_n(c, n);
   }
 };
-template <class C, class Store> SKUA_INL void finish_rows_as(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const GemmRowQuant* quant, const Store& store) {
+template <class C, class Store>
+SKUA_INL void finish_rows_as(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c,
+                             const GemmRowQuant* quant, const Store& store) {
   for (size_t r = 0; r < rows; ++r, sums += step) {
     C* to = static_cast<C*>(c[r]);
     for (size_t j = 0; j < t.n; j += L) {
@@ -61,7 +63,10 @@ template <class C, class Store> SKUA_INL void finish_rows_as(const GemmTile& t, 
 }
 
 // C is bytes, and nothing but columns' scales and its zero point come to the sums.
-SKUA_INL bool plain_bytes(const GemmTile& t) { return (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias && !t.shift && !t.residual && !t.b_zeros; }
+SKUA_INL bool plain_bytes(const GemmTile& t) {
+  return (t.c_type == Element::s8 || t.c_type == Element::u8) && !t.row_quant && !t.bias && !t.shift && !t.residual &&
+         !t.b_zeros;
+}
 
 // Four vectors of results as one of bytes, first 16 bits each: what is outside the type saturates.
 //
@@ -78,10 +83,17 @@ SKUA_INL Quad every_word(int x) { return _mm512_set1_epi16(int16_t(x)); }
 SKUA_INL Quad every_byte(int x) { return _mm512_set1_epi8(char(x)); }
 SKUA_INL Quad plus_words(Quad a, Quad b) { return _mm512_adds_epi16(a, b); }
 SKUA_INL Quad halved_words(Quad x) { return _mm512_maskz_mulhrs_epi16(~__mmask32(0), x, _mm512_set1_epi16(1 << 14)); }
-SKUA_INL Quad signed_within(Quad q, Quad low, Quad high) { return _mm512_maskz_min_epi8(kAllBytes, _mm512_maskz_max_epi8(kAllBytes, q, low), high); }
-SKUA_INL Quad unsigned_within(Quad q, Quad low, Quad high) { return _mm512_maskz_min_epu8(kAllBytes, _mm512_maskz_max_epu8(kAllBytes, q, low), high); }
+SKUA_INL Quad signed_within(Quad q, Quad low, Quad high) {
+  return _mm512_maskz_min_epi8(kAllBytes, _mm512_maskz_max_epi8(kAllBytes, q, low), high);
+}
+SKUA_INL Quad unsigned_within(Quad q, Quad low, Quad high) {
+  return _mm512_maskz_min_epu8(kAllBytes, _mm512_maskz_max_epu8(kAllBytes, q, low), high);
+}
 SKUA_INL Quad flipped(Quad q) { return _mm512_xor_si512(q, _mm512_set1_epi8(-128)); }
-SKUA_INL Quad by_vectors(Quad q) { return _mm512_maskz_permutexvar_epi32(0xffff, _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), q); }
+SKUA_INL Quad by_vectors(Quad q) {
+  return _mm512_maskz_permutexvar_epi32(0xffff, _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+                                        q);
+}
 // A store of a whole part takes no port of the products.
 template <int parts, int part> SKUA_INL void put(void* c, Quad q, size_t n) {
   const __mmask64 columns = kAllBytes >> (64 - n);
@@ -97,7 +109,9 @@ template <int parts, int part> SKUA_INL void put(void* c, Quad q, size_t n) {
     else _mm_mask_storeu_epi8(c, __mmask16(columns), x);
   }
 }
-SKUA_INL I32 unsigned_of(const void* p, size_t n) { return {_mm512_maskz_cvtepu8_epi32(0xffff, _mm_maskz_loadu_epi8(n < size_t(L) ? first_lanes(n) : 0xffff, p))}; }
+SKUA_INL I32 unsigned_of(const void* p, size_t n) {
+  return {_mm512_maskz_cvtepu8_epi32(0xffff, _mm_maskz_loadu_epi8(n < size_t(L) ? first_lanes(n) : 0xffff, p))};
+}
 #elif defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avxvnni)
 #define SKUA_FOUR_AT_ONCE 1
 using Quad = __m256i;
@@ -131,20 +145,26 @@ SKUA_INL I32 unsigned_of(const void* p, size_t n) { return load_u8(static_cast<c
 
 #if defined(SKUA_FOUR_AT_ONCE)
 constexpr int kAcross = L > 8 ? 4 : 2;  // vectors of a tile
-// Vectors of results to rows of bytes, four at a time: `across` of a row. End: begin(j, n, v) before the rows of columns j to j + n, for the vector that is the v-th of a row; part(row, v)
-// gives L results, which saturate as they become 16 bits; words_of(x): what is done to them then. Locals, as what is stored might be the tile.
-template <int across, class End> SKUA_INL void put_rows(const GemmTile& t, size_t j, size_t n, size_t rows, void* const* c, End end) {
+// Vectors of results to rows of bytes, four at a time: `across` of a row. End: begin(j, n, v) before the rows of
+// columns j to j + n, for the vector that is the v-th of a row; part(row, v)
+// gives L results, which saturate as they become 16 bits; words_of(x): what is done to them then. Locals, as what is
+// stored might be the tile.
+template <int across, class End>
+SKUA_INL void put_rows(const GemmTile& t, size_t j, size_t n, size_t rows, void* const* c, End end) {
   const bool is_u8 = t.c_type == Element::u8;
   const Quad zero = every_word(t.zero), low = every_byte(int(t.low) + t.zero), high = every_byte(int(t.high) + t.zero);
-  SKUA_UNROLL for (int v = 0; v < across; ++v) end.begin(size_t(v * L) < n ? j + size_t(v * L) : j, size_t(v * L) < n ? n - size_t(v * L) : n, v);  // sums and scales are whole vectors, no more
+  // sums and scales are whole vectors, no more
+  SKUA_UNROLL for (int v = 0; v < across; ++v) end.begin(size_t(v * L) < n ? j + size_t(v * L) : j, size_t(v * L) < n ? n - size_t(v * L) : n, v);
   for (size_t r = 0; r < rows; r += 4 / across) {
     I32 x[4];
     SKUA_UNROLL for (int i = 0; i < 4; ++i) {
       const size_t row = r + size_t(i / across);
       x[i] = end.part(row < rows ? row : r, i % across);
     }
-    const Quad first = plus_words(End::words_of(words(x[0], x[1])), zero), second = plus_words(End::words_of(words(x[2], x[3])), zero);
-    const Quad q = by_vectors(is_u8 ? unsigned_within(unsigned_bytes(first, second), low, high) : signed_within(signed_bytes(first, second), low, high));
+    const Quad first = plus_words(End::words_of(words(x[0], x[1])), zero),
+               second = plus_words(End::words_of(words(x[2], x[3])), zero);
+    const Quad q = by_vectors(is_u8 ? unsigned_within(unsigned_bytes(first, second), low, high)
+                                    : signed_within(signed_bytes(first, second), low, high));
     const auto to = [&](size_t row) __attribute__((always_inline)) { return static_cast<char*>(c[row]) + j; };
     if constexpr (across == 4) {
       put<1, 0>(to(r), q, n);
@@ -183,13 +203,16 @@ struct FixedEnd {
 
 // In fixed point.
 inline void finish_fixed(const GemmTile& t, int32_t* sums, size_t step, size_t rows, void* const* c) {
-  for (size_t j = 0; j < t.n; j += L) fix_columns(sums + j, step, rows, reinterpret_cast<const int32_t*>(t.scale) + j, t.shift + j, t.single);
+  for (size_t j = 0; j < t.n; j += L)
+    fix_columns(sums + j, step, rows, reinterpret_cast<const int32_t*>(t.scale) + j, t.shift + j, t.single);
 #if defined(SKUA_FOUR_AT_ONCE)
   put_columns(t, rows, c, FixedEnd{sums, step, {}});
 #else
   const ByteStore store(t);
   for (size_t r = 0; r < rows; ++r, sums += step)
-    for (size_t j = 0; j < t.n; j += L) store(to_f32(fixed_result(I32::load(sums + j))), static_cast<uint8_t*>(c[r]) + j, t.n - j < size_t(L) ? t.n - j : size_t(L));
+    for (size_t j = 0; j < t.n; j += L)
+      store(to_f32(fixed_result(I32::load(sums + j))), static_cast<uint8_t*>(c[r]) + j,
+            t.n - j < size_t(L) ? t.n - j : size_t(L));
 #endif
 }
 
@@ -204,14 +227,17 @@ struct ScaledEnd {
     at[v] = j;
     scale[v] = F32::load(scales + j);
   }
-  SKUA_INL I32 part(size_t row, int v) const { return round_i32(to_f32(I32::load(sums + row * step + at[v])) * scale[v]); }
+  SKUA_INL I32 part(size_t row, int v) const {
+    return round_i32(to_f32(I32::load(sums + row * step + at[v])) * scale[v]);
+  }
   static SKUA_INL Quad words_of(Quad x) { return x; }
 };
 #endif
 
 // With a residual.
 #if defined(SKUA_FOUR_AT_ONCE)
-// Only the upper bound is clamped to before the conversion: what is far below becomes the least integer. Bytes of s8 are read as u8, 128 more, and become floats as the last digits of 2^23.
+// Only the upper bound is clamped to before the conversion: what is far below becomes the least integer. Bytes of s8
+// are read as u8, 128 more, and become floats as the last digits of 2^23.
 struct ResidualEnd {
   const int32_t* sums;
   const void* const* residual;
@@ -225,37 +251,47 @@ struct ResidualEnd {
     columns[v] = n < size_t(L) ? n : size_t(L);
   }
   SKUA_INL I32 part(size_t row, int v) const {
-    const F32 add = (as_f32(unsigned_of(static_cast<const char*>(residual[row]) + at[v], columns[v]) ^ bits) - less) * by;
+    const F32 add =
+        (as_f32(unsigned_of(static_cast<const char*>(residual[row]) + at[v], columns[v]) ^ bits) - less) * by;
     return round_i32(min_fast(to_f32(I32::load(sums + row * step + at[v])) * scale[v] + add, high));
   }
   static SKUA_INL Quad words_of(Quad x) { return x; }
 };
-inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const void* const* residual) {
+inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c,
+                            const void* const* residual) {
   const int32_t flip = t.c_type == Element::s8 ? 128 : 0;
   ResidualEnd end;
   end.sums = sums, end.residual = residual, end.scales = t.scale, end.step = step;
-  end.high = F32::set1(t.high), end.by = F32::set1(t.residual_by.scale), end.less = F32::set1(8388608.0f + float(t.residual_by.zero_point + flip));
+  end.high = F32::set1(t.high), end.by = F32::set1(t.residual_by.scale),
+  end.less = F32::set1(8388608.0f + float(t.residual_by.zero_point + flip));
   end.bits = I32::set1(kTwoTo23 ^ flip);
   put_columns(t, rows, c, end);
 }
 #else
-inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c, const void* const* residual) {
+inline void finish_residual(const GemmTile& t, const int32_t* sums, size_t step, size_t rows, void* const* c,
+                            const void* const* residual) {
   const Requantizer to({t.low, t.high, t.zero});
   const F32 by = F32::set1(t.residual_by.scale);
   const I32 less = I32::set1(t.residual_by.zero_point);
   for (size_t r = 0; r < rows; ++r, sums += step)
     for (size_t j = 0; j < t.n; j += L) {
       const size_t n = t.n - j < size_t(L) ? t.n - j : size_t(L);
-      const I32 x = t.c_type == Element::s8 ? I32::load_n(static_cast<const int8_t*>(residual[r]) + j, n) : I32::load_n(static_cast<const uint8_t*>(residual[r]) + j, n);
-      to.rounded(to_f32(I32::load(sums + j)) * F32::load(t.scale + j) + to_f32(x - less) * by).store_n(static_cast<uint8_t*>(c[r]) + j, n);
+      const I32 x = t.c_type == Element::s8 ? I32::load_n(static_cast<const int8_t*>(residual[r]) + j, n)
+                                            : I32::load_n(static_cast<const uint8_t*>(residual[r]) + j, n);
+      to.rounded(to_f32(I32::load(sums + j)) * F32::load(t.scale + j) + to_f32(x - less) * by)
+          .store_n(static_cast<uint8_t*>(c[r]) + j, n);
     }
 }
 #endif
 
 // Rows of `step` sums. Not inlined: all tiles of a unit share it.
-__attribute__((noinline)) inline void finish_rows(const GemmTile& t, int32_t* sums, size_t step, size_t rows, void* const* c, const GemmRowQuant* quant, const void* const* residual, const int32_t* terms) {
+__attribute__((noinline)) inline void finish_rows(const GemmTile& t, int32_t* sums, size_t step, size_t rows,
+                                                  void* const* c, const GemmRowQuant* quant,
+                                                  const void* const* residual, const int32_t* terms) {
   for (size_t r = 0; t.b_zeros && r < rows; ++r)
-    for (size_t j = 0; j < t.n; j += L) (I32::load(sums + r * step + j) - product(I32::load(t.b_zeros + j), I32::set1(terms[r]))).store(sums + r * step + j);
+    for (size_t j = 0; j < t.n; j += L)
+      (I32::load(sums + r * step + j) - product(I32::load(t.b_zeros + j), I32::set1(terms[r])))
+          .store(sums + r * step + j);
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   switch (t.c_type) {
 #ifdef SKUA_TYPE_f16
@@ -275,14 +311,20 @@ __attribute__((noinline)) inline void finish_rows(const GemmTile& t, int32_t* su
   }
 }
 
-inline void finish_sums(const GemmTile& t, void* const* c, int32_t* sums, size_t step, size_t rows, const int32_t* terms) { finish_rows(t, sums, step, rows, c, t.row_quant, t.residual, terms); }
+inline void finish_sums(const GemmTile& t, void* const* c, int32_t* sums, size_t step, size_t rows,
+                        const int32_t* terms) {
+  finish_rows(t, sums, step, rows, c, t.row_quant, t.residual, terms);
+}
 
 #if defined(SKUA_FOUR_AT_ONCE)
-// Four vectors of results at a time where products fit 32 bits (GemmTile::fits): what is outside the type saturates as it is packed, and only closer bounds are clamped to, as bytes.
-// The zero point is added in 16 bits. Branches cost less than operations here: the ports of products are what a tile waits for.
+// Four vectors of results at a time where products fit 32 bits (GemmTile::fits): what is outside the type saturates as
+// it is packed, and only closer bounds are clamped to, as bytes.
+// The zero point is added in 16 bits. Branches cost less than operations here: the ports of products are what a tile
+// waits for.
 //
-// POSITIVE (GemmTile::positive): sums began at the bits of 2^23, so that from 0 on 2^23 + sum is what the bits are as a float, and one operation takes 2^23 * scale, which is exact, off
-// its product: rounded once, as the product of the sum. Sums below 0 stay below 0, which is all that matters of them.
+// POSITIVE (GemmTile::positive): sums began at the bits of 2^23, so that from 0 on 2^23 + sum is what the bits are as a
+// float, and one operation takes 2^23 * scale, which is exact, off its product: rounded once, as the product of the
+// sum. Sums below 0 stay below 0, which is all that matters of them.
 template <bool POSITIVE> struct WideStore {
   Quad zero, low, high;
   bool is_u8, bounded;
@@ -304,8 +346,10 @@ template <bool POSITIVE> struct WideStore {
     else return round_i32(to_f32(sum) * s.scale);
   }
   // L bytes of each vector, one behind the other.
-  SKUA_INL Quad operator()(I32 a, Scale a_scale, I32 b, Scale b_scale, I32 c, Scale c_scale, I32 d, Scale d_scale) const {
-    Quad first = words(rounded(a, a_scale), rounded(b, b_scale)), second = words(rounded(c, c_scale), rounded(d, d_scale)), q;
+  SKUA_INL Quad operator()(I32 a, Scale a_scale, I32 b, Scale b_scale, I32 c, Scale c_scale, I32 d,
+                           Scale d_scale) const {
+    Quad first = words(rounded(a, a_scale), rounded(b, b_scale)),
+         second = words(rounded(c, c_scale), rounded(d, d_scale)), q;
     if constexpr (!POSITIVE) {
       first = plus_words(first, zero);
       second = plus_words(second, zero);
@@ -321,11 +365,13 @@ template <bool POSITIVE> struct WideStore {
     return by_vectors(q);
   }
 };
-template <bool POSITIVE, int MR, int NV, class C> SKUA_INL void finish_wide(const GemmTile& t, I32 (&acc)[MR][NV], const C& c) {
+template <bool POSITIVE, int MR, int NV, class C>
+SKUA_INL void finish_wide(const GemmTile& t, I32 (&acc)[MR][NV], const C& c) {
   using Store = WideStore<POSITIVE>;
   const Store store(t);
   const size_t n = t.n;
-  const bool dense = MR > 1 && n == size_t(NV) * L && c.dense(n);  // rows of C are one behind the other: a vector of them is one store
+  // rows of C are one behind the other: a vector of them is one store
+  const bool dense = MR > 1 && n == size_t(NV) * L && c.dense(n);
   typename Store::Scale s[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) s[v] = Store::scale_of(t.scale + v * L);
   if constexpr (NV >= 3) {
@@ -362,7 +408,9 @@ constexpr bool kPositive = false;
 #endif
 
 // C of 8 bits from registers; all else by way of the stack. positive: GemmTile's, where sums began accordingly.
-template <int MR, int NV, class C> SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c, [[maybe_unused]] bool positive, const int32_t* terms) {
+template <int MR, int NV, class C>
+SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C& c, [[maybe_unused]] bool positive,
+                     const int32_t* terms) {
   if (plain_bytes(t)) {
 #if defined(SKUA_FOUR_AT_ONCE)
     static_assert(NV <= kAcross);

@@ -1,8 +1,10 @@
 // Tiles of bytes, one source for every instruction set; int8_dot.h has what differs. The formula is GemmTile's.
 //
-//   acc[r][v] += kr bytes of a row * kr bytes of L columns     in 32 bits: exact, so the order of the sums is free, and a few accumulators become several chains
+//   acc[r][v] += kr bytes of a row * kr bytes of L columns     in 32 bits: exact, so the order of the sums is free, and
+//   a few accumulators become several chains
 //
-// Packed B: panels of nr columns, each [segment][ceil(k / kr)][width][kr]. Registers of 6x64 (VNNI): 24 accumulators + 4 B + 1 A of 32; ten loads feed 24 products.
+// Packed B: panels of nr columns, each [segment][ceil(k / kr)][width][kr]. Registers of 6x64 (VNNI): 24 accumulators +
+// 4 B + 1 A of 32; ten loads feed 24 products.
 #include "dispatch/kernel.h"
 #include "gemm/gemm_kernel.h"
 #include "gemm/int8_dot.h"
@@ -16,7 +18,8 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// Where rows of A are: a pointer each, or a step in bytes (x86 reaches eight rows from one pointer and the steps 1, 3, 5 and 7).
+// Where rows of A are: a pointer each, or a step in bytes (x86 reaches eight rows from one pointer and the steps 1, 3,
+// 5 and 7).
 template <int MR> struct Scattered {
   static constexpr bool even = false, flips = false;
   const char* first;
@@ -39,10 +42,17 @@ template <int MR> struct Even {
   }
   SKUA_INL Even(const GemmTile& t, size_t row, ptrdiff_t segment) : Even(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step + segment, t.a_step) {}
   SKUA_INL const char* at(int r) const {
-    return block[r >> 3] + (r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7));
+    return block[r >> 3] + (r & 1          ? ((r & 7) == 1   ? s1
+                                              : (r & 7) == 3 ? s3
+                                              : (r & 7) == 5 ? s5
+                                                             : s7)
+                            : (r & 7) == 0 ? 0
+                            : (r & 7) == 6 ? s3 * 2
+                                           : s1 * (r & 7));
   }
   SKUA_INL void step(int bytes) {
-    if constexpr (MR > 1) asm("" : "+r"(s1));  // else the compiler multiplies them ahead and keeps the products on the stack
+    // else the compiler multiplies them ahead and keeps the products on the stack
+    if constexpr (MR > 1) asm("" : "+r"(s1));
     if constexpr (MR > 3) asm("" : "+r"(s3));
     if constexpr (MR > 5) asm("" : "+r"(s5));
     if constexpr (MR > 7) asm("" : "+r"(s7));
@@ -52,10 +62,12 @@ template <int MR> struct Even {
 // Rows that prepare() wrote, one after the other; `row` is the first of a panel.
 template <int MR> struct Panel : Even<MR> {
   static SKUA_INL ptrdiff_t bytes(const GemmTile& t) { return ptrdiff_t(t.segment_count * ((t.k + kr - 1) / kr) * 4); }
-  SKUA_INL Panel(const GemmTile& t, size_t row, ptrdiff_t segment) : Even<MR>(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step * 2 + segment, bytes(t)) {}
+  SKUA_INL Panel(const GemmTile& t, size_t row, ptrdiff_t segment)
+      : Even<MR>(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step * 2 + segment, bytes(t)) {}
 };
 
-// Rows of s8 as u8, flipped as they are spread: free where logic has ports beside those of the products (Machine::logic_apart), and of an only row beside the loads of B.
+// Rows of s8 as u8, flipped as they are spread: free where logic has ports beside those of the products
+// (Machine::logic_apart), and of an only row beside the loads of B.
 template <class Rows> struct Flipped : Rows {
   [[maybe_unused]] static constexpr bool flips = true;  // some units have no tile that takes it
   using Rows::Rows;
@@ -78,7 +90,8 @@ template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(con
   I32 w[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) {
     w[v] = load_b(b + v * L * kr);
-    if constexpr (MR > 1 && MR * NV + NV + 1 + kPrepared <= F32::registers) pin_word(w[v]);  // else gcc reads B from memory once per row
+    // else gcc reads B from memory once per row
+    if constexpr (MR > 1 && MR * NV + NV + 1 + kPrepared <= F32::registers) pin_word(w[v]);
   }
   SKUA_UNROLL for (int r = 0; r < MR; ++r) {
     const I32 x = spread<Rows>(word_at(rows.at(r) + a_bytes));
@@ -87,7 +100,8 @@ template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(con
 }
 
 // positive: as finish() has it, a constant where it never is.
-template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& c, bool positive) {
+template <class T, int MR, int NV, int lines, class Rows, class C>
+SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& c, bool positive) {
   // A product takes five cycles, two start in each: ten chains or more.
   constexpr int chains = MR * NV, many = chains >= 10 ? 1 : chains >= 3 || kPrepared ? 2 : 4;
   constexpr int sets = (!kPrepared || MR == 1) && L > 1 && many * chains + NV + 1 <= F32::registers ? many : 1;
@@ -121,11 +135,13 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
     const char* b = static_cast<const char*>(t.b) + t.segments[s].b / kr * ldb;
     size_t left = words;
     if constexpr (kPrepared && MR == 1 && sets > 1 && !lines) {
-      constexpr size_t many = 4 * sets, row_b = NV * L * kr;  // five instructions a turn are nearly as many as the products of a pair. Of two rows and more gcc spills
+      // five instructions a turn are nearly as many as the products of a pair. Of two rows and more gcc spills
+      constexpr size_t many = 4 * sets, row_b = NV * L * kr;
       if (ldb == row_b)
         for (; left >= many; left -= many, b += many * row_b, rows.step(many * 4)) SKUA_UNROLL for (int i = 0; i < 4; ++i) {
           SKUA_UNROLL for (int j = 0; j < sets; ++j) step<T, MR, NV, lines>(rows, (i * sets + j) * 4, b + size_t(i * sets + j) * row_b, ahead, t.near, acc[j]);
-          SKUA_UNROLL for (int j = 0; j < sets; ++j) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin_word(acc[j][0][v]);  // else gcc has sums on the stack
+          // else gcc has sums on the stack
+          SKUA_UNROLL for (int j = 0; j < sets; ++j) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin_word(acc[j][0][v]);
         }
     }
     if constexpr (sets > 1)
@@ -156,7 +172,8 @@ template <class T, int MR, int NV, int lines, class Rows, class C> SKUA_INL void
       }
   }
   SKUA_UNROLL for (int s = 1; s < sets; ++s) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = acc[0][r][v] + acc[s][r][v];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin_word(acc[0][r][v]);  // else gcc copies and spills them in the loop
+  // else gcc copies and spills them in the loop
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin_word(acc[0][r][v]);
   if (t.b_zero && !t.b_zeros)  // not where the sums start: they would wait for it
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       const I32 term = I32::set1(terms[r]);
@@ -177,7 +194,9 @@ struct EvenC {
   ptrdiff_t bytes;
   SKUA_INL void* operator()(int r) const { return c + r * bytes; }
   SKUA_INL bool dense(size_t row) const { return size_t(bytes) == row; }
-  static SKUA_INL const void* residual(const GemmTile& t, size_t row, int r) { return static_cast<const char*>(t.residual[0]) + (ptrdiff_t(row) + r) * t.residual_step; }
+  static SKUA_INL const void* residual(const GemmTile& t, size_t row, int r) {
+    return static_cast<const char*>(t.residual[0]) + (ptrdiff_t(row) + r) * t.residual_step;
+  }
 };
 
 template <int MR> using ScatteredRows =
@@ -203,10 +222,14 @@ template <class T, int MR, int NV, int lines, bool flip = false> void even_tiles
   const ptrdiff_t bytes = t.c_step * ptrdiff_t(element_bytes(t.c_type));
   char* c = static_cast<char*>(t.c[0]);
   for (size_t i = 0; i < t.groups; ++i, c += MR * bytes)
-    multiply<T, MR, NV, lines, typename RowsOf<flip, EvenRows<MR>>::Type>(t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, EvenC{c, bytes}, kPositive && NV <= 4 && t.positive);
+    multiply<T, MR, NV, lines, typename RowsOf<flip, EvenRows<MR>>::Type>(
+        t, i * MR, lines && t.ahead && i < size_t(NV) ? t.ahead + ptrdiff_t(i) * 64 : 0, EvenC{c, bytes},
+        kPositive && NV <= 4 && t.positive);
 }
 #if !defined(SKUA_DOT_IN_PLACE)
-template <class T> void prepare(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t k, void* panel) {
+template <class T>
+void prepare(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t k,
+             void* panel) {
   int16_t* to = static_cast<int16_t*>(panel);
   for (size_t r = 0; r < rows; ++r)
     for (size_t s = 0; s < segment_count; ++s) {
@@ -238,7 +261,8 @@ struct OnlyRow {
 template <int NV> constexpr int kAtOnce = 4 / NV * NV;
 
 // V vectors of columns from `b` on: whole panels of NV, then what is left of one. Sums that begin with `more`.
-template <class T, bool flip, int NV, int V> SKUA_INL void sum_columns(const GemmTile& t, const OnlyRow& row, const char* b, size_t j, int32_t more, I32 (&sum)[4]) {
+template <class T, bool flip, int NV, int V>
+SKUA_INL void sum_columns(const GemmTile& t, const OnlyRow& row, const char* b, size_t j, int32_t more, I32 (&sum)[4]) {
   using Rows = typename RowsOf<flip, EvenRows<1>>::Type;
   SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = I32::load(t.offset + j + size_t(v) * L) + I32::set1(more);
   constexpr int whole = V / NV * NV, left = V - whole;  // the vectors of whole panels, and of a part of one
@@ -254,7 +278,9 @@ template <class T, bool flip, int NV, int V> SKUA_INL void sum_columns(const Gem
   SKUA_FOUR_TIMES for (; x < end; x += 4) once(word_at(x));
   if (!kPrepared && row.rest) once(last_word(x, row.rest));
 }
-template <class T, bool flip, int NV, bool POSITIVE, int V> SKUA_INL Quad columns_of(const GemmTile& t, const WideStore<POSITIVE>& store, const OnlyRow& row, const char* b, size_t j) {
+template <class T, bool flip, int NV, bool POSITIVE, int V>
+SKUA_INL Quad columns_of(const GemmTile& t, const WideStore<POSITIVE>& store, const OnlyRow& row, const char* b,
+                         size_t j) {
   I32 sum[4];
   typename WideStore<POSITIVE>::Scale scale[4];
   sum_columns<T, flip, NV, V>(t, row, b, j, POSITIVE ? kTwoTo23 : 0, sum);
@@ -262,9 +288,10 @@ template <class T, bool flip, int NV, bool POSITIVE, int V> SKUA_INL Quad column
   SKUA_UNROLL for (int v = V; v < 4; ++v) sum[v] = sum[0], scale[v] = scale[0];
   return store(sum[0], scale[0], sum[1], scale[1], sum[2], scale[2], sum[3], scale[3]);
 }
-// As many of them at a time, where results are bytes and nothing else is done to them: a short depth is over before a tile has begun. Not inlined: a prepared row is on its caller's stack,
-// where gates/spills looks for sums.
-template <class T, bool flip, int NV, bool POSITIVE> __attribute__((noinline)) void only_row(const GemmTile& t, const OnlyRow& row, void* to) {
+// As many of them at a time, where results are bytes and nothing else is done to them: a short depth is over before a
+// tile has begun. Not inlined: a prepared row is on its caller's stack, where gates/spills looks for sums.
+template <class T, bool flip, int NV, bool POSITIVE>
+__attribute__((noinline)) void only_row(const GemmTile& t, const OnlyRow& row, void* to) {
   constexpr size_t wide = kAtOnce<NV> * L;
   const WideStore<POSITIVE> store(t);
   const size_t depth = round_up_to_kr(t.k);
@@ -278,9 +305,10 @@ template <class T, bool flip, int NV, bool POSITIVE> __attribute__((noinline)) v
   }
   if (j == t.n) return;
   size_t n = t.n - j;
-  const Quad q = n <= L ? columns_of<T, flip, NV, POSITIVE, 1>(t, store, row, b, j) : n <= 2 * L ? columns_of<T, flip, NV, POSITIVE, 2>(t, store, row, b, j)
-               : n <= 3 * L && kAtOnce<NV> > 3 ? columns_of<T, flip, NV, POSITIVE, 3>(t, store, row, b, j)
-               : columns_of<T, flip, NV, POSITIVE, kAtOnce<NV>>(t, store, row, b, j);
+  const Quad q = n <= L                          ? columns_of<T, flip, NV, POSITIVE, 1>(t, store, row, b, j)
+                 : n <= 2 * L                    ? columns_of<T, flip, NV, POSITIVE, 2>(t, store, row, b, j)
+                 : n <= 3 * L && kAtOnce<NV> > 3 ? columns_of<T, flip, NV, POSITIVE, 3>(t, store, row, b, j)
+                                                 : columns_of<T, flip, NV, POSITIVE, kAtOnce<NV>>(t, store, row, b, j);
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni)
   put<1, 0>(c + j, q, n);
 #else
@@ -294,7 +322,8 @@ template <class T, bool flip, int NV, bool POSITIVE> __attribute__((noinline)) v
 #endif
 #if defined(SKUA_FOUR_AT_ONCE) && !defined(SKUA_DOT_IN_PLACE)
 // The same for any other results.
-template <int NV> __attribute__((noinline)) void row_by_sums(const GemmTile& t, const OnlyRow& row, void* to, const void* residual) {
+template <int NV>
+__attribute__((noinline)) void row_by_sums(const GemmTile& t, const OnlyRow& row, void* to, const void* residual) {
   const size_t depth = round_up_to_kr(t.k), element = element_bytes(t.c_type);
   const char* b = static_cast<const char*>(t.b);
   GemmTile part = t;
@@ -330,8 +359,9 @@ template <class T, int NV, bool flip> void panels(const GemmTile& t, const void*
 #if defined(SKUA_FOUR_AT_ONCE)
 #if defined(SKUA_DOT_IN_PLACE)
   using Product = T;
-  // Each vector of columns has one chain of sums then. A tile of few has up to four: 1.4 to 1.9 times as fast for 240 and more deep and up to 64 wide. Where B comes from beyond L1 and there are
-  // many columns, loads of 64 bytes wait for longer than sums do. (All measured on a Zen 5.)
+  // Each vector of columns has one chain of sums then. A tile of few has up to four: 1.4 to 1.9 times as fast for 240
+  // and more deep and up to 64 wide. Where B comes from beyond L1 and there are many columns, loads of 64 bytes wait
+  // for longer than sums do. (All measured on a Zen 5.)
   constexpr size_t kShort = L == 16 ? 128 : 256, kNear = 32768, kManyColumns = L == 16 ? 6 * L : SIZE_MAX;
   const bool at_once = !t.ahead && (t.k <= kShort || (t.n > kManyColumns && t.n * t.k > kNear));
   const OnlyRow row = {static_cast<const char*>(a), t.k / kr, t.k % kr};
@@ -341,7 +371,8 @@ template <class T, int NV, bool flip> void panels(const GemmTile& t, const void*
   const OnlyRow row = {static_cast<const char*>(a), round_up_to_kr(t.k) / kr, 0};
 #endif
   if constexpr (packed_b<T> == Element::s8)  // else B has a zero point
-    if (at_once && t.fits && plain_bytes(t) && !t.b_zero && !residual) return t.positive ? only_row<Product, flip, NV, true>(t, row, c) : only_row<Product, flip, NV, false>(t, row, c);
+    if (at_once && t.fits && plain_bytes(t) && !t.b_zero && !residual)
+      return t.positive ? only_row<Product, flip, NV, true>(t, row, c) : only_row<Product, flip, NV, false>(t, row, c);
 #if !defined(SKUA_DOT_IN_PLACE)
   if (!t.b_zero) return row_by_sums<NV>(t, row, c, residual);
 #endif
@@ -417,11 +448,13 @@ void flip_rows(size_t rows, size_t n, const void* from, ptrdiff_t from_step, voi
   if (from_step == ptrdiff_t(n) && to_step == ptrdiff_t(n)) n *= rows, rows = 1;
   for (; rows-- > 0; x += from_step, y += to_step) {
     size_t i = 0;
-    for (; i + 4 * L <= n; i += 4 * L) (load_words(x + i) ^ I32::set1(int32_t(0x80808080))).store(reinterpret_cast<int32_t*>(y + i));
+    for (; i + 4 * L <= n; i += 4 * L)
+      (load_words(x + i) ^ I32::set1(int32_t(0x80808080))).store(reinterpret_cast<int32_t*>(y + i));
 #if defined(SKUA_ISA_avx512vnni)
     if (i < n) {
       const __mmask64 left = ~uint64_t(0) >> (64 - (n - i));
-      _mm512_mask_storeu_epi8(y + i, left, _mm512_xor_si512(_mm512_maskz_loadu_epi8(left, x + i), _mm512_set1_epi8(-128)));
+      _mm512_mask_storeu_epi8(y + i, left,
+                              _mm512_xor_si512(_mm512_maskz_loadu_epi8(left, x + i), _mm512_set1_epi8(-128)));
     }
 #else
     for (; i + 4 <= n; i += 4) {
@@ -469,13 +502,17 @@ template <class T, int MR, int NV> const GemmTileTable& tile_table() { return ta
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni)
     SKUA_FOR_INT8(SKUA_TILE, 6, 64, "24 accumulators + 4 B + 1 A of 32 registers; ten loads feed 24 products of four")
-    SKUA_FOR_INT8(SKUA_TILE, 8, 48, "24 accumulators + 3 B + 1 A of 32 registers; eight rows at once: B beyond L1 is read less often")
-    SKUA_TILE_FLIPPED(8, 48, "rows of s8 flipped to u8 in the workspace; eight at once")
-    SKUA_TILE_FLIPPED(6, 64, "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
-    SKUA_TILE_FLIPPING(6, 64, "rows of s8 flipped to u8 in registers, where logic has ports beside those of the products")
+        SKUA_FOR_INT8(SKUA_TILE, 8, 48,
+                      "24 accumulators + 3 B + 1 A of 32 registers; eight rows at once: B beyond L1 is read less often")
+            SKUA_TILE_FLIPPED(8, 48, "rows of s8 flipped to u8 in the workspace; eight at once") SKUA_TILE_FLIPPED(
+                6, 64,
+                "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
+                SKUA_TILE_FLIPPING(
+                    6, 64, "rows of s8 flipped to u8 in registers, where logic has ports beside those of the products")
 #elif defined(SKUA_ISA_avxvnni)
     SKUA_FOR_INT8(SKUA_TILE, 6, 16, "12 accumulators + 2 B + 1 A of 16 registers; eight loads feed 12 products of four")
-    SKUA_TILE_FLIPPED(6, 16, "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
+        SKUA_TILE_FLIPPED(
+            6, 16, "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
 #elif defined(SKUA_ISA_avx512)
     SKUA_FOR_INT8(SKUA_TILE, 6, 64, "24 accumulators + 4 B + 1 A + 1 product of 32 registers, A in 16 bits")
 #elif defined(SKUA_ISA_avx2)
@@ -485,8 +522,7 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_scalar)
     SKUA_FOR_INT8(SKUA_TILE, 2, 4, "portable C++: eight sums in registers")
 #endif
-    SKUA_PACK_BYTES
-};
+                    SKUA_PACK_BYTES};
 
 }  // namespace
 }  // namespace SKUA_ISA

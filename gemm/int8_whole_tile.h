@@ -1,7 +1,10 @@
-// AVX2's tile of 6x16 bytes as written, from the first sum to the last store, where results are bytes and nothing but columns' scales and C's zero point come to them. What the compiler puts
-// around its loop was a third of the instructions of a tile 27 deep, and its loop moves a pointer and asks for a line with every pair of the depth: 755 instructions there, here 592.
+// AVX2's tile of 6x16 bytes as written, from the first sum to the last store, where results are bytes and nothing but
+// columns' scales and C's zero point come to them. What the compiler puts around its loop was a third of the
+// instructions of a tile 27 deep, and its loop moves a pointer and asks for a line with every pair of the depth: 755
+// instructions there, here 592.
 //
-// Registers: ymm0-11 sums, row after row; 12, 13 B, then scales; 14, 15 A and a product, then what comes to the scaled sums.
+// Registers: ymm0-11 sums, row after row; 12, 13 B, then scales; 14, 15 A and a product, then what comes to the scaled
+// sums.
 #pragma once
 #include <stddef.h>
 #include "gemm/int8_finish.h"
@@ -11,7 +14,8 @@ namespace SKUA_ISA {
 namespace {
 
 #if defined(SKUA_ISA_avx2)
-// What the assembly reads beside its operands, by these offsets. Bytes are clamped without a sign, those of s8 128 more.
+// What the assembly reads beside its operands, by these offsets. Bytes are clamped without a sign, those of s8 128
+// more.
 struct WholeBytes {
   Quad low, high;        //   0  32
   Quad flip;             //  64       what makes C's type of them
@@ -24,8 +28,10 @@ struct WholeBytes {
   const float* scale;    // 248
 };
 
-static_assert(alignof(WholeBytes) == 32 && offsetof(WholeBytes, high) == 32 && offsetof(WholeBytes, flip) == 64 && offsetof(WholeBytes, zero) == 96 && offsetof(WholeBytes, order) == 128 &&
-              offsetof(WholeBytes, start) == 160 && offsetof(WholeBytes, minus) == 192 && offsetof(WholeBytes, fours) == 224 && offsetof(WholeBytes, ones) == 232 &&
+static_assert(alignof(WholeBytes) == 32 && offsetof(WholeBytes, high) == 32 && offsetof(WholeBytes, flip) == 64 &&
+              offsetof(WholeBytes, zero) == 96 && offsetof(WholeBytes, order) == 128 &&
+              offsetof(WholeBytes, start) == 160 && offsetof(WholeBytes, minus) == 192 &&
+              offsetof(WholeBytes, fours) == 224 && offsetof(WholeBytes, ones) == 232 &&
               offsetof(WholeBytes, offset) == 240 && offsetof(WholeBytes, scale) == 248);
 
 // One run of the depth, all 16 columns, and an end that the assembly has.
@@ -80,8 +86,11 @@ inline bool is_whole(const GemmTile& t) {
 #define SKUA_END_FROM_2_23                                                                                        \
   "vmulps 192(%[p]), %%ymm12, %%ymm14\n vmulps 192(%[p]), %%ymm13, %%ymm15\n" SKUA_ENDS(SKUA_SCALED_FROM_2_23, SKUA_NO_ZERO)
 
-// A tile: rows of A at i, 2i, j = 3i, 4i and k = 5i bytes, `ahead` bytes from a row of B to the one that is asked for beside it, `l` bytes from a row of C to the next.
-template <bool positive> SKUA_INL void whole_tile(const WholeBytes& w, const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const char* b, ptrdiff_t ahead, char* c, ptrdiff_t l) {
+// A tile: rows of A at i, 2i, j = 3i, 4i and k = 5i bytes, `ahead` bytes from a row of B to the one that is asked for
+// beside it, `l` bytes from a row of C to the next.
+template <bool positive>
+SKUA_INL void whole_tile(const WholeBytes& w, const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const char* b,
+                         ptrdiff_t ahead, char* c, ptrdiff_t l) {
   size_t q;
 #define SKUA_AS_WRITTEN(text)                                                                                     \
   asm volatile(text : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [q] "=&r"(q)                                      \
@@ -111,7 +120,8 @@ template <bool positive> __attribute__((noinline)) void whole_tiles(const GemmTi
   const int up = t.c_type == Element::s8 ? 128 : 0, first = t.zero + up;  // 0 where GemmTile::positive
   const size_t pairs = t.segment_count * ((t.k + 1) / 2);
   WholeBytes w;
-  w.low = every_byte(int(t.low) + first), w.high = every_byte(int(t.high) + first), w.flip = every_byte(up), w.zero = every_word(t.zero + up);
+  w.low = every_byte(int(t.low) + first), w.high = every_byte(int(t.high) + first), w.flip = every_byte(up),
+  w.zero = every_word(t.zero + up);
   w.order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   w.start = _mm256_set1_epi32(positive ? kTwoTo23 : 0);
   w.minus = _mm256_castps_si256(_mm256_set1_ps(-8388608.0f));

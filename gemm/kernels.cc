@@ -1,11 +1,15 @@
 // GEMM tiles and packing, one source for every instruction set.
 //
-//             panel of B: nr = NV*L columns                     A is read in place through row pointers: one broadcast per row and k step, used NV times
-//            k=0 [b00 b01 ... ]                                (by-lane instruction sets: four k steps of a row per load, used by lane).
-//   a0 ->  k=1 [b10 b11 ... ]   acc[r][v] += a[r][k] * b[k][v]  B streams through once per row group. Peak needs NV loads of B and MR of A in the time of
+//             panel of B: nr = NV*L columns                     A is read in place through row pointers: one broadcast
+//             per row and k step, used NV times
+//            k=0 [b00 b01 ... ]                                (by-lane instruction sets: four k steps of a row per
+//            load, used by lane).
+//   a0 ->  k=1 [b10 b11 ... ]   acc[r][v] += a[r][k] * b[k][v]  B streams through once per row group. Peak needs NV
+//          loads of B and MR of A in the time of
 //   a1 ->        ...                                           MR*NV multiply-adds: 10 of 24 (AVX-512), 8 of 12 (AVX2).
 //
-// Packed B: panels of nr columns, each [depth][width]; width = nr, in the last panel the columns left, rounded up to whole vectors.
+// Packed B: panels of nr columns, each [depth][width]; width = nr, in the last panel the columns left, rounded up to
+// whole vectors.
 #include "gemm/gemm_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/hard.h"
@@ -28,9 +32,11 @@ template <int NV> SKUA_INL F32 columns(const float* row, int v, size_t tail) {
   return v < NV - 1 ? F32::load(row + v * F32::L) : F32::load_n(row + v * F32::L, tail);
 }
 
-// is_later: C is of a half type, rows.c() are rows of f32 that are narrowed with the next tile, and the end is a plain one. before: the rows of the tile before, if there is one.
+// is_later: C is of a half type, rows.c() are rows of f32 that are narrowed with the next tile, and the end is a plain
+// one. before: the rows of the tile before, if there is one.
 template <int MR, int NV, int lines, class B = float, bool widens = false, class Rows>
-SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, bool is_later = false, const Finished<MR, NV>* before = nullptr, [[maybe_unused]] const Halves* halves = nullptr) {
+SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, bool is_later = false,
+                       const Finished<MR, NV>* before = nullptr, [[maybe_unused]] const Halves* halves = nullptr) {
   constexpr int L = F32::L;
   const bool later = kNarrowsLater<MR, NV> && is_later;
   F32 acc[MR][NV];
@@ -72,7 +78,8 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
   b += ldb;
         SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
 #undef SKUA_STEP
-        if constexpr (Rows::even && sizeof(void*) == 8) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else gcc moves one of 6x2 to and fro
+        // else gcc moves one of 6x2 to and fro
+        if constexpr (Rows::even && sizeof(void*) == 8) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
       }
     }
     if constexpr (widens) {
@@ -106,8 +113,8 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
       steps<MR, NV, lines>(a, b, ldb, k, depth, ahead, t.near, acc);
     }
   }
-  // Rare ends leave here, before the sums are pinned: with them behind it gcc stores 18 of 24 sums to the stack at the end of every tile, for paths that are not taken (Zen 5, one store a cycle: 10% of a
-  // product 16 or 27 deep).
+  // Rare ends leave here, before the sums are pinned: with them behind it gcc stores 18 of 24 sums to the stack at the
+  // end of every tile, for paths that are not taken (Zen 5, one store a cycle: 10% of a product 16 or 27 deep).
   if (!later && (t.c_type != Element::f32 || (t.finish && (t.alpha != 1 || t.beta != 0)))) {
     if constexpr (Rows::even && L >= 8 && !kNarrowsLater<MR, NV>)  // the others are few, or spend more on narrowing
       if ((tail == size_t(L) || L == 16) && plain_end(t)) {
@@ -126,7 +133,8 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
     rest.load_c = false;  // is in the sums
     return finish_sums(rest, sums, NV * L, MR, c, t.residual ? residual : nullptr);
   }
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);  // else the epilogue's copies spill inside the loop
+  // else the epilogue's copies spill inside the loop
+  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
   // One pass over the accumulators per step: a branch per step, not per vector.
 #define SKUA_EACH(statement) \
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
@@ -134,7 +142,8 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
     if (t.bias) SKUA_EACH(y = y + F32::load(t.bias + v * L))
     if (t.residual && !t.residual_after) {
       if (!later) SKUA_EACH(y = y + columns<NV>(rows.residual(r), v, tail))
-      else if (t.c_type == Element::f16) SKUA_EACH(y = y + F32::load(reinterpret_cast<const f16*>(rows.residual(r)) + v * L))
+      else if (t.c_type == Element::f16)
+        SKUA_EACH(y = y + F32::load(reinterpret_cast<const f16*>(rows.residual(r)) + v * L))
       else SKUA_EACH(y = y + F32::load(reinterpret_cast<const bf16*>(rows.residual(r)) + v * L))
     }
     const F32 low = F32::set1(t.low), high = F32::set1(t.high);
@@ -163,12 +172,20 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
   }
 }
 
-template <int MR, int NV, int lines = 0, class B = float> void tile(const GemmTile& t) { multiply<MR, NV, lines, B>(t, Scattered<false>{t.a, t.c, t.residual, nullptr}, t.ahead); }
+template <int MR, int NV, int lines = 0, class B = float>
+void tile(const GemmTile& t) {
+  multiply<MR, NV, lines, B>(t, Scattered<false>{t.a, t.c, t.residual, nullptr}, t.ahead);
+}
 
 // A tile in two lines or more.
-template <int MR, int NV, int lines, bool near> __attribute__((noinline)) void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead, bool later) { multiply<MR, NV, lines>(t, rows, ahead, later); }
+template <int MR, int NV, int lines, bool near>
+__attribute__((noinline)) void across_lines(const GemmTile& t, const Scattered<!near>& rows, ptrdiff_t ahead,
+                                            bool later) {
+  multiply<MR, NV, lines>(t, rows, ahead, later);
+}
 
-// Where the lines of rows fall into one set of L1, as those of 1024 channels do, a tile of one vector takes half as many: more than it has ways push each other out before their sixteen values are used
+// Where the lines of rows fall into one set of L1, as those of 1024 channels do, a tile of one vector takes half as
+// many: more than it has ways push each other out before their sixteen values are used
 // (Zen 3, eight ways: 196 rows of 1024 and one vector of columns 138 us, of 1000 48; 50 so).
 template <int MR, int NV> constexpr bool kManyRows = F32::L >= 8 && NV == 1 && MR > 9;
 
@@ -185,13 +202,16 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
   if constexpr (kWidensApart && !widens) if (t.halves) return even_tiles<MR, NV, lines, near, true>(t);
   if constexpr (kEndsByRow<MR, NV>) if (try_by_row<MR, NV, lines, near, widens>(t)) return;
 #if defined(SKUA_ISA_avx512)
-  if constexpr (NV == 1) if (ends_by_row<1>(t) && is_simple(t) && t.c_type == Element::f32 && !t.halves) return even_narrow<MR>(t);
+  if constexpr (NV == 1)
+    if (ends_by_row<1>(t) && is_simple(t) && t.c_type == Element::f32 && !t.halves) return even_narrow<MR>(t);
 #endif
   using Even = EvenRows<!near>;
   Lines<Even> walk(t);
   Even& rows = walk.rows;
   LinesAhead<kLines<NV>> fetch(t.groups, t.ahead);
-  const bool later = kNarrowsLater<MR, NV> && t.c_type != Element::f32 && plain_end(t) && t.n == NV * F32::L && t.segment_count;  // none: nothing to narrow between
+  // none: nothing to narrow between
+  const bool later =
+      kNarrowsLater<MR, NV> && t.c_type != Element::f32 && plain_end(t) && t.n == NV * F32::L && t.segment_count;
   Finished<MR, NV> done[2];
   [[maybe_unused]] HalvesAhead<MR> halves(t, rows.a0);
   const bool of_halves = widens_rows<widens>(t);
@@ -201,7 +221,9 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
     const Finished<MR, NV>* const before = later && i ? &done[~i & 1] : nullptr;
     if constexpr (widens) rows.next = halves.fetched();
     else if (of_halves) rows.next = halves.fetched();
-    else if (t.next) rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float) : reinterpret_cast<const char*>(rows.a0);
+    else if (t.next)
+      rows.next = 2 * i < t.groups ? static_cast<const char*>(t.next) + i * MR * t.k * sizeof(float)
+                                   : reinterpret_cast<const char*>(rows.a0);
     const ptrdiff_t ahead = lines ? fetch.next() : 0;
     if (kTakesLines && !widens && walk.left < size_t(MR)) {
       typename Lines<Even>::template Pointers<MR> p(walk);
@@ -224,7 +246,8 @@ template <int MR, int NV, int lines, bool near = false, bool widens = false> voi
   if constexpr (kNarrowsLater<MR, NV>) if (later) done[~t.groups & 1].narrow_now(t.c_type);
 }
 
-// One row, N vectors of columns of panels of NV side by side, each a stream: more chains to hide the latency of the multiply-adds, fewer epilogues.
+// One row, N vectors of columns of panels of NV side by side, each a stream: more chains to hide the latency of the
+// multiply-adds, fewer epilogues.
 template <class B> struct Row {
   const B* b;  // from here on
   const float *a, *residual;
@@ -253,7 +276,8 @@ template <int NV, int N, class B> SKUA_INL void side_by_side(const GemmTile& t, 
     const F32 x = F32::broadcast(a + k);
     SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = fma(x, w(v), acc[v]);
   };
-  // A few chains of additions wait for three cycles a step: so short a loop takes up to five where it crosses a line of code.
+  // A few chains of additions wait for three cycles a step: so short a loop takes up to five where it crosses a line of
+  // code.
   if constexpr (!F32::fused && N <= 4) SKUA_FOUR_TIMES for (const size_t depth = t.k; k < depth; ++k, step()) once();
   else for (const size_t depth = t.k; k < depth; ++k, step()) once();
   const size_t tail = n - size_t(N - 1) * L;
@@ -271,7 +295,8 @@ template <int NV, int N, class B> SKUA_INL void side_by_side(const GemmTile& t, 
   if (tail == size_t(L)) acc[N - 1].store(row.c + (N - 1) * L);
   else acc[N - 1].store_n(row.c + (N - 1) * L, tail);
 }
-template <int NV, int N = 2 * NV, class B> SKUA_INL void one_or_two_panels(const GemmTile& t, const Row<B>& row, size_t n, size_t vectors) {
+template <int NV, int N = 2 * NV, class B>
+SKUA_INL void one_or_two_panels(const GemmTile& t, const Row<B>& row, size_t n, size_t vectors) {
   if (vectors == size_t(N)) side_by_side<NV, N>(t, row, n);
   else if constexpr (N > 1) one_or_two_panels<NV, N - 1>(t, row, n, vectors);
 }
@@ -279,7 +304,8 @@ template <int NV, int N = 2 * NV, class B> SKUA_INL void one_or_two_panels(const
 template <int NV> constexpr int kPanels = F32::L == 8 && 12 / NV > 2 ? 12 / NV : 2;
 template <int NV, class B = float> void panels(const GemmTile& t, const void* a, void* c, const void* residual) {
   constexpr size_t wide = NV * F32::L;
-  Row<B> row = {static_cast<const B*>(t.b), static_cast<const float*>(a), static_cast<const float*>(residual), static_cast<float*>(c), t.bias};
+  Row<B> row = {static_cast<const B*>(t.b), static_cast<const float*>(a), static_cast<const float*>(residual),
+                static_cast<float*>(c), t.bias};
   const auto next = [&](size_t columns) __attribute__((always_inline)) {
     row.b += columns * t.k;
     row.c += columns;
@@ -298,7 +324,8 @@ template <int NV, class B = float> void panels(const GemmTile& t, const void* a,
 
 #include "gemm/by_hand.inl"
 
-// Even rows that fit the registers beside `v` vectors of B and one of A, and a product where multiply and add are apart. By-lane each row takes a register of A.
+// Even rows that fit the registers beside `v` vectors of B and one of A, and a product where multiply and add are
+// apart. By-lane each row takes a register of A.
 constexpr int even_rows(int v) {
   if (F32::by_lane) return v == 1 ? F32::registers / 4 : 1;
 #if defined(__clang__)
@@ -310,7 +337,8 @@ constexpr int even_rows(int v) {
   return rows > most ? most : rows;
 }
 template <int MR, int NV, bool near, int r = 1, int v = 1> constexpr void fill(GemmTileTable& table) {
-  constexpr int lines = v == NV || (near && v > 1) ? kOne : 0;  // beside a near tile there are whole ones of its parts: the same code
+  // beside a near tile there are whole ones of its parts: the same code
+  constexpr int lines = v == NV || (near && v > 1) ? kOne : 0;
   table.at[(v - 1) * MR + r - 1] = tile<r, v, lines>;
   if constexpr (v == NV) table.row[r - 1] = tile<r, v, kLines<v>>;
   if constexpr (r < MR) fill<MR, NV, near, r + 1, v>(table);
@@ -325,7 +353,8 @@ template <int MR, int NV, bool near, int r = 1, int v = 1> constexpr void fill(G
 }
 // The template serves every part of the tile; `full` is the whole one.
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() {
-  static_assert(MR * NV <= 32 && NV <= 8 && MR <= 16, "a tile has at most 16 rows, 8 vectors of columns and 32 accumulators");
+  static_assert(MR * NV <= 32 && NV <= 8 && MR <= 16,
+                "a tile has at most 16 rows, 8 vectors of columns and 32 accumulators");
   GemmTileTable table = {};
   fill<MR, NV, kByColumn<MR, NV>>(table);
   table.near = kByColumn<MR, NV>;
@@ -341,9 +370,13 @@ template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable make_table() 
 }
 template <int MR, int NV, GemmTileFn full> constexpr GemmTileTable table_of = make_table<MR, NV, full>();
 
-template <int MR, int NV, GemmTileFn full = tile<MR, NV, kOne>> const GemmTileTable& tile_table() { return table_of<MR, NV, full>; }
+template <int MR, int NV, GemmTileFn full = tile<MR, NV, kOne>>
+const GemmTileTable& tile_table() {
+  return table_of<MR, NV, full>;
+}
 
-// Tiles whose B is packed in 16 bits and widened as it is loaded: fewer bytes for few rows, more instructions for many. No even rows.
+// Tiles whose B is packed in 16 bits and widened as it is loaded: fewer bytes for few rows, more instructions for many.
+// No even rows.
 template <class B, int MR, int NV, int r = 1, int v = 1> constexpr void fill_narrow(GemmTileTable& table) {
   table.at[(v - 1) * MR + r - 1] = tile<r, v, v == NV ? kOne : 0, B>;
   table.even_rows[v - 1] = MR;
@@ -355,7 +388,8 @@ template <class B, int MR, int NV> constexpr GemmTileTable make_narrow() {
   GemmTileTable table = {};
   fill_narrow<B, MR, NV>(table);
   table.b = element_of<B>;
-  if constexpr (F32::L == 8) {  // a tile of three vectors alone waits for its sums; four are read as fast as L3 gives them
+  // a tile of three vectors alone waits for its sums; four are read as fast as L3 gives them
+  if constexpr (F32::L == 8) {
     table.panels = panels<NV, B>;
     table.panels_at_once = kPanels<NV>;
   }
@@ -399,12 +433,21 @@ const Kernel kernels[] = {
 #undef SKUA_TILE_BY_HAND
 #undef SKUA_TILE_B16
 #if defined(SKUA_ISA_neon)
-    SKUA_PACKED_TILE(f32, 8, 12, a53, "_a53", "scheduled for the Cortex-A53: 24 accumulators, a multiply in five of six cycles")
-    SKUA_PACKED_TILE(f32, 8, 12, a55, "_a55", "scheduled for the Cortex-A55: 24 accumulators, a multiply in every cycle, its loads in halves beside it")
+    SKUA_PACKED_TILE(f32, 8, 12, a53, "_a53",
+                     "scheduled for the Cortex-A53: 24 accumulators, a multiply in five of six cycles")
+        SKUA_PACKED_TILE(
+            f32, 8, 12, a55, "_a55",
+            "scheduled for the Cortex-A55: 24 accumulators, a multiply in every cycle, its loads in halves beside it")
 #elif defined(SKUA_ISA_neon32)
-    SKUA_PACKED_TILE(f32, 6, 8, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers; a third fewer instructions than 4x8")
-    SKUA_PACKED_TILE(f32, 6, 8, a53, "_a53", "scheduled for the Cortex-A53: 12 accumulators, a multiply in twelve of fifteen and a half cycles")
-    SKUA_PACKED_TILE(f32, 6, 8, a55, "_a55", "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
+    SKUA_PACKED_TILE(
+        f32, 6, 8, any, "",
+        "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers; a third fewer instructions than 4x8")
+        SKUA_PACKED_TILE(
+            f32, 6, 8, a53, "_a53",
+            "scheduled for the Cortex-A53: 12 accumulators, a multiply in twelve of fifteen and a half cycles")
+            SKUA_PACKED_TILE(f32, 6, 8, a55, "_a55",
+                             "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in "
+                             "halves beside it")
 #endif
 #define SKUA_TILE_BY_HAND(mr, nr, body, why)
 #ifdef SKUA_TYPE_f16
@@ -413,7 +456,8 @@ const Kernel kernels[] = {
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_B16
-    SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1) SKUA_PACK_KERNEL(f16, f16, f16, f16, 1) SKUA_PACK_NARROW(f16)
+            SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1) SKUA_PACK_KERNEL(f16, f16, f16, f16, 1)
+                SKUA_PACK_NARROW(f16)
 #endif
 #ifdef SKUA_TYPE_bf16
 #define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(bf16, "", mr, nr, why)
@@ -421,11 +465,11 @@ const Kernel kernels[] = {
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_B16
-    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1) SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1) SKUA_PACK_NARROW(bf16)
+                    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1)
+                        SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1) SKUA_PACK_NARROW(bf16)
 #endif
 #undef SKUA_TILE_BY_HAND
-    SKUA_PACK_KERNEL(f32, float, f32, float, 1)
-};
+                            SKUA_PACK_KERNEL(f32, float, f32, float, 1)};
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -1,4 +1,5 @@
-// Packing of weights in four bits: the layout is in dynamic_kernel.h. Columns that lie in memory come 32 steps of four at a time, in vectors of four words (of eight values of one column);
+// Packing of weights in four bits: the layout is in dynamic_kernel.h. Columns that lie in memory come 32 steps of four
+// at a time, in vectors of four words (of eight values of one column);
 // rows come eight of 32 columns at a time, in vectors of bytes. By what the compiler makes of them for the baseline.
 #include "core/quantize.h"
 #include "gemm/dynamic.h"
@@ -54,9 +55,13 @@ template <class V> struct PairOf {
   V low, high;
 };
 inline PairOf<Bytes> zip(Bytes a, Bytes b) {
-  return {__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
+  return {__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+          __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
 }
-inline PairOf<Halves> zip(Halves a, Halves b) { return {__builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11), __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)}; }
+inline PairOf<Halves> zip(Halves a, Halves b) {
+  return {__builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11),
+          __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)};
+}
 
 // Eight rows of 32 columns, to four columns a vector. sums: those of the columns, 8 added to each value, at most 120.
 inline void by_rows(const Bytes (&r)[8], Halves (&to)[8], uint16_t* sums) {
@@ -67,7 +72,9 @@ inline void by_rows(const Bytes (&r)[8], Halves (&to)[8], uint16_t* sums) {
     upper[i] = x & 0xf0;
     odd[i] = Bytes(Halves(upper[i]) >> 4);
   }
-  const auto add_up = [](const Bytes (&x)[8]) __attribute__((always_inline)) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); };
+  const auto add_up = [](const Bytes(&x)[8]) __attribute__((always_inline)) {
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+  };
   const PairOf<Bytes> sum = zip(add_up(even), add_up(odd));
   const Bytes none = {};
   SKUA_UNROLL for (int i = 0; i < 4; ++i) {
@@ -132,9 +139,15 @@ struct Scales {
   size_t column_step, block_step;
 };
 template <class T> inline float scale_of(T x) { return widen(x); }
-template <> inline float scale_of(f16 x) { return x.bits >= 0x400 ? __builtin_bit_cast(float, (uint32_t(x.bits) << 13) + (uint32_t(112) << 23)) : widen(x); }  // positive and finite
+// positive and finite
+template <>
+inline float scale_of(f16 x) {
+  return x.bits >= 0x400 ? __builtin_bit_cast(float, (uint32_t(x.bits) << 13) + (uint32_t(112) << 23)) : widen(x);
+}
 // Scales, and scaled zero points behind those of all `nr` columns (zeros NULL: none).
-template <class T> inline void put_scales(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns, size_t nr, size_t block, const int32_t* of_block, char* to, size_t at, float* sums) {
+template <class T>
+inline void put_scales(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns,
+                       size_t nr, size_t block, const int32_t* of_block, char* to, size_t at, float* sums) {
   const char* from = scales.from + first * scales.column_step + block * scales.block_step;
   for (size_t j = 0; j < columns; ++j, from += scales.column_step) {
     T scale;
@@ -156,12 +169,17 @@ using FourHalves = uint16_t __attribute__((vector_size(8)));
 template <class T> inline Floats scales_of(Words bits) {
   if constexpr (sizeof(T) == 4) return Floats(bits);
   if constexpr (element_of<T> == Element::bf16) return Floats(bits << 16);
-  const Words normal = (bits << 13) + (uint32_t(112) << 23), tiny = Words(__builtin_convertvector(Ints(bits), Floats) * 0x1p-24f), is_normal = Words(Ints(bits) >= 0x400);
+  const Words normal = (bits << 13) + (uint32_t(112) << 23),
+              tiny = Words(__builtin_convertvector(Ints(bits), Floats) * 0x1p-24f),
+              is_normal = Words(Ints(bits) >= 0x400);
   return Floats((normal & is_normal) | (tiny & ~is_normal));
 }
-// The same of four blocks, `bytes` apart behind `to`, and of four columns at a time, whose scales and zero points of these blocks are a load each.
-template <class T> inline void put_scales_of_four(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns, size_t nr, size_t block, const int32_t* of_block, size_t apart, char* to, size_t bytes,
-                                                  float* sums) {
+// The same of four blocks, `bytes` apart behind `to`, and of four columns at a time, whose scales and zero points of
+// these blocks are a load each.
+template <class T>
+inline void put_scales_of_four(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first,
+                               size_t columns, size_t nr, size_t block, const int32_t* of_block, size_t apart, char* to,
+                               size_t bytes, float* sums) {
   const char* from = scales.from + first * scales.column_step + block * scales.block_step;
   for (size_t j = 0; j < columns; j += 4) {
     Words x[4], z[4] = {};
@@ -179,29 +197,45 @@ template <class T> inline void put_scales_of_four(const Scales& scales, const in
       if constexpr (sizeof(T) == 4) store(x[b], put + j * sizeof(T));
       else store(__builtin_convertvector(x[b], FourHalves), put + j * sizeof(T));
       const Floats scale = scales_of<T>(x[b]);
-      store(load<Floats>(sums + j) + scale * __builtin_convertvector(load<Ints>(of_block + b * apart + j), Floats), sums + j);
+      store(load<Floats>(sums + j) + scale * __builtin_convertvector(load<Ints>(of_block + b * apart + j), Floats),
+            sums + j);
       if (zeros) store(scale * __builtin_convertvector(Ints(z[b]), Floats), put + nr * sizeof(T) + j * sizeof(float));
     }
   }
 }
 
 // What is behind the values of columns first..first + columns of `count` blocks, at most four, whose sums are `apart`.
-template <class T> void put_blocks_as(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, size_t count, const int32_t* of_block, size_t apart, char* to, size_t bytes, float* sums) {
-  const size_t zero_step = q.block_size ? dynamic_blocks(c) : 1, four = q.block_size && count == 4 ? columns / 4 * 4 : 0;
-  const auto zeros = [&](size_t i, size_t j) { return c.has_zeros ? q.zero_points + (first + j) * zero_step + (q.block_size ? block + i : 0) : nullptr; };
-  if (four) put_scales_of_four<T>(scales, zeros(0, 0), zero_step, first, four, c.nr, block, of_block, apart, to, bytes, sums);
+template <class T>
+void put_blocks_as(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first,
+                   size_t columns, size_t block, size_t count, const int32_t* of_block, size_t apart, char* to,
+                   size_t bytes, float* sums) {
+  const size_t zero_step = q.block_size ? dynamic_blocks(c) : 1,
+               four = q.block_size && count == 4 ? columns / 4 * 4 : 0;
+  const auto zeros = [&](size_t i, size_t j) {
+    return c.has_zeros ? q.zero_points + (first + j) * zero_step + (q.block_size ? block + i : 0) : nullptr;
+  };
+  if (four)
+    put_scales_of_four<T>(scales, zeros(0, 0), zero_step, first, four, c.nr, block, of_block, apart, to, bytes, sums);
   for (size_t i = 0; i < count; ++i)
-    put_scales<T>(scales, zeros(i, four), zero_step, first + four, columns - four, c.nr, block + i, of_block + i * apart + four, to + i * bytes, four, sums + four);
+    put_scales<T>(scales, zeros(i, four), zero_step, first + four, columns - four, c.nr, block + i,
+                  of_block + i * apart + four, to + i * bytes, four, sums + four);
 }
-void put_blocks(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns, size_t block, size_t count, const int32_t* of_block, size_t apart, char* to, size_t bytes, float* sums) {
-  if (c.scale_type == Element::f16) put_blocks_as<f16>(scales, q, c, first, columns, block, count, of_block, apart, to, bytes, sums);
-  else if (c.scale_type == Element::bf16) put_blocks_as<bf16>(scales, q, c, first, columns, block, count, of_block, apart, to, bytes, sums);
+void put_blocks(const Scales& scales, const skua_quantization& q, const DynamicConfig& c, size_t first, size_t columns,
+                size_t block, size_t count, const int32_t* of_block, size_t apart, char* to, size_t bytes,
+                float* sums) {
+  if (c.scale_type == Element::f16)
+    put_blocks_as<f16>(scales, q, c, first, columns, block, count, of_block, apart, to, bytes, sums);
+  else if (c.scale_type == Element::bf16)
+    put_blocks_as<bf16>(scales, q, c, first, columns, block, count, of_block, apart, to, bytes, sums);
   else put_blocks_as<float>(scales, q, c, first, columns, block, count, of_block, apart, to, bytes, sums);
 }
 
-// The values of a block of `steps` times eight of the depth, of columns first..first + columns of a panel whose columns lie in memory.
-void pack_columns(const Source& from, size_t k0, size_t steps, size_t first, size_t columns, size_t nr, char* to, int32_t* sums) {
-  const size_t line = nr * 4, whole = k0 < from.k_count ? min((from.k_count - k0) / 8, steps) : 0, packed = columns / 4 * 4, fast = whole / 4 * 4;
+// The values of a block of `steps` times eight of the depth, of columns first..first + columns of a panel whose columns
+// lie in memory.
+void pack_columns(const Source& from, size_t k0, size_t steps, size_t first, size_t columns, size_t nr, char* to,
+                  int32_t* sums) {
+  const size_t line = nr * 4, whole = k0 < from.k_count ? min((from.k_count - k0) / 8, steps) : 0,
+               packed = columns / 4 * 4, fast = whole / 4 * 4;
   for (size_t j = 0; j < packed; j += 4)
     for (size_t s = 0; s < fast; s += 4) from.by_columns(k0 + s * 8, first + j, to + s * line + j * 4, line, sums + j);
   for (size_t j = 0; j < columns; ++j)
@@ -212,14 +246,17 @@ void pack_columns(const Source& from, size_t k0, size_t steps, size_t first, siz
     }
 }
 // Likewise where rows lie in memory, and of several panels: each four columns have their place behind `to`.
-void pack_rows(const Source& from, size_t k0, size_t steps, size_t first, size_t columns, size_t line, char* to, const size_t* places, int32_t* sums) {
+void pack_rows(const Source& from, size_t k0, size_t steps, size_t first, size_t columns, size_t line, char* to,
+               const size_t* places, int32_t* sums) {
   constexpr size_t kSteps = 512;  // whose sums fit 16 bits
   const size_t all = k0 < from.k_count ? min(ceil_div(from.k_count - k0, 8), steps) : 0;
   for (size_t s0 = 0; s0 < all; s0 += kSteps) {
     const size_t s1 = min(all, s0 + kSteps);
     uint16_t part[kColumns] = {};
     for (size_t s = s0; s < s1; ++s) {
-      for (size_t i = 0; i < 8; ++i) __builtin_prefetch(from.b + min(k0 + (s + 4) * 8 + i, from.k_count - 1) * from.step + first / 2);  // no prefetcher of a core follows rows
+      // no prefetcher of a core follows rows
+      for (size_t i = 0; i < 8; ++i)
+        __builtin_prefetch(from.b + min(k0 + (s + 4) * 8 + i, from.k_count - 1) * from.step + first / 2);
       for (size_t j = 0; j < columns; j += 32) {
         Bytes r[8];
         Halves x[8];
@@ -236,14 +273,18 @@ void pack_rows(const Source& from, size_t k0, size_t steps, size_t first, size_t
 }  // namespace
 
 void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b, float* sums, char* to) {
-  const size_t n = size_t(c.n), k = size_t(c.k), nr = c.nr, blocks = dynamic_blocks(c), bytes = dynamic_block_bytes(c), dense = d.transpose_b ? k : n;
+  const size_t n = size_t(c.n), k = size_t(c.k), nr = c.nr, blocks = dynamic_blocks(c), bytes = dynamic_block_bytes(c),
+               dense = d.transpose_b ? k : n;
   const Source from = {static_cast<const uint8_t*>(b), k, n, (d.ldb ? d.ldb : dense) / 2, d.transpose_b};
   const skua_quantization& q = d.b_q;
   const size_t scale_bytes = element_bytes(c.scale_type);
   // One for all is f32.
-  const Scales source = {reinterpret_cast<const char*>(q.scales ? q.scales : &q.scale), q.scales ? scale_bytes * (q.block_size ? blocks : 1) : 0, q.block_size ? scale_bytes : 0};
-  const size_t group = from.transposed ? nr : max(kColumns / nr, 1) * nr, panel_bytes = blocks * bytes;  // columns of two lines of memory of a row
-  // Blocks at a time: of four lines of memory of a column, one after the other (Zen 4: one line is read at half of the speed); of rows as many as have their scales together.
+  const Scales source = {reinterpret_cast<const char*>(q.scales ? q.scales : &q.scale),
+                         q.scales ? scale_bytes * (q.block_size ? blocks : 1) : 0, q.block_size ? scale_bytes : 0};
+  // columns of two lines of memory of a row
+  const size_t group = from.transposed ? nr : max(kColumns / nr, 1) * nr, panel_bytes = blocks * bytes;
+  // Blocks at a time: of four lines of memory of a column, one after the other (Zen 4: one line is read at half of the
+  // speed); of rows as many as have their scales together.
   const size_t together = from.transposed ? min(max(512 / c.block, 1), kSums / nr) : 4;
   size_t places[kColumns / 4];
   for (size_t j = 0; j < group; j += 4) places[j / 4] = j / nr * panel_bytes + j % nr * 4;
@@ -257,17 +298,23 @@ void pack_nibbles(const DynamicConfig& c, const skua_gemm_desc& d, const void* b
       for (size_t i = 0; i < count; ++i) {
         memset(sums_of(i), 0, columns * sizeof(int32_t));
         for (size_t j = 0; j < columns; j += nr)
-          if (j + nr > columns || (block0 + i + 1) * c.block > k) memset(parts + j / nr * panel_bytes + i * bytes, 0, bytes);
+          if (j + nr > columns || (block0 + i + 1) * c.block > k)
+            memset(parts + j / nr * panel_bytes + i * bytes, 0, bytes);
       }
       if (from.transposed) {
         for (size_t j = 0; j < columns; j += 8)  // along the memory
-          for (size_t i = 0; i < count; ++i) pack_columns(from, (block0 + i) * c.block, c.block / 8, first + j, min(columns - j, 8), nr, parts + i * bytes + j * 4, sums_of(i) + j);
+          for (size_t i = 0; i < count; ++i)
+            pack_columns(from, (block0 + i) * c.block, c.block / 8, first + j, min(columns - j, 8), nr,
+                         parts + i * bytes + j * 4, sums_of(i) + j);
       } else {
-        for (size_t i = 0; i < count; ++i) pack_rows(from, (block0 + i) * c.block, c.block / 8, first, columns, nr * 4, parts + i * bytes, places, sums_of(i));
+        for (size_t i = 0; i < count; ++i)
+          pack_rows(from, (block0 + i) * c.block, c.block / 8, first, columns, nr * 4, parts + i * bytes, places,
+                    sums_of(i));
       }
       for (size_t at = 0; at < columns; at += nr)
         for (size_t i = 0; i < count; i += 4)
-          put_blocks(source, q, c, first + at, min(nr, columns - at), block0 + i, min(count - i, 4), sums_of(i) + at, group, parts + at / nr * panel_bytes + i * bytes + nr * c.block / 2, bytes, sums + first + at);
+          put_blocks(source, q, c, first + at, min(nr, columns - at), block0 + i, min(count - i, 4), sums_of(i) + at,
+                     group, parts + at / nr * panel_bytes + i * bytes + nr * c.block / 2, bytes, sums + first + at);
     }
   }
 }

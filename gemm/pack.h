@@ -1,4 +1,5 @@
-// Packing of B, and the rows of A and C around tiles of another type. Included by the units of this family, inside every one of them.
+// Packing of B, and the rows of A and C around tiles of another type. Included by the units of this family, inside
+// every one of them.
 #pragma once
 #include "gemm/gemm_kernel.h"
 #include "dispatch/kernel.h"
@@ -9,7 +10,8 @@ namespace SKUA_ISA {
 namespace {
 
 // panel[(k / kr * width + j) * kr + k % kr] = b[k*stride_k + j*stride_n], from S in memory to T in the panel.
-template <class S, class T, size_t kr = 1> void pack(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n, void* to) {
+template <class S, class T, size_t kr = 1>
+void pack(size_t depth, size_t columns, size_t width, const void* from, size_t stride_k, size_t stride_n, void* to) {
   constexpr size_t L = F32::L;
   const S* b = static_cast<const S*>(from);
   T* panel = static_cast<T*>(to);
@@ -25,7 +27,10 @@ template <class S, class T, size_t kr = 1> void pack(size_t depth, size_t column
         const size_t count = transposed - k < L ? transposed - k : L;
         F32 block[L];
         const S* row = b + j * stride_n + 2 * k;
-        for (size_t i = 0; i < L; ++i, row += stride_n) block[i] = i >= n ? F32::zero() : count == L ? F32::load(reinterpret_cast<const float*>(row)) : F32::load_n(reinterpret_cast<const float*>(row), count);
+        for (size_t i = 0; i < L; ++i, row += stride_n)
+          block[i] = i >= n       ? F32::zero()
+                     : count == L ? F32::load(reinterpret_cast<const float*>(row))
+                                  : F32::load_n(reinterpret_cast<const float*>(row), count);
         transpose(block);
         for (size_t i = 0; i < count; ++i) block[i].store(words + (k + i) * width + j);
       }
@@ -56,7 +61,8 @@ template <class S, class T, size_t kr = 1> void pack(size_t depth, size_t column
   if (stride_n == 1) {
     for (size_t k = 0; k < depth; ++k, b += stride_k, panel += width) {
       for (size_t j = 0; j < whole; j += L) F32::load(b + j).store(panel + j);
-      for (size_t j = whole; j < width; j += L) F32::load_n(b + j, j < columns ? columns - j : 0).store_n(panel + j, width - j < L ? width - j : L);
+      for (size_t j = whole; j < width; j += L)
+        F32::load_n(b + j, j < columns ? columns - j : 0).store_n(panel + j, width - j < L ? width - j : L);
     }
     return;
   }
@@ -72,7 +78,8 @@ template <class S, class T, size_t kr = 1> void pack(size_t depth, size_t column
         SKUA_UNROLL for (size_t i = 0; i < L; ++i, to_row += width) block[i].store(to_row);
       }
     for (; k < depth; ++k)
-      for (size_t i = j; i < j + L && i < width; ++i) narrow(i < columns ? widen(b[k * stride_k + i * stride_n]) : 0.0f, panel[k * width + i]);
+      for (size_t i = j; i < j + L && i < width; ++i)
+        narrow(i < columns ? widen(b[k * stride_k + i * stride_n]) : 0.0f, panel[k * width + i]);
   }
 }
 
@@ -86,7 +93,8 @@ template <class T> void widen_row(size_t n, const void* from, float* to) {
   if (i < n) F32::load_n(x + i, n - i).store_n(to + i, n - i);
 }
 
-template <class T> void widen_rows(size_t rows, size_t n, const void* from, ptrdiff_t from_step, float* to, size_t to_step) {
+template <class T>
+void widen_rows(size_t rows, size_t n, const void* from, ptrdiff_t from_step, float* to, size_t to_step) {
   if (size_t(from_step) == n && to_step == n) return widen_row<T>(rows * n, from, to);
   for (const T* x = static_cast<const T*>(from); rows-- > 0; x += from_step, to += to_step) widen_row<T>(n, x, to);
 }
@@ -116,7 +124,8 @@ template <class T, class C> void finish_rows(const GemmFinish& f) {
     }
   }
 }
-template <class T> constexpr GemmRowTable row_table = {widen_row<T>, widen_rows<T>, finish_rows<T, T>, finish_rows<T, float>};
+template <class T>
+constexpr GemmRowTable row_table = {widen_row<T>, widen_rows<T>, finish_rows<T, T>, finish_rows<T, float>};
 template <class T> const GemmRowTable& rows_of() { return row_table<T>; }
 
 #define SKUA_PACK_KERNEL(from, from_type, to, to_type, kr)                                                                        \

@@ -1,21 +1,26 @@
-// The inner loops of AArch32 tiles in assembly. 16 vector registers and by-lane multiplies whose lane lies in the lowest eight D registers (f16) leave compilers no room: they move
-// registers, split loads of several, or spill.
+// The inner loops of AArch32 tiles in assembly. 16 vector registers and by-lane multiplies whose lane lies in the
+// lowest eight D registers (f16) leave compilers no room: they move registers, split loads of several, or spill.
 //
 //   packed A  [k][6]      written by pack_a: f32, one step in d0-d2; f16, two steps in d0-d2 without a gap
 //   packed B  [k][ldb]    rows of 8 f32 or 16 f16 in d4-d7
-//   6 rows x 2 vectors    12 accumulators + A + B of 16 registers; two loads and 12 multiplies a step (f16: three and 24 for two)
-//   f16 goes on from halves to f32 here as well: with all registers taken, the compiler would send every sum through memory.
+//   6 rows x 2 vectors    12 accumulators + A + B of 16 registers; two loads and 12 multiplies a step (f16: three and
+//                         24 for two)
+//   f16 goes on from halves to f32 here as well: with all registers taken, the compiler would send every sum through
+//   memory.
 //
 // A multiply by lane rounds its product: vmla, as fma_lane() does.
 //
-// In-order cores issue two instructions a cycle as they come, so every multiply is followed by at most one instruction that goes beside it. Operands of the next step come in halves, D
-// registers, each as soon as its last multiply is issued:
+// In-order cores issue two instructions a cycle as they come, so every multiply is followed by at most one instruction
+// that goes beside it. Operands of the next step come in halves, D registers, each as soon as its last multiply is
+// issued:
 //
 //   Cortex-A55, A510   a 64-bit load of a vector goes beside a multiply: all of them are free
-//   Cortex-A53         only loads to general registers do; the load of one D register goes beside the move of two words into another, so two of them cost a cycle
+//   Cortex-A53         only loads to general registers do; the load of one D register goes beside the move of two words
+//                      into another, so two of them cost a cycle
 //
-// f32: A takes three of d0-d3 and moves on by one with each step, so a turn is four steps. Loads lead their use by five cycles or more. The last turn stands by itself: it
-// loads nothing for a next one (on condition would take Thumb more instructions).
+// f32: A takes three of d0-d3 and moves on by one with each step, so a turn is four steps. Loads lead their use by five
+// cycles or more. The last turn stands by itself: it loads nothing for a next one (on condition would take Thumb more
+// instructions).
 #pragma once
 
 #define SKUA_VMLA(type, c, b, a, lane) "vmla." type " " c ", q" #b ", d" #a "[" #lane "]\n"
@@ -37,7 +42,8 @@
   SKUA_LANE(c0, b, 0, 0) SKUA_LANE(c1, b, 0, 1) SKUA_LANE(c2, b, 1, 0) SKUA_LANE(c3, b, 1, 1) SKUA_LANE(c4, b, 2, 0) SKUA_LANE(c5, b, 2, 1)
 #define SKUA_STEP "vld1.32 {d0-d2}, [%[a]]!\n vld1.32 {d4-d7}, [%[b]], %[ldb]\n" SKUA_SIX(2, 0, 1, 2, 3, 4, 5) SKUA_SIX(3, 6, 7, 8, 9, 10, 11)
 
-// One step with p, q, r of A; `free` is the next step's first. h0..h11: what goes beside each multiply, or behind it in a cycle of its own.
+// One step with p, q, r of A; `free` is the next step's first. h0..h11: what goes beside each multiply, or behind it in
+// a cycle of its own.
 #define SKUA_STEP_WITH(p, q, r, h0, h1, h2, h3, h4, h5, h6, h7, h8, h9, h10, h11) \
   SKUA_LANE(0, 2, p, 0) h0 SKUA_LANE(1, 2, p, 1) h1 SKUA_LANE(2, 2, q, 0) h2 SKUA_LANE(3, 2, q, 1) h3 SKUA_LANE(4, 2, r, 0) h4 SKUA_LANE(5, 2, r, 1) h5 \
   SKUA_LANE(6, 3, p, 0) h6 SKUA_LANE(7, 3, p, 1) h7 SKUA_LANE(8, 3, q, 0) h8 SKUA_LANE(9, 3, q, 1) h9 SKUA_LANE(10, 3, r, 0) h10 SKUA_LANE(11, 3, r, 1) h11
@@ -45,7 +51,8 @@
 #define SKUA_NO_LOAD(d, from, at)
 #define SKUA_NEXT_B "add %[b], %[b], %[ldb]\n"
 #define SKUA_COUNT "subs %[turns], %[turns], #1\n"
-// LOAD: of what belongs to the next step, whose A lies `next` bytes behind a. b: the row of this step until all of it is loaded, then the next one's.
+// LOAD: of what belongs to the next step, whose A lies `next` bytes behind a. b: the row of this step until all of it
+// is loaded, then the next one's.
 #define SKUA_STEP_A55(p, q, r, free, next, LOAD, count, next_a) \
   SKUA_STEP_WITH(p, q, r, SKUA_LOAD_D(7, "b", 24), LOAD(free, "a", next), SKUA_NEXT_B, "", "", LOAD(4, "b", 0), LOAD(5, "b", 8), LOAD(p, "a", next + 8), count, \
                  LOAD(q, "a", next + 16), next_a, LOAD(6, "b", 16))
@@ -87,15 +94,18 @@
                : [ldb] "r"(ldb)                                                                                         \
                : "d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "cc", "memory");
 
-// c[v][r] = [from[v][r] if from] + the sum over `steps` steps, a multiple of packed_turn<core>; ldb: bytes from one row of B to the next. a and b move on.
+// c[v][r] = [from[v][r] if from] + the sum over `steps` steps, a multiple of packed_turn<core>; ldb: bytes from one row
+// of B to the next. a and b move on.
 // V: F32, or I32 of dot products of four bytes.
 template <Core core> constexpr size_t packed_turn = core == Core::any ? 2 : 4;
-template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], const T*& a, const T*& b, size_t ldb, size_t steps, const V* from) {
+template <Core core, class V, class T>
+SKUA_INL void packed_turns(V (&c)[2][6], const T*& a, const T*& b, size_t ldb, size_t steps, const V* from) {
   SKUA_TO_ALL(SKUA_NAME)
   size_t turns = steps / packed_turn<core>;
   if constexpr (core == Core::a53) {
     size_t x0, x1, y0, y1, z0, z1;
-    SKUA_TURNS(SKUA_SCHEDULED(SKUA_START_A53, SKUA_TURN_A53, SKUA_LAST_A53), [x0] "=&r"(x0), [x1] "=&r"(x1), [y0] "=&r"(y0), [y1] "=&r"(y1), [z0] "=&r"(z0), [z1] "=&r"(z1))
+    SKUA_TURNS(SKUA_SCHEDULED(SKUA_START_A53, SKUA_TURN_A53, SKUA_LAST_A53), [x0] "=&r"(x0), [x1] "=&r"(x1),
+               [y0] "=&r"(y0), [y1] "=&r"(y1), [z0] "=&r"(z0), [z1] "=&r"(z1))
   } else if constexpr (core == Core::a55) {
     SKUA_TURNS(SKUA_SCHEDULED(SKUA_START_A55, SKUA_TURN_A55, SKUA_LAST_A55))
   } else {
@@ -106,7 +116,8 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
 #endif
 
 #if defined(SKUA_ISA_neon32_fp16)
-// Lanes of the first and of the second of two steps. MUL: SKUA_VMLA16, or of the first products of a block, to which nothing is added, SKUA_VMUL16. h0..h5: what goes beside each.
+// Lanes of the first and of the second of two steps. MUL: SKUA_VMLA16, or of the first products of a block, to which
+// nothing is added, SKUA_VMUL16. h0..h5: what goes beside each.
 #define SKUA_VMLA16(c, b, a, lane) SKUA_VMLA("f16", "q" #c, b, a, lane)
 #define SKUA_VMUL16(c, b, a, lane) "vmul.f16 q" #c ", q" #b ", d" #a "[" #lane "]\n"
 #define SKUA_FIRST(MUL, b, c0, c1, c2, c3, c4, c5, h0, h1, h2, h3, h4, h5) \
@@ -121,7 +132,8 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
   SKUA_CALL(SKUA_FIRST, MUL, 3, 10, 11, 12, 13, 14, 15, SKUA_NONE) SKUA_ROW_OF_B SKUA_CALL(SKUA_SECOND, 2, 4, 5, 6, 7, 8, 9, SKUA_NONE) \
   SKUA_CALL(SKUA_SECOND, 3, 10, 11, 12, 13, 14, 15, SKUA_NONE)
 #define SKUA_CALL(MACRO, ...) MACRO(__VA_ARGS__)
-// Eight steps: A comes in three loads of sixteen, each once the last lane before it is used. ROWi: one lane of A times both vectors of B.
+// Eight steps: A comes in three loads of sixteen, each once the last lane before it is used. ROWi: one lane of A times
+// both vectors of B.
 #define SKUA_ROW0(MUL, a, lane) MUL(4, 2, a, lane) MUL(10, 3, a, lane)
 #define SKUA_ROW1(MUL, a, lane) MUL(5, 2, a, lane) MUL(11, 3, a, lane)
 #define SKUA_ROW2(MUL, a, lane) MUL(6, 2, a, lane) MUL(12, 3, a, lane)
@@ -174,7 +186,8 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
   "vldmia %[sums], {d0-d15}\n" SKUA_ADD(10, 11, 16, 17, 28, 29) \
   "vcvt.f32.f16 q10, d18\n vcvt.f32.f16 q11, d19\n vcvt.f32.f16 q12, d30\n vcvt.f32.f16 q13, d31\n" \
   "vadd.f32 q4, q4, q10\n vadd.f32 q5, q5, q11\n vadd.f32 q6, q6, q12\n vadd.f32 q7, q7, q13\n vstmia %[sums], {d0-d15}\n"
-// The end, two rows in q4, q10 and q5, q11 at a time while the others wait in `kept`; the bias in q12 to q15, the bounds in q8 and q9. a: pointers of C's rows.
+// The end, two rows in q4, q10 and q5, q11 at a time while the others wait in `kept`; the bias in q12 to q15, the
+// bounds in q8 and q9. a: pointers of C's rows.
 #define SKUA_ROWS_WAIT \
   "mov %[turns], %[kept]\n add %[b], %[kept], #64\n vstmia %[turns], {d12-d19}\n vstmia %[b], {d24-d31}\n vldmia %[from], {d24-d31}\n vld1.16 {d16-d19}, [%[ldb]]\n"
 #define SKUA_NEXT_ROWS "vldmia %[turns]!, {d8-d11}\n vldmia %[b]!, {d20-d23}\n"
@@ -189,7 +202,8 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
 #define SKUA_ALL_ROWS(X) SKUA_ROWS_WAIT SKUA_TWO_ROWS(X) SKUA_NEXT_ROWS SKUA_TWO_ROWS(X) SKUA_NEXT_ROWS SKUA_TWO_ROWS(X)
 
 // Sums begin at -0: adding a product to it gives the product.
-// AGAIN: the first turns of a block that follows one or that sums begin with, of `least` turns or more. At 6 and 7 Z is set after the last block, and stays.
+// AGAIN: the first turns of a block that follows one or that sums begin with, of `least` turns or more. At 6 and 7 Z is
+// set after the last block, and stays.
 #define SKUA_BLOCKS(START, AGAIN, LOOP, REST, ROW, least) \
   asm volatile( \
     "cmp %[from], #0\n beq 1f\n" \
@@ -217,8 +231,9 @@ template <Core core, class V, class T> SKUA_INL void packed_turns(V (&c)[2][6], 
     : [late] "r"(&late), [kept] "r"(kept) \
     : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q13", "q14", "q15", "cc", "memory");
 
-// `blocks` times: [from if from, the first time] + the sum over k steps (a multiple of eight, of several blocks), and what is then done with it (half_sums.h), after the last time: kept as it is, moved to sums,
-// more: to those that are there, or made the result with them. Blocks before it are moved.
+// `blocks` times: [from if from, the first time] + the sum over k steps (a multiple of eight, of several blocks), and
+// what is then done with it (half_sums.h), after the last time: kept as it is, moved to sums, more: to those that are
+// there, or made the result with them. Blocks before it are moved.
 struct PackedBlocks {
   size_t k, blocks, then, more;  // read, as what follows, when the loop has left registers free; blocks changes
   void* const* c;
@@ -230,7 +245,9 @@ struct PackedBlocks {
   size_t ldb;  // bytes
   const F16* from;
   F16* kept;
-  template <Core core> SKUA_INL void set(const f16* at_a, const f16* at_b, size_t steps, size_t count, const F16* start, Then after, bool adds) {
+  template <Core core>
+  SKUA_INL void set(const f16* at_a, const f16* at_b, size_t steps, size_t count, const F16* start, Then after,
+                    bool adds) {
     a = at_a;
     b = at_b;
     k = steps;
@@ -248,7 +265,9 @@ struct PackedBlocks {
     F16::set1(t.high).store(high);
   }
 };
-static_assert(offsetof(PackedBlocks, low) == 24 && offsetof(PackedBlocks, sums) == 56 && offsetof(PackedBlocks, turns) == 60 && offsetof(PackedBlocks, rest) == 64, "the assembly knows where they are");
+static_assert(offsetof(PackedBlocks, low) == 24 && offsetof(PackedBlocks, sums) == 56 &&
+                  offsetof(PackedBlocks, turns) == 60 && offsetof(PackedBlocks, rest) == 64,
+              "the assembly knows where they are");
 template <Core core> __attribute__((noinline)) void packed_blocks(PackedBlocks& late) {
   size_t turns = late.turns, ldb = late.ldb;
   const f16 *a = late.a, *b = late.b;

@@ -1,5 +1,6 @@
-// The inner loops of GEMM tiles for in-order cores, which issue two instructions a cycle as they come: every multiply is followed by at most one instruction that
-// goes beside it. A 128-bit register is filled in halves: `ldr d` (low), `ldr x`, and `mov v.d[1], x` (high).
+// The inner loops of GEMM tiles for in-order cores, which issue two instructions a cycle as they come: every multiply
+// is followed by at most one instruction that goes beside it. A 128-bit register is filled in halves: `ldr d` (low),
+// `ldr x`, and `mov v.d[1], x` (high).
 //
 //   Cortex-A55, A510   each of the three goes beside a multiply: all of them are free
 //   Cortex-A53         only `ldr x` does; `ldr d` and the insert go beside each other, so a register costs one cycle
@@ -7,11 +8,12 @@
 //   packed A  [k][8]          written by pack_a: lane = row
 //   packed B  [k][ldb]        rows of 12 f32 or 16 f16
 //   f32 8x12, and bytes 8x12 four deep (sdot)
-//             24 accumulators, A of this step and the next (v0 v1 | v2 v3), B v4 v5 v6: no second copy, v4 is rewritten when its 8 multiplies are issued
+//             24 accumulators, A of this step and the next (v0 v1 | v2 v3), B v4 v5 v6: no second copy, v4 is rewritten
+//             when its 8 multiplies are issued
 //   f16 8x16  16 accumulators, A v0 | v1, B v4 v5 | v6 v7
 //
-// Loads lead their inserts by six instructions, inserts their use by more, so a latency of 3 to 6 cycles is hidden. Two steps per turn, the last one without loads: nothing is read beyond
-// the operands.
+// Loads lead their inserts by six instructions, inserts their use by more, so a latency of 3 to 6 cycles is hidden. Two
+// steps per turn, the last one without loads: nothing is read beyond the operands.
 #pragma once
 
 // c: operands of the accumulators of one vector of columns, rows 0..7; h0..h7: what goes beside each multiply.
@@ -20,7 +22,8 @@
 #define SKUA_LOW(v, from) "ldr d" #v ", [" from "]\n"
 #define SKUA_LOAD_X(x, from) "ldr " x ", [" from "]\n"
 #define SKUA_HIGH(v, x) "mov v" #v ".d[1], " x "\n"
-// x9: A of this turn; x10: B of this step until its last load, then of the next; x11: turns left; x12..x16: high halves on their way.
+// x9: A of this turn; x10: B of this step until its last load, then of the next; x11: turns left; x12..x16: high halves
+// on their way.
 #define SKUA_NEXT_B "add x10, x10, %[ldb]\n"
 #define SKUA_COUNT "subs x11, x11, #1\n"
 // Sums have names of their own: GCC keeps an array in memory once one of its elements is an operand.
@@ -56,7 +59,8 @@
   SKUA_B0(a, a1, SKUA_LOW(6, "x10, #32"), SKUA_LOAD_X("x12", "x10, #40"), "", "", "", "", SKUA_HIGH(6, "x12"), "")                  \
   SKUA_B1(a, a1, "", "", "", "", "", "", "", "") SKUA_B2(a, a1, "", "", "", "", "", "", "", "")
 
-// The same for the A53: the low half of the next register beside the high half of this one. x16 holds the high half of v5 when a step begins.
+// The same for the A53: the low half of the next register beside the high half of this one. x16 holds the high half of
+// v5 when a step begins.
 #define SKUA_BOTH(low, from, high, x) SKUA_LOW(low, from) SKUA_HIGH(high, x)
 #define SKUA_STEP_A53(a, a1, na, na1, next, count, next_a)                                                                                                  \
   SKUA_B0(a, a1, SKUA_LOAD_X("x12", "x10, #40"), SKUA_BOTH(6, "x10, #32", 5, "x16"), SKUA_LOAD_X("x13", "x9, #" #next "+8"), SKUA_NEXT_B,                     \
@@ -87,8 +91,10 @@
                : "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "cc", "memory"); \
   SKUA_TO_ALL(SKUA_RESULT)
 
-// c[v][r] = [from[v][r] if from] + the sum over k >= 1 steps; ldb: bytes from one row of B to the next. V: F32, or I32 of dot products of four bytes.
-template <Core core, class V, class T> SKUA_INL void packed_loop(V (&c)[3][8], const T* a, const T* b, size_t ldb, size_t k, const V* from) {
+// c[v][r] = [from[v][r] if from] + the sum over k >= 1 steps; ldb: bytes from one row of B to the next. V: F32, or I32
+// of dot products of four bytes.
+template <Core core, class V, class T>
+SKUA_INL void packed_loop(V (&c)[3][8], const T* a, const T* b, size_t ldb, size_t k, const V* from) {
   if constexpr (core == Core::a53) {
     SKUA_LOOP(SKUA_STEP_A53, SKUA_LAST_A53)
   } else {
@@ -113,7 +119,8 @@ template <Core core, class V, class T> SKUA_INL void packed_loop(V (&c)[3][8], c
 #define SKUA_TO_ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 
 // c[v][r] = [from[v][r] if from] + the sum over k >= 1 steps; ldb: bytes from one row of B to the next.
-template <Core> SKUA_INL void packed_loop(F16 (&c)[2][8], const f16* a, const f16* b, size_t ldb, size_t k, const F16* from) {
+template <Core>
+SKUA_INL void packed_loop(F16 (&c)[2][8], const f16* a, const f16* b, size_t ldb, size_t k, const F16* from) {
   SKUA_TO_ALL(SKUA_NAME)
   asm volatile("mov x9, %[a]\n add x10, %[b], %[ldb]\n sub x11, %[k], #1\n"
                "ldr q0, [x9]\n ldr q4, [%[b]]\n ldr q5, [%[b], #16]\n"

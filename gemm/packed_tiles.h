@@ -1,9 +1,13 @@
-// Tiles over packed A whose inner loop is assembly: in-order AArch64 cores and AArch32. Included by kernels.cc (f32) and f16_kernels.cc (f16).
+// Tiles over packed A whose inner loop is assembly: in-order AArch64 cores and AArch32. Included by kernels.cc (f32)
+// and f16_kernels.cc (f16).
 //
 //   packed A  [k][kPackedRows], written by pack_rows(); rows that are not there repeat the first, and are not stored
-//   whole tiles: packed_loop() of packed_loops64.h or packed_loops32.h; panels of fewer vectors of columns: the template below, over the same A
+//   whole tiles: packed_loop() of packed_loops64.h or packed_loops32.h; panels of fewer vectors of columns: the
+//   template below, over the same A
 //
-// Halves write C themselves (half_sums.h); f32 leaves C of another type to the strip. The order of the sums is that of the other tiles of the instruction set: f32 in one chain; f16 in chains of at most t.block terms, which are summed in f32.
+// Halves write C themselves (half_sums.h); f32 leaves C of another type to the strip. The order of the sums is that of
+// the other tiles of the instruction set: f32 in one chain; f16 in chains of at most t.block terms, which are summed in
+// f32.
 #pragma once
 #include "gemm/even_lines.h"
 #include "gemm/gemm_kernel.h"
@@ -38,13 +42,16 @@ constexpr int kPackedRows = 6;
 constexpr int kPackedVectors = kPackedRows == 8 && sizeof(PackedElement) == 4 ? 3 : 2;  // of a whole tile
 
 // One step for row r and those behind it.
-template <int r, int NV, int NX> SKUA_INL void lane_rows(Packed (&c)[NV][kPackedRows], const Packed (&w)[NV], const Packed (&x)[NX]) {
+template <int r, int NV, int NX>
+SKUA_INL void lane_rows(Packed (&c)[NV][kPackedRows], const Packed (&w)[NV], const Packed (&x)[NX]) {
   if constexpr (r < kPackedRows) {
     SKUA_UNROLL for (int v = 0; v < NV; ++v) c[v][r] = fma_lane<r % Packed::L>(c[v][r], w[v], x[r / Packed::L]);
     lane_rows<r + 1>(c, w, x);
   }
 }
-template <int NV> SKUA_INL void lane_steps(Packed (&c)[NV][kPackedRows], const PackedElement* a, const PackedElement* b, size_t ldb, size_t k) {
+template <int NV>
+SKUA_INL void lane_steps(Packed (&c)[NV][kPackedRows], const PackedElement* a, const PackedElement* b, size_t ldb,
+                         size_t k) {
   constexpr int L = Packed::L, NX = (kPackedRows + L - 1) / L;
   for (; k; --k, a += kPackedRows, b += ldb) {
     Packed x[NX], w[NV];
@@ -55,7 +62,9 @@ template <int NV> SKUA_INL void lane_steps(Packed (&c)[NV][kPackedRows], const P
 }
 
 // c = [from] + k steps over one run of A and B. ldb in elements.
-template <int NV, Core core> SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows], const PackedElement* a, const PackedElement* b, size_t ldb, size_t k, const Packed* from) {
+template <int NV, Core core>
+SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows], const PackedElement* a, const PackedElement* b, size_t ldb,
+                        size_t k, const Packed* from) {
   constexpr bool whole = NV == kPackedVectors;
 #if defined(SKUA_ISA_neon32)
   // As in the other tiles the depth beyond a multiple of four is multiplied and added with one rounding.
@@ -89,13 +98,18 @@ template <int NV, Core core> SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows
 // Segments that follow each other in B too are one run; on AArch32 of f32 if no depth is left over.
 SKUA_INL size_t run_of(const GemmTile& t, size_t& s) {
   size_t run = t.k;
-  for (++s; s < t.segment_count && t.segments[s].b == t.segments[s - 1].b + t.k && (Packed::L == 8 || kPackedRows == 8 || t.k % 4 == 0); ++s) run += t.k;
+  for (++s; s < t.segment_count && t.segments[s].b == t.segments[s - 1].b + t.k &&
+            (Packed::L == 8 || kPackedRows == 8 || t.k % 4 == 0);
+       ++s)
+    run += t.k;
   return run;
 }
 
-// The first `rows` rows of the panel of A. kept: sums between runs; moved vector by vector, or the compiler copies all of c through memory.
+// The first `rows` rows of the panel of A. kept: sums between runs; moved vector by vector, or the compiler copies all
+// of c through memory.
 #if defined(SKUA_HALF)
-template <int NV, Core core> __attribute__((noinline)) void packed_rows(const GemmTile& t, const f16* panel, size_t rows) {
+template <int NV, Core core>
+__attribute__((noinline)) void packed_rows(const GemmTile& t, const f16* panel, size_t rows) {
   constexpr int MR = kPackedRows, L = F16::L;
   F16 kept[NV * MR];
   float sums[MR * NV * L];
@@ -145,7 +159,8 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
   finish_tile<f16, NV * L / F32::L>(t, sums, rows);
 }
 #else
-template <int NV, Core core> __attribute__((noinline)) void packed_rows(const GemmTile& t, const float* panel, size_t rows) {
+template <int NV, Core core>
+__attribute__((noinline)) void packed_rows(const GemmTile& t, const float* panel, size_t rows) {
   constexpr int MR = kPackedRows, L = F32::L;
   F32 c[NV][MR], kept[NV * MR];
   float sums[MR][NV * L];
@@ -153,7 +168,8 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
   bool keeps = false;
   if (t.load_c) {  // the chain of sums goes on
     for (int v = 0; v < NV; ++v)
-      for (size_t r = 0; r < MR; ++r) kept[v * MR + int(r)] = r < rows ? columns(static_cast<const float*>(t.c[r]), v, t.n) : F32::zero();
+      for (size_t r = 0; r < MR; ++r)
+        kept[v * MR + int(r)] = r < rows ? columns(static_cast<const float*>(t.c[r]), v, t.n) : F32::zero();
     keeps = true;
   }
   SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r] = keeps ? F32::load(reinterpret_cast<const float*>(kept + v * MR + r)) : F32::zero();
@@ -182,7 +198,10 @@ template <int NV, Core core> __attribute__((noinline)) void packed_rows(const Ge
 }
 #endif
 
-template <int R, int NV, Core core> void packed_tile(const GemmTile& t) { packed_rows<NV, core>(t, static_cast<const PackedElement*>(t.a[0]), R); }
+template <int R, int NV, Core core>
+void packed_tile(const GemmTile& t) {
+  packed_rows<NV, core>(t, static_cast<const PackedElement*>(t.a[0]), R);
+}
 
 #if defined(SKUA_HALF) && defined(__arm__)
 // Whole tiles of the usual end and of one run: what they share is set once. False: they are not.
@@ -201,9 +220,11 @@ template <Core core> SKUA_INL bool plain_even_tiles(const GemmTile& t) {
   PackedBlocks part;
   part.sums = sums, part.kept = kept, part.ldb = t.ldb * sizeof(f16);
   part.set_end(one);
-  const f16 *panel = static_cast<const f16*>(t.a[0]) + size_t(t.segments[0].a) * MR, *b = static_cast<const f16*>(t.b) + t.segments[0].b * t.ldb;
+  const f16 *panel = static_cast<const f16*>(t.a[0]) + size_t(t.segments[0].a) * MR,
+            *b = static_cast<const f16*>(t.b) + t.segments[0].b * t.ldb;
   const bool two = blocks && left;  // parts
-  part.set<core>(panel, b, blocks ? t.block : left, blocks ? blocks : 1, nullptr, two ? Then::move : Then::finish, false);
+  part.set<core>(panel, b, blocks ? t.block : left, blocks ? blocks : 1, nullptr, two ? Then::move : Then::finish,
+                 false);
   for (size_t i = 0; i < t.groups; ++i, panel += MR * t.a_step) {
     rows.tile();
     if (two) part.set<core>(panel, b, t.block, blocks, nullptr, Then::move, false);
@@ -260,7 +281,8 @@ SKUA_INL void turn(F16 (&x)[8]) {
 SKUA_INL void turn(F32 (&x)[4]) { transpose(x); }
 #endif
 
-void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t depth, void* panel) {
+void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count, size_t depth,
+               void* panel) {
   constexpr int MR = kPackedRows, L = Packed::L;
   auto* to = static_cast<PackedElement*>(panel);
   for (size_t s = 0; s < segment_count; ++s) {
@@ -268,7 +290,8 @@ void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, s
     for (size_t r = 0; r < MR; ++r) row[r] = static_cast<const PackedElement*>(a[r < rows ? r : 0]) + segments[s].a;
     size_t k = 0;
 #if defined(SKUA_HALF) && defined(__arm__)
-    // Pairs of rows are words: three words make a step. In assembly, or the compiler moves a pointer for each register stored.
+    // Pairs of rows are words: three words make a step. In assembly, or the compiler moves a pointer for each register
+    // stored.
     if (size_t turns = depth / L) {
       const f16 *r0 = row[0], *r1 = row[1], *r2 = row[2], *r3 = row[3], *r4 = row[4], *r5 = row[5];
       k = turns * L;
@@ -276,8 +299,10 @@ void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, s
   "vld1.16 {d0, d1}, [%[r0]]!\n vld1.16 {d6, d7}, [%[r1]]!\n vld1.16 {d2, d3}, [%[r2]]!\n vld1.16 {d8, d9}, [%[r3]]!\n vld1.16 {d4, d5}, [%[r4]]!\n vld1.16 {d10, d11}, [%[r5]]!\n" \
   "vzip.16 q0, q3\n vzip.16 q1, q4\n vzip.16 q2, q5\n"                                                                                                                                \
   "vst3.32 {d0, d2, d4}, [%[to]]!\n vst3.32 {d1, d3, d5}, [%[to]]!\n vst3.32 {d6, d8, d10}, [%[to]]!\n vst3.32 {d7, d9, d11}, [%[to]]!\n"
-      asm volatile("tst %[turns], #1\n beq 1f\n" SKUA_EIGHT "1: lsrs %[turns], %[turns], #1\n beq 3f\n 2:" SKUA_EIGHT "subs %[turns], %[turns], #1\n" SKUA_EIGHT "bne 2b\n 3:\n"
-                   : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [r3] "+r"(r3), [r4] "+r"(r4), [r5] "+r"(r5), [to] "+r"(to), [turns] "+r"(turns)
+      asm volatile("tst %[turns], #1\n beq 1f\n" SKUA_EIGHT "1: lsrs %[turns], %[turns], #1\n beq 3f\n 2:" SKUA_EIGHT
+                   "subs %[turns], %[turns], #1\n" SKUA_EIGHT "bne 2b\n 3:\n"
+                   : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [r3] "+r"(r3), [r4] "+r"(r4), [r5] "+r"(r5),
+                     [to] "+r"(to), [turns] "+r"(turns)
                    :
                    : "q0", "q1", "q2", "q3", "q4", "q5", "cc", "memory");
 #undef SKUA_EIGHT

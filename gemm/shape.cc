@@ -16,7 +16,8 @@ skua_status matrix(const skua_op* op, const PlanShapes& s, size_t i, Element typ
   SKUA_TRY(need_type(op, s, i, skua_dtype(type)));
   const skua_tensor& t = s.inputs[i];
   if (t.rank < 2) return SKUA_INVALID("gemm: input %zu has rank %u, must be 2 or more", i, t.rank);
-  if (t.shape[t.rank - 1] > 1 && t.stride[t.rank - 1] != 1) return SKUA_INVALID("gemm: input %zu has innermost stride %zu, must be 1", i, t.stride[t.rank - 1]);
+  if (t.shape[t.rank - 1] > 1 && t.stride[t.rank - 1] != 1)
+    return SKUA_INVALID("gemm: input %zu has innermost stride %zu, must be 1", i, t.stride[t.rank - 1]);
   return SKUA_STATUS_OK;
 }
 
@@ -53,7 +54,8 @@ skua_status gemm_shape(const skua_op* base, const GemmConfig& c, const PlanShape
       const skua_tensor& t = s.inputs[i];
       const uint32_t behind = rank - d;
       const size_t e = behind <= t.rank ? t.shape[t.rank - behind] : 1;
-      if (e != 1 && extent != 1 && e != extent) return SKUA_INVALID("gemm: input %zu has batch extent %zu where the other has %zu", i, e, extent);
+      if (e != 1 && extent != 1 && e != extent)
+        return SKUA_INVALID("gemm: input %zu has batch extent %zu where the other has %zu", i, e, extent);
       if (e != 1) extent = e;
     }
     y.shape[d] = p.batch[d] = extent;
@@ -72,7 +74,8 @@ skua_status gemm_shape(const skua_op* base, const GemmConfig& c, const PlanShape
 }
 
 skua_status gemm_output(const skua_tensor& y, GemmShape& p) {
-  if (y.shape[y.rank - 1] > 1 && y.stride[y.rank - 1] != 1) return SKUA_INVALID("gemm: output 0 has innermost stride %zu, must be 1", y.stride[y.rank - 1]);
+  if (y.shape[y.rank - 1] > 1 && y.stride[y.rank - 1] != 1)
+    return SKUA_INVALID("gemm: output 0 has innermost stride %zu, must be 1", y.stride[y.rank - 1]);
   p.ldc = y.stride[y.rank - 2];
   batch_steps(y, p.batch_rank, p.c_step);
   return SKUA_STATUS_OK;

@@ -8,7 +8,8 @@ namespace skua {
 namespace SKUA_ISA {
 namespace {
 
-// Before a loop that is worth four copies: its additions and its branch take turns with multiply-adds on their ports (256x256x256: 97% of the peak become 99).
+// Before a loop that is worth four copies: its additions and its branch take turns with multiply-adds on their ports
+// (256x256x256: 97% of the peak become 99).
 // Clang would load ahead across the copies and spill.
 #if defined(__clang__)
 #define SKUA_FOUR_TIMES _Pragma("clang loop unroll(disable)")
@@ -17,17 +18,22 @@ namespace {
 #endif
 
 template <class B> constexpr int kLine = 64 / sizeof(B);                            // elements of a cache line
-template <int NV, class B = float> constexpr int kLines = F32::by_lane ? 0 : (NV * F32::L + kLine<B> - 1) / kLine<B>;  // of a row of B
+// of a row of B
+template <int NV, class B = float> constexpr int kLines = F32::by_lane ? 0 : (NV * F32::L + kLine<B> - 1) / kLine<B>;
 constexpr int kOne = !F32::by_lane;
 constexpr float kInfinity = __builtin_inff();
 constexpr size_t kLastSteps = 4;  // of tiles that end row by row
 
-// Where a vector of B meets all rows before the next is loaded, and the elements of A are in registers: 3x32 on AVX2, 7 loads feed 12 multiply-adds. Such a tile serves layers whose rows are
-// near, overlapping windows of a few channels, and it asks for nothing ahead but rows that are far, which would cost a tenth of segments so short.
-template <int MR, int NV> constexpr bool kByColumn = F32::fused && !F32::by_lane && MR > 1 && MR * NV + NV + 1 > F32::registers && MR * NV + MR + 1 <= F32::registers;
+// Where a vector of B meets all rows before the next is loaded, and the elements of A are in registers: 3x32 on AVX2, 7
+// loads feed 12 multiply-adds. Such a tile serves layers whose rows are near, overlapping windows of a few channels,
+// and it asks for nothing ahead but rows that are far, which would cost a tenth of segments so short.
+template <int MR, int NV>
+constexpr bool kByColumn =
+    F32::fused && !F32::by_lane && MR > 1 && MR* NV + NV + 1 > F32::registers&& MR* NV + MR + 1 <= F32::registers;
 
 // One step of the depth.
-template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
+template <int MR, int NV, int lines, class A, class B>
+SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
   if (lines > 1 && near) {
     SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead);
   } else {
@@ -48,7 +54,8 @@ template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const 
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       const F32 x = F32::broadcast(a.at(r, k));
       SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, F32::load(b + v * F32::L), acc[r][v]);
-      asm("" : "+r"(b));  // a load for each row takes the place of the copy that a product needs; gcc would keep B and spill sums
+      // a load for each row takes the place of the copy that a product needs; gcc would keep B and spill sums
+      asm("" : "+r"(b));
     }
     return;
   }
@@ -58,7 +65,8 @@ template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const 
     if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads B from memory once per row
   }
   SKUA_UNROLL for (int r = 0; r < MR; ++r) {
-    constexpr bool full = MR * NV + NV + 1 == F32::registers;  // no register for the next row's x: clang would load it early and spill
+    // no register for the next row's x: clang would load it early and spill
+    constexpr bool full = MR * NV + NV + 1 == F32::registers;
     F32 x = F32::broadcast(a.at(r, k));
     if constexpr (full) pin(x);
     SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = fma(x, w[v], acc[r][v]);
@@ -67,8 +75,12 @@ template <int MR, int NV, int lines, class A, class B> SKUA_INL void step(const 
 }
 
 #if defined(__aarch64__) && !defined(__clang__)
-// Stays where it is written: gcc moves a sum of 4x12 to another register and back with every turn, which in the model of the X1 costs a quarter of the rate.
-template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc.v) : "w"(b.v), "w"(a.v), "i"(i)); }
+// Stays where it is written: gcc moves a sum of 4x12 to another register and back with every turn, which in the model
+// of the X1 costs a quarter of the rate.
+template <int i>
+SKUA_INL void add_lane(F32& acc, F32 b, F32 a) {
+  asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc.v) : "w"(b.v), "w"(a.v), "i"(i));
+}
 #elif defined(SKUA_ISA_neon32) && !defined(__clang__)
 // Likewise: gcc loads rows of A into registers that no lane can be taken from, and moves them through the stack.
 template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) {
@@ -80,7 +92,9 @@ template <int i> SKUA_INL void add_lane(F32& acc, F32 b, F32 a) { acc = fma_lane
 #endif
 
 // Steps k..depth; with each, `lines` lines that lie `ahead` bytes further on in B are fetched into L2.
-template <int MR, int NV, int lines, class A, class B> SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
+template <int MR, int NV, int lines, class A, class B>
+SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdiff_t ahead, bool near,
+                    F32 (&acc)[MR][NV]) {
   size_t left = depth - k;
   constexpr bool by_four = A::template by_four<NV> && sizeof(B) == sizeof(float);
   if constexpr (by_four) {
@@ -116,11 +130,13 @@ template <int steps, int MR, class Halves> SKUA_INL void narrow_steps(Halves& a,
 }
 #endif
 
-// A run of tiles fetches lines of the next panel of B, `first` bytes further on (0: none), with groups as far apart as they can be: in the first few they would be asked for faster than memory gives them.
+// A run of tiles fetches lines of the next panel of B, `first` bytes further on (0: none), with groups as far apart as
+// they can be: in the first few they would be asked for faster than memory gives them.
 template <int lines> struct LinesAhead {
   size_t groups, spread, due;
   ptrdiff_t first, line = 0;
-  SKUA_INL LinesAhead(size_t count, ptrdiff_t from) : groups(count), spread(count < size_t(lines) ? count : size_t(lines)), due(count), first(from) {}
+  SKUA_INL LinesAhead(size_t count, ptrdiff_t from)
+      : groups(count), spread(count < size_t(lines) ? count : size_t(lines)), due(count), first(from) {}
   SKUA_INL ptrdiff_t next() {
     if (!first) return 0;
     ptrdiff_t now = 0;

@@ -54,7 +54,8 @@ template <bool fetch> struct Scattered {
   };
 #endif
 };
-// Even: a fixed step from one to the next; x86-64 then reaches eight rows from one pointer and the steps 1, 3, 5 and 7 (scaled by 1, 2, 4), so that 14 rows need no pointers from memory.
+// Even: a fixed step from one to the next; x86-64 then reaches eight rows from one pointer and the steps 1, 3, 5 and 7
+// (scaled by 1, 2, 4), so that 14 rows need no pointers from memory.
 // Without `fetch` nothing is asked for: the rows below are near.
 template <bool fetch> struct EvenRows {
   static constexpr bool even = true;
@@ -78,7 +79,13 @@ template <bool fetch> struct EvenRows {
       SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = reinterpret_cast<const char*>(e.a0 + segment + i * 8 * e.a_step);
     }
     SKUA_INL const float* at(int r, size_t) const {
-      const ptrdiff_t s = r & 1 ? ((r & 7) == 1 ? s1 : (r & 7) == 3 ? s3 : (r & 7) == 5 ? s5 : s7) : (r & 7) == 0 ? 0 : (r & 7) == 6 ? s3 * 2 : s1 * (r & 7);
+      const ptrdiff_t s = r & 1          ? ((r & 7) == 1   ? s1
+                                            : (r & 7) == 3 ? s3
+                                            : (r & 7) == 5 ? s5
+                                                           : s7)
+                          : (r & 7) == 0 ? 0
+                          : (r & 7) == 6 ? s3 * 2
+                                         : s1 * (r & 7);
       return reinterpret_cast<const float*>(block[r >> 3] + s);
     }
     SKUA_INL void step() {
@@ -99,8 +106,9 @@ template <bool fetch> struct EvenRows {
       ahead += 4 * MR * sizeof(float);
     }
   };
-  // The same for tiles of one vector of columns, whose multiply-adds read A themselves: with an index each is two operations for the core, and those are what the loop waits for. So half of the
-  // rows have a pointer, and a few steps share its moves.
+  // The same for tiles of one vector of columns, whose multiply-adds read A themselves: with an index each is two
+  // operations for the core, and those are what the loop waits for. So half of the rows have a pointer, and a few steps
+  // share its moves.
   template <int MR> struct Halves {
     static constexpr int kHalf = (MR + 1) / 2;
     const char* row[kHalf];
@@ -135,7 +143,8 @@ template <bool fetch> struct EvenRows {
 #endif
 };
 
-// Where tiles have many rows, lines end in few of them; shorter vectors would need more registers for the pointers than there are.
+// Where tiles have many rows, lines end in few of them; shorter vectors would need more registers for the pointers than
+// there are.
 constexpr bool kTakesLines = F32::L >= 8;
 
 // From tile to tile of a run, across the ends of lines.
@@ -145,8 +154,17 @@ template <class Even> struct Lines {
   Even rows;
   size_t left;  // rows of this line
   SKUA_INL explicit Lines(const GemmTile& tile)
-      : t(tile), size(ptrdiff_t(element_bytes(t.c_type))), residual_gap(t.residual ? t.residual_gap * size : 0),
-        rows{static_cast<const float*>(t.a[0]), static_cast<char*>(t.c[0]), static_cast<const char*>(t.residual ? t.residual[0] : nullptr), nullptr, nullptr, t.a_step, t.c_step * size, t.residual ? t.residual_step * size : 0},
+      : t(tile),
+        size(ptrdiff_t(element_bytes(t.c_type))),
+        residual_gap(t.residual ? t.residual_gap * size : 0),
+        rows{static_cast<const float*>(t.a[0]),
+             static_cast<char*>(t.c[0]),
+             static_cast<const char*>(t.residual ? t.residual[0] : nullptr),
+             nullptr,
+             nullptr,
+             t.a_step,
+             t.c_step * size,
+             t.residual ? t.residual_step * size : 0},
         left(t.line ? t.in_line : SIZE_MAX) {}
   SKUA_INL void go_on(int count) {
     const bool ends = (left -= size_t(count)) == 0;
@@ -160,7 +178,8 @@ template <class Even> struct Lines {
     const void *a[MR], *residual[MR];
     void* c[MR];
     SKUA_INL explicit Pointers(Lines& lines) {
-      for (int r = 0; r < MR; ++r, lines.go_on(1)) a[r] = lines.rows.a0, c[r] = lines.rows.c0, residual[r] = lines.rows.residual0;
+      for (int r = 0; r < MR; ++r, lines.go_on(1))
+        a[r] = lines.rows.a0, c[r] = lines.rows.c0, residual[r] = lines.rows.residual0;
     }
   };
 };

@@ -1,4 +1,5 @@
-// Products in float arithmetic of quantised weights: few rows make floats of the weights in registers, many rows multiply panels of floats made in the workspace. See dynamic.h.
+// Products in float arithmetic of quantised weights: few rows make floats of the weights in registers, many rows
+// multiply panels of floats made in the workspace. See dynamic.h.
 #include "gemm/dynamic.h"
 
 namespace skua {
@@ -9,10 +10,14 @@ const GemmWeightsTable& table_of_weights(const Kernel* kernel) { return code_of<
 // Rows up to which weights that are converted for every few rows cost less than a panel made f32.
 size_t few(const Kernel* weights) { return max(weights->mr, 8); }
 
-// Of the depth that is made f32 at a time. Parts leave L2 to A and C, so that each row group finds them near; but bytes come from memory faster as one long stream. Measured: AVX2 (Zen 3)
-// 12x4096x4096 of nibbles 0.79 of the time, AVX-512 (Zen 5) 32x4096x4096 of nibbles 0.9, of bytes 1.03. Sums go on in C, so that is of f32.
+// Of the depth that is made f32 at a time. Parts leave L2 to A and C, so that each row group finds them near; but bytes
+// come from memory faster as one long stream. Measured: AVX2 (Zen 3)
+// 12x4096x4096 of nibbles 0.79 of the time, AVX-512 (Zen 5) 32x4096x4096 of nibbles 0.9, of bytes 1.03. Sums go on in
+// C, so that is of f32.
 size_t part_of_depth(const DynamicConfig& c, const Kernel* tile) {
-  const size_t k = size_t(c.k), of_set = tile->isa == Isa::avx2 ? 512 : tile->isa == Isa::avx512 && c.b_type == Element::s4 ? 256 : k;
+  const size_t k = size_t(c.k), of_set = tile->isa == Isa::avx2                                ? 512
+                                         : tile->isa == Isa::avx512 && c.b_type == Element::s4 ? 256
+                                                                                               : k;
   const size_t most = c.a_type == Element::f32 && c.c_type == Element::f32 ? of_set : k;
   return round_up(ceil_div(k, ceil_div(k, most)), 8);
 }
@@ -89,7 +94,8 @@ void many_rows(const DynamicRun& r, size_t m0, size_t m1, size_t p0, size_t p1, 
       g.goes_on = t.from > 0;
       g.unfinished = t.k < depth;
       run_block(g, m0, m1, 0, 1, [&](size_t m) {
-        return RowPointers{at(dynamic_a(r, m), c.a_type, ptrdiff_t(t.from)), at(dynamic_c(r, m), c.c_type, ptrdiff_t(first)), nullptr, p.m - m % p.m};
+        return RowPointers{at(dynamic_a(r, m), c.a_type, ptrdiff_t(t.from)),
+                           at(dynamic_c(r, m), c.c_type, ptrdiff_t(first)), nullptr, p.m - m % p.m};
       });
     }
   }
@@ -98,7 +104,8 @@ void many_rows(const DynamicRun& r, size_t m0, size_t m1, size_t p0, size_t p1, 
 void task(void* arg, size_t index, uint32_t worker) {
   const DynamicRun& r = *static_cast<const DynamicRun*>(arg);
   const DynamicPlan& p = *r.p;
-  const size_t panels = ceil_div(size_t(r.op->config.n), r.op->config.nr), column = index % r.columns, piece = index / r.columns;
+  const size_t panels = ceil_div(size_t(r.op->config.n), r.op->config.nr), column = index % r.columns,
+               piece = index / r.columns;
   const size_t m0 = piece_begin(p.rows(), r.row_pieces, piece), m1 = piece_begin(p.rows(), r.row_pieces, piece + 1);
   const size_t p0 = piece_begin(panels, r.columns, column), p1 = piece_begin(panels, r.columns, column + 1);
   if (p.panel_bytes) many_rows(r, m0, m1, p0, p1, r.scratch + worker * p.scratch);
@@ -107,7 +114,9 @@ void task(void* arg, size_t index, uint32_t worker) {
 
 }  // namespace
 
-const Kernel* weights_kernel(const skua_context* ctx, const DynamicConfig& c) { return kernel_of_width(ctx, gemm_weights_tables, kWeightsVariant, c.b_type, c.format.vector); }
+const Kernel* weights_kernel(const skua_context* ctx, const DynamicConfig& c) {
+  return kernel_of_width(ctx, gemm_weights_tables, kWeightsVariant, c.b_type, c.format.vector);
+}
 
 const Kernel* weights_tile(const skua_context* ctx, const DynamicConfig& c, size_t m, const PackFormat* format) {
   GemmTypes types;
@@ -115,10 +124,14 @@ const Kernel* weights_tile(const skua_context* ctx, const DynamicConfig& c, size
   types.c = c.c_type;
   types.strict = types.exact_b = true;  // f32 all through
   const Kernel* tile = choose_tile(ctx, m, size_t(c.n), size_t(c.k), format, nullptr, nullptr, types);
-  const Kernel* weights = format || m > 8 ? nullptr : find_kernel(ctx, gemm_weights_tables, KernelKind::gemm_nibbles, kWeightsVariant, c.b_type);
+  const Kernel* weights =
+      format || m > 8 ? nullptr
+                      : find_kernel(ctx, gemm_weights_tables, KernelKind::gemm_nibbles, kWeightsVariant, c.b_type);
   if (!tile || !weights || (weights->vector == tile->vector && weights->vector != 8)) return tile;
-  // Few rows never meet that tile; their weights become floats fastest in the longest vectors (Zen 4, where the model streams one row by AVX2: 4096x4096 nibbles 0.97 ms, 0.70 with AVX-512). On AVX2 panels
-  // of two vectors fill the registers with sums of four rows, of one and two rows those of three (Zen 3: one row of 4096x4096 bytes 1.1 ms, with two 1.5; four rows 2.25 and 1.9).
+  // Few rows never meet that tile; their weights become floats fastest in the longest vectors (Zen 4, where the model
+  // streams one row by AVX2: 4096x4096 nibbles 0.97 ms, 0.70 with AVX-512). On AVX2 panels of two vectors fill the
+  // registers with sums of four rows, of one and two rows those of three (Zen 3: one row of 4096x4096 bytes 1.1 ms,
+  // with two 1.5; four rows 2.25 and 1.9).
   PackFormat panels = format_of(tile);
   panels.vector = uint16_t(weights->vector);
   panels.nr = uint16_t(panels.vector * (m <= 2 ? 3 : panels.vector == 16 ? 4 : 2));
@@ -133,20 +146,27 @@ skua_status weights_plan(const DynamicOp& op, DynamicPlan& p) {
   if (!mul(p.m, p.batches, rows)) return SKUA_INVALID("gemm: input 0 has more rows than the address space");
   p.weights = weights_kernel(op.ctx, c);
   const Kernel* tile = weights_tile(op.ctx, c, rows, &c.format);
-  p.quantize = c.a_type == Element::f32 && c.c_type == Element::f32 ? nullptr : find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type);
-  if (!p.weights || !tile || (!p.quantize && c.a_type != Element::f32)) return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
+  p.quantize = c.a_type == Element::f32 && c.c_type == Element::f32
+                   ? nullptr
+                   : find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, -1, c.a_type);
+  if (!p.weights || !tile || (!p.quantize && c.a_type != Element::f32))
+    return SKUA_UNSUPPORTED_("gemm: no kernel in this build");
   p.quant_bytes = p.sums_bytes = p.rows_bytes = p.scratch = p.panel_bytes = 0;
   if (rows <= few(p.weights)) {
     p.kernel = p.weights;
-    if (!mul(rows * sizeof(float), k, bytes) || bytes > SIZE_MAX / 4) return SKUA_INVALID("gemm: the rows in f32 are larger than the address space");
+    if (!mul(rows * sizeof(float), k, bytes) || bytes > SIZE_MAX / 4)
+      return SKUA_INVALID("gemm: the rows in f32 are larger than the address space");
     if (p.quantize) p.rows_bytes = round_up(bytes, 64);
     p.algorithm = "widen_in_registers";
   } else {
     p.kernel = tile;
-    if (!mul(part_of_depth(c, tile), size_t(c.nr) * sizeof(float), bytes) || bytes > SIZE_MAX / 4) return SKUA_INVALID("gemm: a panel in f32 is larger than the address space");
+    if (!mul(part_of_depth(c, tile), size_t(c.nr) * sizeof(float), bytes) || bytes > SIZE_MAX / 4)
+      return SKUA_INVALID("gemm: a panel in f32 is larger than the address space");
     p.panel_bytes = round_up(bytes, 64);
     // The last panel may be narrower, and a narrow panel may take taller tiles of rows.
-    const auto rows_for = [&](size_t columns) { return staging(tile, c.a_type, c.c_type, false, rows, columns, 1, k).bytes; };
+    const auto rows_for = [&](size_t columns) {
+      return staging(tile, c.a_type, c.c_type, false, rows, columns, 1, k).bytes;
+    };
     const size_t nr = size_t(c.nr), last = n % nr ? n % nr : nr;
     p.scratch = p.panel_bytes + round_up(max(rows_for(min(n, nr)), rows_for(last)), 64);
     p.algorithm = "widen_panels";
@@ -160,11 +180,13 @@ void weights_run(const RunArgs& args, DynamicRun& r) {
   const size_t rows = p.rows(), k = size_t(c.k), panels = ceil_div(size_t(c.n), c.nr);
   if (p.rows_bytes) {
     note_use(p.quantize);
-    for (size_t m = 0; m < rows; ++m) code_of<GemmRowTableFn>(p.quantize)().widen(k, dynamic_a(r, m), reinterpret_cast<float*>(r.rows) + m * k);
+    for (size_t m = 0; m < rows; ++m)
+      code_of<GemmRowTableFn>(p.quantize)().widen(k, dynamic_a(r, m), reinterpret_cast<float*>(r.rows) + m * k);
   }
   // Panels first: each piece makes floats of its own weights. Rows too where panels are few.
   const double products = double(rows) * double(c.n) * double(k);
-  const size_t wanted = args.concurrency() > 1 ? max(pieces_for(args, rows * panels, products / 16 / double(rows * panels)), 1) : 1;
+  const size_t wanted =
+      args.concurrency() > 1 ? max(pieces_for(args, rows * panels, products / 16 / double(rows * panels)), 1) : 1;
   r.columns = min(panels, wanted);
   r.row_pieces = min(ceil_div(wanted, r.columns), ceil_div(rows, p.kernel->mr));
   parallel(args, r.row_pieces * r.columns, task, &r);

@@ -1,4 +1,5 @@
-// What the kernels of products with quantised weights in float arithmetic take. Plain data, included by the kernel units.
+// What the kernels of products with quantised weights in float arithmetic take. Plain data, included by the kernel
+// units.
 #pragma once
 #include "gemm/dynamic_kernel.h"
 
@@ -9,8 +10,10 @@ namespace skua {
 //   s4: [block / 8][nr][4 bytes]    as in dynamic_kernel.h          s8: [block][nr] bytes
 //   [nr] scales, [nr] scale * zero point
 //
-//   w[k][j] = fma(q[k][j], scale[j], -scaled zero[j])    one rounding; without fused multiply-adds two. Without zero points scale * q.
-//   C[r][j] = clamp(sum over k of A[r][k] * w[k][j] + bias[j])    one chain in the order of k, as in the tiles of f32: the same bits
+//   w[k][j] = fma(q[k][j], scale[j], -scaled zero[j])    one rounding; without fused multiply-adds two. Without zero
+//   points scale * q.
+//   C[r][j] = clamp(sum over k of A[r][k] * w[k][j] + bias[j])    one chain in the order of k, as in the tiles of f32:
+//   the same bits
 struct GemmWeights {
   const char* b;         // panel
   size_t from, k;        // steps of the depth, [from, k): a tile takes all, `from` is 0; else a multiple of 8
@@ -27,7 +30,8 @@ struct GemmWeights {
   float low, high;
 };
 
-// KernelKind::gemm_nibbles of this variant, Kernel::element = the type of the weights. tile: up to mr rows. widen: a part of a panel to floats, [k - from][round_up(n, vector)].
+// KernelKind::gemm_nibbles of this variant, Kernel::element = the type of the weights. tile: up to mr rows. widen: a
+// part of a panel to floats, [k - from][round_up(n, vector)].
 constexpr uint16_t kWeightsVariant = 1;
 struct GemmWeightsTable {
   void (*tile)(const GemmWeights&);

@@ -1,12 +1,15 @@
-// Quantised weights in float arithmetic: tiles for few rows, which make floats of them in registers, and whole panels of floats for the tiles of f32. The formulas: weights_kernel.h.
+// Quantised weights in float arithmetic: tiles for few rows, which make floats of them in registers, and whole panels
+// of floats for the tiles of f32. The formulas: weights_kernel.h.
 //
 //   set       nibble -> float                                                                    byte -> float
-//   avx512    a table of 16 floats by the lowest four bits of a word, loaded from the nibble's     widened as it is loaded, converted
+//   avx512    a table of 16 floats by the lowest four bits of a word, loaded from the nibble's     widened as it is
+//             loaded, converted
 //             byte on: an odd nibble is shifted down first
 //   others    put into the digits of 2^7 to 2^23, which is then taken off: -8 is 0 there           likewise
 //
-// Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros (tall tiles read those), a weight and an element of A. AVX-512: up to 12x2 = 24 sums; one or
-// two rows take four vectors, or the three of a panel of 48, for two sums would wait for each other. AVX2: 4x2 sums, 2x3, 1x4.
+// Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros (tall tiles read
+// those), a weight and an element of A. AVX-512: up to 12x2 = 24 sums; one or two rows take four vectors, or the three
+// of a panel of 48, for two sums would wait for each other. AVX2: 4x2 sums, 2x3, 1x4.
 #include "dispatch/kernel.h"
 #include "gemm/float_ends.h"
 #include "gemm/weights_kernel.h"
@@ -18,12 +21,14 @@ namespace {
 constexpr int L = F32::L;
 
 constexpr size_t kAhead = 8192;  // bytes: from memory a prefetcher alone does not keep up
-// Value i of the eight of each lane: the low nibbles of its four bytes, then the high ones. x: the vector, which is also at p.
+// Value i of the eight of each lane: the low nibbles of its four bytes, then the high ones. x: the vector, which is
+// also at p.
 template <int i> SKUA_INL F32 nibble([[maybe_unused]] I32 x, [[maybe_unused]] const char* p) {
   constexpr int bit = i % 4 * 8 + i / 4 * 4;
 #if defined(SKUA_ISA_avx512)
   const __m512 values = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
-  if constexpr (bit / 8) x.v = _mm512_loadu_si512(p + bit / 8);  // not shifted: that is for a port of the products, loads have others. Behind the last values are scales
+  // not shifted: that is for a port of the products, loads have others. Behind the last values are scales
+  if constexpr (bit / 8) x.v = _mm512_loadu_si512(p + bit / 8);
   if constexpr (bit % 8) x = shr_logical<4>(x);
   return {_mm512_maskz_permutexvar_ps(0xffff, x.v, values)};
 #else
@@ -33,13 +38,15 @@ template <int i> SKUA_INL F32 nibble([[maybe_unused]] I32 x, [[maybe_unused]] co
 #endif
 }
 
-// Scales and zeros of a block, of NV vectors from column `first` on; those of tall tiles leave the registers of zeros to sums.
+// Scales and zeros of a block, of NV vectors from column `first` on; those of tall tiles leave the registers of zeros
+// to sums.
 template <int NV, bool tall> struct Scales {
   F32 scale[NV], zero[tall ? 1 : NV];
   alignas(64) float room[tall ? NV * L : 1];
   const float* zeros;
   SKUA_INL Scales(const GemmWeights& t, const char* p, size_t first) {
-    if (t.scale_type == Element::f16) read(reinterpret_cast<const f16*>(p) + first);  // whatever types of maps the build has
+    // whatever types of maps the build has
+    if (t.scale_type == Element::f16) read(reinterpret_cast<const f16*>(p) + first);
     if (t.scale_type == Element::bf16) read(reinterpret_cast<const bf16*>(p) + first);
     if (t.scale_type == Element::f32) read(reinterpret_cast<const float*>(p) + first);
     const float* from = reinterpret_cast<const float*>(p + t.nr * (t.scale_type == Element::f32 ? 4 : 2)) + first;
@@ -67,9 +74,12 @@ template <int NV, bool tall> struct Scales {
 #endif
 }
 
-// use(i, w) for each step of the depth, in order: NV vectors of weights from column `first` on, i steps behind those that moved(n) has passed.
-template <bool s4, int NV, bool tall, class Use, class Moved> SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use, Moved moved) {
-  const size_t data = t.nr * (s4 ? t.block / 2 : t.block), bytes = weights_block_bytes(s4 ? Element::s4 : Element::s8, t.nr, t.block, t.scale_type, t.zeros);
+// use(i, w) for each step of the depth, in order: NV vectors of weights from column `first` on, i steps behind those
+// that moved(n) has passed.
+template <bool s4, int NV, bool tall, class Use, class Moved>
+SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use, Moved moved) {
+  const size_t data = t.nr * (s4 ? t.block / 2 : t.block),
+               bytes = weights_block_bytes(s4 ? Element::s4 : Element::s8, t.nr, t.block, t.scale_type, t.zeros);
   size_t k = t.from, skip = k % t.block;  // of the first block
   for (const char* block = t.b + k / t.block * bytes; k < t.k; block += bytes, skip = 0) {
     const Scales<NV, tall> scales(t, block + data, first);
@@ -97,8 +107,10 @@ template <bool s4, int NV, bool tall, class Use, class Moved> SKUA_INL void each
       };
       for (; k + 8 <= end; k += 8) {
         load();
-        step.template operator()<0>(0), step.template operator()<1>(1), step.template operator()<2>(2), step.template operator()<3>(3);
-        step.template operator()<4>(4), step.template operator()<5>(5), step.template operator()<6>(6), step.template operator()<7>(7);
+        step.template operator()<0>(0), step.template operator()<1>(1), step.template operator()<2>(2),
+            step.template operator()<3>(3);
+        step.template operator()<4>(4), step.template operator()<5>(5), step.template operator()<6>(6),
+            step.template operator()<7>(7);
         moved(8);
       }
       for (; k < end; ++k) {  // a step at a time, the next nibble at the place of the first
@@ -175,8 +187,10 @@ template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t 
 
 // As many rows at once as registers hold the sums of: weights become floats once for all of them.
 constexpr int kMostRows = L == 16 ? 12 : 4;
-constexpr size_t wide(int rows) { return rows > 2 || L < 8 ? 2 : L == 8 && rows == 2 ? 3 : 4; }  // vectors of these rows
-template <bool s4, int MR, int NV = int(wide(MR))> SKUA_INL void columns_left(const GemmWeights& t, size_t first, size_t vectors) {
+// vectors of these rows
+constexpr size_t wide(int rows) { return rows > 2 || L < 8 ? 2 : L == 8 && rows == 2 ? 3 : 4; }
+template <bool s4, int MR, int NV = int(wide(MR))>
+SKUA_INL void columns_left(const GemmWeights& t, size_t first, size_t vectors) {
   if (vectors >= size_t(NV)) columns_of<s4, MR, NV>(t, first);
   else if constexpr (NV > 1) columns_left<s4, MR, NV - 1>(t, first, vectors);
 }

@@ -1,8 +1,10 @@
-// AVX2's tiles of twelve sums as written, from the first product to the last store: what the compiler puts around the loop of four_steps.h is a third of the instructions of a tile 16 deep, and beside a
-// busy neighbour on the core (the other hardware thread) it is the instructions that count. A product of 3x32 with three segments of nine terms took 842 instructions, 513 of them loads and
-// multiply-adds; here it takes 675.
+// AVX2's tiles of twelve sums as written, from the first product to the last store: what the compiler puts around the
+// loop of four_steps.h is a third of the instructions of a tile 16 deep, and beside a busy neighbour on the core (the
+// other hardware thread) it is the instructions that count. A product of 3x32 with three segments of nine terms took
+// 842 instructions, 513 of them loads and multiply-adds; here it takes 675.
 //
-// Registers: ymm0-11 sums, row after row; 12-15 elements of A and vectors of B. The last four steps go by row (3x32), or by two rows, whose stores complete while the next are multiplied: by_row.h.
+// Registers: ymm0-11 sums, row after row; 12-15 elements of A and vectors of B. The last four steps go by row (3x32),
+// or by two rows, whose stores complete while the next are multiplied: by_row.h.
 #pragma once
 #include "gemm/four_steps.h"
 #include "gemm/step.h"
@@ -13,13 +15,16 @@ namespace SKUA_ISA {
 namespace {
 
 #if defined(SKUA_ISA_avx2)
-alignas(32) constexpr float kNoBias[32] = {-0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f,
-                                           -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f};  // + -0 is nothing, + 0 makes 0 of -0
+alignas(32) constexpr float kNoBias[32] = {
+    -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f,
+    // + -0 is nothing, + 0 makes 0 of -0
+    -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f};
 
 // What the assembly reads beside its operands, by these offsets.
 struct WholeTile {
   size_t segments;           //  0
-  size_t fours, ones;        //  8 16  steps of a segment, by four and by one; four more of the last one are the tile's end
+  // 8 16  steps of a segment, by four and by one; four more of the last one are the tile's end
+  size_t fours, ones;
   ptrdiff_t a_jump, b_jump;  // 24 32  bytes from the end of a segment to the next
   float low, high;           // 40 44
   const float* bias;         // 48
@@ -28,7 +33,8 @@ struct WholeTile {
   ptrdiff_t residual_step;   // 72     bytes
 };
 
-// Of tiles that end by row: C of f32, at most a residual before the clamp, segments as far from each other as the first two are.
+// Of tiles that end by row: C of f32, at most a residual before the clamp, segments as far from each other as the first
+// two are.
 inline bool is_whole(const GemmTile& t) {
   if (t.halves || t.c_type != Element::f32 || t.hard_swish || (t.residual && t.residual_after)) return false;
   const GemmSegment* const s = t.segments;
@@ -120,9 +126,12 @@ inline bool is_whole(const GemmTile& t) {
   SKUA_BROADCAST("40(%[p])", 15)                                                                                      \
   SKUA_END_2("(%[a])", "(%[a],%[i])", 0, 1, 2, 3) SKUA_END_2("(%[a],%[i],2)", "(%[a],%[j])", 4, 5, 6, 7) SKUA_END_2("(%[a],%[i],4)", "(%[a],%[k])", 8, 9, 10, 11)
 
-// A tile: rows of A as four_steps() has them, `ahead` of the next ones, `panel` bytes from a row of B to what is asked for beside it.
+// A tile: rows of A as four_steps() has them, `ahead` of the next ones, `panel` bytes from a row of B to what is asked
+// for beside it.
 enum class Asks { nothing, a, a_and_b };
-template <int MR, int NV, Asks asks> SKUA_INL void whole_tile(const WholeTile& w, const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const char* b, ptrdiff_t l, ptrdiff_t l3, char* c, const char* ahead, ptrdiff_t panel) {
+template <int MR, int NV, Asks asks>
+SKUA_INL void whole_tile(const WholeTile& w, const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const char* b,
+                         ptrdiff_t l, ptrdiff_t l3, char* c, const char* ahead, ptrdiff_t panel) {
   size_t q, n;
 #define SKUA_BY_ASKS(step, ask_a, end)                                                                                   \
   if constexpr (asks == Asks::nothing) { SKUA_AS_WRITTEN(SKUA_DEPTH(step, "") end); }                                    \

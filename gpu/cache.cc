@@ -77,7 +77,8 @@ void say(const ProgramCache* c, skua_log_level level, const char* format, ...) {
 uint64_t device_key(const Device* d) {
   const skua_device_info& i = d->about.info;
   char text[512];
-  const int n = snprintf(text, sizeof text, "%s|%s|%s|%s|%s|%zu", d->api->name, i.name, i.vendor, i.driver, SKUA_VERSION_STRING, sizeof(void*));
+  const int n = snprintf(text, sizeof text, "%s|%s|%s|%s|%s|%zu", d->api->name, i.name, i.vendor, i.driver,
+                         SKUA_VERSION_STRING, sizeof(void*));
   return hash(text, n < 0 ? 0 : min(size_t(n), sizeof text));
 }
 
@@ -95,7 +96,8 @@ Entry* find(const ProgramCache* c, CacheKey key) {
 }
 
 bool insert(ProgramCache* c, CacheKey key, const void* data, size_t size) {
-  auto* e = static_cast<Entry*>(allocate(c->device->ctx, sizeof(Entry) + size, alignof(Entry) < 8 ? 8 : alignof(Entry)));
+  auto* e =
+      static_cast<Entry*>(allocate(c->device->ctx, sizeof(Entry) + size, alignof(Entry) < 8 ? 8 : alignof(Entry)));
   if (!e) return false;
   *e = {c->entries, size, key, false};
   if (size) memcpy(e->bytes(), data, size);
@@ -181,11 +183,14 @@ bool write_all(int fd, const unsigned char* data, size_t size) {
 
 }  // namespace
 
-CacheKey cache_key(const void* data, size_t size, CacheKey seed) { return {hash(data, size, seed.a), hash(data, size, seed.b)}; }
+CacheKey cache_key(const void* data, size_t size, CacheKey seed) {
+  return {hash(data, size, seed.a), hash(data, size, seed.b)};
+}
 
 CacheKey cache_key(const ProgramKey& key, bool spirv, const char* prelude) {
   const KernelText& t = *key.text;
-  CacheKey k = spirv ? cache_key(t.spirv, t.spirv_bytes) : cache_key(t.source, strlen(t.source), cache_key(prelude, strlen(prelude)));
+  CacheKey k = spirv ? cache_key(t.spirv, t.spirv_bytes)
+                     : cache_key(t.source, strlen(t.source), cache_key(prelude, strlen(prelude)));
   k = cache_key(t.options, strlen(t.options), k);
   k = cache_key(key.local, sizeof key.local, k);
   return cache_key(key.constants, sizeof key.constants, k);
@@ -262,7 +267,8 @@ skua_status cache_write(ProgramCache* c) {
   if (!c) return SKUA_STATUS_OK;
   Locked lock(c);
   if (!c->changed) return SKUA_STATUS_OK;
-  if (struct stat about; stat(c->path, &about) == 0 && !S_ISREG(about.st_mode)) {  // a device or pipe would become a file
+  // a device or pipe would become a file
+  if (struct stat about; stat(c->path, &about) == 0 && !S_ISREG(about.st_mode)) {
     say(c, SKUA_LOG_WARNING, "is no regular file; not written");
     return fail(SKUA_STATUS_IO_ERROR, "program cache %s: is no regular file", c->path);
   }

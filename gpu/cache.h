@@ -1,5 +1,6 @@
-// A file of what drivers compiled: programs of OpenCL one by one, the pipeline cache of Vulkan as one entry. Drivers trust such bytes blindly (PoCL 3.1 crashes on a truncated
-// binary), so nothing reaches a driver that this library did not write itself, whole, for this device, driver and version of the library: anything else is passed over, with the
+// A file of what drivers compiled: programs of OpenCL one by one, the pipeline cache of Vulkan as one entry. Drivers
+// trust such bytes blindly (PoCL 3.1 crashes on a truncated binary), so nothing reaches a driver that this library did
+// not write itself, whole, for this device, driver and version of the library: anything else is passed over, with the
 // reason in the log, and compiled again.
 //
 //   header    magic, format, number of entries, device key, total size, checksum of all
@@ -13,11 +14,13 @@ struct CacheKey {
   uint64_t a, b;
 };
 CacheKey cache_key(const void* data, size_t size, CacheKey seed = {0xcbf29ce484222325, 0x9ae16a3b2f90404f});
-CacheKey cache_key(const ProgramKey& key, bool spirv, const char* prelude = kernel_prelude);  // of the texts themselves, not of their addresses
+// of the texts themselves, not of their addresses
+CacheKey cache_key(const ProgramKey& key, bool spirv, const char* prelude = kernel_prelude);
 
 // Reads the file that the context names, if it names one, and sets device->cache. Fails on nothing but memory.
 skua_status cache_open(Device* device);
-// Writes what was added, together with what others have written to the file since it was read: a temporary file, renamed. Nothing added: nothing written.
+// Writes what was added, together with what others have written to the file since it was read: a temporary file,
+// renamed. Nothing added: nothing written.
 skua_status cache_write(ProgramCache* cache);
 void cache_close(Device* device);  // does not write
 

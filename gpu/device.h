@@ -1,9 +1,10 @@
 // The small host interface that both GPU backends implement; operators know nothing else of OpenCL or Vulkan.
 //
-//   operator (gpu/<operator>.cc)  ->  Program (a kernel text with its constants)  +  Dispatch (bindings, arguments, groups)  ->  Stream
+//   operator (gpu/<operator>.cc)  ->  Program (a kernel text with its constants)  +  Dispatch (bindings, arguments,
+//                                 groups)  ->  Stream
 //
-// Every function returns a status with a text; none aborts. A backend that meets a lost device sets Device::lost, and every later call of that context answers
-// SKUA_STATUS_DEVICE_LOST.
+// Every function returns a status with a text; none aborts. A backend that meets a lost device sets Device::lost, and
+// every later call of that context answers SKUA_STATUS_DEVICE_LOST.
 #pragma once
 #include <skua/device.h>
 #include <skua/stream.h>
@@ -16,7 +17,8 @@ enum class Vendor : uint8_t { unknown, adreno, mali, powervr, apple, nvidia, int
 // By what the driver calls the device and its maker.
 Vendor vendor_named(const char* name, const char* vendor);
 
-// All that a choice of kernel, tile or work-group depends on. Plain data: tests hold recorded descriptions of devices that are not at hand (gpu/choice.h).
+// All that a choice of kernel, tile or work-group depends on. Plain data: tests hold recorded descriptions of devices
+// that are not at hand (gpu/choice.h).
 struct Description {
   skua_device_info info;
   Vendor vendor;
@@ -29,7 +31,8 @@ struct Description {
   uint64_t texels;                          // of a buffer that is read through the texture path, at most; 0 = none is
   uint32_t offset_alignment;                // of a binding, bytes
   bool f16_storage, f16_arithmetic, integer_dot, unified_memory;
-  bool f16_rounding, f16_preserve;          // the driver can be told to round f32 to f16 to nearest even (else kernels do), and to keep its smallest values
+  // the driver can be told to round f32 to f16 to nearest even (else kernels do), and to keep its smallest values
+  bool f16_rounding, f16_preserve;
   bool f32_nan, f16_nan;                    // and not to assume that there are no NaN, infinities or negative zeros
   uint8_t opencl;                           // major version; 0: Vulkan
   double tick_nanoseconds;                  // of a timestamp; 0 = none
@@ -45,7 +48,8 @@ inline void tell_limits(Description& d) {
 
 constexpr uint32_t kMaxConstants = 8, kMaxBindings = 8, kMaxArguments = 29;
 
-// One kernel: a body of gpu/kernels/ in one storage type with one set of macros. Generated from gpu/CMakeLists.txt's list.
+// One kernel: a body of gpu/kernels/ in one storage type with one set of macros. Generated from gpu/CMakeLists.txt's
+// list.
 struct KernelText {
   const char* name;       // "unary_f16_v4"; in the registry "unary_f16_v4_opencl" and "unary_f16_v4_vulkan"
   const char* names[2];   // these
@@ -93,13 +97,17 @@ struct Binding {
   const skua_device_buffer* buffer;
   size_t offset, bytes;  // the range that the kernel touches: decides about barriers
   bool written;
-  // The kernel finds the range by its argument of this number, in units of so many bytes from the start of the buffer (unit 0: it has no such argument, and its range is the buffer). No bytes: the kernel has the binding and does not use it.
-  // A backend may bind a window that holds the range instead of the buffer, and lower the argument: what ends beyond the largest binding is reached that way.
+  // The kernel finds the range by its argument of this number, in units of so many bytes from the start of the buffer
+  // (unit 0: it has no such argument, and its range is the buffer). No bytes: the kernel has the binding and does not
+  // use it.
+  // A backend may bind a window that holds the range instead of the buffer, and lower the argument: what ends beyond
+  // the largest binding is reached that way.
   uint8_t argument = 0, unit = 0;
   bool texels = false;  // the kernel reads the buffer by its texels; one binding of a dispatch at most
 };
 
-// What a buffer also holds for kernels that read it through the texture path: vectors of four of a type, widened to f32.
+// What a buffer also holds for kernels that read it through the texture path: vectors of four of a type, widened to
+// f32.
 enum class Texels : uint8_t { none, f32, f16 };
 
 struct Dispatch {
@@ -116,15 +124,19 @@ struct Api {
   const char* name;  // "OpenCL"
   const char* isa;   // "opencl": in the registry
   int number;        // of KernelText::names and calls: 0 OpenCL, 1 Vulkan
-  // Devices of this api, software ones last; why: what is missing when there is none ("libvulkan.so.1 cannot be opened").
+  // Devices of this api, software ones last; why: what is missing when there is none ("libvulkan.so.1 cannot be
+  // opened").
   size_t (*list)(Description* list, size_t capacity, char* why, size_t why_size);
-  skua_status (*open)(const skua_context* ctx, const skua_context_options& options, Device** out);  // options.device.index, or the caller's objects
+  // options.device.index, or the caller's objects
+  skua_status (*open)(const skua_context* ctx, const skua_context_options& options, Device** out);
   void (*close)(Device* device);
 
-  skua_status (*buffer_create)(Device* device, size_t size, Texels texels, skua_device_buffer** out);  // without texels where the driver makes none
+  // without texels where the driver makes none
+  skua_status (*buffer_create)(Device* device, size_t size, Texels texels, skua_device_buffer** out);
   skua_status (*buffer_import)(Device* device, uint64_t handle, size_t offset, size_t size, skua_device_buffer** out);
   void (*buffer_destroy)(skua_device_buffer* buffer);  // streams keep what they recorded until they are done with it
-  skua_status (*buffer_write)(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);  // done when it returns
+  // done when it returns
+  skua_status (*buffer_write)(skua_device_buffer* buffer, size_t offset, const void* data, size_t size);
   skua_status (*buffer_read)(const skua_device_buffer* buffer, size_t offset, void* data, size_t size);
   skua_status (*buffer_map)(skua_device_buffer* buffer, size_t offset, size_t size, void** data);  // one part at a time
   skua_status (*buffer_unmap)(skua_device_buffer* buffer, void* data);
@@ -157,7 +169,8 @@ struct skua_device_buffer {
   uint64_t whole;
   size_t begin;
   skua::gpu::Texels texels;
-  void* mapped_at;  // atomic: what the caller has of it; NULL: not mapped; the buffer itself: about to be, or not any more
+  // atomic: what the caller has of it; NULL: not mapped; the buffer itself: about to be, or not any more
+  void* mapped_at;
 };
 struct skua_stream {
   skua::gpu::Device* device;

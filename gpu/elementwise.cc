@@ -6,7 +6,7 @@
 namespace skua::gpu {
 namespace {
 
-// ---- unary -----------------------------------------------------------------------------------------------------------------------
+// ---- unary ----------------------------------------------------------------------------------------------------------
 struct UnaryConfig {
   uint32_t kind, type;
   float a, b;
@@ -21,7 +21,13 @@ static_assert(SKUA_BINARY_KIND_COUNT == 16, "gpu/kernels/binary.k has the functi
 NestKernel unary_kernel(const skua_op* op) {
   const UnaryConfig& c = static_cast<const UnaryOp*>(op)->config;
   const skua_dtype type = skua_dtype(c.type);
-  return {&text_of(unary_texts, unary_f32_v1, 2, type), &text_of(unary_texts, unary_f32_v4, 2, type), 2, 0, {int32_t(c.kind)}, {bits_of(c.a), bits_of(c.b)}, 2};
+  return {&text_of(unary_texts, unary_f32_v1, 2, type),
+          &text_of(unary_texts, unary_f32_v4, 2, type),
+          2,
+          0,
+          {int32_t(c.kind)},
+          {bits_of(c.a), bits_of(c.b)},
+          2};
 }
 
 skua_status unary_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) {
@@ -30,13 +36,29 @@ skua_status unary_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) 
   for (size_t& stride : plan->outputs[0].stride) stride = 0;
   return SKUA_STATUS_OK;
 }
-skua_status unary_finish(const skua_op* op, skua_plan* plan) { return plan_nest(op, unary_kernel(op), *static_cast<NestPlan*>(plan)); }
+skua_status unary_finish(const skua_op* op, skua_plan* plan) {
+  return plan_nest(op, unary_kernel(op), *static_cast<NestPlan*>(plan));
+}
 skua_status unary_record(const RecordArgs& args) { return record_nest(args, unary_kernel(args.plan->op)); }
 
-const OpClass unary_class = {"unary", 64, sizeof(UnaryOp), sizeof(NestPlan), offsetof(UnaryOp, config), sizeof(UnaryConfig), true, nullptr, unary_plan, unary_finish, nullptr, nullptr, nullptr,
-                             nullptr, unary_record, nullptr};
+const OpClass unary_class = {"unary",
+                             64,
+                             sizeof(UnaryOp),
+                             sizeof(NestPlan),
+                             offsetof(UnaryOp, config),
+                             sizeof(UnaryConfig),
+                             true,
+                             nullptr,
+                             unary_plan,
+                             unary_finish,
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             unary_record,
+                             nullptr};
 
-// ---- convert ---------------------------------------------------------------------------------------------------------------------
+// ---- convert --------------------------------------------------------------------------------------------------------
 struct ConvertConfig {
   uint32_t from, to;
 };
@@ -49,8 +71,15 @@ NestKernel convert_kernel(const skua_op* op) {
   const KernelText* const texts = convert_texts.texts;
   if (c.from == c.to) return {&copy_text(1, skua_dtype(c.to)), &copy_text(4, skua_dtype(c.to)), 2, 0, {}, {}, 1};
   const bool narrow = c.from == SKUA_DTYPE_F32;
-  const KernelText* const type = texts + ((narrow ? c.to : c.from) == SKUA_DTYPE_F16 ? convert_f16_to1 : convert_bf16_to1) - convert_f16_to1;
-  return {type + (narrow ? convert_f16_to1 : convert_f16_from1), type + (narrow ? convert_f16_to4 : convert_f16_from4), 2, 0, {}, {}, 0};
+  const KernelText* const type =
+      texts + ((narrow ? c.to : c.from) == SKUA_DTYPE_F16 ? convert_f16_to1 : convert_bf16_to1) - convert_f16_to1;
+  return {type + (narrow ? convert_f16_to1 : convert_f16_from1),
+          type + (narrow ? convert_f16_to4 : convert_f16_from4),
+          2,
+          0,
+          {},
+          {},
+          0};
 }
 
 skua_status convert_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) {
@@ -60,13 +89,29 @@ skua_status convert_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan
   plan->outputs[0].type = skua_dtype(static_cast<const ConvertOp*>(op)->config.to);
   return SKUA_STATUS_OK;
 }
-skua_status convert_finish(const skua_op* op, skua_plan* plan) { return plan_nest(op, convert_kernel(op), *static_cast<NestPlan*>(plan)); }
+skua_status convert_finish(const skua_op* op, skua_plan* plan) {
+  return plan_nest(op, convert_kernel(op), *static_cast<NestPlan*>(plan));
+}
 skua_status convert_record(const RecordArgs& args) { return record_nest(args, convert_kernel(args.plan->op)); }
 
-const OpClass convert_class = {"convert", 65, sizeof(ConvertOp), sizeof(NestPlan), offsetof(ConvertOp, config), sizeof(ConvertConfig), false, nullptr, convert_plan, convert_finish, nullptr, nullptr,
-                               nullptr, nullptr, convert_record, nullptr};
+const OpClass convert_class = {"convert",
+                               65,
+                               sizeof(ConvertOp),
+                               sizeof(NestPlan),
+                               offsetof(ConvertOp, config),
+                               sizeof(ConvertConfig),
+                               false,
+                               nullptr,
+                               convert_plan,
+                               convert_finish,
+                               nullptr,
+                               nullptr,
+                               nullptr,
+                               nullptr,
+                               convert_record,
+                               nullptr};
 
-// ---- binary and select -------------------------------------------------------------------------------------------------------------
+// ---- binary and select ----------------------------------------------------------------------------------------------
 struct BinaryConfig {
   uint32_t kind, type;
   skua_activation activation;
@@ -79,25 +124,64 @@ NestKernel binary_kernel(const skua_op* op) {
   const BinaryConfig& c = static_cast<const BinaryOp*>(op)->config;
   const skua_dtype type = skua_dtype(c.type);
   const Fused f = fused(c.activation);
-  return {&text_of(binary_texts, binary_f32_v1, 2, type), &text_of(binary_texts, binary_f32_v4, 2, type), 3, 1u << 1 | 1u << 2, {int32_t(c.kind), f.kind}, {bits_of(f.a), bits_of(f.b)}, 2};
+  return {&text_of(binary_texts, binary_f32_v1, 2, type),
+          &text_of(binary_texts, binary_f32_v4, 2, type),
+          3,
+          1u << 1 | 1u << 2,
+          {int32_t(c.kind), f.kind},
+          {bits_of(f.a), bits_of(f.b)},
+          2};
 }
 NestKernel select_kernel(const skua_op* op) {
   const skua_dtype type = skua_dtype(static_cast<const BinaryOp*>(op)->config.type);
-  return {&text_of(select_texts, select_f32_v1, 2, type), &text_of(select_texts, select_f32_v4, 2, type), 4, 0, {}, {}, 0};
+  return {
+      &text_of(select_texts, select_f32_v1, 2, type), &text_of(select_texts, select_f32_v4, 2, type), 4, 0, {}, {}, 0};
 }
 
 skua_status broadcast_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) {
   return broadcast_shape(op, skua_dtype(static_cast<const BinaryOp*>(op)->config.type), s, plan->outputs[0]);
 }
-skua_status binary_finish(const skua_op* op, skua_plan* plan) { return plan_nest(op, binary_kernel(op), *static_cast<NestPlan*>(plan)); }
+skua_status binary_finish(const skua_op* op, skua_plan* plan) {
+  return plan_nest(op, binary_kernel(op), *static_cast<NestPlan*>(plan));
+}
 skua_status binary_record(const RecordArgs& args) { return record_nest(args, binary_kernel(args.plan->op)); }
-skua_status select_finish(const skua_op* op, skua_plan* plan) { return plan_nest(op, select_kernel(op), *static_cast<NestPlan*>(plan)); }
+skua_status select_finish(const skua_op* op, skua_plan* plan) {
+  return plan_nest(op, select_kernel(op), *static_cast<NestPlan*>(plan));
+}
 skua_status select_record(const RecordArgs& args) { return record_nest(args, select_kernel(args.plan->op)); }
 
-const OpClass binary_class = {"binary", 66, sizeof(BinaryOp), sizeof(NestPlan), offsetof(BinaryOp, config), sizeof(BinaryConfig), true, nullptr, broadcast_plan, binary_finish, nullptr, nullptr,
-                              nullptr, nullptr, binary_record, nullptr};
-const OpClass select_class = {"select", 67, sizeof(BinaryOp), sizeof(NestPlan), offsetof(BinaryOp, config), sizeof(BinaryConfig), true, nullptr, broadcast_plan, select_finish, nullptr, nullptr,
-                              nullptr, nullptr, select_record, nullptr};
+const OpClass binary_class = {"binary",
+                              66,
+                              sizeof(BinaryOp),
+                              sizeof(NestPlan),
+                              offsetof(BinaryOp, config),
+                              sizeof(BinaryConfig),
+                              true,
+                              nullptr,
+                              broadcast_plan,
+                              binary_finish,
+                              nullptr,
+                              nullptr,
+                              nullptr,
+                              nullptr,
+                              binary_record,
+                              nullptr};
+const OpClass select_class = {"select",
+                              67,
+                              sizeof(BinaryOp),
+                              sizeof(NestPlan),
+                              offsetof(BinaryOp, config),
+                              sizeof(BinaryConfig),
+                              true,
+                              nullptr,
+                              broadcast_plan,
+                              select_finish,
+                              nullptr,
+                              nullptr,
+                              nullptr,
+                              nullptr,
+                              select_record,
+                              nullptr};
 
 }  // namespace
 
@@ -113,7 +197,9 @@ skua_status create_convert(skua_context* context, const skua_convert_desc& d, sk
   if (is_int8(Element(d.input_type)) || is_int8(Element(d.output_type))) return create_convert_bytes(context, d, out);
   SKUA_TRY(need_gpu_type(context, "convert", "input_type", d.input_type));
   SKUA_TRY(need_gpu_type(context, "convert", "output_type", d.output_type));
-  if (d.input_type != d.output_type && d.input_type != SKUA_DTYPE_F32 && d.output_type != SKUA_DTYPE_F32) return create_convert_bytes(context, d, out);  // its kernel reads all types
+  // its kernel reads all types
+  if (d.input_type != d.output_type && d.input_type != SKUA_DTYPE_F32 && d.output_type != SKUA_DTYPE_F32)
+    return create_convert_bytes(context, d, out);
   skua_op* op = nullptr;
   SKUA_TRY(new_op(convert_class, context, 1, 1, 0, &op));
   static_cast<ConvertOp*>(op)->config = {uint32_t(d.input_type), uint32_t(d.output_type)};

@@ -22,7 +22,9 @@ const Op& op_of(const skua_plan* plan) { return *static_cast<const Op*>(plan->op
 const Plan& plan_of(const skua_plan* plan) { return *static_cast<const Plan*>(plan); }
 size_t columns_of(const GemmConfig& c) { return round_up(size_t(c.n), 4); }
 // Of bytes with a constant B: what sums of the columns start with, their scales or multipliers, shifts, zero points.
-size_t bias_of(const GemmConfig& c) { return is_int8(c.a_type) && c.constant_b ? 4 * columns_of(c) : c.has_bias ? columns_of(c) : 0; }
+size_t bias_of(const GemmConfig& c) {
+  return is_int8(c.a_type) && c.constant_b ? 4 * columns_of(c) : c.has_bias ? columns_of(c) : 0;
+}
 size_t depth_of(const GemmConfig& c) { return is_int8(c.a_type) ? round_up(size_t(c.k), 4) : size_t(c.k); }
 size_t weights_of(const GemmConfig& c) { return c.constant_b ? columns_of(c) * depth_of(c) : 0; }
 
@@ -73,7 +75,9 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   g.element = c.a_type;
   g.half = c.numerics == SKUA_NUMERICS_FAST;
   g.wide = c.c_type != c.a_type && !is_int8(c.a_type);
-  if (is_int8(c.a_type)) g.q = {c.c_type, c.b_type, c.q.a_zero, c.q.b_zero, c.q.zero, c.q.low, c.q.high, c.q.scale, c.q.each_zero != 0, c.q.residual, c.q.rounding, c.q.fixed};
+  if (is_int8(c.a_type))
+    g.q = {c.c_type, c.b_type,  c.q.a_zero,         c.q.b_zero,   c.q.zero,     c.q.low,
+           c.q.high, c.q.scale, c.q.each_zero != 0, c.q.residual, c.q.rounding, c.q.fixed};
   g.m = p.m; g.n = p.n; g.k = p.k; g.z = p.batches ? extent[0] : 0;
   g.a_m = c.transpose_a ? 1 : p.lda; g.a_k = c.transpose_a ? p.lda : 1; g.a_z = steps[0][0];
   if (c.constant_b) { g.b_k = columns_of(c); g.b_n = 1; }
@@ -94,19 +98,28 @@ skua_status record(const RecordArgs& args) {
   const Element e = op.config.a_type;
   const bool residual = op.config.residual != SKUA_RESIDUAL_NONE;
   const size_t last = p.n_inputs - 1;
-  const skua_buffer &a = args.inputs[0], &b = args.inputs[op.config.constant_b ? 0 : 1], &r = args.inputs[last], &c = args.outputs[0];
-  Binding bindings[6] = {{a.device, a.offset, p.input_spans[0].bytes, false}, {}, {}, {}, {c.device, c.offset, p.output_spans[0].bytes, true}};
+  const skua_buffer &a = args.inputs[0], &b = args.inputs[op.config.constant_b ? 0 : 1], &r = args.inputs[last],
+                    &c = args.outputs[0];
+  Binding bindings[6] = {{a.device, a.offset, p.input_spans[0].bytes, false},
+                         {},
+                         {},
+                         {},
+                         {c.device, c.offset, p.output_spans[0].bytes, true}};
   if (op.config.constant_b) bindings[1] = {op.weights_there, 0, op.weights_there->size, false};
   else bindings[1] = {b.device, b.offset, p.input_spans[1].bytes, false};
   if (op.bias_there) bindings[2] = {op.bias_there, 0, op.bias_there->size, false};
   if (residual) bindings[is_int8(e) ? 5 : 3] = {r.device, r.offset, p.input_spans[last].bytes, false};
   if (is_int8(e)) bindings[3] = bindings[2];
-  const ProductOffsets at = {offset_of(a, e), op.config.constant_b ? 0 : offset_of(b, e), offset_of(c, op.config.c_type), residual ? offset_of(r, op.config.c_type) : 0};
+  const ProductOffsets at = {offset_of(a, e), op.config.constant_b ? 0 : offset_of(b, e),
+                             offset_of(c, op.config.c_type), residual ? offset_of(r, op.config.c_type) : 0};
   size_t index[kMaxBatch] = {};
   for (;;) {
     ProductOffsets now = at;
     for (size_t d = 0; d < p.outer_rank; ++d) {
-      now.a += index[d] * p.a_outer[d]; now.b += index[d] * p.b_outer[d]; now.c += index[d] * p.c_outer[d]; now.r += index[d] * p.r_outer[d];
+      now.a += index[d] * p.a_outer[d];
+      now.b += index[d] * p.b_outer[d];
+      now.c += index[d] * p.c_outer[d];
+      now.r += index[d] * p.r_outer[d];
     }
     SKUA_TRY(record_product(&p, p.product, p.step, now, bindings, args.stream));
     size_t d = p.outer_rank;
@@ -115,17 +128,36 @@ skua_status record(const RecordArgs& args) {
   }
 }
 
-void explain(const skua_plan* plan, Text& text) { explain_product(plan, plan_of(plan).product, plan_of(plan).step, text); }
+void explain(const skua_plan* plan, Text& text) {
+  explain_product(plan, plan_of(plan).product, plan_of(plan).step, text);
+}
 
-const OpClass gemm_class = {"gemm", 80, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(GemmConfig), false, open, make_plan, finish, nullptr, nullptr, explain, nullptr, record, free_weights};
+const OpClass gemm_class = {"gemm",
+                            80,
+                            sizeof(Op),
+                            sizeof(Plan),
+                            offsetof(Op, config),
+                            sizeof(GemmConfig),
+                            false,
+                            open,
+                            make_plan,
+                            finish,
+                            nullptr,
+                            nullptr,
+                            explain,
+                            nullptr,
+                            record,
+                            free_weights};
 
 }  // namespace
 
-skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const void* b, const void* bias, skua_op** out) {
+skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const void* b, const void* bias,
+                        skua_op** out) {
   const Element e = Element(d.a_type);
   SKUA_TRY(need_gpu_type(ctx, "gemm", "a_type", d.a_type));
   if (b && d.numerics == SKUA_NUMERICS_STRICT && d.b_type != d.a_type)
-    return SKUA_UNSUPPORTED_("gemm: numerics is STRICT and b_type %s, must be a_type, %s, on a GPU", skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
+    return SKUA_UNSUPPORTED_("gemm: numerics is STRICT and b_type %s, must be a_type, %s, on a GPU",
+                             skua_dtype_name(d.b_type), skua_dtype_name(d.a_type));
   GemmConfig c;
   memset(&c, 0, sizeof c);
   c.transpose_a = d.transpose_a; c.transpose_b = d.transpose_b;
@@ -137,7 +169,8 @@ skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const 
   c.activation = d.epilogue.activation;
   c.n = d.n; c.k = d.k;
   size_t n = 0, bytes = 0;
-  if (!mul(columns_of(c), size_t(c.k), n) || !weights_bytes(bias_of(c), e, weights_of(c), bytes)) return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
+  if (!mul(columns_of(c), size_t(c.k), n) || !weights_bytes(bias_of(c), e, weights_of(c), bytes))
+    return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
   skua_op* base;
   SKUA_TRY(new_op(gemm_class, ctx, 0, 1, bytes, &base));
   memcpy(&static_cast<Op*>(base)->config, &c, sizeof c);
@@ -147,11 +180,13 @@ skua_status create_gemm(const skua_context* ctx, const skua_gemm_desc& d, const 
   to += bias_bytes(bias_of(c));
   const size_t dense = d.transpose_b ? d.k : d.n, ldb = d.ldb ? d.ldb : dense, in = skua_dtype_bits(d.b_type) / 8;
   for (size_t k = 0; b && k < d.k; ++k)
-    pack_row(d.n, static_cast<const char*>(b) + k * (d.transpose_b ? 1 : ldb) * in, d.transpose_b ? ldb : 1, Element(d.b_type), to + k * columns_of(c) * element_bytes(e), e);
+    pack_row(d.n, static_cast<const char*>(b) + k * (d.transpose_b ? 1 : ldb) * in, d.transpose_b ? ldb : 1,
+             Element(d.b_type), to + k * columns_of(c) * element_bytes(e), e);
   return open_op(base, out);
 }
 
-skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to, const QuantizedResidual& residual, const void* b, const int32_t* bias, skua_op** out) {
+skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, const Requantize& to,
+                              const QuantizedResidual& residual, const void* b, const int32_t* bias, skua_op** out) {
   const Element result = Element(d.c_type);
   GemmConfig c;
   memset(&c, 0, sizeof c);
@@ -163,12 +198,25 @@ skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, 
   c.n = d.n; c.k = d.k;
   const int32_t* const zeros = b && d.b_q.scales ? d.b_q.zero_points : nullptr;
   const int32_t b_zero = !d.b_q.scales ? d.b_q.zero_point : d.b_q.zero_points ? d.b_q.zero_points[0] : 0;
-  c.q = {d.a_q.zero_point, b_zero, to.zero_point, to.low, to.high, sum_scale(d.a_q, d.b_q, 0, result, d.c_q), uint32_t(d.requantization.rounding), {}, residual, 0};
+  c.q = {d.a_q.zero_point,
+         b_zero,
+         to.zero_point,
+         to.low,
+         to.high,
+         sum_scale(d.a_q, d.b_q, 0, result, d.c_q),
+         uint32_t(d.requantization.rounding),
+         {},
+         residual,
+         0};
   for (size_t j = 1; zeros && j < d.n; ++j) c.q.each_zero |= zeros[j] != zeros[0];
-  const auto fixed_of = [&](size_t j) { return c.q.rounding == SKUA_ROUNDING_FLOAT ? FixedScale{} : sum_scale_fixed(d.a_q, d.b_q, j, d.c_q, d.requantization); };
+  const auto fixed_of = [&](size_t j) {
+    return c.q.rounding == SKUA_ROUNDING_FLOAT ? FixedScale{}
+                                               : sum_scale_fixed(d.a_q, d.b_q, j, d.c_q, d.requantization);
+  };
   c.q.fixed = fixed_of(0);
   size_t n = 0, bytes = 0;
-  if (d.k > SIZE_MAX - 4 || !mul(columns_of(c), depth_of(c), n) || !weights_bytes(bias_of(c), c.a_type, weights_of(c), bytes))
+  if (d.k > SIZE_MAX - 4 || !mul(columns_of(c), depth_of(c), n) ||
+      !weights_bytes(bias_of(c), c.a_type, weights_of(c), bytes))
     return SKUA_INVALID("gemm: B of %zu x %zu is larger than the address space", d.k, d.n);
   skua_op* base;
   SKUA_TRY(new_op(gemm_class, ctx, 0, 1, bytes, &base));
@@ -181,7 +229,9 @@ skua_status create_gemm_bytes(const skua_context* ctx, const skua_gemm_desc& d, 
   auto* words = reinterpret_cast<int8_t*>(start) + bias_bytes(bias_of(c));
   const uint32_t a_zero = uint32_t(zero_of(c.a_type, c.q.a_zero));
   for (size_t j = 0; j < d.n; ++j) {
-    const int32_t sum = pack_column(d.k, static_cast<const int8_t*>(b) + j * (d.transpose_b ? ldb : 1), d.transpose_b ? 1 : ldb, c.b_type, zeros ? zeros[j] : b_zero, columns, j, words), zero = zero_of(c.b_type, zeros ? zeros[j] : b_zero);
+    const int32_t sum = pack_column(d.k, static_cast<const int8_t*>(b) + j * (d.transpose_b ? ldb : 1),
+                                    d.transpose_b ? 1 : ldb, c.b_type, zeros ? zeros[j] : b_zero, columns, j, words),
+                  zero = zero_of(c.b_type, zeros ? zeros[j] : b_zero);
     start[j] = int32_t(uint32_t(start[j]) - a_zero * (uint32_t(sum) - uint32_t(d.k) * uint32_t(zero)));
     set_scale(start, columns, j, c.q.rounding, sum_scale(d.a_q, d.b_q, j, result, d.c_q), fixed_of(j));
     start[3 * columns + j] = zero;

@@ -1,4 +1,5 @@
-// Inverted residual blocks on a device: expand, depthwise and project as three dispatches of one operator, with the maps between them in the plan's workspace. See skua/conv.h.
+// Inverted residual blocks on a device: expand, depthwise and project as three dispatches of one operator, with the
+// maps between them in the plan's workspace. See skua/conv.h.
 #include "conv/conv.h"
 #include "gpu/maps.h"
 
@@ -20,7 +21,9 @@ struct Plan : skua_plan {
 };
 
 const Op& op_of(const skua_op* op) { return *static_cast<const Op*>(op); }
-skua_plan* stage_of(const skua_plan* plan, int i) { return reinterpret_cast<skua_plan*>(const_cast<char*>(static_cast<const Plan*>(plan)->memory[i])); }
+skua_plan* stage_of(const skua_plan* plan, int i) {
+  return reinterpret_cast<skua_plan*>(const_cast<char*>(static_cast<const Plan*>(plan)->memory[i]));
+}
 
 void close(skua_op* op) {
   for (skua_op* s : op_of(op).stage) skua_op_destroy(s);
@@ -39,7 +42,9 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
     p.named |= s->named || (base->ctx->filter[0] && glob_match(base->ctx->filter, skua_plan_kernel(s)));
     if (i == kStages - 1) break;
     p.at[i] = p.total;
-    p.total = add_sat(p.total, s->output_spans[0].bytes > SIZE_MAX - SKUA_WORKSPACE_ALIGNMENT ? SIZE_MAX : round_up(s->output_spans[0].bytes, SKUA_WORKSPACE_ALIGNMENT));
+    p.total = add_sat(p.total, s->output_spans[0].bytes > SIZE_MAX - SKUA_WORKSPACE_ALIGNMENT
+                                   ? SIZE_MAX
+                                   : round_up(s->output_spans[0].bytes, SKUA_WORKSPACE_ALIGNMENT));
   }
   p.outputs[0] = in[0];
   for (size_t& stride : p.outputs[0].stride) stride = 0;
@@ -63,7 +68,9 @@ skua_status record(const RecordArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
   skua_buffer in[2] = {args.inputs[0], args.inputs[args.plan->n_inputs - 1]};
   for (int i = 0; i < kStages; ++i) {
-    const skua_buffer to = i < kStages - 1 ? skua_buffer{nullptr, args.workspace->device, args.workspace->offset + p.at[i]} : args.outputs[0];
+    const skua_buffer to = i < kStages - 1
+                               ? skua_buffer{nullptr, args.workspace->device, args.workspace->offset + p.at[i]}
+                               : args.outputs[0];
     const skua_plan* const s = stage_of(&p, i);
     SKUA_TRY(s->op->cls->record({s, in, &to, nullptr, args.stream}));
     in[0] = to;
@@ -79,18 +86,34 @@ void explain(const skua_plan* plan, Text& text) {
   }
 }
 
-const OpClass inverted_residual_class = {"inverted_residual", 87, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, nullptr, make_plan, finish, workspace, nullptr, explain,
-                                         nullptr, record, close};
+const OpClass inverted_residual_class = {"inverted_residual",
+                                         87,
+                                         sizeof(Op),
+                                         sizeof(Plan),
+                                         offsetof(Op, config),
+                                         sizeof(Config),
+                                         false,
+                                         nullptr,
+                                         make_plan,
+                                         finish,
+                                         workspace,
+                                         nullptr,
+                                         explain,
+                                         nullptr,
+                                         record,
+                                         close};
 
 }  // namespace
 
-skua_status create_inverted_residual(const skua_context* ctx, const ConvConfig (&stages)[kStages], const skua_inverted_residual_desc& d, const void* const* weights, const void* const* biases,
-                                     skua_op** out) {
+skua_status create_inverted_residual(const skua_context* ctx, const ConvConfig (&stages)[kStages],
+                                     const skua_inverted_residual_desc& d, const void* const* weights,
+                                     const void* const* biases, skua_op** out) {
   const skua_conv2d_desc* const descs[kStages] = {&d.expand, &d.depthwise, &d.project};
   skua_op* base = nullptr;
   SKUA_TRY(new_op(inverted_residual_class, ctx, 1 + (stages[kStages - 1].residual != SKUA_RESIDUAL_NONE), 1, 0, &base));
   for (int i = 0; i < kStages; ++i) {
-    const skua_status s = create_conv(ctx, stages[i], descs[i]->weight_type, descs[i]->weight_layout, weights[i], biases ? biases[i] : nullptr, 0, 0, &static_cast<Op*>(base)->stage[i]);
+    const skua_status s = create_conv(ctx, stages[i], descs[i]->weight_type, descs[i]->weight_layout, weights[i],
+                                      biases ? biases[i] : nullptr, 0, 0, &static_cast<Op*>(base)->stage[i]);
     if (s == SKUA_STATUS_OK) continue;
     skua_op_destroy(base);
     return s;

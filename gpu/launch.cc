@@ -6,7 +6,9 @@ skua_status choose(const skua_op* op, const ProgramKey& key, Chosen& chosen) {
   Device* const device = op->ctx->gpu;
   const uint32_t threads = uint32_t(key.local[0]) * key.local[1] * key.local[2];
   if (!key.text->source || threads > device->about.group_threads)
-    return SKUA_UNSUPPORTED_("%s: %s %s", op->cls->name, key.text->name, key.text->source ? "needs larger work-groups than this device has" : "is left out of this build");
+    return SKUA_UNSUPPORTED_(
+        "%s: %s %s", op->cls->name, key.text->name,
+        key.text->source ? "needs larger work-groups than this device has" : "is left out of this build");
   SKUA_TRY(device->api->program(device, key, &chosen.program));
   chosen.text = key.text;
   memcpy(chosen.local, key.local, sizeof chosen.local);
@@ -17,9 +19,12 @@ skua_status need_gpu_type(const skua_context* ctx, const char* op, const char* f
   if (type == SKUA_DTYPE_F32) return SKUA_STATUS_OK;
   const Description& about = ctx->gpu->about;
   const bool half = type == SKUA_DTYPE_F16 || type == SKUA_DTYPE_BF16;
-  if (half && !about.f16_storage) return SKUA_UNSUPPORTED_("%s: %s is %s, which %s cannot store on %s", op, field, skua_dtype_name(type), ctx->gpu->api->name, about.info.name);
+  if (half && !about.f16_storage)
+    return SKUA_UNSUPPORTED_("%s: %s is %s, which %s cannot store on %s", op, field, skua_dtype_name(type),
+                             ctx->gpu->api->name, about.info.name);
   if (half) return need_float(op, field, type);
-  return SKUA_UNSUPPORTED_("%s: %s is %s, which has no kernel for %s yet; it takes f32, f16 and bf16", op, field, skua_dtype_name(type), ctx->gpu->api->name);
+  return SKUA_UNSUPPORTED_("%s: %s is %s, which has no kernel for %s yet; it takes f32, f16 and bf16", op, field,
+                           skua_dtype_name(type), ctx->gpu->api->name);
 }
 
 skua_status need_gpu_movable(const skua_context* ctx, const char* op, const char* field, skua_dtype type) {
@@ -35,28 +40,35 @@ uint16_t line_threads(const Description& about) {
 int32_t Launch::bind(const skua_buffer& buffer, const skua_span& span, bool written) {
   const size_t first = buffer.offset / span.element, last = first + span.bytes / span.element;
   if (last > INT32_MAX && status == SKUA_STATUS_OK)
-    status = SKUA_UNSUPPORTED_("%s: binding %u ends behind element 2^31 of its buffer; kernels count in 32 bits", args.plan->op->cls->name, dispatch.n_bindings);
+    status = SKUA_UNSUPPORTED_("%s: binding %u ends behind element 2^31 of its buffer; kernels count in 32 bits",
+                               args.plan->op->cls->name, dispatch.n_bindings);
   element[dispatch.n_bindings] = uint8_t(span.element);
   dispatch.bindings[dispatch.n_bindings++] = {buffer.device, buffer.offset, span.bytes, written};
   return int32_t(first);
 }
-int32_t Launch::input(size_t i) { return bind(args.inputs[i], i < kMaxPlanInputs ? args.plan->input_spans[i] : span_of(args.plan->all_inputs[i]), false); }
+int32_t Launch::input(size_t i) {
+  return bind(args.inputs[i], i < kMaxPlanInputs ? args.plan->input_spans[i] : span_of(args.plan->all_inputs[i]),
+              false);
+}
 int32_t Launch::output(size_t i) { return bind(args.outputs[i], args.plan->output_spans[i], true); }
 
 skua_status Launch::record(const Chosen& kernel, size_t x, size_t y, size_t z) {
-  return record_groups(kernel, {{ceil_div(x, kernel.local[0]), ceil_div(y, kernel.local[1]), ceil_div(z, kernel.local[2])}});
+  return record_groups(kernel,
+                       {{ceil_div(x, kernel.local[0]), ceil_div(y, kernel.local[1]), ceil_div(z, kernel.local[2])}});
 }
 
 skua_status Launch::record_groups(const Chosen& kernel, const Groups& groups) {
   SKUA_TRY(status);
   for (int i = 0; i < 3; ++i)
     if (groups.count[i] > size_t(INT32_MAX) / kernel.local[i])
-      return SKUA_UNSUPPORTED_("%s: %zu work-groups of %u threads; kernels count in 32 bits", args.plan->op->cls->name, groups.count[i], kernel.local[i]);
+      return SKUA_UNSUPPORTED_("%s: %zu work-groups of %u threads; kernels count in 32 bits", args.plan->op->cls->name,
+                               groups.count[i], kernel.local[i]);
   dispatch.program = kernel.program;
   return start(args.plan->op, *kernel.text, dispatch, groups, args.stream);
 }
 
-skua_status start(const skua_op* op, const KernelText& text, Dispatch& dispatch, const Groups& groups, skua_stream* stream) {
+skua_status start(const skua_op* op, const KernelText& text, Dispatch& dispatch, const Groups& groups,
+                  skua_stream* stream) {
   const Device* const device = op->ctx->gpu;
   int32_t* const first = dispatch.arguments + dispatch.n_arguments;
   dispatch.n_arguments += 3;
@@ -95,7 +107,8 @@ skua_status upload(const skua_op* op, const void* data, size_t size, skua_device
   return s;
 }
 
-skua_status open_norm(const skua_context* ctx, const skua_op* op, skua_dtype type, const float* gamma, const float* beta, size_t channels, skua_device_buffer** factors) {
+skua_status open_norm(const skua_context* ctx, const skua_op* op, skua_dtype type, const float* gamma,
+                      const float* beta, size_t channels, skua_device_buffer** factors) {
   SKUA_TRY(need_gpu_type(ctx, op->cls->name, "type", type));
   const size_t second = round_up(channels, 4), bytes = 2 * second * sizeof(float);
   auto* both = static_cast<float*>(allocate(ctx, bytes, 16));

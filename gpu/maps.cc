@@ -30,7 +30,8 @@ skua_status need_small(const skua_op* op, const skua_plan* plan) {
     const bool in = i < plan->n_inputs;
     const skua_span s = in ? plan->input_spans[i] : plan->output_spans[i - plan->n_inputs];
     if (s.bytes / s.element > INT32_MAX)
-      return SKUA_UNSUPPORTED_("%s: %s %zu reaches over %zu elements, kernels for %s count up to 2^31", op->cls->name, in ? "input" : "output", in ? i : i - plan->n_inputs, s.bytes / s.element,
+      return SKUA_UNSUPPORTED_("%s: %s %zu reaches over %zu elements, kernels for %s count up to 2^31", op->cls->name,
+                               in ? "input" : "output", in ? i : i - plan->n_inputs, s.bytes / s.element,
                                op->ctx->gpu->api->name);
   }
   return SKUA_STATUS_OK;
@@ -39,7 +40,8 @@ skua_status need_small(const skua_op* op, const skua_plan* plan) {
 skua_status need_pairs(const skua_op* op, const Named* values, size_t n) {
   for (size_t i = 0; i < n; ++i)
     if (values[i].value > kMostPair)
-      return SKUA_UNSUPPORTED_("%s: %s is %zu, the kernels for %s take %zu at most", op->cls->name, values[i].name, values[i].value, op->ctx->gpu->api->name, kMostPair);
+      return SKUA_UNSUPPORTED_("%s: %s is %zu, the kernels for %s take %zu at most", op->cls->name, values[i].name,
+                               values[i].value, op->ctx->gpu->api->name, kMostPair);
   return SKUA_STATUS_OK;
 }
 

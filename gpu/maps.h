@@ -17,7 +17,9 @@ struct MapSteps {
   size_t image, row, pixel, channel;
 };
 // Whether vectors of 4 channels can be read and written.
-inline bool fours(const MapSteps& m) { return m.channel == 1 && m.image % 4 == 0 && m.row % 4 == 0 && m.pixel % 4 == 0; }
+inline bool fours(const MapSteps& m) {
+  return m.channel == 1 && m.image % 4 == 0 && m.row % 4 == 0 && m.pixel % 4 == 0;
+}
 inline int32_t pair(size_t h, size_t w) { return int32_t(h << 16 | w); }
 // offset, image, row, pixel and channel of a map as arguments of a kernel of v channels a thread.
 inline void add_map(Launch& l, uint32_t binding, int32_t offset, const MapSteps& m, int32_t v) {

@@ -8,7 +8,9 @@ namespace {
 
 constexpr uint32_t kLoops = 3;  // around a row, in a dispatch
 
-skua_status too_large(const skua_op* op) { return SKUA_UNSUPPORTED_("%s: a tensor reaches over 2^31 elements; kernels count in 32 bits", op->cls->name); }
+skua_status too_large(const skua_op* op) {
+  return SKUA_UNSUPPORTED_("%s: a tensor reaches over 2^31 elements; kernels count in 32 bits", op->cls->name);
+}
 
 // Whether a kernel of vectors can begin there.
 bool aligned(const Grid& grid, uint32_t operands, const size_t* at) {
@@ -30,7 +32,8 @@ bool make_grid(const Steps& l, uint32_t operands, uint32_t scalars, uint32_t mos
     if (!scalar) vectors = vectors && l.step[0][o] == 1;
     for (uint32_t d = 0; d < l.rank; ++d) {
       if (d && !scalar) vectors = vectors && l.step[d][o] % 4 == 0;
-      reach[o] = add_sat(reach[o], mul_sat(l.extent[d] - 1, l.step[d][o] < 0 ? size_t(-l.step[d][o]) : size_t(l.step[d][o])));
+      reach[o] =
+          add_sat(reach[o], mul_sat(l.extent[d] - 1, l.step[d][o] < 0 ? size_t(-l.step[d][o]) : size_t(l.step[d][o])));
     }
   }
   for (uint32_t d = 0; d < l.rank; ++d) elements = mul_sat(elements, l.extent[d]);
@@ -57,12 +60,15 @@ bool make_grid(const Steps& l, uint32_t operands, uint32_t scalars, uint32_t mos
 }
 
 skua_status choose_grid(const skua_op* op, const NestKernel& kernel, const Grid& grid, Chosen& chosen) {
-  ProgramKey key = {grid.vector == 4 ? kernel.v4 : kernel.v1, {line_threads(op->ctx->gpu->about), 1, 1}, {grid.n != grid.extent[0], int32_t(grid.scalars)}};
+  ProgramKey key = {grid.vector == 4 ? kernel.v4 : kernel.v1,
+                    {line_threads(op->ctx->gpu->about), 1, 1},
+                    {grid.n != grid.extent[0], int32_t(grid.scalars)}};
   memcpy(key.constants + 2, kernel.constants, sizeof kernel.constants);
   return choose(op, key, chosen);
 }
 
-skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid& grid, const Chosen& chosen, const size_t* at) {
+skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid& grid, const Chosen& chosen,
+                        const size_t* at) {
   uint32_t again[kMostOperands] = {};  // the second binding of an operand
   for (uint32_t o = 0, next = kernel.operands; o < kernel.operands && grid.vector == 4; ++o)
     if (kernel.scalars >> o & 1) again[o] = next++;
@@ -74,7 +80,8 @@ skua_status record_grid(const Launch& base, const NestKernel& kernel, const Grid
     for (int32_t extent : grid.extent) launch.add(extent);
     for (uint32_t o = 0; o < kernel.operands; ++o) {
       size_t offset = at[o], left = round;
-      for (uint32_t r = 0; r < grid.rounds; left /= grid.round_extent[r++]) offset += size_t(ptrdiff_t(left % grid.round_extent[r]) * grid.round_step[r][o]);
+      for (uint32_t r = 0; r < grid.rounds; left /= grid.round_extent[r++])
+        offset += size_t(ptrdiff_t(left % grid.round_extent[r]) * grid.round_step[r][o]);
       launch.add_offset(o, offset, grid.vector == 4 && !(grid.scalars >> o & 1) ? 4 : 1);
       if (again[o]) launch.dispatch.bindings[again[o]] = launch.dispatch.bindings[o];
       for (int32_t step : grid.step[o]) launch.add(step);
@@ -104,7 +111,8 @@ skua_status plan_nest(const skua_op* op, const NestKernel& kernel, NestPlan& pla
   return SKUA_STATUS_OK;
 }
 
-skua_status record_nest(const RecordArgs& args, const NestKernel& kernel, const skua_device_buffer* own, size_t second) {
+skua_status record_nest(const RecordArgs& args, const NestKernel& kernel, const skua_device_buffer* own,
+                        size_t second) {
   const NestPlan& plan = *static_cast<const NestPlan*>(args.plan);
   Launch base(args);
   size_t at[kMostOperands];
@@ -126,7 +134,7 @@ skua_status record_nest(const RecordArgs& args, const NestKernel& kernel, const 
   return record_grid(base, kernel, grid, chosen, at);
 }
 
-// ---- copies --------------------------------------------------------------------------------------------------------------------
+// ---- copies ---------------------------------------------------------------------------------------------------------
 uint32_t bits_of(skua_dtype type, float value) {
   f16 half;
   bf16 brain;
@@ -141,7 +149,13 @@ namespace {
 NestKernel copy_kernel(skua_dtype type, CopyFrom from) {
   const bool value = from.kind == CopyFrom::value;
   if (type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_U8)
-    return {copy_bytes_texts.texts + copy_bytes_s8_v1, copy_bytes_texts.texts + copy_bytes_s8_v4, 2, 0, {value}, {int32_t(from.bits)}, 1};
+    return {copy_bytes_texts.texts + copy_bytes_s8_v1,
+            copy_bytes_texts.texts + copy_bytes_s8_v4,
+            2,
+            0,
+            {value},
+            {int32_t(from.bits)},
+            1};
   return {&copy_text(1, type), &copy_text(4, type), 2, 0, {value}, {int32_t(from.bits)}, 1};
 }
 
@@ -156,7 +170,8 @@ Steps steps_of(const Nest& nest, bool one_value) {
   return s;
 }
 
-// Where memory is read along one loop and written along another: copy_tile's loops, 0 that which is written along, 1 that which is read along.
+// Where memory is read along one loop and written along another: copy_tile's loops, 0 that which is written along, 1
+// that which is read along.
 struct Square {
   size_t extent[4];
   int32_t x[4], y[4];
@@ -165,7 +180,9 @@ bool square_of(const Steps& s, Square& q) {
   constexpr size_t kLeast = 16;  // half a square
   uint32_t along = 1;
   while (along < s.rank && s.step[along][1] != 1) ++along;
-  if (s.rank > 4 || along >= s.rank || s.step[0][0] != 1 || s.step[0][1] == 1 || s.extent[0] < kLeast || s.extent[along] < kLeast) return false;
+  if (s.rank > 4 || along >= s.rank || s.step[0][0] != 1 || s.step[0][1] == 1 || s.extent[0] < kLeast ||
+      s.extent[along] < kLeast)
+    return false;
   q = {{1, 1, 1, 1}, {}, {}};
   for (uint32_t d = 0, next = 2; d < s.rank; ++d) {
     const uint32_t to = d == 0 ? 0 : d == along ? 1 : next++;
@@ -178,13 +195,19 @@ bool square_of(const Steps& s, Square& q) {
 bool by_squares(const skua_plan* plan, const Steps& steps, CopyFrom from, Square& q) {
   const skua_dtype type = plan->outputs[0].type;
   Grid grid;
-  return make_grid(steps, 2, 0, 1, grid) && from.kind != CopyFrom::value && type != SKUA_DTYPE_S8 && type != SKUA_DTYPE_U8 && choose_squares(plan->op->ctx->gpu->about) && square_of(steps, q);
+  return make_grid(steps, 2, 0, 1, grid) && from.kind != CopyFrom::value && type != SKUA_DTYPE_S8 &&
+         type != SKUA_DTYPE_U8 && choose_squares(plan->op->ctx->gpu->about) && square_of(steps, q);
 }
 skua_status choose_square(const skua_plan* plan, Chosen& chosen) {
-  return choose(plan->op, {&copy_tile_texts.texts[plan->outputs[0].type == SKUA_DTYPE_F32 ? copy_tile_f32_v1 : copy_tile_f16_v1], {32, 8, 1}, {}}, chosen);
+  return choose(plan->op,
+                {&copy_tile_texts.texts[plan->outputs[0].type == SKUA_DTYPE_F32 ? copy_tile_f32_v1 : copy_tile_f16_v1],
+                 {32, 8, 1},
+                 {}},
+                chosen);
 }
 
-skua_status prepare_copy(const skua_plan* plan, const Nest& nest, CopyFrom from, const size_t* at, Grid& grid, Chosen& chosen) {
+skua_status prepare_copy(const skua_plan* plan, const Nest& nest, CopyFrom from, const size_t* at, Grid& grid,
+                         Chosen& chosen) {
   const Steps steps = steps_of(nest, from.kind == CopyFrom::value);
   if (!make_grid(steps, 2, 0, 4, grid)) return too_large(plan->op);
   if (grid.vector == 4 && !aligned(grid, 2, at)) make_grid(steps, 2, 0, 1, grid);
@@ -228,16 +251,25 @@ skua_status record_copy(const RecordArgs& args, const Nest& nest, CopyFrom from,
     base.add(q.x[0]); base.add(q.x[2]); base.add(q.x[3]);
     base.add_offset(0, at[0]);
     base.add(q.y[1]); base.add(q.y[2]); base.add(q.y[3]);
-    return base.record_groups(chosen, {{ceil_div(q.extent[0], size_t(32)), ceil_div(q.extent[1], size_t(32)), q.extent[2] * q.extent[3]}});
+    return base.record_groups(
+        chosen, {{ceil_div(q.extent[0], size_t(32)), ceil_div(q.extent[1], size_t(32)), q.extent[2] * q.extent[3]}});
   }
   SKUA_TRY(prepare_copy(args.plan, nest, from, at, grid, chosen));
   return record_grid(base, copy_kernel(args.plan->outputs[0].type, from), grid, chosen, at);
 }
 
-// ---- y = x * gamma + beta ----------------------------------------------------------------------------------------------------------
+// ---- y = x * gamma + beta -------------------------------------------------------------------------------------------
 namespace {
 
-NestKernel affine_kernel(skua_dtype type) { return {&text_of(affine_texts, affine_f32_v1, 2, type), &text_of(affine_texts, affine_f32_v4, 2, type), 4, 1u << 2 | 1u << 3, {}, {}, 0}; }
+NestKernel affine_kernel(skua_dtype type) {
+  return {&text_of(affine_texts, affine_f32_v1, 2, type),
+          &text_of(affine_texts, affine_f32_v4, 2, type),
+          4,
+          1u << 2 | 1u << 3,
+          {},
+          {},
+          0};
+}
 
 Steps affine_steps(const skua_plan* plan, uint32_t channel) {
   const skua_tensor &y = plan->outputs[0], &x = plan->inputs[0];
@@ -275,7 +307,8 @@ skua_status plan_affine(skua_plan* plan, uint32_t channel) {
   return SKUA_STATUS_OK;
 }
 
-skua_status record_affine(const RecordArgs& args, uint32_t channel, const skua_device_buffer* factors, size_t channels) {
+skua_status record_affine(const RecordArgs& args, uint32_t channel, const skua_device_buffer* factors,
+                          size_t channels) {
   Launch base(args);
   size_t at[kMostOperands] = {size_t(base.output(0))};
   at[1] = size_t(base.input(0));

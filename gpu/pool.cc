@@ -25,14 +25,17 @@ constexpr size_t kMostFactors = size_t(1) << 16;
 
 bool is_bytes(const PoolConfig& c) { return is_int8(Element(c.type)); }
 bool has_factors(const PoolConfig& c) { return is_bytes(c) && c.kind == SKUA_POOL_AVERAGE && !c.global; }
-bool is_whole(const PoolConfig& c) { return c.global && c.kind != SKUA_POOL_MAX_INDICES; }  // maps, by kernels of their own
+// maps, by kernels of their own
+bool is_whole(const PoolConfig& c) { return c.global && c.kind != SKUA_POOL_MAX_INDICES; }
 
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
   const PoolConfig& c = op.config;
   if (!has_factors(c)) return SKUA_STATUS_OK;
   const size_t n = mul_sat(c.kernel[0], c.kernel[1]), bytes = n * sizeof(float);
-  if (n > kMostFactors) return SKUA_UNSUPPORTED_("pool2d: a window of %u x %u bytes, more than %zu on a GPU", c.kernel[0], c.kernel[1], kMostFactors);
+  if (n > kMostFactors)
+    return SKUA_UNSUPPORTED_("pool2d: a window of %u x %u bytes, more than %zu on a GPU", c.kernel[0], c.kernel[1],
+                             kMostFactors);
   auto* const factors = static_cast<float*>(allocate(op.ctx, bytes, 16));
   if (!factors) return out_of_memory("pool2d", bytes);
   for (size_t i = 0; i < n; ++i) factors[i] = float(c.ratio / double(i + 1));
@@ -43,7 +46,9 @@ skua_status open(skua_op* base) {
 void close(skua_op* op) { free_buffer(static_cast<Op*>(op)->factors); }
 
 const PoolConfig& config_of(const skua_op* op) { return static_cast<const Op*>(op)->config; }
-MapSteps steps_of(const PoolConfig& c, const PoolMap& m) { return {m.image, m.row, m.pixel, c.layout == SKUA_LAYOUT_NCHW ? m.plane : 1}; }
+MapSteps steps_of(const PoolConfig& c, const PoolMap& m) {
+  return {m.image, m.row, m.pixel, c.layout == SKUA_LAYOUT_NCHW ? m.plane : 1};
+}
 
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   Plan& p = *static_cast<Plan*>(out);
@@ -55,13 +60,22 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
 skua_status choose_pool(const skua_op* base, const Plan& p, bool vectors, Chosen& chosen) {
   const PoolConfig& c = config_of(base);
   const WorkGroup group = map_group(base->ctx->gpu->about, p.shape.channels / (vectors ? 4 : 1));
-  const int32_t side = p.shape.y.kernel == p.shape.x.kernel && p.shape.x.kernel <= 3 && !c.global ? int32_t(p.shape.x.kernel) : 0;  // a program for each of the common windows
+  // a program for each of the common windows
+  const int32_t side =
+      p.shape.y.kernel == p.shape.x.kernel && p.shape.x.kernel <= 3 && !c.global ? int32_t(p.shape.x.kernel) : 0;
   const bool counts = c.kind == SKUA_POOL_AVERAGE && c.count_padding && !c.global;
   if (is_bytes(c)) {
     const KernelText& text = pool_bytes_texts.texts[vectors ? pool_bytes_s8_v4 : pool_bytes_s8_v1];
-    return choose(base, {&text, {group.local[0], group.local[1], group.local[2]}, {c.kind, c.type == SKUA_DTYPE_U8, counts, side}}, chosen);
+    return choose(
+        base,
+        {&text, {group.local[0], group.local[1], group.local[2]}, {c.kind, c.type == SKUA_DTYPE_U8, counts, side}},
+        chosen);
   }
-  return choose(base, {&text_of(pool_texts, vectors ? pool_f32_v4 : pool_f32_v1, 4, c.type), {group.local[0], group.local[1], group.local[2]}, {fused(c.activation).kind, c.kind, counts, side}}, chosen);
+  return choose(base,
+                {&text_of(pool_texts, vectors ? pool_f32_v4 : pool_f32_v1, 4, c.type),
+                 {group.local[0], group.local[1], group.local[2]},
+                 {fused(c.activation).kind, c.kind, counts, side}},
+                chosen);
 }
 
 // Of whole maps: 16 vectors of channels at most, by 16 slices at most.
@@ -76,9 +90,16 @@ skua_status choose_whole(const skua_op* base, const Plan& p, bool vectors, Part 
   const bool line = p.in.row == p.shape.x.in * p.in.pixel || p.shape.y.in == 1;
   if (is_bytes(c)) {
     const KernelText& text = pool_bytes_texts.texts[vectors ? pool_bytes_s8_global4 : pool_bytes_s8_global1];
-    return choose(base, {&text, {group.local[0], group.local[1], 1}, {c.kind, c.type == SKUA_DTYPE_U8, int32_t(part), group.local[1], line}}, chosen);
+    return choose(base,
+                  {&text,
+                   {group.local[0], group.local[1], 1},
+                   {c.kind, c.type == SKUA_DTYPE_U8, int32_t(part), group.local[1], line}},
+                  chosen);
   }
-  return choose(base, {&text_of(pool_texts, vectors ? pool_f32_global4 : pool_f32_global1, 4, c.type), {group.local[0], group.local[1], 1}, {fused(c.activation).kind, c.kind, int32_t(part), group.local[1], line}},
+  return choose(base,
+                {&text_of(pool_texts, vectors ? pool_f32_global4 : pool_f32_global1, 4, c.type),
+                 {group.local[0], group.local[1], 1},
+                 {fused(c.activation).kind, c.kind, int32_t(part), group.local[1], line}},
                 chosen);
 }
 
@@ -95,18 +116,23 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   }
   SKUA_TRY(need_small(base, &p));
   if (!s.batch || !s.channels || !s.y.out || !s.x.out) return SKUA_STATUS_OK;
-  const Named small[] = {{"stride", max(s.y.stride, s.x.stride)}, {"dilation", max(s.y.dilation, s.x.dilation)}, {"padding", max(max(s.y.pad_before, s.x.pad_before), max(s.y.pad_after, s.x.pad_after))}};
+  const Named small[] = {{"stride", max(s.y.stride, s.x.stride)},
+                         {"dilation", max(s.y.dilation, s.x.dilation)},
+                         {"padding", max(max(s.y.pad_before, s.x.pad_before), max(s.y.pad_after, s.x.pad_after))}};
   SKUA_TRY(need_pairs(base, small, 3));
-  if (s.y.kernel > INT32_MAX / 2 || s.x.kernel > INT32_MAX / 2) return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu", base->cls->name, s.y.kernel, s.x.kernel);
+  if (s.y.kernel > INT32_MAX / 2 || s.x.kernel > INT32_MAX / 2)
+    return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu", base->cls->name, s.y.kernel, s.x.kernel);
   if (is_bytes(c) && c.kind == SKUA_POOL_AVERAGE && mul_sat(s.y.kernel, s.x.kernel) > kMostTaps)
-    return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu bytes, more than %zu", base->cls->name, s.y.kernel, s.x.kernel, kMostTaps);
+    return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu bytes, more than %zu", base->cls->name, s.y.kernel, s.x.kernel,
+                             kMostTaps);
   p.vectors = p.n_outputs == 1 && s.channels % 4 == 0 && fours(p.in) && fours(p.out);
   p.algorithm = c.global ? "global" : "window";
   p.parts = 1;
   if (is_whole(c)) {
     const WorkGroup group = whole_group(base, p, p.vectors);
     const size_t groups = ceil_div(s.channels / (p.vectors ? 4 : 1), group.local[0]) * s.batch;
-    p.parts = choose_parts(base->ctx->gpu->about, s.y.in * s.x.in, groups, group.local[0] * group.local[1], group.local[1]);
+    p.parts =
+        choose_parts(base->ctx->gpu->about, s.y.in * s.x.in, groups, group.local[0] * group.local[1], group.local[1]);
     SKUA_TRY(choose_whole(base, p, p.vectors, p.parts > 1 ? Part::gives : Part::all, p.chosen));
     if (p.parts > 1) SKUA_TRY(choose_whole(base, p, p.vectors, Part::joins, p.joins));
   } else {
@@ -121,7 +147,8 @@ size_t workspace(const skua_plan* base, uint32_t) {
   return p.parts > 1 ? p.parts * p.shape.batch * p.shape.channels * sizeof(float) : 0;
 }
 
-// Of bytes, which kernels take as s8: zero points, of x in the lower half, of y in the upper, and the bounds of the result.
+// Of bytes, which kernels take as s8: zero points, of x in the lower half, of y in the upper, and the bounds of the
+// result.
 void add_requantization(Launch& l, const PoolConfig& c) {
   const bool average = c.kind == SKUA_POOL_AVERAGE;
   const int32_t shift = c.type == SKUA_DTYPE_U8 ? 128 : 0;
@@ -135,14 +162,19 @@ skua_status record_whole(const RecordArgs& args, Part part) {
   const PoolConfig& c = config_of(p.op);
   const PoolShape& s = p.shape;
   Launch l(args);
-  const int32_t x = l.input(0), y = l.output(0), space = part == Part::all ? 0 : l.bind(*args.workspace, {p.workspace, sizeof(float), true}, part == Part::gives);
+  const int32_t x = l.input(0), y = l.output(0),
+                space = part == Part::all
+                            ? 0
+                            : l.bind(*args.workspace, {p.workspace, sizeof(float), true}, part == Part::gives);
   bool vectors = p.vectors;
   Chosen chosen = part == Part::joins ? p.joins : p.chosen;
   if (vectors && (x | y) % 4) {
     vectors = false;
     SKUA_TRY(choose_whole(p.op, p, false, part, chosen));  // rare: compiled now
   }
-  const size_t v = vectors ? 4 : 1, channels = s.channels / v, pixels = s.y.in * s.x.in, parts = p.parts, share = ceil_div(pixels, parts);  // no part is empty: choose_parts()
+  // no part is empty: choose_parts()
+  const size_t v = vectors ? 4 : 1, channels = s.channels / v, pixels = s.y.in * s.x.in, parts = p.parts,
+               share = ceil_div(pixels, parts);
   l.add_size(channels);
   l.add_size(part == Part::joins ? parts : pixels);
   l.add_size(part == Part::joins ? parts : share);
@@ -187,7 +219,10 @@ skua_status record(const RecordArgs& args) {
   l.add(channels);
   l.add(int32_t(s.x.out)); l.add(int32_t(s.y.out)); l.add(int32_t(s.x.in)); l.add(int32_t(s.y.in));
   l.add(int32_t(s.y.kernel)); l.add(int32_t(s.x.kernel));
-  l.add(pair(s.y.stride, s.x.stride)); l.add(pair(s.y.dilation, s.x.dilation)); l.add(pair(s.y.pad_before, s.x.pad_before)); l.add(pair(s.y.pad_after, s.x.pad_after));
+  l.add(pair(s.y.stride, s.x.stride));
+  l.add(pair(s.y.dilation, s.x.dilation));
+  l.add(pair(s.y.pad_before, s.x.pad_before));
+  l.add(pair(s.y.pad_after, s.x.pad_after));
   add_map(l, 0, x, p.in, v);
   add_map(l, 1, y, p.out, v);
   add_map(l, 2, positions, p.indices, 1);
@@ -206,7 +241,22 @@ void explain(const skua_plan* plan, Text& text) {
   if (p.parts > 1) text.add("  %zu parts of the map, joined by a second dispatch\n", p.parts);
 }
 
-const OpClass pool2d_class = {"pool2d", 83, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(PoolConfig), false, open, make_plan, finish, workspace, nullptr, explain, nullptr, record, close};
+const OpClass pool2d_class = {"pool2d",
+                              83,
+                              sizeof(Op),
+                              sizeof(Plan),
+                              offsetof(Op, config),
+                              sizeof(PoolConfig),
+                              false,
+                              open,
+                              make_plan,
+                              finish,
+                              workspace,
+                              nullptr,
+                              explain,
+                              nullptr,
+                              record,
+                              close};
 
 }  // namespace
 

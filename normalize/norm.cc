@@ -1,4 +1,5 @@
-// Layer, RMS, batch, group and instance normalisation. See skua/normalize.h for the formulas, normalize/README.md for the way through.
+// Layer, RMS, batch, group and instance normalisation. See skua/normalize.h for the formulas, normalize/README.md for
+// the way through.
 #include "normalize/norm.h"
 
 #include "core/families.h"
@@ -11,7 +12,8 @@ namespace {
 skua_status open(skua_op* base) {
   Op& op = *static_cast<Op*>(base);
   const Config& c = op.config;
-  if (c.kind > SKUA_NORM_INSTANCE || c.type > SKUA_DTYPE_BF16 || c.layout > SKUA_LAYOUT_NCHW || !c.channels || c.channels > SIZE_MAX / 16 || op.weights_size != size_t(c.channels) * 2 * sizeof(float) ||
+  if (c.kind > SKUA_NORM_INSTANCE || c.type > SKUA_DTYPE_BF16 || c.layout > SKUA_LAYOUT_NCHW || !c.channels ||
+      c.channels > SIZE_MAX / 16 || op.weights_size != size_t(c.channels) * 2 * sizeof(float) ||
       (c.kind == SKUA_NORM_GROUP && (!c.groups || c.channels % c.groups)))
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "norm: packed weights have a wrong size");
   op.n_inputs = op.n_outputs = 1;
@@ -20,7 +22,9 @@ skua_status open(skua_op* base) {
   const bool nhwc = c.layout == SKUA_LAYOUT_NHWC;
   SKUA_ON_GPU(op.ctx, open_norm(op.ctx, &op, skua_dtype(c.type), op.gamma, op.beta, size_t(c.channels), &op.factors));
   bool found = true;
-  auto find = [&](KernelKind kind, int variant) { return find_kernel(op.ctx, norm_tables, kind, variant, Element(c.type)); };
+  auto find = [&](KernelKind kind, int variant) {
+    return find_kernel(op.ctx, norm_tables, kind, variant, Element(c.type));
+  };
   if (by_rows(c.kind)) {
     op.rows = find(KernelKind::norm_rows, c.kind == SKUA_NORM_RMS);
     found = op.rows;
@@ -62,11 +66,14 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if (by_rows(c.kind)) {
     if (x.rank < c.axes) return SKUA_INVALID("norm: input 0 has rank %u, axes is %u", x.rank, c.axes);
     for (uint32_t d = x.rank - c.axes; d < x.rank; ++d) channels *= x.shape[d];
-    if (channels != c.channels) return SKUA_INVALID("norm: input 0 has %zu elements in its last %u dimensions, channels is %zu", channels, c.axes, size_t(c.channels));
+    if (channels != c.channels)
+      return SKUA_INVALID("norm: input 0 has %zu elements in its last %u dimensions, channels is %zu", channels, c.axes,
+                          size_t(c.channels));
   } else {
     if (x.rank < 2) return SKUA_INVALID("norm: input 0 has rank %u, must be 2 or more", x.rank);
     channels = x.shape[c.layout == SKUA_LAYOUT_NHWC ? x.rank - 1 : 1];
-    if (channels != c.channels) return SKUA_INVALID("norm: input 0 has %zu channels, the operator has %zu", channels, size_t(c.channels));
+    if (channels != c.channels)
+      return SKUA_INVALID("norm: input 0 has %zu channels, the operator has %zu", channels, size_t(c.channels));
   }
   SKUA_TRY(check_strides(op, "input", x));
   p.outputs[0] = tensor(x.type, x.rank);
@@ -104,7 +111,8 @@ skua_status shape_plan(const skua_op* base, skua_plan* out) {
     // The innermost run is the kernel's; a plane that is one run has one row.
     const uint32_t inner = p.rows.rank - 1;
     p.n = p.rows.extent[inner];
-    if (p.n > 1 && (p.rows.x[inner] != 1 || p.rows.y[inner] != 1)) p.n = 1;  // planes one pixel wide: their rows stay rows
+    // planes one pixel wide: their rows stay rows
+    if (p.n > 1 && (p.rows.x[inner] != 1 || p.rows.y[inner] != 1)) p.n = 1;
     else if (inner) --p.rows.rank;
     else { p.rows.extent[0] = 1; p.rows.x[0] = p.rows.y[0] = 0; }
     p.count = p.rows.count();
@@ -116,7 +124,9 @@ skua_status shape_plan(const skua_op* base, skua_plan* out) {
 }
 
 #ifdef SKUA_BUILT_gpu
-uint32_t channel_dimension(const Plan& p) { return op_of(&p).config.layout == SKUA_LAYOUT_NHWC ? p.inputs[0].rank - 1 : 1; }
+uint32_t channel_dimension(const Plan& p) {
+  return op_of(&p).config.layout == SKUA_LAYOUT_NHWC ? p.inputs[0].rank - 1 : 1;
+}
 
 skua_status gpu_plan(Plan& p) {
   const Config& c = op_of(&p).config;
@@ -124,11 +134,23 @@ skua_status gpu_plan(Plan& p) {
   if (c.kind == SKUA_NORM_BATCH) return gpu::plan_affine(&p, channel_dimension(p));
   gpu::NormShape& s = p.on_gpu;
   s = {{1, 1, 1}, {}, {}, {}, {1, 1, 1}, {}, {}, 0, c.kind == SKUA_NORM_RMS, c.epsilon};
-  const auto element = [&](uint32_t d, size_t extent, size_t x_step, size_t y_step, size_t channel) { s.extent[d] = extent; s.x[d] = x_step; s.y[d] = y_step; s.channel[d] = channel; };
-  const auto row = [&](uint32_t d, size_t extent, size_t x_step, size_t y_step) { s.rows[d] = extent; s.row_x[d] = x_step; s.row_y[d] = y_step; };
+  const auto element = [&](uint32_t d, size_t extent, size_t x_step, size_t y_step, size_t channel) {
+    s.extent[d] = extent;
+    s.x[d] = x_step;
+    s.y[d] = y_step;
+    s.channel[d] = channel;
+  };
+  const auto row = [&](uint32_t d, size_t extent, size_t x_step, size_t y_step) {
+    s.rows[d] = extent;
+    s.row_x[d] = x_step;
+    s.row_y[d] = y_step;
+  };
   if (by_rows(c.kind)) {
     element(0, size_t(c.channels), 1, 1, 1);
-    if (p.rows.rank > 3) return SKUA_UNSUPPORTED_("norm: input 0 has strides with holes in more than 3 of its leading dimensions, which no kernel for GPUs takes");
+    if (p.rows.rank > 3)
+      return SKUA_UNSUPPORTED_(
+          "norm: input 0 has strides with holes in more than 3 of its leading dimensions, which no kernel for GPUs "
+          "takes");
     for (uint32_t d = 0; d < p.rows.rank; ++d) {
       const uint32_t from = p.rows.rank - 1 - d;
       row(d, p.rows.extent[from], size_t(p.rows.x[from]), size_t(p.rows.y[from]));
@@ -141,7 +163,10 @@ skua_status gpu_plan(Plan& p) {
   for (uint32_t d = 1; d < x.rank; ++d)
     if (d != channel) pixels.add(x.shape[d], x.stride[d], y.stride[d]);
   pixels.merge();
-  if (pixels.rank > 2) return SKUA_UNSUPPORTED_("norm: input 0 has strides with holes in more than 2 of its dimensions of pixels, which no kernel for GPUs takes");
+  if (pixels.rank > 2)
+    return SKUA_UNSUPPORTED_(
+        "norm: input 0 has strides with holes in more than 2 of its dimensions of pixels, which no kernel for GPUs "
+        "takes");
   const bool nhwc = c.layout == SKUA_LAYOUT_NHWC;
   element(nhwc ? 0 : 2, each, x.stride[channel], y.stride[channel], 1);
   for (uint32_t d = 0; d < pixels.rank; ++d) {
@@ -157,7 +182,8 @@ skua_status gpu_plan(Plan& p) {
 skua_status record(const RecordArgs& args) {
   const Plan& p = plan_of(args.plan);
   const Op& op = op_of(args.plan);
-  if (op.config.kind == SKUA_NORM_BATCH) return gpu::record_affine(args, channel_dimension(p), op.factors, size_t(op.config.channels));
+  if (op.config.kind == SKUA_NORM_BATCH)
+    return gpu::record_affine(args, channel_dimension(p), op.factors, size_t(op.config.channels));
   return gpu::record_norm(args, p.on_gpu, p.chosen, op.factors, size_t(op.config.channels));
 }
 void close(skua_op* op) { gpu::free_buffer(static_cast<Op*>(op)->factors); }
@@ -180,24 +206,43 @@ size_t workspace(const skua_plan* plan, uint32_t) {
 }  // namespace
 
 extern const OpClass norm_class;
-const OpClass norm_class = {"norm", 41, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, workspace, norm::run, nullptr, nullptr, SKUA_RECORD(record), SKUA_RECORD(close)};
+const OpClass norm_class = {"norm",
+                            41,
+                            sizeof(Op),
+                            sizeof(Plan),
+                            offsetof(Op, config),
+                            sizeof(Config),
+                            true,
+                            open,
+                            make_plan,
+                            finish,
+                            workspace,
+                            norm::run,
+                            nullptr,
+                            nullptr,
+                            SKUA_RECORD(record),
+                            SKUA_RECORD(close)};
 
 }  // namespace skua
 
 using namespace skua;
 
-extern "C" skua_status skua_norm_create(skua_context* context, const skua_norm_desc* desc, const float* gamma, const float* beta, const float* mean, const float* variance,
-                                        skua_op** out) {
+extern "C" skua_status skua_norm_create(skua_context* context, const skua_norm_desc* desc, const float* gamma,
+                                        const float* beta, const float* mean, const float* variance, skua_op** out) {
   skua_norm_desc d = {};
   SKUA_TRY(read_desc("norm", context, desc, d, out));
   SKUA_TRY(need_float("norm", "type", d.type));
   if (unsigned(d.kind) > SKUA_NORM_INSTANCE) return SKUA_INVALID("norm: kind is %d, unknown", int(d.kind));
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("norm: layout is %d, unknown", int(d.layout));
-  if (by_rows(d.kind) && (d.axes < 1 || d.axes > SKUA_MAX_RANK)) return SKUA_INVALID("norm: axes is %u, must be 1..%d", d.axes, SKUA_MAX_RANK);
+  if (by_rows(d.kind) && (d.axes < 1 || d.axes > SKUA_MAX_RANK))
+    return SKUA_INVALID("norm: axes is %u, must be 1..%d", d.axes, SKUA_MAX_RANK);
   if (!d.channels) return SKUA_INVALID("norm: channels is 0, must be 1 or more");
-  if (d.channels > SIZE_MAX / 16) return SKUA_INVALID("norm: channels is %zu, larger than the address space", d.channels);
-  if (d.kind == SKUA_NORM_GROUP && (!d.groups || d.channels % d.groups)) return SKUA_INVALID("norm: groups is %u, must divide channels = %zu", d.groups, d.channels);
-  if (!(d.epsilon >= 0 && d.epsilon <= 3.402823466e38f)) return SKUA_INVALID("norm: epsilon is %g, must be 0 or more and finite", double(d.epsilon));
+  if (d.channels > SIZE_MAX / 16)
+    return SKUA_INVALID("norm: channels is %zu, larger than the address space", d.channels);
+  if (d.kind == SKUA_NORM_GROUP && (!d.groups || d.channels % d.groups))
+    return SKUA_INVALID("norm: groups is %u, must divide channels = %zu", d.groups, d.channels);
+  if (!(d.epsilon >= 0 && d.epsilon <= 3.402823466e38f))
+    return SKUA_INVALID("norm: epsilon is %g, must be 0 or more and finite", double(d.epsilon));
   if (d.kind == SKUA_NORM_RMS && beta) return SKUA_INVALID("norm: beta is given, RMS has none");
   if (d.kind == SKUA_NORM_BATCH && !mean) return SKUA_INVALID("norm: mean is NULL, BATCH needs it");
   if (d.kind == SKUA_NORM_BATCH && !variance) return SKUA_INVALID("norm: variance is NULL, BATCH needs it");

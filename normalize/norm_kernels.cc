@@ -1,6 +1,7 @@
 // Layer, RMS, batch, group and instance normalisation, one source for every instruction set.
 //
-//   rows           a row stays in cache: its sum, its squared deviations, the result. Four accumulators of a vector, joined as a tree.
+//   rows           a row stays in cache: its sum, its squared deviations, the result. Four accumulators of a vector,
+//                  joined as a tree.
 //   sum_columns    rows in groups of 16, each group a tree, lane by lane; the result so far stays in y
 //   sum_rows       one number
 //   affine         y = x * scale + shift
@@ -47,7 +48,8 @@ SKUA_INL F32 inverse_deviation(float squares, size_t n, float epsilon) {
   return F32::set1(1.0f) / sqrt(F32::set1(squares) / F32::set1(float(n)) + F32::set1(epsilon));
 }
 
-template <bool layer, class T> SKUA_INL void norm_row(size_t n, const T* x, T* y, const float* gamma, const float* beta, float epsilon) {
+template <bool layer, class T>
+SKUA_INL void norm_row(size_t n, const T* x, T* y, const float* gamma, const float* beta, float epsilon) {
   F32 mean = F32::zero();
   float squares;
   if constexpr (layer) {
@@ -59,12 +61,16 @@ template <bool layer, class T> SKUA_INL void norm_row(size_t n, const T* x, T* y
   const F32 factor = inverse_deviation(squares, n, epsilon);
   auto result = [&](F32 v, F32 g, F32 b) { return layer ? fma((v - mean) * factor, g, b) : v * factor * g; };
   size_t i = 0;
-  for (; i + L <= n; i += L) result(F32::load(x + i), F32::load(gamma + i), layer ? F32::load(beta + i) : mean).store(y + i);
-  if (const size_t rest = n - i; rest) result(F32::load_n(x + i, rest), F32::load_n(gamma + i, rest), layer ? F32::load_n(beta + i, rest) : mean).store_n(y + i, rest);
+  for (; i + L <= n; i += L)
+    result(F32::load(x + i), F32::load(gamma + i), layer ? F32::load(beta + i) : mean).store(y + i);
+  if (const size_t rest = n - i; rest)
+    result(F32::load_n(x + i, rest), F32::load_n(gamma + i, rest), layer ? F32::load_n(beta + i, rest) : mean)
+        .store_n(y + i, rest);
 }
 
 template <bool layer, class T>
-void norm_rows(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, const float* gamma, const float* beta, float epsilon) {
+void norm_rows(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, const float* gamma,
+               const float* beta, float epsilon) {
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   for (size_t r = 0; r < rows; ++r, x += x_row, y += y_row) norm_row<layer>(n, x, y, gamma, beta, epsilon);
@@ -81,17 +87,20 @@ template <bool squares, class T> float sum_rows(size_t rows, size_t n, const voi
 }
 
 // W rows of one vector.
-template <bool squares, int W, bool whole, class T> SKUA_INL F32 tree(const T* x, size_t x_row, size_t columns, F32 mean) {
+template <bool squares, int W, bool whole, class T>
+SKUA_INL F32 tree(const T* x, size_t x_row, size_t columns, F32 mean) {
   if constexpr (W == 1) {
     const F32 v = whole ? F32::load(x) : F32::load_n(x, columns);
     return squares ? (v - mean) * (v - mean) : v;
   } else {
-    return tree<squares, W / 2, whole>(x, x_row, columns, mean) + tree<squares, W / 2, whole>(x + W / 2 * x_row, x_row, columns, mean);
+    return tree<squares, W / 2, whole>(x, x_row, columns, mean) +
+           tree<squares, W / 2, whole>(x + W / 2 * x_row, x_row, columns, mean);
   }
 }
 
 template <bool squares, bool whole, class T>
-SKUA_INL void sum_vector(size_t rows, size_t columns, const T* x, size_t x_row, const float* means, float* y, bool add) {
+SKUA_INL void sum_vector(size_t rows, size_t columns, const T* x, size_t x_row, const float* means, float* y,
+                         bool add) {
   auto load = [&](const float* p) { return whole ? F32::load(p) : F32::load_n(p, columns); };
   const F32 mean = squares ? load(means) : F32::zero();
   F32 t = F32::zero();
@@ -107,17 +116,22 @@ SKUA_INL void sum_vector(size_t rows, size_t columns, const T* x, size_t x_row, 
   whole ? t.store(y) : t.store_n(y, columns);
 }
 
-template <bool squares, class T> void sum_columns(size_t n, size_t columns, const void* from, size_t x_row, const float* mean, float* y, bool add) {
+template <bool squares, class T>
+void sum_columns(size_t n, size_t columns, const void* from, size_t x_row, const float* mean, float* y, bool add) {
   const T* x = static_cast<const T*>(from);
   for (size_t r = 0; r < n; r += 16, x += 16 * x_row, add = true) {
     const size_t rows = n - r < 16 ? n - r : 16;
     size_t c = 0;
-    for (; c + L <= columns; c += L) sum_vector<squares, true>(rows, L, x + c, x_row, squares ? mean + c : nullptr, y + c, add);
-    if (c < columns) sum_vector<squares, false>(rows, columns - c, x + c, x_row, squares ? mean + c : nullptr, y + c, add);
+    for (; c + L <= columns; c += L)
+      sum_vector<squares, true>(rows, L, x + c, x_row, squares ? mean + c : nullptr, y + c, add);
+    if (c < columns)
+      sum_vector<squares, false>(rows, columns - c, x + c, x_row, squares ? mean + c : nullptr, y + c, add);
   }
 }
 
-template <bool single, class T> void affine(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, const float* scale, const float* shift) {
+template <bool single, class T>
+void affine(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, const float* scale,
+            const float* shift) {
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   const F32 one_scale = F32::set1(*scale), one_shift = F32::set1(*shift);
@@ -128,7 +142,8 @@ template <bool single, class T> void affine(size_t rows, size_t n, const void* f
       fma(F32::load(x + i), a, b).store(y + i);
     }
     if (const size_t rest = n - i; rest) {
-      const F32 a = single ? one_scale : F32::load_n(scale + i, rest), b = single ? one_shift : F32::load_n(shift + i, rest);
+      const F32 a = single ? one_scale : F32::load_n(scale + i, rest),
+                b = single ? one_shift : F32::load_n(shift + i, rest);
       fma(F32::load_n(x + i, rest), a, b).store_n(y + i, rest);
     }
   }

@@ -25,7 +25,8 @@ void rows_task(void* arg, size_t index, uint32_t) {
   const ptrdiff_t bytes = ptrdiff_t(t.element);
   note_use(t.op->rows);
   walk(p.rows, from, to, [&](ptrdiff_t x, ptrdiff_t y, size_t rows) {
-    code_of<NormRowsFn>(t.op->rows)(rows, p.n, t.x + x * bytes, size_t(p.rows.x[last]), t.y + y * bytes, size_t(p.rows.y[last]), t.op->gamma, t.op->beta, t.op->config.epsilon);
+    code_of<NormRowsFn>(t.op->rows)(rows, p.n, t.x + x * bytes, size_t(p.rows.x[last]), t.y + y * bytes,
+                                    size_t(p.rows.y[last]), t.op->gamma, t.op->beta, t.op->config.epsilon);
   });
 }
 
@@ -40,15 +41,20 @@ void pixels_task(void* arg, size_t index, uint32_t) {
   const char* const from = t.x + image * p.x_image * t.element;
   char* const to = t.y + image * p.y_image * t.element;
   note_use(t.op->affine);
-  walk(p.rows, piece_begin(p.count, t.pieces, piece), piece_begin(p.count, t.pieces, piece + 1), [&](ptrdiff_t x, ptrdiff_t y, size_t pixels) {
-    code_of<NormAffineFn>(t.op->affine)(pixels, p.n, from + x * bytes, size_t(p.rows.x[last]), to + y * bytes, size_t(p.rows.y[last]), scale, shift);
-  });
+  walk(p.rows, piece_begin(p.count, t.pieces, piece), piece_begin(p.count, t.pieces, piece + 1),
+       [&](ptrdiff_t x, ptrdiff_t y, size_t pixels) {
+         code_of<NormAffineFn>(t.op->affine)(pixels, p.n, from + x * bytes, size_t(p.rows.x[last]), to + y * bytes,
+                                             size_t(p.rows.y[last]), scale, shift);
+       });
 }
 
-size_t group_count(const Op& op) { return op.config.kind == SKUA_NORM_GROUP ? op.config.groups : size_t(op.config.channels); }
+size_t group_count(const Op& op) {
+  return op.config.kind == SKUA_NORM_GROUP ? op.config.groups : size_t(op.config.channels);
+}
 
 // Scale and shift of the channels [c0, c0 + channels), which share mean and squared deviations over `count` elements.
-void set_factors(const Op& op, size_t c0, size_t channels, double mean, double squares, double count, float* scale, float* shift) {
+void set_factors(const Op& op, size_t c0, size_t channels, double mean, double squares, double count, float* scale,
+                 float* shift) {
   const double factor = 1 / __builtin_sqrt(squares / count + double(op.config.epsilon));
   for (size_t c = 0; c < channels; ++c) {
     const double s = factor * double(op.gamma[c0 + c]);
@@ -63,7 +69,8 @@ void statistics_task(void* arg, size_t index, uint32_t) {
   const Plan& p = *t.plan;
   const Op& op = *t.op;
   const size_t image = index / t.pieces, piece = index % t.pieces, groups = group_count(op), each = p.n / groups;
-  const size_t g0 = piece_begin(groups, t.pieces, piece), g1 = piece_begin(groups, t.pieces, piece + 1), c0 = g0 * each, channels = (g1 - g0) * each;
+  const size_t g0 = piece_begin(groups, t.pieces, piece), g1 = piece_begin(groups, t.pieces, piece + 1), c0 = g0 * each,
+               channels = (g1 - g0) * each;
   if (g0 == g1) return;
   const uint32_t last = p.rows.rank - 1;
   // Until the factors are there, shift holds the means and scale the sums.
@@ -73,7 +80,8 @@ void statistics_task(void* arg, size_t index, uint32_t) {
     bool add = false;
     note_use(kernel);
     walk(p.rows, 0, p.count, [&](ptrdiff_t x, ptrdiff_t, size_t pixels) {
-      code_of<NormSumColumnsFn>(kernel)(pixels, channels, from + x * ptrdiff_t(t.element), size_t(p.rows.x[last]), mean, to, add);
+      code_of<NormSumColumnsFn>(kernel)(pixels, channels, from + x * ptrdiff_t(t.element), size_t(p.rows.x[last]), mean,
+                                        to, add);
       add = true;
     });
   };
@@ -113,7 +121,8 @@ void planes_task(void* arg, size_t index, uint32_t) {
         note_use(kernel);
         for (size_t c = 0; c < each; ++c)
           walk(p.rows, 0, p.count, [&](ptrdiff_t off, ptrdiff_t, size_t rows) {
-            total += double(code_of<NormSumRowsFn>(kernel)(rows, p.n, x + (ptrdiff_t(c * p.x_channel) + off) * bytes, size_t(p.rows.x[last]), about));
+            total += double(code_of<NormSumRowsFn>(kernel)(rows, p.n, x + (ptrdiff_t(c * p.x_channel) + off) * bytes,
+                                                           size_t(p.rows.x[last]), about));
           });
         return total;
       };
@@ -124,7 +133,9 @@ void planes_task(void* arg, size_t index, uint32_t) {
       float scale = op.gamma[c0 + c], shift = op.beta[c0 + c];
       if (has_statistics(op.config.kind)) set_factors(op, c0 + c, 1, mean, squares, count, &scale, &shift);
       walk(p.rows, 0, p.count, [&](ptrdiff_t x_off, ptrdiff_t y_off, size_t rows) {
-        code_of<NormAffineFn>(op.affine)(rows, p.n, x + (ptrdiff_t(c * p.x_channel) + x_off) * bytes, size_t(p.rows.x[last]), y + (ptrdiff_t(c * p.y_channel) + y_off) * bytes, size_t(p.rows.y[last]), &scale, &shift);
+        code_of<NormAffineFn>(op.affine)(rows, p.n, x + (ptrdiff_t(c * p.x_channel) + x_off) * bytes,
+                                         size_t(p.rows.x[last]), y + (ptrdiff_t(c * p.y_channel) + y_off) * bytes,
+                                         size_t(p.rows.y[last]), &scale, &shift);
       });
     }
   }
@@ -156,7 +167,9 @@ void run(const RunArgs& args) {
       const size_t groups = group_count(op);
       // At least a few cache lines of channels a task.
       const size_t units = min(groups, ceil_div(p.n, 64));
-      t.pieces = min(units, ceil_div(pieces_for(args, units * p.images, 2 * row_cycles * double(p.count) / double(units)), p.images));
+      t.pieces =
+          min(units,
+              ceil_div(pieces_for(args, units * p.images, 2 * row_cycles * double(p.count) / double(units)), p.images));
       parallel(args, t.pieces * p.images, statistics_task, &t);
     }
     t.pieces = ceil_div(pieces_for(args, p.count * p.images, row_cycles + 4), p.images);

@@ -28,7 +28,8 @@ struct Plan : skua_plan {
   size_t outer, n, inner;    // [outer][n][inner]
   size_t per_block;          // of outer: indices that belong to one index of dimension 0; blocks are block_step apart
   size_t x_block, y_block;
-  size_t x_row, y_row;       // from one element of the axis to the next (inner > 1 or a strided axis), or from one row to the next
+  // from one element of the axis to the next (inner > 1 or a strided axis), or from one row to the next
+  size_t x_row, y_row;
   bool by_rows;
   bool even;                 // rows with the same step from each to the next, x_row and y_row
   gpu::Chosen chosen;
@@ -51,7 +52,8 @@ skua_status open_bytes(Op& op) {
   for (int32_t d = 0; d < 256; ++d) op.powers[d] = int32_t(power(d * step) * 0x1p30 + 0.5);
   SKUA_ON_GPU(op.ctx, open_softmax_bytes(&op, c.logarithm != 0, op.powers, &op.powers_there));
   op.rows = find_kernel(op.ctx, softmax_bytes_tables, KernelKind::softmax_bytes, int(c.logarithm), Element(c.to_type));
-  op.columns = find_kernel(op.ctx, softmax_bytes_tables, KernelKind::softmax_bytes, int(c.logarithm + 2), Element(c.to_type));
+  op.columns =
+      find_kernel(op.ctx, softmax_bytes_tables, KernelKind::softmax_bytes, int(c.logarithm + 2), Element(c.to_type));
   return op.rows && op.columns ? SKUA_STATUS_OK : SKUA_UNSUPPORTED_("softmax: no kernel in this build");
 }
 #endif
@@ -62,8 +64,10 @@ skua_status open(skua_op* base) {
   if (is_int8(Element(op.config.type))) return open_bytes(op);
 #endif
   SKUA_ON_GPU(op.ctx, need_gpu_type(op.ctx, "softmax", "input_type", skua_dtype(op.config.type)));
-  op.rows = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_rows, int(op.config.logarithm), Element(op.config.type));
-  op.columns = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_columns, int(op.config.logarithm), Element(op.config.type));
+  op.rows =
+      find_kernel(op.ctx, softmax_tables, KernelKind::softmax_rows, int(op.config.logarithm), Element(op.config.type));
+  op.columns = find_kernel(op.ctx, softmax_tables, KernelKind::softmax_columns, int(op.config.logarithm),
+                           Element(op.config.type));
   if (!op.rows || !op.columns) return SKUA_UNSUPPORTED_("softmax: no kernel in this build");
   return SKUA_STATUS_OK;
 }
@@ -85,7 +89,9 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   if (axis < 0 || axis >= rank) return SKUA_INVALID("softmax: axis is %d, input 0 has rank %d", op.config.axis, rank);
   p.outputs[0] = tensor(skua_dtype(op.config.to_type), x.rank);
   memcpy(p.outputs[0].shape, x.shape, sizeof x.shape);
-  if (element_count(x) && !dense_inside(x)) return SKUA_UNSUPPORTED_("softmax: input 0 has strides with holes inside dimension 0; only its own stride may be larger than dense");
+  if (element_count(x) && !dense_inside(x))
+    return SKUA_UNSUPPORTED_(
+        "softmax: input 0 has strides with holes inside dimension 0; only its own stride may be larger than dense");
   p.outer = p.per_block = p.inner = 1;
   p.n = x.shape[axis];
   for (int32_t d = 0; d < axis; ++d) p.outer *= x.shape[d];
@@ -97,15 +103,27 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
 
 [[maybe_unused]] gpu::SoftmaxShape gpu_shape(const Plan& p) {
   const Config& c = static_cast<const Op*>(p.op)->config;
-  return {p.outer, p.n, p.inner, p.per_block, p.x_block, p.y_block, p.by_rows ? 1 : p.x_row, p.by_rows ? 1 : p.y_row, c.logarithm != 0, c.scale};
+  return {p.outer,
+          p.n,
+          p.inner,
+          p.per_block,
+          p.x_block,
+          p.y_block,
+          p.by_rows ? 1 : p.x_row,
+          p.by_rows ? 1 : p.y_row,
+          c.logarithm != 0,
+          c.scale};
 }
 
 skua_status finish(const skua_op* base, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
   Plan& p = *static_cast<Plan*>(out);
   const skua_tensor &x = p.inputs[0], &y = p.outputs[0];
-  if (element_count(y) && !dense_inside(y)) return SKUA_UNSUPPORTED_("softmax: output 0 has strides with holes inside dimension 0; only its own stride may be larger than dense");
-  const bool axis_first = p.outer == 1 && p.per_block == 1 && p.n == x.shape[0] && (op.config.axis == 0 || op.config.axis == -int32_t(x.rank));
+  if (element_count(y) && !dense_inside(y))
+    return SKUA_UNSUPPORTED_(
+        "softmax: output 0 has strides with holes inside dimension 0; only its own stride may be larger than dense");
+  const bool axis_first = p.outer == 1 && p.per_block == 1 && p.n == x.shape[0] &&
+                          (op.config.axis == 0 || op.config.axis == -int32_t(x.rank));
   if (axis_first && p.n > 1 && y.stride[0] != 1) p.by_rows = false;
   p.x_block = x.stride[0];
   p.y_block = y.stride[0];
@@ -123,7 +141,8 @@ void compute(const Plan& p, size_t count, const void* x, void* y) {
   const Op& op = *static_cast<const Op*>(p.op);
   const Config& c = op.config;
   if (p.kernel->kind == KernelKind::softmax_bytes)
-    code_of<SoftmaxBytesFn>(p.kernel)({count, p.n, x, y, p.x_row, p.y_row, op.powers, uint8_t(c.flip), c.slope, double(c.to_scale), c.to});
+    code_of<SoftmaxBytesFn>(p.kernel)(
+        {count, p.n, x, y, p.x_row, p.y_row, op.powers, uint8_t(c.flip), c.slope, double(c.to_scale), c.to});
   else if (p.by_rows) code_of<SoftmaxRowsFn>(p.kernel)(count, p.n, x, p.x_row, y, p.y_row, c.scale);
   else code_of<SoftmaxColumnsFn>(p.kernel)(p.n, count, x, p.x_row, y, p.y_row, c.scale);
 }
@@ -152,7 +171,8 @@ void task(void* arg, size_t index, uint32_t) {
       from += rows;
     } else {
       const size_t line = 64 / t.element, lines = ceil_div(p.inner, line), part = from % t.blocks;
-      const size_t c0 = min(piece_begin(lines, t.blocks, part) * line, p.inner), c1 = min(piece_begin(lines, t.blocks, part + 1) * line, p.inner);
+      const size_t c0 = min(piece_begin(lines, t.blocks, part) * line, p.inner),
+                   c1 = min(piece_begin(lines, t.blocks, part + 1) * line, p.inner);
       compute(p, c1 - c0, x + c0 * t.element, y + c0 * t.element);
       ++from;
     }
@@ -169,7 +189,9 @@ void run(const RunArgs& args) {
   }
   Task t = {&p, args.in<char>(0), args.out<char>(0), element_bytes(Element(c.type)), 1, 1};
   const size_t lines = p.by_rows ? 1 : ceil_div(p.inner, 64 / t.element);
-  t.pieces = pieces_for(args, p.outer * lines, double(p.n) * double(p.inner) / double(lines) * (t.element == 1 ? 2 : 16.0 / p.kernel->vector) + 50);
+  t.pieces =
+      pieces_for(args, p.outer * lines,
+                 double(p.n) * double(p.inner) / double(lines) * (t.element == 1 ? 2 : 16.0 / p.kernel->vector) + 50);
   if (p.outer < t.pieces) t.blocks = min(ceil_div(t.pieces, p.outer), lines);
   parallel(args, t.pieces, task, &t);
 }
@@ -184,7 +206,9 @@ skua_status record(const RecordArgs& args) {
 void close(skua_op* op) { gpu::free_buffer(static_cast<Op*>(op)->powers_there); }
 #endif
 
-const OpClass softmax_class = {"softmax", 40, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), true, open, make_plan, finish, nullptr, run, nullptr, nullptr, SKUA_RECORD(record), SKUA_RECORD(close)};
+const OpClass softmax_class = {
+    "softmax", 40,  sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config),    true, open, make_plan, finish,
+    nullptr,   run, nullptr,    nullptr,      SKUA_RECORD(record),  SKUA_RECORD(close)};
 
 }  // namespace
 }  // namespace skua
@@ -197,19 +221,22 @@ extern "C" skua_status skua_softmax_create(skua_context* context, const skua_sof
   const bool bytes = is_int8(Element(d.input_type));
   if (bytes) {
     SKUA_TRY(need_int8("softmax", "input_type", d.input_type));
-    if (!is_int8(Element(d.output_type))) return need_same_type("softmax", "output_type", d.output_type, "input_type", d.input_type);
+    if (!is_int8(Element(d.output_type)))
+      return need_same_type("softmax", "output_type", d.output_type, "input_type", d.input_type);
   } else {
     SKUA_TRY(need_float("softmax", "input_type", d.input_type, true));
     SKUA_TRY(need_same_type("softmax", "output_type", d.output_type, "input_type", d.input_type));
   }
   SKUA_TRY(need_quantization_of("softmax", "input_q", d.input_q, d.input_type));
   SKUA_TRY(need_quantization_of("softmax", "output_q", d.output_q, d.output_type));
-  if (d.axis < -SKUA_MAX_RANK || d.axis >= SKUA_MAX_RANK) return SKUA_INVALID("softmax: axis is %d, must be within -%d..%d", d.axis, SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
+  if (d.axis < -SKUA_MAX_RANK || d.axis >= SKUA_MAX_RANK)
+    return SKUA_INVALID("softmax: axis is %d, must be within -%d..%d", d.axis, SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
   if (!(d.scale - d.scale == 0)) return SKUA_INVALID("softmax: scale is %g, must be finite", double(d.scale));
   skua_op* op;
   SKUA_TRY(new_op(softmax_class, context, 1, 1, 0, &op));
   Config& c = static_cast<Op*>(op)->config;
-  c.axis = d.axis, c.logarithm = d.log, c.type = uint32_t(d.input_type), c.to_type = uint32_t(d.output_type), c.scale = d.scale;
+  c.axis = d.axis, c.logarithm = d.log, c.type = uint32_t(d.input_type), c.to_type = uint32_t(d.output_type),
+  c.scale = d.scale;
   if (bytes) {
     const Element to = Element(d.output_type);
     c.flip = (d.input_type == SKUA_DTYPE_S8 ? 0x80 : 0) ^ (d.scale < 0 ? 0xff : 0);

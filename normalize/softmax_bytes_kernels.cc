@@ -1,8 +1,11 @@
-// Softmax of quantised bytes, one source for every instruction set; the formula is at SoftmaxBytes. The powers are a table of integers, so that their sum is exact in any order;
+// Softmax of quantised bytes, one source for every instruction set; the formula is at SoftmaxBytes. The powers are a
+// table of integers, so that their sum is exact in any order;
 // what follows is one rounding at a time in f32 or double: every set gives the same bits.
 //
-//   rows      greatest byte by vectors; powers looked up eight bytes at a time and summed; results: rows of up to 256 elements from the powers, which stand in a
-//             buffer, longer ones by a table of their own, of the 256 results that a byte can have. As many rows at once as the buffer holds, up to eight: powers are
+//   rows      greatest byte by vectors; powers looked up eight bytes at a time and summed; results: rows of up to 256
+//             elements from the powers, which stand in a
+//             buffer, longer ones by a table of their own, of the 256 results that a byte can have. As many rows at
+//             once as the buffer holds, up to eight: powers are
 //             written one by one and read by vectors, which would wait for the last of them
 //   columns   the same down strips of 64 columns
 #include "normalize/softmax_kernel.h"
@@ -75,7 +78,8 @@ SKUA_INL uint8_t greatest(size_t n, const uint8_t* x, uint8_t flip) {
 }
 
 // Sums powers[top - u]; fn(i, d) sees each.
-template <class F> SKUA_INL uint64_t sum_powers(size_t n, const uint8_t* x, uint8_t flip, uint8_t top, const int32_t* powers, F fn) {
+template <class F>
+SKUA_INL uint64_t sum_powers(size_t n, const uint8_t* x, uint8_t flip, uint8_t top, const int32_t* powers, F fn) {
   const uint64_t every = 0x0101010101010101u, flips = every * flip, tops = every * top;
   uint64_t sum = 0, other = 0;
   size_t i = 0;
@@ -99,10 +103,12 @@ template <class F> SKUA_INL uint64_t sum_powers(size_t n, const uint8_t* x, uint
 
 // To nearest, in one rounding.
 SKUA_INL double to_double(uint64_t x) { return double(uint32_t(x >> 32)) * 0x1p32 + double(uint32_t(x)); }
-// For 1 <= x < 2^64, within 2^-48: twice the series of the inverse hyperbolic tangent of (m - 1) / (m + 1), m within a factor of sqrt 2 of 1.
+// For 1 <= x < 2^64, within 2^-48: twice the series of the inverse hyperbolic tangent of (m - 1) / (m + 1), m within a
+// factor of sqrt 2 of 1.
 SKUA_INL double logarithm_of(double x) {
   const uint64_t bits = __builtin_bit_cast(uint64_t, x), up = (bits & 0xfffffffffffffu) > 0x6a09e667f3bcdu;
-  const double m = __builtin_bit_cast(double, (bits & 0xfffffffffffffu) | (1023 - up) << 52), z = (m - 1) / (m + 1), z2 = z * z;
+  const double m = __builtin_bit_cast(double, (bits & 0xfffffffffffffu) | (1023 - up) << 52), z = (m - 1) / (m + 1),
+               z2 = z * z;
   double series = 0;
   for (int k = 17; k > 0; k -= 2) series = series * z2 + 1.0 / k;
   return double(int32_t(bits >> 52) - 1023 + int32_t(up)) * 0x1.62e42fefa39efp-1 + 2 * z * series;
@@ -115,10 +121,14 @@ template <bool logarithm> SKUA_INL float of_sum(const SoftmaxBytes& s, uint64_t 
   }
   return float(1 / (to_double(sum) * s.step));
 }
-template <bool logarithm> SKUA_INL int32_t kept(const SoftmaxBytes& s, size_t d) { return logarithm ? -static_cast<int32_t>(d) : s.powers[d]; }
+template <bool logarithm>
+SKUA_INL int32_t kept(const SoftmaxBytes& s, size_t d) {
+  return logarithm ? -static_cast<int32_t>(d) : s.powers[d];
+}
 
 // From what was kept; by(i) gives what belongs to the sums of elements i and on, of n or of a vector.
-template <bool logarithm, class T, class By> SKUA_INL void finish(size_t n, const int32_t* x, T* y, F32 slope, const Requantizer& to, By by) {
+template <bool logarithm, class T, class By>
+SKUA_INL void finish(size_t n, const int32_t* x, T* y, F32 slope, const Requantizer& to, By by) {
   size_t i = 0;
   const auto value = [&](I32 v, F32 of) { return to.rounded(logarithm ? to_f32(v) * slope - of : to_f32(v) * of); };
   for (; i + 4 * L <= n; i += 4 * L) {
@@ -146,7 +156,8 @@ template <bool logarithm, class T> void rows(const SoftmaxBytes& s) {
       count = s.count - r < most ? s.count - r : most;
       for (size_t i = 0; i < count; ++i, x += s.x_step) {
         int32_t* const to_row = buffer + i * step;
-        sums[i] = sum_powers(n, x, s.flip, greatest(n, x, s.flip), s.powers, [&](size_t at, size_t d) { to_row[at] = kept<logarithm>(s, d); });
+        sums[i] = sum_powers(n, x, s.flip, greatest(n, x, s.flip), s.powers,
+                             [&](size_t at, size_t d) { to_row[at] = kept<logarithm>(s, d); });
       }
       for (size_t i = 0; i < count; ++i) of[i] = of_sum<logarithm>(s, sums[i]);
       for (size_t i = 0; i < count; ++i, y += s.y_step) {
@@ -164,7 +175,9 @@ template <bool logarithm, class T> void rows(const SoftmaxBytes& s) {
     if (logarithm) for (size_t d = 0; d < 256; ++d) buffer[d] = kept<logarithm>(s, d);
     T results[256];
     finish<logarithm>(256, logarithm ? buffer : s.powers, results, slope, to, same);
-    look_up(s.n, x, reinterpret_cast<uint8_t*>(y), reinterpret_cast<const uint8_t*>(results), uint8_t(~s.flip), uint8_t(top + 1));  // top - u = ~u + top + 1
+    // top - u = ~u + top + 1
+    look_up(s.n, x, reinterpret_cast<uint8_t*>(y), reinterpret_cast<const uint8_t*>(results), uint8_t(~s.flip),
+            uint8_t(top + 1));
   }
 }
 
@@ -194,11 +207,14 @@ template <bool logarithm, class T> void columns(const SoftmaxBytes& s) {
       }
     }
     for (size_t r = 0; r < s.n; ++r)
-      for (size_t c = 0; c < m; ++c) sums[c] += static_cast<uint32_t>(s.powers[top[c] - (x[r * s.x_step + c] ^ s.flip)]);
+      for (size_t c = 0; c < m; ++c)
+        sums[c] += static_cast<uint32_t>(s.powers[top[c] - (x[r * s.x_step + c] ^ s.flip)]);
     for (size_t c = 0; c < m; ++c) of[c] = of_sum<logarithm>(s, sums[c]);
     for (size_t r = 0; r < s.n; ++r) {
-      for (size_t c = 0; c < m; ++c) buffer[c] = kept<logarithm>(s, static_cast<size_t>(top[c] - (x[r * s.x_step + c] ^ s.flip)));
-      finish<logarithm>(m, buffer, y + r * s.y_step, slope, to, [&](size_t c, size_t n) { return n == L ? F32::load(of + c) : F32::load_n(of + c, n); });
+      for (size_t c = 0; c < m; ++c)
+        buffer[c] = kept<logarithm>(s, static_cast<size_t>(top[c] - (x[r * s.x_step + c] ^ s.flip)));
+      finish<logarithm>(m, buffer, y + r * s.y_step, slope, to,
+                        [&](size_t c, size_t n) { return n == L ? F32::load(of + c) : F32::load_n(of + c, n); });
     }
   }
 }

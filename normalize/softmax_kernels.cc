@@ -1,11 +1,13 @@
-// Softmax, one source for every instruction set: y = e^(t - max) / sum(e^(t - max)) or t - max - log(sum), with t = x * scale.
+// Softmax, one source for every instruction set: y = e^(t - max) / sum(e^(t - max)) or t - max - log(sum), with t = x *
+// scale.
 //
-//   rows      three passes over a row, which stays in cache: largest; e^(t - max) into y and its sum; y times 1/sum. The logarithm stores nothing in
+//   rows      three passes over a row, which stays in cache: largest; e^(t - max) into y and its sum; y times 1/sum.
+//             The logarithm stores nothing in
 //             the second pass. Four accumulators of a vector each, joined as a tree, then over the lanes by halves.
 //   columns   the same passes down a strip of V vectors (a cache line or two), lane by lane
 //
-// The largest may miss a NaN: the sum does not, and it reaches the whole row. Of columns and long rows of 16-bit types the powers that stand in y
-// between the passes are rounded, their sum is of the unrounded ones.
+// The largest may miss a NaN: the sum does not, and it reaches the whole row. Of columns and long rows of 16-bit types
+// the powers that stand in y between the passes are rounded, their sum is of the unrounded ones.
 #include "normalize/softmax_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/math.h"
@@ -36,8 +38,9 @@ template <class T> SKUA_INL float largest_of(size_t n, const T* x, float scale) 
   return max_of(max_fast(max_fast(top[0], top[2]), max_fast(top[1], top[3])));
 }
 
-// A row whose largest is known. Fused, x * scale - largest is not quite 0 for the largest itself: by so much, where it is huge, that its power
-// overflows. Such a row and one with a negative scale is multiplied first; elements of 16 bits always are, in registers, and an instruction more.
+// A row whose largest is known. Fused, x * scale - largest is not quite 0 for the largest itself: by so much, where it
+// is huge, that its power overflows. Such a row and one with a negative scale is multiplied first; elements of 16 bits
+// always are, in registers, and an instruction more.
 template <class T> struct Row {
   const T* x;
   T* y;
@@ -58,9 +61,13 @@ template <class T> SKUA_INL F32 below_largest(F32 x, const Row<T>& r) {
   else return x * F32::set1(r.scale) - F32::set1(r.largest);
 }
 
-// Powers come multiplied by power_scale: f32 keeps them so until they are divided by their sum, which is too; elements of 16 bits do not hold them.
+// Powers come multiplied by power_scale: f32 keeps them so until they are divided by their sum, which is too; elements
+// of 16 bits do not hold them.
 template <class T> constexpr float in_memory_by = sizeof(T) == 4 ? 1.0f : power_scale;
-template <class T> SKUA_INL F32 in_memory(F32 power) { return in_memory_by<T> == 1 ? power : power * F32::set1(1 / power_scale); }
+template <class T>
+SKUA_INL F32 in_memory(F32 power) {
+  return in_memory_by<T> == 1 ? power : power * F32::set1(1 / power_scale);
+}
 
 // e^(t - largest) into y (but not for the logarithm), and their sum.
 template <bool logarithm, class T> SKUA_INL float exponentials(size_t n, const Row<T>& r) {
@@ -104,9 +111,10 @@ template <bool logarithm, class T> SKUA_INL void finish(size_t n, const Row<T>& 
   }
 }
 
-// The next row's largest is looked for before a row is finished: the way through the lanes for the sum, and then for the largest, is a hundred
-// cycles in which the core has the other row's pass to do.
-template <bool logarithm, class T> SKUA_INL void row_passes(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
+// The next row's largest is looked for before a row is finished: the way through the lanes for the sum, and then for
+// the largest, is a hundred cycles in which the core has the other row's pass to do.
+template <bool logarithm, class T>
+SKUA_INL void row_passes(size_t rows, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   Row<T> row = look_at(n, x, y, scale);
@@ -119,8 +127,9 @@ template <bool logarithm, class T> SKUA_INL void row_passes(size_t rows, size_t 
   }
 }
 
-// Rows of 16-bit elements are widened into a buffer, as many as it holds, done there in f32 and rounded once: a conversion each way instead of five. They are whole vectors there, what is behind them
-// adds no power: a load of what part of a vector stored waits until it is in cache (Zen 5: 128 rows of 65 of bf16 5.2 to 3.2 us).
+// Rows of 16-bit elements are widened into a buffer, as many as it holds, done there in f32 and rounded once: a
+// conversion each way instead of five. They are whole vectors there, what is behind them adds no power: a load of what
+// part of a vector stored waits until it is in cache (Zen 5: 128 rows of 65 of bf16 5.2 to 3.2 us).
 constexpr size_t kBuffer = 2048;
 template <class X, class Y> SKUA_INL void convert(size_t n, const X* x, Y* y) {
   for (; n >= L; n -= L, x += L, y += L) F32::load(x).store(y);
@@ -130,7 +139,8 @@ template <class T> SKUA_INL void widen_row(size_t n, const T* x, float* y, F32 b
   for (; n >= L; n -= L, x += L, y += L) F32::load(x).store(y);
   if (n) select(lanes_below(n), F32::load_n(x, n), behind).store(y);
 }
-template <bool logarithm, class T> void rows(size_t count, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
+template <bool logarithm, class T>
+void rows(size_t count, size_t n, const void* from, size_t x_row, void* to, size_t y_row, float scale) {
   if constexpr (sizeof(T) == 2) {
     if (n <= kBuffer) {
       alignas(64) float buffer[kBuffer];
@@ -172,7 +182,8 @@ SKUA_INL void strip(size_t n, size_t columns, const T* x, size_t x_row, T* y, si
   }
 }
 
-template <bool logarithm, class T> void columns(size_t n, size_t columns, const void* from, size_t x_row, void* to, size_t y_row, float scale_value) {
+template <bool logarithm, class T>
+void columns(size_t n, size_t columns, const void* from, size_t x_row, void* to, size_t y_row, float scale_value) {
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   constexpr size_t V = L >= 8 ? 2 : 4;

@@ -4,7 +4,8 @@
 template <class T> struct AverageBytes {
   using Element = T;
   static constexpr size_t most = 1, lanes = L;
-  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+  template <int N, bool part>
+  static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     I32 y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = I32::set1(-t.zero * int32_t(t.rows * t.columns));
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
@@ -23,14 +24,16 @@ template <class T> struct AverageBytes {
 };
 
 #if !defined(SKUA_ISA_scalar)
-// The same of whole registers of bytes: sums in 16 bits of all bytes as pairs and of the upper one of each pair, from which those of the lower follow.
+// The same of whole registers of bytes: sums in 16 bits of all bytes as pairs and of the upper one of each pair, from
+// which those of the lower follow.
 constexpr size_t kMostTaps = 257;  // whose sums fit
 template <class T> struct AverageOfWholes {
   using Element = T;
   static constexpr size_t most = 2, lanes = 4 * L;
   typedef uint16_t Pairs __attribute__((vector_size(lanes), may_alias));
   typedef uint16_t PairsAt __attribute__((vector_size(lanes), aligned(1), may_alias));
-  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+  template <int N, bool part>
+  static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     constexpr bool flips = T(-1) < T(0);
     Pairs all[N], upper[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) all[v] = upper[v] = Pairs{};
@@ -53,20 +56,26 @@ template <class T> struct AverageOfWholes {
       __builtin_memcpy(&even, &of_lower, sizeof even);
       __builtin_memcpy(&odd, &upper[v], sizeof odd);
       const auto result = [&](I32 sum) __attribute__((always_inline)) { return to(sum - start, scale); };
-      const I32 q0 = result(even & word), q1 = result(odd & word), q2 = result(shr_logical<16>(even)), q3 = result(shr_logical<16>(odd));
-      ((q0 & byte) | shl<8>(q1 & byte) | shl<16>((q2 & byte) | shl<8>(q3))).store(reinterpret_cast<int32_t*>(out + (v < N - 1 ? v * lanes : last)));
+      const I32 q0 = result(even & word), q1 = result(odd & word), q2 = result(shr_logical<16>(even)),
+                q3 = result(shr_logical<16>(odd));
+      ((q0 & byte) | shl<8>(q1 & byte) | shl<16>((q2 & byte) | shl<8>(q3)))
+          .store(reinterpret_cast<int32_t*>(out + (v < N - 1 ? v * lanes : last)));
     }
   }
 };
 
-// Large windows of bytes, as whole maps are: 16-bit sums of all bytes as pairs and of the upper one of each pair, from which those of the lower follow; every 256 taps they go on to 32 bits.
+// Large windows of bytes, as whole maps are: 16-bit sums of all bytes as pairs and of the upper one of each pair, from
+// which those of the lower follow; every 256 taps they go on to 32 bits.
 // Where channels are few several pixels are one, `together` of them, whose sums are added at the end.
-constexpr size_t kManyTaps = 32, kWide = 4 * L, kMostWide = F32::registers == 32 ? 8 : 4;  // bytes of a vector; vectors of a pass
+// bytes of a vector; vectors of a pass
+constexpr size_t kManyTaps = 32, kWide = 4 * L, kMostWide = F32::registers == 32 ? 8 : 4;
 typedef uint16_t Pairs __attribute__((vector_size(kWide), may_alias));
 typedef uint16_t PairsAt __attribute__((vector_size(kWide), aligned(1), may_alias));
 
-// N vectors of `taps` pixels, the last of them `last` bytes from the first, to sums: of each vector those of the lower bytes, then those of the upper ones.
-template <int N> [[gnu::noinline]] void sum_taps(const uint8_t* in, size_t taps, size_t tap, size_t last, uint8_t flip, uint32_t* sums) {
+// N vectors of `taps` pixels, the last of them `last` bytes from the first, to sums: of each vector those of the lower
+// bytes, then those of the upper ones.
+template <int N>
+[[gnu::noinline]] void sum_taps(const uint8_t* in, size_t taps, size_t tap, size_t last, uint8_t flip, uint32_t* sums) {
   const Pairs by = uint16_t(flip * 0x101) - Pairs{};
   while (taps > 0) {
     const size_t n = taps < 256 ? taps : 256;
@@ -87,7 +96,9 @@ template <int N> [[gnu::noinline]] void sum_taps(const uint8_t* in, size_t taps,
     taps -= n;
   }
 }
-template <int N> SKUA_INL void sum_taps_of(size_t vectors, const uint8_t* in, size_t taps, size_t tap, size_t last, uint8_t flip, uint32_t* sums) {
+template <int N>
+SKUA_INL void sum_taps_of(size_t vectors, const uint8_t* in, size_t taps, size_t tap, size_t last, uint8_t flip,
+                          uint32_t* sums) {
   if constexpr (N > 1)
     if (vectors < N) return sum_taps_of<N - 1>(vectors, in, taps, tap, last, flip, sums);
   sum_taps<N>(in, taps, tap, last, flip, sums);
@@ -96,7 +107,8 @@ template <int N> SKUA_INL void sum_taps_of(size_t vectors, const uint8_t* in, si
 template <class T> void average_of_many(const PoolPixels& t) {
   constexpr uint8_t flip = T(-1) < T(0) ? 0x80 : 0;
   const bool one_row = t.row == t.columns * t.tap;
-  const size_t rows = one_row ? 1 : t.rows, columns = one_row ? t.rows * t.columns : t.columns, most = kMostWide * kWide;
+  const size_t rows = one_row ? 1 : t.rows, columns = one_row ? t.rows * t.columns : t.columns,
+               most = kMostWide * kWide;
   size_t together = 1, width = t.channels;  // of a pass
   if (t.channels > most) {
     const size_t vectors = (t.channels + kWide - 1) / kWide;
@@ -113,9 +125,11 @@ template <class T> void average_of_many(const PoolPixels& t) {
   const auto* in = static_cast<const uint8_t*>(t.in);
   for (size_t c = 0; c < t.channels; c += width) {
     if (t.channels - c < width) c = t.channels - width;  // the last pass overlaps the one before it
-    const size_t bytes = width * together, vectors = (bytes + kWide - 1) / kWide, last = bytes - kWide, groups = columns / together;
+    const size_t bytes = width * together, vectors = (bytes + kWide - 1) / kWide, last = bytes - kWide,
+                 groups = columns / together;
     uint32_t halves[kMostWide * kWide] = {}, sums[kMostWide * kWide + L];
-    for (size_t r = 0; r < rows; ++r) sum_taps_of<int(kMostWide)>(vectors, in + r * t.row + c, groups, together * t.tap, last, flip, halves);
+    for (size_t r = 0; r < rows; ++r)
+      sum_taps_of<int(kMostWide)>(vectors, in + r * t.row + c, groups, together * t.tap, last, flip, halves);
     for (size_t v = 0; v < vectors * kWide; v += kWide) {
       uint64_t both[kWide / 2];
       for (size_t i = 0; i < kWide / 2; ++i) both[i] = halves[v + i] | uint64_t(halves[v + kWide / 2 + i]) << 32;

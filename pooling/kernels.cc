@@ -1,5 +1,6 @@
-// Pooling over channels-last images, one source for every instruction set. Vectors of channels; four to fifteen of them per pass over the window, so that each tap is read
-// as one run of elements and as many chains of operations are in flight. Passes share the vectors of a pixel evenly; the last vector overlaps the one before it.
+// Pooling over channels-last images, one source for every instruction set. Vectors of channels; four to fifteen of them
+// per pass over the window, so that each tap is read as one run of elements and as many chains of operations are in
+// flight. Passes share the vectors of a pixel evenly; the last vector overlaps the one before it.
 #include "pooling/pool_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/half.h"
@@ -22,8 +23,9 @@ constexpr size_t L = V::L;
 template <class T> SKUA_INL V load(const T* p, bool part, size_t n) { return part ? V::load_n(p, n) : V::load(p); }
 SKUA_INL V clamp(V x, const float& low, const float& high) { return clamp_high(clamp_low(x, bound(low)), bound(high)); }
 
-// A maximum that keeps NaN is three instructions and two copies with SSE; here it takes two and one: one remembers that there was a NaN, and one may lose it. (AVX2, which needs no
-// copies and has three ports for the three, was 5% slower so.)
+// A maximum that keeps NaN is three instructions and two copies with SSE; here it takes two and one: one remembers that
+// there was a NaN, and one may lose it. (AVX2, which needs no copies and has three ports for the three, was 5% slower
+// so.)
 #if defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)
 constexpr bool kNansApart = true;
 using Nans = M32;
@@ -34,8 +36,11 @@ struct Nans {};
 
 // y or a tap, NaN of either.
 #if defined(SKUA_ISA_avx512)
-// A NaN in y stays, being the second operand; one in the tap is put back. Its comparison to a mask and a maximum under it wait for each other, where masks are slow (Zen 5: twice the time).
-SKUA_INL V larger(V y, V a) { return {_mm512_fixupimm_ps(_mm512_maskz_max_ps(0xffff, a.v, y.v), a.v, _mm512_set1_epi32(0x22), 0)}; }
+// A NaN in y stays, being the second operand; one in the tap is put back. Its comparison to a mask and a maximum under
+// it wait for each other, where masks are slow (Zen 5: twice the time).
+SKUA_INL V larger(V y, V a) {
+  return {_mm512_fixupimm_ps(_mm512_maskz_max_ps(0xffff, a.v, y.v), a.v, _mm512_set1_epi32(0x22), 0)};
+}
 #else
 SKUA_INL V larger(V y, V a) { return max(y, a); }
 #endif
@@ -50,9 +55,14 @@ template <class T> constexpr bool kHalvesWhole = sizeof(T) == 2;
 // N vectors of one pixel, the last of them `last` floats from the first. `part`: one vector of fewer than L channels.
 template <class T> struct Max {
   using Element = T;
-  static constexpr size_t most = sizeof(T) == 1 ? 4 : kHalvesWhole<T> ? (L == 16 ? 1 : 2) : L == 8 && sizeof(T) == sizeof(float) ? 8 : 6, lanes = L;
+  static constexpr size_t most = sizeof(T) == 1                         ? 4
+                                 : kHalvesWhole<T>                      ? (L == 16 ? 1 : 2)
+                                 : L == 8 && sizeof(T) == sizeof(float) ? 8
+                                                                        : 6,
+                          lanes = L;
   static constexpr bool nans_apart = kNansApart && sizeof(T) == sizeof(float);
-  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+  template <int N, bool part>
+  static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     V y[N];
     [[maybe_unused]] Nans nans[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) {
@@ -82,8 +92,9 @@ template <class T> struct Max {
 };
 
 #if !defined(SKUA_HALF)
-// Halves as they are, in whole registers. As integers those of each sign are in order, and every NaN is beyond its infinity: a tap takes three operations
-// for a register; vectors of floats, half as many lanes, take a conversion and a maximum that keeps NaN each.
+// Halves as they are, in whole registers. As integers those of each sign are in order, and every NaN is beyond its
+// infinity: a tap takes three operations for a register; vectors of floats, half as many lanes, take a conversion and a
+// maximum that keeps NaN each.
 template <class T> [[gnu::noinline]] void clamp_halves(size_t n, T* y, float low, float high) {
   for (size_t i = 0; i < n; i += L) {
     T* const x = y + (i + L <= n ? i : n - L);  // some again, and to the same
@@ -96,7 +107,8 @@ template <class T, size_t bytes> struct MaxHalves {
   typedef int16_t Block __attribute__((vector_size(bytes), may_alias));
   typedef int16_t BlockAt __attribute__((vector_size(bytes), aligned(2), may_alias));
   typedef uint16_t Bits __attribute__((vector_size(bytes), may_alias));
-  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+  template <int N, bool part>
+  static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     constexpr uint16_t infinity = element_of<T> == skua::Element::f16 ? 0xfc00 : 0xff80;  // the negative one
     Block most[N], least[N];
     Bits any[N];
@@ -114,18 +126,21 @@ template <class T, size_t bytes> struct MaxHalves {
           any[v] = Bits(a) > any[v] ? Bits(a) : any[v];
         }
     }
-    SKUA_UNROLL for (int v = 0; v < N; ++v)  // a negative NaN; the largest positive one, or a NaN; the least negative one
+    // a negative NaN; the largest positive one, or a NaN; the least negative one
+    SKUA_UNROLL for (int v = 0; v < N; ++v)
       *reinterpret_cast<BlockAt*>(out + (v < N - 1 ? v * lanes : last)) = any[v] > infinity ? Block(any[v]) : most[v] >= 0 ? most[v] : least[v];
     if (t.low > -__builtin_inff() || t.high < __builtin_inff()) clamp_halves(last + lanes, out, t.low, t.high);
   }
 };
 
-// Quantised bytes: as they are, in registers of so many; fewer channels than fit the shortest are widened, by the template above.
+// Quantised bytes: as they are, in registers of so many; fewer channels than fit the shortest are widened, by the
+// template above.
 template <class T, size_t bytes = 4 * L> struct MaxBytes {
   using Element = T;
   static constexpr size_t most = 4, lanes = bytes;
   typedef T Block __attribute__((vector_size(bytes), aligned(1), may_alias));
-  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+  template <int N, bool part>
+  static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     Block y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = T(t.low) - Block{};
     const auto tap = [&](const T* x) __attribute__((always_inline)) {
@@ -159,7 +174,8 @@ constexpr size_t kMostAverages = F32::registers == 32 ? 10 : 6;
 template <class T> struct Average {
   using Element = T;
   static constexpr size_t most = sizeof(T) == sizeof(float) ? kMostAverages : F32::registers == 32 ? 10 : 6, lanes = L;
-  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
+  template <int N, bool part>
+  static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t*, uint32_t, size_t last) {
     F32 y[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = F32::zero();
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
@@ -181,11 +197,13 @@ template <class T> struct Average {
 };
 
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
-// bf16 in whole registers: a shift and an "and" give the even and the odd channels as floats, where a load that widens takes two operations for half as many. The sums are the same.
+// bf16 in whole registers: a shift and an "and" give the even and the odd channels as floats, where a load that widens
+// takes two operations for half as many. The sums are the same.
 struct AverageWhole {
   using Element = bf16;
   static constexpr size_t most = F32::registers == 32 ? 8 : 3, lanes = 2 * L;
-  template <int N, bool> static SKUA_INL void pass(const PoolPixels& t, const bf16* in, bf16* out, int32_t*, uint32_t, size_t last) {
+  template <int N, bool>
+  static SKUA_INL void pass(const PoolPixels& t, const bf16* in, bf16* out, int32_t*, uint32_t, size_t last) {
     const I32 upper = I32::set1(int32_t(0xffff0000));
     F32 y[N][2];
     SKUA_UNROLL for (int v = 0; v < N; ++v) y[v][0] = y[v][1] = F32::zero();
@@ -207,7 +225,8 @@ struct AverageWhole {
       bf16* const to = out + (v < N - 1 ? v * lanes : last);
 #if defined(SKUA_ISA_avx512)
       F32{__builtin_shufflevector(even, odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)}.store(to);
-      F32{__builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)}.store(to + L);
+      F32{__builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)}.store(to +
+                                                                                                                  L);
 #else
       F32{__builtin_shufflevector(even, odd, 0, 8, 1, 9, 2, 10, 3, 11)}.store(to);
       F32{__builtin_shufflevector(even, odd, 4, 12, 5, 13, 6, 14, 7, 15)}.store(to + L);
@@ -220,7 +239,8 @@ struct AverageWhole {
 template <class T> struct Indices {
   using Element = T;
   static constexpr size_t most = 4, lanes = L;
-  template <int N, bool part> static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t* indices, uint32_t first, size_t last) {
+  template <int N, bool part>
+  static SKUA_INL void pass(const PoolPixels& t, const T* in, T* out, int32_t* indices, uint32_t first, size_t last) {
     F32 y[N];
     I32 at[N];
     SKUA_UNROLL for (int v = 0; v < N; ++v) {
@@ -257,7 +277,8 @@ template <class T> struct Indices {
 
 // A pass of `vectors` vectors, N of them or fewer.
 template <class What, int N>
-SKUA_INL void pass_of(size_t vectors, const PoolPixels& t, const typename What::Element* in, typename What::Element* out, int32_t* indices, uint32_t index, size_t last) {
+SKUA_INL void pass_of(size_t vectors, const PoolPixels& t, const typename What::Element* in,
+                      typename What::Element* out, int32_t* indices, uint32_t index, size_t last) {
   if constexpr (N > 1)
     if (vectors < N) return pass_of<What, N - 1>(vectors, t, in, out, indices, index, last);
   What::template pass<N, false>(t, in, out, indices, index, last);
@@ -277,7 +298,8 @@ template <class What> void pixels(const PoolPixels& t) {
     else
       for (size_t c = 0, pass = 0; pass < passes; ++pass) {
         const size_t v = each + (pass < more), end = c + v * L;
-        pass_of<What, int(What::most)>(v, t, in + c, out + c, indices ? indices + c : nullptr, index, (end < n ? end : n) - L - c);
+        pass_of<What, int(What::most)>(v, t, in + c, out + c, indices ? indices + c : nullptr, index,
+                                       (end < n ? end : n) - L - c);
         c = end;
       }
     if (indices) indices += t.indices_pixel;
@@ -285,7 +307,8 @@ template <class What> void pixels(const PoolPixels& t) {
 }
 
 #if !defined(SKUA_HALF)
-// What a row's taps are put together by; as in the passes over whole windows but for the sign of a maximum that is zero.
+// What a row's taps are put together by; as in the passes over whole windows but for the sign of a maximum that is
+// zero.
 struct RowMax {
   static SKUA_INL F32 with(F32 y, F32 a) { return larger(y, a); }
   static SKUA_INL F32 begin(F32 y) { return y; }
@@ -297,7 +320,8 @@ struct RowAverage {
   static SKUA_INL F32 end(F32 y, F32 scale) { return y * scale; }
 };
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)
-// 2x2 of floats: all channels of an output, then the next, without loops over taps; passes read every pixel in parts (Zen 4: averages of 56x56x256 66 to 50 us, of 28x28x32 1.8 to 1.4, AVX2's 2.0 to 1.4).
+// 2x2 of floats: all channels of an output, then the next, without loops over taps; passes read every pixel in parts
+// (Zen 4: averages of 56x56x256 66 to 50 us, of 28x28x32 1.8 to 1.4, AVX2's 2.0 to 1.4).
 // The results are the same: of equal zeros the first tap's stays, and a sum of -0 is 0.
 template <class What> void four_taps(const PoolPixels& t) {
   const F32 scale = F32::broadcast(&t.scale), low = F32::broadcast(&t.low), high = F32::broadcast(&t.high);
@@ -307,12 +331,16 @@ template <class What> void four_taps(const PoolPixels& t) {
   for (size_t p = t.pixels; p > 0; --p, in += t.pixel, out += t.out_pixel)
     for (size_t c = 0;; c = c + L < last ? c + L : last) {
       const float* const x = in + c;
-      const F32 y = What::begin(What::with(What::with(F32::load(x), F32::load(x + right)), What::with(F32::load(x + below), F32::load(x + below + right))));
+      const F32 y = What::begin(What::with(What::with(F32::load(x), F32::load(x + right)),
+                                           What::with(F32::load(x + below), F32::load(x + below + right))));
       clamp_high(clamp_low(What::end(y, scale), low), high).store(out + c);
       if (c == last) break;
     }
 }
-template <class T> bool has_four_taps(const PoolPixels& t) { return sizeof(T) == sizeof(float) && t.rows == 2 && t.columns == 2 && t.channels >= L; }
+template <class T>
+bool has_four_taps(const PoolPixels& t) {
+  return sizeof(T) == sizeof(float) && t.rows == 2 && t.columns == 2 && t.channels >= L;
+}
 #endif
 #endif
 
@@ -322,7 +350,8 @@ template <class T> void maxima(const PoolPixels& t) {
   if (has_four_taps<T>(t)) return four_taps<RowMax>(t);
 #endif
   if constexpr (kHalvesWhole<T>) {
-    if constexpr (L == 16) if (t.channels % (2 * L) && t.channels >= L) return pixels<MaxHalves<T, 2 * L>>(t);  // else every second pixel's vectors would lie in two lines each
+    // else every second pixel's vectors would lie in two lines each
+    if constexpr (L == 16) if (t.channels % (2 * L) && t.channels >= L) return pixels<MaxHalves<T, 2 * L>>(t);
     if (t.channels >= 2 * L) return pixels<MaxHalves<T, 4 * L>>(t);
   }
 #endif
@@ -338,9 +367,11 @@ template <int N> SKUA_INL void add_row(size_t columns, size_t tap, const float* 
   SKUA_UNROLL for (int v = 0; v < N; ++v) (F32::load(sums + v * L) + sum[v]).store(sums + v * L);
 }
 
-// Large windows of more channels than a pass takes, as whole maps are, and registers for few vectors: a row of pixels is read to its end, in passes of whole lines, before the next one, and the sums
-// so far are in memory. A pass over the whole map reads a part of every pixel instead; what was fetched ahead with it is gone before the next pass wants it, above all where pixels are a power of two
-// apart. The sums are the same. (Longer or shorter vectors gain nothing: SSE4.1 loses a fifth where pixels are not, AVX-512 a tenth.)
+// Large windows of more channels than a pass takes, as whole maps are, and registers for few vectors: a row of pixels
+// is read to its end, in passes of whole lines, before the next one, and the sums so far are in memory. A pass over the
+// whole map reads a part of every pixel instead; what was fetched ahead with it is gone before the next pass wants it,
+// above all where pixels are a power of two apart. The sums are the same. (Longer or shorter vectors gain nothing:
+// SSE4.1 loses a fifth where pixels are not, AVX-512 a tenth.)
 void average_by_rows(const PoolPixels& t) {
   constexpr size_t block = 64 * L;
   const F32 scale = F32::broadcast(&t.scale);
@@ -353,12 +384,15 @@ void average_by_rows(const PoolPixels& t) {
     for (size_t i = 0; i < vectors; ++i) F32::zero().store(sums + i * L);
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
       size_t v = 0;
-      for (; v + 8 <= vectors; v += 8) add_row<8>(t.columns, t.tap, in + v * L, v + 8 < vectors ? 7 * L : last - v * L, sums + v * L);
-      for (; v + 2 <= vectors; v += 2) add_row<2>(t.columns, t.tap, in + v * L, v + 2 < vectors ? L : last - v * L, sums + v * L);
+      for (; v + 8 <= vectors; v += 8)
+        add_row<8>(t.columns, t.tap, in + v * L, v + 8 < vectors ? 7 * L : last - v * L, sums + v * L);
+      for (; v + 2 <= vectors; v += 2)
+        add_row<2>(t.columns, t.tap, in + v * L, v + 2 < vectors ? L : last - v * L, sums + v * L);
       if (v < vectors) add_row<1>(t.columns, t.tap, in + last, 0, sums + v * L);
     }
     float* out = static_cast<float*>(t.out) + c;
-    for (size_t v = 0; v < vectors; ++v) clamp(F32::load(sums + v * L) * scale, t.low, t.high).store(out + (v + 1 < vectors ? v * L : last));
+    for (size_t v = 0; v < vectors; ++v)
+      clamp(F32::load(sums + v * L) * scale, t.low, t.high).store(out + (v + 1 < vectors ? v * L : last));
   }
 }
 #endif
@@ -378,7 +412,8 @@ template <class F> SKUA_INL void each_vector(size_t n, const F& f) {
   if (i < n) f(i, true);
 }
 
-// Large windows where only what is read in the order of addresses arrives at the speed of L2: all channels of a pixel, then those of the next, the row's sums and those of all rows in memory.
+// Large windows where only what is read in the order of addresses arrives at the speed of L2: all channels of a pixel,
+// then those of the next, the row's sums and those of all rows in memory.
 // The sums are the same. (Halves, half as many lines, are 3 to 15% slower so.)
 void average_by_pixels(const PoolPixels& t) {
   constexpr size_t block = 128 * L;
@@ -397,7 +432,8 @@ void average_by_pixels(const PoolPixels& t) {
         each_vector(n, [&](size_t i, bool part) { (F32::load(row + i) + at(i, part)).store(row + i); });
       }
       x += t.tap;
-      each_vector(n, [&](size_t i, bool part) { (F32::load(all + i) + (F32::load(row + i) + at(i, part))).store(all + i); });
+      each_vector(
+          n, [&](size_t i, bool part) { (F32::load(all + i) + (F32::load(row + i) + at(i, part))).store(all + i); });
     }
     float* out = static_cast<float*>(t.out) + c;
     each_vector(n, [&](size_t i, bool part) {
@@ -423,7 +459,10 @@ template <class T> void averages(const PoolPixels& t) {
     if (t.in_order && t.pixels == 1 && t.columns > 1 && t.channels > Average<T>::most * L) return average_by_pixels(t);
 #elif defined(SKUA_ISA_avx2)
   if constexpr (sizeof(T) == sizeof(float))
-    if (const size_t taps = t.rows * t.columns; t.pixels == 1 && taps >= 32 && t.channels > Average<T>::most * L && taps * t.channels * sizeof(T) > 32 << 10) return average_by_rows(t);  // not in L1
+    // not in L1
+    if (const size_t taps = t.rows * t.columns;
+        t.pixels == 1 && taps >= 32 && t.channels > Average<T>::most * L && taps * t.channels * sizeof(T) > 32 << 10)
+      return average_by_rows(t);
 #endif
   pixels<Average<T>>(t);
 }
@@ -433,7 +472,8 @@ template <class What, int K, bool ends, bool within, bool begins> SKUA_INL void 
   const size_t pixels = t.pixels, n = t.channels, tap = t.tap, pixel = t.pixel, out_pixel = t.out_pixel;
   const float* in = t.in;
   for (size_t p = 0, o = 0; p < pixels; ++p, in += pixel, o += out_pixel) {
-    float *const e = ends ? t.ends + o : nullptr, *const w = within ? t.within + o : nullptr, *const b = begins ? t.begins + o : nullptr;
+    float *const e = ends ? t.ends + o : nullptr, *const w = within ? t.within + o : nullptr,
+                 *const b = begins ? t.begins + o : nullptr;
     for (size_t c = 0; c < n; c += L) {
       F32 y = F32::load(in + c);
       SKUA_UNROLL for (int k = 1; k < K; ++k) y = What::with(y, F32::load(in + k * tap + c));
@@ -469,8 +509,12 @@ template <class T> void max_bytes(const PoolPixels& t) {
 template <class T> void average_bytes(const PoolPixels& t) {
 #if !defined(SKUA_ISA_scalar)
   // A vector of bytes or more, one pixel after another if that takes several.
-  if (t.pixels == 1 && t.rows * t.columns >= kManyTaps && (t.channels >= kWide || (t.tap == t.channels && t.channels * 8 >= kWide && t.row == t.columns * t.tap))) return average_of_many<T>(t);
-  if (t.channels >= AverageOfWholes<T>::lanes && t.rows <= kMostTaps && t.columns <= kMostTaps && t.rows * t.columns <= kMostTaps) return pixels<AverageOfWholes<T>>(t);
+  if (t.pixels == 1 && t.rows * t.columns >= kManyTaps &&
+      (t.channels >= kWide || (t.tap == t.channels && t.channels * 8 >= kWide && t.row == t.columns * t.tap)))
+    return average_of_many<T>(t);
+  if (t.channels >= AverageOfWholes<T>::lanes && t.rows <= kMostTaps && t.columns <= kMostTaps &&
+      t.rows * t.columns <= kMostTaps)
+    return pixels<AverageOfWholes<T>>(t);
 #endif
   pixels<AverageBytes<T>>(t);
 }

@@ -32,7 +32,8 @@ struct PoolShape {
 
 PoolConfig pool_config(const skua_pool2d_desc& d);  // but for what bytes are quantised with
 skua_status pool_quantization(const skua_pool2d_desc& d, PoolConfig& c);  // this
-skua_status pool_map(const skua_op* op, const PoolConfig& c, const char* what, size_t index, const skua_tensor& t, PoolMap& m);
+skua_status pool_map(const skua_op* op, const PoolConfig& c, const char* what, size_t index, const skua_tensor& t,
+                     PoolMap& m);
 // Fills the shapes of the outputs too.
 skua_status pool_shape(const skua_op* op, const PoolConfig& c, const PlanShapes& s, PoolShape& p, skua_tensor* outputs);
 }  // namespace skua

@@ -5,10 +5,12 @@
 
 namespace skua {
 
-// Neighbouring outputs of one row whose windows all lie in the same way inside the image, every channel of them. Elements of the kernel's type; steps in elements.
+// Neighbouring outputs of one row whose windows all lie in the same way inside the image, every channel of them.
+// Elements of the kernel's type; steps in elements.
 //   KernelKind::pool_max      out[p][c] = max over r, k of in[r*row + k*tap + p*pixel + c]; NaN if one of them is
 //   KernelKind::pool_average  out[p][c] = scale * sum over r of (sum over k of the same)
-//   KernelKind::pool_indices  the maximum, and where it was: index + r*index_row + k*index_tap + p*index_pixel. The first of equal ones; NaN wins
+//   KernelKind::pool_indices  the maximum, and where it was: index + r*index_row + k*index_tap + p*index_pixel. The
+//                             first of equal ones; NaN wins
 // Of bytes (quantised as dispatch/requantize.h says):
 //   pool_max      the same, clamped to [low, high], which are bytes
 //   pool_average  requantised sum of (in - zero), times scale; to [low, high] + zero_point
@@ -18,7 +20,9 @@ struct PoolPixels {
   size_t row, tap, pixel;
   size_t pixels, channels;
   float scale, low, high;     // clamp; NaN passes
-  bool in_order;              // the window is in L2 or beyond, and what is read in the order of addresses arrives there much faster than anything else
+  // the window is in L2 or beyond, and what is read in the order of addresses arrives there much faster than anything
+  // else
+  bool in_order;
   int32_t zero, zero_point;   // of the input and the output of an average of bytes
   void* out;
   size_t out_pixel;
@@ -28,19 +32,22 @@ struct PoolPixels {
 };
 using PoolFn = void (*)(const PoolPixels&);
 
-// Variant 1 of pool_max and pool_average, floats: one input row of windows of several, in the order of addresses. What the output rows hold so far is where their results will be.
+// Variant 1 of pool_max and pool_average, floats: one input row of windows of several, in the order of addresses. What
+// the output rows hold so far is where their results will be.
 struct PoolRow {
   const float* in;                 // first tap of the first pixel
   size_t columns;                  // taps, one of kPoolRowTaps
   size_t tap, pixel, out_pixel;
   size_t pixels, channels;         // whole vectors
-  float *ends, *within, *begins;   // output rows of whose windows this is the last row, one between, the first; NULL: none. Three different ones
+  // output rows of whose windows this is the last row, one between, the first; NULL: none. Three different ones
+  float *ends, *within, *begins;
   float scale, low, high;          // of those that end
 };
 using PoolRowFn = void (*)(const PoolRow&);
 constexpr size_t kPoolRowTaps[] = {2, 3};
 
-// KernelKind::pool_transpose, for NCHW: `count` elements of n planes of the kernel's type, n <= L, to and from floats [count][L].
+// KernelKind::pool_transpose, for NCHW: `count` elements of n planes of the kernel's type, n <= L, to and from floats
+// [count][L].
 //   variant 0: to[i*L + c] = from[c*plane + i], 0 for c >= n      variant 1: to[c*plane + i] = from[i*L + c]
 using PoolTransposeFn = void (*)(size_t n, size_t count, const void* from, size_t plane, void* to);
 

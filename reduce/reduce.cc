@@ -1,6 +1,7 @@
-// Reductions over any axes. Neighbouring axes of one sort are merged, then the reduced ones are removed from the innermost outwards, a stage each:
-// [outer][n][inner] -> [outer][inner]. A stage with few results and many elements is cut into chunks whose results a second stage joins: more than
-// one worker can help, and the order of sums still depends on the shape alone.
+// Reductions over any axes. Neighbouring axes of one sort are merged, then the reduced ones are removed from the
+// innermost outwards, a stage each:
+// [outer][n][inner] -> [outer][inner]. A stage with few results and many elements is cut into chunks whose results a
+// second stage joins: more than one worker can help, and the order of sums still depends on the shape alone.
 #include <skua/reduce.h>
 
 #include "core/families.h"
@@ -68,8 +69,11 @@ skua_status open(skua_op* base) {
   op.rows_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_rows, later);
   op.columns_later = find_kernel(op.ctx, reduce_tables, KernelKind::reduce_columns, later);
   const bool converts = type != Element::f32 && !is_arg(op.config.kind);
-  if (converts) op.convert = is_int8(type) ? find_byte_kernel(op.ctx, KernelKind::convert_bytes, int(Element::f32), type) : find_kernel(op.ctx, convert_tables, KernelKind::convert, int(Element::f32), type);
-  if (!op.rows || !op.columns || !op.rows_later || !op.columns_later || (converts && !op.convert)) return SKUA_UNSUPPORTED_("reduce: no kernel in this build");
+  if (converts)
+    op.convert = is_int8(type) ? find_byte_kernel(op.ctx, KernelKind::convert_bytes, int(Element::f32), type)
+                               : find_kernel(op.ctx, convert_tables, KernelKind::convert, int(Element::f32), type);
+  if (!op.rows || !op.columns || !op.rows_later || !op.columns_later || (converts && !op.convert))
+    return SKUA_UNSUPPORTED_("reduce: no kernel in this build");
   return SKUA_STATUS_OK;
 }
 
@@ -97,12 +101,14 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   for (uint32_t d = 0; d < x.rank; ++d) reduced[d] = c.axis_count == 0;
   for (uint32_t i = 0; i < c.axis_count; ++i) {
     const int32_t axis = c.axes[i] < 0 ? c.axes[i] + rank : c.axes[i];
-    if (axis < 0 || axis >= rank) return SKUA_INVALID("reduce: axes[%u] is %d, input 0 has rank %d", i, c.axes[i], rank);
+    if (axis < 0 || axis >= rank)
+      return SKUA_INVALID("reduce: axes[%u] is %d, input 0 has rank %d", i, c.axes[i], rank);
     if (reduced[axis]) return SKUA_INVALID("reduce: axes[%u] is %d, which is there already", i, c.axes[i]);
     reduced[axis] = true;
   }
   const bool arg = is_arg(c.kind);
-  if (arg && c.axis_count == 0 && rank > 1) return SKUA_INVALID("reduce: axis_count is 0, an index needs one axis of the input's %d", rank);
+  if (arg && c.axis_count == 0 && rank > 1)
+    return SKUA_INVALID("reduce: axis_count is 0, an index needs one axis of the input's %d", rank);
   skua_tensor& y = p.outputs[0];
   y = tensor(arg ? SKUA_DTYPE_S32 : x.type, 0);
   p.reduced = p.results = 1;
@@ -113,9 +119,11 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   }
   if (y.rank == 0) y.shape[y.rank++] = 1;
   if (arg && !p.reduced) return SKUA_INVALID("reduce: the axis has extent 0, there is no index to give");
-  if (arg && p.reduced > INT32_MAX) return SKUA_INVALID("reduce: the axis has extent %zu, more than an s32 can count", p.reduced);
+  if (arg && p.reduced > INT32_MAX)
+    return SKUA_INVALID("reduce: the axis has extent %zu, more than an s32 can count", p.reduced);
   if (is_int8(Element(c.type)) && variant_of(c.kind) == kReduceSum && p.reduced > kMostBytes)
-    return SKUA_UNSUPPORTED_("reduce: sums of %zu bytes each, at most %zu are exact; reduce in two steps", p.reduced, kMostBytes);
+    return SKUA_UNSUPPORTED_("reduce: sums of %zu bytes each, at most %zu are exact; reduce in two steps", p.reduced,
+                             kMostBytes);
   p.algorithm = "empty";
   if (!p.results || !p.reduced) return SKUA_STATUS_OK;
 
@@ -174,13 +182,22 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
 }
 
 float value_of_none(uint32_t kind) {
-  return kind == SKUA_REDUCE_MEAN ? __builtin_nanf("") : kind == SKUA_REDUCE_MIN ? __builtin_inff() : kind == SKUA_REDUCE_MAX ? -__builtin_inff() : kind == SKUA_REDUCE_PROD ? 1.0f : 0.0f;
+  return kind == SKUA_REDUCE_MEAN   ? __builtin_nanf("")
+         : kind == SKUA_REDUCE_MIN  ? __builtin_inff()
+         : kind == SKUA_REDUCE_MAX  ? -__builtin_inff()
+         : kind == SKUA_REDUCE_PROD ? 1.0f
+                                    : 0.0f;
 }
 
 // Of bytes. The ends of the type are its infinities, and nothing is 0.
-int32_t byte_of_none(const Config& c) { return int32_t(c.kind == SKUA_REDUCE_MIN ? c.to.high : c.kind == SKUA_REDUCE_MAX ? c.to.low : 0) + c.to.zero_point; }
-int32_t summed(const Config& c, size_t reduced) { return variant_of(c.kind) == kReduceSum ? int32_t(reduced) : 1; }  // zero points in a result
-float factor_of(const Config& c, size_t reduced) { return sum_scale(c.ratio, 1, c.kind == SKUA_REDUCE_MEAN ? double(reduced) : 1.0); }
+int32_t byte_of_none(const Config& c) {
+  return int32_t(c.kind == SKUA_REDUCE_MIN ? c.to.high : c.kind == SKUA_REDUCE_MAX ? c.to.low : 0) + c.to.zero_point;
+}
+// zero points in a result
+int32_t summed(const Config& c, size_t reduced) { return variant_of(c.kind) == kReduceSum ? int32_t(reduced) : 1; }
+float factor_of(const Config& c, size_t reduced) {
+  return sum_scale(c.ratio, 1, c.kind == SKUA_REDUCE_MEAN ? double(reduced) : 1.0);
+}
 
 #ifdef SKUA_BUILT_gpu
 Nest all_results(const Plan& p) {
@@ -190,21 +207,25 @@ Nest all_results(const Plan& p) {
 }
 gpu::CopyFrom none(const Plan& p) {
   const Config& c = static_cast<const Op*>(p.op)->config;
-  return {gpu::CopyFrom::value, 0, 0, is_int8(Element(c.type)) ? uint32_t(byte_of_none(c)) : gpu::bits_of(skua_dtype(c.type), value_of_none(c.kind))};
+  return {
+      gpu::CopyFrom::value, 0, 0,
+      is_int8(Element(c.type)) ? uint32_t(byte_of_none(c)) : gpu::bits_of(skua_dtype(c.type), value_of_none(c.kind))};
 }
 skua_status record(const RecordArgs& args) {
   const Plan& p = *static_cast<const Plan*>(args.plan);
   const Config& c = static_cast<const Op*>(p.op)->config;
   const int32_t terms = summed(c, p.reduced);
   const gpu::ReduceOfBytes bytes = {c.zero * terms, terms, factor_of(c, p.reduced), c.to};
-  return p.reduced ? gpu::record_reduce(args, p.on_gpu, p.step, is_int8(Element(c.type)) ? &bytes : nullptr) : gpu::record_copy(args, all_results(p), none(p), 0);
+  return p.reduced ? gpu::record_reduce(args, p.on_gpu, p.step, is_int8(Element(c.type)) ? &bytes : nullptr)
+                   : gpu::record_copy(args, all_results(p), none(p), 0);
 }
 #endif
 
 skua_status finish(const skua_op* op, skua_plan* plan) {
   [[maybe_unused]] Plan& p = *static_cast<Plan*>(plan);
   if (element_count(plan->outputs[0]) == 0) return SKUA_STATUS_OK;
-  if (!is_dense(plan->outputs[0])) return SKUA_UNSUPPORTED_("reduce: output 0 has strides with holes; this operator writes dense tensors");
+  if (!is_dense(plan->outputs[0]))
+    return SKUA_UNSUPPORTED_("reduce: output 0 has strides with holes; this operator writes dense tensors");
   if (p.reduced) SKUA_ON_GPU(op->ctx, plan_reduce(&p, p.on_gpu, p.step));
   SKUA_ON_GPU(op->ctx, plan_copy(&p, all_results(p), none(p), 0));
   (void)op;
@@ -255,10 +276,14 @@ void task(void* arg, size_t index, uint32_t) {
   if (from == to) return;
   note_use(s.kernel);
   if (s.inner == 1 && s.chunks == 1) {
-    if (t.arg) return code_of<ArgRowsFn>(s.kernel)(to - from, s.n, t.x + from * s.n * t.x_element, s.n, reinterpret_cast<int32_t*>(t.y) + from);
+    if (t.arg)
+      return code_of<ArgRowsFn>(s.kernel)(to - from, s.n, t.x + from * s.n * t.x_element, s.n,
+                                          reinterpret_cast<int32_t*>(t.y) + from);
     for (size_t r = from, rows; r < to; r += rows) {
       rows = t.convert ? min(to - r, kResults) : to - r;
-      put(t, r, rows, [&](float* y) { code_of<ReduceRowsFn>(s.kernel)(rows, s.n, t.x + r * s.n * t.x_element, s.n, y, t.divisor); });
+      put(t, r, rows, [&](float* y) {
+        code_of<ReduceRowsFn>(s.kernel)(rows, s.n, t.x + r * s.n * t.x_element, s.n, y, t.divisor);
+      });
     }
     return;
   }
@@ -266,7 +291,8 @@ void task(void* arg, size_t index, uint32_t) {
     const size_t block = u % t.blocks, chunk = u / t.blocks % s.chunks, outer = u / t.blocks / s.chunks;
     const size_t begin = chunk * s.chunk, many = min(s.chunk, s.n - begin);
     const size_t lines = ceil_div(s.inner, 16);  // of cache
-    const size_t c0 = min(piece_begin(lines, t.blocks, block) * 16, s.inner), c1 = min(piece_begin(lines, t.blocks, block + 1) * 16, s.inner);
+    const size_t c0 = min(piece_begin(lines, t.blocks, block) * 16, s.inner),
+                 c1 = min(piece_begin(lines, t.blocks, block + 1) * 16, s.inner);
     const char* x = t.x + ((outer * s.n + begin) * s.inner + c0) * t.x_element;
     const size_t at = (outer * s.chunks + chunk) * s.inner + c0;
     if (t.arg) code_of<ArgColumnsFn>(s.kernel)(many, c1 - c0, x, s.inner, reinterpret_cast<int32_t*>(t.y) + at);
@@ -300,15 +326,26 @@ void run(const RunArgs& args) {
   for (size_t i = 0; i < p.stages; ++i) {
     const Stage& s = p.stage[i];
     const bool last = i + 1 == p.stages;
-    Task t = {&s, x, i ? sizeof(float) : element_bytes(Element(c.type)), last ? y : space + i % 2 * p.half[0] * sizeof(float), last ? op.convert : nullptr,
-              last && bytes ? &c : nullptr, 0, 0, last && c.kind == SKUA_REDUCE_MEAN && !bytes ? float(p.reduced) : 1.0f, is_arg(c.kind), 1, 1};
+    Task t = {&s,
+              x,
+              i ? sizeof(float) : element_bytes(Element(c.type)),
+              last ? y : space + i % 2 * p.half[0] * sizeof(float),
+              last ? op.convert : nullptr,
+              last && bytes ? &c : nullptr,
+              0,
+              0,
+              last && c.kind == SKUA_REDUCE_MEAN && !bytes ? float(p.reduced) : 1.0f,
+              is_arg(c.kind),
+              1,
+              1};
     if (t.bytes) {
       t.offset = float(c.zero * summed(c, p.reduced));
       t.factor = factor_of(c, p.reduced);
     }
     const size_t groups = s.outer * s.chunks, lines = ceil_div(s.inner, 16);
     const double cycles = t.arg ? 0.6 : 0.3;
-    t.pieces = pieces_for(args, groups * lines, double(s.chunk) * double(s.inner) / double(lines) * cycles + (s.inner == 1 ? 10 : 0));
+    t.pieces = pieces_for(args, groups * lines,
+                          double(s.chunk) * double(s.inner) / double(lines) * cycles + (s.inner == 1 ? 10 : 0));
     if (groups < t.pieces) t.blocks = min(ceil_div(t.pieces, groups), lines);
     if (t.convert) t.blocks = max(t.blocks, ceil_div(lines, kResults / 16));
     parallel(args, t.pieces, task, &t);
@@ -316,7 +353,9 @@ void run(const RunArgs& args) {
   }
 }
 
-const OpClass reduce_class = {"reduce", 42, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, explain, nullptr, SKUA_RECORD(record)};
+const OpClass reduce_class = {"reduce",       42,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
+                              sizeof(Config), false, open,       make_plan,    finish,
+                              workspace,      run,   explain,    nullptr,      SKUA_RECORD(record)};
 
 }  // namespace
 }  // namespace skua
@@ -337,9 +376,12 @@ extern "C" skua_status skua_reduce_create(skua_context* context, const skua_redu
     SKUA_TRY(need_quantization_of("reduce", "output_q", d.output_q, d.type));
   }
   if (bytes && (d.kind == SKUA_REDUCE_PROD || d.kind == SKUA_REDUCE_SUM_SQUARES))
-    return SKUA_UNSUPPORTED_("reduce: kind is %s, which has no kernel for %s; convert the input", d.kind == SKUA_REDUCE_PROD ? "PROD" : "SUM_SQUARES", skua_dtype_name(d.type));
-  if (d.axis_count > SKUA_MAX_RANK) return SKUA_INVALID("reduce: axis_count is %u, must be 0..%d", d.axis_count, SKUA_MAX_RANK);
-  if (is_arg(d.kind) && d.axis_count > 1) return SKUA_INVALID("reduce: axis_count is %u, an index needs one axis", d.axis_count);
+    return SKUA_UNSUPPORTED_("reduce: kind is %s, which has no kernel for %s; convert the input",
+                             d.kind == SKUA_REDUCE_PROD ? "PROD" : "SUM_SQUARES", skua_dtype_name(d.type));
+  if (d.axis_count > SKUA_MAX_RANK)
+    return SKUA_INVALID("reduce: axis_count is %u, must be 0..%d", d.axis_count, SKUA_MAX_RANK);
+  if (is_arg(d.kind) && d.axis_count > 1)
+    return SKUA_INVALID("reduce: axis_count is %u, an index needs one axis", d.axis_count);
   Config c = {uint32_t(d.kind), uint32_t(d.type), d.axis_count, d.keep_dims, {}, 0, 0, {}};
   if (bytes && !is_arg(d.kind)) {
     c.ratio = double(d.input_q.scale) / double(d.output_q.scale);
@@ -349,7 +391,8 @@ extern "C" skua_status skua_reduce_create(skua_context* context, const skua_redu
   }
   for (uint32_t i = 0; i < d.axis_count; ++i) {
     if (d.axes[i] < -SKUA_MAX_RANK || d.axes[i] >= SKUA_MAX_RANK)
-      return SKUA_INVALID("reduce: axes[%u] is %d, must be within -%d..%d", i, d.axes[i], SKUA_MAX_RANK, SKUA_MAX_RANK - 1);
+      return SKUA_INVALID("reduce: axes[%u] is %d, must be within -%d..%d", i, d.axes[i], SKUA_MAX_RANK,
+                          SKUA_MAX_RANK - 1);
     c.axes[i] = d.axes[i];
   }
   skua_op* op;

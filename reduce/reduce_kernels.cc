@@ -1,7 +1,9 @@
 // Reductions, one source for every instruction set.
 //
-//   rows      [rows][n] -> [rows]     A accumulators of one vector, A*L >= 16 partial results; joined as a tree, then over the lanes by halves
-//   columns   [n][columns] -> [columns]   16 rows at a time joined as a tree, lane by lane, then to the result so far, which stays in y (L1):
+//   rows      [rows][n] -> [rows]     A accumulators of one vector, A*L >= 16 partial results; joined as a tree, then
+//             over the lanes by halves
+//   columns   [n][columns] -> [columns]   16 rows at a time joined as a tree, lane by lane, then to the result so far,
+//             which stays in y (L1):
 //                                         16 streams of contiguous reads, one load and one store of y for 16 rows
 //
 // Either way an element passes at most n/16 + log2(16) roundings, and each result is one fixed tree over its elements.
@@ -59,8 +61,11 @@ struct Prod {
   }
 };
 
-// ---- rows ------------------------------------------------------------------------------------------------------------------------
-template <class Op, class T> SKUA_INL F32 leaf_n(const T* x, size_t n) { return select(lanes_below(n), Op::leaf(F32::load_n(x, n)), F32::set1(Op::identity)); }
+// ---- rows -----------------------------------------------------------------------------------------------------------
+template <class Op, class T>
+SKUA_INL F32 leaf_n(const T* x, size_t n) {
+  return select(lanes_below(n), Op::leaf(F32::load_n(x, n)), F32::set1(Op::identity));
+}
 
 template <class Op, class T> SKUA_INL float row(size_t n, const T* x) {
   constexpr size_t A = L >= 4 ? 4 : 16;
@@ -79,7 +84,8 @@ template <class Op, class T> SKUA_INL float row(size_t n, const T* x) {
   return Op::lanes(acc[0]);
 }
 
-template <class Op, class T> void reduce_rows(size_t rows, size_t n, const void* from, size_t x_row, float* y, float divisor) {
+template <class Op, class T>
+void reduce_rows(size_t rows, size_t n, const void* from, size_t x_row, float* y, float divisor) {
   const T* x = static_cast<const T*>(from);
   for (size_t r = 0; r < rows; ++r, x += x_row) {
     const float value = row<Op>(n, x);
@@ -87,11 +93,13 @@ template <class Op, class T> void reduce_rows(size_t rows, size_t n, const void*
   }
 }
 
-// ---- columns ---------------------------------------------------------------------------------------------------------------------
+// ---- columns --------------------------------------------------------------------------------------------------------
 // Vectors at one column of W rows.
 template <class Op, int W, bool whole, class T> SKUA_INL F32 tree(const T* x, size_t x_row, size_t columns) {
   if constexpr (W == 1) return Op::leaf(whole ? F32::load(x) : F32::load_n(x, columns));
-  else return Op::join(tree<Op, W / 2, whole>(x, x_row, columns), tree<Op, W / 2, whole>(x + W / 2 * x_row, x_row, columns));
+  else
+    return Op::join(tree<Op, W / 2, whole>(x, x_row, columns),
+                    tree<Op, W / 2, whole>(x + W / 2 * x_row, x_row, columns));
 }
 
 // Fewer than 16 rows: 8, 4, 2 and 1 of them, the small ones joined first.
@@ -109,14 +117,17 @@ template <class Op, bool whole, class T> SKUA_INL F32 part_tree(size_t rows, con
   return t;
 }
 
-template <class Op, bool whole, class T> SKUA_INL void column_vector(size_t rows, size_t columns, const T* x, size_t x_row, float* y, bool first, const F32* divisor) {
+template <class Op, bool whole, class T>
+SKUA_INL void column_vector(size_t rows, size_t columns, const T* x, size_t x_row, float* y, bool first,
+                            const F32* divisor) {
   F32 t = rows == 16 ? tree<Op, 16, whole>(x, x_row, columns) : part_tree<Op, whole>(rows, x, x_row, columns);
   if (!first) t = Op::join(whole ? F32::load(y) : F32::load_n(y, columns), t);
   if (divisor) t = t / *divisor;
   whole ? t.store(y) : t.store_n(y, columns);
 }
 
-template <class Op, class T> void reduce_columns(size_t n, size_t columns, const void* from, size_t x_row, float* y, float divisor) {
+template <class Op, class T>
+void reduce_columns(size_t n, size_t columns, const void* from, size_t x_row, float* y, float divisor) {
   const T* x = static_cast<const T*>(from);
   const F32 by = F32::set1(divisor);
   for (size_t r = 0; r < n; r += 16, x += 16 * x_row) {
@@ -128,9 +139,12 @@ template <class Op, class T> void reduce_columns(size_t n, size_t columns, const
   }
 }
 
-// ---- index of the smallest and the largest ---------------------------------------------------------------------------------------
+// ---- index of the smallest and the largest --------------------------------------------------------------------------
 // Lanes where v, which comes later, replaces best: a NaN replaces any number and is replaced by nothing.
-template <bool largest> SKUA_INL M32 replaces(F32 v, F32 best) { return ~(largest ? le(v, best) : ge(v, best)) & eq(best, best); }
+template <bool largest>
+SKUA_INL M32 replaces(F32 v, F32 best) {
+  return ~(largest ? le(v, best) : ge(v, best)) & eq(best, best);
+}
 
 template <bool largest, class T> SKUA_INL int32_t arg_row(size_t n, const T* x) {
   constexpr size_t A = 2;  // two chains: comparing, then choosing has a latency of several cycles
@@ -179,7 +193,8 @@ template <bool largest, class T> void arg_rows(size_t rows, size_t n, const void
   for (size_t r = 0; r < rows; ++r, x += x_row) y[r] = arg_row<largest>(n, x);
 }
 
-template <bool largest, int V, bool whole, class T> SKUA_INL void arg_strip(size_t n, size_t columns, const T* x, size_t x_row, int32_t* y) {
+template <bool largest, int V, bool whole, class T>
+SKUA_INL void arg_strip(size_t n, size_t columns, const T* x, size_t x_row, int32_t* y) {
   F32 value[V];
   I32 where[V];
   SKUA_UNROLL for (int v = 0; v < V; ++v) {
@@ -199,7 +214,8 @@ template <bool largest, int V, bool whole, class T> SKUA_INL void arg_strip(size
   SKUA_UNROLL for (int v = 0; v < V; ++v) whole ? where[v].store(y + v * L) : where[v].store_n(y + v * L, columns);
 }
 
-template <bool largest, class T> void arg_columns(size_t n, size_t columns, const void* from, size_t x_row, int32_t* y) {
+template <bool largest, class T>
+void arg_columns(size_t n, size_t columns, const void* from, size_t x_row, int32_t* y) {
   const T* x = static_cast<const T*>(from);
   size_t c = 0;
   for (; c + 4 * L <= columns; c += 4 * L) arg_strip<largest, 4, true>(n, 0, x + c, x_row, y + c);
@@ -217,16 +233,17 @@ const Kernel kernels[] = {
 #include "reduce/reduce.def"
 #undef SKUA_REDUCE
     // Of bytes, as f32 holds them: exact up to 2^24.
-    SKUA_FOR_INT8(SKUA_KERNELS, kReduceSum, sum, Sum, "exact sum; also the mean") SKUA_FOR_INT8(SKUA_KERNELS, kReduceMin, min, Min, "smallest byte")
-    SKUA_FOR_INT8(SKUA_KERNELS, kReduceMax, max, Max, "largest byte")
+    SKUA_FOR_INT8(SKUA_KERNELS, kReduceSum, sum, Sum, "exact sum; also the mean") SKUA_FOR_INT8(
+        SKUA_KERNELS, kReduceMin, min, Min, "smallest byte") SKUA_FOR_INT8(SKUA_KERNELS, kReduceMax, max, Max,
+                                                                           "largest byte")
 #undef SKUA_KERNELS
 #define SKUA_ARG(T, type, variant, name, largest)                                                                                                       \
   {"reduce_" #name "_" #type "_rows_" SKUA_STRING(SKUA_ISA), "reduce", "two chains of a vector of values and one of indices", KernelKind::reduce_rows,   \
    Isa::SKUA_ISA, variant, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<ArgRowsFn>(arg_rows<largest, T>)), element_of<T>},                       \
   {"reduce_" #name "_" #type "_columns_" SKUA_STRING(SKUA_ISA), "reduce", "four vectors of columns, values and indices in registers",                    \
    KernelKind::reduce_columns, Isa::SKUA_ISA, variant, 0, 4 * F32::L, F32::L, reinterpret_cast<AnyCode>(static_cast<ArgColumnsFn>(arg_columns<largest, T>)), element_of<T>},
-    SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmax, argmax, true)
-    SKUA_FOR_INT8(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_INT8(SKUA_ARG, kReduceArgmax, argmax, true)
+        SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmax, argmax, true)
+            SKUA_FOR_INT8(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_INT8(SKUA_ARG, kReduceArgmax, argmax, true)
 #undef SKUA_ARG
 };
 

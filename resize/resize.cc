@@ -1,4 +1,5 @@
-// Resize of feature maps, nearest and bilinear. See skua/resize.h for the coordinates, resize/README.md for the way through.
+// Resize of feature maps, nearest and bilinear. See skua/resize.h for the coordinates, resize/README.md for the way
+// through.
 #include <skua/resize.h>
 
 #include "core/families.h"
@@ -81,7 +82,8 @@ skua_status open(skua_op* base) {
   SKUA_ON_GPU(op.ctx, need_gpu_movable(op.ctx, "resize2d", "type", skua_dtype(op.config.type)));
   const int bytes = int(element_bytes(type));  // nearest moves bits of any type
   auto find = [&](KernelKind blending, KernelKind copying) {
-    return blend ? find_kernel(op.ctx, resize_tables, blending, -1, type) : find_kernel(op.ctx, resize_tables, copying, bytes);
+    return blend ? find_kernel(op.ctx, resize_tables, blending, -1, type)
+                 : find_kernel(op.ctx, resize_tables, copying, bytes);
   };
   op.pixels = find(KernelKind::resize_blend_pixels, KernelKind::resize_copy_pixels);
   op.elements = find(KernelKind::resize_blend_elements, KernelKind::resize_copy_elements);
@@ -109,8 +111,10 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   y.shape[h] = c.out_h;
   y.shape[w] = c.out_w;
   if (x.shape[0] && x.shape[channel]) {
-    if (!x.shape[h] || x.shape[h] > INT32_MAX) return SKUA_INVALID("resize2d: input 0 has height %zu, must be 1..%d", x.shape[h], INT32_MAX);
-    if (!x.shape[w] || x.shape[w] > INT32_MAX) return SKUA_INVALID("resize2d: input 0 has width %zu, must be 1..%d", x.shape[w], INT32_MAX);
+    if (!x.shape[h] || x.shape[h] > INT32_MAX)
+      return SKUA_INVALID("resize2d: input 0 has height %zu, must be 1..%d", x.shape[h], INT32_MAX);
+    if (!x.shape[w] || x.shape[w] > INT32_MAX)
+      return SKUA_INVALID("resize2d: input 0 has width %zu, must be 1..%d", x.shape[w], INT32_MAX);
   }
   p.images = x.shape[0] * (nhwc ? 1 : x.shape[1]);
   p.planes = nhwc ? 1 : x.shape[1];
@@ -123,8 +127,9 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
 
 [[maybe_unused]] gpu::ResizeShape gpu_shape(const Plan& p) {
   const Config& c = op_of(&p).config;
-  return {p.images, p.planes, p.channels, p.in_h, p.in_w, p.out_h, p.out_w, p.x_batch, p.x_plane, p.x_row, p.x_pixel, p.y_batch, p.y_plane, p.y_row, p.y_pixel,
-          c.kind == SKUA_RESIZE_BILINEAR, c.coordinates};
+  return {p.images,     p.planes, p.channels, p.in_h,    p.in_w,    p.out_h, p.out_w,   p.x_batch,
+          p.x_plane,    p.x_row,  p.x_pixel,  p.y_batch, p.y_plane, p.y_row, p.y_pixel, c.kind == SKUA_RESIZE_BILINEAR,
+          c.coordinates};
 }
 
 skua_status finish(const skua_op* base, skua_plan* out) {
@@ -133,7 +138,10 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   const skua_tensor& y = p.outputs[0];
   SKUA_TRY(innermost("output", y));
   const bool nhwc = op.config.layout == SKUA_LAYOUT_NHWC;
-  p.y_batch = y.stride[0]; p.y_plane = nhwc ? 0 : y.stride[1]; p.y_row = y.stride[nhwc ? 1 : 2]; p.y_pixel = y.stride[nhwc ? 2 : 3];
+  p.y_batch = y.stride[0];
+  p.y_plane = nhwc ? 0 : y.stride[1];
+  p.y_row = y.stride[nhwc ? 1 : 2];
+  p.y_pixel = y.stride[nhwc ? 2 : 3];
   if (p.out_w == 1) p.y_pixel = p.channels;
   if (p.in_w == 1) p.x_pixel = 0;
   p.by_elements = p.channels < 4 && (op.config.kind == SKUA_RESIZE_BILINEAR || p.y_pixel == p.channels);
@@ -148,9 +156,13 @@ skua_status finish(const skua_op* base, skua_plan* out) {
 }
 
 // One worker's: two tables of offsets, weights, two blended rows.
-size_t worker_bytes(const Plan& p) { return p.entries * (2 * sizeof(size_t) + sizeof(float)) + 2 * p.buffer * sizeof(float); }
+size_t worker_bytes(const Plan& p) {
+  return p.entries * (2 * sizeof(size_t) + sizeof(float)) + 2 * p.buffer * sizeof(float);
+}
 
-size_t workspace(const skua_plan* plan, uint32_t concurrency) { return plan->op->ctx->gpu ? 0 : mul_sat(worker_bytes(plan_of(plan)), concurrency); }
+size_t workspace(const skua_plan* plan, uint32_t concurrency) {
+  return plan->op->ctx->gpu ? 0 : mul_sat(worker_bytes(plan_of(plan)), concurrency);
+}
 
 struct Tables {
   size_t *at0, *at1;
@@ -162,7 +174,8 @@ void fill_tables(const Plan& p, const Config& c, size_t from, size_t pixels, con
   const size_t each = p.by_elements ? p.channels : 1;
   for (size_t i = 0, e = 0; i < pixels; ++i) {
     Source s = {0, 0, 0};
-    if (c.kind == SKUA_RESIZE_BILINEAR) s = bilinear(c.coordinates, from + i, p.in_w, p.out_w, is_int8(Element(c.type)));
+    if (c.kind == SKUA_RESIZE_BILINEAR)
+      s = bilinear(c.coordinates, from + i, p.in_w, p.out_w, is_int8(Element(c.type)));
     else s.first = nearest(c.coordinates, from + i, p.in_w, p.out_w);
     for (size_t k = 0; k < each; ++k, ++e) {
       t.at0[e] = s.first * p.x_pixel + k;
@@ -182,7 +195,8 @@ void task(void* arg, size_t index, uint32_t worker) {
   const Plan& p = plan_of(t.args->plan);
   const Op& op = op_of(t.args->plan);
   const bool blend = op.config.kind == SKUA_RESIZE_BILINEAR;
-  const size_t rows = p.images * p.out_h, from = piece_begin(rows, t.pieces, index), to = piece_begin(rows, t.pieces, index + 1);
+  const size_t rows = p.images * p.out_h, from = piece_begin(rows, t.pieces, index),
+               to = piece_begin(rows, t.pieces, index + 1);
   if (from == to) return;
   char* space = static_cast<char*>(t.args->workspace) + worker * worker_bytes(p);
   size_t* const offsets = reinterpret_cast<size_t*>(space);
@@ -200,7 +214,8 @@ void task(void* arg, size_t index, uint32_t worker) {
     for (size_t r = from; r < to; ++r) {
       const size_t image = r / p.out_h, o = r % p.out_h;
       const char* x = t.args->in<char>(0) + (image / p.planes * p.x_batch + image % p.planes * p.x_plane) * bytes;
-      char* y = t.args->out<char>(0) + (image / p.planes * p.y_batch + image % p.planes * p.y_plane + o * p.y_row + begin * p.y_pixel) * bytes;
+      char* y = t.args->out<char>(0) +
+                (image / p.planes * p.y_batch + image % p.planes * p.y_plane + o * p.y_row + begin * p.y_pixel) * bytes;
       if (image != held_image) held[0] = held[1] = SIZE_MAX;
       held_image = image;
       if (!blend) {
@@ -218,8 +233,11 @@ void task(void* arg, size_t index, uint32_t worker) {
         const int which = held[0] == source ? 0 : held[1] == source ? 1 : held[0] == other ? 1 : 0;
         if (held[which] != source) {
           const char* row = x + source * p.x_row * bytes;
-          if (p.by_elements) code_of<ResizeBlendElementsFn>(p.kernel)(n, row, tables.at0, tables.at1, weights, buffer[which]);
-          else code_of<ResizeBlendPixelsFn>(p.kernel)(pixels, p.channels, row, tables.at0, tables.at1, weights, buffer[which]);
+          if (p.by_elements)
+            code_of<ResizeBlendElementsFn>(p.kernel)(n, row, tables.at0, tables.at1, weights, buffer[which]);
+          else
+            code_of<ResizeBlendPixelsFn>(p.kernel)(pixels, p.channels, row, tables.at0, tables.at1, weights,
+                                                   buffer[which]);
           held[which] = source;
         }
         return buffer[which];
@@ -241,10 +259,14 @@ void run(const RunArgs& args) {
 }
 
 #ifdef SKUA_BUILT_gpu
-skua_status record(const RecordArgs& args) { return gpu::record_resize(args, gpu_shape(plan_of(args.plan)), plan_of(args.plan).chosen); }
+skua_status record(const RecordArgs& args) {
+  return gpu::record_resize(args, gpu_shape(plan_of(args.plan)), plan_of(args.plan).chosen);
+}
 #endif
 
-const OpClass resize_class = {"resize2d", 43, sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config), false, open, make_plan, finish, workspace, run, nullptr, nullptr, SKUA_RECORD(record)};
+const OpClass resize_class = {"resize2d",     43,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
+                              sizeof(Config), false, open,       make_plan,    finish,
+                              workspace,      run,   nullptr,    nullptr,      SKUA_RECORD(record)};
 
 }  // namespace
 }  // namespace skua
@@ -259,14 +281,17 @@ extern "C" skua_status skua_resize2d_create(skua_context* context, const skua_re
   SKUA_TRY(need_quantization_of("resize2d", "input_q", d.input_q, d.type));
   SKUA_TRY(need_quantization_of("resize2d", "output_q", d.output_q, d.type));
   if (bytes && (d.input_q.scale != d.output_q.scale || d.input_q.zero_point != d.output_q.zero_point))
-    return SKUA_UNSUPPORTED_("resize2d: input_q and output_q differ; a resize keeps the quantisation, use convert for another");
+    return SKUA_UNSUPPORTED_(
+        "resize2d: input_q and output_q differ; a resize keeps the quantisation, use convert for another");
   if (unsigned(d.kind) > SKUA_RESIZE_BILINEAR) return SKUA_INVALID("resize2d: kind is %d, unknown", int(d.kind));
-  if (unsigned(d.coordinates) > SKUA_RESIZE_ASYMMETRIC) return SKUA_INVALID("resize2d: coordinates is %d, unknown", int(d.coordinates));
+  if (unsigned(d.coordinates) > SKUA_RESIZE_ASYMMETRIC)
+    return SKUA_INVALID("resize2d: coordinates is %d, unknown", int(d.coordinates));
   if (unsigned(d.layout) > SKUA_LAYOUT_NCHW) return SKUA_INVALID("resize2d: layout is %d, unknown", int(d.layout));
   if (!d.out_h || d.out_h > INT32_MAX) return SKUA_INVALID("resize2d: out_h is %u, must be 1..%d", d.out_h, INT32_MAX);
   if (!d.out_w || d.out_w > INT32_MAX) return SKUA_INVALID("resize2d: out_w is %u, must be 1..%d", d.out_w, INT32_MAX);
   skua_op* op;
   SKUA_TRY(new_op(resize_class, context, 1, 1, 0, &op));
-  static_cast<Op*>(op)->config = {uint32_t(d.kind), uint32_t(d.type), uint32_t(d.coordinates), uint32_t(d.layout), d.out_h, d.out_w};
+  static_cast<Op*>(op)->config = {uint32_t(d.kind),   uint32_t(d.type), uint32_t(d.coordinates),
+                                  uint32_t(d.layout), d.out_h,          d.out_w};
   return open_op(op, out);
 }

@@ -1,9 +1,12 @@
-// Resizing, one source for every instruction set. Bilinear: a source row is blended horizontally into a buffer once, two such buffers give an output row:
+// Resizing, one source for every instruction set. Bilinear: a source row is blended horizontally into a buffer once,
+// two such buffers give an output row:
 //
 //   source row  y0 ──┐ blend_pixels (channels next to each other, vectors)     a0 a1 a2 ...  ─┐
-//   source row  y1 ──┘ or blend_elements (one to three channels, planes)       b0 b1 b2 ...  ─┴─ blend_rows ─► output row
+//   source row  y1 ──┘ or blend_elements (one to three channels, planes)       b0 b1 b2 ...  ─┴─ blend_rows ─► output
+//               row
 //
-// Every blend is a + w * (b - a): equal neighbours stay what they are. Weights of bytes are multiples of 1/256: nothing is rounded before the result is.
+// Every blend is a + w * (b - a): equal neighbours stay what they are. Weights of bytes are multiples of 1/256: nothing
+// is rounded before the result is.
 #include "resize/resize_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/byte_turn.h"
@@ -21,7 +24,9 @@ template <size_t most> SKUA_INL void copy_bytes(const char* x, char* y, size_t n
   if constexpr (most > 1)
     if (n < most) return copy_bytes<most / 2>(x, y, n);
   typedef char Piece __attribute__((vector_size(most), aligned(1), may_alias));
-  const auto piece = [&](size_t i) __attribute__((always_inline)) { *reinterpret_cast<Piece*>(y + i) = *reinterpret_cast<const Piece*>(x + i); };
+  const auto piece = [&](size_t i) __attribute__((always_inline)) {
+    *reinterpret_cast<Piece*>(y + i) = *reinterpret_cast<const Piece*>(x + i);
+  };
   if (!n) return;
   size_t i = 0;
   if constexpr (most >= 4 * L) {
@@ -34,11 +39,16 @@ template <size_t most> SKUA_INL void copy_bytes(const char* x, char* y, size_t n
   piece(n - most);
 }
 
-[[gnu::noinline]] void copy_pixels_of(size_t element, size_t pixels, size_t channels, const void* x, const size_t* at, void* to, size_t y_pixel) {
+[[gnu::noinline]] void copy_pixels_of(size_t element, size_t pixels, size_t channels, const void* x, const size_t* at,
+                                      void* to, size_t y_pixel) {
   auto* y = static_cast<char*>(to);
-  for (size_t p = 0; p < pixels; ++p, y += y_pixel * element) copy_bytes<4 * L>(static_cast<const char*>(x) + at[p] * element, y, channels * element);
+  for (size_t p = 0; p < pixels; ++p, y += y_pixel * element)
+    copy_bytes<4 * L>(static_cast<const char*>(x) + at[p] * element, y, channels * element);
 }
-template <class T> void copy_pixels(size_t pixels, size_t channels, const void* x, const size_t* at, void* y, size_t y_pixel) { copy_pixels_of(sizeof(T), pixels, channels, x, at, y, y_pixel); }
+template <class T>
+void copy_pixels(size_t pixels, size_t channels, const void* x, const size_t* at, void* y, size_t y_pixel) {
+  copy_pixels_of(sizeof(T), pixels, channels, x, at, y, y_pixel);
+}
 
 template <class T> void copy_elements(size_t n, const void* from, const size_t* at, void* to) {
   const T* x = static_cast<const T*>(from);
@@ -51,7 +61,9 @@ template <class T> void copy_elements(size_t n, const void* from, const size_t* 
   for (; i < n; ++i) y[i] = x[at[i]];
 }
 
-template <class T> void blend_pixels(size_t pixels, size_t channels, const void* from, const size_t* at0, const size_t* at1, const float* w, float* y) {
+template <class T>
+void blend_pixels(size_t pixels, size_t channels, const void* from, const size_t* at0, const size_t* at1,
+                  const float* w, float* y) {
   const T* x = static_cast<const T*>(from);
   for (size_t p = 0; p < pixels; ++p, y += channels) {
     const T *a = x + at0[p], *b = x + at1[p];
@@ -63,16 +75,19 @@ template <class T> void blend_pixels(size_t pixels, size_t channels, const void*
       continue;
     }
     for (; c + 2 * L <= channels; c += 2 * L) {
-      const F32 first = blend(F32::load(a + c), F32::load(b + c), weight), second = blend(F32::load(a + c + L), F32::load(b + c + L), weight);
+      const F32 first = blend(F32::load(a + c), F32::load(b + c), weight),
+                second = blend(F32::load(a + c + L), F32::load(b + c + L), weight);
       first.store(y + c);
       second.store(y + c + L);
     }
     for (; c + L <= channels; c += L) blend(F32::load(a + c), F32::load(b + c), weight).store(y + c);
-    if (const size_t rest = channels - c; rest) blend(F32::load_n(a + c, rest), F32::load_n(b + c, rest), weight).store_n(y + c, rest);
+    if (const size_t rest = channels - c; rest)
+      blend(F32::load_n(a + c, rest), F32::load_n(b + c, rest), weight).store_n(y + c, rest);
   }
 }
 
-template <class T> void blend_elements(size_t n, const void* from, const size_t* at0, const size_t* at1, const float* w, float* y) {
+template <class T>
+void blend_elements(size_t n, const void* from, const size_t* at0, const size_t* at1, const float* w, float* y) {
   const T* x = static_cast<const T*>(from);
   for (size_t i = 0; i < n; ++i) {
     const float a = widen(x[at0[i]]), b = widen(x[at1[i]]), blended = a + w[i] * (b - a);
@@ -80,7 +95,8 @@ template <class T> void blend_elements(size_t n, const void* from, const size_t*
   }
 }
 
-template <class T> void blend_rows(size_t rows, size_t n, const float* a, const float* b, float w, void* to, size_t y_row) {
+template <class T>
+void blend_rows(size_t rows, size_t n, const float* a, const float* b, float w, void* to, size_t y_row) {
   T* y = static_cast<T*>(to);
   const F32 weight = F32::set1(w);
   if (w == 0) b = a;
@@ -120,7 +136,8 @@ template <class T> void blend_rows(size_t rows, size_t n, const float* a, const 
   SKUA_RESIZE("resize_blend_" #type "_pixels", resize_blend_pixels, 0, element_of<T>, ResizeBlendPixelsFn, blend_pixels<T>, "two pixels of a row, vectors of channels") \
   SKUA_RESIZE("resize_blend_" #type "_elements", resize_blend_elements, 0, element_of<T>, ResizeBlendElementsFn, blend_elements<T>, "two pixels of a row, few channels or planes") \
   SKUA_RESIZE("resize_blend_" #type "_rows", resize_blend_rows, 0, element_of<T>, ResizeBlendRowsFn, blend_rows<T>, "two blended rows")
-const Kernel kernels[] = {SKUA_COPIES(uint32_t, x32) SKUA_COPIES(uint16_t, x16) SKUA_COPIES(uint8_t, x8) SKUA_FOR_TYPES(SKUA_BLENDS) SKUA_FOR_INT8(SKUA_BLENDS)};
+const Kernel kernels[] = {SKUA_COPIES(uint32_t, x32) SKUA_COPIES(uint16_t, x16) SKUA_COPIES(uint8_t, x8)
+                              SKUA_FOR_TYPES(SKUA_BLENDS) SKUA_FOR_INT8(SKUA_BLENDS)};
 #undef SKUA_BLENDS
 #undef SKUA_COPIES
 #undef SKUA_RESIZE

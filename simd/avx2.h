@@ -1,5 +1,6 @@
 // 256-bit vectors: AVX2 with FMA3. See simd.h for what the operations promise.
-// The instruction max(a, b) is "a > b ? a : b": a NaN in either operand gives the second one, which decides the order below.
+// The instruction max(a, b) is "a > b ? a : b": a NaN in either operand gives the second one, which decides the order
+// below.
 #pragma once
 
 #include <immintrin.h>
@@ -83,7 +84,8 @@ SKUA_INL F32 min_fast(F32 a, F32 b) { return {_mm256_min_ps(a.v, b.v)}; }
 SKUA_INL F32 max_fast(F32 a, F32 b) { return {_mm256_max_ps(a.v, b.v)}; }
 SKUA_INL F32 clamp_low(F32 x, F32 lo) { return {_mm256_max_ps(lo.v, x.v)}; }
 SKUA_INL F32 clamp_high(F32 x, F32 hi) { return {_mm256_min_ps(hi.v, x.v)}; }
-// Both orders agree unless a NaN is there, and a NaN or-ed with anything is a NaN; a blend would cost one operation more.
+// Both orders agree unless a NaN is there, and a NaN or-ed with anything is a NaN; a blend would cost one operation
+// more.
 SKUA_INL F32 min(F32 a, F32 b) { return {_mm256_or_ps(_mm256_min_ps(a.v, b.v), _mm256_min_ps(b.v, a.v))}; }
 SKUA_INL F32 max(F32 a, F32 b) { return {_mm256_or_ps(_mm256_max_ps(a.v, b.v), _mm256_max_ps(b.v, a.v))}; }
 
@@ -208,17 +210,23 @@ SKUA_INL F32 load_as_n(const f16* p, size_t n) { return {_mm256_cvtph_ps(first_u
 SKUA_INL F32 broadcast_as(const f16* p) { return {_mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(p->bits)))}; }
 SKUA_INL void store_as(F32 x, f16* p) {
   __m128i halves = _mm256_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT);
-  asm("" : "+x"(halves));  // else one instruction stores them too, which starts every second cycle on Zen 3; these two start in each
+  // else one instruction stores them too, which starts every second cycle on Zen 3; these two start in each
+  asm("" : "+x"(halves));
   store_first_u16(halves, &p->bits, 8);
 }
-SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { store_first_u16(_mm256_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT), &p->bits, n); }
+SKUA_INL void store_as_n(F32 x, f16* p, size_t n) {
+  store_first_u16(_mm256_cvtps_ph(x.v, _MM_FROUND_TO_NEAREST_INT), &p->bits, n);
+}
 
 // Bytes (bytes.h).
-SKUA_INL __m128i first_8_bytes(const void* p, size_t n) { return _mm_cvtsi64_si128(static_cast<long long>(first_bytes(p, n < 8 ? n : 8))); }
+SKUA_INL __m128i first_8_bytes(const void* p, size_t n) {
+  return _mm_cvtsi64_si128(static_cast<long long>(first_bytes(p, n < 8 ? n : 8)));
+}
 SKUA_INL I32 load_s8(const int8_t* p, size_t n) { return {_mm256_cvtepi8_epi32(first_8_bytes(p, n))}; }
 SKUA_INL I32 load_u8(const uint8_t* p, size_t n) { return {_mm256_cvtepu8_epi32(first_8_bytes(p, n))}; }
 SKUA_INL void store_u8(I32 x, uint8_t* p, size_t n) {
-  const __m256i lowest = _mm256_shuffle_epi8(x.v, _mm256_set1_epi32(0x0c080400));  // in each lane of 128 bits four times
+  // in each lane of 128 bits four times
+  const __m256i lowest = _mm256_shuffle_epi8(x.v, _mm256_set1_epi32(0x0c080400));
   const __m128i bytes = _mm_unpacklo_epi32(_mm256_castsi256_si128(lowest), _mm256_extracti128_si256(lowest, 1));
   store_first_bytes(static_cast<uint64_t>(_mm_cvtsi128_si64(bytes)), p, n < 8 ? n : 8);
 }
@@ -226,7 +234,8 @@ SKUA_INL __m256i pack_words(__m256i a, __m256i b, const int8_t*) { return _mm256
 SKUA_INL __m256i pack_words(__m256i a, __m256i b, const uint8_t*) { return _mm256_packus_epi16(a, b); }
 template <class T> SKUA_INL void store_bytes(const I32 (&x)[4], T* p) {
   const __m256i bytes = pack_words(_mm256_packs_epi32(x[0].v, x[1].v), _mm256_packs_epi32(x[2].v, x[3].v), p);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
 }
 
 }  // namespace

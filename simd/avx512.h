@@ -1,7 +1,8 @@
 // 512-bit vectors: AVX-512 F, BW, DQ and VL; masks live in k registers. See simd.h for what the operations promise.
-// The instruction max(a, b) is "a > b ? a : b": a NaN in either operand gives the second one, which decides the order below.
-// Zero-masked forms with a full mask stand where gcc 12 warns about the undefined vector inside its plain intrinsics; they compile
-// to the plain instruction.
+// The instruction max(a, b) is "a > b ? a : b": a NaN in either operand gives the second one, which decides the order
+// below.
+// Zero-masked forms with a full mask stand where gcc 12 warns about the undefined vector inside its plain intrinsics;
+// they compile to the plain instruction.
 #pragma once
 
 #include <immintrin.h>
@@ -93,12 +94,19 @@ SKUA_INL F32 max(F32 a, F32 b) { return {_mm512_mask_max_ps(a.v, _mm512_cmp_ps_m
 
 SKUA_INL F32 abs(F32 a) { return {_mm512_and_ps(a.v, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff)))}; }
 SKUA_INL F32 copysign(F32 magnitude, F32 sign) {
-  return as_f32({_mm512_ternarylogic_epi32(as_i32(magnitude).v, as_i32(sign).v, _mm512_set1_epi32(0x7fffffff), 0xe4)});  // abs() has that mask too
+  // abs() has that mask too
+  return as_f32({_mm512_ternarylogic_epi32(as_i32(magnitude).v, as_i32(sign).v, _mm512_set1_epi32(0x7fffffff), 0xe4)});
 }
 SKUA_INL F32 trunc(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
-SKUA_INL F32 round(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
-SKUA_INL F32 floor(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
-SKUA_INL F32 ceil(F32 a) { return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)}; }
+SKUA_INL F32 round(F32 a) {
+  return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+}
+SKUA_INL F32 floor(F32 a) {
+  return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
+}
+SKUA_INL F32 ceil(F32 a) {
+  return {_mm512_maskz_roundscale_ps(0xffff, a.v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)};
+}
 
 SKUA_INL I32 to_i32(F32 a) { return {_mm512_maskz_cvttps_epi32(0xffff, a.v)}; }
 SKUA_INL I32 round_i32(F32 a) { return {_mm512_maskz_cvtps_epi32(0xffff, a.v)}; }
@@ -131,7 +139,9 @@ SKUA_INL F32 scalef(F32 x, F32 n) { return {_mm512_maskz_scalef_ps(0xffff, x.v, 
 SKUA_INL F32 mantissa_near_1(F32 x) {
   return {_mm512_maskz_getmant_ps(0xffff, x.v, _MM_MANT_NORM_p75_1p5, static_cast<_MM_MANTISSA_SIGN_ENUM>(3))};
 }
-SKUA_INL F32 mantissa_half_to_2(F32 x) { return {_mm512_maskz_getmant_ps(0xffff, x.v, _MM_MANT_NORM_p5_2, static_cast<_MM_MANTISSA_SIGN_ENUM>(3))}; }
+SKUA_INL F32 mantissa_half_to_2(F32 x) {
+  return {_mm512_maskz_getmant_ps(0xffff, x.v, _MM_MANT_NORM_p5_2, static_cast<_MM_MANTISSA_SIGN_ENUM>(3))};
+}
 // The exponent of |x|: -infinity of a zero.
 SKUA_INL F32 exponent(F32 x) { return {_mm512_maskz_getexp_ps(0xffff, x.v)}; }
 // 14 bits of 1 / sqrt(x).
@@ -143,10 +153,13 @@ SKUA_INL F32 special_root(F32 y, F32 x) {
 }
 
 SKUA_INL F32 root_by_unit(F32 x) { return {_mm512_maskz_sqrt_ps(0xffff, x.v)}; }
-// Correctly rounded, as the instruction, which takes 12 cycles (Zen 5: 4.5), does it; this takes 7: two steps from 14 bits, the last with what the square
-// leaves, which is no float below 2^-101.
+// Correctly rounded, as the instruction, which takes 12 cycles (Zen 5: 4.5), does it; this takes 7: two steps from 14
+// bits, the last with what the square leaves, which is no float below 2^-101.
 SKUA_INL F32 sqrt(F32 x) {
-  if (__builtin_expect(_mm512_cmplt_epu32_mask(_mm512_sub_epi32(as_i32(x).v, _mm512_set1_epi32(1)), _mm512_set1_epi32(26 << 23)) != 0, 0)) return root_by_unit(x);
+  if (__builtin_expect(_mm512_cmplt_epu32_mask(_mm512_sub_epi32(as_i32(x).v, _mm512_set1_epi32(1)),
+                                               _mm512_set1_epi32(26 << 23)) != 0,
+                       0))
+    return root_by_unit(x);
   const F32 half = F32::set1(0.5f), y = rsqrt_14(x), g = x * y, h = y * half;
   const F32 r = fnma(g, h, half), root = fma(g, r, g);
   return special_root<1>(fma(fnma(root, root, x), fma(h, r, h), root), x);
@@ -157,7 +170,9 @@ SKUA_INL F32 sqrt(F32 x, size_t u) { return u % 2 ? root_by_unit(x) : sqrt(x); }
 
 #define SKUA_SIMD_LOOKS_UP 1
 // table[i mod 16]; the table is aligned to a vector.
-SKUA_INL F32 look_up_16(const float* table, I32 i) { return {_mm512_maskz_permutexvar_ps(0xffff, i.v, _mm512_load_ps(table))}; }
+SKUA_INL F32 look_up_16(const float* table, I32 i) {
+  return {_mm512_maskz_permutexvar_ps(0xffff, i.v, _mm512_load_ps(table))};
+}
 
 SKUA_INL F32 permute(F32 a, I32 index) { return {_mm512_maskz_permutexvar_ps(0xffff, index.v, a.v)}; }
 SKUA_INL F32 swap_halves(F32 a) { return {_mm512_maskz_shuffle_f32x4(0xffff, a.v, a.v, 0x4e)}; }
@@ -211,14 +226,28 @@ SKUA_INL void transpose(F32 (&r)[16]) {
 }
 
 // Elements of 16 bits (storage.h).
-SKUA_INL I32 load_u16(const uint16_t* p) { return {_mm512_maskz_cvtepu16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))}; }
-SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) { return {_mm512_maskz_cvtepu16_epi32(0xffff, _mm256_maskz_loadu_epi16(first_lanes(n), p))}; }
-SKUA_INL void store_u16(I32 x, uint16_t* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtepi32_epi16(0xffff, x.v)); }
-SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) { _mm256_mask_storeu_epi16(p, first_lanes(n), _mm512_maskz_cvtepi32_epi16(0xffff, x.v)); }
+SKUA_INL I32 load_u16(const uint16_t* p) {
+  return {_mm512_maskz_cvtepu16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) {
+  return {_mm512_maskz_cvtepu16_epi32(0xffff, _mm256_maskz_loadu_epi16(first_lanes(n), p))};
+}
+SKUA_INL void store_u16(I32 x, uint16_t* p) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_cvtepi32_epi16(0xffff, x.v));
+}
+SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) {
+  _mm256_mask_storeu_epi16(p, first_lanes(n), _mm512_maskz_cvtepi32_epi16(0xffff, x.v));
+}
 #define SKUA_SIMD_CONVERTS_F16 1
-SKUA_INL F32 load_as(const f16* p) { return {_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))}; }
-SKUA_INL F32 load_as_n(const f16* p, size_t n) { return {_mm512_maskz_cvtph_ps(0xffff, _mm256_maskz_loadu_epi16(first_lanes(n), &p->bits))}; }
-SKUA_INL F32 broadcast_as(const f16* p) { return {_mm512_maskz_cvtph_ps(0xffff, _mm256_set1_epi16(static_cast<short>(p->bits)))}; }
+SKUA_INL F32 load_as(const f16* p) {
+  return {_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+SKUA_INL F32 load_as_n(const f16* p, size_t n) {
+  return {_mm512_maskz_cvtph_ps(0xffff, _mm256_maskz_loadu_epi16(first_lanes(n), &p->bits))};
+}
+SKUA_INL F32 broadcast_as(const f16* p) {
+  return {_mm512_maskz_cvtph_ps(0xffff, _mm256_set1_epi16(static_cast<short>(p->bits)))};
+}
 SKUA_INL __m256i to_f16(F32 x) { return _mm512_maskz_cvtps_ph(0xffff, x.v, _MM_FROUND_TO_NEAREST_INT); }
 SKUA_INL void store_as(F32 x, f16* p) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), to_f16(x)); }
 SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { _mm256_mask_storeu_epi16(p, first_lanes(n), to_f16(x)); }
@@ -230,11 +259,15 @@ SKUA_INL F32 broadcast_as(const bf16* p) { return as_f32(I32::set1(int32_t(uint3
 // Takes denormals for zero, as products of this set do.
 SKUA_INL __m256i to_bf16(F32 x) { return (__m256i)_mm512_cvtneps_pbh(x.v); }
 #else
-// To nearest even in five instructions: a NaN first becomes one that the sum cannot carry out of; an odd last digit that stays adds one.
+// To nearest even in five instructions: a NaN first becomes one that the sum cannot carry out of; an odd last digit
+// that stays adds one.
 SKUA_INL __m256i to_bf16(F32 x) {
-  const __m512i u = as_i32({_mm512_fixupimm_ps(x.v, x.v, _mm512_set1_epi32(0x33), 0)}).v, half = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
-  const __m512i y = _mm512_mask_sub_epi32(half, _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000)), half, _mm512_set1_epi32(-1));
-  const __m512i odd = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0x1f001d, 0x1b0019, 0x170015, 0x130011, 0xf000d, 0xb0009, 0x70005, 0x30001);
+  const __m512i u = as_i32({_mm512_fixupimm_ps(x.v, x.v, _mm512_set1_epi32(0x33), 0)}).v,
+                half = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
+  const __m512i y =
+      _mm512_mask_sub_epi32(half, _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000)), half, _mm512_set1_epi32(-1));
+  const __m512i odd = _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0x1f001d, 0x1b0019, 0x170015, 0x130011, 0xf000d, 0xb0009,
+                                       0x70005, 0x30001);
   const __m512i words = _mm512_maskz_permutexvar_epi16(0xffffffff, odd, y);
   return __builtin_shufflevector(words, words, 0, 1, 2, 3);
 }

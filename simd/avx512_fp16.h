@@ -1,4 +1,5 @@
-// Half arithmetic of AVX512-FP16. See half.h for what the operations promise, avx512.h for NaN in min and max and for the zero-masked forms.
+// Half arithmetic of AVX512-FP16. See half.h for what the operations promise, avx512.h for NaN in min and max and for
+// the zero-masked forms.
 #pragma once
 
 namespace skua {
@@ -18,8 +19,12 @@ struct F16 {
 
   static SKUA_INL __mmask32 first(size_t n) { return static_cast<__mmask32>((uint64_t{1} << n) - 1); }
   static SKUA_INL F16 load(const f16* p) { return {_mm512_castsi512_ph(_mm512_loadu_si512(p))}; }
-  static SKUA_INL F16 load_n(const f16* p, size_t n) { return {_mm512_castsi512_ph(_mm512_maskz_loadu_epi16(first(n), p))}; }
-  static SKUA_INL F16 broadcast(const f16* p) { return {_mm512_castsi512_ph(_mm512_set1_epi16(static_cast<short>(p->bits)))}; }
+  static SKUA_INL F16 load_n(const f16* p, size_t n) {
+    return {_mm512_castsi512_ph(_mm512_maskz_loadu_epi16(first(n), p))};
+  }
+  static SKUA_INL F16 broadcast(const f16* p) {
+    return {_mm512_castsi512_ph(_mm512_set1_epi16(static_cast<short>(p->bits)))};
+  }
   static SKUA_INL F16 set1(float x) { return {_mm512_set1_ph(static_cast<_Float16>(x))}; }
   static SKUA_INL F16 zero() { return {_mm512_setzero_ph()}; }
   SKUA_INL void store(f16* p) const { _mm512_storeu_si512(p, _mm512_castph_si512(v)); }
@@ -29,8 +34,12 @@ struct F16 {
 SKUA_INL F16 operator+(F16 a, F16 b) { return {_mm512_add_ph(a.v, b.v)}; }
 SKUA_INL F16 operator-(F16 a, F16 b) { return {_mm512_sub_ph(a.v, b.v)}; }
 SKUA_INL F16 operator*(F16 a, F16 b) { return {_mm512_mul_ph(a.v, b.v)}; }
-SKUA_INL F16 operator-(F16 a) { return {_mm512_castsi512_ph(_mm512_xor_si512(_mm512_castph_si512(a.v), _mm512_set1_epi16(INT16_MIN)))}; }
-SKUA_INL F16 abs(F16 a) { return {_mm512_castsi512_ph(_mm512_and_si512(_mm512_castph_si512(a.v), _mm512_set1_epi16(INT16_MAX)))}; }
+SKUA_INL F16 operator-(F16 a) {
+  return {_mm512_castsi512_ph(_mm512_xor_si512(_mm512_castph_si512(a.v), _mm512_set1_epi16(INT16_MIN)))};
+}
+SKUA_INL F16 abs(F16 a) {
+  return {_mm512_castsi512_ph(_mm512_and_si512(_mm512_castph_si512(a.v), _mm512_set1_epi16(INT16_MAX)))};
+}
 SKUA_INL F16 fma(F16 a, F16 b, F16 c) { return {_mm512_fmadd_ph(a.v, b.v, c.v)}; }
 SKUA_INL F16 fnma(F16 a, F16 b, F16 c) { return {_mm512_fnmadd_ph(a.v, b.v, c.v)}; }
 SKUA_INL M16 lt(F16 a, F16 b) { return {_mm512_cmp_ph_mask(a.v, b.v, _CMP_LT_OQ)}; }
@@ -44,7 +53,8 @@ SKUA_INL F16 max(F16 a, F16 b) { return {_mm512_mask_max_ph(a.v, _mm512_cmp_ph_m
 
 SKUA_INL F32 half_of(F16 a, int half) {  // 0: the lower lanes
   const __m512i u = _mm512_castph_si512(a.v);
-  return {_mm512_maskz_cvtph_ps(0xffff, half ? _mm512_maskz_extracti64x4_epi64(0xff, u, 1) : _mm512_maskz_extracti64x4_epi64(0xff, u, 0))};
+  return {_mm512_maskz_cvtph_ps(
+      0xffff, half ? _mm512_maskz_extracti64x4_epi64(0xff, u, 1) : _mm512_maskz_extracti64x4_epi64(0xff, u, 0))};
 }
 SKUA_INL void to_f32(F16 a, F32& low, F32& high) {
   low = half_of(a, 0);

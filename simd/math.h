@@ -1,12 +1,14 @@
 // Elementary functions of F32 vectors: one source for every instruction set.
 //
-// Bounds stand over each function: of the float result against the function in double, in ULP of the result, the largest over all
-// arguments and instruction sets, with a fused fma or without. tests/simd_test.cc sweeps them. NaN gives NaN. AArch32 flushes denormals:
-// arguments and results below 2^-126 count as zero there, and it divides by way of a reciprocal (quotient()), which costs sigmoid, silu and
-// mish up to 0.35 ULP more; where a factor of their product is flushed, up to 2^-119.
+// Bounds stand over each function: of the float result against the function in double, in ULP of the result, the
+// largest over all arguments and instruction sets, with a fused fma or without. tests/simd_test.cc sweeps them. NaN
+// gives NaN. AArch32 flushes denormals:
+// arguments and results below 2^-126 count as zero there, and it divides by way of a reciprocal (quotient()), which
+// costs sigmoid, silu and mish up to 0.35 ULP more; where a factor of their product is flushed, up to 2^-119.
 //
-// Polynomials are minimax fits of the relative error (or of the error of the whole result where a comment says so) by Lawson's iteration on
-// Chebyshev points in double; coefficients are rounded to float one by one from the lowest order up, the others fitted again after each.
+// Polynomials are minimax fits of the relative error (or of the error of the whole result where a comment says so) by
+// Lawson's iteration on Chebyshev points in double; coefficients are rounded to float one by one from the lowest order
+// up, the others fitted again after each.
 #pragma once
 
 #include "simd/simd.h"
@@ -57,10 +59,13 @@ SKUA_INL ByLn2 by_ln2(F32 x) {
 // e^r for |r| <= ln 2 / 2, e^-r with a sign of -1: relative error of the polynomial 2^-28.2.
 template <int sign = 1>
 SKUA_INL F32 exp_poly(F32 r) {
-  return poly(r, 1.0f, sign * 1.0f, 0x1.fffffcp-2f, sign * 0x1.555492p-3f, 0x1.5558b0p-5f, sign * 0x1.12398ep-7f, 0x1.6a4d60p-10f);
+  return poly(r, 1.0f, sign * 1.0f, 0x1.fffffcp-2f, sign * 0x1.555492p-3f, 0x1.5558b0p-5f, sign * 0x1.12398ep-7f,
+              0x1.6a4d60p-10f);
 }
 // (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2: relative error of e^r - 1 from the polynomial 2^-26.1.
-SKUA_INL F32 expm1_tail(F32 r) { return poly(r, 0x1.fffffep-2f, 0x1.5554b4p-3f, 0x1.5556f2p-5f, 0x1.12254ap-7f, 0x1.6b9c68p-10f); }
+SKUA_INL F32 expm1_tail(F32 r) {
+  return poly(r, 0x1.fffffep-2f, 0x1.5554b4p-3f, 0x1.5556f2p-5f, 0x1.12254ap-7f, 0x1.6b9c68p-10f);
+}
 
 #if defined(SKUA_SIMD_LOOKS_UP)
 }  // namespace
@@ -72,8 +77,8 @@ namespace SKUA_ISA {
 namespace {
 #endif
 
-// p * 2^n, n in [-160, 136]: without scalef in two factors, of which the first product is exact and the second rounds once, also into
-// the denormals.
+// p * 2^n, n in [-160, 136]: without scalef in two factors, of which the first product is exact and the second rounds
+// once, also into the denormals.
 constexpr int power_bias = F32::has_scalef ? 0 : 254;
 template <class V>
 SKUA_INL V times_power(V p, ByLn2 s) {
@@ -91,7 +96,8 @@ SKUA_INL F32 exp(F32 x) {
   const ByLn2 s = by_ln2<power_bias>(clamp_high(clamp_low(x, F32::set1(-105.0f)), F32::set1(90.0f)));
   return times_power(exp_poly(s.r), s);
 }
-// The same where the result is normal, without what only others need: a third of it. Where x log2(e) is rounded before the rounder is added it may be a tie, so that has to be even as exp's is.
+// The same where the result is normal, without what only others need: a third of it. Where x log2(e) is rounded before
+// the rounder is added it may be a tie, so that has to be even as exp's is.
 SKUA_INL M32 has_normal_power(F32 x) { return lt(abs(x), F32::set1(87.0f)); }
 SKUA_INL F32 exp_of_normal(F32 x) {
   constexpr int odd = F32::fused ? 0 : 1;
@@ -104,17 +110,20 @@ SKUA_INL F32 exp_below_40(F32 x) {
   return exp_poly(s.r) * as_f32(shl<23>(s.bits)) * F32::set1(0x1p-64f);
 }
 
-// What a sum of powers is made of: e^x for x <= 0, times power_scale, so that none is denormal, to 2.5 + |x| ULP. Relative error of the polynomial 2^-23.4.
+// What a sum of powers is made of: e^x for x <= 0, times power_scale, so that none is denormal, to 2.5 + |x| ULP.
+// Relative error of the polynomial 2^-23.4.
 constexpr float power_scale = 0x1p64f;
 SKUA_INL F32 scaled_power(F32 x) {
   x = clamp_low(x, F32::set1(-105.0f));
   ByLn2 s = by_ln2<127 + 64>(x);
   if constexpr (F32::fused) s.r = fnma(s.n, F32::set1(0x1.62e430p-1f), x);
-  return poly(s.r, 1.0f, 0x1.fffff6p-1f, 0x1.fffdc4p-2f, 0x1.555a80p-3f, 0x1.573ad8p-5f, 0x1.0fa032p-7f) * as_f32(shl<23>(s.bits));
+  return poly(s.r, 1.0f, 0x1.fffff6p-1f, 0x1.fffdc4p-2f, 0x1.555a80p-3f, 0x1.573ad8p-5f, 0x1.0fa032p-7f) *
+         as_f32(shl<23>(s.bits));
 }
 #endif
 
-// x for x >= 0, a (e^x - 1) below, to 2.5 ULP. n is small where the result is not nearly -a: where fma is fused, one product reduces x.
+// x for x >= 0, a (e^x - 1) below, to 2.5 ULP. n is small where the result is not nearly -a: where fma is fused, one
+// product reduces x.
 SKUA_INL F32 elu(F32 x, F32 a) {
   const F32 z = clamp_low(x, F32::set1(-20.0f));
   ByLn2 s = by_ln2<127>(z);
@@ -125,10 +134,12 @@ SKUA_INL F32 elu(F32 x, F32 a) {
 }
 
 #if !defined(SKUA_SIMD_LOOKS_UP)
-// tanh x. Where fma is fused to 5 ULP: a quotient of polynomials of x^2, fitted up to 8, whose coefficients and whose end are such that no quotient rounds to more than 1 and that of the end
-// to 1: 13 operations, where what follows takes 23. Where no instruction divides, quotients grow with x beyond the end and are held at 1. Elsewhere, where each of its steps would round twice, to
-// 1.75 ULP: h = tanh r by an odd polynomial, where r is x itself up to where the result is 1/2; beyond, x = n ln 2 / 2 + r, and the addition theorem gives how much is missing to 1, which divides by
-// 2^n (1 + h) + 1 - h.
+// tanh x. Where fma is fused to 5 ULP: a quotient of polynomials of x^2, fitted up to 8, whose coefficients and whose
+// end are such that no quotient rounds to more than 1 and that of the end to 1: 13 operations, where what follows takes
+// 23. Where no instruction divides, quotients grow with x beyond the end and are held at 1. Elsewhere, where each of
+// its steps would round twice, to
+// 1.75 ULP: h = tanh r by an odd polynomial, where r is x itself up to where the result is 1/2; beyond, x = n ln 2 / 2
+// + r, and the addition theorem gives how much is missing to 1, which divides by 2^n (1 + h) + 1 - h.
 SKUA_INL F32 tanh(F32 x) {
   const F32 one = F32::set1(1.0f);
   if constexpr (F32::fused) {
@@ -147,7 +158,8 @@ SKUA_INL F32 tanh(F32 x) {
   }
   const F32 half = F32::set1(0.5f), a = clamp_high(abs(x), F32::set1(9.02f));
   const M32 large = gt(a, F32::set1(0.55f));
-  const F32 shifted = fma(a, F32::set1(2 * log2_e), F32::set1(rounder(126))), n = keep_if(large, shifted - F32::set1(rounder(126)));
+  const F32 shifted = fma(a, F32::set1(2 * log2_e), F32::set1(rounder(126))),
+            n = keep_if(large, shifted - F32::set1(rounder(126)));
   const F32 r = fnma(n, F32::set1(ln2_low / 2), fnma(n, F32::set1(ln2_high / 2), a));
   const F32 t = r * r, power = as_f32(shl<23>(as_i32(shifted)));
   const F32 h = fma(r * t, poly(t, -0x1.555452p-2f, 0x1.10cefcp-3f, -0x1.af7d36p-5f, 0x1.0d5176p-6f), r);
@@ -181,8 +193,8 @@ SKUA_INL F32 silu(F32 x) {
   return x * sigmoid_in_range(clamp_high(x, F32::set1(30.0f)));
 }
 
-// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)) to 4 ULP + 2^-26: far below zero the result
-// shrinks as e to the rounded cube does.
+// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)) to 4 ULP + 2^-26: far
+// below zero the result shrinks as e to the rounded cube does.
 #if defined(SKUA_SIMD_LOOKS_UP)
 SKUA_INL F32 gelu_tanh(F32 x) {
   x = clamp_low(x, F32::set1(-11.0f));
@@ -190,12 +202,15 @@ SKUA_INL F32 gelu_tanh(F32 x) {
   return x * sigmoid_in_range<false>(clamp_high(z, F32::set1(30.0f)));
 }
 #else
-// A power of two, log2(e) in the coefficients: what its exponent is rounded by is exact then. Relative error of the polynomial, which is of 2^-r, 2^-28.3.
+// A power of two, log2(e) in the coefficients: what its exponent is rounded by is exact then. Relative error of the
+// polynomial, which is of 2^-r, 2^-28.3.
 SKUA_INL F32 gelu_tanh(F32 x) {
   x = clamp_low(x, F32::set1(-11.0f));
   const F32 z = clamp_high(x * fma(x * x, F32::set1(0.10294324f), F32::set1(2.3022082f)), F32::set1(43.0f));
-  const F32 shifted = F32::set1(rounder(127 - 64)) - z, r = z + (shifted - F32::set1(rounder(127 - 64))), unit = F32::set1(0x1p-64f);
-  const F32 power = poly(r, 1.0f, -0x1.62e430p-1f, 0x1.ebfbdcp-3f, -0x1.c6af7ap-5f, 0x1.3b2ddap-7f, -0x1.5f0976p-10f, 0x1.417284p-13f);
+  const F32 shifted = F32::set1(rounder(127 - 64)) - z, r = z + (shifted - F32::set1(rounder(127 - 64))),
+            unit = F32::set1(0x1p-64f);
+  const F32 power = poly(r, 1.0f, -0x1.62e430p-1f, 0x1.ebfbdcp-3f, -0x1.c6af7ap-5f, 0x1.3b2ddap-7f, -0x1.5f0976p-10f,
+                         0x1.417284p-13f);
   return x * quotient(unit, fma(power, as_f32(shl<23>(as_i32(shifted))), unit));
 }
 #endif
@@ -215,18 +230,21 @@ SKUA_INL F32 power_4(F32 x) {
   return x * x;
 }
 
-// erf x to 3 ULP: an odd polynomial up to 0.92, beyond 1 - q(|x|)^8, q fitted for the error of that, up to where it is 1 in float.
+// erf x to 3 ULP: an odd polynomial up to 0.92, beyond 1 - q(|x|)^8, q fitted for the error of that, up to where it is
+// 1 in float.
 SKUA_INL F32 erf(F32 x) {
   const F32 a = clamp_high(abs(x), F32::set1(3.92f));
   const F32 t = a * a;
-  const F32 q = poly(a, 0x1.002b0cp+0f, -0x1.27a75ap-3f, -0x1.002ddep-4f, -0x1.562aa2p-7f, 0x1.99957cp-7f, -0x1.36678cp-9f, 0x1.25a7f8p-13f);
-  const F32 p = poly(t, 0x1.06eba6p-3f, -0x1.8126eap-2f, 0x1.ce1b0ep-4f, -0x1.b69390p-6f, 0x1.476882p-8f, -0x1.3ac594p-11f);
+  const F32 q = poly(a, 0x1.002b0cp+0f, -0x1.27a75ap-3f, -0x1.002ddep-4f, -0x1.562aa2p-7f, 0x1.99957cp-7f,
+                     -0x1.36678cp-9f, 0x1.25a7f8p-13f);
+  const F32 p =
+      poly(t, 0x1.06eba6p-3f, -0x1.8126eap-2f, 0x1.ce1b0ep-4f, -0x1.b69390p-6f, 0x1.476882p-8f, -0x1.3ac594p-11f);
   return copysign(select(lt(a, F32::set1(0.92f)), fma(a, p, a), F32::set1(1.0f) - power_4(q * q)), x);
 }
 
-// x/2 (1 + erf(x / sqrt 2)) to 3 ULP + 2^-24, as max(x, 0) - |x|/2 erfc(|x| / sqrt 2) with erfc as q(|x|)^4: small results of negative x
-// keep digits that 1 + erf would lose. q is fitted for the error of the product, relative down to 0.001. Below -6 the result is 0, which is
-// off by at most 6e-9.
+// x/2 (1 + erf(x / sqrt 2)) to 3 ULP + 2^-24, as max(x, 0) - |x|/2 erfc(|x| / sqrt 2) with erfc as q(|x|)^4: small
+// results of negative x keep digits that 1 + erf would lose. q is fitted for the error of the product, relative down to
+// 0.001. Below -6 the result is 0, which is off by at most 6e-9.
 SKUA_INL F32 gelu_erf(F32 x) {
   const F32 end = F32::set1(6.0f);
   const F32 a = clamp_high(abs(x), end);
@@ -251,8 +269,8 @@ SKUA_INL ByPower by_power(F32 x) {
 // e ln 2 + ln(1 + f) for f in [sqrt 1/2 - 1, sqrt 2 - 1].
 SKUA_INL F32 log_sum(F32 e, F32 f) {
   const F32 f2 = f * f;
-  const F32 p = poly_by_halves(f, f2, 0x1.5556d8p-2f, -0x1.000382p-2f, 0x1.98d82ap-3f, -0x1.538234p-3f, 0x1.317234p-3f, -0x1.2432c6p-3f,
-                               0x1.646a50p-4f);
+  const F32 p = poly_by_halves(f, f2, 0x1.5556d8p-2f, -0x1.000382p-2f, 0x1.98d82ap-3f, -0x1.538234p-3f, 0x1.317234p-3f,
+                               -0x1.2432c6p-3f, 0x1.646a50p-4f);
   const F32 tail = fnma(f2, F32::set1(0.5f), fma(f * f2, p, e * F32::set1(ln2_low)));
   return fma(e, F32::set1(ln2_high), f + tail);
 }
@@ -266,14 +284,17 @@ SKUA_INL F32 log(F32 x) {
   return select(le(x, F32::zero()), not_positive, y);
 }
 // The same of what is positive, finite and no denormal, without what only the others need: 11 operations of 36.
-SKUA_INL M32 is_plain(F32 x) { return gt(I32::set1(static_cast<int32_t>(0xff000000u)), as_i32(x) + I32::set1(0x7f800000)); }
+SKUA_INL M32 is_plain(F32 x) {
+  return gt(I32::set1(static_cast<int32_t>(0xff000000u)), as_i32(x) + I32::set1(0x7f800000));
+}
 SKUA_INL F32 log_of_plain(F32 x) {
   const I32 root = I32::set1(0x3f3504f3), i = as_i32(x) - root;
   return log_sum(to_f32(shr<23>(i)), as_f32((i & I32::set1(0x007fffff)) + root) - F32::set1(1.0f));
 }
 #endif
 
-// ln(1 + x) to 1.75 ULP. log1p(-1) = -infinity, of less NaN. With 1 + x = 2^e (1 + f), f is taken from x itself, with one rounding:
+// ln(1 + x) to 1.75 ULP. log1p(-1) = -infinity, of less NaN. With 1 + x = 2^e (1 + f), f is taken from x itself, with
+// one rounding:
 // f = 2^-e x + (2^-e - 1). A quarter of x and four times 2^-e keep the power normal for the largest x.
 SKUA_INL F32 log1p(F32 x) {
   const F32 one = F32::set1(1.0f);
@@ -311,8 +332,8 @@ struct Quadrant {
   I32 q;
 };
 
-// One x of any size: x = m 2^k, with the 96 bits of 2/pi of which m 2^k makes quadrants 0 to 3 and their fraction; whole turns drop out
-// of the top of the product, and what lies below changes the result by less than 2^-33 of it.
+// One x of any size: x = m 2^k, with the 96 bits of 2/pi of which m 2^k makes quadrants 0 to 3 and their fraction;
+// whole turns drop out of the top of the product, and what lies below changes the result by less than 2^-33 of it.
 __attribute__((noinline, cold)) inline void quadrant_of_large(const float* x, float* r, int32_t* q) {
   static constexpr uint32_t two_over_pi[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
                                              0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u};
@@ -328,22 +349,24 @@ __attribute__((noinline, cold)) inline void quadrant_of_large(const float* x, fl
   const uint64_t low = static_cast<uint64_t>(m) * w[2], middle = static_cast<uint64_t>(m) * w[1] + (low >> 32);
   const uint64_t turns = (static_cast<uint64_t>(m * w[0]) << 32) + middle;
   const uint64_t nearest = (turns + (uint64_t{1} << 61)) >> 62, left = turns - (nearest << 62);
-  const double upper = static_cast<double>(static_cast<int32_t>(left >> 32)), lower = static_cast<double>(static_cast<uint32_t>(left));
+  const double upper = static_cast<double>(static_cast<int32_t>(left >> 32)),
+               lower = static_cast<double>(static_cast<uint32_t>(left));
   const double fraction = upper * 4294967296.0 + lower;
   const float magnitude = static_cast<float>(fraction * 0x1.921fb54442d18p-62);
   *r = bits >> 31 ? -magnitude : magnitude;
   *q = static_cast<int32_t>(bits >> 31 ? 0 - nearest : nearest);
 }
 
-// Up to the limit by parts of pi/2, all positive, which keeps the sign of a zero: three where fma is fused; otherwise four of 12 bits,
-// whose products with n are exact, with what the last two subtractions round off carried along, and a rest. Beyond the limit lane by lane,
-// which also makes NaN of infinity.
+// Up to the limit by parts of pi/2, all positive, which keeps the sign of a zero: three where fma is fused; otherwise
+// four of 12 bits, whose products with n are exact, with what the last two subtractions round off carried along, and a
+// rest. Beyond the limit lane by lane, which also makes NaN of infinity.
 SKUA_INL Quadrant quadrant(F32 x) {
   const F32 shifted = fma(x, F32::set1(0x1.45f306p-1f), F32::set1(rounder(0)));
   const F32 n = shifted - F32::set1(rounder(0));
   Quadrant s = {x, as_i32(shifted)};
   if constexpr (F32::fused) {
-    s.r = fnma(n, F32::set1(0x1.84698ap-48f), fnma(n, F32::set1(0x1.4442d0p-24f), fnma(n, F32::set1(0x1.921fb4p+0f), x)));
+    s.r =
+        fnma(n, F32::set1(0x1.84698ap-48f), fnma(n, F32::set1(0x1.4442d0p-24f), fnma(n, F32::set1(0x1.921fb4p+0f), x)));
   } else {
     const F32 r = x - n * F32::set1(0x1.92p+0f) - n * F32::set1(0x1.fb4p-12f);
     const F32 third = n * F32::set1(0x1.444p-24f), after_third = r - third;
@@ -367,7 +390,8 @@ SKUA_INL Quadrant quadrant(F32 x) {
 SKUA_INL F32 sin_of(Quadrant s) {
   const F32 t = s.r * s.r, one = F32::set1(1.0f);
   const F32 sine = s.r * fma(t, poly(t, -0x1.555546p-3f, 0x1.110774p-7f, -0x1.9951f8p-13f), one);
-  const F32 cosine = fma(t * t, poly(t, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e80ep-16f), fnma(t, F32::set1(0.5f), one));
+  const F32 cosine =
+      fma(t * t, poly(t, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e80ep-16f), fnma(t, F32::set1(0.5f), one));
   const F32 y = select(eq(s.q & I32::set1(1), I32::set1(1)), cosine, sine);
   return as_f32(as_i32(y) ^ shl<30>(s.q & I32::set1(2)));
 }
@@ -390,7 +414,8 @@ SKUA_INL F32 product_error(F32 a, F32 b, F32 product) {
   }
 }
 
-// x^y to 8 ULP with the special cases of C: e^(y ln |x|), ln |x| and the product in two floats each, and the sign from y's parity.
+// x^y to 8 ULP with the special cases of C: e^(y ln |x|), ln |x| and the product in two floats each, and the sign from
+// y's parity.
 SKUA_INL F32 pow(F32 x, F32 y) {
   const F32 zero = F32::zero(), one = F32::set1(1.0f), a = abs(x);
   const ByPower s = by_power(a);

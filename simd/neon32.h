@@ -1,5 +1,5 @@
-// NEON of AArch32 with VFPv4. Vector arithmetic flushes denormals to zero; division and square root are done lane by lane in VFP,
-// which rounds correctly and keeps them.
+// NEON of AArch32 with VFPv4. Vector arithmetic flushes denormals to zero; division and square root are done lane by
+// lane in VFP, which rounds correctly and keeps them.
 #pragma once
 
 #include "simd/neon_base.h"
@@ -21,7 +21,8 @@ SKUA_INL F32 operator/(F32 a, F32 b) {
   q = vsetq_lane_f32(vgetq_lane_f32(x, 2) / vgetq_lane_f32(y, 2), q, 2);
   return {vsetq_lane_f32(vgetq_lane_f32(x, 3) / vgetq_lane_f32(y, 3), q, 3)};
 }
-// The reciprocal estimate has 8 right bits, a step of Newton's doubles them; the last step corrects by the true remainder.
+// The reciprocal estimate has 8 right bits, a step of Newton's doubles them; the last step corrects by the true
+// remainder.
 SKUA_INL F32 quotient(F32 a, F32 b) {
   float32x4_t r = vrecpeq_f32(b.v);
   r = vmulq_f32(r, vrecpsq_f32(b.v, r));
@@ -36,7 +37,8 @@ SKUA_INL F32 sqrt(F32 a) {
   return {vsetq_lane_f32(__builtin_sqrtf(vgetq_lane_f32(a.v, 3)), q, 3)};
 }
 
-// Below 2^23 adding and taking away 2^23 rounds to even (vector arithmetic knows no other rounding here); all others are integers.
+// Below 2^23 adding and taking away 2^23 rounds to even (vector arithmetic knows no other rounding here); all others
+// are integers.
 SKUA_INL F32 round(F32 a) {
   const F32 big = F32::set1(8388608.0f), m = abs(a);
   return select(lt(m, big), copysign((m + big) - big, a), a);

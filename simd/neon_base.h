@@ -1,5 +1,6 @@
 // 128-bit NEON: what AArch64 and AArch32 share. See simd.h for what the operations promise.
-// The instructions FMAX and FMIN give NaN for a NaN in either operand, so one form serves min, min_fast and clamp alike.
+// The instructions FMAX and FMIN give NaN for a NaN in either operand, so one form serves min, min_fast and clamp
+// alike.
 #pragma once
 
 #include <arm_neon.h>
@@ -73,7 +74,8 @@ SKUA_INL M32 operator&(M32 a, M32 b) { return {vandq_u32(a.m, b.m)}; }
 SKUA_INL M32 operator|(M32 a, M32 b) { return {vorrq_u32(a.m, b.m)}; }
 SKUA_INL M32 operator~(M32 a) { return {vmvnq_u32(a.m)}; }
 
-// gcc for AArch32 takes these intrinsics for operators on vectors, which without -ffast-math it does lane by lane in VFP.
+// gcc for AArch32 takes these intrinsics for operators on vectors, which without -ffast-math it does lane by lane in
+// VFP.
 #if defined(__arm__) && !defined(__clang__)
 SKUA_INL M32 gt(F32 a, F32 b) {
   uint32x4_t m;
@@ -85,7 +87,9 @@ SKUA_INL M32 ge(F32 a, F32 b) {
   asm("vcge.f32 %q0, %q1, %q2" : "=w"(m) : "w"(a.v), "w"(b.v));
   return {m};
 }
-SKUA_INL F32 operator-(F32 a) { return {vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(a.v), vdupq_n_u32(0x80000000u)))}; }
+SKUA_INL F32 operator-(F32 a) {
+  return {vreinterpretq_f32_u32(veorq_u32(vreinterpretq_u32_f32(a.v), vdupq_n_u32(0x80000000u)))};
+}
 #else
 SKUA_INL F32 operator-(F32 a) { return {vnegq_f32(a.v)}; }
 SKUA_INL M32 gt(F32 a, F32 b) { return {vcgtq_f32(a.v, b.v)}; }
@@ -161,7 +165,8 @@ SKUA_INL void transpose(F32 (&r)[4]) {
   r[3].v = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
 
-// Elements of 16 bits (storage.h). The conversions of f16 are assembly on AArch32: its compilers know the type by an option only, and each by another one.
+// Elements of 16 bits (storage.h). The conversions of f16 are assembly on AArch32: its compilers know the type by an
+// option only, and each by another one.
 SKUA_INL uint16x4_t first_u16(const uint16_t* p, size_t n) {
   if (n >= 4) return vld1_u16(p);
   uint16x4_t x = vdup_n_u16(0);
@@ -179,7 +184,9 @@ SKUA_INL void store_first_u16(uint16x4_t x, uint16_t* p, size_t n) {
 SKUA_INL I32 load_u16(const uint16_t* p) { return {vreinterpretq_s32_u32(vmovl_u16(vld1_u16(p)))}; }
 SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) { return {vreinterpretq_s32_u32(vmovl_u16(first_u16(p, n)))}; }
 SKUA_INL void store_u16(I32 x, uint16_t* p) { vst1_u16(p, vmovn_u32(vreinterpretq_u32_s32(x.v))); }
-SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) { store_first_u16(vmovn_u32(vreinterpretq_u32_s32(x.v)), p, n); }
+SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) {
+  store_first_u16(vmovn_u32(vreinterpretq_u32_s32(x.v)), p, n);
+}
 #define SKUA_SIMD_CONVERTS_F16 1
 #if defined(__aarch64__)
 SKUA_INL F32 widen_f16(uint16x4_t h) { return {vcvt_f32_f16(vreinterpret_f16_u16(h))}; }
@@ -217,14 +224,19 @@ SKUA_INL void store_as_n(F32 x, f16* p, size_t n) { store_first_u16(narrow_f16(x
 
 // Bytes (bytes.h).
 SKUA_INL uint8x8_t first_4_bytes(const void* p, size_t n) { return vcreate_u8(first_bytes(p, n < 4 ? n : 4)); }
-SKUA_INL I32 load_s8(const int8_t* p, size_t n) { return {vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(first_4_bytes(p, n)))))}; }
-SKUA_INL I32 load_u8(const uint8_t* p, size_t n) { return {vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(first_4_bytes(p, n)))))}; }
+SKUA_INL I32 load_s8(const int8_t* p, size_t n) {
+  return {vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(first_4_bytes(p, n)))))};
+}
+SKUA_INL I32 load_u8(const uint8_t* p, size_t n) {
+  return {vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(first_4_bytes(p, n)))))};
+}
 SKUA_INL void store_u8(I32 x, uint8_t* p, size_t n) {
   const uint16x4_t words = vmovn_u32(vreinterpretq_u32_s32(x.v));
   store_first_bytes(vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(words, words))), 0), p, n < 4 ? n : 4);
 }
 template <class T> SKUA_INL void store_bytes(const I32 (&x)[4], T* p) {
-  const int16x8_t low = vcombine_s16(vmovn_s32(x[0].v), vmovn_s32(x[1].v)), high = vcombine_s16(vmovn_s32(x[2].v), vmovn_s32(x[3].v));
+  const int16x8_t low = vcombine_s16(vmovn_s32(x[0].v), vmovn_s32(x[1].v)),
+                  high = vcombine_s16(vmovn_s32(x[2].v), vmovn_s32(x[3].v));
   vst1q_u8(reinterpret_cast<uint8_t*>(p), vreinterpretq_u8_s8(vcombine_s8(vmovn_s16(low), vmovn_s16(high))));
 }
 

@@ -1,4 +1,5 @@
-// In a build with AddressSanitizer: what it cannot see of NEON's loads and stores, told to it. GCC hides the memory of AArch32's vector loads and stores in functions of its own, and of AArch64's that of structures.
+// In a build with AddressSanitizer: what it cannot see of NEON's loads and stores, told to it. GCC hides the memory of
+// AArch32's vector loads and stores in functions of its own, and of AArch64's that of structures.
 // Loops in assembly tell nothing: pages without access around the operands of tests are for them.
 #pragma once
 

@@ -91,7 +91,9 @@ SKUA_INL M16 lt(F16 a, F16 b) { return gt(b, a); }
 SKUA_INL F16 select(M16 m, F16 a, F16 b) {
   return {vreinterpretq_f16_u16(vbslq_u16(m.m, vreinterpretq_u16_f16(a.v), vreinterpretq_u16_f16(b.v)))};
 }
-SKUA_INL F16 operator-(F16 a) { return {vreinterpretq_f16_u16(veorq_u16(vreinterpretq_u16_f16(a.v), vdupq_n_u16(0x8000)))}; }
+SKUA_INL F16 operator-(F16 a) {
+  return {vreinterpretq_f16_u16(veorq_u16(vreinterpretq_u16_f16(a.v), vdupq_n_u16(0x8000)))};
+}
 SKUA_INL F16 abs(F16 a) { return {vreinterpretq_f16_u16(vandq_u16(vreinterpretq_u16_f16(a.v), vdupq_n_u16(0x7fff)))}; }
 SKUA_INL F16 fma(F16 a, F16 b, F16 c) { return {vfmaq_f16(c.v, a.v, b.v)}; }
 SKUA_INL F16 fnma(F16 a, F16 b, F16 c) { return {vfmsq_f16(c.v, a.v, b.v)}; }
@@ -118,8 +120,9 @@ SKUA_INL F16 to_f16(F32 low, F32 high) {
 
 SKUA_INL void pin(F16& a) { asm volatile("" : "+w"(a.v)); }
 
-// gcc 12 has no by-lane form (it makes a dup and a multiply) and hoists loads over multiplies until registers spill; a statement that stays
-// where it is written cures both. The lane lies in registers 0..15; on AArch32 in d0..d7, and there the product is rounded by itself.
+// gcc 12 has no by-lane form (it makes a dup and a multiply) and hoists loads over multiplies until registers spill; a
+// statement that stays where it is written cures both. The lane lies in registers 0..15; on AArch32 in d0..d7, and
+// there the product is rounded by itself.
 template <int i>
 SKUA_INL F16 fma_lane(F16 acc, F16 b, F16 a) {
 #if defined(__aarch64__)

@@ -109,8 +109,12 @@ SKUA_INL F32 ceil(F32 a) {
   return t < a.v ? F32{t + 1.0f} : F32{t};
 }
 
-SKUA_INL I32 operator+(I32 a, I32 b) { return {static_cast<int32_t>(static_cast<uint32_t>(a.v) + static_cast<uint32_t>(b.v))}; }
-SKUA_INL I32 operator-(I32 a, I32 b) { return {static_cast<int32_t>(static_cast<uint32_t>(a.v) - static_cast<uint32_t>(b.v))}; }
+SKUA_INL I32 operator+(I32 a, I32 b) {
+  return {static_cast<int32_t>(static_cast<uint32_t>(a.v) + static_cast<uint32_t>(b.v))};
+}
+SKUA_INL I32 operator-(I32 a, I32 b) {
+  return {static_cast<int32_t>(static_cast<uint32_t>(a.v) - static_cast<uint32_t>(b.v))};
+}
 SKUA_INL I32 operator&(I32 a, I32 b) { return {a.v & b.v}; }
 SKUA_INL I32 operator|(I32 a, I32 b) { return {a.v | b.v}; }
 SKUA_INL I32 operator^(I32 a, I32 b) { return {a.v ^ b.v}; }

@@ -1,18 +1,23 @@
 // Vector types of the instruction set that a unit is compiled for.
 //
-// A unit is compiled once per instruction set with -DSKUA_ISA=<name> -DSKUA_ISA_<name>=1. Every header below defines the same
-// operations on the same two types, F32 and I32 (L lanes of 32 bits), and the mask M32 that goes with both. Everything sits in
-// skua::SKUA_ISA::{anonymous} and is always inlined, so no code of one instruction set can be taken by the linker for another's.
+// A unit is compiled once per instruction set with -DSKUA_ISA=<name> -DSKUA_ISA_<name>=1. Every header below defines
+// the same operations on the same two types, F32 and I32 (L lanes of 32 bits), and the mask M32 that goes with both.
+// Everything sits in skua::SKUA_ISA::{anonymous} and is always inlined, so no code of one instruction set can be taken
+// by the linker for another's.
 //
 //   F32   L lanes; fused: fma() rounds once; registers: how many vectors fit; by_lane: fma_lane() exists
 //         load store            any alignment that a float has
 //         load_n store_n        n of 0..L lanes; nothing beyond n floats is touched; lanes past n load as zero
-//         the same of f16 and bf16 (dispatch/element.h): widened exactly; rounded to nearest, ties to even; a NaN stays one; denormals are kept
-//         the same of int8_t and uint8_t: widened exactly; rounded to nearest, ties to even, beyond the type's range its last value, NaN 0
+//         the same of f16 and bf16 (dispatch/element.h): widened exactly; rounded to nearest, ties to even; a NaN stays
+//         one; denormals are kept
+//         the same of int8_t and uint8_t: widened exactly; rounded to nearest, ties to even, beyond the type's range
+//         its last value, NaN 0
 //         set1 zero broadcast   from a value, zero, from memory
 //   + - * / and unary -         division is correctly rounded everywhere
-//   quotient(a, b)              a / b within 2 ULP for 2^-126 < |b| < 2^126, of either sign, and a finite a; below |a| = 2^-100 also
-//                               within 2^-149 / |b|. By way of a reciprocal where the instruction set divides slowly or not at all
+//   quotient(a, b)              a / b within 2 ULP for 2^-126 < |b| < 2^126, of either sign, and a finite a; below |a|
+//                               = 2^-100 also
+//                               within 2^-149 / |b|. By way of a reciprocal where the instruction set divides slowly or
+//                               not at all
 //   fma(a, b, c)                a * b + c         (rounds twice where !fused)
 //   fnma(a, b, c)               c - a * b
 //   fma_lane<i>(acc, b, a)      acc + b * a[i]    (only where by_lane; may round twice)
@@ -21,7 +26,8 @@
 //   clamp_high(x, hi)           min(x, hi), likewise
 //   min_fast max_fast           no promise about NaN; one instruction
 //   abs sqrt copysign(magnitude, sign) is_nan
-//   floor ceil round trunc      all of float's range; round is to even; -0 and the sign of results that are zero are kept
+//   floor ceil round trunc      all of float's range; round is to even; -0 and the sign of results that are zero are
+//                               kept
 //   lt le gt ge eq ne           ordered (false for NaN), ne is true for NaN; M32 takes & | ~, any(m), all(m)
 //   or_nan(m, a)                m | is_nan(a) in one instruction; SSE only
 //   select(m, a, b)             m ? a : b, lane by lane, for F32 and I32
@@ -34,10 +40,12 @@
 //   sum max_of min_of           over the lanes, by halves: lane i with lane i + L/2 first; max_of and min_of pass NaN
 //   transpose(F32 (&r)[L])      L x L in registers
 //   permute(a, index)           lane l is lane index[l] of a; AVX2 and AVX-512 only
-//   pin(x)                      keeps x in a register here: the compiler may not fold it into a memory operand, compute it again,
+//   pin(x)                      keeps x in a register here: the compiler may not fold it into a memory operand, compute
+//                               it again,
 //                               or move one pin past another
 //
-// AArch32 NEON treats denormals as zero, in and out, in everything but load, store, bit operations, select, division and sqrt.
+// AArch32 NEON treats denormals as zero, in and out, in everything but load, store, bit operations, select, division
+// and sqrt.
 #pragma once
 
 #ifndef SKUA_ISA

@@ -1,5 +1,6 @@
 // 128-bit vectors of x86: what SSE2 and SSE4.1 share. See simd.h for what the operations promise.
-// The instruction max(a, b) is "a > b ? a : b": a NaN in either operand gives the second one, which decides the order below.
+// The instruction max(a, b) is "a > b ? a : b": a NaN in either operand gives the second one, which decides the order
+// below.
 #pragma once
 
 #include <emmintrin.h>
@@ -167,10 +168,13 @@ SKUA_INL __m128i first_u16(const uint16_t* p, size_t n) {  // n of 0..4
   uint32_t low = 0, last = 0;
   if (n & 2) __builtin_memcpy(&low, p, 4);
   if (n & 1) last = p[n & 2];
-  return n & 2 ? _mm_unpacklo_epi32(_mm_cvtsi32_si128(static_cast<int>(low)), _mm_cvtsi32_si128(static_cast<int>(last))) : _mm_cvtsi32_si128(static_cast<int>(last));
+  return n & 2 ? _mm_unpacklo_epi32(_mm_cvtsi32_si128(static_cast<int>(low)), _mm_cvtsi32_si128(static_cast<int>(last)))
+               : _mm_cvtsi32_si128(static_cast<int>(last));
 }
 SKUA_INL I32 load_u16(const uint16_t* p) { return {_mm_unpacklo_epi16(first_u16(p, 4), _mm_setzero_si128())}; }
-SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) { return {_mm_unpacklo_epi16(first_u16(p, n), _mm_setzero_si128())}; }
+SKUA_INL I32 load_u16_n(const uint16_t* p, size_t n) {
+  return {_mm_unpacklo_epi16(first_u16(p, n), _mm_setzero_si128())};
+}
 SKUA_INL void store_u16(I32 x, uint16_t* p) {
   const __m128i spread = _mm_srai_epi32(_mm_slli_epi32(x.v, 16), 16);
   _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi32(spread, spread));
@@ -184,7 +188,9 @@ SKUA_INL void store_u16_n(I32 x, uint16_t* p, size_t n) {
 }
 
 // Bytes (bytes.h). Without SSE4.1 a byte reaches the top of its lane by unpacking twice, and comes down with its sign.
-SKUA_INL __m128i first_4_bytes(const void* p, size_t n) { return _mm_cvtsi32_si128(static_cast<int>(first_bytes(p, n < 4 ? n : 4))); }
+SKUA_INL __m128i first_4_bytes(const void* p, size_t n) {
+  return _mm_cvtsi32_si128(static_cast<int>(first_bytes(p, n < 4 ? n : 4)));
+}
 SKUA_INL I32 load_s8(const int8_t* p, size_t n) {
   const __m128i x = first_4_bytes(p, n), twice = _mm_unpacklo_epi8(x, x);
   return {_mm_srai_epi32(_mm_unpacklo_epi16(twice, twice), 24)};
@@ -200,7 +206,8 @@ SKUA_INL void store_u8(I32 x, uint8_t* p, size_t n) {
 SKUA_INL __m128i pack_words(__m128i a, __m128i b, const int8_t*) { return _mm_packs_epi16(a, b); }
 SKUA_INL __m128i pack_words(__m128i a, __m128i b, const uint8_t*) { return _mm_packus_epi16(a, b); }
 template <class T> SKUA_INL void store_bytes(const I32 (&x)[4], T* p) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), pack_words(_mm_packs_epi32(x[0].v, x[1].v), _mm_packs_epi32(x[2].v, x[3].v), p));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                   pack_words(_mm_packs_epi32(x[0].v, x[1].v), _mm_packs_epi32(x[2].v, x[3].v), p));
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace {
 SKUA_INL F32 select(M32 m, F32 a, F32 b) { return {_mm_or_ps(_mm_and_ps(m.m, a.v), _mm_andnot_ps(m.m, b.v))}; }
 SKUA_INL I32 select(M32 m, I32 a, I32 b) { return as_i32(select(m, as_f32(a), as_f32(b))); }
 
-// Of x with |x| < 2^23 the integer i, with the sign of x where it is zero; all others, NaN and infinity too, are integers already.
+// Of x with |x| < 2^23 the integer i, with the sign of x where it is zero; all others, NaN and infinity too, are
+// integers already.
 SKUA_INL F32 integer_or_self(F32 x, F32 i) {
   return select(lt(abs(x), F32::set1(8388608.0f)), {_mm_or_ps(i.v, _mm_and_ps(x.v, _mm_set1_ps(-0.0f)))}, x);
 }

@@ -1,6 +1,6 @@
-// Elements of 16 bits: how F32 loads and stores f16 and bf16. Each instruction set gives four functions on L elements of 16 bits in the low halves
-// of an I32's lanes (load_u16, load_u16_n, store_u16, store_u16_n) and, where it has instructions for them, the conversions; the others are done
-// here in integers.
+// Elements of 16 bits: how F32 loads and stores f16 and bf16. Each instruction set gives four functions on L elements
+// of 16 bits in the low halves of an I32's lanes (load_u16, load_u16_n, store_u16, store_u16_n) and, where it has
+// instructions for them, the conversions; the others are done here in integers.
 #pragma once
 
 namespace skua {
@@ -10,7 +10,8 @@ namespace {
 SKUA_INL F32 widen_bf16(I32 h) { return as_f32(shl<16>(h)); }
 SKUA_INL I32 narrow_bf16(F32 x) {
   const I32 u = as_i32(x);
-  return shr_logical<16>(select(is_nan(x), u | I32::set1(0x400000), u + I32::set1(0x7fff) + (shr_logical<16>(u) & I32::set1(1))));
+  return shr_logical<16>(
+      select(is_nan(x), u | I32::set1(0x400000), u + I32::set1(0x7fff) + (shr_logical<16>(u) & I32::set1(1))));
 }
 
 #ifndef SKUA_SIMD_CONVERTS_F16
@@ -26,7 +27,8 @@ SKUA_INL I32 narrow_f16(F32 x) {
   const I32 u = as_i32(x), a = u & I32::set1(0x7fffffff), sign = shr_logical<16>(u ^ a);
   const I32 normal = shr_logical<13>(a + I32::set1(0xfff - (112 << 23)) + (shr_logical<13>(a) & I32::set1(1)));
   const I32 tiny = round_i32(as_f32(a) * F32::set1(0x1p24f));
-  const I32 special = select(gt(a, I32::set1(0x7f800000)), I32::set1(0x7e00) | (shr_logical<13>(a) & I32::set1(0x3ff)), I32::set1(0x7c00));
+  const I32 special = select(gt(a, I32::set1(0x7f800000)), I32::set1(0x7e00) | (shr_logical<13>(a) & I32::set1(0x3ff)),
+                             I32::set1(0x7c00));
   const I32 finite = select(gt(a, I32::set1(0x387fffff)), normal, tiny);
   return sign | select(gt(a, I32::set1(0x477fefff)), special, finite);
 }

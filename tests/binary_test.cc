@@ -1,4 +1,5 @@
-// Binary operators and select: every function on every instruction set, broadcasting, tails, strides, activations and special values.
+// Binary operators and select: every function on every instruction set, broadcasting, tails, strides, activations and
+// special values.
 #include <skua/elementwise.h>
 
 #include <algorithm>
@@ -52,7 +53,9 @@ double ulp_of(double x) {
 struct Want {
   std::vector<double> value, bound;
   void add(const Function& f, float x, float y, bool flush) {
-    const auto seen = [&](float v) { return flush && f.kind != SKUA_BINARY_DIV && std::fabs(v) < FLT_MIN ? double(std::copysign(0.0f, v)) : double(v); };
+    const auto seen = [&](float v) {
+      return flush && f.kind != SKUA_BINARY_DIV && std::fabs(v) < FLT_MIN ? double(std::copysign(0.0f, v)) : double(v);
+    };
     const double z = f.exact(seen(x), seen(y));
     value.push_back(z);
     bound.push_back(f.ulp * ulp_of(z) + (flush && std::fabs(z) < 2 * double(FLT_MIN) ? double(FLT_MIN) : 0));
@@ -76,11 +79,13 @@ size_t broadcast_index(const skua_tensor& t, const skua_tensor& out, size_t flat
 Want want_for(const Function& f, const Data& x, const Data& y, const skua_tensor& out, bool flush) {
   const std::vector<float> xs = dense(x), ys = dense(y);
   Want w;
-  for (size_t i = 0, n = elements(out); i < n; ++i) w.add(f, xs[broadcast_index(x.t, out, i)], ys[broadcast_index(y.t, out, i)], flush);
+  for (size_t i = 0, n = elements(out); i < n; ++i)
+    w.add(f, xs[broadcast_index(x.t, out, i)], ys[broadcast_index(y.t, out, i)], flush);
   return w;
 }
 
-void create(skua_context* context, skua_binary_kind kind, Op& op, skua_activation activation = {SKUA_ACTIVATION_NONE, 0, 0}, skua_dtype type = SKUA_DTYPE_F32) {
+void create(skua_context* context, skua_binary_kind kind, Op& op,
+            skua_activation activation = {SKUA_ACTIVATION_NONE, 0, 0}, skua_dtype type = SKUA_DTYPE_F32) {
   skua_binary_desc d = SKUA_BINARY_DESC_INIT;
   d.type = type;
   d.kind = kind;
@@ -125,7 +130,9 @@ TEST(Binary, EveryFunctionEveryTail) {
 
 TEST(Binary, SpecialValues) {
   const float tiny = std::numeric_limits<float>::denorm_min();
-  const std::vector<float> values = {kNan, kInf, -kInf, 0.0f, -0.0f, FLT_MIN, -FLT_MIN, tiny, -tiny, FLT_MAX, -FLT_MAX, 1, -1, 0.5f, -0.5f, 2, -2, 3, -3, 16777215.0f, 16777216.0f, 33554432.0f, -7, 1e-20f};
+  const std::vector<float> values = {kNan,  kInf,    -kInf,    0.0f,        -0.0f,       FLT_MIN,     -FLT_MIN, tiny,
+                                     -tiny, FLT_MAX, -FLT_MAX, 1,           -1,          0.5f,        -0.5f,    2,
+                                     -2,    3,       -3,       16777215.0f, 16777216.0f, 33554432.0f, -7,       1e-20f};
   std::vector<float> xs, ys;
   for (const float x : values)
     for (const float y : values) {
@@ -155,7 +162,9 @@ TEST(Binary, PowerErrorBound) {
   std::vector<float> xs, ys;
   for (size_t i = 0; i < (small() ? 2000 : 200003); ++i) {
     const int kind = rng.integer(0, 2);
-    const float x = kind == 0 ? std::exp2(rng.uniform(-126, 127)) : kind == 1 ? rng.uniform(0, 4) : 1 + rng.uniform(-0.01f, 0.01f);
+    const float x = kind == 0   ? std::exp2(rng.uniform(-126, 127))
+                    : kind == 1 ? rng.uniform(0, 4)
+                                : 1 + rng.uniform(-0.01f, 0.01f);
     const float most = 88 / std::fmax(std::fabs(std::log(x)), 1e-3f);
     xs.push_back(x);
     ys.push_back(rng.uniform(-most, most));
@@ -170,7 +179,8 @@ TEST(Binary, PowerErrorBound) {
     expect_close(got, want.value, want.bound);
     double worst = 0;
     for (size_t i = 0; i < xs.size(); ++i)
-      if (std::fabs(want.value[i]) > 4 * double(FLT_MIN)) worst = std::fmax(worst, std::fabs(double(got.v[i]) - want.value[i]) / ulp_of(want.value[i]));
+      if (std::fabs(want.value[i]) > 4 * double(FLT_MIN))
+        worst = std::fmax(worst, std::fabs(double(got.v[i]) - want.value[i]) / ulp_of(want.value[i]));
     if (std::getenv("SKUA_TEST_PRINT")) std::printf("%-14s %-7s %.2f ULP\n", f.name, isa, worst);
   }
 }
@@ -281,10 +291,15 @@ TEST(Binary, ManyPieces) {
   struct Case {
     skua_tensor x, y;
   };
-  const std::vector<Case> cases = {{shape({150001}), shape({150001})}, {shape({50000, 5}), shape({5})}, {shape({3000, 70}), shape({3000, 1})}, {with_holes(shape({500, 400}), {0, 3}), shape({400})},
+  const std::vector<Case> cases = {{shape({150001}), shape({150001})},
+                                   {shape({50000, 5}), shape({5})},
+                                   {shape({3000, 70}), shape({3000, 1})},
+                                   {with_holes(shape({500, 400}), {0, 3}), shape({400})},
                                    {with_holes(shape({40000, 4}), {0, 1}), shape({4})},
-                                   {with_holes(shape({397, 95, 5}), {0, 3, 0}), shape({5})},                    // joined rows, begun amid a turn
-                                   {with_holes(shape({9, 31, 25, 27}), {0, 2, 1, 3}), shape({31, 1, 27})}};     // two loops outside of one
+                                   // joined rows, begun amid a turn
+                                   {with_holes(shape({397, 95, 5}), {0, 3, 0}), shape({5})},
+                                   // two loops outside of one
+                                   {with_holes(shape({9, 31, 25, 27}), {0, 2, 1, 3}), shape({31, 1, 27})}};
   for (const char* isa : isas()) {
     Context context(isa);
     for (const Case& c : cases)
@@ -297,7 +312,8 @@ TEST(Binary, ManyPieces) {
         Want want = want_for(functions[SKUA_BINARY_MUL], x, y, got.t, false);
         for (size_t i = 0; i < want.value.size(); ++i) {
           const double z = want.value[i];
-          want.value[i] = act == SKUA_ACTIVATION_RELU6 ? std::fmin(std::fmax(z, 0), 6) : std::fmin(std::fmax(z / 6 + 0.5, 0), 1);
+          want.value[i] =
+              act == SKUA_ACTIVATION_RELU6 ? std::fmin(std::fmax(z, 0), 6) : std::fmin(std::fmax(z / 6 + 0.5, 0), 1);
           want.bound[i] += act == SKUA_ACTIVATION_RELU6 ? 0 : 1e-6;
         }
         expect_close(got, want.value, want.bound);
@@ -327,10 +343,12 @@ TEST(Binary, RepeatedRows) {
   }
 }
 
-// The f32 result, rounded once, or computed in halves within the same number of their units; of an activation that is no clamp the argument is rounded as well.
+// The f32 result, rounded once, or computed in halves within the same number of their units; of an activation that is
+// no clamp the argument is rounded as well.
 TEST(Binary, HalfTypes) {
   Rng rng(8);
-  const std::vector<float> special = {kNan, kInf, -kInf, 0.0f, -0.0f, 0x1p-14f, -0x1p-24f, 60000, -60000, 1, -1, 0.5f, 2, 3, -7};
+  const std::vector<float> special = {kNan,   kInf, -kInf, 0.0f, -0.0f, 0x1p-14f, -0x1p-24f, 60000,
+                                      -60000, 1,    -1,    0.5f, 2,     3,        -7};
   for (const skua_dtype type : half_types()) {
     Data xs, ys;
     for (const float x : special)
@@ -345,19 +363,23 @@ TEST(Binary, HalfTypes) {
         const auto expect = [&](const Data& x, const Data& y, const Data& got) {
           Want want = want_for(f, x, y, got.t, flushes(isa));
           const double roundings = type == SKUA_DTYPE_F16 && std::strstr(isa, "fp16") ? 1 + 2 * f.ulp : 1;
-          for (size_t i = 0; i < want.value.size(); ++i) want.bound[i] += roundings * half_ulp(type, std::fabs(want.value[i]) + want.bound[i]);
+          for (size_t i = 0; i < want.value.size(); ++i)
+            want.bound[i] += roundings * half_ulp(type, std::fabs(want.value[i]) + want.bound[i]);
           expect_close(got, want.value, want.bound);
         };
         expect(xs, ys, run(op, {xs, ys})[0]);
         const float low = f.kind == SKUA_BINARY_POW ? 0.1f : -3;
         for (size_t n : {1, 7, 33, 70})
           for (int form = 0; form < 3; ++form) {
-            const Data x = make(shape({form == 1 ? 1 : n}, type), rng, low, 3), y = make(shape({form == 2 ? 1 : n}, type), rng, low, 3);
+            const Data x = make(shape({form == 1 ? 1 : n}, type), rng, low, 3),
+                       y = make(shape({form == 2 ? 1 : n}, type), rng, low, 3);
             expect(x, y, run(op, {x, y})[0]);
           }
         if (f.kind != SKUA_BINARY_SUB) continue;
-        const std::pair<skua_tensor, skua_tensor> cases[] = {{shape({300, 3}, type), shape({3}, type)}, {with_holes(shape({7, 60, 5}, type), {0, 3, 1}), shape({5}, type)},
-                                                             {with_holes(shape({9, 200}, type), {0, 3}), shape({9, 1}, type)}};
+        const std::pair<skua_tensor, skua_tensor> cases[] = {
+            {shape({300, 3}, type), shape({3}, type)},
+            {with_holes(shape({7, 60, 5}, type), {0, 3, 1}), shape({5}, type)},
+            {with_holes(shape({9, 200}, type), {0, 3}), shape({9, 1}, type)}};
         for (const auto& [a, b] : cases) {
           const Data x = make(a, rng), y = make(b, rng);
           const Data got = run(op, {x, y}, {with_holes(a, {0, 1, 2})})[0];
@@ -405,13 +427,15 @@ TEST(Binary, SaysWhatIsWrong) {
   Op add;
   create(context, SKUA_BINARY_ADD, add);
   skua_plan* plan = nullptr;
-  const skua_tensor wrong[] = {shape({4, 3}), shape({2, 3})}, typed[] = {shape({4}), shape({4}, SKUA_DTYPE_S32)}, good[] = {shape({4, 3}), shape({3})};
+  const skua_tensor wrong[] = {shape({4, 3}), shape({2, 3})}, typed[] = {shape({4}), shape({4}, SKUA_DTYPE_S32)},
+                    good[] = {shape({4, 3}), shape({3})};
   EXPECT_EQ(skua_op_plan(add, wrong, 2, nullptr, 0, &plan), SKUA_STATUS_INVALID_ARGUMENT);
   EXPECT_STREQ(skua_error_text(), "binary: input 1 has extent 2 in dimension 0, which does not broadcast to 4");
   EXPECT_EQ(skua_op_plan(add, typed, 2, nullptr, 0, &plan), SKUA_STATUS_INVALID_ARGUMENT);
   EXPECT_STREQ(skua_error_text(), "binary: input 1 has type s32, must be f32");
   EXPECT_EQ(skua_op_plan(add, good, 1, nullptr, 0, &plan), SKUA_STATUS_INVALID_ARGUMENT);
-  skua_tensor huge[] = {shape({size_t(1) << 20, 1, size_t(1) << 20, 1}), shape({1, size_t(1) << 20, 1, size_t(1) << 20})};
+  skua_tensor huge[] = {shape({size_t(1) << 20, 1, size_t(1) << 20, 1}),
+                        shape({1, size_t(1) << 20, 1, size_t(1) << 20})};
   EXPECT_EQ(skua_op_plan(add, huge, 2, nullptr, 0, &plan), SKUA_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(plan, nullptr);
 }
@@ -434,7 +458,8 @@ TEST(Select, EveryTailAndBroadcast) {
       const Data got = run(op, {c, x, y})[0];
       const std::vector<float> cv = dense(c), xv = dense(x), yv = dense(y), g = dense(got);
       for (size_t i = 0; i < g.size(); ++i) {
-        const float chosen = cv[broadcast_index(c.t, got.t, i)] != 0 ? xv[broadcast_index(x.t, got.t, i)] : yv[broadcast_index(y.t, got.t, i)];
+        const float chosen = cv[broadcast_index(c.t, got.t, i)] != 0 ? xv[broadcast_index(x.t, got.t, i)]
+                                                                     : yv[broadcast_index(y.t, got.t, i)];
         ASSERT_EQ(std::memcmp(&chosen, &g[i], 4), 0) << i;
       }
     };

@@ -20,7 +20,8 @@ struct Scarce {
             [](void* ctx, size_t size, size_t align) -> void* {
               auto& self = *static_cast<Scarce*>(ctx);
               void* p = nullptr;
-              if (self.taken++ >= self.until || posix_memalign(&p, align < sizeof(void*) ? sizeof(void*) : align, size)) return nullptr;
+              if (self.taken++ >= self.until || posix_memalign(&p, align < sizeof(void*) ? sizeof(void*) : align, size))
+                return nullptr;
               self.live[p] = size;
               return p;
             },
@@ -102,7 +103,8 @@ TEST(Faults, GemmInOneCall) {
     memory.until = memory.taken + until;
     std::vector<float> c(70 * 21);
     // 21 columns are no whole vector: B's last panel needs a workspace.
-    const skua_status status = skua_gemm_f32(context, 70, 21, 9, constants(), 9, constants(), 21, c.data(), 21, nullptr);
+    const skua_status status =
+        skua_gemm_f32(context, 70, 21, 9, constants(), 9, constants(), 21, c.data(), 21, nullptr);
     if (until == 0) {
       EXPECT_EQ(status, SKUA_STATUS_OUT_OF_MEMORY);
       EXPECT_NE(std::strstr(skua_error_text(), "gemm"), nullptr) << skua_error_text();
@@ -170,7 +172,8 @@ TEST(Plan, InCallersMemory) {
     skua_plan* plan = nullptr;
     {
       MallocCount mallocs;
-      SKUA_EXPECT_OK(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, memory.memory(), size, &plan));
+      SKUA_EXPECT_OK(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0,
+                                       memory.memory(), size, &plan));
       EXPECT_EQ(mallocs.count(), 0u);
     }
     EXPECT_EQ(context.taken, taken);
@@ -182,11 +185,16 @@ TEST(Plan, InCallersMemory) {
     skua_plan_destroy(usual.plan);  // allowed, and nothing
     std::swap(usual.plan, plan);
     plan = nullptr;
-    EXPECT_EQ(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, memory.memory(), size - 1, &plan), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, memory.memory(),
+                                size - 1, &plan),
+              SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_NE(std::strstr(skua_error_text(), "size"), nullptr) << skua_error_text();
-    EXPECT_EQ(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, static_cast<char*>(memory.memory()) + 8, size, &plan), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0,
+                                static_cast<char*>(memory.memory()) + 8, size, &plan),
+              SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_NE(std::strstr(skua_error_text(), "aligned"), nullptr) << skua_error_text();
-    EXPECT_EQ(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, nullptr, size, &plan), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_op_plan_init(usual.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, nullptr, size, &plan),
+              SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_NE(std::strstr(skua_error_text(), "memory"), nullptr) << skua_error_text();
     EXPECT_EQ(plan, nullptr);
   }
@@ -227,7 +235,8 @@ TEST(Plan, GivenOutputs) {
     ASSERT_NE(p.plan, nullptr);
     auto plan_with = [&](const std::vector<skua_tensor>& outputs) {
       skua_plan* plan = nullptr;
-      const skua_status status = skua_op_plan(p.op, sample.inputs.data(), sample.inputs.size(), outputs.data(), outputs.size(), &plan);
+      const skua_status status =
+          skua_op_plan(p.op, sample.inputs.data(), sample.inputs.size(), outputs.data(), outputs.size(), &plan);
       EXPECT_EQ(status == SKUA_STATUS_OK, plan != nullptr);
       skua_plan_destroy(plan);
       return status;
@@ -239,19 +248,24 @@ TEST(Plan, GivenOutputs) {
         for (skua_tensor& t : outputs) std::fill_n(t.stride, t.rank, size_t(0));
         change(outputs[o]);
         EXPECT_EQ(plan_with(outputs), SKUA_STATUS_INVALID_ARGUMENT) << what;
-        EXPECT_NE(std::strstr(skua_error_text(), ("output " + std::to_string(o)).c_str()), nullptr) << skua_error_text();
+        EXPECT_NE(std::strstr(skua_error_text(), ("output " + std::to_string(o)).c_str()), nullptr)
+            << skua_error_text();
         EXPECT_NE(std::strstr(skua_error_text(), what), nullptr) << skua_error_text();
       };
       expect_refused("extent", [](skua_tensor& t) { ++t.shape[t.rank - 1]; });
       expect_refused("extent", [](skua_tensor& t) { --t.shape[0]; });
       expect_refused("rank", [](skua_tensor& t) { ++t.rank, t.shape[t.rank - 1] = 1; });
       expect_refused("rank", [](skua_tensor& t) { t.rank = 0; });
-      expect_refused("type", [](skua_tensor& t) { t.type = t.type == SKUA_DTYPE_F32 ? SKUA_DTYPE_S32 : SKUA_DTYPE_F32; });
+      expect_refused("type",
+                     [](skua_tensor& t) { t.type = t.type == SKUA_DTYPE_F32 ? SKUA_DTYPE_S32 : SKUA_DTYPE_F32; });
       expect_refused("type", [](skua_tensor& t) { t.type = skua_dtype(77); });
       const skua_tensor t = p.outputs[o];
       if (t.rank > 1 && t.shape[0] > 1 && t.shape[t.rank - 1] > 1)
         expect_refused("overlap", [&](skua_tensor& s) { s = resolved(t), s.stride[0] = s.shape[t.rank - 1] - 1; });
-      expect_refused("address space", [&](skua_tensor& s) { s = resolved(t), s.stride[0] = t.shape[0] > 1 ? SIZE_MAX / 4 : 1, s.shape[0] += t.shape[0] > 1 ? 0 : SIZE_MAX / 8; });
+      expect_refused("address space", [&](skua_tensor& s) {
+        s = resolved(t), s.stride[0] = t.shape[0] > 1 ? SIZE_MAX / 4 : 1,
+        s.shape[0] += t.shape[0] > 1 ? 0 : SIZE_MAX / 8;
+      });
     }
   }
 }
@@ -266,10 +280,12 @@ TEST(Plan, BadInputs) {
     auto refused = [&](const skua_tensor* inputs, size_t count, const char* text) {
       skua_plan* plan = reinterpret_cast<skua_plan*>(&context);
       const skua_status status = skua_op_plan(op, inputs, count, nullptr, 0, &plan);
-      EXPECT_TRUE(status == SKUA_STATUS_INVALID_ARGUMENT || status == SKUA_STATUS_UNSUPPORTED) << skua_status_name(status);
+      EXPECT_TRUE(status == SKUA_STATUS_INVALID_ARGUMENT || status == SKUA_STATUS_UNSUPPORTED)
+          << skua_status_name(status);
       if (status == SKUA_STATUS_OK) return skua_plan_destroy(plan);
       EXPECT_EQ(plan, nullptr);
-      EXPECT_NE(std::strstr(skua_error_text(), text), nullptr) << "\"" << skua_error_text() << "\" does not say \"" << text << "\"";
+      EXPECT_NE(std::strstr(skua_error_text(), text), nullptr)
+          << "\"" << skua_error_text() << "\" does not say \"" << text << "\"";
       EXPECT_EQ(context.live, live) << "a failed plan kept memory";
     };
     refused(nullptr, n, "inputs");
@@ -291,7 +307,8 @@ TEST(Plan, BadInputs) {
       with([](skua_tensor& t) { t.rank = UINT32_MAX; }, name.c_str());
       with([](skua_tensor& t) { t.shape[0] = SIZE_MAX; }, name.c_str());
       with([](skua_tensor& t) { t.shape[0] = SIZE_MAX / 8; }, "input ");  // too large, or it does not fit the others
-      if (sample.inputs[i].shape[0] > 1) with([](skua_tensor& t) { t = resolved(t), t.stride[0] = SIZE_MAX; }, name.c_str());
+      if (sample.inputs[i].shape[0] > 1)
+        with([](skua_tensor& t) { t = resolved(t), t.stride[0] = SIZE_MAX; }, name.c_str());
       with([](skua_tensor& t) { t.shape[0] = t.shape[t.rank - 1] = size_t(1) << (sizeof(size_t) * 4); }, name.c_str());
     }
   }
@@ -315,11 +332,16 @@ TEST(Run, BadArguments) {
     EXPECT_EQ(skua_plan_workspace(p.plan, 0), skua_plan_workspace(p.plan, 1));
     Guarded workspace = Guarded::bytes(need + 64, 64);
     Shuffled executor(3);
-    auto refused = [&](const char* text, const std::vector<skua_buffer>& in, const std::vector<skua_buffer>& out, void* space, size_t size, const skua_executor* e) {
-      EXPECT_EQ(skua_plan_run(p.plan, in.data(), in.size(), out.data(), out.size(), space, size, e), SKUA_STATUS_INVALID_ARGUMENT) << text;
-      EXPECT_NE(std::strstr(skua_error_text(), text), nullptr) << "\"" << skua_error_text() << "\" does not say \"" << text << "\"";
+    auto refused = [&](const char* text, const std::vector<skua_buffer>& in, const std::vector<skua_buffer>& out,
+                       void* space, size_t size, const skua_executor* e) {
+      EXPECT_EQ(skua_plan_run(p.plan, in.data(), in.size(), out.data(), out.size(), space, size, e),
+                SKUA_STATUS_INVALID_ARGUMENT)
+          << text;
+      EXPECT_NE(std::strstr(skua_error_text(), text), nullptr)
+          << "\"" << skua_error_text() << "\" does not say \"" << text << "\"";
       for (Guarded& g : memory)
-        for (size_t i = 0; i < g.size(); ++i) ASSERT_EQ(g.data()[i], 77.0f) << "an output was written by a run that was refused: " << text;
+        for (size_t i = 0; i < g.size(); ++i)
+          ASSERT_EQ(g.data()[i], 77.0f) << "an output was written by a run that was refused: " << text;
     };
     skua_executor broken = executor.executor;
     broken.parallel_for = nullptr;
@@ -334,9 +356,13 @@ TEST(Run, BadArguments) {
     more.push_back(outputs[0]);
     refused("n_inputs", too_many, outputs, workspace.memory(), need, nullptr);
     refused("n_outputs", p.inputs, more, workspace.memory(), need, nullptr);
-    EXPECT_EQ(skua_plan_run(p.plan, nullptr, p.inputs.size(), outputs.data(), outputs.size(), workspace.memory(), need, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_plan_run(p.plan, nullptr, p.inputs.size(), outputs.data(), outputs.size(), workspace.memory(), need,
+                            nullptr),
+              SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_NE(std::strstr(skua_error_text(), "inputs"), nullptr);
-    EXPECT_EQ(skua_plan_run(p.plan, p.inputs.data(), p.inputs.size(), nullptr, outputs.size(), workspace.memory(), need, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_plan_run(p.plan, p.inputs.data(), p.inputs.size(), nullptr, outputs.size(), workspace.memory(), need,
+                            nullptr),
+              SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_NE(std::strstr(skua_error_text(), "outputs"), nullptr);
     for (size_t i = 0; i < p.inputs.size(); ++i) {
       if (!elements(sample.inputs[i])) continue;
@@ -346,7 +372,8 @@ TEST(Run, BadArguments) {
       refused(name.c_str(), in, outputs, workspace.memory(), need, nullptr);
       in = p.inputs;
       in[i].offset = 1;
-      if (skua_dtype_bits(sample.inputs[i].type) > 8) refused(name.c_str(), in, outputs, workspace.memory(), need, nullptr);
+      if (skua_dtype_bits(sample.inputs[i].type) > 8)
+        refused(name.c_str(), in, outputs, workspace.memory(), need, nullptr);
       in = p.inputs;
       in[i].device = reinterpret_cast<skua_device_buffer*>(&context);
       refused(name.c_str(), in, outputs, workspace.memory(), need, nullptr);
@@ -367,7 +394,8 @@ TEST(Run, BadArguments) {
       refused(name.c_str(), p.inputs, out, workspace.memory(), need, nullptr);
       out = outputs;
       out[o].offset = 2;
-      if (skua_dtype_bits(p.outputs[o].type) > 8) refused(name.c_str(), p.inputs, out, workspace.memory(), need, nullptr);
+      if (skua_dtype_bits(p.outputs[o].type) > 8)
+        refused(name.c_str(), p.inputs, out, workspace.memory(), need, nullptr);
       out = outputs;
       out[o].device = reinterpret_cast<skua_device_buffer*>(&context);
       refused(name.c_str(), p.inputs, out, workspace.memory(), need, nullptr);

@@ -1,4 +1,5 @@
-// Convolutions of 8-bit integers: random descriptors with a fixed seed, bit for bit against the formula of skua/conv.h in 64-bit integers.
+// Convolutions of 8-bit integers: random descriptors with a fixed seed, bit for bit against the formula of skua/conv.h
+// in 64-bit integers.
 #include <skua/conv.h>
 #include <skua/packed.h>
 #include <sys/mman.h>
@@ -38,11 +39,14 @@ struct Case : ConvShape {
     const bool given = rng.integer(0, 1);
     for (size_t o = 0; d.requantization.rounding != SKUA_ROUNDING_FLOAT && o < d.out_channels; ++o) {
       auto [multiplier, shift] = fixed_point_scale(double(d.input_q.scale) * scale_of(o) / double(d.output_q.scale));
-      if (given) multiplier = rng.integer(1 << 30, INT32_MAX - 1), shift = rng.integer(0, 3) ? rng.integer(-12, -6) : rng.integer(-31, 30);
+      if (given)
+        multiplier = rng.integer(1 << 30, INT32_MAX - 1),
+        shift = rng.integer(0, 3) ? rng.integer(-12, -6) : rng.integer(-31, 30);
       multipliers.push_back(multiplier);
       shifts.push_back(shift);
     }
-    if (given && !shifts.empty()) d.requantization.multipliers = multipliers.data(), d.requantization.shifts = shifts.data();
+    if (given && !shifts.empty())
+      d.requantization.multipliers = multipliers.data(), d.requantization.shifts = shifts.data();
     return place();
   }
   double scale_of(size_t o) const { return double(scales.empty() ? d.weight_q.scale : scales[o]); }
@@ -53,20 +57,37 @@ struct Case : ConvShape {
     const int32_t* b = has_bias ? bias.data() : nullptr;
     if (!transposed) return skua_conv2d_create(context, &d, weights.data(), b, op);
     skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
-    t.kernel_h = d.kernel_h; t.kernel_w = d.kernel_w; t.stride_h = d.stride_h; t.stride_w = d.stride_w; t.dilation_h = d.dilation_h; t.dilation_w = d.dilation_w;
-    t.groups = d.groups; t.in_channels = d.in_channels; t.out_channels = d.out_channels; t.layout = d.layout; t.weight_layout = d.weight_layout;
+    t.kernel_h = d.kernel_h;
+    t.kernel_w = d.kernel_w;
+    t.stride_h = d.stride_h;
+    t.stride_w = d.stride_w;
+    t.dilation_h = d.dilation_h;
+    t.dilation_w = d.dilation_w;
+    t.groups = d.groups;
+    t.in_channels = d.in_channels;
+    t.out_channels = d.out_channels;
+    t.layout = d.layout;
+    t.weight_layout = d.weight_layout;
     t.input_type = d.input_type; t.weight_type = d.weight_type; t.output_type = d.output_type;
     t.input_q = d.input_q; t.weight_q = d.weight_q; t.output_q = d.output_q;
     t.residual_q = d.residual_q; t.requantization = d.requantization;
-    t.padding = d.padding; t.epilogue = d.epilogue; t.output_padding_h = output_padding_h; t.output_padding_w = output_padding_w;
+    t.padding = d.padding;
+    t.epilogue = d.epilogue;
+    t.output_padding_h = output_padding_h;
+    t.output_padding_w = output_padding_w;
     return skua_conv2d_transpose_create(context, &t, weights.data(), b, op);
   }
   std::string text() const {
     char s[400];
-    snprintf(s, sizeof s, "%s (zero point %d) to %s (%d) %s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu output %ldx%ld padding %u %u %u %u weights %d activation %d residual %d (%g, %d) rounding %d",
-             skua_dtype_name(d.input_type), d.input_q.zero_point, skua_dtype_name(d.output_type), d.output_q.zero_point, transposed ? "transposed" : "conv", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w,
-             d.dilation_h, d.dilation_w, d.groups, d.in_channels, d.out_channels, batch, in_h, in_w, out_h, out_w, d.padding.top, d.padding.left, d.padding.bottom, d.padding.right,
-             int(d.weight_layout), int(d.epilogue.activation.kind), int(d.epilogue.residual), double(d.residual_q.scale), d.residual_q.zero_point, int(d.requantization.rounding));
+    snprintf(
+        s, sizeof s,
+        "%s (zero point %d) to %s (%d) %s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input "
+        "%zux%zux%zu output %ldx%ld padding %u %u %u %u weights %d activation %d residual %d (%g, %d) rounding %d",
+        skua_dtype_name(d.input_type), d.input_q.zero_point, skua_dtype_name(d.output_type), d.output_q.zero_point,
+        transposed ? "transposed" : "conv", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w,
+        d.groups, d.in_channels, d.out_channels, batch, in_h, in_w, out_h, out_w, d.padding.top, d.padding.left,
+        d.padding.bottom, d.padding.right, int(d.weight_layout), int(d.epilogue.activation.kind),
+        int(d.epilogue.residual), double(d.residual_q.scale), d.residual_q.zero_point, int(d.requantization.rounding));
     return s;
   }
 };
@@ -87,7 +108,8 @@ std::vector<double> reference(const Case& c, const std::vector<float>& x, const 
         c.taps(oy, ox, [&](size_t tap, size_t iy, size_t ix) {
           for (size_t g = 0; g < d.groups; ++g)
             for (size_t i = 0; i < in; ++i) {
-              const int32_t value = int32_t(x[((n * c.in_h + iy) * c.in_w + ix) * d.in_channels + g * in + i]) - d.input_q.zero_point;
+              const int32_t value =
+                  int32_t(x[((n * c.in_h + iy) * c.in_w + ix) * d.in_channels + g * in + i]) - d.input_q.zero_point;
               add_products(value, &w[(tap * in + i) * d.out_channels + g * out], out, &sums[g * out]);
             }
         });
@@ -95,24 +117,34 @@ std::vector<double> reference(const Case& c, const std::vector<float>& x, const 
           const int64_t sum = sums[o];
           const double real = double(d.input_q.scale) * c.scale_of(o);
           const auto kind = d.epilogue.activation.kind;
-          const double low = kind == SKUA_ACTIVATION_NONE ? -INFINITY : kind == SKUA_ACTIVATION_CLAMP ? double(d.epilogue.activation.a) : 0;
-          const double high = kind == SKUA_ACTIVATION_RELU6 ? 6 : kind == SKUA_ACTIVATION_CLAMP ? double(d.epilogue.activation.b) : INFINITY;
+          const double low = kind == SKUA_ACTIVATION_NONE    ? -INFINITY
+                             : kind == SKUA_ACTIVATION_CLAMP ? double(d.epilogue.activation.a)
+                                                             : 0;
+          const double high = kind == SKUA_ACTIVATION_RELU6   ? 6
+                              : kind == SKUA_ACTIVATION_CLAMP ? double(d.epilogue.activation.b)
+                                                              : INFINITY;
           double& to = y[((n * size_t(c.out_h) + size_t(oy)) * size_t(c.out_w) + size_t(ox)) * d.out_channels + o];
           if (!integer) {
             const float value = float(int32_t(sum)) * float(real);
             to = double(rounded(d.output_type, std::min(std::max(value, float(low)), float(high))));
             continue;
           }
-          const double step = double(d.output_q.scale), zero = d.output_q.zero_point, least = d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
-          const auto bound = [&](double v) { return std::isinf(v) ? v : std::nearbyint(double(float(v / step))) + zero; };
+          const double step = double(d.output_q.scale), zero = d.output_q.zero_point,
+                       least = d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
+          const auto bound = [&](double v) {
+            return std::isinf(v) ? v : std::nearbyint(double(float(v / step))) + zero;
+          };
           const float scaled = float(int32_t(sum)) * float(real / step);
           double value = double(scaled);
           if (!residual.empty()) {
-            const float add = (residual[size_t(&to - y.data())] - float(d.residual_q.zero_point)) * float(double(d.residual_q.scale) / step);
+            const float add = (residual[size_t(&to - y.data())] - float(d.residual_q.zero_point)) *
+                              float(double(d.residual_q.scale) / step);
             value = double(float(scaled + add));
           }
-          if (d.requantization.rounding != SKUA_ROUNDING_FLOAT) value = fixed_point(d.requantization.rounding, int32_t(sum), c.multipliers[o], c.shifts[o]);
-          to = std::min(std::max(std::nearbyint(value) + zero, std::max(bound(low), least)), std::min(bound(high), least + 255));
+          if (d.requantization.rounding != SKUA_ROUNDING_FLOAT)
+            value = fixed_point(d.requantization.rounding, int32_t(sum), c.multipliers[o], c.shifts[o]);
+          to = std::min(std::max(std::nearbyint(value) + zero, std::max(bound(low), least)),
+                        std::min(bound(high), least + 255));
         }
       }
   return y;
@@ -130,12 +162,15 @@ void check(const Case& c, skua_context* context, Rng& rng, const Rooms& rooms) {
     const int first = c.d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
     operands.push_back(make_integers(with_holes(c.output(), rooms.residual), rng, first, first + 255));
   }
-  const std::vector<double> want = reference(c, dense(x), operands.size() > 1 ? dense(operands[1]) : std::vector<float>());
+  const std::vector<double> want =
+      reference(c, dense(x), operands.size() > 1 ? dense(operands[1]) : std::vector<float>());
   const std::vector<Data> got = run(op, operands, {with_holes(c.output(), rooms.out)});
   ASSERT_EQ(got.size(), 1u);
   expect_close(got[0], want, 0.0);
 }
-void check(const Case& c, skua_context* context, Rng& rng, bool holes = false) { check(c, context, rng, holes ? Rooms{{0, 1, 1, 5}, {0, 1, 1, 5}, {0, 2, 1, 3}} : Rooms{}); }
+void check(const Case& c, skua_context* context, Rng& rng, bool holes = false) {
+  check(c, context, rng, holes ? Rooms{{0, 1, 1, 5}, {0, 1, 1, 5}, {0, 2, 1, 3}} : Rooms{});
+}
 
 bool is_depthwise(const Case& c) { return !c.transposed && c.d.groups > 1 && c.d.groups == c.d.in_channels; }
 
@@ -145,8 +180,10 @@ Case random_case(Rng& rng) {
   d.input_type = rng.integer(0, 1) ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8;
   d.weight_type = SKUA_DTYPE_S8;
   const std::vector<skua_dtype> floats = float_types();
-  d.output_type = rng.integer(0, 3) ? (rng.integer(0, 1) ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8) : floats[size_t(rng.integer(0, int(floats.size()) - 1))];
-  const int least = d.input_type == SKUA_DTYPE_S8 ? -128 : 0, zeros[] = {least, least + 255, least + 128, least + rng.integer(0, 255)};
+  d.output_type = rng.integer(0, 3) ? (rng.integer(0, 1) ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8)
+                                    : floats[size_t(rng.integer(0, int(floats.size()) - 1))];
+  const int least = d.input_type == SKUA_DTYPE_S8 ? -128 : 0,
+            zeros[] = {least, least + 255, least + 128, least + rng.integer(0, 255)};
   d.input_q = {};
   d.input_q.scale = rng.uniform(0.01f, 0.1f);
   d.input_q.zero_point = zeros[rng.integer(0, 3)];
@@ -166,8 +203,12 @@ Case random_case(Rng& rng) {
     d.out_channels = d.groups * uint32_t(rng.integer(1, 2));
   }
   d.weight_layout = skua_weight_layout(rng.integer(0, 2));
-  d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3))};
-  const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_RELU, 0, 0}, {SKUA_ACTIVATION_RELU6, 0, 0}, {SKUA_ACTIVATION_CLAMP, -7.5f, 20}};
+  d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3)),
+               uint32_t(rng.integer(0, 3)), uint32_t(rng.integer(0, 3))};
+  const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0},
+                                         {SKUA_ACTIVATION_RELU, 0, 0},
+                                         {SKUA_ACTIVATION_RELU6, 0, 0},
+                                         {SKUA_ACTIVATION_CLAMP, -7.5f, 20}};
   d.epilogue.activation = activations[rng.integer(0, 3)];
   const bool bytes = is_integer(d.output_type);
   if (bytes && rng.integer(0, 2) == 0 && !is_depthwise(c)) {
@@ -218,7 +259,8 @@ template <class Test> void on_each_set(const Test& test) {
     }
 }
 
-// Turns of 168 rows that end inside lines of more pixels, and go on there: 1x1, lines with a gap behind, a C larger than half of L2, several panels.
+// Turns of 168 rows that end inside lines of more pixels, and go on there: 1x1, lines with a gap behind, a C larger
+// than half of L2, several panels.
 TEST(ConvInt8, LinesCutByTurns) {
   on_each_set([](Context& context, const char*) {
     Rng rng(1);
@@ -249,7 +291,8 @@ TEST(ConvInt8, FewLinesForManyWorkers) {
       skua_conv2d_desc& d = c.d;
       d.input_type = i % 2 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.weight_type = d.output_type = SKUA_DTYPE_S8;
       d.kernel_h = uint32_t(1 + i % 2), d.kernel_w = uint32_t(rng.integer(2, 9)), d.stride_w = uint32_t(1 + i % 3 / 2);
-      d.padding.top = d.padding.bottom = d.kernel_h - 1, d.padding.left = uint32_t(rng.integer(0, 40)), d.padding.right = uint32_t(rng.integer(0, 40));
+      d.padding.top = d.padding.bottom = d.kernel_h - 1, d.padding.left = uint32_t(rng.integer(0, 40)),
+      d.padding.right = uint32_t(rng.integer(0, 40));
       d.in_channels = uint32_t(4 * rng.integer(1, 10)), d.out_channels = uint32_t(rng.integer(1, 70));
       d.input_q.scale = 0.05f, d.input_q.zero_point = 5;
       d.output_q.scale = 2, d.output_q.zero_point = 10;
@@ -261,10 +304,13 @@ TEST(ConvInt8, FewLinesForManyWorkers) {
   });
 }
 
-// Lines shorter than a few tiles, whose rows go on behind a gap: by each tile of each set, also those that sum their rows for the panels that follow.
+// Lines shorter than a few tiles, whose rows go on behind a gap: by each tile of each set, also those that sum their
+// rows for the panels that follow.
 TEST(ConvInt8, ShortLines) {
   const std::vector<const char*> sets = isas(SKUA_DTYPE_S8);
-  const auto tested = [&](const char* isa) { return std::any_of(sets.begin(), sets.end(), [&](const char* s) { return !strcmp(s, isa); }); };
+  const auto tested = [&](const char* isa) {
+    return std::any_of(sets.begin(), sets.end(), [&](const char* s) { return !strcmp(s, isa); });
+  };
   const size_t kernels = skua_kernel_count();
   for (size_t k = 0; k < kernels; ++k) {
     skua_kernel_info info;
@@ -292,7 +338,8 @@ TEST(ConvInt8, ShortLines) {
   }
 }
 
-// Depths that fill AMX's registers are multiplied where they are: lines longer and shorter than a tile, gaps between them that are rows and that are not, rows packed.
+// Depths that fill AMX's registers are multiplied where they are: lines longer and shorter than a tile, gaps between
+// them that are rows and that are not, rows packed.
 TEST(ConvInt8, DepthsThatFillRegisters) {
   on_each_set([](Context& context, const char* filter) {
     Rng rng(31);
@@ -324,10 +371,16 @@ TEST(ConvInt8, HolesBetweenRowsAreNotRead) {
   if (int8_types().empty()) GTEST_SKIP() << "a build without s8";
   const size_t page = size_t(sysconf(_SC_PAGESIZE));
   const char* const filters[] = {nullptr, "*_16x32_amx_int8"};
-  // Also between pixels, with one that ends where a page does; and such that with a stride all pixels are as far apart, across the ends of lines too.
-  const struct { size_t rows, columns, channels; uint32_t kernel; bool pixels; uint32_t stride; } cases[] = {{6, 14, 512, 3, false, 1}, {20, 14, 128, 3, false, 1}, {6, 17, 192, 1, false, 1},
-                                                                                                             {6, 40, 65, 1, false, 1}, {1, 40, 65, 1, true, 1},   {5, 36, 70, 3, true, 1},
-                                                                                                             {3, 497, 520, 1, false, 16}};
+  // Also between pixels, with one that ends where a page does; and such that with a stride all pixels are as far apart,
+  // across the ends of lines too.
+  const struct {
+    size_t rows, columns, channels;
+    uint32_t kernel;
+    bool pixels;
+    uint32_t stride;
+  } cases[] = {{6, 14, 512, 3, false, 1},  {20, 14, 128, 3, false, 1}, {6, 17, 192, 1, false, 1},
+               {6, 40, 65, 1, false, 1},   {1, 40, 65, 1, true, 1},    {5, 36, 70, 3, true, 1},
+               {3, 497, 520, 1, false, 16}};
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const char* filter : filters)
       for (const auto& c : cases) {
@@ -335,9 +388,11 @@ TEST(ConvInt8, HolesBetweenRowsAreNotRead) {
         SCOPED_TRACE(testing::Message() << isa << " " << c.rows << "x" << c.columns << "x" << c.channels);
         Context context(isa, filter);
         const size_t line = c.columns * c.channels, run = c.pixels ? c.channels : line, runs = c.rows * line / run;
-        const size_t apart = c.stride > 1 ? (c.columns + c.stride - 1) * c.channels : (run + page - 1) / page * page + page;
+        const size_t apart =
+            c.stride > 1 ? (c.columns + c.stride - 1) * c.channels : (run + page - 1) / page * page + page;
         if (apart % page) continue;  // pages of 64 KB
-        char* const base = static_cast<char*>(mmap(nullptr, runs * apart, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        char* const base =
+            static_cast<char*>(mmap(nullptr, runs * apart, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         ASSERT_NE(base, MAP_FAILED);
         char* const first = base + apart - page - run;
         Rng rng(7);
@@ -362,7 +417,8 @@ TEST(ConvInt8, HolesBetweenRowsAreNotRead) {
         std::vector<int8_t> expected(h * w * 40), got(h * w * 40);
         skua_tensor in = skua_tensor_4d(SKUA_DTYPE_S8, 1, int64_t(c.rows), int64_t(c.columns), int64_t(c.channels));
         run_strided(op, in, dense.data(), expected);
-        in.stride[3] = 1, in.stride[2] = int64_t(c.pixels ? apart : c.channels), in.stride[1] = int64_t(c.pixels ? apart * c.columns : apart), in.stride[0] = int64_t(runs * apart);
+        in.stride[3] = 1, in.stride[2] = int64_t(c.pixels ? apart : c.channels),
+        in.stride[1] = int64_t(c.pixels ? apart * c.columns : apart), in.stride[0] = int64_t(runs * apart);
         run_strided(op, in, first, got);
         EXPECT_EQ(expected, got);
         munmap(base, runs * apart);
@@ -402,7 +458,8 @@ TEST(ConvInt8, PixelsWithoutAStep) {
     }
 }
 
-// Groups of 4, 8 and 16 channels have kernels of their own, by blocks of channels: a part of one, whole ones, and a last one that overlaps; whole tiles and rows that are narrower, borders, every end.
+// Groups of 4, 8 and 16 channels have kernels of their own, by blocks of channels: a part of one, whole ones, and a
+// last one that overlaps; whole tiles and rows that are narrower, borders, every end.
 TEST(ConvInt8, GroupsOfAFewChannels) {
   for (const char* isa : isas(SKUA_DTYPE_S8)) {
     SCOPED_TRACE(isa);
@@ -414,13 +471,18 @@ TEST(ConvInt8, GroupsOfAFewChannels) {
       c.output_padding_h = c.output_padding_w = 0;
       skua_conv2d_desc& d = c.d;
       const uint32_t group = 4u << i % 3;
-      d.in_channels = d.out_channels = i / 3 % 2 ? 64 : group * uint32_t(rng.integer(1, (small() ? 80 : 144) / int(group)));
+      d.in_channels = d.out_channels =
+          i / 3 % 2 ? 64 : group * uint32_t(rng.integer(1, (small() ? 80 : 144) / int(group)));
       d.groups = d.in_channels / group;
       if (i % 4) d.kernel_h = d.kernel_w = 3, d.dilation_w = 1;
       if (i % 5) d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
       d.output_type = i % 7 ? d.input_type : SKUA_DTYPE_F32;
       d.output_q = {};
-      if (i % 7) d.output_q.scale = i % 2 ? 4.0f : i % 4 ? 0.05f : 1e-6f, d.output_q.zero_point = (d.output_type == SKUA_DTYPE_S8 ? -128 : 0) + rng.integer(0, 1) * rng.integer(0, 255);
+      if (i % 7)
+        d.output_q.scale = i % 2   ? 4.0f
+                           : i % 4 ? 0.05f
+                                   : 1e-6f,
+        d.output_q.zero_point = (d.output_type == SKUA_DTYPE_S8 ? -128 : 0) + rng.integer(0, 1) * rng.integer(0, 255);
       d.epilogue.residual = SKUA_RESIDUAL_NONE;
       d.residual_q = {};
       d.requantization.rounding = i % 7 && i % 11 == 0 ? skua_rounding(1 + i / 11 % 2) : SKUA_ROUNDING_FLOAT;
@@ -449,7 +511,8 @@ TEST(ConvInt8, GroupsOfAFewChannels) {
   }
 }
 
-// Sums beyond 2^23 and results beyond 16 bits before they are clamped; in fixed point half a step less of the sum before it is scaled, where the roundings differ.
+// Sums beyond 2^23 and results beyond 16 bits before they are clamped; in fixed point half a step less of the sum
+// before it is scaled, where the roundings differ.
 TEST(ConvInt8, GroupsOfLargeSums) {
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const skua_dtype type : {SKUA_DTYPE_S8, SKUA_DTYPE_U8})
@@ -484,7 +547,9 @@ TEST(ConvInt8, GroupsOfLargeSums) {
 // Planes give what pixels give: the same bits in another order, whatever the steps.
 TEST(ConvInt8, PlanesGiveTheSame) {
   Rng rng(19);
-  const auto planes = [](const skua_tensor& t) { return shape({t.shape[0], t.shape[3], t.shape[1], t.shape[2]}, t.type); };
+  const auto planes = [](const skua_tensor& t) {
+    return shape({t.shape[0], t.shape[3], t.shape[1], t.shape[2]}, t.type);
+  };
   const auto moved = [](const std::vector<float>& x, const skua_tensor& t) {  // NHWC to NCHW
     std::vector<float> y;
     const size_t h = t.shape[1], w = t.shape[2], c = t.shape[3];
@@ -507,24 +572,28 @@ TEST(ConvInt8, PlanesGiveTheSame) {
     const int least = c.d.input_type == SKUA_DTYPE_S8 ? -128 : 0;
     const Data x = make_integers(c.input(), rng, least, least + 255);
     const std::vector<size_t> room = {0, 1, 2, 3};
-    Data other = make_integers(i % 2 ? with_holes(planes(c.input()), room) : planes(c.input()), rng, least, least + 255);
+    Data other =
+        make_integers(i % 2 ? with_holes(planes(c.input()), room) : planes(c.input()), rng, least, least + 255);
     const std::vector<float> values = moved(dense(x), c.input());
     for (size_t e = 0; e < values.size(); ++e) other.v[offset(resolved(other.t), e)] = values[e];
     std::vector<Data> xs = {x}, others = {other};
     if (c.d.epilogue.residual != SKUA_RESIDUAL_NONE) {
       const int first = c.d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
       xs.push_back(make_integers(c.output(), rng, first, first + 255));
-      others.push_back(make_integers(i % 2 ? with_holes(planes(c.output()), room) : planes(c.output()), rng, first, first + 255));
+      others.push_back(
+          make_integers(i % 2 ? with_holes(planes(c.output()), room) : planes(c.output()), rng, first, first + 255));
       const std::vector<float> added = moved(dense(xs[1]), c.output());
       for (size_t e = 0; e < added.size(); ++e) others[1].v[offset(resolved(others[1].t), e)] = added[e];
     }
     const std::vector<float> want = moved(dense(run(pixels, xs)[0]), c.output());
-    const std::vector<float> got = dense(run(planar, others, {i % 2 ? with_holes(planes(c.output()), room) : planes(c.output())})[0]);
+    const std::vector<float> got =
+        dense(run(planar, others, {i % 2 ? with_holes(planes(c.output()), room) : planes(c.output())})[0]);
     ASSERT_EQ(got, want);
   }
 }
 
-// Winograd's algorithm is exact: every clip of every variant, borders, depths that leave half a pair and that take several passes, every end, zero points at both ends of the type.
+// Winograd's algorithm is exact: every clip of every variant, borders, depths that leave half a pair and that take
+// several passes, every end, zero points at both ends of the type.
 std::string algorithm_of(const Case& c, skua_context* context) {
   Op op;
   if (c.create(context, &op)) return "";
@@ -553,7 +622,8 @@ Case random_winograd(Rng& rng) {
   d.hint_in_w = d.hint_in_h ? uint32_t(c.in_w) : 0;
   return c;
 }
-const char* const kWinograds[] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f4x4_5x5", "winograd_f3x3_s2"};
+const char* const kWinograds[] = {"winograd_f2x2", "winograd_f4x2", "winograd_f4x4", "winograd_f4x4_5x5",
+                                  "winograd_f3x3_s2"};
 // The window of a variant.
 void set_window(skua_conv2d_desc& d, const char* variant) {
   if (strstr(variant, "_5x5")) d.kernel_h = d.kernel_w = 5;
@@ -573,7 +643,8 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
           c.d.output_q.scale = 30, c.d.output_q.zero_point = 3;
           c.d.epilogue.residual = SKUA_RESIDUAL_NONE, c.d.residual_q = {};
           c.d.requantization.rounding = SKUA_ROUNDING_SINGLE;
-        } else if (i % 8 == 7 && is_integer(c.d.output_type) && !c.d.epilogue.residual && !c.d.requantization.rounding) {
+        } else if (i % 8 == 7 && is_integer(c.d.output_type) && !c.d.epilogue.residual &&
+                   !c.d.requantization.rounding) {
           c.d.output_q.scale = 1e-7f;  // sums times scale leave 32 bits
         }
         if (i % 8 == 4) c.d.in_channels = uint32_t(rng.integer(257, small() ? 270 : 530));
@@ -588,7 +659,8 @@ TEST(ConvInt8, WinogradGivesTheFormulasBits) {
     }
 }
 
-// Products of whole lines of channels and of a rest behind them, in one piece of the depth and added to the piece before, for tiles that fill a kernel's rows and some that do not.
+// Products of whole lines of channels and of a rest behind them, in one piece of the depth and added to the piece
+// before, for tiles that fill a kernel's rows and some that do not.
 TEST(ConvInt8, WinogradsProductsInPieces) {
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const char* variant : kWinograds)
@@ -611,14 +683,19 @@ TEST(ConvInt8, WinogradsProductsInPieces) {
       }
 }
 
-// At the largest sums that an output transform can tell apart, at both ends of the type, of one sign and of both, in the last of several channels; one more, and the operator is made otherwise.
+// At the largest sums that an output transform can tell apart, at both ends of the type, of one sign and of both, in
+// the last of several channels; one more, and the operator is made otherwise.
 TEST(ConvInt8, WinogradAtItsLargestSums) {
-  struct { int zero, first, second; } const cases[] = {{0, 127, 127}, {0, -128, -128}, {255, 127, 127}, {127, 127, 127}, {127, 127, -128}, {100, -128, -128}};
+  struct {
+    int zero, first, second;
+  } const cases[] = {{0, 127, 127},   {0, -128, -128},  {255, 127, 127},
+                     {127, 127, 127}, {127, 127, -128}, {100, -128, -128}};
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (int v = 0; v < 5; ++v)
       for (const auto& kind : cases) {
         if ((v == 0 || v == 4) && (small() || kind.zero != 127)) continue;  // 4000 channels
-        SCOPED_TRACE(testing::Message() << isa << " " << kWinograds[v] << " zero point " << kind.zero << " weights " << kind.first << " " << kind.second);
+        SCOPED_TRACE(testing::Message() << isa << " " << kWinograds[v] << " zero point " << kind.zero << " weights "
+                                        << kind.first << " " << kind.second);
         Context context(isa, kWinograds[v]);
         Rng rng(43);
         Case c = random_winograd(rng);
@@ -632,10 +709,16 @@ TEST(ConvInt8, WinogradAtItsLargestSums) {
         set_window(d, kWinograds[v]);
         d.hint_in_h = d.hint_in_w = 0;
         d.out_channels = 3;
-        // For inputs of 255 where weights are positive and 0 where they are not, or the other way: what a unit of weight adds.
-        const long limit = 1l << (31 - (v == 0 || v == 4 ? 2 : v == 1 ? 4 : 6)), above = 255 - kind.zero, below = kind.zero;
+        // For inputs of 255 where weights are positive and 0 where they are not, or the other way: what a unit of
+        // weight adds.
+        const long limit = 1l << (31 - (v == 0 || v == 4 ? 2
+                                        : v == 1         ? 4
+                                                         : 6)),
+                   above = 255 - kind.zero, below = kind.zero;
         long positive = 0, negative = 0;
-        const auto largest = [&] { return std::max(positive * above + negative * below, positive * below + negative * above); };
+        const auto largest = [&] {
+          return std::max(positive * above + negative * below, positive * below + negative * above);
+        };
         const auto add = [&](long x) { (x > 0 ? positive : negative) += std::labs(x); };
         const bool mixed = kind.first * kind.second < 0;
         const long by = mixed ? 127 * above + 128 * below : std::labs(kind.first) * std::max(above, below);
@@ -658,7 +741,8 @@ TEST(ConvInt8, WinogradAtItsLargestSums) {
           for (bool turned : {false, true}) {
             Data x = make_integers(c.input(), rng, 255, 255);
             // Values are [y][x][channel]: the sign of a weight of this channel at the middle tap decides.
-            for (size_t e = 0; e < x.v.size(); ++e) x.v[e] = (c.weight(2, 1, 1, e % d.in_channels) < 0) != turned ? 0.0f : 255.0f;
+            for (size_t e = 0; e < x.v.size(); ++e)
+              x.v[e] = (c.weight(2, 1, 1, e % d.in_channels) < 0) != turned ? 0.0f : 255.0f;
             expect_close(run(op, {x})[0], reference(c, dense(x)), 0.0);
           }
           c.weights[from + i] = int8_t(c.weights[from + i] + sign);
@@ -697,16 +781,20 @@ TEST(ConvInt8, StridedPointwiseWithGaps) {
         SKUA_EXPECT_OK(c.create(context, &op));
         if (testing::Test::HasFailure()) return;
         const auto laid_out = [&](skua_tensor t, int gap) { return gaps & gap ? with_holes(t, {0, 0, 3, 0}) : t; };
-        const Data x = make_integers(laid_out(c.input(), 1), rng, -128, 127), residual = make_integers(laid_out(c.output(), 2), rng, -128, 127);
-        expect_close(run(op, {x, residual}, {laid_out(c.output(), 4)})[0], reference(c, dense(x), dense(residual)), 0.0);
+        const Data x = make_integers(laid_out(c.input(), 1), rng, -128, 127),
+                   residual = make_integers(laid_out(c.output(), 2), rng, -128, 127);
+        expect_close(run(op, {x, residual}, {laid_out(c.output(), 4)})[0], reference(c, dense(x), dense(residual)),
+                     0.0);
         if (testing::Test::HasFailure()) return;
       }
   }
 }
 
-// Sums of a point leave 32 bits though no output does: weights of the signs of G's rows, a pair of rows for each output channel, and images of one tile of the signs of B^T's.
+// Sums of a point leave 32 bits though no output does: weights of the signs of G's rows, a pair of rows for each output
+// channel, and images of one tile of the signs of B^T's.
 TEST(ConvInt8, WinogradsProductsWrap) {
-  const int rows_b[6][6] = {{4, 0, -5, 0, 1, 0}, {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0}, {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
+  const int rows_b[6][6] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
+                            {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
   const int rows_g[6][3] = {{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}};
   for (const char* isa : isas(SKUA_DTYPE_S8)) {
     SCOPED_TRACE(isa);
@@ -720,7 +808,8 @@ TEST(ConvInt8, WinogradsProductsWrap) {
     d.weight_layout = SKUA_WEIGHTS_OHWI;
     d.padding = {SKUA_PADDING_EXPLICIT, 0, 0, 0, 0};
     d.dilation_h = d.dilation_w = 1;
-    d.in_channels = 100, d.out_channels = 36;  // of the points +-2 and +-2: 49 * 127 * 64 * 255 * 100, eight times what 32 bits hold
+    // of the points +-2 and +-2: 49 * 127 * 64 * 255 * 100, eight times what 32 bits hold
+    d.in_channels = 100, d.out_channels = 36;
     c.batch = 72, c.in_h = c.in_w = d.hint_in_h = d.hint_in_w = 6;
     ASSERT_TRUE(c.prepare(rng));
     for (size_t i = 0; i < c.weights.size(); ++i) {
@@ -785,9 +874,22 @@ TEST(ConvInt8, WinogradsWeightsOnOtherSets) {
 
 // Layers as networks have them: first layers, 1x1 with and without stride, 3x3 at depths that fill the tiles.
 TEST(ConvInt8, LayersOfNetworks) {
-  struct { uint32_t k, stride, pad, in, out; size_t h; } const layers[] = {{3, 2, 1, 3, 32, 23}, {7, 2, 3, 3, 64, 20}, {1, 1, 0, 64, 96, 9}, {1, 2, 0, 32, 130, 9}, {3, 1, 1, 64, 64, 10},
-                                                                            {3, 2, 1, 36, 70, 11}, {5, 1, 2, 24, 17, 8}, {1, 1, 0, 130, 1000, 1}, {1, 1, 0, 19, 5, 6}, {3, 1, 1, 1, 8, 30},
-                                                                            {1, 1, 0, 900, 160, 7}, {1, 1, 0, 1200, 95, 7}};  // workers begin inside a panel
+  struct {
+    uint32_t k, stride, pad, in, out;
+    size_t h;
+  } const layers[] = {{3, 2, 1, 3, 32, 23},
+                      {7, 2, 3, 3, 64, 20},
+                      {1, 1, 0, 64, 96, 9},
+                      {1, 2, 0, 32, 130, 9},
+                      {3, 1, 1, 64, 64, 10},
+                      {3, 2, 1, 36, 70, 11},
+                      {5, 1, 2, 24, 17, 8},
+                      {1, 1, 0, 130, 1000, 1},
+                      {1, 1, 0, 19, 5, 6},
+                      {3, 1, 1, 1, 8, 30},
+                      // workers begin inside a panel
+                      {1, 1, 0, 900, 160, 7},
+                      {1, 1, 0, 1200, 95, 7}};
   for (const char* isa : isas(SKUA_DTYPE_S8)) {
     SCOPED_TRACE(isa);
     Context context(isa);
@@ -810,7 +912,8 @@ TEST(ConvInt8, LayersOfNetworks) {
   }
 }
 
-// The only pixel goes to its tile past everything else: every number of vectors, depths that leave a part of a group, every end, whichever tile packs the weights.
+// The only pixel goes to its tile past everything else: every number of vectors, depths that leave a part of a group,
+// every end, whichever tile packs the weights.
 TEST(ConvInt8, OnePixel) {
   const char* const filters[] = {nullptr, "*_flip_*", "*_xor_*", "*_8x48_avx512vnni"};
   for (const char* isa : isas(SKUA_DTYPE_S8))
@@ -839,7 +942,12 @@ TEST(ConvInt8, OnePixel) {
 TEST(ConvInt8, WideWindows) {
   Context context;
   Rng rng(17);
-  struct { uint32_t kernel, dilation, pad, groups; bool transposed; size_t h; } const cases[] = {{3, 7, 7, 1, false, 25}, {3, 4, 0, 1, false, 11}, {9, 1, 0, 1, false, 12}, {11, 1, 1, 2, false, 12}, {3, 1, 5, 1, true, 16}, {20, 1, 14, 1, true, 16}};
+  struct {
+    uint32_t kernel, dilation, pad, groups;
+    bool transposed;
+    size_t h;
+  } const cases[] = {{3, 7, 7, 1, false, 25},  {3, 4, 0, 1, false, 11}, {9, 1, 0, 1, false, 12},
+                     {11, 1, 1, 2, false, 12}, {3, 1, 5, 1, true, 16},  {20, 1, 14, 1, true, 16}};
   for (const auto& w : cases) {
     Case c;
     c.transposed = w.transposed;
@@ -848,7 +956,8 @@ TEST(ConvInt8, WideWindows) {
     c.d.dilation_h = c.d.dilation_w = w.dilation;
     c.d.groups = w.groups;
     c.d.padding = {SKUA_PADDING_EXPLICIT, w.pad, w.pad, w.pad, w.pad};
-    c.d.in_channels = 8, c.d.out_channels = 16;  // a whole panel, so that it is seen whether runs of taps lie one behind the other
+    // a whole panel, so that it is seen whether runs of taps lie one behind the other
+    c.d.in_channels = 8, c.d.out_channels = 16;
     c.d.input_q.scale = 0.05f; c.d.input_q.zero_point = 7;
     c.d.output_q.scale = 3; c.d.output_q.zero_point = -3;
     c.in_h = c.in_w = w.h;
@@ -858,9 +967,12 @@ TEST(ConvInt8, WideWindows) {
   }
 }
 
-// Sums go on from tap to tap in loops that are sixteen and more deep, with and without a tail, where products are added in 16 bits; pixels that see no tap are none.
+// Sums go on from tap to tap in loops that are sixteen and more deep, with and without a tail, where products are added
+// in 16 bits; pixels that see no tap are none.
 TEST(ConvInt8, TapsOfWholeTurns) {
-  struct { uint32_t stride, dilation, pad, in; } const layers[] = {{1, 1, 1, 16}, {1, 2, 2, 32}, {2, 1, 0, 24}, {1, 1, 5, 40}};
+  struct {
+    uint32_t stride, dilation, pad, in;
+  } const layers[] = {{1, 1, 1, 16}, {1, 2, 2, 32}, {2, 1, 0, 24}, {1, 1, 5, 40}};
   for (const char* isa : isas(SKUA_DTYPE_S8)) {
     SCOPED_TRACE(isa);
     Context context(isa, "direct");
@@ -921,7 +1033,8 @@ TEST(ConvInt8, WhatIsRefused) {
     skua_op* op = nullptr;
     EXPECT_EQ(skua_conv2d_create(context, &d, w, nullptr, &op), status) << field;
     EXPECT_EQ(op, nullptr);
-    EXPECT_NE(std::string(skua_error_text()).find(field), std::string::npos) << skua_error_text() << " does not name " << field;
+    EXPECT_NE(std::string(skua_error_text()).find(field), std::string::npos)
+        << skua_error_text() << " does not name " << field;
     skua_op_destroy(op);
   };
   {
@@ -938,9 +1051,15 @@ TEST(ConvInt8, WhatIsRefused) {
   d = good; d.weight_q.zero_point = 1; refused(d, "weight_q", SKUA_STATUS_UNSUPPORTED);
   d = good; d.weight_type = SKUA_DTYPE_F32; refused(d, "weight_type", SKUA_STATUS_UNSUPPORTED);
   d = good; d.output_type = SKUA_DTYPE_S32; refused(d, "output_type", SKUA_STATUS_UNSUPPORTED);
-  d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual_q.scale", SKUA_STATUS_INVALID_ARGUMENT);
-  d.residual_q.scale = 1; d.groups = 8; refused(d, "depthwise convolutions of bytes take none", SKUA_STATUS_UNSUPPORTED);
-  d = good; d.requantization.rounding = skua_rounding(-1); refused(d, "requantization.rounding", SKUA_STATUS_INVALID_ARGUMENT);
+  d = good;
+  d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  refused(d, "residual_q.scale", SKUA_STATUS_INVALID_ARGUMENT);
+  d.residual_q.scale = 1;
+  d.groups = 8;
+  refused(d, "depthwise convolutions of bytes take none", SKUA_STATUS_UNSUPPORTED);
+  d = good;
+  d.requantization.rounding = skua_rounding(-1);
+  refused(d, "requantization.rounding", SKUA_STATUS_INVALID_ARGUMENT);
   d = good; d.epilogue.activation.kind = SKUA_ACTIVATION_SILU; refused(d, "activation", SKUA_STATUS_UNSUPPORTED);
   d = good; d.layout = skua_layout(2); refused(d, "layout", SKUA_STATUS_INVALID_ARGUMENT);
   d = good; d.output_type = SKUA_DTYPE_F32; refused(d, "output_q", SKUA_STATUS_INVALID_ARGUMENT);

@@ -22,14 +22,17 @@ double value_of(skua_dtype type, uint16_t bits) {
 // The nearest value of the type, ties to even, by arithmetic in double.
 double nearest(skua_dtype type, double x) {
   if (type == SKUA_DTYPE_F32 || std::isnan(x) || std::isinf(x)) return x;
-  const int digits = type == SKUA_DTYPE_F16 ? 10 : 7, least = type == SKUA_DTYPE_F16 ? -14 : -126, most = type == SKUA_DTYPE_F16 ? 15 : 127;
+  const int digits = type == SKUA_DTYPE_F16 ? 10 : 7, least = type == SKUA_DTYPE_F16 ? -14 : -126,
+            most = type == SKUA_DTYPE_F16 ? 15 : 127;
   int exponent;
   std::frexp(x, &exponent);
   const double unit = std::ldexp(1.0, std::max(exponent - 1, least) - digits), y = std::nearbyint(x / unit) * unit;
   return std::fabs(y) >= std::ldexp(1.0, most + 1) ? std::copysign(INFINITY, x) : y;
 }
 
-bool same(float a, float b) { return (a != a && b != b) || __builtin_bit_cast(uint32_t, a) == __builtin_bit_cast(uint32_t, b); }
+bool same(float a, float b) {
+  return (a != a && b != b) || __builtin_bit_cast(uint32_t, a) == __builtin_bit_cast(uint32_t, b);
+}
 
 void create(skua_context* context, skua_dtype from, skua_dtype to, Op& op) {
   skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
@@ -69,10 +72,14 @@ TEST(Convert, WidensEveryHalf) {
         for (size_t i = 0; i < x.size(); ++i) {
           const float got = to == SKUA_DTYPE_F32 ? wide[i] : value[y[i]], want = wanted[i];
           if (!same(got, want) && ++wrong < 4) ADD_FAILURE() << std::hex << i << " is " << got << ", must be " << want;
-          // The sign and the upper bits of a NaN's payload, which is quiet from then on. Vectors of AArch32 know one NaN only.
+          // The sign and the upper bits of a NaN's payload, which is quiet from then on. Vectors of AArch32 know one
+          // NaN only.
           if (want != want && to == SKUA_DTYPE_F32 && std::strncmp(isa, "neon32", 6)) {
             const uint32_t bits = __builtin_bit_cast(uint32_t, wide[i]), digits = from == SKUA_DTYPE_F16 ? 10 : 7;
-            if ((bits | 0x400000) != (uint32_t(i & 0x8000) << 16 | 0x7fc00000 | (uint32_t(i) << (23 - digits) & 0x7fffff)) && ++wrong < 4) ADD_FAILURE() << std::hex << i << " becomes " << bits;
+            if ((bits | 0x400000) !=
+                    (uint32_t(i & 0x8000) << 16 | 0x7fc00000 | (uint32_t(i) << (23 - digits) & 0x7fffff)) &&
+                ++wrong < 4)
+              ADD_FAILURE() << std::hex << i << " becomes " << bits;
           }
         }
         EXPECT_EQ(wrong, 0u);
@@ -91,7 +98,8 @@ TEST(Convert, RoundsEveryTie) {
       for (const float v : {float(a), float((a + after) / 2)})
         for (const float f : {std::nextafter(v, 0.0f), v, std::nextafter(v, INFINITY)}) x.push_back(i % 2 ? f : -f);
     }
-    for (const uint32_t bits : {0x7f800000u, 0xff800000u, 0x7f800001u, 0xff800001u, 0x7fbfffffu, 0x7fc00000u, 0xffffffffu, 0x7f7fffffu, 0x00000001u, 0x80000001u, 0x007fffffu})
+    for (const uint32_t bits : {0x7f800000u, 0xff800000u, 0x7f800001u, 0xff800001u, 0x7fbfffffu, 0x7fc00000u,
+                                0xffffffffu, 0x7f7fffffu, 0x00000001u, 0x80000001u, 0x007fffffu})
       x.push_back(__builtin_bit_cast(float, bits));
     std::vector<float> wanted, value;
     for (const float v : x) wanted.push_back(float(nearest(to, double(v))));

@@ -46,22 +46,32 @@ Data numbered(const skua_tensor& t, uint32_t seed) {
   for (size_t i = 0; i < elements(r); ++i) {
     float& v = x.v[offset(r, i)];
     if (t.type == SKUA_DTYPE_S32) { v = float(int(i) - 7); continue; }
-    if (t.type == SKUA_DTYPE_S8 || t.type == SKUA_DTYPE_U8) { v = float(int((i + i / 256) * 7 % 256) - (t.type == SKUA_DTYPE_S8 ? 128 : 0)); continue; }
+    if (t.type == SKUA_DTYPE_S8 || t.type == SKUA_DTYPE_U8) {
+      v = float(int((i + i / 256) * 7 % 256) - (t.type == SKUA_DTYPE_S8 ? 128 : 0));
+      continue;
+    }
     if (t.type == SKUA_DTYPE_F16 || t.type == SKUA_DTYPE_BF16) {
       const bool half = t.type == SKUA_DTYPE_F16;
       const unsigned nan = half ? 0x7e00 + i % 512 : 0x7fc0 + i % 64;
-      const uint16_t bits = uint16_t(i % 11 == 3 ? nan : i % 11 == 5 ? 1 + i % 64 : i % 11 == 7 ? 0x8000 | nan : 0x1000 + i % 0x6000);
+      const uint16_t bits = uint16_t(i % 11 == 3   ? nan
+                                     : i % 11 == 5 ? 1 + i % 64
+                                     : i % 11 == 7 ? 0x8000 | nan
+                                                   : 0x1000 + i % 0x6000);
       v = half ? skua::widen(skua::f16{bits}) : skua::widen(skua::bf16{bits});
       continue;
     }
-    const uint32_t bits = i % 11 == 3 ? 0x7fc00100u + uint32_t(i) : i % 11 == 5 ? 0x00000001u + uint32_t(i) : i % 11 == 7 ? 0xffa00000u + uint32_t(i) : 0x3f000000u + uint32_t(i);
+    const uint32_t bits = i % 11 == 3   ? 0x7fc00100u + uint32_t(i)
+                          : i % 11 == 5 ? 0x00000001u + uint32_t(i)
+                          : i % 11 == 7 ? 0xffa00000u + uint32_t(i)
+                                        : 0x3f000000u + uint32_t(i);
     std::memcpy(&v, &bits, sizeof v);
   }
   return x;
 }
 
 // out[i] = in[from(i)], or `fill` where from() gives SIZE_MAX.
-void expect_moved(const Data& got, const std::vector<float>& in, const Shape& out_shape, float fill, const std::function<size_t(const Shape&)>& from) {
+void expect_moved(const Data& got, const std::vector<float>& in, const Shape& out_shape, float fill,
+                  const std::function<size_t(const Shape&)>& from) {
   ASSERT_EQ(got.t.rank, out_shape.size());
   for (size_t d = 0; d < out_shape.size(); ++d) ASSERT_EQ(got.t.shape[d], out_shape[d]);
   const std::vector<float> y = dense(got);
@@ -80,7 +90,8 @@ skua_tensor holey(const skua_tensor& t) {
   return with_holes(t, more);
 }
 
-void check_transpose(skua_context* context, const Shape& s, const std::vector<uint32_t>& perm, bool holes, skua_dtype type = SKUA_DTYPE_F32) {
+void check_transpose(skua_context* context, const Shape& s, const std::vector<uint32_t>& perm, bool holes,
+                     skua_dtype type = SKUA_DTYPE_F32) {
   SCOPED_TRACE(testing::PrintToString(s) + " by " + testing::PrintToString(perm) + (holes ? " with holes" : ""));
   skua_transpose_desc d = SKUA_TRANSPOSE_DESC_INIT;
   d.type = type;
@@ -194,16 +205,22 @@ TEST(Layout, BothWays) {
           Op op;
           SKUA_EXPECT_OK(skua_layout_create(context, &d, &op));
           const Data x = numbered(shape(s), 5);
-          const Shape out = from == to ? s : to == SKUA_LAYOUT_NCHW ? Shape{s[0], s[3], s[1], s[2]} : Shape{s[0], s[2], s[3], s[1]};
+          const Shape out = from == to               ? s
+                            : to == SKUA_LAYOUT_NCHW ? Shape{s[0], s[3], s[1], s[2]}
+                                                     : Shape{s[0], s[2], s[3], s[1]};
           expect_moved(run(op, {x})[0], dense(x), out, 0, [&](const Shape& i) {
-            return flat_of(s, from == to ? i : to == SKUA_LAYOUT_NCHW ? Shape{i[0], i[2], i[3], i[1]} : Shape{i[0], i[3], i[1], i[2]});
+            return flat_of(s, from == to               ? i
+                              : to == SKUA_LAYOUT_NCHW ? Shape{i[0], i[2], i[3], i[1]}
+                                                       : Shape{i[0], i[3], i[1], i[2]});
           });
         }
   }
 }
 
-void check_pad(skua_context* context, skua_pad_mode mode, const Shape& s, const Shape& before, const Shape& after, bool holes, skua_dtype type = SKUA_DTYPE_F32) {
-  SCOPED_TRACE(testing::Message() << "mode " << mode << testing::PrintToString(s) << testing::PrintToString(before) << testing::PrintToString(after) << holes);
+void check_pad(skua_context* context, skua_pad_mode mode, const Shape& s, const Shape& before, const Shape& after,
+               bool holes, skua_dtype type = SKUA_DTYPE_F32) {
+  SCOPED_TRACE(testing::Message() << "mode " << mode << testing::PrintToString(s) << testing::PrintToString(before)
+                                  << testing::PrintToString(after) << holes);
   skua_pad_desc d = SKUA_PAD_DESC_INIT;
   d.type = type;
   d.mode = mode;
@@ -220,18 +237,19 @@ void check_pad(skua_context* context, skua_pad_mode mode, const Shape& s, const 
   ASSERT_NE(op.op, nullptr);
   const Data x = numbered(holes ? holey(shape(s, type)) : shape(s, type), 9);
   const Data y = holes ? run(op, {x}, {holey(shape(out, type))})[0] : run(op, {x})[0];
-  expect_moved(y, dense(x), out, skua_dtype_bits(type) == 8 || type == SKUA_DTYPE_S32 ? 2.0f : 2.5f, [&](const Shape& i) {
-    Shape from(s.size());
-    for (size_t k = 0; k < s.size(); ++k) {
-      ptrdiff_t at = ptrdiff_t(i[k]) - ptrdiff_t(before[k]);
-      const ptrdiff_t last = ptrdiff_t(s[k]) - 1;
-      if (mode == SKUA_PAD_CONSTANT && (at < 0 || at > last)) return SIZE_MAX;
-      if (mode == SKUA_PAD_REFLECT) at = at < 0 ? -at : at > last ? 2 * last - at : at;
-      if (mode == SKUA_PAD_EDGE) at = at < 0 ? 0 : at > last ? last : at;
-      from[k] = size_t(at);
-    }
-    return flat_of(s, from);
-  });
+  expect_moved(y, dense(x), out, skua_dtype_bits(type) == 8 || type == SKUA_DTYPE_S32 ? 2.0f : 2.5f,
+               [&](const Shape& i) {
+                 Shape from(s.size());
+                 for (size_t k = 0; k < s.size(); ++k) {
+                   ptrdiff_t at = ptrdiff_t(i[k]) - ptrdiff_t(before[k]);
+                   const ptrdiff_t last = ptrdiff_t(s[k]) - 1;
+                   if (mode == SKUA_PAD_CONSTANT && (at < 0 || at > last)) return SIZE_MAX;
+                   if (mode == SKUA_PAD_REFLECT) at = at < 0 ? -at : at > last ? 2 * last - at : at;
+                   if (mode == SKUA_PAD_EDGE) at = at < 0 ? 0 : at > last ? last : at;
+                   from[k] = size_t(at);
+                 }
+                 return flat_of(s, from);
+               });
 }
 
 TEST(Pad, EveryModeEveryInstructionSet) {
@@ -246,7 +264,8 @@ TEST(Pad, EveryModeEveryInstructionSet) {
         check_pad(context, mode, {2, 4, 3, 20}, {1, 2, 2, 19}, {1, 3, 1, 1}, holes, SKUA_DTYPE_S32);
         check_pad(context, mode, {1, 2, 1, 2, 1, 3}, {0, 1, 0, 1, 0, 2}, {0, 1, 0, 0, 0, 1}, holes);
         check_pad(context, mode, {3, 4}, {0, 0}, {0, 0}, holes);
-        for (skua_dtype type : narrow_types()) check_pad(context, mode, {2, 4, 3, 70}, {1, 2, 2, 69}, {1, 3, 1, 1}, holes, type);
+        for (skua_dtype type : narrow_types())
+          check_pad(context, mode, {2, 4, 3, 70}, {1, 2, 2, 69}, {1, 3, 1, 1}, holes, type);
       }
     check_pad(context, SKUA_PAD_CONSTANT, {0, 3}, {2, 1}, {1, 0}, false);
     check_pad(context, SKUA_PAD_CONSTANT, {0, 3}, {0, 1}, {0, 0}, false);
@@ -278,8 +297,10 @@ TEST(Pad, LargeEnoughToBeCut) {
   check_pad(context, SKUA_PAD_REFLECT, {400, 800}, {0, 390}, {0, 0}, false);
 }
 
-void check_slice(skua_context* context, const Shape& s, const Shape& begin, const Shape& size, const Shape& step, bool holes, skua_dtype type = SKUA_DTYPE_F32) {
-  SCOPED_TRACE(testing::PrintToString(s) + testing::PrintToString(begin) + testing::PrintToString(size) + testing::PrintToString(step));
+void check_slice(skua_context* context, const Shape& s, const Shape& begin, const Shape& size, const Shape& step,
+                 bool holes, skua_dtype type = SKUA_DTYPE_F32) {
+  SCOPED_TRACE(testing::PrintToString(s) + testing::PrintToString(begin) + testing::PrintToString(size) +
+               testing::PrintToString(step));
   skua_slice_desc d = SKUA_SLICE_DESC_INIT;
   d.type = type;
   d.rank = uint32_t(s.size());
@@ -375,8 +396,10 @@ TEST(Concat, LargeEnoughToBeCut) {
       ASSERT_EQ(std::memcmp(&y.v[r * 123 + at], &inputs[i].v[r * (40 + i)], (40 + i) * sizeof(float)), 0);
 }
 
-void check_rearrange(skua_context* context, skua_rearrange_kind kind, skua_layout layout, const Shape& nhwc, size_t b, bool holes, skua_dtype type = SKUA_DTYPE_F32) {
-  SCOPED_TRACE(testing::Message() << "kind " << kind << ", layout " << layout << ", " << testing::PrintToString(nhwc) << " block " << b);
+void check_rearrange(skua_context* context, skua_rearrange_kind kind, skua_layout layout, const Shape& nhwc, size_t b,
+                     bool holes, skua_dtype type = SKUA_DTYPE_F32) {
+  SCOPED_TRACE(testing::Message() << "kind " << kind << ", layout " << layout << ", " << testing::PrintToString(nhwc)
+                                  << " block " << b);
   skua_rearrange_desc d = SKUA_REARRANGE_DESC_INIT;
   d.type = type;
   d.kind = kind;
@@ -397,7 +420,8 @@ void check_rearrange(skua_context* context, skua_rearrange_kind kind, skua_layou
   expect_moved(y, dense(x), stored(out), 0, [&](const Shape& stored_index) {
     const Shape i = logical(stored_index);
     Shape from = i;
-    if (kind == SKUA_REARRANGE_DEPTH_TO_SPACE) from = {i[0], i[1] / b, i[2] / b, ((i[1] % b) * b + i[2] % b) * out[3] + i[3]};
+    if (kind == SKUA_REARRANGE_DEPTH_TO_SPACE)
+      from = {i[0], i[1] / b, i[2] / b, ((i[1] % b) * b + i[2] % b) * out[3] + i[3]};
     if (kind == SKUA_REARRANGE_SPACE_TO_DEPTH) {
       const size_t channel = i[3] % nhwc[3], block = i[3] / nhwc[3];
       from = {i[0], i[1] * b + block / b, i[2] * b + block % b, channel};
@@ -430,10 +454,11 @@ TEST(Rearrange, EveryKindBothLayouts) {
   }
 }
 
-// ---- bad descriptors and shapes -----------------------------------------------------------------------------------------------------
+// ---- bad descriptors and shapes -------------------------------------------------------------------------------------
 void expect_text(skua_status got, skua_status want, const char* text) {
   EXPECT_EQ(got, want) << text;
-  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
+  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos)
+      << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
 }
 
 TEST(Data, BadDescriptorsAreRefusedByName) {
@@ -548,9 +573,11 @@ TEST(Concat, ChecksEveryBuffer) {
   skua_buffer inputs[6], output = skua_host_buffer(out);
   for (size_t i = 0; i < 6; ++i) inputs[i] = skua_host_buffer(memory + 2 * i);
   inputs[5].host = nullptr;
-  expect_text(skua_plan_run(plan, inputs, 6, &output, 1, nullptr, 0, nullptr), SKUA_STATUS_INVALID_ARGUMENT, "input 5 is NULL");
+  expect_text(skua_plan_run(plan, inputs, 6, &output, 1, nullptr, 0, nullptr), SKUA_STATUS_INVALID_ARGUMENT,
+              "input 5 is NULL");
   inputs[5] = skua_host_buffer(out + 10);
-  expect_text(skua_plan_run(plan, inputs, 6, &output, 1, nullptr, 0, nullptr), SKUA_STATUS_INVALID_ARGUMENT, "output 0 overlaps input 5");
+  expect_text(skua_plan_run(plan, inputs, 6, &output, 1, nullptr, 0, nullptr), SKUA_STATUS_INVALID_ARGUMENT,
+              "output 0 overlaps input 5");
   skua_plan_destroy(plan);
 }
 

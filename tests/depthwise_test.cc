@@ -1,4 +1,5 @@
-// Depthwise convolution: every kernel gives, bit for bit, the chain bias, then the taps inside the image in the order of rows and columns.
+// Depthwise convolution: every kernel gives, bit for bit, the chain bias, then the taps inside the image in the order
+// of rows and columns.
 #include <skua/conv.h>
 #include <skua/kernel.h>
 
@@ -29,14 +30,21 @@ struct Layer {
 };
 
 std::string describe(const Layer& l) {
-  return testing::PrintToString(std::vector<size_t>{l.batch, l.h, l.w, l.channels, l.multiplier}) + " kernel " + std::to_string(l.kernel_h) + "x" + std::to_string(l.kernel_w) +
-         " stride " + std::to_string(l.stride_h) + "," + std::to_string(l.stride_w) + " dilation " + std::to_string(l.dilation_h) + "," + std::to_string(l.dilation_w) + " padding " +
-         std::to_string(l.padding.top) + "," + std::to_string(l.padding.left) + "," + std::to_string(l.padding.bottom) + "," + std::to_string(l.padding.right);
+  return testing::PrintToString(std::vector<size_t>{l.batch, l.h, l.w, l.channels, l.multiplier}) + " kernel " +
+         std::to_string(l.kernel_h) + "x" + std::to_string(l.kernel_w) + " stride " + std::to_string(l.stride_h) + "," +
+         std::to_string(l.stride_w) + " dilation " + std::to_string(l.dilation_h) + "," + std::to_string(l.dilation_w) +
+         " padding " + std::to_string(l.padding.top) + "," + std::to_string(l.padding.left) + "," +
+         std::to_string(l.padding.bottom) + "," + std::to_string(l.padding.right);
 }
 
-bool ends(const std::string& s, const char* with) { return s.size() >= std::strlen(with) && !s.compare(s.size() - std::strlen(with), std::string::npos, with); }
+bool ends(const std::string& s, const char* with) {
+  return s.size() >= std::strlen(with) && !s.compare(s.size() - std::strlen(with), std::string::npos, with);
+}
 // The instruction set may be below the context's: vectors no longer than the channels.
-bool fused(const std::string& kernel) { return ends(kernel, "_avx2") || ends(kernel, "_avx512") || ends(kernel, "_neon") || ends(kernel, "_neon_bf16") || ends(kernel, "_neon32"); }
+bool fused(const std::string& kernel) {
+  return ends(kernel, "_avx2") || ends(kernel, "_avx512") || ends(kernel, "_neon") || ends(kernel, "_neon_bf16") ||
+         ends(kernel, "_neon32");
+}
 bool sums_in_halves(const std::string& kernel) { return ends(kernel, "fp16"); }
 
 float activate(const skua_activation& a, float x) {
@@ -53,12 +61,18 @@ float activate(const skua_activation& a, float x) {
 class Depthwise : public testing::Test {
  protected:
   // Weights [kernel_h][kernel_w][1][channels * multiplier]. Runs the layer on this instruction set and compares.
-  void check(const Layer& l, const char* isa, const Data& in, const std::vector<float>& weights, const std::vector<float>& bias, const Data* residual = nullptr) {
+  void check(const Layer& l, const char* isa, const Data& in, const std::vector<float>& weights,
+             const std::vector<float>& bias, const Data* residual = nullptr) {
     SCOPED_TRACE(std::string(isa) + ", " + skua_dtype_name(in.t.type) + ": " + describe(l));
     Context context(isa, l.kernels);
     skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
     d.weight_layout = SKUA_WEIGHTS_HWIO;
-    d.kernel_h = l.kernel_h; d.kernel_w = l.kernel_w; d.stride_h = l.stride_h; d.stride_w = l.stride_w; d.dilation_h = l.dilation_h; d.dilation_w = l.dilation_w;
+    d.kernel_h = l.kernel_h;
+    d.kernel_w = l.kernel_w;
+    d.stride_h = l.stride_h;
+    d.stride_w = l.stride_w;
+    d.dilation_h = l.dilation_h;
+    d.dilation_w = l.dilation_w;
     d.groups = d.in_channels = uint32_t(l.channels);
     d.out_channels = uint32_t(l.out_channels());
     d.padding = l.padding;
@@ -101,14 +115,17 @@ class Depthwise : public testing::Test {
     const bool one_rounding = fused(kernel), halves = sums_in_halves(kernel);
     size_t wrong = 0;
     for (size_t i = 0; i < out.size() && wrong < 3; ++i) {
-      const size_t c = i % channels, ox = i / channels % y.shape[2], oy = i / channels / y.shape[2] % y.shape[1], n = i / channels / y.shape[2] / y.shape[1];
+      const size_t c = i % channels, ox = i / channels % y.shape[2], oy = i / channels / y.shape[2] % y.shape[1],
+                   n = i / channels / y.shape[2] / y.shape[1];
       float a = l.bias ? bias[c] : 0.0f;
       double exact = double(a), absolute = std::fabs(exact);
       for (size_t ky = 0; ky < l.kernel_h; ++ky)
         for (size_t kx = 0; kx < l.kernel_w; ++kx) {
-          const size_t iy = oy * l.stride_h + ky * l.dilation_h - top, ix = ox * l.stride_w + kx * l.dilation_w - left;  // wraps when outside
+          // wraps when outside
+          const size_t iy = oy * l.stride_h + ky * l.dilation_h - top, ix = ox * l.stride_w + kx * l.dilation_w - left;
           if (iy >= l.h || ix >= l.w) continue;
-          const float xi = x[((n * l.h + iy) * l.w + ix) * l.channels + c / l.multiplier], w = weights[(ky * l.kernel_w + kx) * channels + c];
+          const float xi = x[((n * l.h + iy) * l.w + ix) * l.channels + c / l.multiplier],
+                      w = weights[(ky * l.kernel_w + kx) * channels + c];
           if (halves) exact += double(xi) * double(w), absolute += std::fabs(double(xi) * double(w));
           if (one_rounding) a = std::fma(xi, w, a);
           else {
@@ -116,28 +133,36 @@ class Depthwise : public testing::Test {
             a = product + a;
           }
         }
-      if (halves) {  // (K + 2) roundings to f16 of sums and weights, some of them denormal; an activation or residual after them rounds once more
+      // (K + 2) roundings to f16 of sums and weights, some of them denormal; an activation or residual after them
+      // rounds once more
+      if (halves) {
         const auto finish = [&](double v) {
           if (l.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) v += double(r[i]);
           v = double(activate(l.epilogue.activation, float(v)));
           return l.epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION ? v + double(r[i]) : v;
         };
-        const double terms = l.kernel_h * l.kernel_w, want = finish(exact), bound = (terms + 2) * (0x1p-10 * absolute + 0x1p-24) + 2 * half_ulp(type, want);
+        const double terms = l.kernel_h * l.kernel_w, want = finish(exact),
+                     bound = (terms + 2) * (0x1p-10 * absolute + 0x1p-24) + 2 * half_ulp(type, want);
         const bool finite = std::isfinite(exact);
-        if (finite ? !(std::fabs(double(out[i]) - want) <= bound) : std::isnan(exact) ? !std::isnan(out[i]) : double(out[i]) != want) {
-          ADD_FAILURE() << "output " << n << ", " << oy << ", " << ox << ", " << c << " is " << out[i] << ", must be " << want << " within " << bound;
+        if (finite              ? !(std::fabs(double(out[i]) - want) <= bound)
+            : std::isnan(exact) ? !std::isnan(out[i])
+                                : double(out[i]) != want) {
+          ADD_FAILURE() << "output " << n << ", " << oy << ", " << ox << ", " << c << " is " << out[i] << ", must be "
+                        << want << " within " << bound;
           ++wrong;
         }
         continue;
       }
-      const bool residual_after = l.epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION, residual_before = l.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION;
+      const bool residual_after = l.epilogue.residual == SKUA_RESIDUAL_AFTER_ACTIVATION,
+                 residual_before = l.epilogue.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION;
       const bool function = l.epilogue.activation.kind == SKUA_ACTIVATION_LEAKY_RELU;
       if (residual_before) a = rounded(type, rounded(type, a) + r[i]);  // what stands between two steps is in memory
       else if (function) a = rounded(type, a);
       a = rounded(type, activate(l.epilogue.activation, a));
       if (residual_after) a = rounded(type, a + r[i]);
       if (std::isnan(a) ? !std::isnan(out[i]) : out[i] != a) {
-        ADD_FAILURE() << "output " << n << ", " << oy << ", " << ox << ", " << c << " is " << out[i] << ", must be " << a;
+        ADD_FAILURE() << "output " << n << ", " << oy << ", " << ox << ", " << c << " is " << out[i] << ", must be "
+                      << a;
         ++wrong;
       }
     }
@@ -150,9 +175,13 @@ class Depthwise : public testing::Test {
     for (float& b : bias) b = rng.uniform(-1, 1);
     if (l.epilogue.residual == SKUA_RESIDUAL_NONE) return check(l, isa, in, weights, bias);
     const auto outputs = [&](size_t n, size_t kernel, size_t stride, size_t dilation, size_t padding) {
-      return l.padding.mode == SKUA_PADDING_EXPLICIT ? (n + padding - dilation * (kernel - 1) - 1) / stride + 1 : (n + stride - 1) / stride;
+      return l.padding.mode == SKUA_PADDING_EXPLICIT ? (n + padding - dilation * (kernel - 1) - 1) / stride + 1
+                                                     : (n + stride - 1) / stride;
     };
-    const skua_tensor y = shape({l.batch, outputs(l.h, l.kernel_h, l.stride_h, l.dilation_h, l.padding.top + l.padding.bottom), outputs(l.w, l.kernel_w, l.stride_w, l.dilation_w, l.padding.left + l.padding.right), l.out_channels()}, l.type);
+    const skua_tensor y =
+        shape({l.batch, outputs(l.h, l.kernel_h, l.stride_h, l.dilation_h, l.padding.top + l.padding.bottom),
+               outputs(l.w, l.kernel_w, l.stride_w, l.dilation_w, l.padding.left + l.padding.right), l.out_channels()},
+              l.type);
     const Data residual = make(with_holes(y, {0, 0, 1, 1}), rng);
     check(l, isa, in, weights, bias, &residual);
   }
@@ -162,7 +191,9 @@ class Depthwise : public testing::Test {
     for (const skua_kernel_info& k : kernels(prefix)) {
       if (std::strstr(k.name, "_rows_")) continue;  // RowsOfInput names them
       const std::string name = k.name, kernel = name.substr(0, name.find('_', name.find('s', prefix.size())) + 1);
-      const bool scheduled = !kernel.empty() && std::any_of(used.begin(), used.end(), [&](const std::string& u) { return !u.compare(0, kernel.size(), kernel) && u.find("_a5") != u.npos; });
+      const bool scheduled = !kernel.empty() && std::any_of(used.begin(), used.end(), [&](const std::string& u) {
+        return !u.compare(0, kernel.size(), kernel) && u.find("_a5") != u.npos;
+      });
       EXPECT_TRUE(used.count(name) || scheduled) << name << " was never chosen";
     }
   }
@@ -188,9 +219,11 @@ TEST_F(Depthwise, EveryTile) {
           l.channels = some_channels();
           l.kernel_h = l.kernel_w = kernel;
           l.stride_h = l.stride_w = stride;
-          l.padding = {SKUA_PADDING_EXPLICIT, between(0, kernel - 1), between(0, kernel - 1), between(0, kernel - 1), between(0, kernel - 1)};
+          l.padding = {SKUA_PADDING_EXPLICIT, between(0, kernel - 1), between(0, kernel - 1), between(0, kernel - 1),
+                       between(0, kernel - 1)};
           if (w % 4 == 0) l.padding = {w % 8 ? SKUA_PADDING_SAME_UPPER : SKUA_PADDING_SAME_LOWER, 0, 0, 0, 0};
-          else if (l.h + l.padding.top + l.padding.bottom < kernel || l.w + l.padding.left + l.padding.right < kernel) l.padding = {SKUA_PADDING_EXPLICIT, kernel / 2, kernel / 2, kernel / 2, kernel / 2};
+          else if (l.h + l.padding.top + l.padding.bottom < kernel || l.w + l.padding.left + l.padding.right < kernel)
+            l.padding = {SKUA_PADDING_EXPLICIT, kernel / 2, kernel / 2, kernel / 2, kernel / 2};
           random_layer(l, isa);
           if (HasFailure()) return;
         }
@@ -223,7 +256,8 @@ TEST_F(Depthwise, HalfTypes) {
             l.h = small() ? 7 : 9; l.w = channels == 93 ? 9 : 15; l.channels = channels;
             l.kernel_h = l.kernel_w = kernel; l.stride_h = l.stride_w = stride;
             l.padding.mode = SKUA_PADDING_SAME_UPPER;
-            l.epilogue.activation = {kernel == 5 || channels == 36 ? SKUA_ACTIVATION_RELU6 : SKUA_ACTIVATION_NONE, 0, 0};
+            l.epilogue.activation = {kernel == 5 || channels == 36 ? SKUA_ACTIVATION_RELU6 : SKUA_ACTIVATION_NONE, 0,
+                                     0};
             random_layer(l, isa);
             if (HasFailure()) return;
           }
@@ -241,7 +275,8 @@ TEST_F(Depthwise, HalfTypes) {
       random_layer(l, isa);
       l = {};
       l.type = type;
-      l.h = 3; l.w = 8; l.channels = 260; l.kernel_h = l.kernel_w = 3;  // a ring of rows where the first-level cache has 32 KB
+      // a ring of rows where the first-level cache has 32 KB
+      l.h = 3; l.w = 8; l.channels = 260; l.kernel_h = l.kernel_w = 3;
       l.in_room = {0, 0, 0, 1024 - 260};
       l.padding.mode = SKUA_PADDING_SAME_UPPER;
       random_layer(l, isa);
@@ -263,7 +298,8 @@ TEST_F(Depthwise, EveryShape) {
       l.stride_h = between(1, 3); l.stride_w = between(1, 3);
       l.dilation_h = between(1, 3); l.dilation_w = between(1, 3);
       const uint32_t span_h = l.dilation_h * (l.kernel_h - 1) + 1, span_w = l.dilation_w * (l.kernel_w - 1) + 1;
-      l.padding = {SKUA_PADDING_EXPLICIT, between(0, span_h + 1), between(0, span_w + 1), between(0, span_h + 1), between(0, span_w + 1)};
+      l.padding = {SKUA_PADDING_EXPLICIT, between(0, span_h + 1), between(0, span_w + 1), between(0, span_h + 1),
+                   between(0, span_w + 1)};
       if (i % 4 == 0) l.padding = {i % 8 ? SKUA_PADDING_SAME_UPPER : SKUA_PADDING_SAME_LOWER, 0, 0, 0, 0};
       else {
         if (l.h + l.padding.top + l.padding.bottom < span_h) l.padding.top = span_h;
@@ -276,7 +312,8 @@ TEST_F(Depthwise, EveryShape) {
     }
 }
 
-// Dilated layers in tiles: phases of unequal numbers of rows and columns, with all of their padding and without, of pixels a page apart, of two rows and columns.
+// Dilated layers in tiles: phases of unequal numbers of rows and columns, with all of their padding and without, of
+// pixels a page apart, of two rows and columns.
 TEST_F(Depthwise, Dilated) {
   const size_t sizes[] = {8, 9, 13, 16, 23};
   for (const char* isa : isas())
@@ -291,8 +328,11 @@ TEST_F(Depthwise, Dilated) {
           l.stride_h = l.stride_w = stride;
           l.dilation_h = dilation_h; l.dilation_w = dilation_w;
           const uint32_t span_h = dilation_h * (kernel - 1) + 1, span_w = dilation_w * (kernel - 1) + 1;
-          l.padding = {SKUA_PADDING_EXPLICIT, between(0, span_h - 1), between(0, span_w - 1), between(0, span_h - 1), between(0, span_w - 1)};
-          if (dilation_h == 2 || l.h + l.padding.top + l.padding.bottom < span_h || l.w + l.padding.left + l.padding.right < span_w) l.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
+          l.padding = {SKUA_PADDING_EXPLICIT, between(0, span_h - 1), between(0, span_w - 1), between(0, span_h - 1),
+                       between(0, span_w - 1)};
+          if (dilation_h == 2 || l.h + l.padding.top + l.padding.bottom < span_h ||
+              l.w + l.padding.left + l.padding.right < span_w)
+            l.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
           if (dilation_w == 3) l.in_room = {0, 0, 1, 3}, l.out_room = {0, 1, 0, 5};
           l.epilogue.residual = skua_residual(between(0, 2));
           l.epilogue.activation = {l.epilogue.residual ? SKUA_ACTIVATION_LEAKY_RELU : SKUA_ACTIVATION_RELU6, 0.25f, 0};
@@ -300,7 +340,9 @@ TEST_F(Depthwise, Dilated) {
           random_layer(l, isa);
           if (HasFailure()) return;
           if (dilation_h == 2 && stride == 1 && l.channels >= 16 && std::strcmp(isa, "scalar") != 0) {
-            EXPECT_NE(used.begin()->find(std::to_string(kernel) + "x" + std::to_string(kernel) + "s1_"), std::string::npos) << *used.begin();
+            EXPECT_NE(used.begin()->find(std::to_string(kernel) + "x" + std::to_string(kernel) + "s1_"),
+                      std::string::npos)
+                << *used.begin();
           }
         }
 }
@@ -339,7 +381,8 @@ TEST_F(Depthwise, PixelsOnePageApart) {
     }
 }
 
-// 3x3 with a stride of 2 by rows of input: outputs of no, one, two and three live rows of taps, first and last ones without a column, bands and blocks of channels for several workers, residuals.
+// 3x3 with a stride of 2 by rows of input: outputs of no, one, two and three live rows of taps, first and last ones
+// without a column, bands and blocks of channels for several workers, residuals.
 TEST_F(Depthwise, RowsOfInput) {
   for (const skua_kernel_info& k : kernels("depthwise_f32_3x3s2_rows_")) {
     SCOPED_TRACE(k.name);
@@ -355,7 +398,8 @@ TEST_F(Depthwise, RowsOfInput) {
       l.w = size_t(rng.integer(1, i % 3 ? 9 : 24));
       const size_t far = i % 5 ? 2 : 4;  // rows of outputs that no tap reaches
       l.padding = {SKUA_PADDING_EXPLICIT, between(0, far), between(0, 1), between(0, far), between(0, 2)};
-      if (l.h + l.padding.top + l.padding.bottom < 3 || l.w + l.padding.left + l.padding.right < 3) l.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
+      if (l.h + l.padding.top + l.padding.bottom < 3 || l.w + l.padding.left + l.padding.right < 3)
+        l.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
       if (i % 11 == 0) l.multiplier = 2, l.channels /= 2;  // turned down
       if (i % 2) l.epilogue.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
       else if (i % 5 == 0) l.epilogue.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0};
@@ -372,10 +416,12 @@ TEST_F(Depthwise, RowsOfInput) {
 
 // A filter that names kernels of one kind leaves no others, under the cap of any set.
 TEST_F(Depthwise, FiltersNameAKind) {
-  if (kernels("depthwise_f32_3x3s2_rows_").empty()) GTEST_SKIP() << "no kernels by rows of input here, which are a kind of their own";
+  if (kernels("depthwise_f32_3x3s2_rows_").empty())
+    GTEST_SKIP() << "no kernels by rows of input here, which are a kind of their own";
   for (const skua_kernel_info& k : kernels("depthwise_f32_")) {
     const std::string name = k.name;
-    if ((name.find("_3x3s2_") == name.npos && name.find("_any_") == name.npos) || name.find("_a5") != name.npos) continue;
+    if ((name.find("_3x3s2_") == name.npos && name.find("_any_") == name.npos) || name.find("_a5") != name.npos)
+      continue;
     Layer l;
     l.h = l.w = 4; l.channels = 512;
     l.kernels = k.name;
@@ -390,7 +436,10 @@ TEST_F(Depthwise, FiltersNameAKind) {
 
 TEST_F(Depthwise, Epilogues) {
   for (skua_dtype type : float_types()) {
-    const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_RELU6, 0, 0}, {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f}, {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0}};
+    const skua_activation activations[] = {{SKUA_ACTIVATION_NONE, 0, 0},
+                                           {SKUA_ACTIVATION_RELU6, 0, 0},
+                                           {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f},
+                                           {SKUA_ACTIVATION_LEAKY_RELU, 0.125f, 0}};
     for (const char* isa : isas(type)) for (const skua_activation& activation : activations)
       for (skua_residual mode : {SKUA_RESIDUAL_NONE, SKUA_RESIDUAL_BEFORE_ACTIVATION, SKUA_RESIDUAL_AFTER_ACTIVATION})
         for (uint32_t kernel : {3u, 4u}) {
@@ -401,7 +450,8 @@ TEST_F(Depthwise, Epilogues) {
           l.padding.mode = SKUA_PADDING_SAME_UPPER;
           l.epilogue = {activation, mode};
           l.out_room = {0, 0, 0, 2};
-          const Data in = make(shape({2, 5, 9, 19}, type), rng), residual = make(with_holes(shape({2, 5, 9, 19}, type), {0, 0, 1, 1}), rng);
+          const Data in = make(shape({2, 5, 9, 19}, type), rng),
+                     residual = make(with_holes(shape({2, 5, 9, 19}, type), {0, 0, 1, 1}), rng);
           std::vector<float> weights(kernel * kernel * 19), bias(19);
           for (float& w : weights) w = rng.uniform(-1, 1);
           for (float& b : bias) b = rng.uniform(-1, 1);
@@ -430,7 +480,8 @@ TEST_F(Depthwise, NaNAndInfinity) {
     }
 }
 
-// Whole tiles of seven columns that lie at the left border, the right one, and both: what a tap outside the image would be multiplied with is infinite, NaN or zero.
+// Whole tiles of seven columns that lie at the left border, the right one, and both: what a tap outside the image would
+// be multiplied with is infinite, NaN or zero.
 TEST_F(Depthwise, WholeTilesAtBorders) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (skua_dtype type : float_types()) for (const char* isa : isas(type))

@@ -41,7 +41,8 @@ void expect_exactly(const Data& got, const std::vector<float>& want) {
 }
 void expect_text(skua_status got, skua_status want, const char* text) {
   EXPECT_EQ(got, want) << text;
-  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
+  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos)
+      << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
 }
 
 // Numbers around every tie and end, and what is no number.
@@ -66,7 +67,8 @@ float converted(float x, const Case& c) {
 }
 
 void check_convert(skua_context* context, const Case& c, const skua_tensor& t) {
-  SCOPED_TRACE(testing::Message() << skua_dtype_name(c.from) << " to " << skua_dtype_name(c.to) << ", " << elements(t) << " elements, zero points " << c.from_zero << ", " << c.to_zero);
+  SCOPED_TRACE(testing::Message() << skua_dtype_name(c.from) << " to " << skua_dtype_name(c.to) << ", " << elements(t)
+                                  << " elements, zero points " << c.from_zero << ", " << c.to_zero);
   skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
   d.input_type = c.from, d.output_type = c.to;
   if (is_bytes(c.from)) d.input_q = of(c.from_scale, c.from_zero);
@@ -95,7 +97,8 @@ TEST(ConvertInt8, EveryTypeBothWays) {
       for (skua_dtype other : byte_types)
         for (size_t n : {3, 64, 149}) {
           check_convert(context, {other, byte, 0.5f, 0.25f, first_of(other) + 3, last - 7}, shape({n}, other));  // ties
-          check_convert(context, {other, byte, 0.1f, 0.3f, last_of(other), first}, with_holes(shape({3, n}, other), {0, 2}));
+          check_convert(context, {other, byte, 0.1f, 0.3f, last_of(other), first},
+                        with_holes(shape({3, n}, other), {0, 2}));
         }
     }
 }
@@ -130,8 +133,12 @@ TEST(ConvertInt8, Channels) {
             const size_t channels = extents[axis];
             std::vector<float> scales(channels);
             std::vector<int32_t> points(channels);
-            for (size_t i = 0; i < channels; ++i) scales[i] = 0.01f * float(1 + i * 7 % 11), points[i] = i % 3 == 0 ? first_of(byte) : i % 3 == 1 ? last_of(byte) : first_of(byte) + int(i);
-            const skua_quantization each = {0, 0, scales.data(), zeros ? points.data() : nullptr, axis, 0, SKUA_DTYPE_F32};
+            for (size_t i = 0; i < channels; ++i)
+              scales[i] = 0.01f * float(1 + i * 7 % 11), points[i] = i % 3 == 0   ? first_of(byte)
+                                                                     : i % 3 == 1 ? last_of(byte)
+                                                                                  : first_of(byte) + int(i);
+            const skua_quantization each = {0,    0, scales.data(), zeros ? points.data() : nullptr,
+                                            axis, 0, SKUA_DTYPE_F32};
             skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
             d.input_type = sides & 1 ? byte : SKUA_DTYPE_F32, d.output_type = sides & 2 ? byte : SKUA_DTYPE_F32;
             if (sides & 1) d.input_q = each;
@@ -149,16 +156,23 @@ TEST(ConvertInt8, Channels) {
               const size_t c = i / (axis == 0 ? 185 : axis == 1 ? 37 : 1) % channels;
               const int zero = zeros ? points[c] : 0;
               const bool one = !d.output_q.scales;
-              want.push_back(converted(values[i], {d.input_type, d.output_type, scales[c], one ? d.output_q.scale : scales[c], zero, one ? d.output_q.zero_point : zero}));
+              want.push_back(
+                  converted(values[i], {d.input_type, d.output_type, scales[c], one ? d.output_q.scale : scales[c],
+                                        zero, one ? d.output_q.zero_point : zero}));
             }
             expect_exactly(run(op, {x})[0], want);
           }
     }
 }
 
-void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type, const skua_tensor& x_shape, const skua_tensor& y_shape, int x_zero, int y_zero, int zero, skua_activation_kind activation = SKUA_ACTIVATION_NONE, std::initializer_list<float> scales = {}) {
-  SCOPED_TRACE(testing::Message() << "kind " << kind << " " << skua_dtype_name(type) << " " << elements(x_shape) << " with " << elements(y_shape) << ", zero points " << x_zero << " " << y_zero << " " << zero);
-  const float usual[] = {0.031f, kind == SKUA_BINARY_MUL ? 0.5f : 0.0625f, kind == SKUA_BINARY_MUL ? 1.0f : 0.0625f}, *const s = scales.size() ? scales.begin() : usual, xs = s[0], ys = s[1], zs = s[2];
+void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type, const skua_tensor& x_shape,
+                  const skua_tensor& y_shape, int x_zero, int y_zero, int zero,
+                  skua_activation_kind activation = SKUA_ACTIVATION_NONE, std::initializer_list<float> scales = {}) {
+  SCOPED_TRACE(testing::Message() << "kind " << kind << " " << skua_dtype_name(type) << " " << elements(x_shape)
+                                  << " with " << elements(y_shape) << ", zero points " << x_zero << " " << y_zero << " "
+                                  << zero);
+  const float usual[] = {0.031f, kind == SKUA_BINARY_MUL ? 0.5f : 0.0625f, kind == SKUA_BINARY_MUL ? 1.0f : 0.0625f},
+              *const s = scales.size() ? scales.begin() : usual, xs = s[0], ys = s[1], zs = s[2];
   skua_binary_desc d = SKUA_BINARY_DESC_INIT;
   d.kind = kind, d.type = type, d.x_q = of(xs, x_zero), d.y_q = of(ys, y_zero), d.output_q = of(zs, zero);
   d.activation.kind = activation;
@@ -172,13 +186,15 @@ void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type,
   auto value = [&](const Data& v, size_t flat) {
     size_t at = 0;
     for (uint32_t i = z.t.rank; i-- > 0; flat /= z.t.shape[i])
-      if (const uint32_t behind = z.t.rank - i; behind <= v.t.rank && v.t.shape[v.t.rank - behind] != 1) at += flat % z.t.shape[i] * v.t.stride[v.t.rank - behind];
+      if (const uint32_t behind = z.t.rank - i; behind <= v.t.rank && v.t.shape[v.t.rank - behind] != 1)
+        at += flat % z.t.shape[i] * v.t.stride[v.t.rank - behind];
     return v.v[at];
   };
   std::vector<float> want;
   for (size_t i = 0; i < got.size(); ++i) {
     const float p = value(x, i) - float(x_zero), q = value(y, i) - float(y_zero);
-    const float a = float(double(xs) / double(zs)), b = float(double(ys) / double(zs)), product = float(double(xs) * double(ys) / double(zs));
+    const float a = float(double(xs) / double(zs)), b = float(double(ys) / double(zs)),
+                product = float(double(xs) * double(ys) / double(zs));
     volatile float t;
     if (kind == SKUA_BINARY_MIN) t = std::min(times(p, a), times(q, b));
     else if (kind == SKUA_BINARY_MAX) t = std::max(times(p, a), times(q, b));
@@ -200,7 +216,9 @@ void check_binary(skua_context* context, skua_binary_kind kind, skua_dtype type,
       t = kind == SKUA_BINARY_ADD ? t + b : t - b;
     }
     if (activation == SKUA_ACTIVATION_NONE) want.push_back(quantised(t, type, zero));
-    else want.push_back(quantised(t, type, zero, 0, activation == SKUA_ACTIVATION_RELU6 ? int(std::nearbyint(6 / double(zs))) : 255));
+    else
+      want.push_back(
+          quantised(t, type, zero, 0, activation == SKUA_ACTIVATION_RELU6 ? int(std::nearbyint(6 / double(zs))) : 255));
   }
   expect_exactly(z, want);
   if (elements(x_shape) == got.size() && x_shape.rank == z.t.rank) expect_exactly(run_in_place(op, {x, y})[0], want);
@@ -212,14 +230,20 @@ TEST(BinaryInt8, DifferentScalesAndBroadcasts) {
       SCOPED_TRACE(isa);
       Context context(isa);
       const int first = first_of(type), last = last_of(type), middle = first + 117;
-      for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_DIV, SKUA_BINARY_MIN, SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU}) {
-        for (size_t n : {1, 31, 64, 150}) check_binary(context, kind, type, shape({n}, type), shape({n}, type), first, last, middle);
+      for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_DIV, SKUA_BINARY_MIN,
+                                    SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU}) {
+        for (size_t n : {1, 31, 64, 150})
+          check_binary(context, kind, type, shape({n}, type), shape({n}, type), first, last, middle);
         check_binary(context, kind, type, shape({4, 90}, type), shape({1}, type), middle, first, last);
         check_binary(context, kind, type, shape({1}, type), shape({4, 90}, type), last, middle, first);
-        check_binary(context, kind, type, shape({4, 37}, type), shape({37}, type), last, last, middle, SKUA_ACTIVATION_RELU6);
-        check_binary(context, kind, type, shape({70}, type), shape({70}, type), middle, middle, first + 1, SKUA_ACTIVATION_RELU);  // cuts off one value
+        check_binary(context, kind, type, shape({4, 37}, type), shape({37}, type), last, last, middle,
+                     SKUA_ACTIVATION_RELU6);
+        // cuts off one value
+        check_binary(context, kind, type, shape({70}, type), shape({70}, type), middle, middle, first + 1,
+                     SKUA_ACTIVATION_RELU);
         check_binary(context, kind, type, shape({9, 5}, type), shape({5}, type), middle, middle, middle);
-        check_binary(context, kind, type, with_holes(shape({6, 70}, type), {0, 3}), shape({6, 1}, type), middle, first, middle);
+        check_binary(context, kind, type, with_holes(shape({6, 70}, type), {0, 3}), shape({6, 1}, type), middle, first,
+                     middle);
       }
     }
 }
@@ -237,7 +261,8 @@ TEST(UnaryInt8, EveryFunction) {
         skua_unary_desc f = SKUA_UNARY_DESC_INIT, d = SKUA_UNARY_DESC_INIT;
         f.kind = d.kind = skua_unary_kind(kind), f.a = d.a = -1, f.b = d.b = 0.7f;
         d.input_type = type, d.output_type = kind == SKUA_UNARY_TANH ? SKUA_DTYPE_S8 : type;
-        d.input_q = of(0.05f, first_of(type) + 77), d.output_q = clamps ? d.input_q : of(1.0f / 256, first_of(d.output_type) + 5);
+        d.input_q = of(0.05f, first_of(type) + 77),
+        d.output_q = clamps ? d.input_q : of(1.0f / 256, first_of(d.output_type) + 5);
         Op function, op;
         SKUA_EXPECT_OK(skua_unary_create(scalar, &f, &function));
         SKUA_EXPECT_OK(skua_unary_create(context, &d, &op));
@@ -249,7 +274,8 @@ TEST(UnaryInt8, EveryFunction) {
         for (size_t i = 0; i < n; ++i) real.v[i] = times(x.v[i] - float(d.input_q.zero_point), d.input_q.scale);
         const Data y = run(function, {real})[0];
         std::vector<float> want(n);
-        for (size_t i = 0; i < n; ++i) want[i] = quantised(times(y.v[i], float(1 / double(d.output_q.scale))), d.output_type, d.output_q.zero_point);
+        for (size_t i = 0; i < n; ++i)
+          want[i] = quantised(times(y.v[i], float(1 / double(d.output_q.scale))), d.output_type, d.output_q.zero_point);
         expect_exactly(run(op, {x})[0], want);
         if (d.output_type == type) expect_exactly(run_in_place(op, {x})[0], want);
       }
@@ -334,7 +360,8 @@ TEST(BinaryInt8, ScalesFarApart) {
       Context context(isa);
       const int first = first_of(type), middle = first + 117;
       const skua_tensor t = shape({150}, type);
-      for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_DIV, SKUA_BINARY_MIN, SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU})
+      for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_DIV, SKUA_BINARY_MIN,
+                                    SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU})
         for (int zero : {first, middle, first + 255}) {
           for (const float far : {300.0f, 4e4f, 3e7f, 1e10f, 3e15f, 1e30f}) {
             if (small() && far != 4e4f && far != 1e30f) continue;
@@ -360,9 +387,13 @@ TEST(BinaryInt8, NothingByNothing) {
         SKUA_EXPECT_OK(skua_binary_create(context, &d, &op));
         Data x, y;
         x.t = y.t = shape({150}, type);
-        for (int i = 0; i < 150; ++i) x.v.push_back(float(first_of(type) + i % 3)), y.v.push_back(float(first_of(type) + 30));
+        for (int i = 0; i < 150; ++i)
+          x.v.push_back(float(first_of(type) + i % 3)), y.v.push_back(float(first_of(type) + 30));
         const Data z = run(op, {x, y})[0];
-        for (int i = 0; i < 150; ++i) EXPECT_EQ(z.v[size_t(i)], i % 3 ? (clamped ? first_of(type) + 27 : last_of(type)) : first_of(type) + (clamped ? 23 : 18)) << i;
+        for (int i = 0; i < 150; ++i)
+          EXPECT_EQ(z.v[size_t(i)],
+                    i % 3 ? (clamped ? first_of(type) + 27 : last_of(type)) : first_of(type) + (clamped ? 23 : 18))
+              << i;
       }
     }
 }
@@ -373,7 +404,8 @@ TEST(ConvertInt8, ScalesFarApart) {
         SCOPED_TRACE(isa);
         Context context(isa);
         for (int zero : {first_of(to), first_of(to) + 99, last_of(to)})
-          for (const float far : {300.0f, 1.1e4f, 3e7f, 1.3e9f, 1e30f}) check_convert(context, {from, to, far, 1, first_of(from) + 90, zero}, shape({150}, from));
+          for (const float far : {300.0f, 1.1e4f, 3e7f, 1.3e9f, 1e30f})
+            check_convert(context, {from, to, far, 1, first_of(from) + 90, zero}, shape({150}, from));
       }
 }
 

@@ -1,4 +1,5 @@
-// Products of weights of s8 or s4 and a float A, quantised as it is read or not: against the formulas of skua/gemm.h, with rows quantised by the definition and sums in double.
+// Products of weights of s8 or s4 and a float A, quantised as it is read or not: against the formulas of skua/gemm.h,
+// with rows quantised by the definition and sums in double.
 #include <skua/gemm.h>
 #include <skua/packed.h>
 #include <skua/quantize.h>
@@ -30,7 +31,8 @@ struct Case {
     const bool s4 = d.b_type == SKUA_DTYPE_S4;
     b.resize(d.k * d.n);
     const bool extreme = rng.integer(0, 3) == 0;
-    const int most = s4 ? 7 : 127, least = s4 ? -8 : rng.integer(0, 1) ? -127 : -128;  // where none is -128, kernels may add products in 16 bits
+    // where none is -128, kernels may add products in 16 bits
+    const int most = s4 ? 7 : 127, least = s4 ? -8 : rng.integer(0, 1) ? -127 : -128;
     for (int& v : b) v = extreme ? (rng.integer(0, 1) ? most : least) : rng.integer(least, most);
     for (size_t i = 0; high && i < b.size(); ++i)
       if (i % d.n % 2 == 0) b[i] = 7;
@@ -45,7 +47,8 @@ struct Case {
       }
     scales.resize(d.n * blocks());
     for (size_t i = 0; i < scales.size(); ++i)  // some of f16 are denormal there
-      scales[i] = rounded(d.b_q.scale_type, rng.uniform(0.001f, 0.02f) * (d.b_q.scale_type == SKUA_DTYPE_F16 && i % 5 == 3 ? 0x1p-10f : 1.0f));
+      scales[i] = rounded(d.b_q.scale_type, rng.uniform(0.001f, 0.02f) *
+                                                (d.b_q.scale_type == SKUA_DTYPE_F16 && i % 5 == 3 ? 0x1p-10f : 1.0f));
     for (float s : scales) {
       skua::f16 h;
       skua::bf16 w;
@@ -63,21 +66,28 @@ struct Case {
       std::fill(scales.begin(), scales.end(), 0.01f);
       d.b_q.axis = 0;
     } else {
-      d.b_q.scales = d.b_q.scale_type == SKUA_DTYPE_F32 ? scales.data() : reinterpret_cast<const float*>(half_scales.data());
+      d.b_q.scales =
+          d.b_q.scale_type == SKUA_DTYPE_F32 ? scales.data() : reinterpret_cast<const float*>(half_scales.data());
     }
     bias.resize(d.n);
     for (float& v : bias) v = rng.uniform(-1, 1);
   }
-  skua_status create(skua_context* context, skua_op** op, bool has_bias) const { return skua_gemm_create(context, &d, stored.data(), has_bias ? bias.data() : nullptr, op); }
+  skua_status create(skua_context* context, skua_op** op, bool has_bias) const {
+    return skua_gemm_create(context, &d, stored.data(), has_bias ? bias.data() : nullptr, op);
+  }
   std::string text() const {
     char s[300];
-    snprintf(s, sizeof s, "%zux%zux%zu %s%s by %s to %s, transposed %d, ldb %zu, block %u, scales %s, zero points %d, activation %d", m, d.n, d.k, skua_dtype_name(d.a_type), d.quantize_a ? " quantised" : "", skua_dtype_name(d.b_type),
-             skua_dtype_name(d.c_type), d.transpose_b, d.ldb, d.b_q.block_size, skua_dtype_name(d.b_q.scale_type), !zeros.empty(), int(d.epilogue.activation.kind));
+    snprintf(s, sizeof s,
+             "%zux%zux%zu %s%s by %s to %s, transposed %d, ldb %zu, block %u, scales %s, zero points %d, activation %d",
+             m, d.n, d.k, skua_dtype_name(d.a_type), d.quantize_a ? " quantised" : "", skua_dtype_name(d.b_type),
+             skua_dtype_name(d.c_type), d.transpose_b, d.ldb, d.b_q.block_size, skua_dtype_name(d.b_q.scale_type),
+             !zeros.empty(), int(d.epilogue.activation.kind));
     return s;
   }
 };
 
-void reference(const Case& c, const std::vector<float>& a, bool has_bias, std::vector<double>& y, std::vector<double>& bound) {
+void reference(const Case& c, const std::vector<float>& a, bool has_bias, std::vector<double>& y,
+               std::vector<double>& bound) {
   const skua_gemm_desc& d = c.d;
   y.assign(c.m * d.n, 0);
   bound = y;
@@ -97,7 +107,8 @@ void reference(const Case& c, const std::vector<float>& a, bool has_bias, std::v
       double sum = 0, absolute = 0;
       for (size_t k = 0; k < d.k; ++k) {
         const size_t at = n * c.blocks() + (d.b_q.block_size ? k / d.b_q.block_size : 0);
-        const double w = double(c.scales[at]) * (c.b[k * d.n + n] - (c.zeros.empty() ? 0 : c.zeros[at])), size = double(c.scales[at]) * (std::abs(c.b[k * d.n + n]) + 8);
+        const double w = double(c.scales[at]) * (c.b[k * d.n + n] - (c.zeros.empty() ? 0 : c.zeros[at])),
+                     size = double(c.scales[at]) * (std::abs(c.b[k * d.n + n]) + 8);
         sum += q[k] * w;
         absolute += (std::fabs(q[k]) + (d.quantize_a ? 256 : 0)) * size;
       }
@@ -105,7 +116,8 @@ void reference(const Case& c, const std::vector<float>& a, bool has_bias, std::v
       const double by = d.quantize_a ? double(scale) : 1, terms = d.quantize_a ? double(c.blocks()) : double(d.k);
       to = sum * by + (has_bias ? double(c.bias[n]) : 0);
       if (d.epilogue.activation.kind == SKUA_ACTIVATION_RELU) to = std::max(to, 0.0);
-      bound[m * d.n + n] = (absolute * by + 1) * double(FLT_EPSILON) * (4 + terms) + half_ulp(d.c_type, to) * 1.01 + 1e-37;
+      bound[m * d.n + n] =
+          (absolute * by + 1) * double(FLT_EPSILON) * (4 + terms) + half_ulp(d.c_type, to) * 1.01 + 1e-37;
     }
   }
 }
@@ -118,7 +130,8 @@ void check(Case& c, skua_context* context, Rng& rng) {
   SKUA_EXPECT_OK(c.create(context, &op, has_bias));
   if (testing::Test::HasFailure()) return;
   const bool holes = rng.integer(0, 2) == 0;
-  Data a = make(holes ? with_holes(shape({c.m, c.d.k}, c.d.a_type), {0, 3}) : shape({c.m, c.d.k}, c.d.a_type), rng, rng.integer(0, 3) ? -3 : 0, 2);
+  Data a = make(holes ? with_holes(shape({c.m, c.d.k}, c.d.a_type), {0, 3}) : shape({c.m, c.d.k}, c.d.a_type), rng,
+                rng.integer(0, 3) ? -3 : 0, 2);
   std::vector<double> want, bound;
   reference(c, dense(a), has_bias, want, bound);
   const skua_tensor y = shape({c.m, c.d.n}, c.d.c_type);
@@ -233,7 +246,8 @@ TEST(GemmDynamic, ZeroRowsAndExtremeRows) {
   }
 }
 
-// The last panel of columns is narrower than the tile: its rows are prepared in other numbers, and the workspace has room for them.
+// The last panel of columns is narrower than the tile: its rows are prepared in other numbers, and the workspace has
+// room for them.
 TEST(GemmDynamic, NarrowLastPanels) {
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (skua_dtype type : float_types())
@@ -251,30 +265,34 @@ TEST(GemmDynamic, NarrowLastPanels) {
       }
 }
 
-// A row is the same bits alone as among others, whichever tile it meets and in however many parts of the depth its weights become floats.
+// A row is the same bits alone as among others, whichever tile it meets and in however many parts of the depth its
+// weights become floats.
 TEST(GemmDynamic, RowsDoNotDependOnTheirNeighbours) {
-  for (const char* isa : isas(SKUA_DTYPE_S8)) for (bool quantize_a : {true, false}) for (skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8}) for (size_t k : {100, 1100}) {
-    SCOPED_TRACE(isa);
-    Context context(isa);
-    Rng rng(21);
-    Case c;
-    c.d.quantize_a = quantize_a;
-    c.d.b_type = type;
-    c.d.b_q.block_size = type == SKUA_DTYPE_S4 ? 32 : 0;
-    c.d.n = 70;
-    c.d.k = k;
-    c.fill(rng);
-    Op op;
-    SKUA_EXPECT_OK(c.create(context, &op, true));
-    const Data all = make({29, k}, rng);
-    const Data y = run(op, {all})[0];
-    for (size_t m : {size_t(0), size_t(11), size_t(12), size_t(25), size_t(28)}) {
-      Data one = make({1, k}, rng);
-      for (size_t i = 0; i < k; ++i) one.v[i] = all.v[m * k + i];
-      const Data alone = run(op, {one})[0];
-      for (size_t n = 0; n < 70; ++n) EXPECT_EQ(alone.v[n], y.v[m * 70 + n]) << "row " << m << " column " << n;
-    }
-  }
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (bool quantize_a : {true, false})
+      for (skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8})
+        for (size_t k : {100, 1100}) {
+          SCOPED_TRACE(isa);
+          Context context(isa);
+          Rng rng(21);
+          Case c;
+          c.d.quantize_a = quantize_a;
+          c.d.b_type = type;
+          c.d.b_q.block_size = type == SKUA_DTYPE_S4 ? 32 : 0;
+          c.d.n = 70;
+          c.d.k = k;
+          c.fill(rng);
+          Op op;
+          SKUA_EXPECT_OK(c.create(context, &op, true));
+          const Data all = make({29, k}, rng);
+          const Data y = run(op, {all})[0];
+          for (size_t m : {size_t(0), size_t(11), size_t(12), size_t(25), size_t(28)}) {
+            Data one = make({1, k}, rng);
+            for (size_t i = 0; i < k; ++i) one.v[i] = all.v[m * k + i];
+            const Data alone = run(op, {one})[0];
+            for (size_t n = 0; n < 70; ++n) EXPECT_EQ(alone.v[n], y.v[m * 70 + n]) << "row " << m << " column " << n;
+          }
+        }
 }
 
 // Many rows meet bytes of a part of the depth at a time, in strips, or nibbles.
@@ -329,55 +347,73 @@ TEST(GemmDynamic, DeepColumnsOfTheGreatestValue) {
 
 void expect_text(skua_status got, skua_status want, const char* text) {
   EXPECT_EQ(got, want) << text;
-  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
+  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos)
+      << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
 }
 
 // s4 made of floats: half a step off at most, and what products take.
 TEST(GemmDynamic, WeightsOfFloats) {
   Context context;
   Rng rng(31);
-  for (bool transposed : {false, true}) for (uint32_t block : {0u, 32u, 128u}) for (skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16, SKUA_DTYPE_BF16}) for (bool zeros : {false, true}) {
-    if (!block && type != SKUA_DTYPE_F32) continue;
-    const size_t n = 71, k = 149, blocks = block ? (k + block - 1) / block : 1, row = transposed ? k : n;
-    std::vector<float> w(n * k), scales(n * blocks);
-    for (size_t i = 0; i < w.size(); ++i) w[i] = rng.uniform(-1, zeros ? 3 : 1.5f) * float(1 + i % 5);
-    for (size_t i = 0; i < k; ++i) w[transposed ? 7 * k + i : i * n + 7] = 0;  // a column
-    Case c;
-    c.zeros.resize(n * blocks);
-    c.stored.assign((row + 1) / 2 * (transposed ? n : k), 0x5a);
-    SKUA_EXPECT_OK(skua_quantize_weights_s4(w.data(), k, n, transposed, block, type, scales.data(), zeros ? c.zeros.data() : nullptr, c.stored.data()));
-    c.d.n = n, c.d.k = k, c.d.b_type = SKUA_DTYPE_S4, c.d.quantize_a = c.d.transpose_b = transposed, c.d.ldb = (row + 1) / 2 * 2;
-    c.d.b_q.scales = scales.data(), c.d.b_q.scale_type = type, c.d.b_q.block_size = block, c.d.b_q.axis = transposed ? 0 : 1;
-    if (zeros) c.d.b_q.zero_points = c.zeros.data();
-    for (size_t i = 0; i < n * blocks; ++i)
-      c.scales.push_back(type == SKUA_DTYPE_F16 ? skua::widen(reinterpret_cast<const skua::f16*>(scales.data())[i]) : type == SKUA_DTYPE_BF16 ? skua::widen(reinterpret_cast<const skua::bf16*>(scales.data())[i]) : scales[i]);
-    c.b.resize(n * k);
-    std::vector<bool> used(16);
-    for (size_t j = 0; j < n; ++j)
-      for (size_t i = 0; i < k; ++i) {
-        const size_t at = transposed ? j * c.d.ldb + i : i * c.d.ldb + j, of = j * blocks + (block ? i / block : 0);
-        const int value = c.b[i * n + j] = int(c.stored[at / 2] >> at % 2 * 4 & 15) << 28 >> 28;
-        used[size_t(value + 8)] = true;
-        ASSERT_NEAR(w[transposed ? j * k + i : i * n + j], c.scales[of] * float(value - c.zeros[of]), c.scales[of] * 0.57f) << c.text() << i << ' ' << j;
-        ASSERT_TRUE(j != 7 || value == c.zeros[of]);
-      }
-    EXPECT_GE(std::count(used.begin(), used.end(), true), 14);
-    c.m = 3;
-    Op op;
-    SKUA_EXPECT_OK(c.create(context, &op, false));
-    const Data a = make({c.m, k}, rng);
-    std::vector<double> want, bound;
-    reference(c, dense(a), false, want, bound);
-    expect_close(run(op, {a})[0], want, bound);
-  }
+  for (bool transposed : {false, true})
+    for (uint32_t block : {0u, 32u, 128u})
+      for (skua_dtype type : {SKUA_DTYPE_F32, SKUA_DTYPE_F16, SKUA_DTYPE_BF16})
+        for (bool zeros : {false, true}) {
+          if (!block && type != SKUA_DTYPE_F32) continue;
+          const size_t n = 71, k = 149, blocks = block ? (k + block - 1) / block : 1, row = transposed ? k : n;
+          std::vector<float> w(n * k), scales(n * blocks);
+          for (size_t i = 0; i < w.size(); ++i) w[i] = rng.uniform(-1, zeros ? 3 : 1.5f) * float(1 + i % 5);
+          for (size_t i = 0; i < k; ++i) w[transposed ? 7 * k + i : i * n + 7] = 0;  // a column
+          Case c;
+          c.zeros.resize(n * blocks);
+          c.stored.assign((row + 1) / 2 * (transposed ? n : k), 0x5a);
+          SKUA_EXPECT_OK(skua_quantize_weights_s4(w.data(), k, n, transposed, block, type, scales.data(),
+                                                  zeros ? c.zeros.data() : nullptr, c.stored.data()));
+          c.d.n = n, c.d.k = k, c.d.b_type = SKUA_DTYPE_S4, c.d.quantize_a = c.d.transpose_b = transposed,
+          c.d.ldb = (row + 1) / 2 * 2;
+          c.d.b_q.scales = scales.data(), c.d.b_q.scale_type = type, c.d.b_q.block_size = block,
+          c.d.b_q.axis = transposed ? 0 : 1;
+          if (zeros) c.d.b_q.zero_points = c.zeros.data();
+          for (size_t i = 0; i < n * blocks; ++i)
+            c.scales.push_back(
+                type == SKUA_DTYPE_F16    ? skua::widen(reinterpret_cast<const skua::f16*>(scales.data())[i])
+                : type == SKUA_DTYPE_BF16 ? skua::widen(reinterpret_cast<const skua::bf16*>(scales.data())[i])
+                                          : scales[i]);
+          c.b.resize(n * k);
+          std::vector<bool> used(16);
+          for (size_t j = 0; j < n; ++j)
+            for (size_t i = 0; i < k; ++i) {
+              const size_t at = transposed ? j * c.d.ldb + i : i * c.d.ldb + j,
+                           of = j * blocks + (block ? i / block : 0);
+              const int value = c.b[i * n + j] = int(c.stored[at / 2] >> at % 2 * 4 & 15) << 28 >> 28;
+              used[size_t(value + 8)] = true;
+              ASSERT_NEAR(w[transposed ? j * k + i : i * n + j], c.scales[of] * float(value - c.zeros[of]),
+                          c.scales[of] * 0.57f)
+                  << c.text() << i << ' ' << j;
+              ASSERT_TRUE(j != 7 || value == c.zeros[of]);
+            }
+          EXPECT_GE(std::count(used.begin(), used.end(), true), 14);
+          c.m = 3;
+          Op op;
+          SKUA_EXPECT_OK(c.create(context, &op, false));
+          const Data a = make({c.m, k}, rng);
+          std::vector<double> want, bound;
+          reference(c, dense(a), false, want, bound);
+          expect_close(run(op, {a})[0], want, bound);
+        }
   float bad[] = {1, INFINITY, 1e6f}, scales[2];
   int32_t zeros[2];
   uint8_t q[2];
-  expect_text(skua_quantize_weights_s4(bad, 2, 1, true, 0, SKUA_DTYPE_F32, scales, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "w[1] is inf");
-  expect_text(skua_quantize_weights_s4(bad + 2, 1, 1, true, 32, SKUA_DTYPE_F16, scales, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "column 0 reach 1e+06, too large for a scale of f16");
-  expect_text(skua_quantize_weights_s4(bad, 1, 1, true, 0, SKUA_DTYPE_F16, scales, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "scale_type is f16, must be f32 where");
-  expect_text(skua_quantize_weights_s4(bad, 1, 1, true, 48, SKUA_DTYPE_F16, scales, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "block_size is 48");
-  expect_text(skua_quantize_weights_s4(bad, 1, 1, true, 0, SKUA_DTYPE_F32, nullptr, zeros, q), SKUA_STATUS_INVALID_ARGUMENT, "scales is NULL");
+  expect_text(skua_quantize_weights_s4(bad, 2, 1, true, 0, SKUA_DTYPE_F32, scales, zeros, q),
+              SKUA_STATUS_INVALID_ARGUMENT, "w[1] is inf");
+  expect_text(skua_quantize_weights_s4(bad + 2, 1, 1, true, 32, SKUA_DTYPE_F16, scales, zeros, q),
+              SKUA_STATUS_INVALID_ARGUMENT, "column 0 reach 1e+06, too large for a scale of f16");
+  expect_text(skua_quantize_weights_s4(bad, 1, 1, true, 0, SKUA_DTYPE_F16, scales, zeros, q),
+              SKUA_STATUS_INVALID_ARGUMENT, "scale_type is f16, must be f32 where");
+  expect_text(skua_quantize_weights_s4(bad, 1, 1, true, 48, SKUA_DTYPE_F16, scales, zeros, q),
+              SKUA_STATUS_INVALID_ARGUMENT, "block_size is 48");
+  expect_text(skua_quantize_weights_s4(bad, 1, 1, true, 0, SKUA_DTYPE_F32, nullptr, zeros, q),
+              SKUA_STATUS_INVALID_ARGUMENT, "scales is NULL");
   bad[0] = 1e-30f;
   SKUA_EXPECT_OK(skua_quantize_weights_s4(bad, 1, 1, true, 32, SKUA_DTYPE_F16, scales, nullptr, q));
   EXPECT_EQ(reinterpret_cast<const uint16_t*>(scales)[0], 1);
@@ -391,7 +427,8 @@ TEST(GemmDynamic, WeightsOfFloats) {
 TEST(GemmDynamic, BatchesAndPackedWeights) {
   Context context;
   Rng rng(13);
-  for (skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8}) for (int how = 0; how < 3; ++how) {  // quantised; few rows; many
+  // quantised; few rows; many
+  for (skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8}) for (int how = 0; how < 3; ++how) {
     Case c;
     c.d.quantize_a = !how;
     c.d.b_type = type;
@@ -427,7 +464,8 @@ TEST(GemmDynamic, BlobsOfUnknownActivationsAreIncompatible) {
   const size_t size = skua_op_packed_size(op);
   Guarded blob = Guarded::bytes(size, SKUA_PACKED_ALIGNMENT);
   SKUA_EXPECT_OK(skua_op_packed_write(op, blob.memory(), size));
-  auto *bytes = static_cast<unsigned char*>(blob.memory()), *kind = reinterpret_cast<unsigned char*>(&d.epilogue.activation);
+  auto *bytes = static_cast<unsigned char*>(blob.memory()),
+       *kind = reinterpret_cast<unsigned char*>(&d.epilogue.activation);
   unsigned char* at = std::search(bytes, bytes + size, kind, kind + sizeof d.epilogue.activation);
   ASSERT_NE(at, bytes + size);
   const uint32_t unknown = 54272;
@@ -451,7 +489,8 @@ TEST(GemmDynamic, WhatIsRefused) {
     skua_op* op = nullptr;
     EXPECT_EQ(skua_gemm_create(context, &d, weights, nullptr, &op), status) << field << ": " << skua_error_text();
     EXPECT_EQ(op, nullptr);
-    EXPECT_NE(std::string(skua_error_text()).find(field), std::string::npos) << skua_error_text() << " does not name " << field;
+    EXPECT_NE(std::string(skua_error_text()).find(field), std::string::npos)
+        << skua_error_text() << " does not name " << field;
     skua_op_destroy(op);
   };
   {
@@ -465,17 +504,30 @@ TEST(GemmDynamic, WhatIsRefused) {
   d = good; d.n = 63; refused(d, "rows of B", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.b_q.scale = 0; refused(d, "b_q.scale", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.b_q.scales = scales; d.b_q.axis = 1; refused(d, "b_q.scales[0]", SKUA_STATUS_INVALID_ARGUMENT, b);
-  d = good; d.b_q.scales = scales; d.b_q.block_size = 48; d.b_q.axis = 1; refused(d, "block_size", SKUA_STATUS_INVALID_ARGUMENT, b);
-  static const float ones[256] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                  1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-  d = good; d.b_q.scales = ones; d.b_q.axis = 1; d.b_q.zero_point = 3; refused(d, "zero_points", SKUA_STATUS_INVALID_ARGUMENT, b);
+  d = good;
+  d.b_q.scales = scales;
+  d.b_q.block_size = 48;
+  d.b_q.axis = 1;
+  refused(d, "block_size", SKUA_STATUS_INVALID_ARGUMENT, b);
+  static const float ones[256] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                  1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                  1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  d = good;
+  d.b_q.scales = ones;
+  d.b_q.axis = 1;
+  d.b_q.zero_point = 3;
+  refused(d, "zero_points", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.b_q.scale_type = SKUA_DTYPE_F16; refused(d, "scale_type", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.a_type = SKUA_DTYPE_S8; refused(d, "quantize_a", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.b_q.zero_point = 3; refused(d, "zero_point", SKUA_STATUS_UNSUPPORTED, b);
   d = good; d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; refused(d, "residual", SKUA_STATUS_UNSUPPORTED, b);
   d = good; d.epilogue.activation.kind = SKUA_ACTIVATION_GELU; refused(d, "activation", SKUA_STATUS_UNSUPPORTED, b);
   d = good; d.c_type = SKUA_DTYPE_S8; refused(d, "c_type", SKUA_STATUS_UNSUPPORTED, b);
-  d = good; d.b_q.scales = ones; d.b_q.axis = 1; d.b_q.zero_point = 1; refused(d, "one for each scale", SKUA_STATUS_INVALID_ARGUMENT, b);
+  d = good;
+  d.b_q.scales = ones;
+  d.b_q.axis = 1;
+  d.b_q.zero_point = 1;
+  refused(d, "one for each scale", SKUA_STATUS_INVALID_ARGUMENT, b);
   d = good; d.b_type = SKUA_DTYPE_S8; d.k = 65537; refused(d, "65536", SKUA_STATUS_UNSUPPORTED, b);
   // No scale is read of sizes that nothing has.
   Guarded few(64);

@@ -35,10 +35,18 @@ struct Case {
   float finer = 1;        // C's scale by this
   uint32_t seed = 1;
   std::string text() const {
-    std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + (transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant" : "") +
-                    (per_column ? " per column" : "") + (each_zero ? " zero points" : "") + (bias ? " bias" : "") + " types " + skua_dtype_name(a_type) + " " + skua_dtype_name(b_type) + " " + skua_dtype_name(c_type);
-    return s + " zero points " + std::to_string(a_zero) + " " + std::to_string(b_zero) + " " + std::to_string(c_zero) + " activation " + std::to_string(activation.kind) + " residual " +
-           std::to_string(residual ? r_zero : 1000) + " rounding " + std::to_string(rounding) + (far ? " far" : given ? " given" : "") + " hole " + std::to_string(hole) + " batch " + std::to_string(batch) + (above_least ? " above least" : "") + " seed " + std::to_string(seed);
+    std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) +
+                    (transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant" : "") +
+                    (per_column ? " per column" : "") + (each_zero ? " zero points" : "") + (bias ? " bias" : "") +
+                    " types " + skua_dtype_name(a_type) + " " + skua_dtype_name(b_type) + " " + skua_dtype_name(c_type);
+    return s + " zero points " + std::to_string(a_zero) + " " + std::to_string(b_zero) + " " + std::to_string(c_zero) +
+           " activation " + std::to_string(activation.kind) + " residual " + std::to_string(residual ? r_zero : 1000) +
+           " rounding " + std::to_string(rounding) +
+           (far     ? " far"
+            : given ? " given"
+                    : "") +
+           " hole " + std::to_string(hole) + " batch " + std::to_string(batch) + (above_least ? " above least" : "") +
+           " seed " + std::to_string(seed);
   }
 };
 
@@ -51,7 +59,8 @@ Data bytes(const Case& c, skua_dtype type, size_t rows, size_t columns, Rng& rng
   if (c.hole) t = with_holes(t, c.batch > 1 ? std::vector<size_t>{0, 0, c.hole} : std::vector<size_t>{0, c.hole});
   Data d = make_integers(t, rng, least(type), greatest(type));
   if (c.extremes)
-    for (float& v : d.v) v = v == v ? float(rng.next() % 8 ? (rng.next() % 2 ? least(type) : greatest(type)) : int(v)) : v;
+    for (float& v : d.v)
+      v = v == v ? float(rng.next() % 8 ? (rng.next() % 2 ? least(type) : greatest(type)) : int(v)) : v;
   return d;
 }
 
@@ -76,7 +85,8 @@ struct Product {
     if (c.above_least && c.b_type == SKUA_DTYPE_S8)
       for (float& v : b.v) v = v == -128 ? -127 : v;
     for (size_t j = 0; j < c.n; ++j) {
-      bias.push_back(c.given && rng.next() % 4 == 0 ? int32_t(rng.next()) : rng.integer(-20000, 20000));  // fixed point meets sums of all sizes
+      // fixed point meets sums of all sizes
+      bias.push_back(c.given && rng.next() % 4 == 0 ? int32_t(rng.next()) : rng.integer(-20000, 20000));
       if (c.far) bias.back() = j % 3 == 2 ? bias.back() : j % 3 ? -(1 << 22) : 1 << 22;
       if (c.most_bias) bias.back() = (int(j % 3) - 1) * c.most_bias;
       scales.push_back(c.per_column ? rng.uniform(0.001f, 0.02f) : 0.01f);
@@ -103,12 +113,18 @@ struct Product {
       r = bytes(c, c.c_type, c.m, c.n, rng);
       r_scale = c_scale * (c.extremes ? 3.7f : 0.43f);
       desc.residual_q.scale = r_scale, desc.residual_q.zero_point = c.r_zero;
-      desc.epilogue.residual = c.activation.kind == SKUA_ACTIVATION_NONE && rng.next() % 2 ? SKUA_RESIDUAL_AFTER_ACTIVATION : SKUA_RESIDUAL_BEFORE_ACTIVATION;
+      desc.epilogue.residual = c.activation.kind == SKUA_ACTIVATION_NONE && rng.next() % 2
+                                   ? SKUA_RESIDUAL_AFTER_ACTIVATION
+                                   : SKUA_RESIDUAL_BEFORE_ACTIVATION;
     }
     desc.requantization.rounding = c.rounding;
     for (size_t j = 0; c.rounding != SKUA_ROUNDING_FLOAT && j < c.n; ++j) {
       auto [multiplier, shift] = fixed_point_scale(double(a_scale) * double(scales[j]) / double(c_scale));
-      if (c.given) multiplier = rng.next() % 4 ? rng.integer(0, INT32_MAX - 1) : rng.next() % 2 ? INT32_MAX : 0, shift = rng.next() % 3 ? rng.integer(-31, 30) : rng.integer(-15, -5);
+      if (c.given)
+        multiplier = rng.next() % 4   ? rng.integer(0, INT32_MAX - 1)
+                     : rng.next() % 2 ? INT32_MAX
+                                      : 0,
+        shift = rng.next() % 3 ? rng.integer(-31, 30) : rng.integer(-15, -5);
       if (c.far) multiplier = rng.integer(1 << 30, INT32_MAX - 1), shift = rng.integer(-4, -2);
       multipliers.push_back(c.constant_b || !j ? multiplier : multipliers[0]);
       shifts.push_back(c.constant_b || !j ? shift : shifts[0]);
@@ -136,7 +152,8 @@ struct Product {
   std::vector<double> reference() const {
     std::vector<double> want;
     const skua_tensor at = resolved(a.t), bt = resolved(b.t);
-    const size_t lda = at.stride[at.rank - 2], ldb = bt.stride[bt.rank - 2], batch_a = at.rank > 2 ? at.stride[0] : 0, batch_b = bt.rank > 2 ? bt.stride[0] : 0;
+    const size_t lda = at.stride[at.rank - 2], ldb = bt.stride[bt.rank - 2], batch_a = at.rank > 2 ? at.stride[0] : 0,
+                 batch_b = bt.rank > 2 ? bt.stride[0] : 0;
     float low = -INFINITY, high = INFINITY;
     if (c.activation.kind == SKUA_ACTIVATION_RELU || c.activation.kind == SKUA_ACTIVATION_RELU6) low = 0;
     if (c.activation.kind == SKUA_ACTIVATION_RELU6) high = 6;
@@ -153,7 +170,8 @@ struct Product {
         for (size_t j = 0; j < c.n; ++j) {
           int64_t sum = c.bias ? bias[j] : 0;
           for (size_t l = 0; l < c.k; ++l) {
-            const int64_t x = int64_t(a.v[batch * batch_a + (c.transpose_a ? l * lda + i : i * lda + l)]), w = int64_t(b.v[batch * batch_b + (c.transpose_b ? j * ldb + l : l * ldb + j)]);
+            const int64_t x = int64_t(a.v[batch * batch_a + (c.transpose_a ? l * lda + i : i * lda + l)]),
+                          w = int64_t(b.v[batch * batch_b + (c.transpose_b ? j * ldb + l : l * ldb + j)]);
             sum += (x - c.a_zero) * (w - zeros[j]);
           }
           const float scale = float(double(a_scale) * double(scales[j]) / double(is_int(c.c_type) ? c_scale : 1));
@@ -163,7 +181,8 @@ struct Product {
             continue;
           }
           if (c.residual) {
-            const float add = (r.v[offset(resolved(r.t), (batch * c.m + i) * c.n + j)] - float(c.r_zero)) * float(double(r_scale) / double(c_scale));
+            const float add = (r.v[offset(resolved(r.t), (batch * c.m + i) * c.n + j)] - float(c.r_zero)) *
+                              float(double(r_scale) / double(c_scale));
             const float scaled = float(int32_t(sum)) * scale;
             want.push_back(double(std::nearbyint(std::min(std::max(scaled + add, to.low), to.high))) + c.c_zero);
             continue;
@@ -215,7 +234,9 @@ Case any_case(Rng& rng, skua_dtype a_type) {
   c.b_type = kBytes[rng.next() % 4 == 0];
   const std::vector<skua_dtype> types = output_types();
   c.c_type = types[rng.next() % types.size()];
-  const auto zero = [&](skua_dtype t) { return rng.next() % 3 ? rng.integer(least(t), greatest(t)) : rng.next() % 2 ? least(t) : greatest(t); };
+  const auto zero = [&](skua_dtype t) {
+    return rng.next() % 3 ? rng.integer(least(t), greatest(t)) : rng.next() % 2 ? least(t) : greatest(t);
+  };
   c.a_zero = zero(c.a_type);
   c.constant_b = rng.next() % 3;
   c.b_zero = c.b_type == SKUA_DTYPE_U8 || !c.constant_b ? zero(c.b_type) : 0;
@@ -257,7 +278,8 @@ TEST_P(GemmInt8Tile, Tails) {
     }
 }
 
-// Whole turns of loops that are sixteen and more deep, alone and with a tail, where products are added in 16 bits: the last turn reads nothing behind a row.
+// Whole turns of loops that are sixteen and more deep, alone and with a tail, where products are added in 16 bits: the
+// last turn reads nothing behind a row.
 TEST_P(GemmInt8Tile, WholeTurns) {
   const Tile& tile = GetParam();
   Rng rng(uint32_t(tile.mr * 10 + tile.nr));
@@ -265,7 +287,8 @@ TEST_P(GemmInt8Tile, WholeTurns) {
     for (size_t m : {size_t(2), size_t(tile.mr), 2 * size_t(tile.mr) + 3}) {
       Case c = any_case(rng, tile.type);
       c.m = m, c.n = tile.nr + m % 2, c.k = k;
-      c.transpose_a = false, c.hole = 0, c.above_least = true, c.b_type = SKUA_DTYPE_S8, c.b_zero = 0, c.each_zero = false;
+      c.transpose_a = false, c.hole = 0, c.above_least = true, c.b_type = SKUA_DTYPE_S8, c.b_zero = 0,
+      c.each_zero = false;
       check(*context, c);
       if (HasFailure()) return;
     }
@@ -326,7 +349,8 @@ TEST_P(GemmInt8Tile, Mixed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, GemmInt8Tile, testing::ValuesIn(tiles()), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Registry, GemmInt8Tile, testing::ValuesIn(tiles()),
+                         [](const auto& info) { return std::string(info.param.name); });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GemmInt8Tile);  // a build without bytes
 
 // What the cost model chooses, one row and the first-class shapes among it.
@@ -359,13 +383,16 @@ TEST(GemmInt8, OneDeepRow) {
         c.constant_b = true, c.m = 1, c.n = 21 + (small() ? 0 : k % 2 * 50), c.k = k, c.batch = 1;
         if (c.b_type == SKUA_DTYPE_S8) c.b_zero = 0, c.each_zero = false;
         check(context, c);
-        c.b_type = SKUA_DTYPE_S8, c.b_zero = 0, c.each_zero = c.residual = c.bias = false, c.c_type = type, c.c_zero = least(type), c.rounding = SKUA_ROUNDING_FLOAT;  // the shortest end
+        // the shortest end
+        c.b_type = SKUA_DTYPE_S8, c.b_zero = 0, c.each_zero = c.residual = c.bias = false, c.c_type = type,
+        c.c_zero = least(type), c.rounding = SKUA_ROUNDING_FLOAT;
         check(context, c);
       }
     }
 }
 
-// Rows and ends of every length for kernels that take several vectors of columns at once, and weights whose one zero point keeps them from it.
+// Rows and ends of every length for kernels that take several vectors of columns at once, and weights whose one zero
+// point keeps them from it.
 TEST(GemmInt8, OneRow) {
   Rng rng(10);
   for (skua_dtype type : kBytes)
@@ -376,7 +403,8 @@ TEST(GemmInt8, OneRow) {
         for (size_t n : {1, 16, 33, 65, 100, 200, 400}) {
           if (small() && n > 100) continue;
           Case c;
-          c.a_type = type, c.c_type = k % 2 ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8, c.n = n, c.k = k, c.seed = uint32_t(n + k), c.hint_m = 1;
+          c.a_type = type, c.c_type = k % 2 ? SKUA_DTYPE_U8 : SKUA_DTYPE_S8, c.n = n, c.k = k, c.seed = uint32_t(n + k),
+          c.hint_m = 1;
           c.a_zero = least(type) + int(rng.integer(0, 255)), c.c_zero = n % 3 ? least(c.c_type) : 7, c.bias = n % 2;
           check(context, c);
           c.b_type = SKUA_DTYPE_U8, c.b_zero = n % 3 ? 128 : int(rng.integer(0, 255)), c.per_column = false;
@@ -495,7 +523,8 @@ TEST(GemmInt8, ForgedConfigs) {
           std::vector<unsigned char> space(skua_plan_workspace(plan, 1) + 64), x(c.m * c.k * 4), y(c.m * c.n * 4);
           const skua_buffer from = skua_host_buffer(x.data()), to = skua_host_buffer(y.data());
           auto* aligned = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(space.data()) + 63) / 64 * 64);
-          EXPECT_EQ(skua_plan_run(plan, &from, 1, &to, 1, aligned, skua_plan_workspace(plan, 1), nullptr), SKUA_STATUS_OK);
+          EXPECT_EQ(skua_plan_run(plan, &from, 1, &to, 1, aligned, skua_plan_workspace(plan, 1), nullptr),
+                    SKUA_STATUS_OK);
         }
         skua_plan_destroy(plan);
       }
@@ -532,17 +561,37 @@ TEST(GemmInt8, WhatIsRefusedSaysWhy) {
   });
   refused(SKUA_STATUS_UNSUPPORTED, "alpha is 2", [](skua_gemm_desc& d) { d.alpha = 2; });
   refused(SKUA_STATUS_UNSUPPORTED, "beta is 1", [](skua_gemm_desc& d) { d.beta = 1; });
-  refused(SKUA_STATUS_INVALID_ARGUMENT, "residual_q.scale is 0", [](skua_gemm_desc& d) { d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "residual_q.scale is 0",
+          [](skua_gemm_desc& d) { d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
   refused(SKUA_STATUS_INVALID_ARGUMENT, "residual_q is set", [](skua_gemm_desc& d) { d.residual_q.scale = 1; });
-  refused(SKUA_STATUS_UNSUPPORTED, "epilogue.residual is set with a result of f32", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0, d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION; });
-  refused(SKUA_STATUS_UNSUPPORTED, "AFTER_ACTIVATION", [](skua_gemm_desc& d) { d.epilogue = {{SKUA_ACTIVATION_RELU, 0, 0}, SKUA_RESIDUAL_AFTER_ACTIVATION}, d.residual_q.scale = 1; });
-  refused(SKUA_STATUS_INVALID_ARGUMENT, "requantization.rounding is 3", [](skua_gemm_desc& d) { d.requantization.rounding = skua_rounding(3); });
-  refused(SKUA_STATUS_INVALID_ARGUMENT, "multipliers without shifts", [](skua_gemm_desc& d) { d.requantization = {SKUA_ROUNDING_DOUBLE, zeros, nullptr}; });
-  refused(SKUA_STATUS_INVALID_ARGUMENT, "rounding is FLOAT", [](skua_gemm_desc& d) { d.requantization = {SKUA_ROUNDING_FLOAT, zeros, zeros}; });
-  refused(SKUA_STATUS_INVALID_ARGUMENT, "shifts[1] is 31", [](skua_gemm_desc& d) { static const int32_t far[4] = {30, 31, 0, 0}; d.requantization = {SKUA_ROUNDING_SINGLE, zeros, far}; });
-  refused(SKUA_STATUS_UNSUPPORTED, "beside a residual", [](skua_gemm_desc& d) { d.requantization.rounding = SKUA_ROUNDING_SINGLE, d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, d.residual_q.scale = 1; });
-  refused(SKUA_STATUS_UNSUPPORTED, "requantization.rounding is SINGLE with a result of f32", [](skua_gemm_desc& d) { d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0, d.requantization.rounding = SKUA_ROUNDING_SINGLE; });
-  refused(SKUA_STATUS_UNSUPPORTED, "activation", [](skua_gemm_desc& d) { d.epilogue.activation.kind = SKUA_ACTIVATION_TANH; });
+  refused(SKUA_STATUS_UNSUPPORTED, "epilogue.residual is set with a result of f32", [](skua_gemm_desc& d) {
+    d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0,
+    d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION;
+  });
+  refused(SKUA_STATUS_UNSUPPORTED, "AFTER_ACTIVATION", [](skua_gemm_desc& d) {
+    d.epilogue = {{SKUA_ACTIVATION_RELU, 0, 0}, SKUA_RESIDUAL_AFTER_ACTIVATION}, d.residual_q.scale = 1;
+  });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "requantization.rounding is 3",
+          [](skua_gemm_desc& d) { d.requantization.rounding = skua_rounding(3); });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "multipliers without shifts", [](skua_gemm_desc& d) {
+    d.requantization = {SKUA_ROUNDING_DOUBLE, zeros, nullptr};
+  });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "rounding is FLOAT", [](skua_gemm_desc& d) {
+    d.requantization = {SKUA_ROUNDING_FLOAT, zeros, zeros};
+  });
+  refused(SKUA_STATUS_INVALID_ARGUMENT, "shifts[1] is 31", [](skua_gemm_desc& d) {
+    static const int32_t far[4] = {30, 31, 0, 0};
+    d.requantization = {SKUA_ROUNDING_SINGLE, zeros, far};
+  });
+  refused(SKUA_STATUS_UNSUPPORTED, "beside a residual", [](skua_gemm_desc& d) {
+    d.requantization.rounding = SKUA_ROUNDING_SINGLE, d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION,
+    d.residual_q.scale = 1;
+  });
+  refused(SKUA_STATUS_UNSUPPORTED, "requantization.rounding is SINGLE with a result of f32", [](skua_gemm_desc& d) {
+    d.c_type = SKUA_DTYPE_F32, d.c_q.scale = 0, d.c_q.zero_point = 0, d.requantization.rounding = SKUA_ROUNDING_SINGLE;
+  });
+  refused(SKUA_STATUS_UNSUPPORTED, "activation",
+          [](skua_gemm_desc& d) { d.epilogue.activation.kind = SKUA_ACTIVATION_TANH; });
 }
 
 TEST(GemmInt8, ExplainNamesTheTypes) {

@@ -46,7 +46,8 @@ TEST_P(GemmTile, IsTheOneThatRuns) {
   skua_plan_destroy(plan);
 }
 
-// Every number of rows and of columns of the last row group and the last panel, in each of the three ways that B can come.
+// Every number of rows and of columns of the last row group and the last panel, in each of the three ways that B can
+// come.
 TEST_P(GemmTile, EveryTail) {
   Rng rng(uint32_t(mr() * 100 + nr()));
   const size_t lanes = 16, step = small() ? 5 : 1;
@@ -63,7 +64,8 @@ TEST_P(GemmTile, EveryTail) {
     }
 }
 
-// Panels with fewer vectors of columns take more rows at a time where rows are evenly spaced, and small B's take turns of rows: around those numbers of rows.
+// Panels with fewer vectors of columns take more rows at a time where rows are evenly spaced, and small B's take turns
+// of rows: around those numbers of rows.
 TEST_P(GemmTile, ManyRows) {
   Rng rng(uint32_t(mr() * 100 + nr() + 1));
   const size_t lanes = 16, step = small() ? 7 : 3;
@@ -198,7 +200,8 @@ TEST_P(GemmTile, SeveralPasses) {
 TEST_P(GemmTile, TurnsOfRowsInSeveralPasses) {
   if (small()) GTEST_SKIP() << "large";
   Case c;
-  c.m = std::max(7 * nr(), size_t(96)), c.n = nr() + 1;  // a pass covers at most L2 / 2 of a panel, a turn at most L2 / 2 of A
+  // a pass covers at most L2 / 2 of a panel, a turn at most L2 / 2 of A
+  c.m = std::max(7 * nr(), size_t(96)), c.n = nr() + 1;
   c.k = depth_of_several_passes(*context, c.m, c.n);
   c.constant_b = true;
   check(*context, c);
@@ -244,14 +247,16 @@ TEST_P(GemmTile, OneBound) {
     for (bool low : {false, true}) {
       Case c;
       c.m = 3 * mr() + 1, c.n = n, c.k = 20;
-      c.activation = {SKUA_ACTIVATION_CLAMP, low ? -0.25f : -std::numeric_limits<float>::infinity(), low ? std::numeric_limits<float>::infinity() : 0.25f};
+      c.activation = {SKUA_ACTIVATION_CLAMP, low ? -0.25f : -std::numeric_limits<float>::infinity(),
+                      low ? std::numeric_limits<float>::infinity() : 0.25f};
       c.bias = true;
       c.constant_b = true;
       check(*context, c);
     }
 }
 
-// In the tile or by the unary function, behind the only row as behind many: the same bits, from below -3 to above 3 and for NaN.
+// In the tile or by the unary function, behind the only row as behind many: the same bits, from below -3 to above 3 and
+// for NaN.
 TEST_P(GemmTile, HardSwishIsTheUnaryFunction) {
   Case c;
   c.m = 2 * mr() + 3, c.n = 2 * nr() + 5, c.k = 7, c.bias = c.constant_b = true;
@@ -327,7 +332,8 @@ TEST_P(GemmTile, Mixed) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, GemmTile, testing::ValuesIn(tiles()), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Registry, GemmTile, testing::ValuesIn(tiles()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // With small integers every order of summation is exact: all tiles give the bits of the reference.
 TEST(Gemm, ExactWithIntegers) {
@@ -338,7 +344,8 @@ TEST(Gemm, ExactWithIntegers) {
     for (int i = 0; i < (small() ? 3 : 40); ++i) {
       Case c;
       c.integers = true;
-      c.m = size_t(rng.integer(1, 33)), c.n = size_t(rng.integer(1, small() ? 40 : 140)), c.k = size_t(rng.integer(0, small() ? 30 : 300));
+      c.m = size_t(rng.integer(1, 33)), c.n = size_t(rng.integer(1, small() ? 40 : 140)),
+      c.k = size_t(rng.integer(0, small() ? 30 : 300));
       c.alpha = float(rng.integer(-2, 2)), c.beta = float(rng.integer(-2, 2));
       c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.bias = rng.next() % 2;
       c.residual = skua_residual(rng.integer(0, 2));
@@ -349,7 +356,8 @@ TEST(Gemm, ExactWithIntegers) {
   }
 }
 
-// Each element is one chain over k: all tiles of an instruction set, and all the ways that B can come, give the same bits.
+// Each element is one chain over k: all tiles of an instruction set, and all the ways that B can come, give the same
+// bits.
 TEST(Gemm, TilesOfAnInstructionSetAgreeToTheBit) {
   for (const char* isa : isas())
     for (size_t k : {size_t(17), size_t(64), size_t(1001)}) {
@@ -385,12 +393,14 @@ TEST(Gemm, TilesOfAnInstructionSetAgreeToTheBit) {
     }
 }
 
-// A filter may name a tile below the context's instruction set; its panels have narrower vectors than the packing kernel of the best one.
+// A filter may name a tile below the context's instruction set; its panels have narrower vectors than the packing
+// kernel of the best one.
 TEST(Gemm, EveryTileInTheContextOfTheHighestInstructionSet) {
   for (const Tile& tile : tiles()) {
     SCOPED_TRACE(tile.name);
     Context context(isas().back(), tile.name);
-    for (size_t n : {size_t(1), size_t(5), size_t(tile.nr), size_t(tile.nr) + 1, size_t(tile.nr) + 8, size_t(2 * tile.nr) + 12})
+    for (size_t n :
+         {size_t(1), size_t(5), size_t(tile.nr), size_t(tile.nr) + 1, size_t(tile.nr) + 8, size_t(2 * tile.nr) + 12})
       for (int how = 0; how < 6; ++how) {
         Case c;
         c.m = how == 5 ? 66 : 7, c.n = n, c.k = 21;
@@ -411,7 +421,8 @@ TEST(Gemm, WithoutAFilter) {
     Context context(isa);
     for (int i = 0; i < (small() ? 3 : 60); ++i) {
       Case c;
-      c.m = size_t(rng.integer(1, i % 5 ? 40 : 200)), c.n = size_t(rng.integer(1, i % 7 ? 100 : 400)), c.k = size_t(rng.integer(0, i % 3 || small() ? 50 : 500));
+      c.m = size_t(rng.integer(1, i % 5 ? 40 : 200)), c.n = size_t(rng.integer(1, i % 7 ? 100 : 400)),
+      c.k = size_t(rng.integer(0, i % 3 || small() ? 50 : 500));
       c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.constant_b = c.k && rng.next() % 2;
       c.seed = rng.next();
       check(context, c);
@@ -494,10 +505,12 @@ TEST(Gemm, SpecialValues) {
   }
 }
 
-// Where multiply and add are fused, products too small for a denormal leave a sum of -0, which no bias that is not there may make 0.
+// Where multiply and add are fused, products too small for a denormal leave a sum of -0, which no bias that is not
+// there may make 0.
 TEST(Gemm, MinusZeroStays) {
   for (const Tile& tile : tiles()) {
-    if ((std::strcmp(tile.isa, "avx2") && std::strcmp(tile.isa, "avx512")) || !std::strstr(tile.name, "gemm_f32_")) continue;
+    if ((std::strcmp(tile.isa, "avx2") && std::strcmp(tile.isa, "avx512")) || !std::strstr(tile.name, "gemm_f32_"))
+      continue;
     SCOPED_TRACE(tile.name);
     Context context(tile.isa, tile.name);
     Case c;
@@ -534,10 +547,12 @@ TEST(Gemm, F32InOneCall) {
     SCOPED_TRACE(isa);
     Context context(isa);
     for (int i = 0; i < (small() ? 10 : 100); ++i) {
-      const size_t m = size_t(rng.integer(0, i % 4 ? 12 : 80)), n = size_t(rng.integer(0, 70)), k = size_t(rng.integer(0, 70));
+      const size_t m = size_t(rng.integer(0, i % 4 ? 12 : 80)), n = size_t(rng.integer(0, 70)),
+                   k = size_t(rng.integer(0, 70));
       const size_t more = size_t(rng.integer(0, 3));
       SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << " + " << more);
-      const Data a = make(with_holes(shape({m, k}), {0, more}), rng), b = make(with_holes(shape({k, n}), {0, more}), rng);
+      const Data a = make(with_holes(shape({m, k}), {0, more}), rng),
+                 b = make(with_holes(shape({k, n}), {0, more}), rng);
       const skua_tensor c = with_holes(shape({m, n}), {0, more});
       for (bool at_end : {true, false})
         for (uint32_t workers : {0, 3}) {
@@ -547,7 +562,8 @@ TEST(Gemm, F32InOneCall) {
           std::fill_n(gc.data(), gc.size(), 12345.0f);
           ga.read_only(), gb.read_only();
           Shuffled executor(workers ? workers : 1);
-          SKUA_EXPECT_OK(skua_gemm_f32(context, m, n, k, ga.data(), k + more, gb.data(), n + more, gc.data(), n + more, workers ? &executor.executor : nullptr));
+          SKUA_EXPECT_OK(skua_gemm_f32(context, m, n, k, ga.data(), k + more, gb.data(), n + more, gc.data(), n + more,
+                                       workers ? &executor.executor : nullptr));
           Data got{c, {gc.data(), gc.data() + gc.size()}};
           for (size_t row = 0; row + 1 < m; ++row)
             for (size_t j = n; n && j < n + more; ++j) EXPECT_EQ(got.v[row * (n + more) + j], 12345.0f);
@@ -565,7 +581,8 @@ TEST(Gemm, F32InOneCall) {
 std::vector<const char*> isas_of_tiles() {
   std::vector<const char*> found;
   for (const Tile& t : tiles())
-    if (std::none_of(found.begin(), found.end(), [&](const char* isa) { return !strcmp(isa, t.isa); })) found.push_back(t.isa);
+    if (std::none_of(found.begin(), found.end(), [&](const char* isa) { return !strcmp(isa, t.isa); }))
+      found.push_back(t.isa);
   return found;
 }
 
@@ -584,7 +601,8 @@ TEST(Gemm, TasksReadALargeBOnce) {
   }
 }
 
-// Tasks cover C once, and where panels are few no worker has much more than its share of the columns: 160 columns are 96 and 64 in whole panels of 48 or of 64.
+// Tasks cover C once, and where panels are few no worker has much more than its share of the columns: 160 columns are
+// 96 and 64 in whole panels of 48 or of 64.
 TEST(Gemm, TasksAreEqualShares) {
   for (const char* isa : isas_of_tiles()) {
     SCOPED_TRACE(isa);
@@ -602,7 +620,8 @@ TEST(Gemm, TasksAreEqualShares) {
             const skua::TaskGrid same = skua::cut_tasks(args, kept, tile, m, m, n, k);
             EXPECT_TRUE(same.rows == grid.rows && same.columns == grid.columns && same.grain == grid.grain);
           }
-          SCOPED_TRACE(testing::Message() << m << " rows, " << n << " columns, " << workers << " workers: " << grid.rows << " x " << grid.columns << " tasks of " << grid.grain);
+          SCOPED_TRACE(testing::Message() << m << " rows, " << n << " columns, " << workers << " workers: " << grid.rows
+                                          << " x " << grid.columns << " tasks of " << grid.grain);
           const size_t tasks = grid.rows * grid.columns;
           size_t all = 0, end = 0;
           double most = 0;  // cycles as predicted: seven rows of a tile of eight take as long as eight on some cores
@@ -618,7 +637,8 @@ TEST(Gemm, TasksAreEqualShares) {
             double share = 0;
             for (size_t i = skua::piece_begin(tasks, workers, w); i < skua::piece_begin(tasks, workers, w + 1); ++i) {
               const skua::ColumnRange range = skua::columns_of(grid, n, i % grid.columns);
-              const size_t rows = skua::piece_begin(m, grid.rows, i / grid.columns + 1) - skua::piece_begin(m, grid.rows, i / grid.columns);
+              const size_t rows = skua::piece_begin(m, grid.rows, i / grid.columns + 1) -
+                                  skua::piece_begin(m, grid.rows, i / grid.columns);
               share += skua::gemm_cycles(tile, rows, range.to - range.from, k);
               all += rows * (range.to - range.from);
             }
@@ -626,7 +646,9 @@ TEST(Gemm, TasksAreEqualShares) {
           }
           EXPECT_EQ(all, m * n);
           if (workers == 2) {  // more pieces may take a tenth longer, as one core may have other work
-            EXPECT_LE(most, 1.1 * skua::gemm_cycles(tile, m, skua::ceil_div(skua::ceil_div(n, tile->vector), workers) * tile->vector, k));
+            EXPECT_LE(most,
+                      1.1 * skua::gemm_cycles(
+                                tile, m, skua::ceil_div(skua::ceil_div(n, tile->vector), workers) * tile->vector, k));
           }
         }
     }

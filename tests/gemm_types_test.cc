@@ -13,11 +13,14 @@ void PrintTo(const Tile& tile, std::ostream* os) { *os << tile.name; }
 std::vector<Tile> tiles() {
   std::vector<Tile> found;
   for (skua_dtype type : half_types())
-    for (const skua_kernel_info& info : kernels(std::string("gemm_") + skua_dtype_name(type) + "_")) found.push_back({info});
+    for (const skua_kernel_info& info : kernels(std::string("gemm_") + skua_dtype_name(type) + "_"))
+      found.push_back({info});
   return found;
 }
 
-bool half_arithmetic(const std::string& isa) { return isa.find("fp16") != std::string::npos || isa.find("bf16") != std::string::npos; }
+bool half_arithmetic(const std::string& isa) {
+  return isa.find("fp16") != std::string::npos || isa.find("bf16") != std::string::npos;
+}
 
 class GemmHalfTile : public testing::TestWithParam<Tile> {
  protected:
@@ -53,7 +56,8 @@ TEST_P(GemmHalfTile, Tails) {
     }
 }
 
-// Rows of many tiles, and of more than one turn: those that tiles widen ahead of themselves, and what is left over. One panel and two.
+// Rows of many tiles, and of more than one turn: those that tiles widen ahead of themselves, and what is left over. One
+// panel and two.
 TEST_P(GemmHalfTile, RowsAheadOfTiles) {
   Rng rng(uint32_t(mr() + 3 * nr()));
   for (size_t m : {3 * mr() + 2, size_t(45), size_t(173)})
@@ -73,7 +77,8 @@ TEST_P(GemmHalfTile, RowsAheadOfTiles) {
       }
 }
 
-// A depth of several passes, which C of f32 keeps sums between: the rows that are left of whole tiles begin where the pass does.
+// A depth of several passes, which C of f32 keeps sums between: the rows that are left of whole tiles begin where the
+// pass does.
 TEST_P(GemmHalfTile, RowsOfSeveralPasses) {
   Rng rng(uint32_t(mr() + 5 * nr()));
   for (size_t m : {size_t(2), mr() + 1}) {
@@ -177,13 +182,15 @@ TEST_P(GemmHalfTile, Mixed) {
   }
 }
 
-// In the tile or behind it, in whole tiles as in their parts, at the end of a tile or with the next one: activations are of the sum in f32, with a residual before or behind them, and rounded once.
+// In the tile or behind it, in whole tiles as in their parts, at the end of a tile or with the next one: activations
+// are of the sum in f32, with a residual before or behind them, and rounded once.
 TEST_P(GemmHalfTile, ActivationsAreOfSumsInF32) {
   Case c = of_type();
   if (c.half && c.type == SKUA_DTYPE_F16) return;  // the sums are halves
   for (skua_activation_kind kind : {SKUA_ACTIVATION_HARD_SWISH, SKUA_ACTIVATION_RELU6, SKUA_ACTIVATION_NONE})
     for (size_t m : {2 * mr() + 3, 14 * mr(), size_t(1)})
-      for (skua_residual residual : {SKUA_RESIDUAL_NONE, SKUA_RESIDUAL_BEFORE_ACTIVATION, SKUA_RESIDUAL_AFTER_ACTIVATION}) {
+      for (skua_residual residual :
+           {SKUA_RESIDUAL_NONE, SKUA_RESIDUAL_BEFORE_ACTIVATION, SKUA_RESIDUAL_AFTER_ACTIVATION}) {
         const size_t depth = kind == SKUA_ACTIVATION_NONE ? 1 : 7;
         c.m = m, c.n = 2 * nr() + 5, c.k = depth, c.bias = c.constant_b = true;
         c.c_type = c.type, c.residual = residual, c.activation.kind = kind;
@@ -207,7 +214,8 @@ TEST_P(GemmHalfTile, ActivationsAreOfSumsInF32) {
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, GemmHalfTile, testing::ValuesIn(tiles()), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Registry, GemmHalfTile, testing::ValuesIn(tiles()),
+                         [](const auto& info) { return std::string(info.param.name); });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(GemmHalfTile);  // a build of f32 alone
 
 // What the cost model chooses; STRICT sums in f32 everywhere, to the bound of f32.
@@ -222,7 +230,8 @@ TEST(GemmTypes, WithoutAFilter) {
         c.type = c.b_type = c.c_type = type;
         c.numerics = skua_numerics(i % 3);
         c.half = half_arithmetic(isa);
-        c.m = size_t(rng.integer(1, i % 5 ? 40 : 200)), c.n = size_t(rng.integer(1, i % 7 ? 100 : 400)), c.k = size_t(rng.integer(0, i % 3 || small() ? 50 : 500));
+        c.m = size_t(rng.integer(1, i % 5 ? 40 : 200)), c.n = size_t(rng.integer(1, i % 7 ? 100 : 400)),
+        c.k = size_t(rng.integer(0, i % 3 || small() ? 50 : 500));
         c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.constant_b = c.k && rng.next() % 2;
         c.seed = rng.next();
         check(context, c);
@@ -274,8 +283,12 @@ TEST(GemmTypes, ExplainNamesTheTypes) {
     const std::string name = tile.name, type = skua_dtype_name(tile.type), said = text;
     EXPECT_EQ(std::string(skua_plan_kernel(plan)), name);
     const bool half = half_arithmetic(tile.isa);
-    EXPECT_NE(said.find("  weights packed as " + (half || name.find("_b16_") != std::string::npos ? type : "f32") + "; sums "), std::string::npos) << said;
-    EXPECT_EQ(said.find("; sums f16, 64 terms at a time, then f32\n") != std::string::npos, half && type == "f16") << said;
+    EXPECT_NE(said.find("  weights packed as " + (half || name.find("_b16_") != std::string::npos ? type : "f32") +
+                        "; sums "),
+              std::string::npos)
+        << said;
+    EXPECT_EQ(said.find("; sums f16, 64 terms at a time, then f32\n") != std::string::npos, half && type == "f16")
+        << said;
     skua_plan_destroy(plan);
   }
   for (skua_dtype type : half_types())
@@ -292,7 +305,11 @@ TEST(GemmTypes, ExplainNamesTheTypes) {
       char text[4096];
       skua_plan_explain(plan, text, sizeof text);
       if (strstr(skua_plan_kernel(plan), "_b16_")) {
-        EXPECT_NE(strstr(text, (std::string("turned down, the weights are packed as ") + skua_dtype_name(type) + ", this tile reads f32\n").c_str()), nullptr) << text;
+        EXPECT_NE(strstr(text, (std::string("turned down, the weights are packed as ") + skua_dtype_name(type) +
+                                ", this tile reads f32\n")
+                                   .c_str()),
+                  nullptr)
+            << text;
       }
       skua_plan_destroy(plan);
     }
@@ -310,8 +327,10 @@ TEST(GemmTypes, ExactWithIntegers) {
       c.type = c.b_type = c.c_type = tile.type;
       if (i % 2) c.b_type = SKUA_DTYPE_F32;
       if (c.type == SKUA_DTYPE_BF16) c.c_type = SKUA_DTYPE_F32;
-      c.m = size_t(rng.integer(1, 33)), c.n = size_t(rng.integer(1, small() ? 40 : 140)), c.k = size_t(rng.integer(0, 25));
-      c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.bias = rng.next() % 2, c.constant_b = c.k && rng.next() % 2;
+      c.m = size_t(rng.integer(1, 33)), c.n = size_t(rng.integer(1, small() ? 40 : 140)),
+      c.k = size_t(rng.integer(0, 25));
+      c.transpose_a = rng.next() % 2, c.transpose_b = rng.next() % 2, c.bias = rng.next() % 2,
+      c.constant_b = c.k && rng.next() % 2;
       c.residual = skua_residual(rng.integer(0, 2));
       c.seed = rng.next();
       check(context, c);
@@ -366,9 +385,11 @@ TEST(GemmTypes, SpecialValues) {
       for (size_t i = 0; i < c.m; ++i)
         for (size_t j = 0; j < c.n; ++j) {
           const float y = got->v[i * c.n + j];
-          if (i == 0 || i == 4 || j == c.n - 1 || (i == 1 && (j == 2 || j == 3))) EXPECT_TRUE(std::isnan(y)) << i << ", " << j;
+          if (i == 0 || i == 4 || j == c.n - 1 || (i == 1 && (j == 2 || j == 3)))
+            EXPECT_TRUE(std::isnan(y)) << i << ", " << j;
           else if (i == 1) EXPECT_TRUE(in.b.v[c.n + j] > 0 ? std::isinf(y) : y == 0) << i << ", " << j;
-          else if (i == 2 && j == 2) EXPECT_EQ(y, tile.type == SKUA_DTYPE_F16 ? INFINITY : rounded(tile.type, 2 * rounded(tile.type, 60000)));
+          else if (i == 2 && j == 2)
+            EXPECT_EQ(y, tile.type == SKUA_DTYPE_F16 ? INFINITY : rounded(tile.type, 2 * rounded(tile.type, 60000)));
           else EXPECT_FALSE(std::isnan(y)) << i << ", " << j;
         }
     }

@@ -9,7 +9,7 @@
 namespace {
 using namespace skua_test;
 
-// ---- products ------------------------------------------------------------------------------------------------------------------
+// ---- products -------------------------------------------------------------------------------------------------------
 struct Gemm {
   size_t m, n, k, hole = 0, batch = 1;
   bool constant = true, transpose_a = false, transpose_b = false, bias = true;
@@ -31,17 +31,23 @@ struct Gemm {
     std::vector<uint8_t> weights = random_bytes<uint8_t>(constant ? n * k : 0, rng, least(b));
     std::vector<int32_t> biases;
     std::vector<float> scales;
-    for (size_t j = 0; j < n; ++j) biases.push_back(rng.integer(-20000, 20000)), scales.push_back(rng.uniform(0.001f, 0.02f));
+    for (size_t j = 0; j < n; ++j)
+      biases.push_back(rng.integer(-20000, 20000)), scales.push_back(rng.uniform(0.001f, 0.02f));
     std::vector<int32_t> zero_points, multipliers, shifts;
     for (size_t j = 0; j < n; ++j) {
       zero_points.push_back(rng.integer(least(b), least(b) + 255));
-      multipliers.push_back(j % 9 == 4 ? 0 : j % 9 == 5 ? INT32_MAX : j % 2 ? 1 << 30 : rng.integer(1 << 30, INT32_MAX));
+      multipliers.push_back(j % 9 == 4   ? 0
+                            : j % 9 == 5 ? INT32_MAX
+                            : j % 2      ? 1 << 30
+                                         : rng.integer(1 << 30, INT32_MAX));
       shifts.push_back(int(j % 62) - 31);
     }
     Work w;
     char text[300];
-    snprintf(text, sizeof text, "%zu x %zu x %zu hole %zu batch %zu%s%s%s types %d %d %d zero points %d %d %d%s residual %d rounding %d", m, n, k, hole, batch, constant ? " constant" : "", transpose_a ? " A^T" : "",
-             transpose_b ? " B^T" : "", int(a), int(b), int(c), a_zero, b_zero, c_zero, zeros ? ", one a column" : "", residual, int(rounding));
+    snprintf(text, sizeof text,
+             "%zu x %zu x %zu hole %zu batch %zu%s%s%s types %d %d %d zero points %d %d %d%s residual %d rounding %d",
+             m, n, k, hole, batch, constant ? " constant" : "", transpose_a ? " A^T" : "", transpose_b ? " B^T" : "",
+             int(a), int(b), int(c), a_zero, b_zero, c_zero, zeros ? ", one a column" : "", residual, int(rounding));
     w.text = text;
     w.create = [=](skua_context* context, skua_op** op) {
       skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
@@ -49,10 +55,14 @@ struct Gemm {
       d.transpose_a = g.transpose_a; d.transpose_b = g.transpose_b;
       d.epilogue.activation = g.activation;
       d.a_q.scale = 0.02f; d.a_q.zero_point = g.a_zero;
-      if (g.residual) d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, d.residual_q.scale = 0.31f, d.residual_q.zero_point = least(g.c) + 100;
+      if (g.residual)
+        d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, d.residual_q.scale = 0.31f,
+        d.residual_q.zero_point = least(g.c) + 100;
       d.requantization.rounding = g.rounding;
       if (g.every_shift) d.requantization.multipliers = multipliers.data(), d.requantization.shifts = shifts.data();
-      if (g.constant && !g.b_zero) d.b_q.scales = scales.data(), d.b_q.axis = g.transpose_b ? 0 : 1, d.b_q.zero_points = g.zeros ? zero_points.data() : nullptr;
+      if (g.constant && !g.b_zero)
+        d.b_q.scales = scales.data(), d.b_q.axis = g.transpose_b ? 0 : 1,
+        d.b_q.zero_points = g.zeros ? zero_points.data() : nullptr;
       else d.b_q.scale = 0.011f, d.b_q.zero_point = g.b_zero;
       if (is_int(g.c)) d.c_q.scale = 0.02f * 0.01f * 60 * std::sqrt(float(g.k) + 1), d.c_q.zero_point = g.c_zero;
       if (g.constant) d.k = g.k;
@@ -83,7 +93,8 @@ std::vector<Gemm> in_types(const std::vector<Gemm>& cases) {
   return all;
 }
 
-std::vector<Gemm> with_ends(const Gemm& c) {  // a residual, of u8 too; both roundings in fixed point; columns of u8 have zero points of their own
+// a residual, of u8 too; both roundings in fixed point; columns of u8 have zero points of their own
+std::vector<Gemm> with_ends(const Gemm& c) {
   std::vector<Gemm> all = in_types({c, c});
   for (size_t i = 0; i < all.size(); ++i) {
     all[i].residual = i < 2;
@@ -94,7 +105,8 @@ std::vector<Gemm> with_ends(const Gemm& c) {  // a residual, of u8 too; both rou
 }
 
 TEST(gpu_bytes, gemm_vectors) {
-  std::vector<Gemm> cases = in_types({{37, 44, 20}, {70, 132, 36, 4}});  // programs by width: columns of one, drivers take a second for each
+  // programs by width: columns of one, drivers take a second for each
+  std::vector<Gemm> cases = in_types({{37, 44, 20}, {70, 132, 36, 4}});
   cases.push_back({21, 40, 32, 0, 3});
   cases.back().c = SKUA_DTYPE_F32;
   cases.back().activation = {SKUA_ACTIVATION_CLAMP, -2.5f, 3.25f};
@@ -112,7 +124,8 @@ TEST(gpu_bytes, gemm_vectors) {
   compare_all({"gemm_bytes_*_dot4x8_*"}, works(std::vector<Gemm>{cases[2], cases[3]}));
 }
 
-// Slices of the depth that end anywhere, rows and columns behind the tile, and the sums of rows that zero points of the weights take.
+// Slices of the depth that end anywhere, rows and columns behind the tile, and the sums of rows that zero points of the
+// weights take.
 constexpr const char* kTiles[] = {"tile16", "tile16x32", "tile32", "tile64"};
 TEST(gpu_bytes, gemm_in_local_memory) {
   const std::vector<Gemm> some = in_types({{37, 44, 20}, {70, 132, 148, 4}});
@@ -176,7 +189,7 @@ TEST(gpu_bytes, fixed_point_of_every_shift) {
   compare_all({""}, works(cases));
 }
 
-// ---- convolutions --------------------------------------------------------------------------------------------------------------
+// ---- convolutions ---------------------------------------------------------------------------------------------------
 struct Conv {
   skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
   bool transposed = false, residual = false;
@@ -185,26 +198,36 @@ struct Conv {
   Work work() const {
     const Conv c = *this;
     Rng rng(uint32_t(h * 31 + d.out_channels + d.in_channels));
-    std::vector<int8_t> weights = random_bytes<int8_t>(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels, rng, -128);
+    std::vector<int8_t> weights =
+        random_bytes<int8_t>(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels, rng, -128);
     std::vector<int32_t> bias;
     std::vector<float> scales;
-    for (size_t j = 0; j < d.out_channels; ++j) bias.push_back(rng.integer(-20000, 20000)), scales.push_back(rng.uniform(0.001f, 0.02f));
+    for (size_t j = 0; j < d.out_channels; ++j)
+      bias.push_back(rng.integer(-20000, 20000)), scales.push_back(rng.uniform(0.001f, 0.02f));
     Work w;
     char text[300];
-    snprintf(text, sizeof text, "%s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu layout %d types %d %d rounding %d residual %d", transposed ? "transposed" : "conv", d.kernel_h,
-             d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.dilation_w, d.groups, d.in_channels, d.out_channels, batch, h, this->w, int(d.layout), int(d.input_type), int(d.output_type), int(d.requantization.rounding), residual);
+    snprintf(text, sizeof text,
+             "%s kernel %ux%u stride %ux%u dilation %ux%u groups %u channels %u -> %u input %zux%zux%zu layout %d "
+             "types %d %d rounding %d residual %d",
+             transposed ? "transposed" : "conv", d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h,
+             d.dilation_w, d.groups, d.in_channels, d.out_channels, batch, h, this->w, int(d.layout), int(d.input_type),
+             int(d.output_type), int(d.requantization.rounding), residual);
     w.text = text;
     w.create = [=](skua_context* context, skua_op** op) {
       skua_conv2d_desc e = c.d;
       e.weight_q.scales = scales.data();
-      if (c.residual) e.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, e.residual_q.scale = 0.4f, e.residual_q.zero_point = least(e.output_type) + 90;
+      if (c.residual)
+        e.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, e.residual_q.scale = 0.4f,
+        e.residual_q.zero_point = least(e.output_type) + 90;
       if (!c.transposed) return skua_conv2d_create(context, &e, weights.data(), bias.data(), op);
       const skua_conv2d_transpose_desc t = transposed_desc(e);
       return skua_conv2d_transpose_create(context, &t, weights.data(), bias.data(), op);
     };
     const bool nchw = d.layout == SKUA_LAYOUT_NCHW;
-    const skua_tensor t = nchw ? shape({batch, d.in_channels, h, this->w}, d.input_type) : shape({batch, h, this->w, d.in_channels}, d.input_type);
-    w.inputs.push_back(make_bytes(hole ? with_holes(t, nchw ? std::vector<size_t>{0, 1, 1, 0} : std::vector<size_t>{0, 1, 1, hole}) : t, rng));
+    const skua_tensor t = nchw ? shape({batch, d.in_channels, h, this->w}, d.input_type)
+                               : shape({batch, h, this->w, d.in_channels}, d.input_type);
+    w.inputs.push_back(make_bytes(
+        hole ? with_holes(t, nchw ? std::vector<size_t>{0, 1, 1, 0} : std::vector<size_t>{0, 1, 1, hole}) : t, rng));
     if (!residual || int8_types().empty()) return w;
     Conv plain = *this;
     plain.residual = false;
@@ -221,7 +244,8 @@ Conv conv(uint32_t kernel, uint32_t in, uint32_t out, size_t h, size_t w, uint32
   c.h = h; c.w = w;
   c.d.input_type = c.d.output_type = c.d.weight_type = SKUA_DTYPE_S8;
   c.d.input_q.scale = 0.02f; c.d.input_q.zero_point = -5;
-  c.d.output_q.scale = 0.02f * 0.01f * 60 * std::sqrt(float(kernel * kernel * in / groups)); c.d.output_q.zero_point = 9;
+  c.d.output_q.scale = 0.02f * 0.01f * 60 * std::sqrt(float(kernel * kernel * in / groups));
+  c.d.output_q.zero_point = 9;
   return c;
 }
 void to_u8(Conv& c) {
@@ -244,14 +268,18 @@ std::vector<Conv> with_ends(Conv c, bool residual) {
   for (int i = residual ? 0 : 2; i < 4; ++i) {
     all.push_back(c);
     all.back().residual = i < 2;
-    all.back().d.requantization.rounding = i < 2 ? SKUA_ROUNDING_FLOAT : i == 2 ? SKUA_ROUNDING_DOUBLE : SKUA_ROUNDING_SINGLE;
+    all.back().d.requantization.rounding = i < 2    ? SKUA_ROUNDING_FLOAT
+                                           : i == 2 ? SKUA_ROUNDING_DOUBLE
+                                                    : SKUA_ROUNDING_SINGLE;
     if (i % 2) to_u8(all.back());
   }
   return all;
 }
 
 TEST(gpu_bytes, conv_taps) {
-  std::vector<Conv> cases = {conv(3, 8, 36, 7, 9), conv(3, 16, 72, 12, 11, 2), conv(5, 4, 36, 6, 6), conv(1, 12, 40, 9, 5, 2), conv(3, 8, 72, 6, 7, 1, 2), conv(1, 16, 36, 6, 7)};  // programs by width
+  // programs by width
+  std::vector<Conv> cases = {conv(3, 8, 36, 7, 9),     conv(3, 16, 72, 12, 11, 2), conv(5, 4, 36, 6, 6),
+                             conv(1, 12, 40, 9, 5, 2), conv(3, 8, 72, 6, 7, 1, 2), conv(1, 16, 36, 6, 7)};
   cases[0].batch = 2;
   cases[1].hole = 4;
   cases[2].d.dilation_h = 2;
@@ -259,11 +287,13 @@ TEST(gpu_bytes, conv_taps) {
   for (size_t i : {0, 2, 4, 5}) to_u8(cases[i]);
   to_float(cases[3], SKUA_DTYPE_F32);
   compare_all({"conv_bytes_*_v4x4_*"}, works(cases));
-  compare_all({"conv_bytes_*_dot4x4_*", "conv_bytes_*_dot4x8_*"}, works(std::vector<Conv>{cases[0], cases[1], cases[4]}));
+  compare_all({"conv_bytes_*_dot4x4_*", "conv_bytes_*_dot4x8_*"},
+              works(std::vector<Conv>{cases[0], cases[1], cases[4]}));
 }
 
 TEST(gpu_bytes, conv_in_local_memory) {
-  std::vector<Conv> cases = {conv(3, 16, 72, 12, 11, 2), conv(3, 32, 36, 7, 9), conv(3, 64, 72, 6, 7, 1, 2), conv(1, 16, 40, 9, 5, 2), conv(3, 16, 36, 5, 6, 2)};
+  std::vector<Conv> cases = {conv(3, 16, 72, 12, 11, 2), conv(3, 32, 36, 7, 9), conv(3, 64, 72, 6, 7, 1, 2),
+                             conv(1, 16, 40, 9, 5, 2), conv(3, 16, 36, 5, 6, 2)};
   cases[0].hole = 4;
   cases[1].batch = 2;
   cases[2].d.dilation_h = 2;
@@ -273,7 +303,8 @@ TEST(gpu_bytes, conv_in_local_memory) {
   to_u8(cases[4]);
   to_float(cases[3], SKUA_DTYPE_F32);
   compare_all({std::begin(kTiles), std::end(kTiles)}, works(std::vector<Conv>{cases[0], cases[1]}));
-  compare_all({"conv_bytes_*_dot4x16_*", "conv_bytes_*_dot4x64_*"}, works(std::vector<Conv>{cases[2], cases[3], cases[4]}));
+  compare_all({"conv_bytes_*_dot4x16_*", "conv_bytes_*_dot4x64_*"},
+              works(std::vector<Conv>{cases[2], cases[3], cases[4]}));
   compare_all({"conv_bytes_*_dot4x16x32_*"}, works(std::vector<Conv>{with_ends(cases[0], true)[0]}));
   // Words of two taps would be loaded at once: registers do that.
   SKUA_NEED_GPU(devices);
@@ -282,12 +313,14 @@ TEST(gpu_bytes, conv_in_local_memory) {
       if (int8_types().empty()) continue;
       Op op;
       SKUA_EXPECT_OK(conv(3, channels, 36, 7, 9).work().create(shared_gpu(device, "tile32"), &op));
-      expect_explained(op, shape({1, 7, 9, channels}, SKUA_DTYPE_S8), channels == 16 ? "tile32: the kernel filter asks for it" : "rows");
+      expect_explained(op, shape({1, 7, 9, channels}, SKUA_DTYPE_S8),
+                       channels == 16 ? "tile32: the kernel filter asks for it" : "rows");
     }
 }
 
 TEST(gpu_bytes, conv_elements) {
-  std::vector<Conv> cases = {conv(3, 3, 36, 13, 11, 2), conv(3, 5, 37, 6, 7), conv(3, 6, 105, 5, 6, 1, 3), conv(1, 7, 35, 6, 6)};
+  std::vector<Conv> cases = {conv(3, 3, 36, 13, 11, 2), conv(3, 5, 37, 6, 7), conv(3, 6, 105, 5, 6, 1, 3),
+                             conv(1, 7, 35, 6, 6)};
   to_u8(cases[0]);
   to_u8(cases[2]);
   cases[1].hole = 2;
@@ -310,7 +343,8 @@ TEST(gpu_bytes, conv_transposed) {
 }
 
 TEST(gpu_bytes, depthwise) {
-  std::vector<Conv> cases = {conv(3, 20, 20, 7, 9, 1, 20), conv(3, 20, 20, 9, 6, 2, 20), conv(5, 6, 6, 6, 7, 1, 6), conv(3, 4, 8, 5, 5, 1, 4), conv(3, 20, 20, 8, 8, 1, 20)};
+  std::vector<Conv> cases = {conv(3, 20, 20, 7, 9, 1, 20), conv(3, 20, 20, 9, 6, 2, 20), conv(5, 6, 6, 6, 7, 1, 6),
+                             conv(3, 4, 8, 5, 5, 1, 4), conv(3, 20, 20, 8, 8, 1, 20)};
   cases[0].batch = 2;
   cases[0].hole = 4;
   cases[4].d.dilation_w = 2;
@@ -325,7 +359,8 @@ TEST(gpu_bytes, depthwise) {
 }
 
 TEST(gpu_bytes, conv_residual_and_fixed_point) {
-  Conv taps = conv(3, 8, 36, 6, 7, 2), pointwise = conv(1, 16, 36, 6, 7), elements = conv(3, 6, 105, 5, 6, 1, 3), planes = conv(3, 8, 36, 6, 7), transposed = conv(3, 8, 36, 5, 6, 2);
+  Conv taps = conv(3, 8, 36, 6, 7, 2), pointwise = conv(1, 16, 36, 6, 7), elements = conv(3, 6, 105, 5, 6, 1, 3),
+       planes = conv(3, 8, 36, 6, 7), transposed = conv(3, 8, 36, 5, 6, 2);
   taps.hole = pointwise.hole = 4;
   taps.batch = 2;
   elements.hole = 3;

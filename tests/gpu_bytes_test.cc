@@ -13,14 +13,16 @@
 namespace {
 using namespace skua_test;
 
-// ---- elementwise ---------------------------------------------------------------------------------------------------------------
+// ---- elementwise ----------------------------------------------------------------------------------------------------
 Work converting(const skua_tensor& t, skua_dtype from, skua_dtype to, int axis = -1) {
   Rng rng(uint32_t(int(from) * 31 + int(to)));
   Work w;
-  w.text = std::string(skua_dtype_name(from)) + " to " + skua_dtype_name(to) + " axis " + std::to_string(axis) + " rank " + std::to_string(t.rank);
+  w.text = std::string(skua_dtype_name(from)) + " to " + skua_dtype_name(to) + " axis " + std::to_string(axis) +
+           " rank " + std::to_string(t.rank);
   std::vector<float> scales;
   std::vector<int32_t> zeros;
-  for (size_t i = 0; axis >= 0 && i < t.shape[axis]; ++i) scales.push_back(rng.uniform(0.005f, 0.03f)), zeros.push_back(rng.integer(0, 100));
+  for (size_t i = 0; axis >= 0 && i < t.shape[axis]; ++i)
+    scales.push_back(rng.uniform(0.005f, 0.03f)), zeros.push_back(rng.integer(0, 100));
   w.create = [=](skua_context* context, skua_op** op) {
     skua_convert_desc d = SKUA_CONVERT_DESC_INIT;
     d.input_type = from; d.output_type = to;
@@ -63,7 +65,8 @@ TEST(gpu_bytes, every_f16) {  // to bytes and back to f16, whatever the driver r
     w.inputs[0].v[i] = (e == 31 ? 1.0f : v) * (i >> 15 ? -1 : 1);
   }
   all.push_back(w);
-  w = converting(shape({4096}), SKUA_DTYPE_S8, SKUA_DTYPE_F16, 0);  // a scale each: all kinds of ends to round, and denormals
+  // a scale each: all kinds of ends to round, and denormals
+  w = converting(shape({4096}), SKUA_DTYPE_S8, SKUA_DTYPE_F16, 0);
   all.push_back(w);
   std::vector<float> scales;
   for (int i = 0; i < 4096; ++i) scales.push_back(std::ldexp(1.0f + float(i * 2) / 8192, i % 44 - 31));
@@ -100,12 +103,18 @@ TEST(gpu_bytes, unary) {
 
 TEST(gpu_bytes, binary) {
   std::vector<Work> all;
-  const std::vector<std::pair<std::vector<size_t>, std::vector<size_t>>> shapes = {{{3, 5, 8}, {3, 5, 8}}, {{3, 5, 8}, {8}}, {{4, 1, 8}, {1, 5, 1}}, {{7, 5}, {7, 5}}, {{3, 1}, {3, 7}}};
+  const std::vector<std::pair<std::vector<size_t>, std::vector<size_t>>> shapes = {
+      {{3, 5, 8}, {3, 5, 8}}, {{3, 5, 8}, {8}}, {{4, 1, 8}, {1, 5, 1}}, {{7, 5}, {7, 5}}, {{3, 1}, {3, 7}}};
   for (skua_dtype type : {SKUA_DTYPE_S8, SKUA_DTYPE_U8})
-    for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_MIN, SKUA_BINARY_MAX, SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU})
+    for (skua_binary_kind kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_MIN, SKUA_BINARY_MAX,
+                                  SKUA_BINARY_SQUARED_DIFFERENCE, SKUA_BINARY_PRELU})
       for (size_t i = 0; i < shapes.size(); ++i) {
         // A program for each function, type and way to read: some of all.
-        if (i != (kind == SKUA_BINARY_ADD && type == SKUA_DTYPE_S8 ? i : type == SKUA_DTYPE_U8 ? 3 : 1) || (type == SKUA_DTYPE_U8 && kind != SKUA_BINARY_PRELU)) continue;
+        if (i != (kind == SKUA_BINARY_ADD && type == SKUA_DTYPE_S8 ? i
+                  : type == SKUA_DTYPE_U8                          ? 3
+                                                                   : 1) ||
+            (type == SKUA_DTYPE_U8 && kind != SKUA_BINARY_PRELU))
+          continue;
         Rng rng(uint32_t(i + 5));
         Work w;
         w.text = std::string(skua_dtype_name(type)) + " kind " + std::to_string(kind) + " shapes " + std::to_string(i);
@@ -160,11 +169,13 @@ TEST(gpu_bytes, data_movement) {
   compare_all({""}, all);
 }
 
-// ---- maps and rows -------------------------------------------------------------------------------------------------------------
+// ---- maps and rows --------------------------------------------------------------------------------------------------
 struct Works {
   std::vector<Work> all;
   Rng rng{11};
-  void add(const std::string& text, const skua_tensor& x, Create create, const std::vector<skua_tensor>& outputs = {}) { all.push_back({text, std::move(create), {make_bytes(x, rng)}, outputs}); }
+  void add(const std::string& text, const skua_tensor& x, Create create, const std::vector<skua_tensor>& outputs = {}) {
+    all.push_back({text, std::move(create), {make_bytes(x, rng)}, outputs});
+  }
 };
 void quantize(skua_quantization& from, skua_quantization& to, skua_dtype type, float scale, float to_scale) {
   from.scale = scale; from.zero_point = type == SKUA_DTYPE_S8 ? -7 : 200;
@@ -189,8 +200,10 @@ TEST(gpu_bytes, pooling) {
         d.layout = way == 3 ? SKUA_LAYOUT_NCHW : SKUA_LAYOUT_NHWC;
         if (way == 4) d.activation = {SKUA_ACTIVATION_CLAMP, -0.5f, 0.75f};
         if (way == 1) d.dilation_h = 2;
-        const skua_tensor x = way == 3 ? shape({2, 5, 7, 6}, type) : holed(shape({2, 9, 7, way % 2 ? 6u : 8u}, type), way == 4 ? 4 : 0);
-        w.add("pool kind " + std::to_string(kind) + " way " + std::to_string(way) + " " + skua_dtype_name(type), x, [=](skua_context* context, skua_op** op) { return skua_pool2d_create(context, &d, op); });
+        const skua_tensor x =
+            way == 3 ? shape({2, 5, 7, 6}, type) : holed(shape({2, 9, 7, way % 2 ? 6u : 8u}, type), way == 4 ? 4 : 0);
+        w.add("pool kind " + std::to_string(kind) + " way " + std::to_string(way) + " " + skua_dtype_name(type), x,
+              [=](skua_context* context, skua_op** op) { return skua_pool2d_create(context, &d, op); });
       }
   compare_all({""}, w.all);
 }
@@ -207,8 +220,10 @@ TEST(gpu_bytes, pooling_and_reductions_in_parts) {
         d.global = true;
         quantize(d.input_q, d.output_q, type, 0.02f, 0.001f);
         if (kind != SKUA_POOL_AVERAGE) d.output_q = d.input_q;
-        w.add("pool kind " + std::to_string(kind) + " channels " + std::to_string(channels) + " " + skua_dtype_name(type), holed(shape({2, 67, 61, channels}, type), type == SKUA_DTYPE_U8 ? 4 : 0),
-              [=](skua_context* context, skua_op** op) { return skua_pool2d_create(context, &d, op); });
+        w.add(
+            "pool kind " + std::to_string(kind) + " channels " + std::to_string(channels) + " " + skua_dtype_name(type),
+            holed(shape({2, 67, 61, channels}, type), type == SKUA_DTYPE_U8 ? 4 : 0),
+            [=](skua_context* context, skua_op** op) { return skua_pool2d_create(context, &d, op); });
       }
   for (const skua_reduce_kind kind : {SKUA_REDUCE_MEAN, SKUA_REDUCE_MAX, SKUA_REDUCE_ARGMIN, SKUA_REDUCE_ARGMAX})
     for (const auto& extents : {std::vector<size_t>{2, 2100, 5}, {1, 33001, 1}}) {
@@ -218,7 +233,8 @@ TEST(gpu_bytes, pooling_and_reductions_in_parts) {
       d.axis_count = 1;
       d.axes[0] = 1;
       if (kind < SKUA_REDUCE_ARGMIN) quantize(d.input_q, d.output_q, d.type, 0.02f, 0.001f);
-      w.add("reduce kind " + std::to_string(kind) + " of " + std::to_string(extents[1]), shape(extents, d.type), [=](skua_context* context, skua_op** op) { return skua_reduce_create(context, &d, op); });
+      w.add("reduce kind " + std::to_string(kind) + " of " + std::to_string(extents[1]), shape(extents, d.type),
+            [=](skua_context* context, skua_op** op) { return skua_reduce_create(context, &d, op); });
     }
   compare_all({""}, w.all);
 }
@@ -235,7 +251,9 @@ TEST(gpu_bytes, softmax) {
       d.scale = axis == 1 ? -0.7f : 1.3f;
       quantize(d.input_q, d.output_q, d.input_type, 0.03f, axis == 2 ? 0.0042f : 1.0f / 256);
       d.output_q.zero_point = d.output_type == SKUA_DTYPE_S8 ? -128 : 0;
-      w.add("softmax axis " + std::to_string(axis) + " of " + std::to_string(s.size()) + " last " + std::to_string(s.back()), holed(shape(s, d.input_type), 0),
+      w.add("softmax axis " + std::to_string(axis) + " of " + std::to_string(s.size()) + " last " +
+                std::to_string(s.back()),
+            holed(shape(s, d.input_type), 0),
             [=](skua_context* context, skua_op** op) { return skua_softmax_create(context, &d, op); });
     }
   compare_all({""}, w.all);
@@ -244,7 +262,8 @@ TEST(gpu_bytes, softmax) {
 TEST(gpu_bytes, reductions) {
   Works w;
   const std::vector<std::vector<int32_t>> axes = {{}, {0}, {3}, {1, 2}, {0, 2}, {0, 1, 3}};
-  for (const int kind : {SKUA_REDUCE_SUM, SKUA_REDUCE_MEAN, SKUA_REDUCE_MIN, SKUA_REDUCE_MAX, SKUA_REDUCE_ARGMIN, SKUA_REDUCE_ARGMAX})
+  for (const int kind :
+       {SKUA_REDUCE_SUM, SKUA_REDUCE_MEAN, SKUA_REDUCE_MIN, SKUA_REDUCE_MAX, SKUA_REDUCE_ARGMIN, SKUA_REDUCE_ARGMAX})
     for (const auto& a : axes) {
       const bool arg = kind == SKUA_REDUCE_ARGMIN || kind == SKUA_REDUCE_ARGMAX;
       if (arg && a.size() != 1) continue;
@@ -254,7 +273,8 @@ TEST(gpu_bytes, reductions) {
       d.axis_count = uint32_t(a.size());
       for (size_t i = 0; i < a.size(); ++i) d.axes[i] = a[i];
       if (!arg) quantize(d.input_q, d.output_q, d.type, 0.02f, kind == SKUA_REDUCE_SUM ? 1.7f : 0.021f);
-      w.add("reduce kind " + std::to_string(kind) + " axes " + std::to_string(a.size()), shape({3, 5, 4, 70}, d.type), [=](skua_context* context, skua_op** op) { return skua_reduce_create(context, &d, op); });
+      w.add("reduce kind " + std::to_string(kind) + " axes " + std::to_string(a.size()), shape({3, 5, 4, 70}, d.type),
+            [=](skua_context* context, skua_op** op) { return skua_reduce_create(context, &d, op); });
     }
   skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;  // nothing to reduce
   d.kind = SKUA_REDUCE_MAX;
@@ -262,14 +282,16 @@ TEST(gpu_bytes, reductions) {
   d.axis_count = 1;
   d.axes[0] = 1;
   quantize(d.input_q, d.output_q, d.type, 0.02f, 0.02f);
-  w.add("reduce nothing", shape({3, 0, 4}, d.type), [=](skua_context* context, skua_op** op) { return skua_reduce_create(context, &d, op); });
+  w.add("reduce nothing", shape({3, 0, 4}, d.type),
+        [=](skua_context* context, skua_op** op) { return skua_reduce_create(context, &d, op); });
   compare_all({""}, w.all);
 }
 
 TEST(gpu_bytes, resize) {
   Works w;
   for (const skua_resize_kind kind : {SKUA_RESIZE_NEAREST, SKUA_RESIZE_BILINEAR})
-    for (const skua_resize_coordinates coordinates : {SKUA_RESIZE_HALF_PIXEL, SKUA_RESIZE_ALIGN_CORNERS, SKUA_RESIZE_ASYMMETRIC})
+    for (const skua_resize_coordinates coordinates :
+         {SKUA_RESIZE_HALF_PIXEL, SKUA_RESIZE_ALIGN_CORNERS, SKUA_RESIZE_ASYMMETRIC})
       for (int way = 0; way < 3; ++way) {
         skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
         d.kind = kind;
@@ -278,7 +300,9 @@ TEST(gpu_bytes, resize) {
         d.layout = way == 2 ? SKUA_LAYOUT_NCHW : SKUA_LAYOUT_NHWC;
         d.out_h = way == 1 ? 4 : 13; d.out_w = 11;
         d.input_q.scale = d.output_q.scale = 0.02f;
-        w.add("resize kind " + std::to_string(kind) + " coordinates " + std::to_string(coordinates) + " way " + std::to_string(way), way == 2 ? shape({2, 3, 6, 5}, d.type) : shape({2, 6, 5, way ? 7u : 8u}, d.type),
+        w.add("resize kind " + std::to_string(kind) + " coordinates " + std::to_string(coordinates) + " way " +
+                  std::to_string(way),
+              way == 2 ? shape({2, 3, 6, 5}, d.type) : shape({2, 6, 5, way ? 7u : 8u}, d.type),
               [=](skua_context* context, skua_op** op) { return skua_resize2d_create(context, &d, op); });
       }
   skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
@@ -287,7 +311,9 @@ TEST(gpu_bytes, resize) {
   d.out_h = 1; d.out_w = 2093063;  // the largest whose weights are counted in 32 bits
   d.input_q.scale = d.output_q.scale = 0.02f;
   const skua_tensor row = shape({1, 1, 17, 1}, d.type);
-  if (!small()) w.add("resize to the limit", row, [=](skua_context* context, skua_op** op) { return skua_resize2d_create(context, &d, op); });
+  if (!small())
+    w.add("resize to the limit", row,
+          [=](skua_context* context, skua_op** op) { return skua_resize2d_create(context, &d, op); });
   compare_all({""}, w.all);
   ++d.out_w;
   on_every_gpu([&](Context& gpu) {
@@ -327,7 +353,8 @@ TEST(gpu_bytes, refuses_what_it_has_no_kernel_for) {
     g.b_type = SKUA_DTYPE_S8;
     g.b_q.scale = 0.1f;
     g.n = g.k = 4;
-    refused("b_type", [&](skua_context* c, skua_op** op) { return skua_gemm_create(c, &g, weights.data(), nullptr, op); });
+    refused("b_type",
+            [&](skua_context* c, skua_op** op) { return skua_gemm_create(c, &g, weights.data(), nullptr, op); });
   }
 }
 
@@ -343,7 +370,8 @@ TEST(gpu_bytes, limits_of_sums) {
       SCOPED_TRACE(refusal ? refusal : "the most");
       skua_plan* plan = nullptr;
       if (!op.op) return;
-      EXPECT_EQ(skua_op_plan(op, &x, 1, nullptr, 0, &plan), refusal ? SKUA_STATUS_UNSUPPORTED : SKUA_STATUS_OK) << skua_error_text();
+      EXPECT_EQ(skua_op_plan(op, &x, 1, nullptr, 0, &plan), refusal ? SKUA_STATUS_UNSUPPORTED : SKUA_STATUS_OK)
+          << skua_error_text();
       if (refusal) {
         EXPECT_NE(std::string(skua_error_text()).find(refusal), std::string::npos) << skua_error_text();
       }
@@ -366,7 +394,8 @@ TEST(gpu_bytes, limits_of_sums) {
     SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &most));
     d.kernel_w = 257;
     EXPECT_EQ(skua_pool2d_create(context, &d, &more), SKUA_STATUS_UNSUPPORTED);
-    EXPECT_NE(std::string(skua_error_text()).find("a window of 256 x 257 bytes, more than 65536"), std::string::npos) << skua_error_text();
+    EXPECT_NE(std::string(skua_error_text()).find("a window of 256 x 257 bytes, more than 65536"), std::string::npos)
+        << skua_error_text();
     // Their exponentials are the largest: all alike. By groups and by threads.
     for (const bool columns : {false, true}) {
       skua_softmax_desc s = SKUA_SOFTMAX_DESC_INIT;
@@ -382,7 +411,8 @@ TEST(gpu_bytes, limits_of_sums) {
       x.t = columns ? shape({65000, 2}, SKUA_DTYPE_S8) : shape({2, 65000}, SKUA_DTYPE_S8);
       x.v.assign(130000, 100);
       if (op.op && wanted.op) expect_same_bits(run(op, {x})[0], run(wanted, {x})[0]);
-      plans(op, columns ? shape({65001, 2}, SKUA_DTYPE_S8) : shape({2, 65001}, SKUA_DTYPE_S8), "softmax: 65001 bytes along the axis, at most 65000 on a GPU");
+      plans(op, columns ? shape({65001, 2}, SKUA_DTYPE_S8) : shape({2, 65001}, SKUA_DTYPE_S8),
+            "softmax: 65001 bytes along the axis, at most 65000 on a GPU");
     }
   }
 }

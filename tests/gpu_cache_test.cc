@@ -1,4 +1,5 @@
-// The file of compiled programs: what was compiled is found again, and whatever is wrong with the file is logged, passed over and compiled anew.
+// The file of compiled programs: what was compiled is found again, and whatever is wrong with the file is logged,
+// passed over and compiled anew.
 #include <sys/stat.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -38,7 +39,9 @@ struct Cached {
     skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
     o.device = device.device;
     o.program_cache = path.c_str();
-    o.log = [](void* to, skua_log_level level, const char* text) { static_cast<Cached*>(to)->log += std::string(level == SKUA_LOG_WARNING ? "warning: " : "") + text + "\n"; };
+    o.log = [](void* to, skua_log_level level, const char* text) {
+      static_cast<Cached*>(to)->log += std::string(level == SKUA_LOG_WARNING ? "warning: " : "") + text + "\n";
+    };
     o.log_ctx = this;
     SKUA_EXPECT_OK(skua_context_create(&o, &context));
   }
@@ -61,7 +64,8 @@ struct Cached {
 };
 
 std::string path_for(const skua_device_info& device, const char* what) {
-  return testing::TempDir() + "skua_programs_" + std::to_string(device.device.api) + "_" + what + "_" + std::to_string(getpid());
+  return testing::TempDir() + "skua_programs_" + std::to_string(device.device.api) + "_" + what + "_" +
+         std::to_string(getpid());
 }
 
 TEST(GpuCache, ColdAndWarm) {
@@ -109,8 +113,10 @@ TEST(GpuCache, DamagedAndForeign) {
       Bytes bytes;
     };
     std::vector<Case> cases = {{"is empty", {}}, {"garbage", Bytes(1000, 0xa5)}};
-    for (const size_t keep : {size_t(1), size_t(39), size_t(40), size_t(64), good.size() / 2, good.size() - 1}) cases.push_back({"cut to " + std::to_string(keep), Bytes(good.begin(), good.begin() + long(keep))});
-    for (const size_t at : {size_t(0), size_t(8), size_t(12), size_t(16), size_t(24), size_t(32), size_t(40), size_t(56), size_t(70), good.size() / 2, good.size() - 9}) {
+    for (const size_t keep : {size_t(1), size_t(39), size_t(40), size_t(64), good.size() / 2, good.size() - 1})
+      cases.push_back({"cut to " + std::to_string(keep), Bytes(good.begin(), good.begin() + long(keep))});
+    for (const size_t at : {size_t(0), size_t(8), size_t(12), size_t(16), size_t(24), size_t(32), size_t(40),
+                            size_t(56), size_t(70), good.size() / 2, good.size() - 9}) {
       Case c = {"byte " + std::to_string(at) + " differs", good};
       c.bytes[at] ^= 0x10;
       cases.push_back(c);
@@ -212,7 +218,8 @@ TEST(GpuCache, Concurrent) {
           const skua_tensor t = skua_tensor_1d(SKUA_DTYPE_F32, 64);
           skua_op* op = nullptr;
           skua_plan* plan = nullptr;
-          const bool ok = skua_unary_create(c.context, &d, &op) == SKUA_STATUS_OK && skua_op_plan(op, &t, 1, nullptr, 0, &plan) == SKUA_STATUS_OK &&
+          const bool ok = skua_unary_create(c.context, &d, &op) == SKUA_STATUS_OK &&
+                          skua_op_plan(op, &t, 1, nullptr, 0, &plan) == SKUA_STATUS_OK &&
                           skua_context_save_programs(c.context) == SKUA_STATUS_OK;
           if (!ok || c.said("warning")) __atomic_fetch_add(&w->failures, 1, __ATOMIC_RELAXED);
           skua_plan_destroy(plan);

@@ -6,7 +6,8 @@
 namespace {
 using namespace skua::gpu;
 
-Description device(Vendor vendor, const char* name, uint32_t units, uint32_t threads, uint32_t local_bytes, uint32_t subgroup) {
+Description device(Vendor vendor, const char* name, uint32_t units, uint32_t threads, uint32_t local_bytes,
+                   uint32_t subgroup) {
   Description d = {};
   snprintf(d.info.name, sizeof d.info.name, "%s", name);
   d.info.compute_units = units;
@@ -20,12 +21,18 @@ Description device(Vendor vendor, const char* name, uint32_t units, uint32_t thr
   return d;
 }
 const Description kDevices[] = {
-    device(Vendor::adreno, "Adreno (TM) 640", 2, 1024, 32768, 64),       device(Vendor::adreno, "Adreno (TM) 740", 6, 1024, 32768, 128),
-    device(Vendor::mali, "Mali-G76", 12, 384, 32768, 8),                 device(Vendor::mali, "Mali-G78", 20, 512, 32768, 16),
-    device(Vendor::mali, "Mali-T880", 4, 256, 32768, 4),                 device(Vendor::powervr, "PowerVR Rogue GE8320", 4, 512, 16384, 32),
-    device(Vendor::apple, "Apple M1", 8, 1024, 32768, 32),               device(Vendor::nvidia, "NVIDIA H100", 132, 1024, 49152, 32),
-    device(Vendor::nvidia, "NVIDIA GeForce RTX 3060", 28, 1024, 49152, 32), device(Vendor::intel, "Intel(R) UHD Graphics 620", 24, 256, 65536, 16),
-    device(Vendor::amd, "AMD Radeon RX 6800", 60, 1024, 65536, 64),      device(Vendor::software, "llvmpipe", 2, 1024, 32768, 8),
+    device(Vendor::adreno, "Adreno (TM) 640", 2, 1024, 32768, 64),
+    device(Vendor::adreno, "Adreno (TM) 740", 6, 1024, 32768, 128),
+    device(Vendor::mali, "Mali-G76", 12, 384, 32768, 8),
+    device(Vendor::mali, "Mali-G78", 20, 512, 32768, 16),
+    device(Vendor::mali, "Mali-T880", 4, 256, 32768, 4),
+    device(Vendor::powervr, "PowerVR Rogue GE8320", 4, 512, 16384, 32),
+    device(Vendor::apple, "Apple M1", 8, 1024, 32768, 32),
+    device(Vendor::nvidia, "NVIDIA H100", 132, 1024, 49152, 32),
+    device(Vendor::nvidia, "NVIDIA GeForce RTX 3060", 28, 1024, 49152, 32),
+    device(Vendor::intel, "Intel(R) UHD Graphics 620", 24, 256, 65536, 16),
+    device(Vendor::amd, "AMD Radeon RX 6800", 60, 1024, 65536, 64),
+    device(Vendor::software, "llvmpipe", 2, 1024, 32768, 8),
     device(Vendor::unknown, "a device with small groups", 1, 64, 4096, 0),
 };
 const Description& named(const char* name) {
@@ -37,8 +44,11 @@ const Description& named(const char* name) {
 int first(const char* name, ProductSize s) { return choose_product(named(name), s).order[0]; }
 
 // rows, columns, terms, batches; vectors, constant B, window
-constexpr ProductSize kSquare = {4096, 4096, 4096, 1, true, false, false}, kPointwise = {56 * 56, 96, 24, 1, true, true, false}, kSmall = {49, 320, 960, 1, true, true, false},
-                      kConnected = {1, 1000, 1280, 1, false, true, false}, kTaps = {56 * 56, 64, 576, 1, true, true, true}, kOdd = {300, 301, 77, 1, false, false, false};
+constexpr ProductSize kSquare = {4096, 4096, 4096, 1, true, false, false},
+                      kPointwise = {56 * 56, 96, 24, 1, true, true, false},
+                      kSmall = {49, 320, 960, 1, true, true, false},
+                      kConnected = {1, 1000, 1280, 1, false, true, false},
+                      kTaps = {56 * 56, 64, 576, 1, true, true, true}, kOdd = {300, 301, 77, 1, false, false, false};
 
 TEST(gpu_choice, every_choice_can_run) {
   for (const Description& d : kDevices)
@@ -85,7 +95,9 @@ TEST(gpu_choice, desktops_share_tiles_in_local_memory) {
   const struct { size_t m, n, k; int kind; } measured[] = {
       {49, 512, 2048, kTile16}, {49, 512, 4608, kTile16}, {49, 160, 960, kTile16}, {196, 96, 576, kTile16}, {196, 512, 512, kTile16x32}, {784, 128, 1152, kTile16}, {49, 2048, 1024, kTile16x32},
       {3136, 64, 576, kTile16x32}, {784, 192, 32, kTile16x32}, {3136, 256, 64, kTile32}, {12544, 64, 32, kTile64}, {1024, 1024, 1024, kTile64}, {2048, 2048, 2048, kTile128}, {4096, 4096, 4096, kTile128}};
-  for (const auto& s : measured) EXPECT_EQ(first("NVIDIA H100", {s.m, s.n, s.k, 1, true, true, false}), s.kind) << s.m << " x " << s.n << " x " << s.k;
+  for (const auto& s : measured)
+    EXPECT_EQ(first("NVIDIA H100", {s.m, s.n, s.k, 1, true, true, false}), s.kind)
+        << s.m << " x " << s.n << " x " << s.k;
   EXPECT_EQ(first("NVIDIA H100", {112 * 112, 32, 27, 1, false, true, true}), kTile64);  // first layers: A by elements
   EXPECT_EQ(first("NVIDIA H100", {5, 64, 64, 1, true, true, false}), kRows4);
 }
@@ -98,7 +110,9 @@ TEST(gpu_choice, phones_keep_tiles_in_registers) {
   }
   EXPECT_EQ(first("Mali-G76", kSmall), kRows4);
   EXPECT_EQ(first("PowerVR Rogue GE8320", kSquare), kRows4);
-  EXPECT_EQ(product_group(named("PowerVR Rogue GE8320"), kRows4, 64).local[0] * product_group(named("PowerVR Rogue GE8320"), kRows4, 64).local[1], 32);
+  EXPECT_EQ(product_group(named("PowerVR Rogue GE8320"), kRows4, 64).local[0] *
+                product_group(named("PowerVR Rogue GE8320"), kRows4, 64).local[1],
+            32);
 }
 
 TEST(gpu_choice, weights_as_images_on_phones_with_a_cache_for_textures) {
@@ -120,9 +134,13 @@ TEST(gpu_choice, weights_as_images_on_phones_with_a_cache_for_textures) {
 }
 
 TEST(gpu_choice, winograd_where_it_saves_more_than_it_moves) {
-  const auto form = [&](const char* name, WinogradSize s, uint32_t allowed = 6) { return choose_winograd(named(name), s, allowed); };
-  constexpr WinogradSize wide = {1, 28, 28, 256, 256}, narrow = {1, 112, 112, 16, 16}, few = {32, 2, 2, 512, 512}, deep = {1, 28, 28, 512, 512}, tiny = {1, 7, 7, 512, 512};
-  for (const char* name : {"Adreno (TM) 740", "Mali-G78", "NVIDIA GeForce RTX 3060", "AMD Radeon RX 6800", "Apple M1"}) {
+  const auto form = [&](const char* name, WinogradSize s, uint32_t allowed = 6) {
+    return choose_winograd(named(name), s, allowed);
+  };
+  constexpr WinogradSize wide = {1, 28, 28, 256, 256}, narrow = {1, 112, 112, 16, 16}, few = {32, 2, 2, 512, 512},
+                         deep = {1, 28, 28, 512, 512}, tiny = {1, 7, 7, 512, 512};
+  for (const char* name :
+       {"Adreno (TM) 740", "Mali-G78", "NVIDIA GeForce RTX 3060", "AMD Radeon RX 6800", "Apple M1"}) {
     SCOPED_TRACE(name);
     EXPECT_EQ(form(name, wide), WinogradForm::f4x4);
     EXPECT_EQ(form(name, wide, 0), WinogradForm::none);
@@ -130,7 +148,8 @@ TEST(gpu_choice, winograd_where_it_saves_more_than_it_moves) {
     EXPECT_EQ(form(name, narrow), WinogradForm::none);  // the transformed tiles are more than is saved
   }
   EXPECT_EQ(form("Mali-G76", few), WinogradForm::f2x2);           // tiles of 4 would be three quarters outside
-  // As measured there, by Vulkan and by OpenCL, where three dispatches cost the host more: worth it for long sums, which leave most of the device idle, and for large layers.
+  // As measured there, by Vulkan and by OpenCL, where three dispatches cost the host more: worth it for long sums,
+  // which leave most of the device idle, and for large layers.
   Description cl = named("NVIDIA H100");
   cl.opencl = 3;
   constexpr struct { WinogradSize size; WinogradForm vulkan, opencl; } measured[] = {
@@ -143,13 +162,14 @@ TEST(gpu_choice, winograd_where_it_saves_more_than_it_moves) {
     EXPECT_EQ(choose_winograd(cl, m.size, 6), m.opencl) << m.size.out_h << " " << m.size.in_channels;
   }
   EXPECT_NE(choose_winograd(cl, {1, 14, 14, 256, 256}, 6), WinogradForm::none);
-  EXPECT_EQ(choose_winograd(cl, {4, 56, 56, 64, 64}, 6), WinogradForm::f4x4);  // half the time of the direct one, measured
+  // half the time of the direct one, measured
+  EXPECT_EQ(choose_winograd(cl, {4, 56, 56, 64, 64}, 6), WinogradForm::f4x4);
   EXPECT_EQ(form("Adreno (TM) 740", tiny), WinogradForm::none);  // its memory would be reading transformed weights
   for (const char* name : {"llvmpipe", "a device with small groups"}) EXPECT_EQ(form(name, wide), WinogradForm::none);
 }
 
-// In local memory where few results leave most of a device idle and the depth can be shared; phones, whose local memory is no nearer than what a register tile reads, and what was not measured keep
-// to registers.
+// In local memory where few results leave most of a device idle and the depth can be shared; phones, whose local memory
+// is no nearer than what a register tile reads, and what was not measured keep to registers.
 TEST(gpu_choice, products_of_bytes) {
   for (Description d : kDevices)
     for (const bool dot : {false, true})
@@ -164,7 +184,9 @@ TEST(gpu_choice, products_of_bytes) {
           EXPECT_NE(c.order[i], kTile128);
           EXPECT_TRUE(shared || c.order[i] == kRows4 || c.order[i] == kRows8);
         }
-        if (d.vendor != Vendor::nvidia && d.vendor != Vendor::amd) { EXPECT_TRUE(c.order[0] == kRows4 || c.order[0] == kRows8); }
+        if (d.vendor != Vendor::nvidia && d.vendor != Vendor::amd) {
+          EXPECT_TRUE(c.order[0] == kRows4 || c.order[0] == kRows8);
+        }
       }
   const auto of_bytes = [](const char* name, ProductSize s, bool sixteens = true) {
     Description d = named(name);
@@ -175,12 +197,14 @@ TEST(gpu_choice, products_of_bytes) {
   };
   for (const char* name : {"NVIDIA H100", "NVIDIA GeForce RTX 3060", "AMD Radeon RX 6800"}) {
     SCOPED_TRACE(name);
-    for (const ProductSize& s : {ProductSize{49, 512, 4608, 1, true, true, true}, {1, 1000, 2048, 1, true, true, false}}) {
+    for (const ProductSize& s :
+         {ProductSize{49, 512, 4608, 1, true, true, true}, {1, 1000, 2048, 1, true, true, false}}) {
       const int kind = of_bytes(name, s);
       EXPECT_TRUE(kind == kTile16 || kind == kTile16x32);
     }
     EXPECT_EQ(of_bytes(name, {49, 512, 4608, 1, true, true, true}, false), kRows4);
-    const int brief = of_bytes(name, {112 * 112, 96, 16, 1, true, true, false});  // a tile would begin and end for 4 words
+    // a tile would begin and end for 4 words
+    const int brief = of_bytes(name, {112 * 112, 96, 16, 1, true, true, false});
     EXPECT_TRUE(brief == kRows4 || brief == kRows8);
     Description cl = named(name);
     cl.opencl = 3;
@@ -223,13 +247,17 @@ TEST(gpu_choice, long_reductions_of_few_results_in_parts) {
           const size_t parts = choose_parts(d, n, groups, 64, 16);
           EXPECT_GE(parts, 1u) << d.info.name;
           EXPECT_LE(parts * parts, n) << d.info.name;
-          EXPECT_EQ((n + (n + parts - 1) / parts - 1) / ((n + parts - 1) / parts), parts) << d.info.name;  // none of which is empty: what is explained is what is recorded
+          // none of which is empty: what is explained is what is recorded
+          EXPECT_EQ((n + (n + parts - 1) / parts - 1) / ((n + parts - 1) / parts), parts) << d.info.name;
           EXPECT_TRUE(n < 16 * 128 ? parts == 1 : groups > 1 || parts > 1) << d.info.name;
         }
 }
 
 TEST(gpu_choice, copies_by_squares_where_local_memory_is_near) {
-  for (const Description& d : kDevices) EXPECT_EQ(choose_squares(d), d.vendor == Vendor::apple || d.vendor == Vendor::nvidia || d.vendor == Vendor::intel || d.vendor == Vendor::amd || d.vendor == Vendor::software) << d.info.name;
+  for (const Description& d : kDevices)
+    EXPECT_EQ(choose_squares(d), d.vendor == Vendor::apple || d.vendor == Vendor::nvidia || d.vendor == Vendor::intel ||
+                                     d.vendor == Vendor::amd || d.vendor == Vendor::software)
+        << d.info.name;
 }
 
 TEST(gpu_choice, sums_of_f16_where_they_are_allowed_and_there_is_an_instruction) {
@@ -240,12 +268,16 @@ TEST(gpu_choice, sums_of_f16_where_they_are_allowed_and_there_is_an_instruction)
           d.f16_arithmetic = arithmetic;
           s.half = allowed;
           for (int kind = 0; kind < kProductKinds; ++kind)
-            EXPECT_EQ(choose_half(d, s, ProductKind(kind)), allowed && arithmetic && s.vectors && (kind == kRows4 || kind == kRows8)) << d.info.name << product_kind_name(kind);
+            EXPECT_EQ(choose_half(d, s, ProductKind(kind)),
+                      allowed && arithmetic && s.vectors && (kind == kRows4 || kind == kRows8))
+                << d.info.name << product_kind_name(kind);
         }
 }
 
 TEST(gpu_choice, a_row_is_shared_by_threads) {
-  for (const char* name : {"Adreno (TM) 740", "Mali-G78", "NVIDIA H100", "Intel(R) UHD Graphics 620", "AMD Radeon RX 6800"}) EXPECT_EQ(first(name, kConnected), kVector) << name;
+  for (const char* name :
+       {"Adreno (TM) 740", "Mali-G78", "NVIDIA H100", "Intel(R) UHD Graphics 620", "AMD Radeon RX 6800"})
+    EXPECT_EQ(first(name, kConnected), kVector) << name;
   EXPECT_EQ(first("llvmpipe", kConnected), kRows4);
   EXPECT_EQ(first("a device with small groups", kConnected), kRows4);
 }

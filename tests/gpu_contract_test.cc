@@ -1,4 +1,5 @@
-// What the calls of GPU contexts promise whatever the operator: devices, buffers, streams, events, and the texts of their refusals.
+// What the calls of GPU contexts promise whatever the operator: devices, buffers, streams, events, and the texts of
+// their refusals.
 #include <cstdlib>
 #include <cstring>
 
@@ -8,7 +9,10 @@ using namespace skua_test;
 
 namespace {
 
-void expect_text(const std::string& part) { EXPECT_NE(std::strstr(skua_error_text(), part.c_str()), nullptr) << "\"" << skua_error_text() << "\" does not say \"" << part << "\""; }
+void expect_text(const std::string& part) {
+  EXPECT_NE(std::strstr(skua_error_text(), part.c_str()), nullptr)
+      << "\"" << skua_error_text() << "\" does not say \"" << part << "\"";
+}
 
 Op relu(skua_context* context) {
   skua_unary_desc d = SKUA_UNARY_DESC_INIT;
@@ -33,7 +37,10 @@ struct Stream {
 
 // The first test: an OpenCL driver that was opened stays so.
 TEST(GpuContract, ALibraryThatCannotBeOpenedSaysWhy) {
-  const struct { skua_device_api api; const char* variable; } drivers[] = {{SKUA_DEVICE_API_OPENCL, "SKUA_OPENCL_LIBRARY"}, {SKUA_DEVICE_API_VULKAN, "SKUA_VULKAN_LIBRARY"}};
+  const struct {
+    skua_device_api api;
+    const char* variable;
+  } drivers[] = {{SKUA_DEVICE_API_OPENCL, "SKUA_OPENCL_LIBRARY"}, {SKUA_DEVICE_API_VULKAN, "SKUA_VULKAN_LIBRARY"}};
   for (const auto& driver : drivers) {
     SCOPED_TRACE(driver.variable);
     const char* const told = std::getenv(driver.variable);
@@ -46,7 +53,8 @@ TEST(GpuContract, ALibraryThatCannotBeOpenedSaysWhy) {
     if (told) setenv(driver.variable, before.c_str(), 1);
     else unsetenv(driver.variable);
     EXPECT_EQ(status, SKUA_STATUS_NO_DEVICE);
-    if (std::strstr(skua_error_text(), "no OpenCL backend") || std::strstr(skua_error_text(), "no Vulkan backend")) continue;
+    if (std::strstr(skua_error_text(), "no OpenCL backend") || std::strstr(skua_error_text(), "no Vulkan backend"))
+      continue;
     for (const char* part : {driver.variable, "/nowhere/libnone.so", "No such file"}) expect_text(part);
   }
 }
@@ -164,7 +172,9 @@ TEST(GpuContract, Enqueue) {
     Buffer x(gpu, 100), y(gpu, 100), foreign(other, 100);
     Stream stream(gpu), other_stream(other);
     float host[20] = {};
-    const auto enqueue = [&](skua_buffer in, skua_buffer out) { return skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream); };
+    const auto enqueue = [&](skua_buffer in, skua_buffer out) {
+      return skua_plan_enqueue(plan, &in, 1, &out, 1, nullptr, stream);
+    };
     const auto refuses = [&](skua_buffer in, skua_buffer out, const char* text) {
       EXPECT_EQ(enqueue(in, out), SKUA_STATUS_INVALID_ARGUMENT) << text;
       expect_text(text);
@@ -190,7 +200,8 @@ TEST(GpuContract, Enqueue) {
     EXPECT_EQ(skua_plan_run(plan, &host_buffer, 1, &host_buffer, 1, nullptr, 0, nullptr), SKUA_STATUS_UNSUPPORTED);
     expect_text("skua_plan_enqueue");
     SKUA_EXPECT_OK(skua_op_tune(op.op, &t, 1, nullptr));  // one candidate: nothing remembered
-    EXPECT_STREQ(skua_plan_kernel(plan), device.device.api == SKUA_DEVICE_API_OPENCL ? "unary_f32_v4_opencl" : "unary_f32_v4_vulkan");
+    EXPECT_STREQ(skua_plan_kernel(plan),
+                 device.device.api == SKUA_DEVICE_API_OPENCL ? "unary_f32_v4_opencl" : "unary_f32_v4_vulkan");
     char text[512];
     EXPECT_GT(skua_plan_explain(plan, text, sizeof text), 0u);
     EXPECT_NE(std::strstr(text, "unary_f32_v4"), nullptr) << text;

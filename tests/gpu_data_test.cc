@@ -5,10 +5,13 @@ using namespace skua_test;
 
 namespace {
 
-void same_bits(const MakeOp& make_op, const std::vector<std::vector<Shape>>& inputs) { compare_on_gpus(inputs, Holes::all, make_op); }
+void same_bits(const MakeOp& make_op, const std::vector<std::vector<Shape>>& inputs) {
+  compare_on_gpus(inputs, Holes::all, make_op);
+}
 
 TEST(GpuData, Transpose) {
-  for (const std::vector<uint32_t>& perm : {std::vector<uint32_t>{1, 0}, {0, 2, 1}, {0, 1, 2}, {3, 1, 0, 2}, {5, 3, 1, 4, 2, 0}}) {
+  for (const std::vector<uint32_t>& perm :
+       {std::vector<uint32_t>{1, 0}, {0, 2, 1}, {0, 1, 2}, {3, 1, 0, 2}, {5, 3, 1, 4, 2, 0}}) {
     Shape x(perm.size());
     for (size_t d = 0; d < x.size(); ++d) x[d] = d % 2 ? 4 : 3 + d % 3;
     same_bits([&](skua_context* context, skua_dtype type, skua_op** op) {
@@ -64,12 +67,16 @@ TEST(GpuData, Slice) {
 
 TEST(GpuData, Concat) {
   for (const int axis : {0, 1, -1})
-    same_bits([&](skua_context* context, skua_dtype type, skua_op** op) {
-      skua_concat_desc d = SKUA_CONCAT_DESC_INIT;
-      d.type = type;
-      d.axis = axis;
-      return skua_concat_create(context, &d, op);
-    }, {{{2, 3, 8}, {2, 3, 8}, {2, 3, 8}}, {{2, 3, 8}}, {{2, 3, 5}, {2, 3, 5}, {2, 3, 5}, {2, 3, 5}, {2, 3, 5}, {2, 3, 5}}});
+    same_bits(
+        [&](skua_context* context, skua_dtype type, skua_op** op) {
+          skua_concat_desc d = SKUA_CONCAT_DESC_INIT;
+          d.type = type;
+          d.axis = axis;
+          return skua_concat_create(context, &d, op);
+        },
+        {{{2, 3, 8}, {2, 3, 8}, {2, 3, 8}},
+         {{2, 3, 8}},
+         {{2, 3, 5}, {2, 3, 5}, {2, 3, 5}, {2, 3, 5}, {2, 3, 5}, {2, 3, 5}}});
 }
 
 TEST(GpuData, Rearrange) {

@@ -60,10 +60,16 @@ TEST(GpuBinary, BroadcastingStridesActivations) {
     Rng rng(4);
     for (const skua_dtype type : gpu_types()) {
       const skua_activation act = {SKUA_ACTIVATION_CLAMP, -1.0f, 1.5f};
-      const Op reference = make_binary(cpu, SKUA_BINARY_ADD, type, act), op = make_binary(gpu, SKUA_BINARY_ADD, type, act);
+      const Op reference = make_binary(cpu, SKUA_BINARY_ADD, type, act),
+               op = make_binary(gpu, SKUA_BINARY_ADD, type, act);
       if (!op.op) continue;
-      const std::vector<std::pair<Shape, Shape>> pairs = {{{2, 5, 8}, {8}},       {{2, 5, 8}, {2, 5, 1}}, {{1}, {4, 12}},          {{2, 5, 7}, {5, 1}},
-                                                          {{3, 1, 8}, {1, 6, 1}}, {{2, 3, 4, 8}, {3, 1, 8}}, {{2, 1, 3, 1, 2, 8}, {2, 2, 1, 3, 1, 8}}};
+      const std::vector<std::pair<Shape, Shape>> pairs = {{{2, 5, 8}, {8}},
+                                                          {{2, 5, 8}, {2, 5, 1}},
+                                                          {{1}, {4, 12}},
+                                                          {{2, 5, 7}, {5, 1}},
+                                                          {{3, 1, 8}, {1, 6, 1}},
+                                                          {{2, 3, 4, 8}, {3, 1, 8}},
+                                                          {{2, 1, 3, 1, 2, 8}, {2, 2, 1, 3, 1, 8}}};
       for (const size_t skip : {0, 1}) {
         gpu_skip = skip;
         for (const auto& pair : pairs) {
@@ -118,7 +124,8 @@ TEST(GpuSelect, Broadcasting) {
       SKUA_EXPECT_OK(skua_select_create(gpu, &d, &op));
       if (!op.op) continue;
       for (const Shape& condition : {Shape{3, 5, 8}, {5, 1}, {8}, {1}}) {
-        const Data c = make_integers(shape(condition, type), rng, 0, 1), x = make(shape({3, 5, 8}, type), rng), y = make(shape({5, 8}, type), rng);
+        const Data c = make_integers(shape(condition, type), rng, 0, 1), x = make(shape({3, 5, 8}, type), rng),
+                   y = make(shape({5, 8}, type), rng);
         expect_same_bits(run(op, {c, x, y})[0], run(reference, {c, x, y})[0]);
       }
     }

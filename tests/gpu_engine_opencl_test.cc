@@ -1,4 +1,5 @@
-// Contexts over an engine's own cl_context: its buffers are imported, its queue may be shared, and what is the engine's stays so.
+// Contexts over an engine's own cl_context: its buffers are imported, its queue may be shared, and what is the engine's
+// stays so.
 #include "tests/support/engine.h"
 
 #ifdef SKUA_GPU_OPENCL
@@ -34,14 +35,17 @@ TEST(GpuEngine, BuffersOfAClContext) {
       work.enqueue();
       if (with_queue) SKUA_EXPECT_OK(skua_stream_submit(work.stream));
       else SKUA_EXPECT_OK(skua_stream_wait(work.stream));
-      EXPECT_EQ(cl.clEnqueueReadBuffer(queue, memory, CL_TRUE, kBehind, kBytes, got.data(), 0, nullptr, nullptr), CL_SUCCESS);
+      EXPECT_EQ(cl.clEnqueueReadBuffer(queue, memory, CL_TRUE, kBehind, kBytes, got.data(), 0, nullptr, nullptr),
+                CL_SUCCESS);
       EXPECT_EQ(got, absolute(x));
       SKUA_EXPECT_OK(skua_device_buffer_read(work.y, 0, got.data(), kBytes));
       EXPECT_EQ(got, absolute(x));
 
       // A part is no more than that to a kernel.
       size_t reach = 0;
-      EXPECT_EQ(cl.clGetMemObjectInfo(static_cast<skua::gpu::opencl::ClBuffer*>(work.x)->memory, CL_MEM_SIZE, sizeof reach, &reach, nullptr), CL_SUCCESS);
+      EXPECT_EQ(cl.clGetMemObjectInfo(static_cast<skua::gpu::opencl::ClBuffer*>(work.x)->memory, CL_MEM_SIZE,
+                                      sizeof reach, &reach, nullptr),
+                CL_SUCCESS);
       EXPECT_EQ(reach, kBytes);
       refuses_overlap(gpu, uintptr_t(memory), work);
       // Destroying unmaps.
@@ -56,7 +60,8 @@ TEST(GpuEngine, BuffersOfAClContext) {
       EXPECT_EQ(cl.clGetMemObjectInfo(memory, CL_MEM_MAP_COUNT, sizeof maps, &maps, nullptr), CL_SUCCESS);
       EXPECT_EQ(maps, 0u);
       skua_device_buffer* none = nullptr;
-      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), kBehind, kBytes + 1, &none), SKUA_STATUS_INVALID_ARGUMENT);
+      EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), kBehind, kBytes + 1, &none),
+                SKUA_STATUS_INVALID_ARGUMENT);
       expect_text("end behind the cl_mem's 12192 bytes");
       EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), SIZE_MAX, 2, &none), SKUA_STATUS_INVALID_ARGUMENT);
       EXPECT_EQ(skua_device_buffer_import(gpu, uintptr_t(memory), 1, 16, &none), SKUA_STATUS_INVALID_ARGUMENT);
@@ -70,7 +75,8 @@ TEST(GpuEngine, BuffersOfAClContext) {
     }
     // Nothing of the library's is left on the engine's objects.
     cl_uint references = 0;
-    EXPECT_EQ(cl.clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr), CL_SUCCESS);
+    EXPECT_EQ(cl.clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr),
+              CL_SUCCESS);
     EXPECT_EQ(references, 1u);
     EXPECT_EQ(cl.clReleaseMemObject(memory), CL_SUCCESS);
     EXPECT_EQ(cl.clReleaseCommandQueue(queue), CL_SUCCESS);
@@ -103,9 +109,12 @@ TEST(GpuEngine, BytesOfAnImportedBufferInWords) {
       SKUA_EXPECT_OK(skua_device_buffer_import(gpu, uintptr_t(memory), 0, size, &x));
       const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
       for (const bool written : {false, true}) {
-        const skua_status s = skua_plan_enqueue(plan, written ? &out : &in, 1, written ? &in : &out, 1, nullptr, stream);
+        const skua_status s =
+            skua_plan_enqueue(plan, written ? &out : &in, 1, written ? &in : &out, 1, nullptr, stream);
         EXPECT_EQ(s, size < 16 ? SKUA_STATUS_UNSUPPORTED : SKUA_STATUS_OK) << size;
-        if (size < 16) expect_text(written ? "output 0 ends with an imported buffer, at byte 13" : "input 0 ends with an imported buffer, at byte 13");
+        if (size < 16)
+          expect_text(written ? "output 0 ends with an imported buffer, at byte 13"
+                              : "input 0 ends with an imported buffer, at byte 13");
       }
       SKUA_EXPECT_OK(skua_stream_wait(stream));
       skua_device_buffer_destroy(x);
@@ -122,7 +131,8 @@ TEST(GpuEngine, WhatAClQueueAndBufferCannot) {
   Cl cl(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
   ASSERT_TRUE(cl.context);
   const cl_command_queue without_profiling = cl.clCreateCommandQueue(cl.context, cl.device, 0, nullptr);
-  const cl_mem hidden = cl.clCreateBuffer(cl.context, CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, kBytes, nullptr, nullptr);
+  const cl_mem hidden =
+      cl.clCreateBuffer(cl.context, CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS, kBytes, nullptr, nullptr);
   ASSERT_TRUE(without_profiling && hidden);
   {
     Context gpu(skua_opencl_objects{cl.context, cl.device, without_profiling});
@@ -151,9 +161,12 @@ TEST(GpuEngine, WhatAClQueueAndBufferCannot) {
 
 TEST(GpuEngine, ClObjectsThatDoNotBelongTogether) {
   if (!has_device(SKUA_DEVICE_API_OPENCL)) GTEST_SKIP() << "no OpenCL device";
-  Cl cl(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1")), other(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
+  Cl cl(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1")),
+      other(open_driver("SKUA_OPENCL_LIBRARY", "libOpenCL.so.1"));
   ASSERT_TRUE(cl.context && other.context);
-  const cl_command_queue foreign = other.clCreateCommandQueue(other.context, other.device, 0, nullptr), unordered = cl.clCreateCommandQueue(cl.context, cl.device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, nullptr);
+  const cl_command_queue foreign = other.clCreateCommandQueue(other.context, other.device, 0, nullptr),
+                         unordered = cl.clCreateCommandQueue(cl.context, cl.device,
+                                                             CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, nullptr);
   const auto refused = [&](skua_opencl_objects given, const char* text, skua_device_api api = SKUA_DEVICE_API_OPENCL) {
     skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
     o.device.api = api;

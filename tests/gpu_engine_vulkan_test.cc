@@ -1,4 +1,5 @@
-// Contexts over an engine's own VkDevice: its buffers are imported, its queue is shared, and what is the engine's stays so.
+// Contexts over an engine's own VkDevice: its buffers are imported, its queue is shared, and what is the engine's stays
+// so.
 #include "tests/support/engine.h"
 
 #ifdef SKUA_GPU_VULKAN
@@ -17,7 +18,8 @@ TEST(GpuEngine, BuffersOfAVkDevice) {
   Engine engine(open_driver("SKUA_VULKAN_LIBRARY", "libvulkan.so.1"));
   ASSERT_TRUE(engine.device);
   const std::vector<float> x = values();
-  const Engine::Memory both = engine.make_memory(kBehind + kBytes), before = engine.make_memory(kBytes), behind = engine.make_memory(kBytes);
+  const Engine::Memory both = engine.make_memory(kBehind + kBytes), before = engine.make_memory(kBytes),
+                       behind = engine.make_memory(kBytes);
   {
     const skua_vulkan_objects given = engine.objects();
     Context gpu(given);
@@ -45,7 +47,8 @@ TEST(GpuEngine, BuffersOfAVkDevice) {
 
     refuses_overlap(gpu, number_of(both.buffer), work);
     skua_device_buffer* none = nullptr;
-    EXPECT_EQ(skua_device_buffer_import(gpu, number_of(both.buffer), kBehind, size_t(1) << 30, &none), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_device_buffer_import(gpu, number_of(both.buffer), kBehind, size_t(1) << 30, &none),
+              SKUA_STATUS_INVALID_ARGUMENT);
     expect_text("end behind the VkBuffer");
     EXPECT_EQ(skua_device_buffer_import(gpu, number_of(both.buffer), 4, 16, &none), SKUA_STATUS_INVALID_ARGUMENT);
     expect_text("offset 4");
@@ -111,8 +114,9 @@ TEST(GpuEngine, HalvesOfAVkDevice) {
   engine.free_memory(both);
 }
 
-// What the library records, in letters: D a dispatch; B a barrier between dispatches, I one that is behind all that the engine has put on the queue, O one before all that it will; S a submit. No layer
-// sees a barrier that is missing between two submits.
+// What the library records, in letters: D a dispatch; B a barrier between dispatches, I one that is behind all that the
+// engine has put on the queue, O one before all that it will; S a submit. No layer sees a barrier that is missing
+// between two submits.
 struct Recorder {
   std::string calls;
   int rounds = -1;  // constant 11 of the last pipeline: whether the kernel rounds to f16
@@ -131,32 +135,48 @@ PFN_vkVoidFunction VKAPI_PTR find_and_record(VkDevice device, const char* name) 
   const auto is = [&](const char* other) { return !std::strcmp(name, other); };
   const auto same = [](auto f) { return reinterpret_cast<PFN_vkVoidFunction>(f); };
   if (is("vkCmdPipelineBarrier"))
-    return same(real<PFN_vkCmdPipelineBarrier>(recorder.barrier, from, [](VkCommandBuffer c, VkPipelineStageFlags src, VkPipelineStageFlags dst, VkDependencyFlags f, uint32_t n, const VkMemoryBarrier* b,
-                                                                         uint32_t nb, const VkBufferMemoryBarrier* bb, uint32_t ni, const VkImageMemoryBarrier* ib) {
-      constexpr VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
-      constexpr VkAccessFlags shader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT, memory = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-      const bool in = n == 1 && (b->srcAccessMask & VK_ACCESS_MEMORY_WRITE_BIT) && (b->dstAccessMask & shader) == shader;
-      const bool out = n == 1 && (b->srcAccessMask & VK_ACCESS_SHADER_WRITE_BIT) && (b->dstAccessMask & memory) == memory;
-      recorder.calls += src == all && in ? 'I' : (dst & all) && out ? 'O' : src == compute && dst == compute ? 'B' : '?';
-      recorder.barrier(c, src, dst, f, n, b, nb, bb, ni, ib);
-    }));
+    return same(real<PFN_vkCmdPipelineBarrier>(
+        recorder.barrier, from,
+        [](VkCommandBuffer c, VkPipelineStageFlags src, VkPipelineStageFlags dst, VkDependencyFlags f, uint32_t n,
+           const VkMemoryBarrier* b, uint32_t nb, const VkBufferMemoryBarrier* bb, uint32_t ni,
+           const VkImageMemoryBarrier* ib) {
+          constexpr VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                                         compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+          constexpr VkAccessFlags shader = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+                                  memory = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+          const bool in =
+              n == 1 && (b->srcAccessMask & VK_ACCESS_MEMORY_WRITE_BIT) && (b->dstAccessMask & shader) == shader;
+          const bool out =
+              n == 1 && (b->srcAccessMask & VK_ACCESS_SHADER_WRITE_BIT) && (b->dstAccessMask & memory) == memory;
+          recorder.calls += src == all && in                   ? 'I'
+                            : (dst & all) && out               ? 'O'
+                            : src == compute && dst == compute ? 'B'
+                                                               : '?';
+          recorder.barrier(c, src, dst, f, n, b, nb, bb, ni, ib);
+        }));
   if (is("vkCmdDispatch"))
-    return same(real<PFN_vkCmdDispatch>(recorder.dispatch, from, [](VkCommandBuffer c, uint32_t x, uint32_t y, uint32_t z) {
-      recorder.calls += 'D';
-      recorder.dispatch(c, x, y, z);
-    }));
+    return same(
+        real<PFN_vkCmdDispatch>(recorder.dispatch, from, [](VkCommandBuffer c, uint32_t x, uint32_t y, uint32_t z) {
+          recorder.calls += 'D';
+          recorder.dispatch(c, x, y, z);
+        }));
   if (is("vkQueueSubmit"))
-    return same(real<PFN_vkQueueSubmit>(recorder.submit, from, [](VkQueue q, uint32_t n, const VkSubmitInfo* info, VkFence fence) {
-      recorder.calls += 'S';
-      return recorder.submit(q, n, info, fence);
-    }));
+    return same(real<PFN_vkQueueSubmit>(recorder.submit, from,
+                                        [](VkQueue q, uint32_t n, const VkSubmitInfo* info, VkFence fence) {
+                                          recorder.calls += 'S';
+                                          return recorder.submit(q, n, info, fence);
+                                        }));
   if (is("vkCreateComputePipelines"))
-    return same(real<PFN_vkCreateComputePipelines>(recorder.pipelines, from, [](VkDevice d, VkPipelineCache cache, uint32_t n, const VkComputePipelineCreateInfo* info, const VkAllocationCallbacks* a, VkPipeline* p) {
-      const VkSpecializationInfo& s = *info->stage.pSpecializationInfo;
-      for (uint32_t i = 0; i < s.mapEntryCount; ++i)
-        if (s.pMapEntries[i].constantID == 11) std::memcpy(&recorder.rounds, static_cast<const char*>(s.pData) + s.pMapEntries[i].offset, sizeof(int));
-      return recorder.pipelines(d, cache, n, info, a, p);
-    }));
+    return same(real<PFN_vkCreateComputePipelines>(
+        recorder.pipelines, from,
+        [](VkDevice d, VkPipelineCache cache, uint32_t n, const VkComputePipelineCreateInfo* info,
+           const VkAllocationCallbacks* a, VkPipeline* p) {
+          const VkSpecializationInfo& s = *info->stage.pSpecializationInfo;
+          for (uint32_t i = 0; i < s.mapEntryCount; ++i)
+            if (s.pMapEntries[i].constantID == 11)
+              std::memcpy(&recorder.rounds, static_cast<const char*>(s.pData) + s.pMapEntries[i].offset, sizeof(int));
+          return recorder.pipelines(d, cache, n, info, a, p);
+        }));
   return from;
 }
 
@@ -166,7 +186,8 @@ skua_vulkan_objects recorded(Engine& engine) {
   recorder.find = reinterpret_cast<PFN_vkGetDeviceProcAddr>(engine.get(engine.instance, "vkGetDeviceProcAddr"));
   skua_vulkan_objects given = engine.objects();
   const PFN_vkGetInstanceProcAddr get = [](VkInstance instance, const char* name) {
-    return std::strcmp(name, "vkGetDeviceProcAddr") ? recorder.get(instance, name) : reinterpret_cast<PFN_vkVoidFunction>(&find_and_record);
+    return std::strcmp(name, "vkGetDeviceProcAddr") ? recorder.get(instance, name)
+                                                    : reinterpret_cast<PFN_vkVoidFunction>(&find_and_record);
   };
   given.get_instance_proc_addr = reinterpret_cast<void*>(get);
   return given;
@@ -236,7 +257,8 @@ TEST(GpuEngine, WhoRoundsToHalves) {
   }
 }
 
-// What the engine does not say of its device is not used: arithmetic of f16, promises about NaN. Subgroups are no feature.
+// What the engine does not say of its device is not used: arithmetic of f16, promises about NaN. Subgroups are no
+// feature.
 TEST(GpuEngine, WhatIsSaidIsUsed) {
   if (!has_device(SKUA_DEVICE_API_VULKAN)) GTEST_SKIP() << "no Vulkan device";
   if (half_types().empty() || half_types()[0] != SKUA_DTYPE_F16) GTEST_SKIP() << "no f16 in this build";
@@ -252,7 +274,8 @@ TEST(GpuEngine, WhatIsSaidIsUsed) {
     if (!said) { EXPECT_FALSE(about.f32_nan || about.f16_nan || about.f16_rounding); }
     const auto kernel = [&](const skua_op* op, const std::vector<skua_tensor>& in) {
       skua_plan* plan = nullptr;
-      SKUA_EXPECT_OK(skua_op_plan(op, in.data(), in.size(), nullptr, 0, &plan));  // the validation layer sees the program
+      // the validation layer sees the program
+      SKUA_EXPECT_OK(skua_op_plan(op, in.data(), in.size(), nullptr, 0, &plan));
       const std::string name = skua_plan_kernel(plan);
       skua_plan_destroy(plan);
       return name;
@@ -262,11 +285,14 @@ TEST(GpuEngine, WhatIsSaidIsUsed) {
     d.numerics = SKUA_NUMERICS_FAST;
     Op product, softmax;
     SKUA_EXPECT_OK(skua_gemm_create(gpu, &d, nullptr, nullptr, &product));
-    EXPECT_EQ(kernel(product, {shape({4, 8}, SKUA_DTYPE_F16), shape({8, 4}, SKUA_DTYPE_F16)}).find("_h4") != std::string::npos, said);
+    EXPECT_EQ(kernel(product, {shape({4, 8}, SKUA_DTYPE_F16), shape({8, 4}, SKUA_DTYPE_F16)}).find("_h4") !=
+                  std::string::npos,
+              said);
     skua_softmax_desc s = SKUA_SOFTMAX_DESC_INIT;
     s.axis = 1;
     SKUA_EXPECT_OK(skua_softmax_create(gpu, &s, &softmax));
-    EXPECT_EQ(kernel(softmax, {shape({4, 40})}).find("subgroup") != std::string::npos, about.subgroup_sums && about.subgroup >= 4);
+    EXPECT_EQ(kernel(softmax, {shape({4, 40})}).find("subgroup") != std::string::npos,
+              about.subgroup_sums && about.subgroup >= 4);
   }
 }
 

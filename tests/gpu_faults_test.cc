@@ -1,5 +1,6 @@
-// Every call of the driver that can fail fails once, by a library that stands before the driver (tests/faults): the library answers with a status and a text, gives everything back, and
-// a new context works. A context lives through one of these stories: made, operator made and planned, buffers written, recorded, timed, waited for, read.
+// Every call of the driver that can fail fails once, by a library that stands before the driver (tests/faults): the
+// library answers with a status and a text, gives everything back, and a new context works. A context lives through one
+// of these stories: made, operator made and planned, buffers written, recorded, timed, waited for, read.
 #include <dlfcn.h>
 
 #include <cmath>
@@ -78,21 +79,27 @@ struct Story {
     double nanoseconds = 0;
     bool right = false;
     const auto make = [&](size_t begin, skua_device_buffer** out) {
-      return over ? ok(skua_device_buffer_import(context, over->memory, begin, sizeof in, out), "device_buffer_import") : ok(skua_device_buffer_create(context, sizeof in, out), "device_buffer_create");
+      return over ? ok(skua_device_buffer_import(context, over->memory, begin, sizeof in, out), "device_buffer_import")
+                  : ok(skua_device_buffer_create(context, sizeof in, out), "device_buffer_create");
     };
     auto enqueue = [&](skua_device_buffer* from, skua_device_buffer* to, skua_stream* s) {
       const skua_buffer a = {nullptr, from, 0}, b = {nullptr, to, 0};
       return ok(skua_plan_enqueue(plan, &a, 1, &b, 1, nullptr, s), "plan_enqueue");
     };
-    if (ok(skua_unary_create(context, &desc, &op), "unary_create") && ok(skua_op_plan(op, &shape, 1, nullptr, 0, &plan), "op_plan") &&
-        make(0, &x) && make(kBehind, &y) &&
-        ok(skua_device_buffer_write(x, 0, in, sizeof in), "device_buffer_write") && ok(skua_stream_create(context, &stream), "stream_create") &&
-        ok(skua_stream_create(context, &other), "stream_create") && ok(skua_event_record(stream, &begin), "event_record") && enqueue(x, y, stream) && enqueue(y, x, stream) &&
-        ok(skua_event_record(stream, &end), "event_record") && ok(skua_stream_submit(stream), "stream_submit") && ok(skua_stream_wait_event(other, end), "stream_wait_event") &&
-        enqueue(x, y, other) && ok(skua_stream_wait(other), "stream_wait") && ok(skua_event_nanoseconds(begin, end, &nanoseconds), "event_nanoseconds") &&
+    if (ok(skua_unary_create(context, &desc, &op), "unary_create") &&
+        ok(skua_op_plan(op, &shape, 1, nullptr, 0, &plan), "op_plan") && make(0, &x) && make(kBehind, &y) &&
+        ok(skua_device_buffer_write(x, 0, in, sizeof in), "device_buffer_write") &&
+        ok(skua_stream_create(context, &stream), "stream_create") &&
+        ok(skua_stream_create(context, &other), "stream_create") &&
+        ok(skua_event_record(stream, &begin), "event_record") && enqueue(x, y, stream) && enqueue(y, x, stream) &&
+        ok(skua_event_record(stream, &end), "event_record") && ok(skua_stream_submit(stream), "stream_submit") &&
+        ok(skua_stream_wait_event(other, end), "stream_wait_event") && enqueue(x, y, other) &&
+        ok(skua_stream_wait(other), "stream_wait") &&
+        ok(skua_event_nanoseconds(begin, end, &nanoseconds), "event_nanoseconds") &&
         ok(skua_device_buffer_read(y, 0, out, sizeof out), "device_buffer_read")) {
       right = nanoseconds > 0;
-      for (size_t i = 0; i < n; ++i) right = right && std::fabs(out[i] - std::pow(in[i], 8)) <= 1e-5 * std::pow(in[i], 8);
+      for (size_t i = 0; i < n; ++i)
+        right = right && std::fabs(out[i] - std::pow(in[i], 8)) <= 1e-5 * std::pow(in[i], 8);
     }
     skua_event_destroy(begin);
     skua_event_destroy(end);
@@ -114,16 +121,19 @@ Faults* faults_of(const char* variable, const char* library) {
   return get ? get() : nullptr;
 }
 
-void every_call_fails(skua_device_api api, Faults* faults, std::initializer_list<int> codes, int lost, const Over* over = nullptr) {
+void every_call_fails(skua_device_api api, Faults* faults, std::initializer_list<int> codes, int lost,
+                      const Over* over = nullptr) {
   ASSERT_TRUE(faults);
   skua_device_list(nullptr, 0);
-  ASSERT_LE(faults->live, api == SKUA_DEVICE_API_VULKAN);  // the first instance of a process stays, so that its driver does (gpu/vulkan/instance.cc)
+  // the first instance of a process stays, so that its driver does (gpu/vulkan/instance.cc)
+  ASSERT_LE(faults->live, api == SKUA_DEVICE_API_VULKAN);
   faults->live = 0;
   {
     Story story(api, over);
     const bool right = story.tell();
     const char* required = std::getenv("SKUA_TEST_GPU");
-    if (story.worst == SKUA_STATUS_NO_DEVICE && !(required && !std::strcmp(required, "required"))) GTEST_SKIP() << story.text;
+    if (story.worst == SKUA_STATUS_NO_DEVICE && !(required && !std::strcmp(required, "required")))
+      GTEST_SKIP() << story.text;
     ASSERT_TRUE(right) << story.where << ": " << story.text;
     EXPECT_EQ(story.live, 0u);
     ASSERT_EQ(faults->live, 0) << "objects of the driver are left over when nothing fails";
@@ -138,7 +148,8 @@ void every_call_fails(skua_device_api api, Faults* faults, std::initializer_list
       Story story(api, over);
       const bool right = story.tell();
       faults->fail_at = 0;
-      SCOPED_TRACE("call " + std::to_string(n) + " (" + faults->name + ") returns " + std::to_string(code) + "; " + story.where + ": " + story.text);
+      SCOPED_TRACE("call " + std::to_string(n) + " (" + faults->name + ") returns " + std::to_string(code) + "; " +
+                   story.where + ": " + story.text);
       EXPECT_EQ(story.live, 0u);
       EXPECT_EQ(faults->live, 0);
       faults->live = 0;
@@ -181,7 +192,8 @@ void old_drivers(skua_device_api api, Faults* faults, const std::vector<std::pai
 
 #ifdef SKUA_GPU_OPENCL
 TEST(GpuFaults, OldOpenCl) {
-  old_drivers(SKUA_DEVICE_API_OPENCL, faults_of("SKUA_OPENCL_LIBRARY", "libskua_faults_opencl.so"), {{1, "has OpenCL 1.1 of old, 1.2 is needed"}});
+  old_drivers(SKUA_DEVICE_API_OPENCL, faults_of("SKUA_OPENCL_LIBRARY", "libskua_faults_opencl.so"),
+              {{1, "has OpenCL 1.1 of old, 1.2 is needed"}});
 }
 #endif
 
@@ -208,7 +220,8 @@ TEST(GpuFaults, EveryOpenClCallOfAnEngineFails) {
   const cl_mem memory = cl.clCreateBuffer(cl.context, CL_MEM_READ_WRITE, kBehind + kBytes, nullptr, nullptr);
   const skua_opencl_objects given = {cl.context, cl.device, queue};
   const Over over = {[&](skua_context_options& o) { o.opencl = &given; }, uintptr_t(memory)};
-  every_call_fails(SKUA_DEVICE_API_OPENCL, faults_of("SKUA_OPENCL_LIBRARY", "libskua_faults_opencl.so"), {-5}, 1, &over);
+  every_call_fails(SKUA_DEVICE_API_OPENCL, faults_of("SKUA_OPENCL_LIBRARY", "libskua_faults_opencl.so"), {-5}, 1,
+                   &over);
   cl_uint references = 0;
   EXPECT_EQ(cl.clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr), CL_SUCCESS);
   EXPECT_EQ(references, 1u);
@@ -243,7 +256,8 @@ TEST(GpuFaults, UnmapWaits) {
 #ifdef SKUA_GPU_VULKAN
 TEST(GpuFaults, EveryVulkanCallFails) {
   Faults* faults = faults_of("SKUA_VULKAN_LIBRARY", "libskua_faults_vulkan.so");
-  every_call_fails(SKUA_DEVICE_API_VULKAN, faults, {-2, -4}, -4);  // VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_DEVICE_LOST
+  // VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_DEVICE_LOST
+  every_call_fails(SKUA_DEVICE_API_VULKAN, faults, {-2, -4}, -4);
 }
 
 // Over an engine's VkDevice and queue, in its memory.

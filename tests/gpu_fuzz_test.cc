@@ -1,4 +1,5 @@
-// Random operators, shapes, strides and offsets on every GPU of the machine against the CPU. A case follows from its number alone, so that a failure can be run again:
+// Random operators, shapes, strides and offsets on every GPU of the machine against the CPU. A case follows from its
+// number alone, so that a failure can be run again:
 //   SKUA_FUZZ_FIRST=N    the first case (default 1)
 //   SKUA_FUZZ_SECONDS=N  goes on for so long (default: a fixed number of cases)
 #include <cfloat>
@@ -33,11 +34,13 @@ void try_case(uint32_t number, const Context& cpu, const std::vector<std::unique
   const Trial t = fuzz.draw();
   const size_t skip = fuzz.odds(3) ? size_t(fuzz.rng.integer(0, 7)) : 0;
   // Kernels that no software device would choose, and more work-groups than a dispatch starts.
-  static const char* const filters[] = {"", "", "*_image_*", "*_tile_*", "tile*", "*_v4x8_*", "*_v4x128_*", "gemv_*", "*winograd*"};
+  static const char* const filters[] = {"",         "",           "*_image_*", "*_tile_*",  "tile*",
+                                        "*_v4x8_*", "*_v4x128_*", "gemv_*",    "*winograd*"};
   const char* const filter = filters[fuzz.rng.integer(0, 8)];
   const uint32_t groups = fuzz.odds(5) ? uint32_t(fuzz.rng.integer(1, 6)) : 0;
   const bool subgroups = !fuzz.odds(3);
-  SCOPED_TRACE("SKUA_FUZZ_FIRST=" + std::to_string(number) + ": " + t.text + ", offset " + std::to_string(skip) + ", filter " + filter + ", groups " + std::to_string(groups) + (subgroups ? "" : ", no subgroups"));
+  SCOPED_TRACE("SKUA_FUZZ_FIRST=" + std::to_string(number) + ": " + t.text + ", offset " + std::to_string(skip) +
+               ", filter " + filter + ", groups " + std::to_string(groups) + (subgroups ? "" : ", no subgroups"));
   std::vector<skua_tensor> shapes;
   for (const Data& x : t.inputs) shapes.push_back(x.t);
   Op reference;
@@ -52,7 +55,9 @@ void try_case(uint32_t number, const Context& cpu, const std::vector<std::unique
   if (wanted == SKUA_STATUS_OK) {
     want = run(reference, t.inputs);
     if (fuzz.odds(3))  // written between others' elements, where the operator takes that
-      for (size_t i = 0; i < want.size(); ++i) to.push_back(fuzz.strided(std::vector<size_t>(outputs[i].shape, outputs[i].shape + outputs[i].rank), true, outputs[i].type));
+      for (size_t i = 0; i < want.size(); ++i)
+        to.push_back(fuzz.strided(std::vector<size_t>(outputs[i].shape, outputs[i].shape + outputs[i].rank), true,
+                                  outputs[i].type));
   }
   for (const auto& gpu : gpus) {
     SCOPED_TRACE(skua_context_isa(*gpu));
@@ -73,7 +78,8 @@ void try_case(uint32_t number, const Context& cpu, const std::vector<std::unique
       continue;
     }
     plan = nullptr;
-    const bool takes = to.empty() || skua_op_plan(op, shapes.data(), shapes.size(), to.data(), to.size(), &plan) == SKUA_STATUS_OK;
+    const bool takes =
+        to.empty() || skua_op_plan(op, shapes.data(), shapes.size(), to.data(), to.size(), &plan) == SKUA_STATUS_OK;
     skua_plan_destroy(plan);
     gpu_skip = skip;
     const std::vector<Data> result = run(op, t.inputs, takes ? to : std::vector<skua_tensor>{});
@@ -89,7 +95,9 @@ void try_case(uint32_t number, const Context& cpu, const std::vector<std::unique
       double most = 1;
       for (double v : values) most = std::max(most, std::isfinite(v) ? std::fabs(v) : 0);
       std::vector<double> bound;
-      for (double v : values) bound.push_back(t.scale * double(FLT_EPSILON) * most + t.halves * half_ulp(want[o].t.type, std::max(std::fabs(v), t.least)));
+      for (double v : values)
+        bound.push_back(t.scale * double(FLT_EPSILON) * most +
+                        t.halves * half_ulp(want[o].t.type, std::max(std::fabs(v), t.least)));
       expect_close(result[o], values, bound);
     }
   }
@@ -108,8 +116,10 @@ TEST(gpu_fuzz, agrees_with_the_cpu) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds ? atoi(seconds) : 1 << 20);
   Tally tally;
   uint32_t n = 0;
-  for (; n < count && !HasFailure() && std::chrono::steady_clock::now() < until; ++n) try_case(first + n, cpu, gpus, tally);
-  printf("%u cases from %u: %zu compared, %zu invalid on all, %zu not supported on a GPU\n", n, first, tally.compared, tally.invalid, tally.unsupported);
+  for (; n < count && !HasFailure() && std::chrono::steady_clock::now() < until; ++n)
+    try_case(first + n, cpu, gpus, tally);
+  printf("%u cases from %u: %zu compared, %zu invalid on all, %zu not supported on a GPU\n", n, first, tally.compared,
+         tally.invalid, tally.unsupported);
   EXPECT_GE(tally.compared, n * gpus.size() / 2);
 }
 

@@ -7,7 +7,8 @@ namespace {
 using namespace skua_test;
 
 // Every case in every type on every device, by the kernels of these names.
-void check_all(const std::vector<const char*>& filters, const std::vector<Case>& cases, const std::vector<skua_dtype>& types = gpu_types()) {
+void check_all(const std::vector<const char*>& filters, const std::vector<Case>& cases,
+               const std::vector<skua_dtype>& types = gpu_types()) {
   by_every_kernel(filters, types, [&](Context& context, skua_dtype type) {
     for (Case c : cases) {
       c.type = c.b_type = c.c_type = type;
@@ -26,14 +27,18 @@ TEST(gpu_gemm, vectors) {
   Case large = of(131, 132, 36, true);
   Case few = of(3, 8, 4, true);
   large.activation = few.activation = {SKUA_ACTIVATION_RELU6, 0, 0};  // one program
-  const std::vector<const char*> filters = {"gemm_f*_v4x4_*", "gemm_f*_v4x8_*", "gemm_tile_*_v4x16_*", "gemm_tile_*_v4x16x32_*", "gemm_tile_*_v4x32_*", "gemm_tile_*_v4x64_*", "gemm_tile_*_v4x128_*"};
+  const std::vector<const char*> filters = {"gemm_f*_v4x4_*",         "gemm_f*_v4x8_*",      "gemm_tile_*_v4x16_*",
+                                            "gemm_tile_*_v4x16x32_*", "gemm_tile_*_v4x32_*", "gemm_tile_*_v4x64_*",
+                                            "gemm_tile_*_v4x128_*"};
   check_all(filters, {of(37, 44, 20), few, large}, gpu_types(false));
   check_all(filters, {large}, gpu_types_of(SKUA_DTYPE_BF16));
 }
 
 TEST(gpu_gemm, single_elements) {
-  std::vector<Case> cases = {of(21, 19, 23), of(21, 19, 23), of(21, 19, 23), of(70, 67, 33, true), of(70, 67, 33, true)};
-  cases[1].transpose_a = cases[2].transpose_a = cases[2].transpose_b = cases[3].transpose_a = cases[3].transpose_b = true;
+  std::vector<Case> cases = {of(21, 19, 23), of(21, 19, 23), of(21, 19, 23), of(70, 67, 33, true),
+                             of(70, 67, 33, true)};
+  cases[1].transpose_a = cases[2].transpose_a = cases[2].transpose_b = cases[3].transpose_a = cases[3].transpose_b =
+      true;
   cases[2].hole = cases[3].hole = 3;
   check_all({"gemm_f*", "gemm_tile_*"}, cases);
 }
@@ -151,7 +156,8 @@ TEST(gpu_gemm, sums_of_f16) {
         SKUA_EXPECT_OK(skua_op_plan(op, both, 2, nullptr, 0, &plan));
         char text[2000];
         skua_plan_explain(plan, text, sizeof text);
-        EXPECT_NE(std::string(text).find(fast ? "sums f16, of at most 64 terms" : "sums f32"), std::string::npos) << text;
+        EXPECT_NE(std::string(text).find(fast ? "sums f16, of at most 64 terms" : "sums f32"), std::string::npos)
+            << text;
         skua_plan_destroy(plan);
       }
     }
@@ -220,8 +226,10 @@ TEST(gpu_gemm, refuses_what_it_has_no_kernel_for) {
       EXPECT_EQ(skua_gemm_create(context, &d, nullptr, nullptr, &op), SKUA_STATUS_UNSUPPORTED);
       return std::string(skua_error_text());
     };
-    EXPECT_NE(refused([](skua_gemm_desc& d) { d.a_type = d.b_type = d.c_type = SKUA_DTYPE_S32; }).find("s32"), std::string::npos);
-    EXPECT_NE(refused([](skua_gemm_desc& d) { d.b_type = SKUA_DTYPE_S4; }).find("b_type is s4; on a GPU"), std::string::npos);
+    EXPECT_NE(refused([](skua_gemm_desc& d) { d.a_type = d.b_type = d.c_type = SKUA_DTYPE_S32; }).find("s32"),
+              std::string::npos);
+    EXPECT_NE(refused([](skua_gemm_desc& d) { d.b_type = SKUA_DTYPE_S4; }).find("b_type is s4; on a GPU"),
+              std::string::npos);
     float x = 1;
     EXPECT_EQ(skua_gemm_f32(context, 1, 1, 1, &x, 1, &x, 1, &x, 1, nullptr), SKUA_STATUS_UNSUPPORTED);
   }
@@ -250,15 +258,21 @@ TEST(gpu_gemm, explains_its_choice) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices) {
     for (const char* filter : {"gemm_tile_*_v4x64_*", "tile64"}) {
-      expect_parts(explained(device, filter), {"gemm_tile_f32_v4x64_", "64 rows, 64 columns, 64 terms", "work-group 16x16x1", "tile64: the kernel filter asks for it", "candidates: ", "tile128", "all by vectors", "sums f32\n",
-                   "chosen by the kernel filter", (std::string("kernel filter \"") + filter + "\": leaves 1 of 7 candidates").c_str()});
+      expect_parts(explained(device, filter),
+                   {"gemm_tile_f32_v4x64_", "64 rows, 64 columns, 64 terms", "work-group 16x16x1",
+                    "tile64: the kernel filter asks for it", "candidates: ", "tile128", "all by vectors", "sums f32\n",
+                    "chosen by the kernel filter",
+                    (std::string("kernel filter \"") + filter + "\": leaves 1 of 7 candidates").c_str()});
     }
     expect_parts(explained(device, "rows8"), {"gemm_f32_v4x8_", "leaves 1 of 7 candidates"});
     expect_parts(explained(device, "rows*"), {"gemm_f32_v4x4_", "leaves 2 of 7 candidates", "chosen by the model"});
-    expect_parts(explained(device, "rows9"), {"chosen by the model", "kernel filter \"rows9\": matches nothing here, ignored"});
+    expect_parts(explained(device, "rows9"),
+                 {"chosen by the model", "kernel filter \"rows9\": matches nothing here, ignored"});
     EXPECT_EQ(explained(device, "").find("kernel filter"), std::string::npos);
     if (gpu_has(SKUA_DTYPE_BF16)) expect_parts(explained(device, "", SKUA_DTYPE_BF16), {"sums f32\n"});
-    if (gpu_has(SKUA_DTYPE_F16)) expect_parts(explained(device, "rows4", SKUA_DTYPE_F16), {device.has_f16 ? "sums f16" : "sums f32: the device has no f16 arithmetic\n"});
+    if (gpu_has(SKUA_DTYPE_F16))
+      expect_parts(explained(device, "rows4", SKUA_DTYPE_F16),
+                   {device.has_f16 ? "sums f16" : "sums f32: the device has no f16 arithmetic\n"});
   }
 }
 

@@ -1,4 +1,5 @@
-// f16 on GPUs to the bit: moves keep whatever they move, NaN too; stores round to nearest even, whatever the driver would do by itself; loads are exact.
+// f16 on GPUs to the bit: moves keep whatever they move, NaN too; stores round to nearest even, whatever the driver
+// would do by itself; loads are exact.
 #include <cmath>
 #include <cstring>
 
@@ -18,7 +19,8 @@ template <class T> Bytes bytes_of(const std::vector<T>& values) {
 }
 
 // Output 0 of a run on memory as it is, dense.
-Bytes run_raw(const skua_op* op, skua_context* context, const std::vector<skua_tensor>& shapes, const std::vector<Bytes>& inputs) {
+Bytes run_raw(const skua_op* op, skua_context* context, const std::vector<skua_tensor>& shapes,
+              const std::vector<Bytes>& inputs) {
   skua_plan* plan = nullptr;
   SKUA_EXPECT_OK(skua_op_plan(op, shapes.data(), shapes.size(), nullptr, 0, &plan));
   if (!plan) return {};
@@ -56,7 +58,8 @@ uint16_t half_of(float x) {
 size_t wrong(const Bytes& got, const Bytes& want, bool any_nan) {
   size_t n = got.size() != want.size();
   for (size_t i = 0; i < want.size() && i < got.size(); ++i)
-    if (got[i] != want[i] && !(any_nan && is_nan(got[i]) && is_nan(want[i])) && ++n <= 4) ADD_FAILURE() << "element " << i << " is " << std::hex << got[i] << ", must be " << want[i];
+    if (got[i] != want[i] && !(any_nan && is_nan(got[i]) && is_nan(want[i])) && ++n <= 4)
+      ADD_FAILURE() << "element " << i << " is " << std::hex << got[i] << ", must be " << want[i];
   return n;
 }
 
@@ -119,7 +122,8 @@ TEST(GpuHalf, MovesKeepEveryBit) {
       for (int i = 0; i < 2; ++i) ld.size[i] = SIZE_MAX, ld.step[i] = 1;
       SKUA_EXPECT_OK(skua_slice_create(gpu, &ld, &slice));
       want.clear();
-      for (size_t r = 4; r < rows; ++r) want.insert(want.end(), x.begin() + ptrdiff_t(r * columns + 4), x.begin() + ptrdiff_t((r + 1) * columns));
+      for (size_t r = 4; r < rows; ++r)
+        want.insert(want.end(), x.begin() + ptrdiff_t(r * columns + 4), x.begin() + ptrdiff_t((r + 1) * columns));
       EXPECT_EQ(wrong(run_raw(slice, gpu, {t}, {x}), want, false), 0u) << "slice";
 
       skua_convert_desc vd = SKUA_CONVERT_DESC_INIT;
@@ -134,7 +138,8 @@ TEST(GpuHalf, MovesKeepEveryBit) {
 std::vector<float> borders() {
   std::vector<float> x;
   for (uint32_t h = 0; h < 0x7c00; ++h) {
-    const float a = skua::widen(skua::f16{uint16_t(h)}), b = h == 0x7bff ? 65536.0f : skua::widen(skua::f16{uint16_t(h + 1)}), middle = (a + b) / 2;
+    const float a = skua::widen(skua::f16{uint16_t(h)}),
+                b = h == 0x7bff ? 65536.0f : skua::widen(skua::f16{uint16_t(h + 1)}), middle = (a + b) / 2;
     for (const float v : {a, std::nextafterf(a, b), std::nextafterf(middle, a), middle, std::nextafterf(middle, b)}) {
       x.push_back(v);
       x.push_back(-v);
@@ -171,7 +176,9 @@ TEST(GpuHalf, StoresRoundToNearestEven) {
     SKUA_EXPECT_OK(skua_convert_create(gpu, &d, &op));
     EXPECT_EQ(wrong(run_raw(op, gpu, {shape({x.size()})}, {bytes_of(x)}), want, true), 0u) << "by vectors";
     const std::vector<float> odd(x.begin(), x.end() - 1);
-    EXPECT_EQ(wrong(run_raw(op, gpu, {shape({odd.size()})}, {bytes_of(odd)}), Bytes(want.begin(), want.end() - 1), true), 0u) << "by elements";
+    EXPECT_EQ(
+        wrong(run_raw(op, gpu, {shape({odd.size()})}, {bytes_of(odd)}), Bytes(want.begin(), want.end() - 1), true), 0u)
+        << "by elements";
   });
 }
 
@@ -179,7 +186,8 @@ TEST(GpuHalf, ArithmeticRoundsOnce) {
   Bytes x, y, want;
   Rng rng(12);
   for (size_t i = 0; i < 20000; ++i) {  // exponents near one another: the sum is exact in f32
-    const uint16_t a = uint16_t(0x3000 + rng.next() % 0x1800), b = uint16_t((0x3000 + rng.next() % 0x1800) | (i % 2 ? 0x8000 : 0));
+    const uint16_t a = uint16_t(0x3000 + rng.next() % 0x1800),
+                   b = uint16_t((0x3000 + rng.next() % 0x1800) | (i % 2 ? 0x8000 : 0));
     x.push_back(a);
     y.push_back(b);
     want.push_back(half_of(skua::widen(skua::f16{a}) + skua::widen(skua::f16{b})));
@@ -219,7 +227,8 @@ TEST(GpuHalf, LoadsAreExact) {
   });
 }
 
-// By shifts and integer rounding: every bf16, what lies half way to the next and on either side of that, in both directions.
+// By shifts and integer rounding: every bf16, what lies half way to the next and on either side of that, in both
+// directions.
 TEST(GpuHalf, Bf16ToTheBit) {
   SKUA_NEED_GPU(devices);
   if (half_types().empty() || half_types().back() != SKUA_DTYPE_BF16) GTEST_SKIP() << "no bf16 in this build";
@@ -232,7 +241,8 @@ TEST(GpuHalf, Bf16ToTheBit) {
       x.push_back(-v);
     }
   }
-  for (const float v : {INFINITY, -INFINITY, NAN, -NAN, __builtin_bit_cast(float, 0x7f800001), 3.4028235e38f, 0.0f}) x.push_back(v);
+  for (const float v : {INFINITY, -INFINITY, NAN, -NAN, __builtin_bit_cast(float, 0x7f800001), 3.4028235e38f, 0.0f})
+    x.push_back(v);
   for (const float v : x) {
     skua::bf16 h;
     skua::narrow(v, h);
@@ -256,16 +266,19 @@ TEST(GpuHalf, Bf16ToTheBit) {
     SKUA_EXPECT_OK(skua_convert_create(gpu, &d, &widen));
     size_t bad = 0;
     for (const size_t n : {x.size() / 4 * 4, x.size()}) {  // by vectors of 4, and not
-      const Bytes got = run_raw(narrow, gpu, {shape({n})}, {bytes_of(std::vector<float>(x.begin(), x.begin() + ptrdiff_t(n)))});
+      const Bytes got =
+          run_raw(narrow, gpu, {shape({n})}, {bytes_of(std::vector<float>(x.begin(), x.begin() + ptrdiff_t(n)))});
       ASSERT_EQ(got.size(), n);
       for (size_t i = 0; i < n; ++i) bad += got[i] != want[i] && !(std::isnan(x[i]) && (got[i] & 0x7fff) > 0x7f80);
     }
     EXPECT_EQ(bad, 0u) << "narrowed";
-    const Bytes got = run_raw(widen, gpu, {shape({all.size()}, SKUA_DTYPE_BF16)}, {every}), same = run_raw(copy, gpu, {shape({all.size()}, SKUA_DTYPE_BF16)}, {every});
+    const Bytes got = run_raw(widen, gpu, {shape({all.size()}, SKUA_DTYPE_BF16)}, {every}),
+                same = run_raw(copy, gpu, {shape({all.size()}, SKUA_DTYPE_BF16)}, {every});
     std::vector<float> values(all.size());
     ASSERT_EQ(got.size(), 2 * all.size());
     std::memcpy(values.data(), got.data(), got.size() * 2);
-    for (size_t i = 0; i < all.size(); ++i) bad += std::isnan(all[i]) ? !std::isnan(values[i]) : std::memcmp(&all[i], &values[i], 4) != 0;
+    for (size_t i = 0; i < all.size(); ++i)
+      bad += std::isnan(all[i]) ? !std::isnan(values[i]) : std::memcmp(&all[i], &values[i], 4) != 0;
     EXPECT_EQ(bad, 0u) << "widened";
     EXPECT_EQ(same, every) << "moved";
   }

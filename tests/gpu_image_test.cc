@@ -1,4 +1,5 @@
-// Constant weights as an image of their buffer: the bits of the buffer, by every kernel that has both forms; chosen where a vendor's textures are faster, or where it is asked for.
+// Constant weights as an image of their buffer: the bits of the buffer, by every kernel that has both forms; chosen
+// where a vendor's textures are faster, or where it is asked for.
 #include <skua/conv.h>
 #include <skua/gemm.h>
 
@@ -36,7 +37,8 @@ Create conv(uint32_t in, uint32_t out, uint32_t groups = 1, uint32_t stride = 2)
     d.input_type = d.output_type = type;
     d.padding.mode = SKUA_PADDING_SAME_UPPER;
     if (stride == 1) d.numerics = SKUA_NUMERICS_FAST;  // Winograd of few channels
-    return skua_conv2d_create(context, &d, values(size_t(9) * in / groups * out, type).data(), values(out, SKUA_DTYPE_F32).data(), op);
+    return skua_conv2d_create(context, &d, values(size_t(9) * in / groups * out, type).data(),
+                              values(out, SKUA_DTYPE_F32).data(), op);
   };
 }
 std::string explain(const skua_op* op, const skua_tensor& x) {
@@ -102,13 +104,15 @@ TEST(gpu_image, winograd) {
     SKUA_EXPECT_OK(conv(8, 12, 1, 1)(by_image, SKUA_DTYPE_F32, &image));
     Rng rng(4);
     const Data x = make({1, 8, 8, 8}, rng);
-    EXPECT_TRUE(says(explain(image, x.t), "weights as an image: textures have a cache of their own")) << explain(image, x.t);
+    EXPECT_TRUE(says(explain(image, x.t), "weights as an image: textures have a cache of their own"))
+        << explain(image, x.t);
     EXPECT_TRUE(says(explain(image, x.t), "winograd_f2x2"));
     expect_same_bits(run(image, {x})[0], run(buffer, {x})[0]);
   }
 }
 
-// What an Adreno would take, run here; and with one texel less than the weights have: the buffer. A texel is four of the type: 24 x 36 are 216 of them.
+// What an Adreno would take, run here; and with one texel less than the weights have: the buffer. A texel is four of
+// the type: 24 x 36 are 216 of them.
 TEST(gpu_image, by_vendor_within_the_limit) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices)
@@ -125,8 +129,11 @@ TEST(gpu_image, by_vendor_within_the_limit) {
         Rng rng(8);
         const Data x = make(shape({13, 24}, type), rng);
         const std::string text = explain(op, x.t);
-        EXPECT_TRUE(says(text, fits ? "weights as an image: textures have a cache of their own" : "weights as a buffer: more texels than the device takes of a buffer")) << text;
-        expect_close(run(op, {x})[0], dense_double(run(reference, {x})[0]), type == SKUA_DTYPE_F32 ? 1e-4 : 2 * half_ulp(type, 8));
+        EXPECT_TRUE(says(text, fits ? "weights as an image: textures have a cache of their own"
+                                    : "weights as a buffer: more texels than the device takes of a buffer"))
+            << text;
+        expect_close(run(op, {x})[0], dense_double(run(reference, {x})[0]),
+                     type == SKUA_DTYPE_F32 ? 1e-4 : 2 * half_ulp(type, 8));
       }
 }
 
@@ -140,7 +147,9 @@ TEST(gpu_image, is_measured) {
       skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
       o.device = device.device;
       o.kernel_filter = "gemm_f*_v4x4_*";
-      o.log = [](void* to, skua_log_level, const char* line) { *static_cast<std::string*>(to) += std::string(line) + "\n"; };
+      o.log = [](void* to, skua_log_level, const char* line) {
+        *static_cast<std::string*>(to) += std::string(line) + "\n";
+      };
       o.log_ctx = &log;
       skua_context* context = nullptr;
       SKUA_EXPECT_OK(skua_context_create(&o, &context));

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kRows = 300, kColumns = 64, kBytes = kRows * kColumns * sizeof(float);
 
-// relu(x * W + bias) + tanh of it, through a buffer in between, so often that a stream needs several submits; then everything but the result goes.
+// relu(x * W + bias) + tanh of it, through a buffer in between, so often that a stream needs several submits; then
+// everything but the result goes.
 struct Chain {
   Chain(skua_context* c, const std::vector<float>& weights, const std::vector<float>& x) : context(c) {
     skua_gemm_desc g = SKUA_GEMM_DESC_INIT;
@@ -213,7 +214,8 @@ TEST(GpuLifetime, StreamsOfSeveralThreadsShareBuffers) {
     for (int i = 0; i < kThreads; ++i)
       threads.emplace_back([&, i] {
         const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y[i], 0};
-        for (int n = 0; n < 200; ++n) SKUA_EXPECT_OK(skua_plan_enqueue(negate.plan, &in, 1, &out, 1, nullptr, streams[i]));
+        for (int n = 0; n < 200; ++n)
+          SKUA_EXPECT_OK(skua_plan_enqueue(negate.plan, &in, 1, &out, 1, nullptr, streams[i]));
       });
     for (std::thread& thread : threads) thread.join();
     skua_device_buffer_destroy(x);
@@ -260,7 +262,9 @@ TEST(GpuLifetime, EventsOutliveStreamsOfOtherThreads) {
       meet();
       double nanoseconds = 0;
       if (round % 3 == 1) SKUA_EXPECT_OK(skua_stream_wait_event(other, end));
-      if (round % 3 == 2) { EXPECT_NE(skua_event_nanoseconds(begin, end, &nanoseconds), SKUA_STATUS_DRIVER_ERROR) << skua_error_text(); }
+      if (round % 3 == 2) {
+        EXPECT_NE(skua_event_nanoseconds(begin, end, &nanoseconds), SKUA_STATUS_DRIVER_ERROR) << skua_error_text();
+      }
       skua_event_destroy(end);
       destroyer.join();
       skua_event_destroy(begin);
@@ -273,8 +277,9 @@ TEST(GpuLifetime, EventsOutliveStreamsOfOtherThreads) {
   }
 }
 
-// Threads make contexts of one device, compute on them and destroy them, all at once and beside another that lists devices; then the threads end, with what drivers keep for each of them. Between two
-// rounds no context is left, and the driver is still there.
+// Threads make contexts of one device, compute on them and destroy them, all at once and beside another that lists
+// devices; then the threads end, with what drivers keep for each of them. Between two rounds no context is left, and
+// the driver is still there.
 TEST(GpuLifetime, ContextsOfSeveralThreadsComeAndGo) {
   SKUA_NEED_GPU(devices);
   const Values v;
@@ -301,7 +306,8 @@ TEST(GpuLifetime, ContextsOfSeveralThreadsComeAndGo) {
             skua_stream* stream = nullptr;
             SKUA_EXPECT_OK(skua_stream_create(gpu, &stream));
             const skua_buffer in = {nullptr, x, 0}, out = {nullptr, y, 0};
-            for (int n = 0; n <= i; ++n) SKUA_EXPECT_OK(skua_plan_enqueue(negate.plan, &in, 1, &out, 1, nullptr, stream));
+            for (int n = 0; n <= i; ++n)
+              SKUA_EXPECT_OK(skua_plan_enqueue(negate.plan, &in, 1, &out, 1, nullptr, stream));
             SKUA_EXPECT_OK(skua_stream_wait(stream));
             std::vector<float> got = read(y);
             for (float& f : got) f = -f;

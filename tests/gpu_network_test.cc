@@ -1,5 +1,6 @@
-// The beginning and the end of a MobileNet V2: ten operators on one stream, maps resident on the device, as on the CPU. What each reads the one before has written, two maps share a
-// buffer, and a block's residual is read long after it was made: barriers that are missing or misplaced show here.
+// The beginning and the end of a MobileNet V2: ten operators on one stream, maps resident on the device, as on the CPU.
+// What each reads the one before has written, two maps share a buffer, and a block's residual is read long after it was
+// made: barriers that are missing or misplaced show here.
 #include <skua/skua.h>
 
 #include <cfloat>
@@ -30,7 +31,8 @@ struct Network {
     for (float& x : v) x = rounded(type, float(double(rng.uniform(-1, 1)) * scale));
     return v;
   }
-  void conv(int in, int out, uint32_t kernel, uint32_t stride, uint32_t groups, uint32_t channels_in, uint32_t channels_out, bool relu6, int residual = -1) {
+  void conv(int in, int out, uint32_t kernel, uint32_t stride, uint32_t groups, uint32_t channels_in,
+            uint32_t channels_out, bool relu6, int residual = -1) {
     skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
     d.input_type = d.output_type = type;
     d.numerics = strict ? SKUA_NUMERICS_STRICT : fast ? SKUA_NUMERICS_FAST : SKUA_NUMERICS_DEFAULT;
@@ -43,7 +45,8 @@ struct Network {
     if (relu6) d.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
     if (residual >= 0) d.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION;
     const size_t terms = size_t(kernel) * kernel * (channels_in / groups);
-    const std::vector<float> weights = values(terms * channels_out, 1.5 / std::sqrt(double(terms))), bias = values(channels_out, 0.2);
+    const std::vector<float> weights = values(terms * channels_out, 1.5 / std::sqrt(double(terms))),
+                             bias = values(channels_out, 0.2);
     layers.push_back({{}, in, residual, out});
     SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &layers.back().op));
   }
@@ -110,19 +113,25 @@ std::vector<float> on_device(const Network& n, const Plans& p, const Data& image
     skua::narrow(v, b);
     halves.push_back(n.type == SKUA_DTYPE_F16 ? h.bits : b.bits);
   }
-  SKUA_EXPECT_OK(skua_device_buffer_write(memory, at[0], n.type != SKUA_DTYPE_F32 ? static_cast<const void*>(halves.data()) : image.v.data(), p.bytes(0)));
+  SKUA_EXPECT_OK(skua_device_buffer_write(
+      memory, at[0], n.type != SKUA_DTYPE_F32 ? static_cast<const void*>(halves.data()) : image.v.data(), p.bytes(0)));
   for (size_t i = 0; i < n.layers.size(); ++i) {
     const Layer& l = n.layers[i];
-    const skua_buffer in[2] = {{nullptr, memory, at[size_t(l.in)]}, {nullptr, memory, at[size_t(l.residual >= 0 ? l.residual : 0)]}}, out = {nullptr, memory, at[size_t(l.out)]};
+    const skua_buffer in[2] = {{nullptr, memory, at[size_t(l.in)]},
+                               {nullptr, memory, at[size_t(l.residual >= 0 ? l.residual : 0)]}},
+                      out = {nullptr, memory, at[size_t(l.out)]};
     SKUA_EXPECT_OK(skua_plan_enqueue(p.plans[i], in, l.residual >= 0 ? 2 : 1, &out, 1, nullptr, stream));
   }
   SKUA_EXPECT_OK(skua_stream_wait(stream));
   const size_t count = elements(p.maps[kMaps - 1]);
   std::vector<float> result(count);
   halves.resize(count);
-  SKUA_EXPECT_OK(skua_device_buffer_read(memory, at[kMaps - 1], n.type != SKUA_DTYPE_F32 ? static_cast<void*>(halves.data()) : result.data(), p.bytes(kMaps - 1)));
+  SKUA_EXPECT_OK(skua_device_buffer_read(memory, at[kMaps - 1],
+                                         n.type != SKUA_DTYPE_F32 ? static_cast<void*>(halves.data()) : result.data(),
+                                         p.bytes(kMaps - 1)));
   if (n.type != SKUA_DTYPE_F32)
-    for (size_t i = 0; i < count; ++i) result[i] = n.type == SKUA_DTYPE_F16 ? skua::widen(skua::f16{halves[i]}) : skua::widen(skua::bf16{halves[i]});
+    for (size_t i = 0; i < count; ++i)
+      result[i] = n.type == SKUA_DTYPE_F16 ? skua::widen(skua::f16{halves[i]}) : skua::widen(skua::bf16{halves[i]});
   skua_stream_destroy(stream);
   skua_device_buffer_destroy(memory);
   return result;
@@ -162,7 +171,8 @@ TEST(gpu_network, mobilenet_v2_in_small) {
       typed.t = resolved(typed.t);
       Plans plans(there, typed.t);
       if (testing::Test::HasFailure()) return;
-      const std::vector<float> want = on_cpu(here, typed), got = on_device(there, plans, typed), again = on_device(there, plans, typed);
+      const std::vector<float> want = on_cpu(here, typed), got = on_device(there, plans, typed),
+                               again = on_device(there, plans, typed);
       ASSERT_EQ(want.size(), got.size());
       EXPECT_EQ(got, again);
       double largest = 0, off = 0;
@@ -171,7 +181,10 @@ TEST(gpu_network, mobilenet_v2_in_small) {
         off = std::max(off, std::fabs(double(want[i]) - double(got[i])));
       }
       EXPECT_GT(largest, 0.05);
-      EXPECT_LE(off, largest * (type == SKUA_DTYPE_F32 ? 1e-5 : type == SKUA_DTYPE_F16 ? 5e-3 : 4e-2)) << "of " << largest;
+      EXPECT_LE(off, largest * (type == SKUA_DTYPE_F32   ? 1e-5
+                                : type == SKUA_DTYPE_F16 ? 5e-3
+                                                         : 4e-2))
+          << "of " << largest;
     }
 }
 

@@ -41,21 +41,27 @@ TEST(GpuNorm, Kinds) {
       for (const size_t channels : {size_t(8), size_t(6), size_t(300)}) {
         const bool rows = kind == SKUA_NORM_LAYER || kind == SKUA_NORM_RMS;
         if ((rows && layout != SKUA_LAYOUT_NHWC) || (!rows && channels == 300)) continue;
-        SCOPED_TRACE("kind " + std::to_string(kind) + ", layout " + std::to_string(layout) + ", channels " + std::to_string(channels));
+        SCOPED_TRACE("kind " + std::to_string(kind) + ", layout " + std::to_string(layout) + ", channels " +
+                     std::to_string(channels));
         Rng rng(9);
-        const Data gamma = make({channels}, rng, 0.5f, 2), beta = make({channels}, rng), mean = make({channels}, rng), variance = make({channels}, rng, 0.1f, 2);
+        const Data gamma = make({channels}, rng, 0.5f, 2), beta = make({channels}, rng), mean = make({channels}, rng),
+                   variance = make({channels}, rng, 0.1f, 2);
         Shape extents = {2, 3, 5, channels};
         if (layout == SKUA_LAYOUT_NCHW) extents = {2, channels, 3, 5};
-        compare_on_gpus({{extents}}, Holes::outer, [&](skua_context* context, skua_dtype type, skua_op** op) {
-          skua_norm_desc d = SKUA_NORM_DESC_INIT;
-          d.kind = skua_norm_kind(kind);
-          d.type = type;
-          d.layout = layout;
-          d.groups = 2;
-          d.channels = channels;
-          const bool batch = kind == SKUA_NORM_BATCH;
-          return skua_norm_create(context, &d, gamma.v.data(), kind == SKUA_NORM_RMS ? nullptr : beta.v.data(), batch ? mean.v.data() : nullptr, batch ? variance.v.data() : nullptr, op);
-        }, [](const Data& got, const Data& want) { compare(got, want, 40); });
+        compare_on_gpus(
+            {{extents}}, Holes::outer,
+            [&](skua_context* context, skua_dtype type, skua_op** op) {
+              skua_norm_desc d = SKUA_NORM_DESC_INIT;
+              d.kind = skua_norm_kind(kind);
+              d.type = type;
+              d.layout = layout;
+              d.groups = 2;
+              d.channels = channels;
+              const bool batch = kind == SKUA_NORM_BATCH;
+              return skua_norm_create(context, &d, gamma.v.data(), kind == SKUA_NORM_RMS ? nullptr : beta.v.data(),
+                                      batch ? mean.v.data() : nullptr, batch ? variance.v.data() : nullptr, op);
+            },
+            [](const Data& got, const Data& want) { compare(got, want, 40); });
       }
 }
 
@@ -79,14 +85,18 @@ TEST(GpuNorm, ManyHoles) {
       const skua_tensor more = with_holes(shape({2, 3, 2, 3, 8}), {1, 1, 1, 1, 4});
       skua_plan* plan = nullptr;
       EXPECT_EQ(skua_op_plan(op, &more, 1, nullptr, 0, &plan), SKUA_STATUS_UNSUPPORTED);
-      EXPECT_NE(std::string(skua_error_text()).find("strides with holes in more than"), std::string::npos) << skua_error_text();
+      EXPECT_NE(std::string(skua_error_text()).find("strides with holes in more than"), std::string::npos)
+          << skua_error_text();
       EXPECT_EQ(plan, nullptr);
     }
   });
 }
 
-// A kind is a constant of a program, which drivers compile anew; bf16 differs in how elements are read and written, for which a kind of each form is enough.
-std::vector<skua_dtype> types_of_kind(int kind) { return gpu_types(kind == SKUA_REDUCE_SUM || kind == SKUA_REDUCE_ARGMAX); }
+// A kind is a constant of a program, which drivers compile anew; bf16 differs in how elements are read and written, for
+// which a kind of each form is enough.
+std::vector<skua_dtype> types_of_kind(int kind) {
+  return gpu_types(kind == SKUA_REDUCE_SUM || kind == SKUA_REDUCE_ARGMAX);
+}
 
 TEST(GpuReduce, KindsAndAxes) {
   const std::vector<std::vector<int32_t>> axes = {{}, {0}, {3}, {1, 2}, {0, 2}, {0, 1, 3}};
@@ -95,7 +105,8 @@ TEST(GpuReduce, KindsAndAxes) {
       const bool arg = kind == SKUA_REDUCE_ARGMIN || kind == SKUA_REDUCE_ARGMAX;
       if (arg && a.size() != 1) continue;
       if (!arg && kind > SKUA_REDUCE_MEAN && a.size() == 3) continue;
-      SCOPED_TRACE("kind " + std::to_string(kind) + ", axes " + std::to_string(a.size()) + (a.empty() ? "" : " from " + std::to_string(a[0])));
+      SCOPED_TRACE("kind " + std::to_string(kind) + ", axes " + std::to_string(a.size()) +
+                   (a.empty() ? "" : " from " + std::to_string(a[0])));
       compare_on_gpus({{{3, 5, 4, 72}}}, Holes::none, [&](skua_context* context, skua_dtype type, skua_op** op) {
         skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
         d.kind = skua_reduce_kind(kind);
@@ -137,19 +148,25 @@ TEST(GpuReduce, ManyResults) {
 // Threads share a column.
 TEST(GpuReduce, LongColumns) {
   for (const skua_reduce_kind kind : {SKUA_REDUCE_MEAN, SKUA_REDUCE_MIN})
-    compare_on_gpus({{{3, 71, 37}}, {{130, 5}}}, Holes::none, [&](skua_context* context, skua_dtype type, skua_op** op) {
-      skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
-      d.kind = kind;
-      d.type = type;
-      d.axis_count = 1;
-      d.axes[0] = -2;
-      return skua_reduce_create(context, &d, op);
-    }, [](const Data& got, const Data& want) { compare(got, want, 2000); }, gpu_types(kind == SKUA_REDUCE_MEAN));
+    compare_on_gpus(
+        {{{3, 71, 37}}, {{130, 5}}}, Holes::none,
+        [&](skua_context* context, skua_dtype type, skua_op** op) {
+          skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
+          d.kind = kind;
+          d.type = type;
+          d.axis_count = 1;
+          d.axes[0] = -2;
+          return skua_reduce_create(context, &d, op);
+        },
+        [](const Data& got, const Data& want) { compare(got, want, 2000); }, gpu_types(kind == SKUA_REDUCE_MEAN));
 }
 
-// Few results of many terms: work-groups share each, and a second dispatch joins what they have. Columns; rows by elements and by vectors, of which offsets allow none in the second pass.
+// Few results of many terms: work-groups share each, and a second dispatch joins what they have. Columns; rows by
+// elements and by vectors, of which offsets allow none in the second pass.
 TEST(GpuReduce, FewLongResultsInParts) {
-  const std::vector<std::vector<Shape>> shapes = small() ? std::vector<std::vector<Shape>>{{{2, 2100, 5}}, {{1, 33001, 1}}} : std::vector<std::vector<Shape>>{{{2, 2100, 5}}, {{1, 33001, 1}}, {{2, 132000, 1}}};
+  const std::vector<std::vector<Shape>> shapes =
+      small() ? std::vector<std::vector<Shape>>{{{2, 2100, 5}}, {{1, 33001, 1}}}
+              : std::vector<std::vector<Shape>>{{{2, 2100, 5}}, {{1, 33001, 1}}, {{2, 132000, 1}}};
   for (const skua_reduce_kind kind : {SKUA_REDUCE_MEAN, SKUA_REDUCE_MIN, SKUA_REDUCE_SUM_SQUARES, SKUA_REDUCE_ARGMAX}) {
     SCOPED_TRACE("kind " + std::to_string(kind));
     const auto make_op = [&](skua_context* context, skua_dtype type, skua_op** op) {
@@ -161,13 +178,19 @@ TEST(GpuReduce, FewLongResultsInParts) {
       return skua_reduce_create(context, &d, op);
     };
     const bool exact = kind == SKUA_REDUCE_MIN || kind == SKUA_REDUCE_ARGMAX, squares = kind == SKUA_REDUCE_SUM_SQUARES;
-    const std::vector<std::vector<Shape>> some(shapes.begin(), squares || (small() && kind != SKUA_REDUCE_MEAN) ? shapes.begin() + 1 : shapes.end());
-    compare_on_gpus(some, Holes::none, make_op, [&](const Data& got, const Data& want) { exact ? expect_same_bits(got, want) : compare(got, want, squares ? 200 : 2000); },
-                    gpu_types(kind == SKUA_REDUCE_MEAN));
+    const std::vector<std::vector<Shape>> some(
+        shapes.begin(), squares || (small() && kind != SKUA_REDUCE_MEAN) ? shapes.begin() + 1 : shapes.end());
+    compare_on_gpus(
+        some, Holes::none, make_op,
+        [&](const Data& got, const Data& want) {
+          exact ? expect_same_bits(got, want) : compare(got, want, squares ? 200 : 2000);
+        },
+        gpu_types(kind == SKUA_REDUCE_MEAN));
     on_every_gpu([&](Context& gpu) {
       Op op;
       SKUA_EXPECT_OK(make_op(gpu, SKUA_DTYPE_F32, &op));
-      for (const std::vector<Shape>& s : some) expect_explained(op, shape(s[0], SKUA_DTYPE_F32), "parts of each result, joined by a second dispatch");
+      for (const std::vector<Shape>& s : some)
+        expect_explained(op, shape(s[0], SKUA_DTYPE_F32), "parts of each result, joined by a second dispatch");
     });
   }
 }
@@ -195,19 +218,23 @@ void first_nan() {
 
 TEST(GpuReduce, TheFirstNanIsTheGreatestAndTheLeast) { first_nan(); }
 
-// The form that the device would not choose: by subgroups, or by local memory. (OpenCL's text by subgroups falls back to local memory where the compiler has none.)
+// The form that the device would not choose: by subgroups, or by local memory. (OpenCL's text by subgroups falls back
+// to local memory where the compiler has none.)
 TEST(GpuRows, OtherForm) {
   gpu_other_rows = true;
   Rng rng(11);
   const Data gamma = make({300}, rng, 0.5f, 2), beta = make({300}, rng);
   for (const bool other : {false, true}) {  // logarithm; RMS
-    compare_on_gpus({{{5, 7}}, {{3, 300}}, {{1, 2049}}}, Holes::outer, [&](skua_context* context, skua_dtype type, skua_op** op) {
-      skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
-      d.input_type = d.output_type = type;
-      d.axis = 1;
-      d.log = other;
-      return skua_softmax_create(context, &d, op);
-    }, [](const Data& got, const Data& want) { compare(got, want, 40); });
+    compare_on_gpus(
+        {{{5, 7}}, {{3, 300}}, {{1, 2049}}}, Holes::outer,
+        [&](skua_context* context, skua_dtype type, skua_op** op) {
+          skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
+          d.input_type = d.output_type = type;
+          d.axis = 1;
+          d.log = other;
+          return skua_softmax_create(context, &d, op);
+        },
+        [](const Data& got, const Data& want) { compare(got, want, 40); });
     compare_on_gpus({{{2, 3, 300}}}, Holes::outer, [&](skua_context* context, skua_dtype type, skua_op** op) {
       skua_norm_desc d = SKUA_NORM_DESC_INIT;
       d.kind = other ? SKUA_NORM_RMS : SKUA_NORM_LAYER;
@@ -249,7 +276,8 @@ TEST(GpuResize, KindsAndCoordinates) {
     for (const int coordinates : {SKUA_RESIZE_HALF_PIXEL, SKUA_RESIZE_ALIGN_CORNERS, SKUA_RESIZE_ASYMMETRIC})
       for (const skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
         for (const size_t channels : {3, 8}) {
-          SCOPED_TRACE("kind " + std::to_string(kind) + ", coordinates " + std::to_string(coordinates) + ", layout " + std::to_string(layout));
+          SCOPED_TRACE("kind " + std::to_string(kind) + ", coordinates " + std::to_string(coordinates) + ", layout " +
+                       std::to_string(layout));
           Shape extents = {2, 5, 7, channels};
           if (layout == SKUA_LAYOUT_NCHW) extents = {2, channels, 5, 7};
           compare_on_gpus({{extents}}, Holes::outer, [&](skua_context* context, skua_dtype type, skua_op** op) {

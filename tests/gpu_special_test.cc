@@ -1,4 +1,5 @@
-// NaN, infinities and zeros of both signs on every GPU device: what docs/numerics.md says of them, to the bit where it can be said so.
+// NaN, infinities and zeros of both signs on every GPU device: what docs/numerics.md says of them, to the bit where it
+// can be said so.
 #include <skua/pool.h>
 #include <skua/resize.h>
 
@@ -28,7 +29,8 @@ void compare(const Op& op, const Op& reference, const std::vector<Data>& inputs)
   for (const size_t skip : {0, 1}) {
     gpu_skip = skip;
     std::vector<double> bound;
-    for (double v : want) bound.push_back(std::isfinite(v) ? 4e-6 * std::fabs(v) + 4 * half_ulp(inputs[0].t.type, v) + 1e-30 : 0);
+    for (double v : want)
+      bound.push_back(std::isfinite(v) ? 4e-6 * std::fabs(v) + 4 * half_ulp(inputs[0].t.type, v) + 1e-30 : 0);
     expect_close(run(op, inputs)[0], want, bound);
   }
   gpu_skip = 0;
@@ -61,7 +63,8 @@ TEST(GpuSpecial, ExtremesAndComparisons) {
   Context cpu;
   on_every_gpu([&](Context& gpu) {
     for (const skua_dtype type : gpu_types())
-      for (const int kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_MIN, SKUA_BINARY_MAX, SKUA_BINARY_PRELU, SKUA_BINARY_EQUAL, SKUA_BINARY_NOT_EQUAL, SKUA_BINARY_LESS,
+      for (const int kind : {SKUA_BINARY_ADD, SKUA_BINARY_SUB, SKUA_BINARY_MUL, SKUA_BINARY_MIN, SKUA_BINARY_MAX,
+                             SKUA_BINARY_PRELU, SKUA_BINARY_EQUAL, SKUA_BINARY_NOT_EQUAL, SKUA_BINARY_LESS,
                              SKUA_BINARY_LESS_EQUAL, SKUA_BINARY_GREATER, SKUA_BINARY_GREATER_EQUAL})
         for (const bool relu : {false, true}) {
           if (relu && kind != SKUA_BINARY_MIN) continue;  // each is a program
@@ -100,7 +103,8 @@ TEST(GpuSpecial, PoolsReductionsAndProducts) {
       }
       Data rows = map;
       rows.t = shape({kCount, kCount}, type);
-      for (size_t i = 0; i < rows.v.size(); ++i) rows.v[i] = i / kCount == i % kCount ? kSpecial[i % kCount] : float(i);  // one in each row
+      // one in each row
+      for (size_t i = 0; i < rows.v.size(); ++i) rows.v[i] = i / kCount == i % kCount ? kSpecial[i % kCount] : float(i);
       for (const skua_reduce_kind kind : {SKUA_REDUCE_SUM, SKUA_REDUCE_MIN, SKUA_REDUCE_MAX}) {
         skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
         d.kind = kind;

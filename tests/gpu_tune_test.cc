@@ -1,4 +1,5 @@
-// skua_op_tune on GPUs: candidates are measured on the device, the winner is remembered, and one file serves every device of a machine.
+// skua_op_tune on GPUs: candidates are measured on the device, the winner is remembered, and one file serves every
+// device of a machine.
 #include <skua/skua.h>
 
 #include <unistd.h>
@@ -35,7 +36,9 @@ struct Cached {
     skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
     o.device = device;
     o.tuning_cache = path.c_str();
-    o.log = [](void* to, skua_log_level, const char* text) { static_cast<Cached*>(to)->log += std::string(text) + "\n"; };
+    o.log = [](void* to, skua_log_level, const char* text) {
+      static_cast<Cached*>(to)->log += std::string(text) + "\n";
+    };
     o.log_ctx = this;
     SKUA_EXPECT_OK(skua_context_create(&o, &context));
   }

@@ -18,11 +18,14 @@ Op make_op(skua_context* context, int kind, skua_dtype type) {
   return op;
 }
 
-// f16: the CPU may compute in it. Drivers promise exp, log and what is made of them to a few units in the last place only; a sum of two terms loses more near its zeros.
+// f16: the CPU may compute in it. Drivers promise exp, log and what is made of them to a few units in the last place
+// only; a sum of two terms loses more near its zeros.
 void compare(const Data& got, const Data& want, const Data& x) {
   const std::vector<double> w = dense_double(want), v = dense_double(x);
   std::vector<double> bound;
-  for (size_t i = 0; i < w.size(); ++i) bound.push_back(6e-7 * std::max(std::fabs(w[i]), std::min(std::fabs(v[i]), 1.0)) * 8 + 6 * half_ulp(got.t.type, w[i]));
+  for (size_t i = 0; i < w.size(); ++i)
+    bound.push_back(6e-7 * std::max(std::fabs(w[i]), std::min(std::fabs(v[i]), 1.0)) * 8 +
+                    6 * half_ulp(got.t.type, w[i]));
   expect_close(got, w, bound);
 }
 
@@ -34,7 +37,8 @@ void every_function(skua_dtype only) {
       for (int kind = 0; kind < SKUA_UNARY_KIND_COUNT; ++kind) {
         if (type == SKUA_DTYPE_BF16 && kind % 9) continue;  // functions know nothing of it
         SCOPED_TRACE("kind " + std::to_string(kind) + " " + skua_dtype_name(type));
-        const bool positive = kind == SKUA_UNARY_LOG || kind == SKUA_UNARY_SQRT || kind == SKUA_UNARY_RSQRT || kind == SKUA_UNARY_RECIPROCAL;
+        const bool positive = kind == SKUA_UNARY_LOG || kind == SKUA_UNARY_SQRT || kind == SKUA_UNARY_RSQRT ||
+                              kind == SKUA_UNARY_RECIPROCAL;
         const Op reference = make_op(cpu, kind, type), op = make_op(gpu, kind, type);
         if (!op.op) continue;
         for (const size_t n : type == SKUA_DTYPE_F32 ? Shape{1, 64, 1027} : Shape{260}) {
@@ -79,12 +83,13 @@ TEST(GpuUnary, Strides) {
 // More work-groups than a dispatch has.
 TEST(GpuUnary, ManyGroups) {
   gpu_groups = 3;
-  compare_on_gpus({{{7000}}, {{701}}, {{3, 5, 7, 11}}}, Holes::all, [](skua_context* context, skua_dtype type, skua_op** op) {
-    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
-    d.kind = SKUA_UNARY_RELU;
-    d.input_type = d.output_type = type;
-    return skua_unary_create(context, &d, op);
-  });
+  compare_on_gpus({{{7000}}, {{701}}, {{3, 5, 7, 11}}}, Holes::all,
+                  [](skua_context* context, skua_dtype type, skua_op** op) {
+                    skua_unary_desc d = SKUA_UNARY_DESC_INIT;
+                    d.kind = SKUA_UNARY_RELU;
+                    d.input_type = d.output_type = type;
+                    return skua_unary_create(context, &d, op);
+                  });
   gpu_groups = 0;
 }
 

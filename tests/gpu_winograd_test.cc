@@ -1,4 +1,5 @@
-// Winograd's convolutions on every GPU of the machine against direct sums in double, within the bounds of docs/winograd.md; chosen only where they are asked for.
+// Winograd's convolutions on every GPU of the machine against direct sums in double, within the bounds of
+// docs/winograd.md; chosen only where they are asked for.
 #include <skua/conv.h>
 
 #include <cfloat>
@@ -21,7 +22,8 @@ struct Layer {
   bool nchw = false, bias = true;
 };
 
-skua_status create(skua_context* context, const Layer& l, skua_dtype type, skua_numerics numerics, const std::vector<float>& weights, const std::vector<float>& bias, skua_op** out) {
+skua_status create(skua_context* context, const Layer& l, skua_dtype type, skua_numerics numerics,
+                   const std::vector<float>& weights, const std::vector<float>& bias, skua_op** out) {
   skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
   d.kernel_h = d.kernel_w = 3;
   d.in_channels = l.in; d.out_channels = l.out;
@@ -35,7 +37,8 @@ skua_status create(skua_context* context, const Layer& l, skua_dtype type, skua_
 }
 
 void check(skua_context* context, const Layer& l, skua_dtype type, int m, const char* algorithm) {
-  SCOPED_TRACE(std::to_string(l.in) + " -> " + std::to_string(l.out) + " channels, " + std::to_string(l.h) + "x" + std::to_string(l.w) + " " + skua_dtype_name(type) + (l.nchw ? " NCHW" : ""));
+  SCOPED_TRACE(std::to_string(l.in) + " -> " + std::to_string(l.out) + " channels, " + std::to_string(l.h) + "x" +
+               std::to_string(l.w) + " " + skua_dtype_name(type) + (l.nchw ? " NCHW" : ""));
   Rng rng(uint32_t(l.h * 31 + l.in));
   std::vector<float> weights(size_t(9) * l.in * l.out), bias(l.out);
   for (float& v : weights) v = rounded(type, rng.uniform(-1, 1));
@@ -48,7 +51,8 @@ void check(skua_context* context, const Layer& l, skua_dtype type, int m, const 
     return l.hole ? with_holes(t, l.nchw ? std::vector<size_t>{0, 1, 1, 0} : std::vector<size_t>{0, 1, 1, l.hole}) : t;
   };
   const bool same = l.padding.mode != SKUA_PADDING_EXPLICIT;
-  const size_t out_h = same ? l.h : l.h + l.padding.top + l.padding.bottom - 2, out_w = same ? l.w : l.w + l.padding.left + l.padding.right - 2;
+  const size_t out_h = same ? l.h : l.h + l.padding.top + l.padding.bottom - 2,
+               out_w = same ? l.w : l.w + l.padding.left + l.padding.right - 2;
   const long top = same ? 1 : long(l.padding.top), left = same ? 1 : long(l.padding.left);
   std::vector<Data> inputs = {make(map(l.in, l.h, l.w), rng)};
   if (l.residual != SKUA_RESIDUAL_NONE) inputs.push_back(make(map(l.out, out_h, out_w), rng));
@@ -58,7 +62,8 @@ void check(skua_context* context, const Layer& l, skua_dtype type, int m, const 
   if (!plan) return;
   char text[4000];
   skua_plan_explain(plan, text, sizeof text);
-  EXPECT_NE(std::string(text).find("kernel filter \"" + std::string(algorithm) + "\": leaves 1 of "), std::string::npos) << text;
+  EXPECT_NE(std::string(text).find("kernel filter \"" + std::string(algorithm) + "\": leaves 1 of "), std::string::npos)
+      << text;
   EXPECT_GT(skua_plan_workspace(plan, 1), 0u);
   skua_plan_destroy(plan);
   const std::vector<Data> got = run(op, inputs, {map(l.out, out_h, out_w)});
@@ -68,7 +73,8 @@ void check(skua_context* context, const Layer& l, skua_dtype type, int m, const 
     return l.nchw ? ((n * channels + c) * h + y) * w + xx : ((n * h + y) * w + xx) * channels + c;
   };
   std::vector<double> want(l.batch * out_h * out_w * l.out), bound(want.size());
-  // Two dimensions of transforms around a sum of `in` terms; the largest |x| and |w| are 1: the a-priori bound of docs/winograd.md.
+  // Two dimensions of transforms around a sum of `in` terms; the largest |x| and |w| are 1: the a-priori bound of
+  // docs/winograd.md.
   const double kappa = m == 2 ? skua::winograd::growth(2, 3).worst : skua::winograd::growth(4, 3).worst;
   for (size_t n = 0; n < l.batch; ++n)
     for (size_t oy = 0; oy < out_h; ++oy)
@@ -79,14 +85,17 @@ void check(skua_context* context, const Layer& l, skua_dtype type, int m, const 
             for (long kx = 0; kx < 3; ++kx) {
               const long iy = long(oy) + ky - top, ix = long(ox) + kx - left;
               if (iy < 0 || ix < 0 || iy >= long(l.h) || ix >= long(l.w)) continue;
-              for (size_t i = 0; i < l.in; ++i) sum += x[at(n, size_t(iy), size_t(ix), i, l.h, l.w, l.in)] * double(weights[((o * 3 + size_t(ky)) * 3 + size_t(kx)) * l.in + i]);
+              for (size_t i = 0; i < l.in; ++i)
+                sum += x[at(n, size_t(iy), size_t(ix), i, l.h, l.w, l.in)] *
+                       double(weights[((o * 3 + size_t(ky)) * 3 + size_t(kx)) * l.in + i]);
             }
           const size_t to = at(n, oy, ox, o, out_h, out_w, l.out);
           if (l.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) sum += r[to];
           if (l.activation.kind == SKUA_ACTIVATION_RELU) sum = std::max(sum, 0.0);
           if (l.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) sum += r[to];
           want[to] = sum;
-          bound[to] = 9 * kappa * kappa * double(l.in) * (double(l.in) + 16) * double(FLT_EPSILON) / 2 + 3 * half_ulp(type, sum);
+          bound[to] = 9 * kappa * kappa * double(l.in) * (double(l.in) + 16) * double(FLT_EPSILON) / 2 +
+                      3 * half_ulp(type, sum);
         }
   expect_close(got[0], want, bound);
   // Far nearer than what cannot be exceeded: the rms error is about that of direct sums.
@@ -94,7 +103,9 @@ void check(skua_context* context, const Layer& l, skua_dtype type, int m, const 
   const std::vector<double> values = dense_double(got[0]);
   for (size_t i = 0; i < want.size(); ++i) square += (values[i] - want[i]) * (values[i] - want[i]);
   if (type == SKUA_DTYPE_F32) {
-    EXPECT_LT(std::sqrt(square / double(want.size())), (m == 2 ? 4 : 12) * double(FLT_EPSILON) * std::sqrt(9.0 * l.in) / 3) << "rms";
+    EXPECT_LT(std::sqrt(square / double(want.size())),
+              (m == 2 ? 4 : 12) * double(FLT_EPSILON) * std::sqrt(9.0 * l.in) / 3)
+        << "rms";
   }
 }
 
@@ -102,9 +113,22 @@ void check(skua_context* context, const Layer& l, skua_dtype type, int m, const 
 std::vector<Layer> layers() {
   std::vector<Layer> all(4);
   all[0] = {.in = 36, .out = 40, .batch = 2, .h = 9, .w = 7};
-  all[1] = {.in = 9, .out = 11, .h = 6, .w = 5, .hole = 1, .residual = SKUA_RESIDUAL_AFTER_ACTIVATION, .activation = {SKUA_ACTIVATION_RELU, 0, 0}};
+  all[1] = {.in = 9,
+            .out = 11,
+            .h = 6,
+            .w = 5,
+            .hole = 1,
+            .residual = SKUA_RESIDUAL_AFTER_ACTIVATION,
+            .activation = {SKUA_ACTIVATION_RELU, 0, 0}};
   all[2] = {.in = 40, .out = 36, .h = 1, .w = 1};
-  all[3] = {.in = 10, .out = 13, .h = 7, .w = 6, .residual = SKUA_RESIDUAL_BEFORE_ACTIVATION, .activation = {SKUA_ACTIVATION_RELU, 0, 0}, .nchw = true, .bias = false};
+  all[3] = {.in = 10,
+            .out = 13,
+            .h = 7,
+            .w = 6,
+            .residual = SKUA_RESIDUAL_BEFORE_ACTIVATION,
+            .activation = {SKUA_ACTIVATION_RELU, 0, 0},
+            .nchw = true,
+            .bias = false};
   all[3].padding = {SKUA_PADDING_EXPLICIT, 2, 0, 1, 2};
   return all;
 }
@@ -147,7 +171,8 @@ TEST(gpu_winograd, not_where_it_may_not_be) {
     }
 }
 
-// As if the device were an H100 under OpenCL: one image goes directly, four by Winograd, for which the operator has weights too.
+// As if the device were an H100 under OpenCL: one image goes directly, four by Winograd, for which the operator has
+// weights too.
 TEST(gpu_winograd, of_many_images_where_one_goes_directly) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices) {

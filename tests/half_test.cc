@@ -36,7 +36,9 @@ bool nan_bits(uint16_t h) { return (h & 0x7fff) > 0x7c00; }
 
 double value(uint16_t h) {
   const int exponent = h >> 10 & 31, fraction = h & 1023;
-  const double size = exponent == 31 ? (fraction ? NAN : INFINITY) : exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24);
+  const double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                      : exponent     ? std::ldexp(1024 + fraction, exponent - 25)
+                                     : std::ldexp(fraction, -24);
   return h & 0x8000 ? -size : size;
 }
 
@@ -50,11 +52,13 @@ uint16_t half(double x) {
   int exponent;
   std::frexp(size, &exponent);  // size = m * 2^exponent, m in [0.5, 1)
   exponent = std::max(exponent - 11, -24);
-  const int steps = static_cast<int>(std::nearbyint(std::ldexp(size, -exponent)));  // of 2^exponent; 2048 carries into the exponent by itself
+  // of 2^exponent; 2048 carries into the exponent by itself
+  const int steps = static_cast<int>(std::nearbyint(std::ldexp(size, -exponent)));
   return sign | static_cast<uint16_t>(exponent == -24 ? steps : steps + (exponent + 24) * 1024);
 }
 
-// p + q, exact to the last bit that decides about rounding to fewer digits: where the sum of doubles is not exact its last bit is made odd.
+// p + q, exact to the last bit that decides about rounding to fewer digits: where the sum of doubles is not exact its
+// last bit is made odd.
 double sum_to_odd(double p, double q) {
   const double s = p + q;
   if (!std::isfinite(s)) return s;
@@ -77,19 +81,22 @@ class Half : public testing::TestWithParam<Isa> {
   const HalfUnit* u = nullptr;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, Half, testing::ValuesIn(isas), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, Half, testing::ValuesIn(isas),
+                         [](const auto& info) { return std::string(info.param.name); });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Half);
 
 TEST_P(Half, Operations) {
   std::vector<uint16_t> a, b, c;
-  const uint16_t special[] = {0, 1, 2, 0x3ff, 0x400, 0x401, 0x3bff, 0x3c00, 0x3c01, 0x3e00, 0x6400, 0x7800, 0x7bff, 0x7c00, 0x7e00, 0x7d01};
+  const uint16_t special[] = {0,      1,      2,      0x3ff,  0x400,  0x401,  0x3bff, 0x3c00,
+                              0x3c01, 0x3e00, 0x6400, 0x7800, 0x7bff, 0x7c00, 0x7e00, 0x7d01};
   std::mt19937 random(1);
   const auto push = [&](uint32_t x, uint32_t y, uint32_t z) {
     a.push_back(static_cast<uint16_t>(x)), b.push_back(static_cast<uint16_t>(y)), c.push_back(static_cast<uint16_t>(z));
   };
   for (uint16_t x : special)
     for (uint16_t y : special)
-      for (uint32_t signs = 0; signs < 8; ++signs) push(x | (signs & 1) << 15, y | (signs & 2) << 14, special[random() % 16] | (signs & 4) << 13);
+      for (uint32_t signs = 0; signs < 8; ++signs)
+        push(x | (signs & 1) << 15, y | (signs & 2) << 14, special[random() % 16] | (signs & 4) << 13);
   const int many = skua_test::small() ? 5000 : 100000;
   for (int i = 0; i < many; ++i) push(random(), random(), random());
   for (int i = 0; i < many; ++i) {  // sums that round
@@ -99,7 +106,9 @@ TEST_P(Half, Operations) {
   while (a.size() % static_cast<size_t>(u->lanes)) push(0x3c00, 0x4000, 0x4200);
 
   using Reference = std::function<uint16_t(uint16_t, uint16_t, uint16_t)>;
-  const auto nan_or = [](uint16_t x, uint16_t y, uint16_t z) { return nan_bits(x) || nan_bits(y) ? uint16_t{0x7e00} : z; };
+  const auto nan_or = [](uint16_t x, uint16_t y, uint16_t z) {
+    return nan_bits(x) || nan_bits(y) ? uint16_t{0x7e00} : z;
+  };
   const auto low = [=](uint16_t x, uint16_t y, uint16_t) { return nan_or(x, y, value(x) < value(y) ? x : y); };
   const auto high = [=](uint16_t x, uint16_t y, uint16_t) { return nan_or(x, y, value(x) > value(y) ? x : y); };
   const std::map<std::string, Reference> want = {
@@ -130,7 +139,8 @@ TEST_P(Half, Operations) {
       const uint16_t right = want.at(name)(a[i], b[i], c[i]);
       if (either_zero ? same_value(out[i], right) : same(out[i], right)) continue;
       if (++wrong < 5)
-        ADD_FAILURE() << name << "(" << value(a[i]) << ", " << value(b[i]) << ", " << value(c[i]) << ") gave " << value(out[i]) << ", not " << value(right);
+        ADD_FAILURE() << name << "(" << value(a[i]) << ", " << value(b[i]) << ", " << value(c[i]) << ") gave "
+                      << value(out[i]) << ", not " << value(right);
     }
     EXPECT_EQ(wrong, 0) << name;
   }
@@ -151,8 +161,10 @@ TEST_P(Half, Conversions) {
   }
   // Between two halves: the middle, and a little to either side.
   for (uint32_t i = 0; i < 0x7c00; ++i) {
-    const double middle = i == 0x7bff ? 65520 : (value(static_cast<uint16_t>(i)) + value(static_cast<uint16_t>(i + 1))) / 2;
-    for (int side = -1; side <= 1; ++side) f[i * 2 + static_cast<uint32_t>(side == 1)] = std::nextafter(static_cast<float>(middle), side * INFINITY);
+    const double middle =
+        i == 0x7bff ? 65520 : (value(static_cast<uint16_t>(i)) + value(static_cast<uint16_t>(i + 1))) / 2;
+    for (int side = -1; side <= 1; ++side)
+      f[i * 2 + static_cast<uint32_t>(side == 1)] = std::nextafter(static_cast<float>(middle), side * INFINITY);
     if (i % 2) f[i * 2] = static_cast<float>(-middle);
   }
   for (size_t i = 0; i < 0xf800; i += lanes) {
@@ -193,7 +205,8 @@ TEST_P(Half, ByLane) {
   if (!u->by_lane) GTEST_SKIP() << "no by-lane multiply";
   const size_t lanes = static_cast<size_t>(u->lanes);
   std::vector<uint16_t> acc(lanes), b(lanes), a(lanes), out(lanes * lanes);
-  for (size_t i = 0; i < lanes; ++i) acc[i] = half(100.0 * double(i)), b[i] = half(double(i) + 1), a[i] = half(10.0 - double(i));
+  for (size_t i = 0; i < lanes; ++i)
+    acc[i] = half(100.0 * double(i)), b[i] = half(double(i) + 1), a[i] = half(10.0 - double(i));
   u->fma_lane(acc.data(), b.data(), a.data(), out.data());
   for (size_t i = 0; i < lanes; ++i)
     for (size_t j = 0; j < lanes; ++j) EXPECT_EQ(value(out[i * lanes + j]), value(acc[j]) + value(b[j]) * value(a[i]));

@@ -1,4 +1,5 @@
-// Compiled once per instruction set that computes with halves: the operations of simd/half.h as loops over arrays, for half_test.cc.
+// Compiled once per instruction set that computes with halves: the operations of simd/half.h as loops over arrays, for
+// half_test.cc.
 #include "tests/half_unit.h"
 
 #include "simd/half.h"
@@ -66,7 +67,9 @@ const HalfUnit unit = {
     L,
     F16::by_lane,
     ops,
-    [](const uint16_t* from, uint16_t* out, size_t n) { out_of(F16::load_n(reinterpret_cast<const f16*>(from), n), out); },
+    [](const uint16_t* from, uint16_t* out, size_t n) {
+      out_of(F16::load_n(reinterpret_cast<const f16*>(from), n), out);
+    },
     [](const uint16_t* from, uint16_t* out, size_t n) { in(from).store_n(reinterpret_cast<f16*>(out), n); },
     [](const uint16_t* from, uint16_t* out) { out_of(F16::broadcast(reinterpret_cast<const f16*>(from)), out); },
     [](float x, uint16_t* out) { out_of(F16::set1(x), out); },

@@ -1,4 +1,5 @@
-// The inverted residual block: the bits of its three convolutions, whole and in bands, with strides, dilations, padding and residuals.
+// The inverted residual block: the bits of its three convolutions, whole and in bands, with strides, dilations, padding
+// and residuals.
 #include <skua/conv.h>
 
 #include <string>
@@ -23,8 +24,11 @@ class InvertedResidual : public testing::Test {
  protected:
   // Returns the algorithm.
   std::string check(const Block& b, const char* isa) {
-    SCOPED_TRACE(std::string(isa) + ": " + testing::PrintToString(std::vector<size_t>{b.batch, b.h, b.w, b.in, b.expanded, b.out, b.kernel, b.stride, b.dilation}));
-    Context context(isa), depthwise(isa, "depthwise*");  // on tiny maps conv2d may find another algorithm cheaper, with other bits
+    SCOPED_TRACE(std::string(isa) + ": " +
+                 testing::PrintToString(
+                     std::vector<size_t>{b.batch, b.h, b.w, b.in, b.expanded, b.out, b.kernel, b.stride, b.dilation}));
+    // on tiny maps conv2d may find another algorithm cheaper, with other bits
+    Context context(isa), depthwise(isa, "depthwise*");
     skua_inverted_residual_desc d = SKUA_INVERTED_RESIDUAL_DESC_INIT;
     skua_conv2d_desc* const stages[] = {&d.expand, &d.depthwise, &d.project};
     for (skua_conv2d_desc* s : stages) {
@@ -32,7 +36,8 @@ class InvertedResidual : public testing::Test {
       s->input_type = s->output_type = b.type;
     }
     d.expand.in_channels = b.in;
-    d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = b.expanded;
+    d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups =
+        d.project.in_channels = b.expanded;
     d.project.out_channels = b.out;
     d.depthwise.kernel_h = d.depthwise.kernel_w = b.kernel;
     d.depthwise.stride_h = d.depthwise.stride_w = b.stride;
@@ -45,7 +50,8 @@ class InvertedResidual : public testing::Test {
       for (float& x : v) x = rng.uniform(-1, 1);
       return v;
     };
-    const std::vector<float> w[] = {random(b.in * b.expanded), random(b.kernel * b.kernel * b.expanded), random(b.expanded * b.out)};
+    const std::vector<float> w[] = {random(b.in * b.expanded), random(b.kernel * b.kernel * b.expanded),
+                                    random(b.expanded * b.out)};
     const std::vector<float> bias[] = {random(b.expanded), random(b.expanded), random(b.out)};
     const void* const weights[] = {w[0].data(), w[1].data(), w[2].data()};
     const void* const biases[] = {bias[0].data(), b.batch == 1 ? bias[1].data() : nullptr, bias[2].data()};
@@ -84,7 +90,8 @@ class InvertedResidual : public testing::Test {
     const std::vector<float> g = dense(got[0]), v = dense(want[0]);
     size_t other = 0;
     for (size_t i = 0; i < g.size(); ++i)
-      if (!(g[i] == v[i]) && ++other <= 3) ADD_FAILURE() << "value " << i << " is " << g[i] << ", of the three convolutions " << v[i];
+      if (!(g[i] == v[i]) && ++other <= 3)
+        ADD_FAILURE() << "value " << i << " is " << g[i] << ", of the three convolutions " << v[i];
     return algorithm;
   }
 
@@ -153,7 +160,8 @@ TEST_F(InvertedResidual, Bands) {
     }
 }
 
-// So deep a kernel that pieces of an image would expand too many rows twice: several workers share every band instead. run() compares worker counts.
+// So deep a kernel that pieces of an image would expand too many rows twice: several workers share every band instead.
+// run() compares worker counts.
 TEST_F(InvertedResidual, BandsByAllWorkers) {
   for (const char* isa : isas()) {
     Block b;
@@ -175,7 +183,8 @@ TEST_F(InvertedResidual, HeavyWeights) {
   EXPECT_EQ(check(b, isas().back()), "whole");
 }
 
-// Bands that share no expanded row, and padding that reaches past the first band, or is all that a last row of outputs sees.
+// Bands that share no expanded row, and padding that reaches past the first band, or is all that a last row of outputs
+// sees.
 TEST_F(InvertedResidual, BandsApartAndFarPadding) {
   const uint32_t channels = small() ? 9 : 106;
   Block point, far, apart, below;

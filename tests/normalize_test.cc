@@ -39,10 +39,13 @@ Want softmax(const Data& data, size_t axis, bool logarithm, float scale) {
       for (size_t k = 0; k < n; ++k) top = t(k) > top || std::isnan(t(k)) ? t(k) : top;
       for (size_t k = 0; k < n; ++k) sum += std::exp(t(k) - top);
       for (size_t k = 0; k < n; ++k) {
-        // Rounding of the difference and of the product with the scale, of the exponential, of the sum and of the quotient.
-        const double d = t(k) - top, argument = 2 * kEps * (std::fabs(t(k)) + std::fabs(top)), total = (double(n) / 4 + 8) * kEps;
+        // Rounding of the difference and of the product with the scale, of the exponential, of the sum and of the
+        // quotient.
+        const double d = t(k) - top, argument = 2 * kEps * (std::fabs(t(k)) + std::fabs(top)),
+                     total = (double(n) / 4 + 8) * kEps;
         w.value[at(k)] = logarithm ? d - std::log(sum) : std::exp(d) / sum;
-        w.bound[at(k)] = logarithm ? argument + total + 2 * kEps * (std::fabs(d) + std::log(sum)) : (argument + total) * std::exp(d) / sum + 2 * double(FLT_MIN);
+        w.bound[at(k)] = logarithm ? argument + total + 2 * kEps * (std::fabs(d) + std::log(sum))
+                                   : (argument + total) * std::exp(d) / sum + 2 * double(FLT_MIN);
         // Rounding to 16 bits: of the power that waits in y for the sum, and of the result.
         if (!logarithm && sum > 0) w.bound[at(k)] += half_ulp(data.t.type, std::exp(d)) / sum;
         w.bound[at(k)] += half_ulp(data.t.type, std::fabs(w.value[at(k)]) + w.bound[at(k)]);
@@ -52,8 +55,10 @@ Want softmax(const Data& data, size_t axis, bool logarithm, float scale) {
   return w;
 }
 
-void check_softmax(skua_context* context, const Data& x, int32_t axis, bool logarithm, float scale = 1, const std::vector<skua_tensor>& outputs = {}) {
-  SCOPED_TRACE(testing::Message() << "shape " << testing::PrintToString(shape_of(x.t)) << " axis " << axis << (logarithm ? " log" : ""));
+void check_softmax(skua_context* context, const Data& x, int32_t axis, bool logarithm, float scale = 1,
+                   const std::vector<skua_tensor>& outputs = {}) {
+  SCOPED_TRACE(testing::Message() << "shape " << testing::PrintToString(shape_of(x.t)) << " axis " << axis
+                                  << (logarithm ? " log" : ""));
   skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
   d.input_type = d.output_type = x.t.type;
   d.axis = axis;
@@ -79,7 +84,8 @@ TEST(Softmax, EveryAxisEveryTail) {
         check_softmax(context, make({n, n < 40 ? n : 3}, rng, -4, 4), 0, logarithm);
         if (HasFailure()) return;
       }
-      for (int32_t axis : {0, 1, 2, 3, -4, -2}) check_softmax(context, make({2, 3, 4, 5}, rng, -3, 3), axis, logarithm, 0.5f);
+      for (int32_t axis : {0, 1, 2, 3, -4, -2})
+        check_softmax(context, make({2, 3, 4, 5}, rng, -3, 3), axis, logarithm, 0.5f);
       check_softmax(context, make({2, 1, 9, 17}, rng, -80, 80), 2, logarithm, -2);
       check_softmax(context, make({13}, rng), 0, logarithm);
       check_softmax(context, make({1, 1000}, rng, -90, 90), 1, logarithm);
@@ -100,8 +106,10 @@ TEST(Softmax, OutermostStrideIsFree) {
         t.stride[0] += more;
         return t;
       };
-      for (int32_t axis : {0, 1, 2}) check_softmax(context, make(loose({3, 4, 5}, 3), rng), axis, logarithm, 1, {loose({3, 4, 5}, 1)});
-      for (int32_t axis : {0, 1}) check_softmax(context, make(loose({3, 21}, 2), rng), axis, logarithm, 1, {loose({3, 21}, 5)});
+      for (int32_t axis : {0, 1, 2})
+        check_softmax(context, make(loose({3, 4, 5}, 3), rng), axis, logarithm, 1, {loose({3, 4, 5}, 1)});
+      for (int32_t axis : {0, 1})
+        check_softmax(context, make(loose({3, 21}, 2), rng), axis, logarithm, 1, {loose({3, 21}, 5)});
       check_softmax(context, make(loose({9}, 2), rng), 0, logarithm, 1, {loose({9}, 1)});
       check_softmax(context, make({9}, rng), 0, logarithm, 1, {loose({9}, 1)});
     }
@@ -154,7 +162,8 @@ TEST(Softmax, HalfTypes) {
           if (HasFailure()) return;
         }
         check_softmax(context, make(shape({2, 3, 4, 5}, type), rng, -9, 9), 1, logarithm, -2);
-        for (float scale : {-2.0f, 0.0f}) check_softmax(context, make(shape({3, 41}, type), rng, -9, 9), 1, logarithm, scale);
+        for (float scale : {-2.0f, 0.0f})
+          check_softmax(context, make(shape({3, 41}, type), rng, -9, 9), 1, logarithm, scale);
         check_softmax(context, make(shape({1, 1000}, type), rng, -9, 9), 1, logarithm);
         const skua_tensor holes = with_holes(shape({3, 21}, type), {0, 3});
         check_softmax(context, make(holes, rng, -9, 9), 1, logarithm, 1, {holes});
@@ -167,7 +176,7 @@ TEST(Softmax, HalfTypes) {
     }
 }
 
-// ---- normalisations -----------------------------------------------------------------------------------------------------------------
+// ---- normalisations -------------------------------------------------------------------------------------------------
 struct Norm {
   skua_norm_desc desc = SKUA_NORM_DESC_INIT;
   bool has_gamma = true, has_beta = true;
@@ -191,14 +200,16 @@ Norm make_norm(skua_norm_kind kind, size_t channels, Rng& rng) {
 
 skua_status create(skua_context* context, const Norm& n, skua_op** op) {
   const bool batch = n.desc.kind == SKUA_NORM_BATCH;
-  return skua_norm_create(context, &n.desc, n.pointer(n.gamma, n.has_gamma), n.pointer(n.beta, n.has_beta), n.pointer(n.mean, batch), n.pointer(n.variance, batch), op);
+  return skua_norm_create(context, &n.desc, n.pointer(n.gamma, n.has_gamma), n.pointer(n.beta, n.has_beta),
+                          n.pointer(n.mean, batch), n.pointer(n.variance, batch), op);
 }
 
 Want norm(const Norm& n, const Data& data) {
   const Shape s = shape_of(data.t);
   const std::vector<double> x = dense_double(data);
   Want w{std::vector<double>(x.size()), std::vector<double>(x.size())};
-  const bool rows = n.desc.kind == SKUA_NORM_LAYER || n.desc.kind == SKUA_NORM_RMS, nhwc = n.desc.layout == SKUA_LAYOUT_NHWC;
+  const bool rows = n.desc.kind == SKUA_NORM_LAYER || n.desc.kind == SKUA_NORM_RMS,
+             nhwc = n.desc.layout == SKUA_LAYOUT_NHWC;
   const size_t channels = n.desc.channels, groups = n.desc.kind == SKUA_NORM_GROUP ? n.desc.groups : channels;
   const size_t plane = rows || nhwc ? 1 : product(s, 2, s.size());
   auto channel = [&](size_t i) { return i / plane % channels; };
@@ -210,7 +221,10 @@ Want norm(const Norm& n, const Data& data) {
   const size_t sets = x.empty() ? 0 : set(x.size() - 1) + 1;
   std::vector<double> mean(sets, 0), var(sets, 0), count(sets, 0), size(sets, 0);
   for (size_t i = 0; i < x.size(); ++i) { mean[set(i)] += x[i]; count[set(i)] += 1; size[set(i)] += std::fabs(x[i]); }
-  for (size_t k = 0; k < sets; ++k) { mean[k] = n.desc.kind == SKUA_NORM_RMS ? 0 : mean[k] / count[k]; size[k] /= count[k]; }
+  for (size_t k = 0; k < sets; ++k) {
+    mean[k] = n.desc.kind == SKUA_NORM_RMS ? 0 : mean[k] / count[k];
+    size[k] /= count[k];
+  }
   for (size_t i = 0; i < x.size(); ++i) var[set(i)] += (x[i] - mean[set(i)]) * (x[i] - mean[set(i)]) / count[set(i)];
   for (size_t i = 0; i < x.size(); ++i) {
     const size_t c = rows ? i % channels : channel(i), k = set(i);
@@ -221,7 +235,8 @@ Want norm(const Norm& n, const Data& data) {
     w.value[i] = (x[i] - m) * factor + b;
     // Relative error of the sums: r; the mean carries r * mean|x|, the factor r.
     const double r = (batch ? 2 : count[k] / 16 + 12) * kEps;
-    w.bound[i] = r * (std::fabs((x[i] - m) * factor) + (batch ? 0 : size[k] * std::fabs(factor))) + 3 * kEps * (std::fabs(x[i] * factor) + std::fabs(m * factor) + std::fabs(b));
+    w.bound[i] = r * (std::fabs((x[i] - m) * factor) + (batch ? 0 : size[k] * std::fabs(factor))) +
+                 3 * kEps * (std::fabs(x[i] * factor) + std::fabs(m * factor) + std::fabs(b));
     w.bound[i] += half_ulp(data.t.type, std::fabs(w.value[i]) + w.bound[i]);
     if (!(w.bound[i] < double(kInf))) w.bound[i] = 0;
   }
@@ -230,7 +245,8 @@ Want norm(const Norm& n, const Data& data) {
 
 void check_norm(skua_context* context, Norm n, const Data& x, const std::vector<skua_tensor>& outputs = {}) {
   n.desc.type = x.t.type;
-  SCOPED_TRACE(testing::Message() << "kind " << n.desc.kind << " layout " << n.desc.layout << " groups " << n.desc.groups << " shape " << testing::PrintToString(shape_of(x.t)));
+  SCOPED_TRACE(testing::Message() << "kind " << n.desc.kind << " layout " << n.desc.layout << " groups "
+                                  << n.desc.groups << " shape " << testing::PrintToString(shape_of(x.t)));
   Op op;
   SKUA_EXPECT_OK(create(context, n, &op));
   ASSERT_NE(op.op, nullptr);
@@ -258,11 +274,13 @@ TEST(Norm, LayerAndRms) {
       n.desc.axes = 2;
       n.desc.epsilon = 0.5f;
       check_norm(context, n, make({2, 5, 3, 4}, rng));
-      check_norm(context, n, make(with_holes(shape({2, 5, 3, 4}), {0, 2, 0, 0}), rng), {with_holes(shape({2, 5, 3, 4}), {0, 1, 0, 0})});
+      check_norm(context, n, make(with_holes(shape({2, 5, 3, 4}), {0, 2, 0, 0}), rng),
+                 {with_holes(shape({2, 5, 3, 4}), {0, 1, 0, 0})});
       check_norm(context, n, make({0, 3, 4}, rng));
       n.desc.axes = 1;
       check_norm(context, n, make({12}, rng));
-      check_norm(context, n, make(with_holes(shape({2, 3, 12}), {0, 1, 3}), rng), {with_holes(shape({2, 3, 12}), {0, 2, 5})});
+      check_norm(context, n, make(with_holes(shape({2, 3, 12}), {0, 1, 3}), rng),
+                 {with_holes(shape({2, 3, 12}), {0, 2, 5})});
     }
   }
 }
@@ -278,14 +296,18 @@ TEST(Norm, BatchGroupInstance) {
           Norm n = make_norm(kind, channels, rng);
           n.desc.layout = layout;
           n.desc.groups = channels % 6 == 0 ? 6 : channels % 4 == 0 ? 2 : 1;
-          auto of = [&](size_t h, size_t w) { return layout == SKUA_LAYOUT_NHWC ? Shape{2, h, w, channels} : Shape{2, channels, h, w}; };
+          auto of = [&](size_t h, size_t w) {
+            return layout == SKUA_LAYOUT_NHWC ? Shape{2, h, w, channels} : Shape{2, channels, h, w};
+          };
           check_norm(context, n, make(shape(of(5, 7)), rng, -1, 3));
           check_norm(context, n, make(shape(of(1, 1)), rng, -1, 3));
           check_norm(context, n, make(shape(of(6, 3)), rng, 50, 52));
           // Rows of pixels with room between them, and a slice of the channels of a wider tensor.
-          check_norm(context, n, make(with_holes(shape(of(4, 9)), {0, 1, 2, 1}), rng), {with_holes(shape(of(4, 9)), {0, 2, 1, 3})});
+          check_norm(context, n, make(with_holes(shape(of(4, 9)), {0, 1, 2, 1}), rng),
+                     {with_holes(shape(of(4, 9)), {0, 2, 1, 3})});
           // One pixel wide: the innermost dimension has no stride of its own, and the next one has gaps.
-          check_norm(context, n, make(with_holes(shape(of(4, 1)), {0, 1, 1, 1}), rng), {with_holes(shape(of(4, 1)), {0, 2, 1, 2})});
+          check_norm(context, n, make(with_holes(shape(of(4, 1)), {0, 1, 1, 1}), rng),
+                     {with_holes(shape(of(4, 1)), {0, 2, 1, 2})});
           check_norm(context, n, make(shape(of(4, 1)), rng), {with_holes(shape(of(4, 1)), {0, 0, 0, 1})});
           check_norm(context, n, make(with_holes(shape(of(4, 1)), {0, 0, 0, 1}), rng), {shape(of(4, 1))});
           if (HasFailure()) return;
@@ -295,12 +317,14 @@ TEST(Norm, BatchGroupInstance) {
       n.has_gamma = n.has_beta = false;
       check_norm(context, n, make({3, 6}, rng));
       check_norm(context, n, make({2, 2, 3, 4, 2, 6}, rng));
-      check_norm(context, n, make(with_holes(shape({2, 2, 3, 4, 2, 6}), {0, 1, 1, 1, 1, 1}), rng), {with_holes(shape({2, 2, 3, 4, 2, 6}), {0, 1, 2, 1, 2, 1})});
+      check_norm(context, n, make(with_holes(shape({2, 2, 3, 4, 2, 6}), {0, 1, 1, 1, 1, 1}), rng),
+                 {with_holes(shape({2, 2, 3, 4, 2, 6}), {0, 1, 2, 1, 2, 1})});
       check_norm(context, n, make({2, 0, 6}, rng));
       n.desc.layout = SKUA_LAYOUT_NCHW;
       check_norm(context, n, make({3, 6}, rng));
       check_norm(context, n, make({2, 6, 5}, rng));
-      check_norm(context, n, make(with_holes(shape({2, 6, 3, 4, 2, 5}), {0, 1, 1, 1, 1, 1}), rng), {with_holes(shape({2, 6, 3, 4, 2, 5}), {0, 1, 2, 1, 2, 1})});
+      check_norm(context, n, make(with_holes(shape({2, 6, 3, 4, 2, 5}), {0, 1, 1, 1, 1, 1}), rng),
+                 {with_holes(shape({2, 6, 3, 4, 2, 5}), {0, 1, 2, 1, 2, 1})});
     }
   }
 }
@@ -312,14 +336,17 @@ TEST(Norm, HalfTypes) {
       SCOPED_TRACE(testing::Message() << isa << " " << skua_dtype_name(type));
       Context context(isa);
       for (size_t n : {1, 7, 32, 70, 150})
-        for (skua_norm_kind kind : {SKUA_NORM_LAYER, SKUA_NORM_RMS}) check_norm(context, make_norm(kind, n, rng), make(shape({3, n}, type), rng, 1, 4));
+        for (skua_norm_kind kind : {SKUA_NORM_LAYER, SKUA_NORM_RMS})
+          check_norm(context, make_norm(kind, n, rng), make(shape({3, n}, type), rng, 1, 4));
       for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
         for (skua_norm_kind kind : {SKUA_NORM_BATCH, SKUA_NORM_GROUP, SKUA_NORM_INSTANCE})
           for (size_t channels : {6, 36}) {
             Norm n = make_norm(kind, channels, rng);
             n.desc.layout = layout;
             n.desc.groups = 6;
-            auto of = [&](size_t h, size_t w) { return shape(layout == SKUA_LAYOUT_NHWC ? Shape{2, h, w, channels} : Shape{2, channels, h, w}, type); };
+            auto of = [&](size_t h, size_t w) {
+              return shape(layout == SKUA_LAYOUT_NHWC ? Shape{2, h, w, channels} : Shape{2, channels, h, w}, type);
+            };
             check_norm(context, n, make(of(5, 7), rng, -1, 3));
             check_norm(context, n, make(with_holes(of(4, 9), {0, 1, 2, 1}), rng), {with_holes(of(4, 9), {0, 2, 1, 3})});
             if (HasFailure()) return;
@@ -336,7 +363,8 @@ TEST(Norm, LargeOnesAreCut) {
       Norm n = make_norm(kind, 192, rng);
       n.desc.layout = layout;
       n.desc.groups = 8;
-      check_norm(context, n, make(shape(layout == SKUA_LAYOUT_NHWC ? Shape{1, 60, 60, 192} : Shape{1, 192, 60, 60}), rng));
+      check_norm(context, n,
+                 make(shape(layout == SKUA_LAYOUT_NHWC ? Shape{1, 60, 60, 192} : Shape{1, 192, 60, 60}), rng));
     }
   check_norm(context, make_norm(SKUA_NORM_LAYER, 1000, rng), make({700, 1000}, rng));
 }
@@ -383,10 +411,11 @@ TEST(Norm, PackedWeightsComeBack) {
   expect_same_bits(run(copy, {x})[0], run(op, {x})[0]);
 }
 
-// ---- errors ---------------------------------------------------------------------------------------------------------------------------
+// ---- errors ---------------------------------------------------------------------------------------------------------
 void expect_text(skua_status got, skua_status want, const char* text) {
   EXPECT_EQ(got, want) << text;
-  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
+  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos)
+      << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
 }
 void expect_plan(const skua_op* op, const skua_tensor& x, skua_status status, const char* text) {
   skua_plan* plan = nullptr;
@@ -409,7 +438,8 @@ TEST(Softmax, BadArgumentsAreRefusedByName) {
   expect_text(skua_softmax_create(context, &d, &none), unsupported, "output_type is u8");
   d = SKUA_SOFTMAX_DESC_INIT;
   d.input_type = SKUA_DTYPE_S8;
-  expect_text(skua_softmax_create(context, &d, &none), unsupported, int8_types().empty() ? "input_type is s8" : "output_type is f32");
+  expect_text(skua_softmax_create(context, &d, &none), unsupported,
+              int8_types().empty() ? "input_type is s8" : "output_type is f32");
   d = SKUA_SOFTMAX_DESC_INIT;
   d.axis = 2;
   Op op;

@@ -1,4 +1,5 @@
-// The edges of the interface that do not depend on the instruction set: names, contexts, and every field of every descriptor out of range.
+// The edges of the interface that do not depend on the instruction set: names, contexts, and every field of every
+// descriptor out of range.
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -11,15 +12,17 @@ using namespace skua_test;
 namespace {
 
 TEST(Names, StatusesTypesVersion) {
-  const char* const statuses[] = {"OK", "INVALID_ARGUMENT", "UNSUPPORTED", "OUT_OF_MEMORY", "INCOMPATIBLE_BLOB", "NO_DEVICE", "DEVICE_LOST", "DRIVER_ERROR", "IO_ERROR"};
+  const char* const statuses[] = {"OK",        "INVALID_ARGUMENT", "UNSUPPORTED",  "OUT_OF_MEMORY", "INCOMPATIBLE_BLOB",
+                                  "NO_DEVICE", "DEVICE_LOST",      "DRIVER_ERROR", "IO_ERROR"};
   for (int i = 0; i < 9; ++i) EXPECT_STREQ(skua_status_name(skua_status(i)), statuses[i]);
   for (int i : {9, 15}) EXPECT_STREQ(skua_status_name(skua_status(i)), "UNKNOWN");
   const struct {
     skua_dtype type;
     const char* name;
     uint32_t bits;
-  } types[] = {{SKUA_DTYPE_F32, "f32", 32}, {SKUA_DTYPE_F16, "f16", 16}, {SKUA_DTYPE_BF16, "bf16", 16}, {SKUA_DTYPE_S8, "s8", 8},
-               {SKUA_DTYPE_U8, "u8", 8},    {SKUA_DTYPE_S4, "s4", 4},    {SKUA_DTYPE_S32, "s32", 32},   {skua_dtype(7), "?", 0}};
+  } types[] = {{SKUA_DTYPE_F32, "f32", 32}, {SKUA_DTYPE_F16, "f16", 16}, {SKUA_DTYPE_BF16, "bf16", 16},
+               {SKUA_DTYPE_S8, "s8", 8},    {SKUA_DTYPE_U8, "u8", 8},    {SKUA_DTYPE_S4, "s4", 4},
+               {SKUA_DTYPE_S32, "s32", 32}, {skua_dtype(7), "?", 0}};
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(int(types[i].type), i) << "stored in blobs: never changes";
     EXPECT_STREQ(skua_dtype_name(types[i].type), types[i].name);
@@ -27,7 +30,9 @@ TEST(Names, StatusesTypesVersion) {
   }
   EXPECT_EQ(skua_version(), uint32_t(SKUA_VERSION_MAJOR << 16 | SKUA_VERSION_MINOR << 8 | SKUA_VERSION_PATCH));
   EXPECT_STREQ(skua_version_string(), SKUA_VERSION_STRING);
-  EXPECT_EQ(std::string(SKUA_VERSION_STRING), std::to_string(SKUA_VERSION_MAJOR) + "." + std::to_string(SKUA_VERSION_MINOR) + "." + std::to_string(SKUA_VERSION_PATCH));
+  EXPECT_EQ(std::string(SKUA_VERSION_STRING), std::to_string(SKUA_VERSION_MAJOR) + "." +
+                                                  std::to_string(SKUA_VERSION_MINOR) + "." +
+                                                  std::to_string(SKUA_VERSION_PATCH));
 }
 
 skua_status create(const skua_context_options& options, std::string* isa = nullptr) {
@@ -39,11 +44,15 @@ skua_status create(const skua_context_options& options, std::string* isa = nullp
   return status;
 }
 
-void expect_text(const std::string& text) { EXPECT_NE(std::strstr(skua_error_text(), text.c_str()), nullptr) << "\"" << skua_error_text() << "\" does not say \"" << text << "\""; }
+void expect_text(const std::string& text) {
+  EXPECT_NE(std::strstr(skua_error_text(), text.c_str()), nullptr)
+      << "\"" << skua_error_text() << "\" does not say \"" << text << "\"";
+}
 
 // Sets an environment variable and puts it back.
 struct Environment {
-  Environment(const char* name, const char* value) : name_(name), had_(std::getenv(name)), old_(had_ ? std::getenv(name) : "") {
+  Environment(const char* name, const char* value)
+      : name_(name), had_(std::getenv(name)), old_(had_ ? std::getenv(name) : "") {
     if (value) setenv(name, value, 1);
     else unsetenv(name);
   }
@@ -117,7 +126,8 @@ TEST(ContextOptions, Isa) {
     SKUA_EXPECT_OK(skua_isa_at(i, &info));
     o.max_isa = info.name;
     SKUA_EXPECT_OK(create(o, &isa));
-    EXPECT_EQ(isa == info.name, info.compiled && info.detected && !half(info.name)) << isa << " under the cap " << info.name;
+    EXPECT_EQ(isa == info.name, info.compiled && info.detected && !half(info.name))
+        << isa << " under the cap " << info.name;
     o.max_isa = nullptr;
     Environment cap("SKUA_MAX_ISA", info.name);
     std::string same;
@@ -127,7 +137,8 @@ TEST(ContextOptions, Isa) {
     SKUA_EXPECT_OK(create(o, &same));
     EXPECT_EQ(same, "scalar");
   }
-  for (const char* name : {"", "AVX2", "avx", "avx10", "scalar ", "a name that is longer than any that anybody would ever give to an instruction set"}) {
+  for (const char* name : {"", "AVX2", "avx", "avx10", "scalar ",
+                           "a name that is longer than any that anybody would ever give to an instruction set"}) {
     o.max_isa = name;
     EXPECT_EQ(create(o), SKUA_STATUS_INVALID_ARGUMENT) << name;
     expect_text("max_isa");
@@ -193,12 +204,17 @@ TEST(ContextOptions, KernelFilter) {
   gemm_kernel_with(tiles[0].name, &text);
   const std::string left = std::string("  kernel filter \"") + tiles[0].name + "\": leaves 1 of ";
   ASSERT_NE(text.find(left), std::string::npos) << text;
-  EXPECT_EQ(text.find("chosen by the kernel filter") != std::string::npos, std::atoi(text.c_str() + text.find(left) + left.size()) > 1) << text;
+  EXPECT_EQ(text.find("chosen by the kernel filter") != std::string::npos,
+            std::atoi(text.c_str() + text.find(left) + left.size()) > 1)
+      << text;
   gemm_kernel_with("no such kernel", &text);
-  EXPECT_NE(text.find("chosen by the model\n  kernel filter \"no such kernel\": matches nothing here, ignored\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("chosen by the model\n  kernel filter \"no such kernel\": matches nothing here, ignored\n"),
+            std::string::npos)
+      << text;
   gemm_kernel_with("", &text);
   EXPECT_EQ(text.find("kernel filter"), std::string::npos) << text;
-  for (const char* nothing : {"no such kernel", "conv_*", "gemm", "gemm_f32", "?", ""}) EXPECT_EQ(gemm_kernel_with(nothing), free_choice) << nothing;
+  for (const char* nothing : {"no such kernel", "conv_*", "gemm", "gemm_f32", "?", ""})
+    EXPECT_EQ(gemm_kernel_with(nothing), free_choice) << nothing;
 }
 
 TEST(Devices, TheCpuIsFirst) {
@@ -229,7 +245,9 @@ TEST(Devices, GpuCallsSayThatThereIsNone) {
   EXPECT_EQ(skua_device_buffer_import(context, 1, 0, 16, &buffer), SKUA_STATUS_UNSUPPORTED);
   EXPECT_EQ(buffer, nullptr);
   // Nothing comes of NULL: a build without GPU backends says that it has none, others which argument it is.
-  const auto refused = [](skua_status status) { return status == SKUA_STATUS_UNSUPPORTED || status == SKUA_STATUS_INVALID_ARGUMENT; };
+  const auto refused = [](skua_status status) {
+    return status == SKUA_STATUS_UNSUPPORTED || status == SKUA_STATUS_INVALID_ARGUMENT;
+  };
   EXPECT_TRUE(refused(skua_device_buffer_write(nullptr, 0, junk, 1)));
   EXPECT_TRUE(refused(skua_device_buffer_read(nullptr, 0, junk, 1)));
   auto* stream = static_cast<skua_stream*>(junk);
@@ -292,12 +310,15 @@ TEST(Null, EveryCreateAndPlan) {
     expect_text("context");
     Planned p(sample, context);
     ASSERT_NE(p.plan, nullptr);
-    EXPECT_EQ(skua_op_plan(p.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, nullptr), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(skua_op_plan(p.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, nullptr),
+              SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_EQ(skua_plan_outputs(p.plan, nullptr, p.outputs.size()), SKUA_STATUS_INVALID_ARGUMENT);
     EXPECT_EQ(skua_plan_outputs(p.plan, p.outputs.data(), p.outputs.size() + 1), SKUA_STATUS_INVALID_ARGUMENT);
     expect_text("n_outputs");
     skua_plan* plan = nullptr;
-    EXPECT_EQ(skua_op_plan(p.op, sample.inputs.data(), sample.inputs.size(), p.outputs.data(), p.outputs.size() + 1, &plan), SKUA_STATUS_INVALID_ARGUMENT);
+    EXPECT_EQ(
+        skua_op_plan(p.op, sample.inputs.data(), sample.inputs.size(), p.outputs.data(), p.outputs.size() + 1, &plan),
+        SKUA_STATUS_INVALID_ARGUMENT);
     expect_text("n_outputs");
     EXPECT_EQ(plan, nullptr);
   }

@@ -20,17 +20,22 @@ using skua::Cores;
 
 namespace {
 
-constexpr uint32_t kA53 = 0x410fd034, kA55 = 0x412fd050, kA510 = 0x410fd461, kA72 = 0x410fd083, kA76 = 0x414fd0b1, kX1 = 0x411fd440, kSilver = 0x51df805e;
+constexpr uint32_t kA53 = 0x410fd034, kA55 = 0x412fd050, kA510 = 0x410fd461, kA72 = 0x410fd083, kA76 = 0x414fd0b1,
+                   kX1 = 0x411fd440, kSilver = 0x51df805e;
 
 TEST(Core, OfAPart) {
   EXPECT_EQ(skua::core_of(kA53), Core::a53);
   for (uint32_t midr : {kA55, kA510, kSilver}) EXPECT_EQ(skua::core_of(midr), Core::a55) << midr;
-  for (uint32_t midr : {kA72, kA76, kX1, 0x610f0221u /* Apple */, 0x500fd030u /* that part of another implementer */, 0u}) EXPECT_EQ(skua::core_of(midr), Core::any) << midr;
+  for (uint32_t midr :
+       {kA72, kA76, kX1, 0x610f0221u /* Apple */, 0x500fd030u /* that part of another implementer */, 0u})
+    EXPECT_EQ(skua::core_of(midr), Core::any) << midr;
 }
 
 // A thread may move to any core: plans are for in-order loops only where all are in order.
 TEST(Core, OfAMixture) {
-  const auto all = [](std::initializer_list<uint32_t> midrs) { return skua::cores_of(midrs.begin(), midrs.size()).all; };
+  const auto all = [](std::initializer_list<uint32_t> midrs) {
+    return skua::cores_of(midrs.begin(), midrs.size()).all;
+  };
   EXPECT_EQ(all({}), Core::any);
   EXPECT_EQ(all({kA53, kA53, kA53, kA53}), Core::a53);
   EXPECT_EQ(all({kA55, kA55, kA510}), Core::a55);
@@ -86,14 +91,16 @@ TEST(ArmFeatures, OfTheAuxiliaryVector) {
   EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 24, 0), kArmSimd | kArmDot);
   EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 26, 0), kArmSimd | kArmBf16);
   EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 27, 0), kArmSimd | kArmI8mm);
-  EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 9 | 1u << 10 | 1u << 20, 1u << 13 | 1u << 14), kArmSimd) << "AArch64's bits";
+  EXPECT_EQ(arm_features(false, neon | vfpv4 | 1u << 9 | 1u << 10 | 1u << 20, 1u << 13 | 1u << 14), kArmSimd)
+      << "AArch64's bits";
 }
 
 // A chip is as able as the least of its cores.
 TEST(ArmFeatures, Vetoed) {
   using namespace skua;
   const auto vetoes = [](std::initializer_list<uint32_t> midrs) { return arm_vetoes(midrs.begin(), midrs.size()); };
-  constexpr uint32_t kM3 = 0x531f0020, kM4 = 0x531f0030, kA55r0 = 0x410fd050, kA55r1 = 0x411fd050, kA75r1 = 0x411fd0a0, kA75r2 = 0x412fd0a0;
+  constexpr uint32_t kM3 = 0x531f0020, kM4 = 0x531f0030, kA55r0 = 0x410fd050, kA55r1 = 0x411fd050, kA75r1 = 0x411fd0a0,
+                     kA75r2 = 0x412fd0a0;
   constexpr uint32_t kA510r0p0 = 0x410fd460, kA510r1p1 = 0x411fd461, kA510r1p2 = 0x411fd462;
   EXPECT_EQ(vetoes({}), 0);
   EXPECT_EQ(vetoes({kA53, kA55, kA72, kA76, kX1, kM4, kSilver, kA55r1, kA75r2, kA510r1p2}), 0);
@@ -125,7 +132,8 @@ TEST(Core, NamedByTheEnvironment) {
   EXPECT_EQ(cores.of[1], Core::a53);
   EXPECT_EQ(cores.of[2], Core::any);
   EXPECT_EQ(cores.of[Cores::kMost - 1], Core::any);
-  for (const char* wrong : {"", ",", "cortex", "cortex-a5", "cortex-a55,", "cortex-a55,,any", "cortex-a55 any"}) EXPECT_FALSE(skua::cores_named(wrong, cores)) << wrong;
+  for (const char* wrong : {"", ",", "cortex", "cortex-a5", "cortex-a55,", "cortex-a55,,any", "cortex-a55 any"})
+    EXPECT_FALSE(skua::cores_named(wrong, cores)) << wrong;
   const char* before = std::getenv("SKUA_CORE");
   const std::string kept = before ? before : "";
   setenv("SKUA_CORE", "cortex-z1", 1);
@@ -162,7 +170,8 @@ class MixedCores : public testing::Test {
   void SetUp() override {
     sched_getaffinity(0, sizeof before, &before);
     const Cores& kinds = skua::cpu().kinds;
-    if ((kinds.of[0] == Core::any) == (kinds.of[1] == Core::any)) GTEST_SKIP() << "processors 0 and 1 are not an in-order core and another one";
+    if ((kinds.of[0] == Core::any) == (kinds.of[1] == Core::any))
+      GTEST_SKIP() << "processors 0 and 1 are not an in-order core and another one";
     if (!go_to(0) || !go_to(1)) GTEST_SKIP() << "this process may not use processors 0 and 1";
   }
   void TearDown() override { sched_setaffinity(0, sizeof before, &before); }
@@ -209,14 +218,19 @@ class MixedCores : public testing::Test {
     skua_plan_destroy(plan);
     return name;
   }
-  static std::vector<unsigned char> run_on(const skua_op* op, const skua_tensor& x, const std::vector<float>& values, size_t first, size_t second) {
+  static std::vector<unsigned char> run_on(const skua_op* op, const skua_tensor& x, const std::vector<float>& values,
+                                           size_t first, size_t second) {
     skua_plan* plan = nullptr;
     skua_tensor y;
     SKUA_EXPECT_OK(skua_op_plan(op, &x, 1, nullptr, 0, &plan));
     if (!plan) return {};
     SKUA_EXPECT_OK(skua_plan_outputs(plan, &y, 1));
-    const size_t each = x.type == SKUA_DTYPE_F32 ? 4 : x.type == SKUA_DTYPE_S8 ? 1 : 2, space = skua_plan_workspace(plan, 2);
-    Guarded in = Guarded::bytes(values.size() * each, each), out = Guarded::bytes(elements(y) * each, each), workspace = Guarded::bytes(space, SKUA_WORKSPACE_ALIGNMENT);
+    const size_t each = x.type == SKUA_DTYPE_F32  ? 4
+                        : x.type == SKUA_DTYPE_S8 ? 1
+                                                  : 2,
+                 space = skua_plan_workspace(plan, 2);
+    Guarded in = Guarded::bytes(values.size() * each, each), out = Guarded::bytes(elements(y) * each, each),
+            workspace = Guarded::bytes(space, SKUA_WORKSPACE_ALIGNMENT);
     for (size_t i = 0; i < values.size(); ++i)
       if (each == 4) in.data()[i] = values[i];
       else if (each == 1) static_cast<int8_t*>(in.memory())[i] = int8_t(values[i] * 128);
@@ -344,7 +358,8 @@ TEST_F(MixedCores, Bytes) {
   }
 }
 
-// A kernel for the in-order core is of the instruction set that the plan took: neither of a higher one than the context may use nor, where big cores have more, of a lower one.
+// A kernel for the in-order core is of the instruction set that the plan took: neither of a higher one than the context
+// may use nor, where big cores have more, of a lower one.
 TEST_F(MixedCores, KernelsOfOneSet) {
   for (const char* isa : {"neon", "neon_dot", static_cast<const char*>(nullptr)})
     for (const uint32_t stride : {0u, 1u, 2u}) {

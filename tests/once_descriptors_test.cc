@@ -29,10 +29,14 @@ class Sweep {
       EXPECT_EQ(op.op, nullptr) << op_ << ": " << field;
       op.op = nullptr;
     }
-    if (status == SKUA_STATUS_UNSUPPORTED && std::strstr(skua_error_text(), "not in this build")) return void(++accepted_);
-    EXPECT_TRUE(status == SKUA_STATUS_INVALID_ARGUMENT || status == SKUA_STATUS_UNSUPPORTED) << op_ << ": " << field << " gives " << skua_status_name(status);
-    EXPECT_NE(std::strstr(skua_error_text(), field), nullptr) << op_ << ": \"" << skua_error_text() << "\" does not name " << field;
-    EXPECT_EQ(std::strncmp(skua_error_text(), op_, std::strlen(op_)), 0) << "\"" << skua_error_text() << "\" does not begin with " << op_;
+    if (status == SKUA_STATUS_UNSUPPORTED && std::strstr(skua_error_text(), "not in this build"))
+      return void(++accepted_);
+    EXPECT_TRUE(status == SKUA_STATUS_INVALID_ARGUMENT || status == SKUA_STATUS_UNSUPPORTED)
+        << op_ << ": " << field << " gives " << skua_status_name(status);
+    EXPECT_NE(std::strstr(skua_error_text(), field), nullptr)
+        << op_ << ": \"" << skua_error_text() << "\" does not name " << field;
+    EXPECT_EQ(std::strncmp(skua_error_text(), op_, std::strlen(op_)), 0)
+        << "\"" << skua_error_text() << "\" does not begin with " << op_;
     ++refused_;
   }
 
@@ -57,12 +61,16 @@ TEST(Descriptor, Gemm) {
   skua_gemm_desc good = SKUA_GEMM_DESC_INIT;
   good.n = 7, good.k = 5;
   const std::vector<skua_tensor> inputs = {shape({3, 5})};
-  auto create = [](skua_context* c, const skua_gemm_desc& d, skua_op** out) { return skua_gemm_create(c, &d, constants(), constants(), out); };
+  auto create = [](skua_context* c, const skua_gemm_desc& d, skua_op** out) {
+    return skua_gemm_create(c, &d, constants(), constants(), out);
+  };
   BAD("struct_size", d.struct_size = 0);
   BAD("struct_size", d.struct_size += 4);
-  for (skua_dtype type : {SKUA_DTYPE_F16, SKUA_DTYPE_BF16, SKUA_DTYPE_S8, SKUA_DTYPE_U8, SKUA_DTYPE_S4, SKUA_DTYPE_S32, kUnknownType}) {
+  for (skua_dtype type :
+       {SKUA_DTYPE_F16, SKUA_DTYPE_BF16, SKUA_DTYPE_S8, SKUA_DTYPE_U8, SKUA_DTYPE_S4, SKUA_DTYPE_S32, kUnknownType}) {
     if (type != SKUA_DTYPE_F16 && type != SKUA_DTYPE_BF16) BAD_WITH(create, inputs, "a_type", d.a_type = type);
-    BAD_WITH(create, inputs, type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_S4 ? "b_" : "b_type", d.b_type = type);  // b_q, where weights of bytes are built
+    // b_q, where weights of bytes are built
+    BAD_WITH(create, inputs, type == SKUA_DTYPE_S8 || type == SKUA_DTYPE_S4 ? "b_" : "b_type", d.b_type = type);
     BAD_WITH(create, inputs, "c_type", d.c_type = type);
   }
   BAD("a_q", d.a_q.scale = 0.5f);
@@ -87,12 +95,16 @@ TEST(Descriptor, Gemm) {
   BAD("numerics", d.numerics = skua_numerics(3));
   BAD("n_inputs", d.epilogue.residual = SKUA_RESIDUAL_AFTER_ACTIVATION);
   BAD("K", d.k = 4);
-  auto dynamic = [](skua_context* c, const skua_gemm_desc& d, skua_op** out) { return skua_gemm_create(c, &d, nullptr, nullptr, out); };
+  auto dynamic = [](skua_context* c, const skua_gemm_desc& d, skua_op** out) {
+    return skua_gemm_create(c, &d, nullptr, nullptr, out);
+  };
   BAD("numerics", d.numerics = skua_numerics(-1));
   sweep(good, dynamic, inputs, "k is 5");
   BAD_WITH(dynamic, inputs, "n is 7", d.k = 0);
   BAD_WITH(dynamic, inputs, "ldb is 9", d.n = d.k = 0, d.ldb = 9);
-  auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(skua_gemm_desc(SKUA_GEMM_DESC_INIT), dynamic, list, text); };
+  auto shapes = [&](std::vector<skua_tensor> list, const char* text) {
+    sweep(skua_gemm_desc(SKUA_GEMM_DESC_INIT), dynamic, list, text);
+  };
   shapes({shape({5}), shape({5, 7})}, "input 0");
   shapes({shape({3, 5}), shape({7})}, "input 1");
   shapes({shape({3, 5}), shape({6, 7})}, "K");
@@ -109,7 +121,9 @@ TEST(Descriptor, Conv2d) {
   good.in_channels = 4, good.out_channels = 6;
   good.kernel_h = good.kernel_w = 3;
   const std::vector<skua_tensor> inputs = {shape({1, 8, 8, 4})};
-  auto create = [](skua_context* c, const skua_conv2d_desc& d, skua_op** out) { return skua_conv2d_create(c, &d, constants(), constants(), out); };
+  auto create = [](skua_context* c, const skua_conv2d_desc& d, skua_op** out) {
+    return skua_conv2d_create(c, &d, constants(), constants(), out);
+  };
   BAD("input_q", d.input_q.scale = 1);
   BAD("weight_q", d.weight_q.axis = 1);
   BAD("output_q", d.output_q.scales = constants());
@@ -152,7 +166,9 @@ TEST(Descriptor, Conv2d) {
   skua_tensor apart = shape({1, 8, 8, 4});
   apart.stride[0] = 512, apart.stride[1] = 64, apart.stride[2] = 8, apart.stride[3] = 2;
   shapes({apart}, "input 0");
-  auto no_weights = [](skua_context* c, const skua_conv2d_desc& d, skua_op** out) { return skua_conv2d_create(c, &d, nullptr, nullptr, out); };
+  auto no_weights = [](skua_context* c, const skua_conv2d_desc& d, skua_op** out) {
+    return skua_conv2d_create(c, &d, nullptr, nullptr, out);
+  };
   sweep(good, no_weights, inputs, "weights");
 }
 
@@ -162,7 +178,9 @@ TEST(Descriptor, Conv2dTranspose) {
   good.in_channels = 4, good.out_channels = 6;
   good.kernel_h = good.kernel_w = 3, good.stride_h = good.stride_w = 2;
   const std::vector<skua_tensor> inputs = {shape({1, 8, 8, 4})};
-  auto create = [](skua_context* c, const skua_conv2d_transpose_desc& d, skua_op** out) { return skua_conv2d_transpose_create(c, &d, constants(), constants(), out); };
+  auto create = [](skua_context* c, const skua_conv2d_transpose_desc& d, skua_op** out) {
+    return skua_conv2d_transpose_create(c, &d, constants(), constants(), out);
+  };
   BAD("struct_size", ++d.struct_size);
   BAD("input_type", d.input_type = SKUA_DTYPE_F16);
   BAD("weight_type", d.weight_type = SKUA_DTYPE_F16);
@@ -188,7 +206,9 @@ TEST(Descriptor, Conv2dTranspose) {
   BAD("numerics", d.numerics = skua_numerics(3));
   BAD("input 0", d.in_channels = 5);
   BAD("padding", d.padding = (skua_padding{SKUA_PADDING_EXPLICIT, 40, 0, 40, 0}));
-  auto no_weights = [](skua_context* c, const skua_conv2d_transpose_desc& d, skua_op** out) { return skua_conv2d_transpose_create(c, &d, nullptr, nullptr, out); };
+  auto no_weights = [](skua_context* c, const skua_conv2d_transpose_desc& d, skua_op** out) {
+    return skua_conv2d_transpose_create(c, &d, nullptr, nullptr, out);
+  };
   sweep(good, no_weights, inputs, "weights");
 }
 
@@ -197,7 +217,9 @@ TEST(Descriptor, Pool2d) {
   skua_pool2d_desc good = SKUA_POOL2D_DESC_INIT;
   good.kernel_h = good.kernel_w = 3;
   const std::vector<skua_tensor> inputs = {shape({1, 8, 8, 4})};
-  auto create = [](skua_context* c, const skua_pool2d_desc& d, skua_op** out) { return skua_pool2d_create(c, &d, out); };
+  auto create = [](skua_context* c, const skua_pool2d_desc& d, skua_op** out) {
+    return skua_pool2d_create(c, &d, out);
+  };
   BAD("struct_size", d.struct_size = 1);
   BAD("kind", d.kind = skua_pool_kind(3));
   BAD("type", d.type = SKUA_DTYPE_S4);
@@ -224,7 +246,8 @@ TEST(Descriptor, InvertedResidual) {
   Sweep sweep("inverted_residual");
   skua_inverted_residual_desc good = SKUA_INVERTED_RESIDUAL_DESC_INIT;
   good.expand.in_channels = good.project.out_channels = 4;
-  good.expand.out_channels = good.depthwise.in_channels = good.depthwise.out_channels = good.depthwise.groups = good.project.in_channels = 6;
+  good.expand.out_channels = good.depthwise.in_channels = good.depthwise.out_channels = good.depthwise.groups =
+      good.project.in_channels = 6;
   good.depthwise.kernel_h = good.depthwise.kernel_w = 3;
   const std::vector<skua_tensor> inputs = {shape({1, 8, 8, 4})};
   auto create = [](skua_context* c, const skua_inverted_residual_desc& d, skua_op** out) {
@@ -252,12 +275,15 @@ TEST(Descriptor, InvertedResidual) {
   BAD("project: epilogue.activation", d.project.epilogue.activation.kind = skua_activation_kind(77));
   BAD("depthwise: kernel_h", d.depthwise.kernel_h = 0);
   BAD("height", d.depthwise.kernel_h = 9);
-  BAD("address space", d.expand.in_channels = d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = UINT32_MAX);
+  BAD("address space", d.expand.in_channels = d.expand.out_channels = d.depthwise.in_channels =
+                           d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = UINT32_MAX);
   auto shapes = [&](std::vector<skua_tensor> list, const char* text) { sweep(good, create, list, text); };
   shapes({shape({8, 8, 4})}, "input 0");
   shapes({shape({1, 8, 8, 3})}, "input 0");
   shapes({shape({1, 8, 8, 4}, SKUA_DTYPE_S32)}, "input 0");
-  auto no_weights = [](skua_context* c, const skua_inverted_residual_desc& d, skua_op** out) { return skua_inverted_residual_create(c, &d, nullptr, nullptr, out); };
+  auto no_weights = [](skua_context* c, const skua_inverted_residual_desc& d, skua_op** out) {
+    return skua_inverted_residual_create(c, &d, nullptr, nullptr, out);
+  };
   sweep(good, no_weights, inputs, "weights");
   auto one_missing = [](skua_context* c, const skua_inverted_residual_desc& d, skua_op** out) {
     const void* const weights[] = {constants(), nullptr, constants()};
@@ -271,7 +297,9 @@ TEST(Descriptor, Elementwise) {
     Sweep sweep("unary");
     const skua_unary_desc good = SKUA_UNARY_DESC_INIT;
     const std::vector<skua_tensor> inputs = {shape({3, 4})};
-    auto create = [](skua_context* c, const skua_unary_desc& d, skua_op** out) { return skua_unary_create(c, &d, out); };
+    auto create = [](skua_context* c, const skua_unary_desc& d, skua_op** out) {
+      return skua_unary_create(c, &d, out);
+    };
     BAD("struct_size", d.struct_size = 0);
     BAD("kind", d.kind = SKUA_UNARY_KIND_COUNT);
     BAD("kind", d.kind = skua_unary_kind(-1));
@@ -285,7 +313,9 @@ TEST(Descriptor, Elementwise) {
     Sweep sweep("binary");
     const skua_binary_desc good = SKUA_BINARY_DESC_INIT;
     const std::vector<skua_tensor> inputs = {shape({3, 4}), shape({4})};
-    auto create = [](skua_context* c, const skua_binary_desc& d, skua_op** out) { return skua_binary_create(c, &d, out); };
+    auto create = [](skua_context* c, const skua_binary_desc& d, skua_op** out) {
+      return skua_binary_create(c, &d, out);
+    };
     BAD("struct_size", d.struct_size = 0);
     BAD("kind", d.kind = SKUA_BINARY_KIND_COUNT);
     BAD("type", d.type = SKUA_DTYPE_S32);
@@ -299,7 +329,9 @@ TEST(Descriptor, Elementwise) {
     Sweep sweep("select");
     const skua_select_desc good = SKUA_SELECT_DESC_INIT;
     const std::vector<skua_tensor> inputs = {shape({3, 4}), shape({4}), shape({1})};
-    auto create = [](skua_context* c, const skua_select_desc& d, skua_op** out) { return skua_select_create(c, &d, out); };
+    auto create = [](skua_context* c, const skua_select_desc& d, skua_op** out) {
+      return skua_select_create(c, &d, out);
+    };
     BAD("struct_size", d.struct_size = 0);
     BAD("type", d.type = SKUA_DTYPE_S8);
     sweep(good, create, {shape({3, 4}), shape({4}), shape({5})}, "input 2");
@@ -311,7 +343,9 @@ TEST(Descriptor, SoftmaxAndNorm) {
   {
     Sweep sweep("softmax");
     const skua_softmax_desc good = SKUA_SOFTMAX_DESC_INIT;
-    auto create = [](skua_context* c, const skua_softmax_desc& d, skua_op** out) { return skua_softmax_create(c, &d, out); };
+    auto create = [](skua_context* c, const skua_softmax_desc& d, skua_op** out) {
+      return skua_softmax_create(c, &d, out);
+    };
     BAD("struct_size", d.struct_size = 0);
     BAD("input_type", d.input_type = SKUA_DTYPE_S8);
     BAD("output_type", d.output_type = SKUA_DTYPE_S8);
@@ -326,7 +360,8 @@ TEST(Descriptor, SoftmaxAndNorm) {
   good.channels = 4;
   auto create = [](skua_context* c, const skua_norm_desc& d, skua_op** out) {
     const bool batch = d.kind == SKUA_NORM_BATCH;
-    return skua_norm_create(c, &d, constants(), d.kind == SKUA_NORM_RMS ? nullptr : constants(), batch ? constants() : nullptr, batch ? constants() : nullptr, out);
+    return skua_norm_create(c, &d, constants(), d.kind == SKUA_NORM_RMS ? nullptr : constants(),
+                            batch ? constants() : nullptr, batch ? constants() : nullptr, out);
   };
   BAD("struct_size", d.struct_size = 0);
   BAD("kind", d.kind = skua_norm_kind(5));
@@ -344,8 +379,11 @@ TEST(Descriptor, SoftmaxAndNorm) {
   BAD("epsilon", d.epsilon = -1);
   BAD("epsilon", d.epsilon = NAN);
   BAD("epsilon", d.epsilon = INFINITY);
-  auto refuse = [&](skua_norm_kind kind, const char* text, const float* gamma, const float* beta, const float* mean, const float* variance) {
-    const auto create = [=](skua_context* c, const skua_norm_desc& d, skua_op** out) { return skua_norm_create(c, &d, gamma, beta, mean, variance, out); };
+  auto refuse = [&](skua_norm_kind kind, const char* text, const float* gamma, const float* beta, const float* mean,
+                    const float* variance) {
+    const auto create = [=](skua_context* c, const skua_norm_desc& d, skua_op** out) {
+      return skua_norm_create(c, &d, gamma, beta, mean, variance, out);
+    };
     BAD_WITH(create, inputs, text, d.kind = kind);
   };
   const float* v = constants();
@@ -362,7 +400,9 @@ TEST(Descriptor, ReduceAndResize) {
     skua_reduce_desc good = SKUA_REDUCE_DESC_INIT;
     good.axis_count = 1;
     const std::vector<skua_tensor> inputs = {shape({2, 3, 4})};
-    auto create = [](skua_context* c, const skua_reduce_desc& d, skua_op** out) { return skua_reduce_create(c, &d, out); };
+    auto create = [](skua_context* c, const skua_reduce_desc& d, skua_op** out) {
+      return skua_reduce_create(c, &d, out);
+    };
     BAD("struct_size", d.struct_size = 0);
     BAD("kind", d.kind = SKUA_REDUCE_KIND_COUNT);
     BAD("type", d.type = SKUA_DTYPE_S32);
@@ -379,7 +419,9 @@ TEST(Descriptor, ReduceAndResize) {
   skua_resize2d_desc good = SKUA_RESIZE2D_DESC_INIT;
   good.out_h = good.out_w = 3;
   const std::vector<skua_tensor> inputs = {shape({1, 4, 5, 6})};
-  auto create = [](skua_context* c, const skua_resize2d_desc& d, skua_op** out) { return skua_resize2d_create(c, &d, out); };
+  auto create = [](skua_context* c, const skua_resize2d_desc& d, skua_op** out) {
+    return skua_resize2d_create(c, &d, out);
+  };
   BAD("struct_size", d.struct_size = 0);
   BAD("kind", d.kind = skua_resize_kind(2));
   BAD("coordinates", d.coordinates = skua_resize_coordinates(3));
@@ -397,7 +439,9 @@ TEST(Descriptor, Data) {
     Sweep sweep("transpose");
     skua_transpose_desc good = SKUA_TRANSPOSE_DESC_INIT;
     good.rank = 3, good.perm[1] = 1, good.perm[2] = 2;
-    auto create = [](skua_context* c, const skua_transpose_desc& d, skua_op** out) { return skua_transpose_create(c, &d, out); };
+    auto create = [](skua_context* c, const skua_transpose_desc& d, skua_op** out) {
+      return skua_transpose_create(c, &d, out);
+    };
     BAD("struct_size", d.struct_size = 0);
     BAD("type", d.type = SKUA_DTYPE_S4);
     BAD("type", d.type = kUnknownType);
@@ -412,7 +456,9 @@ TEST(Descriptor, Data) {
   {
     Sweep sweep("layout");
     const skua_layout_desc good = SKUA_LAYOUT_DESC_INIT;
-    auto create = [](skua_context* c, const skua_layout_desc& d, skua_op** out) { return skua_layout_create(c, &d, out); };
+    auto create = [](skua_context* c, const skua_layout_desc& d, skua_op** out) {
+      return skua_layout_create(c, &d, out);
+    };
     BAD("struct_size", d.struct_size = 0);
     BAD("type", d.type = SKUA_DTYPE_S4);
     BAD("from", d.from = skua_layout(2));
@@ -443,7 +489,9 @@ TEST(Descriptor, Data) {
     skua_slice_desc good = SKUA_SLICE_DESC_INIT;
     good.rank = 3;
     for (size_t& size : good.size) size = 1;
-    auto create = [](skua_context* c, const skua_slice_desc& d, skua_op** out) { return skua_slice_create(c, &d, out); };
+    auto create = [](skua_context* c, const skua_slice_desc& d, skua_op** out) {
+      return skua_slice_create(c, &d, out);
+    };
     BAD("struct_size", d.struct_size = 0);
     BAD("type", d.type = SKUA_DTYPE_S4);
     BAD("rank", d.rank = 0);
@@ -459,7 +507,9 @@ TEST(Descriptor, Data) {
   {
     Sweep sweep("concat");
     const skua_concat_desc good = SKUA_CONCAT_DESC_INIT;
-    auto create = [](skua_context* c, const skua_concat_desc& d, skua_op** out) { return skua_concat_create(c, &d, out); };
+    auto create = [](skua_context* c, const skua_concat_desc& d, skua_op** out) {
+      return skua_concat_create(c, &d, out);
+    };
     BAD("struct_size", d.struct_size = 0);
     BAD("type", d.type = SKUA_DTYPE_S4);
     BAD("axis", d.axis = 3);
@@ -472,7 +522,9 @@ TEST(Descriptor, Data) {
   Sweep sweep("rearrange");
   skua_rearrange_desc good = SKUA_REARRANGE_DESC_INIT;
   good.block = 2;
-  auto create = [](skua_context* c, const skua_rearrange_desc& d, skua_op** out) { return skua_rearrange_create(c, &d, out); };
+  auto create = [](skua_context* c, const skua_rearrange_desc& d, skua_op** out) {
+    return skua_rearrange_create(c, &d, out);
+  };
   BAD("struct_size", d.struct_size = 0);
   BAD("kind", d.kind = skua_rearrange_kind(3));
   BAD("type", d.type = SKUA_DTYPE_S4);
@@ -490,7 +542,9 @@ TEST(Descriptor, Convert) {
   Sweep sweep("convert");
   const skua_convert_desc good = SKUA_CONVERT_DESC_INIT;
   const std::vector<skua_tensor> inputs = {shape({2, 3})};
-  auto create = [](skua_context* c, const skua_convert_desc& d, skua_op** out) { return skua_convert_create(c, &d, out); };
+  auto create = [](skua_context* c, const skua_convert_desc& d, skua_op** out) {
+    return skua_convert_create(c, &d, out);
+  };
   BAD("struct_size", d.struct_size = 0);
   BAD("input_type", d.input_type = SKUA_DTYPE_S4);
   BAD("output_type", d.output_type = SKUA_DTYPE_S32);

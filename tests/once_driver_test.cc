@@ -1,4 +1,5 @@
-// The loop nest of products around a tile that needs the core in a state of its own (GemmTileTable::enter, leave), by one that computes nothing and says where it is called: AMX is not on every machine.
+// The loop nest of products around a tile that needs the core in a state of its own (GemmTileTable::enter, leave), by
+// one that computes nothing and says where it is called: AMX is not on every machine.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -21,7 +22,8 @@ const skua::GemmTileTable& fake() { return table; }
 
 constexpr uint16_t kRows = 4, kColumns = 8;
 
-// m rows from panel p0 on, of `segments` segments of k each in passes of kc; prepares: rows of A pass through the workspace.
+// m rows from panel p0 on, of `segments` segments of k each in passes of kc; prepares: rows of A pass through the
+// workspace.
 void run(size_t m, size_t n, size_t p0, size_t segments, size_t k, size_t kc, bool prepares) {
   table = {};
   for (auto& at : table.at) at = tile;
@@ -29,7 +31,16 @@ void run(size_t m, size_t n, size_t p0, size_t segments, size_t k, size_t kc, bo
   for (size_t v = 0; v < 8; ++v) table.even[v] = v % 2 ? nullptr : tile, table.even_rows[v] = kRows;
   table.enter = enter, table.leave = leave;
   if (prepares) table.pack_a = pack_rows;
-  const skua::Kernel kernel = {"fake", "gemm", "", skua::KernelKind::gemm_tile, skua::Isa::scalar, 0, kRows, kColumns, 4, reinterpret_cast<skua::AnyCode>(static_cast<skua::GemmTileTableFn>(fake))};
+  const skua::Kernel kernel = {"fake",
+                               "gemm",
+                               "",
+                               skua::KernelKind::gemm_tile,
+                               skua::Isa::scalar,
+                               0,
+                               kRows,
+                               kColumns,
+                               4,
+                               reinterpret_cast<skua::AnyCode>(static_cast<skua::GemmTileTableFn>(fake))};
   const std::vector<skua::GemmSegment> where(segments);
   std::vector<float> a(64), b(1 << 14);
   alignas(64) static char scratch[1 << 20];
@@ -44,7 +55,9 @@ void run(size_t m, size_t n, size_t p0, size_t segments, size_t k, size_t kc, bo
   g.a_type = g.c_type = Element::f32;
   g.scratch = scratch;
   inside = entered = tiles_inside = tiles_outside = 0;
-  skua::run_block(g, 0, m, p0, skua::panel_count(g.format, n), [&](size_t row) { return skua::RowPointers{a.data(), b.data(), nullptr, m - row}; });
+  skua::run_block(g, 0, m, p0, skua::panel_count(g.format, n), [&](size_t row) {
+    return skua::RowPointers{a.data(), b.data(), nullptr, m - row};
+  });
 }
 
 TEST(Driver, EveryBlockLeavesWhatItEntered) {
@@ -53,7 +66,8 @@ TEST(Driver, EveryBlockLeavesWhatItEntered) {
       for (const size_t n : {1, 8, 20})
         for (const size_t segments : {1, 3})
           for (const size_t kc : {4, 16, 48}) {
-            SCOPED_TRACE(testing::Message() << m << " rows, " << n << " columns, " << segments << " segments, passes of " << kc << (prepares ? ", packed" : ""));
+            SCOPED_TRACE(testing::Message() << m << " rows, " << n << " columns, " << segments
+                                            << " segments, passes of " << kc << (prepares ? ", packed" : ""));
             run(m, n, n / 20, segments, 16, kc, prepares);
             EXPECT_EQ(inside, 0);
             EXPECT_EQ(entered, m ? 1 : 0);

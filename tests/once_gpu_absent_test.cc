@@ -15,7 +15,8 @@ TEST(GpuAbsent, NoDriver) {
     EXPECT_EQ(skua_context_create(&options, &context), SKUA_STATUS_NO_DEVICE);
     EXPECT_EQ(context, nullptr);
     const std::string text = skua_error_text();
-    EXPECT_TRUE(text.find("/nowhere/lib") != std::string::npos || text.find("this build has no") != std::string::npos) << text;
+    EXPECT_TRUE(text.find("/nowhere/lib") != std::string::npos || text.find("this build has no") != std::string::npos)
+        << text;
   }
   skua_context* cpu = nullptr;
   SKUA_EXPECT_OK(skua_context_create(nullptr, &cpu));

@@ -20,12 +20,17 @@ TEST(Registry, EveryKernelDescribesItself) {
     ASSERT_EQ(skua_kernel_at(i, &kernel), SKUA_STATUS_OK);
     EXPECT_TRUE(names.insert(kernel.name).second) << "two kernels are called " << kernel.name;
     EXPECT_TRUE(isas.count(kernel.isa)) << kernel.name << " is for " << kernel.isa;
-    EXPECT_NE(std::string(kernel.name).find(kernel.isa), std::string::npos) << kernel.name << " does not name " << kernel.isa;
+    EXPECT_NE(std::string(kernel.name).find(kernel.isa), std::string::npos)
+        << kernel.name << " does not name " << kernel.isa;
     EXPECT_NE(std::string(kernel.why), "") << kernel.name;
-    EXPECT_FALSE(kernel.type == SKUA_DTYPE_BF16 && std::string(kernel.name).find("_image_") != std::string::npos) << kernel.name << ": images hold no bf16";
+    EXPECT_FALSE(kernel.type == SKUA_DTYPE_BF16 && std::string(kernel.name).find("_image_") != std::string::npos)
+        << kernel.name << ": images hold no bf16";
     const std::string family = kernel.family;
-    if ((kernel.isa == std::string("opencl") || kernel.isa == std::string("vulkan")) && (family.rfind("gemm", 0) == 0 || family.rfind("conv", 0) == 0) && family.rfind("convert", 0) != 0) {
-      EXPECT_TRUE(reasons.insert(family + " " + kernel.isa + " " + skua_dtype_name(kernel.type) + ": " + kernel.why).second) << kernel.name << " has the reason of another: " << kernel.why;
+    if ((kernel.isa == std::string("opencl") || kernel.isa == std::string("vulkan")) &&
+        (family.rfind("gemm", 0) == 0 || family.rfind("conv", 0) == 0) && family.rfind("convert", 0) != 0) {
+      EXPECT_TRUE(
+          reasons.insert(family + " " + kernel.isa + " " + skua_dtype_name(kernel.type) + ": " + kernel.why).second)
+          << kernel.name << " has the reason of another: " << kernel.why;
     }
   }
   skua_kernel_info beyond;

@@ -1,4 +1,5 @@
-// The costs that are promised beside the work itself: of a plan, and of a run that has next to nothing to do. Three times the promise is allowed here.
+// The costs that are promised beside the work itself: of a plan, and of a run that has next to nothing to do. Three
+// times the promise is allowed here.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -58,7 +59,8 @@ TEST(Speed, RunOfSixteenAdditions) {
     ASSERT_NE(p.plan, nullptr);
     float y[16];
     const skua_buffer out = skua_host_buffer(y);
-    const double ns = median_nanoseconds(101, 1000, [&] { skua_plan_run(p.plan, p.inputs.data(), 2, &out, 1, nullptr, 0, nullptr); });
+    const double ns =
+        median_nanoseconds(101, 1000, [&] { skua_plan_run(p.plan, p.inputs.data(), 2, &out, 1, nullptr, 0, nullptr); });
     EXPECT_LE(ns, 3 * 100.0);
     RecordProperty("run", std::to_string(int(ns)) + " ns");
   }

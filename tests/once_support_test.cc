@@ -1,4 +1,5 @@
-// The tests' own instruments: for each thing that run() promises to see there is an operator here that does it, and is caught.
+// The tests' own instruments: for each thing that run() promises to see there is an operator here that does it, and is
+// caught.
 #include <gtest/gtest-spi.h>
 
 #include <cmath>
@@ -14,7 +15,20 @@ using namespace skua_test;
 namespace {
 
 // An operator that copies a matrix, and does one thing wrong.
-enum class Fault { none, reads_behind, reads_before, writes_behind, writes_input, writes_holes, leaves_one, allocates, mallocs, by_worker, by_order, workspace };
+enum class Fault {
+  none,
+  reads_behind,
+  reads_before,
+  writes_behind,
+  writes_input,
+  writes_holes,
+  leaves_one,
+  allocates,
+  mallocs,
+  by_worker,
+  by_order,
+  workspace
+};
 Fault fault;
 skua_context* the_context;
 
@@ -63,7 +77,8 @@ void run_fake(const skua::RunArgs& args) {
   skua::parallel(args, args.plan->inputs[0].shape[0], row, &job);
 }
 
-const skua::OpClass fake_class = {"fake", 9999, sizeof(skua_op), sizeof(FakePlan), 0, 0, false, nullptr, make_plan, nullptr, workspace, run_fake, nullptr};
+const skua::OpClass fake_class = {"fake",  9999,      sizeof(skua_op), sizeof(FakePlan), 0,        0,      false,
+                                  nullptr, make_plan, nullptr,         workspace,        run_fake, nullptr};
 
 // Runs the operator; what it did wrong is a failure of the current test.
 Data copy(Fault what, const skua_tensor& output = {}) {
@@ -82,7 +97,8 @@ Data copy(Fault what, const skua_tensor& output = {}) {
 template <class Body> int failures(Body body, std::string* text = nullptr) {
   testing::TestPartResultArray results;
   {
-    testing::ScopedFakeTestPartResultReporter reporter(testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+    testing::ScopedFakeTestPartResultReporter reporter(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
     body();
   }
   int failed = 0;

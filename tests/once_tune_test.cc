@@ -31,7 +31,9 @@ std::string content(const std::string& path) {
   text << std::ifstream(path, std::ios::binary).rdbuf();
   return text.str();
 }
-void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary | std::ios::trunc) << text; }
+void write(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
 
 // Memory that ends after `until` blocks.
 struct Scarce {
@@ -44,19 +46,25 @@ struct Cached {
   std::string log, info;  // warnings; the rest
   Scarce memory;
   skua_status status;
-  explicit Cached(const std::string& path, const char* filter = nullptr, const char* isa = nullptr, size_t until = SIZE_MAX) {
+  explicit Cached(const std::string& path, const char* filter = nullptr, const char* isa = nullptr,
+                  size_t until = SIZE_MAX) {
     skua_context_options o = SKUA_CONTEXT_OPTIONS_INIT;
     o.tuning_cache = path.empty() ? nullptr : path.c_str();
     o.kernel_filter = filter;
     o.max_isa = isa;
-    o.log = [](void* to, skua_log_level level, const char* text) { (level == SKUA_LOG_WARNING ? static_cast<Cached*>(to)->log : static_cast<Cached*>(to)->info) += std::string(text) + "\n"; };
+    o.log = [](void* to, skua_log_level level, const char* text) {
+      (level == SKUA_LOG_WARNING ? static_cast<Cached*>(to)->log : static_cast<Cached*>(to)->info) +=
+          std::string(text) + "\n";
+    };
     o.log_ctx = this;
     memory.until = until;
     o.allocator = {&memory,
                    [](void* ctx, size_t size, size_t align) -> void* {
                      auto& self = *static_cast<Scarce*>(ctx);
                      void* p = nullptr;
-                     if (self.taken++ >= self.until || posix_memalign(&p, align < sizeof(void*) ? sizeof(void*) : align, size)) return nullptr;
+                     if (self.taken++ >= self.until ||
+                         posix_memalign(&p, align < sizeof(void*) ? sizeof(void*) : align, size))
+                       return nullptr;
                      self.live[p] = size;
                      return p;
                    },
@@ -120,7 +128,8 @@ std::string choice(const skua_op* op, const Inputs& inputs) {
   skua_plan* plan = nullptr;
   SKUA_EXPECT_OK(skua_op_plan(op, inputs.data(), inputs.size(), nullptr, 0, &plan));
   const std::string text = explain(plan);
-  std::string all = std::string(skua_plan_algorithm(plan)) + " " + skua_plan_kernel(plan) + (text.find("chosen by measurement") != std::string::npos ? " measured" : "");
+  std::string all = std::string(skua_plan_algorithm(plan)) + " " + skua_plan_kernel(plan) +
+                    (text.find("chosen by measurement") != std::string::npos ? " measured" : "");
   skua_plan_destroy(plan);
   return all;
 }
@@ -149,7 +158,8 @@ TEST(Tune, ChoiceIsKeptAndFoundAgain) {
     EXPECT_EQ(stat(folder.file().c_str(), &mode), 0);
     EXPECT_EQ(mode.st_mode & 0777, 0600u);
     const std::string again = content(folder.file());
-    for (size_t at = again.find('\n') + 1; at < again.size(); at = again.find('\n', at) + 1) EXPECT_EQ(again.find(again.substr(at, 16), at + 1), std::string::npos) << again;
+    for (size_t at = again.find('\n') + 1; at < again.size(); at = again.find('\n', at) + 1)
+      EXPECT_EQ(again.find(again.substr(at, 16), at + 1), std::string::npos) << again;
     chosen[1] = choice(conv, convolution_input);
   }
   Cached second(folder.file());
@@ -174,7 +184,8 @@ std::string with_candidate(const std::string& text, unsigned index, const std::s
     std::istringstream fields(line);
     std::string key, old, threads, ns, op, algorithm, kernel;
     fields >> key >> old >> threads >> ns >> op >> algorithm >> kernel;
-    std::string fresh = key + " " + std::to_string(index) + " " + threads + " " + ns + " " + (name.empty() ? op + " " + algorithm + " " + kernel : name);
+    std::string fresh = key + " " + std::to_string(index) + " " + threads + " " + ns + " " +
+                        (name.empty() ? op + " " + algorithm + " " + kernel : name);
     uint64_t h = 0xcbf29ce484222325;
     for (unsigned char c : fresh) h = (h ^ c) * 0x100000001b3;
     h ^= h >> 32;
@@ -212,7 +223,8 @@ TEST(Tune, EveryCandidateComputesTheSame) {
   EXPECT_GE(used, std::min<size_t>(isas().size(), 2));
 }
 
-// The packed format is measured too, with operators that have made-up weights, and create finds it again when it has the hint.
+// The packed format is measured too, with operators that have made-up weights, and create finds it again when it has
+// the hint.
 TEST(Tune, PackedFormat) {
   Folder folder;
   Rng rng(5);
@@ -289,7 +301,8 @@ TEST(Tune, CapFilterAndNumericsAreKept) {
   for (const char* isa : isas())
     for (unsigned index = 1; index < 40; ++index) {
       write(folder.file(), with_candidate(text, index));
-      Cached capped(folder.file(), nullptr, isa), filtered(folder.file(), "winograd_f2x2", isa), plain("", nullptr, isa), plain_filtered("", "winograd_f2x2", isa);
+      Cached capped(folder.file(), nullptr, isa), filtered(folder.file(), "winograd_f2x2", isa),
+          plain("", nullptr, isa), plain_filtered("", "winograd_f2x2", isa);
       Op a, b, c, d, e;
       a.op = convolution(capped.context);
       b.op = convolution(plain.context);
@@ -335,18 +348,25 @@ TEST(Tune, FilesOfAnyContentAreHarmless) {
     Cached c(folder.file());
     EXPECT_NE(c.info.find("is empty"), std::string::npos) << c.info;
   }
-  EXPECT_NE(reason(replaced(version, "0.0.1")).find("library version is \"0.0.1\", here it is \"" + version + "\""), std::string::npos);
-  EXPECT_NE(reason(replaced(" | " + version + " | ", " | " + version + " | A64FX ")).find("its CPU is \"A64FX "), std::string::npos);
+  EXPECT_NE(reason(replaced(version, "0.0.1")).find("library version is \"0.0.1\", here it is \"" + version + "\""),
+            std::string::npos);
+  EXPECT_NE(reason(replaced(" | " + version + " | ", " | " + version + " | A64FX ")).find("its CPU is \"A64FX "),
+            std::string::npos);
   EXPECT_NE(reason(replaced("| scalar", "| abacus")).find("its instruction sets is \"abacus"), std::string::npos);
   EXPECT_NE(reason(replaced(" | scalar", "")).find("its CPU is"), std::string::npos);
   EXPECT_NE(reason(replaced(" | " + version, " |" + version)).find("its format is"), std::string::npos);
-  EXPECT_NE(reason(replaced("cache 1", "cache 9")).find("its format is \"skua tuning cache 9\", here it is \"skua tuning cache 1\""), std::string::npos);
+  EXPECT_NE(reason(replaced("cache 1", "cache 9"))
+                .find("its format is \"skua tuning cache 9\", here it is \"skua tuning cache 1\""),
+            std::string::npos);
   EXPECT_NE(reason("GIF89a").find("not a tuning cache"), std::string::npos);
   EXPECT_NE(reason(std::string(100, '\0')).find("not a tuning cache"), std::string::npos);
   EXPECT_NE(reason(good.substr(0, good.size() - 1)).find("damaged"), std::string::npos);
   EXPECT_NE(reason(good.substr(0, header / 2)).find("ignored"), std::string::npos);
-  EXPECT_NE(reason(good + std::string(3000, 'x') + "\n").find(": line " + std::to_string(lines(good) + 1) + " is damaged; ignored"), std::string::npos);
-  EXPECT_NE(reason(good + "x\ny\n").find(": 2 damaged lines ignored, line " + std::to_string(lines(good) + 1)), std::string::npos);
+  EXPECT_NE(reason(good + std::string(3000, 'x') + "\n")
+                .find(": line " + std::to_string(lines(good) + 1) + " is damaged; ignored"),
+            std::string::npos);
+  EXPECT_NE(reason(good + "x\ny\n").find(": 2 damaged lines ignored, line " + std::to_string(lines(good) + 1)),
+            std::string::npos);
   EXPECT_NE(reason(std::string(5 << 20, 'x')).find("larger"), std::string::npos);
   Rng rng(11);
   for (int i = 0; i < 400; ++i) {
@@ -374,7 +394,8 @@ TEST(Tune, FilesOfAnyContentAreHarmless) {
 
 TEST(Tune, PathsThatCannotBeUsed) {
   Folder folder;
-  for (const std::string& path : {folder.file("none") + "/cache", std::string(folder.path), std::string("/dev/null"), std::string("/proc/version")}) {
+  for (const std::string& path : {folder.file("none") + "/cache", std::string(folder.path), std::string("/dev/null"),
+                                  std::string("/proc/version")}) {
     SCOPED_TRACE(path);
     Cached c(path);
     SKUA_EXPECT_OK(c.status);
@@ -410,7 +431,8 @@ TEST(Tune, AllocatorFailsAtTheNthCall) {
     } else {
       EXPECT_EQ(c.context, nullptr);
     }
-    EXPECT_EQ(status, until ? status == SKUA_STATUS_OK ? SKUA_STATUS_OK : SKUA_STATUS_OUT_OF_MEMORY : SKUA_STATUS_OK) << skua_error_text();
+    EXPECT_EQ(status, until ? status == SKUA_STATUS_OK ? SKUA_STATUS_OK : SKUA_STATUS_OUT_OF_MEMORY : SKUA_STATUS_OK)
+        << skua_error_text();
     if (until && until < 8) { EXPECT_EQ(status, SKUA_STATUS_OUT_OF_MEMORY) << until; }
   }
 }
@@ -456,7 +478,8 @@ TEST(Tune, TheSamePlanIsNoCandidate) {
     Op gemm, conv;
     gemm.op = product(c.context);
     conv.op = convolution(c.context);
-    for (const auto& [op, inputs] : {std::pair<skua_op*, const Inputs&>{gemm.op, product_input}, {conv.op, convolution_input}}) {
+    for (const auto& [op, inputs] :
+         {std::pair<skua_op*, const Inputs&>{gemm.op, product_input}, {conv.op, convolution_input}}) {
       const std::string model = explain(op, inputs);
       EXPECT_EQ(by(model), "  chosen by the model");
       c.info = "";
@@ -464,7 +487,9 @@ TEST(Tune, TheSamePlanIsNoCandidate) {
       const std::string tuned = explain(op, inputs), said = c.info.substr(0, c.info.find('\n'));
       if (chosen(tuned) == chosen(model)) {
         EXPECT_EQ(by(tuned), "  the model's choice, confirmed by measurement");
-        EXPECT_TRUE(said.find("candidates, the model's choice stays") != std::string::npos || said.find("one candidate") != std::string::npos) << c.info;
+        EXPECT_TRUE(said.find("candidates, the model's choice stays") != std::string::npos ||
+                    said.find("one candidate") != std::string::npos)
+            << c.info;
       } else {
         EXPECT_EQ(by(tuned), "  chosen by measurement");
         EXPECT_NE(said.find("% faster than the model's choice"), std::string::npos) << c.info;
@@ -496,7 +521,9 @@ TEST(Tune, ArgumentsAndOperatorsWithoutCandidates) {
     quick.max_milliseconds = 1;
     SKUA_EXPECT_OK(skua_op_tune(any.op, sample.inputs.data(), sample.inputs.size(), &quick));
     EXPECT_NE(plain.info, "");
-    if (std::string(sample.name).find("inverted_residual") != std::string::npos) { EXPECT_EQ(plain.info, "inverted_residual: one candidate, nothing to tune\n"); }
+    if (std::string(sample.name).find("inverted_residual") != std::string::npos) {
+      EXPECT_EQ(plain.info, "inverted_residual: one candidate, nothing to tune\n");
+    }
     run(any, sample.values());
   }
 }

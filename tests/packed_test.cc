@@ -12,7 +12,8 @@ namespace {
 
 // A blob in memory that ends at a guard page as far as its alignment allows, read-only once written.
 struct Blob {
-  explicit Blob(const skua_op* op) : size(skua_op_packed_size(op)), memory(Guarded::bytes(size, SKUA_PACKED_ALIGNMENT)) {
+  explicit Blob(const skua_op* op)
+      : size(skua_op_packed_size(op)), memory(Guarded::bytes(size, SKUA_PACKED_ALIGNMENT)) {
     SKUA_EXPECT_OK(skua_op_packed_write(op, data(), size));
     EXPECT_TRUE(memory.untouched_outside()) << "packed_write wrote more than packed_size says";
   }
@@ -55,7 +56,9 @@ TEST(Packed, ReadBackGivesTheSameBits) {
       blob.memory.read_only();
       // A sample whose op comes from the blob.
       Sample from_blob = sample;
-      from_blob.create = [&](skua_context* c, skua_op** out) { return skua_op_create_packed(c, blob.data(), blob.size, out); };
+      from_blob.create = [&](skua_context* c, skua_op** out) {
+        return skua_op_create_packed(c, blob.data(), blob.size, out);
+      };
       Planned copy(from_blob, context);
       ASSERT_NE(copy.plan, nullptr);
       EXPECT_EQ(skua_op_input_count(copy.op), skua_op_input_count(original.op));
@@ -92,7 +95,8 @@ TEST(Packed, Truncated) {
     }
     // Longer is fine: a blob may stand in a larger file.
     std::vector<unsigned char> file(blob.size + 2 * SKUA_PACKED_ALIGNMENT);
-    auto* at = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(file.data()) + SKUA_PACKED_ALIGNMENT - 1) / SKUA_PACKED_ALIGNMENT * SKUA_PACKED_ALIGNMENT);
+    auto* at = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(file.data()) + SKUA_PACKED_ALIGNMENT - 1) /
+                                                SKUA_PACKED_ALIGNMENT * SKUA_PACKED_ALIGNMENT);
     std::memcpy(at, blob.data(), blob.size);
     EXPECT_EQ(open(context, at, blob.size + SKUA_PACKED_ALIGNMENT), SKUA_STATUS_OK) << skua_error_text();
   }
@@ -129,16 +133,19 @@ TEST(Packed, MovedBytes) {
     Blob blob(original.op);
     Rng rng(3);
     for (int i = 0; i < 200; ++i) {
-      const size_t width = i % 2 ? 8 : 32, words = blob.size / width, a = rng.next() % words * width, b = rng.next() % words * width;
+      const size_t width = i % 2 ? 8 : 32, words = blob.size / width, a = rng.next() % words * width,
+                   b = rng.next() % words * width;
       if (!std::memcmp(blob.data() + a, blob.data() + b, width)) continue;
       std::swap_ranges(blob.data() + a, blob.data() + a + width, blob.data() + b);
-      expect_refused(context, blob.data(), blob.size, "exchanged bytes at " + std::to_string(a) + " and " + std::to_string(b));
+      expect_refused(context, blob.data(), blob.size,
+                     "exchanged bytes at " + std::to_string(a) + " and " + std::to_string(b));
       std::swap_ranges(blob.data() + a, blob.data() + a + width, blob.data() + b);
     }
   }
 }
 
-// With a right checksum over wrong contents: refused, or an op that plans and runs inside its memory, whatever it computes. Emulated cores give each byte one of the values.
+// With a right checksum over wrong contents: refused, or an op that plans and runs inside its memory, whatever it
+// computes. Emulated cores give each byte one of the values.
 TEST(Packed, Forged) {
   const unsigned char values[] = {0, 1, 2, 3, 8, 64, 0x80, 0xff};
   for (const Sample& sample : weighted()) {
@@ -199,7 +206,8 @@ TEST(Packed, Forged) {
   }
 }
 
-// Of grouped bytes: fewer channels than a block has, which only vectors of 64 take; a multiplier of the last block, which overlaps the one before, out of its bounds.
+// Of grouped bytes: fewer channels than a block has, which only vectors of 64 take; a multiplier of the last block,
+// which overlaps the one before, out of its bounds.
 TEST(Packed, ForgedGroups) {
   for (const char* isa : isas(SKUA_DTYPE_S8)) {
     SCOPED_TRACE(isa);
@@ -228,13 +236,16 @@ TEST(Packed, ForgedGroups) {
         const std::vector<unsigned char> good(blob.data(), blob.data() + blob.size);
         if (rounding != SKUA_ROUNDING_FLOAT) {
           const int32_t shift = 1000;
-          std::memcpy(blob.data() + header.weights_offset + header.weights_size - 64 - sizeof shift, &shift, sizeof shift);
+          std::memcpy(blob.data() + header.weights_offset + header.weights_size - 64 - sizeof shift, &shift,
+                      sizeof shift);
           reseal(blob.data(), blob.size);
           expect_refused(context, blob.data(), blob.size, "shift of the last channel");
           continue;
         }
         const uint32_t before[] = {d.groups, channels, channels}, after[] = {d.groups / 2, channels / 2, channels / 2};
-        const auto end = good.begin() + ptrdiff_t(header.weights_offset), at = std::search(good.begin(), end, reinterpret_cast<const unsigned char*>(before), reinterpret_cast<const unsigned char*>(before + 3));
+        const auto end = good.begin() + ptrdiff_t(header.weights_offset),
+                   at = std::search(good.begin(), end, reinterpret_cast<const unsigned char*>(before),
+                                    reinterpret_cast<const unsigned char*>(before + 3));
         ASSERT_NE(at, end) << "groups and channels are not in the config as they were";
         std::memcpy(blob.data() + (at - good.begin()), after, sizeof after);
         reseal(blob.data(), blob.size);
@@ -271,7 +282,8 @@ TEST(Packed, OperatorsOfOtherBuildsHaveNames) {
     Blob blob(original.op);
     BlobHeader header;
     std::memcpy(&header, blob.data(), sizeof header);
-    EXPECT_NE(std::string(skua::packed_operator(header.op_class)).find(original.op->cls->name), std::string::npos) << sample.name << ": " << skua::packed_operator(header.op_class);
+    EXPECT_NE(std::string(skua::packed_operator(header.op_class)).find(original.op->cls->name), std::string::npos)
+        << sample.name << ": " << skua::packed_operator(header.op_class);
     header.op_class = 9999;
     std::memcpy(blob.data(), &header, sizeof header);
     reseal(blob.data(), blob.size);
@@ -303,8 +315,9 @@ void expect_sum(Blob& blob, [[maybe_unused]] uint64_t x86, [[maybe_unused]] uint
 #endif
 }
 
-// kFormat of core/packed.cc stands for what blobs hold. Where this fails, a config or a packed layout has changed, and blobs of before would be misread: raise kFormat, and put its number and the
-// new sums (of configs and weights for scalar kernels) here. On Arm channels of Winograd's bytes do not lie together.
+// kFormat of core/packed.cc stands for what blobs hold. Where this fails, a config or a packed layout has changed, and
+// blobs of before would be misread: raise kFormat, and put its number and the new sums (of configs and weights for
+// scalar kernels) here. On Arm channels of Winograd's bytes do not lie together.
 TEST(Packed, TheFormatVersionStandsForTheLayout) {
   constexpr uint32_t kFormat = 12;
   struct Known {
@@ -340,7 +353,8 @@ TEST(Packed, TheFormatVersionStandsForTheLayout) {
       {"norm_instance", nullptr, 0x647d24bf50f3f7c7, 0x647d24bf50f3f7c7},
   };
   for (const Sample& sample : weighted()) {
-    const Known* k = std::find_if(std::begin(known), std::end(known), [&](const Known& k) { return !std::strcmp(k.sample, sample.name); });
+    const Known* k = std::find_if(std::begin(known), std::end(known),
+                                  [&](const Known& k) { return !std::strcmp(k.sample, sample.name); });
     ASSERT_NE(k, std::end(known)) << sample.name;
     Context context("scalar", k->filter);
     Planned original(sample, context);
@@ -368,7 +382,8 @@ TEST(Packed, TheFormatVersionStandsForTheLayoutOfDeepWeights) {
     std::vector<int8_t> bytes(floats.size());
     for (size_t i = 0; i < floats.size(); ++i) floats[i] = float(bytes[i] = int8_t(i * 37 % 101) - 50);
     skua_op* op = nullptr;
-    SKUA_EXPECT_OK(skua_conv2d_create(context, &d, type == SKUA_DTYPE_F32 ? static_cast<void*>(floats.data()) : bytes.data(), nullptr, &op));
+    SKUA_EXPECT_OK(skua_conv2d_create(
+        context, &d, type == SKUA_DTYPE_F32 ? static_cast<void*>(floats.data()) : bytes.data(), nullptr, &op));
     ASSERT_NE(op, nullptr);
     Blob blob(op);
     skua_op_destroy(op);
@@ -377,7 +392,8 @@ TEST(Packed, TheFormatVersionStandsForTheLayoutOfDeepWeights) {
   }
 }
 
-// Weights packed for the highest instruction set do not fit the panels of the lowest; what does open gives the right result.
+// Weights packed for the highest instruction set do not fit the panels of the lowest; what does open gives the right
+// result.
 TEST(Packed, OtherInstructionSet) {
   size_t refused = 0;
   for (const Sample& sample : weighted()) {

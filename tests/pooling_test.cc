@@ -20,7 +20,8 @@ struct Window {
 };
 
 // Output size and padding, as skua/pool.h says.
-Window window(size_t in, size_t kernel, size_t stride, size_t dilation, skua_padding_mode mode, size_t before, size_t after, bool ceil_mode) {
+Window window(size_t in, size_t kernel, size_t stride, size_t dilation, skua_padding_mode mode, size_t before,
+              size_t after, bool ceil_mode) {
   Window w{in, 0, kernel, stride, dilation, before, after};
   const size_t span = dilation * (kernel - 1) + 1;
   if (mode != SKUA_PADDING_EXPLICIT) {
@@ -40,8 +41,10 @@ struct Result {
   std::vector<double> value, bound, index;
 };
 
-// A kernel sums in f32 and rounds the result to the type of the tensors; an activation that is no clamp rounds once more.
-Result reference(const skua_pool2d_desc& d, const Window& y, const Window& x, size_t batch, size_t channels, const std::vector<float>& in) {
+// A kernel sums in f32 and rounds the result to the type of the tensors; an activation that is no clamp rounds once
+// more.
+Result reference(const skua_pool2d_desc& d, const Window& y, const Window& x, size_t batch, size_t channels,
+                 const std::vector<float>& in) {
   const bool nchw = d.layout == SKUA_LAYOUT_NCHW;
   Result r;
   r.value.resize(batch * y.out * x.out * channels);
@@ -53,13 +56,15 @@ Result reference(const skua_pool2d_desc& d, const Window& y, const Window& x, si
           double best = -kInf, sum = 0, absolute = 0, inside = 0, counted = 0, index = -1;
           for (size_t ky = 0; ky < y.kernel; ++ky)
             for (size_t kx = 0; kx < x.kernel; ++kx) {
-              const size_t py = oy * y.stride + ky * y.dilation, px = ox * x.stride + kx * x.dilation;  // in the padded plane
+              // in the padded plane
+              const size_t py = oy * y.stride + ky * y.dilation, px = ox * x.stride + kx * x.dilation;
               if (py >= y.in + y.before + y.after || px >= x.in + x.before + x.after) continue;
               ++counted;
               const size_t iy = py - y.before, ix = px - x.before;
               if (iy >= y.in || ix >= x.in) continue;
               ++inside;
-              const double v = double(in[nchw ? ((n * channels + c) * y.in + iy) * x.in + ix : ((n * y.in + iy) * x.in + ix) * channels + c]);
+              const double v = double(in[nchw ? ((n * channels + c) * y.in + iy) * x.in + ix
+                                              : ((n * y.in + iy) * x.in + ix) * channels + c]);
               sum += v;
               absolute += std::fabs(v);
               if (index < 0 || v > best || (std::isnan(v) && !std::isnan(best))) {
@@ -67,7 +72,8 @@ Result reference(const skua_pool2d_desc& d, const Window& y, const Window& x, si
                 index = double(iy * x.in + ix);
               }
             }
-          const size_t at = nchw ? ((n * channels + c) * y.out + oy) * x.out + ox : ((n * y.out + oy) * x.out + ox) * channels + c;
+          const size_t at =
+              nchw ? ((n * channels + c) * y.out + oy) * x.out + ox : ((n * y.out + oy) * x.out + ox) * channels + c;
           r.index[at] = index;
           if (d.kind == SKUA_POOL_AVERAGE) {
             const double count = d.count_padding && !d.global ? counted : inside;
@@ -81,7 +87,10 @@ Result reference(const skua_pool2d_desc& d, const Window& y, const Window& x, si
           if (d.kind == SKUA_POOL_AVERAGE) r.bound[at] += half_ulp(d.type, v) * (again ? 2 : 1);
           else if (again) r.bound[at] += half_ulp(d.type, v);
           if (d.activation.kind == SKUA_ACTIVATION_RELU) v = v < 0 ? 0 : v;
-          if (d.activation.kind == SKUA_ACTIVATION_CLAMP) v = v < double(d.activation.a) ? double(d.activation.a) : v > double(d.activation.b) ? double(d.activation.b) : v;
+          if (d.activation.kind == SKUA_ACTIVATION_CLAMP)
+            v = v < double(d.activation.a)   ? double(d.activation.a)
+                : v > double(d.activation.b) ? double(d.activation.b)
+                                             : v;
           if (d.activation.kind == SKUA_ACTIVATION_LEAKY_RELU) {
             v = v < 0 ? v * double(d.activation.a) : v;
             r.bound[at] += FLT_EPSILON * std::fabs(v);
@@ -97,21 +106,30 @@ class Pooling : public testing::Test {
     Context context(isa);
     const bool nchw = d.layout == SKUA_LAYOUT_NCHW;
     const std::vector<size_t> e(in.t.shape, in.t.shape + in.t.rank);
-    const size_t batch = e[0], channels = nchw ? e[1] : e.back(), w = nchw ? e.back() : e[e.size() - 2], h = e.size() == 3 ? 1 : nchw ? e[2] : e[1];
-    Window y = window(h, d.kernel_h, d.stride_h, d.dilation_h, d.padding.mode, d.padding.top, d.padding.bottom, d.ceil_mode);
-    Window x = window(w, d.kernel_w, d.stride_w, d.dilation_w, d.padding.mode, d.padding.left, d.padding.right, d.ceil_mode);
+    const size_t batch = e[0], channels = nchw ? e[1] : e.back(), w = nchw ? e.back() : e[e.size() - 2],
+                 h = e.size() == 3 ? 1
+                     : nchw        ? e[2]
+                                   : e[1];
+    Window y =
+        window(h, d.kernel_h, d.stride_h, d.dilation_h, d.padding.mode, d.padding.top, d.padding.bottom, d.ceil_mode);
+    Window x =
+        window(w, d.kernel_w, d.stride_w, d.dilation_w, d.padding.mode, d.padding.left, d.padding.right, d.ceil_mode);
     if (d.global) {
       y = {h, 1, h, 1, 1, 0, 0};
       x = {w, 1, w, 1, 1, 0, 0};
     }
-    SCOPED_TRACE(testing::Message() << isa << ", " << skua_dtype_name(d.type) << ", kind " << d.kind << ", layout " << d.layout << ", input " << testing::PrintToString(e) << ", kernel " << y.kernel << "x" << x.kernel
-                                    << ", stride " << y.stride << "," << x.stride << ", dilation " << y.dilation << "," << x.dilation << ", padding " << y.before << "+" << y.after << ", "
-                                    << x.before << "+" << x.after << ", ceil " << d.ceil_mode << ", count " << d.count_padding);
+    SCOPED_TRACE(testing::Message() << isa << ", " << skua_dtype_name(d.type) << ", kind " << d.kind << ", layout "
+                                    << d.layout << ", input " << testing::PrintToString(e) << ", kernel " << y.kernel
+                                    << "x" << x.kernel << ", stride " << y.stride << "," << x.stride << ", dilation "
+                                    << y.dilation << "," << x.dilation << ", padding " << y.before << "+" << y.after
+                                    << ", " << x.before << "+" << x.after << ", ceil " << d.ceil_mode << ", count "
+                                    << d.count_padding);
     Op op;
     SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
     if (!op.op) return;
     const Result want = reference(d, y, x, batch, channels, dense(in));
-    std::vector<size_t> out = nchw ? std::vector<size_t>{batch, channels, y.out, x.out} : std::vector<size_t>{batch, y.out, x.out, channels};
+    std::vector<size_t> out =
+        nchw ? std::vector<size_t>{batch, channels, y.out, x.out} : std::vector<size_t>{batch, y.out, x.out, channels};
     if (e.size() == 3) out.erase(out.begin() + (nchw ? 2 : 1));
     std::vector<skua_tensor> outputs;
     if (!room.empty()) {
@@ -165,13 +183,15 @@ TEST_F(Pooling, EveryGeometry) {
           const uint32_t span_h = d.dilation_h * (d.kernel_h - 1) + 1, span_w = d.dilation_w * (d.kernel_w - 1) + 1;
           if (i % 5 == 0) d.padding = {i % 2 ? SKUA_PADDING_SAME_UPPER : SKUA_PADDING_SAME_LOWER, 0, 0, 0, 0};
           else {
-            d.padding = {SKUA_PADDING_EXPLICIT, between(0, span_h - 1), between(0, span_w - 1), between(0, span_h - 1), between(0, span_w - 1)};
+            d.padding = {SKUA_PADDING_EXPLICIT, between(0, span_h - 1), between(0, span_w - 1), between(0, span_h - 1),
+                         between(0, span_w - 1)};
             if (h + d.padding.top + d.padding.bottom < span_h) d.padding.top = d.padding.bottom = span_h - 1;
             if (w + d.padding.left + d.padding.right < span_w) d.padding.left = d.padding.right = span_w - 1;
           }
           const bool holes = i % 3 == 1;
           const skua_tensor t = layout == SKUA_LAYOUT_NHWC ? shape({2, h, w, channels}) : shape({2, channels, h, w});
-          check(d, isa, make(holes ? with_holes(t, {0, 1, 1, 3}) : t, rng), holes ? std::vector<size_t>{0, 0, 2, 5} : std::vector<size_t>{});
+          check(d, isa, make(holes ? with_holes(t, {0, 1, 1, 3}) : t, rng),
+                holes ? std::vector<size_t>{0, 0, 2, 5} : std::vector<size_t>{});
           if (HasFailure()) return;
         }
 }
@@ -182,7 +202,9 @@ TEST_F(Pooling, HalfTypes) {
       for (skua_pool_kind kind : kKinds)
         for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW}) {
           const bool nchw = layout == SKUA_LAYOUT_NCHW;
-          const auto input = [&](size_t h, size_t w, size_t channels) { return shape(nchw ? std::vector<size_t>{2, channels, h, w} : std::vector<size_t>{2, h, w, channels}, type); };
+          const auto input = [&](size_t h, size_t w, size_t channels) {
+            return shape(nchw ? std::vector<size_t>{2, channels, h, w} : std::vector<size_t>{2, h, w, channels}, type);
+          };
           skua_pool2d_desc d = desc(kind, 3, 3, 2);
           d.layout = layout;
           d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
@@ -195,7 +217,8 @@ TEST_F(Pooling, HalfTypes) {
           d.global = true;
           check(d, isa, make(input(7, 7, 45), rng));
           if (!nchw) continue;
-          if (kind != SKUA_POOL_MAX_INDICES) check(d, isa, make(shape({1, 1, 520, 520}, type), rng));  // read where it is
+          // read where it is
+          if (kind != SKUA_POOL_MAX_INDICES) check(d, isa, make(shape({1, 1, 520, 520}, type), rng));
           if (HasFailure()) return;
         }
 }
@@ -228,7 +251,9 @@ TEST_F(Pooling, Global) {
           d.global = true;
           d.layout = layout;
           const size_t channels = small() ? 150 : 300;
-          check(d, isa, make(layout == SKUA_LAYOUT_NHWC ? shape({2, size, size, channels}) : shape({2, channels, size, size}), rng));
+          check(d, isa,
+                make(layout == SKUA_LAYOUT_NHWC ? shape({2, size, size, channels}) : shape({2, channels, size, size}),
+                     rng));
           if (HasFailure()) return;
         }
 }
@@ -244,19 +269,24 @@ TEST_F(Pooling, SharedRows) {
               skua_pool2d_desc d = desc(kind, kernel_h, kernel_w, 1);
               d.layout = layout;
               d.stride_h = between(1, kernel_h - 1); d.stride_w = between(1, 3);
-              d.padding = {SKUA_PADDING_EXPLICIT, between(0, kernel_h - 1), between(0, kernel_w - 2), between(0, kernel_h - 1), between(0, kernel_w - 2)};
+              d.padding = {SKUA_PADDING_EXPLICIT, between(0, kernel_h - 1), between(0, kernel_w - 2),
+                           between(0, kernel_h - 1), between(0, kernel_w - 2)};
               d.ceil_mode = i % 2;
               d.count_padding = i % 3;
               if (i % 4 == 1) d.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
               if (i % 4 == 2) d.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.25f, 0};
-              const size_t h = between(i % 4 ? kernel_h + 3 : kernel_h, 12), w = between(i % 4 ? kernel_w + 4 : kernel_w, 12), channels = between(1, 3) * 16;
-              const skua_tensor t = layout == SKUA_LAYOUT_NHWC ? shape({2, h, w, channels}) : shape({2, channels, h, w});
-              check(d, isa, make(i % 2 ? with_holes(t, {0, 1, 1, 3}) : t, rng), i % 2 ? std::vector<size_t>{0, 0, 2, 5} : std::vector<size_t>{});
+              const size_t h = between(i % 4 ? kernel_h + 3 : kernel_h, 12),
+                           w = between(i % 4 ? kernel_w + 4 : kernel_w, 12), channels = between(1, 3) * 16;
+              const skua_tensor t =
+                  layout == SKUA_LAYOUT_NHWC ? shape({2, h, w, channels}) : shape({2, channels, h, w});
+              check(d, isa, make(i % 2 ? with_holes(t, {0, 1, 1, 3}) : t, rng),
+                    i % 2 ? std::vector<size_t>{0, 0, 2, 5} : std::vector<size_t>{});
               if (HasFailure()) return;
             }
 }
 
-// Which of two zeros a maximum is depends on the order; that must not depend on how many workers there are, which may cut the channels.
+// Which of two zeros a maximum is depends on the order; that must not depend on how many workers there are, which may
+// cut the channels.
 TEST_F(Pooling, ZerosOfBothSigns) {
   const float values[] = {0, -0.0f, -1, -2};
   for (const char* isa : isas())
@@ -274,7 +304,8 @@ TEST_F(Pooling, ZerosOfBothSigns) {
       }
 }
 
-// Windows of four taps have kernels of their own from a vector of channels on, with the bits of the passes that fewer channels go by.
+// Windows of four taps have kernels of their own from a vector of channels on, with the bits of the passes that fewer
+// channels go by.
 TEST_F(Pooling, WindowsOfFour) {
   const float of_maxima[] = {0, -0.0f, -1, 3, -INFINITY}, of_sums[] = {-0.0f, -0.0f, -0.0f, 0.1f, 1e8f};
   constexpr size_t kFew = 3, kMany = 40;
@@ -291,12 +322,14 @@ TEST_F(Pooling, WindowsOfFour) {
       SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &wide));
       SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &narrow));
       const Data a = run(wide, {many})[0], b = run(narrow, {few})[0];
-      for (size_t i = 0; i < b.v.size(); ++i) ASSERT_EQ(std::signbit(a.v[i / kFew * kMany + i % kFew]), std::signbit(b.v[i])) << isa << " " << i;
+      for (size_t i = 0; i < b.v.size(); ++i)
+        ASSERT_EQ(std::signbit(a.v[i / kFew * kMany + i % kFew]), std::signbit(b.v[i])) << isa << " " << i;
       for (size_t i = 0; i < b.v.size(); ++i) ASSERT_EQ(a.v[i / kFew * kMany + i % kFew], b.v[i]) << isa << " " << i;
     }
 }
 
-// AVX2 reads a map row by row, 512 channels at a time: less than a vector behind them, and behind the pass that they end with.
+// AVX2 reads a map row by row, 512 channels at a time: less than a vector behind them, and behind the pass that they
+// end with.
 TEST_F(Pooling, GlobalAverageOfManyChannels) {
   skua_pool2d_desc d = desc(SKUA_POOL_AVERAGE, 1, 1, 1);
   d.global = true;
@@ -309,7 +342,8 @@ TEST_F(Pooling, GlobalAverageOfManyChannels) {
       if (HasFailure()) return;
     }
   for (const char* isa : isas()) check(d, isa, make({1, 40, 1, 1000}, rng));
-  for (const char* isa : isas()) check(d, isa, make({1, 3, 2, 2057}, rng));  // AVX-512, where it reads pixel by pixel: 2048 at a time
+  // AVX-512, where it reads pixel by pixel: 2048 at a time
+  for (const char* isa : isas()) check(d, isa, make({1, 3, 2, 2057}, rng));
 }
 
 // Windows as large as maps, several in a line, of more channels than a pass takes.
@@ -324,7 +358,8 @@ TEST_F(Pooling, LargeWindowsOfManyChannels) {
   }
 }
 
-// Rows of a window once for all windows over them, then its columns: several bands of rows and blocks of channels, whatever they are.
+// Rows of a window once for all windows over them, then its columns: several bands of rows and blocks of channels,
+// whatever they are.
 TEST_F(Pooling, SeparableWindows) {
   std::vector<skua_dtype> types = half_types();
   types.push_back(SKUA_DTYPE_F32);
@@ -342,9 +377,13 @@ TEST_F(Pooling, SeparableWindows) {
             d.count_padding = i % 3;
             if (i % 4 == 1) d.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
             if (i % 4 == 2) d.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.25f, 0};
-            const size_t h = between(13, i % 3 || small() ? 17 : 45), w = between(25, 28), channels = i % 3 == 1 ? between(1, 20) : between(90, 130);
-            const skua_tensor t = shape(layout == SKUA_LAYOUT_NHWC ? std::vector<size_t>{1, h, w, channels} : std::vector<size_t>{1, channels, h, w}, type);
-            check(d, isa, make(i % 2 ? with_holes(t, {0, 1, 1, 3}) : t, rng), i % 2 ? std::vector<size_t>{0, 0, 2, 5} : std::vector<size_t>{});
+            const size_t h = between(13, i % 3 || small() ? 17 : 45), w = between(25, 28),
+                         channels = i % 3 == 1 ? between(1, 20) : between(90, 130);
+            const skua_tensor t = shape(layout == SKUA_LAYOUT_NHWC ? std::vector<size_t>{1, h, w, channels}
+                                                                   : std::vector<size_t>{1, channels, h, w},
+                                        type);
+            check(d, isa, make(i % 2 ? with_holes(t, {0, 1, 1, 3}) : t, rng),
+                  i % 2 ? std::vector<size_t>{0, 0, 2, 5} : std::vector<size_t>{});
             if (HasFailure()) return;
           }
 }
@@ -357,7 +396,8 @@ TEST_F(Pooling, ExplainSaysThatWindowsAreSeparable) {
     d.layout = layout;
     Op op;
     SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
-    const skua_tensor t = shape(layout == SKUA_LAYOUT_NHWC ? std::vector<size_t>{1, 13, 13, 512} : std::vector<size_t>{1, 512, 13, 13});
+    const skua_tensor t =
+        shape(layout == SKUA_LAYOUT_NHWC ? std::vector<size_t>{1, 13, 13, 512} : std::vector<size_t>{1, 512, 13, 13});
     skua_plan* plan = nullptr;
     SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
     char text[1024];
@@ -395,7 +435,9 @@ TEST_F(Pooling, Activations) {
   for (const char* isa : isas())
     for (skua_pool_kind kind : kKinds)
       for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
-        for (const skua_activation& a : {skua_activation{SKUA_ACTIVATION_RELU, 0, 0}, skua_activation{SKUA_ACTIVATION_CLAMP, -0.25f, 0.125f}, skua_activation{SKUA_ACTIVATION_LEAKY_RELU, 0.5f, 0}}) {
+        for (const skua_activation& a :
+             {skua_activation{SKUA_ACTIVATION_RELU, 0, 0}, skua_activation{SKUA_ACTIVATION_CLAMP, -0.25f, 0.125f},
+              skua_activation{SKUA_ACTIVATION_LEAKY_RELU, 0.5f, 0}}) {
           skua_pool2d_desc d = desc(kind, 2, 2, 1);
           d.layout = layout;
           d.activation = a;
@@ -405,7 +447,14 @@ TEST_F(Pooling, Activations) {
 
 // Ties, NaN and infinities: the first of equal values, NaN before numbers.
 TEST_F(Pooling, SpecialValues) {
-  const float special[] = {0, 1, -1, 1, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 2};
+  const float special[] = {0,
+                           1,
+                           -1,
+                           1,
+                           std::numeric_limits<float>::infinity(),
+                           -std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::quiet_NaN(),
+                           2};
   for (skua_dtype type : float_types())
     for (const char* isa : isas(type))
     for (skua_pool_kind kind : kKinds)
@@ -422,20 +471,26 @@ TEST_F(Pooling, SpecialValues) {
           }
 }
 
-// Maxima of halves may be computed as integers: zeros, denormals, infinities and NaN of both signs, in windows of one sign, of both, and of NaN alone.
+// Maxima of halves may be computed as integers: zeros, denormals, infinities and NaN of both signs, in windows of one
+// sign, of both, and of NaN alone.
 TEST_F(Pooling, MaximaOfHalves) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const float special[] = {0, 1, 0x1p-14f, 32768, 0x1.8p-3f, inf, nan};
   for (skua_dtype type : half_types())
     for (const char* isa : isas(type))
-      for (size_t channels : small() ? std::vector<size_t>{17, 24, 48, 161} : std::vector<size_t>{15, 16, 17, 24, 31, 32, 33, 48, 96, 150, 161, 224})
+      for (size_t channels : small() ? std::vector<size_t>{17, 24, 48, 161}
+                                     : std::vector<size_t>{15, 16, 17, 24, 31, 32, 33, 48, 96, 150, 161, 224})
         for (int sign : {-1, 0, 1})
           for (int clamped : {0, 1, 2}) {
             skua_pool2d_desc d = desc(SKUA_POOL_MAX, 2, 3, 1);
             if (clamped) d.activation = {SKUA_ACTIVATION_CLAMP, clamped == 1 ? -0.5f : -inf, 2};
             Data in = make(shape({1, 5, 6, channels}, type), rng);
-            for (float& v : in.v) v = std::copysign(special[rng.next() % (rng.next() % 8 ? 5 : 7)], sign ? float(sign) : rng.next() % 2 ? 1.0f : -1.0f);
-            for (size_t i = 0; i < channels; ++i) in.v[i] = in.v[channels + i] = in.v[2 * channels + i] = std::copysign(nan, -1.0f);
+            for (float& v : in.v)
+              v = std::copysign(special[rng.next() % (rng.next() % 8 ? 5 : 7)], sign             ? float(sign)
+                                                                                : rng.next() % 2 ? 1.0f
+                                                                                                 : -1.0f);
+            for (size_t i = 0; i < channels; ++i)
+              in.v[i] = in.v[channels + i] = in.v[2 * channels + i] = std::copysign(nan, -1.0f);
             check(d, isa, in);
             if (HasFailure()) return;
           }
@@ -457,7 +512,8 @@ TEST_F(Pooling, NothingToDo) {
   skua_pool2d_desc d = desc(SKUA_POOL_MAX, 2, 2, 1);
   Op op;
   SKUA_EXPECT_OK(skua_pool2d_create(context, &d, &op));
-  for (const skua_tensor& t : {shape({0, 4, 4, 8}), shape({1, 0, 4, 8}), shape({1, 4, 0, 8}), shape({1, 4, 4, 0}), shape({1, size_t(1) << 40, 4, 0})}) {
+  for (const skua_tensor& t : {shape({0, 4, 4, 8}), shape({1, 0, 4, 8}), shape({1, 4, 0, 8}), shape({1, 4, 4, 0}),
+                               shape({1, size_t(1) << 40, 4, 0})}) {
     Data in;
     in.t = t;
     const std::vector<Data> got = run(op, {in});

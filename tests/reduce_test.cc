@@ -35,7 +35,11 @@ Want reference(skua_reduce_kind kind, const Data& x, const std::vector<int32_t>&
     if (!reduced[d] || keep) w.shape.push_back(reduced[d] ? 1 : x.t.shape[d]);
   if (w.shape.empty()) w.shape.push_back(1);
   const bool least = kind == SKUA_REDUCE_MIN || kind == SKUA_REDUCE_ARGMIN;
-  std::vector<double> acc(results, kind == SKUA_REDUCE_PROD ? 1 : kind == SKUA_REDUCE_MIN ? double(kInf) : kind == SKUA_REDUCE_MAX ? -double(kInf) : 0), absolute(results, 0);
+  std::vector<double> acc(results, kind == SKUA_REDUCE_PROD  ? 1
+                                   : kind == SKUA_REDUCE_MIN ? double(kInf)
+                                   : kind == SKUA_REDUCE_MAX ? -double(kInf)
+                                                             : 0),
+      absolute(results, 0);
   std::vector<size_t> seen(results, 0), at(results, 0);
   const std::vector<double> v = dense_double(x);
   for (size_t flat = 0; flat < v.size(); ++flat) {
@@ -48,13 +52,17 @@ Want reference(skua_reduce_kind kind, const Data& x, const std::vector<int32_t>&
       case SKUA_REDUCE_SUM_SQUARES: acc[to] += e * e; absolute[to] += e * e; break;
       case SKUA_REDUCE_SUM: case SKUA_REDUCE_MEAN: acc[to] += e; absolute[to] += std::fabs(e); break;
       default:
-        if (i == 0 || (std::isnan(e) && !std::isnan(acc[to])) || (least ? e < acc[to] : e > acc[to])) { acc[to] = e; at[to] = i; }
+        if (i == 0 || (std::isnan(e) && !std::isnan(acc[to])) || (least ? e < acc[to] : e > acc[to])) {
+          acc[to] = e;
+          at[to] = i;
+        }
     }
   }
   for (size_t r = 0; r < results; ++r) {
     double y = acc[r], bound = 0;
     const double most = 2 + double(n) / 16 + 4;
-    if (kind == SKUA_REDUCE_SUM || kind == SKUA_REDUCE_SUM_SQUARES) bound = most * double(FLT_EPSILON) / 2 * absolute[r];
+    if (kind == SKUA_REDUCE_SUM || kind == SKUA_REDUCE_SUM_SQUARES)
+      bound = most * double(FLT_EPSILON) / 2 * absolute[r];
     if (kind == SKUA_REDUCE_MEAN) {
       y = acc[r] / double(n);
       bound = most * double(FLT_EPSILON) / 2 * absolute[r] / double(n) + std::fabs(y) * double(FLT_EPSILON);
@@ -68,10 +76,14 @@ Want reference(skua_reduce_kind kind, const Data& x, const std::vector<int32_t>&
   return w;
 }
 
-const skua_reduce_kind kKinds[] = {SKUA_REDUCE_SUM, SKUA_REDUCE_MEAN, SKUA_REDUCE_MIN, SKUA_REDUCE_MAX, SKUA_REDUCE_PROD, SKUA_REDUCE_SUM_SQUARES, SKUA_REDUCE_ARGMIN, SKUA_REDUCE_ARGMAX};
+const skua_reduce_kind kKinds[] = {SKUA_REDUCE_SUM,  SKUA_REDUCE_MEAN,        SKUA_REDUCE_MIN,    SKUA_REDUCE_MAX,
+                                   SKUA_REDUCE_PROD, SKUA_REDUCE_SUM_SQUARES, SKUA_REDUCE_ARGMIN, SKUA_REDUCE_ARGMAX};
 
-void check(skua_context* context, skua_reduce_kind kind, const Data& x, const std::vector<int32_t>& axes, bool keep = false) {
-  SCOPED_TRACE(testing::Message() << "kind " << kind << ", shape " << testing::PrintToString(Shape(x.t.shape, x.t.shape + x.t.rank)) << ", axes " << testing::PrintToString(axes));
+void check(skua_context* context, skua_reduce_kind kind, const Data& x, const std::vector<int32_t>& axes,
+           bool keep = false) {
+  SCOPED_TRACE(testing::Message() << "kind " << kind << ", shape "
+                                  << testing::PrintToString(Shape(x.t.shape, x.t.shape + x.t.rank)) << ", axes "
+                                  << testing::PrintToString(axes));
   skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
   d.kind = kind;
   d.type = x.t.type;
@@ -99,7 +111,8 @@ TEST(Reduce, RowsAndColumnsEveryTail) {
         check(context, kind, make({n, n < 40 ? n : 5}, rng, -2, 2), {0});
         if (HasFailure()) return;
       }
-      for (size_t columns = 1; columns < 90; columns += small() ? 17 : 4) check(context, kind, make({7, columns}, rng), {0});
+      for (size_t columns = 1; columns < 90; columns += small() ? 17 : 4)
+        check(context, kind, make({7, columns}, rng), {0});
     }
   }
 }
@@ -141,14 +154,16 @@ TEST(Reduce, HalfTypes) {
           check(context, kind, make(shape({n < 40 ? n : 19, 37}, type), rng, -2, 2), {0});
           if (HasFailure()) return;
         }
-        check(context, kind, make(shape({3, 2, 5, 4}, type), rng, 0.8f, 1.2f), {kind >= SKUA_REDUCE_ARGMIN ? 2 : 0}, true);
+        check(context, kind, make(shape({3, 2, 5, 4}, type), rng, 0.8f, 1.2f), {kind >= SKUA_REDUCE_ARGMIN ? 2 : 0},
+              true);
         Data special = make(shape({2, 40}, type), rng);
         special.v[3] = special.v[21] = kInf;
         special.v[75] = kNan;
         for (int32_t axis : {0, 1}) check(context, kind, special, {axis});
       }
       check(context, SKUA_REDUCE_SUM, make(shape({2, 3, 4, 5}, type), rng), {0, 2});
-      check(context, SKUA_REDUCE_MEAN, make(shape({2500, 2}, type), rng), {1});  // more results than are converted at once
+      // more results than are converted at once
+      check(context, SKUA_REDUCE_MEAN, make(shape({2500, 2}, type), rng), {1});
       check(context, SKUA_REDUCE_SUM, make(shape({2, 5000}, type), rng), {0});
       check(context, SKUA_REDUCE_MIN, make(shape({3, 0}, type), rng), {1});
       if (!small()) check(context, SKUA_REDUCE_SUM_SQUARES, make(shape({200001}, type), rng), {});
@@ -177,7 +192,8 @@ TEST(Reduce, LargeOnesAreCut) {
   if (small()) GTEST_SKIP() << "large";
   Rng rng(4);
   Context context;
-  const Data flat = make({700001}, rng), image = make({1, 100, 100, 40}, rng), narrow = make({120000, 3}, rng), rows = make({700, 1001}, rng);
+  const Data flat = make({700001}, rng), image = make({1, 100, 100, 40}, rng), narrow = make({120000, 3}, rng),
+             rows = make({700, 1001}, rng);
   for (skua_reduce_kind kind : {SKUA_REDUCE_SUM, SKUA_REDUCE_MEAN, SKUA_REDUCE_MAX, SKUA_REDUCE_SUM_SQUARES}) {
     check(context, kind, flat, {});
     check(context, kind, image, {1, 2});
@@ -227,7 +243,8 @@ TEST(Reduce, SpecialValues) {
 TEST(Reduce, NoElements) {
   Context context;
   Rng rng(5);
-  for (skua_reduce_kind kind : {SKUA_REDUCE_SUM, SKUA_REDUCE_MIN, SKUA_REDUCE_MAX, SKUA_REDUCE_PROD, SKUA_REDUCE_SUM_SQUARES}) {
+  for (skua_reduce_kind kind :
+       {SKUA_REDUCE_SUM, SKUA_REDUCE_MIN, SKUA_REDUCE_MAX, SKUA_REDUCE_PROD, SKUA_REDUCE_SUM_SQUARES}) {
     check(context, kind, make({3, 0}, rng), {1});
     check(context, kind, make({0, 3}, rng), {1});
     check(context, kind, make({0}, rng), {});
@@ -241,7 +258,8 @@ TEST(Reduce, NoElements) {
 
 void expect_text(skua_status got, skua_status want, const char* text) {
   EXPECT_EQ(got, want) << text;
-  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
+  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos)
+      << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
 }
 
 TEST(Reduce, BadArgumentsAreRefusedByName) {
@@ -264,7 +282,8 @@ TEST(Reduce, BadArgumentsAreRefusedByName) {
   expect_text(skua_reduce_create(context, &d, &none), bad, "axis_count is 2");
   EXPECT_EQ(none, nullptr);
 
-  auto expect_plan = [&](const skua_reduce_desc& desc, const skua_tensor& x, skua_status status, const char* text, const skua_tensor* y = nullptr) {
+  auto expect_plan = [&](const skua_reduce_desc& desc, const skua_tensor& x, skua_status status, const char* text,
+                         const skua_tensor* y = nullptr) {
     Op op;
     SKUA_EXPECT_OK(skua_reduce_create(context, &desc, &op));
     skua_plan* plan = nullptr;

@@ -44,8 +44,11 @@ Axis bilinear(skua_resize_coordinates mode, size_t o, size_t in, size_t out) {
   return a;
 }
 
-void check(skua_context* context, skua_resize_kind kind, skua_resize_coordinates mode, skua_layout layout, const Shape& nhwc, size_t out_h, size_t out_w, bool holes, float special = 0, skua_dtype type = SKUA_DTYPE_F32) {
-  SCOPED_TRACE(testing::Message() << "kind " << kind << " coordinates " << mode << " layout " << layout << ' ' << testing::PrintToString(nhwc) << " to " << out_h << " x " << out_w
+void check(skua_context* context, skua_resize_kind kind, skua_resize_coordinates mode, skua_layout layout,
+           const Shape& nhwc, size_t out_h, size_t out_w, bool holes, float special = 0,
+           skua_dtype type = SKUA_DTYPE_F32) {
+  SCOPED_TRACE(testing::Message() << "kind " << kind << " coordinates " << mode << " layout " << layout << ' '
+                                  << testing::PrintToString(nhwc) << " to " << out_h << " x " << out_w
                                   << (holes ? " with holes" : ""));
   skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
   d.type = type;
@@ -59,11 +62,15 @@ void check(skua_context* context, skua_resize_kind kind, skua_resize_coordinates
   ASSERT_NE(op.op, nullptr);
   const bool last = layout == SKUA_LAYOUT_NHWC;
   const size_t h = nhwc[1], w = nhwc[2], channels = nhwc[3];
-  auto stored = [&](size_t height, size_t width) { return last ? Shape{nhwc[0], height, width, channels} : Shape{nhwc[0], channels, height, width}; };
+  auto stored = [&](size_t height, size_t width) {
+    return last ? Shape{nhwc[0], height, width, channels} : Shape{nhwc[0], channels, height, width};
+  };
   auto flat = [&](size_t n, size_t y, size_t x, size_t c, size_t height, size_t width) {
     return last ? ((n * height + y) * width + x) * channels + c : ((n * channels + c) * height + y) * width + x;
   };
-  auto tensor = [&](size_t height, size_t width) { return holes ? with_holes(shape(stored(height, width), type), {0, 2, 1, 3}) : shape(stored(height, width), type); };
+  auto tensor = [&](size_t height, size_t width) {
+    return holes ? with_holes(shape(stored(height, width), type), {0, 2, 1, 3}) : shape(stored(height, width), type);
+  };
   Rng rng(uint32_t(h * 31 + w));
   Data x = make(tensor(h, w), rng);
   if (special != 0) x.v[offset(resolved(x.t), elements(x.t) / 2)] = special;
@@ -80,7 +87,10 @@ void check(skua_context* context, skua_resize_kind kind, skua_resize_coordinates
             continue;
           }
           const Axis y = bilinear(mode, oy, h, out_h), xs = bilinear(mode, ox, w, out_w);
-          auto row = [&](size_t i) { return xs.weight == 0 ? at(i, xs.first) : at(i, xs.first) + xs.weight * (at(i, xs.second) - at(i, xs.first)); };
+          auto row = [&](size_t i) {
+            return xs.weight == 0 ? at(i, xs.first)
+                                  : at(i, xs.first) + xs.weight * (at(i, xs.second) - at(i, xs.first));
+          };
           want[to] = y.weight == 0 ? row(y.first) : row(y.first) + y.weight * (row(y.second) - row(y.first));
           bound[to] = 16 * double(FLT_EPSILON) + half_ulp(type, std::fabs(want[to]) + 16 * double(FLT_EPSILON));
         }
@@ -161,7 +171,8 @@ TEST(Resize, SpecialValuesStayWithTheirNeighbours) {
       for (skua_resize_coordinates mode : kModes)
         for (skua_layout layout : {SKUA_LAYOUT_NHWC, SKUA_LAYOUT_NCHW})
           for (float special : {kNan, kInf, -kInf, 1e-41f})
-            for (size_t channels : {size_t(1), size_t(5)}) check(context, kind, mode, layout, {1, 4, 4, channels}, 7, 7, false, special);
+            for (size_t channels : {size_t(1), size_t(5)})
+              check(context, kind, mode, layout, {1, 4, 4, channels}, 7, 7, false, special);
   }
 }
 
@@ -182,7 +193,8 @@ TEST(Resize, AConstantImageStaysConstant) {
 
 void expect_text(skua_status got, skua_status want, const char* text) {
   EXPECT_EQ(got, want) << text;
-  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos) << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
+  EXPECT_NE(std::string(skua_error_text()).find(text), std::string::npos)
+      << "\"" << skua_error_text() << "\" must say \"" << text << "\"";
 }
 
 TEST(Resize, BadArgumentsAreRefusedByName) {

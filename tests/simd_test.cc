@@ -1,4 +1,5 @@
-// The vector types and functions of simd/ on every instruction set that was built and that this CPU has, against plain C++.
+// The vector types and functions of simd/ on every instruction set that was built and that this CPU has, against plain
+// C++.
 #include "tests/simd_unit.h"
 #include "tests/support/fixed_point.h"
 
@@ -27,7 +28,8 @@ namespace {
 
 using skua_test::SimdUnit;
 
-// A unit is asked for its table only where the CPU can run it: the function itself is compiled for that instruction set.
+// A unit is asked for its table only where the CPU can run it: the function itself is compiled for that instruction
+// set.
 struct Isa {
   const char* name;
   const SimdUnit* (*unit)();
@@ -53,9 +55,12 @@ bool same(float a, float b) { return bits(a) == bits(b) || (std::isnan(a) && std
 bool same_value(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 std::vector<float> special_values() {
-  std::vector<float> v = {0.0f, 1.0f, 0.5f, 1.5f, 2.5f, 3.5f, 0.49999997f, 0.50000006f, 1e-10f, 3.0f, 1e10f, 4194303.5f, 8388607.5f,
-                          8388607.0f, 8388608.0f, 8388609.0f, 16777216.0f, 2147483520.0f, 2147483648.0f, 4294967296.0f, FLT_MAX, FLT_MIN,
-                          1e-40f, from_bits(1), from_bits(0x007fffff), inf, nan_};
+  std::vector<float> v = {0.0f,       1.0f,        0.5f,          1.5f,          2.5f,
+                          3.5f,       0.49999997f, 0.50000006f,   1e-10f,        3.0f,
+                          1e10f,      4194303.5f,  8388607.5f,    8388607.0f,    8388608.0f,
+                          8388609.0f, 16777216.0f, 2147483520.0f, 2147483648.0f, 4294967296.0f,
+                          FLT_MAX,    FLT_MIN,     1e-40f,        from_bits(1),  from_bits(0x007fffff),
+                          inf,        nan_};
   for (size_t i = v.size(); i-- > 0;) v.push_back(-v[i]);
   return v;
 }
@@ -99,7 +104,9 @@ class Simd : public testing::TestWithParam<Isa> {
       for (float y : s) push(x, y, s[random() % s.size()]);
     for (int i = 0; i < 20000; ++i) push(from_bits(random()), from_bits(random()), from_bits(random()));
     for (int i = 0; i < 20000; ++i) {
-      const auto number = [&] { return (static_cast<float>(random() % 20001) - 10000.0f) / static_cast<float>(1 << random() % 10); };
+      const auto number = [&] {
+        return (static_cast<float>(random() % 20001) - 10000.0f) / static_cast<float>(1 << random() % 10);
+      };
       push(number(), number(), number());
     }
     while (a.size() % u->lanes) push(1.0f, 2.0f, 3.0f);
@@ -111,7 +118,8 @@ class Simd : public testing::TestWithParam<Isa> {
   std::vector<float> a, b, c;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, Simd, testing::ValuesIn(isas), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, Simd, testing::ValuesIn(isas),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 using Reference = std::function<float(float, float, float)>;
 
@@ -176,7 +184,8 @@ TEST_P(Simd, Operations) {
     op->run(a.data(), b.data(), c.data(), out.data(), a.size());
     int wrong = 0;
     const auto fail = [&](size_t i, float want) {
-      if (++wrong < 5) ADD_FAILURE() << name << "(" << a[i] << ", " << b[i] << ", " << c[i] << ") gave " << out[i] << ", not " << want;
+      if (++wrong < 5)
+        ADD_FAILURE() << name << "(" << a[i] << ", " << b[i] << ", " << c[i] << ") gave " << out[i] << ", not " << want;
     };
     for (size_t i = 0; i < a.size(); ++i) {
       if (auto r = arithmetic.find(name); r != arithmetic.end()) {
@@ -201,7 +210,9 @@ TEST_P(Simd, Operations) {
         // To 2 ULP where the divisor has a normal reciprocal and the quotient is normal too.
         const float want = once(a[i] / b[i]), size = std::fabs(b[i]);
         if (!(size > 0x1p-126f && size < 0x1p126f) || std::fabs(flushed(a[i])) != std::fabs(a[i])) continue;
-        const bool near = std::fabs(want) < FLT_MIN || std::fabs(want) > 0x1p127f || std::fabs(out[i] - want) <= 2 * ulp_of(want) + (std::fabs(a[i]) < 0x1p-100f ? 0x1p-149 / double(size) : 0);
+        const bool near =
+            std::fabs(want) < FLT_MIN || std::fabs(want) > 0x1p127f ||
+            std::fabs(out[i] - want) <= 2 * ulp_of(want) + (std::fabs(a[i]) < 0x1p-100f ? 0x1p-149 / double(size) : 0);
         if (std::isfinite(a[i]) ? !near : std::isnan(a[i]) && !same(out[i], want)) fail(i, want);
       } else {
         FAIL() << "no reference for " << name;
@@ -234,7 +245,8 @@ TEST_P(Simd, Integers) {
   for (const auto* op = u->int_ops; op->name; ++op) {
     op->run(x.data(), y.data(), out.data(), x.size());
     ASSERT_TRUE(want.count(op->name)) << op->name;
-    for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i], want.at(op->name)(x[i], y[i])) << op->name << " of " << x[i] << ", " << y[i];
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(out[i], want.at(op->name)(x[i], y[i])) << op->name << " of " << x[i] << ", " << y[i];
   }
 }
 
@@ -252,8 +264,11 @@ struct Format {
   uint16_t nearest(float x) const {
     const uint16_t sign = std::signbit(x) ? 0x8000 : 0, infinite = uint16_t(((1 << exponent) - 1) << digits());
     const double a = std::fabs(double(x));
-    uint16_t low = 0, high = infinite;  // value(low) <= a <= value(high), the largest finite one's successor standing for infinity
-    const auto at = [&](uint16_t h) { return h == infinite ? 2 * value(uint16_t(infinite - 1)) - value(uint16_t(infinite - 2)) : value(h); };
+    // value(low) <= a <= value(high), the largest finite one's successor standing for infinity
+    uint16_t low = 0, high = infinite;
+    const auto at = [&](uint16_t h) {
+      return h == infinite ? 2 * value(uint16_t(infinite - 1)) - value(uint16_t(infinite - 2)) : value(h);
+    };
     if (a >= at(infinite)) return sign | infinite;
     while (high - low > 1) {
       const uint16_t middle = uint16_t((low + high) / 2);
@@ -271,12 +286,14 @@ TEST_P(Simd, HalvesWidenExactly) {
   for (const bool brain : {false, true}) {
     const Format format = {brain ? 8 : 5};
     for (const bool broadcast : {false, true}) {
-      (broadcast ? (brain ? u->broadcast_bf16 : u->broadcast_f16) : (brain ? u->load_bf16 : u->load_f16))(all.data(), out.data(), all.size());
+      (broadcast ? (brain ? u->broadcast_bf16 : u->broadcast_f16) : (brain ? u->load_bf16 : u->load_f16))(
+          all.data(), out.data(), all.size());
       int wrong = 0;
       for (size_t i = 0; i < all.size(); ++i) {
         const float want = float(format.value(all[i]));
         if (broadcast && flushes && std::fabs(want) < FLT_MIN) continue;  // its maximum is arithmetic
-        if (!same(out[i], want) && ++wrong < 5) ADD_FAILURE() << (brain ? "bf16 " : "f16 ") << std::hex << all[i] << " gave " << out[i] << ", not " << want;
+        if (!same(out[i], want) && ++wrong < 5)
+          ADD_FAILURE() << (brain ? "bf16 " : "f16 ") << std::hex << all[i] << " gave " << out[i] << ", not " << want;
       }
       EXPECT_EQ(wrong, 0);
     }
@@ -292,8 +309,10 @@ TEST_P(Simd, HalvesRoundToNearestEven) {
     for (uint32_t h = 0; h < 0x7fff; ++h) {
       const float x = float(format.value(uint16_t(h))), next = float(format.value(uint16_t(h + 1)));
       if (!std::isfinite(x)) continue;
-      const float middle = std::isfinite(next) ? x + (next - x) / 2 : x + (x - float(format.value(uint16_t(h - 1)))) / 2;
-      for (float y : {x, middle, std::nextafter(middle, inf), std::nextafter(middle, -inf)}) in.push_back(h & 1 ? -y : y);
+      const float middle =
+          std::isfinite(next) ? x + (next - x) / 2 : x + (x - float(format.value(uint16_t(h - 1)))) / 2;
+      for (float y : {x, middle, std::nextafter(middle, inf), std::nextafter(middle, -inf)})
+        in.push_back(h & 1 ? -y : y);
     }
     for (int i = 0; i < 20000; ++i) in.push_back(from_bits(uint32_t(random())));
     if (in.size() % 16 == 0) in.push_back(1.0f);
@@ -306,7 +325,8 @@ TEST_P(Simd, HalvesRoundToNearestEven) {
       const float x = no_denormals && std::fabs(in[i]) < FLT_MIN ? std::copysign(0.0f, in[i]) : in[i];
       const bool good = std::isnan(x) ? std::isnan(format.value(out[i])) : out[i] == format.nearest(x);
       if (!good && ++wrong < 5)
-        ADD_FAILURE() << (brain ? "bf16 of " : "f16 of ") << std::hexfloat << in[i] << " gave " << std::hex << out[i] << ", not " << format.nearest(x);
+        ADD_FAILURE() << (brain ? "bf16 of " : "f16 of ") << std::hexfloat << in[i] << " gave " << std::hex << out[i]
+                      << ", not " << format.nearest(x);
     }
     EXPECT_EQ(wrong, 0);
   }
@@ -337,7 +357,8 @@ TEST_P(Simd, BytesRoundToNearestEvenAndSaturate) {
   std::mt19937 random(5);
   std::vector<float> in = special_values();
   for (int i = -600; i <= 600; ++i)
-    for (const float x : {float(i) / 2, std::nextafter(float(i) / 2, inf), std::nextafter(float(i) / 2, -inf)}) in.push_back(x);
+    for (const float x : {float(i) / 2, std::nextafter(float(i) / 2, inf), std::nextafter(float(i) / 2, -inf)})
+      in.push_back(x);
   for (int i = 0; i < 20000; ++i) in.push_back(from_bits(uint32_t(random())));
   while (in.size() % 16 != 5) in.push_back(1.0f);
   for (const bool is_signed : {true, false}) {
@@ -355,7 +376,8 @@ TEST_P(Simd, BytesRoundToNearestEvenAndSaturate) {
   }
 }
 
-// By the definition in docs/quantization.md, in double: the product of a sum that was rounded to float and a scale is exact there.
+// By the definition in docs/quantization.md, in double: the product of a sum that was rounded to float and a scale is
+// exact there.
 int requantized(int32_t sum, float scale, const skua::Requantize& r) {
   const float y = float(double(float(sum)) * double(scale));
   return int(std::nearbyint(std::min(std::max(y, r.low), r.high))) + r.zero_point;
@@ -369,7 +391,9 @@ TEST_P(Simd, SumsAreRequantisedToTheBit) {
   for (size_t i = 0; i < sums.size(); ++i) {
     // Every other one lands half way between two integers, or next to it.
     const float half = float(int(random() % 600)) - 300 + 0.5f, tie = sums[i] ? std::fabs(half / float(sums[i])) : 1.0f;
-    scales.push_back(i % 7 == 0 ? from_bits(random() % 0x7f800000u) : i % 2 ? tie : std::ldexp(1.0f + float(random() % 1000) / 1000, -int(random() % 30)));
+    scales.push_back(i % 7 == 0 ? from_bits(random() % 0x7f800000u)
+                     : i % 2    ? tie
+                                : std::ldexp(1.0f + float(random() % 1000) / 1000, -int(random() % 30)));
     if (!(scales[i] > 0)) scales[i] = FLT_MIN;
   }
   for (int i = -300; i < 300; ++i) sums.push_back(2 * i + 1), scales.push_back(0.5f);  // ties
@@ -378,7 +402,8 @@ TEST_P(Simd, SumsAreRequantisedToTheBit) {
     for (const int zero_point : is_signed ? std::vector<int>{0, -128, 127, -7} : std::vector<int>{0, 255, 128}) {
       const int first = is_signed ? -128 : 0, last = is_signed ? 127 : 255;
       for (const bool clamps : {false, true}) {
-        const skua::Requantize r = {float((clamps ? first + 20 : first) - zero_point), float((clamps ? first + 100 : last) - zero_point), zero_point};
+        const skua::Requantize r = {float((clamps ? first + 20 : first) - zero_point),
+                                    float((clamps ? first + 100 : last) - zero_point), zero_point};
         std::vector<uint8_t> out(sums.size());
         bytes_of(u, is_signed).requantize(sums.data(), scales.data(), r, out.data(), sums.size());
         for (size_t i = 0; i < sums.size(); ++i) {
@@ -393,7 +418,9 @@ TEST_P(Simd, SumsAreRequantisedToTheBit) {
 // Both forms of every lane, beside lanes of small scales and beside lanes of large ones.
 TEST_P(Simd, SumsInFixedPointAreExact) {
   std::mt19937 random(9);
-  const int32_t ends[] = {INT32_MIN, INT32_MIN + 1, -(1 << 30), -1, 0, 1, 1 << 30, INT32_MAX - 1, INT32_MAX}, multipliers[] = {0, 1, 1 << 29, (1 << 30) - 1, 1 << 30, (1 << 30) + 1, 3 << 29, INT32_MAX - 1, INT32_MAX};
+  const int32_t ends[] = {INT32_MIN, INT32_MIN + 1, -(1 << 30), -1, 0, 1, 1 << 30, INT32_MAX - 1, INT32_MAX},
+                multipliers[] = {0,        1, 1 << 29, (1 << 30) - 1, 1 << 30, (1 << 30) + 1, 3 << 29, INT32_MAX - 1,
+                                 INT32_MAX};
   for (const int most : {-2, -1, 30}) {  // greatest shift
     std::vector<int32_t> sums, by, shifts;
     for (const int32_t s : ends)
@@ -402,21 +429,27 @@ TEST_P(Simd, SumsInFixedPointAreExact) {
     const size_t plain = sums.size();
     for (int i = 0; i < 20000; ++i) {
       const int e = -31 + int(random() % unsigned(most + 32));
-      int32_t s = int32_t(random()) >> random() % 32, m = random() % 8 ? int32_t(random() >> 2 | 1u << 30) : int32_t(random() >> 1);
+      int32_t s = int32_t(random()) >> random() % 32,
+              m = random() % 8 ? int32_t(random() >> 2 | 1u << 30) : int32_t(random() >> 1);
       // Half way between two results, by either rounding, or beside it.
-      if (i % 3 == 0 && e < 0) m = 1 << 30, s = int32_t(uint32_t(2 * int(random() % 600) - 599) << std::min(-e, 20)) + int(random() % 5) - 2;
+      if (i % 3 == 0 && e < 0)
+        m = 1 << 30, s = int32_t(uint32_t(2 * int(random() % 600) - 599) << std::min(-e, 20)) + int(random() % 5) - 2;
       sums.push_back(s), by.push_back(m), shifts.push_back(e);
     }
-    for (int l = 0; l < u->lanes; ++l) sums.push_back(l - 3), by.push_back(l % 2 ? 1 << 30 : 0), shifts.push_back(l % 2 ? -2 : 30);  // lanes behind the columns: of multiplier 0
+    // lanes behind the columns: of multiplier 0
+    for (int l = 0; l < u->lanes; ++l)
+      sums.push_back(l - 3), by.push_back(l % 2 ? 1 << 30 : 0), shifts.push_back(l % 2 ? -2 : 30);
     while (sums.size() % size_t(u->lanes)) sums.push_back(5), by.push_back(1 << 30), shifts.push_back(-3);
     ASSERT_GT(plain, 0u);
     for (const bool single : {false, true}) {
       std::vector<int32_t> got = sums;
       u->fix(got.data(), by.data(), shifts.data(), single, sums.size());
       for (size_t i = 0; i < sums.size(); ++i) {
-        const int32_t want = skua_test::fixed_point(single ? SKUA_ROUNDING_SINGLE : SKUA_ROUNDING_DOUBLE, sums[i], by[i], shifts[i]);
+        const int32_t want =
+            skua_test::fixed_point(single ? SKUA_ROUNDING_SINGLE : SKUA_ROUNDING_DOUBLE, sums[i], by[i], shifts[i]);
         const auto within = [](int32_t y) { return std::min(std::max(y, -8192), 8192); };
-        ASSERT_EQ(within(got[i]), within(want)) << sums[i] << " * " << by[i] << " * 2^" << shifts[i] << " single " << single;
+        ASSERT_EQ(within(got[i]), within(want))
+            << sums[i] << " * " << by[i] << " * 2^" << shifts[i] << " single " << single;
       }
     }
   }
@@ -518,15 +551,17 @@ TEST_P(Simd, AcrossLanes) {
   }
 }
 
-// What simd/math.h states of each function: |y - f(x)| <= ulp * ULP(f(x)) + absolute. AArch32 divides by way of a reciprocal, which may
-// cost a fraction of an ULP, and flushes the factors of small products.
+// What simd/math.h states of each function: |y - f(x)| <= ulp * ULP(f(x)) + absolute. AArch32 divides by way of a
+// reciprocal, which may cost a fraction of an ULP, and flushes the factors of small products.
 struct Stated {
   const char* name;
   double (*f)(double);
   double ulp, absolute, ulp_arm32, absolute_arm32;
 };
 double sigmoid(double x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
-double gelu_tanh(double x) { return x * sigmoid(2 * std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)); }
+double gelu_tanh(double x) {
+  return x * sigmoid(2 * std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x));
+}
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
 double mish(double x) {
   const double e = std::exp(-std::fabs(x));
@@ -574,14 +609,16 @@ TEST_P(Simd, FunctionsKeepTheirBounds) {
                                          : error <= bound;
       if (!overflows && !std::isnan(want)) worst = std::max(worst, error / ulp);
       if (!good && ++wrong < 5)
-        ADD_FAILURE() << s.name << "(" << x[i] << ") gave " << y[i] << ", not " << want << ": " << error / ulp << " ULP";
+        ADD_FAILURE() << s.name << "(" << x[i] << ") gave " << y[i] << ", not " << want << ": " << error / ulp
+                      << " ULP";
     }
     EXPECT_EQ(wrong, 0) << s.name << " of " << x.size();
     RecordProperty(s.name, std::to_string(worst));
   }
 }
 
-// The floats next to multiples of pi/2, where all but the last digits of x cancel, and many between, where every rounding counts.
+// The floats next to multiples of pi/2, where all but the last digits of x cancel, and many between, where every
+// rounding counts.
 TEST_P(Simd, SineAndCosineReduceTheirArguments) {
   std::vector<float> x;
   for (int k = 1; k < 80000; k += skua_test::small() ? 7 : 1) x.push_back(static_cast<float>(k * 1.57079632679489662));
@@ -600,8 +637,10 @@ TEST_P(Simd, FunctionsAtTheEdges) {
     EXPECT_TRUE(same(y, want)) << name << "(" << x << ") gave " << y << ", not " << want;
   };
   for (const Stated& s : stated) expect(s.name, nan_, nan_), expect(s.name, -nan_, nan_);
-  for (const char* name : {"elu", "log1p", "tanh", "erf", "sin", "silu"}) expect(name, 0.0f, 0.0f), expect(name, -0.0f, -0.0f);
-  expect("exp", inf, inf), expect("exp", -inf, 0.0f), expect("exp", 0.0f, 1.0f), expect("exp", 88.8f, inf), expect("exp", -104.5f, 0.0f);
+  for (const char* name : {"elu", "log1p", "tanh", "erf", "sin", "silu"})
+    expect(name, 0.0f, 0.0f), expect(name, -0.0f, -0.0f);
+  expect("exp", inf, inf), expect("exp", -inf, 0.0f), expect("exp", 0.0f, 1.0f), expect("exp", 88.8f, inf),
+      expect("exp", -104.5f, 0.0f);
   expect("elu", inf, inf), expect("elu", -inf, -1.0f);
   expect("log", 0.0f, -inf), expect("log", -0.0f, -inf), expect("log", inf, inf), expect("log", 1.0f, 0.0f);
   expect("log", -1.0f, nan_), expect("log", -inf, nan_);
@@ -613,26 +652,31 @@ TEST_P(Simd, FunctionsAtTheEdges) {
   expect("cos", 0.0f, 1.0f), expect("cos", -0.0f, 1.0f);
   expect("sigmoid", inf, 1.0f), expect("sigmoid", -inf, 0.0f), expect("sigmoid", 0.0f, 0.5f);
   for (const char* name : {"softplus", "silu", "mish", "gelu_erf", "gelu_tanh"}) expect(name, inf, inf);
-  for (const char* name : {"softplus", "silu", "mish", "gelu_erf", "gelu_tanh"}) EXPECT_EQ(apply(name, {-inf})[0], 0.0f) << name;
+  for (const char* name : {"softplus", "silu", "mish", "gelu_erf", "gelu_tanh"})
+    EXPECT_EQ(apply(name, {-inf})[0], 0.0f) << name;
 }
 
 TEST_P(Simd, NothingLeavesItsRange) {
   std::mt19937 random(4);
   std::vector<float> x;
   for (int i = 0; i < 100000; ++i) x.push_back((static_cast<float>(random() % 2000001) - 1000000.0f) * 2e-5f);
-  for (float v = 6; v < 9; v = std::nextafter(v, 10.0f) + (skua_test::small() ? 6.0e-5f : 1.0e-6f)) x.push_back(v), x.push_back(-v);  // where tanh comes to 1
+  // where tanh comes to 1
+  for (float v = 6; v < 9; v = std::nextafter(v, 10.0f) + (skua_test::small() ? 6.0e-5f : 1.0e-6f))
+    x.push_back(v), x.push_back(-v);
   for (const char* name : {"tanh", "erf", "sin", "cos", "sigmoid"}) {
     const auto y = apply(name, x);
     const float low = name == std::string("sigmoid") ? 0.0f : -1.0f;
-    for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(y[i] >= low && y[i] <= 1.0f) << name << "(" << x[i] << ") = " << y[i];
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_TRUE(y[i] >= low && y[i] <= 1.0f) << name << "(" << x[i] << ") = " << y[i];
     for (size_t i = 0; name == std::string("tanh") && i < x.size(); ++i)
       if (std::fabs(x[i]) > 9.1f) { ASSERT_EQ(std::fabs(y[i]), 1.0f) << x[i]; }
   }
 }
 
 TEST_P(Simd, Powers) {
-  std::vector<float> values = {0.0f,        1.0f,        2.0f,       3.0f,       0.5f,        1.5f,   1e30f, 2e30f, 3.4e38f,
-                               16777215.0f, 16777216.0f, 8388607.5f, 1.0000001f, 0.99999994f, 1e-30f, inf,   nan_};
+  std::vector<float> values = {0.0f,       1.0f,        2.0f,    3.0f,        0.5f,        1.5f,
+                               1e30f,      2e30f,       3.4e38f, 16777215.0f, 16777216.0f, 8388607.5f,
+                               1.0000001f, 0.99999994f, 1e-30f,  inf,         nan_};
   if (!flushes) values.push_back(1e-40f);
   std::vector<float> x, y;
   for (float p : values)
@@ -644,17 +688,21 @@ TEST_P(Simd, Powers) {
   while (x.size() < (skua_test::small() ? 20000 : 500000)) {
     const uint32_t kind = random() % 3;
     const float base = kind == 0   ? from_bits(random() % 0x7f800000u)
-                       : kind == 1 ? 1.0f + (static_cast<float>(random() % 2000001) * 1e-6f - 1) / static_cast<float>(1u << random() % 20)
+                       : kind == 1 ? 1.0f + (static_cast<float>(random() % 2000001) * 1e-6f - 1) /
+                                                static_cast<float>(1u << random() % 20)
                                    : static_cast<float>(random() % 1000001) / 1000.0f;
     if (!(base >= FLT_MIN)) continue;
     const double logarithm = std::log(static_cast<double>(base));
-    const float power = logarithm == 0 ? 3.0f : static_cast<float>((static_cast<double>(random() % 2000001) / 1e6 - 1) * 105 / logarithm);
+    const float power = logarithm == 0
+                            ? 3.0f
+                            : static_cast<float>((static_cast<double>(random() % 2000001) / 1e6 - 1) * 105 / logarithm);
     x.push_back(base), y.push_back(std::isfinite(power) ? power : 2.0f);
   }
   const auto z = apply("pow", x, y);
   int wrong = 0;
   for (size_t i = 0; i < x.size(); ++i) {
-    const double want = std::pow(static_cast<double>(x[i]), static_cast<double>(flushed(y[i]))), error = std::fabs(z[i] - want);
+    const double want = std::pow(static_cast<double>(x[i]), static_cast<double>(flushed(y[i]))),
+                 error = std::fabs(z[i] - want);
     const bool overflows = std::fabs(want) > 3.4028e38;
     bool good = std::isnan(want)  ? std::isnan(z[i])
                 : std::isinf(want) ? z[i] == static_cast<float>(want)
@@ -662,13 +710,15 @@ TEST_P(Simd, Powers) {
                                   : error <= 8 * ulp_of(want) + (flushes ? FLT_MIN : 0);
     if (i < edges && z[i] == 0) good = good && std::signbit(z[i]) == std::signbit(want);
     if (!good && ++wrong < 10)
-      ADD_FAILURE() << "pow(" << x[i] << ", " << y[i] << ") gave " << z[i] << ", not " << want << ": " << error / ulp_of(want) << " ULP";
+      ADD_FAILURE() << "pow(" << x[i] << ", " << y[i] << ") gave " << z[i] << ", not " << want << ": "
+                    << error / ulp_of(want) << " ULP";
   }
   EXPECT_EQ(wrong, 0);
 }
 
 #if defined(__SANITIZE_ADDRESS__) && defined(__arm__)
-// What kernels load and store goes through these: a sanitizer that did not see it would find nothing, and say so to nobody (simd/neon_checked.h).
+// What kernels load and store goes through these: a sanitizer that did not see it would find nothing, and say so to
+// nobody (simd/neon_checked.h).
 TEST_P(Simd, AddressSanitizerSeesLoadsAndStores) {
   const size_t L = u->lanes;
   const std::unique_ptr<float[]> whole(new float[L]()), result(new float[L]());

@@ -169,7 +169,9 @@ template <class T> void requantize_all(const int32_t* in, const float* scale, Re
   for (; n >= size_t(L); n -= L, p += L, in += L, scale += L) to(I32::load(in), F32::load(scale)).store(p);
   to(I32::load_n(in, n), F32::load_n(scale, n)).store_n(p, n);
 }
-template <class T> constexpr SimdUnit::Bytes bytes = {load_bytes<T>, broadcast_bytes<T>, store_from_floats<T>, load_integers<T>, store_integers<T>, requantize_all<T>};
+template <class T>
+constexpr SimdUnit::Bytes bytes = {load_bytes<T>,    broadcast_bytes<T>, store_from_floats<T>,
+                                   load_integers<T>, store_integers<T>,  requantize_all<T>};
 
 constexpr SimdUnit unit = {
 #define TEXT_OF(x) #x

@@ -46,7 +46,8 @@ struct SimdUnit {
   void (*broadcast_bf16)(const uint16_t* in, float* out, size_t n);
   void (*store_f16)(const float* in, uint16_t* out, size_t n);
   void (*store_bf16)(const float* in, uint16_t* out, size_t n);
-  // The same of bytes, and of integers; requantize: sums and a scale each, four vectors at once where there are as many.
+  // The same of bytes, and of integers; requantize: sums and a scale each, four vectors at once where there are as
+  // many.
   struct Bytes {
     void (*load)(const uint8_t* in, float* out, size_t n);
     void (*broadcast)(const uint8_t* in, float* out, size_t n);
@@ -55,7 +56,8 @@ struct SimdUnit {
     void (*store_int)(const int32_t* in, uint8_t* out, size_t n);
     void (*requantize)(const int32_t* in, const float* scale, skua::Requantize to, uint8_t* out, size_t n);
   } s8, u8;
-  void (*fix)(int32_t* sums, const int32_t* multiplier, const int32_t* shift, bool single, size_t n);  // results within +-2^13, or beyond it on their side
+  // results within +-2^13, or beyond it on their side
+  void (*fix)(int32_t* sums, const int32_t* multiplier, const int32_t* shift, bool single, size_t n);
   void (*transpose)(float* square);         // lanes x lanes, in place
   // out[i * lanes ...] = acc + b * a[i]; nothing if !by_lane.
   void (*fma_lane)(const float* acc, const float* b, const float* a, float* out);

@@ -25,7 +25,8 @@ struct Case {
 };
 
 // The definition, of the elements x[at + i * step], and what is real within a step of it.
-void expect_softmax(const Case& c, const std::vector<float>& x, const std::vector<float>& y, size_t n, size_t at, size_t step) {
+void expect_softmax(const Case& c, const std::vector<float>& x, const std::vector<float>& y, size_t n, size_t at,
+                    size_t step) {
   auto rising = [&](size_t i) { return c.scale < 0 ? -int(x[at + i * step]) : int(x[at + i * step]); };
   int top = -1000;
   for (size_t i = 0; i < n; ++i) top = std::max(top, rising(i));
@@ -33,7 +34,8 @@ void expect_softmax(const Case& c, const std::vector<float>& x, const std::vecto
   uint64_t sum = 0;
   double real = 0;
   auto power = [&](int d) { return int32_t(std::nearbyint(std::exp(-double(d) * unit) * 0x1p30)); };
-  for (size_t i = 0; i < n; ++i) sum += uint64_t(power(top - rising(i))), real += std::exp(-double(top - rising(i)) * unit);
+  for (size_t i = 0; i < n; ++i)
+    sum += uint64_t(power(top - rising(i))), real += std::exp(-double(top - rising(i)) * unit);
   for (size_t i = 0; i < n; ++i) {
     const int d = top - rising(i), first = first_of(c.to);
     volatile float t;
@@ -43,15 +45,20 @@ void expect_softmax(const Case& c, const std::vector<float>& x, const std::vecto
     } else {
       t = float(power(d)) * float(1 / (double(sum) * double(c.y_scale)));
     }
-    auto byte = [&](double v) { return std::nearbyint(std::min(std::max(v, double(first - c.zero)), double(first + 255 - c.zero))) + c.zero; };
+    auto byte = [&](double v) {
+      return std::nearbyint(std::min(std::max(v, double(first - c.zero)), double(first + 255 - c.zero))) + c.zero;
+    };
     ASSERT_EQ(y[at + i * step], float(byte(double(t)))) << "element " << i << " of " << at;
     const double exact = (c.logarithm ? -d * unit - std::log(real) : std::exp(-d * unit) / real) / double(c.y_scale);
     ASSERT_LE(std::fabs(double(y[at + i * step]) - byte(exact)), 1) << "element " << i << " of " << at;
   }
 }
 
-void check(skua_context* context, const Case& c, const skua_tensor& t, int32_t axis, Rng& rng, int low = 0, int high = 255, const skua_tensor* output = nullptr) {
-  SCOPED_TRACE(testing::Message() << skua_dtype_name(c.from) << " to " << skua_dtype_name(c.to) << (c.logarithm ? " log" : "") << " of " << elements(t) << ", axis " << axis << ", scales " << c.x_scale << " * " << c.scale);
+void check(skua_context* context, const Case& c, const skua_tensor& t, int32_t axis, Rng& rng, int low = 0,
+           int high = 255, const skua_tensor* output = nullptr) {
+  SCOPED_TRACE(testing::Message() << skua_dtype_name(c.from) << " to " << skua_dtype_name(c.to)
+                                  << (c.logarithm ? " log" : "") << " of " << elements(t) << ", axis " << axis
+                                  << ", scales " << c.x_scale << " * " << c.scale);
   skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
   d.input_type = c.from, d.output_type = c.to, d.axis = axis, d.log = c.logarithm, d.scale = c.scale;
   d.input_q = of(c.x_scale, first_of(c.from) + 9), d.output_q = of(c.y_scale, c.zero);
@@ -78,7 +85,13 @@ TEST(SoftmaxInt8, RowsAndColumnsOfEveryLength) {
       Rng rng(17);
       for (bool logarithm : {false, true}) {
         // As engines have it: results in steps of 1/256, logarithms of 16/256 up to 0.
-        const Case c = {type, type, logarithm, 0.07f, 1, logarithm ? 1.0f / 16 : 1.0f / 256, logarithm ? first_of(type) + 255 : first_of(type)};
+        const Case c = {type,
+                        type,
+                        logarithm,
+                        0.07f,
+                        1,
+                        logarithm ? 1.0f / 16 : 1.0f / 256,
+                        logarithm ? first_of(type) + 255 : first_of(type)};
         for (size_t n : {1, 2, 7, 16, 63, 64, 65, 100, 255, 256, 257, 300, 1001}) {
           if (small() && n > 2 && n != 65 && n != 300) continue;
           check(context, c, shape({3, n}, type), -1, rng);
@@ -92,7 +105,8 @@ TEST(SoftmaxInt8, RowsAndColumnsOfEveryLength) {
     }
 }
 
-// From one type to the other, any zero point, scales of both signs, steps so small that all are alike and so large that one is left.
+// From one type to the other, any zero point, scales of both signs, steps so small that all are alike and so large that
+// one is left.
 TEST(SoftmaxInt8, TypesScalesAndZeroPoints) {
   for (skua_dtype from : byte_types)
     for (skua_dtype to : byte_types)
@@ -103,10 +117,13 @@ TEST(SoftmaxInt8, TypesScalesAndZeroPoints) {
         for (bool logarithm : {false, true})
           for (float scale : {1.0f, -0.5f, 0.0f, 300.0f, 1e-6f})
             for (size_t n : {40, 280}) {
-              check(context, {from, to, logarithm, 0.11f, scale, 0.0123f, first_of(to) + 77}, shape({2, n}, from), 1, rng);
-              check(context, {from, to, logarithm, 0.02f, scale, 1e-3f, first_of(to) + 255}, shape({n / 8, 6}, from), 0, rng);
+              check(context, {from, to, logarithm, 0.11f, scale, 0.0123f, first_of(to) + 77}, shape({2, n}, from), 1,
+                    rng);
+              check(context, {from, to, logarithm, 0.02f, scale, 1e-3f, first_of(to) + 255}, shape({n / 8, 6}, from), 0,
+                    rng);
             }
-        check(context, {from, to, false, 0.1f, 1, 1.0f / 256, first_of(to)}, shape({2, 300}, from), 1, rng, 0, 0);  // all the same
+        // all the same
+        check(context, {from, to, false, 0.1f, 1, 1.0f / 256, first_of(to)}, shape({2, 300}, from), 1, rng, 0, 0);
       }
 }
 
@@ -115,7 +132,8 @@ TEST(SoftmaxInt8, LongRowsAndMany) {
   Context context;
   Rng rng(3);
   const Case c = {SKUA_DTYPE_U8, SKUA_DTYPE_S8, false, 0.1f, 1, 1.0f / 256, -128};
-  check(context, c, shape({1, small() ? 3000u : 200000u}, SKUA_DTYPE_U8), 1, rng, 0, 60);  // no result is half a step: all 0 but for the sum's sake
+  // no result is half a step: all 0 but for the sum's sake
+  check(context, c, shape({1, small() ? 3000u : 200000u}, SKUA_DTYPE_U8), 1, rng, 0, 60);
   check(context, c, shape({small() ? 70u : 700u, 91}, SKUA_DTYPE_U8), 1, rng);
   check(context, c, shape({2, 21, small() ? 100u : 4000u}, SKUA_DTYPE_U8), 1, rng);
 }

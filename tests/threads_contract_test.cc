@@ -30,7 +30,8 @@ TEST(ThreadsContract, ContextsAreMadeAtOnce) {
     skua_context* context = nullptr;
     if (skua_context_create(nullptr, &context) != SKUA_STATUS_OK) return;
     skua_device_info info;
-    good += skua_context_device(context, &info) == SKUA_STATUS_OK && info.compute_units > 0 && *skua_context_isa(context);
+    good +=
+        skua_context_device(context, &info) == SKUA_STATUS_OK && info.compute_units > 0 && *skua_context_isa(context);
     skua_context_destroy(context);
   });
   EXPECT_EQ(good, kThreads);
@@ -102,7 +103,8 @@ TEST(ThreadsContract, PlansOfOneOp) {
     together([&](int) {
       for (int i = 0; i < 5; ++i) {
         skua_plan* plan = nullptr;
-        if (skua_op_plan(p.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, &plan) != SKUA_STATUS_OK) ++wrong;
+        if (skua_op_plan(p.op, sample.inputs.data(), sample.inputs.size(), nullptr, 0, &plan) != SKUA_STATUS_OK)
+          ++wrong;
         char text[512];
         skua_plan_explain(plan, text, sizeof text);
         skua_plan_destroy(plan);
@@ -125,7 +127,9 @@ TEST(ThreadsContract, TwoOpsAndManyThreadsOnOneBlob) {
     SKUA_EXPECT_OK(skua_op_packed_write(p.op, blob.memory(), size));
     blob.read_only();
     Sample from_blob = sample;
-    from_blob.create = [&](skua_context* c, skua_op** out) { return skua_op_create_packed(c, blob.memory(), size, out); };
+    from_blob.create = [&](skua_context* c, skua_op** out) {
+      return skua_op_create_packed(c, blob.memory(), size, out);
+    };
     Context other;
     Planned one(from_blob, context), two(from_blob, other);
     ASSERT_TRUE(one.plan && two.plan);

@@ -28,7 +28,8 @@ TEST(Pthreadpool, RunsEveryTaskOnceAndKeepsWorkersApart) {
         s.done[i]++;
         s.busy[worker]--;
       }, &state);
-      for (size_t i = 0; i < state.done.size(); ++i) EXPECT_EQ(state.done[i].load(), i < count ? 1 : 0) << i << " of " << count;
+      for (size_t i = 0; i < state.done.size(); ++i)
+        EXPECT_EQ(state.done[i].load(), i < count ? 1 : 0) << i << " of " << count;
       EXPECT_FALSE(state.clash.load());
     }
     pthreadpool_destroy(pool);
@@ -39,7 +40,8 @@ TEST(Pthreadpool, NoPoolIsThisThread) {
   const skua_executor executor = skua_executor_from_pthreadpool(nullptr);
   EXPECT_EQ(executor.concurrency, 1u);
   int sum = 0;
-  executor.parallel_for(executor.ctx, 5, [](void* arg, size_t i, uint32_t) { *static_cast<int*>(arg) += int(i); }, &sum);
+  executor.parallel_for(
+      executor.ctx, 5, [](void* arg, size_t i, uint32_t) { *static_cast<int*>(arg) += int(i); }, &sum);
   EXPECT_EQ(sum, 10);
 }
 

@@ -77,7 +77,8 @@ TEST(Tune, ThreadsOfOneContextAndOfSeveral) {
     writers.emplace_back([&, t] {
       skua_context* own = t < 2 ? shared : file.open();
       Threaded two(2);
-      for (size_t i = 0; i < 3; ++i) tune(own, 64 + t * 3 + i, i == 1 ? static_cast<const skua_executor*>(two) : nullptr);
+      for (size_t i = 0; i < 3; ++i)
+        tune(own, 64 + t * 3 + i, i == 1 ? static_cast<const skua_executor*>(two) : nullptr);
       if (own != shared) skua_context_destroy(own);
     });
   for (std::thread& w : writers) w.join();

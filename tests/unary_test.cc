@@ -1,4 +1,5 @@
-// Unary operators: every function on every instruction set against the function in double, on dense sweeps, tails, strides and special values.
+// Unary operators: every function on every instruction set against the function in double, on dense sweeps, tails,
+// strides and special values.
 #include <skua/elementwise.h>
 
 #include <cfloat>
@@ -35,20 +36,33 @@ double round_even(double x) { return std::nearbyint(x); }
 // Constants are those of skua/elementwise.h.
 const Function functions[] = {
     {SKUA_UNARY_RELU, "relu", 0, [](double x, double, double) { return x < 0 ? 0 : x; }},
-    {SKUA_UNARY_RELU6, "relu6", 0, [](double x, double, double) { return x < 0 ? 0 : x > 6 ? 6 : x; }},
-    {SKUA_UNARY_CLAMP, "clamp", 0, [](double x, double a, double b) { return x < a ? a : x > b ? b : x; }, -1.25f, 2.5f},
+    {SKUA_UNARY_RELU6, "relu6", 0, [](double x, double, double) { return x < 0   ? 0
+                                                                         : x > 6 ? 6
+                                                                                 : x; }},
+    {SKUA_UNARY_CLAMP, "clamp", 0, [](double x, double a, double b) { return x < a   ? a
+                                                                             : x > b ? b
+                                                                                     : x; }, -1.25f,
+     2.5f},
     {SKUA_UNARY_LEAKY_RELU, "leaky_relu", 0.5, [](double x, double a, double) { return x < 0 ? a * x : x; }, 0.3f},
     {SKUA_UNARY_ELU, "elu", 2.5, [](double x, double a, double) { return x < 0 ? a * std::expm1(x) : x; }, 1.7f},
-    {SKUA_UNARY_SELU, "selu", 2.5, [](double x, double, double) { return 1.0507010 * (x < 0 ? 1.6732632 * std::expm1(x) : x); }},
+    {SKUA_UNARY_SELU, "selu", 2.5,
+     [](double x, double, double) { return 1.0507010 * (x < 0 ? 1.6732632 * std::expm1(x) : x); }},
     {SKUA_UNARY_SIGMOID, "sigmoid", 2.75, [](double x, double, double) { return sigmoid(x); }},
     {SKUA_UNARY_TANH, "tanh", 5, [](double x, double, double) { return std::tanh(x); }},
     {SKUA_UNARY_HARD_SIGMOID, "hard_sigmoid", 1.5, [](double x, double, double) { return hard_sigmoid(x); }},
-    {SKUA_UNARY_HARD_SWISH, "hard_swish", 2.5, [](double x, double, double) { return vanishing(x, x * hard_sigmoid(x)); }},
-    {SKUA_UNARY_SILU, "silu", 3.5, [](double x, double, double) { return vanishing(x, x * sigmoid(x)); }, 0, 0, 0x1p-142},
-    {SKUA_UNARY_MISH, "mish", 5.25, [](double x, double, double) { return vanishing(x, x * std::tanh(softplus(x))); }, 0, 0, 0x1p-142},
-    {SKUA_UNARY_GELU, "gelu", 3, [](double x, double, double) { return vanishing(x, x / 2 * std::erfc(-x * std::sqrt(0.5))); }, 0, 0, 0x1p-24},
+    {SKUA_UNARY_HARD_SWISH, "hard_swish", 2.5,
+     [](double x, double, double) { return vanishing(x, x * hard_sigmoid(x)); }},
+    {SKUA_UNARY_SILU, "silu", 3.5, [](double x, double, double) { return vanishing(x, x * sigmoid(x)); }, 0, 0,
+     0x1p-142},
+    {SKUA_UNARY_MISH, "mish", 5.25, [](double x, double, double) { return vanishing(x, x * std::tanh(softplus(x))); },
+     0, 0, 0x1p-142},
+    {SKUA_UNARY_GELU, "gelu", 3,
+     [](double x, double, double) { return vanishing(x, x / 2 * std::erfc(-x * std::sqrt(0.5))); }, 0, 0, 0x1p-24},
     {SKUA_UNARY_GELU_TANH, "gelu_tanh", 4,
-     [](double x, double, double) { return vanishing(x, x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, 0, 0, 0x1p-26},
+     [](double x, double, double) {
+       return vanishing(x, x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+     },
+     0, 0, 0x1p-26},
     {SKUA_UNARY_SOFTPLUS, "softplus", 2.75, [](double x, double, double) { return softplus(x); }},
     {SKUA_UNARY_EXP, "exp", 1.25, [](double x, double, double) { return std::exp(x); }},
     {SKUA_UNARY_LOG, "log", 1.25, [](double x, double, double) { return std::log(x); }},
@@ -62,7 +76,9 @@ const Function functions[] = {
     {SKUA_UNARY_CEIL, "ceil", 0, [](double x, double, double) { return std::ceil(x); }},
     {SKUA_UNARY_ROUND, "round", 0, [](double x, double, double) { return round_even(x); }},
     {SKUA_UNARY_TRUNC, "trunc", 0, [](double x, double, double) { return std::trunc(x); }},
-    {SKUA_UNARY_SIGN, "sign", 0, [](double x, double, double) { return x > 0 ? 1 : x < 0 ? -1 : x; }},
+    {SKUA_UNARY_SIGN, "sign", 0, [](double x, double, double) { return x > 0   ? 1
+                                                                       : x < 0 ? -1
+                                                                               : x; }},
     {SKUA_UNARY_ERF, "erf", 3.5, [](double x, double, double) { return std::erf(x); }},
     {SKUA_UNARY_SIN, "sin", 2, [](double x, double, double) { return std::sin(x); }},
     {SKUA_UNARY_COS, "cos", 2, [](double x, double, double) { return std::cos(x); }},
@@ -76,13 +92,15 @@ double ulp_of(double x) {
 }
 bool flushes(const char* isa) { return !std::strncmp(isa, "neon32", 6); }
 
-// What a result may be: `exact` within the bound. AArch32 counts denormal arguments and results as zero, save those of division and root.
+// What a result may be: `exact` within the bound. AArch32 counts denormal arguments and results as zero, save those of
+// division and root.
 struct Want {
   std::vector<double> value, bound;
 };
 double want_one(const Function& f, float x, bool flush, double& bound) {
   const bool divides = f.kind == SKUA_UNARY_SQRT || f.kind == SKUA_UNARY_RSQRT || f.kind == SKUA_UNARY_RECIPROCAL;
-  const double y = f.exact(flush && !divides && std::fabs(x) < FLT_MIN ? double(std::copysign(0.0f, x)) : double(x), double(f.a), double(f.b));
+  const double y = f.exact(flush && !divides && std::fabs(x) < FLT_MIN ? double(std::copysign(0.0f, x)) : double(x),
+                           double(f.a), double(f.b));
   const bool finite = std::isfinite(float(y));
   bound = finite ? f.ulp * ulp_of(y) + f.absolute : 0;
   // What was flushed may have been multiplied by x, about 100 where it matters.
@@ -149,7 +167,9 @@ TEST(Unary, ErrorBounds) {
   for (double v = -120; v < 120; v += small() ? 0.1 : 0.0017) x.push_back(float(v));
   for (double v = -6; v < 6; v += small() ? 0.01 : 0.00009) x.push_back(float(v));
   // The worst arguments of all floats: of tanh, softplus and mish, with tables and without.
-  for (float v : {6.24579191f, -6.24579191f, 0x1.7ce472p+2f, -0x1.7ce472p+2f, 0.554013729f, -0x1.1b668p-1f, -2.74984622f, -0x1.60194cp+1f, -0x1.c2f292p-1f, -6.7663312f, -0x1.b1453cp+2f, -0x1.b21cdep+2f}) x.push_back(v);
+  for (float v : {6.24579191f, -6.24579191f, 0x1.7ce472p+2f, -0x1.7ce472p+2f, 0.554013729f, -0x1.1b668p-1f,
+                  -2.74984622f, -0x1.60194cp+1f, -0x1.c2f292p-1f, -6.7663312f, -0x1.b1453cp+2f, -0x1.b21cdep+2f})
+    x.push_back(v);
   while (x.size() % 16 != 7) x.push_back(0.5f);
   const Data data = vector(x);
   std::vector<float> y(x.size());
@@ -174,9 +194,12 @@ TEST(Unary, ErrorBounds) {
       for (size_t i = 0; i < x.size(); ++i) {
         const double w = want.value[i], g = double(y[i]);
         // The last numbers before an overflow may go either way.
-        if (std::fabs(w) > double(FLT_MAX) * (1 - 1e-6) && std::fabs(g) > double(FLT_MAX) * (1 - 1e-6) && std::signbit(w) == std::signbit(g)) continue;
+        if (std::fabs(w) > double(FLT_MAX) * (1 - 1e-6) && std::fabs(g) > double(FLT_MAX) * (1 - 1e-6) &&
+            std::signbit(w) == std::signbit(g))
+          continue;
         const double error = std::isnan(w) && std::isnan(g) ? 0 : std::fabs(g - w), unit = ulp_of(w);
-        if (!(error <= want.bound[i]) && !wrong++) ADD_FAILURE() << "f(" << x[i] << ") is " << g << ", must be " << w << ": " << error / unit << " ULP";
+        if (!(error <= want.bound[i]) && !wrong++)
+          ADD_FAILURE() << "f(" << x[i] << ") is " << g << ", must be " << w << ": " << error / unit << " ULP";
         if (want.bound[i] <= 2 * f.ulp * unit && error > worst * unit) {
           worst = error / unit;
           at = x[i];
@@ -191,7 +214,8 @@ TEST(Unary, ErrorBounds) {
 // A turn of vectors may go another way than what is left over, or than a turn with other elements in it.
 TEST(Unary, NoValueDependsOnItsPlace) {
   Rng rng(11);
-  std::vector<float> arguments = {0x1.aafa8ap+4f, 86.9999f, 87.0f, -87.0f, -103.5f, 0x1p-127f, 0.0f, 1.0f};  // of the first, x log2(e) is a tie where the product is rounded
+  // of the first, x log2(e) is a tie where the product is rounded
+  std::vector<float> arguments = {0x1.aafa8ap+4f, 86.9999f, 87.0f, -87.0f, -103.5f, 0x1p-127f, 0.0f, 1.0f};
   while (arguments.size() < (small() ? 20u : 300u)) arguments.push_back(rng.uniform(-90, 90));
   constexpr size_t kCount = 101;
   std::vector<float> x(kCount), y(kCount);
@@ -209,10 +233,12 @@ TEST(Unary, NoValueDependsOnItsPlace) {
       size_t wrong = 0;
       for (const float argument : arguments)
         for (const bool among_others : {false, true}) {
-          for (size_t i = 0; i < kCount; ++i) x[i] = among_others && i % 5 == 0 ? (i % 2 ? -INFINITY : 100.0f) : argument;
+          for (size_t i = 0; i < kCount; ++i)
+            x[i] = among_others && i % 5 == 0 ? (i % 2 ? -INFINITY : 100.0f) : argument;
           SKUA_EXPECT_OK(skua_plan_run(plan, &in, 1, &out, 1, nullptr, 0, nullptr));
           for (size_t i = 1; i < kCount; ++i)
-            if (!(among_others && i % 5 == 0) && bits(y[i]) != bits(y[1]) && !wrong++) ADD_FAILURE() << "f(" << argument << ") is " << y[i] << " at " << i << ", " << y[1] << " at 1";
+            if (!(among_others && i % 5 == 0) && bits(y[i]) != bits(y[1]) && !wrong++)
+              ADD_FAILURE() << "f(" << argument << ") is " << y[i] << " at " << i << ", " << y[1] << " at 1";
         }
       EXPECT_EQ(wrong, 0u);
       skua_plan_destroy(plan);
@@ -221,8 +247,9 @@ TEST(Unary, NoValueDependsOnItsPlace) {
 
 TEST(Unary, SpecialValues) {
   const float inf = std::numeric_limits<float>::infinity(), tiny = std::numeric_limits<float>::denorm_min();
-  const std::vector<float> x = {kNan, -kNan, inf, -inf, 0.0f, -0.0f, FLT_MIN, -FLT_MIN, tiny, -tiny, FLT_MAX, -FLT_MAX, 1, -1, 0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 8388607.5f, -8388609.0f,
-                                3e9f, -3e9f, 88.8f, -103.9f, 6, -3, 3};
+  const std::vector<float> x = {
+      kNan, -kNan, inf,  -inf, 0.0f,  -0.0f,      FLT_MIN,     -FLT_MIN, tiny,  -tiny, FLT_MAX, -FLT_MAX, 1,  -1,
+      0.5f, -0.5f, 1.5f, 2.5f, -2.5f, 8388607.5f, -8388609.0f, 3e9f,     -3e9f, 88.8f, -103.9f, 6,        -3, 3};
   for (const char* isa : isas())
     for (const Function& f : functions) {
       SCOPED_TRACE(testing::Message() << f.name << " " << isa);
@@ -240,7 +267,13 @@ TEST(Unary, SpecialValues) {
       const Data y = run(op, {vector({0.0f, -0.0f})})[0];
       // Odd functions and roundings keep the sign of a zero.
       switch (f.kind) {
-        case SKUA_UNARY_TANH: case SKUA_UNARY_ERF: case SKUA_UNARY_SIN: case SKUA_UNARY_SQRT: case SKUA_UNARY_FLOOR: case SKUA_UNARY_CEIL: case SKUA_UNARY_ROUND:
+        case SKUA_UNARY_TANH:
+        case SKUA_UNARY_ERF:
+        case SKUA_UNARY_SIN:
+        case SKUA_UNARY_SQRT:
+        case SKUA_UNARY_FLOOR:
+        case SKUA_UNARY_CEIL:
+        case SKUA_UNARY_ROUND:
         case SKUA_UNARY_TRUNC: case SKUA_UNARY_SIGN: case SKUA_UNARY_NEG:
           EXPECT_EQ(std::signbit(y.v[0]), f.kind == SKUA_UNARY_NEG);
           EXPECT_EQ(std::signbit(y.v[1]), f.kind != SKUA_UNARY_NEG);
@@ -250,7 +283,8 @@ TEST(Unary, SpecialValues) {
     }
 }
 
-// No value depends on its neighbours: where a turn of plain numbers is computed in fewer operations, one that is none changes nothing but itself.
+// No value depends on its neighbours: where a turn of plain numbers is computed in fewer operations, one that is none
+// changes nothing but itself.
 TEST(Unary, NeighboursOfSpecialValues) {
   Rng rng(7);
   for (const char* isa : isas())
@@ -261,7 +295,8 @@ TEST(Unary, NeighboursOfSpecialValues) {
       create(context, f, op);
       const Data x = make({96}, rng, 0.25f, 4);
       const Data want = run(op, {x})[0];
-      for (float special : {kNan, std::numeric_limits<float>::infinity(), 0.0f, -0.0f, -1.0f, FLT_MIN, std::nextafter(FLT_MIN, 0.0f), FLT_MAX})
+      for (float special : {kNan, std::numeric_limits<float>::infinity(), 0.0f, -0.0f, -1.0f, FLT_MIN,
+                            std::nextafter(FLT_MIN, 0.0f), FLT_MAX})
         for (size_t at : {size_t(0), size_t(11), size_t(47), size_t(95)}) {
           Data y = x;
           y.v[at] = special;
@@ -304,7 +339,8 @@ TEST(Unary, AnyRankAnyStrides) {
   const std::vector<Case> cases = {
       {shape({1}), shape({1})},
       {shape({3, 1, 5, 1, 7, 2}), shape({3, 1, 5, 1, 7, 2})},
-      {with_holes(shape({2, 5, 7, 3}), {0, 0, 0, 5}), shape({2, 5, 7, 3})},                       // a slice of few channels
+      // a slice of few channels
+      {with_holes(shape({2, 5, 7, 3}), {0, 0, 0, 5}), shape({2, 5, 7, 3})},
       {with_holes(shape({2, 5, 7, 40}), {0, 0, 0, 9}), with_holes(shape({2, 5, 7, 40}), {0, 0, 0, 1})},
       {shape({4, 6, 35}), with_holes(shape({4, 6, 35}), {0, 2, 0})},
       {strided({5, 33}, {1, 5}), shape({5, 33})},                                                 // transposed
@@ -313,7 +349,8 @@ TEST(Unary, AnyRankAnyStrides) {
       {strided({700}, {3}), strided({700}, {2})},
       {shape({1100}), strided({1100}, {2})},
       {strided({3, 4, 2, 3, 2, 5}, {5, 15, 60, 120, 360, 1}), shape({3, 4, 2, 3, 2, 5})},
-      {strided({4, 9}, {0, 1}), shape({4, 9})},                                                   // a caller's own repetition
+      // a caller's own repetition
+      {strided({4, 9}, {0, 1}), shape({4, 9})},
       {strided({4, 9}, {1, 0}), shape({4, 9})},
       {strided({600, 3}, {5, 2}), strided({600, 3}, {7, 2})},
       {shape({0}), shape({0})},
@@ -340,7 +377,8 @@ TEST(Unary, ManyPieces) {
   Rng rng(4);
   for (const char* isa : isas()) {
     Context context(isa);
-    for (const skua_tensor& t : {shape({300007}), with_holes(shape({70001, 3}), {0, 1}), with_holes(shape({301, 501}), {0, 3})}) {
+    for (const skua_tensor& t :
+         {shape({300007}), with_holes(shape({70001, 3}), {0, 1}), with_holes(shape({301, 501}), {0, 3})}) {
       Op op;
       const Function& f = functions[SKUA_UNARY_LEAKY_RELU];
       create(context, f, op);
@@ -352,14 +390,15 @@ TEST(Unary, ManyPieces) {
   }
 }
 
-// Values of all exponents, NaN and infinities among them: the f32 result, rounded once. Where short functions compute in halves their bound in units of the
-// last place is one of halves.
+// Values of all exponents, NaN and infinities among them: the f32 result, rounded once. Where short functions compute
+// in halves their bound in units of the last place is one of halves.
 TEST(Unary, HalfTypes) {
   Rng rng(5);
   for (const skua_dtype type : half_types()) {
     Data sweep;
     for (unsigned bits = 0; bits < 65536; bits += small() ? 509 : 37)
-      sweep.v.push_back(type == SKUA_DTYPE_F16 ? skua::widen(skua::f16{uint16_t(bits)}) : skua::widen(skua::bf16{uint16_t(bits)}));
+      sweep.v.push_back(type == SKUA_DTYPE_F16 ? skua::widen(skua::f16{uint16_t(bits)})
+                                               : skua::widen(skua::bf16{uint16_t(bits)}));
     sweep.t = resolved(shape({sweep.v.size()}, type));
     for (const char* isa : isas(type))
       for (const Function& f : functions) {
@@ -370,7 +409,8 @@ TEST(Unary, HalfTypes) {
         const auto expect = [&](const Data& x, const Data& y) {
           Want want = want_for(f, dense(x), isa);
           const double roundings = type == SKUA_DTYPE_F16 && std::strstr(isa, "fp16") ? 1 + 2 * f.ulp : 1;
-          for (size_t i = 0; i < want.value.size(); ++i) want.bound[i] += roundings * half_ulp(type, std::fabs(want.value[i]) + want.bound[i]);
+          for (size_t i = 0; i < want.value.size(); ++i)
+            want.bound[i] += roundings * half_ulp(type, std::fabs(want.value[i]) + want.bound[i]);
           expect_close(y, want.value, want.bound);
         };
         expect(sweep, run(op, {sweep})[0]);
@@ -382,7 +422,8 @@ TEST(Unary, HalfTypes) {
         const Data x = make(shape({37}, type), rng, 0.25f, 4);
         expect_same_bits(run_in_place(op, {x})[0], run(op, {x})[0]);
         if (f.kind == SKUA_UNARY_HARD_SWISH)
-          for (const skua_tensor& t : {shape({5, 33}, type), with_holes(shape({2, 5, 70, 3}, type), {0, 0, 1, 5}), with_holes(shape({3, 400, 2}, type), {0, 1, 1})}) {
+          for (const skua_tensor& t : {shape({5, 33}, type), with_holes(shape({2, 5, 70, 3}, type), {0, 0, 1, 5}),
+                                       with_holes(shape({3, 400, 2}, type), {0, 1, 1})}) {
             const Data v = make(t, rng, -4, 4);
             expect(v, run(op, {v}, {with_holes(t, {0, 2, 3, 1})})[0]);
           }
@@ -401,7 +442,8 @@ TEST(Unary, SaysWhatIsWrong) {
   };
   skua_unary_desc d = SKUA_UNARY_DESC_INIT;
   d.kind = SKUA_UNARY_KIND_COUNT;
-  refused(d, SKUA_STATUS_INVALID_ARGUMENT, ("unary: kind is " + std::to_string(SKUA_UNARY_KIND_COUNT) + ", unknown").c_str());
+  refused(d, SKUA_STATUS_INVALID_ARGUMENT,
+          ("unary: kind is " + std::to_string(SKUA_UNARY_KIND_COUNT) + ", unknown").c_str());
   d = SKUA_UNARY_DESC_INIT;
   d.kind = SKUA_UNARY_CLAMP;
   d.a = 2;

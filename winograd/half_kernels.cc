@@ -1,5 +1,6 @@
-// Winograd's algorithm in f16 where the instruction set computes in it: V and U are f16, products are summed in f16 for 64 channels at a time and these sums in f32,
-// transforms compute in f32. F(6,3) is left out: its V and U lose too many digits.
+// Winograd's algorithm in f16 where the instruction set computes in it: V and U are f16, products are summed in f16 for
+// 64 channels at a time and these sums in f32, transforms compute in f32. F(6,3) is left out: its V and U lose too many
+// digits.
 //
 //            U: NV*L columns, one stream      V: [k / 16][tile][16], tiles 16 halves apart
 //   V ->     acc[r][v] += V[r][k] * U[k][v]   64 steps, then M[r][..] += acc, two vectors of f32 for each of f16
@@ -94,17 +95,18 @@ const Kernel kernels[] = {
 #define SKUA_WINOGRAD_IN(my, mx, name, why)                                                                                                 \
   {"winograd_half_in_f16_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform, rounded to f16, of " why, KernelKind::winograd_in, \
    Isa::SKUA_ISA, uint16_t(WinogradVariant::name) + kWinogradHalf, my, mx, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, f16, f16>)), Element::f16},
-    SKUA_WINOGRAD_IN(2, 2, f2x2, "F(2,3)") SKUA_WINOGRAD_IN(4, 2, f4x2, "F(4,3) x F(2,3)") SKUA_WINOGRAD_IN(4, 4, f4x4, "F(4,3) and F(2,5)")
+    SKUA_WINOGRAD_IN(2, 2, f2x2, "F(2,3)") SKUA_WINOGRAD_IN(4, 2, f4x2, "F(4,3) x F(2,3)")
+        SKUA_WINOGRAD_IN(4, 4, f4x4, "F(4,3) and F(2,5)")
 #undef SKUA_WINOGRAD_IN
 #define SKUA_PRODUCT(mr, nr, why)                                                                                                                  \
   {"winograd_product_f16_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, F16::L, \
    reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / F16::L>)), Element::f16},
 #if defined(SKUA_ISA_avx512fp16)
-    SKUA_PRODUCT(28, 32, "28 accumulators + 1 U of 32 registers, V by broadcast operands")
+            SKUA_PRODUCT(28, 32, "28 accumulators + 1 U of 32 registers, V by broadcast operands")
 #elif defined(SKUA_ISA_neon_fp16)
-    SKUA_PRODUCT(6, 16, "12 accumulators + 6 V (eight deep, by lane) + 2 U of 32 registers")
+            SKUA_PRODUCT(6, 16, "12 accumulators + 6 V (eight deep, by lane) + 2 U of 32 registers")
 #else
-    SKUA_PRODUCT(4, 16, "8 accumulators + 4 V (eight deep, by lane) + 2 U of 16 registers")
+            SKUA_PRODUCT(4, 16, "8 accumulators + 4 V (eight deep, by lane) + 2 U of 16 registers")
 #endif
 #undef SKUA_PRODUCT
 };

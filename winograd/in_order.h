@@ -1,9 +1,13 @@
-// The products of Winograd's algorithm on in-order cores: programs of simd/in_order.h, for the numbers of tiles that hide a multiply-add's latency. Included by product.h and int8_kernels.cc.
+// The products of Winograd's algorithm on in-order cores: programs of simd/in_order.h, for the numbers of tiles that
+// hide a multiply-add's latency. Included by product.h and int8_kernels.cc.
 //
-//   a turn   eight channels of MR tiles by eight columns: 16 * MR multiply-adds by lane, of f32 or of s16 to sums of s32
+//   a turn   eight channels of MR tiles by eight columns: 16 * MR multiply-adds by lane, of f32 or of s16 to sums of
+//            s32
 //
-// Registers: AArch64, up to six tiles: 2 * MR sums; V of two times four channels, of s16 eight; eight of U: 32. AArch32, four tiles: eight sums, four of V, four of U: 16. V that is there once is loaded
-// anew while the last of its channels goes from tile to tile. The sums of f32 are those of the other products, in their order; sums of integers are the same in any.
+// Registers: AArch64, up to six tiles: 2 * MR sums; V of two times four channels, of s16 eight; eight of U: 32.
+// AArch32, four tiles: eight sums, four of V, four of U: 16. V that is there once is loaded anew while the last of its
+// channels goes from tile to tile. The sums of f32 are those of the other products, in their order; sums of integers
+// are the same in any.
 #pragma once
 #include "simd/in_order.h"
 #include "winograd/winograd_kernel.h"
@@ -22,10 +26,13 @@ template <class T> constexpr int kDeep = 16 / int(sizeof(T));              // ch
 template <class T> constexpr int kWide = kTurn * int(sizeof(T)) / 16;      // vectors of U for a channel
 template <class T> constexpr int kVSets = kProductVectors == 32 ? kTurn / kDeep<T> : 1;
 template <class T> constexpr int kWeightsAt = kTilesAt + kVSets<T> * kMostTiles;
-template <class T> constexpr size_t kFetched = kProductVectors == 32 ? kWinogradAhead : 4096 - 64 * kTurn * kWide<T> / 4;  // AArch32: what an instruction holds
+// AArch32: what an instruction holds
+template <class T>
+constexpr size_t kFetched = kProductVectors == 32 ? kWinogradAhead : 4096 - 64 * kTurn* kWide<T> / 4;
 template <int MR> constexpr bool kInOrderRows = MR >= 4 && MR <= kMostTiles;  // eight chains of sums at least
 
-enum class ProductDo : uint8_t { lane, upper_lane = lane + 8, next_v = upper_lane + 8, next_u, fetch };  // of s16: the columns of a vector's upper half
+// of s16: the columns of a vector's upper half
+enum class ProductDo : uint8_t { lane, upper_lane = lane + 8, next_v = upper_lane + 8, next_u, fetch };
 enum ProductSource : uint8_t { kTiles, kWeights };
 
 template <class T, int MR, Core core, bool start> consteval auto make_product_turn() {
@@ -38,13 +45,15 @@ template <class T, int MR, Core core, bool start> consteval auto make_product_tu
     if (k == 1) ahead = !once ? turn.helpers : kProductVectors == 16 && wide == 1 ? 3 : 5;
     int u[2] = {}, tile = -1;
     for (int i = 0; i < 2 * MR; ++i) {
-      const int r = once ? i / 2 : i % MR, half = once ? i % 2 : i / MR, v = half % wide, to = kWeightsAt<T> + (wide * k + v) % kWeightRing, from = kTilesAt + k / deep % kVSets<T> * MR + r;
+      const int r = once ? i / 2 : i % MR, half = once ? i % 2 : i / MR, v = half % wide,
+                to = kWeightsAt<T> + (wide * k + v) % kWeightRing, from = kTilesAt + k / deep % kVSets<T> * MR + r;
       if (r == 0 && half == v) u[v] = turn.load(to, kWeights, wide * k + v);
       if (k % deep == 0 && half == 0) tile = turn.load(from, kTiles, int(sizeof(T)) * r + k / deep);
       const ProductDo what = ProductDo(int(half == v ? ProductDo::lane : ProductDo::upper_lane) + k % deep);
       turn.add(what, kSumsAt + 2 * r + half, to, from, tile > u[v] ? tile : u[v]);
     }
-    if (constexpr int channels = 4 / wide; k % channels == channels - 1) turn.single(ProductDo::fetch, k / channels);  // a line of U
+    // a line of U
+    if (constexpr int channels = 4 / wide; k % channels == channels - 1) turn.single(ProductDo::fetch, k / channels);
   }
   turn.single(ProductDo::next_v, 0);
   turn.single(ProductDo::next_u, 0);
@@ -73,7 +82,8 @@ template <class T> struct ProductRegisters : InOrderRegisters<kProductVectors> {
 #undef SKUA_FETCH
   }
 
-  // Lanes of 16 bits are of the lower sixteen vectors, on AArch32 of the lower four; of 32 bits on AArch32 of the lower eight.
+  // Lanes of 16 bits are of the lower sixteen vectors, on AArch32 of the lower four; of 32 bits on AArch32 of the lower
+  // eight.
   using Vector = int8x16_t;
 #if defined(__aarch64__)
   template <int lane, bool> static SKUA_INL void multiply(Vector& sum, Vector u, Vector tile, float) {
@@ -84,7 +94,8 @@ template <class T> struct ProductRegisters : InOrderRegisters<kProductVectors> {
     else asm volatile("smlal %0.4s, %1.4h, %2.h[%3]" : "+w"(sum) : "w"(u), "x"(tile), "i"(lane));
   }
 #else
-  template <int lane, bool> static SKUA_INL void multiply(Vector& sum, Vector u, Vector tile, float) {  // rounded before it is added, as fma_lane() does
+  // rounded before it is added, as fma_lane() does
+  template <int lane, bool> static SKUA_INL void multiply(Vector& sum, Vector u, Vector tile, float) {
     if constexpr (lane < 2) asm volatile("vmla.f32 %q0, %q1, %e2[%c3]" : "+w"(sum) : "w"(u), "t"(tile), "i"(lane));
     else asm volatile("vmla.f32 %q0, %q1, %f2[%c3]" : "+w"(sum) : "w"(u), "t"(tile), "i"(lane - 2));
   }
@@ -100,7 +111,8 @@ template <class T> struct ProductRegisters : InOrderRegisters<kProductVectors> {
 };
 
 // acc[r][v] += the products of `lines` >= 1 lines of channels, `line` values apart. Sum: a vector of four.
-template <class T, int MR, Core core, class Sum> SKUA_INL void multiply_in_order(const T* tiles, size_t line, size_t lines, const T* weights, Sum (&acc)[MR][2]) {
+template <class T, int MR, Core core, class Sum>
+SKUA_INL void multiply_in_order(const T* tiles, size_t line, size_t lines, const T* weights, Sum (&acc)[MR][2]) {
   static_assert(kWinogradLine == 2 * kTurn);
   ProductRegisters<T> r;
   SKUA_UNROLL for (int i = 0; i < kProductVectors; ++i) asm("" : "=w"(r.v[i]));
@@ -121,7 +133,8 @@ template <class T, int MR, Core core, class Sum> SKUA_INL void multiply_in_order
 }
 
 // Whole lines of channels by a program, the others by `others`. Value: of M.
-template <class T, class Value, class Sum, int MR, Core core, WinogradProductFn others> void product_in_order(const WinogradProduct& p) {
+template <class T, class Value, class Sum, int MR, Core core, WinogradProductFn others>
+void product_in_order(const WinogradProduct& p) {
   const size_t lines = p.k / kWinogradLine, whole = lines * kWinogradLine, columns = kTurn;
   if (!lines) return others(p);
   WinogradProduct rest = p;

@@ -1,12 +1,16 @@
-// Winograd's algorithm for bytes, exact: points 0, +-1, +-2 and infinity have integer transforms once their denominators are left out, 2 of F(2,3) and 24 of F(4,3) in each
-// dimension. V and U fit 16 bits, and what the output transform comes to is that many times the sum, in 32 bits that may wrap.
+// Winograd's algorithm for bytes, exact: points 0, +-1, +-2 and infinity have integer transforms once their
+// denominators are left out, 2 of F(2,3) and 24 of F(4,3) in each dimension. V and U fit 16 bits, and what the output
+// transform comes to is that many times the sum, in 32 bits that may wrap.
 //
 //   V = B^T (a - zero) B   at most 100 * 255 of F(4,3)        U = G w G^T      at most 49 * 128
-//   D S = A^T (V . U) A    D = 4, 48 or 576 = 2^shift * odd: S = D S / odd mod 2^32, >> shift, right where S fits 32 - shift bits. winograd_fits() knows it of the weights
+//   D S = A^T (V . U) A    D = 4, 48 or 576 = 2^shift * odd: S = D S / odd mod 2^32, >> shift, right where S fits 32 -
+//                          shift bits. winograd_fits() knows it of the weights
 //
-//   ->  M[r][j] += V[r][k] * U[k][j] + V[r][k+1] * U[k+1][j]   two products and their sum at a time, as in tiles of bytes (gemm/int8_dot.h); on Arm one, by lane of V
+//   ->  M[r][j] += V[r][k] * U[k][j] + V[r][k+1] * U[k+1][j]   two products and their sum at a time, as in tiles of
+//       bytes (gemm/int8_dot.h); on Arm one, by lane of V
 //
-// A tile clipped by the image's end has fewer points, as in points.h: what is left of its V is 4 or 3 times as large, which U does not know of.
+// A tile clipped by the image's end has fewer points, as in points.h: what is left of its V is 4 or 3 times as large,
+// which U does not know of.
 #include "dispatch/kernel.h"
 #if defined(__ARM_NEON) && !defined(SKUA_ISA_scalar)
 #include "gemm/int8_finish.h"
@@ -32,7 +36,8 @@ namespace {
 #endif
 
 #if defined(SKUA_TRANSFORMS)
-// Lanes of 16 bits, a channel each. + and - wrap. store(): to a line of V, of 32 lanes the second half to the next one, `next` from there; where there is none `next` is 0, and the first half takes the second's place.
+// Lanes of 16 bits, a channel each. + and - wrap. store(): to a line of V, of 32 lanes the second half to the next one,
+// `next` from there; where there is none `next` is 0, and the first half takes the second's place.
 #if defined(SKUA_ISA_avx512)
 struct I16 {
   static constexpr int L = 32;
@@ -40,8 +45,14 @@ struct I16 {
   static SKUA_INL I16 set1(int x) { return {_mm512_set1_epi16(int16_t(x))}; }
   static SKUA_INL I16 widened(__m256i x, int8_t) { return {_mm512_maskz_cvtepi8_epi16(~__mmask32(0), x)}; }
   static SKUA_INL I16 widened(__m256i x, uint8_t) { return {_mm512_maskz_cvtepu8_epi16(~__mmask32(0), x)}; }
-  template <class T> static SKUA_INL I16 load(const T* p) { return widened(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)), T()); }
-  template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(_mm256_maskz_loadu_epi8(__mmask32((uint64_t(1) << n) - 1), p), T()); }
+  template <class T>
+  static SKUA_INL I16 load(const T* p) {
+    return widened(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)), T());
+  }
+  template <class T>
+  static SKUA_INL I16 load_n(const T* p, size_t n) {
+    return widened(_mm256_maskz_loadu_epi8(__mmask32((uint64_t(1) << n) - 1), p), T());
+  }
   SKUA_INL void store(int16_t* p, size_t next) const {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + next), _mm512_maskz_extracti64x4_epi64(0xf, v, 1));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_maskz_extracti64x4_epi64(0xf, v, 0));
@@ -56,8 +67,14 @@ struct I16 {
   static SKUA_INL I16 set1(int x) { return {_mm256_set1_epi16(int16_t(x))}; }
   static SKUA_INL I16 widened(__m128i x, int8_t) { return {_mm256_cvtepi8_epi16(x)}; }
   static SKUA_INL I16 widened(__m128i x, uint8_t) { return {_mm256_cvtepu8_epi16(x)}; }
-  template <class T> static SKUA_INL I16 load(const T* p) { return widened(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)), T()); }
-  template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(_mm_set_epi64x(int64_t(n > 8 ? first_bytes(p + 8, n - 8) : 0), int64_t(first_bytes(p, n))), T()); }
+  template <class T>
+  static SKUA_INL I16 load(const T* p) {
+    return widened(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)), T());
+  }
+  template <class T>
+  static SKUA_INL I16 load_n(const T* p, size_t n) {
+    return widened(_mm_set_epi64x(int64_t(n > 8 ? first_bytes(p + 8, n - 8) : 0), int64_t(first_bytes(p, n))), T());
+  }
   SKUA_INL void store(int16_t* p, size_t) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
 };
 SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm256_add_epi16(a.v, b.v)}; }
@@ -69,8 +86,14 @@ struct I16 {
   static SKUA_INL I16 set1(int x) { return {_mm_set1_epi16(int16_t(x))}; }
   static SKUA_INL I16 widened(__m128i x, int8_t) { return {_mm_srai_epi16(_mm_unpacklo_epi8(x, x), 8)}; }
   static SKUA_INL I16 widened(__m128i x, uint8_t) { return {_mm_unpacklo_epi8(x, _mm_setzero_si128())}; }
-  template <class T> static SKUA_INL I16 load(const T* p) { return widened(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)), T()); }
-  template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(_mm_cvtsi64_si128(int64_t(first_bytes(p, n))), T()); }
+  template <class T>
+  static SKUA_INL I16 load(const T* p) {
+    return widened(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)), T());
+  }
+  template <class T>
+  static SKUA_INL I16 load_n(const T* p, size_t n) {
+    return widened(_mm_cvtsi64_si128(int64_t(first_bytes(p, n))), T());
+  }
   SKUA_INL void store(int16_t* p, size_t) const { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); }
 };
 SKUA_INL I16 operator+(I16 a, I16 b) { return {_mm_add_epi16(a.v, b.v)}; }
@@ -82,8 +105,14 @@ struct I16 {
   static SKUA_INL I16 set1(int x) { return {vdupq_n_s16(int16_t(x))}; }
   static SKUA_INL I16 widened(uint8x8_t x, int8_t) { return {vmovl_s8(vreinterpret_s8_u8(x))}; }
   static SKUA_INL I16 widened(uint8x8_t x, uint8_t) { return {vreinterpretq_s16_u16(vmovl_u8(x))}; }
-  template <class T> static SKUA_INL I16 load(const T* p) { return widened(vld1_u8(reinterpret_cast<const uint8_t*>(p)), T()); }
-  template <class T> static SKUA_INL I16 load_n(const T* p, size_t n) { return widened(vcreate_u8(first_bytes(p, n)), T()); }
+  template <class T>
+  static SKUA_INL I16 load(const T* p) {
+    return widened(vld1_u8(reinterpret_cast<const uint8_t*>(p)), T());
+  }
+  template <class T>
+  static SKUA_INL I16 load_n(const T* p, size_t n) {
+    return widened(vcreate_u8(first_bytes(p, n)), T());
+  }
   SKUA_INL void store(int16_t* p, size_t) const { vst1q_s16(p, v); }
 };
 SKUA_INL I16 operator+(I16 a, I16 b) { return {vaddq_s16(a.v, b.v)}; }
@@ -103,7 +132,7 @@ SKUA_INL I16 operator-(I16 a, I16 b) { return {int16_t(a.v - b.v)}; }
 template <class V> SKUA_INL V twice(V x) { return x + x; }
 template <class V> SKUA_INL V by_four(V x) { return twice(twice(x)); }
 
-// ---- input ---------------------------------------------------------------------------------------------------------------------
+// ---- input ----------------------------------------------------------------------------------------------------------
 // One dimension of B^T: m+2-clip values -> the points that are left, in the order of points.h.
 template <int m, int clip> SKUA_INL void transform_in(const I16* d, I16* t) {
   if constexpr (m == 2 && clip >= 2) {  // of F(3,2)
@@ -137,7 +166,8 @@ template <int m, int clip = 0> void transform_in_clipped(int by, const I16* d, I
 }
 
 // A vector of channels of a tile; value(i, j): a - zero.
-template <int my, int mx, int clip_y, int clip_x, class Value> SKUA_INL void in_tile(const Value& value, int16_t* v, size_t step, size_t next) {
+template <int my, int mx, int clip_y, int clip_x, class Value>
+SKUA_INL void in_tile(const Value& value, int16_t* v, size_t step, size_t next) {
   I16 tile[my + 2][mx + 2];
   SKUA_UNROLL for (int j = 0; j < mx + 2 - clip_x; ++j) {
     I16 d[my + 2], t[my + 2];
@@ -153,7 +183,8 @@ template <int my, int mx, int clip_y, int clip_x, class Value> SKUA_INL void in_
   }
 }
 // Whole tiles, and the odd rows and columns of F(3,2).
-template <int my, int mx, class Value> SKUA_INL void in_whole(const Value& value, int clip_y, int clip_x, int16_t* v, size_t step, size_t next) {
+template <int my, int mx, class Value>
+SKUA_INL void in_whole(const Value& value, int clip_y, int clip_x, int16_t* v, size_t step, size_t next) {
   if constexpr (my == 2 && mx == 2) {
     if (clip_y && clip_x) return in_tile<2, 2, 1, 1>(value, v, step, next);
     if (clip_y) return in_tile<2, 2, 1, 0>(value, v, step, next);
@@ -161,10 +192,15 @@ template <int my, int mx, class Value> SKUA_INL void in_whole(const Value& value
   }
   in_tile<my, mx, 0, 0>(value, v, step, next);
 }
-template <int my, int mx> constexpr bool is_whole(int clip_y, int clip_x) { return my == 2 && mx == 2 ? clip_y < 2 && clip_x < 2 : !clip_y && !clip_x; }
+template <int my, int mx>
+constexpr bool is_whole(int clip_y, int clip_x) {
+  return my == 2 && mx == 2 ? clip_y < 2 && clip_x < 2 : !clip_y && !clip_x;
+}
 // Of any tile, out of a copy.
-template <int my, int mx> void in_copied(const I16 (&edge)[mx + 2][my + 2], int clip_y, int clip_x, int16_t* v, size_t step, size_t next) {
-  if (is_whole<my, mx>(clip_y, clip_x)) return in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return edge[j][i]; }, clip_y, clip_x, v, step, next);
+template <int my, int mx>
+void in_copied(const I16 (&edge)[mx + 2][my + 2], int clip_y, int clip_x, int16_t* v, size_t step, size_t next) {
+  if (is_whole<my, mx>(clip_y, clip_x))
+    return in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return edge[j][i]; }, clip_y, clip_x, v, step, next);
   I16 tile[my + 2][mx + 2];
   for (int j = 0; j < mx + 2 - clip_x; ++j) {
     I16 t[my + 2];
@@ -183,7 +219,8 @@ template <int my, int mx> void in_copied(const I16 (&edge)[mx + 2][my + 2], int 
 
 template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
   const int rows = my + 2 - t.clip_y, columns = mx + 2 - t.clip_x;
-  const bool plain = is_whole<my, mx>(t.clip_y, t.clip_x) && t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns;
+  const bool plain =
+      is_whole<my, mx>(t.clip_y, t.clip_x) && t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns;
   const I16 zero = I16::set1(t.zero);
   I16 edge[mx + 2][my + 2];
   if (!plain)  // what lies outside stays 0 for all channels
@@ -195,12 +232,15 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
     int16_t* v = static_cast<int16_t*>(t.v) + c / kWinogradLine * t.line + c % kWinogradLine;
     const size_t next = n > kWinogradLine ? t.line : 0;
     if (plain && n >= size_t(I16::L)) {
-      in_whole<my, mx>([&](int i, int j) SKUA_INL_LAMBDA { return I16::load(in + size_t(i) * t.row + size_t(j) * t.pixel) - zero; }, t.clip_y, t.clip_x, v, t.step, next);
+      in_whole<my, mx>([&](int i, int j)
+                           SKUA_INL_LAMBDA { return I16::load(in + size_t(i) * t.row + size_t(j) * t.pixel) - zero; },
+                       t.clip_y, t.clip_x, v, t.step, next);
       continue;
     }
     for (int i = t.top; i < t.bottom; ++i) {
       const T* p = in + size_t(i) * t.row + size_t(t.left) * t.pixel;
-      if (n < size_t(I16::L)) for (int j = t.left; j < t.right; ++j, p += t.pixel) edge[j][i] = I16::load_n(p, n) - zero;
+      if (n < size_t(I16::L))
+        for (int j = t.left; j < t.right; ++j, p += t.pixel) edge[j][i] = I16::load_n(p, n) - zero;
       else for (int j = t.left; j < t.right; ++j, p += t.pixel) edge[j][i] = I16::load(p) - zero;
     }
     in_copied<my, mx>(edge, t.clip_y, t.clip_x, v, t.step, next);
@@ -209,10 +249,11 @@ template <int my, int mx, class T> void transform_tile_in(const WinogradIn& t) {
 
 #endif
 
-// ---- products ------------------------------------------------------------------------------------------------------------------
+// ---- products -------------------------------------------------------------------------------------------------------
 // `steps` <= 16 of V's channels, from x on, each a line apart in rows; u moves on.
 #if defined(__ARM_NEON) && !defined(SKUA_ISA_scalar)
-template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
+template <int MR, int NV>
+SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
   const int16_t* const end = x + steps;
   for (; x + 4 <= end; x += 4) {
     int16x4_t b[MR], w[NV];
@@ -232,7 +273,8 @@ template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps,
     }
 }
 #elif defined(SKUA_ISA_scalar)
-template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
+template <int MR, int NV>
+SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
   constexpr size_t together = winograd_together(Element::s16);
   for (size_t k = 0; k < steps; k += together, u += NV * together)
     for (size_t i = 0; i < together; ++i)
@@ -251,7 +293,8 @@ SKUA_INL I32 dot_pair(I32 acc, I32 a, I32 b) { return {_mm256_dpwssd_avx_epi32(a
 constexpr float kRate = 1.2f;  // a product of two, and an addition beside it
 SKUA_INL I32 dot_pair(I32 acc, I32 a, I32 b) { return dot<int8_t>(acc, a, b); }
 #endif
-template <int MR, int NV> SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
+template <int MR, int NV>
+SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&acc)[MR][NV]) {
   if constexpr (kByLine<MR, NV>)
     if (steps == kWinogradLine) {
       multiply_line(x, u, kWinogradAhead, acc);
@@ -301,16 +344,20 @@ template <Core core> struct EveryProduct {
 #endif
   template <int MR, int NV> static constexpr WinogradProductFn for_core() {
 #if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
-    if constexpr (core != Core::any && kInOrderRows<MR> && NV == 2) return product_in_order<int16_t, int32_t, I32, MR, core, product<MR, NV>>;
+    if constexpr (core != Core::any && kInOrderRows<MR> && NV == 2)
+      return product_in_order<int16_t, int32_t, I32, MR, core, product<MR, NV>>;
 #endif
     return product<MR, NV>;
   }
   template <int MR, int NV> static constexpr WinogradProductFn of = for_core<MR, NV>();
 };
-template <int MR, int NV, Core core> const WinogradProductTable& table() { return table_of<EveryProduct<core>, MR, NV>; }
+template <int MR, int NV, Core core>
+const WinogradProductTable& table() {
+  return table_of<EveryProduct<core>, MR, NV>;
+}
 
 #if defined(SKUA_TRANSFORMS)
-// ---- output --------------------------------------------------------------------------------------------------------------------
+// ---- output ---------------------------------------------------------------------------------------------------------
 // One dimension of A^T times its denominator: the points that are left -> o-clip outputs.
 template <int m, int o, int clip> SKUA_INL void transform_out(const I32* t, I32* y) {
   if constexpr (m == 2 && clip == 2) {
@@ -344,7 +391,9 @@ template <int m, int o, int clip = 0> void transform_out_clipped(int by, const I
 
 template <int my, int mx> SKUA_INL I32 sum_of(I32 x) {
   constexpr int shift = (my == 4 ? 3 : 1) + (mx == 4 ? 3 : 1);
-  constexpr uint32_t odd = (my == 4 ? 3 : 1) * (mx == 4 ? 3 : 1), inverse = odd == 9 ? 0x38e38e39 : odd == 3 ? 0xaaaaaaab : 1;
+  constexpr uint32_t odd = (my == 4 ? 3 : 1) * (mx == 4 ? 3 : 1), inverse = odd == 9   ? 0x38e38e39
+                                                                            : odd == 3 ? 0xaaaaaaab
+                                                                                       : 1;
   static_assert(odd * inverse == 1);
   return shr<shift>(odd == 1 ? x : product(x, I32::set1(int32_t(inverse))));
 }
@@ -379,7 +428,8 @@ template <int my, int mx, int oy, int ox> void transform_tile_out(const Winograd
     for (int i = 0; i < oy - t.clip_y; ++i) {
       I32 y[ox];
       transform_out_clipped<mx, ox>(t.clip_x, tile[i], y);
-      for (int j = 0; j < ox - t.clip_x; ++j) (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
+      for (int j = 0; j < ox - t.clip_x; ++j)
+        (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
     }
   }
 }
@@ -418,11 +468,15 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_scalar)
     SKUA_PRODUCT(4, 4, "portable C++: sixteen sums in registers")
 #elif defined(SKUA_ISA_neon)
-    SKUA_CORE_PRODUCT(6, 8, a53, "_a53", "scheduled for the Cortex-A53: 12 accumulators + 6 V (eight deep, by lane) + 8 U of 32 registers, of 16 bits; loads in halves beside multiply-adds")
-    SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers, of 16 bits")
+    SKUA_CORE_PRODUCT(6, 8, a53, "_a53",
+                      "scheduled for the Cortex-A53: 12 accumulators + 6 V (eight deep, by lane) + 8 U of 32 "
+                      "registers, of 16 bits; loads in halves beside multiply-adds")
+        SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers, of 16 bits")
 #elif defined(SKUA_ISA_neon32)
-    SKUA_CORE_PRODUCT(4, 8, a53, "_a53", "scheduled for the Cortex-A53: 8 accumulators + 4 V (eight deep, by lane) + 4 U, of 16 bits; a vector in a D register and two words beside multiply-adds")
-    SKUA_PRODUCT(4, 8, "8 accumulators + 2 V (four deep, by lane) + 1 U of 16 registers, of 16 bits")
+    SKUA_CORE_PRODUCT(4, 8, a53, "_a53",
+                      "scheduled for the Cortex-A53: 8 accumulators + 4 V (eight deep, by lane) + 4 U, of 16 bits; a "
+                      "vector in a D register and two words beside multiply-adds")
+        SKUA_PRODUCT(4, 8, "8 accumulators + 2 V (four deep, by lane) + 1 U of 16 registers, of 16 bits")
 #else
     SKUA_PRODUCT(4, 8, "8 accumulators + 2 U + 1 V + 1 product of 16 registers, of 16 bits two deep")
 #endif

@@ -33,19 +33,27 @@ const Kernel kernels[] = {
   {"winograd_product_f32_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
    reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / F32::L, Core::core>)), Element::f32, Core::core},
 #if defined(SKUA_ISA_avx512)
-    SKUA_PRODUCT(28, 16, "28 accumulators + 1 U of 32 registers, V by broadcast operands; 29 loads feed 28 multiply-adds at 4.4 bytes of U per cycle")
+        SKUA_PRODUCT(28, 16,
+                     "28 accumulators + 1 U of 32 registers, V by broadcast operands; 29 loads feed 28 multiply-adds "
+                     "at 4.4 bytes of U per cycle")
 #elif defined(SKUA_ISA_avx2)
     SKUA_PRODUCT(6, 16, "12 accumulators + 2 U + 1 V of 16 registers; 8 loads feed 12 multiply-adds")
 #elif defined(SKUA_ISA_sse2) || defined(SKUA_ISA_sse41)
     SKUA_PRODUCT(4, 8, "8 accumulators + 2 U + 1 V + 1 product of 16 registers: no fused multiply-add")
 #elif defined(SKUA_ISA_neon)
-    SKUA_CORE_PRODUCT(6, 8, a53, "_a53", "scheduled for the Cortex-A53: 12 accumulators + 12 V + 8 U, loads in halves beside multiply-adds")
-    SKUA_CORE_PRODUCT(6, 8, a55, "_a55", "the same program, of the Cortex-A55")
-    SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers")
+        SKUA_CORE_PRODUCT(
+            6, 8, a53, "_a53",
+            "scheduled for the Cortex-A53: 12 accumulators + 12 V + 8 U, loads in halves beside multiply-adds")
+            SKUA_CORE_PRODUCT(6, 8, a55, "_a55", "the same program, of the Cortex-A55")
+                SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers")
 #elif defined(SKUA_ISA_neon32)
-    SKUA_CORE_PRODUCT(4, 8, a53, "_a53", "scheduled for the Cortex-A53: 8 accumulators + 4 V + 4 U, a vector in a D register and two words beside multiplies")
-    SKUA_CORE_PRODUCT(4, 8, a55, "_a55", "scheduled for the Cortex-A55: the same registers, loads of D registers beside multiplies")
-    SKUA_PRODUCT(4, 8, "8 accumulators + 4 V (four deep, by lane) + 2 U of 16 registers")
+        SKUA_CORE_PRODUCT(4, 8, a53, "_a53",
+                          "scheduled for the Cortex-A53: 8 accumulators + 4 V + 4 U, a vector in a D register and two "
+                          "words beside multiplies")
+            SKUA_CORE_PRODUCT(
+                4, 8, a55, "_a55",
+                "scheduled for the Cortex-A55: the same registers, loads of D registers beside multiplies")
+                SKUA_PRODUCT(4, 8, "8 accumulators + 4 V (four deep, by lane) + 2 U of 16 registers")
 #else
     SKUA_PRODUCT(4, 4, "portable C++: sixteen sums in registers")
 #endif

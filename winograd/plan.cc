@@ -7,7 +7,9 @@ namespace {
 
 #ifdef SKUA_TYPE_s8
 Family tables_for(Element e) { return is_int8(e) ? winograd_int8_tables : winograd_tables; }
-const Kernel* tile_of_bytes(const skua_context* ctx) { return find_kernel(ctx, gemm_int8_tables, KernelKind::gemm_tile, 0, Element::s8); }
+const Kernel* tile_of_bytes(const skua_context* ctx) {
+  return find_kernel(ctx, gemm_int8_tables, KernelKind::gemm_tile, 0, Element::s8);
+}
 #else
 Family tables_for(Element) { return winograd_tables; }
 const Kernel* tile_of_bytes(const skua_context*) { return nullptr; }
@@ -34,38 +36,65 @@ struct Dropped {
   double points, tiles;
 };
 Dropped dropped(const WinogradTiles& t, size_t tiles) {
-  const double longer = t.clip[0] ? t.longer : 0, others = t.clip[1] ? t.dilation - t.longer : 0, clipped = longer + others;
-  return clipped > 0 ? Dropped{(longer * t.clip[0] + others * t.clip[1]) / clipped, 1 - clipped / double(tiles)} : Dropped{0, 1};
+  const double longer = t.clip[0] ? t.longer : 0, others = t.clip[1] ? t.dilation - t.longer : 0,
+               clipped = longer + others;
+  return clipped > 0 ? Dropped{(longer * t.clip[0] + others * t.clip[1]) / clipped, 1 - clipped / double(tiles)}
+                     : Dropped{0, 1};
 }
 
-// Cycles on one thread with blocks of this size. The constants are fits, in cycles, to cores with 2 vector multiply-adds per cycle.
+// Cycles on one thread with blocks of this size. The constants are fits, in cycles, to cores with 2 vector
+// multiply-adds per cycle.
 double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, size_t block) {
-  const double mean = (winograd_height(p.variant) + winograd_width(p.variant)) / 2.0 - 2, mean_out = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0, points = double(winograd_points(p.variant)), lanes = p.tile->vector;
+  const double mean = (winograd_height(p.variant) + winograd_width(p.variant)) / 2.0 - 2,
+               mean_out = (winograd_rows(p.variant) + winograd_columns(p.variant)) / 2.0,
+               points = double(winograd_points(p.variant)), lanes = p.tile->vector;
   const double bytes = element_bytes(p.element);  // of a value of V and U
-  const double blocks = double(ceil_div(p.tiles, block)), ic = double(winograd_products(p.variant) * winograd_channels(p.variant, s.in_channels, p.element)) / points, oc = double(round_up(s.out_channels, p.tile->vector));
-  const double u_bytes = points * ic * oc * bytes, line = double(kWinogradLine), in_line = double(winograd_parts(p.variant) * ceil_div(s.in_channels, kWinogradLine)) * line * bytes, out_line = double(ceil_div(s.out_channels, kWinogradLine)) * line * 4;
+  const double blocks = double(ceil_div(p.tiles, block)),
+               ic = double(winograd_products(p.variant) * winograd_channels(p.variant, s.in_channels, p.element)) /
+                    points,
+               oc = double(round_up(s.out_channels, p.tile->vector));
+  const double u_bytes = points * ic * oc * bytes, line = double(kWinogradLine),
+               in_line = double(winograd_parts(p.variant) * ceil_div(s.in_channels, kWinogradLine)) * line * bytes,
+               out_line = double(ceil_div(s.out_channels, kWinogradLine)) * line * 4;
   const double block_bytes = points * double(block) * (in_line > out_line ? in_line : out_line);
-  const double in_l2 = block_bytes / double(m.l2), fast = m.l3_bytes > 12 ? m.l3_bytes / 12 : 1, far_level = 1 / (fast * fast * fast);  // what does not fit costs less where the level behind is fast: measured with 31 and 117 GB/s
-  // There it also costs no more once little of it fits (Zen 3, whose L2 is 512 KiB: 28x28x256-512 7.9 ms with 7 tiles of 0.8 MB, 6.2 with 25).
+  // what does not fit costs less where the level behind is fast: measured with 31 and 117 GB/s
+  const double in_l2 = block_bytes / double(m.l2), fast = m.l3_bytes > 12 ? m.l3_bytes / 12 : 1,
+               far_level = 1 / (fast * fast * fast);
+  // There it also costs no more once little of it fits (Zen 3, whose L2 is 512 KiB: 28x28x256-512 7.9 ms with 7 tiles
+  // of 0.8 MB, 6.2 with 25).
   const auto beyond = [&](double from) { return in_l2 <= from ? 0 : fast > 1 && in_l2 > from + 1 ? 1 : in_l2 - from; };
 
   const double vectors = double(p.tile->nr) / lanes;
-  // Of bytes: on x86 two channels by one instruction, or by a product and an addition, three of which start at once (of 512 bits 2.4); on Arm one by the only pipe that multiplies integers.
+  // Of bytes: on x86 two channels by one instruction, or by a product and an addition, three of which start at once (of
+  // 512 bits 2.4); on Arm one by the only pipe that multiplies integers.
   const bool integer = p.element == Element::s16;
-  // Zen 5 moves and adds beside its multiply-adds; of few channels all of this is half of the time (16: a sixth less than elsewhere).
+  // Zen 5 moves and adds beside its multiply-adds; of few channels all of this is half of the time (16: a sixth less
+  // than elsewhere).
   const bool apart = m.logic_apart && fast > 1 && !integer;
   const double rate = double(code_of<WinogradProductTableFn>(p.tile)().rate);
   const double together = double(winograd_together(p.element));
-  const double around = lanes == 8 ? 8 : 4;  // AVX2's tiles of fewer rows than six are longer loops for what they multiply, beside a busy thread of the core above all
+  // AVX2's tiles of fewer rows than six are longer loops for what they multiply, beside a busy thread of the core above
+  // all
+  const double around = lanes == 8 ? 8 : 4;
   const auto product = [&](double r, Core core) {  // of r rows and one group
     const double multiplies = r * vectors, operations = rate < 2 ? multiplies * together : multiplies;
-    double step = !integer || lanes >= 16 || rate >= 2 ? multiplies * together / (rate * m.fma_ports) : together > 1 ? operations / 3.1 : multiplies;
-    if (const double issue = ((lanes >= 16 && operations == multiplies ? multiplies : operations + multiplies / vectors) + vectors + around) / m.issue; issue > step) step = issue;
-    if (const double loads = (r + vectors) / m.load_ports; lanes >= 16 && loads > step) step = loads;  // every multiply-add of a group of one vector loads its value of V
+    double step = !integer || lanes >= 16 || rate >= 2 ? multiplies * together / (rate * m.fma_ports)
+                  : together > 1                       ? operations / 3.1
+                                                       : multiplies;
+    if (const double issue =
+            ((lanes >= 16 && operations == multiplies ? multiplies : operations + multiplies / vectors) + vectors +
+             around) /
+            m.issue;
+        issue > step)
+      step = issue;
+    // every multiply-add of a group of one vector loads its value of V
+    if (const double loads = (r + vectors) / m.load_ports; lanes >= 16 && loads > step) step = loads;
     // Loads take turns with multiply-adds, those of 128 bits two: of bytes there are half as many.
     if (m.in_order) step += (vectors + r / 4) * (integer || core == Core::a53 ? 1 : core == Core::a55 ? 0 : 2);
-    if (const double latency = rate < 2 || m.fma_ports < 2 ? m.fma_latency : 5; latency > step) step = latency;  // one accumulator, one multiply-add per step; VNNI's take five cycles, four where 512 bits are two halves
-    return step * ic / together + 30 + (apart ? 1 : 2) * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth));
+    // one accumulator, one multiply-add per step; VNNI's take five cycles, four where 512 bits are two halves
+    if (const double latency = rate < 2 || m.fma_ports < 2 ? m.fma_latency : 5; latency > step) step = latency;
+    return step * ic / together + 30 +
+           (apart ? 1 : 2) * multiplies * (p.element != Element::f16 ? 1 : 1 + ic / double(kWinogradHalfDepth));
   };
   const size_t mr = p.tile->mr;
   const auto products = [&](double tiles) {  // of one point; run.cc has the parts
@@ -75,23 +104,41 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   };
   // A point that a clip drops is one of the tiles that are not clipped.
   const Dropped y = dropped(p.y, p.tiles_y), x = dropped(p.x, p.tiles_x);
-  const double height = winograd_height(p.variant), width = winograd_width(p.variant), tiles = p.full && block < p.tiles ? double(block) : double(p.tiles) / blocks;
-  const double all_points = (height - y.points) * (width - x.points) * products(tiles) + y.points * (width - x.points) * products(tiles * y.tiles) + (height - y.points) * x.points * products(tiles * x.tiles) +
+  const double height = winograd_height(p.variant), width = winograd_width(p.variant),
+               tiles = p.full && block < p.tiles ? double(block) : double(p.tiles) / blocks;
+  const double all_points = (height - y.points) * (width - x.points) * products(tiles) +
+                            y.points * (width - x.points) * products(tiles * y.tiles) +
+                            (height - y.points) * x.points * products(tiles * x.tiles) +
                             y.points * x.points * products(tiles * y.tiles * x.tiles);
-  const double multiply = double(p.tiles) / tiles * (oc / double(p.tile->nr)) * all_points * (1 + 0.3 * far_level * beyond(0.5));
-  // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of the stream, nine tenths of the products.
-  const double in_l3 = u_bytes / double(m.l3), of_memory = m.l3 <= m.l2 || in_l3 < m.l3_own ? 0 : in_l3 < m.l3_lost ? (in_l3 - m.l3_own) / (m.l3_lost - m.l3_own) : 1;
-  const double from = u_bytes + block_bytes < double(m.l2) ? m.l2_bytes : 1 / (of_memory / m.memory_bytes + (1 - of_memory) / (0.8 * m.l3_bytes));
+  const double multiply =
+      double(p.tiles) / tiles * (oc / double(p.tile->nr)) * all_points * (1 + 0.3 * far_level * beyond(0.5));
+  // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of
+  // the stream, nine tenths of the products.
+  const double in_l3 = u_bytes / double(m.l3), of_memory = m.l3 <= m.l2 || in_l3 < m.l3_own ? 0
+                                                           : in_l3 < m.l3_lost
+                                                               ? (in_l3 - m.l3_own) / (m.l3_lost - m.l3_own)
+                                                               : 1;
+  const double from = u_bytes + block_bytes < double(m.l2)
+                          ? m.l2_bytes
+                          : 1 / (of_memory / m.memory_bytes + (1 - of_memory) / (0.8 * m.l3_bytes));
   const double stream = blocks * u_bytes / from;
   const double products_and_stream = multiply > stream ? multiply + 0.2 * stream : stream + 0.1 * multiply;
 
   // Arithmetic, and lines of V and M that move between L1 and L2, farther when a block does not fit.
-  const double far = 1 + 2.2 * far_level * beyond(0.25), slower = (apart ? 1.5 : 2) / m.fma_ports, in_lanes = p.in->vector, out_lanes = p.out->vector;
-  const double in = double(winograd_products(p.variant)) * ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far * double(ceil_div(s.in_channels, p.in->vector));
-  // With a stride of 2 pixels two apart are four transforms (Zen 5: 250 cycles more for each line, at 16 to 64 channels; Zen 3, whose vectors are half as long: 750 at 16).
-  const double parted = apart && winograd_stride(p.variant) > 1 ? 250 * 16 / in_lanes * far * double(ceil_div(s.in_channels, kWinogradLine)) : 0;
-  const double out = points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
-  const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);  // the workspace comes from wherever the operators before left it: often from L2
+  const double far = 1 + 2.2 * far_level * beyond(0.25), slower = (apart ? 1.5 : 2) / m.fma_ports,
+               in_lanes = p.in->vector, out_lanes = p.out->vector;
+  const double in = double(winograd_products(p.variant)) *
+                    ((2.6 + 0.35 * mean) * slower + 0.65 * mean * in_lanes / 16 * bytes / 4) * far *
+                    double(ceil_div(s.in_channels, p.in->vector));
+  // With a stride of 2 pixels two apart are four transforms (Zen 5: 250 cycles more for each line, at 16 to 64
+  // channels; Zen 3, whose vectors are half as long: 750 at 16).
+  const double parted = apart && winograd_stride(p.variant) > 1
+                            ? 250 * 16 / in_lanes * far * double(ceil_div(s.in_channels, kWinogradLine))
+                            : 0;
+  const double out =
+      points * ((0.5 + 0.75 * mean_out) * slower + 0.3 * mean_out * out_lanes / 16) * far * oc / out_lanes;
+  // the workspace comes from wherever the operators before left it: often from L2
+  const double cold = 0.4 * block_bytes / (0.8 * m.l3_bytes);
   return products_and_stream + double(p.tiles) * (in + parted + 30 + out + 40) + cold;
 }
 
@@ -125,7 +172,8 @@ PackFormat winograd_half_format(const skua_context* ctx) {
   return {vector, vector, Element::f16, 1, 0};
 }
 
-bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& s, const PackFormat& format, WinogradPlan* plan, Choice* choice) {
+bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const WinogradShape& s, const PackFormat& format,
+                   WinogradPlan* plan, Choice* choice) {
   WinogradPlan& p = *plan;
   p = {};
   p.variant = variant;
@@ -133,12 +181,15 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   if (format.kr != winograd_together(p.element)) return false;
   const bool half = p.element == Element::f16, bytes = p.element == Element::s16;
   const uint32_t vector = half || bytes ? 0 : format.vector;
-  p.in = find(ctx, KernelKind::winograd_in, int(winograd_input(variant)) + (half ? kWinogradHalf : 0), vector, s.element);
+  p.in =
+      find(ctx, KernelKind::winograd_in, int(winograd_input(variant)) + (half ? kWinogradHalf : 0), vector, s.element);
   p.tile = find(ctx, KernelKind::winograd_product, 0, format.vector, bytes ? Element::s8 : p.element);
   p.out = find(ctx, KernelKind::winograd_out, int(winograd_output(variant)), vector, bytes ? Element::s8 : s.element);
   if (!p.in || !p.tile || !p.out) return false;
   p.full = code_of<WinogradProductTableFn>(p.tile)().full;
-  p.on_cores = on_cores(ctx, tables_for(s.element), p.tile, [](const Kernel* other, const Kernel* tile) { return other->mr == tile->mr && other->nr == tile->nr; });
+  p.on_cores = on_cores(ctx, tables_for(s.element), p.tile, [](const Kernel* other, const Kernel* tile) {
+    return other->mr == tile->mr && other->nr == tile->nr;
+  });
   if (bytes) {
     p.rows = tile_of_bytes(ctx);
     if (!p.rows) return false;
@@ -147,7 +198,11 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
     p.rows = find_kernel(ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
     if (!p.out_f32 || !p.rows) return false;
   }
-  if (!cut_tiles(s.out_h, s.dilation_h, winograd_rows(variant), p.y, p.tiles_y) || !cut_tiles(s.out_w, s.dilation_w, winograd_columns(variant), p.x, p.tiles_x) || !mul(p.tiles_y, p.tiles_x, p.tiles) || !mul(p.tiles, s.batch, p.tiles) || p.tiles > UINT32_MAX || s.in_channels > SIZE_MAX / 65536) return false;
+  if (!cut_tiles(s.out_h, s.dilation_h, winograd_rows(variant), p.y, p.tiles_y) ||
+      !cut_tiles(s.out_w, s.dilation_w, winograd_columns(variant), p.x, p.tiles_x) ||
+      !mul(p.tiles_y, p.tiles_x, p.tiles) || !mul(p.tiles, s.batch, p.tiles) || p.tiles > UINT32_MAX ||
+      s.in_channels > SIZE_MAX / 65536)
+    return false;
   if (!p.tiles) {
     p.block = 1;
     return true;
@@ -156,7 +211,8 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   size_t last = 0;
   constexpr size_t candidates[] = {8, 12, 16, 20, 24, 28, 40, 56, 84, kWinogradBlock};
   for (size_t most : candidates) {
-    const size_t even = ceil_div(p.tiles, ceil_div(p.tiles, most)), block = p.full ? round_up(even, size_t(p.tile->mr)) : even;
+    const size_t even = ceil_div(p.tiles, ceil_div(p.tiles, most)),
+                 block = p.full ? round_up(even, size_t(p.tile->mr)) : even;
     if (block == last) continue;
     last = block;
     if (choice && choice->skip()) continue;
@@ -167,7 +223,11 @@ bool winograd_plan(const skua_context* ctx, WinogradVariant variant, const Winog
   }
   // A worker's V and M are far from the end of the address space.
   size_t floats;
-  return p.block && mul(winograd_points(variant) * p.block, winograd_parts(variant) * round_up(s.in_channels, kWinogradLine) + round_up(s.out_channels, kWinogradLine), floats) && floats <= SIZE_MAX / 1024;
+  return p.block &&
+         mul(winograd_points(variant) * p.block,
+             winograd_parts(variant) * round_up(s.in_channels, kWinogradLine) + round_up(s.out_channels, kWinogradLine),
+             floats) &&
+         floats <= SIZE_MAX / 1024;
 }
 
 }  // namespace skua

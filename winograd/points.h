@@ -1,15 +1,19 @@
-// The points of F(m,3) and F(m-2,5) and what follows from them. All of it is evaluated by the compiler: no code of this header ends up in an object file.
+// The points of F(m,3) and F(m-2,5) and what follows from them. All of it is evaluated by the compiler: no code of this
+// header ends up in an object file.
 //
-// m outputs of a correlation with 3 taps are m+2 products: y = A^T [(G w) . (B^T d)], the value of two polynomials at the points
-// 0, +-p[0], +-p[1], ..., infinity, interpolated (Toom-Cook, transposed). Point 0 has index 0, +p[q] 1+2q, -p[q] 2+2q, infinity m+1.
+// m outputs of a correlation with 3 taps are m+2 products: y = A^T [(G w) . (B^T d)], the value of two polynomials at
+// the points 0, +-p[0], +-p[1], ..., infinity, interpolated (Toom-Cook, transposed). Point 0 has index 0, +p[q] 1+2q,
+// -p[q] 2+2q, infinity m+1.
 //
 //   m = 2   +-1              m = 4   +-sqrt(1/2), +-sqrt(2)              m = 6   +-1, +-2, +-1/2
 //
 // sqrt(1/2) and sqrt(2) halve the rms error of F(4,3) against 1 and 2 at the same number of operations.
 //
-// F(m,3) and F(m-2,5) have the same points and the same input transform; G and A^T differ in their lengths only. So `m` names a set of points everywhere here.
+// F(m,3) and F(m-2,5) have the same points and the same input transform; G and A^T differ in their lengths only. So `m`
+// names a set of points everywhere here.
 //
-// A tile whose last `clip` outputs fall outside the image needs fewer points: an odd clip drops infinity, every two more drop the last pair.
+// A tile whose last `clip` outputs fall outside the image needs fewer points: an odd clip drops infinity, every two
+// more drop the last pair.
 // The transformed weights stay the same; the values of the tile are rescaled in its input transform.
 #pragma once
 #include <stddef.h>

@@ -1,13 +1,16 @@
-// The products of Winograd's algorithm, one source for every instruction set: M[r][j] += V[r][k] * U[k][j] for tiles r, channels k, columns j.
+// The products of Winograd's algorithm, one source for every instruction set: M[r][j] += V[r][k] * U[k][j] for tiles r,
+// channels k, columns j.
 //
-//            U: NV*L columns, one stream      V: [k / 16][tile][16], tiles 16 floats apart: one address register for all of them
+//            U: NV*L columns, one stream      V: [k / 16][tile][16], tiles 16 floats apart: one address register for
+//                                             all of them
 //   V ->     acc[r][v] += V[r][k] * U[k][v]
 //
-// U is prefetched kAhead floats before its use, into L2 kFar before: a product of few tiles waits for nothing else. Blocks follow each other in memory, so the end of one product
-// prefetches the next one's begin.
+// U is prefetched kAhead floats before its use, into L2 kFar before: a product of few tiles waits for nothing else.
+// Blocks follow each other in memory, so the end of one product prefetches the next one's begin.
 //
-// Registers: MR*NV accumulators + NV of U, V as a broadcast operand (AVX-512) or + 1 (by lane: + MR). Tall tiles: MR rows per vector of U make the products
-// run at 64 bytes of U per MR*NV/2 cycles or less, what one core reads from the last cache level, without a second pass over U.
+// Registers: MR*NV accumulators + NV of U, V as a broadcast operand (AVX-512) or + 1 (by lane: + MR). Tall tiles: MR
+// rows per vector of U make the products run at 64 bytes of U per MR*NV/2 cycles or less, what one core reads from the
+// last cache level, without a second pass over U.
 #pragma once
 #include "gemm/step.h"
 #include "simd/simd.h"
@@ -22,7 +25,8 @@ namespace SKUA_ISA {
 namespace {
 
 constexpr size_t kAhead = kWinogradAhead / sizeof(float);
-// In a network U comes from memory: more lines must be on their way than L1 can wait for, so L2 asks first. MobileNets have no such layers; in ResNet-18 and -50 these products take 7 to 10% less time;
+// In a network U comes from memory: more lines must be on their way than L1 can wait for, so L2 asks first. MobileNets
+// have no such layers; in ResNet-18 and -50 these products take 7 to 10% less time;
 // warm by themselves, with U in L3, up to 5% more. Narrower vectors use a line for longer.
 constexpr size_t kFar = F32::L == 16 ? 6144 : kAhead;
 
@@ -67,7 +71,8 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
         if constexpr (kFar > kAhead) __builtin_prefetch(u + kFar, 0, 2);
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
           w[v] = F32::load(u + v * L);
-          if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);  // else gcc reads U from memory once per row
+          // else gcc reads U from memory once per row
+          if constexpr (MR > 1 && MR * NV + NV + 1 <= F32::registers) pin(w[v]);
         }
         SKUA_UNROLL for (int r = 0; r < MR; ++r) {
           const F32 b = F32::broadcast(x + r * kWinogradLine);
@@ -87,7 +92,8 @@ template <int MR, int NV> constexpr WinogradProductFn product_for(Core core) {
   if constexpr (kInOrderRows<MR> && NV == 2)
     if (core != Core::any) {  // on AArch64 one is for both
       constexpr Core a55 = kProductVectors == 16 ? Core::a55 : Core::a53;
-      return core == Core::a55 ? product_in_order<float, float, F32, MR, a55, product<MR, 2>> : product_in_order<float, float, F32, MR, Core::a53, product<MR, 2>>;
+      return core == Core::a55 ? product_in_order<float, float, F32, MR, a55, product<MR, 2>>
+                               : product_in_order<float, float, F32, MR, Core::a53, product<MR, 2>>;
     }
   return product<MR, NV>;
 }
@@ -100,7 +106,10 @@ template <Core core> struct EveryProduct {
 #endif
   template <int MR, int NV> static constexpr WinogradProductFn of = product_for<MR, NV>(core);
 };
-template <int MR, int NV, Core core = Core::any> const WinogradProductTable& table() { return table_of<EveryProduct<core>, MR, NV>; }
+template <int MR, int NV, Core core = Core::any>
+const WinogradProductTable& table() {
+  return table_of<EveryProduct<core>, MR, NV>;
+}
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -1,4 +1,5 @@
-// The table of a product kernel: functions for every number of rows and vectors of columns. Of::of<rows, vectors> is one.
+// The table of a product kernel: functions for every number of rows and vectors of columns. Of::of<rows, vectors> is
+// one.
 #pragma once
 #include "simd/simd.h"
 #include "winograd/winograd_kernel.h"

@@ -1,17 +1,19 @@
-// The transforms of Winograd's algorithm, one source for every instruction set. A lane is a channel: nothing crosses lanes. They compute in f32; feature maps are of
-// type T, transformed tiles of type U.
+// The transforms of Winograd's algorithm, one source for every instruction set. A lane is a channel: nothing crosses
+// lanes. They compute in f32; feature maps are of type T, transformed tiles of type U.
 //
 //   in:   V[i][j] = sum over y, x of By[i][y] * d[y][x] * Bx[j][x]        (m_y+2)(m_x+2) vectors in, as many points out
-//   out:  Y[y][x] = sum over i, j of Ay[y][i] * M[i][j] * Ax[x][j]        (m_y+2)(m_x+2) points in, o_y*o_x vectors out, with the epilogue
+//   out:  Y[y][x] = sum over i, j of Ay[y][i] * M[i][j] * Ax[x][j]        (m_y+2)(m_x+2) points in, o_y*o_x vectors
+//         out, with the epilogue
 //
 // m names the points (points.h), o the outputs of a tile: o = m with 3 taps, o = m-2 with 5.
 //
-// Both are one-dimensional transforms, first of every column, then of every row. Even and odd terms of a pair of points +-p are summed once and added and
-// subtracted. The intermediate tile lies on the stack, so one column or row needs at most 8 + 8 registers and a clip of a dimension is one more
-// one-dimensional transform, not one more tile. Where the registers hold most of the tile, the
-// whole input tile is unrolled as well.
+// Both are one-dimensional transforms, first of every column, then of every row. Even and odd terms of a pair of points
+// +-p are summed once and added and subtracted. The intermediate tile lies on the stack, so one column or row needs at
+// most 8 + 8 registers and a clip of a dimension is one more one-dimensional transform, not one more tile. Where the
+// registers hold most of the tile, the whole input tile is unrolled as well.
 //
-// A tile on the border, and channels that do not fill a vector, are copied to the stack with zeros and go the same way: same bits.
+// A tile on the border, and channels that do not fill a vector, are copied to the stack with zeros and go the same way:
+// same bits.
 #pragma once
 #include "winograd/winograd_kernel.h"
 #include "dispatch/element.h"
@@ -106,7 +108,7 @@ SKUA_INL void transform_out(const F32* t, F32* y) {
   });
 }
 
-// ---- input ---------------------------------------------------------------------------------------------------------------------
+// ---- input ----------------------------------------------------------------------------------------------------------
 template <int m, int clip, int width, class T>
 void in_columns(const T* in, size_t row, size_t pixel, F32 (*to)[width], int columns) {
   for (int j = 0; j < columns; ++j, in += pixel) {
@@ -162,7 +164,8 @@ SKUA_INL void in_whole(const T* in, size_t row, size_t pixel, U* v, size_t step)
   }
 }
 
-// A vector of channels of any tile: of clipped ones, and of what was copied; the same code for every type of feature maps.
+// A vector of channels of any tile: of clipped ones, and of what was copied; the same code for every type of feature
+// maps.
 template <int my, int mx, class U>
 void in_any(const float* in, size_t row, size_t pixel, int clip_y, int clip_x, U* v, size_t step) {
   if (clip_y || clip_x) in_clipped<my, mx>(in, row, pixel, clip_y, clip_x, v, step);
@@ -173,7 +176,8 @@ template <int my, int mx, class T, class U>
 void transform_tile_in(const WinogradIn& t) {
   constexpr bool converts = sizeof(T) != sizeof(float);
   const int rows = my + 2 - t.clip_y, columns = mx + 2 - t.clip_x;
-  const bool clipped = t.clip_y || t.clip_x, inside = t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns && !(converts && clipped);
+  const bool clipped = t.clip_y || t.clip_x,
+             inside = t.top == 0 && t.left == 0 && t.bottom == rows && t.right == columns && !(converts && clipped);
   for (size_t c = 0; c < t.channels; c += L) {
     const size_t n = t.channels - c;
     const T* in = static_cast<const T*>(t.in) + c;
@@ -195,14 +199,15 @@ void transform_tile_in(const WinogradIn& t) {
   }
 }
 
-// ---- output --------------------------------------------------------------------------------------------------------------------
+// ---- output ---------------------------------------------------------------------------------------------------------
 template <int m, int o, int clip, int width>
 void out_columns(const float* from, size_t step, int clip_x, F32 (*to)[width]) {
   for (int j = 0; j < width; ++j, from += step) {
     if (!winograd::has_point(width - 2, clip_x, j)) continue;
     F32 t[m + 2], y[o];
     each<0, m + 2>([&](auto i) SKUA_INL_LAMBDA {
-      if constexpr (winograd::has_point(m, clip, i.value)) t[i.value] = F32::load(from + size_t(i.value * width) * step);
+      if constexpr (winograd::has_point(m, clip, i.value))
+        t[i.value] = F32::load(from + size_t(i.value * width) * step);
     });
     transform_out<m, o, clip>(t, y);
     SKUA_UNROLL for (int i = 0; i < o - clip; ++i) to[i][j] = y[i];
@@ -225,7 +230,9 @@ void finish_any(const WinogradOut& t, const F32* y, int count, F32 bias, size_t 
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   for (int j = 0; j < count; ++j) {
     F32 x = y[j] + bias;
-    const F32 r = !residual ? F32::zero() : n < L ? F32::load_n(residual + size_t(j) * t.residual_pixel, n) : F32::load(residual + size_t(j) * t.residual_pixel);
+    const F32 r = !residual ? F32::zero()
+                  : n < L   ? F32::load_n(residual + size_t(j) * t.residual_pixel, n)
+                            : F32::load(residual + size_t(j) * t.residual_pixel);
     if (residual && !t.residual_after) x = x + r;
     x = clamp_high(clamp_low(x, low), high);
     if (residual && t.residual_after) x = x + r;
@@ -259,7 +266,8 @@ SKUA_INL void out_whole(const WinogradOut& t, const float* from, F32 bias, const
     each<0, oy>([&](auto i) SKUA_INL_LAMBDA {
       F32 y[ox];
       transform_out<mx, ox, 0>(tile[i.value], y);
-      finish(t, y, bias, residual ? residual + size_t(i.value) * t.residual_row : nullptr, out + size_t(i.value) * t.row);
+      finish(t, y, bias, residual ? residual + size_t(i.value) * t.residual_row : nullptr,
+             out + size_t(i.value) * t.row);
     });
   } else {
     out_columns<my, oy, 0, mx + 2>(from, t.step, 0, tile);
@@ -286,7 +294,8 @@ void transform_tile_out(const WinogradOut& t) {
     }
     F32 y[oy][ox];
     out_clipped<my, mx, oy, ox>(m, t.step, t.clip_y, t.clip_x, y);
-    for (int i = 0; i < oy - t.clip_y; ++i, out += t.row, residual += residual ? t.residual_row : 0) finish_any(t, y[i], ox - t.clip_x, bias, n, residual, out);
+    for (int i = 0; i < oy - t.clip_y; ++i, out += t.row, residual += residual ? t.residual_row : 0)
+      finish_any(t, y[i], ox - t.clip_x, bias, n, residual, out);
   }
 }
 

@@ -1,7 +1,9 @@
-// AVX2's products of a line of 16 channels as written: rows of V and steps of U are numbers in addresses. gcc moves pointers with every step: of five rows it took 352 instructions
-// for floats, here 301, and 271 for bytes (two channels a step), here 231; beside a busy neighbour on the core it is the instructions that count.
+// AVX2's products of a line of 16 channels as written: rows of V and steps of U are numbers in addresses. gcc moves
+// pointers with every step: of five rows it took 352 instructions for floats, here 301, and 271 for bytes (two channels
+// a step), here 231; beside a busy neighbour on the core it is the instructions that count.
 //
-//   multiply_line(x, u, ahead, acc)   acc[r][v] += V[r][k] * U[k][v] for the 16 channels from x on, three rows and more, two vectors of columns; what is `ahead` bytes behind U is asked for
+//   multiply_line(x, u, ahead, acc)   acc[r][v] += V[r][k] * U[k][v] for the 16 channels from x on, three rows and
+//                                     more, two vectors of columns; what is `ahead` bytes behind U is asked for
 //
 // Registers: sums wherever the compiler has them; ymm12, 13 U, 14 V, 15 a product.
 #pragma once
@@ -15,12 +17,15 @@ namespace {
 #if defined(SKUA_ISA_avx2)
 template <int MR, int NV> constexpr bool kByLine = MR > 2 && NV == 2;
 static_assert(kWinogradLine == 16);
-// What a product asks for, a line after the other: what it needs 4 KiB later. Where four to six parts of tiles take turns with the same U, its first part alone would wait for memory and the others
-// leave it idle: there each asks for its share of the U that follows, a line in turn so that no more are on their way than the core can wait for, and else for the line that is next (Zen 3, 25 tiles
-// of 28x28x256-256 with a stride of 2: 1.2 to 1.4 times as fast; two and three parts are bound by memory all the same, more keep L1 and hide the first).
+// What a product asks for, a line after the other: what it needs 4 KiB later. Where four to six parts of tiles take
+// turns with the same U, its first part alone would wait for memory and the others leave it idle: there each asks for
+// its share of the U that follows, a line in turn so that no more are on their way than the core can wait for, and else
+// for the line that is next (Zen 3, 25 tiles of 28x28x256-256 with a stride of 2: 1.2 to 1.4 times as fast; two and
+// three parts are bound by memory all the same, more keep L1 and hide the first).
 class Ahead {
  public:
-  Ahead(const WinogradProduct& p, size_t row) : next_u_(p.groups * p.k * row), parts_(p.parts), until_(p.part) {}  // row: bytes of a group for one channel
+  // row: bytes of a group for one channel
+  Ahead(const WinogradProduct& p, size_t row) : next_u_(p.groups * p.k * row), parts_(p.parts), until_(p.part) {}
   SKUA_INL size_t next() {
     if (parts_ < 4 || parts_ > 6) return kWinogradAhead;
     const bool now = until_ == 0;

@@ -1,14 +1,18 @@
-// Handwritten digits: a small network (train.py) on images it has never seen. Prints the plan of each layer and the accuracy.
+// Handwritten digits: a small network (train.py) on images it has never seen. Prints the plan of each layer and the
+// accuracy.
 //
-//   8x8x1 -conv 3x3, relu-> 8x8x16 -conv 3x3, relu-> 8x8x32 -max pool 2x2-> 4x4x32 -conv 3x3, relu-> 4x4x32 = 512 -fully connected-> 10
+//   8x8x1 -conv 3x3, relu-> 8x8x16 -conv 3x3, relu-> 8x8x32 -max pool 2x2-> 4x4x32 -conv 3x3, relu-> 4x4x32 = 512
+//   -fully connected-> 10
 //
 // digits FOLDER [least accuracy [f32|f16|bf16|s8]]     FOLDER holds digits.weights and digits.test
 //
-// In a half type the feature maps between the layers are halves: a first operator makes them of the f32 images, a last one f32 scores. The weights stay f32 for the
-// caller; create may make halves of them as it packs; biases are f32 throughout.
+// In a half type the feature maps between the layers are halves: a first operator makes them of the f32 images, a last
+// one f32 scores. The weights stay f32 for the caller; create may make halves of them as it packs; biases are f32
+// throughout.
 //
-// In s8 the f32 network runs first, on the first 60 images, and what its layers give there becomes scales and zero points (calibration). Weights become s8 with a scale for each output channel,
-// biases s32. The first operator quantises the images, the last layer gives f32 scores. The accuracy is that of the other images.
+// In s8 the f32 network runs first, on the first 60 images, and what its layers give there becomes scales and zero
+// points (calibration). Weights become s8 with a scale for each output channel, biases s32. The first operator
+// quantises the images, the last layer gives f32 scores. The accuracy is that of the other images.
 #include <skua/skua.h>
 
 #include <algorithm>
@@ -48,7 +52,8 @@ struct Layer {
 };
 
 constexpr uint32_t kChannels[] = {1, 16, 32, 32};
-constexpr size_t kFloats = (9 * 1 * 16 + 16) + (9 * 16 * 32 + 32) + (9 * 32 * 32 + 32) + (512 * 10 + 10), kRecord = 65, kCalibration = 60;
+constexpr size_t kFloats = (9 * 1 * 16 + 16) + (9 * 16 * 32 + 32) + (9 * 32 * 32 + 32) + (512 * 10 + 10), kRecord = 65,
+                 kCalibration = 60;
 
 bool parse_type(const char* name, skua_dtype* type) {
   for (skua_dtype t : {SKUA_DTYPE_F32, SKUA_DTYPE_F16, SKUA_DTYPE_BF16, SKUA_DTYPE_S8})
@@ -59,12 +64,14 @@ bool parse_type(const char* name, skua_dtype* type) {
   return false;
 }
 
-// Quantised constants of a layer of `channels` outputs: weights as skua_quantize_weights() takes them, biases in units of input scale * weight scale.
+// Quantised constants of a layer of `channels` outputs: weights as skua_quantize_weights() takes them, biases in units
+// of input scale * weight scale.
 struct Constants {
   std::vector<int8_t> weights;
   std::vector<float> scales;
   std::vector<int32_t> bias;
-  Constants(const float* w, const float* b, size_t outer, size_t channels, size_t inner, float input_scale) : weights(outer * channels * inner), scales(channels) {
+  Constants(const float* w, const float* b, size_t outer, size_t channels, size_t inner, float input_scale)
+      : weights(outer * channels * inner), scales(channels) {
     check(skua_quantize_weights(w, outer, channels, inner, scales.data(), weights.data()));
     for (size_t c = 0; c < channels; ++c) bias.push_back(int32_t(std::lrint(b[c] / (input_scale * scales[c]))));
   }
@@ -75,7 +82,8 @@ class Network {
   std::vector<Layer> layers;
 
   // maps: of the images and of what the three convolutions give, for s8; NULL otherwise.
-  Network(skua_context* context, skua_dtype type, size_t count, const float* weights, const skua_quantization* maps) : context_(context), shape_(skua_tensor_4d(SKUA_DTYPE_F32, count, 8, 8, 1)) {
+  Network(skua_context* context, skua_dtype type, size_t count, const float* weights, const skua_quantization* maps)
+      : context_(context), shape_(skua_tensor_4d(SKUA_DTYPE_F32, count, 8, 8, 1)) {
     if (type != SKUA_DTYPE_F32) convert(SKUA_DTYPE_F32, type, maps ? &maps[0] : nullptr);
     skua_op* op = nullptr;
     for (int i = 0; i < 3; ++i) {
@@ -186,7 +194,8 @@ class Network {
   }
 };
 
-// Scales and zero points of the images and of what the convolutions give (layers 0, 1 and 3), from the f32 network's values.
+// Scales and zero points of the images and of what the convolutions give (layers 0, 1 and 3), from the f32 network's
+// values.
 void calibrate(skua_context* context, const float* weights, const float* images, skua_quantization maps[4]) {
   Network f32(context, SKUA_DTYPE_F32, kCalibration, weights, nullptr);
   f32.run(images);
@@ -197,7 +206,8 @@ void calibrate(skua_context* context, const float* weights, const float* images,
   };
   from(images, kCalibration * 64, &maps[0]);
   const int layers[] = {0, 1, 3};
-  for (int i = 0; i < 3; ++i) from(f32.layers[size_t(layers[i])].out.data(), f32.layers[size_t(layers[i])].out.size(), &maps[i + 1]);
+  for (int i = 0; i < 3; ++i)
+    from(f32.layers[size_t(layers[i])].out.data(), f32.layers[size_t(layers[i])].out.size(), &maps[i + 1]);
 }
 
 }  // namespace
@@ -210,7 +220,8 @@ int main(int argc, char** argv) {
   }
   const std::string folder = argv[1];
   const double least = argc > 2 ? std::atof(argv[2]) : 0;
-  const std::vector<unsigned char> raw = read_file(folder + "/digits.weights"), test = read_file(folder + "/digits.test");
+  const std::vector<unsigned char> raw = read_file(folder + "/digits.weights"),
+                                   test = read_file(folder + "/digits.test");
   if (raw.size() != kFloats * sizeof(float) || test.size() % kRecord || test.size() / kRecord <= kCalibration) {
     std::fprintf(stderr, "%s: digits.weights or digits.test has a wrong size\n", folder.c_str());
     return 1;
@@ -231,10 +242,12 @@ int main(int argc, char** argv) {
     Network network(context, type, count - first, weights.data(), type == SKUA_DTYPE_S8 ? maps : nullptr);
     network.explain();
     const float* scores = network.run(images.data() + first * 64);
-    for (size_t i = first; i < count; ++i, scores += 10) right += std::max_element(scores, scores + 10) - scores == test[i * kRecord + 64];
+    for (size_t i = first; i < count; ++i, scores += 10)
+      right += std::max_element(scores, scores + 10) - scores == test[i * kRecord + 64];
   }
   skua_context_destroy(context);
   const double accuracy = double(right) / double(count - first);
-  std::printf("%s: %zu of %zu held-out images right, accuracy %.2f%%\n", skua_dtype_name(type), right, count - first, 100 * accuracy);
+  std::printf("%s: %zu of %zu held-out images right, accuracy %.2f%%\n", skua_dtype_name(type), right, count - first,
+              100 * accuracy);
   return accuracy >= least ? 0 : 1;
 }

@@ -1,5 +1,7 @@
-// Bytes in memory: buffers are words of 32 bits, four bytes each, the first lowest. Nothing else is asked of a device, and s8 and u8 are one text: bytes count as s8 once `flip`, 0 or
-// 0x80808080, was added to their words without carries, u8 q then as q - 128. What requantises is docs/quantization.md's: a product of floats, rounded, then nothing that could be fused with it.
+// Bytes in memory: buffers are words of 32 bits, four bytes each, the first lowest. Nothing else is asked of a device,
+// and s8 and u8 are one text: bytes count as s8 once `flip`, 0 or 0x80808080, was added to their words without carries,
+// u8 q then as q - 128. What requantises is docs/quantization.md's: a product of floats, rounded, then nothing that
+// could be fused with it.
 #define FLIP_U8 (-0x7f7f7f80)  // 0x80808080
 #define SIGNED(v) (((v) << 24) >> 24)
 #define UNPACK(w) MAKE_I4((w) << 24 >> 24, (w) << 16 >> 24, (w) << 8 >> 24, (w) >> 24)
@@ -15,7 +17,8 @@
 
 // sum * m * 2^(e - 31) in fixed point, m from 0 on, e from -31 to 30: dispatch/requantize.h.
 FUNCTION int fixed_twice(int sum, int m, int e) {
-  int right = max(-e, 0), mask = ~(-1 << right), x = sum << max(e, 0), two = m << 1;  // which counts as 2^32 less where its upper bit is set
+  // which counts as 2^32 less where its upper bit is set
+  int right = max(-e, 0), mask = ~(-1 << right), x = sum << max(e, 0), two = m << 1;
   int h = ADD_LOW(ADD_LOW(MUL_HIGH(x, two), two < 0 ? x : 0), MUL_LOW(x, two) < 0 ? 1 : 0);
   return (h >> right) + ((h & mask) > (mask >> 1) + (h < 0 ? 1 : 0) ? 1 : 0);
 }
@@ -27,7 +30,9 @@ FUNCTION int fixed_once(int sum, int m, int e) {
   if (n == 32) return high;
   return ADD_LOW(up >> n & (0x7fffffff >> (n - 1)), high << (32 - n));
 }
-FUNCTION int fixed_point(int kind, int sum, int m, int e) { return kind == 1 ? fixed_twice(sum, m, e) : fixed_once(sum, m, e); }
+FUNCTION int fixed_point(int kind, int sum, int m, int e) {
+  return kind == 1 ? fixed_twice(sum, m, e) : fixed_once(sum, m, e);
+}
 #define FIXED4(kind, v, m, e) MAKE_I4(fixed_point(kind, (v).x, (m).x, (e).x), fixed_point(kind, (v).y, (m).y, (e).y), fixed_point(kind, (v).z, (m).z, (e).z), fixed_point(kind, (v).w, (m).w, (e).w))
 
 // To the nearest f16, ties to even, whatever the driver does; NaN stays one.
@@ -49,7 +54,8 @@ FUNCTION int bfloat_bits(F x) {
   return ((m > 0x7f800000 ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) >> 16) & 65535;
 }
 
-// Results: `type` 0 bytes (v is clamped to what they hold less their zero point), 1 f16, 2 f32, 4 bf16. PUT4: four neighbours, `at` in vectors of 4; PUT1: one, `at` in elements.
+// Results: `type` 0 bytes (v is clamped to what they hold less their zero point), 1 f16, 2 f32, 4 bf16. PUT4: four
+// neighbours, `at` in vectors of 4; PUT1: one, `at` in elements.
 FUNCTION int bytes_of(F4 v, I4 zero) {
   I4 q = TO_INT4(RINT(v)) + zero;
   return (q.x & 255) | (q.y & 255) << 8 | (q.z & 255) << 16 | q.w << 24;

@@ -1,21 +1,32 @@
-// The kernels' dialect: one text for OpenCL C and GLSL. prelude_cl.h and prelude_glsl.h give the words their meaning, gpu/CMakeLists.txt puts prelude, this file and the text together.
+// The kernels' dialect: one text for OpenCL C and GLSL. prelude_cl.h and prelude_glsl.h give the words their meaning,
+// gpu/CMakeLists.txt puts prelude, this file and the text together.
 //
-//   CONSTANT(i, KIND, 0)              the host's C<i>, known when the driver compiles; 0 is what the text is checked with
-//   ARGS(int n; int x_offset;)        32-bit arguments of a dispatch, 29 at most, used as p.n; floats travel as their bits: AS_FLOAT(p.a)
+//   CONSTANT(i, KIND, 0)              the host's C<i>, known when the driver compiles; 0 is what the text is checked
+//                                     with
+//   ARGS(int n; int x_offset;)        32-bit arguments of a dispatch, 29 at most, used as p.n; floats travel as their
+//                                     bits: AS_FLOAT(p.a)
 //   KERNEL2(name, READ(0, x), WRITE(1, y)) SHARED(F4, tile, 64) BODY { ... } END
 //   PUT_FLOAT, PUT_WORD(tile, i, v)   float or int i of SHARED vectors
-//   READ1, READ4                      a binding by elements or by vectors of 4 (index in vectors); READ: by V. UPDATE is read and written
-//   READT, LDT                        one binding of a text may be read as texels of its buffer, by the same index: constant weights, by vectors of 4 (by elements they are READ and LD)
-//   LD, ST                            widen to float and round to the storage type (STORE16: f16, or bf16). READ1F, READ4F: float in any text, read as b[i]; READ1I, READ4I: int
+//   READ1, READ4                      a binding by elements or by vectors of 4 (index in vectors); READ: by V. UPDATE
+//                                     is read and written
+//   READT, LDT                        one binding of a text may be read as texels of its buffer, by the same index:
+//                                     constant weights, by vectors of 4 (by elements they are READ and LD)
+//   LD, ST                            widen to float and round to the storage type (STORE16: f16, or bf16). READ1F,
+//                                     READ4F: float in any text, read as b[i]; READ1I, READ4I: int
 //   RAW4, LDRAW4, WIDE_RAW4           LD4 in two steps: read now, widened when it is wanted
 //   READB, WRITEB, LDB, STB           the same as bits, which moves must not change: TBITS, V unsigned integers; SPLATB
-//   F, F4, T; SPLAT                   float, 4 floats, V floats; all arithmetic is in them, but for bytes (bytes.h): int, I4
-//   H4, LDH4, SPLAT_H4; WIDE4         like F4, LD4; with ARITH16 (of STORE16) f16 as it is stored, to multiply and to sum at most 64 terms of before it is widened. TH, LDH: by V
+//   F, F4, T; SPLAT                   float, 4 floats, V floats; all arithmetic is in them, but for bytes (bytes.h):
+//                                     int, I4
+//   H4, LDH4, SPLAT_H4; WIDE4         like F4, LD4; with ARITH16 (of STORE16) f16 as it is stored, to multiply and to
+//                                     sum at most 64 terms of before it is widened. TH, LDH: by V
 //   EXACT                             before the declaration of a result none of whose operations may be fused
 //   MUL_HIGH, MUL_LOW, ADD_LOW        the halves of an int product of 64 bits, a sum that wraps
-//   UNROLLED                          before a loop that counts to a constant; to one of CONSTANT, or glslc unrolls it in the text
-//   GLOBAL(i), LOCAL(i), GROUP(i)     this thread's place in what was asked for; a device that does not start as many work-groups gets it in several dispatches
-//   SUBGROUP_ADD, _MAX, _MIN          of the threads that run in step; SUBGROUP is their number, of SUBGROUP_COUNT, and SUBGROUP_FIRST one of them (SUBGROUPS)
+//   UNROLLED                          before a loop that counts to a constant; to one of CONSTANT, or glslc unrolls it
+//                                     in the text
+//   GLOBAL(i), LOCAL(i), GROUP(i)     this thread's place in what was asked for; a device that does not start as many
+//                                     work-groups gets it in several dispatches
+//   SUBGROUP_ADD, _MAX, _MIN          of the threads that run in step; SUBGROUP is their number, of SUBGROUP_COUNT, and
+//                                     SUBGROUP_FIRST one of them (SUBGROUPS)
 //   REPEAT(TM, M)                     M(0) M(1) .. M(TM - 1), TM a macro: no arrays in registers, drivers spill them
 //
 // Buffers are indexed, never pointed to, and only the kernel itself may name them (functions get values).

@@ -1,5 +1,7 @@
-// What the THREADS threads of a work-group make of a value each: REDUCE(v, by_subgroup, join) leaves the result in v of every thread, the same for the same device. `parts`, 256 of local memory,
-// is read last: a BARRIER before it is written again. With SUBGROUPS an instruction reduces what runs in step, however many these are, and local memory serves what is left.
+// What the THREADS threads of a work-group make of a value each: REDUCE(v, by_subgroup, join) leaves the result in v of
+// every thread, the same for the same device. `parts`, 256 of local memory, is read last: a BARRIER before it is
+// written again. With SUBGROUPS an instruction reduces what runs in step, however many these are, and local memory
+// serves what is left.
 #define ADD(a, b) ((a) + (b))
 #if SUBGROUPS
 #define REDUCE(v, by_subgroup, join)                                       \

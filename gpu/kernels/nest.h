@@ -1,4 +1,5 @@
-// A thread's place in an elementwise dispatch: a row (in units of V elements) and three loops around it. The host's side: gpu/nest.h.
+// A thread's place in an elementwise dispatch: a row (in units of V elements) and three loops around it. The host's
+// side: gpu/nest.h.
 CONSTANT(0, NESTED, 0)   // more than one row
 CONSTANT(1, SCALARS, 0)  // bit o: operand o is one value for a row
 #define NEST_ARGS int n; int e0; int e1; int e2;

@@ -1,5 +1,6 @@
-// The kernels' dialect as OpenCL C 1.2. What the words mean: common.h. The options of a text define STORE16, NAME (of the function: KernelText::name) and its own macros; the host
-// adds C0 .. C7 (constants) and L0 .. L2 (work-group). Arguments: the bindings in order, then the struct Args by value.
+// The kernels' dialect as OpenCL C 1.2. What the words mean: common.h. The options of a text define STORE16, NAME (of
+// the function: KernelText::name) and its own macros; the host adds C0 .. C7 (constants) and L0 .. L2 (work-group).
+// Arguments: the bindings in order, then the struct Args by value.
 // What a compiler does not have is left to the other form of the text.
 #if SUBGROUPS && !defined(cl_khr_subgroups) && !defined(__opencl_c_subgroups)
 #undef SUBGROUPS
@@ -46,12 +47,20 @@ static ushort4 bfloat4_(float4 v) { return (ushort4)(bfloat1_(v.x), bfloat1_(v.y
 #define ST4(b, i, v) b[i] = halves_(v)
 static float4 half4_(ulong u) {
   float4 v;
-  __asm__("{.reg .b16 a, b, c, d; mov.b64 {a, b, c, d}, %4; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b; cvt.f32.f16 %2, c; cvt.f32.f16 %3, d;}" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(u));
+  __asm__(
+      "{.reg .b16 a, b, c, d; mov.b64 {a, b, c, d}, %4; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b; cvt.f32.f16 %2, c; "
+      "cvt.f32.f16 %3, d;}"
+      : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+      : "l"(u));
   return v;
 }
 static ulong halves_(float4 v) {
   ulong u;
-  __asm__("{.reg .b16 a, b, c, d; cvt.rn.f16.f32 a, %1; cvt.rn.f16.f32 b, %2; cvt.rn.f16.f32 c, %3; cvt.rn.f16.f32 d, %4; mov.b64 %0, {a, b, c, d};}" : "=l"(u) : "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w));
+  __asm__(
+      "{.reg .b16 a, b, c, d; cvt.rn.f16.f32 a, %1; cvt.rn.f16.f32 b, %2; cvt.rn.f16.f32 c, %3; cvt.rn.f16.f32 d, %4; "
+      "mov.b64 %0, {a, b, c, d};}"
+      : "=l"(u)
+      : "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w));
   return u;
 }
 #else

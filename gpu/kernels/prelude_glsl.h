@@ -1,5 +1,5 @@
-// The kernels' dialect as GLSL 4.5 for Vulkan. What the words mean: common.h. Specialisation constants: 0 .. 7 of the text, 8 .. 10 the work-group,
-// 11 ROUND, 12 BF16, 13 TEXELS; bindings in set 0; Args are the push constants.
+// The kernels' dialect as GLSL 4.5 for Vulkan. What the words mean: common.h. Specialisation constants: 0 .. 7 of the
+// text, 8 .. 10 the work-group, 11 ROUND, 12 BF16, 13 TEXELS; bindings in set 0; Args are the push constants.
 #extension GL_EXT_control_flow_attributes : require
 #if STORE16
 #extension GL_EXT_shader_16bit_storage : require
@@ -35,7 +35,8 @@ float HALF_(float v) {
   uint bits = floatBitsToUint(v), u = bits & 0x7fffffffu, near = (u + 0xfffu + (u >> 13 & 1u)) & 0xffffe000u;
   if (ROUND == 0 || u > 0x7f800000u) return v;
   if (u >= 0x477ff000u) near = 0x7f800000u;  // 65520: half way from the largest to the next
-  if (u < 0x38800000u) near = floatBitsToUint(roundEven(uintBitsToFloat(u) * 16777216.0) * (1.0 / 16777216.0));  // below 2^-14 halves are 2^-24 apart
+  // below 2^-14 halves are 2^-24 apart
+  if (u < 0x38800000u) near = floatBitsToUint(roundEven(uintBitsToFloat(u) * 16777216.0) * (1.0 / 16777216.0));
   return uintBitsToFloat(near | (bits & 0x80000000u));
 }
 vec4 HALF_(vec4 v) {
@@ -155,7 +156,8 @@ int MUL_HIGH(int a, int b) {
 #define ATOMIC_AND(b, i, v) atomicAnd(b[i], v)
 #define ATOMIC_OR(b, i, v) atomicOr(b[i], v)
 #if DOT
-spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018], id = 4450) int dot4_(int a, int b, spirv_literal int packed);
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [ 6019, 6018 ],
+                  id = 4450) int dot4_(int a, int b, spirv_literal int packed);
 #define DOT4(a, b, c) (dot4_(a, b, 0) + (c))
 #else
 #define DOT4(a, b, c) ((c) + ((a) << 24 >> 24) * ((b) << 24 >> 24) + ((a) << 16 >> 24) * ((b) << 16 >> 24) + ((a) << 8 >> 24) * ((b) << 8 >> 24) + ((a) >> 24) * ((b) >> 24))

@@ -1,10 +1,14 @@
-// What matrix products and convolutions share: C[row, column] = act(bias + sum over taps and k of A[row under the tap, k] * B[tap, k, column] + residual).
+// What matrix products and convolutions share: C[row, column] = act(bias + sum over taps and k of A[row under the tap,
+// k] * B[tap, k, column] + residual).
 //
-//   rows      CONV 0: of A. CONV 1: output pixels, image by image; a tap moves them over the input, and those outside of it are zeros
+//   rows      CONV 0: of A. CONV 1: output pixels, image by image; a tap moves them over the input, and those outside
+//             of it are zeros
 //   columns   4 to a vector. Weights are packed as B[z][tap][k][columns rounded up to 4], the bias likewise, in float
 //   z         batch of a product, group of a convolution
-// VECTOR_A, VECTOR_B, VECTOR_C: whether A (along k), B and C with the residual (along columns) are read as vectors: all their extents, strides and offsets are multiples of 4 and given in vectors. Else
-// elements have the step a_k, b_n, c_n of their own: transposed matrices and NCHW maps. VECTOR_B 2: B^T is read as vectors along k, b_offset, b_n and b_z are given in vectors.
+// VECTOR_A, VECTOR_B, VECTOR_C: whether A (along k), B and C with the residual (along columns) are read as vectors: all
+// their extents, strides and offsets are multiples of 4 and given in vectors. Else elements have the step a_k, b_n, c_n
+// of their own: transposed matrices and NCHW maps. VECTOR_B 2: B^T is read as vectors along k, b_offset, b_n and b_z
+// are given in vectors.
 // C_FLOAT: C and the residual are f32, whatever A and B are.
 // BYTES: product_bytes.h, with arguments of its own in place of the residual's and the activation's.
 #if BYTES
@@ -22,8 +26,9 @@ CONSTANT(3, TRANSPOSED, 0)
 #elif !BYTES
 CONSTANT(3, BETA, 0)
 #endif
-// Of bytes and constant B the buffer of `offsets` has, by vectors of columns: what sums start with, from `scales` on scales or multipliers, shifts, and at the end zero points of a product, or a
-// convolution's zero, low, high, r_zero, r_scale. b_zero, a_zero and these zero points are of the flipped bytes. r_scale: of two inputs FIXED the shift.
+// Of bytes and constant B the buffer of `offsets` has, by vectors of columns: what sums start with, from `scales` on
+// scales or multipliers, shifts, and at the end zero points of a product, or a convolution's zero, low, high, r_zero,
+// r_scale. b_zero, a_zero and these zero points are of the flipped bytes. r_scale: of two inputs FIXED the shift.
 #if BYTES && CONV
 #define MORE int r_offset; int r_image; int r_y; int r_x; int r_n; int a_flip; int a_zero; int scales;
 #define B_ZERO 0
@@ -40,7 +45,8 @@ CONSTANT(3, BETA, 0)
 ARGS(int m; int n; int k; int out_w; int out_h; int in_w; int in_h; int kernel_; int stride; int dilation; int pad;
      int a_offset; int a_image; int a_y; int a_x; int a_k; int c_offset; int c_image; int c_y; int c_x; int c_n; MORE)
 #else
-ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset; int b_k; int b_n; int b_z; int c_offset; int c_m; int c_n; int c_z; MORE)
+ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset; int b_k; int b_n; int b_z;
+     int c_offset; int c_m; int c_n; int c_z; MORE)
 #endif
 #define COLUMNS ((p.n + 3) / 4)
 #define HIGH(x) ((x) >> 16)
@@ -98,7 +104,8 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #define WRITE_RESULT(at, place, v) WRITE_ONE_(at, place, 0, (v).x) WRITE_ONE_(at, place, 1, (v).y) WRITE_ONE_(at, place, 2, (v).z) WRITE_ONE_(at, place, 3, (v).w)
 #endif
 
-// PLACE(i, row): what is known of a row before the taps, in variables numbered i. MOVE(i): its place under the tap (ky, kx). A_AT(i, k): 4 or 1 elements from k on.
+// PLACE(i, row): what is known of a row before the taps, in variables numbered i. MOVE(i): its place under the tap (ky,
+// kx). A_AT(i, k): 4 or 1 elements from k on.
 #if CONV
 #define PLACE(i, row)                                                                                                        \
   int t##i = (row) / p.out_w;                                                                                                \

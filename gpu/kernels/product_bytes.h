@@ -1,9 +1,12 @@
-// What products of bytes share: operands in words, 4 of the depth each, and the end of a sum in s32, which is requantised. product.h says what rows, columns and taps are.
+// What products of bytes share: operands in words, 4 of the depth each, and the end of a sum in s32, which is
+// requantised. product.h says what rows, columns and taps are.
 //
-//   constant B   words of 4 neighbours along the depth, 4 columns to a vector: B[z][tap][ceil(k / 4)][columns / 4]; sums start at bias - a_zero * (sum of the column), so that a tap outside of
+//   constant B   words of 4 neighbours along the depth, 4 columns to a vector: B[z][tap][ceil(k / 4)][columns / 4];
+//                sums start at bias - a_zero * (sum of the column), so that a tap outside of
 //                the image is the zero point. ROW_SUMS: B has a zero point, which takes the sum of the row
 //   B an input   (VECTOR_B 0) by elements, zero points subtracted from each
-// VECTOR_A: A is read by words, offsets and steps count them; else by bytes with the step a_k. VECTOR_C: results are written, residuals read 4 at a time.
+// VECTOR_A: A is read by words, offsets and steps count them; else by bytes with the step a_k. VECTOR_C: results are
+// written, residuals read 4 at a time.
 #define WORDS ((p.k + 3) / 4)
 #if VECTOR_A
 #define A_WORD(i, k) (INSIDE(i) ? a[at##i + (k)] ^ p.a_flip : outside)

@@ -1,4 +1,5 @@
-// The register tile: a thread sums TM rows by 4 columns. Per 4 of k it loads TM vectors of A, which its neighbours along columns load too, and 4 of B for 16 * TM multiplications.
+// The register tile: a thread sums TM rows by 4 columns. Per 4 of k it loads TM vectors of A, which its neighbours
+// along columns load too, and 4 of B for 16 * TM multiplications.
 // ARITH16: these and 64 additions behind one another are f16, which then goes to sums of f32.
 #if ARITH16
 #define TERMS 64
@@ -27,14 +28,16 @@ KERNEL5(product, A_BINDING, B_BINDING, BIAS_BINDING, R_BINDING, C_BINDING) BODY 
 #endif
     for (int k = 0; k < DEPTH; k++) {
 #if VECTOR_B == 2
-      F4 b0 = LOAD_BT(4 * column, k), b1 = LOAD_BT(4 * column + 1, k), b2 = LOAD_BT(4 * column + 2, k), b3 = LOAD_BT(4 * column + 3, k);
+      F4 b0 = LOAD_BT(4 * column, k), b1 = LOAD_BT(4 * column + 1, k), b2 = LOAD_BT(4 * column + 2, k),
+         b3 = LOAD_BT(4 * column + 3, k);
 #define STEP(i)                                                                  \
   {                                                                              \
     F4 v = LD4(a, at##i + k);                                                    \
     sum##i = sum##i + MAKE4(dot(v, b0), dot(v, b1), dot(v, b2), dot(v, b3));     \
   }
 #elif VECTOR_A
-      H4 b0 = LOAD_B(row, column), b1 = LOAD_B(row + 1, column), b2 = LOAD_B(row + 2, column), b3 = LOAD_B(row + 3, column);
+      H4 b0 = LOAD_B(row, column), b1 = LOAD_B(row + 1, column), b2 = LOAD_B(row + 2, column),
+         b3 = LOAD_B(row + 3, column);
       row += 4;
 #define STEP(i)                                            \
   {                                                        \

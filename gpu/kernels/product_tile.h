@@ -1,7 +1,10 @@
-// The tile in local memory: 256 threads in slices of TX x TY sum the same TM * TY rows by 4 * TN * TX columns, a slice every so manieth STEP_K of the depth, which runs over the taps too; in the end
-// their sums are added in local memory, always in the same order. A thread has 4 neighbouring rows (TM 8: of each half of the tile's) and TN vectors of columns TX vectors apart, so that threads side by
-// side read neighbouring vectors: for 16 * TM * TN multiplications TM + 4 * TN of them. The next step's vectors are on their way to registers while this one's are multiplied.
-//   of A [STEP_K][rows, and 4 more: what is written along k falls on other banks], of B [STEP_K][columns, likewise where B^T is written along k]; both float, BUFFERS of each
+// The tile in local memory: 256 threads in slices of TX x TY sum the same TM * TY rows by 4 * TN * TX columns, a slice
+// every so manieth STEP_K of the depth, which runs over the taps too; in the end their sums are added in local memory,
+// always in the same order. A thread has 4 neighbouring rows (TM 8: of each half of the tile's) and TN vectors of
+// columns TX vectors apart, so that threads side by side read neighbouring vectors: for 16 * TM * TN multiplications TM
+// + 4 * TN of them. The next step's vectors are on their way to registers while this one's are multiplied.
+//   of A [STEP_K][rows, and 4 more: what is written along k falls on other banks], of B [STEP_K][columns, likewise
+//   where B^T is written along k]; both float, BUFFERS of each
 // Of bytes the same in words of 4, which STEP_K counts, and sums in s32; 4 words of a row are of one tap.
 #define SLICED (TM == 4 && VECTOR_A && VECTOR_B == 1)
 #if BYTES
@@ -56,7 +59,8 @@ CONSTANT(7, BUFFERS, 2)
 #define COLUMNS_OF_B S4 n0 = tile[at_b + k * STRIDE_B];
 #endif
 
-// A thread loads a vector of A and one of B, or two where the slices are small; along k two neighbours of a row by threads side by side. They wait in registers as they are stored (RAW4).
+// A thread loads a vector of A and one of B, or two where the slices are small; along k two neighbours of a row by
+// threads side by side. They wait in registers as they are stored (RAW4).
 #define LOAD_ROW(i, rows) ((THREADS * i + t) / 2 % (rows))
 #define LOAD_K(i, rows) ((THREADS * i + t) % 2 * 4 + (THREADS * i + t) / 2 / (rows) * 8)
 #if BYTES
@@ -172,7 +176,8 @@ CONSTANT(7, BUFFERS, 2)
 #endif
 
 TILE_KERNEL SHARED(S4, tile, SIZE_ALL) BODY {
-  int thread = LOCAL(1) * 16 + LOCAL(0), slice = thread / THREADS, t = thread % THREADS, lx = t % TX, ly = t / TX, z = GLOBAL(2);
+  int thread = LOCAL(1) * 16 + LOCAL(0), slice = thread / THREADS, t = thread % THREADS, lx = t % TX, ly = t / TX,
+      z = GLOBAL(2);
   if (TX == 16) {  // 8 x 4 threads in step, pairs of rows side by side
     lx = (t >> 1 & 7) | (t >> 2 & 8);
     ly = (t & 1) | (t >> 3 & 2) | (t >> 4 & 12);

@@ -1,11 +1,13 @@
-// What resizes share: the arguments, the place of a thread's output and of what it reads. Coordinates are quotients of integers, as on the CPU.
+// What resizes share: the arguments, the place of a thread's output and of what it reads. Coordinates are quotients of
+// integers, as on the CPU.
 CONSTANT(0, BILINEAR, 0)
 CONSTANT(1, COORDINATES, 0)  // skua_resize_coordinates
 #if BYTES
 CONSTANT(2, FLIP, 0)         // 1: u8
 #endif
 // n channels, steps and offsets in units of V
-ARGS(int n; int out_w; int out_h; int in_w; int in_h; int planes; int x_offset; int x_batch; int x_plane; int x_row; int x_pixel; int y_offset; int y_batch; int y_plane; int y_row; int y_pixel;)
+ARGS(int n; int out_w; int out_h; int in_w; int in_h; int planes; int x_offset; int x_batch; int x_plane; int x_row;
+     int x_pixel; int y_offset; int y_batch; int y_plane; int y_row; int y_pixel;)
 
 FUNCTION int nearest(int o, int extent, int to) {
   int i = o * extent / to;

@@ -1,5 +1,6 @@
-// One dimension of Winograd's transforms in place: values of a tile become values of polynomials at the points 0, +-p, infinity (FORWARD), and back to the tile's outputs (INVERSE), the first
-// OUT of the variables. Points and coefficients are those of winograd/points.h. OUT 2: +-1; OUT 4: +-sqrt(1/2), +-sqrt(2).
+// One dimension of Winograd's transforms in place: values of a tile become values of polynomials at the points 0, +-p,
+// infinity (FORWARD), and back to the tile's outputs (INVERSE), the first OUT of the variables. Points and coefficients
+// are those of winograd/points.h. OUT 2: +-1; OUT 4: +-sqrt(1/2), +-sqrt(2).
 #if OUT == 4
 #define SIDE 6
 #define REPEAT_SIDE REPEAT_6

@@ -6,7 +6,8 @@ namespace skua::gpu {
 namespace opencl {
 namespace {
 
-// How many dispatches a queue may hold back. Mobile drivers that get hundreds at once stall or are reset; others do not care.
+// How many dispatches a queue may hold back. Mobile drivers that get hundreds at once stall or are reset; others do not
+// care.
 uint32_t flush_interval(const Description& d) {
   switch (d.vendor) {
     case Vendor::adreno: return 16;
@@ -54,26 +55,34 @@ cl_int take_queue(ClDevice* d, cl_command_queue_properties how, cl_command_queue
 skua_status check_objects(const Functions& cl, const skua_opencl_objects& given, Found& found) {
   const auto context = static_cast<cl_context>(given.context);
   const auto queue = static_cast<cl_command_queue>(given.queue);
-  if (!given.context || !given.device) return SKUA_INVALID("context: opencl.%s is NULL", given.context ? "device" : "context");
+  if (!given.context || !given.device)
+    return SKUA_INVALID("context: opencl.%s is NULL", given.context ? "device" : "context");
   found.id = static_cast<cl_device_id>(given.device);
   cl_device_id ids[64];
   size_t bytes = 0;
-  if (const cl_int error = cl.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof ids, ids, &bytes); error != CL_SUCCESS) return driver_error(nullptr, "clGetContextInfo", error);
+  if (const cl_int error = cl.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof ids, ids, &bytes);
+      error != CL_SUCCESS)
+    return driver_error(nullptr, "clGetContextInfo", error);
   bool member = false;
   for (size_t i = 0; i < bytes / sizeof ids[0]; ++i) member = member || ids[i] == found.id;
   if (!member) return SKUA_INVALID("context: opencl.device is not one of opencl.context's");
   char why[256] = "";
-  if (!describe(cl, found.id, found.about, why, sizeof why)) return fail(SKUA_STATUS_NO_DEVICE, "context: opencl.device: %s", why);
+  if (!describe(cl, found.id, found.about, why, sizeof why))
+    return fail(SKUA_STATUS_NO_DEVICE, "context: opencl.device: %s", why);
   if (!queue) return SKUA_STATUS_OK;
   cl_context queue_context;
   cl_device_id queue_device;
   cl_command_queue_properties how;
   cl_int error = cl.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof queue_context, &queue_context, nullptr);
-  if (error == CL_SUCCESS) error = cl.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof queue_device, &queue_device, nullptr);
+  if (error == CL_SUCCESS)
+    error = cl.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof queue_device, &queue_device, nullptr);
   if (error == CL_SUCCESS) error = cl.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof how, &how, nullptr);
   if (error != CL_SUCCESS) return driver_error(nullptr, "clGetCommandQueueInfo", error);
-  if (queue_context != context || queue_device != found.id) return SKUA_INVALID("context: opencl.queue is of another %s than opencl's", queue_context != context ? "context" : "device");
-  if (how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) return SKUA_INVALID("context: opencl.queue is out of order; streams need one that is in order");
+  if (queue_context != context || queue_device != found.id)
+    return SKUA_INVALID("context: opencl.queue is of another %s than opencl's",
+                        queue_context != context ? "context" : "device");
+  if (how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    return SKUA_INVALID("context: opencl.queue is out of order; streams need one that is in order");
   if (!(how & CL_QUEUE_PROFILING_ENABLE)) found.about.tick_nanoseconds = 0;
   return SKUA_STATUS_OK;
 }
@@ -83,7 +92,9 @@ skua_status find(const Functions& cl, uint32_t index, Found& to) {
   Found found[kMostDevices];
   const size_t n = find_devices(cl, found, why, sizeof why);
   if (!n) return fail(SKUA_STATUS_NO_DEVICE, "context: no OpenCL device: %s", why);
-  if (index >= n) return fail(SKUA_STATUS_NO_DEVICE, "context: OpenCL device %u does not exist, there %s %zu", index, n == 1 ? "is" : "are", n);
+  if (index >= n)
+    return fail(SKUA_STATUS_NO_DEVICE, "context: OpenCL device %u does not exist, there %s %zu", index,
+                n == 1 ? "is" : "are", n);
   to = found[index];
   return SKUA_STATUS_OK;
 }
@@ -128,7 +139,7 @@ skua_status open(const skua_context* ctx, const skua_context_options& o, Device*
   return SKUA_STATUS_OK;
 }
 
-// ---- buffers -------------------------------------------------------------------------------------------------------------------
+// ---- buffers --------------------------------------------------------------------------------------------------------
 skua_status new_buffer(ClDevice* d, cl_mem memory, size_t size, skua_device_buffer** out) {
   auto* b = make<ClBuffer>(d);
   if (!b) return out_of_memory("device_buffer", sizeof *b);
@@ -157,7 +168,8 @@ void add_texels(ClBuffer* b, Texels texels) {
 skua_status buffer_create(Device* base, size_t size, Texels texels, skua_device_buffer** out) {
   ClDevice* d = of(base);
   cl_int error;
-  const cl_mem memory = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size + 3) & ~size_t(3), nullptr, &error);  // kernels of bytes read words
+  // kernels of bytes read words
+  const cl_mem memory = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size + 3) & ~size_t(3), nullptr, &error);
   if (error != CL_SUCCESS) return driver_error(d, "clCreateBuffer", error);
   const skua_status status = new_buffer(d, memory, size, out);
   if (status != SKUA_STATUS_OK) return d->cl->clReleaseMemObject(memory), status;
@@ -170,7 +182,11 @@ skua_status buffer_import(Device* base, uint64_t handle, size_t offset, size_t s
   const Functions& cl = *d->cl;
   constexpr const char* call = "device_buffer_import";
   const auto given = reinterpret_cast<cl_mem>(uintptr_t(handle));
-  if (!d->shared) return SKUA_UNSUPPORTED_("%s: the context has a cl_context of its own, which no buffer of the caller's belongs to; make it over the caller's (skua_context_options.opencl)", call);
+  if (!d->shared)
+    return SKUA_UNSUPPORTED_(
+        "%s: the context has a cl_context of its own, which no buffer of the caller's belongs to; make it over the "
+        "caller's (skua_context_options.opencl)",
+        call);
   cl_mem_object_type type;
   cl_context context;
   size_t bytes, begin = 0;
@@ -179,18 +195,26 @@ skua_status buffer_import(Device* base, uint64_t handle, size_t offset, size_t s
   if (error == CL_INVALID_MEM_OBJECT) return SKUA_INVALID("%s: native_handle is no cl_mem", call);
   if (error == CL_SUCCESS) error = cl.clGetMemObjectInfo(given, CL_MEM_CONTEXT, sizeof context, &context, nullptr);
   if (error == CL_SUCCESS) error = cl.clGetMemObjectInfo(given, CL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
-  if (error == CL_SUCCESS) error = cl.clGetMemObjectInfo(given, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, nullptr);
+  if (error == CL_SUCCESS)
+    error = cl.clGetMemObjectInfo(given, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, nullptr);
   if (error == CL_SUCCESS && whole) error = cl.clGetMemObjectInfo(given, CL_MEM_OFFSET, sizeof begin, &begin, nullptr);
   if (error != CL_SUCCESS) return driver_error(d, "clGetMemObjectInfo", error);
-  if (type != CL_MEM_OBJECT_BUFFER) return SKUA_INVALID("%s: native_handle is an image or a pipe, must be a buffer", call);
-  if (context != d->context) return SKUA_INVALID("%s: native_handle belongs to another cl_context than skua_context_options.opencl's", call);
-  if (offset > bytes || size > bytes - offset) return SKUA_INVALID("%s: offset %zu and size %zu end behind the cl_mem's %zu bytes", call, offset, size, bytes);
+  if (type != CL_MEM_OBJECT_BUFFER)
+    return SKUA_INVALID("%s: native_handle is an image or a pipe, must be a buffer", call);
+  if (context != d->context)
+    return SKUA_INVALID("%s: native_handle belongs to another cl_context than skua_context_options.opencl's", call);
+  if (offset > bytes || size > bytes - offset)
+    return SKUA_INVALID("%s: offset %zu and size %zu end behind the cl_mem's %zu bytes", call, offset, size, bytes);
   cl_mem memory = given;
   if (offset || size < bytes) {  // also so that a kernel cannot reach what was not given
     const cl_buffer_region region = {offset, size};
     memory = cl.clCreateSubBuffer(given, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-    if (error == CL_MISALIGNED_SUB_BUFFER_OFFSET) return SKUA_INVALID("%s: offset %zu is no multiple of what the device wants of sub-buffers (CL_DEVICE_MEM_BASE_ADDR_ALIGN)", call, offset);
-    if (error == CL_INVALID_MEM_OBJECT) return SKUA_INVALID("%s: native_handle is a sub-buffer, of which there are no parts", call);
+    if (error == CL_MISALIGNED_SUB_BUFFER_OFFSET)
+      return SKUA_INVALID(
+          "%s: offset %zu is no multiple of what the device wants of sub-buffers (CL_DEVICE_MEM_BASE_ADDR_ALIGN)", call,
+          offset);
+    if (error == CL_INVALID_MEM_OBJECT)
+      return SKUA_INVALID("%s: native_handle is a sub-buffer, of which there are no parts", call);
     if (error != CL_SUCCESS) return driver_error(d, "clCreateSubBuffer", error);
   } else if (error = cl.clRetainMemObject(given); error != CL_SUCCESS) {
     return driver_error(d, "clRetainMemObject", error);
@@ -213,21 +237,24 @@ void buffer_destroy(skua_device_buffer* base) {
 skua_status buffer_write(skua_device_buffer* base, size_t offset, const void* data, size_t size) {
   auto* b = static_cast<ClBuffer*>(base);
   ClDevice* d = of(b->device);
-  const cl_int error = d->cl->clEnqueueWriteBuffer(d->transfers, b->memory, CL_TRUE, offset, size, data, 0, nullptr, nullptr);
+  const cl_int error =
+      d->cl->clEnqueueWriteBuffer(d->transfers, b->memory, CL_TRUE, offset, size, data, 0, nullptr, nullptr);
   return error == CL_SUCCESS ? SKUA_STATUS_OK : driver_error(d, "clEnqueueWriteBuffer", error);
 }
 
 skua_status buffer_read(const skua_device_buffer* base, size_t offset, void* data, size_t size) {
   auto* b = static_cast<const ClBuffer*>(base);
   ClDevice* d = of(b->device);
-  const cl_int error = d->cl->clEnqueueReadBuffer(d->transfers, b->memory, CL_TRUE, offset, size, data, 0, nullptr, nullptr);
+  const cl_int error =
+      d->cl->clEnqueueReadBuffer(d->transfers, b->memory, CL_TRUE, offset, size, data, 0, nullptr, nullptr);
   return error == CL_SUCCESS ? SKUA_STATUS_OK : driver_error(d, "clEnqueueReadBuffer", error);
 }
 
 skua_status buffer_map(skua_device_buffer* base, size_t offset, size_t size, void** data) {
   ClDevice* d = of(base->device);
   cl_int error;
-  void* const at = d->cl->clEnqueueMapBuffer(d->transfers, static_cast<ClBuffer*>(base)->memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, offset, size, 0, nullptr, nullptr, &error);
+  void* const at = d->cl->clEnqueueMapBuffer(d->transfers, static_cast<ClBuffer*>(base)->memory, CL_TRUE,
+                                             CL_MAP_READ | CL_MAP_WRITE, offset, size, 0, nullptr, nullptr, &error);
   if (error != CL_SUCCESS) return driver_error(d, "clEnqueueMapBuffer", error);
   *data = at;
   return SKUA_STATUS_OK;
@@ -235,7 +262,8 @@ skua_status buffer_map(skua_device_buffer* base, size_t offset, size_t size, voi
 
 skua_status buffer_unmap(skua_device_buffer* base, void* data) {
   ClDevice* d = of(base->device);
-  cl_int error = d->cl->clEnqueueUnmapMemObject(d->transfers, static_cast<ClBuffer*>(base)->memory, data, 0, nullptr, nullptr);
+  cl_int error =
+      d->cl->clEnqueueUnmapMemObject(d->transfers, static_cast<ClBuffer*>(base)->memory, data, 0, nullptr, nullptr);
   if (error != CL_SUCCESS) return driver_error(d, "clEnqueueUnmapMemObject", error);
   error = d->cl->clFinish(d->transfers);  // streams have queues of their own
   return error == CL_SUCCESS ? SKUA_STATUS_OK : driver_error(d, "clFinish", error);
@@ -244,7 +272,7 @@ skua_status buffer_unmap(skua_device_buffer* base, void* data) {
 // The binaries of the programs that were compiled here go to the cache as they are made.
 skua_status save(Device* base) { return cache_write(base->cache); }
 
-// ---- streams -------------------------------------------------------------------------------------------------------------------
+// ---- streams --------------------------------------------------------------------------------------------------------
 skua_status stream_create(Device* base, skua_stream** out) {
   ClDevice* d = of(base);
   auto* s = make<ClStream>(d);
@@ -298,7 +326,8 @@ skua_status record(skua_stream* base, const Dispatch& x) {
     error = cl.clSetKernelArg(p->kernel, i, sizeof memory, &memory);
     p->bound[i] = error == CL_SUCCESS ? memory : nullptr;
   }
-  if (error == CL_SUCCESS && x.n_arguments) error = cl.clSetKernelArg(p->kernel, x.n_bindings, 4 * size_t(x.n_arguments), x.arguments);
+  if (error == CL_SUCCESS && x.n_arguments)
+    error = cl.clSetKernelArg(p->kernel, x.n_bindings, 4 * size_t(x.n_arguments), x.arguments);
   if (error == CL_SUCCESS) {
     call = "clEnqueueNDRangeKernel";
     error = cl.clEnqueueNDRangeKernel(s->queue, p->kernel, 3, nullptr, global, local, 0, nullptr, nullptr);
@@ -316,7 +345,7 @@ skua_status wait(skua_stream* base) {
   return error == CL_SUCCESS ? SKUA_STATUS_OK : driver_error(s->device, "clFinish", error);
 }
 
-// ---- events --------------------------------------------------------------------------------------------------------------------
+// ---- events ---------------------------------------------------------------------------------------------------------
 skua_status event_record(skua_stream* base, skua_event** out) {
   auto* s = static_cast<ClStream*>(base);
   ClDevice* d = of(s->device);
@@ -374,8 +403,29 @@ void event_destroy(skua_event* base) {
 }  // namespace
 }  // namespace opencl
 
-const Api opencl_api = {"OpenCL", "opencl", 0, opencl::list, opencl::open, opencl::close, opencl::buffer_create, opencl::buffer_import, opencl::buffer_destroy, opencl::buffer_write,
-                        opencl::buffer_read, opencl::buffer_map, opencl::buffer_unmap, opencl::program, opencl::save, opencl::stream_create, opencl::stream_destroy, opencl::record, opencl::submit, opencl::wait, opencl::event_record,
-                        opencl::event_wait, opencl::event_nanoseconds, opencl::event_destroy};
+const Api opencl_api = {"OpenCL",
+                        "opencl",
+                        0,
+                        opencl::list,
+                        opencl::open,
+                        opencl::close,
+                        opencl::buffer_create,
+                        opencl::buffer_import,
+                        opencl::buffer_destroy,
+                        opencl::buffer_write,
+                        opencl::buffer_read,
+                        opencl::buffer_map,
+                        opencl::buffer_unmap,
+                        opencl::program,
+                        opencl::save,
+                        opencl::stream_create,
+                        opencl::stream_destroy,
+                        opencl::record,
+                        opencl::submit,
+                        opencl::wait,
+                        opencl::event_record,
+                        opencl::event_wait,
+                        opencl::event_nanoseconds,
+                        opencl::event_destroy};
 
 }  // namespace skua::gpu

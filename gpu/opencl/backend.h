@@ -1,4 +1,5 @@
-// What the files of the OpenCL backend share: one context and one queue for transfers per device, an in-order queue per stream, so that dispatches need no barriers.
+// What the files of the OpenCL backend share: one context and one queue for transfers per device, an in-order queue per
+// stream, so that dispatches need no barriers.
 #pragma once
 #include <pthread.h>
 #include <string.h>
@@ -14,7 +15,8 @@ struct Program {
   cl_program program;
   cl_kernel kernel;
   pthread_mutex_t setting;  // a kernel object holds its arguments from clSetKernelArg to the enqueue
-  // The buffers among them that it still has: setting the same again costs as much. None once a buffer was destroyed, whose handle may come back as another's.
+  // The buffers among them that it still has: setting the same again costs as much. None once a buffer was destroyed,
+  // whose handle may come back as another's.
   cl_mem bound[kMaxBindings];
   uint64_t bound_at;  // ClDevice::destroyed
 };

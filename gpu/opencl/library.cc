@@ -12,8 +12,14 @@ namespace {
 
 const char* const library_names[] = {
 #ifdef __ANDROID__
-    "libOpenCL.so", "/vendor/lib64/libOpenCL.so", "/system/vendor/lib64/libOpenCL.so", "/vendor/lib/libOpenCL.so", "libGLES_mali.so", "/vendor/lib64/egl/libGLES_mali.so",
-    "libPVROCL.so", "libOpenCL-pixel.so",
+    "libOpenCL.so",
+    "/vendor/lib64/libOpenCL.so",
+    "/system/vendor/lib64/libOpenCL.so",
+    "/vendor/lib/libOpenCL.so",
+    "libGLES_mali.so",
+    "/vendor/lib64/egl/libGLES_mali.so",
+    "libPVROCL.so",
+    "libOpenCL-pixel.so",
 #else
     "libOpenCL.so.1", "libOpenCL.so",
 #endif
@@ -102,7 +108,9 @@ uint32_t subgroup_size(const Functions& cl, cl_device_id id, const char* names) 
   size_t sizes[8] = {}, bytes = 0, least = 0;
   if (has_name(names, "cl_nv_device_attribute_query")) return device_value<cl_uint>(cl, id, kWarpNvidia);
   if (has_name(names, "cl_amd_device_attribute_query")) return device_value<cl_uint>(cl, id, kWavefrontAmd);
-  if (!has_name(names, "cl_intel_required_subgroup_size") || cl.clGetDeviceInfo(id, kSizesIntel, sizeof sizes, sizes, &bytes) != CL_SUCCESS) return 0;
+  if (!has_name(names, "cl_intel_required_subgroup_size") ||
+      cl.clGetDeviceInfo(id, kSizesIntel, sizeof sizes, sizes, &bytes) != CL_SUCCESS)
+    return 0;
   for (size_t i = 0; i < bytes / sizeof sizes[0]; ++i)
     if (sizes[i] && (!least || sizes[i] < least)) least = sizes[i];
   return uint32_t(least);
@@ -120,8 +128,11 @@ bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, s
   char version[64];
   device_text(cl, id, CL_DEVICE_VERSION, version);
   int major = 0, minor = 0;
-  if (sscanf(version, "OpenCL %d.%d", &major, &minor) != 2 || major < 1 || (major == 1 && minor < 2)) return say(why, why_size, "%s has %.40s, 1.2 is needed", info.name, version), false;
-  if (!device_value<cl_bool>(cl, id, CL_DEVICE_AVAILABLE) || !device_value<cl_bool>(cl, id, CL_DEVICE_COMPILER_AVAILABLE) || !device_value<cl_bool>(cl, id, CL_DEVICE_ENDIAN_LITTLE))
+  if (sscanf(version, "OpenCL %d.%d", &major, &minor) != 2 || major < 1 || (major == 1 && minor < 2))
+    return say(why, why_size, "%s has %.40s, 1.2 is needed", info.name, version), false;
+  if (!device_value<cl_bool>(cl, id, CL_DEVICE_AVAILABLE) ||
+      !device_value<cl_bool>(cl, id, CL_DEVICE_COMPILER_AVAILABLE) ||
+      !device_value<cl_bool>(cl, id, CL_DEVICE_ENDIAN_LITTLE))
     return say(why, why_size, "%s is not available, has no compiler or is big-endian", info.name), false;
 
   char names[8192] = "";
@@ -136,24 +147,28 @@ bool describe(const Functions& cl, cl_device_id id, Description& d, char* why, s
   d.unified_memory = device_value<cl_bool>(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY);
   info.has_f16 = d.f16_arithmetic;
   info.has_int8_dot = d.integer_dot;
-  snprintf(info.features, sizeof info.features, "f16_storage%s%s%s", d.f16_arithmetic ? " f16" : "", d.integer_dot ? " integer_dot" : "", has_name(names, "cl_khr_subgroups") ? " subgroups" : "");
+  snprintf(info.features, sizeof info.features, "f16_storage%s%s%s", d.f16_arithmetic ? " f16" : "",
+           d.integer_dot ? " integer_dot" : "", has_name(names, "cl_khr_subgroups") ? " subgroups" : "");
   info.compute_units = device_value<cl_uint>(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS);
   info.memory_bytes = device_value<cl_ulong>(cl, id, CL_DEVICE_GLOBAL_MEM_SIZE);
   d.buffer_bytes = d.binding_bytes = device_value<cl_ulong>(cl, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   d.local_bytes = uint32_t(device_value<cl_ulong>(cl, id, CL_DEVICE_LOCAL_MEM_SIZE));
   d.group_threads = uint32_t(device_value<size_t>(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE));
   size_t extents[8] = {};
-  if (cl.clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof extents, extents, nullptr) != CL_SUCCESS) extents[0] = extents[1] = extents[2] = 1;
+  if (cl.clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof extents, extents, nullptr) != CL_SUCCESS)
+    extents[0] = extents[1] = extents[2] = 1;
   for (int i = 0; i < 3; ++i) {
     d.group_extent[i] = uint32_t(extents[i]);
     d.group_count[i] = INT32_MAX;
   }
-  if (device_value<cl_bool>(cl, id, CL_DEVICE_IMAGE_SUPPORT)) d.texels = device_value<size_t>(cl, id, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE);
+  if (device_value<cl_bool>(cl, id, CL_DEVICE_IMAGE_SUPPORT))
+    d.texels = device_value<size_t>(cl, id, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE);
   d.offset_alignment = 1;  // buffers are bound whole
   d.opencl = uint8_t(major);
   d.subgroup = subgroup_size(cl, id, names);
   constexpr cl_device_info kMostSubgroups = 0x105C;
-  d.subgroup_sums = major >= 2 && (has_name(names, "cl_khr_subgroups") || (major >= 3 && device_value<cl_uint>(cl, id, kMostSubgroups)));
+  d.subgroup_sums = major >= 2 && (has_name(names, "cl_khr_subgroups") ||
+                                   (major >= 3 && device_value<cl_uint>(cl, id, kMostSubgroups)));
   d.tick_nanoseconds = 1;  // of profiling, whatever its resolution
   tell_limits(d);
   return true;
@@ -171,7 +186,8 @@ size_t find_devices(const Functions& cl, Found* found, char* why, size_t why_siz
   cl_platform_id platforms[kMostDevices];
   cl_uint n_platforms = 0;
   const cl_int error = cl.clGetPlatformIDs(kMostDevices, platforms, &n_platforms);
-  if (error != CL_SUCCESS || !n_platforms) return say(why, why_size, "the driver has no platform (%s)", error_name(error)), 0;
+  if (error != CL_SUCCESS || !n_platforms)
+    return say(why, why_size, "the driver has no platform (%s)", error_name(error)), 0;
   say(why, why_size, "no platform has a device");
   size_t n = 0;
   for (int software = 0; software < 2; ++software)
@@ -180,7 +196,8 @@ size_t find_devices(const Functions& cl, Found* found, char* why, size_t why_siz
       cl_uint n_ids = 0;
       if (cl.clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, kMostDevices, ids, &n_ids) != CL_SUCCESS) continue;
       for (cl_uint i = 0; i < n_ids && i < kMostDevices && n < kMostDevices; ++i) {
-        if (((device_value<cl_device_type>(cl, ids[i], CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0) != (software != 0)) continue;
+        if (((device_value<cl_device_type>(cl, ids[i], CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0) != (software != 0))
+          continue;
         if (!describe(cl, ids[i], found[n].about, why, why_size)) continue;
         found[n].id = ids[i];
         found[n].about.info.device.index = uint32_t(n);
@@ -209,7 +226,8 @@ const char* error_name(cl_int error) {
 skua_status driver_error(Device* device, const char* call, cl_int error) {
   skua_status status = SKUA_STATUS_DRIVER_ERROR;
   if (error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY) status = SKUA_STATUS_OUT_OF_MEMORY;
-  if (error == CL_DEVICE_NOT_AVAILABLE || error == CL_INVALID_CONTEXT || error == CL_INVALID_COMMAND_QUEUE) status = SKUA_STATUS_DEVICE_LOST;
+  if (error == CL_DEVICE_NOT_AVAILABLE || error == CL_INVALID_CONTEXT || error == CL_INVALID_COMMAND_QUEUE)
+    status = SKUA_STATUS_DEVICE_LOST;
   if (status == SKUA_STATUS_DEVICE_LOST && device) __atomic_store_n(&device->lost, true, __ATOMIC_RELEASE);
   return fail(status, "OpenCL: %s failed: %s (%d)", call, error_name(error), int(error));
 }

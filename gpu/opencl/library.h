@@ -35,7 +35,8 @@ struct Found {
 size_t find_devices(const Functions& cl, Found* found, char* why, size_t why_size);
 
 const char* error_name(cl_int error);
-// The status for what `call` returned, with a text; what says that the device is gone marks `device` (may be NULL) as lost.
+// The status for what `call` returned, with a text; what says that the device is gone marks `device` (may be NULL) as
+// lost.
 skua_status driver_error(Device* device, const char* call, cl_int error);
 
 }  // namespace skua::gpu::opencl

@@ -1,4 +1,5 @@
-// Programs: compiled from text, or taken from the program cache. They live as long as the device and are found again by their key.
+// Programs: compiled from text, or taken from the program cache. They live as long as the device and are found again by
+// their key.
 #include <stdio.h>
 
 #include "gpu/opencl/backend.h"
@@ -7,16 +8,19 @@ namespace skua::gpu::opencl {
 namespace {
 
 bool same(const ProgramKey& a, const ProgramKey& b) {
-  return a.text == b.text && !memcmp(a.local, b.local, sizeof a.local) && !memcmp(a.constants, b.constants, sizeof a.constants);
+  return a.text == b.text && !memcmp(a.local, b.local, sizeof a.local) &&
+         !memcmp(a.constants, b.constants, sizeof a.constants);
 }
 
 skua_status build_failure(ClDevice* d, const ProgramKey& key, cl_program program, cl_int error) {
   char log[4096] = "";
-  if (d->cl->clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, nullptr) != CL_SUCCESS) log[0] = 0;
+  if (d->cl->clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, nullptr) != CL_SUCCESS)
+    log[0] = 0;
   if (d->ctx->log && log[0]) d->ctx->log(d->ctx->log_ctx, SKUA_LOG_WARNING, log);
   const char* line = strstr(log, "error");
   line = line ? line : log;
-  return fail(SKUA_STATUS_DRIVER_ERROR, "OpenCL: the driver does not compile %s: %s (%d): %.*s", key.text->name, error_name(error), int(error), int(strcspn(line, "\n")), line);
+  return fail(SKUA_STATUS_DRIVER_ERROR, "OpenCL: the driver does not compile %s: %s (%d): %.*s", key.text->name,
+              error_name(error), int(error), int(strcspn(line, "\n")), line);
 }
 
 // A program of the cache that the driver takes: with its kernel in p.
@@ -44,7 +48,8 @@ void to_cache(ClDevice* d, CacheKey key, cl_program program) {
   size_t size = 0;
   if (cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS || !size) return;
   auto* bytes = static_cast<unsigned char*>(allocate(d->ctx, size, 16));
-  if (bytes && cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr) == CL_SUCCESS) cache_put(d->cache, key, bytes, size);
+  if (bytes && cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr) == CL_SUCCESS)
+    cache_put(d->cache, key, bytes, size);
   release(d->ctx, bytes, size);
 }
 
@@ -52,9 +57,14 @@ skua_status compile(ClDevice* d, const ProgramKey& key, Program* p) {
   const Functions& cl = *d->cl;
   char options[512];
   // Products of bytes are words of OpenCL C 3.0, subgroups of 2.0.
-  const char* language = d->about.integer_dot && strstr(key.text->options, "-DDOT=1") ? "CL3.0" : d->about.opencl < 2 || !strstr(key.text->options, "-DSUBGROUPS=1") ? "CL1.2" : d->about.opencl >= 3 ? "CL3.0" : "CL2.0";
-  int n = snprintf(options, sizeof options, "-cl-std=%s %s -DL0=%d -DL1=%d -DL2=%d", language, key.text->options, key.local[0], key.local[1], key.local[2]);
-  for (uint32_t i = 0; i < kMaxConstants; ++i) n += snprintf(options + n, sizeof options - size_t(n), " -DC%u=%d", i, int(key.constants[i]));
+  const char* language = d->about.integer_dot && strstr(key.text->options, "-DDOT=1")         ? "CL3.0"
+                         : d->about.opencl < 2 || !strstr(key.text->options, "-DSUBGROUPS=1") ? "CL1.2"
+                         : d->about.opencl >= 3                                               ? "CL3.0"
+                                                                                              : "CL2.0";
+  int n = snprintf(options, sizeof options, "-cl-std=%s %s -DL0=%d -DL1=%d -DL2=%d", language, key.text->options,
+                   key.local[0], key.local[1], key.local[2]);
+  for (uint32_t i = 0; i < kMaxConstants; ++i)
+    n += snprintf(options + n, sizeof options - size_t(n), " -DC%u=%d", i, int(key.constants[i]));
   cl_int error;
   const CacheKey cached = d->cache ? cache_key(key, false) : CacheKey{};
   if (from_cache(d, cached, options, p)) return SKUA_STATUS_OK;
@@ -68,10 +78,12 @@ skua_status compile(ClDevice* d, const ProgramKey& key, Program* p) {
     if (error != CL_SUCCESS) status = driver_error(d, "clCreateKernelsInProgram", error);
   }
   size_t most = 0;
-  if (status == SKUA_STATUS_OK && cl.clGetKernelWorkGroupInfo(p->kernel, d->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr) == CL_SUCCESS) {
+  if (status == SKUA_STATUS_OK && cl.clGetKernelWorkGroupInfo(p->kernel, d->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
+                                                              &most, nullptr) == CL_SUCCESS) {
     const size_t wanted = size_t(key.local[0]) * key.local[1] * key.local[2];
     if (wanted > most) {
-      status = SKUA_UNSUPPORTED_("OpenCL: %s wants work-groups of %zu threads, this device allows it %zu", key.text->name, wanted, most);
+      status = SKUA_UNSUPPORTED_("OpenCL: %s wants work-groups of %zu threads, this device allows it %zu",
+                                 key.text->name, wanted, most);
       cl.clReleaseKernel(p->kernel);
     }
   }

@@ -1,4 +1,5 @@
-// Buffers: one VkDeviceMemory each. Where host and device share memory it stays mapped; elsewhere, and for imported buffers, transfers go through a staging buffer.
+// Buffers: one VkDeviceMemory each. Where host and device share memory it stays mapped; elsewhere, and for imported
+// buffers, transfers go through a staging buffer.
 #include "gpu/vulkan/vulkan.h"
 
 namespace skua::gpu::vulkan {
@@ -14,7 +15,8 @@ int memory_type(const VulkanDevice* d, uint32_t allowed, VkMemoryPropertyFlags w
 }
 
 // A buffer with memory of the first of the `kinds` that exists.
-skua_status allocate_buffer(VulkanDevice* d, size_t size, VkBufferUsageFlags usage, const VkMemoryPropertyFlags* kinds, uint32_t n_kinds, VkBuffer* buffer, VkDeviceMemory* memory, void** mapped) {
+skua_status allocate_buffer(VulkanDevice* d, size_t size, VkBufferUsageFlags usage, const VkMemoryPropertyFlags* kinds,
+                            uint32_t n_kinds, VkBuffer* buffer, VkDeviceMemory* memory, void** mapped) {
   auto info = vk<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
   info.size = round_up(size, 16);  // kernels see vectors of four
   info.usage = usage;
@@ -31,7 +33,8 @@ skua_status allocate_buffer(VulkanDevice* d, size_t size, VkBufferUsageFlags usa
   SKUA_VK_NEW(d, AllocateMemory, *memory, d->handle, &memory_info, nullptr);
   SKUA_VK(d, BindBufferMemory, d->handle, *buffer, *memory, 0);
   constexpr VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  if (mapped && (d->memory.memoryTypes[type].propertyFlags & host) == host) SKUA_VK_NEW(d, MapMemory, *mapped, d->handle, *memory, 0, VK_WHOLE_SIZE, 0);
+  if (mapped && (d->memory.memoryTypes[type].propertyFlags & host) == host)
+    SKUA_VK_NEW(d, MapMemory, *mapped, d->handle, *memory, 0, VK_WHOLE_SIZE, 0);
   return SKUA_STATUS_OK;
 }
 
@@ -41,9 +44,11 @@ skua_status create_staging(VulkanDevice* d) {
     if (s.memory) d->FreeMemory(d->handle, s.memory, nullptr);
     if (s.buffer) d->DestroyBuffer(d->handle, s.buffer, nullptr);
     s.memory = VK_NULL_HANDLE, s.buffer = VK_NULL_HANDLE;
-    constexpr VkMemoryPropertyFlags visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    constexpr VkMemoryPropertyFlags visible =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     const VkMemoryPropertyFlags kinds[] = {visible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, visible};
-    SKUA_TRY(allocate_buffer(d, kStagingBytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, kinds, 2, &s.buffer, &s.memory, &s.mapped));
+    SKUA_TRY(allocate_buffer(d, kStagingBytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                             kinds, 2, &s.buffer, &s.memory, &s.mapped));
   }
   if (!s.pool) {
     auto info = vk<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
@@ -64,7 +69,8 @@ skua_status create_staging(VulkanDevice* d) {
   return SKUA_STATUS_OK;
 }
 
-void barrier(VulkanDevice* d, VkPipelineStageFlags from, VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags wanted) {
+void barrier(VulkanDevice* d, VkPipelineStageFlags from, VkAccessFlags written, VkPipelineStageFlags to,
+             VkAccessFlags wanted) {
   auto b = vk<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
   b.srcAccessMask = written;
   b.dstAccessMask = wanted;
@@ -78,13 +84,21 @@ skua_status transfer(VulkanDevice* d, VkBuffer from, VkBuffer to, const VkBuffer
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   SKUA_VK(d, BeginCommandBuffer, s.commands, &begin);
   constexpr VkPipelineStageFlags compute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, copy = VK_PIPELINE_STAGE_TRANSFER_BIT;
-  constexpr VkAccessFlags write = VK_ACCESS_MEMORY_WRITE_BIT, any = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-  if (d->shared) barrier(d, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, write, copy, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
-  else barrier(d, compute | copy, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, copy, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+  constexpr VkAccessFlags write = VK_ACCESS_MEMORY_WRITE_BIT,
+                          any = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+  if (d->shared)
+    barrier(d, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, write, copy,
+            VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+  else
+    barrier(d, compute | copy, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, copy,
+            VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
   d->CmdCopyBuffer(s.commands, from, to, 1, &range);
   if (read) barrier(d, copy, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   else if (d->shared) barrier(d, copy, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any);
-  else barrier(d, copy, VK_ACCESS_TRANSFER_WRITE_BIT, compute | copy, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+  else
+    barrier(d, copy, VK_ACCESS_TRANSFER_WRITE_BIT, compute | copy,
+            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+                VK_ACCESS_TRANSFER_WRITE_BIT);
   SKUA_VK(d, EndCommandBuffer, s.commands);
   SKUA_VK(d, ResetFences, d->handle, 1, &s.fence);
   auto info = vk<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
@@ -111,7 +125,8 @@ static skua_status create_texels(VulkanDevice* d, VkBuffer buffer, Texels texels
 
 skua_status create_unused(VulkanDevice* d) {
   const VkMemoryPropertyFlags kinds[] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
-  SKUA_TRY(allocate_buffer(d, 64, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT, kinds, 2, &d->unused, &d->unused_memory, nullptr));
+  SKUA_TRY(allocate_buffer(d, 64, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT, kinds,
+                           2, &d->unused, &d->unused_memory, nullptr));
   return create_texels(d, d->unused, Texels::f32, &d->unused_texels);
 }
 
@@ -136,13 +151,17 @@ skua_status buffer_create(Device* device, size_t size, Texels texels, skua_devic
   b->device = d;
   b->size = size;
   b->holders = 1;
-  constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  const VkMemoryPropertyFlags kinds[] = {local | visible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, local | visible, local, 0};
+  constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                                  visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkMemoryPropertyFlags kinds[] = {local | visible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, local | visible, local,
+                                         0};
   const uint32_t first = d->about.unified_memory ? 0 : 2;
   if (round_up(size, 16) / (texels == Texels::f16 ? 8 : 16) <= d->about.texels) b->texels = texels;
-  const VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+  const VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                   VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                                    (b->texels == Texels::none ? 0 : VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT);
-  skua_status s = allocate_buffer(d, size, usage, kinds + first, 4 - first, &b->handle, &b->memory, first ? nullptr : &b->mapped);
+  skua_status s =
+      allocate_buffer(d, size, usage, kinds + first, 4 - first, &b->handle, &b->memory, first ? nullptr : &b->mapped);
   if (s == SKUA_STATUS_OK && b->texels != Texels::none) s = create_texels(d, b->handle, b->texels, &b->texel_view);
   if (s != SKUA_STATUS_OK) {
     buffer_destroy(b);
@@ -155,15 +174,22 @@ skua_status buffer_create(Device* device, size_t size, Texels texels, skua_devic
 skua_status buffer_import(Device* device, uint64_t handle, size_t offset, size_t size, skua_device_buffer** out) {
   VulkanDevice* d = device_of(device);
   constexpr const char* call = "device_buffer_import";
-  if (!d->shared) return SKUA_UNSUPPORTED_("%s: the context has a VkDevice of its own, which no buffer of the caller's belongs to; make it over the caller's (skua_context_options.vulkan)", call);
+  if (!d->shared)
+    return SKUA_UNSUPPORTED_(
+        "%s: the context has a VkDevice of its own, which no buffer of the caller's belongs to; make it over the "
+        "caller's (skua_context_options.vulkan)",
+        call);
   VkBuffer given;
   static_assert(sizeof given <= sizeof handle, "a handle is a pointer or 64 bits");
   memcpy(&given, &handle, sizeof given);
   VkMemoryRequirements needs;  // at least the buffer's size
   d->GetBufferMemoryRequirements(d->handle, given, &needs);
   if (offset > needs.size || size > needs.size - offset)
-    return SKUA_INVALID("%s: offset %zu and size %zu end behind the VkBuffer, which needs %llu bytes of memory", call, offset, size, static_cast<unsigned long long>(needs.size));
-  if (const uint32_t alignment = d->about.offset_alignment; offset % alignment) return SKUA_INVALID("%s: offset %zu is no multiple of %u, which the device wants of bindings", call, offset, alignment);
+    return SKUA_INVALID("%s: offset %zu and size %zu end behind the VkBuffer, which needs %llu bytes of memory", call,
+                        offset, size, static_cast<unsigned long long>(needs.size));
+  if (const uint32_t alignment = d->about.offset_alignment; offset % alignment)
+    return SKUA_INVALID("%s: offset %zu is no multiple of %u, which the device wants of bindings", call, offset,
+                        alignment);
   auto* b = make_zeroed<VulkanBuffer>(d->ctx);
   if (!b) return out_of_memory("device_buffer", sizeof *b);
   b->device = d;
@@ -226,7 +252,10 @@ skua_status buffer_read(const skua_device_buffer* buffer, size_t offset, void* d
 // What the host sees stays mapped as long as the buffer lives, and is coherent.
 skua_status buffer_map(skua_device_buffer* buffer, size_t offset, size_t, void** data) {
   auto* b = static_cast<VulkanBuffer*>(buffer);
-  if (!b->mapped) return SKUA_UNSUPPORTED_("device_buffer_map: %s", b->imported ? "the VkBuffer is the caller's, who can map its memory" : "the host does not see the device's memory; read and write copy it");
+  if (!b->mapped)
+    return SKUA_UNSUPPORTED_("device_buffer_map: %s",
+                             b->imported ? "the VkBuffer is the caller's, who can map its memory"
+                                         : "the host does not see the device's memory; read and write copy it");
   *data = static_cast<char*>(b->mapped) + offset;
   return SKUA_STATUS_OK;
 }

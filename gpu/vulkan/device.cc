@@ -9,13 +9,16 @@ namespace {
 const char* result_name(VkResult r) {
   switch (r) {
 #define SKUA_VK_RESULT(name) case name: return #name;
-    SKUA_VK_RESULT(VK_NOT_READY) SKUA_VK_RESULT(VK_TIMEOUT) SKUA_VK_RESULT(VK_INCOMPLETE) SKUA_VK_RESULT(VK_ERROR_OUT_OF_HOST_MEMORY)
-    SKUA_VK_RESULT(VK_ERROR_OUT_OF_DEVICE_MEMORY) SKUA_VK_RESULT(VK_ERROR_INITIALIZATION_FAILED) SKUA_VK_RESULT(VK_ERROR_DEVICE_LOST)
-    SKUA_VK_RESULT(VK_ERROR_MEMORY_MAP_FAILED) SKUA_VK_RESULT(VK_ERROR_LAYER_NOT_PRESENT) SKUA_VK_RESULT(VK_ERROR_EXTENSION_NOT_PRESENT)
-    SKUA_VK_RESULT(VK_ERROR_FEATURE_NOT_PRESENT) SKUA_VK_RESULT(VK_ERROR_INCOMPATIBLE_DRIVER) SKUA_VK_RESULT(VK_ERROR_TOO_MANY_OBJECTS)
-    SKUA_VK_RESULT(VK_ERROR_FRAGMENTED_POOL) SKUA_VK_RESULT(VK_ERROR_OUT_OF_POOL_MEMORY) SKUA_VK_RESULT(VK_ERROR_UNKNOWN)
+    SKUA_VK_RESULT(VK_NOT_READY)
+    SKUA_VK_RESULT(VK_TIMEOUT) SKUA_VK_RESULT(VK_INCOMPLETE) SKUA_VK_RESULT(VK_ERROR_OUT_OF_HOST_MEMORY)
+        SKUA_VK_RESULT(VK_ERROR_OUT_OF_DEVICE_MEMORY) SKUA_VK_RESULT(VK_ERROR_INITIALIZATION_FAILED)
+            SKUA_VK_RESULT(VK_ERROR_DEVICE_LOST) SKUA_VK_RESULT(VK_ERROR_MEMORY_MAP_FAILED)
+                SKUA_VK_RESULT(VK_ERROR_LAYER_NOT_PRESENT) SKUA_VK_RESULT(VK_ERROR_EXTENSION_NOT_PRESENT)
+                    SKUA_VK_RESULT(VK_ERROR_FEATURE_NOT_PRESENT) SKUA_VK_RESULT(VK_ERROR_INCOMPATIBLE_DRIVER)
+                        SKUA_VK_RESULT(VK_ERROR_TOO_MANY_OBJECTS) SKUA_VK_RESULT(VK_ERROR_FRAGMENTED_POOL)
+                            SKUA_VK_RESULT(VK_ERROR_OUT_OF_POOL_MEMORY) SKUA_VK_RESULT(VK_ERROR_UNKNOWN)
 #undef SKUA_VK_RESULT
-    default: return "";
+                                default : return "";
   }
 }
 
@@ -50,7 +53,8 @@ skua_status take_device(VulkanDevice* d, const skua_vulkan_objects& given) {
   VkQueueFamilyProperties families[16];
   uint32_t n = 16;
   d->in.GetPhysicalDeviceQueueFamilyProperties(d->physical, &n, families);
-  if (given.queue_family >= n || !(families[given.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT)) return SKUA_INVALID("context: vulkan.queue_family is %u, no family that computes", given.queue_family);
+  if (given.queue_family >= n || !(families[given.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT))
+    return SKUA_INVALID("context: vulkan.queue_family is %u, no family that computes", given.queue_family);
   d->given = given;
   d->handle = static_cast<VkDevice>(given.device);
   d->queue = static_cast<VkQueue>(given.queue);
@@ -85,15 +89,19 @@ skua_status create_layout(VulkanDevice* d) {
   auto p = vk<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
   d->in.GetPhysicalDeviceProperties2(d->physical, &p);
   d->n_bindings = kMaxBindings;
-  if (const uint32_t most = p.properties.limits.maxPerStageDescriptorStorageBuffers; most < d->n_bindings) d->n_bindings = most;
+  if (const uint32_t most = p.properties.limits.maxPerStageDescriptorStorageBuffers; most < d->n_bindings)
+    d->n_bindings = most;
   VkDescriptorSetLayoutBinding bindings[kMaxBindings + 1];
-  for (uint32_t i = 0; i < d->n_bindings; ++i) bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+  for (uint32_t i = 0; i < d->n_bindings; ++i)
+    bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
   auto set = vk<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
-  bindings[d->n_bindings] = {kMaxBindings, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+  bindings[d->n_bindings] = {kMaxBindings, VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT,
+                             nullptr};
   set.bindingCount = d->n_bindings + 1;
   set.pBindings = bindings;
   SKUA_VK_NEW(d, CreateDescriptorSetLayout, d->set_layout, d->handle, &set, nullptr);
-  const VkPushConstantRange arguments = {VK_SHADER_STAGE_COMPUTE_BIT, 0, (kMaxArguments + 3) * sizeof(int32_t)};  // 128 bytes: what every device has
+  // 128 bytes: what every device has
+  const VkPushConstantRange arguments = {VK_SHADER_STAGE_COMPUTE_BIT, 0, (kMaxArguments + 3) * sizeof(int32_t)};
   auto layout = vk<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   layout.setLayoutCount = 1;
   layout.pSetLayouts = &d->set_layout;
@@ -137,9 +145,11 @@ skua_status open(const skua_context* ctx, const skua_context_options& o, Device*
   d->shared = o.vulkan != nullptr;
   const uint32_t index = d->shared ? 0 : o.device.index;
   skua_status s = d->shared ? take_instance(*o.vulkan, d->in) : open_instance(ctx, d->in);
-  if (s == SKUA_STATUS_OK && !d->in.n_devices) s = fail(SKUA_STATUS_NO_DEVICE, "context: no Vulkan device: %s", d->in.why);
+  if (s == SKUA_STATUS_OK && !d->in.n_devices)
+    s = fail(SKUA_STATUS_NO_DEVICE, "context: no Vulkan device: %s", d->in.why);
   else if (s == SKUA_STATUS_OK && index >= d->in.n_devices)
-    s = fail(SKUA_STATUS_NO_DEVICE, "context: Vulkan device %u does not exist, there %s %u", index, d->in.n_devices == 1 ? "is" : "are", d->in.n_devices);
+    s = fail(SKUA_STATUS_NO_DEVICE, "context: Vulkan device %u does not exist, there %s %u", index,
+             d->in.n_devices == 1 ? "is" : "are", d->in.n_devices);
   if (s == SKUA_STATUS_OK) {
     d->physical = d->in.devices[index];
     describe(d->in, index, o.vulkan, d->about);
@@ -161,11 +171,16 @@ skua_status open(const skua_context* ctx, const skua_context_options& o, Device*
 skua_status check(VulkanDevice* device, VkResult result, const char* call) {
   switch (result) {
     case VK_SUCCESS: return SKUA_STATUS_OK;
-    case VK_ERROR_OUT_OF_HOST_MEMORY: case VK_ERROR_OUT_OF_DEVICE_MEMORY: case VK_ERROR_OUT_OF_POOL_MEMORY: case VK_ERROR_FRAGMENTED_POOL:
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+    case VK_ERROR_OUT_OF_POOL_MEMORY:
+    case VK_ERROR_FRAGMENTED_POOL:
       return fail(SKUA_STATUS_OUT_OF_MEMORY, "Vulkan: %s returned %d %s", call, int(result), result_name(result));
     case VK_ERROR_DEVICE_LOST:
       if (device) __atomic_store_n(&device->lost, true, __ATOMIC_RELAXED);
-      return fail(SKUA_STATUS_DEVICE_LOST, "Vulkan: %s returned %d VK_ERROR_DEVICE_LOST; destroy the context and create another", call, int(result));
+      return fail(SKUA_STATUS_DEVICE_LOST,
+                  "Vulkan: %s returned %d VK_ERROR_DEVICE_LOST; destroy the context and create another", call,
+                  int(result));
     default: return fail(SKUA_STATUS_DRIVER_ERROR, "Vulkan: %s returned %d %s", call, int(result), result_name(result));
   }
 }
@@ -183,7 +198,28 @@ skua_status wait_fence(VulkanDevice* d, VkFence fence) {
 }  // namespace skua::gpu::vulkan
 
 namespace skua::gpu {
-const Api vulkan_api = {"Vulkan", "vulkan", 1, vulkan::list, vulkan::open, vulkan::close, vulkan::buffer_create, vulkan::buffer_import, vulkan::buffer_destroy, vulkan::buffer_write,
-                        vulkan::buffer_read, vulkan::buffer_map, vulkan::buffer_unmap, vulkan::program, vulkan::save, vulkan::stream_create, vulkan::stream_destroy, vulkan::record, vulkan::submit, vulkan::wait, vulkan::event_record,
-                        vulkan::event_wait, vulkan::event_nanoseconds, vulkan::event_destroy};
+const Api vulkan_api = {"Vulkan",
+                        "vulkan",
+                        1,
+                        vulkan::list,
+                        vulkan::open,
+                        vulkan::close,
+                        vulkan::buffer_create,
+                        vulkan::buffer_import,
+                        vulkan::buffer_destroy,
+                        vulkan::buffer_write,
+                        vulkan::buffer_read,
+                        vulkan::buffer_map,
+                        vulkan::buffer_unmap,
+                        vulkan::program,
+                        vulkan::save,
+                        vulkan::stream_create,
+                        vulkan::stream_destroy,
+                        vulkan::record,
+                        vulkan::submit,
+                        vulkan::wait,
+                        vulkan::event_record,
+                        vulkan::event_wait,
+                        vulkan::event_nanoseconds,
+                        vulkan::event_destroy};
 }  // namespace skua::gpu

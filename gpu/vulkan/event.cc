@@ -1,5 +1,7 @@
-// Events: a place in a stream, with the time when the device came past it. Its slot fills the time in when it retires; an event that is destroyed before is freed there.
-// Streams and their events may go in any order, on any threads: an event holds its stream, of which nothing but the lock and the state of its slots is used once its owner has destroyed it.
+// Events: a place in a stream, with the time when the device came past it. Its slot fills the time in when it retires;
+// an event that is destroyed before is freed there.
+// Streams and their events may go in any order, on any threads: an event holds its stream, of which nothing but the
+// lock and the state of its slots is used once its owner has destroyed it.
 #include "gpu/vulkan/stream.h"
 
 namespace skua::gpu::vulkan {
@@ -23,7 +25,8 @@ skua_status event_record(skua_stream* stream, skua_event** out) {
   e->query = slot->n_events++;
   e->next = slot->events;
   slot->events = e;
-  if (slot->queries) d->CmdWriteTimestamp(slot->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot->queries, e->query);
+  if (slot->queries)
+    d->CmdWriteTimestamp(slot->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot->queries, e->query);
   if (slot->n_events == kSlotEvents)
     if (const skua_status status = submit_locked(s); status != SKUA_STATUS_OK) {
       release(d->ctx, e, sizeof *e);  // the slot has let go of it
@@ -50,7 +53,8 @@ skua_status event_wait(skua_stream* stream, skua_event* event) {
   if (e->device != s->device) return SKUA_INVALID("stream_wait_event: the event is of another context");
   if (e->stream == s) return SKUA_STATUS_OK;  // comes before anyway
   SKUA_TRY(submit_event(e));
-  if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == VulkanEvent::failed) return fail(SKUA_STATUS_DRIVER_ERROR, "stream_wait_event: the event's stream failed");
+  if (__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == VulkanEvent::failed)
+    return fail(SKUA_STATUS_DRIVER_ERROR, "stream_wait_event: the event's stream failed");
   Locked lock(s->lock);
   SKUA_TRY(check_stream(s));
   s->barrier_wanted = true;
@@ -68,7 +72,8 @@ static skua_status settle(VulkanEvent* e) {
       if (e->state == VulkanEvent::pending && slot.serial == e->serial) SKUA_TRY(wait_slot(s, slot));
   }
   SKUA_TRY(check_lost(e->device));
-  if (e->state != VulkanEvent::done) return fail(SKUA_STATUS_DRIVER_ERROR, "event_nanoseconds: the event's stream failed");
+  if (e->state != VulkanEvent::done)
+    return fail(SKUA_STATUS_DRIVER_ERROR, "event_nanoseconds: the event's stream failed");
   return SKUA_STATUS_OK;
 }
 
@@ -77,7 +82,8 @@ skua_status event_nanoseconds(const skua_event* begin, const skua_event* end, do
   VulkanDevice* d = device_of(begin->device);
   if (end->device != d) return SKUA_INVALID("event_nanoseconds: the events are of two contexts");
   SKUA_TRY(check_lost(d));
-  if (!(d->about.tick_nanoseconds > 0)) return SKUA_UNSUPPORTED_("event_nanoseconds: %s has no timestamps", d->about.info.name);
+  if (!(d->about.tick_nanoseconds > 0))
+    return SKUA_UNSUPPORTED_("event_nanoseconds: %s has no timestamps", d->about.info.name);
   auto* b = static_cast<VulkanEvent*>(const_cast<skua_event*>(begin));
   auto* e = static_cast<VulkanEvent*>(const_cast<skua_event*>(end));
   SKUA_TRY(settle(b));

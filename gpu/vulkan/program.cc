@@ -1,4 +1,5 @@
-// Programs: a compute pipeline of a text's SPIR-V, its constants and its work-group. They live as long as the device and are found again by their key.
+// Programs: a compute pipeline of a text's SPIR-V, its constants and its work-group. They live as long as the device
+// and are found again by their key.
 #include "gpu/vulkan/vulkan.h"
 
 namespace skua::gpu {
@@ -13,7 +14,8 @@ namespace vulkan {
 namespace {
 
 bool same(const ProgramKey& a, const ProgramKey& b) {
-  return a.text == b.text && !memcmp(a.local, b.local, sizeof a.local) && !memcmp(a.constants, b.constants, sizeof a.constants);
+  return a.text == b.text && !memcmp(a.local, b.local, sizeof a.local) &&
+         !memcmp(a.constants, b.constants, sizeof a.constants);
 }
 const Program* find(const VulkanDevice* d, const ProgramKey& key) {
   for (const Program* p = d->programs; p; p = p->next)
@@ -36,8 +38,9 @@ void unpack(const uint32_t* from, uint32_t* to) {
   }
 }
 
-// The text, which also asks for what the driver can promise (SPV_KHR_float_controls): that f32 becomes the nearest f16, ties to even, and that the smallest of these stay; that NaN, infinities
-// and the signs of zeros are computed with as IEEE 754 says. `to` has room for kModeWords more.
+// The text, which also asks for what the driver can promise (SPV_KHR_float_controls): that f32 becomes the nearest f16,
+// ties to even, and that the smallest of these stay; that NaN, infinities and the signs of zeros are computed with as
+// IEEE 754 says. `to` has room for kModeWords more.
 constexpr size_t kModeWords = 3 * 2 + 7 + 4 * 4;
 size_t with_modes(const Description& about, skua_dtype type, const uint32_t* text, size_t words, uint32_t* to) {
   enum : uint32_t { kExtension = 10, kEntryPoint = 15, kExecutionMode = 16, kCapability = 17 };
@@ -82,7 +85,8 @@ skua_status make_module(VulkanDevice* d, const KernelText& text, VkShaderModule*
   auto info = vk<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
   info.codeSize = with_modes(d->about, text.type, unpacked, words, whole) * sizeof(uint32_t);
   info.pCode = whole;
-  const skua_status status = created(d, d->CreateShaderModule(d->handle, &info, nullptr, module), "vkCreateShaderModule", *module);
+  const skua_status status =
+      created(d, d->CreateShaderModule(d->handle, &info, nullptr, module), "vkCreateShaderModule", *module);
   release(d->ctx, unpacked, room);
   return status;
 }
@@ -90,15 +94,21 @@ skua_status make_module(VulkanDevice* d, const KernelText& text, VkShaderModule*
 skua_status build(VulkanDevice* d, const ProgramKey& key, VkPipeline* pipeline) {
   const Description& about = d->about;
   const uint32_t threads = uint32_t(key.local[0]) * key.local[1] * key.local[2];
-  if (!threads || threads > about.group_threads || key.local[0] > about.group_extent[0] || key.local[1] > about.group_extent[1] || key.local[2] > about.group_extent[2])
-    return SKUA_UNSUPPORTED_("%s: a work-group of %ux%ux%u is more than %s has", key.text->name, key.local[0], key.local[1], key.local[2], about.info.name);
+  if (!threads || threads > about.group_threads || key.local[0] > about.group_extent[0] ||
+      key.local[1] > about.group_extent[1] || key.local[2] > about.group_extent[2])
+    return SKUA_UNSUPPORTED_("%s: a work-group of %ux%ux%u is more than %s has", key.text->name, key.local[0],
+                             key.local[1], key.local[2], about.info.name);
   VkShaderModule module;
   SKUA_TRY(make_module(d, *key.text, &module));
-  // C0 .. C7 are the specialisation constants 0 .. 7, the work-group 8 .. 10, 11 whether kernels round to f16, 12 whether 16 bits are a bf16, 13 whether weights are read as texels. The driver passes over those that the text does not have.
+  // C0 .. C7 are the specialisation constants 0 .. 7, the work-group 8 .. 10, 11 whether kernels round to f16, 12
+  // whether 16 bits are a bf16, 13 whether weights are read as texels. The driver passes over those that the text does
+  // not have.
   constexpr uint32_t n = kMaxConstants + 6;
   uint32_t values[n];
   VkSpecializationMapEntry entries[n];
-  const uint32_t ours[] = {key.local[0], key.local[1], key.local[2], !about.f16_rounding, key.text->type == SKUA_DTYPE_BF16, key.text->by_texels};
+  const uint32_t ours[] = {
+      key.local[0],       key.local[1], key.local[2], !about.f16_rounding, key.text->type == SKUA_DTYPE_BF16,
+      key.text->by_texels};
   for (uint32_t i = 0; i < n; ++i) {
     values[i] = i < kMaxConstants ? uint32_t(key.constants[i]) : ours[i - kMaxConstants];
     entries[i] = {i, uint32_t(i * sizeof values[0]), sizeof values[0]};
@@ -166,8 +176,8 @@ skua_status create_pipelines(VulkanDevice* d) {
   if (bytes) {  // what the driver should look at itself
     VkPipelineCacheHeaderVersionOne h;
     if (size >= sizeof h) memcpy(&h, bytes, sizeof h);
-    if (size < sizeof h || h.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE || h.vendorID != about.vendorID || h.deviceID != about.deviceID ||
-        memcmp(h.pipelineCacheUUID, about.pipelineCacheUUID, VK_UUID_SIZE)) {
+    if (size < sizeof h || h.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE || h.vendorID != about.vendorID ||
+        h.deviceID != about.deviceID || memcmp(h.pipelineCacheUUID, about.pipelineCacheUUID, VK_UUID_SIZE)) {
       cache_drop(d->cache, d->pipelines_key, "pipeline cache of another driver");
       bytes = nullptr;
     }
@@ -197,7 +207,9 @@ skua_status save(Device* device) {
 
 VkPipeline pipeline_of(const Program* program) { return program->pipeline; }
 bool has_texels(const Program* program) { return program->key.text->has_texels; }
-uint32_t threads_of(const Program* program) { return uint32_t(program->key.local[0]) * program->key.local[1] * program->key.local[2]; }
+uint32_t threads_of(const Program* program) {
+  return uint32_t(program->key.local[0]) * program->key.local[1] * program->key.local[2];
+}
 
 }  // namespace vulkan
 }  // namespace skua::gpu

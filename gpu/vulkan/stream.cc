@@ -16,7 +16,8 @@ skua_status make_slot(VulkanDevice* d, Slot& slot) {
     SKUA_VK_NEW(d, CreateFence, slot.fence, d->handle, &info, nullptr);
   }
   if (!slot.descriptors) {
-    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kSlotDispatches * d->n_bindings}, {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, kSlotDispatches}};
+    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kSlotDispatches * d->n_bindings},
+                                          {VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, kSlotDispatches}};
     auto info = vk<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
     info.maxSets = kSlotDispatches;
     info.poolSizeCount = 2;
@@ -60,7 +61,10 @@ void retire(VulkanStream* s, Slot& slot, bool well) {
   VulkanDevice* d = device_of(s->device);
   uint64_t ticks[kSlotEvents] = {};
   if (well && slot.n_events && slot.queries)
-    well = check(d, d->GetQueryPoolResults(d->handle, slot.queries, 0, slot.n_events, sizeof ticks, ticks, sizeof ticks[0], VK_QUERY_RESULT_64_BIT), "vkGetQueryPoolResults") == SKUA_STATUS_OK;
+    well = check(d,
+                 d->GetQueryPoolResults(d->handle, slot.queries, 0, slot.n_events, sizeof ticks, ticks, sizeof ticks[0],
+                                        VK_QUERY_RESULT_64_BIT),
+                 "vkGetQueryPoolResults") == SKUA_STATUS_OK;
   for (VulkanEvent* e = slot.events; e;) {
     VulkanEvent* const next = e->next;
     if (e->destroyed) {
@@ -81,7 +85,8 @@ void retire(VulkanStream* s, Slot& slot, bool well) {
 skua_status wait_all(VulkanStream* s) {
   skua_status status = SKUA_STATUS_OK;
   for (uint32_t i = 0; i < kSlots; ++i)
-    if (const skua_status one = wait_slot(s, s->slots[(s->current + i) % kSlots]); status == SKUA_STATUS_OK) status = one;
+    if (const skua_status one = wait_slot(s, s->slots[(s->current + i) % kSlots]); status == SKUA_STATUS_OK)
+      status = one;
   return status;
 }
 
@@ -105,18 +110,22 @@ void order(VulkanStream* s, VkCommandBuffer commands, const Dispatch& dispatch) 
     auto b = vk<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
     b.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
     b.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-    device_of(s->device)->CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &b, 0, nullptr, 0, nullptr);
+    device_of(s->device)->CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                             VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &b, 0, nullptr, 0, nullptr);
     s->n_accesses = 0;
     s->barrier_wanted = false;
   }
   for (uint32_t i = 0; i < dispatch.n_bindings; ++i) {
     const Binding& b = dispatch.bindings[i];
     const auto* whole = static_cast<const VulkanBuffer*>(b.buffer);
-    if (b.bytes) s->accesses[s->n_accesses++] = {whole->handle, whole->begin + b.offset, whole->begin + b.offset + b.bytes, b.written};
+    if (b.bytes)
+      s->accesses[s->n_accesses++] = {whole->handle, whole->begin + b.offset, whole->begin + b.offset + b.bytes,
+                                      b.written};
   }
 }
 
-// The part of a buffer that is bound: from the last aligned place before the range to its end; the buffer, or what can be bound of it, if the kernel does not say how it finds the range.
+// The part of a buffer that is bound: from the last aligned place before the range to its end; the buffer, or what can
+// be bound of it, if the kernel does not say how it finds the range.
 struct Window {
   size_t begin, bytes;
 };
@@ -125,7 +134,8 @@ Window window_of(const Description& about, const Binding& b) {
   if (!b.unit) return {0, b.buffer->size > about.binding_bytes ? b.offset + b.bytes : b.buffer->size};
   const size_t alignment = about.offset_alignment;
   const size_t begin = b.offset / alignment * alignment;
-  const size_t end = round_up(b.offset + b.bytes, 4);  // kernels of bytes see words, of which an imported buffer has whole ones or is refused
+  // kernels of bytes see words, of which an imported buffer has whole ones or is refused
+  const size_t end = round_up(b.offset + b.bytes, 4);
   return {begin, (static_cast<const VulkanBuffer*>(b.buffer)->imported ? min(end, b.buffer->size) : end) - begin};
 }
 
@@ -133,11 +143,15 @@ skua_status check_dispatch(const VulkanDevice* d, const Dispatch& dispatch) {
   const Description& about = d->about;
   for (int i = 0; i < 3; ++i)
     if (dispatch.groups[i] > about.group_count[i])
-      return SKUA_UNSUPPORTED_("Vulkan: %u work-groups in dimension %d, %s has at most %u", dispatch.groups[i], i, about.info.name, about.group_count[i]);
-  if (dispatch.n_bindings > d->n_bindings) return SKUA_UNSUPPORTED_("Vulkan: a kernel with %u buffers, %s has at most %u", dispatch.n_bindings, about.info.name, d->n_bindings);
+      return SKUA_UNSUPPORTED_("Vulkan: %u work-groups in dimension %d, %s has at most %u", dispatch.groups[i], i,
+                               about.info.name, about.group_count[i]);
+  if (dispatch.n_bindings > d->n_bindings)
+    return SKUA_UNSUPPORTED_("Vulkan: a kernel with %u buffers, %s has at most %u", dispatch.n_bindings,
+                             about.info.name, d->n_bindings);
   for (uint32_t i = 0; i < dispatch.n_bindings; ++i)
     if (const Window w = window_of(about, dispatch.bindings[i]); w.bytes > about.binding_bytes)
-      return SKUA_UNSUPPORTED_("Vulkan: a tensor of %zu bytes, a kernel of %s reaches %llu", w.bytes, about.info.name, static_cast<unsigned long long>(about.binding_bytes));
+      return SKUA_UNSUPPORTED_("Vulkan: a tensor of %zu bytes, a kernel of %s reaches %llu", w.bytes, about.info.name,
+                               static_cast<unsigned long long>(about.binding_bytes));
   return SKUA_STATUS_OK;
 }
 
@@ -145,7 +159,9 @@ skua_status check_dispatch(const VulkanDevice* d, const Dispatch& dispatch) {
 
 skua_status check_stream(const VulkanStream* s) {
   SKUA_TRY(check_lost(s->device));
-  if (s->broken != SKUA_STATUS_OK) return fail(s->broken, "Vulkan: an earlier call on this stream failed and what it held is lost; destroy the stream");
+  if (s->broken != SKUA_STATUS_OK)
+    return fail(s->broken,
+                "Vulkan: an earlier call on this stream failed and what it held is lost; destroy the stream");
   return SKUA_STATUS_OK;
 }
 
@@ -175,7 +191,8 @@ skua_status begin(VulkanStream* s, Slot** out) {
     auto b = vk<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
     b.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
     b.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
-    d->CmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &b, 0, nullptr, 0, nullptr);
+    d->CmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1,
+                          &b, 0, nullptr, 0, nullptr);
   }
   slot.n_dispatches = slot.n_events = 0;
   slot.threads = 0;
@@ -192,9 +209,12 @@ skua_status submit_locked(VulkanStream* s) {
   if (slot.state != Slot::recording) return SKUA_STATUS_OK;
   auto seen = vk<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);  // by the host, after the fence
   seen.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
-  seen.dstAccessMask = VK_ACCESS_HOST_READ_BIT | (d->shared ? VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT : 0);
+  seen.dstAccessMask =
+      VK_ACCESS_HOST_READ_BIT | (d->shared ? VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT : 0);
   const VkPipelineStageFlags next = VK_PIPELINE_STAGE_HOST_BIT | (d->shared ? VK_PIPELINE_STAGE_ALL_COMMANDS_BIT : 0);
-  if (slot.n_dispatches) d->CmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, next, 0, 1, &seen, 0, nullptr, 0, nullptr);
+  if (slot.n_dispatches)
+    d->CmdPipelineBarrier(slot.commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, next, 0, 1, &seen, 0, nullptr, 0,
+                          nullptr);
   skua_status status = check(d, d->EndCommandBuffer(slot.commands), "vkEndCommandBuffer");
   if (status == SKUA_STATUS_OK) {
     auto info = vk<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
@@ -298,11 +318,13 @@ skua_status record(skua_stream* stream, const Dispatch& dispatch) {
     w.pTexelBufferView = &texels;
   }
   d->UpdateDescriptorSets(d->handle, n_writes, writes, 0, nullptr);
-  if (slot->bound != dispatch.program) d->CmdBindPipeline(slot->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_of(dispatch.program));
+  if (slot->bound != dispatch.program)
+    d->CmdBindPipeline(slot->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline_of(dispatch.program));
   slot->bound = dispatch.program;
   d->CmdBindDescriptorSets(slot->commands, VK_PIPELINE_BIND_POINT_COMPUTE, d->layout, 0, 1, &set, 0, nullptr);
   if (dispatch.n_arguments)
-    d->CmdPushConstants(slot->commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, dispatch.n_arguments * uint32_t(sizeof(int32_t)), arguments);
+    d->CmdPushConstants(slot->commands, d->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                        dispatch.n_arguments * uint32_t(sizeof(int32_t)), arguments);
   d->CmdDispatch(slot->commands, dispatch.groups[0], dispatch.groups[1], dispatch.groups[2]);
 
   slot->threads += groups * threads_of(dispatch.program);

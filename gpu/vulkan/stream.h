@@ -1,12 +1,14 @@
-// What streams and events share. A stream records into one of kSlots command buffers; a slot is submitted when it holds kSlotDispatches dispatches or enough threads, or when the caller
-// says so, and taken again when its fence has passed. Descriptor sets, timestamps and the list of buffers it holds belong to the slots: recording allocates nothing.
+// What streams and events share. A stream records into one of kSlots command buffers; a slot is submitted when it holds
+// kSlotDispatches dispatches or enough threads, or when the caller says so, and taken again when its fence has passed.
+// Descriptor sets, timestamps and the list of buffers it holds belong to the slots: recording allocates nothing.
 #pragma once
 #include "gpu/vulkan/vulkan.h"
 
 namespace skua::gpu::vulkan {
 
 constexpr uint32_t kSlots = 4, kSlotDispatches = 64, kSlotEvents = 32, kMaxAccesses = 64;
-constexpr uint64_t kSlotThreads = uint64_t(1) << 24;  // a submit of this many is long enough to start now, and short enough for a display's watchdog
+// a submit of this many is long enough to start now, and short enough for a display's watchdog
+constexpr uint64_t kSlotThreads = uint64_t(1) << 24;
 
 struct VulkanStream;
 

@@ -1,7 +1,10 @@
-// What the files of the Vulkan backend share. The library is opened at run time (SKUA_VULKAN_LIBRARY, libvulkan.so.1, libvulkan.so) and no function of it is linked.
+// What the files of the Vulkan backend share. The library is opened at run time (SKUA_VULKAN_LIBRARY, libvulkan.so.1,
+// libvulkan.so) and no function of it is linked.
 //
-// One VkInstance, one VkDevice and one queue per context, its own or the caller's. All streams share the queue, so a barrier in one stream orders it behind everything submitted before: events across
-// streams need no semaphore. One set layout (all bindings are storage buffers, and one of texels behind them) and one pipeline layout (all arguments are push constants) serve every program.
+// One VkInstance, one VkDevice and one queue per context, its own or the caller's. All streams share the queue, so a
+// barrier in one stream orders it behind everything submitted before: events across streams need no semaphore. One set
+// layout (all bindings are storage buffers, and one of texels behind them) and one pipeline layout (all arguments are
+// push constants) serve every program.
 #pragma once
 #define VK_NO_PROTOTYPES
 #include <pthread.h>
@@ -53,7 +56,8 @@ void describe(const Instance& in, uint32_t index, const skua_vulkan_objects* giv
 int queue_family(const Instance& in, VkPhysicalDevice device, uint32_t* timestamp_bits);
 bool has_extension(const Instance& in, VkPhysicalDevice device, const char* name);
 
-// What device features a kernel may use, chained for vkGetPhysicalDeviceFeatures2 and vkCreateDevice. The structs point at one another: never copied.
+// What device features a kernel may use, chained for vkGetPhysicalDeviceFeatures2 and vkCreateDevice. The structs point
+// at one another: never copied.
 struct Features {
   VkPhysicalDeviceFeatures2 all;
   VkPhysicalDevice16BitStorageFeatures storage16;
@@ -117,7 +121,8 @@ skua_status check(VulkanDevice* device, VkResult result, const char* call);
 skua_status wait_fence(VulkanDevice* device, VkFence fence);
 inline skua_status check_lost(const Device* device) {
   if (!__atomic_load_n(&device->lost, __ATOMIC_RELAXED)) return SKUA_STATUS_OK;
-  return fail(SKUA_STATUS_DEVICE_LOST, "Vulkan: the device %s is lost; destroy the context and create another", device->about.info.name);
+  return fail(SKUA_STATUS_DEVICE_LOST, "Vulkan: the device %s is lost; destroy the context and create another",
+              device->about.info.name);
 }
 // A call that makes an object. What a driver leaves in the handle when it fails is undefined: NULL here.
 template <class Handle> skua_status created(VulkanDevice* device, VkResult result, const char* call, Handle& handle) {

@@ -1,4 +1,5 @@
-// Driver libraries that stand before the real ones (SKUA_OPENCL_LIBRARY, SKUA_VULKAN_LIBRARY): they count the calls that can fail, let the n-th fail, and count the objects that live.
+// Driver libraries that stand before the real ones (SKUA_OPENCL_LIBRARY, SKUA_VULKAN_LIBRARY): they count the calls
+// that can fail, let the n-th fail, and count the objects that live.
 #pragma once
 
 struct Faults {
@@ -10,7 +11,9 @@ struct Faults {
   long live;       // objects made and not destroyed
   long unwaited;   // OpenCL: parts unmapped since a queue was waited for
   int discrete;    // Vulkan: memory that the host sees is not the device's
-  int old;         // 1: devices say that they are of OpenCL 1.1, or Vulkan 1.0; 2: Vulkan's loader is of 1.0; 3: no device has a queue that computes
+  // 1: devices say that they are of OpenCL 1.1, or Vulkan 1.0; 2: Vulkan's loader is of 1.0; 3: no device has a queue
+  // that computes
+  int old;
 };
 
 extern "C" Faults* skua_faults(void);

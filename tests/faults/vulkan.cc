@@ -51,7 +51,8 @@ void VKAPI_PTR requirements(VkDevice device, VkBuffer buffer, VkMemoryRequiremen
   WrappedGetBufferMemoryRequirements::real(device, buffer, r);
   if (faults.discrete) r->memoryTypeBits = 3;
 }
-VkResult VKAPI_PTR allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* with, VkDeviceMemory* memory) {
+VkResult VKAPI_PTR allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* with,
+                                   VkDeviceMemory* memory) {
   VkMemoryAllocateInfo i = *info;
   if (faults.discrete) i.memoryTypeIndex = 0;
   return WrappedAllocateMemory::call(device, &i, with, memory);
@@ -63,7 +64,8 @@ void VKAPI_PTR properties(VkPhysicalDevice device, VkPhysicalDeviceProperties2* 
 }
 void VKAPI_PTR families(VkPhysicalDevice device, uint32_t* count, VkQueueFamilyProperties* list) {
   WrappedGetPhysicalDeviceQueueFamilyProperties::real(device, count, list);
-  for (uint32_t i = 0; faults.old == 3 && list && i < *count; ++i) list[i].queueFlags &= ~VkQueueFlags(VK_QUEUE_COMPUTE_BIT);
+  for (uint32_t i = 0; faults.old == 3 && list && i < *count; ++i)
+    list[i].queueFlags &= ~VkQueueFlags(VK_QUEUE_COMPUTE_BIT);
 }
 PFN_vkEnumerateInstanceVersion real_version;
 VkResult VKAPI_PTR version(uint32_t* v) {
@@ -92,7 +94,8 @@ PFN_vkVoidFunction wrapped(const char* name, PFN_vkVoidFunction real) {
     real_version = reinterpret_cast<PFN_vkEnumerateInstanceVersion>(real);
     return reinterpret_cast<PFN_vkVoidFunction>(version);
   }
-  if (!strcmp(name, "vkGetPhysicalDeviceMemoryProperties")) return reinterpret_cast<PFN_vkVoidFunction>(memory_properties);
+  if (!strcmp(name, "vkGetPhysicalDeviceMemoryProperties"))
+    return reinterpret_cast<PFN_vkVoidFunction>(memory_properties);
   if (!strcmp(name, "vkGetBufferMemoryRequirements")) return reinterpret_cast<PFN_vkVoidFunction>(requirements);
   if (!strcmp(name, "vkAllocateMemory")) return reinterpret_cast<PFN_vkVoidFunction>(allocate_memory);
   return to;
@@ -106,11 +109,15 @@ PFN_vkVoidFunction instance_proc(VkInstance instance, const char* name) {
   const auto real = real_instance_proc();
   return real ? wrapped(name, real(instance, name)) : nullptr;
 }
-PFN_vkVoidFunction device_proc(VkDevice device, const char* name) { return wrapped(name, WrappedGetDeviceProcAddr::real(device, name)); }
+PFN_vkVoidFunction device_proc(VkDevice device, const char* name) {
+  return wrapped(name, WrappedGetDeviceProcAddr::real(device, name));
+}
 
 }  // namespace
 
 extern "C" {
 Faults* skua_faults(void) { return &faults; }
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance instance, const char* name) { return instance_proc(instance, name); }
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance instance, const char* name) {
+  return instance_proc(instance, name);
+}
 }

@@ -38,7 +38,8 @@ const std::vector<std::vector<uint8_t>>& good_blobs() {
     std::vector<std::vector<uint8_t>> rows;
     if (skua_gemm_create(context(), &gemm, values.data(), nullptr, &op) != SKUA_STATUS_OK) abort();
     rows.push_back(blob_of(op));
-    gemm.b_type = SKUA_DTYPE_S4, gemm.b_q.block_size = 32, gemm.b_q.scales = scales.data(), gemm.b_q.axis = 1, gemm.b_q.zero_points = zeros.data();
+    gemm.b_type = SKUA_DTYPE_S4, gemm.b_q.block_size = 32, gemm.b_q.scales = scales.data(), gemm.b_q.axis = 1,
+    gemm.b_q.zero_points = zeros.data();
     if (skua_gemm_create(context(), &gemm, values.data(), values.data(), &op) != SKUA_STATUS_OK) abort();
     rows.push_back(blob_of(op));
     skua_conv2d_desc conv = SKUA_CONV2D_DESC_INIT;
@@ -76,10 +77,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   skua_op* op = nullptr;
   const bool accepted = made(skua_op_create_packed(context(), memory, blob.size(), &op), op);
   // Only an undamaged blob may pass; bytes behind it are another's business.
-  const bool good = known && blob.size() >= good_blobs()[which].size() && memcmp(blob.data(), good_blobs()[which].data(), good_blobs()[which].size()) == 0;
+  const bool good = known && blob.size() >= good_blobs()[which].size() &&
+                    memcmp(blob.data(), good_blobs()[which].data(), good_blobs()[which].size()) == 0;
   if (accepted != good) abort();
   if (accepted) {
-    const skua_tensor input = which == 0 ? skua_tensor_2d(SKUA_DTYPE_F32, 3, 5) : which > 1 ? skua_tensor_2d(SKUA_DTYPE_F32, 3, 40) : skua_tensor_4d(SKUA_DTYPE_F32, 1, 6, 7, 4);
+    const skua_tensor input = which == 0  ? skua_tensor_2d(SKUA_DTYPE_F32, 3, 5)
+                              : which > 1 ? skua_tensor_2d(SKUA_DTYPE_F32, 3, 40)
+                                          : skua_tensor_4d(SKUA_DTYPE_F32, 1, 6, 7, 4);
     plan_and_run(op, &input, 1);
     skua_op_destroy(op);
   }

@@ -18,7 +18,8 @@ template <class Desc> void describe(Bytes& bytes, bool f32_weights, Desc& d) {
   d.groups = bytes.extent(4);
   d.in_channels = d.groups * bytes.extent(8), d.out_channels = d.groups * bytes.extent(8);
   d.padding.mode = bytes.value<skua_padding_mode>(3);
-  d.padding.top = bytes.extent(4), d.padding.left = bytes.extent(4), d.padding.bottom = bytes.extent(4), d.padding.right = bytes.extent(4);
+  d.padding.top = bytes.extent(4), d.padding.left = bytes.extent(4), d.padding.bottom = bytes.extent(4),
+  d.padding.right = bytes.extent(4);
   d.epilogue.activation.kind = bytes.value<skua_activation_kind>(14);
   d.epilogue.activation.a = bytes.real(), d.epilogue.activation.b = bytes.real();
   d.epilogue.residual = bytes.value<skua_residual>(3);
@@ -28,7 +29,10 @@ template <class Desc> void describe(Bytes& bytes, bool f32_weights, Desc& d) {
 // In floats.
 template <class Desc> unsigned __int128 weights(const Desc& d) {
   const unsigned halves = d.weight_type == SKUA_DTYPE_F16 || d.weight_type == SKUA_DTYPE_BF16 ? 1 : 2;
-  return ((unsigned __int128)d.kernel_h * d.kernel_w * d.out_channels * (d.groups ? d.in_channels / d.groups : 1) * halves + 1) / 2;
+  return ((unsigned __int128)d.kernel_h * d.kernel_w * d.out_channels * (d.groups ? d.in_channels / d.groups : 1) *
+              halves +
+          1) /
+         2;
 }
 
 }  // namespace
@@ -53,9 +57,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     d.output_padding_h = bytes.extent(3), d.output_padding_w = bytes.extent(3);
     const Values w(weights(d)), bias(d.out_channels);
     layout = d.layout, channels = d.in_channels, type = d.input_type;
-    if (!made(skua_conv2d_transpose_create(context(), &d, w.data(), with_bias ? bias.data() : nullptr, &op), op)) return 0;
+    if (!made(skua_conv2d_transpose_create(context(), &d, w.data(), with_bias ? bias.data() : nullptr, &op), op))
+      return 0;
   }
-  const size_t batch = bytes.extent(3), h = bytes.extent(14), w = bytes.extent(14), c = bytes.byte() < 250 ? channels : bytes.extent(9);
+  const size_t batch = bytes.extent(3), h = bytes.extent(14), w = bytes.extent(14),
+               c = bytes.byte() < 250 ? channels : bytes.extent(9);
   skua_tensor inputs[2];
   inputs[0] = layout == SKUA_LAYOUT_NHWC ? skua_tensor_4d(type, batch, h, w, c) : skua_tensor_4d(type, batch, c, h, w);
   const size_t n_inputs = skua_op_input_count(op);

@@ -1,5 +1,5 @@
-// What the fuzz targets share: a reader of the fuzzer's bytes, a context whose allocator is small, and a run in memory of the exact size, so
-// that AddressSanitizer sees every byte read or written outside.
+// What the fuzz targets share: a reader of the fuzzer's bytes, a context whose allocator is small, and a run in memory
+// of the exact size, so that AddressSanitizer sees every byte read or written outside.
 #pragma once
 #include <skua/op.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ class Bytes {
     return static_cast<Enum>(kind < 250 ? kind % listed : listed);
   }
   float real() {
-    static const float values[] = {0, 1, -1, 0.5f, 6, 1e30f, -1e-40f, __builtin_inff(), -__builtin_inff(), __builtin_nanf("")};
+    static const float values[] = {
+        0, 1, -1, 0.5f, 6, 1e30f, -1e-40f, __builtin_inff(), -__builtin_inff(), __builtin_nanf("")};
     return values[below(sizeof values / sizeof *values)];
   }
 
@@ -56,7 +57,8 @@ inline skua_context* context() {
   return made;
 }
 
-// `count` values in memory of just that size; beyond what an operator's create can take from the allocator, one shared buffer.
+// `count` values in memory of just that size; beyond what an operator's create can take from the allocator, one shared
+// buffer.
 class Values {
  public:
   explicit Values(unsigned __int128 count) {
@@ -89,7 +91,8 @@ inline unsigned __int128 span(const skua_tensor& t) {
   return strided ? last : dense;
 }
 
-// Plans, runs if the tensors are small, and destroys. Every failure must leave a text. wanted: strides of the only output, or NULL.
+// Plans, runs if the tensors are small, and destroys. Every failure must leave a text. wanted: strides of the only
+// output, or NULL.
 inline void plan_and_run(skua_op* op, const skua_tensor* inputs, size_t n_inputs, const skua_tensor* wanted = nullptr) {
   skua_plan* plan = nullptr;
   const skua_status planned = skua_op_plan(op, inputs, n_inputs, wanted, wanted ? 1 : 0, &plan);
@@ -115,7 +118,8 @@ inline void plan_and_run(skua_op* op, const skua_tensor* inputs, size_t n_inputs
       for (size_t j = 0; j < n; ++j) {
         const float value = float(j % 7) - 3;
         const uint16_t half = uint16_t(0x3c00 + j % 7 * 64);
-        memcpy(&memory.back()[j * bytes], bytes == 4 ? static_cast<const void*>(&value) : &half, bytes < 4 ? bytes < 2 ? bytes : 2 : 4);
+        memcpy(&memory.back()[j * bytes], bytes == 4 ? static_cast<const void*>(&value) : &half,
+               bytes < 4 ? bytes < 2 ? bytes : 2 : 4);
       }
       in.push_back(skua_host_buffer(memory.back().get()));
     }
@@ -125,7 +129,8 @@ inline void plan_and_run(skua_op* op, const skua_tensor* inputs, size_t n_inputs
     }
     const size_t size = skua_plan_workspace(plan, 1);
     void* workspace = size ? aligned_alloc(SKUA_WORKSPACE_ALIGNMENT, (size + 63) / 64 * 64) : nullptr;
-    if (skua_plan_run(plan, in.data(), in.size(), out.data(), out.size(), workspace, size, nullptr) != SKUA_STATUS_OK) abort();
+    if (skua_plan_run(plan, in.data(), in.size(), out.data(), out.size(), workspace, size, nullptr) != SKUA_STATUS_OK)
+      abort();
     free(workspace);
   }
   skua_plan_destroy(plan);

@@ -26,10 +26,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (mix & 2) d.c_type = SKUA_DTYPE_F32;
   const uint32_t kind = bytes.byte();
   if (kind < 64) {  // bytes
-    d.a_type = mix & 1 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.b_type = mix & 2 ? SKUA_DTYPE_S8 : bytes.value<skua_dtype>(6), d.c_type = bytes.value<skua_dtype>(6);
+    d.a_type = mix & 1 ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.b_type = mix & 2 ? SKUA_DTYPE_S8 : bytes.value<skua_dtype>(6),
+    d.c_type = bytes.value<skua_dtype>(6);
     d.a_q.scale = bytes.real(), d.b_q.scale = bytes.real(), d.a_q.zero_point = int(bytes.byte()) - 128;
     if (bytes.flag()) d.b_q.zero_point = int(bytes.byte());
-    if (d.c_type == SKUA_DTYPE_S8 || d.c_type == SKUA_DTYPE_U8) d.c_q.scale = bytes.real(), d.c_q.zero_point = int(bytes.byte()) - 128;
+    if (d.c_type == SKUA_DTYPE_S8 || d.c_type == SKUA_DTYPE_U8)
+      d.c_q.scale = bytes.real(), d.c_q.zero_point = int(bytes.byte()) - 128;
     d.requantization.rounding = bytes.flag() ? SKUA_ROUNDING_FLOAT : bytes.value<skua_rounding>(3);
     if (bytes.flag()) d.residual_q.scale = bytes.real(), d.residual_q.zero_point = int(bytes.byte()) - 128;
   }
@@ -60,19 +62,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<int32_t> zeros(blocks <= 16 && n <= 4096 ? blocks * n : 0, int32_t(bytes.below(20)) - 10);
   if (quantized && (d.b_q.block_size || bytes.flag())) {
     // Positive, in each of the three types.
-    for (float* s = const_cast<float*>(scales.data()); blocks * n <= 1 << 16 && s < scales.data() + blocks * n; ++s) *s = 0.0156737f;
+    for (float* s = const_cast<float*>(scales.data()); blocks * n <= 1 << 16 && s < scales.data() + blocks * n; ++s)
+      *s = 0.0156737f;
     d.b_q.scales = scales.data(), d.b_q.axis = d.transpose_b ? 0 : 1;
     if (!zeros.empty() && bytes.flag()) d.b_q.zero_points = zeros.data();
   }
   skua_op* op = nullptr;
-  if (!made(skua_gemm_create(context(), &d, constant ? b.data() : nullptr, with_bias ? bias.data() : nullptr, &op), op)) return 0;
+  if (!made(skua_gemm_create(context(), &d, constant ? b.data() : nullptr, with_bias ? bias.data() : nullptr, &op), op))
+    return 0;
 
   skua_tensor inputs[3];
   const uint32_t batch = bytes.below(4);
   const size_t n_inputs = skua_op_input_count(op);
   size_t count = 0;
   inputs[count++] = d.transpose_a ? matrix(bytes, d.a_type, k, m, batch) : matrix(bytes, d.a_type, m, k, batch);
-  if (!constant) inputs[count++] = d.transpose_b ? matrix(bytes, d.b_type, n, k, batch) : matrix(bytes, d.b_type, k, n, batch);
+  if (!constant)
+    inputs[count++] = d.transpose_b ? matrix(bytes, d.b_type, n, k, batch) : matrix(bytes, d.b_type, k, n, batch);
   if (count < n_inputs) inputs[count++] = matrix(bytes, d.c_type, m, n, batch);
   // beta reads C: planned only, since run() here leaves C unset.
   if (d.beta == 0) plan_and_run(op, inputs, n_inputs);

@@ -38,7 +38,10 @@ void stride(Bytes& bytes, skua_tensor& t, bool repeat) {
 // Mostly f32, sometimes bytes, which come with a quantisation, or another.
 skua_dtype type_of(Bytes& bytes) {
   const uint32_t drawn = bytes.byte();
-  return drawn < 160 ? SKUA_DTYPE_F32 : drawn < 200 ? SKUA_DTYPE_S8 : drawn < 240 ? SKUA_DTYPE_U8 : skua_dtype(drawn % 8);
+  return drawn < 160   ? SKUA_DTYPE_F32
+         : drawn < 200 ? SKUA_DTYPE_S8
+         : drawn < 240 ? SKUA_DTYPE_U8
+                       : skua_dtype(drawn % 8);
 }
 skua_quantization quantization(Bytes& bytes, skua_dtype type) {
   skua_quantization q = {};
@@ -59,7 +62,8 @@ skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_d
   switch (which) {
     case 0: {
       skua_unary_desc d = SKUA_UNARY_DESC_INIT;
-      d.kind = bytes.value<skua_unary_kind>(SKUA_UNARY_KIND_COUNT), d.input_type = type, d.a = bytes.real(), d.b = bytes.real();
+      d.kind = bytes.value<skua_unary_kind>(SKUA_UNARY_KIND_COUNT), d.input_type = type, d.a = bytes.real(),
+      d.b = bytes.real();
       d.output_type = type, d.input_q = quantization(bytes, type), d.output_q = quantization(bytes, type);
       return skua_unary_create(context(), &d, op);
     }
@@ -75,7 +79,9 @@ skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_d
         const float scales[] = {0.5f, 1e-3f, 2, 7, 0.01f, 1};
         d.input_type = type, d.output_type = type_of(bytes);
         d.input_q = quantization(bytes, d.input_type), d.output_q = quantization(bytes, d.output_type);
-        if (bytes.below(4) == 0) d.channels = bytes.extent(7), d.output_q.scales = d.channels <= 6 ? scales : nullptr, d.output_q.axis = bytes.below(7);
+        if (bytes.below(4) == 0)
+          d.channels = bytes.extent(7), d.output_q.scales = d.channels <= 6 ? scales : nullptr,
+          d.output_q.axis = bytes.below(7);
         return skua_convert_create(context(), &d, op);
       }
       *tensors = SKUA_DTYPE_F32;
@@ -89,16 +95,21 @@ skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_d
     }
     case 4: {
       skua_norm_desc d = SKUA_NORM_DESC_INIT;
-      d.kind = bytes.value<skua_norm_kind>(5), d.layout = layout, d.axes = bytes.extent(4), d.groups = bytes.extent(4), d.epsilon = bytes.real();
-      d.channels = bytes.byte() < 200 && like.rank && like.rank <= SKUA_MAX_RANK ? like.shape[layout == SKUA_LAYOUT_NCHW && like.rank > 1 ? 1 : like.rank - 1] : bytes.extent(9);
+      d.kind = bytes.value<skua_norm_kind>(5), d.layout = layout, d.axes = bytes.extent(4), d.groups = bytes.extent(4),
+      d.epsilon = bytes.real();
+      d.channels = bytes.byte() < 200 && like.rank && like.rank <= SKUA_MAX_RANK
+                       ? like.shape[layout == SKUA_LAYOUT_NCHW && like.rank > 1 ? 1 : like.rank - 1]
+                       : bytes.extent(9);
       const Values values(d.channels);
       const bool batch = d.kind == SKUA_NORM_BATCH;
-      return skua_norm_create(context(), &d, bytes.flag() ? values.data() : nullptr, bytes.flag() ? values.data() : nullptr, batch ? values.data() : nullptr,
+      return skua_norm_create(context(), &d, bytes.flag() ? values.data() : nullptr,
+                              bytes.flag() ? values.data() : nullptr, batch ? values.data() : nullptr,
                               batch ? values.data() : nullptr, op);
     }
     case 5: {
       skua_reduce_desc d = SKUA_REDUCE_DESC_INIT;
-      d.kind = bytes.value<skua_reduce_kind>(SKUA_REDUCE_KIND_COUNT), d.axis_count = bytes.extent(4), d.keep_dims = bytes.flag();
+      d.kind = bytes.value<skua_reduce_kind>(SKUA_REDUCE_KIND_COUNT), d.axis_count = bytes.extent(4),
+      d.keep_dims = bytes.flag();
       for (int32_t& axis : d.axes) axis = int32_t(uint32_t(bytes.extent(8)) - 3);
       d.type = type, d.input_q = quantization(bytes, type), d.output_q = quantization(bytes, type);
       return skua_reduce_create(context(), &d, op);
@@ -106,16 +117,19 @@ skua_status create(Bytes& bytes, uint32_t which, const skua_tensor& like, skua_d
     case 6: {
       skua_pool2d_desc d = SKUA_POOL2D_DESC_INIT;
       d.kind = bytes.value<skua_pool_kind>(3), d.type = type, d.layout = layout, d.global = bytes.below(8) == 0;
-      d.kernel_h = bytes.extent(5), d.kernel_w = bytes.extent(5), d.stride_h = bytes.extent(4), d.stride_w = bytes.extent(4);
+      d.kernel_h = bytes.extent(5), d.kernel_w = bytes.extent(5), d.stride_h = bytes.extent(4),
+      d.stride_w = bytes.extent(4);
       d.dilation_h = bytes.extent(3), d.dilation_w = bytes.extent(3);
-      d.padding = {bytes.value<skua_padding_mode>(3), bytes.extent(3), bytes.extent(3), bytes.extent(3), bytes.extent(3)};
+      d.padding = {bytes.value<skua_padding_mode>(3), bytes.extent(3), bytes.extent(3), bytes.extent(3),
+                   bytes.extent(3)};
       d.ceil_mode = bytes.flag(), d.count_padding = bytes.flag(), d.activation = activation;
       d.input_q = d.output_q = quantization(bytes, type);
       return skua_pool2d_create(context(), &d, op);
     }
     case 7: {
       skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
-      d.kind = bytes.value<skua_resize_kind>(2), d.coordinates = bytes.value<skua_resize_coordinates>(3), d.type = type, d.layout = layout;
+      d.kind = bytes.value<skua_resize_kind>(2), d.coordinates = bytes.value<skua_resize_coordinates>(3), d.type = type,
+      d.layout = layout;
       d.out_h = bytes.extent(9), d.out_w = bytes.extent(9);
       d.input_q = d.output_q = quantization(bytes, type);
       return skua_resize2d_create(context(), &d, op);
@@ -177,7 +191,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t count = skua_op_input_count(op) ? skua_op_input_count(op) : 1 + bytes.below(5);
   while (inputs.size() < count) {
     skua_tensor t = inputs[0];
-    if (t.rank && t.rank <= SKUA_MAX_RANK && bytes.flag()) t.shape[bytes.below(t.rank)] = bytes.flag() ? 1 : bytes.extent(6);
+    if (t.rank && t.rank <= SKUA_MAX_RANK && bytes.flag())
+      t.shape[bytes.below(t.rank)] = bytes.flag() ? 1 : bytes.extent(6);
     if (bytes.byte() >= 250) t = tensor(bytes, type);
     inputs.push_back(t);
   }
@@ -185,7 +200,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // The output as inferred, sometimes with strides of its own.
   skua_tensor output = {};
   skua_plan* plan = nullptr;
-  const bool given = bytes.flag() && skua_op_output_count(op) == 1 && skua_op_plan(op, inputs.data(), count, nullptr, 0, &plan) == SKUA_STATUS_OK;
+  const bool given = bytes.flag() && skua_op_output_count(op) == 1 &&
+                     skua_op_plan(op, inputs.data(), count, nullptr, 0, &plan) == SKUA_STATUS_OK;
   if (given) {
     skua_plan_outputs(plan, &output, 1);
     stride(bytes, output, false);

@@ -1,7 +1,9 @@
-// Linked into every test program: when SKUA_TEST_ACCOUNT names a folder, the program leaves a file there that says which kernels it
-// executed, which it only knew, and which tests it skipped and why. tests/account.py adds the files up.
+// Linked into every test program: when SKUA_TEST_ACCOUNT names a folder, the program leaves a file there that says
+// which kernels it executed, which it only knew, and which tests it skipped and why. tests/account.py adds the files
+// up.
 //
-//   isa NAME 0|1          whether this machine (or the emulated one) has the instruction set, and the program is to go through it (SKUA_TEST_FROM_ISA), or has a driver of that API.
+//   isa NAME 0|1          whether this machine (or the emulated one) has the instruction set, and the program is to go
+//                         through it (SKUA_TEST_FROM_ISA), or has a driver of that API.
 //                         SKUA_TEST_PARTIAL: too few programs go through it for all of its kernels to be executed: 0
 //   kernel NAME ISA CALLS
 //   skip TEST REASON
@@ -44,7 +46,8 @@ class Account : public testing::EmptyTestEventListener {
     const bool whole = !std::getenv("SKUA_TEST_PARTIAL");
     for (size_t i = 0; i < skua_isa_count(); ++i) {
       skua_isa_info info;
-      if (skua_isa_at(i, &info) == SKUA_STATUS_OK) std::fprintf(file, "isa %s %d\n", info.name, whole && info.detected && skua_test::usable(info.name));
+      if (skua_isa_at(i, &info) == SKUA_STATUS_OK)
+        std::fprintf(file, "isa %s %d\n", info.name, whole && info.detected && skua_test::usable(info.name));
     }
     skua_device_info devices[32];
     const size_t n_devices = skua_device_list(devices, 32);

@@ -1,5 +1,7 @@
-// AMX in software, linked into every test program: with SKUA_TEST_AMX=software, on a processor with AVX512-VNNI (of bf16: AVX512-BF16) and without AMX, the tile instructions, which it refuses (SIGILL), are computed here, so that the
-// kernels' own code runs. Encodings and meaning: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. What the manual makes a fault ends the program.
+// AMX in software, linked into every test program: with SKUA_TEST_AMX=software, on a processor with AVX512-VNNI (of
+// bf16: AVX512-BF16) and without AMX, the tile instructions, which it refuses (SIGILL), are computed here, so that the
+// kernels' own code runs. Encodings and meaning: Intel 64 and IA-32 Architectures Software Developer's Manual, volume
+// 2. What the manual makes a fault ends the program.
 #if defined(__x86_64__) && defined(__linux__)
 #include <signal.h>
 #include <stdint.h>
@@ -47,7 +49,8 @@ struct Instruction {
 };
 
 int64_t general(const ucontext_t& context, unsigned number) {
-  static constexpr int kOrder[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  static constexpr int kOrder[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                   REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
   return context.uc_mcontext.gregs[kOrder[number]];
 }
 
@@ -70,7 +73,8 @@ bool decode(const ucontext_t& context, Instruction& i) {
   if (i.rm == 4) {
     const uint8_t sib = p[i.length++];
     base = sib & 7;
-    if (const unsigned index = (sib >> 3 & 7) | x << 3; index != 4) i.stride = int64_t(uint64_t(general(context, index)) << (sib >> 6));
+    if (const unsigned index = (sib >> 3 & 7) | x << 3; index != 4)
+      i.stride = int64_t(uint64_t(general(context, index)) << (sib >> 6));
   }
   const bool none = base == 5 && mod == 0;
   if (none && i.rm != 4) return false;  // relative to the instruction: the kernels have none
@@ -91,12 +95,14 @@ bool decode(const ucontext_t& context, Instruction& i) {
 void configure(const uint8_t* from) {
   TileConfig config;
   memcpy(&config, from, sizeof config);
-  demand(!tiles.config.palette, "AMX: tiles of before were not released\n");  // no fault: other code of the thread would carry them along
+  // no fault: other code of the thread would carry them along
+  demand(!tiles.config.palette, "AMX: tiles of before were not released\n");
   demand(config.palette == 1 && !config.start_row, "AMX: only palette 1 from row 0 is expected\n");
   for (uint8_t r : config.reserved) demand(!r, "AMX: reserved bytes of the configuration are not zero\n");
   for (int t = 0; t < 16; ++t) {
     demand(t < kTiles || (!config.row_bytes[t] && !config.rows[t]), "AMX: more than eight tiles\n");
-    demand(config.row_bytes[t] <= kMostBytes && config.rows[t] <= kMostRows && !config.row_bytes[t] == !config.rows[t], "AMX: a tile's rows or bytes\n");
+    demand(config.row_bytes[t] <= kMostBytes && config.rows[t] <= kMostRows && !config.row_bytes[t] == !config.rows[t],
+           "AMX: a tile's rows or bytes\n");
   }
   memset(&tiles, 0, sizeof tiles);
   tiles.config = config;
@@ -110,7 +116,9 @@ Shape shape_of(unsigned sum, unsigned a, unsigned b) {
   const TileConfig& c = tiles.config;
   const Shape s = {c.rows[sum], c.row_bytes[sum] / 4, c.row_bytes[a] / 4};
   demand(sum != a && sum != b && a != b, "AMX: a product of a tile by itself\n");
-  demand(s.rows && c.rows[a] == s.rows && c.rows[b] == s.deep && c.row_bytes[b] == c.row_bytes[sum] && c.row_bytes[sum] % 4 == 0 && c.row_bytes[a] % 4 == 0, "AMX: tiles of a product do not match\n");
+  demand(s.rows && c.rows[a] == s.rows && c.rows[b] == s.deep && c.row_bytes[b] == c.row_bytes[sum] &&
+             c.row_bytes[sum] % 4 == 0 && c.row_bytes[a] % 4 == 0,
+         "AMX: tiles of a product do not match\n");
   return s;
 }
 
@@ -164,7 +172,8 @@ void multiply_bf16(unsigned sum, unsigned a, unsigned b) {
 bool execute(const Instruction& i) {
   enum { kNone, k66, kF3, kF2 };
   TileConfig& c = tiles.config;
-  const bool loads = i.opcode == 0x4b && i.memory && i.rm == 4 && (i.prefix == kF2 || i.prefix == k66), stores = i.opcode == 0x4b && i.memory && i.rm == 4 && i.prefix == kF3;
+  const bool loads = i.opcode == 0x4b && i.memory && i.rm == 4 && (i.prefix == kF2 || i.prefix == k66),
+             stores = i.opcode == 0x4b && i.memory && i.rm == 4 && i.prefix == kF3;
   if (i.opcode == 0x49 && i.vvvv == 0) {
     if (i.memory && i.prefix == kNone && i.reg == 0) return configure(i.address), true;        // ldtilecfg
     if (!i.memory && i.prefix == kNone && i.modrm == 0xc0) return memset(&tiles, 0, sizeof tiles), true;  // tilerelease
@@ -187,7 +196,9 @@ bool execute(const Instruction& i) {
     multiply(i.reg, i.rm, i.vvvv, i.prefix == kF2 || i.prefix == kF3, i.prefix == kF2 || i.prefix == k66);
     return true;
   }
-  if (i.opcode == 0x5c && !i.memory && i.vvvv < kTiles && i.prefix == kF3) return multiply_bf16(i.reg, i.rm, i.vvvv), true;  // tdpbf16ps
+  // tdpbf16ps
+  if (i.opcode == 0x5c && !i.memory && i.vvvv < kTiles && i.prefix == kF3)
+    return multiply_bf16(i.reg, i.rm, i.vvvv), true;
   return false;
 }
 
@@ -207,7 +218,9 @@ const bool installed = [] {
   if (!asked) return false;
   if (strcmp(asked, "software")) refuse("SKUA_TEST_AMX is something else than software\n");
   auto& detected = const_cast<skua::Cpu&>(skua::cpu()).detected;
-  const skua::IsaMask missing = ((detected & isa_bit(Isa::avx512vnni) ? isa_bit(Isa::amx_int8) : 0) | (detected & isa_bit(Isa::avx512bf16) ? isa_bit(Isa::amx_bf16) : 0)) & ~detected;
+  const skua::IsaMask missing = ((detected & isa_bit(Isa::avx512vnni) ? isa_bit(Isa::amx_int8) : 0) |
+                                 (detected & isa_bit(Isa::avx512bf16) ? isa_bit(Isa::amx_bf16) : 0)) &
+                                ~detected;
   if (!missing || (detected & (isa_bit(Isa::amx_int8) | isa_bit(Isa::amx_bf16)))) return false;
   struct sigaction action = {};
   action.sa_sigaction = on_illegal;

@@ -1,4 +1,5 @@
-// The header of a packed blob, written again from its description, so that tests can forge one: core/packed.cc reads it.
+// The header of a packed blob, written again from its description, so that tests can forge one: core/packed.cc reads
+// it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,8 @@ static_assert(sizeof(BlobHeader) == 64);
 
 inline uint64_t blob_sum(const unsigned char* p, size_t size, uint64_t seed) {
   const uint64_t prime = 0x100000001b3;
-  uint64_t chain[4] = {seed ^ 0xcbf29ce484222325, seed ^ 0x9ae16a3b2f90404f, seed ^ 0xc3a5c85c97cb3127, seed ^ 0xb492b66fbe98f273};
+  uint64_t chain[4] = {seed ^ 0xcbf29ce484222325, seed ^ 0x9ae16a3b2f90404f, seed ^ 0xc3a5c85c97cb3127,
+                       seed ^ 0xb492b66fbe98f273};
   const size_t blocks = size / 32;
   for (size_t b = 0; b < blocks; ++b)
     for (size_t j = 0; j < 4; ++j) {

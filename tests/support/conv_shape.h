@@ -36,7 +36,8 @@ struct ConvShape {
   }
   // visit(tap, y, x) for each tap of an output that meets a pixel; taps are counted row by row.
   template <class Visit> void taps(long oy, long ox, Visit visit) const {
-    const auto input = [this](long o, long k, uint32_t stride, uint32_t dilation, long before, size_t size) -> long {  // < 0: outside, or between the pixels
+    // < 0: outside, or between the pixels
+    const auto input = [this](long o, long k, uint32_t stride, uint32_t dilation, long before, size_t size) -> long {
       const long at = transposed ? o + before - k * long(dilation) : o * long(stride) + k * long(dilation) - before;
       if (at < 0 || (transposed && at % long(stride))) return -1;
       const long pixel = transposed ? at / long(stride) : at;
@@ -62,12 +63,15 @@ struct ConvShape {
           for (size_t o = 0; o < d.out_channels; ++o) w.push_back(To(weights[weight_at(o, ky, kx, i)]));
     return w;
   }
-  // The i-th of many: groups of one or two times `depth` channels, as fill whole registers; lines of up to 40 pixels; every other one 3x3.
+  // The i-th of many: groups of one or two times `depth` channels, as fill whole registers; lines of up to 40 pixels;
+  // every other one 3x3.
   void fill_depth(Rng& rng, int i, uint32_t depth) {
     d.groups = i % 5 ? 1 : 2;
     d.in_channels = d.groups * (i % 3 ? depth : 2 * depth);
     d.out_channels = d.groups * uint32_t(rng.integer(1, 70));
-    if (i % 2) d.kernel_h = d.kernel_w = 3, d.dilation_h = d.dilation_w = 1, d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
+    if (i % 2)
+      d.kernel_h = d.kernel_w = 3, d.dilation_h = d.dilation_w = 1,
+      d.stride_h = d.stride_w = uint32_t(rng.integer(1, 2));
     output_padding_h = output_padding_w = 0;
     d.hint_in_h = d.hint_in_w = 0;
     in_h = size_t(rng.integer(1, 6));
@@ -75,7 +79,8 @@ struct ConvShape {
   }
 
  private:
-  void extent(size_t in, long kernel, long stride, long dilation, long before, long after, long extra, long& out, long& pad) const {
+  void extent(size_t in, long kernel, long stride, long dilation, long before, long after, long extra, long& out,
+              long& pad) const {
     const long span = dilation * (kernel - 1) + 1, n = long(in);
     const auto mode = d.padding.mode;
     if (mode != SKUA_PADDING_EXPLICIT) {

@@ -9,7 +9,10 @@
 
 namespace skua_test {
 
-inline void expect_text(const char* part) { EXPECT_NE(std::strstr(skua_error_text(), part), nullptr) << "\"" << skua_error_text() << "\" does not say \"" << part << "\""; }
+inline void expect_text(const char* part) {
+  EXPECT_NE(std::strstr(skua_error_text(), part), nullptr)
+      << "\"" << skua_error_text() << "\" does not say \"" << part << "\"";
+}
 inline void* open_driver(const char* variable, const char* name) {
   const char* told = std::getenv(variable);
   return dlopen(told && told[0] ? told : name, RTLD_NOW | RTLD_LOCAL);
@@ -20,7 +23,8 @@ inline bool has_device(skua_device_api api) {
   return false;
 }
 
-constexpr size_t kCount = 1000, kBytes = kCount * sizeof(float), kBehind = 8192;  // where the output begins in the buffer of both
+// where the output begins in the buffer of both
+constexpr size_t kCount = 1000, kBytes = kCount * sizeof(float), kBehind = 8192;
 
 // y = |x|, from the front of a buffer to its back.
 struct Work {

@@ -7,7 +7,8 @@
 
 namespace skua_test {
 
-inline VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT, const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
+inline VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+                                     const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
   ADD_FAILURE() << "a validation layer warns: " << data->pMessage;
   return VK_FALSE;
 }
@@ -17,22 +18,26 @@ inline VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkD
   X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateCommandPool) X(DestroyCommandPool)      \
   X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdCopyBuffer) X(CmdPipelineBarrier) X(QueueSubmit) X(QueueWaitIdle)
 
-// An engine: its instance (with the validation layer, where the environment asks for it), device, queue, and buffers of memory that the host sees.
+// An engine: its instance (with the validation layer, where the environment asks for it), device, queue, and buffers of
+// memory that the host sees.
 struct Engine {
   explicit Engine(void* library, bool with_half = false, bool with_half_arithmetic = false) : half(with_half) {
     get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
-    const auto list = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(get(nullptr, "vkEnumerateInstanceExtensionProperties"));
+    const auto list = reinterpret_cast<PFN_vkEnumerateInstanceExtensionProperties>(
+        get(nullptr, "vkEnumerateInstanceExtensionProperties"));
     VkExtensionProperties names[64];
     uint32_t n = 64;
     list(nullptr, &n, names);
     bool speaks = false;
-    for (uint32_t i = 0; i < n; ++i) speaks = speaks || !std::strcmp(names[i].extensionName, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    for (uint32_t i = 0; i < n; ++i)
+      speaks = speaks || !std::strcmp(names[i].extensionName, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     VkApplicationInfo app = {};
     app.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
     app.apiVersion = VK_API_VERSION_1_1;
     VkDebugUtilsMessengerCreateInfoEXT messages = {};
     messages.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
-    messages.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    messages.messageSeverity =
+        VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
     messages.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
     messages.pfnUserCallback = on_message;
     const char* extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
@@ -40,11 +45,16 @@ struct Engine {
     info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
     info.pApplicationInfo = &app;
     if (speaks) info.pNext = &messages, info.enabledExtensionCount = 1, info.ppEnabledExtensionNames = &extension;
-    if (reinterpret_cast<PFN_vkCreateInstance>(get(nullptr, "vkCreateInstance"))(&info, nullptr, &instance) != VK_SUCCESS) return;
+    if (reinterpret_cast<PFN_vkCreateInstance>(get(nullptr, "vkCreateInstance"))(&info, nullptr, &instance) !=
+        VK_SUCCESS)
+      return;
 #define X(name) name = reinterpret_cast<PFN_vk##name>(get(instance, "vk" #name));
     SKUA_ENGINE_VK(X)
 #undef X
-    if (auto make = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(get(instance, "vkCreateDebugUtilsMessengerEXT")); speaks && make) make(instance, &messages, nullptr, &messenger);
+    if (auto make =
+            reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(get(instance, "vkCreateDebugUtilsMessengerEXT"));
+        speaks && make)
+      make(instance, &messages, nullptr, &messenger);
     uint32_t count = 1;
     EnumeratePhysicalDevices(instance, &count, &physical);
     VkQueueFamilyProperties families[16];
@@ -68,8 +78,11 @@ struct Engine {
     arithmetic.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
     arithmetic.shaderFloat16 = VK_TRUE;
     if (with_half_arithmetic) storage.pNext = &arithmetic;
-    const char* const names_16[] = {VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME};
-    if (half) device_info.pNext = &storage, device_info.enabledExtensionCount = with_half_arithmetic ? 2 : 1, device_info.ppEnabledExtensionNames = names_16;
+    const char* const names_16[] = {VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME,
+                                    VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME};
+    if (half)
+      device_info.pNext = &storage, device_info.enabledExtensionCount = with_half_arithmetic ? 2 : 1,
+      device_info.ppEnabledExtensionNames = names_16;
     if (CreateDevice(physical, &device_info, nullptr, &device) != VK_SUCCESS) return;
     GetDeviceQueue(device, family, 0, &queue);
     VkCommandPoolCreateInfo pool_info = {};
@@ -82,7 +95,9 @@ struct Engine {
       DestroyCommandPool(device, pool, nullptr);
       DestroyDevice(device, nullptr);  // the layer tells what was left over
     }
-    if (messenger) reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(get(instance, "vkDestroyDebugUtilsMessengerEXT"))(instance, messenger, nullptr);
+    if (messenger)
+      reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(get(instance, "vkDestroyDebugUtilsMessengerEXT"))(
+          instance, messenger, nullptr);
     if (instance) DestroyInstance(instance, nullptr);
   }
   struct Memory {
@@ -95,7 +110,8 @@ struct Engine {
     VkBufferCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
     info.size = size;
-    info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    info.usage =
+        VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
     CreateBuffer(device, &info, nullptr, &m.buffer);
     VkMemoryRequirements needs;
     GetBufferMemoryRequirements(device, m.buffer, &needs);
@@ -105,7 +121,9 @@ struct Engine {
     VkMemoryAllocateInfo memory = {};
     memory.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
     memory.allocationSize = needs.size;
-    while (!((needs.memoryTypeBits >> memory.memoryTypeIndex & 1) && (kinds.memoryTypes[memory.memoryTypeIndex].propertyFlags & host) == host)) ++memory.memoryTypeIndex;
+    while (!((needs.memoryTypeBits >> memory.memoryTypeIndex & 1) &&
+             (kinds.memoryTypes[memory.memoryTypeIndex].propertyFlags & host) == host))
+      ++memory.memoryTypeIndex;
     AllocateMemory(device, &memory, nullptr, &m.memory);
     BindBufferMemory(device, m.buffer, m.memory, 0);
     MapMemory(device, m.memory, 0, VK_WHOLE_SIZE, 0, reinterpret_cast<void**>(&m.mapped));
@@ -131,7 +149,8 @@ struct Engine {
     seen.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     seen.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
     seen.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &seen, 0, nullptr, 0, nullptr);
+    CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &seen, 0, nullptr, 0,
+                       nullptr);
     EndCommandBuffer(commands);
     VkSubmitInfo submit = {};
     submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;

@@ -1,4 +1,5 @@
-// The fixed-point forms of docs/quantization.md, written another way than the library's: divisions of signed numbers as gemmlowp has them.
+// The fixed-point forms of docs/quantization.md, written another way than the library's: divisions of signed numbers as
+// gemmlowp has them.
 #pragma once
 #include <skua/types.h>
 
@@ -15,7 +16,8 @@ inline int32_t fixed_point(skua_rounding rounding, int32_t sum, int32_t multipli
     return int32_t(uint64_t((product >> right) + (product >> (right - 1) & 1)));
   }
   const int64_t product = int64_t(int32_t(uint32_t(sum) << (shift > 0 ? shift : 0))) * multiplier;
-  const int64_t high = (product + (product >= 0 ? 1 << 30 : 1 - (1 << 30))) / (int64_t(1) << 31), by = int64_t(1) << (shift < 0 ? -shift : 0);
+  const int64_t high = (product + (product >= 0 ? 1 << 30 : 1 - (1 << 30))) / (int64_t(1) << 31),
+                by = int64_t(1) << (shift < 0 ? -shift : 0);
   const int64_t size = high < 0 ? -high : high, nearest = (size + by / 2) / by;
   return int32_t(high < 0 ? -nearest : nearest);
 }

@@ -1,4 +1,5 @@
-// A matrix product, its inputs, and the product in double that it must come close to: what the tests of the gemm operator share.
+// A matrix product, its inputs, and the product in double that it must come close to: what the tests of the gemm
+// operator share.
 #pragma once
 #include <skua/gemm.h>
 
@@ -48,21 +49,27 @@ struct Case {
   bool dense_c = false;  // none between those of C
   bool integers = false; // exact
   bool narrow_b = false; // the tile rounds a constant B of f32 to A's type
-  bool half = false;     // the tile may compute in A's type: B is rounded to it, f16 is summed 64 terms at a time, or all of them where numerics is FAST
+  // the tile may compute in A's type: B is rounded to it, f16 is summed 64 terms at a time, or all of them where
+  // numerics is FAST
+  bool half = false;
   bool blocks = false;   // 64 terms there too
-  skua_dtype type = SKUA_DTYPE_F32, b_type = SKUA_DTYPE_F32, c_type = SKUA_DTYPE_F32;  // of A and a dynamic B; of a constant B; of C and the residual
+  // of A and a dynamic B; of a constant B; of C and the residual
+  skua_dtype type = SKUA_DTYPE_F32, b_type = SKUA_DTYPE_F32, c_type = SKUA_DTYPE_F32;
   skua_numerics numerics = SKUA_NUMERICS_DEFAULT;
   size_t hint_m = 0;
   uint32_t seed = 1;
 
   std::string text() const {
     std::string s = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
-    s += std::string(transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant B" : "") + (bias ? " bias" : "");
-    s += " alpha " + std::to_string(alpha) + " beta " + std::to_string(beta) + " activation " + std::to_string(activation.kind);
+    s += std::string(transpose_a ? " A^T" : "") + (transpose_b ? " B^T" : "") + (constant_b ? " constant B" : "") +
+         (bias ? " bias" : "");
+    s += " alpha " + std::to_string(alpha) + " beta " + std::to_string(beta) + " activation " +
+         std::to_string(activation.kind);
     s += " residual " + std::to_string(residual) + " hole " + std::to_string(hole) + (dense_c ? " none in C" : "");
     for (size_t e : a_batch) s += " a_batch " + std::to_string(e);
     for (size_t e : b_batch) s += " b_batch " + std::to_string(e);
-    s += std::string(" types ") + skua_dtype_name(type) + " " + skua_dtype_name(constant_b ? b_type : type) + " " + skua_dtype_name(c_type) + " numerics " + std::to_string(numerics);
+    s += std::string(" types ") + skua_dtype_name(type) + " " + skua_dtype_name(constant_b ? b_type : type) + " " +
+         skua_dtype_name(c_type) + " numerics " + std::to_string(numerics);
     return s + " seed " + std::to_string(seed);
   }
 };
@@ -96,8 +103,10 @@ inline Inputs inputs_of(const Case& c) {
   Inputs in;
   auto values = [&](const skua_tensor& t) { return c.integers ? make_integers(t, rng) : make(t, rng); };
   in.batch = broadcast(c.a_batch, c.constant_b ? std::vector<size_t>{} : c.b_batch);
-  in.a = values(c.transpose_a ? matrices(c.type, c.a_batch, c.k, c.m, c.hole) : matrices(c.type, c.a_batch, c.m, c.k, c.hole));
-  in.b = values(c.transpose_b ? matrices(c.constant_b ? c.b_type : c.type, c.b_batch, c.n, c.k, c.hole) : matrices(c.constant_b ? c.b_type : c.type, c.b_batch, c.k, c.n, c.hole));
+  in.a = values(c.transpose_a ? matrices(c.type, c.a_batch, c.k, c.m, c.hole)
+                              : matrices(c.type, c.a_batch, c.m, c.k, c.hole));
+  in.b = values(c.transpose_b ? matrices(c.constant_b ? c.b_type : c.type, c.b_batch, c.n, c.k, c.hole)
+                              : matrices(c.constant_b ? c.b_type : c.type, c.b_batch, c.k, c.n, c.hole));
   in.c = values(matrices(c.c_type, in.batch, c.m, c.n, c.dense_c ? 0 : c.hole));
   in.residual = values(matrices(c.c_type, in.batch, c.m, c.n, c.hole));
   in.bias = values(shape({c.n})).v;
@@ -130,7 +139,11 @@ inline std::vector<unsigned char> in_memory(const Data& data) {
     skua::f16 h;
     skua::bf16 b;
     skua::narrow(data.v[i], h), skua::narrow(data.v[i], b);
-    std::memcpy(bytes.data() + i * size, data.t.type == SKUA_DTYPE_F16 ? static_cast<const void*>(&h) : data.t.type == SKUA_DTYPE_BF16 ? static_cast<const void*>(&b) : &data.v[i], size);
+    std::memcpy(bytes.data() + i * size,
+                data.t.type == SKUA_DTYPE_F16    ? static_cast<const void*>(&h)
+                : data.t.type == SKUA_DTYPE_BF16 ? static_cast<const void*>(&b)
+                                                 : &data.v[i],
+                size);
   }
   return bytes;
 }
@@ -139,7 +152,8 @@ inline std::vector<unsigned char> in_memory(const Data& data) {
 inline std::optional<Data> compute(skua_context* context, const Case& c, const Inputs& in) {
   const skua_gemm_desc desc = desc_of(c, in);
   Op op;
-  const skua_status status = skua_gemm_create(context, &desc, c.constant_b ? in_memory(in.b).data() : nullptr, c.bias ? in.bias.data() : nullptr, &op);
+  const skua_status status = skua_gemm_create(context, &desc, c.constant_b ? in_memory(in.b).data() : nullptr,
+                                              c.bias ? in.bias.data() : nullptr, &op);
   EXPECT_EQ(status, SKUA_STATUS_OK) << skua_error_text();
   if (!op.op) return std::nullopt;
   std::vector<Data> operands = {in.a};
@@ -154,7 +168,9 @@ inline std::optional<Data> compute(skua_context* context, const Case& c, const I
 
 // How much an activation may enlarge an error of its argument.
 inline double slope(const skua_activation& act) {
-  return act.kind == SKUA_ACTIVATION_LEAKY_RELU || act.kind == SKUA_ACTIVATION_ELU ? std::max(1.0, std::fabs(double(act.a))) : 1.6;
+  return act.kind == SKUA_ACTIVATION_LEAKY_RELU || act.kind == SKUA_ACTIVATION_ELU
+             ? std::max(1.0, std::fabs(double(act.a)))
+             : 1.6;
 }
 
 // Where a batch index finds its matrix.
@@ -169,8 +185,10 @@ inline const float* matrix_at(const Data& x, const std::vector<size_t>& index) {
 inline void reference(const Case& c, const Inputs& in, std::vector<double>& value, std::vector<double>& bound) {
   auto row_stride = [](const Data& x) { return x.t.rank ? x.t.stride[x.t.rank - 2] : 0; };
   const size_t lda = row_stride(in.a), ldb = row_stride(in.b), ldc = row_stride(in.c), ldr = row_stride(in.residual);
-  const size_t a_row = c.transpose_a ? 1 : lda, a_depth = c.transpose_a ? lda : 1, b_depth = c.transpose_b ? 1 : ldb, b_column = c.transpose_b ? ldb : 1;
-  const bool exact = c.alpha == 1 && c.beta == 0 && !c.bias && c.activation.kind <= SKUA_ACTIVATION_CLAMP && c.residual == SKUA_RESIDUAL_NONE;
+  const size_t a_row = c.transpose_a ? 1 : lda, a_depth = c.transpose_a ? lda : 1, b_depth = c.transpose_b ? 1 : ldb,
+               b_column = c.transpose_b ? ldb : 1;
+  const bool exact = c.alpha == 1 && c.beta == 0 && !c.bias && c.activation.kind <= SKUA_ACTIVATION_CLAMP &&
+                     c.residual == SKUA_RESIDUAL_NONE;
   const double alpha = std::fabs(double(c.alpha));
   value.clear(), bound.clear();
   size_t batches = 1;
@@ -190,11 +208,14 @@ inline void reference(const Case& c, const Inputs& in, std::vector<double>& valu
           size += std::fabs(x);
         }
         double error = double(c.k + 2) * kEps * size * alpha, extra = size * alpha;
-        if (c.narrow_b && c.constant_b && c.b_type != c.type) error += (c.type == SKUA_DTYPE_F16 ? 0x1p-11 : 0x1p-8) * size * alpha + double(c.k) * 0x1p-25 * alpha;
-        if (c.half && c.type == SKUA_DTYPE_BF16 && c.constant_b && c.b_type == SKUA_DTYPE_F32) error += 0x1p-8 * size * alpha;
+        if (c.narrow_b && c.constant_b && c.b_type != c.type)
+          error += (c.type == SKUA_DTYPE_F16 ? 0x1p-11 : 0x1p-8) * size * alpha + double(c.k) * 0x1p-25 * alpha;
+        if (c.half && c.type == SKUA_DTYPE_BF16 && c.constant_b && c.b_type == SKUA_DTYPE_F32)
+          error += 0x1p-8 * size * alpha;
         if (c.half && c.type == SKUA_DTYPE_F16 && c.numerics != SKUA_NUMERICS_STRICT) {
           const double terms = double(c.numerics == SKUA_NUMERICS_FAST && !c.blocks ? c.k : std::min(c.k, size_t(64)));
-          error += ((terms + 2) * 0x1p-11 * size + (double(c.k) + terms) * 0x1p-25) * alpha;  // a product may be rounded by itself; below 2^-14 to multiples of 2^-24
+          // a product may be rounded by itself; below 2^-14 to multiples of 2^-24
+          error += ((terms + 2) * 0x1p-11 * size + (double(c.k) + terms) * 0x1p-25) * alpha;
         }
         sum *= double(c.alpha);
         auto plus = [&](double x) { sum += x, extra += std::fabs(x); };
@@ -204,7 +225,8 @@ inline void reference(const Case& c, const Inputs& in, std::vector<double>& valu
         if (c.residual == SKUA_RESIDUAL_BEFORE_ACTIVATION) plus(r);
         if (!exact) error += 4 * kEps * extra;
         double y = activate(c.activation, sum);
-        if (c.activation.kind > SKUA_ACTIVATION_CLAMP) error = error * slope(c.activation) + 16 * kEps * (std::fabs(y) + std::fabs(sum) * 0.25);
+        if (c.activation.kind > SKUA_ACTIVATION_CLAMP)
+          error = error * slope(c.activation) + 16 * kEps * (std::fabs(y) + std::fabs(sum) * 0.25);
         if (c.residual == SKUA_RESIDUAL_AFTER_ACTIVATION) y += r, error += kEps * (std::fabs(y) + std::fabs(r));
         value.push_back(y);
         bound.push_back(c.integers ? 0 : error + half_ulp(c.c_type, y) + double(FLT_MIN));

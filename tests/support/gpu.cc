@@ -17,7 +17,9 @@ bool gpu_has(skua_dtype type) {
   return false;
 }
 
-std::vector<skua_dtype> gpu_types_of(skua_dtype type) { return gpu_has(type) ? std::vector<skua_dtype>{type} : std::vector<skua_dtype>{}; }
+std::vector<skua_dtype> gpu_types_of(skua_dtype type) {
+  return gpu_has(type) ? std::vector<skua_dtype>{type} : std::vector<skua_dtype>{};
+}
 
 namespace {
 struct Shared {
@@ -37,8 +39,11 @@ Context& shared_gpu(const skua_device_info& device, const std::string& filter) {
   static const bool listens = (testing::UnitTest::GetInstance()->listeners().Append(new EndOfTest), true);
   (void)listens;
   for (const Shared& s : shared)
-    if (s.device.api == device.device.api && s.device.index == device.device.index && s.filter == filter && s.groups == gpu_groups && s.other_rows == gpu_other_rows) return *s.context;
-  shared.push_back({device.device, filter, gpu_groups, gpu_other_rows, std::make_unique<Context>(device, filter.empty() ? nullptr : filter.c_str())});
+    if (s.device.api == device.device.api && s.device.index == device.device.index && s.filter == filter &&
+        s.groups == gpu_groups && s.other_rows == gpu_other_rows)
+      return *s.context;
+  shared.push_back({device.device, filter, gpu_groups, gpu_other_rows,
+                    std::make_unique<Context>(device, filter.empty() ? nullptr : filter.c_str())});
   return *shared.back().context;
 }
 
@@ -50,19 +55,22 @@ void on_every_gpu(const std::function<void(Context& gpu)>& body) {
   }
 }
 
-void by_every_kernel(const std::vector<const char*>& filters, const std::vector<skua_dtype>& types, const std::function<void(Context& gpu, skua_dtype type)>& body) {
+void by_every_kernel(const std::vector<const char*>& filters, const std::vector<skua_dtype>& types,
+                     const std::function<void(Context& gpu, skua_dtype type)>& body) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices)
     for (const char* filter : filters)
       for (const skua_dtype type : types) {
         std::string name = filter;  // f32's and f16's are of one name
-        if (const size_t at = name.find("_f*"); at != std::string::npos && type == SKUA_DTYPE_BF16) name.replace(at, 2, "_bf16");
+        if (const size_t at = name.find("_f*"); at != std::string::npos && type == SKUA_DTYPE_BF16)
+          name.replace(at, 2, "_bf16");
         SCOPED_TRACE(std::string(device.name) + " " + name + ", " + skua_dtype_name(type));
         if (Context& gpu = shared_gpu(device, name); gpu.context) body(gpu, type);
       }
 }
 
-void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes, const MakeOp& make_op, const CheckData& check, const std::vector<skua_dtype>& types) {
+void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes, const MakeOp& make_op,
+                     const CheckData& check, const std::vector<skua_dtype>& types) {
   Context cpu;
   on_every_gpu([&](Context& gpu) {
     Rng rng(7);
@@ -73,7 +81,8 @@ void compare_on_gpus(const std::vector<std::vector<Shape>>& inputs, Holes holes,
       if (!reference.op || !op.op) continue;
       for (const std::vector<Shape>& shapes : inputs)
         for (const size_t skip : {0, 1}) {
-          SCOPED_TRACE(std::string(skua_dtype_name(type)) + ", shape " + std::to_string(&shapes - inputs.data()) + ", skip " + std::to_string(skip));
+          SCOPED_TRACE(std::string(skua_dtype_name(type)) + ", shape " + std::to_string(&shapes - inputs.data()) +
+                       ", skip " + std::to_string(skip));
           const auto more = [&](size_t rank, size_t n) {
             Shape m(rank, skip && holes == Holes::all ? n : 0);
             if (skip && holes == Holes::outer && rank > 1) m[1] = n;
@@ -113,10 +122,23 @@ skua_conv2d_desc conv_desc(uint32_t kernel, uint32_t in, uint32_t out, uint32_t 
 
 skua_conv2d_transpose_desc transposed_desc(const skua_conv2d_desc& d) {
   skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
-  t.kernel_h = d.kernel_h; t.kernel_w = d.kernel_w; t.stride_h = d.stride_h; t.stride_w = d.stride_w; t.dilation_h = d.dilation_h; t.dilation_w = d.dilation_w;
-  t.groups = d.groups; t.in_channels = d.in_channels; t.out_channels = d.out_channels; t.layout = d.layout; t.weight_layout = d.weight_layout;
+  t.kernel_h = d.kernel_h;
+  t.kernel_w = d.kernel_w;
+  t.stride_h = d.stride_h;
+  t.stride_w = d.stride_w;
+  t.dilation_h = d.dilation_h;
+  t.dilation_w = d.dilation_w;
+  t.groups = d.groups;
+  t.in_channels = d.in_channels;
+  t.out_channels = d.out_channels;
+  t.layout = d.layout;
+  t.weight_layout = d.weight_layout;
   t.input_type = d.input_type; t.weight_type = d.weight_type; t.output_type = d.output_type;
-  t.input_q = d.input_q; t.weight_q = d.weight_q; t.output_q = d.output_q; t.residual_q = d.residual_q; t.requantization = d.requantization;
+  t.input_q = d.input_q;
+  t.weight_q = d.weight_q;
+  t.output_q = d.output_q;
+  t.residual_q = d.residual_q;
+  t.requantization = d.requantization;
   t.padding = d.padding; t.epilogue = d.epilogue; t.numerics = d.numerics;
   t.output_padding_h = t.stride_h > 1;
   return t;

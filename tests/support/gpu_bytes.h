@@ -1,4 +1,5 @@
-// What tests of s8 and u8 on GPUs share: the same operator on the CPU and on every device, by the kernels of some names. Results have the same bits.
+// What tests of s8 and u8 on GPUs share: the same operator on the CPU and on every device, by the kernels of some
+// names. Results have the same bits.
 #pragma once
 #include <functional>
 

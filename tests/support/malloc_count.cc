@@ -1,4 +1,5 @@
-// Counts this thread's calls of malloc and its kin while a MallocCount lives. glibc's own functions do the work; sanitizers bring theirs, then nothing is counted.
+// Counts this thread's calls of malloc and its kin while a MallocCount lives. glibc's own functions do the work;
+// sanitizers bring theirs, then nothing is counted.
 #include <cerrno>
 #include <cstdlib>
 

@@ -20,7 +20,9 @@ std::vector<Data> Sample::values(uint32_t seed) const {
   Rng rng(seed);
   std::vector<Data> data;
   for (const skua_tensor& t : inputs)
-    data.push_back(t.type == SKUA_DTYPE_S32 ? make_integers(t, rng) : t.type == SKUA_DTYPE_S8 || t.type == SKUA_DTYPE_U8 ? make_bytes(t, rng) : make(t, rng));
+    data.push_back(t.type == SKUA_DTYPE_S32                             ? make_integers(t, rng)
+                   : t.type == SKUA_DTYPE_S8 || t.type == SKUA_DTYPE_U8 ? make_bytes(t, rng)
+                                                                        : make(t, rng));
   return data;
 }
 
@@ -28,12 +30,17 @@ namespace {
 
 using Create = std::function<skua_status(skua_context*, skua_op**)>;
 
-Sample gemm(const char* name, bool constant, skua_activation_kind activation, skua_residual residual, std::vector<skua_tensor> inputs, bool transpose_a = false) {
+Sample gemm(const char* name, bool constant, skua_activation_kind activation, skua_residual residual,
+            std::vector<skua_tensor> inputs, bool transpose_a = false) {
   skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
   d.n = 37, d.k = constant ? 24 : 0;
   d.transpose_a = transpose_a;
   d.epilogue = {{activation, 0.1f, 1}, residual};
-  return {name, [=](skua_context* c, skua_op** out) { return skua_gemm_create(c, &d, constant ? constants() : nullptr, constants() + 5000, out); }, std::move(inputs), true};
+  return {name,
+          [=](skua_context* c, skua_op** out) {
+            return skua_gemm_create(c, &d, constant ? constants() : nullptr, constants() + 5000, out);
+          },
+          std::move(inputs), true};
 }
 
 // Weights of bytes are the constants' own, of s4 too; biases of bytes are zeros.
@@ -44,7 +51,11 @@ Sample gemm_bytes(const char* name, bool constant, std::vector<skua_tensor> inpu
   d.a_q.scale = 0.02f, d.a_q.zero_point = 131;
   d.b_q.scale = 0.01f;
   d.c_q.scale = 0.5f, d.c_q.zero_point = -3;
-  return {name, [=](skua_context* c, skua_op** out) { return skua_gemm_create(c, &d, constant ? constants() : nullptr, nullptr, out); }, std::move(inputs), constant};
+  return {name,
+          [=](skua_context* c, skua_op** out) {
+            return skua_gemm_create(c, &d, constant ? constants() : nullptr, nullptr, out);
+          },
+          std::move(inputs), constant};
 }
 
 // A quantised, or in floats; block 0: one scale.
@@ -56,7 +67,9 @@ Sample gemm_weights(const char* name, bool quantize_a, skua_dtype b, uint32_t bl
   d.quantize_a = quantize_a;
   d.b_q.scale = 0.02f;
   if (block) d.b_q.scales = constants(), d.b_q.axis = 1, d.b_q.block_size = block, d.b_q.zero_points = zeros;
-  return {name, [=](skua_context* c, skua_op** out) { return skua_gemm_create(c, &d, constants(), constants() + 5000, out); }, std::move(inputs), true};
+  return {name,
+          [=](skua_context* c, skua_op** out) { return skua_gemm_create(c, &d, constants(), constants() + 5000, out); },
+          std::move(inputs), true};
 }
 
 Sample conv_bytes(const char* name, uint32_t stride, uint32_t groups, skua_tensor input) {
@@ -70,10 +83,14 @@ Sample conv_bytes(const char* name, uint32_t stride, uint32_t groups, skua_tenso
   d.input_q.scale = 0.02f, d.input_q.zero_point = 4;
   d.weight_q.scale = 0.01f;
   d.output_q.scale = 0.5f, d.output_q.zero_point = -3;
-  return {name, [=](skua_context* c, skua_op** out) { return skua_conv2d_create(c, &d, constants(), nullptr, out); }, {input}, true};
+  return {name,
+          [=](skua_context* c, skua_op** out) { return skua_conv2d_create(c, &d, constants(), nullptr, out); },
+          {input},
+          true};
 }
 
-Sample conv(const char* name, uint32_t kernel, uint32_t stride, uint32_t groups, uint32_t in, uint32_t out, skua_layout layout, skua_residual residual, std::vector<skua_tensor> inputs) {
+Sample conv(const char* name, uint32_t kernel, uint32_t stride, uint32_t groups, uint32_t in, uint32_t out,
+            skua_layout layout, skua_residual residual, std::vector<skua_tensor> inputs) {
   skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
   d.kernel_h = d.kernel_w = kernel;
   d.stride_h = d.stride_w = stride;
@@ -82,7 +99,10 @@ Sample conv(const char* name, uint32_t kernel, uint32_t stride, uint32_t groups,
   d.layout = layout;
   d.padding.mode = SKUA_PADDING_SAME_UPPER;
   d.epilogue = {{SKUA_ACTIVATION_RELU6, 0, 0}, residual};
-  return {name, [=](skua_context* c, skua_op** out) { return skua_conv2d_create(c, &d, constants(), constants() + 100, out); }, std::move(inputs), true};
+  return {
+      name,
+      [=](skua_context* c, skua_op** out) { return skua_conv2d_create(c, &d, constants(), constants() + 100, out); },
+      std::move(inputs), true};
 }
 
 Sample conv_transpose() {
@@ -92,13 +112,18 @@ Sample conv_transpose() {
   d.in_channels = 5, d.out_channels = 7;
   d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
   d.output_padding_h = d.output_padding_w = 1;
-  return {"conv2d_transpose", [=](skua_context* c, skua_op** out) { return skua_conv2d_transpose_create(c, &d, constants(), nullptr, out); }, {shape({2, 6, 5, 5})}, true};
+  return {
+      "conv2d_transpose",
+      [=](skua_context* c, skua_op** out) { return skua_conv2d_transpose_create(c, &d, constants(), nullptr, out); },
+      {shape({2, 6, 5, 5})},
+      true};
 }
 
 Sample inverted_residual() {
   skua_inverted_residual_desc d = SKUA_INVERTED_RESIDUAL_DESC_INIT;
   d.expand.in_channels = d.project.out_channels = 6;
-  d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups = d.project.in_channels = 21;
+  d.expand.out_channels = d.depthwise.in_channels = d.depthwise.out_channels = d.depthwise.groups =
+      d.project.in_channels = 21;
   d.depthwise.kernel_h = d.depthwise.kernel_w = 3;
   d.depthwise.padding.mode = SKUA_PADDING_SAME_UPPER;
   d.depthwise.epilogue.activation.kind = SKUA_ACTIVATION_RELU6;
@@ -124,7 +149,8 @@ Sample pool(const char* name, skua_pool_kind kind, bool global, skua_layout layo
 Sample unary(const char* name, skua_unary_kind kind) {
   skua_unary_desc d = SKUA_UNARY_DESC_INIT;
   d.kind = kind;
-  return {name, [=](skua_context* c, skua_op** out) { return skua_unary_create(c, &d, out); }, {shape({3, 37})}, false, 0};
+  return {
+      name, [=](skua_context* c, skua_op** out) { return skua_unary_create(c, &d, out); }, {shape({3, 37})}, false, 0};
 }
 
 Sample binary(const char* name, skua_binary_kind kind, skua_tensor x, skua_tensor y) {
@@ -139,16 +165,25 @@ Sample norm(const char* name, skua_norm_kind kind) {
   d.channels = 24;
   d.groups = kind == SKUA_NORM_GROUP ? 4 : 1;
   const bool batch = kind == SKUA_NORM_BATCH;
-  return {name, [=](skua_context* c, skua_op** out) {
-            return skua_norm_create(c, &d, constants(), kind == SKUA_NORM_RMS ? nullptr : constants() + 50, batch ? constants() + 100 : nullptr, batch ? constants() + 200 : nullptr, out);
-          }, {shape({2, 5, 3, 24})}, true, 0};
+  return {name,
+          [=](skua_context* c, skua_op** out) {
+            return skua_norm_create(c, &d, constants(), kind == SKUA_NORM_RMS ? nullptr : constants() + 50,
+                                    batch ? constants() + 100 : nullptr, batch ? constants() + 200 : nullptr, out);
+          },
+          {shape({2, 5, 3, 24})},
+          true,
+          0};
 }
 
 Sample softmax(const char* name, bool log, int axis) {
   skua_softmax_desc d = SKUA_SOFTMAX_DESC_INIT;
   d.log = log;
   d.axis = axis;
-  return {name, [=](skua_context* c, skua_op** out) { return skua_softmax_create(c, &d, out); }, {shape({4, 6, 29})}, false, 0};
+  return {name,
+          [=](skua_context* c, skua_op** out) { return skua_softmax_create(c, &d, out); },
+          {shape({4, 6, 29})},
+          false,
+          0};
 }
 
 Sample reduce(const char* name, skua_reduce_kind kind, int axis) {
@@ -163,7 +198,8 @@ Sample resize(const char* name, skua_resize_kind kind) {
   skua_resize2d_desc d = SKUA_RESIZE2D_DESC_INIT;
   d.kind = kind;
   d.out_h = 9, d.out_w = 13;
-  return {name, [=](skua_context* c, skua_op** out) { return skua_resize2d_create(c, &d, out); }, {shape({2, 6, 5, 11})}};
+  return {
+      name, [=](skua_context* c, skua_op** out) { return skua_resize2d_create(c, &d, out); }, {shape({2, 6, 5, 11})}};
 }
 
 std::vector<Sample> data_samples() {
@@ -253,7 +289,9 @@ const std::vector<Sample>& samples() {
     for (Sample& sample : all_samples()) {
       skua_op* op = nullptr;
       const skua_status status = sample.create(context, &op);
-      if (status == SKUA_STATUS_UNSUPPORTED && (std::strstr(skua_error_text(), "in this build") || std::strstr(skua_error_text(), "this build leaves out"))) continue;
+      if (status == SKUA_STATUS_UNSUPPORTED &&
+          (std::strstr(skua_error_text(), "in this build") || std::strstr(skua_error_text(), "this build leaves out")))
+        continue;
       skua_op_destroy(op);
       here.push_back(std::move(sample));
     }
@@ -296,8 +334,10 @@ std::vector<unsigned char> Planned::compute(const skua_executor* executor) const
   }
   const size_t size = skua_plan_workspace(plan, executor ? executor->concurrency : 1);
   std::vector<unsigned char> space(size + SKUA_WORKSPACE_ALIGNMENT, 0xff);
-  void* workspace = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(space.data()) + SKUA_WORKSPACE_ALIGNMENT - 1) / SKUA_WORKSPACE_ALIGNMENT * SKUA_WORKSPACE_ALIGNMENT);
-  SKUA_EXPECT_OK(skua_plan_run(plan, inputs.data(), inputs.size(), buffers.data(), buffers.size(), workspace, size, executor));
+  void* workspace = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(space.data()) + SKUA_WORKSPACE_ALIGNMENT - 1) /
+                                            SKUA_WORKSPACE_ALIGNMENT * SKUA_WORKSPACE_ALIGNMENT);
+  SKUA_EXPECT_OK(
+      skua_plan_run(plan, inputs.data(), inputs.size(), buffers.data(), buffers.size(), workspace, size, executor));
   for (const auto& m : memory) {
     const auto* from = reinterpret_cast<const unsigned char*>(m.data());
     bytes.insert(bytes.end(), from, from + m.size() * 4);

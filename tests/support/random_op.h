@@ -23,13 +23,18 @@ struct RandomOp {
   Rng rng;
   skua_dtype type;
   std::string text;
-  RandomOp(uint32_t number, const std::vector<skua_dtype>& types) : rng(number), type(types[types.size() > 1 && !rng.integer(0, 2) ? size_t(rng.integer(1, int(types.size()) - 1)) : 0]) {}
+  RandomOp(uint32_t number, const std::vector<skua_dtype>& types)
+      : rng(number),
+        type(types[types.size() > 1 && !rng.integer(0, 2) ? size_t(rng.integer(1, int(types.size()) - 1)) : 0]) {}
 
   bool odds(int one_in) { return rng.integer(1, one_in) == 1; }
   size_t extent(int most) { return size_t(odds(8) ? 1 : rng.integer(1, most)); }
   size_t channels(int most) { return odds(2) ? extent(most) : 4 * size_t(rng.integer(1, (most + 3) / 4)); }
   skua_activation activation() {
-    static const skua_activation some[] = {{SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_NONE, 0, 0}, {SKUA_ACTIVATION_RELU6, 0, 0}, {SKUA_ACTIVATION_HARD_SWISH, 0, 0}};
+    static const skua_activation some[] = {{SKUA_ACTIVATION_NONE, 0, 0},
+                                           {SKUA_ACTIVATION_NONE, 0, 0},
+                                           {SKUA_ACTIVATION_RELU6, 0, 0},
+                                           {SKUA_ACTIVATION_HARD_SWISH, 0, 0}};
     return some[rng.integer(0, 3)];
   }
   // Sometimes with room between rows; of an input of an operator that wants them dense never.
@@ -40,7 +45,9 @@ struct RandomOp {
     for (size_t& m : more) m = size_t(odds(2) ? rng.integer(0, 3) : 4 * rng.integer(0, 2));
     return with_holes(t, more);
   }
-  Data values(const std::vector<size_t>& s, bool holes = true, float low = -1, float high = 1) { return make(strided(s, holes), rng, low, high); }
+  Data values(const std::vector<size_t>& s, bool holes = true, float low = -1, float high = 1) {
+    return make(strided(s, holes), rng, low, high);
+  }
   std::vector<float> constants(size_t n, double size = 1) {
     std::vector<float> v(n);
     for (float& x : v) x = rounded(type, float(double(rng.uniform(-1, 1)) * size));
@@ -53,7 +60,8 @@ struct RandomOp {
   }
 
   Trial gemm() {
-    const size_t m = extent(odds(4) ? 150 : 20), n = channels(odds(4) ? 150 : 40), k = odds(20) ? 0 : channels(60), batch = odds(3) ? extent(5) : 0;
+    const size_t m = extent(odds(4) ? 150 : 20), n = channels(odds(4) ? 150 : 40), k = odds(20) ? 0 : channels(60),
+                 batch = odds(3) ? extent(5) : 0;
     const bool constant = odds(2), ta = odds(3), tb = odds(3), residual = odds(3), bias = odds(2);
     skua_gemm_desc d = SKUA_GEMM_DESC_INIT;
     d.a_type = d.b_type = d.c_type = type;
@@ -70,7 +78,8 @@ struct RandomOp {
       return values(s);
     };
     t.inputs.push_back(matrix(ta ? k : m, ta ? m : k, true));
-    const auto b = std::make_shared<std::vector<float>>(constants(n * k)), c = std::make_shared<std::vector<float>>(constants(n));
+    const auto b = std::make_shared<std::vector<float>>(constants(n * k)),
+               c = std::make_shared<std::vector<float>>(constants(n));
     if (!constant) t.inputs.push_back(matrix(tb ? n : k, tb ? k : n, odds(2)));
     if (residual) t.inputs.push_back(matrix(m, n, true));
     t.create = [=](skua_context* context, bool strict, skua_op** op) {
@@ -91,16 +100,22 @@ struct RandomOp {
     d.groups = 1;
     d.in_channels = uint32_t(channels(24)), d.out_channels = uint32_t(channels(40));
     if (depthwise) d.groups = d.in_channels, d.out_channels = d.in_channels * (odds(4) ? 2 : 1);
-    else if (odds(6)) d.groups = 2, d.in_channels = 2 * uint32_t(channels(8)), d.out_channels = 2 * uint32_t(channels(12));
+    else if (odds(6))
+      d.groups = 2, d.in_channels = 2 * uint32_t(channels(8)), d.out_channels = 2 * uint32_t(channels(12));
     const bool nchw = odds(4), residual = odds(3), transposed = !depthwise && odds(5), bias = odds(2);
     d.layout = nchw ? SKUA_LAYOUT_NCHW : SKUA_LAYOUT_NHWC;
     d.padding.mode = SKUA_PADDING_SAME_UPPER;
-    if (odds(3)) d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(rng.integer(0, int(d.kernel_h - 1))), uint32_t(rng.integer(0, int(d.kernel_w - 1))), uint32_t(rng.integer(0, int(d.kernel_h - 1))), 0};
+    if (odds(3))
+      d.padding = {SKUA_PADDING_EXPLICIT, uint32_t(rng.integer(0, int(d.kernel_h - 1))),
+                   uint32_t(rng.integer(0, int(d.kernel_w - 1))), uint32_t(rng.integer(0, int(d.kernel_h - 1))), 0};
     d.epilogue.activation = activation();
     const size_t batch = extent(3), h = extent(14), w = extent(14);
-    say(transposed ? "transposed" : "conv", {d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.groups, d.in_channels, d.out_channels, nchw, residual, batch, h, w, d.padding.top, d.padding.left, d.padding.bottom,
-                                              size_t(d.padding.mode), size_t(d.epilogue.activation.kind)});
-    const auto weights = std::make_shared<std::vector<float>>(constants(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels));
+    say(transposed ? "transposed" : "conv",
+        {d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, d.groups, d.in_channels, d.out_channels, nchw,
+         residual, batch, h, w, d.padding.top, d.padding.left, d.padding.bottom, size_t(d.padding.mode),
+         size_t(d.epilogue.activation.kind)});
+    const auto weights = std::make_shared<std::vector<float>>(
+        constants(size_t(d.kernel_h) * d.kernel_w * (d.in_channels / d.groups) * d.out_channels));
     const auto c = std::make_shared<std::vector<float>>(constants(d.out_channels));
     const skua_dtype as = type;
     Trial t;
@@ -113,13 +128,15 @@ struct RandomOp {
       const float* const b = bias ? c->data() : nullptr;
       if (!transposed) return skua_conv2d_create(context, &e, weights->data(), b, op);
       skua_conv2d_transpose_desc f = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
-      f.kernel_h = e.kernel_h, f.kernel_w = e.kernel_w, f.stride_h = e.stride_h, f.stride_w = e.stride_w, f.dilation_h = e.dilation_h, f.dilation_w = e.dilation_w;
+      f.kernel_h = e.kernel_h, f.kernel_w = e.kernel_w, f.stride_h = e.stride_h, f.stride_w = e.stride_w,
+      f.dilation_h = e.dilation_h, f.dilation_w = e.dilation_w;
       f.groups = e.groups, f.in_channels = e.in_channels, f.out_channels = e.out_channels, f.layout = e.layout;
       f.input_type = f.output_type = as;
       f.padding = e.padding, f.epilogue = e.epilogue, f.numerics = e.numerics;
       return skua_conv2d_transpose_create(context, &f, weights->data(), b, op);
     };
-    t.inputs.push_back(values(nchw ? std::vector<size_t>{batch, d.in_channels, h, w} : std::vector<size_t>{batch, h, w, d.in_channels}));
+    t.inputs.push_back(values(nchw ? std::vector<size_t>{batch, d.in_channels, h, w}
+                                   : std::vector<size_t>{batch, h, w, d.in_channels}));
     if (residual) {  // of the output's shape: planned without it
       Context cpu;
       skua_conv2d_desc e = d;
@@ -133,13 +150,17 @@ struct RandomOp {
       skua_status made;
       if (transposed) {
         skua_conv2d_transpose_desc f = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
-        f.kernel_h = e.kernel_h, f.kernel_w = e.kernel_w, f.stride_h = e.stride_h, f.stride_w = e.stride_w, f.dilation_h = e.dilation_h, f.dilation_w = e.dilation_w;
-        f.groups = e.groups, f.in_channels = e.in_channels, f.out_channels = e.out_channels, f.layout = e.layout, f.input_type = f.output_type = as, f.padding = e.padding;
+        f.kernel_h = e.kernel_h, f.kernel_w = e.kernel_w, f.stride_h = e.stride_h, f.stride_w = e.stride_w,
+        f.dilation_h = e.dilation_h, f.dilation_w = e.dilation_w;
+        f.groups = e.groups, f.in_channels = e.in_channels, f.out_channels = e.out_channels, f.layout = e.layout,
+        f.input_type = f.output_type = as, f.padding = e.padding;
         made = skua_conv2d_transpose_create(cpu, &f, weights->data(), nullptr, &op);
       } else {
         made = skua_conv2d_create(cpu, &e, weights->data(), nullptr, &op);
       }
-      if (made == SKUA_STATUS_OK && skua_op_plan(op, &t.inputs[0].t, 1, nullptr, 0, &plan) == SKUA_STATUS_OK && skua_plan_outputs(plan, &y, 1) == SKUA_STATUS_OK) s.assign(y.shape, y.shape + 4);
+      if (made == SKUA_STATUS_OK && skua_op_plan(op, &t.inputs[0].t, 1, nullptr, 0, &plan) == SKUA_STATUS_OK &&
+          skua_plan_outputs(plan, &y, 1) == SKUA_STATUS_OK)
+        s.assign(y.shape, y.shape + 4);
       skua_plan_destroy(plan);
       t.inputs.push_back(values(s));
     }
@@ -155,14 +176,16 @@ struct RandomOp {
     d.type = type;
     d.kind = skua_pool_kind(rng.integer(0, 2));
     d.global = odds(6);
-    d.kernel_h = uint32_t(extent(4)), d.kernel_w = uint32_t(extent(4)), d.stride_h = uint32_t(extent(3)), d.stride_w = uint32_t(extent(3));
+    d.kernel_h = uint32_t(extent(4)), d.kernel_w = uint32_t(extent(4)), d.stride_h = uint32_t(extent(3)),
+    d.stride_w = uint32_t(extent(3));
     d.dilation_h = d.dilation_w = odds(5) ? 2 : 1;
     d.padding.mode = odds(2) ? SKUA_PADDING_SAME_UPPER : SKUA_PADDING_EXPLICIT;
     d.ceil_mode = odds(3), d.count_padding = odds(2);
     const bool nchw = odds(3);
     d.layout = nchw ? SKUA_LAYOUT_NCHW : SKUA_LAYOUT_NHWC;
     const size_t n = extent(3), c = channels(24), h = extent(12) + 3, w = extent(12) + 3;
-    say("pool", {size_t(d.kind), d.global, d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h, size_t(d.padding.mode), d.ceil_mode, d.count_padding, nchw, n, c, h, w});
+    say("pool", {size_t(d.kind), d.global, d.kernel_h, d.kernel_w, d.stride_h, d.stride_w, d.dilation_h,
+                 size_t(d.padding.mode), d.ceil_mode, d.count_padding, nchw, n, c, h, w});
     Trial t;
     t.create = [=](skua_context* context, bool, skua_op** op) { return skua_pool2d_create(context, &d, op); };
     t.inputs.push_back(values(nchw ? std::vector<size_t>{n, c, h, w} : std::vector<size_t>{n, h, w, c}));
@@ -172,7 +195,8 @@ struct RandomOp {
 
   Trial binary() {
     skua_binary_desc d = SKUA_BINARY_DESC_INIT;
-    static const skua_binary_kind kinds[] = {SKUA_BINARY_ADD, SKUA_BINARY_MUL, SKUA_BINARY_DIV, SKUA_BINARY_MAX, SKUA_BINARY_PRELU, SKUA_BINARY_LESS};
+    static const skua_binary_kind kinds[] = {SKUA_BINARY_ADD, SKUA_BINARY_MUL,   SKUA_BINARY_DIV,
+                                             SKUA_BINARY_MAX, SKUA_BINARY_PRELU, SKUA_BINARY_LESS};
     d.kind = kinds[rng.integer(0, 5)];
     d.type = type;
     const size_t rank = size_t(rng.integer(1, 5));
@@ -191,7 +215,8 @@ struct RandomOp {
 
   Trial unary() {
     skua_unary_desc d = SKUA_UNARY_DESC_INIT;
-    static const skua_unary_kind kinds[] = {SKUA_UNARY_RELU6, SKUA_UNARY_SIGMOID, SKUA_UNARY_TANH, SKUA_UNARY_EXP, SKUA_UNARY_ABS};
+    static const skua_unary_kind kinds[] = {SKUA_UNARY_RELU6, SKUA_UNARY_SIGMOID, SKUA_UNARY_TANH, SKUA_UNARY_EXP,
+                                            SKUA_UNARY_ABS};
     d.kind = kinds[rng.integer(0, 4)];
     d.input_type = d.output_type = type;
     std::vector<size_t> s(size_t(rng.integer(1, 5)));
@@ -237,14 +262,19 @@ struct RandomOp {
     const size_t n = extent(3), h = extent(6) + 1, w = extent(6) + 1;
     say("norm", {size_t(d.kind), nchw, d.channels, n, h, w});
     const auto four = std::make_shared<std::vector<float>>(4 * d.channels);
-    for (size_t i = 0; i < four->size(); ++i) (*four)[i] = i < d.channels ? rng.uniform(0.5f, 2) : i < 3 * d.channels ? rng.uniform(-1, 1) : rng.uniform(0.1f, 2);
+    for (size_t i = 0; i < four->size(); ++i)
+      (*four)[i] = i < d.channels       ? rng.uniform(0.5f, 2)
+                   : i < 3 * d.channels ? rng.uniform(-1, 1)
+                                        : rng.uniform(0.1f, 2);
     Trial t;
     t.create = [=](skua_context* context, bool, skua_op** op) {
       const float* const v = four->data();
       const bool batch = d.kind == SKUA_NORM_BATCH;
-      return skua_norm_create(context, &d, v, d.kind == SKUA_NORM_RMS ? nullptr : v + d.channels, batch ? v + 2 * d.channels : nullptr, batch ? v + 3 * d.channels : nullptr, op);
+      return skua_norm_create(context, &d, v, d.kind == SKUA_NORM_RMS ? nullptr : v + d.channels,
+                              batch ? v + 2 * d.channels : nullptr, batch ? v + 3 * d.channels : nullptr, op);
     };
-    t.inputs = {values(nchw ? std::vector<size_t>{n, d.channels, h, w} : std::vector<size_t>{n, h, w, d.channels}, false, -3, 3)};
+    t.inputs = {values(nchw ? std::vector<size_t>{n, d.channels, h, w} : std::vector<size_t>{n, h, w, d.channels},
+                       false, -3, 3)};
     t.scale = 300;
     return t;
   }
@@ -341,8 +371,17 @@ struct RandomOp {
 
   Trial draw() {
     const int which = rng.integer(0, 13);
-    Trial t = which < 3 ? gemm() : which < 5 ? conv(false) : which == 5 ? conv(true) : which == 6 ? pool() : which == 7 ? binary() : which == 8 ? unary() : which == 9 ? softmax() : which == 10 ? norm()
-            : which == 11 ? reduce() : which == 12 ? resize() : copy();
+    Trial t = which < 3     ? gemm()
+              : which < 5   ? conv(false)
+              : which == 5  ? conv(true)
+              : which == 6  ? pool()
+              : which == 7  ? binary()
+              : which == 8  ? unary()
+              : which == 9  ? softmax()
+              : which == 10 ? norm()
+              : which == 11 ? reduce()
+              : which == 12 ? resize()
+                            : copy();
     t.text = text + skua_dtype_name(type);
     return t;
   }

@@ -1,4 +1,5 @@
-// The inner loops of the formulas that results are compared with: most of a test's time, so these alone are compiled with -O3.
+// The inner loops of the formulas that results are compared with: most of a test's time, so these alone are compiled
+// with -O3.
 #include "tests/support/support.h"
 
 #include <cmath>
@@ -8,7 +9,8 @@ namespace skua_test {
 void add_products(double x, const double* __restrict w, size_t n, double* __restrict sums) {
   for (size_t i = 0; i < n; ++i) sums[i] += x * w[i];
 }
-void add_products(double x, const double* __restrict w, size_t n, double* __restrict sums, double* __restrict absolutes) {
+void add_products(double x, const double* __restrict w, size_t n, double* __restrict sums,
+                  double* __restrict absolutes) {
   for (size_t i = 0; i < n; ++i) {
     const double product = x * w[i];
     sums[i] += product;

@@ -34,16 +34,18 @@ uint32_t Rng::next() {
 float Rng::uniform(float low, float high) { return low + (high - low) * (float(next() >> 8) / 16777216.0f); }
 int Rng::integer(int low, int high) { return low + int(next() % (uint32_t(high - low) + 1)); }
 
-// ---- memory ------------------------------------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------------------------------
 namespace {
 constexpr unsigned char kCanary = 0xc5;
 size_t page() {
   static const size_t size = size_t(sysconf(_SC_PAGESIZE));
   return size;
 }
-// An emulator that faults on the lanes a masked load leaves out (qemu with AVX2) gets room behind the operands before the guard page.
+// An emulator that faults on the lanes a masked load leaves out (qemu with AVX2) gets room behind the operands before
+// the guard page.
 size_t room_behind() {
-  static const size_t bytes = std::getenv("SKUA_TEST_ROOM") ? std::strtoul(std::getenv("SKUA_TEST_ROOM"), nullptr, 10) : 0;
+  static const size_t bytes =
+      std::getenv("SKUA_TEST_ROOM") ? std::strtoul(std::getenv("SKUA_TEST_ROOM"), nullptr, 10) : 0;
   return bytes;
 }
 size_t pages(size_t bytes) { return (bytes + page() - 1) / page() * page(); }
@@ -66,27 +68,36 @@ Guarded Guarded::bytes(size_t size, size_t align, bool at_end, size_t skip) {
   g.map_ = static_cast<unsigned char*>(map);
   g.open_ = g.map_ + page();
   if (mprotect(g.open_, g.open_size_, PROT_READ | PROT_WRITE)) std::abort();
-  if (at_end) g.at_ = reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(g.open_ + g.open_size_ - size - room_behind()) & ~uintptr_t(align - 1));
+  if (at_end)
+    g.at_ = reinterpret_cast<unsigned char*>(
+        reinterpret_cast<uintptr_t>(g.open_ + g.open_size_ - size - room_behind()) & ~uintptr_t(align - 1));
   else g.at_ = g.open_ + skip;
-  const size_t before = std::min<size_t>(size_t(g.at_ - g.open_), 256), behind = std::min<size_t>(size_t(g.open_ + g.open_size_ - g.at_) - size, 256);
+  const size_t before = std::min<size_t>(size_t(g.at_ - g.open_), 256),
+               behind = std::min<size_t>(size_t(g.open_ + g.open_size_ - g.at_) - size, 256);
   std::memset(g.at_ - before, kCanary, before);
   std::memset(g.at_ + size, kCanary, behind);
   return g;
 }
 
 Guarded::Guarded(Guarded&& from) noexcept
-    : map_(std::exchange(from.map_, nullptr)), open_(from.open_), at_(from.at_), map_size_(from.map_size_), open_size_(from.open_size_), size_(from.size_) {}
+    : map_(std::exchange(from.map_, nullptr)),
+      open_(from.open_),
+      at_(from.at_),
+      map_size_(from.map_size_),
+      open_size_(from.open_size_),
+      size_(from.size_) {}
 Guarded::~Guarded() {
   if (map_) munmap(map_, map_size_);
 }
 void Guarded::read_only() { mprotect(open_, open_size_, PROT_READ); }
 bool Guarded::untouched_outside() const {
-  const size_t before = std::min<size_t>(size_t(at_ - open_), 256), behind = std::min<size_t>(size_t(open_ + open_size_ - at_) - size_, 256);
+  const size_t before = std::min<size_t>(size_t(at_ - open_), 256),
+               behind = std::min<size_t>(size_t(open_ + open_size_ - at_) - size_, 256);
   return std::all_of(at_ - before, at_, [](unsigned char c) { return c == kCanary; }) &&
          std::all_of(at_ + size_, at_ + size_ + behind, [](unsigned char c) { return c == kCanary; });
 }
 
-// ---- instruction sets, contexts ------------------------------------------------------------------------------------------------
+// ---- instruction sets, contexts -------------------------------------------------------------------------------------
 namespace {
 const std::vector<skua_kernel_info>& registry() {  // without calls
   static const std::vector<skua_kernel_info> all = [] {
@@ -98,8 +109,10 @@ const std::vector<skua_kernel_info>& registry() {  // without calls
 }
 bool has_kernels(const char* isa, skua_dtype type) {
   for (const skua::IsaEntry& entry : skua::kIsas)
-    if (type == SKUA_DTYPE_F32 && entry.type != skua::Element::f32 && !std::strcmp(isa, entry.name)) return false;  // it may convert from f32, no more
-  return std::any_of(registry().begin(), registry().end(), [&](const skua_kernel_info& info) { return info.type == type && !std::strcmp(info.isa, isa); });
+    // it may convert from f32, no more
+    if (type == SKUA_DTYPE_F32 && entry.type != skua::Element::f32 && !std::strcmp(isa, entry.name)) return false;
+  return std::any_of(registry().begin(), registry().end(),
+                     [&](const skua_kernel_info& info) { return info.type == type && !std::strcmp(info.isa, isa); });
 }
 std::vector<skua_dtype> built_types() {
   std::vector<skua_dtype> types;
@@ -132,7 +145,8 @@ bool usable(const char* isa) {
 }
 std::vector<const char*> isas(skua_dtype type) {
   std::vector<const char*> names = usable_isas();
-  names.erase(std::remove_if(names.begin(), names.end(), [&](const char* name) { return !has_kernels(name, type); }), names.end());
+  names.erase(std::remove_if(names.begin(), names.end(), [&](const char* name) { return !has_kernels(name, type); }),
+              names.end());
   return names;
 }
 
@@ -173,7 +187,8 @@ double half_ulp(skua_dtype type, double value) {
 std::vector<skua_kernel_info> kernels(const std::string& prefix) {
   std::vector<skua_kernel_info> found;
   for (const skua_kernel_info& info : registry())
-    if (!std::strncmp(info.name, prefix.c_str(), prefix.size()) && info.usable && usable(info.isa)) found.push_back(info);
+    if (!std::strncmp(info.name, prefix.c_str(), prefix.size()) && info.usable && usable(info.isa))
+      found.push_back(info);
   return found;
 }
 
@@ -223,8 +238,11 @@ std::vector<skua_device_info> gpu_devices() {
   }
   [[maybe_unused]] static const bool told = [&] {  // once a program: where its GPU tests run
     std::string names;
-    for (const skua_device_info& d : gpus) names += (names.empty() ? "" : "; ") + std::string(d.device.api == SKUA_DEVICE_API_OPENCL ? "OpenCL " : "Vulkan ") + d.name;
-    std::fprintf(stderr, "GPU devices: %s%s\n", names.empty() ? "none" : names.c_str(), gpus.empty() || has[SKUA_DEVICE_API_VULKAN] ? "" : "; no Vulkan");
+    for (const skua_device_info& d : gpus)
+      names += (names.empty() ? "" : "; ") +
+               std::string(d.device.api == SKUA_DEVICE_API_OPENCL ? "OpenCL " : "Vulkan ") + d.name;
+    std::fprintf(stderr, "GPU devices: %s%s\n", names.empty() ? "none" : names.c_str(),
+                 gpus.empty() || has[SKUA_DEVICE_API_VULKAN] ? "" : "; no Vulkan");
     return true;
   }();
   const char* required = std::getenv("SKUA_TEST_GPU");
@@ -286,7 +304,7 @@ Context::~Context() {
   EXPECT_EQ(live, 0u) << "blocks were not returned to the allocator";
 }
 
-// ---- tensors -------------------------------------------------------------------------------------------------------------------
+// ---- tensors --------------------------------------------------------------------------------------------------------
 skua_tensor shape(const std::vector<size_t>& extents, skua_dtype type) {
   skua_tensor t = {};
   t.type = type;
@@ -294,7 +312,9 @@ skua_tensor shape(const std::vector<size_t>& extents, skua_dtype type) {
   std::copy(extents.begin(), extents.end(), t.shape);
   return t;
 }
-skua_tensor shape(std::initializer_list<size_t> extents, skua_dtype type) { return shape(std::vector<size_t>(extents), type); }
+skua_tensor shape(std::initializer_list<size_t> extents, skua_dtype type) {
+  return shape(std::vector<size_t>(extents), type);
+}
 
 skua_tensor with_holes(const skua_tensor& t, const std::vector<size_t>& more) {
   skua_tensor s = t;
@@ -353,10 +373,13 @@ template <class Value> Data fill(const skua_tensor& t, Value value) {
 Data make(const skua_tensor& t, Rng& rng, float low, float high) {
   return fill(t, [&] { return rounded(t.type, rng.uniform(low, high)); });
 }
-Data make(std::initializer_list<size_t> extents, Rng& rng, float low, float high) { return make(shape(extents), rng, low, high); }
+Data make(std::initializer_list<size_t> extents, Rng& rng, float low, float high) {
+  return make(shape(extents), rng, low, high);
+}
 Data make_bytes(const skua_tensor& t, Rng& rng) {
   const int low = t.type == SKUA_DTYPE_S8 ? -128 : 0;
-  return fill(t, [&] { return float(rng.next() % 8 ? rng.integer(low, low + 255) : low + (rng.next() & 1 ? 255 : 0)); });
+  return fill(t,
+              [&] { return float(rng.next() % 8 ? rng.integer(low, low + 255) : low + (rng.next() & 1 ? 255 : 0)); });
 }
 Data make_integers(const skua_tensor& t, Rng& rng, int low, int high) {
   return fill(t, [&] { return float(rng.integer(low, high)); });
@@ -373,16 +396,18 @@ std::vector<double> dense_double(const Data& data) {
   return {values.begin(), values.end()};
 }
 
-// ---- executors -----------------------------------------------------------------------------------------------------------------
+// ---- executors ------------------------------------------------------------------------------------------------------
 Shuffled::Shuffled(uint32_t workers, uint32_t seed) : rng(seed) {
   executor = {this, workers, [](void* ctx, size_t count, skua_task task, void* arg) {
                 auto& self = *static_cast<Shuffled*>(ctx);
                 self.tasks += count;
-                // A permutation without memory: i -> (i * step + start) mod count, with a step that has no factor in common with count.
+                // A permutation without memory: i -> (i * step + start) mod count, with a step that has no factor in
+                // common with count.
                 size_t step = count > 1 ? 1 + self.rng.next() % (count - 1) : 1;
                 while (std::gcd(step, count) != 1) ++step;
                 size_t i = count ? self.rng.next() % count : 0;
-                for (size_t done = 0; done < count; ++done, i = (i + step) % count) task(arg, i, self.rng.next() % self.executor.concurrency);
+                for (size_t done = 0; done < count; ++done, i = (i + step) % count)
+                  task(arg, i, self.rng.next() % self.executor.concurrency);
               }};
 }
 
@@ -403,14 +428,15 @@ size_t gpu_skip = 0;
 size_t gpu_groups = 0;
 bool gpu_other_rows = false;
 
-// ---- run -----------------------------------------------------------------------------------------------------------------------
+// ---- run ------------------------------------------------------------------------------------------------------------
 namespace {
 
 constexpr uint32_t kPoison = 0x7fa57fa5;  // a NaN; each half is one of f16 (7fa5, and of bf16 too)
 
 size_t element_size(const skua_tensor& t) { return skua_dtype_bits(t.type) / 8; }
 
-enum class Place { end, begin, odd };  // flush against a page behind, before, or neither and aligned to the element only
+// flush against a page behind, before, or neither and aligned to the element only
+enum class Place { end, begin, odd };
 
 Guarded place(const skua_tensor& t, Place where) {
   const size_t bytes = extent(t) * element_size(t);
@@ -475,7 +501,9 @@ Data get(const skua_tensor& shape, Guarded& from) {
 }
 
 // Of two results of one plan; what get() holds between the elements is the same.
-bool same_bits(const Data& a, const Data& b) { return a.v.size() == b.v.size() && (a.v.empty() || !std::memcmp(a.v.data(), b.v.data(), a.v.size() * sizeof(float))); }
+bool same_bits(const Data& a, const Data& b) {
+  return a.v.size() == b.v.size() && (a.v.empty() || !std::memcmp(a.v.data(), b.v.data(), a.v.size() * sizeof(float)));
+}
 
 struct Plan {
   ~Plan() { skua_plan_destroy(plan); }
@@ -483,8 +511,9 @@ struct Plan {
 };
 
 // One run. in_place: the input whose memory output 0 takes, or -1.
-std::vector<Data> run_once(const skua_plan* plan, const std::vector<Data>& inputs, const std::vector<skua_tensor>& outputs,
-                           const std::vector<Data>& before, int in_place, Place where, const skua_executor* executor) {
+std::vector<Data> run_once(const skua_plan* plan, const std::vector<Data>& inputs,
+                           const std::vector<skua_tensor>& outputs, const std::vector<Data>& before, int in_place,
+                           Place where, const skua_executor* executor) {
   std::vector<Guarded> in, out;
   std::vector<skua_buffer> in_buffers, out_buffers;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -500,7 +529,8 @@ std::vector<Data> run_once(const skua_plan* plan, const std::vector<Data>& input
     } else {
       poison(outputs[o], out.back());
     }
-    out_buffers.push_back(o == 0 && in_place >= 0 ? in_buffers[size_t(in_place)] : skua_host_buffer(out.back().memory()));
+    out_buffers.push_back(o == 0 && in_place >= 0 ? in_buffers[size_t(in_place)]
+                                                  : skua_host_buffer(out.back().memory()));
   }
   const size_t size = skua_plan_workspace(plan, executor ? executor->concurrency : 1);
   Guarded workspace = Guarded::bytes(size, SKUA_WORKSPACE_ALIGNMENT, where != Place::begin);
@@ -509,8 +539,8 @@ std::vector<Data> run_once(const skua_plan* plan, const std::vector<Data>& input
   {
     MallocCount mallocs;
     ++running;
-    const skua_status status = skua_plan_run(plan, in_buffers.data(), in_buffers.size(), out_buffers.data(), out_buffers.size(),
-                                             size ? workspace.memory() : nullptr, size, executor);
+    const skua_status status = skua_plan_run(plan, in_buffers.data(), in_buffers.size(), out_buffers.data(),
+                                             out_buffers.size(), size ? workspace.memory() : nullptr, size, executor);
     --running;
     EXPECT_EQ(mallocs.count(), 0u) << "malloc was called inside a run";
     EXPECT_EQ(status, SKUA_STATUS_OK) << skua_error_text();
@@ -518,26 +548,31 @@ std::vector<Data> run_once(const skua_plan* plan, const std::vector<Data>& input
   EXPECT_EQ(allocated_while_running, allocated) << "the context's allocator was called inside a run";
   EXPECT_TRUE(workspace.untouched_outside()) << "bytes around the workspace were written";
   std::vector<Data> results;
-  for (size_t o = 0; o < outputs.size(); ++o) results.push_back(get(outputs[o], o == 0 && in_place >= 0 ? in[size_t(in_place)] : out[o]));
+  for (size_t o = 0; o < outputs.size(); ++o)
+    results.push_back(get(outputs[o], o == 0 && in_place >= 0 ? in[size_t(in_place)] : out[o]));
   return results;
 }
 
 // A tensor in device memory, with bytes before and behind that must not change.
 struct OnDevice {
   static constexpr size_t kAround = 256;
-  OnDevice(skua_context* context, const skua_tensor& t, Guarded& host) : bytes(extent(t) * element_size(t)), skip(kAround + gpu_skip * element_size(t)) {
+  OnDevice(skua_context* context, const skua_tensor& t, Guarded& host)
+      : bytes(extent(t) * element_size(t)), skip(kAround + gpu_skip * element_size(t)) {
     image.assign(skip + bytes + kAround, kCanary);
     if (bytes) std::memcpy(image.data() + skip, host.memory(), bytes);
     SKUA_EXPECT_OK(skua_device_buffer_create(context, image.size(), &buffer));
     if (buffer) SKUA_EXPECT_OK(skua_device_buffer_write(buffer, 0, image.data(), image.size()));
   }
-  OnDevice(OnDevice&& from) noexcept : image(std::move(from.image)), buffer(std::exchange(from.buffer, nullptr)), bytes(from.bytes), skip(from.skip) {}
+  OnDevice(OnDevice&& from) noexcept
+      : image(std::move(from.image)), buffer(std::exchange(from.buffer, nullptr)), bytes(from.bytes), skip(from.skip) {}
   ~OnDevice() { skua_device_buffer_destroy(buffer); }
   skua_buffer at() const { return {nullptr, buffer, skip}; }
   void read(void* to, bool was_written) {
     std::vector<unsigned char> now(image.size());
     if (buffer) SKUA_EXPECT_OK(skua_device_buffer_read(buffer, 0, now.data(), now.size()));
-    EXPECT_TRUE(!std::memcmp(now.data(), image.data(), skip) && !std::memcmp(now.data() + skip + bytes, image.data() + skip + bytes, kAround)) << "bytes around a tensor were written";
+    EXPECT_TRUE(!std::memcmp(now.data(), image.data(), skip) &&
+                !std::memcmp(now.data() + skip + bytes, image.data() + skip + bytes, kAround))
+        << "bytes around a tensor were written";
     EXPECT_TRUE(was_written || now == image) << "an input was written";
     if (to && bytes) std::memcpy(to, now.data() + skip, bytes);
   }
@@ -546,7 +581,8 @@ struct OnDevice {
   size_t bytes, skip;
 };
 
-std::vector<Data> run_on_gpu(const skua_plan* plan, const std::vector<Data>& inputs, const std::vector<skua_tensor>& outputs, const std::vector<Data>& before, int in_place) {
+std::vector<Data> run_on_gpu(const skua_plan* plan, const std::vector<Data>& inputs,
+                             const std::vector<skua_tensor>& outputs, const std::vector<Data>& before, int in_place) {
   auto* const context = const_cast<skua_context*>(plan->op->ctx);
   std::vector<Guarded> out;
   std::vector<OnDevice> in_memory, out_memory;
@@ -574,7 +610,8 @@ std::vector<Data> run_on_gpu(const skua_plan* plan, const std::vector<Data>& inp
   skua_stream* stream = nullptr;
   SKUA_EXPECT_OK(skua_stream_create(context, &stream));
   if (stream) {
-    SKUA_EXPECT_OK(skua_plan_enqueue(plan, in_buffers.data(), in_buffers.size(), out_buffers.data(), out_buffers.size(), space ? &workspace : nullptr, stream));
+    SKUA_EXPECT_OK(skua_plan_enqueue(plan, in_buffers.data(), in_buffers.size(), out_buffers.data(), out_buffers.size(),
+                                     space ? &workspace : nullptr, stream));
     SKUA_EXPECT_OK(skua_stream_wait(stream));
   }
   skua_stream_destroy(stream);
@@ -598,7 +635,8 @@ std::vector<Data> run_all(const skua_op* op, const std::vector<Data>& inputs, co
   std::vector<skua_tensor> shapes;
   for (const Data& d : inputs) shapes.push_back(d.t);
   Plan plan;
-  const skua_status status = skua_op_plan(op, shapes.data(), shapes.size(), wanted.empty() ? nullptr : wanted.data(), wanted.size(), &plan.plan);
+  const skua_status status = skua_op_plan(op, shapes.data(), shapes.size(), wanted.empty() ? nullptr : wanted.data(),
+                                          wanted.size(), &plan.plan);
   EXPECT_EQ(status, SKUA_STATUS_OK) << skua_error_text();
   if (!plan.plan) return {};
   std::vector<skua_tensor> outputs(skua_op_output_count(op));
@@ -607,7 +645,9 @@ std::vector<Data> run_all(const skua_op* op, const std::vector<Data>& inputs, co
   if (op->ctx->gpu) {
     std::vector<Data> first = run_on_gpu(plan.plan, inputs, outputs, before, in_place);
     const std::vector<Data> second = run_on_gpu(plan.plan, inputs, outputs, before, in_place);
-    for (size_t o = 0; o < first.size(); ++o) EXPECT_TRUE(same_bits(first[o], second[o])) << "output " << o << ": a second run gives other bits; kernel " << skua_plan_kernel(plan.plan);
+    for (size_t o = 0; o < first.size(); ++o)
+      EXPECT_TRUE(same_bits(first[o], second[o]))
+          << "output " << o << ": a second run gives other bits; kernel " << skua_plan_kernel(plan.plan);
     return first;
   }
 
@@ -615,24 +655,28 @@ std::vector<Data> run_all(const skua_op* op, const std::vector<Data>& inputs, co
     Place where;
     uint32_t workers;  // 0: no executor
   };
-  const std::vector<Case> all = {{Place::end, 0}, {Place::begin, 1}, {Place::odd, 2}, {Place::end, 3}, {Place::begin, 7}};
+  const std::vector<Case> all = {
+      {Place::end, 0}, {Place::begin, 1}, {Place::odd, 2}, {Place::end, 3}, {Place::begin, 7}};
   const std::vector<Case> few = {{Place::end, 0}, {Place::begin, 7}, {Place::odd, 2}};
   std::vector<Data> first;
   for (const Case& c : small() ? few : all) {
     Shuffled executor(c.workers ? c.workers : 1, c.workers);
-    std::vector<Data> got = run_once(plan.plan, inputs, outputs, before, in_place, c.where, c.workers ? &executor.executor : nullptr);
+    std::vector<Data> got =
+        run_once(plan.plan, inputs, outputs, before, in_place, c.where, c.workers ? &executor.executor : nullptr);
     if (first.empty()) first = std::move(got);
     else
       for (size_t o = 0; o < got.size(); ++o)
-        EXPECT_TRUE(same_bits(first[o], got[o])) << "output " << o << ": " << c.workers << " workers give other bits than one; kernel "
-                                                 << skua_plan_kernel(plan.plan);
+        EXPECT_TRUE(same_bits(first[o], got[o]))
+            << "output " << o << ": " << c.workers << " workers give other bits than one; kernel "
+            << skua_plan_kernel(plan.plan);
   }
   return first;
 }
 
 }  // namespace
 
-std::vector<Data> run(const skua_op* op, const std::vector<Data>& inputs, const std::vector<skua_tensor>& outputs, const std::vector<Data>& before) {
+std::vector<Data> run(const skua_op* op, const std::vector<Data>& inputs, const std::vector<skua_tensor>& outputs,
+                      const std::vector<Data>& before) {
   return run_all(op, inputs, outputs, before, -1);
 }
 std::vector<Data> run_in_place(const skua_op* op, const std::vector<Data>& inputs, size_t which) {
@@ -657,7 +701,8 @@ void run_apart(void* ctx, size_t count, skua_task task, void* arg) {
       task(arg, i, uint32_t(i) % self.executor.concurrency);
       for (size_t b = 0; b < wrote.size(); ++b) wrote[b] |= self.output[b] != poison;
     }
-    for (size_t b = 0; b < wrote.size(); ++b) self.writers[b] = static_cast<unsigned char>(std::min(2, self.writers[b] + wrote[b]));
+    for (size_t b = 0; b < wrote.size(); ++b)
+      self.writers[b] = static_cast<unsigned char>(std::min(2, self.writers[b] + wrote[b]));
   }
 }
 }  // namespace
@@ -677,23 +722,30 @@ void expect_tasks_apart(const skua_op* op, const std::vector<Data>& inputs, uint
     put(d, in.back());
     buffers.push_back(skua_host_buffer(in.back().memory()));
   }
-  Guarded out = place(y, Place::end), workspace = Guarded::bytes(skua_plan_workspace(plan.plan, workers), SKUA_WORKSPACE_ALIGNMENT, true);
-  Apart apart = {{nullptr, workers, run_apart}, static_cast<unsigned char*>(out.memory()), std::vector<unsigned char>(extent(y) * element_size(y))};
+  Guarded out = place(y, Place::end),
+          workspace = Guarded::bytes(skua_plan_workspace(plan.plan, workers), SKUA_WORKSPACE_ALIGNMENT, true);
+  Apart apart = {{nullptr, workers, run_apart},
+                 static_cast<unsigned char*>(out.memory()),
+                 std::vector<unsigned char>(extent(y) * element_size(y))};
   apart.executor.ctx = &apart;
   const skua_buffer output = skua_host_buffer(out.memory());
   const size_t size = skua_plan_workspace(plan.plan, workers);
-  SKUA_EXPECT_OK(skua_plan_run(plan.plan, buffers.data(), buffers.size(), &output, 1, size ? workspace.memory() : nullptr, size, &apart.executor));
+  SKUA_EXPECT_OK(skua_plan_run(plan.plan, buffers.data(), buffers.size(), &output, 1,
+                               size ? workspace.memory() : nullptr, size, &apart.executor));
   if (!apart.tasks) return;  // done by the caller
   const auto twice = std::find(apart.writers.begin(), apart.writers.end(), 2);
-  EXPECT_EQ(twice, apart.writers.end()) << "two of " << apart.tasks << " tasks write byte " << twice - apart.writers.begin() << "; kernel " << skua_plan_kernel(plan.plan);
-  EXPECT_EQ(std::count(apart.writers.begin(), apart.writers.end(), 0), 0) << "bytes that no task writes; kernel " << skua_plan_kernel(plan.plan);
+  EXPECT_EQ(twice, apart.writers.end()) << "two of " << apart.tasks << " tasks write byte "
+                                        << twice - apart.writers.begin() << "; kernel " << skua_plan_kernel(plan.plan);
+  EXPECT_EQ(std::count(apart.writers.begin(), apart.writers.end(), 0), 0)
+      << "bytes that no task writes; kernel " << skua_plan_kernel(plan.plan);
 }
 
-// ---- comparison ----------------------------------------------------------------------------------------------------------------
+// ---- comparison -----------------------------------------------------------------------------------------------------
 namespace {
 std::string index_text(const skua_tensor& t, size_t flat) {
   std::string text;
-  for (uint32_t d = t.rank; d-- > 0; flat /= t.shape[d]) text = std::to_string(flat % t.shape[d]) + (text.empty() ? "" : ", ") + text;
+  for (uint32_t d = t.rank; d-- > 0; flat /= t.shape[d])
+    text = std::to_string(flat % t.shape[d]) + (text.empty() ? "" : ", ") + text;
   return "[" + text + "]";
 }
 }  // namespace
@@ -707,19 +759,26 @@ void expect_close(const Data& got, const std::vector<double>& want, const std::v
     const double g = double(got.v[at]), w = want[i], b = bound[bound.size() == 1 ? 0 : i];
     if (std::fabs(g - w) <= b && !std::isinf(g)) return;  // neither is NaN
     const double limit = double(rounded(got.t.type, float(w)));
-    const bool good = std::isnan(w) ? std::isnan(g) : std::isinf(limit) ? g == limit || std::fabs(g - w) <= b : std::fabs(g - w) <= b;
-    if (!good && ++wrong <= 4) ADD_FAILURE() << "element " << index_text(t, i) << " is " << g << ", must be " << w << " within " << b << "; off by " << g - w;
+    const bool good = std::isnan(w)       ? std::isnan(g)
+                      : std::isinf(limit) ? g == limit || std::fabs(g - w) <= b
+                                          : std::fabs(g - w) <= b;
+    if (!good && ++wrong <= 4)
+      ADD_FAILURE() << "element " << index_text(t, i) << " is " << g << ", must be " << w << " within " << b
+                    << "; off by " << g - w;
   });
   EXPECT_EQ(wrong, 0u) << "of " << want.size() << " elements";
 }
-void expect_close(const Data& got, const std::vector<double>& want, double bound) { expect_close(got, want, std::vector<double>{bound}); }
+void expect_close(const Data& got, const std::vector<double>& want, double bound) {
+  expect_close(got, want, std::vector<double>{bound});
+}
 
 void expect_same_bits(const Data& got, const Data& want) {
   ASSERT_EQ(elements(got.t), elements(want.t));
   const std::vector<float> a = dense(got), b = dense(want);
   size_t wrong = 0;
   for (size_t i = 0; i < a.size(); ++i)
-    if (std::memcmp(&a[i], &b[i], 4) && ++wrong <= 4) ADD_FAILURE() << "element " << index_text(got.t, i) << " is " << a[i] << ", must have the bits of " << b[i];
+    if (std::memcmp(&a[i], &b[i], 4) && ++wrong <= 4)
+      ADD_FAILURE() << "element " << index_text(got.t, i) << " is " << a[i] << ", must have the bits of " << b[i];
   EXPECT_EQ(wrong, 0u) << "of " << a.size() << " elements";
 }
 
