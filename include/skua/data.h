@@ -1,5 +1,5 @@
-/* Operators that move data and compute nothing: bits are kept, NaN payloads included. Elements of 32, 16 and 8 bits: f32, s32, f16, bf16, s8, u8.
- * And conversion between types. */
+/* Operators that move data and compute nothing: bits are kept, NaN payloads included. Elements of 32, 16 and 8 bits:
+ * f32, s32, f16, bf16, s8, u8. And conversion between types. */
 #ifndef SKUA_DATA_H_
 #define SKUA_DATA_H_
 
@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/* y[i[perm[0]], i[perm[1]], ...] = x[i]: output dimension d is input dimension perm[d], as in NumPy. Any input strides. */
+/* y[i[perm[0]], i[perm[1]], ...] = x[i]: output dimension d is input dimension perm[d], as in NumPy. Any
+ * input strides. */
 typedef struct skua_transpose_desc {
   size_t struct_size;
   skua_dtype type;
@@ -44,7 +45,7 @@ SKUA_API skua_status skua_layout_create(skua_context* context, const skua_layout
 typedef enum skua_pad_mode {
   SKUA_PAD_CONSTANT = 0,
   SKUA_PAD_REFLECT = 1, /* mirrored without the edge: before, after < extent */
-  SKUA_PAD_EDGE = 2     /* the edge repeated: extent >= 1                     */
+  SKUA_PAD_EDGE = 2     /* the edge repeated: extent >= 1 */
 } skua_pad_mode;
 
 typedef struct skua_pad_desc {
@@ -53,8 +54,9 @@ typedef struct skua_pad_desc {
   skua_pad_mode mode;
   uint32_t rank;
   size_t before[SKUA_MAX_RANK], after[SKUA_MAX_RANK];
-  float value; /* CONSTANT; converted to the type. Of s32, s8 and u8 it is the stored integer (rounded to nearest even, saturated; NaN: 0): the */
-               /* tensor's zero point pads with real 0, round(v / scale) + zero_point with real v                                      */
+  /* CONSTANT; converted to the type. Of s32, s8 and u8 it is the stored integer (rounded to nearest even, saturated;
+   * NaN: 0): the tensor's zero point pads with real 0, round(v / scale) + zero_point with real v */
+  float value;
 } skua_pad_desc;
 static inline skua_pad_desc skua_pad_desc_init(void) {
   skua_pad_desc d;
@@ -97,8 +99,10 @@ static inline skua_concat_desc skua_concat_desc_init(void) {
 #define SKUA_CONCAT_DESC_INIT skua_concat_desc_init()
 SKUA_API skua_status skua_concat_create(skua_context* context, const skua_concat_desc* desc, skua_op** out);
 
-/* DEPTH_TO_SPACE: [N, H, W, C] -> [N, H*b, W*b, C/(b*b)], channel ((y % b)*b + x % b)*C' + c; SPACE_TO_DEPTH is its inverse (TensorFlow's order).
- * CHANNEL_SHUFFLE: channels seen as [groups][C/groups] are transposed to [C/groups][groups]. All in either layout. */
+/* DEPTH_TO_SPACE: [N, H, W, C] -> [N, H*b, W*b, C/(b*b)], channel ((y % b)*b + x % b)*C' + c; SPACE_TO_DEPTH is its
+ *   inverse (TensorFlow's order).
+ * CHANNEL_SHUFFLE: channels seen as [groups][C/groups] are transposed to [C/groups][groups].
+ * All in either layout. */
 typedef enum skua_rearrange_kind {
   SKUA_REARRANGE_DEPTH_TO_SPACE = 0,
   SKUA_REARRANGE_SPACE_TO_DEPTH = 1,
@@ -121,10 +125,15 @@ static inline skua_rearrange_desc skua_rearrange_desc_init(void) {
 #define SKUA_REARRANGE_DESC_INIT skua_rearrange_desc_init()
 SKUA_API skua_status skua_rearrange_create(skua_context* context, const skua_rearrange_desc* desc, skua_op** out);
 
-/* Conversion between element types: f32, f16, bf16, s8 and u8, each to each. Any rank, any strides. Widening is exact; narrowing rounds to nearest even, beyond
- * the largest number to infinity, below the smallest normal one to denormals. NaN stays NaN (with its sign and the upper bits of its payload, but on AArch32).
- * s8 and u8 have a quantisation, per tensor or per channel (`channels` scales along `axis`, any dimension); one rounding to nearest even, saturating, the same bits on every CPU:
- *   quantise    q = clamp(nearest(x * f)) + zero_point, f = 1 / scale rounded to f32; NaN gives the zero point, infinities the ends
+/* Conversion between element types: f32, f16, bf16, s8 and u8, each to each. Any rank, any strides.
+ *
+ * Widening is exact; narrowing rounds to nearest even, beyond the largest number to infinity, below the smallest normal
+ * one to denormals. NaN stays NaN (with its sign and the upper bits of its payload, but on AArch32).
+ *
+ * s8 and u8 have a quantisation, per tensor or per channel (`channels` scales along `axis`, any dimension); one
+ * rounding to nearest even, saturating, the same bits on every CPU:
+ *   quantise    q = clamp(nearest(x * f)) + zero_point, f = 1 / scale rounded to f32; NaN gives the zero point,
+ *               infinities the ends
  *   dequantise  x = (q - zero_point) * scale, rounded to the type
  *   requantise  q = clamp(nearest((q0 - zero_point0) * f)) + zero_point, f = scale0 / scale rounded to f32
  * More in docs/quantization.md. */

@@ -1,8 +1,15 @@
-/* Elementwise operators: unary, binary with broadcasting, select. Any rank up to SKUA_MAX_RANK, any strides (dense is fastest). In place is
- * allowed: an output may be exactly an input of the same shape and strides; the same address with others is refused.
- * Types: f32, f16, bf16, one for all inputs and the output; s8 and u8 with their quantisations (docs/quantization.md), the same bits on every CPU: all unary functions
- * (s8 to u8 and back too), ADD, SUB, MUL, DIV, MIN, MAX, SQUARED_DIFFERENCE and PRELU of any scales with activations NONE, RELU, RELU6 and CLAMP. The functions are computed as in f32 and rounded once to the type; those of a few operations
- * may be computed in f16 where the CPU does that. */
+/* Elementwise operators: unary, binary with broadcasting, select. Any rank up to SKUA_MAX_RANK, any strides (dense is
+ * fastest). In place is allowed: an output may be exactly an input of the same shape and strides; the same address with
+ * others is refused.
+ *
+ * Types:
+ *   f32, f16, bf16, one for all inputs and the output;
+ *   s8 and u8 with their quantisations (docs/quantization.md), the same bits on every CPU: all unary functions (s8 to
+ *     u8 and back too), ADD, SUB, MUL, DIV, MIN, MAX, SQUARED_DIFFERENCE and PRELU of any scales with activations NONE,
+ *     RELU, RELU6 and CLAMP.
+ *
+ * The functions are computed as in f32 and rounded once to the type; those of a few operations may be computed in f16
+ * where the CPU does that. */
 #ifndef SKUA_ELEMENTWISE_H_
 #define SKUA_ELEMENTWISE_H_
 
@@ -13,36 +20,37 @@
 extern "C" {
 #endif
 
-/* NaN gives NaN everywhere (sign: NaN; comparisons of binary operators: 0, NOT_EQUAL: 1). Error bounds in ULP: elementwise/README.md. */
+/* NaN gives NaN everywhere (sign: NaN; comparisons of binary operators: 0, NOT_EQUAL: 1). Error bounds in ULP:
+ * elementwise/README.md. */
 typedef enum skua_unary_kind {
-  SKUA_UNARY_RELU = 0,     /* max(x, 0)                                    */
-  SKUA_UNARY_RELU6,        /* min(max(x, 0), 6)                            */
-  SKUA_UNARY_CLAMP,        /* min(max(x, a), b), a <= b                    */
-  SKUA_UNARY_LEAKY_RELU,   /* x < 0 ? a*x : x                              */
-  SKUA_UNARY_ELU,          /* x < 0 ? a*(exp(x)-1) : x                     */
+  SKUA_UNARY_RELU = 0,     /* max(x, 0) */
+  SKUA_UNARY_RELU6,        /* min(max(x, 0), 6) */
+  SKUA_UNARY_CLAMP,        /* min(max(x, a), b), a <= b */
+  SKUA_UNARY_LEAKY_RELU,   /* x < 0 ? a*x : x */
+  SKUA_UNARY_ELU,          /* x < 0 ? a*(exp(x)-1) : x */
   SKUA_UNARY_SELU,         /* 1.0507010 * (x < 0 ? 1.6732632*(exp(x)-1) : x) */
-  SKUA_UNARY_SIGMOID,      /* 1 / (1 + exp(-x))                            */
+  SKUA_UNARY_SIGMOID,      /* 1 / (1 + exp(-x)) */
   SKUA_UNARY_TANH,
-  SKUA_UNARY_HARD_SIGMOID, /* min(max(x/6 + 1/2, 0), 1)                    */
-  SKUA_UNARY_HARD_SWISH,   /* x * hard_sigmoid(x)                          */
-  SKUA_UNARY_SILU,         /* x * sigmoid(x)                               */
-  SKUA_UNARY_MISH,         /* x * tanh(softplus(x))                        */
-  SKUA_UNARY_GELU,         /* x/2 * (1 + erf(x/sqrt 2))                    */
+  SKUA_UNARY_HARD_SIGMOID, /* min(max(x/6 + 1/2, 0), 1) */
+  SKUA_UNARY_HARD_SWISH,   /* x * hard_sigmoid(x) */
+  SKUA_UNARY_SILU,         /* x * sigmoid(x) */
+  SKUA_UNARY_MISH,         /* x * tanh(softplus(x)) */
+  SKUA_UNARY_GELU,         /* x/2 * (1 + erf(x/sqrt 2)) */
   SKUA_UNARY_GELU_TANH,    /* x/2 * (1 + tanh(sqrt(2/pi)*(x + 0.044715 x^3))) */
-  SKUA_UNARY_SOFTPLUS,     /* log(1 + exp(x))                              */
+  SKUA_UNARY_SOFTPLUS,     /* log(1 + exp(x)) */
   SKUA_UNARY_EXP,
-  SKUA_UNARY_LOG,          /* log(0) = -inf, x < 0: NaN                    */
-  SKUA_UNARY_SQRT,         /* x < 0: NaN                                   */
-  SKUA_UNARY_RSQRT,        /* 1 / sqrt(x)                                  */
-  SKUA_UNARY_RECIPROCAL,   /* 1 / x                                        */
+  SKUA_UNARY_LOG,          /* log(0) = -inf, x < 0: NaN */
+  SKUA_UNARY_SQRT,         /* x < 0: NaN */
+  SKUA_UNARY_RSQRT,        /* 1 / sqrt(x) */
+  SKUA_UNARY_RECIPROCAL,   /* 1 / x */
   SKUA_UNARY_ABS,
   SKUA_UNARY_NEG,
   SKUA_UNARY_SQUARE,
   SKUA_UNARY_FLOOR,
   SKUA_UNARY_CEIL,
-  SKUA_UNARY_ROUND,        /* to nearest, ties to even                     */
+  SKUA_UNARY_ROUND,        /* to nearest, ties to even */
   SKUA_UNARY_TRUNC,
-  SKUA_UNARY_SIGN,         /* -1, 0, 1; keeps -0                           */
+  SKUA_UNARY_SIGN,         /* -1, 0, 1; keeps -0 */
   SKUA_UNARY_ERF,
   SKUA_UNARY_SIN,
   SKUA_UNARY_COS,
@@ -53,7 +61,7 @@ typedef struct skua_unary_desc {
   size_t struct_size;
   skua_unary_kind kind;
   skua_dtype input_type, output_type;
-  float a, b;              /* parameters, as in the list above             */
+  float a, b; /* parameters, as in the list above */
   skua_quantization input_q, output_q;
 } skua_unary_desc;
 
@@ -73,12 +81,12 @@ typedef enum skua_binary_kind {
   SKUA_BINARY_SUB,
   SKUA_BINARY_MUL,
   SKUA_BINARY_DIV,
-  SKUA_BINARY_MIN,                /* NaN in either gives NaN                               */
+  SKUA_BINARY_MIN,                /* NaN in either gives NaN */
   SKUA_BINARY_MAX,
-  SKUA_BINARY_POW,                /* x^y, special cases as C's pow                         */
-  SKUA_BINARY_SQUARED_DIFFERENCE, /* (x - y)^2                                             */
-  SKUA_BINARY_COPYSIGN,           /* |x| with the sign of y                                */
-  SKUA_BINARY_PRELU,              /* x < 0 ? x*y : x, y = slope, usually of shape [C]      */
+  SKUA_BINARY_POW,                /* x^y, special cases as C's pow */
+  SKUA_BINARY_SQUARED_DIFFERENCE, /* (x - y)^2 */
+  SKUA_BINARY_COPYSIGN,           /* |x| with the sign of y */
+  SKUA_BINARY_PRELU,              /* x < 0 ? x*y : x, y = slope, usually of shape [C] */
   SKUA_BINARY_EQUAL,              /* 1 or 0 in the input's type; with NaN only NOT_EQUAL is 1 */
   SKUA_BINARY_NOT_EQUAL,
   SKUA_BINARY_LESS,
@@ -88,8 +96,8 @@ typedef enum skua_binary_kind {
   SKUA_BINARY_KIND_COUNT
 } skua_binary_kind;
 
-/* Inputs: x, y; shapes broadcast as in NumPy (aligned at the innermost dimension; an extent of 1 repeats). Of 16-bit types an activation that is not a
- * clamp takes the rounded result. */
+/* Inputs: x, y; shapes broadcast as in NumPy (aligned at the innermost dimension; an extent of 1 repeats). Of 16-bit
+ * types an activation that is not a clamp takes the rounded result. */
 typedef struct skua_binary_desc {
   size_t struct_size;
   skua_binary_kind kind;
@@ -108,7 +116,8 @@ static inline skua_binary_desc skua_binary_desc_init(void) {
 
 SKUA_API skua_status skua_binary_create(skua_context* context, const skua_binary_desc* desc, skua_op** out);
 
-/* Inputs: condition, x, y, broadcast against each other. Output: condition != 0 ? x : y (NaN counts as not 0). Of f32, f16 or bf16; x and y are moved bit by bit. */
+/* Inputs: condition, x, y, broadcast against each other. Output: condition != 0 ? x : y (NaN counts as not 0). Of f32,
+ * f16 or bf16; x and y are moved bit by bit. */
 typedef struct skua_select_desc {
   size_t struct_size;
   skua_dtype type; /* of all four */

@@ -13,15 +13,18 @@ typedef enum skua_resize_kind { SKUA_RESIZE_NEAREST = 0, SKUA_RESIZE_BILINEAR = 
 
 /* Source coordinate of output pixel o, per dimension (in, out: extents): */
 typedef enum skua_resize_coordinates {
-  SKUA_RESIZE_HALF_PIXEL = 0,    /* (o + 0.5) * in / out - 0.5                          */
-  SKUA_RESIZE_ALIGN_CORNERS = 1, /* o * (in - 1) / (out - 1); 0 when out is 1           */
-  SKUA_RESIZE_ASYMMETRIC = 2     /* o * in / out                                        */
+  SKUA_RESIZE_HALF_PIXEL = 0,    /* (o + 0.5) * in / out - 0.5 */
+  SKUA_RESIZE_ALIGN_CORNERS = 1, /* o * (in - 1) / (out - 1); 0 when out is 1 */
+  SKUA_RESIZE_ASYMMETRIC = 2     /* o * in / out */
 } skua_resize_coordinates;
 
-/* Input: x, rank 4. Output: y. Bilinear clamps neighbours to the image and blends horizontally, then vertically. Nearest takes
- * floor(coordinate) for ASYMMETRIC, and rounds (ties down for HALF_PIXEL, to even for ALIGN_CORNERS) otherwise, clamped to the image.
- * Types: f32, f16, bf16, s8 or u8, one for input and output (bytes: and one quantisation); blends are f32 and rounded once, nearest moves bits. Weights of bytes are
- * rounded to multiples of 1/256, so that their blends are the same bits on every CPU (docs/quantization.md). */
+/* Input: x, rank 4. Output: y. Bilinear clamps neighbours to the image and blends horizontally, then vertically.
+ * Nearest takes floor(coordinate) for ASYMMETRIC, and rounds (ties down for HALF_PIXEL, to even for ALIGN_CORNERS)
+ * otherwise, clamped to the image.
+ *
+ * Types: f32, f16, bf16, s8 or u8, one for input and output (bytes: and one quantisation); blends are f32 and rounded
+ * once, nearest moves bits. Weights of bytes are rounded to multiples of 1/256, so that their blends are the same bits
+ * on every CPU (docs/quantization.md). */
 typedef struct skua_resize2d_desc {
   size_t struct_size;
   skua_resize_kind kind;

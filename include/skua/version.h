@@ -1,5 +1,6 @@
-/* Version of the library. Semantic: a major step may break source or binary compatibility, a minor step only adds. Until 1.0 a
- * minor step may break it, a patch does not; struct_size must be that of the library which runs, another is refused. */
+/* Version of the library. Semantic: a major step may break source or binary compatibility, a minor step only adds.
+ * Until 1.0 a minor step may break it, a patch does not; struct_size must be that of the library which runs,
+ * another is refused. */
 #ifndef SKUA_VERSION_H_
 #define SKUA_VERSION_H_
 
@@ -27,7 +28,8 @@
 extern "C" {
 #endif
 
-/* Version of the library that runs: major << 16 | minor << 8 | patch. May differ from the headers when linked dynamically. */
+/* Version of the library that runs: major << 16 | minor << 8 | patch. May differ from the headers when
+ * linked dynamically. */
 SKUA_API uint32_t skua_version(void);
 
 /* The same as text, e.g. "0.1.0". Static storage. */
