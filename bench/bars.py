@@ -2,10 +2,10 @@
 """What a run of skua-bench reaches of the project's bars on x86, each beside its peers, and the layer that is furthest from it.
 
     skua-bench --suite layers,networks,regret --type f32,s8 --threads 1,2 --quick --json run.json
-    bench/bars.py run.json
+    bench/bars.py run.json [more.json]
 
 A ratio is a peer's time over ours, a share the roofline's. A bar is of a mean (geometric), of every layer, or of both; those that the run has no case of are named at the end. Exit status 1: some
-are missed, or cases failed; 2: a file holds no results."""
+are missed, or cases failed; 2: a file holds no results. A run with --isa avx2 (or less) has rows of its own."""
 import json
 import math
 import re
@@ -13,8 +13,9 @@ import sys
 
 
 class Case:
-    def __init__(self, raw):
+    def __init__(self, raw, cap):
         self.__dict__.update(raw)
+        self.cap = cap
         parts = self.name.split("/")
         self.kind, self.label = re.sub(r"_(f32|f16|bf16|s8)$", "", parts[0]), parts[-1]
         self.corpus = parts[1] if len(parts) > 2 else ""
@@ -44,8 +45,14 @@ faster_or_bound = lambda c: 1 if (c.peak_share or 0) >= 0.85 and (c.against() or
 regret = lambda c: None if c.regret is None else 1 + c.regret
 scaling = lambda c: getattr(c, "scaling", None) if c.ns > 0.5e6 and (getattr(c, "scaling", None) or 0) * c.ns > 1e6 else None
 
-layer = lambda t, test, threads=1: lambda c: c.suite == "layers" and c.type == t and c.threads == threads and test(c)
-network = lambda t, name: lambda c: c.suite == "networks" and c.type == t and c.threads == 1 and name in c.name
+def layer(t, test, threads=1, cap=None):
+    return lambda c: c.suite == "layers" and c.type == t and c.threads == threads and c.cap == cap and test(c)
+
+
+def network(t, name):
+    return lambda c: c.suite == "networks" and c.type == t and c.threads == 1 and not c.cap and name in c.name
+
+
 simple = ("max_pool", "average_pool", "global_pool", "resize", "softmax", "unary", "binary")
 conv = lambda c: c.kind.startswith("conv2d")
 plain = lambda c: not re.search(r"[gd]\d", c.label.split("_")[0])  # neither groups nor dilation
@@ -88,22 +95,35 @@ BARS = [
     ("s8 network mobilenet_v2, XNNPACK", network("s8", "mobilenet_v2"), xnnpack, 1.1, None),
     ("s4 weights, one row of 4096x4096, share", layer("f32", s4_row), share, None, 0.8),
     ("s4 weights, one row of 4096x4096, XNNPACK", layer("f32", s4_row), xnnpack, None, 1.5),
+    ("AVX2: f32 layers", layer("f32", lambda c: True, cap="avx2"), best, None, None),
+    ("AVX2: f32 3x3, oneDNN (direct)", layer("f32", winograd, cap="avx2"), onednn, 2.5, 1.9),
+    ("AVX2: f32 depthwise", layer("f32", lambda c: c.kind == "depthwise", cap="avx2"), best, 1.15, None),
+    ("AVX2: s8 layers (oneDNN's products saturate)", layer("s8", lambda c: True, cap="avx2"), best, None, None),
+    ("AVX2: s8 depthwise", layer("s8", lambda c: c.kind == "depthwise", cap="avx2"), best, 1.2, None),
+    ("AVX2: s8 products of 6 rows and more, share", layer("s8", lambda c: c.rows >= 6, cap="avx2"), share, None, 0.87),
+    ("SSE4.1: f32 layers", layer("f32", lambda c: True, cap="sse41"), best, None, None),
+    ("SSE4.1: f32 products of 32 rows and more, share", layer("f32", lambda c: many(c) and c.rows >= 32, cap="sse41"),
+     share, None, None),
+    ("SSE2: f32 layers", layer("f32", lambda c: True, cap="sse2"), best, None, None),
+    ("SSE2: f32 products of 32 rows and more, share", layer("f32", lambda c: many(c) and c.rows >= 32, cap="sse2"),
+     share, None, None),
 ]
-REGRET = [("choice, %d thread%s: regret at most" % (t, "s" if t > 1 else ""), lambda c, t=t: c.suite == "regret" and c.threads == t, regret, 1.03, 1.15) for t in (1, 2)]
+REGRET = [("choice, %d thread%s: regret at most" % (t, "s" if t > 1 else ""), lambda c, t=t: c.suite == "regret" and c.threads == t and not c.cap, regret, 1.03, 1.15) for t in (1, 2)]
 
 
 def read(path):
     with open(path, encoding="utf-8") as f:
         run = json.load(f)
     machine, peers = run["machine"], run["peers"]
-    lacking = [p for p in ("xnnpack", "onednn") if p not in peers]
-    doubts = [text for text, on in (("capped at %s" % run.get("isa_cap"), run.get("isa_cap")), ("numerics are %s" % run.get("numerics"), run.get("numerics", "default") != "default"), ("on a device", run.get("device")),
+    cap = run.get("isa_cap") or None
+    lacking = [p for p in ("xnnpack", "onednn") if p not in peers and not (cap and p == "xnnpack")]  # it has no cap
+    doubts = [text for text, on in (("numerics are %s" % run.get("numerics"), run.get("numerics", "default") != "default"), ("on a device", run.get("device")),
                                     ("the machine was busy", (machine.get("load") or 0) > 0.5), ("without " + " and ".join(lacking), lacking)) if on]
     if doubts:
         print("%s does not compare: %s" % (path, "; ".join(doubts)))
-    print("%s: %s, %s; peers %s" % (path, machine["cpu"], machine["isa"], ", ".join("%s %s" % p for p in peers.items()) or "none"))
+    print("%s: %s, %s; peers %s" % (path, machine["cpu"], "capped at " + cap if cap else machine["isa"], ", ".join("%s %s" % p for p in peers.items()) or "none"))
     failed = [c["name"] for c in run["cases"] if c["error"] and not c["error"].startswith("unsupported")]
-    return [Case(c) for c in run["cases"] if not c["error"]], failed
+    return [Case(c, cap) for c in run["cases"] if not c["error"]], failed
 
 
 def main(paths):

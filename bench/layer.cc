@@ -145,7 +145,7 @@ double Layer::flops() const {
 }
 double Layer::weight_bytes() const {
   return quantized_weights() ? double(skua_dtype_bits(quantized)) / 8 * double(weight_count()) +
-                                   double(n * blocks_of(*this)) * (block ? 2 : 4)
+                                   double(n * blocks_of(*this)) * ((block ? 2 : 4) + (zero_points ? 0.5 : 0))
                              : double(size_of(type)) * double(weight_count());
 }
 double Layer::bytes() const {

@@ -64,9 +64,9 @@ with tempfile.TemporaryDirectory() as folder:
     isas = list(result["machine"]["peak_gflops"])
 
     # The bars: a run that meets them, and for each what misses it.
-    def bars(cases):
+    def bars(cases, cap=None):
         with open(file + ".bars", "w", encoding="utf-8") as f:
-            json.dump(dict(result, peers={"xnnpack": "", "onednn": ""}, machine=dict(result["machine"], load=0), cases=cases), f)
+            json.dump(dict(result, peers={"xnnpack": "", "onednn": ""}, machine=dict(result["machine"], load=0), cases=cases, isa_cap=cap), f)
         done = subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "bars.py"), file + ".bars"], capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
@@ -97,6 +97,13 @@ with tempfile.TemporaryDirectory() as folder:
         assert code == 1 and any(line.startswith(bar) and "MISSED" in line for line in text.split("\n")), f"{bar} is met by {change}\n{text}"
     code, text = bars(met + [case("gemm_f32/1x1x1", error="wrong result: of a test")])
     assert code == 1 and "FAILED: gemm_f32/1x1x1" in text
+    code, text = bars(met, "avx2")
+    assert code == 0 and "AVX2: f32 depthwise" in text and "f32 depthwise, stride 1" not in text.split("no case of")[0], text
+    far = {"xnnpack": 10e6, "onednn": 0.1e6}
+    for which, change, bar in ((2, {"peers": slow_o}, "AVX2: f32 3x3"), (6, {"peers": far}, "AVX2: f32 depthwise"), (13, {"peers": far}, "AVX2: s8 depthwise"),
+                               (len(met), {"peak_share": 0.8}, "AVX2: s8 products of 6 rows")):
+        code, text = bars([dict(c, **change) if i == which else c for i, c in enumerate(met + [case("gemm_s8/8x128x128")])], "avx2")
+        assert code == 1 and any(line.startswith(bar) and "MISSED" in line for line in text.split("\n")), f"{bar} is met by {change}\n{text}"
     assert bars([])[0] == 1 and bars(None)[0] == 2 and bars([1])[0] == 2
 
     out, _ = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--threads", "1,2", "--isa", isas[0], "--json", page)

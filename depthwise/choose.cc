@@ -156,6 +156,8 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   };
   const double each = element_bytes(k->element), line = each * k->vector / 64;  // of the cache, in a vector
   const size_t apart = s.in_pixel * size_t(each);
+  // Of the first level, those that pixels share: they are fewer where pixels are a power of two apart.
+  const size_t sets = max(m.l1 / 8 / max(apart & -apart, 64), 1);
   // outputs for a pixel
   const double images = double(s.batch), pixels = double(s.in_h) * double(s.in_w),
                served = smaller(1.0 / (double(s.stride_h) * s.stride_w),
@@ -190,12 +192,16 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
       // 16 groups 580 us by tiles, 696 by products).
       const double loads = inputs + taps * double(rows),
                    slow = in_halves && s.group > k->vector && apart % 2048 ? 1.65 * loads : 0;
+      // Where a tile's pixels share few sets of the first level each input comes from the second (Zen 5: 14x14x1024 in
+      // 32 groups, stride 2, 166 us, by products 130; 28x28x1024 688 and 546).
+      const bool pushed_out = kArch == Arch::x86_64 && !in_halves && s.group >= k->vector && inputs > 12 * double(sets);
+      const double again = pushed_out ? 0.9 * inputs * 64 / m.l2_bytes : 0;
       // Broadcasts that are part of a product cost less, a tile that is not whole more (28x28x64 in 4 groups, stride 2:
       // 34.3 us by 1x7, 35.8 by 2x7; outputs of 8x8 7.5 and 6.7).
       const double broadcasts = in_halves && k->mr == 1 && s.stride_w == 2 ? s.out_w % k->nr ? 1.1 : 0.95 : 1;
       return broadcasts * double(tiles) *
              (larger(bound((multiplies + permutes) * double(s.group), loads * double(s.group), double(rows) * columns),
-                     slow * double(s.group)) +
+                     larger(slow, again) * double(s.group)) +
               waits * double(s.group));
     };
     compute = s.out_h % k->mr ? band(s.out_h % k->mr) : 0;
@@ -237,7 +243,6 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   // these have, each comes again for every vector in it, at half of the speed
   // (measured on Zen 3: 14x14x512 at stride 2, tiles of 2x3 outputs 22 us; 28x28x512 106). Without a tile each comes
   // again for every tap (Zen 4: 14x14x512 44 us, in tiles 22).
-  const size_t sets = max(m.l1 / 8 / max(apart & -apart, 64), 1);
   if (kArch == Arch::x86_64 && m.l1 <= 32 << 10 && !uses_strip(s, k)) {
     if (is_tile(k)) {
       if (s.stride_w > 1 && lines >= 12 * double(sets)) reread *= 2 * larger(64 / (each * k->vector), 1);

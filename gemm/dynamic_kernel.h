@@ -21,9 +21,9 @@ using GemmQuantizeFn = void (*)(size_t k, const void* x, bool is_unsigned, void*
 //   [block / 8][nr][4 bytes]    byte i of a column: the value of step k + i in the low nibble, of k + 4 + i in the high
 //                               one, both two's complement
 //   [nr] scales                 f32, f16 or bf16
-//   [nr] f32                    scale * zero point, where there are zero points
+//   [nr] s8                     zero points, where there are any
 //
-//   sum[r][j] = over blocks: scale[j] * (sum over k of a'[r][k] * w[k][j]) - scaled zero[j] * sums[r][block]      a' =
+//   sum[r][j] = over blocks: scale[j] * (sum over k of a'[r][k] * w[k][j]) - (scale[j] * zero[j]) * sums[r][block]      a' =
 //   a as a byte; f32, block after block
 //   y = (sum - row zero * column_sums[j]) * row scale + bias[j], clamped, rounded once to C's type.    column_sums[j] =
 //   over blocks: scale[j] * (sum over k of w)
@@ -66,7 +66,7 @@ struct GemmNibblesTable {
 using GemmNibblesTableFn = const GemmNibblesTable& (*)();
 // Bytes of a block of a panel of s4, or (weights_kernel.h) s8.
 inline size_t weights_block_bytes(Element b, size_t nr, size_t block, Element scale, bool zeros) {
-  return nr * ((b == Element::s4 ? block / 2 : block) + element_bytes(scale) + (zeros ? sizeof(float) : 0));
+  return nr * ((b == Element::s4 ? block / 2 : block) + element_bytes(scale) + (zeros ? 1 : 0));
 }
 
 }  // namespace skua

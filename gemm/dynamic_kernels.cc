@@ -99,10 +99,12 @@ SKUA_INL void scale_block(const GemmNibbles& t, const char* scales, size_t block
       SKUA_UNROLL for (int r = 0; r < MR; ++r) y.set(r, v, fma(to_f32(sums[r][v]), scale, y.get(r, v)));
     }
     if (!t.sums) return;
-    const float* zeros = reinterpret_cast<const float*>(p + NV * L);
+    F32 zeros[NV];
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      zeros[v] = F32::load(reinterpret_cast<const int8_t*>(p + NV * L) + v * L) * F32::load(p + v * L);
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
       const F32 sum = F32::set1(kFactor * float(t.sums[size_t(r) * t.sums_step + block]));
-      SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, fnma(sum, F32::load(zeros + v * L), y.get(r, v)));
+      SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, fnma(sum, zeros[v], y.get(r, v)));
     }
   };
   // whatever types of maps the build has

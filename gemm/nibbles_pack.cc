@@ -144,7 +144,7 @@ template <>
 inline float scale_of(f16 x) {
   return x.bits >= 0x400 ? __builtin_bit_cast(float, (uint32_t(x.bits) << 13) + (uint32_t(112) << 23)) : widen(x);
 }
-// Scales, and scaled zero points behind those of all `nr` columns (zeros NULL: none).
+// Scales, and zero points behind those of all `nr` columns (zeros NULL: none).
 template <class T>
 inline void put_scales(const Scales& scales, const int32_t* zeros, size_t zero_step, size_t first, size_t columns,
                        size_t nr, size_t block, const int32_t* of_block, char* to, size_t at, float* sums) {
@@ -155,8 +155,7 @@ inline void put_scales(const Scales& scales, const int32_t* zeros, size_t zero_s
     __builtin_memcpy(to + (at + j) * sizeof scale, &scale, sizeof scale);
     sums[j] += scale_of(scale) * float(of_block[j]);
     if (!zeros) continue;
-    const float zero = scale_of(scale) * float(zeros[j * zero_step]);
-    __builtin_memcpy(to + nr * sizeof scale + (at + j) * sizeof zero, &zero, sizeof zero);
+    to[nr * sizeof scale + at + j] = char(zeros[j * zero_step]);
   }
 }
 
@@ -165,6 +164,7 @@ constexpr size_t kColumns = 256, kSums = 4 * kColumns;  // of a panel, at most; 
 using Floats = float __attribute__((vector_size(16)));
 using Ints = int32_t __attribute__((vector_size(16)));
 using FourHalves = uint16_t __attribute__((vector_size(8)));
+using FourBytes = uint8_t __attribute__((vector_size(4)));
 // Of scales, positive and finite.
 template <class T> inline Floats scales_of(Words bits) {
   if constexpr (sizeof(T) == 4) return Floats(bits);
@@ -199,7 +199,7 @@ inline void put_scales_of_four(const Scales& scales, const int32_t* zeros, size_
       const Floats scale = scales_of<T>(x[b]);
       store(load<Floats>(sums + j) + scale * __builtin_convertvector(load<Ints>(of_block + b * apart + j), Floats),
             sums + j);
-      if (zeros) store(scale * __builtin_convertvector(Ints(z[b]), Floats), put + nr * sizeof(T) + j * sizeof(float));
+      if (zeros) store(__builtin_convertvector(z[b], FourBytes), put + nr * sizeof(T) + j);
     }
   }
 }

@@ -8,9 +8,9 @@ namespace skua {
 // Weights that become floats as they are read. A panel is `nr` columns; each block of the depth is
 //
 //   s4: [block / 8][nr][4 bytes]    as in dynamic_kernel.h          s8: [block][nr] bytes
-//   [nr] scales, [nr] scale * zero point
+//   [nr] scales, [nr] zero points of s8
 //
-//   w[k][j] = fma(q[k][j], scale[j], -scaled zero[j])    one rounding; without fused multiply-adds two. Without zero
+//   w[k][j] = fma(q[k][j], scale[j], -(scale[j] * zero[j]))    one rounding; without fused multiply-adds two. Without zero
 //   points scale * q.
 //   C[r][j] = clamp(sum over k of A[r][k] * w[k][j] + bias[j])    one chain in the order of k, as in the tiles of f32:
 //   the same bits

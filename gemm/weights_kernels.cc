@@ -49,9 +49,9 @@ template <int NV, bool tall> struct Scales {
     if (t.scale_type == Element::f16) read(reinterpret_cast<const f16*>(p) + first);
     if (t.scale_type == Element::bf16) read(reinterpret_cast<const bf16*>(p) + first);
     if (t.scale_type == Element::f32) read(reinterpret_cast<const float*>(p) + first);
-    const float* from = reinterpret_cast<const float*>(p + t.nr * (t.scale_type == Element::f32 ? 4 : 2)) + first;
+    const auto* from = reinterpret_cast<const int8_t*>(p) + t.nr * (t.scale_type == Element::f32 ? 4 : 2) + first;
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
-      const F32 less = t.zeros ? -F32::load(from + v * L) : F32::zero();
+      const F32 less = t.zeros ? -(F32::load(from + v * L) * scale[v]) : F32::zero();
       if constexpr (tall) less.store(room + v * L);
       else zero[v] = less;
     }
