@@ -11,8 +11,10 @@ namespace {
 using namespace skua::gpu;
 
 const KernelText texts[] = {
-    {"peak", {"peak_opencl", "peak_vulkan"}, "peak", "", SKUA_DTYPE_F32, peak_source, "-DNAME=peak -DSTORE16=0 -DV=1", peak0_spirv, peak0_bytes, {}},
-    {"peak_f16", {"peak_f16_opencl", "peak_f16_vulkan"}, "peak", "", SKUA_DTYPE_F32, peak_source, "-DNAME=peak -DSTORE16=0 -DARITH16=1 -DV=1", peak1_spirv, peak1_bytes, {}},
+    {"peak", {"peak_opencl", "peak_vulkan"}, "peak", "", SKUA_DTYPE_F32, peak_source,
+     "-DNAME=peak -DSTORE16=0 -DV=1", peak0_spirv, peak0_bytes, {}},
+    {"peak_f16", {"peak_f16_opencl", "peak_f16_vulkan"}, "peak", "", SKUA_DTYPE_F32, peak_source,
+     "-DNAME=peak -DSTORE16=0 -DARITH16=1 -DV=1", peak1_spirv, peak1_bytes, {}},
 };
 
 struct Run {
@@ -86,7 +88,8 @@ bool device_multiply_adds(skua_context* context, bool half, double* flops, doubl
 bool device_copy(skua_context* context, size_t bytes, double* ns) {
   const uint32_t threads = std::min(context->gpu->about.group_threads, 256u);
   const size_t half = bytes / 2, vectors = half / 16;
-  *ns = time(context, texts[0], true, int32_t(vectors), uint32_t(std::min<size_t>((vectors + threads - 1) / threads, groups_of(context->gpu, 64))), half, half);
+  *ns = time(context, texts[0], true, int32_t(vectors),
+             uint32_t(std::min<size_t>((vectors + threads - 1) / threads, groups_of(context->gpu, 64))), half, half);
   return *ns > 0;
 }
 

@@ -22,8 +22,10 @@ constexpr int kRowMajor = 101, kNoTranspose = 111;
 constexpr cl_half kHalfOne = 0x3c00;
 
 struct Functions {
-#define BENCH_CL(X) X(GetPlatformIDs) X(GetDeviceIDs) X(GetDeviceInfo) X(CreateContext) X(CreateCommandQueue) X(CreateBuffer) X(EnqueueReadBuffer) X(EnqueueWriteBuffer) X(EnqueueCopyBuffer) \
-  X(EnqueueMarkerWithWaitList) X(Finish) X(GetEventProfilingInfo) X(ReleaseEvent) X(ReleaseMemObject) X(ReleaseCommandQueue) X(ReleaseContext)
+#define BENCH_CL(X)                                                                                         \
+  X(GetPlatformIDs) X(GetDeviceIDs) X(GetDeviceInfo) X(CreateContext) X(CreateCommandQueue) X(CreateBuffer) \
+  X(EnqueueReadBuffer) X(EnqueueWriteBuffer) X(EnqueueCopyBuffer) X(EnqueueMarkerWithWaitList) X(Finish)    \
+  X(GetEventProfilingInfo) X(ReleaseEvent) X(ReleaseMemObject) X(ReleaseCommandQueue) X(ReleaseContext)
 #define BENCH_MEMBER(name) decltype(&cl##name) name = nullptr;
   BENCH_CL(BENCH_MEMBER)
   Sgemm sgemm = nullptr;

@@ -86,8 +86,9 @@ bool XnnOps::resize(const Layer& l, View x, View y) {
 
 bool XnnOps::unary(skua_unary_kind kind, size_t rows, size_t channels, View x, View y) {
   xnn_operator_t op = nullptr;
-#define BENCH_XNN_UNARY(function) \
-  keep(xnn_create_##function##_nc_f32(channels, x.stride, y.stride, 0, &op), op) && good(xnn_setup_##function##_nc_f32(op, rows, x.data, y.data, pool))
+#define BENCH_XNN_UNARY(function)                                                   \
+  keep(xnn_create_##function##_nc_f32(channels, x.stride, y.stride, 0, &op), op) && \
+      good(xnn_setup_##function##_nc_f32(op, rows, x.data, y.data, pool))
   switch (kind) {
     case SKUA_UNARY_HARD_SWISH:
       return keep(BENCH_XNN(xnn_create_hardswish_nc, channels, x.stride, y.stride, 0, &op), op) &&
@@ -117,8 +118,9 @@ bool XnnOps::binary(skua_binary_kind kind, size_t rows, size_t second_rows, size
                     const float* a, const float* b, float* y) {
   xnn_operator_t op = nullptr;
   const size_t shape[2] = {rows, channels}, other[2] = {second_rows, channels};
-#define BENCH_XNN_BINARY(function, type) \
-  keep(xnn_create_##function##_nd_##type(low, high, 0, &op), op) && good(xnn_setup_##function##_nd_##type(op, 2, shape, 2, other, a, b, y, pool))
+#define BENCH_XNN_BINARY(function, type)                            \
+  keep(xnn_create_##function##_nd_##type(low, high, 0, &op), op) && \
+      good(xnn_setup_##function##_nd_##type(op, 2, shape, 2, other, a, b, y, pool))
   const bool f32 = type == SKUA_DTYPE_F32;
   switch (kind) {
     case SKUA_BINARY_ADD: return f32 ? BENCH_XNN_BINARY(add, f32) : BENCH_XNN_BINARY(add, f16);

@@ -25,9 +25,11 @@ BENCH_WEAK xnn_status xnn_create_fully_connected_nc_qdu8_f32_qb4w(size_t, size_t
                                                                   const uint16_t*, const void*, const float*, float,
                                                                   float, uint32_t, xnn_weights_cache_t,
                                                                   xnn_operator_t*);
-#define BENCH_QDU8(type, input)                                                                                               \
-  BENCH_WEAK xnn_status xnn_reshape_fully_connected_nc_qdu8_f32_##type(xnn_operator_t, size_t, size_t*, pthreadpool_t);       \
-  BENCH_WEAK xnn_status xnn_setup_fully_connected_nc_qdu8_f32_##type(xnn_operator_t, const input*, float*, void*, const xnn_quantization_params*);
+#define BENCH_QDU8(type, input)                                                                                   \
+  BENCH_WEAK xnn_status xnn_reshape_fully_connected_nc_qdu8_f32_##type(xnn_operator_t, size_t, size_t*,           \
+                                                                       pthreadpool_t);                            \
+  BENCH_WEAK xnn_status xnn_setup_fully_connected_nc_qdu8_f32_##type(xnn_operator_t, const input*, float*, void*, \
+                                                                     const xnn_quantization_params*);
 BENCH_QDU8(qc8w, int8_t)
 BENCH_QDU8(qc4w, uint8_t)
 BENCH_QDU8(qb4w, int8_t)
@@ -127,12 +129,17 @@ static bool quantized_weights(XnnOps& o, const Layer& l, const float* weights, c
   auto* const params =
       reinterpret_cast<xnn_quantization_params*>(workspace(o, (l.m + 16) * sizeof(xnn_quantization_params)));
   size_t room = 0;
-#define BENCH_CONVERT(suffix, type)                                                                                                                            \
-  (o.keep(xnn_create_convert_nc_f32_##suffix(0, &op), op) && o.good(xnn_reshape_convert_nc_f32_##suffix(op, l.m, l.k, l.k, l.k, o.pool)) &&                    \
+#define BENCH_CONVERT(suffix, type)                                               \
+  (o.keep(xnn_create_convert_nc_f32_##suffix(0, &op), op) &&                      \
+   o.good(xnn_reshape_convert_nc_f32_##suffix(op, l.m, l.k, l.k, l.k, o.pool)) && \
    o.good(xnn_setup_convert_nc_f32_##suffix(op, x.data, reinterpret_cast<type*>(rows), nullptr, params)))
-#define BENCH_ROWS(suffix, type, ...)                                                                                                                          \
-  (op = nullptr, o.keep(xnn_create_fully_connected_nc_##suffix(l.k, l.n, l.k, l.n, __VA_ARGS__, bias, low, high, 0, nullptr, &op), op) &&                      \
-   o.good(xnn_reshape_fully_connected_nc_##suffix(op, l.m, &room, o.pool)) && o.good(xnn_setup_fully_connected_nc_##suffix(op, reinterpret_cast<const type*>(rows), y.data, workspace(o, room), params)))
+#define BENCH_ROWS(suffix, type, ...)                                                                                \
+  (op = nullptr,                                                                                                     \
+   o.keep(xnn_create_fully_connected_nc_##suffix(l.k, l.n, l.k, l.n, __VA_ARGS__, bias, low, high, 0, nullptr, &op), \
+          op) &&                                                                                                     \
+       o.good(xnn_reshape_fully_connected_nc_##suffix(op, l.m, &room, o.pool)) &&                                    \
+       o.good(xnn_setup_fully_connected_nc_##suffix(op, reinterpret_cast<const type*>(rows), y.data,                 \
+                                                    workspace(o, room), params)))
   if (rows_are_unsigned()) {
     if (!BENCH_CONVERT(qdu8, uint8_t)) return false;
     if (!s4) return BENCH_ROWS(qdu8_f32_qc8w, int8_t, scales, c.bytes());

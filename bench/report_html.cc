@@ -8,22 +8,27 @@ namespace bench {
 namespace {
 
 const char* const style = R"css(
-:root{--ink:#17212b;--soft:#5c6b7a;--line:#dde4ea;--paper:#fff;--back:#f4f6f8;--ours:#0b7a75;--good:#0a7d43;--bad:#c0392b;--p0:#f2a33a;--p1:#5b8def;--p2:#a78bda;--p3:#9aa7b3}
-@media(prefers-color-scheme:dark){:root{--ink:#e6ebf0;--soft:#93a1af;--line:#2c3742;--paper:#161d24;--back:#0f151a;--ours:#2fb9ae;--good:#4cc98a;--bad:#ff7b6b;--p0:#f2b35c;--p1:#7ea8ff;--p2:#bda6ea;--p3:#77848f}}
+:root{--ink:#17212b;--soft:#5c6b7a;--line:#dde4ea;--paper:#fff;--back:#f4f6f8;--ours:#0b7a75;
+--good:#0a7d43;--bad:#c0392b;--p0:#f2a33a;--p1:#5b8def;--p2:#a78bda;--p3:#9aa7b3}
+@media(prefers-color-scheme:dark){:root{--ink:#e6ebf0;--soft:#93a1af;--line:#2c3742;--paper:#161d24;--back:#0f151a;
+--ours:#2fb9ae;--good:#4cc98a;--bad:#ff7b6b;--p0:#f2b35c;--p1:#7ea8ff;--p2:#bda6ea;--p3:#77848f}}
 *{box-sizing:border-box}
-body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+body{margin:0;background:var(--back);color:var(--ink);
+font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{max-width:1180px;margin:0 auto;padding:32px 24px 80px}
 h1{font-size:30px;margin:0 0 4px;letter-spacing:-.02em}
 h2{font-size:20px;margin:44px 0 12px;letter-spacing:-.01em}
 h3{font-size:15px;margin:24px 0 8px}
 p{margin:6px 0;max-width:80ch}.soft{color:var(--soft)}
-.card{background:var(--paper);border:1px solid var(--line);border-radius:10px;padding:16px 20px;margin:12px 0;overflow-x:auto}
+.card{background:var(--paper);border:1px solid var(--line);border-radius:10px;
+padding:16px 20px;margin:12px 0;overflow-x:auto}
 .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(190px,1fr));gap:12px;margin:20px 0}
 .tile{background:var(--paper);border:1px solid var(--line);border-radius:10px;padding:14px 18px}
 .tile b{display:block;font-size:26px;letter-spacing:-.02em;font-variant-numeric:tabular-nums}
 .tile span{color:var(--soft);font-size:13px}
 table{border-collapse:collapse;width:100%;font-size:13px;font-variant-numeric:tabular-nums}
-th{text-align:left;color:var(--soft);font-weight:600;border-bottom:1px solid var(--line);padding:4px 10px 6px 0;white-space:nowrap}
+th{text-align:left;color:var(--soft);font-weight:600;border-bottom:1px solid var(--line);
+padding:4px 10px 6px 0;white-space:nowrap}
 td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:middle;white-space:nowrap}
 tr:last-child td,tr:last-child th{border-bottom:0}
 td.n,th.n{text-align:right}
@@ -31,10 +36,12 @@ td.k{white-space:normal;overflow-wrap:anywhere;min-width:160px}
 code{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .bars{width:300px;min-width:180px}
 .bar{height:7px;border-radius:0 3px 3px 0;margin:1px 0;min-width:1px}
-.ours{background:var(--ours)}.p0{background:var(--p0)}.p1{background:var(--p1)}.p2{background:var(--p2)}.p3{background:var(--p3)}
+.ours{background:var(--ours)}
+.p0{background:var(--p0)}.p1{background:var(--p1)}.p2{background:var(--p2)}.p3{background:var(--p3)}
 .good{color:var(--good);font-weight:600}.bad{color:var(--bad);font-weight:600}
 .split{display:flex;height:9px;width:200px;border-radius:3px;overflow:hidden}.split i{display:block;height:9px}
-.l0{background:#2a6f97}.l1{background:#8ecae6}.l2{background:#ffd166}.l3{background:#b08968}.l4{background:#d16ba5}.l5{background:#6c757d}.l6{background:#e76f51}
+.l0{background:#2a6f97}.l1{background:#8ecae6}.l2{background:#ffd166}.l3{background:#b08968}
+.l4{background:#d16ba5}.l5{background:#6c757d}.l6{background:#e76f51}
 .legend{display:flex;flex-wrap:wrap;gap:6px 18px;font-size:13px;color:var(--soft);margin:4px 0 10px}
 .legend i{display:inline-block;width:12px;height:12px;border-radius:3px;margin-right:6px;vertical-align:-1px}
 .series{display:grid;grid-template-columns:repeat(auto-fill,minmax(340px,1fr));gap:0 12px}

@@ -453,7 +453,8 @@ void run(const RunArgs& args) {
     const Kernel* rows =
         element == Element::f32 ? nullptr : find_kernel(op.ctx, gemm_tables, KernelKind::gemm_rows, 0, element);
     convert(args, to_nchw_task, s.batch,
-            {out, args.out<char>(0), element, s.out_channels, p.out_image, p.out_plane, p.out_line, s.out_batch, s.out_row, find_pack(op.ctx, Element::f32, Element::f32), rows, s.out_h, s.out_w, 0, 0});
+            {out, args.out<char>(0), element, s.out_channels, p.out_image, p.out_plane, p.out_line, s.out_batch,
+             s.out_row, find_pack(op.ctx, Element::f32, Element::f32), rows, s.out_h, s.out_w, 0, 0});
   }
 }
 

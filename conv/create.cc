@@ -121,7 +121,9 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
   const size_t least_h = size_t(c.dilation_h) * (c.kernel_h - 1) + 1,
                least_w = size_t(c.dilation_w) * (c.kernel_w - 1) + 1;
   if (hinted) SKUA_TRY(conv_shape(&probe, c, 1, hint_h, hint_w, p.shape));
-  else  // large enough for every padding to leave an output; the phases of a transposed convolution depend on the padding, so it stays as it is
+  else
+    // large enough for every padding to leave an output; the phases of a transposed convolution depend on the padding,
+    // so it stays as it is
     SKUA_TRY(conv_shape(&probe, c, 1, max(56, least_h) + c.pad_top + c.pad_bottom,
                         max(56, least_w) + c.pad_left + c.pad_right, p.shape));
   const Kernel* tile = direct_tile(ctx, p.shape, nullptr);

@@ -69,7 +69,10 @@ skua_status skua_kernel_at(size_t index, skua_kernel_info* info) {
     for (Family t = f; *t; n += (*t++)->count)
       if (index - n < (*t)->count) {
         const Kernel& k = (*t)->kernels[index - n];
-        *info = {k.name, k.family, kIsas[int(k.isa)].name, k.why, k.mr, k.nr, 0, skua_dtype(k.element), (cpu().detected & isa_bit(k.isa)) != 0 && (k.tuned_for == Core::any || k.tuned_for == cpu().kinds.all), 0};
+        *info = {k.name, k.family, kIsas[int(k.isa)].name, k.why, k.mr, k.nr, 0, skua_dtype(k.element),
+                 (cpu().detected & isa_bit(k.isa)) != 0 &&
+                     (k.tuned_for == Core::any || k.tuned_for == cpu().kinds.all),
+                 0};
 #ifdef SKUA_COUNT_CALLS
         info->calls = __atomic_load_n(&k.calls, __ATOMIC_RELAXED);
 #endif

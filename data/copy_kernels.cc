@@ -87,7 +87,8 @@ template <> struct Tile<uint32_t> {
   }
   static SKUA_INL void full(const uint32_t* x_bits, ptrdiff_t x_step, uint32_t* y_bits, ptrdiff_t y_row) {
     F32 t[L];
-    SKUA_UNROLL for (size_t i = 0; i < L; ++i) t[i] = F32::load(reinterpret_cast<const float*>(x_bits) + ptrdiff_t(i) * x_step);
+    SKUA_UNROLL for (size_t i = 0; i < L; ++i)
+      t[i] = F32::load(reinterpret_cast<const float*>(x_bits) + ptrdiff_t(i) * x_step);
     transpose(t);
     SKUA_UNROLL for (size_t r = 0; r < L; ++r) t[r].store(reinterpret_cast<float*>(y_bits) + ptrdiff_t(r) * y_row);
   }
@@ -109,9 +110,11 @@ template <> struct Tile<uint16_t> {
   }
   static SKUA_INL void full(const uint16_t* x, ptrdiff_t x_step, uint16_t* y, ptrdiff_t y_row) {
     F32 t[L];
-    SKUA_UNROLL for (size_t j = 0; j < L; ++j) t[j] = pair(load_u16(x + ptrdiff_t(2 * j) * x_step), load_u16(x + ptrdiff_t(2 * j + 1) * x_step));
+    SKUA_UNROLL for (size_t j = 0; j < L; ++j)
+      t[j] = pair(load_u16(x + ptrdiff_t(2 * j) * x_step), load_u16(x + ptrdiff_t(2 * j + 1) * x_step));
     transpose(t);
-    SKUA_UNROLL for (size_t r = 0; r < L; ++r) *reinterpret_cast<Block*>(y + ptrdiff_t(r) * y_row) = __builtin_bit_cast(Block, t[r].v);
+    SKUA_UNROLL for (size_t r = 0; r < L; ++r)
+      *reinterpret_cast<Block*>(y + ptrdiff_t(r) * y_row) = __builtin_bit_cast(Block, t[r].v);
   }
 };
 // Four times every vector is interleaved with the one eight behind it: the four bits of an element's row and column
@@ -124,7 +127,8 @@ template <> struct Tile<uint8_t> {
       Bytes u[16];
       SKUA_UNROLL for (int i = 0; i < 8; ++i) {
         u[2 * i] = __builtin_shufflevector(t[i], t[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-        u[2 * i + 1] = __builtin_shufflevector(t[i], t[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+        u[2 * i + 1] =
+            __builtin_shufflevector(t[i], t[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
       }
       SKUA_UNROLL for (int i = 0; i < 16; ++i) t[i] = u[i];
     }
@@ -185,13 +189,16 @@ template <size_t G, class T> SKUA_INL void weave(size_t rows, const T* x, ptrdif
     if (y_row == ptrdiff_t(G) && rows >= Of::W) {
       for (size_t r = 0;; r = rows - r < 2 * Of::W ? rows - Of::W : r + Of::W) {
         V in[G], out[G];
-        SKUA_UNROLL for (size_t i = 0; i < G; ++i) in[i] = *reinterpret_cast<const V*>(x + ptrdiff_t(i) * x_step + ptrdiff_t(r));
+        SKUA_UNROLL for (size_t i = 0; i < G; ++i)
+          in[i] = *reinterpret_cast<const V*>(x + ptrdiff_t(i) * x_step + ptrdiff_t(r));
         Of::weave(in, out);
         SKUA_UNROLL for (size_t i = 0; i < G; ++i) *reinterpret_cast<V*>(y + r * G + i * Of::W) = out[i];
         if (r + Of::W == rows) return;
       }
     }
-  for (size_t r = 0; r < rows; ++r, y += y_row) SKUA_UNROLL for (size_t i = 0; i < G; ++i) y[i] = x[ptrdiff_t(i) * x_step + ptrdiff_t(r)];
+  for (size_t r = 0; r < rows; ++r, y += y_row)
+    SKUA_UNROLL for (size_t i = 0; i < G; ++i)
+      y[i] = x[ptrdiff_t(i) * x_step + ptrdiff_t(r)];
 }
 template <size_t G, class T> SKUA_INL void unweave(size_t n, const T* x, ptrdiff_t x_step, T* y, ptrdiff_t y_row) {
   using Of = TurnsOf<T>;
@@ -205,7 +212,9 @@ template <size_t G, class T> SKUA_INL void unweave(size_t n, const T* x, ptrdiff
         if (i + Of::W == n) return;
       }
     }
-  for (size_t i = 0; i < n; ++i, x += x_step) SKUA_UNROLL for (size_t r = 0; r < G; ++r) y[ptrdiff_t(r) * y_row + ptrdiff_t(i)] = x[r];
+  for (size_t i = 0; i < n; ++i, x += x_step)
+    SKUA_UNROLL for (size_t r = 0; r < G; ++r)
+      y[ptrdiff_t(r) * y_row + ptrdiff_t(i)] = x[r];
 }
 
 template <class T>
@@ -260,14 +269,17 @@ void transposed(size_t rows, size_t n, const void* x_bits, ptrdiff_t x_step, voi
       }
 }
 
-#define SKUA_COPIES(T, name)                                                                                                                              \
-  {"copy_rows_" name "_" SKUA_STRING(SKUA_ISA), "data", "runs of elements next to each other, four vectors a turn", KernelKind::copy_rows, Isa::SKUA_ISA,   \
-   sizeof(T), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<CopyRowsFn>(rows<T>))},                                                                  \
-  {"copy_transposed_" name "_" SKUA_STRING(SKUA_ISA), "data", "vectors transposed in registers, in squares of whole cache lines",                          \
-   KernelKind::copy_transposed, Isa::SKUA_ISA, sizeof(T), Tile<T>::high, Tile<T>::wide, F32::L,                                                                   \
-   reinterpret_cast<AnyCode>(static_cast<CopyTransposedFn>(transposed<T>))},                                                                               \
-  {"copy_strided_" name "_" SKUA_STRING(SKUA_ISA), "data", "any strides, one element at a time; fills", KernelKind::copy_strided, Isa::SKUA_ISA,            \
-   sizeof(T), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<CopyStridedFn>(strided<T>))},
+#define SKUA_COPIES(T, name)                                                                                        \
+  {"copy_rows_" name "_" SKUA_STRING(SKUA_ISA), "data", "runs of elements next to each other, four vectors a turn", \
+   KernelKind::copy_rows, Isa::SKUA_ISA, sizeof(T), 0, 0, F32::L,                                                   \
+   reinterpret_cast<AnyCode>(static_cast<CopyRowsFn>(rows<T>))},                                                    \
+  {"copy_transposed_" name "_" SKUA_STRING(SKUA_ISA), "data",                                                       \
+   "vectors transposed in registers, in squares of whole cache lines", KernelKind::copy_transposed, Isa::SKUA_ISA,  \
+   sizeof(T), Tile<T>::high, Tile<T>::wide, F32::L,                                                                 \
+   reinterpret_cast<AnyCode>(static_cast<CopyTransposedFn>(transposed<T>))},                                        \
+  {"copy_strided_" name "_" SKUA_STRING(SKUA_ISA), "data", "any strides, one element at a time; fills",             \
+   KernelKind::copy_strided, Isa::SKUA_ISA, sizeof(T), 0, 0, F32::L,                                                \
+   reinterpret_cast<AnyCode>(static_cast<CopyStridedFn>(strided<T>))},
 const Kernel kernels[] = {SKUA_COPIES(uint32_t, "x32") SKUA_COPIES(uint16_t, "x16") SKUA_COPIES(uint8_t, "x8")};
 #undef SKUA_COPIES
 

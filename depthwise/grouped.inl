@@ -150,7 +150,8 @@ template <int S, int RW> void grouped_line(const DepthwiseTile& t) {
         continue;
       }
       const char* row = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r]) + t.column + inputs);
-      const char* next = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r + 1 < K ? r + 1 : 0]) + t.column + c + (r + 1 < K ? 0 : L));
+      const char* next = reinterpret_cast<const char*>(static_cast<const float*>(t.rows[r + 1 < K ? r + 1 : 0]) +
+                                                       t.column + c + (r + 1 < K ? 0 : L));
       SKUA_UNROLL for (int j = 0; j < IW; ++j, next += pixel) __builtin_prefetch(next);
       // Pointers of the four columns that may be outside; the others are at 0 to 3 pixels from three more, all in
       // registers.
@@ -167,7 +168,10 @@ template <int S, int RW> void grouped_line(const DepthwiseTile& t) {
         }
         SKUA_UNROLL for (int j = 0; j < IW; ++j) {
           const int p = (j - 2) & 3;
-          const char* at = j < 2 ? in[j] : j >= IW - 2 ? in[j - IW + 4] : inner[(j - 2) / 4] + (p == 0 ? 0 : p == 1 ? pixel : p == 2 ? 2 * pixel : pixel3);
+          const char* at = j < 2 ? in[j]
+                           : j >= IW - 2
+                               ? in[j - IW + 4]
+                               : inner[(j - 2) / 4] + (p == 0 ? 0 : p == 1 ? pixel : p == 2 ? 2 * pixel : pixel3);
           if (S == 2 && j % 2) {
             add_product(acc[j / 2], tap[1], reinterpret_cast<const float*>(at));
             continue;
@@ -175,7 +179,8 @@ template <int S, int RW> void grouped_line(const DepthwiseTile& t) {
           F32 x = F32::broadcast(reinterpret_cast<const float*>(at));
           pin(x);
           SKUA_UNROLL for (int kx = 0; kx < K; ++kx)
-            if (j >= kx && (j - kx) % S == 0 && (j - kx) / S < RW) acc[(j - kx) / S] = fma(x, tap[kx], acc[(j - kx) / S]);
+            if (j >= kx && (j - kx) % S == 0 && (j - kx) / S < RW)
+              acc[(j - kx) / S] = fma(x, tap[kx], acc[(j - kx) / S]);
         }
         SKUA_UNROLL for (int x = 0; x < RW; ++x) pin(acc[x]);
         SKUA_UNROLL for (int e = 0; e < 4; ++e) in[e] += sizeof(float);

@@ -466,7 +466,8 @@ void scheduled_tile(const DepthwiseTile& t) {
   Operands<P> o;
   Registers<P> r;
   const ptrdiff_t size = sizeof(T), pixel = ptrdiff_t(t.in_pixel) * size;
-  SKUA_UNROLL for (int i = 0; i < P::IH; ++i) o.rows[i] = reinterpret_cast<const char*>(static_cast<const T*>(t.rows[i]) + t.column) + LEFT * pixel;
+  SKUA_UNROLL for (int i = 0; i < P::IH; ++i)
+    o.rows[i] = reinterpret_cast<const char*>(static_cast<const T*>(t.rows[i]) + t.column) + LEFT * pixel;
   SKUA_UNROLL for (int j = 0; j < int(sizeof(o.offset) / sizeof(o.offset[0])); ++j) o.offset[j] = j * pixel;
   o.out_pixel = ptrdiff_t(t.out_pixel) * size;
   o.out_row = ptrdiff_t(t.out_row) * size - (RW - 1) * o.out_pixel;  // from the end of a row of outputs to the next

@@ -14,7 +14,8 @@ SKUA_INL void square_taps(typename B::Sums (&sums)[2], const uint8_t* const (&ro
   SKUA_UNROLL for (int g = 0; g < K / 2; ++g, w += 2 * K * B::L) {
     const uint8_t *p = rows[2 * g], *q = rows[2 * g + 1];
     I a[columns], b[columns];
-    SKUA_UNROLL for (int j = 0; j < columns; ++j, p += steps[2 * g], q += steps[2 * g + 1]) a[j] = B::template pixel<FLIP>(p), b[j] = B::template pixel<FLIP>(q);
+    SKUA_UNROLL for (int j = 0; j < columns; ++j, p += steps[2 * g], q += steps[2 * g + 1])
+      a[j] = B::template pixel<FLIP>(p), b[j] = B::template pixel<FLIP>(q);
     SKUA_UNROLL for (int k = 0; k < K; ++k) {
       const I wa = B::load(w + 2 * k * B::L), wb = B::load(w + (2 * k + 1) * B::L);
       B::two_taps(sums[0], a[k], wa, b[k], wb, sums[1], a[k + S], wa, b[k + S], wb);
@@ -30,7 +31,9 @@ SKUA_INL void square_taps(typename B::Sums (&sums)[2], const uint8_t* const (&ro
   const I end = B::load(w);
   SKUA_UNROLL for (int x = 0; x < 2; ++x) B::tap(sums[x], last[x * S + K - 1], end);
 }
-template <class B, int K, int S, bool FLIP> SKUA_INL void square_taps(typename B::Sums (&sums)[1], const uint8_t* const (&rows)[K], const size_t (&steps)[K], const uint8_t* w) {
+template <class B, int K, int S, bool FLIP>
+SKUA_INL void square_taps(typename B::Sums (&sums)[1], const uint8_t* const (&rows)[K], const size_t (&steps)[K],
+                          const uint8_t* w) {
   const auto weights = [&]() __attribute__((always_inline)) {
     const typename B::I v = B::load(w);
     w += B::L;
@@ -106,7 +109,8 @@ void taps_of_block(const DepthwiseInt8Direct& d, const DepthwiseInt8Tile& t, siz
     constexpr int RW = kTapColumns;
     const uint8_t* rows[K];
     size_t steps[K];
-    SKUA_UNROLL for (int i = 0; i < K; ++i) rows[i] = d.rows[i] + (d.rows[i] == d.line ? 0 : channel), steps[i] = d.steps[i];
+    SKUA_UNROLL for (int i = 0; i < K; ++i)
+      rows[i] = d.rows[i] + (d.rows[i] == d.line ? 0 : channel), steps[i] = d.steps[i];
     const auto tile = [&](auto& sums) __attribute__((always_inline)) {
       constexpr int n = sizeof sums / sizeof sums[0];
       asm("" : "+r"(offset));  // else gcc keeps what is there in registers, and copies it for every output

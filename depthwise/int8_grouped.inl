@@ -88,11 +88,14 @@ SKUA_INL void grouped_tile(const DepthwiseInt8Tile& t, const uint8_t* columns, u
     typename B::Sum sum[2][1][RW];
     SKUA_UNROLL for (int i = 0; i < 2; ++i)
       SKUA_UNROLL for (int x = 0; x < RW; ++x) sum[i][0][x] = start_of<B, KNOWN>(B::load(offset + (2 * h + i) * L));
-    const uint8_t *w = block_weights + size_t(h) * half + t.skipped_runs * 2 * K * L, *first = columns + size_t(h) * t.layout.column, *second = first + t.layout.group;
+    const uint8_t *w = block_weights + size_t(h) * half + t.skipped_runs * 2 * K * L,
+                  *first = columns + size_t(h) * t.layout.column, *second = first + t.layout.group;
     for (size_t r = 0; r < runs; ++r, w += 2 * K * L) {
       const uint8_t* p[2] = {first + t.taps[r], second + t.taps[r]};
       typename B::I weights[2][K];
-      SKUA_UNROLL for (int i = 0; i < 2; ++i) SKUA_UNROLL for (int k = 0; k < K; ++k) weights[i][k] = B::load(w + (2 * k + i) * L);
+      SKUA_UNROLL for (int i = 0; i < 2; ++i)
+        SKUA_UNROLL for (int k = 0; k < K; ++k)
+          weights[i][k] = B::load(w + (2 * k + i) * L);
       SKUA_UNROLL for (int j = 0; j < IW; ++j) {
         typename B::I pixel = B::load(p[0] + j * spread_bytes<B>);
         SKUA_UNROLL for (int i = 0; i < 2; ++i) {
@@ -110,10 +113,13 @@ SKUA_INL void grouped_tile(const DepthwiseInt8Tile& t, const uint8_t* columns, u
     }
     SKUA_UNROLL for (int x = 0; x < RW; ++x) halves[x][h] = half_of<B, KNOWN>(scaled[0][x][0], scaled[0][x][1], t);
     // else weights are there, and read with every product
-    if constexpr (!ONE && kGroupedColumns > 3) SKUA_UNROLL for (int x = 0; x < RW; ++x) if (!h) asm("" : "+m"(halves[x][0]));
+    if constexpr (!ONE && kGroupedColumns > 3)
+      SKUA_UNROLL for (int x = 0; x < RW; ++x)
+        if (!h) asm("" : "+m"(halves[x][0]));
   }
   const Block<B> block(t.channels);
-  SKUA_UNROLL for (int x = 0; x < RW; ++x) block.store(out + size_t(x) * t.out_pixel, whole_of<B, KNOWN>(halves[x][0], halves[x][1], t));
+  SKUA_UNROLL for (int x = 0; x < RW; ++x)
+    block.store(out + size_t(x) * t.out_pixel, whole_of<B, KNOWN>(halves[x][0], halves[x][1], t));
 }
 
 // The last tile overlaps the one before it; narrower rows are computed one by one.
@@ -152,6 +158,7 @@ template <class B>
 constexpr DepthwiseInt8Table grouped_functions = {
     B::G, B::takes_unsigned, {spread<B>, nullptr, nullptr}, {grouped<B, 1>, grouped<B, 2>}};
 template <class B> const DepthwiseInt8Table& grouped_functions_of() { return grouped_functions<B>; }
-#define SKUA_GROUPED(T, type, bytes, why)                                                                                                                           \
-  {"grouped_" #type "_" SKUA_STRING(SKUA_GROUPED_COLUMNS) "x" #bytes "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_int8, Isa::SKUA_ISA, kGroupedInt8, 1, \
-   SKUA_GROUPED_COLUMNS, bytes, reinterpret_cast<AnyCode>(static_cast<DepthwiseInt8TableFn>(grouped_functions_of<Bytes##bytes>)), Element::type},
+#define SKUA_GROUPED(T, type, bytes, why)                                                                         \
+  {"grouped_" #type "_" SKUA_STRING(SKUA_GROUPED_COLUMNS) "x" #bytes "_" SKUA_STRING(SKUA_ISA), "depthwise", why, \
+   KernelKind::depthwise_int8, Isa::SKUA_ISA, kGroupedInt8, 1, SKUA_GROUPED_COLUMNS, bytes,                       \
+   reinterpret_cast<AnyCode>(static_cast<DepthwiseInt8TableFn>(grouped_functions_of<Bytes##bytes>)), Element::type},

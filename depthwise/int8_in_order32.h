@@ -121,8 +121,9 @@ template <int S> struct TapsRegisters {
     }
   }
   template <bool adds, int a, int b, int c> SKUA_INL void multiply() {
-#define SKUA_TAPS(x, y)                                                                                                        \
-    if constexpr (adds) asm volatile("vmlal.s8 %q0, %" x "1, %" y "2" : "+w"(v[a / 2]) : "w"(v[b / 2]), "w"(v[c / 2])); \
+#define SKUA_TAPS(x, y)                                                                               \
+    if constexpr (adds)                                                                               \
+      asm volatile("vmlal.s8 %q0, %" x "1, %" y "2" : "+w"(v[a / 2]) : "w"(v[b / 2]), "w"(v[c / 2])); \
     else asm volatile("vmull.s8 %q0, %" x "1, %" y "2" : "=w"(v[a / 2]) : "w"(v[b / 2]), "w"(v[c / 2]))
     if constexpr (b % 2 && c % 2) { SKUA_TAPS("f", "f"); }
     else if constexpr (b % 2) { SKUA_TAPS("f", "e"); }

@@ -145,11 +145,13 @@ SKUA_INL void fix(const typename B::Sum (&sums)[RH][RW], const float* scale, con
       const auto total = B::total(sums[y][x]);
       __builtin_memcpy(all[y][x], &total, sizeof total);
     }
-  fix_columns(all[0][0], lanes, RH * RW, n < lanes ? filled[0] : multiplier, n < lanes ? filled[1] : multiplier + B::L, t.rounding == 2);
+  fix_columns(all[0][0], lanes, RH * RW, n < lanes ? filled[0] : multiplier, n < lanes ? filled[1] : multiplier + B::L,
+              t.rounding == 2);
   SKUA_UNROLL for (int y = 0; y < RH; ++y)
     SKUA_UNROLL for (int x = 0; x < RW; ++x) {
       if constexpr (!B::saturates) {
-        const I32 v = I32::load(all[y][x]), low = I32::set1(-512), high = I32::set1(int32_t(t.high)), least = select(gt(low, v), low, v);
+        const I32 v = I32::load(all[y][x]), low = I32::set1(-512), high = I32::set1(int32_t(t.high)),
+                  least = select(gt(low, v), low, v);
         select(gt(least, high), high, least).store(all[y][x]);
       }
       __builtin_memcpy(&to[y][x][i], all[y][x], sizeof to[y][x][i]);
@@ -212,7 +214,9 @@ template <class B, int RH, int RW, int K, int STEP>
 SKUA_INL void shared_taps(typename B::Sum (&sum)[RH][RW], const uint8_t* p, const uint8_t* w) {
   asm("" : "+r"(p));  // else gcc has a register for each column, and then none for the sums
   typename B::I weights[K][RH];
-  SKUA_UNROLL for (int k = 0; k < K; ++k) SKUA_UNROLL for (int y = 0; y < RH; ++y) weights[k][y] = B::load(w + (k * RH + y) * B::L);
+  SKUA_UNROLL for (int k = 0; k < K; ++k)
+    SKUA_UNROLL for (int y = 0; y < RH; ++y)
+      weights[k][y] = B::load(w + (k * RH + y) * B::L);
   SKUA_UNROLL for (int j = 0; j < RW + K - 1; ++j) {
     const typename B::I column = B::load(p + j * STEP);
     SKUA_UNROLL for (int k = 0; k < K; ++k)
@@ -246,11 +250,14 @@ SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* 
       const uint8_t* from = columns + size_t(v) * t.layout.vector;
       SKUA_NEW_POINTER(from);
       if constexpr (RUNS == kGroups) {
-        SKUA_UNROLL for (int g = 0; g < STEP / (4 * L); ++g, from += 4 * L, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from, w);
+        SKUA_UNROLL for (int g = 0; g < STEP / (4 * L); ++g, from += 4 * L, w += K * RH * L)
+          shared_taps<B, RH, RW, K, STEP>(sum, from, w);
       } else if constexpr (RUNS > 0) {
-        SKUA_UNROLL for (int r = 0; r < RUNS; ++r, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
+        SKUA_UNROLL for (int r = 0; r < RUNS; ++r, w += K * RH * L)
+          shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
       } else if constexpr (STEP > 0) {
-        for (size_t r = 0, n = K > 1 ? groups : groups * kernel_w; r < n; ++r, w += K * RH * L) shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
+        for (size_t r = 0, n = K > 1 ? groups : groups * kernel_w; r < n; ++r, w += K * RH * L)
+          shared_taps<B, RH, RW, K, STEP>(sum, from + t.taps[r * K], w);
       } else if constexpr (K > 0) {
         for (size_t g = 0; g < groups; ++g, from += t.layout.group)
           SKUA_UNROLL for (int kx = 0; kx < K; ++kx, w += kSteps ? 0 : RH * L) {
@@ -268,7 +275,8 @@ SKUA_INL void tile(const DepthwiseInt8Tile& t, const uint8_t* columns, uint8_t* 
         fix<B, RH, RW>(sum, scale + v * (L / 4), t, scaled, i);
       } else {
         SKUA_UNROLL for (int y = 0; y < RH; ++y)
-          SKUA_UNROLL for (int x = 0; x < RW; ++x) scaled[y][x][i] = scaled_sum<B, KNOWN>(sum[y][x], scale + v * (L / 4), t);
+          SKUA_UNROLL for (int x = 0; x < RW; ++x)
+            scaled[y][x][i] = scaled_sum<B, KNOWN>(sum[y][x], scale + v * (L / 4), t);
       }
     }
     SKUA_UNROLL for (int y = 0; y < RH; ++y)
@@ -448,10 +456,13 @@ template <class B, Core core = Core::any> const DepthwiseInt8Table& table() {
 }
 
 #define SKUA_ENTRY(T, type, bytes, why) SKUA_CORE_ENTRY(T, type, bytes, any, "", why)
-#define SKUA_CORE_ENTRY(T, type, bytes, core, suffix, why)                                                                                                                                \
-  {"depthwise_" #type "_2x" SKUA_STRING(SKUA_COLUMNS) "x" #bytes suffix "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::depthwise_int8, Isa::SKUA_ISA, kDepthwiseInt8, 2, kColumns, bytes, \
-   reinterpret_cast<AnyCode>(static_cast<DepthwiseInt8TableFn>(table<Bytes##bytes, Core::core>)), Element::type, Core::core},
-#if !defined(SKUA_ISA_scalar) && !defined(__arm__)  // 32-bit Arm has programs that count kilobytes: products of each group
+#define SKUA_CORE_ENTRY(T, type, bytes, core, suffix, why)                                                           \
+  {"depthwise_" #type "_2x" SKUA_STRING(SKUA_COLUMNS) "x" #bytes suffix "_" SKUA_STRING(SKUA_ISA), "depthwise", why, \
+   KernelKind::depthwise_int8, Isa::SKUA_ISA, kDepthwiseInt8, 2, kColumns, bytes,                                    \
+   reinterpret_cast<AnyCode>(static_cast<DepthwiseInt8TableFn>(table<Bytes##bytes, Core::core>)), Element::type,     \
+   Core::core},
+// 32-bit Arm has programs that count kilobytes: products of each group
+#if !defined(SKUA_ISA_scalar) && !defined(__arm__)
 #if defined(SKUA_ISA_avx512vnni) || (defined(__aarch64__) && !defined(SKUA_ISA_scalar))
 #define SKUA_GROUPED_COLUMNS 7
 #else
@@ -471,15 +482,15 @@ const Kernel kernels[] = {
     SKUA_FOR_INT8(SKUA_GROUPED, 16, "two vectors of sums for three or seven outputs; groups of 4, 8 and 16 channels")
 #endif
 #if defined(SKUA_ISA_avx512vnni)
-        SKUA_FOR_INT8(SKUA_ENTRY, 64,
-                      "8 sums + 2 weights + 1 column of 32 registers; four rows of 64 channels interleaved feed 6 dot "
-                      "products of each 3x3 output; strides of 2 by columns or pairs")
+    SKUA_FOR_INT8(SKUA_ENTRY, 64,
+                  "8 sums + 2 weights + 1 column of 32 registers; four rows of 64 channels interleaved feed 6 dot "
+                  "products of each 3x3 output; strides of 2 by columns or pairs")
 #elif defined(SKUA_ISA_avxvnni)
     SKUA_FOR_INT8(SKUA_ENTRY, 32, "6 dot products of each 3x3 output of 32 channels, or of two outputs of 16")
 #elif defined(SKUA_ISA_avx2)
-        SKUA_FOR_INT8(SKUA_ENTRY, 32,
-                      "32 channels of two rows widened to 16 bits: vpmaddwd adds two taps; 3x3, and 5x5 with a stride "
-                      "of 2, by columns (int8_streamed.h), else interleaved in memory")
+    SKUA_FOR_INT8(SKUA_ENTRY, 32,
+                  "32 channels of two rows widened to 16 bits: vpmaddwd adds two taps; 3x3, and 5x5 with a stride of "
+                  "2, by columns (int8_streamed.h), else interleaved in memory")
 #elif defined(SKUA_ISA_sse2)
     SKUA_FOR_INT8(SKUA_ENTRY, 16,
                   "16 channels of two rows widened to 16 bits: pmaddwd adds two taps; 3x3 and 5x5 with strides by "
@@ -501,9 +512,9 @@ const Kernel kernels[] = {
                   "3x3 scheduled for the Cortex-A55: tiles of 2x2 outputs in 152 vector instructions, loads in halves "
                   "beside them; strides of 2 tap by tap")
 #endif
-        SKUA_FOR_INT8(SKUA_ENTRY, 16,
-                      "four rows of 16 channels zipped for dot products; without, and where strides are 2, pixels as "
-                      "they lie, tap by tap")
+    SKUA_FOR_INT8(SKUA_ENTRY, 16,
+                  "four rows of 16 channels zipped for dot products; without, and where strides are 2, pixels as they "
+                  "lie, tap by tap")
 #else
     SKUA_FOR_INT8(SKUA_ENTRY, 4, "portable C++, one byte at a time")
 #endif

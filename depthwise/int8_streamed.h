@@ -117,15 +117,22 @@ void stream(const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t, size_t c
   const uint8_t* const offset = w + 4 * taps * W;
   const float* const scale = reinterpret_cast<const float*>(offset + 4 * W);
   StreamedWeights<B, K> weights;
-  if constexpr (B::G == 4) SKUA_UNROLL for (int k = 0; k < K; ++k) SKUA_UNROLL for (int q = 0; q < 4; ++q) weights.w[k][q] = B::load(w + (k * 4 + q) * W);
+  if constexpr (B::G == 4)
+    SKUA_UNROLL for (int k = 0; k < K; ++k)
+      SKUA_UNROLL for (int q = 0; q < 4; ++q)
+        weights.w[k][q] = B::load(w + (k * 4 + q) * W);
   const typename B::I flip = B::bytes(d.flip);
-  if constexpr (B::G == 4 && KNOWN == kPositive) SKUA_UNROLL for (int q = 0; q < 4; ++q) weights.less[q] = B::less(scale + q * (W / 4));
+  if constexpr (B::G == 4 && KNOWN == kPositive)
+    SKUA_UNROLL for (int q = 0; q < 4; ++q)
+      weights.less[q] = B::less(scale + q * (W / 4));
   typename B::I start[4];
   SKUA_UNROLL for (int q = 0; q < 4; ++q) start[q] = start_of<B, KNOWN>(B::load(offset + q * W)).v;
   const auto line = [&](const DepthwiseInt8Streamed& d, const DepthwiseInt8Tile& t) __attribute__((always_inline)) {
     Streamed<B, K, S, OUTPUTS> s;
     s.left = s.done = 0, s.stretch = 0, s.warm = (K - 1) / S;
-    SKUA_UNROLL for (int a = 0; a < s.outputs; ++a) SKUA_UNROLL for (int q = 0; q < 4; ++q) s.sum[a][q] = B::start(start[q]);
+    SKUA_UNROLL for (int a = 0; a < s.outputs; ++a)
+      SKUA_UNROLL for (int q = 0; q < 4; ++q)
+        s.sum[a][q] = B::start(start[q]);
     s.before = B::bytes(0);
     next_stretch(s, d, channel);
     for (;;) {

@@ -239,68 +239,79 @@ SKUA_INL __m128i halved(__m128i x) { return x; }
 #endif
 
 #if defined(SKUA_ISA_avx512vnni)
-#define SKUA_LESS_POSITIVE                                                                                                   \
-    static SKUA_INL I less(const float* scale) { return less_positive(I{}, scale); }                                         \
-    static SKUA_INL I positive(Sum sum, const float* scale, I less) { return nearest(product_positive(sum.v, scale, less)); }
+#define SKUA_LESS_POSITIVE                                                           \
+    static SKUA_INL I less(const float* scale) { return less_positive(I{}, scale); } \
+    static SKUA_INL I positive(Sum sum, const float* scale, I less) {                \
+      return nearest(product_positive(sum.v, scale, less));                          \
+    }
 #else
 #define SKUA_LESS_POSITIVE
 #endif
 // P: prefix of the intrinsics, SI: of the whole register. Only the upper bound is needed before the conversion: what is
 // far below becomes the least integer, packing saturates, and the lower bound follows in 16 bits.
-#define SKUA_BYTE_VECTOR(Name, T, P, SI)                                                                                     \
-  struct Name {                                                                                                              \
-    static constexpr int L = sizeof(T), G = SKUA_TAKES_UNSIGNED ? 4 : 2;                                                     \
-    static constexpr bool takes_unsigned = SKUA_TAKES_UNSIGNED, saturates = true, fits_always = false, has_positive = SKUA_POSITIVE; \
-    using I = T;                                                                                                             \
-    struct Sum {                                                                                                             \
-      I v;                                                                                                                   \
-    };                                                                                                                       \
-    static SKUA_INL I load(const void* p) { return P##_loadu_##SI(static_cast<const T*>(p)); }                               \
-    static SKUA_INL void store(void* p, I x) { P##_storeu_##SI(static_cast<T*>(p), x); }                                     \
-    static SKUA_INL I bytes(uint8_t x) { return P##_set1_epi8(static_cast<char>(x)); }                                       \
-    static SKUA_INL I flip(I x, I by) { return P##_xor_##SI(x, by); }                                                        \
-    static SKUA_INL Sum start(I offset) { return {offset}; }                                                                 \
-    static SKUA_INL void dot(Sum& sum, I taps, I w) {                                                                        \
-      sum.v = dot_of(sum.v, taps, w);                                                                                        \
-      asm volatile("" : SKUA_IN_REGISTER(sum.v)); /* else gcc copies the sum before every product */                                     \
-    }                                                                                                                        \
-    static SKUA_INL I words_low(I x) { return P##_srai_epi16(P##_unpacklo_epi8(x, x), 8); }                                  \
-    static SKUA_INL I words_high(I x) { return P##_srai_epi16(P##_unpackhi_epi8(x, x), 8); }                                 \
-    static SKUA_INL void group(const I (&r)[G], I (&to)[4]) {                                                                \
-      const I a = P##_unpacklo_epi8(r[0], r[1]), b = P##_unpackhi_epi8(r[0], r[1]);                                          \
-      if constexpr (G == 4) {                                                                                                \
-        const I c = P##_unpacklo_epi8(r[G - 2], r[G - 1]), d = P##_unpackhi_epi8(r[G - 2], r[G - 1]);                        \
-        to[0] = P##_unpacklo_epi16(a, c);                                                                                    \
-        to[1] = P##_unpackhi_epi16(a, c);                                                                                    \
-        to[2] = P##_unpacklo_epi16(b, d);                                                                                    \
-        to[3] = P##_unpackhi_epi16(b, d);                                                                                    \
-      } else {                                                                                                               \
-        to[0] = words_low(a);                                                                                                \
-        to[1] = words_high(a);                                                                                               \
-        to[2] = words_low(b);                                                                                                \
-        to[3] = words_high(b);                                                                                               \
-      }                                                                                                                      \
-    }                                                                                                                        \
-    static SKUA_INL void widen_pairs(I a, I b, int half, I (&to)[2]) {                                                       \
-      const I zero = P##_setzero_##SI(), pairs = half ? P##_unpackhi_epi8(a, b) : P##_unpacklo_epi8(a, b);                   \
-      to[0] = P##_unpacklo_epi8(pairs, zero);                                                                                \
-      to[1] = P##_unpackhi_epi8(pairs, zero);                                                                                \
-    }                                                                                                                        \
-    static SKUA_INL I total(Sum sum) { return sum.v; }                                                                       \
-    static SKUA_INL I scaled(Sum sum, const float* scale) { return nearest(product(sum.v, scale)); }                         \
-    static SKUA_INL I scaled(Sum sum, const float* scale, float high) { return nearest(at_most(product(sum.v, scale), P##_set1_ps(high))); }\
-    static SKUA_INL Sum start_positive(I offset) { return {P##_add_epi32(offset, P##_set1_epi32(0x4b000000))}; }           \
-    static SKUA_INL I positive(Sum sum, const float* scale) { return nearest(product_positive(sum.v, scale)); }              \
-    SKUA_LESS_POSITIVE                                                                                                       \
-    static SKUA_INL I half_positive(I a, I b) { return P##_packs_epi32(a, b); }                                              \
-    static SKUA_INL I whole_positive(I a, I b) { return P##_packus_epi16(a, b); }                                            \
-    static SKUA_INL I bounded_positive(I x, uint8_t low, uint8_t high) { return bounded_unsigned(x, low, high); }            \
-    static SKUA_INL void parts(I x, uint8_t* to, size_t step, size_t pixels) { store_parts(x, to, step, pixels); }           \
-    template <int n> static SKUA_INL I pixels(const uint8_t* p, size_t step, size_t more) { return pixels_of<n>(p, step, more, I()); } \
-    static SKUA_INL I half(I a, I b, int16_t zero, int16_t) { return P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero)); }\
-    static SKUA_INL I half_fixed(I a, I b, int16_t zero) { return P##_adds_epi16(halved(P##_packs_epi32(a, b)), P##_set1_epi16(zero)); } \
-    static SKUA_INL I bounded(I x, int8_t low, int8_t high) { return bounded_bytes(x, low, high); }                          \
-    static SKUA_INL I whole(I a, I b) { return P##_packs_epi16(a, b); }                                                      \
+#define SKUA_BYTE_VECTOR(Name, T, P, SI)                                                                           \
+  struct Name {                                                                                                    \
+    static constexpr int L = sizeof(T), G = SKUA_TAKES_UNSIGNED ? 4 : 2;                                           \
+    static constexpr bool takes_unsigned = SKUA_TAKES_UNSIGNED, saturates = true, fits_always = false,             \
+                          has_positive = SKUA_POSITIVE;                                                            \
+    using I = T;                                                                                                   \
+    struct Sum {                                                                                                   \
+      I v;                                                                                                         \
+    };                                                                                                             \
+    static SKUA_INL I load(const void* p) { return P##_loadu_##SI(static_cast<const T*>(p)); }                     \
+    static SKUA_INL void store(void* p, I x) { P##_storeu_##SI(static_cast<T*>(p), x); }                           \
+    static SKUA_INL I bytes(uint8_t x) { return P##_set1_epi8(static_cast<char>(x)); }                             \
+    static SKUA_INL I flip(I x, I by) { return P##_xor_##SI(x, by); }                                              \
+    static SKUA_INL Sum start(I offset) { return {offset}; }                                                       \
+    static SKUA_INL void dot(Sum& sum, I taps, I w) {                                                              \
+      sum.v = dot_of(sum.v, taps, w);                                                                              \
+      asm volatile("" : SKUA_IN_REGISTER(sum.v)); /* else gcc copies the sum before every product */               \
+    }                                                                                                              \
+    static SKUA_INL I words_low(I x) { return P##_srai_epi16(P##_unpacklo_epi8(x, x), 8); }                        \
+    static SKUA_INL I words_high(I x) { return P##_srai_epi16(P##_unpackhi_epi8(x, x), 8); }                       \
+    static SKUA_INL void group(const I (&r)[G], I (&to)[4]) {                                                      \
+      const I a = P##_unpacklo_epi8(r[0], r[1]), b = P##_unpackhi_epi8(r[0], r[1]);                                \
+      if constexpr (G == 4) {                                                                                      \
+        const I c = P##_unpacklo_epi8(r[G - 2], r[G - 1]), d = P##_unpackhi_epi8(r[G - 2], r[G - 1]);              \
+        to[0] = P##_unpacklo_epi16(a, c);                                                                          \
+        to[1] = P##_unpackhi_epi16(a, c);                                                                          \
+        to[2] = P##_unpacklo_epi16(b, d);                                                                          \
+        to[3] = P##_unpackhi_epi16(b, d);                                                                          \
+      } else {                                                                                                     \
+        to[0] = words_low(a);                                                                                      \
+        to[1] = words_high(a);                                                                                     \
+        to[2] = words_low(b);                                                                                      \
+        to[3] = words_high(b);                                                                                     \
+      }                                                                                                            \
+    }                                                                                                              \
+    static SKUA_INL void widen_pairs(I a, I b, int half, I (&to)[2]) {                                             \
+      const I zero = P##_setzero_##SI(), pairs = half ? P##_unpackhi_epi8(a, b) : P##_unpacklo_epi8(a, b);         \
+      to[0] = P##_unpacklo_epi8(pairs, zero);                                                                      \
+      to[1] = P##_unpackhi_epi8(pairs, zero);                                                                      \
+    }                                                                                                              \
+    static SKUA_INL I total(Sum sum) { return sum.v; }                                                             \
+    static SKUA_INL I scaled(Sum sum, const float* scale) { return nearest(product(sum.v, scale)); }               \
+    static SKUA_INL I scaled(Sum sum, const float* scale, float high) {                                            \
+      return nearest(at_most(product(sum.v, scale), P##_set1_ps(high)));                                           \
+    }                                                                                                              \
+    static SKUA_INL Sum start_positive(I offset) { return {P##_add_epi32(offset, P##_set1_epi32(0x4b000000))}; }   \
+    static SKUA_INL I positive(Sum sum, const float* scale) { return nearest(product_positive(sum.v, scale)); }    \
+    SKUA_LESS_POSITIVE                                                                                             \
+    static SKUA_INL I half_positive(I a, I b) { return P##_packs_epi32(a, b); }                                    \
+    static SKUA_INL I whole_positive(I a, I b) { return P##_packus_epi16(a, b); }                                  \
+    static SKUA_INL I bounded_positive(I x, uint8_t low, uint8_t high) { return bounded_unsigned(x, low, high); }  \
+    static SKUA_INL void parts(I x, uint8_t* to, size_t step, size_t pixels) { store_parts(x, to, step, pixels); } \
+    template <int n> static SKUA_INL I pixels(const uint8_t* p, size_t step, size_t more) {                        \
+      return pixels_of<n>(p, step, more, I());                                                                     \
+    }                                                                                                              \
+    static SKUA_INL I half(I a, I b, int16_t zero, int16_t) {                                                      \
+      return P##_adds_epi16(P##_packs_epi32(a, b), P##_set1_epi16(zero));                                          \
+    }                                                                                                              \
+    static SKUA_INL I half_fixed(I a, I b, int16_t zero) {                                                         \
+      return P##_adds_epi16(halved(P##_packs_epi32(a, b)), P##_set1_epi16(zero));                                  \
+    }                                                                                                              \
+    static SKUA_INL I bounded(I x, int8_t low, int8_t high) { return bounded_bytes(x, low, high); }                \
+    static SKUA_INL I whole(I a, I b) { return P##_packs_epi16(a, b); }                                            \
   };
 SKUA_BYTE_VECTOR(Bytes16, __m128i, _mm, si128)
 #if !defined(SKUA_ISA_sse2)

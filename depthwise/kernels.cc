@@ -41,7 +41,9 @@ using W = float;
 #if defined(SKUA_ISA_neon_bf16)  // the same sums as neon's, rounded by an instruction
 #define SKUA_EACH_TYPE(entry, ...) entry(bf16, bf16, __VA_ARGS__)
 #else
-#define SKUA_EACH_TYPE(entry, ...) entry(float, f32, __VA_ARGS__) SKUA_WITH_F16(entry(f16, f16, __VA_ARGS__)) SKUA_WITH_BF16(entry(bf16, bf16, __VA_ARGS__))
+#define SKUA_EACH_TYPE(entry, ...)                                           \
+  entry(float, f32, __VA_ARGS__) SKUA_WITH_F16(entry(f16, f16, __VA_ARGS__)) \
+  SKUA_WITH_BF16(entry(bf16, bf16, __VA_ARGS__))
 #endif
 SKUA_INL V bound(const float& x) { return V::broadcast(&x); }
 [[maybe_unused]] SKUA_INL F32 load_whole(const float* p) { return F32::load(p); }
@@ -216,8 +218,14 @@ template <class T, int K, int S, int RH, int RW, Mask MASK> void tile(const Dept
       for (int r = (RH - 1) * S; r < K; ++r) input_row<T, K, S, RH, RW, MASK, 0, RH>(t, c, w, r, acc);
       if constexpr (RH > 1) for (int r = K; r < K + S; ++r) input_row<T, K, S, RH, RW, MASK, 1, 2>(t, c, w, r, acc);
     }
-    if (below) SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = clamp_low(acc[y][x], bound(t.low));
-    if (above) SKUA_UNROLL for (int y = 0; y < RH; ++y) SKUA_UNROLL for (int x = 0; x < RW; ++x) acc[y][x] = clamp_high(acc[y][x], bound(t.high));
+    if (below)
+      SKUA_UNROLL for (int y = 0; y < RH; ++y)
+        SKUA_UNROLL for (int x = 0; x < RW; ++x)
+          acc[y][x] = clamp_low(acc[y][x], bound(t.low));
+    if (above)
+      SKUA_UNROLL for (int y = 0; y < RH; ++y)
+        SKUA_UNROLL for (int x = 0; x < RW; ++x)
+          acc[y][x] = clamp_high(acc[y][x], bound(t.high));
     T* row = static_cast<T*>(t.out) + c;
     // read before the first store: a compiler must take every store for a change of them
     const size_t out_pixel = t.out_pixel, out_row = t.out_row;
@@ -350,77 +358,84 @@ template <class T> const DepthwisePixelsTable& any_table() { return any_function
 #include "depthwise/grouped.inl"
 #endif
 
-#define SKUA_ENTRY(type, name, kind, variant, rows, columns, why, fn, function)                                                                                \
-  {name "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::kind, Isa::SKUA_ISA, variant, rows, columns, L, reinterpret_cast<AnyCode>(static_cast<fn>(function)), \
-   Element::type},
-#define SKUA_TILE_OF(T, type, kernel, stride, rows, columns, why)                                                                                              \
-  SKUA_ENTRY(type, "depthwise_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns, depthwise_tile, kernel * 10 + stride, rows, columns, why, \
-             DepthwiseTileTableFn, (tile_table<T, kernel, stride, rows, columns>))
-#define SKUA_SCHEDULED(T, type, kernel, stride, rows, columns, core)                                                                                              \
-  {"depthwise_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns "_" #core "_" SKUA_STRING(SKUA_ISA), "depthwise",                                  \
-   "scheduled for the in-order core that its name ends in: inputs and weights in halves beside the multiply-adds", KernelKind::depthwise_tile, Isa::SKUA_ISA,         \
-   kernel * 10 + stride, rows, columns, L, reinterpret_cast<AnyCode>(static_cast<DepthwiseTileTableFn>(scheduled_table<T, kernel, stride, rows, columns, Core::core>)), \
+#define SKUA_ENTRY(type, name, kind, variant, rows, columns, why, fn, function)                                  \
+  {name "_" SKUA_STRING(SKUA_ISA), "depthwise", why, KernelKind::kind, Isa::SKUA_ISA, variant, rows, columns, L, \
+   reinterpret_cast<AnyCode>(static_cast<fn>(function)), Element::type},
+#define SKUA_TILE_OF(T, type, kernel, stride, rows, columns, why)                                                 \
+  SKUA_ENTRY(type, "depthwise_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns, depthwise_tile, \
+             kernel * 10 + stride, rows, columns, why, DepthwiseTileTableFn,                                      \
+             (tile_table<T, kernel, stride, rows, columns>))
+#define SKUA_SCHEDULED(T, type, kernel, stride, rows, columns, core)                                                  \
+  {"depthwise_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns "_" #core "_" SKUA_STRING(SKUA_ISA), \
+   "depthwise",                                                                                                       \
+   "scheduled for the in-order core that its name ends in: inputs and weights in halves beside the multiply-adds",    \
+   KernelKind::depthwise_tile, Isa::SKUA_ISA, kernel * 10 + stride, rows, columns, L,                                 \
+   reinterpret_cast<AnyCode>(                                                                                         \
+       static_cast<DepthwiseTileTableFn>(scheduled_table<T, kernel, stride, rows, columns, Core::core>)),             \
    Element::type, Core::core},
-#define SKUA_GROUPED_OF(T, type, kernel, stride, rows, columns, why)                                                                                         \
-  SKUA_ENTRY(type, "grouped_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns, grouped_tile, kernel * 10 + stride, rows, columns, why, \
-             DepthwiseTileTableFn, (grouped_table<T, kernel, stride, rows, columns>))
-#define SKUA_ANY_OF(T, type, why) SKUA_ENTRY(type, "depthwise_" #type "_any", depthwise_any, 0, 1, kAnyPixels, why, DepthwisePixelsTableFn, (any_table<T>))
+#define SKUA_GROUPED_OF(T, type, kernel, stride, rows, columns, why)                                          \
+  SKUA_ENTRY(type, "grouped_" #type "_" #kernel "x" #kernel "s" #stride "_" #rows "x" #columns, grouped_tile, \
+             kernel * 10 + stride, rows, columns, why, DepthwiseTileTableFn,                                  \
+             (grouped_table<T, kernel, stride, rows, columns>))
+#define SKUA_ANY_OF(T, type, why)                                                                           \
+  SKUA_ENTRY(type, "depthwise_" #type "_any", depthwise_any, 0, 1, kAnyPixels, why, DepthwisePixelsTableFn, \
+             (any_table<T>))
 
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_neon)
     SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a53)
-        SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 5, 2, 2, 7, a53)
-            SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a55)
-                SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 5, 2, 2, 7, a55)
+    SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a53) SKUA_SCHEDULED(float, f32, 5, 2, 2, 7, a53)
+    SKUA_SCHEDULED(float, f32, 3, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 2, 7, a55)
+    SKUA_SCHEDULED(float, f32, 5, 1, 2, 7, a55) SKUA_SCHEDULED(float, f32, 5, 2, 2, 7, a55)
 #elif defined(SKUA_ISA_neon32)
-    SKUA_SCHEDULED(float, f32, 3, 1, 1, 7, a53) SKUA_SCHEDULED(float, f32, 5, 1, 1, 7, a53) SKUA_SCHEDULED(
-        float, f32, 3, 1, 1, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 1, 7, a55) SKUA_SCHEDULED(float, f32, 5, 1, 1, 7,
-                                                                                                a55)
+    SKUA_SCHEDULED(float, f32, 3, 1, 1, 7, a53) SKUA_SCHEDULED(float, f32, 5, 1, 1, 7, a53)
+    SKUA_SCHEDULED(float, f32, 3, 1, 1, 7, a55) SKUA_SCHEDULED(float, f32, 3, 2, 1, 7, a55)
+    SKUA_SCHEDULED(float, f32, 5, 1, 1, 7, a55)
 #elif defined(SKUA_ISA_neon32_fp16)
     SKUA_SCHEDULED(f16, f16, 3, 1, 1, 7, a55) SKUA_SCHEDULED(f16, f16, 3, 2, 1, 7, a55)
-        SKUA_SCHEDULED(f16, f16, 5, 1, 1, 7, a55)
+    SKUA_SCHEDULED(f16, f16, 5, 1, 1, 7, a55)
 #elif defined(SKUA_ISA_neon_fp16)
     SKUA_SCHEDULED(f16, f16, 3, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 3, 2, 2, 7, a55)
-        SKUA_SCHEDULED(f16, f16, 5, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 2, 2, 7, a55)
+    SKUA_SCHEDULED(f16, f16, 5, 1, 2, 7, a55) SKUA_SCHEDULED(f16, f16, 5, 2, 2, 7, a55)
 #endif
 #if defined(SKUA_HAS_ROWS)
-                    SKUA_ENTRY(f32, "depthwise_f32_3x3s2_rows", depthwise_row, 32, 1, kRowOutputs,
-                               "one row of input at a time, its pixels in their order; sums wait in memory",
-                               DepthwiseRowTableFn, row_table)
+    SKUA_ENTRY(f32, "depthwise_f32_3x3s2_rows", depthwise_row, 32, 1, kRowOutputs,
+               "one row of input at a time, its pixels in their order; sums wait in memory", DepthwiseRowTableFn,
+               row_table)
 #endif
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_TILE_OF, __VA_ARGS__)
 #include "depthwise/tiles.def"
 #undef SKUA_TILE
 #define SKUA_TILE(...) SKUA_EACH_TILE_TYPE(SKUA_GROUPED_OF, __VA_ARGS__)
 #if defined(SKUA_ISA_avx512) || defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_bf16)
-#if defined(SKUA_ISA_avx512)  // above the next one: where one port multiplies the model finds both equal, and this is 2% faster (Zen 4)
-                        SKUA_ENTRY(f32, "grouped_f32_3x3s1_1x14", grouped_tile, 31, 1, 14,
-                                   "groups that fill a vector: 14 sums + 3 weights + 1 input of 32 registers; 48 "
-                                   "inputs feed 126 multiply-adds, 14 chains in every row",
-                                   DepthwiseTileTableFn, (grouped_line_table<1, 14>))
-                            SKUA_ENTRY(f32, "grouped_f32_3x3s2_1x7", grouped_tile, 32, 1, 7,
-                                       "groups that fill a vector: 7 sums + 3 weights + 1 input of 32 registers; 45 "
-                                       "inputs feed 63 multiply-adds, 21 of them broadcast by these",
-                                       DepthwiseTileTableFn, (grouped_line_table<2, 7>))
+// above the next one: where one port multiplies the model finds both equal, and this is 2% faster (Zen 4)
+#if defined(SKUA_ISA_avx512)
+    SKUA_ENTRY(f32, "grouped_f32_3x3s1_1x14", grouped_tile, 31, 1, 14,
+               "groups that fill a vector: 14 sums + 3 weights + 1 input of 32 registers; 48 inputs feed 126 "
+               "multiply-adds, 14 chains in every row", DepthwiseTileTableFn, (grouped_line_table<1, 14>))
+    SKUA_ENTRY(f32, "grouped_f32_3x3s2_1x7", grouped_tile, 32, 1, 7,
+               "groups that fill a vector: 7 sums + 3 weights + 1 input of 32 registers; 45 inputs feed 63 "
+               "multiply-adds, 21 of them broadcast by these", DepthwiseTileTableFn, (grouped_line_table<2, 7>))
 #endif
-                                SKUA_TILE(3, 1, 2, 7,
-                                          "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 36 permuted "
-                                          "inputs feed 126 multiply-adds")
-                                    SKUA_TILE(3, 2, 2, 7,
-                                              "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 75 "
-                                              "permuted inputs feed 126 multiply-adds")
+    SKUA_TILE(3, 1, 2, 7,
+              "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 36 permuted inputs feed 126 "
+              "multiply-adds")
+    SKUA_TILE(3, 2, 2, 7,
+              "14 sums + 6 weights + 1 input + 1 permutation of 32 registers; 75 permuted inputs feed 126 "
+              "multiply-adds")
 #elif !defined(SKUA_ISA_scalar) && !defined(SKUA_HALF)
-        SKUA_TILE(
-            3, 1, 1, 7,
-            "7 sums + 3 weights + 1 input + 1 permutation or product of 16 registers; 27 inputs feed 63 multiply-adds")
-            SKUA_TILE(3, 2, 1, 7,
-                      "7 sums + 3 weights + 1 input + 1 permutation or product of 16 registers; 45 inputs feed 63 "
-                      "multiply-adds")
+    SKUA_TILE(3, 1, 1, 7,
+              "7 sums + 3 weights + 1 input + 1 permutation or product of 16 registers; 27 inputs feed 63 "
+              "multiply-adds")
+    SKUA_TILE(3, 2, 1, 7,
+              "7 sums + 3 weights + 1 input + 1 permutation or product of 16 registers; 45 inputs feed 63 "
+              "multiply-adds")
 #endif
 #undef SKUA_TILE
-                                        SKUA_EACH_TYPE(SKUA_ANY_OF,
-                                                       "any kernel, stride and dilation: several pixels, or one pixel "
-                                                       "and four vectors, per pass over the taps")};
+    SKUA_EACH_TYPE(SKUA_ANY_OF,
+                   "any kernel, stride and dilation: several pixels, or one pixel and four vectors, per pass over the "
+                   "taps")
+};
 
 }  // namespace
 }  // namespace SKUA_ISA

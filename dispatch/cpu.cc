@@ -118,7 +118,8 @@ constexpr struct {
   uint8_t needs;
 } kArmSets[] = {
 #if defined(__aarch64__)
-    {Isa::neon, kArmSimd}, {Isa::neon_dot, kArmDot}, {Isa::neon_fp16, kArmFp16}, {Isa::neon_bf16, kArmBf16}, {Isa::neon_i8mm, kArmDot | kArmI8mm},
+    {Isa::neon, kArmSimd}, {Isa::neon_dot, kArmDot}, {Isa::neon_fp16, kArmFp16}, {Isa::neon_bf16, kArmBf16},
+    {Isa::neon_i8mm, kArmDot | kArmI8mm},
 #else
     {Isa::neon32, kArmSimd}, {Isa::neon32_dot, kArmDot}, {Isa::neon32_fp16, kArmFp16},
 #endif
@@ -212,13 +213,16 @@ constexpr Chip kNamed[] = {
     {.name = "sapphire-rapids", .l1 = 48, .l2 = 2048, .l3 = 480 << 10},
     // 50 to 57 and 12 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and
     // 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss.
-    {.name = "zen3", .l3_bytes = 17, .memory_bytes = 4.5, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4, .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1, .l1 = 32, .l2 = 512, .l3 = 32 << 10},
+    {.name = "zen3", .l3_bytes = 17, .memory_bytes = 4.5, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4,
+     .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1, .l1 = 32, .l2 = 512, .l3 = 32 << 10},
     // An L3 of L2's speed once it streams, which strangers use as well: 12.6 MB of Winograd's weights of bytes
     // (7x7x512) 0.8 to 0.98 of the speed of 2.3 MB by the direct form.
-    {.name = "zen4", .l3_bytes = 24, .memory_bytes = 8, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4, .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1, .l1 = 32, .l2 = 1024, .l3 = 32 << 10},
+    {.name = "zen4", .l3_bytes = 24, .memory_bytes = 8, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4,
+     .logic_apart = true, .avx512_ports = 1, .bf16_ports = 1, .l1 = 32, .l2 = 1024, .l3 = 32 << 10},
     // A path of a line a cycle to L2 (measured: 58, 30 and 10 to 14 bytes); two streams that nothing asks for ahead are
     // read up to a third faster from L3, a tenth from memory.
-    {.name = "zen5", .l2_bytes = 56, .l3_bytes = 24, .memory_bytes = 8, .streams = 2, .logic_apart = true, .fetch_near = true, .bf16_ports = 2, .l1 = 48, .l2 = 1024, .l3 = 32 << 10},
+    {.name = "zen5", .l2_bytes = 56, .l3_bytes = 24, .memory_bytes = 8, .streams = 2,
+     .logic_apart = true, .fetch_near = true, .bf16_ports = 2, .l1 = 48, .l2 = 1024, .l3 = 32 << 10},
 };
 const Chip* chip_named_as(const char* name) {
   for (const Chip& c : kNamed)

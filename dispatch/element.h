@@ -40,8 +40,9 @@ constexpr unsigned element_bytes(Element e) {
 #else
 #define SKUA_FOR_BF16(X, ...)
 #endif
-#define SKUA_FOR_TYPES(X, ...) \
-  X(float, f32 __VA_OPT__(,) __VA_ARGS__) SKUA_FOR_F16(X __VA_OPT__(,) __VA_ARGS__) SKUA_FOR_BF16(X __VA_OPT__(,) __VA_ARGS__)
+#define SKUA_FOR_TYPES(X, ...)                                                      \
+  X(float, f32 __VA_OPT__(,) __VA_ARGS__) SKUA_FOR_F16(X __VA_OPT__(,) __VA_ARGS__) \
+  SKUA_FOR_BF16(X __VA_OPT__(,) __VA_ARGS__)
 // Bytes, quantised; apart from the types above, which are numbers as they stand. The type s8 of a build stands for all
 // kernels on integers.
 #ifdef SKUA_TYPE_s8

@@ -52,6 +52,7 @@ template <class Fn> inline Fn code_of(const Kernel* kernel) { return reinterpret
 #define SKUA_PASTE(a, b) SKUA_PASTE_(a, b)
 // In namespace skua: defines the one external symbol of a unit: `skua::<family>_<isa>`, e.g. SKUA_KERNEL_TABLE(gemm,
 // kernels).
-#define SKUA_KERNEL_TABLE(family, array) \
-  extern const KernelTable SKUA_PASTE(family, SKUA_ISA); \
-  const KernelTable SKUA_PASTE(family, SKUA_ISA) = {SKUA_ISA::array, sizeof(SKUA_ISA::array) / sizeof(SKUA_ISA::array[0])};
+#define SKUA_KERNEL_TABLE(family, array)                             \
+  extern const KernelTable SKUA_PASTE(family, SKUA_ISA);             \
+  const KernelTable SKUA_PASTE(family, SKUA_ISA) = {SKUA_ISA::array, \
+                                                    sizeof(SKUA_ISA::array) / sizeof(SKUA_ISA::array[0])};

@@ -20,7 +20,8 @@ struct Plan : skua_plan {
 };
 
 constexpr struct { skua_binary_kind kind; const char* name; int variant; } functions[] = {
-    {SKUA_BINARY_ADD, "add", 0}, {SKUA_BINARY_SUB, "sub", 0}, {SKUA_BINARY_MUL, "mul", 1}, {SKUA_BINARY_DIV, "div", 2}, {SKUA_BINARY_MIN, "min", 3}, {SKUA_BINARY_MAX, "max", 4},
+    {SKUA_BINARY_ADD, "add", 0}, {SKUA_BINARY_SUB, "sub", 0}, {SKUA_BINARY_MUL, "mul", 1},
+    {SKUA_BINARY_DIV, "div", 2}, {SKUA_BINARY_MIN, "min", 3}, {SKUA_BINARY_MAX, "max", 4},
     {SKUA_BINARY_SQUARED_DIFFERENCE, "squared_difference", 5}, {SKUA_BINARY_PRELU, "prelu", 6}};
 auto function_of(uint32_t kind) -> decltype(&functions[0]) {
   for (const auto& f : functions)

@@ -63,13 +63,13 @@ SKUA_INL void loop(const BinaryRows& r, F f) {
   }
 }
 
-#define SKUA_ROWS(number, kind, name, cycles, expression)                                                                       \
-  template <class T> void name##_rows(const BinaryRows& r) {                                                                    \
-    const auto f = [=](V x, V y) __attribute__((always_inline)) { return expression; };                                       \
-    constexpr int unroll = cycles > 8 ? 1 : 4;                                                                                  \
-    if (r.form == BinaryForm::vectors) loop<unroll, T, Vector, Vector>(r, f);                                                   \
-    else if (r.form == BinaryForm::y_scalar) loop<unroll, T, Vector, Scalar>(r, f);                                             \
-    else loop<unroll, T, Scalar, Vector>(r, f);                                                                                 \
+#define SKUA_ROWS(number, kind, name, cycles, expression)                               \
+  template <class T> void name##_rows(const BinaryRows& r) {                            \
+    const auto f = [=](V x, V y) __attribute__((always_inline)) { return expression; }; \
+    constexpr int unroll = cycles > 8 ? 1 : 4;                                          \
+    if (r.form == BinaryForm::vectors) loop<unroll, T, Vector, Vector>(r, f);           \
+    else if (r.form == BinaryForm::y_scalar) loop<unroll, T, Vector, Scalar>(r, f);     \
+    else loop<unroll, T, Scalar, Vector>(r, f);                                         \
   }
 #ifdef SKUA_HALF
 #define SKUA_BINARY(...)
@@ -124,9 +124,9 @@ void select_row(size_t n, const void* condition_row, const void* x_row, const vo
 #endif  // SKUA_HALF
 
 const Kernel kernels[] = {
-#define SKUA_KERNEL(T, type, number, name, expression)                                                                         \
-  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::binary, Isa::SKUA_ISA, number, 0, 0, V::L, \
-   reinterpret_cast<AnyCode>(static_cast<BinaryFn>(name##_rows<T>)), element_of<T>},
+#define SKUA_KERNEL(T, type, number, name, expression)                                                               \
+  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::binary, Isa::SKUA_ISA, number, \
+   0, 0, V::L, reinterpret_cast<AnyCode>(static_cast<BinaryFn>(name##_rows<T>)), element_of<T>},
 #define SKUA_ROWS(number, kind, name, cycles, expression) SKUA_HERE(SKUA_KERNEL, number, name, expression)
 #ifdef SKUA_HALF
 #define SKUA_BINARY_HALF SKUA_ROWS
@@ -136,9 +136,9 @@ const Kernel kernels[] = {
 #undef SKUA_ROWS
 #undef SKUA_KERNEL
 #ifndef SKUA_HALF
-#define SKUA_SELECT(E, type)                                                                                                          \
-  {"select_" type "_" SKUA_STRING(SKUA_ISA), "elementwise", "condition != 0 ? x : y", KernelKind::select, Isa::SKUA_ISA, sizeof(E::T), 0, 0, \
-   F32::L, reinterpret_cast<AnyCode>(static_cast<SelectFn>(select_row<E>))},
+#define SKUA_SELECT(E, type)                                                                              \
+  {"select_" type "_" SKUA_STRING(SKUA_ISA), "elementwise", "condition != 0 ? x : y", KernelKind::select, \
+   Isa::SKUA_ISA, sizeof(E::T), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<SelectFn>(select_row<E>))},
     SKUA_SELECT(Words, "x32") SKUA_SELECT(Halves, "x16")
 #undef SKUA_SELECT
 #endif

@@ -58,7 +58,8 @@ template <class X, class Y> void convert_bytes(const ConvertBytes& c) {
       F32 t[4];
       if constexpr (is_byte<X>) centred_four(x, c.zero, t);
       else SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = F32::load(x + u * L);
-      SKUA_UNROLL for (size_t u = 0; u < 4; ++u) t[u] = is_byte<X> || kNanIsZero ? t[u] * factor : without_nan(t[u] * factor);
+      SKUA_UNROLL for (size_t u = 0; u < 4; ++u)
+        t[u] = is_byte<X> || kNanIsZero ? t[u] * factor : without_nan(t[u] * factor);
       end(t, y);
     }
   }
@@ -194,34 +195,43 @@ template <class T> void clamp_bytes(size_t n, const void* from, void* to, int32_
 }
 
 const Kernel kernels[] = {
-#define SKUA_CONVERT(X, from, Y, to)                                                                                                                     \
-  {"convert_" #from "_" #to "_" SKUA_STRING(SKUA_ISA), "elementwise", "one factor and one rounding; a factor for each element of channels",              \
-   KernelKind::convert_bytes, Isa::SKUA_ISA, uint16_t(element_of<X>), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<ConvertBytesFn>(convert_bytes<X, Y>)), \
+#define SKUA_CONVERT(X, from, Y, to)                                                                                   \
+  {"convert_" #from "_" #to "_" SKUA_STRING(SKUA_ISA), "elementwise",                                                  \
+   "one factor and one rounding; a factor for each element of channels", KernelKind::convert_bytes, Isa::SKUA_ISA,     \
+   uint16_t(element_of<X>), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<ConvertBytesFn>(convert_bytes<X, Y>)), \
    element_of<Y>},
 #define SKUA_BOTH(T, type, B, byte) SKUA_CONVERT(T, type, B, byte) SKUA_CONVERT(B, byte, T, type)
-#define SKUA_BYTES(B, byte) SKUA_FOR_TYPES(SKUA_BOTH, B, byte) SKUA_CONVERT(int8_t, s8, B, byte) SKUA_CONVERT(uint8_t, u8, B, byte)
+#define SKUA_BYTES(B, byte)                                            \
+  SKUA_FOR_TYPES(SKUA_BOTH, B, byte) SKUA_CONVERT(int8_t, s8, B, byte) \
+  SKUA_CONVERT(uint8_t, u8, B, byte)
     SKUA_FOR_INT8(SKUA_BYTES)
 #undef SKUA_BYTES
 #undef SKUA_BOTH
 #undef SKUA_CONVERT
-#define SKUA_OTHER(T, type, name, variant, why)                                                                                                          \
-  {name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", why, KernelKind::binary_bytes, Isa::SKUA_ISA, variant, 0, 0, F32::L,                           \
-   reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(other_bytes<variant, T>)), element_of<T>},
-#define SKUA_BYTES(T, type)                                                                                                                              \
-  SKUA_OTHER(T, type, "div", 2, "a quotient, one factor, one rounding") SKUA_OTHER(T, type, "min", 3, "two factors, the smaller, one rounding")            \
-  SKUA_OTHER(T, type, "max", 4, "two factors, the larger, one rounding") SKUA_OTHER(T, type, "squared_difference", 5, "two factors, one difference")       \
-  SKUA_OTHER(T, type, "prelu", 6, "a factor of each side of 0")                                                                                          \
-  {"add_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "two factors, one sum, one rounding; subtracts by a factor below 0", KernelKind::binary_bytes,   \
-   Isa::SKUA_ISA, 0, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(add_bytes<T>)), element_of<T>},                                  \
-  {"mul_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "an exact product, one factor, one rounding", KernelKind::binary_bytes, Isa::SKUA_ISA, 1, 0, 0,  \
-   F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(mul_bytes<T>)), element_of<T>},                                                          \
-  {"clamp_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "relu, relu6, clamp that keep the quantisation", KernelKind::clamp_bytes, Isa::SKUA_ISA, 0, 0, \
-   0, F32::L, reinterpret_cast<AnyCode>(static_cast<ClampBytesFn>(clamp_bytes<T>)), element_of<T>},
+#define SKUA_OTHER(T, type, name, variant, why)                                                                       \
+  {name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", why, KernelKind::binary_bytes, Isa::SKUA_ISA, variant, 0, \
+   0, F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(other_bytes<variant, T>)), element_of<T>},
+#define SKUA_BYTES(T, type)                                                                                            \
+  SKUA_OTHER(T, type, "div", 2, "a quotient, one factor, one rounding")                                                \
+  SKUA_OTHER(T, type, "min", 3, "two factors, the smaller, one rounding")                                              \
+  SKUA_OTHER(T, type, "max", 4, "two factors, the larger, one rounding")                                               \
+  SKUA_OTHER(T, type, "squared_difference", 5, "two factors, one difference")                                          \
+  SKUA_OTHER(T, type, "prelu", 6, "a factor of each side of 0")                                                        \
+  {"add_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise",                                                              \
+   "two factors, one sum, one rounding; subtracts by a factor below 0", KernelKind::binary_bytes, Isa::SKUA_ISA, 0, 0, \
+   0, F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(add_bytes<T>)), element_of<T>},                     \
+  {"mul_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "an exact product, one factor, one rounding",                \
+   KernelKind::binary_bytes, Isa::SKUA_ISA, 1, 0, 0, F32::L,                                                           \
+   reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(mul_bytes<T>)), element_of<T>},                                \
+  {"clamp_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "relu, relu6, clamp that keep the quantisation",           \
+   KernelKind::clamp_bytes, Isa::SKUA_ISA, 0, 0, 0, F32::L,                                                            \
+   reinterpret_cast<AnyCode>(static_cast<ClampBytesFn>(clamp_bytes<T>)), element_of<T>},
     SKUA_FOR_INT8(SKUA_BYTES)
 #undef SKUA_BYTES
 #undef SKUA_OTHER
-    {"table_x8_" SKUA_STRING(SKUA_ISA), "elementwise", "every unary function of bytes: 256 entries, made once", KernelKind::table, Isa::SKUA_ISA, 0, 0, 0,
-     F32::L, reinterpret_cast<AnyCode>(static_cast<TableFn>(table)), Element::s8},
+    {"table_x8_" SKUA_STRING(SKUA_ISA), "elementwise", "every unary function of bytes: 256 entries, made once",
+     KernelKind::table, Isa::SKUA_ISA, 0, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<TableFn>(table)),
+     Element::s8},
 };
 
 }  // namespace

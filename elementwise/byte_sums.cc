@@ -97,11 +97,14 @@ template <class T> void mul_bytes(const BinaryBytes& r) {
 }
 
 const Kernel kernels[] = {
-#define SKUA_BYTES(T, type)                                                                                                                            \
-  {"add_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "two factors, one sum, one rounding; bytes widened by products with 1", KernelKind::binary_bytes, \
-   Isa::SKUA_ISA, 0, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(add_bytes<T>)), element_of<T>},                                \
-  {"mul_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", "an exact product, one factor, one rounding; bytes widened by products with 1",               \
-   KernelKind::binary_bytes, Isa::SKUA_ISA, 1, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(mul_bytes<T>)), element_of<T>},
+#define SKUA_BYTES(T, type)                                                                                            \
+  {"add_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise",                                                              \
+   "two factors, one sum, one rounding; bytes widened by products with 1", KernelKind::binary_bytes, Isa::SKUA_ISA, 0, \
+   0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(add_bytes<T>)), element_of<T>},                  \
+  {"mul_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise",                                                              \
+   "an exact product, one factor, one rounding; bytes widened by products with 1", KernelKind::binary_bytes,           \
+   Isa::SKUA_ISA, 1, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<BinaryBytesFn>(mul_bytes<T>)),                \
+   element_of<T>},
     SKUA_FOR_INT8(SKUA_BYTES)
 #undef SKUA_BYTES
 };

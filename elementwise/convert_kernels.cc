@@ -22,9 +22,10 @@ template <class X, class Y> void convert(size_t n, const void* from, void* to) {
 }
 
 const Kernel kernels[] = {
-#define SKUA_CONVERT(X, from, Y, to)                                                                                                          \
-  {"convert_" #from "_" #to "_" SKUA_STRING(SKUA_ISA), "elementwise", "widened exactly, rounded to nearest even", KernelKind::convert,        \
-   Isa::SKUA_ISA, uint16_t(element_of<X>), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<ConvertFn>(convert<X, Y>)), element_of<Y>},
+#define SKUA_CONVERT(X, from, Y, to)                                                                              \
+  {"convert_" #from "_" #to "_" SKUA_STRING(SKUA_ISA), "elementwise", "widened exactly, rounded to nearest even", \
+   KernelKind::convert, Isa::SKUA_ISA, uint16_t(element_of<X>), 0, 0, F32::L,                                     \
+   reinterpret_cast<AnyCode>(static_cast<ConvertFn>(convert<X, Y>)), element_of<Y>},
     SKUA_CONVERT(float, f32, float, f32)
 #ifdef SKUA_TYPE_f16
     SKUA_CONVERT(float, f32, f16, f16) SKUA_CONVERT(f16, f16, float, f32) SKUA_CONVERT(f16, f16, f16, f16)

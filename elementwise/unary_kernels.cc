@@ -87,12 +87,15 @@ constexpr size_t kLong = 1;
 #else
 constexpr size_t kLong = V::L == 16 ? 6 : V::L == 8 ? 3 : 2;
 #endif
-#define SKUA_ROW(number, kind, name, cycles, expression)                                                                     \
-  template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float a, float b) {                           \
-    const Params p = {V::set1(a), V::set1(b)};                                                                               \
-    (void)p;                                                                                                                 \
-    row<cycles <= 4 ? 4 : kLong, cycles <= 4>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row),                  \
-                                                   [&](V x, size_t u) __attribute__((always_inline)) { (void)u; return expression; }); \
+#define SKUA_ROW(number, kind, name, cycles, expression)                                               \
+  template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float a, float b) {     \
+    const Params p = {V::set1(a), V::set1(b)};                                                         \
+    (void)p;                                                                                           \
+    row<cycles <= 4 ? 4 : kLong, cycles <= 4>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row), \
+                                              [&](V x, size_t u) __attribute__((always_inline)) {      \
+                                                (void)u;                                               \
+                                                return expression;                                     \
+                                              });                                                      \
   }
 #ifdef SKUA_HALF
 #define SKUA_UNARY(...)
@@ -100,14 +103,15 @@ constexpr size_t kLong = V::L == 16 ? 6 : V::L == 8 ? 3 : 2;
 #else
 #define SKUA_UNARY SKUA_ROW
 #if !defined(SKUA_SIMD_LOOKS_UP)
-#define SKUA_UNARY_PLAIN(number, kind, name, cycles, expression, condition, plain)                                                                      \
-  struct name##_plain {                                                                                                                                 \
-    SKUA_INL M32 holds(V x) const { return condition; }                                                                                                 \
-    SKUA_INL V operator()(V x) const { return plain; }                                                                                                  \
-  };                                                                                                                                                    \
-  template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float, float) {                                                          \
-    row<kLong, false>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row), [](V x, size_t) __attribute__((always_inline)) { return expression; },  \
-                      name##_plain());                                                                                                                  \
+#define SKUA_UNARY_PLAIN(number, kind, name, cycles, expression, condition, plain)             \
+  struct name##_plain {                                                                        \
+    SKUA_INL M32 holds(V x) const { return condition; }                                        \
+    SKUA_INL V operator()(V x) const { return plain; }                                         \
+  };                                                                                           \
+  template <class T> void name##_row(size_t n, const void* x_row, void* y_row, float, float) { \
+    row<kLong, false>(n, static_cast<const T*>(x_row), static_cast<T*>(y_row),                 \
+                      [](V x, size_t) __attribute__((always_inline)) { return expression; },   \
+                      name##_plain());                                                         \
   }
 #endif
 #endif
@@ -115,9 +119,9 @@ constexpr size_t kLong = V::L == 16 ? 6 : V::L == 8 ? 3 : 2;
 #undef SKUA_ROW
 
 const Kernel kernels[] = {
-#define SKUA_KERNEL(T, type, number, name, expression)                                                                                   \
-  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::unary, Isa::SKUA_ISA, number, 0, 0, V::L,            \
-   reinterpret_cast<AnyCode>(static_cast<UnaryFn>(name##_row<T>)), element_of<T>},
+#define SKUA_KERNEL(T, type, number, name, expression)                                                                 \
+  {#name "_" #type "_" SKUA_STRING(SKUA_ISA), "elementwise", #expression, KernelKind::unary, Isa::SKUA_ISA, number, 0, \
+   0, V::L, reinterpret_cast<AnyCode>(static_cast<UnaryFn>(name##_row<T>)), element_of<T>},
 #define SKUA_ROW(number, kind, name, cycles, expression) SKUA_HERE(SKUA_KERNEL, number, name, expression)
 #ifdef SKUA_HALF
 #define SKUA_UNARY_HALF SKUA_ROW

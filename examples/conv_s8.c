@@ -1,5 +1,5 @@
-/* A convolution in 8 bits in plain C, from floats to bytes and back: what the floats' ranges are is seen on a sample, weights and bias become integers, and the result is
- * compared with the convolution in floats. */
+/* A convolution in 8 bits in plain C, from floats to bytes and back: what the floats' ranges are is seen on a sample,
+ * weights and bias become integers, and the result is compared with the convolution in floats. */
 #include <math.h>
 #include <skua/skua.h>
 #include <stdio.h>
@@ -90,8 +90,9 @@ int main(void) {
     squares += error * error;
     if (error > worst) worst = error;
   }
-  printf("skua %s on %s: 3x3 convolution of bytes, steps of %.3g; error against floats %.2f steps rms, %.2f at most\n", skua_version_string(), skua_context_isa(context),
-         (double)conv.output_q.scale, sqrt(squares / (H * W * OUT)), worst);
+  printf("skua %s on %s: 3x3 convolution of bytes, steps of %.3g; error against floats %.2f steps rms, %.2f at most\n",
+         skua_version_string(), skua_context_isa(context), (double)conv.output_q.scale,
+         sqrt(squares / (H * W * OUT)), worst);
   skua_op_destroy(convolve);
   skua_op_destroy(quantise);
   skua_op_destroy(dequantise);

@@ -1,4 +1,5 @@
-/* Functions without weights in plain C: a GELU in place, then a softmax of each row, checked against the C library. An operator is made once, planned for a shape, and run by any number of threads. */
+/* Functions without weights in plain C: a GELU in place, then a softmax of each row, checked against the C library. An
+ * operator is made once, planned for a shape, and run by any number of threads. */
 #include <math.h>
 #include <skua/skua.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ static void run(skua_op* op, const float* x, float* y) {
   skua_plan* plan;
   CHECK(skua_op_plan(op, &shape, 1, NULL, 0, &plan));
   const size_t size = skua_plan_workspace(plan, 1);
-  void* workspace = aligned_alloc(SKUA_WORKSPACE_ALIGNMENT, (size / SKUA_WORKSPACE_ALIGNMENT + 1) * SKUA_WORKSPACE_ALIGNMENT);
+  void* workspace =
+      aligned_alloc(SKUA_WORKSPACE_ALIGNMENT, (size / SKUA_WORKSPACE_ALIGNMENT + 1) * SKUA_WORKSPACE_ALIGNMENT);
   const skua_buffer in = skua_host_buffer(x), out = skua_host_buffer(y);
   CHECK(skua_plan_run(plan, &in, 1, &out, 1, workspace, size, NULL));
   free(workspace);
@@ -56,7 +58,8 @@ int main(void) {
     const double error = fabs((double)y[i] / expected[i] - 1);
     if (error > worst) worst = error;
   }
-  printf("skua %s on %s: softmax(gelu(x)) of %d x %d, largest relative error %.2g\n", skua_version_string(), skua_context_isa(context), ROWS, COLUMNS, worst);
+  printf("skua %s on %s: softmax(gelu(x)) of %d x %d, largest relative error %.2g\n", skua_version_string(),
+         skua_context_isa(context), ROWS, COLUMNS, worst);
   skua_op_destroy(gelu);
   skua_op_destroy(softmax);
   skua_context_destroy(context);

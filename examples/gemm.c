@@ -1,4 +1,5 @@
-/* A matrix product in plain C: C = A * B with random A and B, checked against three loops. Links with a C compiler; no C++ library is needed. */
+/* A matrix product in plain C: C = A * B with random A and B, checked against three loops. Links with a C compiler; no
+ * C++ library is needed. */
 #include <math.h>
 #include <skua/skua.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@ int main(void) {
       const double error = fabs(sum - (double)c[i * N + j]);
       if (error > worst) worst = error;
     }
-  printf("skua %s on %s: %d x %d x %d, largest error %.2g\n", skua_version_string(), skua_context_isa(context), M, N, K, worst);
+  printf("skua %s on %s: %d x %d x %d, largest error %.2g\n", skua_version_string(), skua_context_isa(context), M, N, K,
+         worst);
   skua_context_destroy(context);
   return worst < 1e-4 ? 0 : 1;
 }

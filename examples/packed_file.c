@@ -1,4 +1,5 @@
-/* Packs weights once, writes them to a file, maps the file, and runs from the mapping: no copy, shared between processes. */
+/* Packs weights once, writes them to a file, maps the file, and runs from the mapping: no copy, shared between
+ * processes. */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <skua/skua.h>

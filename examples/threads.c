@@ -1,4 +1,5 @@
-/* Brings its own threads: an executor is one function. Here POSIX threads are started for each call; an engine hands over its pool. */
+/* Brings its own threads: an executor is one function. Here POSIX threads are started for each call; an engine hands
+ * over its pool. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <skua/skua.h>
@@ -76,7 +77,8 @@ int main(void) {
     }
   }
   const int same = !memcmp(out[0], out[1], (size_t)H * H * C * sizeof(float));
-  printf("%s, %d workers: %s\n", skua_plan_algorithm(plan), WORKERS, same ? "the same bits as one thread" : "DIFFERENT from one thread");
+  printf("%s, %d workers: %s\n", skua_plan_algorithm(plan), WORKERS,
+         same ? "the same bits as one thread" : "DIFFERENT from one thread");
   skua_plan_destroy(plan);
   skua_op_destroy(op);
   skua_context_destroy(context);

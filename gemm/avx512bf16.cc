@@ -42,7 +42,8 @@ template <int MR> struct Scattered {
   explicit SKUA_INL Scattered(const GemmTile& t) : c_rows(t.c), residual_rows(t.residual) {}
   SKUA_INL void begin(const GemmTile& t, ptrdiff_t segment) {
     first = static_cast<const char*>(t.a[0]) + segment * 2;
-    SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = reinterpret_cast<intptr_t>(t.a[r]) - reinterpret_cast<intptr_t>(t.a[0]);
+    SKUA_UNROLL for (int r = 1; r < MR; ++r)
+      to[r] = reinterpret_cast<intptr_t>(t.a[r]) - reinterpret_cast<intptr_t>(t.a[0]);
   }
   SKUA_INL void begin(const uint32_t* pairs) {
     first = reinterpret_cast<const char*>(pairs);
@@ -152,7 +153,9 @@ SKUA_INL void multiply(const GemmTile& t, Rows& rows, ptrdiff_t ahead) {
     if (t.c_type == Element::bf16 && plain_end(t))
       return finish_registers<bf16>(t, rows, acc, t.n - size_t(NV - 1) * L);
   float sums[MR * NV * L];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);
+  SKUA_UNROLL for (int r = 0; r < MR; ++r)
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      acc[r][v].store(sums + (r * NV + v) * L);
   const auto finish = t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>;
   if constexpr (Rows::even) {
     void* c[MR];
@@ -186,12 +189,14 @@ template <int NV, int V> void row_part(const GemmTile& t, const Row& row, size_t
   constexpr int P = (V + NV - 1) / NV;
   const size_t pairs = t.k / 2;
   const char *a = row.a, *const end = a + pairs * 4, *b[P];
-  SKUA_UNROLL for (int p = 0; p < P; ++p) b[p] = static_cast<const char*>(t.b) + (first + size_t(p) * NV * L) * (t.k + t.k % 2) * 2;
+  SKUA_UNROLL for (int p = 0; p < P; ++p)
+    b[p] = static_cast<const char*>(t.b) + (first + size_t(p) * NV * L) * (t.k + t.k % 2) * 2;
   F32 acc[V];
   SKUA_UNROLL for (int v = 0; v < V; ++v) acc[v] = F32::zero();
   const auto add = [&](uint32_t pair) __attribute__((always_inline)) {
     const F32 x = as_f32(I32::set1(int32_t(pair)));
-    SKUA_UNROLL for (int v = 0; v < V; ++v) add_pairs(acc[v], F32::load(reinterpret_cast<const float*>(b[v / NV] + v % NV * 64)), x);
+    SKUA_UNROLL for (int v = 0; v < V; ++v)
+      add_pairs(acc[v], F32::load(reinterpret_cast<const float*>(b[v / NV] + v % NV * 64)), x);
     SKUA_UNROLL for (int p = 0; p < P; ++p) b[p] += (p + 1 < P ? NV : V - (P - 1) * NV) * 64;
   };
   for (; a < end; a += 4) add(*reinterpret_cast<const Pair*>(a));
@@ -203,7 +208,8 @@ template <int NV, int V> void row_part(const GemmTile& t, const Row& row, size_t
   }
   float sums[V * L];
   SKUA_UNROLL for (int v = 0; v < V; ++v) acc[v].store(sums + v * L);
-  finish_row_part(t, t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>, sums, first, V * L, row.c, row.residual);
+  finish_row_part(t, t.c_type == Element::bf16 ? finish_sums_as<bf16> : finish_sums_as<float>, sums, first, V * L,
+                  row.c, row.residual);
 }
 template <int NV, int V = 2 * NV>
 SKUA_INL void row_parts(const GemmTile& t, const Row& row, size_t first, size_t vectors) {
@@ -250,9 +256,10 @@ template <int MR, int NV> constexpr GemmTileTable make_table() {
 template <int MR, int NV> constexpr GemmTileTable table_of = make_table<MR, NV>();
 template <int MR, int NV> const GemmTileTable& tile_table() { return table_of<MR, NV>; }
 
-#define SKUA_TILE(rows, columns, why)                                                                                                                            \
-  {"gemm_bf16_" #rows "x" #columns "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, rows, columns, L,                            \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<rows, columns / L>)), Element::bf16},
+#define SKUA_TILE(rows, columns, why)                                                                               \
+  {"gemm_bf16_" #rows "x" #columns "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, \
+   rows, columns, L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<rows, columns / L>)),        \
+   Element::bf16},
 
 const Kernel kernels[] = {
     SKUA_TILE(6, 64, "24 accumulators + 4 B + 1 A of 32 registers; 10 loads feed 24 instructions of 32 products")

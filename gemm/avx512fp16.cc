@@ -21,15 +21,20 @@ constexpr int L = F16::L, H = F32::L;
 // Rows of A by pointers, or by a step: eight rows from one pointer and the steps 1, 3, 5 and 7.
 template <int MR> struct Scattered {
   const char* row[MR];
-  SKUA_INL Scattered(const GemmTile& t, size_t, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = static_cast<const char*>(t.a[r]) + segment * 2; }
+  SKUA_INL Scattered(const GemmTile& t, size_t, ptrdiff_t segment) {
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      row[r] = static_cast<const char*>(t.a[r]) + segment * 2;
+  }
   SKUA_INL const char* at(int r, size_t k) const { return row[r] + k * 2; }
   SKUA_INL void step() {}
 };
 template <int MR> struct Even {
   const char* block[(MR + 7) / 8];
   ptrdiff_t s1, s3, s5, s7;
-  SKUA_INL Even(const GemmTile& t, size_t first, ptrdiff_t segment) : s1(t.a_step * 2), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
-    SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = static_cast<const char*>(t.a[0]) + (segment + (ptrdiff_t(first) + i * 8) * t.a_step) * 2;
+  SKUA_INL Even(const GemmTile& t, size_t first, ptrdiff_t segment)
+      : s1(t.a_step * 2), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
+    SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i)
+      block[i] = static_cast<const char*>(t.a[0]) + (segment + (ptrdiff_t(first) + i * 8) * t.a_step) * 2;
   }
   SKUA_INL const char* at(int r, size_t) const {
     return block[r >> 3] + (r & 1          ? ((r & 7) == 1   ? s1
@@ -73,7 +78,10 @@ SKUA_INL void finish_halves(const GemmTile& t, size_t first, const F16 (&acc)[MR
     lanes.store(clamp_high(clamp_low(y, low), high), c + r * t.c_step + j);
   };
   if (t.n == size_t(NV * L)) {  // whole lines of C
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int half = 0; half < 2; ++half) put(r, v, half, AllLanes{});
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        SKUA_UNROLL for (int half = 0; half < 2; ++half)
+          put(r, v, half, AllLanes{});
     return;
   }
   SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int half = 0; half < 2; ++half) {
@@ -98,14 +106,18 @@ SKUA_INL void multiply(const GemmTile& t, size_t first, ptrdiff_t ahead, float* 
       const size_t left = direct || depth - k < room ? depth - k : room, end = k + left;
       room -= left;
       for (; k < end; ++k) {
-        SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * 32) + ahead, 0, 2);
+        SKUA_UNROLL for (int i = 0; i < lines; ++i)
+          __builtin_prefetch(reinterpret_cast<const char*>(b + i * 32) + ahead, 0, 2);
         F16 w[NV];
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
           w[v] = F16::load(b + v * L);
           pin(w[v]);
         }
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v)
-            asm("vfmadd231ph %2%{1to32%}, %1, %0" : "+v"(acc[r][v].v) : "v"(w[v].v), "m"(*reinterpret_cast<const uint16_t*>(a.at(r, k))));
+        SKUA_UNROLL for (int r = 0; r < MR; ++r)
+          SKUA_UNROLL for (int v = 0; v < NV; ++v)
+            asm("vfmadd231ph %2%{1to32%}, %1, %0"
+                : "+v"(acc[r][v].v)
+                : "v"(w[v].v), "m"(*reinterpret_cast<const uint16_t*>(a.at(r, k))));
         a.step();
         b += ldb;
       }
@@ -217,8 +229,10 @@ template <int MR, int NV> constexpr GemmTileTable table_of = make_table<MR, NV>(
 template <int MR, int NV> const GemmTileTable& tile_table() { return table_of<MR, NV>; }
 
 const Kernel kernels[] = {
-    {"gemm_f16_12x64_" SKUA_STRING(SKUA_ISA), "gemm", "24 accumulators + 2 B of 32 registers, A from memory; a multiply-add has 32 lanes", KernelKind::gemm_tile, Isa::SKUA_ISA, 0, 12, 64,
-     F16::L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<12, 2>)), Element::f16},
+    {"gemm_f16_12x64_" SKUA_STRING(SKUA_ISA), "gemm",
+     "24 accumulators + 2 B of 32 registers, A from memory; a multiply-add has 32 lanes", KernelKind::gemm_tile,
+     Isa::SKUA_ISA, 0, 12, 64, F16::L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<12, 2>)),
+     Element::f16},
     SKUA_PACK_KERNEL(f32, float, f16, f16, 1)
 };
 

@@ -70,19 +70,21 @@ void pack_registers(size_t depth, size_t columns, size_t width, const void* from
     }
 }
 
-#define SKUA_TILE(packed, suffix, why)                                                                                                      \
-  {"gemm_bf16_16x32" suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, kRows, kWide * kLanes, kLanes, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<packed>)), Element::bf16},
-#define SKUA_PACK(from, S)                                                                                                                     \
-  {"gemm_pack_" #from "_bf16_32_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B in registers of AMX", KernelKind::gemm_pack, Isa::SKUA_ISA, \
-   pack_variant(Element::bf16, kDeep<Pairs>), 0, 0, kLanes, reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack_registers<S>)), Element::from},
+#define SKUA_TILE(packed, suffix, why)                                                                              \
+  {"gemm_bf16_16x32" suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, kRows, \
+   kWide * kLanes, kLanes, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<packed>)),             \
+   Element::bf16},
+#define SKUA_PACK(from, S)                                                                          \
+  {"gemm_pack_" #from "_bf16_32_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B in registers of AMX", \
+   KernelKind::gemm_pack, Isa::SKUA_ISA, pack_variant(Element::bf16, kDeep<Pairs>), 0, 0, kLanes,   \
+   reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack_registers<S>)), Element::from},
 
 const Kernel kernels[] = {
     SKUA_TILE(false, "", "A in place: 4 of sums + 2 of A + 2 of B of 8 registers; two tiles of rows at a time")
-        SKUA_TILE(
-            true, "_packed",
-            "rows of A packed in the workspace, once for all panels: windows of images whose lines do not fill tiles")
-            SKUA_PACK(f32, float) SKUA_PACK(bf16, bf16)};
+    SKUA_TILE(true, "_packed",
+              "rows of A packed in the workspace, once for all panels: windows of images whose lines do not fill tiles")
+    SKUA_PACK(f32, float) SKUA_PACK(bf16, bf16)
+};
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -39,10 +39,12 @@ template <int MP, int NQ> SKUA_INL void put_pairs(const GemmTile& t, float32x4_t
   }
   SKUA_UNROLL for (int p = 0; p < MP; ++p) {
     uint32x4_t h[NQ / 2];
-    SKUA_UNROLL for (int i = 0; i < NQ / 2; ++i) h[i] = vreinterpretq_u32_bf16(vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(acc[p][2 * i]), acc[p][2 * i + 1]));
+    SKUA_UNROLL for (int i = 0; i < NQ / 2; ++i)
+      h[i] = vreinterpretq_u32_bf16(vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(acc[p][2 * i]), acc[p][2 * i + 1]));
     SKUA_UNROLL for (int row = 0; row < 2; ++row) {
       uint16_t* c = &static_cast<bf16*>(t.c[2 * p + row])->bits;
-      SKUA_UNROLL for (int i = 0; i + 1 < NQ / 2; i += 2) vst1q_u16(c + i * 4, vreinterpretq_u16_u32(row ? vuzp2q_u32(h[i], h[i + 1]) : vuzp1q_u32(h[i], h[i + 1])));
+      SKUA_UNROLL for (int i = 0; i + 1 < NQ / 2; i += 2)
+        vst1q_u16(c + i * 4, vreinterpretq_u16_u32(row ? vuzp2q_u32(h[i], h[i + 1]) : vuzp1q_u32(h[i], h[i + 1])));
       if constexpr (NQ / 2 % 2) {
         const uint32x4_t x = h[NQ / 2 - 1];
         vst1_u16(c + (NQ / 2 - 1) * 4, vget_low_u16(vreinterpretq_u16_u32(row ? vuzp2q_u32(x, x) : vuzp1q_u32(x, x))));
@@ -113,7 +115,8 @@ void pack_a(size_t rows, const void* const* a, const GemmSegment* segments, size
     size_t k = 0;
     for (; k + 8 <= depth; k += 8, to += 8 * MR)
       SKUA_UNROLL for (int p = 0; p < MR / 2; ++p) {
-        const uint64x2_t x = vreinterpretq_u64_u16(vld1q_u16(&row[2 * p][k].bits)), y = vreinterpretq_u64_u16(vld1q_u16(&row[2 * p + 1][k].bits));
+        const uint64x2_t x = vreinterpretq_u64_u16(vld1q_u16(&row[2 * p][k].bits)),
+                         y = vreinterpretq_u64_u16(vld1q_u16(&row[2 * p + 1][k].bits));
         vst1q_u16(to + p * 8, vreinterpretq_u16_u64(vzip1q_u64(x, y)));
         vst1q_u16(to + (MR / 2 + p) * 8, vreinterpretq_u16_u64(vzip2q_u64(x, y)));
       }
@@ -178,12 +181,13 @@ template <int MR, int NV> constexpr GemmTileTable make_table() {
 template <int MR, int NV> constexpr GemmTileTable table_of = make_table<MR, NV>();
 template <int MR, int NV> const GemmTileTable& tile_table() { return table_of<MR, NV>; }
 
-#define SKUA_TILE(mr, nr, why)                                                                                             \
-  {"gemm_bf16_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / L>)), Element::bf16},
-#define SKUA_PACK(from, T)                                                                                                                          \
-  {"gemm_pack_" #from "_bf16x4_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B, four steps of the depth together", KernelKind::gemm_pack, Isa::SKUA_ISA, \
-   pack_variant(Element::bf16, 4), 0, 0, L, reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack_b<T>)), Element::from},
+#define SKUA_TILE(mr, nr, why)                                                                                       \
+  {"gemm_bf16_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, \
+   L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / L>)), Element::bf16},
+#define SKUA_PACK(from, T)                                                                                       \
+  {"gemm_pack_" #from "_bf16x4_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B, four steps of the depth together", \
+   KernelKind::gemm_pack, Isa::SKUA_ISA, pack_variant(Element::bf16, 4), 0, 0, L,                                \
+   reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack_b<T>)), Element::from},
 const Kernel kernels[] = {
     SKUA_TILE(8, 12, "24 accumulators + 4 of A + 2 of B of 32 registers; 10 loads feed 24 bfmmla")
     SKUA_PACK(f32, float)

@@ -52,7 +52,9 @@ SKUA_INL void multiply_add(F32& sum, F32 x, F32 y) {
 // AVX-512 L3 is soon enough, memory is not (Zen 5: VGG's first layer 1.0 to 0.81 ms where others have their 12.8 MB
 // too; those of 5 MB take up to 2% longer so).
 template <int MR, int bytes> SKUA_INL void ask_for_c(const char* c, ptrdiff_t step) {
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int i = 0; i < bytes; i += 64) __builtin_prefetch(c + r * step + i);
+  SKUA_UNROLL for (int r = 0; r < MR; ++r)
+    SKUA_UNROLL for (int i = 0; i < bytes; i += 64)
+      __builtin_prefetch(c + r * step + i);
 }
 
 // any: what tiles have beside the bias and the clamp of a single segment and line. C: AVX2's tiles of f32 are mostly in
@@ -147,12 +149,17 @@ __attribute__((noinline)) void even_by_row(const GemmTile& t) {
         w += ldb;
         asm("" : "+r"(w));  // else gcc has an address for each vector
       }
-#define SKUA_EACH(statement) SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
+#define SKUA_EACH(statement)                           \
+  SKUA_UNROLL for (int r = r0; r < r0 + together; ++r) \
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) {         \
+      F32& y = acc[r][v];                              \
+      statement;                                       \
+    }
       const auto add_residual = [&]() __attribute__((always_inline)) {
         const char* from = tile.residual0;
-        of_type<C>(t.c_type, [&]<class T>(T) __attribute__((always_inline)){SKUA_EACH(
-                                 y = y + F32::load(reinterpret_cast<const T*>(from + (r - r0) * tile.residual_bytes) +
-                                                   v * L))});
+        of_type<C>(t.c_type, [&]<class T>(T) __attribute__((always_inline)) {
+          SKUA_EACH(y = y + F32::load(reinterpret_cast<const T*>(from + (r - r0) * tile.residual_bytes) + v * L))
+        });
       };
       if constexpr (L == 8) {
         if (bias) SKUA_EACH(y = y + F32::load(bias + v * L))

@@ -23,10 +23,10 @@ using GemmQuantizeFn = void (*)(size_t k, const void* x, bool is_unsigned, void*
 //   [nr] scales                 f32, f16 or bf16
 //   [nr] s8                     zero points, where there are any
 //
-//   sum[r][j] = over blocks: scale[j] * (sum over k of a'[r][k] * w[k][j]) - (scale[j] * zero[j]) * sums[r][block]      a' =
-//   a as a byte; f32, block after block
-//   y = (sum - row zero * column_sums[j]) * row scale + bias[j], clamped, rounded once to C's type.    column_sums[j] =
-//   over blocks: scale[j] * (sum over k of w)
+//   sum[r][j] = over blocks: scale[j] * (sum over k of a'[r][k] * w[k][j]) - (scale[j] * zero[j]) * sums[r][block]
+//               a' = a as a byte; f32, block after block
+//   y = (sum - row zero * column_sums[j]) * row scale + bias[j], clamped, rounded once to C's type.
+//               column_sums[j] = over blocks: scale[j] * (sum over k of w)
 struct GemmNibbles {
   const uint8_t* a;             // rows of bytes, blocks * block each; signed or not as the table says
   size_t a_step;

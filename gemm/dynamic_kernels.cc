@@ -135,7 +135,10 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
   if constexpr (kTotals) asm("" : "+r"(totals) : : "memory");  // else gcc does not see that what is read was written
   for (size_t block = 0; block < t.blocks; ++block, scales += block_bytes) {
     I32 sums[MR][NV];
-    if constexpr (!kTotals && kChunk) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) sums[r][v] = I32::set1(0);
+    if constexpr (!kTotals && kChunk)
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        SKUA_UNROLL for (int v = 0; v < NV; ++v)
+          sums[r][v] = I32::set1(0);
     [[maybe_unused]] bool started = false;
     size_t left = t.block / 8;
     do {
@@ -147,7 +150,9 @@ template <bool bytes, int MR, int NV, class Y> SKUA_INL void add_blocks(const Ge
         const auto* p = reinterpret_cast<const int32_t*>(b);
         I32 w[NV];
         if constexpr (!bytes && L >= 8)
-          if (MR > 1 || !t.fetched_by_core) SKUA_UNROLL for (int i = 0; i < NV * L / 16; ++i) __builtin_prefetch(b + ahead + i * 64);
+          if (MR > 1 || !t.fetched_by_core)
+            SKUA_UNROLL for (int i = 0; i < NV * L / 16; ++i)
+              __builtin_prefetch(b + ahead + i * 64);
         if constexpr (bytes && L == 16)
           if (next) __builtin_prefetch(next, 0, 2), next += 64;
         SKUA_UNROLL for (int v = 0; v < NV; ++v) {
@@ -207,7 +212,9 @@ template <int MR, int NV> void tile(const GemmNibbles& t) {
     InRegisters<MR, NV> y;
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
     add_blocks<false, MR, NV>(t, y);
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.get(r, v).store(room + (r * NV + v) * L);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        y.get(r, v).store(room + (r * NV + v) * L);
   } else {
     InMemory<NV> y(room);
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, F32::zero());
@@ -218,7 +225,10 @@ template <int MR, int NV> void tile(const GemmNibbles& t) {
 
 template <int MR, int NV> void add_tile(const GemmNibbles& t) {
   InMemory<NV> memory(t.y);
-  if (!t.more) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) memory.set(r, v, F32::zero());
+  if (!t.more)
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        memory.set(r, v, F32::zero());
   if constexpr (!kChunk && 2 * MR * NV + NV + 1 <= F32::registers) {
     InRegisters<MR, NV> y;
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) y.set(r, v, memory.get(r, v));
@@ -263,11 +273,13 @@ template <int MR, int NV, int AR> constexpr GemmNibblesTable make_table() {
 template <int MR, int NV, int AR> constexpr GemmNibblesTable table_of = make_table<MR, NV, AR>();
 template <int MR, int NV, int AR> const GemmNibblesTable& nibbles_table() { return table_of<MR, NV, AR>; }
 
-#define SKUA_NIBBLES(mr, nv, ar, why)                                                                                                                   \
-  {"gemm_s4_" #mr "x" SKUA_STRING(SKUA_NIBBLE_COLUMNS) "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_nibbles, Isa::SKUA_ISA, 0, mr, nv * L, L, \
+#define SKUA_NIBBLES(mr, nv, ar, why)                                                          \
+  {"gemm_s4_" #mr "x" SKUA_STRING(SKUA_NIBBLE_COLUMNS) "_" SKUA_STRING(SKUA_ISA), "gemm", why, \
+   KernelKind::gemm_nibbles, Isa::SKUA_ISA, 0, mr, nv * L, L,                                  \
    reinterpret_cast<AnyCode>(static_cast<GemmNibblesTableFn>(nibbles_table<mr, nv, ar>)), Element::s4},
-#define SKUA_QUANTIZE(T, type)                                                                                                                        \
-  {"gemm_quantize_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "a row's range, then its bytes", KernelKind::gemm_quantize, Isa::SKUA_ISA, 0, 0, 0, L,  \
+#define SKUA_QUANTIZE(T, type)                                                                \
+  {"gemm_quantize_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "a row's range, then its bytes", \
+   KernelKind::gemm_quantize, Isa::SKUA_ISA, 0, 0, 0, L,                                      \
    reinterpret_cast<AnyCode>(static_cast<GemmQuantizeFn>(quantize<T>)), Element::type},
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni)
@@ -275,8 +287,7 @@ const Kernel kernels[] = {
     SKUA_NIBBLES(6, 4, 3,
                  "6x4 vectors: 24 sums + 4 of nibbles + 2 of 32 registers; 3x4, of bytes too: 12 sums + 12 scaled + 4 "
                  "of nibbles + 2")
-        SKUA_NIBBLES(4, 4, 0,
-                     "any number of rows, three or four at a time, where logic has ports beside those of products")
+    SKUA_NIBBLES(4, 4, 0, "any number of rows, three or four at a time, where logic has ports beside those of products")
 #elif defined(SKUA_ISA_avx512)
 #define SKUA_NIBBLE_COLUMNS 64
     SKUA_NIBBLES(6, 4, 6,
@@ -310,8 +321,9 @@ const Kernel kernels[] = {
 #define SKUA_NIBBLE_COLUMNS 8
     SKUA_NIBBLES(2, 2, 2, "4 sums + 4 scaled sums + 2 of bytes + 2 of nibbles of 16 registers; of bytes likewise")
 #endif
-#if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni) && !defined(SKUA_ISA_neon_dot) && !defined(SKUA_ISA_neon32_dot)
-            SKUA_FOR_TYPES(SKUA_QUANTIZE)
+#if !defined(SKUA_ISA_avx512vnni) && !defined(SKUA_ISA_avxvnni) && !defined(SKUA_ISA_neon_dot) && \
+    !defined(SKUA_ISA_neon32_dot)
+    SKUA_FOR_TYPES(SKUA_QUANTIZE)
 #endif
 };
 

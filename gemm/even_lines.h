@@ -47,7 +47,9 @@ template <int MR, bool A> struct EvenLines {
       const ptrdiff_t to_c = c_step, to_a = a_step;
       SKUA_UNROLL for (int r = 0; r < MR; ++r, y += to_c) c[r] = y, alone();
       if (A) SKUA_UNROLL for (int r = 0; r < MR; ++r, x += to_a) a[r] = x, alone();
-      if (next_residual) SKUA_UNROLL for (int r = 0; r < MR; ++r, next_residual += residual_step) residual[r] = next_residual;
+      if (next_residual)
+        SKUA_UNROLL for (int r = 0; r < MR; ++r, next_residual += residual_step)
+          residual[r] = next_residual;
     } else {
       for (int r = 0; r < MR; ++r) {
         c[r] = y;

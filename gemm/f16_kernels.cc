@@ -41,7 +41,9 @@ SKUA_INL void lane_step(F16 (&acc)[MR][NV], const F16 (&x)[MR], const f16*& b, s
   if constexpr (i < L) {
     F16 w[NV];
     next_row(b, ldb, w);
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = first ? mul_lane<i>(w[v], x[r]) : fma_lane<i>(acc[r][v], w[v], x[r]);
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        acc[r][v] = first ? mul_lane<i>(w[v], x[r]) : fma_lane<i>(acc[r][v], w[v], x[r]);
     lane_step<i + 1, MR, NV>(acc, x, b, ldb);
   }
 }
@@ -62,7 +64,9 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
   F16 acc[MR][NV];
   float sums[MR][NV * L];
   // For all the compiler knows; they are read only when they were written.
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) asm volatile("" : "=w"(acc[r][v].v));
+  SKUA_UNROLL for (int r = 0; r < MR; ++r)
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      asm volatile("" : "=w"(acc[r][v].v));
   asm("" : "=m"(sums));
   bool moved = false, fresh = true;  // fresh: no product is in the sums yet
   const bool fhm = whole && t.fhm;
@@ -75,7 +79,8 @@ template <int MR, int NV, bool whole> __attribute__((noinline)) void tile(const 
   const size_t ldb = t.ldb, depth = t.k, segments = t.segment_count;
   for (size_t s = 0; s < segments; ++s) {
     const char* a[MR];
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = reinterpret_cast<const char*>(static_cast<const f16*>(t.a[r]) + t.segments[s].a);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      a[r] = reinterpret_cast<const char*>(static_cast<const f16*>(t.a[r]) + t.segments[s].a);
     const f16* b = static_cast<const f16*>(t.b) + t.segments[s].b * ldb;
     size_t at = 0;
     for (size_t k = 0; k < depth;) {
@@ -136,7 +141,8 @@ template <int MR, int NV, bool whole> void even_tiles(const GemmTile& t) {
 // wait for its two. Sums are those of the tile of one row.
 template <int i, int NV> SKUA_INL void panel_step(F16 (&acc)[1][4 * NV], const f16* const (&b)[4], F16 x) {
   if constexpr (i < L) {
-    SKUA_UNROLL for (int v = 0; v < 4 * NV; ++v) acc[0][v] = fma_lane<i>(acc[0][v], F16::load(b[v / NV] + (i * NV + v % NV) * L), x);
+    SKUA_UNROLL for (int v = 0; v < 4 * NV; ++v)
+      acc[0][v] = fma_lane<i>(acc[0][v], F16::load(b[v / NV] + (i * NV + v % NV) * L), x);
     panel_step<i + 1, NV>(acc, b, x);
   }
 }
@@ -157,7 +163,8 @@ template <int NV> __attribute__((noinline)) void four_panels(const GemmTile& t, 
     }
     for (; left; --left) {
       const F16 x = F16::broadcast(a++);
-      SKUA_UNROLL for (int v = 0; v < 4 * NV; ++v) acc[0][v] = fma_lane<0>(acc[0][v], F16::load(b[v / NV] + v % NV * L), x);
+      SKUA_UNROLL for (int v = 0; v < 4 * NV; ++v)
+        acc[0][v] = fma_lane<0>(acc[0][v], F16::load(b[v / NV] + v % NV * L), x);
       SKUA_UNROLL for (int p = 0; p < 4; ++p) b[p] += NV * L;
     }
     move_sums<false>(acc, more, sums);
@@ -212,25 +219,26 @@ template <int MR, int NV> constexpr GemmTileTable make_table() {
 template <int MR, int NV> constexpr GemmTileTable table_of = make_table<MR, NV>();
 template <int MR, int NV> const GemmTileTable& tile_table() { return table_of<MR, NV>; }
 
-#define SKUA_TILE(mr, nr, why)                                                                                              \
-  {"gemm_f16_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F16::L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F16::L>)), Element::f16},
+#define SKUA_TILE(mr, nr, why)                                                                                      \
+  {"gemm_f16_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, \
+   F16::L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F16::L>)), Element::f16},
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_neon_fp16)
-    SKUA_TILE(
-        8, 16,
-        "16 accumulators + 8 of A (eight deep, by lane) + 2 of B of 32 registers; 24 loads feed 128 multiply-adds")
-        SKUA_PACKED_TILE(
-            f16, 8, 16, a55, "_a55",
-            "scheduled for the Cortex-A55: 16 accumulators, a multiply in every cycle, its loads in halves beside it")
+    SKUA_TILE(8, 16,
+              "16 accumulators + 8 of A (eight deep, by lane) + 2 of B of 32 registers; 24 loads feed 128 "
+              "multiply-adds")
+    SKUA_PACKED_TILE(f16, 8, 16, a55, "_a55",
+                     "scheduled for the Cortex-A55: 16 accumulators, a multiply in every cycle, its loads in halves "
+                     "beside it")
 #elif defined(SKUA_ISA_neon32_fp16)
-    SKUA_TILE(4, 16, "8 accumulators + 4 of A (eight deep, by lane) + 2 of B of 16 registers") SKUA_PACKED_TILE(
-        f16, 6, 16, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
-        SKUA_PACKED_TILE(
-            f16, 6, 16, a55, "_a55",
-            "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
+    SKUA_TILE(4, 16, "8 accumulators + 4 of A (eight deep, by lane) + 2 of B of 16 registers")
+    SKUA_PACKED_TILE(f16, 6, 16, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
+    SKUA_PACKED_TILE(f16, 6, 16, a55, "_a55",
+                     "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves "
+                     "beside it")
 #endif
-            SKUA_PACK_KERNEL(f32, float, f16, f16, 1)};
+    SKUA_PACK_KERNEL(f32, float, f16, f16, 1)
+};
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -110,7 +110,12 @@ SKUA_INL void finish_registers(const GemmTile& t, const Rows& rows, F32 (&acc)[M
   constexpr int L = F32::L;
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   // A pass over the registers for each step, as ends in f32: a bound that is none costs as much as one.
-#define SKUA_EACH(statement) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) { F32& y = acc[r][v]; statement; }
+#define SKUA_EACH(statement)                   \
+  SKUA_UNROLL for (int r = 0; r < MR; ++r)     \
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) { \
+      F32& y = acc[r][v];                      \
+      statement;                               \
+    }
   if (t.bias) SKUA_EACH(y = y + F32::load(t.bias + v * L))
   const auto columns = [&](auto column) __attribute__((always_inline)) {
     SKUA_UNROLL for (int v = 0; v < NV - 1; ++v) column(v, AllLanes{});
@@ -118,7 +123,8 @@ SKUA_INL void finish_registers(const GemmTile& t, const Rows& rows, F32 (&acc)[M
     else column(NV - 1, FirstLanes{tail});
   };
   if (t.residual) columns([&](int v, auto lanes) __attribute__((always_inline)) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = acc[r][v] + lanes.load(reinterpret_cast<const C*>(rows.residual(r)) + v * L);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      acc[r][v] = acc[r][v] + lanes.load(reinterpret_cast<const C*>(rows.residual(r)) + v * L);
   });
   if (t.low > -__builtin_inff()) SKUA_EACH(y = clamp_low(y, low))
   if (t.high < __builtin_inff()) SKUA_EACH(y = clamp_high(y, high))

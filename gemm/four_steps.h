@@ -27,7 +27,8 @@ template <int MR, int NV> constexpr bool kByFour = (MR == 6 && NV == 2) || (MR =
   SKUA_ROW_OF_2(d "(%[a],%[i],2)", 14, 4, 5) SKUA_ROW_OF_2(d "(%[a],%[j])", 15, 6, 7)                    \
   SKUA_ROW_OF_2(d "(%[a],%[i],4)", 14, 8, 9) SKUA_ROW_OF_2(d "(%[a],%[k])", 15, 10, 11)
 
-#define SKUA_ROW_OF_3(a, s0, s1, s2) SKUA_BROADCAST(a, 15) SKUA_FMA(12, 15, s0) SKUA_FMA(13, 15, s1) SKUA_FMA(14, 15, s2)
+#define SKUA_ROW_OF_3(a, s0, s1, s2) \
+  SKUA_BROADCAST(a, 15) SKUA_FMA(12, 15, s0) SKUA_FMA(13, 15, s1) SKUA_FMA(14, 15, s2)
 #define SKUA_STEP_4x3(B, d)                                                                              \
   SKUA_LOAD(B(0), 12) SKUA_LOAD(B(32), 13) SKUA_LOAD(B(64), 14)                                          \
   SKUA_ROW_OF_3(d "(%[a])", 0, 1, 2) SKUA_ROW_OF_3(d "(%[a],%[i])", 3, 4, 5)                             \

@@ -18,7 +18,9 @@ template <int MR, int NV> struct Finished {
   void* c[MR];
   template <class C> SKUA_INL void narrow_as() const {
     const float* from = rows;
-    for (int r = 0; r < MR; ++r, from += NV * F32::L) SKUA_UNROLL for (int v = 0; v < NV; ++v) F32::load(from + v * F32::L).store(static_cast<C*>(c[r]) + v * F32::L);
+    for (int r = 0; r < MR; ++r, from += NV * F32::L)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        F32::load(from + v * F32::L).store(static_cast<C*>(c[r]) + v * F32::L);
   }
   SKUA_INL void narrow(Element type) const {
     if (type == Element::f16) return narrow_as<f16>();

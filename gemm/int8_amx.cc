@@ -53,7 +53,8 @@ __attribute__((noinline)) void finish_tile(const GemmTile& t, size_t row, int32_
   for (int r = 0; t.row_quant && r < rows; ++r)
     SKUA_UNROLL for (int v = 0; v < wide; ++v) {
       int32_t* sum = sums + (r * wide + v) * L;
-      (I32::load(sum) - product(I32::load(t.column_sums + v * L), I32::set1(t.row_quant[row + size_t(r)].zero))).store(sum);
+      (I32::load(sum) - product(I32::load(t.column_sums + v * L), I32::set1(t.row_quant[row + size_t(r)].zero)))
+          .store(sum);
     }
   finish_rows(t, sums, wide * L, size_t(rows), to, t.row_quant ? t.row_quant + row : nullptr, residual, terms);
 }
@@ -133,20 +134,24 @@ void pack_registers(size_t depth, size_t columns, size_t width, const void* from
     }
 }
 
-#define SKUA_TILE(T, type, packed, suffix, why)                                                                                          \
-  {"gemm_" #type "_16x32" suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, kRows, kWide * L, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<T, packed>)), Element::type},
-#define SKUA_PACK(from, S, flip)                                                                                                                                       \
-  {"gemm_pack_" #from "_s8_64_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B in registers of AMX, and the sums of their columns", KernelKind::gemm_pack, \
-   Isa::SKUA_ISA, pack_variant(Element::s8, kSteps), 0, 0, L, reinterpret_cast<AnyCode>(static_cast<GemmPackBytesFn>(pack_registers<S, flip>)), Element::from},
+#define SKUA_TILE(T, type, packed, suffix, why)                                                                   \
+  {"gemm_" #type "_16x32" suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, \
+   kRows, kWide * L, L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<T, packed>)),           \
+   Element::type},
+#define SKUA_PACK(from, S, flip)                                                                           \
+  {"gemm_pack_" #from "_s8_64_" SKUA_STRING(SKUA_ISA), "gemm",                                             \
+   "panels of B in registers of AMX, and the sums of their columns", KernelKind::gemm_pack, Isa::SKUA_ISA, \
+   pack_variant(Element::s8, kSteps), 0, 0, L,                                                             \
+   reinterpret_cast<AnyCode>(static_cast<GemmPackBytesFn>(pack_registers<S, flip>)), Element::from},
 
 const Kernel kernels[] = {
     SKUA_FOR_INT8(SKUA_TILE, false, "",
                   "A in place: 4 of sums + 2 of A + 2 of B of 8 registers; two tiles of rows at a time")
-        SKUA_FOR_INT8(
-            SKUA_TILE, true, "_packed",
-            "rows of A packed in the workspace, once for all panels: windows of images whose lines do not fill tiles")
-            SKUA_PACK(s8, int8_t, false) SKUA_PACK(u8, uint8_t, true)};
+    SKUA_FOR_INT8(SKUA_TILE, true, "_packed",
+                  "rows of A packed in the workspace, once for all panels: windows of images whose lines do not fill "
+                  "tiles")
+    SKUA_PACK(s8, int8_t, false) SKUA_PACK(u8, uint8_t, true)
+};
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -71,7 +71,9 @@ SKUA_INL void multiply_rows(const GemmTile& t, [[maybe_unused]] bool plain) {
   if (plain) return put_rows(t, t.c, sums);
 #endif
   int32_t kept[MR][NV * L];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) vst1q_s32(&kept[r][v * L], sums[r][v]);
+  SKUA_UNROLL for (int r = 0; r < MR; ++r)
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      vst1q_s32(&kept[r][v * L], sums[r][v]);
   finish_kept<MR>(t, t.c, kept[0], NV * L, MR, [&t](int32_t* to) { sum_rows<is_unsigned<T>>(t, MR, a_shift<T>, to); });
 }
 
@@ -178,7 +180,9 @@ __attribute__((noinline)) void panel(const GemmTile& t, const int8_t* a, void* c
   int32x4_t sums[MR][NV];
   rows_of<MR>(acc, sums);
   int32_t kept[MR][NV * L];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) vst1q_s32(&kept[r][v * L], sums[r][v]);
+  SKUA_UNROLL for (int r = 0; r < MR; ++r)
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      vst1q_s32(&kept[r][v * L], sums[r][v]);
   finish_kept<MR>(t, c, kept[0], NV * L, rows, [&t, a](int32_t* to) { sum_pairs<is_unsigned<T>, MR>(t, a, to); });
 }
 template <class T> constexpr GemmPackAFn pack_rows = pack_pairs<kPackedRows>;
@@ -268,13 +272,15 @@ template <class T> constexpr GemmTileTable make_paired() {
 }
 template <class T> constexpr GemmTileTable paired_of_bytes = make_paired<T>();
 template <class T> const GemmTileTable& paired_table() { return paired_of_bytes<T>; }
-#define SKUA_PAIRED(T, type, core, why)                                                                                                    \
+#define SKUA_PAIRED(T, type, core, why)                                                                          \
   {"gemm_" #type "_4x4_" #core "_neon32", "gemm", why, KernelKind::gemm_tile, Isa::neon32, 0, kPairedRows, L, L, \
    reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(paired_table<T>)), Element::type, Core::core},
 #endif
-#define SKUA_ROWS(T, type, mr, nr, core, suffix, why)                                                                                       \
-  {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(row_table<T, mr, nr / L, kMull ? Core::core : Core::any>)), Element::type, Core::core},
+#define SKUA_ROWS(T, type, mr, nr, core, suffix, why)                                                                 \
+  {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, \
+   0, mr, nr, L,                                                                                                      \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(row_table<T, mr, nr / L, kMull ? Core::core : Core::any>)), \
+   Element::type, Core::core},
 #if defined(__ARM_FEATURE_DOTPROD)
 template <class T, int NV, Core core> constexpr GemmTileTable make_packed() {
   GemmTileTable table = bytes_table<T>();
@@ -286,9 +292,10 @@ template <class T, int NV, Core core> constexpr GemmTileTable make_packed() {
 }
 template <class T, int NV, Core core> constexpr GemmTileTable packed_of_bytes = make_packed<T, NV, core>();
 template <class T, int NV, Core core> const GemmTileTable& packed_table() { return packed_of_bytes<T, NV, core>; }
-#define SKUA_PACKED(T, type, mr, nr, core, suffix, why)                                                                              \
-  {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(packed_table<T, nr / L, Core::core>)), Element::type, Core::core},
+#define SKUA_PACKED(T, type, mr, nr, core, suffix, why)                                                               \
+  {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, \
+   0, mr, nr, L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(packed_table<T, nr / L, Core::core>)),        \
+   Element::type, Core::core},
 #endif
 
 #if defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon32)
@@ -319,46 +326,48 @@ void pack_b(size_t depth, size_t columns, size_t width, const void* from, size_t
     }
   }
 }
-#define SKUA_PACK_B(from, S, flip)                                                                                                                                     \
-  {"gemm_pack_" #from "_s8_8_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B, eight steps of the depth together, and the sums of their columns", KernelKind::gemm_pack, \
-   Isa::SKUA_ISA, pack_variant(Element::s8, 8), 0, 0, L, reinterpret_cast<AnyCode>(static_cast<GemmPackBytesFn>(pack_b<S, flip>)), Element::from},
+#define SKUA_PACK_B(from, S, flip)                                                                         \
+  {"gemm_pack_" #from "_s8_8_" SKUA_STRING(SKUA_ISA), "gemm",                                              \
+   "panels of B, eight steps of the depth together, and the sums of their columns", KernelKind::gemm_pack, \
+   Isa::SKUA_ISA, pack_variant(Element::s8, 8), 0, 0, L,                                                   \
+   reinterpret_cast<AnyCode>(static_cast<GemmPackBytesFn>(pack_b<S, flip>)), Element::from},
 #endif
 
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_neon_i8mm)
     SKUA_FOR_INT8(SKUA_PACKED, 6, 16, any, "",
                   "24 accumulators + 3 of A (packed) + 1 of B of 32 registers; 11 loads feed 24 smmla")
-        SKUA_FOR_INT8(SKUA_ROWS, 4, 16, any, "",
-                      "A in place: 16 accumulators + 4 of A (pairs made in registers) + 1 of B of 32 registers")
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 16, any, "",
+                  "A in place: 16 accumulators + 4 of A (pairs made in registers) + 1 of B of 32 registers")
 #elif defined(SKUA_ISA_neon_dot)
     SKUA_FOR_INT8(SKUA_ROWS, 6, 16, any, "",
                   "24 accumulators + 6 of A (sixteen deep, by lane) + 1 of B of 32 registers; 22 loads feed 96 sdot")
-        SKUA_FOR_INT8(
-            SKUA_PACKED, 8, 12, a55, "_a55",
-            "scheduled for the Cortex-A55: 24 accumulators, a sdot in every cycle, its loads in halves beside it")
-            SKUA_FOR_INT8(SKUA_ROWS, 4, 12, a55, "_a55", "A in place, for few rows over the panels of the tile above")
+    SKUA_FOR_INT8(SKUA_PACKED, 8, 12, a55, "_a55",
+                  "scheduled for the Cortex-A55: 24 accumulators, a sdot in every cycle, its loads in halves beside it")
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 12, a55, "_a55", "A in place, for few rows over the panels of the tile above")
 #elif defined(SKUA_ISA_neon32_dot)
     SKUA_FOR_INT8(SKUA_PACKED, 6, 8, any, "", "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers")
-        SKUA_FOR_INT8(
-            SKUA_PACKED, 6, 8, a55, "_a55",
-            "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves beside it")
-            SKUA_FOR_INT8(SKUA_ROWS, 4, 8, any, "",
-                          "A in place: 8 accumulators + 4 of A (sixteen deep, by lane) + 1 of B of 16 registers")
+    SKUA_FOR_INT8(SKUA_PACKED, 6, 8, a55, "_a55",
+                  "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves "
+                  "beside it")
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 8, any, "",
+                  "A in place: 8 accumulators + 4 of A (sixteen deep, by lane) + 1 of B of 16 registers")
 #elif defined(SKUA_ISA_neon)
     SKUA_FOR_INT8(SKUA_ROWS, 4, 4, any, "",
                   "16 accumulators, four parts each + 4 of A + 1 of B + 8 products of 32 registers")
-        SKUA_FOR_INT8(SKUA_ROWS, 4, 4, a53, "_a53",
-                      "scheduled for the Cortex-A53: 16 accumulators + 4 of A + 4 of B + 4 products, arithmetic in six "
-                      "of seven cycles") SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
+    SKUA_FOR_INT8(SKUA_ROWS, 4, 4, a53, "_a53",
+                  "scheduled for the Cortex-A53: 16 accumulators + 4 of A + 4 of B + 4 products, arithmetic in six of "
+                  "seven cycles")
+    SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
 #else
     SKUA_FOR_INT8(SKUA_PAIRED, a53,
                   "scheduled for the Cortex-A53, two rows at a time: 8 accumulators + 2 of A + 2 of B + 4 products, "
                   "arithmetic in four of five cycles")
-        SKUA_FOR_INT8(SKUA_PAIRED, a55,
-                      "the same for a Cortex-A55 whose system does not tell 32-bit programs of dot products")
-            SKUA_FOR_INT8(SKUA_ROWS, 2, 4, any, "",
-                          "8 accumulators, four parts each + 1 of A + 1 of B + 4 products of 16 registers")
-                SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
+    SKUA_FOR_INT8(SKUA_PAIRED, a55,
+                  "the same for a Cortex-A55 whose system does not tell 32-bit programs of dot products")
+    SKUA_FOR_INT8(SKUA_ROWS, 2, 4, any, "",
+                  "8 accumulators, four parts each + 1 of A + 1 of B + 4 products of 16 registers")
+    SKUA_PACK_B(s8, int8_t, false) SKUA_PACK_B(u8, uint8_t, true)
 #endif
 };
 

@@ -216,10 +216,13 @@ template <int MR, int NV> SKUA_INL void put_rows(const GemmTile& t, void* const*
   }
   constexpr bool pairs = NV % 2 && MR % 2 == 0;  // the last four columns of two rows together
   int8x8_t last[pairs ? MR / 2 : 1];
-  if constexpr (pairs) SKUA_UNROLL for (int r = 0; r < MR; r += 2) last[r / 2] = end.bytes_8(sums[r][NV - 1], sums[r + 1][NV - 1]);
+  if constexpr (pairs)
+    SKUA_UNROLL for (int r = 0; r < MR; r += 2)
+      last[r / 2] = end.bytes_8(sums[r][NV - 1], sums[r + 1][NV - 1]);
   SKUA_UNROLL for (int r = 0; r < MR; ++r) {
     uint8_t* c = static_cast<uint8_t*>(c_rows[r]);
-    SKUA_UNROLL for (int v = 0; v + 4 <= NV; v += 4) end.put_16(sums[r][v], sums[r][v + 1], sums[r][v + 2], sums[r][v + 3], c + v * 4);
+    SKUA_UNROLL for (int v = 0; v + 4 <= NV; v += 4)
+      end.put_16(sums[r][v], sums[r][v + 1], sums[r][v + 2], sums[r][v + 3], c + v * 4);
     if constexpr (NV % 4 >= 2) end.put_8(sums[r][NV / 4 * 4], sums[r][NV / 4 * 4 + 1], c + NV / 4 * 16);
     if constexpr (pairs) {
       if (r % 2 == 0) end.put_two_4(last[r / 2], c + (NV - 1) * 4, static_cast<uint8_t*>(c_rows[r + 1]) + (NV - 1) * 4);

@@ -31,7 +31,8 @@ SKUA_INL int8x16_t high_halves(int8x16_t x, int8x16_t y) {
   return vreinterpretq_s8_s64(vzip2q_s64(vreinterpretq_s64_s8(x), vreinterpretq_s64_s8(y)));
 }
 
-template <bool is_u8, int MP, int NQ> SKUA_INL void pair_step(int32x4_t (&acc)[MP][NQ], const int8x16_t (&x)[MP], const int8_t* b) {
+template <bool is_u8, int MP, int NQ>
+SKUA_INL void pair_step(int32x4_t (&acc)[MP][NQ], const int8x16_t (&x)[MP], const int8_t* b) {
   SKUA_UNROLL for (int q = 0; q < NQ; q += 2) {  // two vectors by one load
     const int8x16_t w0 = vld1q_s8(b + q * 16), w1 = vld1q_s8(b + q * 16 + 16);
     SKUA_UNROLL for (int p = 0; p < MP; ++p) multiply<is_u8>(acc[p][q], x[p], w0);
@@ -79,7 +80,8 @@ template <bool is_u8, int MR, int NQ> SKUA_INL void row_sums(const GemmTile& t, 
     while (k) {
       const size_t n = k < 8 ? k : 8;
       int8x16_t x[MP];
-      SKUA_UNROLL for (int p = 0; p < MP; ++p) x[p] = vcombine_s8(eight<false>(a[2 * p], n), eight<false>(a[2 * p + 1 < MR ? 2 * p + 1 : 2 * p], n));
+      SKUA_UNROLL for (int p = 0; p < MP; ++p)
+        x[p] = vcombine_s8(eight<false>(a[2 * p], n), eight<false>(a[2 * p + 1 < MR ? 2 * p + 1 : 2 * p], n));
       SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] += n;
       pair_step<is_u8>(acc, x, b);
       b += ldb;
@@ -95,7 +97,8 @@ template <int MP, int NQ> SKUA_INL void start_pairs(const GemmTile& t, int32x4_t
   }
 }
 // Rows come apart.
-template <int MR, int NQ> SKUA_INL void rows_of(const int32x4_t (&acc)[(MR + 1) / 2][NQ], int32x4_t (&sums)[MR][NQ / 2]) {
+template <int MR, int NQ>
+SKUA_INL void rows_of(const int32x4_t (&acc)[(MR + 1) / 2][NQ], int32x4_t (&sums)[MR][NQ / 2]) {
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NQ / 2; ++v) {
     const int8x16_t x = vreinterpretq_s8_s32(acc[r / 2][2 * v]), y = vreinterpretq_s8_s32(acc[r / 2][2 * v + 1]);
     sums[r][v] = vreinterpretq_s32_s8(r % 2 ? high_halves(x, y) : low_halves(x, y));
@@ -114,8 +117,10 @@ template <int MP, int NQ> SKUA_INL void put_pairs(const GemmTile& t, void* const
   SKUA_UNROLL for (int p = 0; p < MP; ++p) {
     int16x8_t bytes[(NQ + 3) / 4];
     SKUA_UNROLL for (int i = 0; i < NQ; i += 4) {
-      const int16x8_t x = ByteEnd::words(acc[p][i], acc[p][i + 1]), y = i + 2 < NQ ? ByteEnd::words(acc[p][(i + 2) % NQ], acc[p][(i + 3) % NQ]) : x;
-      bytes[i / 4] = vreinterpretq_s16_s8(vaddq_s8(vuzp1q_s8(vreinterpretq_s8_s16(x), vreinterpretq_s8_s16(y)), end.zero));
+      const int16x8_t x = ByteEnd::words(acc[p][i], acc[p][i + 1]),
+                      y = i + 2 < NQ ? ByteEnd::words(acc[p][(i + 2) % NQ], acc[p][(i + 3) % NQ]) : x;
+      bytes[i / 4] =
+          vreinterpretq_s16_s8(vaddq_s8(vuzp1q_s8(vreinterpretq_s8_s16(x), vreinterpretq_s8_s16(y)), end.zero));
     }
     SKUA_UNROLL for (int row = 0; row < 2; ++row) {
       uint8_t* c = static_cast<uint8_t*>(c_rows[2 * p + row]);

@@ -121,11 +121,22 @@ SKUA_INL void scheduled_sums(const uint8_t* (&a)[4], const int8_t*& b, size_t ld
   // A turn begins with rows 0 to 2 and column 0 in place, of row 3 and columns 1 and 2 the low half. more: another
   // turn's operands are loaded.
   const auto turn = [&]<bool more>() __attribute__((always_inline)) {
-    const auto low = [&](int j) __attribute__((always_inline)) { SKUA_UNROLL for (int r = 0; r < 4; ++r) multiply_low(y[r], w[j], x[r]); };
-    const auto high = [&](int j) __attribute__((always_inline)) { SKUA_UNROLL for (int r = 0; r < 4; ++r) multiply_high(y[r], w[j], x[r]); };
-    const auto add = [&](int j) __attribute__((always_inline)) { SKUA_UNROLL for (int r = 0; r < 4; ++r) add_pairs(acc[r][j], y[r]); };
+    const auto low = [&](int j) __attribute__((always_inline)) {
+      SKUA_UNROLL for (int r = 0; r < 4; ++r)
+        multiply_low(y[r], w[j], x[r]);
+    };
+    const auto high = [&](int j) __attribute__((always_inline)) {
+      SKUA_UNROLL for (int r = 0; r < 4; ++r)
+        multiply_high(y[r], w[j], x[r]);
+    };
+    const auto add = [&](int j) __attribute__((always_inline)) {
+      SKUA_UNROLL for (int r = 0; r < 4; ++r)
+        add_pairs(acc[r][j], y[r]);
+    };
     const auto row = [&](int r) __attribute__((always_inline)) { if constexpr (more) x[r].load_low(a[r]); };
-    const auto insert = [&](int r) __attribute__((always_inline)) { if constexpr (more) x[r].template insert_high<flip>(); };
+    const auto insert = [&](int r) __attribute__((always_inline)) {
+      if constexpr (more) x[r].template insert_high<flip>();
+    };
     low(0);
     w[3].load_high<24>(below);
     x[3].template insert_high<flip>();
@@ -217,7 +228,9 @@ SKUA_INL void scheduled_sums(const uint8_t* (&a)[2], const int8_t*& b, size_t, s
   Halves x[2], w[2];
   SKUA_UNROLL for (int i = 0; i < 2; ++i) asm("" : "=w"(x[i].v), "=w"(w[i].v));
   Half h[2];  // on their way
-  const auto sign = [](uint32_t& word) __attribute__((always_inline)) { if constexpr (flip) asm volatile("eor %0, %0, %1" : "+r"(word) : "rI"(0x80808080)); };
+  const auto sign = [](uint32_t& word) __attribute__((always_inline)) {
+    if constexpr (flip) asm volatile("eor %0, %0, %1" : "+r"(word) : "rI"(0x80808080));
+  };
   const auto start = [&]<bool zero>() __attribute__((always_inline)) {
     load_word<0>(h[0].word[0], a[0]), clear<zero>(acc[0][0]);
     load_word<4>(h[0].word[1], a[0]), clear<zero>(acc[1][0]);
@@ -371,8 +384,12 @@ SKUA_INL void mull_sums(const GemmTile& tile, const void* const* rows, int32x4_t
         SKUA_UNROLL for (int r = 0; r < MR; ++r) x[r] = as_s8<is_u8>(x[r]);
         SKUA_UNROLL for (int j = 0; j < N; j += 2) {
           int16x8_t y[MR][2];
-          SKUA_UNROLL for (int r = 0; r < MR; ++r) y[r][0] = products(vget_low_s8(w0), vget_low_s8(x[r])), y[r][1] = products(vget_high_s8(w0), vget_low_s8(x[r]));
-          SKUA_UNROLL for (int r = 0; r < MR; ++r) add_products(y[r][0], vget_low_s8(w1), vget_high_s8(x[r])), add_products(y[r][1], vget_high_s8(w1), vget_high_s8(x[r]));
+          SKUA_UNROLL for (int r = 0; r < MR; ++r)
+            y[r][0] = products(vget_low_s8(w0), vget_low_s8(x[r])),
+            y[r][1] = products(vget_high_s8(w0), vget_low_s8(x[r]));
+          SKUA_UNROLL for (int r = 0; r < MR; ++r)
+            add_products(y[r][0], vget_low_s8(w1), vget_high_s8(x[r])),
+            add_products(y[r][1], vget_high_s8(w1), vget_high_s8(x[r]));
           SKUA_UNROLL for (int r = 0; r < MR; ++r) {
             if (j + 2 < N && r == 0) w0 = load_here(b);
             add_pairs(acc[r][j], y[r][0]);
@@ -402,15 +419,18 @@ SKUA_INL void mull_sums(const GemmTile& tile, const void* const* rows, int32x4_t
 }
 
 // The parts of a sum come together, and the offset with them.
-template <int MR, int N> SKUA_INL void total(const GemmTile& t, const int32x4_t (&acc)[MR][N], int32x4_t (*sums)[N / 4]) {
+template <int MR, int N>
+SKUA_INL void total(const GemmTile& t, const int32x4_t (&acc)[MR][N], int32x4_t (*sums)[N / 4]) {
   SKUA_UNROLL for (int j = 0; j < N; j += 4) {
     const int32x4_t offset = vld1q_s32(t.offset + j);
     SKUA_UNROLL for (int r = 0; r < MR; ++r) {
 #if defined(__aarch64__)
-      sums[r][j / 4] = vaddq_s32(vpaddq_s32(vpaddq_s32(acc[r][j], acc[r][j + 1]), vpaddq_s32(acc[r][j + 2], acc[r][j + 3])), offset);
+      sums[r][j / 4] =
+          vaddq_s32(vpaddq_s32(vpaddq_s32(acc[r][j], acc[r][j + 1]), vpaddq_s32(acc[r][j + 2], acc[r][j + 3])), offset);
 #else
       int32x2_t x[4];
-      SKUA_UNROLL for (int i = 0; i < 4; ++i) x[i] = vpadd_s32(vget_low_s32(acc[r][j + i]), vget_high_s32(acc[r][j + i]));
+      SKUA_UNROLL for (int i = 0; i < 4; ++i)
+        x[i] = vpadd_s32(vget_low_s32(acc[r][j + i]), vget_high_s32(acc[r][j + i]));
       sums[r][j / 4] = vaddq_s32(vcombine_s32(vpadd_s32(x[0], x[1]), vpadd_s32(x[2], x[3])), offset);
 #endif
     }

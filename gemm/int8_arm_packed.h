@@ -53,7 +53,9 @@ SKUA_INL void packed_run(I32 (&c)[NV][kPackedRows], const int8_t* a, const int8_
     return packed_steps(c, a, b, ldb, k - by_turns);
   }
 #endif
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? from[v * kPackedRows + r] : I32::set1(0);
+  SKUA_UNROLL for (int v = 0; v < NV; ++v)
+    SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r)
+      c[v][r] = from ? from[v * kPackedRows + r] : I32::set1(0);
   packed_steps(c, a, b, ldb, k);
 }
 
@@ -74,7 +76,10 @@ SKUA_INL bool packed_sums(const GemmTile& t, const int8_t* panel, void* const* c
     // segments that follow each other in B too are one run
     for (++s; s < segments && t.segments[s].b == t.segments[s - 1].b + steps * 4; ++s) k += steps;
     packed_run<NV, core>(c, a, b, ldb, k, kept);
-    if (s < segments) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) kept[v * MR + r] = c[v][r];
+    if (s < segments)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        SKUA_UNROLL for (int r = 0; r < MR; ++r)
+          kept[v * MR + r] = c[v][r];
   }
   if (rows == MR && t.n == size_t(NV * 4) && ends_plain(t)) {
     int32x4_t y[MR][NV];
@@ -82,7 +87,9 @@ SKUA_INL bool packed_sums(const GemmTile& t, const int8_t* panel, void* const* c
     put_rows(t, c_rows, y);
     return true;
   }
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(sums + (r * NV + v) * 4);
+  SKUA_UNROLL for (int v = 0; v < NV; ++v)
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      c[v][r].store(sums + (r * NV + v) * 4);
   return false;
 }
 

@@ -146,12 +146,18 @@ __attribute__((noinline)) void sum_rows(const GemmTile& t, size_t rows, const ch
       const char* p[4];
       SKUA_UNROLL for (size_t r = 0; r < 4; ++r) p[r] = a[first + r < rows ? first + r : first] + segment;
       size_t i = 0;
-      for (; i + 4 * L <= n; i += 4 * L) SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = dot<T>(acc[r], load_words(p[r] + i), ones);
+      for (; i + 4 * L <= n; i += 4 * L)
+        SKUA_UNROLL for (int r = 0; r < 4; ++r)
+          acc[r] = dot<T>(acc[r], load_words(p[r] + i), ones);
 #if defined(SKUA_ISA_avx512vnni)
-      if (i < n) SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = dot<T>(acc[r], {_mm512_maskz_loadu_epi8(~uint64_t(0) >> (64 - (n - i)), p[r] + i)}, ones);
+      if (i < n)
+        SKUA_UNROLL for (int r = 0; r < 4; ++r)
+          acc[r] = dot<T>(acc[r], {_mm512_maskz_loadu_epi8(~uint64_t(0) >> (64 - (n - i)), p[r] + i)}, ones);
 #else
       const size_t words = (n - i) / 4;
-      if (words) SKUA_UNROLL for (int r = 0; r < 4; ++r) acc[r] = dot<T>(acc[r], I32::load_n(reinterpret_cast<const int32_t*>(p[r] + i), words), ones);
+      if (words)
+        SKUA_UNROLL for (int r = 0; r < 4; ++r)
+          acc[r] = dot<T>(acc[r], I32::load_n(reinterpret_cast<const int32_t*>(p[r] + i), words), ones);
       for (i += 4 * words; i < n; ++i) SKUA_UNROLL for (size_t r = 0; r < 4; ++r) sums[r] += uint32_t(T(p[r][i]));
 #endif
     }

@@ -154,7 +154,8 @@ SKUA_INL void put_rows(const GemmTile& t, size_t j, size_t n, size_t rows, void*
   const bool is_u8 = t.c_type == Element::u8;
   const Quad zero = every_word(t.zero), low = every_byte(int(t.low) + t.zero), high = every_byte(int(t.high) + t.zero);
   // sums and scales are whole vectors, no more
-  SKUA_UNROLL for (int v = 0; v < across; ++v) end.begin(size_t(v * L) < n ? j + size_t(v * L) : j, size_t(v * L) < n ? n - size_t(v * L) : n, v);
+  SKUA_UNROLL for (int v = 0; v < across; ++v)
+    end.begin(size_t(v * L) < n ? j + size_t(v * L) : j, size_t(v * L) < n ? n - size_t(v * L) : n, v);
   for (size_t r = 0; r < rows; r += 4 / across) {
     I32 x[4];
     SKUA_UNROLL for (int i = 0; i < 4; ++i) {
@@ -375,7 +376,8 @@ SKUA_INL void finish_wide(const GemmTile& t, I32 (&acc)[MR][NV], const C& c) {
   typename Store::Scale s[NV];
   SKUA_UNROLL for (int v = 0; v < NV; ++v) s[v] = Store::scale_of(t.scale + v * L);
   if constexpr (NV >= 3) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) put<1, 0>(c(r), store(acc[r][0], s[0], acc[r][1], s[1], acc[r][2], s[2], acc[r][NV - 1], s[NV - 1]), n);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      put<1, 0>(c(r), store(acc[r][0], s[0], acc[r][1], s[1], acc[r][2], s[2], acc[r][NV - 1], s[NV - 1]), n);
   } else if constexpr (NV == 2) {
     SKUA_UNROLL for (int r = 0; r < MR; r += 2) {
       const int next = r + 1 < MR ? r + 1 : r;
@@ -421,7 +423,8 @@ SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C&
     const ByteStore store(t);
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
       const F32 scale = F32::load(t.scale + v * L);
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) store(to_f32(acc[r][v]) * scale, static_cast<uint8_t*>(c(r)) + v * L, v < NV - 1 ? size_t(L) : tail);
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        store(to_f32(acc[r][v]) * scale, static_cast<uint8_t*>(c(r)) + v * L, v < NV - 1 ? size_t(L) : tail);
     }
     return;
 #endif
@@ -429,7 +432,9 @@ SKUA_INL void finish(const GemmTile& t, size_t row, I32 (&acc)[MR][NV], const C&
   alignas(sizeof(I32)) int32_t sums[MR * NV * L];
   void* rows[MR];
   const void* residual[MR];
-  SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);
+  SKUA_UNROLL for (int r = 0; r < MR; ++r)
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      acc[r][v].store(sums + (r * NV + v) * L);
   for (int r = 0; r < MR; ++r) rows[r] = c(r);
   if (t.residual)
     for (int r = 0; r < MR; ++r) residual[r] = C::residual(t, row, r);

@@ -25,7 +25,8 @@ template <int MR> struct Scattered {
   const char* first;
   ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
   SKUA_INL Scattered(const GemmTile& t, size_t, ptrdiff_t segment) : first(static_cast<const char*>(t.a[0]) + segment) {
-    SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = reinterpret_cast<intptr_t>(t.a[r]) - reinterpret_cast<intptr_t>(t.a[0]);
+    SKUA_UNROLL for (int r = 1; r < MR; ++r)
+      to[r] = reinterpret_cast<intptr_t>(t.a[r]) - reinterpret_cast<intptr_t>(t.a[0]);
   }
   SKUA_INL const char* at(int r) const { return r ? first + to[r] : first; }
   SKUA_INL void step(int bytes) {
@@ -40,7 +41,8 @@ template <int MR> struct Even {
   SKUA_INL Even(const char* first, ptrdiff_t bytes) : s1(bytes), s3(3 * bytes), s5(5 * bytes), s7(7 * bytes) {
     SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = first + i * 8 * bytes;
   }
-  SKUA_INL Even(const GemmTile& t, size_t row, ptrdiff_t segment) : Even(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step + segment, t.a_step) {}
+  SKUA_INL Even(const GemmTile& t, size_t row, ptrdiff_t segment)
+      : Even(static_cast<const char*>(t.a[0]) + ptrdiff_t(row) * t.a_step + segment, t.a_step) {}
   SKUA_INL const char* at(int r) const {
     return block[r >> 3] + (r & 1          ? ((r & 7) == 1   ? s1
                                               : (r & 7) == 3 ? s3
@@ -84,7 +86,8 @@ SKUA_INL int32_t last_word(const char* p, size_t n) {
   return int32_t(w);
 }
 
-template <class T, int MR, int NV, int lines, class Rows> SKUA_INL void step(const Rows& rows, int a_bytes, const char* b, ptrdiff_t ahead, bool near, I32 (&acc)[MR][NV]) {
+template <class T, int MR, int NV, int lines, class Rows>
+SKUA_INL void step(const Rows& rows, int a_bytes, const char* b, ptrdiff_t ahead, bool near, I32 (&acc)[MR][NV]) {
   if (lines > 1 && near) SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + i * 64 + ahead);
   else SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(b + i * 64 + ahead, 0, 2);
   I32 w[NV];
@@ -113,7 +116,8 @@ SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& 
     SKUA_UNROLL for (int r = 0; r < MR; ++r) a[r] = rows.at(r);
     if constexpr (Rows::flips) {
       sum_rows<int8_t>(t, MR, a, terms);
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) terms[r] = int32_t(uint32_t(terms[r]) + uint32_t(t.b_zero) * 128 * uint32_t(t.segment_count * t.k));
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        terms[r] = int32_t(uint32_t(terms[r]) + uint32_t(t.b_zero) * 128 * uint32_t(t.segment_count * t.k));
     } else {
       sum_rows<T>(t, MR, a, terms);
     }
@@ -124,11 +128,15 @@ SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& 
     if (positive) acc[0][0][v] = acc[0][0][v] + I32::set1(kTwoTo23);
     SKUA_UNROLL for (int r = 1; r < MR; ++r) acc[0][r][v] = acc[0][0][v];
   }
-  SKUA_UNROLL for (int s = 1; s < sets; ++s) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[s][r][v] = I32::set1(0);
+  SKUA_UNROLL for (int s = 1; s < sets; ++s)
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        acc[s][r][v] = I32::set1(0);
   if (t.row_quant)
     SKUA_UNROLL for (int v = 0; v < NV; ++v) {
       const I32 sums = I32::load(t.column_sums + v * L);
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[0][r][v] = acc[0][r][v] - product(sums, I32::set1(t.row_quant[row + size_t(r)].zero));
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        acc[0][r][v] = acc[0][r][v] - product(sums, I32::set1(t.row_quant[row + size_t(r)].zero));
     }
   for (size_t s = 0; s < t.segment_count; ++s) {
     Rows rows(t, row, kPrepared ? ptrdiff_t(s * words * 4) : t.segments[s].a);
@@ -138,11 +146,15 @@ SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& 
       // five instructions a turn are nearly as many as the products of a pair. Of two rows and more gcc spills
       constexpr size_t many = 4 * sets, row_b = NV * L * kr;
       if (ldb == row_b)
-        for (; left >= many; left -= many, b += many * row_b, rows.step(many * 4)) SKUA_UNROLL for (int i = 0; i < 4; ++i) {
-          SKUA_UNROLL for (int j = 0; j < sets; ++j) step<T, MR, NV, lines>(rows, (i * sets + j) * 4, b + size_t(i * sets + j) * row_b, ahead, t.near, acc[j]);
-          // else gcc has sums on the stack
-          SKUA_UNROLL for (int j = 0; j < sets; ++j) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin_word(acc[j][0][v]);
-        }
+        for (; left >= many; left -= many, b += many * row_b, rows.step(many * 4))
+          SKUA_UNROLL for (int i = 0; i < 4; ++i) {
+            SKUA_UNROLL for (int j = 0; j < sets; ++j)
+              step<T, MR, NV, lines>(rows, (i * sets + j) * 4, b + size_t(i * sets + j) * row_b, ahead, t.near, acc[j]);
+            // else gcc has sums on the stack
+            SKUA_UNROLL for (int j = 0; j < sets; ++j)
+              SKUA_UNROLL for (int v = 0; v < NV; ++v)
+                pin_word(acc[j][0][v]);
+          }
     }
     if constexpr (sets > 1)
       for (; left >= size_t(sets); left -= size_t(sets)) {
@@ -171,7 +183,10 @@ SKUA_INL void multiply(const GemmTile& t, size_t row, ptrdiff_t ahead, const C& 
         SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = dot<T>(acc[0][r][v], x, load_b(b + v * L * kr));
       }
   }
-  SKUA_UNROLL for (int s = 1; s < sets; ++s) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[0][r][v] = acc[0][r][v] + acc[s][r][v];
+  SKUA_UNROLL for (int s = 1; s < sets; ++s)
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        acc[0][r][v] = acc[0][r][v] + acc[s][r][v];
   // else gcc copies and spills them in the loop
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin_word(acc[0][r][v]);
   if (t.b_zero && !t.b_zeros)  // not where the sums start: they would wait for it
@@ -235,7 +250,9 @@ void prepare(size_t rows, const void* const* a, const GemmSegment* segments, siz
     for (size_t s = 0; s < segment_count; ++s) {
       const T* x = static_cast<const T*>(a[r]) + segments[s].a;
       size_t i = 0;
-      for (; i + 8 * L <= k; i += 8 * L, to += 8 * L) SKUA_UNROLL for (size_t v = 0; v < 4; ++v) widen_bytes(x + i + v * 2 * L, to + v * 2 * L);
+      for (; i + 8 * L <= k; i += 8 * L, to += 8 * L)
+        SKUA_UNROLL for (size_t v = 0; v < 4; ++v)
+          widen_bytes(x + i + v * 2 * L, to + v * 2 * L);
       for (; i + 2 * L <= k; i += 2 * L, to += 2 * L) widen_bytes(x + i, to);
       for (; i < k; ++i) *to++ = x[i];
       if (k & 1) *to++ = 0;
@@ -270,7 +287,8 @@ SKUA_INL void sum_columns(const GemmTile& t, const OnlyRow& row, const char* b, 
   const char *x = row.at, *w = b, *part = b + size_t(whole) * L * depth, *const end = x + row.words * 4;
   const auto once = [&](int32_t word) __attribute__((always_inline)) {
     const I32 a = spread<Rows>(word);
-    SKUA_UNROLL for (int v = 0; v < whole; ++v) sum[v] = dot<T>(sum[v], a, load_b(w + size_t(v / NV) * panel + v % NV * L * kr));
+    SKUA_UNROLL for (int v = 0; v < whole; ++v)
+      sum[v] = dot<T>(sum[v], a, load_b(w + size_t(v / NV) * panel + v % NV * L * kr));
     SKUA_UNROLL for (int v = 0; v < left; ++v) sum[whole + v] = dot<T>(sum[whole + v], a, load_b(part + v * L * kr));
     w += NV * L * kr;
     part += left * L * kr;
@@ -485,34 +503,34 @@ template <int MR, int NV> constexpr GemmTileTable make_flipping() {
 }
 template <int MR, int NV> constexpr GemmTileTable flipping_of = make_flipping<MR, NV>();
 template <int MR, int NV> const GemmTileTable& flipping_table() { return flipping_of<MR, NV>; }
-#define SKUA_TILE_FLIPPING(mr, nr, why)                                                                                    \
-  {"gemm_s8_" #mr "x" #nr "_xor_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L,  \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(flipping_table<mr, nr / L>)), Element::s8},
-#define SKUA_TILE_FLIPPED(mr, nr, why)                                                                                     \
-  {"gemm_s8_" #mr "x" #nr "_flip_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(flipped_table<mr, nr / L>)), Element::s8},
+#define SKUA_TILE_FLIPPING(mr, nr, why)                                                                                \
+  {"gemm_s8_" #mr "x" #nr "_xor_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, \
+   L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(flipping_table<mr, nr / L>)), Element::s8},
+#define SKUA_TILE_FLIPPED(mr, nr, why)                                                                              \
+  {"gemm_s8_" #mr "x" #nr "_flip_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, \
+   nr, L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(flipped_table<mr, nr / L>)), Element::s8},
 #endif
 template <class T, int MR, int NV> constexpr GemmTileTable table_of = make_table<T, MR, NV>();
 template <class T, int MR, int NV> const GemmTileTable& tile_table() { return table_of<T, MR, NV>; }
 
-#define SKUA_TILE(T, type, mr, nr, why)                                                                                       \
-  {"gemm_" #type "_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<T, mr, nr / L>)), Element::type},
+#define SKUA_TILE(T, type, mr, nr, why)                                                                               \
+  {"gemm_" #type "_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, \
+   nr, L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<T, mr, nr / L>)), Element::type},
 
 const Kernel kernels[] = {
 #if defined(SKUA_ISA_avx512vnni)
     SKUA_FOR_INT8(SKUA_TILE, 6, 64, "24 accumulators + 4 B + 1 A of 32 registers; ten loads feed 24 products of four")
-        SKUA_FOR_INT8(SKUA_TILE, 8, 48,
-                      "24 accumulators + 3 B + 1 A of 32 registers; eight rows at once: B beyond L1 is read less often")
-            SKUA_TILE_FLIPPED(8, 48, "rows of s8 flipped to u8 in the workspace; eight at once") SKUA_TILE_FLIPPED(
-                6, 64,
-                "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
-                SKUA_TILE_FLIPPING(
-                    6, 64, "rows of s8 flipped to u8 in registers, where logic has ports beside those of the products")
+    SKUA_FOR_INT8(SKUA_TILE, 8, 48,
+                  "24 accumulators + 3 B + 1 A of 32 registers; eight rows at once: B beyond L1 is read less often")
+    SKUA_TILE_FLIPPED(8, 48, "rows of s8 flipped to u8 in the workspace; eight at once")
+    SKUA_TILE_FLIPPED(6, 64,
+                      "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
+    SKUA_TILE_FLIPPING(6, 64,
+                       "rows of s8 flipped to u8 in registers, where logic has ports beside those of the products")
 #elif defined(SKUA_ISA_avxvnni)
     SKUA_FOR_INT8(SKUA_TILE, 6, 16, "12 accumulators + 2 B + 1 A of 16 registers; eight loads feed 12 products of four")
-        SKUA_TILE_FLIPPED(
-            6, 16, "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
+    SKUA_TILE_FLIPPED(6, 16,
+                      "rows of s8 flipped to u8 in the workspace: cheaper than their sums where rows are read in order")
 #elif defined(SKUA_ISA_avx512)
     SKUA_FOR_INT8(SKUA_TILE, 6, 64, "24 accumulators + 4 B + 1 A + 1 product of 32 registers, A in 16 bits")
 #elif defined(SKUA_ISA_avx2)
@@ -522,7 +540,8 @@ const Kernel kernels[] = {
 #elif defined(SKUA_ISA_scalar)
     SKUA_FOR_INT8(SKUA_TILE, 2, 4, "portable C++: eight sums in registers")
 #endif
-                    SKUA_PACK_BYTES};
+    SKUA_PACK_BYTES
+};
 
 }  // namespace
 }  // namespace SKUA_ISA

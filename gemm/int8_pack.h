@@ -136,16 +136,19 @@ SKUA_INL void widen_bytes(const uint8_t* p, int16_t* to) {
 }
 #endif
 
-#define SKUA_PACK_BYTES_KERNEL(from, S, to, flip, kr)                                                                                                                       \
-  {"gemm_pack_" #from "_" #to "_" #kr "_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B, and the sums of their columns", KernelKind::gemm_pack, Isa::SKUA_ISA, \
-   pack_variant(Element::to, kr), 0, 0, L, reinterpret_cast<AnyCode>(static_cast<GemmPackBytesFn>(pack_bytes<S, flip, kr>)), Element::from},
+#define SKUA_PACK_BYTES_KERNEL(from, S, to, flip, kr)                                                                  \
+  {"gemm_pack_" #from "_" #to "_" #kr "_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B, and the sums of their columns", \
+   KernelKind::gemm_pack, Isa::SKUA_ISA, pack_variant(Element::to, kr), 0, 0, L,                                       \
+   reinterpret_cast<AnyCode>(static_cast<GemmPackBytesFn>(pack_bytes<S, flip, kr>)), Element::from},
 // The formats of the set's tiles; in portable C++ those of all sets of the architecture, and rows of A that are stored
 // transposed (1).
 #define SKUA_PACK_2 SKUA_PACK_BYTES_KERNEL(s8, int8_t, s8, false, 2) SKUA_PACK_BYTES_KERNEL(u8, uint8_t, s8, true, 2)
 #define SKUA_PACK_4 SKUA_PACK_BYTES_KERNEL(s8, int8_t, s8, false, 4) SKUA_PACK_BYTES_KERNEL(u8, uint8_t, s8, true, 4)
-#define SKUA_PACK_4_UNSIGNED SKUA_PACK_BYTES_KERNEL(s8, int8_t, u8, true, 4) SKUA_PACK_BYTES_KERNEL(u8, uint8_t, u8, false, 4)
+#define SKUA_PACK_4_UNSIGNED \
+  SKUA_PACK_BYTES_KERNEL(s8, int8_t, u8, true, 4) SKUA_PACK_BYTES_KERNEL(u8, uint8_t, u8, false, 4)
 #if defined(SKUA_ISA_scalar)
-#define SKUA_PACK_BYTES SKUA_PACK_BYTES_KERNEL(s8, int8_t, s8, false, 1) SKUA_PACK_BYTES_KERNEL(u8, uint8_t, u8, false, 1) SKUA_PACK_4
+#define SKUA_PACK_BYTES                                                                                         \
+  SKUA_PACK_BYTES_KERNEL(s8, int8_t, s8, false, 1) SKUA_PACK_BYTES_KERNEL(u8, uint8_t, u8, false, 1) SKUA_PACK_4
 #elif defined(SKUA_DOT_IN_PLACE)
 #define SKUA_PACK_BYTES SKUA_PACK_4 SKUA_PACK_4_UNSIGNED
 #else

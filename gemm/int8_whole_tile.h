@@ -68,14 +68,18 @@ inline bool is_whole(const GemmTile& t) {
 
 #define SKUA_CONVERT(name, s) name " %%ymm" #s ", %%ymm" #s "\n"
 #define SKUA_BY(name, from, s) name " " from ", %%ymm" #s ", %%ymm" #s "\n"
-#define SKUA_SCALED_FROM_0(s, t) SKUA_CONVERT("vcvtdq2ps", s) SKUA_CONVERT("vcvtdq2ps", t) SKUA_BY("vmulps", "%%ymm12", s) SKUA_BY("vmulps", "%%ymm13", t)
-#define SKUA_SCALED_FROM_2_23(s, t) "vfmadd213ps %%ymm14, %%ymm12, %%ymm" #s "\n vfmadd213ps %%ymm15, %%ymm13, %%ymm" #t "\n"
+#define SKUA_SCALED_FROM_0(s, t)                            \
+  SKUA_CONVERT("vcvtdq2ps", s) SKUA_CONVERT("vcvtdq2ps", t) \
+  SKUA_BY("vmulps", "%%ymm12", s) SKUA_BY("vmulps", "%%ymm13", t)
+#define SKUA_SCALED_FROM_2_23(s, t) \
+  "vfmadd213ps %%ymm14, %%ymm12, %%ymm" #s "\n vfmadd213ps %%ymm15, %%ymm13, %%ymm" #t "\n"
 #define SKUA_WORDS(s, t) SKUA_CONVERT("vcvtps2dq", s) SKUA_CONVERT("vcvtps2dq", t) SKUA_BY("vpackssdw", "%%ymm" #t, s)
 // Two rows; ymm1 has the order of their words once its sum is in ymm0.
-#define SKUA_ROWS(scaled, zero, order, s0, s1, s2, s3)                                                            \
-  scaled(s0, s1) scaled(s2, s3) SKUA_WORDS(s0, s1) SKUA_WORDS(s2, s3) zero(s0) zero(s2) order                     \
-  SKUA_BY("vpackuswb", "%%ymm" #s2, s0) SKUA_BY("vpmaxub", "(%[p])", s0) SKUA_BY("vpminub", "32(%[p])", s0) SKUA_BY("vpxor", "64(%[p])", s0) \
-  "vpermd %%ymm" #s0 ", %%ymm1, %%ymm" #s0 "\n"                                                                   \
+#define SKUA_ROWS(scaled, zero, order, s0, s1, s2, s3)                                        \
+  scaled(s0, s1) scaled(s2, s3) SKUA_WORDS(s0, s1) SKUA_WORDS(s2, s3) zero(s0) zero(s2) order \
+  SKUA_BY("vpackuswb", "%%ymm" #s2, s0) SKUA_BY("vpmaxub", "(%[p])", s0)                      \
+  SKUA_BY("vpminub", "32(%[p])", s0) SKUA_BY("vpxor", "64(%[p])", s0)                         \
+  "vpermd %%ymm" #s0 ", %%ymm1, %%ymm" #s0 "\n"                                               \
   "vmovdqu %%xmm" #s0 ", (%[c])\n vextracti128 $1, %%ymm" #s0 ", (%[c],%[l])\n"
 #define SKUA_ENDS(scaled, zero)                                                                                   \
   SKUA_ROWS(scaled, zero, "vmovdqa 128(%[p]), %%ymm1\n", 0, 1, 2, 3) "lea (%[c],%[l],2), %[c]\n"                   \
@@ -83,8 +87,9 @@ inline bool is_whole(const GemmTile& t) {
 #define SKUA_PLUS_ZERO(s) SKUA_BY("vpaddsw", "%%ymm14", s)
 #define SKUA_NO_ZERO(s)
 #define SKUA_END_FROM_0 "vmovdqa 96(%[p]), %%ymm14\n" SKUA_ENDS(SKUA_SCALED_FROM_0, SKUA_PLUS_ZERO)
-#define SKUA_END_FROM_2_23                                                                                        \
-  "vmulps 192(%[p]), %%ymm12, %%ymm14\n vmulps 192(%[p]), %%ymm13, %%ymm15\n" SKUA_ENDS(SKUA_SCALED_FROM_2_23, SKUA_NO_ZERO)
+#define SKUA_END_FROM_2_23                                                    \
+  "vmulps 192(%[p]), %%ymm12, %%ymm14\n vmulps 192(%[p]), %%ymm13, %%ymm15\n" \
+  SKUA_ENDS(SKUA_SCALED_FROM_2_23, SKUA_NO_ZERO)
 
 // A tile: rows of A at i, 2i, j = 3i, 4i and k = 5i bytes, `ahead` bytes from a row of B to the one that is asked for
 // beside it, `l` bytes from a row of C to the next.
@@ -92,10 +97,11 @@ template <bool positive>
 SKUA_INL void whole_tile(const WholeBytes& w, const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const char* b,
                          ptrdiff_t ahead, char* c, ptrdiff_t l) {
   size_t q;
-#define SKUA_AS_WRITTEN(text)                                                                                     \
-  asm volatile(text : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [q] "=&r"(q)                                      \
-               : [p] "r"(&w), [i] "r"(i), [j] "r"(j), [k] "r"(k), [ahead] "r"(ahead), [l] "r"(l)                  \
-               : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
+#define SKUA_AS_WRITTEN(text)                                                                                    \
+  asm volatile(text : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [q] "=&r"(q)                                     \
+               : [p] "r"(&w), [i] "r"(i), [j] "r"(j), [k] "r"(k), [ahead] "r"(ahead), [l] "r"(l)                 \
+               : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", \
+                 "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
   if constexpr (positive) SKUA_AS_WRITTEN(SKUA_SUMS SKUA_END_FROM_2_23);
   else SKUA_AS_WRITTEN(SKUA_SUMS SKUA_END_FROM_0);
 #undef SKUA_AS_WRITTEN

@@ -42,7 +42,9 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
   F32 acc[MR][NV];
   const size_t tail = t.n - size_t(NV - 1) * L;  // columns in the last vector, 1..L
   if (t.load_c) {
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = columns<NV>(rows.c(r), v, tail);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        acc[r][v] = columns<NV>(rows.c(r), v, tail);
   } else {
     SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
   }
@@ -79,7 +81,10 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
         SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
 #undef SKUA_STEP
         // else gcc moves one of 6x2 to and fro
-        if constexpr (Rows::even && sizeof(void*) == 8) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) pin(acc[r][v]);
+        if constexpr (Rows::even && sizeof(void*) == 8)
+          SKUA_UNROLL for (int r = 0; r < MR; ++r)
+            SKUA_UNROLL for (int v = 0; v < NV; ++v)
+              pin(acc[r][v]);
       }
     }
     if constexpr (widens) {
@@ -123,7 +128,9 @@ SKUA_INL void multiply(const GemmTile& t, const Rows& rows, ptrdiff_t ahead, boo
         return;
       }
     float sums[MR * NV * L];
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(sums + (r * NV + v) * L);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        acc[r][v].store(sums + (r * NV + v) * L);
     void* c[MR];
     const void* residual[MR];
     for (int r = 0; r < MR; ++r) c[r] = rows.c(r);
@@ -262,7 +269,10 @@ template <int NV, int N, class B> SKUA_INL void side_by_side(const GemmTile& t, 
   F32 acc[N];
   SKUA_UNROLL for (int v = 0; v < N; ++v) acc[v] = F32::zero();
   const auto w = [&](int v) __attribute__((always_inline)) { return F32::load(b[v / NV] + v % NV * L); };
-  const auto step = [&]() __attribute__((always_inline)) { SKUA_UNROLL for (int p = 0; p <= last; ++p) b[p] += (p < last ? NV : rest) * L; };
+  const auto step = [&]() __attribute__((always_inline)) {
+    SKUA_UNROLL for (int p = 0; p <= last; ++p)
+      b[p] += (p < last ? NV : rest) * L;
+  };
   size_t k = 0;
   if constexpr (F32::by_lane) {
     for (; k + 4 <= t.k; k += 4) {
@@ -407,14 +417,18 @@ template <class B, int MR, int NV> const GemmTileTable& narrow_table() { return 
 #undef SKUA_TILE_BY_HAND
 #undef SKUA_TILE_B16
 
-#define SKUA_TILE_KERNEL(type, name, mr, nr, why, ...)                                                                           \
-  {"gemm_" #type "_" #mr "x" #nr name "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F32::L __VA_OPT__(, ) __VA_ARGS__>)), Element::type},
-#define SKUA_NARROW_KERNEL(type, mr, nr, why)                                                                                     \
-  {"gemm_" #type "_" #mr "x" #nr "_b16_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, F32::L, \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(narrow_table<type, mr, nr / F32::L>)), Element::type},
-#define SKUA_ROW_KERNEL(T, type)                                                                                                  \
-  {"gemm_rows_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "rows of A to f32, and sums from f32, for tiles of f32", KernelKind::gemm_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L, \
+#define SKUA_TILE_KERNEL(type, name, mr, nr, why, ...)                                                                 \
+  {"gemm_" #type "_" #mr "x" #nr name "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, \
+   mr, nr, F32::L,                                                                                                     \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(tile_table<mr, nr / F32::L __VA_OPT__(, ) __VA_ARGS__>)),    \
+   Element::type},
+#define SKUA_NARROW_KERNEL(type, mr, nr, why)                                                                         \
+  {"gemm_" #type "_" #mr "x" #nr "_b16_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, \
+   mr, nr, F32::L, reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(narrow_table<type, mr, nr / F32::L>)),      \
+   Element::type},
+#define SKUA_ROW_KERNEL(T, type)                                                                                  \
+  {"gemm_rows_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "rows of A to f32, and sums from f32, for tiles of f32", \
+   KernelKind::gemm_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L,                                                         \
    reinterpret_cast<AnyCode>(static_cast<GemmRowTableFn>(rows_of<T>)), Element::type},
 
 #if defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avx512)  // where there is a SKUA_TILE_B16
@@ -435,19 +449,18 @@ const Kernel kernels[] = {
 #if defined(SKUA_ISA_neon)
     SKUA_PACKED_TILE(f32, 8, 12, a53, "_a53",
                      "scheduled for the Cortex-A53: 24 accumulators, a multiply in five of six cycles")
-        SKUA_PACKED_TILE(
-            f32, 8, 12, a55, "_a55",
-            "scheduled for the Cortex-A55: 24 accumulators, a multiply in every cycle, its loads in halves beside it")
+    SKUA_PACKED_TILE(f32, 8, 12, a55, "_a55",
+                     "scheduled for the Cortex-A55: 24 accumulators, a multiply in every cycle, its loads in halves "
+                     "beside it")
 #elif defined(SKUA_ISA_neon32)
-    SKUA_PACKED_TILE(
-        f32, 6, 8, any, "",
-        "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers; a third fewer instructions than 4x8")
-        SKUA_PACKED_TILE(
-            f32, 6, 8, a53, "_a53",
-            "scheduled for the Cortex-A53: 12 accumulators, a multiply in twelve of fifteen and a half cycles")
-            SKUA_PACKED_TILE(f32, 6, 8, a55, "_a55",
-                             "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in "
-                             "halves beside it")
+    SKUA_PACKED_TILE(f32, 6, 8, any, "",
+                     "in assembly: 12 accumulators + 2 of A (packed) + 2 of B of 16 registers; a third fewer "
+                     "instructions than 4x8")
+    SKUA_PACKED_TILE(f32, 6, 8, a53, "_a53",
+                     "scheduled for the Cortex-A53: 12 accumulators, a multiply in twelve of fifteen and a half cycles")
+    SKUA_PACKED_TILE(f32, 6, 8, a55, "_a55",
+                     "scheduled for the Cortex-A55: 12 accumulators, a multiply in every cycle, its loads in halves "
+                     "beside it")
 #endif
 #define SKUA_TILE_BY_HAND(mr, nr, body, why)
 #ifdef SKUA_TYPE_f16
@@ -456,8 +469,8 @@ const Kernel kernels[] = {
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_B16
-            SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1) SKUA_PACK_KERNEL(f16, f16, f16, f16, 1)
-                SKUA_PACK_NARROW(f16)
+    SKUA_ROW_KERNEL(f16, f16) SKUA_PACK_KERNEL(f16, f16, f32, float, 1)
+    SKUA_PACK_KERNEL(f16, f16, f16, f16, 1) SKUA_PACK_NARROW(f16)
 #endif
 #ifdef SKUA_TYPE_bf16
 #define SKUA_TILE(mr, nr, why) SKUA_TILE_KERNEL(bf16, "", mr, nr, why)
@@ -465,11 +478,12 @@ const Kernel kernels[] = {
 #include "gemm/tiles.def"
 #undef SKUA_TILE
 #undef SKUA_TILE_B16
-                    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1)
-                        SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1) SKUA_PACK_NARROW(bf16)
+    SKUA_ROW_KERNEL(bf16, bf16) SKUA_PACK_KERNEL(bf16, bf16, f32, float, 1)
+    SKUA_PACK_KERNEL(bf16, bf16, bf16, bf16, 1) SKUA_PACK_NARROW(bf16)
 #endif
 #undef SKUA_TILE_BY_HAND
-                            SKUA_PACK_KERNEL(f32, float, f32, float, 1)};
+    SKUA_PACK_KERNEL(f32, float, f32, float, 1)
+};
 
 }  // namespace
 }  // namespace SKUA_ISA

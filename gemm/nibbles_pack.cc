@@ -82,9 +82,11 @@ inline void by_rows(const Bytes (&r)[8], Halves (&to)[8], uint16_t* sums) {
     store(load<Halves>(sums + i * 8) + Halves(i % 2 ? wide.high : wide.low), sums + i * 8);
   }
   PairOf<Bytes> column[4];  // byte i of 16 columns
-  SKUA_UNROLL for (int i = 0; i < 4; ++i) column[i] = zip((even[i] | Bytes(Halves(even[i + 4]) << 4)) ^ 0x88, (odd[i] | upper[i + 4]) ^ 0x88);
+  SKUA_UNROLL for (int i = 0; i < 4; ++i)
+    column[i] = zip((even[i] | Bytes(Halves(even[i + 4]) << 4)) ^ 0x88, (odd[i] | upper[i + 4]) ^ 0x88);
   SKUA_UNROLL for (int h = 0; h < 2; ++h) {
-    const PairOf<Bytes> x = h ? zip(column[0].high, column[1].high) : zip(column[0].low, column[1].low), y = h ? zip(column[2].high, column[3].high) : zip(column[2].low, column[3].low);
+    const PairOf<Bytes> x = h ? zip(column[0].high, column[1].high) : zip(column[0].low, column[1].low),
+                        y = h ? zip(column[2].high, column[3].high) : zip(column[2].low, column[3].low);
     const PairOf<Halves> a = zip(Halves(x.low), Halves(y.low)), b = zip(Halves(x.high), Halves(y.high));
     to[h * 4] = a.low, to[h * 4 + 1] = a.high, to[h * 4 + 2] = b.low, to[h * 4 + 3] = b.high;
   }

@@ -88,7 +88,9 @@ template <class T> void widen_row(size_t n, const void* from, float* to) {
   constexpr size_t L = F32::L;
   const T* x = static_cast<const T*>(from);
   size_t i = 0;
-  for (; i + 4 * L <= n; i += 4 * L) SKUA_UNROLL for (size_t j = 0; j < 4 * L; j += L) F32::load(x + i + j).store(to + i + j);
+  for (; i + 4 * L <= n; i += 4 * L)
+    SKUA_UNROLL for (size_t j = 0; j < 4 * L; j += L)
+      F32::load(x + i + j).store(to + i + j);
   for (; i + L <= n; i += L) F32::load(x + i).store(to + i);
   if (i < n) F32::load_n(x + i, n - i).store_n(to + i, n - i);
 }
@@ -128,9 +130,11 @@ template <class T>
 constexpr GemmRowTable row_table = {widen_row<T>, widen_rows<T>, finish_rows<T, T>, finish_rows<T, float>};
 template <class T> const GemmRowTable& rows_of() { return row_table<T>; }
 
-#define SKUA_PACK_KERNEL(from, from_type, to, to_type, kr)                                                                        \
-  {"gemm_pack_" #from "_" #to "_" #kr "_" SKUA_STRING(SKUA_ISA), "gemm", "panels of B: rows copied, or blocks transposed in registers", KernelKind::gemm_pack, Isa::SKUA_ISA, \
-   pack_variant(Element::to, kr), 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack<from_type, to_type, kr>)), Element::from},
+#define SKUA_PACK_KERNEL(from, from_type, to, to_type, kr)                                              \
+  {"gemm_pack_" #from "_" #to "_" #kr "_" SKUA_STRING(SKUA_ISA), "gemm",                                \
+   "panels of B: rows copied, or blocks transposed in registers", KernelKind::gemm_pack, Isa::SKUA_ISA, \
+   pack_variant(Element::to, kr), 0, 0, F32::L,                                                         \
+   reinterpret_cast<AnyCode>(static_cast<GemmPackFn>(pack<from_type, to_type, kr>)), Element::from},
 
 }  // namespace
 }  // namespace SKUA_ISA

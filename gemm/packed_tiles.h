@@ -55,7 +55,8 @@ SKUA_INL void lane_steps(Packed (&c)[NV][kPackedRows], const PackedElement* a, c
   constexpr int L = Packed::L, NX = (kPackedRows + L - 1) / L;
   for (; k; --k, a += kPackedRows, b += ldb) {
     Packed x[NX], w[NV];
-    SKUA_UNROLL for (int i = 0; i < NX; ++i) x[i] = (i + 1) * L <= kPackedRows ? Packed::load(a + i * L) : Packed::load_n(a + i * L, kPackedRows - i * L);
+    SKUA_UNROLL for (int i = 0; i < NX; ++i)
+      x[i] = (i + 1) * L <= kPackedRows ? Packed::load(a + i * L) : Packed::load_n(a + i * L, kPackedRows - i * L);
     SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = Packed::load(b + v * L);
     lane_rows<0>(c, w, x);
   }
@@ -72,7 +73,9 @@ SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows], const PackedElement* a, co
   if constexpr (whole) {
     packed_turns<core>(c, a, b, ldb * sizeof(float), by_lane, from);
   } else {
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? F32::load(reinterpret_cast<const float*>(from + v * kPackedRows + r)) : F32::zero();
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r)
+        c[v][r] = from ? F32::load(reinterpret_cast<const float*>(from + v * kPackedRows + r)) : F32::zero();
     lane_steps(c, a, b, ldb, by_lane);
     a += by_lane * kPackedRows;
     b += by_lane * ldb;
@@ -89,7 +92,9 @@ SKUA_INL void run_steps(Packed (&c)[NV][kPackedRows], const PackedElement* a, co
   if constexpr (whole) {
     packed_loop<core>(c, a, b, ldb * sizeof(PackedElement), k, from);
   } else {
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r) c[v][r] = from ? Packed::load(reinterpret_cast<const PackedElement*>(from + v * kPackedRows + r)) : start();
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      SKUA_UNROLL for (int r = 0; r < kPackedRows; ++r)
+        c[v][r] = from ? Packed::load(reinterpret_cast<const PackedElement*>(from + v * kPackedRows + r)) : start();
     lane_steps(c, a, b, ldb, k);
   }
 #endif
@@ -144,7 +149,10 @@ __attribute__((noinline)) void packed_rows(const GemmTile& t, const f16* panel, 
       {
         F16 c[NV][MR];
         run_steps<NV, core>(c, a, b, t.ldb, k, keeps ? kept : nullptr);
-        if (then == Then::keep) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(reinterpret_cast<f16*>(kept + v * MR + r));
+        if (then == Then::keep)
+          SKUA_UNROLL for (int v = 0; v < NV; ++v)
+            SKUA_UNROLL for (int r = 0; r < MR; ++r)
+              c[v][r].store(reinterpret_cast<f16*>(kept + v * MR + r));
         else if (NV == 1 || then == Then::move) move_sums<true>(c, moved, sums);
         else finish_plain<true>(t, c, moved, sums);
       }
@@ -172,13 +180,19 @@ __attribute__((noinline)) void packed_rows(const GemmTile& t, const float* panel
         kept[v * MR + int(r)] = r < rows ? columns(static_cast<const float*>(t.c[r]), v, t.n) : F32::zero();
     keeps = true;
   }
-  SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r] = keeps ? F32::load(reinterpret_cast<const float*>(kept + v * MR + r)) : F32::zero();
+  SKUA_UNROLL for (int v = 0; v < NV; ++v)
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      c[v][r] = keeps ? F32::load(reinterpret_cast<const float*>(kept + v * MR + r)) : F32::zero();
   for (size_t s = 0; t.k && s < t.segment_count;) {
-    const float *a = panel + size_t(t.segments[s].a) * MR, *b = static_cast<const float*>(t.b) + t.segments[s].b * t.ldb;
+    const float *a = panel + size_t(t.segments[s].a) * MR,
+                *b = static_cast<const float*>(t.b) + t.segments[s].b * t.ldb;
     const size_t k = run_of(t, s);
     run_steps<NV, core>(c, a, b, t.ldb, k, keeps ? kept : nullptr);
     keeps = s < t.segment_count;
-    if (keeps) SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) c[v][r].store(reinterpret_cast<float*>(kept + v * MR + r));
+    if (keeps)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        SKUA_UNROLL for (int r = 0; r < MR; ++r)
+          c[v][r].store(reinterpret_cast<float*>(kept + v * MR + r));
   }
   if constexpr (NV == kPackedVectors)
     if (rows == MR && ends_plain(t, NV * L, element_of<PackedElement>)) {
@@ -186,7 +200,8 @@ __attribute__((noinline)) void packed_rows(const GemmTile& t, const float* panel
       const F32 low = F32::set1(t.low), high = F32::set1(t.high);
       SKUA_UNROLL for (int v = 0; v < NV; ++v) {
         const F32 b = F32::load(bias + v * L);
-        SKUA_UNROLL for (int r = 0; r < MR; ++r) clamp_high(clamp_low(c[v][r] + b, low), high).store(static_cast<float*>(t.c[r]) + v * L);
+        SKUA_UNROLL for (int r = 0; r < MR; ++r)
+          clamp_high(clamp_low(c[v][r] + b, low), high).store(static_cast<float*>(t.c[r]) + v * L);
       }
       return;
     }
@@ -295,10 +310,12 @@ void pack_rows(size_t rows, const void* const* a, const GemmSegment* segments, s
     if (size_t turns = depth / L) {
       const f16 *r0 = row[0], *r1 = row[1], *r2 = row[2], *r3 = row[3], *r4 = row[4], *r5 = row[5];
       k = turns * L;
-#define SKUA_EIGHT                                                                                                                                                                    \
-  "vld1.16 {d0, d1}, [%[r0]]!\n vld1.16 {d6, d7}, [%[r1]]!\n vld1.16 {d2, d3}, [%[r2]]!\n vld1.16 {d8, d9}, [%[r3]]!\n vld1.16 {d4, d5}, [%[r4]]!\n vld1.16 {d10, d11}, [%[r5]]!\n" \
-  "vzip.16 q0, q3\n vzip.16 q1, q4\n vzip.16 q2, q5\n"                                                                                                                                \
-  "vst3.32 {d0, d2, d4}, [%[to]]!\n vst3.32 {d1, d3, d5}, [%[to]]!\n vst3.32 {d6, d8, d10}, [%[to]]!\n vst3.32 {d7, d9, d11}, [%[to]]!\n"
+#define SKUA_EIGHT                                                                           \
+  "vld1.16 {d0, d1}, [%[r0]]!\n vld1.16 {d6, d7}, [%[r1]]!\n vld1.16 {d2, d3}, [%[r2]]!\n"   \
+  "vld1.16 {d8, d9}, [%[r3]]!\n vld1.16 {d4, d5}, [%[r4]]!\n vld1.16 {d10, d11}, [%[r5]]!\n" \
+  "vzip.16 q0, q3\n vzip.16 q1, q4\n vzip.16 q2, q5\n"                                       \
+  "vst3.32 {d0, d2, d4}, [%[to]]!\n vst3.32 {d1, d3, d5}, [%[to]]!\n"                        \
+  "vst3.32 {d6, d8, d10}, [%[to]]!\n vst3.32 {d7, d9, d11}, [%[to]]!\n"
       asm volatile("tst %[turns], #1\n beq 1f\n" SKUA_EIGHT "1: lsrs %[turns], %[turns], #1\n beq 3f\n 2:" SKUA_EIGHT
                    "subs %[turns], %[turns], #1\n" SKUA_EIGHT "bne 2b\n 3:\n"
                    : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [r3] "+r"(r3), [r4] "+r"(r4), [r5] "+r"(r5),
@@ -348,9 +365,11 @@ template <int NV, Core core> constexpr GemmTileTable packed_table_of = make_pack
 template <int NV, Core core> const GemmTileTable& packed_table() { return packed_table_of<NV, core>; }
 
 // A line of a table of kernels; mr is kPackedRows.
-#define SKUA_PACKED_TILE(type, mr, nr, core, suffix, why)                                                                                                    \
-  {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, 0, mr, nr, Packed::L,                   \
-   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(packed_table<nr / Packed::L, Core::core>)), Element::type, Core::core},
+#define SKUA_PACKED_TILE(type, mr, nr, core, suffix, why)                                                             \
+  {"gemm_" #type "_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "gemm", why, KernelKind::gemm_tile, Isa::SKUA_ISA, \
+   0, mr, nr, Packed::L,                                                                                              \
+   reinterpret_cast<AnyCode>(static_cast<GemmTileTableFn>(packed_table<nr / Packed::L, Core::core>)), Element::type,  \
+   Core::core},
 
 }  // namespace
 }  // namespace SKUA_ISA

@@ -35,9 +35,11 @@ constexpr bool kByColumn =
 template <int MR, int NV, int lines, class A, class B>
 SKUA_INL void step(const A& a, size_t k, const B* b, ptrdiff_t ahead, bool near, F32 (&acc)[MR][NV]) {
   if (lines > 1 && near) {
-    SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead);
+    SKUA_UNROLL for (int i = 0; i < lines; ++i)
+      __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead);
   } else {
-    SKUA_UNROLL for (int i = 0; i < lines; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead, 0, 2);
+    SKUA_UNROLL for (int i = 0; i < lines; ++i)
+      __builtin_prefetch(reinterpret_cast<const char*>(b + i * kLine<B>) + ahead, 0, 2);
   }
   if constexpr (kByColumn<MR, NV>) {
     F32 x[MR];
@@ -99,7 +101,9 @@ SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdif
   constexpr bool by_four = A::template by_four<NV> && sizeof(B) == sizeof(float);
   if constexpr (by_four) {
     for (; left >= 4; left -= 4, k += 4, b += 4 * ldb) {
-      if (lines && ahead) SKUA_UNROLL for (int i = 0; i < 4; ++i) __builtin_prefetch(reinterpret_cast<const char*>(b + size_t(i) * ldb) + ahead, 0, 2);
+      if (lines && ahead)
+        SKUA_UNROLL for (int i = 0; i < 4; ++i)
+          __builtin_prefetch(reinterpret_cast<const char*>(b + size_t(i) * ldb) + ahead, 0, 2);
       a.four(b, ldb, acc);
     }
   }
@@ -119,11 +123,13 @@ SKUA_INL void steps(A& a, const B* b, size_t ldb, size_t k, size_t depth, ptrdif
 }
 
 #if defined(SKUA_ISA_avx512)
-template <int steps, int MR, class Halves> SKUA_INL void narrow_steps(Halves& a, const float*& b, size_t ldb, F32 (&acc)[MR][1]) {
+template <int steps, int MR, class Halves>
+SKUA_INL void narrow_steps(Halves& a, const float*& b, size_t ldb, F32 (&acc)[MR][1]) {
   SKUA_UNROLL for (int i = 0; i < steps; ++i, b += ldb) {
     const F32 w = F32::load(b);
     // As written: gcc would put the last sum of a step where w was and move it back.
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) asm("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(acc[r][0].v) : "m"(*a.at(r, size_t(i))), "v"(w.v));
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      asm("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(acc[r][0].v) : "m"(*a.at(r, size_t(i))), "v"(w.v));
     a.ask(i);
   }
   a.move(steps);

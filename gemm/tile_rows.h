@@ -24,8 +24,10 @@ template <bool fetch> struct Scattered {
     const char *first, *ahead;
     ptrdiff_t to[MR];  // from the first row: a step then moves one pointer
     SKUA_INL A(const Scattered& s, ptrdiff_t segment)
-        : first(static_cast<const char*>(s.a[0]) + segment * ptrdiff_t(sizeof(float))), ahead(fetch ? reinterpret_cast<const char*>(s.next + segment) : nullptr) {
-      SKUA_UNROLL for (int r = 1; r < MR; ++r) to[r] = reinterpret_cast<intptr_t>(s.a[r]) - reinterpret_cast<intptr_t>(s.a[0]);
+        : first(static_cast<const char*>(s.a[0]) + segment * ptrdiff_t(sizeof(float))),
+          ahead(fetch ? reinterpret_cast<const char*>(s.next + segment) : nullptr) {
+      SKUA_UNROLL for (int r = 1; r < MR; ++r)
+        to[r] = reinterpret_cast<intptr_t>(s.a[r]) - reinterpret_cast<intptr_t>(s.a[0]);
     }
     SKUA_INL const float* at(int r, size_t) const { return reinterpret_cast<const float*>(r ? first + to[r] : first); }
     SKUA_INL void step() {
@@ -48,7 +50,10 @@ template <bool fetch> struct Scattered {
     static constexpr bool even = false;
     template <int NV> static constexpr bool by_four = false;
     const float* row[MR];
-    SKUA_INL A(const Scattered& s, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = static_cast<const float*>(s.a[r]) + segment; }
+    SKUA_INL A(const Scattered& s, ptrdiff_t segment) {
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        row[r] = static_cast<const float*>(s.a[r]) + segment;
+    }
     SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
     SKUA_INL void step() {}
   };
@@ -75,8 +80,10 @@ template <bool fetch> struct EvenRows {
     const char* ahead;  // in what comes next; a step takes MR floats of it
     ptrdiff_t s1, s3, s5, s7;
     SKUA_INL A(const EvenRows& e, ptrdiff_t segment)
-        : ahead(!fetch ? nullptr : e.next ? e.next : reinterpret_cast<const char*>(e.below + segment)), s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
-      SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i) block[i] = reinterpret_cast<const char*>(e.a0 + segment + i * 8 * e.a_step);
+        : ahead(!fetch ? nullptr : e.next ? e.next : reinterpret_cast<const char*>(e.below + segment)),
+          s1(e.a_step * ptrdiff_t(sizeof(float))), s3(3 * s1), s5(5 * s1), s7(7 * s1) {
+      SKUA_UNROLL for (int i = 0; i < (MR + 7) / 8; ++i)
+        block[i] = reinterpret_cast<const char*>(e.a0 + segment + i * 8 * e.a_step);
     }
     SKUA_INL const float* at(int r, size_t) const {
       const ptrdiff_t s = r & 1          ? ((r & 7) == 1   ? s1
@@ -115,10 +122,13 @@ template <bool fetch> struct EvenRows {
     const char* ahead;
     ptrdiff_t half;
     SKUA_INL Halves(const EvenRows& e, ptrdiff_t segment)
-        : ahead(!fetch ? nullptr : e.next ? e.next : reinterpret_cast<const char*>(e.below + segment)), half(kHalf * e.a_step * ptrdiff_t(sizeof(float))) {
+        : ahead(!fetch ? nullptr : e.next ? e.next : reinterpret_cast<const char*>(e.below + segment)),
+          half(kHalf * e.a_step * ptrdiff_t(sizeof(float))) {
       SKUA_UNROLL for (int i = 0; i < kHalf; ++i) row[i] = reinterpret_cast<const char*>(e.a0 + segment + i * e.a_step);
     }
-    SKUA_INL const float* at(int r, size_t k) const { return reinterpret_cast<const float*>((r < kHalf ? row[r] : row[r - kHalf] + half) + k * sizeof(float)); }
+    SKUA_INL const float* at(int r, size_t k) const {
+      return reinterpret_cast<const float*>((r < kHalf ? row[r] : row[r - kHalf] + half) + k * sizeof(float));
+    }
     SKUA_INL void ask(int step) {
       asm("" : "+r"(half));  // else the compiler keeps sums with it for the next step, on the stack
       if constexpr (fetch) __builtin_prefetch(ahead + step * MR * int(sizeof(float)));
@@ -136,7 +146,10 @@ template <bool fetch> struct EvenRows {
     static constexpr bool even = true;
     template <int NV> static constexpr bool by_four = false;
     const float* row[MR];
-    SKUA_INL A(const EvenRows& e, ptrdiff_t segment) { SKUA_UNROLL for (int r = 0; r < MR; ++r) row[r] = e.a0 + segment + r * e.a_step; }
+    SKUA_INL A(const EvenRows& e, ptrdiff_t segment) {
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        row[r] = e.a0 + segment + r * e.a_step;
+    }
     SKUA_INL const float* at(int r, size_t k) const { return row[r] + k; }
     SKUA_INL void step() {}
   };

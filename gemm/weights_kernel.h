@@ -10,10 +10,10 @@ namespace skua {
 //   s4: [block / 8][nr][4 bytes]    as in dynamic_kernel.h          s8: [block][nr] bytes
 //   [nr] scales, [nr] zero points of s8
 //
-//   w[k][j] = fma(q[k][j], scale[j], -(scale[j] * zero[j]))    one rounding; without fused multiply-adds two. Without zero
-//   points scale * q.
-//   C[r][j] = clamp(sum over k of A[r][k] * w[k][j] + bias[j])    one chain in the order of k, as in the tiles of f32:
-//   the same bits
+//   w[k][j] = fma(q[k][j], scale[j], -(scale[j] * zero[j]))
+//             one rounding; without fused multiply-adds two. Without zero points scale * q.
+//   C[r][j] = clamp(sum over k of A[r][k] * w[k][j] + bias[j])
+//             one chain in the order of k, as in the tiles of f32: the same bits
 struct GemmWeights {
   const char* b;         // panel
   size_t from, k;        // steps of the depth, [from, k): a tile takes all, `from` is 0; else a multiple of 8

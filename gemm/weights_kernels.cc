@@ -58,7 +58,10 @@ template <int NV, bool tall> struct Scales {
     zeros = room;
     if constexpr (tall) asm("" : "+r"(zeros) : : "memory");
   }
-  template <class S> SKUA_INL void read(const S* p) { SKUA_UNROLL for (int v = 0; v < NV; ++v) scale[v] = F32::load(p + v * L); }
+  template <class S> SKUA_INL void read(const S* p) {
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      scale[v] = F32::load(p + v * L);
+  }
   SKUA_INL F32 operator()(int v, F32 q) const {
     if constexpr (tall) return fma(q, scale[v], F32::load(zeros + v * L));
     else return fma(q, scale[v], zero[v]);
@@ -127,7 +130,8 @@ SKUA_INL void each_step(const GemmWeights& t, size_t first, Use use, Moved moved
     } else {
       const auto step = [&](int i) __attribute__((always_inline)) {
         F32 w[NV];
-        SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = scales(v, F32::load(reinterpret_cast<const int8_t*>(p) + first + size_t(v) * L));
+        SKUA_UNROLL for (int v = 0; v < NV; ++v)
+          w[v] = scales(v, F32::load(reinterpret_cast<const int8_t*>(p) + first + size_t(v) * L));
         if constexpr (L >= 8 && NV > 1) __builtin_prefetch(p + first + kAhead);
         p += t.nr;
         use(i, w);
@@ -165,7 +169,8 @@ template <bool s4, int MR, int NV> void columns_of(const GemmWeights& t, size_t 
   F32 acc[MR][NV];
   const size_t step = t.a_step;
   const float *base[kBases], *last = t.a + (t.rows - 1) * step;
-  SKUA_UNROLL for (int i = 0; i < kBases; ++i) base[i] = t.a + (size_t(i) * 3 < t.rows ? size_t(i) * 3 : t.rows - 1) * step;
+  SKUA_UNROLL for (int i = 0; i < kBases; ++i)
+    base[i] = t.a + (size_t(i) * 3 < t.rows ? size_t(i) * 3 : t.rows - 1) * step;
   SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
   [[maybe_unused]] size_t fours = t.k / 4 * 4;
   each_step<s4, NV, (MR > kZerosFit)>(t, first, [&](int i, const F32 (&w)[NV]) __attribute__((always_inline)) {
@@ -205,7 +210,10 @@ template <bool s4, int MR = 1> SKUA_INL void rows_of(const GemmWeights& t) {
 template <bool s4> void tile(const GemmWeights& t) { rows_of<s4>(t); }
 
 template <bool s4, int NV> SKUA_INL void widen_columns(const GemmWeights& t, size_t first, size_t width, float* to) {
-  each_step<s4, NV, false>(t, first, [&](int i, const F32 (&w)[NV]) __attribute__((always_inline)) { SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v].store(to + size_t(i) * width + v * L); },
+  each_step<s4, NV, false>(t, first, [&](int i, const F32 (&w)[NV]) __attribute__((always_inline)) {
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)
+      w[v].store(to + size_t(i) * width + v * L);
+  },
                            [&](size_t n) __attribute__((always_inline)) { to += n * width; });
 }
 template <bool s4> void widen_panel(const GemmWeights& t, float* to) {
@@ -219,8 +227,10 @@ template <bool s4> void widen_panel(const GemmWeights& t, float* to) {
 template <bool s4> constexpr GemmWeightsTable table = {tile<s4>, widen_panel<s4>};
 template <bool s4> const GemmWeightsTable& table_of() { return table<s4>; }
 
-#define SKUA_WEIGHTS(type, s4)                                                                                                                       \
-  {"gemm_weights_" #type "_" SKUA_STRING(SKUA_ISA), "gemm", "floats of " #type " in registers, two vectors of columns; or panels of floats", KernelKind::gemm_nibbles, Isa::SKUA_ISA, kWeightsVariant, kMostRows, 0, L, \
+#define SKUA_WEIGHTS(type, s4)                                                                                \
+  {"gemm_weights_" #type "_" SKUA_STRING(SKUA_ISA), "gemm",                                                   \
+   "floats of " #type " in registers, two vectors of columns; or panels of floats", KernelKind::gemm_nibbles, \
+   Isa::SKUA_ISA, kWeightsVariant, kMostRows, 0, L,                                                           \
    reinterpret_cast<AnyCode>(static_cast<GemmWeightsTableFn>(table_of<s4>)), Element::type},
 const Kernel kernels[] = {SKUA_WEIGHTS(s8, false) SKUA_WEIGHTS(s4, true)};
 

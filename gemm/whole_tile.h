@@ -80,8 +80,9 @@ inline bool is_whole(const GemmTile& t) {
 #define SKUA_IF_RESIDUAL(...) "test %[n], %[n]\n jz 7f\n" __VA_ARGS__ "7:\n"
 
 // A row of four vectors.
-#define SKUA_LAST_4(B, d, a, s0, s1, s2, s3)                                                                          \
-  SKUA_BROADCAST(d a, 12) SKUA_FMA_B(B(0), 12, s0) SKUA_FMA_B(B(32), 12, s1) SKUA_FMA_B(B(64), 12, s2) SKUA_FMA_B(B(96), 12, s3)
+#define SKUA_LAST_4(B, d, a, s0, s1, s2, s3)                                 \
+  SKUA_BROADCAST(d a, 12) SKUA_FMA_B(B(0), 12, s0) SKUA_FMA_B(B(32), 12, s1) \
+  SKUA_FMA_B(B(64), 12, s2) SKUA_FMA_B(B(96), 12, s3)
 #define SKUA_END_4(a, s0, s1, s2, s3)                                                                                 \
   SKUA_LAST_4(SKUA_B0, "0", a, s0, s1, s2, s3) SKUA_LAST_4(SKUA_B1, "4", a, s0, s1, s2, s3)                           \
   SKUA_LAST_4(SKUA_B2, "8", a, s0, s1, s2, s3) SKUA_LAST_4(SKUA_B3, "12", a, s0, s1, s2, s3)                          \
@@ -96,35 +97,42 @@ inline bool is_whole(const GemmTile& t) {
 
 // Two rows of three vectors.
 #define SKUA_BOTH(b, s, t) SKUA_LOAD(b, 14) SKUA_FMA(14, 12, s) SKUA_FMA(14, 13, t)
-#define SKUA_LAST_3(B, d, a, a2, s0, s1, s2, t0, t1, t2)                                                              \
-  SKUA_BROADCAST(d a, 12) SKUA_BROADCAST(d a2, 13) SKUA_BOTH(B(0), s0, t0) SKUA_BOTH(B(32), s1, t1) SKUA_BOTH(B(64), s2, t2)
-#define SKUA_END_3(a, a2, s0, s1, s2, t0, t1, t2)                                                                     \
-  SKUA_LAST_3(SKUA_B0, "0", a, a2, s0, s1, s2, t0, t1, t2) SKUA_LAST_3(SKUA_B1, "4", a, a2, s0, s1, s2, t0, t1, t2)   \
-  SKUA_LAST_3(SKUA_B2, "8", a, a2, s0, s1, s2, t0, t1, t2) SKUA_LAST_3(SKUA_B3, "12", a, a2, s0, s1, s2, t0, t1, t2)  \
-  SKUA_BROADCAST("44(%[p])", 14)                                                                                      \
-  SKUA_ADD(q, 0, s0) SKUA_ADD(q, 32, s1) SKUA_ADD(q, 64, s2) SKUA_ADD(q, 0, t0) SKUA_ADD(q, 32, t1) SKUA_ADD(q, 64, t2) \
-  SKUA_IF_RESIDUAL(SKUA_ADD(n, 0, s0) SKUA_ADD(n, 32, s1) SKUA_ADD(n, 64, s2) SKUA_NEXT_RESIDUAL                      \
-                   SKUA_ADD(n, 0, t0) SKUA_ADD(n, 32, t1) SKUA_ADD(n, 64, t2) SKUA_NEXT_RESIDUAL)                     \
-  SKUA_LOW(15, s0) SKUA_LOW(15, s1) SKUA_LOW(15, s2) SKUA_LOW(15, t0) SKUA_LOW(15, t1) SKUA_LOW(15, t2)               \
-  SKUA_HIGH(14, s0) SKUA_HIGH(14, s1) SKUA_HIGH(14, s2) SKUA_HIGH(14, t0) SKUA_HIGH(14, t1) SKUA_HIGH(14, t2)         \
-  SKUA_STORE(0, s0) SKUA_STORE(32, s1) SKUA_STORE(64, s2) SKUA_NEXT_C SKUA_STORE(0, t0) SKUA_STORE(32, t1) SKUA_STORE(64, t2) SKUA_NEXT_C
+#define SKUA_LAST_3(B, d, a, a2, s0, s1, s2, t0, t1, t2)                   \
+  SKUA_BROADCAST(d a, 12) SKUA_BROADCAST(d a2, 13) SKUA_BOTH(B(0), s0, t0) \
+  SKUA_BOTH(B(32), s1, t1) SKUA_BOTH(B(64), s2, t2)
+#define SKUA_END_3(a, a2, s0, s1, s2, t0, t1, t2)                                                                    \
+  SKUA_LAST_3(SKUA_B0, "0", a, a2, s0, s1, s2, t0, t1, t2) SKUA_LAST_3(SKUA_B1, "4", a, a2, s0, s1, s2, t0, t1, t2)  \
+  SKUA_LAST_3(SKUA_B2, "8", a, a2, s0, s1, s2, t0, t1, t2) SKUA_LAST_3(SKUA_B3, "12", a, a2, s0, s1, s2, t0, t1, t2) \
+  SKUA_BROADCAST("44(%[p])", 14)                                                                                     \
+  SKUA_ADD(q, 0, s0) SKUA_ADD(q, 32, s1) SKUA_ADD(q, 64, s2)                                                         \
+  SKUA_ADD(q, 0, t0) SKUA_ADD(q, 32, t1) SKUA_ADD(q, 64, t2)                                                         \
+  SKUA_IF_RESIDUAL(SKUA_ADD(n, 0, s0) SKUA_ADD(n, 32, s1) SKUA_ADD(n, 64, s2) SKUA_NEXT_RESIDUAL                     \
+                   SKUA_ADD(n, 0, t0) SKUA_ADD(n, 32, t1) SKUA_ADD(n, 64, t2) SKUA_NEXT_RESIDUAL)                    \
+  SKUA_LOW(15, s0) SKUA_LOW(15, s1) SKUA_LOW(15, s2) SKUA_LOW(15, t0) SKUA_LOW(15, t1) SKUA_LOW(15, t2)              \
+  SKUA_HIGH(14, s0) SKUA_HIGH(14, s1) SKUA_HIGH(14, s2) SKUA_HIGH(14, t0) SKUA_HIGH(14, t1) SKUA_HIGH(14, t2)        \
+  SKUA_STORE(0, s0) SKUA_STORE(32, s1) SKUA_STORE(64, s2) SKUA_NEXT_C                                                \
+  SKUA_STORE(0, t0) SKUA_STORE(32, t1) SKUA_STORE(64, t2) SKUA_NEXT_C
 #define SKUA_END_4x3                                                                                                  \
   SKUA_BROADCAST("40(%[p])", 15)                                                                                      \
   SKUA_END_3("(%[a])", "(%[a],%[i])", 0, 1, 2, 3, 4, 5) SKUA_END_3("(%[a],%[j])", "(%[a],%[k])", 6, 7, 8, 9, 10, 11)
 
 // Two rows of two vectors.
-#define SKUA_LAST_2(B, d, a, a2, s0, s1, t0, t1) SKUA_BROADCAST(d a, 12) SKUA_BROADCAST(d a2, 13) SKUA_BOTH(B(0), s0, t0) SKUA_BOTH(B(32), s1, t1)
-#define SKUA_END_2(a, a2, s0, s1, t0, t1)                                                                             \
-  SKUA_LAST_2(SKUA_B0, "0", a, a2, s0, s1, t0, t1) SKUA_LAST_2(SKUA_B1, "4", a, a2, s0, s1, t0, t1)                   \
-  SKUA_LAST_2(SKUA_B2, "8", a, a2, s0, s1, t0, t1) SKUA_LAST_2(SKUA_B3, "12", a, a2, s0, s1, t0, t1)                  \
-  SKUA_BROADCAST("44(%[p])", 14)                                                                                      \
-  SKUA_ADD(q, 0, s0) SKUA_ADD(q, 32, s1) SKUA_ADD(q, 0, t0) SKUA_ADD(q, 32, t1)                                       \
-  SKUA_IF_RESIDUAL(SKUA_ADD(n, 0, s0) SKUA_ADD(n, 32, s1) SKUA_NEXT_RESIDUAL SKUA_ADD(n, 0, t0) SKUA_ADD(n, 32, t1) SKUA_NEXT_RESIDUAL) \
-  SKUA_LOW(15, s0) SKUA_LOW(15, s1) SKUA_LOW(15, t0) SKUA_LOW(15, t1) SKUA_HIGH(14, s0) SKUA_HIGH(14, s1) SKUA_HIGH(14, t0) SKUA_HIGH(14, t1) \
+#define SKUA_LAST_2(B, d, a, a2, s0, s1, t0, t1) \
+  SKUA_BROADCAST(d a, 12) SKUA_BROADCAST(d a2, 13) SKUA_BOTH(B(0), s0, t0) SKUA_BOTH(B(32), s1, t1)
+#define SKUA_END_2(a, a2, s0, s1, t0, t1)                                                            \
+  SKUA_LAST_2(SKUA_B0, "0", a, a2, s0, s1, t0, t1) SKUA_LAST_2(SKUA_B1, "4", a, a2, s0, s1, t0, t1)  \
+  SKUA_LAST_2(SKUA_B2, "8", a, a2, s0, s1, t0, t1) SKUA_LAST_2(SKUA_B3, "12", a, a2, s0, s1, t0, t1) \
+  SKUA_BROADCAST("44(%[p])", 14)                                                                     \
+  SKUA_ADD(q, 0, s0) SKUA_ADD(q, 32, s1) SKUA_ADD(q, 0, t0) SKUA_ADD(q, 32, t1)                      \
+  SKUA_IF_RESIDUAL(SKUA_ADD(n, 0, s0) SKUA_ADD(n, 32, s1) SKUA_NEXT_RESIDUAL                         \
+                   SKUA_ADD(n, 0, t0) SKUA_ADD(n, 32, t1) SKUA_NEXT_RESIDUAL)                        \
+  SKUA_LOW(15, s0) SKUA_LOW(15, s1) SKUA_LOW(15, t0) SKUA_LOW(15, t1)                                \
+  SKUA_HIGH(14, s0) SKUA_HIGH(14, s1) SKUA_HIGH(14, t0) SKUA_HIGH(14, t1)                            \
   SKUA_STORE(0, s0) SKUA_STORE(32, s1) SKUA_NEXT_C SKUA_STORE(0, t0) SKUA_STORE(32, t1) SKUA_NEXT_C
-#define SKUA_END_6x2                                                                                                  \
-  SKUA_BROADCAST("40(%[p])", 15)                                                                                      \
-  SKUA_END_2("(%[a])", "(%[a],%[i])", 0, 1, 2, 3) SKUA_END_2("(%[a],%[i],2)", "(%[a],%[j])", 4, 5, 6, 7) SKUA_END_2("(%[a],%[i],4)", "(%[a],%[k])", 8, 9, 10, 11)
+#define SKUA_END_6x2                                                                                     \
+  SKUA_BROADCAST("40(%[p])", 15)                                                                         \
+  SKUA_END_2("(%[a])", "(%[a],%[i])", 0, 1, 2, 3) SKUA_END_2("(%[a],%[i],2)", "(%[a],%[j])", 4, 5, 6, 7) \
+  SKUA_END_2("(%[a],%[i],4)", "(%[a],%[k])", 8, 9, 10, 11)
 
 // A tile: rows of A as four_steps() has them, `ahead` of the next ones, `panel` bytes from a row of B to what is asked
 // for beside it.
@@ -133,14 +141,16 @@ template <int MR, int NV, Asks asks>
 SKUA_INL void whole_tile(const WholeTile& w, const char* a, ptrdiff_t i, ptrdiff_t j, ptrdiff_t k, const char* b,
                          ptrdiff_t l, ptrdiff_t l3, char* c, const char* ahead, ptrdiff_t panel) {
   size_t q, n;
-#define SKUA_BY_ASKS(step, ask_a, end)                                                                                   \
-  if constexpr (asks == Asks::nothing) { SKUA_AS_WRITTEN(SKUA_DEPTH(step, "") end); }                                    \
-  else if constexpr (asks == Asks::a) { SKUA_AS_WRITTEN(SKUA_DEPTH(step, ask_a) end); }                                  \
+#define SKUA_BY_ASKS(step, ask_a, end)                                                  \
+  if constexpr (asks == Asks::nothing) { SKUA_AS_WRITTEN(SKUA_DEPTH(step, "") end); }   \
+  else if constexpr (asks == Asks::a) { SKUA_AS_WRITTEN(SKUA_DEPTH(step, ask_a) end); } \
   else { SKUA_AS_WRITTEN(SKUA_DEPTH(step, ask_a SKUA_ASK_B) end); }
-#define SKUA_AS_WRITTEN(text)                                                                                            \
-  asm volatile(text : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [ahead] "+&r"(ahead), [panel] "+&r"(panel), [q] "=&r"(q), [n] "=&r"(n) \
-               : [p] "r"(&w), [i] "r"(i), [j] "r"(j), [k] "r"(k), [l] "r"(l), [l3] "r"(l3), [bytes] "i"(16 * MR)      \
-               : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
+#define SKUA_AS_WRITTEN(text)                                                                                    \
+  asm volatile(text : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [ahead] "+&r"(ahead), [panel] "+&r"(panel),      \
+                 [q] "=&r"(q), [n] "=&r"(n)                                                                      \
+               : [p] "r"(&w), [i] "r"(i), [j] "r"(j), [k] "r"(k), [l] "r"(l), [l3] "r"(l3), [bytes] "i"(16 * MR) \
+               : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", \
+                 "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
   if constexpr (NV == 2) { SKUA_BY_ASKS(SKUA_STEP_6x2, SKUA_ASK_A_2, SKUA_END_6x2) }
   else if constexpr (NV == 3) { SKUA_BY_ASKS(SKUA_STEP_4x3, SKUA_ASK_A_1, SKUA_END_4x3) }
   else { SKUA_BY_ASKS(SKUA_STEP_3x4, SKUA_ASK_A_1, SKUA_END_3x4) }

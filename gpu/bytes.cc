@@ -128,7 +128,8 @@ NestKernel binary_kernel(const skua_op* op) {
   const bool u8 = c.type == SKUA_DTYPE_U8;
   const int32_t shift = u8 ? 128 : 0;
   return {texts + binary_bytes_s8_v1, texts + binary_bytes_s8_v4, 3, 1u << 1 | 1u << 2, {int32_t(c.kind), u8},
-          {bits_of(c.a), bits_of(c.b), bits_of(c.c), c.x_zero - shift, c.y_zero - shift, c.to.zero_point, bits_of(c.to.low), bits_of(c.to.high)}, 8};
+          {bits_of(c.a), bits_of(c.b), bits_of(c.c), c.x_zero - shift, c.y_zero - shift, c.to.zero_point,
+           bits_of(c.to.low), bits_of(c.to.high)}, 8};
 }
 skua_status binary_plan(const skua_op* op, const PlanShapes& s, skua_plan* plan) {
   return broadcast_shape(op, skua_dtype(static_cast<const BinaryOp*>(op)->config.type), s, plan->outputs[0]);

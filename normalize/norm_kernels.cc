@@ -37,7 +37,9 @@ struct Deviation {
 template <class T, class Add> SKUA_INL float sum_of(size_t n, const T* x, Add add) {
   F32 acc[A];
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = F32::zero();
-  for (; n >= A * L; n -= A * L, x += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = add(acc[a], F32::load(x + a * L));
+  for (; n >= A * L; n -= A * L, x += A * L)
+    SKUA_UNROLL for (size_t a = 0; a < A; ++a)
+      acc[a] = add(acc[a], F32::load(x + a * L));
   for (; n >= L; n -= L, x += L) acc[0] = add(acc[0], F32::load(x));
   if (n) acc[1] = select(lanes_below(n), add(acc[1], F32::load_n(x, n)), acc[1]);
   return sum((acc[0] + acc[2]) + (acc[1] + acc[3]));
@@ -149,18 +151,26 @@ void affine(size_t rows, size_t n, const void* from, size_t x_row, void* to, siz
   }
 }
 
-#define SKUA_NORM(name, type, way, T, variant, kind, Fn, why, ...)                                                                   \
-  {name "_" #type "_" way "_" SKUA_STRING(SKUA_ISA), "normalize", why, KernelKind::kind, Isa::SKUA_ISA, variant, 0, 0, F32::L,        \
-   reinterpret_cast<AnyCode>(static_cast<Fn>(__VA_ARGS__)), element_of<T>},
-#define SKUA_NORMS(T, type)                                                                                                                            \
-  SKUA_NORM("layer_norm", type, "rows", T, 0, norm_rows, NormRowsFn, "mean, deviation and result of a row in cache", norm_rows<true, T>)               \
-  SKUA_NORM("rms_norm", type, "rows", T, 1, norm_rows, NormRowsFn, "mean square and result of a row in cache", norm_rows<false, T>)                    \
-  SKUA_NORM("norm_sum", type, "columns", T, 0, norm_sum_columns, NormSumColumnsFn, "sums of channels next to each other, 16 pixels a tree", sum_columns<false, T>) \
-  SKUA_NORM("norm_squares", type, "columns", T, 1, norm_sum_columns, NormSumColumnsFn, "squared deviations of channels next to each other", sum_columns<true, T>) \
-  SKUA_NORM("norm_sum", type, "rows", T, 0, norm_sum_rows, NormSumRowsFn, "sum of a channel's plane", sum_rows<false, T>)                              \
-  SKUA_NORM("norm_squares", type, "rows", T, 1, norm_sum_rows, NormSumRowsFn, "squared deviations of a channel's plane", sum_rows<true, T>)            \
-  SKUA_NORM("norm_affine", type, "channels", T, 0, norm_affine, NormAffineFn, "one multiply-add per element, factors per channel", affine<false, T>)   \
-  SKUA_NORM("norm_affine", type, "plane", T, 1, norm_affine, NormAffineFn, "one multiply-add per element, factors of a plane in registers", affine<true, T>)
+#define SKUA_NORM(name, type, way, T, variant, kind, Fn, why, ...)                                                     \
+  {name "_" #type "_" way "_" SKUA_STRING(SKUA_ISA), "normalize", why, KernelKind::kind, Isa::SKUA_ISA, variant, 0, 0, \
+   F32::L, reinterpret_cast<AnyCode>(static_cast<Fn>(__VA_ARGS__)), element_of<T>},
+#define SKUA_NORMS(T, type)                                                                                          \
+  SKUA_NORM("layer_norm", type, "rows", T, 0, norm_rows, NormRowsFn, "mean, deviation and result of a row in cache", \
+            norm_rows<true, T>)                                                                                      \
+  SKUA_NORM("rms_norm", type, "rows", T, 1, norm_rows, NormRowsFn, "mean square and result of a row in cache",       \
+            norm_rows<false, T>)                                                                                     \
+  SKUA_NORM("norm_sum", type, "columns", T, 0, norm_sum_columns, NormSumColumnsFn,                                   \
+            "sums of channels next to each other, 16 pixels a tree", sum_columns<false, T>)                          \
+  SKUA_NORM("norm_squares", type, "columns", T, 1, norm_sum_columns, NormSumColumnsFn,                               \
+            "squared deviations of channels next to each other", sum_columns<true, T>)                               \
+  SKUA_NORM("norm_sum", type, "rows", T, 0, norm_sum_rows, NormSumRowsFn, "sum of a channel's plane",                \
+            sum_rows<false, T>)                                                                                      \
+  SKUA_NORM("norm_squares", type, "rows", T, 1, norm_sum_rows, NormSumRowsFn,                                        \
+            "squared deviations of a channel's plane", sum_rows<true, T>)                                            \
+  SKUA_NORM("norm_affine", type, "channels", T, 0, norm_affine, NormAffineFn,                                        \
+            "one multiply-add per element, factors per channel", affine<false, T>)                                   \
+  SKUA_NORM("norm_affine", type, "plane", T, 1, norm_affine, NormAffineFn,                                           \
+            "one multiply-add per element, factors of a plane in registers", affine<true, T>)
 const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_NORMS)};
 #undef SKUA_NORMS
 #undef SKUA_NORM

@@ -219,12 +219,15 @@ template <bool logarithm, class T> void columns(const SoftmaxBytes& s) {
   }
 }
 
-#define SKUA_SOFTMAX_ONE(name, T, type, variant, code)                                                                                                    \
-  {name "_" #type "_" SKUA_STRING(SKUA_ISA), "normalize", "powers from a table of integers, exact sums", KernelKind::softmax_bytes, Isa::SKUA_ISA, variant, \
-   0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxBytesFn>(code)), element_of<T>},
-#define SKUA_SOFTMAX(T, type)                                                                                                                             \
-  SKUA_SOFTMAX_ONE("softmax_rows", T, type, 0, (rows<false, T>)) SKUA_SOFTMAX_ONE("log_softmax_rows", T, type, 1, (rows<true, T>))                          \
-  SKUA_SOFTMAX_ONE("softmax_columns", T, type, 2, (columns<false, T>)) SKUA_SOFTMAX_ONE("log_softmax_columns", T, type, 3, (columns<true, T>))
+#define SKUA_SOFTMAX_ONE(name, T, type, variant, code)                                                   \
+  {name "_" #type "_" SKUA_STRING(SKUA_ISA), "normalize", "powers from a table of integers, exact sums", \
+   KernelKind::softmax_bytes, Isa::SKUA_ISA, variant, 0, 0, F32::L,                                      \
+   reinterpret_cast<AnyCode>(static_cast<SoftmaxBytesFn>(code)), element_of<T>},
+#define SKUA_SOFTMAX(T, type)                                          \
+  SKUA_SOFTMAX_ONE("softmax_rows", T, type, 0, (rows<false, T>))       \
+  SKUA_SOFTMAX_ONE("log_softmax_rows", T, type, 1, (rows<true, T>))    \
+  SKUA_SOFTMAX_ONE("softmax_columns", T, type, 2, (columns<false, T>)) \
+  SKUA_SOFTMAX_ONE("log_softmax_columns", T, type, 3, (columns<true, T>))
 const Kernel kernels[] = {SKUA_FOR_INT8(SKUA_SOFTMAX)};
 #undef SKUA_SOFTMAX
 #undef SKUA_SOFTMAX_ONE

@@ -32,9 +32,12 @@ template <class T> SKUA_INL float largest_of(size_t n, const T* x, float scale) 
   F32 top[A];
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = F32::set1(kLowest);
   size_t i = 0;
-  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) top[a] = max_fast(top[a], scaled(F32::load(x + i + a * L)));
+  for (; i + A * L <= n; i += A * L)
+    SKUA_UNROLL for (size_t a = 0; a < A; ++a)
+      top[a] = max_fast(top[a], scaled(F32::load(x + i + a * L)));
   for (; i < whole; i += L) top[0] = max_fast(top[0], scaled(F32::load(x + i)));
-  if (rest) top[1] = max_fast(top[1], select(lanes_below(rest), scaled(F32::load_n(x + whole, rest)), F32::set1(kLowest)));
+  if (rest)
+    top[1] = max_fast(top[1], select(lanes_below(rest), scaled(F32::load_n(x + whole, rest)), F32::set1(kLowest)));
   return max_of(max_fast(max_fast(top[0], top[2]), max_fast(top[1], top[3])));
 }
 
@@ -100,12 +103,16 @@ template <bool logarithm, class T> SKUA_INL void finish(size_t n, const Row<T>& 
   size_t i = 0;
   if constexpr (logarithm) {
     const F32 log_total = log(F32::set1(total * (1 / power_scale)));
-    for (; i + A * L <= whole; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) (below_largest(F32::load(r.x + i + a * L), r) - log_total).store(r.y + i + a * L);
+    for (; i + A * L <= whole; i += A * L)
+      SKUA_UNROLL for (size_t a = 0; a < A; ++a)
+        (below_largest(F32::load(r.x + i + a * L), r) - log_total).store(r.y + i + a * L);
     for (; i < whole; i += L) (below_largest(F32::load(r.x + i), r) - log_total).store(r.y + i);
     if (rest) (below_largest(F32::load_n(r.x + whole, rest), r) - log_total).store_n(r.y + whole, rest);
   } else {
     const F32 factor = F32::set1(in_memory_by<T> / total);
-    for (; i + A * L <= whole; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) (F32::load(r.y + i + a * L) * factor).store(r.y + i + a * L);
+    for (; i + A * L <= whole; i += A * L)
+      SKUA_UNROLL for (size_t a = 0; a < A; ++a)
+        (F32::load(r.y + i + a * L) * factor).store(r.y + i + a * L);
     for (; i < whole; i += L) (F32::load(r.y + i) * factor).store(r.y + i);
     if (rest) (F32::load_n(r.y + whole, rest) * factor).store_n(r.y + whole, rest);
   }
@@ -169,13 +176,16 @@ SKUA_INL void strip(size_t n, size_t columns, const T* x, size_t x_row, T* y, si
     top[v] = F32::set1(kLowest);
     acc[v] = F32::zero();
   }
-  for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) top[v] = max_fast(top[v], load(x + r * x_row, v) * scale);
+  for (size_t r = 0; r < n; ++r)
+    SKUA_UNROLL for (size_t v = 0; v < V; ++v)
+      top[v] = max_fast(top[v], load(x + r * x_row, v) * scale);
   for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) {
     const F32 e = scaled_power(load(x + r * x_row, v) * scale - top[v]);
     if (!logarithm) store(in_memory<T>(e), y + r * y_row, v);
     acc[v] = acc[v] + e;
   }
-  SKUA_UNROLL for (size_t v = 0; v < V; ++v) acc[v] = logarithm ? log(acc[v] * F32::set1(1 / power_scale)) : F32::set1(in_memory_by<T>) / acc[v];
+  SKUA_UNROLL for (size_t v = 0; v < V; ++v)
+    acc[v] = logarithm ? log(acc[v] * F32::set1(1 / power_scale)) : F32::set1(in_memory_by<T>) / acc[v];
   for (size_t r = 0; r < n; ++r) SKUA_UNROLL for (size_t v = 0; v < V; ++v) {
     if constexpr (logarithm) store((load(x + r * x_row, v) * scale - top[v]) - acc[v], y + r * y_row, v);
     else store(load(y + r * y_row, v) * acc[v], y + r * y_row, v);
@@ -194,15 +204,19 @@ void columns(size_t n, size_t columns, const void* from, size_t x_row, void* to,
   if (c < columns) strip<logarithm, 1, false>(n, columns - c, x + c, x_row, y + c, y_row, scale);
 }
 
-#define SKUA_SOFTMAX(T, type)                                                                                                                             \
-  {"softmax_" #type "_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache", KernelKind::softmax_rows, Isa::SKUA_ISA, 0, 0, 0,    \
-   F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<false, T>)), element_of<T>},                                                         \
-  {"log_softmax_" #type "_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache", KernelKind::softmax_rows, Isa::SKUA_ISA, 1, 0, 0, \
-   F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<true, T>)), element_of<T>},                                                          \
-  {"softmax_" #type "_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns", KernelKind::softmax_columns, Isa::SKUA_ISA, 0,  \
-   0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<false, T>)), element_of<T>},                                             \
-  {"log_softmax_" #type "_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns", KernelKind::softmax_columns,                \
-   Isa::SKUA_ISA, 1, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<true, T>)), element_of<T>},
+#define SKUA_SOFTMAX(T, type)                                                                                  \
+  {"softmax_" #type "_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache",           \
+   KernelKind::softmax_rows, Isa::SKUA_ISA, 0, 0, 0, F32::L,                                                   \
+   reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<false, T>)), element_of<T>},                      \
+  {"log_softmax_" #type "_rows_" SKUA_STRING(SKUA_ISA), "normalize", "three passes over a row in cache",       \
+   KernelKind::softmax_rows, Isa::SKUA_ISA, 1, 0, 0, F32::L,                                                   \
+   reinterpret_cast<AnyCode>(static_cast<SoftmaxRowsFn>(rows<true, T>)), element_of<T>},                       \
+  {"softmax_" #type "_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns",     \
+   KernelKind::softmax_columns, Isa::SKUA_ISA, 0, 0, 0, F32::L,                                                \
+   reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<false, T>)), element_of<T>},                \
+  {"log_softmax_" #type "_columns_" SKUA_STRING(SKUA_ISA), "normalize", "three passes down strips of columns", \
+   KernelKind::softmax_columns, Isa::SKUA_ISA, 1, 0, 0, F32::L,                                                \
+   reinterpret_cast<AnyCode>(static_cast<SoftmaxColumnsFn>(columns<true, T>)), element_of<T>},
 const Kernel kernels[] = {SKUA_FOR_TYPES(SKUA_SOFTMAX)};
 #undef SKUA_SOFTMAX
 

@@ -11,7 +11,8 @@ template <class T> struct AverageBytes {
     for (size_t r = 0; r < t.rows; ++r, in += t.row) {
       const T* x = in;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap)
-        SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = y[v] + (part ? I32::load_n(x, t.channels) : I32::load(x + (v < N - 1 ? v * L : last)));
+        SKUA_UNROLL for (int v = 0; v < N; ++v)
+          y[v] = y[v] + (part ? I32::load_n(x, t.channels) : I32::load(x + (v < N - 1 ? v * L : last)));
     }
     const Requantizer to(Requantize{t.low, t.high, t.zero_point});
     const F32 scale = F32::set1(t.scale);
@@ -49,7 +50,8 @@ template <class T> struct AverageOfWholes {
     }
     const Requantizer to(Requantize{t.low, t.high, t.zero_point});
     const F32 scale = F32::set1(t.scale);
-    const I32 start = I32::set1((t.zero + (flips ? 128 : 0)) * int32_t(t.rows * t.columns)), word = I32::set1(0xffff), byte = I32::set1(0xff);
+    const I32 start = I32::set1((t.zero + (flips ? 128 : 0)) * int32_t(t.rows * t.columns)), word = I32::set1(0xffff),
+              byte = I32::set1(0xff);
     SKUA_UNROLL for (int v = 0; v < N; ++v) {
       const Pairs of_lower = all[v] - (upper[v] << 8);
       I32 even, odd;

@@ -128,7 +128,8 @@ template <class T, size_t bytes> struct MaxHalves {
     }
     // a negative NaN; the largest positive one, or a NaN; the least negative one
     SKUA_UNROLL for (int v = 0; v < N; ++v)
-      *reinterpret_cast<BlockAt*>(out + (v < N - 1 ? v * lanes : last)) = any[v] > infinity ? Block(any[v]) : most[v] >= 0 ? most[v] : least[v];
+      *reinterpret_cast<BlockAt*>(out + (v < N - 1 ? v * lanes : last)) =
+          any[v] > infinity ? Block(any[v]) : most[v] >= 0 ? most[v] : least[v];
     if (t.low > -__builtin_inff() || t.high < __builtin_inff()) clamp_halves(last + lanes, out, t.low, t.high);
   }
 };
@@ -150,7 +151,9 @@ template <class T, size_t bytes = 4 * L> struct MaxBytes {
       }
     };
     if (N <= 2 && t.rows == 3 && t.columns == 3) {  // loops of three turns are a third of the instructions
-      SKUA_UNROLL for (int r = 0; r < 3; ++r, in += t.row) SKUA_UNROLL for (int k = 0; k < 3; ++k) tap(in + size_t(k) * t.tap);
+      SKUA_UNROLL for (int r = 0; r < 3; ++r, in += t.row)
+        SKUA_UNROLL for (int k = 0; k < 3; ++k)
+          tap(in + size_t(k) * t.tap);
     } else {
       for (size_t r = 0; r < t.rows; ++r, in += t.row) {
         const T* x = in;
@@ -158,7 +161,8 @@ template <class T, size_t bytes = 4 * L> struct MaxBytes {
       }
     }
     const Block high = T(t.high) - Block{};
-    SKUA_UNROLL for (int v = 0; v < N; ++v) *reinterpret_cast<Block*>(out + (v < N - 1 ? v * lanes : last)) = y[v] < high ? y[v] : high;
+    SKUA_UNROLL for (int v = 0; v < N; ++v)
+      *reinterpret_cast<Block*>(out + (v < N - 1 ? v * lanes : last)) = y[v] < high ? y[v] : high;
   }
 };
 
@@ -184,7 +188,8 @@ template <class T> struct Average {
       SKUA_UNROLL for (int v = 0; v < N; ++v) sum[v] = F32::zero();
       const T* x = in;
       for (size_t k = 0; k < t.columns; ++k, x += t.tap)
-        SKUA_UNROLL for (int v = 0; v < N; ++v) sum[v] = sum[v] + load(x + (v < N - 1 ? v * L : last), part, t.channels);
+        SKUA_UNROLL for (int v = 0; v < N; ++v)
+          sum[v] = sum[v] + load(x + (v < N - 1 ? v * L : last), part, t.channels);
       SKUA_UNROLL for (int v = 0; v < N; ++v) y[v] = y[v] + sum[v];
     }
     const F32 scale = F32::broadcast(&t.scale);
@@ -363,7 +368,9 @@ template <class T> void maxima(const PoolPixels& t) {
 template <int N> SKUA_INL void add_row(size_t columns, size_t tap, const float* x, size_t last, float* sums) {
   F32 sum[N];
   SKUA_UNROLL for (int v = 0; v < N; ++v) sum[v] = F32::zero();
-  for (size_t k = 0; k < columns; ++k, x += tap) SKUA_UNROLL for (int v = 0; v < N; ++v) sum[v] = sum[v] + F32::load(x + (v < N - 1 ? v * L : last));
+  for (size_t k = 0; k < columns; ++k, x += tap)
+    SKUA_UNROLL for (int v = 0; v < N; ++v)
+      sum[v] = sum[v] + F32::load(x + (v < N - 1 ? v * L : last));
   SKUA_UNROLL for (int v = 0; v < N; ++v) (F32::load(sums + v * L) + sum[v]).store(sums + v * L);
 }
 
@@ -548,29 +555,38 @@ template <class T> void from_channels(size_t n, size_t count, const void* channe
 
 #endif
 
-#define SKUA_POOL(T, type, name, why, kind, variant, fn, function)                                                                                                             \
-  {"pool_" name "_" #type "_" SKUA_STRING(SKUA_ISA), "pooling", why, KernelKind::kind, Isa::SKUA_ISA, variant, 1, L, L, reinterpret_cast<AnyCode>(static_cast<fn>(function)), \
-   Element::type},
-#define SKUA_POOL_MAX(T, type) SKUA_POOL(T, type, "max", "several vectors of channels per pass over the window", pool_max, 0, PoolFn, maxima<T>)
+#define SKUA_POOL(T, type, name, why, kind, variant, fn, function)                                                   \
+  {"pool_" name "_" #type "_" SKUA_STRING(SKUA_ISA), "pooling", why, KernelKind::kind, Isa::SKUA_ISA, variant, 1, L, \
+   L, reinterpret_cast<AnyCode>(static_cast<fn>(function)), Element::type},
+#define SKUA_POOL_MAX(T, type) \
+  SKUA_POOL(T, type, "max", "several vectors of channels per pass over the window", pool_max, 0, PoolFn, maxima<T>)
 #if defined(SKUA_HALF)
 const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
 #else
-#define SKUA_POOL_PLANES(T, type)                                                                                                                                   \
-  SKUA_POOL(T, type, "from_planes", "NCHW: blocks of vectors transposed in registers, as floats", pool_transpose, 0, PoolTransposeFn, to_channels<T>)               \
-  SKUA_POOL(T, type, "to_planes", "NCHW: blocks of vectors transposed in registers, from floats", pool_transpose, 1, PoolTransposeFn, from_channels<T>)
-#define SKUA_POOL_TYPE(T, type)                                                                                                                                     \
-  SKUA_POOL_MAX(T, type)                                                                                                                                            \
-  SKUA_POOL(T, type, "average", "six to fifteen vectors of channels per pass over the window, summed in f32 by rows", pool_average, 0, PoolFn, averages<T>)       \
-  SKUA_POOL(T, type, "indices", "a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>)          \
+#define SKUA_POOL_PLANES(T, type)                                                                                    \
+  SKUA_POOL(T, type, "from_planes", "NCHW: blocks of vectors transposed in registers, as floats", pool_transpose, 0, \
+            PoolTransposeFn, to_channels<T>)                                                                         \
+  SKUA_POOL(T, type, "to_planes", "NCHW: blocks of vectors transposed in registers, from floats", pool_transpose, 1, \
+            PoolTransposeFn, from_channels<T>)
+#define SKUA_POOL_TYPE(T, type)                                                                                       \
+  SKUA_POOL_MAX(T, type)                                                                                              \
+  SKUA_POOL(T, type, "average", "six to fifteen vectors of channels per pass over the window, summed in f32 by rows", \
+            pool_average, 0, PoolFn, averages<T>)                                                                     \
+  SKUA_POOL(T, type, "indices", "a compare and two selects per tap; up to four vectors of channels per pass",         \
+            pool_indices, 0, PoolFn, pixels<Indices<T>>)                                                              \
   SKUA_POOL_PLANES(T, type)
-#define SKUA_POOL_BYTES(T, type)                                                                                                                                    \
-  SKUA_POOL(T, type, "max", "bytes in whole registers, up to four per pass over the window", pool_max, 0, PoolFn, max_bytes<T>)                                     \
-  SKUA_POOL(T, type, "average", "exact sums, of whole registers of bytes in 16 bits first; requantised once", pool_average, 0, PoolFn, average_bytes<T>) \
-  SKUA_POOL(T, type, "indices", "widened; a compare and two selects per tap; up to four vectors of channels per pass", pool_indices, 0, PoolFn, pixels<Indices<T>>) \
+#define SKUA_POOL_BYTES(T, type)                                                                                       \
+  SKUA_POOL(T, type, "max", "bytes in whole registers, up to four per pass over the window", pool_max, 0, PoolFn,      \
+            max_bytes<T>)                                                                                              \
+  SKUA_POOL(T, type, "average", "exact sums, of whole registers of bytes in 16 bits first; requantised once",          \
+            pool_average, 0, PoolFn, average_bytes<T>)                                                                 \
+  SKUA_POOL(T, type, "indices", "widened; a compare and two selects per tap; up to four vectors of channels per pass", \
+            pool_indices, 0, PoolFn, pixels<Indices<T>>)                                                               \
   SKUA_POOL_PLANES(T, type)
-#define SKUA_POOL_ROWS                                                                                                                        \
-  SKUA_POOL(float, f32, "max_row", "one input row at a time, its lines in order", pool_max, 1, PoolRowFn, row<RowMax>)                        \
-  SKUA_POOL(float, f32, "average_row", "one input row at a time, its lines in order", pool_average, 1, PoolRowFn, row<RowAverage>)
+#define SKUA_POOL_ROWS                                                                                                 \
+  SKUA_POOL(float, f32, "max_row", "one input row at a time, its lines in order", pool_max, 1, PoolRowFn, row<RowMax>) \
+  SKUA_POOL(float, f32, "average_row", "one input row at a time, its lines in order", pool_average, 1, PoolRowFn,      \
+            row<RowAverage>)
 const Kernel kernels[] = {SKUA_POOL_ROWS SKUA_FOR_TYPES(SKUA_POOL_TYPE) SKUA_FOR_INT8(SKUA_POOL_BYTES)};
 #undef SKUA_POOL_ROWS
 #undef SKUA_POOL_BYTES

@@ -72,7 +72,9 @@ template <class Op, class T> SKUA_INL float row(size_t n, const T* x) {
   if (n <= L) return Op::lanes(leaf_n<Op>(x, n));
   F32 acc[A];
   SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = F32::set1(Op::identity);
-  for (; n >= A * L; n -= A * L, x += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) acc[a] = Op::add(acc[a], F32::load(x + a * L));
+  for (; n >= A * L; n -= A * L, x += A * L)
+    SKUA_UNROLL for (size_t a = 0; a < A; ++a)
+      acc[a] = Op::add(acc[a], F32::load(x + a * L));
   SKUA_UNROLL for (size_t a = 0; a + 1 < A; ++a)
     if (n >= L) {
       acc[a] = Op::add(acc[a], F32::load(x));
@@ -80,7 +82,9 @@ template <class Op, class T> SKUA_INL float row(size_t n, const T* x) {
       x += L;
     }
   if (n) acc[A - 1] = Op::join(acc[A - 1], leaf_n<Op>(x, n));
-  SKUA_UNROLL for (size_t half = A / 2; half; half /= 2) SKUA_UNROLL for (size_t a = 0; a < half; ++a) acc[a] = Op::join(acc[a], acc[a + half]);
+  SKUA_UNROLL for (size_t half = A / 2; half; half /= 2)
+    SKUA_UNROLL for (size_t a = 0; a < half; ++a)
+      acc[a] = Op::join(acc[a], acc[a + half]);
   return Op::lanes(acc[0]);
 }
 
@@ -165,7 +169,9 @@ template <bool largest, class T> SKUA_INL int32_t arg_row(size_t n, const T* x) 
   };
   const M32 all_lanes = eq(F32::zero(), F32::zero());
   size_t i = 0;
-  for (; i + A * L <= n; i += A * L) SKUA_UNROLL for (size_t a = 0; a < A; ++a) take(a, F32::load(x + i + a * L), all_lanes);
+  for (; i + A * L <= n; i += A * L)
+    SKUA_UNROLL for (size_t a = 0; a < A; ++a)
+      take(a, F32::load(x + i + a * L), all_lanes);
   if (i + L <= n) {
     take(0, F32::load(x + i), all_lanes);
     i += L;
@@ -224,26 +230,29 @@ void arg_columns(size_t n, size_t columns, const void* from, size_t x_row, int32
 }
 
 const Kernel kernels[] = {
-#define SKUA_KERNELS(T, type, variant, name, op, why)                                                                                                   \
-  {"reduce_" #name "_" #type "_rows_" SKUA_STRING(SKUA_ISA), "reduce", why, KernelKind::reduce_rows, Isa::SKUA_ISA, variant, 0, 0, F32::L,               \
-   reinterpret_cast<AnyCode>(static_cast<ReduceRowsFn>(reduce_rows<op, T>)), element_of<T>},                                                            \
-  {"reduce_" #name "_" #type "_columns_" SKUA_STRING(SKUA_ISA), "reduce", why, KernelKind::reduce_columns, Isa::SKUA_ISA, variant, 16, 0, F32::L,        \
+#define SKUA_KERNELS(T, type, variant, name, op, why)                                                               \
+  {"reduce_" #name "_" #type "_rows_" SKUA_STRING(SKUA_ISA), "reduce", why, KernelKind::reduce_rows, Isa::SKUA_ISA, \
+   variant, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<ReduceRowsFn>(reduce_rows<op, T>)), element_of<T>}, \
+  {"reduce_" #name "_" #type "_columns_" SKUA_STRING(SKUA_ISA), "reduce", why, KernelKind::reduce_columns,          \
+   Isa::SKUA_ISA, variant, 16, 0, F32::L,                                                                           \
    reinterpret_cast<AnyCode>(static_cast<ReduceColumnsFn>(reduce_columns<op, T>)), element_of<T>},
 #define SKUA_REDUCE(variant, name, op, why) SKUA_FOR_TYPES(SKUA_KERNELS, variant, name, op, why)
 #include "reduce/reduce.def"
 #undef SKUA_REDUCE
     // Of bytes, as f32 holds them: exact up to 2^24.
-    SKUA_FOR_INT8(SKUA_KERNELS, kReduceSum, sum, Sum, "exact sum; also the mean") SKUA_FOR_INT8(
-        SKUA_KERNELS, kReduceMin, min, Min, "smallest byte") SKUA_FOR_INT8(SKUA_KERNELS, kReduceMax, max, Max,
-                                                                           "largest byte")
+    SKUA_FOR_INT8(SKUA_KERNELS, kReduceSum, sum, Sum, "exact sum; also the mean")
+    SKUA_FOR_INT8(SKUA_KERNELS, kReduceMin, min, Min, "smallest byte")
+    SKUA_FOR_INT8(SKUA_KERNELS, kReduceMax, max, Max, "largest byte")
 #undef SKUA_KERNELS
-#define SKUA_ARG(T, type, variant, name, largest)                                                                                                       \
-  {"reduce_" #name "_" #type "_rows_" SKUA_STRING(SKUA_ISA), "reduce", "two chains of a vector of values and one of indices", KernelKind::reduce_rows,   \
-   Isa::SKUA_ISA, variant, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<ArgRowsFn>(arg_rows<largest, T>)), element_of<T>},                       \
-  {"reduce_" #name "_" #type "_columns_" SKUA_STRING(SKUA_ISA), "reduce", "four vectors of columns, values and indices in registers",                    \
-   KernelKind::reduce_columns, Isa::SKUA_ISA, variant, 0, 4 * F32::L, F32::L, reinterpret_cast<AnyCode>(static_cast<ArgColumnsFn>(arg_columns<largest, T>)), element_of<T>},
-        SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmax, argmax, true)
-            SKUA_FOR_INT8(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_INT8(SKUA_ARG, kReduceArgmax, argmax, true)
+#define SKUA_ARG(T, type, variant, name, largest)                                                                     \
+  {"reduce_" #name "_" #type "_rows_" SKUA_STRING(SKUA_ISA), "reduce",                                                \
+   "two chains of a vector of values and one of indices", KernelKind::reduce_rows, Isa::SKUA_ISA, variant, 0, 0,      \
+   F32::L, reinterpret_cast<AnyCode>(static_cast<ArgRowsFn>(arg_rows<largest, T>)), element_of<T>},                   \
+  {"reduce_" #name "_" #type "_columns_" SKUA_STRING(SKUA_ISA), "reduce",                                             \
+   "four vectors of columns, values and indices in registers", KernelKind::reduce_columns, Isa::SKUA_ISA, variant, 0, \
+   4 * F32::L, F32::L, reinterpret_cast<AnyCode>(static_cast<ArgColumnsFn>(arg_columns<largest, T>)), element_of<T>},
+    SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_TYPES(SKUA_ARG, kReduceArgmax, argmax, true)
+    SKUA_FOR_INT8(SKUA_ARG, kReduceArgmin, argmin, false) SKUA_FOR_INT8(SKUA_ARG, kReduceArgmax, argmax, true)
 #undef SKUA_ARG
 };
 

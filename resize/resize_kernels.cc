@@ -127,17 +127,25 @@ void blend_rows(size_t rows, size_t n, const float* a, const float* b, float w, 
   }
 }
 
-#define SKUA_RESIZE(name, kind, variant, element, Fn, function, why) \
-  {name "_" SKUA_STRING(SKUA_ISA), "resize", why, KernelKind::kind, Isa::SKUA_ISA, variant, 0, 0, F32::L, reinterpret_cast<AnyCode>(static_cast<Fn>(function)), element},
-#define SKUA_COPIES(T, type)                                                                                                                              \
-  SKUA_RESIZE("resize_copy_" #type "_pixels", resize_copy_pixels, sizeof(T), Element::f32, ResizeCopyPixelsFn, copy_pixels<T>, "nearest pixels, vectors of channels") \
-  SKUA_RESIZE("resize_copy_" #type "_elements", resize_copy_elements, sizeof(T), Element::f32, ResizeCopyElementsFn, copy_elements<T>, "nearest pixels of few channels or planes")
-#define SKUA_BLENDS(T, type)                                                                                                                              \
-  SKUA_RESIZE("resize_blend_" #type "_pixels", resize_blend_pixels, 0, element_of<T>, ResizeBlendPixelsFn, blend_pixels<T>, "two pixels of a row, vectors of channels") \
-  SKUA_RESIZE("resize_blend_" #type "_elements", resize_blend_elements, 0, element_of<T>, ResizeBlendElementsFn, blend_elements<T>, "two pixels of a row, few channels or planes") \
-  SKUA_RESIZE("resize_blend_" #type "_rows", resize_blend_rows, 0, element_of<T>, ResizeBlendRowsFn, blend_rows<T>, "two blended rows")
-const Kernel kernels[] = {SKUA_COPIES(uint32_t, x32) SKUA_COPIES(uint16_t, x16) SKUA_COPIES(uint8_t, x8)
-                              SKUA_FOR_TYPES(SKUA_BLENDS) SKUA_FOR_INT8(SKUA_BLENDS)};
+#define SKUA_RESIZE(name, kind, variant, element, Fn, function, why)                                      \
+  {name "_" SKUA_STRING(SKUA_ISA), "resize", why, KernelKind::kind, Isa::SKUA_ISA, variant, 0, 0, F32::L, \
+   reinterpret_cast<AnyCode>(static_cast<Fn>(function)), element},
+#define SKUA_COPIES(T, type)                                                                                         \
+  SKUA_RESIZE("resize_copy_" #type "_pixels", resize_copy_pixels, sizeof(T), Element::f32, ResizeCopyPixelsFn,       \
+              copy_pixels<T>, "nearest pixels, vectors of channels")                                                 \
+  SKUA_RESIZE("resize_copy_" #type "_elements", resize_copy_elements, sizeof(T), Element::f32, ResizeCopyElementsFn, \
+              copy_elements<T>, "nearest pixels of few channels or planes")
+#define SKUA_BLENDS(T, type)                                                                                        \
+  SKUA_RESIZE("resize_blend_" #type "_pixels", resize_blend_pixels, 0, element_of<T>, ResizeBlendPixelsFn,          \
+              blend_pixels<T>, "two pixels of a row, vectors of channels")                                          \
+  SKUA_RESIZE("resize_blend_" #type "_elements", resize_blend_elements, 0, element_of<T>, ResizeBlendElementsFn,    \
+              blend_elements<T>, "two pixels of a row, few channels or planes")                                     \
+  SKUA_RESIZE("resize_blend_" #type "_rows", resize_blend_rows, 0, element_of<T>, ResizeBlendRowsFn, blend_rows<T>, \
+              "two blended rows")
+const Kernel kernels[] = {
+    SKUA_COPIES(uint32_t, x32) SKUA_COPIES(uint16_t, x16) SKUA_COPIES(uint8_t, x8)
+    SKUA_FOR_TYPES(SKUA_BLENDS) SKUA_FOR_INT8(SKUA_BLENDS)
+};
 #undef SKUA_BLENDS
 #undef SKUA_COPIES
 #undef SKUA_RESIZE

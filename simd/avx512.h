@@ -206,8 +206,10 @@ SKUA_INL void transpose(F32 (&r)[16]) {
   constexpr __mmask16 every = 0xffff;
   __m512 t[16];
   SKUA_UNROLL for (int i = 0; i < 16; i += 4) {
-    const __m512 a = _mm512_maskz_unpacklo_ps(every, r[i].v, r[i + 1].v), b = _mm512_maskz_unpacklo_ps(every, r[i + 2].v, r[i + 3].v);
-    const __m512 c = _mm512_maskz_unpackhi_ps(every, r[i].v, r[i + 1].v), d = _mm512_maskz_unpackhi_ps(every, r[i + 2].v, r[i + 3].v);
+    const __m512 a = _mm512_maskz_unpacklo_ps(every, r[i].v, r[i + 1].v),
+                 b = _mm512_maskz_unpacklo_ps(every, r[i + 2].v, r[i + 3].v);
+    const __m512 c = _mm512_maskz_unpackhi_ps(every, r[i].v, r[i + 1].v),
+                 d = _mm512_maskz_unpackhi_ps(every, r[i + 2].v, r[i + 3].v);
     t[i] = _mm512_maskz_shuffle_ps(every, a, b, 0x44);
     t[i + 1] = _mm512_maskz_shuffle_ps(every, a, b, 0xee);
     t[i + 2] = _mm512_maskz_shuffle_ps(every, c, d, 0x44);

@@ -44,7 +44,8 @@ template <class T> struct Ends {
     I32 q[4];
     // what is beyond 32 bits becomes the least of them: right below
     SKUA_UNROLL for (int i = 0; i < 4; ++i) q[i] = round_i32(t[i]);
-    const __m256i a = _mm256_adds_epi16(_mm256_packs_epi32(q[0].v, q[1].v), zero), b = _mm256_adds_epi16(_mm256_packs_epi32(q[2].v, q[3].v), zero);
+    const __m256i a = _mm256_adds_epi16(_mm256_packs_epi32(q[0].v, q[1].v), zero),
+                  b = _mm256_adds_epi16(_mm256_packs_epi32(q[2].v, q[3].v), zero);
     __m256i y = kUp<T> ? _mm256_packs_epi16(a, b) : _mm256_packus_epi16(a, b);
     if (bounded)
       y = kUp<T> ? _mm256_min_epi8(_mm256_max_epi8(y, low), high) : _mm256_min_epu8(_mm256_max_epu8(y, low), high);

@@ -66,7 +66,9 @@
   static SKUA_INL F32 broadcast(const T* p);          \
   SKUA_INL void store(T* p) const;                    \
   SKUA_INL void store_n(T* p, size_t n) const;
-#define SKUA_STORAGE_MEMBERS SKUA_STORAGE_MEMBERS_OF(f16) SKUA_STORAGE_MEMBERS_OF(bf16) SKUA_STORAGE_MEMBERS_OF(int8_t) SKUA_STORAGE_MEMBERS_OF(uint8_t)
+#define SKUA_STORAGE_MEMBERS                                                                 \
+  SKUA_STORAGE_MEMBERS_OF(f16) SKUA_STORAGE_MEMBERS_OF(bf16) SKUA_STORAGE_MEMBERS_OF(int8_t) \
+  SKUA_STORAGE_MEMBERS_OF(uint8_t)
 // Of I32; defined in simd/bytes.h.
 #define SKUA_BYTE_MEMBERS_OF(T)                       \
   static SKUA_INL I32 load(const T* p);               \
@@ -132,11 +134,12 @@ SKUA_INL void store_first_bytes(uint64_t x, uint8_t* p, size_t n) {
 #include "simd/sse41.h"
 #elif defined(SKUA_ISA_avx2) || defined(SKUA_ISA_avxvnni)
 #include "simd/avx2.h"
-#elif defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avx512vbmi) || defined(SKUA_ISA_avx512bf16) || \
-    defined(SKUA_ISA_avx512fp16) || defined(SKUA_ISA_amx_bf16) || defined(SKUA_ISA_amx_int8)
+#elif defined(SKUA_ISA_avx512) || defined(SKUA_ISA_avx512vnni) || defined(SKUA_ISA_avx512vbmi) || \
+    defined(SKUA_ISA_avx512bf16) || defined(SKUA_ISA_avx512fp16) || defined(SKUA_ISA_amx_bf16) || \
+    defined(SKUA_ISA_amx_int8)
 #include "simd/avx512.h"
-#elif defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_fp16) || defined(SKUA_ISA_neon_dot) || defined(SKUA_ISA_neon_i8mm) || \
-    defined(SKUA_ISA_neon_bf16)
+#elif defined(SKUA_ISA_neon) || defined(SKUA_ISA_neon_fp16) || defined(SKUA_ISA_neon_dot) || \
+    defined(SKUA_ISA_neon_i8mm) || defined(SKUA_ISA_neon_bf16)
 #include "simd/neon.h"
 #elif defined(SKUA_ISA_neon32) || defined(SKUA_ISA_neon32_fp16) || defined(SKUA_ISA_neon32_dot)
 #include "simd/neon32.h"

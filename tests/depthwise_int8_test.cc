@@ -214,9 +214,16 @@ constexpr skua_padding same = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
 
 TEST_F(DepthwiseInt8, GivesTheBitsOfTheFormula) {
   std::vector<Layer> layers = {
-      {1, 5, 9, 64, 3, 3, 1, 1, 1, 1, same},           {2, 6, 7, 70, 3, 3, 2, 2, 1, 1, same, true},    {1, 7, 11, 32, 5, 5, 1, 1, 1, 1, same, false, true}, {1, 9, 9, 16, 7, 7, 1, 1, 1, 1, same},
-      {1, 9, 10, 33, 5, 5, 2, 2, 1, 1, same, true},    {1, 4, 6, 3, 3, 3, 1, 1, 1, 1, same, true},     {1, 1, 9, 20, 1, 7, 1, 1, 1, 1, same},               {1, 9, 12, 40, 3, 3, 1, 1, 2, 3, same, false, true},
-      {1, 8, 5, 17, 4, 2, 3, 1, 1, 1, {SKUA_PADDING_EXPLICIT, 2, 1, 0, 3}}, {1, 3, 2, 65, 3, 3, 1, 1, 1, 1, {SKUA_PADDING_EXPLICIT, 4, 4, 4, 4}},
+      {1, 5, 9, 64, 3, 3, 1, 1, 1, 1, same},
+      {2, 6, 7, 70, 3, 3, 2, 2, 1, 1, same, true},
+      {1, 7, 11, 32, 5, 5, 1, 1, 1, 1, same, false, true},
+      {1, 9, 9, 16, 7, 7, 1, 1, 1, 1, same},
+      {1, 9, 10, 33, 5, 5, 2, 2, 1, 1, same, true},
+      {1, 4, 6, 3, 3, 3, 1, 1, 1, 1, same, true},
+      {1, 1, 9, 20, 1, 7, 1, 1, 1, 1, same},
+      {1, 9, 12, 40, 3, 3, 1, 1, 2, 3, same, false, true},
+      {1, 8, 5, 17, 4, 2, 3, 1, 1, 1, {SKUA_PADDING_EXPLICIT, 2, 1, 0, 3}},
+      {1, 3, 2, 65, 3, 3, 1, 1, 1, 1, {SKUA_PADDING_EXPLICIT, 4, 4, 4, 4}},
       {1, 3, 3, 5, 1, 1, 2, 2, 1, 1, {}},
       {1, 4, 5, 23, 3, 3, 1, 1, 1, 1, same, true, false, 3},
       {1, 4, 5, 32, 3, 3, 2, 2, 1, 1, same, false, false, 2},

@@ -288,7 +288,8 @@ TEST_P(GemmTile, HardSwishIsTheUnaryFunction) {
 
 TEST_P(GemmTile, BatchesBroadcast) {
   const std::vector<std::pair<std::vector<size_t>, std::vector<size_t>>> batches = {
-      {{3}, {3}}, {{3}, {}}, {{}, {3}}, {{2, 1}, {3}}, {{1}, {4}}, {{2, 3}, {2, 1}}, {{2, 1, 3}, {2, 3}}, {{1, 2, 1, 2}, {2, 1, 3, 1}}, {{0}, {1}}, {{2, 0}, {}}};
+      {{3}, {3}}, {{3}, {}}, {{}, {3}}, {{2, 1}, {3}}, {{1}, {4}}, {{2, 3}, {2, 1}}, {{2, 1, 3}, {2, 3}},
+      {{1, 2, 1, 2}, {2, 1, 3, 1}}, {{0}, {1}}, {{2, 0}, {}}};
   uint32_t seed = 1;
   for (const auto& [a, b] : batches)
     for (int how = 0; how < 6; ++how) {

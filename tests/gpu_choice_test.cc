@@ -93,8 +93,10 @@ TEST(gpu_choice, desktops_share_tiles_in_local_memory) {
   EXPECT_EQ(first("NVIDIA GeForce RTX 3060", kOdd), kTile64);
   // What was fastest on an H100, or within a few hundredths: MobileNets, ResNet-50, squares.
   const struct { size_t m, n, k; int kind; } measured[] = {
-      {49, 512, 2048, kTile16}, {49, 512, 4608, kTile16}, {49, 160, 960, kTile16}, {196, 96, 576, kTile16}, {196, 512, 512, kTile16x32}, {784, 128, 1152, kTile16}, {49, 2048, 1024, kTile16x32},
-      {3136, 64, 576, kTile16x32}, {784, 192, 32, kTile16x32}, {3136, 256, 64, kTile32}, {12544, 64, 32, kTile64}, {1024, 1024, 1024, kTile64}, {2048, 2048, 2048, kTile128}, {4096, 4096, 4096, kTile128}};
+      {49, 512, 2048, kTile16}, {49, 512, 4608, kTile16}, {49, 160, 960, kTile16}, {196, 96, 576, kTile16},
+      {196, 512, 512, kTile16x32}, {784, 128, 1152, kTile16}, {49, 2048, 1024, kTile16x32},
+      {3136, 64, 576, kTile16x32}, {784, 192, 32, kTile16x32}, {3136, 256, 64, kTile32}, {12544, 64, 32, kTile64},
+      {1024, 1024, 1024, kTile64}, {2048, 2048, 2048, kTile128}, {4096, 4096, 4096, kTile128}};
   for (const auto& s : measured)
     EXPECT_EQ(first("NVIDIA H100", {s.m, s.n, s.k, 1, true, true, false}), s.kind)
         << s.m << " x " << s.n << " x " << s.k;
@@ -153,9 +155,15 @@ TEST(gpu_choice, winograd_where_it_saves_more_than_it_moves) {
   Description cl = named("NVIDIA H100");
   cl.opencl = 3;
   constexpr struct { WinogradSize size; WinogradForm vulkan, opencl; } measured[] = {
-      {{1, 56, 56, 64, 64}, WinogradForm::f4x4, WinogradForm::none},       {{1, 28, 28, 128, 128}, WinogradForm::f4x4, WinogradForm::none}, {{1, 7, 7, 512, 512}, WinogradForm::f2x2, WinogradForm::f2x2},
-      {{1, 112, 112, 64, 64}, WinogradForm::f4x4, WinogradForm::f4x4},     {{1, 56, 56, 256, 256}, WinogradForm::f4x4, WinogradForm::f4x4}, {{16, 28, 28, 128, 128}, WinogradForm::f4x4, WinogradForm::f4x4},
-      {{1, 28, 28, 32, 32}, WinogradForm::none, WinogradForm::none},       {{1, 14, 14, 128, 128}, WinogradForm::f4x4, WinogradForm::none}, {{1, 112, 112, 16, 16}, WinogradForm::none, WinogradForm::none},
+      {{1, 56, 56, 64, 64}, WinogradForm::f4x4, WinogradForm::none},
+      {{1, 28, 28, 128, 128}, WinogradForm::f4x4, WinogradForm::none},
+      {{1, 7, 7, 512, 512}, WinogradForm::f2x2, WinogradForm::f2x2},
+      {{1, 112, 112, 64, 64}, WinogradForm::f4x4, WinogradForm::f4x4},
+      {{1, 56, 56, 256, 256}, WinogradForm::f4x4, WinogradForm::f4x4},
+      {{16, 28, 28, 128, 128}, WinogradForm::f4x4, WinogradForm::f4x4},
+      {{1, 28, 28, 32, 32}, WinogradForm::none, WinogradForm::none},
+      {{1, 14, 14, 128, 128}, WinogradForm::f4x4, WinogradForm::none},
+      {{1, 112, 112, 16, 16}, WinogradForm::none, WinogradForm::none},
       {{1, 5, 5, 1024, 1024}, WinogradForm::f2x2, WinogradForm::f2x2}};
   for (const auto& m : measured) {
     EXPECT_EQ(form("NVIDIA H100", m.size), m.vulkan) << m.size.out_h << " " << m.size.in_channels;

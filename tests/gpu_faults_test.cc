@@ -200,7 +200,9 @@ TEST(GpuFaults, OldOpenCl) {
 #ifdef SKUA_GPU_VULKAN
 TEST(GpuFaults, OldVulkan) {
   old_drivers(SKUA_DEVICE_API_VULKAN, faults_of("SKUA_VULKAN_LIBRARY", "libskua_faults_vulkan.so"),
-              {{1, "is of version 1.0, 1.1 is needed"}, {2, "the library is of version 1.0, 1.1 is needed"}, {3, "has no queue that computes"}});
+              {{1, "is of version 1.0, 1.1 is needed"},
+               {2, "the library is of version 1.0, 1.1 is needed"},
+               {3, "has no queue that computes"}});
 }
 #endif
 

@@ -56,11 +56,12 @@ struct Kernel {
   Create create;
   Shape input;
 };
-const Kernel kKernels[] = {{"gemm_*_v4x4", gemm(24, 36), {13, 24}},          {"gemm_*_v4x8", gemm(24, 36), {29, 24}},
-                           {"gemm_*_v1", gemm(23, 35), {13, 23}},            {"gemv_*_a4", gemm(72, 67), {3, 72}},
-                           {"gemv_*_v1", gemm(71, 64), {2, 71}},             {"conv_*_v4x4", conv(8, 36), {1, 7, 9, 8}},
-                           {"conv_*_v4x8", conv(8, 36), {1, 7, 9, 8}},       {"conv_*_a1", conv(3, 32), {2, 9, 7, 3}},
-                           {"conv_*_v1", conv(6, 35), {1, 7, 6, 6}},         {"depthwise_*_v4", conv(12, 12, 12), {1, 9, 7, 12}}};
+const Kernel kKernels[] = {
+    {"gemm_*_v4x4", gemm(24, 36), {13, 24}},    {"gemm_*_v4x8", gemm(24, 36), {29, 24}},
+    {"gemm_*_v1", gemm(23, 35), {13, 23}},      {"gemv_*_a4", gemm(72, 67), {3, 72}},
+    {"gemv_*_v1", gemm(71, 64), {2, 71}},       {"conv_*_v4x4", conv(8, 36), {1, 7, 9, 8}},
+    {"conv_*_v4x8", conv(8, 36), {1, 7, 9, 8}}, {"conv_*_a1", conv(3, 32), {2, 9, 7, 3}},
+    {"conv_*_v1", conv(6, 35), {1, 7, 6, 6}},   {"depthwise_*_v4", conv(12, 12, 12), {1, 9, 7, 12}}};
 
 void bits_of_the_buffer(const std::string& kernels) {
   SKUA_NEED_GPU(devices);

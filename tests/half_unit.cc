@@ -25,12 +25,12 @@ SKUA_INL void out_of(F16 x, uint16_t* p) {
   for (int i = 0; i < L; ++i) p[i] = h[i].bits;
 }
 
-#define MAP(name, expression)                                                                                              \
-  {name, [](const uint16_t* pa, const uint16_t* pb, const uint16_t* pc, uint16_t* out, size_t n) {                         \
-     for (size_t i = 0; i < n; i += L) {                                                                                   \
-       [[maybe_unused]] const F16 a = in(pa + i), b = in(pb + i), c = in(pc + i);                                          \
-       out_of(expression, out + i);                                                                                        \
-     }                                                                                                                     \
+#define MAP(name, expression)                                                                      \
+  {name, [](const uint16_t* pa, const uint16_t* pb, const uint16_t* pc, uint16_t* out, size_t n) { \
+     for (size_t i = 0; i < n; i += L) {                                                           \
+       [[maybe_unused]] const F16 a = in(pa + i), b = in(pb + i), c = in(pc + i);                  \
+       out_of(expression, out + i);                                                                \
+     }                                                                                             \
    }}
 #define TRUTH(mask) select(mask, F16::set1(1.0f), F16::zero())
 

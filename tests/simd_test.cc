@@ -160,7 +160,8 @@ TEST_P(Simd, Operations) {
       {"sqrt", [](float x, float, float) { return std::sqrt(x); }},
       {"neg", [](float x, float, float) { return from_bits(bits(x) ^ 0x80000000u); }},
       {"abs", [](float x, float, float) { return from_bits(bits(x) & 0x7fffffffu); }},
-      {"copysign", [](float x, float y, float) { return from_bits((bits(x) & 0x7fffffffu) | (bits(y) & 0x80000000u)); }},
+      {"copysign",
+       [](float x, float y, float) { return from_bits((bits(x) & 0x7fffffffu) | (bits(y) & 0x80000000u)); }},
       {"select", [this](float x, float y, float z) { return flushed(x) < flushed(y) ? x : z; }},
       {"keep_if", [this](float x, float y, float z) { return flushed(x) < flushed(y) ? z : 0.0f; }},
       {"to_f32", [](float x, float, float) { return static_cast<float>(static_cast<int32_t>(bits(x))); }},
@@ -230,8 +231,10 @@ TEST_P(Simd, Integers) {
     for (int32_t q : edge) x.push_back(p), y.push_back(q);
   while (x.size() < 4096) x.push_back(static_cast<int32_t>(random())), y.push_back(static_cast<int32_t>(random()));
   const std::map<std::string, std::function<int32_t(int32_t, int32_t)>> want = {
-      {"add", [](int32_t p, int32_t q) { return static_cast<int32_t>(static_cast<uint32_t>(p) + static_cast<uint32_t>(q)); }},
-      {"sub", [](int32_t p, int32_t q) { return static_cast<int32_t>(static_cast<uint32_t>(p) - static_cast<uint32_t>(q)); }},
+      {"add",
+       [](int32_t p, int32_t q) { return static_cast<int32_t>(static_cast<uint32_t>(p) + static_cast<uint32_t>(q)); }},
+      {"sub",
+       [](int32_t p, int32_t q) { return static_cast<int32_t>(static_cast<uint32_t>(p) - static_cast<uint32_t>(q)); }},
       {"and", [](int32_t p, int32_t q) { return p & q; }},
       {"or", [](int32_t p, int32_t q) { return p | q; }},
       {"xor", [](int32_t p, int32_t q) { return p ^ q; }},

@@ -46,10 +46,12 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
             F16 b[MR];
             SKUA_UNROLL for (int r = 0; r < MR; ++r) b[r] = F16::load(x + r * kWinogradLine);
             F16 w[NV];
-#define SKUA_STEP(i)                                                                                                                 \
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F16::load(u + v * H);                                                            \
-    if constexpr (i % 2 == 0) __builtin_prefetch(u + kAhead);                                                                          \
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = fma_lane<i>(acc[r][v], w[v], b[r]);  \
+#define SKUA_STEP(i)                                                      \
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F16::load(u + v * H); \
+    if constexpr (i % 2 == 0) __builtin_prefetch(u + kAhead);             \
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)                              \
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)                            \
+        acc[r][v] = fma_lane<i>(acc[r][v], w[v], b[r]);                   \
     u += NV * H;
             SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3) SKUA_STEP(4) SKUA_STEP(5) SKUA_STEP(6) SKUA_STEP(7)
 #undef SKUA_STEP
@@ -77,7 +79,8 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
           F32 half[2];
           to_f32(acc[r][v], half[0], half[1]);
           SKUA_UNROLL for (int i = 0; i < 2; ++i) {
-            float* const to = m + size_t(v * H + i * H / 2) / kWinogradLine * p.line + size_t(v * H + i * H / 2) % kWinogradLine + r * kWinogradLine;
+            float* const to = m + size_t(v * H + i * H / 2) / kWinogradLine * p.line +
+                              size_t(v * H + i * H / 2) % kWinogradLine + r * kWinogradLine;
             (add ? half[i] + F32::load(to) : half[i]).store(to);
           }
         }
@@ -92,21 +95,24 @@ struct EveryProduct {
 template <int MR, int NV> const WinogradProductTable& table() { return table_of<EveryProduct, MR, NV>; }
 
 const Kernel kernels[] = {
-#define SKUA_WINOGRAD_IN(my, mx, name, why)                                                                                                 \
-  {"winograd_half_in_f16_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform, rounded to f16, of " why, KernelKind::winograd_in, \
-   Isa::SKUA_ISA, uint16_t(WinogradVariant::name) + kWinogradHalf, my, mx, F32::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, f16, f16>)), Element::f16},
-    SKUA_WINOGRAD_IN(2, 2, f2x2, "F(2,3)") SKUA_WINOGRAD_IN(4, 2, f4x2, "F(4,3) x F(2,3)")
-        SKUA_WINOGRAD_IN(4, 4, f4x4, "F(4,3) and F(2,5)")
+#define SKUA_WINOGRAD_IN(my, mx, name, why)                                                                         \
+  {"winograd_half_in_f16_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform, rounded to f16, of " why, \
+   KernelKind::winograd_in, Isa::SKUA_ISA, uint16_t(WinogradVariant::name) + kWinogradHalf, my, mx, F32::L,         \
+   reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, f16, f16>)), Element::f16},
+    SKUA_WINOGRAD_IN(2, 2, f2x2, "F(2,3)")
+    SKUA_WINOGRAD_IN(4, 2, f4x2, "F(4,3) x F(2,3)")
+    SKUA_WINOGRAD_IN(4, 4, f4x4, "F(4,3) and F(2,5)")
 #undef SKUA_WINOGRAD_IN
-#define SKUA_PRODUCT(mr, nr, why)                                                                                                                  \
-  {"winograd_product_f16_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, F16::L, \
+#define SKUA_PRODUCT(mr, nr, why)                                                                                \
+  {"winograd_product_f16_" #mr "x" #nr "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, \
+   Isa::SKUA_ISA, 0, mr, nr, F16::L,                                                                             \
    reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / F16::L>)), Element::f16},
 #if defined(SKUA_ISA_avx512fp16)
-            SKUA_PRODUCT(28, 32, "28 accumulators + 1 U of 32 registers, V by broadcast operands")
+    SKUA_PRODUCT(28, 32, "28 accumulators + 1 U of 32 registers, V by broadcast operands")
 #elif defined(SKUA_ISA_neon_fp16)
-            SKUA_PRODUCT(6, 16, "12 accumulators + 6 V (eight deep, by lane) + 2 U of 32 registers")
+    SKUA_PRODUCT(6, 16, "12 accumulators + 6 V (eight deep, by lane) + 2 U of 32 registers")
 #else
-            SKUA_PRODUCT(4, 16, "8 accumulators + 4 V (eight deep, by lane) + 2 U of 16 registers")
+    SKUA_PRODUCT(4, 16, "8 accumulators + 4 V (eight deep, by lane) + 2 U of 16 registers")
 #endif
 #undef SKUA_PRODUCT
 };

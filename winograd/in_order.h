@@ -146,9 +146,14 @@ void product_in_order(const WinogradProduct& p) {
     const T* const u = static_cast<const T*>(p.u) + i * p.k * columns;
     Value* const m = static_cast<Value*>(p.m) + i * columns / kWinogradLine * p.line + i * columns % kWinogradLine;
     Sum acc[MR][2] = {};
-    if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < 2; ++v) acc[r][v] = Sum::load(m + r * kWinogradLine + v * Sum::L);
+    if (p.add)
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        SKUA_UNROLL for (int v = 0; v < 2; ++v)
+          acc[r][v] = Sum::load(m + r * kWinogradLine + v * Sum::L);
     multiply_in_order<T, MR, core>(static_cast<const T*>(p.v), p.line, lines, u, acc);
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < 2; ++v) acc[r][v].store(m + r * kWinogradLine + v * Sum::L);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < 2; ++v)
+        acc[r][v].store(m + r * kWinogradLine + v * Sum::L);
     if (!rest.k) continue;
     rest.u = u + whole * columns;
     rest.m = m;

@@ -179,7 +179,8 @@ SKUA_INL void in_tile(const Value& value, int16_t* v, size_t step, size_t next) 
     if (!winograd::has_point(my, clip_y, i)) continue;
     I16 t[mx + 2];
     transform_in<mx, clip_x>(tile[i], t);
-    SKUA_UNROLL for (int j = 0; j < mx + 2; ++j) if (winograd::has_point(mx, clip_x, j)) t[j].store(v + size_t(i * (mx + 2) + j) * step, next);
+    SKUA_UNROLL for (int j = 0; j < mx + 2; ++j)
+      if (winograd::has_point(mx, clip_x, j)) t[j].store(v + size_t(i * (mx + 2) + j) * step, next);
   }
 }
 // Whole tiles, and the odd rows and columns of F(3,2).
@@ -259,9 +260,11 @@ SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&
     int16x4_t b[MR], w[NV];
     SKUA_UNROLL for (int r = 0; r < MR; ++r) b[r] = vld1_s16(x + r * kWinogradLine);
     __builtin_prefetch(reinterpret_cast<const char*>(u) + kWinogradAhead);
-#define SKUA_STEP(i)                                                                                                                              \
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = vld1_s16(u + v * L);                                                                          \
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].v = vmlal_lane_s16(acc[r][v].v, w[v], b[r], i);   \
+#define SKUA_STEP(i)                                                     \
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = vld1_s16(u + v * L); \
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)                             \
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)                           \
+        acc[r][v].v = vmlal_lane_s16(acc[r][v].v, w[v], b[r], i);        \
     u += NV * L;
     SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
 #undef SKUA_STEP
@@ -278,8 +281,10 @@ SKUA_INL void multiply(const int16_t* x, size_t steps, const int16_t*& u, I32 (&
   constexpr size_t together = winograd_together(Element::s16);
   for (size_t k = 0; k < steps; k += together, u += NV * together)
     for (size_t i = 0; i < together; ++i)
-      SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v)
-        acc[r][v].v = int32_t(uint32_t(acc[r][v].v) + uint32_t(x[size_t(r) * kWinogradLine + k + i] * u[size_t(v) * together + i]));
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        SKUA_UNROLL for (int v = 0; v < NV; ++v)
+          acc[r][v].v = int32_t(uint32_t(acc[r][v].v) +
+                                uint32_t(x[size_t(r) * kWinogradLine + k + i] * u[size_t(v) * together + i]));
 }
 #else
 // The sum of two products of 16 bits, added.
@@ -325,14 +330,19 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
   for (size_t column = 0; column < p.groups * (NV * L); column += NV * L) {
     int32_t* const m = static_cast<int32_t*>(p.m) + column / kWinogradLine * p.line + column % kWinogradLine;
     I32 acc[MR][NV];
-    if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = I32::load(m + r * kWinogradLine + v * L);
+    if (p.add)
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        SKUA_UNROLL for (int v = 0; v < NV; ++v)
+          acc[r][v] = I32::load(m + r * kWinogradLine + v * L);
     else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = I32::set1(0);
     const int16_t* a = static_cast<const int16_t*>(p.v);
     for (size_t left = p.k, steps; left; left -= steps, a += p.line) {
       steps = left < kWinogradLine ? left : kWinogradLine;
       multiply(a, steps, u, acc);
     }
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(m + r * kWinogradLine + v * L);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        acc[r][v].store(m + r * kWinogradLine + v * L);
   }
 }
 
@@ -413,7 +423,8 @@ template <int my, int mx, int oy, int ox> void transform_tile_out(const Winograd
       SKUA_UNROLL for (int i = 0; i < oy; ++i) {
         I32 y[ox];
         transform_out<mx, ox, 0>(tile[i], y);
-        SKUA_UNROLL for (int j = 0; j < ox; ++j) (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
+        SKUA_UNROLL for (int j = 0; j < ox; ++j)
+          (sum_of<my, mx>(y[j]) + bias).store(to + size_t(i) * t.row + size_t(j) * t.pixel);
       }
       continue;
     }
@@ -438,13 +449,16 @@ template <int my, int mx, int oy, int ox> void transform_tile_out(const Winograd
 
 const Kernel kernels[] = {
 #if defined(SKUA_TRANSFORMS)
-#define SKUA_WINOGRAD_IN(T, type, my, mx, name, why)                                                                                             \
-  {"winograd_in_" #type "_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform in 16 bits of " why, KernelKind::winograd_in, Isa::SKUA_ISA, \
-   uint16_t(WinogradVariant::name), my, mx, I16::L, reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, T>)), Element::type},
-#define SKUA_WINOGRAD_OUT(my, mx, oy, ox, name, why)                                                                                                              \
-  {"winograd_out_s8_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "output transform to sums of 32 bits of " why, KernelKind::winograd_out, Isa::SKUA_ISA, \
-   uint16_t(WinogradVariant::name), oy, ox, L, reinterpret_cast<AnyCode>(static_cast<WinogradOutFn>(transform_tile_out<my, mx, oy, ox>)), Element::s8},
-#define SKUA_WINOGRAD(my, mx, name, why) SKUA_FOR_INT8(SKUA_WINOGRAD_IN, my, mx, name, why) SKUA_WINOGRAD_OUT(my, mx, my, mx, name, why)
+#define SKUA_WINOGRAD_IN(T, type, my, mx, name, why)                                                           \
+  {"winograd_in_" #type "_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "input transform in 16 bits of " why, \
+   KernelKind::winograd_in, Isa::SKUA_ISA, uint16_t(WinogradVariant::name), my, mx, I16::L,                    \
+   reinterpret_cast<AnyCode>(static_cast<WinogradInFn>(transform_tile_in<my, mx, T>)), Element::type},
+#define SKUA_WINOGRAD_OUT(my, mx, oy, ox, name, why)                                                              \
+  {"winograd_out_s8_" #name "_" SKUA_STRING(SKUA_ISA), "winograd", "output transform to sums of 32 bits of " why, \
+   KernelKind::winograd_out, Isa::SKUA_ISA, uint16_t(WinogradVariant::name), oy, ox, L,                           \
+   reinterpret_cast<AnyCode>(static_cast<WinogradOutFn>(transform_tile_out<my, mx, oy, ox>)), Element::s8},
+#define SKUA_WINOGRAD(my, mx, name, why) \
+  SKUA_FOR_INT8(SKUA_WINOGRAD_IN, my, mx, name, why) SKUA_WINOGRAD_OUT(my, mx, my, mx, name, why)
     SKUA_WINOGRAD(2, 2, f2x2, "F(2,3): 4 products per output")
     SKUA_WINOGRAD(4, 2, f4x2, "F(4,3) x F(2,3): 3 products per output, sums of 28 bits")
     SKUA_WINOGRAD(4, 4, f4x4, "F(4,3) with the points 0, +-1, +-2: 2.25 products per output, sums of 26 bits")
@@ -454,9 +468,11 @@ const Kernel kernels[] = {
 #undef SKUA_WINOGRAD
 #endif
 #define SKUA_PRODUCT(mr, nr, why) SKUA_CORE_PRODUCT(mr, nr, any, "", why)
-#define SKUA_CORE_PRODUCT(mr, nr, core, suffix, why)                                                                                                \
-  {"winograd_product_s8_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, Isa::SKUA_ISA, 0, mr, nr, L, \
-   reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / L, Core::core>)), Element::s8, Core::core},
+#define SKUA_CORE_PRODUCT(mr, nr, core, suffix, why)                                                                   \
+  {"winograd_product_s8_" #mr "x" #nr suffix "_" SKUA_STRING(SKUA_ISA), "winograd", why, KernelKind::winograd_product, \
+   Isa::SKUA_ISA, 0, mr, nr, L,                                                                                        \
+   reinterpret_cast<AnyCode>(static_cast<WinogradProductTableFn>(table<mr, nr / L, Core::core>)), Element::s8,         \
+   Core::core},
 #if defined(SKUA_ISA_avx512vnni)
     SKUA_PRODUCT(28, 16, "28 accumulators + 1 U of 32 registers, V as a broadcast operand, of 16 bits two deep")
 #elif defined(SKUA_ISA_avx512)
@@ -471,12 +487,12 @@ const Kernel kernels[] = {
     SKUA_CORE_PRODUCT(6, 8, a53, "_a53",
                       "scheduled for the Cortex-A53: 12 accumulators + 6 V (eight deep, by lane) + 8 U of 32 "
                       "registers, of 16 bits; loads in halves beside multiply-adds")
-        SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers, of 16 bits")
+    SKUA_PRODUCT(6, 8, "12 accumulators + 6 V (four deep, by lane) + 2 U of 32 registers, of 16 bits")
 #elif defined(SKUA_ISA_neon32)
     SKUA_CORE_PRODUCT(4, 8, a53, "_a53",
                       "scheduled for the Cortex-A53: 8 accumulators + 4 V (eight deep, by lane) + 4 U, of 16 bits; a "
                       "vector in a D register and two words beside multiply-adds")
-        SKUA_PRODUCT(4, 8, "8 accumulators + 2 V (four deep, by lane) + 1 U of 16 registers, of 16 bits")
+    SKUA_PRODUCT(4, 8, "8 accumulators + 2 V (four deep, by lane) + 1 U of 16 registers, of 16 bits")
 #else
     SKUA_PRODUCT(4, 8, "8 accumulators + 2 U + 1 V + 1 product of 16 registers, of 16 bits two deep")
 #endif

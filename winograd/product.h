@@ -37,7 +37,10 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
   for (size_t column = 0; column < p.groups * (NV * L); column += NV * L) {
     float* const m = static_cast<float*>(p.m) + column / kWinogradLine * p.line + column % kWinogradLine;
     F32 acc[MR][NV];
-    if (p.add) SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::load(m + r * kWinogradLine + v * L);
+    if (p.add)
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)
+        SKUA_UNROLL for (int v = 0; v < NV; ++v)
+          acc[r][v] = F32::load(m + r * kWinogradLine + v * L);
     else SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v] = F32::zero();
     const float* a = static_cast<const float*>(p.v);
     size_t left = p.k;
@@ -50,10 +53,12 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
           F32 b[MR];
           SKUA_UNROLL for (int r = 0; r < MR; ++r) b[r] = F32::load(x + r * kWinogradLine);
           F32 w[NV];
-#define SKUA_STEP(i)                                                                                                                 \
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F32::load(u + v * L);                                                            \
-    if constexpr (i % 2 == 0) __builtin_prefetch(u + kAhead);                                                                          \
-    SKUA_UNROLL for (int v = 0; v < NV; ++v) SKUA_UNROLL for (int r = 0; r < MR; ++r) acc[r][v] = fma_lane<i>(acc[r][v], w[v], b[r]);  \
+#define SKUA_STEP(i)                                                      \
+    SKUA_UNROLL for (int v = 0; v < NV; ++v) w[v] = F32::load(u + v * L); \
+    if constexpr (i % 2 == 0) __builtin_prefetch(u + kAhead);             \
+    SKUA_UNROLL for (int v = 0; v < NV; ++v)                              \
+      SKUA_UNROLL for (int r = 0; r < MR; ++r)                            \
+        acc[r][v] = fma_lane<i>(acc[r][v], w[v], b[r]);                   \
     u += NV * L;
           SKUA_STEP(0) SKUA_STEP(1) SKUA_STEP(2) SKUA_STEP(3)
 #undef SKUA_STEP
@@ -83,7 +88,9 @@ template <int MR, int NV> void product(const WinogradProduct& p) {
       };
       while (x < end) once();
     }
-    SKUA_UNROLL for (int r = 0; r < MR; ++r) SKUA_UNROLL for (int v = 0; v < NV; ++v) acc[r][v].store(m + r * kWinogradLine + v * L);
+    SKUA_UNROLL for (int r = 0; r < MR; ++r)
+      SKUA_UNROLL for (int v = 0; v < NV; ++v)
+        acc[r][v].store(m + r * kWinogradLine + v * L);
   }
 }
 

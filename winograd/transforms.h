@@ -219,9 +219,13 @@ template <int count, class T>
 SKUA_INL void finish(const WinogradOut& t, F32 (&y)[count], F32 bias, const T* residual, T* out) {
   const F32 low = F32::set1(t.low), high = F32::set1(t.high);
   SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = y[j] + bias;
-  if (residual && !t.residual_after) SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = y[j] + F32::load(residual + size_t(j) * t.residual_pixel);
+  if (residual && !t.residual_after)
+    SKUA_UNROLL for (int j = 0; j < count; ++j)
+      y[j] = y[j] + F32::load(residual + size_t(j) * t.residual_pixel);
   SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = clamp_high(clamp_low(y[j], low), high);
-  if (residual && t.residual_after) SKUA_UNROLL for (int j = 0; j < count; ++j) y[j] = y[j] + F32::load(residual + size_t(j) * t.residual_pixel);
+  if (residual && t.residual_after)
+    SKUA_UNROLL for (int j = 0; j < count; ++j)
+      y[j] = y[j] + F32::load(residual + size_t(j) * t.residual_pixel);
   SKUA_UNROLL for (int j = 0; j < count; ++j) y[j].store(out + size_t(j) * t.pixel);
 }
 // One of a clipped tile, or of n < L channels.

@@ -36,33 +36,48 @@ class Ahead {
  private:
   size_t next_u_, parts_, until_;
 };
-#define SKUA_FLOATS(x, s, t) "vbroadcastss " x "(%[x]), %%ymm14\n vfmadd231ps %%ymm12, %%ymm14, %" #s "\n vfmadd231ps %%ymm13, %%ymm14, %" #t "\n"
-#define SKUA_WORDS(x, s, t)                                                                                                \
-  "vpbroadcastd " x "(%[x]), %%ymm14\n vpmaddwd %%ymm12, %%ymm14, %%ymm15\n vpmaddwd %%ymm13, %%ymm14, %%ymm14\n"          \
+#define SKUA_FLOATS(x, s, t)            \
+  "vbroadcastss " x "(%[x]), %%ymm14\n" \
+  "vfmadd231ps %%ymm12, %%ymm14, %" #s "\n vfmadd231ps %%ymm13, %%ymm14, %" #t "\n"
+#define SKUA_WORDS(x, s, t)                                                                                       \
+  "vpbroadcastd " x "(%[x]), %%ymm14\n vpmaddwd %%ymm12, %%ymm14, %%ymm15\n vpmaddwd %%ymm13, %%ymm14, %%ymm14\n" \
   "vpaddd %%ymm15, %" #s ", %" #s "\n vpaddd %%ymm14, %" #t ", %" #t "\n"
 // Rows are `line` bytes apart.
 #define SKUA_ROWS_3(row, line, i) row("4*" #i, 0, 1) row(#line "+4*" #i, 2, 3) row("2*" #line "+4*" #i, 4, 5)
 #define SKUA_ROWS_4(row, line, i) SKUA_ROWS_3(row, line, i) row("3*" #line "+4*" #i, 6, 7)
 #define SKUA_ROWS_5(row, line, i) SKUA_ROWS_4(row, line, i) row("4*" #line "+4*" #i, 8, 9)
 #define SKUA_ROWS_6(row, line, i) SKUA_ROWS_5(row, line, i) row("5*" #line "+4*" #i, 10, 11)
-#define SKUA_STEP(rows, row, line, i) \
-  "prefetcht0 64*" #i "(%[u],%[ahead])\n vmovdqu 64*" #i "(%[u]), %%ymm12\n vmovdqu 32+64*" #i "(%[u]), %%ymm13\n" rows(row, line, i)
-#define SKUA_STEPS_8(rows, row, line)                                                                                       \
-  SKUA_STEP(rows, row, line, 0) SKUA_STEP(rows, row, line, 1) SKUA_STEP(rows, row, line, 2) SKUA_STEP(rows, row, line, 3)   \
-  SKUA_STEP(rows, row, line, 4) SKUA_STEP(rows, row, line, 5) SKUA_STEP(rows, row, line, 6) SKUA_STEP(rows, row, line, 7)
-#define SKUA_STEPS_16(rows, row, line)                                                                                      \
-  SKUA_STEPS_8(rows, row, line)                                                                                             \
-  SKUA_STEP(rows, row, line, 8) SKUA_STEP(rows, row, line, 9) SKUA_STEP(rows, row, line, 10) SKUA_STEP(rows, row, line, 11) \
-  SKUA_STEP(rows, row, line, 12) SKUA_STEP(rows, row, line, 13) SKUA_STEP(rows, row, line, 14) SKUA_STEP(rows, row, line, 15)
+#define SKUA_STEP(rows, row, line, i)     \
+  "prefetcht0 64*" #i "(%[u],%[ahead])\n" \
+  "vmovdqu 64*" #i "(%[u]), %%ymm12\n vmovdqu 32+64*" #i "(%[u]), %%ymm13\n" rows(row, line, i)
+#define SKUA_STEPS_8(rows, row, line)                         \
+  SKUA_STEP(rows, row, line, 0) SKUA_STEP(rows, row, line, 1) \
+  SKUA_STEP(rows, row, line, 2) SKUA_STEP(rows, row, line, 3) \
+  SKUA_STEP(rows, row, line, 4) SKUA_STEP(rows, row, line, 5) \
+  SKUA_STEP(rows, row, line, 6) SKUA_STEP(rows, row, line, 7)
+#define SKUA_STEPS_16(rows, row, line)                          \
+  SKUA_STEPS_8(rows, row, line)                                 \
+  SKUA_STEP(rows, row, line, 8) SKUA_STEP(rows, row, line, 9)   \
+  SKUA_STEP(rows, row, line, 10) SKUA_STEP(rows, row, line, 11) \
+  SKUA_STEP(rows, row, line, 12) SKUA_STEP(rows, row, line, 13) \
+  SKUA_STEP(rows, row, line, 14) SKUA_STEP(rows, row, line, 15)
 #define SKUA_SUMS(r) "+x"(acc[r][0].v), "+x"(acc[r][1].v)
-#define SKUA_LINE(text, ...) asm volatile(text : __VA_ARGS__ : [x] "r"(x), [u] "r"(u), [ahead] "r"(ahead) : "xmm12", "xmm13", "xmm14", "xmm15", "memory")
-#define SKUA_WHOLE_LINE(T, V, steps, row, line)                                                                                                        \
-  template <int MR, int NV> SKUA_INL void multiply_line(const T* x, const T* u, size_t ahead, V (&acc)[MR][NV]) {                                      \
-    static_assert(kByLine<MR, NV> && MR <= 6);                                                                                                         \
-    if constexpr (MR == 3) SKUA_LINE(steps(SKUA_ROWS_3, row, line), SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2));                                         \
-    else if constexpr (MR == 4) SKUA_LINE(steps(SKUA_ROWS_4, row, line), SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2), SKUA_SUMS(3));                      \
-    else if constexpr (MR == 5) SKUA_LINE(steps(SKUA_ROWS_5, row, line), SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2), SKUA_SUMS(3), SKUA_SUMS(4));        \
-    else SKUA_LINE(steps(SKUA_ROWS_6, row, line), SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2), SKUA_SUMS(3), SKUA_SUMS(4), SKUA_SUMS(5));                 \
+#define SKUA_LINE(text, ...)                                \
+  asm volatile(text                                         \
+               : __VA_ARGS__                                \
+               : [x] "r"(x), [u] "r"(u), [ahead] "r"(ahead) \
+               : "xmm12", "xmm13", "xmm14", "xmm15", "memory")
+#define SKUA_WHOLE_LINE(T, V, steps, row, line)                                                                       \
+  template <int MR, int NV> SKUA_INL void multiply_line(const T* x, const T* u, size_t ahead, V (&acc)[MR][NV]) {     \
+    static_assert(kByLine<MR, NV> && MR <= 6);                                                                        \
+    if constexpr (MR == 3) SKUA_LINE(steps(SKUA_ROWS_3, row, line), SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2));        \
+    else if constexpr (MR == 4)                                                                                       \
+      SKUA_LINE(steps(SKUA_ROWS_4, row, line), SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2), SKUA_SUMS(3));               \
+    else if constexpr (MR == 5)                                                                                       \
+      SKUA_LINE(steps(SKUA_ROWS_5, row, line), SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2), SKUA_SUMS(3), SKUA_SUMS(4)); \
+    else                                                                                                              \
+      SKUA_LINE(steps(SKUA_ROWS_6, row, line), SKUA_SUMS(0), SKUA_SUMS(1), SKUA_SUMS(2), SKUA_SUMS(3), SKUA_SUMS(4),  \
+                SKUA_SUMS(5));                                                                                        \
   }
 SKUA_WHOLE_LINE(float, F32, SKUA_STEPS_16, SKUA_FLOATS, 64)
 SKUA_WHOLE_LINE(int16_t, I32, SKUA_STEPS_8, SKUA_WORDS, 32)

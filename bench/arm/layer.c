@@ -1,9 +1,13 @@
-/* One run of one layer, for bench/arm/count.py, which counts the instructions between count_begin() and count_end() under qemu.
+/* One run of one layer, for bench/arm/count.py, which counts the instructions between count_begin() and count_end()
+ * under qemu.
  *
- *   skua-arm-layer conv HEIGHT WIDTH IN OUT KERNEL TYPE | depthwise HEIGHT WIDTH CHANNELS KERNEL TYPE | gemm M N K TYPE | dynamic M N K TYPE
+ *   skua-arm-layer conv HEIGHT WIDTH IN OUT KERNEL TYPE | depthwise HEIGHT WIDTH CHANNELS KERNEL TYPE |
+ *                  gemm M N K TYPE | dynamic M N K TYPE
  *
- * KERNEL: 3, or 3s2 with a stride of 2. As much padding as keeps the size (by a stride of 2 half of it), ReLU6. TYPE: f32, f16, bf16, of the activations, weights and bias are f32; or s8 and u8, weights
- * s8 and bias s32. dynamic: A of TYPE is quantised row by row, weights s8. What is chosen follows the environment (SKUA_MAX_ISA, SKUA_KERNEL, SKUA_CORE) and the core that qemu shows. Prints multiply-accumulates of the direct formula, algorithm, kernel.
+ * KERNEL: 3, or 3s2 with a stride of 2. As much padding as keeps the size (by a stride of 2 half of it), ReLU6. TYPE:
+ * f32, f16, bf16, of the activations, weights and bias are f32; or s8 and u8, weights s8 and bias s32. dynamic: A of
+ * TYPE is quantised row by row, weights s8. What is chosen follows the environment (SKUA_MAX_ISA, SKUA_KERNEL,
+ * SKUA_CORE) and the core that qemu shows. Prints multiply-accumulates of the direct formula, algorithm, kernel.
  */
 #include <skua/skua.h>
 #include <stdio.h>
@@ -32,9 +36,13 @@ static size_t elements(const skua_tensor* t) {
 }
 
 int main(int argc, char** argv) {
-  const int conv = argc == 8 && !strcmp(argv[1], "conv"), depthwise = argc == 7 && !strcmp(argv[1], "depthwise"), dynamic = argc == 6 && !strcmp(argv[1], "dynamic"), gemm = dynamic || (argc == 6 && !strcmp(argv[1], "gemm"));
+  const int conv = argc == 8 && !strcmp(argv[1], "conv"), depthwise = argc == 7 && !strcmp(argv[1], "depthwise"),
+            dynamic = argc == 6 && !strcmp(argv[1], "dynamic"),
+            gemm = dynamic || (argc == 6 && !strcmp(argv[1], "gemm"));
   if (!conv && !depthwise && !gemm) {
-    fprintf(stderr, "skua-arm-layer conv HEIGHT WIDTH IN OUT KERNEL TYPE | depthwise HEIGHT WIDTH CHANNELS KERNEL TYPE | gemm M N K TYPE | dynamic M N K TYPE\n");
+    fprintf(stderr,
+            "skua-arm-layer conv HEIGHT WIDTH IN OUT KERNEL TYPE | depthwise HEIGHT WIDTH CHANNELS KERNEL TYPE | "
+            "gemm M N K TYPE | dynamic M N K TYPE\n");
     return 2;
   }
   size_t v[5], stride = 1;

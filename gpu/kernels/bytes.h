@@ -33,7 +33,9 @@ FUNCTION int fixed_once(int sum, int m, int e) {
 FUNCTION int fixed_point(int kind, int sum, int m, int e) {
   return kind == 1 ? fixed_twice(sum, m, e) : fixed_once(sum, m, e);
 }
-#define FIXED4(kind, v, m, e) MAKE_I4(fixed_point(kind, (v).x, (m).x, (e).x), fixed_point(kind, (v).y, (m).y, (e).y), fixed_point(kind, (v).z, (m).z, (e).z), fixed_point(kind, (v).w, (m).w, (e).w))
+#define FIXED4(kind, v, m, e)                                                             \
+  MAKE_I4(fixed_point(kind, (v).x, (m).x, (e).x), fixed_point(kind, (v).y, (m).y, (e).y), \
+          fixed_point(kind, (v).z, (m).z, (e).z), fixed_point(kind, (v).w, (m).w, (e).w))
 
 // To the nearest f16, ties to even, whatever the driver does; NaN stays one.
 FUNCTION int half_bits(F x) {
@@ -60,21 +62,21 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
   I4 q = TO_INT4(RINT(v)) + zero;
   return (q.x & 255) | (q.y & 255) << 8 | (q.z & 255) << 16 | q.w << 24;
 }
-#define PUT4(type, b, at, v, zero)                                                                                      \
-  {                                                                                                                     \
-    if (type == 0) b[at] = bytes_of(v, zero);                                                                           \
-    else if (type == 1) {                                                                                               \
-      b[2 * (at)] = half_bits((v).x) | half_bits((v).y) << 16;                                                          \
-      b[2 * (at) + 1] = half_bits((v).z) | half_bits((v).w) << 16;                                                      \
-    } else if (type == 4) {                                                                                             \
-      b[2 * (at)] = bfloat_bits((v).x) | bfloat_bits((v).y) << 16;                                                      \
-      b[2 * (at) + 1] = bfloat_bits((v).z) | bfloat_bits((v).w) << 16;                                                  \
-    } else {                                                                                                            \
-      b[4 * (at)] = AS_INT((v).x);                                                                                      \
-      b[4 * (at) + 1] = AS_INT((v).y);                                                                                  \
-      b[4 * (at) + 2] = AS_INT((v).z);                                                                                  \
-      b[4 * (at) + 3] = AS_INT((v).w);                                                                                  \
-    }                                                                                                                   \
+#define PUT4(type, b, at, v, zero)                                     \
+  {                                                                    \
+    if (type == 0) b[at] = bytes_of(v, zero);                          \
+    else if (type == 1) {                                              \
+      b[2 * (at)] = half_bits((v).x) | half_bits((v).y) << 16;         \
+      b[2 * (at) + 1] = half_bits((v).z) | half_bits((v).w) << 16;     \
+    } else if (type == 4) {                                            \
+      b[2 * (at)] = bfloat_bits((v).x) | bfloat_bits((v).y) << 16;     \
+      b[2 * (at) + 1] = bfloat_bits((v).z) | bfloat_bits((v).w) << 16; \
+    } else {                                                           \
+      b[4 * (at)] = AS_INT((v).x);                                     \
+      b[4 * (at) + 1] = AS_INT((v).y);                                 \
+      b[4 * (at) + 2] = AS_INT((v).z);                                 \
+      b[4 * (at) + 3] = AS_INT((v).w);                                 \
+    }                                                                  \
   }
 #if V == 4
 #define I I4
@@ -83,9 +85,14 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
 #define READI READ4I
 #define UPDATEI UPDATE4I
 #define GET_BYTES(b, at, flip) UNPACK(b[at] ^ (flip))
-#define GET_HALF(b, at) MAKE4(half_value(b[2 * (at)] & 65535), half_value(b[2 * (at)] >> 16 & 65535), half_value(b[2 * (at) + 1] & 65535), half_value(b[2 * (at) + 1] >> 16 & 65535))
-#define GET_BFLOAT(b, at) MAKE4(AS_FLOAT(b[2 * (at)] << 16), AS_FLOAT(b[2 * (at)] & -65536), AS_FLOAT(b[2 * (at) + 1] << 16), AS_FLOAT(b[2 * (at) + 1] & -65536))
-#define GET_FLOAT(b, at) MAKE4(AS_FLOAT(b[4 * (at)]), AS_FLOAT(b[4 * (at) + 1]), AS_FLOAT(b[4 * (at) + 2]), AS_FLOAT(b[4 * (at) + 3]))
+#define GET_HALF(b, at)                                                         \
+  MAKE4(half_value(b[2 * (at)] & 65535), half_value(b[2 * (at)] >> 16 & 65535), \
+        half_value(b[2 * (at) + 1] & 65535), half_value(b[2 * (at) + 1] >> 16 & 65535))
+#define GET_BFLOAT(b, at)                                            \
+  MAKE4(AS_FLOAT(b[2 * (at)] << 16), AS_FLOAT(b[2 * (at)] & -65536), \
+        AS_FLOAT(b[2 * (at) + 1] << 16), AS_FLOAT(b[2 * (at) + 1] & -65536))
+#define GET_FLOAT(b, at) \
+  MAKE4(AS_FLOAT(b[4 * (at)]), AS_FLOAT(b[4 * (at) + 1]), AS_FLOAT(b[4 * (at) + 2]), AS_FLOAT(b[4 * (at) + 3]))
 #define PUT PUT4
 #define FIXED_V FIXED4
 #else
@@ -101,10 +108,10 @@ FUNCTION int bytes_of(F4 v, I4 zero) {
 #define PUT PUT1
 #define FIXED_V fixed_point
 #endif
-#define PUT1(type, b, at, v, zero)                                                                                      \
-  {                                                                                                                     \
-    if (type == 0) PUT_BITS(b, (at) >> 2, ((at) & 3) * 8, 255, TO_INT(RINT(v)) + zero)                                  \
-    else if (type == 1) PUT_BITS(b, (at) >> 1, ((at) & 1) * 16, 65535, half_bits(v))                                    \
-    else if (type == 4) PUT_BITS(b, (at) >> 1, ((at) & 1) * 16, 65535, bfloat_bits(v))                                  \
-    else b[at] = AS_INT(v);                                                                                             \
+#define PUT1(type, b, at, v, zero)                                                     \
+  {                                                                                    \
+    if (type == 0) PUT_BITS(b, (at) >> 2, ((at) & 3) * 8, 255, TO_INT(RINT(v)) + zero) \
+    else if (type == 1) PUT_BITS(b, (at) >> 1, ((at) & 1) * 16, 65535, half_bits(v))   \
+    else if (type == 4) PUT_BITS(b, (at) >> 1, ((at) & 1) * 16, 65535, bfloat_bits(v)) \
+    else b[at] = AS_INT(v);                                                            \
   }

@@ -185,7 +185,8 @@ static ulong halves_(float4 v) {
 #if DOT && (defined(__opencl_c_integer_dot_product_input_4x8bit_packed) || defined(cl_khr_integer_dot_product))
 #define DOT4(a, b, c) (dot_4x8packed_ss_int(as_uint(a), as_uint(b)) + (c))
 #else
-#define DOT4(a, b, c) ((c) + ((a) << 24 >> 24) * ((b) << 24 >> 24) + ((a) << 16 >> 24) * ((b) << 16 >> 24) + ((a) << 8 >> 24) * ((b) << 8 >> 24) + ((a) >> 24) * ((b) >> 24))
+#define DOT4(a, b, c) ((c) + ((a) << 24 >> 24) * ((b) << 24 >> 24) + ((a) << 16 >> 24) * ((b) << 16 >> 24) + \
+                       ((a) << 8 >> 24) * ((b) << 8 >> 24) + ((a) >> 24) * ((b) >> 24))
 #endif
 #define LESS(a, b) ((a) < (b))
 #define LESS_EQUAL(a, b) ((a) <= (b))

@@ -54,7 +54,9 @@ uvec4 bfloat_(vec4 v) { return uvec4(bfloat_(v.x), bfloat_(v.y), bfloat_(v.z), b
 #define LD4(b, i) (BF16 == 1 ? uintBitsToFloat(uvec4(b##_bits[i]) << 16) : vec4(b[i]))
 #define ST1(b, i, v) { if (BF16 == 1) b##_bits[i] = uint16_t(bfloat_(v)); else b[i] = float16_t(HALF_(v)); }
 #define ST4(b, i, v) { if (BF16 == 1) b##_bits[i] = u16vec4(bfloat_(v)); else b[i] = f16vec4(HALF_(v)); }
-#define STORAGE_(i, access, n, name) BLOCK_(i, access, STORAGE##n, name) layout(std430, set = 0, binding = i) access buffer name##_bits_block { STORAGE##n##B name##_bits[]; };
+#define STORAGE_(i, access, n, name)  \
+  BLOCK_(i, access, STORAGE##n, name) \
+  layout(std430, set = 0, binding = i) access buffer name##_bits_block { STORAGE##n##B name##_bits[]; };
 #else
 #define STORAGE1 float
 #define STORAGE4 vec4
@@ -160,7 +162,8 @@ spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [
                   id = 4450) int dot4_(int a, int b, spirv_literal int packed);
 #define DOT4(a, b, c) (dot4_(a, b, 0) + (c))
 #else
-#define DOT4(a, b, c) ((c) + ((a) << 24 >> 24) * ((b) << 24 >> 24) + ((a) << 16 >> 24) * ((b) << 16 >> 24) + ((a) << 8 >> 24) * ((b) << 8 >> 24) + ((a) >> 24) * ((b) >> 24))
+#define DOT4(a, b, c) ((c) + ((a) << 24 >> 24) * ((b) << 24 >> 24) + ((a) << 16 >> 24) * ((b) << 16 >> 24) + \
+                       ((a) << 8 >> 24) * ((b) << 8 >> 24) + ((a) >> 24) * ((b) >> 24))
 #endif
 #define SELECT(c, t, f) mix(f, t, c)
 #define ABS(x) abs(x)

@@ -33,7 +33,9 @@ CONSTANT(3, BETA, 0)
 #define MORE int r_offset; int r_image; int r_y; int r_x; int r_n; int a_flip; int a_zero; int scales;
 #define B_ZERO 0
 #elif BYTES
-#define MORE int r_offset; int r_m; int r_n; int r_z; int a_flip; int b_flip; int scales; int zero; int a_zero; int b_zero; int low; int high; int r_zero; int r_scale;
+#define MORE                                                                                                     \
+  int r_offset; int r_m; int r_n; int r_z; int a_flip; int b_flip; int scales; int zero; int a_zero; int b_zero; \
+  int low; int high; int r_zero; int r_scale;
 #define B_ZERO p.b_zero
 #elif CONV
 #define MORE int r_offset; int r_image; int r_y; int r_x; int r_n; int act_a; int act_b;
@@ -98,36 +100,42 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 #define R_BINDING R_BINDING_(1)
 #define C_BINDING C_BINDING_(1)
 #define READ_ONE_(from, at, place, j, step) (COLUMN_OF(place, j) < p.n ? LOAD_C_(1, from, (at) + j * (step)) : 0.0f)
-#define READ_RESULT_(from, at, place, step) \
-  MAKE4(READ_ONE_(from, at, place, 0, step), READ_ONE_(from, at, place, 1, step), READ_ONE_(from, at, place, 2, step), READ_ONE_(from, at, place, 3, step))
+#define READ_RESULT_(from, at, place, step)                                                                            \
+  MAKE4(READ_ONE_(from, at, place, 0, step), READ_ONE_(from, at, place, 1, step), READ_ONE_(from, at, place, 2, step), \
+        READ_ONE_(from, at, place, 3, step))
 #define WRITE_ONE_(at, place, j, v) if (COLUMN_OF(place, j) < p.n) { STORE_C_(1, (at) + j * p.c_n, v); }
-#define WRITE_RESULT(at, place, v) WRITE_ONE_(at, place, 0, (v).x) WRITE_ONE_(at, place, 1, (v).y) WRITE_ONE_(at, place, 2, (v).z) WRITE_ONE_(at, place, 3, (v).w)
+#define WRITE_RESULT(at, place, v)                                \
+  WRITE_ONE_(at, place, 0, (v).x) WRITE_ONE_(at, place, 1, (v).y) \
+  WRITE_ONE_(at, place, 2, (v).z) WRITE_ONE_(at, place, 3, (v).w)
 #endif
 
 // PLACE(i, row): what is known of a row before the taps, in variables numbered i. MOVE(i): its place under the tap (ky,
 // kx). A_AT(i, k): 4 or 1 elements from k on.
 #if CONV
-#define PLACE(i, row)                                                                                                        \
-  int t##i = (row) / p.out_w;                                                                                                \
-  int x##i = TRANSPOSED == 1 ? (row) - t##i * p.out_w + LOW(p.pad) : ((row) - t##i * p.out_w) * LOW(p.stride) - LOW(p.pad);   \
-  int image##i = t##i / p.out_h;                                                                                             \
-  int y##i = TRANSPOSED == 1 ? t##i - image##i * p.out_h + HIGH(p.pad) : (t##i - image##i * p.out_h) * HIGH(p.stride) - HIGH(p.pad); \
-  int base##i = p.a_offset + image##i * p.a_image + z * DEPTH * p.a_k, at##i = base##i;                                      \
+#define PLACE(i, row)                                                                                            \
+  int t##i = (row) / p.out_w;                                                                                    \
+  int x##i =                                                                                                     \
+      TRANSPOSED == 1 ? (row)-t##i * p.out_w + LOW(p.pad) : ((row)-t##i * p.out_w) * LOW(p.stride) - LOW(p.pad); \
+  int image##i = t##i / p.out_h;                                                                                 \
+  int y##i = TRANSPOSED == 1 ? t##i - image##i * p.out_h + HIGH(p.pad)                                           \
+                             : (t##i - image##i * p.out_h) * HIGH(p.stride) - HIGH(p.pad);                       \
+  int base##i = p.a_offset + image##i * p.a_image + z * DEPTH * p.a_k, at##i = base##i;                          \
   bool inside##i = false;
-#define MOVE(i)                                                                                                              \
-  {                                                                                                                          \
-    int iy, ix;                                                                                                              \
-    if (TRANSPOSED == 1) {                                                                                                   \
-      int ty = y##i - ky * HIGH(p.dilation), tx = x##i - kx * LOW(p.dilation);                                               \
-      iy = ty / HIGH(p.stride);                                                                                              \
-      ix = tx / LOW(p.stride);                                                                                               \
-      inside##i = ty >= 0 && tx >= 0 && iy < p.in_h && ix < p.in_w && iy * HIGH(p.stride) == ty && ix * LOW(p.stride) == tx; \
-    } else {                                                                                                                 \
-      iy = y##i + ky * HIGH(p.dilation);                                                                                     \
-      ix = x##i + kx * LOW(p.dilation);                                                                                      \
-      inside##i = iy >= 0 && ix >= 0 && iy < p.in_h && ix < p.in_w;                                                          \
-    }                                                                                                                        \
-    at##i = base##i + iy * p.a_y + ix * p.a_x;                                                                               \
+#define MOVE(i)                                                                \
+  {                                                                            \
+    int iy, ix;                                                                \
+    if (TRANSPOSED == 1) {                                                     \
+      int ty = y##i - ky * HIGH(p.dilation), tx = x##i - kx * LOW(p.dilation); \
+      iy = ty / HIGH(p.stride);                                                \
+      ix = tx / LOW(p.stride);                                                 \
+      inside##i = ty >= 0 && tx >= 0 && iy < p.in_h && ix < p.in_w &&          \
+                  iy * HIGH(p.stride) == ty && ix * LOW(p.stride) == tx;       \
+    } else {                                                                   \
+      iy = y##i + ky * HIGH(p.dilation);                                       \
+      ix = x##i + kx * LOW(p.dilation);                                        \
+      inside##i = iy >= 0 && ix >= 0 && iy < p.in_h && ix < p.in_w;            \
+    }                                                                          \
+    at##i = base##i + iy * p.a_y + ix * p.a_x;                                 \
   }
 #define INSIDE(i) inside##i
 #define TAPS for (int ky = 0, tap = 0; ky < HIGH(p.kernel_); ky++) for (int kx = 0; kx < LOW(p.kernel_); kx++, tap++)
@@ -153,13 +161,15 @@ ARGS(int m; int n; int k; int a_offset; int a_m; int a_k; int a_z; int b_offset;
 
 #if !VECTOR_B
 #define B_ONE_(row, column, j) (4 * (column) + j < p.n ? LD1(b, B_AT(row, column) + j * p.b_n) : 0.0f)
-#define LOAD_B(row, column) MAKE4(B_ONE_(row, column, 0), B_ONE_(row, column, 1), B_ONE_(row, column, 2), B_ONE_(row, column, 3))
+#define LOAD_B(row, column) \
+  MAKE4(B_ONE_(row, column, 0), B_ONE_(row, column, 1), B_ONE_(row, column, 2), B_ONE_(row, column, 3))
 #endif
 
 // Finishes the sum v of (row, column) and writes it.
 #if CONV
-#define RESULT_AT(name, row) \
-  (p.name##_offset + (row) / p.out_w / p.out_h * p.name##_image + (row) / p.out_w % p.out_h * p.name##_y + (row) % p.out_w * p.name##_x)
+#define RESULT_AT(name, row)                                                                               \
+  (p.name##_offset + (row) / p.out_w / p.out_h * p.name##_image + (row) / p.out_w % p.out_h * p.name##_y + \
+   (row) % p.out_w * p.name##_x)
 #if VECTOR_C
 #define GROUP_COLUMN(name, column) (z * COLUMNS + (column))
 #else

@@ -12,32 +12,38 @@
 #define A_WORD(i, k) (INSIDE(i) ? a[at##i + (k)] ^ p.a_flip : outside)
 #else
 #define A_BYTE_(i, k, j) (4 * (k) + j < p.k ? BYTE_OF(a, at##i + (4 * (k) + j) * p.a_k) << 8 * j : 0)
-#define A_WORD(i, k) (INSIDE(i) ? (A_BYTE_(i, k, 0) | A_BYTE_(i, k, 1) | A_BYTE_(i, k, 2) | A_BYTE_(i, k, 3)) ^ p.a_flip : outside)
+#define A_WORD(i, k) \
+  (INSIDE(i) ? (A_BYTE_(i, k, 0) | A_BYTE_(i, k, 1) | A_BYTE_(i, k, 2) | A_BYTE_(i, k, 3)) ^ p.a_flip : outside)
 #endif
 #if VECTOR_C
 #define FINISH_BYTES(row, column, y) PUT4(RESULT, c, FINISH_AT(c, row, column), y, SPLAT_I4(zero))
 #define OTHER(row, column) UNPACK(r[FINISH_AT(r, row, column)] ^ (RESIDUAL == 2 ? FLIP_U8 : 0))
 #else
 #define FINISH_ONE_(to, column, j, y) if (COLUMN_OF(column, j) < p.n) PUT1(RESULT, c, to + j * p.c_n, y, zero)
-#define FINISH_BYTES(row, column, y)                                                                                              \
-  {                                                                                                                               \
-    int to = FINISH_AT(c, row, column);                                                                                           \
-    FINISH_ONE_(to, column, 0, (y).x) FINISH_ONE_(to, column, 1, (y).y) FINISH_ONE_(to, column, 2, (y).z) FINISH_ONE_(to, column, 3, (y).w) \
+#define FINISH_BYTES(row, column, y)                                    \
+  {                                                                     \
+    int to = FINISH_AT(c, row, column);                                 \
+    FINISH_ONE_(to, column, 0, (y).x) FINISH_ONE_(to, column, 1, (y).y) \
+    FINISH_ONE_(to, column, 2, (y).z) FINISH_ONE_(to, column, 3, (y).w) \
   }
-#define OTHER_ONE_(at, column, j) (COLUMN_OF(column, j) < p.n ? SIGNED(BYTE_OF(r, (at) + j * p.r_n) ^ (RESIDUAL == 2 ? 128 : 0)) : 0)
-#define OTHER_(at, column) MAKE_I4(OTHER_ONE_(at, column, 0), OTHER_ONE_(at, column, 1), OTHER_ONE_(at, column, 2), OTHER_ONE_(at, column, 3))
+#define OTHER_ONE_(at, column, j) \
+  (COLUMN_OF(column, j) < p.n ? SIGNED(BYTE_OF(r, (at) + j * p.r_n) ^ (RESIDUAL == 2 ? 128 : 0)) : 0)
+#define OTHER_(at, column) \
+  MAKE_I4(OTHER_ONE_(at, column, 0), OTHER_ONE_(at, column, 1), OTHER_ONE_(at, column, 2), OTHER_ONE_(at, column, 3))
 #define OTHER(row, column) OTHER_(FINISH_AT(r, row, column), column)
 #endif
 
 #if VECTOR_B
-#define PRODUCT_KERNEL KERNEL6(product, READ1I(0, a), READ4I(1, b), READ4I(2, offsets), READ4F(3, scales), UPDATE1I(4, c), READ1I(5, r))
+#define PRODUCT_KERNEL \
+  KERNEL6(product, READ1I(0, a), READ4I(1, b), READ4I(2, offsets), READ4F(3, scales), UPDATE1I(4, c), READ1I(5, r))
 #define PLACE_OF(column) (p.scales + A_Z_BIAS(column))
 #define SCALES scales[ends]
 #define MULTIPLIER offsets[ends]
 #define SHIFT offsets[ends + p.scales]
 #define OUTSIDE ((p.a_zero & 255) * 0x01010101)
 #else
-#define PRODUCT_KERNEL KERNEL6(product, READ1I(0, a), READ1I(1, b), READ1I(2, bias), READ1I(3, unused), UPDATE1I(4, c), READ1I(5, r))
+#define PRODUCT_KERNEL \
+  KERNEL6(product, READ1I(0, a), READ1I(1, b), READ1I(2, bias), READ1I(3, unused), UPDATE1I(4, c), READ1I(5, r))
 #define PLACE_OF(column) 0
 #define SCALES SPLAT4(AS_FLOAT(p.scales))
 #define MULTIPLIER SPLAT_I4(p.scales)

@@ -27,7 +27,10 @@ PRODUCT_KERNEL BODY {
   }
 #else
   for (int k = 0; k < p.k; k++) {
-#define B_(j) (4 * column + j < p.n ? SIGNED(BYTE_OF(b, p.b_offset + z * p.b_z + k * p.b_k + (4 * column + j) * p.b_n) ^ p.b_flip) - p.b_zero : 0)
+#define B_(j)                                                                                                    \
+  (4 * column + j < p.n                                                                                          \
+       ? SIGNED(BYTE_OF(b, p.b_offset + z * p.b_z + k * p.b_k + (4 * column + j) * p.b_n) ^ p.b_flip) - p.b_zero \
+       : 0)
     I4 w = MAKE_I4(B_(0), B_(1), B_(2), B_(3));
 #define STEP(i) sum##i = sum##i + SPLAT_I4(SIGNED(BYTE_OF(a, at##i + k * p.a_k) ^ p.a_flip) - p.a_zero) * w;
     REPEAT(TM, STEP)

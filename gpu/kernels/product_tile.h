@@ -95,47 +95,61 @@ CONSTANT(7, BUFFERS, 2)
 #if BYTES && CONV
 #define DEPTHS (HIGH(p.kernel_) * LOW(p.kernel_) * WORDS)
 #define WORD_OF_A(at, j) (a[(at) + j] ^ p.a_flip)
-#define TAKE_A(i)                                                                                                                                        \
-  {                                                                                                                                                      \
-    int depth = begin + LOAD_K(i, ROWS), tap = depth / WORDS, k = depth - tap * WORDS, ky = tap / LOW(p.kernel_), kx = tap - ky * LOW(p.kernel_);        \
-    MOVE(i)                                                                                                                                              \
-    a##i = depth < depths ? SPLAT_I4(OUTSIDE) : S4_ZERO;                                                                                                 \
-    if (INSIDE(i) && depth < depths) a##i = MAKE_I4(WORD_OF_A(at##i + k, 0), WORD_OF_A(at##i + k, 1), WORD_OF_A(at##i + k, 2), WORD_OF_A(at##i + k, 3)); \
+#define TAKE_A(i)                                                                      \
+  {                                                                                    \
+    int depth = begin + LOAD_K(i, ROWS), tap = depth / WORDS, k = depth - tap * WORDS, \
+        ky = tap / LOW(p.kernel_), kx = tap - ky * LOW(p.kernel_);                     \
+    MOVE(i)                                                                            \
+    a##i = depth < depths ? SPLAT_I4(OUTSIDE) : S4_ZERO;                               \
+    if (INSIDE(i) && depth < depths)                                                   \
+      a##i = MAKE_I4(WORD_OF_A(at##i + k, 0), WORD_OF_A(at##i + k, 1),                 \
+                     WORD_OF_A(at##i + k, 2), WORD_OF_A(at##i + k, 3));                \
   }
 #elif BYTES
 #define DEPTHS WORDS
 #define WORD_OF_A(at, j) (depth + j < depths ? a[(at) + j] ^ p.a_flip : 0)
-#define TAKE_A(i)                                                                                                                       \
-  {                                                                                                                                     \
-    int depth = begin + LOAD_K(i, ROWS);                                                                                                \
-    a##i = MAKE_I4(WORD_OF_A(at##i + depth, 0), WORD_OF_A(at##i + depth, 1), WORD_OF_A(at##i + depth, 2), WORD_OF_A(at##i + depth, 3)); \
+#define TAKE_A(i)                                                             \
+  {                                                                           \
+    int depth = begin + LOAD_K(i, ROWS);                                      \
+    a##i = MAKE_I4(WORD_OF_A(at##i + depth, 0), WORD_OF_A(at##i + depth, 1),  \
+                   WORD_OF_A(at##i + depth, 2), WORD_OF_A(at##i + depth, 3)); \
   }
 #elif CONV
 #define DEPTHS (HIGH(p.kernel_) * LOW(p.kernel_) * p.k)
-#define TAKE_A(i)                                                                                                                            \
-  {                                                                                                                                          \
-    int depth = begin + LOAD_K(i, ROWS), tap = depth / p.k, k = depth - tap * p.k, ky = tap / LOW(p.kernel_), kx = tap - ky * LOW(p.kernel_); \
-    TAKE_TAPS_(i)                                                                                                                            \
+#define TAKE_A(i)                                                                  \
+  {                                                                                \
+    int depth = begin + LOAD_K(i, ROWS), tap = depth / p.k, k = depth - tap * p.k, \
+        ky = tap / LOW(p.kernel_), kx = tap - ky * LOW(p.kernel_);                 \
+    TAKE_TAPS_(i)                                                                  \
   }
 #if VECTOR_A
 #define TAKE_TAPS_(i) MOVE(i) if (INSIDE(i) && depth < depths) a##i = LDRAW4(a, at##i + k / 4); else a##i = RAW4_ZERO;
 #else
 #define TAKE_TAPS_(i) TAKE_TAP_(i, x) TAKE_TAP_(i, y) TAKE_TAP_(i, z) TAKE_TAP_(i, w)
-#define TAKE_TAP_(i, c)                                                          \
-  MOVE(i)                                                                        \
-  a##i.c = INSIDE(i) && depth < depths ? LD1(a, at##i + k * p.a_k) : 0.0f;       \
-  depth += 1;                                                                    \
-  k += 1;                                                                        \
-  if (k == p.k) { k = 0; kx += 1; }                                              \
+#define TAKE_TAP_(i, c)                                                    \
+  MOVE(i)                                                                  \
+  a##i.c = INSIDE(i) && depth < depths ? LD1(a, at##i + k * p.a_k) : 0.0f; \
+  depth += 1;                                                              \
+  k += 1;                                                                  \
+  if (k == p.k) { k = 0; kx += 1; }                                        \
   if (kx == LOW(p.kernel_)) { kx = 0; ky += 1; }
 #endif
 #else
 #define DEPTHS p.k
 #if VECTOR_A
-#define TAKE_A(i) { int depth = begin + LOAD_K(i, ROWS); if (depth < depths) a##i = LDRAW4(a, at##i + depth / 4); else a##i = RAW4_ZERO; }
+#define TAKE_A(i)                                                                   \
+  {                                                                                 \
+    int depth = begin + LOAD_K(i, ROWS);                                            \
+    if (depth < depths) a##i = LDRAW4(a, at##i + depth / 4); else a##i = RAW4_ZERO; \
+  }
 #else
 #define TAKE_ONE_(i, depth) ((depth) < depths ? LD1(a, at##i + (depth) * p.a_k) : 0.0f)
-#define TAKE_A(i) { int depth = begin + LOAD_K(i, ROWS); a##i = MAKE4(TAKE_ONE_(i, depth), TAKE_ONE_(i, depth + 1), TAKE_ONE_(i, depth + 2), TAKE_ONE_(i, depth + 3)); }
+#define TAKE_A(i)                                                   \
+  {                                                                 \
+    int depth = begin + LOAD_K(i, ROWS);                            \
+    a##i = MAKE4(TAKE_ONE_(i, depth), TAKE_ONE_(i, depth + 1),      \
+                 TAKE_ONE_(i, depth + 2), TAKE_ONE_(i, depth + 3)); \
+  }
 #endif
 #endif
 #define PUT_ALONG_K_(first, v, stride, i, rows)                            \
@@ -147,17 +161,17 @@ CONSTANT(7, BUFFERS, 2)
     PUT_ONE(tile, at + 12 * stride, (v).w);                                \
   }
 #if VECTOR_B == 2
-#define TAKE_B(i)                                                                                        \
-  {                                                                                                      \
-    int depth = begin + LOAD_K(i, 4 * WIDTH), column = 4 * left + LOAD_ROW(i, 4 * WIDTH);                \
+#define TAKE_B(i)                                                                                          \
+  {                                                                                                        \
+    int depth = begin + LOAD_K(i, 4 * WIDTH), column = 4 * left + LOAD_ROW(i, 4 * WIDTH);                  \
     if (depth < depths && column < p.n) b##i = LDRAW4(b, BT_AT(column, depth / 4)); else b##i = RAW4_ZERO; \
   }
 #define PUT_B(i) PUT_ALONG_K_(from + SIZE_A, WIDE_B(b##i), STRIDE_B, i, 4 * WIDTH)
 #else
-#define TAKE_B(i)                                                                                        \
-  {                                                                                                      \
-    int depth = begin + (THREADS * i + t) / WIDTH, place = left + (THREADS * i + t) % WIDTH;             \
-    if (depth < depths && place < COLUMNS) b##i = TILE_B(TILE_ROW(depth), place); else b##i = ZERO_B;    \
+#define TAKE_B(i)                                                                                     \
+  {                                                                                                   \
+    int depth = begin + (THREADS * i + t) / WIDTH, place = left + (THREADS * i + t) % WIDTH;          \
+    if (depth < depths && place < COLUMNS) b##i = TILE_B(TILE_ROW(depth), place); else b##i = ZERO_B; \
   }
 #define PUT_B(i) tile[from + SIZE_A + THREADS * i + t] = WIDE_B(b##i);
 #endif
@@ -210,10 +224,10 @@ TILE_KERNEL SHARED(S4, tile, SIZE_ALL) BODY {
         ROW_BY_COLUMNS(s003, m0.w, n0)
         if (ROW_SUMS != 0) ROW_BY_COLUMNS(row_sums, 0x01010101, m0)
 #else
-#define MULTIPLY(r, c)                                    \
-  s##r##c##0 = FMA(SPLAT4(m##r.x), n##c, s##r##c##0);     \
-  s##r##c##1 = FMA(SPLAT4(m##r.y), n##c, s##r##c##1);     \
-  s##r##c##2 = FMA(SPLAT4(m##r.z), n##c, s##r##c##2);     \
+#define MULTIPLY(r, c)                                \
+  s##r##c##0 = FMA(SPLAT4(m##r.x), n##c, s##r##c##0); \
+  s##r##c##1 = FMA(SPLAT4(m##r.y), n##c, s##r##c##1); \
+  s##r##c##2 = FMA(SPLAT4(m##r.z), n##c, s##r##c##2); \
   s##r##c##3 = FMA(SPLAT4(m##r.w), n##c, s##r##c##3);
         BLOCKS(MULTIPLY)
 #endif

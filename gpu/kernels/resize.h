@@ -27,12 +27,14 @@ FUNCTION int numerator(int o, int extent, int to) {
 }
 FUNCTION int denominator(int to) { return COORDINATES == 0 ? 2 * to : COORDINATES == 1 ? max(to - 1, 1) : to; }
 // A thread's place: V channels of TX neighbouring pixels of a row, and what they read and write.
-#define RESIZE_PLACE                                                                                                                                           \
-  int c = GLOBAL(0), ox = GLOBAL(1) * TX, oy = GLOBAL(2) % p.out_h, image = GLOBAL(2) / p.out_h;                                                               \
-  if (c >= p.n || ox >= p.out_w) return;                                                                                                                       \
-  int from = p.x_offset + image / p.planes * p.x_batch + image % p.planes * p.x_plane + c;                                                                     \
+#define RESIZE_PLACE                                                                             \
+  int c = GLOBAL(0), ox = GLOBAL(1) * TX, oy = GLOBAL(2) % p.out_h, image = GLOBAL(2) / p.out_h; \
+  if (c >= p.n || ox >= p.out_w) return;                                                         \
+  int from = p.x_offset + image / p.planes * p.x_batch + image % p.planes * p.x_plane + c;       \
   int to = p.y_offset + image / p.planes * p.y_batch + image % p.planes * p.y_plane + oy * p.y_row + ox * p.y_pixel + c;
-#define RESIZE_ROWS                                                                                                                                            \
-  int den_x = denominator(p.out_w), num_y = numerator(oy, p.in_h, p.out_h), den_y = denominator(p.out_h);                                                      \
-  int y0 = min(num_y / den_y, p.in_h - 1), y1 = min(y0 + 1, p.in_h - 1), top = from + y0 * p.x_row, bottom = from + y1 * p.x_row;
-#define RESIZE_COLUMNS int num_x = numerator(ox + i, p.in_w, p.out_w), x0 = min(num_x / den_x, p.in_w - 1), x1 = min(x0 + 1, p.in_w - 1);
+#define RESIZE_ROWS                                                                                       \
+  int den_x = denominator(p.out_w), num_y = numerator(oy, p.in_h, p.out_h), den_y = denominator(p.out_h); \
+  int y0 = min(num_y / den_y, p.in_h - 1), y1 = min(y0 + 1, p.in_h - 1), top = from + y0 * p.x_row,       \
+      bottom = from + y1 * p.x_row;
+#define RESIZE_COLUMNS \
+  int num_x = numerator(ox + i, p.in_w, p.out_w), x0 = min(num_x / den_x, p.in_w - 1), x1 = min(x0 + 1, p.in_w - 1);

@@ -7,12 +7,16 @@
 
 namespace skua::gpu::opencl {
 
-#define SKUA_CL_FUNCTIONS(X)                                                                                                                    \
-  X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext) X(clRetainContext) X(clReleaseContext) X(clGetContextInfo) X(clCreateCommandQueue)  \
-  X(clGetCommandQueueInfo) X(clRetainCommandQueue) X(clReleaseCommandQueue) X(clCreateBuffer) X(clCreateSubBuffer) X(clCreateImage) X(clGetMemObjectInfo) X(clRetainMemObject) X(clReleaseMemObject) X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) X(clEnqueueReadBuffer) \
-  X(clEnqueueWriteBuffer) X(clCreateProgramWithSource) X(clCreateProgramWithBinary) X(clGetProgramInfo) X(clBuildProgram) X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernelsInProgram) \
-  X(clReleaseKernel) X(clGetKernelWorkGroupInfo) X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList)                      \
-  X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) X(clGetEventProfilingInfo) X(clReleaseEvent) X(clFlush) X(clFinish)
+#define SKUA_CL_FUNCTIONS(X)                                                                                  \
+  X(clGetPlatformIDs) X(clGetPlatformInfo) X(clGetDeviceIDs) X(clGetDeviceInfo) X(clCreateContext)            \
+  X(clRetainContext) X(clReleaseContext) X(clGetContextInfo) X(clCreateCommandQueue) X(clGetCommandQueueInfo) \
+  X(clRetainCommandQueue) X(clReleaseCommandQueue) X(clCreateBuffer) X(clCreateSubBuffer) X(clCreateImage)    \
+  X(clGetMemObjectInfo) X(clRetainMemObject) X(clReleaseMemObject) X(clEnqueueMapBuffer)                      \
+  X(clEnqueueUnmapMemObject) X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clCreateProgramWithSource)      \
+  X(clCreateProgramWithBinary) X(clGetProgramInfo) X(clBuildProgram) X(clGetProgramBuildInfo)                 \
+  X(clReleaseProgram) X(clCreateKernelsInProgram) X(clReleaseKernel) X(clGetKernelWorkGroupInfo)              \
+  X(clSetKernelArg) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList)  \
+  X(clWaitForEvents) X(clGetEventProfilingInfo) X(clReleaseEvent) X(clFlush) X(clFinish)
 
 struct Functions {
 #define X(f) decltype(&::f) f;

@@ -42,8 +42,9 @@ skua_status open_library(Instance& in, void* given = nullptr) {
   in.GetInstanceProcAddr =
       reinterpret_cast<PFN_vkGetInstanceProcAddr>(given ? given : dlsym(in.library, "vkGetInstanceProcAddr"));
   if (!in.GetInstanceProcAddr) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: the library has no vkGetInstanceProcAddr");
-#define SKUA_VK_FIND(name) \
-  if (!(in.name = reinterpret_cast<PFN_vk##name>(in.GetInstanceProcAddr(nullptr, "vk" #name)))) return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: the library has no vk" #name);
+#define SKUA_VK_FIND(name)                                                                      \
+  if (!(in.name = reinterpret_cast<PFN_vk##name>(in.GetInstanceProcAddr(nullptr, "vk" #name)))) \
+    return fail(SKUA_STATUS_NO_DEVICE, "Vulkan: the library has no vk" #name);
   SKUA_VK_GLOBAL(SKUA_VK_FIND)
 #undef SKUA_VK_FIND
   in.EnumerateInstanceVersion =

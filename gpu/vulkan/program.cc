@@ -46,7 +46,10 @@ size_t with_modes(const Description& about, skua_dtype type, const uint32_t* tex
   enum : uint32_t { kExtension = 10, kEntryPoint = 15, kExecutionMode = 16, kCapability = 17 };
   const bool half = type == SKUA_DTYPE_F16, half_nan = half && about.f16_nan;
   const struct { bool wanted; uint32_t capability, mode, bits; } modes[] = {
-      {half && about.f16_rounding, 4467, 4462, 16}, {half && about.f16_preserve, 4464, 4459, 16}, {about.f32_nan, 4466, 4461, 32}, {half_nan, about.f32_nan ? 0u : 4466u, 4461, 16}};
+      {half && about.f16_rounding, 4467, 4462, 16},
+      {half && about.f16_preserve, 4464, 4459, 16},
+      {about.f32_nan, 4466, 4461, 32},
+      {half_nan, about.f32_nan ? 0u : 4466u, 4461, 16}};
   bool any = false;
   uint32_t* const first = to;
   const auto put = [&](const void* from, size_t n) {

@@ -17,18 +17,21 @@
 namespace skua::gpu::vulkan {
 
 #define SKUA_VK_GLOBAL(X) X(CreateInstance) X(EnumerateInstanceExtensionProperties)
-#define SKUA_VK_INSTANCE(X)                                                                                                                    \
-  X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties2) X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties) \
-  X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties) X(CreateDevice) X(GetDeviceProcAddr)
-#define SKUA_VK_DEVICE(X)                                                                                                                      \
-  X(DestroyDevice) X(DeviceWaitIdle) X(QueueWaitIdle) X(GetDeviceQueue) X(QueueSubmit) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(CreateBufferView) X(DestroyBufferView)            \
-  X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateDescriptorSetLayout) X(DestroyDescriptorSetLayout)                    \
-  X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreatePipelineCache) X(DestroyPipelineCache) X(GetPipelineCacheData) X(CreateShaderModule)  \
-  X(DestroyShaderModule) X(CreateComputePipelines) X(DestroyPipeline) X(CreateDescriptorPool) X(DestroyDescriptorPool) X(AllocateDescriptorSets) \
-  X(UpdateDescriptorSets) X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer)         \
-  X(CreateFence) X(DestroyFence) X(ResetFences) X(WaitForFences) X(CreateQueryPool) X(DestroyQueryPool) X(GetQueryPoolResults)                   \
-  X(CmdBindPipeline) X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch) X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdResetQueryPool)     \
-  X(CmdWriteTimestamp)
+#define SKUA_VK_INSTANCE(X)                                                                                    \
+  X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties2) X(GetPhysicalDeviceFeatures2) \
+  X(GetPhysicalDeviceMemoryProperties) X(GetPhysicalDeviceQueueFamilyProperties)                               \
+  X(EnumerateDeviceExtensionProperties) X(CreateDevice) X(GetDeviceProcAddr)
+#define SKUA_VK_DEVICE(X)                                                                                           \
+  X(DestroyDevice) X(DeviceWaitIdle) X(QueueWaitIdle) X(GetDeviceQueue) X(QueueSubmit) X(CreateBuffer)              \
+  X(DestroyBuffer) X(GetBufferMemoryRequirements) X(CreateBufferView) X(DestroyBufferView) X(AllocateMemory)        \
+  X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateDescriptorSetLayout) X(DestroyDescriptorSetLayout)         \
+  X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreatePipelineCache) X(DestroyPipelineCache)                   \
+  X(GetPipelineCacheData) X(CreateShaderModule) X(DestroyShaderModule) X(CreateComputePipelines) X(DestroyPipeline) \
+  X(CreateDescriptorPool) X(DestroyDescriptorPool) X(AllocateDescriptorSets) X(UpdateDescriptorSets)                \
+  X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer)    \
+  X(CreateFence) X(DestroyFence) X(ResetFences) X(WaitForFences) X(CreateQueryPool) X(DestroyQueryPool)             \
+  X(GetQueryPoolResults) X(CmdBindPipeline) X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch)             \
+  X(CmdPipelineBarrier) X(CmdCopyBuffer) X(CmdResetQueryPool) X(CmdWriteTimestamp)
 
 #define SKUA_VK_MEMBER(name) PFN_vk##name name;
 
@@ -129,7 +132,8 @@ template <class Handle> skua_status created(VulkanDevice* device, VkResult resul
   if (result != VK_SUCCESS) handle = Handle{};
   return check(device, result, call);
 }
-#define SKUA_VK_NEW(device, name, handle, ...) SKUA_TRY(created(device, (device)->name(__VA_ARGS__, &(handle)), "vk" #name, handle))
+#define SKUA_VK_NEW(device, name, handle, ...) \
+  SKUA_TRY(created(device, (device)->name(__VA_ARGS__, &(handle)), "vk" #name, handle))
 #define SKUA_VK(device, name, ...) SKUA_TRY(check(device, (device)->name(__VA_ARGS__), "vk" #name))
 
 struct Locked {

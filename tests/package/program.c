@@ -34,7 +34,8 @@ int main(void) {
   skua_plan* plan = NULL;
   static char workspace[1 << 16] __attribute__((aligned(SKUA_WORKSPACE_ALIGNMENT)));
   const skua_buffer in = skua_host_buffer(ones), out = skua_host_buffer(sums);
-  if (skua_conv2d_create(context, &d, ones, NULL, &op) != SKUA_STATUS_OK || skua_op_plan(op, &image, 1, NULL, 0, &plan) != SKUA_STATUS_OK ||
+  if (skua_conv2d_create(context, &d, ones, NULL, &op) != SKUA_STATUS_OK ||
+      skua_op_plan(op, &image, 1, NULL, 0, &plan) != SKUA_STATUS_OK ||
       skua_plan_run(plan, &in, 1, &out, 1, workspace, sizeof workspace, NULL) != SKUA_STATUS_OK) {
     fprintf(stderr, "%s\n", skua_error_text());
     return 1;

@@ -12,7 +12,8 @@ int main(void) {
   skua_context* context;
   const pthreadpool_t pool = pthreadpool_create(2);
   const skua_executor executor = skua_executor_from_pthreadpool(pool);
-  if (skua_context_create(NULL, &context) != SKUA_STATUS_OK || skua_gemm_f32(context, kRows, kRows, kRows, a, kRows, b, kRows, c, kRows, &executor) != SKUA_STATUS_OK) {
+  if (skua_context_create(NULL, &context) != SKUA_STATUS_OK ||
+      skua_gemm_f32(context, kRows, kRows, kRows, a, kRows, b, kRows, c, kRows, &executor) != SKUA_STATUS_OK) {
     fprintf(stderr, "%s\n", skua_error_text());
     return 1;
   }

@@ -13,10 +13,12 @@ inline VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkD
   return VK_FALSE;
 }
 
-#define SKUA_ENGINE_VK(X)                                                                                                                                                       \
-  X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceQueueFamilyProperties) X(GetPhysicalDeviceMemoryProperties) X(CreateDevice) X(DestroyDevice) X(GetDeviceQueue) \
-  X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateCommandPool) X(DestroyCommandPool)      \
-  X(AllocateCommandBuffers) X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdCopyBuffer) X(CmdPipelineBarrier) X(QueueSubmit) X(QueueWaitIdle)
+#define SKUA_ENGINE_VK(X)                                                                                 \
+  X(DestroyInstance) X(EnumeratePhysicalDevices) X(GetPhysicalDeviceQueueFamilyProperties)                \
+  X(GetPhysicalDeviceMemoryProperties) X(CreateDevice) X(DestroyDevice) X(GetDeviceQueue) X(CreateBuffer) \
+  X(DestroyBuffer) X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory) X(BindBufferMemory)     \
+  X(MapMemory) X(CreateCommandPool) X(DestroyCommandPool) X(AllocateCommandBuffers) X(BeginCommandBuffer) \
+  X(EndCommandBuffer) X(CmdCopyBuffer) X(CmdPipelineBarrier) X(QueueSubmit) X(QueueWaitIdle)
 
 // An engine: its instance (with the validation layer, where the environment asks for it), device, queue, and buffers of
 // memory that the host sees.

@@ -217,12 +217,16 @@ std::vector<Sample> data_samples() {
   skua_rearrange_desc rearrange = SKUA_REARRANGE_DESC_INIT;
   rearrange.block = 2;
   return {
-      {"transpose", [=](skua_context* c, skua_op** out) { return skua_transpose_create(c, &transpose, out); }, {shape({4, 17, 23})}},
-      {"layout", [=](skua_context* c, skua_op** out) { return skua_layout_create(c, &layout, out); }, {shape({2, 5, 7, 19})}},
+      {"transpose", [=](skua_context* c, skua_op** out) { return skua_transpose_create(c, &transpose, out); },
+       {shape({4, 17, 23})}},
+      {"layout", [=](skua_context* c, skua_op** out) { return skua_layout_create(c, &layout, out); },
+       {shape({2, 5, 7, 19})}},
       {"pad", [=](skua_context* c, skua_op** out) { return skua_pad_create(c, &pad, out); }, {shape({5, 19})}},
       {"slice", [=](skua_context* c, skua_op** out) { return skua_slice_create(c, &slice, out); }, {shape({5, 19})}},
-      {"concat", [=](skua_context* c, skua_op** out) { return skua_concat_create(c, &concat, out); }, {shape({5, 19}), shape({5, 1}), shape({5, 0}), shape({5, 8}), shape({5, 3})}},
-      {"rearrange", [=](skua_context* c, skua_op** out) { return skua_rearrange_create(c, &rearrange, out); }, {shape({2, 3, 5, 12})}},
+      {"concat", [=](skua_context* c, skua_op** out) { return skua_concat_create(c, &concat, out); },
+       {shape({5, 19}), shape({5, 1}), shape({5, 0}), shape({5, 8}), shape({5, 3})}},
+      {"rearrange", [=](skua_context* c, skua_op** out) { return skua_rearrange_create(c, &rearrange, out); },
+       {shape({2, 3, 5, 12})}},
   };
 }
 
@@ -231,14 +235,18 @@ std::vector<Sample> all_samples() {
   std::vector<Sample> list = {
       gemm("gemm", false, SKUA_ACTIVATION_NONE, SKUA_RESIDUAL_NONE, {shape({5, 24}), shape({24, 37})}),
       gemm("gemm_tall", false, SKUA_ACTIVATION_RELU, SKUA_RESIDUAL_NONE, {shape({24, 70}), shape({2, 24, 37})}, true),
-      gemm("gemm_constant", true, SKUA_ACTIVATION_CLAMP, SKUA_RESIDUAL_BEFORE_ACTIVATION, {shape({5, 24}), shape({5, 37})}),
-      gemm("gemm_gelu", true, SKUA_ACTIVATION_GELU, SKUA_RESIDUAL_AFTER_ACTIVATION, {shape({2, 9, 24}), shape({2, 9, 37})}),
+      gemm("gemm_constant", true, SKUA_ACTIVATION_CLAMP, SKUA_RESIDUAL_BEFORE_ACTIVATION,
+           {shape({5, 24}), shape({5, 37})}),
+      gemm("gemm_gelu", true, SKUA_ACTIVATION_GELU, SKUA_RESIDUAL_AFTER_ACTIVATION,
+           {shape({2, 9, 24}), shape({2, 9, 37})}),
       conv("conv_3x3", 3, 1, 1, 16, 19, nhwc, SKUA_RESIDUAL_NONE, {shape({2, 12, 13, 16})}),
       conv("conv_3x3s2", 3, 2, 1, 5, 19, nhwc, SKUA_RESIDUAL_NONE, {shape({2, 12, 13, 5})}),
-      conv("conv_1x1_residual", 1, 1, 1, 8, 9, nhwc, SKUA_RESIDUAL_AFTER_ACTIVATION, {shape({1, 6, 7, 8}), shape({1, 6, 7, 9})}),
+      conv("conv_1x1_residual", 1, 1, 1, 8, 9, nhwc, SKUA_RESIDUAL_AFTER_ACTIVATION,
+           {shape({1, 6, 7, 8}), shape({1, 6, 7, 9})}),
       conv("conv_groups", 3, 1, 2, 6, 8, nhwc, SKUA_RESIDUAL_NONE, {shape({1, 6, 7, 6})}),
       conv("conv_depthwise", 3, 1, 21, 21, 21, nhwc, SKUA_RESIDUAL_NONE, {shape({2, 9, 8, 21})}),
-      conv("conv_nchw", 3, 1, 1, 5, 6, nchw, SKUA_RESIDUAL_BEFORE_ACTIVATION, {shape({2, 5, 9, 8}), shape({2, 6, 9, 8})}),
+      conv("conv_nchw", 3, 1, 1, 5, 6, nchw, SKUA_RESIDUAL_BEFORE_ACTIVATION,
+           {shape({2, 5, 9, 8}), shape({2, 6, 9, 8})}),
       gemm_bytes("gemm_bytes", false, {shape({5, 24}, SKUA_DTYPE_U8), shape({24, 37}, SKUA_DTYPE_S8)}),
       gemm_bytes("gemm_bytes_constant", true, {shape({2, 9, 24}, SKUA_DTYPE_U8)}),
       gemm_weights("gemm_rows_s8", true, SKUA_DTYPE_S8, 0, {shape({2, 9, 70})}),
