@@ -398,11 +398,8 @@ template <class B, int MR, int NV> constexpr GemmTileTable make_narrow() {
   GemmTileTable table = {};
   fill_narrow<B, MR, NV>(table);
   table.b = element_of<B>;
-  // a tile of three vectors alone waits for its sums; four are read as fast as L3 gives them
-  if constexpr (F32::L == 8) {
-    table.panels = panels<NV, B>;
-    table.panels_at_once = kPanels<NV>;
-  }
+  table.panels = panels<NV, B>;
+  table.panels_at_once = kPanels<NV>;
   table.any_c = true;
   return table;
 }
