@@ -129,8 +129,8 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     // of the row, for each panel
     const bool sums = tiles.bytes && !tiles.flip_rows && tiles.b == Element::u8 && tile->element == Element::s8;
     const double row = sums ? double(panels) * (double(depth) / 64 + 12) : 0;
-    // Each vector is widened on its way: half a line at a time a Zen 5 reads 100 GB/s of L3 so, 126 in pairs. Out of the
-    // first level it is the wider weights that come sooner (20-480 of f16 0.20 us, made f32 0.16; 48-1152 1.0 and 1.4).
+    // Each vector is widened on its way: half a line at a time a Zen 5 reads 100 GB/s of L3 so, 126 in pairs. Out of
+    // the first level wider weights come sooner (20-480 of f16 0.20 us, made f32 0.16; 48-1152 1.0 and 1.4).
     if (widens && tile->vector < 16) cold *= 0.8;
     const bool close = 4 * double(n) * double(depth) <= double(machine.l1);
     const double first = widens && tile->vector >= 16 && close ? 15 * double(vectors) : 0;
