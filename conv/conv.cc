@@ -189,26 +189,8 @@ skua_status open(skua_op* base) {
                           8,
                           8,
                           c.in_channels,
-                          c.out_channels / c.in_channels,
-                          8,
-                          8,
-                          c.kernel_h,
-                          c.kernel_w,
-                          c.stride_h,
-                          c.stride_w,
-                          c.dilation_h,
-                          c.dilation_w,
-                          0,
-                          0,
-                          0,
-                          0,
-                          0,
-                          0,
-                          0,
-                          0,
-                          0,
-                          0,
-                          0};
+                          c.out_channels / c.in_channels, 8, 8, c.kernel_h, c.kernel_w, c.stride_h, c.stride_w,
+                          c.dilation_h, c.dilation_w, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
       if (a == kGrouped) s.group = c.in_channels / c.groups;
       usable |= !not_applicable(c, a) && c.depthwise.element == map_element(c) &&
                 depthwise_choose(op.ctx, s, c.depthwise, nullptr);
@@ -263,13 +245,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& shapes, skua_plan* 
 }
 
 DirectOperands operands(const ConvOp& op) {
-  return {op.weights_of[kDirect],
-          op.bias,
-          &op.activation,
-          skua_residual(op.config.residual),
-          nullptr,
-          nullptr,
-          nullptr,
+  return {op.weights_of[kDirect], op.bias, &op.activation, skua_residual(op.config.residual), nullptr, nullptr, nullptr,
           nullptr};
 }
 
@@ -496,16 +472,26 @@ void explain(const skua_plan* plan, Text& text) {
 }  // namespace
 
 extern const OpClass conv2d_class, conv2d_transpose_class, inverted_residual_part_class;
-const OpClass conv2d_class = {"conv2d",           3,     sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config),
-                              sizeof(ConvConfig), false, open,           make_plan,        finish,
-                              workspace,          run,   explain,        conv_remake};
+const OpClass conv2d_class = {
+    .name = "conv2d", .id = 3,
+    .op_size = sizeof(ConvOp), .plan_size = sizeof(ConvPlan), .config_offset = offsetof(ConvOp, config),
+    .config_size = sizeof(ConvConfig),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain, .remake = conv_remake,
+};
 const OpClass conv2d_transpose_class = {
-    "conv2d_transpose", 4,     sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config),
-    sizeof(ConvConfig), false, open,           make_plan,        finish,
-    workspace,          run,   explain};
+    .name = "conv2d_transpose", .id = 4,
+    .op_size = sizeof(ConvOp), .plan_size = sizeof(ConvPlan), .config_offset = offsetof(ConvOp, config),
+    .config_size = sizeof(ConvConfig),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain,
+};
 const OpClass inverted_residual_part_class = {
-    "inverted_residual", 0,     sizeof(ConvOp), sizeof(ConvPlan), offsetof(ConvOp, config),
-    sizeof(ConvConfig),  false, open,           make_plan,        finish,
-    workspace,           run,   explain};
+    .name = "inverted_residual", .id = 0,
+    .op_size = sizeof(ConvOp), .plan_size = sizeof(ConvPlan), .config_offset = offsetof(ConvOp, config),
+    .config_size = sizeof(ConvConfig),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain,
+};
 
 }  // namespace skua

@@ -363,13 +363,19 @@ void explain(const skua_plan* plan, Text& text) {
 
 extern const OpClass conv2d_int8_class, conv2d_transpose_int8_class;
 const OpClass conv2d_int8_class = {
-    "conv2d",           24,    sizeof(Int8Op), sizeof(Int8Plan), offsetof(Int8Op, config),
-    sizeof(Int8Config), false, open,           make_plan,        finish,
-    workspace,          run,   explain};
+    .name = "conv2d", .id = 24,
+    .op_size = sizeof(Int8Op), .plan_size = sizeof(Int8Plan), .config_offset = offsetof(Int8Op, config),
+    .config_size = sizeof(Int8Config),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain,
+};
 const OpClass conv2d_transpose_int8_class = {
-    "conv2d_transpose", 25,    sizeof(Int8Op), sizeof(Int8Plan), offsetof(Int8Op, config),
-    sizeof(Int8Config), false, open,           make_plan,        finish,
-    workspace,          run,   explain};
+    .name = "conv2d_transpose", .id = 25,
+    .op_size = sizeof(Int8Op), .plan_size = sizeof(Int8Plan), .config_offset = offsetof(Int8Op, config),
+    .config_size = sizeof(Int8Config),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain,
+};
 
 skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, skua_dtype result,
                              const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,

@@ -152,19 +152,13 @@ void explain(const skua_plan* plan, Text& text) {
 }  // namespace
 
 extern const OpClass depthwise_int8_class;
-const OpClass depthwise_int8_class = {"conv2d",
-                                      26,
-                                      sizeof(DepthwiseInt8Op),
-                                      sizeof(DepthwiseInt8Plan),
-                                      offsetof(DepthwiseInt8Op, config),
-                                      sizeof(DepthwiseInt8Config),
-                                      false,
-                                      open,
-                                      make_plan,
-                                      finish,
-                                      workspace,
-                                      run,
-                                      explain};
+const OpClass depthwise_int8_class = {
+    .name = "conv2d", .id = 26,
+    .op_size = sizeof(DepthwiseInt8Op), .plan_size = sizeof(DepthwiseInt8Plan),
+    .config_offset = offsetof(DepthwiseInt8Op, config), .config_size = sizeof(DepthwiseInt8Config),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain,
+};
 
 skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& c, skua_dtype result,
                                   const Requantize& bounds, const ConvQuantization& q, const WeightSteps& steps,

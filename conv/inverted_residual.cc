@@ -261,19 +261,13 @@ void explain(const skua_plan* plan, Text& text) {
 }  // namespace
 
 extern const OpClass inverted_residual_class;
-const OpClass inverted_residual_class = {"inverted_residual",
-                                         50,
-                                         sizeof(BlockOp),
-                                         sizeof(BlockPlan),
-                                         offsetof(BlockOp, config),
-                                         sizeof(Config),
-                                         false,
-                                         open,
-                                         make_plan,
-                                         finish,
-                                         workspace,
-                                         run,
-                                         explain};
+const OpClass inverted_residual_class = {
+    .name = "inverted_residual", .id = 50,
+    .op_size = sizeof(BlockOp), .plan_size = sizeof(BlockPlan), .config_offset = offsetof(BlockOp, config),
+    .config_size = sizeof(Config),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain,
+};
 
 }  // namespace skua
 

@@ -36,16 +36,16 @@ struct OpClass {
   size_t plan_size;        // sizeof the struct derived from skua_plan
   size_t config_offset;    // of the config inside the op
   size_t config_size;
-  bool in_place;           // an output may be exactly an input
-  skua_status (*open)(skua_op* op);
+  bool in_place = false;   // an output may be exactly an input
+  skua_status (*open)(skua_op* op) = nullptr;
   // Fills plan->outputs (shapes; strides too if they are not dense), algorithm, kernel and the derived struct. What it
   // sees is dense or strided as given.
-  skua_status (*plan)(const skua_op* op, const PlanShapes& shapes, skua_plan* plan);
+  skua_status (*plan)(const skua_op* op, const PlanShapes& shapes, skua_plan* plan) = nullptr;
   // After the outputs' strides are final (NULL if they do not matter): checks them, finishes the plan.
-  skua_status (*finish)(const skua_op* op, skua_plan* plan);
-  size_t (*workspace)(const skua_plan* plan, uint32_t concurrency);  // NULL = none
-  void (*run)(const RunArgs& args);
-  void (*explain)(const skua_plan* plan, Text& text);                // NULL = the standard lines only
+  skua_status (*finish)(const skua_op* op, skua_plan* plan) = nullptr;
+  size_t (*workspace)(const skua_plan* plan, uint32_t concurrency) = nullptr;  // NULL = none
+  void (*run)(const RunArgs& args) = nullptr;
+  void (*explain)(const skua_plan* plan, Text& text) = nullptr;                // NULL = the standard lines only
   // For tuning: an operator with this one's config and made-up weights, packed in the format of candidate `wanted` of
   // its creation for these inputs; NULL in `out` when there is no such candidate. NULL = one format only.
   skua_status (*remake)(const skua_op* op, const skua_tensor* inputs, uint32_t wanted, skua_op** out) = nullptr;

@@ -112,9 +112,13 @@ void run(const RunArgs& args) {
   parallel(args, r.pieces * p.n_inputs, task, &r);
 }
 
-const OpClass concat_class = {"concat",       48,    sizeof(Op),      sizeof(Plan), offsetof(Op, config),
-                              sizeof(Config), false, open_copies<Op>, make_plan,    finish,
-                              nullptr,        run,   nullptr,         nullptr,      SKUA_RECORD(record)};
+const OpClass concat_class = {
+    .name = "concat", .id = 48,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .open = open_copies<Op>, .plan = make_plan, .finish = finish, .run = run,
+    .record = SKUA_RECORD(record),
+};
 
 }  // namespace
 }  // namespace skua

@@ -131,9 +131,13 @@ void run(const RunArgs& args) {
   }
 }
 
-const OpClass pad_class = {"pad",          46,    sizeof(Op),      sizeof(Plan), offsetof(Op, config),
-                           sizeof(Config), false, open_copies<Op>, make_plan,    finish,
-                           nullptr,        run,   nullptr,         nullptr,      SKUA_RECORD(record)};
+const OpClass pad_class = {
+    .name = "pad", .id = 46,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .open = open_copies<Op>, .plan = make_plan, .finish = finish, .run = run,
+    .record = SKUA_RECORD(record),
+};
 
 // Rounded to nearest even, saturated to [low, high]; NaN gives 0.
 int32_t to_integer(float x, int32_t low, int32_t high) {

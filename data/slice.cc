@@ -44,9 +44,13 @@ skua_status finish(const skua_op* base, skua_plan* out) {
   return finish_move(op, *static_cast<MovePlan*>(out), nest, "slice");
 }
 
-const OpClass slice_class = {"slice",        47,       sizeof(Op),      sizeof(MovePlan), offsetof(Op, config),
-                             sizeof(Config), false,    open_copies<Op>, make_plan,        finish,
-                             nullptr,        run_move, nullptr,         nullptr,          SKUA_RECORD(record_move)};
+const OpClass slice_class = {
+    .name = "slice", .id = 47,
+    .op_size = sizeof(Op), .plan_size = sizeof(MovePlan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .open = open_copies<Op>, .plan = make_plan, .finish = finish, .run = run_move,
+    .record = SKUA_RECORD(record_move),
+};
 
 }  // namespace
 }  // namespace skua

@@ -32,36 +32,20 @@ skua_status finish_transpose(const skua_op* base, skua_plan* plan) {
   return finish_move(op, *static_cast<MovePlan*>(plan), nest, "permute");
 }
 
-const OpClass transpose_class = {"transpose",
-                                 44,
-                                 sizeof(TransposeOp),
-                                 sizeof(MovePlan),
-                                 offsetof(TransposeOp, config),
-                                 sizeof(TransposeConfig),
-                                 false,
-                                 open_copies<TransposeOp>,
-                                 plan_transpose,
-                                 finish_transpose,
-                                 nullptr,
-                                 run_move,
-                                 nullptr,
-                                 nullptr,
-                                 SKUA_RECORD(record_move)};
-const OpClass layout_class = {"layout",
-                              45,
-                              sizeof(TransposeOp),
-                              sizeof(MovePlan),
-                              offsetof(TransposeOp, config),
-                              sizeof(TransposeConfig),
-                              false,
-                              open_copies<TransposeOp>,
-                              plan_transpose,
-                              finish_transpose,
-                              nullptr,
-                              run_move,
-                              nullptr,
-                              nullptr,
-                              SKUA_RECORD(record_move)};
+const OpClass transpose_class = {
+    .name = "transpose", .id = 44,
+    .op_size = sizeof(TransposeOp), .plan_size = sizeof(MovePlan), .config_offset = offsetof(TransposeOp, config),
+    .config_size = sizeof(TransposeConfig),
+    .open = open_copies<TransposeOp>, .plan = plan_transpose, .finish = finish_transpose, .run = run_move,
+    .record = SKUA_RECORD(record_move),
+};
+const OpClass layout_class = {
+    .name = "layout", .id = 45,
+    .op_size = sizeof(TransposeOp), .plan_size = sizeof(MovePlan), .config_offset = offsetof(TransposeOp, config),
+    .config_size = sizeof(TransposeConfig),
+    .open = open_copies<TransposeOp>, .plan = plan_transpose, .finish = finish_transpose, .run = run_move,
+    .record = SKUA_RECORD(record_move),
+};
 
 skua_status new_transpose(const OpClass& cls, const skua_context* context, const TransposeConfig& config,
                           skua_op** out) {
@@ -156,21 +140,13 @@ skua_status finish_rearrange(const skua_op* base, skua_plan* plan) {
   return finish_move(op, *static_cast<MovePlan*>(plan), nest, algorithm);
 }
 
-const OpClass rearrange_class = {"rearrange",
-                                 49,
-                                 sizeof(RearrangeOp),
-                                 sizeof(MovePlan),
-                                 offsetof(RearrangeOp, config),
-                                 sizeof(RearrangeConfig),
-                                 false,
-                                 open_copies<RearrangeOp>,
-                                 plan_rearrange,
-                                 finish_rearrange,
-                                 nullptr,
-                                 run_move,
-                                 nullptr,
-                                 nullptr,
-                                 SKUA_RECORD(record_move)};
+const OpClass rearrange_class = {
+    .name = "rearrange", .id = 49,
+    .op_size = sizeof(RearrangeOp), .plan_size = sizeof(MovePlan), .config_offset = offsetof(RearrangeOp, config),
+    .config_size = sizeof(RearrangeConfig),
+    .open = open_copies<RearrangeOp>, .plan = plan_rearrange, .finish = finish_rearrange, .run = run_move,
+    .record = SKUA_RECORD(record_move),
+};
 
 }  // namespace
 }  // namespace skua

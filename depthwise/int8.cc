@@ -410,18 +410,8 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kern
   if (!s.batch || !s.out_h || !s.out_w || !s.channels) return;
   if (by_phases(s, f)) {
     const size_t phases = depthwise::phases_y(s) * depthwise::phases_x(s);
-    Phases p = {args,
-                &s,
-                kernel,
-                f,
-                packed,
-                zero_point,
-                &to,
-                result,
-                static_cast<const char*>(in),
-                static_cast<char*>(out),
-                static_cast<char*>(workspace),
-                0};
+    Phases p = {args, &s, kernel, f, packed, zero_point, &to, result, static_cast<const char*>(in),
+                static_cast<char*>(out), static_cast<char*>(workspace), 0};
     if (phases < 2 * size_t(args.concurrency())) {
       for (size_t i = 0; i < phases; ++i) phase_task(&p, i, 0);
       return;
@@ -430,13 +420,8 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kern
     p.args.executor = nullptr;
     return parallel(args, phases, phase_task, &p);
   }
-  const DepthwiseInt8Run common = {&s,
-                                   kernel,
-                                   f,
-                                   static_cast<const char*>(packed),
-                                   static_cast<const uint8_t*>(in),
-                                   static_cast<uint8_t*>(out),
-                                   static_cast<char*>(workspace),
+  const DepthwiseInt8Run common = {&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in),
+                                   static_cast<uint8_t*>(out), static_cast<char*>(workspace),
                                    depthwise_int8_flip(kernel, f),
                                    uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)),
                                    depthwise_int8_tile(s, f, to, result),

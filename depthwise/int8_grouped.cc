@@ -223,14 +223,8 @@ void grouped_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kernel
                       const void* packed, int32_t zero_point, const Requantize& to, Element result, const void* in,
                       void* out, void* workspace) {
   if (!s.batch || !s.out_h || !s.out_w) return;
-  Run r = {{&s,
-            kernel,
-            f,
-            static_cast<const char*>(packed),
-            static_cast<const uint8_t*>(in),
-            static_cast<uint8_t*>(out),
-            static_cast<char*>(workspace),
-            depthwise_int8_flip(kernel, f),
+  Run r = {{&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in),
+            static_cast<uint8_t*>(out), static_cast<char*>(workspace), depthwise_int8_flip(kernel, f),
             uint8_t(uint8_t(zero_point) ^ depthwise_int8_flip(kernel, f)),
             depthwise_int8_tile(s, f, to, result),
             {{kernel, kernel, kernel}}},

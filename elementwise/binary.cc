@@ -104,9 +104,14 @@ void run(const RunArgs& args) {
 
 void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }
 
-const OpClass binary_class = {"binary",       9,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
-                              sizeof(Config), true, open,       make_plan,    finish,
-                              nullptr,        run,  explain};
+const OpClass binary_class = {
+    .name = "binary", .id = 9,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .in_place = true,
+    .open = open, .plan = make_plan, .finish = finish, .run = run,
+    .explain = explain,
+};
 
 // ---- select ---------------------------------------------------------------------------------------------------------
 struct SelectOp : skua_op {
@@ -153,9 +158,13 @@ void select_explain(const skua_plan* plan, Text& text) {
 }
 
 const OpClass select_class = {
-    "select",         10,         sizeof(SelectOp), sizeof(SelectPlan), offsetof(SelectOp, config),
-    sizeof(uint32_t), true,       select_open,      select_plan,        select_finish,
-    nullptr,          select_run, select_explain};
+    .name = "select", .id = 10,
+    .op_size = sizeof(SelectOp), .plan_size = sizeof(SelectPlan), .config_offset = offsetof(SelectOp, config),
+    .config_size = sizeof(uint32_t),
+    .in_place = true,
+    .open = select_open, .plan = select_plan, .finish = select_finish, .run = select_run,
+    .explain = select_explain,
+};
 
 }  // namespace
 }  // namespace skua

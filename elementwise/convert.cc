@@ -108,9 +108,13 @@ skua_status need_tensor_or_channels(const char* field, const skua_quantization& 
   return need_weight_quantization("convert", field, q, type, channels, q.axis, 0, true);
 }
 
-const OpClass convert_class = {"convert",      51,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
-                               sizeof(Config), false, open,       make_plan,    finish,
-                               nullptr,        run,   explain};
+const OpClass convert_class = {
+    .name = "convert", .id = 51,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .open = open, .plan = make_plan, .finish = finish, .run = run,
+    .explain = explain,
+};
 
 }  // namespace
 }  // namespace skua

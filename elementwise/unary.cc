@@ -84,9 +84,14 @@ void run(const RunArgs& args) {
 
 void explain(const skua_plan* plan, Text& text) { explain_loops(static_cast<const Plan*>(plan)->loops, text); }
 
-const OpClass unary_class = {"unary",        8,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
-                             sizeof(Config), true, open,       make_plan,    finish,
-                             nullptr,        run,  explain};
+const OpClass unary_class = {
+    .name = "unary", .id = 8,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .in_place = true,
+    .open = open, .plan = make_plan, .finish = finish, .run = run,
+    .explain = explain,
+};
 
 }  // namespace
 }  // namespace skua

@@ -207,14 +207,7 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     const Kernel* best;
     bool halves;
     double cycles;
-  } s = {m,
-         n,
-         depth,
-         format,
-         text,
-         choice,
-         types,
-         nullptr,
+  } s = {m, n, depth, format, text, choice, types, nullptr,
          kArch == Arch::x86_64 && (ctx->isas & isa_bit(Isa::avx512)) && machine_for(Isa::avx512).fma_ports < 2,
          0};
   each_kernel(ctx, tables_of(types.a), KernelKind::gemm_tile, 0, [](const Kernel* k, void* arg) {

@@ -391,18 +391,12 @@ const Kernel* kernel_of_width(const skua_context* ctx, Family family, uint16_t v
 const Kernel* dynamic_nibbles(const skua_context* ctx) { return nibbles_kernel(ctx, 0); }
 
 extern const OpClass gemm_dynamic_class;
-const OpClass gemm_dynamic_class = {"gemm",
-                                    27,
-                                    sizeof(DynamicOp),
-                                    sizeof(Plan),
-                                    offsetof(DynamicOp, config),
-                                    sizeof(DynamicConfig),
-                                    false,
-                                    open,
-                                    make_plan,
-                                    finish,
-                                    workspace,
-                                    run,
-                                    explain};
+const OpClass gemm_dynamic_class = {
+    .name = "gemm", .id = 27,
+    .op_size = sizeof(DynamicOp), .plan_size = sizeof(Plan), .config_offset = offsetof(DynamicOp, config),
+    .config_size = sizeof(DynamicConfig),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain,
+};
 
 }  // namespace skua

@@ -366,20 +366,13 @@ void explain(const skua_plan* plan, Text& text) {
 
 }  // namespace
 
-const OpClass gemm_class = {"gemm",
-                            1,
-                            sizeof(GemmOp),
-                            sizeof(Plan),
-                            offsetof(GemmOp, config),
-                            sizeof(GemmConfig),
-                            false,
-                            open,
-                            make_plan,
-                            finish,
-                            workspace,
-                            run,
-                            explain,
-                            gemm_remake};
+const OpClass gemm_class = {
+    .name = "gemm", .id = 1,
+    .op_size = sizeof(GemmOp), .plan_size = sizeof(Plan), .config_offset = offsetof(GemmOp, config),
+    .config_size = sizeof(GemmConfig),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain, .remake = gemm_remake,
+};
 
 }  // namespace skua
 

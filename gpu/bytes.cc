@@ -72,22 +72,13 @@ skua_status convert_record(const RecordArgs& args) {
   const BytesOp& op = op_of(args.plan->op);
   return record_nest(args, convert_kernel(&op), op.there, op.weights_size / 8);
 }
-const OpClass convert_class = {"convert",
-                               84,
-                               sizeof(BytesOp),
-                               sizeof(NestPlan),
-                               offsetof(BytesOp, config),
-                               sizeof(Config),
-                               false,
-                               open,
-                               unary_plan,
-                               convert_finish,
-                               nullptr,
-                               nullptr,
-                               nullptr,
-                               nullptr,
-                               convert_record,
-                               close};
+const OpClass convert_class = {
+    .name = "convert", .id = 84,
+    .op_size = sizeof(BytesOp), .plan_size = sizeof(NestPlan), .config_offset = offsetof(BytesOp, config),
+    .config_size = sizeof(Config),
+    .open = open, .plan = unary_plan, .finish = convert_finish,
+    .record = convert_record, .close = close,
+};
 
 // ---- unary ----------------------------------------------------------------------------------------------------------
 NestKernel table_kernel() {
@@ -101,22 +92,14 @@ skua_status table_finish(const skua_op* op, skua_plan* plan) {
 skua_status table_record(const RecordArgs& args) {
   return record_nest(args, table_kernel(), op_of(args.plan->op).there, 0);
 }
-const OpClass table_class = {"unary",
-                             85,
-                             sizeof(BytesOp),
-                             sizeof(NestPlan),
-                             offsetof(BytesOp, config),
-                             sizeof(Config),
-                             true,
-                             open,
-                             unary_plan,
-                             table_finish,
-                             nullptr,
-                             nullptr,
-                             nullptr,
-                             nullptr,
-                             table_record,
-                             close};
+const OpClass table_class = {
+    .name = "unary", .id = 85,
+    .op_size = sizeof(BytesOp), .plan_size = sizeof(NestPlan), .config_offset = offsetof(BytesOp, config),
+    .config_size = sizeof(Config),
+    .in_place = true,
+    .open = open, .plan = unary_plan, .finish = table_finish,
+    .record = table_record, .close = close,
+};
 
 // ---- binary ---------------------------------------------------------------------------------------------------------
 struct BinaryOp : skua_op {
@@ -138,22 +121,14 @@ skua_status binary_finish(const skua_op* op, skua_plan* plan) {
   return plan_nest(op, binary_kernel(op), *static_cast<NestPlan*>(plan));
 }
 skua_status binary_record(const RecordArgs& args) { return record_nest(args, binary_kernel(args.plan->op)); }
-const OpClass binary_class = {"binary",
-                              86,
-                              sizeof(BinaryOp),
-                              sizeof(NestPlan),
-                              offsetof(BinaryOp, config),
-                              sizeof(BinaryBytesConfig),
-                              true,
-                              nullptr,
-                              binary_plan,
-                              binary_finish,
-                              nullptr,
-                              nullptr,
-                              nullptr,
-                              nullptr,
-                              binary_record,
-                              nullptr};
+const OpClass binary_class = {
+    .name = "binary", .id = 86,
+    .op_size = sizeof(BinaryOp), .plan_size = sizeof(NestPlan), .config_offset = offsetof(BinaryOp, config),
+    .config_size = sizeof(BinaryBytesConfig),
+    .in_place = true,
+    .plan = binary_plan, .finish = binary_finish,
+    .record = binary_record,
+};
 
 }  // namespace
 

@@ -203,21 +203,8 @@ skua_status finish(const skua_op* base, skua_plan* out) {
       form != WinogradForm::none && base->ctx->filter[0] && glob_match(base->ctx->filter, winograd_form_name(form));
   if (form != WinogradForm::none && !out->choice.skip()) {
     p.algorithm = winograd_form_name(form);
-    p.layer = {s.batch,
-               s.in_h,
-               s.in_w,
-               s.in_channels,
-               s.out_h,
-               s.out_w,
-               s.out_channels,
-               s.pad_top,
-               s.pad_left,
-               g.element,
-               p.in,
-               p.out,
-               p.residual,
-               c.residual,
-               c.has_bias != 0,
+    p.layer = {s.batch, s.in_h, s.in_w, s.in_channels, s.out_h, s.out_w, s.out_channels, s.pad_top, s.pad_left,
+               g.element, p.in, p.out, p.residual, c.residual, c.has_bias != 0,
                has_texels(static_cast<const Op*>(base)->winograd_there[int(form)]),
                g.activation};
     SKUA_TRY(make_winograd(base, form, p.layer, p.winograd));
@@ -347,38 +334,20 @@ void explain(const skua_plan* plan, Text& text) {
     explain_storage(plan, *p.chosen.text, has_texels(op_of(plan).weights_there), text);
 }
 
-const OpClass conv2d_class = {"conv2d",
-                              81,
-                              sizeof(Op),
-                              sizeof(Plan),
-                              offsetof(Op, config),
-                              sizeof(ConvConfig),
-                              false,
-                              open,
-                              make_plan,
-                              finish,
-                              workspace,
-                              nullptr,
-                              explain,
-                              nullptr,
-                              record,
-                              close};
-const OpClass conv2d_transpose_class = {"conv2d_transpose",
-                                        82,
-                                        sizeof(Op),
-                                        sizeof(Plan),
-                                        offsetof(Op, config),
-                                        sizeof(ConvConfig),
-                                        false,
-                                        open,
-                                        make_plan,
-                                        finish,
-                                        workspace,
-                                        nullptr,
-                                        explain,
-                                        nullptr,
-                                        record,
-                                        close};
+const OpClass conv2d_class = {
+    .name = "conv2d", .id = 81,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(ConvConfig),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace,
+    .explain = explain, .record = record, .close = close,
+};
+const OpClass conv2d_transpose_class = {
+    .name = "conv2d_transpose", .id = 82,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(ConvConfig),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace,
+    .explain = explain, .record = record, .close = close,
+};
 
 }  // namespace
 

@@ -41,22 +41,14 @@ skua_status unary_finish(const skua_op* op, skua_plan* plan) {
 }
 skua_status unary_record(const RecordArgs& args) { return record_nest(args, unary_kernel(args.plan->op)); }
 
-const OpClass unary_class = {"unary",
-                             64,
-                             sizeof(UnaryOp),
-                             sizeof(NestPlan),
-                             offsetof(UnaryOp, config),
-                             sizeof(UnaryConfig),
-                             true,
-                             nullptr,
-                             unary_plan,
-                             unary_finish,
-                             nullptr,
-                             nullptr,
-                             nullptr,
-                             nullptr,
-                             unary_record,
-                             nullptr};
+const OpClass unary_class = {
+    .name = "unary", .id = 64,
+    .op_size = sizeof(UnaryOp), .plan_size = sizeof(NestPlan), .config_offset = offsetof(UnaryOp, config),
+    .config_size = sizeof(UnaryConfig),
+    .in_place = true,
+    .plan = unary_plan, .finish = unary_finish,
+    .record = unary_record,
+};
 
 // ---- convert --------------------------------------------------------------------------------------------------------
 struct ConvertConfig {
@@ -94,22 +86,13 @@ skua_status convert_finish(const skua_op* op, skua_plan* plan) {
 }
 skua_status convert_record(const RecordArgs& args) { return record_nest(args, convert_kernel(args.plan->op)); }
 
-const OpClass convert_class = {"convert",
-                               65,
-                               sizeof(ConvertOp),
-                               sizeof(NestPlan),
-                               offsetof(ConvertOp, config),
-                               sizeof(ConvertConfig),
-                               false,
-                               nullptr,
-                               convert_plan,
-                               convert_finish,
-                               nullptr,
-                               nullptr,
-                               nullptr,
-                               nullptr,
-                               convert_record,
-                               nullptr};
+const OpClass convert_class = {
+    .name = "convert", .id = 65,
+    .op_size = sizeof(ConvertOp), .plan_size = sizeof(NestPlan), .config_offset = offsetof(ConvertOp, config),
+    .config_size = sizeof(ConvertConfig),
+    .plan = convert_plan, .finish = convert_finish,
+    .record = convert_record,
+};
 
 // ---- binary and select ----------------------------------------------------------------------------------------------
 struct BinaryConfig {
@@ -150,38 +133,22 @@ skua_status select_finish(const skua_op* op, skua_plan* plan) {
 }
 skua_status select_record(const RecordArgs& args) { return record_nest(args, select_kernel(args.plan->op)); }
 
-const OpClass binary_class = {"binary",
-                              66,
-                              sizeof(BinaryOp),
-                              sizeof(NestPlan),
-                              offsetof(BinaryOp, config),
-                              sizeof(BinaryConfig),
-                              true,
-                              nullptr,
-                              broadcast_plan,
-                              binary_finish,
-                              nullptr,
-                              nullptr,
-                              nullptr,
-                              nullptr,
-                              binary_record,
-                              nullptr};
-const OpClass select_class = {"select",
-                              67,
-                              sizeof(BinaryOp),
-                              sizeof(NestPlan),
-                              offsetof(BinaryOp, config),
-                              sizeof(BinaryConfig),
-                              true,
-                              nullptr,
-                              broadcast_plan,
-                              select_finish,
-                              nullptr,
-                              nullptr,
-                              nullptr,
-                              nullptr,
-                              select_record,
-                              nullptr};
+const OpClass binary_class = {
+    .name = "binary", .id = 66,
+    .op_size = sizeof(BinaryOp), .plan_size = sizeof(NestPlan), .config_offset = offsetof(BinaryOp, config),
+    .config_size = sizeof(BinaryConfig),
+    .in_place = true,
+    .plan = broadcast_plan, .finish = binary_finish,
+    .record = binary_record,
+};
+const OpClass select_class = {
+    .name = "select", .id = 67,
+    .op_size = sizeof(BinaryOp), .plan_size = sizeof(NestPlan), .config_offset = offsetof(BinaryOp, config),
+    .config_size = sizeof(BinaryConfig),
+    .in_place = true,
+    .plan = broadcast_plan, .finish = select_finish,
+    .record = select_record,
+};
 
 }  // namespace
 

@@ -132,22 +132,13 @@ void explain(const skua_plan* plan, Text& text) {
   explain_product(plan, plan_of(plan).product, plan_of(plan).step, text);
 }
 
-const OpClass gemm_class = {"gemm",
-                            80,
-                            sizeof(Op),
-                            sizeof(Plan),
-                            offsetof(Op, config),
-                            sizeof(GemmConfig),
-                            false,
-                            open,
-                            make_plan,
-                            finish,
-                            nullptr,
-                            nullptr,
-                            explain,
-                            nullptr,
-                            record,
-                            free_weights};
+const OpClass gemm_class = {
+    .name = "gemm", .id = 80,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(GemmConfig),
+    .open = open, .plan = make_plan, .finish = finish,
+    .explain = explain, .record = record, .close = free_weights,
+};
 
 }  // namespace
 

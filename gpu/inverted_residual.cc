@@ -86,22 +86,13 @@ void explain(const skua_plan* plan, Text& text) {
   }
 }
 
-const OpClass inverted_residual_class = {"inverted_residual",
-                                         87,
-                                         sizeof(Op),
-                                         sizeof(Plan),
-                                         offsetof(Op, config),
-                                         sizeof(Config),
-                                         false,
-                                         nullptr,
-                                         make_plan,
-                                         finish,
-                                         workspace,
-                                         nullptr,
-                                         explain,
-                                         nullptr,
-                                         record,
-                                         close};
+const OpClass inverted_residual_class = {
+    .name = "inverted_residual", .id = 87,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .plan = make_plan, .finish = finish, .workspace = workspace,
+    .explain = explain, .record = record, .close = close,
+};
 
 }  // namespace
 

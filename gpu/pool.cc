@@ -241,22 +241,13 @@ void explain(const skua_plan* plan, Text& text) {
   if (p.parts > 1) text.add("  %zu parts of the map, joined by a second dispatch\n", p.parts);
 }
 
-const OpClass pool2d_class = {"pool2d",
-                              83,
-                              sizeof(Op),
-                              sizeof(Plan),
-                              offsetof(Op, config),
-                              sizeof(PoolConfig),
-                              false,
-                              open,
-                              make_plan,
-                              finish,
-                              workspace,
-                              nullptr,
-                              explain,
-                              nullptr,
-                              record,
-                              close};
+const OpClass pool2d_class = {
+    .name = "pool2d", .id = 83,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(PoolConfig),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace,
+    .explain = explain, .record = record, .close = close,
+};
 
 }  // namespace
 

@@ -206,22 +206,14 @@ size_t workspace(const skua_plan* plan, uint32_t) {
 }  // namespace
 
 extern const OpClass norm_class;
-const OpClass norm_class = {"norm",
-                            41,
-                            sizeof(Op),
-                            sizeof(Plan),
-                            offsetof(Op, config),
-                            sizeof(Config),
-                            true,
-                            open,
-                            make_plan,
-                            finish,
-                            workspace,
-                            norm::run,
-                            nullptr,
-                            nullptr,
-                            SKUA_RECORD(record),
-                            SKUA_RECORD(close)};
+const OpClass norm_class = {
+    .name = "norm", .id = 41,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .in_place = true,
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = norm::run,
+    .record = SKUA_RECORD(record), .close = SKUA_RECORD(close),
+};
 
 }  // namespace skua
 

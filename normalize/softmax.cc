@@ -207,8 +207,13 @@ void close(skua_op* op) { gpu::free_buffer(static_cast<Op*>(op)->powers_there); 
 #endif
 
 const OpClass softmax_class = {
-    "softmax", 40,  sizeof(Op), sizeof(Plan), offsetof(Op, config), sizeof(Config),    true, open, make_plan, finish,
-    nullptr,   run, nullptr,    nullptr,      SKUA_RECORD(record),  SKUA_RECORD(close)};
+    .name = "softmax", .id = 40,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .in_place = true,
+    .open = open, .plan = make_plan, .finish = finish, .run = run,
+    .record = SKUA_RECORD(record), .close = SKUA_RECORD(close),
+};
 
 }  // namespace
 }  // namespace skua

@@ -534,9 +534,12 @@ void run(const RunArgs& args) {
   parallel(args, r.pieces, task, &r);
 }
 
-const OpClass pool2d_class = {"pool2d",       5,     sizeof(Op), sizeof(Plan), offsetof(Op, config),
-                              sizeof(Config), false, open,       make_plan,    finish,
-                              workspace,      run,   nullptr};
+const OpClass pool2d_class = {
+    .name = "pool2d", .id = 5,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+};
 
 }  // namespace
 }  // namespace skua

@@ -353,9 +353,13 @@ void run(const RunArgs& args) {
   }
 }
 
-const OpClass reduce_class = {"reduce",       42,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
-                              sizeof(Config), false, open,       make_plan,    finish,
-                              workspace,      run,   explain,    nullptr,      SKUA_RECORD(record)};
+const OpClass reduce_class = {
+    .name = "reduce", .id = 42,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .explain = explain, .record = SKUA_RECORD(record),
+};
 
 }  // namespace
 }  // namespace skua

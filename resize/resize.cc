@@ -264,9 +264,13 @@ skua_status record(const RecordArgs& args) {
 }
 #endif
 
-const OpClass resize_class = {"resize2d",     43,    sizeof(Op), sizeof(Plan), offsetof(Op, config),
-                              sizeof(Config), false, open,       make_plan,    finish,
-                              workspace,      run,   nullptr,    nullptr,      SKUA_RECORD(record)};
+const OpClass resize_class = {
+    .name = "resize2d", .id = 43,
+    .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
+    .config_size = sizeof(Config),
+    .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
+    .record = SKUA_RECORD(record),
+};
 
 }  // namespace
 }  // namespace skua

@@ -54,22 +54,10 @@ SKUA_INL F32 sigmoid_in_range(F32 x) {
 // intervals of 0.15 below 0.6, of 0.3 below 1.8, of 0.6 below 4.2, of 1.2 beyond, which end where tanh x rounds to 1.
 // Fits of the relative error, below 2^-25.4. A middle's hyperbolic tangent is a float to within 2^-8 of its last digit.
 // (32 pieces of two vectors take a permutation of two sources, slow on Zen 5.)
-alignas(64) constexpr float tanh_middle[16] = {0x1.818ac4p-1f,
-                                               0x1.0de162p+0f,
-                                               0x1.5afc62p+0f,
-                                               0x1.a818d8p+0f,
-                                               0x1.0de180p+1f,
-                                               0x1.5afcf8p+1f,
-                                               0x1.a81824p+1f,
-                                               0x1.f5349ap+1f,
-                                               0x1.346d32p+2f,
-                                               0x1.819e06p+2f,
-                                               0x1.ce085ap+2f,
-                                               0x1.0a32f8p+3f,
-                                               0,
-                                               0x1.cea6a0p-3f,
-                                               0x1.818af4p-2f,
-                                               0x1.0de098p-1f};
+alignas(64) constexpr float tanh_middle[16] = {0x1.818ac4p-1f, 0x1.0de162p+0f, 0x1.5afc62p+0f, 0x1.a818d8p+0f,
+                                               0x1.0de180p+1f, 0x1.5afcf8p+1f, 0x1.a81824p+1f, 0x1.f5349ap+1f,
+                                               0x1.346d32p+2f, 0x1.819e06p+2f, 0x1.ce085ap+2f, 0x1.0a32f8p+3f, 0,
+                                               0x1.cea6a0p-3f, 0x1.818af4p-2f, 0x1.0de098p-1f};
 alignas(64) constexpr float tanh_piece[6][16] = {
     {0x1.461d4ep-1f, 0x1.911f46p-1f, 0x1.c02a9ap-1f, 0x1.dc09bap-1f, 0x1.f11efep-1f, 0x1.fb7e82p-1f, 0x1.fea52ap-1f,
      0x1.ff97f2p-1f, 0x1.ffeeeap-1f, 0x1.fffe78p-1f, 0x1.ffffdcp-1f, 0x1.fffffcp-1f, 0, 0x1.c6f02ep-3f, 0x1.704d4ap-2f,
@@ -115,22 +103,10 @@ alignas(64) constexpr float reciprocal_near_1[16] = {0x1.000000p+0f, 0x1.d3ac8ap
                                                      0x1.8ff0f8p-1f, 0x1.7d43b6p-1f, 0x1.6b8e40p-1f, 0x1.5c5efap-1f,
                                                      0x1.4ed662p+0f, 0x1.41525ap+0f, 0x1.34e2cap+0f, 0x1.29718cp+0f,
                                                      0x1.1ee658p+0f, 0x1.15fa5ap+0f, 0x1.0c29aep+0f, 0x1.000000p+0f};
-alignas(64) constexpr float logarithm_near_1[16] = {0.0f,
-                                                    0x1.72e7e8p-4f,
-                                                    0x1.2b260cp-3f,
-                                                    0x1.93a20cp-3f,
-                                                    0x1.f9debep-3f,
-                                                    0x1.2de840p-2f,
-                                                    0x1.5e9c10p-2f,
-                                                    0x1.8a4c48p-2f,
-                                                    -0x1.12e932p-2f,
-                                                    -0x1.d1707ap-3f,
-                                                    -0x1.809a66p-3f,
-                                                    -0x1.334bd6p-3f,
-                                                    -0x1.d2c304p-4f,
-                                                    -0x1.515d3ap-4f,
-                                                    -0x1.7c3f34p-5f,
-                                                    0.0f};
+alignas(64) constexpr float logarithm_near_1[16] = {0.0f, 0x1.72e7e8p-4f, 0x1.2b260cp-3f, 0x1.93a20cp-3f,
+                                                    0x1.f9debep-3f, 0x1.2de840p-2f, 0x1.5e9c10p-2f, 0x1.8a4c48p-2f,
+                                                    -0x1.12e932p-2f, -0x1.d1707ap-3f, -0x1.809a66p-3f, -0x1.334bd6p-3f,
+                                                    -0x1.d2c304p-4f, -0x1.515d3ap-4f, -0x1.7c3f34p-5f, 0.0f};
 
 // ln(1 + f) for f in [-1/32, 1/16]: relative error of the polynomial 2^-28.3.
 SKUA_INL F32 log1p_of_small(F32 f) {

@@ -56,25 +56,7 @@ struct Case : ConvShape {
   skua_status create(skua_context* context, skua_op** op, bool has_bias = true) const {
     const int32_t* b = has_bias ? bias.data() : nullptr;
     if (!transposed) return skua_conv2d_create(context, &d, weights.data(), b, op);
-    skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
-    t.kernel_h = d.kernel_h;
-    t.kernel_w = d.kernel_w;
-    t.stride_h = d.stride_h;
-    t.stride_w = d.stride_w;
-    t.dilation_h = d.dilation_h;
-    t.dilation_w = d.dilation_w;
-    t.groups = d.groups;
-    t.in_channels = d.in_channels;
-    t.out_channels = d.out_channels;
-    t.layout = d.layout;
-    t.weight_layout = d.weight_layout;
-    t.input_type = d.input_type; t.weight_type = d.weight_type; t.output_type = d.output_type;
-    t.input_q = d.input_q; t.weight_q = d.weight_q; t.output_q = d.output_q;
-    t.residual_q = d.residual_q; t.requantization = d.requantization;
-    t.padding = d.padding;
-    t.epilogue = d.epilogue;
-    t.output_padding_h = output_padding_h;
-    t.output_padding_w = output_padding_w;
+    const skua_conv2d_transpose_desc t = transposed_desc(d, output_padding_h, output_padding_w);
     return skua_conv2d_transpose_create(context, &t, weights.data(), b, op);
   }
   std::string text() const {

@@ -55,25 +55,9 @@ struct Case : ConvShape {
       typed.weight_type = half_weights ? d.input_type : SKUA_DTYPE_F32;
       return skua_conv2d_create(context, &typed, w, bias.data(), op);
     }
-    skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
-    t.kernel_h = d.kernel_h;
-    t.kernel_w = d.kernel_w;
-    t.stride_h = d.stride_h;
-    t.stride_w = d.stride_w;
-    t.dilation_h = d.dilation_h;
-    t.dilation_w = d.dilation_w;
-    t.groups = d.groups;
-    t.in_channels = d.in_channels;
-    t.out_channels = d.out_channels;
-    t.layout = d.layout;
-    t.weight_layout = d.weight_layout;
-    t.input_type = t.output_type = d.input_type;
+    skua_conv2d_transpose_desc t = transposed_desc(d, output_padding_h, output_padding_w);
+    t.output_type = d.input_type;
     t.weight_type = half_weights ? d.input_type : SKUA_DTYPE_F32;
-    t.padding = d.padding;
-    t.epilogue = d.epilogue;
-    t.output_padding_h = output_padding_h;
-    t.output_padding_w = output_padding_w;
-    t.numerics = d.numerics;
     return skua_conv2d_transpose_create(context, &t, w, bias.data(), op);
   }
   std::string text() const {

@@ -33,13 +33,7 @@ void run(size_t m, size_t n, size_t p0, size_t segments, size_t k, size_t kc, bo
   if (prepares) table.pack_a = pack_rows;
   const skua::Kernel kernel = {"fake",
                                "gemm",
-                               "",
-                               skua::KernelKind::gemm_tile,
-                               skua::Isa::scalar,
-                               0,
-                               kRows,
-                               kColumns,
-                               4,
+                               "", skua::KernelKind::gemm_tile, skua::Isa::scalar, 0, kRows, kColumns, 4,
                                reinterpret_cast<skua::AnyCode>(static_cast<skua::GemmTileTableFn>(fake))};
   const std::vector<skua::GemmSegment> where(segments);
   std::vector<float> a(64), b(1 << 14);

@@ -77,8 +77,11 @@ void run_fake(const skua::RunArgs& args) {
   skua::parallel(args, args.plan->inputs[0].shape[0], row, &job);
 }
 
-const skua::OpClass fake_class = {"fake",  9999,      sizeof(skua_op), sizeof(FakePlan), 0,        0,      false,
-                                  nullptr, make_plan, nullptr,         workspace,        run_fake, nullptr};
+const skua::OpClass fake_class = {
+    .name = "fake", .id = 9999,
+    .op_size = sizeof(skua_op), .plan_size = sizeof(FakePlan), .config_offset = 0, .config_size = 0,
+    .plan = make_plan, .workspace = workspace, .run = run_fake,
+};
 
 // Runs the operator; what it did wrong is a failure of the current test.
 Data copy(Fault what, const skua_tensor& output = {}) {

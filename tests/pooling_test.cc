@@ -447,14 +447,8 @@ TEST_F(Pooling, Activations) {
 
 // Ties, NaN and infinities: the first of equal values, NaN before numbers.
 TEST_F(Pooling, SpecialValues) {
-  const float special[] = {0,
-                           1,
-                           -1,
-                           1,
-                           std::numeric_limits<float>::infinity(),
-                           -std::numeric_limits<float>::infinity(),
-                           std::numeric_limits<float>::quiet_NaN(),
-                           2};
+  const float special[] = {0, 1, -1, 1, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::quiet_NaN(), 2};
   for (skua_dtype type : float_types())
     for (const char* isa : isas(type))
     for (skua_pool_kind kind : kKinds)

@@ -62,27 +62,8 @@ skua_status make_plan(const skua_op* op, const PlanShapes& s, skua_plan* out) {
   const skua_tensor& x = s.inputs[0];
   const size_t h = l.out_h(x.shape[1]), w = l.out_w(x.shape[2]);
   p.outputs[0] = skua_tensor_4d(l.type, x.shape[0], h, w, l.out_channels);
-  p.shape = {x.shape[0],
-             x.shape[1],
-             x.shape[2],
-             l.in_channels,
-             h,
-             w,
-             l.out_channels,
-             l.top,
-             l.left,
-             l.dilation_h,
-             l.dilation_w,
-             x.stride[1],
-             x.stride[2],
-             x.stride[0],
-             0,
-             0,
-             0,
-             0,
-             0,
-             0,
-             skua::Element(l.type),
+  p.shape = {x.shape[0], x.shape[1], x.shape[2], l.in_channels, h, w, l.out_channels, l.top, l.left, l.dilation_h,
+             l.dilation_w, x.stride[1], x.stride[2], x.stride[0], 0, 0, 0, 0, 0, 0, skua::Element(l.type),
              skua::Element(l.type)};
   if (l.residual) {
     const skua_tensor& r = s.inputs[1];
@@ -267,15 +248,7 @@ void check(skua_context* context, const Layer& l, const Image& image, Rng& rng) 
 
 Layer plain(WinogradVariant v, size_t in_channels, size_t out_channels) {
   const size_t pad = size_t(winograd_taps(v)) / 2;
-  return {v,
-          in_channels,
-          out_channels,
-          pad,
-          pad,
-          pad,
-          pad,
-          true,
-          {SKUA_ACTIVATION_NONE, 0, 0},
+  return {v, in_channels, out_channels, pad, pad, pad, pad, true, {SKUA_ACTIVATION_NONE, 0, 0},
           SKUA_RESIDUAL_NONE,
           SKUA_DTYPE_F32,
           false};

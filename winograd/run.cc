@@ -471,19 +471,8 @@ void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradS
                   const void* bias, const Activation& activation, skua_residual residual_mode, const void* in,
                   const void* residual, void* out, void* workspace, const GemmTile* end) {
   const Cut c = cut(args, plan, shape);
-  Run r = {&args,
-           &plan,
-           &shape,
-           packed,
-           bias,
-           end,
-           static_cast<const char*>(in),
-           static_cast<const char*>(residual),
-           static_cast<char*>(out),
-           activation,
-           residual_mode,
-           c,
-           layout_of(plan, shape, c),
+  Run r = {&args, &plan, &shape, packed, bias, end, static_cast<const char*>(in), static_cast<const char*>(residual),
+           static_cast<char*>(out), activation, residual_mode, c, layout_of(plan, shape, c),
            static_cast<char*>(workspace),
            1};
   const size_t tasks = c.ranges * ceil_div(shape.out_channels, c.columns);

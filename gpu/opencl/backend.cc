@@ -404,28 +404,10 @@ void event_destroy(skua_event* base) {
 }  // namespace opencl
 
 const Api opencl_api = {"OpenCL",
-                        "opencl",
-                        0,
-                        opencl::list,
-                        opencl::open,
-                        opencl::close,
-                        opencl::buffer_create,
-                        opencl::buffer_import,
-                        opencl::buffer_destroy,
-                        opencl::buffer_write,
-                        opencl::buffer_read,
-                        opencl::buffer_map,
-                        opencl::buffer_unmap,
-                        opencl::program,
-                        opencl::save,
-                        opencl::stream_create,
-                        opencl::stream_destroy,
-                        opencl::record,
-                        opencl::submit,
-                        opencl::wait,
-                        opencl::event_record,
-                        opencl::event_wait,
-                        opencl::event_nanoseconds,
-                        opencl::event_destroy};
+                        "opencl", 0, opencl::list, opencl::open, opencl::close, opencl::buffer_create,
+                        opencl::buffer_import, opencl::buffer_destroy, opencl::buffer_write, opencl::buffer_read,
+                        opencl::buffer_map, opencl::buffer_unmap, opencl::program, opencl::save, opencl::stream_create,
+                        opencl::stream_destroy, opencl::record, opencl::submit, opencl::wait, opencl::event_record,
+                        opencl::event_wait, opencl::event_nanoseconds, opencl::event_destroy};
 
 }  // namespace skua::gpu

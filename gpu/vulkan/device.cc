@@ -199,27 +199,9 @@ skua_status wait_fence(VulkanDevice* d, VkFence fence) {
 
 namespace skua::gpu {
 const Api vulkan_api = {"Vulkan",
-                        "vulkan",
-                        1,
-                        vulkan::list,
-                        vulkan::open,
-                        vulkan::close,
-                        vulkan::buffer_create,
-                        vulkan::buffer_import,
-                        vulkan::buffer_destroy,
-                        vulkan::buffer_write,
-                        vulkan::buffer_read,
-                        vulkan::buffer_map,
-                        vulkan::buffer_unmap,
-                        vulkan::program,
-                        vulkan::save,
-                        vulkan::stream_create,
-                        vulkan::stream_destroy,
-                        vulkan::record,
-                        vulkan::submit,
-                        vulkan::wait,
-                        vulkan::event_record,
-                        vulkan::event_wait,
-                        vulkan::event_nanoseconds,
-                        vulkan::event_destroy};
+                        "vulkan", 1, vulkan::list, vulkan::open, vulkan::close, vulkan::buffer_create,
+                        vulkan::buffer_import, vulkan::buffer_destroy, vulkan::buffer_write, vulkan::buffer_read,
+                        vulkan::buffer_map, vulkan::buffer_unmap, vulkan::program, vulkan::save, vulkan::stream_create,
+                        vulkan::stream_destroy, vulkan::record, vulkan::submit, vulkan::wait, vulkan::event_record,
+                        vulkan::event_wait, vulkan::event_nanoseconds, vulkan::event_destroy};
 }  // namespace skua::gpu

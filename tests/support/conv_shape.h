@@ -13,6 +13,22 @@ struct Rooms {
   std::vector<size_t> in, out, residual;
 };
 
+// The transposed convolution of the same window, channels, types and epilogue.
+inline skua_conv2d_transpose_desc transposed_desc(const skua_conv2d_desc& d, uint32_t output_padding_h,
+                                                  uint32_t output_padding_w) {
+  skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
+  t.kernel_h = d.kernel_h, t.kernel_w = d.kernel_w;
+  t.stride_h = d.stride_h, t.stride_w = d.stride_w;
+  t.dilation_h = d.dilation_h, t.dilation_w = d.dilation_w;
+  t.groups = d.groups, t.in_channels = d.in_channels, t.out_channels = d.out_channels;
+  t.layout = d.layout, t.weight_layout = d.weight_layout;
+  t.input_type = d.input_type, t.weight_type = d.weight_type, t.output_type = d.output_type;
+  t.input_q = d.input_q, t.weight_q = d.weight_q, t.output_q = d.output_q, t.residual_q = d.residual_q;
+  t.requantization = d.requantization, t.padding = d.padding, t.epilogue = d.epilogue, t.numerics = d.numerics;
+  t.output_padding_h = output_padding_h, t.output_padding_w = output_padding_w;
+  return t;
+}
+
 struct ConvShape {
   skua_conv2d_desc d = SKUA_CONV2D_DESC_INIT;
   bool transposed = false;

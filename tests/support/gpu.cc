@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "tests/support/conv_shape.h"
+
 namespace skua_test {
 
 std::vector<skua_dtype> gpu_types(bool bf16) {
@@ -121,27 +123,7 @@ skua_conv2d_desc conv_desc(uint32_t kernel, uint32_t in, uint32_t out, uint32_t 
 }
 
 skua_conv2d_transpose_desc transposed_desc(const skua_conv2d_desc& d) {
-  skua_conv2d_transpose_desc t = SKUA_CONV2D_TRANSPOSE_DESC_INIT;
-  t.kernel_h = d.kernel_h;
-  t.kernel_w = d.kernel_w;
-  t.stride_h = d.stride_h;
-  t.stride_w = d.stride_w;
-  t.dilation_h = d.dilation_h;
-  t.dilation_w = d.dilation_w;
-  t.groups = d.groups;
-  t.in_channels = d.in_channels;
-  t.out_channels = d.out_channels;
-  t.layout = d.layout;
-  t.weight_layout = d.weight_layout;
-  t.input_type = d.input_type; t.weight_type = d.weight_type; t.output_type = d.output_type;
-  t.input_q = d.input_q;
-  t.weight_q = d.weight_q;
-  t.output_q = d.output_q;
-  t.residual_q = d.residual_q;
-  t.requantization = d.requantization;
-  t.padding = d.padding; t.epilogue = d.epilogue; t.numerics = d.numerics;
-  t.output_padding_h = t.stride_h > 1;
-  return t;
+  return transposed_desc(d, d.stride_h > 1, 0);
 }
 
 }  // namespace skua_test
