@@ -21,6 +21,7 @@ static_assert(sizeof unary_names / sizeof *unary_names == SKUA_UNARY_KIND_COUNT 
 const char* const activation_names[] = {"none", "relu",    "relu6", "clamp",        "leaky_relu",
                                         "elu",  "sigmoid", "tanh",  "hard_sigmoid", "hard_swish",
                                         "silu", "mish",    "gelu",  "gelu_tanh"};
+static_assert(sizeof activation_names / sizeof *activation_names == SKUA_ACTIVATION_KIND_COUNT, "one for each kind");
 
 template <class Kind, size_t N> bool find(const char* const (&names)[N], const std::string& name, Kind* kind) {
   for (size_t i = 0; i < N; ++i)

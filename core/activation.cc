@@ -24,6 +24,7 @@ skua_status resolve_activation(const skua_op* op, const skua_activation& from, A
     case SKUA_ACTIVATION_MISH: unary = SKUA_UNARY_MISH; break;
     case SKUA_ACTIVATION_GELU: unary = SKUA_UNARY_GELU; break;
     case SKUA_ACTIVATION_GELU_TANH: unary = SKUA_UNARY_GELU_TANH; break;
+    case SKUA_ACTIVATION_KIND_COUNT: break;  // none: check_activation()
   }
   to.kernel = find_kernel(op->ctx, elementwise_tables, KernelKind::unary, int(unary), element);
   return to.kernel ? SKUA_STATUS_OK

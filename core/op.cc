@@ -107,12 +107,12 @@ skua_status need_unquantized(const char* op, const char* field, const skua_quant
 const char* activation_name(skua_activation_kind kind) {
   static const char* const names[] = {"NONE", "RELU",         "RELU6",      "CLAMP", "LEAKY_RELU", "ELU",  "SIGMOID",
                                       "TANH", "HARD_SIGMOID", "HARD_SWISH", "SILU",  "MISH",       "GELU", "GELU_TANH"};
-  static_assert(sizeof names / sizeof *names == SKUA_ACTIVATION_GELU_TANH + 1, "one for each kind");
-  return unsigned(kind) <= SKUA_ACTIVATION_GELU_TANH ? names[kind] : "unknown";
+  static_assert(sizeof names / sizeof *names == SKUA_ACTIVATION_KIND_COUNT, "one for each kind");
+  return unsigned(kind) < SKUA_ACTIVATION_KIND_COUNT ? names[kind] : "unknown";
 }
 
 skua_status check_activation(const char* op, const skua_activation& a, const char* field) {
-  if (a.kind < SKUA_ACTIVATION_NONE || a.kind > SKUA_ACTIVATION_GELU_TANH)
+  if (a.kind < SKUA_ACTIVATION_NONE || a.kind >= SKUA_ACTIVATION_KIND_COUNT)
     return SKUA_INVALID("%s: %s.kind is %d, unknown", op, field, int(a.kind));
   if (a.kind == SKUA_ACTIVATION_CLAMP && !(a.a <= a.b))
     return SKUA_INVALID("%s: %s clamps to [%g, %g], a must be <= b", op, field, double(a.a), double(a.b));

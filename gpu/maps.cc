@@ -21,6 +21,7 @@ Fused fused(const skua_activation& a) {
     case SKUA_ACTIVATION_MISH: kind = SKUA_UNARY_MISH; break;
     case SKUA_ACTIVATION_GELU: kind = SKUA_UNARY_GELU; break;
     case SKUA_ACTIVATION_GELU_TANH: kind = SKUA_UNARY_GELU_TANH; break;
+    case SKUA_ACTIVATION_KIND_COUNT: break;  // none: check_activation()
   }
   return {kind, a.a, a.b};
 }

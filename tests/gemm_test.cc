@@ -223,7 +223,7 @@ TEST_P(GemmTile, TransposesAlphaBetaAndHoles) {
 
 TEST_P(GemmTile, EveryActivationAndResidual) {
   uint32_t seed = 1;
-  for (int kind = SKUA_ACTIVATION_NONE; kind <= SKUA_ACTIVATION_GELU_TANH; ++kind)
+  for (int kind = SKUA_ACTIVATION_NONE; kind < SKUA_ACTIVATION_KIND_COUNT; ++kind)
     for (int residual = SKUA_RESIDUAL_NONE; residual <= SKUA_RESIDUAL_AFTER_ACTIVATION; ++residual) {
       Case c;
       c.m = mr() + 1, c.n = nr() + 1 + seed % 5, c.k = 9 + seed % 7;

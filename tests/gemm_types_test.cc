@@ -171,7 +171,7 @@ TEST_P(GemmHalfTile, Mixed) {
     if (rng.next() % 3 == 0) c.c_type = SKUA_DTYPE_F32;
     c.alpha = rng.next() % 2 ? 1 : rng.uniform(-2, 2);
     c.beta = rng.next() % 2 ? 0 : rng.uniform(-2, 2);
-    c.activation.kind = skua_activation_kind(rng.integer(0, int(SKUA_ACTIVATION_GELU_TANH)));
+    c.activation.kind = skua_activation_kind(rng.integer(0, int(SKUA_ACTIVATION_KIND_COUNT) - 1));
     c.activation.a = -0.25f, c.activation.b = 1;
     c.residual = skua_residual(rng.integer(0, 2));
     c.hole = size_t(rng.integer(0, 3));

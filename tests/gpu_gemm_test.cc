@@ -81,7 +81,7 @@ TEST(gpu_gemm, activations) {
   SKUA_NEED_GPU(devices);
   for (const skua_device_info& device : devices) {
     Context context(device);
-    for (int kind = SKUA_ACTIVATION_NONE; kind <= SKUA_ACTIVATION_GELU_TANH; ++kind) {
+    for (int kind = SKUA_ACTIVATION_NONE; kind < SKUA_ACTIVATION_KIND_COUNT; ++kind) {
       Case c = of(9, 12, 8, true);
       c.activation = {skua_activation_kind(kind), kind == SKUA_ACTIVATION_CLAMP ? -0.5f : 0.3f, 0.7f};
       check(context, c);

@@ -67,7 +67,7 @@ extern "C" {
  *   B of s4 (-8..7, two's complement, two values a byte, the even index in the low nibble; ldb, or the length of a
  *     row, is even) also one for each block_size = 32, 64, 128 or 256 of K of a column
  *     (scales[column * blocks + block], blocks = ceil(K / block_size), of scale_type, cast to the pointer; axis is
- *     that of N here too), and zero_points of as many.
+ *     1, that of N, or 0 with transpose_b), and zero_points of as many.
  *   One leading dimension of A may be above 1. transpose_a, residual, alpha and beta are not taken;
  *     activations are clamps.
  *
@@ -86,7 +86,7 @@ typedef struct skua_gemm_desc {
   skua_epilogue epilogue;
   skua_quantization a_q, b_q, c_q;
   skua_numerics numerics;
-  size_t hint_m;                      /* M to choose the packed format for; 0 = unknown */
+  size_t hint_m;                      /* M to choose the packed format for: any runs, some slower; 0 = unknown */
   /* float A, weights of s8 or s4: rows of A become bytes as they are read; else weights become floats */
   bool quantize_a;
   skua_quantization residual_q;       /* of a residual of bytes; zeroed without one */

@@ -80,6 +80,7 @@ typedef struct skua_buffer {
   size_t offset;
 } skua_buffer;
 
+/* `data`: any alignment that the element type allows. */
 static inline skua_buffer skua_host_buffer(const void* data) {
   union { const void* c; void* p; } u; /* inputs are never written, so one buffer type serves both directions */
   skua_buffer b = {NULL, NULL, 0};
@@ -157,7 +158,8 @@ typedef enum skua_activation_kind {
   SKUA_ACTIVATION_SILU,         /* x * sigmoid(x) */
   SKUA_ACTIVATION_MISH,         /* x * tanh(log(1 + exp(x))) */
   SKUA_ACTIVATION_GELU,         /* x/2 * (1 + erf(x/sqrt 2)) */
-  SKUA_ACTIVATION_GELU_TANH     /* x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) */
+  SKUA_ACTIVATION_GELU_TANH,    /* x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) */
+  SKUA_ACTIVATION_KIND_COUNT
 } skua_activation_kind;
 
 typedef struct skua_activation {

@@ -34,6 +34,7 @@ inline double activate(const skua_activation& act, double x) {
     case SKUA_ACTIVATION_MISH: return x * std::tanh(std::log1p(std::exp(x)));
     case SKUA_ACTIVATION_GELU: return x / 2 * std::erfc(-x / std::sqrt(2.0));
     case SKUA_ACTIVATION_GELU_TANH: return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case SKUA_ACTIVATION_KIND_COUNT: break;
   }
   return NAN;
 }
