@@ -5,7 +5,7 @@
     bench/bars.py run.json [more.json]
 
 A ratio is a peer's time over ours, a share the roofline's. A bar is of a mean (geometric), of every layer, or of both; those that the run has no case of are named at the end. Exit status 1: some
-are missed, or cases failed; 2: a file holds no results. A run with --isa avx2 (or less) has rows of its own."""
+are missed, none was judged, or cases failed; 2: a file holds no results, or a case of another. A run with --isa avx2 (or less) has rows of its own."""
 import json
 import math
 import re
@@ -134,6 +134,11 @@ def main(paths):
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
             print("%s: no results of skua-bench --json (%s: %s)" % (path, type(e).__name__, e), file=sys.stderr)
             return 2
+        here = {(c.suite, c.name, c.threads, c.cap) for c in of_path[0]}
+        again = here & {(c.suite, c.name, c.threads, c.cap) for c in cases}
+        if again:
+            print("%s: %d cases are in another file too, such as %s" % (path, len(again), min(again)[1]), file=sys.stderr)
+            return 2
         cases += of_path[0]
         failed += of_path[1]
     missed, absent = 0, []
@@ -145,7 +150,7 @@ def main(paths):
                 absent.append(what)
                 continue
             m, worst = mean([v for v, _ in values]), values[0]
-            beyond = (lambda v, bar: v > bar) if most else (lambda v, bar: v < bar)
+            beyond = (lambda v, bar: not v <= bar) if most else (lambda v, bar: not v >= bar)  # NaN is beyond
             behind = sum(beyond(v, of_each) for v, _ in values) if of_each else 0
             of_all = bool(of_mean and beyond(m, of_mean))
             miss = of_all or bool(behind)
@@ -155,7 +160,10 @@ def main(paths):
     print("%d of %d missed" % (missed, len(BARS) + len(REGRET) - len(absent)) + ("; no case of: " + "; ".join(absent) if absent else ""))
     if failed:
         print("%d cases FAILED: %s" % (len(failed), ", ".join(failed[:5])))
-    return 1 if missed or failed or not cases else 0
+    judged = len(BARS) + len(REGRET) - len(absent)
+    if not judged:
+        print("no bar is of these cases")
+    return 1 if missed or failed or not judged else 0
 
 
 if __name__ == "__main__":

@@ -104,6 +104,9 @@ with tempfile.TemporaryDirectory() as folder:
                                (len(met), {"peak_share": 0.8}, "AVX2: s8 products of 6 rows")):
         code, text = bars([dict(c, **change) if i == which else c for i, c in enumerate(met + [case("gemm_s8/8x128x128")])], "avx2")
         assert code == 1 and any(line.startswith(bar) and "MISSED" in line for line in text.split("\n")), f"{bar} is met by {change}\n{text}"
+    assert bars(met, "avx512vnni")[0] == 1, "no bar is of that cap"
+    code, text = bars([dict(c, peak_share=float("nan")) if i == 0 else c for i, c in enumerate(met)])
+    assert code == 1, text
     assert bars([])[0] == 1 and bars(None)[0] == 2 and bars([1])[0] == 2
 
     out, _ = run("--quick", "--suite", "layers", "--filter", "gemm_f32/64x64x64$", "--threads", "1,2", "--isa", isas[0], "--json", page)

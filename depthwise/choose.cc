@@ -136,7 +136,8 @@ static double smaller(double a, double b) { return a < b ? a : b; }
 constexpr double kWindow = 224;  // instructions that out-of-order cores look ahead: a Zen 3, of which others have more
 
 double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
-  if (by_phases(s, k) && s.out_h && s.out_w)
+  if (!s.out_h || !s.out_w) return 0;
+  if (by_phases(s, k))
     return double(phases_y(s) * phases_x(s)) * depthwise_cycles(k, float_phase(s, element_bytes(k->element), 0, 0));
   const Machine m = machine_for(k->isa);
   // 512 bits in two steps: a Zen 4, which stores 256 a cycle

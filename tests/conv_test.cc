@@ -1212,21 +1212,31 @@ TEST(Conv, NanStaysInItsReceptiveField) {
 TEST(Conv, EmptyInputsGiveEmptyOutputs) {
   Context context;
   Rng rng(17);
-  Case c;
-  c.d.in_channels = 4; c.d.out_channels = 6;
-  ASSERT_TRUE(c.prepare(rng));
-  Op op;
-  SKUA_EXPECT_OK(c.create(context, &op));
-  for (const skua_tensor& t : {shape({0, 5, 5, 4}), shape({2, 0, 5, 4}), shape({2, 5, 0, 4})}) {
-    skua_plan* plan = nullptr;
-    SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
-    skua_tensor y;
-    SKUA_EXPECT_OK(skua_plan_outputs(plan, &y, 1));
-    EXPECT_EQ(elements(y), 0u);
-    const skua_buffer none = skua_host_buffer(nullptr);
-    alignas(64) static char workspace[1 << 16];
-    SKUA_EXPECT_OK(skua_plan_run(plan, &none, 1, &none, 1, workspace, sizeof workspace, nullptr));
-    skua_plan_destroy(plan);
+  struct Channels { uint32_t in, out, groups; };
+  for (const Channels& channels : {Channels{4, 6, 1}, {64, 64, 4}, {24, 24, 24}}) {
+    Case c;
+    c.d.in_channels = channels.in; c.d.out_channels = channels.out; c.d.groups = channels.groups;
+    c.d.kernel_h = c.d.kernel_w = 3;
+    c.d.padding = {SKUA_PADDING_EXPLICIT, 1, 1, 1, 1};
+    c.in_h = c.in_w = 3;
+    ASSERT_TRUE(c.prepare(rng));
+    Op op;
+    SKUA_EXPECT_OK(c.create(context, &op));
+    for (const skua_tensor& t :
+         {shape({0, 5, 5, channels.in}), shape({2, 0, 5, channels.in}), shape({2, 5, 0, channels.in})}) {
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &t, 1, nullptr, 0, &plan));
+      skua_tensor y;
+      SKUA_EXPECT_OK(skua_plan_outputs(plan, &y, 1));
+      EXPECT_EQ(elements(y), 0u);
+      char text[4096];
+      skua_plan_explain(plan, text, sizeof text);
+      EXPECT_EQ(std::strstr(text, "nan"), nullptr) << text;
+      const skua_buffer none = skua_host_buffer(nullptr);
+      alignas(64) static char workspace[1 << 16];
+      SKUA_EXPECT_OK(skua_plan_run(plan, &none, 1, &none, 1, workspace, sizeof workspace, nullptr));
+      skua_plan_destroy(plan);
+    }
   }
 }
 
