@@ -646,11 +646,13 @@ TEST(Gemm, TasksAreEqualShares) {
             most = std::max(most, share);
           }
           EXPECT_EQ(all, m * n);
-          if (workers == 2) {  // more pieces may take a tenth longer, as one core may have other work
+          // more pieces may take a tenth longer, as one core may have other work; many workers are not as even
+          const double whole = skua::gemm_cycles(tile, m, n, k);
+          if (workers == 2)
             EXPECT_LE(most,
                       1.1 * skua::gemm_cycles(
                                 tile, m, skua::ceil_div(skua::ceil_div(n, tile->vector), workers) * tile->vector, k));
-          }
+          else EXPECT_LE(most, (workers < 7 ? 1.45 : 1.7) * whole / workers);
         }
     }
   }
