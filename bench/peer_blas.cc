@@ -89,8 +89,8 @@ std::unique_ptr<Contestant> make_blas(const char* name, std::string* why) {
   }
 #if defined(__x86_64__)
   // Both pick their kernels by lists of models that end before today's: without a hint they take SSE, AVX2 or no vector
-  // kernels at all on a CPU with AVX-512, Intel's or AMD's
-  // (1024x1024x1024 on Zen 5: BLIS 39 GFLOP/s without, 204 with it; OpenBLAS 215 either way).
+  // kernels at all on a CPU with AVX-512, Intel's or AMD's (1024x1024x1024 on Zen 5: BLIS 39 GFLOP/s without, 204 with
+  // it; OpenBLAS 215 either way).
   else if (__builtin_cpu_supports("avx512dq")) wanted = blis ? "skx" : "SkylakeX";
 #endif
   // What an environment has for other programs would have half of the kernels' speed here (Haswell's on Zen 5).

@@ -118,9 +118,9 @@ static double region_cycles(const DirectShape& s, const Kernel* tile, const Phas
                     ? rows_with_gaps(r.columns(), r.strip() ? span(p.x, r.columns(), r.x.taps) : s.in_w, tile->mr)
                     : r.columns());
   // What a region and a panel begin with: of bytes, whose products are soon over, as long as some 600 cycles of them
-  // (measured on Zen 4: 5x5 of 28x28x16-32 47 us with 25 regions, 43 with nine), else some 350
-  // (Zen 5: 3x3 of 7x7x1024 in 32 groups 135 us; Zen 3, with a stride of 2: 9x9x24-40 8.0 us in nine regions, 6.0 as
-  // one strip, 15x15x3-32 2.6 in five, 2.0).
+  // (measured on Zen 4: 5x5 of 28x28x16-32 47 us with 25 regions, 43 with nine), else some 350 (Zen 5: 3x3 of 7x7x1024
+  // in 32 groups 135 us; Zen 3, with a stride of 2: 9x9x24-40 8.0 us in nine regions, 6.0 as one strip, 15x15x3-32 2.6
+  // in five, 2.0).
   const double begin = kArch != Arch::x86_64 ? 100 : is_int8(s.element) ? 600 : 350;
   double cycles = double(s.groups) * (gemm_cycles(tile, m, n, depth, cached, max(r.y.taps * r.x.taps, 1),
                                                   tiles.overlaps && r.rows > 1 ? r.columns() : 0) +

@@ -2,23 +2,21 @@
 // dilation and group count, and the transposed convolution, which is stride_h * stride_w such products (phases) with
 // interleaved outputs.
 //
-//   a phase        out[oy0 + j*oy_step][ox0 + i*ox_step] = sum over taps (ty, tx) of in[j*step_y + ey(ty)][i*step_x +
-//                  ex(tx)] * W[ty][tx]
-//   ey, ex         arithmetic progressions: convolution ey(t) = t*dilation - top; transposed ey(t) = (phase + top -
-//                  dilation*k(t)) / stride
+//   a phase        out[oy0 + j*oy_step][ox0 + i*ox_step] =
+//                  sum over taps (ty, tx) of in[j*step_y + ey(ty)][i*step_x + ex(tx)] * W[ty][tx]
+//   ey, ex         arithmetic progressions: convolution ey(t) = t*dilation - top;
+//                  transposed ey(t) = (phase + top - dilation*k(t)) / stride
 //   rows of A      one per output pixel: a pointer to the pixel under the first tap
 //   segments       one per tap, channels deep; when taps of a row lie next to each other (dilation 1, one group), one
-//                  per tap row, kernel_w*channels
-//                  deep: first layers with 3 channels multiply 9 or 21 deep without a copy
+//                  per tap row, kernel_w*channels deep: first layers with 3 channels multiply 9 or 21 deep without a
+//                  copy
 //
 // Live taps only: outputs that have the same taps inside the image form a class, along each axis a few ranges of
-// outputs (the interior and what is near a border).
-// A region is a class of rows times a class of columns: one product over its own taps that reads the image in place,
-// padding is neither copied nor multiplied.
+// outputs (the interior and what is near a border). A region is a class of rows times a class of columns: one product
+// over its own taps that reads the image in place, padding is neither copied nor multiplied.
 //
-//   columns   0   1   2..w-3  w-2 w-1     5x5 with padding 2: 5 classes along each axis, 25 regions, the corners of one
-//             pixel each
-//   taps     2-4 1-4   0-4    0-3 0-2
+//   columns   0   1   2..w-3  w-2 w-1     5x5 with padding 2: 5 classes along each axis, 25 regions, the corners of
+//   taps     2-4 1-4   0-4    0-3 0-2     one pixel each
 //
 // Where classes are too small to fill a tile (corners, images smaller than the kernel), neighbouring classes are
 // computed together with the taps of all of them, out of a strip: a copy of the pixels under them with zeros around.

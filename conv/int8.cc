@@ -4,8 +4,8 @@
 // Winograd's algorithm, which is exact too (winograd/int8_kernels.cc), where the weights allow and its products of 16
 // bits are at least half as fast as direct ones. create.cc sends descriptors here.
 //
-//   weights block   [bias s32][scales f32; in fixed point multipliers and shifts][of one tap: offsets][sums of the
-//                   weights under each tap s32] vectors of direct_bias_floats(),
+//   weights block   [bias s32][scales f32; in fixed point multipliers and shifts][of one tap: offsets]
+//                   [sums of the weights under each tap s32] vectors of direct_bias_floats(),
 //                   [panels: phase by phase, group by group][Winograd's weights], those that ConvConfig::packed says
 //
 // A region's sums start at bias - zero point * (sums of its live taps): padding is neither copied nor multiplied. Of

@@ -1,6 +1,5 @@
 // Depthwise convolutions of bytes: conv2d where every channel of s8 or u8 is a group, and the result is s8 or u8; and
-// those in groups of a few channels. Results of floats take the direct form
-// (int8.cc).
+// those in groups of a few channels. Results of floats take the direct form (int8.cc).
 #include "conv/planar.h"
 #include "depthwise/int8.h"
 

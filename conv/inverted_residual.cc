@@ -1,9 +1,8 @@
 // Inverted residual block: expand (1x1), depthwise, project (1x1) as one operator made of three convolutions that run
 // over bands of output rows.
 //
-//   x  ----1x1---->  ring: the expanded rows under a band  ----depthwise---->  rows of the band  ----1x1 (+
-//      residual)---->  y
-//                    the next band keeps the rows that both need
+//   x  --1x1-->  ring: the expanded rows under a band  --depthwise-->  rows of the band  --1x1 (+ residual)-->  y
+//                the next band keeps the rows that both need
 //
 // Ring and rows of a band take half of the second-level cache: the expanded maps, the largest of the three by far,
 // never go to the third and back. Every element is the same chain of operations as with three operators. A block that

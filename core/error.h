@@ -4,8 +4,8 @@
 
 namespace skua {
 
-// Writes the text (printf format) and returns the status: `return fail(SKUA_STATUS_INVALID_ARGUMENT, "%s: stride_h is
-// 0", op);`
+// Writes the text (printf format) and returns the status:
+// `return fail(SKUA_STATUS_INVALID_ARGUMENT, "%s: stride_h is 0", op);`
 skua_status fail(skua_status status, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 // The text as it was, for a call that succeeds after something in it has failed: text belongs to the last failing call.

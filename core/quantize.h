@@ -34,8 +34,8 @@ float sum_scale(const skua_quantization& input, const skua_quantization& weight,
                 const skua_quantization& output);
 float sum_scale(double input, double weight, double output);
 
-// What an activation clamps to. A result of bytes: bounds less the zero point, of the type and of nearest(bound /
-// scale), for Requantize; floats: real bounds, infinite where there is none.
+// What an activation clamps to. A result of bytes: bounds less the zero point, of the type and of
+// nearest(bound / scale), for Requantize; floats: real bounds, infinite where there is none.
 // UNSUPPORTED for an activation that is no clamp.
 skua_status quantized_bounds(const char* op, const skua_activation& activation, Element result,
                              const skua_quantization& output, float& low, float& high,

@@ -1,12 +1,12 @@
 // Moves of elements of 32, 16 and 8 bits: contiguous runs, transposes of matrices, and everything else.
 //
 // Transpose: x is [n][rows] (rows contiguous), y is [rows][n]. Tiles of L x L words pass through registers: L loads,
-// L*log2(L) shuffles, L stores;
-// a word is an element of 32 bits, or two of 16 bits. Bytes go in tiles of 16 x 16, in vectors of 16 on every
-// instruction set. Tiles are taken in squares of a cache line's elements (16 x 16, 32 x 32, 64 x 64): every line of x
-// and of y is touched by one square only (when aligned, else two), however long the strides are. Mostly four squares
-// along x follow each other: x is read 256 bytes at a time from as many pages as it has rows. Edges are the same tile
-// with partial loads and stores; up to four runs, or eight without gaps, are woven into one, or one is taken apart.
+// L*log2(L) shuffles, L stores; a word is an element of 32 bits, or two of 16 bits. Bytes go in tiles of 16 x 16, in
+// vectors of 16 on every instruction set. Tiles are taken in squares of a cache line's elements (16 x 16, 32 x 32,
+// 64 x 64): every line of x and of y is touched by one square only (when aligned, else two), however long the strides
+// are. Mostly four squares along x follow each other: x is read 256 bytes at a time from as many pages as it has rows.
+// Edges are the same tile with partial loads and stores; up to four runs, or eight without gaps, are woven into one, or
+// one is taken apart.
 #include "data/copy_kernel.h"
 #include "dispatch/kernel.h"
 #include "simd/simd.h"

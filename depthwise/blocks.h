@@ -60,13 +60,13 @@ inline DepthwiseShape float_phase(const DepthwiseShape& s, size_t each, size_t p
 
 // Rows of the input that one band of output rows needs are copied to a compact ring of one block of channels: always
 // with a multiplier, which replicates the channels on the way; and when pixels are a multiple of 2 KB apart, where the
-// lines of a tile fall into too few sets of a first-level cache (measured with 32 KB in 8 ways:
-// 1.2 to 1.6 times faster; with 48 KB in 12 ways the copy costs more than it saves, unless it reads from an L2 of
-// nearly a line a cycle; on Zen 3 3x3 with stride 2 1.6 times slower, 5x5 1.5 times faster; where a vector is a line,
-// which a tile reads once, from 4 KB on: Zen 4, 14x14x512 7% slower by a ring, 7x7x1024 13% faster).
+// lines of a tile fall into too few sets of a first-level cache (measured with 32 KB in 8 ways: 1.2 to 1.6 times
+// faster; with 48 KB in 12 ways the copy costs more than it saves, unless it reads from an L2 of nearly a line a cycle;
+// on Zen 3 3x3 with stride 2 1.6 times slower, 5x5 1.5 times faster; where a vector is a line, which a tile reads once,
+// from 4 KB on: Zen 4, 14x14x512 7% slower by a ring, 7x7x1024 13% faster).
 // Grouped tiles whose groups fill vectors read each line once for each lane (Zen 4: with AVX-512 the ring is 1.2 to 1.5
-// times as fast at 4 KB, 14x14x1024 in 32 groups and with a stride of 2, and 5% slower at 2 KB; with AVX2
-// 1.0 to 1.26 at 2 KB, 28x28x1024 in 64 groups with a stride of 2 2.9).
+// times as fast at 4 KB, 14x14x1024 in 32 groups and with a stride of 2, and 5% slower at 2 KB; with AVX2 1.0 to 1.26
+// at 2 KB, 28x28x1024 in 64 groups with a stride of 2 2.9).
 // On a Zen 5 out of L3 too: with AVX-512 28x28x512 1.3 times faster, of 5x5 1.7, 19x19x1024 of 7x7 2.3, with AVX2 and
 // SSE4.1 1.0 to 2.4; larger kernels with a stride of 1 also where pixels are 1 KB apart (28x28x256 of 5x5: 1.3), and
 // kernels for any shape, to which each line comes for every tap (32x32x512 of 7x1 2.3, 56x56x1024 4.3), but where rows

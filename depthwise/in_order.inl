@@ -6,8 +6,8 @@
 //   beside it   one helper: inputs and weights come in halves (`ldr d`, `ldr x`, and `mov v.d[1], x`), pointers move,
 //               results are stored
 //   in pairs    on the Cortex-A53 a 64-bit vector load and an insert go beside each other only, so a load takes a
-//               cycle, and `ldr x` goes beside a multiply; on either core at
-//               stride 2, where there are more halves than multiplies
+//               cycle, and `ldr x` goes beside a multiply; on either core at stride 2, where there are more halves than
+//               multiplies
 //   ahead       loads run as far ahead as the registers of inputs let them, at the end of a turn into the next one's
 //               first inputs
 //

@@ -7,8 +7,7 @@
 //            the first of them v*4/group * words
 //
 //   tile: RW outputs of a row, two vectors of sums at a time: 2*RW sums + RW halves of results + 2*K weights + 1 pixel.
-//   RW = 7 of 32 registers, 3 of 16. Where the kernel is three columns
-//   wide a pixel feeds three outputs (K).
+//   RW = 7 of 32 registers, 3 of 16. Where the kernel is three columns wide a pixel feeds three outputs (K).
 #if defined(__x86_64__)
 template <int d> SKUA_INL __m128i word_of(__m128i x) { return _mm_shuffle_epi32(x, d * 0x55); }
 #if !defined(SKUA_ISA_sse2)

@@ -7,8 +7,8 @@
 // input rows are interleaved, so that the G bytes of a channel lie side by side (as bytes, or widened to 16 bits where
 // the set multiplies such): four vectors of L/4 channels. Then one dot product takes G taps of a column: each such
 // group serves kernel_w columns and both rows of a tile, whose taps are shifted against each other in the packed
-// weights, with zeros above and below. A padded tap reads the zero point, so all taps count and `offset` folds it: bias
-// - zero point * (sum of the weights).
+// weights, with zeros above and below. A padded tap reads the zero point, so all taps count and `offset` folds it:
+// bias - zero point * (sum of the weights).
 //
 // Weights of a block: for each of the 4 vectors, for each group, for each kx, for each row of a tile one vector; then
 // offset (s32) and scale (f32; in fixed point multiplier and shift), 4 vectors each, and 64 bytes of which the first
@@ -28,9 +28,9 @@ constexpr uint16_t kDepthwiseInt8 = 0, kGroupedInt8 = 1;  // variants
 // vectors of grouped kernels that load and store a part of their channels
 constexpr uint16_t kPartlyGrouped = 64;
 
-// Where interleaved columns are: vector v of group g of column c at c % planes * plane + c / planes * column + g *
-// group + v * vector. One pixel in a vector: a column's vectors are one behind the other. Several: columns of outputs
-// that follow each other do so too, planes is the stride.
+// Where interleaved columns are: vector v of group g of column c at
+// c % planes * plane + c / planes * column + g * group + v * vector. One pixel in a vector: a column's vectors are one
+// behind the other. Several: columns of outputs that follow each other do so too, planes is the stride.
 struct DepthwiseInt8Layout {
   size_t pixels;                                // of a vector
   size_t planes, plane, column, group, vector;  // bytes but the first
@@ -143,9 +143,9 @@ inline __attribute__((always_inline)) bool is_positive(char known, const Depthwi
 //   interleave[0]   spreads one row of pixels: to 16/G vectors of L bytes each, the d-th G bytes of every 16 repeated
 //                   (int8_grouped.inl)
 //   run             strides 1 and 2 of a row of outputs: `groups` runs of kernel_w (1 or 3) columns of taps, which
-//                   begin at `taps` for the first output, of `all_runs` those
-//                   behind `skipped_runs`; layout.group: bytes from the inputs of an even vector of sums to those of
-//                   the next; layout.column: from those of the first two to those of the others
+//                   begin at `taps` for the first output, of `all_runs` those behind `skipped_runs`; layout.group:
+//                   bytes from the inputs of an even vector of sums to those of the next; layout.column: from those of
+//                   the first two to those of the others
 //   weights         for each half of the 4 vectors, each run and column, a vector for each of two; the rest as above
 
 // Channel of a block in which lane e of vector v of `lanes` is: unpacking and packing work within 128 bits.

@@ -2,8 +2,8 @@
 // int8_vectors.h the vectors.
 //
 //   tile: 1 or 2 rows x RW outputs of L channels, a quarter of them (a vector of sums) at a time: RH*RW sums + RH
-//   weights + 1 column, and 3/4 of the tile's
-//   results, first as 32, then as 16 bits. RW = 4 of 32 registers, 2 of 16; NEON 2 in two rows, AVX2 4 in one.
+//   weights + 1 column, and 3/4 of the tile's results, first as 32, then as 16 bits. RW = 4 of 32 registers, 2 of 16;
+//   NEON 2 in two rows, AVX2 4 in one.
 //
 // Kernel, stride and dilation are numbers at run time: the weights of a column tap are read once for RW outputs, and
 // what loops cost is small beside it.

@@ -3,9 +3,9 @@
 // size, of pairs. So every pixel is interleaved once for all outputs, where columns of four rows would be interleaved
 // for one output each:
 //
-//   rows 2p, 2p+1   a0 b0 | a1 b1 | a2 b2        ->   a0 b0 c0 d0 | a1 b1 c1 d1 | ...   of each channel; 3x3: an output
-//                   is four dot products, of its pair and those to the right and below
-//                   c0 d0 | c1 d1 | c2 d2
+//   rows 2p, 2p+1   a0 b0 | a1 b1 | a2 b2   ->   a0 b0 c0 d0 | a1 b1 c1 d1 | ...   of each channel; 3x3: an output is
+//                   c0 d0 | c1 d1 | c2 d2                                          four dot products, of its pair and
+//                                                                                  those to the right and below
 //
 // A piece of a row goes down a band of the image: the pairs under its outputs are a ring of rows, as many as the window
 // has or, where there is room, more: these are interleaved by one call, and one call computes all outputs whose windows

@@ -6,17 +6,16 @@
 //   widen_pairs           G = 2, bytes of two rows, as u8: a half of the pairs of 16 bits
 //   Sum: start(offset), dot(sum, taps, weights): L/4 sums
 //   scaled half whole     requantised: all L channels in order, as s8; where they saturate, bounds other than the
-//                         type's are left to `bounded`, and a product
-//                         that cannot leave 32 bits needs none before it is rounded (nor does any where the conversion
-//                         saturates: fits_always)
+//                         type's are left to `bounded`, and a product that cannot leave 32 bits needs none before it is
+//                         rounded (nor does any where the conversion saturates: fits_always)
 //   total                 the sums as they are
 //   half_fixed            half of what fix_columns() leaves (simd/fixed.h)
 //   parts, pixels         stores, and loads, the pixels of a vector that has 2 or 4; `more` than one are there, the
 //                         last stands for those that are not
 //   positive              where sums below 0 all give the least result: sums of less than 2^23 in amount begin at
-//                         0x4b000000, the bits of 2^23, so that from 0 on a sum and 2^23 is what the
-//                         bits are as a float, and one operation subtracts 2^23 * scale, which is exact, from its
-//                         product: rounded once, as the product of the sum. Below 0 it stays below 0
+//                         0x4b000000, the bits of 2^23, so that from 0 on a sum and 2^23 is what the bits are as a
+//                         float, and one operation subtracts 2^23 * scale, which is exact, from its product: rounded
+//                         once, as the product of the sum. Below 0 it stays below 0
 //   less                  -2^23 * scale, for a positive() that is given it: where it is used again and again
 #pragma once
 #include "simd/fixed.h"

@@ -73,8 +73,7 @@ template <int kernel, int stride> constexpr bool kInOrder = !V::fused;
 #endif
 constexpr int kAhead = 3;  // columns whose loads may be in flight before their use
 // Whether a load adds a multiple of the step to its row's pointer, rather than an instruction for each column: x86 has
-// 1, 2, 4 and 8 times a register in an address, in longer instructions
-// (f32: 48 layers take 2% less time).
+// 1, 2, 4 and 8 times a register in an address, in longer instructions (f32: 48 layers take 2% less time).
 #if defined(__x86_64__)
 template <class T> constexpr bool kIndexed = sizeof(T) == sizeof(float);
 #else

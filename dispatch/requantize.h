@@ -1,9 +1,8 @@
 // The one definition of how a sum of products becomes a byte. Every kernel on every instruction set gives these bits;
 // tests compare with the functions here.
 //
-//   y = float(sum) * scale               both steps rounded to nearest, ties to even
-//   y = min(max(y, low), high)           low and high: the least and the greatest value of the output less its zero
-//                                        point
+//   y = float(sum) * scale       both steps rounded to nearest, ties to even
+//   y = min(max(y, low), high)   low and high: the least and the greatest value of the output less its zero point
 //   q = nearest integer to y, ties to even, + zero_point
 //
 // sum is exact in 32 bits; scale of a column = float(double(input scale) * double(weight scale) / double(output
@@ -23,20 +22,19 @@ struct Requantize {
   int32_t zero_point;  // of the output
 };
 
-// What is added to the scaled sums before they are clamped, bytes of the output's type: y += float(residual -
-// zero_point) * scale, product and sum rounded.
+// What is added to the scaled sums before they are clamped, bytes of the output's type:
+// y += float(residual - zero_point) * scale, product and sum rounded.
 struct QuantizedResidual {
   float scale;  // residual scale / output scale; 0 = there is none
   int32_t zero_point;
 };
 
-// The fixed-point form, for engines that need its bits: a multiplier of 31 bits and a shift of -31..30 stand for scale
-// = multiplier * 2^(shift - 31). Of TensorFlow Lite
-// (kernels/internal/common.h, MultiplyByQuantizedMultiplier) and gemmlowp (fixedpoint/fixedpoint.h): all in integers,
-// then clamped to [low, high], + zero_point.
+// The fixed-point form, for engines that need its bits: a multiplier of 31 bits and a shift of -31..30 stand for
+// scale = multiplier * 2^(shift - 31). Of TensorFlow Lite (kernels/internal/common.h, MultiplyByQuantizedMultiplier)
+// and gemmlowp (fixedpoint/fixedpoint.h): all in integers, then clamped to [low, high], + zero_point.
 //
-//   double rounding   h = nearest(sum * 2^max(shift, 0) * multiplier / 2^31), ties up; q = nearest(h / 2^max(-shift,
-//                     0)), ties away from 0
+//   double rounding   h = nearest(sum * 2^max(shift, 0) * multiplier / 2^31), ties up;
+//                     q = nearest(h / 2^max(-shift, 0)), ties away from 0
 //   single rounding   q = nearest(sum * multiplier / 2^(31 - shift)), ties up
 //
 // What leaves 32 bits (sum * 2^shift, and the result of single rounding) wraps.

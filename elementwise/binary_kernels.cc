@@ -36,8 +36,7 @@ template <class T> struct Scalar {
 };
 
 // Short functions of halves are clamped only where there are bounds: widening, clamping and narrowing share two ports
-// of Zen 5, and without the clamps a product of f16 takes 0.65 of the time, of bf16 0.85
-// (AVX2 0.8).
+// of Zen 5, and without the clamps a product of f16 takes 0.65 of the time, of bf16 0.85 (AVX2 0.8).
 template <int unroll, class T, template <class> class X, template <class> class Y, class F>
 SKUA_INL void loop(const BinaryRows& r, F f) {
   constexpr size_t L = V::L, turn = unroll * L;

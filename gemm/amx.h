@@ -1,8 +1,9 @@
 // Tiles in AMX's registers of 16 rows of 64 bytes, of bytes and of bf16: one instruction multiplies 16 rows of A by 16
 // columns of B, 64 bytes of the depth. Included by the units of this kind.
 //
-//   packed B   panels of 32 columns, [segment][ceil(depth / kDeep)][width / 16][16 words of the depth][16 columns][4
-//              bytes]: a register as it lies, zeros behind the depth
+//   packed B   panels of 32 columns,
+//              [segment][ceil(depth / kDeep)][width / 16][16 words of the depth][16 columns][4 bytes]: a register as it
+//              lies, zeros behind the depth
 //   A          in place, a register's rows at the step of even rows (other rows, and what is behind the last whole 64
 //              bytes, by way of the stack);
 //              or packed: panels of 16 rows, [segment][ceil(depth / kDeep)][16 rows][64 bytes]
@@ -17,12 +18,12 @@
 //   Row, Sum                                             types: of A, of 1 or 2 bytes; of the sums
 //   kAnyBehind                                           what zeros of B meet may be anything: 0 times it is 0
 //   Start<wide>(tile); begin<tall, wide>(start)          where sums begin, for a panel; that to the registers of sums,
-//   before each tile
+//                                                        before each tile
 //   multiply<sum, a, b>()                                registers
 //   finish<wide>(tile, row, sums, rows, c, terms)        rows of sums to rows of C, c(r) and c.residual(r); `row` is
-//   the first one's number in the tile
+//                                                        the first one's number in the tile
 //   sums_rows(tile); terms_of(tile, row, rows, a, own)   whether the end takes sums of rows of A; these, of rows by
-//   pointers, or NULL
+//                                                        pointers, or NULL
 #pragma once
 #include "dispatch/kernel.h"
 #include "gemm/gemm_kernel.h"

@@ -1,12 +1,10 @@
 // GEMM tiles of bfmmla: every operand register is a pair of rows of A or of columns of B, four steps of the depth each;
 // every accumulator two by two sums in f32.
 //
-//   packed A  [depth / 4][row pairs][r0k0..3 r1k0..3]       written by pack_a into the workspace, once for all panels
-//             of B
-//   packed B  [depth / 4][width][4]                         the format of kr = 4: [c0k0..3 c1k0..3] is a register as it
-//             lies
-//   acc[p][q] = [r0c0 r0c1 r1c0 r1c1]                       rows come apart at the end: the lower and the upper halves
-//   of two neighbours
+//   packed A  [depth / 4][row pairs][r0k0..3 r1k0..3]  written by pack_a into the workspace, once for all panels of B
+//   packed B  [depth / 4][width][4]                    the format of kr = 4: [c0k0..3 c1k0..3] is a register as it lies
+//   acc[p][q] = [r0c0 r0c1 r1c0 r1c1]                  rows come apart at the end: the lower and the upper halves of
+//                                                      two neighbours
 //
 // Registers, 8x12: 24 accumulators + 4 of A + 2 of B of 32; 10 loads feed 24 instructions of 32 multiply-adds. The
 // instruction rounds to odd, twice for four products, and takes denormals for zero.

@@ -47,10 +47,9 @@ SKUA_INL void multiply_add(F32& sum, F32 x, F32 y) {
 }
 
 // Rows of C that come from beyond L2: a store waits for its line, and those behind it for that store. Asked for a tile
-// ahead they are there (Zen 3: layers of 16 to 64 inputs 1.1 to 1.3 times as fast;
-// two and four tiles ahead, or row by row as sums are stored, half of that; a C that L2 holds gains nothing). With
-// AVX-512 L3 is soon enough, memory is not (Zen 5: VGG's first layer 1.0 to 0.81 ms where others have their 12.8 MB
-// too; those of 5 MB take up to 2% longer so).
+// ahead they are there (Zen 3: layers of 16 to 64 inputs 1.1 to 1.3 times as fast; two and four tiles ahead, or row by
+// row as sums are stored, half of that; a C that L2 holds gains nothing). With AVX-512 L3 is soon enough, memory is not
+// (Zen 5: VGG's first layer 1.0 to 0.81 ms where others have their 12.8 MB too; those of 5 MB take up to 2% longer so).
 template <int MR, int bytes> SKUA_INL void ask_for_c(const char* c, ptrdiff_t step) {
   SKUA_UNROLL for (int r = 0; r < MR; ++r)
     SKUA_UNROLL for (int i = 0; i < bytes; i += 64)

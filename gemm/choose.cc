@@ -230,8 +230,8 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
       // the core, of a B that one group of rows reads once (Zen 3: 2x1024x1024 0.93 of the time)
       const bool ahead_itself = s.m <= k->mr && m.streams > 2 && b <= double(kSoon);
       // Tiles of AVX-512 in two halves are level when quiet, and half the instructions: beside a busy thread of the
-      // core they take a tenth to a quarter less (Zen 4: 7x7 with a stride of 2 of 224x224x3-64
-      // 2.48 ms and 2.22, 16x16 of 224x224x3-768 2.90 and 2.19).
+      // core they take a tenth to a quarter less (Zen 4: 7x7 with a stride of 2 of 224x224x3-64 2.48 ms and 2.22, 16x16
+      // of 224x224x3-768 2.90 and 2.19).
       if (s.types.segment && s.types.segment <= 4) cycles *= kArch == Arch::x86_64 && s.halves ? 1.02 : 0.95;
       else if (s.m <= 32 && b > double(m.l2) && !ahead_itself)
         cycles *= 1.1;  // a stream of B (Zen 3: 20x3072x768 1.2 times as long as by 4x24, 32x1024x1024 1.1)
@@ -343,9 +343,8 @@ static TaskGrid cut(const RunArgs& args, const Kernel* tile, size_t m, size_t li
       longest = longest < c ? c : longest;
     }
     // A slow worker holds up the others, on average by half a task; of cores that are alike one may have other work
-    // too. (Zen 4, two workers, one core busy for 150 of 400 us: MobileNet V1
-    // 9.6 ms with 0.01, 8.5 with 0.1, 8.3 with 0.3; both cores idle 5.69, 5.75, 5.80.) A task finds caches without its
-    // panels and rows (1 us).
+    // too. (Zen 4, two workers, one core busy for 150 of 400 us: MobileNet V1 9.6 ms with 0.01, 8.5 with 0.1, 8.3 with
+    // 0.3; both cores idle 5.69, 5.75, 5.80.) A task finds caches without its panels and rows (1 us).
     const double late = 1 + (cpu().kinds.alike ? 0.1 : 0.5) / double(rounds),
                  c = (longest / double(of_one) + 4000) * double(rounds) * late;
     if (shortest == 0 || c < shortest) shortest = c, best = grid;

@@ -15,8 +15,8 @@ bool all_above_least(const Kernel* tile, const void* panels, size_t bytes) {
 }
 
 // Where rows of A stay while all panels pass. A tile reads 2 to 3 bytes of A in a cycle, asked for a tile ahead. An L3
-// with many times as much to give does for L2, and every pass or turn less is a gain
-// (1024x1024x1024 on Zen 5: 219 GFLOP/s in two passes, 248 in one of all rows; Zen 3: 66 and 76).
+// with many times as much to give does for L2, and every pass or turn less is a gain (1024x1024x1024 on Zen 5: 219
+// GFLOP/s in two passes, 248 in one of all rows; Zen 3: 66 and 76).
 static bool l3_is_near(const Machine& m) { return m.l3_bytes >= 16; }
 static size_t bytes_near(const Machine& m) { return l3_is_near(m) ? max(m.l2 / 2, m.l3 / 4) : m.l2 / 2; }
 

@@ -230,8 +230,8 @@ size_t rows_per_turn(const GemmBlock& g, size_t rows, size_t even);
 // What is fetched into L2 ahead of its use: nothing of small B; a line of each row of the next panel with each group of
 // rows (in a network B comes from beyond L2 whatever its size); and for the only group, or the first of few, all lines,
 // `soon` (3 or 8 KB on: costs L3 3%, at 8 rows memory gives 1.5 times as much) or, of a B that is likely to come from
-// memory, of the `next` panel where L2 holds two (another 1.1; L3 0.8;
-// one that pushes itself out takes 1.3 times as long as `soon`).
+// memory, of the `next` panel where L2 holds two (another 1.1; L3 0.8; one that pushes itself out takes 1.3 times as
+// long as `soon`).
 constexpr size_t kSoon = size_t(8) << 20;  // bytes of B from which the first group of a few rows fetches ahead
 enum class Ahead { none, line, soon, next };
 Ahead fetch_ahead(const GemmBlock& g, size_t panels, size_t rows);

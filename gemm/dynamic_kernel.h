@@ -7,8 +7,8 @@ namespace skua {
 
 // KernelKind::gemm_quantize, Kernel::element = the type of x: a row of k floats to bytes, asymmetric, over its range
 // and 0, as
-//   low = min(x, 0), high = max(x, 0) over the row      scale = (high - low) / 254      zero = nearest(-127 - low /
-//   scale)      q = zero + nearest(x / scale)
+//   low = min(x, 0), high = max(x, 0) over the row      scale = (high - low) / 254
+//   zero = nearest(-127 - low / scale)                  q = zero + nearest(x / scale)
 // within [-127, 127] (u8: 128 more), nearest even; a quotient is the product with the inverse, 254 / (high - low).
 // Every instruction set gives these bits. Bytes up to `padded` become the zero point. A row of zeros has scale 0. sums:
 // of q - zero over each block of `block` bytes (NULL = not wanted). Ranges below 1e-30 count as 1e-30, those above 3e38

@@ -1,8 +1,8 @@
 // GEMM tiles that multiply and add in f16, one source for every instruction set that can.
 //
 //   acc[r][v] += a[r][k] * b[k][v]   in f16 for at most t.block terms, then into sums of f32, which wait on the stack:
-//                                    64 terms of an accumulator are 64 multiply-adds,
-//   moving it on is 8 instructions. What is done at the end is done in f32 and rounded once.
+//                                    64 terms of an accumulator are 64 multiply-adds, moving it on is 8 instructions.
+//                                    What is done at the end is done in f32 and rounded once.
 //
 // A is read where it is, eight steps of a row per load, and used by lane; B is packed, [depth][width], or rows of a
 // matrix.

@@ -106,12 +106,12 @@ struct GemmTile {
 // Tiles of bytes. A is s8 or u8 (Kernel::element), B is packed as s8 or u8, sums are exact in 32 bits (beyond that they
 // wrap).
 //
-//   sum[r][j] = offset[j] - row_quant[r].zero * column_sums[j] - b_zero * sum over k of A'[r][k] + sum over k of
-//   A'[r][k] * B[k][j]        A' = A + a_shift of the table
+//   sum[r][j] = offset[j] - row_quant[r].zero * column_sums[j] - b_zero * sum over k of A'[r][k]
+//             + sum over k of A'[r][k] * B[k][j]                  A' = A + a_shift of the table
 //   y = float(sum) * scale[j] * row_quant[r].scale + bias[j]      from left to right, each operation rounded; without
-//   row_quant and bias the sum times the scale
+//                                                                 row_quant and bias the sum times the scale
 //   C of 8 bits: y += residual where there is one; zero + nearest_even(clamp(y, low, high)), low and high the type's
-//   range less `zero`, or closer; else clamp(y, low, high), rounded once
+//                range less `zero`, or closer; else clamp(y, low, high), rounded once
 //
 // Zero points are folded: with zero points za and zb (of A, and of B as packed) offset[j] = bias[j] - (za + a_shift) *
 // (sum over k of B[k][j] - depth * zb), and b_zero = zb. B of s8 that is packed as u8 has zb = 128, so such a tile sums
@@ -123,23 +123,21 @@ struct GemmTile {
 // row_quant serves rows that were quantised on their way (each its own scale and zero point, za = 0 in `offset` then);
 // `bias` is f32 in that case.
 
-// KernelKind::gemm_tile; Kernel::element is the type of A in memory. `code` returns a table of functions: at[(vectors -
-// 1) * mr + rows - 1] for row pointers, vectors <= nr / vector, rows <= mr; row[rows - 1] for whole tiles, which
-//   fetches not a line but the whole row `ahead`; and
-// even[vectors - 1] for even rows, even_rows[vectors - 1] at a time: the fewer vectors of columns, the more rows fit
-// the registers; NULL = none (even_rows is mr then);
-// and panels for one row and n columns of any number of panels, `b` the first, nr * k elements from a panel to the
-// next, one segment; NULL = none. Where its rows are comes beside the tile, of which a plan then needs no copy for each
-// run. Where there is flip_rows or pack_a, its row of A is as it is in memory.
+// KernelKind::gemm_tile; Kernel::element is the type of A in memory. `code` returns a table of functions:
+// at[(vectors - 1) * mr + rows - 1] for row pointers, vectors <= nr / vector, rows <= mr; row[rows - 1] for whole
+// tiles, which fetches not a line but the whole row `ahead`; and even[vectors - 1] for even rows,
+// even_rows[vectors - 1] at a time: the fewer vectors of columns, the more rows fit the registers; NULL = none
+// (even_rows is mr then); and panels for one row and n columns of any number of panels, `b` the first, nr * k elements
+// from a panel to the next, one segment; NULL = none. Where its rows are comes beside the tile, of which a plan then
+// needs no copy for each run. Where there is flip_rows or pack_a, its row of A is as it is in memory.
 //
 // Types. A tile reads A where it is if `a` is the type in memory and there is no pack_a. Else the driver prepares
 // blocks of rows in the workspace: widened to f32 rows (`a` is f32), or by pack_a. It writes C if `c` is C's type, or
 // any_c; else the driver has it write f32 to a strip that stays in L1, and finishes from there.
 //   pack_a   writes a panel of `rows` <= mr rows (the others 0 or whatever: they are not stored) over segment_count * k
-//            of the depth in the tile's own order. The panel is
-//            panel_bytes(segment_count * k) long, 64-byte aligned; the tile then gets a[0] = the panel, segments[s].a =
-//            s * k, even_rows must be mr, and a_step * mr elements (of `a`)
-//            are a panel.
+//            of the depth in the tile's own order. The panel is panel_bytes(segment_count * k) long, 64-byte aligned;
+//            the tile then gets a[0] = the panel, segments[s].a = s * k, even_rows must be mr, and a_step * mr elements
+//            (of `a`) are a panel.
 using GemmTileFn = void (*)(const GemmTile&);
 using GemmRowFn = void (*)(const GemmTile&, const void* a, void* c, const void* residual);  // residual NULL = none
 using GemmPackAFn = void (*)(size_t rows, const void* const* a, const GemmSegment* segments, size_t segment_count,

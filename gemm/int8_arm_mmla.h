@@ -1,12 +1,10 @@
 // Tiles of smmla, and usmmla of u8: every operand register is a pair of rows of A or of columns of B, eight steps of
 // the depth each; every accumulator two by two sums.
 //
-//   packed A  [depth / 8][row pairs][r0k0..7 r1k0..7]       written by pack_a into the workspace, once for all panels
-//             of B
-//   packed B  [depth / 8][width][8]                         the format of kr = 8: [c0k0..7 c1k0..7] is a register as it
-//             lies
-//   acc[p][q] = [r0c0 r0c1 r1c0 r1c1]                       rows come apart at the end: the lower and the upper halves
-//   of two neighbours
+//   packed A  [depth / 8][row pairs][r0k0..7 r1k0..7]  written by pack_a into the workspace, once for all panels of B
+//   packed B  [depth / 8][width][8]                    the format of kr = 8: [c0k0..7 c1k0..7] is a register as it lies
+//   acc[p][q] = [r0c0 r0c1 r1c0 r1c1]                  rows come apart at the end: the lower and the upper halves of
+//                                                      two neighbours
 //
 // Registers, 6x16: 24 accumulators + 3 of A + 1 of B of 32; 11 loads feed 24 instructions of 32 multiply-adds. Rows
 // where they are, 4x16: 16 accumulators + 4 of A (16 deep, put together in registers) + 1 of B; 20 loads and 4 moves

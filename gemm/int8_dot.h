@@ -1,12 +1,12 @@
 // What tiles of bytes need beside F32 and I32: products of a group of kr bytes of A by those of L columns of B, added
 // in 32 bits, exactly.
 //
-//   set                     kr  A                                      B                      products of L columns
-//   avx512vnni, avxvnni     4   in place                               s8 for u8, u8 for s8   vpdpbusd: one operand is
-//                           signed, the other is not
-//   avx512, avx2, sse41, 2  2   prepared: widened to 16 bits           s8                     widened as it is loaded,
-//                           pmaddwd and an addition
-//   scalar                  4   in place                               s8                     four multiplications
+//   set                     kr  A                              B                      products of L columns
+//   avx512vnni, avxvnni     4   in place                       s8 for u8, u8 for s8   vpdpbusd: one operand is signed,
+//                                                                                     the other is not
+//   avx512, avx2, sse41, 2  2   prepared: widened to 16 bits   s8                     widened as it is loaded, pmaddwd
+//                                                                                     and an addition
+//   scalar                  4   in place                       s8                     four multiplications
 //
 // vpdpbusd takes u8 by s8. With A of s8 the weights are the operand without a sign, w + 128, and 128 times the sum of
 // the row is taken off: to flip A's bits instead would take a port of the products (measured on Sapphire Rapids: 6x64

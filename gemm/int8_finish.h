@@ -146,9 +146,8 @@ SKUA_INL I32 unsigned_of(const void* p, size_t n) { return load_u8(static_cast<c
 #if defined(SKUA_FOUR_AT_ONCE)
 constexpr int kAcross = L > 8 ? 4 : 2;  // vectors of a tile
 // Vectors of results to rows of bytes, four at a time: `across` of a row. End: begin(j, n, v) before the rows of
-// columns j to j + n, for the vector that is the v-th of a row; part(row, v)
-// gives L results, which saturate as they become 16 bits; words_of(x): what is done to them then. Locals, as what is
-// stored might be the tile.
+// columns j to j + n, for the vector that is the v-th of a row; part(row, v) gives L results, which saturate as they
+// become 16 bits; words_of(x): what is done to them then. Locals, as what is stored might be the tile.
 template <int across, class End>
 SKUA_INL void put_rows(const GemmTile& t, size_t j, size_t n, size_t rows, void* const* c, End end) {
   const bool is_u8 = t.c_type == Element::u8;

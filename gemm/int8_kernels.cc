@@ -1,7 +1,7 @@
 // Tiles of bytes, one source for every instruction set; int8_dot.h has what differs. The formula is GemmTile's.
 //
 //   acc[r][v] += kr bytes of a row * kr bytes of L columns     in 32 bits: exact, so the order of the sums is free, and
-//   a few accumulators become several chains
+//                                                              a few accumulators become several chains
 //
 // Packed B: panels of nr columns, each [segment][ceil(k / kr)][width][kr]. Registers of 6x64 (VNNI): 24 accumulators +
 // 4 B + 1 A of 32; ten loads feed 24 products.

@@ -1,12 +1,13 @@
 // GEMM tiles and packing, one source for every instruction set.
 //
-//             panel of B: nr = NV*L columns                     A is read in place through row pointers: one broadcast
-//             per row and k step, used NV times
-//            k=0 [b00 b01 ... ]                                (by-lane instruction sets: four k steps of a row per
-//            load, used by lane).
-//   a0 ->  k=1 [b10 b11 ... ]   acc[r][v] += a[r][k] * b[k][v]  B streams through once per row group. Peak needs NV
-//          loads of B and MR of A in the time of
-//   a1 ->        ...                                           MR*NV multiply-adds: 10 of 24 (AVX-512), 8 of 12 (AVX2).
+//                panel of B: nr = NV*L columns
+//          k=0  [b00 b01 ... ]
+//   a0 ->  k=1  [b10 b11 ... ]   acc[r][v] += a[r][k] * b[k][v]
+//   a1 ->         ...
+//
+// A is read in place through row pointers: one broadcast per row and k step, used NV times (by-lane instruction sets:
+// four k steps of a row per load, used by lane). B streams through once per row group. Peak needs NV loads of B and MR
+// of A in the time of MR*NV multiply-adds: 10 of 24 (AVX-512), 8 of 12 (AVX2).
 //
 // Packed B: panels of nr columns, each [depth][width]; width = nr, in the last panel the columns left, rounded up to
 // whole vectors.
@@ -192,8 +193,8 @@ __attribute__((noinline)) void across_lines(const GemmTile& t, const Scattered<!
 }
 
 // Where the lines of rows fall into one set of L1, as those of 1024 channels do, a tile of one vector takes half as
-// many: more than it has ways push each other out before their sixteen values are used
-// (Zen 3, eight ways: 196 rows of 1024 and one vector of columns 138 us, of 1000 48; 50 so).
+// many: more than it has ways push each other out before their sixteen values are used (Zen 3, eight ways: 196 rows of
+// 1024 and one vector of columns 138 us, of 1000 48; 50 so).
 template <int MR, int NV> constexpr bool kManyRows = F32::L >= 8 && NV == 1 && MR > 9;
 
 // t.groups tiles one below the other; each fetches the next line of the rows of B.

@@ -5,7 +5,7 @@
 //   avx512vnni, avxvnni       u8    16 w: one mask, or one shift and mask  vpdpbusd; the 16 goes into the row's scale
 //   neon_dot, neon32_dot      s8    16 w                                   sdot
 //   avx512, avx2, sse41       u8    w, by table                            pmaddubsw: at most 2 * 255 * 8 each, so that
-//                             eight of them fit 16 bits
+//                                                                          eight of them fit 16 bits
 //   neon, neon32              s8    w                                      smlal: at most 127 * 8 each, 32 of them fit
 //   sse2, scalar              u8    w                                      widened to 16 bits; one by one
 #pragma once

@@ -1,6 +1,6 @@
 // Packing of weights in four bits: the layout is in dynamic_kernel.h. Columns that lie in memory come 32 steps of four
-// at a time, in vectors of four words (of eight values of one column);
-// rows come eight of 32 columns at a time, in vectors of bytes. By what the compiler makes of them for the baseline.
+// at a time, in vectors of four words (of eight values of one column); rows come eight of 32 columns at a time, in
+// vectors of bytes. By what the compiler makes of them for the baseline.
 #include "core/quantize.h"
 #include "gemm/dynamic.h"
 

@@ -11,9 +11,8 @@ const GemmWeightsTable& table_of_weights(const Kernel* kernel) { return code_of<
 size_t few(const Kernel* weights) { return max(weights->mr, 8); }
 
 // Of the depth that is made f32 at a time. Parts leave L2 to A and C, so that each row group finds them near; but bytes
-// come from memory faster as one long stream. Measured: AVX2 (Zen 3)
-// 12x4096x4096 of nibbles 0.79 of the time, AVX-512 (Zen 5) 32x4096x4096 of nibbles 0.9, of bytes 1.03. Sums go on in
-// C, so that is of f32.
+// come from memory faster as one long stream. Measured: AVX2 (Zen 3) 12x4096x4096 of nibbles 0.79 of the time, AVX-512
+// (Zen 5) 32x4096x4096 of nibbles 0.9, of bytes 1.03. Sums go on in C, so that is of f32.
 size_t part_of_depth(const DynamicConfig& c, const Kernel* tile) {
   const size_t k = size_t(c.k), of_set = tile->isa == Isa::avx2                                ? 512
                                          : tile->isa == Isa::avx512 && c.b_type == Element::s4 ? 256

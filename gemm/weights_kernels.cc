@@ -1,11 +1,10 @@
 // Quantised weights in float arithmetic: tiles for few rows, which make floats of them in registers, and whole panels
 // of floats for the tiles of f32. The formulas: weights_kernel.h.
 //
-//   set       nibble -> float                                                                    byte -> float
-//   avx512    a table of 16 floats by the lowest four bits of a word, loaded from the nibble's     widened as it is
-//             loaded, converted
-//             byte on: an odd nibble is shifted down first
-//   others    put into the digits of 2^7 to 2^23, which is then taken off: -8 is 0 there           likewise
+//   set       nibble -> float                                                              byte -> float
+//   avx512    a table of 16 floats by the lowest four bits of a word, loaded from the      widened as it is loaded,
+//             nibble's byte on: an odd nibble is shifted down first                        converted
+//   others    put into the digits of 2^7 to 2^23, which is then taken off: -8 is 0 there   likewise
 //
 // Registers of a tile of MR rows and NV vectors: MR*NV sums, NV of nibbles, NV scales, NV zeros (tall tiles read
 // those), a weight and an element of A. AVX-512: up to 12x2 = 24 sums; one or two rows take four vectors, or the three

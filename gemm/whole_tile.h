@@ -23,8 +23,8 @@ alignas(32) constexpr float kNoBias[32] = {
 // What the assembly reads beside its operands, by these offsets.
 struct WholeTile {
   size_t segments;           //  0
-  // 8 16  steps of a segment, by four and by one; four more of the last one are the tile's end
-  size_t fours, ones;
+  size_t fours, ones;        //  8 16  steps of a segment, by four and by one; four more of the last one are the
+                             //        tile's end
   ptrdiff_t a_jump, b_jump;  // 24 32  bytes from the end of a segment to the next
   float low, high;           // 40 44
   const float* bias;         // 48

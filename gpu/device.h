@@ -1,7 +1,7 @@
 // The small host interface that both GPU backends implement; operators know nothing else of OpenCL or Vulkan.
 //
-//   operator (gpu/<operator>.cc)  ->  Program (a kernel text with its constants)  +  Dispatch (bindings, arguments,
-//                                 groups)  ->  Stream
+//   operator (gpu/<operator>.cc)  ->  Program (a kernel text with its constants)
+//                                     +  Dispatch (bindings, arguments, groups)  ->  Stream
 //
 // Every function returns a status with a text; none aborts. A backend that meets a lost device sets Device::lost, and
 // every later call of that context answers SKUA_STATUS_DEVICE_LOST.

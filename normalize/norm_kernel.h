@@ -10,8 +10,8 @@ namespace skua {
 using NormRowsFn = void (*)(size_t rows, size_t n, const void* x, size_t x_row, void* y, size_t y_row,
                             const float* gamma, const float* beta, float epsilon);
 
-// KernelKind::norm_sum_columns. Variant 0: y[c] = sum over n rows of x[r*x_row + c]; 1: of (x[r*x_row + c] -
-// mean[c])^2. add: to what y holds.
+// KernelKind::norm_sum_columns. Variant 0: y[c] = sum over n rows of x[r*x_row + c];
+// 1: of (x[r*x_row + c] - mean[c])^2. add: to what y holds.
 using NormSumColumnsFn = void (*)(size_t n, size_t columns, const void* x, size_t x_row, const float* mean, float* y,
                                   bool add);
 

@@ -1,12 +1,11 @@
 // Softmax of quantised bytes, one source for every instruction set; the formula is at SoftmaxBytes. The powers are a
-// table of integers, so that their sum is exact in any order;
-// what follows is one rounding at a time in f32 or double: every set gives the same bits.
+// table of integers, so that their sum is exact in any order; what follows is one rounding at a time in f32 or double:
+// every set gives the same bits.
 //
 //   rows      greatest byte by vectors; powers looked up eight bytes at a time and summed; results: rows of up to 256
-//             elements from the powers, which stand in a
-//             buffer, longer ones by a table of their own, of the 256 results that a byte can have. As many rows at
-//             once as the buffer holds, up to eight: powers are
-//             written one by one and read by vectors, which would wait for the last of them
+//             elements from the powers, which stand in a buffer, longer ones by a table of their own, of the 256
+//             results that a byte can have. As many rows at once as the buffer holds, up to eight: powers are written
+//             one by one and read by vectors, which would wait for the last of them
 //   columns   the same down strips of 64 columns
 #include "normalize/softmax_kernel.h"
 #include "dispatch/kernel.h"

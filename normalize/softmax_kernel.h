@@ -17,7 +17,7 @@ using SoftmaxColumnsFn = void (*)(size_t n, size_t columns, const void* x, size_
 // type; y may be x. Over the axis, with u = x ^ flip, d = (greatest u) - u and S = the sum of powers[d], exact:
 //   softmax     y = float(powers[d]) * float(1 / (double(S) * step))
 //   logarithm   y = float(-d) * slope - float(log(double(S) / 2^30) / step)       a product and a difference, each
-//               rounded to f32
+//                                                                                 rounded to f32
 // clamped and rounded as dispatch/requantize.h says.
 struct SoftmaxBytes {
   size_t count, n;         // rows, or columns; elements of the axis, 1 or more

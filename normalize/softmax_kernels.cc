@@ -1,9 +1,9 @@
-// Softmax, one source for every instruction set: y = e^(t - max) / sum(e^(t - max)) or t - max - log(sum), with t = x *
-// scale.
+// Softmax, one source for every instruction set: y = e^(t - max) / sum(e^(t - max)) or t - max - log(sum),
+// with t = x * scale.
 //
 //   rows      three passes over a row, which stays in cache: largest; e^(t - max) into y and its sum; y times 1/sum.
-//             The logarithm stores nothing in
-//             the second pass. Four accumulators of a vector each, joined as a tree, then over the lanes by halves.
+//             The logarithm stores nothing in the second pass. Four accumulators of a vector each, joined as a tree,
+//             then over the lanes by halves.
 //   columns   the same passes down a strip of V vectors (a cache line or two), lane by lane
 //
 // The largest may miss a NaN: the sum does not, and it reaches the whole row. Of columns and long rows of 16-bit types

@@ -518,8 +518,8 @@ void run(const RunArgs& args) {
     r.bands = ceil_div(p.y.out, p.separable_band);
   } else if (workers > 1 && p.batch * r.bands < 4 * workers) {
     // Too few rows for the workers: cut the channels as well, in pieces of four lines or more, of three if there are no
-    // more; of maps beyond L2, which arrive line by line, of two or one
-    // (Zen 5, two workers: 56x56x96 of f32 8.8 us in one, 4.8 in halves).
+    // more; of maps beyond L2, which arrive line by line, of two or one (Zen 5, two workers: 56x56x96 of f32 8.8 us in
+    // one, 4.8 in halves).
     const size_t lines = lines_of(r, p);
     r.blocks = min(ceil_div(4 * workers, p.batch * r.bands),
                    max(near ? max(lines / 4, min(lines / 3, workers)) : max(lines / 2, min(lines, workers)), 1));

@@ -1,7 +1,7 @@
 // Reductions over any axes. Neighbouring axes of one sort are merged, then the reduced ones are removed from the
-// innermost outwards, a stage each:
-// [outer][n][inner] -> [outer][inner]. A stage with few results and many elements is cut into chunks whose results a
-// second stage joins: more than one worker can help, and the order of sums still depends on the shape alone.
+// innermost outwards, a stage each: [outer][n][inner] -> [outer][inner]. A stage with few results and many elements is
+// cut into chunks whose results a second stage joins: more than one worker can help, and the order of sums still
+// depends on the shape alone.
 #include <skua/reduce.h>
 
 #include "core/families.h"

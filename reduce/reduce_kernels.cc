@@ -1,10 +1,10 @@
 // Reductions, one source for every instruction set.
 //
-//   rows      [rows][n] -> [rows]     A accumulators of one vector, A*L >= 16 partial results; joined as a tree, then
-//             over the lanes by halves
+//   rows      [rows][n] -> [rows]         A accumulators of one vector, A*L >= 16 partial results; joined as a tree,
+//                                         then over the lanes by halves
 //   columns   [n][columns] -> [columns]   16 rows at a time joined as a tree, lane by lane, then to the result so far,
-//             which stays in y (L1):
-//                                         16 streams of contiguous reads, one load and one store of y for 16 rows
+//                                         which stays in y (L1): 16 streams of contiguous reads, one load and one store
+//                                         of y for 16 rows
 //
 // Either way an element passes at most n/16 + log2(16) roundings, and each result is one fixed tree over its elements.
 #include "reduce/reduce_kernel.h"

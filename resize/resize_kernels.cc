@@ -1,9 +1,8 @@
 // Resizing, one source for every instruction set. Bilinear: a source row is blended horizontally into a buffer once,
 // two such buffers give an output row:
 //
-//   source row  y0 ──┐ blend_pixels (channels next to each other, vectors)     a0 a1 a2 ...  ─┐
-//   source row  y1 ──┘ or blend_elements (one to three channels, planes)       b0 b1 b2 ...  ─┴─ blend_rows ─► output
-//               row
+//   source row  y0 ──┐ blend_pixels (channels next to each other, vectors)   a0 a1 a2 ...  ─┐
+//   source row  y1 ──┘ or blend_elements (one to three channels, planes)     b0 b1 b2 ...  ─┴─ blend_rows ─► output row
 //
 // Every blend is a + w * (b - a): equal neighbours stay what they are. Weights of bytes are multiples of 1/256: nothing
 // is rounded before the result is.

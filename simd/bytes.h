@@ -2,11 +2,10 @@
 // instruction set gives four functions: load_s8 and load_u8 widen the first n bytes (0..L, constant where a whole
 // vector is meant), store_u8 writes the lowest byte of n lanes, store_bytes writes 4 L lanes at once.
 //
-//   store_bytes(x, p)           four I32 whose lanes are within the range of p's type, as 4 L bytes; all bits above
-//                               count
-//   Requantizer to(r);          the vector form of a Requantize:
-//     to(sums, scale)           lane by lane requantize(sum, scale, r)
-//     to.rounded(y)             the same from y on
+//   store_bytes(x, p)      four I32 whose lanes are within the range of p's type, as 4 L bytes; all bits above count
+//   Requantizer to(r);     the vector form of a Requantize:
+//     to(sums, scale)      lane by lane requantize(sum, scale, r)
+//     to.rounded(y)        the same from y on
 #pragma once
 
 namespace skua {

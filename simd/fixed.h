@@ -2,19 +2,19 @@
 // exact for all values.
 //
 //   fix_columns(sums, step, rows, multiplier, shift, single)   L columns of `rows` rows, `step` sums from a row to the
-//   next, become v, which stands for
+//                                                              next, become v, which stands for
 //   fixed_result(v)                                            the result before it is clamped; kFixedTwice: v is twice
-//   the result and rounded down, (v + 1) >> 1 of it, in 32 bits or
-//                                                              (after v saturated) in 16, and results beyond +-2^13 are
-//                                                              any beyond it, of the same sign
+//                                                              the result and rounded down, (v + 1) >> 1 of it, in 32
+//                                                              bits or (after v saturated) in 16, and results beyond
+//                                                              +-2^13 are any beyond it, of the same sign
 //
 // x86 from AVX2 on: products of 64 bits of the even and of the odd lanes. Rounding a quotient that was rounded down is
 // rounding the whole, so where shifts are -2 and less (scales below 1/4)
 //
-//   single   v = floor(sum * multiplier / 2^32) >> (-shift - 2)                                              the upper
-//            halves of the products, shifted
-//   double   v = (h + (sum < 0 ? -1 : 0)) >> (-shift - 1), h = floor((2 * sum * multiplier + 2^31) / 2^32)    ties away
-//            from 0: of a negative h one less is rounded up
+//   single   v = floor(sum * multiplier / 2^32) >> (-shift - 2)
+//            the upper halves of the products, shifted
+//   double   v = (h + (sum < 0 ? -1 : 0)) >> (-shift - 1), h = floor((2 * sum * multiplier + 2^31) / 2^32)
+//            ties away from 0: of a negative h one less is rounded up
 //
 // other columns take shifts of 64 bits. 2 * multiplier may have the upper bit, which counts as -2^32: the sum makes it
 // good.

@@ -1,6 +1,5 @@
 // Vectors of halves where the instruction set computes with them: the type F16 beside F32 of simd/simd.h. SKUA_HALF is
-// defined where there is one;
-// elsewhere halves are storage only, F32::load(const f16*) and store(f16*).
+// defined where there is one; elsewhere halves are storage only, F32::load(const f16*) and store(f16*).
 //
 //   F16   L lanes of 16 bits, twice those of F32. Results are rounded to nearest even; denormals are computed, on
 //         AArch32 too

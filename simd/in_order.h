@@ -8,25 +8,22 @@
 //
 //   consteval auto make(bool start) {
 //     InOrderBuilder<16, 8> turn;
-//     const int x = turn.load(4, kInputs, 0);             // vector 4, from place 0 of the inputs
-//     const int ahead = turn.helpers;                     // so many helpers are done when a turn begins: by the turn
-//     before
-//     turn.add(Do::multiply, 0, 4, 5, x);                 // v0 += v4 * v5; needs the load
-//     turn.single(Do::next);                              // moves the pointer, before the next turn's loads
+//     const int x = turn.load(4, kInputs, 0);        // vector 4, from place 0 of the inputs
+//     const int ahead = turn.helpers;                // so many helpers are done when a turn begins: by the turn before
+//     turn.add(Do::multiply, 0, 4, 5, x);            // v0 += v4 * v5; needs the load
+//     turn.single(Do::next);                         // moves the pointer, before the next turn's loads
 //     return turn.turn<64>(start, ahead);
 //   }
-//   run_steps<first>(registers);                          // of start: the loads alone
-//   while (...) run_steps<body>(registers);               // the last turn's pointer stays: it loads what is there once
-//   more
+//   run_steps<first>(registers);                     // of start: the loads alone
+//   while (...) run_steps<body>(registers);          // the last turn's pointer stays: it loads what is there once more
 //
 // What a program reads must be in memory before its function is called: no step tells the compiler what it reads.
 //
-// A 128-bit load would go beside nothing for two cycles, so a vector comes in pieces: `ldr x` of its upper half, `ldr
-// d`, and the insert of the half. On the Cortex-A55 each of them goes beside a vector instruction; on the A53 only `ldr
-// x` does, and `ldr d` and an insert beside each other: so the insert of a load comes right before the `ldr d` of one
-// after it, and a vector costs a cycle.
-// AArch32 loads the upper half in two words for the A53; for the A55 either half is a D register, which is loaded
-// beside a vector instruction.
+// A 128-bit load would go beside nothing for two cycles, so a vector comes in pieces: `ldr x` of its upper half,
+// `ldr d`, and the insert of the half. On the Cortex-A55 each of them goes beside a vector instruction; on the A53 only
+// `ldr x` does, and `ldr d` and an insert beside each other: so the insert of a load comes right before the `ldr d` of
+// one after it, and a vector costs a cycle. AArch32 loads the upper half in two words for the A53; for the A55 either
+// half is a D register, which is loaded beside a vector instruction.
 #pragma once
 #include "simd/simd.h"
 

@@ -2,9 +2,9 @@
 //
 // Bounds stand over each function: of the float result against the function in double, in ULP of the result, the
 // largest over all arguments and instruction sets, with a fused fma or without. tests/simd_test.cc sweeps them. NaN
-// gives NaN. AArch32 flushes denormals:
-// arguments and results below 2^-126 count as zero there, and it divides by way of a reciprocal (quotient()), which
-// costs sigmoid, silu and mish up to 0.35 ULP more; where a factor of their product is flushed, up to 2^-119.
+// gives NaN. AArch32 flushes denormals: arguments and results below 2^-126 count as zero there, and it divides by way
+// of a reciprocal (quotient()), which costs sigmoid, silu and mish up to 0.35 ULP more; where a factor of their product
+// is flushed, up to 2^-119.
 //
 // Polynomials are minimax fits of the relative error (or of the error of the whole result where a comment says so) by
 // Lawson's iteration on Chebyshev points in double; coefficients are rounded to float one by one from the lowest order
@@ -137,9 +137,9 @@ SKUA_INL F32 elu(F32 x, F32 a) {
 // tanh x. Where fma is fused to 5 ULP: a quotient of polynomials of x^2, fitted up to 8, whose coefficients and whose
 // end are such that no quotient rounds to more than 1 and that of the end to 1: 13 operations, where what follows takes
 // 23. Where no instruction divides, quotients grow with x beyond the end and are held at 1. Elsewhere, where each of
-// its steps would round twice, to
-// 1.75 ULP: h = tanh r by an odd polynomial, where r is x itself up to where the result is 1/2; beyond, x = n ln 2 / 2
-// + r, and the addition theorem gives how much is missing to 1, which divides by 2^n (1 + h) + 1 - h.
+// its steps would round twice, to 1.75 ULP: h = tanh r by an odd polynomial, where r is x itself up to where the result
+// is 1/2; beyond, x = n ln 2 / 2 + r, and the addition theorem gives how much is missing to 1, which divides by
+// 2^n (1 + h) + 1 - h.
 SKUA_INL F32 tanh(F32 x) {
   const F32 one = F32::set1(1.0f);
   if constexpr (F32::fused) {

@@ -9,15 +9,14 @@
 //         load store            any alignment that a float has
 //         load_n store_n        n of 0..L lanes; nothing beyond n floats is touched; lanes past n load as zero
 //         the same of f16 and bf16 (dispatch/element.h): widened exactly; rounded to nearest, ties to even; a NaN stays
-//         one; denormals are kept
+//           one; denormals are kept
 //         the same of int8_t and uint8_t: widened exactly; rounded to nearest, ties to even, beyond the type's range
-//         its last value, NaN 0
+//           its last value, NaN 0
 //         set1 zero broadcast   from a value, zero, from memory
 //   + - * / and unary -         division is correctly rounded everywhere
-//   quotient(a, b)              a / b within 2 ULP for 2^-126 < |b| < 2^126, of either sign, and a finite a; below |a|
-//                               = 2^-100 also
-//                               within 2^-149 / |b|. By way of a reciprocal where the instruction set divides slowly or
-//                               not at all
+//   quotient(a, b)              a / b within 2 ULP for 2^-126 < |b| < 2^126, of either sign, and a finite a; below
+//                               |a| = 2^-100 also within 2^-149 / |b|. By way of a reciprocal where the instruction
+//                               set divides slowly or not at all
 //   fma(a, b, c)                a * b + c         (rounds twice where !fused)
 //   fnma(a, b, c)               c - a * b
 //   fma_lane<i>(acc, b, a)      acc + b * a[i]    (only where by_lane; may round twice)
@@ -41,8 +40,7 @@
 //   transpose(F32 (&r)[L])      L x L in registers
 //   permute(a, index)           lane l is lane index[l] of a; AVX2 and AVX-512 only
 //   pin(x)                      keeps x in a register here: the compiler may not fold it into a memory operand, compute
-//                               it again,
-//                               or move one pin past another
+//                               it again, or move one pin past another
 //
 // AArch32 NEON treats denormals as zero, in and out, in everything but load, store, bit operations, select, division
 // and sqrt.

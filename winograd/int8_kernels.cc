@@ -3,11 +3,11 @@
 // transform comes to is that many times the sum, in 32 bits that may wrap.
 //
 //   V = B^T (a - zero) B   at most 100 * 255 of F(4,3)        U = G w G^T      at most 49 * 128
-//   D S = A^T (V . U) A    D = 4, 48 or 576 = 2^shift * odd: S = D S / odd mod 2^32, >> shift, right where S fits 32 -
-//                          shift bits. winograd_fits() knows it of the weights
+//   D S = A^T (V . U) A    D = 4, 48 or 576 = 2^shift * odd: S = D S / odd mod 2^32, >> shift, right where S fits
+//                          32 - shift bits. winograd_fits() knows it of the weights
 //
 //   ->  M[r][j] += V[r][k] * U[k][j] + V[r][k+1] * U[k+1][j]   two products and their sum at a time, as in tiles of
-//       bytes (gemm/int8_dot.h); on Arm one, by lane of V
+//                                                              bytes (gemm/int8_dot.h); on Arm one, by lane of V
 //
 // A tile clipped by the image's end has fewer points, as in points.h: what is left of its V is 4 or 3 times as large,
 // which U does not know of.

@@ -2,8 +2,7 @@
 // channels k, columns j.
 //
 //            U: NV*L columns, one stream      V: [k / 16][tile][16], tiles 16 floats apart: one address register for
-//                                             all of them
-//   V ->     acc[r][v] += V[r][k] * U[k][v]
+//   V ->     acc[r][v] += V[r][k] * U[k][v]      all of them
 //
 // U is prefetched kAhead floats before its use, into L2 kFar before: a product of few tiles waits for nothing else.
 // Blocks follow each other in memory, so the end of one product prefetches the next one's begin.
@@ -26,8 +25,8 @@ namespace {
 
 constexpr size_t kAhead = kWinogradAhead / sizeof(float);
 // In a network U comes from memory: more lines must be on their way than L1 can wait for, so L2 asks first. MobileNets
-// have no such layers; in ResNet-18 and -50 these products take 7 to 10% less time;
-// warm by themselves, with U in L3, up to 5% more. Narrower vectors use a line for longer.
+// have no such layers; in ResNet-18 and -50 these products take 7 to 10% less time; warm by themselves, with U in L3,
+// up to 5% more. Narrower vectors use a line for longer.
 constexpr size_t kFar = F32::L == 16 ? 6144 : kAhead;
 
 template <int MR, int NV> void product(const WinogradProduct& p) {

@@ -60,9 +60,8 @@ Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
   const size_t pieces = pieces_for(args, units, p.cycles / double(units));
   if (pieces == 1) return {1, all, false};
   // Ranges for each worker alone: as many blocks as one thread would do; where U is little also smaller ones, as long
-  // as a product has rows enough.
-  // (Zen 3, two workers, U of one to two L2: 14x14x64-64 55 to 47 us, 5x5 of 7x7x32-128 51 to 46, bytes of 14x14x64-128
-  // 68 to 60. Of 2.4 MB and more it is no better.)
+  // as a product has rows enough. (Zen 3, two workers, U of one to two L2: 14x14x64-64 55 to 47 us, 5x5 of 7x7x32-128
+  // 51 to 46, bytes of 14x14x64-128 68 to 60. Of 2.4 MB and more it is no better.)
   const double u_bytes = double(winograd_products(p.variant)) *
                          double(winograd_channels(p.variant, s.in_channels, p.element)) * double(s.out_channels) *
                          element_bytes(p.element);

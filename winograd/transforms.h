@@ -3,7 +3,7 @@
 //
 //   in:   V[i][j] = sum over y, x of By[i][y] * d[y][x] * Bx[j][x]        (m_y+2)(m_x+2) vectors in, as many points out
 //   out:  Y[y][x] = sum over i, j of Ay[y][i] * M[i][j] * Ax[x][j]        (m_y+2)(m_x+2) points in, o_y*o_x vectors
-//         out, with the epilogue
+//                                                                         out, with the epilogue
 //
 // m names the points (points.h), o the outputs of a tile: o = m with 3 taps, o = m-2 with 5.
 //

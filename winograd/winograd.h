@@ -102,8 +102,8 @@ PackFormat winograd_half_format(const skua_context* ctx);
 bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                             size_t& floats);
 
-// Transforms in double and rounds once. weights: value [o][y][x][i] at o*stride_o + y*stride_y + x*stride_x +
-// i*stride_i.
+// Transforms in double and rounds once. weights:
+// value [o][y][x][i] at o*stride_o + y*stride_y + x*stride_x + i*stride_i.
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                    const float* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
                    float* packed);

@@ -116,11 +116,10 @@ using WinogradInFn = void (*)(const WinogradIn&);
 constexpr uint16_t kWinogradHalf = 16;
 
 // KernelKind::winograd_product: M[r][j] = sum over k of V[r][k] * U[k][j] for some groups of columns, one chain of
-// multiply-adds in the order of k;
-// Kernel::element is the type of V and U, M of f32. In f16 a chain has kWinogradHalfDepth terms, and sums of chains are
-// f32. Of s8, which serves u8 too: V and U are s16, M s32, and winograd_together() channels lie together in U, [k /
-// 2][width][2] but on Arm, zeros behind an odd depth. `code` returns a table of functions:
-// at[(vectors - 1) * mr + rows - 1], vectors <= nr / vector, rows <= mr.
+// multiply-adds in the order of k; Kernel::element is the type of V and U, M of f32. In f16 a chain has
+// kWinogradHalfDepth terms, and sums of chains are f32. Of s8, which serves u8 too: V and U are s16, M s32, and
+// winograd_together() channels lie together in U, [k / 2][width][2] but on Arm, zeros behind an odd depth. `code`
+// returns a table of functions: at[(vectors - 1) * mr + rows - 1], vectors <= nr / vector, rows <= mr.
 struct WinogradProduct {
   const void* v;
   size_t line;                // elements from one line of channels to the next

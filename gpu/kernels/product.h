@@ -1,5 +1,5 @@
-// What matrix products and convolutions share: C[row, column] = act(bias + sum over taps and k of A[row under the tap,
-// k] * B[tap, k, column] + residual).
+// What matrix products and convolutions share:
+// C[row, column] = act(bias + sum over taps and k of A[row under the tap, k] * B[tap, k, column] + residual).
 //
 //   rows      CONV 0: of A. CONV 1: output pixels, image by image; a tap moves them over the input, and those outside
 //             of it are zeros

@@ -2,8 +2,8 @@
 // requantised. product.h says what rows, columns and taps are.
 //
 //   constant B   words of 4 neighbours along the depth, 4 columns to a vector: B[z][tap][ceil(k / 4)][columns / 4];
-//                sums start at bias - a_zero * (sum of the column), so that a tap outside of
-//                the image is the zero point. ROW_SUMS: B has a zero point, which takes the sum of the row
+//                sums start at bias - a_zero * (sum of the column), so that a tap outside of the image is the zero
+//                point. ROW_SUMS: B has a zero point, which takes the sum of the row
 //   B an input   (VECTOR_B 0) by elements, zero points subtracted from each
 // VECTOR_A: A is read by words, offsets and steps count them; else by bytes with the step a_k. VECTOR_C: results are
 // written, residuals read 4 at a time.

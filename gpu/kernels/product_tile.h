@@ -1,8 +1,8 @@
 // The tile in local memory: 256 threads in slices of TX x TY sum the same TM * TY rows by 4 * TN * TX columns, a slice
 // every so manieth STEP_K of the depth, which runs over the taps too; in the end their sums are added in local memory,
 // always in the same order. A thread has 4 neighbouring rows (TM 8: of each half of the tile's) and TN vectors of
-// columns TX vectors apart, so that threads side by side read neighbouring vectors: for 16 * TM * TN multiplications TM
-// + 4 * TN of them. The next step's vectors are on their way to registers while this one's are multiplied.
+// columns TX vectors apart, so that threads side by side read neighbouring vectors: for 16 * TM * TN multiplications
+// TM + 4 * TN of them. The next step's vectors are on their way to registers while this one's are multiplied.
 //   of A [STEP_K][rows, and 4 more: what is written along k falls on other banks], of B [STEP_K][columns, likewise
 //   where B^T is written along k]; both float, BUFFERS of each
 // Of bytes the same in words of 4, which STEP_K counts, and sums in s32; 4 words of a row are of one tap.

@@ -197,8 +197,8 @@ skua_status take_instance(const skua_vulkan_objects& given, Instance& in) {
 }
 
 // The library stays open, and so does the process's first instance: with its last one the loader closes the driver,
-// whose destructors of threads' data would then be called where it was
-// (NVIDIA's 580 crashes or hangs so when a thread ends).
+// whose destructors of threads' data would then be called where it was (NVIDIA's 580 crashes or hangs so when a thread
+// ends).
 void close_instance(Instance& in) {
   static VkInstance kept;
   if (in.messenger)

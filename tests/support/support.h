@@ -104,8 +104,8 @@ struct Op {
 };
 
 // A tensor and its values. v covers the strided extent; strides all zero: dense. s32, s8 and u8 tensors hold integers
-// (of quantised maps the stored ones). In memory the values have the tensor's type: make()
-// rounds them to it, so that a reference sees what a kernel sees.
+// (of quantised maps the stored ones). In memory the values have the tensor's type: make() rounds them to it, so that a
+// reference sees what a kernel sees.
 struct Data {
   skua_tensor t = {};
   std::vector<float> v;
