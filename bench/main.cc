@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "dispatch/cpu.h"
 #include "session.h"
 
 namespace bench {
@@ -25,6 +26,7 @@ void print_machine(const Session& s) {
   printf("skua %s on %s, %zu cores, %s\n", skua_version_string(), m.cpu.empty() ? "an unknown CPU" : m.cpu.c_str(),
          m.cores, m.isa.c_str());
   if (!m.features.empty()) printf("  features  %s\n", m.features.c_str());
+  if (const char* chip = skua::chip_name()) printf("  choices   by the limits of %s (docs/cores.md)\n", chip);
   if (m.cache[0])
     printf("  caches    L1 %zu KiB, L2 %zu KiB, L3 %zu KiB\n", m.cache[0] >> 10, m.cache[1] >> 10, m.cache[2] >> 10);
   else printf("  caches    not known; taken as 32 KiB and 512 KiB\n");

@@ -298,6 +298,7 @@ const Detection& detection() {
 const Cpu& cpu() { return detection().cpu; }
 
 bool chip_named(const char* name) { return chip_named_as(name); }
+const char* chip_name() { return detection().chip->name; }
 void list_chips([[maybe_unused]] char* text, [[maybe_unused]] size_t size) {
 #if defined(__x86_64__)
   size_t n = 0;

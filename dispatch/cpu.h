@@ -57,6 +57,7 @@ Core core_here();                 // the kind of core that the caller runs on at
 // The environment's SKUA_CORE on x86, "zen3": choices by that chip's limits and caches. The instruction sets are the
 // machine's all the same.
 bool chip_named(const char* name);
+const char* chip_name();  // of the one that choices are by; NULL: none of the names, taken as most are
 void list_chips(char* text, size_t size);  // the names that there are, ", " before each
 
 // dispatch/core.cc
