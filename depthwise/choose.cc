@@ -210,8 +210,11 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     calls = double(tiles) * double(ceil_div(s.out_h, k->mr));
   } else if (is_rows(k)) {
     // Each of three rows: inputs and taps, and sums that are read but at first and written but at last; the bias.
+    // A row of sums leaves the first level until the next one is read. (Sapphire Rapids: 22 to 27 cycles an output of
+    // AVX-512, by tiles 13 to 16; of AVX2 11 to 13 and 9 to 11. Vectors of a quarter of a line do not wait for it.)
+    const double back = line < 0.5 ? 1 : m.write_back;
     compute = double(s.out_h) * double(s.out_w) *
-              (bound(taps, 3 * (2 + 1.0 / k->nr) + (taps + 1) / k->nr + 4, 1) + 3 * line * (in_halves ? 2 : 1));
+              (bound(taps, 3 * (2 + 1.0 / k->nr) + (taps + 1) / k->nr + 4, 1) + 3 * line * back * (in_halves ? 2 : 1));
     calls = double(s.in_h) * (1 + double(ceil_div(s.out_w, k->nr)) / 4);
   } else {
     const size_t reach = span(s.kernel_w, s.dilation_w),
@@ -250,8 +253,11 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
     } else if (lines > 8 * double(sets)) reread = 2 * taps * served;
   }
   double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
+  // A dilated window touches rows far apart, which no tile shares (Sapphire Rapids: 33x33x960 dilated by 2 650 to 710
+  // us, in phases 490 to 560).
+  const double apart_rows = kArch == Arch::x86_64 && k->kind == KernelKind::depthwise_any && is_dilated(s) ? 1.25 : 1;
   if (in + out > double(m.l2))
-    traffic = larger(traffic, (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
+    traffic = larger(traffic, apart_rows * (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
   double cycles = larger(compute * vectors * images, traffic) *
                       (scattered && apart % (line < 0.5 ? 2048 : 512) == 0 && !uses_strip(s, k) ? 1.15 : 1) +
                   25 * calls * images + 200;

@@ -18,6 +18,7 @@ struct Machine {
   // parts of memory read at once that give the most; where it is more than 1 the core fetches ahead better than
   // prefetches do
   size_t streams;
+  double write_back;   // cycles for a line of L1 that was written, until L2 has it
   bool logic_apart;    // logic on vectors finds ports beside those of multiply-adds
   bool fetch_near;     // what is asked for from L3 and memory goes to L1; else to L2
   bool in_order;       // loads and multiplies take turns unless a kernel is tuned for the core
