@@ -474,6 +474,7 @@ void explain(const skua_plan* plan, Text& text) {
 extern const OpClass conv2d_class, conv2d_transpose_class, inverted_residual_part_class;
 const OpClass conv2d_class = {
     .name = "conv2d", .id = 3,
+    .inputs = "the input, the residual if there is one",
     .op_size = sizeof(ConvOp), .plan_size = sizeof(ConvPlan), .config_offset = offsetof(ConvOp, config),
     .config_size = sizeof(ConvConfig),
     .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
@@ -481,6 +482,7 @@ const OpClass conv2d_class = {
 };
 const OpClass conv2d_transpose_class = {
     .name = "conv2d_transpose", .id = 4,
+    .inputs = "the input, the residual if there is one",
     .op_size = sizeof(ConvOp), .plan_size = sizeof(ConvPlan), .config_offset = offsetof(ConvOp, config),
     .config_size = sizeof(ConvConfig),
     .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,

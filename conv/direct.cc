@@ -350,24 +350,49 @@ Image widen_rows(const Run& run, size_t image, Rows rows, char* to) {
   return wide;
 }
 
+// A call for each of the parts of a short row takes as long as its products.
+constexpr size_t kShortRow = 256;  // bytes
+template <size_t bytes> inline bool copy_by(const char* from, size_t n, char* to) {
+  if (n < bytes) return false;
+  for (size_t i = 0;; i = min(i + bytes, n - bytes)) {  // the last ones overlap
+    char block[bytes];
+    __builtin_memcpy(block, from + i, bytes);
+    __builtin_memcpy(to + i, block, bytes);
+    if (i == n - bytes) return true;
+  }
+}
+inline void copy_short(const char* from, size_t n, char* to) {
+  if (copy_by<16>(from, n, to) || copy_by<8>(from, n, to) || copy_by<4>(from, n, to)) return;
+  for (size_t i = 0; i < n; ++i) to[i] = from[i];
+}
+
 // Rows [y0, y0 + rows) and columns [x0, x0 + width) of an image, padding outside it.
 void copy_strip(const DirectShape& s, const Image& image, ptrdiff_t y0, size_t rows, ptrdiff_t x0, size_t width,
                 char* to) {
-  const size_t c = s.in_channels * element_bytes(image.element);  // bytes of a pixel
+  const size_t c = s.in_channels * element_bytes(image.element), row = width * c;  // bytes of a pixel, of a row
   const int padding = s.padding ^ (image.element == Element::u8 && s.element == Element::s8 ? 0x80 : 0);
   const size_t left = min(x0 < 0 ? size_t(-x0) : 0, width), from = x0 < 0 ? 0 : min(size_t(x0), s.in_w),
                middle = min(s.in_w - from, width - left);
-  for (size_t r = 0; r < rows; ++r, to += width * c) {
+  const bool dense = image.pixel == s.in_channels, brief = row <= kShortRow;
+  if (brief) memset(to, padding, rows * row);
+  for (size_t r = 0; r < rows; ++r, to += row) {
     const ptrdiff_t y = y0 + ptrdiff_t(r);
-    if (y < 0 || size_t(y) >= s.in_h) {
-      memset(to, padding, width * c);
+    const bool inside = y >= 0 && size_t(y) < s.in_h;
+    if (!brief && !inside) memset(to, padding, row);
+    if (!inside) continue;
+    const auto* pixel = static_cast<const char*>(image.at(y, ptrdiff_t(from)));
+    char* at = to + left * c;
+    if (brief && dense) {
+      copy_short(pixel, middle * c, at);
       continue;
     }
-    memset(to, padding, left * c);
-    if (image.pixel == s.in_channels) memcpy(to + left * c, image.at(y, ptrdiff_t(from)), middle * c);
+    if (!brief) {
+      memset(to, padding, left * c);
+      memset(at + middle * c, padding, (width - left - middle) * c);
+    }
+    if (dense) memcpy(at, pixel, middle * c);
     else
-      for (size_t i = 0; i < middle; ++i) memcpy(to + (left + i) * c, image.at(y, ptrdiff_t(from + i)), c);
-    memset(to + (left + middle) * c, padding, (width - left - middle) * c);
+      for (size_t i = 0; i < middle; ++i, at += c) memcpy(at, image.at(y, ptrdiff_t(from + i)), c);
   }
 }
 

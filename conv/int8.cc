@@ -364,6 +364,7 @@ void explain(const skua_plan* plan, Text& text) {
 extern const OpClass conv2d_int8_class, conv2d_transpose_int8_class;
 const OpClass conv2d_int8_class = {
     .name = "conv2d", .id = 24,
+    .inputs = "the input, the residual if there is one",
     .op_size = sizeof(Int8Op), .plan_size = sizeof(Int8Plan), .config_offset = offsetof(Int8Op, config),
     .config_size = sizeof(Int8Config),
     .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,
@@ -371,6 +372,7 @@ const OpClass conv2d_int8_class = {
 };
 const OpClass conv2d_transpose_int8_class = {
     .name = "conv2d_transpose", .id = 25,
+    .inputs = "the input, the residual if there is one",
     .op_size = sizeof(Int8Op), .plan_size = sizeof(Int8Plan), .config_offset = offsetof(Int8Op, config),
     .config_size = sizeof(Int8Config),
     .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,

@@ -262,6 +262,7 @@ void explain(const skua_plan* plan, Text& text) {
 extern const OpClass inverted_residual_class;
 const OpClass inverted_residual_class = {
     .name = "inverted_residual", .id = 50,
+    .inputs = "the input, the residual if there is one",
     .op_size = sizeof(BlockOp), .plan_size = sizeof(BlockPlan), .config_offset = offsetof(BlockOp, config),
     .config_size = sizeof(Config),
     .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,

@@ -235,7 +235,8 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
   constexpr size_t kMost = 64;
   if (!inputs && n_inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
   if (op->n_inputs ? n_inputs != op->n_inputs : (n_inputs < 1 || n_inputs > kMost))
-    return op->n_inputs ? SKUA_INVALID("%s: n_inputs is %zu, must be %u", cls.name, n_inputs, op->n_inputs)
+    return op->n_inputs ? SKUA_INVALID("%s: n_inputs is %zu, must be %u%s%s", cls.name, n_inputs, op->n_inputs,
+                                       cls.inputs ? ": " : "", cls.inputs ? cls.inputs : "")
                         : SKUA_INVALID("%s: n_inputs is %zu, must be 1..%zu", cls.name, n_inputs, kMost);
   if (outputs && n_outputs != op->n_outputs)
     return SKUA_INVALID("%s: n_outputs is %zu, must be %u", cls.name, n_outputs, op->n_outputs);

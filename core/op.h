@@ -32,6 +32,8 @@ struct PlanShapes {
 struct OpClass {
   const char* name;        // "conv2d": begins every error text
   uint32_t id;             // in blobs; never reused
+  // what they are, for the text of an error; NULL: there is nothing to tell apart
+  const char* inputs = nullptr;
   size_t op_size;          // sizeof the struct derived from skua_op
   size_t plan_size;        // sizeof the struct derived from skua_plan
   size_t config_offset;    // of the config inside the op

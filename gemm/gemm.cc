@@ -368,6 +368,7 @@ void explain(const skua_plan* plan, Text& text) {
 
 const OpClass gemm_class = {
     .name = "gemm", .id = 1,
+    .inputs = "A, B unless it is constant, the residual if there is one",
     .op_size = sizeof(GemmOp), .plan_size = sizeof(Plan), .config_offset = offsetof(GemmOp, config),
     .config_size = sizeof(GemmConfig),
     .open = open, .plan = make_plan, .finish = finish, .workspace = workspace, .run = run,

@@ -285,16 +285,28 @@ SKUA_INL void sum_columns(const GemmTile& t, const OnlyRow& row, const char* b, 
   constexpr int whole = V / NV * NV, left = V - whole;  // the vectors of whole panels, and of a part of one
   const size_t depth = round_up_to_kr(t.k), panel = depth * NV * L;
   const char *x = row.at, *w = b, *part = b + size_t(whole) * L * depth, *const end = x + row.words * 4;
-  const auto once = [&](int32_t word) __attribute__((always_inline)) {
+  const auto once = [&](int32_t word, I32* to) __attribute__((always_inline)) {
     const I32 a = spread<Rows>(word);
     SKUA_UNROLL for (int v = 0; v < whole; ++v)
-      sum[v] = dot<T>(sum[v], a, load_b(w + size_t(v / NV) * panel + v % NV * L * kr));
-    SKUA_UNROLL for (int v = 0; v < left; ++v) sum[whole + v] = dot<T>(sum[whole + v], a, load_b(part + v * L * kr));
+      to[v] = dot<T>(to[v], a, load_b(w + size_t(v / NV) * panel + v % NV * L * kr));
+    SKUA_UNROLL for (int v = 0; v < left; ++v) to[whole + v] = dot<T>(to[whole + v], a, load_b(part + v * L * kr));
     w += NV * L * kr;
     part += left * L * kr;
   };
-  SKUA_FOUR_TIMES for (; x < end; x += 4) once(word_at(x));
-  if (!kPrepared && row.rest) once(last_word(x, row.rest));
+  // One vector or two are chains that wait for each product; exact sums may be in parts.
+  constexpr int chains = V < 3 ? 4 / V : 1;
+  if constexpr (chains > 1) {
+    I32 apart[chains - 1][V];
+    SKUA_UNROLL for (int c = 1; c < chains; ++c) SKUA_UNROLL for (int v = 0; v < V; ++v) apart[c - 1][v] = I32::set1(0);
+    for (; end - x >= chains * 4; x += chains * 4) {
+      once(word_at(x), sum);
+      SKUA_UNROLL for (int c = 1; c < chains; ++c) once(word_at(x + c * 4), apart[c - 1]);
+    }
+    SKUA_UNROLL for (int c = 1; c < chains; ++c)
+      SKUA_UNROLL for (int v = 0; v < V; ++v) sum[v] = sum[v] + apart[c - 1][v];
+  }
+  SKUA_FOUR_TIMES for (; x < end; x += 4) once(word_at(x), sum);
+  if (!kPrepared && row.rest) once(last_word(x, row.rest), sum);
 }
 template <class T, bool flip, int NV, bool POSITIVE, int V>
 SKUA_INL Quad columns_of(const GemmTile& t, const WideStore<POSITIVE>& store, const OnlyRow& row, const char* b,

@@ -336,6 +336,7 @@ void explain(const skua_plan* plan, Text& text) {
 
 const OpClass conv2d_class = {
     .name = "conv2d", .id = 81,
+    .inputs = "the input, the residual if there is one",
     .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
     .config_size = sizeof(ConvConfig),
     .open = open, .plan = make_plan, .finish = finish, .workspace = workspace,
@@ -343,6 +344,7 @@ const OpClass conv2d_class = {
 };
 const OpClass conv2d_transpose_class = {
     .name = "conv2d_transpose", .id = 82,
+    .inputs = "the input, the residual if there is one",
     .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
     .config_size = sizeof(ConvConfig),
     .open = open, .plan = make_plan, .finish = finish, .workspace = workspace,

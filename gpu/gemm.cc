@@ -134,6 +134,7 @@ void explain(const skua_plan* plan, Text& text) {
 
 const OpClass gemm_class = {
     .name = "gemm", .id = 80,
+    .inputs = "A, B unless it is constant, the residual if there is one",
     .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
     .config_size = sizeof(GemmConfig),
     .open = open, .plan = make_plan, .finish = finish,

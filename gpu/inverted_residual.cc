@@ -88,6 +88,7 @@ void explain(const skua_plan* plan, Text& text) {
 
 const OpClass inverted_residual_class = {
     .name = "inverted_residual", .id = 87,
+    .inputs = "the input, the residual if there is one",
     .op_size = sizeof(Op), .plan_size = sizeof(Plan), .config_offset = offsetof(Op, config),
     .config_size = sizeof(Config),
     .plan = make_plan, .finish = finish, .workspace = workspace,

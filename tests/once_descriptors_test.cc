@@ -64,6 +64,7 @@ TEST(Descriptor, Gemm) {
   auto create = [](skua_context* c, const skua_gemm_desc& d, skua_op** out) {
     return skua_gemm_create(c, &d, constants(), constants(), out);
   };
+  BAD("the residual if there is one", d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION);
   BAD("struct_size", d.struct_size = 0);
   BAD("struct_size", d.struct_size += 4);
   for (skua_dtype type :
@@ -124,6 +125,7 @@ TEST(Descriptor, Conv2d) {
   auto create = [](skua_context* c, const skua_conv2d_desc& d, skua_op** out) {
     return skua_conv2d_create(c, &d, constants(), constants(), out);
   };
+  BAD("the residual if there is one", d.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION);
   BAD("input_q", d.input_q.scale = 1);
   BAD("weight_q", d.weight_q.axis = 1);
   BAD("output_q", d.output_q.scales = constants());
@@ -254,6 +256,7 @@ TEST(Descriptor, InvertedResidual) {
     const void* const weights[] = {constants(), constants(), constants()};
     return skua_inverted_residual_create(c, &d, weights, nullptr, out);
   };
+  BAD("the residual if there is one", d.project.epilogue.residual = SKUA_RESIDUAL_BEFORE_ACTIVATION);
   BAD("struct_size", --d.struct_size);
   BAD("expand: desc.struct_size", ++d.expand.struct_size);
   BAD("project: desc.struct_size", d.project.struct_size = 0);

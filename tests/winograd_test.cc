@@ -92,8 +92,10 @@ void run_plan(const skua::RunArgs& args) {
                      op.activation, op.layer.residual, args.in<char>(0), op.layer.residual ? args.in<char>(1) : nullptr,
                      args.out<char>(0), args.workspace);
 }
-const skua::OpClass kClass = {"winograd", 99,        sizeof(ConvOp), sizeof(ConvPlan), 0,        0,      false,
-                              nullptr,    make_plan, finish,         workspace,        run_plan, nullptr};
+const skua::OpClass kClass = {
+    .name = "winograd", .id = 99, .op_size = sizeof(ConvOp), .plan_size = sizeof(ConvPlan), .plan = make_plan,
+    .finish = finish, .workspace = workspace, .run = run_plan,
+};
 
 // weights: [O][taps][taps][I]
 skua_status create(skua_context* context, const Layer& l, const std::vector<float>& weights,
