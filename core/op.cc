@@ -126,6 +126,11 @@ skua_status check_epilogue(const char* op, const skua_epilogue& e) {
   return SKUA_STATUS_OK;
 }
 
+skua_status wrong_number_of_inputs(const OpClass& cls, size_t n_inputs, size_t wanted) {
+  return SKUA_INVALID("%s: n_inputs is %zu, must be %zu%s%s", cls.name, n_inputs, wanted, cls.inputs ? ": " : "",
+                      cls.inputs ? cls.inputs : "");
+}
+
 skua_status new_op(const OpClass& cls, const skua_context* ctx, uint32_t n_inputs, uint32_t n_outputs,
                    size_t weights_size, skua_op** out) {
   if (ctx->gpu && !cls.record)
@@ -235,8 +240,7 @@ skua_status fill(const skua_op* op, const skua_tensor* inputs, size_t n_inputs, 
   constexpr size_t kMost = 64;
   if (!inputs && n_inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
   if (op->n_inputs ? n_inputs != op->n_inputs : (n_inputs < 1 || n_inputs > kMost))
-    return op->n_inputs ? SKUA_INVALID("%s: n_inputs is %zu, must be %u%s%s", cls.name, n_inputs, op->n_inputs,
-                                       cls.inputs ? ": " : "", cls.inputs ? cls.inputs : "")
+    return op->n_inputs ? wrong_number_of_inputs(cls, n_inputs, op->n_inputs)
                         : SKUA_INVALID("%s: n_inputs is %zu, must be 1..%zu", cls.name, n_inputs, kMost);
   if (outputs && n_outputs != op->n_outputs)
     return SKUA_INVALID("%s: n_outputs is %zu, must be %u", cls.name, n_outputs, op->n_outputs);

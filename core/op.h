@@ -32,7 +32,7 @@ struct PlanShapes {
 struct OpClass {
   const char* name;        // "conv2d": begins every error text
   uint32_t id;             // in blobs; never reused
-  // what they are, for the text of an error; NULL: there is nothing to tell apart
+  // what they are, for the text of an error where a descriptor says how many; NULL: they are always as many
   const char* inputs = nullptr;
   size_t op_size;          // sizeof the struct derived from skua_op
   size_t plan_size;        // sizeof the struct derived from skua_plan
@@ -210,6 +210,8 @@ skua_status need_unquantized(const char* op, const char* field, const skua_quant
 const char* activation_name(skua_activation_kind kind);  // "HARD_SWISH"
 skua_status check_activation(const char* op, const skua_activation& a, const char* field = "activation");
 skua_status check_epilogue(const char* op, const skua_epilogue& e);
+
+skua_status wrong_number_of_inputs(const OpClass& cls, size_t n_inputs, size_t wanted);
 
 // A zeroed op of this class with `weights_size` bytes for packed weights (64-byte aligned, or huge-page aligned when
 // large), or a status. Fill config and weights, then open_op().

@@ -78,7 +78,7 @@ __attribute__((noinline)) skua_status check_run(const RunArgs& args, size_t n_in
   if (!inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
   if (!outputs) return SKUA_INVALID("%s: outputs is NULL", cls.name);
   if (n_inputs != plan->n_inputs)
-    return SKUA_INVALID("%s: n_inputs is %zu, must be %zu", cls.name, n_inputs, plan->n_inputs);
+    return wrong_number_of_inputs(cls, n_inputs, plan->n_inputs);
   if (n_outputs != plan->n_outputs)
     return SKUA_INVALID("%s: n_outputs is %zu, must be %zu", cls.name, n_outputs, plan->n_outputs);
   if (executor && !executor->parallel_for) return SKUA_INVALID("%s: executor.parallel_for is NULL", cls.name);

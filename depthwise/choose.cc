@@ -194,9 +194,10 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
       const double loads = inputs + taps * double(rows),
                    slow = in_halves && s.group > k->vector && apart % 2048 ? 1.65 * loads : 0;
       // Where a tile's pixels share few sets of the first level each input comes from the second (Zen 5: 14x14x1024 in
-      // 32 groups, stride 2, 166 us, by products 130; 28x28x1024 688 and 546).
+      // 32 groups, stride 2, 166 us, by products 130; 28x28x1024 688 and 546. Sapphire Rapids: 14x14x512 64 and 84,
+      // 14x14x1024 270 and 225; its L2 gives 47 bytes).
       const bool pushed_out = kArch == Arch::x86_64 && !in_halves && s.group >= k->vector && inputs > 12 * double(sets);
-      const double again = pushed_out ? 0.9 * inputs * 64 / m.l2_bytes : 0;
+      const double again = pushed_out ? 0.9 * inputs * 64 / larger(m.l2_bytes, 47) : 0;
       // Broadcasts that are part of a product cost less, a tile that is not whole more (28x28x64 in 4 groups, stride 2:
       // 34.3 us by 1x7, 35.8 by 2x7; outputs of 8x8 7.5 and 6.7).
       const double broadcasts = in_halves && k->mr == 1 && s.stride_w == 2 ? s.out_w % k->nr ? 1.1 : 0.95 : 1;
@@ -255,7 +256,9 @@ double depthwise_cycles(const Kernel* k, const DepthwiseShape& s) {
   double traffic = (in * reread + 2 * out) / m.l2_bytes;  // what is written is read before
   // A dilated window touches rows far apart, which no tile shares (Sapphire Rapids: 33x33x960 dilated by 2 650 to 710
   // us, in phases 490 to 560).
-  const double apart_rows = kArch == Arch::x86_64 && k->kind == KernelKind::depthwise_any && is_dilated(s) ? 1.25 : 1;
+  const bool far_apart =
+      kArch == Arch::x86_64 && m.write_back > 1 && k->kind == KernelKind::depthwise_any && is_dilated(s);
+  const double apart_rows = far_apart ? 1.25 : 1;
   if (in + out > double(m.l2))
     traffic = larger(traffic, apart_rows * (in + 2 * out) / (in + out > double(m.l3) ? m.memory_bytes : m.l3_bytes));
   double cycles = larger(compute * vectors * images, traffic) *

@@ -197,9 +197,10 @@ IsaMask vetoes_of(const CpuId& id) {
 struct Chip {
   const char* name = nullptr;
   double l2_bytes = 32, l3_bytes = 12, memory_bytes = 5;
-  double l3_own = 0.4, l3_lost = 0.75, l3_lost_s16 = 1;
+  double l3_own = 0.4, l3_lost = 0.75;
+  double s16_lost = 1e300;
   size_t streams = 1;
-  double write_back = 4;
+  double write_back = 5;
   bool logic_apart = false, fetch_near = false;
   double avx512_ports = 2, bf16_ports = 0.5;  // multiply-adds of 512 bits in a cycle; vdpbf16ps
   size_t l1 = 0, l2 = 0, l3 = 0;              // KiB, where SKUA_CORE names it
@@ -216,7 +217,7 @@ constexpr Chip kNamed[] = {
     // Dozens of cores share its L3: a network finds what it left there in memory. (Winograd's weights of bytes: by the
     // direct form or smaller tiles ResNet-18 takes 2 to 6% less, ResNet-50 2 to 4%, GoogLeNet 1 to 2%; of floats, where
     // the direct form is four times as long, ResNet-18 takes 4% more so.)
-    {.name = "sapphire-rapids", .l3_lost_s16 = 0.02, .l1 = 48, .l2 = 2048, .l3 = 480 << 10},
+    {.name = "sapphire-rapids", .s16_lost = 5.2e6, .l1 = 48, .l2 = 2048, .l3 = 480 << 10},
     // 50 to 57 and 12 to 20 GB/s: one stream gives 18 (14 with prefetches), two 23, four 26. Winograd of 7x7x512 and
     // 14x14x256 by tiles of fewer points 1.2 to 1.4 times as fast; of a Zen 5 a loss.
     {.name = "zen3", .l3_bytes = 17, .memory_bytes = 4.5, .l3_own = 0.25, .l3_lost = 0.65, .streams = 4,
@@ -335,7 +336,7 @@ Machine machine_for(Isa isa) {
   m.memory_bytes = chip.memory_bytes;
   m.l3_own = chip.l3_own;
   m.l3_lost = chip.l3_lost;
-  m.l3_lost_s16 = chip.l3_lost_s16;
+  m.s16_lost = chip.s16_lost;
   m.streams = chip.streams;
   m.write_back = chip.write_back;
   m.fetch_near = chip.fetch_near;

@@ -15,7 +15,7 @@ struct Machine {
   double l2_bytes, l3_bytes, memory_bytes;  // bytes per cycle that one core reads from each level
   // parts of L3, which is shared with others: data up to the first stay there, of data beyond the second nothing does
   double l3_own, l3_lost;
-  double l3_lost_s16;  // l3_lost of Winograd's weights of bytes, where it is less
+  double s16_lost;     // bytes of Winograd's weights of bytes of which nothing stays, where that is less
   // parts of memory read at once that give the most; where it is more than 1 the core fetches ahead better than
   // prefetches do
   size_t streams;

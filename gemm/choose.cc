@@ -132,8 +132,10 @@ double gemm_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, bool ca
     // Each vector is widened on its way: half a line at a time a Zen 5 reads 100 GB/s of L3 so, 126 in pairs. Out of
     // the first level wider weights come sooner (20-480 of f16 0.20 us, made f32 0.16; 48-1152 1.0 and 1.4).
     if (widens && tile->vector < 16) cold *= 0.8;
-    // A Sapphire Rapids reads 38 bytes a cycle of L2 by halves of a line, 47 by lines (672-168 4.4 and 3.6 us).
-    if (kArch == Arch::x86_64 && !machine.logic_apart && !tiles.bytes && !widens && tile->vector < 16) cold *= 0.8;
+    // Floats: a Sapphire Rapids reads 38 bytes a cycle of L2 by halves of a line, 47 by lines (672-168 4.4 and 3.6 us).
+    if (kArch == Arch::x86_64 && !machine.logic_apart && tile->element == Element::f32 && tile->vector < 16 &&
+        bytes <= double(machine.l2))
+      cold *= 0.8;
     const bool close = 4 * double(n) * double(depth) <= double(machine.l1);
     const double first = widens && tile->vector >= 16 && close ? 15 * double(vectors) : 0;
     return row + first + double(vectors / two) * tile_cycles(machine, tile, 1, two, depth, cold, false, true) +

@@ -389,9 +389,9 @@ template <class T, int NV, bool flip> void panels(const GemmTile& t, const void*
 #if defined(SKUA_FOUR_AT_ONCE)
 #if defined(SKUA_DOT_IN_PLACE)
   using Product = T;
-  // Each vector of columns has one chain of sums then. A tile of few has up to four: 1.4 to 1.9 times as fast for 240
-  // and more deep and up to 64 wide. Where B comes from beyond L1 and there are many columns, loads of 64 bytes wait
-  // for longer than sums do. (All measured on a Zen 5.)
+  // From three on, each vector of columns has one chain of sums then. A tile of few has up to four: 1.4 to 1.9 times as
+  // fast for 240 and more deep and up to 64 wide. Where B comes from beyond L1 and there are many columns, loads of 64
+  // bytes wait for longer than sums do. (All measured on a Zen 5.)
   constexpr size_t kShort = L == 16 ? 128 : 256, kNear = 32768, kManyColumns = L == 16 ? 6 * L : SIZE_MAX;
   const bool at_once = !t.ahead && (t.k <= kShort || (t.n > kManyColumns && t.n * t.k > kNear));
   const OnlyRow row = {static_cast<const char*>(a), t.k / kr, t.k % kr};

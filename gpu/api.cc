@@ -258,7 +258,7 @@ skua_status skua_plan_enqueue(const skua_plan* plan, const skua_buffer* inputs, 
   if (!inputs) return SKUA_INVALID("%s: inputs is NULL", cls.name);
   if (!outputs) return SKUA_INVALID("%s: outputs is NULL", cls.name);
   if (n_inputs != plan->n_inputs)
-    return SKUA_INVALID("%s: n_inputs is %zu, must be %zu", cls.name, n_inputs, plan->n_inputs);
+    return wrong_number_of_inputs(cls, n_inputs, plan->n_inputs);
   if (n_outputs != plan->n_outputs)
     return SKUA_INVALID("%s: n_outputs is %zu, must be %zu", cls.name, n_outputs, plan->n_outputs);
   for (size_t i = 0; i < n_inputs; ++i) {

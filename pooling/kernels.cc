@@ -504,6 +504,38 @@ template <class What> void row(const PoolRow& t) {
   else row_to<What, kPoolRowTaps[1]>(t);
 }
 
+#if defined(SKUA_ISA_avx512)
+// What rows of windows share is in registers: nothing goes to memory but results.
+template <class What> void down(const PoolDown& t) {
+  constexpr int P = kPoolDownPixels;
+  const F32 scale = F32::broadcast(&t.scale), low = F32::broadcast(&t.low), high = F32::broadcast(&t.high);
+  const size_t last = t.pixels - P, pixel = t.pixel;
+  const auto taps = [&](const float* x, F32 (&y)[P]) __attribute__((always_inline)) {
+    F32 a[P + 2];
+    SKUA_UNROLL for (int i = 0; i < P + 2; ++i) a[i] = F32::load(x + size_t(i) * pixel);
+    SKUA_UNROLL for (int p = 0; p < P; ++p) y[p] = What::with(What::with(a[p], a[p + 1]), a[p + 2]);
+  };
+  for (size_t c = 0; c < t.channels; c += L)
+    for (size_t x = 0;; x = x + P < last ? x + P : last) {  // the last ones overlap
+      const float* in = t.in + x * pixel + c;
+      float* out = t.out + x * t.out_pixel + c;
+      F32 first[P], second[P], third[P];
+      taps(in, first);
+      taps(in += t.row, second);
+      for (size_t r = t.rows; r > 0; --r, out += t.out_row) {
+        taps(in += t.row, third);
+        SKUA_UNROLL for (int p = 0; p < P; ++p) {
+          const F32 y = What::with(What::with(What::begin(first[p]), second[p]), third[p]);
+          clamp_high(clamp_low(What::end(y, scale), low), high).store(out + size_t(p) * t.out_pixel);
+          first[p] = second[p];
+          second[p] = third[p];
+        }
+      }
+      if (x == last) break;
+    }
+}
+#endif
+
 template <class T> void max_bytes(const PoolPixels& t) {
   if constexpr (L > 1) {
     if (t.channels >= 4 * L) return pixels<MaxBytes<T>>(t);
@@ -587,8 +619,18 @@ const Kernel kernels[] = {SKUA_POOL_MAX(f16, f16)};
   SKUA_POOL(float, f32, "max_row", "one input row at a time, its lines in order", pool_max, 1, PoolRowFn, row<RowMax>) \
   SKUA_POOL(float, f32, "average_row", "one input row at a time, its lines in order", pool_average, 1, PoolRowFn,      \
             row<RowAverage>)
-const Kernel kernels[] = {SKUA_POOL_ROWS SKUA_FOR_TYPES(SKUA_POOL_TYPE) SKUA_FOR_INT8(SKUA_POOL_BYTES)};
+#if defined(SKUA_ISA_avx512)
+#define SKUA_POOL_DOWN                                                                                                \
+  SKUA_POOL(float, f32, "max_down", "3x3 in place: four pixels of a vector, row after row", pool_max, 2, PoolDownFn,  \
+            down<RowMax>)                                                                                             \
+  SKUA_POOL(float, f32, "average_down", "3x3 in place: four pixels of a vector, row after row", pool_average, 2,      \
+            PoolDownFn, down<RowAverage>)
+#else
+#define SKUA_POOL_DOWN
+#endif
+const Kernel kernels[] = {SKUA_POOL_ROWS SKUA_POOL_DOWN SKUA_FOR_TYPES(SKUA_POOL_TYPE) SKUA_FOR_INT8(SKUA_POOL_BYTES)};
 #undef SKUA_POOL_ROWS
+#undef SKUA_POOL_DOWN
 #undef SKUA_POOL_BYTES
 #undef SKUA_POOL_TYPE
 #undef SKUA_POOL_PLANES

@@ -25,6 +25,8 @@ struct Plan : skua_plan, PoolShape {
   size_t inner_begin, inner_end;  // outputs of a row with every tap inside
   Map out, indices;
   const Kernel* rows_kernel;  // that takes one input row of windows at a time; NULL: none does
+  const Kernel* down_kernel;  // that takes windows with every tap inside; NULL: none does
+  size_t inner_rows_begin, inner_rows_end;  // rows of outputs with every tap inside, where there is one
   size_t in_any_order;  // bytes of a window that come as fast in any order as in that of addresses
   // NCHW: a band of output rows of one vector of channels. band 0: planes too large to copy are read in place, one
   // channel at a time.
@@ -123,15 +125,36 @@ void plan_separable(const Config& c, size_t band, size_t n, Plan& p) {
   p.separable_bytes = round_up(size_t(rows) * p.x.out * n * bytes, 64);
 }
 
+// Outputs of an axis with every tap inside: [begin, end).
+void inner_outputs(const Window1d& w, size_t& begin, size_t& end) {
+  const size_t reach = w.in + w.pad_before;
+  end = reach >= w.span() ? min((reach - w.span()) / w.stride + 1, w.out) : 0;
+  begin = min(ceil_div(w.pad_before, w.stride), end);
+}
+
+// Results so far that leave the first level are dear on some cores, where a map stays in the second level (Sapphire
+// Rapids: maxima of 28x28x192 59 us by rows of input, 33 so, of 14x14x480 33 and 18; averages of 35x35x192 115 and 61
+// to 100. With a stride of 2 it is level, beyond L2 1.3 to 2 times as long.)
+void plan_down(const skua_op* op, KernelKind kind, bool nchw, const Machine& machine, Plan& p) {
+  const auto three = [](const Window1d& w) { return w.kernel == 3 && w.stride == 1 && w.dilation == 1; };
+  if (!p.rows_kernel || nchw || !three(p.y) || !three(p.x)) return;
+  inner_outputs(p.y, p.inner_rows_begin, p.inner_rows_end);
+  if (p.inner_rows_end - p.inner_rows_begin < 2 || p.inner_end - p.inner_begin < kPoolDownPixels) return;
+  const Kernel* k = find_kernel(op->ctx, pooling_tables, kind, 2, Element::f32);
+  if (!k || k->vector != p.rows_kernel->vector) return;
+  const double map = (double(p.y.in) * double(p.x.in) + double(p.y.out) * double(p.x.out)) * double(p.channels) *
+                     sizeof(float);
+  const bool named = op->ctx->filter[0] && glob_match(op->ctx->filter, k->name);
+  if (named || (machine.write_back > 1 && map <= double(machine.l2))) p.down_kernel = k;
+}
+
 skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) {
   const Op& op = *static_cast<const Op*>(base);
   const Config& c = op.config;
   Plan& p = *static_cast<Plan*>(out);
   SKUA_TRY(pool_shape(base, c, s, p, p.outputs));
   const bool nchw = c.layout == SKUA_LAYOUT_NCHW;
-  const size_t reach = p.x.in + p.x.pad_before;
-  p.inner_end = reach >= p.x.span() ? min((reach - p.x.span()) / p.x.stride + 1, p.x.out) : 0;
-  p.inner_begin = min(ceil_div(p.x.pad_before, p.x.stride), p.inner_end);
+  inner_outputs(p.x, p.inner_begin, p.inner_end);
   const bool bytes = is_int8(Element(c.type));
   if (bytes && c.kind == SKUA_POOL_AVERAGE && mul_sat(p.y.kernel, p.x.kernel) > kMostTapsOfBytes)
     return SKUA_UNSUPPORTED_("%s: a window of %zu x %zu bytes, more than %zu", base->cls->name, p.y.kernel, p.x.kernel,
@@ -154,6 +177,7 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
     // none of positions, bytes and halves
     p.rows_kernel = nchw ? find_kernel(op.ctx, pooling_tables, kinds[c.kind], 1, Element::f32)
                          : row_kernel(op.ctx, kinds[c.kind], p.channels, element);
+  plan_down(base, kinds[c.kind], nchw, machine, p);
   // Floats hold a maximum of bytes as it is, of an average not every sum.
   const bool in_place = bytes && c.kind == SKUA_POOL_AVERAGE;
   p.algorithm = !nchw ? "channels" : in_place ? "planes_in_place" : "planes";
@@ -235,7 +259,8 @@ template <class F> void each_run(const Plan& p, const F& f) {
   }
 }
 
-void pool_row(const Plan& p, const Channels& m, size_t oy) {
+// borders: only outputs with taps outside, left and right.
+void pool_row(const Plan& p, const Channels& m, size_t oy, bool borders = false) {
   const Op& op = op_of(&p);
   const Config& c = op.config;
   const PoolFn fn = code_of<PoolFn>(p.kernel);
@@ -257,6 +282,7 @@ void pool_row(const Plan& p, const Channels& m, size_t oy) {
   t.index_tap = uint32_t(p.x.dilation);
   t.index_pixel = uint32_t(p.x.stride);
   each_run(p, [&](size_t x, size_t pixels, size_t left, size_t columns) {
+    if (borders && x >= p.inner_begin && x < p.inner_end) return;
     const size_t count_x = counted(p.x, c.count_padding, x);
     t.columns = columns;
     t.in = static_cast<const char*>(m.in) + ((top - m.first_row) * m.in_row + left * m.in_pixel) * bytes;
@@ -368,8 +394,31 @@ void pool_separably(const Plan& p, const Channels& m, size_t out_row, size_t y0,
   }
 }
 
+// Output rows [y0, y1) of floats, `out_row` apart: windows with every tap inside down the image, the others one by one.
+void pool_down(const Plan& p, const Channels& m, size_t out_row, size_t y0, size_t y1) {
+  const Activation& activation = op_of(&p).f32_activation;
+  const size_t first = max(p.inner_rows_begin, y0), end = min(p.inner_rows_end, y1), x = p.inner_begin;
+  float* const out = static_cast<float*>(m.out);
+  for (size_t y = y0; y < y1; ++y) {
+    Channels row = m;
+    row.out = out + (y - y0) * out_row;
+    pool_row(p, row, y, y >= first && y < end);
+  }
+  if (first >= end) return;
+  note_use(p.down_kernel);
+  const float* in = static_cast<const float*>(m.in) + (first - p.y.pad_before - m.first_row) * m.in_row +
+                    (x - p.x.pad_before) * m.in_pixel;
+  float* const to = out + (first - y0) * out_row + x * m.out_pixel;
+  const size_t rows = end - first, pixels = p.inner_end - x;
+  code_of<PoolDownFn>(p.down_kernel)({in, m.in_row, m.in_pixel, to, out_row, m.out_pixel, rows, pixels, m.n,
+                                      1.0f / float(p.y.kernel * p.x.kernel), activation.low, activation.high});
+  for (size_t r = 0; activation.kernel && r < rows; ++r)
+    for (size_t i = 0; i < pixels; ++i) apply_row(activation, m.n, to + r * out_row + i * m.out_pixel);
+}
+
 // Output rows [y0, y1), `out_row` and `indices_row` apart; m.out and m.indices are the first.
 void pool_rows(const Plan& p, Channels m, size_t out_row, size_t indices_row, size_t y0, size_t y1) {
+  if (p.down_kernel) return pool_down(p, m, out_row, y0, y1);
   const bool in_order = p.rows_kernel;
   while (y0 < y1) {
     size_t end = y0;

@@ -46,6 +46,19 @@ struct PoolRow {
 using PoolRowFn = void (*)(const PoolRow&);
 constexpr size_t kPoolRowTaps[] = {2, 3};
 
+// Variant 2, floats: 3x3 with a stride of 1 where every tap is inside, down the image, a few pixels of a vector of
+// channels at a time.
+struct PoolDown {
+  const float* in;                 // first tap of the first pixel
+  size_t row, pixel;               // steps in it
+  float* out;
+  size_t out_row, out_pixel;
+  size_t rows, pixels, channels;   // outputs, kPoolDownPixels or more; whole vectors
+  float scale, low, high;
+};
+using PoolDownFn = void (*)(const PoolDown&);
+constexpr size_t kPoolDownPixels = 4;
+
 // KernelKind::pool_transpose, for NCHW: `count` elements of n planes of the kernel's type, n <= L, to and from floats
 // [count][L].
 //   variant 0: to[i*L + c] = from[c*plane + i], 0 for c >= n      variant 1: to[c*plane + i] = from[i*L + c]

@@ -93,7 +93,8 @@ void run_plan(const skua::RunArgs& args) {
                      args.out<char>(0), args.workspace);
 }
 const skua::OpClass kClass = {
-    .name = "winograd", .id = 99, .op_size = sizeof(ConvOp), .plan_size = sizeof(ConvPlan), .plan = make_plan,
+    .name = "winograd", .id = 99, .op_size = sizeof(ConvOp), .plan_size = sizeof(ConvPlan), .config_offset = 0,
+    .config_size = 0, .plan = make_plan,
     .finish = finish, .workspace = workspace, .run = run_plan,
 };
 

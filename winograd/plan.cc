@@ -114,9 +114,9 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
       double(p.tiles) / tiles * (oc / double(p.tile->nr)) * all_points * (1 + 0.3 * far_level * beyond(0.5));
   // U streams through once per block; most of the shorter of the two hides behind the longer: measured, four fifths of
   // the stream, nine tenths of the products.
-  const bool crowded = integer && m.l3_lost_s16 < m.l3_lost;
-  const double lost = crowded ? m.l3_lost_s16 : m.l3_lost, own = crowded ? 0.4 * lost : m.l3_own,
-               in_l3 = u_bytes / double(m.l3),
+  const double in_l3 = u_bytes / double(m.l3), s16_lost = m.s16_lost / double(m.l3);
+  const bool crowded = integer && s16_lost < m.l3_lost;
+  const double lost = crowded ? s16_lost : m.l3_lost, own = crowded ? 0.4 * lost : m.l3_own,
                of_memory = m.l3 <= m.l2 || in_l3 < own ? 0 : in_l3 < lost ? (in_l3 - own) / (lost - own) : 1;
   const double from = u_bytes + block_bytes < double(m.l2)
                           ? m.l2_bytes
