@@ -1,5 +1,5 @@
-// Windows of floats that share rows; included by kernels.cc, within its namespaces. Each input row is put together once,
-// in the order of addresses (row), or, 3x3 with a stride of 1, a few pixels at a time down the image (down).
+// Windows of floats that share rows; included by kernels.cc, within its namespaces. Each input row is put together
+// once, in the order of addresses (row), or, 3x3 with a stride of 1, a few pixels at a time down the image (down).
 
 template <class What, int K, bool ends, bool within, bool begins> SKUA_INL void row_of(const PoolRow& t) {
   const F32 scale = F32::broadcast(&t.scale), low = F32::broadcast(&t.low), high = F32::broadcast(&t.high);
