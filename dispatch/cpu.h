@@ -21,7 +21,7 @@ struct Machine {
   size_t streams;
   double write_back;   // cycles for a line of L1 that was written, until L2 has it
   bool logic_apart;    // logic on vectors finds ports beside those of multiply-adds
-  bool fetch_near;     // what is asked for from L3 and memory goes to L1; else to L2
+  double fetch_near;   // bytes up to which what is asked for goes to L1, else to L2
   bool in_order;       // loads and multiplies take turns unless a kernel is tuned for the core
   double ghz;          // nominal, only to print rates
   size_t l1, l2, l3;   // bytes a core can use

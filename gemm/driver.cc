@@ -404,7 +404,8 @@ static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
     t.ahead = 0;
     if (t.n * t.k > size_t(1) << 20) {
       const Machine m = machine_for(g.tile->isa);
-      if (m.fetch_near && beyond_l2(m, double(t.n) * double(t.k))) t.ahead = kShortly;
+      const double b = double(t.n) * double(t.k);
+      if (b <= m.fetch_near && beyond_l2(m, b)) t.ahead = kShortly;
     }
     t.ldb = round_up(t.n, g.format.vector) * g.format.kr;  // of one panel
   }
@@ -488,7 +489,7 @@ bool fetches_near(const GemmBlock& g, size_t rows) {
   if (rows > g.tile->mr || (bytes ? size <= double(1 << 20) : rows == 1 || g.format.element != Element::f32))
     return false;
   const Machine m = machine_for(g.tile->isa);
-  return m.fetch_near && (rows > 1 || size <= double(m.l3));
+  return size * element_bytes(g.format.element) <= m.fetch_near && (rows > 1 || size <= double(m.l3));
 }
 
 // One stream of B beside so few products that the core runs lines ahead by itself, and prefetches hold it up (Zen 4:
