@@ -214,7 +214,7 @@ skua_status check_tensor(const char* op, const char* what, size_t index, const s
 }
 
 // Two different indices of an output must not be the same element: sorted by stride, each stride must reach past all
-// smaller ones.
+// smaller ones. What is told of one that does not is in the order of the dimensions, which most tensors have.
 bool overlaps_itself(const skua_tensor& t, uint32_t& dimension, size_t& reach) {
   uint32_t order[SKUA_MAX_RANK], n = 0;
   for (uint32_t d = 0; d < t.rank; ++d) {
@@ -224,13 +224,21 @@ bool overlaps_itself(const skua_tensor& t, uint32_t& dimension, size_t& reach) {
     for (; at > 0 && t.stride[order[at - 1]] > t.stride[d]; --at) order[at] = order[at - 1];
     order[at] = d;
   }
+  bool overlaps = false;
   reach = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    const uint32_t d = dimension = order[i];
-    if (t.stride[d] <= reach) return true;
+    const uint32_t d = order[i];
+    overlaps |= t.stride[d] <= reach;
     reach += (t.shape[d] - 1) * t.stride[d];
   }
-  return false;
+  if (!overlaps) return false;
+  reach = 0;
+  dimension = t.rank - 1;
+  while (t.shape[dimension] == 1 || t.stride[dimension] > reach) {  // ends: else the strides would grow outwards
+    reach += (t.shape[dimension] - 1) * t.stride[dimension];
+    --dimension;
+  }
+  return true;
 }
 
 // `tuned` becomes what the context remembers, when that was wanted and is there.

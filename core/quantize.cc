@@ -77,10 +77,11 @@ skua_status need_weight_quantization(const char* op, const char* field, const sk
       return SKUA_INVALID("%s: %s.scale is %g, must be above 0, finite and no denormal", op, field, double(q.scale));
     return need_zero(q.zero_point, 0);
   }
-  if (q.zero_point && !q.zero_points)
-    return SKUA_INVALID("%s: %s.zero_point is %d beside scales; %s", op, field, int(q.zero_point),
-                        type != SKUA_DTYPE_S8 ? "give zero_points, one for each scale"
-                                              : "these weights are symmetric, all zero_points are 0");
+  if (q.zero_point)
+    return SKUA_INVALID("%s: %s.zero_point is %d beside %s", op, field, int(q.zero_point),
+                        q.zero_points           ? "zero_points, must be 0"
+                        : type != SKUA_DTYPE_S8 ? "scales; give zero_points, one for each scale"
+                                                : "scales; these weights are symmetric, all zero_points are 0");
   if (q.axis != axis) return SKUA_INVALID("%s: %s.axis is %u, the channels are axis %u", op, field, q.axis, axis);
   size_t count = channels;
   if (q.block_size) {

@@ -53,6 +53,7 @@ skua_status dynamic_create(const skua_context* ctx, const skua_gemm_desc& d, con
                              int(d.epilogue.residual));
   SKUA_TRY(need_unquantized("gemm", "a_q", d.a_q));
   SKUA_TRY(need_unquantized("gemm", "c_q", d.c_q));
+  SKUA_TRY(need_no_requantization("gemm", d.residual_q, d.requantization));
   // Sizes before scales, of which there are as many as these say.
   const size_t most_k = !s4 && d.quantize_a ? 65536 : size_t(1) << 31, most_n = SIZE_MAX / 512;
   if (d.n > most_n || d.k > most_k)

@@ -528,6 +528,17 @@ TEST(GemmDynamic, WhatIsRefused) {
   d.b_q.axis = 1;
   d.b_q.zero_point = 1;
   refused(d, "one for each scale", SKUA_STATUS_INVALID_ARGUMENT, b);
+  const std::vector<int32_t> zeros(64, 1);
+  d.b_q.zero_points = zeros.data();
+  refused(d, "beside zero_points", SKUA_STATUS_INVALID_ARGUMENT, b);
+  for (const skua_dtype type : {SKUA_DTYPE_S4, SKUA_DTYPE_S8})
+    for (const bool quantize : {false, true}) {
+      d = good; d.b_type = type; d.quantize_a = quantize;
+      d.requantization.rounding = SKUA_ROUNDING_DOUBLE;
+      refused(d, "requantization", SKUA_STATUS_INVALID_ARGUMENT, b);
+      d.requantization.rounding = SKUA_ROUNDING_FLOAT; d.residual_q.scale = 1;
+      refused(d, "residual_q", SKUA_STATUS_INVALID_ARGUMENT, b);
+    }
   d = good; d.b_type = SKUA_DTYPE_S8; d.k = 65537; refused(d, "65536", SKUA_STATUS_UNSUPPORTED, b);
   // No scale is read of sizes that nothing has.
   Guarded few(64);

@@ -21,7 +21,7 @@ typedef enum skua_pool_kind {
  *
  * out = floor((in + padding - dilation*(kernel-1) - 1) / stride) + 1, or ceil with ceil_mode; with ceil_mode a window
  * that would start outside the input and its top/left padding is dropped (PyTorch). Every window must touch the image:
- * padding < dilation*(kernel-1) + 1, or the plan is refused.
+ * padding < dilation*(kernel-1) + 1, or the plan is refused. An input of height or width 0 gives an output of 0 there.
  *
  * Types: f32, f16, bf16, s8 or u8, one for input and output;
  *   of bytes (docs/quantization.md): maxima keep the quantisation (input_q = output_q), AVERAGE is exact sums of at

@@ -34,8 +34,8 @@ SKUA_API uint32_t skua_dtype_bits(skua_dtype type);
  *   shape[0..rank-1]: extents, outermost first; a dimension may be 0, then nothing is computed (a plan may ask for
  *     workspace all the same; a window over a whole map, and resize2d, need pixels).
  *   stride[0..rank-1]: elements from one index to the next. All zero means dense row-major. Other strides must not make
- *     two elements of an output overlap (elements of an input may); what an operator can use beyond dense is stated
- *     with the operator.
+ *     two elements of an output overlap (elements of an input may); that of an extent of 1 may be anything. What an
+ *     operator can use beyond dense is stated with the operator.
  * The innermost stride of the operators on feature maps must be 1 (channels of NHWC next to each other; the pixel
  * stride may be larger than the number of channels: a slice of the channels of a larger tensor is a valid input or
  * output, so concat and split cost nothing). */
