@@ -16,8 +16,8 @@ struct Machine {
   // parts of L3, which is shared with others: data up to the first stay there, of data beyond the second nothing does
   double l3_own, l3_lost;
   double s16_lost;     // bytes of Winograd's weights of bytes of which nothing stays, where that is less
-  // parts of memory read at once that give the most; where it is more than 1 the core fetches ahead better than
-  // prefetches do
+  // parts of memory read at once that give the most; where it is more than 1 the core fetches them ahead better than
+  // prefetches do, with 2 those of one row in whole lines
   size_t streams;
   double write_back;   // cycles for a line of L1 that was written, until L2 has it
   bool logic_apart;    // logic on vectors finds ports beside those of multiply-adds

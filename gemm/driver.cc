@@ -356,9 +356,11 @@ static bool in_streams(const Kernel* tile, const Machine& m, size_t n, size_t de
 }
 
 // Two streams of whole lines, where the core fetches those ahead better than prefetches do: rows of half lines gain
-// nothing, of quarters they lose (Zen 5).
+// nothing, of quarters they lose (Zen 5). Pairs of bf16 lose on a Sapphire Rapids, out of memory (1x4096x4096 2.31 to
+// 2.68 ms).
 static bool in_lines(const Kernel* tile, const Machine& m) {
-  return m.streams == 2 && tile->vector * table_of(tile).kr * element_bytes(table_of(tile).b) == 64;
+  const GemmTileTable& tiles = table_of(tile);
+  return m.streams == 2 && tile->vector * tiles.kr * element_bytes(tiles.b) == 64 && (m.logic_apart || !tiles.overlaps);
 }
 
 bool has_row(const Kernel* tile, size_t n, size_t depth) {
@@ -404,8 +406,8 @@ static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
     t.ahead = 0;
     if (t.n * t.k > size_t(1) << 20) {
       const Machine m = machine_for(g.tile->isa);
-      const double b = double(t.n) * double(t.k);
-      if (b <= m.fetch_near && beyond_l2(m, b)) t.ahead = kShortly;
+      // where that is for L3 alone one row is level or loses (Sapphire Rapids: 1x4096x1024 162 us, so 170)
+      if (m.fetch_near > double(m.l3) && beyond_l2(m, double(t.n) * double(t.k))) t.ahead = kShortly;
     }
     t.ldb = round_up(t.n, g.format.vector) * g.format.kr;  // of one panel
   }
@@ -489,7 +491,8 @@ bool fetches_near(const GemmBlock& g, size_t rows) {
   if (rows > g.tile->mr || (bytes ? size <= double(1 << 20) : rows == 1 || g.format.element != Element::f32))
     return false;
   const Machine m = machine_for(g.tile->isa);
-  return size * element_bytes(g.format.element) <= m.fetch_near && (rows > 1 || size <= double(m.l3));
+  if (rows == 1) return m.fetch_near > double(m.l3) && size <= double(m.l3);
+  return size * element_bytes(g.format.element) <= m.fetch_near;
 }
 
 // One stream of B beside so few products that the core runs lines ahead by itself, and prefetches hold it up (Zen 4:

@@ -770,11 +770,11 @@ TEST(Conv, PlanarStretches) {
       uint32_t in, out, stride;
     };
     for (const Layer& l :
-         {Layer{19, 23, 3, 70, 2}, small() ? Layer{5, 16, 100, 33, 1} : Layer{17, 16, 100, 33, 1},
+         {Layer{19, 23, 3, 70, 2}, small() ? Layer{17, 16, 18, 17, 1} : Layer{17, 16, 100, 33, 1},
           Layer{5, 3, 129, 5, 1}, small() ? Layer{6, 14, 48, 64, 1} : Layer{14, 14, 48, 64, 1}})
       for (const bool holes : {false, true}) {
         Case c;
-        c.batch = small() ? 1 : 2;
+        c.batch = 2;
         c.in_h = l.h; c.in_w = l.w;
         c.d.numerics = SKUA_NUMERICS_STRICT;
         c.d.input_type = type;
@@ -782,7 +782,7 @@ TEST(Conv, PlanarStretches) {
         c.d.kernel_h = c.d.kernel_w = 3; c.d.stride_h = c.d.stride_w = l.stride;
         c.d.in_channels = l.in; c.d.out_channels = l.out;
         c.d.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
-        c.d.epilogue.residual = l.in == 100 ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE;
+        c.d.epilogue.residual = l.h == 17 ? SKUA_RESIDUAL_BEFORE_ACTIVATION : SKUA_RESIDUAL_NONE;
         ASSERT_TRUE(c.prepare(rng));
         check(c, context, rng, holes);
         if (HasFailure()) return;
@@ -988,17 +988,16 @@ TEST(Conv, LinesOfAStrideForEveryWorker) {
 }
 
 // Bands whose lines are alike, each, but not those of the next: where a window leaves the padding as a band ends. They
-// are not cut anew.
+// are not cut anew. A band's size is the core's L2's (tests/matrix asks for some).
 TEST(Conv, BandsThatEndWhereThePaddingDoes) {
+  if (small()) GTEST_SKIP() << "large";
   struct Layer { uint32_t dilation, stride, in, out, h, w; };
   for (const char* isa : isas()) {
-    if (small() && isa != isas().back()) continue;
     SCOPED_TRACE(isa);
     Context context(isa);
     Rng rng(13);
     for (const Layer& l : {Layer{3, 1, 640, 80, 24, 18}, Layer{5, 1, 512, 96, 38, 12}, Layer{8, 1, 320, 112, 32, 17},
                            Layer{3, 1, 448, 80, 20, 35}, Layer{4, 1, 448, 96, 16, 25}, Layer{20, 2, 192, 80, 76, 22}}) {
-      if (small() && l.h > 16) continue;
       Case c;
       c.d.numerics = SKUA_NUMERICS_STRICT;
       c.d.kernel_h = 2, c.d.kernel_w = 1;
