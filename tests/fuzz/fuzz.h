@@ -78,18 +78,30 @@ class Values {
   const float* at_;
 };
 
-// Elements from a tensor's first to one past its last, whatever its numbers.
+// Elements of a tensor, whatever its numbers.
+inline unsigned __int128 elements(const skua_tensor& t) {
+  unsigned __int128 n = 1;
+  for (uint32_t i = 0; i < t.rank && i < SKUA_MAX_RANK; ++i) {
+    if (!t.shape[i]) return 0;
+    n = n > (unsigned __int128)1 << 63 ? n : n * t.shape[i];
+  }
+  return n;
+}
+
+// Elements from a tensor's first to one past its last: of a repeated dimension (stride 0 beside others) one.
 inline unsigned __int128 span(const skua_tensor& t) {
-  unsigned __int128 dense = 1, last = 1;
+  unsigned __int128 last = 1;
   bool strided = false;
   for (uint32_t i = 0; i < t.rank && i < SKUA_MAX_RANK; ++i) {
     if (!t.shape[i]) return 0;
-    dense = dense > (unsigned __int128)1 << 63 ? dense : dense * t.shape[i];
     last += (unsigned __int128)(t.shape[i] - 1) * t.stride[i];
     strided |= t.stride[i] != 0;
   }
-  return strided ? last : dense;
+  return strided ? last : elements(t);
 }
+
+// Little enough to run: in memory, and in work, which a row repeated 4 billion times is not.
+inline bool small(const skua_tensor& t) { return span(t) <= 1 << 12 && elements(t) <= 1 << 16; }
 
 // Plans, runs if the tensors are small, and destroys. Every failure must leave a text. wanted: strides of the only
 // output, or NULL.
@@ -106,10 +118,10 @@ inline void plan_and_run(skua_op* op, const skua_tensor* inputs, size_t n_inputs
   char text[4096];
   skua_plan_explain(plan, text, sizeof text);
 
-  bool small = skua_plan_workspace(plan, 1) < kMostMemory;
-  for (size_t i = 0; i < n_inputs; ++i) small = small && span(inputs[i]) <= 1 << 12;
-  for (const skua_tensor& t : outputs) small = small && span(t) <= 1 << 12;
-  if (small) {
+  bool runs = skua_plan_workspace(plan, 1) < kMostMemory;
+  for (size_t i = 0; i < n_inputs; ++i) runs = runs && small(inputs[i]);
+  for (const skua_tensor& t : outputs) runs = runs && small(t);
+  if (runs) {
     std::vector<std::unique_ptr<char[]>> memory;
     std::vector<skua_buffer> in, out;
     for (size_t i = 0; i < n_inputs; ++i) {
