@@ -22,10 +22,16 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   const bool panels = tiles.pack_a && bytes_of_a(tiles) == element_bytes(tiles.a);
   if (panels) rows = tile->mr;  // all are multiplied
   // Widening B takes two instructions for a vector, but they overlap with waiting for it: measured at 4 to 24 rows.
+  // Those to 512 bits take the ports of multiply-adds where logic has none of its own (Sapphire Rapids: 1x1000x512 of
+  // f16 19 us from an L2 that gives it in 12).
   // Products of pairs of rows move each pair together where A is in place.
   const double multiplies = double(rows * vectors), pairs = tiles.rate == 8 && !tiles.pack_a ? 0.5 * double(rows) : 0,
-               widens = tiles.b != tiles.a && !tiles.bytes ? 0.75 * double(vectors) : pairs;
-  const double loads = double(vectors) + double(rows) * (panels ? 1.0 / tile->vector : by_lane ? 0.25 : 1);
+               widen = kArch == Arch::x86_64 && tile->vector >= 16 && !m.logic_apart ? 2 : 0.75,
+               widens = tiles.b != tiles.a && !tiles.bytes ? widen * double(vectors) : pairs;
+  // of f16 by f16 on x86 each product broadcasts its element of A
+  const bool in_halves = kArch == Arch::x86_64 && tiles.half_sums && rows > 1;
+  const double of_a = panels ? 1.0 / tile->vector : by_lane ? 0.25 : in_halves ? double(vectors) : 1;
+  const double loads = double(vectors) + double(rows) * of_a;
   double step = (multiplies + widens + (flips(tiles) && !m.logic_apart ? double(rows) : 0)) / m.fma_ports;
   // a vector load is two cycles of its own unless it is in halves
   if (m.in_order)
@@ -48,8 +54,10 @@ double tile_cycles(const Machine& m, const Kernel* tile, size_t rows, size_t vec
   step = (stream > step ? stream : step) + (soon ? 0.15 * stream : 0);
   // requantised: measured on AVX-512
   if (tiles.bytes) return step * double(depth) + 10 + 3.4 * multiplies + (even ? 2 : 5) * double(rows);
+  // sums that move on to floats between blocks
+  const double moves = in_halves ? 4 * multiplies * double((max(depth, 1) - 1) / kSumBlock) : 0;
   // measured on AVX2 and AVX-512, C in L1
-  return step * double(depth) + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));
+  return step * double(depth) + moves + 5 + 1.6 * multiplies + (even ? 0 : 5 * double(rows));
 }
 
 // Tiles of AMX: registers of 16 rows and 16 columns, two by two of them at a time, a product of 64 deep in 16 cycles.
@@ -60,10 +68,11 @@ double register_cycles(const Kernel* tile, size_t m, size_t n, size_t depth, dou
                panels = double(ceil_div(n, tile->nr)), groups = double(ceil_div(m, tile->mr));
   // the panels come while the first rows are multiplied, slower than to vectors: measured at 1 to 16 rows
   const double first = wide * steps * 16 * (groups < 2 ? 1 : 2),
-               stream = wide * steps * double(tile->vector) * tiles.kr / (0.75 * cold);
+               stream = wide * steps * double(tile->vector) * tiles.kr * element_bytes(tiles.b) / (0.75 * cold);
   // copied
   const double rows = tiles.pack_a ? double(m) * (steps * 3 + 8) : double(m % tile->mr) * steps * panels * 2;
-  return groups * wide * (16 * steps + 45) + (stream > first ? stream - first : 0) + rows + 60 * panels + 200;
+  // configuration of the registers, and giving them back: 0.6 us of 1x120x32
+  return groups * wide * (16 * steps + 45) + (stream > first ? stream - first : 0) + rows + 60 * panels + 900;
 }
 
 }  // namespace
