@@ -206,6 +206,7 @@ skua_status open(skua_op* base) {
       s.element = s.result = map_element(c); s.weights = Element(c.weights); s.numerics = skua_numerics(c.numerics);
       const WinogradShape ws = winograd_shape(s);
       WinogradPlan winograd;
+      s.dilation_h = c.dilation_h;
       s.dilation_w = c.dilation_w;
       s.transposed = c.transposed;
       usable |= a == kDirect ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)) != nullptr

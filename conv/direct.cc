@@ -3,11 +3,12 @@
 namespace skua {
 
 bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats) {
-  // Every tap's rows are whole groups of kr, unless it is the only one of its phase; or every run of them.
+  // Every tap's rows are whole groups of kr, unless it is the only one of its phase; or every run of them; or all.
   size_t depth = 0, bytes = 0;
-  const bool runs = packs_runs(s, f) && !s.transposed;
-  if (!mul(runs ? s.kernel_w : 1, s.in_channels / s.groups, depth) || depth > SIZE_MAX / 2 ||
-      !mul(round_up(depth, f.kr), runs ? 1 : s.kernel_w, depth) || !mul(depth, s.kernel_h, depth) ||
+  const bool all = gathers(s, f) && !s.transposed, runs = all || (packs_runs(s, f) && !s.transposed);
+  if (!mul(runs ? s.kernel_w : 1, s.in_channels / s.groups, depth) || !mul(all ? s.kernel_h : 1, depth, depth) ||
+      depth > SIZE_MAX / 2 || !mul(round_up(depth, f.kr), runs ? 1 : s.kernel_w, depth) ||
+      !mul(depth, all ? 1 : s.kernel_h, depth) ||
       !packed_bytes(f, s.out_channels / s.groups, depth, bytes))
     return false;
   return mul(ceil_div(bytes, sizeof(float)), s.groups, floats);
@@ -30,6 +31,24 @@ static void pack_run(GemmPackFn pack, size_t in, size_t run, size_t columns, siz
   }
 }
 
+// All taps of a phase for a panel whose first column is at `weights`, as one depth; see gathers().
+static void pack_all(GemmPackFn pack, size_t in, const Phase& p, size_t columns, size_t width, const float* weights,
+                     const WeightSteps& w, const PackFormat& f, void* to) {
+  constexpr size_t kSteps = 32, kColumns = 64;  // whole groups; the most of a panel
+  const size_t depth = p.y.taps * p.x.taps * in;
+  for (size_t k0 = 0, steps; k0 < depth; k0 += steps) {
+    float rows[kSteps * kColumns];
+    steps = min(depth - k0, kSteps);
+    for (size_t i = 0; i < steps; ++i) {
+      const size_t k = k0 + i, tap = k / in, ty = tap / p.x.taps, tx = tap % p.x.taps;
+      const float* const from = weights + (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * w.y +
+                                (p.x.k_first + size_t(ptrdiff_t(tx) * p.x.k_step)) * w.x + k % in * w.i;
+      for (size_t j = 0; j < columns; ++j) rows[i * kColumns + j] = from[j * w.o];
+    }
+    pack(steps, columns, width, rows, kColumns, 1, at(to, f.element, ptrdiff_t(k0 * width)));
+  }
+}
+
 void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat& f, const float* weights,
                  const WeightSteps& w, float* packed) {
   const Kernel* kernel = find_pack(ctx, Element::f32, f.element, f.kr);
@@ -38,12 +57,17 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
   const size_t in = s.in_channels / s.groups, out = s.out_channels / s.groups;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    const size_t depth = p.packed_depth(s, f), run = p.x.taps * in;
+    const bool all = gathers(s, f);
+    const size_t depth = all ? p.depth(s) : p.packed_depth(s, f), run = p.x.taps * in;
     const ptrdiff_t step_x = p.x.k_step * ptrdiff_t(w.x);
     for (size_t g = 0; g < s.groups; ++g, packed += packed_floats(f, out, depth))
       for (size_t panel = 0; panel < panel_count(f, out); ++panel) {
         const size_t columns = panel_columns(f, out, panel), width = panel_width(f, out, panel);
         void* to = at(packed, f.element, ptrdiff_t(panel_offset(f, panel, depth)));
+        if (all) {
+          pack_all(pack, in, p, columns, width, weights + (g * out + panel * f.nr) * w.o, w, f, to);
+          continue;
+        }
         for (size_t ty = 0; ty < p.y.taps; ++ty) {
           const float* const row = weights + (g * out + panel * f.nr) * w.o +
                                    (p.y.k_first + size_t(ptrdiff_t(ty) * p.y.k_step)) * w.y + p.x.k_first * w.x;
@@ -84,6 +108,9 @@ static double taps_of_phases(const DirectShape& s) {
   return double(s.kernel_h) * s.kernel_w / (double(min(s.kernel_h, y)) * double(min(s.kernel_w, x)));
 }
 
+// Lines and columns under an output whose taps are gathered, of floats, which have other forms.
+constexpr uint64_t kMostGathered = 256;
+
 GemmTypes direct_types(const DirectShape& s) {
   const size_t taps = size_t(taps_of_phases(s) + 0.5);
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
@@ -99,7 +126,8 @@ GemmTypes direct_types(const DirectShape& s) {
           one_tap && s.stride_h == 1 ? 0 : line_of(s),
           s.in_w,
           !s.transposed && s.groups == 1 && s.dilation_w == 1 && s.kernel_w * in > 1,
-          s.in_w && s.in_w < s.kernel_w ? double(s.kernel_w) / double(s.in_w) : 1};
+          s.in_w && s.in_w < s.kernel_w ? double(s.kernel_w) / double(s.in_w) : 1,
+          max(uint64_t(s.kernel_h - 1) * s.dilation_h, uint64_t(s.kernel_w - 1) * s.dilation_w) > kMostGathered};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text,
@@ -218,9 +246,9 @@ skua_status direct_plan(const skua_op* op, const DirectShape& s, const Kernel* t
   plan = {};
   plan.tile = tile;
   const GemmTileTable& tiles = table_of(tile);
-  if (gathers(s, format_of(tile))) return gather_plan(op, s, plan);
   if (s.element != Element::f32 && !is_int8(s.element))
     plan.row_kernel = find_kernel(op->ctx, gemm_tables, KernelKind::gemm_rows, 0, s.element);
+  if (gathers(s, format_of(tile))) return gather_plan(op, s, function, plan);
   // Bytes of strips. Every band reads weights beyond L2 again, while its strips shrink by little where windows are as
   // large as the image: 8x8x256-160 of 7x7 in bands of one row 2700 us on a Zen 5, 1190 in one.
   const size_t l2 = machine_for(tile->isa).l2;

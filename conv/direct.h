@@ -78,7 +78,8 @@ struct DirectPlan {
   size_t kc;           // of a flat one
   bool gathers;        // rows of A are copied together (gather.cc), gather_rows at a time
   size_t gather_rows, gather_row, gather_bytes;  // bytes of a row; of a worker
-  size_t gather_lines, gather_band;              // lines of outputs that a band serves; its bytes
+  // lines of outputs that a band serves; outputs of a part of one, where it is too long; the band's bytes
+  size_t gather_lines, gather_columns, gather_band;
   const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm", "gathered_rows"
 };
 
@@ -131,13 +132,14 @@ void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShap
 // one where they lie or out of a strip, always all of them. The last pair of an odd run overlaps the one before
 // (GemmTile::overlaps). On x86: no tile of Arm does so.
 inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
-  return kArch == Arch::x86_64 && !is_int8(s.element) && s.in_channels / s.groups % f.kr != 0 &&
+  return kArch == Arch::x86_64 && !is_int8(s.element) && f.kr == 2 && s.in_channels / s.groups % 2 != 0 &&
          s.kernel_h * s.kernel_w > 1;
 }
 
-// Whether taps do not fill groups of the depth and their bytes must be gathered; plan and run if so (gather.cc).
+// Whether taps do not fill groups of the depth, of bytes or of AMX's registers, and must be gathered; plan and run if
+// so (gather.cc).
 bool gathers(const DirectShape& s, const PackFormat& f);
-skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& plan);
+skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan);
 void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 
 // Whole vectors of every tile, of 32 values in half precision.

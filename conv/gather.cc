@@ -1,11 +1,11 @@
 // Convolutions whose taps do not fill groups of the depth: three channels, or twenty under a tile that takes bytes by
-// fours. The bytes under an output are copied next to each other into a row of the workspace, tap after tap in the
+// fours or bf16 by 32. What is under an output is copied together into a row of the workspace, tap after tap in the
 // order of the packed weights, and rows that fit L1 are multiplied as one matrix whose depth is rounded up once.
 //
 //   band        the input under a few lines of outputs, with the zero point around the image and in the type that the
 //               tile reads, also where that is 16 bits: each pixel is treated once
 //   row of A    [tap 0: channels][tap 1: channels] ... up to a whole group: anything, as packed B has zeros there, but
-//               zeros for tiles that sum their rows
+//               zeros for tiles that sum their rows, and of floats, whose infinities times 0 are none
 //
 // Every output has the same taps, and so the same sums of weights.
 #include "conv/regions.h"
@@ -39,19 +39,23 @@ template <size_t moves> inline void move(const char* from, char* to) {
 inline void move(const char* from, size_t bytes, char* to) {
   for (size_t i = 0; i < bytes; i += kMove) move<1>(from + i, to + i);
 }
-// What a byte of the input becomes on its way to the band: itself, with the upper bit flipped, or 16 bits.
+// What an element of the input becomes on its way to the band: itself, or a byte with the upper bit flipped, or of 16
+// bits.
 struct Wanted {
-  GemmPackAFn widen;  // NULL: a byte
+  size_t element;     // bytes
+  GemmPackAFn widen;  // NULL: as it is
   decltype(GemmTileTable::flip_rows) flip;  // s8 becomes u8
   int16_t padding;
 
   Wanted(const DirectShape& s, const GemmTileTable& tiles)
-      : widen(takes_wide_rows(tiles) ? tiles.pack_a : nullptr), flip(tiles.flip_rows) {
+      : element(element_bytes(s.element)),
+        widen(takes_wide_rows(tiles) ? tiles.pack_a : nullptr),
+        flip(tiles.flip_rows) {
     padding = widen && s.element == Element::s8 ? int8_t(s.padding) : int16_t(s.padding ^ (flip ? 0x80 : 0));
   }
-  size_t bytes() const { return widen ? 2 : 1; }
+  size_t bytes() const { return widen ? 2 : element; }
   void pad(char* to, size_t n) const {
-    if (!widen) memset(to, padding, n);
+    if (!widen) memset(to, padding, n * element);  // of floats 0
     else
       for (auto* p = reinterpret_cast<int16_t*>(to); n > 0; --n) *p++ = padding;
   }
@@ -60,7 +64,7 @@ struct Wanted {
     const void* row = from;
     if (widen) widen(1, &row, &whole, 1, n, to);
     else if (flip) flip(1, n, from, ptrdiff_t(n), to, ptrdiff_t(n));
-    else memcpy(to, from, n);
+    else memcpy(to, from, n * element);
   }
 };
 
@@ -76,13 +80,19 @@ void fill_band(const DirectShape& s, const char* image, ptrdiff_t y0, size_t lin
       as.pad(to, width * c);
       continue;
     }
-    const char* line = image + size_t(y) * s.in_row + first * s.in_pixel;
+    const char* line = image + (size_t(y) * s.in_row + first * s.in_pixel) * as.element;
     as.pad(to, left * c);
     if (s.in_pixel == c) as.take(line, middle * c, to + left * pixel);
     else
-      for (size_t x = 0; x < middle; ++x) as.take(line + x * s.in_pixel, c, to + (left + x) * pixel);
+      for (size_t x = 0; x < middle; ++x) as.take(line + x * s.in_pixel * as.element, c, to + (left + x) * pixel);
     as.pad(to + (left + middle) * pixel, (width - left - middle) * c);
   }
+}
+
+// Behind what was copied, up to 15 bytes beyond the row.
+inline void clear(char* row, size_t from, size_t to) {
+  const Bytes zero = {};
+  for (; from < to; from += kMove) __builtin_memcpy(row + from, &zero, kMove);
 }
 
 // Rows of A for `count` outputs, `step` bytes apart, each of `runs` runs of bytes that are `next` apart.
@@ -99,7 +109,7 @@ void gather_runs(size_t count, const char* from, size_t step, size_t runs, size_
       if (moves) move<moves>(line, tap);
       else move(line, bytes, tap);
     }
-    if (zeros) memset(to + depth, 0, sizeof(int32_t));
+    if (zeros) clear(to, depth, row);
   }
 }
 // Taps that are apart, or of a group.
@@ -109,7 +119,7 @@ void gather_taps(size_t count, const char* from, size_t step, const Phase& p, si
     char* tap = to;
     for (size_t ty = 0; ty < p.y.taps; ++ty)
       for (size_t tx = 0; tx < p.x.taps; ++tx, tap += bytes) move(from + ty * line_bytes + tx * tap_bytes, bytes, tap);
-    memset(tap, 0, sizeof(int32_t));
+    clear(to, size_t(tap - to), row);
   }
 }
 
@@ -139,10 +149,11 @@ void task(void* arg, size_t index, uint32_t worker) {
   const Phase& p = run.phase;
   const size_t image = index / run.pieces, piece = index % run.pieces, width = p.x.count, depth = p.depth(s);
   char* const scratch = static_cast<char*>(x.workspace) + worker * plan.gather_bytes;
+  const bool floats = !is_int8(s.element);
   char* const band = scratch + plan.scratch;
   char* const rows = band + plan.gather_band;
   const auto offsets = reinterpret_cast<int32_t*>(rows + plan.gather_rows * plan.gather_row + kSlack);
-  const char* const from = static_cast<const char*>(x.in) + image * s.in_batch;
+  const auto from = static_cast<const char*>(at(x.in, s.element, ptrdiff_t(image * s.in_batch)));
   const GemmSegment whole = {0, 0};
   GemmBlock g = {};
   g.tile = plan.tile;
@@ -165,29 +176,34 @@ void task(void* arg, size_t index, uint32_t worker) {
   g.a_step = ptrdiff_t(row / as.bytes());
   g.c_type = s.result;
   g.kc = max(g.k, 1);
+  g.rows = plan.row_kernel;
   g.scratch = scratch;
   const bool one_line = p.y.out_step * s.out_row == width * size_t(g.c_step) &&
                         (!x.residual || p.y.out_step * s.res_row == width * size_t(g.residual_step));
   const size_t units = run.rows / run.unit, m1 = piece_begin(units, run.pieces, piece + 1) * run.unit;
   for (size_t m = piece_begin(units, run.pieces, piece) * run.unit, count; m < m1; m += count) {
     // Whole lines, or a part of one.
-    const size_t j0 = m / width, i0 = m % width,
-                 lines = i0 || m1 - m < width || width > kColumns ? 0 : min(plan.gather_lines, (m1 - m) / width);
-    const size_t columns = lines ? width : min(min(width - i0, m1 - m), kColumns),
+    const bool part = m % width || m1 - m < width || width > plan.gather_columns;
+    const size_t j0 = m / width, i0 = m % width, lines = part ? 0 : min(plan.gather_lines, (m1 - m) / width);
+    const size_t columns = lines ? width : min(min(width - i0, m1 - m), plan.gather_columns),
                  pixels = span(p.x, columns, p.x.taps);
     count = columns * max(lines, 1);
     fill_band(s, from, p.y.first + ptrdiff_t(j0 * p.y.in_step), span(p.y, max(lines, 1), p.y.taps),
               p.x.first + ptrdiff_t(i0 * p.x.in_step), pixels, as, band);
     for (size_t group = 0; group < s.groups; ++group) {
       g.packed = run.packed + group * packed_floats(g.format, g.n, depth);
-      quantize_block(s, *x.quantized, run.first_tap, p.x.taps, {0, 0, 0, p.y.taps, false}, {0, 0, 0, p.x.taps, false},
-                     group, 0, direct_bias_step(s.out_channels, s.groups), offsets, g);
+      const size_t columns_of_group = direct_bias_step(s.out_channels, s.groups);
+      if (floats) g.bias = x.bias ? x.bias + group * columns_of_group : nullptr;
+      else
+        quantize_block(s, *x.quantized, run.first_tap, p.x.taps, {0, 0, 0, p.y.taps, false}, {0, 0, 0, p.x.taps, false},
+                       group, 0, columns_of_group, offsets, g);
       for (size_t r0 = 0, turn; r0 < count; r0 += turn) {
         turn = min(plan.gather_rows, count - r0);
         for (size_t r = 0, n; r < turn; r += n) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
           n = min(turn - r, columns - i);
-          gather(s, p, band, as.bytes(), pixels, j, i, n, group, g.b_zero != 0, rows + r * row, row);
+          gather(s, p, band, as.bytes(), pixels, j, i, n, group, floats || g.b_zero != 0, rows + r * row,
+                 row);
         }
         run_block(g, 0, turn, 0, panel_count(g.format, g.n), [&](size_t r) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
@@ -208,30 +224,39 @@ void task(void* arg, size_t index, uint32_t worker) {
 }  // namespace
 
 bool gathers(const DirectShape& s, const PackFormat& f) {
-  return is_int8(s.element) && s.kernel_h * s.kernel_w > 1 && s.in_channels / s.groups % f.kr != 0;
+  return (is_int8(s.element) || f.kr > 2) && s.kernel_h * s.kernel_w > 1 && s.in_channels / s.groups % f.kr != 0;
 }
 
-skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& plan) {
+skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan) {
   const GemmTileTable& tiles = table_of(plan.tile);
   const Machine machine = machine_for(plan.tile->isa);
-  const size_t element = takes_wide_rows(tiles) ? 2 : 1, pixel = mul_sat(s.in_channels, element);
+  const size_t element = takes_wide_rows(tiles) ? 2 : element_bytes(s.element),
+               pixel = mul_sat(s.in_channels, element);
   size_t depth = 0, most = 0;
   plan.gather_lines = SIZE_MAX;
   // registers of AMX are filled from L2 as well, and B is read once for many rows
   const size_t close = tiles.enter ? machine.l2 / 8 : machine.l1 / 2;
+  // Pixels between taps are in the band too: of a stride beyond any window an output is a part by itself.
+  plan.gather_columns = kColumns;
+  for (size_t i = 0; i < phase_count(s); ++i) {
+    const Phase p = phase_at(s, i);
+    const size_t step = mul_sat(mul_sat(p.x.in_step, pixel), span(p.y, 1, p.y.taps));
+    plan.gather_columns = min(plan.gather_columns, max(machine.l2 / max(step, 1), 1));
+  }
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     depth = max(depth, p.depth(s));
     most = max(most, p.y.count * p.x.count);
     // As many lines as this has the band of.
-    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel), fit = close / max(line, 1),
-                 one = span(p.y, 1, p.y.taps);
+    const size_t line = mul_sat(span(p.x, min(p.x.count, plan.gather_columns), p.x.taps), pixel),
+                 fit = close / max(line, 1), one = span(p.y, 1, p.y.taps);
     plan.gather_lines = min(plan.gather_lines, fit > one ? (fit - one) / p.y.in_step + 1 : 1);
   }
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    plan.gather_band = max(plan.gather_band, mul_sat(mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel),
-                                                     span(p.y, min(plan.gather_lines, p.y.count), p.y.taps)));
+    const size_t line = mul_sat(span(p.x, min(p.x.count, plan.gather_columns), p.x.taps), pixel);
+    plan.gather_band =
+        max(plan.gather_band, mul_sat(line, span(p.y, min(plan.gather_lines, p.y.count), p.y.taps)));
   }
   if (plan.gather_band > SIZE_MAX / 64)
     return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
@@ -242,19 +267,23 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, DirectPlan& pla
   const size_t tall = max(tiles.even_rows[plan.tile->nr / plan.tile->vector - 1], plan.tile->mr);
   plan.gather_rows =
       min(round_up(max((tiles.enter ? close : close / 2) / plan.gather_row, 2 * tall), tall), max(most, 1));
-  plan.scratch = element > 1 ? 0
-                             : round_up(staging(plan.tile, tiles.flip_rows ? Element::u8 : s.element, s.result, false,
-                                                plan.gather_rows, s.out_channels / s.groups, 1, plan.gather_row)
-                                            .bytes,
-                                        64);
+  plan.scratch = takes_wide_rows(tiles)
+                     ? 0
+                     : round_up(staging(plan.tile, tiles.flip_rows ? Element::u8 : s.element, s.result, function,
+                                        plan.gather_rows, s.out_channels / s.groups, 1, plan.gather_row / element)
+                                    .bytes,
+                                64);
   plan.gather_bytes =
-      round_up(plan.scratch + plan.gather_band + plan.gather_rows * plan.gather_row + kSlack + offset_bytes(s), 64);
+      round_up(plan.scratch + plan.gather_band + plan.gather_rows * plan.gather_row + kSlack +
+                   (is_int8(s.element) ? offset_bytes(s) : 0),
+               64);
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     const size_t m = s.batch * p.y.count * p.x.count;
     plan.cycles +=
         double(s.groups) * (gemm_cycles(plan.tile, m, s.out_channels / s.groups, p.depth(s)) +
-                            double(m) * double(p.y.taps) * (1 + double(p.x.taps * s.in_channels / s.groups) / 16));
+                            double(m) * double(p.y.taps) *
+                                (1 + double(p.x.taps * s.in_channels / s.groups * element_bytes(s.element)) / 16));
   }
   plan.name = "gathered_rows";
   return SKUA_STATUS_OK;

@@ -194,7 +194,7 @@ static bool serves(const Kernel* k, const PackFormat* packed, const GemmTypes& t
   else if (types.exact_b && tiles.b != Element::f32) no = "it rounds the weights";
   else if (types.b_zero && !tiles.sums_rows) no = "it takes no zero point of B";
   else if (types.segment % tiles.kr && ((tiles.enter && tiles.pack_a) || flips(tiles))) no = "rows are gathered anyway";
-  else if (types.segment % tiles.kr && !tiles.bytes && !(types.runs && tiles.overlaps))
+  else if (types.segment % tiles.kr && !tiles.bytes && (tiles.enter ? types.spread : !types.runs || !tiles.overlaps))
     no = "it takes the depth in groups that the channels do not fill";
   else if (tiles.c != Element::f32 && tiles.c != types.c) no = "it writes another type";
   if (!no && (!packed || format_of(k) == *packed)) return true;

@@ -661,6 +661,35 @@ TEST(Conv, DepthsOfWholeRegisters) {
   });
 }
 
+// Taps that do not fill registers (AMX) are copied together: groups, dilation, phases of a transposed convolution,
+// pixels with gaps, functions behind the sums.
+TEST(Conv, TapsGatheredToRegisters) {
+  on_each_tile(half_types(), [](skua_dtype type, const skua_kernel_info& tile, Context& context) {
+    if (std::string(tile.isa) != "amx_bf16" || std::string(tile.name).find("packed") != std::string::npos) return;
+    Rng rng(41);
+    int gathered = 0;
+    for (int i = 0, done = 0; done < (small() ? 12 : 80); ++i) {
+      Case c = random_case(rng);
+      skua_conv2d_desc& d = c.d;
+      d.input_type = type;
+      c.half_weights = i % 2;
+      d.in_channels = d.groups * uint32_t(rng.integer(1, i % 3 ? 12 : 70));
+      d.out_channels = d.groups * uint32_t(rng.integer(1, 80));
+      d.hint_in_h = d.hint_in_w = 0;
+      if (i % 4 == 0) d.epilogue.activation = {SKUA_ACTIVATION_LEAKY_RELU, 0.25f, 0};
+      if (i % 4 == 1) c.in_w = size_t(rng.integer(14, 40));
+      if (!c.prepare(rng)) continue;
+      ++done;
+      Case alone = c;
+      alone.d.epilogue.residual = SKUA_RESIDUAL_NONE;
+      gathered += explained(alone, context).find("algorithm gathered_rows") != std::string::npos;
+      check(c, context, rng, i % 3 == 0);
+      if (testing::Test::HasFailure()) return;
+    }
+    EXPECT_GE(gathered, small() ? 4 : 25);
+  });
+}
+
 // Groups of as many outputs as inputs, several of them in a vector.
 TEST(Conv, Groups) {
   struct Layer {
