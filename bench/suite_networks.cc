@@ -153,7 +153,9 @@ void run_case(Session& session, const Corpus& c) {
   nets[0]->read(before_last, ours);
   for (float v : ours)
     if (!std::isfinite(v)) r.error = "wrong result: the scores are not finite";
-  // Layers in f32 round and sum differently by 3000 times 2^-24; a half is rounded once or twice a layer.
+  // Layers in f32 round and sum differently by 3000 times 2^-24; a half is rounded once or twice a layer. Halves are
+  // held to our f32, which is held to the peers': some of them sum all 25088 terms of a layer in halves.
+  const bool halves = c.type == SKUA_DTYPE_F16 || c.type == SKUA_DTYPE_BF16;
   const double close = on_device()
                            ? score_bound(c)
                            : (c.type == SKUA_DTYPE_F32 ? 3360 : 8) * roundoff(c.type) * sqrt(double(c.steps.size()));
@@ -187,7 +189,8 @@ void run_case(Session& session, const Corpus& c) {
       if (!(r.distance <= close))
         r.error = "wrong result: " + std::to_string(r.distance) +
                   " of the largest score from the CPU's, the bound is " + std::to_string(close);
-    } else if (const std::string differs = check_close(ours, theirs, close); !differs.empty() && r.error.empty())
+    } else if (const std::string differs = halves ? "" : check_close(ours, theirs, close);
+               !differs.empty() && r.error.empty())
       r.error = std::string("wrong result: differs from ") + peer->name() + ": " + differs;
     nets.push_back(std::move(net));
     who.push_back(peer.get());
@@ -206,6 +209,12 @@ void run_case(Session& session, const Corpus& c) {
       if (c.type != SKUA_DTYPE_S8) {  // whose images are others
         nets.back()->read(before_last, theirs);
         r.distance = distance(ours, theirs);
+        if (!(r.distance <= close)) {
+          r.error = "wrong result: " + std::to_string(r.distance) + " of the largest score from f32's, the bound is " +
+                    std::to_string(close);
+          session.add(std::move(r));
+          return;
+        }
       }
     } else {
       nets.pop_back();

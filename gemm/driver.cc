@@ -244,6 +244,10 @@ void next_panel(const GemmBlock& g, size_t rows, GemmTile& t, void** c, const vo
   t.terms_known = t.row_terms != nullptr;
 }
 
+// One row of bytes: where lines are asked for up to L3 alone it is level or loses (Sapphire Rapids: 1x4096x1024 162 us,
+// so 170).
+static bool asks_for_one_row(const Machine& m) { return m.fetch_near > double(m.l3); }
+
 constexpr size_t kShortly = 3072;  // bytes ahead
 // of a little more, a part stays there that lines fetched ahead would push out
 static bool beyond_l2(const Machine& m, double bytes) { return bytes > 1.5 * double(m.l2); }
@@ -406,8 +410,7 @@ static void row_tile(const GemmBlock& g, size_t p0, size_t p1, GemmTile& t) {
     t.ahead = 0;
     if (t.n * t.k > size_t(1) << 20) {
       const Machine m = machine_for(g.tile->isa);
-      // where that is for L3 alone one row is level or loses (Sapphire Rapids: 1x4096x1024 162 us, so 170)
-      if (m.fetch_near > double(m.l3) && beyond_l2(m, double(t.n) * double(t.k))) t.ahead = kShortly;
+      if (asks_for_one_row(m) && beyond_l2(m, double(t.n) * double(t.k))) t.ahead = kShortly;
     }
     t.ldb = round_up(t.n, g.format.vector) * g.format.kr;  // of one panel
   }
@@ -491,7 +494,7 @@ bool fetches_near(const GemmBlock& g, size_t rows) {
   if (rows > g.tile->mr || (bytes ? size <= double(1 << 20) : rows == 1 || g.format.element != Element::f32))
     return false;
   const Machine m = machine_for(g.tile->isa);
-  if (rows == 1) return m.fetch_near > double(m.l3) && size <= double(m.l3);
+  if (rows == 1) return asks_for_one_row(m) && size <= double(m.l3);
   return size * element_bytes(g.format.element) <= m.fetch_near;
 }
 
