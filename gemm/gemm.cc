@@ -408,6 +408,15 @@ skua_status skua_gemm_f32(skua_context* context, size_t m, size_t n, size_t k, c
   alignas(16) char memory[sizeof(Plan)];
   skua_plan* plan;
   SKUA_TRY(skua_op_plan_init(&op, shapes, 2, &result, 1, memory, sizeof memory, &plan));
+  // by the names that this function's caller knows; the plan has found that all of this fits the address space
+  const auto apart = [&](const float* x, size_t rows, size_t ld, size_t columns) {
+    const auto from = reinterpret_cast<uintptr_t>(x), to = reinterpret_cast<uintptr_t>(c);
+    if (!rows || !columns || !m || !n) return true;
+    return from + ((rows - 1) * ld + columns) * sizeof(float) <= to ||
+           to + ((m - 1) * ldc + n) * sizeof(float) <= from;
+  };
+  const char* const meets = !apart(a, m, lda, k) ? "a" : !apart(b, k, ldb, n) ? "b" : nullptr;
+  if (meets) return SKUA_INVALID("gemm_f32: c overlaps %s", meets);
   const size_t bytes = skua_plan_workspace(plan, executor ? executor->concurrency : 1);
   void* space = nullptr;
   if (bytes && !(space = allocate(context, bytes, SKUA_WORKSPACE_ALIGNMENT))) return out_of_memory("gemm_f32", bytes);

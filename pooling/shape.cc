@@ -48,10 +48,12 @@ skua_status pool_map(const skua_op* base, const PoolConfig& c, const char* what,
 
 // Every window must have a pixel of the image in it. Padding shorter than the window's reach ensures that, unless the
 // image fits between two taps.
-static skua_status check_touches(const skua_op* op, const char* dimension, const Window1d& w) {
+static skua_status check_touches(const skua_op* op, const char* dimension, const char* before, const char* after,
+                                 const Window1d& w) {
   if (w.pad_before >= w.span() || w.pad_after >= w.span())
-    return SKUA_INVALID("%s: padding of the %s is %zu and %zu, must be less than the window, which reaches over %zu",
-                        op->cls->name, dimension, w.pad_before, w.pad_after, w.span());
+    return SKUA_INVALID(
+        "%s: padding.%s is %zu and padding.%s %zu, must be less than the %s of the window, which reaches over %zu",
+        op->cls->name, before, w.pad_before, after, w.pad_after, dimension, w.span());
   // Each window is looked at: a plan stays quick by refusing more of them than any such image is worth.
   if (w.in < w.dilation && w.out > 4096)
     return SKUA_UNSUPPORTED_("%s: %zu outputs over the %s, with a dilation of %zu larger than the input's %zu",
@@ -86,8 +88,8 @@ skua_status pool_shape(const skua_op* base, const PoolConfig& c, const PlanShape
     SKUA_TRY(make_windows(base->cls->name, {h, w}, c.kernel, c.stride, c.dilation, c.padding, c.ceil_mode, both));
     p.y = both[0];
     p.x = both[1];
-    SKUA_TRY(check_touches(base, "height", p.y));
-    SKUA_TRY(check_touches(base, "width", p.x));
+    SKUA_TRY(check_touches(base, "height", "top", "bottom", p.y));
+    SKUA_TRY(check_touches(base, "width", "left", "right", p.x));
   }
   size_t plane = 0;
   if (c.kind == SKUA_POOL_MAX_INDICES && (!mul(h, w, plane) || plane > INT32_MAX))

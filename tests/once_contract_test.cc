@@ -369,7 +369,8 @@ TEST(GemmF32, BadArguments) {
   refused(skua_gemm_f32(context, 2, 2, 3, nullptr, 3, p + 8, 2, p + 16, 2, nullptr), "gemm_f32: a is NULL");
   refused(skua_gemm_f32(context, 2, 2, 3, p, 3, nullptr, 2, p + 16, 2, nullptr), "gemm_f32: b is NULL");
   refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 2, nullptr, 2, nullptr), "gemm_f32: c is NULL");
-  refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 2, p + 2, 2, nullptr), "overlaps");
+  refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 2, p + 2, 2, nullptr), "c overlaps a");
+  refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 2, p + 13, 2, nullptr), "c overlaps b");
   refused(skua_gemm_f32(context, SIZE_MAX / 2, 2, 3, p, 3, p + 8, 2, p + 16, 2, nullptr), "address space");
   refused(skua_gemm_f32(context, 2, 2, 3, p, SIZE_MAX / 2, p + 8, 2, p + 16, 2, nullptr), "address space");
   refused(skua_gemm_f32(context, 2, 2, 3, p, 3, p + 8, 2, p + 16, SIZE_MAX, nullptr), "address space");

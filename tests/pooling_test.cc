@@ -572,7 +572,7 @@ TEST_F(Pooling, Errors) {
   d.padding.mode = skua_padding_mode(9);
   create_fails(d, "padding.mode");
   d.padding = {SKUA_PADDING_EXPLICIT, 2, 0, 0, 0};
-  plan_fails(d, shape({1, 4, 4, 3}), "padding of the height");
+  plan_fails(d, shape({1, 4, 4, 3}), "padding.top is 2 and padding.bottom 0");
   d.padding = {};
   plan_fails(d, shape({1, 1, 4, 3}), "height");
   plan_fails(d, shape({4, 4, 3}), "rank");
