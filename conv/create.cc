@@ -11,6 +11,7 @@ bool conv_layout(const ConvConfig& c, size_t (&offset)[kConvAlgorithms], size_t&
   DirectShape s = {};
   s.in_channels = c.in_channels; s.out_channels = c.out_channels; s.groups = c.groups;
   s.kernel_h = c.kernel_h; s.kernel_w = c.kernel_w;
+  s.stride_h = c.stride_h; s.stride_w = c.stride_w;
   s.transposed = c.transposed;
   for (uint32_t a = 0; a < kConvAlgorithms; ++a) {
     offset[a] = floats;

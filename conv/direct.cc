@@ -5,10 +5,13 @@ namespace skua {
 bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats) {
   // Every tap's rows are whole groups of kr, unless it is the only one of its phase; or every run of them; or all.
   size_t depth = 0, bytes = 0;
-  const bool all = gathers(s, f) && !s.transposed, runs = all || (packs_runs(s, f) && !s.transposed);
+  const bool all = gathers(s, f), runs = all || (packs_runs(s, f) && !s.transposed);
+  // each phase that has taps is rounded up
+  const size_t y = max(min(s.stride_h, s.kernel_h), 1), x = max(min(s.stride_w, s.kernel_w), 1),
+               phases = s.transposed ? mul_sat(y, x) : 1;
   if (!mul(runs ? s.kernel_w : 1, s.in_channels / s.groups, depth) || !mul(all ? s.kernel_h : 1, depth, depth) ||
-      depth > SIZE_MAX / 2 || !mul(round_up(depth, f.kr), runs ? 1 : s.kernel_w, depth) ||
-      !mul(depth, all ? 1 : s.kernel_h, depth) ||
+      !add(depth, all ? mul_sat(phases - 1, f.kr) : 0, depth) || depth > SIZE_MAX / 2 ||
+      !mul(round_up(depth, f.kr), runs ? 1 : s.kernel_w, depth) || !mul(depth, all ? 1 : s.kernel_h, depth) ||
       !packed_bytes(f, s.out_channels / s.groups, depth, bytes))
     return false;
   return mul(ceil_div(bytes, sizeof(float)), s.groups, floats);
@@ -108,9 +111,6 @@ static double taps_of_phases(const DirectShape& s) {
   return double(s.kernel_h) * s.kernel_w / (double(min(s.kernel_h, y)) * double(min(s.kernel_w, x)));
 }
 
-// Lines and columns under an output whose taps are gathered, of floats, which have other forms.
-constexpr uint64_t kMostGathered = 256;
-
 GemmTypes direct_types(const DirectShape& s) {
   const size_t taps = size_t(taps_of_phases(s) + 0.5);
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
@@ -127,7 +127,9 @@ GemmTypes direct_types(const DirectShape& s) {
           s.in_w,
           !s.transposed && s.groups == 1 && s.dilation_w == 1 && s.kernel_w * in > 1,
           s.in_w && s.in_w < s.kernel_w ? double(s.kernel_w) / double(s.in_w) : 1,
-          max(uint64_t(s.kernel_h - 1) * s.dilation_h, uint64_t(s.kernel_w - 1) * s.dilation_w) > kMostGathered};
+          max(uint64_t(s.kernel_h - 1) * s.dilation_h, uint64_t(s.kernel_w - 1) * s.dilation_w) > kMostGathered
+              ? 0
+              : gather_cycles(s, s.kernel_h, s.kernel_w) / double(s.transposed ? phase_count(s) : 1)};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text,

@@ -139,6 +139,12 @@ inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
 // Whether taps do not fill groups of the depth, of bytes or of AMX's registers, and must be gathered; plan and run if
 // so (gather.cc).
 bool gathers(const DirectShape& s, const PackFormat& f);
+// Cycles to copy a row of A, of so many taps, with what lies under it (rows side by side share that); floats: to
+// registers of AMX.
+double gather_cycles(const DirectShape& s, size_t taps_y, size_t taps_x);
+// Lines, and columns, under an output of floats whose taps are gathered: all that lies between them is copied too. (3x3
+// of 24 to 144 channels dilated by 8 are level with reading them in place, by 12 and more they lose.)
+constexpr uint64_t kMostGathered = 16;
 skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan);
 void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 

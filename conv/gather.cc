@@ -202,8 +202,7 @@ void task(void* arg, size_t index, uint32_t worker) {
         for (size_t r = 0, n; r < turn; r += n) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
           n = min(turn - r, columns - i);
-          gather(s, p, band, as.bytes(), pixels, j, i, n, group, floats || g.b_zero != 0, rows + r * row,
-                 row);
+          gather(s, p, band, as.bytes(), pixels, j, i, n, group, floats || g.b_zero != 0, rows + r * row, row);
         }
         run_block(g, 0, turn, 0, panel_count(g.format, g.n), [&](size_t r) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
@@ -227,6 +226,15 @@ bool gathers(const DirectShape& s, const PackFormat& f) {
   return (is_int8(s.element) || f.kr > 2) && s.kernel_h * s.kernel_w > 1 && s.in_channels / s.groups % f.kr != 0;
 }
 
+double gather_cycles(const DirectShape& s, size_t taps_y, size_t taps_x) {
+  const double pixel = double(s.in_channels / s.groups * element_bytes(s.element));
+  if (is_int8(s.element)) return double(taps_y) * (1 + double(taps_x) * pixel / 16);
+  // What is behind the depth is cleared: half a line on average.
+  const bool apart = s.groups > 1 || s.dilation_w > 1;
+  const double parts = double(taps_y) * (apart ? double(taps_x) : 1), part = (apart ? 1 : double(taps_x)) * pixel;
+  return parts * (2 + part / 16) + 10;
+}
+
 skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan) {
   const GemmTileTable& tiles = table_of(plan.tile);
   const Machine machine = machine_for(plan.tile->isa);
@@ -236,10 +244,11 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, 
   plan.gather_lines = SIZE_MAX;
   // registers of AMX are filled from L2 as well, and B is read once for many rows
   const size_t close = tiles.enter ? machine.l2 / 8 : machine.l1 / 2;
-  // Pixels between taps are in the band too: of a stride beyond any window an output is a part by itself.
+  // Pixels between windows are in the band too: where there are any, no more of them than L2 holds.
   plan.gather_columns = kColumns;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
+    if (p.x.in_step <= span(p.x, 1, p.x.taps)) continue;
     const size_t step = mul_sat(mul_sat(p.x.in_step, pixel), span(p.y, 1, p.y.taps));
     plan.gather_columns = min(plan.gather_columns, max(machine.l2 / max(step, 1), 1));
   }
@@ -280,10 +289,8 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, 
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     const size_t m = s.batch * p.y.count * p.x.count;
-    plan.cycles +=
-        double(s.groups) * (gemm_cycles(plan.tile, m, s.out_channels / s.groups, p.depth(s)) +
-                            double(m) * double(p.y.taps) *
-                                (1 + double(p.x.taps * s.in_channels / s.groups * element_bytes(s.element)) / 16));
+    plan.cycles += double(s.groups) * (gemm_cycles(plan.tile, m, s.out_channels / s.groups, p.depth(s)) +
+                                       double(m) * gather_cycles(s, p.y.taps, p.x.taps));
   }
   plan.name = "gathered_rows";
   return SKUA_STATUS_OK;

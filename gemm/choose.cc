@@ -194,7 +194,7 @@ static bool serves(const Kernel* k, const PackFormat* packed, const GemmTypes& t
   else if (types.exact_b && tiles.b != Element::f32) no = "it rounds the weights";
   else if (types.b_zero && !tiles.sums_rows) no = "it takes no zero point of B";
   else if (types.segment % tiles.kr && ((tiles.enter && tiles.pack_a) || flips(tiles))) no = "rows are gathered anyway";
-  else if (types.segment % tiles.kr && !tiles.bytes && (tiles.enter ? types.spread : !types.runs || !tiles.overlaps))
+  else if (types.segment % tiles.kr && !tiles.bytes && !(tiles.enter ? types.gather > 0 : types.runs && tiles.overlaps))
     no = "it takes the depth in groups that the channels do not fill";
   else if (tiles.c != Element::f32 && tiles.c != types.c) no = "it writes another type";
   if (!no && (!packed || format_of(k) == *packed)) return true;
@@ -278,6 +278,8 @@ const Kernel* choose_tile(const skua_context* ctx, size_t m, size_t n, size_t de
     // measured on a Zen 5, bf16 in pairs
     if (s.types.in_place && !reads_in_place(k, s.types.a, s.m)) cycles += 0.4 * double(s.n) * double(s.depth);
     if (s.types.segment % table_of(k).kr && table_of(k).overlaps) cycles *= s.types.run_waste;
+    if (s.types.segment % table_of(k).kr && table_of(k).enter && !table_of(k).bytes)
+      cycles += double(s.m) * s.types.gather;
     // Of one tap with a stride lines end within tiles, but not of rows that were copied (RowPointers::even_c): measured
     // on a Zen 5, 5 to 14%.
     if (kArch == Arch::x86_64 && table_of(k).bytes && !table_of(k).flip_rows && !table_of(k).pack_a &&

@@ -690,6 +690,38 @@ TEST(Conv, TapsGatheredToRegisters) {
   });
 }
 
+// Taps that lie far apart are not, as what lies between them would be copied too; strides beyond the window are, a few
+// outputs of a line at a time.
+TEST(Conv, GatheredWindows) {
+  on_each_tile(half_types(), [](skua_dtype type, const skua_kernel_info& tile, Context& context) {
+    if (std::string(tile.isa) != "amx_bf16" || std::string(tile.name).find("packed") != std::string::npos) return;
+    Rng rng(47);
+    for (const uint32_t dilation : {1u, 8u, 9u, 4096u}) {
+      Case c;
+      c.d.input_type = type;
+      c.d.kernel_h = c.d.kernel_w = 3;
+      c.d.in_channels = 24; c.d.out_channels = 20;
+      c.d.dilation_h = c.d.dilation_w = dilation;
+      c.d.padding = {SKUA_PADDING_EXPLICIT, dilation, dilation, dilation, dilation};
+      c.in_h = c.in_w = 20;
+      ASSERT_TRUE(c.prepare(rng));
+      const std::string text = explained(c, context);
+      EXPECT_EQ(text.find("algorithm gathered_rows") != std::string::npos, dilation <= 8) << text;
+      check(c, context, rng, true);
+    }
+    Case c;  // 54 KB from an output to the next
+    c.d.input_type = type;
+    c.d.kernel_h = c.d.kernel_w = 3;
+    c.d.in_channels = 150; c.d.out_channels = 20;
+    c.d.stride_w = 60;
+    c.in_h = 3;
+    c.in_w = small() ? 300 : 6000;
+    ASSERT_TRUE(c.prepare(rng));
+    EXPECT_NE(explained(c, context).find("algorithm gathered_rows"), std::string::npos);
+    check(c, context, rng, false);
+  });
+}
+
 // Groups of as many outputs as inputs, several of them in a vector.
 TEST(Conv, Groups) {
   struct Layer {

@@ -142,7 +142,7 @@ double cycles(const WinogradPlan& p, const WinogradShape& s, const Machine& m, s
   const double all = products_and_stream + double(p.tiles) * (in + parted + 30 + out + 40) + cold;
   // Sapphire Rapids, products of 512 bits: 0.77 to 0.87 of this (3x3 and 5x5 of 14x14 to 56x56, maps of f32 and f16),
   // while the direct form takes what the model says.
-  return lanes >= 16 && !m.logic_apart && p.element == Element::f32 ? 0.87 * all : all;
+  return lanes >= 16 && !m.logic_apart && m.streams == 2 && p.element == Element::f32 ? 0.87 * all : all;
 }
 
 // False: too many.
