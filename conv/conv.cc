@@ -445,7 +445,7 @@ void explain(const skua_plan* plan, Text& text) {
   text.add("  input %zux%zux%zu, kernel %ux%u, stride %ux%u, dilation %ux%u, groups %zu, padding %zu top, %zu left\n",
            s.in_h, s.in_w, s.in_channels, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,
            s.groups, s.pad_top, s.pad_left);
-  if (p.chosen == kDirect && p.direct.gathers)
+  if (kGathersFloats && p.chosen == kDirect && p.direct.gathers)
     text.add("  taps copied to rows of %zu bytes, %zu at a time, out of %zu bytes of lines; tile %ux%u\n",
              p.direct.gather_row, p.direct.gather_rows, p.direct.gather_band, p.kernel->mr, p.kernel->nr);
   else if (p.chosen == kDirect)

@@ -145,6 +145,7 @@ double gather_cycles(const DirectShape& s, size_t taps_y, size_t taps_x);
 // Lines, and columns, under an output of floats whose taps are gathered: all that lies between them is copied too. (3x3
 // of 24 to 144 channels dilated by 8 are level with reading them in place, by 12 and more they lose.)
 constexpr uint64_t kMostGathered = 16;
+constexpr bool kGathersFloats = kArch == Arch::x86_64;
 skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan);
 void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
 

@@ -149,7 +149,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   const Phase& p = run.phase;
   const size_t image = index / run.pieces, piece = index % run.pieces, width = p.x.count, depth = p.depth(s);
   char* const scratch = static_cast<char*>(x.workspace) + worker * plan.gather_bytes;
-  const bool floats = !is_int8(s.element);
+  const bool floats = kGathersFloats && !is_int8(s.element);
   char* const band = scratch + plan.scratch;
   char* const rows = band + plan.gather_band;
   const auto offsets = reinterpret_cast<int32_t*>(rows + plan.gather_rows * plan.gather_row + kSlack);
@@ -223,12 +223,13 @@ void task(void* arg, size_t index, uint32_t worker) {
 }  // namespace
 
 bool gathers(const DirectShape& s, const PackFormat& f) {
-  return (is_int8(s.element) || f.kr > 2) && s.kernel_h * s.kernel_w > 1 && s.in_channels / s.groups % f.kr != 0;
+  return (is_int8(s.element) || (kGathersFloats && f.kr > 2)) && s.kernel_h * s.kernel_w > 1 &&
+         s.in_channels / s.groups % f.kr != 0;
 }
 
 double gather_cycles(const DirectShape& s, size_t taps_y, size_t taps_x) {
   const double pixel = double(s.in_channels / s.groups * element_bytes(s.element));
-  if (is_int8(s.element)) return double(taps_y) * (1 + double(taps_x) * pixel / 16);
+  if (!kGathersFloats || is_int8(s.element)) return double(taps_y) * (1 + double(taps_x) * pixel / 16);
   // What is behind the depth is cleared: half a line on average.
   const bool apart = s.groups > 1 || s.dilation_w > 1;
   const double parts = double(taps_y) * (apart ? double(taps_x) : 1), part = (apart ? 1 : double(taps_x)) * pixel;
