@@ -30,7 +30,12 @@ static double taps_of_phases(const DirectShape& s) {
 }
 
 GemmTypes direct_types(const DirectShape& s) {
-  const size_t taps = size_t(taps_of_phases(s) + 0.5);
+  const double taps_of_phase = taps_of_phases(s);
+  const size_t taps = size_t(taps_of_phase + 0.5);
+  const Phase deepest = deepest_phase(s);
+  const double gather = kGathersFloats || is_int8(s.element)
+                            ? gather_cycles(s, deepest) * taps_of_phase / double(deepest.y.taps * deepest.x.taps)
+                            : 0;
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
   const size_t in = s.in_channels / s.groups;
@@ -45,10 +50,8 @@ GemmTypes direct_types(const DirectShape& s) {
           s.in_w,
           !s.transposed && s.groups == 1 && s.dilation_w == 1 && s.kernel_w * in > 1,
           s.in_w && s.in_w < s.kernel_w ? double(s.kernel_w) / double(s.in_w) : 1,
-          !kGathersFloats ||
-                  max(uint64_t(s.kernel_h - 1) * s.dilation_h, uint64_t(s.kernel_w - 1) * s.dilation_w) > kMostGathered
-              ? 0
-              : gather_cycles(s, s.kernel_h, s.kernel_w) / double(s.transposed ? phase_count(s) : 1)};
+          gather,
+          gather > 0 ? 1 / (live_share(deepest.y) * live_share(deepest.x)) : 1};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text,

@@ -56,6 +56,8 @@ enum class Cut : uint8_t { exact, borders_merged, merged, whole };
 
 constexpr size_t kKeptGrids = 4;  // phases of stride 2 by 2; those of larger strides share
 
+struct Phase;  // regions.h
+
 struct DirectPlan {
   const Kernel* tile;
   OnCores tiles;
@@ -78,8 +80,7 @@ struct DirectPlan {
   size_t kc;           // of a flat one
   bool gathers;        // rows of A are copied together (gather.cc), gather_rows at a time
   size_t gather_rows, gather_row, gather_bytes;  // bytes of a row; of a worker
-  // lines of outputs that a band serves; outputs of a part of one, where it is too long; the band's bytes
-  size_t gather_lines, gather_columns, gather_band;
+  size_t gather_lines, gather_band;  // lines of outputs that a band serves; its bytes, 0: rows are read without one
   const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm", "gathered_rows"
 };
 
@@ -139,15 +140,12 @@ inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
 // Whether taps do not fill groups of the depth, of bytes or of AMX's registers, and must be gathered; plan and run if
 // so (gather.cc).
 bool gathers(const DirectShape& s, const PackFormat& f);
-// Cycles to copy a row of A, of so many taps, with what lies under it (rows side by side share that); floats: to
-// registers of AMX.
-double gather_cycles(const DirectShape& s, size_t taps_y, size_t taps_x);
-// Lines, and columns, under an output of floats whose taps are gathered: all that lies between them is copied too. (3x3
-// of 24 to 144 channels dilated by 8 are level with reading them in place, by 12 and more they lose.)
-constexpr uint64_t kMostGathered = 16;
+// Cycles to copy a row of A with what lies under it (rows side by side share that); floats: to registers of AMX.
+double gather_cycles(const DirectShape& s, const Phase& p);
 constexpr bool kGathersFloats = kArch == Arch::x86_64;
 skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan);
 void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);
+void explain_gather(const DirectPlan& plan, Text& text);
 
 // Whole vectors of every tile, of 32 values in half precision.
 inline size_t direct_bias_step(size_t out_channels, size_t groups) { return round_up(out_channels / groups, 32); }

@@ -7,6 +7,8 @@
 //   row of A    [tap 0: channels][tap 1: channels] ... up to a whole group: anything, as packed B has zeros there, but
 //               zeros for tiles that sum their rows, and of floats, whose infinities times 0 are none
 //
+// Where taps lie so far apart that a band would hold much more than they read, rows are copied from the image itself.
+//
 // Every output has the same taps, and so the same sums of weights.
 #include "conv/regions.h"
 
@@ -123,6 +125,25 @@ void gather_taps(size_t count, const char* from, size_t step, const Phase& p, si
   }
 }
 
+// Rows of A from the image itself: outputs from the i-th of the j-th line of a phase.
+void gather_far(const DirectShape& s, const Phase& p, const char* image, const Wanted& as, size_t j, size_t i,
+                size_t count, size_t group, char* to, size_t row) {
+  const size_t in = s.in_channels / s.groups;
+  for (; count > 0; --count, ++i, to += row) {
+    char* tap = to;
+    ptrdiff_t y = p.y.first + ptrdiff_t(j * p.y.in_step);
+    for (size_t ty = 0; ty < p.y.taps; ++ty, y += p.y.step) {
+      ptrdiff_t x = p.x.first + ptrdiff_t(i * p.x.in_step);
+      for (size_t tx = 0; tx < p.x.taps; ++tx, x += p.x.step, tap += in * as.bytes()) {
+        const bool inside = y >= 0 && y < ptrdiff_t(s.in_h) && x >= 0 && x < ptrdiff_t(s.in_w);
+        if (inside) as.take(image + (size_t(y) * s.in_row + size_t(x) * s.in_pixel + group * in) * as.element, in, tap);
+        else as.pad(tap, in);
+      }
+    }
+    clear(to, size_t(tap - to), row);
+  }
+}
+
 // Rows of A of a part of a line: outputs from the i-th of the j-th line of a band that is `width` pixels wide.
 void gather(const DirectShape& s, const Phase& p, const char* band, size_t element, size_t width, size_t j, size_t i,
             size_t count, size_t group, bool zeros, char* to, size_t row) {
@@ -183,13 +204,14 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t units = run.rows / run.unit, m1 = piece_begin(units, run.pieces, piece + 1) * run.unit;
   for (size_t m = piece_begin(units, run.pieces, piece) * run.unit, count; m < m1; m += count) {
     // Whole lines, or a part of one.
-    const bool part = m % width || m1 - m < width || width > plan.gather_columns;
+    const bool part = m % width || m1 - m < width || width > kColumns;
     const size_t j0 = m / width, i0 = m % width, lines = part ? 0 : min(plan.gather_lines, (m1 - m) / width);
-    const size_t columns = lines ? width : min(min(width - i0, m1 - m), plan.gather_columns),
+    const size_t columns = lines ? width : min(min(width - i0, m1 - m), kColumns),
                  pixels = span(p.x, columns, p.x.taps);
     count = columns * max(lines, 1);
-    fill_band(s, from, p.y.first + ptrdiff_t(j0 * p.y.in_step), span(p.y, max(lines, 1), p.y.taps),
-              p.x.first + ptrdiff_t(i0 * p.x.in_step), pixels, as, band);
+    if (plan.gather_band)
+      fill_band(s, from, p.y.first + ptrdiff_t(j0 * p.y.in_step), span(p.y, max(lines, 1), p.y.taps),
+                p.x.first + ptrdiff_t(i0 * p.x.in_step), pixels, as, band);
     for (size_t group = 0; group < s.groups; ++group) {
       g.packed = run.packed + group * packed_floats(g.format, g.n, depth);
       const size_t columns_of_group = direct_bias_step(s.out_channels, s.groups);
@@ -202,7 +224,9 @@ void task(void* arg, size_t index, uint32_t worker) {
         for (size_t r = 0, n; r < turn; r += n) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
           n = min(turn - r, columns - i);
-          gather(s, p, band, as.bytes(), pixels, j, i, n, group, floats || g.b_zero != 0, rows + r * row, row);
+          if (plan.gather_band)
+            gather(s, p, band, as.bytes(), pixels, j, i, n, group, floats || g.b_zero != 0, rows + r * row, row);
+          else gather_far(s, p, from, as, j0 + j, i0 + i, n, group, rows + r * row, row);
         }
         run_block(g, 0, turn, 0, panel_count(g.format, g.n), [&](size_t r) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
@@ -227,13 +251,26 @@ bool gathers(const DirectShape& s, const PackFormat& f) {
          s.in_channels / s.groups % f.kr != 0;
 }
 
-double gather_cycles(const DirectShape& s, size_t taps_y, size_t taps_x) {
-  const double pixel = double(s.in_channels / s.groups * element_bytes(s.element));
-  if (!kGathersFloats || is_int8(s.element)) return double(taps_y) * (1 + double(taps_x) * pixel / 16);
+// Bytes of an output's part of a band of one line, as they are in memory.
+static double in_band(const DirectShape& s, const Phase& p) {
+  const size_t columns = max(min(p.x.count, kColumns), 1);
+  return double(span(p.y, 1, p.y.taps)) * double(span(p.x, columns, p.x.taps)) * double(s.in_channels) *
+         element_bytes(s.element) / double(columns);
+}
+// A tap from the image itself takes as long as 128 bytes more of it.
+static bool far_apart(const DirectShape& s, const Phase& p) {
+  const double pixel = double(s.in_channels) * element_bytes(s.element);
+  return in_band(s, p) > double(p.y.taps) * double(p.x.taps) * (pixel + 128 * double(s.groups));
+}
+
+double gather_cycles(const DirectShape& s, const Phase& p) {
+  const double pixel = double(s.in_channels / s.groups * element_bytes(s.element)), y = double(p.y.taps),
+               x = double(p.x.taps);
+  if (far_apart(s, p)) return y * x * (9 + pixel / 16) + 10;
+  if (!kGathersFloats || is_int8(s.element)) return y * (1 + x * pixel / 16);
   // What is behind the depth is cleared: half a line on average.
-  const bool apart = s.groups > 1 || s.dilation_w > 1;
-  const double parts = double(taps_y) * (apart ? double(taps_x) : 1), part = (apart ? 1 : double(taps_x)) * pixel;
-  return parts * (2 + part / 16) + 10;
+  const bool apart = s.groups > 1 || p.x.step > 1;
+  return (apart ? y * x : y) * (2 + (apart ? 1 : x) * pixel / 16) + 10;
 }
 
 skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan) {
@@ -245,33 +282,28 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, 
   plan.gather_lines = SIZE_MAX;
   // registers of AMX are filled from L2 as well, and B is read once for many rows
   const size_t close = tiles.enter ? machine.l2 / 8 : machine.l1 / 2;
-  // Pixels between windows are in the band too: where there are any, no more of them than L2 holds.
-  plan.gather_columns = kColumns;
-  for (size_t i = 0; i < phase_count(s); ++i) {
-    const Phase p = phase_at(s, i);
-    if (p.x.in_step <= span(p.x, 1, p.x.taps)) continue;
-    const size_t step = mul_sat(mul_sat(p.x.in_step, pixel), span(p.y, 1, p.y.taps));
-    plan.gather_columns = min(plan.gather_columns, max(machine.l2 / max(step, 1), 1));
-  }
+  bool far = false;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     depth = max(depth, p.depth(s));
     most = max(most, p.y.count * p.x.count);
     // As many lines as this has the band of.
-    const size_t line = mul_sat(span(p.x, min(p.x.count, plan.gather_columns), p.x.taps), pixel),
+    far |= far_apart(s, p);
+    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel),
                  fit = close / max(line, 1), one = span(p.y, 1, p.y.taps);
     plan.gather_lines = min(plan.gather_lines, fit > one ? (fit - one) / p.y.in_step + 1 : 1);
   }
-  for (size_t i = 0; i < phase_count(s); ++i) {
+  if (far) plan.gather_lines = SIZE_MAX;
+  for (size_t i = 0; i < phase_count(s) && !far; ++i) {
     const Phase p = phase_at(s, i);
-    const size_t line = mul_sat(span(p.x, min(p.x.count, plan.gather_columns), p.x.taps), pixel);
+    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel);
     plan.gather_band =
         max(plan.gather_band, mul_sat(line, span(p.y, min(plan.gather_lines, p.y.count), p.y.taps)));
   }
   if (plan.gather_band > SIZE_MAX / 64)
     return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
   plan.gathers = true;
-  plan.gather_band = round_up(plan.gather_band + kSlack, 64);
+  if (!far) plan.gather_band = round_up(plan.gather_band + kSlack, 64);
   plan.gather_row = max(round_up(round_up(depth, tiles.kr) * element, sizeof(int32_t)), sizeof(int32_t));
   // Of L1 a quarter for the rows, as the band, the weights' panels and C want the rest; whole tiles.
   const size_t tall = max(tiles.even_rows[plan.tile->nr / plan.tile->vector - 1], plan.tile->mr);
@@ -291,10 +323,17 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, 
     const Phase p = phase_at(s, i);
     const size_t m = s.batch * p.y.count * p.x.count;
     plan.cycles += double(s.groups) * (gemm_cycles(plan.tile, m, s.out_channels / s.groups, p.depth(s)) +
-                                       double(m) * gather_cycles(s, p.y.taps, p.x.taps));
+                                       double(m) * gather_cycles(s, p));
   }
   plan.name = "gathered_rows";
   return SKUA_STATUS_OK;
+}
+
+void explain_gather(const DirectPlan& plan, Text& text) {
+  text.add("  taps copied to rows of %zu bytes, %zu at a time, ", plan.gather_row, plan.gather_rows);
+  if (plan.gather_band) text.add("out of %zu bytes of lines", plan.gather_band);
+  else text.add("from the image");
+  text.add("; tile %ux%u\n", plan.tile->mr, plan.tile->nr);
 }
 
 void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x) {

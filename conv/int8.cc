@@ -348,6 +348,7 @@ void explain(const skua_plan* plan, Text& text) {
   const double cycles = p.by_winograd ? p.winograd.cycles : p.direct.cycles;
   if (cycles > 0) text.add("  predicted %.1f operations per cycle\n", operations / cycles);
   if (p.by_winograd) text.add("  %zu tiles, %zu at a time\n", p.winograd.tiles, p.winograd.block);
+  else if (p.direct.gathers) explain_gather(p.direct, text);
   if (p.by_winograd)
     text.add("  weights transformed, as s16, %u of the depth together; sums s32, exact\n",
              op_of(plan).config.conv.winograd_together);

@@ -27,6 +27,17 @@ inline Live live_taps(const Axis& a, size_t j) {
   return {p < 0 ? min(ceil_div(size_t(-p), size_t(a.step)), a.taps) : 0,
           p < ptrdiff_t(a.in) ? min(ceil_div(size_t(ptrdiff_t(a.in) - p), size_t(a.step)), a.taps) : 0};
 }
+// Of the pairs of an output and a tap those that meet a pixel; of many taps by samples.
+inline double live_share(const Axis& a) {
+  const size_t n = min(a.taps, 64);
+  double live = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const ptrdiff_t at = a.first + ptrdiff_t(a.taps * i / n) * a.step, end = ptrdiff_t(a.in) - at;
+    const size_t to = end > 0 ? min(ceil_div(size_t(end), a.in_step), a.count) : 0;
+    live += double(to - (at < 0 ? min(ceil_div(size_t(-at), a.in_step), to) : 0));
+  }
+  return live > 0 ? live / (double(n) * double(a.count)) : 1;
+}
 // The end of the class that begins at output j.
 inline size_t class_end(const Axis& a, size_t j) {
   const Live live = live_taps(a, j);

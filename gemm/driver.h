@@ -66,8 +66,9 @@ struct GemmTypes {
   bool runs = false;                           // taps of a row lie next to each other: a segment may be several
   // products of all taps of a row over those that have a pixel, in an image narrower than the kernel
   double run_waste = 1;
-  // of floats, cycles to copy the taps of a row together; 0 = they lie too far apart for it
-  double gather = 0;
+  // where taps do not fill groups of the depth: cycles to copy those of a row together; products of all of them over
+  // those that have a pixel
+  double gather = 0, gather_waste = 1;
   // B is an input that some tiles read where it is; others have it packed in each run
   bool in_place = false;
 };

@@ -264,6 +264,43 @@ TEST(ConvInt8, LinesCutByTurns) {
   });
 }
 
+// Taps that are gathered, far from each other or in rows far apart: what lies between them takes no workspace.
+TEST(ConvInt8, GatheredWindows) {
+  on_each_set([](Context& context, const char*) {
+    struct Window {
+      uint32_t dilation, stride, groups;
+      bool transposed;
+    };
+    Rng rng(9);
+    for (const Window& w : {Window{1, 1, 1, false}, Window{3, 1, 2, false}, Window{9, 1, 1, false},
+                            Window{9, 1, 2, true}, Window{4096, 1, 1, false}, Window{2, 512, 2, false}}) {
+      Case c;
+      skua_conv2d_desc& d = c.d;
+      c.transposed = w.transposed;
+      d.input_type = rng.integer(0, 1) ? SKUA_DTYPE_S8 : SKUA_DTYPE_U8, d.weight_type = d.output_type = SKUA_DTYPE_S8;
+      d.groups = w.groups;
+      d.in_channels = d.groups * 21, d.out_channels = d.groups * 18;  // groups of 2, 4, 8 and 64 are not filled
+      d.kernel_h = d.kernel_w = 3, d.dilation_h = d.dilation_w = w.dilation;
+      d.stride_w = w.stride;
+      d.padding = {SKUA_PADDING_EXPLICIT, w.dilation, w.dilation, w.dilation, w.dilation};
+      d.input_q.scale = 0.05f, d.input_q.zero_point = 5;
+      d.output_q.scale = 2, d.output_q.zero_point = 10;
+      c.in_h = 9, c.in_w = w.stride > 1 ? 5 * w.stride : 40;
+      ASSERT_TRUE(c.prepare(rng));
+      Op op;
+      SKUA_EXPECT_OK(c.create(context, &op));
+      const skua_tensor in = c.input();
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &in, 1, nullptr, 0, &plan));
+      if (HasFailure()) return;
+      const size_t bytes = skua_plan_workspace(plan, 1);
+      skua_plan_destroy(plan);
+      ASSERT_LE(bytes, 1u << 20) << c.text();
+      check(c, context, rng, true);
+    }
+  });
+}
+
 // Fewer lines than workers are cut along the line.
 TEST(ConvInt8, FewLinesForManyWorkers) {
   on_each_set([](Context& context, const char*) {
