@@ -21,15 +21,101 @@ constexpr Taps kWhole[2] = {{{{1}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}}},
                             {{{1}, {1, 1, 1}, {1, -1, 1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}}}},
                kWholeTwo = {{{1}, {1, 1}, {1, -1}, {0, 1}}};
 
-void put(double x, float* to) { *to = float(x); }
-void put(double x, f16* to) { narrow(float(x), *to); }
-void put(double x, int16_t* to) { *to = int16_t(x); }
+// Columns that are transformed together, and input channels whose weights are fetched before: whole cache lines of
+// them, however far apart columns lie.
+constexpr size_t kLanes = 8, kChannels = 16;
+using Block = float[kMostTaps * kMostTaps][kChannels][kLanes];
+
+// Weights of bytes, which are transformed by whole numbers, are exact in f32 too.
+template <class W> struct Columns {
+  using Real = double;
+  typedef double Vector __attribute__((vector_size(16)));
+  typedef float Floats __attribute__((vector_size(8)));
+  static constexpr size_t kVector = 2, kVectors = kLanes / kVector;
+  Vector at[kVectors];
+};
+template <> struct Columns<int8_t> {
+  using Real = float;
+  typedef float Vector __attribute__((vector_size(16)));
+  using Floats = Vector;
+  static constexpr size_t kVector = 4, kVectors = kLanes / kVector;
+  Vector at[kVectors];
+};
+
+template <class W>
+void fetch(const W* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, int taps,
+           size_t columns, size_t channels, Block& to) {
+  memset(to, 0, sizeof to);
+  const bool by_columns = stride_o < stride_i;
+  const size_t outer = by_columns ? channels : columns, inner = by_columns ? columns : channels,
+               step = by_columns ? stride_i : stride_o, next = by_columns ? stride_o : stride_i;
+  for (size_t i = 0; i < outer; ++i)
+    for (int y = 0; y < taps; ++y)
+      for (int x = 0; x < taps; ++x) {
+        const W* w = weights + i * step + size_t(y) * stride_y + size_t(x) * stride_x;
+        float* t = to[y * taps + x][by_columns ? i : 0] + (by_columns ? 0 : i);
+        for (size_t j = 0; j < inner; ++j, t += by_columns ? 1 : kLanes) *t = float(w[j * next]);
+      }
+}
+
+// G x: point 0 has the first tap, infinity the last; of a pair the even terms are the same and the odd ones differ in
+// their sign. Results lie `step` apart.
+template <int count, class W>
+void transform(const Taps& g, int points, const Columns<W>* x, Columns<W>* to, size_t step) {
+  using Real = typename Columns<W>::Real;
+  for (size_t l = 0; l < Columns<W>::kVectors; ++l) {
+    to[0].at[l] = x[0].at[l] * Real(g.at[0][0]);
+    to[size_t(points - 1) * step].at[l] = x[count - 1].at[l];
+  }
+  for (int p = 1; p + 1 < points; p += 2) {
+    const double* const row = g.at[p];
+    Columns<W> &plus = to[size_t(p) * step], &minus = to[size_t(p + 1) * step];
+    for (size_t l = 0; l < Columns<W>::kVectors; ++l) {
+      auto even = x[0].at[l] * Real(row[0]), odd = x[1].at[l] * Real(row[1]);
+      for (int k = 2; k < count; k += 2) even += x[k].at[l] * Real(row[k]);
+      for (int k = 3; k < count; k += 2) odd += x[k].at[l] * Real(row[k]);
+      plus.at[l] = even + odd;
+      minus.at[l] = even - odd;
+    }
+  }
+}
+
+template <class W> Columns<W> widened(const float (&from)[kLanes]) {
+  Columns<W> x;
+  for (size_t l = 0; l < Columns<W>::kVectors; ++l) {
+    typename Columns<W>::Floats f;
+    __builtin_memcpy(&f, from + l * Columns<W>::kVector, sizeof f);
+    x.at[l] = __builtin_convertvector(f, typename Columns<W>::Vector);
+  }
+  return x;
+}
+
+// The first n of some columns, kr elements apart.
+template <class T, class W>
+inline __attribute__((always_inline)) void put(const Columns<W>& x, size_t n, size_t kr, T* to) {
+  constexpr size_t kVector = Columns<W>::kVector;
+  if (sizeof(T) == sizeof(float) && n == kLanes) {
+#pragma GCC unroll 4
+    for (size_t l = 0; l < Columns<W>::kVectors; ++l) {
+      const auto f = __builtin_convertvector(x.at[l], typename Columns<W>::Floats);
+      __builtin_memcpy(to + l * kVector, &f, sizeof f);
+    }
+    return;
+  }
+  for (size_t j = 0; j < n; ++j) {
+    const auto f = float(x.at[j / kVector][j % kVector]);
+    if constexpr (sizeof(W) == 1) to[j * kr] = T(f);
+    else narrow(f, to[j]);
+  }
+}
 
 template <class T, class W>
 void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const W* weights,
           size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, T* packed) {
   const int ay = winograd_height(variant), ax = winograd_width(variant), all = winograd_taps(variant),
             count = winograd_part_taps(variant), stride = winograd_stride(variant);
+  constexpr int kFive = sizeof(W) > 1 ? 5 : 3;  // bytes have 5x5 in parts of 3
+  const auto by_points = count == 2 ? transform<2, W> : count == 3 ? transform<3, W> : transform<kFive, W>;
   const bool whole = format.element == Element::s16;
   const Taps *const of = whole ? kWhole : kTaps, *const two = whole ? &kWholeTwo : &kTwo;
   const Taps &gy = count == 2 ? *two : of[count == 5 ? 3 : ay / 2 - 2],
@@ -37,49 +123,57 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
   const size_t nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector),
                kr = winograd_together(format.element), parts = winograd_parts(variant);
   const size_t channels = winograd_channels(variant, in_channels, format.element);
+  struct {
+    T* u;
+    WinogradPoint parts;
+  } points[8][8];
+  for (int a = 0; a < ay; ++a)
+    for (int b = 0; b < ax; ++b) {
+      const WinogradPoint p = winograd_point(variant, a, b);
+      points[a][b] = {packed, p};
+      packed += (p.end - p.begin) * channels * wide;
+    }
   for (size_t first = 0; first < out_channels; first += nr) {
     const size_t columns = min(nr, out_channels - first), width = round_up(columns, format.vector);
-    for (size_t d = 0; d < parts * channels; ++d) {
-      const size_t part = d / channels, i = d % channels;
+    // Columns from j on, of a part of an input channel.
+    const auto put_all = [&](const Block& block, size_t part, size_t i, size_t j) {
       const int from_y = parts > 1 ? winograd_part_y(part) * winograd_apart(variant) : 0,
                 from_x = parts > 1 ? winograd_part_x(part) * winograd_apart(variant) : 0;
-      for (size_t j = 0; j < width; ++j) {
-        const auto put_all = [&](auto value) {
-          T* to = packed;
-          for (int a = 0; a < ay; ++a)
-            for (int b = 0; b < ax; ++b) {
-              const WinogradPoint p = winograd_point(variant, a, b);
-              const size_t depth = (p.end - p.begin) * channels;
-              if (part >= p.begin && part < p.end) {
-                const size_t k = d - p.begin * channels, begin = k / kWinogradDepth * kWinogradDepth,
-                             deep = min(kWinogradDepth, depth - begin);
-                put(value(a, b),
-                    to + begin * wide + deep * first + ((k - begin) / kr * width + j) * kr + (k - begin) % kr);
-              }
-              to += depth * wide;
-            }
-        };
-        if (j >= columns || i >= in_channels) {
-          put_all([](int, int) { return 0.0; });
-          continue;
-        }
-        const W* w = weights + (first + j) * stride_o + i * stride_i;
-        double half[kMostTaps][8];  // w Gx^T
-        for (int y = 0; y < count; ++y)
-          for (int b = 0; b < ax; ++b) {
-            double sum = 0;
-            const int tap_y = from_y + y * stride;
-            for (int k = 0, tap_x = from_x; k < count && tap_y < all && tap_x < all; ++k, tap_x += stride)
-              sum += double(w[size_t(tap_y) * stride_y + size_t(tap_x) * stride_x]) * gx.at[b][k];
-            half[y][b] = sum;
-          }
-        put_all([&](int a, int b) {
-          double sum = 0;
-          for (int k = 0; k < count; ++k) sum += gy.at[a][k] * half[k][b];
-          return sum;
-        });
+      Columns<W> half[8][kMostTaps], u[8];  // w Gx^T: taps of y for each point
+      for (int y = 0; y < count; ++y) {
+        Columns<W> w[kMostTaps] = {};
+        const int tap_y = from_y + y * stride;
+        for (int k = 0, tap_x = from_x; k < count && tap_y < all && tap_x < all; ++k, tap_x += stride)
+          w[k] = widened<W>(block[tap_y * all + tap_x][i % kChannels]);
+        by_points(gx, ax, w, &half[0][y], kMostTaps);
       }
-    }
+      WinogradPoint of = {};
+      size_t at = 0;
+      for (int b = 0; b < ax; ++b) {
+        by_points(gy, ay, half[b], u, 1);
+        for (int a = 0; a < ay; ++a) {
+          const WinogradPoint& p = points[a][b].parts;
+          if (part < p.begin || part >= p.end) continue;
+          if (p.begin != of.begin || p.end != of.end) {
+            of = p;
+            const size_t k = (part - p.begin) * channels + i, begin = k / kWinogradDepth * kWinogradDepth,
+                         deep = min(kWinogradDepth, (p.end - p.begin) * channels - begin);
+            at = begin * wide + deep * first + ((k - begin) / kr * width + j) * kr + (k - begin) % kr;
+          }
+          put(u[a], min(kLanes, width - j), kr, points[a][b].u + at);
+        }
+      }
+    };
+    for (size_t i = 0; i < channels; i += kChannels)
+      for (size_t j = 0; j < width; j += kLanes) {
+        Block block;
+        const size_t some = min(kChannels, i < in_channels ? in_channels - i : 0),
+                     wanted = min(kLanes, j < columns ? columns - j : 0);
+        fetch(weights + (first + j) * stride_o + i * stride_i, stride_o, stride_y, stride_x, stride_i, all, wanted,
+              some, block);
+        for (size_t part = 0; part < parts; ++part)
+          for (size_t k = i; k < min(i + kChannels, channels); ++k) put_all(block, part, k, j);
+      }
   }
 }
 
@@ -99,10 +193,11 @@ bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t 
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                    const float* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
                    float* packed) {
-  if (format.element == Element::f16)
-    pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i,
-         reinterpret_cast<f16*>(packed));
-  else pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i, packed);
+  const auto of = [&](auto* to) {
+    pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i, to);
+  };
+  if (format.element == Element::f16) of(reinterpret_cast<f16*>(packed));
+  else of(packed);
 }
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                    const int8_t* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
