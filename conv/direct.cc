@@ -32,10 +32,16 @@ static double taps_of_phases(const DirectShape& s) {
 GemmTypes direct_types(const DirectShape& s) {
   const double taps_of_phase = taps_of_phases(s);
   const size_t taps = size_t(taps_of_phase + 0.5);
-  const Phase deepest = deepest_phase(s);
-  const double gather = kGathersFloats || is_int8(s.element)
-                            ? gather_cycles(s, deepest) * taps_of_phase / double(deepest.y.taps * deepest.x.taps)
-                            : 0;
+  double gather = 0, gather_waste = 1;
+  const bool bytes = is_int8(s.element);
+  const uint64_t reach = max(uint64_t(s.kernel_h - 1) * s.dilation_h, uint64_t(s.kernel_w - 1) * s.dilation_w);
+  if (kGathersFloats && (bytes || reach <= kMostGathered)) {
+    const Phase p = deepest_phase(s);
+    gather = gather_cycles(s, p, machine_for(Isa::avx512), true) * taps_of_phase / double(p.y.taps * p.x.taps);
+    // Where taps of each pixel are skipped that takes as long as some of them: below this it gains nothing.
+    const double waste = 1 / (live_share(p.y) * live_share(p.x));
+    if (bytes && waste > 4) gather_waste = waste;
+  }
   const bool one_tap = s.kernel_h == 1 && s.kernel_w == 1;
   const bool strict = s.numerics == SKUA_NUMERICS_STRICT;
   const size_t in = s.in_channels / s.groups;
@@ -51,7 +57,7 @@ GemmTypes direct_types(const DirectShape& s) {
           !s.transposed && s.groups == 1 && s.dilation_w == 1 && s.kernel_w * in > 1,
           s.in_w && s.in_w < s.kernel_w ? double(s.kernel_w) / double(s.in_w) : 1,
           gather,
-          gather > 0 ? 1 / (live_share(deepest.y) * live_share(deepest.x)) : 1};
+          gather_waste};
 }
 
 const Kernel* direct_tile(const skua_context* ctx, const DirectShape& s, const PackFormat* format, Text* text,

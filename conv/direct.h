@@ -80,7 +80,8 @@ struct DirectPlan {
   size_t kc;           // of a flat one
   bool gathers;        // rows of A are copied together (gather.cc), gather_rows at a time
   size_t gather_rows, gather_row, gather_bytes;  // bytes of a row; of a worker
-  size_t gather_lines, gather_band;  // lines of outputs that a band serves; its bytes, 0: rows are read without one
+  // lines of outputs that a band serves; outputs of a part of one, where it is too long; the band's bytes, 0: none
+  size_t gather_lines, gather_columns, gather_band;
   const char* name;    // "gemm_1x1", "direct_rows", "implicit_gemm", "gathered_rows"
 };
 
@@ -140,8 +141,11 @@ inline bool packs_runs(const DirectShape& s, const PackFormat& f) {
 // Whether taps do not fill groups of the depth, of bytes or of AMX's registers, and must be gathered; plan and run if
 // so (gather.cc).
 bool gathers(const DirectShape& s, const PackFormat& f);
-// Cycles to copy a row of A with what lies under it (rows side by side share that); floats: to registers of AMX.
-double gather_cycles(const DirectShape& s, const Phase& p);
+// Cycles to copy a row of A with what lies under it (rows side by side share that), registers: to those of AMX.
+double gather_cycles(const DirectShape& s, const Phase& p, const Machine& machine, bool registers);
+// Lines, and columns, under an output of floats whose taps are gathered. (3x3 of 24 to 144 channels dilated by 8 are
+// level with reading them in place, by 12 and more they lose.)
+constexpr uint64_t kMostGathered = 16;
 constexpr bool kGathersFloats = kArch == Arch::x86_64;
 skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan);
 void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& s, const DirectOperands& x);

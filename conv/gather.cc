@@ -125,10 +125,11 @@ void gather_taps(size_t count, const char* from, size_t step, const Phase& p, si
   }
 }
 
-// Rows of A from the image itself: outputs from the i-th of the j-th line of a phase.
+// Rows of A, `depth` bytes deep, from the image itself: outputs from the i-th of the j-th line of a phase.
 void gather_far(const DirectShape& s, const Phase& p, const char* image, const Wanted& as, size_t j, size_t i,
-                size_t count, size_t group, char* to, size_t row) {
+                size_t count, size_t group, size_t depth, char* to, size_t row) {
   const size_t in = s.in_channels / s.groups;
+  if (!p.y.taps || !p.x.taps) return;
   for (; count > 0; --count, ++i, to += row) {
     char* tap = to;
     ptrdiff_t y = p.y.first + ptrdiff_t(j * p.y.in_step);
@@ -140,7 +141,7 @@ void gather_far(const DirectShape& s, const Phase& p, const char* image, const W
         else as.pad(tap, in);
       }
     }
-    clear(to, size_t(tap - to), row);
+    clear(to, size_t(tap - to), depth);
   }
 }
 
@@ -204,9 +205,9 @@ void task(void* arg, size_t index, uint32_t worker) {
   const size_t units = run.rows / run.unit, m1 = piece_begin(units, run.pieces, piece + 1) * run.unit;
   for (size_t m = piece_begin(units, run.pieces, piece) * run.unit, count; m < m1; m += count) {
     // Whole lines, or a part of one.
-    const bool part = m % width || m1 - m < width || width > kColumns;
+    const bool part = m % width || m1 - m < width || width > plan.gather_columns;
     const size_t j0 = m / width, i0 = m % width, lines = part ? 0 : min(plan.gather_lines, (m1 - m) / width);
-    const size_t columns = lines ? width : min(min(width - i0, m1 - m), kColumns),
+    const size_t columns = lines ? width : min(min(width - i0, m1 - m), plan.gather_columns),
                  pixels = span(p.x, columns, p.x.taps);
     count = columns * max(lines, 1);
     if (plan.gather_band)
@@ -226,7 +227,7 @@ void task(void* arg, size_t index, uint32_t worker) {
           n = min(turn - r, columns - i);
           if (plan.gather_band)
             gather(s, p, band, as.bytes(), pixels, j, i, n, group, floats || g.b_zero != 0, rows + r * row, row);
-          else gather_far(s, p, from, as, j0 + j, i0 + i, n, group, rows + r * row, row);
+          else gather_far(s, p, from, as, j0 + j, i0 + i, n, group, g.k * as.bytes(), rows + r * row, row);
         }
         run_block(g, 0, turn, 0, panel_count(g.format, g.n), [&](size_t r) {
           const size_t j = (r0 + r) / columns, i = (r0 + r) % columns;
@@ -251,22 +252,32 @@ bool gathers(const DirectShape& s, const PackFormat& f) {
          s.in_channels / s.groups % f.kr != 0;
 }
 
-// Bytes of an output's part of a band of one line, as they are in memory.
-static double in_band(const DirectShape& s, const Phase& p) {
-  const size_t columns = max(min(p.x.count, kColumns), 1);
-  return double(span(p.y, 1, p.y.taps)) * double(span(p.x, columns, p.x.taps)) * double(s.in_channels) *
-         element_bytes(s.element) / double(columns);
+// The band of a phase: as many lines of outputs as `close` bytes have room for, or one, or as much of one as L2 has.
+struct Band {
+  size_t lines, columns, bytes;
+  bool far;  // none: rows are read from the image
+};
+static Band band_of(const DirectShape& s, const Phase& p, size_t close, size_t l2, size_t element) {
+  const size_t pixel = mul_sat(s.in_channels, element), window = span(p.x, 1, p.x.taps), one = span(p.y, 1, p.y.taps);
+  Band b = {1, max(min(p.x.count, kColumns), 1), 0, false};
+  const size_t fit_columns = l2 / max(mul_sat(one, pixel), 1);
+  b.columns = min(b.columns, fit_columns > window ? (fit_columns - window) / p.x.in_step + 1 : 1);
+  const size_t line = mul_sat(span(p.x, b.columns, p.x.taps), pixel), fit = close / max(line, 1);
+  if (fit > one) b.lines = (fit - one) / p.y.in_step + 1;
+  const size_t lines = max(min(b.lines, p.y.count), 1);
+  b.bytes = mul_sat(line, span(p.y, lines, p.y.taps));
+  // A tap from the image takes as long as 128 bytes more of it in a band.
+  b.far = double(b.bytes) > double(lines * b.columns) * double(p.y.taps * p.x.taps) *
+                                (double(pixel) + 128 * double(s.groups));
+  return b;
 }
-// A tap from the image itself takes as long as 128 bytes more of it.
-static bool far_apart(const DirectShape& s, const Phase& p) {
-  const double pixel = double(s.in_channels) * element_bytes(s.element);
-  return in_band(s, p) > double(p.y.taps) * double(p.x.taps) * (pixel + 128 * double(s.groups));
-}
+// registers of AMX are filled from L2 as well, and B is read once for many rows
+static size_t close_to(const Machine& machine, bool registers) { return registers ? machine.l2 / 8 : machine.l1 / 2; }
 
-double gather_cycles(const DirectShape& s, const Phase& p) {
-  const double pixel = double(s.in_channels / s.groups * element_bytes(s.element)), y = double(p.y.taps),
-               x = double(p.x.taps);
-  if (far_apart(s, p)) return y * x * (9 + pixel / 16) + 10;
+double gather_cycles(const DirectShape& s, const Phase& p, const Machine& machine, bool registers) {
+  const size_t element = element_bytes(s.element);
+  const double pixel = double(s.in_channels / s.groups * element), y = double(p.y.taps), x = double(p.x.taps);
+  if (band_of(s, p, close_to(machine, registers), machine.l2, element).far) return y * x * (9 + pixel / 16) + 10;
   if (!kGathersFloats || is_int8(s.element)) return y * (1 + x * pixel / 16);
   // What is behind the depth is cleared: half a line on average.
   const bool apart = s.groups > 1 || p.x.step > 1;
@@ -276,30 +287,22 @@ double gather_cycles(const DirectShape& s, const Phase& p) {
 skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, DirectPlan& plan) {
   const GemmTileTable& tiles = table_of(plan.tile);
   const Machine machine = machine_for(plan.tile->isa);
-  const size_t element = takes_wide_rows(tiles) ? 2 : element_bytes(s.element),
-               pixel = mul_sat(s.in_channels, element);
+  const size_t element = takes_wide_rows(tiles) ? 2 : element_bytes(s.element), close = close_to(machine, tiles.enter);
   size_t depth = 0, most = 0;
-  plan.gather_lines = SIZE_MAX;
-  // registers of AMX are filled from L2 as well, and B is read once for many rows
-  const size_t close = tiles.enter ? machine.l2 / 8 : machine.l1 / 2;
   bool far = false;
+  plan.gather_lines = plan.gather_columns = SIZE_MAX;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     depth = max(depth, p.depth(s));
     most = max(most, p.y.count * p.x.count);
-    // As many lines as this has the band of.
-    far |= far_apart(s, p);
-    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel),
-                 fit = close / max(line, 1), one = span(p.y, 1, p.y.taps);
-    plan.gather_lines = min(plan.gather_lines, fit > one ? (fit - one) / p.y.in_step + 1 : 1);
+    if (!p.y.taps || !p.x.taps) continue;
+    const Band b = band_of(s, p, close, machine.l2, element);
+    plan.gather_lines = min(plan.gather_lines, b.lines);
+    plan.gather_columns = min(plan.gather_columns, b.columns);
+    plan.gather_band = max(plan.gather_band, b.bytes);
+    far |= b.far;
   }
-  if (far) plan.gather_lines = SIZE_MAX;
-  for (size_t i = 0; i < phase_count(s) && !far; ++i) {
-    const Phase p = phase_at(s, i);
-    const size_t line = mul_sat(span(p.x, min(p.x.count, kColumns), p.x.taps), pixel);
-    plan.gather_band =
-        max(plan.gather_band, mul_sat(line, span(p.y, min(plan.gather_lines, p.y.count), p.y.taps)));
-  }
+  if (far) plan.gather_lines = SIZE_MAX, plan.gather_columns = kColumns, plan.gather_band = 0;
   if (plan.gather_band > SIZE_MAX / 64)
     return SKUA_INVALID("%s: the padded rows are larger than the address space", op->cls->name);
   plan.gathers = true;
@@ -323,7 +326,7 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, 
     const Phase p = phase_at(s, i);
     const size_t m = s.batch * p.y.count * p.x.count;
     plan.cycles += double(s.groups) * (gemm_cycles(plan.tile, m, s.out_channels / s.groups, p.depth(s)) +
-                                       double(m) * gather_cycles(s, p));
+                                       double(m) * gather_cycles(s, p, machine, tiles.enter));
   }
   plan.name = "gathered_rows";
   return SKUA_STATUS_OK;

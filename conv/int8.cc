@@ -137,7 +137,7 @@ skua_status open(skua_op* base) {
   s.groups = c.groups;
   s.kernel_h = c.kernel_h;
   s.kernel_w = c.kernel_w;
-  s.dilation_h = s.dilation_w = 1;
+  s.stride_h = s.stride_w = s.dilation_h = s.dilation_w = 1;
   s.element = Element(c.element); s.result = result; s.weights = Element::s8;
   const Kernel* tile =
       is_packed(c, kDirect) ? choose_tile(op.ctx, 1, 1, 1, &c.format, nullptr, nullptr, direct_types(s)) : nullptr;

@@ -36,7 +36,7 @@ inline double live_share(const Axis& a) {
     const size_t to = end > 0 ? min(ceil_div(size_t(end), a.in_step), a.count) : 0;
     live += double(to - (at < 0 ? min(ceil_div(size_t(-at), a.in_step), to) : 0));
   }
-  return live > 0 ? live / (double(n) * double(a.count)) : 1;
+  return n && a.count ? (live > 0 ? live : 0.5) / (double(n) * double(a.count)) : 1;
 }
 // The end of the class that begins at output j.
 inline size_t class_end(const Axis& a, size_t j) {

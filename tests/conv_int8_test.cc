@@ -273,7 +273,8 @@ TEST(ConvInt8, GatheredWindows) {
     };
     Rng rng(9);
     for (const Window& w : {Window{1, 1, 1, false}, Window{3, 1, 2, false}, Window{9, 1, 1, false},
-                            Window{9, 1, 2, true}, Window{4096, 1, 1, false}, Window{2, 512, 2, false}}) {
+                            Window{9, 1, 2, true}, Window{4096, 1, 1, false}, Window{2, 512, 2, false},
+                            Window{250, 1, 64, false}}) {
       Case c;
       skua_conv2d_desc& d = c.d;
       c.transposed = w.transposed;
