@@ -20,6 +20,12 @@ std::vector<Overhead> all() {
   conv.h = conv.w = 56, conv.c = conv.out_c = 64, conv.kh = conv.kw = 3,
   conv.top = conv.left = conv.bottom = conv.right = 1, conv.bias = true;
   infer_output(conv);
+  Layer late = conv;
+  late.h = late.w = 14, late.c = late.out_c = 512;
+  infer_output(late);
+  Layer pointwise = late;
+  pointwise.kh = pointwise.kw = 1, pointwise.top = pointwise.left = pointwise.bottom = pointwise.right = 0;
+  infer_output(pointwise);
   Layer depthwise = conv;
   depthwise.groups = 64;
   Layer gemm;
@@ -37,6 +43,8 @@ std::vector<Overhead> all() {
   Layer relu = add;
   relu.op = Op::unary;
   return {{"create_conv2d_f32/3x3s1_56x56x64-64", conv, Overhead::create},
+          {"create_conv2d_f32/3x3s1_14x14x512-512", late, Overhead::create},
+          {"create_conv2d_f32/1x1s1_14x14x512-512", pointwise, Overhead::create},
           {"create_gemm_f32/1x1024x1024", large, Overhead::create},
           {"create_gemm_f32/1x4096x4096_s4_quantize_a", nibbles, Overhead::create},
           {"create_gemm_f32/1x4096x4096_s4:32_quantize_a", blocks, Overhead::create},
@@ -97,13 +105,22 @@ void run_case(Session& session, const Overhead& o) {
       why = skua_error_text();
       return fail();
     }
-    if (o.what == Overhead::create)
+    if (o.what == Overhead::create) {
       runs.push_back({[&] {
         skua_op* made = nullptr;
         library_create(*session.ours, l, constants, &made);
         skua_op_destroy(made);
       }});
-    else if (o.what == Overhead::plan)
+      // theirs with what they do for shapes they know: kernels compiled, weights packed for it
+      for (auto& peer : session.peers) {
+        const auto make = [&, peer = peer.get()] {
+          return peer->prepare(l, operands.weights.data(), bias, vx, vs, vy, &why) != nullptr;
+        };
+        if (!make()) continue;
+        runs.push_back({[make] { make(); }});
+        r.peers.push_back({peer->name(), 0, 0});
+      }
+    } else if (o.what == Overhead::plan)
       runs.push_back({[&] {
         skua_plan* plan = nullptr;
         skua_op_plan(op, inputs, count, nullptr, 0, &plan);

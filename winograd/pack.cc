@@ -21,9 +21,9 @@ constexpr Taps kWhole[2] = {{{{1}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}}},
                             {{{1}, {1, 1, 1}, {1, -1, 1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 1}}}},
                kWholeTwo = {{{1}, {1, 1}, {1, -1}, {0, 1}}};
 
-// Columns that are transformed together, and input channels whose weights are fetched before: whole cache lines of
-// them, however far apart columns lie.
-constexpr size_t kLanes = 8, kChannels = 16;
+// Columns that are transformed together, channels whose results are gathered before they are written, a run for each
+// point: points lie a power of two apart often, so that single lines of all would meet in one set of the caches.
+constexpr size_t kLanes = 8, kChannels = 8;
 using Block = float[kMostTaps * kMostTaps][kChannels][kLanes];
 
 // Weights of bytes, which are transformed by whole numbers, are exact in f32 too.
@@ -123,57 +123,49 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
   const size_t nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector),
                kr = winograd_together(format.element), parts = winograd_parts(variant);
   const size_t channels = winograd_channels(variant, in_channels, format.element);
-  struct {
-    T* u;
-    WinogradPoint parts;
-  } points[8][8];
-  for (int a = 0; a < ay; ++a)
-    for (int b = 0; b < ax; ++b) {
-      const WinogradPoint p = winograd_point(variant, a, b);
-      points[a][b] = {packed, p};
-      packed += (p.end - p.begin) * channels * wide;
-    }
   for (size_t first = 0; first < out_channels; first += nr) {
     const size_t columns = min(nr, out_channels - first), width = round_up(columns, format.vector);
-    // Columns from j on, of a part of an input channel.
-    const auto put_all = [&](const Block& block, size_t part, size_t i, size_t j) {
-      const int from_y = parts > 1 ? winograd_part_y(part) * winograd_apart(variant) : 0,
-                from_x = parts > 1 ? winograd_part_x(part) * winograd_apart(variant) : 0;
-      Columns<W> half[8][kMostTaps], u[8];  // w Gx^T: taps of y for each point
-      for (int y = 0; y < count; ++y) {
-        Columns<W> w[kMostTaps] = {};
-        const int tap_y = from_y + y * stride;
-        for (int k = 0, tap_x = from_x; k < count && tap_y < all && tap_x < all; ++k, tap_x += stride)
-          w[k] = widened<W>(block[tap_y * all + tap_x][i % kChannels]);
-        by_points(gx, ax, w, &half[0][y], kMostTaps);
-      }
-      WinogradPoint of = {};
-      size_t at = 0;
-      for (int b = 0; b < ax; ++b) {
-        by_points(gy, ay, half[b], u, 1);
-        for (int a = 0; a < ay; ++a) {
-          const WinogradPoint& p = points[a][b].parts;
-          if (part < p.begin || part >= p.end) continue;
-          if (p.begin != of.begin || p.end != of.end) {
-            of = p;
-            const size_t k = (part - p.begin) * channels + i, begin = k / kWinogradDepth * kWinogradDepth,
-                         deep = min(kWinogradDepth, (p.end - p.begin) * channels - begin);
-            at = begin * wide + deep * first + ((k - begin) / kr * width + j) * kr + (k - begin) % kr;
+    for (size_t i = 0; i < channels; i += kChannels) {
+      const size_t deep = min(kChannels, channels - i), some = min(deep, i < in_channels ? in_channels - i : 0),
+                   run = deep * width;
+      T u[64 * kChannels * (64 / sizeof(T))];  // a group has at most 64 bytes of columns
+      for (size_t part = 0; part < parts; ++part) {
+        const int from_y = parts > 1 ? winograd_part_y(part) * winograd_apart(variant) : 0,
+                  from_x = parts > 1 ? winograd_part_x(part) * winograd_apart(variant) : 0;
+        for (size_t j = 0; j < width; j += kLanes) {
+          Block block;
+          fetch(weights + (first + j) * stride_o + i * stride_i, stride_o, stride_y, stride_x, stride_i, all,
+                min(kLanes, j < columns ? columns - j : 0), some, block);
+          for (size_t k = 0; k < deep; ++k) {
+            Columns<W> half[8][kMostTaps], points[8];  // w Gx^T: taps of y for each point
+            for (int y = 0; y < count; ++y) {
+              Columns<W> w[kMostTaps] = {};
+              const int tap_y = from_y + y * stride;
+              for (int t = 0, tap_x = from_x; t < count && tap_y < all && tap_x < all; ++t, tap_x += stride)
+                w[t] = widened<W>(block[tap_y * all + tap_x][k]);
+              by_points(gx, ax, w, &half[0][y], kMostTaps);
+            }
+            T* to = u + (k / kr * width + j) * kr + k % kr;
+            for (int x = 0; x < ax; ++x) {
+              by_points(gy, ay, half[x], points, 1);
+              for (int y = 0; y < ay; ++y) put(points[y], min(kLanes, width - j), kr, to + size_t(y * ax + x) * run);
+            }
           }
-          put(u[a], min(kLanes, width - j), kr, points[a][b].u + at);
         }
+        T* to = packed;
+        for (int y = 0; y < ay; ++y)
+          for (int x = 0; x < ax; ++x) {
+            const WinogradPoint p = winograd_point(variant, y, x);
+            const size_t depth = (p.end - p.begin) * channels;
+            if (part >= p.begin && part < p.end) {
+              const size_t k = (part - p.begin) * channels + i, begin = k / kWinogradDepth * kWinogradDepth;
+              memcpy(to + begin * wide + min(kWinogradDepth, depth - begin) * first + (k - begin) * width,
+                     u + size_t(y * ax + x) * run, run * sizeof(T));
+            }
+            to += depth * wide;
+          }
       }
-    };
-    for (size_t i = 0; i < channels; i += kChannels)
-      for (size_t j = 0; j < width; j += kLanes) {
-        Block block;
-        const size_t some = min(kChannels, i < in_channels ? in_channels - i : 0),
-                     wanted = min(kLanes, j < columns ? columns - j : 0);
-        fetch(weights + (first + j) * stride_o + i * stride_i, stride_o, stride_y, stride_x, stride_i, all, wanted,
-              some, block);
-        for (size_t part = 0; part < parts; ++part)
-          for (size_t k = i; k < min(i + kChannels, channels); ++k) put_all(block, part, k, j);
-      }
+    }
   }
 }
 
