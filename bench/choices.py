@@ -7,24 +7,32 @@ import os
 import subprocess
 import sys
 
-CHIPS = ("zen3", "zen5", "sapphire-rapids")  # of SKUA_CORE
+# For each cap chips of SKUA_CORE, types, and sets that some CPUs leave out below it.
+CAPS = {
+    "avx2": (("zen3", "zen5", "sapphire-rapids"), "f32,s8", ()),
+    "avx512vnni": (("zen5", "zen4", "sapphire-rapids"), "f32,s8", ("avxvnni",)),
+    "amx_int8": (("sapphire-rapids",), "f16,bf16,s8", ()),
+}
 LAYERS = r"^(conv2d|depthwise).*/(resnet50|mobilenet_v|efficientnet|googlenet|squeezenet|convolutions|other_networks)|^gemm_(f32|s8)/[0-9x]+$"  # seconds; not those of 100 MB of weights
 NO_SUCH_SET = 77
 
 program, cap = sys.argv[1:3]
+CHIPS, types, also = CAPS[cap]
 path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "choices", cap + ".txt")
 
 
-def choices(chip):
+def choices(chip, isa=cap, layers=LAYERS):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SKUA_")} | {"SKUA_CORE": chip}
-    done = subprocess.run([program, "--choices", "--isa", cap, "--type", "f32,s8", "--filter", LAYERS], capture_output=True, text=True, env=environment, check=False)
-    if f'"{cap}" is not one of' in done.stderr:  # what this CPU has
+    done = subprocess.run([program, "--choices", "--isa", isa, "--type", types, "--filter", layers], capture_output=True, text=True, env=environment, check=False)
+    if f'"{isa}" is not one of' in done.stderr:  # what this CPU has
         print(done.stderr, end="")
         sys.exit(NO_SUCH_SET)
     assert done.returncode == 0, done.stderr
     return dict(line.split(": ", 1) for line in done.stdout.splitlines())
 
 
+for isa in also:
+    choices(CHIPS[0], isa, "^gemm_f32/512x512x512$")
 of = {chip: choices(chip) for chip in CHIPS}
 first = of[CHIPS[0]]
 assert len(first) > 500 and all(list(c) == list(first) for c in of.values()), "not the layers that were asked for"
