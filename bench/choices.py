@@ -11,7 +11,7 @@ import sys
 CAPS = {
     "avx2": (("zen3", "zen5", "sapphire-rapids"), "f32,s8", ()),
     "avx512vnni": (("zen5", "zen4", "sapphire-rapids"), "f32,s8", ("avxvnni",)),
-    "amx_int8": (("sapphire-rapids",), "f16,bf16,s8", ()),
+    "amx_int8": (("sapphire-rapids",), "f16,bf16,s8", ("avx512fp16", "amx_bf16")),
 }
 LAYERS = r"^(conv2d|depthwise).*/(resnet50|mobilenet_v|efficientnet|googlenet|squeezenet|convolutions|other_networks)|^gemm_(f32|s8)/[0-9x]+$"  # seconds; not those of 100 MB of weights
 NO_SUCH_SET = 77
@@ -32,7 +32,7 @@ def choices(chip, isa=cap, layers=LAYERS):
 
 
 for isa in also:
-    choices(CHIPS[0], isa, "^gemm_f32/512x512x512$")
+    choices(CHIPS[0], isa, "^gemm_s8/512x512x512$")
 of = {chip: choices(chip) for chip in CHIPS}
 first = of[CHIPS[0]]
 assert len(first) > 500 and all(list(c) == list(first) for c in of.values()), "not the layers that were asked for"

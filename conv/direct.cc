@@ -35,10 +35,10 @@ GemmTypes direct_types(const DirectShape& s) {
   double gather = 0, gather_waste = 1;
   const bool bytes = is_int8(s.element);
   const uint64_t reach = max(uint64_t(s.kernel_h - 1) * s.dilation_h, uint64_t(s.kernel_w - 1) * s.dilation_w);
-  if (kGathersFloats && (bytes || reach <= kMostGathered)) {
+  if (kTileRegisters && (bytes || reach <= kMostGathered)) {
     const Phase p = deepest_phase(s);
     gather = gather_cycles(s, p, machine_for(Isa::avx512), true) * taps_of_phase / double(p.y.taps * p.x.taps);
-    // Where taps of each pixel are skipped that takes as long as some of them: below this it gains nothing.
+    // Tiles that read in place leave out taps without a pixel, in regions that cost something too: no gain below 4.
     const double waste = 1 / (live_share(p.y) * live_share(p.x));
     if (bytes && waste > 4) gather_waste = waste;
   }

@@ -171,7 +171,7 @@ void task(void* arg, size_t index, uint32_t worker) {
   const Phase& p = run.phase;
   const size_t image = index / run.pieces, piece = index % run.pieces, width = p.x.count, depth = p.depth(s);
   char* const scratch = static_cast<char*>(x.workspace) + worker * plan.gather_bytes;
-  const bool floats = kGathersFloats && !is_int8(s.element);
+  const bool floats = kTileRegisters && !is_int8(s.element);
   char* const band = scratch + plan.scratch;
   char* const rows = band + plan.gather_band;
   const auto offsets = reinterpret_cast<int32_t*>(rows + plan.gather_rows * plan.gather_row + kSlack);
@@ -203,11 +203,12 @@ void task(void* arg, size_t index, uint32_t worker) {
   const bool one_line = p.y.out_step * s.out_row == width * size_t(g.c_step) &&
                         (!x.residual || p.y.out_step * s.res_row == width * size_t(g.residual_step));
   const size_t units = run.rows / run.unit, m1 = piece_begin(units, run.pieces, piece + 1) * run.unit;
+  const size_t part_columns = ceil_div(width, ceil_div(width, plan.gather_columns));  // even ones
   for (size_t m = piece_begin(units, run.pieces, piece) * run.unit, count; m < m1; m += count) {
     // Whole lines, or a part of one.
     const bool part = m % width || m1 - m < width || width > plan.gather_columns;
     const size_t j0 = m / width, i0 = m % width, lines = part ? 0 : min(plan.gather_lines, (m1 - m) / width);
-    const size_t columns = lines ? width : min(min(width - i0, m1 - m), plan.gather_columns),
+    const size_t columns = lines ? width : min(min(width - i0, m1 - m), part_columns),
                  pixels = span(p.x, columns, p.x.taps);
     count = columns * max(lines, 1);
     if (plan.gather_band)
@@ -248,20 +249,22 @@ void task(void* arg, size_t index, uint32_t worker) {
 }  // namespace
 
 bool gathers(const DirectShape& s, const PackFormat& f) {
-  return (is_int8(s.element) || (kGathersFloats && f.kr > 2)) && s.kernel_h * s.kernel_w > 1 &&
+  return (is_int8(s.element) || (kTileRegisters && f.kr > 2)) && s.kernel_h * s.kernel_w > 1 &&
          s.in_channels / s.groups % f.kr != 0;
 }
 
-// The band of a phase: as many lines of outputs as `close` bytes have room for, or one, or as much of one as L2 has.
+// The band of a phase: as many lines of outputs as `close` bytes have room for, or one, or a part of one that L2 has
+// room for.
 struct Band {
   size_t lines, columns, bytes;
   bool far;  // none: rows are read from the image
 };
 static Band band_of(const DirectShape& s, const Phase& p, size_t close, size_t l2, size_t element) {
+  constexpr size_t kTile = 16;  // outputs that even a band larger than L2 has: rows of a tile
   const size_t pixel = mul_sat(s.in_channels, element), window = span(p.x, 1, p.x.taps), one = span(p.y, 1, p.y.taps);
   Band b = {1, max(min(p.x.count, kColumns), 1), 0, false};
   const size_t fit_columns = l2 / max(mul_sat(one, pixel), 1);
-  b.columns = min(b.columns, fit_columns > window ? (fit_columns - window) / p.x.in_step + 1 : 1);
+  b.columns = min(b.columns, max(fit_columns > window ? (fit_columns - window) / p.x.in_step + 1 : 1, kTile));
   const size_t line = mul_sat(span(p.x, b.columns, p.x.taps), pixel), fit = close / max(line, 1);
   if (fit > one) b.lines = (fit - one) / p.y.in_step + 1;
   const size_t lines = max(min(b.lines, p.y.count), 1);
@@ -278,7 +281,7 @@ double gather_cycles(const DirectShape& s, const Phase& p, const Machine& machin
   const size_t element = element_bytes(s.element);
   const double pixel = double(s.in_channels / s.groups * element), y = double(p.y.taps), x = double(p.x.taps);
   if (band_of(s, p, close_to(machine, registers), machine.l2, element).far) return y * x * (9 + pixel / 16) + 10;
-  if (!kGathersFloats || is_int8(s.element)) return y * (1 + x * pixel / 16);
+  if (!kTileRegisters || is_int8(s.element)) return y * (1 + x * pixel / 16);
   // What is behind the depth is cleared: half a line on average.
   const bool apart = s.groups > 1 || p.x.step > 1;
   return (apart ? y * x : y) * (2 + (apart ? 1 : x) * pixel / 16) + 10;
@@ -290,7 +293,8 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, 
   const size_t element = takes_wide_rows(tiles) ? 2 : element_bytes(s.element), close = close_to(machine, tiles.enter);
   size_t depth = 0, most = 0;
   bool far = false;
-  plan.gather_lines = plan.gather_columns = SIZE_MAX;
+  plan.gather_lines = SIZE_MAX;
+  plan.gather_columns = kColumns;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
     depth = max(depth, p.depth(s));
@@ -298,7 +302,7 @@ skua_status gather_plan(const skua_op* op, const DirectShape& s, bool function, 
     if (!p.y.taps || !p.x.taps) continue;
     const Band b = band_of(s, p, close, machine.l2, element);
     plan.gather_lines = min(plan.gather_lines, b.lines);
-    plan.gather_columns = min(plan.gather_columns, b.columns);
+    if (b.columns < p.x.count) plan.gather_columns = min(plan.gather_columns, b.columns);
     plan.gather_band = max(plan.gather_band, b.bytes);
     far |= b.far;
   }

@@ -6,7 +6,7 @@ namespace skua {
 bool direct_packed_floats(const DirectShape& s, const PackFormat& f, size_t& floats) {
   // Every tap's rows are whole groups of kr, unless it is the only one of its phase; or every run of them; or all.
   size_t depth = 0, bytes = 0;
-  const bool all = kGathersFloats && gathers(s, f), runs = all || (packs_runs(s, f) && !s.transposed);
+  const bool all = kTileRegisters && gathers(s, f), runs = all || (packs_runs(s, f) && !s.transposed);
   // each phase that has taps is rounded up
   const size_t y = max(min(s.stride_h, s.kernel_h), 1), x = max(min(s.stride_w, s.kernel_w), 1),
                phases = s.transposed ? mul_sat(y, x) : 1;
@@ -61,7 +61,7 @@ void direct_pack(const skua_context* ctx, const DirectShape& s, const PackFormat
   const size_t in = s.in_channels / s.groups, out = s.out_channels / s.groups;
   for (size_t i = 0; i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);
-    const bool all = kGathersFloats && gathers(s, f);
+    const bool all = kTileRegisters && gathers(s, f);
     const size_t depth = all ? p.depth(s) : p.packed_depth(s, f), run = p.x.taps * in;
     const ptrdiff_t step_x = p.x.k_step * ptrdiff_t(w.x);
     for (size_t g = 0; g < s.groups; ++g, packed += packed_floats(f, out, depth))

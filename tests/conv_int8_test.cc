@@ -264,17 +264,33 @@ TEST(ConvInt8, LinesCutByTurns) {
   });
 }
 
+std::string explained(const Case& c, skua_context* context, size_t* workspace = nullptr) {
+  Op op;
+  SKUA_EXPECT_OK(c.create(context, &op));
+  const skua_tensor in = c.input();
+  skua_plan* plan = nullptr;
+  SKUA_EXPECT_OK(skua_op_plan(op, &in, 1, nullptr, 0, &plan));
+  static char text[1 << 16];
+  skua_plan_explain(plan, text, sizeof text);
+  if (workspace) *workspace = skua_plan_workspace(plan, 1);
+  skua_plan_destroy(plan);
+  return text;
+}
+
 // Taps that are gathered, far from each other or in rows far apart: what lies between them takes no workspace.
 TEST(ConvInt8, GatheredWindows) {
-  on_each_set([](Context& context, const char*) {
+  on_each_set([](Context& context, const char* filter) {
     struct Window {
       uint32_t dilation, stride, groups;
-      bool transposed;
+      bool transposed, far;
     };
     Rng rng(9);
-    for (const Window& w : {Window{1, 1, 1, false}, Window{3, 1, 2, false}, Window{9, 1, 1, false},
-                            Window{9, 1, 2, true}, Window{4096, 1, 1, false}, Window{2, 512, 2, false},
-                            Window{250, 1, 64, false}}) {
+    int gathered = 0;
+    for (const Window& w :
+         {Window{1, 1, 1, false, false}, Window{3, 1, 2, false, false}, Window{9, 1, 1, false, false},
+          Window{1, 2, 1, true, false}, Window{5, 3, 2, true, false}, Window{4097, 2, 1, true, true},
+          Window{4096, 2, 1, true, true}, Window{4096, 1, 1, false, true}, Window{2, 512, 2, false, true},
+          Window{250, 1, 64, false, true}}) {
       Case c;
       skua_conv2d_desc& d = c.d;
       c.transposed = w.transposed;
@@ -283,23 +299,46 @@ TEST(ConvInt8, GatheredWindows) {
       d.in_channels = d.groups * 21, d.out_channels = d.groups * 18;  // groups of 2, 4, 8 and 64 are not filled
       d.kernel_h = d.kernel_w = 3, d.dilation_h = d.dilation_w = w.dilation;
       d.stride_w = w.stride;
+      if (w.transposed) d.stride_h = w.stride;
       d.padding = {SKUA_PADDING_EXPLICIT, w.dilation, w.dilation, w.dilation, w.dilation};
       d.input_q.scale = 0.05f, d.input_q.zero_point = 5;
       d.output_q.scale = 2, d.output_q.zero_point = 10;
-      c.in_h = 9, c.in_w = w.stride > 1 ? 5 * w.stride : 40;
+      c.batch = 2;
+      c.in_h = 9, c.in_w = w.stride > 3 ? 5 * w.stride : 40;
       ASSERT_TRUE(c.prepare(rng));
-      Op op;
-      SKUA_EXPECT_OK(c.create(context, &op));
-      const skua_tensor in = c.input();
-      skua_plan* plan = nullptr;
-      SKUA_EXPECT_OK(skua_op_plan(op, &in, 1, nullptr, 0, &plan));
-      if (HasFailure()) return;
-      const size_t bytes = skua_plan_workspace(plan, 1);
-      skua_plan_destroy(plan);
-      ASSERT_LE(bytes, 1u << 20) << c.text();
+      size_t bytes = 0;
+      const std::string text = explained(c, context, &bytes);
+      ASSERT_LE(bytes, 1u << 20) << text;
+      if (text.find("algorithm gathered_rows") != std::string::npos) {
+        ++gathered;
+        EXPECT_EQ(text.find("from the image") != std::string::npos, w.far) << c.text() << "\n" << text;
+      }
       check(c, context, rng, true);
+      if (HasFailure()) return;
     }
+    EXPECT_GE(gathered, filter ? 10 : 0);  // by AMX
   });
+}
+
+// Where most taps have no pixel those that have are read in place.
+TEST(ConvInt8, TapsWithoutAPixel) {
+  for (const char* isa : isas(SKUA_DTYPE_S8)) {
+    SCOPED_TRACE(isa);
+    Context context(isa);
+    Rng rng(12);
+    Case c;
+    skua_conv2d_desc& d = c.d;
+    d.input_type = d.weight_type = d.output_type = SKUA_DTYPE_S8;
+    d.in_channels = 80, d.out_channels = 40;
+    d.kernel_h = d.kernel_w = 3, d.dilation_h = d.dilation_w = 100;
+    d.padding = {SKUA_PADDING_EXPLICIT, 100, 100, 100, 100};
+    d.input_q.scale = 0.05f, d.output_q.scale = 2;
+    d.hint_in_h = d.hint_in_w = 16;
+    c.in_h = c.in_w = 16;
+    ASSERT_TRUE(c.prepare(rng));
+    EXPECT_EQ(explained(c, context).find("algorithm gathered_rows"), std::string::npos);
+    check(c, context, rng);
+  }
 }
 
 // Fewer lines than workers are cut along the line.

@@ -42,18 +42,27 @@ template <> struct Columns<int8_t> {
   Vector at[kVectors];
 };
 
+// Weights [output][y][x][input], and those of a window that one part has.
+struct Steps {
+  size_t o, y, x, i;
+};
+struct Part {
+  int y, x, step, end, count;  // its first tap, from one to the next, what lies outside, taps of an axis
+};
+
+// Weights of a part, zeros where it has none: `columns` of `channels` from element `first` on.
 template <class W>
-void fetch(const W* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, int taps,
-           size_t columns, size_t channels, Block& to) {
+void fetch(const W* weights, size_t first, const Steps& steps, const Part& part, size_t columns, size_t channels,
+           Block& to) {
   memset(to, 0, sizeof to);
-  const bool by_columns = stride_o < stride_i;
+  const bool by_columns = steps.o < steps.i;
   const size_t outer = by_columns ? channels : columns, inner = by_columns ? columns : channels,
-               step = by_columns ? stride_i : stride_o, next = by_columns ? stride_o : stride_i;
+               step = by_columns ? steps.i : steps.o, next = by_columns ? steps.o : steps.i;
   for (size_t i = 0; i < outer; ++i)
-    for (int y = 0; y < taps; ++y)
-      for (int x = 0; x < taps; ++x) {
-        const W* w = weights + i * step + size_t(y) * stride_y + size_t(x) * stride_x;
-        float* t = to[y * taps + x][by_columns ? i : 0] + (by_columns ? 0 : i);
+    for (int y = 0, tap_y = part.y; y < part.count && tap_y < part.end; ++y, tap_y += part.step)
+      for (int x = 0, tap_x = part.x; x < part.count && tap_x < part.end; ++x, tap_x += part.step) {
+        const W* w = weights + first + i * step + size_t(tap_y) * steps.y + size_t(tap_x) * steps.x;
+        float* t = to[y * part.count + x][by_columns ? i : 0] + (by_columns ? 0 : i);
         for (size_t j = 0; j < inner; ++j, t += by_columns ? 1 : kLanes) *t = float(w[j * next]);
       }
 }
@@ -111,7 +120,7 @@ inline __attribute__((always_inline)) void put(const Columns<W>& x, size_t n, si
 
 template <class T, class W>
 void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const W* weights,
-          size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i, T* packed) {
+          const Steps& steps, T* packed) {
   const int ay = winograd_height(variant), ax = winograd_width(variant), all = winograd_taps(variant),
             count = winograd_part_taps(variant), stride = winograd_stride(variant);
   constexpr int kFive = sizeof(W) > 1 ? 5 : 3;  // bytes have 5x5 in parts of 3
@@ -130,19 +139,17 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
                    run = deep * width;
       T u[64 * kChannels * (64 / sizeof(T))];  // a group has at most 64 bytes of columns
       for (size_t part = 0; part < parts; ++part) {
-        const int from_y = parts > 1 ? winograd_part_y(part) * winograd_apart(variant) : 0,
-                  from_x = parts > 1 ? winograd_part_x(part) * winograd_apart(variant) : 0;
+        const int apart = parts > 1 ? winograd_apart(variant) : 0;
+        const Part of_window = {winograd_part_y(part) * apart, winograd_part_x(part) * apart, stride, all, count};
         for (size_t j = 0; j < width; j += kLanes) {
           Block block;
-          fetch(weights + (first + j) * stride_o + i * stride_i, stride_o, stride_y, stride_x, stride_i, all,
+          fetch(weights, (first + j) * steps.o + i * steps.i, steps, of_window,
                 min(kLanes, j < columns ? columns - j : 0), some, block);
           for (size_t k = 0; k < deep; ++k) {
             Columns<W> half[8][kMostTaps], points[8];  // w Gx^T: taps of y for each point
             for (int y = 0; y < count; ++y) {
-              Columns<W> w[kMostTaps] = {};
-              const int tap_y = from_y + y * stride;
-              for (int t = 0, tap_x = from_x; t < count && tap_y < all && tap_x < all; ++t, tap_x += stride)
-                w[t] = widened<W>(block[tap_y * all + tap_x][k]);
+              Columns<W> w[kMostTaps];
+              for (int t = 0; t < count; ++t) w[t] = widened<W>(block[y * count + t][k]);
               by_points(gx, ax, w, &half[0][y], kMostTaps);
             }
             T* to = u + (k / kr * width + j) * kr + k % kr;
@@ -186,7 +193,7 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
                    const float* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
                    float* packed) {
   const auto of = [&](auto* to) {
-    pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i, to);
+    pack(variant, in_channels, out_channels, format, weights, {stride_o, stride_y, stride_x, stride_i}, to);
   };
   if (format.element == Element::f16) of(reinterpret_cast<f16*>(packed));
   else of(packed);
@@ -194,7 +201,7 @@ void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_chann
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                    const int8_t* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
                    float* packed) {
-  pack(variant, in_channels, out_channels, format, weights, stride_o, stride_y, stride_x, stride_i,
+  pack(variant, in_channels, out_channels, format, weights, {stride_o, stride_y, stride_x, stride_i},
        reinterpret_cast<int16_t*>(packed));
 }
 
