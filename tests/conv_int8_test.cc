@@ -288,9 +288,9 @@ TEST(ConvInt8, GatheredWindows) {
     int gathered = 0;
     for (const Window& w :
          {Window{1, 1, 1, false, false}, Window{3, 1, 2, false, false}, Window{9, 1, 1, false, false},
-          Window{1, 2, 1, true, false}, Window{5, 3, 2, true, false}, Window{4097, 2, 1, true, true},
-          Window{4096, 2, 1, true, true}, Window{4096, 1, 1, false, true}, Window{2, 512, 2, false, true},
-          Window{250, 1, 64, false, true}}) {
+          Window{1, 2, 1, true, false}, Window{5, 3, 2, true, false}, Window{257, 2, 1, true, true},
+          Window{256, 2, 1, true, true}, Window{1024, 1, 1, false, true}, Window{2, 512, 2, false, true},
+          Window{100, 1, 64, false, true}}) {
       Case c;
       skua_conv2d_desc& d = c.d;
       c.transposed = w.transposed;
