@@ -145,8 +145,9 @@ def main(paths):
             return 2
         cases += of_path[0]
         failed += of_path[1]
+    rows = {(c.cap, c.threads): c.ns for c in cases if c.name == ROW}
     for c in cases:
-        c.row_ns = next((o.ns for o in cases if o.name == ROW and o.cap == c.cap and o.threads == c.threads), None)
+        c.row_ns = rows.get((c.cap, c.threads))
     missed, absent = 0, []
     print("%-66s %6s %15s %15s  %s" % ("", "cases", "mean (bar)", "worst (bar)", "the worst"))
     for bars, most in ((BARS, False), (REGRET, True)):

@@ -46,13 +46,13 @@ template <> struct Columns<int8_t> {
 struct Steps {
   size_t o, y, x, i;
 };
-struct Part {
+struct WindowPart {
   int y, x, step, end, count;  // its first tap, from one to the next, what lies outside, taps of an axis
 };
 
 // Weights of a part, zeros where it has none: `columns` of `channels` from element `first` on.
 template <class W>
-void fetch(const W* weights, size_t first, const Steps& steps, const Part& part, size_t columns, size_t channels,
+void fetch(const W* weights, size_t first, const Steps& steps, const WindowPart& part, size_t columns, size_t channels,
            Block& to) {
   memset(to, 0, sizeof to);
   const bool by_columns = steps.o < steps.i;
@@ -140,10 +140,10 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
       T u[64 * kChannels * (64 / sizeof(T))];  // a group has at most 64 bytes of columns
       for (size_t part = 0; part < parts; ++part) {
         const int apart = parts > 1 ? winograd_apart(variant) : 0;
-        const Part of_window = {winograd_part_y(part) * apart, winograd_part_x(part) * apart, stride, all, count};
+        const WindowPart taken = {winograd_part_y(part) * apart, winograd_part_x(part) * apart, stride, all, count};
         for (size_t j = 0; j < width; j += kLanes) {
           Block block;
-          fetch(weights, (first + j) * steps.o + i * steps.i, steps, of_window,
+          fetch(weights, (first + j) * steps.o + i * steps.i, steps, taken,
                 min(kLanes, j < columns ? columns - j : 0), some, block);
           for (size_t k = 0; k < deep; ++k) {
             Columns<W> half[8][kMostTaps], points[8];  // w Gx^T: taps of y for each point

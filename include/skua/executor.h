@@ -13,8 +13,7 @@ typedef void (*skua_task)(void* arg, size_t index, uint32_t worker);
 /* parallel_for(ctx, count, task, arg) must call task(arg, i, worker) exactly once for each i in [0, count), in any
  * order and on any threads, with worker < concurrency and no two calls at once with the same worker, and return after
  * the last call ended. Everything a call wrote must be visible to the caller after the return. A task never blocks and
- * never calls parallel_for. Results have the same bits for any executor, but for a
- * NaN's sign and payload.
+ * never calls parallel_for. Results have the same bits for any executor, but for a NaN's sign and payload.
  *
  * Work too small to pay for waking threads (below about 2.5 microseconds) runs on the calling thread:
  * parallel_for may not be called at all. Else a run calls it once or several times, one after the other, on the
