@@ -191,11 +191,10 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
     if (!(c.packed >> a & 1)) continue;
     if (a == kDirect) direct_pack(ctx, p.shape, c.format, w, steps, to + offset[a]);
     else if (a == kDepthwise || a == kGrouped)
-      depthwise_pack(c.kernel_h, c.kernel_w, c.in_channels / c.groups, c.out_channels, c.depthwise, w, steps.o, steps.i,
-                     steps.y, steps.x, static_cast<const float*>(bias), to + offset[a]);
+      depthwise_pack(c.kernel_h, c.kernel_w, c.in_channels / c.groups, c.out_channels, c.depthwise, w, steps,
+                     static_cast<const float*>(bias), to + offset[a]);
     else
-      winograd_pack(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c), w, steps.o, steps.y,
-                    steps.x, steps.i, to + offset[a]);
+      winograd_pack(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c), w, steps, to + offset[a]);
   }
   return open_op(base, out);
 }

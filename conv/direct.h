@@ -28,6 +28,7 @@
 // to memory.
 #pragma once
 #include "core/quantize.h"
+#include "core/window.h"
 #include "gemm/driver.h"
 
 namespace skua {
@@ -44,11 +45,6 @@ struct DirectShape {
   size_t in_batch, in_row, in_pixel;     // strides in elements
   size_t out_batch, out_row, out_pixel;
   size_t res_batch, res_row, res_pixel;
-};
-
-// Weights at w[o*o_step + i*i_step + ky*y_step + kx*x_step], o over all output channels, i inside the group.
-struct WeightSteps {
-  size_t o, i, y, x;
 };
 
 // which classes of an axis are computed together; whole: all that see a pixel, with all taps

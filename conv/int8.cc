@@ -428,8 +428,7 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
     const int32_t below = config.in_zero - least_of(Element(c.element)),
                   above = greatest_of(Element(c.element)) - config.in_zero;
     if (largest < 0)
-      largest = winograd_largest(c.kernel_h, c.in_channels, c.out_channels, from, steps.o, steps.y, steps.x, steps.i,
-                                 below, above);
+      largest = winograd_largest(c.kernel_h, c.in_channels, c.out_channels, from, steps, below, above);
     if (winograd_fits(winograd_variant(a), largest)) candidates |= 1u << a;
   }
   for (uint32_t a = 0; a < kConvAlgorithms; ++a)
@@ -497,8 +496,8 @@ skua_status int8_conv_create(const skua_context* ctx, const ConvConfig& conv, sk
     }
   }
   if (best != kDirect)
-    winograd_pack(winograd_variant(best), c.in_channels, c.out_channels, winograd_format(c), from, steps.o, steps.y,
-                  steps.x, steps.i, w + (z.total - z.winograd) / sizeof(float));
+    winograd_pack(winograd_variant(best), c.in_channels, c.out_channels, winograd_format(c), from, steps,
+                  w + (z.total - z.winograd) / sizeof(float));
   if (is_packed(c, kDirect)) note_use(pack);
   for (size_t i = 0; is_packed(c, kDirect) && i < phase_count(s); ++i) {
     const Phase p = phase_at(s, i);

@@ -198,12 +198,12 @@ skua_status depthwise_int8_create(const skua_context* ctx, const ConvConfig& c, 
   if (status == SKUA_STATUS_OK) {
     memcpy(static_cast<void*>(&static_cast<DepthwiseInt8Op*>(op)->config), &config, sizeof config);
     if (grouped)
-      grouped_int8_pack(window, f, Element(c.element), config.in_zero, static_cast<const int8_t*>(weights), steps.o,
-                        steps.i, steps.y, steps.x, static_cast<const int32_t*>(bias), scale, shift, op_weights(op));
+      grouped_int8_pack(window, f, Element(c.element), config.in_zero, static_cast<const int8_t*>(weights), steps,
+                        static_cast<const int32_t*>(bias), scale, shift, op_weights(op));
     else
       depthwise_int8_pack(c.kernel_h, c.kernel_w, c.stride_h, c.out_channels, f, Element(c.element), config.in_zero,
-                          static_cast<const int8_t*>(weights), steps.o, steps.y, steps.x,
-                          static_cast<const int32_t*>(bias), scale, shift, op_weights(op));
+                          static_cast<const int8_t*>(weights), steps, static_cast<const int32_t*>(bias), scale, shift,
+                          op_weights(op));
   }
   release(ctx, scale, scale_bytes);
   return status == SKUA_STATUS_OK ? open_op(op, out) : status;

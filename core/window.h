@@ -23,6 +23,12 @@ struct Window1d {
   }
 };
 
+// Elements between a convolution's weights as they are given: w[o*steps.o + i*steps.i + ky*steps.y + kx*steps.x], o
+// over all output channels, i inside the group.
+struct WeightSteps {
+  size_t o, i, y, x;
+};
+
 // `dimension`: "height" or "width", for the error text. Explicit padding is taken as before and after.
 //   explicit    out = floor((in + padding - span) / stride) + 1
 //   ceil_mode   ceil instead of floor, without a last window that would begin at or past the end of the input

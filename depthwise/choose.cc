@@ -105,7 +105,7 @@ namespace {
 
 template <class W>
 void pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, size_t vector, const float* weights,
-          size_t stride_o, size_t stride_i, size_t stride_ky, size_t stride_kx, const float* bias, W* packed) {
+          const WeightSteps& steps, const float* bias, W* packed) {
   for (size_t v = 0; v < vectors_of(out_channels, vector); ++v) {
     const size_t first = vector_begin(out_channels, vector, v), n = min(vector, out_channels);
     for (size_t i = 0; i < vector; ++i) narrow(bias && i < n ? bias[first + i] : 0.0f, *packed++);
@@ -113,7 +113,7 @@ void pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, s
       for (size_t j = 0; j < group; ++j)
         for (size_t kx = 0; kx < kernel_w; ++kx)
           for (size_t i = 0; i < vector; ++i)
-            narrow(i < n ? weights[(first + i) * stride_o + j * stride_i + ky * stride_ky + kx * stride_kx] : 0.0f,
+            narrow(i < n ? weights[(first + i) * steps.o + j * steps.i + ky * steps.y + kx * steps.x] : 0.0f,
                    *packed++);
   }
 }
@@ -121,14 +121,10 @@ void pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, s
 }  // namespace
 
 void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, DepthwiseFormat format,
-                    const float* weights, size_t stride_o, size_t stride_i, size_t stride_ky, size_t stride_kx,
-                    const float* bias, float* packed) {
+                    const float* weights, const WeightSteps& steps, const float* bias, float* packed) {
   if (format.weights == Element::f16)
-    pack(kernel_h, kernel_w, group, out_channels, format.vector, weights, stride_o, stride_i, stride_ky, stride_kx,
-         bias, reinterpret_cast<f16*>(packed));
-  else
-    pack(kernel_h, kernel_w, group, out_channels, format.vector, weights, stride_o, stride_i, stride_ky, stride_kx,
-         bias, packed);
+    pack(kernel_h, kernel_w, group, out_channels, format.vector, weights, steps, bias, reinterpret_cast<f16*>(packed));
+  else pack(kernel_h, kernel_w, group, out_channels, format.vector, weights, steps, bias, packed);
 }
 
 static double larger(double a, double b) { return a > b ? a : b; }  // fmax() would make a C program link libm

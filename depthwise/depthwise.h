@@ -3,6 +3,7 @@
 #pragma once
 #include "core/activation.h"
 #include "core/op.h"
+#include "core/window.h"
 
 namespace skua {
 
@@ -34,11 +35,9 @@ DepthwiseFormat grouped_format(const skua_context* ctx, size_t channels, size_t 
 // Packed weights in floats, whatever their type; 0 if that overflows. Layout: depthwise_kernel.h.
 size_t depthwise_packed_floats(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels,
                                DepthwiseFormat format);
-// weights[o*stride_o + i*stride_i + ky*stride_ky + kx*stride_kx], i inside the group; bias: out_channels values, or
-// NULL.
+// bias: out_channels values, or NULL.
 void depthwise_pack(size_t kernel_h, size_t kernel_w, size_t group, size_t out_channels, DepthwiseFormat format,
-                    const float* weights, size_t stride_o, size_t stride_i, size_t stride_ky, size_t stride_kx,
-                    const float* bias, float* packed);
+                    const float* weights, const WeightSteps& steps, const float* bias, float* packed);
 
 // The cheapest kernel for weights of this format; NULL if the context has none. With text, every candidate and its
 // predicted cycles is added to it.

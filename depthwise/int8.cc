@@ -282,8 +282,8 @@ size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t st
 }
 
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels, DepthwiseInt8Format f,
-                         Element element, int32_t zero_point, const int8_t* weights, size_t stride_c, size_t stride_ky,
-                         size_t stride_kx, const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
+                         Element element, int32_t zero_point, const int8_t* weights, const WeightSteps& steps,
+                         const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
   const size_t groups = groups_of(kernel_h, stride_h, f), columns = columns_of(kernel_w, f), lanes = f.vector / 4;
   const size_t taps = depthwise_int8_taps(kernel_h, kernel_w, stride_h, f), bytes = depthwise_int8_block_bytes(taps, f);
   DepthwiseInt8Block block = {};
@@ -301,7 +301,7 @@ void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, si
         double amount = 0;
         for (size_t ky = 0; ky < kernel_h; ++ky)
           for (size_t kx = 0; kx < kernel_w; ++kx) {
-            const int8_t value = weights[c * stride_c + ky * stride_ky + kx * stride_kx];
+            const int8_t value = weights[c * steps.o + ky * steps.y + kx * steps.x];
             sum += uint32_t(int32_t(value));
             amount += fabs(double(value));
             end.least |= value == -128;
@@ -363,8 +363,16 @@ double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, Dept
   return double(s.batch * s.out_h * s.out_w) * vectors * each * wide;
 }
 
-// Two rows of outputs that share taps: of a phase.
-static bool by_phases(const DepthwiseShape& s, DepthwiseInt8Format f) { return f.rows > 1 && s.dilation_h > 1; }
+// Two rows of outputs that share taps are of a phase. And rows so dilated that most columns under them are no tap's: a
+// phase by itself takes as long as some 16 columns (Xeon: of 256 channels 7, of 16 23).
+static bool by_phases(const DepthwiseShape& s, DepthwiseInt8Format f) {
+  if (f.rows > 1 && s.dilation_h > 1) return true;
+  if (f.streamed || f.group == 1 || f.pairs || s.dilation_w <= 1 || !s.out_w) return false;
+  const double outputs = double(s.out_w), phases = double(depthwise::phases_x(s)), taps = double(s.kernel_w),
+               columns = (outputs - 1) * double(s.stride_w) + (taps - 1) * double(s.dilation_w) + 1,
+               of_phases = (outputs - phases) * double(s.stride_w) + phases * taps;
+  return columns > of_phases + 16 * phases;
+}
 
 size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uint32_t concurrency) {
   // what they need depends on their outputs in a row, which are of two numbers

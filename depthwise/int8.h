@@ -31,12 +31,12 @@ bool depthwise_int8_is_streamed(const DepthwiseShape& window, size_t vector, siz
 // 0 if that overflows
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels,
                                    DepthwiseInt8Format format);
-// weights[c*stride_c + ky*stride_ky + kx*stride_kx]; bias: NULL or channels values; scale: of each channel's sum, in
+// bias: NULL or channels values; scale: of each channel's sum, in
 // fixed point its multiplier, and `shift`.
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels,
                          DepthwiseInt8Format format, Element element, int32_t zero_point, const int8_t* weights,
-                         size_t stride_c, size_t stride_ky, size_t stride_kx, const int32_t* bias, const void* scale,
-                         const int32_t* shift, void* packed);
+                         const WeightSteps& steps, const int32_t* bias, const void* scale, const int32_t* shift,
+                         void* packed);
 // In fixed point, whether multipliers and shifts are within their bounds.
 bool depthwise_int8_fixed_fit(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels,
                               DepthwiseInt8Format format, const void* packed);
@@ -56,10 +56,9 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& shape, const 
 DepthwiseInt8Format grouped_int8_format(const skua_context* ctx, const DepthwiseShape& window, Element element,
                                         uint16_t rounding);
 size_t grouped_int8_packed_bytes(const DepthwiseShape& window, DepthwiseInt8Format format);
-// weights[o*stride_o + i*stride_i + ky*stride_ky + kx*stride_kx], i inside the group.
 void grouped_int8_pack(const DepthwiseShape& window, DepthwiseInt8Format format, Element element, int32_t zero_point,
-                       const int8_t* weights, size_t stride_o, size_t stride_i, size_t stride_ky, size_t stride_kx,
-                       const int32_t* bias, const void* scale, const int32_t* shift, void* packed);
+                       const int8_t* weights, const WeightSteps& steps, const int32_t* bias, const void* scale,
+                       const int32_t* shift, void* packed);
 bool grouped_int8_fixed_fit(const DepthwiseShape& window, DepthwiseInt8Format format, const void* packed);
 size_t grouped_int8_workspace(const DepthwiseShape& shape, const Kernel* kernel, DepthwiseInt8Format format,
                               uint32_t concurrency);

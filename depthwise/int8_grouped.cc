@@ -173,8 +173,8 @@ size_t grouped_int8_packed_bytes(const DepthwiseShape& window, DepthwiseInt8Form
 }
 
 void grouped_int8_pack(const DepthwiseShape& window, DepthwiseInt8Format f, Element element, int32_t zero_point,
-                       const int8_t* weights, size_t stride_o, size_t stride_i, size_t stride_ky, size_t stride_kx,
-                       const int32_t* bias, const void* scale, const int32_t* shift, void* packed) {
+                       const int8_t* weights, const WeightSteps& steps, const int32_t* bias, const void* scale,
+                       const int32_t* shift, void* packed) {
   const DepthwiseShape& s = window;
   const size_t terms = vectors_of(s, f), lanes = f.vector / 4, bytes = block_bytes(s, f), words = words_of(f);
   memset(packed, 0, bytes * blocks_of(s, f));
@@ -190,7 +190,7 @@ void grouped_int8_pack(const DepthwiseShape& window, DepthwiseInt8Format f, Elem
         for (size_t ky = 0; ky < s.kernel_h; ++ky)
           for (size_t kx = 0; kx < s.kernel_w; ++kx)
             for (size_t i = 0; i < f.per_group; ++i) {
-              const int8_t value = weights[c * stride_o + i * stride_i + ky * stride_ky + kx * stride_kx];
+              const int8_t value = weights[c * steps.o + i * steps.i + ky * steps.y + kx * steps.x];
               sum += uint32_t(int32_t(value));
               amount += fabs(double(value));
               char* vector =

@@ -355,7 +355,10 @@ TEST_F(DepthwiseInt8, Dilated) {
       {2, 13, 15, 40, 3, 3, 1, 1, 2, 2, same}, {1, 16, 11, 100, 3, 3, 1, 1, 3, 1, same},
       {1, 17, 14, 7, 5, 5, 1, 1, 4, 2, same},  {1, 9, 20, 64, 3, 3, 1, 1, 2, 3, {SKUA_PADDING_EXPLICIT, 0, 3, 1, 0}},
       {1, 3, 70, 64, 3, 3, 1, 1, 1, 30, same}, {1, 4, 150, 32, 3, 3, 2, 1, 1, 20, same, true},
-      {1, 3, 4, 24, 3, 3, 1, 1, 4, 4, same},   {1, 12, 13, 16, 3, 3, 1, 1, 2, 2, same, false, false, 3}};
+      {1, 3, 4, 24, 3, 3, 1, 1, 4, 4, same},   {1, 12, 13, 16, 3, 3, 1, 1, 2, 2, same, false, false, 3},
+      // few of the columns under a row are taps'
+      {2, 3, 5, 40, 3, 3, 1, 1, 2, 300, same}, {1, 4, 6, 100, 1, 5, 1, 1, 1, 90, {SKUA_PADDING_EXPLICIT, 0, 0, 5, 360}},
+      {1, 3, 9, 7, 2, 3, 2, 2, 1, 200, same},  {1, 5, 7, 12, 3, 3, 1, 1, 70, 80, same, false, false, 2}};
   uint32_t seed = 500;
   for (const char* isa : isas(SKUA_DTYPE_S8))
     for (const Layer& l : layers)
@@ -391,6 +394,24 @@ TEST_F(DepthwiseInt8, PackedWeightsComeBack) {
   ASSERT_EQ(a.size(), 1u);
   ASSERT_EQ(b.size(), 1u);
   expect_same_bits(a[0], b[0]);
+}
+
+// Columns that no tap sees take no memory, however many lie between.
+TEST_F(DepthwiseInt8, FarTapsTakeLittleWorkspace) {
+  for (const char* isa : isas(SKUA_DTYPE_S8))
+    for (size_t channels : {8, 100}) {
+      const Layer l = {1, 3, 4, channels, 3, 3, 1, 1, 1, 100000, same};
+      Rng rng(6);
+      const skua_conv2d_desc d = desc(l, SKUA_DTYPE_S8, SKUA_DTYPE_S8, rng);
+      Context context(isa);
+      Op op;
+      SKUA_EXPECT_OK(skua_conv2d_create(context, &d, weights.data(), bias.data(), &op));
+      skua_plan* plan = nullptr;
+      SKUA_EXPECT_OK(skua_op_plan(op, &in.t, 1, nullptr, 0, &plan));
+      EXPECT_LE(skua_plan_workspace(plan, 1), 16384u) << isa << " " << channels;
+      skua_plan_destroy(plan);
+      check(l, isa, SKUA_DTYPE_S8, SKUA_DTYPE_S8, 7);
+    }
 }
 
 // A workspace that does not fit is refused, not taken for none.

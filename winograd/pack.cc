@@ -42,18 +42,15 @@ template <> struct Columns<int8_t> {
   Vector at[kVectors];
 };
 
-// Weights [output][y][x][input], and those of a window that one part has.
-struct Steps {
-  size_t o, y, x, i;
-};
+// Of a window's taps those that one part has.
 struct WindowPart {
   int y, x, step, end, count;  // its first tap, from one to the next, what lies outside, taps of an axis
 };
 
 // Weights of a part, zeros where it has none: `columns` of `channels` from element `first` on.
 template <class W>
-void fetch(const W* weights, size_t first, const Steps& steps, const WindowPart& part, size_t columns, size_t channels,
-           Block& to) {
+void fetch(const W* weights, size_t first, const WeightSteps& steps, const WindowPart& part, size_t columns,
+           size_t channels, Block& to) {
   memset(to, 0, sizeof to);
   const bool by_columns = steps.o < steps.i;
   const size_t outer = by_columns ? channels : columns, inner = by_columns ? columns : channels,
@@ -120,7 +117,7 @@ inline __attribute__((always_inline)) void put(const Columns<W>& x, size_t n, si
 
 template <class T, class W>
 void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const W* weights,
-          const Steps& steps, T* packed) {
+          const WeightSteps& steps, T* packed) {
   const int ay = winograd_height(variant), ax = winograd_width(variant), all = winograd_taps(variant),
             count = winograd_part_taps(variant), stride = winograd_stride(variant);
   constexpr int kFive = sizeof(W) > 1 ? 5 : 3;  // bytes have 5x5 in parts of 3
@@ -190,31 +187,26 @@ bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t 
 }
 
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
-                   const float* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
-                   float* packed) {
-  const auto of = [&](auto* to) {
-    pack(variant, in_channels, out_channels, format, weights, {stride_o, stride_y, stride_x, stride_i}, to);
-  };
+                   const float* weights, const WeightSteps& steps, float* packed) {
+  const auto of = [&](auto* to) { pack(variant, in_channels, out_channels, format, weights, steps, to); };
   if (format.element == Element::f16) of(reinterpret_cast<f16*>(packed));
   else of(packed);
 }
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
-                   const int8_t* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
-                   float* packed) {
-  pack(variant, in_channels, out_channels, format, weights, {stride_o, stride_y, stride_x, stride_i},
-       reinterpret_cast<int16_t*>(packed));
+                   const int8_t* weights, const WeightSteps& steps, float* packed) {
+  pack(variant, in_channels, out_channels, format, weights, steps, reinterpret_cast<int16_t*>(packed));
 }
 
-int64_t winograd_largest(size_t taps, size_t in_channels, size_t out_channels, const int8_t* weights, size_t stride_o,
-                         size_t stride_y, size_t stride_x, size_t stride_i, int32_t below, int32_t above) {
+int64_t winograd_largest(size_t taps, size_t in_channels, size_t out_channels, const int8_t* weights,
+                         const WeightSteps& steps, int32_t below, int32_t above) {
   int64_t largest = 0;
   for (size_t o = 0; o < out_channels; ++o) {
     int64_t positive = 0, negative = 0;
     for (size_t y = 0; y < taps; ++y)
       for (size_t x = 0; x < taps; ++x) {
-        const int8_t* w = weights + o * stride_o + y * stride_y + x * stride_x;
+        const int8_t* w = weights + o * steps.o + y * steps.y + x * steps.x;
         int64_t sum = 0, amounts = 0;
-        for (size_t i = 0; i < in_channels; ++i, w += stride_i) sum += *w, amounts += *w < 0 ? -*w : *w;
+        for (size_t i = 0; i < in_channels; ++i, w += steps.i) sum += *w, amounts += *w < 0 ? -*w : *w;
         positive += (amounts + sum) / 2;
         negative += (amounts - sum) / 2;
       }

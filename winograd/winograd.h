@@ -12,6 +12,7 @@
 #pragma once
 #include "core/activation.h"
 #include "core/op.h"
+#include "core/window.h"
 #include "gemm/driver.h"
 #include "winograd/winograd_kernel.h"
 
@@ -102,20 +103,17 @@ PackFormat winograd_half_format(const skua_context* ctx);
 bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                             size_t& floats);
 
-// Transforms in double and rounds once. weights:
-// value [o][y][x][i] at o*stride_o + y*stride_y + x*stride_x + i*stride_i.
+// Transforms in double and rounds once.
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
-                   const float* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
-                   float* packed);
+                   const float* weights, const WeightSteps& steps, float* packed);
 
 // The same of bytes, exactly, for format.element s16. It serves where no sum leaves what the output transform can tell
 // apart: the largest amount of a sum of these weights, for inputs from zero point - below to zero point + above, must
 // fit the variant.
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
-                   const int8_t* weights, size_t stride_o, size_t stride_y, size_t stride_x, size_t stride_i,
-                   float* packed);
-int64_t winograd_largest(size_t taps, size_t in_channels, size_t out_channels, const int8_t* weights, size_t stride_o,
-                         size_t stride_y, size_t stride_x, size_t stride_i, int32_t below, int32_t above);
+                   const int8_t* weights, const WeightSteps& steps, float* packed);
+int64_t winograd_largest(size_t taps, size_t in_channels, size_t out_channels, const int8_t* weights,
+                         const WeightSteps& steps, int32_t below, int32_t above);
 bool winograd_fits(WinogradVariant variant, int64_t largest);
 
 // False: a kernel is not in this build or not for vectors of this format, or a size does not fit. An empty output is
