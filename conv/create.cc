@@ -194,7 +194,8 @@ skua_status create(const OpClass& cls, const skua_context* ctx, ConvConfig c, sk
       depthwise_pack(c.kernel_h, c.kernel_w, c.in_channels / c.groups, c.out_channels, c.depthwise, w, steps,
                      static_cast<const float*>(bias), to + offset[a]);
     else
-      winograd_pack(winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c), w, steps, to + offset[a]);
+      winograd_pack(ctx, winograd_variant(a), c.in_channels, c.out_channels, winograd_format(c), w, steps,
+                    to + offset[a]);
   }
   return open_op(base, out);
 }

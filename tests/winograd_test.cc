@@ -113,7 +113,7 @@ skua_status create(skua_context* context, const Layer& l, const std::vector<floa
   op.format = format;
   float* to = static_cast<float*>(skua::op_weights(&op));
   for (size_t i = 0; i < bias_floats(l); ++i) to[i] = i < bias.size() ? bias[i] : 0;
-  skua::winograd_pack(l.variant, l.in_channels, l.out_channels, format, weights.data(),
+  skua::winograd_pack(context, l.variant, l.in_channels, l.out_channels, format, weights.data(),
                       {l.taps() * l.taps() * l.in_channels, 1, l.taps() * l.in_channels, l.in_channels},
                       to + bias_floats(l));
   return skua::resolve_activation(&op, l.activation, op.activation);

@@ -25,6 +25,8 @@ constexpr Taps kWhole[2] = {{{{1}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}}},
 // point: points lie a power of two apart often, so that single lines of all would meet in one set of the caches.
 constexpr size_t kLanes = 8, kChannels = 8;
 using Block = float[kMostTaps * kMostTaps][kChannels][kLanes];
+// Results of a channel at most: F(6x6) has groups of 16 columns, halves and bytes 36 points and groups of 32.
+constexpr size_t kMostPoints = 36 * 32;
 
 // Weights of bytes, which are transformed by whole numbers, are exact in f32 too.
 template <class W> struct Columns {
@@ -96,28 +98,47 @@ template <class W> Columns<W> widened(const float (&from)[kLanes]) {
   return x;
 }
 
-// The first n of some columns, kr elements apart.
-template <class T, class W>
-inline __attribute__((always_inline)) void put(const Columns<W>& x, size_t n, size_t kr, T* to) {
+// The first n of some columns, rounded once (of bytes they are whole).
+template <class W> inline __attribute__((always_inline)) void put(const Columns<W>& x, size_t n, float* to) {
   constexpr size_t kVector = Columns<W>::kVector;
-  if (sizeof(T) == sizeof(float) && n == kLanes) {
-#pragma GCC unroll 4
-    for (size_t l = 0; l < Columns<W>::kVectors; ++l) {
-      const auto f = __builtin_convertvector(x.at[l], typename Columns<W>::Floats);
-      __builtin_memcpy(to + l * kVector, &f, sizeof f);
-    }
+  if (n < kLanes) {
+    for (size_t j = 0; j < n; ++j) to[j] = float(x.at[j / kVector][j % kVector]);
     return;
   }
-  for (size_t j = 0; j < n; ++j) {
-    const auto f = float(x.at[j / kVector][j % kVector]);
-    if constexpr (sizeof(W) == 1) to[j * kr] = T(f);
-    else narrow(f, to[j]);
+#pragma GCC unroll 4
+  for (size_t l = 0; l < Columns<W>::kVectors; ++l) {
+    const auto f = __builtin_convertvector(x.at[l], typename Columns<W>::Floats);
+    __builtin_memcpy(to + l * kVector, &f, sizeof f);
   }
 }
 
-template <class T, class W>
-void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, const W* weights,
-          const WeightSteps& steps, T* packed) {
+// Whole numbers [deep][width] as 16 bits, `together` of the depth in pairs.
+void whole_numbers(size_t deep, size_t width, size_t together, const float* from, int16_t* to) {
+  typedef int32_t Words __attribute__((vector_size(16)));
+  typedef int16_t Halves __attribute__((vector_size(8)));
+  for (size_t k = 0; k < deep; k += together, from += together * width, to += together * width) {
+    size_t j = 0;
+    for (; j + 4 <= width; j += 4) {
+      Columns<int8_t>::Floats f[2];
+      for (size_t i = 0; i < together; ++i) __builtin_memcpy(&f[i], from + i * width + j, sizeof f[i]);
+      const Words even = __builtin_convertvector(f[0], Words);
+      if (together == 1) {
+        const Halves x = __builtin_convertvector(even, Halves);
+        __builtin_memcpy(to + j, &x, sizeof x);
+      } else {
+        const Words pairs = (even & 0xffff) | (__builtin_convertvector(f[1], Words) << 16);
+        __builtin_memcpy(to + 2 * j, &pairs, sizeof pairs);
+      }
+    }
+    for (; j < width; ++j)
+      for (size_t i = 0; i < together; ++i) to[j * together + i] = int16_t(from[i * width + j]);
+  }
+}
+
+// narrow: of products in f16, else NULL.
+template <class W>
+void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, GemmPackFn narrow,
+          const W* weights, const WeightSteps& steps, float* packed) {
   const int ay = winograd_height(variant), ax = winograd_width(variant), all = winograd_taps(variant),
             count = winograd_part_taps(variant), stride = winograd_stride(variant);
   constexpr int kFive = sizeof(W) > 1 ? 5 : 3;  // bytes have 5x5 in parts of 3
@@ -127,14 +148,14 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
   const Taps &gy = count == 2 ? *two : of[count == 5 ? 3 : ay / 2 - 2],
              &gx = count == 2 ? *two : of[count == 5 ? 3 : ax / 2 - 2];
   const size_t nr = winograd_group(format.vector), wide = round_up(out_channels, format.vector),
-               kr = winograd_together(format.element), parts = winograd_parts(variant);
+               together = winograd_together(format.element), parts = winograd_parts(variant);
   const size_t channels = winograd_channels(variant, in_channels, format.element);
   for (size_t first = 0; first < out_channels; first += nr) {
     const size_t columns = min(nr, out_channels - first), width = round_up(columns, format.vector);
     for (size_t i = 0; i < channels; i += kChannels) {
       const size_t deep = min(kChannels, channels - i), some = min(deep, i < in_channels ? in_channels - i : 0),
                    run = deep * width;
-      T u[64 * kChannels * (64 / sizeof(T))];  // a group has at most 64 bytes of columns
+      float u[kMostPoints * kChannels];
       for (size_t part = 0; part < parts; ++part) {
         const int apart = parts > 1 ? winograd_apart(variant) : 0;
         const WindowPart taken = {winograd_part_y(part) * apart, winograd_part_x(part) * apart, stride, all, count};
@@ -149,24 +170,28 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
               for (int t = 0; t < count; ++t) w[t] = widened<W>(block[y * count + t][k]);
               by_points(gx, ax, w, &half[0][y], kMostTaps);
             }
-            T* to = u + (k / kr * width + j) * kr + k % kr;
+            float* to = u + k * width + j;
             for (int x = 0; x < ax; ++x) {
               by_points(gy, ay, half[x], points, 1);
-              for (int y = 0; y < ay; ++y) put(points[y], min(kLanes, width - j), kr, to + size_t(y * ax + x) * run);
+              for (int y = 0; y < ay; ++y) put(points[y], min(kLanes, width - j), to + size_t(y * ax + x) * run);
             }
           }
         }
-        T* to = packed;
+        size_t point = 0;
         for (int y = 0; y < ay; ++y)
           for (int x = 0; x < ax; ++x) {
             const WinogradPoint p = winograd_point(variant, y, x);
             const size_t depth = (p.end - p.begin) * channels;
             if (part >= p.begin && part < p.end) {
               const size_t k = (part - p.begin) * channels + i, begin = k / kWinogradDepth * kWinogradDepth;
-              memcpy(to + begin * wide + min(kWinogradDepth, depth - begin) * first + (k - begin) * width,
-                     u + size_t(y * ax + x) * run, run * sizeof(T));
+              void* const to = at(packed, format.element, ptrdiff_t(point + begin * wide + (k - begin) * width +
+                                                                    min(kWinogradDepth, depth - begin) * first));
+              const float* const from = u + size_t(y * ax + x) * run;
+              if (narrow) narrow(deep, width, width, from, width, 1, to);
+              else if (sizeof(W) == 1) whole_numbers(deep, width, together, from, static_cast<int16_t*>(to));
+              else memcpy(to, from, run * sizeof(float));
             }
-            to += depth * wide;
+            point += depth * wide;
           }
       }
     }
@@ -186,15 +211,17 @@ bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t 
   return bytes <= SIZE_MAX / 2;
 }
 
-void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
-                   const float* weights, const WeightSteps& steps, float* packed) {
-  const auto of = [&](auto* to) { pack(variant, in_channels, out_channels, format, weights, steps, to); };
-  if (format.element == Element::f16) of(reinterpret_cast<f16*>(packed));
-  else of(packed);
+void winograd_pack(const skua_context* ctx, WinogradVariant variant, size_t in_channels, size_t out_channels,
+                   const PackFormat& format, const float* weights, const WeightSteps& steps, float* packed) {
+  const Kernel* const kernel =
+      format.element == Element::f16 ? find_pack(ctx, Element::f32, Element::f16) : nullptr;
+  if (kernel) note_use(kernel);
+  pack(variant, in_channels, out_channels, format, kernel ? code_of<GemmPackFn>(kernel) : nullptr, weights, steps,
+       packed);
 }
 void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                    const int8_t* weights, const WeightSteps& steps, float* packed) {
-  pack(variant, in_channels, out_channels, format, weights, steps, reinterpret_cast<int16_t*>(packed));
+  pack(variant, in_channels, out_channels, format, nullptr, weights, steps, packed);
 }
 
 int64_t winograd_largest(size_t taps, size_t in_channels, size_t out_channels, const int8_t* weights,

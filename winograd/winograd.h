@@ -104,8 +104,8 @@ bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t 
                             size_t& floats);
 
 // Transforms in double and rounds once.
-void winograd_pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
-                   const float* weights, const WeightSteps& steps, float* packed);
+void winograd_pack(const skua_context* ctx, WinogradVariant variant, size_t in_channels, size_t out_channels,
+                   const PackFormat& format, const float* weights, const WeightSteps& steps, float* packed);
 
 // The same of bytes, exactly, for format.element s16. It serves where no sum leaves what the output transform can tell
 // apart: the largest amount of a sum of these weights, for inputs from zero point - below to zero point + above, must
