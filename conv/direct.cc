@@ -521,13 +521,13 @@ void direct_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
     const size_t depth = r.phase.depth(s), count = r.phase.y.count, n = s.out_channels / s.groups;
     if (count && r.phase.x.count) {
       const size_t lines = s.batch * count, m = lines * r.phase.x.count,
-                   most = lines < args.concurrency() && !plan.widens ? max(r.phase.x.count / plan.tile->mr, 1) : 1;
+                   most = lines < args.workers() && !plan.widens ? max(r.phase.x.count / plan.tile->mr, 1) : 1;
       r.grid = cut_tasks(args, plan.grids[i % kKeptGrids], plan.tile, m, lines * most, n, depth, s.groups);
       r.across = ceil_div(r.grid.rows, lines);
       r.bands = ceil_div(count, plan.band);
       // Tasks cut the plan's bands further, so that strips never grow.
       r.pieces = min(min(plan.band, count), ceil_div(r.grid.rows, s.batch * r.bands));
-      const uint32_t workers = args.concurrency();
+      const size_t workers = args.workers();
       // Lines that are all alike may be together as they like: as many tasks for each worker (Zen 4, two workers: 28x28
       // outputs of 256-512 in seven bands of four rows 1070 us, in eight tasks 900).
       if (plan.uniform && r.grid.columns % workers && s.batch * r.bands * r.pieces * r.across < 8 * workers) {

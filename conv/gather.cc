@@ -349,13 +349,13 @@ void gather_run(const RunArgs& args, const DirectPlan& plan, const DirectShape& 
     r.phase = phase_at(s, i);
     const size_t depth = r.phase.depth(s), n = s.out_channels / s.groups;
     r.rows = r.phase.y.count * r.phase.x.count;
-    r.unit = r.phase.y.count >= 2 * args.concurrency() ? r.phase.x.count : 1;
+    r.unit = r.phase.y.count >= 2 * args.workers() ? r.phase.x.count : 1;
     if (r.rows) {
       const double row = double(s.groups) * gemm_cycles(plan.tile, r.rows, n, depth) / double(r.rows) +
                          double(s.groups * r.phase.y.taps) * 2;
       const size_t together = max(r.unit, plan.tile->mr);
       r.pieces =
-          s.batch < 4 * args.concurrency()
+          s.batch < 4 * args.workers()
               ? min(max(pieces_for(args, ceil_div(r.rows, together), row * double(together)), 1), r.rows / r.unit)
               : 1;
       parallel(args, s.batch * r.pieces, task, &r);

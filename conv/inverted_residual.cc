@@ -238,7 +238,7 @@ void run(const RunArgs& args) {
   Run r = {args, 1, ceil_div(p.out_h, 2)};
   r.args.executor = nullptr;
   r.pieces =
-      min(pieces_for(args, p.batch * r.pairs, p.cycles / double(p.batch * r.pairs)), size_t(args.concurrency()) * 2);
+      min(pieces_for(args, p.batch * r.pairs, p.cycles / double(p.batch * r.pairs)), size_t(args.workers()) * 2);
   const double twice = p.expand_twice * double(r.pieces - min(r.pieces, p.batch));
   if (p.band < p.out_h && twice < kMostTwice) return parallel(args, r.pieces, task, &r);
   // One band after the other, each by all workers.

@@ -114,7 +114,7 @@ void pointwise_run(const RunArgs& args, const DirectPlan& plan, const DirectShap
     return run_row(g, {x.in, x.out, x.residual, 1}, 0, panel_count(g.format, g.n));
   }
   Run r = {&plan, &s, &x, s.out_h * s.out_w, {1, 1, plan.tile->nr}};
-  if (s.batch < args.concurrency())
+  if (s.batch < args.workers())
     r.grid = cut_tasks(args, plan.grids[0], plan.tile, r.rows, r.rows, s.out_channels, s.in_channels);
   parallel(args, s.batch * r.grid.rows * r.grid.columns, task, &r);
 }

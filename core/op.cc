@@ -5,11 +5,11 @@
 namespace skua {
 
 size_t pieces_for(const RunArgs& args, size_t units, double cycles_per_unit) {
-  const uint32_t workers = args.concurrency();
+  const size_t workers = args.workers();
   if (workers == 1 || units < 2) return 1;
   const double cycles = cycles_per_unit * double(units);
   if (cycles < kAlone) return 1;
-  const size_t pieces = min(min(units, size_t(workers) * 4), size_t(cycles / (kAlone / 2)));
+  const size_t pieces = min(min(units, workers * 4), size_t(cycles / (kAlone / 2)));
   return pieces > workers ? pieces / workers * workers : pieces;
 }
 

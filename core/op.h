@@ -117,6 +117,8 @@ namespace skua {
 
 skua_span span_of(const skua_tensor& t);
 
+constexpr uint32_t kMostWorkers = 1 << 16;
+
 struct RunArgs {
   const skua_plan* plan;
   const skua_buffer* inputs;
@@ -133,6 +135,8 @@ struct RunArgs {
     return reinterpret_cast<T*>(static_cast<char*>(outputs[i].host) + outputs[i].offset);
   }
   uint32_t concurrency() const { return executor && executor->concurrency ? executor->concurrency : 1; }
+  // Those that work is cut for, so that no multiple of them wraps; the workspace is for all.
+  uint32_t workers() const { return concurrency() < kMostWorkers ? concurrency() : kMostWorkers; }
 };
 
 struct RecordArgs {

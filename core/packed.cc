@@ -47,6 +47,12 @@ uint64_t blob_checksum(const BlobHeader& header, const void* blob) {
   return checksum(static_cast<const char*>(blob) + sizeof h, size_t(header.total_size) - sizeof h, seed);
 }
 
+const OpClass* packed_class(uint32_t id) {
+  for (const OpClass* const* c = op_classes; *c; ++c)
+    if ((*c)->id == id) return *c;
+  return nullptr;
+}
+
 skua_status refuse(const char* why) { return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: %s", why); }
 
 }  // namespace
@@ -72,7 +78,7 @@ using namespace skua;
 extern "C" {
 
 size_t skua_op_packed_size(const skua_op* op) {
-  if (!op || !op->weights_size || op->ctx->gpu) return 0;
+  if (!op || !op->weights_size || op->ctx->gpu || !packed_class(op->cls->id)) return 0;
   return round_up(sizeof(BlobHeader) + op->cls->config_size, SKUA_PACKED_ALIGNMENT) + op->weights_size;
 }
 
@@ -125,9 +131,7 @@ skua_status skua_op_create_packed(skua_context* context, const void* blob, size_
   if (h.total_size > size)
     return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: truncated: size is %zu, its header says %llu", size,
                 static_cast<unsigned long long>(h.total_size));
-  const OpClass* cls = nullptr;
-  for (const OpClass* const* c = op_classes; *c; ++c)
-    if ((*c)->id == h.op_class) cls = *c;
+  const OpClass* const cls = packed_class(h.op_class);
   if (!cls) {
     if (const char* name = packed_operator(h.op_class); *name)
       return fail(SKUA_STATUS_INCOMPATIBLE_BLOB, "packed blob: %s is not in this build (SKUA_OPS, SKUA_TYPES)", name);

@@ -131,6 +131,7 @@ inline size_t block_channels(const DepthwiseShape& s, const Kernel* k, const Blo
 // Every block has two vectors or more if there are two: the last vector may overlap the one before it, and two tasks
 // must not write the same output. Not in line: 0.6 KiB on armhf.
 __attribute__((noinline)) inline Blocks blocks_of(const DepthwiseShape& s, const Kernel* k, size_t workers) {
+  workers = min(workers, kMostWorkers);
   Blocks b = {};
   b.band_rows = is_tile(k) ? k->mr : 1;
   b.bands = ceil_div(s.out_h, b.band_rows);

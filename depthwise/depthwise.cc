@@ -293,7 +293,7 @@ void run_phases(const RunArgs& args, const Run& run) {
   const DepthwiseShape& s = *run.s;
   const size_t phases = phases_y(s) * phases_x(s);
   if (!s.batch || !phases || !s.channels) return;
-  Phases p = {run, args.concurrency()};
+  Phases p = {run, args.workers()};
   const Blocks b = blocks_of(float_phase(s, run.bytes, 0, 0), run.kernel, p.workers);
   const size_t units = s.batch * b.blocks * b.bands;
   p.run.pieces =

@@ -420,7 +420,7 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kern
     const size_t phases = depthwise::phases_y(s) * depthwise::phases_x(s);
     Phases p = {args, &s, kernel, f, packed, zero_point, &to, result, static_cast<const char*>(in),
                 static_cast<char*>(out), static_cast<char*>(workspace), 0};
-    if (phases < 2 * size_t(args.concurrency())) {
+    if (phases < 2 * size_t(args.workers())) {
       for (size_t i = 0; i < phases; ++i) phase_task(&p, i, 0);
       return;
     }

@@ -238,7 +238,7 @@ void grouped_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kernel
   r.tile.layout.group = f.per_group == 4 ? words_of(f) * f.vector : 0;
   r.tile.layout.column = size_t(8) / f.per_group * words_of(f) * f.vector;
   // Whole columns of the image, which spread each row once, unless there are too few for the workers.
-  r.bands = args.concurrency() > 1 ? min(ceil_div(4 * size_t(args.concurrency()), s.batch * r.blocks), s.out_h) : 1;
+  r.bands = args.concurrency() > 1 ? min(ceil_div(4 * size_t(args.workers()), s.batch * r.blocks), s.out_h) : 1;
   const size_t units = s.batch * r.blocks * r.bands;
   // cycles of an output: products at two ports, its end, spreading
   const double each = double(f.vector) / 64 * (double(vectors_of(s, f)) * 4 * (f.group == 4 ? 1 : 2) / 2 + 20);

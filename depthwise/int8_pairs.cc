@@ -221,7 +221,7 @@ size_t paired_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uin
 void paired_int8_run(const RunArgs& args, const DepthwiseInt8Run& common) {
   const DepthwiseShape& s = *common.s;
   Run r = {common, ceil_div(s.out_h, kBandRows), 0, worker_bytes(s, common.f)};
-  if (args.concurrency() > 1) r.bands = min(max(r.bands, ceil_div(4 * size_t(args.concurrency()), s.batch)), s.out_h);
+  if (args.concurrency() > 1) r.bands = min(max(r.bands, ceil_div(4 * size_t(args.workers()), s.batch)), s.out_h);
   const size_t units = s.batch * r.bands;
   r.pieces = pieces_for(args, units, depthwise_int8_cycles(common.kernel, s, common.f) / double(units));
   parallel(args, r.pieces, task, &r);

@@ -339,7 +339,7 @@ static TaskGrid cut(const RunArgs& args, const Kernel* tile, size_t m, size_t li
                     size_t groups) {
   const double cycles = double(groups) * gemm_cycles(tile, m, n, depth);
   if (groups > 1) n = 1;  // no piece has part of a group
-  const size_t panels = ceil_div(n, tile->nr), workers = args.concurrency(),
+  const size_t panels = ceil_div(n, tile->nr), workers = args.workers(),
                most_rows = min(lines, ceil_div(m, tile->mr)), units = mul_sat(most_rows, panels);
   const size_t most = pieces_for(args, units, cycles / double(units));
   // A B beyond L2 comes anew for each piece of rows, and what is multiplied meanwhile does not hide it (Zen 3, two
@@ -384,7 +384,7 @@ static TaskGrid cut(const RunArgs& args, const Kernel* tile, size_t m, size_t li
 
 TaskGrid cut_tasks(const RunArgs& args, const KeptGrid& kept, const Kernel* tile, size_t m, size_t lines, size_t n,
                    size_t depth, size_t groups) {
-  const uint32_t workers = args.concurrency();
+  const uint32_t workers = args.workers();
   if (workers == 1) return {1, 1, tile->nr};
   if (workers > 255 || m >> 24) return cut(args, tile, m, lines, n, depth, groups);
   // The word: m 24 bits, workers 8; of the grid: rows 10, columns 12, grain 10.

@@ -351,7 +351,7 @@ void run(const RunArgs& args) {
   if (!p.batch || !p.y.out || !p.x.out || !p.channels) return;
   r.blocks = 1;
   r.bands = p.y.out;
-  const uint32_t workers = args.concurrency();
+  const size_t workers = args.workers();
   const Machine m = machine_for(p.kernel->isa);
   const double bytes = double(p.batch) * double(p.channels) * double(r.bytes) *
                        (double(p.y.in) * double(p.x.in) + double(p.y.out) * double(p.x.out));

@@ -70,8 +70,7 @@ TEST(ThreadsContract, RealThreadsInAnExecutor) {
 }
 
 // Large enough that the work is cut into many tasks.
-TEST(ThreadsContract, RealThreadsOnLargeWork) {
-  Context context;
+std::vector<Sample> large_samples() {
   std::vector<Sample> large;
   for (const Sample& sample : samples()) {
     Sample s = sample;
@@ -81,7 +80,11 @@ TEST(ThreadsContract, RealThreadsOnLargeWork) {
     if (!std::strcmp(s.name, "gemm_tall")) s.inputs[0].shape[1] = 1200;
     large.push_back(s);
   }
-  for (const Sample& sample : large) {
+  return large;
+}
+TEST(ThreadsContract, RealThreadsOnLargeWork) {
+  Context context;
+  for (const Sample& sample : large_samples()) {
     SCOPED_TRACE(sample.name);
     Planned p(sample, context);
     ASSERT_NE(p.plan, nullptr);
@@ -90,6 +93,32 @@ TEST(ThreadsContract, RealThreadsOnLargeWork) {
     EXPECT_EQ(p.compute(threads), want);
     Shuffled shuffled(7);
     EXPECT_EQ(p.compute(shuffled), want);
+  }
+}
+
+// More workers than there can be: nothing wraps where work is cut for them. (Where each has some workspace, that is
+// more than there is.)
+TEST(ThreadsContract, MoreWorkersThanThereCanBe) {
+  Context context;
+  for (const Sample& sample : large_samples()) {
+    SCOPED_TRACE(sample.name);
+    Planned p(sample, context);
+    ASSERT_NE(p.plan, nullptr);
+    const std::vector<unsigned char> want = p.compute();
+    for (uint32_t workers : {65537u, 1u << 29, 1u << 30, 1u << 31, 3u << 30, UINT32_MAX}) {
+      const size_t bytes = skua_plan_workspace(p.plan, workers);
+      Shuffled shuffled(workers);
+      shuffled.executor.concurrency = workers;
+      if (bytes == SIZE_MAX) {
+        EXPECT_EQ(skua_plan_run(p.plan, p.inputs.data(), p.inputs.size(), p.inputs.data(), p.outputs.size(), &context,
+                                SIZE_MAX - 1, shuffled),
+                  SKUA_STATUS_INVALID_ARGUMENT);
+        EXPECT_NE(std::string(skua_error_text()).find("address space"), std::string::npos) << skua_error_text();
+      } else {
+        EXPECT_LE(bytes, SIZE_MAX / 2) << workers;
+        if (bytes < (1u << 24)) { EXPECT_EQ(p.compute(shuffled), want) << workers << " workers"; }
+      }
+    }
   }
 }
 

@@ -65,7 +65,7 @@ Cut cut(const RunArgs& args, const WinogradPlan& p, const WinogradShape& s) {
   const double u_bytes = double(winograd_products(p.variant)) *
                          double(winograd_channels(p.variant, s.in_channels, p.element)) * double(s.out_channels) *
                          element_bytes(p.element);
-  const size_t mr = p.tile->mr, workers = args.concurrency(), blocks = ceil_div(p.tiles, p.block);
+  const size_t mr = p.tile->mr, workers = args.workers(), blocks = ceil_div(p.tiles, p.block);
   size_t own = max(p.tiles / min(p.block, 2 * mr), blocks);
   // 24 tiles are nearly a whole product of 28 rows (Zen 5, two workers: 49 tiles of 28x28x512-512 in halves 2.36 ms,
   // each with half of the columns 2.48; of 16 tiles columns are 10% faster).
@@ -463,7 +463,7 @@ size_t winograd_workspace(const WinogradPlan& plan, const WinogradShape& shape, 
   size_t slots, m, total;
   const bool fits = mul(c.shared ? c.ranges : size_t(executor.concurrency), l.list + l.v, slots) &&
                     mul(size_t(executor.concurrency), l.m, m) && add(slots, m, total);
-  return fits && total <= SIZE_MAX / 2 ? total : SIZE_MAX / 2;
+  return fits ? total : SIZE_MAX;
 }
 
 void winograd_run(const RunArgs& args, const WinogradPlan& plan, const WinogradShape& shape, const float* packed,

@@ -22,7 +22,7 @@ extern "C" {
 
 #define SKUA_PACKED_ALIGNMENT 64
 
-/* Bytes that skua_op_packed_write() writes; 0 for ops without weights. */
+/* Bytes that skua_op_packed_write() writes; 0 for ops without weights (a convert's scales are none) and on a GPU. */
 SKUA_API size_t skua_op_packed_size(const skua_op* op);
 
 /* dst: aligned to SKUA_PACKED_ALIGNMENT, size >= skua_op_packed_size(op). */

@@ -6,7 +6,8 @@
 
 A tile with one accumulator too many still computes the right result, a third slower: the compiler quietly keeps the rest on the stack.
 A tile's inner loop is, of the innermost loops without a return and with at least half of the most multiply-accumulates in its function, the densest (a compiler's jump
-back from the tails at the function's end to its epilogue looks like a loop, too); it may neither read nor write the stack. On x86 the pointers of more rows than there are address
+back from the tails at the function's end to its epilogue looks like a loop, too); it may neither read nor write the stack, nor, in the families of GEMM, store a vector
+anywhere: sums in an array that no unrolling took apart are on the stack behind a pointer. On x86 the pointers of more rows than there are address
 registers may lie there, one access for five multiply-adds: the load ports have room for that, and no value passes through memory.
 Of tiles that are one long loop, end and all, --share is the part of its instructions that may touch the stack.
 """
@@ -35,6 +36,11 @@ def stack_accesses(function, body, arch):
     frame = any(re.match(rf"(mov|add)(\.w)? ({frame}), sp", i.text) for i in function.instructions[:24]) and frame
     stack = re.compile(rf"\[(sp|{frame})\b" if frame else r"\[sp\b")
     return [i.text for i in body if stack.search(i.text)]
+
+
+def vector_stores(body, arch):
+    store = r"v?mov\S* %[xyz]mm\d+, \S*\(" if arch == "x86_64" else r"st(r|p|ur|1) \{?[qv]|vst1"
+    return [i.text for i in body if re.match(store, i.text)]
 
 
 def tiles(path):
@@ -68,13 +74,15 @@ def main():
         for function, body, work in tiles(path):
             seen += 1
             touched = stack_accesses(function, body, arch)
+            if not touched and options.family.startswith("gemm"):
+                touched = vector_stores(body, arch)
             values = [text for text in touched if re.search(r"%[xyz]mm", text)]
             if arch == "x86_64" and not values and 5 * len(touched) <= sum(objcode.macs(i, arch) > 0 for i in body):
                 continue
             if len(touched) > options.share * len(body):
                 failures += 1
                 print(f"{os.path.relpath(path, options.build or '.')}: {objcode.demangle([function.name])[0]}: "
-                      f"{len(touched)} stack accesses in the inner loop of {len(body)} instructions and {work} MAC: {touched[0]}")
+                      f"{len(touched)} accesses to the stack, or stores, in the inner loop of {len(body)} instructions and {work} MAC: {touched[0]}")
         if not seen:
             failures += 1
             print(f"{path}: no tile found")
