@@ -203,8 +203,8 @@ void print_summary(const Session& s) {
       const std::string which =
           typed + (s.options.threads.size() > 1 ? ", " + std::to_string(n) + (n > 1 ? " threads" : " thread") : "");
       if (f32_cases)
-        printf("%s: %.2fx our own f32 (geometric mean of %zu)\n", which.c_str(), exp(f32_logs / double(f32_cases)),
-               f32_cases);
+        printf("%s: %.2fx our own f32%s (geometric mean of %zu)\n", which.c_str(), exp(f32_logs / double(f32_cases)),
+               type == SKUA_DTYPE_F32 ? " by products with quantised weights" : "", f32_cases);
       if (cases)
         printf(
             "%s: faster than every peer in %zu of %zu, within the noise in %zu; %.2fx the best peer (geometric "
@@ -222,7 +222,7 @@ void print_summary(const Session& s) {
       printf("%s has no %s for %zu cases (%s)\n", who.first.c_str(), skua_dtype_name(who.second), lack.cases,
              lack.why.c_str());
   if (s.unsupported) printf("%zu cases are unsupported in this build\n", s.unsupported);
-  if (s.wrong) printf("%zu cases gave WRONG RESULTS\n", s.wrong);
+  if (s.wrong) printf("%zu case%s gave WRONG RESULTS\n", s.wrong, s.wrong == 1 ? "" : "s");
   if (s.machine.busy()) printf("other work was running (load %.1f): trust no single figure\n", s.machine.load);
   if (const auto shared = std::count_if(s.results.begin(), s.results.end(),
                                         [](const Result& r) { return r.ns > 0 && r.alone >= 0 && 3 * r.alone < 1; }))

@@ -271,8 +271,8 @@ void layers_section(Html& h, const Session& s) {
       "<h2>Layers</h2><p class=soft>Bars: speed, longer is faster. <b>of roofline</b>: of the shortest time in which "
       "this core could do the layer's multiply-adds and move its operands. "
       "<b>against best</b>: the best peer's time over ours, grey where the noise is larger than the difference. "
-      "<b>against f32</b>: our own f32 layer's time over that of a half type. <b>regret</b>: how much faster the best "
-      "forced algorithm or tile was.</p>");
+      "<b>against f32</b>: our own f32 layer's time over that of a half type, or of quantised weights under f32 maps. "
+      "<b>regret</b>: how much faster the best forced algorithm or tile was.</p>");
   const bool halves = any_halves(s);
   for (const std::string& op : ops) {
     h.raw("<h3>%s</h3>", op.c_str());

@@ -3,7 +3,8 @@ all=(native clang sanitizers x86-emulated arm64 armhf package)
 parts=() filter=()
 while (( $# )); do
   case $1 in
-    -R) filter=(-R "${2:?-R wants a regular expression}"); shift 2 ;;
+    -R) [[ ${2-} ]] || { echo "dev: -R wants a regular expression" >&2; exit 2; }
+      filter=(-R "$2"); shift 2 ;;
     *)
       [[ " ${all[*]} " == *" $1 "* ]] || { echo "dev: no part is called $1; the parts are ${all[*]}" >&2; exit 2; }
       parts+=("$1"); shift ;;

@@ -90,7 +90,7 @@ configure() {
 build() {
   local preset=$1 start=$SECONDS
   shift
-  say "building $preset${1:+: $*}"
+  say "building $preset${1:+: $*} (tail -f build/$preset.log)"
   configure "$preset"
   if ! cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} >> "build/$preset.log" 2>&1; then
     tail -n 60 "build/$preset.log"

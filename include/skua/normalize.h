@@ -50,7 +50,7 @@ typedef enum skua_norm_kind {
 
 /* var is the mean of squared deviations (not the unbiased estimate).
  * Types: f32, f16 or bf16, one for input and output; everything else, gamma and beta too, is f32 for every type; sums
- * in a fixed order, two passes.
+ * in an order that shapes and strides fix, two passes.
  * Channels: the last dimension (NHWC) or the second one (NCHW). In place (same strides) is allowed. */
 typedef struct skua_norm_desc {
   size_t struct_size;
