@@ -203,8 +203,9 @@ void print_summary(const Session& s) {
       const std::string which =
           typed + (s.options.threads.size() > 1 ? ", " + std::to_string(n) + (n > 1 ? " threads" : " thread") : "");
       if (f32_cases)
-        printf("%s: %.2fx our own f32%s (geometric mean of %zu)\n", which.c_str(), exp(f32_logs / double(f32_cases)),
-               type == SKUA_DTYPE_F32 ? " by products with quantised weights" : "", f32_cases);
+        printf("%s: %s%.2fx our own f32 (geometric mean of %zu)\n", which.c_str(),
+               type == SKUA_DTYPE_F32 ? "quantised weights under f32 maps " : "", exp(f32_logs / double(f32_cases)),
+               f32_cases);
       if (cases)
         printf(
             "%s: faster than every peer in %zu of %zu, within the noise in %zu; %.2fx the best peer (geometric "

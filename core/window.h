@@ -1,5 +1,5 @@
 // One spatial dimension of an operator with a window (convolution, pooling): where the padding is and how many outputs
-// there are.
+// there are. And where a convolution's weights are.
 #pragma once
 #include <skua/conv.h>
 #include "core/op.h"

@@ -363,23 +363,33 @@ double depthwise_int8_cycles(const Kernel* kernel, const DepthwiseShape& s, Dept
   return double(s.batch * s.out_h * s.out_w) * vectors * each * wide;
 }
 
-// Two rows of outputs that share taps are of a phase. And rows so dilated that most columns under them are no tap's: a
-// phase by itself takes as long as some 16 columns (Xeon: of 256 channels 7, of 16 23).
-static bool by_phases(const DepthwiseShape& s, DepthwiseInt8Format f) {
-  if (f.rows > 1 && s.dilation_h > 1) return true;
-  if (f.streamed || f.group == 1 || f.pairs || s.dilation_w <= 1 || !s.out_w) return false;
+// Two rows of outputs that share taps are of a phase (both). Rows so dilated that most columns under them are no tap's
+// go by phases across: one takes as long as 8 to 24 columns by itself (Xeon, one row of taps: of 256 channels 7, of 64
+// 18, of 16 23).
+enum class Split { none, both, across };
+static Split split_of(const DepthwiseShape& s, DepthwiseInt8Format f) {
+  if (f.rows > 1 && s.dilation_h > 1) return Split::both;
+  if (f.streamed || f.group == 1 || f.pairs || s.dilation_w <= 1 || !s.out_w) return Split::none;
   const double outputs = double(s.out_w), phases = double(depthwise::phases_x(s)), taps = double(s.kernel_w),
                columns = (outputs - 1) * double(s.stride_w) + (taps - 1) * double(s.dilation_w) + 1,
-               of_phases = (outputs - phases) * double(s.stride_w) + phases * taps;
-  return columns > of_phases + 16 * phases;
+               of_phases = (outputs - phases) * double(s.stride_w) + phases * taps,
+               alone = 8 + 512 / double(max(s.out_channels(), 32));
+  return columns > of_phases + alone * phases ? Split::across : Split::none;
+}
+static size_t phases_of(const DepthwiseShape& s, Split split) {
+  return depthwise::phases_x(s) * (split == Split::both ? depthwise::phases_y(s) : 1);
+}
+static DepthwiseShape phase_of(const DepthwiseShape& s, Split split, size_t i, depthwise::PhaseBegin* begin) {
+  const size_t across = depthwise::phases_x(s);
+  if (split == Split::both) return depthwise::phase_of(s, i / across, i % across, begin);
+  return depthwise::phase_across(s, i, begin);
 }
 
 size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, uint32_t concurrency) {
   // what they need depends on their outputs in a row, which are of two numbers
-  if (by_phases(s, f) && s.out_h && s.out_w)
-    return max(
-        depthwise_int8_workspace(depthwise::phase_of(s, 0, 0, nullptr), f, concurrency),
-        depthwise_int8_workspace(depthwise::phase_of(s, 0, depthwise::phases_x(s) - 1, nullptr), f, concurrency));
+  if (const Split split = split_of(s, f); split != Split::none && s.out_h && s.out_w)
+    return max(depthwise_int8_workspace(phase_of(s, split, 0, nullptr), f, concurrency),
+               depthwise_int8_workspace(phase_of(s, split, depthwise::phases_x(s) - 1, nullptr), f, concurrency));
   if (f.streamed) return 0;
   if (f.group == 1) return direct_int8_workspace(s, concurrency);
   return f.pairs ? paired_int8_workspace(s, f, concurrency) : mul_sat(worker_bytes(s, f), concurrency);
@@ -387,10 +397,11 @@ size_t depthwise_int8_workspace(const DepthwiseShape& s, DepthwiseInt8Format f, 
 
 namespace {
 
-// Phases by themselves, where they are many for the workers; else one after the other.
+// Phases by themselves, some to a task; few that are large one after the other.
 struct Phases {
   RunArgs args;
   const DepthwiseShape* s;
+  Split split;
   const Kernel* kernel;
   DepthwiseInt8Format f;
   const void* packed;
@@ -399,15 +410,17 @@ struct Phases {
   Element result;
   const char* in;
   char *out, *workspace;
-  size_t worker_bytes;
+  size_t worker_bytes, phases, pieces;
 };
 void phase_task(void* arg, size_t index, uint32_t worker) {
   const Phases& p = *static_cast<const Phases*>(arg);
-  const size_t across = depthwise::phases_x(*p.s);
-  depthwise::PhaseBegin begin;
-  const DepthwiseShape s = depthwise::phase_of(*p.s, index / across, index % across, &begin);
-  depthwise_int8_run(p.args, s, p.kernel, p.f, p.packed, p.zero_point, *p.to, p.result, p.in + begin.in,
-                     p.out + begin.out, p.workspace + worker * p.worker_bytes);
+  for (size_t i = piece_begin(p.phases, p.pieces, index), end = piece_begin(p.phases, p.pieces, index + 1); i < end;
+       ++i) {
+    depthwise::PhaseBegin begin;
+    const DepthwiseShape s = phase_of(*p.s, p.split, i, &begin);
+    depthwise_int8_run(p.args, s, p.kernel, p.f, p.packed, p.zero_point, *p.to, p.result, p.in + begin.in,
+                       p.out + begin.out, p.workspace + worker * p.worker_bytes);
+  }
 }
 
 }  // namespace
@@ -416,17 +429,16 @@ void depthwise_int8_run(const RunArgs& args, const DepthwiseShape& s, const Kern
                         const void* packed, int32_t zero_point, const Requantize& to, Element result, const void* in,
                         void* out, void* workspace) {
   if (!s.batch || !s.out_h || !s.out_w || !s.channels) return;
-  if (by_phases(s, f)) {
-    const size_t phases = depthwise::phases_y(s) * depthwise::phases_x(s);
-    Phases p = {args, &s, kernel, f, packed, zero_point, &to, result, static_cast<const char*>(in),
-                static_cast<char*>(out), static_cast<char*>(workspace), 0};
-    if (phases < 2 * size_t(args.workers())) {
-      for (size_t i = 0; i < phases; ++i) phase_task(&p, i, 0);
-      return;
-    }
+  if (const Split split = split_of(s, f); split != Split::none) {
+    const size_t phases = phases_of(s, split);
+    Phases p = {args, &s, split, kernel, f, packed, zero_point, &to, result, static_cast<const char*>(in),
+                static_cast<char*>(out), static_cast<char*>(workspace), 0, phases, 1};
+    const double each = depthwise_int8_cycles(kernel, s, f) / double(phases);
+    if (phases < 2 * size_t(args.workers()) && each >= kAlone) return phase_task(&p, 0, 0);
     p.worker_bytes = depthwise_int8_workspace(s, f, 1);
     p.args.executor = nullptr;
-    return parallel(args, phases, phase_task, &p);
+    p.pieces = pieces_for(args, phases, each);
+    return parallel(args, p.pieces, phase_task, &p);
   }
   const DepthwiseInt8Run common = {&s, kernel, f, static_cast<const char*>(packed), static_cast<const uint8_t*>(in),
                                    static_cast<uint8_t*>(out), static_cast<char*>(workspace),

@@ -31,8 +31,7 @@ bool depthwise_int8_is_streamed(const DepthwiseShape& window, size_t vector, siz
 // 0 if that overflows
 size_t depthwise_int8_packed_bytes(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels,
                                    DepthwiseInt8Format format);
-// bias: NULL or channels values; scale: of each channel's sum, in
-// fixed point its multiplier, and `shift`.
+// bias: NULL or channels values; scale: of each channel's sum, in fixed point its multiplier, and `shift`.
 void depthwise_int8_pack(size_t kernel_h, size_t kernel_w, uint32_t stride_h, size_t channels,
                          DepthwiseInt8Format format, Element element, int32_t zero_point, const int8_t* weights,
                          const WeightSteps& steps, const int32_t* bias, const void* scale, const int32_t* shift,

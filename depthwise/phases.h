@@ -29,18 +29,27 @@ inline PhaseAxis phase_axis(size_t phase, size_t stride, size_t dilation, size_t
 struct PhaseBegin {
   size_t in, out, residual;
 };
-inline DepthwiseShape phase_of(const DepthwiseShape& s, size_t py, size_t px, PhaseBegin* begin) {
-  const PhaseAxis y = phase_axis(py, s.stride_h, s.dilation_h, s.pad_top, s.in_h, s.out_h),
-                  x = phase_axis(px, s.stride_w, s.dilation_w, s.pad_left, s.in_w, s.out_w);
-  if (begin)
-    *begin = {y.first * s.in_row + x.first * s.in_pixel, py * s.out_row + px * s.out_pixel,
-              py * s.res_row + px * s.res_pixel};
+// The phase of every dilation_w-th output, of all rows: dilated down the image still.
+inline DepthwiseShape phase_across(const DepthwiseShape& s, size_t px, PhaseBegin* begin) {
+  const PhaseAxis x = phase_axis(px, s.stride_w, s.dilation_w, s.pad_left, s.in_w, s.out_w);
+  if (begin) *begin = {x.first * s.in_pixel, px * s.out_pixel, px * s.res_pixel};
   DepthwiseShape p = s;
-  p.dilation_h = p.dilation_w = 1;
-  p.in_h = y.in; p.out_h = y.out; p.pad_top = y.pad;
+  p.dilation_w = 1;
   p.in_w = x.in; p.out_w = x.out; p.pad_left = x.pad;
-  p.in_row *= s.dilation_h; p.out_row *= s.dilation_h; p.res_row *= s.dilation_h;
   p.in_pixel *= s.dilation_w; p.out_pixel *= s.dilation_w; p.res_pixel *= s.dilation_w;
+  return p;
+}
+inline DepthwiseShape phase_of(const DepthwiseShape& s, size_t py, size_t px, PhaseBegin* begin) {
+  DepthwiseShape p = phase_across(s, px, begin);
+  const PhaseAxis y = phase_axis(py, s.stride_h, s.dilation_h, s.pad_top, s.in_h, s.out_h);
+  if (begin) {
+    begin->in += y.first * s.in_row;
+    begin->out += py * s.out_row;
+    begin->residual += py * s.res_row;
+  }
+  p.dilation_h = 1;
+  p.in_h = y.in; p.out_h = y.out; p.pad_top = y.pad;
+  p.in_row *= s.dilation_h; p.out_row *= s.dilation_h; p.res_row *= s.dilation_h;
   return p;
 }
 

@@ -35,15 +35,17 @@ template <class T> struct Scalar {
   SKUA_INL V at_n(size_t, size_t) const { return v; }
 };
 
-// Short functions are clamped only where there are bounds: clamps of SSE are two instructions and two copies of eight
-// (Xeon, SSE4.1: products by a channel within L2 take 0.5 to 0.7 of the time without), and widening, clamping and
-// narrowing of halves share two ports of Zen 5 (f16 0.65, bf16 0.85).
+// Short functions are clamped only where there are bounds: of SSE's eight instructions for a vector four are clamps and
+// their copies (Xeon, SSE4.1: products by a channel within L2 take 0.5 to 0.7 of the time without), and widening,
+// clamping and narrowing of halves share two ports of Zen 5 (f16 0.65, bf16 0.85).
 template <int unroll, class T, template <class> class X, template <class> class Y, class F>
 SKUA_INL void loop(const BinaryRows& r, F f) {
   constexpr size_t L = V::L, turn = unroll * L;
   const V low = V::set1(r.low), high = V::set1(r.high);
   const bool bounded = unroll == 1 || r.low > -__builtin_inff() || r.high < __builtin_inff();
-  const auto clamped = [&](V v) __attribute__((always_inline)) { return clamp_high(clamp_low(v, low), high); };
+  const auto clamped = [&](V v) __attribute__((always_inline)) {
+    return bounded ? clamp_high(clamp_low(v, low), high) : v;
+  };
   const size_t n = r.n;
   for (size_t row = 0; row < r.rows; ++row) {
     const X<T> x(static_cast<const T*>(r.x) + row * r.x_step);
@@ -53,7 +55,7 @@ SKUA_INL void loop(const BinaryRows& r, F f) {
     for (; n - i >= turn; i += turn) {
       V v[unroll];
       SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u] = f(x.at(i + u * L), y.at(i + u * L));
-      if (bounded) SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u] = clamped(v[u]);
+      if (bounded) SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u] = clamp_high(clamp_low(v[u], low), high);
       SKUA_UNROLL for (int u = 0; u < unroll; ++u) v[u].store(z + i + u * L);
     }
     if (unroll > 1)

@@ -227,7 +227,7 @@ extern "C" skua_status skua_softmax_create(skua_context* context, const skua_sof
   if (bytes) {
     SKUA_TRY(need_int8("softmax", "input_type", d.input_type));
     if (skua_dtype_bits(d.output_type) && !is_int8(Element(d.output_type)))
-      return SKUA_UNSUPPORTED_("softmax: output_type is %s and input_type is %s, of which the output is s8 or u8",
+      return SKUA_UNSUPPORTED_("softmax: output_type is %s and input_type is %s, of which it must be s8 or u8",
                                skua_dtype_name(d.output_type), skua_dtype_name(d.input_type));
     SKUA_TRY(need_int8("softmax", "output_type", d.output_type));
   } else {

@@ -27,7 +27,7 @@ if wanted native armhf; then packages+=(g++-arm-linux-gnueabihf); fi
 need "${packages[@]}"
 if wanted x86-emulated arm64 armhf; then need_qemu; fi
 if wanted x86-emulated; then need_bochs; fi
-if wanted native; then need_lavapipe; fi
+if wanted native && (( ! ${#filter[@]} )); then need_lavapipe; fi
 if wanted arm64; then need_sysroot arm64; fi
 if wanted armhf; then need_sysroot armhf; fi
 
@@ -55,6 +55,7 @@ if (( ${#filter[@]} )); then
   list_tests
   found=$(ctest --test-dir build/test "${filter[@]}" --show-only=json-v1 | python3 tests/matrix/builds_of.py build/test/CTestTestfile.cmake "$PWD/build" "${builds[@]}")
   mapfile -t builds <<< "$found"
+  if grep -qE '^native$|^native .*gpu' <<< "$found"; then need_lavapipe; fi
 fi
 for each in "${builds[@]}"; do
   if [[ $each ]]; then build $each; fi

@@ -192,6 +192,7 @@ class Depthwise : public testing::Test {
     for (const skua_kernel_info& k : kernels(prefix)) {
       unsigned kernel = 0, stride = 0, rows = 0;  // "3x3s1_2x4_..."
       if (std::sscanf(k.name + prefix.size(), "%ux%*us%u_%ux", &kernel, &stride, &rows) != 3) continue;
+      if (std::strstr(k.name, "_a5")) continue;  // on that core in the place of the one for any
       SCOPED_TRACE(k.name);
       for (int i = 0; i < (small() ? 6 : 24); ++i) {
         Layer l;
@@ -205,23 +206,29 @@ class Depthwise : public testing::Test {
                      between(0, kernel)};
         if (l.h + l.padding.top + l.padding.bottom < kernel || l.w + l.padding.left + l.padding.right < kernel)
           l.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
+        if (i == 0) l.h = l.w = 16, l.channels = 64, l.padding = {SKUA_PADDING_SAME_UPPER, 0, 0, 0, 0};
         if (i % 4 == 1) l.epilogue.activation = {SKUA_ACTIVATION_CLAMP, -0.25f, 0.5f};
         if (i % 8 == 7) l.dilation_h = l.dilation_w = 2, l.h += kernel, l.w += kernel;
         random_layer(l, k.isa);
         if (HasFailure()) return;
       }
+      EXPECT_TRUE(ran(k.name)) << k.name << " never ran";
     }
   }
 
   // On an in-order core a tile scheduled for it, of the same kernel and stride, stands for the one for any core.
+  bool ran(const std::string& name) {
+    const size_t type = name.find('_', name.find('_') + 1) + 1;
+    const std::string kernel = name.substr(0, name.find('_', type) + 1);
+    return used.count(name) || std::any_of(used.begin(), used.end(), [&](const std::string& u) {
+             return !u.compare(0, kernel.size(), kernel) && u.find("_a5") != u.npos;
+           });
+  }
+
   void expect_all_used(const std::string& prefix) {
     for (const skua_kernel_info& k : kernels(prefix)) {
       if (std::strstr(k.name, "_rows_")) continue;  // RowsOfInput names them
-      const std::string name = k.name, kernel = name.substr(0, name.find('_', name.find('s', prefix.size())) + 1);
-      const bool scheduled = !kernel.empty() && std::any_of(used.begin(), used.end(), [&](const std::string& u) {
-        return !u.compare(0, kernel.size(), kernel) && u.find("_a5") != u.npos;
-      });
-      EXPECT_TRUE(used.count(name) || scheduled) << name << " was never chosen";
+      EXPECT_TRUE(ran(k.name)) << k.name << " never ran";
     }
   }
 

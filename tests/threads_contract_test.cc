@@ -82,6 +82,7 @@ std::vector<Sample> large_samples() {
   }
   return large;
 }
+
 TEST(ThreadsContract, RealThreadsOnLargeWork) {
   Context context;
   for (const Sample& sample : large_samples()) {
@@ -96,8 +97,8 @@ TEST(ThreadsContract, RealThreadsOnLargeWork) {
   }
 }
 
-// More workers than there can be: nothing wraps where work is cut for them. (Where each has some workspace, that is
-// more than there is.)
+// More workers than there can be: nothing wraps where work is cut for them. Operators that want more than some hundred
+// bytes for each are only asked how much.
 TEST(ThreadsContract, MoreWorkersThanThereCanBe) {
   Context context;
   for (const Sample& sample : large_samples()) {
@@ -108,15 +109,13 @@ TEST(ThreadsContract, MoreWorkersThanThereCanBe) {
     for (uint32_t workers : {65537u, 1u << 29, 1u << 30, 1u << 31, 3u << 30, UINT32_MAX}) {
       const size_t bytes = skua_plan_workspace(p.plan, workers);
       Shuffled shuffled(workers);
-      shuffled.executor.concurrency = workers;
       if (bytes == SIZE_MAX) {
         EXPECT_EQ(skua_plan_run(p.plan, p.inputs.data(), p.inputs.size(), p.inputs.data(), p.outputs.size(), &context,
                                 SIZE_MAX - 1, shuffled),
                   SKUA_STATUS_INVALID_ARGUMENT);
         EXPECT_NE(std::string(skua_error_text()).find("address space"), std::string::npos) << skua_error_text();
-      } else {
-        EXPECT_LE(bytes, SIZE_MAX / 2) << workers;
-        if (bytes < (1u << 24)) { EXPECT_EQ(p.compute(shuffled), want) << workers << " workers"; }
+      } else if (bytes < (1u << 24)) {
+        EXPECT_EQ(p.compute(shuffled), want) << workers << " workers";
       }
     }
   }

@@ -26,7 +26,7 @@ constexpr Taps kWhole[2] = {{{{1}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}}},
 constexpr size_t kLanes = 8, kChannels = 8;
 using Block = float[kMostTaps * kMostTaps][kChannels][kLanes];
 // Results of a channel at most: F(6x6) has groups of 16 columns, halves and bytes 36 points and groups of 32.
-constexpr size_t kMostPoints = 36 * 32;
+constexpr size_t kMostResults = 36 * 32;
 
 // Weights of bytes, which are transformed by whole numbers, are exact in f32 too.
 template <class W> struct Columns {
@@ -135,10 +135,10 @@ void whole_numbers(size_t deep, size_t width, size_t together, const float* from
   }
 }
 
-// narrow: of products in f16, else NULL.
+// to_half: of products in f16, else NULL.
 template <class W>
-void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format, GemmPackFn narrow,
-          const W* weights, const WeightSteps& steps, float* packed) {
+void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
+          GemmPackFn to_half, const W* weights, const WeightSteps& steps, float* packed) {
   const int ay = winograd_height(variant), ax = winograd_width(variant), all = winograd_taps(variant),
             count = winograd_part_taps(variant), stride = winograd_stride(variant);
   constexpr int kFive = sizeof(W) > 1 ? 5 : 3;  // bytes have 5x5 in parts of 3
@@ -155,7 +155,7 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
     for (size_t i = 0; i < channels; i += kChannels) {
       const size_t deep = min(kChannels, channels - i), some = min(deep, i < in_channels ? in_channels - i : 0),
                    run = deep * width;
-      float u[kMostPoints * kChannels];
+      float u[kMostResults * kChannels];
       for (size_t part = 0; part < parts; ++part) {
         const int apart = parts > 1 ? winograd_apart(variant) : 0;
         const WindowPart taken = {winograd_part_y(part) * apart, winograd_part_x(part) * apart, stride, all, count};
@@ -187,7 +187,7 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
               void* const to = at(packed, format.element, ptrdiff_t(point + begin * wide + (k - begin) * width +
                                                                     min(kWinogradDepth, depth - begin) * first));
               const float* const from = u + size_t(y * ax + x) * run;
-              if (narrow) narrow(deep, width, width, from, width, 1, to);
+              if (to_half) to_half(deep, width, width, from, width, 1, to);
               else if (sizeof(W) == 1) whole_numbers(deep, width, together, from, static_cast<int16_t*>(to));
               else memcpy(to, from, run * sizeof(float));
             }
@@ -202,7 +202,9 @@ void pack(WinogradVariant variant, size_t in_channels, size_t out_channels, cons
 
 bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                             size_t& floats) {
-  if (!format.vector || in_channels > SIZE_MAX / 2 || out_channels > SIZE_MAX / 2) return false;
+  if (!format.vector || in_channels > SIZE_MAX / 2 || out_channels > SIZE_MAX / 2 ||
+      size_t(winograd_height(variant) * winograd_width(variant)) * winograd_group(format.vector) > kMostResults)
+    return false;
   size_t bytes = 0;
   if (!mul(winograd_channels(variant, in_channels, format.element), round_up(out_channels, format.vector), bytes) ||
       !mul(bytes, winograd_products(variant) * element_bytes(format.element), bytes))

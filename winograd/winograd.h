@@ -103,7 +103,7 @@ PackFormat winograd_half_format(const skua_context* ctx);
 bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                             size_t& floats);
 
-// Transforms in double and rounds once.
+// Transforms in double and rounds to f32, for products in f16 then to that, by a kernel of ctx.
 void winograd_pack(const skua_context* ctx, WinogradVariant variant, size_t in_channels, size_t out_channels,
                    const PackFormat& format, const float* weights, const WeightSteps& steps, float* packed);
 

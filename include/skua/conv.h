@@ -48,7 +48,7 @@ typedef enum skua_weight_layout {
  *             input          weights                      output and residual   bias                        sums
  *   floats    f32 f16 bf16   the input's type or f32      the input's type      f32                         f32
  *   integers  s8 u8          s8 (a scale for each         s8 u8; f32 f16 bf16   s32, scale input * weight   exact
- *             in any mix     output channel or for all)   without residual
+ *                            output channel or for all)   without residual; s8 to u8 and back too
  *
  * Floats:
  *   DEFAULT and FAST may round weights of f32 to the type when they are packed, in f16 to infinity from 65520 on

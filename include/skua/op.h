@@ -39,8 +39,8 @@ SKUA_API size_t skua_op_output_count(const skua_op* op);
 SKUA_API skua_status skua_plan_outputs(const skua_plan* plan, skua_tensor* outputs, size_t n_outputs);
 
 /* Bytes of workspace for an executor of that concurrency (0 counts as 1); SIZE_MAX if that many workers need more than
- * the address space. Fewer workers may need more (beyond four those of Winograd's algorithm share memory). The same
- * workspace may serve many plans, one run at a time. */
+ * the address space. Fewer workers may need more (Winograd's algorithm shares memory between more than four):
+ * ask for the number that will run. The same workspace may serve many plans, one run at a time. */
 SKUA_API size_t skua_plan_workspace(const skua_plan* plan, uint32_t concurrency);
 
 /* Computes.

@@ -39,8 +39,14 @@ def stack_accesses(function, body, arch):
 
 
 def vector_stores(body, arch):
-    store = r"v?mov\S* %[xyz]mm\d+, \S*\(" if arch == "x86_64" else r"st(r|p|ur|1) \{?[qv]|vst1"
+    store = r"v?mov\S* %[xyz]mm\d+, \S*\(" if arch == "x86_64" else r"st(r|p|ur|1) \{?[qv]|vst(1|r|mia)"
     return [i.text for i in body if re.match(store, i.text)]
+
+
+def accesses(function, body, arch, family="gemm"):
+    touched = stack_accesses(function, body, arch)
+    stores = vector_stores(body, arch) if family.startswith("gemm") else []
+    return touched + [text for text in stores if text not in touched]
 
 
 def tiles(path):
@@ -73,9 +79,7 @@ def main():
         seen, arch = 0, objcode.architecture(path)
         for function, body, work in tiles(path):
             seen += 1
-            touched = stack_accesses(function, body, arch)
-            if not touched and options.family.startswith("gemm"):
-                touched = vector_stores(body, arch)
+            touched = accesses(function, body, arch, options.family)
             values = [text for text in touched if re.search(r"%[xyz]mm", text)]
             if arch == "x86_64" and not values and 5 * len(touched) <= sum(objcode.macs(i, arch) > 0 for i in body):
                 continue
