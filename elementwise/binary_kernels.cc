@@ -42,7 +42,7 @@ template <int unroll, class T, template <class> class X, template <class> class 
 SKUA_INL void loop(const BinaryRows& r, F f) {
   constexpr size_t L = V::L, turn = unroll * L;
   const V low = V::set1(r.low), high = V::set1(r.high);
-  const bool bounded = unroll == 1 || r.low > -__builtin_inff() || r.high < __builtin_inff();
+  const bool bounded = unroll == 1 || L == 1 || r.low > -__builtin_inff() || r.high < __builtin_inff();
   const auto clamped = [&](V v) __attribute__((always_inline)) {
     return bounded ? clamp_high(clamp_low(v, low), high) : v;
   };
