@@ -26,6 +26,14 @@ const Kernel* nibbles_kernel(const skua_context* ctx, uint32_t nr) {
 size_t most_few(const Kernel* kernel) {
   return nibbles_of(kernel).add_rows ? max(size_t(2) * kernel->mr, 7) : SIZE_MAX;
 }
+// Of many rows alone; NULL = none, or the filter names the other.
+const Kernel* rows_kernel(const skua_context* ctx, const DynamicConfig& c, size_t rows, const Kernel* few) {
+  const Kernel* k = rows < 16 || c.block % 64 ? nullptr
+                                              : find_kernel(ctx, gemm_dynamic_tables, KernelKind::gemm_nibbles,
+                                                            kNibblesRows, Element::s4);
+  const auto named = [&](const Kernel* kernel) { return ctx->filter[0] && glob_match(ctx->filter, kernel->name); };
+  return k && k->nr == c.nr && nibbles_of(few).add_rows && (named(k) || !named(few)) ? k : nullptr;
+}
 constexpr size_t kStrip = 192, kPartBytes = 16384;
 size_t part_blocks(const DynamicConfig& c) { return min(dynamic_blocks(c), max(kPartBytes / c.nr / c.block, 1)); }
 size_t part_bytes(const DynamicConfig& c) { return round_up(part_blocks(c) * c.block * c.nr, 64); }
@@ -107,18 +115,20 @@ skua_status make_plan(const skua_op* base, const PlanShapes& s, skua_plan* out) 
   p.quant_bytes = round_up(p.quant_bytes, 64);
   p.sums_bytes = c.has_zeros ? round_up(rows * dynamic_blocks(c) * sizeof(int32_t), 64) : 0;
   p.quantize = find_kernel(op.ctx, gemm_dynamic_tables, KernelKind::gemm_quantize, 0, c.a_type);
-  p.kernel =
+  p.kernel = p.few =
       c.b_type == Element::s4 ? nibbles_kernel(op.ctx, c.nr) : dynamic_tile(op.ctx, c, rows, &c.format, c.unsigned_a);
   if (!p.quantize || !p.kernel)
     return SKUA_UNSUPPORTED_("gemm: a_type is %s, which is not in this build", skua_dtype_name(skua_dtype(c.a_type)));
   if (c.b_type == Element::s4)
-    p.scratch = rows <= most_few(p.kernel) ? 0 : part_bytes(c) + round_up(min(rows, kStrip) * c.nr * sizeof(float), 64);
+    p.scratch = rows <= most_few(p.few) ? 0 : part_bytes(c) + round_up(min(rows, kStrip) * c.nr * sizeof(float), 64);
   else
     p.scratch = round_up(
         staging(p.kernel, c.unsigned_a ? Element::u8 : Element::s8, c.c_type, false, rows, size_t(c.n), 1, size_t(c.k))
             .bytes,
         64);
   // Zen 4: 1x4096x4096 0.81 of the time, in blocks of 32 0.85; two rows take as long.
+  if (c.b_type == Element::s4)
+    if (const Kernel* many = rows_kernel(op.ctx, c, rows, p.few)) p.kernel = many;
   p.fetched_by_core = kArch == Arch::x86_64 && machine_for(p.kernel->isa).streams > 2;
   p.algorithm = p.scratch && c.b_type == Element::s4 ? "quantize_and_multiply_s4_by_bytes"
                 : c.b_type == Element::s4            ? "quantize_and_multiply_s4"
@@ -194,8 +204,9 @@ void few_rows(const Run& r, const GemmNibblesTable& tiles, size_t mr, size_t pan
     tiles.at[count - 1](t);
   }
 }
-// At most kStrip rows, of parts of the depth that become bytes first.
-void many_rows(const Run& r, const GemmNibblesTable& tiles, size_t panel, size_t m0, size_t m1, char* scratch) {
+// At most kStrip rows, of parts of the depth that become bytes first; by `all` at once, if it is given.
+void many_rows(const Run& r, const GemmNibblesTable& tiles, const GemmNibblesRows* all, size_t panel, size_t m0,
+               size_t m1, char* scratch) {
   const DynamicConfig& c = r.op->config;
   GemmNibbles t = panel_of(r, panel);
   const size_t blocks = t.blocks, block_bytes = dynamic_block_bytes(c), part = part_blocks(c), rows = m1 - m0,
@@ -209,6 +220,13 @@ void many_rows(const Run& r, const GemmNibblesTable& tiles, size_t panel, size_t
     t.more = first != 0;
     for (size_t i = 0; i < t.blocks; ++i)
       tiles.unpack(t.b + i * block_bytes, t.block / 8, scratch + i * t.block * c.nr);
+    if (all) {
+      t.a = r.rows + m0 * t.a_step + first * t.block;
+      t.sums = r.sums ? r.sums + m0 * t.sums_step + first : nullptr;
+      t.y = y;
+      all->add(t, rows);
+      continue;
+    }
     const char* next = t.b + t.blocks * block_bytes;
     for (size_t g = 0; g < groups; ++g) {
       const size_t m = piece_begin(rows, groups, g), count = piece_begin(rows, groups, g + 1) - m,
@@ -238,16 +256,20 @@ void nibbles_task(void* arg, size_t index, uint32_t worker) {
                piece = index / r.columns;
   const size_t m0 = piece_begin(rows, r.row_pieces, piece), m1 = piece_begin(rows, r.row_pieces, piece + 1),
                strips = ceil_div(m1 - m0, kStrip);
-  const GemmNibblesTable& tiles = nibbles_of(p.kernel);
-  note_use(p.kernel);
+  const GemmNibblesTable& tiles = nibbles_of(p.few);
+  const GemmNibblesRows* const all =
+      p.kernel != p.few && m1 - m0 >= 16 * strips ? &code_of<GemmNibblesRowsFn>(p.kernel)() : nullptr;
+  note_use(all ? p.kernel : p.few);
+  if (all) all->enter();
   for (size_t panel = piece_begin(panels, r.columns, column); panel < piece_begin(panels, r.columns, column + 1);
        ++panel) {
-    if (m1 - m0 <= most_few(p.kernel)) few_rows(r, tiles, p.kernel->mr, panel, m0, m1);
+    if (m1 - m0 <= most_few(p.few)) few_rows(r, tiles, p.few->mr, panel, m0, m1);
     else
       for (size_t i = 0; i < strips; ++i)
-        many_rows(r, tiles, panel, m0 + piece_begin(m1 - m0, strips, i), m0 + piece_begin(m1 - m0, strips, i + 1),
+        many_rows(r, tiles, all, panel, m0 + piece_begin(m1 - m0, strips, i), m0 + piece_begin(m1 - m0, strips, i + 1),
                   r.scratch + worker * p.scratch);
   }
+  if (all) all->leave();
 }
 
 void bytes_task(void* arg, size_t index, uint32_t worker) {

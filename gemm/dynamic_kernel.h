@@ -64,6 +64,16 @@ struct GemmNibblesTable {
   bool unsigned_a;
 };
 using GemmNibblesTableFn = const GemmNibblesTable& (*)();
+// Variant kNibblesRows of it, `code` returns this table: add() adds the products of so many rows, 16 or more, of what
+// unpack() of the set's vectors wrote, in blocks that are a multiple of 64; enter() and leave() stand around a worker's
+// calls. The bits are the same.
+constexpr uint16_t kNibblesRows = 2;  // 1: weights_kernel.h
+struct GemmNibblesRows {
+  void (*add)(const GemmNibbles&, size_t rows);
+  void (*enter)();
+  void (*leave)();
+};
+using GemmNibblesRowsFn = const GemmNibblesRows& (*)();
 // Bytes of a block of a panel of s4, or (weights_kernel.h) s8.
 inline size_t weights_block_bytes(Element b, size_t nr, size_t block, Element scale, bool zeros) {
   return nr * ((b == Element::s4 ? block / 2 : block) + element_bytes(scale) + (zeros ? 1 : 0));
