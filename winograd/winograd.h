@@ -99,7 +99,7 @@ PackFormat winograd_int8_format(const skua_context* ctx, double* rate = nullptr)
 PackFormat winograd_half_format(const skua_context* ctx);
 
 // Floats of packed weights, of which only format.vector and format.element matter; false: their bytes do not fit half
-// of the address space.
+// of the address space, or a group's results the packing's room.
 bool winograd_packed_floats(WinogradVariant variant, size_t in_channels, size_t out_channels, const PackFormat& format,
                             size_t& floats);
 
